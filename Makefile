@@ -1,0 +1,163 @@
+# kennel: one Makefile, no configure.  The object lists below are written by
+# hand: what a program is linked with is what it can do (docs/ARCHITECTURE.md).
+
+PREFIX	?= /usr/local
+DESTDIR	?=
+CC	?= cc
+V	?= 0
+Q	 = $(if $(filter 1,$V),,@)
+SAY	 = $(if $(filter 1,$V),:,echo)
+
+B	 = build
+OBJ	 = $B/obj
+BIN	 = $B/bin
+LIBEXEC	 = $B/libexec/kennel
+
+WARN	 = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
+	   -Wformat=2 -Wpointer-arith -Wwrite-strings -Wundef -Wvla \
+	   -Wno-unused-parameter -Wno-missing-field-initializers
+HARDEN	 = -fPIE -fstack-protector-strong -fstack-clash-protection \
+	   -fcf-protection=full -D_FORTIFY_SOURCE=3 -fno-strict-overflow \
+	   -fno-delete-null-pointer-checks -ftrivial-auto-var-init=zero
+LINKHARD = -Wl,-z,relro,-z,now,-z,noexecstack,-z,separate-code
+OPT	?= -O2 -g
+CPPFLAGS = -D_GNU_SOURCE -I. -I$B/gen $(CONFINE)
+CFLAGS	 = -std=gnu11 $(OPT) $(WARN) $(HARDEN)
+# make CONFINE_DEBUG=1: a filtered call is named instead of killed silently
+CONFINE	 = $(if $(CONFINE_DEBUG),-DCONFINE_DEBUG)
+
+PKG_LIBS   = $(shell pkg-config --libs $(1))
+PKG_STATIC = $(shell pkg-config --libs --static $(1))
+
+# ---- what each program is made of -----------------------------------------
+
+# Every program: no allocation, no text, fit for the sandbox.
+BASE_SMALL = shim/base/wire.o shim/base/fd.o
+# Every program but the shim.
+BASE	 = $(BASE_SMALL) shim/base/buf.o shim/base/loop.o shim/base/log.o \
+	   shim/base/confine.o
+
+# PID 1 of a cell.
+SHIM	 = shim/main.o shim/doors.o shim/reap.o $(BASE_SMALL)
+
+# Sealed bytes to answers: what a leash may know of policies.
+POLICY_READ = policy/load.o policy/match.o
+# Text to sealed bytes: the supervisor only.
+POLICY_MAKE = policy/arena.o policy/diag.o policy/lex.o policy/parse.o \
+	   policy/check.o policy/expand.o policy/elf.o policy/lower.o \
+	   policy/filter.o policy/seal.o policy/print.o policy/main.o
+
+# Secrets, the cell, the gate.  No socket to the world, no MCP, no parser.
+LEASH	 = leash/main.o leash/dispatch.o leash/launch.o leash/stdio.o \
+	   leash/report.o \
+	   leash/cell/cell.o leash/cell/ns.o leash/cell/mount.o \
+	   leash/cell/net.o leash/cell/landlock.o leash/cell/caps.o \
+	   leash/cell/limits.o \
+	   leash/exec/notify.o leash/exec/stop.o leash/exec/image.o \
+	   leash/exec/grant.o \
+	   leash/vault/ring.o leash/vault/mem.o leash/vault/source.o \
+	   leash/vault/env.o \
+	   leash/scrub/scrub.o leash/scrub/forms.o \
+	   $(POLICY_READ) $(BASE)
+
+# What speaks to the agent.  No vault object may ever stand here.
+KENNEL	 = supervisor/main.o supervisor/child.o \
+	   supervisor/mcp/frame.o supervisor/mcp/json.o supervisor/mcp/rpc.o \
+	   supervisor/mcp/session.o supervisor/mcp/versions.o \
+	   supervisor/hub/gate.o \
+	   supervisor/audit/connect.o supervisor/audit/chain.o \
+	   supervisor/audit/query.o \
+	   supervisor/cli/paths.o supervisor/cli/run.o supervisor/cli/exec.o \
+	   supervisor/cli/doctor.o supervisor/cli/server.o \
+	   leash/report.o \
+	   $(POLICY_READ) $(POLICY_MAKE) $(BASE)
+
+RECORDER = supervisor/audit/recorder.o supervisor/audit/store.o \
+	   supervisor/audit/chain.o leash/report.o $(BASE)
+
+VERIFY	 = supervisor/audit/verify.o supervisor/audit/chain.o $(BASE)
+
+PROGRAMS = $(BIN)/kennel $(LIBEXEC)/kennel-leash $(LIBEXEC)/kennel-shim \
+	   $(LIBEXEC)/kennel-recorder $(LIBEXEC)/kennel-verify
+
+.DEFAULT_GOAL := all
+all: $(PROGRAMS)
+
+# ---- how they are built ----------------------------------------------------
+
+obj	 = $(addprefix $(OBJ)/,$(1))
+
+$(OBJ)/%.o: %.c | $B/gen/stamp
+	@mkdir -p $(@D)
+	@$(SAY) "  CC      $<"
+	$Q$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+# The shim and the leash are static: nothing of the host's loader or of its
+# library search reaches a process that holds secrets or becomes PID 1.
+$(LIBEXEC)/kennel-shim: $(call obj,$(SHIM))
+	$(call link,-static-pie,)
+$(LIBEXEC)/kennel-leash: $(call obj,$(LEASH))
+	$(call link,-static-pie,$(call PKG_STATIC,libcap-ng libnl-route-3.0 libsodium))
+$(LIBEXEC)/kennel-recorder: $(call obj,$(RECORDER))
+	$(call link,-static-pie,$(call PKG_STATIC,sqlite3 libsodium))
+$(LIBEXEC)/kennel-verify: $(call obj,$(VERIFY))
+	$(call link,-static-pie,$(call PKG_STATIC,sqlite3 libsodium))
+$(BIN)/kennel: $(call obj,$(KENNEL))
+	$(call link,-pie,$(call PKG_LIBS,libseccomp jansson sqlite3 libsodium))
+
+define link
+	@mkdir -p $(@D)
+	@$(SAY) "  LINK    $@"
+	$Q$(CC) $(1) $(LINKHARD) -o $@ $(filter %.o,$^) $(2)
+endef
+
+# ---- what is generated: the syscall allow-lists ----------------------------
+# Each program's own notes, from its own sources (shim/base/confine.h).
+
+CONFINED = leash kennel recorder verify
+SOURCES_leash	 = $(LEASH:.o=.c)
+SOURCES_kennel	 = $(KENNEL:.o=.c)
+SOURCES_recorder = $(RECORDER:.o=.c)
+SOURCES_verify	 = $(VERIFY:.o=.c)
+
+$B/gen/stamp: $(CONFINED:%=$B/gen/%_syscalls.h)
+	@touch $@
+define gen_rule
+$B/gen/$(1)_syscalls.h: shim/base/collect.sh $$(wildcard $$(SOURCES_$(1)))
+	@mkdir -p $B/gen
+	@sh shim/base/collect.sh $(1) $$(wildcard $$(SOURCES_$(1))) > $$@.new
+	@cmp -s $$@.new $$@ && rm -f $$@.new && touch $$@ || mv -f $$@.new $$@
+endef
+$(foreach p,$(CONFINED),$(eval $(call gen_rule,$p)))
+
+# ---- unit tests -------------------------------------------------------------
+# tests/unit/test_X.c is linked with UNIT_X and nothing else: what a room needs
+# is what stands here.  Built twice: as it ships, and with ASan and UBSan.
+
+UNIT_base	= $(BASE)
+
+UNITS	 = base
+UNIT_LIBS = $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
+SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+
+$B/san/%.o: %.c | $B/gen/stamp
+	@mkdir -p $(@D)
+	@$(SAY) "  SAN     $<"
+	$Q$(CC) $(CPPFLAGS) $(filter-out -D_FORTIFY_SOURCE=3,$(CFLAGS)) $(SAN) -MMD -MP -c -o $@ $<
+define unit_rule
+$B/unit/$(1): $(OBJ)/tests/unit/test_$(1).o $$(addprefix $(OBJ)/,$$(UNIT_$(1)))
+	@mkdir -p $$(@D)
+	$Q$$(CC) -pie -o $$@ $$(filter %.o,$$^) $$(UNIT_LIBS)
+$B/unit-san/$(1): $B/san/tests/unit/test_$(1).o $$(addprefix $B/san/,$$(UNIT_$(1)))
+	@mkdir -p $$(@D)
+	$Q$$(CC) -pie $(SAN) -o $$@ $$(filter %.o,$$^) $$(UNIT_LIBS)
+endef
+$(foreach u,$(UNITS),$(eval $(call unit_rule,$u)))
+unit: $(UNITS:%=$B/unit/%) $(UNITS:%=$B/unit-san/%)
+.PHONY: all unit clean
+.SECONDARY:
+
+clean:
+	rm -rf $B
+
+-include $(shell find $B -name '*.d' 2>/dev/null)

@@ -1,0 +1,74 @@
+/*
+ * The exec gate: which programs run in the cell (DESIGN 4).  Every execve and
+ * execveat of the cell waits for this room; what is granted is checked again
+ * at the exec stop, on the image that is really mapped, before its first
+ * instruction.
+ *
+ * Process: the leash.  Trusts its own copies only, never the caller's memory
+ * twice.  Must never block: an attacker who can make one call here wait can
+ * hang every other.
+ *
+ *	notify.c	receive, copy, judge, reply
+ *	stop.c		seize, the exec stop, compare, let go or kill
+ *	image.c		which granted file is this descriptor
+ *	grant.c		a policy answer for (image, argv, environment)
+ */
+#ifndef KENNEL_LEASH_EXEC_EXEC_H
+#define KENNEL_LEASH_EXEC_EXEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "leash/report.h"
+#include "policy/policy.h"
+
+#define GATE_FLIGHTS_MAX 1024         /* judged execs under way; more wait */
+#define GATE_ARGS_MAX    4096         /* arguments of one exec; more: refused */
+#define GATE_COPY_MAX    (256u << 10) /* bytes of argv and environment */
+
+struct env;
+struct gate;
+
+/* A verdict as it falls: for kennel exec --explain and for tests. */
+typedef void gate_seen_fn(
+    void *arg, enum sealed_verdict, const char *program, const char *rule);
+
+struct gate_order {
+	const struct policy *policy;
+	const struct sealed_server *server;
+	const int *image_fd; /* one per row of the server's images */
+	size_t image_n;
+	int notify_fd;         /* now the gate's */
+	const struct env *env; /* borrowed: what the server started with */
+	struct report *report; /* borrowed; NULL in tests only */
+	gate_seen_fn *seen;    /* may be NULL */
+	void *seen_arg;
+};
+
+int gate_new(const struct gate_order *, struct gate **ret);
+void gate_free(struct gate *);
+
+int gate_fd(const struct gate *);
+/* poll said the notify descriptor is readable.  -EPIPE: the cell is gone. */
+int gate_notified(struct gate *);
+/*
+ * SIGCHLD: reap everything that waitpid(-1, __WALL|WNOHANG) has.  A status that
+ * is not the gate's (the cell's PID 1, a helper) goes to other().
+ */
+typedef void gate_reaped_fn(void *arg, pid_t, int status);
+int gate_reap(struct gate *, gate_reaped_fn *other, void *arg);
+/* Milliseconds until gate_tick wants to be called, -1 for never. */
+int gate_wait_ms(const struct gate *);
+/* Held notifications whose caller is gone are dropped; waiting ones judged. */
+void gate_tick(struct gate *);
+/* Execs under way or held: the leash reaps until this is 0 at the end. */
+size_t gate_busy(const struct gate *);
+
+struct gate_counts {
+	uint64_t allowed, denied, killed, failed;
+};
+struct gate_counts gate_counts(const struct gate *);
+
+#endif

@@ -1,0 +1,70 @@
+/*
+ * What the supervisor asks of a leash, and what the leash answers
+ * (docs/PROTOCOL.leash).  One SOCK_SEQPACKET, on descriptor LEASH_CHANNEL_FD
+ * of the leash; requests even, answers odd.  Nothing depends on who is whose
+ * parent.
+ *
+ *	supervisor			leash
+ *	LEASH_LAUNCH ---------------->	loads the policy, resolves secrets,
+ *					makes the cell, records it all
+ *	   <--------------- LEASH_STARTED  with the server's stdio
+ *	   <--------------- LEASH_REFUSED  and it exits
+ *	LEASH_SIGNAL ---------------->	to the server
+ *	LEASH_END ------------------->	TERM, then KILL after the grace time
+ *	   <--------------- LEASH_NEEDS_RECORDER  its recorder is gone
+ *	LEASH_RECORDER -------------->	a new connection
+ *	   <--------------- LEASH_EXITED   the server is gone; the leash too
+ *
+ * End of file on the channel means LEASH_END with no grace: kill the cell.
+ *
+ * Stdio travels as descriptors with LEASH_STARTED.  The server's stdin is
+ * the write end of its own pipe (nothing that goes in holds a secret of
+ * ours); its stdout is a pipe from the leash, already scrubbed; a full pipe
+ * holds up the server and nothing else.
+ */
+#ifndef KENNEL_LEASH_LEASH_H
+#define KENNEL_LEASH_LEASH_H
+
+#include <stdint.h>
+
+#define LEASH_CHANNEL_FD 3
+#define LEASH_VERSION    1
+#define LEASH_PACKET_MAX (64u << 10)
+#define LEASH_ARGS_MAX   1024
+#define LEASH_TEXT_MAX   4096
+
+enum leash_message {
+	/*
+	 * u32 LEASH_VERSION, u32 enum leash_mode, str server name, str session
+	 * (16 hex digits), u32 argc, argc times str (LEASH_EXEC only, else 0).
+	 * Descriptors: the sealed policy (a sealed memfd), a connection to the
+	 * recorder, the folder for the server's stderr log.
+	 */
+	LEASH_LAUNCH = 2,
+	/*
+	 * u32 pid of the cell's PID 1 (for people), str what the kernel could
+	 * not give, "" if nothing.  Descriptors: server's stdin (write end),
+	 * server's stdout (read end, scrubbed); LEASH_EXEC: its stderr too.
+	 */
+	LEASH_STARTED = 3,
+	LEASH_SIGNAL = 4, /* u32 signal */
+	/* u32 exit status for kennel (125 126 127 78), str why (names the line
+	 * of the policy, never a secret) */
+	LEASH_REFUSED = 5,
+	LEASH_END = 6, /* u32 grace in milliseconds */
+	/* u32 wait status of the server, u64 scrubbed, u64 denied execs */
+	LEASH_EXITED = 7,
+	LEASH_RECORDER = 8,       /* descriptor: a connection */
+	LEASH_NEEDS_RECORDER = 9, /* nothing */
+};
+
+enum leash_mode {
+	LEASH_RUN = 1,  /* the server's own "run" line, speaking MCP */
+	LEASH_EXEC = 2, /* kennel exec: a granted program, raw stdio */
+};
+
+/* How long the leash waits between TERM and KILL when the supervisor asks for
+ * a polite end; the whole tree must be gone within 2 s (S2-30). */
+#define LEASH_GRACE_MS 1000
+
+#endif

@@ -1,0 +1,147 @@
+/*
+ * Events on their way to the recorder: what a writer (a leash, a supervisor)
+ * says, and how it knows that it is on disk.
+ *
+ * Each writer numbers its own events from 1 and has a connection of its own,
+ * so the process that parses MCP cannot drop what the leash saw.  The recorder
+ * adds the log's own number; both stand in the record.
+ *
+ * An event is typed fields, never text that somebody else must parse.  There
+ * is no way to put a secret into one: a value has no field and no accessor.
+ */
+#ifndef KENNEL_LEASH_REPORT_H
+#define KENNEL_LEASH_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "shim/base/wire.h"
+
+#define REPORT_EVENT_MAX (12u << 10) /* bytes of one event on the wire */
+#define REPORT_QUEUE_MAX 4096        /* events not yet durable */
+#define REPORT_TEXT_MAX \
+	1024 /* one string field; longer is cut
+						 * and marked */
+
+enum event_kind {
+	EVENT_START = 1, /* a server was asked for: policy, mode */
+	EVENT_MOUNTS,    /* the view as built; what the kernel lacked */
+	EVENT_SECRETS,   /* names injected */
+	EVENT_EXEC,      /* each exec: program, argv digest, verdict, rule */
+	EVENT_CALL,      /* each MCP request: method, tool, digests, time */
+	EVENT_REFUSED,   /* an MCP message that policy or syntax refused */
+	EVENT_DROPPED,   /* a line that is not JSON, a late answer... */
+	EVENT_SCRUB,     /* how often which secret was taken out */
+	EVENT_STOP,      /* how it ended */
+	EVENT_GAP,       /* events lost, and why */
+	EVENT_KIND_END
+};
+const char *event_kind_name(enum event_kind);
+
+/* Fields.  The type and whether it may repeat stand in report.c's table. */
+enum event_key {
+	KEY_SERVER = 1,  /* text */
+	KEY_POLICY,      /* text: hex of the policy's id */
+	KEY_MODE,        /* text: run exec serve */
+	KEY_VERDICT,     /* text: allow ask deny */
+	KEY_RULE,        /* text: file:line */
+	KEY_PROGRAM,     /* text: path as granted or asked */
+	KEY_IMAGE,       /* text: canonical path of the mapped image */
+	KEY_ARGV,        /* text, repeats */
+	KEY_ARGV_SHA256, /* text: hex */
+	KEY_PID,         /* number */
+	KEY_METHOD,      /* text */
+	KEY_NAME,        /* text: tool, prompt, resource, secret; repeats */
+	KEY_DIRECTION,   /* text: agent server */
+	KEY_REQUEST,     /* text: the JSON-RPC id as written */
+	KEY_PARAMS_SHA256,
+	KEY_RESULT_SHA256, /* text: hex */
+	KEY_PARAMS_BYTES,
+	KEY_RESULT_BYTES, /* number */
+	KEY_DURATION_US,  /* number */
+	KEY_OUTCOME,      /* text: ok error timeout refused cancelled ... */
+	KEY_REASON,       /* text */
+	KEY_COUNT,        /* number */
+	KEY_STATUS,       /* number: exit status or signal */
+	KEY_SIGNAL,       /* number */
+	KEY_LACKS,        /* text, repeats: what the kernel could not give */
+	KEY_MOUNT,        /* text, repeats: "ro /usr/lib/x (library)" */
+	KEY_BYTES,        /* number */
+	KEY_UID,          /* number */
+	KEY_END
+};
+const char *event_key_name(enum event_key);
+bool event_key_is_number(enum event_key);
+bool event_key_repeats(enum event_key);
+
+enum event_class {
+	EVENT_FLOW, /* durable within 50 ms */
+	EVENT_GATE, /* durable before the act: wait for it */
+};
+
+enum report_message {
+	/* u32 version, u32 enum report_role, str session, str instance (16 hex
+	 * digits, drawn by the writer), u32 pid */
+	REPORT_HELLO = 2,
+	REPORT_WELCOME = 3, /* u64 next number of the log */
+	/* u64 writer's number, u32 kind, u32 class, u64 realtime ns, u64
+	 * boottime ns, then fields to the end: u8 key, u64 or str */
+	REPORT_EVENT = 4,
+	REPORT_DURABLE = 5, /* u64 writer's number: all up to it are on disk */
+};
+#define REPORT_VERSION 1
+
+enum report_role { REPORT_SUPERVISOR = 1, REPORT_LEASH = 2 };
+const char *report_role_name(enum report_role);
+
+struct event {
+	uint8_t memory[REPORT_EVENT_MAX];
+	struct wire_out out;
+	enum event_kind kind;
+};
+
+void event_begin(struct event *, enum event_kind);
+/* Text is cut at REPORT_TEXT_MAX; bytes that are not UTF-8 become U+FFFD in
+ * the recorder.  A field that no longer fits is left out and the event is
+ * marked as cut: an event never fails for being long. */
+void event_text(struct event *, enum event_key, const char *);
+void event_bytes(struct event *, enum event_key, const void *, size_t);
+void event_number(struct event *, enum event_key, uint64_t);
+
+struct report;
+
+/*
+ * Greets the recorder on sock (now the report's) and waits for its welcome,
+ * at most wait_ms.  0, -ETIMEDOUT, -EPIPE, -EPROTO, -ENOMEM.
+ */
+int report_open(
+    int sock, enum report_role, const char *session, int wait_ms, struct report **ret);
+void report_free(struct report *);
+
+/*
+ * Hand an event over.  Its number in *ret_number (may be NULL).  0 means: kept
+ * here until it is durable and, unless the recorder is gone, on its way.
+ * -ENOBUFS when the queue is full: the act that wanted the record must not
+ * happen.  Never blocks.
+ */
+int report_send(
+    struct report *, const struct event *, enum event_class, uint64_t *ret_number);
+/* Is the event with this number on disk? */
+bool report_durable(const struct report *, uint64_t number);
+/* Block until it is, at most wait_ms: only before the loop runs.  0,
+ * -ETIMEDOUT, -EPIPE. */
+int report_wait(struct report *, uint64_t number, int wait_ms);
+
+/* For the loop: the descriptor (-1 while the recorder is gone), whether it
+ * has something to write, and what to do when poll says so.  -EPIPE: the
+ * recorder is gone; events are kept, ask for a new connection. */
+int report_fd(const struct report *);
+bool report_wants_write(const struct report *);
+int report_ready(struct report *);
+/* A new connection: greets and sends again all that was not durable. */
+int report_replace(struct report *, int sock, int wait_ms);
+/* Events given and not durable yet. */
+size_t report_pending(const struct report *);
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * Takes secrets out of what a server says: one streaming pass that knows the
+ * exact values and finds them raw and in JSON strings however they are
+ * escaped, also across reads.  A found value becomes "***".
+ *
+ * Bytes that cannot be part of a match are passed on at once; at most the
+ * longest possible beginning of a match is held back until the next bytes or
+ * scrub_flush().
+ */
+#ifndef KENNEL_LEASH_SCRUB_SCRUB_H
+#define KENNEL_LEASH_SCRUB_SCRUB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "shim/base/buf.h"
+
+#define SCRUB_MASK "***" /* constant: tells neither length nor name */
+#define SCRUB_LEN_MIN \
+	4 /* a shorter value would mask ordinary text:
+				 * the start is refused (vault room says so) */
+
+struct secret;
+struct scrub;        /* the patterns; shared by streams */
+struct scrub_stream; /* one direction of one pipe */
+
+int scrub_new(struct scrub **ret);
+void scrub_free(struct scrub *);
+/* Learn a value; number is what scrub_count() is asked for.  All are learned
+ * before the first stream is made. */
+int scrub_learn(struct scrub *, const struct secret *, uint32_t number);
+/* Times the value with this number was taken out, over all streams. */
+uint64_t scrub_count(const struct scrub *, uint32_t number);
+
+int scrub_stream_new(struct scrub *, struct scrub_stream **ret);
+void scrub_stream_free(struct scrub_stream *);
+/* in[len] goes through; what is certain is appended to out.  0, -ENOMEM,
+ * -EMSGSIZE when out is full: nothing is passed on then, the stream is dead. */
+int scrub_feed(struct scrub_stream *, const void *in, size_t len, struct buf *out);
+/* The end of a message or of the stream: what is held back is no match. */
+int scrub_flush(struct scrub_stream *, struct buf *out);
+
+#endif

@@ -1,0 +1,77 @@
+/*
+ * Secrets in hand.  A secret is an opaque type: it cannot be printed, sent,
+ * stored or compared with ==, and nothing outside this room sees its bytes
+ * except through secret_expose(), whose callers are listed in the Makefile
+ * (make check counts them).
+ *
+ * Memory: memfd_secret(2) where the kernel has it, else locked pages; guarded
+ * on both sides, not in dumps, not in children, wiped by its free.
+ */
+#ifndef KENNEL_LEASH_VAULT_VAULT_H
+#define KENNEL_LEASH_VAULT_VAULT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define VAULT_VALUE_MAX   (64u << 10) /* bytes of one value */
+#define VAULT_CMD_WAIT_MS 10000       /* a helper gets ten seconds */
+
+struct vault;  /* the pages */
+struct secret; /* one value in them; owned by its vault */
+
+/* 0; -ENOMEM; -EPERM when pages cannot be locked. */
+int vault_new(size_t bytes_max, struct vault **ret);
+/* Wipes and unmaps everything, secrets included.  NULL is fine. */
+void vault_free(struct vault *);
+/* Wiped memory of the vault for a value in transit (the shim's plan). */
+void *vault_scratch(struct vault *, size_t);
+void vault_wipe(void *, size_t);
+
+/*
+ * Resolve a reference.  *ret belongs to the vault.  On failure why[why_cap]
+ * says what is missing by its name and never any of its bytes:
+ *	env	the variable is taken out of this process's environment
+ *	file	regular file, not group/world accessible when it is ours; one
+ *		trailing newline is dropped
+ *	cmd	argv, no shell, empty environment but PATH HOME, no stdin,
+ *		stdout kept, stderr thrown away, VAULT_CMD_WAIT_MS; only the
+ *		exit status is told; one trailing newline is dropped
+ * -ENOENT missing or empty, -EACCES, -ETIMEDOUT, -EFBIG, -EIO helper failed,
+ * -EINVAL a NUL byte in the value, -ENOMEM.
+ */
+int secret_from_env(
+    struct vault *, const char *variable, struct secret **ret, char *why, size_t why_cap);
+int secret_from_file(
+    struct vault *, const char *path, struct secret **ret, char *why, size_t why_cap);
+int secret_from_cmd(struct vault *, const char *const *argv, struct secret **ret,
+    char *why, size_t why_cap);
+
+size_t secret_len(const struct secret *);
+/* In time that depends on the lengths only. */
+bool secret_equals(const struct secret *, const void *, size_t);
+/* The one accessor: len bytes, then NUL. */
+const char *secret_expose(const struct secret *);
+
+/* ---- env.c: the environment a server is started with -------------------- */
+
+/*
+ * Names with plain values (copied) or secrets (borrowed).  Used twice: to
+ * write the plan, and to judge the environment of every later exec.
+ */
+struct env;
+
+int env_new(struct env **ret);
+void env_free(struct env *);
+int env_plain(struct env *, const char *name, const char *value);
+int env_secret(struct env *, const char *name, const struct secret *);
+size_t env_n(const struct env *);
+/* May a later exec carry NAME=value?  Its value at launch, or one of the
+ * benign names (LANG LC_* TZ PWD OLDPWD SHLVL _ TERM COLUMNS LINES). */
+bool env_permits(const struct env *, const char *entry, size_t len);
+/* "NAME=value" of entry i into memory of the vault; length without NUL.
+ * -ENOSPC.  The only way a value leaves: into the plan. */
+struct wire_out;
+void env_write(const struct env *, struct wire_out *);
+
+#endif

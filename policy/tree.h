@@ -1,0 +1,221 @@
+/*
+ * What the parser makes and the checker and the compiler walk: private to the
+ * policy room.  One statement is one struct, whatever its word: the keyword
+ * table in parse.c says which shapes are allowed, so a new word is a new row.
+ *
+ * Everything lives in one arena and is freed with it.
+ */
+#ifndef KENNEL_POLICY_TREE_H
+#define KENNEL_POLICY_TREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "policy/policy.h"
+
+struct at {
+	uint32_t file; /* index into tree.source */
+	uint32_t line; /* from 1 */
+	uint32_t col;  /* from 1, in bytes */
+};
+
+struct word {
+	const char *text; /* after quotes, escapes and $let; NUL-terminated */
+	size_t len;
+	bool quoted; /* literal: no pattern, never a keyword */
+	struct at at;
+};
+
+/* Every reserved word, sorted in parse.c's table; WORD_NONE is not one. */
+enum keyword {
+	KW_NONE = 0,
+	KW_ABOUT,
+	KW_ALLOW,
+	KW_APPROVE,
+	KW_ASK,
+	KW_AUDIT,
+	KW_BECAUSE,
+	KW_BLOCK,
+	KW_CWD,
+	KW_DENY,
+	KW_ELICITATION,
+	KW_ENV,
+	KW_EXCEPT,
+	KW_EXEC,
+	KW_EXPECT,
+	KW_FROM,
+	KW_HIDE,
+	KW_HOSTS,
+	KW_IN,
+	KW_INCLUDE,
+	KW_INSTEAD,
+	KW_LET,
+	KW_LIMIT,
+	KW_NET,
+	KW_NEVER,
+	KW_NO_PROC,
+	KW_OPTIONAL,
+	KW_OWNER,
+	KW_PINS,
+	KW_PROMPT,
+	KW_READ,
+	KW_REQUIRE,
+	KW_RESOURCE,
+	KW_ROOTS,
+	KW_RUN,
+	KW_SAMPLING,
+	KW_SCRUB,
+	KW_SECRET,
+	KW_SERVER,
+	KW_SYSCALLS,
+	KW_TICKET,
+	KW_TIMEOUT,
+	KW_TMP,
+	KW_TO,
+	KW_TOOL,
+	KW_UNTIL,
+	KW_USE,
+	KW_USER,
+	KW_WHEN,
+	KW_WITH,
+	KW_WRITE,
+	KW_END
+};
+
+/* because "..." | instead "..." | { optional } | { approve session } ... */
+struct qual {
+	enum keyword kw;
+	struct at at;
+	struct word *word;
+	size_t word_n;
+};
+
+/*
+ * A grant.  What word[] holds, by keyword:
+ *	about		the text
+ *	run		program, then its arguments
+ *	cwd user tmp	the one value
+ *	env		name [value]	(word_n 1: passed on; "=" is dropped)
+ *	secret		name, source word (env file cmd vault), reference...
+ *	read write hide	the paths
+ *	exec		program, then patterns; verdict
+ *	tool resource prompt	names; verdict
+ *	sampling elicitation roots	nothing; verdict
+ *	limit timeout	pairs: word, value, word, value...
+ *	require		name [number]
+ *	no-proc		nothing
+ */
+struct stmt {
+	enum keyword kw;
+	struct at at;
+	enum sealed_verdict verdict;
+	bool has_verdict;
+	struct word *word;
+	size_t word_n;
+	struct qual *qual;
+	size_t qual_n;
+};
+
+struct server {
+	struct word name;
+	struct at at;
+	struct stmt *stmt;
+	size_t stmt_n;
+};
+
+struct let {
+	struct word name;
+	struct word value;
+	bool used;
+};
+
+struct tree {
+	const struct policy_source *source;
+	size_t source_n;
+	struct let *let;
+	size_t let_n;
+	struct server *server;
+	size_t server_n;
+	struct arena *arena;
+};
+
+/* ---- arena: everything of one compilation, freed at once (arena.c) ------ */
+struct arena *arena_new(void);
+void arena_free(struct arena *);
+void *arena_alloc(struct arena *, size_t);              /* zeroed; NULL: no memory */
+char *arena_copy(struct arena *, const char *, size_t); /* and a NUL */
+
+/* ---- diag.c: what is wrong, where, with a caret ------------------------- */
+#define DIAG_SHOWN_MAX 100 /* then only counted */
+
+struct diag {
+	FILE *out;
+	const struct policy_source *source;
+	size_t source_n;
+	size_t error_n;
+	size_t warning_n;
+	bool hide_line; /* the statement at hand may hold a value */
+};
+
+/* "file:line:col: error: ..." then the line and a caret under col.  Text from
+ * the file is escaped and cut at 80 characters; with hide_line, or on a
+ * secret or env line, it is not shown at all. */
+void diag_error(struct diag *, struct at, const char *, ...)
+    __attribute__((format(printf, 3, 4)));
+void diag_warning(struct diag *, struct at, const char *, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The nearest word of a list, or NULL when none is near: "did you mean". */
+const char *diag_near(const char *, const char *const *list, size_t n);
+/* One closing line when errors were counted but not shown. */
+void diag_end(struct diag *);
+
+/* ---- the pipeline -------------------------------------------------------- */
+
+/* 0 with *ret filled even when there were errors (diag->error_n says);
+ * -ENOMEM.  lex.c is called by parse.c only. */
+int tree_parse(const struct policy_source *, size_t n, struct diag *, struct tree *ret);
+void tree_free(struct tree *);
+/* Types, duplicates, units, paths, refused variables, contradictions. */
+void tree_check(struct tree *, struct diag *);
+/* Canonical text; whatever parses can be printed and parses to the same. */
+int tree_print(const struct tree *, FILE *);
+
+/* Units of the language (LANGUAGE): 0 or -EINVAL. */
+int unit_bytes(const char *, uint64_t *ret);   /* 512M */
+int unit_ms(const char *, uint64_t *ret);      /* 30s 15m 250ms */
+int unit_percent(const char *, uint64_t *ret); /* 200% */
+int unit_count(const char *, uint64_t *ret);
+/* Absolute, normal form, no NUL: true. */
+bool path_is_normal(const char *);
+/* Variables a policy may not set: loaders and interpreters (ruling C23). */
+bool env_is_refused(const char *name);
+const char *keyword_name(enum keyword);
+
+/* Lower one checked server of the tree into the sealer.  Errors to diag. */
+struct sealer;
+int tree_lower(
+    const struct tree *, const struct server *, struct sealer *, struct diag *);
+
+/* ---- seal.c: rows in, bytes out; same rows, same bytes ------------------ */
+struct sealer *sealer_new(void);
+void sealer_free(struct sealer *);
+/* The same text gives the same ref.  On no memory the sealer fails for good
+ * and sealer_finish says so. */
+struct sealed_ref sealer_str(struct sealer *, const char *, size_t len);
+/* Append a row of a table (size is the row's); its index. */
+uint32_t sealer_row(struct sealer *, enum sealed_kind, const void *row, size_t size);
+/* How many rows a table has so far. */
+uint32_t sealer_rows(const struct sealer *, enum sealed_kind);
+/* Sorts servers by name, lays out, and loads the result with policy_load_bytes
+ * before it says 0. */
+int sealer_finish(struct sealer *, struct buf *out);
+
+/* ---- filter.c: the only file that knows libseccomp ---------------------- */
+
+/* The allow-list of DESIGN 3 as finished BPF for one AUDIT_ARCH; rows go to
+ * the sealer's INSNS and FILTERS tables. */
+int filter_build(struct sealer *, uint32_t audit_arch, struct sealed_range *ret);
+
+#endif

@@ -1,0 +1,36 @@
+/*
+ * Descriptors: unset is -1, all are close-on-exec, whole reads and writes.
+ */
+#ifndef KENNEL_BASE_FD_H
+#define KENNEL_BASE_FD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Close *fd if it is set, and set it to -1.  Keeps errno. */
+void fd_close(int *fd);
+int fd_nonblock(int fd, bool on);
+int fd_cloexec(int fd, bool on);
+
+/* All n bytes, through EINTR and short counts.  -EPIPE at an early end. */
+int fd_write_all(int fd, const void *, size_t n);
+int fd_read_all(int fd, void *, size_t n);
+
+/*
+ * A file's whole content, at most max bytes, into malloc'ed memory with a NUL
+ * behind it (not counted).  -EFBIG above max.  The caller frees.
+ */
+int fd_slurp(int fd, size_t max, char **ret_data, size_t *ret_len);
+
+/*
+ * An anonymous file with these bytes, sealed against writing, growing,
+ * shrinking and further seals (memfd_create(2)).  exec: it may be executed
+ * (MFD_EXEC where the kernel knows it, Linux 6.3).
+ */
+int fd_sealed(const char *name, const void *, size_t, bool exec, int *ret_fd);
+
+/* An already connected pair of SOCK_SEQPACKET sockets, close-on-exec. */
+int fd_pair(int ret[2]);
+
+#endif

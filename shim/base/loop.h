@@ -1,0 +1,64 @@
+/*
+ * One loop per process, over poll(2).  Handlers do not block.  Nothing is
+ * allocated after loop_init: watches and timers are slots in the struct.
+ *
+ * poll and not epoll: a relay turns its interest in a descriptor on and off
+ * with every message, and with poll that is a store instead of a system call.
+ */
+#ifndef KENNEL_BASE_LOOP_H
+#define KENNEL_BASE_LOOP_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define LOOP_WATCHES 64
+#define LOOP_TIMERS  32
+
+struct loop;
+typedef void loop_fd_fn(struct loop *, int fd, short revents, void *arg);
+typedef void loop_timer_fn(struct loop *, void *arg);
+
+struct loop_watch {
+	loop_fd_fn *fn; /* NULL: the slot is free */
+	void *arg;
+};
+
+struct loop_timer {
+	loop_timer_fn *fn; /* NULL: the slot is free */
+	void *arg;
+	uint64_t at_ns; /* loop_now() at which it fires, once */
+};
+
+struct loop {
+	struct pollfd poll[LOOP_WATCHES];
+	struct loop_watch watch[LOOP_WATCHES];
+	struct loop_timer timer[LOOP_TIMERS];
+	int watch_n; /* slots ever used */
+	bool stopping;
+};
+
+void loop_init(struct loop *);
+
+/* Watch fd for POLLIN and/or POLLOUT.  A slot, or -ENOSPC. */
+int loop_add(struct loop *, int fd, short events, loop_fd_fn *, void *arg);
+/* What the slot waits for; 0 keeps the slot and hears nothing at all (a
+ * closed peer included: poll would otherwise spin on POLLHUP). */
+void loop_events(struct loop *, int slot, short events);
+/* The descriptor is not closed.  A negative slot is ignored. */
+void loop_remove(struct loop *, int slot);
+
+/* Fire once at at_ns.  A timer, or -ENOSPC. */
+int loop_timer_at(struct loop *, uint64_t at_ns, loop_timer_fn *, void *arg);
+void loop_timer_stop(struct loop *, int timer);
+
+/* Until loop_stop.  0 or what poll said. */
+int loop_run(struct loop *);
+/* One round that waits at most wait_ms_max (-1: until something happens). */
+int loop_once(struct loop *, int wait_ms_max);
+void loop_stop(struct loop *);
+
+/* CLOCK_BOOTTIME in nanoseconds: it counts through a suspend. */
+uint64_t loop_now(void);
+
+#endif

@@ -1,0 +1,51 @@
+/*
+ * One leash and the server behind it, as the supervisor sees them
+ * (leash/leash.h is what they say to each other).
+ */
+#ifndef KENNEL_SUPERVISOR_CHILD_H
+#define KENNEL_SUPERVISOR_CHILD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "leash/leash.h"
+#include "policy/policy.h"
+#include "shim/base/loop.h"
+
+struct child_order {
+	const char *leash; /* path of kennel-leash */
+	const struct policy *policy;
+	const struct sealed_server *server;
+	int policy_fd;       /* sealed memfd; borrowed */
+	int recorder_fd;     /* borrowed: the leash's own connection */
+	int log_dir_fd;      /* borrowed: for the server's stderr */
+	const char *session; /* 16 hex digits */
+	enum leash_mode mode;
+	char *const *argv; /* LEASH_EXEC: program and arguments */
+	int argc;
+};
+
+struct child {
+	pid_t pid; /* the leash */
+	int channel;
+	int server_in; /* taken by the session: then -1 */
+	int server_out;
+	int server_err; /* LEASH_EXEC only, else -1 */
+	char lacks[LEASH_TEXT_MAX];
+};
+
+/*
+ * Start a leash and its server and wait, at most wait_ms, until it runs.  0.
+ * -ECONNREFUSED: refused; *ret_status is the exit status for kennel and why
+ * says what and where.  -ETIMEDOUT, -EPIPE: likewise with a reason of ours.
+ * The named secrets' variables leave this process's environment here.
+ */
+int child_start(const struct child_order *, int wait_ms, struct child *ret,
+    int *ret_status, char why[LEASH_TEXT_MAX]);
+int child_signal(struct child *, int sig);
+int child_end(struct child *, uint32_t grace_ms);
+/* Close the channel (the leash kills the cell) and reap the leash. */
+void child_free(struct child *);
+
+#endif
