@@ -22,6 +22,7 @@ typedef void loop_timer_fn(struct loop *, void *arg);
 struct loop_watch {
 	loop_fd_fn *fn; /* NULL: the slot is free */
 	void *arg;
+	int fd;
 };
 
 struct loop_timer {

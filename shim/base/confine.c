@@ -1,0 +1,220 @@
+/*
+ * A kennel process gives up what it does not need.
+ *
+ * What every program needs, whatever it does (libc's memory, its clean ends,
+ * the loop, and what the sanitizers of a test build ask for at exit):
+ * syscalls: read write close exit exit_group rt_sigreturn restart_syscall
+ * syscalls: brk mmap munmap mremap mprotect madvise futex
+ * syscalls: getpid gettid getuid geteuid getgid getegid
+ * syscalls: clock_gettime clock_nanosleep nanosleep gettimeofday time
+ * syscalls: getrandom rt_sigaction rt_sigprocmask sigaltstack tgkill
+ * syscalls: fstat newfstatat lseek rseq set_robust_list sched_yield
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "shim/base/confine.h"
+
+#if defined(__x86_64__)
+#define CONFINE_ARCH AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define CONFINE_ARCH AUDIT_ARCH_AARCH64
+#else
+#error "no system call table for this architecture"
+#endif
+
+#define CONFINE_CALLS_MAX 320
+
+#ifdef CONFINE_DEBUG
+#define CONFINE_REFUSED SECCOMP_RET_TRAP
+#else
+#define CONFINE_REFUSED SECCOMP_RET_KILL_PROCESS
+#endif
+
+int
+confine_no_dumps(void)
+{
+	/* 1, not 0: a core handler behind a pipe is run for 0 as well, and for
+	 * 1 the kernel refuses it (core(5)). */
+	struct rlimit core = {1, 1};
+
+	/* syscalls: prctl prlimit64 setrlimit */
+	if (setrlimit(RLIMIT_CORE, &core) < 0)
+		return -errno;
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return -errno;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -errno;
+	return 0;
+}
+
+#ifdef CONFINE_DEBUG
+/* The debugging build: say which call the shipped build would have died of. */
+static void
+name_refused(int sig, siginfo_t *info, void *context)
+{
+	char line[80];
+	int n;
+
+	(void)sig;
+	(void)context;
+	n = snprintf(line, sizeof(line), "confine: system call %d is not in the list\n",
+	    info->si_syscall);
+	if (write(STDERR_FILENO, line, (size_t)n) < 0)
+		_exit(126);
+	_exit(125);
+}
+#endif
+
+int
+confine_syscalls(const uint16_t *nr, size_t nr_n)
+{
+	/* Two instructions a call: the kernel caches the verdict of a call
+	 * whose arguments no filter reads, so the length costs nothing. */
+	struct sock_filter code[2 * CONFINE_CALLS_MAX + 8];
+	struct sock_fprog program = {.filter = code};
+	unsigned short n = 0;
+
+	if (nr_n > CONFINE_CALLS_MAX)
+		return -E2BIG;
+	code[n++] = (struct sock_filter)BPF_STMT(
+	    BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch));
+	code[n++] =
+	    (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, CONFINE_ARCH, 1, 0);
+	code[n++] =
+	    (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+	code[n++] = (struct sock_filter)BPF_STMT(
+	    BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+	for (size_t i = 0; i < nr_n; i++) {
+		code[n++] =
+		    (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr[i], 0, 1);
+		code[n++] =
+		    (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	}
+	code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, CONFINE_REFUSED);
+	program.len = n;
+#ifdef CONFINE_DEBUG
+	struct sigaction trap = {
+	    .sa_sigaction = name_refused, .sa_flags = SA_SIGINFO | SA_NODEFER};
+	if (sigaction(SIGSYS, &trap, NULL) < 0)
+		return -errno;
+#endif
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -errno;
+	/* syscalls: seccomp */
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)
+		return -errno;
+	return 0;
+}
+
+/*
+ * Landlock's rights by the ABI that brought them (landlock(7)); Debian 12's
+ * linux/landlock.h stops at ABI 2, so the numbers stand here.
+ */
+#define LL_EXECUTE     (1ull << 0)
+#define LL_WRITE_FILE  (1ull << 1)
+#define LL_READ_FILE   (1ull << 2)
+#define LL_READ_DIR    (1ull << 3)
+#define LL_ABI1_FS     ((1ull << 13) - 1)
+#define LL_REFER       (1ull << 13) /* ABI 2 */
+#define LL_TRUNCATE    (1ull << 14) /* ABI 3 */
+#define LL_IOCTL_DEV   (1ull << 15) /* ABI 5 */
+#define LL_NET_TCP     3ull         /* ABI 4: bind, connect */
+#define LL_SCOPES      3ull         /* ABI 6: abstract sockets, signals */
+#define LL_FILE_RIGHTS (LL_EXECUTE | LL_WRITE_FILE | LL_READ_FILE | LL_TRUNCATE)
+
+struct ll_ruleset {
+	uint64_t fs, net, scoped;
+};
+
+struct ll_path {
+	uint64_t allowed;
+	int32_t parent_fd;
+} __attribute__((packed));
+
+static const struct ll_abi {
+	int from;
+	uint64_t fs, net, scoped;
+} ll_abi[] = {
+    {1, LL_ABI1_FS, 0, 0},
+    {2, LL_REFER, 0, 0},
+    {3, LL_TRUNCATE, 0, 0},
+    {4, 0, LL_NET_TCP, 0},
+    {5, LL_IOCTL_DEV, 0, 0},
+    {6, 0, 0, LL_SCOPES},
+};
+
+static uint64_t
+rights_for(unsigned int may, mode_t mode)
+{
+	uint64_t fs = 0;
+
+	if ((may & CONFINE_READ) != 0)
+		fs |= LL_READ_FILE | LL_READ_DIR;
+	if ((may & CONFINE_WRITE) != 0)
+		fs |= (LL_ABI1_FS & ~LL_EXECUTE) | LL_TRUNCATE | LL_REFER;
+	if ((may & CONFINE_EXEC) != 0)
+		fs |= LL_EXECUTE;
+	/* a right about folders on a file is EINVAL */
+	return S_ISDIR(mode) ? fs : fs & LL_FILE_RIGHTS;
+}
+
+static int
+add_path(int ruleset, uint64_t handled, const struct confine_path *path)
+{
+	struct ll_path rule = {.parent_fd = path->fd};
+	struct stat st;
+
+	if (fstat(path->fd, &st) < 0)
+		return -errno;
+	rule.allowed = rights_for(path->may, st.st_mode) & handled;
+	if (rule.allowed == 0)
+		return 0;
+	/* syscalls: landlock_add_rule */
+	if (syscall(SYS_landlock_add_rule, ruleset, 1, &rule, 0) < 0)
+		return -errno;
+	return 0;
+}
+
+int
+confine_paths(const struct confine_path *path, size_t n)
+{
+	struct ll_ruleset set = {0};
+	int abi, ruleset, r = 0;
+
+	/* syscalls: landlock_create_ruleset */
+	abi = (int)syscall(SYS_landlock_create_ruleset, NULL, 0, 1);
+	if (abi < 1)
+		return -EOPNOTSUPP;
+	for (size_t i = 0; i < sizeof(ll_abi) / sizeof(ll_abi[0]); i++) {
+		if (abi < ll_abi[i].from)
+			continue;
+		set.fs |= ll_abi[i].fs;
+		set.net |= ll_abi[i].net;
+		set.scoped |= ll_abi[i].scoped;
+	}
+	ruleset = (int)syscall(SYS_landlock_create_ruleset, &set, sizeof(set), 0);
+	if (ruleset < 0)
+		return -errno;
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = add_path(ruleset, set.fs, &path[i]);
+	if (r == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		r = -errno;
+	/* syscalls: landlock_restrict_self */
+	if (r == 0 && syscall(SYS_landlock_restrict_self, ruleset, 0) < 0)
+		r = -errno;
+	close(ruleset);
+	return r;
+}
