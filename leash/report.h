@@ -20,9 +20,9 @@
 
 #define REPORT_EVENT_MAX (12u << 10) /* bytes of one event on the wire */
 #define REPORT_QUEUE_MAX 4096        /* events not yet durable */
-#define REPORT_TEXT_MAX \
-	1024 /* one string field; longer is cut
-						 * and marked */
+#define REPORT_TEXT_MAX  1024        /* one string field; longer is cut and marked */
+#define REPORT_NAME_MAX  64          /* session and instance in a hello */
+#define REPORT_CUT_ROOM  9           /* kept free for the mark: KEY_CUT */
 
 enum event_kind {
 	EVENT_START = 1, /* a server was asked for: policy, mode */
@@ -69,6 +69,7 @@ enum event_key {
 	KEY_MOUNT,        /* text, repeats: "ro /usr/lib/x (library)" */
 	KEY_BYTES,        /* number */
 	KEY_UID,          /* number */
+	KEY_CUT,          /* number: fields cut or left out; set here, not by callers */
 	KEY_END
 };
 const char *event_key_name(enum event_key);
@@ -80,6 +81,7 @@ enum event_class {
 	EVENT_GATE, /* durable before the act: wait for it */
 };
 
+/* Each packet begins with a u32 enum report_message. */
 enum report_message {
 	/* u32 version, u32 enum report_role, str session, str instance (16 hex
 	 * digits, drawn by the writer), u32 pid */
@@ -97,8 +99,9 @@ const char *report_role_name(enum report_role);
 
 struct event {
 	uint8_t memory[REPORT_EVENT_MAX];
-	struct wire_out out;
+	struct wire_out out; /* begins behind the head that report_send writes */
 	enum event_kind kind;
+	uint32_t cut_n; /* fields that did not fit whole */
 };
 
 void event_begin(struct event *, enum event_kind);
