@@ -135,8 +135,14 @@ $(foreach p,$(CONFINED),$(eval $(call gen_rule,$p)))
 # is what stands here.  Built twice: as it ships, and with ASan and UBSan.
 
 UNIT_base	= $(BASE)
+UNIT_chain	= supervisor/audit/chain.o
 
-UNITS	 = base
+UNIT_vault	= leash/vault/ring.o leash/vault/mem.o leash/vault/source.o \
+	   leash/vault/env.o $(BASE_SMALL)
+UNIT_env	= $(UNIT_vault)
+UNIT_scrub	= leash/scrub/scrub.o leash/scrub/forms.o shim/base/buf.o \
+	   $(UNIT_vault)
+UNITS	 = base vault env
 UNIT_LIBS = $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 

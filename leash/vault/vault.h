@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #define VAULT_VALUE_MAX   (64u << 10) /* bytes of one value */
+#define VAULT_VALUE_MIN   4           /* a shorter one cannot be scrubbed */
 #define VAULT_CMD_WAIT_MS 10000       /* a helper gets ten seconds */
 
 struct vault;  /* the pages */
@@ -24,21 +25,30 @@ struct secret; /* one value in them; owned by its vault */
 int vault_new(size_t bytes_max, struct vault **ret);
 /* Wipes and unmaps everything, secrets included.  NULL is fine. */
 void vault_free(struct vault *);
-/* Wiped memory of the vault for a value in transit (the shim's plan). */
+/* Wiped memory of the vault for a value in transit (the shim's plan); NULL
+ * when the vault is full.  It stays until vault_free; wipe it when done. */
 void *vault_scratch(struct vault *, size_t);
 void vault_wipe(void *, size_t);
 
 /*
  * Resolve a reference.  *ret belongs to the vault.  On failure why[why_cap]
  * says what is missing by its name and never any of its bytes:
- *	env	the variable is taken out of this process's environment
- *	file	regular file, not group/world accessible when it is ours; one
- *		trailing newline is dropped
- *	cmd	argv, no shell, empty environment but PATH HOME, no stdin,
- *		stdout kept, stderr thrown away, VAULT_CMD_WAIT_MS; only the
- *		exit status is told; one trailing newline is dropped
+ *	env	the variable is taken out of this process's environment and
+ *		overwritten there, also when its value is refused; asked for
+ *		again it is the same secret
+ *	file	an absolute path to a regular file of ours or of root that
+ *		neither group nor others may touch, no symbolic link at its
+ *		end; one trailing newline is dropped
+ *	cmd	absolute argv[0], no shell, no environment but a fixed PATH and
+ *		our HOME USER LANG, no stdin, stdout kept, stderr thrown away,
+ *		VAULT_CMD_WAIT_MS; only how it ended is told; one trailing
+ *		newline is dropped
  * -ENOENT missing or empty, -EACCES, -ETIMEDOUT, -EFBIG, -EIO helper failed,
- * -EINVAL a NUL byte in the value, -ENOMEM.
+ * -EINVAL a bad reference, a NUL byte in the value or fewer than
+ * VAULT_VALUE_MIN bytes, -ENOMEM the vault is full.
+ *
+ * A helper is a fork of this process (vault pages are not in it): resolve
+ * before the process confines itself.
  */
 int secret_from_env(
     struct vault *, const char *variable, struct secret **ret, char *why, size_t why_cap);
@@ -63,14 +73,18 @@ struct env;
 
 int env_new(struct env **ret);
 void env_free(struct env *);
+/* 0; -EINVAL no name for a variable, -EEXIST named before, -ENOSPC, -ENOMEM. */
 int env_plain(struct env *, const char *name, const char *value);
 int env_secret(struct env *, const char *name, const struct secret *);
 size_t env_n(const struct env *);
 /* May a later exec carry NAME=value?  Its value at launch, or one of the
  * benign names (LANG LC_* TZ PWD OLDPWD SHLVL _ TERM COLUMNS LINES). */
 bool env_permits(const struct env *, const char *entry, size_t len);
-/* "NAME=value" of entry i into memory of the vault; length without NUL.
- * -ENOSPC.  The only way a value leaves: into the plan. */
+/*
+ * The plan's environment: u32 count, then one str "NAME=value" each.  The only
+ * way a value leaves, so with secrets in it the message must lie in memory of
+ * their vault: -EFAULT sticks to it otherwise, -ENOSPC when it is full.
+ */
 struct wire_out;
 void env_write(const struct env *, struct wire_out *);
 

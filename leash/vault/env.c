@@ -1,0 +1,234 @@
+/*
+ * The environment a server is started with: built from nothing, written into
+ * the shim's plan, and remembered to judge the environment of later execs.
+ *
+ * Process: the leash.  The one file that writes a secret's bytes into memory
+ * that leaves the process, and only into pages of the vault.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "leash/vault/private.h"
+#include "shim/base/wire.h"
+#include "shim/shim.h"
+
+struct entry {
+	char *name;                  /* owned */
+	char *value;                 /* owned; NULL: */
+	const struct secret *secret; /* the vault's */
+};
+
+struct env {
+	struct entry *entry; /* [cap] */
+	size_t n;
+	size_t cap;
+};
+
+/* What any program may set for itself: none of these changes what a granted
+ * program does to the outside. */
+static const char *const benign[] = {
+    "COLUMNS", "LANG", "LINES", "OLDPWD", "PWD", "SHLVL", "TERM", "TZ", "_"};
+
+int
+env_new(struct env **ret)
+{
+	struct env *e = calloc(1, sizeof(*e));
+
+	if (e == NULL)
+		return -ENOMEM;
+	*ret = e;
+	return 0;
+}
+
+void
+env_free(struct env *e)
+{
+	size_t i;
+
+	if (e == NULL)
+		return;
+	for (i = 0; i < e->n; i++) {
+		free(e->entry[i].name);
+		free(e->entry[i].value);
+	}
+	free(e->entry);
+	free(e);
+}
+
+static bool
+name_good(const char *name)
+{
+	const char *c;
+
+	for (c = name; *c != '\0'; c++) {
+		bool letter =
+		    (*c >= 'A' && *c <= 'Z') || (*c >= 'a' && *c <= 'z') || *c == '_';
+		bool digit = *c >= '0' && *c <= '9';
+
+		if (!letter && !(digit && c != name))
+			return false;
+	}
+	return c != name;
+}
+
+static const struct entry *
+env_find(const struct env *e, const char *name, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < e->n; i++)
+		if (strlen(e->entry[i].name) == len &&
+		    memcmp(e->entry[i].name, name, len) == 0)
+			return &e->entry[i];
+	return NULL;
+}
+
+/* A new entry with nothing but its name. */
+static int
+env_add(struct env *e, const char *name, struct entry **ret)
+{
+	struct entry *more;
+
+	if (!name_good(name))
+		return -EINVAL;
+	if (env_find(e, name, strlen(name)) != NULL)
+		return -EEXIST;
+	if (e->n == SHIM_ENVS_MAX)
+		return -ENOSPC;
+	if (e->n == e->cap) {
+		more = reallocarray(e->entry, e->cap + 32, sizeof(*more));
+		if (more == NULL)
+			return -ENOMEM;
+		e->entry = more;
+		e->cap += 32;
+	}
+	more = &e->entry[e->n];
+	*more = (struct entry){.name = strdup(name)};
+	if (more->name == NULL)
+		return -ENOMEM;
+	*ret = more;
+	return 0;
+}
+
+int
+env_plain(struct env *e, const char *name, const char *value)
+{
+	char *copy = strdup(value);
+	struct entry *entry;
+	int r;
+
+	if (copy == NULL)
+		return -ENOMEM;
+	r = env_add(e, name, &entry);
+	if (r < 0) {
+		free(copy);
+		return r;
+	}
+	entry->value = copy;
+	e->n++;
+	return 0;
+}
+
+int
+env_secret(struct env *e, const char *name, const struct secret *secret)
+{
+	struct entry *entry;
+	int r;
+
+	r = env_add(e, name, &entry);
+	if (r < 0)
+		return r;
+	entry->secret = secret;
+	e->n++;
+	return 0;
+}
+
+size_t
+env_n(const struct env *e)
+{
+	return e->n;
+}
+
+/* ---- judge --------------------------------------------------------------- */
+
+static bool
+name_benign(const char *name, size_t len)
+{
+	size_t i;
+
+	if (len > 3 && memcmp(name, "LC_", 3) == 0)
+		return true;
+	for (i = 0; i < sizeof(benign) / sizeof(benign[0]); i++)
+		if (strlen(benign[i]) == len && memcmp(benign[i], name, len) == 0)
+			return true;
+	return false;
+}
+
+bool
+env_permits(const struct env *e, const char *text, size_t len)
+{
+	const struct entry *entry;
+	const char *eq, *value;
+	size_t value_len;
+
+	eq = memchr(text, '=', len);
+	if (eq == NULL || eq == text || memchr(text, '\0', len) != NULL)
+		return false;
+	if (name_benign(text, (size_t)(eq - text)))
+		return true;
+	entry = env_find(e, text, (size_t)(eq - text));
+	if (entry == NULL)
+		return false;
+	value = eq + 1;
+	value_len = len - (size_t)(value - text);
+	if (entry->secret != NULL)
+		return secret_equals(entry->secret, value, value_len);
+	return strlen(entry->value) == value_len &&
+	       memcmp(entry->value, value, value_len) == 0;
+}
+
+/* ---- write --------------------------------------------------------------- */
+
+/* u32 length, bytes, NUL, as wire_put_str writes it, without a second copy of
+ * the value anywhere. */
+static void
+entry_write(const struct entry *entry, struct wire_out *w)
+{
+	size_t name_len = strlen(entry->name);
+	size_t value_len =
+	    entry->secret != NULL ? secret_len(entry->secret) : strlen(entry->value);
+	size_t len = name_len + 1 + value_len;
+	uint8_t *at;
+
+	if (entry->secret != NULL &&
+	    !vault_holds(entry->secret->vault, w->data, w->cap)) {
+		w->error = w->error < 0 ? w->error : -EFAULT;
+		return;
+	}
+	wire_put_u32(w, (uint32_t)len);
+	if (w->error < 0)
+		return;
+	if (len + 1 > w->cap - w->len) {
+		w->error = -ENOSPC;
+		return;
+	}
+	at = w->data + w->len;
+	memcpy(at, entry->name, name_len);
+	at[name_len] = '=';
+	memcpy(at + name_len + 1,
+	    entry->secret != NULL ? secret_expose(entry->secret) : entry->value,
+	    value_len);
+	at[len] = '\0';
+	w->len += len + 1;
+}
+
+void
+env_write(const struct env *e, struct wire_out *w)
+{
+	size_t i;
+
+	wire_put_u32(w, (uint32_t)e->n);
+	for (i = 0; i < e->n && w->error == 0; i++)
+		entry_write(&e->entry[i], w);
+}

@@ -1,0 +1,456 @@
+/*
+ * Where values come from: a variable, a file, a helper's output.
+ *
+ * Process: the leash, before its loop and before it confines itself.  Each
+ * value is read straight into the vault's pages.  A helper is trusted with one
+ * value, its own; what it prints when it fails is never told, for it may be
+ * the value.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "leash/vault/private.h"
+#include "shim/base/fd.h"
+
+#define HELPER_PATH "PATH=/usr/local/bin:/usr/bin:/bin"
+
+extern char **environ;
+
+/* A value on its way in. */
+struct intake {
+	struct vault *vault;
+	struct secret *secret; /* open in the vault */
+	size_t len;            /* bytes so far */
+	size_t cap;            /* bytes there is room for */
+};
+
+static int
+intake_open(struct intake *in, struct vault *v)
+{
+	*in = (struct intake){.vault = v};
+	return value_open(v, &in->secret, &in->cap);
+}
+
+/* Read once.  1 at the end, 0 when there may be more, or -errno. */
+static int
+intake_read(struct intake *in, int fd)
+{
+	ssize_t n;
+
+	if (in->len == in->cap)
+		return in->cap > VAULT_VALUE_MAX ? -EFBIG : -ENOMEM;
+	/* syscalls: read */
+	n = read(fd, in->secret->bytes + in->len, in->cap - in->len);
+	if (n < 0)
+		return errno == EINTR ? 0 : -errno;
+	in->len += (size_t)n;
+	return n == 0;
+}
+
+static int
+intake_close(struct intake *in, bool chomp, const char **ret_what)
+{
+	if (chomp && in->len > 0 && in->secret->bytes[in->len - 1] == '\n')
+		in->len--;
+	return value_close(in->vault, in->secret, in->len, ret_what);
+}
+
+/* ---- env ----------------------------------------------------------------- */
+
+/* The value inside this process's environment, or NULL. */
+static char *
+environ_find(const char *variable)
+{
+	size_t len = strlen(variable);
+	char **e;
+
+	for (e = environ; e != NULL && *e != NULL; e++)
+		if (strncmp(*e, variable, len) == 0 && (*e)[len] == '=')
+			return *e + len + 1;
+	return NULL;
+}
+
+/* Out of the environment, and out of the memory that /proc/PID/environ shows. */
+static void
+environ_take(const char *variable)
+{
+	char *value;
+
+	while ((value = environ_find(variable)) != NULL) {
+		vault_wipe(value, strlen(value));
+		if (unsetenv(variable) < 0)
+			return;
+	}
+}
+
+int
+secret_from_env(
+    struct vault *v, const char *variable, struct secret **ret, char *why, size_t why_cap)
+{
+	struct secret *s = value_of_variable(v, variable);
+	const char *what = "does not fit into the vault";
+	struct intake in;
+	char *value, *name = NULL;
+	int r;
+
+	if (s != NULL) {
+		*ret = s;
+		return 0;
+	}
+	if (*variable == '\0' || strchr(variable, '=') != NULL) {
+		(void)snprintf(why, why_cap, "no variable can have this name");
+		return -EINVAL;
+	}
+	r = -ENOENT;
+	value = environ_find(variable);
+	if (value == NULL) {
+		what = "is not set";
+		goto out;
+	}
+	r = -ENOMEM;
+	name = vault_name(v, variable);
+	if (name == NULL || intake_open(&in, v) < 0)
+		goto out;
+	in.len = strlen(value);
+	if (in.len > in.cap) {
+		r = in.cap > VAULT_VALUE_MAX ? -EFBIG : -ENOMEM;
+		what = r == -EFBIG ? "is bigger than 64 KiB" : what;
+		goto out;
+	}
+	memcpy(in.secret->bytes, value, in.len);
+	r = intake_close(&in, false, &what);
+	if (r < 0)
+		goto out;
+	in.secret->variable = name;
+	*ret = in.secret;
+out:
+	environ_take(variable);
+	if (r < 0)
+		(void)snprintf(
+		    why, why_cap, "environment variable %s %s", variable, what);
+	return r;
+}
+
+/* ---- file ---------------------------------------------------------------- */
+
+/* May a value come from this open file?  Says why not. */
+static int
+file_judge(int fd, const char **ret_what, mode_t *ret_mode)
+{
+	struct stat st;
+
+	/* syscalls: newfstatat fstat geteuid */
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	*ret_mode = st.st_mode & 07777;
+	if (!S_ISREG(st.st_mode)) {
+		*ret_what = "is not a regular file";
+		return -EACCES;
+	}
+	if (st.st_uid != 0 && st.st_uid != geteuid()) {
+		*ret_what = "belongs to another user";
+		return -EACCES;
+	}
+	if (st.st_mode & (S_IRWXG | S_IRWXO)) {
+		*ret_what = "is open to its group or to others (chmod 600)";
+		return -EACCES;
+	}
+	if (st.st_size > (off_t)VAULT_VALUE_MAX + 1) {
+		*ret_what = "is bigger than 64 KiB";
+		return -EFBIG;
+	}
+	return 0;
+}
+
+static int
+file_open(const char *path, int *ret_fd)
+{
+	int fd;
+
+	if (*path != '/')
+		return -EINVAL;
+	/* NONBLOCK: a fifo in its place must not hold us up.
+	 * syscalls: openat */
+	fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ELOOP ? -EACCES : -errno;
+	*ret_fd = fd;
+	return 0;
+}
+
+int
+secret_from_file(
+    struct vault *v, const char *path, struct secret **ret, char *why, size_t why_cap)
+{
+	const char *what = NULL;
+	struct intake in = {0};
+	mode_t mode = 0;
+	char shown[24] = "";
+	int r, fd = -1;
+
+	r = file_open(path, &fd);
+	if (r < 0) {
+		what = r == -EINVAL   ? "is not absolute"
+		       : r == -EACCES ? "is a symbolic link or not ours to read"
+				      : strerror(-r);
+		goto out;
+	}
+	r = file_judge(fd, &what, &mode);
+	(void)snprintf(shown, sizeof(shown), " (mode %04o)", (unsigned int)mode);
+	if (r < 0)
+		goto out;
+	r = intake_open(&in, v);
+	if (r < 0)
+		goto out;
+	while (r == 0)
+		r = intake_read(&in, fd);
+	if (r > 0)
+		r = intake_close(&in, true, &what);
+	else
+		value_drop(v, in.secret, in.len);
+	if (r == 0)
+		*ret = in.secret;
+out:
+	fd_close(&fd);
+	if (r < 0)
+		(void)snprintf(why, why_cap, "file %s%s %s", path, shown,
+		    what != NULL ? what : strerror(-r));
+	return r;
+}
+
+/* ---- cmd ----------------------------------------------------------------- */
+
+struct helper {
+	pid_t pid;
+	int pidfd;
+	int out; /* its stdout, our end */
+	bool timed_out;
+	int status; /* as waitpid gives it */
+};
+
+static int64_t
+now_ms(void)
+{
+	struct timespec t;
+
+	/* syscalls: clock_gettime */
+	(void)clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail */
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* In the child, between fork and exec: only what is safe there. */
+static void __attribute__((noreturn))
+helper_start(const char *const *argv, char *const *envp, int out, pid_t parent)
+{
+	sigset_t none;
+	int null, sig;
+
+	for (sig = 1; sig < NSIG; sig++)
+		(void)signal(sig, SIG_DFL); /* SIGKILL and SIGSTOP say no */
+	(void)sigemptyset(&none);
+	/* syscalls: rt_sigaction rt_sigprocmask setpgid prctl getppid openat
+	 * syscalls: fcntl dup2 dup3 close_range chdir execve exit_group */
+	if (sigprocmask(SIG_SETMASK, &none, NULL) < 0 || setpgid(0, 0) < 0 ||
+	    prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
+		_exit(127);
+	/* Above 2 first: the leash may have been started without stdio. */
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	null = null < 0 ? -1 : fcntl(null, F_DUPFD_CLOEXEC, 3);
+	out = fcntl(out, F_DUPFD_CLOEXEC, 3);
+	if (null < 0 || out < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 ||
+	    dup2(null, 2) < 0 || close_range(3, ~0u, 0) < 0 || chdir("/") < 0)
+		_exit(127);
+	execve(argv[0], (char *const *)argv, envp);
+	_exit(127);
+}
+
+/* A fixed PATH and, of ours, HOME USER LANG. */
+static void
+helper_environ(char *envp[static 5])
+{
+	static const char *const kept[] = {"HOME=", "USER=", "LANG="};
+	size_t i, n = 0;
+	char **e;
+
+	envp[n++] = (char *)HELPER_PATH;
+	for (i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+		for (e = environ; e != NULL && *e != NULL; e++) {
+			if (strncmp(*e, kept[i], strlen(kept[i])) == 0) {
+				envp[n++] = *e;
+				break;
+			}
+		}
+	}
+	envp[n] = NULL;
+}
+
+static int
+helper_run(struct helper *h, const char *const *argv)
+{
+	pid_t self = getpid();
+	int pipe[2], r = 0;
+	char *envp[5];
+
+	helper_environ(envp);
+	/* Before the loop, syscalls: getpid pipe2 fork clone pidfd_open setpgid fcntl */
+	if (pipe2(pipe, O_CLOEXEC) < 0)
+		return -errno;
+	h->pid = fork();
+	if (h->pid == 0)
+		helper_start(argv, envp, pipe[1], self);
+	if (h->pid < 0) {
+		r = -errno;
+		fd_close(&pipe[0]);
+	} else {
+		/* Both sides do it: whoever is first, the group is there. */
+		(void)setpgid(h->pid, h->pid);
+		h->out = pipe[0];
+		h->pidfd = (int)syscall(SYS_pidfd_open, h->pid, 0);
+		if (h->pidfd < 0)
+			r = -errno;
+		else
+			r = fd_nonblock(h->out, true);
+	}
+	fd_close(&pipe[1]);
+	return r;
+}
+
+/* What stands in the pipe now.  1 at its end, 0 for later, or -errno. */
+static int
+helper_drain(struct helper *h, struct intake *in)
+{
+	int r;
+
+	do
+		r = intake_read(in, h->out);
+	while (r == 0);
+	return r == -EAGAIN ? 0 : r;
+}
+
+/*
+ * Until the helper is gone.  A grandchild that keeps the pipe open is not
+ * waited for: what stands in the pipe when the helper ends is its answer.
+ */
+static int
+helper_hear(struct helper *h, struct intake *in)
+{
+	int64_t end = now_ms() + VAULT_CMD_WAIT_MS, left;
+	struct pollfd p[2] = {
+	    {.fd = h->pidfd, .events = POLLIN}, {.fd = h->out, .events = POLLIN}};
+	int r;
+
+	for (;;) {
+		left = end - now_ms();
+		if (left <= 0) {
+			h->timed_out = true;
+			return -ETIMEDOUT;
+		}
+		/* syscalls: poll */
+		if (poll(p, 2, (int)left) < 0 && errno != EINTR)
+			return -errno;
+		/* Drained after the poll that saw the end: nothing is missed. */
+		if (p[1].fd >= 0) {
+			r = helper_drain(h, in);
+			if (r < 0)
+				return r;
+			if (r > 0)
+				p[1].fd = -1;
+		}
+		if (p[0].revents != 0)
+			return 0;
+	}
+}
+
+/* Nothing of the helper stays: its group is killed while the helper itself,
+ * dead or not, still holds the group's number. */
+static void
+helper_end(struct helper *h)
+{
+	/* syscalls: kill wait4 */
+	if (h->pid > 0) {
+		(void)kill(-h->pid, SIGKILL); /* ESRCH: all gone */
+		(void)kill(h->pid, SIGKILL);  /* its group may not stand yet */
+		while (waitpid(h->pid, &h->status, 0) < 0 && errno == EINTR)
+			;
+	}
+	fd_close(&h->pidfd);
+	fd_close(&h->out);
+}
+
+/* How it ended, and no byte of what it said (S4-38, S4-49). */
+static int
+helper_told(const struct helper *h, int r, char *how, size_t how_cap)
+{
+	if (r == -ETIMEDOUT || h->timed_out)
+		(void)snprintf(how, how_cap, "timed out");
+	else if (r == -EFBIG)
+		(void)snprintf(how, how_cap, "printed more than 64 KiB");
+	else if (r < 0)
+		(void)snprintf(how, how_cap, "could not be heard: %s", strerror(-r));
+	else if (WIFSIGNALED(h->status)) {
+		(void)snprintf(
+		    how, how_cap, "was killed by signal %d", WTERMSIG(h->status));
+		r = -EIO;
+	} else if (WEXITSTATUS(h->status) != 0) {
+		(void)snprintf(
+		    how, how_cap, "exited with status %d", WEXITSTATUS(h->status));
+		r = -EIO;
+	}
+	return r;
+}
+
+int
+secret_from_cmd(struct vault *v, const char *const *argv, struct secret **ret, char *why,
+    size_t why_cap)
+{
+	struct helper h = {.pid = -1, .pidfd = -1, .out = -1};
+	struct intake in = {0};
+	const char *what = NULL;
+	char how[96] = "";
+	int r;
+
+	if (argv[0] == NULL || argv[0][0] != '/') {
+		(void)snprintf(why, why_cap, "helper has no absolute path");
+		return -EINVAL;
+	}
+	/* Asked before the fork, so that a missing program is told by its own
+	 * reason.  syscalls: access faccessat */
+	if (access(argv[0], X_OK) < 0) {
+		r = errno == ENOENT ? -ENOENT : -EACCES;
+		(void)snprintf(why, why_cap, "helper %s cannot be run: %s", argv[0],
+		    strerror(errno));
+		return r;
+	}
+	r = intake_open(&in, v);
+	if (r < 0) {
+		(void)snprintf(why, why_cap, "helper %s: the vault is full", argv[0]);
+		return r;
+	}
+	r = helper_run(&h, argv);
+	if (r == 0)
+		r = helper_hear(&h, &in);
+	helper_end(&h);
+	r = helper_told(&h, r, how, sizeof(how));
+	if (r < 0)
+		value_drop(v, in.secret, in.len);
+	else
+		r = intake_close(&in, true, &what);
+	if (r < 0)
+		(void)snprintf(why, why_cap, "helper %s %s%s%s", argv[0],
+		    what != NULL ? "exited with status 0, but its output " : "", how,
+		    what != NULL ? what : "");
+	else
+		*ret = in.secret;
+	return r;
+}

@@ -1,0 +1,180 @@
+/*
+ * The environment of a server: what is written into the plan, and what a later
+ * exec may carry.  S4-28 K-05
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "leash/vault/vault.h"
+#include "shim/base/wire.h"
+#include "shim/shim.h"
+
+static struct vault *vault;
+static struct secret *token;
+
+static int
+setup(void **state)
+{
+	struct env *e;
+	char why[100];
+
+	if (vault_new(1u << 20, &vault) < 0 || setenv("KENNEL_T", "tok-12345", 1) < 0 ||
+	    secret_from_env(vault, "KENNEL_T", &token, why, sizeof(why)) < 0 ||
+	    env_new(&e) < 0)
+		return -1;
+	*state = e;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	env_free(*state);
+	vault_free(vault);
+	return 0;
+}
+
+static bool
+permits(const struct env *e, const char *text)
+{
+	return env_permits(e, text, strlen(text));
+}
+
+static void
+names_are_checked(void **state)
+{
+	struct env *e = *state;
+
+	assert_int_equal(env_plain(e, "A_b1", "x"), 0);
+	assert_int_equal(env_plain(e, "A_b1", "y"), -EEXIST);
+	assert_int_equal(env_secret(e, "A_b1", token), -EEXIST);
+	assert_int_equal(env_plain(e, "", "x"), -EINVAL);
+	assert_int_equal(env_plain(e, "1A", "x"), -EINVAL);
+	assert_int_equal(env_plain(e, "A=B", "x"), -EINVAL);
+	assert_int_equal(env_plain(e, "A B", "x"), -EINVAL);
+	assert_int_equal(env_n(e), 1);
+}
+
+static void
+there_is_a_limit(void **state)
+{
+	struct env *e = *state;
+	char name[16];
+	int i;
+
+	for (i = 0; i < SHIM_ENVS_MAX; i++) {
+		(void)snprintf(name, sizeof(name), "N%d", i);
+		assert_int_equal(env_plain(e, name, ""), 0);
+	}
+	assert_int_equal(env_plain(e, "ONE_MORE", ""), -ENOSPC);
+	assert_int_equal(env_n(e), SHIM_ENVS_MAX);
+}
+
+static void
+a_later_exec_is_judged(void **state)
+{
+	struct env *e = *state;
+
+	assert_int_equal(env_plain(e, "HOME", "/home/dog"), 0);
+	assert_int_equal(env_plain(e, "EMPTY", ""), 0);
+	assert_int_equal(env_secret(e, "TOKEN", token), 0);
+	assert_true(permits(e, "HOME=/home/dog"));
+	assert_true(permits(e, "EMPTY="));
+	assert_true(permits(e, "TOKEN=tok-12345"));
+	assert_true(permits(e, "LANG=xx"));
+	assert_true(permits(e, "LC_ALL=C"));
+	assert_true(permits(e, "_=/bin/sh"));
+	assert_true(permits(e, "PWD=/"));
+
+	assert_false(permits(e, "HOME=/home/cat"));
+	assert_false(permits(e, "HOME=/home/dogs"));
+	assert_false(permits(e, "HOME=/home/do"));
+	assert_false(permits(e, "HOME"));
+	assert_false(permits(e, "EMPTY=x"));
+	assert_false(permits(e, "TOKEN=tok-12346"));
+	assert_false(permits(e, "TOKEN=tok-1234"));
+	assert_false(permits(e, "TOKEN="));
+	assert_false(permits(e, "LD_PRELOAD=/tmp/x.so"));
+	assert_false(permits(e, "LANGUAGE=xx"));
+	assert_false(permits(e, "LC_"));
+	assert_false(permits(e, "LC_=x"));
+	assert_false(permits(e, "=x"));
+	assert_false(permits(e, ""));
+	assert_false(env_permits(e, "HOME=/home/dog\0x", 16));
+	assert_false(env_permits(e, "PWD=/\0x", 7));
+}
+
+static void
+the_plan_holds_them_in_order(void **state)
+{
+	struct env *e = *state;
+	struct wire_out w;
+	struct wire_in in;
+	void *at = vault_scratch(vault, 4096);
+
+	assert_int_equal(env_secret(e, "TOKEN", token), 0);
+	assert_int_equal(env_plain(e, "HOME", "/home/dog"), 0);
+	wire_out_init(&w, at, 4096);
+	env_write(e, &w);
+	assert_int_equal(w.error, 0);
+	wire_in_init(&in, w.data, w.len);
+	assert_int_equal(wire_get_u32(&in), 2);
+	assert_string_equal(wire_get_str(&in, 4096), "TOKEN=tok-12345");
+	assert_string_equal(wire_get_str(&in, 4096), "HOME=/home/dog");
+	assert_int_equal(wire_end(&in), 0);
+}
+
+static void
+no_value_leaves_the_vault_otherwise(void **state)
+{
+	struct env *e = *state;
+	struct wire_out w;
+	uint8_t heap[256];
+	size_t cap;
+
+	memset(heap, 0, sizeof(heap));
+	assert_int_equal(env_plain(e, "HOME", "/"), 0);
+	wire_out_init(&w, heap, sizeof(heap));
+	env_write(e, &w); /* the control: nothing secret in it */
+	assert_int_equal(w.error, 0);
+	assert_int_equal(env_secret(e, "TOKEN", token), 0);
+	memset(heap, 0, sizeof(heap));
+	wire_out_init(&w, heap, sizeof(heap));
+	env_write(e, &w);
+	assert_int_equal(w.error, -EFAULT);
+	assert_null(memmem(heap, sizeof(heap), "tok-", 4));
+
+	/* Room for all of it but one byte, two bytes...: never beyond. */
+	for (cap = 0; cap < 4 + 4 + 7 + 4 + 16; cap++) {
+		wire_out_init(&w, vault_scratch(vault, cap + 1), cap);
+		env_write(e, &w);
+		assert_int_not_equal(w.error, 0);
+		assert_int_equal(w.data[cap], 0);
+	}
+	wire_out_init(&w, vault_scratch(vault, cap), cap);
+	env_write(e, &w);
+	assert_int_equal(w.error, 0);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int
+main(void)
+{
+	static const struct CMUnitTest tests[] = {
+	    TEST(names_are_checked),
+	    TEST(there_is_a_limit),
+	    TEST(a_later_exec_is_judged),
+	    TEST(the_plan_holds_them_in_order),
+	    TEST(no_value_leaves_the_vault_otherwise),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

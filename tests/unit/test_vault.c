@@ -1,0 +1,613 @@
+/*
+ * Secrets in hand: where they come from, where they lie, what is told when one
+ * is missing.  S4-26 S4-31 S4-38 S4-46 S4-49 S4-30
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "leash/vault/vault.h"
+
+#ifdef __SANITIZE_ADDRESS__
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
+
+#define SENTINEL "sentinel-7f3Q9d-value"
+
+static char folder[64];
+
+static int
+setup(void **state)
+{
+	struct vault *v = NULL;
+	int r = vault_new(1u << 20, &v);
+
+	if (r < 0)
+		return r;
+	*state = v;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	vault_free(*state);
+	return 0;
+}
+
+static char *
+in_folder(const char *name)
+{
+	static char path[128];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+	return path;
+}
+
+static char *
+file_with(const char *name, const void *data, size_t len, mode_t mode)
+{
+	char *path = in_folder(name);
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, data, len), len);
+	assert_int_equal(fchmod(fd, mode), 0);
+	assert_int_equal(close(fd), 0);
+	return path;
+}
+
+static void
+holds(const struct secret *s, const char *value)
+{
+	assert_int_equal(secret_len(s), strlen(value));
+	assert_true(secret_equals(s, value, strlen(value)));
+	assert_false(secret_equals(s, value, strlen(value) - 1));
+	assert_string_equal(secret_expose(s), value);
+}
+
+/* ---- pages ---- */
+
+/* The line of /proc/self/smaps that says flags of the mapping around p. */
+static void
+flags_of(const void *p, char *out, size_t cap)
+{
+	FILE *f = fopen("/proc/self/smaps", "re");
+	char line[512];
+	bool in = false;
+	unsigned long a, b;
+
+	*out = '\0';
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f) != NULL) {
+		if (sscanf(line, "%lx-%lx ", &a, &b) == 2 && strchr(line, '-') != NULL)
+			in = (uintptr_t)p >= a && (uintptr_t)p < b;
+		else if (in && strncmp(line, "VmFlags:", 8) == 0)
+			(void)snprintf(out, cap, "%s", line);
+	}
+	(void)fclose(f);
+}
+
+static void
+pages_are_locked_and_not_dumped_or_forked(void **state)
+{
+	char flags[512];
+	void *p = vault_scratch(*state, 100);
+
+	assert_non_null(p);
+	memset(p, 'x', 100);
+	flags_of(p, flags, sizeof(flags));
+	assert_non_null(strstr(flags, " lo")); /* locked */
+	assert_non_null(strstr(flags, " dd")); /* not in dumps */
+	assert_non_null(strstr(flags, " dc")); /* not in children */
+	vault_wipe(p, 100);
+	assert_int_equal(((char *)p)[99], 0);
+}
+
+/* How a child that touches p ends: its signal, or 0. */
+static int
+child_touches(const volatile char *p)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		(void)signal(SIGSEGV, SIG_DFL);
+		(void)*p;
+		_exit(0);
+	}
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	/* A sanitizer reports and exits non-zero instead. */
+	return WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static void
+a_child_has_no_page_of_it(void **state)
+{
+	char *p = vault_scratch(*state, 100), *plain = strdup("x");
+
+	*p = 'x';
+	assert_int_equal(child_touches(plain), 0); /* the control */
+	assert_int_not_equal(child_touches(p), 0);
+	free(plain);
+}
+
+static void
+guards_stand_on_both_sides(void **state)
+{
+	struct vault *v;
+	unsigned char seen;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char flags[512], *p;
+
+	assert_int_equal(vault_new(page, &v), 0);
+	p = vault_scratch(v, page);
+	assert_non_null(p);
+	assert_null(vault_scratch(v, 1)); /* full is full */
+	flags_of(p - 1, flags, sizeof(flags));
+	assert_null(strstr(flags, " rd"));
+	assert_true(strlen(flags) > 0);
+	flags_of(p + page, flags, sizeof(flags));
+	assert_null(strstr(flags, " rd"));
+	assert_true(strlen(flags) > 0);
+	/* Freed is gone. */
+	vault_free(v);
+	assert_int_equal(mincore(p, page, &seen), -1);
+	assert_int_equal(errno, ENOMEM);
+}
+
+/* In a child for whom memfd_secret(2) does not exist: how it ends. */
+static int
+without_memfd_secret(int (*body)(void))
+{
+	static struct sock_filter f[] = {
+	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 447, 0, 1),
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	static const struct sock_fprog p = {sizeof(f) / sizeof(f[0]), f};
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+		    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &p) < 0)
+			_exit(9);
+		_exit(body());
+	}
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int
+locked_pages(void)
+{
+	struct vault *v = NULL;
+	char flags[512], *p;
+
+	if (vault_new(1u << 20, &v) < 0)
+		return 1;
+	p = vault_scratch(v, 100);
+	*p = 'x';
+	flags_of(p, flags, sizeof(flags));
+	if (strstr(flags, " dd") == NULL || strstr(flags, " dc") == NULL)
+		return 2;
+	if (strstr(flags, " lo") == NULL)
+		return 3;
+	vault_free(v);
+	return 0;
+}
+
+static void
+pages_are_locked_on_an_older_kernel_too(void **state)
+{
+	int r = without_memfd_secret(locked_pages);
+
+	if (r == 3 && SANITIZED) {
+		print_message("skip: the sanitizer ignores mlock\n");
+		skip();
+	}
+	assert_int_equal(r, 0);
+}
+
+static void
+pages_that_cannot_be_locked_are_refused(void **state)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		struct rlimit none = {0, 0};
+		struct vault *v = NULL;
+
+		/* Root may lock whatever it likes. */
+		if (geteuid() == 0 && (setgid(65534) < 0 || setuid(65534) < 0))
+			_exit(9);
+		if (setrlimit(RLIMIT_MEMLOCK, &none) < 0)
+			_exit(8);
+		_exit(vault_new(1u << 20, &v) == -EPERM && v == NULL ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 1 && SANITIZED) {
+		print_message("skip: the sanitizer ignores mlock\n");
+		skip();
+	}
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* ---- env ---- */
+
+static void
+env_is_taken_out_of_this_process(void **state)
+{
+	struct secret *s = NULL, *again = NULL;
+	char why[200] = "", *value;
+
+	assert_int_equal(setenv("KENNEL_T", SENTINEL, 1), 0);
+	value = getenv("KENNEL_T");
+	assert_int_equal(secret_from_env(*state, "KENNEL_T", &s, why, sizeof(why)), 0);
+	holds(s, SENTINEL);
+	assert_null(getenv("KENNEL_T"));
+	assert_int_equal(value[0], 0); /* the old bytes too */
+	assert_int_equal(value[5], 0);
+	/* Two names for one variable are one secret. */
+	assert_int_equal(
+	    secret_from_env(*state, "KENNEL_T", &again, why, sizeof(why)), 0);
+	assert_ptr_equal(s, again);
+}
+
+static void
+env_missing_names_the_variable(void **state) /* S4-31 S4-46 */
+{
+	struct secret *s = NULL;
+	char why[200] = "";
+
+	(void)unsetenv("KENNEL_T2");
+	assert_int_equal(
+	    secret_from_env(*state, "KENNEL_T2", &s, why, sizeof(why)), -ENOENT);
+	assert_non_null(strstr(why, "KENNEL_T2"));
+	assert_null(s);
+	(void)setenv("KENNEL_T2", "", 1);
+	assert_int_equal(
+	    secret_from_env(*state, "KENNEL_T2", &s, why, sizeof(why)), -ENOENT);
+	(void)setenv("KENNEL_T2", "abc", 1);
+	assert_int_equal(
+	    secret_from_env(*state, "KENNEL_T2", &s, why, sizeof(why)), -EINVAL);
+	assert_null(strstr(why, "abc"));
+	assert_null(getenv("KENNEL_T2")); /* refused, and gone all the same */
+	assert_int_equal(secret_from_env(*state, "A=B", &s, why, sizeof(why)), -EINVAL);
+	assert_int_equal(secret_from_env(*state, "", &s, why, sizeof(why)), -EINVAL);
+	assert_null(s);
+}
+
+static void
+env_too_big(void **state)
+{
+	struct secret *s = NULL;
+	char why[200] = "", *big = malloc(VAULT_VALUE_MAX + 2);
+
+	memset(big, 'a', VAULT_VALUE_MAX + 1);
+	big[VAULT_VALUE_MAX + 1] = '\0';
+	(void)setenv("KENNEL_T3", big, 1);
+	assert_int_equal(
+	    secret_from_env(*state, "KENNEL_T3", &s, why, sizeof(why)), -EFBIG);
+	big[VAULT_VALUE_MAX] = '\0';
+	(void)setenv("KENNEL_T3", big, 1);
+	assert_int_equal(secret_from_env(*state, "KENNEL_T3", &s, why, sizeof(why)), 0);
+	assert_int_equal(secret_len(s), VAULT_VALUE_MAX);
+	free(big);
+}
+
+/* ---- file ---- */
+
+static int
+from_file(void *vault, const char *path, struct secret **ret, char *why)
+{
+	why[0] = '\0';
+	return secret_from_file(vault, path, ret, why, 200);
+}
+
+static void
+file_is_read_and_one_newline_dropped(void **state)
+{
+	struct secret *s;
+	char why[200];
+
+	assert_int_equal(
+	    from_file(*state, file_with("a", SENTINEL "\n", 22, 0600), &s, why), 0);
+	holds(s, SENTINEL);
+	assert_int_equal(
+	    from_file(*state, file_with("a", "pass\n\n", 6, 0400), &s, why), 0);
+	holds(s, "pass\n");
+}
+
+static void
+file_that_others_may_read_is_refused(void **state)
+{
+	static const mode_t modes[] = {0644, 0640, 0604, 0660, 0620, 0601};
+	struct secret *s = NULL;
+	char why[200], shown[8];
+	size_t i;
+
+	for (i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		char *path = file_with("open", SENTINEL, 21, modes[i]);
+
+		assert_int_equal(from_file(*state, path, &s, why), -EACCES);
+		(void)snprintf(shown, sizeof(shown), "%04o", modes[i]);
+		assert_non_null(strstr(why, shown));
+		assert_non_null(strstr(why, path));
+		assert_null(strstr(why, "sentinel"));
+	}
+	assert_null(s);
+}
+
+static void
+file_must_be_a_plain_one(void **state)
+{
+	struct secret *s = NULL;
+	char why[200], target[128];
+
+	(void)snprintf(
+	    target, sizeof(target), "%s", file_with("real", SENTINEL, 21, 0600));
+	assert_int_equal(symlink(target, in_folder("link")), 0);
+	assert_int_equal(from_file(*state, in_folder("link"), &s, why), -EACCES);
+	assert_int_equal(mkfifo(in_folder("fifo"), 0600), 0);
+	assert_int_equal(from_file(*state, in_folder("fifo"), &s, why), -EACCES);
+	assert_int_equal(from_file(*state, folder, &s, why), -EACCES);
+	assert_int_equal(from_file(*state, in_folder("none"), &s, why), -ENOENT);
+	assert_non_null(strstr(why, "/none"));
+	assert_int_equal(from_file(*state, "relative", &s, why), -EINVAL);
+	assert_int_equal(from_file(*state, target, &s, why), 0); /* the control */
+}
+
+static void
+file_content_is_judged(void **state)
+{
+	static char big[VAULT_VALUE_MAX + 3];
+	struct secret *s = NULL;
+	char why[200];
+
+	memset(big, 'b', sizeof(big));
+	assert_int_equal(
+	    from_file(*state, file_with("f", "", 0, 0600), &s, why), -ENOENT);
+	assert_int_equal(
+	    from_file(*state, file_with("f", "\n", 1, 0600), &s, why), -ENOENT);
+	assert_int_equal(
+	    from_file(*state, file_with("f", "ab\0cdef", 7, 0600), &s, why), -EINVAL);
+	assert_int_equal(
+	    from_file(*state, file_with("f", "abc\n", 4, 0600), &s, why), -EINVAL);
+	assert_int_equal(
+	    from_file(*state, file_with("f", big, VAULT_VALUE_MAX + 1, 0600), &s, why),
+	    -EFBIG);
+	assert_int_equal(
+	    from_file(*state, file_with("f", big, sizeof(big), 0600), &s, why), -EFBIG);
+	assert_null(s);
+	big[VAULT_VALUE_MAX] = '\n';
+	assert_int_equal(
+	    from_file(*state, file_with("f", big, VAULT_VALUE_MAX + 1, 0600), &s, why),
+	    0);
+	assert_int_equal(secret_len(s), VAULT_VALUE_MAX);
+}
+
+static void
+a_full_vault_says_so(void **state)
+{
+	struct vault *v;
+	struct secret *s = NULL;
+	char why[200], *path = file_with("f", SENTINEL, 21, 0600);
+	int i, r = 0;
+
+	assert_int_equal(vault_new(4096, &v), 0);
+	for (i = 0; i < 4096 && r == 0; i++)
+		r = from_file(v, path, &s, why);
+	assert_int_equal(r, -ENOMEM);
+	assert_in_range(i, 10, 100);
+	holds(s, SENTINEL); /* the last that fitted is whole */
+	vault_free(v);
+}
+
+/* ---- cmd ---- */
+
+static int
+from_sh(void *vault, const char *script, struct secret **ret, char *why)
+{
+	const char *argv[] = {"/bin/sh", "-c", script, NULL};
+
+	why[0] = '\0';
+	return secret_from_cmd(vault, argv, ret, why, 200);
+}
+
+static void
+cmd_output_is_the_value(void **state)
+{
+	struct secret *s;
+	char why[200];
+
+	assert_int_equal(from_sh(*state, "echo " SENTINEL, &s, why), 0);
+	holds(s, SENTINEL);
+	assert_int_equal(from_sh(*state, "printf ab; sleep 0.1; printf cd", &s, why), 0);
+	holds(s, "abcd");
+	/* stdout closed early, the end comes later */
+	assert_int_equal(from_sh(*state, "echo abcd; exec >&-; sleep 0.2", &s, why), 0);
+	holds(s, "abcd");
+}
+
+static void
+cmd_environment_is_built_from_nothing(void **state)
+{
+	struct secret *s;
+	char why[200];
+
+	(void)setenv("KENNEL_T4", "not for helpers", 1);
+	(void)setenv("HOME", "/nowhere", 1);
+	assert_int_equal(
+	    from_sh(*state, "/usr/bin/env | grep -c KENNEL_T4; echo $HOME$PATH", &s, why),
+	    0);
+	holds(s, "0\n/nowhere/usr/local/bin:/usr/bin:/bin");
+	/* stdin is empty, and no descriptor but three is open */
+	assert_int_equal(from_sh(*state, "cat; cd /proc/$$/fd && echo x *", &s, why), 0);
+	assert_non_null(strstr(secret_expose(s), "x 0 1 2"));
+	assert_true(secret_len(s) <= strlen("x 0 1 2 10")); /* sh may keep one */
+}
+
+/* S4-38 S4-49: it prints the token on both streams and fails. */
+static void
+cmd_failure_tells_only_its_status(void **state)
+{
+	struct secret *s = NULL;
+	char why[200];
+
+	assert_int_equal(
+	    from_sh(*state, "echo " SENTINEL "; echo " SENTINEL " >&2; exit 3", &s, why),
+	    -EIO);
+	assert_non_null(strstr(why, "exited with status 3"));
+	assert_null(strstr(why, "sentinel"));
+	assert_int_equal(from_sh(*state, "echo " SENTINEL "; kill -9 $$", &s, why), -EIO);
+	assert_non_null(strstr(why, "was killed by signal 9"));
+	assert_null(strstr(why, "sentinel"));
+	assert_int_equal(from_sh(*state, ":", &s, why), -ENOENT);
+	assert_int_equal(from_sh(*state, "printf 'a\\0bcdefg'", &s, why), -EINVAL);
+	assert_null(s);
+}
+
+static void
+cmd_that_prints_for_ever_is_stopped(void **state)
+{
+	struct secret *s = NULL;
+	char why[200];
+
+	assert_int_equal(
+	    from_sh(*state, "while :; do echo " SENTINEL "; done", &s, why), -EFBIG);
+	assert_null(strstr(why, "sentinel"));
+	assert_null(s);
+}
+
+static void
+cmd_leaves_nothing_behind(void **state)
+{
+	struct secret *s;
+	char why[200];
+	struct timespec tick = {0, 10000000};
+	pid_t pid;
+	int i;
+
+	/* The grandchild holds the pipe: it is not waited for, and killed. */
+	assert_int_equal(from_sh(*state, "sleep 1000 & echo $!; exit 0", &s, why), 0);
+	pid = (pid_t)atoi(secret_expose(s));
+	assert_true(pid > 1);
+	for (i = 0; i < 300 && kill(pid, 0) == 0; i++) {
+		char path[64], stat[128] = "";
+		FILE *f;
+
+		(void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+		f = fopen(path, "re");
+		if (f == NULL || fgets(stat, sizeof(stat), f) == NULL)
+			i = 1000;
+		else if (strstr(stat, ") Z ") != NULL)
+			i = 1000; /* dead, its reaper is slow */
+		if (f != NULL)
+			(void)fclose(f);
+		(void)nanosleep(&tick, NULL);
+	}
+	assert_true(i >= 1000 || kill(pid, 0) < 0);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* none of ours either */
+}
+
+static void
+cmd_that_cannot_start(void **state)
+{
+	const char *none[] = {"/nonexistent/helper", NULL};
+	const char *bare[] = {"sh", NULL};
+	const char *nothing[] = {NULL};
+	struct secret *s = NULL;
+	char why[200];
+
+	assert_int_equal(secret_from_cmd(*state, none, &s, why, sizeof(why)), -ENOENT);
+	assert_non_null(strstr(why, "/nonexistent/helper"));
+	assert_int_equal(secret_from_cmd(*state, bare, &s, why, sizeof(why)), -EINVAL);
+	assert_int_equal(secret_from_cmd(*state, nothing, &s, why, sizeof(why)), -EINVAL);
+	assert_null(s);
+}
+
+/* Ten seconds: only with SLOW=1 in the environment. */
+static void
+cmd_that_hangs_is_killed(void **state)
+{
+	struct secret *s = NULL;
+	char why[200];
+
+	if (getenv("SLOW") == NULL) {
+		print_message("skip: a hanging helper takes ten seconds (SLOW=1)\n");
+		skip();
+	}
+	assert_int_equal(
+	    from_sh(*state, "echo " SENTINEL "; trap '' TERM; sleep 100", &s, why),
+	    -ETIMEDOUT);
+	assert_non_null(strstr(why, "timed out"));
+	assert_null(strstr(why, "sentinel"));
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int
+main(void)
+{
+	static const struct CMUnitTest tests[] = {
+	    TEST(pages_are_locked_and_not_dumped_or_forked),
+	    TEST(a_child_has_no_page_of_it),
+	    TEST(guards_stand_on_both_sides),
+	    TEST(pages_are_locked_on_an_older_kernel_too),
+	    TEST(pages_that_cannot_be_locked_are_refused),
+	    TEST(env_is_taken_out_of_this_process),
+	    TEST(env_missing_names_the_variable),
+	    TEST(env_too_big),
+	    TEST(file_is_read_and_one_newline_dropped),
+	    TEST(file_that_others_may_read_is_refused),
+	    TEST(file_must_be_a_plain_one),
+	    TEST(file_content_is_judged),
+	    TEST(a_full_vault_says_so),
+	    TEST(cmd_output_is_the_value),
+	    TEST(cmd_environment_is_built_from_nothing),
+	    TEST(cmd_failure_tells_only_its_status),
+	    TEST(cmd_that_prints_for_ever_is_stopped),
+	    TEST(cmd_leaves_nothing_behind),
+	    TEST(cmd_that_cannot_start),
+	    TEST(cmd_that_hangs_is_killed),
+	};
+	static const char *const made[] = {"a", "open", "real", "link", "fifo", "f"};
+	size_t i;
+	int r;
+
+	(void)snprintf(folder, sizeof(folder), "/tmp/kennel-vault-XXXXXX");
+	if (mkdtemp(folder) == NULL)
+		return 1;
+	r = cmocka_run_group_tests(tests, NULL, NULL);
+	for (i = 0; i < sizeof(made) / sizeof(made[0]); i++)
+		(void)unlink(in_folder(made[i]));
+	if (rmdir(folder) < 0)
+		r = 1;
+	return r;
+}
