@@ -32,6 +32,7 @@
 struct policy {
 	const uint8_t *base;
 	size_t len;
+	bool mapped;               /* base is policy_load's own mapping */
 	uint8_t id[POLICY_ID_LEN]; /* SHA-256 of the body */
 
 	const char *strings;

@@ -1,7 +1,7 @@
 /*
  * What the parser makes and the checker and the compiler walk: private to the
  * policy room.  One statement is one struct, whatever its word: the keyword
- * table in parse.c says which shapes are allowed, so a new word is a new row.
+ * table in keyword.c says which shapes are allowed, so a new word is a new row.
  *
  * Everything lives in one arena and is freed with it.
  */
@@ -21,14 +21,7 @@ struct at {
 	uint32_t col;  /* from 1, in bytes */
 };
 
-struct word {
-	const char *text; /* after quotes, escapes and $let; NUL-terminated */
-	size_t len;
-	bool quoted; /* literal: no pattern, never a keyword */
-	struct at at;
-};
-
-/* Every reserved word, sorted in parse.c's table; WORD_NONE is not one. */
+/* Every reserved word, in the order of its name (keyword.c has the table). */
 enum keyword {
 	KW_NONE = 0,
 	KW_ABOUT,
@@ -84,6 +77,23 @@ enum keyword {
 	KW_END
 };
 
+/*
+ * A word.  text is what it means: after escapes and $let.  raw is what was
+ * written, a piece of the source; messages show that and never text, which may
+ * hold a value that came through a let.
+ */
+struct word {
+	const char *text; /* NUL-terminated */
+	size_t len;
+	const char *raw;
+	size_t raw_len;
+	const uint8_t *literal; /* one flag per byte of text: 1 is from a let and
+	                         * never a pattern; NULL: no byte is */
+	bool quoted;            /* literal: no pattern, never a keyword */
+	enum keyword kw;        /* KW_NONE for every word that is not reserved */
+	struct at at;
+};
+
 /* because "..." | instead "..." | { optional } | { approve session } ... */
 struct qual {
 	enum keyword kw;
@@ -123,18 +133,21 @@ struct server {
 	struct at at;
 	struct stmt *stmt;
 	size_t stmt_n;
+	bool broken; /* a statement was left out because it was wrong */
 };
 
+/* A let is known in its own file only, from its line on. */
 struct let {
 	struct word name;
 	struct word value;
 	bool used;
+	struct let *next; /* same hash (expand.c) */
 };
 
 struct tree {
 	const struct policy_source *source;
 	size_t source_n;
-	struct let *let;
+	struct let **let; /* in the order of the text */
 	size_t let_n;
 	struct server *server;
 	size_t server_n;
@@ -146,6 +159,9 @@ struct arena *arena_new(void);
 void arena_free(struct arena *);
 void *arena_alloc(struct arena *, size_t);              /* zeroed; NULL: no memory */
 char *arena_copy(struct arena *, const char *, size_t); /* and a NUL */
+/* The array of n rows with room for one more; the old one may be left behind.
+ * NULL: no memory. */
+void *arena_push(struct arena *, void *array, size_t n, size_t row_size);
 
 /* ---- diag.c: what is wrong, where, with a caret ------------------------- */
 #define DIAG_SHOWN_MAX 100 /* then only counted */
@@ -168,10 +184,18 @@ void diag_warning(struct diag *, struct at, const char *, ...)
     __attribute__((format(printf, 3, 4)));
 /* The nearest word of a list, or NULL when none is near: "did you mean". */
 const char *diag_near(const char *, const char *const *list, size_t n);
+/* Text from a file made fit for a message: printable, cut at DIAG_TEXT_MAX
+ * characters, NUL-terminated.  Returns out. */
+#define DIAG_TEXT_MAX 80
+#define DIAG_TEXT_CAP (DIAG_TEXT_MAX + 4)
+char *diag_text(char out[DIAG_TEXT_CAP], const char *, size_t len);
 /* One closing line when errors were counted but not shown. */
 void diag_end(struct diag *);
 
 /* ---- the pipeline -------------------------------------------------------- */
+
+#define SOURCE_LEN_MAX (8u << 20) /* bytes of one policy file */
+#define WORD_LEN_MAX   4096	  /* bytes of one word after $let */
 
 /* 0 with *ret filled even when there were errors (diag->error_n says);
  * -ENOMEM.  lex.c is called by parse.c only. */
@@ -193,6 +217,21 @@ bool path_is_normal(const char *);
 bool env_is_refused(const char *name);
 const char *keyword_name(enum keyword);
 
+/*
+ * What a word means as an argument pattern: ARG_LITERAL, ARG_ANY (*),
+ * ARG_REST (**), ARG_GLOB or ARG_CHOICE, and its text as struct sealed_arg
+ * wants it.  -EINVAL for a mixture that has no such text: a literal `*` beside
+ * a pattern `*`, a literal `|` beside a choice, `**` inside a word.
+ */
+int word_pattern(struct arena *, const struct word *, enum sealed_arg_kind *ret_kind,
+    const char **ret_text);
+/* No byte of it is a pattern. */
+bool word_is_literal(const struct word *);
+/* The kind that a word of `limit` or `timeout` names; 0: none.  And its value
+ * in the unit of the kind (enum sealed_limit_kind): 0 or -EINVAL. */
+enum sealed_limit_kind limit_kind(enum keyword, const char *name);
+int limit_value(enum sealed_limit_kind, const char *text, uint64_t *ret);
+
 /* Lower one checked server of the tree into the sealer.  Errors to diag. */
 struct sealer;
 int tree_lower(
@@ -208,6 +247,12 @@ struct sealed_ref sealer_str(struct sealer *, const char *, size_t len);
 uint32_t sealer_row(struct sealer *, enum sealed_kind, const void *row, size_t size);
 /* How many rows a table has so far. */
 uint32_t sealer_rows(const struct sealer *, enum sealed_kind);
+/* A row for changing, or NULL; good until the next sealer_row. */
+void *sealer_at(struct sealer *, enum sealed_kind, uint32_t);
+/* A string of the pool; good until the next sealer_str. */
+const char *sealer_text(const struct sealer *, struct sealed_ref);
+/* After sealer_finish refused: what the loader said. */
+const char *sealer_why(const struct sealer *);
 /* Sorts servers by name, lays out, and loads the result with policy_load_bytes
  * before it says 0. */
 int sealer_finish(struct sealer *, struct buf *out);

@@ -1,0 +1,309 @@
+/*
+ * The loader: bytes that somebody else wrote become tables that may be used.
+ *
+ * Process: leash and kennel.  Holds nothing, trusts nobody; the file may be
+ * hostile.  Must never: use a number before it was checked, follow an offset
+ * outside its table, recurse, or accept what it does not know.
+ *
+ * Here: the descriptor, the layout, the string pool.  rows.c: the rows.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sodium.h>
+
+#include "policy/load.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "tables are used in place");
+_Static_assert(crypto_hash_sha256_BYTES == POLICY_ID_LEN, "the id is a SHA-256");
+_Static_assert(sizeof(struct sealed_header) == 32, "docs/FORMAT.sealed");
+_Static_assert(sizeof(struct sealed_section) == 24, "docs/FORMAT.sealed");
+_Static_assert(sizeof(struct sealed_server) == 120, "docs/FORMAT.sealed");
+
+#define SEALS     (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK)
+#define SECTION_N (SEALED_KIND_END - 1)
+#define BODY_AT   (sizeof(struct sealed_header) + SECTION_N * sizeof(struct sealed_section))
+
+_Static_assert(BODY_AT % SEALED_ALIGN == 0, "the first section is aligned");
+
+/* Row size, and where struct policy keeps the table. */
+static const struct {
+	const char *name;
+	size_t row;
+	size_t at;
+} kinds[SEALED_KIND_END] = {
+#define KIND(kind, type, field) \
+	[kind] = {#field, sizeof(type), offsetof(struct policy, field)}
+    KIND(SEALED_STRINGS, char, strings),
+    KIND(SEALED_FILES, struct sealed_ref, file),
+    KIND(SEALED_SERVERS, struct sealed_server, server),
+    KIND(SEALED_ENVS, struct sealed_env, env),
+    KIND(SEALED_SECRETS, struct sealed_secret, secret),
+    KIND(SEALED_MOUNTS, struct sealed_mount, mount),
+    KIND(SEALED_IMAGES, struct sealed_image, image),
+    KIND(SEALED_EXECS, struct sealed_exec, exec),
+    KIND(SEALED_ARGS, struct sealed_arg, arg),
+    KIND(SEALED_GATES, struct sealed_gate, gate),
+    KIND(SEALED_LIMITS, struct sealed_limit, limit),
+    KIND(SEALED_REQUIRES, struct sealed_require, require),
+    KIND(SEALED_FILTERS, struct sealed_filter, filter),
+    KIND(SEALED_INSNS, struct sealed_insn, insn),
+#undef KIND
+};
+
+static int load_layout(struct load *);
+static int load_section(struct load *, uint32_t kind, uint64_t *at);
+static int load_pool(struct load *);
+
+int
+policy_load(int fd, struct policy *ret, char *why, size_t why_cap)
+{
+	struct load l = {.why = why, .why_cap = why_cap};
+	struct stat st;
+	void *map;
+	int seals, r;
+
+	/* syscalls: fcntl fstat newfstatat mmap munmap */
+	seals = fcntl(fd, F_GET_SEALS);
+	if (seals < 0 || (seals & SEALS) != SEALS) {
+		(void)load_refuse(&l, "not sealed against change");
+		return -EPERM;
+	}
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_size > (off_t)SEALED_LEN_MAX) {
+		(void)load_refuse(&l, "larger than %u bytes", SEALED_LEN_MAX);
+		return -EFBIG;
+	}
+	if (st.st_size < (off_t)BODY_AT)
+		return load_refuse(&l, "shorter than its header");
+	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (map == MAP_FAILED)
+		return -errno;
+	r = policy_load_bytes(map, (size_t)st.st_size, ret, why, why_cap);
+	if (r < 0)
+		(void)munmap(map, (size_t)st.st_size); /* nothing else to do */
+	else
+		ret->mapped = true;
+	return r;
+}
+
+int
+policy_load_bytes(
+    const uint8_t *bytes, size_t len, struct policy *ret, char *why, size_t why_cap)
+{
+	struct load l = {.why = why, .why_cap = why_cap};
+	int r;
+
+	if (len > SEALED_LEN_MAX) {
+		(void)load_refuse(&l, "larger than %u bytes", SEALED_LEN_MAX);
+		return -EFBIG;
+	}
+	if ((uintptr_t)bytes % SEALED_ALIGN != 0)
+		return load_refuse(&l, "not aligned in memory");
+	l.p.base = bytes;
+	l.p.len = len;
+	if ((r = load_layout(&l)) < 0 || (r = load_pool(&l)) < 0 ||
+	    (r = load_rows(&l)) < 0)
+		return r;
+	if (crypto_hash_sha256(l.p.id, bytes, len) != 0)
+		return load_refuse(&l, "no digest");
+	*ret = l.p;
+	return 0;
+}
+
+void
+policy_unload(struct policy *p)
+{
+	if (p == NULL)
+		return;
+	if (p->mapped)
+		(void)munmap((void *)(uintptr_t)p->base, p->len); /* ends anyway */
+	memset(p, 0, sizeof(*p));
+}
+
+/* Read by read, so that the size is bounded whatever fd is. */
+static int
+copy_all(int from, int to)
+{
+	uint8_t part[16384];
+	size_t sum = 0;
+	ssize_t n;
+
+	/* syscalls: read write */
+	for (;;) {
+		n = read(from, part, sizeof(part));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			return 0;
+		sum += (size_t)n;
+		if (sum > SEALED_LEN_MAX)
+			return -EFBIG;
+		if (write(to, part, (size_t)n) != n)
+			return -EIO; /* a memfd takes all or is out of memory */
+	}
+}
+
+int
+policy_seal_fd(int fd, int *ret_memfd)
+{
+	int mfd, r;
+
+	/* syscalls: memfd_create fcntl lseek close */
+	mfd = memfd_create("kennel-policy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (mfd < 0)
+		return -errno;
+	if ((r = copy_all(fd, mfd)) < 0)
+		goto out;
+	if (fcntl(mfd, F_ADD_SEALS, SEALS | F_SEAL_SEAL) < 0 ||
+	    lseek(mfd, 0, SEEK_SET) < 0) {
+		r = -errno;
+		goto out;
+	}
+	*ret_memfd = mfd;
+	mfd = -1;
+	r = 0;
+out:
+	if (mfd >= 0)
+		(void)close(mfd); /* never used */
+	return r;
+}
+
+int
+load_refuse(struct load *l, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (l->why != NULL && l->why_cap > 0) {
+		va_start(ap, fmt);
+		(void)vsnprintf(l->why, l->why_cap, fmt, ap); /* cut is fine */
+		va_end(ap);
+	}
+	return -EBADMSG;
+}
+
+/* Header and section table, and that the sections fill the file exactly. */
+static int
+load_layout(struct load *l)
+{
+	const struct sealed_header *h;
+	uint64_t at = BODY_AT;
+	uint32_t kind;
+	int r;
+
+	if (l->p.len < BODY_AT)
+		return load_refuse(l, "shorter than its header");
+	h = (const void *)l->p.base;
+	if (memcmp(h->magic, SEALED_MAGIC, sizeof(h->magic)) != 0)
+		return load_refuse(l, "not a sealed policy");
+	if (h->version != SEALED_VERSION)
+		return load_refuse(l, "version %u is not known here", h->version);
+	if (h->section_n != SECTION_N)
+		return load_refuse(l, "%u sections, not %d", h->section_n, SECTION_N);
+	if (h->reserved != 0)
+		return load_refuse(l, "header: reserved bytes are set");
+	if (h->body_len != l->p.len)
+		return load_refuse(l, "body of %llu bytes in a file of %zu",
+		    (unsigned long long)h->body_len, l->p.len);
+	for (kind = 1; kind < SEALED_KIND_END; kind++)
+		if ((r = load_section(l, kind, &at)) < 0)
+			return r;
+	if (at != l->p.len)
+		return load_refuse(l, "bytes behind the last section");
+	return 0;
+}
+
+/* One place only is right for a section: where the one before it ended. */
+static int
+load_section(struct load *l, uint32_t kind, uint64_t *at)
+{
+	const struct sealed_section *s;
+	const void *table;
+	uint64_t end, i;
+
+	s = (const void *)(l->p.base + sizeof(struct sealed_header));
+	s += kind - 1;
+	if (s->kind != kind)
+		return load_refuse(l, "section %u has kind %u", kind, s->kind);
+	if (s->off != *at)
+		return load_refuse(
+		    l, "section %s is not where it belongs", kinds[kind].name);
+	if (s->len > l->p.len - *at)
+		return load_refuse(l, "section %s leaves the file", kinds[kind].name);
+	if (s->len != (uint64_t)s->row_n * kinds[kind].row)
+		return load_refuse(
+		    l, "section %s: size and rows differ", kinds[kind].name);
+	end = *at + s->len;
+	for (i = end; i % SEALED_ALIGN != 0; i++)
+		if (i >= l->p.len || l->p.base[i] != 0)
+			return load_refuse(l, "section %s: padding", kinds[kind].name);
+	table = l->p.base + *at;
+	memcpy((char *)&l->p + kinds[kind].at, &table, sizeof(table));
+	l->p.row_n[kind] = s->row_n;
+	*at = i;
+	return 0;
+}
+
+/*
+ * Length of the UTF-8 sequence at s (n > 0 bytes are there), 0 if it is none:
+ * shortest form, no surrogates, up to U+10FFFF.
+ */
+static size_t
+utf8_len(const uint8_t *s, size_t n)
+{
+	static const struct {
+		uint8_t lo, hi, len, lo2, hi2;
+	} lead[] = {
+	    {0x00, 0x7f, 1, 0, 0},
+	    {0xc2, 0xdf, 2, 0x80, 0xbf},
+	    {0xe0, 0xe0, 3, 0xa0, 0xbf},
+	    {0xe1, 0xec, 3, 0x80, 0xbf},
+	    {0xed, 0xed, 3, 0x80, 0x9f},
+	    {0xee, 0xef, 3, 0x80, 0xbf},
+	    {0xf0, 0xf0, 4, 0x90, 0xbf},
+	    {0xf1, 0xf3, 4, 0x80, 0xbf},
+	    {0xf4, 0xf4, 4, 0x80, 0x8f},
+	};
+	size_t i, k;
+
+	for (i = 0; i < sizeof(lead) / sizeof(lead[0]); i++)
+		if (s[0] >= lead[i].lo && s[0] <= lead[i].hi)
+			break;
+	if (i == sizeof(lead) / sizeof(lead[0]) || lead[i].len > n)
+		return 0;
+	if (lead[i].len > 1 && (s[1] < lead[i].lo2 || s[1] > lead[i].hi2))
+		return 0;
+	for (k = 2; k < lead[i].len; k++)
+		if (s[k] < 0x80 || s[k] > 0xbf)
+			return 0;
+	return lead[i].len;
+}
+
+/* The pool: the empty string first, all of it UTF-8, the last byte NUL. */
+static int
+load_pool(struct load *l)
+{
+	const uint8_t *s = (const uint8_t *)l->p.strings;
+	size_t i, n = l->p.row_n[SEALED_STRINGS], step;
+
+	l->p.strings_len = n;
+	if (n == 0 || s[0] != 0 || s[n - 1] != 0)
+		return load_refuse(l, "strings: not NUL-terminated");
+	for (i = 0; i < n; i += step) {
+		step = 1;
+		if (s[i] < 0x80)
+			continue;
+		if ((step = utf8_len(s + i, n - i)) == 0)
+			return load_refuse(l, "strings: not UTF-8 at %zu", i);
+	}
+	return 0;
+}

@@ -1,0 +1,139 @@
+/*
+ * Small answers about a loaded policy: strings, servers, limits, names.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "policy/policy.h"
+
+#define NAME_OF(table, i) \
+	((size_t)(i) < sizeof(table) / sizeof((table)[0]) && (table)[i] != NULL \
+		? (table)[i] \
+		: "unknown")
+
+const char *
+policy_str(const struct policy *p, struct sealed_ref ref)
+{
+	/* Checked by the loader; a ref from elsewhere must not reach past. */
+	if ((uint64_t)ref.off + ref.len >= p->strings_len)
+		return "";
+	return p->strings + ref.off;
+}
+
+const struct sealed_server *
+policy_server(const struct policy *p, const char *name)
+{
+	size_t lo = 0, hi = p->row_n[SEALED_SERVERS], mid;
+	int c;
+
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		c = strcmp(name, policy_str(p, p->server[mid].name));
+		if (c == 0)
+			return &p->server[mid];
+		if (c < 0)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return NULL;
+}
+
+uint64_t
+policy_limit(
+    const struct policy *p, const struct sealed_server *s, enum sealed_limit_kind kind)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->limits.n; i++)
+		if (p->limit[s->limits.first + i].kind == kind)
+			return p->limit[s->limits.first + i].value;
+	return policy_limit_default(kind);
+}
+
+/* Name as the policy writes it, and what holds where nothing is written. */
+static const struct {
+	const char *name;
+	uint64_t value;
+} limits[] = {
+    [LIMIT_MEMORY] = {"memory", 0},
+    [LIMIT_PROCESSES] = {"processes", 512},
+    [LIMIT_FILES] = {"files", 1024},
+    [LIMIT_CPU] = {"cpu", 0},
+    [LIMIT_OUTPUT] = {"output", 16u << 20},
+    [LIMIT_INPUT] = {"input", 16u << 20},
+    [TIMEOUT_CALL] = {"call", 30 * 1000},
+    [TIMEOUT_ASK] = {"ask", 5 * 60 * 1000},
+    [TIMEOUT_START] = {"start", 20 * 1000},
+    [TIMEOUT_IDLE] = {"idle", 0},
+};
+
+uint64_t
+policy_limit_default(enum sealed_limit_kind kind)
+{
+	return (size_t)kind < sizeof(limits) / sizeof(limits[0]) ? limits[kind].value : 0;
+}
+
+const char *
+policy_limit_name(enum sealed_limit_kind kind)
+{
+	if ((size_t)kind >= sizeof(limits) / sizeof(limits[0]) ||
+	    limits[kind].name == NULL)
+		return "unknown";
+	return limits[kind].name;
+}
+
+const char *
+policy_at(const struct policy *p, struct sealed_at at, char *out, size_t out_cap)
+{
+	const char *file = "?";
+
+	if (at.file < p->row_n[SEALED_FILES])
+		file = policy_str(p, p->file[at.file]);
+	(void)snprintf(out, out_cap, "%s:%u", file, at.line); /* cut is fine */
+	return out;
+}
+
+const char *
+policy_verdict_name(enum sealed_verdict v)
+{
+	static const char *const name[] = {
+	    [VERDICT_DENY] = "deny",
+	    [VERDICT_ALLOW] = "allow",
+	    [VERDICT_ASK] = "ask",
+	};
+
+	return NAME_OF(name, v);
+}
+
+const char *
+policy_gate_name(enum sealed_gate_kind kind)
+{
+	static const char *const name[] = {
+	    [GATE_TOOL] = "tool",
+	    [GATE_RESOURCE] = "resource",
+	    [GATE_PROMPT] = "prompt",
+	};
+
+	return NAME_OF(name, kind);
+}
+
+const char *
+policy_why_name(enum sealed_mount_why why)
+{
+	static const char *const name[] = {
+	    [WHY_BASE] = "base",
+	    [WHY_READ] = "read",
+	    [WHY_WRITE] = "write",
+	    [WHY_HIDE] = "hide",
+	    [WHY_TMP] = "tmp",
+	    [WHY_PROGRAM] = "program",
+	    [WHY_LOADER] = "loader",
+	    [WHY_LIBRARY] = "library",
+	    [WHY_SCRIPT] = "script",
+	    [WHY_PRESET] = "preset",
+	    [WHY_LINK] = "link",
+	};
+
+	return NAME_OF(name, why);
+}
