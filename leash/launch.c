@@ -1,0 +1,499 @@
+/*
+ * From an order to a server that stands behind shut doors and waits for its
+ * go: policy, program, environment, secrets, cell, shim, gate, in this order.
+ * What is recorded is recorded before the act: secrets before they are written
+ * into the plan, the start before SHIM_GO.
+ *
+ * Process: the leash, single-threaded, before its loop.  It is confined right
+ * before the server may run.  Must never: start with a secret missing, with a
+ * door open, or without a record.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "leash/server.h"
+#include "shim/base/confine.h"
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+
+#include "leash_syscalls.h"
+
+#define STATUS_CONFIG    78
+#define STATUS_REFUSED   126
+#define STATUS_NOT_FOUND 127
+#define RECORD_WAIT_MS   5000
+#define SHIM_WAIT_MS     5000
+#define VAULT_BYTES      (2u << 20) /* secrets, and once the whole plan */
+#define PLAN_BYTES       SHIM_PLAN_MAX
+#define SHIM_IMAGE_MAX   (8u << 20)
+
+/* Where the launch stands, for messages and for what to undo. */
+struct launch {
+	struct leash *l;
+	int status;
+	char *why; /* LEASH_TEXT_MAX */
+	const struct sealed_exec *row;
+};
+
+static int refuse(struct launch *a, int status, int r, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static int
+refuse(struct launch *a, int status, int r, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	(void)vsnprintf(a->why, LEASH_TEXT_MAX, format, ap);
+	va_end(ap);
+	a->status = status;
+	return r;
+}
+
+/* ---- which program ----------------------------------------------------------- */
+
+/* run: the argv of the policy's own line; its closing ** adds nothing. */
+static int
+program_of_run(struct launch *a)
+{
+	struct leash *l = a->l;
+	const struct policy *p = &l->policy;
+	uint32_t n = 1;
+
+	a->row = &p->exec[l->server->run];
+	free(l->argv);
+	l->argv = calloc((size_t)a->row->args.n + 2, sizeof(*l->argv));
+	if (l->argv == NULL)
+		return refuse(a, LOG_EXIT_FAILED, -ENOMEM, "out of memory");
+	l->path = policy_str(p, p->image[a->row->asked].path);
+	l->argv[0] = l->path;
+	for (uint32_t i = 0; i < a->row->args.n; i++) {
+		const struct sealed_arg *arg = &p->arg[a->row->args.first + i];
+
+		if (arg->kind == ARG_LITERAL)
+			l->argv[n++] = policy_str(p, arg->text);
+	}
+	l->argc = n;
+	return 0;
+}
+
+/* exec: what a person asks for must be what the policy grants. */
+static int
+program_of_exec(struct launch *a)
+{
+	struct leash *l = a->l;
+	const struct policy *p = &l->policy;
+	struct policy_argv argv = {l->argv, l->argc};
+	struct sealed_range images = l->server->images;
+	bool known = false;
+
+	for (uint32_t i = images.first; i < images.first + images.n; i++) {
+		struct policy_answer answer;
+
+		if (strcmp(policy_str(p, p->image[i].path), l->argv[0]) != 0)
+			continue;
+		known = true;
+		answer = policy_match_exec_call(p, l->server, i, argv);
+		if (answer.verdict == VERDICT_ALLOW) {
+			a->row = answer.exec;
+			l->path = policy_str(p, p->image[i].path);
+			return 0;
+		}
+	}
+	/* syscalls: access faccessat faccessat2 */
+	if (!known && access(l->argv[0], F_OK) < 0 && errno == ENOENT)
+		return refuse(a, STATUS_NOT_FOUND, -ENOENT, "%s: not found", l->argv[0]);
+	return refuse(a, STATUS_REFUSED, -EACCES, "%s: %s", l->argv[0],
+	    known ? "not granted with these arguments" : "not granted by the policy");
+}
+
+/* ---- environment and secrets ---------------------------------------------------- */
+
+static int
+plain_values(struct launch *a)
+{
+	struct leash *l = a->l;
+	const struct policy *p = &l->policy;
+	struct sealed_range rows = l->server->envs;
+	int r = env_new(&l->env);
+
+	for (uint32_t i = rows.first; r == 0 && i < rows.first + rows.n; i++) {
+		const struct sealed_env *e = &p->env[i];
+		const char *name = policy_str(p, e->name);
+		const char *value = policy_str(p, e->value);
+
+		if (e->passed != 0)
+			value = getenv(name);
+		/* a variable that the agent did not have is not made up */
+		if (value != NULL)
+			r = env_plain(l->env, name, value);
+	}
+	if (r < 0)
+		return refuse(a, LOG_EXIT_FAILED, r, "unable to make the environment: %s",
+		    strerror(-r));
+	return 0;
+}
+
+static int
+secret_from_args(struct leash *l, const struct sealed_secret *row, struct secret **ret,
+    char *why, size_t why_cap)
+{
+	const char **argv = calloc((size_t)row->args.n + 1, sizeof(*argv));
+	int r;
+
+	if (argv == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < row->args.n; i++)
+		argv[i] = policy_str(&l->policy, l->policy.arg[row->args.first + i].text);
+	r = secret_from_cmd(l->vault, argv, ret, why, why_cap);
+	free(argv);
+	return r;
+}
+
+static int
+secret_resolve(struct leash *l, const struct sealed_secret *row, struct secret **ret,
+    char *why, size_t why_cap)
+{
+	const char *ref = policy_str(&l->policy, row->ref);
+
+	switch (row->source) {
+	case SOURCE_ENV:
+		return secret_from_env(l->vault, ref, ret, why, why_cap);
+	case SOURCE_FILE:
+		return secret_from_file(l->vault, ref, ret, why, why_cap);
+	case SOURCE_CMD:
+		return secret_from_args(l, row, ret, why, why_cap);
+	default:
+		(void)snprintf(why, why_cap, "this source is not in this version");
+		return -EOPNOTSUPP;
+	}
+}
+
+static int
+secret_values(struct launch *a)
+{
+	struct leash *l = a->l;
+	const struct policy *p = &l->policy;
+	struct sealed_range rows = l->server->secrets;
+	char at[300], why[512] = "";
+	int r = 0;
+
+	if (rows.n > LEASH_SECRETS_MAX)
+		return refuse(
+		    a, STATUS_CONFIG, -E2BIG, "more than %d secrets", LEASH_SECRETS_MAX);
+	r = vault_new(VAULT_BYTES + PLAN_BYTES, &l->vault);
+	if (r == 0)
+		r = scrub_new(&l->scrub);
+	if (r < 0)
+		return refuse(a, LOG_EXIT_FAILED, r,
+		    "unable to lock memory for secrets: %s", strerror(-r));
+	for (uint32_t i = 0; i < rows.n; i++) {
+		const struct sealed_secret *row = &p->secret[rows.first + i];
+		const char *name = policy_str(p, row->name);
+		struct secret *value = NULL;
+
+		r = secret_resolve(l, row, &value, why, sizeof(why));
+		if (r == 0)
+			r = env_secret(l->env, name, value);
+		if (r == 0)
+			r = scrub_learn(l->scrub, value, i);
+		if (r < 0)
+			return refuse(a, LOG_EXIT_FAILED, r,
+			    "%s: missing secret: %s (%s)",
+			    policy_at(p, row->at, at, sizeof(at)), name,
+			    why[0] != '\0' ? why : strerror(-r));
+		l->secret[l->secret_n++] = value;
+	}
+	return 0;
+}
+
+/* ---- records ------------------------------------------------------------------ */
+
+static void
+put_identity(struct leash *l, struct event *e)
+{
+	char id[2 * POLICY_ID_LEN + 1];
+
+	for (int i = 0; i < POLICY_ID_LEN; i++)
+		(void)snprintf(id + 2 * i, 3, "%02x", l->policy.id[i]);
+	event_text(e, KEY_SERVER, policy_str(&l->policy, l->server->name));
+	event_text(e, KEY_POLICY, id);
+}
+
+static int
+record_start(struct leash *l, const struct launch *a)
+{
+	static struct event e;
+	char at[300];
+
+	event_begin(&e, EVENT_START);
+	put_identity(l, &e);
+	event_text(&e, KEY_MODE, l->mode == LEASH_RUN ? "run" : "exec");
+	event_text(&e, KEY_PROGRAM, l->path);
+	event_text(&e, KEY_RULE, policy_at(&l->policy, a->row->at, at, sizeof(at)));
+	/* syscalls: getuid */
+	event_number(&e, KEY_UID, getuid());
+	return report_send(l->report, &e, EVENT_GATE, NULL);
+}
+
+static int
+record_secrets(struct leash *l)
+{
+	static struct event e;
+	struct sealed_range rows = l->server->secrets;
+
+	if (rows.n == 0)
+		return 0;
+	event_begin(&e, EVENT_SECRETS);
+	event_text(&e, KEY_SERVER, policy_str(&l->policy, l->server->name));
+	for (uint32_t i = rows.first; i < rows.first + rows.n; i++)
+		event_text(
+		    &e, KEY_NAME, policy_str(&l->policy, l->policy.secret[i].name));
+	return report_send(l->report, &e, EVENT_GATE, NULL);
+}
+
+static int
+record_view(struct leash *l, uint64_t *ret_number)
+{
+	static struct event e;
+	struct sealed_range rows = l->server->mounts;
+
+	event_begin(&e, EVENT_MOUNTS);
+	put_identity(l, &e);
+	event_number(&e, KEY_UID, l->cell.uid);
+	event_number(&e, KEY_PID, (uint64_t)l->cell.pid);
+	for (size_t i = 0; i < l->cell.lack_n; i++)
+		event_text(&e, KEY_LACKS, l->cell.lack[i].what);
+	for (uint32_t i = rows.first; i < rows.first + rows.n; i++) {
+		const struct sealed_mount *m = &l->policy.mount[i];
+		char line[600];
+
+		if (m->kind == MOUNT_DIR || m->kind == MOUNT_SYMLINK)
+			continue;
+		(void)snprintf(line, sizeof(line), "%s %.500s (%s)",
+		    m->kind == MOUNT_HIDE           ? "hide"
+		    : (m->right & RIGHT_WRITE) != 0 ? "rw"
+						    : "ro",
+		    policy_str(&l->policy, m->target), policy_why_name(m->why));
+		event_text(&e, KEY_MOUNT, line);
+	}
+	return report_send(l->report, &e, EVENT_GATE, ret_number);
+}
+
+/* ---- the cell ------------------------------------------------------------------- */
+
+/* The shim's image, beside this program, as a sealed memfd: nothing that is
+ * done to the file later reaches a running cell (ESCAPES 5). */
+static int
+shim_image(int *ret_fd)
+{
+	char path[4096], *data = NULL, *slash;
+	size_t len = 0;
+	ssize_t n;
+	int fd = -1, r;
+
+	/* syscalls: readlink readlinkat */
+	n = readlink("/proc/self/exe", path, sizeof(path) - sizeof("kennel-shim"));
+	if (n < 0)
+		return -errno;
+	path[n] = '\0';
+	slash = strrchr(path, '/');
+	if (slash == NULL)
+		return -ENOENT;
+	memcpy(slash + 1, "kennel-shim", sizeof("kennel-shim"));
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	r = fd_slurp(fd, SHIM_IMAGE_MAX, &data, &len);
+	if (r == 0)
+		r = fd_sealed("kennel-shim", data, len, true, ret_fd);
+	free(data);
+	fd_close(&fd);
+	return r;
+}
+
+static int
+make_pipe(int ret[2])
+{
+	/* syscalls: pipe2 */
+	return pipe2(ret, O_CLOEXEC) < 0 ? -errno : 0;
+}
+
+static int
+make_pipes(struct leash *l)
+{
+	int r = make_pipe(l->server_in);
+
+	if (r == 0)
+		r = make_pipe(l->server_out);
+	if (r == 0)
+		r = make_pipe(l->server_err);
+	if (r == 0)
+		r = make_pipe(l->pass_out);
+	if (r == 0 && l->mode == LEASH_EXEC)
+		r = make_pipe(l->pass_err);
+	return r;
+}
+
+/* One answer of the shim before the server runs. */
+static int
+shim_answer(struct launch *a, uint32_t *ret_notify)
+{
+	struct pollfd wait = {a->l->cell.channel, POLLIN, 0};
+	uint8_t memory[1024];
+	struct wire_in in;
+	uint32_t type, step, error;
+	size_t len = 0;
+	int r;
+
+	if (poll(&wait, 1, SHIM_WAIT_MS) <= 0)
+		return refuse(a, LOG_EXIT_FAILED, -ETIMEDOUT, "the shim does not answer");
+	r = wire_recv(a->l->cell.channel, memory, sizeof(memory), &len, NULL, 0, NULL);
+	if (r < 0)
+		return refuse(
+		    a, LOG_EXIT_FAILED, r, "the shim is gone: %s", strerror(-r));
+	wire_in_init(&in, memory, len);
+	type = wire_get_u32(&in);
+	if (type == SHIM_SHUT) {
+		*ret_notify = wire_get_u32(&in);
+		r = wire_end(&in);
+		return r < 0 ? refuse(a, LOG_EXIT_FAILED, r, "the shim is not understood")
+			     : 0;
+	}
+	step = wire_get_u32(&in);
+	error = wire_get_u32(&in);
+	if (type != SHIM_FAILED || in.error != 0)
+		return refuse(a, LOG_EXIT_FAILED, -EBADMSG, "the shim is not understood");
+	return refuse(a, LOG_EXIT_FAILED, -EIO, "unable to %s in the cell: %s",
+	    shim_step_name(step), strerror((int)error));
+}
+
+static int
+shut_doors(struct launch *a, const struct cell_order *order)
+{
+	struct leash *l = a->l;
+	struct gate_order gate = {.policy = &l->policy,
+	    .server = l->server,
+	    .image_fd = l->cell.image_fd,
+	    .image_n = l->cell.image_n,
+	    .notify_fd = -1,
+	    .env = l->env,
+	    .report = l->report};
+	uint32_t number = 0;
+	void *memory;
+	struct wire_out plan;
+	int r;
+
+	memory = vault_scratch(l->vault, PLAN_BYTES);
+	if (memory == NULL)
+		return refuse(
+		    a, LOG_EXIT_FAILED, -ENOMEM, "no locked memory for the plan");
+	wire_out_init(&plan, memory, PLAN_BYTES);
+	r = cell_plan(order, l->path, l->argv, l->argc, &plan);
+	if (r == 0) {
+		env_write(l->env, &plan);
+		r = plan.error;
+	}
+	if (r == 0)
+		r = cell_send_plan(&l->cell, &plan);
+	vault_wipe(memory, plan.len);
+	if (r < 0)
+		return refuse(
+		    a, LOG_EXIT_FAILED, r, "unable to send the plan: %s", strerror(-r));
+	r = shim_answer(a, &number);
+	if (r < 0)
+		return r;
+	r = cell_notify_fd(&l->cell, number, &gate.notify_fd);
+	if (r == 0)
+		r = gate_new(&gate, &l->gate);
+	if (r < 0)
+		return refuse(a, LOG_EXIT_FAILED, r, "unable to take the exec gate: %s",
+		    strerror(-r));
+	return 0;
+}
+
+static int
+make_cell(struct launch *a)
+{
+	struct leash *l = a->l;
+	struct cell_order order = {
+	    .policy = &l->policy, .server = l->server, .shim_fd = -1};
+	char why[CELL_WHY_MAX] = "";
+	int r;
+
+	r = shim_image(&order.shim_fd);
+	if (r == 0)
+		r = make_pipes(l);
+	if (r < 0) {
+		fd_close(&order.shim_fd);
+		return refuse(
+		    a, LOG_EXIT_FAILED, r, "unable to make ready: %s", strerror(-r));
+	}
+	order.stdin_fd = l->server_in[0];
+	order.stdout_fd = l->server_out[1];
+	order.stderr_fd = l->server_err[1];
+	r = cell_start(&order, &l->cell, why);
+	if (r < 0)
+		r = refuse(a, LOG_EXIT_FAILED, r, "%s", why);
+	else {
+		l->cell_up = true;
+		r = shut_doors(a, &order);
+	}
+	/* the server's ends are the server's alone, or a pipe never closes */
+	fd_close(&order.shim_fd);
+	fd_close(&l->server_in[0]);
+	fd_close(&l->server_out[1]);
+	fd_close(&l->server_err[1]);
+	return r;
+}
+
+/* ---- in order -------------------------------------------------------------------- */
+
+int
+launch(struct leash *l, int *ret_status, char why[LEASH_TEXT_MAX])
+{
+	struct launch a = {.l = l, .status = LOG_EXIT_FAILED, .why = why};
+	uint64_t number = 0;
+	int r;
+
+	r = l->mode == LEASH_RUN ? program_of_run(&a) : program_of_exec(&a);
+	if (r == 0)
+		r = plain_values(&a);
+	if (r == 0)
+		r = secret_values(&a);
+	if (r == 0 && (record_start(l, &a) < 0 || record_secrets(l) < 0))
+		r = refuse(&a, LOG_EXIT_FAILED, -EIO, "unable to record the start");
+	if (r == 0)
+		r = make_cell(&a);
+	if (r == 0 && (record_view(l, &number) < 0 ||
+			  report_wait(l->report, number, RECORD_WAIT_MS) < 0))
+		r = refuse(&a, LOG_EXIT_FAILED, -EIO,
+		    "the audit log does not take the start: nothing is started");
+	if (r < 0)
+		*ret_status = a.status;
+	return r;
+}
+
+int
+launch_go(struct leash *l)
+{
+	uint8_t memory[8];
+	struct wire_out out;
+	int r;
+
+	/* Nothing is opened from here on.  No Landlock: a process that has it
+	 * may no longer seize the tasks it guards (DESIGN 1, tried). */
+	r = confine_syscalls(
+	    leash_syscalls, sizeof(leash_syscalls) / sizeof(leash_syscalls[0]));
+	if (r < 0)
+		return r;
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, SHIM_GO);
+	return wire_send(l->cell.channel, &out, NULL, 0);
+}

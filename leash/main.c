@@ -1,0 +1,440 @@
+/*
+ * kennel-leash: one server on its leash.
+ *
+ * Holds: that server's secrets, its sealed policy, its namespaces, its exec
+ * gate, its stdio.  Trusts: the sealed policy as the loader checked it, and
+ * the supervisor for when to start and when to end.  Must never: speak to the
+ * agent, reach the network, or outlive its cell.
+ *
+ * One thread, one loop.  It ends when the cell is gone, every traced task is
+ * reaped, and all that the server said has been passed on.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "leash/server.h"
+#include "shim/base/confine.h"
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+
+#define RECORDER_GONE_MS 3000 /* no record, no act: then the cell dies */
+#define LAST_RECORD_MS   2000
+#define SCRUB_REPORT_MS  1000
+#define DRAIN_MS         2000 /* after the cell is gone and nobody reads */
+
+static struct leash leash = {
+    .channel = LEASH_CHANNEL_FD,
+    .channel_slot = -1,
+    .signals = -1,
+    .signals_slot = -1,
+    .log_dir = -1,
+    .policy_fd = -1,
+    .report_slot = -1,
+    .report_timer = -1,
+    .scrub_timer = -1,
+    .shim_slot = -1,
+    .pidfd_slot = -1,
+    .grace_timer = -1,
+    .gate_slot = -1,
+    .out = {.in = -1, .out = -1, .in_slot = -1, .out_slot = -1},
+    .err = {.in = -1, .out = -1, .in_slot = -1, .out_slot = -1},
+    .server_in = {-1, -1},
+    .server_out = {-1, -1},
+    .server_err = {-1, -1},
+    .pass_out = {-1, -1},
+    .pass_err = {-1, -1},
+    .cell = {.pid = -1, .pidfd = -1, .channel = -1},
+};
+
+void
+leash_end(struct leash *l, const char *why)
+{
+	if (l->phase == PHASE_GONE)
+		return;
+	log_debug("ending the cell: %s", why);
+	l->phase = PHASE_ENDING;
+	if (l->cell_up)
+		cell_kill(&l->cell);
+}
+
+/* ---- the recorder ------------------------------------------------------------ */
+
+static void
+on_recorder_missed(struct loop *loop, void *arg)
+{
+	struct leash *l = arg;
+
+	(void)loop;
+	l->report_timer = -1;
+	log_error("the audit log is gone and no other came; ending the server");
+	leash_end(l, "no recorder");
+}
+
+static void
+recorder_gone(struct leash *l)
+{
+	uint8_t memory[8];
+	struct wire_out out;
+
+	loop_remove(&l->loop, l->report_slot);
+	l->report_slot = -1;
+	if (l->report_timer >= 0)
+		return;
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, LEASH_NEEDS_RECORDER);
+	l->report_timer = loop_timer_at(
+	    &l->loop, loop_now() + RECORDER_GONE_MS * 1000000ull, on_recorder_missed, l);
+	if (l->channel < 0 || wire_send(l->channel, &out, NULL, 0) < 0 ||
+	    l->report_timer < 0)
+		leash_end(l, "no recorder and nobody to ask for one");
+}
+
+static void
+on_report(struct loop *loop, int fd, short revents, void *arg)
+{
+	struct leash *l = arg;
+
+	(void)loop;
+	(void)fd;
+	(void)revents;
+	if (report_ready(l->report) < 0)
+		recorder_gone(l);
+}
+
+int
+leash_watch_report(struct leash *l)
+{
+	loop_remove(&l->loop, l->report_slot);
+	l->report_slot = -1;
+	if (report_fd(l->report) < 0) {
+		recorder_gone(l);
+		return 0;
+	}
+	loop_timer_stop(&l->loop, l->report_timer);
+	l->report_timer = -1;
+	l->report_slot = loop_add(&l->loop, report_fd(l->report), POLLIN, on_report, l);
+	return l->report_slot < 0 ? l->report_slot : 0;
+}
+
+/* Which secrets were taken out since the last time: names and counts. */
+void
+leash_report_scrubs(struct leash *l)
+{
+	static struct event e;
+
+	for (size_t i = 0; i < l->secret_n; i++) {
+		uint64_t n = scrub_count(l->scrub, (uint32_t)i);
+		const struct sealed_secret *row;
+
+		if (n == l->scrubbed[i])
+			continue;
+		row = &l->policy.secret[l->server->secrets.first + i];
+		event_begin(&e, EVENT_SCRUB);
+		event_text(&e, KEY_SERVER, policy_str(&l->policy, l->server->name));
+		event_text(&e, KEY_NAME, policy_str(&l->policy, row->name));
+		event_number(&e, KEY_COUNT, n - l->scrubbed[i]);
+		if (report_send(l->report, &e, EVENT_FLOW, NULL) < 0) {
+			log_warn("unable to record what was scrubbed: will try again");
+			return;
+		}
+		l->scrubbed[i] = n;
+	}
+}
+
+static void
+on_scrub_timer(struct loop *loop, void *arg)
+{
+	struct leash *l = arg;
+
+	leash_report_scrubs(l);
+	l->scrub_timer = loop_timer_at(
+	    loop, loop_now() + SCRUB_REPORT_MS * 1000000ull, on_scrub_timer, l);
+}
+
+/* ---- the cell ------------------------------------------------------------------ */
+
+static void
+on_reaped(void *arg, pid_t pid, int status)
+{
+	struct leash *l = arg;
+
+	if (pid != l->cell.pid)
+		return;
+	l->pid1_reaped = true;
+	/* the shim's own word, if it came, says more: which signal */
+	if (l->status < 0)
+		l->status = status;
+}
+
+static void
+on_gate(struct loop *loop, int fd, short revents, void *arg)
+{
+	struct leash *l = arg;
+
+	(void)fd;
+	(void)revents;
+	if (gate_notified(l->gate) == -EPIPE) {
+		loop_remove(loop, l->gate_slot);
+		l->gate_slot = -1;
+	}
+}
+
+static void
+on_pidfd(struct loop *loop, int fd, short revents, void *arg)
+{
+	struct leash *l = arg;
+
+	(void)fd;
+	(void)revents;
+	loop_remove(loop, l->pidfd_slot);
+	l->pidfd_slot = -1;
+}
+
+static void
+on_shim(struct loop *loop, int sock, short revents, void *arg)
+{
+	struct leash *l = arg;
+	uint8_t memory[1024];
+	struct wire_in in;
+	uint32_t type, a, b;
+	size_t len = 0;
+	int r;
+
+	(void)revents;
+	r = wire_recv(sock, memory, sizeof(memory), &len, NULL, 0, NULL);
+	if (r == -EAGAIN)
+		return;
+	if (r < 0) {
+		/* PID 1 is going, or is no shim of ours any more */
+		loop_remove(loop, l->shim_slot);
+		l->shim_slot = -1;
+		leash_end(l, "the shim closed its channel");
+		return;
+	}
+	wire_in_init(&in, memory, len);
+	type = wire_get_u32(&in);
+	a = wire_get_u32(&in);
+	if (type == SHIM_EXITED && wire_end(&in) == 0) {
+		l->status = (int)a;
+		return;
+	}
+	b = wire_get_u32(&in);
+	if (type == SHIM_FAILED && in.error == 0) {
+		l->exec_failed = a == SHIM_STEP_EXEC;
+		l->exec_errno = (int)b;
+		log_error("unable to %s: %s", shim_step_name(a), strerror((int)b));
+		return;
+	}
+	leash_end(l, "the shim is not understood");
+}
+
+static void
+on_signal(struct loop *loop, int fd, short revents, void *arg)
+{
+	struct signalfd_siginfo info;
+	struct leash *l = arg;
+
+	(void)loop;
+	(void)revents;
+	while (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		if (info.ssi_signo != SIGCHLD)
+			leash_end(l, "signalled");
+	(void)gate_reap(l->gate, on_reaped, l); /* nothing to reap is no error */
+}
+
+/* ---- the end -------------------------------------------------------------------- */
+
+/* The cell is gone when PID 1 is reaped and no traced task is left. */
+static bool
+cell_gone(struct leash *l)
+{
+	if (l->pid1_reaped)
+		return gate_busy(l->gate) == 0;
+	return false;
+}
+
+static void
+record_stop(struct leash *l)
+{
+	static struct event e;
+	struct gate_counts c = gate_counts(l->gate);
+	uint64_t number = 0;
+	int code = l->status < 0 ? 0 : l->status;
+
+	leash_report_scrubs(l);
+	event_begin(&e, EVENT_STOP);
+	event_text(&e, KEY_SERVER, policy_str(&l->policy, l->server->name));
+	if (WIFSIGNALED(code))
+		event_number(&e, KEY_SIGNAL, (uint64_t)WTERMSIG(code));
+	else
+		event_number(&e, KEY_STATUS, (uint64_t)WEXITSTATUS(code));
+	if (l->exec_failed)
+		event_text(&e, KEY_REASON, strerror(l->exec_errno));
+	event_number(&e, KEY_COUNT, c.allowed);
+	if (report_send(l->report, &e, EVENT_GATE, &number) < 0 ||
+	    report_wait(l->report, number, LAST_RECORD_MS) < 0)
+		log_warn("unable to record how the server ended");
+}
+
+static void
+on_drain_over(struct loop *loop, void *arg)
+{
+	(void)arg;
+	loop_stop(loop);
+}
+
+/* ---- in order -------------------------------------------------------------------- */
+
+static int
+watch_all(struct leash *l)
+{
+	struct loop *loop = &l->loop;
+	int log_fd = -1, r;
+
+	r = l->mode == LEASH_RUN ? pump_open_log(l, &log_fd, &l->err.log_len) : 0;
+	if (r < 0)
+		return r;
+	r = pump_start(&l->out, l, l->server_out[0], l->pass_out[1], false);
+	l->server_out[0] = l->pass_out[1] = -1;
+	if (r == 0) {
+		r = pump_start(&l->err, l, l->server_err[0],
+		    l->mode == LEASH_RUN ? log_fd : l->pass_err[1], l->mode == LEASH_RUN);
+		l->server_err[0] = l->pass_err[1] = -1;
+	}
+	if (r == 0)
+		r = dispatch_add(l);
+	if (r == 0)
+		r = leash_watch_report(l);
+	if (r == 0)
+		r = l->shim_slot = loop_add(loop, l->cell.channel, POLLIN, on_shim, l);
+	if (r >= 0)
+		r = l->pidfd_slot = loop_add(loop, l->cell.pidfd, POLLIN, on_pidfd, l);
+	if (r >= 0)
+		r = l->gate_slot = loop_add(loop, gate_fd(l->gate), POLLIN, on_gate, l);
+	if (r >= 0)
+		r = l->signals_slot = loop_add(loop, l->signals, POLLIN, on_signal, l);
+	if (r < 0)
+		return r;
+	if (l->secret_n > 0)
+		on_scrub_timer(loop, l);
+	return 0;
+}
+
+/* SIGCHLD and the polite signals come through the loop. */
+static int
+take_signals(struct leash *l)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return -errno;
+	signal(SIGPIPE, SIG_IGN);
+	/* syscalls: signalfd4 */
+	l->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return l->signals < 0 ? -errno : 0;
+}
+
+static void
+serve(struct leash *l)
+{
+	int r = 0;
+
+	while (r == 0 && !cell_gone(l)) {
+		/* poll says "writable" only while the report has something */
+		if (l->report_slot >= 0)
+			loop_events(&l->loop, l->report_slot,
+			    report_wants_write(l->report) ? POLLIN | POLLOUT : POLLIN);
+		r = loop_once(&l->loop, gate_wait_ms(l->gate));
+		gate_tick(l->gate);
+		/* a child may have died before the signal was unblocked */
+		(void)gate_reap(l->gate, on_reaped, l);
+	}
+	if (r < 0)
+		die("unable to wait for events: %s", strerror(-r));
+	l->phase = PHASE_GONE;
+	/* What the server said last still goes out, for as long as somebody
+	 * takes it. */
+	if (loop_timer_at(
+		&l->loop, loop_now() + DRAIN_MS * 1000000ull, on_drain_over, l) >= 0)
+		while (!l->loop.stopping && l->channel >= 0 &&
+		       !(pump_done(&l->out) && pump_done(&l->err)))
+			if (loop_once(&l->loop, -1) < 0)
+				break;
+}
+
+static void
+release(struct leash *l)
+{
+	gate_free(l->gate);
+	if (l->cell_up)
+		cell_free(&l->cell);
+	pump_free(&l->out);
+	pump_free(&l->err);
+	scrub_free(l->scrub);
+	env_free(l->env);
+	vault_free(l->vault);
+	report_free(l->report);
+	policy_unload(&l->policy);
+	fd_close(&l->policy_fd);
+	fd_close(&l->log_dir);
+	fd_close(&l->channel);
+	free(l->argv);
+	free(l->memory);
+}
+
+int
+main(void)
+{
+	static char why[LEASH_TEXT_MAX];
+	struct leash *l = &leash;
+	int status = LOG_EXIT_FAILED, r;
+
+	log_open("kennel-leash", getenv("KENNEL_DEBUG") != NULL ? LOG_DEBUG : LOG_INFO);
+	if (confine_no_dumps() < 0)
+		die("unable to forbid dumps");
+	/* early: close_range */
+	if (syscall(SYS_close_range, LEASH_CHANNEL_FD + 1, ~0u, 0) < 0)
+		die("unable to close what was inherited: %s", strerror(errno));
+	if (fd_cloexec(l->channel, true) < 0)
+		die("no supervisor on descriptor %d", LEASH_CHANNEL_FD);
+	l->status = -1;
+	loop_init(&l->loop);
+	r = take_signals(l);
+	if (r == 0)
+		r = dispatch_launch(l);
+	if (r == 0) {
+		r = launch(l, &status, why);
+		if (r < 0)
+			dispatch_refuse(l, status, why);
+	}
+	if (r == 0) {
+		l->phase = PHASE_RUNNING;
+		r = watch_all(l);
+		if (r == 0)
+			r = dispatch_started(l);
+		if (r == 0)
+			r = launch_go(l);
+		if (r < 0)
+			log_error("unable to let the server run: %s", strerror(-r));
+	}
+	if (r == 0) {
+		serve(l);
+		record_stop(l);
+		dispatch_exited(l);
+		status = 0;
+	}
+	release(l);
+	return status;
+}

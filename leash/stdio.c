@@ -1,0 +1,259 @@
+/*
+ * The server's standard output and error on their way out.
+ *
+ * Process: the leash.  Everything a server says passes here and is scrubbed
+ * here, before any process that speaks to an agent or writes a file for people
+ * can see it.  Must never: pass on a byte that the scrubber has not released.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "leash/server.h"
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+
+#define PUMP_READ_MAX (64u << 10)  /* one read; what a pipe holds by default */
+#define PUMP_HELD_MAX (512u << 10) /* one read, scrubbed and made printable */
+#define LOG_FILE_MAX  (1u << 20)   /* then NAME.log becomes NAME.log.1 */
+
+static void pump_readable(struct loop *, int, short, void *);
+static void pump_writable(struct loop *, int, short, void *);
+
+/* The name of this server's log file, or of its predecessor. */
+static void
+log_name(const struct leash *l, const char *suffix, char *out, size_t out_cap)
+{
+	(void)snprintf(
+	    out, out_cap, "%s.log%s", policy_str(&l->policy, l->server->name), suffix);
+}
+
+int
+pump_open_log(struct leash *l, int *ret_fd, uint64_t *ret_len)
+{
+	char name[300];
+	off_t len;
+	int fd;
+
+	log_name(l, "", name, sizeof(name));
+	/* The folder is ours and 0700, and still: no link, no fifo of
+	 * somebody else's. */
+	/* syscalls: openat */
+	fd = openat(l->log_dir, name,
+	    O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	len = lseek(fd, 0, SEEK_END);
+	if (len < 0) {
+		fd_close(&fd);
+		return -ESPIPE;
+	}
+	*ret_fd = fd;
+	*ret_len = (uint64_t)len;
+	return 0;
+}
+
+/* Start a new file; the one before last is forgotten. */
+static void
+log_rotate(struct pump *p)
+{
+	char now[300], old[300];
+	int fd = -1;
+	uint64_t len = 0;
+
+	log_name(p->leash, "", now, sizeof(now));
+	log_name(p->leash, ".1", old, sizeof(old));
+	/* syscalls: renameat renameat2 */
+	if (renameat(p->leash->log_dir, now, p->leash->log_dir, old) < 0 ||
+	    pump_open_log(p->leash, &fd, &len) < 0) {
+		log_warn("unable to rotate %s: %s; writing on", now, strerror(errno));
+		p->log_len = 0;
+		return;
+	}
+	fd_close(&p->out);
+	p->out = fd;
+	p->log_len = len;
+}
+
+/*
+ * Control bytes of a log file are data, not commands to the terminal of
+ * whoever reads it (ESCAPES 4): \xNN, except newline and tab.
+ */
+static int
+make_printable(const struct buf *in, struct buf *out)
+{
+	static const char hex[] = "0123456789abcdef";
+	int r = 0;
+
+	for (size_t i = 0; i < in->len && r == 0; i++) {
+		uint8_t c = in->data[i];
+		char text[4] = {'\\', 'x', hex[c >> 4], hex[c & 15]};
+
+		if ((c >= 0x20 && c != 0x7f) || c == '\n' || c == '\t')
+			r = buf_putc(out, c);
+		else
+			r = buf_put(out, text, sizeof(text));
+	}
+	return r;
+}
+
+int
+pump_start(struct pump *p, struct leash *l, int in, int out, bool to_log)
+{
+	int r;
+
+	p->leash = l;
+	p->in = in;
+	p->out = out;
+	p->to_log = to_log;
+	p->line_ends = l->mode == LEASH_RUN && !to_log;
+	p->in_slot = p->out_slot = -1;
+	buf_init(&p->held, PUMP_HELD_MAX);
+	r = scrub_stream_new(l->scrub, &p->scrub);
+	if (r == 0)
+		r = fd_nonblock(in, true);
+	if (r == 0 && !to_log)
+		r = fd_nonblock(out, true);
+	if (r == 0)
+		r = p->in_slot = loop_add(&l->loop, in, POLLIN, pump_readable, p);
+	if (r >= 0)
+		r = p->out_slot = loop_add(&l->loop, out, 0, pump_writable, p);
+	return r < 0 ? r : 0;
+}
+
+bool
+pump_done(const struct pump *p)
+{
+	return p->in < 0 && p->held.len == p->held_off;
+}
+
+void
+pump_free(struct pump *p)
+{
+	if (p->leash != NULL) {
+		loop_remove(&p->leash->loop, p->in_slot);
+		loop_remove(&p->leash->loop, p->out_slot);
+	}
+	p->in_slot = p->out_slot = -1;
+	fd_close(&p->in);
+	fd_close(&p->out);
+	scrub_stream_free(p->scrub);
+	p->scrub = NULL;
+	buf_free(&p->held);
+	p->held_off = 0;
+}
+
+/* Nobody reads any more: what the server says is thrown away from here on, so
+ * that it meets no full pipe and nothing unscrubbed goes anywhere. */
+static void
+pump_deaf(struct pump *p)
+{
+	loop_remove(&p->leash->loop, p->out_slot);
+	p->out_slot = -1;
+	fd_close(&p->out);
+	buf_clear(&p->held);
+	p->held_off = 0;
+}
+
+/* Write what is held; arm for the rest. */
+static void
+pump_drain(struct pump *p)
+{
+	while (p->held_off < p->held.len && p->out >= 0) {
+		/* syscalls: write */
+		ssize_t n =
+		    write(p->out, p->held.data + p->held_off, p->held.len - p->held_off);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			break;
+		if (n < 0) {
+			if (p->to_log)
+				log_warn("unable to write the server's log: %s; its "
+					 "standard error is lost from here on",
+				    strerror(errno));
+			pump_deaf(p);
+			break;
+		}
+		p->held_off += (size_t)n;
+		p->log_len += (uint64_t)n;
+	}
+	if (p->held_off >= p->held.len) {
+		buf_clear(&p->held);
+		p->held_off = 0;
+	}
+	if (p->to_log && p->out >= 0 && p->log_len > LOG_FILE_MAX)
+		log_rotate(p);
+	loop_events(&p->leash->loop, p->out_slot, p->held.len > 0 ? POLLOUT : 0);
+	if (p->in >= 0)
+		loop_events(&p->leash->loop, p->in_slot, p->held.len > 0 ? 0 : POLLIN);
+	else if (p->held.len == 0 && !p->to_log) {
+		/* all said and all written: the reader sees the end */
+		loop_remove(&p->leash->loop, p->out_slot);
+		p->out_slot = -1;
+		fd_close(&p->out);
+	}
+}
+
+/* Scrub bytes into held.  len 0: the end of the stream. */
+static int
+pump_scrub(struct pump *p, const uint8_t *bytes, size_t len)
+{
+	struct buf clean, *to = p->to_log ? &clean : &p->held;
+	int r = 0;
+
+	buf_init(&clean, PUMP_HELD_MAX);
+	if (len > 0)
+		r = scrub_feed(p->scrub, bytes, len, to);
+	if (r == 0 && (len == 0 || (p->line_ends && bytes[len - 1] == '\n')))
+		r = scrub_flush(p->scrub, to);
+	if (r == 0 && p->to_log)
+		r = make_printable(&clean, &p->held);
+	buf_free(&clean);
+	return r;
+}
+
+static void
+pump_readable(struct loop *loop, int fd, short revents, void *arg)
+{
+	static uint8_t chunk[PUMP_READ_MAX];
+	struct pump *p = arg;
+	ssize_t n;
+	int r;
+
+	(void)revents;
+	n = read(fd, chunk, sizeof(chunk)); /* syscalls: read */
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	if (n < 0)
+		n = 0;
+	r = p->out >= 0 || n == 0 ? pump_scrub(p, chunk, (size_t)n) : 0;
+	explicit_bzero(chunk, (size_t)n);
+	if (r < 0) {
+		log_error(
+		    "unable to scrub what the server says: %s; ending it", strerror(-r));
+		leash_end(p->leash, "scrub failed");
+		return;
+	}
+	if (n == 0) {
+		loop_remove(loop, p->in_slot);
+		p->in_slot = -1;
+		fd_close(&p->in);
+	}
+	pump_drain(p);
+}
+
+static void
+pump_writable(struct loop *loop, int fd, short revents, void *arg)
+{
+	struct pump *p = arg;
+
+	(void)loop;
+	(void)fd;
+	if ((revents & POLLOUT) == 0)
+		pump_deaf(p);
+	pump_drain(p);
+}
