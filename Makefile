@@ -55,7 +55,7 @@ LEASH	 = leash/main.o leash/dispatch.o leash/launch.o leash/stdio.o \
 	   leash/cell/net.o leash/cell/landlock.o leash/cell/caps.o \
 	   leash/cell/limits.o \
 	   leash/exec/notify.o leash/exec/stop.o leash/exec/image.o \
-	   leash/exec/grant.o \
+	   leash/exec/grant.o leash/exec/copy.o \
 	   leash/vault/ring.o leash/vault/mem.o leash/vault/source.o \
 	   leash/vault/env.o \
 	   leash/scrub/scrub.o leash/scrub/forms.o \
@@ -141,9 +141,12 @@ UNIT_chain	= supervisor/audit/chain.o
 UNIT_vault	= leash/vault/ring.o leash/vault/mem.o leash/vault/source.o \
 	   leash/vault/env.o $(BASE_SMALL)
 UNIT_env	= $(UNIT_vault)
+UNIT_load	= $(POLICY_READ) policy/seal.o shim/base/buf.o
+UNIT_seal	= $(UNIT_load)
+UNIT_match	= $(UNIT_load)
 UNIT_scrub	= leash/scrub/scrub.o leash/scrub/forms.o shim/base/buf.o \
 	   $(UNIT_vault)
-UNITS	 = base vault env
+UNITS	 = base vault env load seal match
 UNIT_LIBS = $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
@@ -166,5 +169,59 @@ unit: $(UNITS:%=$B/unit/%) $(UNITS:%=$B/unit-san/%)
 
 clean:
 	rm -rf $B
+
+# ---- tests: what they are made of -------------------------------------------
+
+TOY	 = tests/toy/toy.o tests/toy/say.o tests/toy/act.o tests/toy/json.o
+WITNESS	 = tests/witness/witness.o tests/witness/tell.o tests/witness/files.o \
+	   tests/witness/kernel.o tests/witness/space.o tests/witness/tasks.o \
+	   tests/witness/net.o tests/witness/run.o tests/witness/race.o
+TEST_PROGRAMS = $B/tests/toy $B/tests/witness $B/tests/relay $B/tests/spawn
+
+$B/tests/toy: $(call obj,$(TOY))
+	$(call link,-static-pie,)
+$B/tests/witness: $(call obj,$(WITNESS))
+	$(call link,-static-pie,-pthread)
+# For bench only: a plain relay and a spawn timer.
+$B/tests/relay: $(call obj,tests/bench/relay.o)
+	$(call link,-static-pie,)
+$B/tests/spawn: $(call obj,tests/bench/spawn.o)
+	$(call link,-static-pie,)
+
+# ---- tests: how they are run ------------------------------------------------
+# Each target first finds what it needs (tests/lib/deps.sh: installs as root or
+# with sudo -n, else prints the one line to run and exits 69).
+
+deps:
+	@sh tests/lib/deps.sh build test
+deps-build:
+	@sh tests/lib/deps.sh build
+test: deps
+	@$(MAKE) --no-print-directory tests-built
+	@python3 tests/run.py test
+check: deps
+	@$(MAKE) --no-print-directory all
+	@python3 tests/run.py check
+demo: deps-build
+	@sh tests/lib/deps.sh demo
+	@$(MAKE) --no-print-directory all
+	@python3 tests/demo/demo.py
+bench: deps
+	@$(MAKE) --no-print-directory tests-built
+	@python3 tests/bench/bench.py
+tests-built: all unit $(TEST_PROGRAMS)
+.PHONY: deps deps-build test check demo bench tests-built
+
+# ---- install ----------------------------------------------------------------
+
+MANPAGES = $(wildcard docs/man/*.[1-8])
+
+install: all
+	install -d -m 755 $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/kennel
+	install -m 755 $(BIN)/kennel $(DESTDIR)$(PREFIX)/bin/kennel
+	install -m 755 $(wildcard $(LIBEXEC)/kennel-*) $(DESTDIR)$(PREFIX)/libexec/kennel
+	$(foreach m,$(MANPAGES),install -D -m 644 $m \
+	  $(DESTDIR)$(PREFIX)/share/man/man$(subst .,,$(suffix $m))/$(notdir $m);)
+.PHONY: install
 
 -include $(shell find $B -name '*.d' 2>/dev/null)

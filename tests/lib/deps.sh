@@ -1,0 +1,101 @@
+#!/bin/sh
+# What building, testing and the demo need: looks first, installs what is
+# missing as root (or with sudo -n), else prints the one line to run and exits
+# 69.  A second run needs no network.
+#
+#	deps.sh build|test|demo...
+set -u
+cd "$(dirname "$0")/../.." || exit 69
+
+missing=
+mkdir -p build || exit 69
+log=build/deps.log
+need() { # need PACKAGE COMMAND...: the command must be found
+	for c in $2; do
+		command -v "$c" >/dev/null 2>&1 && return
+	done
+	missing="$missing $1"
+}
+library() { # library PACKAGE MODULE
+	pkg-config --exists "$2" 2>/dev/null || missing="$missing $1"
+}
+
+for what in "$@"; do
+	case $what in
+	build)
+		need gcc "gcc"
+		need make "make"
+		need pkg-config "pkg-config"
+		[ -e /usr/include/stdio.h ] || missing="$missing libc6-dev"
+		[ -e /usr/include/linux/seccomp.h ] || missing="$missing linux-libc-dev"
+		library libseccomp-dev libseccomp
+		library libcap-ng-dev libcap-ng
+		library libnl-3-dev libnl-3.0
+		library libnl-route-3-dev libnl-route-3.0
+		library libjansson-dev jansson
+		library libsodium-dev libsodium
+		library libsqlite3-dev sqlite3
+		need python3 "python3"
+		;;
+	test)
+		library libcmocka-dev cmocka
+		need bubblewrap bwrap
+		need busybox-static busybox
+		need clang clang
+		need clang-format clang-format
+		need clang-tidy clang-tidy
+		need cppcheck cppcheck
+		need mandoc mandoc
+		need util-linux setpriv
+		need passwd useradd
+		need npm npm
+		;;
+	demo)
+		need util-linux setpriv
+		need passwd useradd
+		need npm npm
+		;;
+	esac
+done
+
+if [ -n "$missing" ]; then
+	install="apt-get install -y --no-install-recommends$missing"
+	if [ "$(id -u)" = 0 ]; then
+		root=
+	elif sudo -n true 2>/dev/null; then
+		root="sudo -n"
+	else
+		echo "missing:$missing" >&2
+		echo "run this, then try again:  sudo $install" >&2
+		exit 69
+	fi
+	echo "installing:$missing"
+	export DEBIAN_FRONTEND=noninteractive
+	if ! { $root $install >"$log" 2>&1 ||
+	    { $root apt-get update >>"$log" 2>&1 &&
+	    $root $install >>"$log" 2>&1; }; }; then
+		tail -5 "$log" >&2
+		rm -f "$log"
+		echo "unable to install:$missing" >&2
+		echo "run this, then try again:  sudo $install" >&2
+		exit 69
+	fi
+	rm -f "$log"
+fi
+
+# The real client and servers: exact versions, no install scripts.
+case " $* " in
+*" test "* | *" demo "*) ;;
+*) exit 0 ;;
+esac
+mkdir -p build/node
+if cmp -s tests/node/package-lock.json build/node/installed; then
+	exit 0
+fi
+cp tests/node/package.json tests/node/package-lock.json tests/node/.npmrc build/node/
+if ! (cd build/node && umask 022 && npm ci --ignore-scripts >npm.log 2>&1); then
+	tail -5 build/node/npm.log >&2
+	echo "unable to install the npm packages of tests/node/package.json" >&2
+	exit 69
+fi
+cp tests/node/package-lock.json build/node/installed
