@@ -41,8 +41,8 @@ BASE	 = $(BASE_SMALL) shim/base/buf.o shim/base/loop.o shim/base/log.o \
 SHIM	 = shim/main.o shim/doors.o shim/reap.o $(BASE_SMALL)
 
 # Sealed bytes to answers: what a leash may know of policies.
-POLICY_READ = policy/load.o policy/rows.o policy/bpf.o policy/names.o \
-	   policy/match.o
+POLICY_READ = policy/load.o policy/rows.o policy/plan.o policy/bpf.o \
+	   policy/names.o policy/match.o
 # Text to sealed bytes: the supervisor only.
 POLICY_MAKE = policy/arena.o policy/diag.o policy/lex.o policy/parse.o \
 	   policy/check.o policy/expand.o policy/elf.o policy/lower.o \

@@ -1,6 +1,6 @@
 /*
  * Private to the loader: load.c (bytes and layout), rows.c (what the rows say
- * about each other), bpf.c (the programs).  Each check runs on every file,
+ * about each other), plan.c (the mounts), bpf.c (the programs).  Each check runs on every file,
  * whatever its contents; none trusts a check that has not run before it.
  */
 #ifndef KENNEL_POLICY_LOAD_H
@@ -29,6 +29,8 @@ struct load {
 int load_refuse(struct load *, const char *, ...) __attribute__((format(printf, 2, 3)));
 /* rows.c: every row of every table. */
 int load_rows(struct load *);
+/* plan.c: the mounts of one server; row is its number, for messages. */
+int load_plan(struct load *, const struct sealed_server *, uint32_t row);
 /* bpf.c: one finished program for this AUDIT_ARCH. */
 int load_bpf(struct load *, const struct sealed_insn *, uint32_t n, uint32_t arch);
 

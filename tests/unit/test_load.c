@@ -1,0 +1,568 @@
+/*
+ * The loader: one good file, and one broken copy of it per rule.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/policy_fixture.h"
+
+static struct buf good;
+
+/* A copy that may be changed, and its tables. */
+struct copy {
+	uint8_t *bytes;
+	size_t len;
+	struct sealed_header *header;
+	struct sealed_section *section; /* section[0] is STRINGS */
+	struct policy p;                /* p.* point into bytes */
+};
+
+#define ROW(c, table, i) ((struct sealed_##table *)(uintptr_t) & (c)->p.table[i])
+#define POOL(c)          ((char *)(uintptr_t)(c)->p.strings)
+
+static void
+copy_make(struct copy *c, size_t more)
+{
+	char why[200];
+
+	c->len = good.len;
+	c->bytes = calloc(1, good.len + more);
+	assert_non_null(c->bytes);
+	memcpy(c->bytes, good.data, good.len);
+	c->header = (void *)c->bytes;
+	c->section = (void *)(c->bytes + sizeof(*c->header));
+	assert_int_equal(policy_load_bytes(c->bytes, c->len, &c->p, why, sizeof(why)), 0);
+}
+
+/* A ref to a string that is in the good file. */
+static struct sealed_ref
+ref_of(const struct copy *c, const char *text)
+{
+	size_t len = strlen(text), i;
+
+	for (i = 0; i + len < c->p.strings_len; i++)
+		if ((i == 0 || c->p.strings[i - 1] == 0) &&
+		    memcmp(c->p.strings + i, text, len + 1) == 0)
+			return (struct sealed_ref){(uint32_t)i, (uint32_t)len};
+	fail_msg("no %s in the fixture", text);
+	return (struct sealed_ref){0, 0};
+}
+
+/* Change a string of the pool for another of the same length. */
+static void
+rewrite(struct copy *c, const char *from, const char *to)
+{
+	struct sealed_ref ref = ref_of(c, from);
+
+	assert_int_equal(strlen(to), ref.len);
+	memcpy(POOL(c) + ref.off, to, ref.len);
+}
+
+#define BREAK(name, ...) \
+	static void name(struct copy *c) \
+	{ \
+		__VA_ARGS__; \
+	}
+
+/* ---- layout ---- */
+BREAK(b_magic, c->bytes[0] ^= 1)
+BREAK(b_version, c->header->version++)
+BREAK(b_version0, c->header->version = 0)
+BREAK(b_section_n, c->header->section_n--)
+BREAK(b_reserved, c->header->reserved = 1)
+BREAK(b_body_short, c->header->body_len -= 8)
+BREAK(b_body_huge, c->header->body_len = UINT64_MAX)
+BREAK(b_trailing, c->len += 8)
+BREAK(b_trailing_said, c->len += 8; c->header->body_len += 8)
+BREAK(b_cut, c->len -= 8)
+BREAK(b_cut_said, c->len -= 8; c->header->body_len -= 8)
+BREAK(b_kind, c->section[3].kind = 99)
+BREAK(b_kind_twice, c->section[3].kind = c->section[2].kind)
+BREAK(b_disorder, struct sealed_section s = c->section[4]; c->section[4] = c->section[5];
+      c->section[5] = s)
+BREAK(b_overlap, c->section[5].off -= 8)
+BREAK(b_gap, c->section[5].off += 8)
+BREAK(b_off_wrap, c->section[5].off = UINT64_MAX - 7)
+BREAK(b_len_wrap, c->section[5].len = UINT64_MAX)
+BREAK(b_rows, c->section[5].row_n++)
+BREAK(b_rows_huge, c->section[5].row_n = UINT32_MAX;
+      c->section[5].len = (uint64_t)UINT32_MAX * 48)
+BREAK(b_padding, c->bytes[c->section[0].off + c->section[0].len] = 1)
+
+/* ---- strings ---- */
+BREAK(b_pool_end, POOL(c)[c->p.strings_len - 1] = 'x')
+BREAK(b_pool_start, POOL(c)[0] = 'x')
+BREAK(b_utf8_lone, rewrite(c, "for tests",
+		       "for \x80"
+		       "ests"))
+BREAK(b_utf8_long, rewrite(c, "for tests",
+		       "for \xc0\x80"
+		       "sts"))
+BREAK(b_utf8_surrogate, rewrite(c, "for tests",
+			    "fo\xed\xa0\x80"
+			    "ests"))
+BREAK(b_utf8_beyond, rewrite(c, "for tests",
+			 "f\xf4\x90\x80\x80"
+			 "ests"))
+BREAK(b_utf8_cut, rewrite(c, "for tests", "for test\xe2"))
+BREAK(b_str_beyond, ROW(c, server, 0)->about.off = (uint32_t)c->p.strings_len)
+BREAK(b_str_wrap, ROW(c, server, 0)->about.len = UINT32_MAX)
+BREAK(b_str_inside, ROW(c, server, 0)->about.off++; ROW(c, server, 0)->about.len--)
+BREAK(b_str_short, ROW(c, server, 0)->about.len--)
+BREAK(b_str_nul, struct sealed_ref r = ref_of(c, "for tests"); POOL(c)[r.off + 3] = 0)
+BREAK(b_str_empty, ROW(c, server, 0)->user = (struct sealed_ref){ref_of(c, "a").off, 0})
+
+/* ---- servers ---- */
+BREAK(b_server_order, struct sealed_ref n = c->p.server[0].name;
+      ROW(c, server, 0)->name = c->p.server[1].name; ROW(c, server, 1)->name = n)
+BREAK(b_server_twice, ROW(c, server, 1)->name = c->p.server[0].name)
+BREAK(b_server_noname, ROW(c, server, 0)->name = (struct sealed_ref){0, 0})
+BREAK(b_server_name, ROW(c, server, 0)->name = ref_of(c, "/tmp"))
+BREAK(b_server_cwd, ROW(c, server, 0)->cwd = ref_of(c, "a"))
+BREAK(b_server_flag, ROW(c, server, 0)->flags = 16)
+BREAK(b_server_run, ROW(c, server, 0)->run = 2)
+BREAK(b_server_run_huge, ROW(c, server, 0)->run = UINT32_MAX)
+BREAK(b_server_run_other, ROW(c, server, 0)->run = 1)
+BREAK(b_server_run_deny, ROW(c, exec, 0)->verdict = VERDICT_DENY)
+BREAK(b_range_beyond, ROW(c, server, 1)->gates.n = 2)
+BREAK(b_range_wrap, ROW(c, server, 1)->gates.n = UINT32_MAX)
+BREAK(b_range_overlap, ROW(c, server, 1)->gates.first = 0)
+BREAK(b_range_hole, ROW(c, server, 0)->gates.n = 0; ROW(c, server, 1)->gates.n = 1)
+BREAK(b_range_orphan, ROW(c, server, 1)->gates.n = 0)
+BREAK(b_at_file, ROW(c, server, 0)->at.file = 1)
+BREAK(b_at_line, ROW(c, server, 0)->at.line = 0)
+
+/* ---- env, secrets ---- */
+BREAK(b_env_name, ROW(c, env, 0)->name = ref_of(c, "/tmp"))
+BREAK(b_env_order, struct sealed_env e = c->p.env[0]; *ROW(c, env, 0) = c->p.env[1];
+      *ROW(c, env, 1) = e)
+BREAK(b_env_passed, ROW(c, env, 1)->passed = 1; ROW(c, env, 1)->fixed = 0)
+BREAK(b_env_bool, ROW(c, env, 0)->passed = 2)
+BREAK(b_env_fixed, ROW(c, env, 1)->fixed = 7)
+BREAK(b_secret_source, ROW(c, secret, 0)->source = 9)
+BREAK(b_secret_reserved, ROW(c, secret, 0)->reserved = 1)
+BREAK(b_secret_order, struct sealed_ref n = c->p.secret[0].name;
+      ROW(c, secret, 0)->name = c->p.secret[1].name; ROW(c, secret, 1)->name = n)
+BREAK(b_secret_path, ROW(c, secret, 1)->ref = ref_of(c, "TOKEN"))
+BREAK(b_secret_cmd, ROW(c, secret, 0)->source = SOURCE_VAULT)
+BREAK(b_secret_ref, ROW(c, secret, 0)->ref = ref_of(c, "a"))
+BREAK(b_secret_env, ROW(c, secret, 1)->source = SOURCE_ENV)
+BREAK(b_secret_pattern, ROW(c, arg, c->p.secret[0].args.first)->kind = ARG_GLOB)
+
+/* ---- mounts ---- */
+enum { M_USR, M_USRBIN, M_BIN, M_TMP, M_DASH, M_SRV, M_HIDE };
+BREAK(b_mount_kind, ROW(c, mount, M_USR)->kind = 0)
+BREAK(b_mount_kind_hi, ROW(c, mount, M_USR)->kind = 11)
+BREAK(b_mount_why, ROW(c, mount, M_USR)->why = 12)
+BREAK(b_mount_optional, ROW(c, mount, M_USR)->optional = 2)
+BREAK(b_mount_relative, rewrite(c, "/usr/bin", "Xusr/bin"))
+BREAK(b_mount_double, rewrite(c, "/usr/bin", "/usr//in"))
+BREAK(b_mount_dot, rewrite(c, "/usr/bin/dash", "/usr/bin/./sh"))
+BREAK(b_mount_dotdot, rewrite(c, "/usr/bin/dash", "/usr/bin/../h"))
+BREAK(b_mount_dots_last, rewrite(c, "/srv", "/s/."))
+BREAK(b_mount_slash, rewrite(c, "/srv", "/sr/"))
+BREAK(b_mount_parent, ROW(c, mount, M_USR)->target = ref_of(c, "/srv/x/secret"))
+BREAK(b_mount_parent_late, struct sealed_mount m = c->p.mount[M_USR];
+      *ROW(c, mount, M_USR) = c->p.mount[M_USRBIN]; *ROW(c, mount, M_USRBIN) = m)
+BREAK(b_mount_below_link, ROW(c, mount, M_USRBIN)->kind = MOUNT_SYMLINK;
+      ROW(c, mount, M_USRBIN)->source = ref_of(c, "usr/bin"))
+BREAK(b_mount_below_file, ROW(c, mount, M_USRBIN)->kind = MOUNT_FILE;
+      ROW(c, mount, M_USRBIN)->source = ref_of(c, "/tmp"))
+BREAK(b_mount_twice, ROW(c, mount, M_SRV)->target = ref_of(c, "/tmp"))
+BREAK(b_mount_hide, ROW(c, mount, M_SRV)->kind = MOUNT_HIDE;
+      ROW(c, mount, M_SRV)->source = (struct sealed_ref){0, 0};
+      ROW(c, mount, M_SRV)->right = 0; ROW(c, mount, M_DASH)->kind = MOUNT_HIDE;
+      ROW(c, mount, M_DASH)->source = (struct sealed_ref){0, 0};
+      ROW(c, mount, M_DASH)->right = 0; ROW(c, mount, M_SRV)->kind = MOUNT_DIR)
+BREAK(b_mount_size, ROW(c, mount, M_TMP)->size = 0)
+BREAK(b_mount_size_tree, ROW(c, mount, M_SRV)->size = 1)
+BREAK(b_mount_right, ROW(c, mount, M_SRV)->right = 16)
+BREAK(b_mount_right_kind, ROW(c, mount, M_SRV)->right = RIGHT_START)
+BREAK(b_mount_wx, ROW(c, mount, M_DASH)->right = RIGHT_WRITE | RIGHT_START)
+BREAK(b_mount_source, ROW(c, mount, M_SRV)->source = (struct sealed_ref){0, 0})
+BREAK(b_mount_source_dir, ROW(c, mount, M_USR)->source = ref_of(c, "/tmp"))
+BREAK(b_mount_source_link, ROW(c, mount, M_BIN)->source = (struct sealed_ref){0, 0})
+
+/* ---- images, execs, args ---- */
+BREAK(b_image_real, ROW(c, image, 0)->real = ref_of(c, "usr/bin"))
+BREAK(b_exec_asked, ROW(c, exec, 0)->asked = ROW(c, exec, 0)->mapped = 4)
+BREAK(b_exec_asked_huge, ROW(c, exec, 0)->asked = UINT32_MAX)
+BREAK(b_exec_other, ROW(c, exec, 0)->asked = ROW(c, exec, 0)->mapped = 2)
+BREAK(b_exec_mapped, ROW(c, exec, 0)->mapped = 1)
+BREAK(b_exec_verdict, ROW(c, exec, 0)->verdict = 3)
+BREAK(b_exec_flag, ROW(c, exec, 0)->flags = 3)
+BREAK(b_exec_args, ROW(c, exec, 1)->args.n++)
+BREAK(b_exec_args_huge, ROW(c, exec, 3)->prefix.n = UINT32_MAX)
+BREAK(b_exec_args_share, ROW(c, exec, 1)->args.first--)
+BREAK(b_exec_prefix, ROW(c, arg, c->p.exec[1].prefix.first)->kind = ARG_GLOB)
+BREAK(b_arg_rest, ROW(c, arg, c->p.exec[0].args.first)->kind = ARG_REST;
+      ROW(c, arg, c->p.exec[0].args.first)->text = (struct sealed_ref){0, 0})
+BREAK(b_arg_kind, ROW(c, arg, 0)->kind = 6)
+BREAK(b_arg_reserved, ROW(c, arg, 0)->reserved = 1)
+BREAK(b_arg_text, ROW(c, arg, c->p.exec[1].args.first)->text = ref_of(c, "a"))
+
+/* ---- gates, limits, requires ---- */
+BREAK(b_gate_kind, ROW(c, gate, 0)->kind = 4)
+BREAK(b_gate_verdict, ROW(c, gate, 0)->verdict = 3)
+BREAK(b_gate_name, ROW(c, gate, 0)->name = (struct sealed_ref){0, 0})
+BREAK(b_limit_kind, ROW(c, limit, 0)->kind = 0)
+BREAK(b_limit_zero, ROW(c, limit, 0)->value = 0)
+BREAK(b_limit_reserved, ROW(c, limit, 0)->reserved = 1)
+BREAK(b_limit_twice, ROW(c, limit, 1)->kind = ROW(c, limit, 0)->kind)
+BREAK(b_require_kind, ROW(c, require, 0)->kind = 4)
+BREAK(b_require_value, ROW(c, require, 0)->kind = REQUIRE_CGROUP)
+
+/* ---- filters ---- */
+BREAK(b_filter_arch, ROW(c, filter, 0)->arch = AUDIT_ARCH_I386)
+BREAK(b_filter_reserved, ROW(c, filter, 0)->reserved = 1)
+BREAK(b_filter_none, ROW(c, server, 0)->filters.n = 0)
+BREAK(b_filter_beyond, ROW(c, server, 0)->filters.first = 1)
+BREAK(b_filter_wrap, ROW(c, server, 0)->filters.n = UINT32_MAX)
+BREAK(b_filter_empty, ROW(c, filter, 0)->insns.n = 0)
+BREAK(b_filter_insns, ROW(c, filter, 0)->insns.n++)
+BREAK(b_bpf_arch_load, ROW(c, insn, 0)->k = 0)
+BREAK(b_bpf_arch_jump, ROW(c, insn, 1)->k = AUDIT_ARCH_AARCH64)
+BREAK(b_bpf_arch_taken, ROW(c, insn, 1)->jt = 1)
+BREAK(b_bpf_arch_kill, ROW(c, insn, 1)->jf = 3)
+BREAK(b_bpf_x32, ROW(c, insn, 3)->k = 0x80000000)
+BREAK(b_bpf_x32_kill, ROW(c, insn, 4)->jf = 0)
+BREAK(b_bpf_opcode, ROW(c, insn, 4)->code = BPF_ST)
+BREAK(b_bpf_load_x, ROW(c, insn, 4)->code = BPF_LD | BPF_W | BPF_IND)
+BREAK(b_bpf_load_align, ROW(c, insn, 2)->k = 2)
+BREAK(b_bpf_load_beyond, ROW(c, insn, 2)->k = 64)
+BREAK(b_bpf_load_jt, ROW(c, insn, 2)->jt = 1)
+BREAK(b_bpf_jt, ROW(c, insn, 4)->jt = 2)
+BREAK(b_bpf_jf, ROW(c, insn, 4)->jf = 2)
+BREAK(b_bpf_ja, ROW(c, insn, 4)->code = BPF_JMP | BPF_JA; ROW(c, insn, 4)->jt = 0;
+      ROW(c, insn, 4)->jf = 0; ROW(c, insn, 4)->k = UINT32_MAX)
+BREAK(b_bpf_end, ROW(c, insn, 6)->code = BPF_LD | BPF_W | BPF_ABS; ROW(c, insn, 6)->k = 0)
+BREAK(b_bpf_ret_log, ROW(c, insn, 5)->k = SECCOMP_RET_LOG)
+BREAK(b_bpf_ret_trace, ROW(c, insn, 5)->k = SECCOMP_RET_TRACE)
+BREAK(b_bpf_ret_allow_data, ROW(c, insn, 5)->k = SECCOMP_RET_ALLOW | 1)
+BREAK(b_bpf_ret_errno0, ROW(c, insn, 5)->k = SECCOMP_RET_ERRNO)
+BREAK(b_bpf_ret_errno_big, ROW(c, insn, 5)->k = SECCOMP_RET_ERRNO | 4096)
+BREAK(b_bpf_ret_a, ROW(c, insn, 5)->code = BPF_RET | BPF_A)
+
+static const struct {
+	const char *name;
+	void (*apply)(struct copy *);
+	const char *why; /* part of the message */
+} breaks[] = {
+    {"magic", b_magic, "not a sealed policy"},
+    {"version from the future", b_version, "version"},
+    {"version 0", b_version0, "version"},
+    {"section count", b_section_n, "sections"},
+    {"header reserved", b_reserved, "reserved"},
+    {"body too short", b_body_short, "body"},
+    {"body too long", b_body_huge, "body"},
+    {"trailing bytes", b_trailing, "body"},
+    {"trailing bytes, body says so", b_trailing_said, "behind the last"},
+    {"cut", b_cut, "body"},
+    {"cut, body says so", b_cut_said, "leaves the file"},
+    {"unknown section", b_kind, "kind 99"},
+    {"section twice", b_kind_twice, "has kind"},
+    {"sections out of order", b_disorder, "has kind"},
+    {"sections overlap", b_overlap, "where it belongs"},
+    {"gap between sections", b_gap, "where it belongs"},
+    {"section offset wraps", b_off_wrap, "where it belongs"},
+    {"section length wraps", b_len_wrap, "leaves the file"},
+    {"row count", b_rows, "size and rows"},
+    {"row count times size", b_rows_huge, "leaves the file"},
+    {"padding", b_padding, "padding"},
+    {"pool end", b_pool_end, "NUL-terminated"},
+    {"pool start", b_pool_start, "NUL-terminated"},
+    {"utf-8: lone continuation", b_utf8_lone, "UTF-8"},
+    {"utf-8: overlong", b_utf8_long, "UTF-8"},
+    {"utf-8: surrogate", b_utf8_surrogate, "UTF-8"},
+    {"utf-8: beyond U+10FFFF", b_utf8_beyond, "UTF-8"},
+    {"utf-8: cut by NUL", b_utf8_cut, "UTF-8"},
+    {"string beyond the pool", b_str_beyond, "leaves the pool"},
+    {"string length wraps", b_str_wrap, "leaves the pool"},
+    {"string begins inside", b_str_inside, "inside another"},
+    {"string ends early", b_str_short, "where it says"},
+    {"NUL in a string", b_str_nul, "where it says"},
+    {"empty string elsewhere", b_str_empty, "is at 0"},
+    {"servers out of order", b_server_order, "out of order"},
+    {"server twice", b_server_twice, "out of order"},
+    {"server without a name", b_server_noname, "not a name"},
+    {"server name is a path", b_server_name, "not a name"},
+    {"cwd relative", b_server_cwd, "not absolute"},
+    {"unknown server flag", b_server_flag, "must be zero"},
+    {"run is another server's", b_server_run, "nothing to run"},
+    {"run out of the table", b_server_run_huge, "nothing to run"},
+    {"run is no run", b_server_run_other, "not granted"},
+    {"run is denied", b_server_run_deny, "not granted"},
+    {"range beyond", b_range_beyond, "next part"},
+    {"range wraps", b_range_wrap, "next part"},
+    {"ranges overlap", b_range_overlap, "next part"},
+    {"hole between ranges", b_range_hole, "next part"},
+    {"rows of nobody", b_range_orphan, "belong to no server"},
+    {"policy file out of the table", b_at_file, "policy line"},
+    {"line 0", b_at_line, "policy line"},
+    {"env name", b_env_name, "not a name"},
+    {"env order", b_env_order, "env out of order"},
+    {"env passed with a value", b_env_passed, "must be zero"},
+    {"env passed 2", b_env_bool, "neither"},
+    {"env fixed 7", b_env_fixed, "neither"},
+    {"secret source", b_secret_source, "kind 9"},
+    {"secret reserved", b_secret_reserved, "must be zero"},
+    {"secret order", b_secret_order, "secrets out of order"},
+    {"secret file relative", b_secret_path, "not absolute"},
+    {"secret with a command", b_secret_cmd, "command"},
+    {"secret with a reference", b_secret_ref, "reference"},
+    {"secret from no variable", b_secret_env, "not a name"},
+    {"secret command pattern", b_secret_pattern, "not literal"},
+    {"mount kind 0", b_mount_kind, "kind 0"},
+    {"mount kind 11", b_mount_kind_hi, "kind 11"},
+    {"mount why", b_mount_why, "kind 12"},
+    {"mount optional", b_mount_optional, "neither"},
+    {"target relative", b_mount_relative, "not absolute"},
+    {"target //", b_mount_double, "not normal"},
+    {"target /./", b_mount_dot, "not normal"},
+    {"target /../", b_mount_dotdot, "not normal"},
+    {"target /.", b_mount_dots_last, "not normal"},
+    {"target ends in /", b_mount_slash, "not normal"},
+    {"target without parent", b_mount_parent, "no parent"},
+    {"parent comes later", b_mount_parent_late, "no parent"},
+    {"target below a link", b_mount_below_link, "no parent"},
+    {"target below a file", b_mount_below_file, "no parent"},
+    {"target twice", b_mount_twice, "there twice"},
+    {"mount after a hide", b_mount_hide, "after a hide"},
+    {"tmpfs without size", b_mount_size, "a size"},
+    {"tree with size", b_mount_size_tree, "a size"},
+    {"unknown right", b_mount_right, "a right"},
+    {"a tree to start", b_mount_right_kind, "a right"},
+    {"writable and startable", b_mount_wx, "both"},
+    {"tree without source", b_mount_source, "not absolute"},
+    {"folder with source", b_mount_source_dir, "a source"},
+    {"link without text", b_mount_source_link, "a source"},
+    {"image path relative", b_image_real, "not absolute"},
+    {"exec image beyond", b_exec_asked, "no such image"},
+    {"exec image far beyond", b_exec_asked_huge, "no such image"},
+    {"exec image of another", b_exec_other, "another's image"},
+    {"exec maps another image", b_exec_mapped, "without a prefix"},
+    {"exec verdict", b_exec_verdict, "kind 3"},
+    {"exec flag", b_exec_flag, "must be zero"},
+    {"exec args overlap", b_exec_args, "next part"},
+    {"exec prefix wraps", b_exec_args_huge, "next part"},
+    {"exec args shared", b_exec_args_share, "next part"},
+    {"prefix pattern", b_exec_prefix, "not literal"},
+    {"** not last", b_arg_rest, "not the last"},
+    {"arg kind", b_arg_kind, "kind 6"},
+    {"arg reserved", b_arg_reserved, "must be zero"},
+    {"* with text", b_arg_text, "must be zero"},
+    {"gate kind", b_gate_kind, "kind 4"},
+    {"gate verdict", b_gate_verdict, "kind 3"},
+    {"gate name", b_gate_name, "no name"},
+    {"limit kind", b_limit_kind, "kind 0"},
+    {"limit zero", b_limit_zero, "zero"},
+    {"limit reserved", b_limit_reserved, "must be zero"},
+    {"limit twice", b_limit_twice, "limits out of order"},
+    {"require kind", b_require_kind, "kind 4"},
+    {"require value", b_require_value, "must be zero"},
+    {"filter architecture", b_filter_arch, "architecture"},
+    {"filter reserved", b_filter_reserved, "must be zero"},
+    {"no filter", b_filter_none, "no filter"},
+    {"filter beyond", b_filter_beyond, "no filter"},
+    {"filter range wraps", b_filter_wrap, "no filter"},
+    {"filter empty", b_filter_empty, "0 instructions"},
+    {"filter insns beyond", b_filter_insns, "next part"},
+    {"bpf: arch not loaded", b_bpf_arch_load, "architecture first"},
+    {"bpf: other arch", b_bpf_arch_jump, "architecture first"},
+    {"bpf: arch check jumps", b_bpf_arch_taken, "architecture first"},
+    {"bpf: wrong arch lives", b_bpf_arch_kill, "architecture first"},
+    {"bpf: no x32 check", b_bpf_x32, "architecture first"},
+    {"bpf: x32 lives", b_bpf_x32_kill, "architecture first"},
+    {"bpf: opcode", b_bpf_opcode, "not ours"},
+    {"bpf: indirect load", b_bpf_load_x, "not ours"},
+    {"bpf: unaligned load", b_bpf_load_align, "not ours"},
+    {"bpf: load beyond", b_bpf_load_beyond, "not ours"},
+    {"bpf: load with jt", b_bpf_load_jt, "not ours"},
+    {"bpf: jt leaves", b_bpf_jt, "leaves"},
+    {"bpf: jf leaves", b_bpf_jf, "leaves"},
+    {"bpf: ja wraps", b_bpf_ja, "leaves"},
+    {"bpf: no ret at the end", b_bpf_end, "leaves"},
+    {"bpf: ret log", b_bpf_ret_log, "not ours"},
+    {"bpf: ret trace", b_bpf_ret_trace, "not ours"},
+    {"bpf: allow with data", b_bpf_ret_allow_data, "not ours"},
+    {"bpf: errno 0", b_bpf_ret_errno0, "not ours"},
+    {"bpf: errno 4096", b_bpf_ret_errno_big, "not ours"},
+    {"bpf: ret A", b_bpf_ret_a, "not ours"},
+};
+
+/* K-07: the good file loads; each broken copy is refused for its own reason */
+static void
+every_rule_refuses(void **state)
+{
+	struct policy p, untouched;
+	struct copy c;
+	char why[200];
+	size_t i, bad = 0;
+
+	memset(&untouched, 0x5a, sizeof(untouched));
+	for (i = 0; i < sizeof(breaks) / sizeof(breaks[0]); i++) {
+		copy_make(&c, 64);
+		breaks[i].apply(&c);
+		memset(&p, 0x5a, sizeof(p));
+		why[0] = 0;
+		if (policy_load_bytes(c.bytes, c.len, &p, why, sizeof(why)) != -EBADMSG ||
+		    strstr(why, breaks[i].why) == NULL ||
+		    memcmp(&p, &untouched, sizeof(p)) != 0) {
+			print_error("%s: \"%s\"\n", breaks[i].name, why);
+			bad++;
+		}
+		free(c.bytes);
+	}
+	assert_int_equal(bad, 0);
+}
+
+/* Every prefix of a good file, and every byte flipped, is safe to look at. */
+static void
+cuts_and_flips(void **state)
+{
+	struct policy p;
+	struct copy c;
+	char why[200];
+	uint8_t *part;
+	size_t i;
+
+	for (i = 0; i < good.len; i++) {
+		part = malloc(i > 0 ? i : 1); /* exact: ASan sees a read beyond */
+		assert_non_null(part);
+		memcpy(part, good.data, i);
+		assert_int_equal(
+		    policy_load_bytes(part, i, &p, why, sizeof(why)), -EBADMSG);
+		free(part);
+	}
+	copy_make(&c, 0);
+	for (i = 0; i < 8 * c.len; i++) {
+		c.bytes[i / 8] ^= (uint8_t)(1u << i % 8);
+		(void)policy_load_bytes(c.bytes, c.len, &p, why, sizeof(why));
+		c.bytes[i / 8] ^= (uint8_t)(1u << i % 8);
+	}
+	free(c.bytes);
+}
+
+static int
+memfd_of(const uint8_t *bytes, size_t len, int seals)
+{
+	int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, bytes, len), len);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
+	return fd;
+}
+
+/* Only a descriptor that cannot change any more is read. */
+static void
+seals_are_required(void **state)
+{
+	static const int missing[] = {F_SEAL_WRITE, F_SEAL_GROW, F_SEAL_SHRINK};
+	const int all = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK;
+	struct policy p;
+	char why[200];
+	size_t i;
+	int fd;
+
+	for (i = 0; i < 3; i++) {
+		fd = memfd_of(good.data, good.len, all & ~missing[i]);
+		assert_int_equal(policy_load(fd, &p, why, sizeof(why)), -EPERM);
+		close(fd);
+	}
+	fd = memfd_of(good.data, good.len, all);
+	assert_int_equal(policy_load(fd, &p, why, sizeof(why)), 0);
+	assert_non_null(policy_server(&p, "a"));
+	close(fd);
+	/* the mapping stands without the descriptor */
+	assert_string_equal(policy_str(&p, p.server[0].name), "a");
+	policy_unload(&p);
+	policy_unload(NULL);
+	fd = memfd_of(good.data, 10, all);
+	assert_int_equal(policy_load(fd, &p, why, sizeof(why)), -EBADMSG);
+	close(fd);
+	assert_int_equal(policy_load(-1, &p, why, sizeof(why)), -EPERM);
+}
+
+static void
+seal_fd_copies(void **state)
+{
+	char path[] = "/tmp/kennel-test-XXXXXX", why[200];
+	struct policy p;
+	int fd = mkstemp(path), m = -1;
+
+	assert_true(fd >= 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(write(fd, good.data, good.len), good.len);
+	assert_int_equal(
+	    policy_load(fd, &p, why, sizeof(why)), -EPERM); /* a plain file */
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	assert_int_equal(policy_seal_fd(fd, &m), 0);
+	assert_int_equal(policy_load(m, &p, why, sizeof(why)), 0);
+	policy_unload(&p);
+	assert_int_equal(write(m, "x", 1), -1);
+	close(m);
+	/* larger than any policy may be: refused before it is read in */
+	m = -1;
+	assert_int_equal(ftruncate(fd, (off_t)SEALED_LEN_MAX + 1), 0);
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	assert_int_equal(policy_seal_fd(fd, &m), -EFBIG);
+	assert_int_equal(m, -1);
+	close(fd);
+}
+
+/* SHA-256 of the whole file: what the audit log carries. */
+static void
+id_is_the_digest(void **state)
+{
+	struct policy p, q;
+	struct copy c;
+	char why[200];
+
+	copy_make(&c, 0);
+	p = c.p;
+	ROW(&c, limit, 0)->value++;
+	assert_int_equal(policy_load_bytes(c.bytes, c.len, &q, why, sizeof(why)), 0);
+	assert_memory_not_equal(p.id, q.id, sizeof(p.id));
+	ROW(&c, limit, 0)->value--;
+	assert_int_equal(policy_load_bytes(c.bytes, c.len, &q, why, sizeof(why)), 0);
+	assert_memory_equal(p.id, q.id, sizeof(p.id));
+	free(c.bytes);
+}
+
+static int
+group_setup(void **state)
+{
+	buf_init(&good, SEALED_LEN_MAX);
+	return fix_policy(&good);
+}
+
+static int
+group_teardown(void **state)
+{
+	buf_free(&good);
+	return 0;
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(every_rule_refuses),
+	    cmocka_unit_test(cuts_and_flips),
+	    cmocka_unit_test(seals_are_required),
+	    cmocka_unit_test(seal_fd_copies),
+	    cmocka_unit_test(id_is_the_digest),
+	};
+
+	return cmocka_run_group_tests(tests, group_setup, group_teardown);
+}
