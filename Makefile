@@ -15,7 +15,8 @@ LIBEXEC	 = $B/libexec/kennel
 
 WARN	 = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	   -Wformat=2 -Wpointer-arith -Wwrite-strings -Wundef -Wvla \
-	   -Wno-unused-parameter -Wno-missing-field-initializers
+	   -Wno-unused-parameter -Wno-missing-field-initializers \
+	   -Wno-format-truncation
 HARDEN	 = -fPIE -fstack-protector-strong -fstack-clash-protection \
 	   -fcf-protection=full -D_FORTIFY_SOURCE=3 -fno-strict-overflow \
 	   -fno-delete-null-pointer-checks -ftrivial-auto-var-init=zero
@@ -68,7 +69,8 @@ KENNEL	 = supervisor/main.o supervisor/child.o \
 	   supervisor/hub/gate.o \
 	   supervisor/audit/connect.o supervisor/audit/chain.o \
 	   supervisor/audit/query.o \
-	   supervisor/cli/paths.o supervisor/cli/run.o supervisor/cli/exec.o \
+	   supervisor/cli/paths.o supervisor/cli/find.o supervisor/cli/open.o \
+	   supervisor/cli/run.o supervisor/cli/exec.o \
 	   supervisor/cli/doctor.o supervisor/cli/server.o \
 	   leash/report.o \
 	   $(POLICY_READ) $(POLICY_MAKE) $(BASE)

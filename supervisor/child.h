@@ -45,6 +45,17 @@ int child_start(const struct child_order *, int wait_ms, struct child *ret,
     int *ret_status, char why[LEASH_TEXT_MAX]);
 int child_signal(struct child *, int sig);
 int child_end(struct child *, uint32_t grace_ms);
+/* A new connection for a leash that lost its recorder; fd is not closed. */
+int child_recorder(struct child *, int fd);
+
+/* What a running leash has to say when its channel is readable. */
+struct child_news {
+	enum leash_message type; /* LEASH_EXITED or LEASH_NEEDS_RECORDER */
+	int status;              /* EXITED: wait status of the server */
+	uint64_t scrubbed, denied;
+};
+/* 0; -EAGAIN; -EPIPE: the leash is gone; -EBADMSG. */
+int child_answer(struct child *, struct child_news *ret);
 /* Close the channel (the leash kills the cell) and reap the leash. */
 void child_free(struct child *);
 

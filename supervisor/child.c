@@ -1,0 +1,350 @@
+/*
+ * Start a leash, tell it what to launch, hear how it went.
+ *
+ * Process: kennel.  The leash gets an environment built from nothing: the
+ * variables that the policy passes on, and those that secrets come "from env",
+ * whose values then leave this process.  No value is looked at here: the
+ * kernel copies them.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+#include "shim/base/wire.h"
+#include "supervisor/child.h"
+
+#define ENVS_MAX     1024
+#define STARTED_FDS  3
+#define REAP_WAIT_MS 3000
+
+extern char **environ;
+
+/* The entry NAME=value of our own environment, or NULL. */
+static char *
+environ_entry(const char *name)
+{
+	size_t len = strlen(name);
+
+	for (char **e = environ; e != NULL && *e != NULL; e++)
+		if (strncmp(*e, name, len) == 0 && (*e)[len] == '=')
+			return *e;
+	return NULL;
+}
+
+static bool
+already_in(char *const *envp, size_t n, const char *entry)
+{
+	for (size_t i = 0; i < n; i++)
+		if (envp[i] == entry)
+			return true;
+	return false;
+}
+
+/* Pointers into our environment for what the policy names; nothing else. */
+static int
+leash_environment(const struct child_order *order, char **envp, size_t cap)
+{
+	const struct policy *p = order->policy;
+	struct sealed_range envs = order->server->envs;
+	struct sealed_range secrets = order->server->secrets;
+	char *debug = environ_entry("KENNEL_DEBUG");
+	size_t n = 0;
+
+	if ((size_t)envs.n + secrets.n + 2 > cap)
+		return -E2BIG;
+	if (debug != NULL)
+		envp[n++] = debug;
+	for (uint32_t i = envs.first; i < envs.first + envs.n; i++) {
+		char *entry = p->env[i].passed != 0
+				  ? environ_entry(policy_str(p, p->env[i].name))
+				  : NULL;
+
+		if (entry != NULL && !already_in(envp, n, entry))
+			envp[n++] = entry;
+	}
+	for (uint32_t i = secrets.first; i < secrets.first + secrets.n; i++) {
+		char *entry = p->secret[i].source == SOURCE_ENV
+				  ? environ_entry(policy_str(p, p->secret[i].ref))
+				  : NULL;
+
+		if (entry != NULL && !already_in(envp, n, entry))
+			envp[n++] = entry;
+	}
+	envp[n] = NULL;
+	return 0;
+}
+
+/* The secrets' own variables: gone from here, in place, so that neither
+ * getenv nor /proc/PID/environ of this process has them any more. */
+static void
+forget_secrets(const struct child_order *order)
+{
+	struct sealed_range secrets = order->server->secrets;
+
+	for (uint32_t i = secrets.first; i < secrets.first + secrets.n; i++) {
+		const struct sealed_secret *row = &order->policy->secret[i];
+		const char *name = policy_str(order->policy, row->ref);
+		char *entry;
+
+		if (row->source != SOURCE_ENV || (entry = environ_entry(name)) == NULL)
+			continue;
+		explicit_bzero(
+		    entry + strlen(name) + 1, strlen(entry + strlen(name) + 1));
+		(void)unsetenv(name); /* it is there */
+	}
+}
+
+static int
+spawn_actions(posix_spawn_file_actions_t *actions, int channel)
+{
+	int e = posix_spawn_file_actions_init(actions);
+
+	if (e == 0)
+		e = posix_spawn_file_actions_addopen(
+		    actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	/* the agent's stdout must not be within reach of a leash */
+	if (e == 0)
+		e = posix_spawn_file_actions_addopen(
+		    actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+	if (e == 0)
+		e = posix_spawn_file_actions_adddup2(actions, channel, LEASH_CHANNEL_FD);
+	return -e;
+}
+
+static int
+spawn_leash(const struct child_order *order, int channel, pid_t *ret_pid)
+{
+	char *argv[] = {(char *)"kennel-leash", NULL};
+	char *envp[ENVS_MAX];
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attr;
+	sigset_t none, all;
+	int e, r;
+
+	r = leash_environment(order, envp, ENVS_MAX);
+	if (r < 0)
+		return r;
+	r = spawn_actions(&actions, channel);
+	if (r < 0)
+		return r;
+	sigemptyset(&none);
+	sigfillset(&all);
+	e = posix_spawnattr_init(&attr);
+	if (e == 0)
+		e = posix_spawnattr_setsigmask(&attr, &none);
+	if (e == 0)
+		e = posix_spawnattr_setsigdefault(&attr, &all);
+	/* a session of its own: a terminal's ^C is for kennel, which then
+	 * ends the server politely */
+	if (e == 0)
+		e = posix_spawnattr_setflags(&attr,
+		    POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	/* syscalls: clone clone3 vfork execve dup2 setsid openat */
+	if (e == 0)
+		e = posix_spawn(ret_pid, order->leash, &actions, &attr, argv, envp);
+	posix_spawnattr_destroy(&attr);
+	posix_spawn_file_actions_destroy(&actions);
+	return -e;
+}
+
+static int
+send_launch(const struct child_order *order, int channel)
+{
+	static uint8_t memory[LEASH_PACKET_MAX];
+	int fds[3] = {order->policy_fd, order->recorder_fd, order->log_dir_fd};
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, LEASH_LAUNCH);
+	wire_put_u32(&out, LEASH_VERSION);
+	wire_put_u32(&out, order->mode);
+	wire_put_str(&out, policy_str(order->policy, order->server->name));
+	wire_put_str(&out, order->session);
+	wire_put_u32(&out, (uint32_t)order->argc);
+	for (int i = 0; i < order->argc; i++)
+		wire_put_str(&out, order->argv[i]);
+	return wire_send(channel, &out, fds, 3);
+}
+
+static int
+take_started(struct child *c, struct wire_in *in, const int *fds, size_t fds_n,
+    enum leash_mode mode)
+{
+	const char *lacks;
+
+	(void)wire_get_u32(in); /* the pid, for people who read the channel */
+	lacks = wire_get_str(in, LEASH_TEXT_MAX - 1);
+	if (wire_end(in) < 0 || fds_n != (mode == LEASH_EXEC ? 3 : 2))
+		return -EBADMSG;
+	(void)snprintf(c->lacks, sizeof(c->lacks), "%s", lacks);
+	c->server_in = fds[0];
+	c->server_out = fds[1];
+	c->server_err = fds_n > 2 ? fds[2] : -1;
+	return 0;
+}
+
+static int
+take_refused(struct wire_in *in, int *ret_status, char *why)
+{
+	uint32_t status = wire_get_u32(in);
+	const char *text = wire_get_str(in, LEASH_TEXT_MAX - 1);
+
+	if (wire_end(in) < 0)
+		return -EBADMSG;
+	*ret_status = status > 0 && status < 256 ? (int)status : LOG_EXIT_FAILED;
+	(void)snprintf(why, LEASH_TEXT_MAX, "%s", text);
+	return -ECONNREFUSED;
+}
+
+/* The first answer: started or refused. */
+static int
+first_answer(
+    struct child *c, enum leash_mode mode, int wait_ms, int *ret_status, char *why)
+{
+	struct pollfd wait = {c->channel, POLLIN, 0};
+	static uint8_t memory[LEASH_PACKET_MAX];
+	int fds[STARTED_FDS] = {-1, -1, -1};
+	size_t len = 0, fds_n = 0;
+	struct wire_in in;
+	uint32_t type;
+	int r;
+
+	if (poll(&wait, 1, wait_ms) <= 0)
+		return -ETIMEDOUT;
+	r = wire_recv(c->channel, memory, sizeof(memory), &len, fds, STARTED_FDS, &fds_n);
+	if (r < 0)
+		return r;
+	wire_in_init(&in, memory, len);
+	type = wire_get_u32(&in);
+	if (type == LEASH_STARTED)
+		r = take_started(c, &in, fds, fds_n, mode);
+	else
+		r = type == LEASH_REFUSED ? take_refused(&in, ret_status, why) : -EBADMSG;
+	if (r < 0)
+		for (size_t i = 0; i < STARTED_FDS; i++)
+			fd_close(&fds[i]);
+	return r;
+}
+
+int
+child_start(const struct child_order *order, int wait_ms, struct child *ret,
+    int *ret_status, char why[LEASH_TEXT_MAX])
+{
+	struct child c = {.pid = -1,
+	    .channel = -1,
+	    .server_in = -1,
+	    .server_out = -1,
+	    .server_err = -1};
+	int pair[2] = {-1, -1}, r;
+
+	*ret_status = LOG_EXIT_FAILED;
+	(void)snprintf(why, LEASH_TEXT_MAX, "unable to start the leash");
+	r = fd_pair(pair);
+	if (r < 0)
+		return r;
+	c.channel = pair[0];
+	r = spawn_leash(order, pair[1], &c.pid);
+	forget_secrets(order);
+	fd_close(&pair[1]);
+	if (r == 0)
+		r = send_launch(order, c.channel);
+	if (r == 0) {
+		(void)snprintf(why, LEASH_TEXT_MAX, "the leash does not answer");
+		r = first_answer(&c, order->mode, wait_ms, ret_status, why);
+	}
+	if (r < 0) {
+		child_free(&c);
+		return r;
+	}
+	*ret = c;
+	return 0;
+}
+
+static int
+child_send(struct child *c, enum leash_message type, uint32_t value)
+{
+	uint8_t memory[16];
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, type);
+	wire_put_u32(&out, value);
+	return wire_send(c->channel, &out, NULL, 0);
+}
+
+int
+child_signal(struct child *c, int sig)
+{
+	return child_send(c, LEASH_SIGNAL, (uint32_t)sig);
+}
+
+int
+child_end(struct child *c, uint32_t grace_ms)
+{
+	return child_send(c, LEASH_END, grace_ms);
+}
+
+int
+child_recorder(struct child *c, int fd)
+{
+	uint8_t memory[8];
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, LEASH_RECORDER);
+	return wire_send(c->channel, &out, &fd, 1);
+}
+
+int
+child_answer(struct child *c, struct child_news *ret)
+{
+	uint8_t memory[256];
+	struct child_news news = {0};
+	struct wire_in in;
+	size_t len = 0;
+	int r;
+
+	r = wire_recv(c->channel, memory, sizeof(memory), &len, NULL, 0, NULL);
+	if (r < 0)
+		return r;
+	wire_in_init(&in, memory, len);
+	news.type = wire_get_u32(&in);
+	if (news.type == LEASH_EXITED) {
+		news.status = (int)wire_get_u32(&in);
+		news.scrubbed = wire_get_u64(&in);
+		news.denied = wire_get_u64(&in);
+	} else if (news.type != LEASH_NEEDS_RECORDER)
+		return -EBADMSG;
+	if (wire_end(&in) < 0)
+		return -EBADMSG;
+	*ret = news;
+	return 0;
+}
+
+void
+child_free(struct child *c)
+{
+	fd_close(&c->server_in);
+	fd_close(&c->server_out);
+	fd_close(&c->server_err);
+	/* the leash sees the end of its channel, kills the cell and exits */
+	fd_close(&c->channel);
+	if (c->pid > 0) {
+		/* syscalls: wait4 kill */
+		for (int waited = 0; waitpid(c->pid, NULL, WNOHANG) == 0; waited += 5) {
+			if (waited >= REAP_WAIT_MS)
+				(void)kill(c->pid, SIGKILL); /* its cell dies with it */
+			(void)poll(NULL, 0, 5);
+		}
+	}
+	c->pid = -1;
+}

@@ -1,0 +1,71 @@
+/*
+ * The command line: one file per family of verbs, and what they share.
+ * Every *_main gets argv[0] as the verb and returns an exit status (kennel(1)).
+ */
+#ifndef KENNEL_SUPERVISOR_CLI_CLI_H
+#define KENNEL_SUPERVISOR_CLI_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "policy/policy.h"
+#include "supervisor/audit/audit.h"
+#include "supervisor/child.h"
+
+#define EXIT_USAGE     64 /* sysexits(3), as the man page lists them */
+#define EXIT_INPUT     65
+#define EXIT_CONFIG    78
+#define EXIT_FAILED    125
+#define EXIT_REFUSED   126
+#define EXIT_NOT_FOUND 127
+
+int run_main(int argc, char **argv);
+int exec_main(int argc, char **argv);
+int server_main(int argc, char **argv);
+int doctor_main(int argc, char **argv);
+
+/* ---- find.c: which policy, and its bytes ------------------------------------ */
+
+struct found {
+	struct policy policy;
+	const struct sealed_server *server;
+	int fd; /* the sealed memfd that policy maps */
+};
+
+/*
+ * The policy for server `name`: file (sealed or text), or by the search order
+ * of LANGUAGE "Which policy" when file is NULL.  Text is compiled into a sealed
+ * memfd first.  0, or an exit status after the reason was printed; why, if not
+ * NULL, gets it as one line.
+ */
+int find_policy(
+    const char *file, const char *name, struct found *ret, char *why, size_t why_cap);
+void found_free(struct found *);
+
+/* ---- open.c: what run and exec have in common --------------------------------- */
+
+struct opened {
+	struct found found;
+	struct audit_place place;
+	char session[17];
+	int log_dir_fd;
+	struct child child;
+};
+
+/*
+ * Find the policy, reach the recorder, start the leash and its server.  0, or an
+ * exit status with why filled (and not printed).
+ */
+int open_server(const char *file, const char *name, enum leash_mode, int argc,
+    char *const *argv, struct opened *ret, char why[LEASH_TEXT_MAX]);
+void opened_free(struct opened *);
+/* Answer LEASH_NEEDS_RECORDER. */
+int opened_recorder(struct opened *);
+/* The exit status of kennel for a wait status of the server. */
+int exit_status(int wait_status);
+/* Shut the doors of this process before it serves (its own seccomp list,
+ * Landlock, no dumps).  Dies when it cannot. */
+void open_confine(const struct opened *);
+
+#endif

@@ -1,0 +1,250 @@
+/*
+ * kennel exec --policy FILE NAME -- PROG ARG...: one granted program under
+ * NAME's policy, its stdio raw but scrubbed.  How a person tries a policy.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+#include "shim/base/loop.h"
+#include "supervisor/cli/cli.h"
+
+#define COPY_MAX (64u << 10)
+
+/* One direction: bytes from in to out, at most one read ahead. */
+struct copy {
+	struct loop *loop;
+	int in, out;
+	int in_slot, out_slot;
+	size_t len, off;
+	bool shut_out; /* the end of in is the end of out */
+	uint8_t bytes[COPY_MAX];
+};
+
+struct exec {
+	struct loop loop;
+	struct opened o;
+	int signals, channel_slot;
+	bool gone;
+	int status;
+	struct copy in, out, err;
+};
+
+static void
+copy_close(struct copy *c)
+{
+	loop_remove(c->loop, c->in_slot);
+	loop_remove(c->loop, c->out_slot);
+	c->in_slot = c->out_slot = -1;
+	if (c->shut_out)
+		fd_close(&c->out);
+	else
+		fd_close(&c->in);
+	c->len = c->off = 0;
+}
+
+static bool
+copy_done(const struct copy *c)
+{
+	return c->in_slot < 0;
+}
+
+static void
+copy_events(struct copy *c)
+{
+	if (c->in_slot < 0)
+		return;
+	loop_events(c->loop, c->in_slot, c->len == 0 ? POLLIN : 0);
+	loop_events(c->loop, c->out_slot, c->len > 0 ? POLLOUT : 0);
+}
+
+static void
+on_copy_in(struct loop *loop, int fd, short revents, void *arg)
+{
+	struct copy *c = arg;
+	ssize_t n = read(fd, c->bytes, sizeof(c->bytes));
+
+	(void)loop;
+	(void)revents;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		copy_close(c);
+		return;
+	}
+	c->len = (size_t)n;
+	c->off = 0;
+	copy_events(c);
+}
+
+static void
+on_copy_out(struct loop *loop, int fd, short revents, void *arg)
+{
+	struct copy *c = arg;
+	ssize_t n = write(fd, c->bytes + c->off, c->len - c->off);
+
+	(void)loop;
+	(void)revents;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n < 0) {
+		copy_close(c);
+		return;
+	}
+	c->off += (size_t)n;
+	if (c->off == c->len)
+		c->len = c->off = 0;
+	copy_events(c);
+}
+
+static int
+copy_start(struct copy *c, struct loop *loop, int in, int out, bool shut_out)
+{
+	c->loop = loop;
+	c->in = in;
+	c->out = out;
+	c->shut_out = shut_out;
+	/* Only our own ends become non-blocking: the other belongs to whoever
+	 * started us and is shared with them. */
+	if (fd_nonblock(shut_out ? out : in, true) < 0)
+		return -EIO;
+	c->in_slot = loop_add(loop, in, POLLIN, on_copy_in, c);
+	c->out_slot = loop_add(loop, out, 0, on_copy_out, c);
+	return c->in_slot < 0 || c->out_slot < 0 ? -ENOSPC : 0;
+}
+
+static void
+on_signal(struct loop *loop, int fd, short revents, void *arg)
+{
+	struct signalfd_siginfo info;
+	struct exec *x = arg;
+
+	(void)loop;
+	(void)revents;
+	while (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		/* ^C is for the program; the others are for kennel too */
+		if (info.ssi_signo == SIGINT)
+			(void)child_signal(&x->o.child, SIGINT);
+		else
+			(void)child_end(&x->o.child, LEASH_GRACE_MS);
+	}
+}
+
+static void
+on_channel(struct loop *loop, int fd, short revents, void *arg)
+{
+	struct child_news news;
+	struct exec *x = arg;
+	int r;
+
+	(void)fd;
+	(void)revents;
+	r = child_answer(&x->o.child, &news);
+	if (r == -EAGAIN)
+		return;
+	if (r == 0 && news.type == LEASH_NEEDS_RECORDER) {
+		if (opened_recorder(&x->o) < 0)
+			log_error("unable to start the recorder again");
+		return;
+	}
+	if (r == 0)
+		x->status = exit_status(news.status);
+	else
+		log_error("the leash ended unexpectedly");
+	x->gone = true;
+	loop_remove(loop, x->channel_slot);
+	x->channel_slot = -1;
+}
+
+static int
+take_signals(struct exec *x)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return -errno;
+	signal(SIGPIPE, SIG_IGN);
+	x->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return x->signals < 0 ? -errno : 0;
+}
+
+static int
+serve(struct exec *x)
+{
+	struct child *c = &x->o.child;
+	int r;
+
+	r = copy_start(&x->in, &x->loop, STDIN_FILENO, c->server_in, true);
+	if (r == 0)
+		r = copy_start(&x->out, &x->loop, c->server_out, STDOUT_FILENO, false);
+	if (r == 0)
+		r = copy_start(&x->err, &x->loop, c->server_err, STDERR_FILENO, false);
+	c->server_in = c->server_out = c->server_err = -1;
+	if (r == 0) {
+		x->channel_slot = loop_add(&x->loop, c->channel, POLLIN, on_channel, x);
+		if (x->channel_slot < 0 ||
+		    loop_add(&x->loop, x->signals, POLLIN, on_signal, x) < 0)
+			r = -ENOSPC;
+	}
+	if (r < 0)
+		return r;
+	open_confine(&x->o);
+	while (r == 0 && !(x->gone && copy_done(&x->out) && copy_done(&x->err)))
+		r = loop_once(&x->loop, -1);
+	copy_close(&x->in);
+	return r;
+}
+
+static int
+exec_program(const char *file, const char *name, int argc, char **argv)
+{
+	static char why[LEASH_TEXT_MAX];
+	static struct exec x = {.signals = -1, .channel_slot = -1, .status = EXIT_FAILED};
+	int status, r;
+
+	loop_init(&x.loop);
+	if (take_signals(&x) < 0)
+		die("unable to take signals");
+	status = open_server(file, name, LEASH_EXEC, argc, argv, &x.o, why);
+	if (status != 0) {
+		log_error("unable to run %s: %s", argv[0], why);
+		return status;
+	}
+	r = serve(&x);
+	if (r < 0)
+		log_error("unable to serve %s: %s", argv[0], strerror(-r));
+	opened_free(&x.o);
+	fd_close(&x.signals);
+	return r < 0 ? EXIT_FAILED : x.status;
+}
+
+int
+exec_main(int argc, char **argv)
+{
+	const char *file = NULL, *name = NULL;
+	int i;
+
+	for (i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		if (strcmp(argv[i], "--policy") == 0 && i + 1 < argc)
+			file = argv[++i];
+		else if (argv[i][0] != '-' && name == NULL)
+			name = argv[i];
+		else
+			goto usage;
+	}
+	if (name == NULL || i + 1 >= argc || argc - i - 1 > LEASH_ARGS_MAX)
+		goto usage;
+	return exec_program(file, name, argc - i - 1, argv + i + 1);
+usage:
+	fprintf(stderr, "usage: kennel exec [--policy FILE] NAME -- PROG [ARG...]\n");
+	return EXIT_USAGE;
+}

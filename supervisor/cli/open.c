@@ -1,0 +1,204 @@
+/*
+ * From a name to a running server: policy, recorder, leash.  What "kennel run"
+ * and "kennel exec" have in common, so that there is one way to launch
+ * (ESCAPES 75: a second one loses its wrapper some day).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "shim/base/confine.h"
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+#include "supervisor/cli/cli.h"
+#include "supervisor/cli/paths.h"
+
+#include "kennel_syscalls.h"
+
+#define RECORDER_WAIT_MS 5000
+#define START_MARGIN_MS  15000 /* secrets by helper take up to ten seconds each */
+
+static int
+draw_session(char out[17])
+{
+	uint8_t raw[8];
+
+	/* syscalls: getrandom */
+	if (getrandom(raw, sizeof(raw), 0) != (ssize_t)sizeof(raw))
+		return -EIO;
+	for (size_t i = 0; i < sizeof(raw); i++)
+		(void)snprintf(out + 2 * i, 3, "%02x", raw[i]);
+	return 0;
+}
+
+/* The audit log's place, with its folders made; and the servers' log folder. */
+static int
+make_places(struct opened *o, char *why)
+{
+	static char audit[4096], run[4096], recorder[4200];
+	const char *log = paths_log_dir();
+	int r;
+
+	if (paths_audit_dir() == NULL || paths_run_dir() == NULL || log == NULL) {
+		(void)snprintf(
+		    why, LEASH_TEXT_MAX, "no home folder: set HOME or KENNEL_HOME");
+		return -ENOENT;
+	}
+	(void)snprintf(audit, sizeof(audit), "%s", paths_audit_dir());
+	(void)snprintf(run, sizeof(run), "%s", paths_run_dir());
+	(void)snprintf(
+	    recorder, sizeof(recorder), "%s", paths_libexec("kennel-recorder"));
+	o->place = (struct audit_place){audit, run, recorder};
+	r = paths_make_dir(audit);
+	if (r == 0)
+		r = paths_make_dir(run);
+	if (r == 0)
+		r = paths_make_dir(log);
+	if (r == 0) {
+		o->log_dir_fd = open(log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		r = o->log_dir_fd < 0 ? -errno : 0;
+	}
+	if (r < 0)
+		(void)snprintf(why, LEASH_TEXT_MAX,
+		    "unable to make the folders %s, %s, "
+		    "%s: %s",
+		    audit, run, log, strerror(-r));
+	return r;
+}
+
+static int
+start_child(struct opened *o, enum leash_mode mode, int argc, char *const *argv,
+    char why[LEASH_TEXT_MAX], int *ret_status)
+{
+	struct child_order order = {.leash = paths_libexec("kennel-leash"),
+	    .policy = &o->found.policy,
+	    .server = o->found.server,
+	    .policy_fd = o->found.fd,
+	    .recorder_fd = -1,
+	    .log_dir_fd = o->log_dir_fd,
+	    .session = o->session,
+	    .mode = mode,
+	    .argv = argv,
+	    .argc = argc};
+	uint64_t start_ms =
+	    policy_limit(&o->found.policy, o->found.server, TIMEOUT_START);
+	int r;
+
+	r = audit_connect(&o->place, RECORDER_WAIT_MS, &order.recorder_fd);
+	if (r < 0) {
+		(void)snprintf(why, LEASH_TEXT_MAX,
+		    "the audit log in %s cannot be written (%s): nothing is started",
+		    o->place.log_dir, strerror(-r));
+		return r;
+	}
+	r = child_start(
+	    &order, (int)(start_ms + START_MARGIN_MS), &o->child, ret_status, why);
+	fd_close(&order.recorder_fd);
+	return r;
+}
+
+int
+open_server(const char *file, const char *name, enum leash_mode mode, int argc,
+    char *const *argv, struct opened *ret, char why[LEASH_TEXT_MAX])
+{
+	struct opened o = {.found = {.fd = -1},
+	    .log_dir_fd = -1,
+	    .child = {.pid = -1,
+		.channel = -1,
+		.server_in = -1,
+		.server_out = -1,
+		.server_err = -1}};
+	int status = EXIT_FAILED;
+
+	why[0] = '\0';
+	/* before the first secret of the environment could be dumped */
+	if (confine_no_dumps() < 0) {
+		(void)snprintf(why, LEASH_TEXT_MAX, "unable to forbid dumps");
+		return EXIT_FAILED;
+	}
+	status = find_policy(file, name, &o.found, why, LEASH_TEXT_MAX);
+	if (status != 0)
+		return status;
+	status = EXIT_FAILED;
+	if (draw_session(o.session) == 0 && make_places(&o, why) == 0 &&
+	    start_child(&o, mode, argc, argv, why, &status) == 0)
+		status = 0;
+	if (status != 0)
+		opened_free(&o);
+	else
+		*ret = o;
+	return status;
+}
+
+void
+opened_free(struct opened *o)
+{
+	child_free(&o->child);
+	fd_close(&o->log_dir_fd);
+	found_free(&o->found);
+}
+
+int
+opened_recorder(struct opened *o)
+{
+	int fd = -1;
+	int r = audit_connect(&o->place, RECORDER_WAIT_MS, &fd);
+
+	if (r == 0)
+		r = child_recorder(&o->child, fd);
+	fd_close(&fd);
+	return r;
+}
+
+int
+exit_status(int status)
+{
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	if (WIFSIGNALED(status))
+		return 128 + WTERMSIG(status);
+	return EXIT_FAILED;
+}
+
+/*
+ * What stays: our own helpers may be started (a recorder that was lost is
+ * started again and inherits this fence, so its calls are in our list), and the
+ * log and socket folders.
+ */
+void
+open_confine(const struct opened *o)
+{
+	struct {
+		const char *path;
+		unsigned int may;
+	} paths[] = {
+	    {paths_libexec(""), CONFINE_READ | CONFINE_EXEC},
+	    {o->place.log_dir, CONFINE_READ | CONFINE_WRITE},
+	    {o->place.run_dir, CONFINE_READ | CONFINE_WRITE},
+	    {"/dev/null", CONFINE_READ | CONFINE_WRITE},
+	    {"/proc", CONFINE_READ},
+	};
+	struct confine_path may[sizeof(paths) / sizeof(paths[0])];
+	size_t n = sizeof(paths) / sizeof(paths[0]);
+	int r = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		may[i].fd = open(paths[i].path, O_PATH | O_CLOEXEC);
+		may[i].may = paths[i].may;
+		if (may[i].fd < 0)
+			die("unable to open %s: %s", paths[i].path, strerror(errno));
+	}
+	r = confine_paths(may, n);
+	for (size_t i = 0; i < n; i++)
+		fd_close(&may[i].fd);
+	if (r < 0)
+		die("unable to confine kennel's files: %s", strerror(-r));
+	r = confine_syscalls(
+	    kennel_syscalls, sizeof(kennel_syscalls) / sizeof(kennel_syscalls[0]));
+	if (r < 0)
+		die("unable to confine kennel's system calls: %s", strerror(-r));
+}

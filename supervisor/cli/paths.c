@@ -1,0 +1,139 @@
+/*
+ * Folders by the XDG base directory specification, KENNEL_HOME before it.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "supervisor/cli/paths.h"
+
+/* An absolute path from the environment; the specification says that anything
+ * else is to be ignored. */
+static const char *
+absolute(const char *variable)
+{
+	const char *value = getenv(variable);
+
+	return value != NULL && value[0] == '/' ? value : NULL;
+}
+
+static const char *
+home(void)
+{
+	const char *dir = absolute("HOME");
+	const struct passwd *pw;
+
+	if (dir != NULL)
+		return dir;
+	pw = getpwuid(getuid());
+	return pw != NULL && pw->pw_dir != NULL && pw->pw_dir[0] == '/' ? pw->pw_dir
+									: NULL;
+}
+
+/*
+ * below: what stands under KENNEL_HOME.  Else base/kennel/tail, where base is
+ * an XDG variable or home/fallback.
+ */
+static const char *
+folder(char *out, const char *below, const char *variable, const char *fallback,
+    const char *tail)
+{
+	const char *base = absolute("KENNEL_HOME");
+	int n;
+
+	if (base != NULL)
+		n = snprintf(out, PATH_MAX, "%s%s", base, below);
+	else if ((base = absolute(variable)) != NULL)
+		n = snprintf(out, PATH_MAX, "%s/kennel%s", base, tail);
+	else if ((base = home()) != NULL)
+		n = snprintf(out, PATH_MAX, "%s/%s/kennel%s", base, fallback, tail);
+	else
+		return NULL;
+	return n > 0 && n < PATH_MAX ? out : NULL;
+}
+
+const char *
+paths_config_dir(void)
+{
+	static char out[PATH_MAX];
+
+	return folder(out, "", "XDG_CONFIG_HOME", ".config", "");
+}
+
+const char *
+paths_audit_dir(void)
+{
+	static char out[PATH_MAX];
+
+	return folder(out, "/audit", "XDG_STATE_HOME", ".local/state", "/audit");
+}
+
+const char *
+paths_log_dir(void)
+{
+	static char out[PATH_MAX];
+
+	return folder(out, "/log", "XDG_STATE_HOME", ".local/state", "/log");
+}
+
+const char *
+paths_run_dir(void)
+{
+	static char out[PATH_MAX];
+
+	/* where nobody made a runtime folder the state folder is as private */
+	return folder(out, "/run", "XDG_RUNTIME_DIR", ".local/state",
+	    absolute("XDG_RUNTIME_DIR") != NULL ? "" : "/run");
+}
+
+const char *
+paths_libexec(const char *name)
+{
+	static char dir[PATH_MAX];
+	static char out[PATH_MAX + 64];
+
+	if (dir[0] == '\0') {
+		ssize_t n = readlink("/proc/self/exe", dir, sizeof(dir) - 1);
+
+		if (n < 0)
+			return NULL;
+		dir[n] = '\0';
+		/* .../bin/kennel -> .../libexec/kennel */
+		for (int cut = 0; cut < 2; cut++) {
+			char *slash = strrchr(dir, '/');
+
+			if (slash == NULL)
+				return NULL;
+			*slash = '\0';
+		}
+	}
+	(void)snprintf(out, sizeof(out), "%s/libexec/kennel/%s", dir, name);
+	return out;
+}
+
+int
+paths_make_dir(const char *path)
+{
+	char at[PATH_MAX];
+	size_t len = strlen(path);
+
+	if (len == 0 || len >= sizeof(at) || path[0] != '/')
+		return -EINVAL;
+	memcpy(at, path, len + 1);
+	for (size_t i = 1; i <= len; i++) {
+		if (at[i] != '/' && at[i] != '\0')
+			continue;
+		at[i] = '\0';
+		if (mkdir(at, 0700) < 0 && errno != EEXIST)
+			return -errno;
+		if (i < len)
+			at[i] = '/';
+	}
+	return 0;
+}

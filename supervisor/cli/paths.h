@@ -1,0 +1,20 @@
+/*
+ * Where things are (kennel(1), FILES): XDG folders, KENNEL_HOME over them, and
+ * the helpers beside this binary.  Every string is static; NULL when there is
+ * no home folder to be found.
+ */
+#ifndef KENNEL_SUPERVISOR_CLI_PATHS_H
+#define KENNEL_SUPERVISOR_CLI_PATHS_H
+
+const char *paths_config_dir(void); /* policies/ sealed/ trust/ below it */
+const char *paths_audit_dir(void);  /* audit.db */
+const char *paths_log_dir(void);    /* standard error of the servers */
+const char *paths_run_dir(void);    /* sockets */
+
+/* "kennel-leash" -> its path beside this binary (../libexec/kennel). */
+const char *paths_libexec(const char *name);
+
+/* mkdir -p with 0700 for what is made.  0 or -errno. */
+int paths_make_dir(const char *);
+
+#endif

@@ -1,0 +1,309 @@
+/*
+ * kennel run NAME: one server behind the agent's stdio, transparent.
+ *
+ * Process: kennel.  Holds the agent's stdio and no secret.  One loop: the MCP
+ * session, the leash's channel, signals, the recorder.
+ *
+ * The end, whoever starts it (the agent closes, a signal, the server exits):
+ * stdin of the server is closed, it gets a moment, then TERM, then KILL; all of
+ * it within two seconds (S2-30).
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+#include "supervisor/cli/cli.h"
+#include "supervisor/mcp/mcp.h"
+
+#define EOF_GRACE_MS   400  /* after stdin closed, before TERM */
+#define TERM_GRACE_MS  700  /* after TERM, before KILL */
+#define LAST_BYTES_MS  1500 /* for the agent to take what is left */
+#define REFUSE_WAIT_MS 20000
+#define REPORT_WAIT_MS 2000
+#define MS             1000000ull
+
+struct run {
+	struct loop loop;
+	struct opened o;
+	struct session *session;
+	struct report *report;
+	int signals;
+	int report_slot, channel_slot;
+	int end_timer;
+	bool ending, gone;
+	int status;
+};
+
+static void watch_report(struct run *);
+
+static void
+on_too_long(struct loop *loop, void *arg)
+{
+	(void)arg;
+	loop_stop(loop);
+}
+
+static void
+stop_when_drained(struct run *u)
+{
+	if (session_drained(u->session))
+		loop_stop(&u->loop);
+	else if (u->end_timer < 0)
+		u->end_timer = loop_timer_at(
+		    &u->loop, loop_now() + LAST_BYTES_MS * MS, on_too_long, u);
+}
+
+/* The server or its leash is gone: tell the agent what it still waits for. */
+static void
+server_gone(struct run *u, const char *why)
+{
+	if (u->gone)
+		return;
+	u->gone = true;
+	loop_remove(&u->loop, u->channel_slot);
+	u->channel_slot = -1;
+	loop_timer_stop(&u->loop, u->end_timer);
+	u->end_timer = -1;
+	session_server_gone(u->session, why);
+	stop_when_drained(u);
+}
+
+static void
+on_term(struct loop *loop, void *arg)
+{
+	struct run *u = arg;
+
+	(void)loop;
+	u->end_timer = -1;
+	if (!u->gone && child_end(&u->o.child, TERM_GRACE_MS) < 0)
+		server_gone(u, "the leash is gone");
+}
+
+/* The session's callback: the agent closed, or the session cannot go on. */
+static void
+on_session_end(void *arg, const char *why)
+{
+	struct run *u = arg;
+
+	log_debug("session ends: %s", why);
+	if (u->gone) {
+		stop_when_drained(u);
+		return;
+	}
+	if (u->ending)
+		return;
+	u->ending = true;
+	u->end_timer =
+	    loop_timer_at(&u->loop, loop_now() + EOF_GRACE_MS * MS, on_term, u);
+}
+
+static void
+on_signal(struct loop *loop, int fd, short revents, void *arg)
+{
+	struct signalfd_siginfo info;
+	struct run *u = arg;
+
+	(void)loop;
+	(void)revents;
+	while (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		log_debug("signal %u", info.ssi_signo);
+		if (u->gone)
+			loop_stop(&u->loop);
+		if (u->ending)
+			continue;
+		u->ending = true;
+		on_term(loop, u);
+	}
+}
+
+static void
+on_channel(struct loop *loop, int fd, short revents, void *arg)
+{
+	struct child_news news;
+	struct run *u = arg;
+	char why[64];
+	int r;
+
+	(void)loop;
+	(void)fd;
+	(void)revents;
+	r = child_answer(&u->o.child, &news);
+	if (r == -EAGAIN)
+		return;
+	if (r < 0) {
+		u->status = EXIT_FAILED;
+		server_gone(u, "the leash ended unexpectedly");
+		return;
+	}
+	if (news.type == LEASH_NEEDS_RECORDER) {
+		/* the leash itself ends the server when nothing comes */
+		if (opened_recorder(&u->o) < 0)
+			log_error("unable to start the recorder again");
+		return;
+	}
+	u->status = exit_status(news.status);
+	(void)snprintf(why, sizeof(why), "the server ended with status %d", u->status);
+	server_gone(u, why);
+}
+
+static void
+on_report(struct loop *loop, int fd, short revents, void *arg)
+{
+	struct run *u = arg;
+	int sock = -1;
+
+	(void)loop;
+	(void)fd;
+	(void)revents;
+	if (report_ready(u->report) == 0)
+		return;
+	loop_remove(&u->loop, u->report_slot);
+	u->report_slot = -1;
+	if (audit_connect(&u->o.place, REPORT_WAIT_MS, &sock) == 0 &&
+	    report_replace(u->report, sock, REPORT_WAIT_MS) == 0) {
+		watch_report(u);
+		return;
+	}
+	log_error("the audit log is gone: nothing more is done");
+	on_session_end(u, "no recorder");
+}
+
+static void
+watch_report(struct run *u)
+{
+	u->report_slot = loop_add(&u->loop, report_fd(u->report), POLLIN, on_report, u);
+}
+
+static int
+take_signals(struct run *u)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return -errno;
+	signal(SIGPIPE, SIG_IGN);
+	/* syscalls: signalfd4 */
+	u->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return u->signals < 0 ? -errno : 0;
+}
+
+static int
+make_session(struct run *u)
+{
+	struct session_order order = {.loop = &u->loop,
+	    .policy = &u->o.found.policy,
+	    .server = u->o.found.server,
+	    .agent_in = STDIN_FILENO,
+	    .agent_out = STDOUT_FILENO,
+	    .server_in = u->o.child.server_in,
+	    .server_out = u->o.child.server_out,
+	    .report = u->report,
+	    .end = on_session_end,
+	    .end_arg = u};
+	int r = session_new(&order, &u->session);
+
+	if (r == 0)
+		u->o.child.server_in = u->o.child.server_out = -1;
+	return r;
+}
+
+static int
+open_report(struct run *u)
+{
+	int sock = -1;
+	int r = audit_connect(&u->o.place, REPORT_WAIT_MS, &sock);
+
+	if (r == 0)
+		r = report_open(
+		    sock, REPORT_SUPERVISOR, u->o.session, REPORT_WAIT_MS, &u->report);
+	return r;
+}
+
+/* Until somebody ends it.  The session is in place. */
+static void
+serve(struct run *u)
+{
+	watch_report(u);
+	u->channel_slot = loop_add(&u->loop, u->o.child.channel, POLLIN, on_channel, u);
+	if (u->report_slot < 0 || u->channel_slot < 0 ||
+	    loop_add(&u->loop, u->signals, POLLIN, on_signal, u) < 0)
+		die("no slot in the loop");
+	while (!u->loop.stopping) {
+		if (u->report_slot >= 0)
+			loop_events(&u->loop, u->report_slot,
+			    report_wants_write(u->report) ? POLLIN | POLLOUT : POLLIN);
+		if (loop_once(&u->loop, -1) < 0)
+			die("unable to wait for events");
+		if (u->gone && session_drained(u->session))
+			loop_stop(&u->loop);
+	}
+}
+
+static int
+run_server(const char *file, const char *name)
+{
+	static char why[LEASH_TEXT_MAX];
+	static struct run u = {.signals = -1,
+	    .report_slot = -1,
+	    .channel_slot = -1,
+	    .end_timer = -1,
+	    .status = EXIT_FAILED};
+	int status, r;
+
+	loop_init(&u.loop);
+	/* blocked from here: a signal during the start ends it at its end */
+	if (take_signals(&u) < 0)
+		die("unable to take signals");
+	status = open_server(file, name, LEASH_RUN, 0, NULL, &u.o, why);
+	if (status != 0) {
+		log_error("unable to start %s: %s", name, why);
+		session_refuse(STDIN_FILENO, STDOUT_FILENO, why, REFUSE_WAIT_MS);
+		return status;
+	}
+	if (u.o.child.lacks[0] != '\0')
+		log_info("%s runs without: %s", name, u.o.child.lacks);
+	r = open_report(&u);
+	if (r == 0)
+		r = make_session(&u);
+	if (r < 0)
+		log_error("unable to serve %s: %s", name, strerror(-r));
+	else {
+		open_confine(&u.o);
+		serve(&u);
+	}
+	session_free(u.session);
+	opened_free(&u.o);
+	report_free(u.report);
+	fd_close(&u.signals);
+	return r < 0 ? EXIT_FAILED : u.status;
+}
+
+int
+run_main(int argc, char **argv)
+{
+	const char *file = NULL, *name = NULL;
+
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--policy") == 0 && i + 1 < argc)
+			file = argv[++i];
+		else if (argv[i][0] != '-' && name == NULL)
+			name = argv[i];
+		else
+			name = NULL, i = argc;
+	}
+	if (name == NULL) {
+		fprintf(stderr, "usage: kennel run NAME [--policy FILE]\n");
+		return EXIT_USAGE;
+	}
+	return run_server(file, name);
+}

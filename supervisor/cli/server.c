@@ -1,0 +1,73 @@
+/*
+ * kennel server log NAME: what a server wrote to its standard error, scrubbed
+ * and made printable by its leash before it was stored.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+#include "supervisor/cli/cli.h"
+#include "supervisor/cli/paths.h"
+
+static int
+copy_file(const char *path)
+{
+	char bytes[65536];
+	ssize_t n = 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd < 0)
+		return -errno;
+	while ((n = read(fd, bytes, sizeof(bytes))) > 0)
+		if (fd_write_all(STDOUT_FILENO, bytes, (size_t)n) < 0)
+			break;
+	fd_close(&fd);
+	return n < 0 ? -EIO : 0;
+}
+
+static int
+server_log(int argc, char **argv)
+{
+	const char *dir = paths_log_dir();
+	char path[4400];
+	int old, now;
+
+	if (argc != 2 || argv[1][0] == '.' || strchr(argv[1], '/') != NULL) {
+		fprintf(stderr, "usage: kennel server log NAME\n");
+		return EXIT_USAGE;
+	}
+	if (dir == NULL) {
+		log_error("no home folder: set HOME or KENNEL_HOME");
+		return EXIT_CONFIG;
+	}
+	(void)snprintf(path, sizeof(path), "%s/%.200s.log.1", dir, argv[1]);
+	old = copy_file(path);
+	(void)snprintf(path, sizeof(path), "%s/%.200s.log", dir, argv[1]);
+	now = copy_file(path);
+	if (now < 0 && old < 0) {
+		log_error("unable to read %s: %s", path, strerror(-now));
+		return EXIT_INPUT;
+	}
+	return 0;
+}
+
+static const struct verb {
+	const char *name;
+	int (*fn)(int, char **);
+} verbs[] = {
+    {"log", server_log},
+};
+
+int
+server_main(int argc, char **argv)
+{
+	for (size_t i = 0; argc > 1 && i < sizeof(verbs) / sizeof(verbs[0]); i++)
+		if (strcmp(argv[1], verbs[i].name) == 0)
+			return verbs[i].fn(argc - 1, argv + 1);
+	fprintf(stderr, "usage: kennel server log NAME\n");
+	return EXIT_USAGE;
+}

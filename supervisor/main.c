@@ -1,0 +1,72 @@
+/*
+ * kennel: the program that agents launch, and the command line.
+ *
+ * Process: kennel.  Holds: the agent's stdio.  Must never: hold a secret value,
+ * open a socket to the world, be linked with leash/vault.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/base/log.h"
+#include "supervisor/cli/cli.h"
+
+#ifndef KENNEL_VERSION
+#define KENNEL_VERSION "0.1"
+#endif
+
+static int help_main(int argc, char **argv);
+static int version_main(int argc, char **argv);
+
+static const struct verb {
+	const char *name;
+	int (*fn)(int argc, char **argv);
+	const char *what;
+} verbs[] = {
+    {"run", run_main, "NAME [--policy FILE]: one server on stdio, transparent"},
+    {"exec", exec_main, "[--policy FILE] NAME -- PROG [ARG...]: try a policy"},
+    {"policy", policy_main, "check|compile|show FILE..."},
+    {"server", server_main, "log NAME"},
+    {"audit", audit_main, "log|verify"},
+    {"doctor", doctor_main, "[--json]: what this machine can enforce"},
+    {"help", help_main, "this list"},
+    {"version", version_main, ""},
+};
+
+static int
+help_main(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	printf("kennel keeps MCP servers on a leash.  kennel(1) tells more.\n\n");
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
+		if (verbs[i].what[0] != '\0')
+			printf("  kennel %-7s %s\n", verbs[i].name, verbs[i].what);
+	return 0;
+}
+
+static int
+version_main(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	printf("kennel %s\n", KENNEL_VERSION);
+	return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	const char *verb = argc > 1 ? argv[1] : "";
+
+	log_open("kennel", getenv("KENNEL_DEBUG") != NULL ? LOG_DEBUG : LOG_INFO);
+	if (strcmp(verb, "--help") == 0)
+		verb = "help";
+	if (strcmp(verb, "--version") == 0)
+		verb = "version";
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
+		if (strcmp(verb, verbs[i].name) == 0)
+			return verbs[i].fn(argc - 1, argv + 1);
+	fprintf(stderr, "usage: kennel VERB ...; \"kennel help\" lists them\n");
+	return EXIT_USAGE;
+}
