@@ -45,8 +45,10 @@ SHIM	 = shim/main.o shim/doors.o shim/reap.o $(BASE_SMALL)
 POLICY_READ = policy/load.o policy/rows.o policy/plan.o policy/bpf.o \
 	   policy/names.o policy/match.o
 # Text to sealed bytes: the supervisor only.
-POLICY_MAKE = policy/arena.o policy/diag.o policy/lex.o policy/parse.o \
-	   policy/check.o policy/expand.o policy/elf.o policy/lower.o \
+POLICY_TEXT = policy/arena.o policy/diag.o policy/keyword.o policy/lex.o \
+	   policy/expand.o policy/parse.o policy/unit.o policy/check.o \
+	   policy/format.o
+POLICY_MAKE = $(POLICY_TEXT) policy/compile.o policy/elf.o policy/lower.o \
 	   policy/filter.o policy/seal.o policy/print.o policy/main.o
 
 # Secrets, the cell, the gate.  No socket to the world, no MCP, no parser.
@@ -68,7 +70,8 @@ KENNEL	 = supervisor/main.o supervisor/child.o \
 	   supervisor/mcp/session.o supervisor/mcp/versions.o \
 	   supervisor/hub/gate.o \
 	   supervisor/audit/connect.o supervisor/audit/chain.o \
-	   supervisor/audit/query.o \
+	   supervisor/audit/query.o supervisor/audit/reader.o \
+	   supervisor/audit/schema.o supervisor/audit/scan.o \
 	   supervisor/cli/paths.o supervisor/cli/find.o supervisor/cli/open.o \
 	   supervisor/cli/run.o supervisor/cli/exec.o \
 	   supervisor/cli/doctor.o supervisor/cli/server.o \
@@ -76,9 +79,12 @@ KENNEL	 = supervisor/main.o supervisor/child.o \
 	   $(POLICY_READ) $(POLICY_MAKE) $(BASE)
 
 RECORDER = supervisor/audit/recorder.o supervisor/audit/store.o \
+	   supervisor/audit/schema.o supervisor/audit/body.o \
 	   supervisor/audit/chain.o leash/report.o $(BASE)
 
-VERIFY	 = supervisor/audit/verify.o supervisor/audit/chain.o $(BASE)
+VERIFY	 = supervisor/audit/verify.o supervisor/audit/reader.o \
+	   supervisor/audit/schema.o supervisor/audit/scan.o \
+	   supervisor/audit/chain.o $(BASE)
 
 PROGRAMS = $(BIN)/kennel $(LIBEXEC)/kennel-leash $(LIBEXEC)/kennel-shim \
 	   $(LIBEXEC)/kennel-recorder $(LIBEXEC)/kennel-verify
@@ -145,10 +151,11 @@ UNIT_vault	= leash/vault/ring.o leash/vault/mem.o leash/vault/source.o \
 UNIT_env	= $(UNIT_vault)
 UNIT_load	= $(POLICY_READ) policy/seal.o shim/base/buf.o
 UNIT_seal	= $(UNIT_load)
+UNIT_parse	= $(POLICY_TEXT)
 UNIT_match	= $(UNIT_load)
 UNIT_scrub	= leash/scrub/scrub.o leash/scrub/forms.o shim/base/buf.o \
 	   $(UNIT_vault)
-UNITS	 = base vault env load seal match
+UNITS	 = base vault env load seal match parse
 UNIT_LIBS = $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
@@ -165,6 +172,9 @@ $B/unit-san/$(1): $B/san/tests/unit/test_$(1).o $$(addprefix $B/san/,$$(UNIT_$(1
 	$Q$$(CC) -pie $(SAN) -o $$@ $$(filter %.o,$$^) $$(UNIT_LIBS)
 endef
 $(foreach u,$(UNITS),$(eval $(call unit_rule,$u)))
+# Prints the tree or the errors of one policy (tests/policy/run.sh).
+$B/tests/policy_text: $(call obj,tests/unit/policy_text.o $(POLICY_TEXT))
+	$(call link,-pie,)
 unit: $(UNITS:%=$B/unit/%) $(UNITS:%=$B/unit-san/%)
 .PHONY: all unit clean
 .SECONDARY:

@@ -4,7 +4,11 @@
  *
  *	recorder.c	kennel-recorder: the only writer of a log
  *	chain.c		RFC 6962 leaf and node hashes, the frontier, the root
- *	store.c		the tables of audit.db
+ *	store.c		the tables of audit.db, as their only writer
+ *	schema.c	their text, byte for byte
+ *	body.c		an event as the bytes that are stored and hashed
+ *	scan.c		those bytes taken apart again, strictly
+ *	reader.c	a log opened by somebody who does not trust it
  *	connect.c	find the recorder of a log, or start it
  *	query.c		"kennel audit log"
  *	verify.c	kennel-verify: believes nothing it reads
@@ -47,6 +51,12 @@ void chain_leaf(const void *bytes, size_t len, uint8_t ret[CHAIN_HASH_LEN]);
 void chain_node(const uint8_t left[CHAIN_HASH_LEN], const uint8_t right[CHAIN_HASH_LEN],
     uint8_t ret[CHAIN_HASH_LEN]);
 void chain_append(struct chain *, const uint8_t leaf[CHAIN_HASH_LEN]);
+/* The same, and tells of each full subtree that the leaf completes: the n-th
+ * (from 0) of 2^level leaves, level >= 1. */
+typedef void chain_node_fn(
+    void *arg, unsigned int level, uint64_t n, const uint8_t hash[CHAIN_HASH_LEN]);
+void chain_append_with(
+    struct chain *, const uint8_t leaf[CHAIN_HASH_LEN], chain_node_fn *, void *arg);
 void chain_root(const struct chain *, uint8_t ret[CHAIN_HASH_LEN]);
 
 /* SHA-256 of a message, for the digests in events. */

@@ -39,16 +39,27 @@ chain_node(const uint8_t left[CHAIN_HASH_LEN], const uint8_t right[CHAIN_HASH_LE
 }
 
 void
-chain_append(struct chain *chain, const uint8_t leaf[CHAIN_HASH_LEN])
+chain_append_with(struct chain *chain, const uint8_t leaf[CHAIN_HASH_LEN],
+    chain_node_fn *tell, void *arg)
 {
 	uint8_t hash[CHAIN_HASH_LEN];
 	unsigned int level = 0;
 
 	memcpy(hash, leaf, CHAIN_HASH_LEN);
-	for (; (chain->size >> level & 1) != 0; level++)
+	while ((chain->size >> level & 1) != 0) {
 		chain_node(chain->edge[level], hash, hash);
+		level++;
+		if (tell != NULL)
+			tell(arg, level, chain->size >> level, hash);
+	}
 	memcpy(chain->edge[level], hash, CHAIN_HASH_LEN);
 	chain->size++;
+}
+
+void
+chain_append(struct chain *chain, const uint8_t leaf[CHAIN_HASH_LEN])
+{
+	chain_append_with(chain, leaf, NULL, NULL);
 }
 
 void

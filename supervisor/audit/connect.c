@@ -1,0 +1,345 @@
+/*
+ * Find the recorder of a log, or start it.
+ *
+ * Runs in kennel.  There is one recorder per log because it holds audit.lock
+ * for its life; whoever starts one takes the lock first and hands it over with
+ * the descriptors:
+ *
+ *	client				recorder
+ *	connect -------------------->	there: done
+ *	refused, or no socket
+ *	flock audit.lock		held: it starts or ends; try again
+ *	unlink, bind, listen
+ *	fork, exec ----------------->	3 socket, 4 lock, 5 log dir, 6 run dir
+ *	connect -------------------->	waits in the backlog until it is up
+ *
+ * A recorder that ends stops listening before it unlinks its socket, so a
+ * connection that it never accepted ends without a welcome: the caller asks
+ * again.  The lock is only ever let go by the end of a process.
+ *
+ * A recorder started by a confined process stays under that process's filter
+ * as well, so what it needs is asked for here too (recorder.c, store.c):
+ * syscalls: accept4 epoll_create1 epoll_ctl epoll_wait signalfd4 setsockopt
+ * syscalls: getsockopt pread64 pwrite64 fdatasync fsync ftruncate fallocate
+ * syscalls: unlink unlinkat renameat access faccessat faccessat2 fchmod fchown
+ * syscalls: lstat stat readlink shutdown sysinfo uname getcwd arch_prctl
+ * syscalls: set_tid_address prlimit64 setrlimit prctl seccomp sched_getaffinity
+ * syscalls: landlock_create_ruleset landlock_add_rule landlock_restrict_self
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "supervisor/audit/audit.h"
+#include "supervisor/audit/inside.h"
+#include "shim/base/fd.h"
+#include "shim/base/loop.h"
+
+#define RETRY_NS    2000000 /* between two looks at a recorder that starts or ends */
+#define BACKLOG     128
+#define FD_SAFE_MIN 16 /* above every descriptor that a recorder is given */
+
+struct reach {
+	int log_dir, run_dir, lock;
+	struct sockaddr_un address;
+	char name[RECORDER_NAME_MAX];
+};
+
+/* ---- the folders ---------------------------------------------------------- */
+
+/* Each missing part of the path, 0700. */
+static int
+make_folders(const char *path)
+{
+	char part[AUDIT_PATH_MAX];
+	size_t len = strlen(path);
+
+	if (len == 0 || len >= sizeof(part))
+		return -ENAMETOOLONG;
+	memcpy(part, path, len + 1);
+	for (size_t i = 1; i <= len; i++) {
+		if (part[i] != '/' && part[i] != '\0')
+			continue;
+		part[i] = '\0';
+		/* syscalls: mkdir */
+		if (mkdir(part, 0700) < 0 && errno != EEXIST)
+			return -errno;
+		part[i] = path[i];
+	}
+	return 0;
+}
+
+/* A folder that is ours alone.  One that another user owns is refused. */
+static int
+open_folder(const char *path, int *ret_fd)
+{
+	struct stat st;
+	int fd, r;
+
+	r = make_folders(path);
+	if (r < 0)
+		return r;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* syscalls: openat */
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) < 0)
+		r = -errno;
+	else if (st.st_uid != geteuid())
+		r = -EACCES;
+	else if ((st.st_mode & 077) != 0 && fchmod(fd, 0700) < 0) /* syscalls: fchmod */
+		r = -errno;
+	if (r < 0) {
+		fd_close(&fd);
+		return r;
+	}
+	*ret_fd = fd;
+	return 0;
+}
+
+static void
+reach_close(struct reach *reach)
+{
+	fd_close(&reach->log_dir);
+	fd_close(&reach->run_dir);
+	fd_close(&reach->lock);
+}
+
+static int
+reach_open(const struct audit_place *place, struct reach *ret)
+{
+	struct reach reach = {.log_dir = -1, .run_dir = -1, .lock = -1};
+	int r;
+
+	r = open_folder(place->log_dir, &reach.log_dir);
+	if (r == 0)
+		r = open_folder(place->run_dir, &reach.run_dir);
+	if (r == 0)
+		r = recorder_socket_name(reach.log_dir, reach.name);
+	if (r < 0) {
+		reach_close(&reach);
+		return r;
+	}
+	/* Through the descriptor: a path may be longer than sun_path holds. */
+	reach.address.sun_family = AF_UNIX;
+	(void)snprintf(reach.address.sun_path, sizeof(reach.address.sun_path),
+	    "/proc/self/fd/%d/%s", reach.run_dir, reach.name);
+	*ret = reach;
+	return 0;
+}
+
+/* ---- reaching a recorder that runs ------------------------------------------ */
+
+static int
+new_socket(int *ret_fd)
+{
+	/* syscalls: socket */
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return -errno;
+	*ret_fd = fd;
+	return 0;
+}
+
+static int
+try_connect(const struct reach *reach, int *ret_fd)
+{
+	int fd, r;
+
+	r = new_socket(&fd);
+	if (r < 0)
+		return r;
+	/* syscalls: connect */
+	if (connect(fd, (const struct sockaddr *)&reach->address,
+		sizeof(reach->address)) < 0) {
+		r = -errno;
+		fd_close(&fd);
+		return r;
+	}
+	*ret_fd = fd;
+	return 0;
+}
+
+/* ---- starting one ----------------------------------------------------------- */
+
+/*
+ * The child that becomes the recorder.  Must not return; says on report what
+ * kept it from becoming one.
+ */
+static void __attribute__((noreturn))
+become_recorder(const char *path, const int give[RECORDER_FDS], int report)
+{
+	char *argv[] = {(char *)"kennel-recorder", NULL}, *envp[] = {NULL};
+	int high[RECORDER_FDS + 1], null, failed;
+	sigset_t none;
+
+	/* First out of the way, then into place: the numbers may overlap. */
+	for (int i = 0; i < RECORDER_FDS; i++) {
+		high[i] = fcntl(give[i], F_DUPFD, FD_SAFE_MIN); /* syscalls: fcntl */
+		if (high[i] < 0)
+			goto fail;
+	}
+	report = fcntl(report, F_DUPFD_CLOEXEC, FD_SAFE_MIN);
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (report < 0 || null < 0)
+		goto fail;
+	for (int i = 0; i < RECORDER_FD_FIRST; i++) {
+		if (null != i && dup2(null, i) < 0) /* syscalls: dup2 dup3 */
+			goto fail;
+	}
+	for (int i = 0; i < RECORDER_FDS; i++) {
+		if (dup2(high[i], RECORDER_FD_FIRST + i) < 0)
+			goto fail;
+	}
+	/* Everything else closes at the exec, report included.
+	 * syscalls: close_range */
+	if (syscall(SYS_close_range, RECORDER_FD_FIRST + RECORDER_FDS, ~0u, 4) < 0)
+		goto fail;
+	(void)sigemptyset(&none);
+	/* a mask that cannot be set stays ours, and the recorder sets its own */
+	(void)sigprocmask(SIG_SETMASK, &none, NULL); /* syscalls: rt_sigprocmask */
+	if (chdir("/") < 0)                          /* syscalls: chdir */
+		goto fail;
+	execve(path, argv, envp); /* syscalls: execve */
+fail:
+	failed = errno;
+	/* if nobody reads it, the missing welcome says it */
+	(void)!write(report, &failed, sizeof(failed));
+	_exit(127);
+}
+
+/* Fork twice, so that the recorder is nobody's child here and has no terminal;
+ * then read what went wrong, or the end of file that an exec leaves. */
+static int
+spawn(const char *path, const int give[RECORDER_FDS])
+{
+	int pipe_fd[2], failed = 0, status;
+	pid_t child;
+	ssize_t n;
+
+	if (pipe2(pipe_fd, O_CLOEXEC) < 0) /* syscalls: pipe2 */
+		return -errno;
+	child = fork(); /* syscalls: clone fork vfork */
+	if (child == 0) {
+		if (setsid() < 0) /* syscalls: setsid */
+			_exit(127);
+		child = fork();
+		if (child == 0)
+			become_recorder(path, give, pipe_fd[1]);
+		_exit(child < 0 ? 127 : 0);
+	}
+	fd_close(&pipe_fd[1]);
+	if (child < 0) {
+		fd_close(&pipe_fd[0]);
+		return -EAGAIN;
+	}
+	do
+		/* syscalls: wait4 */
+		n = waitpid(child, &status, 0);
+	while (n < 0 && errno == EINTR);
+	do
+		n = read(pipe_fd[0], &failed, sizeof(failed));
+	while (n < 0 && errno == EINTR);
+	fd_close(&pipe_fd[0]);
+	if (n == (ssize_t)sizeof(failed))
+		return -failed;
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EAGAIN;
+}
+
+/* The lock is held: whatever socket stands there is dead. */
+static int
+start_recorder(const struct audit_place *place, struct reach *reach)
+{
+	int give[RECORDER_FDS], listener = -1, r;
+	mode_t mask;
+
+	/* syscalls: unlinkat */
+	if (unlinkat(reach->run_dir, reach->name, 0) < 0 && errno != ENOENT)
+		return -errno;
+	r = new_socket(&listener);
+	if (r < 0)
+		return r;
+	mask = umask(0177); /* syscalls: umask */
+	/* syscalls: bind listen */
+	if (bind(listener, (const struct sockaddr *)&reach->address,
+		sizeof(reach->address)) < 0 ||
+	    listen(listener, BACKLOG) < 0)
+		r = -errno;
+	(void)umask(mask);
+	if (r == 0) {
+		give[0] = listener;
+		give[1] = reach->lock;
+		give[2] = reach->log_dir;
+		give[3] = reach->run_dir;
+		r = spawn(place->recorder, give);
+	}
+	fd_close(&listener);
+	return r;
+}
+
+/* -EAGAIN: somebody else holds the lock.  0: a recorder was started. */
+static int
+lock_and_start(const struct audit_place *place, struct reach *reach)
+{
+	int r;
+
+	reach->lock = openat(reach->log_dir, "audit.lock",
+	    O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (reach->lock < 0)
+		return -errno;
+	if (flock(reach->lock, LOCK_EX | LOCK_NB) < 0) /* syscalls: flock */
+		r = errno == EWOULDBLOCK ? -EAGAIN : -errno;
+	else
+		r = start_recorder(place, reach);
+	fd_close(&reach->lock);
+	return r;
+}
+
+static bool
+nobody_listens(int error)
+{
+	return error == -ENOENT || error == -ECONNREFUSED;
+}
+
+int
+audit_connect(const struct audit_place *place, int wait_ms, int *ret_fd)
+{
+	struct timespec pause = {.tv_nsec = RETRY_NS};
+	struct reach reach;
+	uint64_t deadline = loop_now() + (uint64_t)(wait_ms > 0 ? wait_ms : 0) * 1000000u;
+	int r;
+
+	r = reach_open(place, &reach);
+	if (r < 0)
+		return r;
+	for (;;) {
+		r = try_connect(&reach, ret_fd);
+		/* EAGAIN: its backlog is full, which passes */
+		if (r == 0 || (r != -EAGAIN && !nobody_listens(r)))
+			break;
+		if (nobody_listens(r)) {
+			r = lock_and_start(place, &reach);
+			if (r == 0)
+				r = try_connect(&reach, ret_fd);
+			if (r == 0 || (r != -EAGAIN && !nobody_listens(r)))
+				break;
+		}
+		if (loop_now() >= deadline) {
+			r = -ETIMEDOUT;
+			break;
+		}
+		(void)nanosleep(&pause, NULL); /* syscalls: nanosleep clock_nanosleep */
+	}
+	reach_close(&reach);
+	return r;
+}

@@ -1,0 +1,646 @@
+/*
+ * kennel-recorder: the only writer of a log.
+ *
+ * Process: one per log, started by whoever needs it first (connect.c), holding
+ * audit.lock for its life; ends by itself when nobody is connected.
+ * Holds: the database, the listening socket, the log folder, the run folder.
+ * Trusts: the bytes of nobody.  A peer of another uid is refused; one that says
+ * what no writer of ours says is hung up on, and the log says so.
+ * Must never: parse MCP, change or remove a record, acknowledge what is not on
+ * disk, go on after a failed write.
+ *
+ *	writer				recorder
+ *	HELLO --------------------->	takes the place of an older connection
+ *	   <---------------- WELCOME	of the same instance
+ *	EVENT 1 (flow) ------------>	into the open transaction
+ *	EVENT 2 (gate) ------------>	and commit as soon as the sockets are read
+ *	   <--------------- DURABLE 2
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <stdarg.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "recorder_syscalls.h"
+#include "shim/base/confine.h"
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+#include "shim/base/loop.h"
+#include "supervisor/audit/inside.h"
+
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+#define PEERS_MAX     512
+#define READY_MAX     64          /* peers looked at in one round */
+#define READ_MAX      256         /* packets of one peer in one round */
+#define BATCH_MAX     4096        /* records in one commit */
+#define FLOW_WAIT_NS  20000000ull /* well inside the 50 ms of EVENT_FLOW */
+#define IDLE_NS       1000000000ull
+#define HELLO_WAIT_NS 5000000000ull /* a peer that says nothing does not keep us */
+#define LOG_NAME      "recorder.log"
+#define LOG_BYTES_MAX (1 << 20)
+#define LOG_LINES_MAX 1000
+#define INSTANCE_LEN  16
+
+struct peer {
+	int fd; /* -1: the slot is free */
+	bool welcome;
+	bool waits_write;
+	struct writer writer;
+	uint64_t last;  /* the highest number of this writer in the log */
+	uint64_t heard; /* the highest number on this connection */
+	uint64_t told;  /* the last DURABLE */
+	uint64_t since_ns;
+};
+
+struct recorder {
+	struct loop loop;
+	struct store *store;
+	struct peer peer[PEERS_MAX];
+	size_t peer_n;
+	int epoll, idle_timer, flow_timer;
+	bool gate;      /* somebody waits for this transaction */
+	size_t batch_n; /* records in it */
+	struct writer self;
+	uint64_t self_seq;
+	size_t lines;
+	char socket_name[RECORDER_NAME_MAX];
+};
+
+static struct recorder the; /* one per process; too large for the stack */
+
+/* ---- telling our operator --------------------------------------------------- */
+
+static void __attribute__((format(printf, 1, 2))) note(const char *format, ...)
+{
+	char text[512];
+	va_list ap;
+
+	if (the.lines++ > LOG_LINES_MAX)
+		return;
+	va_start(ap, format);
+	(void)vsnprintf(text, sizeof(text), format, ap); /* cut when it is long */
+	va_end(ap);
+	log_info("%lld: %s", (long long)time(NULL), text);
+}
+
+/* Nothing more can be promised: the writers see the end and do nothing that
+ * wants a record. */
+static void __attribute__((noreturn)) give_up(const char *what, int error)
+{
+	note("unable to %s: %s (%s); no event is taken any more", what, strerror(-error),
+	    the.store != NULL ? store_why(the.store) : "");
+	/* the next one finds a dead socket if this fails */
+	(void)unlinkat(RECORDER_FD_RUN_DIR, the.socket_name, 0); /* syscalls: unlinkat */
+	_exit(LOG_EXIT_FAILED);
+}
+
+static void
+open_log(void)
+{
+	struct stat st;
+	int fd;
+
+	/* syscalls: openat newfstatat renameat */
+	if (fstatat(RECORDER_FD_LOG_DIR, LOG_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    st.st_size > LOG_BYTES_MAX)
+		(void)renameat(RECORDER_FD_LOG_DIR, LOG_NAME, RECORDER_FD_LOG_DIR,
+		    LOG_NAME ".1"); /* or it grows: it is only our own log */
+	fd = openat(RECORDER_FD_LOG_DIR, LOG_NAME,
+	    O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		_exit(LOG_EXIT_FAILED);
+	if (dup2(fd, STDERR_FILENO) < 0) /* syscalls: dup2 dup3 */
+		_exit(LOG_EXIT_FAILED);
+	fd_close(&fd);
+	log_open("kennel-recorder", LOG_INFO);
+}
+
+/* ---- peers ------------------------------------------------------------------ */
+
+static void
+watch_peer(struct peer *peer, int operation, bool wants_write)
+{
+	struct epoll_event e = {.data.ptr = peer};
+
+	e.events = EPOLLIN | (wants_write ? EPOLLOUT : 0u);
+	/* syscalls: epoll_ctl */
+	if (epoll_ctl(the.epoll, operation, peer->fd, &e) < 0)
+		give_up("watch a connection", -errno);
+	peer->waits_write = wants_write;
+}
+
+static void idle_soon(void);
+
+static void
+peer_end(struct peer *peer)
+{
+	if (peer->fd < 0)
+		return;
+	fd_close(&peer->fd);
+	the.peer_n--;
+	idle_soon();
+}
+
+/* DURABLE for all that this connection was heard to say. */
+static void
+peer_tell(struct peer *peer)
+{
+	uint8_t memory[16];
+	struct wire_out out;
+	int r;
+
+	if (peer->fd < 0 || !peer->welcome || peer->heard == peer->told)
+		return;
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, REPORT_DURABLE);
+	wire_put_u64(&out, peer->heard);
+	r = wire_send(peer->fd, &out, NULL, 0);
+	if (r == -EAGAIN) {
+		if (!peer->waits_write)
+			watch_peer(peer, EPOLL_CTL_MOD, true);
+		return;
+	}
+	if (r < 0) {
+		peer_end(peer);
+		return;
+	}
+	peer->told = peer->heard;
+	if (peer->waits_write)
+		watch_peer(peer, EPOLL_CTL_MOD, false);
+}
+
+/* ---- the transaction -------------------------------------------------------- */
+
+static uint64_t
+realtime_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_REALTIME, &t); /* cannot fail: the clock is known */
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* On disk, and only then told. */
+static void
+settle(void)
+{
+	int r = store_commit(the.store, realtime_ns());
+
+	if (r < 0)
+		give_up("write the log", r);
+	loop_timer_stop(&the.loop, the.flow_timer);
+	the.flow_timer = -1;
+	the.gate = false;
+	the.batch_n = 0;
+	for (size_t i = 0; i < PEERS_MAX; i++)
+		peer_tell(&the.peer[i]);
+}
+
+static void
+on_flow_timer(struct loop *loop, void *arg)
+{
+	the.flow_timer = -1;
+	settle();
+}
+
+static void
+append(const struct writer *writer, const struct record *rec)
+{
+	int r = store_append(the.store, writer, rec);
+
+	if (r < 0)
+		give_up("write the log", r);
+	the.batch_n++;
+	if (the.flow_timer < 0)
+		the.flow_timer = loop_timer_at(
+		    &the.loop, loop_now() + FLOW_WAIT_NS, on_flow_timer, NULL);
+}
+
+/* What the log lacks, in the log itself. */
+static void
+record_gap(const struct peer *peer, const char *reason, uint64_t count)
+{
+	static struct record rec;
+	uint8_t memory[512];
+	struct wire_out out;
+	struct wire_in in;
+
+	rec.idx = store_next(the.store);
+	rec.ts = realtime_ns();
+	rec.boot = loop_now();
+	rec.wseq = ++the.self_seq;
+	rec.kind = EVENT_GAP;
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u8(&out, KEY_NAME);
+	wire_put_str(&out, peer->writer.instance);
+	wire_put_u8(&out, KEY_REASON);
+	wire_put_str(&out, reason);
+	wire_put_u8(&out, KEY_COUNT);
+	wire_put_u64(&out, count);
+	wire_in_init(&in, memory, out.len);
+	if (out.error != 0 || body_make(&the.self, &in, &rec) < 0)
+		bug("a gap record that cannot be made");
+	append(&the.self, &rec);
+}
+
+/* ---- what a peer says ------------------------------------------------------- */
+
+static bool
+is_instance(const char *text)
+{
+	return strlen(text) == INSTANCE_LEN &&
+	       strspn(text, "0123456789abcdef") == INSTANCE_LEN;
+}
+
+/* A writer that lost its connection comes back while we still read the old
+ * one: what it had there it sends again. */
+static void
+take_over(const struct peer *peer)
+{
+	for (size_t i = 0; i < PEERS_MAX; i++) {
+		struct peer *old = &the.peer[i];
+
+		if (old != peer && old->fd >= 0 && old->welcome &&
+		    strcmp(old->writer.instance, peer->writer.instance) == 0)
+			peer_end(old);
+	}
+}
+
+static int
+on_hello(struct peer *peer, struct wire_in *in)
+{
+	uint32_t version = wire_get_u32(in);
+	enum report_role role = wire_get_u32(in);
+	struct span session = wire_get_bytes(in, REPORT_NAME_MAX);
+	const char *instance = wire_get_str(in, INSTANCE_LEN);
+	uint32_t pid = wire_get_u32(in);
+	uint8_t memory[16];
+	struct wire_out out;
+	int r;
+
+	if (wire_end(in) < 0 || peer->welcome || version != REPORT_VERSION ||
+	    (role != REPORT_SUPERVISOR && role != REPORT_LEASH) || !is_instance(instance))
+		return -EBADMSG;
+	peer->writer.pid = pid;
+	(void)snprintf(
+	    peer->writer.role, sizeof(peer->writer.role), "%s", report_role_name(role));
+	(void)snprintf(
+	    peer->writer.instance, sizeof(peer->writer.instance), "%s", instance);
+	body_utf8(peer->writer.session, sizeof(peer->writer.session), session.data,
+	    session.len);
+	take_over(peer);
+	r = store_last_seq(the.store, peer->writer.instance, &peer->last);
+	if (r < 0)
+		give_up("read the log", r);
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, REPORT_WELCOME);
+	wire_put_u64(&out, store_next(the.store));
+	peer->welcome = true;
+	return wire_send(peer->fd, &out, NULL, 0);
+}
+
+static int
+on_event(struct peer *peer, struct wire_in *in)
+{
+	static struct record rec; /* one at a time, and 22 KiB */
+	uint32_t class;
+
+	rec.wseq = wire_get_u64(in);
+	rec.kind = wire_get_u32(in);
+	class = wire_get_u32(in);
+	rec.ts = wire_get_u64(in);
+	rec.boot = wire_get_u64(in);
+	if (in->error != 0 || !peer->welcome || rec.wseq == 0 || rec.wseq > INT64_MAX ||
+	    rec.ts > INT64_MAX || rec.kind == 0 || rec.kind >= EVENT_KIND_END ||
+	    class > EVENT_GATE)
+		return -EBADMSG;
+	if (rec.wseq > peer->last) {
+		/* made first: its number is only known behind a gap record, and
+		 * a packet that is no event must not leave one */
+		struct wire_in again = *in;
+
+		rec.idx = store_next(the.store);
+		if (body_make(&peer->writer, in, &rec) < 0)
+			return -EBADMSG;
+		if (rec.wseq > peer->last + 1) {
+			record_gap(peer, "numbers of this writer are missing",
+			    rec.wseq - peer->last - 1);
+			rec.idx = store_next(the.store);
+			if (body_make(&peer->writer, &again, &rec) < 0)
+				bug("the same event twice, once malformed");
+		}
+		append(&peer->writer, &rec);
+		peer->last = rec.wseq;
+	}
+	/* else: sent again after a crash, and here already */
+	if (rec.wseq > peer->heard)
+		peer->heard = rec.wseq;
+	if (class == EVENT_GATE)
+		the.gate = true;
+	return 0;
+}
+
+static const struct {
+	uint32_t type;
+	int (*on)(struct peer *, struct wire_in *);
+} message_row[] = {
+    {REPORT_HELLO, on_hello},
+    {REPORT_EVENT, on_event},
+};
+
+static int
+dispatch(struct peer *peer, const uint8_t *packet, size_t len)
+{
+	struct wire_in in;
+	uint32_t type;
+
+	wire_in_init(&in, packet, len);
+	type = wire_get_u32(&in);
+	for (size_t i = 0; i < ARRAY_LEN(message_row); i++) {
+		if (message_row[i].type == type)
+			return message_row[i].on(peer, &in);
+	}
+	return -EBADMSG;
+}
+
+static void
+peer_read(struct peer *peer)
+{
+	static uint8_t packet[REPORT_EVENT_MAX];
+	int r = 0;
+
+	for (int i = 0; r == 0 && i < READ_MAX && the.batch_n < BATCH_MAX; i++) {
+		size_t len;
+
+		r = wire_recv(peer->fd, packet, sizeof(packet), &len, NULL, 0, NULL);
+		if (r == 0)
+			r = dispatch(peer, packet, len);
+	}
+	if (r == 0 || r == -EAGAIN)
+		return;
+	if (r == -EBADMSG) {
+		note("a %s said what no writer says; hung up on it",
+		    peer->welcome ? peer->writer.role : "stranger");
+		if (peer->welcome)
+			record_gap(peer, "malformed message: hung up on this writer", 0);
+	}
+	peer_end(peer);
+}
+
+static void
+on_epoll(struct loop *loop, int fd, short revents, void *arg)
+{
+	struct epoll_event ready[READY_MAX];
+	int n;
+
+	n = epoll_wait(the.epoll, ready, READY_MAX, 0); /* syscalls: epoll_wait */
+	for (int i = 0; i < n; i++) {
+		struct peer *peer = ready[i].data.ptr;
+
+		/* taken over or ended by one before it in this round */
+		if (peer->fd < 0)
+			continue;
+		if ((ready[i].events & EPOLLOUT) != 0)
+			peer_tell(peer);
+		if (peer->fd >= 0 && (ready[i].events & ~(uint32_t)EPOLLOUT) != 0)
+			peer_read(peer);
+	}
+	if (the.gate || the.batch_n >= BATCH_MAX || !store_pending(the.store))
+		settle();
+}
+
+/* ---- coming and going -------------------------------------------------------- */
+
+static bool
+same_user(int fd)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	/* syscalls: getsockopt */
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0)
+		return false;
+	return cred.uid == geteuid();
+}
+
+static struct peer *
+free_slot(void)
+{
+	for (size_t i = 0; i < PEERS_MAX; i++) {
+		if (the.peer[i].fd < 0)
+			return &the.peer[i];
+	}
+	return NULL;
+}
+
+/* 0, or -EAGAIN: nobody is waiting. */
+static int
+accept_one(void)
+{
+	struct peer *peer;
+	/* syscalls: accept4 */
+	int fd = accept4(RECORDER_FD_LISTENER, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd < 0)
+		return errno == EINTR || errno == ECONNABORTED ? 0 : -EAGAIN;
+	peer = free_slot();
+	if (peer == NULL || !same_user(fd)) {
+		note("refused a connection: %s",
+		    peer == NULL ? "too many" : "another user's");
+		fd_close(&fd);
+		return 0;
+	}
+	*peer = (struct peer){.fd = fd, .since_ns = loop_now()};
+	the.peer_n++;
+	watch_peer(peer, EPOLL_CTL_ADD, false);
+	return 0;
+}
+
+static void
+on_listener(struct loop *loop, int fd, short revents, void *arg)
+{
+	while (accept_one() == 0)
+		;
+}
+
+/* Who connected and said nothing since does not keep us alive. */
+static void
+end_silent(void)
+{
+	for (size_t i = 0; i < PEERS_MAX; i++) {
+		struct peer *peer = &the.peer[i];
+
+		if (peer->fd >= 0 && !peer->welcome &&
+		    loop_now() - peer->since_ns > HELLO_WAIT_NS)
+			peer_end(peer);
+	}
+}
+
+/*
+ * Once a second: nobody here, nobody waiting?  Then no more connections, and
+ * the end.  Who slips in between the last look and the shutdown gets no welcome
+ * and asks again.
+ */
+static void
+on_idle_timer(struct loop *loop, void *arg)
+{
+	the.idle_timer = -1;
+	end_silent();
+	on_listener(loop, RECORDER_FD_LISTENER, POLLIN, NULL);
+	if (the.peer_n == 0) {
+		loop_stop(loop);
+		return;
+	}
+	idle_soon();
+}
+
+static void
+idle_soon(void)
+{
+	if (the.idle_timer < 0)
+		the.idle_timer =
+		    loop_timer_at(&the.loop, loop_now() + IDLE_NS, on_idle_timer, NULL);
+}
+
+static void
+on_signal(struct loop *loop, int fd, short revents, void *arg)
+{
+	loop_stop(loop);
+}
+
+/* ---- start and end ----------------------------------------------------------- */
+
+static void
+watch(int fd, loop_fd_fn *fn)
+{
+	if (fd < 0 || loop_add(&the.loop, fd, POLLIN, fn, NULL) < 0)
+		give_up("watch a descriptor", -errno);
+}
+
+static void
+start_loop(void)
+{
+	sigset_t ends;
+
+	loop_init(&the.loop);
+	the.idle_timer = the.flow_timer = -1;
+	for (size_t i = 0; i < PEERS_MAX; i++)
+		the.peer[i].fd = -1;
+	(void)sigemptyset(&ends);
+	(void)sigaddset(&ends, SIGTERM);
+	(void)sigaddset(&ends, SIGINT);
+	(void)sigaddset(&ends, SIGHUP);
+	/* syscalls: rt_sigprocmask signalfd4 epoll_create1 */
+	(void)sigprocmask(SIG_BLOCK, &ends, NULL);
+	watch(signalfd(-1, &ends, SFD_CLOEXEC), on_signal);
+	the.epoll = epoll_create1(EPOLL_CLOEXEC);
+	watch(the.epoll, on_epoll);
+	if (fd_nonblock(RECORDER_FD_LISTENER, true) < 0)
+		give_up("listen", -EBADF);
+	watch(RECORDER_FD_LISTENER, on_listener);
+	idle_soon();
+}
+
+static void
+confine(void)
+{
+	const struct confine_path path[] = {
+	    {RECORDER_FD_LOG_DIR, CONFINE_READ | CONFINE_WRITE},
+	    {RECORDER_FD_RUN_DIR, CONFINE_WRITE},
+	};
+	int r;
+
+	r = confine_paths(path, ARRAY_LEN(path));
+	if (r < 0)
+		give_up("confine itself by Landlock", r);
+	r = confine_syscalls(recorder_syscalls, ARRAY_LEN(recorder_syscalls));
+	if (r < 0)
+		give_up("confine itself by seccomp", r);
+}
+
+/* Were these descriptors made by connect.c? */
+static void
+check_descriptors(void)
+{
+	struct stat st;
+	int listens = 0;
+	socklen_t len = sizeof(listens);
+
+	if (getsockopt(RECORDER_FD_LISTENER, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) <
+		0 ||
+	    listens == 0 || fstat(RECORDER_FD_LOG_DIR, &st) < 0 || !S_ISDIR(st.st_mode) ||
+	    fstat(RECORDER_FD_RUN_DIR, &st) < 0 || !S_ISDIR(st.st_mode))
+		die("this program is started by kennel, not by hand");
+}
+
+static void
+name_self(void)
+{
+	uint64_t drawn;
+
+	if (getrandom(&drawn, sizeof(drawn), 0) != (ssize_t)sizeof(drawn))
+		give_up("draw a number", -EIO);
+	(void)snprintf(the.self.role, sizeof(the.self.role), "recorder");
+	(void)snprintf(the.self.instance, sizeof(the.self.instance), "%016llx",
+	    (unsigned long long)drawn);
+	the.self.pid = (uint32_t)getpid();
+}
+
+/* No new connection, all that was taken on disk, no socket left behind.  The
+ * lock goes with the process. */
+static void
+finish(void)
+{
+	int fd;
+
+	settle();
+	/* syscalls: shutdown */
+	(void)shutdown(RECORDER_FD_LISTENER, SHUT_RDWR); /* it is ours: cannot fail */
+	while ((fd = accept4(RECORDER_FD_LISTENER, NULL, NULL, SOCK_CLOEXEC)) >= 0)
+		fd_close(&fd);
+	(void)unlinkat(RECORDER_FD_RUN_DIR, the.socket_name, 0);
+	for (size_t i = 0; i < PEERS_MAX; i++)
+		peer_end(&the.peer[i]);
+	store_close(the.store);
+}
+
+int
+main(void)
+{
+	const char *why = "";
+	int r;
+
+	check_descriptors();
+	(void)umask(077);               /* syscalls: umask */
+	(void)signal(SIGPIPE, SIG_IGN); /* syscalls: rt_sigaction */
+	open_log();
+	r = confine_no_dumps();
+	if (r < 0)
+		give_up("forbid dumps of itself", r);
+	r = recorder_socket_name(RECORDER_FD_LOG_DIR, the.socket_name);
+	if (r < 0)
+		give_up("name its socket", r);
+	name_self();
+	r = store_open(RECORDER_FD_LOG_DIR, &the.store, &why);
+	if (r < 0)
+		give_up(why, r);
+	start_loop();
+	confine();
+	r = loop_run(&the.loop);
+	if (r < 0)
+		give_up("wait", r);
+	finish();
+	return 0;
+}
