@@ -1,0 +1,521 @@
+/*
+ * kennel doctor: what this kernel and this user can enforce, what not, and the
+ * exact fix.  Each row tries the thing itself in a child and reports what the
+ * kernel said; nothing is inferred from a version number.
+ *
+ * A row that is needed and missing means that no server would be started
+ * (DESIGN: fail closed); the exit status is then 1.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pwd.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "shim/base/fd.h"
+#include "supervisor/cli/cli.h"
+#include "supervisor/cli/paths.h"
+
+#ifndef SYS_memfd_secret
+#define SYS_memfd_secret 447
+#endif
+#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+#define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
+#endif
+#define CGROUP2_MAGIC  0x63677270 /* linux/magic.h */
+#define MEMLOCK_WANTED (4u << 20) /* bytes; the leash's secrets and plan */
+
+enum need { NEEDED, WANTED, TOLD };
+
+struct finding {
+	bool holds;
+	char said[200]; /* what the kernel said */
+	char fix[300];
+};
+
+struct row {
+	const char *name;
+	const char *gives;
+	enum need need;
+	void (*probe)(struct finding *);
+};
+
+/* Run body in a child; its exit status is an errno, 0 is success. */
+static int
+in_child(int (*body)(void))
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid < 0)
+		return errno;
+	if (pid == 0)
+		_exit(body());
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
+}
+
+/* A number from a file of /proc/sys, or -1. */
+static long
+sysctl(const char *path)
+{
+	char text[32] = "";
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return -1;
+	n = read(fd, text, sizeof(text) - 1);
+	fd_close(&fd);
+	return n > 0 ? strtol(text, NULL, 10) : -1;
+}
+
+static void
+verdict(struct finding *f, int error, const char *fix)
+{
+	f->holds = error == 0;
+	(void)snprintf(
+	    f->said, sizeof(f->said), "%s", error == 0 ? "works" : strerror(error));
+	if (error != 0)
+		(void)snprintf(f->fix, sizeof(f->fix), "%s", fix);
+}
+
+static void
+probe_kernel(struct finding *f)
+{
+	unsigned int major = 0, minor = 0;
+	struct utsname u;
+
+	if (uname(&u) < 0 || sscanf(u.release, "%u.%u", &major, &minor) != 2)
+		major = 0;
+	f->holds = major > 6 || (major == 6 && minor >= 1);
+	(void)snprintf(f->said, sizeof(f->said), "Linux %u.%u", major, minor);
+	(void)snprintf(f->fix, sizeof(f->fix), "run Linux 6.1 or newer");
+}
+
+static int
+child_userns(void)
+{
+	return unshare(CLONE_NEWUSER) < 0 ? errno : 0;
+}
+
+static int
+child_mount(void)
+{
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+		return errno;
+	return syscall(SYS_fsopen, "tmpfs", 1) < 0 ? errno : 0;
+}
+
+/* The three switches that distributions put in front of user namespaces. */
+static const char *
+userns_fix(void)
+{
+	if (sysctl("/proc/sys/user/max_user_namespaces") == 0)
+		return "sysctl -w user.max_user_namespaces=15000";
+	if (sysctl("/proc/sys/kernel/unprivileged_userns_clone") == 0)
+		return "sysctl -w kernel.unprivileged_userns_clone=1";
+	if (sysctl("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == 1)
+		return "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or an "
+		       "AppArmor profile with \"userns,\" for kennel-leash";
+	return "allow user namespaces (a container's seccomp profile may forbid them)";
+}
+
+static void
+probe_userns(struct finding *f)
+{
+	int error = in_child(child_userns);
+
+	/* AppArmor lets the namespace be made and takes its powers away */
+	if (error == 0)
+		error = in_child(child_mount);
+	verdict(f, error, userns_fix());
+}
+
+static int
+child_netns(void)
+{
+	return unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWIPC |
+		       CLONE_NEWUTS | CLONE_NEWCGROUP) < 0
+		   ? errno
+		   : 0;
+}
+
+static void
+probe_namespaces(struct finding *f)
+{
+	verdict(f, in_child(child_netns),
+	    "raise the user.max_*_namespaces limits (sysctl -a | grep namespaces)");
+}
+
+static int
+proc_in_pidns(void)
+{
+	int fs = (int)syscall(SYS_fsopen, "proc", 1);
+
+	if (fs < 0)
+		return errno;
+	if (syscall(SYS_fsconfig, fs, 6 /* create */, NULL, NULL, 0) < 0)
+		return errno;
+	return syscall(SYS_fsmount, fs, 1, 0xf) < 0 ? errno : 0;
+}
+
+static int
+child_proc(void)
+{
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID) < 0)
+		return errno;
+	return in_child(proc_in_pidns); /* the first process of the new pid ns */
+}
+
+static void
+probe_proc(struct finding *f)
+{
+	verdict(f, in_child(child_proc),
+	    "this /proc is covered in places, as in containers: run kennel outside, or "
+	    "write no-proc in the policy");
+}
+
+static int
+child_notify(void)
+{
+	struct sock_filter code[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+	struct sock_fprog program = {1, code};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return errno;
+	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+		   SECCOMP_FILTER_FLAG_NEW_LISTENER |
+		       SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV,
+		   &program) < 0
+		   ? errno
+		   : 0;
+}
+
+static void
+probe_notify(struct finding *f)
+{
+	int error = in_child(child_notify);
+
+	verdict(f, error,
+	    error == EBUSY
+		? "another filter of this process tree owns the notify listener: start "
+		  "kennel outside that sandbox"
+		: "a kernel with CONFIG_SECCOMP_FILTER, 5.19 or newer");
+}
+
+/* Seize a child that waits. */
+static int
+child_ptrace(void)
+{
+	pid_t pid = fork();
+	int error;
+
+	if (pid == 0)
+		for (;;)
+			pause();
+	error = ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL) < 0
+		    ? errno
+		    : 0;
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, __WALL);
+	return error;
+}
+
+static void
+probe_ptrace(struct finding *f)
+{
+	long scope = sysctl("/proc/sys/kernel/yama/ptrace_scope");
+
+	verdict(f, in_child(child_ptrace),
+	    scope >= 2 ? "sysctl -w kernel.yama.ptrace_scope=1 (3 needs a reboot)"
+		       : "allow ptrace of one's own children");
+}
+
+static int
+child_getfd(void)
+{
+	int pid = (int)fork(), fd, error;
+
+	if (pid == 0)
+		for (;;)
+			pause();
+	fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	error = fd < 0 || syscall(SYS_pidfd_getfd, fd, 2, 0) < 0 ? errno : 0;
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+	return error;
+}
+
+static void
+probe_getfd(struct finding *f)
+{
+	verdict(f, in_child(child_getfd), "allow pidfd_getfd(2) (Linux 5.6)");
+}
+
+static void
+probe_landlock(struct finding *f)
+{
+	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, 1);
+
+	f->holds = abi >= 1;
+	if (f->holds)
+		(void)snprintf(f->said, sizeof(f->said), "ABI %ld%s", abi,
+		    abi >= 6 ? "" : "; 6 also fences signals and abstract sockets");
+	else
+		(void)snprintf(f->said, sizeof(f->said), "%s", strerror(errno));
+	(void)snprintf(f->fix, sizeof(f->fix),
+	    "add landlock to the kernel's lsm= parameter (CONFIG_SECURITY_LANDLOCK)");
+}
+
+/* Our own cgroup's folder in the cgroup2 tree, or false. */
+static bool
+own_cgroup(char *out, size_t out_cap)
+{
+	static const char *const roots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
+	char line[512];
+	struct statfs fs;
+	FILE *file;
+
+	for (size_t i = 0; i < 2; i++) {
+		if (statfs(roots[i], &fs) < 0 || fs.f_type != CGROUP2_MAGIC)
+			continue;
+		file = fopen("/proc/self/cgroup", "re");
+		while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+			if (strncmp(line, "0::", 3) != 0)
+				continue;
+			line[strcspn(line, "\n")] = '\0';
+			(void)snprintf(out, out_cap, "%s%s", roots[i], line + 3);
+			fclose(file);
+			return true;
+		}
+		if (file != NULL)
+			fclose(file);
+	}
+	return false;
+}
+
+static void
+probe_cgroup(struct finding *f)
+{
+	char dir[600], path[700], text[256] = "";
+	int fd = -1;
+	ssize_t n = 0;
+
+	(void)snprintf(f->fix, sizeof(f->fix),
+	    "start the agent in a delegated cgroup: systemd-run --user --scope -p "
+	    "Delegate=yes COMMAND");
+	if (!own_cgroup(dir, sizeof(dir))) {
+		(void)snprintf(f->said, sizeof(f->said), "no cgroup v2 here");
+		return;
+	}
+	(void)snprintf(path, sizeof(path), "%s/cgroup.controllers", dir);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		n = read(fd, text, sizeof(text) - 1);
+	fd_close(&fd);
+	text[n > 0 ? n : 0] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	f->holds = access(dir, W_OK) == 0 && strstr(text, "memory") != NULL &&
+		   strstr(text, "pids") != NULL && strstr(text, "cpu") != NULL;
+	(void)snprintf(f->said, sizeof(f->said), "%s, controllers: %s",
+	    access(dir, W_OK) == 0 ? "delegated" : "not delegated",
+	    text[0] != '\0' ? text : "none");
+}
+
+static void
+probe_memlock(struct finding *f)
+{
+	struct rlimit limit = {0, 0};
+
+	(void)getrlimit(RLIMIT_MEMLOCK, &limit); /* 0 stays when it fails */
+	f->holds = limit.rlim_cur >= MEMLOCK_WANTED;
+	if (limit.rlim_cur == RLIM_INFINITY)
+		(void)snprintf(f->said, sizeof(f->said), "unlimited");
+	else
+		(void)snprintf(f->said, sizeof(f->said), "%llu kB",
+		    (unsigned long long)limit.rlim_cur / 1024);
+	(void)snprintf(f->fix, sizeof(f->fix), "ulimit -l %u", MEMLOCK_WANTED / 1024);
+}
+
+static int
+child_secret(void)
+{
+	return syscall(SYS_memfd_secret, 0) < 0 ? errno : 0;
+}
+
+static void
+probe_secret(struct finding *f)
+{
+	verdict(f, in_child(child_secret),
+	    "boot with secretmem.enable=1 (locked pages serve meanwhile)");
+}
+
+static void
+probe_subuid(struct finding *f)
+{
+	const struct passwd *pw = getpwuid(getuid());
+	char line[256];
+	FILE *file = fopen("/etc/subuid", "re");
+
+	while (file != NULL && pw != NULL && fgets(line, sizeof(line), file) != NULL) {
+		size_t len = strlen(pw->pw_name);
+
+		if (strncmp(line, pw->pw_name, len) == 0 && line[len] == ':')
+			f->holds = true;
+	}
+	if (file != NULL)
+		fclose(file);
+	if (access("/usr/bin/newuidmap", X_OK) < 0)
+		f->holds = false;
+	(void)snprintf(f->said, sizeof(f->said), "%s",
+	    f->holds ? "there; this version does not use it yet" : "none");
+	(void)snprintf(f->fix, sizeof(f->fix),
+	    "apt install uidmap; usermod --add-subuids 100000-165535 USER");
+}
+
+static void
+probe_audit(struct finding *f)
+{
+	const char *dir = paths_audit_dir();
+	int r = dir == NULL ? -ENOENT : paths_make_dir(dir);
+
+	verdict(f,
+	    r < 0                   ? -r
+	    : access(dir, W_OK) < 0 ? errno
+				    : 0,
+	    "set HOME, XDG_STATE_HOME or KENNEL_HOME to a folder of your own");
+	if (r == 0)
+		(void)snprintf(f->said, sizeof(f->said), "%.190s", dir);
+}
+
+/* What no kernel gives a rootless sandbox: said, not hidden (TRUST.md). */
+static void
+probe_same_uid(struct finding *f)
+{
+	f->holds = getuid() == 0;
+	(void)snprintf(f->said, sizeof(f->said), "%s",
+	    f->holds ? "servers run under another uid"
+		     : "your other processes can read a server's environment");
+	(void)snprintf(f->fix, sizeof(f->fix),
+	    "do not give the agent a shell as this user, or run kennel as root with "
+	    "user in the policy");
+}
+
+static const struct row rows[] = {
+    {"kernel", "the floor", NEEDED, probe_kernel},
+    {"user-namespaces", "a view and powers of its own", NEEDED, probe_userns},
+    {"namespaces", "pid, net, ipc, uts, cgroup of its own", NEEDED, probe_namespaces},
+    {"fresh-proc", "a /proc that shows only the cell", NEEDED, probe_proc},
+    {"seccomp-notify", "every exec is judged", NEEDED, probe_notify},
+    {"ptrace-children", "the judged exec is the one that runs", NEEDED, probe_ptrace},
+    {"pidfd-getfd", "the gate's descriptor", NEEDED, probe_getfd},
+    {"landlock", "the second fence", NEEDED, probe_landlock},
+    {"locked-memory", "secrets never reach swap", NEEDED, probe_memlock},
+    {"audit-log", "no record, no act", NEEDED, probe_audit},
+    {"cgroup", "limit memory and cpu for the whole server", WANTED, probe_cgroup},
+    {"memfd-secret", "secrets out of the kernel's own reach", WANTED, probe_secret},
+    {"subordinate-uids", "another uid for servers, rootless", TOLD, probe_subuid},
+    {"same-uid-readers", "secrets against the agent's own shell", TOLD, probe_same_uid},
+};
+#define ROWS_N (sizeof(rows) / sizeof(rows[0]))
+
+static const char *
+need_name(enum need need)
+{
+	static const char *const names[] = {
+	    [NEEDED] = "needed", [WANTED] = "wanted", [TOLD] = "told"};
+
+	return names[need];
+}
+
+static void
+print_people(const struct row *row, const struct finding *f)
+{
+	printf("%-4s %-17s %s: %s\n",
+	    f->holds              ? "ok"
+	    : row->need == NEEDED ? "NO"
+				  : "-",
+	    row->name, row->gives, f->said);
+	if (!f->holds)
+		printf("     %-17s fix: %s\n", "", f->fix);
+}
+
+/* Texts here are our own and strerror's: no byte of them needs escaping but
+ * the double quote. */
+static void
+print_json_text(const char *key, const char *text)
+{
+	printf("\"%s\":\"", key);
+	for (; *text != '\0'; text++) {
+		if (*text == '"' || *text == '\\')
+			putchar('\\');
+		putchar((unsigned char)*text >= 0x20 ? *text : ' ');
+	}
+	printf("\"");
+}
+
+static void
+print_json(const struct row *row, const struct finding *f, bool last)
+{
+	printf("  {");
+	print_json_text("name", row->name);
+	printf(",\"holds\":%s,", f->holds ? "true" : "false");
+	print_json_text("need", need_name(row->need));
+	printf(",");
+	print_json_text("gives", row->gives);
+	printf(",");
+	print_json_text("said", f->said);
+	if (!f->holds) {
+		printf(",");
+		print_json_text("fix", f->fix);
+	}
+	printf("}%s\n", last ? "" : ",");
+}
+
+int
+doctor_main(int argc, char **argv)
+{
+	bool json = argc == 2 && strcmp(argv[1], "--json") == 0;
+	bool confined = true;
+
+	if (argc > 2 || (argc == 2 && !json)) {
+		fprintf(stderr, "usage: kennel doctor [--json]\n");
+		return EXIT_USAGE;
+	}
+	if (json)
+		printf("[\n");
+	for (size_t i = 0; i < ROWS_N; i++) {
+		struct finding f = {0};
+
+		/* a child that prints nothing must not print our buffer twice */
+		fflush(stdout);
+		rows[i].probe(&f);
+		if (rows[i].need == NEEDED && !f.holds)
+			confined = false;
+		if (json)
+			print_json(&rows[i], &f, i + 1 == ROWS_N);
+		else
+			print_people(&rows[i], &f);
+	}
+	if (json)
+		printf("]\n");
+	else
+		printf("%s\n", confined ? "a server can be confined here"
+					: "no server would be started here");
+	return confined ? 0 : 1;
+}
