@@ -195,7 +195,7 @@ void diag_end(struct diag *);
 /* ---- the pipeline -------------------------------------------------------- */
 
 #define SOURCE_LEN_MAX (8u << 20) /* bytes of one policy file */
-#define WORD_LEN_MAX   4096	  /* bytes of one word after $let */
+#define WORD_LEN_MAX   4096       /* bytes of one word after $let */
 
 /* 0 with *ret filled even when there were errors (diag->error_n says);
  * -ENOMEM.  lex.c is called by parse.c only. */

@@ -1,0 +1,136 @@
+/*
+ * The words of the language: one row each, in the order of enum keyword, which
+ * is the order of their names.  A word that the language has and this version
+ * has not is WHERE_LATER: known, and refused by name.
+ */
+#include "policy/text.h"
+
+#include <string.h>
+
+#define TOP                .where = WHERE_TOP
+#define GRANT              .where = WHERE_GRANT
+#define ROW(kw, text, ...) [kw] = {.name = text, __VA_ARGS__}
+#define NUM(min, max)      .word_min = min, .word_max = max
+
+static const struct keyword_row rows[KW_END] = {
+    ROW(KW_ABOUT, "about", GRANT, .once = true, NUM(1, 1), .takes = "one quoted text"),
+    ROW(KW_ALLOW, "allow", .where = 0),
+    ROW(KW_APPROVE, "approve", .where = WHERE_OPTION | WHERE_LATER),
+    ROW(KW_ASK, "ask", .where = 0),
+    ROW(KW_AUDIT, "audit", .where = WHERE_GRANT | WHERE_LATER),
+    ROW(KW_BECAUSE, "because", .where = WHERE_QUAL, NUM(1, 1), .quals = QUAL_BECAUSE,
+	.takes = "one quoted text"),
+    ROW(KW_BLOCK, "block", .where = WHERE_TOP | WHERE_LATER),
+    ROW(KW_CWD, "cwd", GRANT, .once = true, NUM(1, 1), .takes = "one path"),
+    ROW(KW_DENY, "deny", .where = 0),
+    ROW(KW_ELICITATION, "elicitation", GRANT, .verdict = true, .once = true, NUM(0, 0),
+	.takes = "allow or deny and nothing else"),
+    ROW(KW_ENV, "env", GRANT, .hidden = true, NUM(1, 2),
+	.takes = "a name, or a name, `=` and one value"),
+    ROW(KW_EXCEPT, "except", .where = WHERE_QUAL | WHERE_LATER),
+    ROW(KW_EXEC, "exec", GRANT, .verdict = true, NUM(1, WORDS_ANY), .quals = QUAL_BECAUSE,
+	.takes = "a program and its arguments"),
+    ROW(KW_EXPECT, "expect", .where = WHERE_TOP | WHERE_LATER),
+    ROW(KW_FROM, "from", .where = WHERE_QUAL | WHERE_LATER),
+    ROW(KW_HIDE, "hide", GRANT, NUM(1, WORDS_ANY), .quals = QUAL_OPTIONAL,
+	.takes = "one or more paths"),
+    ROW(KW_HOSTS, "hosts", .where = WHERE_OPTION | WHERE_LATER),
+    ROW(KW_IN, "in", .where = WHERE_QUAL | WHERE_LATER),
+    ROW(KW_INCLUDE, "include", .where = WHERE_TOP | WHERE_LATER),
+    ROW(KW_INSTEAD, "instead", .where = WHERE_QUAL | WHERE_LATER),
+    ROW(KW_LET, "let", TOP, .hidden = true),
+    ROW(KW_LIMIT, "limit", GRANT, NUM(2, WORDS_ANY),
+	.takes = "pairs of a limit and its value"),
+    ROW(KW_NET, "net", .where = WHERE_GRANT | WHERE_LATER),
+    ROW(KW_NEVER, "never", .where = WHERE_TOP | WHERE_LATER),
+    ROW(KW_NO_PROC, "no-proc", GRANT, .once = true, NUM(0, 0), .takes = "nothing"),
+    ROW(KW_OPTIONAL, "optional", .where = WHERE_OPTION, .quals = QUAL_OPTIONAL),
+    ROW(KW_OWNER, "owner", .where = WHERE_QUAL | WHERE_LATER),
+    ROW(KW_PINS, "pins", .where = WHERE_GRANT | WHERE_LATER),
+    ROW(KW_PROMPT, "prompt", GRANT, .verdict = true, NUM(1, WORDS_ANY),
+	.quals = QUAL_BECAUSE, .takes = "one or more names"),
+    ROW(KW_READ, "read", GRANT, NUM(1, WORDS_ANY), .quals = QUAL_OPTIONAL,
+	.takes = "one or more paths"),
+    ROW(KW_REQUIRE, "require", GRANT, NUM(1, 2), .takes = "landlock N, cgroup or subuid"),
+    ROW(KW_RESOURCE, "resource", GRANT, .verdict = true, NUM(1, WORDS_ANY),
+	.quals = QUAL_BECAUSE, .takes = "one or more names"),
+    ROW(KW_ROOTS, "roots", GRANT, .verdict = true, .once = true, NUM(0, 0),
+	.takes = "allow or deny and nothing else"),
+    ROW(KW_RUN, "run", GRANT, .once = true, NUM(1, WORDS_ANY),
+	.takes = "a program and its arguments"),
+    ROW(KW_SAMPLING, "sampling", GRANT, .verdict = true, .once = true, NUM(0, 0),
+	.takes = "allow or deny and nothing else"),
+    ROW(KW_SCRUB, "scrub", .where = WHERE_GRANT | WHERE_LATER),
+    ROW(KW_SECRET, "secret", GRANT, .hidden = true, NUM(3, WORDS_ANY),
+	.takes = "NAME from env NAME, file PATH or cmd PROGRAM..."),
+    ROW(KW_SERVER, "server", TOP),
+    ROW(KW_SYSCALLS, "syscalls", .where = WHERE_GRANT | WHERE_LATER),
+    ROW(KW_TICKET, "ticket", .where = WHERE_QUAL | WHERE_LATER),
+    ROW(KW_TIMEOUT, "timeout", GRANT, NUM(2, WORDS_ANY),
+	.takes = "pairs of a timeout and its duration"),
+    ROW(KW_TMP, "tmp", GRANT, .once = true, NUM(1, 1), .takes = "one size"),
+    ROW(KW_TO, "to", .where = WHERE_QUAL | WHERE_LATER),
+    ROW(KW_TOOL, "tool", GRANT, .verdict = true, NUM(1, WORDS_ANY), .quals = QUAL_BECAUSE,
+	.takes = "one or more names"),
+    ROW(KW_UNTIL, "until", .where = WHERE_QUAL | WHERE_LATER),
+    ROW(KW_USE, "use", .where = WHERE_GRANT | WHERE_LATER),
+    ROW(KW_USER, "user", GRANT, .once = true, NUM(1, 1),
+	.takes = "one user name or number"),
+    ROW(KW_WHEN, "when", .where = WHERE_QUAL | WHERE_LATER),
+    ROW(KW_WITH, "with", .where = WHERE_QUAL | WHERE_LATER),
+    ROW(KW_WRITE, "write", GRANT, NUM(1, WORDS_ANY), .quals = QUAL_OPTIONAL,
+	.takes = "one or more paths"),
+};
+
+const struct keyword_row *
+keyword_row(enum keyword kw)
+{
+	return &rows[kw < KW_END ? kw : KW_NONE];
+}
+
+const char *
+keyword_name(enum keyword kw)
+{
+	const char *name = keyword_row(kw)->name;
+
+	return name != NULL ? name : "(no word)";
+}
+
+enum keyword
+keyword_find(const char *text, size_t len)
+{
+	size_t low = KW_NONE + 1, high = KW_END, mid;
+	int c;
+
+	while (low < high) {
+		mid = (low + high) / 2;
+		c = strncmp(rows[mid].name, text, len);
+		if (c == 0 && rows[mid].name[len] != '\0')
+			c = 1;
+		if (c == 0)
+			return (enum keyword)mid;
+		if (c < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return KW_NONE;
+}
+
+enum keyword
+keyword_near(const char *text, size_t len, unsigned int where)
+{
+	const char *list[KW_END] = {NULL}, *near;
+	char word[40];
+	size_t i;
+
+	if (len >= sizeof(word))
+		return KW_NONE;
+	memcpy(word, text, len);
+	word[len] = '\0';
+	for (i = 0; i < KW_END; i++)
+		if ((rows[i].where & where) != 0)
+			list[i] = rows[i].name;
+	near = diag_near(word, list, KW_END);
+	return near == NULL ? KW_NONE : keyword_find(near, strlen(near));
+}
