@@ -8,7 +8,8 @@
  * twice.  Must never block: an attacker who can make one call here wait can
  * hang every other.
  *
- *	notify.c	receive, copy, judge, reply
+ *	notify.c	receive, hold, judge, reply
+ *	copy.c		the words of a call, copied once
  *	stop.c		seize, the exec stop, compare, let go or kill
  *	image.c		which granted file is this descriptor
  *	grant.c		a policy answer for (image, argv, environment)
@@ -51,11 +52,14 @@ int gate_new(const struct gate_order *, struct gate **ret);
 void gate_free(struct gate *);
 
 int gate_fd(const struct gate *);
+/* Back-pressure: while false, do not poll gate_fd for POLLIN. */
+bool gate_wants(const struct gate *);
 /* poll said the notify descriptor is readable.  -EPIPE: the cell is gone. */
 int gate_notified(struct gate *);
 /*
- * SIGCHLD: reap everything that waitpid(-1, __WALL|WNOHANG) has.  A status that
- * is not the gate's (the cell's PID 1, a helper) goes to other().
+ * SIGCHLD: reap everything that waitpid(-1, __WALL|WNOHANG) has.  The end of
+ * what is not only the gate's (the cell's PID 1, a helper, any process whose
+ * exec was under way) goes to other(), which ignores what it does not know.
  */
 typedef void gate_reaped_fn(void *arg, pid_t, int status);
 int gate_reap(struct gate *, gate_reaped_fn *other, void *arg);

@@ -1,0 +1,242 @@
+/*
+ * The words of a call, copied once.
+ *
+ * Process: the leash.  Reads the memory of strangers, page by page, into
+ * memory of its own; nothing is read twice for one decision.  Trusts no
+ * length and no end mark of theirs.  Must never keep a copy: an environment
+ * holds secrets.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "leash/exec/flight.h"
+#include "shim/base/fd.h"
+
+int
+call_new(struct call **ret)
+{
+	/* syscalls: mmap madvise mlock munmap */
+	void *p = mmap(NULL, sizeof(struct call), PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return -ENOMEM;
+	if (madvise(p, sizeof(struct call), MADV_DONTDUMP) < 0 ||
+	    madvise(p, sizeof(struct call), MADV_DONTFORK) < 0) {
+		munmap(p, sizeof(struct call));
+		return -EPERM;
+	}
+	/* What stands here is wiped within the same call; where the limit on
+	 * locked memory is used up by the vault, that must do. */
+	(void)mlock(p, sizeof(struct call));
+	*ret = p;
+	return 0;
+}
+
+void
+call_free(struct call *c)
+{
+	if (c)
+		munmap(c, sizeof(*c));
+}
+
+void
+call_begin(struct call *c, const struct seccomp_notif *n)
+{
+	const uint64_t *arg = (const uint64_t *)n->data.args;
+	bool at = n->data.nr == SYS_execveat;
+
+	c->id = n->id;
+	c->tid = (pid_t)n->pid;
+	c->dirfd = at ? (int)arg[0] : AT_FDCWD;
+	c->flags = at ? (unsigned int)arg[4] : 0;
+	c->path_at = arg[at ? 1 : 0];
+	c->argv_at = arg[at ? 2 : 1];
+	c->envp_at = arg[at ? 3 : 2];
+	c->argc = c->envc = c->argv_len = c->text_len = 0;
+	c->path[0] = '\0';
+}
+
+/* Our copy of the page that holds this address; whole pages, so that one that
+ * can be read at all is read in full. */
+static const uint8_t *
+page_at(struct call *c, uint64_t at)
+{
+	uint64_t base = at & ~(uint64_t)(CALL_PAGE_LEN - 1);
+	struct call_page *page = &c->page[base / CALL_PAGE_LEN % CALL_PAGES];
+	struct iovec to = {.iov_base = page->data, .iov_len = CALL_PAGE_LEN};
+	struct iovec from = {
+	    .iov_base = (void *)(uintptr_t)base, .iov_len = CALL_PAGE_LEN};
+
+	if (!page->used || page->at != base) {
+		page->used = true;
+		page->at = 1; /* no page's address: a failure is not kept */
+		/* syscalls: process_vm_readv */
+		if (process_vm_readv(c->tid, &to, 1, &from, 1, 0) != CALL_PAGE_LEN)
+			return NULL;
+		page->at = base;
+	}
+	return page->data + (at - base);
+}
+
+/* A string with its NUL; -E2BIG when it does not fit. */
+static int
+copy_string(struct call *c, uint64_t at, char *to, size_t cap, size_t *ret_len)
+{
+	size_t len = 0;
+
+	for (;;) {
+		const uint8_t *p = page_at(c, at + len);
+		const uint8_t *end;
+		size_t n;
+
+		if (!p)
+			return -EFAULT;
+		n = CALL_PAGE_LEN - (at + len) % CALL_PAGE_LEN;
+		end = memchr(p, '\0', n);
+		if (end)
+			n = (size_t)(end - p) + 1;
+		if (n > cap - len)
+			return -E2BIG;
+		memcpy(to + len, p, n);
+		len += n;
+		if (end)
+			break;
+	}
+	*ret_len = len;
+	return 0;
+}
+
+static int
+copy_pointer(struct call *c, uint64_t at, uint64_t *ret)
+{
+	uint8_t b[sizeof(*ret)];
+
+	for (size_t i = 0; i < sizeof(b); i++) {
+		const uint8_t *p = page_at(c, at + i);
+
+		if (!p)
+			return -EFAULT;
+		b[i] = *p;
+	}
+	memcpy(ret, b, sizeof(b));
+	return 0;
+}
+
+static int
+copy_list(struct call *c, uint64_t at, const char **v, size_t *ret_n)
+{
+	size_t n = 0;
+	int r;
+
+	for (; at; n++) {
+		uint64_t word = 0;
+		size_t len;
+
+		r = copy_pointer(c, at + n * sizeof(word), &word);
+		if (r < 0)
+			return r;
+		if (!word)
+			break;
+		if (n == GATE_ARGS_MAX)
+			return -E2BIG;
+		r = copy_string(
+		    c, word, c->text + c->text_len, sizeof(c->text) - c->text_len, &len);
+		if (r < 0)
+			return r;
+		v[n] = c->text + c->text_len;
+		c->text_len += len;
+	}
+	v[n] = NULL;
+	*ret_n = n;
+	return 0;
+}
+
+int
+call_copy_path(struct call *c)
+{
+	size_t len;
+	int r = copy_string(c, c->path_at, c->path, sizeof(c->path), &len);
+
+	if (r < 0)
+		c->path[0] = '\0';
+	return r == -E2BIG ? -ENAMETOOLONG : r;
+}
+
+int
+call_copy_words(struct call *c)
+{
+	int r = copy_list(c, c->argv_at, c->argv, &c->argc);
+
+	c->argv_len = c->text_len;
+	if (r == 0)
+		r = copy_list(c, c->envp_at, c->envp, &c->envc);
+	return r;
+}
+
+/* NUL-ended words of a /proc file behind what text holds already. */
+static int
+read_list(struct call *c, const char *path, const char **v, size_t *ret_n)
+{
+	size_t start = c->text_len, n = 0;
+	ssize_t got;
+	int fd, r = 0;
+
+	/* syscalls: openat read */
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	while ((got = read(fd, c->text + c->text_len, sizeof(c->text) - c->text_len)) > 0)
+		c->text_len += (size_t)got;
+	if (got < 0)
+		r = -errno;
+	else if (c->text_len == sizeof(c->text) ||
+		 (c->text_len > start && c->text[c->text_len - 1] != '\0'))
+		r = -E2BIG;
+	for (size_t at = start; r == 0 && at < c->text_len;) {
+		if (n == GATE_ARGS_MAX) {
+			r = -E2BIG;
+			break;
+		}
+		v[n++] = c->text + at;
+		at += strlen(c->text + at) + 1;
+	}
+	v[n] = NULL;
+	*ret_n = n;
+	fd_close(&fd);
+	return r;
+}
+
+int
+call_read_process(struct call *c, pid_t pid)
+{
+	char path[64];
+	int r;
+
+	c->text_len = 0;
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+	r = read_list(c, path, c->argv, &c->argc);
+	c->argv_len = c->text_len;
+	if (r == 0) {
+		snprintf(path, sizeof(path), "/proc/%d/environ", pid);
+		r = read_list(c, path, c->envp, &c->envc);
+	}
+	return r;
+}
+
+void
+call_wipe(struct call *c)
+{
+	explicit_bzero(c->text, c->text_len);
+	c->text_len = c->argv_len = c->argc = c->envc = 0;
+	for (size_t i = 0; i < CALL_PAGES; i++) {
+		if (c->page[i].used)
+			explicit_bzero(&c->page[i], sizeof(c->page[i]));
+	}
+}

@@ -1,0 +1,164 @@
+/*
+ * What the policy says about (image, arguments, environment), and the record
+ * of it.
+ *
+ * Process: the leash.  Works on our own copy of the call only.  An argument
+ * may hold a secret: the log gets argv[0] and the count, never the rest.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "leash/exec/flight.h"
+#include "leash/vault/vault.h"
+
+static const char because_ask[] = "ask: no question can be put in this version";
+
+/* Words for what could not even be judged. */
+static const struct {
+	int error;
+	const char *reason;
+} unjudged[] = {
+    {-EACCES, "the path cannot be followed, or leads through a magic link"},
+    {-EFAULT, "path, arguments or environment cannot be read"},
+    {-E2BIG, "too many or too long arguments"},
+    {-EINVAL, "unknown flags"},
+    {-EBADF, "no such descriptor"},
+};
+
+/* What execve itself would say of a path that leads to nothing: no program is
+ * concerned, and a search along PATH asks for many. */
+static bool
+leads_nowhere(int error)
+{
+	return error == -ENOENT || error == -ENOTDIR || error == -ENAMETOOLONG ||
+	       error == -ELOOP;
+}
+
+static void
+refuse(struct verdict *v, int error, const char *reason)
+{
+	v->error = error;
+	v->reason = reason;
+	if (v->verdict == VERDICT_ALLOW)
+		v->verdict = VERDICT_DENY;
+}
+
+static void
+refuse_unjudged(struct verdict *v, int error)
+{
+	refuse(v, error, "cannot be judged");
+	v->silent = leads_nowhere(error);
+	for (size_t i = 0; i < sizeof(unjudged) / sizeof(unjudged[0]); i++) {
+		if (unjudged[i].error == error)
+			v->reason = unjudged[i].reason;
+	}
+}
+
+/* deny beats ask beats allow beats "nothing grants it", over all names that
+ * one file was granted under. */
+static unsigned int
+weight(struct policy_answer a)
+{
+	static const unsigned int of[] = {
+	    [VERDICT_ALLOW] = 1, [VERDICT_ASK] = 2, [VERDICT_DENY] = 3};
+
+	return a.exec ? of[a.verdict] : 0;
+}
+
+static void
+match(
+    struct gate *g, const struct call *c, const struct image_key *key, struct verdict *v)
+{
+	const struct policy *p = g->order.policy;
+	struct policy_argv argv = {.v = c->argv, .n = c->argc};
+	struct policy_answer best = {.verdict = VERDICT_DENY};
+	bool known = false;
+
+	for (size_t i = 0; i < g->order.image_n; i++) {
+		uint32_t row = g->order.server->images.first + (uint32_t)i;
+		struct policy_answer a;
+
+		if (!image_same(&g->image[i], key))
+			continue;
+		if (!known)
+			v->program = policy_str(p, p->image[row].path);
+		known = true;
+		a = policy_match_exec_call(p, g->order.server, row, argv);
+		if (weight(a) > weight(best)) {
+			best = a;
+			v->program = policy_str(p, p->image[row].path);
+		}
+	}
+	v->verdict = best.verdict;
+	v->row = best.exec;
+	if (best.exec && best.verdict == VERDICT_ASK)
+		refuse(v, -EACCES, because_ask);
+	else if (!best.exec || best.verdict != VERDICT_ALLOW)
+		refuse(v, -EACCES, known ? NULL : "no grant names this file");
+	if (known && !best.exec)
+		v->reason = "no grant has these arguments";
+}
+
+void
+grant_judge(struct gate *g, struct call *c, struct verdict *ret)
+{
+	struct image_key key = {.known = false};
+	struct verdict v = {.verdict = VERDICT_DENY, .program = c->path};
+	int r, words;
+
+	r = call_copy_path(c);
+	if (r == 0)
+		r = image_asked(g, c, &key);
+	if (leads_nowhere(r)) {
+		refuse_unjudged(&v, r);
+		goto out;
+	}
+	words = call_copy_words(c);
+	if (r < 0 || words < 0) {
+		refuse_unjudged(&v, r < 0 ? r : words);
+		goto out;
+	}
+	if (c->argc == 0) {
+		refuse(&v, -EACCES, "no argv[0]");
+		goto out;
+	}
+	match(g, c, &key, &v);
+	for (size_t i = 0; v.error == 0 && i < c->envc; i++) {
+		if (!env_permits(g->order.env, c->envp[i], strlen(c->envp[i])))
+			refuse(&v, -EACCES, "environment differs from the launch");
+	}
+out:
+	*ret = v;
+}
+
+int
+grant_record(struct gate *g, pid_t pid, const struct call *c, const struct verdict *v,
+    const char *name)
+{
+	const struct policy *p = g->order.policy;
+	struct event *e = &g->event;
+	char rule[512] = "";
+
+	if (v->row)
+		policy_at(p, v->row->at, rule, sizeof(rule));
+	if (g->order.seen)
+		g->order.seen(g->order.seen_arg, v->verdict, v->program, rule);
+	if (!g->order.report)
+		return 0;
+	event_begin(e, EVENT_EXEC);
+	event_text(e, KEY_VERDICT, name);
+	event_text(e, KEY_PROGRAM, v->program);
+	if (v->row) {
+		event_text(e, KEY_IMAGE, policy_str(p, p->image[v->row->mapped].real));
+		event_text(e, KEY_RULE, rule);
+	}
+	if (c->argc > 0)
+		event_text(e, KEY_ARGV, c->argv[0]);
+	event_number(e, KEY_COUNT, c->argc);
+	event_number(e, KEY_PID, (uint64_t)pid);
+	if (v->reason)
+		event_text(e, KEY_REASON, v->reason);
+	/* Durable within 50 ms (DESIGN 9): an exec is too frequent to wait. */
+	return report_send(g->order.report, e, EVENT_FLOW, NULL);
+}

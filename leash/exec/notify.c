@@ -1,0 +1,308 @@
+/*
+ * The gate's door: notifications in, verdicts out.
+ *
+ *	received -- same thread in flight? --> judged at once, not seized again
+ *	   |
+ *	   +-- its group in flight? --> held until that flight is over
+ *	   |
+ *	   +--> judged: denied (answered), or let go (stop.c)
+ *
+ * Process: the leash.  Holds the notify descriptor.  Trusts its own copies
+ * only.  Must never block, and must never answer "go on" to a thread that it
+ * does not trace.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "leash/exec/flight.h"
+#include "shim/base/fd.h"
+
+#ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS
+#define SECCOMP_IOCTL_NOTIF_SET_FLAGS      SECCOMP_IOW(4, __u64)
+#define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
+#endif
+
+/* A kernel to come may write a longer record than ours. */
+union notif {
+	struct seccomp_notif n;
+	uint8_t room[1024];
+};
+
+int
+gate_new(const struct gate_order *order, struct gate **ret)
+{
+	static const uint8_t unpinned[32];
+	const struct sealed_range images = order->server->images;
+	struct gate *g = NULL;
+	int r = -ENOMEM;
+
+	if (order->image_n != images.n)
+		return -EINVAL;
+	for (uint32_t i = 0; i < images.n; i++) {
+		/* Not silently unenforced. */
+		if (memcmp(order->policy->image[images.first + i].sha256, unpinned,
+			sizeof(unpinned)) != 0)
+			return -EOPNOTSUPP;
+	}
+	g = calloc(1, sizeof(*g));
+	if (!g)
+		return -ENOMEM;
+	g->order = *order;
+	g->root_fd = -1;
+	g->order.notify_fd = -1;
+	g->flight = calloc(GATE_FLIGHTS_MAX, sizeof(*g->flight));
+	g->held = calloc(GATE_FLIGHTS_MAX, sizeof(*g->held));
+	if (!g->flight || !g->held)
+		goto out;
+	r = call_new(&g->call);
+	if (r == 0)
+		r = image_load(g);
+	if (r < 0)
+		goto out;
+	g->order.notify_fd = order->notify_fd;
+	/* The caller sleeps until we answer: wake each other on the same
+	 * processor (Linux 6.6; else only slower). */
+	/* syscalls: ioctl */
+	(void)ioctl(order->notify_fd, SECCOMP_IOCTL_NOTIF_SET_FLAGS,
+	    SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
+	*ret = g;
+	g = NULL;
+out:
+	gate_free(g);
+	return r;
+}
+
+void
+gate_free(struct gate *g)
+{
+	if (!g)
+		return;
+	while (g->flight_n > 0)
+		flight_drop(g, &g->flight[0]);
+	call_free(g->call);
+	free(g->flight);
+	free(g->held);
+	free(g->image);
+	fd_close(&g->root_fd);
+	fd_close(&g->order.notify_fd);
+	free(g);
+}
+
+int
+gate_fd(const struct gate *g)
+{
+	return g->order.notify_fd;
+}
+
+bool
+gate_wants(const struct gate *g)
+{
+	return g->held_n < GATE_FLIGHTS_MAX;
+}
+
+size_t
+gate_busy(const struct gate *g)
+{
+	return g->flight_n + g->held_n;
+}
+
+struct gate_counts
+gate_counts(const struct gate *g)
+{
+	return g->counts;
+}
+
+bool
+notify_valid(const struct gate *g, uint64_t id)
+{
+	return ioctl(g->order.notify_fd, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
+}
+
+int
+notify_reply(const struct gate *g, uint64_t id, int error)
+{
+	struct seccomp_notif_resp answer = {
+	    .id = id,
+	    .error = error,
+	    .flags = error ? 0 : SECCOMP_USER_NOTIF_FLAG_CONTINUE,
+	};
+
+	if (ioctl(g->order.notify_fd, SECCOMP_IOCTL_NOTIF_SEND, &answer) < 0)
+		return -errno;
+	return 0;
+}
+
+/* Told no: recorded, counted, answered. */
+static void
+deny(struct gate *g, const struct call *c, const struct verdict *v)
+{
+	if (!v->silent) {
+		g->counts.denied++;
+		/* A full log stops acts; a refusal is none. */
+		(void)grant_record(
+		    g, c->tid, c, v, v->verdict == VERDICT_ASK ? "ask" : "deny");
+	}
+	(void)notify_reply(g, c->id, v->error); /* dead: nobody to tell */
+}
+
+static void
+allow(struct gate *g, const struct call *c, struct verdict *v, pid_t tgid,
+    struct flight *again)
+{
+	int r = grant_record(g, c->tid, c, v, "allow");
+
+	if (r == 0) {
+		r = flight_start(g, c, tgid, v->row, again);
+		if (r == 0 || !notify_valid(g, c->id))
+			return; /* on its way, or gone meanwhile */
+		v->reason = "cannot be watched";
+	} else {
+		v->reason = "no record, no act";
+	}
+	v->verdict = VERDICT_DENY;
+	v->error = -EACCES;
+	deny(g, c, v);
+}
+
+static void
+judge(struct gate *g, const struct seccomp_notif *n, pid_t tgid, struct flight *again)
+{
+	struct call *c = g->call;
+	bool first = g->root_fd < 0;
+	struct verdict v;
+
+	call_begin(c, n);
+	grant_judge(g, c, &v);
+	/* All that was read was the caller's, if it still waits now: a thread
+	 * id cannot have been given to another in between. */
+	if (!notify_valid(g, c->id)) {
+		if (first)
+			fd_close(&g->root_fd);
+	} else if (v.error) {
+		deny(g, c, &v);
+	} else {
+		allow(g, c, &v, tgid, again);
+	}
+	call_wipe(c);
+}
+
+/* The thread group of a thread; asked the cheap way first: a signal that is
+ * none reaches (tid, tid) only if the thread leads its group. */
+static int
+group_of(pid_t tid, pid_t *ret)
+{
+	char path[64], text[1024];
+	const char *p;
+	ssize_t n;
+	int fd;
+
+	/* syscalls: tgkill */
+	if (syscall(SYS_tgkill, tid, tid, 0) == 0) {
+		*ret = tid;
+		return 0;
+	}
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	/* syscalls: openat read */
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	n = read(fd, text, sizeof(text) - 1);
+	fd_close(&fd);
+	if (n <= 0)
+		return -ESRCH;
+	text[n] = '\0';
+	p = strstr(text, "\nTgid:");
+	if (!p)
+		return -ESRCH;
+	*ret = (pid_t)strtol(p + sizeof("\nTgid:") - 1, NULL, 10);
+	return *ret > 0 ? 0 : -ESRCH;
+}
+
+static void
+take(struct gate *g, const struct seccomp_notif *n)
+{
+	pid_t tid = (pid_t)n->pid, tgid;
+	struct flight *f = flight_of_thread(g, tid);
+
+	if (f && !f->over) {
+		judge(g, n, f->tgid, f);
+		return;
+	}
+	if (tid <= 0 || group_of(tid, &tgid) < 0) {
+		(void)notify_reply(g, n->id, -EACCES); /* gone, or not ours */
+		return;
+	}
+	if (flight_in_group(g, tgid) || g->flight_n == GATE_FLIGHTS_MAX)
+		g->held[g->held_n++] = (struct held){.notif = *n, .tgid = tgid};
+	else
+		judge(g, n, tgid, NULL);
+}
+
+int
+gate_notified(struct gate *g)
+{
+	struct pollfd ready = {.fd = g->order.notify_fd, .events = POLLIN};
+	union notif u;
+
+	if (!gate_wants(g)) {
+		gate_tick(g);
+		return 0;
+	}
+	/* Asked here again: before Linux 6.11 a receive waits for ever once
+	 * the last task under the filter is gone. */
+	/* syscalls: poll */
+	if (poll(&ready, 1, 0) < 0)
+		return errno == EINTR ? 0 : -errno;
+	if (!(ready.revents & POLLIN))
+		return ready.revents ? -EPIPE : 0;
+	memset(&u, 0, sizeof(u));
+	if (ioctl(g->order.notify_fd, SECCOMP_IOCTL_NOTIF_RECV, &u) < 0)
+		return errno == ENOENT || errno == EINTR ? 0 : -errno;
+	take(g, &u.n);
+	return 0;
+}
+
+void
+held_run(struct gate *g)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < g->held_n; i++) {
+		struct held h = g->held[i];
+
+		if (flight_in_group(g, h.tgid) || g->flight_n == GATE_FLIGHTS_MAX)
+			g->held[kept++] = h;
+		else if (notify_valid(g, h.notif.id))
+			judge(g, &h.notif, h.tgid, NULL);
+	}
+	g->held_n = kept;
+}
+
+int
+gate_wait_ms(const struct gate *g)
+{
+	return g->held_n > 0 ? GATE_TICK_MS : -1;
+}
+
+void
+gate_tick(struct gate *g)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < g->held_n; i++) {
+		if (!notify_valid(g, g->held[i].notif.id))
+			continue;
+		flight_tick(g, g->held[i].tgid);
+		g->held[kept++] = g->held[i];
+	}
+	g->held_n = kept;
+	held_run(g);
+}

@@ -1,0 +1,332 @@
+/*
+ * The exec stop: trace the caller, let it go on, and look at what it became
+ * before its first instruction.
+ *
+ *	gate				caller
+ *	SEIZE, reply, INTERRUPT ----->	execve goes on
+ *	   <----- EVENT_EXEC		new image, no instruction has run:
+ *					compared; let go, or killed
+ *	   <----- any other stop	back from a failed exec: let go
+ *	   <----- it ended		reaped
+ *
+ * Process: the leash.  It waits for nobody: waitpid(-1, WNOHANG) only.  A
+ * thread that has changed its id with its exec (a leader's tid is taken over)
+ * is found by what the kernel says its old id was.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "leash/exec/flight.h"
+#include "leash/vault/vault.h"
+#include "shim/base/fd.h"
+
+#define LEADER_TICKS 10 /* then a flight that others wait for is looked at */
+
+struct flight *
+flight_of_thread(struct gate *g, pid_t tid)
+{
+	for (size_t i = 0; i < g->flight_n; i++) {
+		if (g->flight[i].tid == tid)
+			return &g->flight[i];
+	}
+	return NULL;
+}
+
+bool
+flight_in_group(const struct gate *g, pid_t tgid)
+{
+	for (size_t i = 0; i < g->flight_n; i++) {
+		if (g->flight[i].tgid == tgid && !g->flight[i].over)
+			return true;
+	}
+	return false;
+}
+
+static void
+flight_forget_words(struct flight *f)
+{
+	if (f->argv)
+		explicit_bzero(f->argv, f->argv_len);
+	free(f->argv);
+	f->argv = NULL;
+	f->argv_len = 0;
+}
+
+void
+flight_drop(struct gate *g, struct flight *f)
+{
+	flight_forget_words(f);
+	*f = g->flight[--g->flight_n];
+}
+
+/* What the stop must find. */
+static int
+flight_expect(struct flight *f, const struct call *c, const struct sealed_exec *row)
+{
+	char *argv = malloc(c->argv_len + 1);
+
+	if (!argv)
+		return -ENOMEM;
+	memcpy(argv, c->text, c->argv_len);
+	flight_forget_words(f);
+	f->argv = argv;
+	f->argv_len = c->argv_len;
+	f->row = row;
+	return 0;
+}
+
+int
+flight_start(struct gate *g, const struct call *c, pid_t tgid,
+    const struct sealed_exec *row, struct flight *again)
+{
+	struct flight fresh = {.tid = c->tid, .tgid = tgid};
+	int r;
+
+	if (again) {
+		/* Its seize and its interrupt still stand: what stops next is
+		 * compared with this judgement, or has failed again. */
+		r = flight_expect(again, c, row);
+		return r < 0 ? r : notify_reply(g, c->id, 0);
+	}
+	if (g->flight_n == GATE_FLIGHTS_MAX)
+		return -ENOBUFS;
+	r = flight_expect(&fresh, c, row);
+	if (r < 0)
+		return r;
+	/* syscalls: ptrace */
+	if (ptrace(PTRACE_SEIZE, c->tid, NULL,
+		(void *)(uintptr_t)(PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL)) < 0) {
+		r = -errno;
+		flight_forget_words(&fresh);
+		return r;
+	}
+	/* A notification that has died meanwhile leaves a thread that ends, or,
+	 * if its id was given away at once, a stranger: it is let go at the
+	 * interrupt, and nothing is granted to it. */
+	if (!notify_valid(g, c->id))
+		fresh.row = NULL;
+	else
+		(void)notify_reply(g, c->id, 0); /* dead: it ends, and is reaped */
+	(void)ptrace(PTRACE_INTERRUPT, c->tid, NULL, NULL); /* the same */
+	g->flight[g->flight_n++] = fresh;
+	return 0;
+}
+
+/* Let a stopped thread go; one that is being killed is kept until reaped. */
+static void
+let_go(struct gate *g, struct flight *f, int sig)
+{
+	if (ptrace(PTRACE_DETACH, f->tid, NULL, (void *)(intptr_t)sig) == 0)
+		flight_drop(g, f);
+	else
+		f->over = true;
+}
+
+/* The judged arguments are those of the call; a script's process has the
+ * interpreter's words in place of the first. */
+static bool
+argv_as_judged(const struct flight *f, const struct call *c)
+{
+	const char *want = f->argv, *have = c->text;
+	size_t want_len = f->argv_len, have_len = c->argv_len, n;
+
+	if (f->row->prefix.n > 0) {
+		if (c->argc < f->row->prefix.n || want_len == 0)
+			return false;
+		n = c->argc == f->row->prefix.n
+			? have_len
+			: (size_t)(c->argv[f->row->prefix.n] - have);
+		have += n;
+		have_len -= n;
+		n = strlen(want) + 1;
+		want += n;
+		want_len -= n;
+	}
+	return want_len == have_len && memcmp(want, have, want_len) == 0;
+}
+
+/* NULL: this process is what was granted.  Else what is not. */
+static const char *
+differs(struct gate *g, const struct flight *f, struct call *c)
+{
+	const struct policy *p = g->order.policy;
+	struct image_key mapped;
+	struct policy_argv argv;
+	size_t image;
+
+	if (!f->row)
+		return "an exec that was not let go";
+	image = f->row->mapped - g->order.server->images.first;
+	if (image >= g->order.image_n || image_mapped(f->tid, &mapped) < 0 ||
+	    !image_same(&mapped, &g->image[image]))
+		return "another program than the one judged";
+	if (call_read_process(c, f->tid) < 0)
+		return "arguments or environment cannot be read";
+	argv = (struct policy_argv){.v = c->argv, .n = c->argc};
+	if (!policy_match_exec_stop(p, f->row, f->row->mapped, argv) ||
+	    !argv_as_judged(f, c))
+		return "other arguments than those judged";
+	for (size_t i = 0; i < c->envc; i++) {
+		if (!env_permits(g->order.env, c->envp[i], strlen(c->envp[i])))
+			return "another environment than the one judged";
+	}
+	return NULL;
+}
+
+static void
+stop_kill(struct gate *g, struct flight *f, const char *reason)
+{
+	const struct policy *p = g->order.policy;
+	struct verdict v = {.verdict = VERDICT_DENY, .row = f->row, .reason = reason};
+
+	v.program = f->row ? policy_str(p, p->image[f->row->asked].path) : "";
+	/* syscalls: kill */
+	(void)kill(f->tid, SIGKILL); /* stopped by us: it is there */
+	f->over = true;
+	g->counts.killed++;
+	/* The process is dead already; the recorder's own gap shows a loss. */
+	(void)grant_record(g, f->tid, g->call, &v, "killed");
+}
+
+static void
+stop_exec(struct gate *g, pid_t pid)
+{
+	struct flight *f = NULL;
+	unsigned long old = 0;
+	const char *reason;
+
+	if (ptrace(PTRACE_GETEVENTMSG, pid, NULL, &old) == 0)
+		f = flight_of_thread(g, (pid_t)old);
+	if (!f) {
+		(void)kill(pid, SIGKILL); /* no such exec was let go */
+		return;
+	}
+	f->tid = f->tgid = pid;
+	/* No other thread of the group is left.  A leader goes without a word
+	 * to its tracer, so its flight would stand for ever. */
+	for (size_t i = g->flight_n; i-- > 0;) {
+		struct flight *o = &g->flight[i];
+
+		if (o == f || o->tgid != pid)
+			continue;
+		if (f == &g->flight[g->flight_n - 1])
+			f = o; /* the last one moves into the gap */
+		flight_drop(g, o);
+	}
+	reason = differs(g, f, g->call);
+	if (!reason) {
+		g->counts.allowed++;
+		let_go(g, f, 0);
+	} else if (ptrace(PTRACE_GETEVENTMSG, pid, NULL, &old) < 0) {
+		f->over = true; /* somebody killed it while we looked */
+		g->counts.failed++;
+	} else {
+		stop_kill(g, f, reason);
+	}
+	call_wipe(g->call);
+}
+
+/*
+ * Any other stop is one on the way back to user mode: the exec has failed (a
+ * good one stops at EVENT_EXEC before everything else), and a signal in the
+ * air goes on with the detach.  A group stop is taken up again by the kernel.
+ */
+static void
+stop_other(struct gate *g, pid_t tid, int status)
+{
+	struct flight *f = flight_of_thread(g, tid);
+	int sig = status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status);
+
+	if (!f) {
+		(void)ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)sig);
+		return;
+	}
+	g->counts.failed++;
+	let_go(g, f, sig);
+}
+
+/* True when it was only ours. */
+static bool
+ended(struct gate *g, pid_t tid)
+{
+	struct flight *f = flight_of_thread(g, tid);
+	bool leader;
+
+	if (!f)
+		return false;
+	leader = f->tgid == tid;
+	g->counts.failed += f->over ? 0 : 1;
+	flight_drop(g, f);
+	/* A process may be the leash's own child and in flight. */
+	return !leader;
+}
+
+int
+gate_reap(struct gate *g, gate_reaped_fn *other, void *arg)
+{
+	for (;;) {
+		int status;
+		/* syscalls: wait4 waitid */
+		pid_t pid = waitpid(-1, &status, __WALL | WNOHANG);
+
+		if (pid < 0 && errno == EINTR)
+			continue;
+		if (pid <= 0)
+			break; /* none now, or no child at all */
+		if (!WIFSTOPPED(status)) {
+			if (!ended(g, pid) && other)
+				other(arg, pid, status);
+		} else if (status >> 16 == PTRACE_EVENT_EXEC) {
+			stop_exec(g, pid);
+		} else {
+			stop_other(g, pid, status);
+		}
+	}
+	held_run(g);
+	return 0;
+}
+
+/* A leader that ended alone stays a zombie without a status until the last
+ * thread is gone; its exec is over all the same. */
+static bool
+is_dead(pid_t tid)
+{
+	char path[64], text[512];
+	const char *p;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
+	/* syscalls: openat read */
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return true;
+	n = read(fd, text, sizeof(text) - 1);
+	fd_close(&fd);
+	if (n <= 0)
+		return true;
+	text[n] = '\0';
+	p = strrchr(text, ')');
+	return p && (strncmp(p, ") Z", 3) == 0 || strncmp(p, ") X", 3) == 0);
+}
+
+void
+flight_tick(struct gate *g, pid_t tgid)
+{
+	struct flight *f = flight_of_thread(g, tgid);
+
+	if (!f || f->over || f->tgid != tgid || ++f->ticks < LEADER_TICKS)
+		return;
+	f->ticks = 0;
+	if (is_dead(tgid)) {
+		f->over = true;
+		g->counts.failed++;
+	}
+}

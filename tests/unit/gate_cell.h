@@ -1,0 +1,64 @@
+/*
+ * A leash of nothing but its exec gate, around one program: for test_gate.c.
+ *
+ * The program runs in a user and a pid namespace of its own, as an ordinary
+ * uid, and only execve and execveat are filtered.
+ */
+#ifndef KENNEL_TESTS_GATE_CELL_H
+#define KENNEL_TESTS_GATE_CELL_H
+
+#include <stddef.h>
+
+#include "leash/exec/exec.h"
+
+#define CELL_RECORDS 64
+#define CELL_MARKS   (1u << 20)
+
+enum cell_gate {
+	CELL_GATED,  /* the gate as it ships */
+	CELL_NOTIFY, /* control: judged by the gate, but no exec stop */
+	CELL_OPEN,   /* control: everything goes on */
+};
+
+struct cell_record {
+	char verdict[16];
+	char program[128];
+	char reason[64];
+	char rule[32];
+};
+
+/* What came of it; shared between the processes. */
+struct cell_result {
+	struct gate_counts counts;
+	struct cell_record record[CELL_RECORDS];
+	size_t record_n; /* all of them; the first CELL_RECORDS are kept */
+	int status;      /* of the program; 128 + signal */
+	int hung;
+	size_t busy; /* gate_busy at the end */
+	double seconds;
+};
+
+struct cell_try {
+	enum cell_gate gate;
+	const char *const *argv;
+	int log_full;         /* the report takes no event */
+	unsigned int kill_ms; /* SIGKILL to the program after so long */
+	unsigned int wait_s;  /* 0: 30 */
+};
+
+/* A folder for this run with copies of the programs, and the policy over it. */
+void cell_setup(void);
+void cell_teardown(void);
+const char *cell_dir(void);
+/* "DIR/name", in static memory (eight of them, then the first again). */
+const char *cell_path(const char *name);
+
+/* Grant rows.  args: words; "*" and "**" are patterns. */
+uint32_t cell_image(const char *path, const char *real);
+void cell_grant(uint32_t asked, uint32_t mapped, enum sealed_verdict, const char *args,
+    const char *prefix);
+
+/* Run it; the marks that programs left, in static memory. */
+const char *cell_run(const struct cell_try *, struct cell_result *ret);
+
+#endif
