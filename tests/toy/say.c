@@ -55,6 +55,31 @@ do_getenv(const struct call *c)
 	toy_resultf(c, "%s", v != NULL ? v : "(unset)");
 }
 
+/* A value letter by letter: what a scrubber of exact values lets pass, so that
+ * a test can see which value arrived. */
+static void
+do_spell(const struct call *c)
+{
+	static char text[8192];
+	const char *v = getenv(toy_arg(c, "var", ""));
+	size_t n = 0;
+
+	for (; v != NULL && *v != '\0' && n + 2 < sizeof(text); v++) {
+		text[n++] = *v;
+		text[n++] = '-';
+	}
+	toy_result(c, text, n);
+}
+
+/* The initialize request as it came. */
+static void
+do_first(const struct call *c)
+{
+	struct json line = toy_first();
+
+	toy_result(c, line.at, line.len);
+}
+
 /* ---- leak: a secret in every dress ---------------------------------------- */
 
 static void
@@ -277,6 +302,8 @@ const struct tool say_tools[] = {
     {"say", do_say, "writes text as a line of its own"},
     {"env", do_env, "its whole environment"},
     {"getenv", do_getenv, "one variable"},
+    {"spell", do_spell, "the value of var, letter by letter"},
+    {"first", do_first, "the initialize request as it came"},
     {"leak", do_leak, "says the value of var as mode says"},
     {"big", do_big, "n bytes"},
     {"junk", do_junk, "lines that are not JSON"},

@@ -85,12 +85,23 @@ toy_arg(const struct call *c, const char *name, const char *otherwise)
 	return json_text(json_get(c->args, name), out, TOY_TEXT_MAX) ? out : otherwise;
 }
 
+static char *first;
+
+struct json
+toy_first(void)
+{
+	return (struct json){first, first != NULL ? strlen(first) : 0};
+}
+
 /* ---- methods ------------------------------------------------------------ */
 
 static void
 on_initialize(const struct call *c)
 {
 	struct json v = json_get(c->line, "params.protocolVersion");
+
+	free(first);
+	first = strndup(c->line.at, c->line.len);
 
 	toy_head(c);
 	printf("\"result\":{\"protocolVersion\":%.*s,\"capabilities\":{\"tools\":"

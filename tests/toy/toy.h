@@ -29,6 +29,8 @@ extern const struct tool say_tools[], act_tools[]; /* end with name NULL */
 
 /* Next line from the client, without its newline; at NULL: end of file. */
 struct json toy_read(void);
+/* The initialize request; at NULL: there was none. */
+struct json toy_first(void);
 /* A tool result with one text content. */
 void toy_result(const struct call *, const char *text, size_t len);
 void toy_resultf(const struct call *, const char *, ...)

@@ -1,0 +1,131 @@
+"""What a person types: doctor, policy, audit."""
+import json
+import os
+import sqlite3
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
+from kit import *  # noqa: E402,F403
+
+
+@test("doctor says what this machine can enforce; --json parses; servers can be confined here")
+def doctor():
+    r = run([KENNEL, "doctor"])
+    equal(r.returncode, 0, (r.stdout + r.stderr).decode(errors="replace")[-800:])
+    check(r.stdout.strip(), "it says nothing")
+    r = run([KENNEL, "doctor", "--json"])
+    equal(r.returncode, 0)
+    json.loads(r.stdout)
+
+
+@test("doctor names the fix and exits 1 where no server can be confined")
+def doctor_bad():
+    # One user namespace deeper, with none left to make.
+    cmd = "echo 0 > /proc/sys/user/max_user_namespaces && exec %s doctor" % KENNEL
+    r = unconfined(["unshare", "-Ur", "sh", "-c", cmd], env={"KENNEL_HOME": "/nonexistent/kennel"})
+    equal(r.returncode, 1, (r.stdout + r.stderr).decode(errors="replace")[-800:])
+    within(b"user namespace", r.stdout.lower().replace(b"_", b" ") + r.stderr.lower())
+
+
+@test("K-07 K-08 policy check, compile, show")
+def policy_verbs():
+    p = policy(toy_policy("    secret T from env X\n    exec allow /bin/echo good **"))
+    r = run([KENNEL, "policy", "check", p])
+    equal((r.returncode, r.stderr), (0, b""))
+    out = TMP + "/cli.sealed"
+    equal(run([KENNEL, "policy", "compile", p, "-o", out]).returncode, 0)
+    for f in (p, out):
+        r = run([KENNEL, "policy", "show", f])
+        equal(r.returncode, 0, r.stderr)
+        for word in (b"/bin/echo", b"T", b"toy"):
+            within(word, r.stdout, f)
+
+
+@test("policy errors: file, line, column, caret; all of them in one run; 65")
+def policy_errors():
+    p = TMP + "/bad.kennel"
+    with open(p, "w") as f:
+        f.write("server t {\n    run /bin/sh\n    raed /tmp\n    limit memory 5Q\n    exec maybe /bin/ls\n}\n")
+    r = run([KENNEL, "policy", "check", p])
+    equal(r.returncode, 65)
+    for line in (3, 4, 5):
+        within(b"bad.kennel:%d:" % line, r.stderr)
+    within(b"^", r.stderr)
+    within(b"read", r.stderr, "a suggestion")
+
+
+@test("K-10 audit log: for people and as JSON lines; verify says intact")
+def audit_verbs():
+    s = kennel_run(toy_policy())
+    s.initialize()
+    s.text("echo", text="for the auditor")
+    s.close()
+    events = audit()
+    kinds = {json.dumps(e) for e in events}
+    check(len(events) >= 4, kinds)
+    for word in ("start", "call", "echo", "stop"):
+        check(any(word in k for k in kinds), word, kinds)
+    check(not any("for the auditor" in k for k in kinds), "arguments stand in the log")
+    r = run([KENNEL, "audit", "log"])
+    equal(r.returncode, 0, r.stderr)
+    within(b"echo", r.stdout)
+    r = audit_verify()
+    equal(r.returncode, 0, r.stdout + r.stderr)
+    within(b"intact", r.stdout)
+
+
+@test("audit verify names a record that was changed, removed or added")
+def tampered():
+    s = kennel_run(toy_policy())
+    s.initialize()
+    s.text("echo", text="x")
+    s.close()
+    db = [d + "/" + f for d, _, fs in os.walk(HOME) for f in fs if f == "audit.db"]
+    check(db, "no audit.db under", HOME)
+    wait_for(lambda: not descendants(os.getpid()), 15)
+    original = {f: reads(db[0] + f) for f in ("", "-wal", "-shm")}
+    c = sqlite3.connect(db[0])
+    tables = [t[0] for t in c.execute("select name from sqlite_master where type='table'")]
+    triggers = [t[0] for t in c.execute("select name from sqlite_master where type='trigger'")]
+    check(triggers, "no append-only triggers")
+    done = 0
+    for t in tables:
+        columns = c.execute("pragma table_info(%s)" % t).fetchall()
+        blobs = [x[1] for x in columns if x[2].upper() == "BLOB"]
+        if not blobs or c.execute("select count(*) from %s" % t).fetchone()[0] < 3:
+            continue
+        for x in (blobs[0],):
+            try:
+                c.execute("update %s set %s = zeroblob(10)" % (t, x))
+                check(False, "the trigger let an update of %s through" % t)
+            except sqlite3.DatabaseError:
+                done += 1
+    check(done, "nothing to change in", tables)
+    for name in triggers:
+        c.execute("drop trigger %s" % name)
+    for t in tables:
+        columns = [x[1] for x in c.execute("pragma table_info(%s)" % t) if x[2].upper() == "BLOB"]
+        for x in columns[:1]:
+            c.execute("update %s set %s = substr(%s, 1, length(%s) - 1) || x'7d' where rowid = 2" % (t, x, x, x))
+    c.commit()
+    c.close()
+    r = audit_verify()
+    for f, data in original.items():
+        if data:
+            with open(db[0] + f, "wb") as out:
+                out.write(data)
+        elif os.path.exists(db[0] + f):
+            os.unlink(db[0] + f)
+    check(r.returncode in (1, 2), "status %d" % r.returncode, r.stdout + r.stderr)
+    equal(audit_verify().returncode, 0, "the log as it was")
+
+
+@test("version and help")
+def help_():
+    r = run([KENNEL, "--help"])
+    equal(r.returncode, 0)
+    within(b"kennel run", r.stdout)
+
+
+if __name__ == "__main__":
+    main()

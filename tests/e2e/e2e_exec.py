@@ -1,0 +1,114 @@
+"""kennel exec: one program under a policy, raw stdio, its status."""
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
+from kit import *  # noqa: E402,F403
+
+TOKEN = "exec-s3ntinel-%d" % os.getpid()
+BODY = '    run %s **\n    exec allow /bin/sh **\n    exec allow /bin/cat\n' % words(WITNESS)
+
+
+@test("the program's own status")
+def status():
+    for n in (0, 1, 7, 124, 125, 200):
+        equal(kexec(BODY, [WITNESS, "exit", str(n)]).returncode, n)
+
+
+@test("128+n by signal")
+def by_signal():
+    equal(kexec(BODY, [WITNESS, "exit", "signal", "15"]).returncode, 128 + 15)
+    equal(kexec(BODY, ["/bin/sh", "-c", "kill -9 $$"]).returncode, 128 + 9)
+
+
+@test("126 what nothing grants, 127 what is not there")
+def refused():
+    r = kexec(BODY, ["/bin/ls"])
+    equal(r.returncode, 126, r.stderr)
+    r = kexec(BODY, ["/bin/cat", "/etc/passwd"])
+    equal(r.returncode, 126, r.stderr)
+    r = kexec(BODY, ["/nonexistent/program"])
+    within(r.returncode, (126, 127), r.stderr)
+    check(audited("deny", "/bin/ls"), "no event for the denied program")
+
+
+@test("64 usage, 65 bad input, 78 no such server")
+def usage():
+    equal(run([KENNEL, "exec"]).returncode, 64)
+    equal(run([KENNEL, "nonsense"]).returncode, 64)
+    p = TMP + "/broken.kennel"
+    with open(p, "w") as f:
+        f.write("server t {\n    run\n    nonsense here\n}\n")
+    r = run([KENNEL, "exec", "--policy", p, "t", "--", "/bin/true"])
+    equal(r.returncode, 65, r.stderr)
+    within(b"broken.kennel:2:", r.stderr)
+    within(b"broken.kennel:3:", r.stderr, "all errors in one run")
+    r = run([KENNEL, "exec", "--policy", policy(BODY), "other", "--", WITNESS])
+    equal(r.returncode, 78, r.stderr)
+
+
+@test("stdin and stdout pass raw")
+def raw():
+    data = bytes(range(256)) * 4096
+    r = kexec(BODY, ["/bin/cat"], stdin=data)
+    equal(r.returncode, 0, r.stderr)
+    check(r.stdout == data, "%d bytes came back" % len(r.stdout))
+
+
+@test("K-06 stdout and stderr are scrubbed")
+def scrubbed():
+    body = BODY + "    secret TOKEN from env AGENT_TOKEN\n"
+    r = kexec(body, ["/bin/sh", "-c", 'echo "o:$TOKEN"; echo "e:$TOKEN" >&2'], env={"AGENT_TOKEN": TOKEN})
+    equal(r.stdout, b"o:***\n", r.stderr)
+    within(b"e:***", r.stderr)
+    absent(TOKEN.encode(), r.stderr)
+
+
+@test("a compiled policy does the same as its text")
+def sealed():
+    p = policy(BODY)
+    out = TMP + "/t.sealed"
+    r = run([KENNEL, "policy", "compile", p, "-o", out])
+    equal(r.returncode, 0, r.stderr)
+    r = run([KENNEL, "exec", "--policy", out, "t", "--", WITNESS, "exit", "5"])
+    equal(r.returncode, 5, r.stderr)
+    with open(out, "r+b") as f:
+        f.seek(200)
+        b = f.read(1)
+        f.seek(200)
+        f.write(bytes([b[0] ^ 0x40]))
+    r = run([KENNEL, "exec", "--policy", out, "t", "--", WITNESS, "exit", "5"])
+    check(r.returncode in (65, 78), "a changed sealed file: %d" % r.returncode)
+
+
+@test("what runs inside: no id, no capability, filter on, namespaces of its own")
+def inside():
+    f = witness("ids", body=BODY)
+    check(f["uid"] != "0", f)
+    for cap in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+        equal(int(f[cap], 16), 0, cap)
+    equal(f["NoNewPrivs"], "1")
+    equal(f["Seccomp"], "2")
+    for ns in ("user", "mnt", "pid", "net", "ipc", "uts", "cgroup"):
+        check(f["ns_" + ns] != os.readlink("/proc/self/ns/" + ns), ns)
+    check(int(f["pid"]) < 10, f["pid"])
+
+
+@test("no mount is both writable and executable; no descriptor but 0 1 2")
+def mounts():
+    f = witness("mounts", body=BODY)
+    equal(f["writable_and_executable_n"], "0", f.get("writable_and_executable"))
+    if os.geteuid() == 0:
+        os.set_inheritable(os.open("/", os.O_RDONLY), True)
+    f = witness("fds", body=BODY, close_fds=False)
+    equal(sorted(k for k in f if k.startswith("fd_")), ["fd_0", "fd_1", "fd_2"])
+
+
+@test("limits: no core, and those of the policy")
+def limits():
+    f = witness("limits", body=BODY + "    limit processes 40 files 100\n")
+    check(int(f["core"].split()[1]) <= 1, f["core"])
+
+
+if __name__ == "__main__":
+    main()
