@@ -55,6 +55,7 @@ POLICY_MAKE = $(POLICY_TEXT) policy/compile.o policy/elf.o policy/lower.o \
 LEASH	 = leash/main.o leash/dispatch.o leash/launch.o leash/stdio.o \
 	   leash/report.o \
 	   leash/cell/cell.o leash/cell/ns.o leash/cell/mount.o \
+	   leash/cell/synthetic.o leash/cell/plan.o \
 	   leash/cell/net.o leash/cell/landlock.o leash/cell/caps.o \
 	   leash/cell/limits.o \
 	   leash/exec/notify.o leash/exec/stop.o leash/exec/image.o \
@@ -62,6 +63,7 @@ LEASH	 = leash/main.o leash/dispatch.o leash/launch.o leash/stdio.o \
 	   leash/vault/ring.o leash/vault/mem.o leash/vault/source.o \
 	   leash/vault/env.o \
 	   leash/scrub/scrub.o leash/scrub/forms.o \
+	   leash/scrub/filter.o leash/scrub/reading.o \
 	   $(POLICY_READ) $(BASE)
 
 # What speaks to the agent.  No vault object may ever stand here.
@@ -100,6 +102,10 @@ $(OBJ)/%.o: %.c | $B/gen/stamp
 	@mkdir -p $(@D)
 	@$(SAY) "  CC      $<"
 	$Q$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+# libnl keeps its headers in a folder of its own.
+$(OBJ)/leash/cell/net.o $B/san/leash/cell/net.o: \
+	CPPFLAGS += $(shell pkg-config --cflags libnl-3.0)
 
 # The shim and the leash are static: nothing of the host's loader or of its
 # library search reaches a process that holds secrets or becomes PID 1.
@@ -153,9 +159,12 @@ UNIT_load	= $(POLICY_READ) policy/seal.o shim/base/buf.o
 UNIT_seal	= $(UNIT_load)
 UNIT_parse	= $(POLICY_TEXT)
 UNIT_match	= $(UNIT_load)
-UNIT_scrub	= leash/scrub/scrub.o leash/scrub/forms.o shim/base/buf.o \
-	   $(UNIT_vault)
-UNITS	 = base vault env load seal match parse
+UNIT_scrub	= leash/scrub/scrub.o leash/scrub/forms.o leash/scrub/filter.o \
+	   leash/scrub/reading.o shim/base/buf.o $(UNIT_vault)
+UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
+	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o \
+	   policy/match.o policy/names.o $(UNIT_vault)
+UNITS	 = base vault env scrub load seal match parse gate
 UNIT_LIBS = $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
@@ -175,6 +184,12 @@ $(foreach u,$(UNITS),$(eval $(call unit_rule,$u)))
 # Prints the tree or the errors of one policy (tests/policy/run.sh).
 $B/tests/policy_text: $(call obj,tests/unit/policy_text.o $(POLICY_TEXT))
 	$(call link,-pie,)
+# What the gate's test lets loose: static, so that an exec costs what it costs.
+GATE_PROGRAMS = $(addprefix $B/attack/,exec_mark exec_try exec_race exec_many)
+$(GATE_PROGRAMS): $B/attack/exec_%: $(OBJ)/tests/attack/exec_%.o
+	@mkdir -p $(@D)
+	$Q$(CC) -static -pthread -o $@ $^
+$B/unit/gate $B/unit-san/gate: | $(GATE_PROGRAMS)
 unit: $(UNITS:%=$B/unit/%) $(UNITS:%=$B/unit-san/%)
 .PHONY: all unit clean
 .SECONDARY:
