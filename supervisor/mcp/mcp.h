@@ -1,13 +1,23 @@
 /*
  * MCP in the middle: the transparent session of "kennel run".  Bytes that need
  * no decision pass as they came, both ways; everything else is one scan per
- * message, without a tree.
+ * message, without a tree.  What kennel changes, it changes by leaving bytes
+ * out: a capability, an item of a list, a message.  What it says itself are
+ * whole messages of its own.
  *
- *	frame.c		lines out of a byte stream, bounded
- *	json.c		the one-pass scanner; jansson for the control plane only
+ *	frame.c		lines out of a byte stream, bounded; writes, bounded
+ *	skim.c		the id of a line that is too long to hold
+ *	json.c		the one-pass scanner
+ *	walk.c		members, keys and texts inside a scanned message
  *	rpc.c		what a message is: request, answer, notification; errors
- *	session.c	who waits for which answer, deadlines, capabilities
- *	versions.c	what each protocol version allows
+ *	versions.c	what each protocol version knows, what is decided on
+ *	calls.c		who waits for which answer
+ *	session.c	the two streams, deadlines, how it ends
+ *	agent.c		judging what the agent says
+ *	answer.c	judging what the server says
+ *	filter.c	what is cut out of lists and capabilities
+ *	record.c	the events of a session
+ *	refuse.c	a session without a server
  */
 #ifndef KENNEL_SUPERVISOR_MCP_MCP_H
 #define KENNEL_SUPERVISOR_MCP_MCP_H
@@ -15,41 +25,59 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 #include "leash/report.h"
 #include "policy/policy.h"
+#include "shim/base/buf.h"
 #include "shim/base/loop.h"
 
-#define MCP_MESSAGE_MAX (16u << 20) /* bytes of a line, policy may lower */
-#define MCP_DEPTH_MAX   128         /* nesting of a message */
-#define MCP_CALLS_MAX   4096        /* requests under way, each direction */
+#define MCP_MESSAGE_MAX (16u << 20)                /* bytes of a line, policy may lower */
+#define MCP_OUTPUT_MAX  ((10u << 20) - (64 << 10)) /* a server's, where none is said */
+#define MCP_DEPTH_MAX   128                        /* nesting of a message */
+#define MCP_CALLS_MAX   4096 /* requests under way, each direction */
+#define MCP_ID_MAX      256  /* bytes of an id as written */
+#define MCP_METHOD_MAX  128  /* bytes of a method that is looked up */
+#define MCP_NAME_MAX    8192 /* bytes of a name or URI, decoded */
+
+/* ---- the session: what the rest of the supervisor sees ------------------ */
 
 struct session;
 
-/* The session wants to end: why is for the log ("agent closed", ...). */
+/*
+ * The session wants to end: why is for the log ("agent closed its end", ...).
+ * Called at most once, from the loop; session_free may only come after it has
+ * returned.  The session goes on passing what the server still says.
+ */
 typedef void session_end_fn(void *arg, const char *why);
 
 struct session_order {
 	struct loop *loop;
 	const struct policy *policy;
 	const struct sealed_server *server;
-	int agent_in;          /* read; pipe or socketpair */
-	int agent_out;         /* write; may be the same socket */
+	int agent_in;          /* read; pipe or socketpair; borrowed */
+	int agent_out;         /* write; may be the same socket; borrowed */
 	int server_in;         /* write end of the server's stdin; now
 					 * the session's */
 	int server_out;        /* scrubbed stdout; now the session's */
-	struct report *report; /* borrowed */
+	struct report *report; /* borrowed; NULL: no records (tests) */
 	session_end_fn *end;
 	void *end_arg;
 };
 
+/*
+ * 0, -ENOSPC (no slot in the loop), -ENOMEM; on failure server_in and
+ * server_out are still the caller's.  The process must ignore SIGPIPE.  The
+ * descriptors written to are made non-blocking; session_free puts agent_out
+ * back as it was.
+ */
 int session_new(const struct session_order *, struct session **ret);
 void session_free(struct session *);
 
 /* The server is gone: pass on what it still said, answer every open request
  * of the agent with an error, then call end. */
 void session_server_gone(struct session *, const char *why);
-/* Is anything still to be written to the agent? */
+/* Is nothing left to be written to the agent? */
 bool session_drained(const struct session *);
 
 /*
@@ -57,5 +85,401 @@ bool session_drained(const struct session *);
  * wait_ms) and answer it with a JSON-RPC error that carries why.
  */
 void session_refuse(int agent_in, int agent_out, const char *why, int wait_ms);
+
+/* ---- json.c ------------------------------------------------------------- */
+
+#define JSON_KEYS_MAX 64 /* members of a message, of its params */
+
+enum json_type {
+	JSON_NONE,
+	JSON_OBJECT,
+	JSON_ARRAY,
+	JSON_STRING,
+	JSON_NUMBER,
+	JSON_TRUE,
+	JSON_FALSE,
+	JSON_NULL,
+};
+
+struct json { /* a value where it stands; quotes and brackets included */
+	const uint8_t *at;
+	size_t len;
+	enum json_type type; /* JSON_NONE: there is none */
+};
+
+enum json_top {
+	TOP_JSONRPC,
+	TOP_ID,
+	TOP_METHOD,
+	TOP_PARAMS,
+	TOP_RESULT,
+	TOP_ERROR,
+	TOP_N
+};
+enum json_param {
+	PARAM_NAME,
+	PARAM_URI,
+	PARAM_REF,
+	PARAM_REQUEST_ID,
+	PARAM_META,
+	PARAM_CAPABILITIES,
+	PARAM_VERSION,
+	PARAM_NOTIFICATIONS,
+	PARAM_N
+};
+enum json_result {
+	RESULT_TOOLS,
+	RESULT_RESOURCES,
+	RESULT_TEMPLATES,
+	RESULT_PROMPTS,
+	RESULT_INPUTS,
+	RESULT_VERSION,
+	RESULT_N
+};
+enum json_error { ERROR_CODE, ERROR_N };
+
+enum json_flag { /* a key twice, or a twin of a known key by case alone */
+	JSON_TOP_TWICE = 1,
+	JSON_PARAM_TWICE = 2,
+	JSON_RESULT_TWICE = 4,
+};
+
+struct json_message {
+	struct json root;
+	struct json top[TOP_N];
+	struct json param[PARAM_N];
+	struct json result[RESULT_N];
+	struct json error[ERROR_N];
+	unsigned int flags;
+	size_t stop; /* where the scanner stopped: for messages */
+};
+
+/*
+ * One JSON value with white space around it: RFC 8259 to the letter, valid
+ * UTF-8.  0; -EBADMSG for the grammar, -EILSEQ for UTF-8, -E2BIG for depth.
+ * *ret is filled as far as it went.
+ */
+int json_scan(const uint8_t *, size_t, struct json_message *ret);
+
+/* Length of the UTF-8 sequence at p whose first byte is not ASCII; 0: none. */
+size_t json_utf8(const uint8_t *p, const uint8_t *end);
+
+/* ---- walk.c: over bytes that json_scan has passed ------------------------ */
+
+#define JSON_KEY_MAX 256 /* a longer key is none that is known here */
+
+/* Four hex digits at p, or -1. */
+int32_t json_hex4(const uint8_t *p, const uint8_t *end);
+/* Is this text, case aside, the name?  As lenient as the most lenient parser
+ * that is about (U+017F is s, U+212A is k). */
+bool json_folds(const char *text, size_t len, const char *name);
+/* A key's text: in place, or decoded into out.  NULL when it has none. */
+const char *json_key_text(
+    const struct json *key, char out[JSON_KEY_MAX], size_t *ret_len);
+
+struct json_walk {
+	const uint8_t *p, *end;
+	bool object;
+};
+/* Members of an object, items of an array (anything else has none), over
+ * bytes that json_scan passed.  ret_key is JSON_NONE in an array. */
+void json_walk(struct json_walk *, struct json container);
+bool json_next(struct json_walk *, struct json *ret_key, struct json *ret_value);
+/* 1: this key is name; 0: it is not; -EEXIST: a twin by case alone. */
+int json_key_is(struct json key, const char *name);
+/* The member of this name: 0, -ENOENT, -EEXIST when it stands there twice. */
+int json_get(struct json object, const char *name, struct json *ret);
+/* A string's text with a NUL behind it.  0; -EINVAL no string; -EILSEQ a lone
+ * surrogate or a NUL inside; -EMSGSIZE. */
+int json_string(struct json, char *out, size_t cap, size_t *ret_len);
+
+/* ---- skim.c: the top level of a line that is thrown away ----------------- */
+
+struct skim {
+	uint32_t depth;
+	bool in_string, escaped, is_key, wants_value;
+	uint8_t token[MCP_ID_MAX];
+	size_t token_len; /* above MCP_ID_MAX: cut */
+	uint8_t id[MCP_ID_MAX];
+	size_t id_len; /* 0: none found, or not fit to be one */
+	bool has_method, id_next;
+};
+void skim_begin(struct skim *);
+void skim_feed(struct skim *, const uint8_t *, size_t);
+
+/* ---- frame.c ------------------------------------------------------------ */
+
+enum frame_what { FRAME_NONE, FRAME_LINE, FRAME_OVERSIZE };
+
+struct frame_in {
+	int fd;
+	uint8_t *data; /* owned */
+	size_t cap;
+	size_t head;      /* first byte not yet given out */
+	size_t seen;      /* searched for a newline up to here */
+	size_t len;       /* bytes in data */
+	size_t limit;     /* bytes of a line */
+	bool skipping;    /* inside a line that is too long */
+	uint64_t skipped; /* its bytes so far */
+	struct skim skim;
+};
+
+int frame_in_init(struct frame_in *, int fd, size_t limit);
+void frame_in_free(struct frame_in *);
+/* One read: 1 bytes came, 0 end of file, -EAGAIN, other errors.  Lines given
+ * out before are no longer valid. */
+int frame_fill(struct frame_in *);
+/*
+ * The next line: *ret_len bytes and a newline behind them, valid until
+ * frame_fill.  FRAME_OVERSIZE: one was thrown away; *ret_len is its length and
+ * in->skim holds what was seen of its id.
+ */
+enum frame_what frame_next(struct frame_in *, const uint8_t **ret, uint64_t *ret_len);
+/* Bytes of a line that has no end yet. */
+uint64_t frame_rest(const struct frame_in *);
+
+#define FRAME_PARTS  64
+#define FRAME_SOON   (256u << 10) /* queued: stop reading the other side */
+#define FRAME_MAX    (3u * MCP_MESSAGE_MAX)
+#define FRAME_ANSWER (4u << 20) /* queued: no more answers of our own */
+
+struct frame_out {
+	int fd;
+	struct iovec part[FRAME_PARTS]; /* borrowed until frame_flush */
+	int part_n;
+	struct buf queue;
+	size_t queue_off;
+	bool closed; /* the other side is gone: all is thrown away */
+};
+
+void frame_out_init(struct frame_out *, int fd);
+void frame_out_free(struct frame_out *);
+/* These bytes, valid until the next flush.  0, -ENOMEM, -EMSGSIZE. */
+int frame_put(struct frame_out *, const void *, size_t);
+/* The same, copied now. */
+int frame_say(struct frame_out *, const void *, size_t);
+/* Write: 0, -EAGAIN some is kept, -EPIPE (and closed from now on), -ENOMEM. */
+int frame_flush(struct frame_out *);
+size_t frame_queued(const struct frame_out *);
+
+/* ---- rpc.c -------------------------------------------------------------- */
+
+enum rpc_kind { RPC_INVALID, RPC_REQUEST, RPC_NOTIFICATION, RPC_ANSWER };
+const char *rpc_kind_name(enum rpc_kind);
+
+/* What the message is; for RPC_INVALID *ret_why says what is wrong. */
+enum rpc_kind rpc_kind(const struct json_message *, const char **ret_why);
+
+enum rpc_code {
+	RPC_PARSE = -32700,
+	RPC_REQUEST_BAD = -32600,
+	RPC_NO_METHOD = -32601,
+	RPC_PARAMS_BAD = -32602,
+	RPC_SERVER_GONE = -32000, /* SDKs: connection closed */
+	RPC_TIMEOUT = -32001,     /* SDKs: request timed out */
+	RPC_TOO_BIG = -32003,
+	RPC_REFUSED = -32004, /* an answer that policy does not let through */
+	RPC_NO_RECORD = -32005,
+};
+
+struct rpc_why { /* data.kennel of an error; NULL fields are left out */
+	const char *outcome;
+	const char *rule; /* file:line */
+	const char *because;
+};
+
+/* One line: an error for this id as written (id_len 0: null). */
+int rpc_error(struct buf *, const uint8_t *id, size_t id_len, enum rpc_code,
+    const char *message, const struct rpc_why *);
+/* One line: a result of tools/call that says no. */
+int rpc_tool_refusal(struct buf *, const uint8_t *id, size_t id_len, const char *message,
+    const struct rpc_why *, bool modern);
+/* One line: notifications/cancelled for this id. */
+int rpc_cancel(struct buf *, const uint8_t *id, size_t id_len, const char *reason);
+
+/* ---- versions.c --------------------------------------------------------- */
+
+enum mcp_version { /* bits */
+	MCP_2024_11_05 = 1,
+	MCP_2025_03_26 = 2, /* the only one with batches */
+	MCP_2025_06_18 = 4,
+	MCP_2025_11_25 = 8,
+	MCP_2026_07_28 = 16,
+};
+/* The version of this text, 0 when it is not known. */
+enum mcp_version mcp_version_find(const char *, size_t);
+
+enum method_where { WHERE_NONE, WHERE_NAME, WHERE_URI, WHERE_REF, WHERE_LISTEN };
+enum method_flag {
+	METHOD_DEADLINE = 1, /* "timeout call" applies */
+	METHOD_ASKS = 2,     /* a person may be answering: deadlines stand still */
+	METHOD_RESULT = 4,   /* a refusal is a result with isError */
+	METHOD_LIST = 8,
+	METHOD_FIRST = 16, /* may not be cancelled, may not stand in a batch */
+};
+
+struct method {
+	const char *name;
+	uint8_t from_agent; /* versions in which it comes from there */
+	uint8_t from_server;
+	uint8_t gate;  /* enum sealed_gate_kind, 0: none */
+	uint8_t where; /* enum method_where: what the gate judges */
+	uint8_t list;  /* METHOD_LIST: enum json_result */
+	uint8_t flags;
+	uint32_t needs; /* a server's request: enum sealed_server_flag */
+};
+
+/* NULL: a method kennel does not know, which passes. */
+const struct method *method_find(const char *, size_t);
+const struct method *method_row(size_t i); /* NULL behind the last */
+
+/* The words of client capabilities that a flag of the policy stands for. */
+struct capability {
+	const char *name;
+	uint32_t needs;
+};
+extern const struct capability mcp_capabilities[3];
+
+/* ---- calls.c: the table of requests under way, one per direction --------- */
+
+enum call_state {
+	CALL_FREE,
+	CALL_OPEN,
+	CALL_CANCELLED, /* by the one who asked: an answer may still pass */
+	CALL_GONE,      /* answered by kennel: the late answer is swallowed */
+	CALL_DONE,      /* answered, event not written yet */
+};
+
+struct call {
+	uint8_t state;  /* enum call_state */
+	bool escaped;   /* the id holds a backslash */
+	bool deadlined; /* on the list of deadlines */
+	uint16_t id_len;
+	uint16_t next;          /* in its bucket, or the free list; 0: none */
+	uint16_t sooner, later; /* by deadline */
+	uint16_t name_len;
+	const struct method *known; /* NULL: not in the table */
+	uint64_t since_ns;
+	uint64_t deadline_ns; /* of the session's clock */
+	uint8_t id[MCP_ID_MAX];
+	char method[MCP_METHOD_MAX];
+	char name[MCP_METHOD_MAX];
+};
+
+struct calls {
+	struct call *call; /* MCP_CALLS_MAX + 1; 0 is none */
+	uint16_t *bucket;
+	uint16_t used, free;
+	uint16_t first, last; /* by deadline */
+	uint32_t open;        /* OPEN */
+	uint16_t hand;        /* where the search for a place to reuse goes on */
+};
+
+int calls_init(struct calls *);
+void calls_free(struct calls *);
+struct call *calls_find(struct calls *, struct json id);
+/* -EEXIST: this id is under way; -ENOBUFS. */
+int calls_add(struct calls *, struct json id, struct call **ret);
+void calls_remove(struct calls *, struct call *);
+void calls_state(struct calls *, struct call *, enum call_state);
+void calls_deadline(struct calls *, struct call *, uint64_t at_ns); /* in order */
+struct call *calls_soonest(struct calls *); /* NULL: none has a deadline */
+/* The next used entry of this state behind `at` (NULL: from the start). */
+struct call *calls_next(struct calls *, struct call *at, enum call_state);
+
+/* ---- inside the session: session.c, agent.c, answer.c, filter.c, record.c - */
+
+struct cut { /* bytes left out of the line at hand, in order */
+	const uint8_t *from, *to;
+};
+
+struct cuts {
+	struct cut *cut; /* owned */
+	size_t n, cap;
+};
+
+#define SESSION_DONE 64 /* answers whose events wait for the write */
+
+struct done {
+	struct calls *calls;
+	struct call *call;
+	const uint8_t *at; /* its result or error */
+	size_t len;
+	const char *outcome;
+};
+
+struct session {
+	struct session_order o;
+	struct frame_in from_agent, from_server;
+	struct frame_out to_agent, to_server;
+	int slot_agent_in, slot_agent_out, slot_server_in, slot_server_out;
+	int agent_flags; /* of agent_out, to be put back */
+	int timer;
+	uint64_t timer_at;
+	struct calls asked;  /* by the agent */
+	struct calls asking; /* by the server */
+	struct cuts cuts;
+	struct done done[SESSION_DONE];
+	int done_n;
+	struct buf text;
+	struct event event;
+	enum mcp_version version; /* negotiated, 0: not yet or modern */
+	uint64_t call_ns, start_ns, idle_ns, ask_ns;
+	uint64_t start_at; /* 0: not waiting */
+	uint64_t active_at;
+	bool started;    /* the first request went out */
+	uint32_t person; /* server requests that a person may be answering */
+	uint64_t paused_at, paused_ns, budget_ns;
+	bool ended, agent_eof, server_eof;
+	int error; /* ours: out of memory */
+	char name[MCP_NAME_MAX];
+	char method[MCP_METHOD_MAX];
+};
+
+enum verdict { PASS, DROP };
+
+/* session.c: the clock of deadlines, and what kennel says itself */
+uint64_t session_clock(const struct session *);
+void session_person(struct session *, int change, bool answered);
+void session_answer_agent(struct session *, const uint8_t *id, size_t id_len,
+    enum rpc_code, const char *message, const struct rpc_why *);
+void session_answer_server(struct session *, const uint8_t *id, size_t id_len,
+    enum rpc_code, const char *message, const struct rpc_why *);
+void session_say(struct session *, struct frame_out *);
+void session_done(struct session *, struct calls *, struct call *, struct json body,
+    const char *outcome);
+const struct method *session_method(struct session *, const struct json_message *);
+void session_emit(struct session *, struct frame_out *, const uint8_t *, size_t);
+
+/* agent.c, answer.c: a line, or an element of a batch */
+void agent_line(struct session *, const uint8_t *, size_t);
+void agent_oversize(struct session *, uint64_t len);
+void server_line(struct session *, const uint8_t *, size_t);
+void server_oversize(struct session *, uint64_t len);
+
+/* filter.c */
+int cut_add(struct cuts *, const uint8_t *from, const uint8_t *to);
+struct filter_gap { /* which members go: state of one pass over a container */
+	struct cuts *cuts;
+	const uint8_t *first_drop, *last_end;
+	bool kept;
+};
+int filter_item(struct filter_gap *, struct json key, struct json value, bool keep);
+int filter_close(struct filter_gap *);
+/* Cut what the policy does not grant.  0, -EEXIST a key twice, -ENOMEM;
+ * -EINVAL something that is no list. */
+int filter_list(struct session *, const struct method *, const struct json_message *);
+int filter_capabilities(struct session *, struct json capabilities);
+int filter_meta(struct session *, struct json meta);
+
+/* record.c */
+int record_forward(
+    struct session *, const struct call *, const char *direction, struct json params);
+void record_answer(struct session *, const struct call *, const char *direction,
+    const uint8_t *, size_t, const char *outcome);
+void record_refused(struct session *, const char *direction, const char *method,
+    const char *name, const struct json *id, const char *rule, const char *reason);
+void record_dropped(
+    struct session *, const char *direction, uint64_t bytes, const char *reason);
 
 #endif

@@ -1,0 +1,364 @@
+/*
+ * Judging what the agent says: which lines reach the server, with what left
+ * out, and what the agent is told about the others.  The agent may be under
+ * somebody else's control: nothing here believes it.
+ */
+#include "supervisor/mcp/mcp.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "supervisor/hub/hub.h"
+
+#define META_VERSION "io.modelcontextprotocol/protocolVersion"
+
+static enum verdict
+refuse(struct session *s, const struct json_message *m, enum rpc_code code,
+    const char *message)
+{
+	static const struct rpc_why why = {.outcome = "refused"};
+	struct json id = m->top[TOP_ID];
+	bool usable = (id.type == JSON_STRING || id.type == JSON_NUMBER) &&
+		      id.len <= MCP_ID_MAX && (m->flags & JSON_TOP_TWICE) == 0;
+
+	session_answer_agent(s, id.at, usable ? id.len : 0, code, message, &why);
+	record_refused(s, "agent", s->method, NULL, usable ? &id : NULL, NULL, message);
+	return DROP;
+}
+
+/* ---- the gates ---------------------------------------------------------- */
+
+static enum verdict
+refuse_name(struct session *s, const struct json_message *m, const struct method *method,
+    enum sealed_gate_kind kind, const struct gate_answer *answer)
+{
+	struct rpc_why why = {.rule = answer->at, .because = answer->because};
+	struct json id = m->top[TOP_ID], version;
+	char text[GATE_TEXT_MAX];
+	bool modern = json_get(m->param[PARAM_META], META_VERSION, &version) == 0;
+	int r;
+
+	why.outcome = answer->verdict == VERDICT_ASK ? "ask" : "deny";
+	gate_text(answer, kind, s->name, text);
+	buf_clear(&s->text);
+	r = (method->flags & METHOD_RESULT) != 0
+		? rpc_tool_refusal(&s->text, id.at, id.len, text, &why, modern)
+		: rpc_error(&s->text, id.at, id.len, RPC_PARAMS_BAD, text, &why);
+	if (r < 0)
+		s->error = r;
+	session_say(s, &s->to_agent);
+	record_refused(s, "agent", s->method, s->name, &id, answer->at, why.outcome);
+	return DROP;
+}
+
+static enum verdict
+gate_name(struct session *s, const struct json_message *m, const struct method *method,
+    enum sealed_gate_kind kind, struct json name)
+{
+	struct gate_answer answer;
+	size_t len;
+
+	if (json_string(name, s->name, sizeof(s->name), &len) < 0) {
+		s->name[0] = '\0';
+		return refuse(s, m, RPC_PARAMS_BAD,
+		    "kennel: the name or uri in params is missing or no plain text");
+	}
+	gate_judge(s->o.policy, s->o.server, kind, s->name, len, &answer);
+	return answer.allowed ? PASS : refuse_name(s, m, method, kind, &answer);
+}
+
+static enum verdict
+gate_ref(struct session *s, const struct json_message *m, const struct method *method)
+{
+	static const struct {
+		const char *type, *key;
+		enum sealed_gate_kind kind;
+	} refs[] = {
+	    {"ref/prompt", "name", GATE_PROMPT},
+	    {"ref/resource", "uri", GATE_RESOURCE},
+	};
+	struct json ref = m->param[PARAM_REF], type = {0}, name = {0};
+	char text[32];
+	size_t len;
+
+	if (json_get(ref, "type", &type) == 0 &&
+	    json_string(type, text, sizeof(text), &len) == 0)
+		for (size_t i = 0; i < sizeof(refs) / sizeof(refs[0]); i++)
+			if (strcmp(text, refs[i].type) == 0 &&
+			    json_get(ref, refs[i].key, &name) == 0)
+				return gate_name(s, m, method, refs[i].kind, name);
+	return refuse(s, m, RPC_PARAMS_BAD,
+	    "kennel: params.ref is neither a prompt's name nor a resource's uri");
+}
+
+static enum verdict
+gate_listen(struct session *s, const struct json_message *m, const struct method *method)
+{
+	struct json uris, key, uri;
+	struct json_walk w;
+	int r = json_get(m->param[PARAM_NOTIFICATIONS], "resourceSubscriptions", &uris);
+
+	if (r == -ENOENT)
+		return PASS;
+	if (r < 0 || uris.type != JSON_ARRAY)
+		return refuse(s, m, RPC_PARAMS_BAD,
+		    "kennel: resourceSubscriptions is not one list of uris");
+	json_walk(&w, uris);
+	while (json_next(&w, &key, &uri))
+		if (gate_name(s, m, method, GATE_RESOURCE, uri) == DROP)
+			return DROP;
+	s->name[0] = '\0';
+	return PASS;
+}
+
+static enum verdict
+gate(struct session *s, const struct json_message *m, const struct method *method)
+{
+	s->name[0] = '\0';
+	if (method == NULL || method->where == WHERE_NONE)
+		return PASS;
+	if (method->where == WHERE_REF)
+		return gate_ref(s, m, method);
+	if (method->where == WHERE_LISTEN)
+		return gate_listen(s, m, method);
+	return gate_name(s, m, method, method->gate,
+	    m->param[method->where == WHERE_NAME ? PARAM_NAME : PARAM_URI]);
+}
+
+/* ---- what it may be ----------------------------------------------------- */
+
+static enum verdict
+forward(struct session *s, const struct json_message *m, const struct method *method)
+{
+	struct json params = m->top[TOP_PARAMS];
+	struct call *call;
+	int r = calls_add(&s->asked, m->top[TOP_ID], &call);
+
+	if (r < 0)
+		return refuse(s, m, RPC_NO_RECORD,
+		    "kennel: too many requests are under way; wait for answers");
+	call->known = method;
+	call->since_ns = loop_now();
+	(void)snprintf(call->method, sizeof(call->method), "%s", s->method); /* cut */
+	call->name_len = (uint16_t)strnlen(s->name, sizeof(call->name));
+	memcpy(call->name, s->name, call->name_len);
+	if (record_forward(s, call, "agent", params) < 0) {
+		calls_remove(&s->asked, call);
+		return refuse(s, m, RPC_NO_RECORD,
+		    "kennel: the audit log cannot take this call, so it was not made");
+	}
+	if (method != NULL && (method->flags & METHOD_DEADLINE) != 0)
+		calls_deadline(&s->asked, call, session_clock(s) + s->call_ns);
+	if (!s->started) {
+		s->started = true;
+		s->start_at = call->since_ns + s->start_ns;
+	}
+	return PASS;
+}
+
+static enum verdict
+agent_request(struct session *s, const struct json_message *m, bool batch)
+{
+	const struct method *method = session_method(s, m);
+	int r = 0;
+
+	if (batch && method != NULL && (method->flags & METHOD_FIRST) != 0)
+		return refuse(
+		    s, m, RPC_REQUEST_BAD, "kennel: initialize may not stand in a batch");
+	if (calls_find(&s->asked, m->top[TOP_ID]) != NULL)
+		return refuse(s, m, RPC_REQUEST_BAD,
+		    "kennel: this id is still in use by an earlier request");
+	if (s->to_server.closed || s->server_eof)
+		return refuse(
+		    s, m, RPC_SERVER_GONE, "kennel: the server no longer takes requests");
+	if (gate(s, m, method) == DROP)
+		return DROP;
+	if (method != NULL && (method->flags & METHOD_FIRST) != 0)
+		r = filter_capabilities(s, m->param[PARAM_CAPABILITIES]);
+	if (r == 0)
+		r = filter_meta(s, m->param[PARAM_META]);
+	if (r == -EEXIST)
+		return refuse(s, m, RPC_REQUEST_BAD,
+		    "kennel: a key of the capabilities stands there twice");
+	if (r < 0)
+		return refuse(s, m, RPC_NO_RECORD, "kennel: out of memory");
+	return forward(s, m, method);
+}
+
+/* A call that kennel has answered already is none the server knows of, or one
+ * that it has been told to stop. */
+static enum verdict
+agent_cancels(struct session *s, const struct json_message *m)
+{
+	struct call *call = calls_find(&s->asked, m->param[PARAM_REQUEST_ID]);
+
+	if (call == NULL)
+		return PASS;
+	if (call->state == CALL_GONE)
+		return DROP;
+	if (call->state == CALL_OPEN &&
+	    (call->known == NULL || (call->known->flags & METHOD_FIRST) == 0)) {
+		calls_state(&s->asked, call, CALL_CANCELLED);
+		record_answer(s, call, "agent", NULL, 0, "cancelled");
+	}
+	return PASS;
+}
+
+static enum verdict
+agent_notification(struct session *s, const struct json_message *m, bool batch)
+{
+	const struct method *method = session_method(s, m);
+
+	(void)batch; /* no notification minds */
+	if (method != NULL && strcmp(method->name, "notifications/cancelled") == 0)
+		return agent_cancels(s, m);
+	return PASS;
+}
+
+static enum verdict
+agent_answer(struct session *s, const struct json_message *m, bool batch)
+{
+	bool result = m->top[TOP_RESULT].type != JSON_NONE;
+	struct call *call = calls_find(&s->asking, m->top[TOP_ID]);
+
+	(void)batch; /* no answer minds */
+	if (call == NULL || call->state == CALL_GONE) {
+		record_dropped(s, "agent", m->root.len, "an answer to no open request");
+		return DROP;
+	}
+	if (call->state == CALL_OPEN && call->known != NULL &&
+	    (call->known->flags & METHOD_ASKS) != 0)
+		session_person(s, -1, true);
+	session_done(s, &s->asking, call, m->top[result ? TOP_RESULT : TOP_ERROR],
+	    result ? "ok" : "error");
+	return PASS;
+}
+
+static enum verdict
+agent_judge(struct session *s, const struct json_message *m, bool batch)
+{
+	static enum verdict (*const judge[])(
+	    struct session *, const struct json_message *, bool) = {
+	    [RPC_REQUEST] = agent_request,
+	    [RPC_NOTIFICATION] = agent_notification,
+	    [RPC_ANSWER] = agent_answer,
+	};
+	const char *why = NULL;
+	enum rpc_kind kind = rpc_kind(m, &why);
+	char text[160];
+
+	s->method[0] = s->name[0] = '\0';
+	if (kind != RPC_INVALID)
+		return judge[kind](s, m, batch);
+	if (m->top[TOP_METHOD].type == JSON_NONE && m->root.type == JSON_OBJECT &&
+	    (m->top[TOP_RESULT].type | m->top[TOP_ERROR].type) != 0) {
+		record_dropped(s, "agent", m->root.len, why); /* no answer to one */
+		return DROP;
+	}
+	(void)snprintf(text, sizeof(text), "kennel: not a valid request: %s", why);
+	return refuse(s, m, RPC_REQUEST_BAD, text);
+}
+
+/* ---- lines -------------------------------------------------------------- */
+
+static void
+agent_batch(struct session *s, const uint8_t *line, size_t len, struct json array)
+{
+	struct filter_gap gap = {.cuts = &s->cuts};
+	struct json key, item;
+	struct json_message m;
+	struct json_walk w;
+	size_t passed = 0, before, n = 0;
+	int r = 0;
+
+	json_walk(&w, array);
+	for (; r == 0 && json_next(&w, &key, &item); n++) {
+		enum verdict v = DROP;
+
+		before = s->cuts.n;
+		if (json_scan(item.at, item.len, &m) == 0)
+			v = agent_judge(s, &m, true);
+		if (v == DROP)
+			s->cuts.n = before;
+		passed += v == PASS;
+		r = filter_item(&gap, key, item, v == PASS);
+	}
+	if (r == 0)
+		r = filter_close(&gap);
+	if (r < 0)
+		s->error = r;
+	else if (passed > 0)
+		session_emit(s, &s->to_server, line, len);
+	if (n == 0) {
+		memset(&m, 0, sizeof(m));
+		(void)refuse(s, &m, RPC_REQUEST_BAD, "kennel: an empty batch"); /* DROP */
+	}
+}
+
+static bool
+is_blank(const uint8_t *line, size_t len)
+{
+	while (len > 0 && memchr(" \t\r", line[len - 1], 3) != NULL)
+		len--;
+	return len == 0;
+}
+
+/* Not JSON: say so.  The id is told where the text was only too deep. */
+static void
+agent_unfit(struct session *s, const uint8_t *line, size_t len,
+    const struct json_message *m, int r)
+{
+	const char *what = r == -E2BIG    ? "nested too deep"
+			   : r == -EILSEQ ? "not valid UTF-8"
+					  : "not valid JSON";
+	static const struct rpc_why why = {.outcome = "refused"};
+	struct skim k;
+	char text[160];
+
+	skim_begin(&k);
+	if (r == -E2BIG)
+		skim_feed(&k, line, len);
+	(void)snprintf(
+	    text, sizeof(text), "kennel: the message is %s (at byte %zu)", what, m->stop);
+	session_answer_agent(
+	    s, k.id, k.id_len, r == -E2BIG ? RPC_REQUEST_BAD : RPC_PARSE, text, &why);
+	record_refused(s, "agent", NULL, NULL, NULL, NULL, text);
+}
+
+void
+agent_line(struct session *s, const uint8_t *line, size_t len)
+{
+	struct json_message m;
+	int r;
+
+	if (is_blank(line, len))
+		return;
+	s->cuts.n = 0;
+	s->method[0] = s->name[0] = '\0';
+	if ((r = json_scan(line, len, &m)) < 0)
+		agent_unfit(s, line, len, &m, r);
+	else if (m.root.type != JSON_ARRAY) {
+		if (agent_judge(s, &m, false) == PASS)
+			session_emit(s, &s->to_server, line, len);
+	} else if (s->version == MCP_2025_03_26)
+		agent_batch(s, line, len, m.root);
+	else
+		(void)refuse(s, &m, RPC_REQUEST_BAD, /* DROP: what else */
+		    "kennel: this protocol version has no batches");
+}
+
+void
+agent_oversize(struct session *s, uint64_t len)
+{
+	static const struct rpc_why why = {.outcome = "refused"};
+	const struct skim *k = &s->from_agent.skim;
+	char text[160];
+
+	(void)snprintf(text, sizeof(text),
+	    "kennel: the message has %llu bytes, the limit is %zu",
+	    (unsigned long long)len, s->from_agent.limit);
+	record_dropped(s, "agent", len, "longer than the limit");
+	if (k->has_method ? k->id_len > 0 : k->id_len == 0)
+		session_answer_agent(s, k->id, k->id_len, RPC_REQUEST_BAD, text, &why);
+}

@@ -1,0 +1,293 @@
+/*
+ * Judging what the server says: which lines reach the agent, with what left
+ * out.  The server is the one that kennel keeps on the leash: an answer counts
+ * once, for a request that is open, and a request counts where policy allows.
+ */
+#include "supervisor/mcp/mcp.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool
+allowed(const struct session *s, const struct method *method)
+{
+	return method == NULL || (method->needs & ~s->o.server->flags) == 0;
+}
+
+/* ---- requests and notifications ----------------------------------------- */
+
+static enum verdict
+refuse_server(struct session *s, const struct json_message *m, enum rpc_code code,
+    const char *message)
+{
+	static const struct rpc_why why = {.outcome = "refused"};
+	struct json id = m->top[TOP_ID];
+
+	session_answer_server(s, id.at, id.len, code, message, &why);
+	record_refused(s, "server", s->method, NULL, &id, NULL, message);
+	return DROP;
+}
+
+static enum verdict
+server_request(struct session *s, const struct json_message *m)
+{
+	const struct method *method = session_method(s, m);
+	struct call *call;
+	int r;
+
+	if (!allowed(s, method))
+		return refuse_server(s, m, RPC_NO_METHOD,
+		    "kennel: the policy of this server does not allow that");
+	r = calls_add(&s->asking, m->top[TOP_ID], &call);
+	if (r < 0)
+		return refuse_server(s, m, RPC_REQUEST_BAD,
+		    r == -EEXIST ? "kennel: this id is still in use"
+				 : "kennel: too many requests are under way");
+	call->known = method;
+	call->since_ns = loop_now();
+	(void)snprintf(call->method, sizeof(call->method), "%s", s->method); /* cut */
+	if (record_forward(s, call, "server", m->top[TOP_PARAMS]) < 0) {
+		calls_remove(&s->asking, call);
+		return refuse_server(s, m, RPC_NO_RECORD,
+		    "kennel: the audit log cannot take this request");
+	}
+	if (method != NULL && (method->flags & METHOD_ASKS) != 0)
+		session_person(s, 1, false);
+	return PASS;
+}
+
+static enum verdict
+server_notification(struct session *s, const struct json_message *m)
+{
+	const struct method *method = session_method(s, m);
+	struct call *call;
+
+	if (method == NULL || strcmp(method->name, "notifications/cancelled") != 0)
+		return PASS;
+	call = calls_find(&s->asking, m->param[PARAM_REQUEST_ID]);
+	if (call != NULL && call->state == CALL_OPEN) {
+		if (call->known != NULL && (call->known->flags & METHOD_ASKS) != 0)
+			session_person(s, -1, false);
+		calls_state(&s->asking, call, CALL_CANCELLED);
+		record_answer(s, call, "server", NULL, 0, "cancelled");
+		return PASS;
+	}
+	/* 2026-07-28: the end of a subscription of the agent's. */
+	call = calls_find(&s->asked, m->param[PARAM_REQUEST_ID]);
+	if (call != NULL && call->state == CALL_OPEN && call->known != NULL &&
+	    call->known->where == WHERE_LISTEN) {
+		calls_state(&s->asked, call, CALL_CANCELLED);
+		record_answer(s, call, "agent", NULL, 0, "cancelled");
+	}
+	return PASS;
+}
+
+/* ---- answers ------------------------------------------------------------ */
+
+/* 2026-07-28: requests of the server that travel inside a result. */
+static const char *
+inputs_wrong(struct session *s, const struct json_message *m)
+{
+	struct json key, value, name;
+	struct json_walk w;
+	size_t len;
+	int r;
+
+	json_walk(&w, m->result[RESULT_INPUTS]);
+	while (json_next(&w, &key, &value)) {
+		r = json_get(value, "method", &name);
+		if (r == -ENOENT)
+			continue;
+		if (r < 0)
+			return "a key of inputRequests stands there twice";
+		if (json_string(name, s->method, sizeof(s->method), &len) < 0)
+			return "a method of inputRequests is no plain text";
+		if (!allowed(s, method_find(s->method, len)))
+			return "the server asks for what its policy does not allow";
+	}
+	return NULL;
+}
+
+/* 2025-11-25: an error that sends a person to a URL. */
+static bool
+is_elicitation(const struct json_message *m)
+{
+	struct json code = m->error[ERROR_CODE];
+	char text[32];
+
+	if (code.type != JSON_NUMBER)
+		return false;
+	if (code.len >= sizeof(text))
+		return true; /* such a number is no code: better not */
+	memcpy(text, code.at, code.len);
+	text[code.len] = '\0';
+	return strtod(text, NULL) == -32042.0;
+}
+
+static const char *
+answer_wrong(struct session *s, const struct call *call, const struct json_message *m)
+{
+	int r;
+
+	if (call->known != NULL && (m->flags & JSON_RESULT_TWICE) != 0)
+		return "a key of the answer stands there twice";
+	if ((s->o.server->flags & SERVER_MCP_ELICITATION) == 0 && is_elicitation(m))
+		return "the server asks for what its policy does not allow";
+	if (call->known != NULL && (call->known->flags & METHOD_LIST) != 0 &&
+	    (r = filter_list(s, call->known, m)) < 0)
+		return r == -ENOMEM ? "out of memory" : "the list is no list";
+	return inputs_wrong(s, m);
+}
+
+/* The agent gets an error of kennel's in place of this answer. */
+static enum verdict
+replace(struct session *s, struct call *call, enum rpc_code code, const char *why)
+{
+	static const struct rpc_why data = {.outcome = "refused"};
+	char text[200];
+
+	(void)snprintf(text, sizeof(text),
+	    "kennel: the server's answer was not let through: %s", why);
+	if (call->state == CALL_OPEN)
+		session_answer_agent(s, call->id, call->id_len, code, text, &data);
+	record_answer(s, call, "agent", NULL, 0, "refused");
+	calls_remove(&s->asked, call);
+	return DROP;
+}
+
+static void
+note_version(struct session *s, const struct json_message *m)
+{
+	char text[16];
+	size_t len;
+
+	if (json_string(m->result[RESULT_VERSION], text, sizeof(text), &len) == 0)
+		s->version = mcp_version_find(text, len);
+}
+
+static enum verdict
+server_answer(struct session *s, const struct json_message *m)
+{
+	bool result = m->top[TOP_RESULT].type != JSON_NONE;
+	struct call *call = calls_find(&s->asked, m->top[TOP_ID]);
+	const char *wrong;
+
+	if (call == NULL || call->state == CALL_GONE) {
+		record_dropped(s, "server", m->root.len,
+		    call == NULL ? "an answer to no open request" : "a late answer");
+		if (call != NULL)
+			calls_remove(&s->asked, call);
+		return DROP;
+	}
+	s->start_at = 0;
+	if ((wrong = answer_wrong(s, call, m)) != NULL)
+		return replace(s, call, RPC_REFUSED, wrong);
+	if (call->known != NULL && (call->known->flags & METHOD_FIRST) != 0)
+		note_version(s, m);
+	session_done(s, &s->asked, call, m->top[result ? TOP_RESULT : TOP_ERROR],
+	    result ? "ok" : "error");
+	return PASS;
+}
+
+static enum verdict
+server_judge(struct session *s, const struct json_message *m)
+{
+	static enum verdict (*const judge[])(
+	    struct session *, const struct json_message *) = {
+	    [RPC_REQUEST] = server_request,
+	    [RPC_NOTIFICATION] = server_notification,
+	    [RPC_ANSWER] = server_answer,
+	};
+	const char *why = NULL;
+	enum rpc_kind kind = rpc_kind(m, &why);
+
+	s->method[0] = s->name[0] = '\0';
+	if (kind != RPC_INVALID)
+		return judge[kind](s, m);
+	record_dropped(s, "server", m->root.len, why);
+	return DROP;
+}
+
+/* ---- lines -------------------------------------------------------------- */
+
+static void
+server_batch(struct session *s, const uint8_t *line, size_t len, struct json array)
+{
+	struct filter_gap gap = {.cuts = &s->cuts};
+	struct json key, item;
+	struct json_message m;
+	struct json_walk w;
+	size_t passed = 0, before;
+	int r = 0;
+
+	json_walk(&w, array);
+	while (r == 0 && json_next(&w, &key, &item)) {
+		enum verdict v = DROP;
+
+		before = s->cuts.n;
+		if (json_scan(item.at, item.len, &m) == 0)
+			v = server_judge(s, &m);
+		if (v == DROP)
+			s->cuts.n = before;
+		passed += v == PASS;
+		r = filter_item(&gap, key, item, v == PASS);
+	}
+	if (r == 0)
+		r = filter_close(&gap);
+	if (r < 0)
+		s->error = r;
+	else if (passed > 0)
+		session_emit(s, &s->to_agent, line, len);
+}
+
+void
+server_line(struct session *s, const uint8_t *line, size_t len)
+{
+	struct json_message m;
+	int r = json_scan(line, len, &m);
+
+	s->cuts.n = 0;
+	if (r < 0) {
+		if (len > 0)
+			record_dropped(s, "server", len,
+			    r == -E2BIG    ? "nested too deep"
+			    : r == -EILSEQ ? "not valid UTF-8"
+					   : "not JSON");
+	} else if (m.root.type != JSON_ARRAY) {
+		if (server_judge(s, &m) == PASS)
+			session_emit(s, &s->to_agent, line, len);
+	} else if (s->version == MCP_2025_03_26)
+		server_batch(s, line, len, m.root);
+	else
+		record_dropped(s, "server", len, "a batch, where there are none");
+}
+
+void
+server_oversize(struct session *s, uint64_t len)
+{
+	static const struct rpc_why why = {.outcome = "refused"};
+	const struct skim *k = &s->from_server.skim;
+	struct json id = {k->id, k->id_len, JSON_NUMBER};
+	struct call *call;
+	char text[160];
+
+	(void)snprintf(text, sizeof(text), "%llu bytes, the limit is %zu",
+	    (unsigned long long)len, s->from_server.limit);
+	record_dropped(s, "server", len, "longer than the limit");
+	if (k->id_len == 0)
+		return;
+	if (k->has_method) {
+		session_answer_server(s, k->id, k->id_len, RPC_REQUEST_BAD, text, &why);
+		return;
+	}
+	call = calls_find(&s->asked, id);
+	if (call == NULL || call->state == CALL_DONE)
+		return;
+	s->start_at = 0;
+	if (call->state == CALL_GONE)
+		calls_remove(&s->asked, call);
+	else
+		(void)replace(s, call, RPC_TOO_BIG, text); /* DROP: it is gone */
+}

@@ -1,0 +1,230 @@
+/*
+ * The requests under way in one direction, found by id.  Ids are what was
+ * written: 1, 1.0 and "1" are three; but a string is its text, however it is
+ * escaped.  Nothing is allocated after calls_init; untouched rows cost nothing.
+ */
+#include "supervisor/mcp/mcp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BUCKETS 4096 /* a power of two */
+
+struct id_text { /* an id as it is compared */
+	const char *at;
+	size_t len;
+	bool string;
+	char memory[MCP_ID_MAX + 1];
+};
+
+int
+calls_init(struct calls *c)
+{
+	memset(c, 0, sizeof(*c));
+	c->call = calloc(MCP_CALLS_MAX + 1, sizeof(*c->call));
+	c->bucket = calloc(BUCKETS, sizeof(*c->bucket));
+	if (c->call != NULL && c->bucket != NULL)
+		return 0;
+	calls_free(c);
+	return -ENOMEM;
+}
+
+void
+calls_free(struct calls *c)
+{
+	free(c->call);
+	free(c->bucket);
+	c->call = NULL;
+	c->bucket = NULL;
+}
+
+static void
+id_text(struct id_text *t, const uint8_t *id, size_t len, bool escaped)
+{
+	struct json string = {id, len, JSON_STRING};
+
+	t->string = id[0] == '"';
+	t->at = (const char *)id;
+	t->len = len;
+	if (!t->string)
+		return;
+	t->at = (const char *)id + 1;
+	t->len = len - 2;
+	if (!escaped)
+		return;
+	/* A lone surrogate has no text: then it is compared as written. */
+	if (json_string(string, t->memory, sizeof(t->memory), &t->len) == 0)
+		t->at = t->memory;
+	else
+		t->len = len - 2;
+}
+
+static uint16_t *
+bucket(struct calls *c, const struct id_text *t)
+{
+	uint64_t h = 0xcbf29ce484222325ull + t->string;
+
+	for (size_t i = 0; i < t->len; i++)
+		h = (h ^ (uint8_t)t->at[i]) * 0x100000001b3ull;
+	return &c->bucket[(h ^ h >> 32) & (BUCKETS - 1)];
+}
+
+static bool
+is_call(const struct call *call, const struct id_text *t)
+{
+	struct id_text own;
+
+	if (call->state == CALL_DONE || (call->id[0] == '"') != t->string)
+		return false;
+	id_text(&own, call->id, call->id_len, call->escaped);
+	return own.len == t->len && memcmp(own.at, t->at, t->len) == 0;
+}
+
+static bool
+has_backslash(struct json id)
+{
+	return memchr(id.at, '\\', id.len) != NULL;
+}
+
+struct call *
+calls_find(struct calls *c, struct json id)
+{
+	struct id_text t;
+
+	if (id.len == 0 || id.len > MCP_ID_MAX)
+		return NULL;
+	id_text(&t, id.at, id.len, has_backslash(id));
+	for (uint16_t i = *bucket(c, &t); i != 0; i = c->call[i].next)
+		if (is_call(&c->call[i], &t))
+			return &c->call[i];
+	return NULL;
+}
+
+/* A call that nobody waits for any more gives its place up. */
+static void
+reclaim(struct calls *c)
+{
+	for (uint32_t n = 0; n < MCP_CALLS_MAX; n++) {
+		struct call *call = &c->call[c->hand % MCP_CALLS_MAX + 1];
+
+		c->hand = (uint16_t)((c->hand + 1) % MCP_CALLS_MAX);
+		if (call->state == CALL_GONE || call->state == CALL_CANCELLED) {
+			calls_remove(c, call);
+			return;
+		}
+	}
+}
+
+int
+calls_add(struct calls *c, struct json id, struct call **ret)
+{
+	struct call *call;
+	struct id_text t;
+	uint16_t *b, i;
+
+	if (id.len == 0 || id.len > MCP_ID_MAX)
+		return -EINVAL;
+	if (calls_find(c, id) != NULL)
+		return -EEXIST;
+	if (c->free == 0 && c->used == MCP_CALLS_MAX)
+		reclaim(c);
+	i = c->free;
+	if (i != 0)
+		c->free = c->call[i].next;
+	else if (c->used < MCP_CALLS_MAX)
+		i = ++c->used;
+	else
+		return -ENOBUFS;
+	call = &c->call[i];
+	call->state = CALL_OPEN;
+	call->escaped = has_backslash(id);
+	call->deadlined = false;
+	call->id_len = (uint16_t)id.len;
+	call->name_len = 0;
+	call->known = NULL;
+	call->method[0] = call->name[0] = '\0';
+	memcpy(call->id, id.at, id.len);
+	id_text(&t, call->id, call->id_len, call->escaped);
+	b = bucket(c, &t);
+	call->next = *b;
+	*b = i;
+	c->open++;
+	*ret = call;
+	return 0;
+}
+
+static void
+unlink_deadline(struct calls *c, struct call *call)
+{
+	if (!call->deadlined)
+		return;
+	if (call->sooner != 0)
+		c->call[call->sooner].later = call->later;
+	else
+		c->first = call->later;
+	if (call->later != 0)
+		c->call[call->later].sooner = call->sooner;
+	else
+		c->last = call->sooner;
+	call->deadlined = false;
+}
+
+void
+calls_state(struct calls *c, struct call *call, enum call_state state)
+{
+	if (call->state == CALL_OPEN && state != CALL_OPEN)
+		c->open--;
+	if (state != CALL_OPEN)
+		unlink_deadline(c, call);
+	call->state = state;
+}
+
+void
+calls_remove(struct calls *c, struct call *call)
+{
+	uint16_t i = (uint16_t)(call - c->call), *at;
+	struct id_text t;
+
+	calls_state(c, call, CALL_FREE);
+	id_text(&t, call->id, call->id_len, call->escaped);
+	for (at = bucket(c, &t); *at != i; at = &c->call[*at].next)
+		;
+	*at = call->next;
+	call->next = c->free;
+	c->free = i;
+}
+
+/* All deadlines of a session are equally far away: the list stays sorted. */
+void
+calls_deadline(struct calls *c, struct call *call, uint64_t at_ns)
+{
+	uint16_t i = (uint16_t)(call - c->call);
+
+	call->deadline_ns = at_ns;
+	call->deadlined = true;
+	call->later = 0;
+	call->sooner = c->last;
+	if (c->last != 0)
+		c->call[c->last].later = i;
+	else
+		c->first = i;
+	c->last = i;
+}
+
+struct call *
+calls_soonest(struct calls *c)
+{
+	return c->first == 0 ? NULL : &c->call[c->first];
+}
+
+struct call *
+calls_next(struct calls *c, struct call *at, enum call_state state)
+{
+	uint16_t i = at == NULL ? 1 : (uint16_t)(at - c->call + 1);
+
+	for (; i <= c->used; i++)
+		if (c->call[i].state == state)
+			return &c->call[i];
+	return NULL;
+}

@@ -1,0 +1,190 @@
+/*
+ * What is left out of a message: items of a list that the policy does not
+ * grant, capabilities that it does not allow.  Nothing is written anew; all
+ * bytes that stay are the ones that came.
+ */
+#include "supervisor/mcp/mcp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "supervisor/hub/hub.h"
+
+#define META_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
+
+int
+cut_add(struct cuts *c, const uint8_t *from, const uint8_t *to)
+{
+	size_t at;
+
+	if (c->n == c->cap) {
+		size_t cap = c->cap == 0 ? 64 : c->cap * 2;
+		struct cut *cut = realloc(c->cut, cap * sizeof(*cut));
+
+		if (cut == NULL)
+			return -ENOMEM;
+		c->cut = cut;
+		c->cap = cap;
+	}
+	/* In order: a gap before an item may become known after one in it. */
+	for (at = c->n; at > 0 && c->cut[at - 1].from > from; at--)
+		c->cut[at] = c->cut[at - 1];
+	c->cut[at] = (struct cut){from, to};
+	c->n++;
+	return 0;
+}
+
+/*
+ * Members leave together with one comma: the one before them when something
+ * stays before, else the one behind.
+ *
+ *	[a, b, c]   without b: [a, c]   without a: [b, c]   without all: []
+ */
+int
+filter_item(struct filter_gap *g, struct json key, struct json value, bool keep)
+{
+	const uint8_t *start = key.type == JSON_NONE ? value.at : key.at;
+	const uint8_t *end = value.at + value.len;
+	int r = 0;
+
+	if (keep) {
+		if (g->first_drop != NULL)
+			r = cut_add(g->cuts, g->first_drop, start);
+		g->first_drop = NULL;
+		g->kept = true;
+	} else if (g->kept)
+		r = cut_add(g->cuts, g->last_end, end);
+	else if (g->first_drop == NULL)
+		g->first_drop = start;
+	g->last_end = end;
+	return r;
+}
+
+int
+filter_close(struct filter_gap *g)
+{
+	if (g->first_drop == NULL)
+		return 0;
+	return cut_add(g->cuts, g->first_drop, g->last_end);
+}
+
+/* ---- lists -------------------------------------------------------------- */
+
+static const char *const item_key[] = {
+    [RESULT_TOOLS] = "name",
+    [RESULT_RESOURCES] = "uri",
+    [RESULT_TEMPLATES] = "uriTemplate",
+    [RESULT_PROMPTS] = "name",
+};
+
+/* An item whose name cannot be read for certain is not shown. */
+static bool
+item_granted(struct session *s, const struct method *method, struct json item)
+{
+	struct gate_answer answer;
+	struct json name;
+	size_t len;
+
+	if (json_get(item, item_key[method->list], &name) < 0 ||
+	    json_string(name, s->name, sizeof(s->name), &len) < 0)
+		return false;
+	gate_judge(s->o.policy, s->o.server, method->gate, s->name, len, &answer);
+	return answer.allowed;
+}
+
+int
+filter_list(struct session *s, const struct method *method, const struct json_message *m)
+{
+	struct json list = m->result[method->list], key, item;
+	struct filter_gap gap = {.cuts = &s->cuts};
+	struct json_walk w;
+	int r;
+
+	if (list.type == JSON_NONE || list.type == JSON_NULL)
+		return 0;
+	if (list.type != JSON_ARRAY)
+		return -EINVAL;
+	json_walk(&w, list);
+	while (json_next(&w, &key, &item))
+		if ((r = filter_item(&gap, key, item, item_granted(s, method, item))) < 0)
+			return r;
+	return filter_close(&gap);
+}
+
+/* ---- capabilities ------------------------------------------------------- */
+
+/* The capability this key names, as a bit; 0: none; -EEXIST. */
+static int
+capability_find(struct json key, uint32_t *ret_needs)
+{
+	const size_t n = sizeof(mcp_capabilities) / sizeof(mcp_capabilities[0]);
+
+	*ret_needs = 0;
+	for (size_t i = 0; i < n; i++) {
+		int is = json_key_is(key, mcp_capabilities[i].name);
+
+		if (is < 0)
+			return is;
+		if (is > 0)
+			*ret_needs = mcp_capabilities[i].needs;
+	}
+	return 0;
+}
+
+static int
+filter_members(struct session *s, struct json object)
+{
+	struct filter_gap gap = {.cuts = &s->cuts};
+	uint32_t seen = 0, needs;
+	struct json key, value;
+	struct json_walk w;
+	int r;
+
+	if (object.type != JSON_OBJECT)
+		return 0;
+	json_walk(&w, object);
+	while (json_next(&w, &key, &value)) {
+		if ((r = capability_find(key, &needs)) < 0)
+			return r;
+		if ((seen & needs) != 0)
+			return -EEXIST;
+		seen |= needs;
+		r = filter_item(&gap, key, value, (needs & ~s->o.server->flags) == 0);
+		if (r < 0)
+			return r;
+	}
+	return filter_close(&gap);
+}
+
+int
+filter_capabilities(struct session *s, struct json capabilities)
+{
+	struct json tasks, requests;
+	int r;
+
+	if ((r = filter_members(s, capabilities)) < 0)
+		return r;
+	/* 2025-11-25: the same words once more, for requests as tasks. */
+	r = json_get(capabilities, "tasks", &tasks);
+	if (r == 0)
+		r = json_get(tasks, "requests", &requests);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	return filter_members(s, requests);
+}
+
+int
+filter_meta(struct session *s, struct json meta)
+{
+	const uint32_t all =
+	    SERVER_MCP_SAMPLING | SERVER_MCP_ELICITATION | SERVER_MCP_ROOTS;
+	struct json capabilities;
+	int r;
+
+	if ((s->o.server->flags & all) == all || meta.type != JSON_OBJECT)
+		return 0;
+	r = json_get(meta, META_CAPABILITIES, &capabilities);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	return filter_capabilities(s, capabilities);
+}

@@ -1,0 +1,116 @@
+/*
+ * The events of a session: each request when it is let through (before it is:
+ * no record, no act) and again when it is answered; each refusal; each line
+ * that was thrown away.  Digests and sizes, never content.
+ */
+#include "supervisor/mcp/mcp.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "supervisor/audit/audit.h"
+
+#define SHOWN_MAX 256 /* bytes of a foreign name in an event */
+
+static void
+put_digest(struct session *s, enum event_key key, const uint8_t *at, size_t len)
+{
+	static const char digit[] = "0123456789abcdef";
+	uint8_t hash[CHAIN_HASH_LEN];
+	char hex[2 * CHAIN_HASH_LEN];
+
+	chain_digest(at, len, hash);
+	for (size_t i = 0; i < sizeof(hash); i++) {
+		hex[2 * i] = digit[hash[i] >> 4];
+		hex[2 * i + 1] = digit[hash[i] & 15];
+	}
+	event_bytes(&s->event, key, hex, sizeof(hex));
+}
+
+static void
+put_call(struct session *s, const struct call *call, const char *direction)
+{
+	event_begin(&s->event, EVENT_CALL);
+	event_text(&s->event, KEY_SERVER, policy_str(s->o.policy, s->o.server->name));
+	event_text(&s->event, KEY_DIRECTION, direction);
+	event_text(&s->event, KEY_METHOD, call->method);
+	if (call->name_len > 0)
+		event_bytes(&s->event, KEY_NAME, call->name, call->name_len);
+	event_bytes(&s->event, KEY_REQUEST, call->id, call->id_len);
+}
+
+int
+record_forward(
+    struct session *s, const struct call *call, const char *direction, struct json params)
+{
+	if (s->o.report == NULL)
+		return 0;
+	put_call(s, call, direction);
+	if (params.type != JSON_NONE) {
+		put_digest(s, KEY_PARAMS_SHA256, params.at, params.len);
+		event_number(&s->event, KEY_PARAMS_BYTES, params.len);
+	}
+	event_text(&s->event, KEY_OUTCOME, "forwarded");
+	return report_send(s->o.report, &s->event, EVENT_FLOW, NULL);
+}
+
+void
+record_answer(struct session *s, const struct call *call, const char *direction,
+    const uint8_t *at, size_t len, const char *outcome)
+{
+	if (s->o.report == NULL)
+		return;
+	put_call(s, call, direction);
+	if (at != NULL) {
+		put_digest(s, KEY_RESULT_SHA256, at, len);
+		event_number(&s->event, KEY_RESULT_BYTES, len);
+	}
+	event_number(&s->event, KEY_DURATION_US, (loop_now() - call->since_ns) / 1000);
+	event_text(&s->event, KEY_OUTCOME, outcome);
+	/* The act is over and recorded as forwarded; a full queue refuses the
+	 * next one. */
+	(void)report_send(s->o.report, &s->event, EVENT_FLOW, NULL);
+}
+
+static void
+put_shown(struct session *s, enum event_key key, const char *text)
+{
+	if (text != NULL && text[0] != '\0')
+		event_bytes(&s->event, key, text, strnlen(text, SHOWN_MAX));
+}
+
+void
+record_refused(struct session *s, const char *direction, const char *method,
+    const char *name, const struct json *id, const char *rule, const char *reason)
+{
+	if (s->o.report == NULL)
+		return;
+	event_begin(&s->event, EVENT_REFUSED);
+	event_text(&s->event, KEY_SERVER, policy_str(s->o.policy, s->o.server->name));
+	event_text(&s->event, KEY_DIRECTION, direction);
+	event_text(&s->event, KEY_VERDICT, "deny");
+	put_shown(s, KEY_METHOD, method);
+	put_shown(s, KEY_NAME, name);
+	if (id != NULL && id->type != JSON_NONE)
+		event_bytes(&s->event, KEY_REQUEST, id->at,
+		    id->len < MCP_ID_MAX ? id->len : MCP_ID_MAX);
+	put_shown(s, KEY_RULE, rule);
+	put_shown(s, KEY_REASON, reason);
+	/* Nothing is done: a lost record of it lets nothing through. */
+	(void)report_send(s->o.report, &s->event, EVENT_FLOW, NULL);
+}
+
+void
+record_dropped(
+    struct session *s, const char *direction, uint64_t bytes, const char *reason)
+{
+	if (s->o.report == NULL)
+		return;
+	event_begin(&s->event, EVENT_DROPPED);
+	event_text(&s->event, KEY_SERVER, policy_str(s->o.policy, s->o.server->name));
+	event_text(&s->event, KEY_DIRECTION, direction);
+	event_number(&s->event, KEY_BYTES, bytes);
+	event_text(&s->event, KEY_REASON, reason);
+	/* As above. */
+	(void)report_send(s->o.report, &s->event, EVENT_FLOW, NULL);
+}

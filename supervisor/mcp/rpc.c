@@ -1,0 +1,203 @@
+/*
+ * What a JSON-RPC message is, and the few messages that kennel says itself.
+ *
+ * Codes: a name that policy does not grant is -32602, as a prompt or resource
+ * that does not exist would be (a tool's refusal is a result with isError, so
+ * that the model reads it); a deadline is -32001 and a server that is gone
+ * -32000, as the common SDKs have it; kennel's own reasons are below that.
+ * data.kennel says which rule it was.
+ */
+#include "supervisor/mcp/mcp.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define TEXT_SHOWN_MAX 800 /* bytes of foreign text in a message of ours */
+
+const char *
+rpc_kind_name(enum rpc_kind kind)
+{
+	static const char *const name[] = {
+	    [RPC_INVALID] = "invalid",
+	    [RPC_REQUEST] = "request",
+	    [RPC_NOTIFICATION] = "notification",
+	    [RPC_ANSWER] = "answer",
+	};
+
+	return (size_t)kind < sizeof(name) / sizeof(name[0]) ? name[kind] : "?";
+}
+
+static bool
+is_version_2(struct json version)
+{
+	char text[8];
+	size_t len;
+
+	return json_string(version, text, sizeof(text), &len) == 0 &&
+	       strcmp(text, "2.0") == 0;
+}
+
+static bool
+id_fits(struct json id)
+{
+	return (id.type == JSON_STRING || id.type == JSON_NUMBER) && id.len <= MCP_ID_MAX;
+}
+
+static const char *
+answer_wrong(const struct json_message *m)
+{
+	bool result = m->top[TOP_RESULT].type != JSON_NONE;
+	bool error = m->top[TOP_ERROR].type != JSON_NONE;
+
+	if (!result && !error)
+		return "neither method nor result nor error";
+	if (result && error)
+		return "both result and error";
+	if (!id_fits(m->top[TOP_ID]))
+		return "an answer needs an id that is a string or a number";
+	return NULL;
+}
+
+static const char *
+call_wrong(const struct json_message *m)
+{
+	enum json_type id = m->top[TOP_ID].type, params = m->top[TOP_PARAMS].type;
+	char method[MCP_METHOD_MAX];
+	size_t len;
+
+	/* One that reads differently in C (a NUL inside) is one of these. */
+	if (json_string(m->top[TOP_METHOD], method, sizeof(method), &len) < 0)
+		return "method is not a plain text of at most 127 bytes";
+	if (m->top[TOP_RESULT].type != JSON_NONE || m->top[TOP_ERROR].type != JSON_NONE)
+		return "both a method and an answer";
+	if (id != JSON_NONE && !id_fits(m->top[TOP_ID]))
+		return "id is not a string or a number of at most 256 bytes";
+	if (params != JSON_NONE && params != JSON_OBJECT && params != JSON_ARRAY &&
+	    params != JSON_NULL)
+		return "params is neither an object nor an array";
+	return NULL;
+}
+
+enum rpc_kind
+rpc_kind(const struct json_message *m, const char **ret_why)
+{
+	const char *why = NULL;
+	bool call = m->top[TOP_METHOD].type != JSON_NONE;
+
+	if (m->root.type != JSON_OBJECT)
+		why = "not an object";
+	else if ((m->flags & JSON_TOP_TWICE) != 0)
+		why = "a key of the message stands there twice";
+	else if (!is_version_2(m->top[TOP_JSONRPC]))
+		why = "jsonrpc is not \"2.0\"";
+	else if ((m->flags & JSON_PARAM_TWICE) != 0)
+		why = "a key of params stands there twice";
+	else
+		why = call ? call_wrong(m) : answer_wrong(m);
+	if (why != NULL) {
+		*ret_why = why;
+		return RPC_INVALID;
+	}
+	if (!call)
+		return RPC_ANSWER;
+	return m->top[TOP_ID].type == JSON_NONE ? RPC_NOTIFICATION : RPC_REQUEST;
+}
+
+/* ---- what kennel says --------------------------------------------------- */
+
+/* A JSON string: foreign text is cut, control bytes are escaped, what is no
+ * UTF-8 (any more) becomes a question mark. */
+static void
+put_text(struct buf *out, const char *text)
+{
+	const uint8_t *p = (const uint8_t *)text, *end = p + strlen(text);
+	bool cut = end - p > TEXT_SHOWN_MAX;
+
+	if (cut)
+		end = p + TEXT_SHOWN_MAX;
+	(void)buf_putc(out, '"'); /* a failure shows at the end of the line */
+	while (p < end) {
+		size_t n = *p < 0x80 ? 1 : json_utf8(p, end);
+
+		if (*p < 0x20 || *p == '"' || *p == '\\' || *p == 0x7f)
+			(void)buf_printf(out, "\\u%04x", *p); /* the same */
+		else
+			(void)buf_put(out, n == 0 ? (const uint8_t *)"?" : p, n + !n);
+		p += n + !n;
+	}
+	(void)buf_puts(out, cut ? "...\"" : "\""); /* the same */
+}
+
+static void
+put_head(struct buf *out, const uint8_t *id, size_t id_len)
+{
+	(void)buf_puts(out, "{\"jsonrpc\":\"2.0\",\"id\":"); /* shows at the end */
+	if (id_len == 0)
+		(void)buf_puts(out, "null"); /* the same */
+	else
+		(void)buf_put(out, id, id_len); /* the same */
+}
+
+static void
+put_why(struct buf *out, const struct rpc_why *why)
+{
+	const struct {
+		const char *key, *value;
+	} field[] = {
+	    {"outcome", why->outcome},
+	    {"rule", why->rule},
+	    {"because", why->because},
+	};
+	const char *comma = "";
+
+	(void)buf_putc(out, '{'); /* shows at the end */
+	for (size_t i = 0; i < sizeof(field) / sizeof(field[0]); i++) {
+		if (field[i].value == NULL || field[i].value[0] == '\0')
+			continue;
+		(void)buf_printf(out, "%s\"%s\":", comma, field[i].key); /* the same */
+		put_text(out, field[i].value);
+		comma = ",";
+	}
+	(void)buf_putc(out, '}'); /* the same */
+}
+
+int
+rpc_error(struct buf *out, const uint8_t *id, size_t id_len, enum rpc_code code,
+    const char *message, const struct rpc_why *why)
+{
+	static const struct rpc_why nothing;
+
+	put_head(out, id, id_len);
+	(void)buf_printf(out, ",\"error\":{\"code\":%d,\"message\":", code); /* at end */
+	put_text(out, message);
+	(void)buf_puts(out, ",\"data\":{\"kennel\":"); /* shows at the end */
+	put_why(out, why != NULL ? why : &nothing);
+	return buf_puts(out, "}}}\n");
+}
+
+int
+rpc_tool_refusal(struct buf *out, const uint8_t *id, size_t id_len, const char *message,
+    const struct rpc_why *why, bool modern)
+{
+	put_head(out, id, id_len);
+	(void)buf_puts(out, ",\"result\":{"); /* shows at the end */
+	if (modern)
+		(void)buf_puts(out, "\"resultType\":\"complete\",");      /* the same */
+	(void)buf_puts(out, "\"content\":[{\"type\":\"text\",\"text\":"); /* the same */
+	put_text(out, message);
+	(void)buf_puts(
+	    out, "}],\"isError\":true,\"_meta\":{\"kennel/refusal\":"); /* so */
+	put_why(out, why);
+	return buf_puts(out, "}}}\n");
+}
+
+int
+rpc_cancel(struct buf *out, const uint8_t *id, size_t id_len, const char *reason)
+{
+	(void)buf_puts(out, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
+			    "\"params\":{\"requestId\":"); /* shows at the end */
+	(void)buf_put(out, id, id_len);                    /* the same */
+	(void)buf_puts(out, ",\"reason\":");               /* the same */
+	put_text(out, reason);
+	return buf_puts(out, "}}\n");
+}

@@ -1,0 +1,557 @@
+/*
+ * Process: kennel, between the agent and one leash.  Holds the agent's stdio
+ * and the server's scrubbed stdio, no secret.  Trusts neither end.  Must never
+ * forward a request that is not recorded, block, or hold more than a bounded
+ * number of bytes for a peer that does not read.
+ *
+ *	agent_in -> from_agent -> agent.c  -> to_server -> server_in
+ *	agent_out <- to_agent <- answer.c <- from_server <- server_out
+ *
+ * One read, one write for each round; the events of answers are written after
+ * the answers.  A stream is read only while there is room behind it.
+ */
+#include "supervisor/mcp/mcp.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+
+#define MS            1000000ull /* nanoseconds */
+#define CALL_MS       30000      /* where the policy says nothing */
+#define START_MS      20000
+#define ASK_MS        600000
+#define TEXT_MAX      (64u << 10) /* one message of our own */
+#define NO_START_TEXT "the server did not answer its first request in time"
+
+static void arm(struct session *);
+static void agent_ready(struct loop *, int, short, void *);
+static void server_ready(struct loop *, int, short, void *);
+static void out_ready(struct loop *, int, short, void *);
+static void timer_fired(struct loop *, void *);
+
+/* ---- begin and end ------------------------------------------------------ */
+
+static uint64_t
+limit_or(const struct session_order *o, enum sealed_limit_kind kind, uint64_t none)
+{
+	uint64_t v = policy_limit(o->policy, o->server, kind);
+
+	return v == 0 ? none : v;
+}
+
+static int
+watch(struct session *s)
+{
+	struct loop *l = s->o.loop;
+
+	s->slot_agent_in = loop_add(l, s->o.agent_in, POLLIN, agent_ready, s);
+	s->slot_agent_out = loop_add(l, s->o.agent_out, 0, out_ready, s);
+	s->slot_server_in = loop_add(l, s->o.server_in, 0, out_ready, s);
+	s->slot_server_out = loop_add(l, s->o.server_out, POLLIN, server_ready, s);
+	if (s->slot_agent_in < 0 || s->slot_agent_out < 0 || s->slot_server_in < 0 ||
+	    s->slot_server_out < 0)
+		return -ENOSPC;
+	return 0;
+}
+
+static int
+prepare(struct session *s)
+{
+	const struct session_order *o = &s->o;
+	uint64_t in = limit_or(o, LIMIT_INPUT, MCP_MESSAGE_MAX);
+	uint64_t out = limit_or(o, LIMIT_OUTPUT, MCP_OUTPUT_MAX);
+	int r;
+
+	s->call_ns = limit_or(o, TIMEOUT_CALL, CALL_MS) * MS;
+	s->start_ns = limit_or(o, TIMEOUT_START, START_MS) * MS;
+	s->ask_ns = s->budget_ns = limit_or(o, TIMEOUT_ASK, ASK_MS) * MS;
+	s->idle_ns = limit_or(o, TIMEOUT_IDLE, 0) * MS;
+	s->active_at = loop_now();
+	buf_init(&s->text, TEXT_MAX);
+	frame_out_init(&s->to_agent, o->agent_out);
+	frame_out_init(&s->to_server, o->server_in);
+	if ((r = frame_in_init(&s->from_agent, o->agent_in,
+		 in < MCP_MESSAGE_MAX ? in : MCP_MESSAGE_MAX)) < 0 ||
+	    (r = frame_in_init(&s->from_server, o->server_out,
+		 out < MCP_MESSAGE_MAX ? out : MCP_MESSAGE_MAX)) < 0 ||
+	    (r = calls_init(&s->asked)) < 0 || (r = calls_init(&s->asking)) < 0)
+		return r;
+	/* syscalls: fcntl */
+	s->agent_flags = fcntl(o->agent_out, F_GETFL);
+	if (s->agent_flags < 0)
+		return -errno;
+	if ((r = fd_nonblock(o->agent_out, true)) < 0)
+		return r;
+	return fd_nonblock(o->server_in, true);
+}
+
+int
+session_new(const struct session_order *order, struct session **ret)
+{
+	struct session *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (s == NULL)
+		return -ENOMEM;
+	s->o = *order;
+	s->timer = s->agent_flags = -1;
+	s->slot_agent_in = s->slot_agent_out = -1;
+	s->slot_server_in = s->slot_server_out = -1;
+	r = prepare(s);
+	if (r == 0)
+		r = watch(s);
+	if (r < 0) {
+		s->o.server_in = s->o.server_out = -1; /* still the caller's */
+		session_free(s);
+		return r;
+	}
+	arm(s);
+	*ret = s;
+	return 0;
+}
+
+void
+session_free(struct session *s)
+{
+	if (s == NULL)
+		return;
+	loop_remove(s->o.loop, s->slot_agent_in);
+	loop_remove(s->o.loop, s->slot_agent_out);
+	loop_remove(s->o.loop, s->slot_server_in);
+	loop_remove(s->o.loop, s->slot_server_out);
+	if (s->timer >= 0)
+		loop_timer_stop(s->o.loop, s->timer);
+	if (s->agent_flags >= 0)
+		/* syscalls: fcntl */
+		(void)fcntl(s->o.agent_out, F_SETFL, s->agent_flags); /* best effort */
+	fd_close(&s->o.server_in);
+	fd_close(&s->o.server_out);
+	frame_in_free(&s->from_agent);
+	frame_in_free(&s->from_server);
+	frame_out_free(&s->to_agent);
+	frame_out_free(&s->to_server);
+	calls_free(&s->asked);
+	calls_free(&s->asking);
+	free(s->cuts.cut);
+	buf_free(&s->text);
+	free(s);
+}
+
+static void
+end(struct session *s, const char *why)
+{
+	if (s->ended)
+		return;
+	s->ended = true;
+	s->o.end(s->o.end_arg, why);
+}
+
+bool
+session_drained(const struct session *s)
+{
+	return s->to_agent.closed || frame_queued(&s->to_agent) == 0;
+}
+
+/* ---- the clock of deadlines --------------------------------------------- */
+
+/* How long the present pause has lasted, as far as it counts: a server must
+ * not stop its own deadline for ever. */
+static uint64_t
+pause_ns(const struct session *s, uint64_t now)
+{
+	uint64_t ns = s->person == 0 ? 0 : now - s->paused_at;
+
+	return ns < s->budget_ns ? ns : s->budget_ns;
+}
+
+uint64_t
+session_clock(const struct session *s)
+{
+	uint64_t now = loop_now();
+
+	return now - s->paused_ns - pause_ns(s, now);
+}
+
+/* A question to a person begins or ends.  Only an answer of the agent's makes
+ * the time for the next one whole again. */
+void
+session_person(struct session *s, int change, bool answered)
+{
+	uint64_t now = loop_now(), ns = pause_ns(s, now);
+
+	s->paused_ns += ns;
+	s->budget_ns = answered ? s->ask_ns : s->budget_ns - ns;
+	s->paused_at = now;
+	if (change > 0)
+		s->person++;
+	else if (s->person > 0)
+		s->person--;
+}
+
+static void
+expire(struct session *s, struct call *call)
+{
+	static const struct rpc_why why = {.outcome = "timeout"};
+	char text[160];
+	int r;
+
+	(void)snprintf(text, sizeof(text),
+	    "kennel: the server did not answer within %llu ms; the call was cancelled",
+	    (unsigned long long)(s->call_ns / MS));
+	session_answer_agent(s, call->id, call->id_len, RPC_TIMEOUT, text, &why);
+	if (call->known == NULL || (call->known->flags & METHOD_FIRST) == 0) {
+		buf_clear(&s->text);
+		r = rpc_cancel(&s->text, call->id, call->id_len, "kennel: timed out");
+		if (r < 0)
+			s->error = r;
+		else if (frame_queued(&s->to_server) < FRAME_ANSWER)
+			session_say(s, &s->to_server);
+	}
+	calls_state(&s->asked, call, CALL_GONE);
+	record_answer(s, call, "agent", NULL, 0, "timeout");
+}
+
+/* Every open request of the agent gets an error. */
+static void
+answer_all(struct session *s, enum rpc_code code, const char *outcome, const char *text)
+{
+	const struct rpc_why why = {.outcome = outcome};
+	struct call *call = NULL;
+
+	while ((call = calls_next(&s->asked, call, CALL_OPEN)) != NULL) {
+		session_answer_agent(s, call->id, call->id_len, code, text, &why);
+		calls_state(&s->asked, call, CALL_GONE);
+		record_answer(s, call, "agent", NULL, 0, outcome);
+	}
+}
+
+static uint64_t
+next_timer(struct session *s, uint64_t now)
+{
+	struct call *call = calls_soonest(&s->asked);
+	uint64_t at = UINT64_MAX, clock;
+
+	if (call != NULL) {
+		clock = session_clock(s);
+		at = now + (call->deadline_ns > clock ? call->deadline_ns - clock : 0);
+	}
+	if (s->start_at != 0 && s->start_at < at)
+		at = s->start_at;
+	if (s->idle_ns != 0 && s->asked.open == 0 && !s->ended &&
+	    s->active_at + s->idle_ns < at)
+		at = s->active_at + s->idle_ns;
+	return at;
+}
+
+/* The timer may fire too early, never too late: it is set again only when
+ * something nearer comes up. */
+static void
+set_timer(struct session *s)
+{
+	uint64_t at = next_timer(s, loop_now());
+
+	if (s->timer >= 0 && s->timer_at <= at)
+		return;
+	if (s->timer >= 0)
+		loop_timer_stop(s->o.loop, s->timer);
+	s->timer = -1;
+	if (at == UINT64_MAX)
+		return;
+	s->timer_at = at;
+	s->timer = loop_timer_at(s->o.loop, at, timer_fired, s);
+	if (s->timer < 0)
+		end(s, "no timer left");
+}
+
+static void
+timer_fired(struct loop *l, void *arg)
+{
+	struct session *s = arg;
+	uint64_t now = loop_now(), clock = session_clock(s);
+	struct call *call;
+
+	(void)l;
+	s->timer = -1;
+	if (s->start_at != 0 && now >= s->start_at) {
+		s->start_at = 0;
+		answer_all(s, RPC_TIMEOUT, "timeout", "kennel: " NO_START_TEXT);
+		end(s, NO_START_TEXT);
+	}
+	while ((call = calls_soonest(&s->asked)) != NULL && call->deadline_ns <= clock)
+		expire(s, call);
+	if (s->idle_ns != 0 && s->asked.open == 0 && now >= s->active_at + s->idle_ns)
+		end(s, "idle");
+	(void)frame_flush(&s->to_agent);  /* what is kept is written later */
+	(void)frame_flush(&s->to_server); /* the same */
+	arm(s);
+}
+
+/* ---- what kennel says --------------------------------------------------- */
+
+void
+session_say(struct session *s, struct frame_out *out)
+{
+	int r = frame_say(out, s->text.data, s->text.len);
+
+	if (r < 0)
+		s->error = r;
+}
+
+void
+session_answer_agent(struct session *s, const uint8_t *id, size_t id_len,
+    enum rpc_code code, const char *message, const struct rpc_why *why)
+{
+	int r;
+
+	buf_clear(&s->text);
+	if ((r = rpc_error(&s->text, id, id_len, code, message, why)) < 0)
+		s->error = r;
+	else
+		session_say(s, &s->to_agent);
+}
+
+/* A server that asks and does not read is not answered for ever. */
+void
+session_answer_server(struct session *s, const uint8_t *id, size_t id_len,
+    enum rpc_code code, const char *message, const struct rpc_why *why)
+{
+	int r;
+
+	if (frame_queued(&s->to_server) >= FRAME_ANSWER)
+		return;
+	buf_clear(&s->text);
+	if ((r = rpc_error(&s->text, id, id_len, code, message, why)) < 0)
+		s->error = r;
+	else
+		session_say(s, &s->to_server);
+}
+
+/* ---- the streams -------------------------------------------------------- */
+
+/* The method as text in s->method, and its row. */
+const struct method *
+session_method(struct session *s, const struct json_message *m)
+{
+	size_t len;
+
+	if (json_string(m->top[TOP_METHOD], s->method, sizeof(s->method), &len) < 0)
+		bug("a method that rpc_kind passed");
+	return method_find(s->method, len);
+}
+
+/* The line with its newline, without what has been cut. */
+void
+session_emit(struct session *s, struct frame_out *out, const uint8_t *line, size_t len)
+{
+	const uint8_t *at = line;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < s->cuts.n; i++) {
+		r = frame_put(out, at, (size_t)(s->cuts.cut[i].from - at));
+		at = s->cuts.cut[i].to;
+	}
+	if (r == 0)
+		r = frame_put(out, at, (size_t)(line + len + 1 - at));
+	if (r < 0)
+		s->error = r;
+}
+
+/* What has been let through is written, then recorded as answered. */
+static void
+flush(struct session *s)
+{
+	int to_agent = frame_flush(&s->to_agent), to_server = frame_flush(&s->to_server);
+
+	for (int i = 0; i < s->done_n; i++) {
+		struct done *d = &s->done[i];
+
+		record_answer(s, d->call, d->calls == &s->asked ? "agent" : "server",
+		    d->at, d->len, d->outcome);
+		calls_remove(d->calls, d->call);
+	}
+	s->done_n = 0;
+	if (to_agent == -ENOMEM || to_server == -ENOMEM)
+		s->error = -ENOMEM;
+}
+
+void
+session_done(struct session *s, struct calls *calls, struct call *call, struct json body,
+    const char *outcome)
+{
+	bool was_open = call->state == CALL_OPEN;
+
+	if (s->done_n == SESSION_DONE)
+		flush(s);
+	calls_state(calls, call, CALL_DONE);
+	if (!was_open) { /* cancelled: it has its record */
+		calls_remove(calls, call);
+		return;
+	}
+	s->done[s->done_n++] = (struct done){calls, call, body.at, body.len, outcome};
+}
+
+static bool
+room_for_agent(const struct session *s)
+{
+	return frame_queued(&s->to_server) < FRAME_SOON &&
+	       frame_queued(&s->to_agent) < FRAME_SOON;
+}
+
+static bool
+room_for_server(const struct session *s)
+{
+	return frame_queued(&s->to_agent) < FRAME_SOON;
+}
+
+struct stream {
+	bool (*room)(const struct session *);
+	void (*line)(struct session *, const uint8_t *, size_t);
+	void (*oversize)(struct session *, uint64_t);
+};
+static const struct stream agent_stream = {room_for_agent, agent_line, agent_oversize};
+static const struct stream server_stream = {
+    room_for_server, server_line, server_oversize};
+
+/* Pass on what has been read, as long as there is room. */
+static void
+pump(struct session *s, struct frame_in *in, const struct stream *stream)
+{
+	const uint8_t *line;
+	enum frame_what what;
+	uint64_t len;
+	bool some;
+
+	do {
+		some = false;
+		while (s->error == 0 && stream->room(s) &&
+		       (what = frame_next(in, &line, &len)) != FRAME_NONE) {
+			some = true;
+			if (what == FRAME_LINE)
+				stream->line(s, line, (size_t)len);
+			else
+				stream->oversize(s, len);
+		}
+		flush(s);
+	} while (some && s->error == 0 && stream->room(s));
+}
+
+static void
+server_eof(struct session *s, const char *why)
+{
+	char text[200];
+
+	if (s->server_eof)
+		return;
+	if (frame_rest(&s->from_server) > 0)
+		record_dropped(
+		    s, "server", frame_rest(&s->from_server), "a line without an end");
+	s->server_eof = true;
+	(void)snprintf(text, sizeof(text), "kennel: the server is gone: %s", why);
+	answer_all(s, RPC_SERVER_GONE, "gone", text);
+	flush(s);
+	end(s, why);
+}
+
+static void
+agent_gone(struct session *s)
+{
+	s->agent_eof = true;
+	end(s, "agent closed its end");
+}
+
+/* Close what is done, and wait for what can be done next. */
+static void
+arm(struct session *s)
+{
+	struct loop *l = s->o.loop;
+	bool read_agent = !s->agent_eof && room_for_agent(s);
+	bool read_server = !s->server_eof && room_for_server(s);
+
+	if (s->error != 0)
+		end(s, "out of memory");
+	if (s->to_agent.closed && !s->agent_eof)
+		agent_gone(s);
+	if (s->o.server_in >= 0 &&
+	    (s->to_server.closed || (s->agent_eof && frame_queued(&s->to_server) == 0))) {
+		loop_remove(l, s->slot_server_in);
+		s->slot_server_in = -1;
+		s->to_server.closed = true;
+		fd_close(&s->o.server_in);
+	}
+	loop_events(l, s->slot_agent_in, read_agent && s->error == 0 ? POLLIN : 0);
+	loop_events(l, s->slot_server_out, read_server && s->error == 0 ? POLLIN : 0);
+	loop_events(l, s->slot_agent_out,
+	    !s->to_agent.closed && frame_queued(&s->to_agent) > 0 ? POLLOUT : 0);
+	if (s->slot_server_in >= 0)
+		loop_events(
+		    l, s->slot_server_in, frame_queued(&s->to_server) > 0 ? POLLOUT : 0);
+	set_timer(s);
+}
+
+static void
+agent_ready(struct loop *l, int fd, short revents, void *arg)
+{
+	struct session *s = arg;
+	int r = frame_fill(&s->from_agent);
+
+	(void)l, (void)fd, (void)revents;
+	if (r == -EAGAIN)
+		return;
+	s->active_at = loop_now();
+	pump(s, &s->from_agent, &agent_stream);
+	if (r == -ENOMEM)
+		s->error = r;
+	else if (r <= 0)
+		agent_gone(s);
+	arm(s);
+}
+
+static void
+server_ready(struct loop *l, int fd, short revents, void *arg)
+{
+	struct session *s = arg;
+	int r = frame_fill(&s->from_server);
+
+	(void)l, (void)fd, (void)revents;
+	if (r == -EAGAIN)
+		return;
+	s->active_at = loop_now();
+	pump(s, &s->from_server, &server_stream);
+	if (r == -ENOMEM)
+		s->error = r;
+	else if (r <= 0)
+		server_eof(s, "it closed its output");
+	arm(s);
+}
+
+/* There is room again: write, then go on with what waited for it. */
+static void
+out_ready(struct loop *l, int fd, short revents, void *arg)
+{
+	struct session *s = arg;
+
+	(void)l, (void)fd, (void)revents;
+	flush(s);
+	pump(s, &s->from_server, &server_stream);
+	pump(s, &s->from_agent, &agent_stream);
+	arm(s);
+}
+
+void
+session_server_gone(struct session *s, const char *why)
+{
+	int r = 1;
+
+	if (!s->server_eof && fd_nonblock(s->o.server_out, true) == 0)
+		while (r > 0 && s->error == 0 && room_for_server(s)) {
+			r = frame_fill(&s->from_server);
+			pump(s, &s->from_server, &server_stream);
+		}
+	server_eof(s, why);
+	arm(s);
+}

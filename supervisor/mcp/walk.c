@@ -1,0 +1,296 @@
+/*
+ * Reading inside a message: its members, its strings as text, its keys as they
+ * are compared.  Only over bytes that the scanner has passed.
+ */
+#include "supervisor/mcp/mcp.h"
+
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+static int
+hex(uint8_t c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Four hex digits at p, or -1. */
+int32_t
+json_hex4(const uint8_t *p, const uint8_t *end)
+{
+	int32_t v = 0;
+
+	if (end - p < 4)
+		return -1;
+	for (int i = 0; i < 4; i++) {
+		int h = hex(p[i]);
+
+		if (h < 0)
+			return -1;
+		v = v << 4 | h;
+	}
+	return v;
+}
+
+/* ---- keys --------------------------------------------------------------- */
+
+/* ASCII letters to lower case, and the two letters outside ASCII that fold to
+ * one (U+017F s, U+212A k): some parsers match names that way. */
+static size_t
+fold(const char *text, size_t len, char *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		if (len - i >= 2 && memcmp(text + i, "\xc5\xbf", 2) == 0) {
+			out[n++] = 's';
+			i += 1;
+		} else if (len - i >= 3 && memcmp(text + i, "\xe2\x84\xaa", 3) == 0) {
+			out[n++] = 'k';
+			i += 2;
+		} else
+			out[n++] =
+			    (char)(text[i] >= 'A' && text[i] <= 'Z' ? text[i] | 0x20
+								    : text[i]);
+	}
+	out[n] = '\0';
+	return n;
+}
+
+bool
+json_folds(const char *text, size_t len, const char *name)
+{
+	char folded[JSON_KEY_MAX + 1];
+	size_t n = strlen(name);
+
+	if (len < n || len > 3 * n || len > JSON_KEY_MAX)
+		return false;
+	return fold(text, len, folded) == n && strncasecmp(folded, name, n) == 0;
+}
+
+/* The key's text: in place, or decoded into out.  NULL when it is too long. */
+const char *
+json_key_text(const struct json *key, char out[JSON_KEY_MAX], size_t *ret_len)
+{
+	const char *text = (const char *)key->at + 1;
+
+	*ret_len = key->len - 2;
+	if (memchr(text, '\\', *ret_len) == NULL)
+		return text;
+	return json_string(*key, out, JSON_KEY_MAX, ret_len) < 0 ? NULL : out;
+}
+
+/* ---- the walker: validated bytes only ----------------------------------- */
+
+static const uint8_t *
+skip_string(const uint8_t *p, const uint8_t *end)
+{
+	for (p++; p < end && *p != '"'; p++)
+		if (*p == '\\')
+			p++;
+	return p < end ? p + 1 : end;
+}
+
+static const uint8_t *
+skip_value(const uint8_t *p, const uint8_t *end, enum json_type *ret_type)
+{
+	size_t depth = 0;
+
+	*ret_type = *p == '{'   ? JSON_OBJECT
+		    : *p == '[' ? JSON_ARRAY
+		    : *p == '"' ? JSON_STRING
+		    : *p == 't' ? JSON_TRUE
+		    : *p == 'f' ? JSON_FALSE
+		    : *p == 'n' ? JSON_NULL
+				: JSON_NUMBER;
+	do {
+		if (*p == '"') {
+			p = skip_string(p, end);
+			continue;
+		}
+		if (*p == '{' || *p == '[')
+			depth++;
+		else if (*p == '}' || *p == ']')
+			depth--;
+		else if (depth == 0) { /* a number or a word */
+			while (p < end && strchr(" \t\r\n,]}", *p) == NULL)
+				p++;
+			return p;
+		}
+		p++;
+	} while (p < end && depth > 0);
+	return p;
+}
+
+static void
+walk_space(struct json_walk *w)
+{
+	while (w->p < w->end && strchr(" \t\r\n,:", *w->p) != NULL && *w->p != 0)
+		w->p++;
+}
+
+void
+json_walk(struct json_walk *w, struct json container)
+{
+	w->object = container.type == JSON_OBJECT;
+	w->p = w->end = container.at;
+	if (container.type == JSON_OBJECT || container.type == JSON_ARRAY) {
+		w->p = container.at + 1;
+		w->end = container.at + container.len - 1;
+	}
+}
+
+bool
+json_next(struct json_walk *w, struct json *ret_key, struct json *ret_value)
+{
+	struct json key = {0};
+
+	walk_space(w);
+	if (w->p >= w->end)
+		return false;
+	if (w->object) {
+		key.at = w->p;
+		key.type = JSON_STRING;
+		w->p = skip_string(w->p, w->end);
+		key.len = (size_t)(w->p - key.at);
+		walk_space(w);
+		if (w->p >= w->end)
+			return false;
+	}
+	ret_value->at = w->p;
+	w->p = skip_value(w->p, w->end, &ret_value->type);
+	ret_value->len = (size_t)(w->p - ret_value->at);
+	*ret_key = key;
+	return true;
+}
+
+int
+json_key_is(struct json key, const char *name)
+{
+	char memory[JSON_KEY_MAX];
+	size_t len, n = strlen(name);
+	const char *text = json_key_text(&key, memory, &len);
+
+	if (text == NULL)
+		return 0;
+	if (len == n && memcmp(text, name, n) == 0)
+		return 1;
+	return json_folds(text, len, name) ? -EEXIST : 0;
+}
+
+int
+json_get(struct json object, const char *name, struct json *ret)
+{
+	struct json key, value, found = {0};
+	struct json_walk w;
+
+	if (object.type != JSON_OBJECT)
+		return -ENOENT;
+	json_walk(&w, object);
+	while (json_next(&w, &key, &value)) {
+		int is = json_key_is(key, name);
+
+		if (is < 0 || (is > 0 && found.type != JSON_NONE))
+			return -EEXIST;
+		if (is > 0)
+			found = value;
+	}
+	if (found.type == JSON_NONE)
+		return -ENOENT;
+	*ret = found;
+	return 0;
+}
+
+/* ---- decoding ----------------------------------------------------------- */
+
+static size_t
+utf8_put(uint32_t c, char out[4])
+{
+	if (c < 0x80) {
+		out[0] = (char)c;
+		return 1;
+	}
+	if (c < 0x800) {
+		out[0] = (char)(0xc0 | c >> 6);
+		out[1] = (char)(0x80 | (c & 0x3f));
+		return 2;
+	}
+	if (c < 0x10000) {
+		out[0] = (char)(0xe0 | c >> 12);
+		out[1] = (char)(0x80 | (c >> 6 & 0x3f));
+		out[2] = (char)(0x80 | (c & 0x3f));
+		return 3;
+	}
+	out[0] = (char)(0xf0 | c >> 18);
+	out[1] = (char)(0x80 | (c >> 12 & 0x3f));
+	out[2] = (char)(0x80 | (c >> 6 & 0x3f));
+	out[3] = (char)(0x80 | (c & 0x3f));
+	return 4;
+}
+
+/* The escape at *p (its backslash) as a code point; *p moves behind it. */
+static int
+escape_decode(const uint8_t **p, const uint8_t *end, uint32_t *ret)
+{
+	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+	const char *at;
+	int32_t c, low;
+
+	if ((*p)[1] != 'u') {
+		if ((at = strchr(from, (*p)[1])) == NULL)
+			return -EILSEQ;
+		*ret = (uint32_t)to[at - from];
+		*p += 2;
+		return 0;
+	}
+	if ((c = json_hex4(*p + 2, end)) <= 0)
+		return -EILSEQ;
+	*p += 6;
+	if (c >= 0xdc00 && c < 0xe000)
+		return -EILSEQ;
+	if (c >= 0xd800 && c < 0xdc00) {
+		if (end - *p < 6 || (*p)[0] != '\\' || (*p)[1] != 'u')
+			return -EILSEQ;
+		low = json_hex4(*p + 2, end);
+		if (low < 0xdc00 || low >= 0xe000)
+			return -EILSEQ;
+		c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
+		*p += 6;
+	}
+	*ret = (uint32_t)c;
+	return 0;
+}
+
+int
+json_string(struct json string, char *out, size_t cap, size_t *ret_len)
+{
+	const uint8_t *p, *end;
+	size_t n = 0;
+
+	if (string.type != JSON_STRING || string.len < 2)
+		return -EINVAL;
+	p = string.at + 1;
+	end = string.at + string.len - 1;
+	while (p < end) {
+		char four[4];
+		size_t len = 1;
+		uint32_t c;
+
+		if (*p == '\\') {
+			if (end - p < 2 || escape_decode(&p, end, &c) < 0)
+				return -EILSEQ;
+			len = utf8_put(c, four);
+		} else
+			four[0] = (char)*p++;
+		if (n + len >= cap)
+			return -EMSGSIZE;
+		memcpy(out + n, four, len);
+		n += len;
+	}
+	out[n] = '\0';
+	*ret_len = n;
+	return 0;
+}
