@@ -19,8 +19,12 @@ WARN	 = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes 
 	   -Wno-format-truncation
 HARDEN	 = -fPIE -fstack-protector-strong -fstack-clash-protection \
 	   -fcf-protection=full -D_FORTIFY_SOURCE=3 -fno-strict-overflow \
-	   -fno-delete-null-pointer-checks -ftrivial-auto-var-init=zero
-LINKHARD = -Wl,-z,relro,-z,now,-z,noexecstack,-z,separate-code
+	   -fno-delete-null-pointer-checks -ftrivial-auto-var-init=zero \
+	   -ffunction-sections -fdata-sections
+LINKHARD = -Wl,-z,relro,-z,now,-z,noexecstack,-z,separate-code,--gc-sections
+# Static libraries mention functions that would need the host's name service at
+# run time; none is called, and the linker's word about each is left out.
+LINKSTATIC = -static-pie -Wl,--no-warnings
 OPT	?= -O2 -g
 CPPFLAGS = -D_GNU_SOURCE -I. -I$B/gen $(CONFINE)
 CFLAGS	 = -std=gnu11 $(OPT) $(WARN) $(HARDEN)
@@ -66,11 +70,17 @@ LEASH	 = leash/main.o leash/dispatch.o leash/launch.o leash/stdio.o \
 	   leash/scrub/filter.o leash/scrub/reading.o \
 	   $(POLICY_READ) $(BASE)
 
+# Messages of the agent and of the server, and who may name what.
+MCP	 = supervisor/mcp/frame.o supervisor/mcp/skim.o supervisor/mcp/json.o \
+	   supervisor/mcp/walk.o supervisor/mcp/rpc.o supervisor/mcp/versions.o \
+	   supervisor/mcp/calls.o supervisor/mcp/session.o \
+	   supervisor/mcp/agent.o supervisor/mcp/answer.o \
+	   supervisor/mcp/filter.o supervisor/mcp/record.o \
+	   supervisor/mcp/refuse.o supervisor/hub/gate.o
+
 # What speaks to the agent.  No vault object may ever stand here.
 KENNEL	 = supervisor/main.o supervisor/child.o \
-	   supervisor/mcp/frame.o supervisor/mcp/json.o supervisor/mcp/rpc.o \
-	   supervisor/mcp/session.o supervisor/mcp/versions.o \
-	   supervisor/hub/gate.o \
+	   $(MCP) \
 	   supervisor/audit/connect.o supervisor/audit/chain.o \
 	   supervisor/audit/query.o supervisor/audit/reader.o \
 	   supervisor/audit/schema.o supervisor/audit/scan.o \
@@ -110,13 +120,13 @@ $(OBJ)/leash/cell/net.o $B/san/leash/cell/net.o: \
 # The shim and the leash are static: nothing of the host's loader or of its
 # library search reaches a process that holds secrets or becomes PID 1.
 $(LIBEXEC)/kennel-shim: $(call obj,$(SHIM))
-	$(call link,-static-pie,)
+	$(call link,$(LINKSTATIC),)
 $(LIBEXEC)/kennel-leash: $(call obj,$(LEASH))
-	$(call link,-static-pie,$(call PKG_STATIC,libcap-ng libnl-route-3.0 libsodium))
+	$(call link,$(LINKSTATIC),$(call PKG_STATIC,libcap-ng libnl-route-3.0 libsodium))
 $(LIBEXEC)/kennel-recorder: $(call obj,$(RECORDER))
-	$(call link,-static-pie,$(call PKG_STATIC,sqlite3 libsodium))
+	$(call link,$(LINKSTATIC),$(call PKG_STATIC,sqlite3 libsodium))
 $(LIBEXEC)/kennel-verify: $(call obj,$(VERIFY))
-	$(call link,-static-pie,$(call PKG_STATIC,sqlite3 libsodium))
+	$(call link,$(LINKSTATIC),$(call PKG_STATIC,sqlite3 libsodium))
 $(BIN)/kennel: $(call obj,$(KENNEL))
 	$(call link,-pie,$(call PKG_LIBS,libseccomp jansson sqlite3 libsodium))
 
@@ -150,6 +160,10 @@ $(foreach p,$(CONFINED),$(eval $(call gen_rule,$p)))
 # is what stands here.  Built twice: as it ships, and with ASan and UBSan.
 
 UNIT_base	= $(BASE)
+UNIT_frame	= $(UNIT_session)
+UNIT_json	= $(UNIT_session)
+UNIT_session	= $(MCP) supervisor/audit/chain.o leash/report.o \
+	   $(POLICY_READ) $(BASE)
 UNIT_chain	= supervisor/audit/chain.o
 
 UNIT_vault	= leash/vault/ring.o leash/vault/mem.o leash/vault/source.o \
@@ -164,7 +178,7 @@ UNIT_scrub	= leash/scrub/scrub.o leash/scrub/forms.o leash/scrub/filter.o \
 UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
 	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o \
 	   policy/match.o policy/names.o $(UNIT_vault)
-UNITS	 = base vault env scrub load seal match parse gate
+UNITS	 = base vault env scrub load seal match parse gate frame json session
 UNIT_LIBS = $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
@@ -206,14 +220,14 @@ WITNESS	 = tests/witness/witness.o tests/witness/tell.o tests/witness/files.o \
 TEST_PROGRAMS = $B/tests/toy $B/tests/witness $B/tests/relay $B/tests/spawn
 
 $B/tests/toy: $(call obj,$(TOY))
-	$(call link,-static-pie,)
+	$(call link,$(LINKSTATIC),)
 $B/tests/witness: $(call obj,$(WITNESS))
-	$(call link,-static-pie,-pthread)
+	$(call link,$(LINKSTATIC),-pthread)
 # For bench only: a plain relay and a spawn timer.
 $B/tests/relay: $(call obj,tests/bench/relay.o)
-	$(call link,-static-pie,)
+	$(call link,$(LINKSTATIC),)
 $B/tests/spawn: $(call obj,tests/bench/spawn.o)
-	$(call link,-static-pie,)
+	$(call link,$(LINKSTATIC),)
 
 # ---- tests: how they are run ------------------------------------------------
 # Each target first finds what it needs (tests/lib/deps.sh: installs as root or

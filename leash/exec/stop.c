@@ -49,6 +49,22 @@ flight_in_group(const struct gate *g, pid_t tgid)
 	return false;
 }
 
+/*
+ * Whose wait status is this?  A thread that dies inside execve may have taken
+ * over its leader's id already, and no exec stop has told of it.
+ */
+static struct flight *
+flight_of_status(struct gate *g, pid_t pid)
+{
+	struct flight *f = flight_of_thread(g, pid);
+
+	for (size_t i = 0; !f && i < g->flight_n; i++) {
+		if (g->flight[i].tgid == pid)
+			f = &g->flight[i];
+	}
+	return f;
+}
+
 static void
 flight_forget_words(struct flight *f)
 {
@@ -241,7 +257,7 @@ stop_exec(struct gate *g, pid_t pid)
 static void
 stop_other(struct gate *g, pid_t tid, int status)
 {
-	struct flight *f = flight_of_thread(g, tid);
+	struct flight *f = flight_of_status(g, tid);
 	int sig = status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status);
 
 	if (!f) {
@@ -249,23 +265,23 @@ stop_other(struct gate *g, pid_t tid, int status)
 		return;
 	}
 	g->counts.failed++;
+	f->tid = tid;
 	let_go(g, f, sig);
 }
 
-/* True when it was only ours. */
+/* A leader's status comes last: with it, all of its group are gone.  True when
+ * this was a thread that nobody but us waits for. */
 static bool
-ended(struct gate *g, pid_t tid)
+ended(struct gate *g, pid_t pid)
 {
-	struct flight *f = flight_of_thread(g, tid);
-	bool leader;
+	struct flight *f = flight_of_thread(g, pid);
+	bool thread = f && f->tgid != pid;
 
-	if (!f)
-		return false;
-	leader = f->tgid == tid;
-	g->counts.failed += f->over ? 0 : 1;
-	flight_drop(g, f);
-	/* A process may be the leash's own child and in flight. */
-	return !leader;
+	while ((f = flight_of_status(g, pid)) != NULL) {
+		g->counts.failed += f->over ? 0 : 1;
+		flight_drop(g, f);
+	}
+	return thread;
 }
 
 int
