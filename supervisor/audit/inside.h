@@ -19,6 +19,7 @@
 #define AUDIT_DB_NAME   "audit.db"
 #define AUDIT_BODY_MAX  (16u << 10) /* bytes of one record; a leaf may hold 65535 */
 #define AUDIT_EDGE_STEP 8           /* a node is kept for each full 256^k leaves */
+#define AUDIT_WHY_MAX   256
 
 /* ---- the recorder's descriptors, in this order (connect.c) ---------------- */
 
@@ -170,7 +171,7 @@ struct reader {
 	uint64_t size, mtime_ns;
 	char path[AUDIT_PATH_MAX];
 };
-int reader_open(const char *path, struct reader *ret, char why[256]);
+int reader_open(const char *path, struct reader *ret, char why[AUDIT_WHY_MAX]);
 bool reader_changed(const struct reader *);
 void reader_close(struct reader *);
 

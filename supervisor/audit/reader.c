@@ -1,0 +1,191 @@
+/*
+ * A log opened by somebody who does not trust it: nothing is written, not even
+ * SQLite's own side files, and nothing that the file says about itself is
+ * believed before schema.c has compared it.
+ *
+ * Three ways in, by what lies beside the database:
+ *	a write-ahead log and its index	a recorder runs, or was killed: read both,
+ *					with SQLite's locks
+ *	a write-ahead log alone		a copy: its index is rebuilt in memory
+ *	neither				the database stands alone: no locks; the
+ *					caller asks afterwards whether it changed
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "shim/base/fd.h"
+#include "supervisor/audit/inside.h"
+
+#define TRIES    50
+#define PAUSE_NS 10000000
+
+static const struct {
+	int id, most;
+} limit_row[] = {
+    {SQLITE_LIMIT_LENGTH, 1 << 20},
+    {SQLITE_LIMIT_SQL_LENGTH, 8192},
+    {SQLITE_LIMIT_COLUMN, 32},
+    {SQLITE_LIMIT_EXPR_DEPTH, 32},
+    {SQLITE_LIMIT_COMPOUND_SELECT, 4},
+    {SQLITE_LIMIT_ATTACHED, 0},
+    {SQLITE_LIMIT_TRIGGER_DEPTH, 1},
+    {SQLITE_LIMIT_WORKER_THREADS, 0},
+};
+
+static bool
+beside(const char *path, const char *suffix, off_t *ret_size)
+{
+	char name[AUDIT_PATH_MAX + 8];
+	struct stat st;
+
+	(void)snprintf(name, sizeof(name), "%s%s", path, suffix);
+	/* syscalls: newfstatat stat lstat */
+	if (stat(name, &st) < 0)
+		return false;
+	*ret_size = st.st_size;
+	return true;
+}
+
+/* The path as a URI says it: whatever is not plain is escaped. */
+static void
+put_uri(char *out, size_t cap, const char *path, const char *options)
+{
+	size_t n = (size_t)snprintf(out, cap, "file:");
+
+	for (; *path != '\0' && n + 4 < cap; path++) {
+		bool plain = isalnum((unsigned char)*path) || strchr("/._-", *path);
+
+		n += (size_t)snprintf(
+		    out + n, cap - n, plain ? "%c" : "%%%02X", (unsigned char)*path);
+	}
+	(void)snprintf(out + n, cap - n, "?%s", options);
+}
+
+static int
+harden(sqlite3 *db)
+{
+	(void)sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	(void)sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	(void)sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+	(void)sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+	for (size_t i = 0; i < sizeof(limit_row) / sizeof(limit_row[0]); i++)
+		(void)sqlite3_limit(db, limit_row[i].id, limit_row[i].most);
+	return sqlite3_exec(db,
+	    "PRAGMA mmap_size=0; PRAGMA temp_store=MEMORY; PRAGMA query_only=ON;"
+	    "PRAGMA cell_size_check=ON; PRAGMA cache_size=-8192",
+	    NULL, NULL, NULL);
+}
+
+static uint64_t
+mtime_of(const struct stat *st)
+{
+	return (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec;
+}
+
+/* One try: an SQLite result code. */
+static int
+open_once(struct reader *reader)
+{
+	char uri[3 * AUDIT_PATH_MAX + 64];
+	off_t wal_size = 0, shm_size;
+	bool wal = beside(reader->path, "-wal", &wal_size) && wal_size > 0;
+	bool shm = beside(reader->path, "-shm", &shm_size);
+	struct stat st;
+	int r;
+
+	if (fstat(reader->fd, &st) < 0)
+		return SQLITE_CANTOPEN;
+	reader->size = (uint64_t)st.st_size;
+	reader->mtime_ns = mtime_of(&st);
+	reader->still = !(wal && shm);
+	put_uri(uri, sizeof(uri), reader->path,
+	    !wal  ? "immutable=1"
+	    : shm ? "readonly_shm=1"
+		  : "nolock=1");
+	r = sqlite3_open_v2(uri, &reader->db,
+	    SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_PRIVATECACHE, NULL);
+	if (r == SQLITE_OK)
+		r = harden(reader->db);
+	/* without an index on disk: rebuilt in memory, which only the sole
+	 * user of a file may do */
+	if (r == SQLITE_OK && wal && !shm)
+		r = sqlite3_exec(
+		    reader->db, "PRAGMA locking_mode=EXCLUSIVE", NULL, NULL, NULL);
+	if (r == SQLITE_OK)
+		r = sqlite3_exec(reader->db, "BEGIN; SELECT count(*) FROM sqlite_schema",
+		    NULL, NULL, NULL);
+	return r;
+}
+
+/* Codes that a recorder which starts or ends just now may cause. */
+static bool
+may_pass(int code)
+{
+	code &= 0xff;
+	return code == SQLITE_CANTOPEN || code == SQLITE_BUSY ||
+	       code == SQLITE_READONLY || code == SQLITE_PROTOCOL ||
+	       code == SQLITE_LOCKED;
+}
+
+int
+reader_open(const char *path, struct reader *ret, char why[AUDIT_WHY_MAX])
+{
+	struct timespec pause = {.tv_nsec = PAUSE_NS};
+	struct reader reader = {.fd = -1};
+	struct stat st;
+	int code = SQLITE_CANTOPEN;
+
+	if ((size_t)snprintf(reader.path, sizeof(reader.path), "%s", path) >=
+	    sizeof(reader.path))
+		return -ENAMETOOLONG;
+	reader.fd = open(path, O_RDONLY | O_CLOEXEC); /* syscalls: openat */
+	if (reader.fd < 0 || fstat(reader.fd, &st) < 0) {
+		int r = -errno;
+
+		(void)snprintf(why, AUDIT_WHY_MAX, "%s", strerror(-r));
+		fd_close(&reader.fd);
+		return r;
+	}
+	for (int i = 0; S_ISREG(st.st_mode) && i < TRIES; i++) {
+		code = open_once(&reader);
+		if (code == SQLITE_OK) {
+			*ret = reader;
+			return 0;
+		}
+		(void)snprintf(why, AUDIT_WHY_MAX, "%s", sqlite3_errmsg(reader.db));
+		(void)sqlite3_close(reader.db);
+		reader.db = NULL;
+		if (!may_pass(code))
+			break;
+		(void)nanosleep(&pause, NULL); /* syscalls: nanosleep clock_nanosleep */
+	}
+	fd_close(&reader.fd);
+	return (code & 0xff) == SQLITE_NOTADB || (code & 0xff) == SQLITE_CORRUPT
+		   ? -EBADMSG
+		   : -EIO;
+}
+
+bool
+reader_changed(const struct reader *reader)
+{
+	struct stat st;
+
+	return reader->still &&
+	       (fstat(reader->fd, &st) < 0 || (uint64_t)st.st_size != reader->size ||
+		   mtime_of(&st) != reader->mtime_ns);
+}
+
+void
+reader_close(struct reader *reader)
+{
+	(void)sqlite3_close(reader->db); /* statements were finalized before */
+	reader->db = NULL;
+	fd_close(&reader->fd);
+}
