@@ -53,15 +53,16 @@ POLICY_TEXT = policy/arena.o policy/diag.o policy/keyword.o policy/lex.o \
 	   policy/expand.o policy/parse.o policy/unit.o policy/check.o \
 	   policy/format.o
 POLICY_MAKE = $(POLICY_TEXT) policy/compile.o policy/elf.o policy/lower.o \
-	   policy/filter.o policy/seal.o policy/print.o policy/main.o
+	   policy/filter.o policy/calls.o policy/seal.o policy/print.o policy/main.o
 
+CELL	 = leash/cell/cell.o leash/cell/ns.o leash/cell/mount.o \
+	   leash/cell/synthetic.o leash/cell/plan.o \
+	   leash/cell/net.o leash/cell/landlock.o leash/cell/caps.o \
+	   leash/cell/limits.o
 # Secrets, the cell, the gate.  No socket to the world, no MCP, no parser.
 LEASH	 = leash/main.o leash/dispatch.o leash/launch.o leash/stdio.o \
 	   leash/report.o \
-	   leash/cell/cell.o leash/cell/ns.o leash/cell/mount.o \
-	   leash/cell/synthetic.o leash/cell/plan.o \
-	   leash/cell/net.o leash/cell/landlock.o leash/cell/caps.o \
-	   leash/cell/limits.o \
+	   $(CELL) \
 	   leash/exec/notify.o leash/exec/stop.o leash/exec/image.o \
 	   leash/exec/grant.o leash/exec/copy.o \
 	   leash/vault/ring.o leash/vault/mem.o leash/vault/source.o \
@@ -160,11 +161,18 @@ $(foreach p,$(CONFINED),$(eval $(call gen_rule,$p)))
 # is what stands here.  Built twice: as it ships, and with ASan and UBSan.
 
 UNIT_base	= $(BASE)
+UNIT_cell	= tests/unit/cell_kit.o policy/names.o $(CELL) $(BASE)
 UNIT_frame	= $(UNIT_session)
 UNIT_json	= $(UNIT_session)
 UNIT_session	= $(MCP) supervisor/audit/chain.o leash/report.o \
 	   $(POLICY_READ) $(BASE)
 UNIT_chain	= supervisor/audit/chain.o
+UNIT_report	= leash/report.o $(BASE)
+UNIT_recorder	= supervisor/audit/connect.o leash/report.o $(BASE)
+UNIT_verify	= supervisor/audit/connect.o supervisor/audit/query.o \
+	   supervisor/audit/reader.o supervisor/audit/schema.o \
+	   supervisor/audit/scan.o supervisor/audit/body.o \
+	   supervisor/audit/chain.o supervisor/cli/paths.o leash/report.o $(BASE)
 
 UNIT_vault	= leash/vault/ring.o leash/vault/mem.o leash/vault/source.o \
 	   leash/vault/env.o $(BASE_SMALL)
@@ -173,12 +181,13 @@ UNIT_load	= $(POLICY_READ) policy/seal.o shim/base/buf.o
 UNIT_seal	= $(UNIT_load)
 UNIT_parse	= $(POLICY_TEXT)
 UNIT_match	= $(UNIT_load)
+UNIT_filter	= $(UNIT_load) policy/filter.o policy/calls.o
 UNIT_scrub	= leash/scrub/scrub.o leash/scrub/forms.o leash/scrub/filter.o \
 	   leash/scrub/reading.o shim/base/buf.o $(UNIT_vault)
 UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
 	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o \
 	   policy/match.o policy/names.o $(UNIT_vault)
-UNITS	 = base vault env scrub load seal match parse gate frame json session
+UNITS	 = base vault env scrub load seal match filter parse gate frame json session chain report recorder verify
 UNIT_LIBS = $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
@@ -204,6 +213,11 @@ $(GATE_PROGRAMS): $B/attack/exec_%: $(OBJ)/tests/attack/exec_%.o
 	@mkdir -p $(@D)
 	$Q$(CC) -static -pthread -o $@ $^
 $B/unit/gate $B/unit-san/gate: | $(GATE_PROGRAMS)
+# What runs inside a cell is static; the tests look for it beside themselves.
+$B/unit/cell-witness: $(OBJ)/tests/unit/cell_witness.o
+	@mkdir -p $(@D)
+	$Q$(CC) -static-pie -o $@ $<
+$B/unit/cell $B/unit-san/cell: | $B/unit/cell-witness $(LIBEXEC)/kennel-shim
 unit: $(UNITS:%=$B/unit/%) $(UNITS:%=$B/unit-san/%)
 .PHONY: all unit clean
 .SECONDARY:

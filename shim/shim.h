@@ -31,6 +31,8 @@
 #define SHIM_ENVS_MAX   1024
 #define SHIM_RULES_MAX  4096
 
+/* Each packet begins with its u32 enum shim_message; only the plan's own bytes,
+ * behind the SHIM_PLAN packet that says how many they are, travel bare. */
 enum shim_message {
 	SHIM_PLAN = 2,   /* u32 total length, then raw plan packets */
 	SHIM_SHUT = 3,   /* u32 notify fd */
@@ -48,8 +50,10 @@ enum shim_step {
 	SHIM_STEP_FORK,
 	SHIM_STEP_CWD,
 	SHIM_STEP_EXEC,
+	SHIM_STEP_START, /* said by the cell: the shim itself did not start */
+	SHIM_STEP_END
 };
-const char *shim_step_name(uint32_t);
+const char *shim_step_name(uint32_t); /* defined in leash/cell/plan.c */
 
 /*
  * The plan's fields, in this order on the wire:

@@ -1,0 +1,473 @@
+/*
+ * The cell: the list of steps, and the exchange between the leash and the
+ * cell's first process while they are taken.
+ *
+ * Process: the leash, which holds no secret yet; then its child.  Trusts the
+ * sealed policy; nothing that the child says decides anything.  Must never
+ * leave a half-made cell behind, or go on after a failed step.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "leash/cell/step.h"
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+#include "shim/base/loop.h"
+
+#define CELL_START_MS_MAX 20000 /* a source on a dead network file system */
+#define CELL_END_MS_MAX   2000
+
+#ifndef CLONE_INTO_CGROUP
+#define CLONE_INTO_CGROUP 0x200000000ULL
+#endif
+
+#define CELL_NAMESPACES \
+	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | \
+	    CLONE_NEWUTS | CLONE_NEWCGROUP)
+
+/* What the leash knows while the cell is being made. */
+struct start {
+	const struct cell_order *order;
+	struct cell *cell;
+	struct cell_ids ids;
+	char *why;
+	bool done;
+};
+
+static cell_step_fn step_wait, step_shim;
+
+/*
+ * The order.  "unable to NAME OBJECT: ..." is what a person reads when one
+ * fails.
+ */
+static const struct {
+	const char *name;
+	cell_step_fn *take;
+	const char *reason;
+} steps[] = {
+    {"leave the leash's session", ns_open_up,
+	"nothing of the leash's descriptors, terminal or folder may reach further; "
+	"dumpable, because the maps of one that is not cannot be written"},
+    {"make private the mounts", mount_private,
+	"before any mount is made or cloned: none may travel to the host or back"},
+    {"open", mount_open,
+	"inside the new mount namespace, where alone a tree can be cloned, and with "
+	"the caller's own rights, so before the ids change"},
+    {"open the device", synthetic_open_devices,
+	"from the host's /dev, for the same reason"},
+    {"wait for the id maps", step_wait, "no id means anything before"},
+    {"take the ids", ns_take_ids,
+	"before any file is made: the leash's own id may not exist in here"},
+    {"forbid more namespaces by", ns_no_more,
+	"while a /proc that can be written is in sight"},
+    {"mount the root", mount_root, "not executable, so nothing in it ever is"},
+    {"mount", mount_build, "parents before children, as the policy's rows stand"},
+    {"enter the view", mount_enter, "after this no path leads to the host"},
+    {"seal the view", mount_seal, "last of the mounts: no name can be made any more"},
+    {"name", ns_name, "needs the capability over the uts namespace"},
+    {"bring up", net_loopback, "needs the capability over the net namespace"},
+    {"open the program", mount_images,
+	"in the view itself: the gate compares images with these descriptors"},
+    {"limit", limits_set, "after the last descriptor has been opened"},
+    {"stay with the leash", ns_tie,
+	"after the ids are set: that clears the wish to die with the parent"},
+    {"drop the capabilities", caps_none, "nothing after this needs one"},
+    {"start the shim", step_shim, "the shim shuts the last doors itself"},
+};
+
+/* ---- small things -------------------------------------------------------- */
+
+int
+cell_blame(struct cell_child *c, int error, const char *object, struct sealed_at at)
+{
+	snprintf(c->object, sizeof(c->object), "%s", object);
+	c->at = at;
+	return error;
+}
+
+int
+cell_fault(struct cell_child *c, int error, const char *object)
+{
+	return cell_blame(c, error, object, (struct sealed_at){0, 0});
+}
+
+int
+cell_say(char why[CELL_WHY_MAX], const struct policy *p, int error,
+    const struct cell_reason *w)
+{
+	char place[256] = "", object[CELL_OBJECT_MAX * 4];
+
+	/* A path comes from the policy, but a terminal may show it. */
+	log_quote(object, sizeof(object), w->object, strlen(w->object));
+	if (w->at.line != 0)
+		policy_at(p, w->at, place, sizeof(place));
+	snprintf(why, CELL_WHY_MAX, "unable to %s%s%.200s: %s%s%.120s%s", w->step,
+	    object[0] != '\0' ? " " : "", object,
+	    w->reason != NULL ? w->reason : strerror(-error),
+	    place[0] != '\0' ? " (" : "", place, place[0] != '\0' ? ")" : "");
+	return error;
+}
+
+void
+cell_lacks(struct cell *cell, const char *what)
+{
+	if (cell->lack_n < CELL_LACKS_MAX)
+		cell->lack[cell->lack_n++].what = what;
+}
+
+const struct sealed_mount *
+cell_mounts(const struct cell_order *o, size_t *ret_n)
+{
+	*ret_n = o->server->mounts.n;
+	return o->policy->mount + o->server->mounts.first;
+}
+
+/* ---- the child ----------------------------------------------------------- */
+
+static int
+say(int channel, uint32_t what)
+{
+	uint8_t memory[8];
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, what);
+	return wire_send(channel, &out, NULL, 0);
+}
+
+static int
+step_wait(struct cell_child *c)
+{
+	uint8_t memory[8];
+	struct wire_in in;
+	size_t len;
+	int r;
+
+	r = wire_recv(c->channel, memory, sizeof(memory), &len, NULL, 0, NULL);
+	if (r != 0)
+		return cell_fault(c, r, "");
+	wire_in_init(&in, memory, len);
+	if (wire_get_u32(&in) != CELL_GO || wire_end(&in) != 0)
+		return cell_fault(c, -EBADMSG, "");
+	return 0;
+}
+
+static int
+step_shim(struct cell_child *c)
+{
+	static const char *const argv[] = {"kennel-shim", NULL};
+	static const char *const envp[] = {NULL};
+	int r;
+
+	r = say(c->channel, CELL_DONE);
+	if (r == 0) {
+		syscall(SYS_execveat, c->shim_fd, "", argv, envp, AT_EMPTY_PATH);
+		r = -errno;
+	}
+	return cell_fault(c, r, "");
+}
+
+/* After CELL_DONE the socket speaks the shim's protocol, before it ours. */
+static void
+child_report(struct cell_child *c, size_t step, int error)
+{
+	uint8_t memory[CELL_PACKET_MAX];
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	if (steps[step].take == step_shim) {
+		wire_put_u32(&out, SHIM_FAILED);
+		wire_put_u32(&out, SHIM_STEP_START);
+		wire_put_u32(&out, (uint32_t)-error);
+		wire_put_str(&out, "kennel-shim");
+	} else {
+		wire_put_u32(&out, CELL_FAILED);
+		wire_put_u32(&out, (uint32_t)step);
+		wire_put_u32(&out, (uint32_t)-error);
+		wire_put_u32(&out, c->at.file);
+		wire_put_u32(&out, c->at.line);
+		wire_put_str(&out, c->object);
+		wire_put_str(&out, c->hint != NULL ? c->hint : "");
+	}
+	(void)wire_send(c->channel, &out, NULL, 0); /* the end of file says enough */
+}
+
+static _Noreturn void
+child_run(const struct start *s, int channel)
+{
+	struct cell_child c = {.order = s->order,
+	    .ids = s->ids,
+	    .channel = channel,
+	    .cgroup = s->cell->cgroup[0] != '\0',
+	    .shim_fd = s->order->shim_fd,
+	    .host_fd = -1,
+	    .root_fd = -1,
+	    .hidden = {-1, -1},
+	    .parent_fd = -1};
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		c.object[0] = '\0';
+		c.at = (struct sealed_at){0, 0};
+		r = steps[i].take(&c);
+		if (r == 0 && steps[i].take == ns_open_up)
+			r = say(c.channel, CELL_READY);
+		if (r != 0)
+			break;
+	}
+	child_report(&c, i, r);
+	_exit(LOG_EXIT_FAILED);
+}
+
+/* ---- the leash ----------------------------------------------------------- */
+
+typedef int heard_fn(struct start *, struct wire_in *, int *fds, size_t fds_n);
+
+static int
+start_failed(struct start *s, int error, const char *step, const char *reason)
+{
+	struct cell_reason w = {.step = step, .object = "", .reason = reason};
+
+	return cell_say(s->why, s->order->policy, error, &w);
+}
+
+static int
+heard_ready(struct start *s, struct wire_in *in, int *fds, size_t fds_n)
+{
+	int r = wire_end(in);
+
+	if (r == 0)
+		r = ns_write_maps(s->cell, &s->ids);
+	if (r == 0)
+		r = say(s->cell->channel, CELL_GO);
+	return r != 0 ? start_failed(s, r, "map the ids of the cell", NULL) : 0;
+}
+
+static int
+heard_images(struct start *s, struct wire_in *in, int *fds, size_t fds_n)
+{
+	struct cell *cell = s->cell;
+	size_t n = 0;
+
+	while (n < cell->image_n && cell->image_fd[n] != -1)
+		n++;
+	if (wire_end(in) != 0 || fds_n == 0 || fds_n > cell->image_n - n)
+		return start_failed(s, -EBADMSG, "take the programs of the cell", NULL);
+	for (size_t i = 0; i < fds_n; i++) {
+		cell->image_fd[n + i] = fds[i];
+		fds[i] = -1;
+	}
+	return 0;
+}
+
+static int
+heard_failed(struct start *s, struct wire_in *in, int *fds, size_t fds_n)
+{
+	struct cell_reason w = {0};
+	uint32_t step, error;
+	const char *hint;
+
+	step = wire_get_u32(in);
+	error = wire_get_u32(in);
+	w.at.file = wire_get_u32(in);
+	w.at.line = wire_get_u32(in);
+	w.object = wire_get_str(in, CELL_OBJECT_MAX);
+	hint = wire_get_str(in, CELL_OBJECT_MAX);
+	if (wire_end(in) != 0 || step >= sizeof(steps) / sizeof(steps[0]) || error == 0 ||
+	    error > 4095 || w.at.file >= s->order->policy->row_n[SEALED_FILES])
+		return start_failed(s, -EBADMSG, "make the cell", NULL);
+	w.step = steps[step].name;
+	w.reason = hint[0] != '\0' ? hint : NULL;
+	return cell_say(s->why, s->order->policy, -(int)error, &w);
+}
+
+static int
+heard_done(struct start *s, struct wire_in *in, int *fds, size_t fds_n)
+{
+	size_t n = s->cell->image_n;
+
+	if (wire_end(in) != 0 || (n > 0 && s->cell->image_fd[n - 1] == -1))
+		return start_failed(s, -EBADMSG, "take the programs of the cell", NULL);
+	s->done = true;
+	return 0;
+}
+
+static const struct {
+	uint32_t what;
+	heard_fn *heard;
+} answers[] = {
+    {CELL_READY, heard_ready},
+    {CELL_IMAGES, heard_images},
+    {CELL_FAILED, heard_failed},
+    {CELL_DONE, heard_done},
+};
+
+static int
+hear(struct start *s, uint64_t until_ns)
+{
+	struct pollfd p = {.fd = s->cell->channel, .events = POLLIN};
+	uint8_t memory[CELL_PACKET_MAX];
+	int fds[WIRE_FDS_MAX];
+	size_t len, fds_n = 0;
+	struct wire_in in;
+	uint64_t now = loop_now();
+	uint32_t what;
+	int r;
+
+	r = now >= until_ns ? 0 : poll(&p, 1, (int)((until_ns - now) / 1000000 + 1));
+	if (r < 0 && errno == EINTR)
+		return 0;
+	if (r <= 0)
+		return start_failed(
+		    s, r == 0 ? -ETIMEDOUT : -errno, "make the cell", NULL);
+	r = wire_recv(
+	    s->cell->channel, memory, sizeof(memory), &len, fds, WIRE_FDS_MAX, &fds_n);
+	if (r != 0)
+		return start_failed(s, r, "make the cell", "its first process died");
+	wire_in_init(&in, memory, len);
+	what = wire_get_u32(&in);
+	r = -EBADMSG;
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
+		if (answers[i].what == what)
+			r = answers[i].heard(s, &in, fds, fds_n);
+	if (r == -EBADMSG)
+		start_failed(s, r, "make the cell", NULL);
+	for (size_t i = 0; i < fds_n; i++)
+		fd_close(&fds[i]);
+	return r;
+}
+
+/* The leash's handlers must not run in the child, so all signals wait. */
+static int
+cell_clone(struct start *s, int cgroup_fd, int theirs)
+{
+	struct clone_args args = {.flags = CELL_NAMESPACES | CLONE_PIDFD,
+	    .pidfd = (uint64_t)(uintptr_t)&s->cell->pidfd,
+	    .exit_signal = SIGCHLD};
+	sigset_t all, before;
+	long pid;
+	int r = 0;
+
+	if (cgroup_fd >= 0) {
+		args.flags |= CLONE_INTO_CGROUP;
+		args.cgroup = (uint64_t)cgroup_fd;
+	}
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &before);
+	pid = syscall(SYS_clone3, &args, sizeof(args));
+	if (pid == 0)
+		child_run(s, theirs);
+	if (pid < 0)
+		r = -errno;
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	if (r != 0)
+		return start_failed(s, r, "make namespaces",
+		    r == -EPERM ? "this kernel does not let this user make one (kennel "
+				  "doctor says what to change)"
+				: NULL);
+	s->cell->pid = (pid_t)pid;
+	return 0;
+}
+
+static int
+cell_open(struct start *s)
+{
+	const struct cell_order *o = s->order;
+	struct cell *cell = s->cell;
+	int r;
+
+	r = landlock_check(o, cell, s->why);
+	if (r == 0)
+		r = ns_choose_ids(o, &s->ids, s->why);
+	if (r != 0)
+		return r;
+	cell->uid = s->ids.uid;
+	if (o->server->images.n > CELL_IMAGES_MAX)
+		return start_failed(s, -E2BIG, "keep this many programs", NULL);
+	cell->image_fd = calloc(o->server->images.n + 1, sizeof(int));
+	if (cell->image_fd == NULL)
+		return start_failed(s, -ENOMEM, "make the cell", NULL);
+	cell->image_n = o->server->images.n;
+	for (size_t i = 0; i < cell->image_n; i++)
+		cell->image_fd[i] = -1;
+	return 0;
+}
+
+int
+cell_start(const struct cell_order *o, struct cell *ret, char why[CELL_WHY_MAX])
+{
+	struct cell cell = {.pid = -1, .pidfd = -1, .channel = -1};
+	struct start s = {.order = o, .cell = &cell, .why = why};
+	int pair[2] = {-1, -1}, cgroup_fd = -1, r;
+	uint64_t until_ns;
+
+	r = cell_open(&s);
+	if (r == 0)
+		r = limits_prepare(o, &cell, &cgroup_fd, why);
+	if (r != 0)
+		goto out;
+	r = fd_pair(pair);
+	if (r != 0) {
+		start_failed(&s, r, "make a channel", NULL);
+		goto out;
+	}
+	cell.channel = pair[0];
+	r = cell_clone(&s, cgroup_fd, pair[1]);
+	fd_close(&pair[1]);
+	until_ns = loop_now() + CELL_START_MS_MAX * 1000000ULL;
+	while (r == 0 && !s.done)
+		r = hear(&s, until_ns);
+	if (r != 0)
+		goto out;
+	*ret = cell;
+out:
+	fd_close(&cgroup_fd);
+	if (r != 0)
+		cell_free(&cell);
+	return r;
+}
+
+void
+cell_kill(struct cell *cell)
+{
+	/* The end of PID 1 is the end of everything in its namespace. */
+	if (cell->pidfd >= 0)
+		/* syscalls: pidfd_send_signal */
+		syscall(SYS_pidfd_send_signal, cell->pidfd, SIGKILL, NULL, 0);
+}
+
+void
+cell_free(struct cell *cell)
+{
+	struct pollfd p = {.fd = cell->pidfd, .events = POLLIN};
+
+	cell_kill(cell);
+	if (cell->pidfd >= 0) {
+		while (poll(&p, 1, CELL_END_MS_MAX) < 0 && errno == EINTR)
+			;
+		/* Someone who waits for everything may have been faster. */
+		/* syscalls: wait4 */
+		(void)waitpid(cell->pid, NULL, __WALL | WNOHANG);
+	}
+	limits_free(cell);
+	fd_close(&cell->pidfd);
+	fd_close(&cell->channel);
+	for (size_t i = 0; i < cell->image_n; i++)
+		fd_close(&cell->image_fd[i]);
+	free(cell->image_fd);
+	cell->image_fd = NULL;
+	cell->image_n = 0;
+	cell->pid = -1;
+}

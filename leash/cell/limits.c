@@ -1,0 +1,340 @@
+/*
+ * Limits: a cgroup of the cell's own where one is delegated, rlimits always.
+ *
+ * Process: limits_prepare and limits_free in the leash, limits_set in the
+ * cell's first process.  A limit that cannot be enforced at all refuses the
+ * start; one that falls back to its per-process form is written down.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "leash/cell/step.h"
+#include "shim/base/fd.h"
+
+#define CGROUP2_MAGIC    0x63677270
+#define CGROUP_TEXT_MAX  4096
+#define CGROUP_CPU_US    100000 /* the period of cpu.max */
+#define CGROUP_END_TRIES 50     /* times 2 ms, until the last task is gone */
+#define STACK_SOFT_MAX   (8ul << 20)
+
+static const char *const roots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
+
+/* ---- cgroup -------------------------------------------------------------- */
+
+static int
+read_text(int dir, const char *name, char *out, size_t cap)
+{
+	ssize_t n;
+	int fd;
+
+	fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	n = read(fd, out, cap - 1);
+	fd_close(&fd);
+	if (n < 0)
+		return -errno;
+	out[n] = '\0';
+	return 0;
+}
+
+static int
+put_number(int dir, const char *name, const char *text)
+{
+	int fd, r;
+
+	fd = openat(dir, name, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	r = fd_write_all(fd, text, strlen(text));
+	fd_close(&fd);
+	return r;
+}
+
+static bool
+has_word(const char *text, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *p = strstr(text, word); p != NULL; p = strstr(p + 1, word))
+		if ((p == text || p[-1] == ' ') &&
+		    (p[len] == ' ' || p[len] == '\n' || p[len] == '\0'))
+			return true;
+	return false;
+}
+
+/* The leash's own cgroup, as a path on disk. */
+static int
+own_cgroup(char *out, size_t cap)
+{
+	char text[CGROUP_TEXT_MAX], *line, *end;
+	struct statfs fs;
+	int r;
+
+	r = read_text(AT_FDCWD, "/proc/self/cgroup", text, sizeof(text));
+	if (r != 0)
+		return r;
+	line = strncmp(text, "0::/", 4) == 0 ? text : strstr(text, "\n0::/");
+	if (line == NULL)
+		return -ENOENT;
+	line = strchr(line, '/');
+	end = strchr(line, '\n');
+	if (end != NULL)
+		*end = '\0';
+	for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++) {
+		if (statfs(roots[i], &fs) < 0 || fs.f_type != CGROUP2_MAGIC)
+			continue;
+		r = snprintf(out, cap, "%s%s", roots[i], line[1] != '\0' ? line : "");
+		return r < 0 || (size_t)r >= cap ? -ENAMETOOLONG : 0;
+	}
+	return -ENOENT;
+}
+
+/*
+ * A new cgroup below dir, if dir hands on every controller that is wanted.
+ * *ret_fd is its folder.
+ */
+static int
+make_below(const char *dir, const char *const *wanted, struct cell *cell, int *ret_fd)
+{
+	char text[CGROUP_TEXT_MAX];
+	int fd, made = -1, r;
+
+	fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return -errno;
+	r = read_text(fd, "cgroup.controllers", text, sizeof(text));
+	for (size_t i = 0; r == 0 && wanted[i] != NULL; i++)
+		if (!has_word(text, wanted[i]))
+			r = -ENOENT;
+	/* Fails where processes live in dir itself, which is the usual case for
+	 * the leash's own: then its parent is tried. */
+	for (size_t i = 0; r == 0 && wanted[i] != NULL; i++) {
+		snprintf(text, sizeof(text), "+%s", wanted[i]);
+		r = put_number(fd, "cgroup.subtree_control", text);
+	}
+	if (r == 0)
+		r = read_text(fd, "cgroup.subtree_control", text, sizeof(text));
+	for (size_t i = 0; r == 0 && wanted[i] != NULL; i++)
+		if (!has_word(text, wanted[i]))
+			r = -ENOENT;
+	if (r == 0) {
+		r = snprintf(
+		    cell->cgroup, sizeof(cell->cgroup), "%s/kennel-%d", dir, getpid());
+		r = r < 0 || (size_t)r >= sizeof(cell->cgroup) ? -ENAMETOOLONG : 0;
+		if (r == 0 && mkdir(cell->cgroup, 0755) < 0)
+			r = -errno;
+		if (r == 0)
+			made = open(cell->cgroup, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
+		if (r == 0 && made < 0)
+			r = -errno;
+		if (r != 0 && r != -EEXIST)
+			(void)rmdir(cell->cgroup); /* may not have been made */
+		if (r != 0)
+			cell->cgroup[0] = '\0';
+	}
+	fd_close(&fd);
+	if (r == 0)
+		*ret_fd = made;
+	return r;
+}
+
+static int
+make_cgroup(const char *const *wanted, struct cell *cell, int *ret_fd)
+{
+	char dir[sizeof(cell->cgroup)], *slash;
+	int r;
+
+	r = own_cgroup(dir, sizeof(dir));
+	if (r != 0)
+		return r;
+	r = make_below(dir, wanted, cell, ret_fd);
+	slash = strrchr(dir, '/');
+	if (r != 0 && slash != NULL && slash != dir) {
+		*slash = '\0';
+		r = make_below(dir, wanted, cell, ret_fd);
+	}
+	return r;
+}
+
+static int
+fill_cgroup(int fd, uint64_t memory, uint64_t processes, uint64_t cpu)
+{
+	char text[64];
+	int r = 0;
+
+	if (memory != 0) {
+		snprintf(text, sizeof(text), "%llu", (unsigned long long)memory);
+		r = put_number(fd, "memory.max", text);
+		/* Where swap is not counted there is no such file. */
+		if (r == 0)
+			r = put_number(fd, "memory.swap.max", "0");
+		if (r == -ENOENT)
+			r = 0;
+	}
+	if (r == 0 && processes != 0) {
+		snprintf(text, sizeof(text), "%llu", (unsigned long long)processes + 1);
+		r = put_number(fd, "pids.max", text);
+	}
+	if (r == 0 && cpu != 0) {
+		snprintf(text, sizeof(text), "%llu %u",
+		    (unsigned long long)cpu * (CGROUP_CPU_US / 100), CGROUP_CPU_US);
+		r = put_number(fd, "cpu.max", text);
+	}
+	return r;
+}
+
+/* ---- what the policy asks for -------------------------------------------- */
+
+static const struct sealed_limit *
+limit_row(const struct cell_order *o, enum sealed_limit_kind kind)
+{
+	const struct sealed_limit *l = o->policy->limit + o->server->limits.first;
+
+	for (uint32_t i = 0; i < o->server->limits.n; i++)
+		if (l[i].kind == (uint32_t)kind)
+			return &l[i];
+	return NULL;
+}
+
+static const struct sealed_require *
+require_row(const struct cell_order *o, enum sealed_require_kind kind)
+{
+	const struct sealed_require *q = o->policy->require + o->server->requires.first;
+
+	for (uint32_t i = 0; i < o->server->requires.n; i++)
+		if (q[i].kind == (uint32_t)kind)
+			return &q[i];
+	return NULL;
+}
+
+int
+limits_prepare(const struct cell_order *o, struct cell *cell, int *ret_cgroup_fd,
+    char why[CELL_WHY_MAX])
+{
+	const struct sealed_limit *cpu = limit_row(o, LIMIT_CPU);
+	const struct sealed_require *required = require_row(o, REQUIRE_CGROUP);
+	const struct sealed_require *subuid = require_row(o, REQUIRE_SUBUID);
+	uint64_t memory = policy_limit(o->policy, o->server, LIMIT_MEMORY);
+	uint64_t processes = policy_limit(o->policy, o->server, LIMIT_PROCESSES);
+	const char *wanted[4] = {NULL};
+	struct cell_reason w = {.step = "limit",
+	    .object = "the processor's time",
+	    .reason = "no cgroup with that controller is delegated to this user"};
+	size_t n = 0;
+	int fd = -1, r;
+
+	if (subuid != NULL) {
+		w = (struct cell_reason){.step = "give the server",
+		    .object = "a subordinate uid",
+		    .reason = "not done by this version",
+		    .at = subuid->at};
+		return cell_say(why, o->policy, -EOPNOTSUPP, &w);
+	}
+	if (memory == 0 && cpu == NULL && required == NULL)
+		return 0; /* RLIMIT_NPROC counts per cell as it is */
+	if (memory != 0)
+		wanted[n++] = "memory";
+	if (cpu != NULL)
+		wanted[n++] = "cpu";
+	wanted[n++] = "pids";
+	r = make_cgroup(wanted, cell, &fd);
+	if (r == 0)
+		r = fill_cgroup(fd, memory, processes, cpu != NULL ? cpu->value : 0);
+	if (r == 0) {
+		*ret_cgroup_fd = fd;
+		return 0;
+	}
+	fd_close(&fd);
+	limits_free(cell);
+	if (cpu != NULL) {
+		w.at = cpu->at;
+		return cell_say(why, o->policy, -EOPNOTSUPP, &w);
+	}
+	if (required != NULL) {
+		w.object = "by the cgroup that is required";
+		w.at = required->at;
+		return cell_say(why, o->policy, -EOPNOTSUPP, &w);
+	}
+	cell_lacks(cell, "cgroup memory: RLIMIT_DATA of each process instead");
+	return 0;
+}
+
+void
+limits_free(struct cell *cell)
+{
+	struct timespec pause = {.tv_nsec = 2000000};
+
+	if (cell->cgroup[0] == '\0')
+		return;
+	for (int i = 0; i < CGROUP_END_TRIES; i++) {
+		/* syscalls: rmdir unlinkat clock_nanosleep */
+		if (rmdir(cell->cgroup) == 0 || errno != EBUSY)
+			break;
+		(void)nanosleep(&pause, NULL); /* shorter is fine */
+	}
+	cell->cgroup[0] = '\0';
+}
+
+/* ---- rlimits ------------------------------------------------------------- */
+
+static int
+set_limit(int what, rlim_t soft, rlim_t hard)
+{
+	struct rlimit now;
+
+	if (getrlimit(what, &now) < 0)
+		return -errno;
+	/* Never up: the caller's own limits hold as well. */
+	if (hard > now.rlim_max)
+		hard = now.rlim_max;
+	now.rlim_max = hard;
+	now.rlim_cur = soft < hard ? soft : hard;
+	return setrlimit(what, &now) < 0 ? -errno : 0;
+}
+
+int
+limits_set(struct cell_child *c)
+{
+	const struct cell_order *o = c->order;
+	/* In a cgroup what is touched counts, here what is asked for. */
+	uint64_t memory =
+	    c->cgroup ? 0 : policy_limit(o->policy, o->server, LIMIT_MEMORY);
+	uint64_t processes = policy_limit(o->policy, o->server, LIMIT_PROCESSES);
+	uint64_t files = policy_limit(o->policy, o->server, LIMIT_FILES);
+	const struct {
+		const char *name;
+		int what;
+		rlim_t soft, hard;
+	} rows[] = {
+	    /* 1: a core handler behind a pipe takes 0 for "as you like". */
+	    {"cores", RLIMIT_CORE, 1, 1},
+	    /* Counted in the cell's own user namespace; PID 1 is one more. */
+	    {"processes", RLIMIT_NPROC, processes != 0 ? processes + 1 : RLIM_INFINITY,
+		processes != 0 ? processes + 1 : RLIM_INFINITY},
+	    {"files", RLIMIT_NOFILE, files != 0 ? files : RLIM_INFINITY,
+		files != 0 ? files : RLIM_INFINITY},
+	    {"memory", RLIMIT_DATA, memory != 0 ? memory : RLIM_INFINITY,
+		memory != 0 ? memory : RLIM_INFINITY},
+	    /* Without a limit here the kernel lays memory out predictably. */
+	    {"the stack", RLIMIT_STACK, STACK_SOFT_MAX, RLIM_INFINITY},
+	    {"real-time priority", RLIMIT_RTPRIO, 0, 0},
+	    {"priority", RLIMIT_NICE, 0, 0},
+	};
+	int r;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		r = set_limit(rows[i].what, rows[i].soft, rows[i].hard);
+		if (r != 0)
+			return cell_fault(c, r, rows[i].name);
+	}
+	return 0;
+}

@@ -1,0 +1,617 @@
+/*
+ * The view: what the server sees of files.  Sources are opened and cloned on
+ * the host's side of the new mount namespace, then placed one by one in a
+ * root of our own; then the host's root goes.
+ *
+ *	mount_private   mount_open   mount_root   mount_build   mount_enter
+ *	mount_seal
+ *
+ * Process: the cell's first process.  Trusts the rows; does not trust what it
+ * finds on disk: no symbolic link is followed to a source or a target, and a
+ * name is made only in a tmpfs that was made here.  Must never attach a mount
+ * that is both writable and executable, or one that still hears of the host's.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "leash/cell/step.h"
+#include "shim/base/fd.h"
+
+#define VIEW_ROOT_SIZE   (64u << 20) /* read-only before anybody could fill it */
+#define VIEW_PAGE        4096        /* bytes of a file that cost one inode, at least */
+#define VIEW_INODES_MIN  1024
+#define VIEW_HIDDEN_FILE ".hidden-file"
+#define VIEW_HIDDEN_DIR  ".hidden-folder"
+#define PROC_MAGIC       0x9fa0
+
+#define ATTR_TMP  (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)
+#define ATTR_NONE (ATTR_TMP | MOUNT_ATTR_RDONLY)
+
+#define VIEW_RESOLVE (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
+
+/* ---- the kernel's calls -------------------------------------------------- */
+
+static int
+open_below(int dir, const char *path, uint64_t flags, uint64_t resolve)
+{
+	struct open_how how = {.flags = flags | O_CLOEXEC, .resolve = resolve};
+	long fd = syscall(SYS_openat2, dir, path, &how, sizeof(how));
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+int
+mount_clone(int fd, uint64_t attr, int *ret)
+{
+	/* Recursive, both: a mount further down would else keep its own rights,
+	 * and one that the host makes later would appear here. */
+	struct mount_attr a = {.attr_set = attr, .propagation = MS_PRIVATE};
+	int tree, r;
+
+	tree = (int)syscall(SYS_open_tree, fd, "",
+	    OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | AT_EMPTY_PATH);
+	if (tree < 0)
+		return -errno;
+	if (syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &a,
+		sizeof(a)) < 0) {
+		r = -errno;
+		fd_close(&tree);
+		return r;
+	}
+	*ret = tree;
+	return 0;
+}
+
+int
+mount_attach(int tree, int parent, const char *name)
+{
+	if (syscall(SYS_move_mount, tree, "", parent, name,
+		MOVE_MOUNT_F_EMPTY_PATH |
+		    (name[0] == '\0' ? MOVE_MOUNT_T_EMPTY_PATH : 0)) < 0)
+		return -errno;
+	return 0;
+}
+
+struct option {
+	const char *name, *value;
+};
+
+static int
+fresh(const char *type, const struct option *option, uint64_t attr, int *ret)
+{
+	int fs, tree, r = 0;
+
+	fs = (int)syscall(SYS_fsopen, type, FSOPEN_CLOEXEC);
+	if (fs < 0)
+		return -errno;
+	for (; r == 0 && option->name != NULL; option++)
+		if (syscall(SYS_fsconfig, fs, FSCONFIG_SET_STRING, option->name,
+			option->value, 0) < 0)
+			r = -errno;
+	if (r == 0 && syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		r = -errno;
+	if (r == 0) {
+		tree = (int)syscall(SYS_fsmount, fs, FSMOUNT_CLOEXEC, attr);
+		if (tree < 0)
+			r = -errno;
+		else
+			*ret = tree;
+	}
+	fd_close(&fs);
+	return r;
+}
+
+int
+mount_tmpfs(uint64_t size, const char *mode, uint64_t attr, int *ret)
+{
+	uint64_t inodes = size / VIEW_PAGE;
+	char bytes[24], files[24];
+	const struct option option[] = {
+	    {"size", bytes}, {"nr_inodes", files}, {"mode", mode}, {NULL, NULL}};
+
+	if (size == 0) /* the kernel would take it for "no limit" */
+		return -EINVAL;
+	if (inodes < VIEW_INODES_MIN)
+		inodes = VIEW_INODES_MIN;
+	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)size);
+	snprintf(files, sizeof(files), "%llu", (unsigned long long)inodes);
+	return fresh("tmpfs", option, attr, ret);
+}
+
+/* ---- names in the view --------------------------------------------------- */
+
+static bool
+is_own(const struct cell_child *c, int dir)
+{
+	struct stat st;
+
+	if (fstat(dir, &st) < 0)
+		return false;
+	for (size_t i = 0; i < c->own_n; i++)
+		if (c->own[i] == st.st_dev)
+			return true;
+	return false;
+}
+
+static int
+own(struct cell_child *c, int tree)
+{
+	struct stat st;
+
+	if (c->own_n == CELL_OWN_MAX)
+		return -E2BIG;
+	if (fstat(tree, &st) < 0)
+		return -errno;
+	c->own[c->own_n++] = st.st_dev;
+	return 0;
+}
+
+/* The folder at path (a prefix of len bytes), with the names on the way made
+ * where they are ours to make. */
+static int
+open_folder(struct cell_child *c, const char *path, size_t len, int *ret)
+{
+	char name[CELL_PATH_MAX];
+	size_t i = 1;
+	int at, next;
+
+	at = open_below(c->root_fd, ".", O_PATH | O_DIRECTORY, VIEW_RESOLVE);
+	if (at < 0)
+		return at;
+	while (i < len) {
+		size_t n = strcspn(path + i, "/");
+
+		if (n > len - i)
+			n = len - i;
+		memcpy(name, path + i, n);
+		name[n] = '\0';
+		i += n + 1;
+		next = open_below(at, name, O_PATH | O_DIRECTORY, VIEW_RESOLVE);
+		if (next == -ENOENT && is_own(c, at)) {
+			next = mkdirat(at, name, 0755) < 0
+				   ? -errno
+				   : open_below(
+					 at, name, O_PATH | O_DIRECTORY, VIEW_RESOLVE);
+		}
+		fd_close(&at);
+		if (next < 0)
+			return next;
+		at = next;
+	}
+	*ret = at;
+	return 0;
+}
+
+/* The parent of path is open in c->parent_fd; *ret_name is its last part. */
+static int
+parent_of(struct cell_child *c, const char *path, const char **ret_name)
+{
+	const char *slash = strrchr(path, '/');
+	size_t len = (size_t)(slash - path);
+	int fd, r;
+
+	if (slash == NULL || slash[1] == '\0' || len >= sizeof(c->parent))
+		return -EINVAL;
+	*ret_name = slash + 1;
+	if (c->parent_fd >= 0 && strlen(c->parent) == len &&
+	    memcmp(c->parent, path, len) == 0)
+		return 0;
+	r = open_folder(c, path, len, &fd);
+	if (r != 0)
+		return r;
+	fd_close(&c->parent_fd);
+	c->parent_fd = fd;
+	memcpy(c->parent, path, len);
+	c->parent[len] = '\0';
+	return 0;
+}
+
+/* A mount over a folder makes what was kept of the way to it stale. */
+static void
+parent_forget(struct cell_child *c)
+{
+	fd_close(&c->parent_fd);
+	c->parent[0] = '\0';
+}
+
+int
+mount_own_parent(struct cell_child *c, const char *path, int *ret_parent)
+{
+	const char *name;
+	int r = parent_of(c, path, &name);
+
+	if (r == 0 && !is_own(c, c->parent_fd))
+		r = -EROFS;
+	if (r == 0)
+		*ret_parent = c->parent_fd;
+	return r;
+}
+
+int
+mount_make_file(struct cell_child *c, const char *path, int *ret_parent)
+{
+	const char *name;
+	int r = parent_of(c, path, &name);
+
+	/* In a tree of the host's nothing is made: the name is there or not. */
+	if (r == 0 && is_own(c, c->parent_fd) &&
+	    mknodat(c->parent_fd, name, S_IFREG | 0444, 0) < 0 && errno != EEXIST)
+		r = -errno;
+	if (r == 0)
+		*ret_parent = c->parent_fd;
+	return r;
+}
+
+int
+mount_make_dir(struct cell_child *c, const char *path, int *ret_parent)
+{
+	const char *name;
+	int r = parent_of(c, path, &name);
+
+	if (r == 0 && is_own(c, c->parent_fd) && mkdirat(c->parent_fd, name, 0755) < 0 &&
+	    errno != EEXIST)
+		r = -errno;
+	if (r == 0)
+		*ret_parent = c->parent_fd;
+	return r;
+}
+
+static const char *
+last_part(const char *path)
+{
+	return strrchr(path, '/') + 1;
+}
+
+/* ---- rows ---------------------------------------------------------------- */
+
+typedef int place_fn(struct cell_child *, const struct sealed_mount *, int *clone);
+
+static const char *
+target_of(const struct cell_child *c, const struct sealed_mount *m)
+{
+	return policy_str(c->order->policy, m->target);
+}
+
+static int
+place_dir(struct cell_child *c, const struct sealed_mount *m, int *clone)
+{
+	int parent;
+
+	if (m->target.len == 1) /* "/" itself */
+		return 0;
+	return mount_make_dir(c, target_of(c, m), &parent);
+}
+
+static int
+place_symlink(struct cell_child *c, const struct sealed_mount *m, int *clone)
+{
+	const char *path = target_of(c, m);
+	int parent, r = mount_own_parent(c, path, &parent);
+
+	if (r == 0 && symlinkat(policy_str(c->order->policy, m->source), parent,
+			  last_part(path)) < 0)
+		r = -errno;
+	return r;
+}
+
+static int
+place_file(struct cell_child *c, const struct sealed_mount *m, int *clone)
+{
+	const char *path = target_of(c, m);
+	int parent, r = mount_make_file(c, path, &parent);
+
+	return r != 0 ? r : mount_attach(*clone, parent, last_part(path));
+}
+
+static int
+place_tree(struct cell_child *c, const struct sealed_mount *m, int *clone)
+{
+	const char *path = target_of(c, m);
+	int parent, r;
+
+	if (m->target.len == 1)
+		return -EBUSY; /* the root of the view is ours */
+	r = mount_make_dir(c, path, &parent);
+	if (r == 0)
+		r = mount_attach(*clone, parent, last_part(path));
+	parent_forget(c);
+	return r;
+}
+
+static int
+place_tmpfs(struct cell_child *c, const struct sealed_mount *m, int *clone)
+{
+	int r = mount_tmpfs(m->size, "1777", ATTR_TMP, clone);
+
+	if (r == 0)
+		r = own(c, *clone);
+	return r != 0 ? r : place_tree(c, m, clone);
+}
+
+static int
+place_proc(struct cell_child *c, const struct sealed_mount *m, int *clone)
+{
+	static const struct option none[] = {{NULL, NULL}};
+	struct statfs fs;
+	int r = fresh("proc", none, ATTR_NONE, clone);
+
+	if (r == -EPERM) {
+		c->hint = "no fresh /proc can be mounted here, because parts of the "
+			  "host's are covered; the policy may say \"no-proc\"";
+		return r;
+	}
+	if (r == 0 && (fstatfs(*clone, &fs) < 0 || fs.f_type != PROC_MAGIC))
+		r = -EBADF;
+	return r != 0 ? r : place_tree(c, m, clone);
+}
+
+static int
+place_dev(struct cell_child *c, const struct sealed_mount *m, int *clone)
+{
+	return synthetic_dev(c, target_of(c, m));
+}
+
+static int
+place_etc(struct cell_child *c, const struct sealed_mount *m, int *clone)
+{
+	return synthetic_etc(c, target_of(c, m));
+}
+
+/* Something empty that nobody may open.  It has no name once the view is
+ * sealed; the clones hold it. */
+static int
+hidden(struct cell_child *c, bool folder)
+{
+	const char *name = folder ? VIEW_HIDDEN_DIR : VIEW_HIDDEN_FILE;
+
+	if (c->hidden[folder] >= 0)
+		return 0;
+	if (folder ? mkdirat(c->root_fd, name, 0) < 0
+		   : mknodat(c->root_fd, name, S_IFREG, 0) < 0)
+		return -errno;
+	c->hidden[folder] = open_below(c->root_fd, name, O_PATH, VIEW_RESOLVE);
+	return c->hidden[folder] < 0 ? c->hidden[folder] : 0;
+}
+
+static int
+place_hide(struct cell_child *c, const struct sealed_mount *m, int *clone)
+{
+	struct stat st;
+	bool folder;
+	int over, r;
+
+	over = open_below(
+	    c->root_fd, target_of(c, m) + 1, O_PATH | O_NOFOLLOW, VIEW_RESOLVE);
+	if (over < 0)
+		return over;
+	r = fstat(over, &st) < 0 ? -errno : 0;
+	folder = S_ISDIR(st.st_mode);
+	if (r == 0)
+		r = hidden(c, folder);
+	if (r == 0)
+		r = mount_clone(c->hidden[folder], ATTR_NONE, clone);
+	if (r == 0)
+		r = mount_attach(*clone, over, "");
+	fd_close(&over);
+	parent_forget(c);
+	return r;
+}
+
+static place_fn *const place[MOUNT_HIDE + 1] = {
+    [MOUNT_DIR] = place_dir,
+    [MOUNT_SYMLINK] = place_symlink,
+    [MOUNT_FILE] = place_file,
+    [MOUNT_TREE] = place_tree,
+    [MOUNT_TMPFS] = place_tmpfs,
+    [MOUNT_PROC] = place_proc,
+    [MOUNT_DEV] = place_dev,
+    [MOUNT_SHM] = place_tmpfs,
+    [MOUNT_ETC] = place_etc,
+    [MOUNT_HIDE] = place_hide,
+};
+
+/* ---- the steps ----------------------------------------------------------- */
+
+int
+mount_private(struct cell_child *c)
+{
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return cell_fault(c, -errno, "");
+	c->host_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return c->host_fd < 0 ? cell_fault(c, -errno, "/") : 0;
+}
+
+static int
+open_source(struct cell_child *c, const struct sealed_mount *m, int *ret)
+{
+	const char *path = policy_str(c->order->policy, m->source);
+	bool writable = (m->right & RIGHT_WRITE) != 0;
+	struct stat st;
+	int fd, r;
+
+	/* Canonical since the policy was compiled: a link now is a swap. */
+	fd = open_below(c->host_fd, path[1] != '\0' ? path + 1 : ".", O_PATH | O_NOFOLLOW,
+	    RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+	if (fd < 0)
+		return fd;
+	r = fstat(fd, &st) < 0 ? -errno : 0;
+	if (r == 0 && m->kind == MOUNT_TREE && !S_ISDIR(st.st_mode))
+		r = -ENOTDIR;
+	if (r == 0 && m->kind == MOUNT_FILE && !S_ISREG(st.st_mode)) {
+		c->hint = "not a regular file";
+		r = -EINVAL;
+	}
+	if (r == 0)
+		r = mount_clone(fd,
+		    writable ? ATTR_TMP
+			     : MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+		    ret);
+	fd_close(&fd);
+	return r;
+}
+
+/* One descriptor per row is open at once, for a moment. */
+static void
+room_for_rows(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &files); /* opening will tell */
+	}
+}
+
+int
+mount_open(struct cell_child *c)
+{
+	const struct sealed_mount *m;
+	size_t n;
+	int r;
+
+	room_for_rows();
+	m = cell_mounts(c->order, &n);
+	c->clone = malloc((n + 1) * sizeof(*c->clone));
+	if (c->clone == NULL)
+		return cell_fault(c, -ENOMEM, "the sources");
+	for (size_t i = 0; i < n; i++) {
+		c->clone[i] = -1;
+		if (m[i].kind != MOUNT_FILE && m[i].kind != MOUNT_TREE)
+			continue;
+		r = open_source(c, &m[i], &c->clone[i]);
+		if (r == -ENOENT && m[i].optional)
+			continue;
+		if (r != 0)
+			return cell_blame(
+			    c, r, policy_str(c->order->policy, m[i].source), m[i].at);
+	}
+	return 0;
+}
+
+int
+mount_root(struct cell_child *c)
+{
+	int r = mount_tmpfs(VIEW_ROOT_SIZE, "0755", ATTR_TMP, &c->root_fd);
+
+	if (r == 0)
+		r = own(c, c->root_fd);
+	/* Over the old root: nothing that is looked up there from now on matters,
+	 * and no folder of the host's has to be found for it. */
+	if (r == 0)
+		r = mount_attach(c->root_fd, c->host_fd, "");
+	fd_close(&c->host_fd);
+	return r != 0 ? cell_fault(c, r, "") : 0;
+}
+
+int
+mount_build(struct cell_child *c)
+{
+	const struct sealed_mount *m;
+	size_t n;
+	int r;
+
+	m = cell_mounts(c->order, &n);
+	for (size_t i = 0; i < n; i++) {
+		bool bound = m[i].kind == MOUNT_FILE || m[i].kind == MOUNT_TREE;
+
+		if (bound && c->clone[i] < 0)
+			continue; /* optional, and not there */
+		r = m[i].kind <= MOUNT_HIDE && place[m[i].kind] != NULL
+			? place[m[i].kind](c, &m[i], &c->clone[i])
+			: -EINVAL;
+		if (r == -ENOENT && m[i].optional)
+			r = 0;
+		if (r != 0)
+			return cell_blame(c, r, target_of(c, &m[i]), m[i].at);
+		fd_close(&c->clone[i]);
+	}
+	parent_forget(c);
+	return 0;
+}
+
+int
+mount_enter(struct cell_child *c)
+{
+	if (c->hidden[0] >= 0 && unlinkat(c->root_fd, VIEW_HIDDEN_FILE, 0) < 0)
+		return cell_fault(c, -errno, "");
+	if (c->hidden[1] >= 0 && unlinkat(c->root_fd, VIEW_HIDDEN_DIR, AT_REMOVEDIR) < 0)
+		return cell_fault(c, -errno, "");
+	fd_close(&c->hidden[0]);
+	fd_close(&c->hidden[1]);
+	/* The old root lands on top of the new one and goes from there. */
+	if (fchdir(c->root_fd) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||
+	    umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
+		return cell_fault(c, -errno, "");
+	return 0;
+}
+
+int
+mount_seal(struct cell_child *c)
+{
+	struct mount_attr a = {.attr_set = MOUNT_ATTR_RDONLY};
+
+	if (syscall(SYS_mount_setattr, c->root_fd, "", AT_EMPTY_PATH, &a, sizeof(a)) < 0)
+		return cell_fault(c, -errno, "");
+	fd_close(&c->root_fd);
+	free(c->clone);
+	c->clone = NULL;
+	return 0;
+}
+
+/* ---- the programs, as the view has them ---------------------------------- */
+
+static int
+send_images(struct cell_child *c, int *fd, size_t *n)
+{
+	uint8_t memory[8];
+	struct wire_out out;
+	int r;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, CELL_IMAGES);
+	r = wire_send(c->channel, &out, fd, *n);
+	while (*n > 0)
+		fd_close(&fd[--*n]);
+	return r;
+}
+
+int
+mount_images(struct cell_child *c)
+{
+	const struct sealed_range *range = &c->order->server->images;
+	const struct sealed_image *image = c->order->policy->image + range->first;
+	int fd[WIRE_FDS_MAX], r = 0;
+	struct stat st;
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < range->n; i++) {
+		const char *path = policy_str(c->order->policy, image[i].path);
+
+		/* As the server would: links in the view are part of the grant. */
+		fd[n] = open_below(AT_FDCWD, path, O_PATH, RESOLVE_NO_MAGICLINKS);
+		if (fd[n] < 0)
+			return cell_blame(c, fd[n], path, image[i].at);
+		n++;
+		if (fstat(fd[n - 1], &st) < 0 || !S_ISREG(st.st_mode)) {
+			c->hint = "not a regular file";
+			return cell_blame(c, -EACCES, path, image[i].at);
+		}
+		if (n == WIRE_FDS_MAX)
+			r = send_images(c, fd, &n);
+		if (r != 0)
+			return cell_fault(c, r, path);
+	}
+	if (n > 0)
+		r = send_images(c, fd, &n);
+	return r != 0 ? cell_fault(c, r, "") : 0;
+}
