@@ -1,0 +1,404 @@
+/*
+ * The seccomp filter of a cell, made when a policy is compiled.  The only file
+ * that knows libseccomp.
+ *
+ * What is not in a table below does not exist inside: ENOSYS, so that programs
+ * fall back as on an older kernel.  A foreign architecture or an x32 number
+ * kills.  execve and execveat are asked of the leash.
+ *
+ * libseccomp makes the body.  It cannot say "everything but these two values of
+ * the low 32 bits" (ioctl), nor numbers younger than itself, so a prologue of
+ * our own stands in front:
+ *
+ *	ld arch;  jeq ARCH else kill
+ *	ld nr;    x86-64: jge 0x40000000 and not -1: kill
+ *	jeq younger number: allow		(one each)
+ *	jeq ioctl else body
+ *	ld args[1], low;  jeq TIOCSTI: EPERM;  jeq TIOCLINUX: EPERM
+ *	body: what libseccomp made
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/netlink.h>
+#include <linux/seccomp.h>
+
+#include <seccomp.h>
+
+#include "policy/calls.h"
+#include "policy/load.h"
+#include "policy/tree.h"
+
+#define ARRAY_LEN(a)  (sizeof(a) / sizeof((a)[0]))
+#define API_LEVEL     6 /* knows SCMP_ACT_NOTIFY, whatever kernel compiles this */
+#define X32_BIT       0x40000000u
+#define LOW           0xffffffffu
+#define MEMFD_EXEC    0x10u
+#define CMD_TIOCSTI   0x5412u
+#define CMD_TIOCLINUX 0x541cu
+
+struct program {
+	struct sealed_insn insn[SEALED_INSNS_MAX];
+	uint32_t n;
+	bool full;
+};
+
+static int body_rules(scmp_filter_ctx, uint32_t arch);
+static int body_read(scmp_filter_ctx, struct program *);
+static void prologue(struct program *, uint32_t arch);
+
+int
+filter_build(struct sealer *s, uint32_t arch, struct sealed_range *ret)
+{
+	struct sealed_filter row = {.arch = arch};
+	struct program *p = NULL;
+	scmp_filter_ctx ctx = NULL;
+	uint32_t i;
+	int r;
+
+	if ((p = calloc(1, sizeof(*p))) == NULL)
+		return -ENOMEM;
+	(void)seccomp_api_set(API_LEVEL); /* checked by the NOTIFY rule */
+	if ((ctx = seccomp_init(SCMP_ACT_ERRNO(ENOSYS))) == NULL) {
+		r = -ENOMEM;
+		goto out;
+	}
+	if (arch != seccomp_arch_native() &&
+	    ((r = seccomp_arch_add(ctx, arch)) < 0 ||
+		(r = seccomp_arch_remove(ctx, SCMP_ARCH_NATIVE)) < 0))
+		goto out;
+	if ((r = seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS)) <
+		0 ||
+	    (r = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2)) < 0 ||
+	    (r = body_rules(ctx, arch)) < 0)
+		goto out;
+	prologue(p, arch);
+	if ((r = body_read(ctx, p)) < 0)
+		goto out;
+	row.insns.first = sealer_rows(s, SEALED_INSNS);
+	row.insns.n = p->n;
+	for (i = 0; i < p->n; i++)
+		(void)sealer_row(s, SEALED_INSNS, &p->insn[i], sizeof(p->insn[i]));
+	ret->first = sealer_row(s, SEALED_FILTERS, &row, sizeof(row));
+	ret->n = 1;
+	r = 0;
+out:
+	if (ctx != NULL)
+		seccomp_release(ctx);
+	free(p);
+	return r;
+}
+
+/* A comparison with argument i; the kernel itself cuts flags to 32 bits. */
+#define EQ(i, v) \
+	{ \
+		i, SCMP_CMP_EQ, v, 0 \
+	}
+#define NE(i, v) \
+	{ \
+		i, SCMP_CMP_NE, v, 0 \
+	}
+#define GT(i, v) \
+	{ \
+		i, SCMP_CMP_GT, v, 0 \
+	}
+#define BITS(i, m, v) \
+	{ \
+		i, SCMP_CMP_MASKED_EQ, m, v \
+	}
+#define NONE \
+	{ \
+		0, _SCMP_CMP_MIN, 0, 0 \
+	}
+
+/*
+ * Calls of which only some are allowed.  For one call, rows of different action
+ * never meet the same arguments; what no row meets is ENOSYS.
+ */
+static const struct {
+	const char *name;
+	uint32_t action;
+	struct scmp_arg_cmp arg[2];
+} rules[] = {
+    /* The gate: DESIGN 4. */
+    {"execve", SCMP_ACT_NOTIFY, {NONE, NONE}},
+    {"execveat", SCMP_ACT_NOTIFY, {NONE, NONE}},
+
+/* No new namespace; no CLONE_FS between processes, which would move the working
+ * directory of one whose exec is being judged. */
+#define NEW_ANY \
+	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | \
+	    CLONE_NEWPID | CLONE_NEWNET)
+#define NEW(flag) \
+	{ \
+		"clone", SCMP_ACT_ERRNO(EPERM), \
+		{ \
+			BITS(0, flag, flag), NONE \
+		} \
+	}
+    {"clone", SCMP_ACT_ALLOW, {BITS(0, NEW_ANY | CLONE_FS, 0), NONE}},
+    {"clone", SCMP_ACT_ALLOW,
+	{BITS(0, NEW_ANY | CLONE_FS | CLONE_THREAD, CLONE_FS | CLONE_THREAD), NONE}},
+    {"clone", SCMP_ACT_ERRNO(EPERM), {BITS(0, CLONE_FS | CLONE_THREAD, CLONE_FS), NONE}},
+    NEW(CLONE_NEWNS),
+    NEW(CLONE_NEWCGROUP),
+    NEW(CLONE_NEWUTS),
+    NEW(CLONE_NEWIPC),
+    NEW(CLONE_NEWUSER),
+    NEW(CLONE_NEWPID),
+    NEW(CLONE_NEWNET),
+    {"unshare", SCMP_ACT_ALLOW, {EQ(0, CLONE_FILES), NONE}},
+    {"unshare", SCMP_ACT_ERRNO(EPERM), {NE(0, CLONE_FILES), NONE}},
+    {"setns", SCMP_ACT_ERRNO(EPERM), {NONE, NONE}},
+
+    /* Terminal input is refused in the prologue. */
+    {"ioctl", SCMP_ACT_ALLOW, {NONE, NONE}},
+
+/* Families: local, IPv4, IPv6; and the one netlink that lists interfaces, of a
+ * namespace that has nothing but its loopback (os.networkInterfaces() throws
+ * without it). */
+#define NO_FAMILY(n) \
+	{ \
+		"socket", SCMP_ACT_ERRNO(EAFNOSUPPORT), \
+		{ \
+			EQ(0, n), NONE \
+		} \
+	}
+    {"socket", SCMP_ACT_ALLOW, {EQ(0, AF_UNIX), NONE}},
+    {"socket", SCMP_ACT_ALLOW, {EQ(0, AF_INET), NONE}},
+    {"socket", SCMP_ACT_ALLOW, {EQ(0, AF_INET6), NONE}},
+    {"socket", SCMP_ACT_ALLOW, {EQ(0, AF_NETLINK), EQ(2, NETLINK_ROUTE)}},
+    {"socket", SCMP_ACT_ERRNO(EAFNOSUPPORT), {EQ(0, AF_NETLINK), NE(2, NETLINK_ROUTE)}},
+    NO_FAMILY(0),
+    NO_FAMILY(3),
+    NO_FAMILY(4),
+    NO_FAMILY(5),
+    NO_FAMILY(6),
+    NO_FAMILY(7),
+    NO_FAMILY(8),
+    NO_FAMILY(9),
+    NO_FAMILY(11),
+    NO_FAMILY(12),
+    NO_FAMILY(13),
+    NO_FAMILY(14),
+    NO_FAMILY(15),
+    {"socket", SCMP_ACT_ERRNO(EAFNOSUPPORT), {GT(0, AF_NETLINK), NONE}},
+    {"socketpair", SCMP_ACT_ALLOW, {EQ(0, AF_UNIX), NONE}},
+    {"socketpair", SCMP_ACT_ERRNO(EAFNOSUPPORT), {NE(0, AF_UNIX), NONE}},
+
+    /* Code without a file cannot be asked for; what is mapped is still judged. */
+    {"memfd_create", SCMP_ACT_ALLOW, {BITS(1, MEMFD_EXEC, 0), NONE}},
+    {"memfd_create", SCMP_ACT_ERRNO(EPERM), {BITS(1, MEMFD_EXEC, MEMFD_EXEC), NONE}},
+
+/* No device nodes. */
+#define NODE(kind) \
+	{ \
+		"mknod", SCMP_ACT_ALLOW, \
+		{ \
+			BITS(1, S_IFMT, kind), NONE \
+		} \
+	}
+#define NODEAT(kind) \
+	{ \
+		"mknodat", SCMP_ACT_ALLOW, \
+		{ \
+			BITS(2, S_IFMT, kind), NONE \
+		} \
+	}
+    NODE(0),
+    NODE(S_IFREG),
+    NODE(S_IFIFO),
+    NODE(S_IFSOCK),
+    {"mknod", SCMP_ACT_ERRNO(EPERM), {BITS(1, S_IFMT, S_IFCHR), NONE}},
+    {"mknod", SCMP_ACT_ERRNO(EPERM), {BITS(1, S_IFMT, S_IFBLK), NONE}},
+    NODEAT(0),
+    NODEAT(S_IFREG),
+    NODEAT(S_IFIFO),
+    NODEAT(S_IFSOCK),
+    {"mknodat", SCMP_ACT_ERRNO(EPERM), {BITS(2, S_IFMT, S_IFCHR), NONE}},
+    {"mknodat", SCMP_ACT_ERRNO(EPERM), {BITS(2, S_IFMT, S_IFBLK), NONE}},
+
+    /* The plain personality, and asking for it: no READ_IMPLIES_EXEC. */
+    {"personality", SCMP_ACT_ALLOW, {BITS(0, LOW, 0), NONE}},
+    {"personality", SCMP_ACT_ALLOW, {BITS(0, LOW, LOW), NONE}},
+
+    /* A further filter, but no listener: its owner could answer for the leash. */
+    {"seccomp", SCMP_ACT_ALLOW, {EQ(0, SECCOMP_SET_MODE_STRICT), NONE}},
+    {"seccomp", SCMP_ACT_ALLOW, {EQ(0, SECCOMP_GET_ACTION_AVAIL), NONE}},
+    {"seccomp", SCMP_ACT_ALLOW,
+	{EQ(0, SECCOMP_SET_MODE_FILTER), BITS(1, SECCOMP_FILTER_FLAG_NEW_LISTENER, 0)}},
+    {"seccomp", SCMP_ACT_ERRNO(EPERM),
+	{EQ(0, SECCOMP_SET_MODE_FILTER),
+	    BITS(1, SECCOMP_FILTER_FLAG_NEW_LISTENER, SECCOMP_FILTER_FLAG_NEW_LISTENER)}},
+};
+
+/* prctl: about the caller itself.  Not PR_SET_MM, which rewrites the command
+ * line and the image that others see; not PR_SET_PTRACER. */
+static const uint64_t prctls[] = {
+    PR_SET_PDEATHSIG, PR_GET_PDEATHSIG, PR_GET_DUMPABLE, PR_SET_DUMPABLE, PR_GET_KEEPCAPS,
+    PR_SET_KEEPCAPS, PR_SET_NAME, PR_GET_NAME, PR_GET_SECCOMP, PR_SET_SECCOMP,
+    PR_CAPBSET_READ, PR_CAPBSET_DROP, PR_GET_TSC, PR_GET_SECUREBITS, PR_SET_TIMERSLACK,
+    PR_GET_TIMERSLACK, PR_SET_CHILD_SUBREAPER, PR_GET_CHILD_SUBREAPER,
+    PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS, PR_GET_TID_ADDRESS, PR_SET_THP_DISABLE,
+    PR_GET_THP_DISABLE, PR_CAP_AMBIENT, PR_SVE_SET_VL, PR_SVE_GET_VL,
+    PR_GET_SPECULATION_CTRL, PR_SET_SPECULATION_CTRL, PR_PAC_RESET_KEYS,
+    PR_SET_TAGGED_ADDR_CTRL, PR_GET_TAGGED_ADDR_CTRL, 60, /* PR_PAC_SET_ENABLED_KEYS */
+    61,                                                   /* PR_PAC_GET_ENABLED_KEYS */
+    65,                                                   /* PR_SET_MDWE */
+    66,                                                   /* PR_GET_MDWE */
+    0x53564d41, /* PR_SET_VMA: names of mappings */
+    0x41555856, /* PR_GET_AUXV */
+};
+
+static int
+rule_add(scmp_filter_ctx ctx, uint32_t arch, uint32_t action, const char *name,
+    const struct scmp_arg_cmp arg[2])
+{
+	int there = seccomp_syscall_resolve_name_arch(arch, name);
+	unsigned int n = 0;
+
+	/* Not on this architecture: ENOSYS is already the truth. */
+	if (there < 0)
+		return there == __NR_SCMP_ERROR ? -EINVAL : 0;
+	while (arg != NULL && n < 2 && arg[n].op != _SCMP_CMP_MIN)
+		n++;
+	return seccomp_rule_add_array(
+	    ctx, action, seccomp_syscall_resolve_name(name), n, arg);
+}
+
+static int
+allow_names(scmp_filter_ctx ctx, uint32_t arch, const char *names)
+{
+	char *copy, *save = NULL, *name;
+	int r = 0;
+
+	if ((copy = strdup(names)) == NULL)
+		return -ENOMEM;
+	for (name = strtok_r(copy, " ", &save); name != NULL && r == 0;
+	     name = strtok_r(NULL, " ", &save))
+		r = rule_add(ctx, arch, SCMP_ACT_ALLOW, name, NULL);
+	free(copy);
+	return r;
+}
+
+static int
+body_rules(scmp_filter_ctx ctx, uint32_t arch)
+{
+	struct scmp_arg_cmp option[2] = {NONE, NONE};
+	const struct calls *c;
+	size_t i;
+	int r = 0;
+
+	for (c = calls_allowed; c->names != NULL && r == 0; c++)
+		r = allow_names(ctx, arch, c->names);
+	for (i = 0; i < ARRAY_LEN(rules) && r == 0; i++)
+		r = rule_add(ctx, arch, rules[i].action, rules[i].name, rules[i].arg);
+	for (i = 0; i < ARRAY_LEN(prctls) && r == 0; i++) {
+		option[0] = (struct scmp_arg_cmp)EQ(0, prctls[i]);
+		r = rule_add(ctx, arch, SCMP_ACT_ALLOW, "prctl", option);
+	}
+	return r;
+}
+
+/* ---- the program ----------------------------------------------------------- */
+
+static void
+put(struct program *p, uint16_t code, uint32_t k, uint8_t jt, uint8_t jf)
+{
+	if (p->n == SEALED_INSNS_MAX) {
+		p->full = true;
+		return;
+	}
+	p->insn[p->n++] = (struct sealed_insn){.code = code, .jt = jt, .jf = jf, .k = k};
+}
+
+#define LOAD(field) BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field), 0, 0
+#define JUMP(op)    BPF_JMP | BPF_##op | BPF_K
+#define RETURN      BPF_RET | BPF_K
+
+/* Jumps of the prologue go to labels; put in when all places are known. */
+enum label { TO_NEXT, TO_KILL, TO_ALLOW, TO_EPERM, TO_BODY, LABEL_N };
+
+static void
+labels_resolve(struct program *p, const uint32_t place[LABEL_N])
+{
+	uint32_t i;
+
+	for (i = 0; i < p->n; i++) {
+		if (BPF_CLASS(p->insn[i].code) != BPF_JMP)
+			continue;
+		if (p->insn[i].jt != TO_NEXT)
+			p->insn[i].jt = (uint8_t)(place[p->insn[i].jt] - i - 1);
+		if (p->insn[i].jf != TO_NEXT)
+			p->insn[i].jf = (uint8_t)(place[p->insn[i].jf] - i - 1);
+	}
+}
+
+static void
+prologue(struct program *p, uint32_t arch)
+{
+	int nr_ioctl = seccomp_syscall_resolve_name_arch(arch, "ioctl");
+	uint32_t place[LABEL_N] = {0}, i;
+
+	put(p, LOAD(arch));
+	put(p, JUMP(JEQ), arch, TO_NEXT, TO_KILL);
+	put(p, LOAD(nr));
+	if (arch == AUDIT_ARCH_X86_64) {
+		put(p, JUMP(JGE), X32_BIT, TO_NEXT, TO_NEXT); /* jf: see below */
+		put(p, JUMP(JEQ), LOW, TO_NEXT, TO_KILL);
+	}
+	for (i = 0; i < calls_young_n; i++)
+		put(p, JUMP(JEQ), calls_young[i].number, TO_ALLOW, TO_NEXT);
+	put(p, JUMP(JEQ), (uint32_t)nr_ioctl, TO_NEXT, TO_BODY);
+	put(p, LOAD(args[1])); /* the low half: the machine is little-endian */
+	put(p, JUMP(JEQ), CMD_TIOCSTI, TO_EPERM, TO_NEXT);
+	put(p, JUMP(JEQ), CMD_TIOCLINUX, TO_EPERM, TO_BODY);
+	place[TO_KILL] = p->n;
+	put(p, RETURN, SECCOMP_RET_KILL_PROCESS, 0, 0);
+	place[TO_ALLOW] = p->n;
+	put(p, RETURN, SECCOMP_RET_ALLOW, 0, 0);
+	place[TO_EPERM] = p->n;
+	put(p, RETURN, SECCOMP_RET_ERRNO | EPERM, 0, 0);
+	place[TO_BODY] = p->n;
+	labels_resolve(p, place);
+	if (arch == AUDIT_ARCH_X86_64)
+		p->insn[3].jf = 1; /* below the x32 bit: over the look at -1 */
+}
+
+/* libseccomp writes programs to descriptors only. */
+static int
+body_read(scmp_filter_ctx ctx, struct program *p)
+{
+	struct sealed_insn insn;
+	ssize_t n = 0;
+	int fd, r;
+
+	/* syscalls: memfd_create lseek read write close */
+	if ((fd = memfd_create("kennel-filter", MFD_CLOEXEC)) < 0)
+		return -errno;
+	if ((r = seccomp_export_bpf(ctx, fd)) < 0)
+		goto out;
+	if (lseek(fd, 0, SEEK_SET) < 0) {
+		r = -errno;
+		goto out;
+	}
+	while ((n = read(fd, &insn, sizeof(insn))) == (ssize_t)sizeof(insn))
+		put(p, insn.code, insn.k, insn.jt, insn.jf);
+	if (n != 0)
+		r = -EIO;
+	else if (p->full)
+		r = -EFBIG;
+out:
+	(void)close(fd); /* a memfd */
+	return r;
+}
