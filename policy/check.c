@@ -578,45 +578,43 @@ claim_order(const void *va, const void *vb)
 	return a->order < b->order ? -1 : 1;
 }
 
-static int
-claim_place(const void *va, const void *vb)
+/* "line 7", or "other.kennel:7" when that is another file. */
+static const char *
+place(const struct check *c, struct at at, struct at from, char *out, size_t cap)
 {
-	const struct claim *a = va, *b = vb;
+	const char *path = c->tree->source[at.file].path;
+	char shown[DIAG_TEXT_CAP];
 
-	return a->order < b->order ? -1 : 1;
+	if (at.file == from.file || path == NULL)
+		(void)snprintf(out, cap, "line %u", at.line); /* cut is good enough */
+	else
+		(void)snprintf(
+		    out, cap, "%s:%u", diag_text(shown, path, strlen(path)), at.line);
+	return out;
 }
 
-/* Report every claim that is not the first of its name, in the text's order. */
+/* Report every claim that is not the first of its name. */
 static void
 claims_report(struct check *c, struct claims *list, const char *where)
 {
-	const struct claim *first = NULL;
-	struct claims twice = {NULL, 0};
+	const struct claim *first = NULL, *row;
+	char text[DIAG_TEXT_CAP + 16];
 	struct shown s;
 	size_t i;
 
-	if (list->n < 2)
-		return;
-	qsort(list->row, list->n, sizeof(*list->row), claim_order);
+	if (list->n > 1)
+		qsort(list->row, list->n, sizeof(*list->row), claim_order);
 	for (i = 0; i < list->n; i++) {
-		if (first == NULL || first->space != list->row[i].space ||
-		    strcmp(first->name, list->row[i].name) != 0) {
-			first = &list->row[i];
+		row = &list->row[i];
+		if (first == NULL || first->space != row->space ||
+		    strcmp(first->name, row->name) != 0) {
+			first = row;
 			continue;
 		}
-		claim(c, &twice, first->at.line, list->row[i].name, &list->row[i].at,
-		    list->row[i].hidden);
-		if (twice.n > 0)
-			twice.row[twice.n - 1].order = list->row[i].order;
-	}
-	if (twice.n > 1)
-		qsort(twice.row, twice.n, sizeof(*twice.row), claim_place);
-	for (i = 0; i < twice.n; i++) {
-		c->diag->hide_line = twice.row[i].hidden;
-		diag_error(c->diag, twice.row[i].at,
-		    "`%s` stands twice%s; the first is on line %u",
-		    diag_text(s.text, twice.row[i].name, strlen(twice.row[i].name)),
-		    where, twice.row[i].space);
+		c->diag->hide_line = row->hidden;
+		diag_error(c->diag, row->at, "`%s` stands twice%s; the first is on %s",
+		    diag_text(s.text, row->name, strlen(row->name)), where,
+		    place(c, first->at, row->at, text, sizeof(text)));
 	}
 	c->diag->hide_line = false;
 }
@@ -680,6 +678,28 @@ against_write(struct check *c, const struct stmt *s)
 	}
 }
 
+/* A secret's command runs outside of the cell, as the person: what the server
+ * could change must not reach it. */
+static void
+secret_against_write(struct check *c, const struct stmt *s)
+{
+	const struct word *w;
+	size_t i;
+
+	c->diag->hide_line = true;
+	for (i = 2; strcmp(s->word[1].text, "cmd") == 0 && i < s->word_n; i++) {
+		if (!path_is_normal(s->word[i].text))
+			continue;
+		w = written(c->server, s->word[i].text);
+		if (w != NULL)
+			diag_error(c->diag, s->word[i].at,
+			    "the server could change what this command runs: "
+			    "`write` on line %u holds it",
+			    w->at.line);
+	}
+	c->diag->hide_line = false;
+}
+
 /* ---- a server ------------------------------------------------------------ */
 
 static void
@@ -706,6 +726,8 @@ check_server(struct check *c)
 		s = &server->stmt[i];
 		if (s->kw == KW_RUN || (s->kw == KW_EXEC && s->verdict != VERDICT_DENY))
 			against_write(c, s);
+		else if (s->kw == KW_SECRET)
+			secret_against_write(c, s);
 	}
 	if (!run && !server->broken)
 		diag_error(c->diag, server->at, "the server has no `run`");
@@ -741,5 +763,6 @@ tree_check(struct tree *tree, struct diag *diag)
 		    &tree->server[i].name.at, false);
 	}
 	claims_report(&c, &names, " as a server's name");
-	check_lets(&c);
+	if (diag->error_n == 0)
+		check_lets(&c);
 }

@@ -29,7 +29,8 @@ read_tree(const struct policy_source *source, size_t n, struct diag *d, struct t
 int
 policy_check(const struct policy_source *source, size_t source_n, FILE *out)
 {
-	struct diag d = {.out = out, .source = source, .source_n = source_n};
+	struct diag d = {
+	    .sorted = true, .out = out, .source = source, .source_n = source_n};
 	struct tree t;
 	int r;
 
@@ -85,7 +86,8 @@ int
 policy_compile(const struct policy_source *source, size_t source_n, const char *only,
     struct buf *out, FILE *diag)
 {
-	struct diag d = {.out = diag, .source = source, .source_n = source_n};
+	struct diag d = {
+	    .sorted = true, .out = diag, .source = source, .source_n = source_n};
 	struct sealer *sealer = NULL;
 	struct tree t = {0};
 	int r;

@@ -7,6 +7,7 @@
 #include "policy/tree.h"
 
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define NEAR_LEN_MAX 32
@@ -145,32 +146,110 @@ line_show(FILE *out, const struct line *l, uint32_t col)
 	fprintf(out, "\n    %*s^\n", (int)caret, "");
 }
 
-static void report(struct diag *d, struct at at, const char *kind, const char *fmt,
-    va_list ap) __attribute__((format(printf, 4, 0)));
+static void report(FILE *out, const struct diag *d, struct at at, const char *kind,
+    const char *fmt, va_list ap) __attribute__((format(printf, 5, 0)));
 
 static void
-report(struct diag *d, struct at at, const char *kind, const char *fmt, va_list ap)
+report(FILE *out, const struct diag *d, struct at at, const char *kind, const char *fmt,
+    va_list ap)
 {
 	const struct policy_source *s = NULL;
 	const char *path = "(standard input)";
 	char shown[DIAG_TEXT_CAP];
 	struct line l;
 
-	if (d->out == NULL)
-		return;
 	if (at.file < d->source_n)
 		s = &d->source[at.file];
 	if (s != NULL && s->path != NULL)
 		path = s->path;
-	fputs(diag_text(shown, path, strlen(path)), d->out);
+	fputs(diag_text(shown, path, strlen(path)), out);
 	if (at.line > 0)
-		fprintf(d->out, ":%u:%u", at.line, at.col);
-	fprintf(d->out, ": %s: ", kind);
-	vfprintf(d->out, fmt, ap);
-	fputc('\n', d->out);
+		fprintf(out, ":%u:%u", at.line, at.col);
+	fprintf(out, ": %s: ", kind);
+	vfprintf(out, fmt, ap);
+	fputc('\n', out);
 	if (s != NULL && !d->hide_line && line_find(s, at.line, &l) &&
 	    !line_is_hidden(s, l))
-		line_show(d->out, &l, at.col);
+		line_show(out, &l, at.col);
+}
+
+/* ---- in the order of the text -------------------------------------------- */
+
+struct held {
+	struct at at;
+	size_t order;
+	char *text;
+};
+
+#define HELD_MAX (2 * (size_t)DIAG_SHOWN_MAX)
+
+static int
+held_order(const void *va, const void *vb)
+{
+	const struct held *a = va, *b = vb;
+
+	if (a->at.file != b->at.file)
+		return a->at.file < b->at.file ? -1 : 1;
+	if (a->at.line != b->at.line)
+		return a->at.line < b->at.line ? -1 : 1;
+	if (a->at.col != b->at.col)
+		return a->at.col < b->at.col ? -1 : 1;
+	return a->order < b->order ? -1 : 1;
+}
+
+static void
+held_flush(struct diag *d)
+{
+	size_t i;
+
+	if (d->held_n > 1)
+		qsort(d->held, d->held_n, sizeof(*d->held), held_order);
+	for (i = 0; i < d->held_n; i++) {
+		fputs(d->held[i].text, d->out);
+		free(d->held[i].text);
+	}
+	free(d->held);
+	d->held = NULL;
+	d->held_n = 0;
+}
+
+/* Where the next message goes: a buffer of its own, or straight out. */
+static FILE *
+held_open(struct diag *d, struct at at, size_t *len)
+{
+	struct held *h;
+	FILE *f;
+
+	if (!d->sorted)
+		return d->out;
+	if (d->held == NULL)
+		d->held = calloc(HELD_MAX, sizeof(*d->held));
+	if (d->held == NULL || d->held_n == HELD_MAX)
+		return d->out;
+	h = &d->held[d->held_n];
+	f = open_memstream(&h->text, len);
+	if (f == NULL)
+		return d->out;
+	h->at = at;
+	h->order = d->held_n;
+	return f;
+}
+
+static void say(struct diag *d, struct at at, const char *kind, const char *fmt,
+    va_list ap) __attribute__((format(printf, 4, 0)));
+
+static void
+say(struct diag *d, struct at at, const char *kind, const char *fmt, va_list ap)
+{
+	size_t len = 0;
+	FILE *f;
+
+	if (d->out == NULL)
+		return;
+	f = held_open(d, at, &len);
+	report(f, d, at, kind, fmt, ap);
+	if (f != d->out && fclose(f) == 0)
+		d->held_n++;
 }
 
 void
@@ -181,7 +260,7 @@ diag_error(struct diag *d, struct at at, const char *fmt, ...)
 	if (d->error_n++ >= DIAG_SHOWN_MAX)
 		return;
 	va_start(ap, fmt);
-	report(d, at, "error", fmt, ap);
+	say(d, at, "error", fmt, ap);
 	va_end(ap);
 }
 
@@ -193,7 +272,7 @@ diag_warning(struct diag *d, struct at at, const char *fmt, ...)
 	if (d->warning_n++ >= DIAG_SHOWN_MAX)
 		return;
 	va_start(ap, fmt);
-	report(d, at, "warning", fmt, ap);
+	say(d, at, "warning", fmt, ap);
 	va_end(ap);
 }
 
@@ -208,6 +287,7 @@ end_count(struct diag *d, size_t n, const char *kind)
 void
 diag_end(struct diag *d)
 {
+	held_flush(d);
 	end_count(d, d->error_n, "error");
 	end_count(d, d->warning_n, "warning");
 }

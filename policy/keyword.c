@@ -120,7 +120,7 @@ keyword_find(const char *text, size_t len)
 enum keyword
 keyword_near(const char *text, size_t len, unsigned int where)
 {
-	const char *list[KW_END] = {NULL}, *near;
+	const char *list[2 * KW_END] = {NULL}, *near;
 	char word[40];
 	size_t i;
 
@@ -128,9 +128,11 @@ keyword_near(const char *text, size_t len, unsigned int where)
 		return KW_NONE;
 	memcpy(word, text, len);
 	word[len] = '\0';
+	/* of two that are as near, the one that this version has */
 	for (i = 0; i < KW_END; i++)
 		if ((rows[i].where & where) != 0)
-			list[i] = rows[i].name;
-	near = diag_near(word, list, KW_END);
+			list[(rows[i].where & WHERE_LATER) != 0 ? KW_END + i : i] =
+			    rows[i].name;
+	near = diag_near(word, list, 2 * KW_END);
 	return near == NULL ? KW_NONE : keyword_find(near, strlen(near));
 }

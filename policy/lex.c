@@ -107,6 +107,8 @@ lex_init(struct lexer *l, const struct policy_source *s, uint32_t file,
 	l->at = (struct at){.file = file, .line = 1, .col = 1};
 	l->arena = arena;
 	l->diag = diag;
+	if (l->len >= 3 && memcmp(l->text, "\xef\xbb\xbf", 3) == 0)
+		l->off = 3; /* reported by lex_scan */
 }
 
 /* The byte n further on; '\n' at the end, which ends whatever is open. */
@@ -303,15 +305,16 @@ bare_backslash(struct lexer *l)
 	take(l, 1);
 }
 
-/* ${name} is part of a word although a brace is not. */
+/* ${name} is part of a word although a brace is not; so is what is wrong in
+ * it, up to its end. */
 static void
 bare_brace(struct lexer *l)
 {
 	size_t n = 2;
 
-	while (name_byte((unsigned char)peek(l, n)))
+	while (!ends_word(peek(l, n)))
 		n++;
-	take(l, peek(l, n) == '}' ? n + 1 : 1);
+	take(l, peek(l, n) == '}' ? n + 1 : n);
 }
 
 static int

@@ -53,23 +53,23 @@ at_end(const struct parser *p)
 	       at_kind(p, TOKEN_END);
 }
 
+/* What stands there; never a word's text, which may be a value gone astray. */
 static const char *
-token_text(const struct parser *p, char out[DIAG_TEXT_CAP])
+token_text(const struct parser *p)
 {
 	static const char *const names[] = {
 	    [TOKEN_END] = "the end of the file",
 	    [TOKEN_NEWLINE] = "the end of the line",
-	    [TOKEN_OPEN] = "{",
-	    [TOKEN_CLOSE] = "}",
-	    [TOKEN_LIST] = "[",
-	    [TOKEN_UNLIST] = "]",
+	    [TOKEN_WORD] = "this word",
+	    [TOKEN_OPEN] = "`{`",
+	    [TOKEN_CLOSE] = "`}`",
+	    [TOKEN_LIST] = "`[`",
+	    [TOKEN_UNLIST] = "`]`",
 	};
 
-	if (!at_kind(p, TOKEN_WORD))
-		return names[p->tok.kind];
-	if (p->diag->hide_line)
-		return "this word";
-	return diag_text(out, p->tok.word.raw, p->tok.word.raw_len);
+	if (at_keyword(p) != KW_NONE)
+		return keyword_name(at_keyword(p));
+	return names[p->tok.kind];
 }
 
 static void
@@ -125,7 +125,10 @@ not_in_version(struct parser *p)
 	    keyword_name(at_keyword(p)));
 }
 
-/* A word that may not stand here, and what was perhaps meant. */
+/*
+ * A word that may not stand here, and what was perhaps meant.  A word that is
+ * near to nothing may be a value gone astray: neither it nor its line is shown.
+ */
 static void
 unknown_word(struct parser *p, const char *what, unsigned int where)
 {
@@ -134,14 +137,15 @@ unknown_word(struct parser *p, const char *what, unsigned int where)
 	char shown[DIAG_TEXT_CAP];
 	bool hide = p->diag->hide_line;
 
-	/* what was meant may be a line with a value: show it only if not */
 	p->diag->hide_line = hide || near == KW_NONE || keyword_row(near)->hidden;
 	diag_text(shown, w->raw, w->raw_len);
 	if (near != KW_NONE)
 		diag_error(p->diag, w->at, "unknown %s `%s`; did you mean `%s`?", what,
 		    shown, keyword_name(near));
+	else if (w->kw != KW_NONE)
+		diag_error(p->diag, w->at, "`%s` is no %s", keyword_name(w->kw), what);
 	else
-		diag_error(p->diag, w->at, "unknown %s `%s`", what, shown);
+		diag_error(p->diag, w->at, "unknown %s", what);
 	p->diag->hide_line = hide;
 }
 
@@ -215,11 +219,10 @@ static bool
 option(struct parser *p, struct stmt *s)
 {
 	struct qual q = {.kw = at_keyword(p), .at = p->tok.at};
-	char shown[DIAG_TEXT_CAP];
 
 	if (!at_kind(p, TOKEN_WORD)) {
-		diag_error(p->diag, p->tok.at, "an option was expected, not `%s`",
-		    token_text(p, shown));
+		diag_error(
+		    p->diag, p->tok.at, "an option was expected, not %s", token_text(p));
 		return false;
 	}
 	if (at_place(p, WHERE_OPTION) && at_place(p, WHERE_LATER)) {
@@ -263,6 +266,15 @@ options(struct parser *p, struct stmt *s)
 	return true;
 }
 
+/* Near to a word of the list, as it was written. */
+static const char *
+word_near(const struct word *w, const char *const *list, size_t n)
+{
+	char text[DIAG_TEXT_CAP];
+
+	return w->quoted ? NULL : diag_near(diag_text(text, w->raw, w->raw_len), list, n);
+}
+
 /* ---- a grant ------------------------------------------------------------- */
 
 static void
@@ -273,6 +285,7 @@ verdict(struct parser *p, struct stmt *s)
 	    [KW_ASK] = VERDICT_ASK,
 	    [KW_DENY] = VERDICT_DENY,
 	};
+	static const char *const verdicts[] = {"allow", "ask", "deny"};
 	enum keyword kw = at_keyword(p);
 	const struct word *w = &p->tok.word;
 
@@ -286,9 +299,14 @@ verdict(struct parser *p, struct stmt *s)
 	    memcmp(w->raw, "by-annotations", 14) == 0)
 		diag_error(
 		    p->diag, p->tok.at, "`tool by-annotations` is not in this version");
+	else if (at_kind(p, TOKEN_WORD) && word_near(w, verdicts, 3) != NULL)
+		diag_error(
+		    p->diag, p->tok.at, "did you mean `%s`?", word_near(w, verdicts, 3));
 	else
-		diag_error(p->diag, p->tok.at, "`%s` is followed by allow, ask or deny",
-		    keyword_name(s->kw));
+		diag_error(p->diag, p->tok.at, "`%s` is followed by %s",
+		    keyword_name(s->kw),
+		    keyword_row(s->kw)->word_max == 0 ? "allow or deny"
+						      : "allow, ask or deny");
 }
 
 static void
@@ -401,7 +419,6 @@ reserved(struct parser *p)
 static bool
 tail(struct parser *p, struct stmt *s)
 {
-	char shown[DIAG_TEXT_CAP];
 	bool good = true;
 
 	while (good && !at_end(p)) {
@@ -416,8 +433,8 @@ tail(struct parser *p, struct stmt *s)
 			reserved(p);
 			good = false;
 		} else {
-			diag_error(p->diag, p->tok.at, "`%s` is one too many here",
-			    token_text(p, shown));
+			diag_error(
+			    p->diag, p->tok.at, "%s is one too many here", token_text(p));
 			good = false;
 		}
 	}
@@ -480,15 +497,16 @@ grant(struct parser *p, struct server *server)
 static void
 body_stranger(struct parser *p)
 {
-	char shown[DIAG_TEXT_CAP];
-
-	if (at_kind(p, TOKEN_WORD) && at_keyword(p) == KW_NONE && !p->tok.word.quoted)
+	p->diag->hide_line = at_kind(p, TOKEN_WORD);
+	if (at_kind(p, TOKEN_WORD) && at_keyword(p) == KW_NONE && !p->tok.word.quoted) {
+		p->diag->hide_line = false; /* it decides */
 		unknown_word(p, "word", WHERE_GRANT);
-	else if (at_keyword(p) == KW_LET)
+	} else if (at_keyword(p) == KW_LET)
 		diag_error(p->diag, p->tok.at, "`let` stands outside of a server");
 	else
-		diag_error(p->diag, p->tok.at, "a grant was expected, not `%s`",
-		    token_text(p, shown));
+		diag_error(
+		    p->diag, p->tok.at, "a grant was expected, not %s", token_text(p));
+	p->diag->hide_line = false;
 }
 
 /* A statement of the file inside a server: its `}` was forgotten. */
@@ -580,7 +598,7 @@ server(struct parser *p)
 	advance(p);
 	body(p, &s, open);
 	push_server(p, &s);
-	if (!s.broken && !at_kind(p, TOKEN_NEWLINE) && !at_kind(p, TOKEN_END))
+	if (!s.broken && !at_end(p))
 		diag_error(p->diag, p->tok.at, "a new line was expected behind `}`");
 }
 
@@ -649,10 +667,8 @@ let_words(struct parser *p, struct let *l)
 		diag_error(p->diag, p->tok.at, "a value is missing behind `=`");
 		return false;
 	}
-	if (at_keyword(p) != KW_NONE) {
+	if (at_keyword(p) != KW_NONE)
 		reserved(p);
-		return false;
-	}
 	l->value = p->tok.word;
 	advance(p);
 	return true;
@@ -682,9 +698,7 @@ let(struct parser *p)
 static void
 top_stranger(struct parser *p)
 {
-	char shown[DIAG_TEXT_CAP];
-
-	p->diag->hide_line = keyword_row(at_keyword(p))->hidden;
+	p->diag->hide_line = keyword_row(at_keyword(p))->hidden || p->tok.word.quoted;
 	if (at_place(p, WHERE_GRANT))
 		diag_error(p->diag, p->tok.at,
 		    "`%s` belongs inside of a server: server NAME { ... }",
@@ -695,8 +709,8 @@ top_stranger(struct parser *p)
 	else if (at_kind(p, TOKEN_CLOSE))
 		diag_error(p->diag, p->tok.at, "this `}` closes nothing");
 	else
-		diag_error(p->diag, p->tok.at, "a statement was expected, not `%s`",
-		    token_text(p, shown));
+		diag_error(p->diag, p->tok.at, "a statement was expected, not %s",
+		    token_text(p));
 	if (at_kind(p, TOKEN_CLOSE))
 		advance(p);
 	else

@@ -173,6 +173,9 @@ struct diag {
 	size_t error_n;
 	size_t warning_n;
 	bool hide_line; /* the statement at hand may hold a value */
+	bool sorted;    /* keep what is said and say it at diag_end, in order */
+	struct held *held;
+	size_t held_n;
 };
 
 /* "file:line:col: error: ..." then the line and a caret under col.  Text from
@@ -189,7 +192,8 @@ const char *diag_near(const char *, const char *const *list, size_t n);
 #define DIAG_TEXT_MAX 80
 #define DIAG_TEXT_CAP (DIAG_TEXT_MAX + 4)
 char *diag_text(char out[DIAG_TEXT_CAP], const char *, size_t len);
-/* One closing line when errors were counted but not shown. */
+/* What is kept, in the order of the text; one closing line when errors were
+ * counted but not shown. */
 void diag_end(struct diag *);
 
 /* ---- the pipeline -------------------------------------------------------- */

@@ -212,8 +212,9 @@ static const char *const refused[] = {
     "NODE_V8_COVERAGE",
     "ELECTRON_RUN_AS_NODE",
     "BUN_OPTIONS",
-    "BUN_CONFIG_*",
-    "DENO_*",
+    "BUN_CONFIG_PRELOAD",
+    "DENO_V8_FLAGS",
+    "DENO_DIR",
     "NPM_CONFIG_NODE_OPTIONS",
     "NPM_CONFIG_SCRIPT_SHELL",
     "NPM_CONFIG_GLOBALCONFIG",
@@ -224,8 +225,10 @@ static const char *const refused[] = {
     "PERLIO*",
     "PERL_*",
     "RUBY*",
-    "GEM_*",
-    "BUNDLE_*",
+    "GEM_HOME",
+    "GEM_PATH",
+    "BUNDLE_GEMFILE",
+    "BUNDLE_PATH",
     "JAVA_TOOL_OPTIONS",
     "JDK_JAVA_OPTIONS",
     "_JAVA_OPTIONS",
@@ -234,19 +237,32 @@ static const char *const refused[] = {
     "DOTNET_*",
     "COMPLUS_*",
     "CORECLR_*",
-    "COR_*",
+    "COR_PROFILER*",
+    "COR_ENABLE_PROFILING",
     "LUA_*",
     "PHPRC",
     "PHP_INI_SCAN_DIR",
-    "R_*",
+    "R_HOME",
+    "R_PROFILE*",
+    "R_ENVIRON*",
+    "R_LIBS*",
     "TCLLIBPATH",
     "GUILE_*",
-    "ERL_*",
-    "JULIA_*",
+    "ERL_FLAGS",
+    "ERL_AFLAGS",
+    "ERL_ZFLAGS",
+    "ERL_LIBS",
+    "JULIA_LOAD_PATH",
+    "JULIA_DEPOT_PATH",
+    "JULIA_PROJECT",
     "GHCRTS",
     "GODEBUG",
+    "RUSTC",
     "RUSTC_*",
-    "CARGO_*",
+    "RUSTFLAGS",
+    "CARGO_HOME",
+    "CARGO_BUILD_*",
+    "CARGO_TARGET_*",
     /* tools that start what a variable says */
     "GIT_*",
     "SSH_ASKPASS*",
@@ -263,19 +279,21 @@ static const char *const refused[] = {
     "TERMCAP",
     "TERMPATH",
     "GTK_MODULES",
-    "GTK_PATH",
     "GTK3_MODULES",
+    "GTK_PATH",
     "GIO_MODULE_DIR",
     "GIO_EXTRA_MODULES",
     "QT_PLUGIN_PATH",
     "QT_QPA_PLATFORM_PLUGIN_PATH",
     "GST_PLUGIN_*",
-    "OPENSSL_*",
-    "PKCS11_*",
+    "OPENSSL_CONF",
+    "OPENSSL_ENGINES",
+    "OPENSSL_MODULES",
+    "PKCS11_MODULE_PATH",
     "SASL_PATH",
     "KRB5_CONFIG",
-    "AWK*PATH",
-    "TMPPREFIX",
+    "AWKPATH",
+    "AWKLIBPATH",
     "KENNEL_*",
 };
 
@@ -298,9 +316,11 @@ static const char *const harmless[] = {
     "GIT_COMMITTER_DATE",
     "GIT_TERMINAL_PROMPT",
     "GIT_OPTIONAL_LOCKS",
+    "GIT_TOKEN",
+    "GIT_USERNAME",
+    "GIT_PASSWORD",
     "DOTNET_CLI_TELEMETRY_OPTOUT",
     "DOTNET_NOLOGO",
-    "DENO_NO_UPDATE_CHECK",
 };
 
 static bool
@@ -312,13 +332,7 @@ name_matches(const char *pattern, const char *name)
 	if (star == NULL)
 		return strcasecmp(pattern, name) == 0;
 	n = (size_t)(star - pattern);
-	if (strncasecmp(pattern, name, n) != 0)
-		return false;
-	if (star[1] == '\0')
-		return true;
-	/* one star inside: the rest is the end of the name */
-	return strlen(name) >= n + strlen(star + 1) &&
-	       strcasecmp(name + strlen(name) - strlen(star + 1), star + 1) == 0;
+	return strncasecmp(pattern, name, n) == 0;
 }
 
 bool

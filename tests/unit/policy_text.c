@@ -14,7 +14,7 @@ int
 main(int argc, char **argv)
 {
 	struct policy_source source = {.text = text};
-	struct diag d = {.out = stderr, .source = &source, .source_n = 1};
+	struct diag d = {.sorted = true, .out = stderr, .source = &source, .source_n = 1};
 	struct tree t;
 	FILE *f;
 	int r;
