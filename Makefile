@@ -243,6 +243,28 @@ $B/tests/relay: $(call obj,tests/bench/relay.o)
 $B/tests/spawn: $(call obj,tests/bench/spawn.o)
 	$(call link,$(LINKSTATIC),)
 
+# ---- structural proofs ------------------------------------------------------
+# Each plants violations of its own and must find them.
+
+# The files that may call secret_expose(), the one way to a secret's bytes.
+SECRET_EXPOSERS = leash/vault/env.c leash/scrub/forms.c
+
+check-links: $(PROGRAMS) $(call obj,$(LEASH))
+	@OBJ="$(OBJ)" BIN="$(BIN)" LIBEXEC="$(LIBEXEC)" CC="$(CC)" \
+	    LINKHARD="$(LINKHARD)" KENNEL="$(KENNEL)" RECORDER="$(RECORDER)" \
+	    VERIFY="$(VERIFY)" SHIM="$(SHIM)" BASE_SMALL="$(BASE_SMALL)" \
+	    LEASH="$(LEASH)" \
+	    KENNEL_LIBS="$(call PKG_LIBS,libseccomp jansson sqlite3 libsodium)" \
+	    sh tests/check/links.sh
+check-accessor: $(call obj,$(sort $(LEASH) $(KENNEL)))
+	@OBJ="$(OBJ)" CC="$(CC)" SECRET_EXPOSERS="$(SECRET_EXPOSERS)" \
+	    sh tests/check/accessor.sh
+check-includes:
+	@sh tests/check/includes.sh
+check-compile-fail:
+	@CC="$(CC)" FLAGS="$(CPPFLAGS) $(CFLAGS)" sh tests/compile_fail/run.sh
+.PHONY: check-links check-accessor check-includes check-compile-fail
+
 # ---- tests: how they are run ------------------------------------------------
 # Each target first finds what it needs (tests/lib/deps.sh: installs as root or
 # with sudo -n, else prints the one line to run and exits 69).

@@ -1,0 +1,110 @@
+#!/bin/sh
+# Who may include what (docs/STYLE.md).  Three tables: direction, libraries,
+# system headers.  The check then plants each kind of violation in a copy of
+# the tree and must find it.
+#
+#	includes.sh [ROOT]
+set -eu
+root=${1:-.}
+work=build/check/includes
+
+# One line per violation; nothing when all is well.
+judge() {
+	(cd "$1" && find leash supervisor policy shim -name '*.[ch]' |
+	    xargs grep -nE '^[[:space:]]*#[[:space:]]*include' /dev/null) |
+	sed -E 's/^([^:]*):([0-9]+):[[:space:]]*#[[:space:]]*include[[:space:]]*/\1 \2 /' |
+	awk '
+	function say(why) { print file ":" line ": " what ": " why }
+	# ---- which way: folder of the file -> what it may reach
+	function direction() {
+		if (what ~ /^(leash|kennel|recorder|verify)_syscalls\.h$/)
+			return 1
+		if (file ~ /^shim\/base\//) return what ~ /^shim\/base\//
+		if (file ~ /^shim\//) return what ~ /^shim\//
+		if (file ~ /^policy\//) return what ~ /^(policy|shim\/base)\//
+		if (file ~ /^leash\//) return what ~ /^(leash|policy|shim)\//
+		# The supervisor speaks with a leash; it is none.
+		return what ~ /^(supervisor|policy|shim)\// ||
+		    what == "leash/leash.h" || what == "leash/report.h"
+	}
+	# ---- one file for each library
+	function library() {
+		if (what ~ /^seccomp\.h$/) return file == "policy/filter.c"
+		if (what ~ /^cap-ng\.h$/) return file == "leash/cell/caps.c"
+		if (what ~ /^netlink\//) return file == "leash/cell/net.c"
+		if (what ~ /^jansson\.h$/) return file == "supervisor/mcp/json.c"
+		if (what ~ /^sqlite3\.h$/) return file ~ /^supervisor\/audit\//
+		if (what ~ /^sodium\.h$/)
+			return file ~ /^leash\/vault\// || file == "policy/seal.c" ||
+			    file == "policy/load.c" || file == "supervisor/audit/chain.c"
+		return what in system_header || what ~ /^(sys|linux|asm|netinet)\/[a-z0-9_]+\.h$/
+	}
+	BEGIN {
+		n = split("assert ctype dirent elf emmintrin endian errno fcntl fnmatch getopt glob " \
+		    "grp immintrin inttypes libgen limits link locale net/if poll pthread pwd sched " \
+		    "signal spawn stdalign stdarg stdatomic stdbool stddef stdint stdio " \
+		    "stdlib stdnoreturn string strings syslog termios time unistd wchar", s, " ")
+		for (i = 1; i <= n; i++)
+			system_header[s[i] ".h"] = 1
+	}
+	{
+		file = $1; line = $2; what = $3
+		mark = substr(what, 1, 1)
+		gsub(/[<>"]/, "", what)
+		if (what ~ /\.\./ || (mark != "<" && mark != "\"")) {
+			say("not a plain name from the root")
+		} else if (mark == "\"") {
+			if (!direction()) say("points the wrong way")
+			# A private header stays in its room.
+			dir = what; sub(/[^\/]*$/, "", dir)
+			from = file; sub(/[^\/]*$/, "", from)
+			if (what ~ /\/private\.h$/ && dir != from) say("private to its room")
+			if (what ~ /^leash\/(vault|scrub|cell|exec)\// && file !~ /^leash\//)
+				say("only a leash may")
+		} else if (!library()) {
+			say("not for this file")
+		}
+	}'
+}
+
+# plant FILE LINE: the tree with that line in that file must be refused.
+plant() {
+	rm -rf "$work"
+	mkdir -p "$work"
+	cp -r "$root"/leash "$root"/supervisor "$root"/policy "$root"/shim "$work"/
+	mkdir -p "$work/$(dirname "$1")"
+	echo "$2" >> "$work/$1"
+	if judge "$work" | grep -q "^$1:"; then
+		echo "ok: $2 in $1 is caught"
+	else
+		echo "not ok: $2 in $1 is not caught"
+		failed=1
+	fi
+}
+
+failed=0
+found=$(judge "$root")
+if [ -n "$found" ]; then
+	echo "$found" | sed 's/^/not ok: /'
+	failed=1
+else
+	echo "ok: every include points where it may"
+fi
+plant supervisor/main.c '#include "leash/vault/vault.h"'
+plant supervisor/mcp/session.c '#include "leash/scrub/scrub.h"'
+plant leash/scrub/scrub.c '#include "leash/vault/private.h"'
+plant leash/main.c '#include "supervisor/child.h"'
+plant policy/match.c '#include "leash/leash.h"'
+plant policy/match.c '#include "shim/shim.h"'
+plant shim/base/fd.c '#include "shim/shim.h"'
+plant shim/main.c '#include "policy/policy.h"'
+plant shim/main.c ' # include "../policy/policy.h"'
+plant leash/main.c '#include <sodium.h>'
+plant leash/main.c '#include <jansson.h>'
+plant policy/match.c '#include <seccomp.h>'
+plant leash/cell/cell.c '#include <netlink/netlink.h>'
+plant supervisor/main.c '#include <sqlite3.h>'
+plant supervisor/main.c '#include <curl/curl.h>'
+plant supervisor/main.c '#include HEADER_BY_MACRO'
+rm -rf "$work"
+exit $failed

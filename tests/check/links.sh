@@ -1,0 +1,171 @@
+#!/bin/sh
+# The link line is the trust boundary (docs/ARCHITECTURE.md): what speaks to
+# the agent cannot hold a secret, for no code that could is in it.  S1-02 S4-29
+#
+# Three questions, each also asked of a planted violation:
+#	lists	does the hand-written object list stay in the rooms it may?
+#	program	does a symbol of a forbidden room stand in the linked program?
+#	imports	does the shim ask for more than it may?
+#
+# From the Makefile: OBJ BIN LIBEXEC CC LINKHARD KENNEL RECORDER VERIFY SHIM
+# BASE_SMALL LEASH and KENNEL_LIBS.
+set -eu
+work=build/check/links
+failed=0
+say() {
+	echo "$1: $2"
+	[ "$1" = ok ] || failed=1
+}
+
+# ---- lists -----------------------------------------------------------------
+# What each program's objects may be: an extended regular expression.
+kennel_may='^(supervisor/(main|control|child)|supervisor/(mcp|hub|approve|cli)/[a-z0-9_]+|supervisor/audit/[a-z0-9_]+|leash/report|policy/[a-z0-9_]+|shim/base/[a-z0-9_]+)\.o$'
+recorder_may='^(supervisor/audit/[a-z0-9_]+|leash/report|shim/base/[a-z0-9_]+)\.o$'
+verify_may='^(supervisor/audit/[a-z0-9_]+|leash/report|shim/base/[a-z0-9_]+)\.o$'
+shim_may='^(shim/[a-z0-9_]+|shim/base/(wire|fd))\.o$'
+
+judge_list() { # OBJECTS MAY
+	for o in $1; do
+		echo "$o" | grep -qE "$2" || echo "$o"
+	done
+}
+
+# ---- program ---------------------------------------------------------------
+defined() { # FILE...: the functions and objects they define, local ones too
+	nm --defined-only "$@" 2>/dev/null | awk 'NF == 3 && $2 ~ /[A-Za-z]/ { print $3 }' |
+	    sed 's/\.[a-z0-9.]*$//' | sort -u
+}
+globals() {
+	nm -g --defined-only "$@" 2>/dev/null | awk 'NF == 3 { print $3 }' | sort -u
+}
+rooms() { # the objects of the rooms no other program may have
+	for o in $LEASH; do
+		case $o in
+		leash/report.o | policy/* | shim/base/*) ;;
+		*) echo "$OBJ/$o" ;;
+		esac
+	done
+}
+shown_by() { # OBJECTS: their symbols, as paths under OBJ
+	for o in $1; do
+		echo "$OBJ/$o"
+	done | xargs nm --defined-only 2>/dev/null |
+	    awk 'NF == 3 { print $3 }' | sed 's/\.[a-z0-9.]*$//' | sort -u
+}
+
+# Symbols of a forbidden room, or that are named like one's.
+judge_program() { # PROGRAM OBJECTS
+	shown_by "$2" > "$work/own"
+	defined "$1" > "$work/has"
+	# main and the like: shown by both, and the program's own.
+	comm -23 "$work/forbidden" "$work/own" | comm -12 - "$work/has"
+	grep -E '^(secret|vault|scrub|env|pages|value|cell|exec|gate_cell)_[a-z0-9_]+$' \
+	    "$work/has" | comm -23 - "$work/own" | grep -E '^(secret|vault|scrub)_' || :
+}
+
+# The kennel program is dynamic, so all that is in it is ours: every symbol
+# must come from an object of the list, or from the C start files.
+judge_allowed() { # PROGRAM OBJECTS
+	shown_by "$2" > "$work/own"
+	defined "$1" > "$work/has"
+	comm -13 "$work/own" "$work/has" | grep -vE \
+	    '^(_.*|crtstuff|completed|data_start|deregister_tm_clones|register_tm_clones|frame_dummy|main|.*@.*)$' || :
+}
+
+# ---- imports ---------------------------------------------------------------
+# All that PID 1 of a cell may ask of libc: no memory, no text, no files by
+# stream.  (shim/base brings more than the shim calls; the linker keeps whole
+# objects.)
+shim_libc='__errno_location __explicit_bzero_chk explicit_bzero __stack_chk_fail _exit
+chdir close dup2 dup3 execve fcntl fork getpid getppid kill memchr memcmp memcpy
+memset mlock open pipe2 poll prctl read setpgid setsid sigaction sigaddset
+sigemptyset sigfillset sigprocmask signalfd strlen syscall waitpid write'
+
+judge_imports() { # OBJECT...: what is asked of nobody but libc, and is not listed
+	nm -u "$@" | awk '$1 == "U" { print $2 }' | sort -u > "$work/asks"
+	for o in $SHIM; do
+		echo "$OBJ/$o"
+	done | xargs nm -g --defined-only | awk 'NF == 3 { print $3 }' | sort -u |
+	    comm -13 - "$work/asks" | while read -r name; do
+		echo $shim_libc | tr ' ' '\n' | grep -qxF "$name" || echo "$name"
+	done
+}
+
+# ---- the questions -----------------------------------------------------------
+rm -rf "$work"
+mkdir -p "$work"
+globals $(rooms) > "$work/forbidden"
+[ -s "$work/forbidden" ] || say "not ok" "no forbidden symbols: are the objects built?"
+
+ask() { # WHAT FOUND
+	if [ -z "$2" ]; then
+		say ok "$1"
+	else
+		say "not ok" "$1: $(echo $2)"
+	fi
+}
+caught() { # WHAT FOUND
+	if [ -n "$2" ]; then
+		say ok "$1 is caught"
+	else
+		say "not ok" "$1 is not caught"
+	fi
+}
+
+ask "kennel is made of its rooms" "$(judge_list "$KENNEL" "$kennel_may")"
+ask "kennel-recorder is made of its rooms" "$(judge_list "$RECORDER" "$recorder_may")"
+ask "kennel-verify is made of its rooms" "$(judge_list "$VERIFY" "$verify_may")"
+ask "kennel-shim is made of its rooms" "$(judge_list "$SHIM" "$shim_may")"
+for o in leash/vault/ring.o leash/scrub/scrub.o leash/cell/ns.o leash/exec/notify.o \
+    leash/main.o tests/unit/test_base.o; do
+	caught "kennel with $o in its list" "$(judge_list "$KENNEL $o" "$kennel_may")"
+done
+
+ask "no symbol of the leash's rooms in kennel" "$(judge_program "$BIN/kennel" "$KENNEL")"
+ask "no symbol of the leash's rooms in kennel-recorder" \
+    "$(judge_program "$LIBEXEC/kennel-recorder" "$RECORDER")"
+ask "no symbol of the leash's rooms in kennel-verify" \
+    "$(judge_program "$LIBEXEC/kennel-verify" "$VERIFY")"
+ask "no symbol of the leash's rooms in kennel-shim" \
+    "$(judge_program "$LIBEXEC/kennel-shim" "$SHIM")"
+ask "every symbol of kennel comes from its list" \
+    "$(judge_allowed "$BIN/kennel" "$KENNEL")"
+# The control: the leash, which does hold them, is seen to.
+caught "the vault in kennel-leash" "$(judge_program "$LIBEXEC/kennel-leash" "$KENNEL")"
+
+# Kennel's own objects and one of the vault's, linked for good.
+own=""
+for o in $KENNEL; do
+	own="$own $OBJ/$o"
+done
+link() { # OUT OBJECT...
+	out=$1
+	shift
+	# shellcheck disable=SC2086
+	$CC -pie $LINKHARD -o "$out" $own "$@" $KENNEL_LIBS
+}
+link "$work/planted" "$OBJ/leash/vault/ring.o" "$OBJ/leash/vault/mem.o"
+caught "kennel linked with the vault" "$(judge_program "$work/planted" "$KENNEL")"
+# One that hides: a copy of the vault under other names.
+printf 'char *peek(void);\nchar *peek(void) { return (char *)0; }\n' > "$work/hidden.c"
+$CC -fPIE -c -o "$work/hidden.o" "$work/hidden.c"
+link "$work/planted" "$work/hidden.o"
+caught "kennel linked with an object of no list" \
+    "$(judge_allowed "$work/planted" "$KENNEL")"
+
+mine=""
+for o in $SHIM; do
+	case " $BASE_SMALL " in
+	*" $o "*) ;;
+	*) mine="$mine $OBJ/$o" ;;
+	esac
+done
+# shellcheck disable=SC2086
+ask "the shim asks libc for no more than its list" "$(judge_imports $mine)"
+printf '#include <stdio.h>\n#include <stdlib.h>\nvoid p(void);\nvoid p(void) { printf("%%p", malloc(1)); }\n' \
+    > "$work/asks.c"
+$CC -c -o "$work/asks.o" "$work/asks.c"
+# shellcheck disable=SC2086
+caught "a shim that allocates and prints" "$(judge_imports $mine "$work/asks.o")"
+rm -rf "$work"
+exit $failed

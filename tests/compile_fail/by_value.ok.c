@@ -1,0 +1,13 @@
+#include "leash/vault/vault.h"
+
+struct reply {
+	const char *name;
+	const struct secret *value;
+};
+size_t f(void);
+
+size_t
+f(void)
+{
+	return sizeof(struct reply);
+}

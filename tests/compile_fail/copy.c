@@ -1,0 +1,10 @@
+/* error: undefined type|incomplete */
+#include "leash/vault/vault.h"
+
+void f(struct secret *a, const struct secret *b);
+
+void
+f(struct secret *a, const struct secret *b)
+{
+	*a = *b;
+}

@@ -1,0 +1,11 @@
+/* error: format */
+#include "shim/base/log.h"
+#include "leash/vault/vault.h"
+
+void f(const struct secret *s);
+
+void
+f(const struct secret *s)
+{
+	log_error("unable to use %s", s);
+}

@@ -1,0 +1,10 @@
+#include <stdio.h>
+#include "leash/vault/vault.h"
+
+void f(const struct secret *s);
+
+void
+f(const struct secret *s)
+{
+	(void)printf("%s\n", secret_len(s) > 0 ? "set" : "none");
+}
