@@ -44,6 +44,17 @@ limit_or(const struct session_order *o, enum sealed_limit_kind kind, uint64_t no
 	return v == 0 ? none : v;
 }
 
+static bool
+is_written(const struct session_order *o, enum sealed_limit_kind kind)
+{
+	const struct sealed_range *r = &o->server->limits;
+
+	for (uint32_t i = 0; i < r->n; i++)
+		if (o->policy->limit[r->first + i].kind == kind)
+			return true;
+	return false;
+}
+
 static int
 watch(struct session *s)
 {
@@ -64,7 +75,9 @@ prepare(struct session *s)
 {
 	const struct session_order *o = &s->o;
 	uint64_t in = limit_or(o, LIMIT_INPUT, MCP_MESSAGE_MAX);
-	uint64_t out = limit_or(o, LIMIT_OUTPUT, MCP_OUTPUT_MAX);
+	uint64_t out = is_written(o, LIMIT_OUTPUT)
+			   ? policy_limit(o->policy, o->server, LIMIT_OUTPUT)
+			   : MCP_OUTPUT_MAX;
 	int r;
 
 	s->call_ns = limit_or(o, TIMEOUT_CALL, CALL_MS) * MS;
