@@ -277,6 +277,42 @@ def witness(*argv, body=ATTACK, **how):
     return facts(r.stdout)
 
 
+REFUSED = ("EPERM", "EACCES", "ENOSYS", "ENOENT", "EROFS", "ESRCH", "ENXIO", "killed SIGSYS")
+
+
+def refused(got, *names, ways=REFUSED):
+    """Inside, each attempt must have ended in one of these ways."""
+    for n in names:
+        check(got.get(n) in ways, "%s: %s" % (n, got.get(n)))
+
+
+def control(got, *names):
+    """The same attempt works without kennel.  Where this machine refuses it to
+    everybody, that is said, and the refusal inside shows less."""
+    for n in names:
+        v = got.get(n)
+        if v not in ("ok", "exit 0"):
+            print("# control: %s is not possible on this machine either: %s" % (n, v), flush=True)
+
+
+def outside(*argv, wrap=(), **how):
+    """What the witness says without kennel, as an ordinary user."""
+    return facts(unconfined(list(wrap) + [WITNESS] + list(argv), **how).stdout)
+
+
+# A user and mount namespace of one's own: the farthest an ordinary user gets.
+OWN_SPACE = ("unshare", "-Ur", "-m", "--")
+OWN_PIDS = ("unshare", "-Ur", "-m", "-p", "-f", "--mount-proc", "--")
+
+
+def public_folder(name):
+    """A folder that servers and the ordinary user may write."""
+    d = "%s/%s" % (TMP, name)
+    os.makedirs(d, exist_ok=True)
+    os.chmod(d, 0o777)
+    return d
+
+
 # ---- the log ---------------------------------------------------------------------
 
 def audit(*filters, env=None):

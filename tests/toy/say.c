@@ -31,6 +31,13 @@ do_say(const struct call *c)
 }
 
 static void
+do_complain(const struct call *c)
+{
+	fprintf(stderr, "%s\n", toy_arg(c, "text", ""));
+	toy_result(c, "complained", 10);
+}
+
+static void
 do_env(const struct call *c)
 {
 	static char text[TOY_TEXT_MAX];
@@ -300,6 +307,7 @@ const struct tool say_tools[] = {
     {"echo", do_echo, "says text"},
     {"line", do_line, "says the request as it came"},
     {"say", do_say, "writes text as a line of its own"},
+    {"complain", do_complain, "writes text to stderr"},
     {"env", do_env, "its whole environment"},
     {"getenv", do_getenv, "one variable"},
     {"spell", do_spell, "the value of var, letter by letter"},

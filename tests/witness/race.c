@@ -118,7 +118,7 @@ race_once(const char *kind, const char *good, unsigned int seed)
 int
 verb_race(int argc, char **argv)
 {
-	int ran = 0, refused = 0, killed = 0, other = 0;
+	int ran = 0, evil = 0, refused = 0, killed = 0, other = 0;
 
 	if (argc < 4)
 		return 64;
@@ -134,11 +134,13 @@ verb_race(int argc, char **argv)
 		fflush(stdout);
 		int r = race_once(argv[0], argv[2], (unsigned int)i);
 		ran += r == 0;
+		evil += r == 1; /* what /bin/false says */
 		refused += r == REFUSED;
 		killed += r == KILLED;
-		other += r != 0 && r != REFUSED && r != KILLED;
+		other += r > 1 && r != REFUSED && r != KILLED;
 	}
-	printf("race_ran=%d\nrace_refused=%d\nrace_killed=%d\nrace_other=%d\n", ran,
-	    refused, killed, other);
+	printf(
+	    "race_ran=%d\nrace_evil=%d\nrace_refused=%d\nrace_killed=%d\nrace_other=%d\n",
+	    ran, refused, killed, other);
 	return 0;
 }

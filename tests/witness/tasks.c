@@ -281,7 +281,7 @@ verb_core(int argc, char **argv)
 			l.rlim_cur = l.rlim_max;
 			(void)setrlimit(RLIMIT_CORE, &l); /* as far as it goes */
 		}
-		(void)!chdir("/tmp"); /* the dump would land here */
+		(void)!chdir(argc > 0 ? argv[0] : "/tmp"); /* the dump would land here */
 		abort();
 	}
 	(void)waitpid(pid, &status, 0); /* our own child */

@@ -86,7 +86,7 @@ static const struct {
     {"space", verb_space, "namespaces, mounts", true},
     {"tasks", verb_tasks, "PID (default 1): its memory, its descriptors", true},
     {"signal", verb_signal, "PID...: may it be signalled"},
-    {"core", verb_core, "die with a core dump"},
+    {"core", verb_core, "FOLDER: die there with a core dump"},
     {"sockets", verb_sockets, "by family"},
     {"tcp", verb_tcp, "ADDRESS PORT"},
     {"udp", verb_udp, "ADDRESS PORT"},

@@ -1,0 +1,158 @@
+"""Rows 58-64, 65, 68, 69, 71, 73-76: ways around an exec grant."""
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
+from kit import *  # noqa: E402,F403
+
+# Programs are in the view (read) and not granted: only the gate refuses them.
+BIN = ATTACK + "    read /usr/bin\n    exec allow /bin/echo good\n    exec allow /bin/true\n"
+TRUE, FALSE = "/usr/bin/env", "/usr/bin/false"  # env: not granted, in the view
+DENIED = ("EACCES", "EPERM", "ENOENT", "ENOEXEC")
+
+
+def forms(prog=TRUE):
+    return witness("forms", prog, body=BIN)
+
+
+def outside_forms(prog="/usr/bin/env"):
+    d = public_folder("forms")
+    return facts(unconfined([WITNESS, "forms", prog], cwd=d).stdout)
+
+
+def race(kind, good, evil, n=250):
+    r = kexec(BIN, [WITNESS, "race", kind, str(n), good, evil], timeout=80)
+    f = facts(r.stdout)
+    check("race_evil" in f, r.stdout[-300:], r.stderr[-300:])
+    equal(f["race_evil"], "0", f)
+    absent(b"evil\n", r.stdout.replace(b"race_evil", b""), kind)
+    out = unconfined([WITNESS, "race", kind, "100", good, evil]).stdout
+    won = out.replace(b"race_evil", b"").count(b"evil\n") + int(facts(out)["race_evil"])
+    control({kind: "ok" if won else "never won"}, kind)
+    print("# %s: inside %s; outside won %d of 100" % (kind, f, won), flush=True)
+
+
+@test("attack_58_swap: a thread swaps the path after the check", seconds=100)
+def swap_path():
+    race("path", "/bin/true", FALSE)
+
+
+@test("attack_58_swap: a thread swaps an argument after the check", seconds=100)
+def swap_argument():
+    race("argument", "/bin/echo", "-")
+
+
+@test("attack_59_peer: another process swaps it, by shared memory", seconds=100)
+def swap_shared():
+    race("shared", "/bin/echo", "-")
+
+
+@test("attack_59_peer: a CLONE_VM process swaps the path", seconds=100)
+def swap_vm():
+    race("vm", "/bin/true", FALSE)
+
+
+@test("attack_60_memfd: code with no file")
+def memfd():
+    f = forms()
+    refused(f, "memfd_execveat", "memfd_proc_fd", ways=DENIED)
+    refused(witness("kernel"), "memfd_exec_flag", ways=("EPERM", "EACCES", "ENOSYS"))
+    control(outside_forms(), "memfd_execveat", "memfd_proc_fd")
+    check(audited("exec", "deny"), "no event")
+
+
+@test("attack_61_loader: ld.so maps what exec would refuse")
+def loader():
+    f = forms()
+    refused(f, "loader", ways=DENIED)
+    r = kexec(BIN, ["/bin/sh", "-c", "/lib64/ld-linux-x86-64.so.2 /usr/bin/env; echo $?"])
+    within(r.stdout.strip(), (b"126", b"127"), r.stderr)
+    control(outside_forms(), "loader")
+    check(audited("exec", "deny", "ld-linux"), "no event")
+
+
+@test("attack_62_copy: the same bytes at a new path: copy, rename, hard link, mapping")
+def copy():
+    f = forms()
+    refused(f, "copy_tmp", "copy_shm", ways=DENIED)
+    refused(f, "hard_link", ways=DENIED + ("EXDEV", "EROFS"))
+    refused(f, "map_file_exec", ways=("EPERM", "EACCES"))
+    control(outside_forms(), "copy_tmp", "map_file_exec")
+
+
+@test("attack_63_alias: symlink, /proc/self/root, .., relative, execveat")
+def alias():
+    f = forms()
+    refused(f, "plain", "symlink", "proc_self_root", "dots", "relative", "execveat", ways=DENIED)
+    control(outside_forms(), "plain", "symlink", "proc_self_root", "dots", "relative", "execveat")
+    check(audited("exec", "deny", "/proc/self/root"), "no event")
+
+
+@test("attack_64_hop: through a shell, a script, a granted program")
+def hop():
+    for line in (TRUE, "exec " + TRUE, "( %s )" % TRUE, "%s & wait $!" % TRUE, "x=$(%s)" % TRUE,
+                 "%s | /bin/true" % TRUE, ". /dev/null; command %s" % TRUE):
+        r = kexec(BIN, ["/bin/sh", "-c", line + "; echo st=$?"])
+        absent(b"PATH=", r.stdout, line)
+    f = forms()
+    refused(f, "script", ways=DENIED)
+    refused(f, "script_env", ways=DENIED)
+    check(audited("exec", "deny", TRUE), "no event")
+    control(outside_forms(), "script")
+
+
+@test("attack_65_loader_env: LD_PRELOAD and its like at a later exec")
+def loader_env():
+    for var in ("LD_PRELOAD=/tmp/x.so", "NODE_OPTIONS=--require=/tmp/x", "BASH_ENV=/tmp/x", "PATH=/tmp"):
+        r = kexec(BIN, ["/bin/sh", "-c", "%s /bin/echo good" % var])
+        absent(b"good", r.stdout, var)
+    equal(kexec(BIN, ["/bin/sh", "-c", "LC_ALL=C TZ=UTC /bin/echo good"]).stdout, b"good\n", "the benign ones")
+
+
+@test("attack_68_argv0: a granted program under another's name")
+def argv0():
+    refused(witness("forms", "/bin/true", body=BIN), "other_name", ways=DENIED)
+    control({"other_name": "ok"}, "other_name")
+
+
+@test("attack_69_no_argc: no argument at all")
+def no_argc():
+    refused(witness("forms", "/bin/true", body=BIN), "no_args", ways=DENIED)
+
+
+@test("attack_73_x32: numbers with bit 30")
+def x32():
+    equal(witness("kernel").get("x32"), "killed SIGSYS")
+    check(outside("kernel")["x32"] != "killed SIGSYS", "control")
+
+
+@test("attack_74_int80: the 32-bit table")
+def int80():
+    equal(witness("kernel").get("int80"), "killed SIGSYS")
+    control(outside("kernel"), "int80")
+
+
+@test("attack_75_lost_wrapper: what a granted program starts is under the same walls")
+def wrapper():
+    r = kexec(ATTACK, ["/bin/sh", "-c", "%s ids; %s ids" % (WITNESS, WITNESS)])
+    f = facts(r.stdout)
+    equal(f["Seccomp"], ["2", "2"])
+    equal(f["NoNewPrivs"], ["1", "1"])
+    direct = witness("ids")
+    equal(direct["Seccomp_filters"], f["Seccomp_filters"][0])
+    equal(set(int(x, 16) for x in f["CapEff"] + f["CapBnd"]), {0})
+
+
+@test("attack_76_daemon: a daemonised child stays judged, and dies with the rest")
+def daemon():
+    s = kennel_run(toy_policy("    exec allow /bin/sh **\n    read /usr/bin\n"))
+    s.initialize()
+    equal(s.text("daemon"), "left")
+    out = s.text("exec", argv=["/bin/sh", "-c", "( ( %s; echo st=$? ) & ) ; wait; read x < /dev/null; :" % TRUE])
+    absent("PATH=", out)
+    s.close()
+    check(wait_for(lambda: not [1 for c in descendants(os.getpid()).values() if c == "toy"]) is not None)
+
+
+if __name__ == "__main__":
+    main()
