@@ -162,10 +162,9 @@ $(foreach p,$(CONFINED),$(eval $(call gen_rule,$p)))
 
 UNIT_base	= $(BASE)
 UNIT_cell	= tests/unit/cell_kit.o policy/names.o $(CELL) $(BASE)
-UNIT_frame	= $(UNIT_session)
 UNIT_json	= $(UNIT_session)
-UNIT_session	= $(MCP) supervisor/audit/chain.o leash/report.o \
-	   $(POLICY_READ) $(BASE)
+UNIT_session	= tests/unit/mcp_rig.o $(MCP) supervisor/audit/chain.o \
+	   policy/match.o policy/names.o $(BASE)
 UNIT_chain	= supervisor/audit/chain.o
 UNIT_report	= leash/report.o $(BASE)
 UNIT_recorder	= supervisor/audit/connect.o leash/report.o $(BASE)
@@ -204,6 +203,11 @@ $B/unit-san/$(1): $B/san/tests/unit/test_$(1).o $$(addprefix $B/san/,$$(UNIT_$(1
 	$Q$$(CC) -pie $(SAN) -o $$@ $$(filter %.o,$$^) $$(UNIT_LIBS)
 endef
 $(foreach u,$(UNITS),$(eval $(call unit_rule,$u)))
+# Fuzz targets need clang; make test replays their corpora with the unit tests.
+$B/fuzz/parse: tests/fuzz/fuzz_parse.c $(POLICY_TEXT:.o=.c) $(wildcard policy/*.h)
+	@mkdir -p $(@D)
+	$Qclang -g -O1 -std=gnu11 $(CPPFLAGS) -fsanitize=fuzzer,address,undefined \
+	    -fno-sanitize-recover=all -o $@ $(filter %.c,$^)
 # Prints the tree or the errors of one policy (tests/policy/run.sh).
 $B/tests/policy_text: $(call obj,tests/unit/policy_text.o $(POLICY_TEXT))
 	$(call link,-pie,)
@@ -264,6 +268,24 @@ check-includes:
 check-compile-fail:
 	@CC="$(CC)" FLAGS="$(CPPFLAGS) $(CFLAGS)" sh tests/compile_fail/run.sh
 .PHONY: check-links check-accessor check-includes check-compile-fail
+
+# ---- fuzz targets -----------------------------------------------------------
+# build/fuzz/X is a fuzzer (clang's); build/replay/X takes files and folders.
+
+FUZZ_scrub	= $(UNIT_scrub)
+FUZZ_parse	= $(POLICY_TEXT)
+FUZZ	 = scrub parse
+
+define fuzz_rule
+$B/replay/$(1): $B/san/tests/fuzz/fuzz_$(1).o $B/san/tests/fuzz/replay.o \
+    $$(addprefix $B/san/,$$(FUZZ_$(1)))
+	@mkdir -p $$(@D)
+	$Q$$(CC) -pie $(SAN) -o $$@ $$(filter %.o,$$^) $$(UNIT_LIBS)
+$B/fuzz/$(1): $$(patsubst %.o,%.c,tests/fuzz/fuzz_$(1).o $$(FUZZ_$(1)))
+	@mkdir -p $$(@D)
+	$Qclang $$(CPPFLAGS) -std=gnu11 -O1 -g $(SAN),fuzzer -o $$@ $$^ $$(UNIT_LIBS)
+endef
+$(foreach f,$(FUZZ),$(eval $(call fuzz_rule,$f)))
 
 # ---- tests: how they are run ------------------------------------------------
 # Each target first finds what it needs (tests/lib/deps.sh: installs as root or

@@ -130,6 +130,13 @@ take(struct lexer *l, size_t n)
 	}
 }
 
+/* A `\` before a newline; one at the very end of the file continues nothing. */
+static bool
+continues(const struct lexer *l)
+{
+	return l->off + 1 < l->len && peek(l, 0) == '\\' && peek(l, 1) == '\n';
+}
+
 static bool
 is_space(char c)
 {
@@ -329,7 +336,7 @@ bare(struct lexer *l, struct word *w)
 			bare_brace(l);
 			continue;
 		}
-		if (peek(l, 0) == '\\' && peek(l, 1) != '\n') {
+		if (peek(l, 0) == '\\' && !continues(l)) {
 			bare_backslash(l);
 			continue;
 		}
@@ -372,8 +379,7 @@ skip_space(struct lexer *l)
 		if (peek(l, 0) == '#') {
 			while (l->off < l->len && peek(l, 0) != '\n')
 				take(l, 1);
-		} else if (peek(l, 0) == '\\' && peek(l, 1) == '\n' &&
-			   l->off + 1 < l->len) {
+		} else if (continues(l)) {
 			take(l, 2);
 		} else if (is_space(peek(l, 0)) || (l->flat && peek(l, 0) == '\n')) {
 			take(l, 1);
