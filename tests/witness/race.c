@@ -141,6 +141,6 @@ verb_race(int argc, char **argv)
 	}
 	printf(
 	    "race_ran=%d\nrace_evil=%d\nrace_refused=%d\nrace_killed=%d\nrace_other=%d\n",
-	    ran, refused, killed, other);
+	    ran, evil, refused, killed, other);
 	return 0;
 }
