@@ -203,11 +203,6 @@ $B/unit-san/$(1): $B/san/tests/unit/test_$(1).o $$(addprefix $B/san/,$$(UNIT_$(1
 	$Q$$(CC) -pie $(SAN) -o $$@ $$(filter %.o,$$^) $$(UNIT_LIBS)
 endef
 $(foreach u,$(UNITS),$(eval $(call unit_rule,$u)))
-# Fuzz targets need clang; make test replays their corpora with the unit tests.
-$B/fuzz/parse: tests/fuzz/fuzz_parse.c $(POLICY_TEXT:.o=.c) $(wildcard policy/*.h)
-	@mkdir -p $(@D)
-	$Qclang -g -O1 -std=gnu11 $(CPPFLAGS) -fsanitize=fuzzer,address,undefined \
-	    -fno-sanitize-recover=all -o $@ $(filter %.c,$^)
 # Prints the tree or the errors of one policy (tests/policy/run.sh).
 $B/tests/policy_text: $(call obj,tests/unit/policy_text.o $(POLICY_TEXT))
 	$(call link,-pie,)
