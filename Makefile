@@ -268,8 +268,7 @@ check-compile-fail:
 # build/fuzz/X is a fuzzer (clang's); build/replay/X takes files and folders.
 
 FUZZ_scrub	= $(UNIT_scrub)
-FUZZ_parse	= $(POLICY_TEXT)
-FUZZ	 = scrub parse
+FUZZ	 = scrub
 
 define fuzz_rule
 $B/replay/$(1): $B/san/tests/fuzz/fuzz_$(1).o $B/san/tests/fuzz/replay.o \
@@ -278,7 +277,8 @@ $B/replay/$(1): $B/san/tests/fuzz/fuzz_$(1).o $B/san/tests/fuzz/replay.o \
 	$Q$$(CC) -pie $(SAN) -o $$@ $$(filter %.o,$$^) $$(UNIT_LIBS)
 $B/fuzz/$(1): $$(patsubst %.o,%.c,tests/fuzz/fuzz_$(1).o $$(FUZZ_$(1)))
 	@mkdir -p $$(@D)
-	$Qclang $$(CPPFLAGS) -std=gnu11 -O1 -g $(SAN),fuzzer -o $$@ $$^ $$(UNIT_LIBS)
+	$Qclang -g -O1 -std=gnu11 $(CPPFLAGS) -fsanitize=fuzzer,address,undefined \
+	    -fno-sanitize-recover=all -o $$@ $$(filter %.c,$$^) $$(UNIT_LIBS)
 endef
 $(foreach f,$(FUZZ),$(eval $(call fuzz_rule,$f)))
 
