@@ -1,0 +1,109 @@
+/*
+ * Any values in any text, cut anywhere: no crash, the same output however it
+ * is cut, and no value in it.  S4-35
+ *
+ *	make build/fuzz/scrub && build/fuzz/scrub tests/fuzz/corpus/scrub
+ *
+ * Input: one byte, how many values (1 to 4); for each one byte length and its
+ * bytes; one byte that moves the cuts; the rest is the text.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "leash/scrub/scrub.h"
+#include "leash/vault/vault.h"
+
+#define VALUES 4
+
+int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
+
+struct input {
+	const uint8_t *at;
+	size_t left;
+};
+
+static size_t
+take(struct input *in)
+{
+	if (in->left == 0)
+		return 0;
+	in->left--;
+	return *in->at++;
+}
+
+/* A value of the input's, learned; "" when it is none. */
+static void
+learn(
+    struct vault *v, struct scrub *s, struct input *in, uint32_t number, char value[256])
+{
+	struct secret *secret;
+	char why[128];
+	size_t len = take(in), i;
+
+	if (len > in->left)
+		len = in->left;
+	for (i = 0; i < len; i++)
+		value[i] = in->at[i] != 0 ? (char)in->at[i] : 1;
+	value[len] = '\0';
+	in->at += len;
+	in->left -= len;
+	(void)snprintf(why, sizeof(why), "KENNEL_FUZZ%u", number);
+	if (setenv(why, value, 1) < 0 ||
+	    secret_from_env(v, why, &secret, why, sizeof(why)) < 0)
+		value[0] = '\0';
+	else if (scrub_learn(s, secret, number) < 0)
+		abort();
+}
+
+static void
+through(struct scrub *s, const uint8_t *text, size_t len, size_t piece, struct buf *out)
+{
+	struct scrub_stream *st;
+	size_t n;
+
+	if (scrub_stream_new(s, &st) < 0)
+		abort();
+	for (; len > 0; len -= n, text += n) {
+		n = len < piece ? len : piece;
+		if (scrub_feed(st, text, n, out) < 0)
+			abort();
+	}
+	if (scrub_flush(st, out) < 0)
+		abort();
+	scrub_stream_free(st);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	struct input in = {data, len};
+	char value[VALUES][256] = {{0}};
+	struct buf whole, cut;
+	struct vault *v;
+	struct scrub *s;
+	size_t n = take(&in) % VALUES + 1, i, piece;
+
+	if (vault_new(16384, &v) < 0 || scrub_new(&s) < 0)
+		abort();
+	for (i = 0; i < n; i++)
+		learn(v, s, &in, (uint32_t)i, value[i]);
+	piece = take(&in) % 17 + 1;
+	buf_init(&whole, in.left * 3 + 64);
+	buf_init(&cut, in.left * 3 + 64);
+	through(s, in.at, in.left, in.left + 1, &whole);
+	through(s, in.at, in.left, piece, &cut);
+	if (whole.len != cut.len ||
+	    (whole.len > 0 && memcmp(whole.data, cut.data, cut.len) != 0))
+		abort();
+	for (i = 0; i < n; i++)
+		if (value[i][0] != '\0' && strchr(value[i], '*') == NULL &&
+		    whole.len > 0 &&
+		    memmem(whole.data, whole.len, value[i], strlen(value[i])) != NULL)
+			abort();
+	buf_free(&whole);
+	buf_free(&cut);
+	scrub_free(s);
+	vault_free(v);
+	return 0;
+}

@@ -1,0 +1,8 @@
+#!/bin/sh
+# Replays under the sanitizers the corpora that no unit test replays.
+set -eu
+cd "$(dirname "$0")/../.."
+for name in scrub; do
+	make -s "build/replay/$name"
+	"build/replay/$name" "tests/fuzz/corpus/$name"
+done
