@@ -217,6 +217,9 @@ $B/unit/cell-witness: $(OBJ)/tests/unit/cell_witness.o
 	@mkdir -p $(@D)
 	$Q$(CC) -static-pie -o $@ $<
 $B/unit/cell $B/unit-san/cell: | $B/unit/cell-witness $(LIBEXEC)/kennel-shim
+# These two run the programs as they ship.
+$(foreach d,unit unit-san,$(foreach u,recorder verify,$B/$d/$u)): \
+    | $(LIBEXEC)/kennel-recorder $(LIBEXEC)/kennel-verify # audit_programs
 unit: $(UNITS:%=$B/unit/%) $(UNITS:%=$B/unit-san/%)
 .PHONY: all unit clean
 .SECONDARY:

@@ -329,9 +329,11 @@ audit_connect(const struct audit_place *place, int wait_ms, int *ret_fd)
 			break;
 		if (nobody_listens(r)) {
 			r = lock_and_start(place, &reach);
+			if (r < 0 && r != -EAGAIN)
+				break; /* it cannot be started: no use in waiting */
 			if (r == 0)
 				r = try_connect(&reach, ret_fd);
-			if (r == 0 || (r != -EAGAIN && !nobody_listens(r)))
+			if (r == 0)
 				break;
 		}
 		if (loop_now() >= deadline) {

@@ -496,6 +496,32 @@ confine(const char *path)
 	return r;
 }
 
+/* What SQLite might write with (as root it gives a write-ahead log to the owner
+ * of the database): taken from it before it opens anything. */
+static int
+no_writing(void)
+{
+	errno = EROFS;
+	return -1;
+}
+
+static int
+take_writing_away(void)
+{
+	static const char *const call[] = {"fchown", "fchmod", "ftruncate", "fallocate",
+	    "write", "pwrite", "pwrite64", "unlink", "mkdir", "rmdir"};
+	sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+
+	if (vfs == NULL || vfs->iVersion < 3)
+		return -ENOSYS;
+	for (size_t i = 0; i < ARRAY_LEN(call); i++) {
+		/* one that this SQLite does not know, it does not call */
+		(void)vfs->xSetSystemCall(
+		    vfs, call[i], (sqlite3_syscall_ptr)(void (*)(void))no_writing);
+	}
+	return 0;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -517,7 +543,9 @@ main(int argc, char **argv)
 	}
 	r = snprintf(path, sizeof(path), "%s%s", argv[1],
 	    stat(argv[1], &st) == 0 && S_ISDIR(st.st_mode) ? "/" AUDIT_DB_NAME : "");
-	r = (size_t)r >= sizeof(path) ? -ENAMETOOLONG : confine(path);
+	r = (size_t)r >= sizeof(path) ? -ENAMETOOLONG : take_writing_away();
+	if (r == 0)
+		r = confine(path);
 	if (r < 0) {
 		log_error("unable to read %s: %s", argv[1], strerror(-r));
 		return UNKNOWN;

@@ -1,0 +1,536 @@
+/*
+ * kennel-recorder as it ships, with many writers, killed, starved, lied to.
+ * 48 (no record, no act): an event that was acknowledged is in the log, once.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <cmocka.h>
+
+#include "tests/unit/audit_fixture.h"
+
+#define WRITERS 8
+#define KILLS   20
+
+/* Several children that all do the same; each must end with 0. */
+static void
+in_children(int n, const struct fixture *f, int (*work)(const struct fixture *, int))
+{
+	pid_t child[64];
+	int status;
+
+	for (int i = 0; i < n; i++) {
+		child[i] = fork();
+		if (child[i] == 0)
+			_exit(work(f, i));
+	}
+	for (int i = 0; i < n; i++) {
+		assert_int_equal(waitpid(child[i], &status, 0), child[i]);
+		assert_int_equal(status, 0);
+	}
+}
+
+static int
+write_many(const struct fixture *f, int which)
+{
+	char session[32];
+	struct report *report;
+
+	(void)snprintf(session, sizeof(session), "w%d", which);
+	report = writer_open(f, session);
+	for (int i = 0; i < 300; i++) {
+		if (write_one(report, session, i % 10 == 9 ? EVENT_GATE : EVENT_FLOW) < 0)
+			return 1;
+	}
+	report_free(report);
+	return 0;
+}
+
+/* All start at once: one recorder, every event, in each writer's order. */
+static void
+test_many_writers(void **state)
+{
+	struct fixture *f = fixture_new();
+	pid_t pid;
+
+	(void)state;
+	in_children(WRITERS, f, write_many);
+	assert_int_equal(recorders(&pid), 1);
+	assert_intact(f); /* while it runs */
+	assert_int_equal(ask_number(f->db, "SELECT count(*) FROM rec"), WRITERS * 300);
+	assert_int_equal(
+	    ask_number(f->db,
+		"SELECT count(*) FROM rec a JOIN rec b ON a.writer = b.writer "
+		"AND a.wseq = b.wseq + 1 WHERE a.idx < b.idx"),
+	    0);
+	assert_int_equal(ask_number(f->db, "SELECT count(*) FROM node WHERE level = 8"),
+	    WRITERS * 300 / 256);
+	assert_true(recorders_gone(4000));
+	assert_int_equal(files_in(f->run, ""), 0); /* no socket stays */
+	assert_int_equal(files_in(f->log, "-wal"), 0);
+	assert_intact(f);
+	fixture_free(f);
+}
+
+/* What a killed recorder must not lose: shared with the writers. */
+struct tally {
+	volatile bool stop;
+	volatile uint64_t acked[WRITERS];
+};
+static struct tally *tally;
+
+static int
+write_through_kills(const struct fixture *f, int which)
+{
+	char session[32];
+	struct report *report;
+	struct event e;
+	uint64_t number = 0;
+
+	(void)snprintf(session, sizeof(session), "w%d", which);
+	report = writer_open(f, session);
+	while (!tally->stop) {
+		int r = 0, sock;
+
+		for (int i = 0; i < 20; i++) {
+			make_event(&e, session, number);
+			r = report_send(
+			    report, &e, i % 5 == 4 ? EVENT_GATE : EVENT_FLOW, &number);
+			if (r < 0)
+				return 1;
+		}
+		while ((r = report_wait(report, number, WAIT_MS)) == -EPIPE) {
+			r = audit_connect(&f->place, WAIT_MS, &sock);
+			if (r == 0)
+				(void)report_replace(report, sock, WAIT_MS);
+		}
+		if (r < 0)
+			return 2;
+		tally->acked[which] = number;
+	}
+	report_free(report);
+	return 0;
+}
+
+/* kill -9 of the recorder at random moments under load (issue 2, Tests). */
+static void
+test_killed(void **state)
+{
+	struct fixture *f = fixture_new();
+	pid_t writer[WRITERS], pid;
+	int status, kills = 0;
+	char sql[256];
+
+	(void)state;
+	tally = mmap(NULL, sizeof(*tally), PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_true(tally != MAP_FAILED);
+	srand((unsigned int)time(NULL));
+	for (int i = 0; i < WRITERS; i++) {
+		writer[i] = fork();
+		if (writer[i] == 0)
+			_exit(write_through_kills(f, i));
+	}
+	for (int tries = 0; kills < KILLS && tries < 1000; tries++) {
+		pause_ms(5 + (unsigned int)rand() % 80);
+		if (recorders(&pid) == 0)
+			continue;
+		if (kill(pid, SIGKILL) == 0)
+			kills++;
+		if (waitpid(pid, NULL, 0) == pid && kills % 5 == 0)
+			assert_int_not_equal(run_verify(f, f->log, sql, sizeof(sql)), 1);
+	}
+	pause_ms(50);
+	tally->stop = true;
+	for (int i = 0; i < WRITERS; i++) {
+		assert_int_equal(waitpid(writer[i], &status, 0), writer[i]);
+		assert_int_equal(status, 0);
+	}
+	assert_int_equal(kills, KILLS);
+	for (int i = 0; i < WRITERS; i++) {
+		(void)snprintf(sql, sizeof(sql),
+		    "SELECT count(DISTINCT wseq) FROM rec WHERE session = 'w%d' "
+		    "AND wseq <= %llu",
+		    i, (unsigned long long)tally->acked[i]);
+		assert_true(tally->acked[i] > 0);
+		assert_int_equal(ask_number(f->db, sql), tally->acked[i]);
+	}
+	assert_int_equal(ask_number(f->db,
+			     "SELECT count(*) - count(DISTINCT writer || wseq) FROM rec"),
+	    0);
+	assert_int_equal(
+	    ask_number(f->db, "SELECT count(*) FROM rec WHERE kind = 'gap'"), 0);
+	assert_intact(f);
+	assert_true(recorders_gone(4000));
+	assert_intact(f);
+	assert_int_equal(files_in(f->run, ""), 0);
+	(void)munmap(tally, sizeof(*tally));
+	fixture_free(f);
+}
+
+static int
+only_connect(const struct fixture *f, int which)
+{
+	struct report *report = writer_open(f, "s");
+
+	pause_ms(300);
+	report_free(report);
+	return 0;
+}
+
+/* Twenty spawners at once, ten times: never two recorders of one log. */
+static void
+test_one_recorder(void **state)
+{
+	struct fixture *f = fixture_new();
+	pid_t pid;
+
+	(void)state;
+	for (int i = 0; i < 10; i++) {
+		in_children(20, f, only_connect);
+		assert_int_equal(recorders(&pid), 1);
+		(void)kill(pid, i % 2 == 0 ? SIGKILL : SIGTERM);
+		assert_true(recorders_gone(4000));
+	}
+	assert_intact(f);
+	fixture_free(f);
+}
+
+/* SIGTERM: what was taken is on disk. */
+static void
+test_term(void **state)
+{
+	struct fixture *f = fixture_new();
+	struct report *report = writer_open(f, "s");
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(write_one(report, "x", EVENT_GATE), 0);
+	assert_int_equal(write_one(report, "x", EVENT_FLOW), 0);
+	pause_ms(2);
+	assert_int_equal(recorders(&pid), 1);
+	assert_int_equal(kill(pid, SIGTERM), 0);
+	assert_true(recorders_gone(4000));
+	assert_int_equal(ask_number(f->db, "SELECT count(*) FROM rec"), 2);
+	assert_int_equal(files_in(f->run, ""), 0);
+	report_free(report);
+	assert_intact(f);
+	fixture_free(f);
+}
+
+/* ---- liars -------------------------------------------------------------------- */
+
+static int
+say(int sock, const struct wire_out *out)
+{
+	return wire_send(sock, out, NULL, 0);
+}
+
+static int
+raw_hello(const struct fixture *f, const char *instance)
+{
+	uint8_t memory[256];
+	struct wire_out out;
+	size_t len;
+	int sock;
+
+	assert_int_equal(audit_connect(&f->place, WAIT_MS, &sock), 0);
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, REPORT_HELLO);
+	wire_put_u32(&out, REPORT_VERSION);
+	wire_put_u32(&out, REPORT_LEASH);
+	wire_put_str(&out, "liar");
+	wire_put_str(&out, instance);
+	wire_put_u32(&out, 1);
+	assert_int_equal(say(sock, &out), 0);
+	assert_int_equal(poll(&(struct pollfd){sock, POLLIN, 0}, 1, WAIT_MS), 1);
+	if (wire_recv(sock, memory, sizeof(memory), &len, NULL, 0, NULL) < 0) {
+		close(sock);
+		return -1;
+	}
+	return sock;
+}
+
+static void
+raw_event(int sock, uint64_t number, const char *fields, size_t fields_len)
+{
+	uint8_t memory[512];
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, REPORT_EVENT);
+	wire_put_u64(&out, number);
+	wire_put_u32(&out, EVENT_CALL);
+	wire_put_u32(&out, EVENT_GATE);
+	wire_put_u64(&out, 1);
+	wire_put_u64(&out, 2);
+	memcpy(memory + out.len, fields, fields_len);
+	out.len += fields_len;
+	(void)say(sock, &out); /* an event after a hang-up finds nobody */
+}
+
+/* The end of the connection, after any DURABLE. */
+static bool
+hung_up(int sock)
+{
+	uint8_t memory[64];
+	size_t len;
+	int r;
+
+	do {
+		if (poll(&(struct pollfd){sock, POLLIN, 0}, 1, WAIT_MS) != 1)
+			return false;
+		r = wire_recv(sock, memory, sizeof(memory), &len, NULL, 0, NULL);
+	} while (r == 0);
+	return r == -EPIPE;
+}
+
+/* Malformed: hung up on, recorded, and nobody else feels it. */
+static void
+test_malformed(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t len;
+	} bad[] = {
+	    {"\x00", 1},                                            /* no such key */
+	    {"\xff", 1},                                            /* nor this */
+	    {"\x0a\x01", 2},                                        /* half a number */
+	    {"\x01\xff\xff\xff\x7f", 5},                            /* 2 GiB of text */
+	    {"\x01\x01\x00\x00\x00yz", 7},                          /* no NUL behind it */
+	    {"\x01\x01\x00\x00\x00y\0\x01\x01\x00\x00\x00y\0", 14}, /* twice */
+	};
+	struct fixture *f = fixture_new();
+	struct report *report = writer_open(f, "good");
+	char instance[17];
+	size_t n = sizeof(bad) / sizeof(bad[0]);
+
+	(void)state;
+	assert_int_equal(raw_hello(f, "not hexadecimal!"), -1);
+	assert_int_equal(raw_hello(f, "00"), -1);
+	for (size_t i = 0; i < n; i++) {
+		int sock;
+
+		(void)snprintf(instance, sizeof(instance), "%016zx", i + 1);
+		sock = raw_hello(f, instance);
+		assert_true(sock >= 0);
+		raw_event(sock, 1, bad[i].bytes, bad[i].len);
+		assert_true(hung_up(sock));
+		close(sock);
+	}
+	assert_int_equal(write_one(report, "x", EVENT_GATE), 0);
+	assert_int_equal(
+	    ask_number(f->db, "SELECT count(*) FROM rec WHERE kind = 'gap'"), n);
+	assert_int_equal(
+	    ask_number(f->db, "SELECT count(*) FROM rec WHERE session = 'liar'"), 0);
+	report_free(report);
+	assert_intact(f);
+	fixture_free(f);
+}
+
+/* Numbers that are missing are recorded as missing; those that come twice are
+ * acknowledged and written once. */
+static void
+test_numbers(void **state)
+{
+	struct fixture *f = fixture_new();
+	int sock = raw_hello(f, "00000000000000aa");
+
+	(void)state;
+	raw_event(sock, 1, "", 0);
+	raw_event(sock, 5, "", 0);
+	raw_event(sock, 5, "", 0);
+	raw_event(sock, 2, "", 0); /* too late: it counts as sent again */
+	pause_ms(100);
+	close(sock);
+	sock = raw_hello(f, "00000000000000aa");
+	raw_event(sock, 5, "", 0);
+	raw_event(sock, 6, "", 0);
+	pause_ms(100);
+	close(sock);
+	assert_int_equal(
+	    ask_number(
+		f->db, "SELECT count(*) FROM rec WHERE writer = '00000000000000aa'"),
+	    3);
+	assert_int_equal(
+	    ask_number(f->db, "SELECT count(*) FROM rec WHERE kind = 'gap' AND "
+			      "CAST(body AS TEXT) LIKE '%\"count\":3}}'"),
+	    1);
+	assert_intact(f);
+	fixture_free(f);
+}
+
+/* Another user's connection is refused, even with every mode wide open. */
+static void
+test_other_user(void **state)
+{
+	struct fixture *f;
+	struct report *report;
+	char name[64] = "";
+	struct dirent *e;
+	DIR *dir;
+	int status;
+	pid_t child;
+
+	(void)state;
+	if (geteuid() != 0) {
+		print_message("skipped: only root can become another user\n");
+		skip();
+	}
+	f = fixture_new();
+	report = writer_open(f, "s");
+	dir = opendir(f->run);
+	while ((e = readdir(dir)) != NULL) {
+		if (strstr(e->d_name, ".sock") != NULL)
+			(void)snprintf(name, sizeof(name), "%.60s", e->d_name);
+	}
+	child = fork();
+	if (child == 0) {
+		struct sockaddr_un a = {.sun_family = AF_UNIX};
+		int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+		/* as made: the folder keeps others out; opened: SO_PEERCRED does */
+		if (chdir(f->run) < 0 || setresuid(65534, 65534, 65534) < 0)
+			_exit(2);
+		(void)snprintf(a.sun_path, sizeof(a.sun_path), "%s", name);
+		if (connect(sock, (struct sockaddr *)&a, sizeof(a)) == 0)
+			_exit(3);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(chmod(f->root, 0755), 0);
+	assert_int_equal(chmod(f->run, 0755), 0);
+	assert_int_equal(fchmodat(dirfd(dir), name, 0666, 0), 0);
+	closedir(dir);
+	child = fork();
+	if (child == 0) {
+		struct sockaddr_un a = {.sun_family = AF_UNIX};
+		int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+		if (chdir(f->run) < 0 || setresuid(65534, 65534, 65534) < 0)
+			_exit(2);
+		(void)snprintf(a.sun_path, sizeof(a.sun_path), "%s", name);
+		if (connect(sock, (struct sockaddr *)&a, sizeof(a)) < 0)
+			_exit(3);
+		_exit(hung_up(sock) ? 0 : 4);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(write_one(report, "x", EVENT_GATE), 0);
+	report_free(report);
+	fixture_free(f);
+}
+
+/* ---- a full disk ---------------------------------------------------------------- */
+
+static void
+map_self(const char *file, const char *line)
+{
+	int fd = open(file, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, line, strlen(line)) < 0)
+		_exit(77);
+	close(fd);
+}
+
+/* In namespaces of its own: 300 kB of disk, then events until it is full. */
+static int
+fill_disk(const struct fixture *f)
+{
+	char line[64];
+	unsigned int uid = geteuid(), gid = getegid();
+	struct report *report;
+	uint64_t acked = 0;
+	struct event e;
+	int r = 0;
+	long rows;
+
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+		_exit(77);
+	map_self("/proc/self/setgroups", "deny");
+	(void)snprintf(line, sizeof(line), "0 %u 1", uid);
+	map_self("/proc/self/uid_map", line);
+	(void)snprintf(line, sizeof(line), "0 %u 1", gid);
+	map_self("/proc/self/gid_map", line);
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mkdir(f->log, 0700) < 0 ||
+	    mount("tmpfs", f->log, "tmpfs", 0, "size=300k,mode=700") < 0)
+		_exit(77);
+	report = writer_open(f, "s");
+	while (r == 0 && acked < 100000) {
+		uint64_t number;
+
+		make_event(&e, "x", 1);
+		r = report_send(report, &e, EVENT_GATE, &number);
+		if (r == 0)
+			r = report_wait(report, number, WAIT_MS);
+		if (r == 0)
+			acked = number;
+	}
+	/* closed on us, nothing promised that is not there */
+	if (r != -EPIPE || acked == 0)
+		_exit(1);
+	rows = ask_number(f->db, "SELECT max(wseq) FROM rec");
+	_exit(rows >= (long)acked ? 0 : 2);
+}
+
+static void
+test_disk_full(void **state)
+{
+	struct fixture *f = fixture_new();
+	pid_t child;
+	int status;
+
+	(void)state;
+	child = fork();
+	if (child == 0)
+		_exit(fill_disk(f));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(recorders_gone(4000));
+	fixture_free(f);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+		print_message("skipped: no user namespace with a tmpfs here\n");
+		skip();
+	}
+	assert_int_equal(status, 0);
+}
+
+/* A recorder that cannot start: an error, at once. */
+static void
+test_no_recorder(void **state)
+{
+	struct fixture *f = fixture_new();
+	int sock = -1;
+
+	(void)state;
+	f->place.recorder = "/nonexistent/kennel-recorder";
+	assert_int_equal(audit_connect(&f->place, WAIT_MS, &sock), -ENOENT);
+	assert_int_equal(sock, -1);
+	fixture_free(f);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_many_writers),
+	    cmocka_unit_test(test_killed),
+	    cmocka_unit_test(test_one_recorder),
+	    cmocka_unit_test(test_term),
+	    cmocka_unit_test(test_malformed),
+	    cmocka_unit_test(test_numbers),
+	    cmocka_unit_test(test_other_user),
+	    cmocka_unit_test(test_disk_full),
+	    cmocka_unit_test(test_no_recorder),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
