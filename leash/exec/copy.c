@@ -8,15 +8,24 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/audit.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "leash/exec/flight.h"
-#include "shim/base/fd.h"
+
+#if defined(__x86_64__)
+#define NATIVE_ARCH AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define NATIVE_ARCH AUDIT_ARCH_AARCH64
+#elif defined(__riscv) && __riscv_xlen == 64
+#define NATIVE_ARCH AUDIT_ARCH_RISCV64
+#endif
 
 int
 call_new(struct call **ret)
@@ -180,53 +189,34 @@ call_copy_words(struct call *c)
 	return r;
 }
 
-/* NUL-ended words of a /proc file behind what text holds already. */
-static int
-read_list(struct call *c, const char *path, const char **v, size_t *ret_n)
-{
-	size_t start = c->text_len, n = 0;
-	ssize_t got;
-	int fd, r = 0;
-
-	/* syscalls: openat read */
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	while ((got = read(fd, c->text + c->text_len, sizeof(c->text) - c->text_len)) > 0)
-		c->text_len += (size_t)got;
-	if (got < 0)
-		r = -errno;
-	else if (c->text_len == sizeof(c->text) ||
-		 (c->text_len > start && c->text[c->text_len - 1] != '\0'))
-		r = -E2BIG;
-	for (size_t at = start; r == 0 && at < c->text_len;) {
-		if (n == GATE_ARGS_MAX) {
-			r = -E2BIG;
-			break;
-		}
-		v[n++] = c->text + at;
-		at += strlen(c->text + at) + 1;
-	}
-	v[n] = NULL;
-	*ret_n = n;
-	fd_close(&fd);
-	return r;
-}
-
+/*
+ * At the exec stop the new stack is as the kernel made it: the count, the
+ * arguments, NULL, the environment, NULL.  That is what the program will see,
+ * and reading it costs a tenth of opening /proc/PID/cmdline and environ.
+ */
 int
 call_read_process(struct call *c, pid_t pid)
 {
-	char path[64];
+	struct __ptrace_syscall_info info = {.arch = 0};
+	uint64_t argc, sp;
 	int r;
 
-	c->text_len = 0;
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
-	r = read_list(c, path, c->argv, &c->argc);
+	c->tid = pid;
+	c->argv_len = c->text_len = 0;
+	/* syscalls: ptrace */
+	if (ptrace(PTRACE_GET_SYSCALL_INFO, pid, (void *)sizeof(info), &info) < 0)
+		return -errno;
+	if (info.arch != NATIVE_ARCH)
+		return -ENOEXEC; /* another layout */
+	sp = info.stack_pointer;
+	r = copy_pointer(c, sp, &argc);
+	if (r == 0)
+		r = copy_list(c, sp + sizeof(argc), c->argv, &c->argc);
 	c->argv_len = c->text_len;
-	if (r == 0) {
-		snprintf(path, sizeof(path), "/proc/%d/environ", pid);
-		r = read_list(c, path, c->envp, &c->envc);
-	}
+	if (r == 0 && c->argc != argc)
+		r = -EBADMSG;
+	if (r == 0)
+		r = copy_list(c, sp + (c->argc + 2) * sizeof(argc), c->envp, &c->envc);
 	return r;
 }
 

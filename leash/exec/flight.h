@@ -95,7 +95,7 @@ void call_begin(struct call *, const struct seccomp_notif *);
 int call_copy_path(struct call *);
 /* 0, -EFAULT, -E2BIG. */
 int call_copy_words(struct call *);
-/* The same words as a process has them now (/proc/PID/cmdline, environ). */
+/* The same words as a process at its exec stop has them. */
 int call_read_process(struct call *, pid_t);
 void call_wipe(struct call *);
 

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -69,6 +70,21 @@ static void
 try_empty_path(void)
 {
 	at(open(args[0], O_PATH), "", args, AT_EMPTY_PATH);
+}
+
+/* PROGRAM ARGV0 ARG... */
+static void
+try_descriptor(void)
+{
+	at(open(args[0], O_PATH), "", args + 1, AT_EMPTY_PATH);
+}
+
+/* As the shim's child is before its exec. */
+static void
+try_not_dumpable(void)
+{
+	prctl(PR_SET_DUMPABLE, 0);
+	try_path();
 }
 
 static void
@@ -246,6 +262,8 @@ static const struct {
     {"argv0", try_argv0},
     {"memfd", try_memfd},
     {"empty-path", try_empty_path},
+    {"descriptor", try_descriptor},
+    {"not-dumpable", try_not_dumpable},
     {"proc-fd", try_proc_fd},
     {"proc-exe", try_proc_exe},
     {"argc-0", try_argc_0},
