@@ -111,13 +111,13 @@ open_once(struct reader *reader)
 		  : "nolock=1");
 	r = sqlite3_open_v2(uri, &reader->db,
 	    SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_PRIVATECACHE, NULL);
-	if (r == SQLITE_OK)
-		r = harden(reader->db);
 	/* without an index on disk: rebuilt in memory, which only the sole
-	 * user of a file may do */
+	 * user of a file may do; said before anything is read */
 	if (r == SQLITE_OK && wal && !shm)
 		r = sqlite3_exec(
 		    reader->db, "PRAGMA locking_mode=EXCLUSIVE", NULL, NULL, NULL);
+	if (r == SQLITE_OK)
+		r = harden(reader->db);
 	if (r == SQLITE_OK)
 		r = sqlite3_exec(reader->db, "BEGIN; SELECT count(*) FROM sqlite_schema",
 		    NULL, NULL, NULL);
