@@ -19,7 +19,7 @@ refuse(struct session *s, const struct json_message *m, enum rpc_code code,
 {
 	static const struct rpc_why why = {.outcome = "refused"};
 	struct json id = m->top[TOP_ID];
-	bool usable = (id.type == JSON_STRING || id.type == JSON_NUMBER) &&
+	bool usable = (id.type == JSON_IS_STRING || id.type == JSON_IS_NUMBER) &&
 		      id.len <= MCP_ID_MAX && (m->flags & JSON_TOP_TWICE) == 0;
 
 	session_answer_agent(s, id.at, usable ? id.len : 0, code, message, &why);
@@ -59,7 +59,7 @@ gate_name(struct session *s, const struct json_message *m, const struct method *
 	struct gate_answer answer;
 	size_t len;
 
-	if (json_string(name, s->name, sizeof(s->name), &len) < 0) {
+	if (json_text(name, s->name, sizeof(s->name), &len) < 0) {
 		s->name[0] = '\0';
 		return refuse(s, m, RPC_PARAMS_BAD,
 		    "kennel: the name or uri in params is missing or no plain text");
@@ -83,7 +83,7 @@ gate_ref(struct session *s, const struct json_message *m, const struct method *m
 	size_t len;
 
 	if (json_get(ref, "type", &type) == 0 &&
-	    json_string(type, text, sizeof(text), &len) == 0)
+	    json_text(type, text, sizeof(text), &len) == 0)
 		for (size_t i = 0; i < sizeof(refs) / sizeof(refs[0]); i++)
 			if (strcmp(text, refs[i].type) == 0 &&
 			    json_get(ref, refs[i].key, &name) == 0)
@@ -101,7 +101,7 @@ gate_listen(struct session *s, const struct json_message *m, const struct method
 
 	if (r == -ENOENT)
 		return PASS;
-	if (r < 0 || uris.type != JSON_ARRAY)
+	if (r < 0 || uris.type != JSON_IS_ARRAY)
 		return refuse(s, m, RPC_PARAMS_BAD,
 		    "kennel: resourceSubscriptions is not one list of uris");
 	json_walk(&w, uris);
@@ -219,7 +219,7 @@ agent_notification(struct session *s, const struct json_message *m, bool batch)
 static enum verdict
 agent_answer(struct session *s, const struct json_message *m, bool batch)
 {
-	bool result = m->top[TOP_RESULT].type != JSON_NONE;
+	bool result = m->top[TOP_RESULT].type != JSON_IS_NONE;
 	struct call *call = calls_find(&s->asking, m->top[TOP_ID]);
 
 	(void)batch; /* no answer minds */
@@ -251,7 +251,7 @@ agent_judge(struct session *s, const struct json_message *m, bool batch)
 	s->method[0] = s->name[0] = '\0';
 	if (kind != RPC_INVALID)
 		return judge[kind](s, m, batch);
-	if (m->top[TOP_METHOD].type == JSON_NONE && m->root.type == JSON_OBJECT &&
+	if (m->top[TOP_METHOD].type == JSON_IS_NONE && m->root.type == JSON_IS_OBJECT &&
 	    (m->top[TOP_RESULT].type | m->top[TOP_ERROR].type) != 0) {
 		record_dropped(s, "agent", m->root.len, why); /* no answer to one */
 		return DROP;
@@ -338,7 +338,7 @@ agent_line(struct session *s, const uint8_t *line, size_t len)
 	s->method[0] = s->name[0] = '\0';
 	if ((r = json_scan(line, len, &m)) < 0)
 		agent_unfit(s, line, len, &m, r);
-	else if (m.root.type != JSON_ARRAY) {
+	else if (m.root.type != JSON_IS_ARRAY) {
 		if (agent_judge(s, &m, false) == PASS)
 			session_emit(s, &s->to_server, line, len);
 	} else if (s->version == MCP_2025_03_26)

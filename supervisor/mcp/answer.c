@@ -102,7 +102,7 @@ inputs_wrong(struct session *s, const struct json_message *m)
 			continue;
 		if (r < 0)
 			return "a key of inputRequests stands there twice";
-		if (json_string(name, s->method, sizeof(s->method), &len) < 0)
+		if (json_text(name, s->method, sizeof(s->method), &len) < 0)
 			return "a method of inputRequests is no plain text";
 		if (!allowed(s, method_find(s->method, len)))
 			return "the server asks for what its policy does not allow";
@@ -117,7 +117,7 @@ is_elicitation(const struct json_message *m)
 	struct json code = m->error[ERROR_CODE];
 	char text[32];
 
-	if (code.type != JSON_NUMBER)
+	if (code.type != JSON_IS_NUMBER)
 		return false;
 	if (code.len >= sizeof(text))
 		return true; /* such a number is no code: better not */
@@ -163,14 +163,14 @@ note_version(struct session *s, const struct json_message *m)
 	char text[16];
 	size_t len;
 
-	if (json_string(m->result[RESULT_VERSION], text, sizeof(text), &len) == 0)
+	if (json_text(m->result[RESULT_VERSION], text, sizeof(text), &len) == 0)
 		s->version = mcp_version_find(text, len);
 }
 
 static enum verdict
 server_answer(struct session *s, const struct json_message *m)
 {
-	bool result = m->top[TOP_RESULT].type != JSON_NONE;
+	bool result = m->top[TOP_RESULT].type != JSON_IS_NONE;
 	struct call *call = calls_find(&s->asked, m->top[TOP_ID]);
 	const char *wrong;
 
@@ -255,7 +255,7 @@ server_line(struct session *s, const uint8_t *line, size_t len)
 			    r == -E2BIG    ? "nested too deep"
 			    : r == -EILSEQ ? "not valid UTF-8"
 					   : "not JSON");
-	} else if (m.root.type != JSON_ARRAY) {
+	} else if (m.root.type != JSON_IS_ARRAY) {
 		if (server_judge(s, &m) == PASS)
 			session_emit(s, &s->to_agent, line, len);
 	} else if (s->version == MCP_2025_03_26)
@@ -269,7 +269,7 @@ server_oversize(struct session *s, uint64_t len)
 {
 	static const struct rpc_why why = {.outcome = "refused"};
 	const struct skim *k = &s->from_server.skim;
-	struct json id = {k->id, k->id_len, JSON_NUMBER};
+	struct json id = {k->id, k->id_len, JSON_IS_NUMBER};
 	struct call *call;
 	char text[160];
 

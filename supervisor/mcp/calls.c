@@ -42,7 +42,7 @@ calls_free(struct calls *c)
 static void
 id_text(struct id_text *t, const uint8_t *id, size_t len, bool escaped)
 {
-	struct json string = {id, len, JSON_STRING};
+	struct json string = {id, len, JSON_IS_STRING};
 
 	t->string = id[0] == '"';
 	t->at = (const char *)id;
@@ -54,7 +54,7 @@ id_text(struct id_text *t, const uint8_t *id, size_t len, bool escaped)
 	if (!escaped)
 		return;
 	/* A lone surrogate has no text: then it is compared as written. */
-	if (json_string(string, t->memory, sizeof(t->memory), &t->len) == 0)
+	if (json_text(string, t->memory, sizeof(t->memory), &t->len) == 0)
 		t->at = t->memory;
 	else
 		t->len = len - 2;

@@ -43,7 +43,7 @@ cut_add(struct cuts *c, const uint8_t *from, const uint8_t *to)
 int
 filter_item(struct filter_gap *g, struct json key, struct json value, bool keep)
 {
-	const uint8_t *start = key.type == JSON_NONE ? value.at : key.at;
+	const uint8_t *start = key.type == JSON_IS_NONE ? value.at : key.at;
 	const uint8_t *end = value.at + value.len;
 	int r = 0;
 
@@ -86,7 +86,7 @@ item_granted(struct session *s, const struct method *method, struct json item)
 	size_t len;
 
 	if (json_get(item, item_key[method->list], &name) < 0 ||
-	    json_string(name, s->name, sizeof(s->name), &len) < 0)
+	    json_text(name, s->name, sizeof(s->name), &len) < 0)
 		return false;
 	gate_judge(s->o.policy, s->o.server, method->gate, s->name, len, &answer);
 	return answer.allowed;
@@ -100,9 +100,9 @@ filter_list(struct session *s, const struct method *method, const struct json_me
 	struct json_walk w;
 	int r;
 
-	if (list.type == JSON_NONE || list.type == JSON_NULL)
+	if (list.type == JSON_IS_NONE || list.type == JSON_IS_NULL)
 		return 0;
-	if (list.type != JSON_ARRAY)
+	if (list.type != JSON_IS_ARRAY)
 		return -EINVAL;
 	json_walk(&w, list);
 	while (json_next(&w, &key, &item))
@@ -140,7 +140,7 @@ filter_members(struct session *s, struct json object)
 	struct json_walk w;
 	int r;
 
-	if (object.type != JSON_OBJECT)
+	if (object.type != JSON_IS_OBJECT)
 		return 0;
 	json_walk(&w, object);
 	while (json_next(&w, &key, &value)) {
@@ -181,7 +181,7 @@ filter_meta(struct session *s, struct json meta)
 	struct json capabilities;
 	int r;
 
-	if ((s->o.server->flags & all) == all || meta.type != JSON_OBJECT)
+	if ((s->o.server->flags & all) == all || meta.type != JSON_IS_OBJECT)
 		return 0;
 	r = json_get(meta, META_CAPABILITIES, &capabilities);
 	if (r < 0)

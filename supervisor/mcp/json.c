@@ -222,9 +222,9 @@ static const struct word {
 	size_t len;
 	enum json_type type;
 } words[] = {
-    {"true", 4, JSON_TRUE},
-    {"false", 5, JSON_FALSE},
-    {"null", 4, JSON_NULL},
+    {"true", 4, JSON_IS_TRUE},
+    {"false", 5, JSON_IS_FALSE},
+    {"null", 4, JSON_IS_NULL},
 };
 
 static int
@@ -333,7 +333,7 @@ note_member(struct scan *s, const struct json *key)
 		i = -1;
 	} else
 		i = key_find(t->level, text, len, &twin);
-	if (twin || (i >= 0 && t->field[i].type != JSON_NONE) ||
+	if (twin || (i >= 0 && t->field[i].type != JSON_IS_NONE) ||
 	    (s->top == TOP_PARAMS && key_again(s, 1, text, len)))
 		s->m->flags |= t->flag;
 	if (i >= 0)
@@ -375,7 +375,7 @@ value_ends(struct scan *s)
 static int
 scan_key(struct scan *s)
 {
-	struct json key = {.at = s->p, .type = JSON_STRING};
+	struct json key = {.at = s->p, .type = JSON_IS_STRING};
 	bool escaped;
 	int r;
 
@@ -401,7 +401,7 @@ scan_open(struct scan *s, bool object)
 {
 	uint64_t bit;
 
-	value_begins(s, object ? JSON_OBJECT : JSON_ARRAY);
+	value_begins(s, object ? JSON_IS_OBJECT : JSON_IS_ARRAY);
 	if (s->depth == MCP_DEPTH_MAX)
 		return -E2BIG;
 	s->depth++;
@@ -421,14 +421,14 @@ static int
 scan_scalar(struct scan *s)
 {
 	const uint8_t *at = s->p;
-	enum json_type type = JSON_NUMBER;
+	enum json_type type = JSON_IS_NUMBER;
 	bool escaped;
 	int r;
 
-	value_begins(s, JSON_NUMBER);
+	value_begins(s, JSON_IS_NUMBER);
 	if (*s->p == '"') {
 		r = scan_string(s, &escaped);
-		type = JSON_STRING;
+		type = JSON_IS_STRING;
 	} else if (*s->p == '-' || (*s->p >= '0' && *s->p <= '9'))
 		r = scan_number(s);
 	else

@@ -91,20 +91,20 @@ void session_refuse(int agent_in, int agent_out, const char *why, int wait_ms);
 #define JSON_KEYS_MAX 64 /* members of a message, of its params */
 
 enum json_type {
-	JSON_NONE,
-	JSON_OBJECT,
-	JSON_ARRAY,
-	JSON_STRING,
-	JSON_NUMBER,
-	JSON_TRUE,
-	JSON_FALSE,
-	JSON_NULL,
+	JSON_IS_NONE,
+	JSON_IS_OBJECT,
+	JSON_IS_ARRAY,
+	JSON_IS_STRING,
+	JSON_IS_NUMBER,
+	JSON_IS_TRUE,
+	JSON_IS_FALSE,
+	JSON_IS_NULL,
 };
 
 struct json { /* a value where it stands; quotes and brackets included */
 	const uint8_t *at;
 	size_t len;
-	enum json_type type; /* JSON_NONE: there is none */
+	enum json_type type; /* JSON_IS_NONE: there is none */
 };
 
 enum json_top {
@@ -182,7 +182,7 @@ struct json_walk {
 	bool object;
 };
 /* Members of an object, items of an array (anything else has none), over
- * bytes that json_scan passed.  ret_key is JSON_NONE in an array. */
+ * bytes that json_scan passed.  ret_key is JSON_IS_NONE in an array. */
 void json_walk(struct json_walk *, struct json container);
 bool json_next(struct json_walk *, struct json *ret_key, struct json *ret_value);
 /* 1: this key is name; 0: it is not; -EEXIST: a twin by case alone. */
@@ -191,7 +191,7 @@ int json_key_is(struct json key, const char *name);
 int json_get(struct json object, const char *name, struct json *ret);
 /* A string's text with a NUL behind it.  0; -EINVAL no string; -EILSEQ a lone
  * surrogate or a NUL inside; -EMSGSIZE. */
-int json_string(struct json, char *out, size_t cap, size_t *ret_len);
+int json_text(struct json, char *out, size_t cap, size_t *ret_len);
 
 /* ---- skim.c: the top level of a line that is thrown away ----------------- */
 

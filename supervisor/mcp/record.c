@@ -46,7 +46,7 @@ record_forward(
 	if (s->o.report == NULL)
 		return 0;
 	put_call(s, call, direction);
-	if (params.type != JSON_NONE) {
+	if (params.type != JSON_IS_NONE) {
 		put_digest(s, KEY_PARAMS_SHA256, params.at, params.len);
 		event_number(&s->event, KEY_PARAMS_BYTES, params.len);
 	}
@@ -91,7 +91,7 @@ record_refused(struct session *s, const char *direction, const char *method,
 	event_text(&s->event, KEY_VERDICT, "deny");
 	put_shown(s, KEY_METHOD, method);
 	put_shown(s, KEY_NAME, name);
-	if (id != NULL && id->type != JSON_NONE)
+	if (id != NULL && id->type != JSON_IS_NONE)
 		event_bytes(&s->event, KEY_REQUEST, id->at,
 		    id->len < MCP_ID_MAX ? id->len : MCP_ID_MAX);
 	put_shown(s, KEY_RULE, rule);

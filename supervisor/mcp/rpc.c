@@ -33,21 +33,22 @@ is_version_2(struct json version)
 	char text[8];
 	size_t len;
 
-	return json_string(version, text, sizeof(text), &len) == 0 &&
+	return json_text(version, text, sizeof(text), &len) == 0 &&
 	       strcmp(text, "2.0") == 0;
 }
 
 static bool
 id_fits(struct json id)
 {
-	return (id.type == JSON_STRING || id.type == JSON_NUMBER) && id.len <= MCP_ID_MAX;
+	return (id.type == JSON_IS_STRING || id.type == JSON_IS_NUMBER) &&
+	       id.len <= MCP_ID_MAX;
 }
 
 static const char *
 answer_wrong(const struct json_message *m)
 {
-	bool result = m->top[TOP_RESULT].type != JSON_NONE;
-	bool error = m->top[TOP_ERROR].type != JSON_NONE;
+	bool result = m->top[TOP_RESULT].type != JSON_IS_NONE;
+	bool error = m->top[TOP_ERROR].type != JSON_IS_NONE;
 
 	if (!result && !error)
 		return "neither method nor result nor error";
@@ -66,14 +67,15 @@ call_wrong(const struct json_message *m)
 	size_t len;
 
 	/* One that reads differently in C (a NUL inside) is one of these. */
-	if (json_string(m->top[TOP_METHOD], method, sizeof(method), &len) < 0)
+	if (json_text(m->top[TOP_METHOD], method, sizeof(method), &len) < 0)
 		return "method is not a plain text of at most 127 bytes";
-	if (m->top[TOP_RESULT].type != JSON_NONE || m->top[TOP_ERROR].type != JSON_NONE)
+	if (m->top[TOP_RESULT].type != JSON_IS_NONE ||
+	    m->top[TOP_ERROR].type != JSON_IS_NONE)
 		return "both a method and an answer";
-	if (id != JSON_NONE && !id_fits(m->top[TOP_ID]))
+	if (id != JSON_IS_NONE && !id_fits(m->top[TOP_ID]))
 		return "id is not a string or a number of at most 256 bytes";
-	if (params != JSON_NONE && params != JSON_OBJECT && params != JSON_ARRAY &&
-	    params != JSON_NULL)
+	if (params != JSON_IS_NONE && params != JSON_IS_OBJECT &&
+	    params != JSON_IS_ARRAY && params != JSON_IS_NULL)
 		return "params is neither an object nor an array";
 	return NULL;
 }
@@ -82,9 +84,9 @@ enum rpc_kind
 rpc_kind(const struct json_message *m, const char **ret_why)
 {
 	const char *why = NULL;
-	bool call = m->top[TOP_METHOD].type != JSON_NONE;
+	bool call = m->top[TOP_METHOD].type != JSON_IS_NONE;
 
-	if (m->root.type != JSON_OBJECT)
+	if (m->root.type != JSON_IS_OBJECT)
 		why = "not an object";
 	else if ((m->flags & JSON_TOP_TWICE) != 0)
 		why = "a key of the message stands there twice";
@@ -100,7 +102,7 @@ rpc_kind(const struct json_message *m, const char **ret_why)
 	}
 	if (!call)
 		return RPC_ANSWER;
-	return m->top[TOP_ID].type == JSON_NONE ? RPC_NOTIFICATION : RPC_REQUEST;
+	return m->top[TOP_ID].type == JSON_IS_NONE ? RPC_NOTIFICATION : RPC_REQUEST;
 }
 
 /* ---- what kennel says --------------------------------------------------- */

@@ -352,7 +352,7 @@ session_method(struct session *s, const struct json_message *m)
 {
 	size_t len;
 
-	if (json_string(m->top[TOP_METHOD], s->method, sizeof(s->method), &len) < 0)
+	if (json_text(m->top[TOP_METHOD], s->method, sizeof(s->method), &len) < 0)
 		bug("a method that rpc_kind passed");
 	return method_find(s->method, len);
 }

@@ -41,7 +41,7 @@ token_end(struct skim *k)
 		k->has_method = k->has_method || token_is(k, "\"method\"");
 	} else if (k->id_next && k->token_len < sizeof(k->token) &&
 		   json_scan(k->token, k->token_len, &m) == 0 &&
-		   (m.root.type == JSON_STRING || m.root.type == JSON_NUMBER)) {
+		   (m.root.type == JSON_IS_STRING || m.root.type == JSON_IS_NUMBER)) {
 		memcpy(k->id, k->token, k->token_len);
 		k->id_len = k->token_len;
 	}

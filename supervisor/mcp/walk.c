@@ -80,7 +80,7 @@ json_key_text(const struct json *key, char out[JSON_KEY_MAX], size_t *ret_len)
 	*ret_len = key->len - 2;
 	if (memchr(text, '\\', *ret_len) == NULL)
 		return text;
-	return json_string(*key, out, JSON_KEY_MAX, ret_len) < 0 ? NULL : out;
+	return json_text(*key, out, JSON_KEY_MAX, ret_len) < 0 ? NULL : out;
 }
 
 /* ---- the walker: validated bytes only ----------------------------------- */
@@ -99,13 +99,13 @@ skip_value(const uint8_t *p, const uint8_t *end, enum json_type *ret_type)
 {
 	size_t depth = 0;
 
-	*ret_type = *p == '{'   ? JSON_OBJECT
-		    : *p == '[' ? JSON_ARRAY
-		    : *p == '"' ? JSON_STRING
-		    : *p == 't' ? JSON_TRUE
-		    : *p == 'f' ? JSON_FALSE
-		    : *p == 'n' ? JSON_NULL
-				: JSON_NUMBER;
+	*ret_type = *p == '{'   ? JSON_IS_OBJECT
+		    : *p == '[' ? JSON_IS_ARRAY
+		    : *p == '"' ? JSON_IS_STRING
+		    : *p == 't' ? JSON_IS_TRUE
+		    : *p == 'f' ? JSON_IS_FALSE
+		    : *p == 'n' ? JSON_IS_NULL
+				: JSON_IS_NUMBER;
 	do {
 		if (*p == '"') {
 			p = skip_string(p, end);
@@ -135,9 +135,9 @@ walk_space(struct json_walk *w)
 void
 json_walk(struct json_walk *w, struct json container)
 {
-	w->object = container.type == JSON_OBJECT;
+	w->object = container.type == JSON_IS_OBJECT;
 	w->p = w->end = container.at;
-	if (container.type == JSON_OBJECT || container.type == JSON_ARRAY) {
+	if (container.type == JSON_IS_OBJECT || container.type == JSON_IS_ARRAY) {
 		w->p = container.at + 1;
 		w->end = container.at + container.len - 1;
 	}
@@ -153,7 +153,7 @@ json_next(struct json_walk *w, struct json *ret_key, struct json *ret_value)
 		return false;
 	if (w->object) {
 		key.at = w->p;
-		key.type = JSON_STRING;
+		key.type = JSON_IS_STRING;
 		w->p = skip_string(w->p, w->end);
 		key.len = (size_t)(w->p - key.at);
 		walk_space(w);
@@ -187,18 +187,18 @@ json_get(struct json object, const char *name, struct json *ret)
 	struct json key, value, found = {0};
 	struct json_walk w;
 
-	if (object.type != JSON_OBJECT)
+	if (object.type != JSON_IS_OBJECT)
 		return -ENOENT;
 	json_walk(&w, object);
 	while (json_next(&w, &key, &value)) {
 		int is = json_key_is(key, name);
 
-		if (is < 0 || (is > 0 && found.type != JSON_NONE))
+		if (is < 0 || (is > 0 && found.type != JSON_IS_NONE))
 			return -EEXIST;
 		if (is > 0)
 			found = value;
 	}
-	if (found.type == JSON_NONE)
+	if (found.type == JSON_IS_NONE)
 		return -ENOENT;
 	*ret = found;
 	return 0;
@@ -265,12 +265,12 @@ escape_decode(const uint8_t **p, const uint8_t *end, uint32_t *ret)
 }
 
 int
-json_string(struct json string, char *out, size_t cap, size_t *ret_len)
+json_text(struct json string, char *out, size_t cap, size_t *ret_len)
 {
 	const uint8_t *p, *end;
 	size_t n = 0;
 
-	if (string.type != JSON_STRING || string.len < 2)
+	if (string.type != JSON_IS_STRING || string.len < 2)
 		return -EINVAL;
 	p = string.at + 1;
 	end = string.at + string.len - 1;

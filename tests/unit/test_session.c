@@ -16,6 +16,8 @@
 #include <cmocka.h>
 
 #include "shim/base/fd.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/unit/corpus.h"
 #include "tests/unit/mcp_rig.h"
 
 #define ALL_FLAGS (SERVER_MCP_SAMPLING | SERVER_MCP_ELICITATION | SERVER_MCP_ROOTS)
@@ -778,11 +780,14 @@ agent_leaves(void **state)
 static void
 server_leaves(void **state)
 {
+	static const char note[] = "{\"jsonrpc\":\"2.0\",\"method\":\"n\"}\n";
+	static const char half[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\nhalf";
+
 	(void)state;
 	open_all(false);
 	agent_passes(CALL("1", "\"a\""));
 	agent_passes(CALL("2", "\"a\""));
-	rig_bytes(&R, R.out, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\nhalf", 43);
+	rig_bytes(&R, R.out, half, sizeof(half) - 1);
 	fd_close(&R.out);
 	rig_run(&R, 10);
 	assert_non_null(
@@ -795,8 +800,7 @@ server_leaves(void **state)
 	open_all(true);
 	agent_passes(CALL("1", "\"a\""));
 	buf_clear(&R.agent_got);
-	assert_int_equal(
-	    write(R.out, "{\"jsonrpc\":\"2.0\",\"method\":\"n\"}\n", 31), 31);
+	assert_int_equal(write(R.out, note, sizeof(note) - 1), sizeof(note) - 1);
 	session_server_gone(R.session, "killed");
 	rig_run(&R, 0);
 	assert_non_null(strstr(rig_agent_got(&R), "\"method\":\"n\""));
@@ -830,6 +834,25 @@ start_refused(void **state)
 	close(fd[1]);
 }
 
+/* ---- what the fuzzer knows ---------------------------------------------------- */
+
+static void
+replay(const char *name, const uint8_t *bytes, size_t len)
+{
+	(void)name;
+	(void)LLVMFuzzerTestOneInput(bytes, len); /* aborts where it is wrong */
+}
+
+static void
+corpus(void **state)
+{
+	(void)state;
+	if (corpus_each("tests/fuzz/corpus/session", replay) == 0) {
+		print_message("skipped: tests/fuzz/corpus/session is not here\n");
+		skip();
+	}
+}
+
 int
 main(void)
 {
@@ -857,6 +880,7 @@ main(void)
 	    cmocka_unit_test(agent_leaves),
 	    cmocka_unit_test(server_leaves),
 	    cmocka_unit_test(start_refused),
+	    cmocka_unit_test(corpus),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,51 @@
+/*
+ * Every file of a folder, for tests that replay one.
+ */
+#ifndef KENNEL_TESTS_UNIT_CORPUS_H
+#define KENNEL_TESTS_UNIT_CORPUS_H
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shim/base/fd.h"
+
+#define CORPUS_FILE_MAX (1u << 20)
+
+typedef void corpus_fn(const char *name, const uint8_t *, size_t);
+
+/* Calls fn for each file under folder, folders inside too.  How many. */
+static inline int
+corpus_each(const char *folder, corpus_fn *fn)
+{
+	DIR *d = opendir(folder);
+	struct dirent *e;
+	char path[512], *text;
+	size_t len;
+	int n = 0, fd;
+
+	while (d != NULL && (e = readdir(d)) != NULL) {
+		if (e->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
+		if (e->d_type == DT_DIR) {
+			n += corpus_each(path, fn);
+			continue;
+		}
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0 || fd_slurp(fd, CORPUS_FILE_MAX, &text, &len) < 0)
+			abort();
+		close(fd);
+		fn(e->d_name, (uint8_t *)text, len);
+		free(text);
+		n++;
+	}
+	if (d != NULL)
+		closedir(d);
+	return n;
+}
+
+#endif
