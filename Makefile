@@ -162,9 +162,10 @@ $(foreach p,$(CONFINED),$(eval $(call gen_rule,$p)))
 
 UNIT_base	= $(BASE)
 UNIT_cell	= tests/unit/cell_kit.o policy/names.o $(CELL) $(BASE)
-UNIT_json	= $(UNIT_session)
-UNIT_session	= tests/unit/mcp_rig.o $(MCP) supervisor/audit/chain.o \
+UNIT_frame	= $(MCP) supervisor/audit/chain.o tests/unit/mcp_rig.o \
 	   policy/match.o policy/names.o $(BASE)
+UNIT_json	= tests/fuzz/fuzz_json.o $(UNIT_frame)
+UNIT_session	= tests/fuzz/fuzz_session.o $(UNIT_frame)
 UNIT_chain	= supervisor/audit/chain.o
 UNIT_report	= leash/report.o $(BASE)
 UNIT_recorder	= supervisor/audit/connect.o leash/report.o $(BASE)
@@ -186,7 +187,7 @@ UNIT_scrub	= leash/scrub/scrub.o leash/scrub/forms.o leash/scrub/filter.o \
 UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
 	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o \
 	   policy/match.o policy/names.o $(UNIT_vault)
-UNITS	 = base vault env scrub load seal match filter parse gate frame json session chain report recorder verify
+UNITS	 = base vault env scrub load seal match filter parse gate frame json session chain report recorder verify cell
 UNIT_LIBS = $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
@@ -252,7 +253,7 @@ $B/tests/spawn: $(call obj,tests/bench/spawn.o)
 SECRET_EXPOSERS = leash/vault/env.c leash/scrub/forms.c
 
 check-links: $(PROGRAMS) $(call obj,$(LEASH))
-	@OBJ="$(OBJ)" BIN="$(BIN)" LIBEXEC="$(LIBEXEC)" CC="$(CC)" \
+	@OBJ="$(OBJ)" GEN="$B/gen" BIN="$(BIN)" LIBEXEC="$(LIBEXEC)" CC="$(CC)" \
 	    LINKHARD="$(LINKHARD)" KENNEL="$(KENNEL)" RECORDER="$(RECORDER)" \
 	    VERIFY="$(VERIFY)" SHIM="$(SHIM)" BASE_SMALL="$(BASE_SMALL)" \
 	    LEASH="$(LEASH)" \

@@ -5,7 +5,8 @@
  *
  *	| PROT_NONE | usable, locked, DONTDUMP, DONTFORK | PROT_NONE |
  *
- * Process: the leash.  It must never hand out memory that can be swapped.
+ * Process: the leash.  It must never hand out memory that can be swapped.  A
+ * vault is made before the leash is confined; only its end is noted below.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +37,6 @@ map_secret(void *at, size_t len)
 	int fd, r = 0;
 	void *got;
 
-	/* syscalls: memfd_secret ftruncate mmap close */
 	fd = (int)syscall(SYS_memfd_secret, O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
@@ -57,7 +57,6 @@ map_locked(void *at, size_t len)
 {
 	void *got;
 
-	/* syscalls: mmap mlock */
 	got = mmap(at, len, PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	if (got == MAP_FAILED)
@@ -77,7 +76,6 @@ pages_new(size_t len, void **ret, size_t *ret_len)
 	if (len == 0 || len > PAGES_MAX)
 		return -ENOMEM;
 	len = (len + page - 1) & ~(page - 1);
-	/* syscalls: mmap madvise munmap */
 	all = mmap(NULL, len + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (all == MAP_FAILED)
 		return -ENOMEM;

@@ -5,6 +5,9 @@
  * value is read straight into the vault's pages.  A helper is trusted with one
  * value, its own; what it prints when it fails is never told, for it may be
  * the value.
+ *
+ * No call of this file is in the leash's allow-list: what starts a helper
+ * (fork execve dup2 setpgid pidfd_open...) is gone once the leash is confined.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -50,7 +53,6 @@ intake_read(struct intake *in, int fd)
 
 	if (in->len == in->cap)
 		return in->cap > VAULT_VALUE_MAX ? -EFBIG : -ENOMEM;
-	/* syscalls: read */
 	n = read(fd, in->secret->bytes + in->len, in->cap - in->len);
 	if (n < 0)
 		return errno == EINTR ? 0 : -errno;
@@ -150,7 +152,6 @@ file_judge(int fd, const char **ret_what, mode_t *ret_mode)
 {
 	struct stat st;
 
-	/* syscalls: newfstatat fstat geteuid */
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	*ret_mode = st.st_mode & 07777;
@@ -180,8 +181,7 @@ file_open(const char *path, int *ret_fd)
 
 	if (*path != '/')
 		return -EINVAL;
-	/* NONBLOCK: a fifo in its place must not hold us up.
-	 * syscalls: openat */
+	/* NONBLOCK: a fifo in its place must not hold us up. */
 	fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ELOOP ? -EACCES : -errno;
@@ -244,7 +244,6 @@ now_ms(void)
 {
 	struct timespec t;
 
-	/* syscalls: clock_gettime */
 	(void)clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail */
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
@@ -259,8 +258,6 @@ helper_start(const char *const *argv, char *const *envp, int out, pid_t parent)
 	for (sig = 1; sig < NSIG; sig++)
 		(void)signal(sig, SIG_DFL); /* SIGKILL and SIGSTOP say no */
 	(void)sigemptyset(&none);
-	/* syscalls: rt_sigaction rt_sigprocmask setpgid prctl getppid openat
-	 * syscalls: fcntl dup2 dup3 close_range chdir execve exit_group */
 	if (sigprocmask(SIG_SETMASK, &none, NULL) < 0 || setpgid(0, 0) < 0 ||
 	    prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
 		_exit(127);
@@ -303,7 +300,6 @@ helper_run(struct helper *h, const char *const *argv)
 	char *envp[5];
 
 	helper_environ(envp);
-	/* Before the loop, syscalls: getpid pipe2 fork clone pidfd_open setpgid fcntl */
 	if (pipe2(pipe, O_CLOEXEC) < 0)
 		return -errno;
 	h->pid = fork();
@@ -356,7 +352,6 @@ helper_hear(struct helper *h, struct intake *in)
 			h->timed_out = true;
 			return -ETIMEDOUT;
 		}
-		/* syscalls: poll */
 		if (poll(p, 2, (int)left) < 0 && errno != EINTR)
 			return -errno;
 		/* Drained after the poll that saw the end: nothing is missed. */
@@ -377,7 +372,6 @@ helper_hear(struct helper *h, struct intake *in)
 static void
 helper_end(struct helper *h)
 {
-	/* syscalls: kill wait4 */
 	if (h->pid > 0) {
 		(void)kill(-h->pid, SIGKILL); /* ESRCH: all gone */
 		(void)kill(h->pid, SIGKILL);  /* its group may not stand yet */
@@ -425,7 +419,7 @@ secret_from_cmd(struct vault *v, const char *const *argv, struct secret **ret, c
 		return -EINVAL;
 	}
 	/* Asked before the fork, so that a missing program is told by its own
-	 * reason.  syscalls: access faccessat */
+	 * reason. */
 	if (access(argv[0], X_OK) < 0) {
 		r = errno == ENOENT ? -ENOENT : -EACCES;
 		(void)snprintf(why, why_cap, "helper %s cannot be run: %s", argv[0],

@@ -2,12 +2,13 @@
 # The link line is the trust boundary (docs/ARCHITECTURE.md): what speaks to
 # the agent cannot hold a secret, for no code that could is in it.  S1-02 S4-29
 #
-# Three questions, each also asked of a planted violation:
+# Four questions, each also asked of a planted violation:
 #	lists	does the hand-written object list stay in the rooms it may?
 #	program	does a symbol of a forbidden room stand in the linked program?
 #	imports	does the shim ask for more than it may?
+#	calls	may a confined leash start a program?
 #
-# From the Makefile: OBJ BIN LIBEXEC CC LINKHARD KENNEL RECORDER VERIFY SHIM
+# From the Makefile: OBJ GEN BIN LIBEXEC CC LINKHARD KENNEL RECORDER VERIFY SHIM
 # BASE_SMALL LEASH and KENNEL_LIBS.
 set -eu
 work=build/check/links
@@ -167,5 +168,15 @@ printf '#include <stdio.h>\n#include <stdlib.h>\nvoid p(void);\nvoid p(void) { p
 $CC -c -o "$work/asks.o" "$work/asks.c"
 # shellcheck disable=SC2086
 caught "a shim that allocates and prints" "$(judge_imports $mine "$work/asks.o")"
+
+# ---- calls -------------------------------------------------------------------
+# A confined leash starts no program and no process: helpers ran before.
+starters() { # the allow-list's calls that could
+	grep -owE 'SYS_(execve|execveat|fork|vfork|clone|clone3)' "$1" || :
+}
+ask "a confined leash starts nothing" "$(starters "$GEN/leash_syscalls.h")"
+printf '/* syscalls: read execve */\n' > "$work/starts.c"
+sh shim/base/collect.sh leash "$work/starts.c" > "$work/starts.h"
+caught "a leash that may execve" "$(starters "$work/starts.h")"
 rm -rf "$work"
 exit $failed
