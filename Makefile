@@ -182,8 +182,9 @@ UNIT_seal	= $(UNIT_load)
 UNIT_parse	= $(POLICY_TEXT)
 UNIT_match	= $(UNIT_load)
 UNIT_filter	= $(UNIT_load) policy/filter.o policy/calls.o
-UNIT_scrub	= leash/scrub/scrub.o leash/scrub/forms.o leash/scrub/filter.o \
+SCRUB	= leash/scrub/scrub.o leash/scrub/forms.o leash/scrub/filter.o \
 	   leash/scrub/reading.o shim/base/buf.o $(UNIT_vault)
+UNIT_scrub	= tests/unit/scrub_bench.o $(SCRUB)
 UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
 	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o \
 	   policy/match.o policy/names.o $(UNIT_vault)
@@ -271,7 +272,7 @@ check-compile-fail:
 # ---- fuzz targets -----------------------------------------------------------
 # build/fuzz/X is a fuzzer (clang's); build/replay/X takes files and folders.
 
-FUZZ_scrub	= $(UNIT_scrub)
+FUZZ_scrub	= $(SCRUB)
 FUZZ	 = scrub
 
 define fuzz_rule
@@ -300,6 +301,9 @@ test: deps
 check: deps
 	@$(MAKE) --no-print-directory all
 	@python3 tests/run.py check
+# Slow or opinionated: gcc -fanalyzer, clang-tidy, cppcheck.
+analyze: deps
+	@python3 tests/run.py analyze
 demo: deps-build
 	@sh tests/lib/deps.sh demo
 	@$(MAKE) --no-print-directory all
@@ -308,7 +312,7 @@ bench: deps
 	@$(MAKE) --no-print-directory tests-built
 	@python3 tests/bench/bench.py
 tests-built: all unit $(TEST_PROGRAMS)
-.PHONY: deps deps-build test check demo bench tests-built
+.PHONY: deps deps-build test check analyze demo bench tests-built
 
 # ---- install ----------------------------------------------------------------
 
