@@ -273,7 +273,9 @@ check-compile-fail:
 # build/fuzz/X is a fuzzer (clang's); build/replay/X takes files and folders.
 
 FUZZ_scrub	= $(SCRUB)
-FUZZ	 = scrub
+FUZZ_json	= supervisor/mcp/json.o supervisor/mcp/walk.o supervisor/mcp/skim.o
+FUZZ_session	= $(UNIT_frame)
+FUZZ	 = scrub json session
 
 define fuzz_rule
 $B/replay/$(1): $B/san/tests/fuzz/fuzz_$(1).o $B/san/tests/fuzz/replay.o \
