@@ -39,14 +39,21 @@ run(void)
 	execve(program, argv, envp);
 }
 
+/* Nothing there; there, but refused; allowed, but fails in the kernel. */
 static void
 fail(void)
 {
-	static char nope[] = "nope";
-	char *argv[] = {nope, NULL}, *envp[] = {NULL};
+	static char word[] = "dud", quiet[] = "quiet";
+	char *argv[] = {word, quiet, NULL}, *envp[] = {NULL};
+	char dud[300];
 
+	snprintf(dud, sizeof(dud), "%.*s/dud", (int)(strrchr(program, '/') - program),
+	    program);
 	execve("/nope", argv, envp);
+	execve(dud, argv, envp);
 	execve("/etc/passwd", argv, envp);
+	execve(dud, argv, envp);
+	execve(dud, argv, envp);
 	run();
 }
 

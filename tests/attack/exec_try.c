@@ -157,15 +157,20 @@ try_thread(void)
 		pause();
 }
 
-/* A failed exec, then a good one, by the same thread. */
+/*
+ * Execs that fail in the kernel after they were allowed (the file "dud" beside
+ * PROGRAM is granted, but not executable), then a good one, by one thread.
+ */
 static void
 try_after_failing(void)
 {
-	static char word[] = "nope";
-	char *nope[] = {word, NULL};
+	static char word[] = "dud", quiet[] = "quiet", path[300];
+	char *dud[] = {word, quiet, NULL};
 
+	snprintf(path, sizeof(path), "%.*s/dud", (int)(strrchr(args[0], '/') - args[0]),
+	    args[0]);
 	for (int i = 0; i < 50; i++)
-		execve("/nope/nope", nope, environ);
+		execve(path, dud, environ);
 	try_path();
 }
 

@@ -173,6 +173,8 @@ cell_setup(void)
 	copy("exec_many", "many");
 	script("script1");
 	script("script2");
+	copy("exec_mark", "dud");
+	chmod(cell_path("dud"), 0644);
 	if (symlink("mark1", cell_path("link1")) ||
 	    symlink("mark2", cell_path("link2")) ||
 	    symlink("/proc/self/exe", cell_path("selflink")) ||
@@ -189,7 +191,7 @@ cell_teardown(void)
 {
 	static const char *const names[] = {"mark1", "mark2", "copy", "try", "race",
 	    "many", "script1", "script2", "link1", "link2", "selflink", "hard1", "hard2",
-	    "marks"};
+	    "dud", "marks"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		unlink(cell_path(names[i]));

@@ -195,7 +195,7 @@ struct race {
 };
 
 static const struct race races[] = {
-    {"attack_58_path_swapped_by_peer", "path-peer", "900", "450", "ran mark2"},
+    {"attack_58_path_swapped_by_peer", "path-peer", "800", "400", "ran mark2"},
     {"attack_58_argv_swapped_by_thread", "argv-thread", "700", "350", "ran mark1 bood"},
     {"attack_59_argv_swapped_by_peer", "argv-peer", "700", "350", "ran mark1 bood"},
     {"attack_59_path_on_shared_page", "path-shared", "700", "350", "ran mark2"},
@@ -226,7 +226,9 @@ race_test(void **state)
 	size_t control_wins, wins, ran;
 	const char *marks;
 
-	control_wins = lines_with(cell_run(&how, &control), race->evil);
+	control_wins = 0;
+	for (int i = 0; i < 5 && control_wins == 0; i++)
+		control_wins = lines_with(cell_run(&how, &control), race->evil);
 	argv[2] = race->tries;
 	how.gate = CELL_GATED;
 	marks = cell_run(&how, &r);
@@ -346,6 +348,7 @@ grants(void)
 	uint32_t race = cell_image(cell_path("race"), cell_path("race"));
 	uint32_t all = cell_image(cell_path("many"), cell_path("many"));
 	uint32_t script = cell_image(cell_path("script1"), cell_path("script1"));
+	uint32_t dud = cell_image(cell_path("dud"), cell_path("dud"));
 	char prefix[300];
 
 	snprintf(prefix, sizeof(prefix), "%s as-script %s", cell_path("mark1"),
@@ -358,6 +361,7 @@ grants(void)
 	cell_grant(try, try, VERDICT_ALLOW, "**", "");
 	cell_grant(race, race, VERDICT_ALLOW, "**", "");
 	cell_grant(all, all, VERDICT_ALLOW, "**", "");
+	cell_grant(dud, dud, VERDICT_ALLOW, "quiet", "");
 	cell_grant(script, mark, VERDICT_ALLOW, "one", prefix);
 }
 
