@@ -50,8 +50,8 @@ POLICY_READ = policy/load.o policy/rows.o policy/plan.o policy/bpf.o \
 	   policy/names.o policy/match.o
 # Text to sealed bytes: the supervisor only.
 POLICY_TEXT = policy/arena.o policy/diag.o policy/keyword.o policy/lex.o \
-	   policy/expand.o policy/parse.o policy/unit.o policy/check.o \
-	   policy/format.o
+	   policy/expand.o policy/parse.o policy/grant.o policy/unit.o \
+	   policy/check.o policy/conflict.o policy/format.o
 POLICY_MAKE = $(POLICY_TEXT) policy/compile.o policy/elf.o policy/lower.o \
 	   policy/filter.o policy/calls.o policy/seal.o policy/print.o policy/main.o
 
@@ -177,6 +177,7 @@ UNIT_verify	= supervisor/audit/connect.o supervisor/audit/query.o \
 UNIT_vault	= leash/vault/ring.o leash/vault/mem.o leash/vault/source.o \
 	   leash/vault/env.o $(BASE_SMALL)
 UNIT_env	= $(UNIT_vault)
+UNIT_pages	= $(UNIT_vault)
 UNIT_load	= $(POLICY_READ) policy/seal.o shim/base/buf.o
 UNIT_seal	= $(UNIT_load)
 UNIT_parse	= $(POLICY_TEXT)
@@ -188,7 +189,7 @@ UNIT_scrub	= tests/unit/scrub_bench.o $(SCRUB)
 UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
 	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o \
 	   policy/match.o policy/names.o $(UNIT_vault)
-UNITS	 = base vault env scrub load seal match filter parse gate frame json session chain report recorder verify cell
+UNITS	 = base vault pages env scrub load seal match filter parse gate frame json session chain report recorder verify cell
 UNIT_LIBS = $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 

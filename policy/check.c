@@ -1,6 +1,6 @@
 /*
- * A tree that says something: types, duplicates, units, paths, variables, and
- * grants that would undo each other.  Each word of the language has one check.
+ * A tree that says something: types, units, paths, variables.  Each word of the
+ * language has one check.
  *
  * Values of env and secret lines are never named in a message, and no line
  * that may hold one is shown.
@@ -25,7 +25,6 @@ static const char *const bin_folders[] = {"/usr/local/bin", "/usr/bin", "/bin"};
 struct check {
 	struct tree *tree;
 	struct diag *diag;
-	struct server *server;
 };
 
 typedef void check_fn(struct check *, struct stmt *);
@@ -80,17 +79,6 @@ path(struct check *c, const struct word *w)
 		    "or closing `/`",
 		    show(&s, w));
 	return false;
-}
-
-/* Is inner the same as outer, or below it? */
-static bool
-path_below(const char *outer, const char *inner)
-{
-	size_t n = strlen(outer);
-
-	if (n == 1)
-		return true;
-	return strncmp(outer, inner, n) == 0 && (inner[n] == '\0' || inner[n] == '/');
 }
 
 static void
@@ -527,189 +515,14 @@ static check_fn *const checks[KW_END] = {
     [KW_WRITE] = check_paths,
 };
 
-/* ---- what stands twice --------------------------------------------------- */
-
-/* A name that may be given once, and where. */
-struct claim {
-	const char *name;
-	unsigned int space; /* names of different spaces do not meet */
-	size_t order;
-	struct at at;
-	bool hidden;
-};
-
-enum claim_space {
-	SPACE_VARIABLE,
-	SPACE_WORD,
-	SPACE_LIMIT,
-	SPACE_TIMEOUT,
-	SPACE_REQUIRE
-};
-
-struct claims {
-	struct claim *row;
-	size_t n;
-};
-
-static void
-claim(struct check *c, struct claims *list, unsigned int space, const char *name,
-    const struct at *at, bool hidden)
-{
-	struct claim *row = arena_push(c->tree->arena, list->row, list->n, sizeof(*row));
-
-	if (row == NULL)
-		return; /* the next allocation that matters reports it */
-	row[list->n] = (struct claim){name, space, list->n, *at, hidden};
-	list->row = row;
-	list->n++;
-}
-
-static int
-claim_order(const void *va, const void *vb)
-{
-	const struct claim *a = va, *b = vb;
-	int d;
-
-	if (a->space != b->space)
-		return a->space < b->space ? -1 : 1;
-	d = strcmp(a->name, b->name);
-	if (d != 0)
-		return d;
-	return a->order < b->order ? -1 : 1;
-}
-
-/* "line 7", or "other.kennel:7" when that is another file. */
-static const char *
-place(const struct check *c, struct at at, struct at from, char *out, size_t cap)
-{
-	const char *path = c->tree->source[at.file].path;
-	char shown[DIAG_TEXT_CAP];
-
-	if (at.file == from.file || path == NULL)
-		(void)snprintf(out, cap, "line %u", at.line); /* cut is good enough */
-	else
-		(void)snprintf(
-		    out, cap, "%s:%u", diag_text(shown, path, strlen(path)), at.line);
-	return out;
-}
-
-/* Report every claim that is not the first of its name. */
-static void
-claims_report(struct check *c, struct claims *list, const char *where)
-{
-	const struct claim *first = NULL, *row;
-	char text[DIAG_TEXT_CAP + 16];
-	struct shown s;
-	size_t i;
-
-	if (list->n > 1)
-		qsort(list->row, list->n, sizeof(*list->row), claim_order);
-	for (i = 0; i < list->n; i++) {
-		row = &list->row[i];
-		if (first == NULL || first->space != row->space ||
-		    strcmp(first->name, row->name) != 0) {
-			first = row;
-			continue;
-		}
-		c->diag->hide_line = row->hidden;
-		diag_error(c->diag, row->at, "`%s` stands twice%s; the first is on %s",
-		    diag_text(s.text, row->name, strlen(row->name)), where,
-		    place(c, first->at, row->at, text, sizeof(text)));
-	}
-	c->diag->hide_line = false;
-}
-
-static void
-claim_stmt(struct check *c, struct claims *list, const struct stmt *s)
-{
-	size_t i;
-
-	if (keyword_row(s->kw)->once)
-		claim(c, list, SPACE_WORD, keyword_name(s->kw), &s->at, false);
-	if (s->kw == KW_ENV || s->kw == KW_SECRET)
-		claim(c, list, SPACE_VARIABLE, s->word[0].text, &s->word[0].at, true);
-	if (s->kw == KW_REQUIRE)
-		claim(c, list, SPACE_REQUIRE, s->word[0].text, &s->word[0].at, false);
-	for (i = 0; (s->kw == KW_LIMIT || s->kw == KW_TIMEOUT) && i < s->word_n; i += 2)
-		if (limit_kind(s->kw, s->word[i].text) != 0)
-			claim(c, list, s->kw == KW_LIMIT ? SPACE_LIMIT : SPACE_TIMEOUT,
-			    s->word[i].text, &s->word[i].at, false);
-}
-
-/* ---- grants against each other ------------------------------------------- */
-
-/* The write grant of the server that holds this path, or NULL. */
-static const struct word *
-written(const struct server *s, const char *p)
-{
-	size_t i, k;
-
-	for (i = 0; i < s->stmt_n; i++)
-		for (k = 0; s->stmt[i].kw == KW_WRITE && k < s->stmt[i].word_n; k++)
-			if (path_below(s->stmt[i].word[k].text, p) &&
-			    path_is_normal(s->stmt[i].word[k].text))
-				return &s->stmt[i].word[k];
-	return NULL;
-}
-
-static void
-against_write(struct check *c, const struct stmt *s)
-{
-	const struct word *w;
-	size_t i;
-
-	if (!path_is_normal(s->word[0].text) || s->word[0].text[1] == '\0')
-		return;
-	w = written(c->server, s->word[0].text);
-	if (w != NULL)
-		diag_error(c->diag, s->word[0].at,
-		    "the same file cannot be both writable and startable: "
-		    "`write` on line %u holds it",
-		    w->at.line);
-	for (i = 1; i < s->word_n; i++) {
-		if (s->word[i].text[0] != '/' || !path_is_normal(s->word[i].text))
-			continue;
-		w = written(c->server, s->word[i].text);
-		if (w != NULL && w->len < s->word[i].len)
-			diag_warning(c->diag, s->word[i].at,
-			    "the server may write here (`write` on line %u): "
-			    "this path says nothing about what is run",
-			    w->at.line);
-	}
-}
-
-/* A secret's command runs outside of the cell, as the person: what the server
- * could change must not reach it. */
-static void
-secret_against_write(struct check *c, const struct stmt *s)
-{
-	const struct word *w;
-	size_t i;
-
-	c->diag->hide_line = true;
-	for (i = 2; strcmp(s->word[1].text, "cmd") == 0 && i < s->word_n; i++) {
-		if (!path_is_normal(s->word[i].text))
-			continue;
-		w = written(c->server, s->word[i].text);
-		if (w != NULL)
-			diag_error(c->diag, s->word[i].at,
-			    "the server could change what this command runs: "
-			    "`write` on line %u holds it",
-			    w->at.line);
-	}
-	c->diag->hide_line = false;
-}
-
 /* ---- a server ------------------------------------------------------------ */
 
 static void
-check_server(struct check *c)
+check_server(struct check *c, struct server *server)
 {
-	struct server *server = c->server;
-	struct claims list = {NULL, 0};
 	struct stmt *s;
+	bool run = false;
 	size_t i;
-	bool run = false, writes = false;
 
 	for (i = 0; i < server->stmt_n; i++) {
 		s = &server->stmt[i];
@@ -717,18 +530,9 @@ check_server(struct check *c)
 		if (checks[s->kw] != NULL)
 			checks[s->kw](c, s);
 		c->diag->hide_line = false;
-		claim_stmt(c, &list, s);
 		run = run || s->kw == KW_RUN;
-		writes = writes || s->kw == KW_WRITE;
 	}
-	claims_report(c, &list, " in this server");
-	for (i = 0; writes && i < server->stmt_n; i++) {
-		s = &server->stmt[i];
-		if (s->kw == KW_RUN || (s->kw == KW_EXEC && s->verdict != VERDICT_DENY))
-			against_write(c, s);
-		else if (s->kw == KW_SECRET)
-			secret_against_write(c, s);
-	}
+	conflict_server(c->tree, server, c->diag);
 	if (!run && !server->broken)
 		diag_error(c->diag, server->at, "the server has no `run`");
 }
@@ -753,16 +557,11 @@ void
 tree_check(struct tree *tree, struct diag *diag)
 {
 	struct check c = {.tree = tree, .diag = diag};
-	struct claims names = {NULL, 0};
 	size_t i;
 
-	for (i = 0; i < tree->server_n; i++) {
-		c.server = &tree->server[i];
-		check_server(&c);
-		claim(&c, &names, SPACE_WORD, tree->server[i].name.text,
-		    &tree->server[i].name.at, false);
-	}
-	claims_report(&c, &names, " as a server's name");
+	for (i = 0; i < tree->server_n; i++)
+		check_server(&c, &tree->server[i]);
+	conflict_names(tree, diag);
 	if (diag->error_n == 0)
 		check_lets(&c);
 }

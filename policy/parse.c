@@ -1,25 +1,15 @@
 /*
- * Words to a tree.  One grant is one row of keyword.c: a verdict or none, a
- * number of words, what may stand behind them.  A statement with an error is
- * reported, skipped and left out; parsing goes on behind it.
+ * Words to a tree: files, servers, lets.  A statement with an error is reported,
+ * skipped and left out; parsing goes on behind it.
  */
-#include "policy/text.h"
+#include "policy/parse.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct parser {
-	struct lexer lex;
-	struct token tok; /* the one at hand */
-	struct diag *diag;
-	struct diag mute; /* counts what a skipped statement still has wrong */
-	struct tree *tree;
-	int error; /* 0 or -ENOMEM; everything stops */
-};
-
-static void
-advance(struct parser *p)
+void
+parse_advance(struct parser *p)
 {
 	if (p->error == 0)
 		p->error = lex_next(&p->lex, &p->tok);
@@ -27,35 +17,35 @@ advance(struct parser *p)
 		p->tok.kind = TOKEN_END;
 }
 
-static bool
-at_kind(const struct parser *p, enum token_kind kind)
+bool
+parse_at(const struct parser *p, enum token_kind kind)
 {
 	return p->tok.kind == kind;
 }
 
-static enum keyword
-at_keyword(const struct parser *p)
+enum keyword
+parse_keyword(const struct parser *p)
 {
-	return at_kind(p, TOKEN_WORD) ? p->tok.word.kw : KW_NONE;
+	return parse_at(p, TOKEN_WORD) ? p->tok.word.kw : KW_NONE;
 }
 
 /* Does the word at hand open a statement there? */
-static bool
-at_place(const struct parser *p, unsigned int where)
+bool
+parse_place(const struct parser *p, unsigned int where)
 {
-	return (keyword_row(at_keyword(p))->where & where) != 0;
+	return (keyword_row(parse_keyword(p))->where & where) != 0;
 }
 
-static bool
-at_end(const struct parser *p)
+bool
+parse_at_end(const struct parser *p)
 {
-	return at_kind(p, TOKEN_NEWLINE) || at_kind(p, TOKEN_CLOSE) ||
-	       at_kind(p, TOKEN_END);
+	return parse_at(p, TOKEN_NEWLINE) || parse_at(p, TOKEN_CLOSE) ||
+	       parse_at(p, TOKEN_END);
 }
 
 /* What stands there; never a word's text, which may be a value gone astray. */
-static const char *
-token_text(const struct parser *p)
+const char *
+parse_token_text(const struct parser *p)
 {
 	static const char *const names[] = {
 	    [TOKEN_END] = "the end of the file",
@@ -67,22 +57,9 @@ token_text(const struct parser *p)
 	    [TOKEN_UNLIST] = "`]`",
 	};
 
-	if (at_keyword(p) != KW_NONE)
-		return keyword_name(at_keyword(p));
+	if (parse_keyword(p) != KW_NONE)
+		return keyword_name(parse_keyword(p));
 	return names[p->tok.kind];
-}
-
-static void
-push_word(struct parser *p, struct word **array, size_t *n)
-{
-	struct word *w = arena_push(p->tree->arena, *array, *n, sizeof(*w));
-
-	if (w == NULL) {
-		p->error = -ENOMEM;
-		return;
-	}
-	w[(*n)++] = p->tok.word;
-	*array = w;
 }
 
 /* ---- recovery ------------------------------------------------------------ */
@@ -91,46 +68,46 @@ push_word(struct parser *p, struct word **array, size_t *n)
  * Over the rest of a statement and its { }, up to the newline, or to the `}`
  * that closes the server.  A { } left open ends where a statement begins.
  */
-static void
-skip_statement(struct parser *p, bool top)
+void
+parse_skip(struct parser *p, bool top)
 {
 	size_t depth = 0;
 	bool fresh = false; /* at the start of a line */
 
 	p->lex.flat = false;
 	p->lex.diag = &p->mute;
-	while (!at_kind(p, TOKEN_END)) {
-		if (at_kind(p, TOKEN_NEWLINE) && depth == 0)
+	while (!parse_at(p, TOKEN_END)) {
+		if (parse_at(p, TOKEN_NEWLINE) && depth == 0)
 			break;
-		if (at_kind(p, TOKEN_CLOSE)) {
+		if (parse_at(p, TOKEN_CLOSE)) {
 			if (depth == 0 && !top)
 				break;
 			if (depth > 0)
 				depth--;
 		}
-		if (at_kind(p, TOKEN_OPEN))
+		if (parse_at(p, TOKEN_OPEN))
 			depth++;
-		if (fresh && at_place(p, top ? WHERE_TOP : WHERE_TOP | WHERE_GRANT))
+		if (fresh && parse_place(p, top ? WHERE_TOP : WHERE_TOP | WHERE_GRANT))
 			break;
-		fresh = at_kind(p, TOKEN_NEWLINE);
-		advance(p);
+		fresh = parse_at(p, TOKEN_NEWLINE);
+		parse_advance(p);
 	}
 	p->lex.diag = p->diag;
 }
 
-static void
-not_in_version(struct parser *p)
+void
+parse_not_in_version(struct parser *p)
 {
 	diag_error(p->diag, p->tok.at, "`%s` is not in this version",
-	    keyword_name(at_keyword(p)));
+	    keyword_name(parse_keyword(p)));
 }
 
 /*
  * A word that may not stand here, and what was perhaps meant.  A word that is
  * near to nothing may be a value gone astray: neither it nor its line is shown.
  */
-static void
-unknown_word(struct parser *p, const char *what, unsigned int where)
+void
+parse_unknown(struct parser *p, const char *what, unsigned int where)
 {
 	const struct word *w = &p->tok.word;
 	enum keyword near = keyword_near(w->raw, w->raw_len, where);
@@ -149,347 +126,20 @@ unknown_word(struct parser *p, const char *what, unsigned int where)
 	p->diag->hide_line = hide;
 }
 
-/* ---- what stands behind the words ---------------------------------------- */
-
-static void
-push_qual(struct parser *p, struct stmt *s, const struct qual *q)
-{
-	struct qual *array = arena_push(p->tree->arena, s->qual, s->qual_n, sizeof(*q));
-
-	if (array == NULL) {
-		p->error = -ENOMEM;
-		return;
-	}
-	array[s->qual_n++] = *q;
-	s->qual = array;
-}
-
-static bool
-has_qual(const struct stmt *s, enum keyword kw)
-{
-	size_t i;
-
-	for (i = 0; i < s->qual_n; i++)
-		if (s->qual[i].kw == kw)
-			return true;
-	return false;
-}
-
-/* May q stand behind s at all, and only once. */
-static bool
-qual_fits(struct parser *p, const struct stmt *s, enum keyword kw, struct at at)
-{
-	if ((keyword_row(kw)->quals & keyword_row(s->kw)->quals) == 0) {
-		diag_error(p->diag, at, "`%s` cannot stand behind `%s`", keyword_name(kw),
-		    keyword_name(s->kw));
-		return false;
-	}
-	if (has_qual(s, kw)) {
-		diag_error(p->diag, at, "`%s` stands here twice", keyword_name(kw));
-		return false;
-	}
-	return true;
-}
-
-static bool
-qualifier(struct parser *p, struct stmt *s)
-{
-	struct qual q = {.kw = at_keyword(p), .at = p->tok.at};
-
-	if (at_place(p, WHERE_LATER)) {
-		not_in_version(p);
-		return false;
-	}
-	if (!qual_fits(p, s, q.kw, q.at))
-		return false;
-	advance(p);
-	if (!at_kind(p, TOKEN_WORD) || !p->tok.word.quoted) {
-		diag_error(p->diag, p->tok.at, "`%s` takes %s", keyword_name(q.kw),
-		    keyword_row(q.kw)->takes);
-		return false;
-	}
-	push_word(p, &q.word, &q.word_n);
-	advance(p);
-	push_qual(p, s, &q);
-	return true;
-}
-
-/* One word of an option list. */
-static bool
-option(struct parser *p, struct stmt *s)
-{
-	struct qual q = {.kw = at_keyword(p), .at = p->tok.at};
-
-	if (!at_kind(p, TOKEN_WORD)) {
-		diag_error(
-		    p->diag, p->tok.at, "an option was expected, not %s", token_text(p));
-		return false;
-	}
-	if (at_place(p, WHERE_OPTION) && at_place(p, WHERE_LATER)) {
-		not_in_version(p);
-		return false;
-	}
-	if (!at_place(p, WHERE_OPTION)) {
-		unknown_word(p, "option", WHERE_OPTION);
-		return false;
-	}
-	if (!qual_fits(p, s, q.kw, q.at))
-		return false;
-	advance(p);
-	push_qual(p, s, &q);
-	return true;
-}
-
-static bool
-options(struct parser *p, struct stmt *s)
-{
-	struct at open = p->tok.at;
-
-	p->lex.flat = true;
-	advance(p);
-	while (!at_kind(p, TOKEN_CLOSE)) {
-		if (at_kind(p, TOKEN_END)) {
-			diag_error(p->diag, open, "this `{` has no `}`");
-			return false;
-		}
-		if (!option(p, s)) {
-			p->lex.flat = false;
-			while (!at_end(p))
-				advance(p);
-			if (at_kind(p, TOKEN_CLOSE))
-				advance(p);
-			return false;
-		}
-	}
-	p->lex.flat = false;
-	advance(p);
-	return true;
-}
-
-/* Near to a word of the list, as it was written. */
-static const char *
-word_near(const struct word *w, const char *const *list, size_t n)
-{
-	char text[DIAG_TEXT_CAP];
-
-	return w->quoted ? NULL : diag_near(diag_text(text, w->raw, w->raw_len), list, n);
-}
-
-/* ---- a grant ------------------------------------------------------------- */
-
-static void
-verdict(struct parser *p, struct stmt *s)
-{
-	static const enum sealed_verdict of[KW_END] = {
-	    [KW_ALLOW] = VERDICT_ALLOW,
-	    [KW_ASK] = VERDICT_ASK,
-	    [KW_DENY] = VERDICT_DENY,
-	};
-	static const char *const verdicts[] = {"allow", "ask", "deny"};
-	enum keyword kw = at_keyword(p);
-	const struct word *w = &p->tok.word;
-
-	if (kw == KW_ALLOW || kw == KW_ASK || kw == KW_DENY) {
-		s->verdict = of[kw];
-		s->has_verdict = true;
-		advance(p);
-		return;
-	}
-	if (s->kw == KW_TOOL && at_kind(p, TOKEN_WORD) && w->raw_len == 14 &&
-	    memcmp(w->raw, "by-annotations", 14) == 0)
-		diag_error(
-		    p->diag, p->tok.at, "`tool by-annotations` is not in this version");
-	else if (at_kind(p, TOKEN_WORD) && word_near(w, verdicts, 3) != NULL)
-		diag_error(
-		    p->diag, p->tok.at, "did you mean `%s`?", word_near(w, verdicts, 3));
-	else
-		diag_error(p->diag, p->tok.at, "`%s` is followed by %s",
-		    keyword_name(s->kw),
-		    keyword_row(s->kw)->word_max == 0 ? "allow or deny"
-						      : "allow, ask or deny");
-}
-
-static void
-too_many(struct parser *p, const struct stmt *s)
-{
-	diag_error(p->diag, p->tok.at, "`%s` takes %s", keyword_name(s->kw),
-	    keyword_row(s->kw)->takes);
-}
-
-/* The words of a grant, up to a reserved one or the end. */
-static void
-words(struct parser *p, struct stmt *s)
-{
-	const struct keyword_row *row = keyword_row(s->kw);
-	enum keyword kw;
-
-	while (at_kind(p, TOKEN_WORD)) {
-		kw = p->tok.word.kw;
-		/* `timeout ask 20s`: there it is a word like the others */
-		if (kw != KW_NONE && !(s->kw == KW_TIMEOUT && kw == KW_ASK))
-			return;
-		if (s->word_n == row->word_max) {
-			too_many(p, s);
-			return;
-		}
-		push_word(p, &s->word, &s->word_n);
-		advance(p);
-	}
-}
-
-static bool
-word_is(const struct word *w, const char *text)
-{
-	return !w->quoted && w->raw_len == strlen(text) &&
-	       memcmp(w->raw, text, w->raw_len) == 0;
-}
-
-/* NAME [ "=" value ] */
-static void
-words_env(struct parser *p, struct stmt *s)
-{
-	if (!at_kind(p, TOKEN_WORD) || at_keyword(p) != KW_NONE)
-		return; /* tail() and the number of words report it */
-	push_word(p, &s->word, &s->word_n);
-	advance(p);
-	if (!at_kind(p, TOKEN_WORD) || at_keyword(p) != KW_NONE)
-		return;
-	if (!word_is(&p->tok.word, "=")) {
-		too_many(p, s);
-		return;
-	}
-	advance(p);
-	if (!at_kind(p, TOKEN_WORD)) {
-		diag_error(p->diag, p->tok.at, "a value is missing behind `=`");
-		return;
-	}
-	if (at_keyword(p) != KW_NONE)
-		return;
-	push_word(p, &s->word, &s->word_n);
-	advance(p);
-}
-
-/* NAME from SOURCE reference... */
-static void
-words_secret(struct parser *p, struct stmt *s)
-{
-	static const char *const sources[] = {"env", "file", "cmd"};
-	size_t i;
-
-	if (!at_kind(p, TOKEN_WORD) || p->tok.word.kw != KW_NONE) {
-		diag_error(p->diag, p->tok.at, "`secret` takes %s",
-		    keyword_row(KW_SECRET)->takes);
-		return;
-	}
-	push_word(p, &s->word, &s->word_n);
-	advance(p);
-	if (at_keyword(p) != KW_FROM) {
-		diag_error(p->diag, p->tok.at,
-		    "`from` was expected: secret NAME from env, file or cmd");
-		return;
-	}
-	advance(p);
-	if (at_kind(p, TOKEN_WORD) && word_is(&p->tok.word, "vault")) {
-		diag_error(p->diag, p->tok.at, "vault sources are not in this version");
-		return;
-	}
-	for (i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
-		if (at_kind(p, TOKEN_WORD) && word_is(&p->tok.word, sources[i]))
-			break;
-	if (i == sizeof(sources) / sizeof(sources[0])) {
-		diag_error(p->diag, p->tok.at,
-		    "a source was expected: env NAME, file PATH or cmd PROGRAM...");
-		return;
-	}
-	push_word(p, &s->word, &s->word_n);
-	advance(p);
-	words(p, s);
-}
-
 /* A reserved word where it cannot stand: the argument list ends before it. */
-static void
-reserved(struct parser *p)
+void
+parse_reserved(struct parser *p)
 {
 	diag_error(p->diag, p->tok.at,
 	    "`%s` is a reserved word; write \"%s\" in quotes to mean its text",
-	    keyword_name(at_keyword(p)), keyword_name(at_keyword(p)));
+	    keyword_name(parse_keyword(p)), keyword_name(parse_keyword(p)));
 }
 
-/* Up to the end of the statement; false when something was wrong. */
-static bool
-tail(struct parser *p, struct stmt *s)
+bool
+parse_word_is(const struct word *w, const char *text)
 {
-	bool good = true;
-
-	while (good && !at_end(p)) {
-		if (at_kind(p, TOKEN_OPEN)) {
-			good = options(p, s);
-		} else if (at_place(p, WHERE_QUAL)) {
-			good = qualifier(p, s);
-		} else if (at_kind(p, TOKEN_LIST)) {
-			diag_error(p->diag, p->tok.at, "lists are not in this version");
-			good = false;
-		} else if (at_keyword(p) != KW_NONE) {
-			reserved(p);
-			good = false;
-		} else {
-			diag_error(
-			    p->diag, p->tok.at, "%s is one too many here", token_text(p));
-			good = false;
-		}
-	}
-	return good;
-}
-
-static void
-grant_words(struct parser *p, struct stmt *s)
-{
-	const struct keyword_row *row = keyword_row(s->kw);
-	size_t before = p->diag->error_n;
-
-	if (row->verdict)
-		verdict(p, s);
-	if (p->diag->error_n != before)
-		return;
-	if (s->kw == KW_ENV)
-		words_env(p, s);
-	else if (s->kw == KW_SECRET)
-		words_secret(p, s);
-	else
-		words(p, s);
-	if (p->diag->error_n != before || !tail(p, s))
-		return;
-	if (s->word_n < row->word_min)
-		diag_error(p->diag, s->at, "`%s` takes %s", row->name, row->takes);
-}
-
-static void
-grant(struct parser *p, struct server *server)
-{
-	struct stmt s = {.kw = at_keyword(p), .at = p->tok.at}, *array;
-	size_t before = p->diag->error_n;
-
-	p->diag->hide_line = keyword_row(s.kw)->hidden;
-	if (at_place(p, WHERE_LATER)) {
-		not_in_version(p);
-	} else {
-		advance(p);
-		grant_words(p, &s);
-	}
-	if (p->diag->error_n != before) {
-		server->broken = true;
-		skip_statement(p, false);
-	} else {
-		array =
-		    arena_push(p->tree->arena, server->stmt, server->stmt_n, sizeof(s));
-		if (array == NULL) {
-			p->error = -ENOMEM;
-		} else {
-			array[server->stmt_n++] = s;
-			server->stmt = array;
-		}
-	}
-	p->diag->hide_line = false;
+	return !w->quoted && w->raw_len == strlen(text) &&
+	       memcmp(w->raw, text, w->raw_len) == 0;
 }
 
 /* ---- server -------------------------------------------------------------- */
@@ -497,15 +147,16 @@ grant(struct parser *p, struct server *server)
 static void
 body_stranger(struct parser *p)
 {
-	p->diag->hide_line = at_kind(p, TOKEN_WORD);
-	if (at_kind(p, TOKEN_WORD) && at_keyword(p) == KW_NONE && !p->tok.word.quoted) {
+	p->diag->hide_line = parse_at(p, TOKEN_WORD);
+	if (parse_at(p, TOKEN_WORD) && parse_keyword(p) == KW_NONE &&
+	    !p->tok.word.quoted) {
 		p->diag->hide_line = false; /* it decides */
-		unknown_word(p, "word", WHERE_GRANT);
-	} else if (at_keyword(p) == KW_LET)
+		parse_unknown(p, "word", WHERE_GRANT);
+	} else if (parse_keyword(p) == KW_LET)
 		diag_error(p->diag, p->tok.at, "`let` stands outside of a server");
 	else
-		diag_error(
-		    p->diag, p->tok.at, "a grant was expected, not %s", token_text(p));
+		diag_error(p->diag, p->tok.at, "a grant was expected, not %s",
+		    parse_token_text(p));
 	p->diag->hide_line = false;
 }
 
@@ -513,29 +164,29 @@ body_stranger(struct parser *p)
 static bool
 body_is_left_open(const struct parser *p)
 {
-	return at_place(p, WHERE_TOP) && at_keyword(p) != KW_LET;
+	return parse_place(p, WHERE_TOP) && parse_keyword(p) != KW_LET;
 }
 
 static void
 body(struct parser *p, struct server *server, struct at open)
 {
-	while (!at_kind(p, TOKEN_CLOSE)) {
-		if (at_kind(p, TOKEN_END) || body_is_left_open(p)) {
+	while (!parse_at(p, TOKEN_CLOSE)) {
+		if (parse_at(p, TOKEN_END) || body_is_left_open(p)) {
 			diag_error(p->diag, open, "this `{` has no `}`");
 			server->broken = true;
 			return;
 		}
-		if (at_kind(p, TOKEN_NEWLINE)) {
-			advance(p);
-		} else if (at_place(p, WHERE_GRANT)) {
-			grant(p, server);
+		if (parse_at(p, TOKEN_NEWLINE)) {
+			parse_advance(p);
+		} else if (parse_place(p, WHERE_GRANT)) {
+			parse_grant(p, server);
 		} else {
 			body_stranger(p);
 			server->broken = true;
-			skip_statement(p, false);
+			parse_skip(p, false);
 		}
 	}
-	advance(p);
+	parse_advance(p);
 }
 
 /* A letter or digit, then letters, digits, `_` and `-`. */
@@ -570,35 +221,35 @@ server(struct parser *p)
 	struct server s = {.at = p->tok.at};
 	struct at open;
 
-	advance(p);
-	if (!at_kind(p, TOKEN_WORD)) {
+	parse_advance(p);
+	if (!parse_at(p, TOKEN_WORD)) {
 		diag_error(p->diag, p->tok.at, "a name was expected: server NAME {");
-		skip_statement(p, true);
+		parse_skip(p, true);
 		return;
 	}
-	if (at_keyword(p) != KW_NONE)
-		reserved(p);
+	if (parse_keyword(p) != KW_NONE)
+		parse_reserved(p);
 	s.name = p->tok.word;
 	if (!server_name(&s.name))
 		diag_error(p->diag, s.name.at,
 		    "a server's name is up to 64 letters, digits, `_` and `-`, "
 		    "the first a letter or digit");
-	advance(p);
+	parse_advance(p);
 	open = p->tok.at;
-	if (!at_kind(p, TOKEN_OPEN)) {
+	if (!parse_at(p, TOKEN_OPEN)) {
 		diag_error(
 		    p->diag, open, "`{` was expected on the line of the server's name");
-		while (!at_kind(p, TOKEN_OPEN) && !at_end(p))
-			advance(p);
-		while (at_kind(p, TOKEN_NEWLINE))
-			advance(p);
-		if (!at_kind(p, TOKEN_OPEN))
+		while (!parse_at(p, TOKEN_OPEN) && !parse_at_end(p))
+			parse_advance(p);
+		while (parse_at(p, TOKEN_NEWLINE))
+			parse_advance(p);
+		if (!parse_at(p, TOKEN_OPEN))
 			return;
 	}
-	advance(p);
+	parse_advance(p);
 	body(p, &s, open);
 	push_server(p, &s);
-	if (!s.broken && !at_end(p))
+	if (!s.broken && !parse_at_end(p))
 		diag_error(p->diag, p->tok.at, "a new line was expected behind `}`");
 }
 
@@ -638,8 +289,8 @@ let_words(struct parser *p, struct let *l)
 {
 	const struct let *old;
 
-	advance(p);
-	if (!at_kind(p, TOKEN_WORD) || !let_name(&p->tok.word)) {
+	parse_advance(p);
+	if (!parse_at(p, TOKEN_WORD) || !let_name(&p->tok.word)) {
 		diag_error(p->diag, p->tok.at,
 		    "a name was expected: letters, digits and `_`, not a digit first, "
 		    "not a reserved word");
@@ -652,25 +303,25 @@ let_words(struct parser *p, struct let *l)
 		    l->name.text, old->name.at.line);
 		return false;
 	}
-	advance(p);
-	if (!at_kind(p, TOKEN_WORD) || !word_is(&p->tok.word, "=")) {
+	parse_advance(p);
+	if (!parse_at(p, TOKEN_WORD) || !parse_word_is(&p->tok.word, "=")) {
 		diag_error(
 		    p->diag, p->tok.at, "`=` with a space on both sides was expected");
 		return false;
 	}
-	advance(p);
-	if (at_kind(p, TOKEN_LIST)) {
+	parse_advance(p);
+	if (parse_at(p, TOKEN_LIST)) {
 		diag_error(p->diag, p->tok.at, "lists are not in this version");
 		return false;
 	}
-	if (!at_kind(p, TOKEN_WORD)) {
+	if (!parse_at(p, TOKEN_WORD)) {
 		diag_error(p->diag, p->tok.at, "a value is missing behind `=`");
 		return false;
 	}
-	if (at_keyword(p) != KW_NONE)
-		reserved(p);
+	if (parse_keyword(p) != KW_NONE)
+		parse_reserved(p);
 	l->value = p->tok.word;
-	advance(p);
+	parse_advance(p);
 	return true;
 }
 
@@ -682,14 +333,14 @@ let(struct parser *p)
 
 	p->diag->hide_line = true;
 	if (let_words(p, &l)) {
-		if (!at_kind(p, TOKEN_NEWLINE) && !at_kind(p, TOKEN_END))
+		if (!parse_at(p, TOKEN_NEWLINE) && !parse_at(p, TOKEN_END))
 			diag_error(p->diag, p->tok.at,
 			    "a value is one word; quote it if it has spaces");
 		/* set even so: one mistake, one message */
 		push_let(p, &l);
 	}
 	if (p->diag->error_n != before)
-		skip_statement(p, true);
+		parse_skip(p, true);
 	p->diag->hide_line = false;
 }
 
@@ -698,36 +349,36 @@ let(struct parser *p)
 static void
 top_stranger(struct parser *p)
 {
-	p->diag->hide_line = keyword_row(at_keyword(p))->hidden || p->tok.word.quoted;
-	if (at_place(p, WHERE_GRANT))
+	p->diag->hide_line = keyword_row(parse_keyword(p))->hidden || p->tok.word.quoted;
+	if (parse_place(p, WHERE_GRANT))
 		diag_error(p->diag, p->tok.at,
 		    "`%s` belongs inside of a server: server NAME { ... }",
-		    keyword_name(at_keyword(p)));
-	else if (at_kind(p, TOKEN_WORD) && at_keyword(p) == KW_NONE &&
+		    keyword_name(parse_keyword(p)));
+	else if (parse_at(p, TOKEN_WORD) && parse_keyword(p) == KW_NONE &&
 		 !p->tok.word.quoted)
-		unknown_word(p, "word", WHERE_TOP);
-	else if (at_kind(p, TOKEN_CLOSE))
+		parse_unknown(p, "word", WHERE_TOP);
+	else if (parse_at(p, TOKEN_CLOSE))
 		diag_error(p->diag, p->tok.at, "this `}` closes nothing");
 	else
 		diag_error(p->diag, p->tok.at, "a statement was expected, not %s",
-		    token_text(p));
-	if (at_kind(p, TOKEN_CLOSE))
-		advance(p);
+		    parse_token_text(p));
+	if (parse_at(p, TOKEN_CLOSE))
+		parse_advance(p);
 	else
-		skip_statement(p, true);
+		parse_skip(p, true);
 	p->diag->hide_line = false;
 }
 
 static void
 top(struct parser *p)
 {
-	if (at_place(p, WHERE_TOP) && at_place(p, WHERE_LATER)) {
-		not_in_version(p);
-		advance(p);
-		skip_statement(p, true);
-	} else if (at_keyword(p) == KW_SERVER) {
+	if (parse_place(p, WHERE_TOP) && parse_place(p, WHERE_LATER)) {
+		parse_not_in_version(p);
+		parse_advance(p);
+		parse_skip(p, true);
+	} else if (parse_keyword(p) == KW_SERVER) {
 		server(p);
-	} else if (at_keyword(p) == KW_LET) {
+	} else if (parse_keyword(p) == KW_LET) {
 		let(p);
 	} else {
 		top_stranger(p);
@@ -748,10 +399,10 @@ parse_one(
 	}
 	lex_scan(s, file, diag);
 	lex_init(&p.lex, s, file, tree->arena, diag);
-	advance(&p);
-	while (!at_kind(&p, TOKEN_END)) {
-		if (at_kind(&p, TOKEN_NEWLINE))
-			advance(&p);
+	parse_advance(&p);
+	while (!parse_at(&p, TOKEN_END)) {
+		if (parse_at(&p, TOKEN_NEWLINE))
+			parse_advance(&p);
 		else
 			top(&p);
 	}

@@ -54,6 +54,18 @@ bool name_byte(unsigned char); /* letter, digit or _ */
  * wrong goes to diag and the word gets what text there is.  0 or -ENOMEM. */
 int word_expand(struct arena *, struct lets *, struct diag *, struct word *);
 
+/* ---- unit.c -------------------------------------------------------------- */
+
+/* Is inner the same as outer, or below it?  Both are normal. */
+bool path_below(const char *outer, const char *inner);
+
+/* ---- conflict.c ---------------------------------------------------------- */
+
+/* What stands twice in a server, and grants that undo each other. */
+void conflict_server(struct tree *, const struct server *, struct diag *);
+/* Servers of one name. */
+void conflict_names(struct tree *, struct diag *);
+
 /* ---- lex.c --------------------------------------------------------------- */
 
 enum token_kind {

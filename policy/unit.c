@@ -1,7 +1,7 @@
 /*
  * What a word must be: sizes, times, counts, paths, names of variables.
  */
-#include "policy/tree.h"
+#include "policy/text.h"
 
 #include <errno.h>
 #include <string.h>
@@ -165,6 +165,16 @@ path_is_normal(const char *path)
 		p = end;
 	}
 	return true;
+}
+
+bool
+path_below(const char *outer, const char *inner)
+{
+	size_t n = strlen(outer);
+
+	if (n == 1)
+		return true;
+	return strncmp(outer, inner, n) == 0 && (inner[n] == '\0' || inner[n] == '/');
 }
 
 /* ---- variables ----------------------------------------------------------- */

@@ -1,0 +1,348 @@
+/*
+ * One grant is one row of keyword.c: a verdict or none, a number of words, what
+ * may stand behind them.
+ */
+#include "policy/parse.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void
+push_word(struct parser *p, struct word **array, size_t *n)
+{
+	struct word *w = arena_push(p->tree->arena, *array, *n, sizeof(*w));
+
+	if (w == NULL) {
+		p->error = -ENOMEM;
+		return;
+	}
+	w[(*n)++] = p->tok.word;
+	*array = w;
+}
+
+/* ---- what stands behind the words ---------------------------------------- */
+
+static void
+push_qual(struct parser *p, struct stmt *s, const struct qual *q)
+{
+	struct qual *array = arena_push(p->tree->arena, s->qual, s->qual_n, sizeof(*q));
+
+	if (array == NULL) {
+		p->error = -ENOMEM;
+		return;
+	}
+	array[s->qual_n++] = *q;
+	s->qual = array;
+}
+
+static bool
+has_qual(const struct stmt *s, enum keyword kw)
+{
+	size_t i;
+
+	for (i = 0; i < s->qual_n; i++)
+		if (s->qual[i].kw == kw)
+			return true;
+	return false;
+}
+
+/* May q stand behind s at all, and only once. */
+static bool
+qual_fits(struct parser *p, const struct stmt *s, enum keyword kw, struct at at)
+{
+	if ((keyword_row(kw)->quals & keyword_row(s->kw)->quals) == 0) {
+		diag_error(p->diag, at, "`%s` cannot stand behind `%s`", keyword_name(kw),
+		    keyword_name(s->kw));
+		return false;
+	}
+	if (has_qual(s, kw)) {
+		diag_error(p->diag, at, "`%s` stands here twice", keyword_name(kw));
+		return false;
+	}
+	return true;
+}
+
+static bool
+qualifier(struct parser *p, struct stmt *s)
+{
+	struct qual q = {.kw = parse_keyword(p), .at = p->tok.at};
+
+	if (parse_place(p, WHERE_LATER)) {
+		parse_not_in_version(p);
+		return false;
+	}
+	if (!qual_fits(p, s, q.kw, q.at))
+		return false;
+	parse_advance(p);
+	if (!parse_at(p, TOKEN_WORD) || !p->tok.word.quoted) {
+		diag_error(p->diag, p->tok.at, "`%s` takes %s", keyword_name(q.kw),
+		    keyword_row(q.kw)->takes);
+		return false;
+	}
+	push_word(p, &q.word, &q.word_n);
+	parse_advance(p);
+	push_qual(p, s, &q);
+	return true;
+}
+
+/* One word of an option list. */
+static bool
+option(struct parser *p, struct stmt *s)
+{
+	struct qual q = {.kw = parse_keyword(p), .at = p->tok.at};
+
+	if (!parse_at(p, TOKEN_WORD)) {
+		diag_error(p->diag, p->tok.at, "an option was expected, not %s",
+		    parse_token_text(p));
+		return false;
+	}
+	if (parse_place(p, WHERE_OPTION) && parse_place(p, WHERE_LATER)) {
+		parse_not_in_version(p);
+		return false;
+	}
+	if (!parse_place(p, WHERE_OPTION)) {
+		parse_unknown(p, "option", WHERE_OPTION);
+		return false;
+	}
+	if (!qual_fits(p, s, q.kw, q.at))
+		return false;
+	parse_advance(p);
+	push_qual(p, s, &q);
+	return true;
+}
+
+static bool
+options(struct parser *p, struct stmt *s)
+{
+	struct at open = p->tok.at;
+
+	p->lex.flat = true;
+	parse_advance(p);
+	while (!parse_at(p, TOKEN_CLOSE)) {
+		if (parse_at(p, TOKEN_END)) {
+			diag_error(p->diag, open, "this `{` has no `}`");
+			return false;
+		}
+		if (!option(p, s)) {
+			p->lex.flat = false;
+			while (!parse_at_end(p))
+				parse_advance(p);
+			if (parse_at(p, TOKEN_CLOSE))
+				parse_advance(p);
+			return false;
+		}
+	}
+	p->lex.flat = false;
+	parse_advance(p);
+	return true;
+}
+
+/* Near to a word of the list, as it was written. */
+static const char *
+word_near(const struct word *w, const char *const *list, size_t n)
+{
+	char text[DIAG_TEXT_CAP];
+
+	return w->quoted ? NULL : diag_near(diag_text(text, w->raw, w->raw_len), list, n);
+}
+
+/* ---- a grant ------------------------------------------------------------- */
+
+static void
+verdict(struct parser *p, struct stmt *s)
+{
+	static const enum sealed_verdict of[KW_END] = {
+	    [KW_ALLOW] = VERDICT_ALLOW,
+	    [KW_ASK] = VERDICT_ASK,
+	    [KW_DENY] = VERDICT_DENY,
+	};
+	static const char *const verdicts[] = {"allow", "ask", "deny"};
+	enum keyword kw = parse_keyword(p);
+	const struct word *w = &p->tok.word;
+
+	if (kw == KW_ALLOW || kw == KW_ASK || kw == KW_DENY) {
+		s->verdict = of[kw];
+		s->has_verdict = true;
+		parse_advance(p);
+		return;
+	}
+	if (s->kw == KW_TOOL && parse_at(p, TOKEN_WORD) && w->raw_len == 14 &&
+	    memcmp(w->raw, "by-annotations", 14) == 0)
+		diag_error(
+		    p->diag, p->tok.at, "`tool by-annotations` is not in this version");
+	else if (parse_at(p, TOKEN_WORD) && word_near(w, verdicts, 3) != NULL)
+		diag_error(
+		    p->diag, p->tok.at, "did you mean `%s`?", word_near(w, verdicts, 3));
+	else
+		diag_error(p->diag, p->tok.at, "`%s` is followed by %s",
+		    keyword_name(s->kw),
+		    keyword_row(s->kw)->word_max == 0 ? "allow or deny"
+						      : "allow, ask or deny");
+}
+
+static void
+too_many(struct parser *p, const struct stmt *s)
+{
+	diag_error(p->diag, p->tok.at, "`%s` takes %s", keyword_name(s->kw),
+	    keyword_row(s->kw)->takes);
+}
+
+/* The words of a grant, up to a reserved one or the end. */
+static void
+words(struct parser *p, struct stmt *s)
+{
+	const struct keyword_row *row = keyword_row(s->kw);
+	enum keyword kw;
+
+	while (parse_at(p, TOKEN_WORD)) {
+		kw = p->tok.word.kw;
+		/* `timeout ask 20s`: there it is a word like the others */
+		if (kw != KW_NONE && !(s->kw == KW_TIMEOUT && kw == KW_ASK))
+			return;
+		if (s->word_n == row->word_max) {
+			too_many(p, s);
+			return;
+		}
+		push_word(p, &s->word, &s->word_n);
+		parse_advance(p);
+	}
+}
+
+/* NAME [ "=" value ] */
+static void
+words_env(struct parser *p, struct stmt *s)
+{
+	if (!parse_at(p, TOKEN_WORD) || parse_keyword(p) != KW_NONE)
+		return; /* tail() and the number of words report it */
+	push_word(p, &s->word, &s->word_n);
+	parse_advance(p);
+	if (!parse_at(p, TOKEN_WORD) || parse_keyword(p) != KW_NONE)
+		return;
+	if (!parse_word_is(&p->tok.word, "=")) {
+		too_many(p, s);
+		return;
+	}
+	parse_advance(p);
+	if (!parse_at(p, TOKEN_WORD)) {
+		diag_error(p->diag, p->tok.at, "a value is missing behind `=`");
+		return;
+	}
+	if (parse_keyword(p) != KW_NONE)
+		return;
+	push_word(p, &s->word, &s->word_n);
+	parse_advance(p);
+}
+
+/* NAME from SOURCE reference... */
+static void
+words_secret(struct parser *p, struct stmt *s)
+{
+	static const char *const sources[] = {"env", "file", "cmd"};
+	size_t i;
+
+	if (!parse_at(p, TOKEN_WORD) || p->tok.word.kw != KW_NONE) {
+		diag_error(p->diag, p->tok.at, "`secret` takes %s",
+		    keyword_row(KW_SECRET)->takes);
+		return;
+	}
+	push_word(p, &s->word, &s->word_n);
+	parse_advance(p);
+	if (parse_keyword(p) != KW_FROM) {
+		diag_error(p->diag, p->tok.at,
+		    "`from` was expected: secret NAME from env, file or cmd");
+		return;
+	}
+	parse_advance(p);
+	if (parse_at(p, TOKEN_WORD) && parse_word_is(&p->tok.word, "vault")) {
+		diag_error(p->diag, p->tok.at, "vault sources are not in this version");
+		return;
+	}
+	for (i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
+		if (parse_at(p, TOKEN_WORD) && parse_word_is(&p->tok.word, sources[i]))
+			break;
+	if (i == sizeof(sources) / sizeof(sources[0])) {
+		diag_error(p->diag, p->tok.at,
+		    "a source was expected: env NAME, file PATH or cmd PROGRAM...");
+		return;
+	}
+	push_word(p, &s->word, &s->word_n);
+	parse_advance(p);
+	words(p, s);
+}
+
+/* Up to the end of the statement; false when something was wrong. */
+static bool
+tail(struct parser *p, struct stmt *s)
+{
+	bool good = true;
+
+	while (good && !parse_at_end(p)) {
+		if (parse_at(p, TOKEN_OPEN)) {
+			good = options(p, s);
+		} else if (parse_place(p, WHERE_QUAL)) {
+			good = qualifier(p, s);
+		} else if (parse_at(p, TOKEN_LIST)) {
+			diag_error(p->diag, p->tok.at, "lists are not in this version");
+			good = false;
+		} else if (parse_keyword(p) != KW_NONE) {
+			parse_reserved(p);
+			good = false;
+		} else {
+			diag_error(p->diag, p->tok.at, "%s is one too many here",
+			    parse_token_text(p));
+			good = false;
+		}
+	}
+	return good;
+}
+
+static void
+grant_words(struct parser *p, struct stmt *s)
+{
+	const struct keyword_row *row = keyword_row(s->kw);
+	size_t before = p->diag->error_n;
+
+	if (row->verdict)
+		verdict(p, s);
+	if (p->diag->error_n != before)
+		return;
+	if (s->kw == KW_ENV)
+		words_env(p, s);
+	else if (s->kw == KW_SECRET)
+		words_secret(p, s);
+	else
+		words(p, s);
+	if (p->diag->error_n != before || !tail(p, s))
+		return;
+	if (s->word_n < row->word_min)
+		diag_error(p->diag, s->at, "`%s` takes %s", row->name, row->takes);
+}
+
+void
+parse_grant(struct parser *p, struct server *server)
+{
+	struct stmt s = {.kw = parse_keyword(p), .at = p->tok.at}, *array;
+	size_t before = p->diag->error_n;
+
+	p->diag->hide_line = keyword_row(s.kw)->hidden;
+	if (parse_place(p, WHERE_LATER)) {
+		parse_not_in_version(p);
+	} else {
+		parse_advance(p);
+		grant_words(p, &s);
+	}
+	if (p->diag->error_n != before) {
+		server->broken = true;
+		parse_skip(p, false);
+	} else {
+		array =
+		    arena_push(p->tree->arena, server->stmt, server->stmt_n, sizeof(s));
+		if (array == NULL) {
+			p->error = -ENOMEM;
+		} else {
+			array[server->stmt_n++] = s;
+			server->stmt = array;
+		}
+	}
+	p->diag->hide_line = false;
+}
