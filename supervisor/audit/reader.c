@@ -6,7 +6,9 @@
  * Three ways in, by what lies beside the database:
  *	a write-ahead log and its index	a recorder runs, or was killed: read both,
  *					with SQLite's locks
- *	a write-ahead log alone		a copy: its index is rebuilt in memory
+ *	a write-ahead log alone		a copy: its index is rebuilt in memory, by
+ *					kennel-verify alone, whose SQLite cannot
+ *					fold the one into the other
  *	neither				the database stands alone: no locks; the
  *					caller asks afterwards whether it changed
  */
@@ -105,10 +107,7 @@ open_once(struct reader *reader)
 	reader->size = (uint64_t)st.st_size;
 	reader->mtime_ns = mtime_of(&st);
 	reader->still = !(wal && shm);
-	put_uri(uri, sizeof(uri), reader->path,
-	    !wal  ? "immutable=1"
-	    : shm ? "readonly_shm=1"
-		  : "nolock=1");
+	put_uri(uri, sizeof(uri), reader->path, !wal ? "immutable=1" : "readonly_shm=1");
 	r = sqlite3_open_v2(uri, &reader->db,
 	    SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_PRIVATECACHE, NULL);
 	/* without an index on disk: rebuilt in memory, which only the sole

@@ -505,6 +505,22 @@ no_writing(void)
 	return -1;
 }
 
+/* The exclusive lock that SQLite wants on a copy whose index it keeps in memory
+ * needs a descriptor that can write, and there is none. */
+static int
+read_only_fcntl(int fd, int command, ...)
+{
+	va_list ap;
+	void *arg;
+	int r;
+
+	va_start(ap, command);
+	arg = va_arg(ap, void *);
+	va_end(ap);
+	r = fcntl(fd, command, arg);
+	return r < 0 && command == F_SETLK && errno == EBADF ? 0 : r;
+}
+
 static int
 take_writing_away(void)
 {
@@ -519,7 +535,10 @@ take_writing_away(void)
 		(void)vfs->xSetSystemCall(
 		    vfs, call[i], (sqlite3_syscall_ptr)(void (*)(void))no_writing);
 	}
-	return 0;
+	return vfs->xSetSystemCall(vfs, "fcntl",
+		   (sqlite3_syscall_ptr)(void (*)(void))read_only_fcntl) == SQLITE_OK
+		   ? 0
+		   : -ENOSYS;
 }
 
 int
