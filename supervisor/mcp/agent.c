@@ -211,6 +211,12 @@ agent_notification(struct session *s, const struct json_message *m, bool batch)
 	const struct method *method = session_method(s, m);
 
 	(void)batch; /* no notification minds */
+	/* A request without an id would be a call that nobody judges. */
+	if (method != NULL && strncmp(method->name, "notifications/", 14) != 0) {
+		record_refused(
+		    s, "agent", s->method, NULL, NULL, NULL, "a request without an id");
+		return DROP;
+	}
 	if (method != NULL && strcmp(method->name, "notifications/cancelled") == 0)
 		return agent_cancels(s, m);
 	return PASS;
@@ -336,7 +342,8 @@ agent_line(struct session *s, const uint8_t *line, size_t len)
 		return;
 	s->cuts.n = 0;
 	s->method[0] = s->name[0] = '\0';
-	if ((r = json_scan(line, len, &m)) < 0)
+	r = session_scan(line, len, &m);
+	if (r < 0)
 		agent_unfit(s, line, len, &m, r);
 	else if (m.root.type != JSON_IS_ARRAY) {
 		if (agent_judge(s, &m, false) == PASS)

@@ -246,7 +246,7 @@ void
 server_line(struct session *s, const uint8_t *line, size_t len)
 {
 	struct json_message m;
-	int r = json_scan(line, len, &m);
+	int r = session_scan(line, len, &m);
 
 	s->cuts.n = 0;
 	if (r < 0) {

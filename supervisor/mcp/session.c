@@ -252,6 +252,8 @@ next_timer(struct session *s, uint64_t now)
 	if (call != NULL) {
 		clock = session_clock(s);
 		at = now + (call->deadline_ns > clock ? call->deadline_ns - clock : 0);
+		if (s->person > 0) /* not before the clock goes on by itself */
+			at += s->budget_ns - pause_ns(s, now);
 	}
 	if (s->start_at != 0 && s->start_at < at)
 		at = s->start_at;
@@ -355,6 +357,23 @@ session_method(struct session *s, const struct json_message *m)
 	if (json_text(m->top[TOP_METHOD], s->method, sizeof(s->method), &len) < 0)
 		bug("a method that rpc_kind passed");
 	return method_find(s->method, len);
+}
+
+/*
+ * One line is one message for everybody, or it does not pass: some readers end
+ * a line at a carriage return too (Python's universal newlines, Node's
+ * readline), and would find a message that nobody judged between two of them.
+ */
+int
+session_scan(const uint8_t *line, size_t len, struct json_message *ret)
+{
+	const uint8_t *cr = memchr(line, '\r', len);
+	int r = json_scan(line, len, ret);
+
+	if (r < 0 || cr == NULL || cr == line + len - 1)
+		return r;
+	ret->stop = (size_t)(cr - line);
+	return -EBADMSG;
 }
 
 /* The line with its newline, without what has been cut. */

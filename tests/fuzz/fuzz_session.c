@@ -28,7 +28,7 @@ call_is_granted(const struct json_message *m)
 	size_t len;
 
 	if (json_text(m->top[TOP_METHOD], method, sizeof(method), &len) < 0 ||
-	    strcmp(method, "tools/call") != 0 || m->top[TOP_ID].type == JSON_IS_NONE)
+	    strcmp(method, "tools/call") != 0)
 		return;
 	if (json_text(m->param[PARAM_NAME], name, sizeof(name), &len) < 0 ||
 	    strncmp(name, "read_", 5) != 0 || strcmp(name, "read_key") == 0)
@@ -45,6 +45,10 @@ lines_are_json(const struct buf *got, int to_server)
 
 	for (; p < end; p = newline + 1) {
 		newline = memchr(p, '\n', (size_t)(end - p));
+		/* Nor may a line hold another for those who end it at CR. */
+		if (newline != NULL && newline - p > 1 &&
+		    memchr(p, '\r', (size_t)(newline - p - 1)) != NULL)
+			abort();
 		if (newline == NULL || json_scan(p, (size_t)(newline - p), &m) < 0)
 			abort();
 		if (!to_server)

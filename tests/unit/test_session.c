@@ -192,6 +192,9 @@ every_method(void **state)
 	"{\"jsonrpc\":\"2.0\",\"id\":" id ",\"method\":\"tools/call\",\"params\":{" \
 	"\"name\":" name "}}"
 
+#define ASK0(method, params) \
+	"{\"jsonrpc\":\"2.0\",\"method\":\"" method "\",\"params\":{" params "}}"
+
 static void
 tool_gate(void **state)
 {
@@ -232,9 +235,6 @@ tool_gate(void **state)
 #define ASK(id, method, params) \
 	"{\"jsonrpc\":\"2.0\",\"id\":" id ",\"method\":\"" method \
 	"\",\"params\":{" params "}}"
-
-#define ASK0(method, params) \
-	"{\"jsonrpc\":\"2.0\",\"method\":\"" method "\",\"params\":{" params "}}"
 
 static void
 other_gates(void **state)
