@@ -17,10 +17,13 @@ WARN	 = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes 
 	   -Wformat=2 -Wpointer-arith -Wwrite-strings -Wundef -Wvla \
 	   -Wno-unused-parameter -Wno-missing-field-initializers \
 	   -Wno-format-truncation
-HARDEN	 = -fPIE -fstack-protector-strong -fstack-clash-protection \
+HARDEN	:= -fPIE -fstack-protector-strong -fstack-clash-protection \
 	   -fcf-protection=full -D_FORTIFY_SOURCE=3 -fno-strict-overflow \
-	   -fno-delete-null-pointer-checks -ftrivial-auto-var-init=zero \
+	   -fno-delete-null-pointer-checks \
 	   -ffunction-sections -fdata-sections
+# clang 14 hides this one behind a second flag
+HARDEN	+= $(shell $(CC) -ftrivial-auto-var-init=zero -fsyntax-only -x c /dev/null \
+	   2>/dev/null && echo -ftrivial-auto-var-init=zero)
 LINKHARD = -Wl,-z,relro,-z,now,-z,noexecstack,-z,separate-code,--gc-sections
 # Static libraries mention functions that would need the host's name service at
 # run time; none is called, and the linker's word about each is left out.
@@ -52,7 +55,8 @@ POLICY_READ = policy/load.o policy/rows.o policy/plan.o policy/bpf.o \
 POLICY_TEXT = policy/arena.o policy/diag.o policy/keyword.o policy/lex.o \
 	   policy/expand.o policy/parse.o policy/grant.o policy/unit.o \
 	   policy/check.o policy/conflict.o policy/format.o
-POLICY_MAKE = $(POLICY_TEXT) policy/compile.o policy/elf.o policy/lower.o \
+POLICY_MAKE = $(POLICY_TEXT) policy/compile.o policy/elf.o policy/lower.o policy/program.o policy/libs.o policy/preset.o \
+	   policy/view.o \
 	   policy/filter.o policy/calls.o policy/seal.o policy/print.o policy/main.o
 
 CELL	 = leash/cell/cell.o leash/cell/ns.o leash/cell/mount.o \
@@ -91,11 +95,13 @@ KENNEL	 = supervisor/main.o supervisor/child.o \
 	   leash/report.o \
 	   $(POLICY_READ) $(POLICY_MAKE) $(BASE)
 
-RECORDER = supervisor/audit/recorder.o supervisor/audit/store.o \
+RECORDER = supervisor/audit/recorder.o supervisor/audit/complain.o \
+	   supervisor/audit/store.o supervisor/audit/noload.o \
 	   supervisor/audit/schema.o supervisor/audit/body.o \
 	   supervisor/audit/chain.o leash/report.o $(BASE)
 
 VERIFY	 = supervisor/audit/verify.o supervisor/audit/reader.o \
+	   supervisor/audit/noload.o \
 	   supervisor/audit/schema.o supervisor/audit/scan.o \
 	   supervisor/audit/chain.o $(BASE)
 

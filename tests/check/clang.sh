@@ -1,0 +1,8 @@
+#!/bin/sh
+# clang accepts every program too, with the same warnings as errors.
+command -v clang >/dev/null || { echo "clang is missing"; exit 77; }
+exec make -s -j2 B=build/clang CC=clang \
+	WARN="-Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
+-Wformat=2 -Wpointer-arith -Wwrite-strings -Wundef -Wvla -Wno-unused-parameter \
+-Wno-missing-field-initializers -Wno-unused-command-line-argument" \
+	all

@@ -1,0 +1,163 @@
+"""S2-23 S3-35 S4-18 S4-42: the official client with real servers, with and without kennel."""
+import json
+import os
+import shutil
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
+from kit import *  # noqa: E402,F403
+
+SERVERS = MODULES + "/@modelcontextprotocol/server-%s/dist/index.js"
+ALLOW = "    tool allow *\n    resource allow *\n    prompt allow *\n    sampling allow\n    elicitation allow\n    roots allow\n"
+
+
+def session(plan, cmd, env=None):
+    if not os.path.exists(NODE):
+        skip("no node: the npm packages of tests/node are not installed")
+    script = "%s/plan-%d.json" % (TMP, time.time_ns())
+    with open(script, "w") as f:
+        json.dump(plan, f)
+    os.chmod(script, 0o644)
+    client = STAGE + "/client.mjs"
+    r = run([NODE, client, script] + cmd, env=env, timeout=80)
+    check(r.returncode == 0, "status %d: %s" % (r.returncode, r.stderr.decode(errors="replace")[-1500:]))
+    return json.loads(r.stdout)
+
+
+def under_kennel(name, body, plan, args=(), env=None):
+    p = policy("    run %s %s\n    read %s\n%s%s" % (
+        words(NODE), words(SERVERS % name, *args), words(MODULES), ALLOW, body), name=name.replace("-", "_"))
+    return session(plan, [KENNEL, "run", name.replace("-", "_"), "--policy", p], env)
+
+
+def bare(name, plan, args=(), env=None):
+    """Without kennel: never as root."""
+    how = ["setpriv", "--reuid=%d" % UID, "--regid=%d" % UID, "--clear-groups", "--"] if os.geteuid() == 0 else []
+    return session(plan, how + [NODE, SERVERS % name] + list(args), env)
+
+
+def same(a, b, ignore=()):
+    equal(b["server"], a["server"])
+    equal(b["capabilities"], a["capabilities"])
+    equal(b["instructions"], a["instructions"])
+    equal(sorted(b["asked"]), sorted(a["asked"]))
+    equal(b["progress"], a["progress"])
+    for x, y in zip(a["results"], b["results"]):
+        if x["step"].get("name") not in ignore and x["step"]["do"] not in ignore:
+            equal(y, x, json.dumps(x["step"]))
+    equal(len(b["results"]), len(a["results"]))
+
+
+@test("server-everything: tools, resources, prompts, progress, sampling, elicitation, roots, cancellation", seconds=120)
+def everything():
+    plan = {"capabilities": {"sampling": {}, "elicitation": {}, "roots": {"listChanged": True}}, "steps": [
+        {"do": "tools"}, {"do": "resources"}, {"do": "templates"}, {"do": "prompts"}, {"do": "ping"},
+        {"do": "call", "name": "echo", "arguments": {"message": "h\u00e9llo \u0001 \U0001f600"}},
+        {"do": "call", "name": "get-sum", "arguments": {"a": 2, "b": 40}},
+        {"do": "call", "name": "get-tiny-image"},
+        {"do": "call", "name": "get-structured-content", "arguments": {"location": "Chicago"}},
+        {"do": "call", "name": "trigger-long-running-operation", "arguments": {"duration": 1, "steps": 4}, "progress": True},
+        {"do": "call", "name": "trigger-sampling-request", "arguments": {"prompt": "x", "maxTokens": 7}},
+        {"do": "call", "name": "trigger-elicitation-request"},
+        {"do": "call", "name": "get-roots-list"},
+        {"do": "call", "name": "no-such-tool"},
+        {"do": "read", "uri": "demo://resource/static/document/architecture.md"},
+        {"do": "prompt", "name": "simple-prompt"},
+        {"do": "prompt", "name": "args-prompt", "arguments": {"city": "Oslo"}},
+        {"do": "level", "level": "debug"},
+        {"do": "cancel", "name": "trigger-long-running-operation", "arguments": {"duration": 10, "steps": 5}},
+        {"do": "ping"}]}
+    a = bare("everything", plan)
+    check(len(a["results"][0]["result"]["tools"]) >= 10, "few tools")
+    b = under_kennel("everything", "", plan)
+    same(a, b)
+    within("sampling", b["asked"])
+    check(audited("call", "get-sum"), "no event for the call")
+
+
+@test("server-everything: its environment is what the policy says")
+def everything_env():
+    plan = {"steps": [{"do": "call", "name": "get-env"}]}
+    b = under_kennel("everything", '    env MODE = "quiet"\n    secret API_KEY from env AGENT_KEY\n', plan,
+                     env={"AGENT_KEY": "sdk-s3ntinel-key", "SURPLUS": "1"})
+    r = json.dumps(b)
+    absent("sdk-s3ntinel", r)
+
+
+@test("server-filesystem: read, write, list, search; outside its folder nothing", seconds=90)
+def filesystem():
+    d = public_folder("fs")
+    with open(d + "/a.txt", "w") as f:
+        f.write("alpha\n")
+    os.chmod(d + "/a.txt", 0o666)
+    plan = {"steps": [
+        {"do": "tools"}, {"do": "call", "name": "list_allowed_directories"},
+        {"do": "call", "name": "read_text_file", "arguments": {"path": d + "/a.txt"}},
+        {"do": "call", "name": "list_directory", "arguments": {"path": d}},
+        {"do": "call", "name": "write_file", "arguments": {"path": d + "/b.txt", "content": "beta"}},
+        {"do": "call", "name": "read_text_file", "arguments": {"path": d + "/b.txt"}},
+        {"do": "call", "name": "search_files", "arguments": {"path": d, "pattern": "*.txt"}},
+        {"do": "call", "name": "read_text_file", "arguments": {"path": "/etc/shadow"}}]}
+    a = bare("filesystem", plan, [d])
+    for n in ("b.txt",):
+        if os.path.exists(d + "/" + n):
+            os.unlink(d + "/" + n)
+    user = '    user "%d"\n' % UID if os.geteuid() == 0 else ""
+    b = under_kennel("filesystem", "%s    write %s\n" % (user, words(d)), plan, [d])
+    same(a, b)
+    equal(reads(d + "/b.txt"), b"beta")
+
+
+@test("server-memory: a graph that outlives the session", seconds=90)
+def memory():
+    out = []
+    for kind in ("bare", "kennel"):
+        d = public_folder("memory-" + kind)
+        env = {"MEMORY_FILE_PATH": d + "/graph.json"}
+        first = {"steps": [
+            {"do": "tools"}, {"do": "call", "name": "create_entities", "arguments": {"entities": [
+                {"name": "kennel", "entityType": "tool", "observations": ["keeps servers"]}]}},
+            {"do": "call", "name": "read_graph"}]}
+        second = {"steps": [{"do": "call", "name": "search_nodes", "arguments": {"query": "kennel"}}]}
+        user = '    user "%d"\n' % UID if os.geteuid() == 0 else ""
+        body = '%s    write %s\n    env MEMORY_FILE_PATH = %s\n' % (user, words(d), words(d + "/graph.json"))
+        for plan in (first, second):
+            out.append(bare("memory", plan, env=env) if kind == "bare" else under_kennel("memory", body, plan, env=env))
+    same(out[0], out[2])
+    same(out[1], out[3])
+    within("keeps servers", json.dumps(out[3]))
+
+
+@test("server-sequential-thinking: a thought", seconds=60)
+def thinking():
+    plan = {"steps": [{"do": "tools"}, {"do": "call", "name": "sequentialthinking", "arguments": {
+        "thought": "one", "nextThoughtNeeded": False, "thoughtNumber": 1, "totalThoughts": 1}}]}
+    same(bare("sequential-thinking", plan), under_kennel("sequential-thinking", "", plan))
+
+
+@test("tool gates with a real client: it sees what it may use", seconds=60)
+def gates():
+    p = policy("    run %s %s\n    read %s\n    tool allow get-sum echo\n" % (
+        words(NODE), words(SERVERS % "everything"), words(MODULES)), name="gated")
+    b = session({"steps": [{"do": "tools"}, {"do": "call", "name": "get-sum", "arguments": {"a": 1, "b": 2}},
+                           {"do": "call", "name": "get-env"}]}, [KENNEL, "run", "gated", "--policy", p])
+    equal(sorted(t["name"] for t in b["results"][0]["result"]["tools"]), ["echo", "get-sum"])
+    within("3", json.dumps(b["results"][1]["result"]))
+    check("error" in b["results"][2] or b["results"][2]["result"].get("isError"), b["results"][2])
+
+
+@test("a refused start reaches the real client as an error that says why")
+def refused_start():
+    p = policy("    run %s %s\n    read %s\n    secret KEY from env NOT_THERE\n" % (
+        words(NODE), words(SERVERS % "everything"), words(MODULES)), name="nokey")
+    client = STAGE + "/client.mjs"
+    script = TMP + "/plan-refused.json"
+    with open(script, "w") as f:
+        json.dump({"steps": []}, f)
+    r = run([NODE, client, script, KENNEL, "run", "nokey", "--policy", p], timeout=40)
+    equal(r.returncode, 1)
+    within(b"KEY", r.stderr)
+
+
+if __name__ == "__main__":
+    main()
