@@ -5,6 +5,7 @@
 #include "policy/tree.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Parse and check: 0 with *ret filled; -EINVAL (and nothing to free); -ENOMEM. */
@@ -60,26 +61,71 @@ no_server(const struct tree *t, const char *only, struct diag *d)
 		diag_error(d, whole, "no server `%s`", shown);
 }
 
+/* One server, or every one, into a sealed file of its own.  Nothing when it has
+ * an error; d says which. */
 static int
-lower_all(const struct tree *t, const char *only, struct sealer *sealer, struct diag *d)
+seal(const struct tree *t, const char *only, struct buf *out, struct diag *d)
 {
-	bool found = only == NULL;
+	struct sealer *sealer = sealer_new();
+	struct at whole = {.file = 0};
 	size_t i;
-	int r;
+	int r = sealer == NULL ? -ENOMEM : 0;
 
-	for (i = 0; i < t->server_n; i++) {
+	for (i = 0; i < t->server_n && r == 0; i++) {
 		if (only != NULL && strcmp(only, t->server[i].name.text) != 0)
 			continue;
-		found = true;
 		r = tree_lower(t, &t->server[i], sealer, d);
-		if (r != 0 && r != -EINVAL)
-			return r;
-		if (r != 0 && d->error_n == 0)
-			return r;
+		/* every error of every server is told */
+		if (r == -EINVAL && d->error_n > 0)
+			r = 0;
 	}
-	if (!found)
-		no_server(t, only, d);
-	return d->error_n > 0 ? -EINVAL : 0;
+	if (r == 0 && d->error_n > 0)
+		r = -EINVAL;
+	if (r == 0)
+		r = sealer_finish(sealer, out);
+	if (r == -EBADMSG) {
+		diag_error(
+		    d, whole, "the sealed file would not load: %s", sealer_why(sealer));
+		r = -EINVAL;
+	}
+	sealer_free(sealer);
+	return r;
+}
+
+static bool
+has_server(const struct tree *t, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < t->server_n; i++)
+		if (strcmp(t->server[i].name.text, name) == 0)
+			return true;
+	return false;
+}
+
+/* What everything needs: a tree with at least one server, and the one that was
+ * asked for. */
+static int
+read_servers(const struct policy_source *source, size_t n, const char *only,
+    struct diag *d, struct tree *ret)
+{
+	struct at whole = {.file = 0};
+	struct tree t;
+	int r;
+
+	r = read_tree(source, n, d, &t);
+	if (r != 0)
+		return r;
+	if (t.server_n == 0)
+		diag_error(d, whole, "there is no server here");
+	else if (only != NULL && !has_server(&t, only))
+		no_server(&t, only, d);
+	if (d->error_n > 0) {
+		tree_free(&t);
+		return -EINVAL;
+	}
+	*ret = t;
+	return 0;
 }
 
 int
@@ -88,24 +134,56 @@ policy_compile(const struct policy_source *source, size_t source_n, const char *
 {
 	struct diag d = {
 	    .sorted = true, .out = diag, .source = source, .source_n = source_n};
-	struct sealer *sealer = NULL;
-	struct tree t = {0};
+	struct tree t;
 	int r;
 
-	r = read_tree(source, source_n, &d, &t);
-	if (r != 0)
-		goto out;
-	sealer = sealer_new();
-	if (sealer == NULL) {
-		r = -ENOMEM;
-		goto out;
+	r = read_servers(source, source_n, only, &d, &t);
+	if (r == 0) {
+		r = seal(&t, only, out, &d);
+		tree_free(&t);
 	}
-	r = lower_all(&t, only, sealer, &d);
-	if (r == 0)
-		r = sealer_finish(sealer, out);
-out:
 	diag_end(&d);
-	sealer_free(sealer);
+	return r;
+}
+
+/* Each server into its own bytes of all. */
+static int
+seal_each(const struct tree *t, struct buf *all, struct diag *d)
+{
+	size_t i;
+	int r;
+
+	for (i = 0; i < t->server_n; i++) {
+		buf_init(&all[i], SEALED_LEN_MAX);
+		r = seal(t, t->server[i].name.text, &all[i], d);
+		if (r != 0 && r != -EINVAL)
+			return r;
+	}
+	return d->error_n > 0 ? -EINVAL : 0;
+}
+
+int
+compile_each(
+    const struct policy_source *source, size_t n, compile_fn *fn, void *arg, FILE *diag)
+{
+	struct diag d = {.sorted = true, .out = diag, .source = source, .source_n = n};
+	struct buf *all = NULL;
+	struct tree t = {.server_n = 0};
+	size_t i;
+	int r;
+
+	r = read_servers(source, n, NULL, &d, &t);
+	if (r == 0) {
+		all = calloc(t.server_n, sizeof(*all));
+		r = all == NULL ? -ENOMEM : seal_each(&t, all, &d);
+	}
+	diag_end(&d);
+	for (i = 0; all != NULL && i < t.server_n; i++) {
+		if (r == 0)
+			r = fn(t.server[i].name.text, &all[i], arg);
+		buf_free(&all[i]);
+	}
+	free(all);
 	tree_free(&t);
 	return r;
 }

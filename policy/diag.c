@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define NEAR_LEN_MAX 32
+#define MESSAGE_MAX  8192 /* bytes; a path may stand in it */
 
 /* One byte as it is shown: its width. */
 static size_t
@@ -146,6 +147,24 @@ line_show(FILE *out, const struct line *l, uint32_t col)
 	fprintf(out, "\n    %*s^\n", (int)caret, "");
 }
 
+/* Whoever wrote the message, what comes out of it is printable. */
+static void message(FILE *out, const char *fmt, va_list ap)
+    __attribute__((format(printf, 2, 0)));
+
+static void
+message(FILE *out, const char *fmt, va_list ap)
+{
+	char text[MESSAGE_MAX], one[5];
+	size_t i;
+
+	(void)vsnprintf(text, sizeof(text), fmt, ap); /* cut is good enough */
+	for (i = 0; text[i] != '\0'; i++) {
+		(void)show_byte(one, (unsigned char)text[i]);
+		fputs(one, out);
+	}
+	fputc('\n', out);
+}
+
 static void report(FILE *out, const struct diag *d, struct at at, const char *kind,
     const char *fmt, va_list ap) __attribute__((format(printf, 5, 0)));
 
@@ -166,8 +185,7 @@ report(FILE *out, const struct diag *d, struct at at, const char *kind, const ch
 	if (at.line > 0)
 		fprintf(out, ":%u:%u", at.line, at.col);
 	fprintf(out, ": %s: ", kind);
-	vfprintf(out, fmt, ap);
-	fputc('\n', out);
+	message(out, fmt, ap);
 	if (s != NULL && !d->hide_line && line_find(s, at.line, &l) &&
 	    !line_is_hidden(s, l))
 		line_show(out, &l, at.col);

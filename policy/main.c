@@ -6,7 +6,7 @@
  * secret; reads the policies it is given and the programs they name, writes
  * sealed files only.
  */
-#include "policy/policy.h"
+#include "policy/tree.h"
 #include "shim/base/fd.h"
 
 #include <errno.h>
@@ -17,10 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TEXT_LEN_MAX    (8u << 20)
-#define FILES_MAX       256
-#define SERVERS_MAX     4096
-#define SERVER_NAME_MAX 64
+#define FILES_MAX 256
 
 /* kennel(1), EXIT STATUS */
 enum {
@@ -173,7 +170,7 @@ verb_check(int argc, char **argv)
 
 	status = args_read(argc, argv, 0, &a);
 	if (status == 0)
-		status = texts_read(&a, a.file_n, TEXT_LEN_MAX, &t);
+		status = texts_read(&a, a.file_n, SOURCE_LEN_MAX, &t);
 	if (status != 0)
 		return status;
 	status = status_of(policy_check(t.source, t.n, stderr));
@@ -276,65 +273,31 @@ compile_to(const struct texts *t, const char *out)
 
 /* One server into its own file of the folder. */
 static int
-compile_one(const struct texts *t, const char *name, const char *folder)
+write_one(const char *server, const struct buf *b, void *arg)
 {
+	const char *folder = arg;
 	char path[PATH_MAX];
-	struct buf b;
-	FILE *null;
-	int r, n, status;
+	int n, r;
 
-	n = snprintf(path, sizeof(path), "%s/%s.sealed", folder, name);
-	if (n < 0 || (size_t)n >= sizeof(path))
-		return unable("write below", folder, -ENAMETOOLONG);
-	/* the same warnings a second time help nobody */
-	null = fopen("/dev/null", "we");
-	if (null == NULL)
-		return unable("open", "/dev/null", -errno);
-	buf_init(&b, SEALED_LEN_MAX);
-	status = status_of(policy_compile(t->source, t->n, name, &b, null));
-	(void)fclose(null); /* nothing in it */
-	if (status == EXIT_OK) {
-		r = file_write(path, &b);
-		if (r != 0)
-			status = unable("write", path, r);
-		else
-			printf("%s\n", path);
-	}
-	buf_free(&b);
-	return status;
+	n = snprintf(path, sizeof(path), "%s/%s.sealed", folder, server);
+	r = n < 0 || (size_t)n >= sizeof(path) ? -ENAMETOOLONG : file_write(path, b);
+	if (r != 0)
+		return unable("write", path, r);
+	printf("%s\n", path);
+	return 0;
 }
 
-/* Compile all first: with one error nothing is written. */
 static int
-compile_each(const struct texts *t)
+compile_files(const struct texts *t)
 {
-	char folder[PATH_MAX], why[256], name[SERVER_NAME_MAX + 1];
-	struct policy p = {0};
-	struct buf all;
-	uint32_t i;
-	int r, status;
+	char folder[PATH_MAX];
+	int r;
 
-	buf_init(&all, SEALED_LEN_MAX);
-	status = status_of(policy_compile(t->source, t->n, NULL, &all, stderr));
-	if (status != EXIT_OK)
-		goto out;
-	r = policy_load_bytes(all.data, all.len, &p, why, sizeof(why));
-	if (r != 0) {
-		status = status_of(r);
-		goto out;
-	}
 	r = sealed_folder(folder, sizeof(folder));
 	if (r != 0)
-		status = unable("make", "the folder for sealed files", r);
-	for (i = 0; status == EXIT_OK && i < p.row_n[SEALED_SERVERS]; i++) {
-		(void)snprintf(name, sizeof(name), "%s",
-		    policy_str(&p, p.server[i].name)); /* checked: it fits */
-		status = compile_one(t, name, folder);
-	}
-	policy_unload(&p);
-out:
-	buf_free(&all);
-	return status;
+		return unable("make", "the folder for sealed files", r);
+	r = compile_each(t->source, t->n, write_one, folder, stderr);
+	return r > 0 ? r : status_of(r);
 }
 
 static int
@@ -346,10 +309,10 @@ verb_compile(int argc, char **argv)
 
 	status = args_read(argc, argv, MAY_OUT, &a);
 	if (status == 0)
-		status = texts_read(&a, a.file_n, TEXT_LEN_MAX, &t);
+		status = texts_read(&a, a.file_n, SOURCE_LEN_MAX, &t);
 	if (status != 0)
 		return status;
-	status = a.out != NULL ? compile_to(&t, a.out) : compile_each(&t);
+	status = a.out != NULL ? compile_to(&t, a.out) : compile_files(&t);
 	texts_free(&t);
 	return status;
 }

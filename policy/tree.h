@@ -261,6 +261,17 @@ const char *sealer_why(const struct sealer *);
  * before it says 0. */
 int sealer_finish(struct sealer *, struct buf *out);
 
+/* ---- compile.c ----------------------------------------------------------- */
+
+/* One compiled server; not 0 ends the run and is what compile_each returns. */
+typedef int compile_fn(const char *server, const struct buf *, void *arg);
+/*
+ * policy_compile, but each server for itself, handed to fn in the order of the
+ * text.  All are compiled before the first is handed over.
+ */
+int compile_each(
+    const struct policy_source *, size_t n, compile_fn *, void *arg, FILE *diag);
+
 /* ---- filter.c: the only file that knows libseccomp ---------------------- */
 
 /* The allow-list of DESIGN 3 as finished BPF for one AUDIT_ARCH; rows go to
