@@ -171,7 +171,8 @@ UNIT_cell	= tests/unit/cell_kit.o policy/names.o $(CELL) $(BASE)
 UNIT_frame	= $(MCP) supervisor/audit/chain.o tests/unit/mcp_rig.o \
 	   policy/match.o policy/names.o $(BASE)
 UNIT_json	= tests/fuzz/fuzz_json.o $(UNIT_frame)
-UNIT_session	= tests/fuzz/fuzz_session.o $(UNIT_frame)
+UNIT_session	= $(UNIT_frame)
+UNIT_stream	= tests/fuzz/fuzz_session.o $(UNIT_frame)
 UNIT_chain	= supervisor/audit/chain.o
 UNIT_report	= leash/report.o $(BASE)
 UNIT_recorder	= supervisor/audit/connect.o leash/report.o $(BASE)
@@ -195,7 +196,7 @@ UNIT_scrub	= tests/unit/scrub_bench.o $(SCRUB)
 UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
 	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o \
 	   policy/match.o policy/names.o $(UNIT_vault)
-UNITS	 = base vault pages env scrub load seal match filter parse gate frame json session chain report recorder verify cell
+UNITS	 = base vault pages env scrub load seal match filter parse gate frame json session stream chain report recorder verify cell
 UNIT_LIBS = $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
