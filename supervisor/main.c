@@ -21,16 +21,17 @@ static int version_main(int argc, char **argv);
 static const struct verb {
 	const char *name;
 	int (*fn)(int argc, char **argv);
+	int skip; /* words before its argv[0]: 2 for a family of verbs */
 	const char *what;
 } verbs[] = {
-    {"run", run_main, "NAME [--policy FILE]: one server on stdio, transparent"},
-    {"exec", exec_main, "[--policy FILE] NAME -- PROG [ARG...]: try a policy"},
-    {"policy", policy_main, "check|compile|show FILE..."},
-    {"server", server_main, "log NAME"},
-    {"audit", audit_main, "log|verify"},
-    {"doctor", doctor_main, "[--json]: what this machine can enforce"},
-    {"help", help_main, "this list"},
-    {"version", version_main, ""},
+    {"run", run_main, 1, "NAME [--policy FILE]: one server on stdio, transparent"},
+    {"exec", exec_main, 1, "[--policy FILE] NAME -- PROG [ARG...]: try a policy"},
+    {"policy", policy_main, 2, "check|compile|show FILE..."},
+    {"server", server_main, 2, "log NAME"},
+    {"audit", audit_main, 2, "log|verify"},
+    {"doctor", doctor_main, 1, "[--json]: what this machine can enforce"},
+    {"help", help_main, 1, "this list"},
+    {"version", version_main, 1, ""},
 };
 
 static int
@@ -66,7 +67,7 @@ main(int argc, char **argv)
 		verb = "version";
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
 		if (strcmp(verb, verbs[i].name) == 0)
-			return verbs[i].fn(argc - 1, argv + 1);
+			return verbs[i].fn(argc - verbs[i].skip, argv + verbs[i].skip);
 	fprintf(stderr, "usage: kennel VERB ...; \"kennel help\" lists them\n");
 	return EXIT_USAGE;
 }

@@ -1,6 +1,6 @@
 /*
  * The command line: one file per family of verbs, and what they share.
- * Every *_main gets argv[0] as the verb and returns an exit status (kennel(1)).
+ * Every *_main gets argv[0] as its verb and returns an exit status (kennel(1)).
  */
 #ifndef KENNEL_SUPERVISOR_CLI_CLI_H
 #define KENNEL_SUPERVISOR_CLI_CLI_H

@@ -65,9 +65,9 @@ static const struct verb {
 int
 server_main(int argc, char **argv)
 {
-	for (size_t i = 0; argc > 1 && i < sizeof(verbs) / sizeof(verbs[0]); i++)
-		if (strcmp(argv[1], verbs[i].name) == 0)
-			return verbs[i].fn(argc - 1, argv + 1);
+	for (size_t i = 0; argc > 0 && i < sizeof(verbs) / sizeof(verbs[0]); i++)
+		if (strcmp(argv[0], verbs[i].name) == 0)
+			return verbs[i].fn(argc, argv);
 	fprintf(stderr, "usage: kennel server log NAME\n");
 	return EXIT_USAGE;
 }
