@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <linux/audit.h>
+
 #include "policy/policy.h"
 
 #define NAME_OF(table, i) \
@@ -136,4 +138,22 @@ policy_why_name(enum sealed_mount_why why)
 	};
 
 	return NAME_OF(name, why);
+}
+
+const char *
+policy_arch_name(uint32_t arch)
+{
+	static const struct {
+		uint32_t arch;
+		const char *name;
+	} table[] = {
+	    {AUDIT_ARCH_X86_64, "x86_64"},
+	    {AUDIT_ARCH_AARCH64, "aarch64"},
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (table[i].arch == arch)
+			return table[i].name;
+	return "unknown";
 }

@@ -85,6 +85,7 @@ const char *policy_verdict_name(enum sealed_verdict);
 const char *policy_limit_name(enum sealed_limit_kind);
 const char *policy_gate_name(enum sealed_gate_kind);
 const char *policy_why_name(enum sealed_mount_why);
+const char *policy_arch_name(uint32_t audit_arch);
 
 /* ---- match.c: the one matcher ------------------------------------------ */
 

@@ -1,0 +1,581 @@
+/*
+ * A checked server becomes rows of the sealed file.  One statement, one
+ * function; what a program needs to be there is found here, on this machine.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <linux/audit.h>
+
+#include "policy/lower.h"
+
+typedef int lower_fn(struct lower *, const struct stmt *);
+
+static lower_fn lower_about, lower_cwd, lower_user, lower_tmp, lower_path, lower_hide,
+    lower_gate, lower_offer, lower_require, lower_no_proc, lower_limit;
+static int lower_secrets(struct lower *);
+static int lower_envs(struct lower *);
+static int lower_tables(struct lower *);
+
+/* Statements whose rows go into one table each, table after table. */
+enum pass {
+	PASS_PATHS,
+	PASS_PROGRAMS,
+	PASS_HIDE,
+	PASS_GATES,
+	PASS_LIMITS,
+	PASS_REQUIRES
+};
+static const struct {
+	enum keyword kw;
+	enum pass pass;
+	lower_fn *lower;
+} statements[] = {
+    {KW_ABOUT, PASS_PATHS, lower_about},
+    {KW_USER, PASS_PATHS, lower_user},
+    {KW_TMP, PASS_PATHS, lower_tmp},
+    {KW_NO_PROC, PASS_PATHS, lower_no_proc},
+    {KW_SAMPLING, PASS_PATHS, lower_offer},
+    {KW_ELICITATION, PASS_PATHS, lower_offer},
+    {KW_ROOTS, PASS_PATHS, lower_offer},
+    {KW_READ, PASS_PATHS, lower_path},
+    {KW_WRITE, PASS_PATHS, lower_path},
+    {KW_RUN, PASS_PROGRAMS, program_lower},
+    {KW_EXEC, PASS_PROGRAMS, program_lower},
+    {KW_CWD, PASS_HIDE, lower_cwd},
+    {KW_HIDE, PASS_HIDE, lower_hide},
+    {KW_TOOL, PASS_GATES, lower_gate},
+    {KW_RESOURCE, PASS_GATES, lower_gate},
+    {KW_PROMPT, PASS_GATES, lower_gate},
+    {KW_LIMIT, PASS_LIMITS, lower_limit},
+    {KW_TIMEOUT, PASS_LIMITS, lower_limit},
+    {KW_REQUIRE, PASS_REQUIRES, lower_require},
+};
+
+/* ---- small helpers ------------------------------------------------------------ */
+
+struct sealed_ref
+lower_str(struct lower *l, const char *text)
+{
+	return sealer_str(l->sealer, text, strlen(text));
+}
+
+struct sealed_at
+lower_at(const struct lower *l, struct at at)
+{
+	return (struct sealed_at){.file = at.file, .line = at.line};
+}
+
+char *
+lower_printf(struct lower *l, const char *fmt, ...)
+{
+	char text[2 * PATH_MAX];
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (n < 0 || (size_t)n >= sizeof(text))
+		return NULL;
+	return arena_copy(l->arena, text, (size_t)n);
+}
+
+static bool
+has_option(const struct stmt *s, enum keyword kw)
+{
+	size_t i;
+
+	for (i = 0; i < s->qual_n; i++)
+		if (s->qual[i].kw == kw)
+			return true;
+	return false;
+}
+
+/* ---- the order ------------------------------------------------------------------- */
+
+static int
+pass_run(struct lower *l, enum pass pass)
+{
+	size_t i, k;
+	int r;
+
+	for (i = 0; i < l->server->stmt_n; i++)
+		for (k = 0; k < sizeof(statements) / sizeof(statements[0]); k++) {
+			if (statements[k].kw != l->server->stmt[i].kw ||
+			    statements[k].pass != pass)
+				continue;
+			r = statements[k].lower(l, &l->server->stmt[i]);
+			/* A located error: go on and find the others. */
+			if (r < 0 && r != -EINVAL)
+				return r;
+			if (r == -EINVAL && l->diag->error_n == 0)
+				return r;
+		}
+	return 0;
+}
+
+/* Shared by all servers of one file: the names of its sources, the filters. */
+static int
+common_rows(struct lower *l)
+{
+	static const uint32_t arch[] = {AUDIT_ARCH_X86_64, AUDIT_ARCH_AARCH64};
+	const char *path;
+	struct sealed_range one;
+	struct sealed_ref ref;
+	size_t i;
+	int r;
+
+	if (sealer_rows(l->sealer, SEALED_FILES) == 0)
+		for (i = 0; i < l->tree->source_n; i++) {
+			path = l->tree->source[i].path;
+			ref = lower_str(l, path != NULL ? path : "(standard input)");
+			(void)sealer_row(l->sealer, SEALED_FILES, &ref, sizeof(ref));
+		}
+	for (i = 0; sealer_rows(l->sealer, SEALED_FILTERS) < 2; i++)
+		if ((r = filter_build(l->sealer, arch[i], &one)) < 0) {
+			diag_error(l->diag, l->server->at,
+			    "the system call filter cannot be made: %s", strerror(-r));
+			return -EINVAL;
+		}
+	l->row.filters = (struct sealed_range){0, 2};
+	return 0;
+}
+
+int
+tree_lower(
+    const struct tree *t, const struct server *server, struct sealer *s, struct diag *d)
+{
+	struct lower l = {
+	    .tree = t, .server = server, .sealer = s, .diag = d, .arena = t->arena};
+	size_t errors = d->error_n;
+	int r;
+
+	l.row.name = lower_str(&l, server->name.text);
+	l.row.cwd = lower_str(&l, "/tmp");
+	l.row.at = lower_at(&l, server->at);
+	if ((r = common_rows(&l)) < 0 || (r = pass_run(&l, PASS_PATHS)) < 0 ||
+	    (r = view_base(&l)) < 0 || (r = pass_run(&l, PASS_PROGRAMS)) < 0 ||
+	    (r = program_end(&l)) < 0 || (r = pass_run(&l, PASS_HIDE)) < 0 ||
+	    (r = lower_tables(&l)) < 0)
+		return r;
+	if (!l.has_run && d->error_n == errors)
+		diag_error(d, server->at, "server `%s` has no `run`", server->name.text);
+	if (d->error_n != errors)
+		return -EINVAL;
+	(void)sealer_row(s, SEALED_SERVERS, &l.row, sizeof(l.row));
+	return 0;
+}
+
+/* The rows that were gathered, table by table. */
+static int
+lower_tables(struct lower *l)
+{
+	struct sealed_exec *e;
+	size_t i;
+	int r;
+
+	l->row.images.first = sealer_rows(l->sealer, SEALED_IMAGES);
+	l->row.images.n = (uint32_t)l->image_n;
+	for (i = 0; i < l->image_n; i++)
+		(void)sealer_row(
+		    l->sealer, SEALED_IMAGES, &l->image[i], sizeof(l->image[i]));
+	l->row.execs.first = sealer_rows(l->sealer, SEALED_EXECS);
+	l->row.execs.n = (uint32_t)l->exec_n;
+	l->row.run += l->row.execs.first;
+	for (i = 0; i < l->exec_n; i++) {
+		e = &l->exec[i];
+		e->asked += l->row.images.first;
+		e->mapped += l->row.images.first;
+		(void)sealer_row(l->sealer, SEALED_EXECS, e, sizeof(*e));
+	}
+	l->row.gates.first = sealer_rows(l->sealer, SEALED_GATES);
+	l->row.limits.first = sealer_rows(l->sealer, SEALED_LIMITS);
+	l->row.requires.first = sealer_rows(l->sealer, SEALED_REQUIRES);
+	if ((r = view_seal(l, &l->row.mounts)) < 0 || (r = lower_envs(l)) < 0 ||
+	    (r = lower_secrets(l)) < 0 || (r = pass_run(l, PASS_GATES)) < 0 ||
+	    (r = pass_run(l, PASS_LIMITS)) < 0)
+		return r;
+	return pass_run(l, PASS_REQUIRES);
+}
+
+/* ---- one value -------------------------------------------------------------------- */
+
+static int
+lower_about(struct lower *l, const struct stmt *s)
+{
+	l->row.about = lower_str(l, s->word[0].text);
+	return 0;
+}
+
+static int
+lower_user(struct lower *l, const struct stmt *s)
+{
+	l->row.user = lower_str(l, s->word[0].text);
+	return 0;
+}
+
+static int
+lower_tmp(struct lower *l, const struct stmt *s)
+{
+	l->tmp_at = s->at;
+	return unit_bytes(s->word[0].text, &l->tmp_size);
+}
+
+static int
+lower_no_proc(struct lower *l, const struct stmt *s)
+{
+	l->row.flags |= SERVER_NO_PROC;
+	return 0;
+}
+
+static int
+lower_offer(struct lower *l, const struct stmt *s)
+{
+	uint32_t flag = s->kw == KW_SAMPLING      ? SERVER_MCP_SAMPLING
+			: s->kw == KW_ELICITATION ? SERVER_MCP_ELICITATION
+						  : SERVER_MCP_ROOTS;
+
+	/* deny beats allow, and is what holds when nothing is said */
+	if (s->verdict == VERDICT_ALLOW)
+		l->row.flags |= flag;
+	return 0;
+}
+
+/* The server starts there, so it has to be in the view. */
+static int
+lower_cwd(struct lower *l, const struct stmt *s)
+{
+	const char *path = s->word[0].text, *real;
+	int r = view_walk(l, path, s->at, &real);
+
+	if (r < 0 && r != -ENOENT)
+		return r;
+	if ((r < 0 && !path_inside(real, "/tmp")) ||
+	    !view_has(l, real, RIGHT_READ | RIGHT_WRITE)) {
+		diag_error(l->diag, s->word[0].at,
+		    "%s is not in the view: no `read` or `write` grants it", path);
+		return -EINVAL;
+	}
+	l->row.cwd = lower_str(l, path);
+	return 0;
+}
+
+/* ---- paths -------------------------------------------------------------------------- */
+
+/* Folders of the view that are kennel's own. */
+static const struct {
+	const char *path;
+	bool below; /* and everything in it */
+	const char *why;
+} own[] = {
+    {"/", false, "the whole root cannot be granted"},
+    {"/proc", true, "/proc is the cell's own"},
+    {"/dev", true, "/dev is the cell's own"},
+    {"/tmp", false, "/tmp is the server's own; a folder in it can be granted"},
+};
+
+static int
+path_grantable(struct lower *l, const char *real, struct at at)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (own[i].below ? path_inside(real, own[i].path)
+				 : strcmp(real, own[i].path) == 0) {
+			diag_error(l->diag, at, "%s", own[i].why);
+			return -EINVAL;
+		}
+	return 0;
+}
+
+static int
+path_put(struct lower *l, const struct stmt *s, const struct word *w)
+{
+	bool writing = s->kw == KW_WRITE;
+	struct view_row row = {.kind = MOUNT_TREE,
+	    .right = writing ? RIGHT_READ | RIGHT_WRITE : RIGHT_READ,
+	    .why = writing ? WHY_WRITE : WHY_READ,
+	    .optional = has_option(s, KW_OPTIONAL),
+	    .at = w->at};
+	const char *real = NULL;
+	struct stat st;
+	int r = view_walk(l, w->text, w->at, &real);
+
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0 && r != -ENOENT) {
+		diag_error(l->diag, w->at, "%s: %s", w->text, strerror(-r));
+		return -EINVAL;
+	}
+	if (r == -ENOENT && !row.optional)
+		diag_warning(l->diag, w->at,
+		    "%s is not there: the server will not start unless it is by then",
+		    w->text);
+	if ((r = path_grantable(l, real, w->at)) < 0)
+		return r;
+	/* syscalls: newfstatat */
+	if (lstat(real, &st) == 0) {
+		if (S_ISREG(st.st_mode))
+			row.kind = MOUNT_FILE;
+		else if (!S_ISDIR(st.st_mode)) {
+			diag_error(
+			    l->diag, w->at, "%s is neither a file nor a folder", w->text);
+			return -EINVAL;
+		}
+	}
+	row.source = row.target = real;
+	return view_put(l, &row);
+}
+
+static int
+lower_path(struct lower *l, const struct stmt *s)
+{
+	size_t i;
+	int r = 0, bad = 0;
+
+	for (i = 0; i < s->word_n; i++) {
+		r = path_put(l, s, &s->word[i]);
+		if (r < 0 && r != -EINVAL)
+			return r;
+		bad = r < 0 ? r : bad;
+	}
+	return bad;
+}
+
+/* After the programs: what starts cannot be hidden, it would not start. */
+static int
+lower_hide(struct lower *l, const struct stmt *s)
+{
+	struct view_row row = {.source = "",
+	    .kind = MOUNT_HIDE,
+	    .why = WHY_HIDE,
+	    .optional = has_option(s, KW_OPTIONAL)};
+	size_t i, k, links;
+	int r;
+
+	for (i = 0; i < s->word_n; i++) {
+		row.at = s->word[i].at;
+		links = l->view_n;
+		r = view_walk(l, s->word[i].text, row.at, &row.target);
+		/* What is hidden needs no link to lead to it. */
+		l->view_n = links;
+		if (r < 0 && r != -ENOENT)
+			return r;
+		for (k = 0; k < l->image_n; k++)
+			if (path_inside(l->image_real[k], row.target)) {
+				diag_error(l->diag, row.at,
+				    "%s would hide the program %s", s->word[i].text,
+				    l->image_real[k]);
+				return -EINVAL;
+			}
+		if ((r = path_grantable(l, row.target, row.at)) < 0 ||
+		    (r = view_put(l, &row)) < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* ---- rows with a table of their own --------------------------------------------------- */
+
+static int
+env_put(struct lower *l, const char *name, const char *value, struct at at, bool fixed)
+{
+	struct sealed_env e = {.name = lower_str(l, name),
+	    .value = lower_str(l, value != NULL ? value : ""),
+	    .at = lower_at(l, at),
+	    .passed = value == NULL,
+	    .fixed = fixed};
+
+	(void)sealer_row(l->sealer, SEALED_ENVS, &e, sizeof(e));
+	l->row.envs.n++;
+	return 0;
+}
+
+static const struct stmt *
+env_named(const struct lower *l, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < l->server->stmt_n; i++)
+		if ((l->server->stmt[i].kw == KW_ENV ||
+			l->server->stmt[i].kw == KW_SECRET) &&
+		    strcmp(l->server->stmt[i].word[0].text, name) == 0)
+			return &l->server->stmt[i];
+	return NULL;
+}
+
+static int
+lower_envs(struct lower *l)
+{
+	static const char *const fixed[][2] = {
+	    {"PATH", "/usr/local/bin:/usr/bin:/bin"},
+	    {"HOME", "/tmp"},
+	    {"USER", "kennel"},
+	    {"LANG", "C.UTF-8"},
+	    {"TMPDIR", "/tmp"},
+	};
+	const struct stmt *s;
+	size_t i;
+
+	l->row.envs.first = sealer_rows(l->sealer, SEALED_ENVS);
+	for (i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
+		if (env_named(l, fixed[i][0]) == NULL)
+			(void)env_put(l, fixed[i][0], fixed[i][1], l->server->at, true);
+	for (i = 0; i < l->server->stmt_n; i++) {
+		s = &l->server->stmt[i];
+		/* said twice is said once: the first stands, the checker compares */
+		if (s->kw == KW_ENV && env_named(l, s->word[0].text) == s)
+			(void)env_put(l, s->word[0].text,
+			    s->word_n > 1 ? s->word[1].text : NULL, s->at, false);
+	}
+	return 0;
+}
+
+static const struct {
+	const char *word;
+	enum sealed_source source;
+} sources[] = {
+    {"env", SOURCE_ENV},
+    {"file", SOURCE_FILE},
+    {"cmd", SOURCE_CMD},
+    {"vault", SOURCE_VAULT},
+};
+
+static int
+secret_put(struct lower *l, const struct stmt *s)
+{
+	struct sealed_secret c = {
+	    .name = lower_str(l, s->word[0].text), .at = lower_at(l, s->at)};
+	struct sealed_arg a = {.kind = ARG_LITERAL};
+	size_t i;
+
+	for (i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
+		if (strcmp(s->word[1].text, sources[i].word) == 0)
+			c.source = sources[i].source;
+	c.args.first = sealer_rows(l->sealer, SEALED_ARGS);
+	if (c.source != SOURCE_CMD)
+		c.ref = lower_str(l, s->word[2].text);
+	for (i = 2; c.source == SOURCE_CMD && i < s->word_n; i++) {
+		a.text = lower_str(l, s->word[i].text);
+		(void)sealer_row(l->sealer, SEALED_ARGS, &a, sizeof(a));
+		c.args.n++;
+	}
+	(void)sealer_row(l->sealer, SEALED_SECRETS, &c, sizeof(c));
+	l->row.secrets.n++;
+	return 0;
+}
+
+static int
+lower_secrets(struct lower *l)
+{
+	const struct stmt *s;
+	size_t i;
+
+	l->row.secrets.first = sealer_rows(l->sealer, SEALED_SECRETS);
+	for (i = 0; i < l->server->stmt_n; i++) {
+		s = &l->server->stmt[i];
+		if (s->kw != KW_SECRET)
+			continue;
+		if (s->word_n < 3)
+			return -EINVAL; /* the checker has said so */
+		(void)secret_put(l, s);
+	}
+	return 0;
+}
+
+static int
+lower_gate(struct lower *l, const struct stmt *s)
+{
+	struct sealed_gate g = {.at = lower_at(l, s->at),
+	    .verdict = s->verdict,
+	    .kind = s->kw == KW_TOOL       ? GATE_TOOL
+		    : s->kw == KW_RESOURCE ? GATE_RESOURCE
+					   : GATE_PROMPT};
+	size_t i;
+
+	for (i = 0; i < s->qual_n; i++)
+		if (s->qual[i].kw == KW_BECAUSE && s->qual[i].word_n > 0)
+			g.because = lower_str(l, s->qual[i].word[0].text);
+	for (i = 0; i < s->word_n; i++) {
+		g.name = lower_str(l, s->word[i].text);
+		g.at = lower_at(l, s->word[i].at);
+		(void)sealer_row(l->sealer, SEALED_GATES, &g, sizeof(g));
+		l->row.gates.n++;
+	}
+	return 0;
+}
+
+/* Said twice, the smaller one holds. */
+static void
+limit_put(struct lower *l, const struct sealed_limit *m)
+{
+	struct sealed_limit *old;
+	uint32_t i;
+
+	for (i = 0; i < l->row.limits.n; i++) {
+		old = sealer_at(l->sealer, SEALED_LIMITS, l->row.limits.first + i);
+		if (old == NULL || old->kind != m->kind)
+			continue;
+		if (m->value < old->value)
+			*old = *m;
+		return;
+	}
+	(void)sealer_row(l->sealer, SEALED_LIMITS, m, sizeof(*m));
+	l->row.limits.n++;
+}
+
+static int
+lower_limit(struct lower *l, const struct stmt *s)
+{
+	struct sealed_limit m = {.kind = 0};
+	size_t i;
+	int r;
+
+	for (i = 0; i + 1 < s->word_n; i += 2) {
+		m.kind = limit_kind(s->kw, s->word[i].text);
+		m.at = lower_at(l, s->word[i].at);
+		if (m.kind == 0 ||
+		    (r = limit_value(m.kind, s->word[i + 1].text, &m.value)) < 0)
+			return -EINVAL;
+		limit_put(l, &m);
+	}
+	return 0;
+}
+
+static int
+lower_require(struct lower *l, const struct stmt *s)
+{
+	static const char *const names[] = {
+	    [REQUIRE_LANDLOCK] = "landlock",
+	    [REQUIRE_CGROUP] = "cgroup",
+	    [REQUIRE_SUBUID] = "subuid",
+	};
+	struct sealed_require q = {.at = lower_at(l, s->at)}, *old;
+	uint64_t value = 0;
+	size_t i;
+
+	for (i = 1; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(s->word[0].text, names[i]) == 0)
+			q.kind = (uint32_t)i;
+	if (s->word_n > 1 && unit_count(s->word[1].text, &value) < 0)
+		return -EINVAL;
+	q.value = (uint32_t)value;
+	/* said twice, the greater one holds */
+	for (i = 0; i < l->row.requires.n; i++) {
+		old = sealer_at(
+		    l->sealer, SEALED_REQUIRES, l->row.requires.first + (uint32_t)i);
+		if (old == NULL || old->kind != q.kind)
+			continue;
+		if (q.value > old->value)
+			*old = q;
+		return 0;
+	}
+	(void)sealer_row(l->sealer, SEALED_REQUIRES, &q, sizeof(q));
+	l->row.requires.n++;
+	return 0;
+}
