@@ -190,6 +190,56 @@ secret_against_write(struct check *c, const struct stmt *s)
 	c->diag->hide_line = false;
 }
 
+/* Folders of whoever compiles that decide what servers may do. */
+static const struct own {
+	const char *variable, *below;
+} own_folders[] = {
+    {"KENNEL_HOME", ""},
+    {"XDG_CONFIG_HOME", "/kennel"},
+    {"XDG_STATE_HOME", "/kennel"},
+    {"HOME", "/.config/kennel"},
+    {"HOME", "/.local/state/kennel"},
+};
+
+static bool
+hidden(const struct server *s, const char *p)
+{
+	size_t i, k;
+
+	for (i = 0; i < s->stmt_n; i++)
+		for (k = 0; s->stmt[i].kw == KW_HIDE && k < s->stmt[i].word_n; k++)
+			if (path_is_normal(s->stmt[i].word[k].text) &&
+			    path_below(s->stmt[i].word[k].text, p))
+				return true;
+	return false;
+}
+
+/* Whoever can write a policy needs none. */
+static void
+own_against_write(struct check *c)
+{
+	const struct word *w;
+	const char *base;
+	char p[4096];
+	size_t i;
+	int n;
+
+	for (i = 0; i < sizeof(own_folders) / sizeof(own_folders[0]); i++) {
+		base = getenv(own_folders[i].variable);
+		if (base == NULL)
+			continue;
+		n = snprintf(p, sizeof(p), "%s%s", base, own_folders[i].below);
+		if (n < 0 || (size_t)n >= sizeof(p) || !path_is_normal(p))
+			continue;
+		w = written(c->server, p);
+		if (w != NULL && !hidden(c->server, p))
+			diag_warning(c->diag, w->at,
+			    "the server could change your policies or their log: "
+			    "`hide %s`",
+			    p);
+	}
+}
+
 /* ---- in all -------------------------------------------------------------- */
 
 void
@@ -206,6 +256,8 @@ conflict_server(struct tree *tree, const struct server *server, struct diag *dia
 		writes = writes || server->stmt[i].kw == KW_WRITE;
 	}
 	claims_report(&c, &list, " in this server");
+	if (writes)
+		own_against_write(&c);
 	for (i = 0; writes && i < server->stmt_n; i++) {
 		s = &server->stmt[i];
 		if (s->kw == KW_RUN || (s->kw == KW_EXEC && s->verdict != VERDICT_DENY))

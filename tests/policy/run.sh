@@ -40,6 +40,8 @@ same() { # expected got
 	diff -u "$1" "$2"
 }
 
+# a warning depends on where the folders of the caller are
+unset HOME KENNEL_HOME XDG_CONFIG_HOME XDG_STATE_HOME
 cd "$here" || exit 1
 for f in *.kennel; do
 	name=${f%.kennel}

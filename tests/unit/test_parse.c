@@ -457,6 +457,36 @@ several_files(void **state)
 	free(said);
 }
 
+/* A server that may write policies needs none. */
+static void
+own_folders_get_a_warning(void **state)
+{
+	static const char open[] = "server a {\n\trun /x\n\twrite /home/me\n}\n";
+	static const char shut[] = "server a {\n\trun /x\n\twrite /home/me\n"
+				   "\thide /home/me/.config /home/me/.local\n}\n";
+	const char *home = getenv("HOME");
+	char *old = home != NULL ? strdup(home) : NULL;
+	struct result r;
+
+	(void)state;
+	unsetenv("KENNEL_HOME");
+	unsetenv("XDG_CONFIG_HOME");
+	unsetenv("XDG_STATE_HOME");
+	setenv("HOME", "/home/me", 1);
+	read_text(&r, open, sizeof(open) - 1);
+	assert_int_equal(r.d.error_n, 0);
+	assert_int_equal(r.d.warning_n, 2);
+	assert_non_null(strstr(r.said, "t.kennel:3:8: warning: the server could change"));
+	assert_non_null(strstr(r.said, "`hide /home/me/.config/kennel`"));
+	done(&r);
+	read_text(&r, shut, sizeof(shut) - 1);
+	assert_int_equal(r.d.warning_n, 0);
+	done(&r);
+	if (old != NULL)
+		setenv("HOME", old, 1);
+	free(old);
+}
+
 /* ---- large and hostile --------------------------------------------------- */
 
 static double
@@ -566,6 +596,7 @@ main(void)
 	    cmocka_unit_test(every_word_of_a_later_version_is_refused),
 	    cmocka_unit_test(errors_are_counted_beyond_the_first_hundred),
 	    cmocka_unit_test(several_files),
+	    cmocka_unit_test(own_folders_get_a_warning),
 	    cmocka_unit_test(thousand_servers),
 	    cmocka_unit_test(too_large_is_said),
 	    cmocka_unit_test(corpus_is_replayed),

@@ -1,0 +1,120 @@
+#!/bin/sh
+# "kennel policy": verbs, exit status, files.
+#
+#	tests/policy/cli.sh [KENNEL]
+here=$(cd "$(dirname "$0")" && pwd) || exit 1
+kennel=${1:-$here/../../build/bin/kennel}
+if [ ! -x "$kennel" ]; then
+	echo "skip - policy cli: $kennel is not built"
+	exit 0
+fi
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 1' HUP INT TERM
+KENNEL_HOME=$tmp/home
+export KENNEL_HOME
+passed=0 failed=0
+
+result() { # good name
+	if [ "$1" -eq 0 ]; then
+		passed=$((passed + 1))
+		echo "ok - policy cli $2"
+	else
+		failed=$((failed + 1))
+		echo "not ok - policy cli $2"
+		cat "$tmp/out" "$tmp/err"
+	fi
+}
+
+expect() { # status name argument...
+	want=$1 name=$2
+	shift 2
+	"$kennel" policy "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
+	got=$?
+	[ "$got" -eq "$want" ] || echo "# exit status $got, not $want"
+	[ "$got" -eq "$want" ]
+	result $? "$name"
+}
+
+holds() { # name condition...
+	name=$1
+	shift
+	"$@"
+	result $? "$name"
+}
+
+cat >"$tmp/good.kennel" <<'EOF'
+server one {
+	run /bin/sh -c true
+}
+server two {
+	run /bin/sh
+}
+EOF
+cat >"$tmp/bad.kennel" <<'EOF'
+server good {
+	run /bin/sh
+}
+server bad {
+	run /bin/sh
+	reed /srv
+}
+EOF
+cat >"$tmp/missing.kennel" <<'EOF'
+server good {
+	run /bin/sh
+}
+server bad {
+	run /no/such/program
+}
+EOF
+
+expect 0 "check says nothing when fine" check "$tmp/good.kennel"
+holds "and prints nothing" test ! -s "$tmp/out" -a ! -s "$tmp/err"
+expect 65 "check: an error" check "$tmp/good.kennel" "$tmp/bad.kennel"
+holds "names file, line and column" \
+    grep -q "bad.kennel:6:2: error: unknown word .reed.; did you mean .read.?" "$tmp/err"
+expect 69 "check: no such file" check "$tmp/nothing.kennel"
+expect 65 "check: a folder" check "$tmp"
+expect 64 "check: no file" check
+expect 64 "check: unknown option" check --fast "$tmp/good.kennel"
+expect 64 "no verb"
+expect 64 "unknown verb" chekc "$tmp/good.kennel"
+expect 64 "a verb of a later version" fmt "$tmp/good.kennel"
+
+expect 65 "compile: with one error nothing is written" compile "$tmp/missing.kennel"
+holds "and no folder holds a file" \
+    test -z "$(find "$KENNEL_HOME" -type f 2>/dev/null)"
+expect 65 "compile -o: with one error nothing is written" \
+    compile "$tmp/missing.kennel" -o "$tmp/x.sealed"
+holds "and there is no file" test ! -e "$tmp/x.sealed"
+expect 0 "compile: one file for each server" compile "$tmp/good.kennel"
+holds "named after the servers" \
+    test "$(cd "$KENNEL_HOME/sealed" && echo *)" = "one.sealed two.sealed"
+holds "for the owner alone" \
+    test "$(stat -c %a "$KENNEL_HOME/sealed/one.sealed")" = 600
+cp "$KENNEL_HOME/sealed/one.sealed" "$tmp/before"
+expect 0 "compile again" compile "$tmp/good.kennel"
+holds "same text, same bytes" cmp -s "$KENNEL_HOME/sealed/one.sealed" "$tmp/before"
+expect 0 "compile -o" compile "$tmp/good.kennel" -o "$tmp/x.sealed"
+expect 78 "compile -o: no such folder" compile "$tmp/good.kennel" -o "$tmp/no/x.sealed"
+expect 64 "compile: -o without a file" compile "$tmp/good.kennel" -o
+
+expect 0 "show a text" show "$tmp/good.kennel"
+holds "names both servers" sh -c "grep -q one '$tmp/out' && grep -q two '$tmp/out'"
+expect 0 "show a sealed file" show "$tmp/x.sealed"
+cp "$tmp/out" "$tmp/sealed.out"
+"$kennel" policy show "$tmp/good.kennel" >"$tmp/out" 2>"$tmp/err"
+holds "text and sealed file show the same" cmp -s "$tmp/out" "$tmp/sealed.out"
+expect 0 "show one server" show "$tmp/x.sealed" two
+expect 69 "show a server that is not there" show "$tmp/x.sealed" three
+expect 0 "show --json" show "$tmp/x.sealed" --json
+dd if="$tmp/x.sealed" of="$tmp/cut.sealed" bs=100 count=3 2>/dev/null
+expect 65 "show a broken sealed file" show "$tmp/cut.sealed"
+
+"$kennel" policy check - <"$tmp/bad.kennel" >"$tmp/out" 2>"$tmp/err"
+holds "- is standard input" grep -q '^(standard input):6:2: error:' "$tmp/err"
+holds "no temporary file is left" \
+    test -z "$(find "$tmp" -name '*.kennel-*.new' -print)"
+echo "policy cli: $passed passed, $failed failed"
+[ "$failed" -eq 0 ]
