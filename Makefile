@@ -82,7 +82,8 @@ MCP	 = supervisor/mcp/frame.o supervisor/mcp/skim.o supervisor/mcp/json.o \
 	   supervisor/mcp/calls.o supervisor/mcp/session.o \
 	   supervisor/mcp/agent.o supervisor/mcp/answer.o \
 	   supervisor/mcp/filter.o supervisor/mcp/record.o \
-	   supervisor/mcp/refuse.o supervisor/hub/gate.o
+	   supervisor/mcp/refuse.o supervisor/mcp/digest.o \
+	   supervisor/hub/gate.o
 
 # What speaks to the agent.  No vault object may ever stand here.
 KENNEL	 = supervisor/main.o supervisor/child.o \

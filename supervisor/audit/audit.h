@@ -3,6 +3,8 @@
  * recorder, and how to read a log back.
  *
  *	recorder.c	kennel-recorder: the only writer of a log
+ *	complain.c	what it has to say for itself
+ *	noload.c	why its SQLite loads nothing
  *	chain.c		RFC 6962 leaf and node hashes, the frontier, the root
  *	store.c		the tables of audit.db, as their only writer
  *	schema.c	their text, byte for byte

@@ -157,6 +157,14 @@ bool store_pending(const struct store *);
 /* What SQLite said last, in words. */
 const char *store_why(const struct store *);
 
+/* ---- complain.c: recorder.log ------------------------------------------------ */
+
+void complain_open(void);
+void complain_for(const struct store *);
+void complain(const char *, ...) __attribute__((format(printf, 1, 2)));
+/* "unable to WHAT", and the end of this process. */
+void complain_and_end(const char *what, int error) __attribute__((noreturn));
+
 /* ---- reader.c: a log that nobody vouches for -------------------------------- */
 
 /*

@@ -48,9 +48,6 @@
 #define FLOW_WAIT_NS  20000000ull /* well inside the 50 ms of EVENT_FLOW */
 #define IDLE_NS       1000000000ull
 #define HELLO_WAIT_NS 5000000000ull /* a peer that says nothing does not keep us */
-#define LOG_NAME      "recorder.log"
-#define LOG_BYTES_MAX (1 << 20)
-#define LOG_LINES_MAX 1000
 #define INSTANCE_LEN  16
 
 struct peer {
@@ -74,58 +71,10 @@ struct recorder {
 	size_t batch_n; /* records in it */
 	struct writer self;
 	uint64_t self_seq;
-	size_t lines;
 	char socket_name[RECORDER_NAME_MAX];
 };
 
 static struct recorder the; /* one per process; too large for the stack */
-
-/* ---- telling our operator --------------------------------------------------- */
-
-static void __attribute__((format(printf, 1, 2))) note(const char *format, ...)
-{
-	char text[512];
-	va_list ap;
-
-	if (the.lines++ > LOG_LINES_MAX)
-		return;
-	va_start(ap, format);
-	(void)vsnprintf(text, sizeof(text), format, ap); /* cut when it is long */
-	va_end(ap);
-	log_info("%lld: %s", (long long)time(NULL), text);
-}
-
-/* Nothing more can be promised: the writers see the end and do nothing that
- * wants a record. */
-static void __attribute__((noreturn)) give_up(const char *what, int error)
-{
-	note("unable to %s: %s (%s); no event is taken any more", what, strerror(-error),
-	    the.store != NULL ? store_why(the.store) : "");
-	/* the next one finds a dead socket if this fails */
-	(void)unlinkat(RECORDER_FD_RUN_DIR, the.socket_name, 0); /* syscalls: unlinkat */
-	_exit(LOG_EXIT_FAILED);
-}
-
-static void
-open_log(void)
-{
-	struct stat st;
-	int fd;
-
-	/* syscalls: openat newfstatat renameat */
-	if (fstatat(RECORDER_FD_LOG_DIR, LOG_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    st.st_size > LOG_BYTES_MAX)
-		(void)renameat(RECORDER_FD_LOG_DIR, LOG_NAME, RECORDER_FD_LOG_DIR,
-		    LOG_NAME ".1"); /* or it grows: it is only our own log */
-	fd = openat(RECORDER_FD_LOG_DIR, LOG_NAME,
-	    O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		_exit(LOG_EXIT_FAILED);
-	if (dup2(fd, STDERR_FILENO) < 0) /* syscalls: dup2 dup3 */
-		_exit(LOG_EXIT_FAILED);
-	fd_close(&fd);
-	log_open("kennel-recorder", LOG_INFO);
-}
 
 /* ---- peers ------------------------------------------------------------------ */
 
@@ -137,7 +86,7 @@ watch_peer(struct peer *peer, int operation, bool wants_write)
 	e.events = EPOLLIN | (wants_write ? EPOLLOUT : 0u);
 	/* syscalls: epoll_ctl */
 	if (epoll_ctl(the.epoll, operation, peer->fd, &e) < 0)
-		give_up("watch a connection", -errno);
+		complain_and_end("watch a connection", -errno);
 	peer->waits_write = wants_write;
 }
 
@@ -199,7 +148,7 @@ settle(void)
 	int r = store_commit(the.store, realtime_ns());
 
 	if (r < 0)
-		give_up("write the log", r);
+		complain_and_end("write the log", r);
 	loop_timer_stop(&the.loop, the.flow_timer);
 	the.flow_timer = -1;
 	the.gate = false;
@@ -221,7 +170,7 @@ append(const struct writer *writer, const struct record *rec)
 	int r = store_append(the.store, writer, rec);
 
 	if (r < 0)
-		give_up("write the log", r);
+		complain_and_end("write the log", r);
 	the.batch_n++;
 	if (the.flow_timer < 0)
 		the.flow_timer = loop_timer_at(
@@ -303,7 +252,7 @@ on_hello(struct peer *peer, struct wire_in *in)
 	take_over(peer);
 	r = store_last_seq(the.store, peer->writer.instance, &peer->last);
 	if (r < 0)
-		give_up("read the log", r);
+		complain_and_end("read the log", r);
 	wire_out_init(&out, memory, sizeof(memory));
 	wire_put_u32(&out, REPORT_WELCOME);
 	wire_put_u64(&out, store_next(the.store));
@@ -391,7 +340,7 @@ peer_read(struct peer *peer)
 	if (r == 0 || r == -EAGAIN)
 		return;
 	if (r == -EBADMSG) {
-		note("a %s said what no writer says; hung up on it",
+		complain("a %s said what no writer says; hung up on it",
 		    peer->welcome ? peer->writer.role : "stranger");
 		if (peer->welcome)
 			record_gap(peer, "malformed message: hung up on this writer", 0);
@@ -457,7 +406,7 @@ accept_one(void)
 		return errno == EINTR || errno == ECONNABORTED ? 0 : -EAGAIN;
 	peer = free_slot();
 	if (peer == NULL || !same_user(fd)) {
-		note("refused a connection: %s",
+		complain("refused a connection: %s",
 		    peer == NULL ? "too many" : "another user's");
 		fd_close(&fd);
 		return 0;
@@ -526,7 +475,7 @@ static void
 watch(int fd, loop_fd_fn *fn)
 {
 	if (fd < 0 || loop_add(&the.loop, fd, POLLIN, fn, NULL) < 0)
-		give_up("watch a descriptor", -errno);
+		complain_and_end("watch a descriptor", -errno);
 }
 
 static void
@@ -548,7 +497,7 @@ start_loop(void)
 	the.epoll = epoll_create1(EPOLL_CLOEXEC);
 	watch(the.epoll, on_epoll);
 	if (fd_nonblock(RECORDER_FD_LISTENER, true) < 0)
-		give_up("listen", -EBADF);
+		complain_and_end("listen", -EBADF);
 	watch(RECORDER_FD_LISTENER, on_listener);
 	idle_soon();
 }
@@ -564,10 +513,10 @@ confine(void)
 
 	r = confine_paths(path, ARRAY_LEN(path));
 	if (r < 0)
-		give_up("confine itself by Landlock", r);
+		complain_and_end("confine itself by Landlock", r);
 	r = confine_syscalls(recorder_syscalls, ARRAY_LEN(recorder_syscalls));
 	if (r < 0)
-		give_up("confine itself by seccomp", r);
+		complain_and_end("confine itself by seccomp", r);
 }
 
 /* Were these descriptors made by connect.c? */
@@ -591,7 +540,7 @@ name_self(void)
 	uint64_t drawn;
 
 	if (getrandom(&drawn, sizeof(drawn), 0) != (ssize_t)sizeof(drawn))
-		give_up("draw a number", -EIO);
+		complain_and_end("draw a number", -EIO);
 	(void)snprintf(the.self.role, sizeof(the.self.role), "recorder");
 	(void)snprintf(the.self.instance, sizeof(the.self.instance), "%016llx",
 	    (unsigned long long)drawn);
@@ -625,22 +574,25 @@ main(void)
 	check_descriptors();
 	(void)umask(077);               /* syscalls: umask */
 	(void)signal(SIGPIPE, SIG_IGN); /* syscalls: rt_sigaction */
-	open_log();
+	complain_open();
 	r = confine_no_dumps();
 	if (r < 0)
-		give_up("forbid dumps of itself", r);
+		complain_and_end("forbid dumps of itself", r);
 	r = recorder_socket_name(RECORDER_FD_LOG_DIR, the.socket_name);
 	if (r < 0)
-		give_up("name its socket", r);
+		complain_and_end("name its socket", r);
 	name_self();
 	r = store_open(RECORDER_FD_LOG_DIR, &the.store, &why);
-	if (r < 0)
-		give_up(why, r);
+	if (r < 0) {
+		complain("refuses to run: %s", why);
+		complain_and_end("open the log", r);
+	}
+	complain_for(the.store);
 	start_loop();
 	confine();
 	r = loop_run(&the.loop);
 	if (r < 0)
-		give_up("wait", r);
+		complain_and_end("wait", r);
 	finish();
 	return 0;
 }

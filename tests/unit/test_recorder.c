@@ -503,6 +503,46 @@ test_disk_full(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* A log whose records do not give its last root is not written any more, and
+ * nobody is welcomed. */
+static void
+test_tampered_log(void **state)
+{
+	struct fixture *f = fixture_new();
+	struct report *report = writer_open(f, "s");
+	sqlite3 *db = NULL;
+	char said[256] = "", path[160];
+	int sock, fd;
+
+	(void)state;
+	assert_int_equal(write_one(report, "x", EVENT_GATE), 0);
+	assert_int_equal(write_one(report, "x", EVENT_GATE), 0);
+	report_free(report);
+	assert_true(recorders_gone(4000));
+	report = writer_open(f, "s"); /* the control */
+	report_free(report);
+	assert_true(recorders_gone(4000));
+	assert_int_equal(sqlite3_open(f->db, &db), SQLITE_OK);
+	/* the guards are no obstacle to who can write the file */
+	assert_int_equal(
+	    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL), SQLITE_OK);
+	assert_int_equal(
+	    sqlite3_exec(
+		db, "UPDATE cp SET root = zeroblob(32) WHERE size = 2", NULL, NULL, NULL),
+	    SQLITE_OK);
+	assert_int_equal(sqlite3_close(db), SQLITE_OK);
+	assert_int_equal(audit_connect(&f->place, WAIT_MS, &sock), 0);
+	assert_int_equal(report_open(sock, REPORT_LEASH, "s", WAIT_MS, &report), -EPIPE);
+	assert_true(recorders_gone(4000));
+	(void)snprintf(path, sizeof(path), "%s/recorder.log", f->log);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(read(fd, said, sizeof(said) - 1) > 0);
+	close(fd);
+	assert_non_null(strstr(said, "last checkpoint's root"));
+	assert_int_equal(files_in(f->run, ""), 0);
+	fixture_free(f);
+}
+
 /* A recorder that cannot start: an error, at once. */
 static void
 test_no_recorder(void **state)
@@ -529,6 +569,7 @@ main(void)
 	    cmocka_unit_test(test_numbers),
 	    cmocka_unit_test(test_other_user),
 	    cmocka_unit_test(test_disk_full),
+	    cmocka_unit_test(test_tampered_log),
 	    cmocka_unit_test(test_no_recorder),
 	};
 

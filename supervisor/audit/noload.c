@@ -1,0 +1,37 @@
+/*
+ * SQLite can load extensions; the programs that read and write the log cannot:
+ * they are static and these stand where the loader would.
+ */
+#include <dlfcn.h>
+#include <stddef.h>
+
+void *
+dlopen(const char *file, int mode)
+{
+	(void)file;
+	(void)mode;
+	return NULL;
+}
+
+void *
+dlsym(void *restrict handle, const char *restrict name)
+{
+	(void)handle;
+	(void)name;
+	return NULL;
+}
+
+int
+dlclose(void *handle)
+{
+	(void)handle;
+	return 0;
+}
+
+char *
+dlerror(void)
+{
+	static char why[] = "nothing is loaded here";
+
+	return why;
+}
