@@ -17,6 +17,7 @@
  *	answer.c	judging what the server says
  *	filter.c	what is cut out of lists and capabilities
  *	record.c	the events of a session
+ *	digest.c	SHA-256 of what went through
  *	refuse.c	a session without a server
  */
 #ifndef KENNEL_SUPERVISOR_MCP_MCP_H
@@ -472,6 +473,9 @@ int filter_close(struct filter_gap *);
 int filter_list(struct session *, const struct method *, const struct json_message *);
 int filter_capabilities(struct session *, struct json capabilities);
 int filter_meta(struct session *, struct json meta);
+
+/* digest.c: SHA-256, CHAIN_HASH_LEN bytes */
+void mcp_digest(const uint8_t *, size_t, uint8_t ret[32]);
 
 /* record.c */
 int record_forward(

@@ -19,7 +19,7 @@ put_digest(struct session *s, enum event_key key, const uint8_t *at, size_t len)
 	uint8_t hash[CHAIN_HASH_LEN];
 	char hex[2 * CHAIN_HASH_LEN];
 
-	chain_digest(at, len, hash);
+	mcp_digest(at, len, hash);
 	for (size_t i = 0; i < sizeof(hash); i++) {
 		hex[2 * i] = digit[hash[i] >> 4];
 		hex[2 * i + 1] = digit[hash[i] & 15];

@@ -2,6 +2,7 @@
  * A session against a scripted agent and a scripted server: what passes byte
  * for byte, what is cut, what is refused.
  */
+#include "supervisor/audit/audit.h"
 #include "tests/unit/mcp_expect.h"
 
 /* ---- transparency: every method, both ways ------------------------------- */
@@ -374,6 +375,25 @@ batches(void **state)
 	rig_close(&R);
 }
 
+/* The processor's digest is libsodium's, at every length around a block. */
+static void
+digests(void **state)
+{
+	static uint8_t bytes[100000], ours[CHAIN_HASH_LEN], theirs[CHAIN_HASH_LEN];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)(i * 31 + i / 253);
+	for (size_t len = 0; len < 300; len++) {
+		mcp_digest(bytes + len % 7, len, ours);
+		chain_digest(bytes + len % 7, len, theirs);
+		assert_memory_equal(ours, theirs, sizeof(ours));
+	}
+	mcp_digest(bytes, sizeof(bytes), ours);
+	chain_digest(bytes, sizeof(bytes), theirs);
+	assert_memory_equal(ours, theirs, sizeof(ours));
+}
+
 int
 main(void)
 {
@@ -389,6 +409,7 @@ main(void)
 	    cmocka_unit_test(answer_twice),
 	    cmocka_unit_test(many_calls),
 	    cmocka_unit_test(batches),
+	    cmocka_unit_test(digests),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,132 @@
+/*
+ * SHA-256 of params and results, with the processor's own instructions where
+ * it has them: a result of a megabyte is digested on its way, and libsodium's
+ * portable code takes ten times as long for that as a relay does.  The chain
+ * of the log itself stays with libsodium.  FIPS 180-4, section 6.2.
+ */
+#include "supervisor/mcp/mcp.h"
+
+#include <string.h>
+
+#include "supervisor/audit/audit.h"
+
+#ifdef __x86_64__
+#include <cpuid.h>
+#include <immintrin.h>
+
+#define BLOCK  64
+#define SHA    (1u << 29) /* cpuid 7.0, ebx */
+#define SSE4_1 (1u << 19) /* cpuid 1, ecx */
+
+static const uint32_t k[64] __attribute__((aligned(16))) = {0x428a2f98, 0x71374491,
+    0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5, 0xd807aa98,
+    0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
+    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc,
+    0x76f988da, 0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147,
+    0x06ca6351, 0x14292967, 0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354,
+    0x766a0abb, 0x81c2c92e, 0x92722c85, 0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3,
+    0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070, 0x19a4c116, 0x1e376c08, 0x2748774c,
+    0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3, 0x748f82ee, 0x78a5636f,
+    0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
+
+/* The state is kept as the instructions want it: a b e f, c d g h. */
+__attribute__((target("sha,sse4.1"))) static void
+blocks(__m128i state[2], const uint8_t *p, size_t n)
+{
+	const __m128i swap = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
+	__m128i abef = state[0], cdgh = state[1], w[16], msg;
+
+	for (; n > 0; n--, p += BLOCK) {
+		__m128i abef_was = abef, cdgh_was = cdgh;
+
+#pragma GCC unroll 16
+		for (int i = 0; i < 16; i++) {
+			if (i < 4)
+				w[i] = _mm_shuffle_epi8(
+				    _mm_loadu_si128((const __m128i *)(const void *)p + i),
+				    swap);
+			else
+				w[i] = _mm_sha256msg2_epu32(
+				    _mm_add_epi32(
+					_mm_sha256msg1_epu32(w[i - 4], w[i - 3]),
+					_mm_alignr_epi8(w[i - 1], w[i - 2], 4)),
+				    w[i - 1]);
+			msg = _mm_add_epi32(
+			    w[i], _mm_load_si128((const __m128i *)(const void *)k + i));
+			cdgh = _mm_sha256rnds2_epu32(cdgh, abef, msg);
+			msg = _mm_shuffle_epi32(msg, 0x0e);
+			abef = _mm_sha256rnds2_epu32(abef, cdgh, msg);
+		}
+		abef = _mm_add_epi32(abef, abef_was);
+		cdgh = _mm_add_epi32(cdgh, cdgh_was);
+	}
+	state[0] = abef;
+	state[1] = cdgh;
+}
+
+__attribute__((target("sha,sse4.1"))) static void
+digest(const uint8_t *bytes, size_t len, uint8_t ret[CHAIN_HASH_LEN])
+{
+	/* FIPS 180-4, 5.3.3, in that order. */
+	__m128i state[2] = {
+	    _mm_set_epi32(0x6a09e667, (int)0xbb67ae85, 0x510e527f, (int)0x9b05688c),
+	    _mm_set_epi32(0x3c6ef372, (int)0xa54ff53a, 0x1f83d9ab, 0x5be0cd19)};
+	/* f e b a and h g d c in memory: where each word of the digest is. */
+	static const uint8_t where[8] = {3, 2, 7, 6, 1, 0, 5, 4};
+	uint8_t tail[2 * BLOCK] = {0};
+	uint64_t bits = (uint64_t)len * 8;
+	size_t rest = len % BLOCK, tail_len = rest < BLOCK - 8 ? BLOCK : 2 * BLOCK;
+	uint32_t word[8];
+
+	blocks(state, bytes, len / BLOCK);
+	if (rest > 0)
+		memcpy(tail, bytes + len - rest, rest);
+	tail[rest] = 0x80;
+	for (size_t i = 0; i < 8; i++)
+		tail[tail_len - 1 - i] = (uint8_t)(bits >> 8 * i);
+	blocks(state, tail, tail_len / BLOCK);
+	memcpy(word, state, sizeof(word));
+	for (size_t i = 0; i < CHAIN_HASH_LEN; i++)
+		ret[i] = (uint8_t)(word[where[i / 4]] >> (24 - 8 * (i % 4)));
+}
+
+static bool
+has_sha(void)
+{
+	unsigned int a, b, c, d, c1;
+
+	if (!__get_cpuid(1, &a, &b, &c1, &d) || (c1 & SSE4_1) == 0)
+		return false;
+	return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & SHA) != 0;
+}
+
+/* Once, and only if it says what libsodium says. */
+static bool
+is_fit(void)
+{
+	static enum { UNKNOWN, FIT, UNFIT } known;
+	uint8_t ours[CHAIN_HASH_LEN], theirs[CHAIN_HASH_LEN];
+
+	if (known == UNKNOWN) {
+		known = UNFIT;
+		if (has_sha()) {
+			digest((const uint8_t *)k, sizeof(k), ours);
+			chain_digest(k, sizeof(k), theirs);
+			known = memcmp(ours, theirs, sizeof(ours)) == 0 ? FIT : UNFIT;
+		}
+	}
+	return known == FIT;
+}
+#endif
+
+void
+mcp_digest(const uint8_t *bytes, size_t len, uint8_t ret[CHAIN_HASH_LEN])
+{
+#ifdef __x86_64__
+	if (is_fit()) {
+		digest(bytes, len, ret);
+		return;
+	}
+#endif
+	chain_digest(bytes, len, ret);
+}
