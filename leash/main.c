@@ -352,6 +352,8 @@ serve(struct leash *l)
 	int r = 0;
 
 	while (r == 0 && !cell_gone(l)) {
+		/* a gate that can hold no more hears no more: back-pressure */
+		loop_events(&l->loop, l->gate_slot, gate_wants(l->gate) ? POLLIN : 0);
 		/* poll says "writable" only while the report has something */
 		if (l->report_slot >= 0)
 			loop_events(&l->loop, l->report_slot,

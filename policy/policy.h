@@ -66,6 +66,9 @@ int policy_load_bytes(
     const uint8_t *, size_t, struct policy *ret, char *why, size_t why_cap);
 void policy_unload(struct policy *);
 
+/* SHA-256, for the digests in events: a leash has it through this room only. */
+void policy_digest(const void *, size_t, uint8_t ret[32]);
+
 /* A copy of the file at fd (at most SEALED_LEN_MAX) as a sealed memfd. */
 int policy_seal_fd(int fd, int *ret_memfd);
 

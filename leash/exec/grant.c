@@ -132,6 +132,19 @@ out:
 	*ret = v;
 }
 
+/* The arguments as one number: each with its NUL, as /proc/PID/cmdline has them. */
+static void
+put_argv_digest(struct event *e, const struct call *c)
+{
+	uint8_t digest[32];
+	char hex[65];
+
+	policy_digest(c->text, c->argv_len, digest);
+	for (size_t i = 0; i < sizeof(digest); i++)
+		snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+	event_text(e, KEY_ARGV_SHA256, hex);
+}
+
 int
 grant_record(struct gate *g, pid_t pid, const struct call *c, const struct verdict *v,
     const char *name)
@@ -147,14 +160,17 @@ grant_record(struct gate *g, pid_t pid, const struct call *c, const struct verdi
 	if (!g->order.report)
 		return 0;
 	event_begin(e, EVENT_EXEC);
+	event_text(e, KEY_SERVER, policy_str(p, g->order.server->name));
 	event_text(e, KEY_VERDICT, name);
 	event_text(e, KEY_PROGRAM, v->program);
 	if (v->row) {
 		event_text(e, KEY_IMAGE, policy_str(p, p->image[v->row->mapped].real));
 		event_text(e, KEY_RULE, rule);
 	}
-	if (c->argc > 0)
+	if (c->argc > 0) {
 		event_text(e, KEY_ARGV, c->argv[0]);
+		put_argv_digest(e, c);
+	}
 	event_number(e, KEY_COUNT, c->argc);
 	event_number(e, KEY_PID, (uint64_t)pid);
 	if (v->reason)
