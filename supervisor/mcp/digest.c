@@ -11,7 +11,6 @@
 #include "supervisor/audit/audit.h"
 
 #ifdef __x86_64__
-#include <cpuid.h>
 #include <immintrin.h>
 
 #define BLOCK  64
@@ -90,14 +89,29 @@ digest(const uint8_t *bytes, size_t len, uint8_t ret[CHAIN_HASH_LEN])
 		ret[i] = (uint8_t)(word[where[i / 4]] >> (24 - 8 * (i % 4)));
 }
 
+/* eax, ebx, ecx of this leaf. */
+static void
+cpuid(uint32_t leaf, uint32_t ret[3])
+{
+	uint32_t d, a = leaf, b, c = 0;
+
+	__asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+	ret[0] = a;
+	ret[1] = b;
+	ret[2] = c;
+}
+
 static bool
 has_sha(void)
 {
-	unsigned int a, b, c, d, c1;
+	uint32_t most[3], one[3], seven[3];
 
-	if (!__get_cpuid(1, &a, &b, &c1, &d) || (c1 & SSE4_1) == 0)
+	cpuid(0, most);
+	if (most[0] < 7)
 		return false;
-	return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & SHA) != 0;
+	cpuid(1, one);
+	cpuid(7, seven);
+	return (one[2] & SSE4_1) != 0 && (seven[1] & SHA) != 0;
 }
 
 /* Once, and only if it says what libsodium says. */
