@@ -61,6 +61,23 @@ no_server(const struct tree *t, const char *only, struct diag *d)
 		diag_error(d, whole, "no server `%s`", shown);
 }
 
+/* With memory of its own: what lowering one server takes is not there for the
+ * thousandth. */
+static int
+lower(const struct tree *t, const struct server *server, struct sealer *sealer,
+    struct diag *d)
+{
+	struct tree own = *t;
+	int r;
+
+	own.arena = arena_new();
+	if (own.arena == NULL)
+		return -ENOMEM;
+	r = tree_lower(&own, server, sealer, d);
+	arena_free(own.arena);
+	return r;
+}
+
 /* One server, or every one, into a sealed file of its own.  Nothing when it has
  * an error; d says which. */
 static int
@@ -74,7 +91,7 @@ seal(const struct tree *t, const char *only, struct buf *out, struct diag *d)
 	for (i = 0; i < t->server_n && r == 0; i++) {
 		if (only != NULL && strcmp(only, t->server[i].name.text) != 0)
 			continue;
-		r = tree_lower(t, &t->server[i], sealer, d);
+		r = lower(t, &t->server[i], sealer, d);
 		/* every error of every server is told */
 		if (r == -EINVAL && d->error_n > 0)
 			r = 0;
