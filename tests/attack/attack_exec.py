@@ -7,15 +7,18 @@ from kit import *  # noqa: E402,F403
 
 # Programs are in the view (read) and not granted: only the gate refuses them.
 BIN = ATTACK + "    read /usr/bin\n    exec allow /bin/echo good\n    exec allow /bin/true\n"
-TRUE, FALSE = "/usr/bin/env", "/usr/bin/false"  # env: not granted, in the view
+ENV, FALSE = "/usr/bin/env", "/usr/bin/false"  # in the view, not granted
+# For the forms: /usr/bin/true does nothing whatever it is given.
+FORMS = ATTACK + "    read /usr/bin\n"
+TRUE = "/usr/bin/true"
 DENIED = ("EACCES", "EPERM", "ENOENT", "ENOEXEC")
 
 
 def forms(prog=TRUE):
-    return witness("forms", prog, body=BIN)
+    return witness("forms", prog, body=FORMS)
 
 
-def outside_forms(prog="/usr/bin/env"):
+def outside_forms(prog=TRUE):
     d = public_folder("forms")
     return facts(unconfined([WITNESS, "forms", prog], cwd=d).stdout)
 
@@ -90,14 +93,14 @@ def alias():
 
 @test("attack_64_hop: through a shell, a script, a granted program")
 def hop():
-    for line in (TRUE, "exec " + TRUE, "( %s )" % TRUE, "%s & wait $!" % TRUE, "x=$(%s)" % TRUE,
-                 "%s | /bin/true" % TRUE, ". /dev/null; command %s" % TRUE):
+    for line in (ENV, "exec " + ENV, "( %s )" % ENV, "%s & wait $!" % ENV, "x=$(%s)" % ENV,
+                 "%s | /bin/true" % ENV, ". /dev/null; command %s" % ENV):
         r = kexec(BIN, ["/bin/sh", "-c", line + "; echo st=$?"])
         absent(b"PATH=", r.stdout, line)
     f = forms()
     refused(f, "script", ways=DENIED)
     refused(f, "script_env", ways=DENIED)
-    check(audited("exec", "deny", TRUE), "no event")
+    check(audited("exec", "deny", ENV), "no event")
     control(outside_forms(), "script")
 
 
@@ -148,7 +151,7 @@ def daemon():
     s = kennel_run(toy_policy("    exec allow /bin/sh **\n    read /usr/bin\n"))
     s.initialize()
     equal(s.text("daemon"), "left")
-    out = s.text("exec", argv=["/bin/sh", "-c", "( ( %s; echo st=$? ) & ) ; wait; read x < /dev/null; :" % TRUE])
+    out = s.text("exec", argv=["/bin/sh", "-c", "( ( %s; echo st=$? ) & ) ; wait; read x < /dev/null; :" % ENV])
     absent("PATH=", out)
     s.close()
     check(wait_for(lambda: not [1 for c in descendants(os.getpid()).values() if c == "toy"]) is not None)

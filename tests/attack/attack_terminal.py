@@ -34,7 +34,8 @@ def on_pty(cmd, seconds=10):
         except OSError:
             pass
     os.close(fd)
-    return facts(out.replace(b"\r", b""))
+    # The pushed "#" may be echoed in front of a line.
+    return facts(out.replace(b"\r", b"").replace(b"#", b""))
 
 
 def tty_facts():
