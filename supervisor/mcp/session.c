@@ -440,6 +440,13 @@ room_for_server(const struct session *s)
 	return frame_queued(&s->to_agent) < FRAME_SOON;
 }
 
+/* At the end a server's last words are kept for an agent that reads slowly. */
+static bool
+room_for_last(const struct session *s)
+{
+	return frame_queued(&s->to_agent) < FRAME_MAX - 2 * MCP_MESSAGE_MAX;
+}
+
 struct stream {
 	bool (*room)(const struct session *);
 	void (*line)(struct session *, const uint8_t *, size_t);
@@ -448,6 +455,7 @@ struct stream {
 static const struct stream agent_stream = {room_for_agent, agent_line, agent_oversize};
 static const struct stream server_stream = {
     room_for_server, server_line, server_oversize};
+static const struct stream last_stream = {room_for_last, server_line, server_oversize};
 
 /* Pass on what has been read, as long as there is room. */
 static void
@@ -580,10 +588,11 @@ session_server_gone(struct session *s, const char *why)
 	int r = 1;
 
 	if (!s->server_eof && fd_nonblock(s->o.server_out, true) == 0)
-		while (r > 0 && s->error == 0 && room_for_server(s)) {
-			r = frame_fill(&s->from_server);
-			pump(s, &s->from_server, &server_stream);
-		}
+		do {
+			pump(s, &s->from_server, &last_stream);
+			if (room_for_last(s))
+				r = frame_fill(&s->from_server);
+		} while (r > 0 && s->error == 0 && room_for_last(s));
 	server_eof(s, why);
 	arm(s);
 }

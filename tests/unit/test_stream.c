@@ -162,6 +162,37 @@ backpressure(void **state)
 	rig_close(&R);
 }
 
+/* Its last words wait for an agent that reads late. */
+static void
+last_words(void **state)
+{
+	char *big = big_line(
+	    "{\"jsonrpc\":\"2.0\",\"method\":\"n\",\"params\":[\"", 1000000, "\"]}");
+	size_t len = strlen(big), at = 0;
+
+	(void)state;
+	open_all(false);
+	agent_passes(CALL("1", "\"a\""));
+	buf_clear(&R.agent_got);
+	while (at < len) {
+		ssize_t n = write(R.out, big + at, len - at);
+
+		at += n > 0 ? (size_t)n : 0;
+		(void)loop_once(&R.loop, 0);
+	}
+	rig_events[0] = '\0';
+	assert_true(
+	    write(R.out, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n", 37) == 37);
+	session_server_gone(R.session, "killed");
+	assert_false(session_drained(R.session));
+	rig_run(&R, 10);
+	assert_int_equal(R.agent_got.len, len + 37);
+	assert_true(session_drained(R.session));
+	assert_int_equal(R.ends, 1);
+	free(big);
+	rig_close(&R);
+}
+
 /* ---- time ------------------------------------------------------------------- */
 
 /* S3-34 S3-36 */
@@ -389,6 +420,7 @@ main(void)
 	    cmocka_unit_test(oversize),
 	    cmocka_unit_test(huge),
 	    cmocka_unit_test(backpressure),
+	    cmocka_unit_test(last_words),
 	    cmocka_unit_test(deadline),
 	    cmocka_unit_test(deadline_stands_still),
 	    cmocka_unit_test(start_and_idle),
