@@ -187,18 +187,20 @@ UNIT_vault	= leash/vault/ring.o leash/vault/mem.o leash/vault/source.o \
 	   leash/vault/env.o $(BASE_SMALL)
 UNIT_env	= $(UNIT_vault)
 UNIT_pages	= $(UNIT_vault)
-UNIT_load	= $(POLICY_READ) policy/seal.o shim/base/buf.o
+UNIT_load	= $(POLICY_READ) policy/seal.o tests/fuzz/fuzz_load.o shim/base/buf.o
 UNIT_seal	= $(UNIT_load)
 UNIT_parse	= $(POLICY_TEXT)
 UNIT_match	= $(UNIT_load)
-UNIT_filter	= $(UNIT_load) policy/filter.o policy/calls.o
+UNIT_lower	= $(POLICY_READ) $(filter-out policy/main.o,$(POLICY_MAKE)) \
+	   shim/base/buf.o
+UNIT_filter	= $(UNIT_seal) policy/filter.o policy/calls.o
 SCRUB	= leash/scrub/scrub.o leash/scrub/forms.o leash/scrub/filter.o \
 	   leash/scrub/reading.o shim/base/buf.o $(UNIT_vault)
 UNIT_scrub	= tests/unit/scrub_bench.o $(SCRUB)
 UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
 	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o \
 	   $(POLICY_READ) $(UNIT_vault)
-UNITS	 = base vault pages env scrub load seal match filter parse gate frame json session stream chain report recorder verify cell
+UNITS	 = base vault pages env scrub load seal match filter lower parse gate frame json session stream chain report recorder verify cell
 UNIT_LIBS = $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
@@ -283,9 +285,10 @@ check-compile-fail:
 # build/fuzz/X is a fuzzer (clang's); build/replay/X takes files and folders.
 
 FUZZ_scrub	= $(SCRUB)
+FUZZ_load	= $(POLICY_READ)
 FUZZ_json	= supervisor/mcp/json.o supervisor/mcp/walk.o supervisor/mcp/skim.o
 FUZZ_session	= $(UNIT_frame)
-FUZZ	 = scrub json session
+FUZZ	 = scrub load json session
 
 define fuzz_rule
 $B/replay/$(1): $B/san/tests/fuzz/fuzz_$(1).o $B/san/tests/fuzz/replay.o \

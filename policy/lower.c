@@ -275,6 +275,7 @@ static const struct {
 } own[] = {
     {"/", false, "the whole root cannot be granted"},
     {"/proc", true, "/proc is the cell's own"},
+    {"/sys", true, "/sys of the host is never in the view"},
     {"/dev", true, "/dev is the cell's own"},
     {"/tmp", false, "/tmp is the server's own; a folder in it can be granted"},
 };
@@ -318,6 +319,12 @@ path_put(struct lower *l, const struct stmt *s, const struct word *w)
 		    w->text);
 	if ((r = path_grantable(l, real, w->at)) < 0)
 		return r;
+	/* The checker looked at the words; a link may lead there as well. */
+	if (writing &&
+	    (path_inside(real, "/etc/kennel") || path_inside("/etc/kennel", real))) {
+		diag_error(l->diag, w->at, "this would let the server write policies");
+		return -EINVAL;
+	}
 	/* syscalls: newfstatat */
 	if (lstat(real, &st) == 0) {
 		if (S_ISREG(st.st_mode))

@@ -1,6 +1,7 @@
 /*
  * The loader: one good file, and one broken copy of it per rule.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -13,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "tests/fuzz/fuzz.h"
 #include "tests/unit/policy_fixture.h"
 
 static struct buf good;
@@ -539,6 +541,36 @@ id_is_the_digest(void **state)
 	free(c.bytes);
 }
 
+/* What the fuzzer found worth keeping; run from the top of the source tree. */
+static void
+corpus_replays(void **state)
+{
+	static const char folder[] = "tests/fuzz/corpus/load";
+	struct dirent *e;
+	uint8_t bytes[65536];
+	char path[512];
+	size_t seen = 0;
+	ssize_t n;
+	DIR *d = opendir(folder);
+	int fd;
+
+	assert_non_null(d);
+	while ((e = readdir(d)) != NULL) {
+		if (e->d_name[0] == '.')
+			continue;
+		(void)snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
+		fd = open(path, O_RDONLY);
+		assert_true(fd >= 0);
+		n = read(fd, bytes, sizeof(bytes));
+		assert_true(n >= 0);
+		close(fd);
+		assert_int_equal(LLVMFuzzerTestOneInput(bytes, (size_t)n), 0);
+		seen++;
+	}
+	closedir(d);
+	assert_true(seen >= 5);
+}
+
 static int
 group_setup(void **state)
 {
@@ -562,6 +594,7 @@ main(void)
 	    cmocka_unit_test(seals_are_required),
 	    cmocka_unit_test(seal_fd_copies),
 	    cmocka_unit_test(id_is_the_digest),
+	    cmocka_unit_test(corpus_replays),
 	};
 
 	return cmocka_run_group_tests(tests, group_setup, group_teardown);
