@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "leash/report.h"
 #include "policy/policy.h"
 #include "supervisor/audit/audit.h"
 #include "supervisor/child.h"
@@ -50,6 +51,7 @@ struct opened {
 	struct audit_place place;
 	char session[17];
 	int log_dir_fd;
+	struct report *report; /* this process's own connection to the log */
 	struct child child;
 };
 
@@ -60,6 +62,8 @@ struct opened {
 int open_server(const char *file, const char *name, enum leash_mode, int argc,
     char *const *argv, struct opened *ret, char why[LEASH_TEXT_MAX]);
 void opened_free(struct opened *);
+/* A (new) connection for o->report: 0, or the log is gone. */
+int open_report(struct opened *);
 /* Answer LEASH_NEEDS_RECORDER. */
 int opened_recorder(struct opened *);
 /* The exit status of kennel for a wait status of the server. */

@@ -20,6 +20,7 @@
 #include "kennel_syscalls.h"
 
 #define RECORDER_WAIT_MS 5000
+#define RECORDER_TRIES   5
 #define START_MARGIN_MS  15000 /* secrets by helper take up to ten seconds each */
 
 static int
@@ -70,6 +71,29 @@ make_places(struct opened *o, char *why)
 	return r;
 }
 
+/*
+ * Our own connection first: while it stands the recorder does not leave for want
+ * of work, so the leash's, which is opened next, is answered.  A recorder that
+ * was just leaving gives no welcome; then there is a new one to find.
+ */
+int
+open_report(struct opened *o)
+{
+	int r = -EPIPE;
+
+	for (int i = 0; r == -EPIPE && i < RECORDER_TRIES; i++) {
+		int sock = -1;
+
+		r = audit_connect(&o->place, RECORDER_WAIT_MS, &sock);
+		if (r < 0)
+			return r;
+		r = o->report == NULL ? report_open(sock, REPORT_SUPERVISOR, o->session,
+					    RECORDER_WAIT_MS, &o->report)
+				      : report_replace(o->report, sock, RECORDER_WAIT_MS);
+	}
+	return r;
+}
+
 static int
 start_child(struct opened *o, enum leash_mode mode, int argc, char *const *argv,
     char why[LEASH_TEXT_MAX], int *ret_status)
@@ -88,7 +112,9 @@ start_child(struct opened *o, enum leash_mode mode, int argc, char *const *argv,
 	    policy_limit(&o->found.policy, o->found.server, TIMEOUT_START);
 	int r;
 
-	r = audit_connect(&o->place, RECORDER_WAIT_MS, &order.recorder_fd);
+	r = open_report(o);
+	if (r == 0)
+		r = audit_connect(&o->place, RECORDER_WAIT_MS, &order.recorder_fd);
 	if (r < 0) {
 		(void)snprintf(why, LEASH_TEXT_MAX,
 		    "the audit log in %s cannot be written (%s): nothing is started",
@@ -138,6 +164,8 @@ void
 opened_free(struct opened *o)
 {
 	child_free(&o->child);
+	report_free(o->report);
+	o->report = NULL;
 	fd_close(&o->log_dir_fd);
 	found_free(&o->found);
 }

@@ -21,18 +21,17 @@
 #include "supervisor/cli/cli.h"
 #include "supervisor/mcp/mcp.h"
 
-#define EOF_GRACE_MS   400  /* after stdin closed, before TERM */
-#define TERM_GRACE_MS  700  /* after TERM, before KILL */
-#define LAST_BYTES_MS  1500 /* for the agent to take what is left */
-#define REFUSE_WAIT_MS 20000
-#define REPORT_WAIT_MS 2000
-#define MS             1000000ull
+#define EOF_GRACE_MS    400  /* after stdin closed, before TERM */
+#define TERM_GRACE_MS   700  /* after TERM, before KILL */
+#define LAST_BYTES_MS   1500 /* for the agent to take what is left */
+#define LAST_RECORDS_MS 2000
+#define REFUSE_WAIT_MS  20000
+#define MS              1000000ull
 
 struct run {
 	struct loop loop;
 	struct opened o;
 	struct session *session;
-	struct report *report;
 	int signals;
 	int report_slot, channel_slot;
 	int end_timer;
@@ -156,17 +155,15 @@ static void
 on_report(struct loop *loop, int fd, short revents, void *arg)
 {
 	struct run *u = arg;
-	int sock = -1;
 
 	(void)loop;
 	(void)fd;
 	(void)revents;
-	if (report_ready(u->report) == 0)
+	if (report_ready(u->o.report) == 0)
 		return;
 	loop_remove(&u->loop, u->report_slot);
 	u->report_slot = -1;
-	if (audit_connect(&u->o.place, REPORT_WAIT_MS, &sock) == 0 &&
-	    report_replace(u->report, sock, REPORT_WAIT_MS) == 0) {
+	if (open_report(&u->o) == 0) {
 		watch_report(u);
 		return;
 	}
@@ -177,7 +174,7 @@ on_report(struct loop *loop, int fd, short revents, void *arg)
 static void
 watch_report(struct run *u)
 {
-	u->report_slot = loop_add(&u->loop, report_fd(u->report), POLLIN, on_report, u);
+	u->report_slot = loop_add(&u->loop, report_fd(u->o.report), POLLIN, on_report, u);
 }
 
 static int
@@ -207,25 +204,13 @@ make_session(struct run *u)
 	    .agent_out = STDOUT_FILENO,
 	    .server_in = u->o.child.server_in,
 	    .server_out = u->o.child.server_out,
-	    .report = u->report,
+	    .report = u->o.report,
 	    .end = on_session_end,
 	    .end_arg = u};
 	int r = session_new(&order, &u->session);
 
 	if (r == 0)
 		u->o.child.server_in = u->o.child.server_out = -1;
-	return r;
-}
-
-static int
-open_report(struct run *u)
-{
-	int sock = -1;
-	int r = audit_connect(&u->o.place, REPORT_WAIT_MS, &sock);
-
-	if (r == 0)
-		r = report_open(
-		    sock, REPORT_SUPERVISOR, u->o.session, REPORT_WAIT_MS, &u->report);
 	return r;
 }
 
@@ -241,12 +226,30 @@ serve(struct run *u)
 	while (!u->loop.stopping) {
 		if (u->report_slot >= 0)
 			loop_events(&u->loop, u->report_slot,
-			    report_wants_write(u->report) ? POLLIN | POLLOUT : POLLIN);
+			    report_wants_write(u->o.report) ? POLLIN | POLLOUT : POLLIN);
 		if (loop_once(&u->loop, -1) < 0)
 			die("unable to wait for events");
 		if (u->gone && session_drained(u->session))
 			loop_stop(&u->loop);
 	}
+}
+
+/* What was recorded last is on disk before this process is gone. */
+static void
+last_records(struct report *report)
+{
+	uint64_t until = loop_now() + LAST_RECORDS_MS * MS;
+
+	while (report_pending(report) > 0 && loop_now() < until) {
+		struct pollfd wait = {report_fd(report), POLLIN, 0};
+
+		if (report_wants_write(report))
+			wait.events |= POLLOUT;
+		if (poll(&wait, 1, LAST_RECORDS_MS / 10) < 0 || report_ready(report) < 0)
+			break;
+	}
+	if (report_pending(report) > 0)
+		log_warn("unable to record the last %zu events", report_pending(report));
 }
 
 static int
@@ -272,9 +275,7 @@ run_server(const char *file, const char *name)
 	}
 	if (u.o.child.lacks[0] != '\0')
 		log_info("%s runs without: %s", name, u.o.child.lacks);
-	r = open_report(&u);
-	if (r == 0)
-		r = make_session(&u);
+	r = make_session(&u);
 	if (r < 0)
 		log_error("unable to serve %s: %s", name, strerror(-r));
 	else {
@@ -282,8 +283,8 @@ run_server(const char *file, const char *name)
 		serve(&u);
 	}
 	session_free(u.session);
+	last_records(u.o.report);
 	opened_free(&u.o);
-	report_free(u.report);
 	fd_close(&u.signals);
 	return r < 0 ? EXIT_FAILED : u.status;
 }
