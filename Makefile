@@ -247,7 +247,8 @@ TOY	 = tests/toy/toy.o tests/toy/say.o tests/toy/act.o tests/toy/json.o
 WITNESS	 = tests/witness/witness.o tests/witness/tell.o tests/witness/files.o \
 	   tests/witness/kernel.o tests/witness/space.o tests/witness/tasks.o \
 	   tests/witness/net.o tests/witness/run.o tests/witness/race.o
-TEST_PROGRAMS = $B/tests/toy $B/tests/witness $B/tests/relay $B/tests/spawn
+TEST_PROGRAMS = $B/tests/toy $B/tests/witness $B/tests/relay $B/tests/spawn \
+	   $B/tests/policy_text
 
 $B/tests/toy: $(call obj,$(TOY))
 	$(call link,$(LINKSTATIC),)
