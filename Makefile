@@ -43,7 +43,7 @@ PKG_STATIC = $(shell pkg-config --libs --static $(1))
 BASE_SMALL = shim/base/wire.o shim/base/fd.o
 # Every program but the shim.
 BASE	 = $(BASE_SMALL) shim/base/buf.o shim/base/loop.o shim/base/log.o \
-	   shim/base/confine.o
+	   shim/base/confine.o shim/base/slurp.o
 
 # PID 1 of a cell.
 SHIM	 = shim/main.o shim/doors.o shim/reap.o $(BASE_SMALL)

@@ -1,10 +1,9 @@
 /*
- * Descriptors.  fd_slurp allocates; the shim calls nothing of it.
+ * Descriptors.  Nothing here allocates: the shim is linked with it.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -84,51 +83,6 @@ fd_read_all(int fd, void *bytes, size_t n)
 		n -= (size_t)got;
 	}
 	return 0;
-}
-
-int
-fd_slurp(int fd, size_t max, char **ret_data, size_t *ret_len)
-{
-	size_t len = 0, cap = 4096;
-	char *data = NULL;
-	int r = 0;
-
-	for (;;) {
-		ssize_t got;
-		char *bigger;
-
-		/* One byte beyond max is read, to know that there is one. */
-		if (data == NULL || len + 1 >= cap) {
-			cap = data == NULL ? cap : cap * 2;
-			bigger = realloc(data, cap);
-			if (bigger == NULL) {
-				r = -ENOMEM;
-				goto out;
-			}
-			data = bigger;
-		}
-		got = read(fd, data + len, cap - len - 1);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0) {
-			r = -errno;
-			goto out;
-		}
-		if (got == 0)
-			break;
-		len += (size_t)got;
-		if (len > max) {
-			r = -EFBIG;
-			goto out;
-		}
-	}
-	data[len] = '\0';
-	*ret_data = data;
-	*ret_len = len;
-	data = NULL;
-out:
-	free(data);
-	return r;
 }
 
 int
