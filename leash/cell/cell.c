@@ -42,6 +42,7 @@ struct start {
 	struct cell *cell;
 	struct cell_ids ids;
 	char *why;
+	int maps_error;
 	bool done;
 };
 
@@ -252,7 +253,12 @@ heard_ready(struct start *s, struct wire_in *in, int *fds, size_t fds_n)
 		r = ns_write_maps(s->cell, &s->ids);
 	if (r == 0)
 		r = say(s->cell->channel, CELL_GO);
-	return r != 0 ? start_failed(s, r, "map the ids of the cell", NULL) : 0;
+	/* A child that failed meanwhile has no maps to write; its own reason is
+	 * on its way.  One that waits for them sees the end and says so. */
+	s->maps_error = r;
+	if (r != 0)
+		(void)shutdown(s->cell->channel, SHUT_WR); /* else: the deadline */
+	return 0;
 }
 
 static int
@@ -288,6 +294,8 @@ heard_failed(struct start *s, struct wire_in *in, int *fds, size_t fds_n)
 	if (wire_end(in) != 0 || step >= sizeof(steps) / sizeof(steps[0]) || error == 0 ||
 	    error > 4095 || w.at.file >= s->order->policy->row_n[SEALED_FILES])
 		return start_failed(s, -EBADMSG, "make the cell", NULL);
+	if (s->maps_error != 0 && steps[step].take == step_wait)
+		return start_failed(s, s->maps_error, "map the ids of the cell", NULL);
 	w.step = steps[step].name;
 	w.reason = hint[0] != '\0' ? hint : NULL;
 	return cell_say(s->why, s->order->policy, -(int)error, &w);

@@ -440,7 +440,7 @@ open_source(struct cell_child *c, const struct sealed_mount *m, int *ret)
 	int fd, r;
 
 	/* Canonical since the policy was compiled: a link now is a swap. */
-	fd = open_below(c->host_fd, path[1] != '\0' ? path + 1 : ".", O_PATH | O_NOFOLLOW,
+	fd = open_below(c->host_fd, path[1] != '\0' ? path + 1 : ".", O_PATH,
 	    RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
 	if (fd < 0)
 		return fd;

@@ -321,6 +321,12 @@ let_pass(int notify)
 }
 
 void
+kit_pass(struct run *run)
+{
+	let_pass(run->notify);
+}
+
+void
 kit_wait(struct run *run, char *out, size_t cap, int wait_ms)
 {
 	uint64_t until = loop_now() + (uint64_t)wait_ms * 1000000;

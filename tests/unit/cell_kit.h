@@ -58,6 +58,8 @@ int kit_start(struct kit *, struct run *);
 /* Plan, notify descriptor, go. */
 int kit_go(struct kit *, struct run *, const char *path, const char *const *argv,
     const char *const *env);
+/* Let one exec pass; waits for it. */
+void kit_pass(struct run *);
 /* Let every exec pass, collect stdout into out until the server has ended. */
 void kit_wait(struct run *, char *out, size_t cap, int wait_ms);
 /* The three above and cell_free; the output in out. */

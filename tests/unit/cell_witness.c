@@ -135,6 +135,7 @@ verb_tries(int argc, char **argv)
 	printf(
 	    "try write %d\n", write(fd, "#!/bin/witness exit\n", 20) == 20 ? 0 : errno);
 	close(fd);
+	fflush(stdout);
 	pid = fork();
 	if (pid == 0) {
 		execve("/tmp/x", none, none);
@@ -248,6 +249,13 @@ verb_exit(int argc, char **argv)
 }
 
 static int
+verb_hello(int argc, char **argv)
+{
+	printf("hello\n");
+	return 0;
+}
+
+static int
 verb_dump(int argc, char **argv)
 {
 	fflush(stdout);
@@ -266,6 +274,7 @@ static const struct {
     {"deaf", verb_deaf},
     {"forks", verb_forks},
     {"exit", verb_exit},
+    {"hello", verb_hello},
     {"dump", verb_dump},
 };
 
