@@ -43,42 +43,48 @@ load_bpf(struct load *l, const struct sealed_insn *insn, uint32_t n, uint32_t ar
 	return 0;
 }
 
+/* The instructions that filter.c makes. */
+static const struct {
+	uint16_t code;
+	bool branches; /* jt and jf are used */
+} known[] = {
+    {BPF_LD | BPF_W | BPF_ABS, false},
+    {BPF_ALU | BPF_AND | BPF_K, false},
+    {BPF_JMP | BPF_JA, false},
+    {BPF_JMP | BPF_JEQ | BPF_K, true},
+    {BPF_JMP | BPF_JGT | BPF_K, true},
+    {BPF_JMP | BPF_JGE | BPF_K, true},
+    {BPF_JMP | BPF_JSET | BPF_K, true},
+    {BPF_RET | BPF_K, false},
+};
+
 static bool
-insn_known(const struct sealed_insn *i)
+insn_known(const struct sealed_insn *insn)
 {
-	switch (i->code) {
-	case BPF_LD | BPF_W | BPF_ABS:
-		return i->jt == 0 && i->jf == 0 && i->k % 4 == 0 &&
-		       i->k <= sizeof(struct seccomp_data) - 4;
-	case BPF_ALU | BPF_AND | BPF_K:
-	case BPF_JMP | BPF_JA:
-		return i->jt == 0 && i->jf == 0;
-	case BPF_JMP | BPF_JEQ | BPF_K:
-	case BPF_JMP | BPF_JGT | BPF_K:
-	case BPF_JMP | BPF_JGE | BPF_K:
-	case BPF_JMP | BPF_JSET | BPF_K:
-		return true;
-	case BPF_RET | BPF_K:
-		return i->jt == 0 && i->jf == 0 && ret_known(i->k);
-	}
-	return false;
+	size_t i;
+
+	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (known[i].code == insn->code)
+			break;
+	if (i == sizeof(known) / sizeof(known[0]) ||
+	    (!known[i].branches && (insn->jt != 0 || insn->jf != 0)))
+		return false;
+	if (BPF_CLASS(insn->code) == BPF_LD)
+		return insn->k % 4 == 0 && insn->k <= sizeof(struct seccomp_data) - 4;
+	return BPF_CLASS(insn->code) != BPF_RET || ret_known(insn->k);
 }
 
 static bool
 ret_known(uint32_t k)
 {
-	uint32_t data = k & SECCOMP_RET_DATA;
+	uint32_t data = k & SECCOMP_RET_DATA, action = k & SECCOMP_RET_ACTION_FULL;
 
-	switch (k & SECCOMP_RET_ACTION_FULL) {
-	case SECCOMP_RET_ERRNO:
+	if (action == SECCOMP_RET_ERRNO)
 		return data > 0 &&
 		       data < 4096; /* 0 would be a success that did nothing */
-	case SECCOMP_RET_ALLOW:
-	case SECCOMP_RET_KILL_PROCESS:
-	case SECCOMP_RET_USER_NOTIF:
-		return data == 0;
-	}
-	return false;
+	return data == 0 &&
+	       (action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_KILL_PROCESS ||
+		   action == SECCOMP_RET_USER_NOTIF);
 }
 
 /* left: how many instructions follow this one. */

@@ -294,6 +294,20 @@ path_grantable(struct lower *l, const char *real, struct at at)
 	return 0;
 }
 
+/* Files of /etc that a cell has of its own; a link cannot stand there too. */
+static bool
+is_synthetic(const char *path)
+{
+	static const char *const names[] = {"/etc/passwd", "/etc/group", "/etc/hosts",
+	    "/etc/resolv.conf", "/etc/nsswitch.conf"};
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(path, names[i]) == 0)
+			return true;
+	return false;
+}
+
 static int
 path_put(struct lower *l, const struct stmt *s, const struct word *w)
 {
@@ -319,6 +333,12 @@ path_put(struct lower *l, const struct stmt *s, const struct word *w)
 		    w->text);
 	if ((r = path_grantable(l, real, w->at)) < 0)
 		return r;
+	if (is_synthetic(w->text) && strcmp(w->text, real) != 0) {
+		diag_error(l->diag, w->at,
+		    "%s is a link, and the cell has a file of its own there; grant %s",
+		    w->text, real);
+		return -EINVAL;
+	}
 	/* The checker looked at the words; a link may lead there as well. */
 	if (writing &&
 	    (path_inside(real, "/etc/kennel") || path_inside("/etc/kennel", real))) {

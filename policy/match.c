@@ -10,8 +10,6 @@
 
 static bool args_match(const struct policy *, struct sealed_range, struct policy_argv);
 static bool arg_match(const struct policy *, const struct sealed_arg *, const char *);
-static bool choice_match(
-    const char *words, size_t len, const char *text, size_t text_len);
 static bool same_file(const struct policy *, uint32_t image, uint32_t granted);
 static bool called_by_name(
     const struct policy *, const struct sealed_exec *, const char *argv0);
@@ -155,25 +153,19 @@ args_match(const struct policy *p, struct sealed_range range, struct policy_argv
 	return argv.n == range.n;
 }
 
-static bool
-arg_match(const struct policy *p, const struct sealed_arg *a, const char *text)
-{
-	const char *want = policy_str(p, a->text);
-	size_t len = strlen(text);
+/* One argument against the text of a pattern, by kind; ARG_REST is not one. */
+typedef bool arg_fn(const char *want, size_t want_len, const char *text, size_t text_len);
 
-	switch ((enum sealed_arg_kind)a->kind) {
-	case ARG_LITERAL:
-		return len == a->text.len && memcmp(text, want, len) == 0;
-	case ARG_ANY:
-		return true;
-	case ARG_GLOB:
-		return policy_glob(want, a->text.len, text, len);
-	case ARG_CHOICE:
-		return choice_match(want, a->text.len, text, len);
-	case ARG_REST:
-		break;
-	}
-	return false;
+static bool
+literal_match(const char *want, size_t want_len, const char *text, size_t text_len)
+{
+	return text_len == want_len && memcmp(text, want, text_len) == 0;
+}
+
+static bool
+any_match(const char *want, size_t want_len, const char *text, size_t text_len)
+{
+	return true;
 }
 
 static bool
@@ -190,6 +182,21 @@ choice_match(const char *words, size_t len, const char *text, size_t text_len)
 			return false;
 		at = end + 1;
 	}
+}
+
+static bool
+arg_match(const struct policy *p, const struct sealed_arg *a, const char *text)
+{
+	static arg_fn *const match[] = {
+	    [ARG_LITERAL] = literal_match,
+	    [ARG_ANY] = any_match,
+	    [ARG_GLOB] = policy_glob,
+	    [ARG_CHOICE] = choice_match,
+	};
+
+	if (a->kind >= sizeof(match) / sizeof(match[0]) || match[a->kind] == NULL)
+		return false;
+	return match[a->kind](policy_str(p, a->text), a->text.len, text, strlen(text));
 }
 
 /* One file may be granted under two paths: two images, one canonical name. */

@@ -476,6 +476,8 @@ writable_by_another_path(void **state)
 	refused("run %s/bin/tool\nread %s/self/environ", "/proc is the cell's own");
 	make_link("/", "slash");
 	refused("run %s/bin/tool\nread %s/slash", "whole root");
+	make_link("/etc", "etc");
+	refused("run %s/bin/tool\nwrite %s/etc", "write policies");
 	make_link("loop", "loop");
 	refused("run %s/bin/tool\nread %s/loop", "links");
 }
