@@ -55,7 +55,7 @@ POLICY_READ = policy/load.o policy/rows.o policy/plan.o policy/bpf.o \
 POLICY_TEXT = policy/arena.o policy/diag.o policy/keyword.o policy/lex.o \
 	   policy/expand.o policy/parse.o policy/grant.o policy/unit.o \
 	   policy/check.o policy/conflict.o policy/format.o
-POLICY_MAKE = $(POLICY_TEXT) policy/compile.o policy/elf.o policy/lower.o \
+POLICY_MAKE = $(POLICY_TEXT) policy/compile.o policy/elf.o policy/lower.o policy/tables.o \
 	   policy/program.o policy/libs.o policy/preset.o policy/view.o \
 	   policy/filter.o policy/calls.o policy/seal.o policy/print.o policy/print_json.o \
 	   policy/main.o

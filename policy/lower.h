@@ -1,7 +1,8 @@
 /*
  * Private to lowering: a checked server of the tree becomes rows.
  *
- *	lower.c		the statements, one function each
+ *	lower.c		the order; statements about files
+ *	tables.c	statements that are rows of a table
  *	program.c	run and exec: images, scripts, what they need
  *	libs.c elf.c	where a dynamic program finds its libraries
  *	preset.c	what the runtimes of languages need besides
@@ -72,6 +73,13 @@ int libs_need(struct lower *, const char *real, const struct elf *, struct at,
 
 /* ---- preset.c ------------------------------------------------------------------ */
 int preset_need(struct lower *, const char *path, const char *real, struct at);
+
+/* ---- tables.c: statements that are rows and nothing else --------------------- */
+int lower_envs(struct lower *);
+int lower_secrets(struct lower *);
+int lower_gate(struct lower *, const struct stmt *);
+int lower_limit(struct lower *, const struct stmt *);
+int lower_require(struct lower *, const struct stmt *);
 
 /* ---- the work at hand ------------------------------------------------------------ */
 

@@ -1,0 +1,206 @@
+/*
+ * Lowering, the statements that are rows of a table and nothing else: the
+ * environment, secrets, gates, limits, requirements.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "policy/lower.h"
+
+static int
+env_put(struct lower *l, const char *name, const char *value, struct at at, bool fixed)
+{
+	struct sealed_env e = {.name = lower_str(l, name),
+	    .value = lower_str(l, value != NULL ? value : ""),
+	    .at = lower_at(l, at),
+	    .passed = value == NULL,
+	    .fixed = fixed};
+
+	(void)sealer_row(l->sealer, SEALED_ENVS, &e, sizeof(e));
+	l->row.envs.n++;
+	return 0;
+}
+
+static const struct stmt *
+env_named(const struct lower *l, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < l->server->stmt_n; i++)
+		if ((l->server->stmt[i].kw == KW_ENV ||
+			l->server->stmt[i].kw == KW_SECRET) &&
+		    strcmp(l->server->stmt[i].word[0].text, name) == 0)
+			return &l->server->stmt[i];
+	return NULL;
+}
+
+int
+lower_envs(struct lower *l)
+{
+	static const char *const fixed[][2] = {
+	    {"PATH", "/usr/local/bin:/usr/bin:/bin"},
+	    {"HOME", "/tmp"},
+	    {"USER", "kennel"},
+	    {"LANG", "C.UTF-8"},
+	    {"TMPDIR", "/tmp"},
+	};
+	const struct stmt *s;
+	size_t i;
+
+	l->row.envs.first = sealer_rows(l->sealer, SEALED_ENVS);
+	for (i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
+		if (env_named(l, fixed[i][0]) == NULL)
+			(void)env_put(l, fixed[i][0], fixed[i][1], l->server->at, true);
+	for (i = 0; i < l->server->stmt_n; i++) {
+		s = &l->server->stmt[i];
+		/* said twice is said once: the first stands, the checker compares */
+		if (s->kw == KW_ENV && env_named(l, s->word[0].text) == s)
+			(void)env_put(l, s->word[0].text,
+			    s->word_n > 1 ? s->word[1].text : NULL, s->at, false);
+	}
+	return 0;
+}
+
+static const struct {
+	const char *word;
+	enum sealed_source source;
+} sources[] = {
+    {"env", SOURCE_ENV},
+    {"file", SOURCE_FILE},
+    {"cmd", SOURCE_CMD},
+    {"vault", SOURCE_VAULT},
+};
+
+static int
+secret_put(struct lower *l, const struct stmt *s)
+{
+	struct sealed_secret c = {
+	    .name = lower_str(l, s->word[0].text), .at = lower_at(l, s->at)};
+	struct sealed_arg a = {.kind = ARG_LITERAL};
+	size_t i;
+
+	for (i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
+		if (strcmp(s->word[1].text, sources[i].word) == 0)
+			c.source = sources[i].source;
+	c.args.first = sealer_rows(l->sealer, SEALED_ARGS);
+	if (c.source != SOURCE_CMD)
+		c.ref = lower_str(l, s->word[2].text);
+	for (i = 2; c.source == SOURCE_CMD && i < s->word_n; i++) {
+		a.text = lower_str(l, s->word[i].text);
+		(void)sealer_row(l->sealer, SEALED_ARGS, &a, sizeof(a));
+		c.args.n++;
+	}
+	(void)sealer_row(l->sealer, SEALED_SECRETS, &c, sizeof(c));
+	l->row.secrets.n++;
+	return 0;
+}
+
+int
+lower_secrets(struct lower *l)
+{
+	const struct stmt *s;
+	size_t i;
+
+	l->row.secrets.first = sealer_rows(l->sealer, SEALED_SECRETS);
+	for (i = 0; i < l->server->stmt_n; i++) {
+		s = &l->server->stmt[i];
+		if (s->kw != KW_SECRET)
+			continue;
+		if (s->word_n < 3)
+			return -EINVAL; /* the checker has said so */
+		(void)secret_put(l, s);
+	}
+	return 0;
+}
+
+int
+lower_gate(struct lower *l, const struct stmt *s)
+{
+	struct sealed_gate g = {.at = lower_at(l, s->at),
+	    .verdict = s->verdict,
+	    .kind = s->kw == KW_TOOL       ? GATE_TOOL
+		    : s->kw == KW_RESOURCE ? GATE_RESOURCE
+					   : GATE_PROMPT};
+	size_t i;
+
+	for (i = 0; i < s->qual_n; i++)
+		if (s->qual[i].kw == KW_BECAUSE && s->qual[i].word_n > 0)
+			g.because = lower_str(l, s->qual[i].word[0].text);
+	for (i = 0; i < s->word_n; i++) {
+		g.name = lower_str(l, s->word[i].text);
+		g.at = lower_at(l, s->word[i].at);
+		(void)sealer_row(l->sealer, SEALED_GATES, &g, sizeof(g));
+		l->row.gates.n++;
+	}
+	return 0;
+}
+
+/* Said twice, the smaller one holds. */
+static void
+limit_put(struct lower *l, const struct sealed_limit *m)
+{
+	struct sealed_limit *old;
+	uint32_t i;
+
+	for (i = 0; i < l->row.limits.n; i++) {
+		old = sealer_at(l->sealer, SEALED_LIMITS, l->row.limits.first + i);
+		if (old == NULL || old->kind != m->kind)
+			continue;
+		if (m->value < old->value)
+			*old = *m;
+		return;
+	}
+	(void)sealer_row(l->sealer, SEALED_LIMITS, m, sizeof(*m));
+	l->row.limits.n++;
+}
+
+int
+lower_limit(struct lower *l, const struct stmt *s)
+{
+	struct sealed_limit m = {.kind = 0};
+	size_t i;
+	int r;
+
+	for (i = 0; i + 1 < s->word_n; i += 2) {
+		m.kind = limit_kind(s->kw, s->word[i].text);
+		m.at = lower_at(l, s->word[i].at);
+		if (m.kind == 0 ||
+		    (r = limit_value(m.kind, s->word[i + 1].text, &m.value)) < 0)
+			return -EINVAL;
+		limit_put(l, &m);
+	}
+	return 0;
+}
+
+int
+lower_require(struct lower *l, const struct stmt *s)
+{
+	static const char *const names[] = {
+	    [REQUIRE_LANDLOCK] = "landlock",
+	    [REQUIRE_CGROUP] = "cgroup",
+	    [REQUIRE_SUBUID] = "subuid",
+	};
+	struct sealed_require q = {.at = lower_at(l, s->at)}, *old;
+	uint64_t value = 0;
+	size_t i;
+
+	for (i = 1; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(s->word[0].text, names[i]) == 0)
+			q.kind = (uint32_t)i;
+	if (s->word_n > 1 && unit_count(s->word[1].text, &value) < 0)
+		return -EINVAL;
+	q.value = (uint32_t)value;
+	/* said twice, the greater one holds */
+	for (i = 0; i < l->row.requires.n; i++) {
+		old = sealer_at(
+		    l->sealer, SEALED_REQUIRES, l->row.requires.first + (uint32_t)i);
+		if (old == NULL || old->kind != q.kind)
+			continue;
+		if (q.value > old->value)
+			*old = q;
+		return 0;
+	}
+	(void)sealer_row(l->sealer, SEALED_REQUIRES, &q, sizeof(q));
+	l->row.requires.n++;
+	return 0;
+}
