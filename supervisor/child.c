@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -330,6 +331,20 @@ child_answer(struct child *c, struct child_news *ret)
 	return 0;
 }
 
+/* Wait for the leash; one that does not end is killed, and its cell with it. */
+static void
+reap_leash(pid_t pid)
+{
+	/* syscalls: pidfd_open wait4 kill */
+	struct pollfd end = {(int)syscall(SYS_pidfd_open, pid, 0), POLLIN, 0};
+
+	if (end.fd < 0 || poll(&end, 1, REAP_WAIT_MS) <= 0)
+		(void)kill(pid, SIGKILL); /* not reaped: the number is still its own */
+	fd_close(&end.fd);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
 void
 child_free(struct child *c)
 {
@@ -338,13 +353,7 @@ child_free(struct child *c)
 	fd_close(&c->server_err);
 	/* the leash sees the end of its channel, kills the cell and exits */
 	fd_close(&c->channel);
-	if (c->pid > 0) {
-		/* syscalls: wait4 kill */
-		for (int waited = 0; waitpid(c->pid, NULL, WNOHANG) == 0; waited += 5) {
-			if (waited >= REAP_WAIT_MS)
-				(void)kill(c->pid, SIGKILL); /* its cell dies with it */
-			(void)poll(NULL, 0, 5);
-		}
-	}
+	if (c->pid > 0)
+		reap_leash(c->pid);
 	c->pid = -1;
 }
