@@ -239,7 +239,7 @@ def scene():
     for d in ("/tmp", "/var/tmp", "/dev/shm", "/run", "/run/user/%d" % os.getuid()):
         try:
             files |= {d + "/" + n for n in os.listdir(d)
-                      if "kennel" in n or "witness" in n}
+                      if n.startswith(("kennel-", "kennel.", "witness-"))}
         except OSError:
             pass
     with open("/proc/self/mounts") as f:

@@ -6,7 +6,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
 from kit import *  # noqa: E402,F403
 
 # Programs are in the view (read) and not granted: only the gate refuses them.
-BIN = ATTACK + "    read /usr/bin\n    exec allow /bin/echo good\n    exec allow /bin/true\n"
+BIN = ATTACK + "    read /usr/bin\n    exec allow /bin/echo good\n    exec allow /bin/true **\n"
 ENV, FALSE = "/usr/bin/env", "/usr/bin/false"  # in the view, not granted
 # For the forms: /usr/bin/true does nothing whatever it is given.
 FORMS = ATTACK + "    read /usr/bin\n"
@@ -20,7 +20,7 @@ def forms(prog=TRUE):
 
 def outside_forms(prog=TRUE):
     d = public_folder("forms")
-    return facts(unconfined([WITNESS, "forms", prog], cwd=d).stdout)
+    return facts(unconfined([WITNESS, "forms", prog], env={"TMPDIR": d}).stdout)
 
 
 def race(kind, good, evil, n=250):

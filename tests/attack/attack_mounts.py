@@ -196,7 +196,7 @@ def not_yet():
     if r.returncode != 125:
         equal(reads(d + "/work/ok"), b"fine\n", "the control beside it")
     else:
-        within(b"hide", r.stderr)
+        within(b".mcp.json", r.stderr)
 
 
 @test("attack_26_hook_planting: a hidden hook folder gets a program")
@@ -210,6 +210,17 @@ def hooks():
     g = d + "/work/.git"
     kexec(body, ["/bin/sh", "-c", "echo evil > %s/hooks/pre-commit" % g])
     check(not os.path.exists(g + "/hooks/pre-commit"), "planted directly")
+
+
+@test("attack_26_hook_planting: the hidden folder's parent is moved away and made anew")
+def hooks_moved():
+    d = scene("moved")
+    os.makedirs(d + "/work/.git/hooks", exist_ok=True)
+    for x in ("/work/.git", "/work/.git/hooks"):
+        os.chmod(d + x, 0o777)
+    body = ATTACK + AS_USER + "    write %s\n    hide %s\n    exec allow /bin/mv **\n    exec allow /bin/mkdir **\n" % (
+        words(d + "/work"), words(d + "/work/.git/hooks"))
+    g = d + "/work/.git"
     kexec(body, ["/bin/sh", "-c", "/bin/mv %s %s2; /bin/mkdir -p %s/hooks; echo evil > %s/hooks/pre-commit" % (g, g, g, g)])
     check(not os.path.exists(g + "/hooks/pre-commit"), "planted by moving the parent away")
 

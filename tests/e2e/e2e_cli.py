@@ -104,9 +104,11 @@ def tampered():
     for name in triggers:
         c.execute("drop trigger %s" % name)
     for t in tables:
-        columns = [x[1] for x in c.execute("pragma table_info(%s)" % t) if x[2].upper() == "BLOB"]
+        info = c.execute("pragma table_info(%s)" % t).fetchall()
+        key = info[0][1]
+        columns = [x[1] for x in info if x[2].upper() == "BLOB"]
         for x in columns[:1]:
-            c.execute("update %s set %s = substr(%s, 1, length(%s) - 1) || x'7d' where rowid = 2" % (t, x, x, x))
+            c.execute("update %s set %s = cast(substr(%s, 1, length(%s) - 2) || '}}' as blob) where %s = 2" % (t, x, x, x, key))
     c.commit()
     c.close()
     r = audit_verify()

@@ -56,7 +56,7 @@ def tree_is_whole():
 def eof():
     s = session()
     equal(s.text("daemon"), "left")
-    check(len(tree_is_whole()["server"]) >= 3, "the daemons are not there")
+    check(wait_for(lambda: len(parts().get("server", [])) >= 3) is not None, "the daemons are not there:", parts())
     s.p.stdin.close()
     all_gone("after end of file")
 
@@ -91,6 +91,24 @@ def sigterm():
 @test("SIGHUP: all gone within 2 s")
 def sighup():
     by_signal(signal.SIGHUP)
+
+
+@test("SIGTERM while the agent does not read what is there for it")
+def unread():
+    s = session(toy_policy())
+    s.send({"jsonrpc": "2.0", "id": "x", "method": "tools/call", "params": {"name": "big", "arguments": {"n": 4000000}}})
+    time.sleep(0.3)
+    s.p.send_signal(signal.SIGTERM)
+    all_gone("SIGTERM, output unread")
+
+
+@test("end of file while the agent does not read what is there for it")
+def unread_eof():
+    s = session(toy_policy())
+    s.send({"jsonrpc": "2.0", "id": "x", "method": "tools/call", "params": {"name": "big", "arguments": {"n": 4000000}}})
+    time.sleep(0.3)
+    s.p.stdin.close()
+    all_gone("end of file, output unread")
 
 
 @test("a signal while the server is starting")

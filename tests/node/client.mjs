@@ -15,10 +15,7 @@ const [script, command, ...args] = process.argv.slice(2);
 const plan = JSON.parse(readFileSync(script, "utf8"));
 const seen = { results: [], asked: [], notes: 0, progress: [] };
 
-const env = {};
-for (const name of ["PATH", "HOME", "LANG", "KENNEL_HOME", "MEMORY_FILE_PATH"])
-	if (process.env[name] !== undefined)
-		env[name] = process.env[name];
+const env = { ...process.env };
 
 const transport = new StdioClientTransport({ command, args, env, stderr: "pipe" });
 const client = new Client({ name: "kennel-tests", version: "1" },

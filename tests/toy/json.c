@@ -112,14 +112,28 @@ put_utf8(char *out, uint32_t c)
 		out[1] = (char)(0x80 | (c & 0x3f));
 		return 2;
 	}
+	if (c >= 0x10000) {
+		out[0] = (char)(0xf0 | c >> 18);
+		out[1] = (char)(0x80 | (c >> 12 & 0x3f));
+		out[2] = (char)(0x80 | (c >> 6 & 0x3f));
+		out[3] = (char)(0x80 | (c & 0x3f));
+		return 4;
+	}
 	out[0] = (char)(0xe0 | c >> 12);
 	out[1] = (char)(0x80 | (c >> 6 & 0x3f));
 	out[2] = (char)(0x80 | (c & 0x3f));
 	return 3;
 }
 
-/* One escape; p stands behind the backslash.  Surrogates stay what they are:
- * no test needs them decoded. */
+static uint32_t
+hex4(const char *p)
+{
+	char hex[5] = {p[0], p[1], p[2], p[3], '\0'};
+
+	return (uint32_t)strtoul(hex, NULL, 16);
+}
+
+/* One escape; p stands behind the backslash. */
 static const char *
 escape(const char *p, const char *end, char *out, size_t *n)
 {
@@ -127,9 +141,15 @@ escape(const char *p, const char *end, char *out, size_t *n)
 	const char *hit = strchr(from, *p);
 
 	if (*p == 'u' && end - p > 4) {
-		char hex[5] = {p[1], p[2], p[3], p[4], '\0'};
-		*n += put_utf8(out + *n, (uint32_t)strtoul(hex, NULL, 16));
-		return p + 5;
+		uint32_t c = hex4(p + 1);
+		p += 5;
+		if (c >= 0xd800 && c < 0xdc00 && end - p > 5 && p[0] == '\\' &&
+		    p[1] == 'u') {
+			c = 0x10000 + ((c & 0x3ff) << 10) + (hex4(p + 2) & 0x3ff);
+			p += 6;
+		}
+		*n += put_utf8(out + *n, c);
+		return p;
 	}
 	out[(*n)++] = hit != NULL ? to[hit - from] : *p;
 	return p + 1;
@@ -141,10 +161,10 @@ json_text(struct json v, char *out, size_t out_cap)
 	const char *p = v.at + 1, *end = v.at + v.len - 1;
 	size_t n = 0;
 
-	if (v.len < 2 || *v.at != '"' || out_cap < 5)
+	if (v.len < 2 || *v.at != '"' || out_cap < 6)
 		return false;
 	while (p < end) {
-		if (n + 4 > out_cap)
+		if (n + 5 > out_cap)
 			return false;
 		if (*p == '\\' && p + 1 < end)
 			p = escape(p + 1, end, out, &n);

@@ -44,6 +44,13 @@ verb_run(int argc, char **argv)
 	return 0;
 }
 
+/* A folder to write in: what TMPDIR says. */
+static const char *
+scratch(void)
+{
+	return getenv("TMPDIR") ?: "/tmp";
+}
+
 /* Each form replaces this process; when it comes back it was refused.  A form
  * that could not be prepared says so with its own errno. */
 static char *const say[] = {(char *)"true", NULL};
@@ -129,7 +136,7 @@ copied(const char *dir)
 static int
 form_copy_tmp(void)
 {
-	return copied("/tmp");
+	return copied(scratch());
 }
 
 static int
@@ -141,9 +148,9 @@ form_copy_shm(void)
 static int
 form_hard_link(void)
 {
-	char path[64];
+	char path[4096];
 
-	(void)snprintf(path, sizeof(path), "/tmp/witness-link-%d", getpid());
+	(void)snprintf(path, sizeof(path), "%s/witness-link-%d", scratch(), getpid());
 	int r = result(link(prog, path));
 	return r < 0 ? r : go(path);
 }
@@ -151,9 +158,9 @@ form_hard_link(void)
 static int
 form_symlink(void)
 {
-	char path[64];
+	char path[4096];
 
-	(void)snprintf(path, sizeof(path), "/tmp/witness-sym-%d", getpid());
+	(void)snprintf(path, sizeof(path), "%s/witness-sym-%d", scratch(), getpid());
 	int r = result(symlink(prog, path));
 	if (r < 0)
 		return r;
@@ -228,9 +235,9 @@ form_loader(void)
 static int
 script(const char *first)
 {
-	char path[64];
+	char path[4096];
 
-	(void)snprintf(path, sizeof(path), "/tmp/witness-script-%d", getpid());
+	(void)snprintf(path, sizeof(path), "%s/witness-script-%d", scratch(), getpid());
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
 	if (fd < 0)
 		return -errno;
@@ -292,9 +299,9 @@ form_loader_env(void)
 static int
 form_map_file(void)
 {
-	char path[64];
+	char path[4096];
 
-	(void)snprintf(path, sizeof(path), "/tmp/witness-map-%d", getpid());
+	(void)snprintf(path, sizeof(path), "%s/witness-map-%d", scratch(), getpid());
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
