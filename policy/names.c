@@ -62,7 +62,8 @@ static const struct {
     [LIMIT_PROCESSES] = {"processes", 512},
     [LIMIT_FILES] = {"files", 1024},
     [LIMIT_CPU] = {"cpu", 0},
-    [LIMIT_OUTPUT] = {"output", 16u << 20},
+    /* below the 10 MiB at which the common SDK drops the connection (C39) */
+    [LIMIT_OUTPUT] = {"output", (10u << 20) - (64u << 10)},
     [LIMIT_INPUT] = {"input", 16u << 20},
     [TIMEOUT_CALL] = {"call", 30 * 1000},
     [TIMEOUT_ASK] = {"ask", 5 * 60 * 1000},
