@@ -60,8 +60,13 @@ def outer():
 TOKEN = "ghp_demo%d5Zq7TtW" % os.getpid()
 
 
+def short(text):
+    import kit
+    return text.replace(kit.MODULES, "$MODULES").replace(kit.TMP, "$DEMO")
+
+
 def ask(s, method, params, what=None):
-    show("agent asks  >", what or "%s %s" % (method, json.dumps(params) if params else ""))
+    show("agent asks  >", short(what) if what else "%s %s" % (method, json.dumps(params) if params else ""))
     m = s.request(method, params)
     if "error" in m:
         show("comes back  <", "error %d: %s" % (m["error"]["code"], m["error"]["message"]))
@@ -72,7 +77,7 @@ def ask(s, method, params, what=None):
     elif "content" in r:
         for c in r["content"]:
             if c["type"] == "text":
-                show("comes back  <", c["text"])
+                show("comes back  <", short(c["text"]))
     else:
         show("comes back  <", json.dumps(r)[:300])
     return m
@@ -115,11 +120,6 @@ server shell {
 }
 """ % (w(kit.NODE, files, work), w(kit.MODULES), user, w(work), w(work + "/.env"),
        w(kit.NODE, everything), w(kit.MODULES))
-
-
-def audit_lines(kit):
-    for e in kit.audit():
-        yield e
 
 
 def inner():
@@ -170,7 +170,7 @@ def inner():
     expect("hunter2" not in json.dumps(m), "the hidden file stays hidden")
     show("           --", "a tool that the policy does not name:")
     m = call(s, "move_file", source=work + "/README.txt", destination=work + "/x")
-    expect("error" in m, "an ungranted tool is refused")
+    expect("error" in m or m["result"].get("isError"), "an ungranted tool is refused")
     s.close()
 
     title("3. @modelcontextprotocol/server-everything: a secret it has and cannot repeat")
@@ -190,11 +190,17 @@ def inner():
         show("comes back  <", (r.stdout + r.stderr).decode(errors="replace") + "status %d" % r.returncode)
         expect((r.returncode == 0) == (argv[0] == "/bin/echo"), "exec of " + cmd)
 
+    r = kit.run([kit.KENNEL, "exec", "--policy", policy, "shell", "--", "/usr/bin/env"])
+    show("$", "kennel exec --policy demo.kennel shell -- /usr/bin/env")
+    show("comes back  <", (r.stdout + r.stderr).decode(errors="replace").replace(kit.TMP, "$DEMO") +
+         "status %d" % r.returncode)
+    expect(r.returncode == 126, "an ungranted program given to kennel exec")
+
     title("5. The log: what happened, and that nobody changed it")
     kit.wait_for(lambda: any('"stop"' in json.dumps(e) for e in kit.audit()), 3)
     r = kit.run([kit.KENNEL, "audit", "log"])
     for line in r.stdout.decode(errors="replace").splitlines():
-        show("|", line)
+        show("|", line.replace(kit.TMP, "$DEMO"))
     expect(r.returncode == 0 and r.stdout, "audit log")
     r = kit.run([kit.KENNEL, "audit", "verify"])
     show("$", "kennel audit verify")
