@@ -93,6 +93,7 @@ struct lower {
 
 	struct view_row *view;
 	size_t view_n;
+	bool link_writable; /* a walk met a link that the server may change */
 	uint64_t tmp_size;
 	struct at tmp_at;
 

@@ -166,9 +166,19 @@ image_add(struct lower *l, const char *path, struct at at, uint32_t *ret)
 			*ret = (uint32_t)i;
 			return 0;
 		}
+	l->link_writable = false;
 	r = view_walk(l, path, at, &real);
 	if (r == -ENOENT) {
 		diag_error(l->diag, at, "%s is not there", path);
+		return -EINVAL;
+	}
+	/* It could lead to another program tomorrow, and a script's interpreter
+	 * to another script right after it was judged (tried). */
+	if (r == 0 && l->link_writable) {
+		diag_error(l->diag, at,
+		    "%s leads through a link that `write` lets the server change: "
+		    "grant %s",
+		    path, real);
 		return -EINVAL;
 	}
 	if (r == -ENOMEM)
@@ -306,7 +316,7 @@ script_lower(struct lower *l, const struct stmt *s, uint32_t image)
 {
 	const char *path = l->image_path[image], *prefix[PREFIX_MAX + 1] = {NULL}, *name;
 	struct at at = s->word[0].at;
-	struct shebang line;
+	struct shebang line = {.interp = NULL};
 	uint32_t interp, named;
 	size_t n = 0;
 	int r = shebang_read(l->image_real[image], &line);

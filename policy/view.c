@@ -71,6 +71,7 @@ walk_link(struct lower *l, struct walk *w, struct at at)
 
 	if (++w->links > LINKS_MAX)
 		return -ELOOP;
+	l->link_writable = l->link_writable || view_has(l, w->real, RIGHT_WRITE);
 	/* syscalls: readlink readlinkat */
 	n = readlink(w->real, text, sizeof(text));
 	if (n < 0)
@@ -101,7 +102,7 @@ view_walk(struct lower *l, const char *path, struct at at, const char **ret_real
 
 	if (path[0] != '/' || strlen(path) >= sizeof(w.rest))
 		return -ENAMETOOLONG;
-	strcpy(w.rest, path);
+	memcpy(w.rest, path, strlen(path) + 1);
 	while (w.rest[0] != 0) {
 		if ((r = walk_part(&w, &len)) < 0)
 			return r;

@@ -478,6 +478,12 @@ writable_by_another_path(void **state)
 	refused("run %s/bin/tool\nread %s/slash", "whole root");
 	make_link("/etc", "etc");
 	refused("run %s/bin/tool\nwrite %s/etc", "write policies");
+	/* The words lead through no folder that may be written, the links do:
+	 * the server would choose what starts. */
+	make_link("../bin", "work/way");
+	make_link("work/way", "through");
+	refused("run %s/through/plain\nwrite %s/work", "lets the server change");
+	refused("run %s/through/script\nwrite %s/work", "lets the server change");
 	make_link("loop", "loop");
 	refused("run %s/bin/tool\nread %s/loop", "links");
 }
