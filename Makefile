@@ -60,7 +60,7 @@ POLICY_MAKE = $(POLICY_TEXT) policy/compile.o policy/elf.o policy/lower.o policy
 	   policy/filter.o policy/calls.o policy/seal.o policy/print.o policy/print_json.o \
 	   policy/main.o
 
-CELL	 = leash/cell/cell.o leash/cell/ns.o leash/cell/mount.o \
+CELL	 = leash/cell/cell.o leash/cell/ns.o leash/cell/mount.o leash/cell/hide.o \
 	   leash/cell/synthetic.o leash/cell/plan.o \
 	   leash/cell/net.o leash/cell/landlock.o leash/cell/caps.o \
 	   leash/cell/limits.o

@@ -70,6 +70,7 @@ static const struct {
     {"wait for the id maps", step_wait, "no id means anything before"},
     {"take the ids", ns_take_ids,
 	"before any file is made: the leash's own id may not exist in here"},
+    {"open", mount_open_as_user, "what only that user may enter"},
     {"forbid more namespaces by", ns_no_more,
 	"while a /proc that can be written is in sight"},
     {"mount the root", mount_root, "not executable, so nothing in it ever is"},
@@ -228,7 +229,9 @@ child_run(const struct start *s, int channel)
 		if (r != 0)
 			break;
 	}
-	child_report(&c, i, r);
+	/* The last step does not come back with 0: then this process is the shim. */
+	if (i < sizeof(steps) / sizeof(steps[0]))
+		child_report(&c, i, r);
 	_exit(LOG_EXIT_FAILED);
 }
 
@@ -394,6 +397,7 @@ cell_open(struct start *s)
 {
 	const struct cell_order *o = s->order;
 	struct cell *cell = s->cell;
+	int *image_fd;
 	int r;
 
 	r = landlock_check(o, cell, s->why);
@@ -404,9 +408,10 @@ cell_open(struct start *s)
 	cell->uid = s->ids.uid;
 	if (o->server->images.n > CELL_IMAGES_MAX)
 		return start_failed(s, -E2BIG, "keep this many programs", NULL);
-	cell->image_fd = calloc(o->server->images.n + 1, sizeof(int));
-	if (cell->image_fd == NULL)
+	image_fd = calloc(o->server->images.n + 1, sizeof(int));
+	if (image_fd == NULL)
 		return start_failed(s, -ENOMEM, "make the cell", NULL);
+	cell->image_fd = image_fd;
 	cell->image_n = o->server->images.n;
 	for (size_t i = 0; i < cell->image_n; i++)
 		cell->image_fd[i] = -1;

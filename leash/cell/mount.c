@@ -3,8 +3,8 @@
  * the host's side of the new mount namespace, then placed one by one in a
  * root of our own; then the host's root goes.
  *
- *	mount_private   mount_open   mount_root   mount_build   mount_enter
- *	mount_seal
+ *	mount_private   mount_open   mount_open_as_user   mount_root
+ *	mount_build     mount_enter  mount_seal
  *
  * Process: the cell's first process.  Trusts the rows; does not trust what it
  * finds on disk: no symbolic link is followed to a source or a target, and a
@@ -30,9 +30,8 @@
 #define VIEW_ROOT_SIZE   (64u << 20) /* read-only before anybody could fill it */
 #define VIEW_PAGE        4096        /* bytes of a file that cost one inode, at least */
 #define VIEW_INODES_MIN  1024
-#define VIEW_HIDDEN_FILE ".hidden-file"
-#define VIEW_HIDDEN_DIR  ".hidden-folder"
 #define PROC_MAGIC       0x9fa0
+#define CLONE_LATER      (-2) /* shut to the caller: tried again as the user */
 
 #define ATTR_TMP  (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)
 #define ATTR_NONE (ATTR_TMP | MOUNT_ATTR_RDONLY)
@@ -130,8 +129,8 @@ mount_tmpfs(uint64_t size, const char *mode, uint64_t attr, int *ret)
 
 /* ---- names in the view --------------------------------------------------- */
 
-static bool
-is_own(const struct cell_child *c, int dir)
+bool
+mount_is_own(const struct cell_child *c, int dir)
 {
 	struct stat st;
 
@@ -177,7 +176,7 @@ open_folder(struct cell_child *c, const char *path, size_t len, int *ret)
 		name[n] = '\0';
 		i += n + 1;
 		next = open_below(at, name, O_PATH | O_DIRECTORY, VIEW_RESOLVE);
-		if (next == -ENOENT && is_own(c, at)) {
+		if (next == -ENOENT && mount_is_own(c, at)) {
 			next = mkdirat(at, name, 0755) < 0
 				   ? -errno
 				   : open_below(
@@ -197,10 +196,13 @@ static int
 parent_of(struct cell_child *c, const char *path, const char **ret_name)
 {
 	const char *slash = strrchr(path, '/');
-	size_t len = (size_t)(slash - path);
+	size_t len;
 	int fd, r;
 
-	if (slash == NULL || slash[1] == '\0' || len >= sizeof(c->parent))
+	if (slash == NULL || slash[1] == '\0')
+		return -EINVAL;
+	len = (size_t)(slash - path);
+	if (len >= sizeof(c->parent))
 		return -EINVAL;
 	*ret_name = slash + 1;
 	if (c->parent_fd >= 0 && strlen(c->parent) == len &&
@@ -230,7 +232,7 @@ mount_own_parent(struct cell_child *c, const char *path, int *ret_parent)
 	const char *name;
 	int r = parent_of(c, path, &name);
 
-	if (r == 0 && !is_own(c, c->parent_fd))
+	if (r == 0 && !mount_is_own(c, c->parent_fd))
 		r = -EROFS;
 	if (r == 0)
 		*ret_parent = c->parent_fd;
@@ -244,7 +246,7 @@ mount_make_file(struct cell_child *c, const char *path, int *ret_parent)
 	int r = parent_of(c, path, &name);
 
 	/* In a tree of the host's nothing is made: the name is there or not. */
-	if (r == 0 && is_own(c, c->parent_fd) &&
+	if (r == 0 && mount_is_own(c, c->parent_fd) &&
 	    mknodat(c->parent_fd, name, S_IFREG | 0444, 0) < 0 && errno != EEXIST)
 		r = -errno;
 	if (r == 0)
@@ -258,7 +260,7 @@ mount_make_dir(struct cell_child *c, const char *path, int *ret_parent)
 	const char *name;
 	int r = parent_of(c, path, &name);
 
-	if (r == 0 && is_own(c, c->parent_fd) && mkdirat(c->parent_fd, name, 0755) < 0 &&
+	if (r == 0 && mount_is_own(c, c->parent_fd) && mkdirat(c->parent_fd, name, 0755) < 0 &&
 	    errno != EEXIST)
 		r = -errno;
 	if (r == 0)
@@ -367,42 +369,11 @@ place_etc(struct cell_child *c, const struct sealed_mount *m, int *clone)
 	return synthetic_etc(c, target_of(c, m));
 }
 
-/* Something empty that nobody may open.  It has no name once the view is
- * sealed; the clones hold it. */
-static int
-hidden(struct cell_child *c, bool folder)
-{
-	const char *name = folder ? VIEW_HIDDEN_DIR : VIEW_HIDDEN_FILE;
-
-	if (c->hidden[folder] >= 0)
-		return 0;
-	if (folder ? mkdirat(c->root_fd, name, 0) < 0
-		   : mknodat(c->root_fd, name, S_IFREG, 0) < 0)
-		return -errno;
-	c->hidden[folder] = open_below(c->root_fd, name, O_PATH, VIEW_RESOLVE);
-	return c->hidden[folder] < 0 ? c->hidden[folder] : 0;
-}
-
 static int
 place_hide(struct cell_child *c, const struct sealed_mount *m, int *clone)
 {
-	struct stat st;
-	bool folder;
-	int over, r;
+	int r = hide_place(c, target_of(c, m));
 
-	over = open_below(
-	    c->root_fd, target_of(c, m) + 1, O_PATH | O_NOFOLLOW, VIEW_RESOLVE);
-	if (over < 0)
-		return over;
-	r = fstat(over, &st) < 0 ? -errno : 0;
-	folder = S_ISDIR(st.st_mode);
-	if (r == 0)
-		r = hidden(c, folder);
-	if (r == 0)
-		r = mount_clone(c->hidden[folder], ATTR_NONE, clone);
-	if (r == 0)
-		r = mount_attach(*clone, over, "");
-	fd_close(&over);
 	parent_forget(c);
 	return r;
 }
@@ -491,7 +462,33 @@ mount_open(struct cell_child *c)
 		r = open_source(c, &m[i], &c->clone[i]);
 		if (r == -ENOENT && m[i].optional)
 			continue;
-		if (r != 0)
+		if (r == -EACCES)
+			c->clone[i] = CLONE_LATER;
+		else if (r != 0)
+			return cell_blame(
+			    c, r, policy_str(c->order->policy, m[i].source), m[i].at);
+	}
+	return 0;
+}
+
+/*
+ * Root has no power over the host's files in here, so a folder that only the
+ * server's user may enter is shut until the ids are that user's.
+ */
+int
+mount_open_as_user(struct cell_child *c)
+{
+	const struct sealed_mount *m;
+	size_t n;
+	int r;
+
+	m = cell_mounts(c->order, &n);
+	for (size_t i = 0; i < n; i++) {
+		if (c->clone[i] != CLONE_LATER)
+			continue;
+		c->clone[i] = -1;
+		r = open_source(c, &m[i], &c->clone[i]);
+		if (r != 0 && !(r == -ENOENT && m[i].optional))
 			return cell_blame(
 			    c, r, policy_str(c->order->policy, m[i].source), m[i].at);
 	}
@@ -542,12 +539,10 @@ mount_build(struct cell_child *c)
 int
 mount_enter(struct cell_child *c)
 {
-	if (c->hidden[0] >= 0 && unlinkat(c->root_fd, VIEW_HIDDEN_FILE, 0) < 0)
-		return cell_fault(c, -errno, "");
-	if (c->hidden[1] >= 0 && unlinkat(c->root_fd, VIEW_HIDDEN_DIR, AT_REMOVEDIR) < 0)
-		return cell_fault(c, -errno, "");
-	fd_close(&c->hidden[0]);
-	fd_close(&c->hidden[1]);
+	int r = hide_forget(c);
+
+	if (r != 0)
+		return cell_fault(c, r, "");
 	/* The old root lands on top of the new one and goes from there. */
 	if (fchdir(c->root_fd) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||
 	    umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)

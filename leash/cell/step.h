@@ -91,8 +91,8 @@ int ns_write_maps(const struct cell *, const struct cell_ids *);
 cell_step_fn ns_open_up, ns_take_ids, ns_no_more, ns_name, ns_tie;
 
 /* mount.c */
-cell_step_fn mount_private, mount_open, mount_root, mount_build, mount_enter, mount_seal,
-    mount_images;
+cell_step_fn mount_private, mount_open, mount_open_as_user, mount_root, mount_build,
+    mount_enter, mount_seal, mount_images;
 /* A tmpfs, not yet attached; attr are MOUNT_ATTR_*. */
 int mount_tmpfs(uint64_t size, const char *mode, uint64_t attr, int *ret);
 /* A detached copy of what fd shows, with these attributes everywhere in it. */
@@ -103,6 +103,13 @@ int mount_make_dir(struct cell_child *, const char *path, int *ret_parent);
 /* The folder of path, if names may be made in it; borrowed as above. */
 int mount_own_parent(struct cell_child *, const char *path, int *ret_parent);
 int mount_attach(int tree, int parent, const char *name);
+/* Is this in one of our own tmpfs mounts? */
+bool mount_is_own(const struct cell_child *, int fd);
+
+/* hide.c: cover a path of the view; then, before the view is entered, take away
+ * the names of what covers. */
+int hide_place(struct cell_child *, const char *path);
+int hide_forget(struct cell_child *);
 
 /* synthetic.c: /dev and /etc as the cell has them */
 cell_step_fn synthetic_open_devices;

@@ -225,6 +225,24 @@ def hooks_moved():
     check(not os.path.exists(g + "/hooks/pre-commit"), "planted by moving the parent away")
 
 
+@test("attack_26_hidden_next_start: what is hidden moves away for the next start to read")
+def hidden_next():
+    d = scene("next")
+    g = d + "/work/.git"
+    os.makedirs(g, exist_ok=True)
+    os.chmod(g, 0o777)
+    with open(g + "/config", "wb") as f:
+        f.write(SECRET)
+    os.chmod(g + "/config", 0o666)
+    p = sealed(CAT + AS_USER + "    write %s\n    hide %s\n    exec allow /bin/mv **\n    exec allow /bin/mkdir **\n" % (
+        words(d + "/work"), words(g + "/config")))
+    exec_sealed(p, "/bin/sh", "-c", "/bin/mv %s %s2; /bin/mkdir %s; echo > %s/config" % (g, g, g, g))
+    for at in (g, g + "2"):
+        absent(SECRET, exec_sealed(p, "/bin/cat", at + "/config").stdout, at)
+    r = exec_sealed(p, "/bin/sh", "-c", "echo a > %s/a && /bin/mv %s/a %s/b && echo moved" % (g, g, g))
+    equal(r.stdout, b"moved\n", "beside what is hidden")
+
+
 @test("attack_27_shared_tmp: /tmp and /dev/shm as a dead drop between servers")
 def shared_tmp():
     name = "drop-%d" % os.getpid()

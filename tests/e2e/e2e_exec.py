@@ -94,6 +94,21 @@ def inside():
     check(int(f["pid"]) < 10, f["pid"])
 
 
+@test("as root: a folder below one that only the policy's user may enter")
+def below_private():
+    if os.geteuid() != 0:
+        skip("an ordinary user has nothing that it may not enter")
+    d = public_folder("private")
+    os.makedirs(d + "/work", exist_ok=True)
+    for x in (d + "/work", d):
+        os.chown(x, UID, UID)
+        os.chmod(x, 0o700)
+    body = ATTACK + '    user "%d"\n    write %s\n' % (UID, words(d + "/work"))
+    r = kexec(body, ["/bin/sh", "-c", "echo in > %s/work/f && echo out > %s/f" % (d, d)])
+    equal(reads(d + "/work/f"), b"in\n", r.stderr)
+    check(not os.path.exists(d + "/f"), "the folder above was written")
+
+
 @test("no mount is both writable and executable; no descriptor but 0 1 2")
 def mounts():
     f = witness("mounts", body=BODY)
