@@ -41,7 +41,10 @@ def same(a, b, ignore=()):
     equal(b["capabilities"], a["capabilities"])
     equal(b.get("instructions"), a.get("instructions"))
     equal(sorted(b["asked"]), sorted(a["asked"]))
-    equal(b["progress"], a["progress"])
+    # The last notification may be overtaken by the answer inside the client.
+    n = min(len(a["progress"]), len(b["progress"]))
+    equal(b["progress"][:n], a["progress"][:n])
+    check(n >= len(a["progress"]) - 1, b["progress"])
     for x, y in zip(a["results"], b["results"]):
         if x["step"].get("name") not in ignore and x["step"]["do"] not in ignore:
             equal(y, x, json.dumps(x["step"]))
