@@ -137,7 +137,7 @@ leash_report_scrubs(struct leash *l)
 			continue;
 		row = &l->policy.secret[l->server->secrets.first + i];
 		event_begin(&e, EVENT_SCRUB);
-		event_text(&e, KEY_SERVER, policy_str(&l->policy, l->server->name));
+		event_identity(&e, policy_str(&l->policy, l->server->name), l->policy.id);
 		event_text(&e, KEY_NAME, policy_str(&l->policy, row->name));
 		event_number(&e, KEY_COUNT, n - l->scrubbed[i]);
 		if (report_send(l->report, &e, EVENT_FLOW, NULL) < 0) {
@@ -270,7 +270,7 @@ record_stop(struct leash *l)
 
 	leash_report_scrubs(l);
 	event_begin(&e, EVENT_STOP);
-	event_text(&e, KEY_SERVER, policy_str(&l->policy, l->server->name));
+	event_identity(&e, policy_str(&l->policy, l->server->name), l->policy.id);
 	if (WIFSIGNALED(code))
 		event_number(&e, KEY_SIGNAL, (uint64_t)WTERMSIG(code));
 	else
@@ -429,7 +429,8 @@ main(void)
 		if (r == 0)
 			r = launch_go(l);
 		if (r < 0)
-			log_error("unable to let the server run: %s", strerror(-r));
+			dispatch_refuse(
+			    l, LOG_EXIT_FAILED, "unable to let the server run");
 	}
 	if (r == 0) {
 		serve(l);

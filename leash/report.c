@@ -95,6 +95,8 @@ static const struct {
     [KEY_MOUNT] = {"mount", REPEATS},
     [KEY_BYTES] = {"bytes", NUMBER},
     [KEY_UID] = {"uid", NUMBER},
+    [KEY_SOURCE] = {"source", 0},
+    [KEY_ACTION] = {"action", 0},
     [KEY_CUT] = {"cut", NUMBER},
 };
 
@@ -186,6 +188,28 @@ event_number(struct event *event, enum event_key key, uint64_t number)
 		return;
 	wire_put_u8(&event->out, (uint8_t)key);
 	wire_put_u64(&event->out, number);
+}
+
+void
+event_digest(
+    struct event *event, enum event_key key, const uint8_t digest[REPORT_DIGEST_LEN])
+{
+	static const char digit[] = "0123456789abcdef";
+	char hex[2 * REPORT_DIGEST_LEN];
+
+	for (size_t i = 0; i < REPORT_DIGEST_LEN; i++) {
+		hex[2 * i] = digit[digest[i] >> 4];
+		hex[2 * i + 1] = digit[digest[i] & 15];
+	}
+	event_bytes(event, key, hex, sizeof(hex));
+}
+
+void
+event_identity(
+    struct event *event, const char *server, const uint8_t policy[REPORT_DIGEST_LEN])
+{
+	event_text(event, KEY_SERVER, server);
+	event_digest(event, KEY_POLICY, policy);
 }
 
 /* ---- the connection ------------------------------------------------------- */

@@ -30,10 +30,10 @@ enum event_kind {
 	EVENT_SECRETS,   /* names injected */
 	EVENT_EXEC,      /* each exec: program, argv digest, verdict, rule */
 	EVENT_CALL,      /* each MCP request: method, tool, digests, time */
-	EVENT_REFUSED,   /* an MCP message that policy or syntax refused */
+	EVENT_REFUSED,   /* an MCP message, or a whole start, that was refused */
 	EVENT_DROPPED,   /* a line that is not JSON, a late answer... */
 	EVENT_SCRUB,     /* how often which secret was taken out */
-	EVENT_STOP,      /* how it ended */
+	EVENT_STOP,      /* how it ended: the server (leash), the session */
 	EVENT_GAP,       /* events lost, and why */
 	EVENT_KIND_END
 };
@@ -69,6 +69,8 @@ enum event_key {
 	KEY_MOUNT,        /* text, repeats: "ro /usr/lib/x (library)" */
 	KEY_BYTES,        /* number */
 	KEY_UID,          /* number */
+	KEY_SOURCE,       /* text: "mcp:SERVER", of a tool call (S2-49) */
+	KEY_ACTION,       /* text: "mcp_tool_call" */
 	KEY_CUT,          /* number: fields cut or left out; set here, not by callers */
 	KEY_END
 };
@@ -111,6 +113,14 @@ void event_begin(struct event *, enum event_kind);
 void event_text(struct event *, enum event_key, const char *);
 void event_bytes(struct event *, enum event_key, const void *, size_t);
 void event_number(struct event *, enum event_key, uint64_t);
+
+/* What every record of a server carries: its name and the policy's id. */
+#define REPORT_DIGEST_LEN 32
+void event_identity(
+    struct event *, const char *server, const uint8_t policy[REPORT_DIGEST_LEN]);
+/* A SHA-256 as text. */
+void event_digest(
+    struct event *, enum event_key, const uint8_t digest[REPORT_DIGEST_LEN]);
 
 struct report;
 

@@ -25,6 +25,7 @@
 #define EXIT_USAGE     64
 #define EXIT_NOT_FOUND 127
 #define SHOWN_MAX      (4 * AUDIT_BODY_MAX + 1)
+#define POLICY_SHOWN   12 /* digits of a policy's id for people */
 
 #define WHERE \
 	"(?1 IS NULL OR server = ?1) AND (?2 IS NULL OR kind = ?2) AND " \
@@ -69,8 +70,14 @@ print_field(const struct scan_field *field, FILE *out)
 
 	fprintf(out, " %.*s", (int)field->key.len, (const char *)field->key.data);
 	while (scan_next(field->value, &at, &value) == 1) {
+		bool id =
+		    field->key.len == 6 && memcmp(field->key.data, "policy", 6) == 0;
 		const char *word = shown(value, text);
-		bool quote = word[0] == '\0' || strpbrk(word, " =,") != NULL;
+		bool quote;
+
+		if (id && strlen(text) > POLICY_SHOWN)
+			text[POLICY_SHOWN] = '\0';
+		quote = word[0] == '\0' || strpbrk(word, " =,") != NULL;
 
 		fprintf(out, quote ? "%s\"%s\"" : "%s%s", before, word);
 		before = ",";
@@ -90,7 +97,7 @@ static int
 print_record(const void *body, size_t len, FILE *out)
 {
 	static struct scan scan;
-	static char kind[SHOWN_MAX];
+	static char kind[SHOWN_MAX], session[SHOWN_MAX];
 	uint64_t idx, ts;
 
 	if (len > AUDIT_BODY_MAX || scan_body(body, len, &scan) < 0 ||
@@ -111,7 +118,7 @@ print_record(const void *body, size_t len, FILE *out)
 			continue;
 		print_field(&scan.field[i], out);
 	}
-	fprintf(out, "\n");
+	fprintf(out, " session=%s\n", shown(scan.head[SCAN_SESSION], session));
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #include "supervisor/mcp/mcp.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "supervisor/audit/audit.h"
@@ -15,28 +16,45 @@
 static void
 put_digest(struct session *s, enum event_key key, const uint8_t *at, size_t len)
 {
-	static const char digit[] = "0123456789abcdef";
 	uint8_t hash[CHAIN_HASH_LEN];
-	char hex[2 * CHAIN_HASH_LEN];
 
 	mcp_digest(at, len, hash);
-	for (size_t i = 0; i < sizeof(hash); i++) {
-		hex[2 * i] = digit[hash[i] >> 4];
-		hex[2 * i + 1] = digit[hash[i] & 15];
-	}
-	event_bytes(&s->event, key, hex, sizeof(hex));
+	event_digest(&s->event, key, hash);
+}
+
+static void
+begin(struct session *s, enum event_kind kind)
+{
+	event_begin(&s->event, kind);
+	event_identity(
+	    &s->event, policy_str(s->o.policy, s->o.server->name), s->o.policy->id);
+}
+
+/* A tool call also has the names that its readers look for (S2-49). */
+static void
+put_tool_call(struct session *s, const char *direction, const char *method)
+{
+	char source[SHOWN_MAX];
+
+	if (method == NULL || strcmp(method, "tools/call") != 0 ||
+	    strcmp(direction, "agent") != 0)
+		return;
+	(void)snprintf(source, sizeof(source), "mcp:%.200s",
+	    policy_str(s->o.policy, s->o.server->name));
+	event_text(&s->event, KEY_SOURCE, source);
+	event_text(&s->event, KEY_ACTION, "mcp_tool_call");
 }
 
 static void
 put_call(struct session *s, const struct call *call, const char *direction)
 {
-	event_begin(&s->event, EVENT_CALL);
-	event_text(&s->event, KEY_SERVER, policy_str(s->o.policy, s->o.server->name));
+	begin(s, EVENT_CALL);
 	event_text(&s->event, KEY_DIRECTION, direction);
 	event_text(&s->event, KEY_METHOD, call->method);
 	if (call->name_len > 0)
 		event_bytes(&s->event, KEY_NAME, call->name, call->name_len);
 	event_bytes(&s->event, KEY_REQUEST, call->id, call->id_len);
+	put_tool_call(s, direction, call->method);
 }
 
 int
@@ -46,6 +64,7 @@ record_forward(
 	if (s->o.report == NULL)
 		return 0;
 	put_call(s, call, direction);
+	event_text(&s->event, KEY_VERDICT, "allow");
 	if (params.type != JSON_IS_NONE) {
 		put_digest(s, KEY_PARAMS_SHA256, params.at, params.len);
 		event_number(&s->event, KEY_PARAMS_BYTES, params.len);
@@ -85,8 +104,7 @@ record_refused(struct session *s, const char *direction, const char *method,
 {
 	if (s->o.report == NULL)
 		return;
-	event_begin(&s->event, EVENT_REFUSED);
-	event_text(&s->event, KEY_SERVER, policy_str(s->o.policy, s->o.server->name));
+	begin(s, EVENT_REFUSED);
 	event_text(&s->event, KEY_DIRECTION, direction);
 	event_text(&s->event, KEY_VERDICT, "deny");
 	put_shown(s, KEY_METHOD, method);
@@ -96,6 +114,7 @@ record_refused(struct session *s, const char *direction, const char *method,
 		    id->len < MCP_ID_MAX ? id->len : MCP_ID_MAX);
 	put_shown(s, KEY_RULE, rule);
 	put_shown(s, KEY_REASON, reason);
+	put_tool_call(s, direction, method);
 	/* Nothing is done: a lost record of it lets nothing through. */
 	(void)report_send(s->o.report, &s->event, EVENT_FLOW, NULL);
 }
@@ -106,8 +125,7 @@ record_dropped(
 {
 	if (s->o.report == NULL)
 		return;
-	event_begin(&s->event, EVENT_DROPPED);
-	event_text(&s->event, KEY_SERVER, policy_str(s->o.policy, s->o.server->name));
+	begin(s, EVENT_DROPPED);
 	event_text(&s->event, KEY_DIRECTION, direction);
 	event_number(&s->event, KEY_BYTES, bytes);
 	event_text(&s->event, KEY_REASON, reason);
