@@ -199,7 +199,7 @@ SCRUB	= leash/scrub/scrub.o leash/scrub/forms.o leash/scrub/filter.o \
 UNIT_scrub	= tests/unit/scrub_bench.o $(SCRUB)
 UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
 	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o \
-	   $(POLICY_READ) $(UNIT_vault)
+	   $(POLICY_READ) $(SCRUB)
 UNITS	 = base vault pages env scrub load seal match filter lower parse gate frame json session stream chain report recorder verify cell
 UNIT_LIBS = $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer

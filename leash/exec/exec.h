@@ -31,6 +31,7 @@
 
 struct env;
 struct gate;
+struct scrub;
 
 /* A verdict as it falls: for kennel exec --explain and for tests. */
 typedef void gate_seen_fn(
@@ -44,6 +45,7 @@ struct gate_order {
 	int notify_fd;         /* now the gate's */
 	const struct env *env; /* borrowed: what the server started with */
 	struct report *report; /* borrowed; NULL in tests only */
+	struct scrub *scrub;   /* borrowed: for what a record shows; may be NULL */
 	gate_seen_fn *seen;    /* may be NULL */
 	void *seen_arg;
 };

@@ -13,6 +13,7 @@
 #include <linux/seccomp.h>
 
 #include "leash/exec/exec.h"
+#include "shim/base/buf.h"
 
 #define GATE_TICK_MS  10
 #define CALL_PAGES    16   /* the caller's pages kept while one call is copied */
@@ -66,8 +67,8 @@ struct image_key { /* which file; kept alive by image_fd */
 };
 
 struct verdict {
-	int error; /* what the caller gets, 0: go on */
-	bool silent;
+	int error;   /* what the caller gets, 0: go on */
+	bool absent; /* leads to no file: recorded, not counted */
 	enum sealed_verdict verdict;
 	const struct sealed_exec *row;
 	const char *program;
@@ -85,6 +86,7 @@ struct gate {
 	size_t held_n;
 	struct gate_counts counts;
 	struct event event;
+	struct buf shown; /* a word of the call, scrubbed for the record */
 };
 
 /* ---- copy.c -------------------------------------------------------------- */

@@ -3,13 +3,15 @@
  * of it.
  *
  * Process: the leash.  Works on our own copy of the call only.  An argument
- * may hold a secret: the log gets argv[0] and the count, never the rest.
+ * may hold a secret: the log gets argv[0] and the path that was asked for, both
+ * scrubbed, a digest and the count, never the rest.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "leash/exec/flight.h"
+#include "leash/scrub/scrub.h"
 #include "leash/vault/vault.h"
 
 static const char because_ask[] = "ask: no question can be put in this version";
@@ -26,8 +28,11 @@ static const struct {
     {-EBADF, "no such descriptor"},
 };
 
-/* What execve itself would say of a path that leads to nothing: no program is
- * concerned, and a search along PATH asks for many. */
+/*
+ * What execve itself would say of a path that leads to nothing.  In a cell that
+ * is how most programs that nothing grants look: they are not in the view.  So
+ * it is recorded like any refusal, though a search along PATH asks for many.
+ */
 static bool
 leads_nowhere(int error)
 {
@@ -47,8 +52,8 @@ refuse(struct verdict *v, int error, const char *reason)
 static void
 refuse_unjudged(struct verdict *v, int error)
 {
-	refuse(v, error, "cannot be judged");
-	v->silent = leads_nowhere(error);
+	v->absent = leads_nowhere(error);
+	refuse(v, error, v->absent ? "no such file in the cell" : "cannot be judged");
 	for (size_t i = 0; i < sizeof(unjudged) / sizeof(unjudged[0]); i++) {
 		if (unjudged[i].error == error)
 			v->reason = unjudged[i].reason;
@@ -136,13 +141,21 @@ out:
 static void
 put_argv_digest(struct event *e, const struct call *c)
 {
-	uint8_t digest[32];
-	char hex[65];
+	uint8_t digest[REPORT_DIGEST_LEN];
 
 	policy_digest(c->text, c->argv_len, digest);
-	for (size_t i = 0; i < sizeof(digest); i++)
-		snprintf(hex + 2 * i, 3, "%02x", digest[i]);
-	event_text(e, KEY_ARGV_SHA256, hex);
+	event_digest(e, KEY_ARGV_SHA256, digest);
+}
+
+/* What the server chose to call something may be a secret of its own. */
+static void
+put_foreign(struct gate *g, enum event_key key, const char *text)
+{
+	if (g->order.scrub != NULL)
+		text = scrub_text(g->order.scrub, text, &g->shown) == 0
+			   ? (const char *)g->shown.data
+			   : SCRUB_MASK;
+	event_text(&g->event, key, text);
 }
 
 int
@@ -160,15 +173,15 @@ grant_record(struct gate *g, pid_t pid, const struct call *c, const struct verdi
 	if (!g->order.report)
 		return 0;
 	event_begin(e, EVENT_EXEC);
-	event_text(e, KEY_SERVER, policy_str(p, g->order.server->name));
+	event_identity(e, policy_str(p, g->order.server->name), p->id);
 	event_text(e, KEY_VERDICT, name);
-	event_text(e, KEY_PROGRAM, v->program);
+	put_foreign(g, KEY_PROGRAM, v->program);
 	if (v->row) {
 		event_text(e, KEY_IMAGE, policy_str(p, p->image[v->row->mapped].real));
 		event_text(e, KEY_RULE, rule);
 	}
 	if (c->argc > 0) {
-		event_text(e, KEY_ARGV, c->argv[0]);
+		put_foreign(g, KEY_ARGV, c->argv[0]);
 		put_argv_digest(e, c);
 	}
 	event_number(e, KEY_COUNT, c->argc);

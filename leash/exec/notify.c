@@ -57,6 +57,7 @@ gate_new(const struct gate_order *order, struct gate **ret)
 		return -ENOMEM;
 	g->order = *order;
 	g->root_fd = -1;
+	buf_init(&g->shown, GATE_COPY_MAX + PATH_MAX);
 	g->order.notify_fd = -1;
 	g->flight = calloc(GATE_FLIGHTS_MAX, sizeof(*g->flight));
 	g->held = calloc(GATE_FLIGHTS_MAX, sizeof(*g->held));
@@ -88,6 +89,7 @@ gate_free(struct gate *g)
 	while (g->flight_n > 0)
 		flight_drop(g, &g->flight[0]);
 	call_free(g->call);
+	buf_free(&g->shown);
 	free(g->flight);
 	free(g->held);
 	free(g->image);
@@ -144,12 +146,10 @@ notify_reply(const struct gate *g, uint64_t id, int error)
 static void
 deny(struct gate *g, const struct call *c, const struct verdict *v)
 {
-	if (!v->silent) {
+	if (!v->absent)
 		g->counts.denied++;
-		/* A full log stops acts; a refusal is none. */
-		(void)grant_record(
-		    g, c->tid, c, v, v->verdict == VERDICT_ASK ? "ask" : "deny");
-	}
+	/* A full log stops acts; a refusal is none. */
+	(void)grant_record(g, c->tid, c, v, v->verdict == VERDICT_ASK ? "ask" : "deny");
 	(void)notify_reply(g, c->id, v->error); /* dead: nobody to tell */
 }
 

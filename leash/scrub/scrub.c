@@ -327,3 +327,20 @@ scrub_flush(struct scrub_stream *st, struct buf *out)
 	}
 	return r;
 }
+
+int
+scrub_text(struct scrub *s, const char *text, struct buf *out)
+{
+	struct scrub_stream *st = NULL;
+	int r = scrub_stream_new(s, &st);
+
+	buf_clear(out);
+	if (r == 0)
+		r = scrub_feed(st, text, strlen(text), out);
+	if (r == 0)
+		r = scrub_flush(st, out);
+	if (r == 0)
+		r = buf_put(out, "", 1);
+	scrub_stream_free(st);
+	return r;
+}

@@ -40,4 +40,10 @@ int scrub_feed(struct scrub_stream *, const void *in, size_t len, struct buf *ou
 /* The end of a message or of the stream: what is held back is no match. */
 int scrub_flush(struct scrub_stream *, struct buf *out);
 
+/*
+ * One text on its way into a record: out gets it scrubbed, with a NUL behind
+ * it.  No value is learned any more after the first.  0, -ENOMEM, -EMSGSIZE.
+ */
+int scrub_text(struct scrub *, const char *text, struct buf *out);
+
 #endif

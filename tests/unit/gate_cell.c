@@ -232,6 +232,16 @@ event_number(struct event *e, enum event_key key, uint64_t number)
 {
 }
 
+void
+event_digest(struct event *e, enum event_key key, const uint8_t digest[REPORT_DIGEST_LEN])
+{
+}
+
+void
+event_identity(struct event *e, const char *name, const uint8_t id[REPORT_DIGEST_LEN])
+{
+}
+
 int
 report_send(
     struct report *r, const struct event *e, enum event_class class, uint64_t *ret)

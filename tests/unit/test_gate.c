@@ -66,7 +66,7 @@ static const struct attempt attempts[] = {
     {"folder_is_no_program", {"path", "/usr/bin"}, ERRNO(ACCES), NULL, "deny"},
     {"granted_script", {"path", "@script1", "one"}, "ran mark1 as-script @script1 one",
 	NULL, "allow"},
-    {"missing_is_missing", {"path", "/nope/nope"}, ERRNO(NO_ENT), NULL, "allow"},
+    {"missing_is_missing", {"path", "/nope/nope"}, ERRNO(NO_ENT), NULL, "deny"},
 
     {"S4_20_not_granted", {"path", "@mark2", "good"}, ERRNO(ACCES), "ran mark2 good",
 	"deny"},
@@ -99,7 +99,7 @@ static const struct attempt attempts[] = {
 	ERRNO(ACCES), NULL, "deny"},
     {"attack_63_proc_fd", {"proc-fd", "@mark2", "good"}, ERRNO(ACCES), "ran mark2 good",
 	"deny"},
-    {"attack_63_nofollow", {"nofollow", "@link1", "good"}, "errno 40", NULL, "allow"},
+    {"attack_63_nofollow", {"nofollow", "@link1", "good"}, "errno 40", NULL, "deny"},
     {"attack_64_interpreter", {"path", "/bin/sh", "-c", "echo ran sh >&9"}, ERRNO(ACCES),
 	"ran sh", "deny"},
     {"attack_65_loader_variable", {"env", "@mark1", "LD_PRELOAD=/x", "good"},

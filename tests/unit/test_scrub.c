@@ -566,6 +566,29 @@ a_full_buffer_ends_the_stream(void **state)
 	kit_close(&k);
 }
 
+/* S4-30, ESCAPES 82: what goes into a record goes through here first. */
+static void
+a_text_for_a_record(void **state)
+{
+	struct buf out;
+	struct kit k;
+
+	kit_open(&k);
+	kit_learn(&k, "token-value");
+	buf_init(&out, 64);
+	assert_int_equal(scrub_text(k.scrub, "/bin/token-value", &out), 0);
+	assert_string_equal((char *)out.data, "/bin/***");
+	assert_int_equal(scrub_text(k.scrub, "token-valu", &out), 0);
+	assert_string_equal((char *)out.data, "token-valu");
+	assert_int_equal(scrub_text(k.scrub, "", &out), 0);
+	assert_string_equal((char *)out.data, "");
+	buf_free(&out);
+	buf_init(&out, 8);
+	assert_true(scrub_text(k.scrub, "more than eight", &out) < 0);
+	buf_free(&out);
+	kit_close(&k);
+}
+
 static void
 nothing_to_hide_passes_everything(void **state)
 {
@@ -590,6 +613,7 @@ main(int argc, char **argv)
 	    cmocka_unit_test(only_what_may_become_a_value_is_held),
 	    cmocka_unit_test(counts_are_per_value_over_streams),
 	    cmocka_unit_test(a_full_buffer_ends_the_stream),
+	    cmocka_unit_test(a_text_for_a_record),
 	    cmocka_unit_test(nothing_to_hide_passes_everything),
 	};
 
