@@ -125,12 +125,36 @@ answer(struct leash *l, const struct wire_out *out, const int *fds, size_t fds_n
 		log_warn("unable to answer the supervisor: %s", strerror(-r));
 }
 
+/* Nothing was started: that too is in the log, before anybody is told. */
+static void
+record_refusal(struct leash *l, int status, const char *why)
+{
+	static struct event e;
+	uint64_t number = 0;
+
+	if (l->report == NULL)
+		return;
+	event_begin(&e, EVENT_REFUSED);
+	if (l->server != NULL)
+		event_identity(&e, policy_str(&l->policy, l->server->name), l->policy.id);
+	event_text(&e, KEY_MODE, l->mode == LEASH_RUN ? "run" : "exec");
+	event_text(&e, KEY_VERDICT, "deny");
+	if (l->path != NULL || l->argc > 0)
+		event_text(&e, KEY_PROGRAM, l->path != NULL ? l->path : l->argv[0]);
+	event_text(&e, KEY_REASON, why);
+	event_number(&e, KEY_STATUS, (uint64_t)status);
+	if (report_send(l->report, &e, EVENT_GATE, &number) < 0 ||
+	    report_wait(l->report, number, RECORDER_WAIT_MS) < 0)
+		log_warn("unable to record that the start was refused");
+}
+
 void
 dispatch_refuse(struct leash *l, int status, const char *why)
 {
 	uint8_t memory[LEASH_TEXT_MAX + 64];
 	struct wire_out out;
 
+	record_refusal(l, status, why);
 	wire_out_init(&out, memory, sizeof(memory));
 	wire_put_u32(&out, LEASH_REFUSED);
 	wire_put_u32(&out, (uint32_t)status);

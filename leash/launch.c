@@ -39,6 +39,7 @@ struct launch {
 	int status;
 	char *why; /* LEASH_TEXT_MAX */
 	const struct sealed_exec *row;
+	uint64_t secrets; /* the record of their names, 0: none */
 };
 
 static int refuse(struct launch *a, int status, int r, const char *format, ...)
@@ -216,14 +217,10 @@ secret_values(struct launch *a)
 /* ---- records ------------------------------------------------------------------ */
 
 static void
-put_identity(struct leash *l, struct event *e)
+begin(struct leash *l, struct event *e, enum event_kind kind)
 {
-	char id[2 * POLICY_ID_LEN + 1];
-
-	for (int i = 0; i < POLICY_ID_LEN; i++)
-		(void)snprintf(id + 2 * i, 3, "%02x", l->policy.id[i]);
-	event_text(e, KEY_SERVER, policy_str(&l->policy, l->server->name));
-	event_text(e, KEY_POLICY, id);
+	event_begin(e, kind);
+	event_identity(e, policy_str(&l->policy, l->server->name), l->policy.id);
 }
 
 static int
@@ -232,8 +229,8 @@ record_start(struct leash *l, const struct launch *a)
 	static struct event e;
 	char at[300];
 
-	event_begin(&e, EVENT_START);
-	put_identity(l, &e);
+	begin(l, &e, EVENT_START);
+	event_text(&e, KEY_VERDICT, "allow");
 	event_text(&e, KEY_MODE, l->mode == LEASH_RUN ? "run" : "exec");
 	event_text(&e, KEY_PROGRAM, l->path);
 	event_text(&e, KEY_RULE, policy_at(&l->policy, a->row->at, at, sizeof(at)));
@@ -242,20 +239,20 @@ record_start(struct leash *l, const struct launch *a)
 	return report_send(l->report, &e, EVENT_GATE, NULL);
 }
 
+/* The names of what the plan will hold; durable before it does. */
 static int
-record_secrets(struct leash *l)
+record_secrets(struct leash *l, uint64_t *ret_number)
 {
 	static struct event e;
 	struct sealed_range rows = l->server->secrets;
 
 	if (rows.n == 0)
 		return 0;
-	event_begin(&e, EVENT_SECRETS);
-	event_text(&e, KEY_SERVER, policy_str(&l->policy, l->server->name));
+	begin(l, &e, EVENT_SECRETS);
 	for (uint32_t i = rows.first; i < rows.first + rows.n; i++)
 		event_text(
 		    &e, KEY_NAME, policy_str(&l->policy, l->policy.secret[i].name));
-	return report_send(l->report, &e, EVENT_GATE, NULL);
+	return report_send(l->report, &e, EVENT_GATE, ret_number);
 }
 
 static int
@@ -264,8 +261,7 @@ record_view(struct leash *l, uint64_t *ret_number)
 	static struct event e;
 	struct sealed_range rows = l->server->mounts;
 
-	event_begin(&e, EVENT_MOUNTS);
-	put_identity(l, &e);
+	begin(l, &e, EVENT_MOUNTS);
 	event_number(&e, KEY_UID, l->cell.uid);
 	event_number(&e, KEY_PID, (uint64_t)l->cell.pid);
 	for (size_t i = 0; i < l->cell.lack_n; i++)
@@ -384,12 +380,17 @@ shut_doors(struct launch *a, const struct cell_order *order)
 	    .image_n = l->cell.image_n,
 	    .notify_fd = -1,
 	    .env = l->env,
-	    .report = l->report};
+	    .report = l->report,
+	    .scrub = l->secret_n > 0 ? l->scrub : NULL};
 	uint32_t number = 0;
 	void *memory;
 	struct wire_out plan;
 	int r;
 
+	/* asked for before the cell was made: mostly there by now */
+	if (report_wait(l->report, a->secrets, RECORD_WAIT_MS) < 0)
+		return refuse(a, LOG_EXIT_FAILED, -EIO,
+		    "the audit log does not take the secrets' names: none is given");
 	memory = vault_scratch(l->vault, PLAN_BYTES);
 	if (memory == NULL)
 		return refuse(
@@ -463,12 +464,15 @@ launch(struct leash *l, int *ret_status, char why[LEASH_TEXT_MAX])
 	int r;
 
 	r = l->mode == LEASH_RUN ? program_of_run(&a) : program_of_exec(&a);
+	/* before a helper runs or a file with a secret is read */
+	if (r == 0 && record_start(l, &a) < 0)
+		r = refuse(&a, LOG_EXIT_FAILED, -EIO, "unable to record the start");
 	if (r == 0)
 		r = plain_values(&a);
 	if (r == 0)
 		r = secret_values(&a);
-	if (r == 0 && (record_start(l, &a) < 0 || record_secrets(l) < 0))
-		r = refuse(&a, LOG_EXIT_FAILED, -EIO, "unable to record the start");
+	if (r == 0 && record_secrets(l, &a.secrets) < 0)
+		r = refuse(&a, LOG_EXIT_FAILED, -EIO, "unable to record the secrets");
 	if (r == 0)
 		r = make_cell(&a);
 	if (r == 0 && (record_view(l, &number) < 0 ||

@@ -21,6 +21,7 @@
 
 #define RECORDER_WAIT_MS 5000
 #define RECORDER_TRIES   5
+#define REFUSAL_WAIT_MS  1000
 #define START_MARGIN_MS  15000 /* secrets by helper take up to ten seconds each */
 
 static int
@@ -127,6 +128,37 @@ start_child(struct opened *o, enum leash_mode mode, int argc, char *const *argv,
 	return r;
 }
 
+/*
+ * A start that came to nothing before a leash could say so: no policy, one that
+ * does not compile or load, no leash.  Where the log cannot be reached either,
+ * the person is told what went wrong first.
+ */
+static void
+record_refusal(
+    struct opened *o, const char *name, enum leash_mode mode, int status, const char *why)
+{
+	static struct event e;
+	uint64_t number = 0;
+	char other[LEASH_TEXT_MAX];
+
+	if (o->session[0] == '\0' && draw_session(o->session) < 0)
+		return;
+	if (o->report == NULL && (make_places(o, other) < 0 || open_report(o) < 0))
+		return;
+	event_begin(&e, EVENT_REFUSED);
+	if (o->found.server != NULL)
+		event_identity(&e, name, o->found.policy.id);
+	else
+		event_text(&e, KEY_SERVER, name);
+	event_text(&e, KEY_MODE, mode == LEASH_RUN ? "run" : "exec");
+	event_text(&e, KEY_VERDICT, "deny");
+	event_text(&e, KEY_REASON, why);
+	event_number(&e, KEY_STATUS, (uint64_t)status);
+	if (report_send(o->report, &e, EVENT_GATE, &number) < 0 ||
+	    report_wait(o->report, number, REFUSAL_WAIT_MS) < 0)
+		log_warn("unable to record that the start was refused");
+}
+
 int
 open_server(const char *file, const char *name, enum leash_mode mode, int argc,
     char *const *argv, struct opened *ret, char why[LEASH_TEXT_MAX])
@@ -138,7 +170,7 @@ open_server(const char *file, const char *name, enum leash_mode mode, int argc,
 		.server_in = -1,
 		.server_out = -1,
 		.server_err = -1}};
-	int status = EXIT_FAILED;
+	int status = EXIT_FAILED, r = 0;
 
 	why[0] = '\0';
 	/* before the first secret of the environment could be dumped */
@@ -148,15 +180,21 @@ open_server(const char *file, const char *name, enum leash_mode mode, int argc,
 	}
 	status = find_policy(file, name, &o.found, why, LEASH_TEXT_MAX);
 	if (status != 0)
-		return status;
+		goto out;
 	status = EXIT_FAILED;
-	if (draw_session(o.session) == 0 && make_places(&o, why) == 0 &&
-	    start_child(&o, mode, argc, argv, why, &status) == 0)
-		status = 0;
-	if (status != 0)
-		opened_free(&o);
-	else
+	r = draw_session(o.session);
+	if (r == 0)
+		r = make_places(&o, why);
+	if (r == 0)
+		r = start_child(&o, mode, argc, argv, why, &status);
+	if (r == 0) {
 		*ret = o;
+		return 0;
+	}
+out:
+	if (r != -ECONNREFUSED) /* else the leash said no, and recorded it */
+		record_refusal(&o, name, mode, status, why);
+	opened_free(&o);
 	return status;
 }
 

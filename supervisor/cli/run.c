@@ -37,9 +37,17 @@ struct run {
 	int end_timer;
 	bool ending, gone;
 	int status;
+	char why[128]; /* what ended the session, first */
 };
 
 static void watch_report(struct run *);
+
+static void
+ends_by(struct run *u, const char *why)
+{
+	if (u->why[0] == '\0')
+		(void)snprintf(u->why, sizeof(u->why), "%s", why);
+}
 
 static void
 on_too_long(struct loop *loop, void *arg)
@@ -65,6 +73,7 @@ server_gone(struct run *u, const char *why)
 	if (u->gone)
 		return;
 	u->gone = true;
+	ends_by(u, why);
 	loop_remove(&u->loop, u->channel_slot);
 	u->channel_slot = -1;
 	loop_timer_stop(&u->loop, u->end_timer);
@@ -91,6 +100,7 @@ on_session_end(void *arg, const char *why)
 	struct run *u = arg;
 
 	log_debug("session ends: %s", why);
+	ends_by(u, why);
 	if (u->gone) {
 		stop_when_drained(u);
 		return;
@@ -107,11 +117,14 @@ on_signal(struct loop *loop, int fd, short revents, void *arg)
 {
 	struct signalfd_siginfo info;
 	struct run *u = arg;
+	char why[32];
 
 	(void)loop;
 	(void)revents;
 	while (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-		log_debug("signal %u", info.ssi_signo);
+		(void)snprintf(why, sizeof(why), "signal %u", info.ssi_signo);
+		log_debug("%s", why);
+		ends_by(u, why);
 		if (u->gone)
 			loop_stop(&u->loop);
 		if (u->ending)
@@ -234,6 +247,21 @@ serve(struct run *u)
 	}
 }
 
+/* Our own end, beside the leash's: a session without it was killed. */
+static void
+record_end(struct run *u)
+{
+	static struct event e;
+
+	event_begin(&e, EVENT_STOP);
+	event_identity(&e, policy_str(&u->o.found.policy, u->o.found.server->name),
+	    u->o.found.policy.id);
+	event_text(&e, KEY_REASON, u->why);
+	event_number(&e, KEY_STATUS, (uint64_t)u->status);
+	if (report_send(u->o.report, &e, EVENT_GATE, NULL) < 0)
+		log_warn("unable to record how the session ended");
+}
+
 /* What was recorded last is on disk before this process is gone. */
 static void
 last_records(struct report *report)
@@ -281,6 +309,7 @@ run_server(const char *file, const char *name)
 	else {
 		open_confine(&u.o);
 		serve(&u);
+		record_end(&u);
 	}
 	session_free(u.session);
 	last_records(u.o.report);
