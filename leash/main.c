@@ -270,6 +270,7 @@ record_stop(struct leash *l)
 
 	leash_report_scrubs(l);
 	event_begin(&e, EVENT_STOP);
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): launch() found it */
 	event_identity(&e, policy_str(&l->policy, l->server->name), l->policy.id);
 	if (WIFSIGNALED(code))
 		event_number(&e, KEY_SIGNAL, (uint64_t)WTERMSIG(code));
