@@ -26,6 +26,7 @@
 
 #include "leash/exec/flight.h"
 #include "leash/vault/vault.h"
+#include "tests/unit/child.h"
 #include "tests/unit/gate_cell.h"
 
 #define MARK_FD  9
@@ -330,7 +331,7 @@ program(int sock, int marks, const char *const *argv)
 static pid_t
 cell_fork(int sock, int marks, const char *const *argv)
 {
-	pid_t pid = fork(), one;
+	pid_t pid = test_fork(), one;
 	int status;
 
 	if (pid != 0)
@@ -338,7 +339,7 @@ cell_fork(int sock, int marks, const char *const *argv)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (unshare(CLONE_NEWUSER | CLONE_NEWPID) < 0)
 		_exit(92);
-	one = fork();
+	one = test_fork();
 	if (one == 0)
 		program(sock, marks, argv);
 	close(sock);
@@ -491,7 +492,7 @@ cell_run(const struct cell_try *how, struct cell_result *ret)
 	    cell_path("marks"), O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
 	int status;
 	ssize_t n;
-	pid_t pid = fork();
+	pid_t pid = test_fork();
 
 	if (pid == 0)
 		leash_main(how, shared, marks);

@@ -18,6 +18,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/child.h"
+
 #include "shim/base/buf.h"
 #include "shim/base/confine.h"
 #include "shim/base/fd.h"
@@ -242,7 +244,7 @@ quotes_foreign_bytes(void **state)
 static int
 in_child(int (*body)(void))
 {
-	pid_t pid = fork();
+	pid_t pid = test_fork();
 	int status = 0;
 
 	if (pid == 0)

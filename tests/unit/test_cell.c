@@ -22,6 +22,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/child.h"
+
 #include "shim/base/fd.h"
 #include "shim/base/loop.h"
 #include "tests/unit/cell_kit.h"
@@ -567,7 +569,7 @@ test_orphaned(void **state)
 		pid_t leash, pid = 0;
 
 		assert_int_equal(pipe2(told, O_CLOEXEC), 0);
-		leash = fork();
+		leash = test_fork();
 		assert_true(leash >= 0);
 		if (leash == 0) {
 			const char *argv[] = {"witness", "deaf", NULL};
@@ -669,7 +671,7 @@ test_time(void **state)
 		pid_t pid;
 
 		assert_int_equal(pipe2(p, O_CLOEXEC), 0);
-		pid = fork();
+		pid = test_fork();
 		if (pid == 0) {
 			dup2(p[1], 1);
 			execl("/usr/bin/bwrap", "bwrap", "--unshare-all",
@@ -701,7 +703,7 @@ test_time(void **state)
 static int
 again_as_user(const char *self)
 {
-	pid_t pid = fork();
+	pid_t pid = test_fork();
 	int status;
 
 	if (pid == 0) {

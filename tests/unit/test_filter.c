@@ -26,6 +26,8 @@
 #include <linux/seccomp.h>
 
 #include <cmocka.h>
+
+#include "tests/unit/child.h"
 #include <seccomp.h>
 
 #include "policy/calls.h"
@@ -346,7 +348,7 @@ witness(void)
 	if (pthread_create(&t, NULL, thread, sv) != 0 || pthread_join(t, &ret) != 0 ||
 	    ret != sv)
 		return 10;
-	if ((pid = fork()) == 0)
+	if ((pid = test_fork()) == 0)
 		_exit(7);
 	if (pid < 0 || waitpid(pid, sv, 0) != pid || WEXITSTATUS(sv[0]) != 7)
 		return 11;
@@ -376,7 +378,7 @@ static int
 in_child(int (*call)(void))
 {
 	int status = -1;
-	pid_t pid = fork();
+	pid_t pid = test_fork();
 
 	if (pid == 0)
 		confined(call);

@@ -20,6 +20,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "tests/unit/child.h"
+
 #include "leash/vault/vault.h"
 
 #ifdef __SANITIZE_ADDRESS__
@@ -88,7 +90,7 @@ static int
 child_touches(const volatile char *p)
 {
 	int status;
-	pid_t pid = fork();
+	pid_t pid = test_fork();
 
 	if (pid == 0) {
 		(void)signal(SIGSEGV, SIG_DFL);
@@ -148,7 +150,7 @@ without_memfd_secret(int (*body)(void))
 	};
 	static const struct sock_fprog p = {sizeof(f) / sizeof(f[0]), f};
 	int status;
-	pid_t pid = fork();
+	pid_t pid = test_fork();
 
 	if (pid == 0) {
 		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
@@ -196,7 +198,7 @@ static void
 pages_that_cannot_be_locked_are_refused(void **state)
 {
 	int status;
-	pid_t pid = fork();
+	pid_t pid = test_fork();
 
 	if (pid == 0) {
 		struct rlimit none = {0, 0};

@@ -14,6 +14,8 @@
 #include <sys/un.h>
 #include <cmocka.h>
 
+#include "tests/unit/child.h"
+
 #include "tests/unit/audit_fixture.h"
 
 #define WRITERS 8
@@ -27,7 +29,7 @@ in_children(int n, const struct fixture *f, int (*work)(const struct fixture *, 
 	int status;
 
 	for (int i = 0; i < n; i++) {
-		child[i] = fork();
+		child[i] = test_fork();
 		if (child[i] == 0)
 			_exit(work(f, i));
 	}
@@ -134,7 +136,7 @@ test_killed(void **state)
 	assert_true(tally != MAP_FAILED);
 	srand((unsigned int)time(NULL));
 	for (int i = 0; i < WRITERS; i++) {
-		writer[i] = fork();
+		writer[i] = test_fork();
 		if (writer[i] == 0)
 			_exit(write_through_kills(f, i));
 	}
@@ -391,7 +393,7 @@ test_other_user(void **state)
 		if (strstr(e->d_name, ".sock") != NULL)
 			(void)snprintf(name, sizeof(name), "%.60s", e->d_name);
 	}
-	child = fork();
+	child = test_fork();
 	if (child == 0) {
 		struct sockaddr_un a = {.sun_family = AF_UNIX};
 		int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -410,7 +412,7 @@ test_other_user(void **state)
 	assert_int_equal(chmod(f->run, 0755), 0);
 	assert_int_equal(fchmodat(dirfd(dir), name, 0666, 0), 0);
 	closedir(dir);
-	child = fork();
+	child = test_fork();
 	if (child == 0) {
 		struct sockaddr_un a = {.sun_family = AF_UNIX};
 		int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -490,7 +492,7 @@ test_disk_full(void **state)
 	int status;
 
 	(void)state;
-	child = fork();
+	child = test_fork();
 	if (child == 0)
 		_exit(fill_disk(f));
 	assert_int_equal(waitpid(child, &status, 0), child);
