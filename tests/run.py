@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the tests and says how they went.
 
-    tests/run.py test|check|all|analyze [WORD...]     only what has WORD in its name
+    tests/run.py test|check|all [WORD...]     only what has WORD in its name
 
 The last line is "N passed, N failed[, N skipped]", alone; the exit status is 1
 when something failed.  Started as root, everything that starts a cell runs
@@ -337,11 +337,6 @@ def run_tests(words):
         say("  " + ("not ok" if left else "ok"))
 
 
-def analyze_jobs():
-    for p in sorted(glob.glob(ROOT + "/tests/check/analyze/*.sh")):
-        yield Job("analyze " + os.path.basename(p)[:-3], ["sh", p], seconds=1500)
-
-
 def main():
     what, words = (sys.argv[1:2] or ["test"])[0], sys.argv[2:]
     kit.be_subreaper()
@@ -350,8 +345,6 @@ def main():
         run_tests(words)
     if what in ("check", "all"):
         run_all(list(check_jobs()), words)
-    if what == "analyze":
-        run_all(list(analyze_jobs()), words)
     say("")
     say("%d passed, %d failed%s" % (counts["passed"], counts["failed"],
         ", %d skipped" % counts["skipped"] if counts["skipped"] else ""))
