@@ -175,6 +175,7 @@ put_lacks(struct leash *l, struct wire_out *out)
 		if (len + n + 3 > sizeof(line))
 			break;
 		if (len > 0) {
+			/* NOLINTNEXTLINE(bugprone-not-null-terminated-result): counted */
 			memcpy(line + len, "; ", 2);
 			len += 2;
 		}

@@ -341,7 +341,7 @@ take_signals(struct leash *l)
 	sigaddset(&set, SIGHUP);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return -errno;
-	signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGPIPE, SIG_IGN); /* a good signal: cannot fail */
 	/* syscalls: signalfd4 */
 	l->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return l->signals < 0 ? -errno : 0;

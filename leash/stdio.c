@@ -202,10 +202,11 @@ pump_drain(struct pump *p)
 static int
 pump_scrub(struct pump *p, const uint8_t *bytes, size_t len)
 {
-	struct buf clean, *to = p->to_log ? &clean : &p->held;
+	struct buf clean, *to;
 	int r = 0;
 
 	buf_init(&clean, PUMP_HELD_MAX);
+	to = p->to_log ? &clean : &p->held;
 	if (len > 0)
 		r = scrub_feed(p->scrub, bytes, len, to);
 	if (r == 0 && (len == 0 || (p->line_ends && bytes[len - 1] == '\n')))

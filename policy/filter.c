@@ -323,8 +323,8 @@ put(struct program *p, uint16_t code, uint32_t k, uint8_t jt, uint8_t jf)
 }
 
 #define LOAD(field) BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field), 0, 0
-#define JUMP(op)    BPF_JMP | BPF_##op | BPF_K
-#define RETURN      BPF_RET | BPF_K
+#define JUMP(op)    (BPF_JMP | BPF_##op | BPF_K)
+#define RETURN      (BPF_RET | BPF_K)
 
 /* Jumps of the prologue go to labels; put in when all places are known. */
 enum label { TO_NEXT, TO_KILL, TO_ALLOW, TO_EPERM, TO_BODY, LABEL_N };

@@ -29,7 +29,7 @@ print_quoted(const struct word *w, FILE *f)
 		else if (code < 0x20 || (code >= 0x7f && code < 0xa0) || lex_unseen(code))
 			fprintf(f, "\\u%04x", code);
 		else
-			fwrite(w->text + i, 1, n, f);
+			(void)fwrite(w->text + i, 1, n, f); /* ferror, at the end */
 	}
 	fputc('"', f);
 }
@@ -41,7 +41,7 @@ print_word(const struct word *w, FILE *f)
 	if (w->quoted)
 		print_quoted(w, f);
 	else
-		fwrite(w->raw, 1, w->raw_len, f);
+		(void)fwrite(w->raw, 1, w->raw_len, f); /* ferror, at the end */
 }
 
 static void

@@ -9,8 +9,8 @@
 
 #define TOP                .where = WHERE_TOP
 #define GRANT              .where = WHERE_GRANT
-#define ROW(kw, text, ...) [kw] = {.name = text, __VA_ARGS__}
-#define NUM(min, max)      .word_min = min, .word_max = max
+#define ROW(kw, text, ...) [kw] = {.name = (text), __VA_ARGS__}
+#define NUM(min, max)      .word_min = (min), .word_max = (max)
 
 static const struct keyword_row rows[KW_END] = {
     ROW(KW_ABOUT, "about", GRANT, .once = true, NUM(1, 1), .takes = "one quoted text"),
@@ -133,6 +133,6 @@ keyword_near(const char *text, size_t len, unsigned int where)
 		if ((rows[i].where & where) != 0)
 			list[(rows[i].where & WHERE_LATER) != 0 ? KW_END + i : i] =
 			    rows[i].name;
-	near = diag_near(word, list, 2 * KW_END);
+	near = diag_near(word, list, sizeof(list) / sizeof(list[0]));
 	return near == NULL ? KW_NONE : keyword_find(near, strlen(near));
 }

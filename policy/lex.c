@@ -72,7 +72,7 @@ void
 lex_scan(const struct policy_source *s, uint32_t file, struct diag *diag)
 {
 	struct at at = {.file = file, .line = 1, .col = 1};
-	uint32_t code, last = 0;
+	uint32_t code = 0, last = 0;
 	size_t off = 0, n;
 	const char *why;
 	bool cr = false;
@@ -115,7 +115,9 @@ lex_init(struct lexer *l, const struct policy_source *s, uint32_t file,
 static char
 peek(const struct lexer *l, size_t n)
 {
-	return n < l->len - l->off ? l->text[l->off + n] : '\n';
+	if (n >= l->len - l->off)
+		return '\n';
+	return l->text[l->off + n];
 }
 
 static void

@@ -82,7 +82,8 @@ policy_match_exec_stop(const struct policy *p, const struct sealed_exec *granted
 	for (i = 0; i < granted->prefix.n; i++) {
 		a = &p->arg[granted->prefix.first + i];
 		len = strlen(argv.v[i]);
-		if (len != a->text.len || memcmp(argv.v[i], policy_str(p, a->text), len))
+		if (len != a->text.len ||
+		    memcmp(argv.v[i], policy_str(p, a->text), len) != 0)
 			return false;
 	}
 	argv.v += skip;

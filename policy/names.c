@@ -65,9 +65,9 @@ static const struct {
     /* below the 10 MiB at which the common SDK drops the connection (C39) */
     [LIMIT_OUTPUT] = {"output", (10u << 20) - (64u << 10)},
     [LIMIT_INPUT] = {"input", 16u << 20},
-    [TIMEOUT_CALL] = {"call", 30 * 1000},
-    [TIMEOUT_ASK] = {"ask", 5 * 60 * 1000},
-    [TIMEOUT_START] = {"start", 20 * 1000},
+    [TIMEOUT_CALL] = {"call", 30 * 1000ull},
+    [TIMEOUT_ASK] = {"ask", 300 * 1000ull},
+    [TIMEOUT_START] = {"start", 20 * 1000ull},
     [TIMEOUT_IDLE] = {"idle", 0},
 };
 

@@ -271,6 +271,7 @@ static void
 push_let(struct parser *p, const struct let *l)
 {
 	struct tree *t = p->tree;
+	/* NOLINTNEXTLINE(bugprone-sizeof-expression): its elements are pointers */
 	struct let **array = arena_push(t->arena, t->let, t->let_n, sizeof(*array));
 	struct let *own = arena_alloc(t->arena, sizeof(*own));
 

@@ -159,13 +159,11 @@ lower_limit(struct lower *l, const struct stmt *s)
 {
 	struct sealed_limit m = {.kind = 0};
 	size_t i;
-	int r;
 
 	for (i = 0; i + 1 < s->word_n; i += 2) {
 		m.kind = limit_kind(s->kw, s->word[i].text);
 		m.at = lower_at(l, s->word[i].at);
-		if (m.kind == 0 ||
-		    (r = limit_value(m.kind, s->word[i + 1].text, &m.value)) < 0)
+		if (m.kind == 0 || limit_value(m.kind, s->word[i + 1].text, &m.value) < 0)
 			return -EINVAL;
 		limit_put(l, &m);
 	}

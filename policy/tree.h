@@ -270,7 +270,7 @@ typedef int compile_fn(const char *server, const struct buf *, void *arg);
  * text.  All are compiled before the first is handed over.
  */
 int compile_each(
-    const struct policy_source *, size_t n, compile_fn *, void *arg, FILE *diag);
+    const struct policy_source *source, size_t n, compile_fn *fn, void *arg, FILE *diag);
 
 /* ---- filter.c: the only file that knows libseccomp ---------------------- */
 

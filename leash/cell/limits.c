@@ -75,7 +75,7 @@ has_word(const char *text, const char *word)
 static int
 own_cgroup(char *out, size_t cap)
 {
-	char text[CGROUP_TEXT_MAX], *line, *end;
+	char text[CGROUP_TEXT_MAX] = "", *line, *end;
 	struct statfs fs;
 	int r;
 
@@ -85,7 +85,7 @@ own_cgroup(char *out, size_t cap)
 	line = strncmp(text, "0::/", 4) == 0 ? text : strstr(text, "\n0::/");
 	if (line == NULL)
 		return -ENOENT;
-	line = strchr(line, '/');
+	line += line[0] == '\n' ? 4 : 3; /* to the slash */
 	end = strchr(line, '\n');
 	if (end != NULL)
 		*end = '\0';
@@ -185,7 +185,7 @@ fill_cgroup(int fd, uint64_t memory, uint64_t processes, uint64_t cpu)
 		r = put_number(fd, "pids.max", text);
 	}
 	if (r == 0 && cpu != 0) {
-		snprintf(text, sizeof(text), "%llu %u",
+		snprintf(text, sizeof(text), "%llu %d",
 		    (unsigned long long)cpu * (CGROUP_CPU_US / 100), CGROUP_CPU_US);
 		r = put_number(fd, "cpu.max", text);
 	}

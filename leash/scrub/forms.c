@@ -67,6 +67,7 @@ static int
 add_pattern(struct scrub *s, const uint8_t *data, size_t len, uint32_t value)
 {
 	struct pattern *p;
+	uint32_t *z;
 	size_t i;
 
 	for (i = 0; i < s->pattern_n; i++)
@@ -82,12 +83,11 @@ add_pattern(struct scrub *s, const uint8_t *data, size_t len, uint32_t value)
 		s->pattern = p;
 		s->pattern_cap += 256;
 	}
-	p = &s->pattern[s->pattern_n];
-	*p = (struct pattern){.data = data, .len = len, .value = value};
-	p->z = z_of(data, len);
-	if (p->z == NULL)
+	z = z_of(data, len);
+	if (z == NULL)
 		return -ENOMEM;
-	s->pattern_n++;
+	s->pattern[s->pattern_n++] =
+	    (struct pattern){.data = data, .len = len, .value = value, .z = z};
 	return 0;
 }
 

@@ -78,7 +78,7 @@ hex_unit(const uint8_t *src, size_t n, uint32_t *ret)
 		if (i == n)
 			return UNFINISHED;
 		if (i < 2) {
-			if (src[i] != "\\u"[i])
+			if (src[i] != (uint8_t) "\\u"[i])
 				return NONE;
 			continue;
 		}

@@ -245,7 +245,7 @@ static int
 feed_held(struct scrub_stream *st, const uint8_t *in, size_t len, struct buf *out,
     size_t *ret_taken)
 {
-	size_t n = least(len, BLOCK), before = st->held.len, used;
+	size_t n = least(len, BLOCK), before = st->held.len, used = 0;
 	int r;
 
 	r = buf_put(&st->held, in, n);
@@ -268,7 +268,7 @@ static int
 feed_plain(struct scrub_stream *st, const uint8_t *in, size_t len, struct buf *out,
     size_t *ret_taken)
 {
-	size_t n = least(len, BLOCK), used;
+	size_t n = least(len, BLOCK), used = 0;
 	int r;
 
 	r = pass(st, in, n, false, out, &used);

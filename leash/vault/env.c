@@ -89,6 +89,7 @@ static int
 env_add(struct env *e, const char *name, struct entry **ret)
 {
 	struct entry *more;
+	char *own;
 
 	if (!name_good(name))
 		return -EINVAL;
@@ -103,10 +104,11 @@ env_add(struct env *e, const char *name, struct entry **ret)
 		e->entry = more;
 		e->cap += 32;
 	}
-	more = &e->entry[e->n];
-	*more = (struct entry){.name = strdup(name)};
-	if (more->name == NULL)
+	own = strdup(name);
+	if (own == NULL)
 		return -ENOMEM;
+	more = &e->entry[e->n];
+	*more = (struct entry){.name = own};
 	*ret = more;
 	return 0;
 }

@@ -53,6 +53,8 @@ log_quote(char *out, size_t out_cap, const void *bytes, size_t len)
 	return out;
 }
 
+static void say(const char *format, va_list ap) __attribute__((format(printf, 1, 0)));
+
 static void
 say(const char *format, va_list ap)
 {

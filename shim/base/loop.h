@@ -42,7 +42,7 @@ struct loop {
 void loop_init(struct loop *);
 
 /* Watch fd for POLLIN and/or POLLOUT.  A slot, or -ENOSPC. */
-int loop_add(struct loop *, int fd, short events, loop_fd_fn *, void *arg);
+int loop_add(struct loop *, int fd, short events, loop_fd_fn *fn, void *arg);
 /* What the slot waits for; 0 keeps the slot and hears nothing at all (a
  * closed peer included: poll would otherwise spin on POLLHUP). */
 void loop_events(struct loop *, int slot, short events);
@@ -50,7 +50,7 @@ void loop_events(struct loop *, int slot, short events);
 void loop_remove(struct loop *, int slot);
 
 /* Fire once at at_ns.  A timer, or -ENOSPC. */
-int loop_timer_at(struct loop *, uint64_t at_ns, loop_timer_fn *, void *arg);
+int loop_timer_at(struct loop *, uint64_t at_ns, loop_timer_fn *fn, void *arg);
 void loop_timer_stop(struct loop *, int timer);
 
 /* Until loop_stop.  0 or what poll said. */

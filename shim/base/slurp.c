@@ -11,7 +11,7 @@
 int
 fd_slurp(int fd, size_t max, char **ret_data, size_t *ret_len)
 {
-	size_t len = 0, cap = 4096;
+	size_t len = 0, cap = 0;
 	char *data = NULL;
 	int r = 0;
 
@@ -20,8 +20,8 @@ fd_slurp(int fd, size_t max, char **ret_data, size_t *ret_len)
 		char *bigger;
 
 		/* One byte beyond max is read, to know that there is one. */
-		if (data == NULL || len + 1 >= cap) {
-			cap = data == NULL ? cap : cap * 2;
+		if (len + 1 >= cap) {
+			cap = cap == 0 ? 4096 : cap * 2;
 			bigger = realloc(data, cap);
 			if (bigger == NULL) {
 				r = -ENOMEM;

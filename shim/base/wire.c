@@ -193,7 +193,7 @@ wire_send(int sock, const struct wire_out *out, const int *fds, size_t fds_n)
 	} control;
 	struct iovec data = {out->data, out->len};
 	struct msghdr msg = {.msg_iov = &data, .msg_iovlen = 1};
-	struct cmsghdr *c;
+	struct cmsghdr *c = &control.head;
 	ssize_t n;
 
 	if (out->error != 0)
@@ -204,7 +204,6 @@ wire_send(int sock, const struct wire_out *out, const int *fds, size_t fds_n)
 		memset(&control, 0, sizeof(control));
 		msg.msg_control = control.room;
 		msg.msg_controllen = CMSG_SPACE(fds_n * sizeof(int));
-		c = CMSG_FIRSTHDR(&msg);
 		c->cmsg_level = SOL_SOCKET;
 		c->cmsg_type = SCM_RIGHTS;
 		c->cmsg_len = CMSG_LEN(fds_n * sizeof(int));

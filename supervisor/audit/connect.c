@@ -92,11 +92,9 @@ open_folder(const char *path, int *ret_fd)
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* syscalls: openat */
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &st) < 0)
-		r = -errno;
-	else if (st.st_uid != geteuid())
-		r = -EACCES;
-	else if ((st.st_mode & 077) != 0 && fchmod(fd, 0700) < 0) /* syscalls: fchmod */
+	r = fstat(fd, &st) < 0 ? -errno : st.st_uid != geteuid() ? -EACCES : 0;
+	/* syscalls: fchmod */
+	if (r == 0 && (st.st_mode & 077) != 0 && fchmod(fd, 0700) < 0)
 		r = -errno;
 	if (r < 0) {
 		fd_close(&fd);
@@ -154,7 +152,7 @@ new_socket(int *ret_fd)
 static int
 try_connect(const struct reach *reach, int *ret_fd)
 {
-	int fd, r;
+	int fd = -1, r;
 
 	r = new_socket(&fd);
 	if (r < 0)

@@ -216,6 +216,26 @@ scan_number(struct span raw, uint64_t *ret)
 	return true;
 }
 
+/* What the backslash at *at stands for; *at moves to the escape's last byte. */
+static int
+escaped(struct span raw, size_t *at)
+{
+	size_t left = raw.len - *at;
+	int high, low;
+
+	if (left < 3)
+		return -EBADMSG;
+	*at += 1;
+	if (raw.data[*at] != 'u')
+		return raw.data[*at];
+	if (left < 7)
+		return -EBADMSG;
+	high = hex_value(raw.data[*at + 3]);
+	low = hex_value(raw.data[*at + 4]);
+	*at += 4;
+	return high < 0 || low < 0 ? -EBADMSG : high << 4 | low;
+}
+
 long
 scan_string(struct span raw, char *out, size_t out_cap)
 {
@@ -229,12 +249,9 @@ scan_string(struct span raw, char *out, size_t out_cap)
 		if (o + 2 > out_cap)
 			return -EBADMSG;
 		if (c == '\\') {
-			c = raw.data[++i];
-			if (c == 'u') {
-				c = hex_value(raw.data[i + 3]) << 4 |
-				    hex_value(raw.data[i + 4]);
-				i += 4;
-			}
+			c = escaped(raw, &i);
+			if (c < 0)
+				return -EBADMSG;
 		}
 		if (c >= 0x80 && raw.data[i] < 0x80) { /* \u0080..\u009f */
 			out[o++] = (char)0xc2;

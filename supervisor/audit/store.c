@@ -30,8 +30,8 @@ enum statement { BEGIN, COMMIT, PUT_REC, PUT_NODE, PUT_CP, LAST_SEQ, STATEMENTS 
 static const char *const statement_sql[STATEMENTS] = {
     [BEGIN] = "BEGIN IMMEDIATE",
     [COMMIT] = "COMMIT",
-    [PUT_REC] = "INSERT INTO rec(idx, ts, kind, server, session, verdict, writer, "
-		"wseq, body, leaf) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [PUT_REC] = ("INSERT INTO rec(idx, ts, kind, server, session, verdict, writer, "
+		 "wseq, body, leaf) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
     [PUT_NODE] = "INSERT INTO node(level, n, hash) VALUES(?, ?, ?)",
     [PUT_CP] = "INSERT INTO cp(size, root, ts) VALUES(?, ?, ?)",
     [LAST_SEQ] = "SELECT coalesce(max(wseq), 0) FROM rec WHERE writer = ?",
@@ -245,7 +245,7 @@ check_edge(struct store *store, const char **ret_why)
 static int
 check_tables(struct store *store, const char **ret_why)
 {
-	int64_t tables;
+	int64_t tables = 0;
 	int r;
 
 	r = get_number(store, "SELECT count(*) FROM sqlite_schema", &tables);

@@ -347,7 +347,7 @@ check_schema(struct pass *pass)
 {
 	const char *differs;
 	char name[128], shown[512];
-	uint64_t rows;
+	uint64_t rows = 0;
 
 	if (count(pass, "SELECT count(*) FROM sqlite_schema", &rows) < 0)
 		return -EBADMSG;
@@ -364,7 +364,7 @@ check_schema(struct pass *pass)
 static int
 check_meta(struct pass *pass)
 {
-	uint64_t rows;
+	uint64_t rows = 0;
 
 	if (count(pass, "SELECT count(*) FROM meta", &rows) < 0)
 		return -EBADMSG;

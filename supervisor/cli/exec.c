@@ -172,7 +172,7 @@ take_signals(struct exec *x)
 	sigaddset(&set, SIGHUP);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return -errno;
-	signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGPIPE, SIG_IGN); /* a good signal: cannot fail */
 	x->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return x->signals < 0 ? -errno : 0;
 }

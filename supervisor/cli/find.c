@@ -49,9 +49,9 @@ failed(struct search *s, int status, const char *format, ...)
 static void
 first_error(struct search *s, const char *diag)
 {
-	size_t len = strcspn(diag, "\n");
+	const char *said = diag != NULL ? diag : "out of memory";
 
-	(void)snprintf(s->why, s->why_cap, "%.*s", (int)len, diag);
+	(void)snprintf(s->why, s->why_cap, "%.*s", (int)strcspn(said, "\n"), said);
 }
 
 /* Text to sealed bytes; all diagnostics go to standard error. */
@@ -69,7 +69,7 @@ compile_text(struct search *s, const char *path, const char *text, size_t len,
 		return failed(s, EXIT_FAILED, "out of memory");
 	buf_init(out, SEALED_LEN_MAX);
 	r = policy_compile(&source, 1, only, out, stream);
-	fclose(stream);
+	(void)fclose(stream); /* what it lost was only to be shown */
 	if (diag_len > 0)
 		(void)fd_write_all(STDERR_FILENO, diag, diag_len); /* shown only */
 	if (r == -EINVAL) {

@@ -201,7 +201,7 @@ take_signals(struct run *u)
 	sigaddset(&set, SIGHUP);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return -errno;
-	signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGPIPE, SIG_IGN); /* a good signal: cannot fail */
 	/* syscalls: signalfd4 */
 	u->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return u->signals < 0 ? -errno : 0;

@@ -305,6 +305,7 @@ agent_batch(struct session *s, const uint8_t *line, size_t len, struct json arra
 static bool
 is_blank(const uint8_t *line, size_t len)
 {
+	/* NOLINTNEXTLINE(bugprone-not-null-terminated-result): three bytes, no text */
 	while (len > 0 && memchr(" \t\r", line[len - 1], 3) != NULL)
 		len--;
 	return len == 0;

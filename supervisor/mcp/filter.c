@@ -159,7 +159,7 @@ filter_members(struct session *s, struct json object)
 int
 filter_capabilities(struct session *s, struct json capabilities)
 {
-	struct json tasks, requests;
+	struct json tasks = {0}, requests = {0};
 	int r;
 
 	if ((r = filter_members(s, capabilities)) < 0)

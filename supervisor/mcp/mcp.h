@@ -241,7 +241,7 @@ uint64_t frame_rest(const struct frame_in *);
 
 #define FRAME_PARTS  64
 #define FRAME_SOON   (256u << 10) /* queued: stop reading the other side */
-#define FRAME_MAX    (3u * MCP_MESSAGE_MAX)
+#define FRAME_MAX    ((size_t)3 * MCP_MESSAGE_MAX)
 #define FRAME_ANSWER (4u << 20) /* queued: no more answers of our own */
 
 struct frame_out {

@@ -444,7 +444,7 @@ room_for_server(const struct session *s)
 static bool
 room_for_last(const struct session *s)
 {
-	return frame_queued(&s->to_agent) < FRAME_MAX - 2 * MCP_MESSAGE_MAX;
+	return frame_queued(&s->to_agent) < FRAME_MAX - (size_t)2 * MCP_MESSAGE_MAX;
 }
 
 struct stream {
