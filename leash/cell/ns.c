@@ -208,6 +208,10 @@ ns_write_maps(const struct cell *cell, const struct cell_ids *ids)
 	/* Inherited over exec: no memory of the cell in any core. */
 	if (r == 0)
 		r = put_at(dir, "coredump_filter", "0");
+	/* Shared memory counts against no limit of a process: where there is no
+	 * cgroup, the machine's own end of memory ends the cell first. */
+	if (r == 0)
+		r = put_at(dir, "oom_score_adj", "1000");
 	/* Root's child drops its groups itself, then has no way back. */
 	if (r == 0 && !ids->root)
 		r = put_at(dir, "setgroups", "deny");

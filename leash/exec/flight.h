@@ -15,9 +15,16 @@
 #include "leash/exec/exec.h"
 #include "shim/base/buf.h"
 
-#define GATE_TICK_MS  10
-#define CALL_PAGES    16   /* the caller's pages kept while one call is copied */
-#define CALL_PAGE_LEN 4096 /* the least page of any kernel: never faults inside */
+#define GATE_TICK_MS 10
+/* What each refusal costs of the time in which it is paid for; a search along
+ * PATH meets many absent files.  Who owes more than this waits. */
+#define GATE_REFUSAL_NS        10000000ull
+#define GATE_ABSENT_NS         1000000ull
+#define GATE_REFUSALS_BURST_NS (2000 * GATE_REFUSAL_NS)
+/* Room in the report for what is under way, and for how the server ended. */
+#define GATE_RECORDS_KEPT (GATE_FLIGHTS_MAX + 64)
+#define CALL_PAGES        16   /* the caller's pages kept while one call is copied */
+#define CALL_PAGE_LEN     4096 /* the least page of any kernel: never faults inside */
 
 struct call_page {
 	uint64_t at;
@@ -85,6 +92,7 @@ struct gate {
 	struct held *held; /* GATE_FLIGHTS_MAX, oldest first */
 	size_t held_n;
 	struct gate_counts counts;
+	uint64_t refused_until; /* loop_now() at which all refusals are paid for */
 	struct event event;
 	struct buf shown; /* a word of the call, scrubbed for the record */
 };

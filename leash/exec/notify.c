@@ -24,6 +24,7 @@
 
 #include "leash/exec/flight.h"
 #include "shim/base/fd.h"
+#include "shim/base/loop.h"
 
 #ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS
 #define SECCOMP_IOCTL_NOTIF_SET_FLAGS      SECCOMP_IOW(4, __u64)
@@ -104,10 +105,35 @@ gate_fd(const struct gate *g)
 	return g->order.notify_fd;
 }
 
+/*
+ * A refusal costs the server nothing and us a record: past a burst of them the
+ * next call waits in the kernel, so that the log grows by so many a second and
+ * no more.  Nor is a call heard whose record could not be kept.
+ */
+static bool
+may_judge(const struct gate *g)
+{
+	if (g->order.report &&
+	    report_pending(g->order.report) > REPORT_QUEUE_MAX - GATE_RECORDS_KEPT)
+		return false;
+	return g->refused_until <= loop_now() + GATE_REFUSALS_BURST_NS;
+}
+
+static void
+count_refusal(struct gate *g, bool absent)
+{
+	uint64_t now = loop_now();
+
+	g->counts.denied += absent ? 0 : 1;
+	if (g->refused_until < now)
+		g->refused_until = now;
+	g->refused_until += absent ? GATE_ABSENT_NS : GATE_REFUSAL_NS;
+}
+
 bool
 gate_wants(const struct gate *g)
 {
-	return g->held_n < GATE_FLIGHTS_MAX;
+	return g->held_n < GATE_FLIGHTS_MAX && may_judge(g);
 }
 
 size_t
@@ -146,8 +172,7 @@ notify_reply(const struct gate *g, uint64_t id, int error)
 static void
 deny(struct gate *g, const struct call *c, const struct verdict *v)
 {
-	if (!v->absent)
-		g->counts.denied++;
+	count_refusal(g, v->absent);
 	/* A full log stops acts; a refusal is none. */
 	(void)grant_record(g, c->tid, c, v, v->verdict == VERDICT_ASK ? "ask" : "deny");
 	(void)notify_reply(g, c->id, v->error); /* dead: nobody to tell */
@@ -229,15 +254,20 @@ group_of(pid_t tid, pid_t *ret)
 static void
 take(struct gate *g, const struct seccomp_notif *n)
 {
-	pid_t tid = (pid_t)n->pid, tgid;
+	pid_t tid = (pid_t)n->pid, tgid = 0;
 	struct flight *f = flight_of_thread(g, tid);
 
-	if (f && !f->over) {
-		judge(g, n, f->tgid, f);
-		return;
-	}
 	if (tid <= 0 || group_of(tid, &tgid) < 0) {
 		(void)notify_reply(g, n->id, -EACCES); /* gone, or not ours */
+		return;
+	}
+	if (f && !f->over) {
+		/* A thread gives its id back inside its exec, before we see the
+		 * stop: who has it now may be another, whom nobody traces. */
+		if (f->tgid == tgid)
+			judge(g, n, tgid, f);
+		else
+			(void)notify_reply(g, n->id, -EAGAIN);
 		return;
 	}
 	if (flight_in_group(g, tgid) || g->flight_n == GATE_FLIGHTS_MAX)
@@ -278,7 +308,8 @@ held_run(struct gate *g)
 	for (size_t i = 0; i < g->held_n; i++) {
 		struct held h = g->held[i];
 
-		if (flight_in_group(g, h.tgid) || g->flight_n == GATE_FLIGHTS_MAX)
+		if (flight_in_group(g, h.tgid) || g->flight_n == GATE_FLIGHTS_MAX ||
+		    !may_judge(g))
 			g->held[kept++] = h;
 		else if (notify_valid(g, h.notif.id))
 			judge(g, &h.notif, h.tgid, NULL);
@@ -289,7 +320,7 @@ held_run(struct gate *g)
 int
 gate_wait_ms(const struct gate *g)
 {
-	return g->held_n > 0 ? GATE_TICK_MS : -1;
+	return g->held_n > 0 || !may_judge(g) ? GATE_TICK_MS : -1;
 }
 
 void

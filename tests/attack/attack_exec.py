@@ -157,5 +157,15 @@ def daemon():
     check(wait_for(lambda: not [1 for c in descendants(os.getpid()).values() if c == "toy"]) is not None)
 
 
+@test("attack_90_log_flood: refused execs as fast as they go", seconds=40)
+def flood():
+    f = witness("flood", "6", "/etc/passwd", timeout=30)
+    n = int(f["flood"])
+    check(100 < n < 5000, "refused and recorded: %d" % n)
+    out = int(outside("flood", "1", "/etc/passwd")["flood"])
+    control({"flood": "ok" if out > 10000 else "slow"}, "flood")
+    equal(kexec(ATTACK, ["/bin/sh", "-c", "echo on"]).stdout, b"on\n")
+
+
 if __name__ == "__main__":
     main()

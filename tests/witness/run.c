@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -41,6 +42,21 @@ verb_run(int argc, char **argv)
 		printf("run=killed SIG%s\n", sigabbrev_np(WTERMSIG(status)));
 	else
 		printf("run=exit %d\n", WEXITSTATUS(status));
+	return 0;
+}
+
+/* SECONDS PROG: ask for it again and again; how often it was refused. */
+int
+verb_flood(int argc, char **argv)
+{
+	char *words[] = {argc > 1 ? argv[1] : NULL, NULL};
+	long n = 0, end = time(NULL) + (argc > 1 ? atoi(argv[0]) : 0);
+
+	if (argc != 2)
+		return 64;
+	for (; time(NULL) < end; n++)
+		execve(words[0], words, environ);
+	printf("flood=%ld\n", n);
 	return 0;
 }
 

@@ -95,6 +95,7 @@ static const struct {
     {"run", verb_run, "PROG ARG... and say how it ended"},
     {"forms", verb_forms, "PROG: every way around an exec grant"},
     {"race", verb_race, "KIND N GOOD EVIL: swap what was judged"},
+    {"flood", verb_flood, "SECONDS PROG that is refused: how often"},
     {"plant", verb_plant, "PATH TARGET: a symlink"},
     {"exit", verb_exit, "STATUS | signal N"},
 };
