@@ -272,6 +272,7 @@ on_end(struct leash *l, struct wire_in *in, int *fd)
 	if (l->phase != PHASE_RUNNING)
 		return 0;
 	l->phase = PHASE_ENDING;
+	l->ordered = true;
 	shim_signal(l, SIGTERM);
 	l->grace_timer =
 	    loop_timer_at(&l->loop, loop_now() + grace_ms * 1000000u, on_grace_over, l);
@@ -341,6 +342,7 @@ on_channel(struct loop *loop, int sock, short revents, void *arg)
 		loop_remove(&l->loop, l->channel_slot);
 		l->channel_slot = -1;
 		fd_close(&l->channel);
+		l->ordered = true;
 		leash_end(
 		    l, r == -EPIPE ? "supervisor gone" : "supervisor not understood");
 	}

@@ -10,6 +10,7 @@
  * reaped, and all that the server said has been passed on.
  */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,9 +26,12 @@
 #include "shim/base/log.h"
 
 #define RECORDER_GONE_MS 3000 /* no record, no act: then the cell dies */
-#define LAST_RECORD_MS   2000
+#define LAST_RECORD_MS   1000
 #define SCRUB_REPORT_MS  1000
-#define DRAIN_MS         2000 /* after the cell is gone and nobody reads */
+/* After the cell is gone, for somebody to take what it said last: as long as it
+ * takes when it ended by itself, a moment when it was to end (S2-30). */
+#define DRAIN_MS        10000
+#define DRAIN_ENDING_MS 250
 
 static struct leash leash = {
     .channel = LEASH_CHANNEL_FD,
@@ -244,8 +248,10 @@ on_signal(struct loop *loop, int fd, short revents, void *arg)
 	(void)loop;
 	(void)revents;
 	while (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
-		if (info.ssi_signo != SIGCHLD)
+		if (info.ssi_signo != SIGCHLD) {
+			l->ordered = true;
 			leash_end(l, "signalled");
+		}
 	(void)gate_reap(l->gate, on_reaped, l); /* nothing to reap is no error */
 }
 
@@ -347,9 +353,21 @@ take_signals(struct leash *l)
 	return l->signals < 0 ? -errno : 0;
 }
 
+/* PID 1 tells how the server ended right before it ends itself: its word may
+ * still lie in the channel when the kernel's comes. */
+static void
+last_words(struct leash *l)
+{
+	struct pollfd said = {l->cell.channel, POLLIN, 0};
+
+	while (l->shim_slot >= 0 && poll(&said, 1, 0) > 0)
+		on_shim(&l->loop, l->cell.channel, said.revents, l);
+}
+
 static void
 serve(struct leash *l)
 {
+	uint64_t drain_ms;
 	int r = 0;
 
 	while (r == 0 && !cell_gone(l)) {
@@ -366,11 +384,11 @@ serve(struct leash *l)
 	}
 	if (r < 0)
 		die("unable to wait for events: %s", strerror(-r));
+	last_words(l);
+	drain_ms = l->ordered ? DRAIN_ENDING_MS : DRAIN_MS;
 	l->phase = PHASE_GONE;
-	/* What the server said last still goes out, for as long as somebody
-	 * takes it. */
 	if (loop_timer_at(
-		&l->loop, loop_now() + DRAIN_MS * 1000000ull, on_drain_over, l) >= 0)
+		&l->loop, loop_now() + drain_ms * 1000000ull, on_drain_over, l) >= 0)
 		while (!l->loop.stopping && l->channel >= 0 &&
 		       !(pump_done(&l->out) && pump_done(&l->err)))
 			if (loop_once(&l->loop, -1) < 0)

@@ -78,6 +78,7 @@ struct leash {
 	/* the server's ends and the supervisor's ends, until handed over */
 	int server_in[2], server_out[2], server_err[2], pass_out[2], pass_err[2];
 
+	bool ordered;     /* somebody wants the end: it did not come by itself */
 	bool exec_failed; /* the shim could not start the program */
 	int exec_errno;
 	bool pid1_reaped;

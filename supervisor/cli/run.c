@@ -21,12 +21,13 @@
 #include "supervisor/cli/cli.h"
 #include "supervisor/mcp/mcp.h"
 
-#define EOF_GRACE_MS    400  /* after stdin closed, before TERM */
-#define TERM_GRACE_MS   700  /* after TERM, before KILL */
-#define LAST_BYTES_MS   1500 /* for the agent to take what is left */
-#define LAST_RECORDS_MS 2000
-#define REFUSE_WAIT_MS  20000
-#define MS              1000000ull
+#define EOF_GRACE_MS         800  /* after stdin closed, before TERM */
+#define TERM_GRACE_MS        400   /* after TERM, before KILL */
+#define LAST_BYTES_MS        10000 /* for the agent to take what is left: when the */
+#define LAST_BYTES_ENDING_MS 200   /* server ended by itself; when it was to end */
+#define LAST_RECORDS_MS      500
+#define REFUSE_WAIT_MS       20000
+#define MS                   1000000ull
 
 struct run {
 	struct loop loop;
@@ -62,8 +63,9 @@ stop_when_drained(struct run *u)
 	if (session_drained(u->session))
 		loop_stop(&u->loop);
 	else if (u->end_timer < 0)
-		u->end_timer = loop_timer_at(
-		    &u->loop, loop_now() + LAST_BYTES_MS * MS, on_too_long, u);
+		u->end_timer = loop_timer_at(&u->loop,
+		    loop_now() + (u->ending ? LAST_BYTES_ENDING_MS : LAST_BYTES_MS) * MS,
+		    on_too_long, u);
 }
 
 /* The server or its leash is gone: tell the agent what it still waits for. */
@@ -150,6 +152,7 @@ on_channel(struct loop *loop, int fd, short revents, void *arg)
 		return;
 	if (r < 0) {
 		u->status = EXIT_FAILED;
+		u->ending = true;
 		server_gone(u, "the leash ended unexpectedly");
 		return;
 	}
@@ -264,20 +267,27 @@ record_end(struct run *u)
 
 /* What was recorded last is on disk before this process is gone. */
 static void
-last_records(struct report *report)
+last_records(struct opened *o)
 {
 	uint64_t until = loop_now() + LAST_RECORDS_MS * MS;
 
-	while (report_pending(report) > 0 && loop_now() < until) {
-		struct pollfd wait = {report_fd(report), POLLIN, 0};
+	while (report_pending(o->report) > 0 && loop_now() < until) {
+		struct pollfd wait = {report_fd(o->report), POLLIN, 0};
 
-		if (report_wants_write(report))
+		if (wait.fd < 0) {
+			if (open_report(o) < 0)
+				break;
+			continue;
+		}
+		if (report_wants_write(o->report))
 			wait.events |= POLLOUT;
-		if (poll(&wait, 1, LAST_RECORDS_MS / 10) < 0 || report_ready(report) < 0)
+		if (poll(&wait, 1, LAST_RECORDS_MS / 10) < 0)
 			break;
+		(void)report_ready(o->report); /* gone: seen at the top */
 	}
-	if (report_pending(report) > 0)
-		log_warn("unable to record the last %zu events", report_pending(report));
+	if (report_pending(o->report) > 0)
+		log_warn(
+		    "unable to record the last %zu events", report_pending(o->report));
 }
 
 static int
@@ -312,7 +322,7 @@ run_server(const char *file, const char *name)
 		record_end(&u);
 	}
 	session_free(u.session);
-	last_records(u.o.report);
+	last_records(&u.o);
 	opened_free(&u.o);
 	fd_close(&u.signals);
 	return r < 0 ? EXIT_FAILED : u.status;

@@ -431,6 +431,7 @@ struct session {
 	bool started;    /* the first request went out */
 	uint32_t person; /* server requests that a person may be answering */
 	uint64_t paused_at, paused_ns, budget_ns;
+	bool leaving; /* the agent closed while there was no room for it */
 	bool ended, agent_eof, server_eof;
 	int error; /* ours: out of memory */
 	char name[MCP_NAME_MAX];

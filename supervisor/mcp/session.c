@@ -523,7 +523,10 @@ arm(struct session *s)
 		s->to_server.closed = true;
 		fd_close(&s->o.server_in);
 	}
-	loop_events(l, s->slot_agent_in, read_agent && s->error == 0 ? POLLIN : 0);
+	loop_events(l, s->slot_agent_in,
+	    read_agent && s->error == 0    ? POLLIN
+	    : !s->agent_eof && !s->leaving ? POLLRDHUP
+					   : 0);
 	loop_events(l, s->slot_server_out, read_server && s->error == 0 ? POLLIN : 0);
 	loop_events(l, s->slot_agent_out,
 	    !s->to_agent.closed && frame_queued(&s->to_agent) > 0 ? POLLOUT : 0);
@@ -537,9 +540,18 @@ static void
 agent_ready(struct loop *l, int fd, short revents, void *arg)
 {
 	struct session *s = arg;
-	int r = frame_fill(&s->from_agent);
+	int r;
 
 	(void)l, (void)fd, (void)revents;
+	/* Only listened for its leaving: what it still said is read when there
+	 * is room, but the end begins now (S2-30). */
+	if (!room_for_agent(s)) {
+		s->leaving = true;
+		end(s, "agent closed its end");
+		arm(s);
+		return;
+	}
+	r = frame_fill(&s->from_agent);
 	if (r == -EAGAIN)
 		return;
 	s->active_at = loop_now();
