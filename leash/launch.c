@@ -268,14 +268,14 @@ record_view(struct leash *l, uint64_t *ret_number)
 		event_text(&e, KEY_LACKS, l->cell.lack[i].what);
 	for (uint32_t i = rows.first; i < rows.first + rows.n; i++) {
 		const struct sealed_mount *m = &l->policy.mount[i];
+		const char *how = (m->right & RIGHT_WRITE) != 0 ? "rw" : "ro";
 		char line[600];
 
 		if (m->kind == MOUNT_DIR || m->kind == MOUNT_SYMLINK)
 			continue;
-		(void)snprintf(line, sizeof(line), "%s %.500s (%s)",
-		    m->kind == MOUNT_HIDE           ? "hide"
-		    : (m->right & RIGHT_WRITE) != 0 ? "rw"
-						    : "ro",
+		if (m->kind == MOUNT_HIDE)
+			how = "hide";
+		(void)snprintf(line, sizeof(line), "%s %.500s (%s)", how,
 		    policy_str(&l->policy, m->target), policy_why_name(m->why));
 		event_text(&e, KEY_MOUNT, line);
 	}

@@ -28,9 +28,10 @@
 #define RECORDER_GONE_MS 3000 /* no record, no act: then the cell dies */
 #define LAST_RECORD_MS   1000
 #define SCRUB_REPORT_MS  1000
-/* After the cell is gone, for somebody to take what it said last: as long as it
- * takes when it ended by itself, a moment when it was to end (S2-30). */
-#define DRAIN_MS        10000
+/* After the cell is gone, for somebody to take what it said last: as long as
+ * some of it is taken, or a moment in all when it was to end (S2-30). */
+#define DRAIN_MS        700
+#define MS              1000000ull
 #define DRAIN_ENDING_MS 250
 
 static struct leash leash = {
@@ -94,7 +95,7 @@ recorder_gone(struct leash *l)
 	wire_out_init(&out, memory, sizeof(memory));
 	wire_put_u32(&out, LEASH_NEEDS_RECORDER);
 	l->report_timer = loop_timer_at(
-	    &l->loop, loop_now() + RECORDER_GONE_MS * 1000000ull, on_recorder_missed, l);
+	    &l->loop, loop_now() + RECORDER_GONE_MS * MS, on_recorder_missed, l);
 	if (l->channel < 0 || wire_send(l->channel, &out, NULL, 0) < 0 ||
 	    l->report_timer < 0)
 		leash_end(l, "no recorder and nobody to ask for one");
@@ -159,7 +160,7 @@ on_scrub_timer(struct loop *loop, void *arg)
 
 	leash_report_scrubs(l);
 	l->scrub_timer = loop_timer_at(
-	    loop, loop_now() + SCRUB_REPORT_MS * 1000000ull, on_scrub_timer, l);
+	    loop, loop_now() + SCRUB_REPORT_MS * MS, on_scrub_timer, l);
 }
 
 /* ---- the cell ------------------------------------------------------------------ */
@@ -293,8 +294,13 @@ record_stop(struct leash *l)
 static void
 on_drain_over(struct loop *loop, void *arg)
 {
-	(void)arg;
-	loop_stop(loop);
+	struct leash *l = arg;
+	uint64_t written = l->out.written + l->err.written;
+
+	if (l->ordered || written == l->drained ||
+	    loop_timer_at(loop, loop_now() + DRAIN_MS * MS, on_drain_over, l) < 0)
+		loop_stop(loop);
+	l->drained = written;
 }
 
 /* ---- in order -------------------------------------------------------------------- */
@@ -386,9 +392,9 @@ serve(struct leash *l)
 		die("unable to wait for events: %s", strerror(-r));
 	last_words(l);
 	drain_ms = l->ordered ? DRAIN_ENDING_MS : DRAIN_MS;
+	l->drained = l->out.written + l->err.written;
 	l->phase = PHASE_GONE;
-	if (loop_timer_at(
-		&l->loop, loop_now() + drain_ms * 1000000ull, on_drain_over, l) >= 0)
+	if (loop_timer_at(&l->loop, loop_now() + drain_ms * MS, on_drain_over, l) >= 0)
 		while (!l->loop.stopping && l->channel >= 0 &&
 		       !(pump_done(&l->out) && pump_done(&l->err)))
 			if (loop_once(&l->loop, -1) < 0)

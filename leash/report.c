@@ -103,7 +103,7 @@ static const struct {
 static bool
 key_known(enum event_key key)
 {
-	/* cppcheck-suppress arrayIndexOutOfBoundsCond: it does not see ARRAY_LEN */
+	/* cppcheck-suppress arrayIndexOutOfBoundsCond ; it does not see ARRAY_LEN */
 	return key > 0 && (size_t)key < ARRAY_LEN(key_row) && key_row[key].name != NULL;
 }
 

@@ -33,6 +33,7 @@ struct pump {
 	bool to_log;      /* out is the stderr log: rotate, make printable */
 	bool line_ends;   /* a newline ends a message: hold nothing behind it */
 	uint64_t log_len; /* bytes in the log file so far */
+	uint64_t written; /* bytes passed on in all */
 };
 
 /* How far a server has come.  dispatch.c says which message may come when. */
@@ -79,6 +80,7 @@ struct leash {
 	int server_in[2], server_out[2], server_err[2], pass_out[2], pass_err[2];
 
 	bool ordered;     /* somebody wants the end: it did not come by itself */
+	uint64_t drained; /* bytes passed on when it was last looked */
 	bool exec_failed; /* the shim could not start the program */
 	int exec_errno;
 	bool pid1_reaped;

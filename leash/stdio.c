@@ -180,6 +180,7 @@ pump_drain(struct pump *p)
 		}
 		p->held_off += (size_t)n;
 		p->log_len += (uint64_t)n;
+		p->written += (uint64_t)n;
 	}
 	if (p->held_off >= p->held.len) {
 		buf_clear(&p->held);

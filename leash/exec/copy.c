@@ -134,7 +134,7 @@ copy_pointer(struct call *c, uint64_t at, uint64_t *ret)
 			return -EFAULT;
 		b[i] = *p;
 	}
-	/* cppcheck-suppress uninitvar: the loop has filled it, or returned */
+	/* cppcheck-suppress uninitvar ; the loop has filled it, or returned */
 	memcpy(ret, b, sizeof(b));
 	return 0;
 }

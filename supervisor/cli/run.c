@@ -21,10 +21,12 @@
 #include "supervisor/cli/cli.h"
 #include "supervisor/mcp/mcp.h"
 
-#define EOF_GRACE_MS         800  /* after stdin closed, before TERM */
-#define TERM_GRACE_MS        400   /* after TERM, before KILL */
-#define LAST_BYTES_MS        10000 /* for the agent to take what is left: when the */
-#define LAST_BYTES_ENDING_MS 200   /* server ended by itself; when it was to end */
+#define EOF_GRACE_MS  800 /* after stdin closed, before TERM */
+#define TERM_GRACE_MS 400 /* after TERM, before KILL */
+/* For the agent to take what is left: as long as it takes some of it, or a moment
+ * in all when the session was to end. */
+#define LAST_BYTES_MS        700
+#define LAST_BYTES_ENDING_MS 200
 #define LAST_RECORDS_MS      500
 #define REFUSE_WAIT_MS       20000
 #define MS                   1000000ull
@@ -37,6 +39,7 @@ struct run {
 	int report_slot, channel_slot;
 	int end_timer;
 	bool ending, gone;
+	size_t left; /* for the agent, when it was last looked */
 	int status;
 	char why[128]; /* what ended the session, first */
 };
@@ -50,11 +53,28 @@ ends_by(struct run *u, const char *why)
 		(void)snprintf(u->why, sizeof(u->why), "%s", why);
 }
 
+static void on_too_long(struct loop *, void *);
+
+static void
+wait_for_agent(struct run *u)
+{
+	uint64_t ms = u->ending ? LAST_BYTES_ENDING_MS : LAST_BYTES_MS;
+
+	u->left = session_left(u->session);
+	u->end_timer = loop_timer_at(&u->loop, loop_now() + ms * MS, on_too_long, u);
+	if (u->end_timer < 0)
+		loop_stop(&u->loop);
+}
+
 static void
 on_too_long(struct loop *loop, void *arg)
 {
-	(void)arg;
-	loop_stop(loop);
+	struct run *u = arg;
+
+	if (!u->ending && session_left(u->session) < u->left)
+		wait_for_agent(u);
+	else
+		loop_stop(loop);
 }
 
 static void
@@ -63,9 +83,7 @@ stop_when_drained(struct run *u)
 	if (session_drained(u->session))
 		loop_stop(&u->loop);
 	else if (u->end_timer < 0)
-		u->end_timer = loop_timer_at(&u->loop,
-		    loop_now() + (u->ending ? LAST_BYTES_ENDING_MS : LAST_BYTES_MS) * MS,
-		    on_too_long, u);
+		wait_for_agent(u);
 }
 
 /* The server or its leash is gone: tell the agent what it still waits for. */

@@ -15,6 +15,7 @@
  *	session.c	the two streams, deadlines, how it ends
  *	agent.c		judging what the agent says
  *	answer.c	judging what the server says
+ *	unfit.c		what cannot be judged, and who is told
  *	filter.c	what is cut out of lists and capabilities
  *	record.c	the events of a session
  *	digest.c	SHA-256 of what went through
@@ -80,6 +81,8 @@ void session_free(struct session *);
 void session_server_gone(struct session *, const char *why);
 /* Is nothing left to be written to the agent? */
 bool session_drained(const struct session *);
+/* How many bytes are; 0 too when the agent reads no more. */
+size_t session_left(const struct session *);
 
 /*
  * The server could not be started: read the agent's first request (at most
@@ -89,7 +92,7 @@ void session_refuse(int agent_in, int agent_out, const char *why, int wait_ms);
 
 /* ---- json.c ------------------------------------------------------------- */
 
-#define JSON_KEYS_MAX 64 /* members of a message, of its params */
+#define JSON_KEYS_MAX 2048 /* members of a message, of its params */
 
 enum json_type {
 	JSON_IS_NONE,
@@ -143,6 +146,7 @@ enum json_flag { /* a key twice, or a twin of a known key by case alone */
 	JSON_TOP_TWICE = 1,
 	JSON_PARAM_TWICE = 2,
 	JSON_RESULT_TWICE = 4,
+	JSON_TOO_MANY = 8, /* more members than are looked through for twins */
 };
 
 struct json_message {
@@ -203,7 +207,7 @@ struct skim {
 	size_t token_len; /* above MCP_ID_MAX: cut */
 	uint8_t id[MCP_ID_MAX];
 	size_t id_len; /* 0: none found, or not fit to be one */
-	bool has_method, id_next;
+	bool has_method, has_jsonrpc, has_answer, id_next;
 };
 void skim_begin(struct skim *);
 void skim_feed(struct skim *, const uint8_t *, size_t);
@@ -459,6 +463,16 @@ void agent_line(struct session *, const uint8_t *, size_t);
 void agent_oversize(struct session *, uint64_t len);
 void server_line(struct session *, const uint8_t *, size_t);
 void server_oversize(struct session *, uint64_t len);
+
+/* unfit.c: what cannot be judged never passes; who waits for it is told */
+void unfit_agent_line(
+    struct session *, const uint8_t *, size_t, const struct json_message *, int r);
+void unfit_server_line(struct session *, const uint8_t *, size_t, int r);
+void unfit_server_message(struct session *, const struct json_message *, const char *why);
+void unfit_agent_answer(struct session *, const struct json_message *, const char *why);
+void unfit_answer_of_server(
+    struct session *, struct json id, enum rpc_code, const char *why);
+void unfit_answer_of_agent(struct session *, struct json id, const char *why);
 
 /* filter.c */
 int cut_add(struct cuts *, const uint8_t *from, const uint8_t *to);

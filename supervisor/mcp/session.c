@@ -164,10 +164,16 @@ end(struct session *s, const char *why)
 	s->o.end(s->o.end_arg, why);
 }
 
+size_t
+session_left(const struct session *s)
+{
+	return s->to_agent.closed ? 0 : frame_queued(&s->to_agent);
+}
+
 bool
 session_drained(const struct session *s)
 {
-	return s->to_agent.closed || frame_queued(&s->to_agent) == 0;
+	return session_left(s) == 0;
 }
 
 /* ---- the clock of deadlines --------------------------------------------- */
@@ -523,10 +529,12 @@ arm(struct session *s)
 		s->to_server.closed = true;
 		fd_close(&s->o.server_in);
 	}
-	loop_events(l, s->slot_agent_in,
-	    read_agent && s->error == 0    ? POLLIN
-	    : !s->agent_eof && !s->leaving ? POLLRDHUP
-					   : 0);
+	/* not heard, but its going is */
+	if (!s->agent_eof && !s->leaving)
+		wanted = POLLRDHUP;
+	if (read_agent && s->error == 0)
+		wanted = POLLIN;
+	loop_events(l, s->slot_agent_in, wanted);
 	loop_events(l, s->slot_server_out, read_server && s->error == 0 ? POLLIN : 0);
 	loop_events(l, s->slot_agent_out,
 	    !s->to_agent.closed && frame_queued(&s->to_agent) > 0 ? POLLOUT : 0);

@@ -154,6 +154,10 @@ def killed():
             s.send({"jsonrpc": "2.0", "id": "x", "method": "tools/call",
                     "params": {"name": "big", "arguments": {"n": 2000000}}})
         time.sleep(dice.random() * 0.2)
+        for _ in range(200):  # a very early moment: it is not there yet
+            if parts().get(victim):
+                break
+            time.sleep(0.01)
         for pid in parts().get(victim, []):
             os.kill(pid, signal.SIGKILL)
         if victim == "recorder":
