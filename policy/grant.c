@@ -159,6 +159,7 @@ verdict(struct parser *p, struct stmt *s)
 	static const char *const verdicts[] = {"allow", "ask", "deny"};
 	enum keyword kw = parse_keyword(p);
 	const struct word *w = &p->tok.word;
+	bool asks = keyword_row(s->kw)->word_max != 0;
 
 	if (kw == KW_ALLOW || kw == KW_ASK || kw == KW_DENY) {
 		s->verdict = of[kw];
@@ -175,9 +176,7 @@ verdict(struct parser *p, struct stmt *s)
 		    p->diag, p->tok.at, "did you mean `%s`?", word_near(w, verdicts, 3));
 	else
 		diag_error(p->diag, p->tok.at, "`%s` is followed by %s",
-		    keyword_name(s->kw),
-		    keyword_row(s->kw)->word_max == 0 ? "allow or deny"
-						      : "allow, ask or deny");
+		    keyword_name(s->kw), asks ? "allow, ask or deny" : "allow or deny");
 }
 
 static void

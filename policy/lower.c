@@ -134,7 +134,9 @@ common_rows(struct lower *l)
 			ref = lower_str(l, path != NULL ? path : "(standard input)");
 			(void)sealer_row(l->sealer, SEALED_FILES, &ref, sizeof(ref));
 		}
-	for (i = 0; sealer_rows(l->sealer, SEALED_FILTERS) < 2; i++)
+	/* one for each, made with the first server */
+	for (i = sealer_rows(l->sealer, SEALED_FILTERS);
+	     i < sizeof(arch) / sizeof(arch[0]); i++)
 		if ((r = filter_build(l->sealer, arch[i], &one)) < 0) {
 			diag_error(l->diag, l->server->at,
 			    "the system call filter cannot be made: %s", strerror(-r));
@@ -234,13 +236,15 @@ lower_no_proc(struct lower *l, const struct stmt *s)
 static int
 lower_offer(struct lower *l, const struct stmt *s)
 {
-	uint32_t flag = s->kw == KW_SAMPLING      ? SERVER_MCP_SAMPLING
-			: s->kw == KW_ELICITATION ? SERVER_MCP_ELICITATION
-						  : SERVER_MCP_ROOTS;
+	static const uint32_t flag[KW_END] = {
+	    [KW_SAMPLING] = SERVER_MCP_SAMPLING,
+	    [KW_ELICITATION] = SERVER_MCP_ELICITATION,
+	    [KW_ROOTS] = SERVER_MCP_ROOTS,
+	};
 
 	/* deny beats allow, and is what holds when nothing is said */
 	if (s->verdict == VERDICT_ALLOW)
-		l->row.flags |= flag;
+		l->row.flags |= flag[s->kw];
 	return 0;
 }
 

@@ -250,6 +250,18 @@ show_gates(const struct policy *p, const struct sealed_server *s, FILE *f)
 static void
 show_limits(const struct policy *p, const struct sealed_server *s, FILE *f)
 {
+	static const char *const unit[] = {
+	    [LIMIT_MEMORY] = " bytes",
+	    [LIMIT_PROCESSES] = "",
+	    [LIMIT_FILES] = "",
+	    [LIMIT_CPU] = " % of a core",
+	    [LIMIT_OUTPUT] = " bytes",
+	    [LIMIT_INPUT] = " bytes",
+	    [TIMEOUT_CALL] = " ms",
+	    [TIMEOUT_ASK] = " ms",
+	    [TIMEOUT_START] = " ms",
+	    [TIMEOUT_IDLE] = " ms",
+	};
 	uint64_t value;
 	int kind;
 
@@ -261,11 +273,7 @@ show_limits(const struct policy *p, const struct sealed_server *s, FILE *f)
 			continue;
 		(void)fprintf(f, "    %s %s %" PRIu64 "%s\n",
 		    kind >= TIMEOUT_CALL ? "timeout" : "limit",
-		    policy_limit_name((enum sealed_limit_kind)kind), value,
-		    kind >= TIMEOUT_CALL                             ? " ms"
-		    : kind == LIMIT_CPU                              ? " % of a core"
-		    : kind == LIMIT_PROCESSES || kind == LIMIT_FILES ? ""
-								     : " bytes");
+		    policy_limit_name((enum sealed_limit_kind)kind), value, unit[kind]);
 	}
 }
 

@@ -329,6 +329,7 @@ script_lower(struct lower *l, const struct stmt *s, uint32_t image)
 		    path);
 		return -EINVAL;
 	}
+	/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): set where r is 0 */
 	prefix[n++] = arena_copy(l->arena, line.interp, strlen(line.interp));
 	if (line.arg != NULL)
 		prefix[n++] = arena_copy(l->arena, line.arg, strlen(line.arg));
@@ -403,13 +404,16 @@ program_end(struct lower *l)
 	}
 	for (i = 0; i < l->view_n; i++) {
 		const struct view_row *v = &l->view[i];
+		bool writable;
 
 		if (v->kind != MOUNT_FILE ||
 		    (v->why != WHY_PROGRAM && v->why != WHY_LOADER &&
 			v->why != WHY_LIBRARY && v->why != WHY_SCRIPT))
 			continue;
-		if ((v->right & RIGHT_START) != 0 ? view_has(l, v->target, RIGHT_WRITE)
-						  : (v->right & RIGHT_WRITE) != 0)
+		writable = (v->right & RIGHT_WRITE) != 0;
+		if ((v->right & RIGHT_START) != 0)
+			writable = view_has(l, v->target, RIGHT_WRITE);
+		if (writable)
 			diag_error(l->diag, v->at,
 			    "%s can be started and written: it lies in what `write` "
 			    "grants",

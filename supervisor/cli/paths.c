@@ -32,8 +32,9 @@ home(void)
 	if (dir != NULL)
 		return dir;
 	pw = getpwuid(getuid());
-	return pw != NULL && pw->pw_dir != NULL && pw->pw_dir[0] == '/' ? pw->pw_dir
-									: NULL;
+	if (pw == NULL || pw->pw_dir == NULL || pw->pw_dir[0] != '/')
+		return NULL;
+	return pw->pw_dir;
 }
 
 /*

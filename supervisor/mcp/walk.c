@@ -51,10 +51,10 @@ fold(const char *text, size_t len, char *out)
 		} else if (len - i >= 3 && memcmp(text + i, "\xe2\x84\xaa", 3) == 0) {
 			out[n++] = 'k';
 			i += 2;
-		} else
-			out[n++] =
-			    (char)(text[i] >= 'A' && text[i] <= 'Z' ? text[i] | 0x20
-								    : text[i]);
+		} else if (text[i] >= 'A' && text[i] <= 'Z')
+			out[n++] = (char)(text[i] | 0x20);
+		else
+			out[n++] = text[i];
 	}
 	out[n] = '\0';
 	return n;
@@ -78,6 +78,7 @@ json_key_text(const struct json *key, char out[JSON_KEY_MAX], size_t *ret_len)
 	const char *text = (const char *)key->at + 1;
 
 	*ret_len = key->len - 2;
+	/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): a walked key is */
 	if (memchr(text, '\\', *ret_len) == NULL)
 		return text;
 	return json_text(*key, out, JSON_KEY_MAX, ret_len) < 0 ? NULL : out;
