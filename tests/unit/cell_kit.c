@@ -86,7 +86,7 @@ kit_require(struct kit *k, enum sealed_require_kind kind, uint32_t value, uint32
 static char *
 read_built(const char *name, size_t *ret_len)
 {
-	char self[512], path[600], *data, *slash;
+	char self[512], path[600], *data = NULL, *slash;
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	int fd;
 
