@@ -107,7 +107,7 @@ program_of_exec(struct launch *a)
 			return 0;
 		}
 	}
-	/* syscalls: access faccessat faccessat2 */
+	/* early: access faccessat faccessat2 */
 	if (!known && access(l->argv[0], F_OK) < 0 && errno == ENOENT)
 		return refuse(a, STATUS_NOT_FOUND, -ENOENT, "%s: not found", l->argv[0]);
 	return refuse(a, STATUS_REFUSED, -EACCES, "%s: %s", l->argv[0],
@@ -234,7 +234,7 @@ record_start(struct leash *l, const struct launch *a)
 	event_text(&e, KEY_MODE, l->mode == LEASH_RUN ? "run" : "exec");
 	event_text(&e, KEY_PROGRAM, l->path);
 	event_text(&e, KEY_RULE, policy_at(&l->policy, a->row->at, at, sizeof(at)));
-	/* syscalls: getuid */
+	/* early: getuid */
 	event_number(&e, KEY_UID, getuid());
 	return report_send(l->report, &e, EVENT_GATE, NULL);
 }
@@ -294,7 +294,7 @@ shim_image(int *ret_fd)
 	ssize_t n;
 	int fd = -1, r;
 
-	/* syscalls: readlink readlinkat */
+	/* early: readlink readlinkat */
 	n = readlink("/proc/self/exe", path, sizeof(path) - sizeof("kennel-shim"));
 	if (n < 0)
 		return -errno;
@@ -317,7 +317,7 @@ shim_image(int *ret_fd)
 static int
 make_pipe(int ret[2])
 {
-	/* syscalls: pipe2 */
+	/* early: pipe2 */
 	return pipe2(ret, O_CLOEXEC) < 0 ? -errno : 0;
 }
 

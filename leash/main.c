@@ -354,7 +354,7 @@ take_signals(struct leash *l)
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return -errno;
 	(void)signal(SIGPIPE, SIG_IGN); /* a good signal: cannot fail */
-	/* syscalls: signalfd4 */
+	/* early: signalfd4 */
 	l->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return l->signals < 0 ? -errno : 0;
 }

@@ -74,7 +74,7 @@ void
 cell_landlock_probe(struct cell_landlock *ret)
 {
 	struct cell_landlock l = {0};
-	/* syscalls: landlock_create_ruleset */
+	/* early: landlock_create_ruleset */
 	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, CREATE_VERSION);
 
 	l.abi = abi < 0 ? 0 : (int)abi;

@@ -181,7 +181,7 @@ cell_notify_fd(struct cell *cell, uint32_t number, int *ret_fd)
 
 	if (number > INT32_MAX)
 		return -EBADMSG;
-	/* syscalls: pidfd_getfd */
+	/* early: pidfd_getfd */
 	fd = (int)syscall(SYS_pidfd_getfd, cell->pidfd, (int)number, 0);
 	if (fd < 0)
 		return -errno;

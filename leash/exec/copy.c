@@ -30,7 +30,7 @@
 int
 call_new(struct call **ret)
 {
-	/* syscalls: mmap madvise mlock munmap */
+	/* early: mmap madvise mlock; syscalls: munmap */
 	void *p = mmap(NULL, sizeof(struct call), PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
