@@ -56,8 +56,8 @@ first_error(struct search *s, const char *diag)
 
 /* Text to sealed bytes; all diagnostics go to standard error. */
 static int
-compile_text(struct search *s, const char *path, const char *text, size_t len,
-    const char *only, struct buf *out)
+compile_text(
+    struct search *s, const char *path, const char *text, size_t len, struct buf *out)
 {
 	struct policy_source source = {path, text, len};
 	char *diag = NULL;
@@ -68,7 +68,7 @@ compile_text(struct search *s, const char *path, const char *text, size_t len,
 	if (stream == NULL)
 		return failed(s, EXIT_FAILED, "out of memory");
 	buf_init(out, SEALED_LEN_MAX);
-	r = policy_compile(&source, 1, only, out, stream);
+	r = policy_compile(&source, 1, NULL, out, stream);
 	(void)fclose(stream); /* what it lost was only to be shown */
 	if (diag_len > 0)
 		(void)fd_write_all(STDERR_FILENO, diag, diag_len); /* shown only */
@@ -101,7 +101,9 @@ sealed_or_text(struct search *s, int fd, const char *path, int *ret_fd)
 	r = fd_slurp(fd, TEXT_LEN_MAX, &text, &len);
 	if (r < 0)
 		return failed(s, EXIT_INPUT, "%s: %s", path, strerror(-r));
-	r = compile_text(s, path, text, len, s->name, &out);
+	/* all of them: a name that is not there is the caller's mistake (78),
+	 * not the text's (65) */
+	r = compile_text(s, path, text, len, &out);
 	free(text);
 	if (r < 0)
 		return -1;
@@ -143,7 +145,7 @@ text_defines(struct search *s, const char *path, bool *ret)
 	if (r < 0)
 		return failed(s, EXIT_INPUT, "%s: %s", path, strerror(-r));
 	/* A file with an error might define it too: say so, start nothing. */
-	r = compile_text(s, path, text, len, NULL, &out);
+	r = compile_text(s, path, text, len, &out);
 	free(text);
 	if (r < 0)
 		return -1;
