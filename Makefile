@@ -63,7 +63,7 @@ POLICY_MAKE = $(POLICY_TEXT) policy/compile.o policy/elf.o policy/lower.o policy
 	   policy/main.o
 
 CELL	 = leash/cell/cell.o leash/cell/ns.o leash/cell/mount.o leash/cell/hide.o \
-	   leash/cell/synthetic.o leash/cell/plan.o \
+	   leash/cell/synthetic.o leash/cell/images.o leash/cell/plan.o \
 	   leash/cell/net.o leash/cell/landlock.o leash/cell/caps.o \
 	   leash/cell/limits.o
 # Secrets, the cell, the gate.  No socket to the world, no MCP, no parser.
@@ -83,6 +83,7 @@ MCP	 = supervisor/mcp/frame.o supervisor/mcp/skim.o supervisor/mcp/json.o \
 	   supervisor/mcp/walk.o supervisor/mcp/rpc.o supervisor/mcp/versions.o \
 	   supervisor/mcp/calls.o supervisor/mcp/session.o \
 	   supervisor/mcp/agent.o supervisor/mcp/answer.o \
+	   supervisor/mcp/unfit.o supervisor/mcp/batch.o \
 	   supervisor/mcp/filter.o supervisor/mcp/record.o \
 	   supervisor/mcp/refuse.o supervisor/mcp/digest.o \
 	   supervisor/hub/gate.o
@@ -179,6 +180,7 @@ UNIT_frame	= $(MCP) supervisor/audit/chain.o tests/unit/mcp_rig.o \
 	   policy/match.o policy/names.o $(BASE)
 UNIT_json	= tests/fuzz/fuzz_json.o $(UNIT_frame)
 UNIT_session	= $(UNIT_frame)
+UNIT_unfit	= $(UNIT_frame)
 UNIT_stream	= tests/fuzz/fuzz_session.o $(UNIT_frame)
 UNIT_chain	= supervisor/audit/chain.o
 UNIT_report	= leash/report.o $(BASE)
@@ -205,7 +207,7 @@ UNIT_scrub	= tests/unit/scrub_bench.o $(SCRUB)
 UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
 	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o \
 	   shim/base/loop.o $(POLICY_READ) $(SCRUB)
-UNITS	 = base vault pages env scrub load seal match filter lower parse gate frame json session stream chain report recorder verify cell
+UNITS	 = base vault pages env scrub load seal match filter lower parse gate frame json session unfit stream chain report recorder verify cell
 UNIT_LIBS = $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 

@@ -259,7 +259,7 @@ agent_judge(struct session *s, const struct json_message *m, bool batch)
 		return judge[kind](s, m, batch);
 	if (m->top[TOP_METHOD].type == JSON_IS_NONE && m->root.type == JSON_IS_OBJECT &&
 	    (m->top[TOP_RESULT].type | m->top[TOP_ERROR].type) != 0) {
-		record_dropped(s, "agent", m->root.len, why); /* no answer to one */
+		unfit_agent_answer(s, m, why); /* there is no answer to one */
 		return DROP;
 	}
 	(void)snprintf(text, sizeof(text), "kennel: not a valid request: %s", why);
@@ -268,38 +268,20 @@ agent_judge(struct session *s, const struct json_message *m, bool batch)
 
 /* ---- lines -------------------------------------------------------------- */
 
-static void
-agent_batch(struct session *s, const uint8_t *line, size_t len, struct json array)
+static enum verdict
+agent_judge_element(struct session *s, const struct json_message *m)
 {
-	struct filter_gap gap = {.cuts = &s->cuts};
+	return agent_judge(s, m, true);
+}
+
+static bool
+is_empty(struct json array)
+{
 	struct json key, item;
-	struct json_message m;
 	struct json_walk w;
-	size_t passed = 0, before, n = 0;
-	int r = 0;
 
 	json_walk(&w, array);
-	for (; r == 0 && json_next(&w, &key, &item); n++) {
-		enum verdict v = DROP;
-
-		before = s->cuts.n;
-		if (json_scan(item.at, item.len, &m) == 0)
-			v = agent_judge(s, &m, true);
-		if (v == DROP)
-			s->cuts.n = before;
-		passed += v == PASS;
-		r = filter_item(&gap, key, item, v == PASS);
-	}
-	if (r == 0)
-		r = filter_close(&gap);
-	if (r < 0)
-		s->error = r;
-	else if (passed > 0)
-		session_emit(s, &s->to_server, line, len);
-	if (n == 0) {
-		memset(&m, 0, sizeof(m));
-		(void)refuse(s, &m, RPC_REQUEST_BAD, "kennel: an empty batch"); /* DROP */
-	}
+	return !json_next(&w, &key, &item);
 }
 
 static bool
@@ -309,28 +291,6 @@ is_blank(const uint8_t *line, size_t len)
 	while (len > 0 && memchr(" \t\r", line[len - 1], 3) != NULL)
 		len--;
 	return len == 0;
-}
-
-/* Not JSON: say so.  The id is told where the text was only too deep. */
-static void
-agent_unfit(struct session *s, const uint8_t *line, size_t len,
-    const struct json_message *m, int r)
-{
-	const char *what = r == -E2BIG    ? "nested too deep"
-			   : r == -EILSEQ ? "not valid UTF-8"
-					  : "not valid JSON";
-	static const struct rpc_why why = {.outcome = "refused"};
-	struct skim k;
-	char text[160];
-
-	skim_begin(&k);
-	if (r == -E2BIG)
-		skim_feed(&k, line, len);
-	(void)snprintf(
-	    text, sizeof(text), "kennel: the message is %s (at byte %zu)", what, m->stop);
-	session_answer_agent(
-	    s, k.id, k.id_len, r == -E2BIG ? RPC_REQUEST_BAD : RPC_PARSE, text, &why);
-	record_refused(s, "agent", NULL, NULL, NULL, NULL, text);
 }
 
 void
@@ -345,28 +305,18 @@ agent_line(struct session *s, const uint8_t *line, size_t len)
 	s->method[0] = s->name[0] = '\0';
 	r = session_scan(line, len, &m);
 	if (r < 0)
-		agent_unfit(s, line, len, &m, r);
+		unfit_agent_line(s, line, len, &m, r);
 	else if (m.root.type != JSON_IS_ARRAY) {
 		if (agent_judge(s, &m, false) == PASS)
 			session_emit(s, &s->to_server, line, len);
-	} else if (s->version == MCP_2025_03_26)
-		agent_batch(s, line, len, m.root);
-	else
+	} else if (s->version != MCP_2025_03_26)
 		(void)refuse(s, &m, RPC_REQUEST_BAD, /* DROP: what else */
 		    "kennel: this protocol version has no batches");
-}
-
-void
-agent_oversize(struct session *s, uint64_t len)
-{
-	static const struct rpc_why why = {.outcome = "refused"};
-	const struct skim *k = &s->from_agent.skim;
-	char text[160];
-
-	(void)snprintf(text, sizeof(text),
-	    "kennel: the message has %llu bytes, the limit is %zu",
-	    (unsigned long long)len, s->from_agent.limit);
-	record_dropped(s, "agent", len, "longer than the limit");
-	if (k->has_method ? k->id_len > 0 : k->id_len == 0)
-		session_answer_agent(s, k->id, k->id_len, RPC_REQUEST_BAD, text, &why);
+	else if (is_empty(m.root))
+		(void)refuse(s, &m, RPC_REQUEST_BAD, "kennel: an empty batch"); /* so */
+	else if (batch_too_long(m.root))
+		(void)refuse(s, &m, RPC_REQUEST_BAD, /* so */
+		    "kennel: a batch has at most 4096 elements");
+	else
+		batch_line(s, m.root, agent_judge_element, &s->to_server, line, len);
 }

@@ -141,22 +141,6 @@ answer_wrong(struct session *s, const struct call *call, const struct json_messa
 	return inputs_wrong(s, m);
 }
 
-/* The agent gets an error of kennel's in place of this answer. */
-static enum verdict
-replace(struct session *s, struct call *call, enum rpc_code code, const char *why)
-{
-	static const struct rpc_why data = {.outcome = "refused"};
-	char text[200];
-
-	(void)snprintf(text, sizeof(text),
-	    "kennel: the server's answer was not let through: %s", why);
-	if (call->state == CALL_OPEN)
-		session_answer_agent(s, call->id, call->id_len, code, text, &data);
-	record_answer(s, call, "agent", NULL, 0, "refused");
-	calls_remove(&s->asked, call);
-	return DROP;
-}
-
 static void
 note_version(struct session *s, const struct json_message *m)
 {
@@ -182,8 +166,10 @@ server_answer(struct session *s, const struct json_message *m)
 		return DROP;
 	}
 	s->start_at = 0;
-	if ((wrong = answer_wrong(s, call, m)) != NULL)
-		return replace(s, call, RPC_REFUSED, wrong);
+	if ((wrong = answer_wrong(s, call, m)) != NULL) {
+		unfit_answer_of_server(s, m->top[TOP_ID], RPC_REFUSED, wrong);
+		return DROP;
+	}
 	if (call->known != NULL && (call->known->flags & METHOD_FIRST) != 0)
 		note_version(s, m);
 	session_done(s, &s->asked, call, m->top[result ? TOP_RESULT : TOP_ERROR],
@@ -206,41 +192,11 @@ server_judge(struct session *s, const struct json_message *m)
 	s->method[0] = s->name[0] = '\0';
 	if (kind != RPC_INVALID)
 		return judge[kind](s, m);
-	record_dropped(s, "server", m->root.len, why);
+	unfit_server_message(s, m, why);
 	return DROP;
 }
 
 /* ---- lines -------------------------------------------------------------- */
-
-static void
-server_batch(struct session *s, const uint8_t *line, size_t len, struct json array)
-{
-	struct filter_gap gap = {.cuts = &s->cuts};
-	struct json key, item;
-	struct json_message m;
-	struct json_walk w;
-	size_t passed = 0, before;
-	int r = 0;
-
-	json_walk(&w, array);
-	while (r == 0 && json_next(&w, &key, &item)) {
-		enum verdict v = DROP;
-
-		before = s->cuts.n;
-		if (json_scan(item.at, item.len, &m) == 0)
-			v = server_judge(s, &m);
-		if (v == DROP)
-			s->cuts.n = before;
-		passed += v == PASS;
-		r = filter_item(&gap, key, item, v == PASS);
-	}
-	if (r == 0)
-		r = filter_close(&gap);
-	if (r < 0)
-		s->error = r;
-	else if (passed > 0)
-		session_emit(s, &s->to_agent, line, len);
-}
 
 void
 server_line(struct session *s, const uint8_t *line, size_t len)
@@ -249,45 +205,15 @@ server_line(struct session *s, const uint8_t *line, size_t len)
 	int r = session_scan(line, len, &m);
 
 	s->cuts.n = 0;
-	if (r < 0) {
-		if (len > 0)
-			record_dropped(s, "server", len,
-			    r == -E2BIG    ? "nested too deep"
-			    : r == -EILSEQ ? "not valid UTF-8"
-					   : "not JSON");
-	} else if (m.root.type != JSON_IS_ARRAY) {
+	if (r < 0)
+		unfit_server_line(s, line, len, r);
+	else if (m.root.type != JSON_IS_ARRAY) {
 		if (server_judge(s, &m) == PASS)
 			session_emit(s, &s->to_agent, line, len);
-	} else if (s->version == MCP_2025_03_26)
-		server_batch(s, line, len, m.root);
-	else
+	} else if (s->version != MCP_2025_03_26)
 		record_dropped(s, "server", len, "a batch, where there are none");
-}
-
-void
-server_oversize(struct session *s, uint64_t len)
-{
-	static const struct rpc_why why = {.outcome = "refused"};
-	const struct skim *k = &s->from_server.skim;
-	struct json id = {k->id, k->id_len, JSON_IS_NUMBER};
-	struct call *call;
-	char text[160];
-
-	(void)snprintf(text, sizeof(text), "%llu bytes, the limit is %zu",
-	    (unsigned long long)len, s->from_server.limit);
-	record_dropped(s, "server", len, "longer than the limit");
-	if (k->id_len == 0)
-		return;
-	if (k->has_method) {
-		session_answer_server(s, k->id, k->id_len, RPC_REQUEST_BAD, text, &why);
-		return;
-	}
-	call = calls_find(&s->asked, id);
-	if (call == NULL || call->state == CALL_DONE)
-		return;
-	s->start_at = 0;
-	if (call->state == CALL_GONE)
-		calls_remove(&s->asked, call);
+	else if (batch_too_long(m.root))
+		record_dropped(s, "server", len, "a batch of too many elements");
 	else
-		(void)replace(s, call, RPC_TOO_BIG, text); /* DROP: it is gone */
+		batch_line(s, m.root, server_judge, &s->to_agent, line, len);
 }

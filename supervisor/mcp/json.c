@@ -21,9 +21,20 @@ struct scan {
 	unsigned int depth;
 	struct json *field[3]; /* being filled at depth 1 and 2, or NULL */
 	enum json_top top;     /* whose members depth 2 holds */
-	uint64_t key[2][JSON_KEYS_MAX];
-	size_t key_n[2];
 };
+
+/*
+ * The keys seen at the two levels that are looked through for twins, by hash.
+ * A row counts only in the turn that wrote it, so that nothing is cleared for
+ * a small message.  One scan at a time: kennel has one thread.
+ */
+#define KEY_ROWS ((size_t)2 * JSON_KEYS_MAX)
+static struct keys {
+	uint64_t hash[KEY_ROWS];
+	uint32_t turn[KEY_ROWS];
+	size_t n;
+} keys[2];
+static uint32_t keys_turn;
 
 struct level {
 	const char *const *name;
@@ -233,7 +244,8 @@ scan_word(struct scan *s, enum json_type *ret_type)
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		const struct word *w = &words[i];
 
-		if ((size_t)(s->end - s->p) < w->len || memcmp(s->p, w->text, w->len))
+		if ((size_t)(s->end - s->p) < w->len ||
+		    memcmp(s->p, w->text, w->len) != 0)
 			continue;
 		s->p += w->len;
 		*ret_type = w->type;
@@ -268,20 +280,36 @@ key_find(struct level level, const char *text, size_t len, bool *ret_twin)
 	return -1;
 }
 
+static void
+keys_begin(void)
+{
+	if (++keys_turn == 0) { /* round once: no row may look new */
+		memset(keys, 0, sizeof(keys));
+		keys_turn = 1;
+	}
+	keys[0].n = keys[1].n = 0;
+}
+
 /* Seen before at this level?  By hash: a collision refuses, nothing else. */
 static bool
 key_again(struct scan *s, unsigned int level, const char *text, size_t len)
 {
+	struct keys *k = &keys[level];
 	uint64_t h = 0xcbf29ce484222325ull;
+	size_t row;
 
 	for (size_t i = 0; i < len; i++)
 		h = (h ^ (uint8_t)text[i]) * 0x100000001b3ull;
-	for (size_t i = 0; i < s->key_n[level]; i++)
-		if (s->key[level][i] == h)
+	for (row = (size_t)(h ^ h >> 32); k->turn[row % KEY_ROWS] == keys_turn; row++)
+		if (k->hash[row % KEY_ROWS] == h)
 			return true;
-	if (s->key_n[level] == JSON_KEYS_MAX)
-		return true;
-	s->key[level][s->key_n[level]++] = h;
+	if (k->n == JSON_KEYS_MAX) {
+		s->m->flags |= JSON_TOO_MANY;
+		return false;
+	}
+	k->n++;
+	k->turn[row % KEY_ROWS] = keys_turn;
+	k->hash[row % KEY_ROWS] = h;
 	return false;
 }
 
@@ -348,12 +376,19 @@ in_object(const struct scan *s)
 	return s->depth > 0 && (s->object[s->depth / 64] >> (s->depth % 64) & 1) != 0;
 }
 
+/* Where the value that stands here is kept; NULL: nowhere. */
+static inline struct json *
+value_kept(struct scan *s)
+{
+	if (s->depth == 0)
+		return &s->m->root;
+	return s->depth <= 2 && in_object(s) ? s->field[s->depth] : NULL;
+}
+
 static inline void
 value_begins(struct scan *s, enum json_type type)
 {
-	struct json *f = s->depth == 0                   ? &s->m->root
-			 : s->depth <= 2 && in_object(s) ? s->field[s->depth]
-							 : NULL;
+	struct json *f = value_kept(s);
 
 	if (f != NULL) {
 		f->at = s->p;
@@ -364,9 +399,7 @@ value_begins(struct scan *s, enum json_type type)
 static inline void
 value_ends(struct scan *s)
 {
-	struct json *f = s->depth == 0                   ? &s->m->root
-			 : s->depth <= 2 && in_object(s) ? s->field[s->depth]
-							 : NULL;
+	struct json *f = value_kept(s);
 
 	if (f != NULL)
 		f->len = (size_t)(s->p - f->at);
@@ -512,7 +545,7 @@ json_scan(const uint8_t *bytes, size_t len, struct json_message *ret)
 	s.depth = 0;
 	s.field[1] = s.field[2] = NULL;
 	s.top = TOP_N;
-	s.key_n[0] = s.key_n[1] = 0;
+	keys_begin();
 	memset(s.object, 0, sizeof(s.object));
 	memset(ret, 0, sizeof(*ret));
 	r = scan_all(&s);

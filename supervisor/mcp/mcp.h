@@ -15,6 +15,7 @@
  *	session.c	the two streams, deadlines, how it ends
  *	agent.c		judging what the agent says
  *	answer.c	judging what the server says
+ *	batch.c		arrays of messages
  *	unfit.c		what cannot be judged, and who is told
  *	filter.c	what is cut out of lists and capabilities
  *	record.c	the events of a session
@@ -37,10 +38,11 @@
 #define MCP_MESSAGE_MAX (16u << 20)                /* bytes of a line, policy may lower */
 #define MCP_OUTPUT_MAX  ((10u << 20) - (64 << 10)) /* a server's, where none is said */
 #define MCP_DEPTH_MAX   128                        /* nesting of a message */
-#define MCP_CALLS_MAX   4096 /* requests under way, each direction */
-#define MCP_ID_MAX      256  /* bytes of an id as written */
-#define MCP_METHOD_MAX  128  /* bytes of a method that is looked up */
-#define MCP_NAME_MAX    8192 /* bytes of a name or URI, decoded */
+#define MCP_CALLS_MAX   4096          /* requests under way, each direction */
+#define MCP_BATCH_MAX   MCP_CALLS_MAX /* elements of a batch */
+#define MCP_ID_MAX      256           /* bytes of an id as written */
+#define MCP_METHOD_MAX  128           /* bytes of a method that is looked up */
+#define MCP_NAME_MAX    8192          /* bytes of a name or URI, decoded */
 
 /* ---- the session: what the rest of the supervisor sees ------------------ */
 
@@ -202,7 +204,7 @@ int json_text(struct json, char *out, size_t cap, size_t *ret_len);
 
 struct skim {
 	uint32_t depth;
-	bool in_string, escaped, is_key, wants_value;
+	bool in_string, escaped, wants_value, done;
 	uint8_t token[MCP_ID_MAX];
 	size_t token_len; /* above MCP_ID_MAX: cut */
 	uint8_t id[MCP_ID_MAX];
@@ -413,6 +415,19 @@ struct done {
 	const char *outcome;
 };
 
+/* While the elements of a batch are judged, what kennel says about them is
+ * gathered: an array is answered by an array. */
+struct batch {
+	bool open;
+	struct buf to_agent, to_server;
+};
+
+#define DROPS_MAX 20 /* thrown away in a second and written down one by one */
+
+struct drops { /* the rest of them is one record */
+	uint64_t second, n, more_n, more_bytes;
+};
+
 struct session {
 	struct session_order o;
 	struct frame_in from_agent, from_server;
@@ -427,7 +442,9 @@ struct session {
 	struct done done[SESSION_DONE];
 	int done_n;
 	struct buf text;
+	struct batch batch;
 	struct event event;
+	struct drops drops[2];    /* the agent's, the server's */
 	enum mcp_version version; /* negotiated, 0: not yet or modern */
 	uint64_t call_ns, start_ns, idle_ns, ask_ns;
 	uint64_t start_at; /* 0: not waiting */
@@ -463,6 +480,18 @@ void agent_line(struct session *, const uint8_t *, size_t);
 void agent_oversize(struct session *, uint64_t len);
 void server_line(struct session *, const uint8_t *, size_t);
 void server_oversize(struct session *, uint64_t len);
+
+/* batch.c: an array of messages (2025-03-26) */
+void batch_init(struct batch *);
+void batch_free(struct batch *);
+/* One message of kennel's own, in s->text: 0, -ENOMEM, -EMSGSIZE. */
+int batch_say(struct session *, const struct frame_out *);
+typedef enum verdict batch_judge_fn(struct session *, const struct json_message *);
+/* Judge each element; pass the line on, without those that may not. */
+void batch_line(struct session *, struct json array, batch_judge_fn *, struct frame_out *,
+    const uint8_t *line, size_t len);
+/* More elements than a batch may have? */
+bool batch_too_long(struct json array);
 
 /* unfit.c: what cannot be judged never passes; who waits for it is told */
 void unfit_agent_line(
@@ -501,5 +530,6 @@ void record_refused(struct session *, const char *direction, const char *method,
     const char *name, const struct json *id, const char *rule, const char *reason);
 void record_dropped(
     struct session *, const char *direction, uint64_t bytes, const char *reason);
+void record_drops(struct session *); /* those not yet written down */
 
 #endif

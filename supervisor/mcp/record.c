@@ -119,16 +119,56 @@ record_refused(struct session *s, const char *direction, const char *method,
 	(void)report_send(s->o.report, &s->event, EVENT_FLOW, NULL);
 }
 
-void
-record_dropped(
-    struct session *s, const char *direction, uint64_t bytes, const char *reason)
+static void
+put_dropped(struct session *s, const char *direction, uint64_t bytes, const char *reason)
 {
-	if (s->o.report == NULL)
-		return;
 	begin(s, EVENT_DROPPED);
 	event_text(&s->event, KEY_DIRECTION, direction);
 	event_number(&s->event, KEY_BYTES, bytes);
 	event_text(&s->event, KEY_REASON, reason);
 	/* As above. */
 	(void)report_send(s->o.report, &s->event, EVENT_FLOW, NULL);
+}
+
+static void
+put_drops(struct session *s, const char *direction, struct drops *d)
+{
+	char text[64];
+
+	if (d->more_n == 0)
+		return;
+	(void)snprintf(text, sizeof(text), "%llu more lines of that kind",
+	    (unsigned long long)d->more_n);
+	put_dropped(s, direction, d->more_bytes, text);
+	d->more_n = d->more_bytes = 0;
+}
+
+void
+record_drops(struct session *s)
+{
+	put_drops(s, "agent", &s->drops[0]);
+	put_drops(s, "server", &s->drops[1]);
+}
+
+/* Who floods us with rubbish does not fill the log with it. */
+void
+record_dropped(
+    struct session *s, const char *direction, uint64_t bytes, const char *reason)
+{
+	struct drops *d = &s->drops[strcmp(direction, "server") == 0];
+	uint64_t second = loop_now() / 1000000000;
+
+	if (s->o.report == NULL)
+		return;
+	if (d->second != second) {
+		put_drops(s, direction, d);
+		d->second = second;
+		d->n = 0;
+	}
+	if (d->n++ < DROPS_MAX) {
+		put_dropped(s, direction, bytes, reason);
+		return;
+	}
+	d->more_n++;
+	d->more_bytes += bytes;
 }

@@ -90,6 +90,8 @@ rpc_kind(const struct json_message *m, const char **ret_why)
 		why = "not an object";
 	else if ((m->flags & JSON_TOP_TWICE) != 0)
 		why = "a key of the message stands there twice";
+	else if ((m->flags & JSON_TOO_MANY) != 0)
+		why = "more than 2048 members in the message or in its params";
 	else if (!is_version_2(m->top[TOP_JSONRPC]))
 		why = "jsonrpc is not \"2.0\"";
 	else if ((m->flags & JSON_PARAM_TWICE) != 0)

@@ -86,6 +86,7 @@ prepare(struct session *s)
 	s->idle_ns = limit_or(o, TIMEOUT_IDLE, 0) * MS;
 	s->active_at = loop_now();
 	buf_init(&s->text, TEXT_MAX);
+	batch_init(&s->batch);
 	frame_out_init(&s->to_agent, o->agent_out);
 	frame_out_init(&s->to_server, o->server_in);
 	if ((r = frame_in_init(&s->from_agent, o->agent_in,
@@ -133,6 +134,7 @@ session_free(struct session *s)
 {
 	if (s == NULL)
 		return;
+	record_drops(s);
 	loop_remove(s->o.loop, s->slot_agent_in);
 	loop_remove(s->o.loop, s->slot_agent_out);
 	loop_remove(s->o.loop, s->slot_server_in);
@@ -152,6 +154,7 @@ session_free(struct session *s)
 	calls_free(&s->asking);
 	free(s->cuts.cut);
 	buf_free(&s->text);
+	batch_free(&s->batch);
 	free(s);
 }
 
@@ -317,7 +320,8 @@ timer_fired(struct loop *l, void *arg)
 void
 session_say(struct session *s, struct frame_out *out)
 {
-	int r = frame_say(out, s->text.data, s->text.len);
+	int r =
+	    s->batch.open ? batch_say(s, out) : frame_say(out, s->text.data, s->text.len);
 
 	if (r < 0)
 		s->error = r;
@@ -517,6 +521,7 @@ arm(struct session *s)
 	struct loop *l = s->o.loop;
 	bool read_agent = !s->agent_eof && room_for_agent(s);
 	bool read_server = !s->server_eof && room_for_server(s);
+	short wanted = 0;
 
 	if (s->error != 0)
 		end(s, "out of memory");

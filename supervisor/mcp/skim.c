@@ -39,6 +39,9 @@ token_end(struct skim *k)
 	if (!k->wants_value) {
 		k->id_next = token_is(k, "\"id\"");
 		k->has_method = k->has_method || token_is(k, "\"method\"");
+		k->has_jsonrpc = k->has_jsonrpc || token_is(k, "\"jsonrpc\"");
+		k->has_answer = k->has_answer || token_is(k, "\"result\"") ||
+				token_is(k, "\"error\"");
 	} else if (k->id_next && k->token_len < sizeof(k->token) &&
 		   json_scan(k->token, k->token_len, &m) == 0 &&
 		   (m.root.type == JSON_IS_STRING || m.root.type == JSON_IS_NUMBER)) {
@@ -67,6 +70,7 @@ skim_outside(struct skim *k, uint8_t c)
 			token_end(k);
 		if (k->depth > 0)
 			k->depth--;
+		k->done = k->depth == 0; /* what follows is another one's */
 	} else if (!top) {
 		return;
 	} else if (c == ':') {
@@ -94,7 +98,7 @@ skim_string(const uint8_t *p, size_t len)
 void
 skim_feed(struct skim *k, const uint8_t *p, size_t len)
 {
-	for (size_t i = 0; i < len; i++) {
+	for (size_t i = 0; i < len && !k->done; i++) {
 		if (!k->in_string) {
 			skim_outside(k, p[i]);
 			continue;

@@ -1,0 +1,188 @@
+/*
+ * Messages that cannot be judged: no JSON, no UTF-8, nested too deep, too long,
+ * a key twice.  They never pass.  But somebody may be waiting for the answer
+ * that one of them was, so its id is looked for, and who waits is told at once
+ * instead of finding out at a deadline.
+ *
+ *	from		it was		who is told
+ *	the agent	a request	the agent: not done
+ *	the agent	an answer	the server: none will come
+ *	the server	a request	the server: not done
+ *	the server	an answer	the agent: none will come
+ *
+ * Believing the id of such a line gives nobody anything: a peer can end only
+ * what it is asked itself, and could do that with an error of its own.
+ */
+#include "supervisor/mcp/mcp.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct rpc_why refused = {.outcome = "refused"};
+
+static const char *
+unfit_name(int r)
+{
+	return r == -E2BIG    ? "nested too deep"
+	       : r == -EILSEQ ? "not valid UTF-8"
+			      : "not JSON";
+}
+
+static bool
+id_usable(struct json id)
+{
+	return (id.type == JSON_IS_STRING || id.type == JSON_IS_NUMBER) &&
+	       id.len <= MCP_ID_MAX;
+}
+
+/* ---- answers that do not come ------------------------------------------- */
+
+void
+unfit_answer_of_server(
+    struct session *s, struct json id, enum rpc_code code, const char *why)
+{
+	struct call *call = id_usable(id) ? calls_find(&s->asked, id) : NULL;
+	char text[200];
+
+	if (call == NULL)
+		return;
+	s->start_at = 0;
+	(void)snprintf(text, sizeof(text),
+	    "kennel: the server's answer was not let through: %s", why);
+	if (call->state == CALL_OPEN) {
+		session_answer_agent(s, call->id, call->id_len, code, text, &refused);
+		record_answer(s, call, "agent", NULL, 0, "refused");
+	}
+	calls_remove(&s->asked, call);
+}
+
+void
+unfit_answer_of_agent(struct session *s, struct json id, const char *why)
+{
+	struct call *call = id_usable(id) ? calls_find(&s->asking, id) : NULL;
+	char text[200];
+
+	if (call == NULL)
+		return;
+	(void)snprintf(
+	    text, sizeof(text), "kennel: the answer was not let through: %s", why);
+	if (call->state == CALL_OPEN) {
+		if (call->known != NULL && (call->known->flags & METHOD_ASKS) != 0)
+			session_person(s, -1, true);
+		session_answer_server(
+		    s, call->id, call->id_len, RPC_REFUSED, text, &refused);
+		record_answer(s, call, "server", NULL, 0, "refused");
+	}
+	calls_remove(&s->asking, call);
+}
+
+/* ---- lines that were skimmed -------------------------------------------- */
+
+/* A log line on stdout that happens to have an id is nobody's answer: without
+ * "jsonrpc" nothing is believed. */
+static void
+unfit_of_server(
+    struct session *s, const struct skim *k, enum rpc_code code, const char *why)
+{
+	struct json id = {k->id, k->id_len, JSON_IS_NUMBER};
+
+	if (k->id_len == 0 || !k->has_jsonrpc)
+		return;
+	if (k->has_method)
+		session_answer_server(
+		    s, k->id, k->id_len, RPC_REQUEST_BAD, why, &refused);
+	else if (k->has_answer)
+		unfit_answer_of_server(s, id, code, why);
+}
+
+/* id_known: the line is well formed as far as its id goes. */
+static void
+unfit_of_agent(struct session *s, const struct skim *k, enum rpc_code code,
+    const char *text, bool id_known)
+{
+	struct json id = {k->id, k->id_len, JSON_IS_NUMBER};
+
+	if (k->has_answer && !k->has_method) /* there is no answer to one */
+		unfit_answer_of_agent(s, id, text);
+	else
+		session_answer_agent(
+		    s, k->id, id_known ? k->id_len : 0, code, text, &refused);
+}
+
+void
+unfit_agent_line(struct session *s, const uint8_t *line, size_t len,
+    const struct json_message *m, int r)
+{
+	bool id_known = r == -E2BIG || r == -EILSEQ;
+	struct skim k;
+	char text[160];
+
+	skim_begin(&k);
+	skim_feed(&k, line, len);
+	(void)snprintf(text, sizeof(text), "kennel: the message is %s (at byte %zu)",
+	    r == -EBADMSG ? "not valid JSON" : unfit_name(r), m->stop);
+	unfit_of_agent(s, &k, r == -E2BIG ? RPC_REQUEST_BAD : RPC_PARSE, text, id_known);
+	record_refused(s, "agent", NULL, NULL, NULL, NULL, text);
+}
+
+void
+unfit_server_line(struct session *s, const uint8_t *line, size_t len, int r)
+{
+	struct skim k;
+
+	if (len == 0)
+		return;
+	record_dropped(s, "server", len, unfit_name(r));
+	skim_begin(&k);
+	skim_feed(&k, line, len);
+	unfit_of_server(s, &k, RPC_REFUSED, unfit_name(r));
+}
+
+void
+agent_oversize(struct session *s, uint64_t len)
+{
+	const struct skim *k = &s->from_agent.skim;
+	char text[160];
+
+	(void)snprintf(text, sizeof(text),
+	    "kennel: the message has %llu bytes, the limit is %zu",
+	    (unsigned long long)len, s->from_agent.limit);
+	record_dropped(s, "agent", len, "longer than the limit");
+	if (k->has_answer || !k->has_method || k->id_len > 0) /* no notification */
+		unfit_of_agent(s, k, RPC_REQUEST_BAD, text, true);
+}
+
+void
+server_oversize(struct session *s, uint64_t len)
+{
+	char text[160];
+
+	(void)snprintf(text, sizeof(text), "%llu bytes, the limit is %zu",
+	    (unsigned long long)len, s->from_server.limit);
+	record_dropped(s, "server", len, "longer than the limit");
+	unfit_of_server(s, &s->from_server.skim, RPC_TOO_BIG, text);
+}
+
+/* ---- messages that are no messages -------------------------------------- */
+
+void
+unfit_server_message(struct session *s, const struct json_message *m, const char *why)
+{
+	struct json id = m->top[TOP_ID];
+
+	record_dropped(s, "server", m->root.len, why);
+	if (!id_usable(id) || m->top[TOP_JSONRPC].type == JSON_IS_NONE)
+		return;
+	if (m->top[TOP_METHOD].type != JSON_IS_NONE)
+		session_answer_server(s, id.at, id.len, RPC_REQUEST_BAD, why, &refused);
+	else if ((m->top[TOP_RESULT].type | m->top[TOP_ERROR].type) != JSON_IS_NONE)
+		unfit_answer_of_server(s, id, RPC_REFUSED, why);
+}
+
+void
+unfit_agent_answer(struct session *s, const struct json_message *m, const char *why)
+{
+	record_dropped(s, "agent", m->root.len, why);
+	unfit_answer_of_agent(s, m->top[TOP_ID], why);
+}
