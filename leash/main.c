@@ -10,6 +10,7 @@
  * reaped, and all that the server said has been passed on.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -159,8 +160,8 @@ on_scrub_timer(struct loop *loop, void *arg)
 	struct leash *l = arg;
 
 	leash_report_scrubs(l);
-	l->scrub_timer = loop_timer_at(
-	    loop, loop_now() + SCRUB_REPORT_MS * MS, on_scrub_timer, l);
+	l->scrub_timer =
+	    loop_timer_at(loop, loop_now() + SCRUB_REPORT_MS * MS, on_scrub_timer, l);
 }
 
 /* ---- the cell ------------------------------------------------------------------ */
@@ -340,6 +341,28 @@ watch_all(struct leash *l)
 	return 0;
 }
 
+/*
+ * Until the server runs no loop hears of anything: a polite signal, or the
+ * supervisor's end (or its next word, which can only be "end"), ends the leash
+ * at once, and with it the helper or the half-made cell (PDEATHSIG, and the end
+ * of their channel).
+ */
+static int
+die_with_supervisor(struct leash *l, bool yes)
+{
+	struct pollfd p = {.fd = l->channel, .events = 0};
+	int flags = fcntl(l->channel, F_GETFL);
+
+	if (flags < 0 || signal(SIGIO, SIG_DFL) == SIG_ERR ||
+	    fcntl(l->channel, F_SETOWN, getpid()) < 0 ||
+	    fcntl(l->channel, F_SETFL, yes ? flags | O_ASYNC : flags & ~O_ASYNC) < 0)
+		return -errno;
+	/* One that went before the line above sent no signal. */
+	if (poll(&p, 1, 0) < 0)
+		return -errno;
+	return (p.revents & (POLLHUP | POLLERR)) != 0 ? -EPIPE : 0;
+}
+
 /* SIGCHLD and the polite signals come through the loop. */
 static int
 take_signals(struct leash *l)
@@ -353,10 +376,20 @@ take_signals(struct leash *l)
 	sigaddset(&set, SIGHUP);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return -errno;
-	(void)signal(SIGPIPE, SIG_IGN); /* a good signal: cannot fail */
 	/* early: signalfd4 */
 	l->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return l->signals < 0 ? -errno : 0;
+}
+
+/* Takes over from above: what came in between is in the channel, or pending. */
+static int
+watch_begin(struct leash *l)
+{
+	int r = take_signals(l);
+
+	if (r == 0)
+		r = die_with_supervisor(l, false);
+	return r == 0 ? watch_all(l) : r;
 }
 
 /* PID 1 tells how the server ended right before it ends itself: its word may
@@ -438,9 +471,11 @@ main(void)
 		die("no supervisor on descriptor %d", LEASH_CHANNEL_FD);
 	l->status = -1;
 	loop_init(&l->loop);
-	r = take_signals(l);
+	/* A supervisor that is gone is an error of a write, not a signal. */
+	(void)signal(SIGPIPE, SIG_IGN); /* a good signal: cannot fail */
+	r = dispatch_launch(l);
 	if (r == 0)
-		r = dispatch_launch(l);
+		r = die_with_supervisor(l, true);
 	if (r == 0) {
 		r = launch(l, &status, why);
 		if (r < 0)
@@ -448,7 +483,7 @@ main(void)
 	}
 	if (r == 0) {
 		l->phase = PHASE_RUNNING;
-		r = watch_all(l);
+		r = watch_begin(l);
 		if (r == 0)
 			r = dispatch_started(l);
 		if (r == 0)

@@ -79,7 +79,7 @@ static const struct {
     {"seal the view", mount_seal, "last of the mounts: no name can be made any more"},
     {"name", ns_name, "needs the capability over the uts namespace"},
     {"bring up", net_loopback, "needs the capability over the net namespace"},
-    {"open the program", mount_images,
+    {"open the program", images_open,
 	"in the view itself: the gate compares images with these descriptors"},
     {"limit", limits_set, "after the last descriptor has been opened"},
     {"stay with the leash", ns_tie,

@@ -27,11 +27,11 @@
 #include "leash/cell/step.h"
 #include "shim/base/fd.h"
 
-#define VIEW_ROOT_SIZE   (64u << 20) /* read-only before anybody could fill it */
-#define VIEW_PAGE        4096        /* bytes of a file that cost one inode, at least */
-#define VIEW_INODES_MIN  1024
-#define PROC_MAGIC       0x9fa0
-#define CLONE_LATER      (-2) /* shut to the caller: tried again as the user */
+#define VIEW_ROOT_SIZE  (64u << 20) /* read-only before anybody could fill it */
+#define VIEW_PAGE       4096        /* bytes of a file that cost one inode, at least */
+#define VIEW_INODES_MIN 1024
+#define PROC_MAGIC      0x9fa0
+#define CLONE_LATER     (-2) /* shut to the caller: tried again as the user */
 
 #define ATTR_TMP  (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)
 #define ATTR_NONE (ATTR_TMP | MOUNT_ATTR_RDONLY)
@@ -40,8 +40,8 @@
 
 /* ---- the kernel's calls -------------------------------------------------- */
 
-static int
-open_below(int dir, const char *path, uint64_t flags, uint64_t resolve)
+int
+mount_open_below(int dir, const char *path, uint64_t flags, uint64_t resolve)
 {
 	struct open_how how = {.flags = flags | O_CLOEXEC, .resolve = resolve};
 	long fd = syscall(SYS_openat2, dir, path, &how, sizeof(how));
@@ -164,7 +164,7 @@ open_folder(struct cell_child *c, const char *path, size_t len, int *ret)
 	size_t i = 1;
 	int at, next;
 
-	at = open_below(c->root_fd, ".", O_PATH | O_DIRECTORY, VIEW_RESOLVE);
+	at = mount_open_below(c->root_fd, ".", O_PATH | O_DIRECTORY, VIEW_RESOLVE);
 	if (at < 0)
 		return at;
 	while (i < len) {
@@ -175,11 +175,11 @@ open_folder(struct cell_child *c, const char *path, size_t len, int *ret)
 		memcpy(name, path + i, n);
 		name[n] = '\0';
 		i += n + 1;
-		next = open_below(at, name, O_PATH | O_DIRECTORY, VIEW_RESOLVE);
+		next = mount_open_below(at, name, O_PATH | O_DIRECTORY, VIEW_RESOLVE);
 		if (next == -ENOENT && mount_is_own(c, at)) {
 			next = mkdirat(at, name, 0755) < 0
 				   ? -errno
-				   : open_below(
+				   : mount_open_below(
 					 at, name, O_PATH | O_DIRECTORY, VIEW_RESOLVE);
 		}
 		fd_close(&at);
@@ -260,8 +260,8 @@ mount_make_dir(struct cell_child *c, const char *path, int *ret_parent)
 	const char *name;
 	int r = parent_of(c, path, &name);
 
-	if (r == 0 && mount_is_own(c, c->parent_fd) && mkdirat(c->parent_fd, name, 0755) < 0 &&
-	    errno != EEXIST)
+	if (r == 0 && mount_is_own(c, c->parent_fd) &&
+	    mkdirat(c->parent_fd, name, 0755) < 0 && errno != EEXIST)
 		r = -errno;
 	if (r == 0)
 		*ret_parent = c->parent_fd;
@@ -411,7 +411,7 @@ open_source(struct cell_child *c, const struct sealed_mount *m, int *ret)
 	int fd, r;
 
 	/* Canonical since the policy was compiled: a link now is a swap. */
-	fd = open_below(c->host_fd, path[1] != '\0' ? path + 1 : ".", O_PATH,
+	fd = mount_open_below(c->host_fd, path[1] != '\0' ? path + 1 : ".", O_PATH,
 	    RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
 	if (fd < 0)
 		return fd;
@@ -561,52 +561,4 @@ mount_seal(struct cell_child *c)
 	free(c->clone);
 	c->clone = NULL;
 	return 0;
-}
-
-/* ---- the programs, as the view has them ---------------------------------- */
-
-static int
-send_images(struct cell_child *c, int *fd, size_t *n)
-{
-	uint8_t memory[8];
-	struct wire_out out;
-	int r;
-
-	wire_out_init(&out, memory, sizeof(memory));
-	wire_put_u32(&out, CELL_IMAGES);
-	r = wire_send(c->channel, &out, fd, *n);
-	while (*n > 0)
-		fd_close(&fd[--*n]);
-	return r;
-}
-
-int
-mount_images(struct cell_child *c)
-{
-	const struct sealed_range *range = &c->order->server->images;
-	const struct sealed_image *image = c->order->policy->image + range->first;
-	int fd[WIRE_FDS_MAX], r = 0;
-	struct stat st;
-	size_t n = 0;
-
-	for (uint32_t i = 0; i < range->n; i++) {
-		const char *path = policy_str(c->order->policy, image[i].path);
-
-		/* As the server would: links in the view are part of the grant. */
-		fd[n] = open_below(AT_FDCWD, path, O_PATH, RESOLVE_NO_MAGICLINKS);
-		if (fd[n] < 0)
-			return cell_blame(c, fd[n], path, image[i].at);
-		n++;
-		if (fstat(fd[n - 1], &st) < 0 || !S_ISREG(st.st_mode)) {
-			c->hint = "not a regular file";
-			return cell_blame(c, -EACCES, path, image[i].at);
-		}
-		if (n == WIRE_FDS_MAX)
-			r = send_images(c, fd, &n);
-		if (r != 0)
-			return cell_fault(c, r, path);
-	}
-	if (n > 0)
-		r = send_images(c, fd, &n);
-	return r != 0 ? cell_fault(c, r, "") : 0;
 }

@@ -92,7 +92,9 @@ cell_step_fn ns_open_up, ns_take_ids, ns_no_more, ns_name, ns_tie;
 
 /* mount.c */
 cell_step_fn mount_private, mount_open, mount_open_as_user, mount_root, mount_build,
-    mount_enter, mount_seal, mount_images;
+    mount_enter, mount_seal;
+/* openat2, close-on-exec; flags are O_*, resolve is RESOLVE_*. */
+int mount_open_below(int dir, const char *path, uint64_t flags, uint64_t resolve);
 /* A tmpfs, not yet attached; attr are MOUNT_ATTR_*. */
 int mount_tmpfs(uint64_t size, const char *mode, uint64_t attr, int *ret);
 /* A detached copy of what fd shows, with these attributes everywhere in it. */
@@ -110,6 +112,9 @@ bool mount_is_own(const struct cell_child *, int fd);
  * the names of what covers. */
 int hide_place(struct cell_child *, const char *path);
 int hide_forget(struct cell_child *);
+
+/* images.c */
+cell_step_fn images_open;
 
 /* synthetic.c: /dev and /etc as the cell has them */
 cell_step_fn synthetic_open_devices;
