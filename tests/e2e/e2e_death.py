@@ -2,6 +2,7 @@
 import os
 import random
 import signal
+import subprocess
 import sys
 import time
 
@@ -68,6 +69,18 @@ def eof_socket():
     s.sock.close()
     s.sock = None
     all_gone("after the socket's end")
+
+
+@test("kill -9 of kennel or of its leash while a secret's helper hangs", seconds=40)
+def launching():
+    body = ATTACK + "    secret T from cmd /bin/sleep 60\n"
+    for part in ("kennel", "leash"):
+        start([KENNEL, "exec", "--policy", policy(body), "t", "--", "/bin/sh", "-c", ":"],
+              env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        check(wait_for(lambda: "sleep" in parts(), 5) is not None, "no helper:", parts())
+        os.kill(parts()[part][0], signal.SIGKILL)
+        all_gone("after the end of " + part)
+        end_all()
 
 
 def by_signal(number):
