@@ -91,15 +91,25 @@ recorder_gone(struct leash *l)
 
 	loop_remove(&l->loop, l->report_slot);
 	l->report_slot = -1;
-	if (l->report_timer >= 0)
-		return;
 	wire_out_init(&out, memory, sizeof(memory));
 	wire_put_u32(&out, LEASH_NEEDS_RECORDER);
-	l->report_timer = loop_timer_at(
-	    &l->loop, loop_now() + RECORDER_GONE_MS * MS, on_recorder_missed, l);
+	/* asked for each time; the time to find one that works runs once */
+	if (l->report_timer < 0)
+		l->report_timer = loop_timer_at(
+		    &l->loop, loop_now() + RECORDER_GONE_MS * MS, on_recorder_missed, l);
 	if (l->channel < 0 || wire_send(l->channel, &out, NULL, 0) < 0 ||
 	    l->report_timer < 0)
 		leash_end(l, "no recorder and nobody to ask for one");
+}
+
+/* One that is there but gets nothing onto the disk is no recorder. */
+static void
+recorder_works(struct leash *l)
+{
+	if (report_late(l->report))
+		return;
+	loop_timer_stop(&l->loop, l->report_timer);
+	l->report_timer = -1;
 }
 
 static void
@@ -112,6 +122,8 @@ on_report(struct loop *loop, int fd, short revents, void *arg)
 	(void)revents;
 	if (report_ready(l->report) < 0)
 		recorder_gone(l);
+	else
+		recorder_works(l);
 }
 
 int
@@ -123,8 +135,7 @@ leash_watch_report(struct leash *l)
 		recorder_gone(l);
 		return 0;
 	}
-	loop_timer_stop(&l->loop, l->report_timer);
-	l->report_timer = -1;
+	recorder_works(l);
 	l->report_slot = loop_add(&l->loop, report_fd(l->report), POLLIN, on_report, l);
 	return l->report_slot < 0 ? l->report_slot : 0;
 }

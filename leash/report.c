@@ -26,6 +26,7 @@
 struct item {
 	uint8_t *packet; /* owned; NULL: the slot is free */
 	uint32_t len;
+	uint64_t since; /* monotonic ns: a sleeping machine writes nothing */
 };
 
 /* Numbers acked+1 .. last are in the queue; acked+1 .. sent are on their way. */
@@ -416,7 +417,7 @@ report_send(struct report *report, const struct event *event, enum event_class c
 	}
 	report->last++;
 	item = item_at(report, report->last);
-	*item = (struct item){packet, (uint32_t)len};
+	*item = (struct item){packet, (uint32_t)len, clock_ns(CLOCK_MONOTONIC)};
 	/* kept either way: report_ready tells the loop that the recorder is gone */
 	(void)flush(report);
 	if (ret_number != NULL)
@@ -510,6 +511,20 @@ report_replace(struct report *report, int sock, int wait_ms)
 	}
 	report->fd = sock;
 	return flush(report);
+}
+
+bool
+report_late(const struct report *report)
+{
+	const struct item *oldest =
+	    &report->queue[(report->acked + 1) % REPORT_QUEUE_MAX];
+	struct pollfd p = {.fd = report->fd, .events = POLLIN};
+
+	if (report->last == report->acked ||
+	    clock_ns(CLOCK_MONOTONIC) - oldest->since <= REPORT_LATE_MS * 1000000ull)
+		return false;
+	/* Its answer is here and we are the ones who are late. */
+	return poll(&p, 1, 0) <= 0 || p.revents != POLLIN;
 }
 
 size_t

@@ -23,6 +23,7 @@
 #define REPORT_TEXT_MAX  1024        /* one string field; longer is cut and marked */
 #define REPORT_NAME_MAX  64          /* session and instance in a hello */
 #define REPORT_CUT_ROOM  9           /* kept free for the mark: KEY_CUT */
+#define REPORT_LATE_MS   1000        /* not durable for so long: see report_late */
 
 enum event_kind {
 	EVENT_START = 1, /* a server was asked for: policy, mode */
@@ -154,6 +155,12 @@ bool report_wants_write(const struct report *);
 int report_ready(struct report *);
 /* A new connection: greets and sends again all that was not durable. */
 int report_replace(struct report *, int sock, int wait_ms);
+/*
+ * Has an event waited so long for the disk that something is wrong with the log
+ * (full, stuck, a recorder that comes and goes)?  Then no act that wants a
+ * record may happen; what is refused or has ended is still handed over.
+ */
+bool report_late(const struct report *);
 /* Events given and not durable yet. */
 size_t report_pending(const struct report *);
 

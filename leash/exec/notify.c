@@ -182,7 +182,10 @@ static void
 allow(struct gate *g, const struct call *c, struct verdict *v, pid_t tgid,
     struct flight *again)
 {
-	int r = grant_record(g, c->tid, c, v, "allow");
+	int r = g->order.report != NULL && report_late(g->order.report) ? -ENOBUFS : 0;
+
+	if (r == 0)
+		r = grant_record(g, c->tid, c, v, "allow");
 
 	if (r == 0) {
 		r = flight_start(g, c, tgid, v->row, again);

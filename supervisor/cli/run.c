@@ -197,7 +197,8 @@ on_report(struct loop *loop, int fd, short revents, void *arg)
 		return;
 	loop_remove(&u->loop, u->report_slot);
 	u->report_slot = -1;
-	if (open_report(&u->o) == 0) {
+	/* one that comes and goes and writes nothing is none */
+	if (!report_late(u->o.report) && open_report(&u->o) == 0) {
 		watch_report(u);
 		return;
 	}

@@ -63,6 +63,8 @@ record_forward(
 {
 	if (s->o.report == NULL)
 		return 0;
+	if (report_late(s->o.report))
+		return -ENOBUFS;
 	put_call(s, call, direction);
 	event_text(&s->event, KEY_VERDICT, "allow");
 	if (params.type != JSON_IS_NONE) {

@@ -203,7 +203,7 @@ cell_teardown(void)
 
 struct report {
 	struct cell_result *result;
-	int full;
+	int full, late;
 };
 
 static struct cell_record now;
@@ -247,6 +247,12 @@ size_t
 report_pending(const struct report *report)
 {
 	return 0;
+}
+
+bool
+report_late(const struct report *r)
+{
+	return r->late != 0;
 }
 
 int
@@ -441,7 +447,8 @@ static void
 leash_main(const struct cell_try *how, struct cell_result *result, int marks)
 {
 	struct leash l = {.how = how, .result = result};
-	struct report report = {.result = result, .full = how->log_full};
+	struct report report = {
+	    .result = result, .full = how->log_full, .late = how->log_late};
 	int sv[2], fd[ROWS_MAX], signals;
 	struct env *env = NULL;
 	sigset_t set;

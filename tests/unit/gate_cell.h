@@ -42,6 +42,7 @@ struct cell_try {
 	enum cell_gate gate;
 	const char *const *argv;
 	int log_full;         /* the report takes no event */
+	int log_late;         /* the report waits for its disk */
 	unsigned int kill_ms; /* SIGKILL to the program after so long */
 	unsigned int wait_s;  /* 0: 30 */
 };

@@ -18,6 +18,7 @@
 
 char rig_events[1 << 16];
 int rig_report_error;
+bool rig_report_late;
 
 static void
 say(const char *bytes, size_t len)
@@ -83,6 +84,13 @@ event_number(struct event *e, enum event_key key, uint64_t number)
 		return;
 	snprintf(text, sizeof(text), " %llu bytes", (unsigned long long)number);
 	say(text, strlen(text));
+}
+
+bool
+report_late(const struct report *r)
+{
+	(void)r;
+	return rig_report_late;
 }
 
 int
@@ -173,6 +181,7 @@ rig_open(struct rig *rig, bool pipes)
 	signal(SIGPIPE, SIG_IGN);
 	rig_events[0] = '\0';
 	rig_report_error = 0;
+	rig_report_late = false;
 	buf_init(&rig->agent_got, 256u << 20);
 	buf_init(&rig->server_got, 256u << 20);
 	way(pipes, a);

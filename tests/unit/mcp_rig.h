@@ -46,5 +46,6 @@ const char *rig_server_got(struct rig *);
 /* The events so far, a line each; and a report that is full. */
 extern char rig_events[1 << 16];
 extern int rig_report_error;
+extern bool rig_report_late;
 
 #endif

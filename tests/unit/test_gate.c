@@ -322,6 +322,11 @@ attack_86_log_full(void **state)
 	assert_string_equal(marks, "");
 	assert_int_equal(r.status, 91); /* even the program itself */
 	assert_int_equal(r.counts.allowed, 0);
+	how = (struct cell_try){.argv = argv, .log_late = 1};
+	assert_string_equal(cell_run(&how, &r), "");
+	assert_int_equal(r.counts.allowed, 0);
+	assert_string_equal(r.record[0].verdict, "deny");
+	assert_string_equal(r.record[0].reason, "no record, no act");
 }
 
 static void

@@ -250,6 +250,31 @@ test_cut(void **state)
 	free(text);
 }
 
+/* What waits too long stops acts; an answer that is here already does not. */
+static void
+test_late(void **state)
+{
+	int peer;
+	struct report *report = open_report(&peer);
+
+	(void)state;
+	assert_false(report_late(report));
+	(void)send_one(report, EVENT_FLOW);
+	assert_false(report_late(report));
+	(void)poll(NULL, 0, REPORT_LATE_MS + 50);
+	assert_true(report_late(report));
+	(void)send_one(report, EVENT_FLOW); /* still taken: a refusal is recorded */
+	answer(peer, REPORT_DURABLE, 2);
+	assert_false(report_late(report));
+	assert_int_equal(report_ready(report), 0);
+	assert_false(report_late(report));
+	(void)send_one(report, EVENT_FLOW);
+	close(peer);
+	(void)poll(NULL, 0, REPORT_LATE_MS + 50);
+	assert_true(report_late(report));
+	report_free(report);
+}
+
 static void
 test_names(void **state)
 {
@@ -275,6 +300,7 @@ main(void)
 	    cmocka_unit_test(test_full),
 	    cmocka_unit_test(test_no_welcome),
 	    cmocka_unit_test(test_cut),
+	    cmocka_unit_test(test_late),
 	    cmocka_unit_test(test_names),
 	};
 

@@ -306,6 +306,9 @@ no_record_no_act(void **state)
 	rig_server(&R, ASK("1", "roots/list", ""));
 	assert_string_equal(rig_agent_got(&R), "");
 	rig_report_error = 0;
+	rig_report_late = true; /* the disk is full */
+	agent_refused(CALL("1", "\"a\""), "-32005");
+	rig_report_late = false;
 	agent_passes(CALL("1", "\"a\""));
 	rig_close(&R);
 }
