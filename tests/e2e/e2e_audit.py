@@ -1,0 +1,309 @@
+"""K-10 S3-41: what an auditor finds in the log, and what nobody gets into it."""
+import os
+import resource
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
+from kit import *  # noqa: E402,F403
+
+be_subreaper()
+SECRET = "audit-s3ntinel-%d-k3nn3l" % os.getpid()
+SHELL = "    run %s **\n    exec allow /bin/sh **\n    exec allow /bin/cat\n" % words(WITNESS)
+
+
+def home(name):
+    """A log of its own."""
+    d = "%s/%s" % (TMP, name)
+    os.makedirs(d, mode=0o700, exist_ok=True)
+    return {"KENNEL_HOME": d}
+
+
+def kinds(events):
+    return [(e["writer"]["role"], e["kind"]) for e in events]
+
+
+def only(events, kind, role=None):
+    return [e for e in events if e["kind"] == kind and role in (None, e["writer"]["role"])]
+
+
+def raw_log(env):
+    d = env["KENNEL_HOME"] + "/audit"
+    return b"".join(reads(d + "/" + f) for f in os.listdir(d))
+
+
+def recorders():
+    return {p for p, comm in descendants(os.getpid()).items() if comm.startswith("kennel-recorder")}
+
+
+def new_recorder(before):
+    new = recorders() - before
+    equal(len(new), 1, "recorders")
+    return new.pop()
+
+
+@test("K-10 S2-49 a session from its start to its end, each record linked to session, server and policy")
+def whole():
+    env = home("whole")
+    s = kennel_run(toy_policy("    exec allow /bin/echo **\n    secret S from env AGENT_TOKEN\n    tool deny \"env\"\n"),
+                   env={**env, "AGENT_TOKEN": SECRET})
+    s.initialize()
+    s.text("exec", argv=["/bin/echo", "x"])
+    s.text("getenv", var="S")
+    s.call("env")
+    s.close()
+    check(wait_for(lambda: len(only(audit(env=env), "stop")) == 2, 3), kinds(audit(env=env)))
+    events = audit(env=env)
+    for kind in ("start", "mounts", "secrets", "exec", "call", "refused", "scrub", "stop"):
+        check(only(events, kind), "no " + kind)
+    start = only(events, "start")[0]
+    equal(events[0]["kind"], "start", "first")
+    equal(len({e["session"] for e in events}), 1, "sessions")
+    for e in events:
+        equal(e["fields"].get("policy"), start["fields"]["policy"], "policy of %s" % e["kind"])
+        equal(e["fields"].get("server"), "t", "server of %s" % e["kind"])
+    equal(only(events, "secrets")[0]["fields"]["name"], ["S"])
+    run_ = [e["fields"] for e in only(events, "exec") if e["fields"]["program"] == "/bin/echo"][0]
+    equal(run_["verdict"], "allow")
+    check(matches(r"\.kennel:\d+$", run_["rule"]), run_)
+    tools = [e["fields"] for e in only(events, "call") if e["fields"].get("action") == "mcp_tool_call"]
+    equal({(f["method"], f["source"]) for f in tools}, {("tools/call", "mcp:t")})
+    asked, told = [f for f in tools if f["name"] == ["exec"]]
+    equal((asked["verdict"], asked["outcome"], told["outcome"]), ("allow", "forwarded", "ok"))
+    equal(asked["request"], told["request"])
+    for key in ("params_sha256", "params_bytes"):
+        check(key in asked, key)
+    for key in ("result_sha256", "result_bytes", "duration_us"):
+        check(key in told, key)
+    no = only(events, "refused")[0]["fields"]
+    equal((no["verdict"], no["name"], no["action"]), ("deny", ["env"], "mcp_tool_call"))
+    check("rule" in no, no)
+    check(only(events, "scrub")[0]["fields"]["count"] >= 1)
+    check("reason" in only(events, "stop", "supervisor")[0]["fields"], "why kennel ended")
+    equal(audit_verify(env).returncode, 0)
+    absent(SECRET.encode(), raw_log(env), "the log")
+
+
+@test("S4-20 S4-31 a start that is refused is in the log, and why")
+def refusals():
+    env = home("refusals")
+
+    def last(status, **want):
+        f = audit("-n", "1", env=env)[0]
+        equal(f["kind"], "refused")
+        want.update(verdict="deny", status=status, mode="exec")
+        for k, v in want.items():
+            equal(f["fields"].get(k), v, k)
+        return f["fields"]["reason"]
+
+    equal(kexec(SHELL, ["/bin/ls"], env=env).returncode, 126)
+    within("not granted", last(126, program="/bin/ls", server="t"))
+    equal(kexec(SHELL, ["/bin/cat", "x"], env=env).returncode, 126)
+    within("arguments", last(126, program="/bin/cat"))
+    equal(kexec(SHELL, ["/nope"], env=env).returncode, 127)
+    within("not found", last(127, program="/nope"))
+    body = SHELL + "    secret TOKEN from env NOT_THERE\n"
+    equal(kexec(body, [WITNESS], env=env).returncode, 125)
+    within("missing secret: TOKEN", last(125, server="t"))
+    body = SHELL + "    secret TOKEN from cmd /bin/sh -c %s\n" % words("echo %s; exit 3" % SECRET)
+    equal(kexec(body, [WITNESS], env=env).returncode, 125)
+    within("TOKEN", last(125))
+    p = policy("    nonsense here")
+    equal(run([KENNEL, "exec", "--policy", p, "t", "--", WITNESS], env=environment(env)).returncode, 65)
+    within("error", last(65, server="t"))
+    equal(run([KENNEL, "exec", "--policy", TMP + "/none", "t", "--", WITNESS],
+              env=environment(env)).returncode, 78)
+    last(78, server="t")
+    equal({e["fields"]["verdict"] for e in audit("--verdict", "deny", env=env)}, {"deny"})
+    equal(len(audit("--verdict", "deny", env=env)), 7)
+    equal(audit_verify(env).returncode, 0)
+    absent(SECRET.encode(), raw_log(env), "the log")
+
+
+@test("S4-30 ESCAPES 82: a program and an argv[0] named by a secret's value are scrubbed in the log")
+def secret_names():
+    env = home("names")
+    body = SHELL + "    secret TOKEN from env AGENT_TOKEN\n    tmp /tmp\n"
+    script = ('"/bin/$TOKEN"; cd /tmp; "./x-$TOKEN-y" a; "$TOKEN"; '
+              'ln -s /bin/cat "/tmp/$TOKEN" 2>/dev/null; "/tmp/$TOKEN" </dev/null; exit 0')
+    r = kexec(body.replace("    tmp /tmp\n", ""), ["/bin/sh", "-c", script],
+              env={**env, "AGENT_TOKEN": SECRET})
+    equal(r.returncode, 0, r.stderr)
+    told = [e["fields"] for e in only(audit(env=env), "exec") if e["fields"]["verdict"] == "deny"]
+    check(any(f["program"] == "/bin/***" for f in told), told)
+    check(any("x-***-y" in f["program"] for f in told), told)
+    absent(SECRET.encode(), raw_log(env), "the log")
+    # argv[0] is the server's own word
+    s = kennel_run(toy_policy("    secret TOKEN from env AGENT_TOKEN\n    exec allow /bin/sh **\n"),
+                   env={**env, "AGENT_TOKEN": SECRET})
+    s.initialize()
+    s.call("exec", argv=["/bin/sh", "-c", 'exec "/bin/$TOKEN/../sh" -c true'])
+    s.call("leak", mode="error", var="TOKEN")
+    s.close()
+    check(wait_for(lambda: len(only(audit(env=env), "stop", "supervisor")) == 1, 3), "no end")
+    absent(SECRET.encode(), raw_log(env), "the log")
+
+
+@test("K-10 names with control characters, JSON and great length are shown inertly and forge nothing")
+def inert():
+    env = home("inert")
+    s = kennel_run(toy_policy(), env=env)
+    s.initialize()
+    bad = ['x"},"kind":"stop","fields":{"a":"', "a\x1b[2J\x07\r\nb", "\u202edeny\u200b", "n" * 5000,
+           "\n       7  2026-01-01 00:00:00.000  stop      t"]
+    for name in bad:
+        s.call(name)
+    s.send_bytes(b'{"jsonrpc":"2.0","id":"q\\u001b[31m","method":"tools/call","params":{"name":"echo"}}\n')
+    s.wait("q\x1b[31m")
+    s.request("no\x1b]0;x\x07such", {})
+    s.close()
+    check(wait_for(lambda: len(only(audit(env=env), "stop", "supervisor")) == 1, 3), "no end")
+    events = audit(env=env)
+    equal(len(only(events, "stop")), 2, "stops")
+    text = run([KENNEL, "audit", "log"], env=environment(env))
+    equal(text.returncode, 0, text.stderr)
+    check(all(32 <= b < 127 or b == 10 for b in text.stdout), "a byte that is not plain")
+    equal(len(text.stdout.splitlines()), len(events), "lines")
+    raw = run([KENNEL, "audit", "log", "--json"], env=environment(env)).stdout
+    check(all(b >= 32 and b != 127 or b == 10 for b in raw), "a control character")
+    equal(audit_verify(env).returncode, 0)
+
+
+@test("S4-20 a flood of refused programs loses none and forges none", seconds=90)
+def flood():
+    env = home("flood")
+    n = 3000
+    r = kexec(SHELL, ["/bin/sh", "-c", "i=0; while [ $i -lt %d ]; do /no/$i; i=$((i+1)); done 2>/dev/null; exit 0" % n],
+              env=env, timeout=80)
+    equal(r.returncode, 0, r.stderr)
+    check(wait_for(lambda: only(audit("-n", "1", env=env), "stop"), 5), "no end")
+    asked = [e["fields"]["program"] for e in audit("--kind", "exec", "--verdict", "deny", env=env)]
+    equal(asked, ["/no/%d" % i for i in range(n)])
+    equal(only(audit(env=env), "gap"), [])
+
+
+@test("filters, times and --json; exit statuses as documented")
+def filters():
+    env = home("filters")
+    for _ in range(2):
+        equal(kexec(SHELL, [WITNESS, "exit", "0"], env=env).returncode, 0)
+    events = audit(env=env)
+    sessions = sorted({e["session"] for e in events}, key=[e["session"] for e in events].index)
+    equal(len(sessions), 2)
+    equal({e["session"] for e in audit("--session", sessions[1], env=env)}, {sessions[1]})
+    equal(audit("--server", "other", env=env), [])
+    equal(audit("-n", "1", env=env), events[-1:])
+    equal(audit("--since", "1h", env=env), events)
+    equal(audit("--since", "2099-01-01", env=env), [])
+    equal([e["idx"] for e in events], list(range(len(events))))
+    now = time.time()
+    check(all(abs(e["ts"] / 1e9 - now) < 60 for e in events), "times")
+    for verb in (["log", "--since", "soon"], ["log", "-n", "0"], ["log", "--nope"], ["what"], []):
+        equal(run([KENNEL, "audit"] + verb, env=environment(env)).returncode, 64, verb)
+    equal(run([KENNEL, "audit", "log"], env=environment(home("none"))).returncode, 127)
+    r = run([KENNEL, "audit", "verify", "--json"], env=environment(env))
+    equal((r.returncode, json.loads(r.stdout)["status"]), (0, "intact"))
+
+
+@test("K-10 verify while a recorder runs and after kill -9; an edit is named")
+def verify():
+    env = home("verify")
+    before = recorders()
+    s = kennel_run(toy_policy(), env=env)
+    s.initialize()
+    s.text("echo", text="1")
+    equal(audit_verify(env).returncode, 0, "while it runs")
+    os.kill(new_recorder(before), signal.SIGKILL)
+    equal(audit_verify(env).returncode, 0, "after the kill")
+    equal(s.text("echo", text="2"), "2", "a new recorder")
+    s.close()
+    check(wait_for(lambda: len(only(audit(env=env), "stop")) == 2, 5), kinds(audit(env=env)))
+    equal(only(audit(env=env), "gap"), [])
+    equal(audit_verify(env).returncode, 0, "at the end")
+    check(wait_for(lambda: not recorders() - before, 5), "the recorder stays")
+    db = env["KENNEL_HOME"] + "/audit/audit.db"
+    data = reads(db)
+    at = data.index(b'"tools/call"')
+    with open(db, "r+b") as f:
+        f.seek(at)
+        f.write(b'"tools/kall"')
+    r = run([KENNEL, "audit", "verify", "--json"], env=environment(env))
+    said = json.loads(r.stdout)
+    equal((r.returncode, said["status"]), (1, "tampered"))
+    check("first_bad" in said, said)
+
+
+@test("ESCAPES 86 a log that cannot be written: nothing is started, nothing goes on", seconds=90)
+def unwritable():
+    env = home("garbage")
+    os.mkdir(env["KENNEL_HOME"] + "/audit", 0o700)
+    with open(env["KENNEL_HOME"] + "/audit/audit.db", "wb") as f:
+        f.write(b"no database" * 1000)
+    mark = "%s/mark" % public_folder("marks")
+    r = kexec(SHELL + "    write %s\n" % words(os.path.dirname(mark)), ["/bin/sh", "-c", "echo > " + mark],
+              env=env, timeout=60)
+    equal(r.returncode, 125, r.stderr)
+    check(not os.path.exists(mark), "it ran")
+    within(b"audit log", r.stderr)
+    equal(run([KENNEL, "audit", "log"], env=environment(env)).returncode, 125)
+    check(audit_verify(env).returncode in (1, 3), "verify")
+    # a folder where the log should be made that is a file
+    env = home("file")
+    with open(env["KENNEL_HOME"] + "/audit", "w"):
+        pass
+    equal(kexec(SHELL, [WITNESS, "exit", "0"], env=env).returncode, 125)
+
+
+@test("ESCAPES 86 a disk that is full or stuck: what is granted is refused, the server ends", seconds=90)
+def full():
+    env = home("full")
+    size = 3 << 20  # below what the log's write-ahead file may reach
+    loop = "while :; do /bin/cat </dev/null && echo ok || echo no; done"
+    t0 = time.time()
+    r = kexec(SHELL, ["/bin/sh", "-c", loop], env=env, timeout=60,
+              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)))
+    check(r.returncode != 0, r.returncode, r.stderr[-500:])
+    check(time.time() - t0 < 40, "it went on for %ds" % (time.time() - t0))
+    ran = r.stdout.split().count(b"ok")
+    kept = len([e for e in audit("--kind", "exec", env=env) if e["fields"]["program"] == "/bin/cat"])
+    print("# %d ran, %d of them are on disk" % (ran, kept), flush=True)
+    check(kept > 0, "nothing was recorded at all")
+    equal(audit_verify(env).returncode, 0)
+    # stuck: the recorder is there and does nothing
+    env = home("stuck")
+    before = recorders()
+    s = kennel_run(toy_policy("    exec allow /bin/true\n"), env=env)
+    s.initialize()
+    pid = new_recorder(before)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        s.text("echo", text="1")
+        time.sleep(1.3)
+        r = s.call("echo", text="2")
+        within("audit log", json.dumps(r), "a call without a record")
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    check(wait_for(lambda: "result" in s.call("echo", text="3"), 3), "it does not go on")
+    s.close()
+
+
+@test("two homes are two logs; a link or another's folder is no place for one")
+def places():
+    a, b = home("one"), home("two")
+    equal(kexec(SHELL, [WITNESS, "exit", "0"], env=a).returncode, 0)
+    equal(kexec(SHELL, [WITNESS, "exit", "0"], env=b).returncode, 0)
+    check({e["session"] for e in audit(env=a)}.isdisjoint({e["session"] for e in audit(env=b)}))
+    for d, mode in (("audit", 0o700), ("run", 0o700)):
+        equal(os.stat("%s/%s" % (a["KENNEL_HOME"], d)).st_mode & 0o777, mode, d)
+    for f in os.listdir(a["KENNEL_HOME"] + "/audit"):
+        equal(os.stat(a["KENNEL_HOME"] + "/audit/" + f).st_mode & 0o077, 0, f)
+    if os.geteuid() != 0:
+        return
+    c = home("theirs")
+    os.mkdir(c["KENNEL_HOME"] + "/audit", 0o700)
+    os.chown(c["KENNEL_HOME"] + "/audit", UID, UID)
+    r = kexec(SHELL, [WITNESS, "exit", "0"], env=c)
+    equal(r.returncode, 125, "another user's folder: %s" % r.stderr)
+
+
+if __name__ == "__main__":
+    main()
