@@ -82,6 +82,7 @@ LEASH	 = leash/main.o leash/dispatch.o leash/launch.o leash/stdio.o \
 MCP	 = supervisor/mcp/frame.o supervisor/mcp/skim.o supervisor/mcp/json.o \
 	   supervisor/mcp/walk.o supervisor/mcp/rpc.o supervisor/mcp/versions.o \
 	   supervisor/mcp/calls.o supervisor/mcp/session.o \
+	   supervisor/mcp/deadline.o \
 	   supervisor/mcp/agent.o supervisor/mcp/answer.o \
 	   supervisor/mcp/unfit.o supervisor/mcp/batch.o \
 	   supervisor/mcp/filter.o supervisor/mcp/record.o \

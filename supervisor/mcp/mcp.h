@@ -464,6 +464,13 @@ enum verdict { PASS, DROP };
 /* session.c: the clock of deadlines, and what kennel says itself */
 uint64_t session_clock(const struct session *);
 void session_person(struct session *, int change, bool answered);
+/* When the next deadline is due, on loop_now()'s clock; UINT64_MAX: never. */
+uint64_t session_next_timer(struct session *, uint64_t now);
+/* This call's time is over: the agent is told, the server is told to stop. */
+void session_expire(struct session *, struct call *);
+/* Every open request of the agent gets this error. */
+void session_answer_all(
+    struct session *, enum rpc_code, const char *outcome, const char *text);
 void session_answer_agent(struct session *, const uint8_t *id, size_t id_len,
     enum rpc_code, const char *message, const struct rpc_why *);
 void session_answer_server(struct session *, const uint8_t *id, size_t id_len,
@@ -488,8 +495,8 @@ void batch_free(struct batch *);
 int batch_say(struct session *, const struct frame_out *);
 typedef enum verdict batch_judge_fn(struct session *, const struct json_message *);
 /* Judge each element; pass the line on, without those that may not. */
-void batch_line(struct session *, struct json array, batch_judge_fn *, struct frame_out *,
-    const uint8_t *line, size_t len);
+void batch_line(struct session *s, struct json array, batch_judge_fn *judge,
+    struct frame_out *out, const uint8_t *line, size_t len);
 /* More elements than a batch may have? */
 bool batch_too_long(struct json array);
 

@@ -179,105 +179,14 @@ session_drained(const struct session *s)
 	return session_left(s) == 0;
 }
 
-/* ---- the clock of deadlines --------------------------------------------- */
-
-/* How long the present pause has lasted, as far as it counts: a server must
- * not stop its own deadline for ever. */
-static uint64_t
-pause_ns(const struct session *s, uint64_t now)
-{
-	uint64_t ns = s->person == 0 ? 0 : now - s->paused_at;
-
-	return ns < s->budget_ns ? ns : s->budget_ns;
-}
-
-uint64_t
-session_clock(const struct session *s)
-{
-	uint64_t now = loop_now();
-
-	return now - s->paused_ns - pause_ns(s, now);
-}
-
-/* A question to a person begins or ends.  Only an answer of the agent's makes
- * the time for the next one whole again. */
-void
-session_person(struct session *s, int change, bool answered)
-{
-	uint64_t now = loop_now(), ns = pause_ns(s, now);
-
-	s->paused_ns += ns;
-	s->budget_ns = answered ? s->ask_ns : s->budget_ns - ns;
-	s->paused_at = now;
-	if (change > 0)
-		s->person++;
-	else if (s->person > 0)
-		s->person--;
-}
-
-static void
-expire(struct session *s, struct call *call)
-{
-	static const struct rpc_why why = {.outcome = "timeout"};
-	char text[160];
-	int r;
-
-	(void)snprintf(text, sizeof(text),
-	    "kennel: the server did not answer within %llu ms; the call was cancelled",
-	    (unsigned long long)(s->call_ns / MS));
-	session_answer_agent(s, call->id, call->id_len, RPC_TIMEOUT, text, &why);
-	if (call->known == NULL || (call->known->flags & METHOD_FIRST) == 0) {
-		buf_clear(&s->text);
-		r = rpc_cancel(&s->text, call->id, call->id_len, "kennel: timed out");
-		if (r < 0)
-			s->error = r;
-		else if (frame_queued(&s->to_server) < FRAME_ANSWER)
-			session_say(s, &s->to_server);
-	}
-	calls_state(&s->asked, call, CALL_GONE);
-	record_answer(s, call, "agent", NULL, 0, "timeout");
-}
-
-/* Every open request of the agent gets an error. */
-static void
-answer_all(struct session *s, enum rpc_code code, const char *outcome, const char *text)
-{
-	const struct rpc_why why = {.outcome = outcome};
-	struct call *call = NULL;
-
-	while ((call = calls_next(&s->asked, call, CALL_OPEN)) != NULL) {
-		session_answer_agent(s, call->id, call->id_len, code, text, &why);
-		calls_state(&s->asked, call, CALL_GONE);
-		record_answer(s, call, "agent", NULL, 0, outcome);
-	}
-}
-
-static uint64_t
-next_timer(struct session *s, uint64_t now)
-{
-	struct call *call = calls_soonest(&s->asked);
-	uint64_t at = UINT64_MAX, clock;
-
-	if (call != NULL) {
-		clock = session_clock(s);
-		at = now + (call->deadline_ns > clock ? call->deadline_ns - clock : 0);
-		if (s->person > 0) /* not before the clock goes on by itself */
-			at += s->budget_ns - pause_ns(s, now);
-	}
-	if (s->start_at != 0 && s->start_at < at)
-		at = s->start_at;
-	if (s->idle_ns != 0 && s->asked.open == 0 && !s->ended &&
-	    s->active_at + s->idle_ns < at)
-		at = s->active_at + s->idle_ns;
-	return at;
-}
+/* ---- the timer of deadlines --------------------------------------------- */
 
 /* The timer may fire too early, never too late: it is set again only when
  * something nearer comes up. */
 static void
 set_timer(struct session *s)
 {
-	uint64_t at = next_timer(s, loop_now());
+	uint64_t at = session_next_timer(s, loop_now());
 
 	if (s->timer >= 0 && s->timer_at <= at)
 		return;
@@ -303,11 +212,11 @@ timer_fired(struct loop *l, void *arg)
 	s->timer = -1;
 	if (s->start_at != 0 && now >= s->start_at) {
 		s->start_at = 0;
-		answer_all(s, RPC_TIMEOUT, "timeout", "kennel: " NO_START_TEXT);
+		session_answer_all(s, RPC_TIMEOUT, "timeout", "kennel: " NO_START_TEXT);
 		end(s, NO_START_TEXT);
 	}
 	while ((call = calls_soonest(&s->asked)) != NULL && call->deadline_ns <= clock)
-		expire(s, call);
+		session_expire(s, call);
 	if (s->idle_ns != 0 && s->asked.open == 0 && now >= s->active_at + s->idle_ns)
 		end(s, "idle");
 	(void)frame_flush(&s->to_agent);  /* what is kept is written later */
@@ -502,7 +411,7 @@ server_eof(struct session *s, const char *why)
 		    s, "server", frame_rest(&s->from_server), "a line without an end");
 	s->server_eof = true;
 	(void)snprintf(text, sizeof(text), "kennel: the server is gone: %s", why);
-	answer_all(s, RPC_SERVER_GONE, "gone", text);
+	session_answer_all(s, RPC_SERVER_GONE, "gone", text);
 	flush(s);
 	end(s, why);
 }

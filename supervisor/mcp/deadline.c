@@ -1,0 +1,100 @@
+/*
+ * The clock of deadlines: it stands while a person is asked, and says when the
+ * next thing is due.  What comes too late is answered in the server's place.
+ */
+#include <stdio.h>
+
+#include "supervisor/mcp/mcp.h"
+
+#define MS 1000000ull /* nanoseconds */
+
+/* How long the present pause has lasted, as far as it counts: a server must
+ * not stop its own deadline for ever. */
+static uint64_t
+pause_ns(const struct session *s, uint64_t now)
+{
+	uint64_t ns = s->person == 0 ? 0 : now - s->paused_at;
+
+	return ns < s->budget_ns ? ns : s->budget_ns;
+}
+
+uint64_t
+session_clock(const struct session *s)
+{
+	uint64_t now = loop_now();
+
+	return now - s->paused_ns - pause_ns(s, now);
+}
+
+/* A question to a person begins or ends.  Only an answer of the agent's makes
+ * the time for the next one whole again. */
+void
+session_person(struct session *s, int change, bool answered)
+{
+	uint64_t now = loop_now(), ns = pause_ns(s, now);
+
+	s->paused_ns += ns;
+	s->budget_ns = answered ? s->ask_ns : s->budget_ns - ns;
+	s->paused_at = now;
+	if (change > 0)
+		s->person++;
+	else if (s->person > 0)
+		s->person--;
+}
+
+void
+session_expire(struct session *s, struct call *call)
+{
+	static const struct rpc_why why = {.outcome = "timeout"};
+	char text[160];
+	int r;
+
+	(void)snprintf(text, sizeof(text),
+	    "kennel: the server did not answer within %llu ms; the call was cancelled",
+	    (unsigned long long)(s->call_ns / MS));
+	session_answer_agent(s, call->id, call->id_len, RPC_TIMEOUT, text, &why);
+	if (call->known == NULL || (call->known->flags & METHOD_FIRST) == 0) {
+		buf_clear(&s->text);
+		r = rpc_cancel(&s->text, call->id, call->id_len, "kennel: timed out");
+		if (r < 0)
+			s->error = r;
+		else if (frame_queued(&s->to_server) < FRAME_ANSWER)
+			session_say(s, &s->to_server);
+	}
+	calls_state(&s->asked, call, CALL_GONE);
+	record_answer(s, call, "agent", NULL, 0, "timeout");
+}
+
+void
+session_answer_all(
+    struct session *s, enum rpc_code code, const char *outcome, const char *text)
+{
+	const struct rpc_why why = {.outcome = outcome};
+	struct call *call = NULL;
+
+	while ((call = calls_next(&s->asked, call, CALL_OPEN)) != NULL) {
+		session_answer_agent(s, call->id, call->id_len, code, text, &why);
+		calls_state(&s->asked, call, CALL_GONE);
+		record_answer(s, call, "agent", NULL, 0, outcome);
+	}
+}
+
+uint64_t
+session_next_timer(struct session *s, uint64_t now)
+{
+	struct call *call = calls_soonest(&s->asked);
+	uint64_t at = UINT64_MAX, clock;
+
+	if (call != NULL) {
+		clock = session_clock(s);
+		at = now + (call->deadline_ns > clock ? call->deadline_ns - clock : 0);
+		if (s->person > 0) /* not before the clock goes on by itself */
+			at += s->budget_ns - pause_ns(s, now);
+	}
+	if (s->start_at != 0 && s->start_at < at)
+		at = s->start_at;
+	if (s->idle_ns != 0 && s->asked.open == 0 && !s->ended &&
+	    s->active_at + s->idle_ns < at)
+		at = s->active_at + s->idle_ns;
+	return at;
+}
