@@ -121,7 +121,7 @@ write_through_kills(const struct fixture *f, int which)
 	return 0;
 }
 
-/* kill -9 of the recorder at random moments under load (issue 2, Tests). */
+/* K-10: kill -9 of the recorder at random moments under load (issue 2, Tests). */
 static void
 test_killed(void **state)
 {
@@ -484,6 +484,7 @@ fill_disk(const struct fixture *f)
 	_exit(rows >= (long)acked ? 0 : 2);
 }
 
+/* ESCAPES 86 */
 static void
 test_disk_full(void **state)
 {

@@ -222,6 +222,7 @@ first_bad(const char *said)
 	return at != NULL ? atol(at + 12) : -1;
 }
 
+/* K-10 */
 static void
 test_tampered(void **state)
 {
@@ -271,7 +272,7 @@ test_schema(void **state)
 	}
 }
 
-/* A row is taken out of an index only: queries would not see it, a full scan
+/* K-10: A row is taken out of an index only: queries would not see it, a full scan
  * does.  The index's own pages are emptied by hand through a partial twin. */
 static void
 test_hidden_from_index(void **state)
@@ -409,6 +410,7 @@ lines_in(char *text)
 	return n;
 }
 
+/* K-10, S3-41 */
 static void
 test_log(void **state)
 {
