@@ -189,8 +189,8 @@ exec_call(void **state)
 	    {GIT, {"git", "push", "elsewhere"}, VERDICT_ALLOW, 4},
 	    {GIT, {"git", "push", "origin"}, VERDICT_ASK, 5},
 	    {GIT, {"git", "push", "origin", "main"}, VERDICT_DENY, 6},
-	    {GIT, {"anything", "push", "x", "main"}, VERDICT_DENY,
-		6}, /* a deny needs no name */
+	    /* a deny needs no name */
+	    {GIT, {"anything", "push", "x", "main"}, VERDICT_DENY, 6},
 	    {GIT, {"git", "push", "x", "main", "y"}, VERDICT_ALLOW, 4},
 	    {GIT, {"git", "show", "rel1-2"}, VERDICT_ALLOW, 7},
 	    {GIT, {"git", "show", "rel12"}, VERDICT_DENY, -1},
@@ -199,10 +199,9 @@ exec_call(void **state)
 	    {UINT32_MAX, {"git"}, VERDICT_DENY, -1},
 	};
 	struct policy_answer a;
-	size_t i;
 	int row;
 
-	for (i = 0; i < sizeof(asks) / sizeof(asks[0]); i++) {
+	for (size_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++) {
 		a = policy_match_exec_call(
 		    &p, server, asks[i].asked, argv_of(asks[i].argv));
 		row = a.exec == NULL ? -1 : (int)(a.exec - p.exec);
