@@ -11,6 +11,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "shim/base/utf8.h"
+
 /* ---- bytes --------------------------------------------------------------- */
 
 size_t
@@ -167,31 +169,6 @@ hex4(const struct lexer *l, size_t n, uint32_t *ret)
 	return 0;
 }
 
-static size_t
-utf8_put(char *out, uint32_t c)
-{
-	if (c < 0x80) {
-		out[0] = (char)c;
-		return 1;
-	}
-	if (c < 0x800) {
-		out[0] = (char)(0xc0 | c >> 6);
-		out[1] = (char)(0x80 | (c & 0x3f));
-		return 2;
-	}
-	if (c < 0x10000) {
-		out[0] = (char)(0xe0 | c >> 12);
-		out[1] = (char)(0x80 | (c >> 6 & 0x3f));
-		out[2] = (char)(0x80 | (c & 0x3f));
-		return 3;
-	}
-	out[0] = (char)(0xf0 | c >> 18);
-	out[1] = (char)(0x80 | (c >> 12 & 0x3f));
-	out[2] = (char)(0x80 | (c >> 6 & 0x3f));
-	out[3] = (char)(0x80 | (c & 0x3f));
-	return 4;
-}
-
 /* The \u at off, with its second half where it is a pair: how much it took,
  * and how much it put into out. */
 static size_t
@@ -215,7 +192,7 @@ escape_unicode(struct lexer *l, char *out, size_t *ret_put)
 	else if (c >= 0xd800 && c < 0xe000)
 		diag_error(l->diag, l->at, "half of a surrogate pair is not a character");
 	else
-		*ret_put = utf8_put(out, c);
+		*ret_put = utf8_put(c, (uint8_t *)out);
 	return took;
 }
 

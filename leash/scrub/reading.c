@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "leash/scrub/private.h"
+#include "shim/base/utf8.h"
 
 void
 reading_free(struct reading *r)
@@ -91,31 +92,6 @@ hex_unit(const uint8_t *src, size_t n, uint32_t *ret)
 	return 6;
 }
 
-static uint8_t
-utf8(uint32_t c, uint8_t out[static 4])
-{
-	if (c < 0x80) {
-		out[0] = (uint8_t)c;
-		return 1;
-	}
-	if (c < 0x800) {
-		out[0] = (uint8_t)(0xc0 | c >> 6);
-		out[1] = (uint8_t)(0x80 | (c & 0x3f));
-		return 2;
-	}
-	if (c < 0x10000) {
-		out[0] = (uint8_t)(0xe0 | c >> 12);
-		out[1] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
-		out[2] = (uint8_t)(0x80 | (c & 0x3f));
-		return 3;
-	}
-	out[0] = (uint8_t)(0xf0 | c >> 18);
-	out[1] = (uint8_t)(0x80 | (c >> 12 & 0x3f));
-	out[2] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
-	out[3] = (uint8_t)(0x80 | (c & 0x3f));
-	return 4;
-}
-
 /* The escape at src[n], whose first byte is a backslash: its length there and
  * *ret_len bytes in out; NONE; UNFINISHED. */
 static int
@@ -155,7 +131,7 @@ escape_read(const uint8_t *src, size_t n, uint8_t out[static 4], uint8_t *ret_le
 	} else {
 		r = 6;
 	}
-	*ret_len = utf8(high, out);
+	*ret_len = (uint8_t)utf8_put(high, out);
 	return r;
 }
 

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "shim/base/utf8.h"
+
 static int
 hex(uint8_t c)
 {
@@ -207,31 +209,6 @@ json_get(struct json object, const char *name, struct json *ret)
 
 /* ---- decoding ----------------------------------------------------------- */
 
-static size_t
-utf8_put(uint32_t c, char out[4])
-{
-	if (c < 0x80) {
-		out[0] = (char)c;
-		return 1;
-	}
-	if (c < 0x800) {
-		out[0] = (char)(0xc0 | c >> 6);
-		out[1] = (char)(0x80 | (c & 0x3f));
-		return 2;
-	}
-	if (c < 0x10000) {
-		out[0] = (char)(0xe0 | c >> 12);
-		out[1] = (char)(0x80 | (c >> 6 & 0x3f));
-		out[2] = (char)(0x80 | (c & 0x3f));
-		return 3;
-	}
-	out[0] = (char)(0xf0 | c >> 18);
-	out[1] = (char)(0x80 | (c >> 12 & 0x3f));
-	out[2] = (char)(0x80 | (c >> 6 & 0x3f));
-	out[3] = (char)(0x80 | (c & 0x3f));
-	return 4;
-}
-
 /* The escape at *p (its backslash) as a code point; *p moves behind it. */
 static int
 escape_decode(const uint8_t **p, const uint8_t *end, uint32_t *ret)
@@ -276,7 +253,7 @@ json_text(struct json string, char *out, size_t cap, size_t *ret_len)
 	p = string.at + 1;
 	end = string.at + string.len - 1;
 	while (p < end) {
-		char four[4];
+		uint8_t four[4];
 		size_t len = 1;
 		uint32_t c;
 
@@ -285,7 +262,7 @@ json_text(struct json string, char *out, size_t cap, size_t *ret_len)
 				return -EILSEQ;
 			len = utf8_put(c, four);
 		} else
-			four[0] = (char)*p++;
+			four[0] = *p++;
 		if (n + len >= cap)
 			return -EMSGSIZE;
 		memcpy(out + n, four, len);
