@@ -102,6 +102,7 @@ KENNEL	 = supervisor/main.o supervisor/child.o \
 	   $(POLICY_READ) $(POLICY_MAKE) $(BASE)
 
 RECORDER = supervisor/audit/recorder.o supervisor/audit/complain.o \
+	   supervisor/audit/given.o \
 	   supervisor/audit/store.o supervisor/audit/noload.o \
 	   supervisor/audit/schema.o supervisor/audit/body.o \
 	   supervisor/audit/chain.o leash/report.o $(BASE)

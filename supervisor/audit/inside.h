@@ -165,6 +165,15 @@ void complain(const char *, ...) __attribute__((format(printf, 1, 2)));
 /* "unable to WHAT", and the end of this process. */
 void complain_and_end(const char *what, int error) __attribute__((noreturn));
 
+/* ---- given.c: the recorder's start ------------------------------------------- */
+
+/* Were the descriptors made by connect.c?  Else the end. */
+void given_check(void);
+/* Landlock and the system calls of this program, or the end. */
+void given_confine(void);
+/* The recorder as the writer of its own records. */
+void given_name(struct writer *ret);
+
 /* ---- reader.c: a log that nobody vouches for -------------------------------- */
 
 /*

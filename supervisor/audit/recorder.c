@@ -24,7 +24,6 @@
 #include <string.h>
 #include <stdarg.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -32,7 +31,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "recorder_syscalls.h"
 #include "shim/base/confine.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
@@ -46,6 +44,7 @@
 #define READ_MAX      256         /* packets of one peer in one round */
 #define BATCH_MAX     4096        /* records in one commit */
 #define FLOW_WAIT_NS  20000000ull /* well inside the 50 ms of EVENT_FLOW */
+#define REST_NS       3000000ull  /* before a busy writer is read again */
 #define IDLE_NS       1000000000ull
 #define HELLO_WAIT_NS 5000000000ull /* a peer that says nothing does not keep us */
 #define INSTANCE_LEN  16
@@ -54,6 +53,7 @@ struct peer {
 	int fd; /* -1: the slot is free */
 	bool welcome;
 	bool waits_write;
+	bool rests; /* not read until the rest is over */
 	struct writer writer;
 	uint64_t last;  /* the highest number of this writer in the log */
 	uint64_t heard; /* the highest number on this connection */
@@ -66,7 +66,7 @@ struct recorder {
 	struct store *store;
 	struct peer peer[PEERS_MAX];
 	size_t peer_n;
-	int epoll, idle_timer, flow_timer;
+	int epoll, idle_timer, flow_timer, rest_timer;
 	bool gate;      /* somebody waits for this transaction */
 	size_t batch_n; /* records in it */
 	struct writer self;
@@ -79,15 +79,56 @@ static struct recorder the; /* one per process; too large for the stack */
 /* ---- peers ------------------------------------------------------------------ */
 
 static void
-watch_peer(struct peer *peer, int operation, bool wants_write)
+watch_peer(struct peer *peer, int operation)
 {
 	struct epoll_event e = {.data.ptr = peer};
 
-	e.events = EPOLLIN | (wants_write ? EPOLLOUT : 0u);
+	e.events = (peer->rests ? 0u : EPOLLIN) | (peer->waits_write ? EPOLLOUT : 0u);
 	/* syscalls: epoll_ctl */
 	if (epoll_ctl(the.epoll, operation, peer->fd, &e) < 0)
 		complain_and_end("watch a connection", -errno);
-	peer->waits_write = wants_write;
+}
+
+static void
+wait_write(struct peer *peer, bool waits)
+{
+	if (peer->waits_write == waits)
+		return;
+	peer->waits_write = waits;
+	watch_peer(peer, EPOLL_CTL_MOD);
+}
+
+static void
+on_rested(struct loop *loop, void *arg)
+{
+	the.rest_timer = -1;
+	for (size_t i = 0; i < PEERS_MAX; i++) {
+		struct peer *peer = &the.peer[i];
+
+		if (peer->fd < 0 || !peer->rests)
+			continue;
+		peer->rests = false;
+		watch_peer(peer, EPOLL_CTL_MOD);
+	}
+}
+
+/*
+ * A writer whose events nobody waits for is left alone for a moment: what it
+ * says meanwhile stays in its socket and wakes nobody, where each event by
+ * itself would take a processor from the call that it records.
+ */
+static void
+rest(struct peer *peer)
+{
+	if (peer->rests)
+		return;
+	if (the.rest_timer < 0)
+		the.rest_timer =
+		    loop_timer_at(&the.loop, loop_now() + REST_NS, on_rested, NULL);
+	if (the.rest_timer < 0)
+		return; /* no timer: then it is read at once, as ever */
+	peer->rests = true;
+	watch_peer(peer, EPOLL_CTL_MOD);
 }
 
 static void idle_soon(void);
@@ -117,8 +158,7 @@ peer_tell(struct peer *peer)
 	wire_put_u64(&out, peer->heard);
 	r = wire_send(peer->fd, &out, NULL, 0);
 	if (r == -EAGAIN) {
-		if (!peer->waits_write)
-			watch_peer(peer, EPOLL_CTL_MOD, true);
+		wait_write(peer, true);
 		return;
 	}
 	if (r < 0) {
@@ -126,8 +166,7 @@ peer_tell(struct peer *peer)
 		return;
 	}
 	peer->told = peer->heard;
-	if (peer->waits_write)
-		watch_peer(peer, EPOLL_CTL_MOD, false);
+	wait_write(peer, false);
 }
 
 /* ---- the transaction -------------------------------------------------------- */
@@ -328,6 +367,7 @@ static void
 peer_read(struct peer *peer)
 {
 	static uint8_t packet[REPORT_EVENT_MAX];
+	uint64_t before = peer->heard;
 	int r = 0;
 
 	for (int i = 0; r == 0 && i < READ_MAX && the.batch_n < BATCH_MAX; i++) {
@@ -337,6 +377,8 @@ peer_read(struct peer *peer)
 		if (r == 0)
 			r = dispatch(peer, packet, len);
 	}
+	if (r == -EAGAIN && peer->heard != before && !the.gate)
+		rest(peer);
 	if (r == 0 || r == -EAGAIN)
 		return;
 	if (r == -EBADMSG) {
@@ -413,7 +455,7 @@ accept_one(void)
 	}
 	*peer = (struct peer){.fd = fd, .since_ns = loop_now()};
 	the.peer_n++;
-	watch_peer(peer, EPOLL_CTL_ADD, false);
+	watch_peer(peer, EPOLL_CTL_ADD);
 	return 0;
 }
 
@@ -484,7 +526,7 @@ start_loop(void)
 	sigset_t ends;
 
 	loop_init(&the.loop);
-	the.idle_timer = the.flow_timer = -1;
+	the.idle_timer = the.flow_timer = the.rest_timer = -1;
 	for (size_t i = 0; i < PEERS_MAX; i++)
 		the.peer[i].fd = -1;
 	(void)sigemptyset(&ends);
@@ -500,51 +542,6 @@ start_loop(void)
 		complain_and_end("listen", -EBADF);
 	watch(RECORDER_FD_LISTENER, on_listener);
 	idle_soon();
-}
-
-static void
-confine(void)
-{
-	const struct confine_path path[] = {
-	    {RECORDER_FD_LOG_DIR, CONFINE_READ | CONFINE_WRITE},
-	    {RECORDER_FD_RUN_DIR, CONFINE_WRITE},
-	};
-	int r;
-
-	r = confine_paths(path, ARRAY_LEN(path));
-	if (r < 0)
-		complain_and_end("confine itself by Landlock", r);
-	r = confine_syscalls(recorder_syscalls, ARRAY_LEN(recorder_syscalls));
-	if (r < 0)
-		complain_and_end("confine itself by seccomp", r);
-}
-
-/* Were these descriptors made by connect.c? */
-static void
-check_descriptors(void)
-{
-	struct stat st;
-	int listens = 0;
-	socklen_t len = sizeof(listens);
-
-	if (getsockopt(RECORDER_FD_LISTENER, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) <
-		0 ||
-	    listens == 0 || fstat(RECORDER_FD_LOG_DIR, &st) < 0 || !S_ISDIR(st.st_mode) ||
-	    fstat(RECORDER_FD_RUN_DIR, &st) < 0 || !S_ISDIR(st.st_mode))
-		die("this program is started by kennel, not by hand");
-}
-
-static void
-name_self(void)
-{
-	uint64_t drawn;
-
-	if (getrandom(&drawn, sizeof(drawn), 0) != (ssize_t)sizeof(drawn))
-		complain_and_end("draw a number", -EIO);
-	(void)snprintf(the.self.role, sizeof(the.self.role), "recorder");
-	(void)snprintf(the.self.instance, sizeof(the.self.instance), "%016llx",
-	    (unsigned long long)drawn);
-	the.self.pid = (uint32_t)getpid();
 }
 
 /* No new connection, all that was taken on disk, no socket left behind.  The
@@ -571,7 +568,7 @@ main(void)
 	const char *why = "";
 	int r;
 
-	check_descriptors();
+	given_check();
 	(void)umask(077);               /* syscalls: umask */
 	(void)signal(SIGPIPE, SIG_IGN); /* syscalls: rt_sigaction */
 	complain_open();
@@ -581,7 +578,7 @@ main(void)
 	r = recorder_socket_name(RECORDER_FD_LOG_DIR, the.socket_name);
 	if (r < 0)
 		complain_and_end("name its socket", r);
-	name_self();
+	given_name(&the.self);
 	r = store_open(RECORDER_FD_LOG_DIR, &the.store, &why);
 	if (r < 0) {
 		complain("refuses to run: %s", why);
@@ -589,7 +586,7 @@ main(void)
 	}
 	complain_for(the.store);
 	start_loop();
-	confine();
+	given_confine();
 	r = loop_run(&the.loop);
 	if (r < 0)
 		complain_and_end("wait", r);
