@@ -100,27 +100,6 @@ put_shown(struct session *s, enum event_key key, const char *text)
 		event_bytes(&s->event, key, text, strnlen(text, SHOWN_MAX));
 }
 
-void
-record_refused(struct session *s, const char *direction, const char *method,
-    const char *name, const struct json *id, const char *rule, const char *reason)
-{
-	if (s->o.report == NULL)
-		return;
-	begin(s, EVENT_REFUSED);
-	event_text(&s->event, KEY_DIRECTION, direction);
-	event_text(&s->event, KEY_VERDICT, "deny");
-	put_shown(s, KEY_METHOD, method);
-	put_shown(s, KEY_NAME, name);
-	if (id != NULL && id->type != JSON_IS_NONE)
-		event_bytes(&s->event, KEY_REQUEST, id->at,
-		    id->len < MCP_ID_MAX ? id->len : MCP_ID_MAX);
-	put_shown(s, KEY_RULE, rule);
-	put_shown(s, KEY_REASON, reason);
-	put_tool_call(s, direction, method);
-	/* Nothing is done: a lost record of it lets nothing through. */
-	(void)report_send(s->o.report, &s->event, EVENT_FLOW, NULL);
-}
-
 static void
 put_dropped(struct session *s, const char *direction, uint64_t bytes, const char *reason)
 {
@@ -152,25 +131,54 @@ record_drops(struct session *s)
 	put_drops(s, "server", &s->drops[1]);
 }
 
-/* Who floods us with rubbish does not fill the log with it. */
-void
-record_dropped(
-    struct session *s, const char *direction, uint64_t bytes, const char *reason)
+/* Who floods us with rubbish does not fill the log with it: past so many in a
+ * second they are counted.  True: counted, not to be recorded one by one. */
+static bool
+flooded(struct session *s, const char *direction, uint64_t bytes)
 {
 	struct drops *d = &s->drops[strcmp(direction, "server") == 0];
 	uint64_t second = loop_now() / 1000000000;
 
-	if (s->o.report == NULL)
-		return;
 	if (d->second != second) {
 		put_drops(s, direction, d);
 		d->second = second;
 		d->n = 0;
 	}
-	if (d->n++ < DROPS_MAX) {
-		put_dropped(s, direction, bytes, reason);
-		return;
-	}
+	if (d->n++ < DROPS_MAX)
+		return false;
 	d->more_n++;
 	d->more_bytes += bytes;
+	return true;
+}
+
+void
+record_dropped(
+    struct session *s, const char *direction, uint64_t bytes, const char *reason)
+{
+	if (s->o.report != NULL && !flooded(s, direction, bytes))
+		put_dropped(s, direction, bytes, reason);
+}
+
+void
+record_refused(struct session *s, const char *direction, const char *method,
+    const char *name, const struct json *id, const char *rule, const char *reason)
+{
+	if (s->o.report == NULL)
+		return;
+	/* What a server asks for and does not get costs it nothing. */
+	if (strcmp(direction, "server") == 0 && flooded(s, direction, 0))
+		return;
+	begin(s, EVENT_REFUSED);
+	event_text(&s->event, KEY_DIRECTION, direction);
+	event_text(&s->event, KEY_VERDICT, "deny");
+	put_shown(s, KEY_METHOD, method);
+	put_shown(s, KEY_NAME, name);
+	if (id != NULL && id->type != JSON_IS_NONE)
+		event_bytes(&s->event, KEY_REQUEST, id->at,
+		    id->len < MCP_ID_MAX ? id->len : MCP_ID_MAX);
+	put_shown(s, KEY_RULE, rule);
+	put_shown(s, KEY_REASON, reason);
+	put_tool_call(s, direction, method);
+	/* Nothing is done: a lost record of it lets nothing through. */
+	(void)report_send(s->o.report, &s->event, EVENT_FLOW, NULL);
 }
