@@ -1,6 +1,9 @@
 """Rows 58-64, 65, 68, 69, 71, 73-76: ways around an exec grant."""
+import json
 import os
+import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
 from kit import *  # noqa: E402,F403
@@ -165,6 +168,25 @@ def flood():
     out = int(outside("flood", "1", "/etc/passwd")["flood"])
     control({"flood": "ok" if out > 10000 else "slow"}, "flood")
     equal(kexec(ATTACK, ["/bin/sh", "-c", "echo on"]).stdout, b"on\n")
+
+
+@test("attack_90_log_flood: requests of the server that nothing grants")
+def asked():
+    body = """
+    run /bin/sh -c %s
+""" % words("""while :; do echo '{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{}}'; done""")
+    p = start([KENNEL, "run", "t", "--policy", policy(body)], env=environment(), stdin=subprocess.PIPE,
+              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    p.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",'
+                  b'"capabilities":{},"clientInfo":{"name":"x","version":"1"}}}\n')
+    p.stdin.flush()
+    time.sleep(3)
+    p.stdin.close()
+    p.wait()
+    check(audited("sampling/createMessage"), "not recorded at all")
+    n = sum("sampling/createMessage" in json.dumps(e) for e in audit())
+    check(n <= 600, "%d records" % n)
+    check(audited("more lines of that kind"), "the rest is not counted")
 
 
 if __name__ == "__main__":
