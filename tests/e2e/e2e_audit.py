@@ -232,7 +232,7 @@ def verify():
     check("first_bad" in said, said)
 
 
-@test("ESCAPES 86 a log that cannot be written: nothing is started, nothing goes on", seconds=90)
+@test("S4-45 ESCAPES 86 a log that cannot be written: nothing is started, nothing goes on", seconds=90)
 def unwritable():
     env = home("garbage")
     os.mkdir(env["KENNEL_HOME"] + "/audit", 0o700)

@@ -21,7 +21,7 @@ def by_signal():
     equal(kexec(BODY, ["/bin/sh", "-c", "kill -9 $$"]).returncode, 128 + 9)
 
 
-@test("126 what nothing grants, 127 what is not there")
+@test("S4-22 S4-23 what run or exec grants starts; 126 what nothing grants, 127 what is not there")
 def refused():
     r = kexec(BODY, ["/bin/ls"])
     equal(r.returncode, 126, r.stderr)

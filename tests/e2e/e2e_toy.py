@@ -42,7 +42,7 @@ ODD = [
 ]
 
 
-@test("bytes that need no decision pass to the server as they came")
+@test("S4-37 bytes that need no decision pass to the server as they came")
 def exact_in():
     s = kennel_run(toy_policy())
     s.initialize()
@@ -52,7 +52,7 @@ def exact_in():
         equal(got.encode(), raw, "the request as the server saw it")
 
 
-@test("bytes of the server pass to the agent as they came")
+@test("S4-34 bytes of the server pass to the agent as they came")
 def exact_out():
     s = kennel_run(toy_policy())
     s.initialize()
@@ -264,7 +264,7 @@ def literal():
 
 # ---- secrets ----------------------------------------------------------------------
 
-@test("K-05 S3-37 S4-26 S4-27 S4-28 the environment is exactly what the policy says")
+@test("K-05 S3-16 S3-37 S4-26 S4-27 S4-28 the environment is exactly what the policy says")
 def environment_exact():
     path = TMP + "/secret-file"
     with open(path, "w") as f:
