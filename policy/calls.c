@@ -14,7 +14,8 @@
  * acct quotactl quotactl_fd syslog vhangup; settimeofday clock_settime adjtimex
  * clock_adjtime; sethostname setdomainname; iopl ioperm modify_ldt;
  * fanotify_*; io_setup and its family; move_pages migrate_pages;
- * memfd_secret; lookup_dcookie nfsservctl uselib sysfs ustat.
+ * openat2 fchmodat2 (their modes are in memory, or younger than the look at
+ * them; programs fall back); memfd_secret; lookup_dcookie nfsservctl uselib sysfs ustat.
  * With arguments looked at: filter.c.
  */
 #include "policy/calls.h"
@@ -26,7 +27,7 @@ const struct calls calls_allowed[] = {
 	"fsync fdatasync sync_file_range syncfs sync readahead fadvise64 "
 	"copy_file_range sendfile splice tee vmsplice getdents getdents64"},
     {"files by name: the mount view and Landlock decide",
-	"open openat openat2 creat access faccessat faccessat2 stat lstat fstat "
+	"open openat creat access faccessat faccessat2 stat lstat fstat "
 	"newfstatat statx statfs fstatfs readlink readlinkat truncate mkdir mkdirat "
 	"rmdir unlink unlinkat rename renameat renameat2 link linkat symlink "
 	"symlinkat chdir fchdir getcwd umask"},
@@ -82,7 +83,6 @@ const struct calls calls_allowed[] = {
 
 const struct calls_young calls_young[] = {
     {"cachestat", 451},
-    {"fchmodat2", 452},
     {"map_shadow_stack", 453},
     {"futex_wake", 454},
     {"futex_wait", 455},

@@ -13,12 +13,14 @@
  *	ld arch;  jeq ARCH else kill
  *	ld nr;    x86-64: jge 0x40000000 and not -1: kill
  *	jeq younger number: allow		(one each)
+ *	jeq chmod, open and their like: body, but set-user-id: EPERM
  *	jeq ioctl else body
  *	ld args[1], low;  jeq TIOCSTI: EPERM;  jeq TIOCLINUX: EPERM
  *	jeq FICLONE...: body;  type of btrfs: EPERM
  *	body: what libseccomp made
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +49,7 @@
 #define MEMFD_EXEC    0x10u
 #define CMD_TIOCSTI   0x5412u
 #define CMD_TIOCLINUX 0x541cu
+#define OPEN_MAKES    (O_CREAT | (O_TMPFILE & ~O_DIRECTORY))
 #define CMD_TYPE      0xff00u
 #define CMD_BTRFS     0x9400u
 
@@ -330,7 +333,18 @@ put(struct program *p, uint16_t code, uint32_t k, uint8_t jt, uint8_t jf)
 #define RETURN      (BPF_RET | BPF_K)
 
 /* Jumps of the prologue go to labels; put in when all places are known. */
-enum label { TO_NEXT, TO_KILL, TO_ALLOW, TO_EPERM, TO_BODY, LABEL_N };
+enum label {
+	TO_NEXT,
+	TO_KILL,
+	TO_ALLOW,
+	TO_EPERM,
+	TO_MODE1,
+	TO_MODE2,
+	TO_OPEN,
+	TO_OPENAT,
+	TO_BODY,
+	LABEL_N
+};
 
 static void
 labels_resolve(struct program *p, const uint32_t place[LABEL_N])
@@ -356,10 +370,47 @@ static const uint32_t clones[] = {
     0xc0189436u, /* FIDEDUPERANGE */
 };
 
+/* No set-user-id program is left in a folder of the host's: whoever started it
+ * there would be the server's user, with nothing around him.  Where the mode
+ * stands; openat2 and fchmodat2 are not there, their fallbacks are these. */
+static const struct {
+	const char *name;
+	enum label mode;
+} modes[] = {
+    {"chmod", TO_MODE1},
+    {"fchmod", TO_MODE1},
+    {"creat", TO_MODE1},
+    {"mknod", TO_MODE1},
+    {"fchmodat", TO_MODE2},
+    {"mknodat", TO_MODE2},
+    {"open", TO_OPEN},
+    {"openat", TO_OPENAT},
+};
+
+static void
+prologue_modes(struct program *p, uint32_t place[LABEL_N])
+{
+	/* A mode means something only where a file is made. */
+	place[TO_OPENAT] = p->n;
+	put(p, LOAD(args[2]));
+	put(p, JUMP(JSET), OPEN_MAKES, TO_NEXT, TO_BODY);
+	put(p, LOAD(args[3]));
+	put(p, JUMP(JSET), S_ISUID, TO_EPERM, TO_BODY);
+	place[TO_OPEN] = p->n;
+	put(p, LOAD(args[1]));
+	put(p, JUMP(JSET), OPEN_MAKES, TO_MODE2, TO_BODY);
+	place[TO_MODE1] = p->n;
+	put(p, LOAD(args[1]));
+	put(p, JUMP(JSET), S_ISUID, TO_EPERM, TO_BODY);
+	place[TO_MODE2] = p->n;
+	put(p, LOAD(args[2]));
+	put(p, JUMP(JSET), S_ISUID, TO_EPERM, TO_BODY);
+}
+
 static void
 prologue(struct program *p, uint32_t arch)
 {
-	int nr_ioctl = seccomp_syscall_resolve_name_arch(arch, "ioctl");
+	int nr_ioctl = seccomp_syscall_resolve_name_arch(arch, "ioctl"), nr;
 	uint32_t place[LABEL_N] = {0}, i;
 
 	put(p, LOAD(arch));
@@ -371,6 +422,9 @@ prologue(struct program *p, uint32_t arch)
 	}
 	for (i = 0; i < calls_young_n; i++)
 		put(p, JUMP(JEQ), calls_young[i].number, TO_ALLOW, TO_NEXT);
+	for (i = 0; i < ARRAY_LEN(modes); i++)
+		if ((nr = seccomp_syscall_resolve_name_arch(arch, modes[i].name)) >= 0)
+			put(p, JUMP(JEQ), (uint32_t)nr, modes[i].mode, TO_NEXT);
 	put(p, JUMP(JEQ), (uint32_t)nr_ioctl, TO_NEXT, TO_BODY);
 	put(p, LOAD(args[1])); /* the low half: the machine is little-endian */
 	put(p, JUMP(JEQ), CMD_TIOCSTI, TO_EPERM, TO_NEXT);
@@ -379,6 +433,7 @@ prologue(struct program *p, uint32_t arch)
 		put(p, JUMP(JEQ), clones[i], TO_BODY, TO_NEXT);
 	put(p, BPF_ALU | BPF_AND | BPF_K, CMD_TYPE, 0, 0);
 	put(p, JUMP(JEQ), CMD_BTRFS, TO_EPERM, TO_BODY);
+	prologue_modes(p, place);
 	place[TO_KILL] = p->n;
 	put(p, RETURN, SECCOMP_RET_KILL_PROCESS, 0, 0);
 	place[TO_ALLOW] = p->n;

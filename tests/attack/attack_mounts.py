@@ -272,6 +272,19 @@ def setuid():
     refused(witness("kernel"), "mknod")
 
 
+@test("attack_28_setuid: a set-user-id program is left in a folder for others to start")
+def setuid_left():
+    d = scene("suid")
+    p = d + "/work/tool"
+    body = ATTACK + AS_USER + "    write %s\n    exec allow /bin/chmod **\n" % words(d + "/work")
+    r = kexec(body, ["/bin/sh", "-c", "echo x > %s; /bin/chmod 755 %s && echo plain; /bin/chmod 4755 %s && echo left" % (p, p, p)])
+    equal(r.stdout, b"plain\n", r.stderr)
+    equal(stat.S_IMODE(os.stat(p).st_mode), 0o755)
+    own = public_folder("suid-own")
+    unconfined(["/bin/sh", "-c", "echo x > %s/f; chmod 4755 %s/f" % (own, own)])
+    control({"setuid": "ok" if os.stat(own + "/f").st_mode & stat.S_ISUID else "refused"}, "setuid")
+
+
 @test("attack_29_landlock_gaps: chmod, truncate, rename, link, utimes on what is read-only")
 def gaps():
     d = scene("gaps")
