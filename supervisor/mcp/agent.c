@@ -27,6 +27,15 @@ refuse(struct session *s, const struct json_message *m, enum rpc_code code,
 	return DROP;
 }
 
+/* Only 2026-07-28 and what comes behind it say their version in each request. */
+static bool
+is_modern(const struct json_message *m)
+{
+	struct json version;
+
+	return json_get(m->param[PARAM_META], META_VERSION, &version) == 0;
+}
+
 /* ---- the gates ---------------------------------------------------------- */
 
 static enum verdict
@@ -34,16 +43,15 @@ refuse_name(struct session *s, const struct json_message *m, const struct method
     enum sealed_gate_kind kind, const struct gate_answer *answer)
 {
 	struct rpc_why why = {.rule = answer->at, .because = answer->because};
-	struct json id = m->top[TOP_ID], version;
+	struct json id = m->top[TOP_ID];
 	char text[GATE_TEXT_MAX];
-	bool modern = json_get(m->param[PARAM_META], META_VERSION, &version) == 0;
 	int r;
 
 	why.outcome = answer->verdict == VERDICT_ASK ? "ask" : "deny";
 	gate_text(answer, kind, s->name, text);
 	buf_clear(&s->text);
 	r = (method->flags & METHOD_RESULT) != 0
-		? rpc_tool_refusal(&s->text, id.at, id.len, text, &why, modern)
+		? rpc_tool_refusal(&s->text, id.at, id.len, text, &why, is_modern(m))
 		: rpc_error(&s->text, id.at, id.len, RPC_PARAMS_BAD, text, &why);
 	if (r < 0)
 		s->error = r;
@@ -61,6 +69,9 @@ gate_name(struct session *s, const struct json_message *m, const struct method *
 
 	if (json_text(name, s->name, sizeof(s->name), &len) < 0) {
 		s->name[0] = '\0';
+		if (is_modern(m) && (method->from_agent & MCP_2026_07_28) == 0)
+			return refuse(s, m, RPC_NO_METHOD,
+			    "kennel: this protocol version has no such method");
 		return refuse(s, m, RPC_PARAMS_BAD,
 		    "kennel: the name or uri in params is missing or no plain text");
 	}

@@ -128,6 +128,8 @@ tool_gate(void **state)
 	rig_close(&R);
 }
 
+#define MODERN "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\"}"
+
 static void
 other_gates(void **state)
 {
@@ -151,6 +153,10 @@ other_gates(void **state)
 			  "\"ref\":{\"type\":\"ref/prompt\",\"name\":\"hello\","
 			  "\"name\":\"bye\"}"),
 	    "-32602");
+	/* Without a uri it is what that version says of it: no such method. */
+	agent_refused(ASK("12", "resources/subscribe", ""), "-32602");
+	agent_refused(ASK("13", "resources/subscribe", MODERN), "-32601");
+	agent_refused(ASK("14", "resources/read", MODERN), "-32602");
 	agent_refused(ASK("10", "subscriptions/listen",
 			  "\"notifications\":{\"resourceSubscriptions\":"
 			  "[\"file:///pub/a\",\"file:///etc\"]}"),
