@@ -344,6 +344,12 @@ demo: deps-build
 bench: deps
 	@$(MAKE) --no-print-directory tests-built
 	@python3 tests/bench/bench.py
+# Long, and needs npm once: the official suite and clients, bare and through
+# kennel.
+conformance: deps-build
+	@$(MAKE) --no-print-directory all
+	@python3 tests/conformance/run.py
+.PHONY: conformance
 tests-built: all unit $(TEST_PROGRAMS)
 .PHONY: deps deps-build test check demo bench tests-built
 
