@@ -3,6 +3,7 @@
  * it has not bounded, allocates nothing, keeps nothing.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -268,17 +269,21 @@ wire_recv(int sock, void *memory, size_t cap, size_t *ret_len, int *fds, size_t 
 	struct iovec data = {memory, cap};
 	struct msghdr msg = {.msg_iov = &data, .msg_iovlen = 1};
 	size_t fds_n = 0;
-	ssize_t n;
+	bool reset = false;
+	ssize_t n = 0;
 	int r;
 
 	if (fds_max > WIRE_FDS_MAX)
 		return -EINVAL;
-	msg.msg_control = control.room;
-	msg.msg_controllen = sizeof(control.room);
-	do
+	/* A peer that went with something of ours unread makes the socket say
+	 * ECONNRESET once, before what the peer said last: that still counts. */
+	do {
+		reset = n < 0 && errno == ECONNRESET;
+		msg.msg_control = control.room;
+		msg.msg_controllen = sizeof(control.room);
 		/* syscalls: recvmsg */
 		n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
+	} while (n < 0 && (errno == EINTR || (errno == ECONNRESET && !reset)));
 	if (n < 0)
 		return errno == ECONNRESET ? -EPIPE : -errno;
 	r = take_fds(&msg, fds, fds_max, &fds_n);

@@ -135,6 +135,31 @@ wire_carries_descriptors(void **state)
 	(void)state;
 }
 
+/* A peer that failed early leaves our last message unread; its own last words
+ * are what tells why. */
+static void
+wire_hears_last_words(void **state)
+{
+	uint8_t memory[64];
+	struct wire_out out;
+	size_t len = 0;
+	int pair[2];
+
+	assert_int_equal(fd_pair(pair), 0);
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, 7);
+	assert_int_equal(wire_send(pair[0], &out, NULL, 0), 0);
+	assert_int_equal(wire_send(pair[1], &out, NULL, 0), 0);
+	close(pair[1]);
+	assert_int_equal(
+	    wire_recv(pair[0], memory, sizeof(memory), &len, NULL, 0, NULL), 0);
+	assert_int_equal(len, 4);
+	assert_int_equal(
+	    wire_recv(pair[0], memory, sizeof(memory), &len, NULL, 0, NULL), -EPIPE);
+	close(pair[0]);
+	(void)state;
+}
+
 static void
 buf_keeps_its_ceiling(void **state)
 {
@@ -312,6 +337,7 @@ main(void)
 	    cmocka_unit_test(wire_round_trip),
 	    cmocka_unit_test(wire_refuses),
 	    cmocka_unit_test(wire_carries_descriptors),
+	    cmocka_unit_test(wire_hears_last_words),
 	    cmocka_unit_test(buf_keeps_its_ceiling),
 	    cmocka_unit_test(sealed_memory_stays),
 	    cmocka_unit_test(loop_serves),
