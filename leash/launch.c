@@ -32,6 +32,7 @@
 #define VAULT_BYTES      (2u << 20) /* secrets, and once the whole plan */
 #define PLAN_BYTES       SHIM_PLAN_MAX
 #define SHIM_IMAGE_MAX   (8u << 20)
+#define NO_START_RECORD  "the audit log does not take the start: nothing is started"
 
 /* Where the launch stands, for messages and for what to undo. */
 struct launch {
@@ -40,6 +41,7 @@ struct launch {
 	char *why; /* LEASH_TEXT_MAX */
 	const struct sealed_exec *row;
 	uint64_t secrets; /* the record of their names, 0: none */
+	uint64_t view;    /* the record of what the server will see */
 };
 
 static int refuse(struct launch *a, int status, int r, const char *format, ...)
@@ -444,7 +446,11 @@ make_cell(struct launch *a)
 		r = refuse(a, LOG_EXIT_FAILED, r, "%s", why);
 	else {
 		l->cell_up = true;
-		r = shut_doors(a, &order);
+		/* on its way to the disk while the shim shuts the doors */
+		if (record_view(l, &a->view) < 0)
+			r = refuse(a, LOG_EXIT_FAILED, -EIO, "%s", NO_START_RECORD);
+		else
+			r = shut_doors(a, &order);
 	}
 	/* the server's ends are the server's alone, or a pipe never closes */
 	fd_close(&order.shim_fd);
@@ -460,7 +466,6 @@ int
 launch(struct leash *l, int *ret_status, char why[LEASH_TEXT_MAX])
 {
 	struct launch a = {.l = l, .status = LOG_EXIT_FAILED, .why = why};
-	uint64_t number = 0;
 	int r;
 
 	r = l->mode == LEASH_RUN ? program_of_run(&a) : program_of_exec(&a);
@@ -475,10 +480,8 @@ launch(struct leash *l, int *ret_status, char why[LEASH_TEXT_MAX])
 		r = refuse(&a, LOG_EXIT_FAILED, -EIO, "unable to record the secrets");
 	if (r == 0)
 		r = make_cell(&a);
-	if (r == 0 && (record_view(l, &number) < 0 ||
-			  report_wait(l->report, number, RECORD_WAIT_MS) < 0))
-		r = refuse(&a, LOG_EXIT_FAILED, -EIO,
-		    "the audit log does not take the start: nothing is started");
+	if (r == 0 && report_wait(l->report, a.view, RECORD_WAIT_MS) < 0)
+		r = refuse(&a, LOG_EXIT_FAILED, -EIO, "%s", NO_START_RECORD);
 	if (r < 0)
 		*ret_status = a.status;
 	return r;
