@@ -169,15 +169,55 @@ def long_line():
     s = session()
     r, took = tool(s, "long", seconds=20, n=100 << 20)
     check(code(r) in (-32003, -32001), r)
-    pid = s.p.pid
-    peak = [int(x.split()[1]) for x in reads("/proc/%d/status" % pid).decode().splitlines()
-            if x.startswith("VmHWM")][0]
-    check(peak < 64 << 10, "%d kB" % peak)
+    check(peak_kb(s.p.pid) < 64 << 10, peak_kb(s.p.pid))
     ends(s)
     s = session()
     r, took = tool(s, "endless")
     equal(code(r), -32001)
     check(took < CALL_S + 0.7, took)
+    ends(s)
+
+
+@test("an answer behind its deadline is swallowed, the next call is answered")
+def late():
+    s = session()
+    r, _ = tool(s, "late", after=CALL_S + 0.3)
+    equal(code(r), -32001)
+    time.sleep(0.5)
+    goes_on(s)
+    equal(s.lines, [])
+    ends(s)
+
+
+@test("an answer that crosses its cancellation passes once, and the id is free behind it")
+def crossing():
+    s = session()
+    s.n = 50
+    s.send({"jsonrpc": "2.0", "id": 50, "method": "tools/call",
+            "params": {"name": "late", "arguments": {"after": 0.2}}})
+    s.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 50}})
+    equal(s.wait(50, 2)["result"]["content"][0]["text"], "late")
+    s.n = 49
+    goes_on(s)
+    equal(s.n, 50)
+    ends(s)
+
+
+def peak_kb(pid):
+    return [int(x.split()[1]) for x in reads("/proc/%d/status" % pid).decode().splitlines()
+            if x.startswith("VmHWM")][0]
+
+
+@test("an agent that does not read a flood: no memory for it, and all ends when it leaves")
+def unread():
+    s = session()
+    line = b'{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"%s"}}\n' % (b"x" * 4000)
+    s.send({"jsonrpc": "2.0", "id": 60, "method": "tools/call",
+            "params": {"name": "flood", "arguments": {"line": b64(line), "n": 50000}}})
+    time.sleep(1.0)
+    for pid, comm in list(descendants(s.p.pid).items()) + [(s.p.pid, "kennel")]:
+        if "kennel" in comm:
+            check(peak_kb(pid) < 64 << 10, comm, peak_kb(pid))
     ends(s)
 
 

@@ -76,6 +76,11 @@ def t_slow(i, a):
         time.sleep(0.05)
 
 
+def t_late(i, a):
+    time.sleep(float(a["after"]))
+    text(i, "late")
+
+
 def t_ask_flood(i, a):
     for n in range(int(a["n"])):
         say(id="q%d" % n, method="roots/list")
