@@ -194,6 +194,7 @@ UNIT_frame	= $(MCP) supervisor/audit/chain.o tests/unit/mcp_rig.o \
 UNIT_json	= tests/fuzz/fuzz_json.o $(UNIT_frame)
 UNIT_session	= $(UNIT_frame)
 UNIT_unfit	= $(UNIT_frame)
+UNIT_exact	= $(UNIT_frame)
 UNIT_stream	= tests/fuzz/fuzz_session.o $(UNIT_frame)
 UNIT_chain	= supervisor/audit/chain.o
 UNIT_report	= leash/report.o $(BASE)
@@ -220,7 +221,7 @@ UNIT_scrub	= tests/unit/scrub_bench.o $(SCRUB)
 UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
 	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o \
 	   shim/base/loop.o $(POLICY_READ) $(SCRUB)
-UNITS	 = base vault pages env scrub load seal match filter lower parse gate frame json session unfit stream chain report recorder verify cell
+UNITS	 = base vault pages env scrub load seal match filter lower parse gate frame json session exact unfit stream chain report recorder verify cell
 UNIT_LIBS = $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
