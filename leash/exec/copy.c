@@ -30,7 +30,7 @@
 int
 call_new(struct call **ret)
 {
-	/* early: mmap madvise mlock; syscalls: munmap */
+	/* early: mmap madvise mlock2; syscalls: munmap */
 	void *p = mmap(NULL, sizeof(struct call), PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -43,7 +43,7 @@ call_new(struct call **ret)
 	}
 	/* What stands here is wiped within the same call; where the limit on
 	 * locked memory is used up by the vault, that must do. */
-	(void)mlock(p, sizeof(struct call));
+	(void)mlock2(p, sizeof(struct call), MLOCK_ONFAULT);
 	*ret = p;
 	return 0;
 }

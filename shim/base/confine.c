@@ -36,6 +36,9 @@
 #endif
 
 #define CONFINE_CALLS_MAX 320
+/* A leaf has one call or two and five instructions at most, each branch two
+ * more; no list has more leaves than calls. */
+#define CODE_MAX (4 + 7 * CONFINE_CALLS_MAX)
 
 #ifdef CONFINE_DEBUG
 #define CONFINE_REFUSED SECCOMP_RET_TRAP
@@ -78,33 +81,73 @@ name_refused(int sig, siginfo_t *info, void *context)
 }
 #endif
 
+/* The numbers in order, each once: what a search needs. */
+static size_t
+sort_calls(uint16_t *to, const uint16_t *nr, size_t nr_n)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < nr_n; i++) {
+		size_t at = n;
+
+		while (at > 0 && to[at - 1] > nr[i])
+			at--;
+		if (at > 0 && to[at - 1] == nr[i])
+			continue;
+		memmove(to + at + 1, to + at, (n - at) * sizeof(*to));
+		to[at] = nr[i];
+		n++;
+	}
+	return n;
+}
+
+static void
+put(struct sock_fprog *p, uint16_t code, uint32_t k, uint8_t yes, uint8_t no)
+{
+	p->filter[p->len++] = (struct sock_filter){code, yes, no, k};
+}
+
+/*
+ * Is the number among nr?  By halves, because the kernel tries the filter on
+ * every call there is before it accepts it.  A half is left by a jump without a
+ * condition: those of conditions reach 255 instructions.
+ */
+static void
+put_search(struct sock_fprog *p, const uint16_t *nr, size_t n)
+{
+	unsigned short at;
+
+	if (n <= 2) {
+		for (size_t i = 0; i < n; i++) {
+			put(p, BPF_JMP | BPF_JEQ | BPF_K, nr[i], 0, 1);
+			put(p, BPF_RET | BPF_K, SECCOMP_RET_ALLOW, 0, 0);
+		}
+		put(p, BPF_RET | BPF_K, CONFINE_REFUSED, 0, 0);
+		return;
+	}
+	put(p, BPF_JMP | BPF_JGE | BPF_K, nr[n / 2], 0, 1);
+	at = p->len;
+	put(p, BPF_JMP | BPF_JA, 0, 0, 0);
+	put_search(p, nr, n / 2);
+	p->filter[at].k = (uint32_t)(p->len - at - 1);
+	put_search(p, nr + n / 2, n - n / 2);
+}
+
 int
 confine_syscalls(const uint16_t *nr, size_t nr_n)
 {
-	/* Two instructions a call: the kernel caches the verdict of a call
-	 * whose arguments no filter reads, so the length costs nothing. */
-	struct sock_filter code[2 * CONFINE_CALLS_MAX + 8];
+	struct sock_filter code[CODE_MAX];
 	struct sock_fprog program = {.filter = code};
-	unsigned short n = 0;
+	uint16_t sorted[CONFINE_CALLS_MAX];
 
 	if (nr_n > CONFINE_CALLS_MAX)
 		return -E2BIG;
-	code[n++] = (struct sock_filter)BPF_STMT(
-	    BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch));
-	code[n++] =
-	    (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, CONFINE_ARCH, 1, 0);
-	code[n++] =
-	    (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
-	code[n++] = (struct sock_filter)BPF_STMT(
-	    BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
-	for (size_t i = 0; i < nr_n; i++) {
-		code[n++] =
-		    (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr[i], 0, 1);
-		code[n++] =
-		    (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-	}
-	code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, CONFINE_REFUSED);
-	program.len = n;
+	put(&program, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch), 0,
+	    0);
+	put(&program, BPF_JMP | BPF_JEQ | BPF_K, CONFINE_ARCH, 1, 0);
+	put(&program, BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS, 0, 0);
+	put(&program, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr), 0, 0);
+	put_search(&program, sorted, sort_calls(sorted, nr, nr_n));
 #ifdef CONFINE_DEBUG
 	struct sigaction trap = {
 	    .sa_sigaction = name_refused, .sa_flags = SA_SIGINFO | SA_NODEFER};
