@@ -177,6 +177,8 @@ agent_request(struct session *s, const struct json_message *m, bool batch)
 	if (batch && method != NULL && (method->flags & METHOD_FIRST) != 0)
 		return refuse(
 		    s, m, RPC_REQUEST_BAD, "kennel: initialize may not stand in a batch");
+	/* One that was cancelled is in use until its answer came: a list that is
+	 * on its way would pass as the answer to another question, uncut. */
 	if (calls_find(&s->asked, m->top[TOP_ID]) != NULL)
 		return refuse(s, m, RPC_REQUEST_BAD,
 		    "kennel: this id is still in use by an earlier request");

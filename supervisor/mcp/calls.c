@@ -101,6 +101,13 @@ calls_find(struct calls *c, struct json id)
 	return NULL;
 }
 
+/* Its answer is cut by what the question was: it must not become another's. */
+static bool
+is_list(const struct call *call)
+{
+	return call->known != NULL && (call->known->flags & METHOD_LIST) != 0;
+}
+
 /* A call that nobody waits for any more gives its place up. */
 static void
 reclaim(struct calls *c)
@@ -109,7 +116,8 @@ reclaim(struct calls *c)
 		struct call *call = &c->call[c->hand % MCP_CALLS_MAX + 1];
 
 		c->hand = (uint16_t)((c->hand + 1) % MCP_CALLS_MAX);
-		if (call->state == CALL_GONE || call->state == CALL_CANCELLED) {
+		if ((call->state == CALL_GONE || call->state == CALL_CANCELLED) &&
+		    !is_list(call)) {
 			calls_remove(c, call);
 			return;
 		}

@@ -292,6 +292,15 @@ cancel(void **state)
 	agent_passes("{\"jsonrpc\":\"2.0\",\"id\":9,\"result\":{}}");
 	assert_int_equal(R.session->person, 0);
 	rig_close(&R);
+	open_some(0);
+	agent_passes(ASK("1", "tools/list", ""));
+	agent_passes(ASK0("notifications/cancelled", "\"requestId\":1"));
+	agent_refused(ASK("1", "x/unknown", ""), "still in use");
+	agent_sees(
+	    "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"tools\":[{\"name\":\"no\"}]}}",
+	    "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"tools\":[]}}\n");
+	agent_passes(ASK("1", "x/unknown", ""));
+	rig_close(&R);
 }
 
 /* ---- the record -------------------------------------------------------------- */
