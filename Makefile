@@ -377,4 +377,5 @@ install: all
 	  $(DESTDIR)$(PREFIX)/share/man/man$(subst .,,$(suffix $m))/$(notdir $m);)
 .PHONY: install
 
--include $(shell find $B -name '*.d' 2>/dev/null)
+# Not all of build/: a package from npm may have a .d of another kind.
+-include $(shell find $(OBJ) $B/san -name '*.d' 2>/dev/null)
