@@ -5,6 +5,8 @@
 #
 #	deps.sh build|test|demo...
 set -u
+# useradd lies where an ordinary user's PATH does not lead
+PATH=$PATH:/usr/sbin:/sbin
 cd "$(dirname "$0")/../.." || exit 69
 
 missing=
