@@ -133,6 +133,24 @@ def early():
         all_gone("SIGTERM after %s s" % wait)
 
 
+@test("ESCAPES 6 what was left open by the agent is closed in every process of kennel")
+def left_open():
+    open_too = ["/bin/sh", "-c", 'exec 9</dev/zero; exec "$@"', "sh"]
+    s = Mcp(open_too + [KENNEL, "run", "t", "--policy", policy(toy_policy(), "t", "")])
+    s.initialize()
+    for name, pids in parts().items():
+        for pid in pids:
+            try:  # what cannot be dumped shows its descriptors to root alone
+                have = [os.readlink("/proc/%d/fd/%s" % (pid, n))
+                        for n in os.listdir("/proc/%d/fd" % pid)]
+            except PermissionError:
+                check(os.getuid() != 0, "root may look")
+                continue
+            absent("/dev/zero", have, name)
+    s.p.stdin.close()
+    all_gone("after end of file")
+
+
 @test("a server that ends by itself takes all with it")
 def by_itself():
     s = session(toy_policy("", "--daemon"))
