@@ -32,12 +32,14 @@
 
 int main(void);
 void bare_start(const uintptr_t *stack) __attribute__((noreturn));
-/* The compiler calls these, and a checked build those. */
+/* The compiler itself calls these, so their names are not ours to choose. */
+/* NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
 extern uintptr_t __stack_chk_guard;
 void __stack_chk_fail(void) __attribute__((noreturn));
 void __explicit_bzero_chk(void *, size_t, size_t);
 void *__memcpy_chk(void *restrict, const void *restrict, size_t, size_t);
 void *__memset_chk(void *, int, size_t, size_t);
+/* NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
 
 uintptr_t __stack_chk_guard;
 

@@ -113,6 +113,7 @@ put(struct sock_fprog *p, uint16_t code, uint32_t k, uint8_t yes, uint8_t no)
  * condition: those of conditions reach 255 instructions.
  */
 static void
+/* NOLINTNEXTLINE(misc-no-recursion): halves of 320 are nine deep */
 put_search(struct sock_fprog *p, const uint16_t *nr, size_t n)
 {
 	unsigned short at;
