@@ -415,9 +415,11 @@ program_end(struct lower *l)
 			writable = view_has(l, v->target, RIGHT_WRITE);
 		if (writable)
 			diag_error(l->diag, v->at,
-			    "%s can be started and written: it lies in what `write` "
-			    "grants",
-			    v->target);
+			    "%s can be started and written: it lies in %s", v->target,
+			    strncmp(v->target, "/tmp/", 5) == 0
+				? "/tmp, which every server has of its own; put it "
+				  "elsewhere"
+				: "what `write` grants");
 	}
 	return 0;
 }

@@ -218,7 +218,8 @@ def cell_jobs(stage, user):
                 continue
             tmp = stage.folder(job, uid, gid)
             env = {"KT_STAGE": stage.path, "KT_TMP": tmp, "KT_AS": who, "TMPDIR": tmp,
-                   "KT_UID": str(user.uid), "KENNEL_HOME": tmp + "/home", "HOME": tmp}
+                   "KT_UID": str(user.uid), "KENNEL_HOME": tmp + "/home", "HOME": tmp,
+                   "KT_SHARED": os.path.dirname(ROOT) + "/shared"}
             yield Job("%s as %s" % (short, "root" if who == "root" else "a user"),
                       (user.prefix() if who == "user" else []) + cmd, env, cwd="/")
 
