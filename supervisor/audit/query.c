@@ -265,11 +265,32 @@ usage(const char *verb)
 		fprintf(stderr, "usage: kennel audit verify [--json] [LOG_DIR|FILE]\n");
 	else
 		fprintf(stderr, "usage: kennel audit log [--json] [--server NAME] "
-				"[--kind KIND] [--verdict allow|ask|deny]\n"
+				"[--kind KIND] [--verdict allow|ask|deny|killed]\n"
 				"                        [--session ID] [--since TIME] "
 				"[-n COUNT]\n"
 				"       kennel audit verify [--json] [LOG_DIR|FILE]\n");
 	return EXIT_USAGE;
+}
+
+/* A slip in a name would read as "nothing of the kind happened". */
+static bool
+is_kind(const char *text)
+{
+	for (int kind = EVENT_START; kind < EVENT_KIND_END; kind++)
+		if (strcmp(text, event_kind_name((enum event_kind)kind)) == 0)
+			return true;
+	return false;
+}
+
+static bool
+is_verdict(const char *text)
+{
+	static const char *const verdict[] = {"allow", "ask", "deny", "killed"};
+
+	for (size_t i = 0; i < ARRAY_LEN(verdict); i++)
+		if (strcmp(text, verdict[i]) == 0)
+			return true;
+	return false;
 }
 
 static int
@@ -285,6 +306,8 @@ take_option(int c, struct log_options *o)
 	    {'e', &o->filter.session},
 	};
 
+	if ((c == 'k' && !is_kind(optarg)) || (c == 'v' && !is_verdict(optarg)))
+		return -EINVAL;
 	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
 		if (row[i].c == c) {
 			*row[i].text = optarg;
@@ -324,7 +347,10 @@ log_main(int argc, char **argv)
 			return usage("log");
 		if (take_option(c, &o) < 0) {
 			log_error("audit log: \"%s\" is not a %s", optarg,
-			    c == 't' ? "time" : "count above 0");
+			    c == 't'   ? "time"
+			    : c == 'k' ? "kind of record"
+			    : c == 'v' ? "verdict"
+				       : "count above 0");
 			return EXIT_USAGE;
 		}
 	}
