@@ -287,7 +287,7 @@ record_view(struct leash *l, uint64_t *ret_number)
 /* ---- the cell ------------------------------------------------------------------- */
 
 /* The shim's image, beside this program, as a sealed memfd: nothing that is
- * done to the file later reaches a running cell (ESCAPES 5). */
+ * done to the file later reaches a running cell. */
 static int
 shim_image(int *ret_fd)
 {
@@ -495,7 +495,7 @@ launch_go(struct leash *l)
 	int r;
 
 	/* Nothing is opened from here on.  No Landlock: a process that has it
-	 * may no longer seize the tasks it guards (DESIGN 1, tried). */
+	 * may no longer seize the tasks it guards (tried). */
 	r = confine_syscalls(
 	    leash_syscalls, sizeof(leash_syscalls) / sizeof(leash_syscalls[0]));
 	if (r < 0)

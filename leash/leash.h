@@ -64,7 +64,7 @@ enum leash_mode {
 };
 
 /* How long the leash waits between TERM and KILL when the supervisor asks for
- * a polite end; the whole tree must be gone within 2 s (S2-30). */
+ * a polite end; the whole tree must be gone within 2 s. */
 #define LEASH_GRACE_MS 1000
 
 #endif

@@ -30,7 +30,7 @@
 #define LAST_RECORD_MS   1000
 #define SCRUB_REPORT_MS  1000
 /* After the cell is gone, for somebody to take what it said last: as long as
- * some of it is taken, or a moment in all when it was to end (S2-30). */
+ * some of it is taken, or a moment in all when it was to end. */
 #define DRAIN_MS        700
 #define MS              1000000ull
 #define DRAIN_ENDING_MS 250

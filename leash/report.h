@@ -70,7 +70,7 @@ enum event_key {
 	KEY_MOUNT,        /* text, repeats: "ro /usr/lib/x (library)" */
 	KEY_BYTES,        /* number */
 	KEY_UID,          /* number */
-	KEY_SOURCE,       /* text: "mcp:SERVER", of a tool call (S2-49) */
+	KEY_SOURCE,       /* text: "mcp:SERVER", of a tool call */
 	KEY_ACTION,       /* text: "mcp_tool_call" */
 	KEY_CUT,          /* number: fields cut or left out; set here, not by callers */
 	KEY_END

@@ -79,7 +79,7 @@ log_rotate(struct pump *p)
 
 /*
  * Control bytes of a log file are data, not commands to the terminal of
- * whoever reads it (ESCAPES 4): \xNN, except newline and tab.
+ * whoever reads it: \xNN, except newline and tab.
  */
 static int
 make_printable(const struct buf *in, struct buf *out)

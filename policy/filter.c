@@ -136,7 +136,7 @@ static const struct {
 	uint32_t action;
 	struct scmp_arg_cmp arg[2];
 } rules[] = {
-    /* The gate: DESIGN 4. */
+    /* The gate (leash/exec). */
     {"execve", SCMP_ACT_NOTIFY, {NONE, NONE}},
     {"execveat", SCMP_ACT_NOTIFY, {NONE, NONE}},
 

@@ -62,7 +62,7 @@ static const struct {
     [LIMIT_PROCESSES] = {"processes", 512},
     [LIMIT_FILES] = {"files", 1024},
     [LIMIT_CPU] = {"cpu", 0},
-    /* below the 10 MiB at which the common SDK drops the connection (C39) */
+    /* below the 10 MiB at which the common SDK drops the connection */
     [LIMIT_OUTPUT] = {"output", (10u << 20) - (64u << 10)},
     [LIMIT_INPUT] = {"input", 16u << 20},
     [TIMEOUT_CALL] = {"call", 30 * 1000ull},

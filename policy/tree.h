@@ -210,14 +210,14 @@ void tree_check(struct tree *, struct diag *);
 /* Canonical text; whatever parses can be printed and parses to the same. */
 int tree_print(const struct tree *, FILE *);
 
-/* Units of the language (LANGUAGE): 0 or -EINVAL. */
+/* Units of the language (kennel-policy(5)): 0 or -EINVAL. */
 int unit_bytes(const char *, uint64_t *ret);   /* 512M */
 int unit_ms(const char *, uint64_t *ret);      /* 30s 15m 250ms */
 int unit_percent(const char *, uint64_t *ret); /* 200% */
 int unit_count(const char *, uint64_t *ret);
 /* Absolute, normal form, no NUL: true. */
 bool path_is_normal(const char *);
-/* Variables a policy may not set: loaders and interpreters (ruling C23). */
+/* Variables a policy may not set: loaders and interpreters. */
 bool env_is_refused(const char *name);
 const char *keyword_name(enum keyword);
 
@@ -274,7 +274,7 @@ int compile_each(
 
 /* ---- filter.c: the only file that knows libseccomp ---------------------- */
 
-/* The allow-list of DESIGN 3 as finished BPF for one AUDIT_ARCH; rows go to
+/* The allow-list (calls.h) as finished BPF for one AUDIT_ARCH; rows go to
  * the sealer's INSNS and FILTERS tables. */
 int filter_build(struct sealer *, uint32_t audit_arch, struct sealed_range *ret);
 

@@ -181,7 +181,7 @@ path_below(const char *outer, const char *inner)
 
 /*
  * What makes a loader, an interpreter or a tool run or load something that no
- * grant names (ruling C23).  A closing * is any rest.
+ * grant names.  A closing * is any rest.
  */
 static const char *const refused[] = {
     /* loaders and libc */

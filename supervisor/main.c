@@ -62,7 +62,7 @@ main(int argc, char **argv)
 {
 	const char *verb = argc > 1 ? argv[1] : "";
 
-	/* What an agent left open is neither ours nor a helper's (ESCAPES 6). */
+	/* What an agent left open is neither ours nor a helper's. */
 	/* early: close_range */
 	(void)syscall(SYS_close_range, 3, ~0u, 0); /* Linux 5.9; doctor asks for more */
 

@@ -4,7 +4,7 @@
  * Process: the cell's first process.  Must never leave a way around the cover:
  * a folder on the way that may be renamed would go elsewhere together with its
  * cover, and the server would make the name anew, for the host to find
- * (ESCAPES 25, 26, tried) or for its own next start.  So each such folder
+ * (tried) or for its own next start.  So each such folder
  * becomes a mount of its own, which nobody in the cell can rename or remove.
  */
 #include <errno.h>

@@ -382,7 +382,7 @@ helper_end(struct helper *h)
 	fd_close(&h->out);
 }
 
-/* How it ended, and no byte of what it said (S4-38, S4-49). */
+/* How it ended, and no byte of what it said. */
 static int
 helper_told(const struct helper *h, int r, char *how, size_t how_cap)
 {

@@ -3,6 +3,7 @@
  * recorder, and how to read a log back.
  *
  *	recorder.c	kennel-recorder: the only writer of a log
+ *	given.c		the descriptors it was started with
  *	complain.c	what it has to say for itself
  *	noload.c	why its SQLite loads nothing
  *	chain.c		RFC 6962 leaf and node hashes, the frontier, the root

@@ -36,7 +36,7 @@ struct found {
 
 /*
  * The policy for server `name`: file (sealed or text), or by the search order
- * of LANGUAGE "Which policy" when file is NULL.  Text is compiled into a sealed
+ * of kennel(1), POLICIES, when file is NULL.  Text is compiled into a sealed
  * memfd first.  0, or an exit status after the reason was printed; why, if not
  * NULL, gets it as one line.
  */

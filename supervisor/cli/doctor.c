@@ -4,7 +4,7 @@
  * kernel said; nothing is inferred from a version number.
  *
  * A row that is needed and missing means that no server would be started
- * (DESIGN: fail closed); the exit status is then 1.
+ * (kennel fails closed); the exit status is then 1.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /*
  * From a name to a running server: policy, recorder, leash.  What "kennel run"
  * and "kennel exec" have in common, so that there is one way to launch
- * (ESCAPES 75: a second one loses its wrapper some day).
+ * (a second one loses its wrapper some day).
  */
 #include <errno.h>
 #include <fcntl.h>

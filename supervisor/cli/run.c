@@ -6,7 +6,7 @@
  *
  * The end, whoever starts it (the agent closes, a signal, the server exits):
  * stdin of the server is closed, it gets a moment, then TERM, then KILL; all of
- * it within two seconds (S2-30).
+ * it within two seconds.
  */
 #include <errno.h>
 #include <signal.h>

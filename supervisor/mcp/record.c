@@ -30,7 +30,7 @@ begin(struct session *s, enum event_kind kind)
 	    &s->event, policy_str(s->o.policy, s->o.server->name), s->o.policy->id);
 }
 
-/* A tool call also has the names that its readers look for (S2-49). */
+/* A tool call also has the names that its readers look for. */
 static void
 put_tool_call(struct session *s, const char *direction, const char *method)
 {

@@ -466,7 +466,7 @@ agent_ready(struct loop *l, int fd, short revents, void *arg)
 
 	(void)l, (void)fd, (void)revents;
 	/* Only listened for its leaving: what it still said is read when there
-	 * is room, but the end begins now (S2-30). */
+	 * is room, but the end begins now. */
 	if (!room_for_agent(s)) {
 		s->leaving = true;
 		end(s, "agent closed its end");
