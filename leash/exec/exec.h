@@ -1,5 +1,5 @@
 /*
- * The exec gate: which programs run in the cell (DESIGN 4).  Every execve and
+ * The exec gate: which programs run in the cell.  Every execve and
  * execveat of the cell waits for this room; what is granted is checked again
  * at the exec stop, on the image that is really mapped, before its first
  * instruction.
@@ -33,10 +33,6 @@ struct env;
 struct gate;
 struct scrub;
 
-/* A verdict as it falls: for kennel exec --explain and for tests. */
-typedef void gate_seen_fn(
-    void *arg, enum sealed_verdict, const char *program, const char *rule);
-
 struct gate_order {
 	const struct policy *policy;
 	const struct sealed_server *server;
@@ -46,8 +42,6 @@ struct gate_order {
 	const struct env *env; /* borrowed: what the server started with */
 	struct report *report; /* borrowed; NULL in tests only */
 	struct scrub *scrub;   /* borrowed: for what a record shows; may be NULL */
-	gate_seen_fn *seen;    /* may be NULL */
-	void *seen_arg;
 };
 
 int gate_new(const struct gate_order *, struct gate **ret);

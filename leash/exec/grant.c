@@ -166,10 +166,6 @@ grant_record(struct gate *g, pid_t pid, const struct call *c, const struct verdi
 	struct event *e = &g->event;
 	char rule[512] = "";
 
-	if (v->row)
-		policy_at(p, v->row->at, rule, sizeof(rule));
-	if (g->order.seen)
-		g->order.seen(g->order.seen_arg, v->verdict, v->program, rule);
 	if (!g->order.report)
 		return 0;
 	event_begin(e, EVENT_EXEC);
@@ -178,7 +174,7 @@ grant_record(struct gate *g, pid_t pid, const struct call *c, const struct verdi
 	put_foreign(g, KEY_PROGRAM, v->program);
 	if (v->row) {
 		event_text(e, KEY_IMAGE, policy_str(p, p->image[v->row->mapped].real));
-		event_text(e, KEY_RULE, rule);
+		event_text(e, KEY_RULE, policy_at(p, v->row->at, rule, sizeof(rule)));
 	}
 	if (c->argc > 0) {
 		put_foreign(g, KEY_ARGV, c->argv[0]);
@@ -188,6 +184,6 @@ grant_record(struct gate *g, pid_t pid, const struct call *c, const struct verdi
 	event_number(e, KEY_PID, (uint64_t)pid);
 	if (v->reason)
 		event_text(e, KEY_REASON, v->reason);
-	/* Durable within 50 ms (DESIGN 9): an exec is too frequent to wait. */
+	/* Durable within 50 ms: an exec is too frequent to wait. */
 	return report_send(g->order.report, e, EVENT_FLOW, NULL);
 }
