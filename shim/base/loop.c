@@ -149,10 +149,11 @@ loop_once(struct loop *loop, int wait_ms_max)
 	if (n < 0)
 		return errno == EINTR ? 0 : -errno;
 	for (int i = 0; n > 0 && i < watch_n && !loop->stopping; i++) {
-		short revents = loop->poll[i].revents;
+		short revents = loop->poll[i].revents &
+				(loop->poll[i].events | POLLHUP | POLLERR | POLLNVAL);
 
 		/* A handler may have removed or reused a later slot: both
-		 * clear its revents. */
+		 * clear its revents; or it waits for less now. */
 		if (loop->watch[i].fn == NULL || revents == 0)
 			continue;
 		loop->poll[i].revents = 0;

@@ -193,8 +193,10 @@ on_report(struct loop *loop, int fd, short revents, void *arg)
 	(void)loop;
 	(void)fd;
 	(void)revents;
-	if (report_ready(u->o.report) == 0)
+	if (report_ready(u->o.report) == 0) {
+		session_recorded(u->session);
 		return;
+	}
 	loop_remove(&u->loop, u->report_slot);
 	u->report_slot = -1;
 	/* one that comes and goes and writes nothing is none */

@@ -35,9 +35,8 @@
 #include "shim/base/buf.h"
 #include "shim/base/loop.h"
 
-#define MCP_MESSAGE_MAX (16u << 20)                /* bytes of a line, policy may lower */
-#define MCP_OUTPUT_MAX  ((10u << 20) - (64 << 10)) /* a server's, where none is said */
-#define MCP_DEPTH_MAX   128                        /* nesting of a message */
+#define MCP_MESSAGE_MAX (16u << 20)   /* bytes of a line, policy may lower */
+#define MCP_DEPTH_MAX   128           /* nesting of a message */
 #define MCP_CALLS_MAX   4096          /* requests under way, each direction */
 #define MCP_BATCH_MAX   MCP_CALLS_MAX /* elements of a batch */
 #define MCP_ID_MAX      256           /* bytes of an id as written */
@@ -81,6 +80,8 @@ void session_free(struct session *);
 /* The server is gone: pass on what it still said, answer every open request
  * of the agent with an error, then call end. */
 void session_server_gone(struct session *, const char *why);
+/* The log has caught up a little: an agent that waited for it is heard again. */
+void session_recorded(struct session *);
 /* Is nothing left to be written to the agent? */
 bool session_drained(const struct session *);
 /* How many bytes are; 0 too when the agent reads no more. */
@@ -272,7 +273,6 @@ size_t frame_queued(const struct frame_out *);
 /* ---- rpc.c -------------------------------------------------------------- */
 
 enum rpc_kind { RPC_INVALID, RPC_REQUEST, RPC_NOTIFICATION, RPC_ANSWER };
-const char *rpc_kind_name(enum rpc_kind);
 
 /* What the message is; for RPC_INVALID *ret_why says what is wrong. */
 enum rpc_kind rpc_kind(const struct json_message *, const char **ret_why);
@@ -508,10 +508,8 @@ void unfit_server_message(struct session *, const struct json_message *, const c
 void unfit_agent_answer(struct session *, const struct json_message *, const char *why);
 void unfit_answer_of_server(
     struct session *, struct json id, enum rpc_code, const char *why);
-void unfit_answer_of_agent(struct session *, struct json id, const char *why);
 
 /* filter.c */
-int cut_add(struct cuts *, const uint8_t *from, const uint8_t *to);
 struct filter_gap { /* which members go: state of one pass over a container */
 	struct cuts *cuts;
 	const uint8_t *first_drop, *last_end;

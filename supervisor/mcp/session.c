@@ -21,10 +21,7 @@
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 
-#define MS            1000000ull /* nanoseconds */
-#define CALL_MS       30000      /* where the policy says nothing */
-#define START_MS      20000
-#define ASK_MS        600000
+#define MS            1000000ull  /* nanoseconds */
 #define TEXT_MAX      (64u << 10) /* one message of our own */
 #define NO_START_TEXT "the server did not answer its first request in time"
 
@@ -35,25 +32,6 @@ static void out_ready(struct loop *, int, short, void *);
 static void timer_fired(struct loop *, void *);
 
 /* ---- begin and end ------------------------------------------------------ */
-
-static uint64_t
-limit_or(const struct session_order *o, enum sealed_limit_kind kind, uint64_t none)
-{
-	uint64_t v = policy_limit(o->policy, o->server, kind);
-
-	return v == 0 ? none : v;
-}
-
-static bool
-is_written(const struct session_order *o, enum sealed_limit_kind kind)
-{
-	const struct sealed_range *r = &o->server->limits;
-
-	for (uint32_t i = 0; i < r->n; i++)
-		if (o->policy->limit[r->first + i].kind == kind)
-			return true;
-	return false;
-}
 
 static int
 watch(struct session *s)
@@ -74,16 +52,14 @@ static int
 prepare(struct session *s)
 {
 	const struct session_order *o = &s->o;
-	uint64_t in = limit_or(o, LIMIT_INPUT, MCP_MESSAGE_MAX);
-	uint64_t out = is_written(o, LIMIT_OUTPUT)
-			   ? policy_limit(o->policy, o->server, LIMIT_OUTPUT)
-			   : MCP_OUTPUT_MAX;
+	uint64_t in = policy_limit(o->policy, o->server, LIMIT_INPUT);
+	uint64_t out = policy_limit(o->policy, o->server, LIMIT_OUTPUT);
 	int r;
 
-	s->call_ns = limit_or(o, TIMEOUT_CALL, CALL_MS) * MS;
-	s->start_ns = limit_or(o, TIMEOUT_START, START_MS) * MS;
-	s->ask_ns = s->budget_ns = limit_or(o, TIMEOUT_ASK, ASK_MS) * MS;
-	s->idle_ns = limit_or(o, TIMEOUT_IDLE, 0) * MS;
+	s->call_ns = policy_limit(o->policy, o->server, TIMEOUT_CALL) * MS;
+	s->start_ns = policy_limit(o->policy, o->server, TIMEOUT_START) * MS;
+	s->ask_ns = s->budget_ns = policy_limit(o->policy, o->server, TIMEOUT_ASK) * MS;
+	s->idle_ns = policy_limit(o->policy, o->server, TIMEOUT_IDLE) * MS;
 	s->active_at = loop_now();
 	buf_init(&s->text, TEXT_MAX);
 	batch_init(&s->batch);
@@ -346,11 +322,19 @@ session_done(struct session *s, struct calls *calls, struct call *call, struct j
 	s->done[s->done_n++] = (struct done){calls, call, body.at, body.len, outcome};
 }
 
+/* An agent that is faster than the disk waits, before a full queue refuses its
+ * calls. */
+static bool
+log_is_behind(const struct session *s)
+{
+	return s->o.report != NULL && report_pending(s->o.report) > REPORT_QUEUE_MAX / 2;
+}
+
 static bool
 room_for_agent(const struct session *s)
 {
 	return frame_queued(&s->to_server) < FRAME_SOON &&
-	       frame_queued(&s->to_agent) < FRAME_SOON;
+	       frame_queued(&s->to_agent) < FRAME_SOON && !log_is_behind(s);
 }
 
 static bool
@@ -464,12 +448,14 @@ agent_ready(struct loop *l, int fd, short revents, void *arg)
 	struct session *s = arg;
 	int r;
 
-	(void)l, (void)fd, (void)revents;
+	(void)l, (void)fd;
 	/* Only listened for its leaving: what it still said is read when there
 	 * is room, but the end begins now. */
 	if (!room_for_agent(s)) {
-		s->leaving = true;
-		end(s, "agent closed its end");
+		if ((revents & (POLLHUP | POLLRDHUP | POLLERR)) != 0) {
+			s->leaving = true;
+			end(s, "agent closed its end");
+		}
 		arm(s);
 		return;
 	}
@@ -512,6 +498,13 @@ out_ready(struct loop *l, int fd, short revents, void *arg)
 	(void)l, (void)fd, (void)revents;
 	flush(s);
 	pump(s, &s->from_server, &server_stream);
+	pump(s, &s->from_agent, &agent_stream);
+	arm(s);
+}
+
+void
+session_recorded(struct session *s)
+{
 	pump(s, &s->from_agent, &agent_stream);
 	arm(s);
 }

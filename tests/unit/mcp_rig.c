@@ -19,6 +19,7 @@
 char rig_events[1 << 16];
 int rig_report_error;
 bool rig_report_late;
+size_t rig_report_pending;
 
 static void
 say(const char *bytes, size_t len)
@@ -91,6 +92,13 @@ report_late(const struct report *r)
 {
 	(void)r;
 	return rig_report_late;
+}
+
+size_t
+report_pending(const struct report *r)
+{
+	(void)r;
+	return rig_report_pending;
 }
 
 int
@@ -182,6 +190,7 @@ rig_open(struct rig *rig, bool pipes)
 	rig_events[0] = '\0';
 	rig_report_error = 0;
 	rig_report_late = false;
+	rig_report_pending = 0;
 	buf_init(&rig->agent_got, 256u << 20);
 	buf_init(&rig->server_got, 256u << 20);
 	way(pipes, a);

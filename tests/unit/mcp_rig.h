@@ -47,5 +47,6 @@ const char *rig_server_got(struct rig *);
 extern char rig_events[1 << 16];
 extern int rig_report_error;
 extern bool rig_report_late;
+extern size_t rig_report_pending;
 
 #endif

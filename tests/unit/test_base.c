@@ -254,6 +254,54 @@ loop_serves(void **state)
 	(void)state;
 }
 
+struct pair {
+	int other; /* slot */
+	int heard;
+};
+
+static void
+on_first(struct loop *loop, int fd, short revents, void *arg)
+{
+	struct pair *p = arg;
+
+	(void)fd, (void)revents;
+	loop_events(loop, p->other, POLLRDHUP);
+	p->heard++;
+}
+
+static void
+on_second(struct loop *loop, int fd, short revents, void *arg)
+{
+	struct pair *p = arg;
+
+	(void)loop, (void)fd, (void)revents;
+	p->heard += 10;
+}
+
+/* Both are readable in one round; the first no longer wants the second read. */
+static void
+loop_hears_what_is_armed(void **state)
+{
+	struct pair p = {0};
+	struct loop loop;
+	int fds[2];
+
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(write(fds[1], "a", 1), 1);
+	loop_init(&loop);
+	assert_true(loop_add(&loop, fds[0], POLLIN, on_first, &p) >= 0);
+	p.other = loop_add(&loop, fds[0], POLLIN, on_second, &p);
+	assert_true(p.other >= 0);
+	assert_int_equal(loop_once(&loop, 0), 0);
+	assert_int_equal(p.heard, 1);
+	/* its end is still heard */
+	close(fds[1]);
+	assert_int_equal(loop_once(&loop, 0), 0);
+	assert_int_equal(p.heard, 12);
+	close(fds[0]);
+	(void)state;
+}
+
 static void
 quotes_foreign_bytes(void **state)
 {
@@ -383,6 +431,7 @@ main(void)
 	    cmocka_unit_test(buf_keeps_its_ceiling),
 	    cmocka_unit_test(sealed_memory_stays),
 	    cmocka_unit_test(loop_serves),
+	    cmocka_unit_test(loop_hears_what_is_armed),
 	    cmocka_unit_test(quotes_foreign_bytes),
 	    cmocka_unit_test(confines),
 	    cmocka_unit_test(confines_by_number),

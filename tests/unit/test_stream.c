@@ -322,6 +322,26 @@ no_record_no_act(void **state)
 	rig_close(&R);
 }
 
+/* An agent that is faster than the disk waits; it is not refused. */
+static void
+agent_waits_for_log(void **state)
+{
+	(void)state;
+	open_all(false);
+	rig_agent(&R, CALL("1", "\"a\""));
+	assert_string_equal(rig_server_got(&R), CALL("1", "\"a\"") "\n");
+	rig_report_pending = REPORT_QUEUE_MAX;
+	rig_agent(&R, CALL("2", "\"a\"")); /* a round that is under way may still hear */
+	rig_agent(&R, CALL("3", "\"a\""));
+	assert_string_equal(rig_server_got(&R), "");
+	assert_string_equal(rig_agent_got(&R), "");
+	rig_report_pending = 0;
+	session_recorded(R.session);
+	rig_run(&R, 50);
+	assert_non_null(strstr(rig_server_got(&R), CALL("3", "\"a\"")));
+	rig_close(&R);
+}
+
 /* ---- the ends ----------------------------------------------------------------- */
 
 /* S2-30 */
@@ -438,6 +458,7 @@ main(void)
 	    cmocka_unit_test(start_and_idle),
 	    cmocka_unit_test(cancel),
 	    cmocka_unit_test(no_record_no_act),
+	    cmocka_unit_test(agent_waits_for_log),
 	    cmocka_unit_test(agent_leaves),
 	    cmocka_unit_test(server_leaves),
 	    cmocka_unit_test(start_refused),
