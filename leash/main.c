@@ -141,8 +141,8 @@ leash_watch_report(struct leash *l)
 }
 
 /* Which secrets were taken out since the last time: names and counts. */
-void
-leash_report_scrubs(struct leash *l)
+static void
+record_scrubs(struct leash *l)
 {
 	static struct event e;
 
@@ -170,7 +170,7 @@ on_scrub_timer(struct loop *loop, void *arg)
 {
 	struct leash *l = arg;
 
-	leash_report_scrubs(l);
+	record_scrubs(l);
 	l->scrub_timer =
 	    loop_timer_at(loop, loop_now() + SCRUB_REPORT_MS * MS, on_scrub_timer, l);
 }
@@ -287,7 +287,7 @@ record_stop(struct leash *l)
 	uint64_t number = 0;
 	int code = l->status < 0 ? 0 : l->status;
 
-	leash_report_scrubs(l);
+	record_scrubs(l);
 	event_begin(&e, EVENT_STOP);
 	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): launch() found it */
 	event_identity(&e, policy_str(&l->policy, l->server->name), l->policy.id);

@@ -110,7 +110,6 @@ int dispatch_launch(struct leash *);
 
 /* main.c */
 void leash_end(struct leash *, const char *why); /* kill now, then drain */
-void leash_report_scrubs(struct leash *);
 int leash_watch_report(struct leash *);
 
 #endif

@@ -110,8 +110,9 @@ fresh(const char *type, const struct option *option, uint64_t attr, int *ret)
 	return r;
 }
 
-int
-mount_tmpfs(uint64_t size, const char *mode, uint64_t attr, int *ret)
+/* A tmpfs, not yet attached; attr are MOUNT_ATTR_*. */
+static int
+new_tmpfs(uint64_t size, const char *mode, uint64_t attr, int *ret)
 {
 	uint64_t inodes = size / VIEW_PAGE;
 	char bytes[24], files[24];
@@ -254,8 +255,8 @@ mount_make_file(struct cell_child *c, const char *path, int *ret_parent)
 	return r;
 }
 
-int
-mount_make_dir(struct cell_child *c, const char *path, int *ret_parent)
+static int
+make_dir(struct cell_child *c, const char *path, int *ret_parent)
 {
 	const char *name;
 	int r = parent_of(c, path, &name);
@@ -291,7 +292,7 @@ place_dir(struct cell_child *c, const struct sealed_mount *m, int *clone)
 
 	if (m->target.len == 1) /* "/" itself */
 		return 0;
-	return mount_make_dir(c, target_of(c, m), &parent);
+	return make_dir(c, target_of(c, m), &parent);
 }
 
 static int
@@ -323,7 +324,7 @@ place_tree(struct cell_child *c, const struct sealed_mount *m, int *clone)
 
 	if (m->target.len == 1)
 		return -EBUSY; /* the root of the view is ours */
-	r = mount_make_dir(c, path, &parent);
+	r = make_dir(c, path, &parent);
 	if (r == 0)
 		r = mount_attach(*clone, parent, last_part(path));
 	parent_forget(c);
@@ -333,7 +334,7 @@ place_tree(struct cell_child *c, const struct sealed_mount *m, int *clone)
 static int
 place_tmpfs(struct cell_child *c, const struct sealed_mount *m, int *clone)
 {
-	int r = mount_tmpfs(m->size, "1777", ATTR_TMP, clone);
+	int r = new_tmpfs(m->size, "1777", ATTR_TMP, clone);
 
 	if (r == 0)
 		r = own(c, *clone);
@@ -498,7 +499,7 @@ mount_open_as_user(struct cell_child *c)
 int
 mount_root(struct cell_child *c)
 {
-	int r = mount_tmpfs(VIEW_ROOT_SIZE, "0755", ATTR_TMP, &c->root_fd);
+	int r = new_tmpfs(VIEW_ROOT_SIZE, "0755", ATTR_TMP, &c->root_fd);
 
 	if (r == 0)
 		r = own(c, c->root_fd);

@@ -95,13 +95,10 @@ cell_step_fn mount_private, mount_open, mount_open_as_user, mount_root, mount_bu
     mount_enter, mount_seal;
 /* openat2, close-on-exec; flags are O_*, resolve is RESOLVE_*. */
 int mount_open_below(int dir, const char *path, uint64_t flags, uint64_t resolve);
-/* A tmpfs, not yet attached; attr are MOUNT_ATTR_*. */
-int mount_tmpfs(uint64_t size, const char *mode, uint64_t attr, int *ret);
 /* A detached copy of what fd shows, with these attributes everywhere in it. */
 int mount_clone(int fd, uint64_t attr, int *ret);
 /* A name at path in the view: *ret_parent is borrowed until the next call. */
 int mount_make_file(struct cell_child *, const char *path, int *ret_parent);
-int mount_make_dir(struct cell_child *, const char *path, int *ret_parent);
 /* The folder of path, if names may be made in it; borrowed as above. */
 int mount_own_parent(struct cell_child *, const char *path, int *ret_parent);
 int mount_attach(int tree, int parent, const char *name);

@@ -18,7 +18,6 @@
 #define EXIT_INPUT     65
 #define EXIT_CONFIG    78
 #define EXIT_FAILED    125
-#define EXIT_REFUSED   126
 #define EXIT_NOT_FOUND 127
 
 int run_main(int argc, char **argv);

@@ -12,7 +12,7 @@
 
 #define META_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
 
-int
+static int
 cut_add(struct cuts *c, const uint8_t *from, const uint8_t *to)
 {
 	size_t at;

@@ -14,19 +14,6 @@
 
 #define TEXT_SHOWN_MAX 800 /* bytes of foreign text in a message of ours */
 
-const char *
-rpc_kind_name(enum rpc_kind kind)
-{
-	static const char *const name[] = {
-	    [RPC_INVALID] = "invalid",
-	    [RPC_REQUEST] = "request",
-	    [RPC_NOTIFICATION] = "notification",
-	    [RPC_ANSWER] = "answer",
-	};
-
-	return (size_t)kind < sizeof(name) / sizeof(name[0]) ? name[kind] : "?";
-}
-
 static bool
 is_version_2(struct json version)
 {

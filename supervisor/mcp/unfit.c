@@ -57,8 +57,8 @@ unfit_answer_of_server(
 	calls_remove(&s->asked, call);
 }
 
-void
-unfit_answer_of_agent(struct session *s, struct json id, const char *why)
+static void
+answer_of_agent(struct session *s, struct json id, const char *why)
 {
 	struct call *call = id_usable(id) ? calls_find(&s->asking, id) : NULL;
 	char text[200];
@@ -104,7 +104,7 @@ unfit_of_agent(struct session *s, const struct skim *k, enum rpc_code code,
 	struct json id = {k->id, k->id_len, JSON_IS_NUMBER};
 
 	if (k->has_answer && !k->has_method) /* there is no answer to one */
-		unfit_answer_of_agent(s, id, text);
+		answer_of_agent(s, id, text);
 	else
 		session_answer_agent(
 		    s, k->id, id_known ? k->id_len : 0, code, text, &refused);
@@ -184,5 +184,5 @@ void
 unfit_agent_answer(struct session *s, const struct json_message *m, const char *why)
 {
 	record_dropped(s, "agent", m->root.len, why);
-	unfit_answer_of_agent(s, m->top[TOP_ID], why);
+	answer_of_agent(s, m->top[TOP_ID], why);
 }
