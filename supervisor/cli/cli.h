@@ -61,6 +61,8 @@ struct opened {
 int open_server(const char *file, const char *name, enum leash_mode, int argc,
     char *const *argv, struct opened *ret, char why[LEASH_TEXT_MAX]);
 void opened_free(struct opened *);
+/* TERM, INT and HUP are heard from a descriptor from here on; PIPE is ignored. */
+int open_signals(int *ret_fd);
 /* A (new) connection for o->report: 0, or the log is gone. */
 int open_report(struct opened *);
 /* Answer LEASH_NEEDS_RECORDER. */

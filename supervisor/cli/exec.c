@@ -162,22 +162,6 @@ on_channel(struct loop *loop, int fd, short revents, void *arg)
 }
 
 static int
-take_signals(struct exec *x)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
-	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
-		return -errno;
-	(void)signal(SIGPIPE, SIG_IGN); /* a good signal: cannot fail */
-	x->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return x->signals < 0 ? -errno : 0;
-}
-
-static int
 serve(struct exec *x)
 {
 	struct child *c = &x->o.child;
@@ -212,7 +196,7 @@ exec_program(const char *file, const char *name, int argc, char **argv)
 	int status, r;
 
 	loop_init(&x.loop);
-	if (take_signals(&x) < 0)
+	if (open_signals(&x.signals) < 0)
 		die("unable to take signals");
 	status = open_server(file, name, LEASH_EXEC, argc, argv, &x.o, why);
 	if (status != 0) {

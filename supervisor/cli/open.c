@@ -5,9 +5,11 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -206,6 +208,27 @@ opened_free(struct opened *o)
 	o->report = NULL;
 	fd_close(&o->log_dir_fd);
 	found_free(&o->found);
+}
+
+int
+open_signals(int *ret_fd)
+{
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return -errno;
+	(void)signal(SIGPIPE, SIG_IGN); /* a good signal: cannot fail */
+	/* syscalls: signalfd4 */
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	*ret_fd = fd;
+	return 0;
 }
 
 int

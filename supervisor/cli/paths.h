@@ -6,7 +6,7 @@
 #ifndef KENNEL_SUPERVISOR_CLI_PATHS_H
 #define KENNEL_SUPERVISOR_CLI_PATHS_H
 
-const char *paths_config_dir(void); /* policies/ sealed/ trust/ below it */
+const char *paths_config_dir(void); /* policies/ sealed/ below it */
 const char *paths_audit_dir(void);  /* audit.db */
 const char *paths_log_dir(void);    /* standard error of the servers */
 const char *paths_run_dir(void);    /* sockets */

@@ -9,7 +9,6 @@
  * it within two seconds.
  */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -215,23 +214,6 @@ watch_report(struct run *u)
 }
 
 static int
-take_signals(struct run *u)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
-	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
-		return -errno;
-	(void)signal(SIGPIPE, SIG_IGN); /* a good signal: cannot fail */
-	/* syscalls: signalfd4 */
-	u->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return u->signals < 0 ? -errno : 0;
-}
-
-static int
 make_session(struct run *u)
 {
 	struct session_order order = {.loop = &u->loop,
@@ -324,7 +306,7 @@ run_server(const char *file, const char *name)
 
 	loop_init(&u.loop);
 	/* blocked from here: a signal during the start ends it at its end */
-	if (take_signals(&u) < 0)
+	if (open_signals(&u.signals) < 0)
 		die("unable to take signals");
 	status = open_server(file, name, LEASH_RUN, 0, NULL, &u.o, why);
 	if (status != 0) {
