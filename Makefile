@@ -46,7 +46,8 @@ PKG_STATIC = $(shell pkg-config --libs --static $(1))
 BASE_SMALL = shim/base/wire.o shim/base/fd.o
 # Every program but the shim.
 BASE	 = $(BASE_SMALL) shim/base/buf.o shim/base/loop.o shim/base/log.o \
-	   shim/base/confine.o shim/base/slurp.o
+	   shim/base/confine.o shim/base/slurp.o \
+	   shim/base/dirs.o
 
 # PID 1 of a cell.
 SHIM	 = shim/main.o shim/doors.o shim/reap.o shim/bare.o $(BASE_SMALL)
@@ -361,7 +362,12 @@ bench: deps
 conformance: deps-build
 	@$(MAKE) --no-print-directory all
 	@python3 tests/conformance/run.py
-.PHONY: conformance
+# Long, and needs npm once: servers of other people under policy/presets, and
+# the runtimes of languages under the allow-list of system calls.
+servers: deps-build
+	@$(MAKE) --no-print-directory all
+	@python3 tests/servers/servers.py
+.PHONY: conformance servers
 tests-built: all unit $(TEST_PROGRAMS)
 .PHONY: deps deps-build test check demo bench tests-built
 

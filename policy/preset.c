@@ -80,11 +80,19 @@ common_need(struct lower *l, struct at at)
 	return r;
 }
 
+/* Node's own modules of a distribution, and the one part of the C library that
+ * prebuilt add-ons name and node itself does not. */
 static int
 node_need(struct lower *l, const char *real, struct at at)
 {
-	int r = root_put(l, "/usr/share/nodejs", at);
+	static const char *const roots[] = {"/usr/share/nodejs",
+	    "/lib/x86_64-linux-gnu/librt.so.1", "/lib/aarch64-linux-gnu/librt.so.1",
+	    "/lib64/librt.so.1"};
+	size_t i;
+	int r = 0;
 
+	for (i = 0; i < sizeof(roots) / sizeof(roots[0]) && r == 0; i++)
+		r = root_put(l, roots[i], at);
 	return r < 0 ? r : common_need(l, at);
 }
 

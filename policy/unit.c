@@ -331,6 +331,7 @@ static const char *const harmless[] = {
     "GIT_PASSWORD",
     "DOTNET_CLI_TELEMETRY_OPTOUT",
     "DOTNET_NOLOGO",
+    "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT",
 };
 
 static bool
