@@ -14,7 +14,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define FILES_MAX 256
@@ -213,7 +212,6 @@ static int
 sealed_folder(char *out, size_t cap)
 {
 	const char *home = getenv("KENNEL_HOME"), *rest = "/sealed";
-	char *p;
 	int n;
 
 	if (home == NULL || home[0] != '/') {
@@ -229,16 +227,7 @@ sealed_folder(char *out, size_t cap)
 	n = snprintf(out, cap, "%s%s", home, rest);
 	if (n < 0 || (size_t)n >= cap)
 		return -ENAMETOOLONG;
-	for (p = out + 1; p != NULL; p = strchr(p + 1, '/')) {
-		if (*p != '/')
-			continue;
-		*p = '\0';
-		/* syscalls: mkdir mkdirat */
-		if (mkdir(out, 0700) != 0 && errno != EEXIST)
-			return -errno;
-		*p = '/';
-	}
-	return mkdir(out, 0700) != 0 && errno != EEXIST ? -errno : 0;
+	return fd_make_dirs(out); /* syscalls: mkdir mkdirat */
 }
 
 static int

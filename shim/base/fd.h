@@ -23,6 +23,9 @@ int fd_read_all(int fd, void *, size_t n);
  */
 int fd_slurp(int fd, size_t max, char **ret_data, size_t *ret_len);
 
+/* A folder and those on the way to it, 0700 where they are made.  0 or -errno. */
+int fd_make_dirs(const char *path);
+
 /*
  * An anonymous file with these bytes, sealed against writing, growing,
  * shrinking and further seals (memfd_create(2)).  exec: it may be executed

@@ -57,28 +57,6 @@ struct reach {
 
 /* ---- the folders ---------------------------------------------------------- */
 
-/* Each missing part of the path, 0700. */
-static int
-make_folders(const char *path)
-{
-	char part[AUDIT_PATH_MAX];
-	size_t len = strlen(path);
-
-	if (len == 0 || len >= sizeof(part))
-		return -ENAMETOOLONG;
-	memcpy(part, path, len + 1);
-	for (size_t i = 1; i <= len; i++) {
-		if (part[i] != '/' && part[i] != '\0')
-			continue;
-		part[i] = '\0';
-		/* syscalls: mkdir */
-		if (mkdir(part, 0700) < 0 && errno != EEXIST)
-			return -errno;
-		part[i] = path[i];
-	}
-	return 0;
-}
-
 /* A folder that is ours alone.  One that another user owns is refused. */
 static int
 open_folder(const char *path, int *ret_fd)
@@ -86,7 +64,7 @@ open_folder(const char *path, int *ret_fd)
 	struct stat st;
 	int fd, r;
 
-	r = make_folders(path);
+	r = fd_make_dirs(path); /* syscalls: mkdir */
 	if (r < 0)
 		return r;
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* syscalls: openat */

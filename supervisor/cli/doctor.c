@@ -393,7 +393,7 @@ static void
 probe_audit(struct finding *f)
 {
 	const char *dir = paths_audit_dir();
-	int r = dir == NULL ? -ENOENT : paths_make_dir(dir);
+	int r = dir == NULL ? -ENOENT : fd_make_dirs(dir);
 
 	verdict(f,
 	    r < 0                   ? -r

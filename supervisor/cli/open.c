@@ -57,11 +57,11 @@ make_places(struct opened *o, char *why)
 	(void)snprintf(
 	    recorder, sizeof(recorder), "%s", paths_libexec("kennel-recorder"));
 	o->place = (struct audit_place){audit, run, recorder};
-	r = paths_make_dir(audit);
+	r = fd_make_dirs(audit);
 	if (r == 0)
-		r = paths_make_dir(run);
+		r = fd_make_dirs(run);
 	if (r == 0)
-		r = paths_make_dir(log);
+		r = fd_make_dirs(log);
 	if (r == 0) {
 		o->log_dir_fd = open(log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		r = o->log_dir_fd < 0 ? -errno : 0;

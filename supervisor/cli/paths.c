@@ -1,14 +1,12 @@
 /*
  * Folders by the XDG base directory specification, KENNEL_HOME before it.
  */
-#include <errno.h>
 #include <limits.h>
 #include <pwd.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "supervisor/cli/paths.h"
@@ -116,25 +114,4 @@ paths_libexec(const char *name)
 	}
 	(void)snprintf(out, sizeof(out), "%s/libexec/kennel/%s", dir, name);
 	return out;
-}
-
-int
-paths_make_dir(const char *path)
-{
-	char at[PATH_MAX];
-	size_t len = strlen(path);
-
-	if (len == 0 || len >= sizeof(at) || path[0] != '/')
-		return -EINVAL;
-	memcpy(at, path, len + 1);
-	for (size_t i = 1; i <= len; i++) {
-		if (at[i] != '/' && at[i] != '\0')
-			continue;
-		at[i] = '\0';
-		if (mkdir(at, 0700) < 0 && errno != EEXIST)
-			return -errno;
-		if (i < len)
-			at[i] = '/';
-	}
-	return 0;
 }

@@ -14,7 +14,4 @@ const char *paths_run_dir(void);    /* sockets */
 /* "kennel-leash" -> its path beside this binary (../libexec/kennel). */
 const char *paths_libexec(const char *name);
 
-/* mkdir -p with 0700 for what is made.  0 or -errno. */
-int paths_make_dir(const char *);
-
 #endif
