@@ -66,26 +66,6 @@ fd_write_all(int fd, const void *bytes, size_t n)
 }
 
 int
-fd_read_all(int fd, void *bytes, size_t n)
-{
-	uint8_t *at = bytes;
-
-	while (n > 0) {
-		ssize_t got = read(fd, at, n); /* syscalls: read */
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -errno;
-		if (got == 0)
-			return -EPIPE;
-		at += got;
-		n -= (size_t)got;
-	}
-	return 0;
-}
-
-int
 fd_sealed(const char *name, const void *bytes, size_t len, bool exec, int *ret_fd)
 {
 	unsigned int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;

@@ -1,5 +1,5 @@
 /*
- * Descriptors: unset is -1, all are close-on-exec, whole reads and writes.
+ * Descriptors: unset is -1, all are close-on-exec, writes are whole.
  */
 #ifndef KENNEL_BASE_FD_H
 #define KENNEL_BASE_FD_H
@@ -13,9 +13,8 @@ void fd_close(int *fd);
 int fd_nonblock(int fd, bool on);
 int fd_cloexec(int fd, bool on);
 
-/* All n bytes, through EINTR and short counts.  -EPIPE at an early end. */
+/* All n bytes, through EINTR and short counts. */
 int fd_write_all(int fd, const void *, size_t n);
-int fd_read_all(int fd, void *, size_t n);
 
 /*
  * A file's whole content, at most max bytes, into malloc'ed memory with a NUL

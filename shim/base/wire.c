@@ -49,12 +49,6 @@ wire_put_u8(struct wire_out *out, uint8_t value)
 }
 
 void
-wire_put_u16(struct wire_out *out, uint16_t value)
-{
-	put_number(out, value, 2);
-}
-
-void
 wire_put_u32(struct wire_out *out, uint32_t value)
 {
 	put_number(out, value, 4);
@@ -123,12 +117,6 @@ uint8_t
 wire_get_u8(struct wire_in *in)
 {
 	return (uint8_t)get_number(in, 1);
-}
-
-uint16_t
-wire_get_u16(struct wire_in *in)
-{
-	return (uint16_t)get_number(in, 2);
 }
 
 uint32_t

@@ -36,7 +36,6 @@ struct span {
 
 void wire_out_init(struct wire_out *, void *memory, size_t cap);
 void wire_put_u8(struct wire_out *, uint8_t);
-void wire_put_u16(struct wire_out *, uint16_t);
 void wire_put_u32(struct wire_out *, uint32_t);
 void wire_put_u64(struct wire_out *, uint64_t);
 /* u32 length, the bytes, and a NUL that is not counted, so that a reader may
@@ -46,7 +45,6 @@ void wire_put_str(struct wire_out *, const char *);
 
 void wire_in_init(struct wire_in *, const void *, size_t len);
 uint8_t wire_get_u8(struct wire_in *);
-uint16_t wire_get_u16(struct wire_in *);
 uint32_t wire_get_u32(struct wire_in *);
 uint64_t wire_get_u64(struct wire_in *);
 /* A span of at most max bytes; an empty one after an error. */

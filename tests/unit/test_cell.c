@@ -582,7 +582,7 @@ test_orphaned(void **state)
 			_exit(0);
 		}
 		close(told[1]);
-		assert_int_equal(fd_read_all(told[0], &pid, sizeof(pid)), 0);
+		assert_int_equal(read(told[0], &pid, sizeof(pid)), sizeof(pid));
 		close(told[0]);
 		usleep((useconds_t)delay * 300);
 		kill(leash, SIGKILL);
