@@ -26,6 +26,7 @@ HARDEN	:= -fPIE -fstack-protector-strong -fstack-clash-protection \
 # clang 14 hides this one behind a second flag
 HARDEN	+= $(shell $(CC) -ftrivial-auto-var-init=zero -fsyntax-only -x c /dev/null \
 	   2>/dev/null && echo -ftrivial-auto-var-init=zero)
+# a comma that is no separator: $(,)
 ,	 := ,
 LINKHARD = -Wl,-z,relro,-z,now,-z,noexecstack,-z,separate-code,--gc-sections
 # Static libraries mention functions that would need the host's name service at
@@ -169,10 +170,10 @@ CONFINED = leash kennel recorder verify
 SOURCES_leash	 = $(LEASH:.o=.c)
 SOURCES_kennel	 = $(KENNEL:.o=.c)
 SOURCES_recorder = $(RECORDER:.o=.c)
+SOURCES_verify	 = $(VERIFY:.o=.c)
 # The leash makes its cell first: it needs no more of these once a server runs.
 LESS_leash	 = -memfd_create -socketpair -landlock_create_ruleset -landlock_add_rule \
 	   -landlock_restrict_self -seccomp -prctl -setrlimit -prlimit64
-SOURCES_verify	 = $(VERIFY:.o=.c)
 
 $B/gen/stamp: $(CONFINED:%=$B/gen/%_syscalls.h)
 	@touch $@
@@ -255,7 +256,7 @@ $B/unit/cell-witness: $(OBJ)/tests/unit/cell_witness.o
 $B/unit/cell $B/unit-san/cell: | $B/unit/cell-witness $(LIBEXEC)/kennel-shim
 # These two run the programs as they ship.
 $(foreach d,unit unit-san,$(foreach u,recorder verify,$B/$d/$u)): \
-    | $(LIBEXEC)/kennel-recorder $(LIBEXEC)/kennel-verify # audit_programs
+    | $(LIBEXEC)/kennel-recorder $(LIBEXEC)/kennel-verify
 unit: $(UNITS:%=$B/unit/%) $(UNITS:%=$B/unit-san/%)
 .PHONY: all unit clean
 .SECONDARY:

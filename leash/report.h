@@ -44,8 +44,8 @@ const char *event_kind_name(enum event_kind);
 enum event_key {
 	KEY_SERVER = 1,  /* text */
 	KEY_POLICY,      /* text: hex of the policy's id */
-	KEY_MODE,        /* text: run exec serve */
-	KEY_VERDICT,     /* text: allow ask deny */
+	KEY_MODE,        /* text: run exec */
+	KEY_VERDICT,     /* text: allow ask deny killed */
 	KEY_RULE,        /* text: file:line */
 	KEY_PROGRAM,     /* text: path as granted or asked */
 	KEY_IMAGE,       /* text: canonical path of the mapped image */
@@ -64,7 +64,7 @@ enum event_key {
 	KEY_OUTCOME,      /* text: ok error timeout refused cancelled ... */
 	KEY_REASON,       /* text */
 	KEY_COUNT,        /* number */
-	KEY_STATUS,       /* number: exit status or signal */
+	KEY_STATUS,       /* number: exit status */
 	KEY_SIGNAL,       /* number */
 	KEY_LACKS,        /* text, repeats: what the kernel could not give */
 	KEY_MOUNT,        /* text, repeats: "ro /usr/lib/x (library)" */
