@@ -41,18 +41,6 @@ policy_server(const struct policy *p, const char *name)
 	return NULL;
 }
 
-uint64_t
-policy_limit(
-    const struct policy *p, const struct sealed_server *s, enum sealed_limit_kind kind)
-{
-	uint32_t i;
-
-	for (i = 0; i < s->limits.n; i++)
-		if (p->limit[s->limits.first + i].kind == kind)
-			return p->limit[s->limits.first + i].value;
-	return policy_limit_default(kind);
-}
-
 /* Name as the policy writes it, and what holds where nothing is written. */
 static const struct {
 	const char *name;
@@ -72,8 +60,14 @@ static const struct {
 };
 
 uint64_t
-policy_limit_default(enum sealed_limit_kind kind)
+policy_limit(
+    const struct policy *p, const struct sealed_server *s, enum sealed_limit_kind kind)
 {
+	uint32_t i;
+
+	for (i = 0; i < s->limits.n; i++)
+		if (p->limit[s->limits.first + i].kind == kind)
+			return p->limit[s->limits.first + i].value;
 	return (size_t)kind < sizeof(limits) / sizeof(limits[0]) ? limits[kind].value : 0;
 }
 

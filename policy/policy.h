@@ -6,8 +6,8 @@
  *	load match                sealed bytes to answers
  *	print                     either of them back to text
  *
- * A leash and its shim link load and match only: no parser reaches the process
- * that holds secrets.
+ * A leash links load and match only, its shim neither: no parser reaches the
+ * process that holds secrets.
  */
 #ifndef KENNEL_POLICY_POLICY_H
 #define KENNEL_POLICY_POLICY_H
@@ -77,10 +77,9 @@ const char *policy_str(const struct policy *, struct sealed_ref);
 /* The server of this name, or NULL. */
 const struct sealed_server *policy_server(const struct policy *, const char *name);
 /* The limit of this kind, or the default that applies where none is written
- * (policy_limit_default; 0: no limit). */
+ * (0: no limit). */
 uint64_t policy_limit(
     const struct policy *, const struct sealed_server *, enum sealed_limit_kind);
-uint64_t policy_limit_default(enum sealed_limit_kind);
 /* "file:line" of a row, into out. */
 const char *policy_at(const struct policy *, struct sealed_at, char *out, size_t out_cap);
 

@@ -1,9 +1,10 @@
 /*
- * What the shim's three files share; shim/shim.h is what others see of it.
+ * What the shim's files share; shim/shim.h is what others see of it.
  *
  *	main.c	the plan and the order of things
  *	doors.c	what is shut before the server starts
  *	reap.c	the server's start, then the life of PID 1
+ *	bare.c	what they would ask of a C library
  */
 #ifndef KENNEL_SHIM_PART_H
 #define KENNEL_SHIM_PART_H
