@@ -151,6 +151,7 @@ group_setup(void **state)
 		assert_int_equal(mkdir(in_top(dirs[i]), 0755), 0);
 	make_image("lib/ld-test.so", NULL, NULL, 0, NULL);
 	make_image("bin/plain", NULL, NULL, 0, NULL);
+	make_image("bin/node", NULL, NULL, 0, NULL);
 	make_image("bin/tool", in_top("lib/ld-test.so"), c, DT_RUNPATH, "$ORIGIN/../lib");
 	make_image("bin/half", in_top("lib/ld-test.so"), a, DT_RUNPATH, "$ORIGIN/../lib");
 	make_image("lib/libc1.so.1", NULL, NULL, 0, NULL);
@@ -323,6 +324,23 @@ rpath_is_inherited(void **state)
 	good("run %s/bin/old");
 	has("lib/liba.so.1", MOUNT_FILE, RIGHT_READ, WHY_LIBRARY);
 	has("lib/libb.so", MOUNT_FILE, RIGHT_READ, WHY_LIBRARY);
+}
+
+/* What prebuilt add-ons of Node name and Node does not; nobody else gets it. */
+static void
+node_and_its_addons(void **state)
+{
+	char real[PATH_MAX];
+
+	if (realpath("/lib/x86_64-linux-gnu/librt.so.1", real) == NULL &&
+	    realpath("/lib/aarch64-linux-gnu/librt.so.1", real) == NULL) {
+		print_message("this system keeps its C library elsewhere\n");
+		skip();
+	}
+	good("run %s/bin/node");
+	has(real, MOUNT_FILE, RIGHT_READ, WHY_PRESET);
+	good("run %s/bin/plain");
+	lacks(real);
 }
 
 static void
@@ -590,6 +608,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(program_and_libraries),
 	    cmocka_unit_test(rpath_is_inherited),
+	    cmocka_unit_test(node_and_its_addons),
 	    cmocka_unit_test(base_of_every_cell),
 	    cmocka_unit_test(paths),
 	    cmocka_unit_test(trees_cover),

@@ -151,9 +151,10 @@ loader_and_interpreter_variables_are_refused(void **state)
 	    "MALLOC_TRACE", "LOCPATH", "NLSPATH", "DOTNET_STARTUP_HOOKS", "LUA_INIT",
 	    "Node_Options"};
 	static const char *const good[] = {"PATH", "HOME", "LANG", "LC_ALL", "TZ", "TERM",
-	    "NODE_ENV", "NODE_EXTRA_CA_CERTS", "PYTHONUNBUFFERED", "GIT_AUTHOR_NAME",
-	    "GITHUB_TOKEN", "ENVIRONMENT", "LDAP_HOST", "GEM_HOST_API_KEY", "BASH",
-	    "CARGO_REGISTRY_TOKEN", "R_TOKEN", ""};
+	    "NODE_ENV", "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "NODE_EXTRA_CA_CERTS",
+	    "PYTHONUNBUFFERED", "GIT_AUTHOR_NAME", "GITHUB_TOKEN", "ENVIRONMENT",
+	    "LDAP_HOST", "GEM_HOST_API_KEY", "BASH", "CARGO_REGISTRY_TOKEN", "R_TOKEN",
+	    ""};
 	size_t i;
 
 	(void)state;
