@@ -69,6 +69,16 @@ for f in fail/*.kennel; do
 		say no "$name"
 	fi
 done
+# what people start from: no error, no warning
+for f in ../../policy/presets/*.kennel; do
+	name=${f##*/}
+	if "$tool" "$f" >"$tmp/out" 2>"$tmp/err" && [ ! -s "$tmp/err" ]; then
+		say ok "preset ${name%.kennel}"
+	else
+		cat "$tmp/err"
+		say no "preset ${name%.kennel}"
+	fi
+done
 echo "policy: $passed passed, $failed failed"
 [ -n "$UPDATE" ] || sh "$here/cli.sh" || failed=1
 [ "$failed" -eq 0 ]
