@@ -114,6 +114,9 @@ CALLS = {
     "tooner": {"call": ("current_time", {}, "20"), "varies": "the order in its schemas"},
 }
 
+# Those that speak 2026-07-28 too.
+MODERN = ("context7", "kubernetes", "mongodb")
+
 
 def install():
     """None, or why it cannot be done."""
@@ -288,6 +291,30 @@ def start_bare(kit, p):
     return m
 
 
+META = {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                  "io.modelcontextprotocol/clientCapabilities": {},
+                  "io.modelcontextprotocol/clientInfo": {"name": "kit", "version": "1"}}}
+
+
+def try_modern(kit, name):
+    """The same without initialize: each request says its version."""
+    p, said = Preset(kit, name), []
+    for inside in (False, True):
+        m = kit.Mcp(p.session, env=p.row.get("env")) if inside else start_bare(kit, p)
+        junk = []
+        said.append([ask(m, method, META, junk) for method in ("server/discover", "tools/list")])
+        if inside:
+            kit.check(m.close() is not None, "it does not end")
+        kit.end_all()
+    for bare, kennel in zip(*said):
+        kit.check("result" in bare, bare)
+        for a in (bare, kennel):
+            if "tools" in a.get("result", {}):
+                a["result"]["tools"] = [t for t in a["result"]["tools"] if p.shown(t["name"])]
+        kit.equal(kennel, bare, "2026-07-28")
+    kit.check(kit.wait_for(lambda: not leftover(kit), 5) is not None, "left: %s" % leftover(kit))
+
+
 # ---- runtimes ------------------------------------------------------------------------
 
 JS = ("const {Worker}=require('worker_threads');require('fs').writeFileSync('/tmp/a','x');"
@@ -447,6 +474,8 @@ def judge(stage, tmp):
             print("not ok - %s.kennel is not in CALLS" % name)
     for name in sorted(CALLS):
         kit.TESTS.append((name, lambda name=name: try_server(kit, name), 240))
+    for name in MODERN:
+        kit.TESTS.append((name + " in 2026-07-28", lambda name=name: try_modern(kit, name), 240))
     for what, row in runtimes():
         kit.TESTS.append(("runtime: " + what, lambda row=row: try_runtime(kit, *row), 120))
     try:
