@@ -323,19 +323,31 @@ FUZZ_scrub	= $(SCRUB)
 FUZZ_load	= $(POLICY_READ)
 FUZZ_json	= supervisor/mcp/json.o supervisor/mcp/walk.o supervisor/mcp/skim.o
 FUZZ_session	= $(UNIT_frame)
-FUZZ	 = scrub load json session
+FUZZ_parse	= $(POLICY_TEXT)
+FUZZ_frame	= supervisor/mcp/frame.o $(FUZZ_json) shim/base/buf.o
+FUZZ_wire	= shim/doors.o shim/reap.o $(filter-out leash/main.o,$(LEASH))
+FUZZ_FLAGS_wire	= $(shell pkg-config --cflags libnl-3.0)
+FUZZ_copy	= leash/exec/copy.o
+FUZZ_body	= supervisor/audit/scan.o
+FUZZ	 = frame json session wire parse load copy scrub body
 
 define fuzz_rule
 $B/replay/$(1): $B/san/tests/fuzz/fuzz_$(1).o $B/san/tests/fuzz/replay.o \
     $$(addprefix $B/san/,$$(FUZZ_$(1)))
 	@mkdir -p $$(@D)
 	$Q$$(CC) -pie $(SAN) -o $$@ $$(filter %.o,$$^) $$(UNIT_LIBS)
-$B/fuzz/$(1): $$(patsubst %.o,%.c,tests/fuzz/fuzz_$(1).o $$(FUZZ_$(1)))
+$B/fuzz/$(1): $$(patsubst %.o,%.c,tests/fuzz/fuzz_$(1).o $$(FUZZ_$(1))) | $B/gen/stamp
 	@mkdir -p $$(@D)
-	$Qclang -g -O1 -std=gnu11 $(CPPFLAGS) -fsanitize=fuzzer,address,undefined \
-	    -fno-sanitize-recover=all -o $$@ $$(filter %.c,$$^) $$(UNIT_LIBS)
+	$Qclang -g -O1 -std=gnu11 $(CPPFLAGS) $$(FUZZ_FLAGS_$(1)) \
+	    -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -o $$@ $$(filter %.c,$$^) $$(UNIT_LIBS)
 endef
 $(foreach f,$(FUZZ),$(eval $(call fuzz_rule,$f)))
+# Each for FUZZ_SECONDS; a finding's input stays in build/fuzz/found.
+FUZZ_SECONDS ?= 600
+fuzz: deps-build
+	@$(MAKE) --no-print-directory $(FUZZ:%=$B/fuzz/%)
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) sh tests/fuzz/fuzz.sh $(FUZZ)
+.PHONY: fuzz
 
 # ---- tests: how they are run ------------------------------------------------
 # Each target first finds what it needs (tests/lib/deps.sh: installs as root or
