@@ -79,7 +79,8 @@ struct verdict {
 	enum sealed_verdict verdict;
 	const struct sealed_exec *row;
 	const char *program;
-	const char *reason; /* NULL: the rule says it all */
+	const char *reason;  /* NULL: the rule says it all */
+	const char *differs; /* the variable that refused it, in the call's copy */
 };
 
 struct gate {

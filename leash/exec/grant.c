@@ -14,6 +14,8 @@
 #include "leash/scrub/scrub.h"
 #include "leash/vault/vault.h"
 
+#define VARIABLE_SHOWN_MAX 64
+
 static const char because_ask[] = "ask: no question can be put in this version";
 
 /* Words for what could not even be judged. */
@@ -130,8 +132,10 @@ grant_judge(struct gate *g, struct call *c, struct verdict *ret)
 	}
 	match(g, c, &key, &v);
 	for (size_t i = 0; v.error == 0 && i < c->envc; i++) {
-		if (!env_permits(g->order.env, c->envp[i], strlen(c->envp[i])))
-			refuse(&v, -EACCES, "environment differs from the launch");
+		if (env_permits(g->order.env, c->envp[i], strlen(c->envp[i])))
+			continue;
+		refuse(&v, -EACCES, "environment differs from the launch");
+		v.differs = c->envp[i];
 	}
 out:
 	*ret = v;
@@ -156,6 +160,22 @@ put_foreign(struct gate *g, enum event_key key, const char *text)
 			   ? (const char *)g->shown.data
 			   : SCRUB_MASK;
 	event_text(&g->event, key, text);
+}
+
+/* Which variable refused it, for who writes the policy: its name, never its
+ * value.  A long one is no name, and half of it would pass the scrub. */
+static void
+put_reason(struct gate *g, const struct verdict *v)
+{
+	size_t len = v->differs == NULL ? 0 : strcspn(v->differs, "=");
+	char text[128];
+
+	if (len == 0 || len > VARIABLE_SHOWN_MAX || v->differs[len] == 0) {
+		event_text(&g->event, KEY_REASON, v->reason);
+		return;
+	}
+	(void)snprintf(text, sizeof(text), "%s: %.*s", v->reason, (int)len, v->differs);
+	put_foreign(g, KEY_REASON, text);
 }
 
 int
@@ -183,7 +203,7 @@ grant_record(struct gate *g, pid_t pid, const struct call *c, const struct verdi
 	event_number(e, KEY_COUNT, c->argc);
 	event_number(e, KEY_PID, (uint64_t)pid);
 	if (v->reason)
-		event_text(e, KEY_REASON, v->reason);
+		put_reason(g, v);
 	/* Durable within 50 ms: an exec is too frequent to wait. */
 	return report_send(g->order.report, e, EVENT_FLOW, NULL);
 }

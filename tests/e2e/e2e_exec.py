@@ -32,6 +32,20 @@ def refused():
     check(audited("deny", "/bin/ls"), "no event for the denied program")
 
 
+@test("S4-22 the variable that refuses an exec is named in the log, its value is not")
+def variable_named():
+    body = BODY + "    exec allow /bin/true\n"
+    equal(kexec(body, ["/bin/sh", "-c", "/bin/true"]).returncode, 0)
+    equal(kexec(body, ["/bin/sh", "-c", "LC_ALL=C /bin/true"]).returncode, 0)
+    equal(kexec(body, ["/bin/sh", "-c", "ODD_ONE=its-value /bin/true"]).returncode, 126)
+    check(audited("environment differs from the launch: ODD_ONE"), "not in the log")
+    long = "A" * 65
+    equal(kexec(body, ["/bin/sh", "-c", long + "=1 /bin/true"]).returncode, 126)
+    log = json.dumps(audit())
+    absent("its-value", log, "the log")
+    absent(long, log, "the log")
+
+
 @test("64 usage, 65 bad input, 78 no such server")
 def usage():
     equal(run([KENNEL, "exec"]).returncode, 64)
