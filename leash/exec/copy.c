@@ -94,32 +94,38 @@ page_at(struct call *c, uint64_t at)
 	return page->data + (at - base);
 }
 
-/* A string with its NUL; -E2BIG when it does not fit. */
+/* A string with its NUL; -E2BIG when it does not fit.  Of one that fails
+ * nothing stays: call_wipe() knows of whole strings only. */
 static int
 copy_string(struct call *c, uint64_t at, char *to, size_t cap, size_t *ret_len)
 {
+	const uint8_t *end = NULL;
 	size_t len = 0;
+	int r = 0;
 
-	for (;;) {
+	while (!end) {
 		const uint8_t *p = page_at(c, at + len);
-		const uint8_t *end;
-		size_t n;
+		size_t n = CALL_PAGE_LEN - (at + len) % CALL_PAGE_LEN;
 
-		if (!p)
-			return -EFAULT;
-		n = CALL_PAGE_LEN - (at + len) % CALL_PAGE_LEN;
+		if (!p) {
+			r = -EFAULT;
+			goto out;
+		}
 		end = memchr(p, '\0', n);
 		if (end)
 			n = (size_t)(end - p) + 1;
-		if (n > cap - len)
-			return -E2BIG;
+		if (n > cap - len) {
+			r = -E2BIG;
+			goto out;
+		}
 		memcpy(to + len, p, n);
 		len += n;
-		if (end)
-			break;
 	}
 	*ret_len = len;
-	return 0;
+out:
+	if (r < 0)
+		explicit_bzero(to, len);
+	return r;
 }
 
 static int

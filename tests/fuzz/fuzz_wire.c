@@ -180,8 +180,8 @@ requested(const uint8_t *data, size_t len)
 		packet(channel[0], data, len, NULL, 0);
 		(void)loop_once(&l.loop, 0);
 	}
-	/* what is not understood ends it, once */
-	if (ended != (l.channel_slot < 0))
+	/* what is not understood ends it; so does the end of a grace time */
+	if (l.channel_slot < 0 && ended == 0)
 		abort();
 	close(channel[0]);
 	fd_close(&l.channel);
