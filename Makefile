@@ -370,6 +370,11 @@ demo: deps-build
 bench: deps
 	@$(MAKE) --no-print-directory tests-built
 	@python3 tests/bench/bench.py
+# Long: what holds when anything dies, fills up or runs for hours.
+soak: deps
+	@$(MAKE) --no-print-directory all $B/tests/toy $B/tests/witness
+	@python3 tests/soak/soak.py
+.PHONY: soak
 # Long, and needs npm once: the official suite and clients, bare and through
 # kennel.
 conformance: deps-build
