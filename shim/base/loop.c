@@ -149,8 +149,9 @@ loop_once(struct loop *loop, int wait_ms_max)
 	if (n < 0)
 		return errno == EINTR ? 0 : -errno;
 	for (int i = 0; n > 0 && i < watch_n && !loop->stopping; i++) {
-		short revents = loop->poll[i].revents &
-				(loop->poll[i].events | POLLHUP | POLLERR | POLLNVAL);
+		short armed =
+		    (short)(loop->poll[i].events | POLLHUP | POLLERR | POLLNVAL);
+		short revents = (short)(loop->poll[i].revents & armed);
 
 		/* A handler may have removed or reused a later slot: both
 		 * clear its revents; or it waits for less now. */
