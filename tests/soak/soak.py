@@ -7,6 +7,7 @@ SOAK_KILLS (1000), SOAK_CALLS (1000000) and KT_SEED are its knobs.  Every part
 prints its figures and `ok` or `not ok`; the exit status is 1 when one fails.
 """
 import collections
+import json
 import os
 import random
 import select
@@ -26,6 +27,7 @@ CALLS = int(os.environ.get("SOAK_CALLS", "") or 1000000)
 SEED = int(os.environ.get("KT_SEED", "0") or 0) or int(time.time())
 PARTS = ("kills", "calls", "full", "starved")
 GROWTH = 1.10
+FULL_SECONDS = 3.0
 
 
 def say(*text):
@@ -33,6 +35,14 @@ def say(*text):
 
 
 # ---- the outer half: a stage, a user, one process for each part -----------------------
+
+def others(line, uid):
+    """A file of another run at the same time: not of the user that is this run's."""
+    try:
+        return line.startswith("file ") and os.lstat(line[5:]).st_uid != uid
+    except OSError:
+        return True  # gone by now
+
 
 def outer(wanted):
     import kit
@@ -58,7 +68,7 @@ def outer(wanted):
             cmd = ["/usr/bin/python3", stage.path + "/tests/soak/soak.py", "--inner", part]
             if subprocess.run(([] if mine else user.prefix()) + cmd, env=env, cwd="/").returncode:
                 failed.append(part)
-        left = runner.left_behind(before, stage.path)
+        left = [x for x in runner.left_behind(before, stage.path) if not others(x, user.uid)]
         for line in left:
             say("#   left:", line)
         failed += ["left behind"] if left else []
@@ -285,55 +295,78 @@ def call_until(kit, s, most):
         try:
             r = s.call("echo", seconds=20, text="at %d" % done)
         except EOFError:
-            return done, "end of the session"
+            time.sleep(0.1)  # its last words
+            said = s.stderr().strip().splitlines()
+            return done, "end of the session: " + (said[-1][:160] if said else "in silence")
         if "result" not in r:
             return done, str(r.get("error", r))[:160]
     return most, "nothing"
 
 
+def told(kit):
+    """How many calls of the tool the log tells of, by how they ended."""
+    return sum(1 for e in kit.audit() if e["kind"] == "call" and '"echo"' in json.dumps(e["fields"])
+               and e["fields"].get("outcome") == "ok")
+
+
+def full_once(part, kit, round_, home):
+    """(calls answered while there was no room, how that ended)"""
+    s = kit.kennel_run(kit.toy_policy())
+    before = told(kit)
+    try:
+        if round_ % 3 != 2:
+            s.initialize()
+            call_until(kit, s, 5)
+            time.sleep(0.3)  # what was answered is durable within 50 ms
+        if round_ % 3 != 2 and told(kit) < before + 5:
+            part.wrong("round %d: 5 answered, %d in the log" % (round_, told(kit) - before))
+        fill(home + "/filler")
+        t0 = time.time()
+        if round_ % 3 == 2:
+            s.initialize()
+        more, how = call_until(kit, s, 1000000)
+        if how == "nothing" or time.time() - t0 > FULL_SECONDS:
+            part.wrong("round %d: a full disk was noticed after %.1f s" % (round_, time.time() - t0))
+        return more, how
+    except EOFError as e:
+        return 0, "no start: " + str(e).strip().splitlines()[-1][:160]
+    except (TimeoutError, AssertionError, OSError) as e:
+        part.wrong("round %d:" % round_, repr(e)[:300])
+        return 0, "wrong"
+    finally:
+        if s.p.poll() is None and not s.p.stdin.closed:
+            s.p.stdin.close()
+
+
 def full_inside():
+    """What was durable stays; with no room nothing more is done once an event is
+    late (leash/report.h: REPORT_LATE_MS), and it is said why."""
     import kit
     import e2e_death as death
     part, home = Part("full"), os.environ["KENNEL_HOME"]
-    ends = []
+    ends = collections.Counter()
+    intact_n, most = 0, 0
+    kit.kennel_run(kit.toy_policy()).initialize()  # a log to ask
+    kit.end_all()
     for round_ in range(6):
-        s = kit.kennel_run(kit.toy_policy())
-        answered = 0
-        try:
-            if round_ % 3 != 2:
-                s.initialize()
-                answered, _ = call_until(kit, s, 5)
-            fill(home + "/filler")
-            if round_ % 3 == 2:
-                s.initialize()
-            more, how = call_until(kit, s, 100000)
-            answered += more
-            ends.append("%d more, then %s" % (more, how))
-            if how == "nothing":
-                part.wrong("a full disk was not noticed")
-        except EOFError as e:
-            ends.append("no start: " + str(e).strip().splitlines()[-1][:160])
-        except (TimeoutError, AssertionError, OSError) as e:
-            part.wrong("round %d:" % round_, repr(e)[:300])
-        if s.p.poll() is None and not s.p.stdin.closed:
-            s.p.stdin.close()
+        more, how = full_once(part, kit, round_, home)
+        most = max(most, more)
+        ends[how] += 1
         if kit.wait_for(lambda: (death.reap(), not [p for p in death.parts() if p != "recorder"])[1], 5) is None:
             part.wrong("round %d: left:" % round_, death.parts())
         kit.end_all()
-        os.unlink(home + "/filler") if os.path.exists(home + "/filler") else None
-        intact(part, kit, "round %d" % round_)
-        told = sum(1 for e in kit.audit() if e.get("kind") == "call") if answered else 0
-        if told < answered:
-            part.wrong("round %d: %d answered, %d calls in the log" % (round_, answered, told))
+        if os.path.exists(home + "/filler"):
+            os.unlink(home + "/filler")
+        intact_n += intact(part, kit, "round %d" % round_)
     s = kit.kennel_run(kit.toy_policy())
     s.initialize()
     if s.text("echo", text="again") != "again":
         part.wrong("no session after there is room again")
     s.close()
     kit.wait_for(lambda: (death.reap(), not death.parts())[1], 15)
-    for e in sorted(set(ends)):
-        say("#   full:", e)
-    part.end("%d rounds" % len(ends))
+    for how, n in sorted(ends.items()):
+        say("#   full: %d times: %s" % (n, how))
+    part.end("%d times, at most %d calls before it was noticed, log intact %d times" % (sum(ends.values()), most, intact_n))
 
 
 # ---- no descriptors, no memory ---------------------------------------------------------------
