@@ -344,7 +344,7 @@ endef
 $(foreach f,$(FUZZ),$(eval $(call fuzz_rule,$f)))
 # Each for FUZZ_SECONDS; a finding's input stays in build/fuzz/found.
 FUZZ_SECONDS ?= 600
-fuzz: deps-build
+fuzz: deps
 	@$(MAKE) --no-print-directory $(FUZZ:%=$B/fuzz/%)
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) sh tests/fuzz/fuzz.sh $(FUZZ)
 .PHONY: fuzz
