@@ -48,4 +48,13 @@ corpus_each(const char *folder, corpus_fn *fn)
 	return n;
 }
 
+int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
+
+static inline void
+corpus_input(const char *name, const uint8_t *bytes, size_t len)
+{
+	(void)name;
+	(void)LLVMFuzzerTestOneInput(bytes, len); /* aborts where it is wrong */
+}
+
 #endif

@@ -244,17 +244,10 @@ walker(void **state)
 }
 
 static void
-replay(const char *name, const uint8_t *bytes, size_t len)
-{
-	(void)name;
-	(void)LLVMFuzzerTestOneInput(bytes, len); /* aborts where it is wrong */
-}
-
-static void
 corpus(void **state)
 {
 	(void)state;
-	if (corpus_each("tests/fuzz/corpus/json", replay) == 0) {
+	if (corpus_each("tests/fuzz/corpus/json", corpus_input) == 0) {
 		print_message("skipped: tests/fuzz/corpus/json is not here\n");
 		skip();
 	}

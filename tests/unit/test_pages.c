@@ -23,31 +23,13 @@
 #include "tests/unit/child.h"
 
 #include "leash/vault/vault.h"
+#include "tests/unit/vault_fixture.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #define SANITIZED 1
 #else
 #define SANITIZED 0
 #endif
-
-static int
-setup(void **state)
-{
-	struct vault *v = NULL;
-	int r = vault_new(1u << 20, &v);
-
-	if (r < 0)
-		return r;
-	*state = v;
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	vault_free(*state);
-	return 0;
-}
 
 /* The line of /proc/self/smaps that says flags of the mapping around p. */
 static void

@@ -428,17 +428,10 @@ start_refused(void **state)
 /* ---- what the fuzzer knows ---------------------------------------------------- */
 
 static void
-replay(const char *name, const uint8_t *bytes, size_t len)
-{
-	(void)name;
-	(void)LLVMFuzzerTestOneInput(bytes, len); /* aborts where it is wrong */
-}
-
-static void
 corpus(void **state)
 {
 	(void)state;
-	if (corpus_each("tests/fuzz/corpus/session", replay) == 0) {
+	if (corpus_each("tests/fuzz/corpus/session", corpus_input) == 0) {
 		print_message("skipped: tests/fuzz/corpus/session is not here\n");
 		skip();
 	}

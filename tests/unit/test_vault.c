@@ -18,29 +18,11 @@
 #include <cmocka.h>
 
 #include "leash/vault/vault.h"
+#include "tests/unit/vault_fixture.h"
 
 #define SENTINEL "sentinel-7f3Q9d-value"
 
 static char folder[64];
-
-static int
-setup(void **state)
-{
-	struct vault *v = NULL;
-	int r = vault_new(1u << 20, &v);
-
-	if (r < 0)
-		return r;
-	*state = v;
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	vault_free(*state);
-	return 0;
-}
 
 static char *
 in_folder(const char *name)
