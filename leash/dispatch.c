@@ -275,7 +275,7 @@ on_end(struct leash *l, struct wire_in *in, int *fd)
 	l->ordered = true;
 	shim_signal(l, SIGTERM);
 	l->grace_timer =
-	    loop_timer_at(&l->loop, loop_now() + grace_ms * 1000000u, on_grace_over, l);
+	    loop_timer_at(&l->loop, loop_now() + grace_ms * LOOP_MS, on_grace_over, l);
 	if (l->grace_timer < 0)
 		leash_end(l, "no timer");
 	return 0;

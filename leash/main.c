@@ -32,7 +32,6 @@
 /* After the cell is gone, for somebody to take what it said last: as long as
  * some of it is taken, or a moment in all when it was to end. */
 #define DRAIN_MS        700
-#define MS              1000000ull
 #define DRAIN_ENDING_MS 250
 
 static struct leash leash = {
@@ -95,8 +94,8 @@ recorder_gone(struct leash *l)
 	wire_put_u32(&out, LEASH_NEEDS_RECORDER);
 	/* asked for each time; the time to find one that works runs once */
 	if (l->report_timer < 0)
-		l->report_timer = loop_timer_at(
-		    &l->loop, loop_now() + RECORDER_GONE_MS * MS, on_recorder_missed, l);
+		l->report_timer = loop_timer_at(&l->loop,
+		    loop_now() + RECORDER_GONE_MS * LOOP_MS, on_recorder_missed, l);
 	if (l->channel < 0 || wire_send(l->channel, &out, NULL, 0) < 0 ||
 	    l->report_timer < 0)
 		leash_end(l, "no recorder and nobody to ask for one");
@@ -171,8 +170,8 @@ on_scrub_timer(struct loop *loop, void *arg)
 	struct leash *l = arg;
 
 	record_scrubs(l);
-	l->scrub_timer =
-	    loop_timer_at(loop, loop_now() + SCRUB_REPORT_MS * MS, on_scrub_timer, l);
+	l->scrub_timer = loop_timer_at(
+	    loop, loop_now() + SCRUB_REPORT_MS * LOOP_MS, on_scrub_timer, l);
 }
 
 /* ---- the cell ------------------------------------------------------------------ */
@@ -310,7 +309,7 @@ on_drain_over(struct loop *loop, void *arg)
 	uint64_t written = l->out.written + l->err.written;
 
 	if (l->ordered || written == l->drained ||
-	    loop_timer_at(loop, loop_now() + DRAIN_MS * MS, on_drain_over, l) < 0)
+	    loop_timer_at(loop, loop_now() + DRAIN_MS * LOOP_MS, on_drain_over, l) < 0)
 		loop_stop(loop);
 	l->drained = written;
 }
@@ -438,7 +437,8 @@ serve(struct leash *l)
 	drain_ms = l->ordered ? DRAIN_ENDING_MS : DRAIN_MS;
 	l->drained = l->out.written + l->err.written;
 	l->phase = PHASE_GONE;
-	if (loop_timer_at(&l->loop, loop_now() + drain_ms * MS, on_drain_over, l) >= 0)
+	if (loop_timer_at(&l->loop, loop_now() + drain_ms * LOOP_MS, on_drain_over, l) >=
+	    0)
 		while (!l->loop.stopping && l->channel >= 0 &&
 		       !(pump_done(&l->out) && pump_done(&l->err)))
 			if (loop_once(&l->loop, -1) < 0)

@@ -292,7 +292,7 @@ audit_connect(const struct audit_place *place, int wait_ms, int *ret_fd)
 {
 	struct timespec pause = {.tv_nsec = RETRY_NS};
 	struct reach reach;
-	uint64_t deadline = loop_now() + (uint64_t)(wait_ms > 0 ? wait_ms : 0) * 1000000u;
+	uint64_t deadline = loop_now() + (uint64_t)(wait_ms > 0 ? wait_ms : 0) * LOOP_MS;
 	int r;
 
 	r = reach_open(place, &reach);

@@ -28,7 +28,6 @@
 #define LAST_BYTES_ENDING_MS 200
 #define LAST_RECORDS_MS      500
 #define REFUSE_WAIT_MS       20000
-#define MS                   1000000ull
 
 struct run {
 	struct loop loop;
@@ -60,7 +59,7 @@ wait_for_agent(struct run *u)
 	uint64_t ms = u->ending ? LAST_BYTES_ENDING_MS : LAST_BYTES_MS;
 
 	u->left = session_left(u->session);
-	u->end_timer = loop_timer_at(&u->loop, loop_now() + ms * MS, on_too_long, u);
+	u->end_timer = loop_timer_at(&u->loop, loop_now() + ms * LOOP_MS, on_too_long, u);
 	if (u->end_timer < 0)
 		loop_stop(&u->loop);
 }
@@ -128,7 +127,7 @@ on_session_end(void *arg, const char *why)
 		return;
 	u->ending = true;
 	u->end_timer =
-	    loop_timer_at(&u->loop, loop_now() + EOF_GRACE_MS * MS, on_term, u);
+	    loop_timer_at(&u->loop, loop_now() + EOF_GRACE_MS * LOOP_MS, on_term, u);
 }
 
 static void
@@ -272,7 +271,7 @@ record_end(struct run *u)
 static void
 last_records(struct opened *o)
 {
-	uint64_t until = loop_now() + LAST_RECORDS_MS * MS;
+	uint64_t until = loop_now() + LAST_RECORDS_MS * LOOP_MS;
 
 	while (report_pending(o->report) > 0 && loop_now() < until) {
 		struct pollfd wait = {report_fd(o->report), POLLIN, 0};

@@ -6,8 +6,6 @@
 
 #include "supervisor/mcp/mcp.h"
 
-#define MS 1000000ull /* nanoseconds */
-
 /* How long the present pause has lasted, as far as it counts: a server must
  * not stop its own deadline for ever. */
 static uint64_t
@@ -51,7 +49,7 @@ session_expire(struct session *s, struct call *call)
 
 	(void)snprintf(text, sizeof(text),
 	    "kennel: the server did not answer within %llu ms; the call was cancelled",
-	    (unsigned long long)(s->call_ns / MS));
+	    (unsigned long long)(s->call_ns / LOOP_MS));
 	session_answer_agent(s, call->id, call->id_len, RPC_TIMEOUT, text, &why);
 	if (call->known == NULL || (call->known->flags & METHOD_FIRST) == 0) {
 		buf_clear(&s->text);

@@ -9,8 +9,6 @@
 
 #include "shim/base/fd.h"
 
-#define MS 1000000ull /* nanoseconds */
-
 /* Wait for fd until the deadline: 1, 0 at the deadline. */
 static int
 wait_for(int fd, short events, uint64_t until_ns)
@@ -24,7 +22,7 @@ wait_for(int fd, short events, uint64_t until_ns)
 		if (now >= until_ns)
 			return 0;
 		/* syscalls: poll */
-		r = poll(&p, 1, (int)((until_ns - now) / MS) + 1);
+		r = poll(&p, 1, (int)((until_ns - now) / LOOP_MS) + 1);
 	} while (r < 0 && errno == EINTR);
 	return r > 0;
 }
@@ -65,7 +63,8 @@ answer(int agent_out, struct json id, const char *why, uint64_t until_ns)
 void
 session_refuse(int agent_in, int agent_out, const char *why, int wait_ms)
 {
-	uint64_t until = loop_now() + (uint64_t)(wait_ms < 0 ? 0 : wait_ms) * MS, len;
+	uint64_t until = loop_now() + (uint64_t)(wait_ms < 0 ? 0 : wait_ms) * LOOP_MS,
+		 len;
 	struct frame_in in;
 	const uint8_t *line;
 	enum frame_what what;
@@ -83,6 +82,6 @@ session_refuse(int agent_in, int agent_out, const char *why, int wait_ms)
 			done = what == FRAME_LINE && is_request(line, (size_t)len, &id);
 	}
 	if (done)
-		answer(agent_out, id, why, until + 1000 * MS);
+		answer(agent_out, id, why, until + 1000 * LOOP_MS);
 	frame_in_free(&in);
 }

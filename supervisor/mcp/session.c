@@ -21,7 +21,6 @@
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 
-#define MS            1000000ull  /* nanoseconds */
 #define TEXT_MAX      (64u << 10) /* one message of our own */
 #define NO_START_TEXT "the server did not answer its first request in time"
 
@@ -56,10 +55,11 @@ prepare(struct session *s)
 	uint64_t out = policy_limit(o->policy, o->server, LIMIT_OUTPUT);
 	int r;
 
-	s->call_ns = policy_limit(o->policy, o->server, TIMEOUT_CALL) * MS;
-	s->start_ns = policy_limit(o->policy, o->server, TIMEOUT_START) * MS;
-	s->ask_ns = s->budget_ns = policy_limit(o->policy, o->server, TIMEOUT_ASK) * MS;
-	s->idle_ns = policy_limit(o->policy, o->server, TIMEOUT_IDLE) * MS;
+	s->call_ns = policy_limit(o->policy, o->server, TIMEOUT_CALL) * LOOP_MS;
+	s->start_ns = policy_limit(o->policy, o->server, TIMEOUT_START) * LOOP_MS;
+	s->ask_ns = s->budget_ns =
+	    policy_limit(o->policy, o->server, TIMEOUT_ASK) * LOOP_MS;
+	s->idle_ns = policy_limit(o->policy, o->server, TIMEOUT_IDLE) * LOOP_MS;
 	s->active_at = loop_now();
 	buf_init(&s->text, TEXT_MAX);
 	batch_init(&s->batch);
