@@ -83,7 +83,8 @@ LEASH	 = leash/main.o leash/dispatch.o leash/launch.o leash/stdio.o \
 
 # Messages of the agent and of the server, and who may name what.
 MCP	 = supervisor/mcp/frame.o supervisor/mcp/skim.o supervisor/mcp/json.o \
-	   supervisor/mcp/walk.o supervisor/mcp/rpc.o supervisor/mcp/versions.o \
+	   supervisor/mcp/walk.o supervisor/mcp/canon.o \
+	   supervisor/mcp/rpc.o supervisor/mcp/versions.o \
 	   supervisor/mcp/calls.o supervisor/mcp/session.o \
 	   supervisor/mcp/deadline.o \
 	   supervisor/mcp/agent.o supervisor/mcp/answer.o \
@@ -194,6 +195,8 @@ UNIT_cell	= tests/unit/cell_kit.o policy/names.o $(CELL) $(BASE)
 UNIT_frame	= $(MCP) supervisor/audit/chain.o tests/unit/mcp_rig.o \
 	   policy/match.o policy/names.o $(BASE)
 UNIT_json	= tests/fuzz/fuzz_json.o $(UNIT_frame)
+UNIT_canon	= supervisor/mcp/json.o supervisor/mcp/walk.o supervisor/mcp/canon.o \
+	   shim/base/buf.o
 UNIT_session	= $(UNIT_frame)
 UNIT_unfit	= $(UNIT_frame)
 UNIT_exact	= $(UNIT_frame)
@@ -223,7 +226,7 @@ UNIT_scrub	= tests/unit/scrub_bench.o $(SCRUB)
 UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
 	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o \
 	   shim/base/loop.o $(POLICY_READ) $(SCRUB)
-UNITS	 = base vault pages env scrub load seal match filter lower parse gate frame json session exact unfit stream chain report recorder verify cell
+UNITS	 = base vault pages env scrub load seal match filter lower parse gate frame json canon session exact unfit stream chain report recorder verify cell
 UNIT_LIBS = $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
@@ -321,10 +324,11 @@ compiled: all $(TEST_PROGRAMS) $(GATE_PROGRAMS) $(UNITS:%=$B/unit/%)
 
 FUZZ_scrub	= $(SCRUB)
 FUZZ_load	= $(POLICY_READ)
-FUZZ_json	= supervisor/mcp/json.o supervisor/mcp/walk.o supervisor/mcp/skim.o
+FUZZ_json	= supervisor/mcp/json.o supervisor/mcp/walk.o supervisor/mcp/skim.o \
+	   supervisor/mcp/canon.o shim/base/buf.o
 FUZZ_session	= $(UNIT_frame)
 FUZZ_parse	= $(POLICY_TEXT)
-FUZZ_frame	= supervisor/mcp/frame.o $(FUZZ_json) shim/base/buf.o
+FUZZ_frame	= supervisor/mcp/frame.o $(FUZZ_json)
 FUZZ_wire	= shim/doors.o shim/reap.o $(filter-out leash/main.o,$(LEASH))
 FUZZ_FLAGS_wire	= $(shell pkg-config --cflags libnl-3.0)
 FUZZ_copy	= leash/exec/copy.o

@@ -9,6 +9,7 @@
  *	skim.c		the id of a line that is too long to hold
  *	json.c		the one-pass scanner
  *	walk.c		members, keys and texts inside a scanned message
+ *	canon.c		one way to write a value, to compare it by its bytes
  *	rpc.c		what a message is: request, answer, notification; errors
  *	versions.c	what each protocol version knows, what is decided on
  *	calls.c		who waits for which answer
@@ -200,6 +201,16 @@ int json_get(struct json object, const char *name, struct json *ret);
 /* A string's text with a NUL behind it.  0; -EINVAL no string; -EILSEQ a lone
  * surrogate or a NUL inside; -EMSGSIZE. */
 int json_text(struct json, char *out, size_t cap, size_t *ret_len);
+
+/* ---- canon.c: one way to write a value (docs/FORMAT.pins) ----------------- */
+
+/*
+ * Append this value, which json_scan passed, in its canonical form.  0; -EEXIST
+ * a key twice in one object; -EILSEQ a text that is none (a NUL, half a
+ * surrogate pair); -E2BIG; -EMSGSIZE, -ENOMEM of the buffer.  On failure out is
+ * as long as before.
+ */
+int json_canon(struct json value, struct buf *out);
 
 /* ---- skim.c: the top level of a line that is thrown away ----------------- */
 

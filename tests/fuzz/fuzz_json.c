@@ -1,7 +1,8 @@
 /*
  * The scanner and the walker on any bytes.  What jansson takes, the scanner
  * must take too (but for depth); what the scanner takes, the walker must get
- * through, value by value, and find to be JSON again.
+ * through, value by value, and find to be JSON again; its canonical form means
+ * the same.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -38,6 +39,35 @@ inside(const struct json *outer, struct json value, int depth)
 	}
 }
 
+/* The canonical form is JSON, its own canonical form, and means the same. */
+static void
+canonical(struct json value)
+{
+	struct buf one, two;
+	struct json_message m;
+	json_t *was, *is;
+
+	buf_init(&one, MCP_MESSAGE_MAX);
+	buf_init(&two, MCP_MESSAGE_MAX);
+	if (json_canon(value, &one) == 0) {
+		if (json_scan(one.data, one.len, &m) < 0 || json_canon(m.root, &two) < 0)
+			abort();
+		if (one.len != two.len || memcmp(one.data, two.data, one.len) != 0)
+			abort();
+		was =
+		    json_loadb((const char *)value.at, value.len, JSON_DECODE_ANY, NULL);
+		is = json_loadb((const char *)one.data, one.len, JSON_DECODE_ANY, NULL);
+		if ((was == NULL) != (is == NULL) || (is != NULL && !json_equal(was, is)))
+			abort();
+		json_decref(was);
+		json_decref(is);
+	} else if (one.len != 0) {
+		abort();
+	}
+	buf_free(&one);
+	buf_free(&two);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
@@ -56,6 +86,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	skim_feed(&skim, copy, len);
 	if (r == 0)
 		inside(&m.root, m.root, 0);
+	if (r == 0)
+		canonical(m.root);
 	if (memchr(copy, 0, len) != NULL) /* jansson may take it for the end */
 		goto out;
 	other = json_loadb((char *)copy, len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
