@@ -115,13 +115,14 @@ def left(death, before):
 
 
 VICTIMS = ("kennel", "leash", "shim", "recorder", "server")
-MOMENTS = ("start", "idle", "call", "big", "end")
+MOMENTS = ("start", "idle", "call", "big", "exec", "end")
+PAIRS = 0.2  # how often a second one dies with the first
 
 
 def to_moment(death, moment, dice):
     """A session, as far as the moment says."""
     flags = ["--ignore-term", "--stay"] if dice.random() < 0.5 else []
-    s = death.kennel_run(death.toy_policy("", *flags))
+    s = death.kennel_run(death.toy_policy("    exec allow /bin/true\n", *flags))
     if moment == "start":
         time.sleep(dice.random() * 0.06)
         return s
@@ -133,32 +134,55 @@ def to_moment(death, moment, dice):
     if moment == "big":
         s.send({"jsonrpc": "2.0", "id": "b", "method": "tools/call",
                 "params": {"name": "big", "arguments": {"n": 3000000}}})
+    if moment == "exec":
+        for i in range(40):  # the gate is busy with one of them
+            s.send({"jsonrpc": "2.0", "id": "x%d" % i, "method": "tools/call",
+                    "params": {"name": "exec", "arguments": {"argv": ["/bin/true"]}}})
     if moment == "end":
         s.p.stdin.close()
     time.sleep(dice.random() * (0.02 if moment == "end" else 0.1))
     return s
 
 
-def kill_once(death, victim, moment, dice):
-    """How many died of it."""
-    s, n = to_moment(death, moment, dice), 0
+def kill_all(death, victims, moment):
+    """Who of them died of it."""
     for _ in range(20 if moment == "start" else 1):  # a very early moment: not there yet
-        pids = death.parts().get(victim, [])
+        pids = [(v, p) for v in victims for p in death.parts().get(v, [])]
         if pids:
             break
         time.sleep(0.01)
-    for pid in pids:
+    died = set()
+    for victim, pid in pids:
         try:
             os.kill(pid, signal.SIGKILL)
-            n += 1
+            died.add(victim)
         except ProcessLookupError:
             pass
-    # Without a recorder, a session goes on; one that never started waits for
+    return died
+
+
+def goes_on(s, calls):
+    """After the recorder's end: every call is answered, from before it too."""
+    for i in range(calls):
+        r = s.call("echo", seconds=5, text="on %d" % i)
+        if "result" not in r:
+            raise AssertionError("without its recorder: %r" % r)
+
+
+def kill_once(death, victims, moment, dice):
+    """(who died of it, how many calls the log must tell of)"""
+    s = to_moment(death, moment, dice)
+    died, calls = kill_all(death, victims, moment), 0
+    # Without a recorder a session goes on; one that never started waits for
     # a first request to answer: the agent leaves too.
-    if victim == "recorder" or moment == "start" or n == 0:
+    if died == {"recorder"} and moment in ("idle", "exec"):
+        calls = 3
+        goes_on(s, calls)
+    if died <= {"recorder"} or moment == "start":
         time.sleep(dice.random() * 0.05)
-        s.p.stdin.close()
-    return n
+        if not s.p.stdin.closed:
+            s.p.stdin.close()
+    return died, calls
 
 
 def kills():
@@ -168,31 +192,34 @@ def kills():
     part, dice = Part("kills"), random.Random(SEED)
     before, slowest, verified = runner.scene(), 0.0, 0
     hit, moments = collections.Counter(), collections.Counter()
-    rounds = 0
+    rounds, t0 = 0, time.time()
     say("# seed %d" % SEED)
     while sum(hit.values()) < KILLS and rounds < 3 * KILLS + 100:
         rounds += 1
-        victim, moment = dice.choice(VICTIMS), dice.choice(MOMENTS)
+        moment = dice.choice(MOMENTS)
+        victims = dice.sample(VICTIMS, 2 if dice.random() < PAIRS else 1)
+        here, died = "round %d, %s at %s:" % (rounds, " and ".join(victims), moment), set()
+        told_before = told(kit) if victims == ["recorder"] else 0
+        calls = 0
         try:
-            n = kill_once(death, victim, moment, dice)
+            died, calls = kill_once(death, victims, moment, dice)
         except (EOFError, TimeoutError, AssertionError, OSError) as e:
-            part.wrong("round %d, %s at %s:" % (rounds, victim, moment), repr(e)[:300])
-            n = 0
+            part.wrong(here, repr(e)[:300])
         took = kit.wait_for(lambda: not left(death, before), 2.0)
         if took is None:
-            part.wrong("round %d, %s at %s: left after 2 s:" % (rounds, victim, moment),
-                       left(death, before), death.parts())
+            part.wrong(here, "left after 2 s:", left(death, before), death.parts())
         slowest = max(slowest, took or 2.0)
-        hit[victim] += n > 0
-        moments[moment] += n > 0
+        hit.update(died)
+        moments[moment] += bool(died)
         kit.end_all()
-        if rounds % 50 == 0:
-            verified += intact(part, kit, "round %d" % rounds)
-    verified += intact(part, kit, "at the end")
+        verified += intact(part, kit, here)
+        if calls and told(kit) < told_before + calls:
+            part.wrong(here, "%d calls answered, %d in the log" % (calls, told(kit) - told_before))
     if kit.wait_for(lambda: (death.reap(), not death.parts())[1], 15) is None:
         part.wrong("the last recorder stays:", death.parts())
-    part.end("%d kills in %d sessions" % (sum(hit.values()), rounds), dict(sorted(hit.items())),
-             dict(sorted(moments.items())), "slowest end %.2f s, log intact %d times" % (slowest, verified))
+    part.end("%d kills in %d sessions, %.0f s" % (sum(hit.values()), rounds, time.time() - t0),
+             dict(sorted(hit.items())), dict(sorted(moments.items())),
+             "slowest end %.2f s, log intact %d times" % (slowest, verified))
 
 
 # ---- many calls -------------------------------------------------------------------------
@@ -305,7 +332,7 @@ def call_until(kit, s, most):
 
 def told(kit):
     """How many calls of the tool the log tells of, by how they ended."""
-    return sum(1 for e in kit.audit() if e["kind"] == "call" and '"echo"' in json.dumps(e["fields"])
+    return sum(1 for e in kit.audit("--kind", "call") if '"echo"' in json.dumps(e["fields"])
                and e["fields"].get("outcome") == "ok")
 
 
