@@ -52,6 +52,17 @@ static const char *const kind_name[EVENT_KIND_END] = {
     [EVENT_SCRUB] = "scrub",
     [EVENT_STOP] = "stop",
     [EVENT_GAP] = "gap",
+    [EVENT_POLICY] = "policy.load",
+    [EVENT_EXPORT] = "export",
+    [EVENT_COSIG] = "cosig",
+    [EVENT_PRUNE] = "prune",
+    [EVENT_GENESIS] = "genesis",
+    [EVENT_OPEN] = "open",
+    [EVENT_EPOCH] = "epoch",
+    [EVENT_HEARTBEAT] = "heartbeat",
+    [EVENT_CLOCK] = "clock",
+    [EVENT_BREAK] = "break",
+    [EVENT_END] = "end",
 };
 
 const char *
@@ -98,6 +109,23 @@ static const struct {
     [KEY_UID] = {"uid", NUMBER},
     [KEY_SOURCE] = {"source", 0},
     [KEY_ACTION] = {"action", 0},
+    [KEY_ORIGIN] = {"origin", 0},
+    [KEY_VKEY] = {"vkey", REPEATS},
+    [KEY_EPOCH] = {"epoch", NUMBER},
+    [KEY_PERIOD] = {"period", NUMBER},
+    [KEY_HOST] = {"host", 0},
+    [KEY_BOOT_ID] = {"boot_id", 0},
+    [KEY_SIZE] = {"size", NUMBER},
+    [KEY_ROOT] = {"root", 0},
+    [KEY_NOTE] = {"note", 0},
+    [KEY_FIRST] = {"first", NUMBER},
+    [KEY_BEFORE] = {"before", NUMBER},
+    [KEY_AFTER] = {"after", NUMBER},
+    [KEY_SIGNER] = {"signer", 0},
+    [KEY_VERSION] = {"version", NUMBER},
+    [KEY_FORMAT] = {"format", 0},
+    [KEY_RECORDS] = {"records", NUMBER},
+    [KEY_WRITERS] = {"writers", NUMBER},
     [KEY_CUT] = {"cut", NUMBER},
 };
 
@@ -129,8 +157,9 @@ event_key_repeats(enum event_key key)
 const char *
 report_role_name(enum report_role role)
 {
-	static const char *const name[] = {
-	    [REPORT_SUPERVISOR] = "supervisor", [REPORT_LEASH] = "leash"};
+	static const char *const name[] = {[REPORT_SUPERVISOR] = "supervisor",
+	    [REPORT_LEASH] = "leash",
+	    [REPORT_AUDITOR] = "auditor"};
 
 	if ((size_t)role >= ARRAY_LEN(name) || name[role] == NULL)
 		return "unknown";

@@ -36,6 +36,18 @@ enum event_kind {
 	EVENT_SCRUB,     /* how often which secret was taken out */
 	EVENT_STOP,      /* how it ended: the server (leash), the session */
 	EVENT_GAP,       /* events lost, and why */
+	EVENT_POLICY,    /* a policy came into force: id, version, who signed it */
+	EVENT_EXPORT,    /* the log was given away: range, format, for whom */
+	EVENT_COSIG,     /* what a witness signed */
+	EVENT_PRUNE,     /* the first records were removed; asked for by REPORT_AUDITOR */
+	/* From here on the recorder's own: no writer may send one. */
+	EVENT_GENESIS,   /* the log's first: its keys, its period */
+	EVENT_OPEN,      /* a recorder began: host, boot */
+	EVENT_EPOCH,     /* the next epoch's key; the last record of its epoch */
+	EVENT_HEARTBEAT, /* still here: counters */
+	EVENT_CLOCK,     /* the clock was set */
+	EVENT_BREAK,     /* the epoch's key was lost */
+	EVENT_END,       /* the recorder ended, and nothing was open */
 	EVENT_KIND_END
 };
 const char *event_kind_name(enum event_kind);
@@ -72,7 +84,25 @@ enum event_key {
 	KEY_UID,          /* number */
 	KEY_SOURCE,       /* text: "mcp:SERVER", of a tool call */
 	KEY_ACTION,       /* text: "mcp_tool_call" */
-	KEY_CUT,          /* number: fields cut or left out; set here, not by callers */
+	/* the log's own words (docs/FORMAT.audit) */
+	KEY_ORIGIN,  /* text: the log's name, as its checkpoints say it */
+	KEY_VKEY,    /* text, repeats: public keys as C2SP vkeys */
+	KEY_EPOCH,   /* number */
+	KEY_PERIOD,  /* number: seconds between heartbeats */
+	KEY_HOST,    /* text */
+	KEY_BOOT_ID, /* text: of this start of the machine */
+	KEY_SIZE,    /* number: records counted by a checkpoint */
+	KEY_ROOT,    /* text: base64, as in a checkpoint */
+	KEY_NOTE,    /* text: a line of a signed note */
+	KEY_FIRST,   /* number: of a record */
+	KEY_BEFORE,  /* number: ns */
+	KEY_AFTER,   /* number: ns */
+	KEY_SIGNER,  /* text */
+	KEY_VERSION, /* number */
+	KEY_FORMAT,  /* text */
+	KEY_RECORDS, /* number */
+	KEY_WRITERS, /* number: connected */
+	KEY_CUT,     /* number: fields cut or left out; set here, not by callers */
 	KEY_END
 };
 const char *event_key_name(enum event_key);
@@ -95,9 +125,11 @@ enum report_message {
 	REPORT_EVENT = 4,
 	REPORT_DURABLE = 5, /* u64 writer's number: all up to it are on disk */
 };
-#define REPORT_VERSION 1
+#define REPORT_VERSION 2
 
-enum report_role { REPORT_SUPERVISOR = 1, REPORT_LEASH = 2 };
+/* An auditor may say nothing but export, cosig and prune, a leash and a
+ * supervisor none of these. */
+enum report_role { REPORT_SUPERVISOR = 1, REPORT_LEASH = 2, REPORT_AUDITOR = 3 };
 const char *report_role_name(enum report_role);
 
 struct event {
