@@ -63,6 +63,8 @@ POLICY_TEXT = policy/arena.o policy/diag.o policy/keyword.o policy/lex.o \
 POLICY_MAKE = $(POLICY_TEXT) policy/compile.o policy/elf.o policy/lower.o policy/tables.o \
 	   policy/program.o policy/libs.o policy/preset.o policy/view.o \
 	   policy/filter.o policy/calls.o policy/seal.o policy/print.o policy/print_json.o \
+	   policy/out.o policy/verb.o policy/verb_check.o policy/verb_compile.o \
+	   policy/verb_show.o \
 	   policy/main.o
 
 CELL	 = leash/cell/cell.o leash/cell/ns.o leash/cell/mount.o leash/cell/hide.o \
@@ -286,6 +288,32 @@ $B/tests/relay: $(call obj,tests/bench/relay.o)
 $B/tests/spawn: $(call obj,tests/bench/spawn.o)
 	$(call link,$(LINKSTATIC),)
 
+# ---- faults -------------------------------------------------------------------
+# The same objects with calls that fail on order (tests/fault/fault.c): what
+# `make soak` runs, and never installed.
+
+FAULT	 = $B/fault/bin/kennel $(addprefix $B/fault/libexec/kennel/kennel-,leash \
+	   recorder shim verify)
+WRAP	 = $(patsubst %,-Wl$(,)--wrap=%,$(1))
+WRAP_MEMORY = malloc calloc realloc
+WRAP_REST = pwrite64 fsync fdatasync clock_gettime
+
+$(OBJ)/tests/fault/fault_dynamic.o: tests/fault/fault.c
+	@mkdir -p $(@D)
+	$Q$(CC) $(CPPFLAGS) $(CFLAGS) -DFAULT_DYNAMIC -MMD -MP -c -o $@ $<
+$B/fault/libexec/kennel/kennel-leash: $(call obj,$(LEASH) tests/fault/fault.o)
+	$(call link,$(LINKSTATIC) $(call WRAP,$(WRAP_MEMORY) $(WRAP_REST)),$(call PKG_STATIC,libcap-ng libnl-route-3.0 libsodium))
+$B/fault/libexec/kennel/kennel-recorder: $(call obj,$(RECORDER) tests/fault/fault.o)
+	$(call link,$(LINKSTATIC) $(call WRAP,$(WRAP_MEMORY) $(WRAP_REST)),$(call PKG_STATIC,sqlite3 libsodium))
+$B/fault/bin/kennel: $(call obj,$(KENNEL) tests/fault/fault_dynamic.o)
+	$(call link,-pie $(call WRAP,$(WRAP_REST)),$(call PKG_LIBS,libseccomp jansson sqlite3 libsodium))
+$B/fault/libexec/kennel/kennel-shim $B/fault/libexec/kennel/kennel-verify: \
+    $B/fault/libexec/kennel/%: $(LIBEXEC)/%
+	@mkdir -p $(@D)
+	@cp $< $@
+fault: $(FAULT)
+.PHONY: fault
+
 # ---- structural proofs ------------------------------------------------------
 # Each plants violations of its own and must find them.
 
@@ -376,7 +404,7 @@ bench: deps
 	@python3 tests/bench/bench.py
 # Long: what holds when anything dies, fills up or runs for hours.
 soak: deps
-	@$(MAKE) --no-print-directory all $B/tests/toy $B/tests/witness
+	@$(MAKE) --no-print-directory all fault $B/tests/toy $B/tests/witness
 	@python3 tests/soak/soak.py
 .PHONY: soak
 # Long, and needs npm once: the official suite and clients, bare and through

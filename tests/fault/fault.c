@@ -1,0 +1,246 @@
+/*
+ * Calls that fail, or lie, on order: linked into the programs of build/fault,
+ * which are the product's own objects otherwise, and into unit tests.
+ *
+ * A program reads its orders beside itself before it confines itself:
+ *
+ *	EXE.fault	lines "KIND FROM COUNT VALUE": calls FROM, FROM+1 ...
+ *			(COUNT of them; 0: for ever) of this kind do VALUE
+ *	EXE.count	mapped and counted in: one 64-bit number per kind, then
+ *			how often the program died of itself
+ *
+ *	memory		malloc, calloc and realloc give NULL
+ *	write		pwrite fails with errno VALUE; half of what there is
+ *			to write is written first when it is ENOSPC
+ *	sync		fsync and fdatasync fail with errno VALUE
+ *	clock		CLOCK_REALTIME is VALUE seconds off
+ *	sleep		CLOCK_BOOTTIME is VALUE seconds ahead: a machine slept
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/fault/fault.h"
+
+/* Static programs are linked with --wrap; in a dynamic one, its libraries' calls
+ * for memory meet these as well. */
+#ifdef FAULT_DYNAMIC
+#define MEMORY_REAL(f) __libc_##f
+#define MEMORY_FAKE(f) f
+#else
+#define MEMORY_REAL(f) __real_##f
+#define MEMORY_FAKE(f) __wrap_##f
+#endif
+
+/* The linker's and the library's names. */
+/* NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
+void *MEMORY_REAL(malloc)(size_t);
+void *MEMORY_REAL(calloc)(size_t, size_t);
+void *MEMORY_REAL(realloc)(void *, size_t);
+void *MEMORY_FAKE(malloc)(size_t);
+void *MEMORY_FAKE(calloc)(size_t, size_t);
+void *MEMORY_FAKE(realloc)(void *, size_t);
+ssize_t __real_pwrite64(int, const void *, size_t, off_t);
+ssize_t __wrap_pwrite64(int, const void *, size_t, off_t);
+int __real_fsync(int);
+int __wrap_fsync(int);
+int __real_fdatasync(int);
+int __wrap_fdatasync(int);
+int __real_clock_gettime(clockid_t, struct timespec *);
+int __wrap_clock_gettime(clockid_t, struct timespec *);
+
+static const char *const kind_name[FAULT_KINDS] = {
+    [FAULT_MEMORY] = "memory",
+    [FAULT_WRITE] = "write",
+    [FAULT_SYNC] = "sync",
+    [FAULT_CLOCK] = "clock",
+    [FAULT_SLEEP] = "sleep",
+};
+
+static struct {
+	uint64_t from, count;
+	long value;
+} order[FAULT_KINDS];
+
+static uint64_t own[FAULT_KINDS + 1];
+static uint64_t *counted = own;
+
+/* ---- orders ------------------------------------------------------------------ */
+
+void
+fault_order(enum fault_kind kind, uint64_t from, uint64_t count, long value)
+{
+	counted[kind] = 0;
+	order[kind].count = count;
+	order[kind].value = value;
+	order[kind].from = from;
+}
+
+uint64_t
+fault_counted(enum fault_kind kind)
+{
+	return counted[kind];
+}
+
+static bool
+due(enum fault_kind kind)
+{
+	uint64_t n = __atomic_add_fetch(&counted[kind], 1, __ATOMIC_RELAXED);
+
+	return order[kind].from != 0 && n >= order[kind].from &&
+	       (order[kind].count == 0 || n < order[kind].from + order[kind].count);
+}
+
+#ifndef FAULT_UNIT
+/* A program that crashes is counted; how it ends is not changed. */
+static void
+on_crash(int sig)
+{
+	counted[FAULT_KINDS]++;
+	(void)raise(sig); /* pending until we return, and then its default */
+}
+
+static void
+take_line(const char *line)
+{
+	unsigned long long from, count;
+	char name[16];
+	long value;
+
+	if (sscanf(line, "%15s %llu %llu %ld", name, &from, &count, &value) != 4)
+		return;
+	for (int i = 0; i < FAULT_KINDS; i++) {
+		if (strcmp(name, kind_name[i]) != 0)
+			continue;
+		order[i].from = from;
+		order[i].count = count;
+		order[i].value = value;
+	}
+}
+
+static int
+open_beside(const char *what, int flags)
+{
+	char path[4096];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 16);
+
+	if (n < 0)
+		return -1;
+	memcpy(path + n, what, strlen(what) + 1);
+	return open(path, flags | O_CLOEXEC);
+}
+
+static void __attribute__((constructor)) take_orders(void)
+{
+	static const int crash[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
+	struct sigaction once = {.sa_handler = on_crash, .sa_flags = (int)SA_RESETHAND};
+	char text[1024] = "", *line, *rest = text;
+	int fd;
+
+	fd = open_beside(".count", O_RDWR);
+	if (fd >= 0) {
+		void *page =
+		    mmap(NULL, sizeof(own), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		if (page != MAP_FAILED)
+			counted = page;
+		close(fd);
+	}
+	fd = open_beside(".fault", O_RDONLY);
+	if (fd >= 0) {
+		if (read(fd, text, sizeof(text) - 1) < 0)
+			text[0] = '\0';
+		close(fd);
+	}
+	for (size_t i = 0; i < sizeof(crash) / sizeof(crash[0]); i++)
+		(void)sigaction(crash[i], &once, NULL);
+	while ((line = strsep(&rest, "\n")) != NULL)
+		take_line(line);
+}
+#endif
+
+/* ---- the calls ----------------------------------------------------------------- */
+
+void *
+MEMORY_FAKE(malloc)(size_t n)
+{
+	if (due(FAULT_MEMORY)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return MEMORY_REAL(malloc)(n);
+}
+
+void *
+MEMORY_FAKE(calloc)(size_t n, size_t each)
+{
+	if (due(FAULT_MEMORY)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return MEMORY_REAL(calloc)(n, each);
+}
+
+void *
+MEMORY_FAKE(realloc)(void *at, size_t n)
+{
+	if (due(FAULT_MEMORY)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return MEMORY_REAL(realloc)(at, n);
+}
+
+#ifndef FAULT_UNIT
+ssize_t
+__wrap_pwrite64(int fd, const void *bytes, size_t n, off_t at)
+{
+	int error = (int)order[FAULT_WRITE].value;
+
+	if (!due(FAULT_WRITE))
+		return __real_pwrite64(fd, bytes, n, at);
+	if (error == ENOSPC && n > 1)
+		(void)!__real_pwrite64(fd, bytes, n / 2, at);
+	errno = error;
+	return -1;
+}
+
+int
+__wrap_fsync(int fd)
+{
+	if (!due(FAULT_SYNC))
+		return __real_fsync(fd);
+	errno = (int)order[FAULT_SYNC].value;
+	return -1;
+}
+
+int
+__wrap_fdatasync(int fd)
+{
+	if (!due(FAULT_SYNC))
+		return __real_fdatasync(fd);
+	errno = (int)order[FAULT_SYNC].value;
+	return -1;
+}
+
+int
+__wrap_clock_gettime(clockid_t clock, struct timespec *ret)
+{
+	int r = __real_clock_gettime(clock, ret);
+
+	if (r == 0 && clock == CLOCK_REALTIME && due(FAULT_CLOCK))
+		ret->tv_sec += order[FAULT_CLOCK].value;
+	if (r == 0 && clock == CLOCK_BOOTTIME && due(FAULT_SLEEP))
+		ret->tv_sec += order[FAULT_SLEEP].value;
+	return r;
+}
+#endif
+/* NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
