@@ -40,6 +40,11 @@ enum event_kind {
 	EVENT_EXPORT,    /* the log was given away: range, format, for whom */
 	EVENT_COSIG,     /* what a witness signed */
 	EVENT_PRUNE,     /* the first records were removed; asked for by REPORT_AUDITOR */
+	EVENT_EGRESS,    /* a connection out of a cell, granted or refused */
+	EVENT_APPROVE,   /* a person was asked: what was shown, the answer, by whom */
+	EVENT_VAULT,     /* a value left the vault, or was put there */
+	EVENT_EXCEPTION, /* an exception of a policy came into force, or ran out */
+	EVENT_MANIFEST,  /* a tool's definition was seen, and whether it is as pinned */
 	/* From here on the recorder's own: no writer may send one. */
 	EVENT_GENESIS,   /* the log's first: its keys, its period */
 	EVENT_OPEN,      /* a recorder began: host, boot */
@@ -102,7 +107,18 @@ enum event_key {
 	KEY_FORMAT,  /* text */
 	KEY_RECORDS, /* number */
 	KEY_WRITERS, /* number: connected */
-	KEY_CUT,     /* number: fields cut or left out; set here, not by callers */
+	/* what connections, questions, exceptions and pins say */
+	KEY_ADDRESS,   /* text: the address that was dialled */
+	KEY_PORT,      /* number */
+	KEY_BYTES_OUT, /* number: from the server to the world */
+	KEY_BYTES_IN,  /* number */
+	KEY_APPROVER,  /* text: who answered */
+	KEY_OWNER,     /* text */
+	KEY_TICKET,    /* text */
+	KEY_UNTIL,     /* number: seconds since 1970, the first that is too late */
+	KEY_SHA256,    /* text: hex, of what was shown or defined */
+	KEY_PINNED,    /* text: hex, of the definition as pinned */
+	KEY_CUT,       /* number: fields cut or left out; set here, not by callers */
 	KEY_END
 };
 const char *event_key_name(enum event_key);
