@@ -1,0 +1,18 @@
+/*
+ * "kennel policy check": every error and warning, for people or as JSON.
+ */
+#include "policy/verb.h"
+
+int
+verb_check(const struct args *a)
+{
+	static struct texts t;
+	int status;
+
+	status = texts_read(a->word, a->word_n, SOURCE_LEN_MAX, &t);
+	if (status != 0)
+		return status;
+	status = verb_status(policy_check(t.source, t.n, stderr));
+	texts_free(&t);
+	return status;
+}
