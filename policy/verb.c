@@ -155,7 +155,7 @@ text_is_sealed(const struct policy_source *s)
 /* ---- a policy to ask ------------------------------------------------------ */
 
 void
-opened_free(struct opened *o)
+compiled_free(struct compiled *o)
 {
 	policy_unload(&o->p);
 	buf_free(&o->bytes);
@@ -165,8 +165,8 @@ opened_free(struct opened *o)
 
 /* The sealed bytes: those of the file, or what its text compiles to. */
 static int
-sealed_bytes(
-    const struct policy_source *s, struct opened *o, const uint8_t **ret, size_t *ret_len)
+sealed_bytes(const struct policy_source *s, struct compiled *o, const uint8_t **ret,
+    size_t *ret_len)
 {
 	int status;
 
@@ -181,10 +181,10 @@ sealed_bytes(
 }
 
 int
-opened_read(const char *path, struct opened *ret)
+compiled_read(const char *path, struct compiled *ret)
 {
 	struct policy_source s = {.path = strcmp(path, "-") == 0 ? NULL : path};
-	struct opened o = {.data = NULL};
+	struct compiled o = {.data = NULL};
 	const uint8_t *bytes = NULL;
 	char why[256], shown[256];
 	size_t len = 0;
@@ -211,7 +211,7 @@ opened_read(const char *path, struct opened *ret)
 }
 
 const struct sealed_server *
-opened_server(const struct opened *o, const char *path, const char *name)
+compiled_server(const struct compiled *o, const char *path, const char *name)
 {
 	const struct sealed_server *s = policy_server(&o->p, name);
 	char file[256], shown[128];

@@ -66,17 +66,17 @@ void texts_free(struct texts *);
 bool text_is_sealed(const struct policy_source *);
 
 /* A policy to ask questions of: a sealed file as it is, a text compiled. */
-struct opened {
+struct compiled {
 	struct policy p;
 	struct buf bytes; /* of a text */
 	char *data;       /* of a file */
 };
 
-int opened_read(const char *path, struct opened *ret);
-void opened_free(struct opened *);
+int compiled_read(const char *path, struct compiled *ret);
+void compiled_free(struct compiled *);
 /* The server of this name, or NULL and it has been told. */
-const struct sealed_server *opened_server(
-    const struct opened *, const char *path, const char *name);
+const struct sealed_server *compiled_server(
+    const struct compiled *, const char *path, const char *name);
 
 /* What the compiler said, as an exit status. */
 int verb_status(int r);
