@@ -60,11 +60,12 @@ POLICY_READ = policy/load.o policy/rows.o policy/plan.o policy/bpf.o \
 POLICY_TEXT = policy/arena.o policy/diag.o policy/keyword.o policy/lex.o \
 	   policy/expand.o policy/parse.o policy/grant.o policy/unit.o \
 	   policy/check.o policy/conflict.o policy/format.o
+ALGEBRA	 = policy/algebra/sets.o policy/algebra/points.o policy/algebra/numbers.o
 POLICY_MAKE = $(POLICY_TEXT) policy/compile.o policy/elf.o policy/lower.o policy/tables.o \
 	   policy/program.o policy/libs.o policy/preset.o policy/view.o \
 	   policy/filter.o policy/calls.o policy/seal.o policy/print.o policy/print_json.o \
 	   policy/out.o policy/verb.o policy/verb_check.o policy/verb_compile.o \
-	   policy/verb_show.o \
+	   policy/verb_show.o $(ALGEBRA) \
 	   policy/main.o
 
 CELL	 = leash/cell/cell.o leash/cell/ns.o leash/cell/mount.o leash/cell/hide.o \
@@ -219,6 +220,7 @@ UNIT_load	= $(POLICY_READ) policy/seal.o tests/fuzz/fuzz_load.o shim/base/buf.o
 UNIT_seal	= $(UNIT_load)
 UNIT_parse	= $(POLICY_TEXT)
 UNIT_match	= $(UNIT_load)
+UNIT_algebra	= $(ALGEBRA)
 UNIT_lower	= $(POLICY_READ) $(filter-out policy/main.o,$(POLICY_MAKE)) \
 	   shim/base/buf.o
 UNIT_filter	= $(UNIT_seal) policy/filter.o policy/calls.o
@@ -228,7 +230,7 @@ UNIT_scrub	= tests/unit/scrub_bench.o $(SCRUB)
 UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
 	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o \
 	   shim/base/loop.o $(POLICY_READ) $(SCRUB)
-UNITS	 = base vault pages env scrub load seal match filter lower parse gate frame json canon session exact unfit stream chain report recorder verify cell
+UNITS	 = base vault pages env scrub load seal match algebra filter lower parse gate frame json canon session exact unfit stream chain report recorder verify cell
 UNIT_LIBS = $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 

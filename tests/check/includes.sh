@@ -42,7 +42,7 @@ judge() {
 		return what in system_header || what ~ /^(sys|linux|asm|netinet)\/[a-z0-9_]+\.h$/
 	}
 	BEGIN {
-		n = split("assert ctype dirent elf emmintrin endian errno fcntl fnmatch getopt glob " \
+		n = split("arpa/inet assert ctype dirent elf emmintrin endian errno fcntl fnmatch getopt glob " \
 		    "grp immintrin inttypes libgen limits link locale net/if poll pthread pwd sched " \
 		    "signal spawn stdalign stdarg stdatomic stdbool stddef stdint stdio " \
 		    "stdlib stdnoreturn string strings syslog termios time unistd wchar", s, " ")
