@@ -55,7 +55,7 @@ SHIM	 = shim/main.o shim/doors.o shim/reap.o shim/bare.o $(BASE_SMALL)
 
 # Sealed bytes to answers: what a leash may know of policies.
 POLICY_READ = policy/load.o policy/rows.o policy/plan.o policy/bpf.o \
-	   policy/names.o policy/match.o
+	   policy/names.o policy/match.o policy/fields.o policy/value.o
 # Text to sealed bytes: the supervisor only.
 POLICY_TEXT = policy/arena.o policy/diag.o policy/keyword.o policy/lex.o \
 	   policy/expand.o policy/parse.o policy/grant.o policy/unit.o \

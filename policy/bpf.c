@@ -21,9 +21,10 @@ static bool jumps_inside(const struct sealed_insn *, uint32_t left);
 static bool guard_holds(const struct sealed_insn *, uint32_t n, uint32_t arch);
 
 int
-load_bpf(struct load *l, const struct sealed_insn *insn, uint32_t n, uint32_t arch)
+load_bpf(struct load *l, const struct sealed_filter *f)
 {
-	uint32_t i;
+	const struct sealed_insn *insn = l->p.insn + f->insns.first;
+	uint32_t n = f->insns.n, arch = f->arch, i;
 
 	if (arch != AUDIT_ARCH_X86_64 && arch != AUDIT_ARCH_AARCH64)
 		return load_refuse(l, "filter: architecture %08x is not known", arch);

@@ -24,38 +24,13 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "tables are used in pl
 _Static_assert(crypto_hash_sha256_BYTES == POLICY_ID_LEN, "the id is a SHA-256");
 _Static_assert(sizeof(struct sealed_header) == 32, "docs/FORMAT.sealed");
 _Static_assert(sizeof(struct sealed_section) == 24, "docs/FORMAT.sealed");
-_Static_assert(sizeof(struct sealed_server) == 120, "docs/FORMAT.sealed");
+_Static_assert(sizeof(struct sealed_server) == 248, "docs/FORMAT.sealed");
 
 #define SEALS     (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK)
 #define SECTION_N (SEALED_KIND_END - 1)
 #define BODY_AT   (sizeof(struct sealed_header) + SECTION_N * sizeof(struct sealed_section))
 
 _Static_assert(BODY_AT % SEALED_ALIGN == 0, "the first section is aligned");
-
-/* Row size, and where struct policy keeps the table. */
-static const struct {
-	const char *name;
-	size_t row;
-	size_t at;
-} kinds[SEALED_KIND_END] = {
-#define KIND(kind, type, field) \
-	[kind] = {#field, sizeof(type), offsetof(struct policy, field)}
-    KIND(SEALED_STRINGS, char, strings),
-    KIND(SEALED_FILES, struct sealed_ref, file),
-    KIND(SEALED_SERVERS, struct sealed_server, server),
-    KIND(SEALED_ENVS, struct sealed_env, env),
-    KIND(SEALED_SECRETS, struct sealed_secret, secret),
-    KIND(SEALED_MOUNTS, struct sealed_mount, mount),
-    KIND(SEALED_IMAGES, struct sealed_image, image),
-    KIND(SEALED_EXECS, struct sealed_exec, exec),
-    KIND(SEALED_ARGS, struct sealed_arg, arg),
-    KIND(SEALED_GATES, struct sealed_gate, gate),
-    KIND(SEALED_LIMITS, struct sealed_limit, limit),
-    KIND(SEALED_REQUIRES, struct sealed_require, require),
-    KIND(SEALED_FILTERS, struct sealed_filter, filter),
-    KIND(SEALED_INSNS, struct sealed_insn, insn),
-#undef KIND
-};
 
 static int load_layout(struct load *);
 static int load_section(struct load *, uint32_t kind, uint64_t *at);
@@ -109,11 +84,16 @@ policy_load_bytes(
 		return load_refuse(&l, "not aligned in memory");
 	l.p.base = bytes;
 	l.p.len = len;
-	if ((r = load_layout(&l)) < 0 || (r = load_pool(&l)) < 0 ||
-	    (r = load_rows(&l)) < 0)
+	if ((r = load_layout(&l)) < 0 || (r = load_pool(&l)) < 0)
 		return r;
-	if (crypto_hash_sha256(l.p.id, bytes, len) != 0)
-		return load_refuse(&l, "no digest");
+	if ((l.used = calloc(l.p.strings_len / 8 + 1, 1)) == NULL)
+		return -ENOMEM;
+	r = load_rows(&l);
+	free(l.used);
+	if (r < 0)
+		return r;
+	l.used = NULL;
+	policy_digest(bytes, len, l.p.id);
 	*ret = l.p;
 	return 0;
 }
@@ -236,18 +216,20 @@ load_section(struct load *l, uint32_t kind, uint64_t *at)
 		return load_refuse(l, "section %u has kind %u", kind, s->kind);
 	if (s->off != *at)
 		return load_refuse(
-		    l, "section %s is not where it belongs", kinds[kind].name);
+		    l, "section %s is not where it belongs", field_kind[kind].name);
 	if (s->len > l->p.len - *at)
-		return load_refuse(l, "section %s leaves the file", kinds[kind].name);
-	if (s->len != (uint64_t)s->row_n * kinds[kind].row)
 		return load_refuse(
-		    l, "section %s: size and rows differ", kinds[kind].name);
+		    l, "section %s leaves the file", field_kind[kind].name);
+	if (s->len != (uint64_t)s->row_n * field_kind[kind].size)
+		return load_refuse(
+		    l, "section %s: size and rows differ", field_kind[kind].name);
 	end = *at + s->len;
 	for (i = end; i % SEALED_ALIGN != 0; i++)
 		if (i >= l->p.len || l->p.base[i] != 0)
-			return load_refuse(l, "section %s: padding", kinds[kind].name);
+			return load_refuse(
+			    l, "section %s: padding", field_kind[kind].name);
 	table = l->p.base + *at;
-	memcpy((char *)&l->p + kinds[kind].at, &table, sizeof(table));
+	memcpy((char *)&l->p + field_kind[kind].table, &table, sizeof(table));
 	l->p.row_n[kind] = s->row_n;
 	*at = i;
 	return 0;
@@ -288,11 +270,15 @@ utf8_len(const uint8_t *s, size_t n)
 	return lead[i].len;
 }
 
-/* The pool: the empty string first, all of it UTF-8, the last byte NUL. */
+/*
+ * The pool: all of it UTF-8, the last byte NUL; its strings ascend by bytes, the
+ * empty one first, so that none is there twice and the order of two is that of
+ * their places.
+ */
 static int
 load_pool(struct load *l)
 {
-	const uint8_t *s = (const uint8_t *)l->p.strings;
+	const uint8_t *s = (const uint8_t *)l->p.strings, *was, *here;
 	size_t i, n = l->p.row_n[SEALED_STRINGS], step;
 
 	l->p.strings_len = n;
@@ -305,6 +291,15 @@ load_pool(struct load *l)
 		if ((step = utf8_len(s + i, n - i)) == 0)
 			return load_refuse(l, "strings: not UTF-8 at %zu", i);
 	}
+	for (was = s, l->str_n = 1; was + strlen((const char *)was) + 1 < s + n;
+	     was = here) {
+		here = was + strlen((const char *)was) + 1;
+		if (strcmp((const char *)was, (const char *)here) >= 0)
+			return load_refuse(
+			    l, "strings: out of order at %zu", (size_t)(here - s));
+		l->str_n++;
+	}
+	l->used_n = 1; /* the empty one, whoever speaks of it */
 	return 0;
 }
 

@@ -50,6 +50,19 @@ struct policy {
 	const struct sealed_require *require;
 	const struct sealed_filter *filter;
 	const struct sealed_insn *insn;
+	const struct sealed_ref *ref;
+	const struct sealed_net *net;
+	const struct sealed_cond *cond;
+	const struct sealed_step *step;
+	const struct sealed_value *value;
+	const struct sealed_pin *pin;
+	const struct sealed_audit *audit;
+	const struct sealed_call *call;
+	const struct sealed_syscall *syscall;
+	const struct sealed_compare *compare;
+	const struct sealed_except *except;
+	const struct sealed_exception *exception;
+	const uint32_t *slot;
 	uint32_t row_n[SEALED_KIND_END];
 };
 
@@ -126,6 +139,11 @@ struct policy_answer policy_match_gate(const struct policy *,
 /* '*' is any run of bytes, anything else itself. */
 bool policy_glob(
     const char *pattern, size_t pattern_len, const char *text, size_t text_len);
+
+/* ---- value.c: JSON values as they stand in a message ----------------------- */
+
+/* Is this one JSON number, and nothing else? */
+bool policy_is_number(const char *, size_t len);
 
 /* ---- compile: text to sealed bytes -------------------------------------- */
 

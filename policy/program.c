@@ -76,6 +76,7 @@ exec_put(struct lower *l, const struct stmt *s, uint32_t asked, uint32_t mapped,
 {
 	struct sealed_exec e = {.asked = asked,
 	    .mapped = mapped,
+	    .exception = SEALED_NONE,
 	    .verdict = s->kw == KW_RUN ? VERDICT_ALLOW : s->verdict,
 	    .because = lower_str(l, because(s)),
 	    .at = lower_at(l, s->at)};

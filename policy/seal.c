@@ -24,24 +24,8 @@ struct sealer {
 	char why[200]; /* what the loader said */
 };
 
-static const size_t row_size[SEALED_KIND_END] = {
-    [SEALED_STRINGS] = 1,
-    [SEALED_FILES] = sizeof(struct sealed_ref),
-    [SEALED_SERVERS] = sizeof(struct sealed_server),
-    [SEALED_ENVS] = sizeof(struct sealed_env),
-    [SEALED_SECRETS] = sizeof(struct sealed_secret),
-    [SEALED_MOUNTS] = sizeof(struct sealed_mount),
-    [SEALED_IMAGES] = sizeof(struct sealed_image),
-    [SEALED_EXECS] = sizeof(struct sealed_exec),
-    [SEALED_ARGS] = sizeof(struct sealed_arg),
-    [SEALED_GATES] = sizeof(struct sealed_gate),
-    [SEALED_LIMITS] = sizeof(struct sealed_limit),
-    [SEALED_REQUIRES] = sizeof(struct sealed_require),
-    [SEALED_FILTERS] = sizeof(struct sealed_filter),
-    [SEALED_INSNS] = sizeof(struct sealed_insn),
-};
-
 static int sealer_sort(struct sealer *);
+static int pool_sort(struct sealer *);
 static int sealer_lay(struct sealer *, struct buf *);
 
 struct sealer *
@@ -163,7 +147,7 @@ sealer_row(struct sealer *s, enum sealed_kind kind, const void *row, size_t size
 
 	if (s->error < 0)
 		return i;
-	if (size != row_size[kind] || kind == SEALED_STRINGS)
+	if (size != field_kind[kind].size || kind == SEALED_STRINGS)
 		s->error = -EINVAL;
 	else
 		s->error = buf_put(&s->table[kind], row, size);
@@ -173,7 +157,7 @@ sealer_row(struct sealer *s, enum sealed_kind kind, const void *row, size_t size
 uint32_t
 sealer_rows(const struct sealer *s, enum sealed_kind kind)
 {
-	return (uint32_t)(s->table[kind].len / row_size[kind]);
+	return (uint32_t)(s->table[kind].len / field_kind[kind].size);
 }
 
 void *
@@ -181,7 +165,7 @@ sealer_at(struct sealer *s, enum sealed_kind kind, uint32_t i)
 {
 	if (i >= sealer_rows(s, kind))
 		return NULL;
-	return s->table[kind].data + i * row_size[kind];
+	return s->table[kind].data + i * field_kind[kind].size;
 }
 
 const char *
@@ -217,216 +201,355 @@ sealer_why(const struct sealer *s)
 
 /* ---- order ----------------------------------------------------------------- */
 
-/* Text order of two refs; qsort has no argument, so the pool is passed here. */
+/* Rows of one kind, for sorting: qsort has no argument, so it is in each. */
 struct keyed {
-	const char *text;
-	uint32_t num;
+	const struct sealer *s;
+	const uint8_t *row;
+	uint32_t kind;
 	uint32_t from; /* ties keep their order */
 };
+
+/* By which fields a table is sorted inside one server; none: as it came. */
+static const struct {
+	uint32_t kind;
+	bool text; /* a ref; else a number */
+	size_t at;
+} order[] = {
+    {SEALED_SERVERS, true, offsetof(struct sealed_server, name)},
+    {SEALED_ENVS, true, offsetof(struct sealed_env, name)},
+    {SEALED_SECRETS, true, offsetof(struct sealed_secret, name)},
+    {SEALED_IMAGES, true, offsetof(struct sealed_image, real)},
+    {SEALED_IMAGES, true, offsetof(struct sealed_image, path)},
+    {SEALED_LIMITS, false, offsetof(struct sealed_limit, kind)},
+    {SEALED_REQUIRES, false, offsetof(struct sealed_require, kind)},
+    {SEALED_PINS, false, offsetof(struct sealed_pin, kind)},
+    {SEALED_PINS, true, offsetof(struct sealed_pin, name)},
+    {SEALED_PINS, true, offsetof(struct sealed_pin, variant)},
+    {SEALED_CALLS, true, offsetof(struct sealed_call, name)},
+};
+
+static uint32_t
+number_at(const uint8_t *row, size_t at)
+{
+	uint32_t v;
+
+	memcpy(&v, row + at, sizeof(v));
+	return v;
+}
+
+static const char *
+text_at(const struct sealer *s, const uint8_t *row, size_t at)
+{
+	return sealer_text(s, (struct sealed_ref){number_at(row, at), 0});
+}
 
 static int
 keyed_compare(const void *a, const void *b)
 {
 	const struct keyed *x = a, *y = b;
-	int c = strcmp(x->text, y->text);
+	uint32_t v, w;
+	size_t i;
+	int c;
 
-	if (c != 0)
-		return c;
-	if (x->num != y->num)
-		return x->num < y->num ? -1 : 1;
+	for (i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		if (order[i].kind != x->kind)
+			continue;
+		v = number_at(x->row, order[i].at);
+		w = number_at(y->row, order[i].at);
+		c = order[i].text ? strcmp(text_at(x->s, x->row, order[i].at),
+					text_at(y->s, y->row, order[i].at))
+				  : (v > w) - (v < w);
+		if (c != 0)
+			return c;
+	}
 	return (x->from > y->from) - (x->from < y->from);
 }
 
-/* By which field a table is sorted inside one server; none: as it came. */
-static const struct {
-	enum sealed_kind kind;
-	size_t at;    /* the range in struct sealed_server */
-	bool by_text; /* the key is a ref at the start of the row */
-	size_t num;   /* or, where not 0, the place of a number */
-} owned[] = {
-    {SEALED_ENVS, offsetof(struct sealed_server, envs), true, 0},
-    {SEALED_SECRETS, offsetof(struct sealed_server, secrets), true, 0},
-    {SEALED_MOUNTS, offsetof(struct sealed_server, mounts), false, 0},
-    {SEALED_IMAGES, offsetof(struct sealed_server, images), false, 0},
-    {SEALED_EXECS, offsetof(struct sealed_server, execs), false, 0},
-    {SEALED_GATES, offsetof(struct sealed_server, gates), false, 0},
-    {SEALED_LIMITS, offsetof(struct sealed_server, limits), false,
-	offsetof(struct sealed_limit, kind)},
-    {SEALED_REQUIRES, offsetof(struct sealed_server, requires), false,
-	offsetof(struct sealed_require, kind)},
-};
-
+/* The rows of this range, in order; free() it. */
 static struct keyed *
-keys_make(const struct sealer *s, size_t k, struct sealed_range range)
+keys_make(const struct sealer *s, uint32_t kind, struct sealed_range range)
 {
-	const uint8_t *row;
-	struct sealed_ref ref;
-	struct keyed *key;
+	struct keyed *key = calloc((size_t)range.n + 1, sizeof(*key));
 	uint32_t i;
 
-	key = calloc((size_t)range.n + 1, sizeof(*key));
-	if (key == NULL)
-		return NULL;
-	for (i = 0; i < range.n; i++) {
-		row = s->table[owned[k].kind].data +
-		      (size_t)(range.first + i) * row_size[owned[k].kind];
-		key[i] = (struct keyed){.text = "", .from = range.first + i};
-		if (owned[k].by_text) {
-			memcpy(&ref, row, sizeof(ref));
-			key[i].text = sealer_text(s, ref);
-		}
-		if (owned[k].num != 0)
-			memcpy(&key[i].num, row + owned[k].num, sizeof(key[i].num));
-	}
-	qsort(key, range.n, sizeof(*key), keyed_compare);
+	for (i = 0; key != NULL && i < range.n; i++)
+		key[i] = (struct keyed){.s = s,
+		    .row = s->table[kind].data +
+			   (size_t)(range.first + i) * field_kind[kind].size,
+		    .kind = kind,
+		    .from = range.first + i};
+	if (key != NULL)
+		qsort(key, range.n, sizeof(*key), keyed_compare);
 	return key;
 }
 
-/* Append one server's part of table k to out, and say where it went. */
-static int
-part_move(struct sealer *s, size_t k, struct sealed_server *server, struct buf *out)
+/*
+ * One move of all rows to where they belong: server by server, kind by kind,
+ * and what a row has in other tables when the row itself moves.
+ */
+struct move {
+	struct sealer *s;
+	struct buf out[SEALED_KIND_END];
+	uint32_t *to[SEALED_KIND_END];   /* old row to new, where rows are named */
+	uint32_t start[SEALED_KIND_END]; /* where the server's part begins */
+};
+
+static uint32_t
+out_rows(const struct move *m, uint32_t kind)
 {
-	size_t size = row_size[owned[k].kind], i;
-	struct sealed_range range;
+	return (uint32_t)(m->out[kind].len / field_kind[kind].size);
+}
+
+/* Append the server's own rows of this kind. */
+static int
+part_move(struct move *m, uint32_t kind, struct sealed_range range)
+{
+	size_t size = field_kind[kind].size;
 	struct keyed *key;
-	uint32_t first;
+	uint32_t i;
 	int r = 0;
 
-	memcpy(&range, (char *)server + owned[k].at, sizeof(range));
-	first = (uint32_t)(out->len / size);
-	if ((uint64_t)range.first + range.n > sealer_rows(s, owned[k].kind))
+	if (range.n > 0 &&
+	    (uint64_t)range.first + range.n > sealer_rows(m->s, (enum sealed_kind)kind))
 		return -EINVAL;
-	if ((key = keys_make(s, k, range)) == NULL)
+	if ((key = keys_make(m->s, kind, range)) == NULL)
 		return -ENOMEM;
-	for (i = 0; i < range.n && r == 0; i++)
-		r = buf_put(out, s->table[owned[k].kind].data + key[i].from * size, size);
+	for (i = 0; i < range.n && r == 0; i++) {
+		m->to[kind][key[i].from] = out_rows(m, kind);
+		r = buf_put(&m->out[kind], key[i].row, size);
+	}
 	free(key);
-	range.first = first;
-	memcpy((char *)server + owned[k].at, &range, sizeof(range));
 	return r;
 }
 
-/* Execs name images by row, a server its run by row: both have moved. */
+/* What the new rows of this kind have in other tables follows them. */
 static int
-rows_follow(
-    struct sealed_server *server, const struct sealed_server *was, struct buf *execs)
+ranges_follow(struct move *m, uint32_t kind)
 {
-	struct sealed_exec *e = (struct sealed_exec *)(void *)execs->data;
-	uint32_t i;
-
-	if (server->run - was->execs.first >= was->execs.n)
-		return -EINVAL;
-	server->run += server->execs.first - was->execs.first;
-	for (i = 0; i < server->execs.n; i++) {
-		e[server->execs.first + i].asked +=
-		    server->images.first - was->images.first;
-		e[server->execs.first + i].mapped +=
-		    server->images.first - was->images.first;
-	}
-	return 0;
-}
-
-/* Copy a range of ARGS behind what is in out. */
-static int
-args_move(struct sealer *s, struct sealed_range *range, struct buf *out)
-{
-	size_t size = sizeof(struct sealed_arg);
-	uint32_t first = (uint32_t)(out->len / size);
-
-	if ((uint64_t)range->first + range->n > sealer_rows(s, SEALED_ARGS))
-		return -EINVAL;
-	if (range->n > 0 && buf_put(out, s->table[SEALED_ARGS].data + range->first * size,
-				range->n * size) < 0)
-		return -ENOMEM;
-	range->first = first;
-	return 0;
-}
-
-static int
-args_sort(struct sealer *s)
-{
-	struct sealed_secret *c = (void *)s->table[SEALED_SECRETS].data;
-	struct sealed_exec *e = (void *)s->table[SEALED_EXECS].data;
-	struct buf out;
+	const struct sealed_field *f;
+	struct sealed_range range;
+	size_t size = field_kind[kind].size, sub;
 	uint32_t i;
 	int r = 0;
 
-	buf_init(&out, SEALED_LEN_MAX);
-	for (i = 0; i < sealer_rows(s, SEALED_SECRETS) && r == 0; i++)
-		r = args_move(s, &c[i].args, &out);
-	for (i = 0; i < sealer_rows(s, SEALED_EXECS) && r == 0; i++)
-		if ((r = args_move(s, &e[i].args, &out)) == 0)
-			r = args_move(s, &e[i].prefix, &out);
-	if (r < 0) {
-		buf_free(&out);
-		return r;
-	}
-	buf_free(&s->table[SEALED_ARGS]);
-	s->table[SEALED_ARGS] = out;
+	for (i = m->start[kind]; i < out_rows(m, kind) && r == 0; i++)
+		for (f = fields_of(kind); f->kind == kind && r == 0; f++) {
+			if (f->is != FIELD_RANGE)
+				continue;
+			memcpy(
+			    &range, m->out[kind].data + i * size + f->at, sizeof(range));
+			sub = field_kind[f->lo].size;
+			if ((uint64_t)range.first + range.n >
+			    sealer_rows(m->s, (enum sealed_kind)f->lo))
+				return -EINVAL;
+			if (range.n > 0)
+				r = buf_put(&m->out[f->lo],
+				    m->s->table[f->lo].data + range.first * sub,
+				    range.n * sub);
+			range.first = out_rows(m, f->lo) - range.n;
+			memcpy(
+			    m->out[kind].data + i * size + f->at, &range, sizeof(range));
+		}
+	return r;
+}
+
+/* A field that names a row names the same one where it is now. */
+static int
+row_follows(struct move *m, const struct sealed_field *f, uint8_t *row)
+{
+	uint32_t v = number_at(row, f->at);
+
+	if (f->is != FIELD_ROW && (f->is != FIELD_MAY_ROW || v == SEALED_NONE))
+		return 0;
+	if (v >= sealer_rows(m->s, (enum sealed_kind)f->lo))
+		return -EINVAL;
+	memcpy(row + f->at, &m->to[f->lo][v], sizeof(v));
 	return 0;
 }
 
 static int
-servers_by_name(struct sealer *s)
+rows_follow(struct move *m, uint32_t kind)
 {
-	struct buf *t = &s->table[SEALED_SERVERS], out;
-	struct sealed_server *server = (void *)t->data;
-	uint32_t n = sealer_rows(s, SEALED_SERVERS), i;
-	struct keyed *key = calloc((size_t)n + 1, sizeof(*key));
+	const struct sealed_field *f;
+	uint32_t i;
+	int r = 0;
+
+	for (i = m->start[kind]; i < out_rows(m, kind) && r == 0; i++)
+		for (f = fields_of(kind); f->kind == kind && r == 0; f++)
+			r = row_follows(
+			    m, f, m->out[kind].data + (size_t)i * field_kind[kind].size);
+	return r;
+}
+
+/* Children are never of a smaller kind than ARGS, which has none, or parents. */
+static int
+server_move(struct move *m, struct sealed_server *server)
+{
+	const struct sealed_field *f, *first = fields_of(SEALED_SERVERS);
+	struct sealed_range range;
+	uint32_t kind;
+	int r = 0;
+
+	for (kind = 1; kind < SEALED_KIND_END; kind++)
+		m->start[kind] = out_rows(m, kind);
+	for (kind = SEALED_SERVERS + 1; kind < SEALED_KIND_END && r == 0; kind++)
+		for (f = first; f->kind == SEALED_SERVERS && r == 0; f++) {
+			if (f->is != FIELD_RANGE || f->lo != kind || kind == SEALED_SLOTS)
+				continue;
+			memcpy(&range, (char *)server + f->at, sizeof(range));
+			if (!field_kind[kind].divided)
+				r = part_move(m, kind, range);
+			if (r == 0)
+				r = ranges_follow(m, kind);
+		}
+	for (kind = SEALED_SERVERS + 1; kind < SEALED_KIND_END && r == 0; kind++)
+		r = rows_follow(m, kind);
+	for (f = first; f->kind == SEALED_SERVERS && r == 0; f++) {
+		r = row_follows(m, f, (uint8_t *)server);
+		if (f->is != FIELD_RANGE)
+			continue;
+		range = (struct sealed_range){
+		    m->start[f->lo], out_rows(m, f->lo) - m->start[f->lo]};
+		memcpy((char *)server + f->at, &range, sizeof(range));
+	}
+	return r;
+}
+
+/* Servers, and what belongs to them; not the files and the filters. */
+static int
+servers_move(struct move *m)
+{
+	const uint32_t n = sealer_rows(m->s, SEALED_SERVERS);
+	struct sealed_server server;
+	struct keyed *key = keys_make(m->s, SEALED_SERVERS, (struct sealed_range){0, n});
+	uint32_t i;
 	int r = 0;
 
 	if (key == NULL)
 		return -ENOMEM;
-	buf_init(&out, SEALED_LEN_MAX);
-	for (i = 0; i < n; i++)
-		key[i] =
-		    (struct keyed){.text = sealer_text(s, server[i].name), .from = i};
-	qsort(key, n, sizeof(*key), keyed_compare);
-	for (i = 0; i < n && r == 0; i++)
-		r = buf_put(&out, &server[key[i].from], sizeof(*server));
-	free(key);
-	if (r < 0) {
-		buf_free(&out);
-		return r;
+	for (i = 0; i < n && r == 0; i++) {
+		memcpy(&server, key[i].row, sizeof(server));
+		if ((r = server_move(m, &server)) == 0)
+			r = buf_put(&m->out[SEALED_SERVERS], &server, sizeof(server));
 	}
-	buf_free(t);
-	*t = out;
-	return 0;
+	free(key);
+	return r;
+}
+
+static bool
+is_common(uint32_t kind)
+{
+	return kind < SEALED_SERVERS || kind == SEALED_FILTERS || kind == SEALED_INSNS ||
+	       kind == SEALED_SYSCALLS || kind == SEALED_COMPARES;
 }
 
 static int
 sealer_sort(struct sealer *s)
 {
-	struct buf out[sizeof(owned) / sizeof(owned[0])];
-	size_t k, owned_n = sizeof(owned) / sizeof(owned[0]), exec_k = 0;
-	struct sealed_server *server, was;
-	uint32_t i;
-	int r;
+	struct move m = {.s = s};
+	uint32_t kind;
+	int r = 0;
 
 	if (s->sorted)
 		return 0;
-	for (k = 0; k < owned_n; k++) {
-		buf_init(&out[k], SEALED_LEN_MAX);
-		exec_k = owned[k].kind == SEALED_EXECS ? k : exec_k;
+	for (kind = 1; kind < SEALED_KIND_END; kind++) {
+		buf_init(&m.out[kind], SEALED_LEN_MAX);
+		m.to[kind] = calloc(
+		    (size_t)sealer_rows(s, (enum sealed_kind)kind) + 1, sizeof(uint32_t));
+		r = m.to[kind] == NULL ? -ENOMEM : r;
 	}
-	r = servers_by_name(s);
-	for (i = 0; i < sealer_rows(s, SEALED_SERVERS) && r == 0; i++) {
-		server = sealer_at(s, SEALED_SERVERS, i);
-		was = *server;
-		for (k = 0; k < owned_n && r == 0; k++)
-			r = part_move(s, k, server, &out[k]);
-		if (r == 0)
-			r = rows_follow(server, &was, &out[exec_k]);
-	}
-	for (k = 0; k < owned_n; k++) {
-		if (r == 0) {
-			buf_free(&s->table[owned[k].kind]);
-			s->table[owned[k].kind] = out[k];
+	if (r == 0)
+		r = servers_move(&m);
+	for (kind = 1; kind < SEALED_KIND_END; kind++) {
+		free(m.to[kind]);
+		if (r == 0 && !is_common(kind)) {
+			buf_free(&s->table[kind]);
+			s->table[kind] = m.out[kind];
 		} else
-			buf_free(&out[k]);
+			buf_free(&m.out[kind]);
 	}
 	s->sorted = r == 0;
-	return r < 0 ? r : args_sort(s);
+	return r < 0 ? r : pool_sort(s);
+}
+
+/* ---- the pool ------------------------------------------------------------------ */
+
+/* Call back for every reference of every row. */
+static void
+refs_walk(struct sealer *s, void (*see)(struct sealed_ref *, uint32_t *), uint32_t *arg)
+{
+	const struct sealed_field *f;
+	struct sealed_ref ref;
+	uint32_t kind;
+	size_t at;
+
+	for (kind = 1; kind < SEALED_KIND_END; kind++)
+		for (f = fields_of(kind); f->kind == kind; f++) {
+			if (f->is > FIELD_REFS_END)
+				continue;
+			for (at = f->at; at < s->table[kind].len;
+			     at += field_kind[kind].size) {
+				memcpy(&ref, s->table[kind].data + at, sizeof(ref));
+				see(&ref, arg);
+				memcpy(s->table[kind].data + at, &ref, sizeof(ref));
+			}
+		}
+}
+
+static void
+ref_mark(struct sealed_ref *ref, uint32_t *used)
+{
+	used[ref->off] = 1;
+}
+
+static void
+ref_follow(struct sealed_ref *ref, uint32_t *to)
+{
+	ref->off = to[ref->off];
+}
+
+static int
+text_compare(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Only what a row speaks of, sorted by bytes. */
+static int
+pool_sort(struct sealer *s)
+{
+	struct buf *pool = &s->table[SEALED_STRINGS], out;
+	const char **text = calloc(s->str_n + 1, sizeof(*text));
+	uint32_t *to = calloc(pool->len, sizeof(*to));
+	size_t n = 0, i;
+	int r = 0;
+
+	buf_init(&out, SEALED_LEN_MAX);
+	if (text == NULL || to == NULL) {
+		r = -ENOMEM;
+		goto out;
+	}
+	refs_walk(s, ref_mark, to);
+	to[0] = 1; /* the empty string */
+	for (i = 0; i < pool->len; i++)
+		if (to[i] != 0)
+			text[n++] = (const char *)pool->data + i;
+	qsort(text, n, sizeof(*text), text_compare);
+	for (i = 0; i < n && r == 0; i++) {
+		to[text[i] - (const char *)pool->data] = (uint32_t)out.len;
+		r = buf_put(&out, text[i], strlen(text[i]) + 1);
+	}
+	if (r < 0)
+		goto out;
+	refs_walk(s, ref_follow, to);
+	buf_free(pool);
+	*pool = out;
+	buf_init(&out, 1);
+out:
+	buf_free(&out);
+	free(text);
+	free(to);
+	return r;
 }
 
 /* ---- layout ------------------------------------------------------------------ */
@@ -450,7 +573,7 @@ sealer_lay(struct sealer *s, struct buf *out)
 	for (kind = 1; kind < SEALED_KIND_END && r == 0; kind++) {
 		t = &s->table[kind];
 		section = (struct sealed_section){.kind = kind,
-		    .row_n = (uint32_t)(t->len / row_size[kind]),
+		    .row_n = (uint32_t)(t->len / field_kind[kind].size),
 		    .off = at,
 		    .len = t->len};
 		at += ALIGN(t->len);

@@ -6,12 +6,12 @@
  *
  * Little-endian, fixed width, no pointers.  Every reference is an index into
  * a typed table or a place in the string pool; a range is (first, count).
- * The policy's id is the SHA-256 of the whole body; signatures, when they
- * come, stand behind the body.  The loader checks everything once, then the
- * tables are used in place.
+ * The policy's id is the SHA-256 of the whole body; signatures stand behind
+ * the body (sign.h).  The loader checks everything once, then the tables are
+ * used in place.
  *
  * A new row or field means a new SEALED_VERSION: a loader refuses what it
- * does not know.
+ * does not know.  fields.c says of every field what it must be.
  */
 #ifndef KENNEL_POLICY_SEALED_H
 #define KENNEL_POLICY_SEALED_H
@@ -19,9 +19,10 @@
 #include <stdint.h>
 
 #define SEALED_MAGIC   "KNLSEAL\n" /* eight bytes, no NUL */
-#define SEALED_VERSION 1
+#define SEALED_VERSION 2
 #define SEALED_ALIGN   8
 #define SEALED_LEN_MAX (64u << 20) /* a file above this is not read */
+#define SEALED_NONE    0xffffffffu /* in the place of a row: none */
 
 enum sealed_kind {
 	SEALED_STRINGS = 1, /* bytes: every string NUL-terminated */
@@ -38,6 +39,19 @@ enum sealed_kind {
 	SEALED_REQUIRES,
 	SEALED_FILTERS,
 	SEALED_INSNS, /* struct sealed_insn, what sock_filter is */
+	SEALED_REFS,  /* struct sealed_ref: lists of texts */
+	SEALED_NETS,
+	SEALED_CONDS,
+	SEALED_STEPS,
+	SEALED_VALUES,
+	SEALED_PINS,
+	SEALED_AUDITS,
+	SEALED_CALLS,    /* the "syscalls" lines of a server */
+	SEALED_SYSCALLS, /* what a filter does with each system call */
+	SEALED_COMPARES,
+	SEALED_EXCEPTS,
+	SEALED_EXCEPTIONS,
+	SEALED_SLOTS, /* uint32_t: hash tables of execs, gates and nets */
 	SEALED_KIND_END
 };
 
@@ -81,6 +95,11 @@ enum sealed_server_flag {
 	SERVER_MCP_ROOTS = 8,
 };
 
+/*
+ * The rows of a server, of every table that has any, are its own: one part of
+ * the table, behind the part of the server before it.  What a row of its own
+ * has in another table (args of an exec) lies in the server's part too.
+ */
 struct sealed_server { /* sorted by name, unique */
 	struct sealed_ref name;
 	struct sealed_ref about;
@@ -90,7 +109,13 @@ struct sealed_server { /* sorted by name, unique */
 	uint32_t flags;
 	uint32_t run; /* row of EXECS that the server starts as */
 	struct sealed_range envs, secrets, mounts, images, execs, gates, limits, requires,
-	    filters;
+	    filters; /* filters may be shared with other servers */
+	struct sealed_range args, refs, nets, conds, steps, values, pins, audits, calls,
+	    excepts, exceptions;
+	/* The sealer's: see match.c.  None where a table has few rows. */
+	struct sealed_range exec_slots, gate_slots, net_slots;
+	uint64_t exec_depths; /* bit n: an exec with n literal words first */
+	uint64_t gate_depths; /* bit n: a glob with n bytes before its star */
 };
 
 struct sealed_env {
@@ -103,12 +128,19 @@ struct sealed_env {
 
 enum sealed_source { SOURCE_ENV = 1, SOURCE_FILE, SOURCE_CMD, SOURCE_VAULT };
 
+enum sealed_approve { APPROVE_NONE = 0, APPROVE_SESSION, APPROVE_PER_CALL };
+
+#define SECRET_HOSTS_ANY 1
+
 struct sealed_secret {
-	struct sealed_ref name;   /* the variable it arrives in */
-	struct sealed_ref ref;    /* ENV: variable; FILE: path; VAULT: path */
-	struct sealed_range args; /* CMD: argv as ARG_LITERAL rows */
+	struct sealed_ref name;    /* the variable it arrives in */
+	struct sealed_ref ref;     /* ENV: variable; FILE: path; VAULT: path */
+	struct sealed_range args;  /* CMD: argv as ARG_LITERAL rows */
+	struct sealed_range hosts; /* REFS: where it may be used; none: not said */
 	struct sealed_at at;
-	uint32_t source; /* enum sealed_source */
+	uint32_t source;  /* enum sealed_source */
+	uint32_t approve; /* enum sealed_approve */
+	uint32_t flags;   /* SECRET_HOSTS_ANY */
 	uint32_t reserved;
 };
 
@@ -158,7 +190,7 @@ struct sealed_mount {             /* parents before children */
 	uint64_t size;     /* TMPFS, SHM: bytes */
 };
 
-struct sealed_image {           /* a file that execve may be asked for */
+struct sealed_image {           /* sorted by real, then path; a file to start */
 	struct sealed_ref path; /* as granted; its base name is argv[0] */
 	struct sealed_ref real; /* canonical */
 	struct sealed_at at;
@@ -175,15 +207,22 @@ enum sealed_verdict { VERDICT_DENY = 0, VERDICT_ALLOW = 1, VERDICT_ASK = 2 };
  * in front: the interpreter's path, its one argument if any, the script's path
  * (execve(2), "Interpreter scripts").
  */
-struct sealed_exec {
-	struct sealed_range args;   /* ARGS: patterns for argv[1..] */
-	struct sealed_range prefix; /* ARGS, literals; n 0 for a binary */
+struct sealed_exec {                 /* sorted for the index (sealer) */
+	struct sealed_range args;    /* ARGS: patterns for argv[1..] */
+	struct sealed_range prefix;  /* ARGS, literals; n 0 for a binary */
+	struct sealed_range excepts; /* EXCEPTS: argv that is not meant */
+	struct sealed_range from;    /* REFS: paths of callers; n 0: any */
+	struct sealed_range env;     /* REFS: variables that may have changed */
+	struct sealed_ref in;        /* the working folder is it or below; empty: any */
 	struct sealed_ref because;
+	struct sealed_ref instead;
 	struct sealed_at at;
-	uint32_t asked;   /* IMAGES */
-	uint32_t mapped;  /* IMAGES */
-	uint32_t verdict; /* enum sealed_verdict */
-	uint32_t flags;   /* EXEC_FROM_RUN */
+	uint32_t asked;     /* IMAGES */
+	uint32_t mapped;    /* IMAGES */
+	uint32_t verdict;   /* enum sealed_verdict */
+	uint32_t flags;     /* EXEC_FROM_RUN */
+	uint32_t exception; /* EXCEPTIONS, or SEALED_NONE */
+	uint32_t reserved;
 };
 #define EXEC_FROM_RUN 1
 
@@ -201,14 +240,180 @@ struct sealed_arg {
 	uint32_t reserved;
 };
 
-enum sealed_gate_kind { GATE_TOOL = 1, GATE_RESOURCE, GATE_PROMPT };
+/* One pattern that a grant does not mean. */
+struct sealed_except {
+	struct sealed_range args; /* ARGS, patterns for argv[1..] */
+};
 
-struct sealed_gate {
+/* An exception to the rule: who wants it, and until when. */
+struct sealed_exception {
+	struct sealed_ref owner;
+	struct sealed_ref ticket;
+	struct sealed_at at;
+	uint32_t until; /* days since 1970-01-01; the last day that counts */
+	uint32_t reserved;
+};
+
+enum sealed_gate_kind {
+	GATE_TOOL = 1,
+	GATE_RESOURCE,
+	GATE_PROMPT,
+	GATE_SAMPLING, /* from here: one thing, without a name */
+	GATE_ELICITATION,
+	GATE_ROOTS,
+};
+
+/* What a pinned tool definition says of itself; a gate's classes: any of them. */
+enum sealed_class {
+	CLASS_READONLY = 1,
+	CLASS_DESTRUCTIVE = 2,
+	CLASS_IDEMPOTENT = 4,
+	CLASS_OPENWORLD = 8,
+	CLASS_UNANNOTATED = 16,
+};
+#define SEALED_CLASSES 31 /* all of them */
+
+/* "tool by-annotations": destructive is asked, else read-only allowed, else asked. */
+#define GATE_BY_ANNOTATIONS 1
+
+struct sealed_gate {            /* sorted for the index (sealer) */
 	struct sealed_ref name; /* glob: '*' is any run of characters */
 	struct sealed_ref because;
+	struct sealed_ref instead;
+	struct sealed_range conds;   /* CONDS, postfix; n 0: always */
+	struct sealed_range excepts; /* REFS: globs of names that are not meant */
 	struct sealed_at at;
 	uint32_t kind;
 	uint32_t verdict;
+	uint32_t classes; /* enum sealed_class, or'ed; 0: by name only */
+	uint32_t flags;   /* GATE_BY_ANNOTATIONS */
+	uint32_t exception;
+	uint32_t reserved;
+};
+
+/*
+ * A condition in postfix order: a comparison pushes one of yes, no and unknown;
+ * AND and OR take two and push one, NOT takes one.  One is left at the end.
+ */
+enum sealed_cond_op {
+	COND_EQ = 1, /* one value; JSON equality, numbers as decimals */
+	COND_NE,
+	COND_IN,      /* equal to one of the values */
+	COND_MATCHES, /* string; the value is a glob */
+	COND_UNDER,   /* string that is an absolute normal path; the value is a folder */
+	COND_LT,      /* numbers */
+	COND_LE,
+	COND_GT,
+	COND_GE,
+	COND_EXISTS, /* no value */
+	COND_AND,
+	COND_OR,
+	COND_NOT,
+};
+#define SEALED_COND_DEPTH_MAX 32
+
+struct sealed_cond {
+	struct sealed_range steps;  /* STEPS from the arguments; none for AND OR NOT */
+	struct sealed_range values; /* VALUES */
+	struct sealed_at at;
+	uint32_t op; /* enum sealed_cond_op */
+	uint32_t reserved;
+};
+
+struct sealed_step {           /* args.a.b[0]: key a, key b, index 0 */
+	struct sealed_ref key; /* empty where is_index */
+	uint32_t index;
+	uint32_t is_index;
+};
+
+enum sealed_value_type {
+	VALUE_NULL = 1,
+	VALUE_FALSE,
+	VALUE_TRUE,
+	VALUE_NUMBER,
+	VALUE_STRING
+};
+
+struct sealed_value {
+	struct sealed_ref
+	    text; /* NUMBER as written in JSON; STRING decoded; else empty */
+	uint32_t type;
+	uint32_t reserved;
+};
+
+enum sealed_host_kind {
+	HOST_EXACT = 1, /* this name, lower case */
+	HOST_SUFFIX,    /* host is "x.y": one or more labels below it */
+	HOST_CIDR,      /* addr, prefix; host as it was written */
+};
+enum sealed_net_scope { NET_PUBLIC = 0, NET_LOOPBACK, NET_PRIVATE, NET_CIDR };
+enum sealed_net_proto {
+	NET_TLS = 0,
+	NET_PLAIN,
+	NET_NO_SNI,
+	NET_STARTTLS_POSTGRES,
+	NET_STARTTLS_SMTP,
+	NET_STARTTLS_IMAP,
+	NET_STARTTLS_MYSQL,
+};
+
+struct sealed_net { /* sorted for the index (sealer) */
+	struct sealed_ref host;
+	struct sealed_ref because;
+	struct sealed_ref instead;
+	struct sealed_at at;
+	uint8_t addr[16];       /* CIDR; IPv4 as ::ffff:a.b.c.d; host bits 0 */
+	uint8_t scope_addr[16]; /* NET_CIDR: which addresses a name may lead to */
+	uint32_t prefix;        /* CIDR: bits of addr, of 128 */
+	uint32_t scope_prefix;
+	uint32_t kind; /* enum sealed_host_kind */
+	uint32_t verdict;
+	uint32_t port_first; /* 1 to 65535 */
+	uint32_t port_last;
+	uint32_t scope;
+	uint32_t proto;
+	uint32_t exception;
+	uint32_t reserved;
+};
+
+enum sealed_pin_kind {
+	PIN_TOOL = 1,
+	PIN_RESOURCE,
+	PIN_TEMPLATE,
+	PIN_PROMPT,
+	PIN_CAPABILITIES,
+	PIN_INSTRUCTIONS,
+	PIN_SERVER_INFO,
+};
+
+struct sealed_pin {                /* sorted by kind, name, variant; unique */
+	struct sealed_ref name;    /* empty for the last three kinds */
+	struct sealed_ref variant; /* of which client capabilities */
+	struct sealed_ref body;    /* canonical JSON */
+	uint8_t sha256[32];        /* of body */
+	uint32_t kind;
+	uint32_t classes; /* PIN_TOOL: what its annotations say */
+};
+
+enum sealed_audit_flag {
+	AUDIT_ARGS_FULL = 1,
+	AUDIT_RESULT_FULL = 2,
+	AUDIT_SYNC_STRICT = 4, /* of the whole server: name "", kind 0 */
+};
+
+struct sealed_audit {
+	struct sealed_ref name; /* glob; empty with kind 0: the whole server */
+	struct sealed_at at;
+	uint32_t kind; /* enum sealed_gate_kind, or 0 */
+	uint32_t flags;
+};
+
+struct sealed_call { /* "syscalls allow|deny NAME..."; sorted by name */
+	struct sealed_ref name;
+	struct sealed_ref because;
+	struct sealed_at at;
+	uint32_t verdict;   /* ALLOW or DENY */
+	uint32_t exception; /* EXCEPTIONS, or SEALED_NONE */
 };
 
 enum sealed_limit_kind {
@@ -239,9 +444,10 @@ struct sealed_require {
 	uint32_t value; /* LANDLOCK: least ABI */
 };
 
-struct sealed_filter { /* one finished BPF program */
+struct sealed_filter { /* one finished BPF program, and what it must do */
 	struct sealed_range insns;
-	uint32_t arch; /* AUDIT_ARCH_* of linux/audit.h */
+	struct sealed_range syscalls; /* a number that is not there: ENOSYS */
+	uint32_t arch;                /* AUDIT_ARCH_* of linux/audit.h */
 	uint32_t reserved;
 };
 
@@ -249,6 +455,30 @@ struct sealed_insn { /* struct sock_filter */
 	uint16_t code;
 	uint8_t jt, jf;
 	uint32_t k;
+};
+
+/*
+ * What a filter answers to a system call.  Rows ascend by nr; of several rows of
+ * one nr the first whose compares all hold decides, and the last has none.
+ */
+struct sealed_syscall {
+	struct sealed_ref name;
+	struct sealed_range compares;
+	uint32_t nr;
+	uint32_t action; /* SECCOMP_RET_* with its data */
+};
+
+enum sealed_compare_op {
+	COMPARE_EQ = 1, /* (argument & mask) == value */
+	COMPARE_NE,
+	COMPARE_GT, /* unsigned */
+};
+
+struct sealed_compare {
+	uint32_t arg; /* 0 to 5 */
+	uint32_t op;
+	uint64_t mask;
+	uint64_t value;
 };
 
 #endif

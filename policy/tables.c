@@ -117,6 +117,7 @@ int
 lower_gate(struct lower *l, const struct stmt *s)
 {
 	struct sealed_gate g = {.at = lower_at(l, s->at),
+	    .exception = SEALED_NONE,
 	    .verdict = s->verdict,
 	    .kind = s->kw == KW_TOOL       ? GATE_TOOL
 		    : s->kw == KW_RESOURCE ? GATE_RESOURCE

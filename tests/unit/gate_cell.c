@@ -100,6 +100,7 @@ cell_grant(uint32_t asked, uint32_t mapped, enum sealed_verdict verdict, const c
 	*e = (struct sealed_exec){.asked = asked,
 	    .mapped = mapped,
 	    .verdict = verdict,
+	    .exception = SEALED_NONE,
 	    .at = {.file = 0, .line = server.execs.n},
 	    .args = words(argv),
 	    .prefix = words(prefix)};

@@ -149,6 +149,7 @@ rig_policy(struct rig *rig, uint32_t flags, const struct rig_gate *gate, size_t 
 		    .because = string(p, gate[i].because == NULL ? "" : gate[i].because),
 		    .at = {0, (uint32_t)i + 1},
 		    .kind = gate[i].kind,
+		    .exception = SEALED_NONE,
 		    .verdict = gate[i].verdict,
 		};
 	if (limit_n > 0)

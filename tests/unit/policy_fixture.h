@@ -79,6 +79,7 @@ fix_exec(struct sealer *s, struct sealed_at at, uint32_t asked, uint32_t mapped,
 	    .asked = asked,
 	    .mapped = mapped,
 	    .verdict = v,
+	    .exception = SEALED_NONE,
 	    .flags = flags};
 
 	return sealer_row(s, SEALED_EXECS, &e, sizeof(e));
@@ -127,8 +128,11 @@ fix_server(struct sealer *s, const char *name, struct sealed_range filters)
 	    .at = at};
 	struct sealed_secret cmd = {
 	    .name = fix_str(s, "PASS"), .source = SOURCE_CMD, .at = at};
-	struct sealed_gate gate = {
-	    .name = fix_str(s, "read_*"), .at = at, .kind = GATE_TOOL, .verdict = 1};
+	struct sealed_gate gate = {.name = fix_str(s, "read_*"),
+	    .at = at,
+	    .kind = GATE_TOOL,
+	    .verdict = 1,
+	    .exception = SEALED_NONE};
 	struct sealed_limit limit = {.kind = LIMIT_MEMORY, .value = 1 << 20, .at = at};
 	struct sealed_limit call = {.kind = TIMEOUT_CALL, .value = 1000, .at = at};
 	struct sealed_require require = {.kind = REQUIRE_LANDLOCK, .value = 1, .at = at};

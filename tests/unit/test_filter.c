@@ -105,7 +105,7 @@ group_setup(void **state)
 	struct load l = {.why = NULL};
 	struct sealer *s = sealer_new();
 	struct sealed_range range;
-	struct sealed_filter *f;
+	struct sealed_filter *f, one;
 	size_t i;
 
 	for (i = 0; i < 2; i++) {
@@ -117,7 +117,10 @@ group_setup(void **state)
 		programs[i].n = f->insns.n;
 		memcpy(programs[i].insn, sealer_at(s, SEALED_INSNS, f->insns.first),
 		    f->insns.n * sizeof(struct sealed_insn));
-		if (load_bpf(&l, programs[i].insn, programs[i].n, arch[i]) < 0)
+		l.p.insn = programs[i].insn;
+		one =
+		    (struct sealed_filter){.insns = {0, programs[i].n}, .arch = arch[i]};
+		if (load_bpf(&l, &one) < 0)
 			return -1;
 		print_message("%08x: %u instructions\n", arch[i], programs[i].n);
 	}

@@ -11,7 +11,7 @@
 
 #include "tests/unit/policy_fixture.h"
 
-enum { SH, BUSY, TOOL, GIT, DASH, IMAGE_N };
+enum { BUSY, SH, DASH, GIT, TOOL, IMAGE_N }; /* as the sealer sorts them */
 
 static struct buf bytes;
 static struct policy p;
@@ -74,6 +74,7 @@ add_gates(struct sealer *s, struct sealed_server *row)
 		g = (struct sealed_gate){.name = fix_str(s, gates[i].name),
 		    .at = row->at,
 		    .kind = gates[i].kind,
+		    .exception = SEALED_NONE,
 		    .verdict = gates[i].verdict};
 		(void)sealer_row(s, SEALED_GATES, &g, sizeof(g));
 		row->gates.n++;
@@ -111,11 +112,11 @@ group_setup(void **state)
 	row.cwd = fix_str(s, "/tmp");
 	row.filters = fix_filter(s);
 	row.images.n = IMAGE_N;
-	(void)fix_image(s, at, "/bin/sh", "/usr/bin/dash");
 	(void)fix_image(s, at, "/bin/busybox", "/bin/busybox");
-	(void)fix_image(s, at, "/usr/bin/tool", "/usr/bin/tool");
-	(void)fix_image(s, at, "/usr/bin/git", "/usr/bin/git");
+	(void)fix_image(s, at, "/bin/sh", "/usr/bin/dash");
 	(void)fix_image(s, at, "/usr/bin/dash", "/usr/bin/dash");
+	(void)fix_image(s, at, "/usr/bin/git", "/usr/bin/git");
+	(void)fix_image(s, at, "/usr/bin/tool", "/usr/bin/tool");
 	for (g = 0; g < sizeof(grants) / sizeof(grants[0]); g++)
 		add_exec(s, at, g, g == 0 ? EXEC_FROM_RUN : 0);
 	row.execs.n = (uint32_t)g;
