@@ -278,6 +278,30 @@ cell_gone(struct leash *l)
 	return false;
 }
 
+/*
+ * The last events on disk, by another recorder when this one is gone: the
+ * supervisor still listens, and what was allowed a moment ago is among them.
+ */
+static int
+last_records(struct leash *l, uint64_t number)
+{
+	uint64_t until = loop_now() + LAST_RECORD_MS * LOOP_MS, now;
+
+	if (report_wait(l->report, number, LAST_RECORD_MS) != -EPIPE)
+		return report_durable(l->report, number) ? 0 : -ETIMEDOUT;
+	l->loop.stopping = false; /* for what was said, all is over; not for this */
+	recorder_gone(l);
+	while (!report_durable(l->report, number) && l->channel >= 0 &&
+	       (now = loop_now()) < until) {
+		if (l->report_slot >= 0)
+			loop_events(&l->loop, l->report_slot,
+			    report_wants_write(l->report) ? POLLIN | POLLOUT : POLLIN);
+		if (loop_once(&l->loop, (int)((until - now) / LOOP_MS) + 1) < 0)
+			break;
+	}
+	return report_durable(l->report, number) ? 0 : -ETIMEDOUT;
+}
+
 static void
 record_stop(struct leash *l)
 {
@@ -298,7 +322,7 @@ record_stop(struct leash *l)
 		event_text(&e, KEY_REASON, strerror(l->exec_errno));
 	event_number(&e, KEY_COUNT, c.allowed);
 	if (report_send(l->report, &e, EVENT_GATE, &number) < 0 ||
-	    report_wait(l->report, number, LAST_RECORD_MS) < 0)
+	    last_records(l, number) < 0)
 		log_warn("unable to record how the server ended");
 }
 

@@ -216,6 +216,26 @@ def recorder_replaced():
     equal(audit_verify().returncode, 0)
 
 
+@test("a recorder that dies while the session ends: what was allowed is in the log")
+def recorder_last():
+    s = session(toy_policy("    exec allow /bin/true\n"))
+    wait_for(lambda: audited('"mounts"'), 3)
+    before = len(audit("--kind", "exec"))
+    recorder, = parts()["recorder"]
+    os.kill(recorder, signal.SIGSTOP)
+    try:
+        within("exit 0", s.text("exec", argv=["/bin/true"]))
+        s.p.stdin.close()
+        check(wait_for(lambda: "server" not in parts(), 2) is not None, "the server stays")
+        time.sleep(0.1)  # the leash waits for its last record
+    finally:
+        os.kill(recorder, signal.SIGKILL)
+    all_gone("at the end")
+    check(len(audit("--kind", "exec")) > before, "the exec is not in the log:", s.stderr())
+    within("stop", [e["kind"] for e in audit() if e["writer"]["role"] == "leash"][-1:])
+    equal(audit_verify().returncode, 0)
+
+
 @test("two sessions share one recorder and one log")
 def shared():
     a, b = session(toy_policy()), session(toy_policy())

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """make soak: what must hold when anything dies, fills up or runs for long.
 
-    soak.py [kills] [calls] [full] [starved]    only these parts
+    soak.py [kills] [calls] [full] [starved] [disk] [memory] [clock]    only these
 
-SOAK_KILLS (1000), SOAK_CALLS (1000000) and KT_SEED are its knobs.  Every part
+SOAK_KILLS (1000), SOAK_CALLS (1000000), SOAK_FAULTS (400 of a kind) and KT_SEED
+are its knobs.  Every part
 prints its figures and `ok` or `not ok`; the exit status is 1 when one fails.
 """
 import collections
@@ -11,6 +12,7 @@ import json
 import os
 import random
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,11 +23,13 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, HERE + "/../lib")
 sys.path.insert(0, HERE + "/..")
 sys.path.insert(0, HERE + "/../e2e")
+sys.path.insert(0, HERE)
+import faults  # noqa: E402
 
 KILLS = int(os.environ.get("SOAK_KILLS", "") or 1000)
 CALLS = int(os.environ.get("SOAK_CALLS", "") or 1000000)
 SEED = int(os.environ.get("KT_SEED", "0") or 0) or int(time.time())
-PARTS = ("kills", "calls", "full", "starved")
+PARTS = ("kills", "calls", "full", "starved", "disk", "memory", "clock")
 GROWTH = 1.10
 FULL_SECONDS = 3.0
 
@@ -55,6 +59,8 @@ def outer(wanted):
     failed = []
     try:
         stage.fill()
+        if set(wanted) & set(faults.PARTS):
+            shutil.copytree(runner.ROOT + "/build/fault", stage.path + "/build/fault")
         for part in wanted:
             # Only root may read the PSS of what cannot be dumped.
             mine = part == "calls"
@@ -64,7 +70,7 @@ def outer(wanted):
                    "KT_UID": str(user.uid), "KENNEL_HOME": tmp + "/home", "HOME": tmp, "TMPDIR": tmp,
                    "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LANG": "C.UTF-8",
                    "PYTHONDONTWRITEBYTECODE": "1", "SOAK_KILLS": str(KILLS),
-                   "SOAK_CALLS": str(CALLS), "KT_SEED": str(SEED)}
+                   "SOAK_CALLS": str(CALLS), "SOAK_FAULTS": os.environ.get("SOAK_FAULTS", ""), "KT_SEED": str(SEED)}
             cmd = ["/usr/bin/python3", stage.path + "/tests/soak/soak.py", "--inner", part]
             if subprocess.run(([] if mine else user.prefix()) + cmd, env=env, cwd="/").returncode:
                 failed.append(part)
@@ -446,7 +452,17 @@ def starved():
              (len(files), works["files"], len(memory), works["memory"]))
 
 
+def faulty(name):
+    def run():
+        import kit
+        import e2e_death as death
+        say("# seed %d" % SEED)
+        faults.PARTS[name](Part(name), kit, death, intact, random.Random(SEED))
+    return run
+
+
 INNER = {"kills": kills, "calls": calls, "full": full, "full-inside": full_inside, "starved": starved}
+INNER.update({name: faulty(name) for name in faults.PARTS})
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--inner"]:
