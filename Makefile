@@ -99,25 +99,32 @@ MCP	 = supervisor/mcp/frame.o supervisor/mcp/skim.o supervisor/mcp/json.o \
 # What speaks to the agent.  No vault object may ever stand here.
 KENNEL	 = supervisor/main.o supervisor/child.o \
 	   $(MCP) \
-	   supervisor/audit/connect.o supervisor/audit/chain.o \
+	   supervisor/audit/connect.o $(CHAIN) \
 	   supervisor/audit/query.o supervisor/audit/reader.o \
-	   supervisor/audit/schema.o supervisor/audit/scan.o \
+	   supervisor/audit/schema.o \
 	   supervisor/cli/paths.o supervisor/cli/find.o supervisor/cli/open.o \
 	   supervisor/cli/run.o supervisor/cli/exec.o \
 	   supervisor/cli/doctor.o supervisor/cli/server.o \
 	   leash/report.o \
 	   $(POLICY_READ) $(POLICY_MAKE) $(BASE)
 
+# The tree, its hashes, its keys and its signatures.
+CHAIN	 = supervisor/audit/chain.o supervisor/audit/sha.o \
+	   supervisor/audit/tree.o supervisor/audit/note.o \
+	   supervisor/audit/base64.o supervisor/audit/key.o \
+	   supervisor/audit/scan.o
+
 RECORDER = supervisor/audit/recorder.o supervisor/audit/complain.o \
-	   supervisor/audit/given.o \
+	   supervisor/audit/given.o supervisor/audit/config.o \
+	   supervisor/audit/ledger.o supervisor/audit/slot.o \
 	   supervisor/audit/store.o supervisor/audit/noload.o \
 	   supervisor/audit/schema.o supervisor/audit/body.o \
-	   supervisor/audit/chain.o leash/report.o $(BASE)
+	   $(CHAIN) leash/report.o $(BASE)
 
 VERIFY	 = supervisor/audit/verify.o supervisor/audit/reader.o \
 	   supervisor/audit/noload.o \
-	   supervisor/audit/schema.o supervisor/audit/scan.o \
-	   supervisor/audit/chain.o $(BASE)
+	   supervisor/audit/schema.o \
+	   $(CHAIN) $(BASE)
 
 PROGRAMS = $(BIN)/kennel $(LIBEXEC)/kennel-leash $(LIBEXEC)/kennel-shim \
 	   $(LIBEXEC)/kennel-recorder $(LIBEXEC)/kennel-verify
@@ -195,7 +202,7 @@ $(foreach p,$(CONFINED),$(eval $(call gen_rule,$p)))
 
 UNIT_base	= $(BASE)
 UNIT_cell	= tests/unit/cell_kit.o policy/names.o $(CELL) $(BASE)
-UNIT_frame	= $(MCP) supervisor/audit/chain.o tests/unit/mcp_rig.o \
+UNIT_frame	= $(MCP) supervisor/audit/chain.o supervisor/audit/sha.o tests/unit/mcp_rig.o \
 	   policy/match.o policy/names.o $(BASE)
 UNIT_json	= tests/fuzz/fuzz_json.o $(UNIT_frame)
 UNIT_canon	= supervisor/mcp/json.o supervisor/mcp/walk.o supervisor/mcp/canon.o \
@@ -204,13 +211,13 @@ UNIT_session	= $(UNIT_frame)
 UNIT_unfit	= $(UNIT_frame)
 UNIT_exact	= $(UNIT_frame)
 UNIT_stream	= tests/fuzz/fuzz_session.o $(UNIT_frame)
-UNIT_chain	= supervisor/audit/chain.o
+UNIT_chain	= $(CHAIN)
 UNIT_report	= leash/report.o $(BASE)
 UNIT_recorder	= supervisor/audit/connect.o leash/report.o $(BASE)
 UNIT_verify	= supervisor/audit/connect.o supervisor/audit/query.o \
 	   supervisor/audit/reader.o supervisor/audit/schema.o \
-	   supervisor/audit/scan.o supervisor/audit/body.o \
-	   supervisor/audit/chain.o supervisor/cli/paths.o leash/report.o $(BASE)
+	   supervisor/audit/body.o \
+	   $(CHAIN) supervisor/cli/paths.o leash/report.o $(BASE)
 
 UNIT_vault	= leash/vault/ring.o leash/vault/mem.o leash/vault/source.o \
 	   leash/vault/env.o $(BASE_SMALL)

@@ -164,7 +164,7 @@ put_string(struct line *line, const char *s)
 static void
 put_head(struct line *line, const struct writer *writer, const struct record *rec)
 {
-	put_text(line, "{\"v\":1,\"idx\":");
+	put_text(line, "{\"v\":2,\"idx\":");
 	put_number(line, rec->idx);
 	put_text(line, ",\"ts\":");
 	put_number(line, rec->ts);
@@ -227,9 +227,11 @@ put_value(struct line *line, const struct field *field)
 	put_string(line, text);
 }
 
-/* All values of one key, at the end of the line; 0 or how many did not fit. */
+/* All values of one key, at the end of the line; 0 or how many did not fit.  The
+ * first that did, or NULL. */
 static size_t
-put_field(struct line *line, enum event_key key, const struct field *field, size_t n)
+put_field(struct line *line, enum event_key key, const struct field *field, size_t n,
+    const struct field **ret_first)
 {
 	bool list = event_key_repeats(key), first = true;
 	size_t left_out = 0;
@@ -253,6 +255,8 @@ put_field(struct line *line, enum event_key key, const struct field *field, size
 			left_out++;
 			continue;
 		}
+		if (first)
+			*ret_first = &field[i];
 		first = false;
 	}
 	if (list && !first)
@@ -263,18 +267,21 @@ put_field(struct line *line, enum event_key key, const struct field *field, size
 /* The columns are copies of fields that stand in the body: what was left out
  * there must not stand in a column. */
 static void
-copy_column(struct record *rec, enum event_key key, const struct field *field, size_t n)
+copy_column(struct record *rec, const struct field *field)
 {
-	int which = key == KEY_SERVER ? 0 : 1;
+	static const enum event_key of[COLUMNS] = {
+	    [COLUMN_SERVER] = KEY_SERVER,
+	    [COLUMN_TOOL] = KEY_NAME,
+	    [COLUMN_VERDICT] = KEY_VERDICT,
+	    [COLUMN_RULE] = KEY_RULE,
+	};
 
-	if (key != KEY_SERVER && key != KEY_VERDICT)
-		return;
-	for (size_t i = 0; i < n; i++) {
-		if (field[i].key != key)
+	for (int c = 0; c < COLUMNS; c++) {
+		if (of[c] != field->key)
 			continue;
-		body_utf8(rec->text[which], sizeof(rec->text[which]), field[i].text.data,
-		    field[i].text.len);
-		*(which == 0 ? &rec->server : &rec->verdict) = rec->text[which];
+		body_utf8(rec->text[c], sizeof(rec->text[c]), field->text.data,
+		    field->text.len);
+		rec->column[c] = rec->text[c];
 	}
 }
 
@@ -284,6 +291,7 @@ body_make(const struct writer *writer, struct wire_in *in, struct record *rec)
 	static struct field field[FIELDS_MAX]; /* one event at a time */
 	struct line line = {.at = rec->body, .cap = sizeof(rec->body) - TAIL_ROOM};
 	size_t n, left_out = 0;
+	bool tool_call = false;
 	uint64_t cut = 0;
 	int r;
 
@@ -291,14 +299,18 @@ body_make(const struct writer *writer, struct wire_in *in, struct record *rec)
 	if (r < 0)
 		return r;
 	put_head(&line, writer, rec);
-	rec->server = rec->verdict = NULL;
+	memset(rec->column, 0, sizeof(rec->column));
 	for (enum event_key key = 1; key < KEY_CUT; key++) {
-		size_t lost = put_field(&line, key, field, n);
+		const struct field *first = NULL;
 
-		if (lost == 0)
-			copy_column(rec, key, field, n);
-		left_out += lost;
+		left_out += put_field(&line, key, field, n, &first);
+		if (first == NULL)
+			continue;
+		copy_column(rec, first);
+		tool_call |= key == KEY_ACTION;
 	}
+	if (!tool_call)
+		rec->column[COLUMN_TOOL] = NULL;
 	for (size_t i = 0; i < n; i++) {
 		if (field[i].key == KEY_CUT)
 			cut = field[i].number;

@@ -15,11 +15,10 @@
 #include "shim/base/wire.h"
 #include "supervisor/audit/audit.h"
 
-#define AUDIT_PATH_MAX  4096
-#define AUDIT_DB_NAME   "audit.db"
-#define AUDIT_BODY_MAX  (16u << 10) /* bytes of one record; a leaf may hold 65535 */
-#define AUDIT_EDGE_STEP 8           /* a node is kept for each full 256^k leaves */
-#define AUDIT_WHY_MAX   256
+#define AUDIT_PATH_MAX 4096
+#define AUDIT_DB_NAME  "audit.db"
+#define AUDIT_BODY_MAX (16u << 10) /* bytes of one record; a leaf may hold 65535 */
+#define AUDIT_WHY_MAX  256
 
 /* ---- the recorder's descriptors, in this order (connect.c) ---------------- */
 
@@ -47,6 +46,34 @@ recorder_socket_name(int log_dir, char ret[RECORDER_NAME_MAX])
 	return 0;
 }
 
+/* ---- sha.c: chain.c's alone ------------------------------------------------- */
+
+/* Has the processor instructions for it? */
+bool sha_fits(void);
+/* Of a tag byte (-1: none) and the bytes; only where it fits. */
+void sha_digest(int tag, const void *bytes, size_t len, uint8_t ret[CHAIN_HASH_LEN]);
+
+/* ---- tree.c: tiles ---------------------------------------------------------- */
+
+#define TILE_BITS   8u
+#define TILE_WIDTH  256u /* C2SP tlog-tiles */
+#define TILE_LEVELS (CHAIN_LEVELS / TILE_BITS)
+#define TILE_LEN    ((size_t)TILE_WIDTH * CHAIN_HASH_LEN)
+
+struct tree {
+	struct chain chain;
+	/* of each level what stands behind its last full tile */
+	uint8_t tile[TILE_LEVELS][TILE_LEN];
+};
+/* A tile is full; its root.  What it returns below 0, tree_append returns. */
+typedef int tree_tile_fn(void *arg, unsigned int level, uint64_t n,
+    const uint8_t root[CHAIN_HASH_LEN], const uint8_t tile[TILE_LEN]);
+int tree_append(
+    struct tree *, const uint8_t leaf[CHAIN_HASH_LEN], tree_tile_fn *, void *);
+/* The chain of a tree of this size, when tile holds what stands to its right. */
+void tree_edge(struct tree *, uint64_t size);
+void tree_root_of_tile(const uint8_t tile[TILE_LEN], uint8_t ret[CHAIN_HASH_LEN]);
+
 /* ---- body.c: a record as it is stored -------------------------------------- */
 
 /* Who speaks, checked when it said hello. */
@@ -57,13 +84,15 @@ struct writer {
 	uint32_t pid;
 };
 
-/* The columns; the body says the same and is what counts. */
+/* Fields that stand in a column too: the body says the same and is what counts.
+ * A tool is the first "name" of what has an "action" (a tools/call). */
+enum record_column { COLUMN_SERVER, COLUMN_TOOL, COLUMN_VERDICT, COLUMN_RULE, COLUMNS };
+
 struct record {
 	uint64_t idx, ts, boot, wseq;
 	enum event_kind kind;
-	const char *server; /* NULL: none; points into the memory below */
-	const char *verdict;
-	char text[2][3 * REPORT_TEXT_MAX + 1];
+	const char *column[COLUMNS]; /* NULL: none; points into the memory below */
+	char text[COLUMNS][3 * REPORT_TEXT_MAX + 1];
 	char body[AUDIT_BODY_MAX];
 	size_t body_len;
 };
@@ -119,6 +148,8 @@ bool scan_number(struct span, uint64_t *ret);
 /* A raw string without quotes and escapes: its length, or -EBADMSG when out
  * is too small or it is no string.  Not NUL-terminated. */
 long scan_string(struct span, char *out, size_t out_cap);
+/* Is a raw string this word, which needs no escape? */
+bool scan_is(struct span, const char *word);
 /* The next string of a raw list (or the only value of a field that is none):
  * 1, 0 at the end.  *at starts at 0. */
 int scan_next(struct span, size_t *at, struct span *ret);
@@ -131,31 +162,171 @@ struct schema_row {
 };
 extern const struct schema_row schema_row[];
 extern const size_t schema_rows;
-#define SCHEMA_VERSION     1
+#define SCHEMA_VERSION     2
 #define SCHEMA_APPLICATION 0x6b6e6c61 /* "knla" */
+
+/* What the index rec_rare holds; a query that is to use it says it in the same
+ * words. */
+#define SCHEMA_RARE \
+	"kind NOT IN ('exec', 'call', 'scrub', 'dropped', 'heartbeat', 'epoch')"
 
 /* Is the schema byte for byte ours?  NULL, or the name of the first object
  * that is not (static or in the caller's memory). */
 const char *schema_differs(struct sqlite3 *, char *name, size_t name_cap);
 
+/* ---- key.c: Ed25519 ---------------------------------------------------------- */
+
+#define KEY_LEN      32 /* of a seed, and of a public key */
+#define KEY_SIGN_LEN 64
+
+/* A secret key, in memory that is locked and kept out of dumps. */
+struct key;
+int key_new(struct key **ret);
+/* The seed is wiped. */
+int key_from_seed(uint8_t seed[KEY_LEN], struct key **ret);
+/* Wipes it. */
+void key_free(struct key *);
+void key_seed(const struct key *, uint8_t ret[KEY_LEN]);
+const uint8_t *key_public(const struct key *);
+void key_sign(const struct key *, const void *, size_t, uint8_t ret[KEY_SIGN_LEN]);
+bool key_verify(
+    const uint8_t public[KEY_LEN], const void *, size_t, const uint8_t sig[KEY_SIGN_LEN]);
+
+/* ---- note.c: C2SP signed notes, checkpoints, cosignatures ------------------- */
+
+#define NOTE_NAME_MAX 192  /* of a key */
+#define NOTE_MAX      8192 /* one signed note */
+#define NOTE_SIGS_MAX 32   /* the format asks for 16 or more */
+#define NOTE_VKEY_MAX 320
+
+enum note_type { NOTE_ED25519 = 0x01, NOTE_COSIGNATURE = 0x04 };
+
+struct vkey { /* who may sign */
+	char name[NOTE_NAME_MAX];
+	uint8_t type; /* enum note_type */
+	uint8_t id[4];
+	uint8_t public[KEY_LEN];
+};
+struct note_sig {
+	char name[NOTE_NAME_MAX];
+	uint8_t id[4];
+	uint8_t bytes[8 + KEY_SIGN_LEN]; /* a cosignature begins with its time */
+	size_t len;                      /* 0: of a kind that is not known here */
+};
+struct note {
+	struct span text; /* what is signed, its last newline included */
+	struct note_sig sig[NOTE_SIGS_MAX];
+	size_t sig_n;
+};
+struct checkpoint {
+	char origin[NOTE_NAME_MAX];
+	uint64_t size;
+	uint8_t root[CHAIN_HASH_LEN];
+};
+
+#define BASE64_LEN(n) (((n) + 2) / 3 * 4 + 1) /* with the NUL */
+void base64_put(char *out, const void *, size_t len);
+/* Strict: padding, no spare bits.  The length, or -EBADMSG. */
+long base64_get(struct span text, uint8_t *out, size_t out_cap);
+
+/* 0, or -EINVAL: the name can be no key's. */
+int vkey_make(
+    const char *name, enum note_type, const uint8_t public[KEY_LEN], struct vkey *ret);
+void vkey_put(const struct vkey *, char ret[NOTE_VKEY_MAX]);
+int vkey_parse(struct span text, struct vkey *ret);
+
+/* The text of a checkpoint; its length. */
+size_t checkpoint_put(const struct checkpoint *, char *out, size_t out_cap);
+int checkpoint_parse(struct span text, struct checkpoint *ret);
+/* Signs text (of text_len) and puts the signature's line behind what stands in
+ * note[*len]; the first one after the blank line. */
+int note_sign(char *note, size_t cap, size_t text_len, size_t *len, const struct vkey *,
+    const struct key *);
+int note_parse(const void *, size_t len, struct note *ret);
+/* The text behind these bytes: is it signed by this key?  A cosignature's time
+ * in *ret_time (may be NULL). */
+bool note_signed_by(const struct note *, const struct vkey *, uint64_t *ret_time);
+
 /* ---- store.c: the tables, as their only writer ------------------------------ */
 
+struct stored_cp {
+	uint64_t size, epoch; /* size 0: there is none */
+	char note[NOTE_MAX];
+};
+
 struct store;
-/* Opens or makes the log and checks its edge against its last checkpoint.
- * 0; -EBADMSG when they disagree; *ret_why says it in words (static). */
+/* Opens or makes the database; its edge is not known yet.  0; *ret_why says in
+ * words (static) what went wrong. */
 int store_open(int log_dir, struct store **ret, const char **ret_why);
 /* Folds the write-ahead log into the database. */
 void store_close(struct store *);
+/* The right edge at this size, from the records and the tiles: 0, -EBADMSG. */
+int store_edge(struct store *, uint64_t size);
+int store_last_cp(struct store *, struct stored_cp *ret);
+int store_body(struct store *, uint64_t idx, char body[AUDIT_BODY_MAX], size_t *ret_len);
+int store_get_meta(struct store *, const char *key, char *out, size_t out_cap);
 uint64_t store_next(const struct store *);
+const struct chain *store_chain(const struct store *);
 /* The highest number that this writer has in the log; 0: none. */
-int store_last_seq(struct store *, const char *instance, uint64_t *ret);
-/* Inside a transaction that the first append opens; record->idx is
- * store_next().  After a failure only store_close is left. */
+int store_last_seq(struct store *, const struct writer *, uint64_t *ret);
+/* Inside a transaction that the first of these opens; record->idx is
+ * store_next().  After a failure only store_rollback and store_close are left. */
+int store_put_meta(struct store *, const char *key, const char *value);
 int store_append(struct store *, const struct writer *, const struct record *);
-int store_commit(struct store *, uint64_t now_ns);
+int store_commit(struct store *, uint64_t epoch, const char *note);
+void store_rollback(struct store *);
 bool store_pending(const struct store *);
 /* What SQLite said last, in words. */
 const char *store_why(const struct store *);
+
+/* ---- slot.c: the epoch's key outside of the database ------------------------- */
+
+#define SLOTS 2
+/* Opens or makes audit.key: a descriptor. */
+int slot_open(int log_dir, int *ret_fd);
+/* -ENOENT: it holds no key.  The seed is the caller's to wipe. */
+int slot_read(int fd, int slot, uint64_t *ret_epoch, uint8_t ret_seed[KEY_LEN]);
+/* On disk when it returns. */
+int slot_write(int fd, int slot, uint64_t epoch, const struct key *);
+int slot_wipe(int fd, int slot);
+/* The long-term key, in a file of its own; made when make says so and there is
+ * none.  -ENOENT. */
+int slot_origin(int log_dir, bool make, struct key **ret);
+
+/* ---- config.c: what an operator may choose ------------------------------------ */
+
+struct config {
+	uint64_t epoch_s;         /* a key signs at most so long */
+	uint64_t heartbeat_s;     /* and says at least so often that it is there */
+	uint64_t segment_records; /* of one file */
+};
+/* audit.conf, or what holds without one.  -EINVAL: in this line. */
+int config_read(int log_dir, struct config *ret, size_t *ret_line);
+
+/* ---- ledger.c: the log's own records, its epochs, its checkpoints ------------ */
+
+struct ledger;
+/* Opens the log, recovers what a crash left, says that a recorder is here. */
+int ledger_open(
+    int log_dir, const struct writer *self, struct ledger **ret, const char **ret_why);
+struct store *ledger_store(struct ledger *);
+/* A writer's record; record->idx is store_next(). */
+int ledger_append(struct ledger *, const struct writer *, const struct record *);
+/* A gap: what the log lacks. */
+int ledger_gap(struct ledger *, const char *writer, const char *reason, uint64_t count);
+/* On disk, with its checkpoint. */
+int ledger_commit(struct ledger *);
+/* When something is to be done next (loop_now()), and do what is due.  0: idle. */
+uint64_t ledger_next_ns(const struct ledger *);
+int ledger_tick(struct ledger *, size_t writers);
+/* A clean end: nothing is open.  Frees. */
+int ledger_end(struct ledger *);
+/* The disk is full: gives back the reserve and says so with it; the count is of
+ * records that were taken and are lost. */
+void ledger_last_words(struct ledger *, uint64_t count);
+/* Records taken and not on disk. */
+uint64_t ledger_lost(const struct ledger *);
+void ledger_free(struct ledger *);
 
 /* ---- complain.c: recorder.log ------------------------------------------------ */
 

@@ -53,6 +53,7 @@ struct peer {
 	int fd; /* -1: the slot is free */
 	bool welcome;
 	bool waits_write;
+	bool auditor;
 	bool rests; /* not read until the rest is over */
 	struct writer writer;
 	uint64_t last;  /* the highest number of this writer in the log */
@@ -63,14 +64,14 @@ struct peer {
 
 struct recorder {
 	struct loop loop;
-	struct store *store;
+	struct ledger *ledger;
+	struct store *store; /* the ledger's */
 	struct peer peer[PEERS_MAX];
 	size_t peer_n;
-	int epoll, idle_timer, flow_timer, rest_timer;
+	int epoll, idle_timer, flow_timer, rest_timer, tick_timer;
 	bool gate;      /* somebody waits for this transaction */
 	size_t batch_n; /* records in it */
 	struct writer self;
-	uint64_t self_seq;
 	char socket_name[RECORDER_NAME_MAX];
 };
 
@@ -132,6 +133,7 @@ rest(struct peer *peer)
 }
 
 static void idle_soon(void);
+static void tick_soon(void);
 
 static void
 peer_end(struct peer *peer)
@@ -171,29 +173,52 @@ peer_tell(struct peer *peer)
 
 /* ---- the transaction -------------------------------------------------------- */
 
-static uint64_t
-realtime_ns(void)
+/* Nothing more is written after a failure; a full disk is still told of. */
+static void __attribute__((noreturn)) give_up(int error)
 {
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_REALTIME, &t); /* cannot fail: the clock is known */
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	if (error == -ENOSPC)
+		ledger_last_words(the.ledger, ledger_lost(the.ledger));
+	complain_and_end("write the log", error);
 }
 
 /* On disk, and only then told. */
 static void
 settle(void)
 {
-	int r = store_commit(the.store, realtime_ns());
+	int r = ledger_commit(the.ledger);
 
 	if (r < 0)
-		complain_and_end("write the log", r);
+		give_up(r);
 	loop_timer_stop(&the.loop, the.flow_timer);
 	the.flow_timer = -1;
 	the.gate = false;
 	the.batch_n = 0;
 	for (size_t i = 0; i < PEERS_MAX; i++)
 		peer_tell(&the.peer[i]);
+	tick_soon();
+}
+
+/* Heartbeats, and the ends of epochs. */
+static void
+on_tick(struct loop *loop, void *arg)
+{
+	int r;
+
+	the.tick_timer = -1;
+	r = ledger_tick(the.ledger, the.peer_n);
+	if (r < 0)
+		give_up(r);
+	settle();
+}
+
+static void
+tick_soon(void)
+{
+	loop_timer_stop(&the.loop, the.tick_timer);
+	the.tick_timer =
+	    loop_timer_at(&the.loop, ledger_next_ns(the.ledger), on_tick, NULL);
+	if (the.tick_timer < 0)
+		complain_and_end("wait for the end of an epoch", the.tick_timer);
 }
 
 static void
@@ -204,12 +229,10 @@ on_flow_timer(struct loop *loop, void *arg)
 }
 
 static void
-append(const struct writer *writer, const struct record *rec)
+appended(int r)
 {
-	int r = store_append(the.store, writer, rec);
-
 	if (r < 0)
-		complain_and_end("write the log", r);
+		give_up(r);
 	the.batch_n++;
 	if (the.flow_timer < 0)
 		the.flow_timer = loop_timer_at(
@@ -220,27 +243,7 @@ append(const struct writer *writer, const struct record *rec)
 static void
 record_gap(const struct peer *peer, const char *reason, uint64_t count)
 {
-	static struct record rec;
-	uint8_t memory[512];
-	struct wire_out out;
-	struct wire_in in;
-
-	rec.idx = store_next(the.store);
-	rec.ts = realtime_ns();
-	rec.boot = loop_now();
-	rec.wseq = ++the.self_seq;
-	rec.kind = EVENT_GAP;
-	wire_out_init(&out, memory, sizeof(memory));
-	wire_put_u8(&out, KEY_NAME);
-	wire_put_str(&out, peer->writer.instance);
-	wire_put_u8(&out, KEY_REASON);
-	wire_put_str(&out, reason);
-	wire_put_u8(&out, KEY_COUNT);
-	wire_put_u64(&out, count);
-	wire_in_init(&in, memory, out.len);
-	if (out.error != 0 || body_make(&the.self, &in, &rec) < 0)
-		bug("a gap record that cannot be made");
-	append(&the.self, &rec);
+	appended(ledger_gap(the.ledger, peer->writer.instance, reason, count));
 }
 
 /* ---- what a peer says ------------------------------------------------------- */
@@ -279,8 +282,9 @@ on_hello(struct peer *peer, struct wire_in *in)
 	int r;
 
 	if (wire_end(in) < 0 || peer->welcome || version != REPORT_VERSION ||
-	    (role != REPORT_SUPERVISOR && role != REPORT_LEASH) || !is_instance(instance))
+	    (role < REPORT_SUPERVISOR || role > REPORT_AUDITOR) || !is_instance(instance))
 		return -EBADMSG;
+	peer->auditor = role == REPORT_AUDITOR;
 	peer->writer.pid = pid;
 	(void)snprintf(
 	    peer->writer.role, sizeof(peer->writer.role), "%s", report_role_name(role));
@@ -289,7 +293,7 @@ on_hello(struct peer *peer, struct wire_in *in)
 	body_utf8(peer->writer.session, sizeof(peer->writer.session), session.data,
 	    session.len);
 	take_over(peer);
-	r = store_last_seq(the.store, peer->writer.instance, &peer->last);
+	r = store_last_seq(the.store, &peer->writer, &peer->last);
 	if (r < 0)
 		complain_and_end("read the log", r);
 	wire_out_init(&out, memory, sizeof(memory));
@@ -297,6 +301,15 @@ on_hello(struct peer *peer, struct wire_in *in)
 	wire_put_u64(&out, store_next(the.store));
 	peer->welcome = true;
 	return wire_send(peer->fd, &out, NULL, 0);
+}
+
+/* The log's own words are nobody else's; an auditor's are the auditor's. */
+static bool
+may_say(const struct peer *peer, enum event_kind kind)
+{
+	bool audits = kind == EVENT_EXPORT || kind == EVENT_COSIG || kind == EVENT_PRUNE;
+
+	return kind > 0 && kind < EVENT_GENESIS && audits == peer->auditor;
 }
 
 static int
@@ -311,7 +324,7 @@ on_event(struct peer *peer, struct wire_in *in)
 	rec.ts = wire_get_u64(in);
 	rec.boot = wire_get_u64(in);
 	if (in->error != 0 || !peer->welcome || rec.wseq == 0 || rec.wseq > INT64_MAX ||
-	    rec.ts > INT64_MAX || rec.kind == 0 || rec.kind >= EVENT_KIND_END ||
+	    rec.ts > INT64_MAX || rec.boot > loop_now() || !may_say(peer, rec.kind) ||
 	    class > EVENT_GATE)
 		return -EBADMSG;
 	if (rec.wseq > peer->last) {
@@ -329,7 +342,7 @@ on_event(struct peer *peer, struct wire_in *in)
 			if (body_make(&peer->writer, &again, &rec) < 0)
 				bug("the same event twice, once malformed");
 		}
-		append(&peer->writer, &rec);
+		appended(ledger_append(the.ledger, &peer->writer, &rec));
 		peer->last = rec.wseq;
 	}
 	/* else: sent again after a crash, and here already */
@@ -526,7 +539,7 @@ start_loop(void)
 	sigset_t ends;
 
 	loop_init(&the.loop);
-	the.idle_timer = the.flow_timer = the.rest_timer = -1;
+	the.idle_timer = the.flow_timer = the.rest_timer = the.tick_timer = -1;
 	for (size_t i = 0; i < PEERS_MAX; i++)
 		the.peer[i].fd = -1;
 	(void)sigemptyset(&ends);
@@ -542,6 +555,7 @@ start_loop(void)
 		complain_and_end("listen", -EBADF);
 	watch(RECORDER_FD_LISTENER, on_listener);
 	idle_soon();
+	tick_soon();
 }
 
 /* No new connection, all that was taken on disk, no socket left behind.  The
@@ -549,9 +563,12 @@ start_loop(void)
 static void
 finish(void)
 {
-	int fd;
+	int fd, r;
 
 	settle();
+	r = ledger_end(the.ledger);
+	if (r < 0)
+		give_up(r);
 	/* syscalls: shutdown */
 	(void)shutdown(RECORDER_FD_LISTENER, SHUT_RDWR); /* it is ours: cannot fail */
 	while ((fd = accept4(RECORDER_FD_LISTENER, NULL, NULL, SOCK_CLOEXEC)) >= 0)
@@ -559,7 +576,6 @@ finish(void)
 	(void)unlinkat(RECORDER_FD_RUN_DIR, the.socket_name, 0);
 	for (size_t i = 0; i < PEERS_MAX; i++)
 		peer_end(&the.peer[i]);
-	store_close(the.store);
 }
 
 int
@@ -579,11 +595,12 @@ main(void)
 	if (r < 0)
 		complain_and_end("name its socket", r);
 	given_name(&the.self);
-	r = store_open(RECORDER_FD_LOG_DIR, &the.store, &why);
+	r = ledger_open(RECORDER_FD_LOG_DIR, &the.self, &the.ledger, &why);
 	if (r < 0) {
 		complain("refuses to run: %s", why);
 		complain_and_end("open the log", r);
 	}
+	the.store = ledger_store(the.ledger);
 	complain_for(the.store);
 	start_loop();
 	given_confine();

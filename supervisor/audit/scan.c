@@ -261,6 +261,14 @@ scan_string(struct span raw, char *out, size_t out_cap)
 	return (long)o;
 }
 
+bool
+scan_is(struct span raw, const char *word)
+{
+	size_t len = strlen(word);
+
+	return raw.len == len + 2 && memcmp(raw.data + 1, word, len) == 0;
+}
+
 int
 scan_next(struct span raw, size_t *at, struct span *ret)
 {

@@ -22,21 +22,30 @@
 const struct schema_row schema_row[] = {
     {"table", "rec", "rec",
 	"CREATE TABLE rec(idx INTEGER PRIMARY KEY, ts INTEGER NOT NULL, "
-	"kind TEXT NOT NULL, server TEXT, session TEXT NOT NULL, verdict TEXT, "
-	"writer TEXT NOT NULL, wseq INTEGER NOT NULL, body BLOB NOT NULL, "
-	"leaf BLOB NOT NULL) STRICT"},
-    {"index", "rec_writer", "rec", "CREATE UNIQUE INDEX rec_writer ON rec(writer, wseq)"},
-    {"index", "rec_server", "rec", "CREATE INDEX rec_server ON rec(server, ts)"},
-    {"table", "node", "node",
-	"CREATE TABLE node(level INTEGER NOT NULL, n INTEGER NOT NULL, "
-	"hash BLOB NOT NULL, PRIMARY KEY(level, n)) STRICT, WITHOUT ROWID"},
+	"kind TEXT NOT NULL, server TEXT, session TEXT NOT NULL, tool TEXT, "
+	"verdict TEXT, rule TEXT, writer TEXT NOT NULL, wseq INTEGER NOT NULL, "
+	"body BLOB NOT NULL) STRICT"},
+    {"index", "rec_session", "rec",
+	"CREATE UNIQUE INDEX rec_session ON rec(session, writer, wseq)"},
+    {"index", "rec_server", "rec",
+	"CREATE INDEX rec_server ON rec(server, ts) WHERE server IS NOT NULL"},
+    {"index", "rec_tool", "rec",
+	"CREATE INDEX rec_tool ON rec(tool, ts) WHERE tool IS NOT NULL"},
+    {"index", "rec_denied", "rec",
+	"CREATE INDEX rec_denied ON rec(ts) WHERE verdict <> 'allow'"},
+    {"index", "rec_rare", "rec",
+	"CREATE INDEX rec_rare ON rec(kind, ts) WHERE " SCHEMA_RARE},
+    {"table", "tile", "tile",
+	"CREATE TABLE tile(level INTEGER NOT NULL, n INTEGER NOT NULL, "
+	"root BLOB NOT NULL, h BLOB NOT NULL, PRIMARY KEY(level, n)) "
+	"STRICT, WITHOUT ROWID"},
     {"table", "cp", "cp",
-	"CREATE TABLE cp(size INTEGER PRIMARY KEY, root BLOB NOT NULL, "
-	"ts INTEGER NOT NULL) STRICT"},
+	"CREATE TABLE cp(size INTEGER PRIMARY KEY, epoch INTEGER NOT NULL, "
+	"note TEXT NOT NULL) STRICT"},
     {"table", "meta", "meta",
 	"CREATE TABLE meta(k TEXT PRIMARY KEY, v TEXT NOT NULL) STRICT, WITHOUT ROWID"},
     APPEND_ONLY("rec"),
-    APPEND_ONLY("node"),
+    APPEND_ONLY("tile"),
     APPEND_ONLY("cp"),
     APPEND_ONLY("meta"),
 };

@@ -21,28 +21,38 @@
 
 #include "supervisor/audit/inside.h"
 
-#define STEP_LEAVES 256u /* 2^AUDIT_EDGE_STEP */
-#define WAL_PAGES   4000 /* folded into the database at this size */
-#define CACHE_KIB   8192
+#define WAL_PAGES 4000 /* folded into the database at this size */
+#define CACHE_KIB 8192
 
-enum statement { BEGIN, COMMIT, PUT_REC, PUT_NODE, PUT_CP, LAST_SEQ, STATEMENTS };
+enum statement {
+	BEGIN,
+	COMMIT,
+	ROLLBACK,
+	PUT_REC,
+	PUT_TILE,
+	PUT_CP,
+	LAST_SEQ,
+	STATEMENTS
+};
 
 static const char *const statement_sql[STATEMENTS] = {
     [BEGIN] = "BEGIN IMMEDIATE",
     [COMMIT] = "COMMIT",
-    [PUT_REC] = ("INSERT INTO rec(idx, ts, kind, server, session, verdict, writer, "
-		 "wseq, body, leaf) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
-    [PUT_NODE] = "INSERT INTO node(level, n, hash) VALUES(?, ?, ?)",
-    [PUT_CP] = "INSERT INTO cp(size, root, ts) VALUES(?, ?, ?)",
-    [LAST_SEQ] = "SELECT coalesce(max(wseq), 0) FROM rec WHERE writer = ?",
+    [ROLLBACK] = "ROLLBACK",
+    [PUT_REC] = "INSERT INTO rec(idx, ts, kind, server, session, tool, verdict, rule, "
+		"writer, wseq, body) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [PUT_TILE] = "INSERT INTO tile(level, n, root, h) VALUES(?, ?, ?, ?)",
+    [PUT_CP] = "INSERT INTO cp(size, epoch, note) VALUES(?, ?, ?)",
+    [LAST_SEQ] = "SELECT coalesce(max(wseq), 0) FROM rec WHERE session = ? AND "
+		 "writer = ?",
 };
 
 struct store {
 	sqlite3 *db;
 	sqlite3_stmt *statement[STATEMENTS];
-	struct chain chain;
-	bool open;  /* a transaction */
-	int failed; /* the first failure of a node inside an append */
+	struct tree tree;
+	uint64_t base; /* the first record in this file */
+	bool open;     /* a transaction */
 };
 
 /* ---- small change ---------------------------------------------------------- */
@@ -148,113 +158,180 @@ make_tables(struct store *store)
 	    SCHEMA_APPLICATION);
 	if (r == 0)
 		r = run(store, sql);
-	/* A name for this log, so that two logs are never taken for one. */
-	if (r == 0)
-		r = run(store,
-		    "INSERT INTO meta(k, v) VALUES('format', 'kennel audit 1'), "
-		    "('log', lower(hex(randomblob(16))))");
 	if (r == 0)
 		r = run(store, "COMMIT");
 	return r;
 }
 
-/*
- * One step of the edge: the subtrees of 256^step leaves that the next larger
- * full one does not hold.  sql gives their hashes in order, from number ?1 on.
- */
+/* ---- the right edge ---------------------------------------------------------- */
+
+/* One hash of the edge: the entry with this number of its level. */
 static int
-edge_step(struct store *store, unsigned int step, uint64_t size)
+edge_hash(struct store *store, sqlite3_stmt *s, unsigned int level, uint64_t n)
 {
-	unsigned int level = step * AUDIT_EDGE_STEP;
-	uint64_t n = size >> level, from = n - n % STEP_LEAVES;
-	struct chain part = {0};
+	uint8_t *to = store->tree.tile[level] + n % TILE_WIDTH * CHAIN_HASH_LEN;
+
+	if ((uint64_t)sqlite3_column_int64(s, 0) != n)
+		return -EBADMSG;
+	if (level > 0)
+		return get_hash(s, 1, to);
+	chain_leaf(sqlite3_column_blob(s, 1), (size_t)sqlite3_column_bytes(s, 1), to);
+	return 0;
+}
+
+/* What stands behind the last full tile of one level: leaves from their records,
+ * else the roots of the full tiles one level below. */
+static int
+edge_level(struct store *store, unsigned int level, uint64_t size)
+{
+	uint64_t end = size >> (level * TILE_BITS), n = end - end % TILE_WIDTH;
 	sqlite3_stmt *s = NULL;
 	int code, r = 0;
 
+	if (level == 0 && n < store->base)
+		n = store->base; /* those before came with the file */
 	code = sqlite3_prepare_v2(store->db,
-	    step == 0
-		? "SELECT leaf, idx, body FROM rec WHERE idx >= ?1 ORDER BY idx"
-		: "SELECT hash, n FROM node WHERE n >= ?1 AND level = ?2 ORDER BY n",
+	    level == 0
+		? "SELECT idx, body FROM rec WHERE idx >= ?1 ORDER BY idx"
+		: "SELECT n, root FROM tile WHERE n >= ?1 AND level = ?2 ORDER BY n",
 	    -1, &s, NULL);
 	if (code != SQLITE_OK)
 		return as_errno(code);
-	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)from);
-	if (step > 0)
-		(void)sqlite3_bind_int(s, 2, (int)level);
+	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)n);
+	if (level > 0)
+		(void)sqlite3_bind_int(s, 2, (int)level - 1);
 	while (r == 0 && (code = sqlite3_step(s)) == SQLITE_ROW) {
-		uint8_t hash[CHAIN_HASH_LEN], again[CHAIN_HASH_LEN];
-
-		r = get_hash(s, 0, hash);
-		if ((uint64_t)sqlite3_column_int64(s, 1) != from + part.size)
-			r = -EBADMSG;
-		if (r == 0 && step == 0) {
-			chain_leaf(sqlite3_column_blob(s, 2),
-			    (size_t)sqlite3_column_bytes(s, 2), again);
-			r = memcmp(hash, again, sizeof(hash)) == 0 ? 0 : -EBADMSG;
-		}
-		if (r == 0 && part.size == n % STEP_LEAVES)
-			r = -EBADMSG;
-		if (r == 0)
-			chain_append(&part, hash);
+		r = n < end ? edge_hash(store, s, level, n) : -EBADMSG;
+		n++;
 	}
 	if (r == 0)
 		r = as_errno(code);
-	if (r == 0 && part.size != n % STEP_LEAVES)
+	if (r == 0 && n != end)
 		r = -EBADMSG;
-	if (r == 0)
-		memcpy(store->chain.edge[level], part.edge,
-		    AUDIT_EDGE_STEP * sizeof(part.edge[0]));
 	(void)sqlite3_finalize(s);
 	return r;
 }
 
-/* The last checkpoint, and whether the edge rebuilt gives its root. */
-static int
-check_edge(struct store *store, const char **ret_why)
+int
+store_edge(struct store *store, uint64_t size)
 {
-	uint8_t want[CHAIN_HASH_LEN], root[CHAIN_HASH_LEN];
-	sqlite3_stmt *s = NULL;
-	uint64_t size = 0;
-	int code, r = 0;
+	int r = 0;
 
-	chain_digest("", 0, want);
+	for (unsigned int level = 0; r == 0 && level < TILE_LEVELS; level++)
+		r = edge_level(store, level, size);
+	if (r == 0)
+		tree_edge(&store->tree, size);
+	return r;
+}
+
+int
+store_last_cp(struct store *store, struct stored_cp *ret)
+{
+	sqlite3_stmt *s = NULL;
+	const char *note;
+	int code, r;
+
+	*ret = (struct stored_cp){0};
 	code = sqlite3_prepare_v2(store->db,
-	    "SELECT size, root FROM cp ORDER BY size DESC LIMIT 1", -1, &s, NULL);
+	    "SELECT size, epoch, note FROM cp ORDER BY size DESC LIMIT 1", -1, &s, NULL);
 	if (code == SQLITE_OK)
 		code = sqlite3_step(s);
+	r = as_errno(code);
 	if (code == SQLITE_ROW) {
-		size = (uint64_t)sqlite3_column_int64(s, 0);
-		r = get_hash(s, 1, want);
+		ret->size = (uint64_t)sqlite3_column_int64(s, 0);
+		ret->epoch = (uint64_t)sqlite3_column_int64(s, 1);
+		note = (const char *)sqlite3_column_text(s, 2);
+		if (note == NULL ||
+		    (size_t)sqlite3_column_bytes(s, 2) >= sizeof(ret->note))
+			r = -EBADMSG;
+		else
+			(void)snprintf(ret->note, sizeof(ret->note), "%s", note);
 	}
-	if (r == 0)
-		r = as_errno(code);
 	(void)sqlite3_finalize(s);
-	for (unsigned int step = 0; r == 0 && step < CHAIN_LEVELS / AUDIT_EDGE_STEP;
-	     step++)
-		r = edge_step(store, step, size);
-	if (r == 0) {
-		store->chain.size = size;
-		chain_root(&store->chain, root);
-		r = memcmp(root, want, sizeof(root)) == 0 ? 0 : -EBADMSG;
-	}
-	if (r == -EBADMSG)
-		*ret_why = "the records do not give the last checkpoint's root";
 	return r;
 }
+
+int
+store_body(struct store *store, uint64_t idx, char body[AUDIT_BODY_MAX], size_t *ret_len)
+{
+	sqlite3_stmt *s = NULL;
+	int code, len, r;
+
+	code = sqlite3_prepare_v2(
+	    store->db, "SELECT body FROM rec WHERE idx = ?", -1, &s, NULL);
+	if (code == SQLITE_OK) {
+		(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)idx);
+		code = sqlite3_step(s);
+	}
+	r = code == SQLITE_DONE ? -ENOENT : as_errno(code);
+	if (code == SQLITE_ROW) {
+		len = sqlite3_column_bytes(s, 0);
+		if (len <= 0 || len > (int)AUDIT_BODY_MAX) {
+			r = -EBADMSG;
+		} else {
+			memcpy(body, sqlite3_column_blob(s, 0), (size_t)len);
+			*ret_len = (size_t)len;
+		}
+	}
+	(void)sqlite3_finalize(s);
+	return r;
+}
+
+/* ---- opening, continued ------------------------------------------------------- */
 
 static int
 check_tables(struct store *store, const char **ret_why)
 {
-	int64_t tables = 0;
+	int64_t tables = 0, version = 0;
 	int r;
 
 	r = get_number(store, "SELECT count(*) FROM sqlite_schema", &tables);
 	if (r == 0 && tables == 0)
 		r = make_tables(store);
+	if (r == 0)
+		r = get_number(store, "PRAGMA user_version", &version);
+	if (r == 0 && version != SCHEMA_VERSION) {
+		*ret_why = version == 1 ? "it is of version 1 of the format, and this "
+					  "kennel writes version 2: move it away"
+					: "it is of a version that this kennel does "
+					  "not know: move it away";
+		return -EPROTO;
+	}
 	if (r == 0 && schema_differs(store->db, (char[64]){0}, 64) != NULL) {
 		*ret_why = "the tables are not those of a kennel audit log";
 		r = -EBADMSG;
 	}
+	return r;
+}
+
+/* Where this file begins, and the leaves before it in its first tile. */
+static int
+read_meta(struct store *store, const char **ret_why)
+{
+	int64_t base = 0;
+	sqlite3_stmt *s = NULL;
+	size_t want;
+	int code, r;
+
+	r = get_number(
+	    store, "SELECT CAST(v AS INTEGER) FROM meta WHERE k = 'base'", &base);
+	if (r < 0 || base <= 0)
+		return r;
+	store->base = (uint64_t)base;
+	want = store->base % TILE_WIDTH * CHAIN_HASH_LEN;
+	*ret_why = "what came before this file is not in it";
+	code = sqlite3_prepare_v2(
+	    store->db, "SELECT h FROM tile WHERE level = -1", -1, &s, NULL);
+	if (code == SQLITE_OK)
+		code = sqlite3_step(s);
+	r = as_errno(code);
+	if (r == 0 && want > 0) {
+		if (code != SQLITE_ROW || (size_t)sqlite3_column_bytes(s, 0) != want)
+			r = -EBADMSG;
+		else
+			memcpy(store->tree.tile[0], sqlite3_column_blob(s, 0), want);
+	}
+	(void)sqlite3_finalize(s);
 	return r;
 }
 
@@ -291,9 +368,9 @@ store_open(int log_dir, struct store **ret, const char **ret_why)
 	if (r == 0)
 		r = check_tables(store, ret_why);
 	if (r == 0)
-		r = check_edge(store, ret_why);
-	if (r == 0)
 		r = prepare_all(store);
+	if (r == 0)
+		r = read_meta(store, ret_why);
 	if (r < 0) {
 		store_close(store);
 		return r;
@@ -319,7 +396,13 @@ store_close(struct store *store)
 uint64_t
 store_next(const struct store *store)
 {
-	return store->chain.size;
+	return store->tree.chain.size;
+}
+
+const struct chain *
+store_chain(const struct store *store)
+{
+	return &store->tree.chain;
 }
 
 bool
@@ -329,12 +412,13 @@ store_pending(const struct store *store)
 }
 
 int
-store_last_seq(struct store *store, const char *instance, uint64_t *ret)
+store_last_seq(struct store *store, const struct writer *writer, uint64_t *ret)
 {
 	sqlite3_stmt *s = store->statement[LAST_SEQ];
 	int code;
 
-	(void)sqlite3_bind_text(s, 1, instance, -1, SQLITE_STATIC);
+	(void)sqlite3_bind_text(s, 1, writer->session, -1, SQLITE_STATIC);
+	(void)sqlite3_bind_text(s, 2, writer->instance, -1, SQLITE_STATIC);
 	code = sqlite3_step(s);
 	if (code == SQLITE_ROW)
 		*ret = (uint64_t)sqlite3_column_int64(s, 0);
@@ -342,19 +426,72 @@ store_last_seq(struct store *store, const char *instance, uint64_t *ret)
 	return as_errno(code);
 }
 
-/* Kept for proofs and for the next start: a node for each full 256^k leaves. */
-static void
-keep_node(void *arg, unsigned int level, uint64_t n, const uint8_t hash[CHAIN_HASH_LEN])
+static int
+begin(struct store *store)
+{
+	int r;
+
+	if (store->open)
+		return 0;
+	r = finish(store->statement[BEGIN]);
+	store->open = r == 0;
+	return r;
+}
+
+int
+store_put_meta(struct store *store, const char *key, const char *value)
+{
+	sqlite3_stmt *s = NULL;
+	int r;
+
+	r = begin(store);
+	if (r == 0)
+		r = as_errno(sqlite3_prepare_v2(
+		    store->db, "INSERT INTO meta(k, v) VALUES(?, ?)", -1, &s, NULL));
+	if (r == 0) {
+		(void)sqlite3_bind_text(s, 1, key, -1, SQLITE_STATIC);
+		(void)sqlite3_bind_text(s, 2, value, -1, SQLITE_STATIC);
+		r = finish(s);
+	}
+	(void)sqlite3_finalize(s);
+	return r;
+}
+
+int
+store_get_meta(struct store *store, const char *key, char *out, size_t out_cap)
+{
+	sqlite3_stmt *s = NULL;
+	const char *value;
+	int code, r;
+
+	code =
+	    sqlite3_prepare_v2(store->db, "SELECT v FROM meta WHERE k = ?", -1, &s, NULL);
+	if (code == SQLITE_OK) {
+		(void)sqlite3_bind_text(s, 1, key, -1, SQLITE_STATIC);
+		code = sqlite3_step(s);
+	}
+	r = code == SQLITE_DONE ? -ENOENT : as_errno(code);
+	value = r == 0 ? (const char *)sqlite3_column_text(s, 0) : NULL;
+	if (r == 0 && (value == NULL || strlen(value) >= out_cap))
+		r = -EBADMSG;
+	if (r == 0)
+		(void)snprintf(out, out_cap, "%s", value);
+	(void)sqlite3_finalize(s);
+	return r;
+}
+
+static int
+keep_tile(void *arg, unsigned int level, uint64_t n, const uint8_t root[CHAIN_HASH_LEN],
+    const uint8_t tile[TILE_LEN])
 {
 	struct store *store = arg;
-	sqlite3_stmt *s = store->statement[PUT_NODE];
+	sqlite3_stmt *s = store->statement[PUT_TILE];
 
-	if (level % AUDIT_EDGE_STEP != 0 || store->failed != 0)
-		return;
 	(void)sqlite3_bind_int(s, 1, (int)level);
 	(void)sqlite3_bind_int64(s, 2, (sqlite3_int64)n);
-	(void)sqlite3_bind_blob(s, 3, hash, CHAIN_HASH_LEN, SQLITE_STATIC);
-	store->failed = finish(s);
+	(void)sqlite3_bind_blob(s, 3, root, CHAIN_HASH_LEN, SQLITE_STATIC);
+	(void)sqlite3_bind_blob(s, 4, tile, (int)TILE_LEN, SQLITE_STATIC);
+	return finish(s);
 }
 
 /* NULL binds as NULL.  A bind can only fail for want of memory, and then the
@@ -372,48 +509,51 @@ store_append(struct store *store, const struct writer *writer, const struct reco
 	uint8_t leaf[CHAIN_HASH_LEN];
 	int r;
 
-	if (!store->open) {
-		r = finish(store->statement[BEGIN]);
-		if (r < 0)
-			return r;
-		store->open = true;
-	}
-	chain_leaf(rec->body, rec->body_len, leaf);
+	r = begin(store);
+	if (r < 0)
+		return r;
 	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)rec->idx);
 	(void)sqlite3_bind_int64(s, 2, (sqlite3_int64)rec->ts);
 	bind_text(s, 3, event_kind_name(rec->kind));
-	bind_text(s, 4, rec->server);
+	bind_text(s, 4, rec->column[COLUMN_SERVER]);
 	bind_text(s, 5, writer->session);
-	bind_text(s, 6, rec->verdict);
-	bind_text(s, 7, writer->instance);
-	(void)sqlite3_bind_int64(s, 8, (sqlite3_int64)rec->wseq);
-	(void)sqlite3_bind_blob(s, 9, rec->body, (int)rec->body_len, SQLITE_STATIC);
-	(void)sqlite3_bind_blob(s, 10, leaf, CHAIN_HASH_LEN, SQLITE_STATIC);
+	bind_text(s, 6, rec->column[COLUMN_TOOL]);
+	bind_text(s, 7, rec->column[COLUMN_VERDICT]);
+	bind_text(s, 8, rec->column[COLUMN_RULE]);
+	bind_text(s, 9, writer->instance);
+	(void)sqlite3_bind_int64(s, 10, (sqlite3_int64)rec->wseq);
+	(void)sqlite3_bind_blob(s, 11, rec->body, (int)rec->body_len, SQLITE_STATIC);
 	r = finish(s);
-	if (r == 0) {
-		chain_append_with(&store->chain, leaf, keep_node, store);
-		r = store->failed;
-	}
-	return r;
+	if (r < 0)
+		return r;
+	chain_leaf(rec->body, rec->body_len, leaf);
+	return tree_append(&store->tree, leaf, keep_tile, store);
 }
 
 int
-store_commit(struct store *store, uint64_t now_ns)
+store_commit(struct store *store, uint64_t epoch, const char *note)
 {
 	sqlite3_stmt *s = store->statement[PUT_CP];
-	uint8_t root[CHAIN_HASH_LEN];
 	int r;
 
 	if (!store->open)
 		return 0;
-	chain_root(&store->chain, root);
-	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)store->chain.size);
-	(void)sqlite3_bind_blob(s, 2, root, CHAIN_HASH_LEN, SQLITE_STATIC);
-	(void)sqlite3_bind_int64(s, 3, (sqlite3_int64)now_ns);
+	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)store->tree.chain.size);
+	(void)sqlite3_bind_int64(s, 2, (sqlite3_int64)epoch);
+	bind_text(s, 3, note);
 	r = finish(s);
 	if (r == 0)
 		r = finish(store->statement[COMMIT]);
 	if (r == 0)
 		store->open = false;
 	return r;
+}
+
+void
+store_rollback(struct store *store)
+{
+	if (store->open)
+		/* if it fails, SQLite has rolled back by itself */
+		(void)finish(store->statement[ROLLBACK]);
+	store->open = false;
 }

@@ -43,7 +43,7 @@ struct answer {
 	uint64_t bad;  /* the first record that is not what was written */
 	uint64_t gaps; /* records that say that something is missing */
 	char why[512];
-	struct chain chain;
+	struct tree tree;
 };
 
 struct pass {
@@ -56,7 +56,7 @@ struct pass {
 	uint64_t node_n;
 };
 
-enum column { IDX, TS, KIND, SERVER, SESSION, VERDICT, WRITER, WSEQ, BODY, LEAF };
+enum { IDX, TS, KIND, SERVER, SESSION, TOOL, VERDICT, RULE, WRITER, WSEQ, BODY };
 
 /* ---- the answer -------------------------------------------------------------- */
 
@@ -101,7 +101,7 @@ sql_failed(struct pass *pass, uint64_t at)
 /* ---- columns ------------------------------------------------------------------ */
 
 static bool
-is_number(sqlite3_stmt *s, enum column column, struct span raw)
+is_number(sqlite3_stmt *s, int column, struct span raw)
 {
 	uint64_t number;
 
@@ -111,7 +111,7 @@ is_number(sqlite3_stmt *s, enum column column, struct span raw)
 }
 
 static bool
-is_string(sqlite3_stmt *s, enum column column, struct span raw)
+is_string(sqlite3_stmt *s, int column, struct span raw)
 {
 	static char text[AUDIT_BODY_MAX];
 	long len = scan_string(raw, text, sizeof(text));
@@ -123,7 +123,7 @@ is_string(sqlite3_stmt *s, enum column column, struct span raw)
 
 /* A field that may be missing: then the column is NULL. */
 static bool
-is_field(sqlite3_stmt *s, enum column column, const struct scan *scan, const char *key)
+is_field(sqlite3_stmt *s, int column, const struct scan *scan, const char *key)
 {
 	const struct scan_field *field = scan_find(scan, key);
 
@@ -132,13 +132,27 @@ is_field(sqlite3_stmt *s, enum column column, const struct scan *scan, const cha
 	return is_string(s, column, field->value);
 }
 
+/* The first name of a tools/call, and of nothing else. */
+static bool
+is_tool(sqlite3_stmt *s, const struct scan *scan)
+{
+	const struct scan_field *name = scan_find(scan, "name");
+	struct span first;
+	size_t at = 0;
+
+	if (scan_find(scan, "action") == NULL || name == NULL ||
+	    scan_next(name->value, &at, &first) != 1)
+		return sqlite3_column_type(s, TOOL) == SQLITE_NULL;
+	return is_string(s, TOOL, first);
+}
+
 /* Each copied column says what the body says; NULL, or what lies. */
 static const char *
 lying_column(sqlite3_stmt *s, const struct scan *scan)
 {
 	uint64_t v;
 
-	if (!scan_number(scan->head[SCAN_V], &v) || v != 1)
+	if (!scan_number(scan->head[SCAN_V], &v) || v != 2)
 		return "its version is unknown";
 	if (!is_number(s, IDX, scan->head[SCAN_IDX]))
 		return "its number is not the one in its body";
@@ -150,6 +164,10 @@ lying_column(sqlite3_stmt *s, const struct scan *scan)
 		return "column server is not what the body says";
 	if (!is_string(s, SESSION, scan->head[SCAN_SESSION]))
 		return "column session is not what the body says";
+	if (!is_field(s, RULE, scan, "rule"))
+		return "column rule is not what the body says";
+	if (!is_tool(s, scan))
+		return "column tool is not what the body says";
 	if (!is_field(s, VERDICT, scan, "verdict"))
 		return "column verdict is not what the body says";
 	if (!is_string(s, WRITER, scan->head[SCAN_INSTANCE]))
@@ -169,29 +187,33 @@ is_hash(sqlite3_stmt *s, int column, const uint8_t hash[CHAIN_HASH_LEN])
 	       memcmp(sqlite3_column_blob(s, column), hash, CHAIN_HASH_LEN) == 0;
 }
 
-/* A stored node must be the one that the leaves give. */
-static void
-check_node(void *arg, unsigned int level, uint64_t n, const uint8_t hash[CHAIN_HASH_LEN])
+/* A stored tile must be the one that the leaves give. */
+static int
+check_tile(void *arg, unsigned int level, uint64_t n, const uint8_t root[CHAIN_HASH_LEN],
+    const uint8_t tile[TILE_LEN])
 {
 	struct pass *pass = arg;
-	int code;
+	int code, r = 0;
 
-	if (level % AUDIT_EDGE_STEP != 0)
-		return;
 	(void)sqlite3_bind_int(pass->node, 1, (int)level);
 	(void)sqlite3_bind_int64(pass->node, 2, (sqlite3_int64)n);
 	code = sqlite3_step(pass->node);
 	/* by the first record below it: what else is wrong lies behind that */
-	if (code != SQLITE_ROW || !is_hash(pass->node, 0, hash))
-		(void)bad_record(pass->answer, n << level,
-		    "the stored node above it is not the hash of what is below");
+	if (code != SQLITE_ROW || !is_hash(pass->node, 0, root) ||
+	    sqlite3_column_bytes(pass->node, 1) != (int)TILE_LEN ||
+	    memcmp(sqlite3_column_blob(pass->node, 1), tile, TILE_LEN) != 0)
+		r = bad_record(pass->answer, n << ((level + 1) * TILE_BITS),
+		    "the stored tile above it is not the hashes of what is below");
 	(void)sqlite3_reset(pass->node);
 	pass->node_n++;
+	return r;
 }
 
 static int
 next_checkpoint(struct pass *pass)
 {
+	static struct note note;
+	struct checkpoint said;
 	int code = sqlite3_step(pass->cp);
 
 	pass->cp_left = code == SQLITE_ROW;
@@ -200,10 +222,13 @@ next_checkpoint(struct pass *pass)
 	if (code != SQLITE_ROW)
 		return sql_failed(pass, pass->cp_before);
 	pass->cp_size = (uint64_t)sqlite3_column_int64(pass->cp, 0);
-	if (sqlite3_column_bytes(pass->cp, 1) != CHAIN_HASH_LEN)
+	if (sqlite3_column_bytes(pass->cp, 1) <= 0 ||
+	    note_parse(sqlite3_column_blob(pass->cp, 1),
+		(size_t)sqlite3_column_bytes(pass->cp, 1), &note) < 0 ||
+	    checkpoint_parse(note.text, &said) < 0 || said.size != pass->cp_size)
 		return bad_record(
 		    pass->answer, pass->cp_before, "its checkpoint holds no root");
-	memcpy(pass->cp_root, sqlite3_column_blob(pass->cp, 1), CHAIN_HASH_LEN);
+	memcpy(pass->cp_root, said.root, CHAIN_HASH_LEN);
 	return 0;
 }
 
@@ -214,10 +239,10 @@ check_root(struct pass *pass)
 	struct answer *answer = pass->answer;
 	uint8_t root[CHAIN_HASH_LEN];
 
-	if (!pass->cp_left || pass->cp_size > answer->chain.size)
+	if (!pass->cp_left || pass->cp_size > answer->tree.chain.size)
 		return 0;
-	chain_root(&answer->chain, root);
-	if (pass->cp_size < answer->chain.size ||
+	chain_root(&answer->tree.chain, root);
+	if (pass->cp_size < answer->tree.chain.size ||
 	    memcmp(root, pass->cp_root, sizeof(root)) != 0)
 		return bad_record(answer, pass->cp_before,
 		    "it, or one behind it up to the next checkpoint, gives another root");
@@ -233,7 +258,7 @@ check_record(struct pass *pass)
 	struct answer *answer = pass->answer;
 	const void *body = sqlite3_column_blob(pass->rec, BODY);
 	int len = sqlite3_column_bytes(pass->rec, BODY);
-	uint64_t want = answer->chain.size;
+	uint64_t want = answer->tree.chain.size;
 	uint8_t leaf[CHAIN_HASH_LEN];
 	static struct scan scan;
 	const char *lie;
@@ -243,8 +268,6 @@ check_record(struct pass *pass)
 	if (len <= 0 || (size_t)len > AUDIT_BODY_MAX)
 		return bad_record(answer, want, "its body has an impossible size");
 	chain_leaf(body, (size_t)len, leaf);
-	if (!is_hash(pass->rec, LEAF, leaf))
-		return bad_record(answer, want, "its body does not have its hash");
 	if (scan_body(body, (size_t)len, &scan) < 0)
 		return bad_record(answer, want, "its body was not written by kennel");
 	lie = lying_column(pass->rec, &scan);
@@ -253,8 +276,7 @@ check_record(struct pass *pass)
 	if (scan.head[SCAN_KIND].len == 5 &&
 	    memcmp(scan.head[SCAN_KIND].data, "\"gap\"", 5) == 0)
 		answer->gaps++;
-	chain_append_with(&answer->chain, leaf, check_node, pass);
-	if (answer->verdict != INTACT)
+	if (tree_append(&answer->tree, leaf, check_tile, pass) < 0)
 		return -EBADMSG;
 	return check_root(pass);
 }
@@ -267,7 +289,7 @@ count(struct pass *pass, const char *sql, uint64_t *ret)
 
 	if (sqlite3_prepare_v2(pass->db, sql, -1, &s, NULL) != SQLITE_OK ||
 	    sqlite3_step(s) != SQLITE_ROW)
-		r = sql_failed(pass, pass->answer->chain.size);
+		r = sql_failed(pass, pass->answer->tree.chain.size);
 	else
 		*ret = (uint64_t)sqlite3_column_int64(s, 0);
 	(void)sqlite3_finalize(s); /* its result was seen at the step */
@@ -279,14 +301,14 @@ static int
 check_end(struct pass *pass)
 {
 	struct answer *answer = pass->answer;
-	uint64_t size = answer->chain.size, nodes;
+	uint64_t size = answer->tree.chain.size, nodes;
 
 	if (pass->cp_left)
 		return bad_record(answer, size, "it is missing: a checkpoint counted it");
 	if (pass->cp_before != size)
 		return bad_record(
 		    answer, pass->cp_before, "no checkpoint ever counted it");
-	if (count(pass, "SELECT count(*) FROM node NOT INDEXED", &nodes) < 0)
+	if (count(pass, "SELECT count(*) FROM tile NOT INDEXED", &nodes) < 0)
 		return -EBADMSG;
 	if (nodes != pass->node_n)
 		return found(answer, TAMPERED, "nodes of records that do not exist");
@@ -299,15 +321,14 @@ scan_records(struct pass *pass)
 	int code, r;
 
 	if (sqlite3_prepare_v2(pass->db,
-		"SELECT idx, ts, kind, server, session, verdict, writer, wseq, body, "
-		"leaf "
-		"FROM rec NOT INDEXED ORDER BY idx",
+		"SELECT idx, ts, kind, server, session, tool, verdict, rule, writer, "
+		"wseq, body FROM rec NOT INDEXED ORDER BY idx",
 		-1, &pass->rec, NULL) != SQLITE_OK ||
 	    sqlite3_prepare_v2(pass->db,
-		"SELECT size, root FROM cp NOT INDEXED ORDER BY size", -1, &pass->cp,
+		"SELECT size, note FROM cp NOT INDEXED ORDER BY size", -1, &pass->cp,
 		NULL) != SQLITE_OK ||
 	    sqlite3_prepare_v2(pass->db,
-		"SELECT hash FROM node WHERE level = ? AND n = ?", -1, &pass->node,
+		"SELECT root, h FROM tile WHERE level = ? AND n = ?", -1, &pass->node,
 		NULL) != SQLITE_OK)
 		return sql_failed(pass, 0);
 	r = next_checkpoint(pass);
@@ -316,7 +337,7 @@ scan_records(struct pass *pass)
 	while (r == 0 && (code = sqlite3_step(pass->rec)) == SQLITE_ROW)
 		r = check_record(pass);
 	if (r == 0 && code != SQLITE_DONE)
-		r = sql_failed(pass, pass->answer->chain.size);
+		r = sql_failed(pass, pass->answer->tree.chain.size);
 	return r == 0 ? check_end(pass) : r;
 }
 
@@ -368,7 +389,7 @@ check_meta(struct pass *pass)
 
 	if (count(pass, "SELECT count(*) FROM meta", &rows) < 0)
 		return -EBADMSG;
-	if (rows != 2)
+	if (rows != 4)
 		return found(pass->answer, TAMPERED, "the log's own name was changed");
 	return 0;
 }
@@ -438,7 +459,7 @@ static void
 tell_json(const struct answer *answer, const char *root)
 {
 	printf("{\"status\":\"%s\",\"records\":%" PRIu64 ",\"gaps\":%" PRIu64,
-	    verdict_name[answer->verdict], answer->chain.size, answer->gaps);
+	    verdict_name[answer->verdict], answer->tree.chain.size, answer->gaps);
 	if (answer->verdict == INTACT)
 		printf(",\"root\":\"%s\"", root);
 	if (answer->named)
@@ -454,7 +475,7 @@ tell(struct answer *answer, bool json)
 	char root[2 * CHAIN_HASH_LEN + 1];
 	uint8_t hash[CHAIN_HASH_LEN];
 
-	chain_root(&answer->chain, hash);
+	chain_root(&answer->tree.chain, hash);
 	put_hex(root, hash);
 	make_inert(answer->why);
 	if (json) {
@@ -465,7 +486,7 @@ tell(struct answer *answer, bool json)
 		printf("%s: %s\n", verdict_name[answer->verdict], answer->why);
 		return;
 	}
-	printf("intact: %" PRIu64 " records, root %s", answer->chain.size, root);
+	printf("intact: %" PRIu64 " records, root %s", answer->tree.chain.size, root);
 	if (answer->gaps > 0)
 		printf("; %" PRIu64 " of them say that events are missing", answer->gaps);
 	printf("\n");

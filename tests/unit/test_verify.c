@@ -550,14 +550,15 @@ test_body_fuzz(void **state)
 		assert_true(rec.body_len <= AUDIT_BODY_MAX);
 		if (scan_body(rec.body, rec.body_len, &scan) < 0)
 			fail_msg("%.*s", (int)rec.body_len, rec.body);
-		assert_true((rec.server != NULL) == (scan_find(&scan, "server") != NULL));
-		if (rec.server != NULL) {
+		assert_true((rec.column[COLUMN_SERVER] != NULL) ==
+			    (scan_find(&scan, "server") != NULL));
+		if (rec.column[COLUMN_SERVER] != NULL) {
 			char text[AUDIT_BODY_MAX];
 			long len = scan_string(
 			    scan_find(&scan, "server")->value, text, sizeof(text));
 
-			assert_int_equal(len, strlen(rec.server));
-			assert_memory_equal(text, rec.server, (size_t)len);
+			assert_int_equal(len, strlen(rec.column[COLUMN_SERVER]));
+			assert_memory_equal(text, rec.column[COLUMN_SERVER], (size_t)len);
 		}
 	}
 	assert_true(made > 1000);
