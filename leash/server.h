@@ -22,15 +22,22 @@
 
 /* One pipe of the server: read, scrub, pass on.  Armed for reading only while
  * nothing waits to be written. */
+/* Where in a character of UTF-8 the log file ends. */
+struct printable {
+	uint8_t before[2];
+	uint8_t need; /* bytes that are still to come */
+};
+
 struct pump {
 	struct leash *leash;
 	int in;  /* read end of the server's pipe */
 	int out; /* to the supervisor, or the log file */
 	int in_slot, out_slot;
 	struct scrub_stream *scrub;
-	struct buf held;  /* scrubbed, not yet written */
-	size_t held_off;  /* of held, already written */
-	bool to_log;      /* out is the stderr log: rotate, make printable */
+	struct buf held; /* scrubbed, not yet written */
+	size_t held_off; /* of held, already written */
+	bool to_log;     /* out is the stderr log: rotate, make printable */
+	struct printable printable;
 	bool line_ends;   /* a newline ends a message: hold nothing behind it */
 	uint64_t log_len; /* bytes in the log file so far */
 	uint64_t written; /* bytes passed on in all */

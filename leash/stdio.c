@@ -77,12 +77,54 @@ log_rotate(struct pump *p)
 	p->log_len = len;
 }
 
+/* Does this byte end what a terminal would obey, or what turns text around or
+ * hides it?  U+0080-9F, U+200B-200F, U+2028-202E, U+2060-206F, U+FEFF. */
+static bool
+is_hidden(const uint8_t before[2], uint8_t c)
+{
+	static const struct {
+		uint8_t first, second, from, to;
+	} marks[] = {
+	    {0xe2, 0x80, 0x8b, 0x8f},
+	    {0xe2, 0x80, 0xa8, 0xae},
+	    {0xe2, 0x81, 0xa0, 0xaf},
+	    {0xef, 0xbb, 0xbf, 0xbf},
+	};
+
+	if (before[1] == 0xc2 && c < 0xa0)
+		return true;
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
+		if (before[0] == marks[i].first && before[1] == marks[i].second &&
+		    c >= marks[i].from && c <= marks[i].to)
+			return true;
+	return false;
+}
+
+/* One byte after the others: text that may stand in a file that people read?
+ * A character that is not gets its last byte written as a number. */
+static bool
+is_plain(struct printable *s, uint8_t c)
+{
+	bool plain;
+
+	if (s->need > 0 && (c & 0xc0) == 0x80) {
+		s->need--;
+		plain = !is_hidden(s->before, c);
+	} else {
+		s->need = c < 0xc2 ? 0 : c < 0xe0 ? 1 : c < 0xf0 ? 2 : c < 0xf5 ? 3 : 0;
+		plain = s->need > 0 || (c >= 0x20 && c < 0x7f) || c == '\n' || c == '\t';
+	}
+	s->before[0] = s->before[1];
+	s->before[1] = c;
+	return plain;
+}
+
 /*
  * Control bytes of a log file are data, not commands to the terminal of
- * whoever reads it: \xNN, except newline and tab.
+ * whoever reads it: \xNN, except newline and tab; nor is what is no UTF-8.
  */
 static int
-make_printable(const struct buf *in, struct buf *out)
+make_printable(struct printable *s, const struct buf *in, struct buf *out)
 {
 	static const char hex[] = "0123456789abcdef";
 	int r = 0;
@@ -91,7 +133,7 @@ make_printable(const struct buf *in, struct buf *out)
 		uint8_t c = in->data[i];
 		char text[4] = {'\\', 'x', hex[c >> 4], hex[c & 15]};
 
-		if ((c >= 0x20 && c != 0x7f) || c == '\n' || c == '\t')
+		if (is_plain(s, c))
 			r = buf_putc(out, c);
 		else
 			r = buf_put(out, text, sizeof(text));
@@ -213,7 +255,7 @@ pump_scrub(struct pump *p, const uint8_t *bytes, size_t len)
 	if (r == 0 && (len == 0 || (p->line_ends && bytes[len - 1] == '\n')))
 		r = scrub_flush(p->scrub, to);
 	if (r == 0 && p->to_log)
-		r = make_printable(&clean, &p->held);
+		r = make_printable(&p->printable, &clean, &p->held);
 	buf_free(&clean);
 	return r;
 }
