@@ -24,6 +24,8 @@
 #define CGROUP_CPU_US    100000 /* the period of cpu.max */
 #define CGROUP_END_TRIES 50     /* times 2 ms, until the last task is gone */
 #define STACK_SOFT_MAX   (8ul << 20)
+#define SIGNALS_MAX      2048 /* queued signals and timers; the user has ~ 4000 per GB */
+#define QUEUE_BYTES_MAX  (128u << 10) /* of POSIX queues; the user has 800 KB in all */
 
 static const char *const roots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
 
@@ -326,6 +328,10 @@ limits_set(struct cell_child *c)
 		memory != 0 ? memory : RLIM_INFINITY},
 	    /* Without a limit here the kernel lays memory out predictably. */
 	    {"the stack", RLIMIT_STACK, STACK_SOFT_MAX, RLIM_INFINITY},
+	    /* Both count against the cell's user on the host, timers with the
+	     * signals: without a bound one server takes all that user may have. */
+	    {"pending signals", RLIMIT_SIGPENDING, SIGNALS_MAX, SIGNALS_MAX},
+	    {"message queues", RLIMIT_MSGQUEUE, QUEUE_BYTES_MAX, QUEUE_BYTES_MAX},
 	    {"real-time priority", RLIMIT_RTPRIO, 0, 0},
 	    {"priority", RLIMIT_NICE, 0, 0},
 	};

@@ -282,19 +282,53 @@ ns_take_ids(struct cell_child *c)
 	return 0;
 }
 
+/* What the host allows one user in all, 0 when it does not say. */
+static unsigned long
+of_the_host(const char *path)
+{
+	char text[24] = "";
+	int fd;
+
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	if (read(fd, text, sizeof(text) - 1) < 0)
+		text[0] = '\0';
+	fd_close(&fd);
+	return strtoul(text, NULL, 10);
+}
+
+/* These files are the cell's own: the kernel finds them by the writer's user
+ * namespace.  seccomp refuses new namespaces too, this is the second.  What
+ * the cell watches counts against its user on the host as well, whose other
+ * programs, and whose other cells, would find nothing left (tried). */
 int
 ns_no_more(struct cell_child *c)
 {
-	int fd, r;
+	static const struct {
+		const char *name, *path, *host; /* host: half of what stands there */
+	} bounds[] = {
+	    {"max_user_namespaces", "/proc/sys/user/max_user_namespaces", NULL},
+	    {"max_inotify_instances", "/proc/sys/user/max_inotify_instances",
+		"/proc/sys/fs/inotify/max_user_instances"},
+	    {"max_inotify_watches", "/proc/sys/user/max_inotify_watches",
+		"/proc/sys/fs/inotify/max_user_watches"},
+	};
+	char text[24];
+	int fd, n, r = 0;
 
-	/* This file is the cell's own: the kernel finds it by the writer's user
-	 * namespace.  seccomp refuses new namespaces too; this is the second. */
-	fd = open("/proc/sys/user/max_user_namespaces", O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	r = fd_write_all(fd, "0\n", 2);
-	fd_close(&fd);
-	return r != 0 ? cell_fault(c, r, "max_user_namespaces") : 0;
+	for (size_t i = 0; r == 0 && i < sizeof(bounds) / sizeof(bounds[0]); i++) {
+		fd = open(bounds[i].path, O_WRONLY | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		n = snprintf(text, sizeof(text), "%lu\n",
+		    bounds[i].host != NULL ? of_the_host(bounds[i].host) / 2 : 0);
+		r = fd_write_all(fd, text, (size_t)n);
+		fd_close(&fd);
+		if (r != 0)
+			return cell_fault(c, r, bounds[i].name);
+	}
+	return 0;
 }
 
 int
