@@ -102,8 +102,8 @@ KENNEL	 = supervisor/main.o supervisor/child.o \
 	   supervisor/audit/connect.o $(CHAIN) \
 	   supervisor/audit/query.o supervisor/audit/reader.o \
 	   supervisor/audit/schema.o \
-	   supervisor/cli/paths.o supervisor/cli/find.o supervisor/cli/open.o \
-	   supervisor/cli/run.o supervisor/cli/exec.o \
+	   supervisor/cli/paths.o supervisor/cli/find.o supervisor/cli/own.o \
+	   supervisor/cli/open.o supervisor/cli/run.o supervisor/cli/exec.o \
 	   supervisor/cli/doctor.o supervisor/cli/server.o \
 	   leash/report.o \
 	   $(POLICY_READ) $(POLICY_MAKE) $(BASE)
@@ -283,7 +283,8 @@ clean:
 TOY	 = tests/toy/toy.o tests/toy/say.o tests/toy/act.o tests/toy/json.o
 WITNESS	 = tests/witness/witness.o tests/witness/tell.o tests/witness/files.o \
 	   tests/witness/kernel.o tests/witness/space.o tests/witness/tasks.o \
-	   tests/witness/net.o tests/witness/run.o tests/witness/race.o
+	   tests/witness/net.o tests/witness/run.o tests/witness/race.o \
+	   tests/witness/hoard.o
 TEST_PROGRAMS = $B/tests/toy $B/tests/witness $B/tests/relay $B/tests/spawn \
 	   $B/tests/policy_text
 

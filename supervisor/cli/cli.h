@@ -43,6 +43,15 @@ int find_policy(
     const char *file, const char *name, struct found *ret, char *why, size_t why_cap);
 void found_free(struct found *);
 
+/* ---- own.c -------------------------------------------------------------------- */
+
+/*
+ * -EPERM, and why: a grant of the server reaches the policies (file, where it was
+ * given, too), the log or the recorder's socket.
+ */
+int own_apart(const struct found *, const char *file, const struct audit_place *,
+    char *why, size_t why_cap);
+
 /* ---- open.c: what run and exec have in common --------------------------------- */
 
 struct opened {

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -161,6 +162,23 @@ record_refusal(
 		log_warn("unable to record that the start was refused");
 }
 
+/*
+ * The kernel counts descriptors on their way between processes by user, and who
+ * may open fewer than are on their way passes none: a server of the same user
+ * could hold up every further start (tried).
+ */
+static void
+room_for_descriptors(void)
+{
+	struct rlimit files;
+
+	/* early: prlimit64 */
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &files); /* passing them will tell */
+	}
+}
+
 int
 open_server(const char *file, const char *name, enum leash_mode mode, int argc,
     char *const *argv, struct opened *ret, char why[LEASH_TEXT_MAX])
@@ -184,9 +202,14 @@ open_server(const char *file, const char *name, enum leash_mode mode, int argc,
 	if (status != 0)
 		goto out;
 	status = EXIT_FAILED;
+	room_for_descriptors();
 	r = draw_session(o.session);
 	if (r == 0)
 		r = make_places(&o, why);
+	if (r == 0) {
+		r = own_apart(&o.found, file, &o.place, why, LEASH_TEXT_MAX);
+		status = r == 0 ? EXIT_FAILED : EXIT_CONFIG;
+	}
 	if (r == 0)
 		r = start_child(&o, mode, argc, argv, why, &status);
 	if (r == 0) {
