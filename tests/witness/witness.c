@@ -96,6 +96,7 @@ static const struct {
     {"forms", verb_forms, "PROG: every way around an exec grant"},
     {"race", verb_race, "KIND N GOOD EVIL: swap what was judged"},
     {"flood", verb_flood, "SECONDS PROG that is refused: how often"},
+    {"hoard", verb_hoard, "[MS]: all that the kernel counts by user", true},
     {"plant", verb_plant, "PATH TARGET: a symlink"},
     {"exit", verb_exit, "STATUS | signal N"},
 };

@@ -12,6 +12,7 @@
  *	net.c		sockets
  *	run.c		every way to start a program
  *	race.c		swapping what an exec was judged on
+ *	hoard.c		what the kernel counts by user
  */
 #ifndef KENNEL_TESTS_WITNESS_H
 #define KENNEL_TESTS_WITNESS_H
@@ -43,6 +44,6 @@ verb_fn verb_ids, verb_mounts, verb_fds, verb_limits, verb_env, verb_argv;
 verb_fn verb_read, verb_list, verb_write, verb_create, verb_stat, verb_change;
 verb_fn verb_kernel, verb_tty, verb_space, verb_tasks, verb_signal, verb_core;
 verb_fn verb_sockets, verb_tcp, verb_udp, verb_unix, verb_abstract;
-verb_fn verb_run, verb_forms, verb_race, verb_flood, verb_exit, verb_plant;
+verb_fn verb_run, verb_forms, verb_race, verb_flood, verb_exit, verb_plant, verb_hoard;
 
 #endif
