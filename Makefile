@@ -65,7 +65,7 @@ POLICY_MAKE = $(POLICY_TEXT) policy/compile.o policy/elf.o policy/lower.o policy
 	   policy/program.o policy/libs.o policy/preset.o policy/view.o \
 	   policy/filter.o policy/calls.o policy/seal.o policy/print.o policy/print_json.o \
 	   policy/out.o policy/verb.o policy/verb_check.o policy/verb_compile.o \
-	   policy/verb_show.o $(ALGEBRA) \
+	   policy/verb_show.o policy/fmt.o policy/verb_fmt.o $(ALGEBRA) \
 	   policy/main.o
 
 CELL	 = leash/cell/cell.o leash/cell/ns.o leash/cell/mount.o leash/cell/hide.o \

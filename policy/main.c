@@ -13,7 +13,7 @@ static const struct verb verbs[] = {
     {"diff", NULL, "OLD NEW [--json]", OPT_JSON, 2, 2},
     {"doc", NULL, "FILE [SERVER] [--html] [-o OUT]", OPT_HTML | OPT_OUT, 1, 2},
     {"explain", NULL, "[--json] FILE SERVER QUESTION...", OPT_JSON, 4, MANY, 3},
-    {"fmt", NULL, "FILE... [--check | -w]", OPT_CHECK | OPT_WRITE, 1, MANY},
+    {"fmt", verb_fmt, "FILE... [--check | -w]", OPT_CHECK | OPT_WRITE, 1, MANY},
     {"query", NULL, "[--json] FILE QUESTION...", OPT_JSON, 2, MANY, 2},
     {"score", NULL, "FILE [SERVER] [--threshold N] [--json]", OPT_THRESHOLD | OPT_JSON, 1,
 	2},

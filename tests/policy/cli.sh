@@ -80,7 +80,6 @@ expect 64 "check: no file" check
 expect 64 "check: unknown option" check --fast "$tmp/good.kennel"
 expect 64 "no verb"
 expect 64 "unknown verb" chekc "$tmp/good.kennel"
-expect 64 "a verb of a later version" fmt "$tmp/good.kennel"
 
 expect 65 "compile: with one error nothing is written" compile "$tmp/missing.kennel"
 holds "and no folder holds a file" \

@@ -6,8 +6,8 @@
 #
 #	tests/policy/run.sh [POLICY_TEXT]
 #
-# UPDATE=1 writes the answers instead of comparing them.  At the end comes
-# cli.sh, where the whole kennel is built.
+# UPDATE=1 writes the answers instead of comparing them.  At the end come
+# cli.sh and tools.sh, where the whole kennel is built.
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 tool=${1:-$here/../../build/tests/policy_text}
 tmp=$(mktemp -d) || exit 1
@@ -81,4 +81,5 @@ for f in ../../policy/presets/*.kennel; do
 done
 echo "policy: $passed passed, $failed failed"
 [ -n "$UPDATE" ] || sh "$here/cli.sh" || failed=1
+[ -n "$UPDATE" ] || sh "$here/tools.sh" || failed=1
 [ "$failed" -eq 0 ]
