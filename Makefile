@@ -58,10 +58,12 @@ POLICY_READ = policy/load.o policy/rows.o policy/plan.o policy/bpf.o \
 	   policy/names.o policy/match.o policy/fields.o policy/value.o
 # Text to sealed bytes: the supervisor only.
 POLICY_TEXT = policy/arena.o policy/diag.o policy/keyword.o policy/lex.o \
-	   policy/expand.o policy/parse.o policy/grant.o policy/unit.o \
-	   policy/check.o policy/conflict.o policy/format.o
+	   policy/expand.o policy/parse.o policy/top.o policy/include.o \
+	   policy/grant.o policy/when.o policy/manifest.o policy/unit.o policy/host.o \
+	   policy/check.o policy/check_mcp.o policy/check_net.o policy/conflict.o \
+	   policy/format.o
 ALGEBRA	 = policy/algebra/sets.o policy/algebra/points.o policy/algebra/numbers.o
-POLICY_MAKE = $(POLICY_TEXT) policy/compile.o policy/elf.o policy/lower.o policy/tables.o \
+POLICY_MAKE = $(POLICY_TEXT) policy/read.o policy/compile.o policy/elf.o policy/lower.o policy/tables.o \
 	   policy/program.o policy/libs.o policy/preset.o policy/view.o \
 	   policy/filter.o policy/calls.o policy/seal.o policy/print.o policy/print_json.o \
 	   policy/out.o policy/verb.o policy/verb_check.o policy/verb_compile.o \
@@ -225,7 +227,11 @@ UNIT_env	= $(UNIT_vault)
 UNIT_pages	= $(UNIT_vault)
 UNIT_load	= $(POLICY_READ) policy/seal.o tests/fuzz/fuzz_load.o shim/base/buf.o
 UNIT_seal	= $(UNIT_load)
-UNIT_parse	= $(POLICY_TEXT)
+# Text to a checked tree, and what the checks ask of others.
+POLICY_FRONT = $(POLICY_TEXT) $(POLICY_READ) policy/read.o policy/filter.o \
+	   policy/calls.o policy/seal.o shim/base/buf.o shim/base/fd.o \
+	   shim/base/slurp.o
+UNIT_parse	= $(POLICY_FRONT)
 UNIT_match	= $(UNIT_load)
 UNIT_algebra	= $(ALGEBRA)
 UNIT_lower	= $(POLICY_READ) $(filter-out policy/main.o,$(POLICY_MAKE)) \
@@ -255,8 +261,8 @@ $B/unit-san/$(1): $B/san/tests/unit/test_$(1).o $$(addprefix $B/san/,$$(UNIT_$(1
 endef
 $(foreach u,$(UNITS),$(eval $(call unit_rule,$u)))
 # Prints the tree or the errors of one policy (tests/policy/run.sh).
-$B/tests/policy_text: $(call obj,tests/unit/policy_text.o $(POLICY_TEXT))
-	$(call link,-pie,)
+$B/tests/policy_text: $(call obj,tests/unit/policy_text.o $(POLICY_FRONT))
+	$(call link,-pie,$(call PKG_LIBS,libseccomp libsodium))
 # What the gate's test lets loose: static, so that an exec costs what it costs.
 GATE_PROGRAMS = $(addprefix $B/attack/,exec_mark exec_try exec_race exec_many)
 $(GATE_PROGRAMS): $B/attack/exec_%: $(OBJ)/tests/attack/exec_%.o
@@ -365,7 +371,7 @@ FUZZ_load	= $(POLICY_READ)
 FUZZ_json	= supervisor/mcp/json.o supervisor/mcp/walk.o supervisor/mcp/skim.o \
 	   supervisor/mcp/canon.o shim/base/buf.o
 FUZZ_session	= $(UNIT_frame)
-FUZZ_parse	= $(POLICY_TEXT)
+FUZZ_parse	= $(POLICY_FRONT)
 FUZZ_frame	= supervisor/mcp/frame.o $(FUZZ_json)
 FUZZ_wire	= shim/doors.o shim/reap.o $(filter-out leash/main.o,$(LEASH))
 FUZZ_FLAGS_wire	= $(shell pkg-config --cflags libnl-3.0)

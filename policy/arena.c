@@ -11,14 +11,14 @@
 #define ARENA_BLOCK (64u << 10)
 #define ARENA_ALIGN 16
 
-struct block {
-	struct block *next;
+struct chunk {
+	struct chunk *next;
 	size_t used, cap;
 	_Alignas(ARENA_ALIGN) char data[];
 };
 
 struct arena {
-	struct block *block; /* the one being filled first */
+	struct chunk *block; /* the one being filled first */
 	size_t total;
 };
 
@@ -31,7 +31,7 @@ arena_new(void)
 void
 arena_free(struct arena *a)
 {
-	struct block *b, *next;
+	struct chunk *b, *next;
 
 	if (a == NULL)
 		return;
@@ -42,11 +42,11 @@ arena_free(struct arena *a)
 	free(a);
 }
 
-static struct block *
-block_new(struct arena *a, size_t len)
+static struct chunk *
+chunk_new(struct arena *a, size_t len)
 {
 	size_t cap = len > ARENA_BLOCK ? len : ARENA_BLOCK;
-	struct block *b;
+	struct chunk *b;
 
 	if (cap > ARENA_MAX - a->total)
 		return NULL;
@@ -61,14 +61,14 @@ block_new(struct arena *a, size_t len)
 void *
 arena_alloc(struct arena *a, size_t len)
 {
-	struct block *b = a->block;
+	struct chunk *b = a->block;
 	void *p;
 
 	if (len > ARENA_MAX)
 		return NULL;
 	len = (len + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1);
 	if (b == NULL || len > b->cap - b->used) {
-		b = block_new(a, len);
+		b = chunk_new(a, len);
 		if (b == NULL)
 			return NULL;
 		if (len > ARENA_BLOCK && a->block != NULL) {

@@ -5,7 +5,7 @@
  * Values of env and secret lines are never named in a message, and no line
  * that may hold one is shown.
  */
-#include "policy/text.h"
+#include "policy/check.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -22,26 +22,15 @@
 /* Where a bare program name is looked for, when the policy is compiled. */
 static const char *const bin_folders[] = {"/usr/local/bin", "/usr/bin", "/bin"};
 
-struct check {
-	struct tree *tree;
-	struct diag *diag;
-};
-
-typedef void check_fn(struct check *, struct stmt *);
-
-struct shown {
-	char text[DIAG_TEXT_CAP];
-};
-
-/* A word as it was written, fit for a message. */
-static const char *
-show(struct shown *s, const struct word *w)
+const char *
+check_show(struct shown *s, const struct word *w)
 {
 	return diag_text(s->text, w->raw, w->raw_len);
 }
+#define show check_show
 
-static bool
-no_pattern(struct check *c, const struct word *w)
+bool
+check_literal(struct check *c, const struct word *w)
 {
 	if (word_is_literal(w))
 		return true;
@@ -51,14 +40,25 @@ no_pattern(struct check *c, const struct word *w)
 	return false;
 }
 
+const struct qual *
+stmt_qual(const struct stmt *s, enum keyword kw)
+{
+	size_t i;
+
+	for (i = 0; i < s->qual_n; i++)
+		if (s->qual[i].kw == kw)
+			return &s->qual[i];
+	return NULL;
+}
+
 /* ---- paths --------------------------------------------------------------- */
 
-static bool
-path(struct check *c, const struct word *w)
+bool
+check_path_word(struct check *c, const struct word *w)
 {
 	struct shown s;
 
-	if (!no_pattern(c, w))
+	if (!check_literal(c, w))
 		return false;
 	if (w->len > PATH_LEN_MAX) {
 		diag_error(
@@ -119,14 +119,14 @@ check_paths(struct check *c, struct stmt *s)
 	size_t i;
 
 	for (i = 0; i < s->word_n; i++)
-		if (path(c, &s->word[i]))
+		if (check_path_word(c, &s->word[i]))
 			path_place(c, s, &s->word[i]);
 }
 
 static void
 check_path(struct check *c, struct stmt *s)
 {
-	(void)path(c, &s->word[0]); /* it reports */
+	(void)check_path_word(c, &s->word[0]); /* it reports */
 }
 
 /* ---- programs ------------------------------------------------------------ */
@@ -190,9 +190,9 @@ program(struct check *c, struct stmt *s)
 
 	if (w->len > 0 && strchr(w->text, '/') == NULL && w->text[0] != '~' &&
 	    strcmp(w->text, ".") != 0 && strcmp(w->text, "..") != 0) {
-		if (!no_pattern(c, w) || !program_find(c, w))
+		if (!check_literal(c, w) || !program_find(c, w))
 			return;
-	} else if (!path(c, w)) {
+	} else if (!check_path_word(c, w)) {
 		return;
 	}
 	if (is_loader(w->text))
@@ -200,35 +200,120 @@ program(struct check *c, struct stmt *s)
 		    "the loader starts any program: it cannot be granted");
 }
 
+/* Patterns of arguments: `**` only last. */
 static void
-arguments(struct check *c, const struct stmt *s)
+patterns(struct check *c, const struct word *w, size_t n)
 {
 	enum sealed_arg_kind kind;
 	const char *text;
 	size_t i;
 	int r;
 
-	for (i = 1; i < s->word_n; i++) {
-		r = word_pattern(c->tree->arena, &s->word[i], &kind, &text);
-		if (r == 0 && kind == ARG_LITERAL)
-			continue;
-		if (r == 0 && kind == ARG_REST && i + 1 == s->word_n)
-			continue;
-		if (r == 0 && kind == ARG_REST)
-			diag_error(c->diag, s->word[i].at,
+	for (i = 0; i < n; i++) {
+		r = word_pattern(c->tree->arena, &w[i], &kind, &text);
+		if (r != 0)
+			diag_error(c->diag, w[i].at,
+			    "in an argument, `*` is any characters, `a|b` a choice of "
+			    "words, `**` alone the rest; not all at once, and not beside "
+			    "a literal `*` or `|`");
+		else if (kind == ARG_REST && i + 1 < n)
+			diag_error(c->diag, w[i].at,
 			    "`**` is the rest of the arguments: it can only be last");
-		else
+	}
+}
+
+/* `run` is what is started: of patterns it knows a closing `**`. */
+static void
+run_arguments(struct check *c, const struct stmt *s)
+{
+	size_t i;
+
+	for (i = 1; i < s->word_n; i++) {
+		if (i + 1 == s->word_n && s->word[i].len == 2 && !s->word[i].quoted &&
+		    s->word[i].literal == NULL && strcmp(s->word[i].text, "**") == 0)
+			continue;
+		if (!word_is_literal(&s->word[i]))
 			diag_error(c->diag, s->word[i].at,
-			    "patterns other than a closing `**` are not in this "
-			    "version; quote the word to mean the characters");
+			    "`run` is the server's whole command: no pattern but a "
+			    "closing `**`; quote the word to mean the characters");
 	}
 }
 
 static void
-check_program(struct check *c, struct stmt *s)
+callers(struct check *c, const struct stmt *s)
+{
+	const struct qual *q = stmt_qual(s, KW_FROM);
+	size_t i;
+
+	for (i = 0; q != NULL && i < q->word_n; i++)
+		if (check_path_word(c, &q->word[i]) && is_loader(q->word[i].text))
+			diag_error(
+			    c->diag, q->word[i].at, "the loader is never who asks");
+	q = stmt_qual(s, KW_IN);
+	if (q != NULL)
+		(void)check_path_word(c, &q->word[0]); /* it reports */
+	q = stmt_qual(s, KW_WITH);
+	for (i = 0; q != NULL && i < q->word_n; i++)
+		(void)check_variable(c, &q->word[i]); /* it reports */
+}
+
+static void
+check_run(struct check *c, struct stmt *s)
 {
 	program(c, s);
-	arguments(c, s);
+	run_arguments(c, s);
+}
+
+static void
+check_exec(struct check *c, struct stmt *s)
+{
+	size_t i;
+
+	program(c, s);
+	patterns(c, s->word + 1, s->word_n - 1);
+	for (i = 0; i < s->qual_n; i++)
+		if (s->qual[i].kw == KW_EXCEPT)
+			patterns(c, s->qual[i].word, s->qual[i].word_n);
+	callers(c, s);
+	check_exception(c, s);
+}
+
+/* ---- exceptions ---------------------------------------------------------- */
+
+void
+check_exception(struct check *c, const struct stmt *s)
+{
+	const struct qual *owner = stmt_qual(s, KW_OWNER),
+			  *ticket = stmt_qual(s, KW_TICKET),
+			  *until = stmt_qual(s, KW_UNTIL);
+	const struct qual *any = owner != NULL ? owner : ticket != NULL ? ticket : until;
+	uint32_t day;
+
+	if (any == NULL)
+		return;
+	if (owner == NULL || ticket == NULL || until == NULL) {
+		diag_error(c->diag, any->at,
+		    "an exception says all three: owner WORD ticket WORD until DATE");
+		return;
+	}
+	if (unit_date(until->word[0].text, &day) != 0)
+		diag_error(
+		    c->diag, until->word[0].at, "a date is YYYY-MM-DD, as in 2027-01-31");
+	else if (day < unit_today())
+		diag_warning(c->diag, until->at, "this exception is over: %s",
+		    s->has_verdict && s->verdict == VERDICT_DENY
+			? "the deny stays all the same"
+			: "nothing is granted by it");
+}
+
+bool
+stmt_is_expired(const struct stmt *s)
+{
+	const struct qual *until = stmt_qual(s, KW_UNTIL);
+	uint32_t day;
+
+	return until != NULL && unit_date(until->word[0].text, &day) == 0 &&
+	       day < unit_today();
 }
 
 /* ---- small ones ---------------------------------------------------------- */
@@ -272,43 +357,6 @@ check_tmp(struct check *c, struct stmt *s)
 	if (unit_bytes(s->word[0].text, &v) != 0 || v < TMP_LEN_MIN || v > TMP_LEN_MAX)
 		diag_error(c->diag, s->word[0].at,
 		    "a size from 64K to 1T was expected, as in 64M");
-}
-
-static void
-check_gate(struct check *c, struct stmt *s)
-{
-	static const char *const classes[] = {
-	    "@readonly", "@destructive", "@idempotent", "@openworld", "@unannotated"};
-	enum sealed_arg_kind kind;
-	const struct word *w;
-	const char *text;
-	size_t i, k;
-
-	for (i = 0; i < s->word_n; i++) {
-		w = &s->word[i];
-		for (k = 0; !w->quoted && k < sizeof(classes) / sizeof(classes[0]); k++)
-			if (strcmp(w->text, classes[k]) == 0)
-				break;
-		if (!w->quoted && k < sizeof(classes) / sizeof(classes[0]))
-			diag_error(
-			    c->diag, w->at, "`%s` is not in this version", classes[k]);
-		else if (w->len == 0)
-			diag_error(c->diag, w->at, "a name cannot be empty");
-		else if (word_pattern(c->tree->arena, w, &kind, &text) != 0 ||
-			 kind == ARG_REST || kind == ARG_CHOICE ||
-			 (kind == ARG_LITERAL && strchr(w->text, '*') != NULL))
-			diag_error(c->diag, w->at,
-			    "in a name, `*` is any run of characters; "
-			    "`**`, `|` and a literal `*` are not known here");
-	}
-}
-
-static void
-check_offer(struct check *c, struct stmt *s)
-{
-	if (s->verdict == VERDICT_ASK)
-		diag_error(c->diag, s->at, "`%s ask` is not in this version",
-		    keyword_name(s->kw));
 }
 
 static void
@@ -432,22 +480,26 @@ variable(struct check *c, const struct word *w)
 	return false;
 }
 
-static void
-variable_allowed(struct check *c, const struct word *w)
+bool
+check_variable(struct check *c, const struct word *w)
 {
-	if (variable(c, w) && env_is_refused(w->text))
-		diag_error(c->diag, w->at,
-		    "%s is refused: it makes a loader, an interpreter or a tool "
-		    "run what no grant names",
-		    w->text);
+	if (!variable(c, w))
+		return false;
+	if (!env_is_refused(w->text))
+		return true;
+	diag_error(c->diag, w->at,
+	    "%s is refused: it makes a loader, an interpreter or a tool "
+	    "run what no grant names",
+	    w->text);
+	return false;
 }
 
 static void
 check_env(struct check *c, struct stmt *s)
 {
-	variable_allowed(c, &s->word[0]);
+	(void)check_variable(c, &s->word[0]); /* it reports */
 	if (s->word_n == 2)
-		(void)no_pattern(c, &s->word[1]); /* it reports */
+		(void)check_literal(c, &s->word[1]); /* it reports */
 }
 
 static bool
@@ -468,7 +520,7 @@ check_secret(struct check *c, struct stmt *s)
 	const char *source = s->word[1].text;
 	size_t i;
 
-	variable_allowed(c, &s->word[0]);
+	(void)check_variable(c, &s->word[0]); /* it reports */
 	if (is_fixed(s->word[0].text))
 		diag_error(c->diag, s->word[0].at,
 		    "%s is one of the fixed variables; it cannot be a secret",
@@ -478,36 +530,48 @@ check_secret(struct check *c, struct stmt *s)
 		    strcmp(source, "env") == 0 ? "variable" : "path");
 		return;
 	}
+	check_secret_options(c, s);
+	if (strcmp(source, "vault") == 0) {
+		if (!secret_path_is_good(&s->word[2]))
+			diag_error(c->diag, s->word[2].at,
+			    "a path in the vault is names with `/` between them, "
+			    "as in team/github/token");
+		return;
+	}
 	if (strcmp(source, "env") == 0) {
 		(void)variable(c, &s->word[2]); /* it reports */
 		return;
 	}
-	if (path(c, &s->word[2]) && strcmp(source, "cmd") == 0 &&
+	if (check_path_word(c, &s->word[2]) && strcmp(source, "cmd") == 0 &&
 	    is_loader(s->word[2].text))
 		diag_error(
 		    c->diag, s->word[2].at, "the loader cannot be a secret's command");
 	for (i = 3; i < s->word_n; i++)
-		(void)no_pattern(c, &s->word[i]); /* it reports */
+		(void)check_literal(c, &s->word[i]); /* it reports */
 }
 
 /* ---- a statement --------------------------------------------------------- */
 
 static check_fn *const checks[KW_END] = {
     [KW_ABOUT] = check_about,
+    [KW_AUDIT] = check_audit,
     [KW_CWD] = check_path,
     [KW_ELICITATION] = check_offer,
     [KW_ENV] = check_env,
-    [KW_EXEC] = check_program,
+    [KW_EXEC] = check_exec,
     [KW_HIDE] = check_paths,
     [KW_LIMIT] = check_limit,
+    [KW_NET] = check_net,
+    [KW_PINS] = check_pins,
     [KW_PROMPT] = check_gate,
     [KW_READ] = check_paths,
     [KW_REQUIRE] = check_require,
     [KW_RESOURCE] = check_gate,
     [KW_ROOTS] = check_offer,
-    [KW_RUN] = check_program,
+    [KW_RUN] = check_run,
     [KW_SAMPLING] = check_offer,
     [KW_SECRET] = check_secret,
+    [KW_SYSCALLS] = check_syscalls,
     [KW_TIMEOUT] = check_limit,
     [KW_TMP] = check_tmp,
     [KW_TOOL] = check_gate,
@@ -518,6 +582,26 @@ static check_fn *const checks[KW_END] = {
 /* ---- a server ------------------------------------------------------------ */
 
 static void
+check_stmt(struct check *c, struct stmt *s)
+{
+	c->diag->hide_line = keyword_row(s->kw)->hidden;
+	if (checks[s->kw] != NULL)
+		checks[s->kw](c, s);
+	c->diag->hide_line = false;
+}
+
+/* Once, however many servers use it; what it says against theirs comes there. */
+static void
+check_block(struct check *c, struct block *b)
+{
+	size_t i;
+
+	for (i = 0; i < b->body.stmt_n; i++)
+		if (!b->body.stmt[i].expanded)
+			check_stmt(c, &b->body.stmt[i]);
+}
+
+static void
 check_server(struct check *c, struct server *server)
 {
 	struct stmt *s;
@@ -526,31 +610,40 @@ check_server(struct check *c, struct server *server)
 
 	for (i = 0; i < server->stmt_n; i++) {
 		s = &server->stmt[i];
-		c->diag->hide_line = keyword_row(s->kw)->hidden;
-		if (checks[s->kw] != NULL)
-			checks[s->kw](c, s);
-		c->diag->hide_line = false;
+		if (!s->expanded)
+			check_stmt(c, s);
 		run = run || s->kw == KW_RUN;
 	}
+	check_secret_hosts(c, server);
 	conflict_server(c->tree, server, c->diag);
 	if (!run && !server->broken)
 		diag_error(c->diag, server->at, "the server has no `run`");
 }
 
+/* What files that were given set and nobody takes; of what they include, other
+ * files may take it. */
 static void
-check_lets(struct check *c)
+check_unused(struct check *c)
 {
+	const struct block *b;
 	const struct let *l;
 	size_t i;
 
 	c->diag->hide_line = true;
 	for (i = 0; i < c->tree->let_n; i++) {
 		l = c->tree->let[i];
-		if (!l->used)
+		if (!l->used && l->name.at.file < c->tree->source_own)
 			diag_warning(
 			    c->diag, l->name.at, "`%s` is not used", l->name.text);
 	}
 	c->diag->hide_line = false;
+	for (i = 0; i < c->tree->block_n; i++) {
+		b = c->tree->block[i];
+		if (!b->used && b->body.at.file < c->tree->source_own &&
+		    c->tree->server_n > 0)
+			diag_warning(c->diag, b->body.name.at, "block `%s` is not used",
+			    b->body.name.text);
+	}
 }
 
 void
@@ -559,9 +652,12 @@ tree_check(struct tree *tree, struct diag *diag)
 	struct check c = {.tree = tree, .diag = diag};
 	size_t i;
 
+	for (i = 0; i < tree->block_n; i++)
+		check_block(&c, tree->block[i]);
 	for (i = 0; i < tree->server_n; i++)
 		check_server(&c, &tree->server[i]);
+	manifest_check(tree, diag);
 	conflict_names(tree, diag);
 	if (diag->error_n == 0)
-		check_lets(&c);
+		check_unused(&c);
 }

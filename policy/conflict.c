@@ -2,20 +2,10 @@
  * Statements against each other: what stands twice, and grants that would undo
  * what another one promises.
  */
-#include "policy/text.h"
+#include "policy/check.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-struct check {
-	struct tree *tree;
-	struct diag *diag;
-	const struct server *server;
-};
-
-struct shown {
-	char text[DIAG_TEXT_CAP];
-};
 
 /* ---- what stands twice --------------------------------------------------- */
 

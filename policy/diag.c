@@ -359,8 +359,11 @@ diag_near(const char *word, const char *const *list, size_t n)
 		if (k == 0 || k > NEAR_LEN_MAX)
 			continue;
 		d = edits(word, len, list[i], k);
-		/* nothing of the word may be left to guess */
-		if (d <= best && d < k && d < len && (found == NULL || d < best)) {
+		/* nothing of the word may be left to guess; of two, the one that
+		 * begins alike */
+		if (d <= best && d < k && d < len &&
+		    (found == NULL || d < best ||
+			(d == best && found[0] != word[0] && list[i][0] == word[0]))) {
 			best = d;
 			found = list[i];
 		}

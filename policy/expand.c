@@ -19,24 +19,46 @@ hash(const char *text, size_t len)
 	return h % LET_HASH;
 }
 
-struct let *
-let_find(struct lets *lets, const char *name, size_t len)
+static struct known *
+known_find(const struct lets *lets, const char *name, size_t len, bool block)
 {
-	struct let *l;
+	struct known *k;
 
-	for (l = lets->bucket[hash(name, len)]; l != NULL; l = l->next)
-		if (l->name.len == len && memcmp(l->name.text, name, len) == 0)
-			return l;
+	for (k = lets->bucket[hash(name, len)]; k != NULL; k = k->next)
+		if (k->len == len && (k->block != NULL) == block &&
+		    memcmp(k->name, name, len) == 0)
+			return k;
 	return NULL;
 }
 
-void
-let_add(struct lets *lets, struct let *l)
+struct let *
+let_find(const struct lets *lets, const char *name, size_t len)
 {
-	struct let **b = &lets->bucket[hash(l->name.text, l->name.len)];
+	struct known *k = known_find(lets, name, len, false);
 
-	l->next = *b;
-	*b = l;
+	return k == NULL ? NULL : k->let;
+}
+
+struct block *
+block_find(const struct lets *lets, const char *name, size_t len)
+{
+	struct known *k = known_find(lets, name, len, true);
+
+	return k == NULL ? NULL : k->block;
+}
+
+int
+known_add(struct arena *arena, struct lets *lets, const char *name, size_t len,
+    struct let *let, struct block *block)
+{
+	struct known **b = &lets->bucket[hash(name, len)];
+	struct known *k = arena_alloc(arena, sizeof(*k));
+
+	if (k == NULL)
+		return -ENOMEM;
+	*k = (struct known){name, len, let, block, *b};
+	*b = k;
+	return 0;
 }
 
 bool
@@ -49,7 +71,7 @@ name_byte(unsigned char c)
 /* ---- $name --------------------------------------------------------------- */
 
 struct expand {
-	struct lets *lets;
+	const struct lets *lets;
 	struct diag *diag;
 	struct word *word;
 	char *text; /* NULL in the first round, which measures and reports */
@@ -78,6 +100,20 @@ unset(struct expand *e, size_t off, const char *name, size_t len)
 	    e->diag, at, "`$%s` is not set above this line", diag_text(shown, name, len));
 }
 
+/* A list stands for words: it cannot be a part of one. */
+static void
+put_list(struct expand *e, const struct let *l, size_t off, size_t took)
+{
+	struct at at = e->word->at;
+
+	at.col += (uint32_t)off;
+	if (took == e->word->raw_len)
+		e->word->let = l;
+	else if (e->text == NULL)
+		diag_error(e->diag, at, "`$%s` is a list: it stands as a word of its own",
+		    l->name.text);
+}
+
 /* The name behind the `$` at off: how many bytes of raw it took. */
 static size_t
 put_let(struct expand *e, size_t off)
@@ -104,8 +140,13 @@ put_let(struct expand *e, size_t off)
 		return 1;
 	}
 	l = let_find(e->lets, name, n);
-	if (l != NULL) {
+	if (l != NULL && l->list != NULL) {
 		l->used = true;
+		put_list(e, l, off, took);
+	} else if (l != NULL) {
+		l->used = true;
+		if (took == e->word->raw_len)
+			e->word->let = l;
 		put(e, l->value.text, l->value.len, true);
 	} else if (e->text == NULL) {
 		unset(e, off, name, n);
@@ -131,10 +172,11 @@ expand_round(struct expand *e)
 }
 
 int
-word_expand(struct arena *arena, struct lets *lets, struct diag *diag, struct word *w)
+word_expand(
+    struct arena *arena, const struct lets *lets, struct diag *diag, struct word *w)
 {
 	struct expand e = {.lets = lets, .diag = diag, .word = w};
-	bool plain = memchr(w->raw, '$', w->raw_len) == NULL;
+	bool plain = lets == NULL || memchr(w->raw, '$', w->raw_len) == NULL;
 
 	if (!plain)
 		expand_round(&e);

@@ -40,7 +40,7 @@
 
 #include "policy/calls.h"
 #include "policy/load.h"
-#include "policy/tree.h"
+#include "policy/text.h"
 
 #define ARRAY_LEN(a)  (sizeof(a) / sizeof((a)[0]))
 #define API_LEVEL     6 /* knows SCMP_ACT_NOTIFY, whatever kernel compiles this */
@@ -444,6 +444,15 @@ prologue(struct program *p, uint32_t arch)
 	labels_resolve(p, place);
 	if (arch == AUDIT_ARCH_X86_64)
 		p->insn[3].jf = 1; /* below the x32 bit: over the look at -1 */
+}
+
+bool
+syscall_is_known(const char *name)
+{
+	int nr = seccomp_syscall_resolve_name(name);
+
+	/* below zero and no error: of another architecture, as `open` on some */
+	return nr != __NR_SCMP_ERROR;
 }
 
 /* libseccomp writes programs to descriptors only. */

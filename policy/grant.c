@@ -7,19 +7,6 @@
 #include <errno.h>
 #include <string.h>
 
-static void
-push_word(struct parser *p, struct word **array, size_t *n)
-{
-	struct word *w = arena_push(p->tree->arena, *array, *n, sizeof(*w));
-
-	if (w == NULL) {
-		p->error = -ENOMEM;
-		return;
-	}
-	w[(*n)++] = p->tok.word;
-	*array = w;
-}
-
 /* ---- what stands behind the words ---------------------------------------- */
 
 static void
@@ -55,37 +42,84 @@ qual_fits(struct parser *p, const struct stmt *s, enum keyword kw, struct at at)
 		    keyword_name(s->kw));
 		return false;
 	}
-	if (has_qual(s, kw)) {
+	/* each `except` of a program is one more pattern */
+	if (has_qual(s, kw) && !(kw == KW_EXCEPT && s->kw == KW_EXEC)) {
 		diag_error(p->diag, at, "`%s` stands here twice", keyword_name(kw));
 		return false;
 	}
 	return true;
 }
 
+/* The word at hand opens a qualifier: which. */
+static enum keyword
+qualifier_word(const struct parser *p, const struct stmt *s)
+{
+	if (!parse_at(p, TOKEN_WORD) || p->tok.word.quoted)
+		return KW_NONE;
+	if (s->kw == KW_NET && p->tok.word.kw == KW_NONE)
+		return keyword_context(p->tok.word.raw, p->tok.word.raw_len);
+	return parse_place(p, WHERE_QUAL) ? p->tok.word.kw : KW_NONE;
+}
+
+/* Words of a qualifier or an option, up to what its row says. */
+static void
+qual_words(struct parser *p, const struct stmt *s, struct qual *q, size_t max)
+{
+	while (parse_at(p, TOKEN_WORD) && parse_keyword(p) == KW_NONE &&
+	       q->word_n < max && qualifier_word(p, s) == KW_NONE) {
+		parse_push(p, &q->word, &q->word_n);
+		parse_advance(p);
+	}
+}
+
+static bool
+qual_takes(struct parser *p, const struct qual *q)
+{
+	diag_error(p->diag, p->tok.at, "`%s` takes %s", keyword_name(q->kw),
+	    keyword_row(q->kw)->takes);
+	return false;
+}
+
+static bool
+qualifier_when(struct parser *p, struct stmt *s)
+{
+	p->lex.parens = true;
+	parse_advance(p);
+	s->when = when_parse(p);
+	return s->when != NULL;
+}
+
 static bool
 qualifier(struct parser *p, struct stmt *s)
 {
-	struct qual q = {.kw = parse_keyword(p), .at = p->tok.at};
+	struct qual q = {.kw = qualifier_word(p, s), .at = p->tok.at};
+	const struct keyword_row *row = keyword_row(q.kw);
 
-	if (parse_place(p, WHERE_LATER)) {
-		parse_not_in_version(p);
+	if (q.kw == KW_WHEN && s->when != NULL) {
+		diag_error(p->diag, q.at, "`when` stands here twice");
 		return false;
 	}
 	if (!qual_fits(p, s, q.kw, q.at))
 		return false;
+	if (q.kw == KW_WHEN)
+		return qualifier_when(p, s);
 	parse_advance(p);
-	if (!parse_at(p, TOKEN_WORD) || !p->tok.word.quoted) {
-		diag_error(p->diag, p->tok.at, "`%s` takes %s", keyword_name(q.kw),
-		    keyword_row(q.kw)->takes);
-		return false;
+	if (q.kw == KW_WITH) {
+		if (parse_keyword(p) != KW_ENV)
+			return qual_takes(p, &q);
+		parse_advance(p);
 	}
-	push_word(p, &q.word, &q.word_n);
-	parse_advance(p);
+	if ((q.kw == KW_BECAUSE || q.kw == KW_INSTEAD) &&
+	    (!parse_at(p, TOKEN_WORD) || !p->tok.word.quoted))
+		return qual_takes(p, &q);
+	qual_words(p, s, &q, row->word_max);
+	if (q.word_n < row->word_min)
+		return qual_takes(p, &q);
 	push_qual(p, s, &q);
 	return true;
 }
 
-/* One word of an option list. */
+/* One word of an option list, and its values. */
 static bool
 option(struct parser *p, struct stmt *s)
 {
@@ -96,10 +130,6 @@ option(struct parser *p, struct stmt *s)
 		    parse_token_text(p));
 		return false;
 	}
-	if (parse_place(p, WHERE_OPTION) && parse_place(p, WHERE_LATER)) {
-		parse_not_in_version(p);
-		return false;
-	}
 	if (!parse_place(p, WHERE_OPTION)) {
 		parse_unknown(p, "option", WHERE_OPTION);
 		return false;
@@ -107,6 +137,9 @@ option(struct parser *p, struct stmt *s)
 	if (!qual_fits(p, s, q.kw, q.at))
 		return false;
 	parse_advance(p);
+	qual_words(p, s, &q, keyword_row(q.kw)->word_max);
+	if (q.word_n < keyword_row(q.kw)->word_min)
+		return qual_takes(p, &q);
 	push_qual(p, s, &q);
 	return true;
 }
@@ -167,11 +200,11 @@ verdict(struct parser *p, struct stmt *s)
 		parse_advance(p);
 		return;
 	}
-	if (s->kw == KW_TOOL && parse_at(p, TOKEN_WORD) && w->raw_len == 14 &&
-	    memcmp(w->raw, "by-annotations", 14) == 0)
-		diag_error(
-		    p->diag, p->tok.at, "`tool by-annotations` is not in this version");
-	else if (parse_at(p, TOKEN_WORD) && word_near(w, verdicts, 3) != NULL)
+	if (s->kw == KW_TOOL && parse_at(p, TOKEN_WORD) &&
+	    keyword_context(w->raw, w->raw_len) == KW_BY_ANNOTATIONS) {
+		s->by_annotations = true;
+		parse_advance(p);
+	} else if (parse_at(p, TOKEN_WORD) && word_near(w, verdicts, 3) != NULL)
 		diag_error(
 		    p->diag, p->tok.at, "did you mean `%s`?", word_near(w, verdicts, 3));
 	else
@@ -196,13 +229,14 @@ words(struct parser *p, struct stmt *s)
 	while (parse_at(p, TOKEN_WORD)) {
 		kw = p->tok.word.kw;
 		/* `timeout ask 20s`: there it is a word like the others */
-		if (kw != KW_NONE && !(s->kw == KW_TIMEOUT && kw == KW_ASK))
+		if ((kw != KW_NONE && !(s->kw == KW_TIMEOUT && kw == KW_ASK)) ||
+		    qualifier_word(p, s) != KW_NONE)
 			return;
 		if (s->word_n == row->word_max) {
 			too_many(p, s);
 			return;
 		}
-		push_word(p, &s->word, &s->word_n);
+		parse_push(p, &s->word, &s->word_n);
 		parse_advance(p);
 	}
 }
@@ -213,7 +247,7 @@ words_env(struct parser *p, struct stmt *s)
 {
 	if (!parse_at(p, TOKEN_WORD) || parse_keyword(p) != KW_NONE)
 		return; /* tail() and the number of words report it */
-	push_word(p, &s->word, &s->word_n);
+	parse_push(p, &s->word, &s->word_n);
 	parse_advance(p);
 	if (!parse_at(p, TOKEN_WORD) || parse_keyword(p) != KW_NONE)
 		return;
@@ -228,7 +262,7 @@ words_env(struct parser *p, struct stmt *s)
 	}
 	if (parse_keyword(p) != KW_NONE)
 		return;
-	push_word(p, &s->word, &s->word_n);
+	parse_push(p, &s->word, &s->word_n);
 	parse_advance(p);
 }
 
@@ -236,7 +270,7 @@ words_env(struct parser *p, struct stmt *s)
 static void
 words_secret(struct parser *p, struct stmt *s)
 {
-	static const char *const sources[] = {"env", "file", "cmd"};
+	static const char *const sources[] = {"env", "file", "cmd", "vault"};
 	size_t i;
 
 	if (!parse_at(p, TOKEN_WORD) || p->tok.word.kw != KW_NONE) {
@@ -244,27 +278,24 @@ words_secret(struct parser *p, struct stmt *s)
 		    keyword_row(KW_SECRET)->takes);
 		return;
 	}
-	push_word(p, &s->word, &s->word_n);
+	parse_push(p, &s->word, &s->word_n);
 	parse_advance(p);
 	if (parse_keyword(p) != KW_FROM) {
 		diag_error(p->diag, p->tok.at,
-		    "`from` was expected: secret NAME from env, file or cmd");
+		    "`from` was expected: secret NAME from env, file, cmd or vault");
 		return;
 	}
 	parse_advance(p);
-	if (parse_at(p, TOKEN_WORD) && parse_word_is(&p->tok.word, "vault")) {
-		diag_error(p->diag, p->tok.at, "vault sources are not in this version");
-		return;
-	}
 	for (i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
 		if (parse_at(p, TOKEN_WORD) && parse_word_is(&p->tok.word, sources[i]))
 			break;
 	if (i == sizeof(sources) / sizeof(sources[0])) {
 		diag_error(p->diag, p->tok.at,
-		    "a source was expected: env NAME, file PATH or cmd PROGRAM...");
+		    "a source was expected: env NAME, file PATH, cmd PROGRAM... or "
+		    "vault PATH");
 		return;
 	}
-	push_word(p, &s->word, &s->word_n);
+	parse_push(p, &s->word, &s->word_n);
 	parse_advance(p);
 	words(p, s);
 }
@@ -278,10 +309,12 @@ tail(struct parser *p, struct stmt *s)
 	while (good && !parse_at_end(p)) {
 		if (parse_at(p, TOKEN_OPEN)) {
 			good = options(p, s);
-		} else if (parse_place(p, WHERE_QUAL)) {
+		} else if (qualifier_word(p, s) != KW_NONE) {
 			good = qualifier(p, s);
 		} else if (parse_at(p, TOKEN_LIST)) {
-			diag_error(p->diag, p->tok.at, "lists are not in this version");
+			diag_error(p->diag, p->tok.at,
+			    "a list stands behind `let NAME =` or in a condition; here "
+			    "its values stand one after the other");
 			good = false;
 		} else if (parse_keyword(p) != KW_NONE) {
 			parse_reserved(p);
@@ -313,14 +346,79 @@ grant_words(struct parser *p, struct stmt *s)
 		words(p, s);
 	if (p->diag->error_n != before || !tail(p, s))
 		return;
-	if (s->word_n < row->word_min)
+	if (s->by_annotations && (s->word_n > 0 || s->when != NULL || s->qual_n > 0))
+		diag_error(p->diag, s->at, "nothing follows `tool by-annotations`");
+	else if (s->word_n < row->word_min && !s->by_annotations)
 		diag_error(p->diag, s->at, "`%s` takes %s", row->name, row->takes);
+}
+
+static void
+push_stmt(struct parser *p, struct server *server, const struct stmt *s)
+{
+	struct stmt *array =
+	    arena_push(p->tree->arena, server->stmt, server->stmt_n, sizeof(*s));
+
+	if (array == NULL) {
+		p->error = -ENOMEM;
+		return;
+	}
+	array[server->stmt_n++] = *s;
+	server->stmt = array;
+}
+
+/* The nearest block that there is. */
+static void
+block_unknown(struct parser *p, const struct word *w)
+{
+	const char *list[64], *near;
+	size_t i;
+
+	for (i = 0; i < p->tree->block_n && i < sizeof(list) / sizeof(list[0]); i++)
+		list[i] = p->tree->block[i]->body.name.text;
+	near = word_near(w, list, i);
+	if (near != NULL)
+		diag_error(p->diag, w->at,
+		    "no such block above this line; did you mean `%s`?", near);
+	else
+		diag_error(p->diag, w->at, "no such block above this line");
+}
+
+/* What the blocks of a `use` hold stands here, too. */
+static void
+use(struct parser *p, struct server *server, const struct stmt *s)
+{
+	struct block *b;
+	struct stmt one;
+	size_t i, k;
+
+	for (i = 0; i < s->word_n && p->error == 0; i++) {
+		b = block_find(p->lets, s->word[i].text, s->word[i].len);
+		if (b == NULL) {
+			block_unknown(p, &s->word[i]);
+			server->broken = true;
+			continue;
+		}
+		b->used = true;
+		server->broken = server->broken || b->body.broken;
+		for (k = 0; k < b->body.stmt_n; k++) {
+			one = b->body.stmt[k];
+			one.expanded = true;
+			one.used_at = s->at;
+			push_stmt(p, server, &one);
+		}
+		if (server->stmt_n > SERVER_STMTS_MAX) {
+			diag_error(p->diag, s->at, "a server has at most %d grants",
+			    SERVER_STMTS_MAX);
+			server->broken = true;
+			return;
+		}
+	}
 }
 
 void
 parse_grant(struct parser *p, struct server *server)
 {
-	struct stmt s = {.kw = parse_keyword(p), .at = p->tok.at}, *array;
+	struct stmt s = {.kw = parse_keyword(p), .at = p->tok.at};
 	size_t before = p->diag->error_n;
 
 	p->diag->hide_line = keyword_row(s.kw)->hidden;
@@ -334,14 +432,9 @@ parse_grant(struct parser *p, struct server *server)
 		server->broken = true;
 		parse_skip(p, false);
 	} else {
-		array =
-		    arena_push(p->tree->arena, server->stmt, server->stmt_n, sizeof(s));
-		if (array == NULL) {
-			p->error = -ENOMEM;
-		} else {
-			array[server->stmt_n++] = s;
-			server->stmt = array;
-		}
+		push_stmt(p, server, &s);
+		if (s.kw == KW_USE)
+			use(p, server, &s);
 	}
 	p->diag->hide_line = false;
 }

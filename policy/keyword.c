@@ -1,7 +1,8 @@
 /*
  * The words of the language: one row each, in the order of enum keyword, which
  * is the order of their names.  A word that the language has and this version
- * has not is WHERE_LATER: known, and refused by name.
+ * has not is WHERE_LATER: known, and refused by name.  A context word is not
+ * reserved: it is a word like any other where it cannot stand.
  */
 #include "policy/text.h"
 
@@ -12,73 +13,102 @@
 #define ROW(kw, text, ...) [kw] = {.name = (text), __VA_ARGS__}
 #define NUM(min, max)      .word_min = (min), .word_max = (max)
 
+#define ASKED                  (WHERE_GRANT | WHERE_ASKED)
+#define CONTEXT(kw, text, ...) ROW(kw, text, .context = true, __VA_ARGS__)
+#define MCP_QUALS              (QUAL_BECAUSE | QUAL_EXCEPTION | QUAL_EXCEPT | QUAL_WHEN)
+#define OFFER \
+	.where = ASKED, .verdict = true, .once = true, NUM(0, 0), .quals = QUAL_BECAUSE, \
+	.takes = "allow or deny and nothing else"
+
 static const struct keyword_row rows[KW_END] = {
     ROW(KW_ABOUT, "about", GRANT, .once = true, NUM(1, 1), .takes = "one quoted text"),
     ROW(KW_ALLOW, "allow", .where = 0),
-    ROW(KW_APPROVE, "approve", .where = WHERE_OPTION | WHERE_LATER),
+    ROW(KW_APPROVE, "approve", .where = WHERE_OPTION, NUM(1, 1), .quals = QUAL_SECRET,
+	.takes = "session or per-call"),
     ROW(KW_ASK, "ask", .where = 0),
-    ROW(KW_AUDIT, "audit", .where = WHERE_GRANT | WHERE_LATER),
+    ROW(KW_AUDIT, "audit", GRANT, NUM(2, WORDS_ANY),
+	.takes = "args full, result full (and names of tools), or sync strict"),
     ROW(KW_BECAUSE, "because", .where = WHERE_QUAL, NUM(1, 1), .quals = QUAL_BECAUSE,
 	.takes = "one quoted text"),
-    ROW(KW_BLOCK, "block", .where = WHERE_TOP | WHERE_LATER),
+    ROW(KW_BLOCK, "block", TOP),
+    CONTEXT(KW_BY_ANNOTATIONS, "by-annotations", .where = 0),
     ROW(KW_CWD, "cwd", GRANT, .once = true, NUM(1, 1), .takes = "one path"),
     ROW(KW_DENY, "deny", .where = 0),
-    ROW(KW_ELICITATION, "elicitation", GRANT, .verdict = true, .once = true, NUM(0, 0),
-	.takes = "allow or deny and nothing else"),
+    ROW(KW_ELICITATION, "elicitation", OFFER),
     ROW(KW_ENV, "env", GRANT, .hidden = true, NUM(1, 2),
 	.takes = "a name, or a name, `=` and one value"),
-    ROW(KW_EXCEPT, "except", .where = WHERE_QUAL | WHERE_LATER),
-    ROW(KW_EXEC, "exec", GRANT, .verdict = true, NUM(1, WORDS_ANY), .quals = QUAL_BECAUSE,
+    ROW(KW_EXCEPT, "except", .where = WHERE_QUAL, NUM(1, WORDS_ANY), .quals = QUAL_EXCEPT,
+	.takes = "what is not meant"),
+    ROW(KW_EXEC, "exec", .where = ASKED, .verdict = true, NUM(1, WORDS_ANY),
+	.quals = QUAL_BECAUSE | QUAL_EXCEPTION | QUAL_EXCEPT | QUAL_CALLER,
 	.takes = "a program and its arguments"),
-    ROW(KW_EXPECT, "expect", .where = WHERE_TOP | WHERE_LATER),
-    ROW(KW_FROM, "from", .where = WHERE_QUAL | WHERE_LATER),
+    ROW(KW_EXPECT, "expect", TOP),
+    ROW(KW_FROM, "from", .where = WHERE_QUAL, NUM(1, WORDS_ANY), .quals = QUAL_CALLER,
+	.takes = "the programs that may start it"),
     ROW(KW_HIDE, "hide", GRANT, NUM(1, WORDS_ANY), .quals = QUAL_OPTIONAL,
 	.takes = "one or more paths"),
-    ROW(KW_HOSTS, "hosts", .where = WHERE_OPTION | WHERE_LATER),
-    ROW(KW_IN, "in", .where = WHERE_QUAL | WHERE_LATER),
-    ROW(KW_INCLUDE, "include", .where = WHERE_TOP | WHERE_LATER),
-    ROW(KW_INSTEAD, "instead", .where = WHERE_QUAL | WHERE_LATER),
+    ROW(KW_HOSTS, "hosts", .where = WHERE_OPTION, NUM(1, WORDS_ANY), .quals = QUAL_SECRET,
+	.takes = "hosts, or any"),
+    ROW(KW_IN, "in", .where = WHERE_QUAL, NUM(1, 1), .quals = QUAL_CALLER,
+	.takes = "one folder"),
+    ROW(KW_INCLUDE, "include", TOP),
+    ROW(KW_INSTEAD, "instead", .where = WHERE_QUAL, NUM(1, 1), .quals = QUAL_BECAUSE,
+	.takes = "one quoted text"),
     ROW(KW_LET, "let", TOP, .hidden = true),
     ROW(KW_LIMIT, "limit", GRANT, NUM(2, WORDS_ANY),
 	.takes = "pairs of a limit and its value"),
-    ROW(KW_NET, "net", .where = WHERE_GRANT | WHERE_LATER),
-    ROW(KW_NEVER, "never", .where = WHERE_TOP | WHERE_LATER),
+    ROW(KW_NET, "net", .where = ASKED, .verdict = true, NUM(1, WORDS_ANY),
+	.quals = QUAL_BECAUSE | QUAL_EXCEPTION | QUAL_NET,
+	.takes = "one or more HOST:PORT"),
+    ROW(KW_NEVER, "never", TOP),
     ROW(KW_NO_PROC, "no-proc", GRANT, .once = true, NUM(0, 0), .takes = "nothing"),
-    ROW(KW_OPTIONAL, "optional", .where = WHERE_OPTION, .quals = QUAL_OPTIONAL),
-    ROW(KW_OWNER, "owner", .where = WHERE_QUAL | WHERE_LATER),
-    ROW(KW_PINS, "pins", .where = WHERE_GRANT | WHERE_LATER),
-    ROW(KW_PROMPT, "prompt", GRANT, .verdict = true, NUM(1, WORDS_ANY),
-	.quals = QUAL_BECAUSE, .takes = "one or more names"),
-    ROW(KW_READ, "read", GRANT, NUM(1, WORDS_ANY), .quals = QUAL_OPTIONAL,
+    CONTEXT(KW_NO_SNI, "no-sni", .where = WHERE_QUAL, NUM(0, 0), .quals = QUAL_NET,
+	.takes = "nothing"),
+    ROW(KW_OPTIONAL, "optional", .where = WHERE_OPTION, NUM(0, 0), .quals = QUAL_OPTIONAL,
+	.takes = "nothing"),
+    ROW(KW_OWNER, "owner", .where = WHERE_QUAL, NUM(1, 1), .quals = QUAL_EXCEPTION,
+	.takes = "one word: who answers for it"),
+    ROW(KW_PINS, "pins", GRANT, .once = true, NUM(1, 1), .takes = "one quoted path"),
+    CONTEXT(KW_PLAIN, "plain", .where = WHERE_QUAL, NUM(0, 0), .quals = QUAL_NET,
+	.takes = "nothing"),
+    ROW(KW_PROMPT, "prompt", .where = ASKED, .verdict = true, NUM(1, WORDS_ANY),
+	.quals = MCP_QUALS, .takes = "one or more names"),
+    ROW(KW_READ, "read", .where = ASKED, NUM(1, WORDS_ANY), .quals = QUAL_OPTIONAL,
 	.takes = "one or more paths"),
     ROW(KW_REQUIRE, "require", GRANT, NUM(1, 2), .takes = "landlock N, cgroup or subuid"),
-    ROW(KW_RESOURCE, "resource", GRANT, .verdict = true, NUM(1, WORDS_ANY),
-	.quals = QUAL_BECAUSE, .takes = "one or more names"),
-    ROW(KW_ROOTS, "roots", GRANT, .verdict = true, .once = true, NUM(0, 0),
-	.takes = "allow or deny and nothing else"),
+    ROW(KW_RESOURCE, "resource", .where = ASKED, .verdict = true, NUM(1, WORDS_ANY),
+	.quals = MCP_QUALS & ~(unsigned int)QUAL_WHEN, .takes = "one or more names"),
+    ROW(KW_ROOTS, "roots", OFFER),
     ROW(KW_RUN, "run", GRANT, .once = true, NUM(1, WORDS_ANY),
 	.takes = "a program and its arguments"),
-    ROW(KW_SAMPLING, "sampling", GRANT, .verdict = true, .once = true, NUM(0, 0),
-	.takes = "allow or deny and nothing else"),
+    ROW(KW_SAMPLING, "sampling", OFFER),
     ROW(KW_SCRUB, "scrub", .where = WHERE_GRANT | WHERE_LATER),
-    ROW(KW_SECRET, "secret", GRANT, .hidden = true, NUM(3, WORDS_ANY),
-	.takes = "NAME from env NAME, file PATH or cmd PROGRAM..."),
+    ROW(KW_SECRET, "secret", .where = WHERE_TOP | WHERE_GRANT, .hidden = true,
+	NUM(3, WORDS_ANY), .quals = QUAL_SECRET,
+	.takes = "NAME from env NAME, file PATH, cmd PROGRAM... or vault PATH"),
     ROW(KW_SERVER, "server", TOP),
-    ROW(KW_SYSCALLS, "syscalls", .where = WHERE_GRANT | WHERE_LATER),
-    ROW(KW_TICKET, "ticket", .where = WHERE_QUAL | WHERE_LATER),
+    CONTEXT(KW_STARTTLS, "starttls", .where = WHERE_QUAL, NUM(1, 1), .quals = QUAL_NET,
+	.takes = "postgres, smtp, imap or mysql"),
+    ROW(KW_SYSCALLS, "syscalls", GRANT, .verdict = true, NUM(1, WORDS_ANY),
+	.quals = QUAL_BECAUSE, .takes = "names of system calls"),
+    ROW(KW_TICKET, "ticket", .where = WHERE_QUAL, NUM(1, 1), .quals = QUAL_EXCEPTION,
+	.takes = "one word: where it was agreed"),
     ROW(KW_TIMEOUT, "timeout", GRANT, NUM(2, WORDS_ANY),
 	.takes = "pairs of a timeout and its duration"),
     ROW(KW_TMP, "tmp", GRANT, .once = true, NUM(1, 1), .takes = "one size"),
-    ROW(KW_TO, "to", .where = WHERE_QUAL | WHERE_LATER),
-    ROW(KW_TOOL, "tool", GRANT, .verdict = true, NUM(1, WORDS_ANY), .quals = QUAL_BECAUSE,
-	.takes = "one or more names"),
-    ROW(KW_UNTIL, "until", .where = WHERE_QUAL | WHERE_LATER),
-    ROW(KW_USE, "use", .where = WHERE_GRANT | WHERE_LATER),
+    ROW(KW_TO, "to", .where = WHERE_QUAL, NUM(1, 1), .quals = QUAL_NET,
+	.takes = "loopback, private, or ADDRESS/BITS"),
+    ROW(KW_TOOL, "tool", .where = ASKED, .verdict = true, NUM(1, WORDS_ANY),
+	.quals = MCP_QUALS, .takes = "one or more names"),
+    ROW(KW_UNTIL, "until", .where = WHERE_QUAL, NUM(1, 1), .quals = QUAL_EXCEPTION,
+	.takes = "one date, as in 2027-01-31"),
+    ROW(KW_USE, "use", GRANT, NUM(1, WORDS_ANY), .takes = "names of blocks"),
     ROW(KW_USER, "user", GRANT, .once = true, NUM(1, 1),
 	.takes = "one user name or number"),
-    ROW(KW_WHEN, "when", .where = WHERE_QUAL | WHERE_LATER),
-    ROW(KW_WITH, "with", .where = WHERE_QUAL | WHERE_LATER),
-    ROW(KW_WRITE, "write", GRANT, NUM(1, WORDS_ANY), .quals = QUAL_OPTIONAL,
+    ROW(KW_WHEN, "when", .where = WHERE_QUAL, .quals = QUAL_WHEN),
+    ROW(KW_WITH, "with", .where = WHERE_QUAL, NUM(1, WORDS_ANY), .quals = QUAL_CALLER,
+	.takes = "env and names of variables"),
+    ROW(KW_WRITE, "write", .where = ASKED, NUM(1, WORDS_ANY), .quals = QUAL_OPTIONAL,
 	.takes = "one or more paths"),
 };
 
@@ -96,8 +126,8 @@ keyword_name(enum keyword kw)
 	return name != NULL ? name : "(no word)";
 }
 
-enum keyword
-keyword_find(const char *text, size_t len)
+static enum keyword
+find(const char *text, size_t len)
 {
 	size_t low = KW_NONE + 1, high = KW_END, mid;
 	int c;
@@ -118,6 +148,22 @@ keyword_find(const char *text, size_t len)
 }
 
 enum keyword
+keyword_find(const char *text, size_t len)
+{
+	enum keyword kw = find(text, len);
+
+	return rows[kw].context ? KW_NONE : kw;
+}
+
+enum keyword
+keyword_context(const char *text, size_t len)
+{
+	enum keyword kw = find(text, len);
+
+	return rows[kw].context ? kw : KW_NONE;
+}
+
+enum keyword
 keyword_near(const char *text, size_t len, unsigned int where)
 {
 	const char *list[2 * KW_END] = {NULL}, *near;
@@ -134,5 +180,5 @@ keyword_near(const char *text, size_t len, unsigned int where)
 			list[(rows[i].where & WHERE_LATER) != 0 ? KW_END + i : i] =
 			    rows[i].name;
 	near = diag_near(word, list, sizeof(list) / sizeof(list[0]));
-	return near == NULL ? KW_NONE : keyword_find(near, strlen(near));
+	return near == NULL ? KW_NONE : find(near, strlen(near));
 }

@@ -242,8 +242,11 @@ quoted_text(struct lexer *l, char *out)
 }
 
 static bool
-ends_word(char c)
+ends_word(const struct lexer *l, char c)
 {
+	if ((c == ',' && (l->commas || l->parens)) ||
+	    ((c == '(' || c == ')') && l->parens))
+		return true;
 	return is_space(c) || c == '\n' || c == '{' || c == '}' || c == '[' || c == ']' ||
 	       c == '"';
 }
@@ -273,7 +276,7 @@ quoted(struct lexer *l, struct word *w)
 	if (w->len > WORD_LEN_MAX)
 		diag_error(
 		    l->diag, w->at, "a word is at most %d bytes long", WORD_LEN_MAX);
-	if (!ends_word(peek(l, 0)) || peek(l, 0) == '"')
+	if (!ends_word(l, peek(l, 0)) || peek(l, 0) == '"')
 		diag_error(l->diag, l->at,
 		    "a quoted text is a whole word: put a space behind it, "
 		    "or quote all of the word");
@@ -298,7 +301,7 @@ bare_brace(struct lexer *l)
 {
 	size_t n = 2;
 
-	while (!ends_word(peek(l, n)))
+	while (!ends_word(l, peek(l, n)))
 		n++;
 	take(l, peek(l, n) == '}' ? n + 1 : n);
 }
@@ -319,7 +322,7 @@ bare(struct lexer *l, struct word *w)
 			bare_backslash(l);
 			continue;
 		}
-		if (ends_word(peek(l, 0)) || peek(l, 0) == '\\')
+		if (ends_word(l, peek(l, 0)) || peek(l, 0) == '\\')
 			break;
 		gap = gap || peek(l, 0) == '\0';
 		take(l, 1);
@@ -344,7 +347,7 @@ bare(struct lexer *l, struct word *w)
 		diag_error(l->diag, w->at,
 		    "' does not quote; use \"...\", with \\\" for a quote inside");
 	w->kw = keyword_find(w->raw, w->raw_len);
-	return word_expand(l->arena, &l->lets, l->diag, w);
+	return word_expand(l->arena, l->lets, l->diag, w);
 }
 
 /* ---- tokens -------------------------------------------------------------- */
@@ -356,6 +359,8 @@ skip_space(struct lexer *l)
 		if (l->off == l->len)
 			return;
 		if (peek(l, 0) == '#') {
+			if (l->keep_comments)
+				return;
 			while (l->off < l->len && peek(l, 0) != '\n')
 				take(l, 1);
 		} else if (continues(l)) {
@@ -371,19 +376,49 @@ skip_space(struct lexer *l)
 static const struct {
 	char c;
 	enum token_kind kind;
+	bool commas, parens; /* in one of these modes only; none: always */
 } marks[] = {
-    {'\n', TOKEN_NEWLINE},
-    {'{', TOKEN_OPEN},
-    {'}', TOKEN_CLOSE},
-    {'[', TOKEN_LIST},
-    {']', TOKEN_UNLIST},
+    {'\n', TOKEN_NEWLINE, false, false},
+    {'{', TOKEN_OPEN, false, false},
+    {'}', TOKEN_CLOSE, false, false},
+    {'[', TOKEN_LIST, false, false},
+    {']', TOKEN_UNLIST, false, false},
+    {',', TOKEN_COMMA, true, true},
+    {'(', TOKEN_LEFT, false, true},
+    {')', TOKEN_RIGHT, false, true},
 };
+
+/* The mark that stands there: its kind, or TOKEN_END for none. */
+static enum token_kind
+mark(const struct lexer *l)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
+		if (peek(l, 0) == marks[i].c &&
+		    ((!marks[i].commas && !marks[i].parens) ||
+			(marks[i].commas && l->commas) || (marks[i].parens && l->parens)))
+			return marks[i].kind;
+	return TOKEN_END;
+}
+
+/* With keep_comments: up to the end of the line. */
+static void
+comment(struct lexer *l, struct word *w)
+{
+	size_t start = l->off;
+
+	while (l->off < l->len && peek(l, 0) != '\n')
+		take(l, 1);
+	w->raw = l->text + start;
+	w->raw_len = l->off - start;
+}
 
 int
 lex_next(struct lexer *l, struct token *ret)
 {
 	struct token t = {.kind = TOKEN_END};
-	size_t i, start;
+	size_t start;
 	int r;
 
 	skip_space(l);
@@ -392,16 +427,20 @@ lex_next(struct lexer *l, struct token *ret)
 		*ret = t;
 		return 0;
 	}
-	for (i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
-		if (peek(l, 0) == marks[i].c) {
-			t.kind = marks[i].kind;
-			take(l, 1);
-			*ret = t;
-			return 0;
-		}
+	t.kind = mark(l);
+	if (t.kind != TOKEN_END) {
+		take(l, 1);
+		*ret = t;
+		return 0;
+	}
+	t.word.at = l->at;
+	if (peek(l, 0) == '#') {
+		t.kind = TOKEN_COMMENT;
+		comment(l, &t.word);
+		*ret = t;
+		return 0;
 	}
 	t.kind = TOKEN_WORD;
-	t.word.at = l->at;
 	start = l->off;
 	if (peek(l, 0) == '"') {
 		r = quoted(l, &t.word);

@@ -146,6 +146,33 @@ common_rows(struct lower *l)
 	return 0;
 }
 
+/* What lowering cannot say yet must not be left out of a grant. */
+static int
+lower_refuse(const struct lower *l)
+{
+	const struct stmt *s;
+	bool later = false;
+	size_t i, k;
+
+	for (i = 0; i < l->server->stmt_n; i++) {
+		s = &l->server->stmt[i];
+		later = s->when != NULL || s->by_annotations || s->kw == KW_NET ||
+			s->kw == KW_SYSCALLS || s->kw == KW_AUDIT || s->kw == KW_PINS ||
+			(s->kw == KW_SECRET && strcmp(s->word[1].text, "vault") == 0) ||
+			(s->has_verdict && s->verdict == VERDICT_ASK && s->word_n == 0);
+		for (k = 0; k < s->qual_n; k++)
+			later = later || (s->qual[k].kw != KW_BECAUSE &&
+					     s->qual[k].kw != KW_OPTIONAL);
+		for (k = 0; s->kw == KW_TOOL && k < s->word_n; k++)
+			later = later || gate_class(&s->word[k]) != 0;
+		if (later) {
+			diag_error(l->diag, s->at, "this cannot be compiled yet");
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
 int
 tree_lower(
     const struct tree *t, const struct server *server, struct sealer *s, struct diag *d)
@@ -158,10 +185,10 @@ tree_lower(
 	l.row.name = lower_str(&l, server->name.text);
 	l.row.cwd = lower_str(&l, "/tmp");
 	l.row.at = lower_at(&l, server->at);
-	if ((r = common_rows(&l)) < 0 || (r = pass_run(&l, PASS_PATHS)) < 0 ||
-	    (r = view_base(&l)) < 0 || (r = pass_run(&l, PASS_PROGRAMS)) < 0 ||
-	    (r = program_end(&l)) < 0 || (r = pass_run(&l, PASS_HIDE)) < 0 ||
-	    (r = lower_tables(&l)) < 0)
+	if ((r = lower_refuse(&l)) < 0 || (r = common_rows(&l)) < 0 ||
+	    (r = pass_run(&l, PASS_PATHS)) < 0 || (r = view_base(&l)) < 0 ||
+	    (r = pass_run(&l, PASS_PROGRAMS)) < 0 || (r = program_end(&l)) < 0 ||
+	    (r = pass_run(&l, PASS_HIDE)) < 0 || (r = lower_tables(&l)) < 0)
 		return r;
 	if (!l.has_run && d->error_n == errors)
 		diag_error(d, server->at, "server `%s` has no `run`", server->name.text);

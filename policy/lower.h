@@ -13,7 +13,7 @@
 
 #include <limits.h>
 
-#include "policy/tree.h"
+#include "policy/text.h"
 
 /* ---- elf.c: what a file says that it needs ------------------------------- */
 

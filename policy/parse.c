@@ -1,5 +1,5 @@
 /*
- * Words to a tree: files, servers, lets.  A statement with an error is reported,
+ * Words to a tree: files, servers, blocks.  A statement with an error is reported,
  * skipped and left out; parsing goes on behind it.
  */
 #include "policy/parse.h"
@@ -55,11 +55,59 @@ parse_token_text(const struct parser *p)
 	    [TOKEN_CLOSE] = "`}`",
 	    [TOKEN_LIST] = "`[`",
 	    [TOKEN_UNLIST] = "`]`",
+	    [TOKEN_COMMA] = "`,`",
+	    [TOKEN_LEFT] = "`(`",
+	    [TOKEN_RIGHT] = "`)`",
 	};
 
 	if (parse_keyword(p) != KW_NONE)
 		return keyword_name(parse_keyword(p));
 	return names[p->tok.kind];
+}
+
+/* ---- words --------------------------------------------------------------- */
+
+static void
+push_one(struct parser *p, struct word **array, size_t *n, const struct word *one)
+{
+	struct word *w = arena_push(p->tree->arena, *array, *n, sizeof(*w));
+
+	if (w == NULL) {
+		p->error = -ENOMEM;
+		return;
+	}
+	w[(*n)++] = *one;
+	*array = w;
+}
+
+void
+parse_push(struct parser *p, struct word **array, size_t *n)
+{
+	const struct let *l = p->tok.word.let;
+	struct word w;
+	size_t i;
+
+	if (l == NULL || l->list == NULL) {
+		push_one(p, array, n, &p->tok.word);
+		return;
+	}
+	for (i = 0; i < l->list_n; i++) {
+		w = p->tok.word;
+		w.text = l->list[i].text;
+		w.len = l->list[i].len;
+		w.literal = l->list[i].literal;
+		w.rest = i > 0;
+		push_one(p, array, n, &w);
+	}
+}
+
+void
+parse_words(struct parser *p, struct word **array, size_t *n, size_t max)
+{
+	while (parse_at(p, TOKEN_WORD) && p->tok.word.kw == KW_NONE && *n < max) {
+		parse_push(p, array, n);
+		parse_advance(p);
+	}
 }
 
 /* ---- recovery ------------------------------------------------------------ */
@@ -74,7 +122,7 @@ parse_skip(struct parser *p, bool top)
 	size_t depth = 0;
 	bool fresh = false; /* at the start of a line */
 
-	p->lex.flat = false;
+	p->lex.flat = p->lex.commas = p->lex.parens = false;
 	p->lex.diag = &p->mute;
 	while (!parse_at(p, TOKEN_END)) {
 		if (parse_at(p, TOKEN_NEWLINE) && depth == 0)
@@ -87,7 +135,8 @@ parse_skip(struct parser *p, bool top)
 		}
 		if (parse_at(p, TOKEN_OPEN))
 			depth++;
-		if (fresh && parse_place(p, top ? WHERE_TOP : WHERE_TOP | WHERE_GRANT))
+		if (fresh && parse_place(p,
+				 top ? WHERE_TOP : WHERE_TOP | WHERE_GRANT | WHERE_ASKED))
 			break;
 		fresh = parse_at(p, TOKEN_NEWLINE);
 		parse_advance(p);
@@ -164,7 +213,8 @@ body_stranger(struct parser *p)
 static bool
 body_is_left_open(const struct parser *p)
 {
-	return parse_place(p, WHERE_TOP) && parse_keyword(p) != KW_LET;
+	return parse_place(p, WHERE_TOP) && !parse_place(p, WHERE_GRANT) &&
+	       parse_keyword(p) != KW_LET;
 }
 
 static void
@@ -201,148 +251,102 @@ server_name(const struct word *w)
 	return w->len > 0 && w->len <= 64 && w->text[0] != '-' && w->text[0] != '_';
 }
 
-static void
-push_server(struct parser *p, const struct server *s)
+bool
+parse_open(struct parser *p, const char *what)
 {
-	struct tree *t = p->tree;
-	struct server *array = arena_push(t->arena, t->server, t->server_n, sizeof(*s));
-
-	if (array == NULL) {
-		p->error = -ENOMEM;
-		return;
-	}
-	array[t->server_n++] = *s;
-	t->server = array;
-}
-
-static void
-server(struct parser *p)
-{
-	struct server s = {.at = p->tok.at};
-	struct at open;
-
-	parse_advance(p);
-	if (!parse_at(p, TOKEN_WORD)) {
-		diag_error(p->diag, p->tok.at, "a name was expected: server NAME {");
-		parse_skip(p, true);
-		return;
-	}
-	if (parse_keyword(p) != KW_NONE)
-		parse_reserved(p);
-	s.name = p->tok.word;
-	if (!server_name(&s.name))
-		diag_error(p->diag, s.name.at,
-		    "a server's name is up to 64 letters, digits, `_` and `-`, "
-		    "the first a letter or digit");
-	parse_advance(p);
-	open = p->tok.at;
 	if (!parse_at(p, TOKEN_OPEN)) {
 		diag_error(
-		    p->diag, open, "`{` was expected on the line of the server's name");
+		    p->diag, p->tok.at, "`{` was expected on the line of %s", what);
 		while (!parse_at(p, TOKEN_OPEN) && !parse_at_end(p))
 			parse_advance(p);
 		while (parse_at(p, TOKEN_NEWLINE))
 			parse_advance(p);
 		if (!parse_at(p, TOKEN_OPEN))
-			return;
-	}
-	parse_advance(p);
-	body(p, &s, open);
-	push_server(p, &s);
-	if (!s.broken && !parse_at_end(p))
-		diag_error(p->diag, p->tok.at, "a new line was expected behind `}`");
-}
-
-/* ---- let ----------------------------------------------------------------- */
-
-static bool
-let_name(const struct word *w)
-{
-	size_t i;
-
-	for (i = 0; i < w->len; i++)
-		if (!name_byte((unsigned char)w->text[i]))
 			return false;
-	return !w->quoted && w->len > 0 && w->len <= 64 &&
-	       !(w->text[0] >= '0' && w->text[0] <= '9') && w->kw == KW_NONE;
-}
-
-static void
-push_let(struct parser *p, const struct let *l)
-{
-	struct tree *t = p->tree;
-	/* NOLINTNEXTLINE(bugprone-sizeof-expression): its elements are pointers */
-	struct let **array = arena_push(t->arena, t->let, t->let_n, sizeof(*array));
-	struct let *own = arena_alloc(t->arena, sizeof(*own));
-
-	if (array == NULL || own == NULL) {
-		p->error = -ENOMEM;
-		return;
 	}
-	*own = *l;
-	array[t->let_n++] = own;
-	t->let = array;
-	let_add(&p->lex.lets, own);
-}
-
-static bool
-let_words(struct parser *p, struct let *l)
-{
-	const struct let *old;
-
-	parse_advance(p);
-	if (!parse_at(p, TOKEN_WORD) || !let_name(&p->tok.word)) {
-		diag_error(p->diag, p->tok.at,
-		    "a name was expected: letters, digits and `_`, not a digit first, "
-		    "not a reserved word");
-		return false;
-	}
-	l->name = p->tok.word;
-	old = let_find(&p->lex.lets, l->name.text, l->name.len);
-	if (old != NULL) {
-		diag_error(p->diag, l->name.at, "`%s` is already set on line %u",
-		    l->name.text, old->name.at.line);
-		return false;
-	}
-	parse_advance(p);
-	if (!parse_at(p, TOKEN_WORD) || !parse_word_is(&p->tok.word, "=")) {
-		diag_error(
-		    p->diag, p->tok.at, "`=` with a space on both sides was expected");
-		return false;
-	}
-	parse_advance(p);
-	if (parse_at(p, TOKEN_LIST)) {
-		diag_error(p->diag, p->tok.at, "lists are not in this version");
-		return false;
-	}
-	if (!parse_at(p, TOKEN_WORD)) {
-		diag_error(p->diag, p->tok.at, "a value is missing behind `=`");
-		return false;
-	}
-	if (parse_keyword(p) != KW_NONE)
-		parse_reserved(p);
-	l->value = p->tok.word;
 	parse_advance(p);
 	return true;
 }
 
-static void
-let(struct parser *p)
+/* NAME { ... }: what servers and blocks have in common. */
+static bool
+named_body(struct parser *p, struct server *s, const char *what)
 {
-	struct let l = {.used = false};
-	size_t before = p->diag->error_n;
+	struct at open;
 
-	p->diag->hide_line = true;
-	if (let_words(p, &l)) {
-		if (!parse_at(p, TOKEN_NEWLINE) && !parse_at(p, TOKEN_END))
-			diag_error(p->diag, p->tok.at,
-			    "a value is one word; quote it if it has spaces");
-		/* set even so: one mistake, one message */
-		push_let(p, &l);
-	}
-	if (p->diag->error_n != before)
+	s->at = p->tok.at;
+	parse_advance(p);
+	if (!parse_at(p, TOKEN_WORD)) {
+		diag_error(p->diag, p->tok.at, "a name was expected: %s NAME {", what);
 		parse_skip(p, true);
-	p->diag->hide_line = false;
+		return false;
+	}
+	if (parse_keyword(p) != KW_NONE)
+		parse_reserved(p);
+	s->name = p->tok.word;
+	if (!server_name(&s->name))
+		diag_error(p->diag, s->name.at,
+		    "a %s's name is up to 64 letters, digits, `_` and `-`, "
+		    "the first a letter or digit",
+		    what);
+	parse_advance(p);
+	open = p->tok.at;
+	if (!parse_open(p, "the name"))
+		return false;
+	body(p, s, open);
+	if (!s->broken && !parse_at_end(p))
+		diag_error(p->diag, p->tok.at, "a new line was expected behind `}`");
+	return true;
+}
+
+static void
+server(struct parser *p)
+{
+	struct server s = {.stmt_n = 0}, *array;
+	struct tree *t = p->tree;
+
+	if (!named_body(p, &s, "server"))
+		return;
+	array = arena_push(t->arena, t->server, t->server_n, sizeof(s));
+	if (array == NULL) {
+		p->error = -ENOMEM;
+		return;
+	}
+	array[t->server_n++] = s;
+	t->server = array;
+}
+
+static void
+block(struct parser *p)
+{
+	struct tree *t = p->tree;
+	struct block b = {.used = false}, *own = NULL, **array;
+	const struct block *old;
+
+	if (!named_body(p, &b.body, "block"))
+		return;
+	old = block_find(p->lets, b.body.name.text, b.body.name.len);
+	if (old != NULL) {
+		diag_error(p->diag, b.body.name.at, "block `%s` stands twice%s%s:%u",
+		    b.body.name.text, "; the first is at ",
+		    t->source[old->body.at.file].path == NULL
+			? "line"
+			: t->source[old->body.at.file].path,
+		    old->body.at.line);
+		return;
+	}
+	/* NOLINTNEXTLINE(bugprone-sizeof-expression): its elements are pointers */
+	array = arena_push(t->arena, t->block, t->block_n, sizeof(*array));
+	own = arena_alloc(t->arena, sizeof(*own));
+	if (array == NULL || own == NULL ||
+	    known_add(t->arena, p->lets, b.body.name.text, b.body.name.len, NULL, own) !=
+		0) {
+		p->error = -ENOMEM;
+		return;
+	}
+	*own = b;
+	array[t->block_n++] = own;
+	t->block = array;
 }
 
 /* ---- file ---------------------------------------------------------------- */
@@ -370,42 +374,44 @@ top_stranger(struct parser *p)
 	p->diag->hide_line = false;
 }
 
-static void
-top(struct parser *p)
-{
-	if (parse_place(p, WHERE_TOP) && parse_place(p, WHERE_LATER)) {
-		parse_not_in_version(p);
-		parse_advance(p);
-		parse_skip(p, true);
-	} else if (parse_keyword(p) == KW_SERVER) {
-		server(p);
-	} else if (parse_keyword(p) == KW_LET) {
-		let(p);
-	} else {
-		top_stranger(p);
-	}
-}
+typedef void top_fn(struct parser *);
 
-static int
-parse_one(
-    const struct policy_source *s, uint32_t file, struct diag *diag, struct tree *tree)
+static top_fn *const statements[KW_END] = {
+    [KW_BLOCK] = block,
+    [KW_EXPECT] = top_expect,
+    [KW_INCLUDE] = include_statement,
+    [KW_LET] = top_let,
+    [KW_NEVER] = top_never,
+    [KW_SECRET] = top_manifest,
+    [KW_SERVER] = server,
+};
+
+int
+parse_file(struct tree *tree, struct opened *opened, uint32_t index, struct diag *diag)
 {
-	struct at whole = {.file = file};
-	struct parser p = {.diag = diag, .tree = tree};
+	const struct policy_source *s = &tree->source[index];
+	struct parser p = {.diag = diag,
+	    .tree = tree,
+	    .opened = opened,
+	    .file = index,
+	    .lets = opened->file[index].lets};
 
 	if (s->len > SOURCE_LEN_MAX) {
-		diag_error(
-		    diag, whole, "the file is larger than %u MiB", SOURCE_LEN_MAX >> 20);
+		diag_error(diag, (struct at){.file = index},
+		    "the file is larger than %u MiB", SOURCE_LEN_MAX >> 20);
 		return 0;
 	}
-	lex_scan(s, file, diag);
-	lex_init(&p.lex, s, file, tree->arena, diag);
+	lex_scan(s, index, diag);
+	lex_init(&p.lex, s, index, tree->arena, diag);
+	p.lex.lets = p.lets;
 	parse_advance(&p);
 	while (!parse_at(&p, TOKEN_END)) {
 		if (parse_at(&p, TOKEN_NEWLINE))
 			parse_advance(&p);
+		else if (statements[parse_keyword(&p)] != NULL)
+			statements[parse_keyword(&p)](&p);
 		else
-			top(&p);
+			top_stranger(&p);
 	}
 	return p.error;
 }
@@ -414,18 +420,26 @@ int
 tree_parse(
     const struct policy_source *source, size_t n, struct diag *diag, struct tree *ret)
 {
-	struct tree t = {.source = source, .source_n = n};
+	struct tree t = {.source = source, .source_n = n, .source_own = n};
+	struct opened opened = {.n = 0};
 	size_t i;
 	int r = 0;
 
 	t.arena = arena_new();
 	if (t.arena == NULL)
 		return -ENOMEM;
-	for (i = 0; i < n && r == 0; i++)
-		r = parse_one(&source[i], (uint32_t)i, diag, &t);
-	if (r != 0)
+	r = include_given(&t, &opened);
+	for (i = 0; i < n && r == 0; i++) {
+		if (opened.file[i].done)
+			continue; /* another one has included it */
+		r = parse_file(&t, &opened, (uint32_t)i, diag);
+		opened.file[i].done = true;
+	}
+	if (r != 0) {
+		diag->source = source;
+		diag->source_n = n;
 		arena_free(t.arena);
-	else
+	} else
 		*ret = t;
 	return r;
 }

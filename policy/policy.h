@@ -147,10 +147,24 @@ bool policy_is_number(const char *, size_t len);
 
 /* ---- compile: text to sealed bytes -------------------------------------- */
 
+/*
+ * How `include` and `pins` get at files.  The whole file at path, which is
+ * relative to the folder of the process or absolute, into memory of malloc:
+ * 0, -EFBIG above max, -errno.
+ */
+struct policy_reader {
+	int (*read)(
+	    void *arg, const char *path, size_t max, char **ret_text, size_t *ret_len);
+	void *arg;
+};
+/* Opens them (read.c): regular files that not everybody may write (-EPERM). */
+extern const struct policy_reader policy_files;
+
 struct policy_source {
 	const char *path; /* shown in errors; NULL: "(standard input)" */
 	const char *text; /* len bytes, any bytes at all */
 	size_t len;
+	const struct policy_reader *reader; /* NULL: nothing can be included */
 };
 
 /*

@@ -21,7 +21,7 @@ struct at {
 	uint32_t col;  /* from 1, in bytes */
 };
 
-/* Every reserved word, in the order of its name (keyword.c has the table). */
+/* Every word that has a row in keyword.c, in the order of its name. */
 enum keyword {
 	KW_NONE = 0,
 	KW_ABOUT,
@@ -31,6 +31,7 @@ enum keyword {
 	KW_AUDIT,
 	KW_BECAUSE,
 	KW_BLOCK,
+	KW_BY_ANNOTATIONS,
 	KW_CWD,
 	KW_DENY,
 	KW_ELICITATION,
@@ -49,9 +50,11 @@ enum keyword {
 	KW_NET,
 	KW_NEVER,
 	KW_NO_PROC,
+	KW_NO_SNI,
 	KW_OPTIONAL,
 	KW_OWNER,
 	KW_PINS,
+	KW_PLAIN,
 	KW_PROMPT,
 	KW_READ,
 	KW_REQUIRE,
@@ -62,6 +65,7 @@ enum keyword {
 	KW_SCRUB,
 	KW_SECRET,
 	KW_SERVER,
+	KW_STARTTLS,
 	KW_SYSCALLS,
 	KW_TICKET,
 	KW_TIMEOUT,
@@ -90,17 +94,72 @@ struct word {
 	const uint8_t *literal; /* one flag per byte of text: 1 is from a let and
 	                         * never a pattern; NULL: no byte is */
 	bool quoted;            /* literal: no pattern, never a keyword */
+	bool rest;              /* a further value of a list: $name is printed once */
 	enum keyword kw;        /* KW_NONE for every word that is not reserved */
+	const struct let *let;  /* all of the word is this $name; else NULL */
 	struct at at;
 };
 
-/* because "..." | instead "..." | { optional } | { approve session } ... */
+/*
+ * because "..." | except ... | { optional } | { approve session } ...
+ * `no-sni` and `plain` have no word; `with env` has the names.
+ */
 struct qual {
 	enum keyword kw;
 	struct at at;
 	struct word *word;
 	size_t word_n;
 };
+
+/* ---- conditions: `when` over the arguments of a call (when.c) ----------- */
+
+enum cond_kind {
+	COND_KIND_NONE,
+	COND_KIND_OR,
+	COND_KIND_AND,
+	COND_KIND_NOT,
+	COND_KIND_EQ,
+	COND_KIND_NE,
+	COND_KIND_LT,
+	COND_KIND_LE,
+	COND_KIND_GT,
+	COND_KIND_GE,
+	COND_KIND_IN,
+	COND_KIND_MATCHES,
+	COND_KIND_UNDER,
+	COND_KIND_EXISTS,
+};
+
+/* .key or ["key"], or [3]. */
+struct cond_step {
+	const char *key; /* NULL: index */
+	size_t key_len;
+	uint32_t index;
+};
+
+#define COND_NODES_MAX 256
+#define COND_STEPS_MAX 16
+#define COND_LIST_MAX  1024
+
+/* and, or: both sides; not: left; the others compare steps with values. */
+struct cond {
+	enum cond_kind kind;
+	struct at at;
+	struct cond *left, *right;
+	struct cond_step *step;
+	size_t step_n;
+	struct word *value; /* one; `in`: any number */
+	size_t value_n;
+};
+
+/* What a value is in JSON: as it was written, a $name as its `let` was. */
+/* 0: neither a quoted text, a number, true, false nor null. */
+enum sealed_value_type word_value_type(const struct word *);
+const char *cond_name(enum cond_kind); /* "==", "in", ... */
+/* May this key stand behind a `.`? */
+bool cond_key_is_plain(const char *, size_t len);
+
+struct block;
 
 /*
  * A grant.  What word[] holds, by keyword:
@@ -111,8 +170,14 @@ struct qual {
  *	secret		name, source word (env file cmd vault), reference...
  *	read write hide	the paths
  *	exec		program, then patterns; verdict
- *	tool resource prompt	names; verdict
+ *	net		host:port...; verdict
+ *	tool resource prompt	names and @classes; verdict; when
+ *	tool by-annotations	nothing, and no verdict
  *	sampling elicitation roots	nothing; verdict
+ *	syscalls	names; allow or deny
+ *	audit		args full [tool...], result full [tool...], sync strict
+ *	pins		the file
+ *	use		names of blocks
  *	limit timeout	pairs: word, value, word, value...
  *	require		name [number]
  *	no-proc		nothing
@@ -126,32 +191,117 @@ struct stmt {
 	size_t word_n;
 	struct qual *qual;
 	size_t qual_n;
+	struct cond *when; /* NULL: always */
+	bool by_annotations;
+	bool expanded;     /* of a block; the `use` above it is what was written */
+	struct at used_at; /* expanded: that `use` */
 };
+
+#define SERVER_STMTS_MAX 100000 /* with those of its blocks */
 
 struct server {
 	struct word name;
 	struct at at;
-	struct stmt *stmt;
+	struct stmt *stmt; /* a `use` is followed by what its blocks hold */
 	size_t stmt_n;
 	bool broken; /* a statement was left out because it was wrong */
 };
 
-/* A let is known in its own file only, from its line on. */
+/* Known from its line on: in its file, and in what includes that. */
+struct block {
+	struct server body;
+	bool used;
+};
+
 struct let {
 	struct word name;
-	struct word value;
+	struct word value; /* of a list: empty */
+	struct word *list; /* its values; NULL: no list */
+	size_t list_n;
 	bool used;
-	struct let *next; /* same hash (expand.c) */
+};
+
+struct include {
+	struct at at;
+	struct word path;
+	struct word sha256; /* len 0: not pinned */
+	uint32_t file;      /* index of what it brought */
+};
+
+/*
+ * never WHAT ... [ from servers [ NAME... ] [ except NAME... ] [ that ... ] ].
+ * word[]: as in a grant of that keyword, with the patterns of never.c.
+ */
+struct never {
+	struct at at;
+	enum keyword what;
+	bool allow_only; /* `never allow`: what is asked is no breach */
+	struct word *word;
+	size_t word_n;
+	struct word *to; /* net: `to SCOPE`; NULL: wherever */
+	struct word *server;
+	size_t server_n;
+	struct word *except;
+	size_t except_n;
+	enum keyword that; /* KW_SECRET for `hold`; KW_NONE: any server */
+	struct at that_at;
+	struct word *that_word;
+	size_t that_word_n;
+};
+
+/* One line of `expect`. */
+struct expectation {
+	struct at at;
+	enum keyword kw;
+	struct word *word; /* program and arguments; one host, path or name */
+	size_t word_n;
+	const char *json; /* the arguments of a call; NULL: none */
+	size_t json_len;
+	struct word *from, *in; /* one word or NULL */
+	struct word *env;       /* names that changed since launch */
+	size_t env_n;
+	enum sealed_verdict verdict;
+};
+
+struct expect {
+	struct at at;
+	struct word name; /* of the server */
+	struct expectation *row;
+	size_t row_n;
+};
+
+/* secret SPATH { field value... }: what is known about a secret (manifests). */
+struct field {
+	struct word name;
+	struct word *word;
+	size_t word_n;
+};
+struct manifest {
+	struct at at;
+	struct word path;
+	struct field *field;
+	size_t field_n;
 };
 
 struct tree {
+	/* What was given, then what was included; source_own: how many were given. */
 	const struct policy_source *source;
-	size_t source_n;
+	size_t source_n, source_own;
 	struct let **let; /* in the order of the text */
 	size_t let_n;
 	struct server *server;
 	size_t server_n;
 	struct arena *arena;
+	struct block **block;
+	size_t block_n;
+	struct include *include;
+	size_t include_n;
+	struct never *never;
+	size_t never_n;
+	struct expect *expect;
+	size_t expect_n;
+	struct manifest *manifest;
+	size_t manifest_n;
 };
 
 /* ---- arena: everything of one compilation, freed at once (arena.c) ------ */
@@ -204,6 +354,10 @@ void diag_end(struct diag *);
 /* 0 with *ret filled even when there were errors (diag->error_n says);
  * -ENOMEM.  lex.c is called by parse.c only. */
 int tree_parse(const struct policy_source *, size_t n, struct diag *, struct tree *ret);
+/* How deep, and how many files, `include` goes. */
+#define INCLUDE_DEPTH_MAX 16
+#define INCLUDE_FILES_MAX 256
+#define INCLUDE_LEN_MAX   (64u << 20) /* bytes of all of them */
 void tree_free(struct tree *);
 /* Types, duplicates, units, paths, refused variables, contradictions. */
 void tree_check(struct tree *, struct diag *);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 /* The digits at the start of text; *ret_rest is what stands behind them. */
 static int
@@ -95,6 +96,51 @@ unit_count(const char *text, uint64_t *ret)
 	static const struct unit units[] = {{"", 1}};
 
 	return NUMBER(text, units, ret);
+}
+
+/* ---- dates --------------------------------------------------------------- */
+
+static bool
+is_leap(uint64_t year)
+{
+	return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+}
+
+int
+unit_date(const char *text, uint32_t *ret)
+{
+	static const uint8_t days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+	uint32_t part[3] = {0}, sum = 0, i, length;
+
+	if (strlen(text) != 10 || text[4] != '-' || text[7] != '-')
+		return -EINVAL;
+	for (i = 0; i < 10; i++) {
+		if (i == 4 || i == 7)
+			continue;
+		if (text[i] < '0' || text[i] > '9')
+			return -EINVAL;
+		part[(i > 4) + (i > 7)] =
+		    part[(i > 4) + (i > 7)] * 10 + (uint32_t)(text[i] - '0');
+	}
+	if (part[0] < 1970 || part[1] < 1 || part[1] > 12)
+		return -EINVAL;
+	length = days[part[1] - 1] + (part[1] == 2 && is_leap(part[0]) ? 1 : 0);
+	if (part[2] < 1 || part[2] > length)
+		return -EINVAL;
+	for (i = 1970; i < part[0]; i++)
+		sum += is_leap(i) ? 366 : 365;
+	for (i = 1; i < part[1]; i++)
+		sum += days[i - 1] + (i == 2 && is_leap(part[0]) ? 1 : 0);
+	*ret = sum + part[2] - 1;
+	return 0;
+}
+
+uint32_t
+unit_today(void)
+{
+	time_t now = time(NULL); /* syscalls: clock_gettime */
+
+	return now < 0 ? 0 : (uint32_t)(now / 86400);
 }
 
 /* ---- limits and timeouts ------------------------------------------------- */

@@ -142,6 +142,7 @@ texts_read(const char *const *path, size_t n, size_t max, struct texts *ret)
 		}
 		s->text = ret->data[ret->n];
 		s->path = strcmp(path[ret->n], "-") == 0 ? NULL : path[ret->n];
+		s->reader = &policy_files;
 	}
 	return 0;
 }

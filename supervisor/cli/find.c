@@ -59,7 +59,7 @@ static int
 compile_text(
     struct search *s, const char *path, const char *text, size_t len, struct buf *out)
 {
-	struct policy_source source = {path, text, len};
+	struct policy_source source = {path, text, len, &policy_files};
 	char *diag = NULL;
 	size_t diag_len = 0;
 	FILE *stream = open_memstream(&diag, &diag_len);

@@ -13,7 +13,7 @@ static char text[SOURCE_LEN_MAX + 2];
 int
 main(int argc, char **argv)
 {
-	struct policy_source source = {.text = text};
+	struct policy_source source = {.text = text, .reader = &policy_files};
 	struct diag d = {.sorted = true, .out = stderr, .source = &source, .source_n = 1};
 	struct tree t;
 	FILE *f;

@@ -61,7 +61,10 @@ keywords_are_one_sorted_table(void **state)
 		name = keyword_name((enum keyword)i);
 		assert_non_null(keyword_row((enum keyword)i)->name);
 		assert_true(strcmp(last, name) < 0);
-		assert_int_equal(keyword_find(name, strlen(name)), i);
+		if (keyword_row((enum keyword)i)->context)
+			assert_int_equal(keyword_context(name, strlen(name)), i);
+		else
+			assert_int_equal(keyword_find(name, strlen(name)), i);
 		/* neither more nor less than the word */
 		assert_int_equal(
 		    keyword_find(name, strlen(name) - 1) == (enum keyword)i, 0);
