@@ -189,6 +189,28 @@ def late():
     ends(s)
 
 
+@test("streams have no deadline: a listen request and a task's result stay open, and end when the server ends them")
+def streams():
+    sub = "io.modelcontextprotocol/subscriptionId"
+    s = session()
+    for i, method in ((41, "subscriptions/listen"), ("41", "subscriptions/listen"), ("t", "tasks/result")):
+        s.send({"jsonrpc": "2.0", "id": i, "method": method,
+                "params": {"notifications": {"toolsListChanged": True}, "taskId": "x"}})
+    for i in (41, "41"):
+        m = s.message()
+        equal((m["method"], m["params"]["_meta"][sub]), ("notifications/subscriptions/acknowledged", i))
+    r, _ = tool(s, "hang")  # a call beside them has one
+    equal(code(r), -32001)
+    equal(s.lines, [], "what ended at the deadline of calls")
+    r, _ = tool(s, "streams")
+    equal(r["result"]["content"][0]["text"], "3")
+    ended = [m["id"] for m in s.lines if "result" in m]
+    equal(ended, [41, "41", "t"])
+    equal([m["params"]["_meta"][sub] for m in s.lines if "method" in m], [41, "41", "t"])
+    goes_on(s)
+    ends(s)
+
+
 @test("an answer that crosses its cancellation passes once, and the id is free behind it")
 def crossing():
     s = session()

@@ -235,6 +235,32 @@ def t_stderr(i, a):
     text(i, "told")
 
 
+streams = []
+
+
+def m_listen(i, a):
+    """A stream: acknowledged, and open until somebody ends it."""
+    streams.append(i)
+    say(method="notifications/subscriptions/acknowledged",
+        params={"notifications": a.get("notifications", {}), "_meta": {SUBSCRIPTION: i}})
+
+
+def m_task_result(i, a):
+    streams.append(i)
+
+
+def t_streams(i, a):
+    """What came of each stream, its end, then the answer."""
+    for n in streams:
+        say(method="notifications/tools/list_changed", params={"_meta": {SUBSCRIPTION: n}})
+        say(id=n, result={"resultType": "complete", "_meta": {SUBSCRIPTION: n}})
+    text(i, len(streams))
+
+
+SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
+METHODS = {"subscriptions/listen": m_listen, "tasks/result": m_task_result}
+
+
 def initialize(i, a):
     say(id=i, result={"protocolVersion": a.get("protocolVersion", "2025-11-25"),
                       "capabilities": {"tools": {}}, "serverInfo": {"name": "bad", "version": "1"}})
@@ -250,6 +276,8 @@ def main():
             initialize(i, params)
         elif method == "tools/call":
             globals()["t_" + params["name"]](i, params.get("arguments") or {})
+        elif method in METHODS:
+            METHODS[method](i, params)
         elif method is not None and i is not None:
             # what it was, byte for byte
             text(i, base64.b64encode(line.rstrip(b"\n")).decode())

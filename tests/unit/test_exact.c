@@ -139,11 +139,118 @@ ids(void **state)
 	rig_close(&R);
 }
 
+/* ---- method by version ------------------------------------------------------- */
+
+#define VERSIONS 5
+static const char *const version_text[VERSIONS] = {
+    "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"};
+
+/* Who sends it, in each version: c the client, s the server, b both, - nobody. */
+static const struct {
+	const char *name, *who;
+} matrix[] = {
+    {"completion/complete", "ccccc"},
+    {"elicitation/create", "--ss-"},
+    {"logging/setLevel", "cccc-"},
+    {"notifications/cancelled", "bbbbb"},
+    {"notifications/elicitation/complete", "---s-"},
+    {"notifications/initialized", "cccc-"},
+    {"notifications/message", "sssss"},
+    {"notifications/progress", "bbbbs"},
+    {"notifications/prompts/list_changed", "sssss"},
+    {"notifications/resources/list_changed", "sssss"},
+    {"notifications/resources/updated", "sssss"},
+    {"notifications/roots/list_changed", "cccc-"},
+    {"notifications/subscriptions/acknowledged", "----s"},
+    {"notifications/tasks/status", "---b-"},
+    {"notifications/tools/list_changed", "sssss"},
+    {"ping", "bbbb-"},
+    {"prompts/get", "ccccc"},
+    {"prompts/list", "ccccc"},
+    {"resources/list", "ccccc"},
+    {"resources/read", "ccccc"},
+    {"resources/subscribe", "cccc-"},
+    {"resources/templates/list", "ccccc"},
+    {"resources/unsubscribe", "cccc-"},
+    {"roots/list", "ssss-"},
+    {"sampling/createMessage", "ssss-"},
+    {"server/discover", "----c"},
+    {"subscriptions/listen", "----c"},
+    {"tasks/cancel", "---b-"},
+    {"tasks/get", "---b-"},
+    {"tasks/list", "---b-"},
+    {"tasks/result", "---b-"},
+    {"tools/call", "ccccc"},
+    {"tools/list", "ccccc"},
+};
+
+/* What a gate looks for, and what it does not know. */
+#define META \
+	"\"_meta\": {\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\"," \
+	"\"io.modelcontextprotocol/clientCapabilities\":{},\"x/y\":[1.50]}"
+#define PARAMS \
+	"{ \"name\":\"a\",\"uri\" : \"a://b\",\"ref\":{\"type\":\"ref/prompt\"," \
+	"\"name\":\"p\"},\"notifications\":{\"toolsListChanged\":true}, \"new\":1e2%s}"
+
+static void
+one_method(size_t row, size_t version)
+{
+	char line[1000], answer[200], params[600], id[32] = "";
+	bool request = strncmp(matrix[row].name, "notifications/", 14) != 0;
+	char who = matrix[row].who[version];
+
+	snprintf(params, sizeof(params), PARAMS, version == 4 ? ", " META : "");
+	if (request)
+		snprintf(id, sizeof(id), ",\"id\":\"%zu.%zu\"", version, row);
+	snprintf(line, sizeof(line),
+	    "{\"method\":\"%s\", \"jsonrpc\":\"2.0\"%s,\"params\":%s}", matrix[row].name,
+	    id, params);
+	snprintf(answer, sizeof(answer),
+	    "{\"result\": {\"resultType\":\"complete\" },\"jsonrpc\":\"2.0\"%s}", id);
+	if (who == 'c' || who == 'b') {
+		agent_passes(line);
+		if (request)
+			server_passes(answer);
+	}
+	if (who == 's' || who == 'b') {
+		server_passes(line);
+		if (request)
+			agent_passes(answer);
+	}
+}
+
+static void
+every_version(void **state)
+{
+	char line[300];
+
+	(void)state;
+	for (size_t v = 0; v < VERSIONS; v++) {
+		open_all(v % 2 != 0);
+		snprintf(line, sizeof(line),
+		    "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":"
+		    "{\"protocolVersion\":\"%s\",\"capabilities\":{}}}",
+		    version_text[v]);
+		if (v < 4)
+			agent_passes(line);
+		snprintf(line, sizeof(line),
+		    "{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{\"protocolVersion\":\"%"
+		    "s\"}}",
+		    version_text[v]);
+		if (v < 4)
+			server_passes(line);
+		for (size_t i = 0; i < N(matrix); i++)
+			one_method(i, v);
+		rig_close(&R);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(examples),
+	    cmocka_unit_test(every_version),
 	    cmocka_unit_test(odd_bytes),
 	    cmocka_unit_test(ids),
 	};
