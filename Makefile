@@ -98,11 +98,23 @@ MCP	 = supervisor/mcp/frame.o supervisor/mcp/skim.o supervisor/mcp/json.o \
 	   supervisor/mcp/refuse.o supervisor/mcp/digest.o \
 	   supervisor/hub/gate.o
 
+# The questions that a log answers.
+QUERY	 = supervisor/audit/query.o supervisor/audit/options.o \
+	   supervisor/audit/book.o supervisor/audit/pass.o supervisor/audit/fact.o \
+	   supervisor/audit/sheet.o supervisor/audit/inert.o \
+	   supervisor/audit/story.o supervisor/audit/tally.o \
+	   supervisor/audit/ask_log.o supervisor/audit/ask_session.o \
+	   supervisor/audit/ask_object.o supervisor/audit/ask_call.o \
+	   supervisor/audit/ask_count.o supervisor/audit/ask_change.o \
+	   supervisor/audit/ask_gap.o supervisor/audit/ask_odd.o \
+	   supervisor/audit/ask_sample.o supervisor/audit/export.o \
+	   supervisor/audit/ocsf.o
+
 # What speaks to the agent.  No vault object may ever stand here.
 KENNEL	 = supervisor/main.o supervisor/child.o \
 	   $(MCP) \
 	   supervisor/audit/connect.o $(CHAIN) \
-	   supervisor/audit/query.o supervisor/audit/reader.o \
+	   $(QUERY) supervisor/audit/reader.o \
 	   supervisor/audit/schema.o \
 	   supervisor/cli/paths.o supervisor/cli/find.o supervisor/cli/own.o \
 	   supervisor/cli/open.o supervisor/cli/run.o supervisor/cli/exec.o \
@@ -216,7 +228,7 @@ UNIT_stream	= tests/fuzz/fuzz_session.o $(UNIT_frame)
 UNIT_chain	= $(CHAIN)
 UNIT_report	= leash/report.o $(BASE)
 UNIT_recorder	= supervisor/audit/connect.o leash/report.o $(BASE)
-UNIT_verify	= supervisor/audit/connect.o supervisor/audit/query.o \
+UNIT_verify	= supervisor/audit/connect.o $(QUERY) \
 	   supervisor/audit/reader.o supervisor/audit/schema.o \
 	   supervisor/audit/body.o \
 	   $(CHAIN) supervisor/cli/paths.o leash/report.o $(BASE)

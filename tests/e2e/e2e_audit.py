@@ -159,7 +159,7 @@ def inert():
     check(wait_for(lambda: len(only(audit(env=env), "stop", "supervisor")) == 1, 3), "no end")
     events = audit(env=env)
     equal(len(only(events, "stop")), 2, "stops")
-    text = run([KENNEL, "audit", "log"], env=environment(env))
+    text = run([KENNEL, "audit", "log", "--no-header"], env=environment(env))
     equal(text.returncode, 0, text.stderr)
     check(all(32 <= b < 127 or b == 10 for b in text.stdout), "a byte that is not plain")
     equal(len(text.stdout.splitlines()), len(events), "lines")

@@ -316,7 +316,7 @@ def public_folder(name):
 # ---- the log ---------------------------------------------------------------------
 
 def audit(*filters, env=None):
-    r = run([KENNEL, "audit", "log", "--json"] + list(filters), env=env)
+    r = run([KENNEL, "audit", "log", "--json", "--no-header"] + list(filters), env=env)
     check(r.returncode == 0, "audit log: %d %s" % (r.returncode, r.stderr))
     return [json.loads(x) for x in r.stdout.splitlines() if x.strip()]
 

@@ -1,0 +1,303 @@
+/*
+ * Policies over time: which one was in force, when it changed, and what was used
+ * afterwards that had not been used before.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "supervisor/audit/query.h"
+
+static const char *
+or_null(const char *text)
+{
+	return text != NULL && text[0] != '\0' ? text : NULL;
+}
+
+static int
+begin_tally(struct ask *ask)
+{
+	ask->tally = tally_new();
+	return ask->tally != NULL ? 0 : -ENOMEM;
+}
+
+/* ---- policy-at TIME ------------------------------------------------------------------- */
+
+static const struct column policy_at_column[] = {
+    {"server", CELL_TEXT, 16},
+    {"policy", CELL_TEXT, 64},
+    {"state", CELL_TEXT, 12},
+    {"since", CELL_TIME, 24},
+    {"idx", CELL_NUMBER, 8},
+    {"session", CELL_TEXT, 16},
+    {"version", CELL_NUMBER, 7},
+    {"signer", CELL_TEXT, 0},
+};
+
+/* A session that began before that time, and its end, if it had one by then. */
+enum { SESSION, SERVER, POLICY, SIGNER };
+enum { STARTED = 1, STOPPED = 2, VERSIONED = 4 };
+
+static int
+begin_policy_at(struct ask *ask)
+{
+	uint64_t at;
+
+	if (ask->q.from_given || ask->q.to_given || options_time(ask->word, &at) < 0)
+		return -EINVAL;
+	ask->q.to_ns = at + 1;
+	return begin_tally(ask);
+}
+
+static int
+see_policy_at(void *arg, const struct fact *fact)
+{
+	struct ask *ask = arg;
+	bool start = strcmp(fact->kind, "start") == 0;
+	bool load = strcmp(fact->kind, "policy.load") == 0;
+	const char *part[] = {fact->session, fact_text(fact, "server"),
+	    fact_text(fact, "policy"), load ? fact_text(fact, "signer") : NULL};
+	struct tally_row *row;
+
+	if (part[SERVER] == NULL || part[POLICY] == NULL)
+		return 0;
+	if (!start && !load) { /* the end of a server: by whatever started it */
+		part[SIGNER] = NULL;
+		row = tally_at(ask->tally, part, ARRAY_LEN(part));
+		if (row != NULL)
+			row->flag |= STOPPED;
+		return row != NULL ? 0 : -E2BIG;
+	}
+	row = tally_count(ask->tally, fact, part, ARRAY_LEN(part));
+	if (row == NULL)
+		return -E2BIG;
+	row->flag |= STARTED;
+	if (load && fact_number(fact, "version", &row->sum))
+		row->flag |= VERSIONED;
+	return 0;
+}
+
+/* By server; the running ones, else the one that ran last. */
+static int
+by_server(const struct tally_row *a, const struct tally_row *b)
+{
+	int r = strcmp(a->part[SERVER], b->part[SERVER]);
+
+	if (r != 0)
+		return r;
+	return a->first_idx < b->first_idx ? 1 : a->first_idx > b->first_idx ? -1 : 0;
+}
+
+static void
+put_policy_at(struct ask *ask, const struct tally_row *t)
+{
+	struct sheet *sheet = &ask->sheet;
+
+	sheet_text(sheet, t->part[SERVER]);
+	sheet_text(sheet, t->part[POLICY]);
+	sheet_text(sheet, t->flag & STOPPED ? "last used" : "in force");
+	sheet_number(sheet, t->first_ts);
+	sheet_number(sheet, t->first_idx);
+	sheet_text(sheet, or_null(t->part[SESSION]));
+	if (t->flag & VERSIONED)
+		sheet_number(sheet, t->sum);
+	else
+		sheet_none(sheet);
+	sheet_text(sheet, or_null(t->part[SIGNER]));
+}
+
+static int
+end_policy_at(struct ask *ask)
+{
+	struct tally_row *const *row = tally_sorted(ask->tally, by_server);
+	const char *server = NULL;
+
+	for (size_t i = 0; row != NULL && i < tally_rows(ask->tally); i++) {
+		bool first = server == NULL || strcmp(server, row[i]->part[SERVER]) != 0;
+
+		if (!(row[i]->flag & STARTED) || (!first && (row[i]->flag & STOPPED)))
+			continue;
+		server = row[i]->part[SERVER];
+		put_policy_at(ask, row[i]);
+	}
+	return row != NULL ? 0 : -ENOMEM;
+}
+
+/* ---- changes ---------------------------------------------------------------------------- */
+
+static const struct column changes_column[] = {
+    {"idx", CELL_NUMBER, 8},
+    {"time", CELL_TIME, 24},
+    {"what", CELL_TEXT, 12},
+    {"server", CELL_TEXT, 16},
+    {"before", CELL_ID, 12},
+    {"policy", CELL_ID, 12},
+    {"version", CELL_NUMBER, 7},
+    {"signer", CELL_TEXT, 16},
+    {"session", CELL_TEXT, 0},
+};
+
+/* What was in force before the range counts as before. */
+static int
+begin_changes(struct ask *ask)
+{
+	ask->q.from_ns = 0;
+	return begin_tally(ask);
+}
+
+/* The policy that a server had last stands in the row of "now"; a policy that it
+ * ever had, in a row of its own. */
+static const char *
+change_of(const struct tally_row *now, const struct tally_row *ever, const char *kind)
+{
+	if (strcmp(kind, "exception") == 0)
+		return "exception";
+	if (now == NULL)
+		return "first";
+	return ever->n > 1 ? "back" : "new";
+}
+
+static void
+put_change(struct ask *ask, const struct fact *fact, const char *what, const char *before)
+{
+	struct sheet *sheet = &ask->sheet;
+
+	sheet_number(sheet, fact->idx);
+	sheet_number(sheet, fact->ts);
+	sheet_text(sheet, what);
+	sheet_field(sheet, fact, "server");
+	sheet_text(sheet, before);
+	sheet_field(sheet, fact, "policy");
+	sheet_field(sheet, fact, "version");
+	sheet_field(sheet, fact, "signer");
+	sheet_text(sheet, fact->session);
+}
+
+static int
+see_changes(void *arg, const struct fact *fact)
+{
+	struct ask *ask = arg;
+	const char *server = fact_text(fact, "server");
+	const char *policy = fact_text(fact, "policy");
+	const char *now_part[] = {server}, *ever_part[] = {server, policy};
+	char before[TALLY_DIGEST_MAX] = "";
+	struct tally_row *now, *ever;
+	uint64_t id[4];
+
+	if (server == NULL || policy == NULL || !tally_pack(policy, id))
+		return 0;
+	now = tally_at(ask->tally, now_part, 1);
+	ever = tally_count(ask->tally, fact, ever_part, 2);
+	if (now == NULL || ever == NULL)
+		return -E2BIG;
+	if (now->flag)
+		tally_unpack(now->extra, before);
+	if (strcmp(before, policy) == 0 && strcmp(fact->kind, "exception") != 0)
+		return 0;
+	if (fact->ts >= ask->from_ns)
+		put_change(ask, fact, change_of(now->flag ? now : NULL, ever, fact->kind),
+		    or_null(before));
+	memcpy(now->extra, id, sizeof(id));
+	now->flag = 1;
+	return ferror(ask->sheet.out) ? -EPIPE : 0;
+}
+
+/* ---- widened --------------------------------------------------------------------------- */
+
+static const struct column widened_column[] = {
+    {"server", CELL_TEXT, 16},
+    {"kind", CELL_TEXT, 8},
+    {"object", CELL_TEXT, 32},
+    {"before", CELL_TEXT, 16},
+    {"used", CELL_NUMBER, 7},
+    {"first", CELL_TIME, 24},
+    {"first_idx", CELL_NUMBER, 9},
+    {"policy", CELL_ID, 12},
+    {"rule", CELL_TEXT, 0},
+};
+enum { W_SERVER, W_KIND, W_OBJECT, W_POLICY, W_RULE };
+enum { ALLOWED_BEFORE = 1, DENIED_BEFORE = 2, ALLOWED_IN = 4 };
+
+static int
+see_widened(void *arg, const struct fact *fact)
+{
+	struct ask *ask = arg;
+	bool allowed = fact_is(fact, "verdict", "allow");
+	const char *kind = strcmp(fact->kind, "refused") == 0 ? "call" : fact->kind;
+	const char *part[] = {fact_text(fact, "server"), kind, story_object(fact)};
+	const char *row_part[] = {part[0], part[1], part[2], fact_text(fact, "policy"),
+	    fact_text(fact, "rule")};
+	struct tally_row *row, *with;
+
+	if (part[2] == NULL || fact_find(fact, "verdict") == NULL)
+		return 0;
+	row = tally_at(ask->tally, part, ARRAY_LEN(part));
+	if (row == NULL)
+		return -E2BIG;
+	if (fact->ts < ask->from_ns) {
+		row->flag |= allowed ? ALLOWED_BEFORE : DENIED_BEFORE;
+		return 0;
+	}
+	if (!allowed || (row->flag & ALLOWED_BEFORE))
+		return 0;
+	with = tally_count(ask->tally, fact, row_part, ARRAY_LEN(row_part));
+	if (with == NULL)
+		return -E2BIG;
+	with->flag |= ALLOWED_IN | (row->flag & DENIED_BEFORE);
+	return 0;
+}
+
+static int
+end_widened(struct ask *ask)
+{
+	struct tally_row *const *row = tally_sorted(ask->tally, tally_by_first);
+	struct sheet *sheet = &ask->sheet;
+
+	for (size_t i = 0; row != NULL && i < tally_rows(ask->tally); i++) {
+		const struct tally_row *t = row[i];
+
+		if (!(t->flag & ALLOWED_IN))
+			continue;
+		for (size_t k = W_SERVER; k <= W_OBJECT; k++)
+			sheet_text(sheet, or_null(t->part[k]));
+		sheet_text(sheet, t->flag & DENIED_BEFORE ? "was denied" : "never asked");
+		sheet_number(sheet, t->n);
+		sheet_number(sheet, t->first_ts);
+		sheet_number(sheet, t->first_idx);
+		sheet_text(sheet, or_null(t->part[W_POLICY]));
+		sheet_text(sheet, or_null(t->part[W_RULE]));
+	}
+	return row != NULL ? 0 : -ENOMEM;
+}
+
+const struct verb verbs_change[] = {
+    {.name = "policy-at",
+	.words = "TIME",
+	.what = "which policy each server had at a time",
+	.may = "",
+	.kinds = "start stop policy.load",
+	.column = policy_at_column,
+	.column_n = ARRAY_LEN(policy_at_column),
+	.begin = begin_policy_at,
+	.see = see_policy_at,
+	.end = end_policy_at},
+    {.name = "changes",
+	.words = "",
+	.what = "when a server got another policy, and back",
+	.may = "",
+	.kinds = "start policy.load exception",
+	.column = changes_column,
+	.column_n = ARRAY_LEN(changes_column),
+	.begin = begin_changes,
+	.see = see_changes},
+    {.name = "widened",
+	.words = "",
+	.what = "what was allowed since --from and never before it",
+	.may = "",
+	.kinds = "exec call refused egress",
+	.column = widened_column,
+	.column_n = ARRAY_LEN(widened_column),
+	.begin = begin_changes,
+	.see = see_widened,
+	.end = end_widened},
+    {.name = NULL},
+};
