@@ -55,7 +55,7 @@ SHIM	 = shim/main.o shim/doors.o shim/reap.o shim/bare.o $(BASE_SMALL)
 
 # Sealed bytes to answers: what a leash may know of policies.
 POLICY_READ = policy/load.o policy/rows.o policy/plan.o policy/bpf.o \
-	   policy/names.o policy/match.o policy/fields.o policy/value.o
+	   policy/names.o policy/match.o policy/reach.o policy/fields.o policy/value.o
 # Text to sealed bytes: the supervisor only.
 POLICY_TEXT = policy/arena.o policy/diag.o policy/keyword.o policy/lex.o \
 	   policy/expand.o policy/parse.o policy/top.o policy/include.o \
@@ -217,7 +217,7 @@ $(foreach p,$(CONFINED),$(eval $(call gen_rule,$p)))
 UNIT_base	= $(BASE)
 UNIT_cell	= tests/unit/cell_kit.o policy/names.o $(CELL) $(BASE)
 UNIT_frame	= $(MCP) supervisor/audit/chain.o supervisor/audit/sha.o tests/unit/mcp_rig.o \
-	   policy/match.o policy/names.o $(BASE)
+	   policy/match.o policy/reach.o policy/value.o policy/names.o $(BASE)
 UNIT_json	= tests/fuzz/fuzz_json.o $(UNIT_frame)
 UNIT_canon	= supervisor/mcp/json.o supervisor/mcp/walk.o supervisor/mcp/canon.o \
 	   shim/base/buf.o

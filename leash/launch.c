@@ -92,7 +92,7 @@ program_of_exec(struct launch *a)
 {
 	struct leash *l = a->l;
 	const struct policy *p = &l->policy;
-	struct policy_argv argv = {l->argv, l->argc};
+	struct policy_exec_ask ask = {.argv = {l->argv, l->argc}, .caller = SEALED_NONE};
 	struct sealed_range images = l->server->images;
 	bool known = false;
 
@@ -102,7 +102,8 @@ program_of_exec(struct launch *a)
 		if (strcmp(policy_str(p, p->image[i].path), l->argv[0]) != 0)
 			continue;
 		known = true;
-		answer = policy_match_exec_call(p, l->server, i, argv);
+		ask.asked = i;
+		answer = policy_match_exec_call(p, l->server, &ask);
 		if (answer.verdict == VERDICT_ALLOW) {
 			a->row = answer.exec;
 			l->path = policy_str(p, p->image[i].path);

@@ -1,12 +1,13 @@
 /*
- * The one matcher: what explain says and what the leash enforces is this file.
+ * The one matcher: what explain says and what the leash enforces is this file
+ * (and reach.c, hosts and paths).
  *
  * deny beats ask beats allow; nothing matches is deny.  The order of the rows
  * never matters.  Bytes are compared, nothing is folded or decoded.
  */
 #include <string.h>
 
-#include "policy/policy.h"
+#include "policy/match.h"
 
 static bool args_match(const struct policy *, struct sealed_range, struct policy_argv);
 static bool arg_match(const struct policy *, const struct sealed_arg *, const char *);
@@ -14,52 +15,149 @@ static bool same_file(const struct policy *, uint32_t image, uint32_t granted);
 static bool called_by_name(
     const struct policy *, const struct sealed_exec *, const char *argv0);
 
-/* Which of two verdicts holds. */
-static const uint8_t rank[] = {
-    [VERDICT_ALLOW] = 1,
-    [VERDICT_ASK] = 2,
-    [VERDICT_DENY] = 3,
-};
-
-/* Does verdict v win over what was found so far (nothing: rank 0)? */
-static bool
-wins(uint32_t v, uint8_t *best)
+bool
+match_wins(struct match *m, uint32_t verdict, struct sealed_at at)
 {
-	uint8_t r = v < sizeof(rank) ? rank[v] : rank[VERDICT_DENY];
+	static const uint8_t rank[] = {
+	    [VERDICT_ALLOW] = 1,
+	    [VERDICT_ASK] = 2,
+	    [VERDICT_DENY] = 3,
+	};
+	uint8_t r = verdict < sizeof(rank) ? rank[verdict] : rank[VERDICT_DENY];
 
-	if (r <= *best)
+	if (r < m->rank ||
+	    (r == m->rank && (at.file > m->at.file ||
+				 (at.file == m->at.file && at.line >= m->at.line))))
 		return false;
-	*best = r;
+	m->rank = r;
+	m->at = at;
+	m->answer.verdict =
+	    verdict < sizeof(rank) ? (enum sealed_verdict)verdict : VERDICT_DENY;
 	return true;
 }
 
+bool
+match_expired(const struct policy *p, uint32_t exception, uint32_t verdict)
+{
+	uint32_t today;
+
+	if (exception == SEALED_NONE || verdict == VERDICT_DENY)
+		return false;
+	if (exception >= p->row_n[SEALED_EXCEPTIONS])
+		return true;
+	today = p->today != 0 ? p->today : policy_days_now();
+	return p->exception[exception].until < today;
+}
+
+/* ---- programs -------------------------------------------------------------- */
+
 struct policy_answer
 policy_match_exec_call(const struct policy *p, const struct sealed_server *s,
-    uint32_t asked, struct policy_argv argv)
+    const struct policy_exec_ask *ask)
 {
-	struct policy_answer answer = {.verdict = VERDICT_DENY};
-	struct policy_argv rest;
+	struct match m = {.answer = {.verdict = VERDICT_DENY}};
 	const struct sealed_exec *e;
-	uint8_t best = 0;
+	uint32_t i;
+
+	for (i = 0; i < s->execs.n; i++) {
+		e = &p->exec[s->execs.first + i];
+		if (policy_exec_miss(p, e, ask) == MISS_NONE &&
+		    match_wins(&m, e->verdict, e->at))
+			m.answer.exec = e;
+	}
+	return m.answer;
+}
+
+/* Is the caller one of those that the row names? */
+static bool
+from_holds(const struct policy *p, const struct sealed_exec *e,
+    const struct policy_exec_ask *ask)
+{
+	const struct sealed_image *caller;
+	struct sealed_ref ref;
+	uint32_t i;
+
+	if (e->from.n == 0)
+		return true;
+	if (ask->caller >= p->row_n[SEALED_IMAGES])
+		return e->verdict != VERDICT_ALLOW; /* not known */
+	caller = &p->image[ask->caller];
+	for (i = 0; i < e->from.n; i++) {
+		ref = p->ref[e->from.first + i];
+		if (strcmp(policy_str(p, ref), policy_str(p, caller->path)) == 0 ||
+		    strcmp(policy_str(p, ref), policy_str(p, caller->real)) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool
+in_holds(const struct policy *p, const struct sealed_exec *e,
+    const struct policy_exec_ask *ask)
+{
+	if (e->in.len == 0)
+		return true;
+	if (ask->cwd == NULL)
+		return e->verdict != VERDICT_ALLOW; /* not known */
+	return policy_under(ask->cwd, strlen(ask->cwd), policy_str(p, e->in), e->in.len);
+}
+
+bool
+policy_exec_env(
+    const struct policy *p, const struct sealed_exec *e, const char *name, size_t len)
+{
+	struct sealed_ref ref;
+	uint32_t i;
+
+	for (i = 0; i < e->env.n; i++) {
+		ref = p->ref[e->env.first + i];
+		if (ref.len == len && memcmp(policy_str(p, ref), name, len) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A denial holds whatever else has changed. */
+static bool
+env_holds(const struct policy *p, const struct sealed_exec *e,
+    const struct policy_exec_ask *ask)
+{
+	size_t i;
+
+	for (i = 0; i < ask->env_n && e->verdict != VERDICT_DENY; i++)
+		if (!policy_exec_env(p, e, ask->env[i], strcspn(ask->env[i], "=")))
+			return false;
+	return true;
+}
+
+enum policy_miss
+policy_exec_miss(const struct policy *p, const struct sealed_exec *e,
+    const struct policy_exec_ask *ask)
+{
+	struct policy_argv rest;
 	uint32_t i;
 
 	/* No argv[0]: programs then read the environment as arguments. */
-	if (argv.n == 0 || argv.v[0] == NULL)
-		return answer;
-	rest = (struct policy_argv){.v = argv.v + 1, .n = argv.n - 1};
-	for (i = 0; i < s->execs.n; i++) {
-		e = &p->exec[s->execs.first + i];
-		if (!same_file(p, asked, e->asked) || !args_match(p, e->args, rest))
-			continue;
-		/* A deny holds whatever the program is called. */
-		if (e->verdict != VERDICT_DENY && !called_by_name(p, e, argv.v[0]))
-			continue;
-		if (wins(e->verdict, &best)) {
-			answer.verdict = (enum sealed_verdict)e->verdict;
-			answer.exec = e;
-		}
-	}
-	return answer;
+	if (ask->argv.n == 0 || ask->argv.v[0] == NULL)
+		return MISS_NAME;
+	rest = (struct policy_argv){.v = ask->argv.v + 1, .n = ask->argv.n - 1};
+	if (!same_file(p, ask->asked, e->asked))
+		return MISS_IMAGE;
+	if (!args_match(p, e->args, rest))
+		return MISS_ARGS;
+	/* A deny holds whatever the program is called. */
+	if (e->verdict != VERDICT_DENY && !called_by_name(p, e, ask->argv.v[0]))
+		return MISS_NAME;
+	for (i = 0; i < e->excepts.n; i++)
+		if (args_match(p, p->except[e->excepts.first + i].args, rest))
+			return MISS_EXCEPT;
+	if (match_expired(p, e->exception, e->verdict))
+		return MISS_EXPIRED;
+	if (!from_holds(p, e, ask))
+		return MISS_FROM;
+	if (!in_holds(p, e, ask))
+		return MISS_IN;
+	return env_holds(p, e, ask) ? MISS_NONE : MISS_ENV;
 }
 
 bool
@@ -88,30 +186,119 @@ policy_match_exec_stop(const struct policy *p, const struct sealed_exec *granted
 	}
 	argv.v += skip;
 	argv.n -= skip;
+	for (i = 0; i < granted->excepts.n; i++)
+		if (args_match(p, p->except[granted->excepts.first + i].args, argv))
+			return false;
 	return args_match(p, granted->args, argv);
 }
 
+/* ---- tools, resources, prompts ------------------------------------------------ */
+
 struct policy_answer
 policy_match_gate(const struct policy *p, const struct sealed_server *s,
-    enum sealed_gate_kind kind, const char *name, size_t name_len)
+    const struct policy_gate_ask *ask)
 {
-	struct policy_answer answer = {.verdict = VERDICT_DENY};
+	struct match m = {.answer = {.verdict = VERDICT_DENY}};
 	const struct sealed_gate *g;
-	uint8_t best = 0;
 	uint32_t i;
 
 	for (i = 0; i < s->gates.n; i++) {
 		g = &p->gate[s->gates.first + i];
-		if (g->kind != kind ||
-		    !policy_glob(policy_str(p, g->name), g->name.len, name, name_len))
-			continue;
-		if (wins(g->verdict, &best)) {
-			answer.verdict = (enum sealed_verdict)g->verdict;
-			answer.gate = g;
-		}
+		if (policy_gate_miss(p, g, ask) == MISS_NONE &&
+		    match_wins(&m, policy_gate_verdict(g, ask), g->at))
+			m.answer.gate = g;
 	}
-	return answer;
+	return m.answer;
 }
+
+/* What its definition, as reviewed, says of the tool. */
+static uint32_t
+classes_of(const struct policy_gate_ask *ask)
+{
+	return ask->pin != NULL && ask->pin->classes != 0 ? ask->pin->classes
+							  : CLASS_UNANNOTATED;
+}
+
+enum sealed_verdict
+policy_gate_verdict(const struct sealed_gate *g, const struct policy_gate_ask *ask)
+{
+	uint32_t classes = classes_of(ask);
+
+	if ((g->flags & GATE_BY_ANNOTATIONS) == 0)
+		return (enum sealed_verdict)g->verdict;
+	if (((classes | ask->said) & CLASS_DESTRUCTIVE) != 0)
+		return VERDICT_ASK;
+	return (classes & CLASS_READONLY) != 0 ? VERDICT_ALLOW : VERDICT_ASK;
+}
+
+static bool
+class_holds(const struct sealed_gate *g, const struct policy_gate_ask *ask)
+{
+	uint32_t classes = classes_of(ask);
+
+	if (g->verdict != VERDICT_ALLOW)
+		classes |= ask->said;
+	return g->classes == 0 || (g->classes & classes) != 0;
+}
+
+static bool
+cond_holds(const struct policy *p, const struct sealed_gate *g,
+    const struct policy_gate_ask *ask)
+{
+	enum policy_truth t;
+
+	if (g->conds.n == 0)
+		return true;
+	if (ask->args == NULL)
+		return g->verdict != VERDICT_DENY;
+	t = policy_conds(p, g->conds, ask->args, ask->args_len);
+	return t == TRUTH_YES || (t == TRUTH_UNKNOWN && g->verdict != VERDICT_ALLOW);
+}
+
+enum policy_miss
+policy_gate_miss(const struct policy *p, const struct sealed_gate *g,
+    const struct policy_gate_ask *ask)
+{
+	struct sealed_ref ref;
+	uint32_t i;
+
+	if (g->kind != ask->kind)
+		return MISS_KIND;
+	if (g->name.len > 0 &&
+	    !policy_glob(policy_str(p, g->name), g->name.len, ask->name, ask->name_len))
+		return MISS_NAME;
+	for (i = 0; i < g->excepts.n; i++) {
+		ref = p->ref[g->excepts.first + i];
+		if (policy_glob(policy_str(p, ref), ref.len, ask->name, ask->name_len))
+			return MISS_EXCEPT;
+	}
+	if (match_expired(p, g->exception, g->verdict))
+		return MISS_EXPIRED;
+	if (!class_holds(g, ask))
+		return MISS_CLASS;
+	return cond_holds(p, g, ask) ? MISS_NONE : MISS_COND;
+}
+
+const struct sealed_pin *
+policy_pin(const struct policy *p, const struct sealed_server *s,
+    enum sealed_pin_kind kind, const char *name, size_t name_len, const char *variant)
+{
+	const struct sealed_pin *pin, *first = NULL;
+	uint32_t i;
+
+	for (i = 0; i < s->pins.n; i++) {
+		pin = &p->pin[s->pins.first + i];
+		if (pin->kind != kind || pin->name.len != name_len ||
+		    memcmp(policy_str(p, pin->name), name, name_len) != 0)
+			continue;
+		if (variant != NULL && strcmp(policy_str(p, pin->variant), variant) == 0)
+			return pin;
+		first = first == NULL ? pin : first;
+	}
+	return first;
+}
+
+/* ---- words ------------------------------------------------------------------- */
 
 bool
 policy_glob(const char *pattern, size_t pattern_len, const char *text, size_t text_len)
@@ -135,6 +322,15 @@ policy_glob(const char *pattern, size_t pattern_len, const char *text, size_t te
 	while (p < pattern_len && pattern[p] == '*')
 		p++;
 	return p == pattern_len;
+}
+
+bool
+policy_under(const char *path, size_t path_len, const char *folder, size_t len)
+{
+	if (len == 1) /* "/" */
+		return path_len > 0 && path[0] == '/';
+	return path_len >= len && memcmp(path, folder, len) == 0 &&
+	       (path_len == len || path[len] == '/');
 }
 
 /* argv here is without argv[0]. */

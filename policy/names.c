@@ -8,6 +8,8 @@
 
 #include "policy/policy.h"
 
+#define PATH_LEN_MAX 4095 /* what the kernel takes, without its NUL */
+
 #define NAME_OF(table, i) \
 	((size_t)(i) < sizeof(table) / sizeof((table)[0]) && (table)[i] != NULL \
 		? (table)[i] \
@@ -39,6 +41,24 @@ policy_server(const struct policy *p, const char *name)
 			lo = mid + 1;
 	}
 	return NULL;
+}
+
+bool
+policy_is_path(const char *s, size_t len)
+{
+	size_t i, from;
+
+	if (len == 0 || s[0] != '/' || len > PATH_LEN_MAX)
+		return false;
+	for (i = from = 1; i <= len && len > 1; i++) {
+		if (i < len && s[i] != '/')
+			continue;
+		if (i == from || (i == from + 1 && s[from] == '.') ||
+		    (i == from + 2 && s[from] == '.' && s[from + 1] == '.'))
+			return false;
+		from = i + 1;
+	}
+	return true;
 }
 
 /* Name as the policy writes it, and what holds where nothing is written. */
@@ -110,9 +130,35 @@ policy_gate_name(enum sealed_gate_kind kind)
 	    [GATE_TOOL] = "tool",
 	    [GATE_RESOURCE] = "resource",
 	    [GATE_PROMPT] = "prompt",
+	    [GATE_SAMPLING] = "sampling",
+	    [GATE_ELICITATION] = "elicitation",
+	    [GATE_ROOTS] = "roots",
 	};
 
 	return NAME_OF(name, kind);
+}
+
+const char *
+policy_miss_name(enum policy_miss miss)
+{
+	static const char *const name[] = {
+	    [MISS_NONE] = "holds",
+	    [MISS_KIND] = "another kind",
+	    [MISS_IMAGE] = "another program",
+	    [MISS_ARGS] = "other arguments",
+	    [MISS_NAME] = "another name",
+	    [MISS_EXCEPT] = "excepted",
+	    [MISS_EXPIRED] = "the exception has run out",
+	    [MISS_FROM] = "another caller",
+	    [MISS_IN] = "another folder",
+	    [MISS_ENV] = "a changed variable",
+	    [MISS_CLASS] = "another class",
+	    [MISS_COND] = "the condition does not hold",
+	    [MISS_HOST] = "another host",
+	    [MISS_PORT] = "another port",
+	};
+
+	return NAME_OF(name, miss);
 }
 
 const char *

@@ -3,7 +3,7 @@
  *
  *	lex parse check expand    text to a checked tree (tree.h)
  *	lower filter seal         tree to sealed bytes
- *	load match                sealed bytes to answers
+ *	load match reach value    sealed bytes to answers
  *	print                     either of them back to text
  *
  * A leash links load and match only, its shim neither: no parser reaches the
@@ -34,6 +34,7 @@ struct policy {
 	size_t len;
 	bool mapped;               /* base is policy_load's own mapping */
 	uint8_t id[POLICY_ID_LEN]; /* SHA-256 of the body */
+	uint32_t today;            /* days since 1970-01-01; 0: ask the clock */
 
 	const char *strings;
 	size_t strings_len;
@@ -102,16 +103,23 @@ const char *policy_gate_name(enum sealed_gate_kind);
 const char *policy_why_name(enum sealed_mount_why);
 const char *policy_arch_name(uint32_t audit_arch);
 
-/* ---- match.c: the one matcher ------------------------------------------ */
+/* ---- match.c, reach.c: the one matcher ---------------------------------- */
 
 /*
  * The row that decides: deny beats ask beats allow; nothing matches is deny
- * with row NULL.  Order of rows never matters.
+ * with no row.  Order of rows never matters: of several that say the same, the
+ * one with the first line is told.
+ *
+ * Where nobody knows what a grant asks for (a caller, a folder, an argument that
+ * is not there), an allow does not hold, and a deny or an ask does.  An allow or
+ * ask whose exception has run out is dead; a deny stays.
  */
 struct policy_answer {
 	enum sealed_verdict verdict;
-	const struct sealed_exec *exec; /* policy_match_exec_* */
-	const struct sealed_gate *gate; /* policy_match_gate */
+	const struct sealed_exec *exec;   /* policy_match_exec_call */
+	const struct sealed_gate *gate;   /* policy_match_gate */
+	const struct sealed_net *net;     /* policy_match_net */
+	const struct sealed_mount *mount; /* policy_match_path */
 };
 
 /* argv as the caller gave it (argv[0] included); images are row numbers. */
@@ -124,26 +132,121 @@ struct policy_argv {
  * May the server start image `asked` with this argv?  argc 0 is deny.  The
  * base name of argv[0] must be the base name of the granted path.
  */
-struct policy_answer policy_match_exec_call(const struct policy *,
-    const struct sealed_server *, uint32_t asked, struct policy_argv);
+struct policy_exec_ask {
+	uint32_t asked; /* row of IMAGES */
+	struct policy_argv argv;
+	uint32_t caller; /* row of IMAGES of who asks; SEALED_NONE: not known */
+	const char *cwd; /* absolute, normal; NULL: not known */
+	/* Variables that differ from the launch and are not benign: NAME, or
+	 * NAME=value, of which only the name is looked at. */
+	const char *const *env;
+	size_t env_n;
+};
+struct policy_answer policy_match_exec_call(
+    const struct policy *, const struct sealed_server *, const struct policy_exec_ask *);
 /*
  * Is a process whose mapped image is `mapped` and whose command line is this
  * one that row `granted` (from the call) allows to exist?
  */
 bool policy_match_exec_stop(const struct policy *, const struct sealed_exec *granted,
     uint32_t mapped, struct policy_argv);
+/* Does the row let this variable (its name) differ from the launch? */
+bool policy_exec_env(
+    const struct policy *, const struct sealed_exec *, const char *name, size_t len);
+
 /* May this tool, resource or prompt be seen and used?  Compared by bytes. */
-struct policy_answer policy_match_gate(const struct policy *,
-    const struct sealed_server *, enum sealed_gate_kind, const char *name,
-    size_t name_len);
+struct policy_gate_ask {
+	enum sealed_gate_kind kind;
+	const char *name; /* not looked at from SAMPLING on */
+	size_t name_len;
+	/* Its pinned definition; NULL: none, it counts as @unannotated. */
+	const struct sealed_pin *pin;
+	/* What the server itself says of it: may raise a verdict, never lower. */
+	uint32_t said; /* enum sealed_class, or'ed */
+	/*
+	 * The arguments, one JSON value of args_len bytes.  NULL: none yet, as in
+	 * a list: a grant with a condition counts as usable, a denial with one
+	 * does not hide.
+	 */
+	const char *args;
+	size_t args_len;
+};
+struct policy_answer policy_match_gate(
+    const struct policy *, const struct sealed_server *, const struct policy_gate_ask *);
+
+/* May the server reach this host (a name in lower case, or an address)? */
+struct policy_net_ask {
+	const char *host;
+	size_t host_len;
+	uint32_t port;
+};
+struct policy_answer policy_match_net(
+    const struct policy *, const struct sealed_server *, const struct policy_net_ask *);
+
+/* May the server read or write there?  An absolute, normal path; links of the
+ * view are followed, those of the host are not known here.  Never ASK. */
+struct policy_answer policy_match_path(const struct policy *,
+    const struct sealed_server *, const char *path, enum sealed_mount_right);
+
+/* What one row lacks to hold for an ask: the first thing that is missing.  What
+ * the matcher asks of each row, for those who explain it. */
+enum policy_miss {
+	MISS_NONE = 0, /* it holds */
+	MISS_KIND,     /* of the gate */
+	MISS_IMAGE,
+	MISS_ARGS,
+	MISS_NAME,    /* of the gate; the program's own name, argv[0] */
+	MISS_EXCEPT,  /* carved out */
+	MISS_EXPIRED, /* its exception has run out */
+	MISS_FROM,
+	MISS_IN,
+	MISS_ENV,
+	MISS_CLASS,
+	MISS_COND,
+	MISS_HOST,
+	MISS_PORT,
+};
+enum policy_miss policy_exec_miss(
+    const struct policy *, const struct sealed_exec *, const struct policy_exec_ask *);
+enum policy_miss policy_gate_miss(
+    const struct policy *, const struct sealed_gate *, const struct policy_gate_ask *);
+enum policy_miss policy_net_miss(
+    const struct policy *, const struct sealed_net *, const struct policy_net_ask *);
+const char *policy_miss_name(enum policy_miss);
+/* The verdict of a row that holds: its own, or what annotations make of it. */
+enum sealed_verdict policy_gate_verdict(
+    const struct sealed_gate *, const struct policy_gate_ask *);
+
+/* The pin of this kind and name, for this set of client capabilities if there
+ * is one, else the first; NULL. */
+const struct sealed_pin *policy_pin(const struct policy *, const struct sealed_server *,
+    enum sealed_pin_kind, const char *name, size_t name_len, const char *variant);
+
 /* '*' is any run of bytes, anything else itself. */
 bool policy_glob(
     const char *pattern, size_t pattern_len, const char *text, size_t text_len);
+/* Absolute, no empty, "." or ".." part, no slash at the end, not too long? */
+bool policy_is_path(const char *, size_t len);
+/* Is path the folder, or below it? */
+bool policy_under(const char *path, size_t path_len, const char *folder, size_t len);
 
 /* ---- value.c: JSON values as they stand in a message ----------------------- */
 
+enum policy_truth { TRUTH_NO = 0, TRUTH_YES, TRUTH_UNKNOWN };
+
+/* Conditions on one JSON value (the arguments of a call); no condition: yes.
+ * Bytes that are no strict JSON (RFC 8259, UTF-8, no name twice in an object
+ * that a condition looks into) make every condition unknown. */
+enum policy_truth policy_conds(
+    const struct policy *, struct sealed_range, const char *json, size_t len);
+/* Is this one JSON value, and nothing else? */
+bool policy_is_json(const char *, size_t len);
 /* Is this one JSON number, and nothing else? */
 bool policy_is_number(const char *, size_t len);
+/* Two JSON numbers by their exact value: 0 and *ret < 0, 0, > 0; -ERANGE for
+ * an exponent of more than 17 digits. */
+int policy_number_compare(
+    const char *a, size_t a_len, const char *b, size_t b_len, int *ret);
 
 /* ---- compile: text to sealed bytes -------------------------------------- */
 

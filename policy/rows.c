@@ -80,25 +80,6 @@ is_name(const char *s, size_t len, bool variable)
 	return true;
 }
 
-/* Absolute; no empty, "." or ".." component; no slash at the end but "/". */
-static bool
-is_path(const char *s, size_t len)
-{
-	size_t i, from;
-
-	if (len == 0 || s[0] != '/' || len > SEALED_PATH_LEN_MAX)
-		return false;
-	for (i = from = 1; i <= len && len > 1; i++) {
-		if (i < len && s[i] != '/')
-			continue;
-		if (i == from || (i == from + 1 && s[from] == '.') ||
-		    (i == from + 2 && s[from] == '.' && s[from + 1] == '.'))
-			return false;
-		from = i + 1;
-	}
-	return true;
-}
-
 static int
 check_ref(struct load *l, const struct sealed_field *f, const uint8_t *at, uint32_t row)
 {
@@ -120,8 +101,9 @@ check_ref(struct load *l, const struct sealed_field *f, const uint8_t *at, uint3
 						 : refuse(l, f, row, "not a variable");
 	if (f->is == FIELD_NAME || f->is == FIELD_MAY_NAME)
 		return is_name(s, ref.len, false) ? 0 : refuse(l, f, row, "not a name");
-	return is_path(s, ref.len) ? 0
-				   : refuse(l, f, row, "not an absolute, normal path");
+	return policy_is_path(s, ref.len)
+		   ? 0
+		   : refuse(l, f, row, "not an absolute, normal path");
 }
 
 static int
@@ -426,7 +408,7 @@ rule_secret(struct load *l, uint32_t i)
 	const char *ref = text(l, s->ref);
 	bool fits[] = {
 	    [SOURCE_ENV] = is_name(ref, s->ref.len, true),
-	    [SOURCE_FILE] = is_path(ref, s->ref.len),
+	    [SOURCE_FILE] = policy_is_path(ref, s->ref.len),
 	    [SOURCE_CMD] = s->ref.len == 0,
 	    [SOURCE_VAULT] = s->ref.len > 0,
 	};
@@ -484,7 +466,7 @@ rule_mount(struct load *l, uint32_t i)
 		return r;
 	source = mount_rule[m->kind].source == SOURCE_NONE ? m->source.len == 0
 		 : mount_rule[m->kind].source == SOURCE_PATH
-		     ? is_path(text(l, m->source), m->source.len)
+		     ? policy_is_path(text(l, m->source), m->source.len)
 		     : m->source.len > 0 && m->source.len <= SEALED_PATH_LEN_MAX;
 	return must(l, source, SEALED_MOUNTS, i, "a source where none belongs, or none");
 }
@@ -531,7 +513,7 @@ rule_exec(struct load *l, uint32_t i)
 			return r;
 	for (k = 0; k < e->from.n; k++)
 		if ((r = must(l,
-			 is_path(text(l, l->p.ref[e->from.first + k]),
+			 policy_is_path(text(l, l->p.ref[e->from.first + k]),
 			     l->p.ref[e->from.first + k].len),
 			 SEALED_EXECS, i, "a caller is not a path")) < 0)
 			return r;
@@ -633,7 +615,8 @@ rule_cond(struct load *l, uint32_t i)
 		     (!number || v->type == VALUE_NUMBER),
 		 SEALED_CONDS, i, "a value of the wrong type")) < 0)
 		return r;
-	return must(l, c->op != COND_UNDER || is_path(text(l, v->text), v->text.len),
+	return must(l,
+	    c->op != COND_UNDER || policy_is_path(text(l, v->text), v->text.len),
 	    SEALED_CONDS, i, "not an absolute, normal path");
 }
 

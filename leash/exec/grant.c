@@ -15,6 +15,7 @@
 #include "leash/vault/vault.h"
 
 #define VARIABLE_SHOWN_MAX 64
+#define CHANGED_MAX        64 /* variables that a grant may let change */
 
 static const char because_ask[] = "ask: no question can be put in this version";
 
@@ -73,38 +74,67 @@ weight(struct policy_answer a)
 	return a.exec ? of[a.verdict] : 0;
 }
 
-static void
-match(
-    struct gate *g, const struct call *c, const struct image_key *key, struct verdict *v)
+static struct policy_answer
+match_images(struct gate *g, const struct image_key *key, struct policy_exec_ask *ask,
+    struct verdict *v, bool *known)
 {
 	const struct policy *p = g->order.policy;
-	struct policy_argv argv = {.v = c->argv, .n = c->argc};
 	struct policy_answer best = {.verdict = VERDICT_DENY};
-	bool known = false;
 
 	for (size_t i = 0; i < g->order.image_n; i++) {
-		uint32_t row = g->order.server->images.first + (uint32_t)i;
 		struct policy_answer a;
 
 		if (!image_same(&g->image[i], key))
 			continue;
-		if (!known)
-			v->program = policy_str(p, p->image[row].path);
-		known = true;
-		a = policy_match_exec_call(p, g->order.server, row, argv);
+		ask->asked = g->order.server->images.first + (uint32_t)i;
+		if (!*known)
+			v->program = policy_str(p, p->image[ask->asked].path);
+		*known = true;
+		a = policy_match_exec_call(p, g->order.server, ask);
 		if (weight(a) > weight(best)) {
 			best = a;
-			v->program = policy_str(p, p->image[row].path);
+			v->program = policy_str(p, p->image[ask->asked].path);
 		}
 	}
+	return best;
+}
+
+static void
+match(
+    struct gate *g, const struct call *c, const struct image_key *key, struct verdict *v)
+{
+	const char *changed[CHANGED_MAX];
+	struct policy_exec_ask ask = {
+	    .argv = {.v = c->argv, .n = c->argc}, .caller = SEALED_NONE, .env = changed};
+	struct policy_answer best;
+	bool known = false;
+
+	for (size_t i = 0; i < c->envc && ask.env_n < CHANGED_MAX; i++)
+		if (!env_permits(g->order.env, c->envp[i], strlen(c->envp[i])))
+			changed[ask.env_n++] =
+			    strchr(c->envp[i], '=') ? c->envp[i] : "="; /* no name */
+	best = match_images(g, key, &ask, v, &known);
+	if (ask.env_n == CHANGED_MAX && best.verdict != VERDICT_DENY)
+		best = (struct policy_answer){.verdict = VERDICT_DENY};
 	v->verdict = best.verdict;
 	v->row = best.exec;
 	if (best.exec && best.verdict == VERDICT_ASK)
 		refuse(v, -EACCES, because_ask);
 	else if (!best.exec || best.verdict != VERDICT_ALLOW)
 		refuse(v, -EACCES, known ? NULL : "no grant names this file");
-	if (known && !best.exec)
-		v->reason = "no grant has these arguments";
+	if (!known || best.exec)
+		return;
+	v->reason = "no grant has these arguments";
+	if (ask.env_n == 0)
+		return;
+	/* Would it have been granted with the launch's own environment? */
+	ask.env_n = 0;
+	best = match_images(g, key, &ask, v, &known);
+	if (best.exec) {
+		v->row = best.exec;
+		v->reason = "environment differs from the launch";
+		v->differs = changed[0];
+	}
 }
 
 void
@@ -131,12 +161,6 @@ grant_judge(struct gate *g, struct call *c, struct verdict *ret)
 		goto out;
 	}
 	match(g, c, &key, &v);
-	for (size_t i = 0; v.error == 0 && i < c->envc; i++) {
-		if (env_permits(g->order.env, c->envp[i], strlen(c->envp[i])))
-			continue;
-		refuse(&v, -EACCES, "environment differs from the launch");
-		v.differs = c->envp[i];
-	}
 out:
 	*ret = v;
 }

@@ -190,7 +190,11 @@ differs(struct gate *g, const struct flight *f, struct call *c)
 	    !argv_as_judged(f, c))
 		return "other arguments than those judged";
 	for (size_t i = 0; i < c->envc; i++) {
-		if (!env_permits(g->order.env, c->envp[i], strlen(c->envp[i])))
+		size_t name_len = strcspn(c->envp[i], "=");
+
+		if (!env_permits(g->order.env, c->envp[i], strlen(c->envp[i])) &&
+		    (c->envp[i][name_len] == 0 ||
+			!policy_exec_env(p, f->row, c->envp[i], name_len)))
 			return "another environment than the one judged";
 	}
 	return NULL;

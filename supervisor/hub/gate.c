@@ -13,7 +13,10 @@ gate_judge(const struct policy *policy, const struct sealed_server *server,
     enum sealed_gate_kind kind, const char *name, size_t name_len,
     struct gate_answer *ret)
 {
-	struct policy_answer a = policy_match_gate(policy, server, kind, name, name_len);
+	/* No arguments, rather than none yet: no condition is taken to hold. */
+	const struct policy_gate_ask ask = {
+	    .kind = kind, .name = name, .name_len = name_len, .args = ""};
+	struct policy_answer a = policy_match_gate(policy, server, &ask);
 
 	ret->verdict = a.verdict;
 	ret->allowed = a.verdict == VERDICT_ALLOW;

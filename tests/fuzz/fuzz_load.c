@@ -12,6 +12,7 @@
 
 #include "policy/policy.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/unit/ask.h"
 
 #define INPUT_MAX (1u << 20)
 
@@ -54,7 +55,7 @@ see_execs(const struct policy *p, const struct sealed_server *s)
 		see(p, p->image[e->mapped].real);
 		see_args(p, e->args);
 		see_args(p, e->prefix);
-		sink += policy_match_exec_call(p, s, e->asked, a).verdict;
+		sink += ask_exec(p, s, e->asked, a).verdict;
 		sink += policy_match_exec_stop(p, e, e->mapped, a);
 	}
 }
@@ -81,7 +82,7 @@ see_server(const struct policy *p, const struct sealed_server *s)
 		see_args(p, p->secret[s->secrets.first + i].args);
 	for (i = 0; i < s->filters.n; i++)
 		sink += p->insn[p->filter[s->filters.first + i].insns.first].k;
-	sink += policy_match_gate(p, s, GATE_TOOL, "read_x", 6).verdict;
+	sink += ask_gate(p, s, GATE_TOOL, "read_x", 6).verdict;
 	sink += policy_limit(p, s, LIMIT_MEMORY);
 }
 

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "policy/lower.h"
+#include "tests/unit/ask.h"
 
 static char top[64]; /* a folder of our own, without links on the way */
 
@@ -522,9 +523,9 @@ denials(void **state)
 	assert_int_equal(s->images.n, 2);
 	lacks("bin/old");
 	lacks("bin/alias");
-	assert_int_equal(policy_match_exec_call(&p, s, 1, a).verdict, VERDICT_DENY);
-	assert_non_null(policy_match_exec_call(&p, s, 1, a).exec);
-	assert_int_equal(policy_match_exec_call(&p, s, 1, b).verdict, VERDICT_ALLOW);
+	assert_int_equal(ask_exec(&p, s, 1, a).verdict, VERDICT_DENY);
+	assert_non_null(ask_exec(&p, s, 1, a).exec);
+	assert_int_equal(ask_exec(&p, s, 1, b).verdict, VERDICT_ALLOW);
 }
 
 static void
@@ -541,12 +542,9 @@ tables(void **state)
 	assert_int_equal(policy_limit(&p, s, TIMEOUT_CALL), 2000);
 	assert_int_equal(p.require[s->requires.first].value, 4);
 	assert_int_equal(s->gates.n, 4);
-	assert_int_equal(
-	    policy_match_gate(&p, s, GATE_TOOL, "a_x", 3).verdict, VERDICT_ALLOW);
-	assert_int_equal(
-	    policy_match_gate(&p, s, GATE_TOOL, "c", 1).verdict, VERDICT_DENY);
-	assert_int_equal(
-	    policy_match_gate(&p, s, GATE_TOOL, "d", 1).verdict, VERDICT_DENY);
+	assert_int_equal(ask_gate(&p, s, GATE_TOOL, "a_x", 3).verdict, VERDICT_ALLOW);
+	assert_int_equal(ask_gate(&p, s, GATE_TOOL, "c", 1).verdict, VERDICT_DENY);
+	assert_int_equal(ask_gate(&p, s, GATE_TOOL, "d", 1).verdict, VERDICT_DENY);
 	assert_int_equal(s->secrets.n, 2);
 	assert_int_equal(p.secret[0].source, SOURCE_ENV);
 	assert_string_equal(policy_str(&p, p.secret[0].ref), "B");

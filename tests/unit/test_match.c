@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/policy_fixture.h"
+#include "tests/unit/ask.h"
 
 enum { BUSY, SH, DASH, GIT, TOOL, IMAGE_N }; /* as the sealer sorts them */
 
@@ -203,8 +204,7 @@ exec_call(void **state)
 	int row;
 
 	for (size_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++) {
-		a = policy_match_exec_call(
-		    &p, server, asks[i].asked, argv_of(asks[i].argv));
+		a = ask_exec(&p, server, asks[i].asked, argv_of(asks[i].argv));
 		row = a.exec == NULL ? -1 : (int)(a.exec - p.exec);
 		if ((int)a.verdict != asks[i].verdict || row != asks[i].row)
 			fail_msg("ask %zu: verdict %d, row %d", i, a.verdict, row);
@@ -271,17 +271,16 @@ gates(void **state)
 	size_t i;
 
 	for (i = 0; i < sizeof(asks) / sizeof(asks[0]); i++)
-		if ((int)policy_match_gate(
+		if ((int)ask_gate(
 			&p, server, asks[i].kind, asks[i].name, strlen(asks[i].name))
 			.verdict != asks[i].verdict)
 			fail_msg("gate %zu", i);
 	/* bytes, not a C string: a NUL hides nothing */
 	assert_int_equal(
-	    policy_match_gate(&p, server, GATE_TOOL, "delete_x\0read_file", 18).verdict,
+	    ask_gate(&p, server, GATE_TOOL, "delete_x\0read_file", 18).verdict,
 	    VERDICT_DENY);
 	assert_int_equal(
-	    policy_match_gate(&p, server, GATE_TOOL, "x\0read_dir", 10).verdict,
-	    VERDICT_DENY);
+	    ask_gate(&p, server, GATE_TOOL, "x\0read_dir", 10).verdict, VERDICT_DENY);
 }
 
 static bool
