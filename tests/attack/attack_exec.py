@@ -94,7 +94,7 @@ def alias():
     check(audited("exec", "deny", "/proc/self/root"), "no event")
 
 
-@test("attack_64_hop: through a shell, a script, a granted program")
+@test("attack_64_hop, MCP-ATTACKS 23 24: through a shell, a script, a granted program")
 def hop():
     for line in (ENV, "exec " + ENV, "( %s )" % ENV, "%s & wait $!" % ENV, "x=$(%s)" % ENV,
                  "%s | /bin/true" % ENV, ". /dev/null; command %s" % ENV):
@@ -107,7 +107,7 @@ def hop():
     control(outside_forms(), "script")
 
 
-@test("attack_65_loader_env: LD_PRELOAD and its like at a later exec")
+@test("attack_65_loader_env, MCP-ATTACKS 53: LD_PRELOAD and its like at a later exec")
 def loader_env():
     for var in ("LD_PRELOAD=/tmp/x.so", "NODE_OPTIONS=--require=/tmp/x", "BASH_ENV=/tmp/x", "PATH=/tmp"):
         r = kexec(BIN, ["/bin/sh", "-c", "%s /bin/echo good" % var])
@@ -149,7 +149,7 @@ def wrapper():
     equal(set(int(x, 16) for x in f["CapEff"] + f["CapBnd"]), {0})
 
 
-@test("attack_76_daemon: a daemonised child stays judged, and dies with the rest")
+@test("attack_76_daemon, MCP-ATTACKS 44: a daemonised child stays judged, and dies with the rest")
 def daemon():
     s = kennel_run(toy_policy("    exec allow /bin/sh **\n    read /usr/bin\n"))
     s.initialize()

@@ -29,7 +29,7 @@ def abstract():
     b.close()
 
 
-@test("attack_32_path_socket: D-Bus, docker and the like by path")
+@test("attack_32_path_socket, MCP-ATTACKS 22: D-Bus, docker and the like by path")
 def path_socket():
     d = public_folder("sock")
     s = listening(d + "/bus")
@@ -82,7 +82,7 @@ def signals():
     check(victim.poll() is None, "it reached a process outside")
 
 
-@test("attack_38_ptrace: read or write another process")
+@test("attack_38_ptrace, MCP-ATTACKS 20: read or write another process")
 def ptrace():
     refused(witness("tasks"), "seize_child", "traceme", "vm_readv_child", "vm_writev_child", "kcmp_child",
             "process_madvise_child", "attach", "child_mem_write")
@@ -116,7 +116,7 @@ def families():
     control(outside("sockets"), "netlink_netfilter", "netlink_audit")
 
 
-@test("no address outside answers: loopback of its own and nothing else")
+@test("MCP-ATTACKS 15 16: no address outside answers: loopback of its own and nothing else, names neither")
 def network():
     s = socket.socket()
     s.bind(("127.0.0.1", 0))
@@ -129,6 +129,24 @@ def network():
     refused(witness("udp", "192.0.2.1", "53"), "udp",
             ways=("ENETUNREACH", "EHOSTUNREACH", "ECONNREFUSED", "EPERM", "EACCES"))
     s.close()
+    # A query of a name, to whoever listens for such on the host.
+    d = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    d.bind(("127.0.0.1", 0))
+    d.settimeout(0.3)
+    at = ["127.0.0.1", str(d.getsockname()[1])]
+    witness("udp", *at)
+    try:
+        check(False, "it arrived:", d.recv(100))
+    except socket.timeout:
+        pass
+    outside("udp", *at)
+    try:
+        control({"query": "ok" if d.recv(100) else "no"}, "query")
+    except socket.timeout:
+        control({"query": "lost"}, "query")
+    d.close()
+    within(b"nameserver 127.0.0.1\n", kexec(ATTACK + "    exec allow /bin/cat **\n",
+                                            ["/bin/cat", "/etc/resolv.conf"]).stdout)
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ def environ():
     s.close()
 
 
-@test("attack_78_environ: no process of kennel's own can be read, not even by its user")
+@test("attack_78_environ, MCP-ATTACKS 20: no process of kennel's own can be read, not even by its user")
 def own_processes():
     s = session()
     for pid, comm in descendants(os.getpid()).items():
@@ -58,6 +58,36 @@ def own_processes():
         absent(TOKEN.encode(), r.stdout, comm)
         check(r.returncode != 0, comm, "is readable by its user")
     s.close()
+
+
+def kb(pid, key):
+    for line in reads("/proc/%d/status" % pid).decode(errors="replace").splitlines():
+        if line.startswith(key + ":"):
+            return int(line.split()[1])
+    return None
+
+
+@test("MCP-ATTACKS 21 a core or the swap of kennel's own processes: none is written, the secret's pages are locked")
+def no_core():
+    s = session()
+    seen = 0
+    for pid, comm in descendants(os.getpid()).items():
+        if inside(pid) or comm not in ("kennel", "kennel-leash"):
+            continue
+        seen += 1
+        # Who may not be dumped belongs, in /proc, to root.
+        equal(os.stat("/proc/%d/mem" % pid).st_uid, 0, comm)
+        if comm == "kennel-leash":
+            # Locked, or memory that the kernel itself cannot see and never swaps.
+            locked = kb(pid, "VmLck") > 0 or b"secretmem" in reads("/proc/%d/maps" % pid)
+            check(locked, "the leash's secrets are in ordinary memory")
+    check(seen == 2, seen)
+    s.close()
+    # Of an ordinary process it is its own user's.
+    p = start((["setpriv", "--reuid=%d" % UID, "--regid=%d" % UID, "--clear-groups", "--"]
+               if os.geteuid() == 0 else []) + ["sleep", "30"])
+    wait_for(lambda: reads("/proc/%d/cmdline" % p.pid).startswith(b"sleep"), 2)
+    control({"mem": "ok" if os.stat("/proc/%d/mem" % p.pid).st_uid == UID else "root's"}, "mem")
 
 
 if __name__ == "__main__":

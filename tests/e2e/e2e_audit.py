@@ -41,7 +41,7 @@ def new_recorder(before):
     return new.pop()
 
 
-@test("K-10 S2-49 a session from its start to its end, each record linked to session, server and policy")
+@test("K-10 S2-49 S3-52 a session from its start to its end, each record linked to session, server and policy")
 def whole():
     env = home("whole")
     s = kennel_run(toy_policy("    exec allow /bin/echo **\n    secret S from env AGENT_TOKEN\n    tool deny \"env\"\n"),
@@ -143,7 +143,7 @@ def secret_names():
     absent(SECRET.encode(), raw_log(env), "the log")
 
 
-@test("K-10 names with control characters, JSON and great length are shown inertly and forge nothing")
+@test("K-10 MCP-ATTACKS 49 ESCAPES 4 names with control characters, JSON and great length are shown inertly and forge nothing")
 def inert():
     env = home("inert")
     s = kennel_run(toy_policy(), env=env)
@@ -168,7 +168,7 @@ def inert():
     equal(audit_verify(env).returncode, 0)
 
 
-@test("S4-20 a flood of refused programs loses none and forges none", seconds=90)
+@test("S4-20 MCP-ATTACKS 48 a flood of refused programs loses none and forges none", seconds=90)
 def flood():
     env = home("flood")
     n = 3000
@@ -232,7 +232,7 @@ def verify():
     check("first_bad" in said, said)
 
 
-@test("S4-45 ESCAPES 86 a log that cannot be written: nothing is started, nothing goes on", seconds=90)
+@test("ESCAPES 86 a log that cannot be written: nothing is started, nothing goes on", seconds=90)
 def unwritable():
     env = home("garbage")
     os.mkdir(env["KENNEL_HOME"] + "/audit", 0o700)

@@ -54,6 +54,27 @@ def policy_errors():
     within(b"read", r.stderr, "a suggestion")
 
 
+@test("S3-04 S4-45 servers by name: what a file adds can be run; without a place or a file, an error that says so")
+def by_name():
+    env = {"KENNEL_HOME": TMP + "/home-names"}
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}}
+    for made in (False, True):
+        if made:
+            os.makedirs(env["KENNEL_HOME"] + "/policies", exist_ok=True)
+        r = run([KENNEL, "run", "added"], stdin=json.dumps(hello) + "\n", env=env)
+        equal(r.returncode, 78, r.stderr)
+        m = json.loads(r.stdout)
+        equal(m["id"], 1)
+        within("no policy for server added", m["error"]["message"])
+    with open(env["KENNEL_HOME"] + "/policies/any.kennel", "w") as f:
+        f.write("server added {\n%s}\n" % toy_policy())
+    s = Mcp([KENNEL, "run", "added"], env=env)
+    s.initialize()
+    within("echo", json.dumps(s.request("tools/list")))
+    s.close()
+
+
 @test("K-10 audit log: for people and as JSON lines; verify says intact")
 def audit_verbs():
     s = kennel_run(toy_policy())

@@ -91,7 +91,7 @@ NOISE = [  # nothing that counts: the true answer comes behind it
 ]
 
 
-@test("answers that cannot pass end their call at once, and no other")
+@test("MCP-ATTACKS 40 answers that cannot pass end their call at once, and no other")
 def lost():
     s = session()
     for name, data, why in LOST:
@@ -102,7 +102,7 @@ def lost():
     ends(s)
 
 
-@test("what is no answer changes nothing")
+@test("MCP-ATTACKS 39 what is no answer changes nothing")
 def noise():
     s = session()
     for name, data in NOISE:
@@ -113,7 +113,7 @@ def noise():
     ends(s)
 
 
-@test("two answers, answers before questions, late answers: the first that is asked for counts")
+@test("MCP-ATTACKS 39 two answers, answers before questions, late answers: the first that is asked for counts")
 def answers():
     early = b'{"jsonrpc":"2.0","id":77,"result":"early"}\n'
     s = session("", early)
@@ -133,10 +133,13 @@ def answers():
     ends(s)
 
 
-@test("S4-44 hang, SIGSTOP of itself and of all, slow loris: the deadline answers")
+@test("S3-03 S4-44 MCP-ATTACKS 42 hang, SIGSTOP of itself and of all, slow loris: the deadline answers")
 def hang():
     for trick in ("hang", "stop", "stop_all", "slow"):
         s = session()
+        for p, comm in descendants(s.p.pid).items():
+            status = reads("/proc/%d/status" % p)
+            check(comm.startswith("kennel") or b"Seccomp:\t2" in status, comm, "is not in a sandbox")
         r, took = tool(s, trick)
         equal(code(r), -32001, trick)
         check(CALL_S * 0.9 < took < CALL_S + 0.5, trick, took)
@@ -164,7 +167,7 @@ def flood():
     check(audited("more lines of that kind"), "the rest is not counted")
 
 
-@test("a line of 100 MB: an error at once, memory stays; one without an end: the deadline", seconds=60)
+@test("MCP-ATTACKS 41 a line of 100 MB: an error at once, memory stays; one without an end: the deadline", seconds=60)
 def long_line():
     s = session()
     r, took = tool(s, "long", seconds=20, n=100 << 20)
@@ -290,7 +293,7 @@ def shim():
 
 # ---- resources ------------------------------------------------------------------------
 
-@test("a fork bomb stays below limit processes, and all of it goes")
+@test("MCP-ATTACKS 43 a fork bomb stays below limit processes, and all of it goes")
 def bomb():
     s = session("    limit processes 30")
     r, _ = tool(s, "bomb", seconds=CALL_S + 5)
@@ -300,7 +303,7 @@ def bomb():
     ends(s)
 
 
-@test("double fork and setsid with the output held open: gone with the session")
+@test("MCP-ATTACKS 44 double fork and setsid with the output held open: gone with the session")
 def daemon():
     s = session()
     equal(s.text("daemon"), "left")
@@ -312,7 +315,7 @@ def daemon():
     check(wait_for(lambda: s.p.poll() is not None, 3) is not None, "kennel stays")
 
 
-@test("disk and inode fill: its own /tmp is full, nobody else's", seconds=60)
+@test("MCP-ATTACKS 43 disk and inode fill: its own /tmp is full, nobody else's", seconds=60)
 def disk():
     s = session()
     r, _ = tool(s, "disk", seconds=20)
@@ -325,7 +328,7 @@ def disk():
     ends(s)
 
 
-@test("a descriptor flood stays below limit files, which cannot be raised")
+@test("MCP-ATTACKS 43 a descriptor flood stays below limit files, which cannot be raised")
 def files():
     s = session("    limit files 64")
     check(int(s.text("files", seconds=5)) < 64)
@@ -334,7 +337,7 @@ def files():
     ends(s)
 
 
-@test("a memory bomb stays below limit memory", seconds=60)
+@test("MCP-ATTACKS 43 a memory bomb stays below limit memory", seconds=60)
 def memory():
     s = session("    limit memory 256M")
     r, _ = tool(s, "memory", seconds=10)
@@ -375,7 +378,7 @@ def suite_elements():
             yield name, data.replace(b"\n", b" ").replace(b"\r", b" ")
 
 
-@test("JSONTestSuite: every file as params reaches the server as it is, or not at all", seconds=60)
+@test("MCP-ATTACKS 40 JSONTestSuite: every file as params reaches the server as it is, or not at all", seconds=60)
 def suite_params():
     s = session()
     bad = []
@@ -395,7 +398,7 @@ def suite_params():
     ends(s)
 
 
-@test("JSONTestSuite: every file as result reaches the agent as it is, or an error does", seconds=60)
+@test("MCP-ATTACKS 40 JSONTestSuite: every file as result reaches the agent as it is, or an error does", seconds=60)
 def suite_result():
     s = session()
     bad = []

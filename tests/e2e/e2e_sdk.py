@@ -1,4 +1,4 @@
-"""S2-23 S3-35 S4-18 S4-42: the official client with real servers, with and without kennel."""
+"""S2-23 S3-02 S3-35 S4-42: the official client with real servers, with and without kennel."""
 import json
 import os
 import shutil

@@ -23,7 +23,7 @@ def secret_run(*flags):
 
 # ---- what passes -----------------------------------------------------------------
 
-@test("S2-23 S3-35 S3-44 S4-13 S4-15 K-09 a session: initialize, list, call")
+@test("S2-03 S2-23 S3-35 S3-44 S4-13 S4-15 K-09 a session: initialize, list, call")
 def session():
     s = kennel_run(toy_policy())
     r = s.initialize()
@@ -52,7 +52,7 @@ def exact_in():
         equal(got.encode(), raw, "the request as the server saw it")
 
 
-@test("S4-34 bytes of the server pass to the agent as they came")
+@test("bytes of the server pass to the agent as they came")
 def exact_out():
     s = kennel_run(toy_policy())
     s.initialize()
@@ -65,7 +65,7 @@ def exact_out():
         s.wait(s.n)
 
 
-@test("the same session with and without kennel gives the same bytes")
+@test("S4-47 the same session with and without kennel gives the same bytes, errors of the server included")
 def same():
     requests = [{"jsonrpc": "2.0", "id": i, "method": m, "params": p} for i, (m, p) in enumerate([
         ("initialize", {"protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}),
@@ -85,6 +85,7 @@ def same():
         out.append(got)
     for a, b, r in zip(out[0], out[1], requests):
         equal(b, a, r["method"])
+    check("error" in json.loads(out[1][9]), "the server's own error:", out[1][9])
 
 
 @test("every protocol version is agreed between client and server themselves")
@@ -264,7 +265,17 @@ def literal():
 
 # ---- secrets ----------------------------------------------------------------------
 
-@test("K-05 S3-16 S3-37 S4-26 S4-27 S4-28 the environment is exactly what the policy says")
+@test("S3-43 a server with a name, a command, its words and a token in its environment")
+def configured():
+    s = kennel_run("    run %s\n    tool allow *\n    secret GITHUB_TOKEN from env AGENT_TOKEN\n" % words(
+        TOY, "--banner", "@example/server-github"), name="github", env={"AGENT_TOKEN": TOKEN})
+    s.initialize()
+    equal(s.text("spell", var="GITHUB_TOKEN").replace("-", ""), TOKEN.replace("-", ""))
+    s.close()
+    check(audited('"server": "github"', "dropped"), "the banner that its words ask for")
+
+
+@test("K-05 S3-16 S3-37 S4-26 S4-27 S4-28 MCP-ATTACKS 13 19 22 53 the environment is exactly what the policy says")
 def environment_exact():
     path = TMP + "/secret-file"
     with open(path, "w") as f:
@@ -273,7 +284,9 @@ def environment_exact():
     s = kennel_run(toy_policy('    env MODE = "test"\n    env PASSED\n    secret FROM_ENV from env AGENT_TOKEN\n'
                               '    secret FROM_FILE from file %s\n    secret FROM_CMD from cmd /bin/echo %s' %
                               (words(path), words("cmd-" + TOKEN))),
-                   env={"AGENT_TOKEN": TOKEN, "PASSED": "on", "SECRET_FOO": "surplus", "NODE_OPTIONS": "--x"})
+                   env={"AGENT_TOKEN": TOKEN, "PASSED": "on", "SECRET_FOO": "surplus", "NODE_OPTIONS": "--x",
+                        "LD_PRELOAD": "/nonexistent.so", "SSH_AUTH_SOCK": "/run/x", "DISPLAY": ":0",
+                        "DBUS_SESSION_BUS_ADDRESS": "unix:path=/run/x"})
     s.initialize()
     env = dict(line.split("=", 1) for line in s.text("env").splitlines())
     equal(sorted(env), sorted(["PATH", "HOME", "USER", "LANG", "TMPDIR", "MODE", "PASSED", "FROM_ENV",
@@ -286,10 +299,10 @@ def environment_exact():
     check(audited("secrets", "FROM_ENV", "FROM_FILE", "FROM_CMD"), "no event that names the secrets")
 
 
-@test("K-06 S4-35 S4-36 S4-50 what the server says is scrubbed, whatever it wears")
+@test("K-06 S4-35 S4-36 S4-50 MCP-ATTACKS 13 14 what the server says is scrubbed, whatever it wears")
 def scrub():
     s = secret_run("--describe", "TOKEN")
-    for mode in ("raw", "unicode", "split", "bytes", "error", "note", "key"):
+    for mode in ("raw", "unicode", "split", "bytes", "error", "note", "key", "blob", "uri"):
         s.n += 1
         s.send({"jsonrpc": "2.0", "id": s.n, "method": "tools/call",
                 "params": {"name": "leak", "arguments": {"var": "TOKEN", "mode": mode}}})
@@ -307,7 +320,7 @@ def scrub():
     check(audited("scrub", "TOKEN"), "no event for the scrub")
 
 
-@test("S4-33 stderr goes to the log only, scrubbed")
+@test("S3-41 S4-33 stderr goes to the log only, scrubbed")
 def stderr_log():
     s = secret_run("--stderr", "toy is starting")
     equal(s.text("leak", var="TOKEN", mode="stderr"), "logged")
@@ -364,12 +377,15 @@ def refused_start():
     check(s.p.returncode != 0, "status 0")
 
 
-@test("S4-47 a server that dies: open requests get an error, kennel ends")
+@test("S4-34 a server that dies: open requests get an error, kennel ends, nothing it printed is in it")
 def crash():
-    s = kennel_run(toy_policy())
+    s = kennel_run(toy_policy("", "--stderr", "toy stack trace", "--banner", "toy banner"))
     s.initialize()
     r = s.call("crash")
     check("error" in r, r)
+    for printed in ("stack trace", "banner"):
+        absent(printed, json.dumps(r))
+    equal(s.lines, [])
     check(wait_for(lambda: s.p.poll() is not None, 5) is not None, "kennel did not end")
 
 

@@ -156,6 +156,26 @@ leak_key(const struct call *c, const char *v)
 	printf("\"result\":{\"content\":[],\"structuredContent\":{\"%s\":1}}}\n", v);
 }
 
+/* The text of a resource, and structured content below others. */
+static void
+leak_blob(const struct call *c, const char *v)
+{
+	toy_head(c);
+	printf("\"result\":{\"contents\":[{\"uri\":\"toy://one\",\"blob\":\"%s\"},"
+	       "{\"uri\":\"toy://two\",\"text\":\"%s\"}],\"structuredContent\":"
+	       "{\"a\":[{\"b\":\"x%sy\"}]}}}\n",
+	    v, v, v);
+}
+
+static void
+leak_uri(const struct call *c, const char *v)
+{
+	toy_head(c);
+	printf("\"result\":{\"content\":[{\"type\":\"resource_link\",\"name\":\"n\","
+	       "\"uri\":\"https:\\/\\/x.example\\/?t=%s\"}]}}\n",
+	    v);
+}
+
 static void
 leak_stderr(const struct call *c, const char *v)
 {
@@ -185,6 +205,8 @@ do_leak(const struct call *c)
 	    {"error", leak_error},
 	    {"note", leak_note},
 	    {"key", leak_key},
+	    {"blob", leak_blob},
+	    {"uri", leak_uri},
 	    {"stderr", leak_stderr},
 	    {"junk", leak_junk},
 	};

@@ -246,7 +246,7 @@ exec_stop(void **state)
 			fail_msg("stop %zu", i);
 }
 
-/* S2-33: deny before ask before allow; unmentioned is denied */
+/* Deny before ask before allow; unmentioned is denied. */
 static void
 gates(void **state)
 {

@@ -7,7 +7,7 @@
 
 /* ---- transparency: every method, both ways ------------------------------- */
 
-/* S3-43 S3-44 S4-14 S4-15 */
+/* S3-44 S4-14 S4-15 */
 static void
 handshake(void **state)
 {
