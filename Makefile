@@ -61,9 +61,9 @@ POLICY_TEXT = policy/arena.o policy/diag.o policy/keyword.o policy/lex.o \
 	   policy/expand.o policy/parse.o policy/top.o policy/include.o \
 	   policy/grant.o policy/when.o policy/manifest.o policy/unit.o policy/host.o \
 	   policy/check.o policy/check_mcp.o policy/check_net.o policy/conflict.o \
-	   policy/format.o
+	   policy/expect.o policy/format.o
 ALGEBRA	 = policy/algebra/sets.o policy/algebra/points.o policy/algebra/numbers.o
-POLICY_MAKE = $(POLICY_TEXT) policy/read.o policy/compile.o policy/elf.o policy/lower.o policy/tables.o \
+POLICY_MAKE = $(POLICY_TEXT) policy/read.o policy/compile.o policy/elf.o policy/lower.o policy/tables.o policy/gates.o \
 	   policy/program.o policy/libs.o policy/preset.o policy/view.o \
 	   policy/filter.o policy/calls.o policy/seal.o policy/print.o policy/print_json.o \
 	   policy/out.o policy/verb.o policy/verb_check.o policy/verb_compile.o \
@@ -108,7 +108,8 @@ QUERY	 = supervisor/audit/query.o supervisor/audit/options.o \
 	   supervisor/audit/ask_count.o supervisor/audit/ask_change.o \
 	   supervisor/audit/ask_gap.o supervisor/audit/ask_odd.o \
 	   supervisor/audit/ask_sample.o supervisor/audit/export.o \
-	   supervisor/audit/ocsf.o
+	   supervisor/audit/ocsf.o supervisor/audit/page.o \
+	   supervisor/audit/figures.o supervisor/audit/svg.o
 
 # What speaks to the agent.  No vault object may ever stand here.
 KENNEL	 = supervisor/main.o supervisor/child.o \
@@ -119,6 +120,8 @@ KENNEL	 = supervisor/main.o supervisor/child.o \
 	   supervisor/cli/paths.o supervisor/cli/find.o supervisor/cli/own.o \
 	   supervisor/cli/open.o supervisor/cli/run.o supervisor/cli/exec.o \
 	   supervisor/cli/doctor.o supervisor/cli/server.o \
+	   supervisor/cli/init.o supervisor/cli/package.o supervisor/cli/preset.o \
+	   supervisor/cli/pin.o supervisor/cli/client.o \
 	   leash/report.o \
 	   $(POLICY_READ) $(POLICY_MAKE) $(BASE)
 
@@ -245,8 +248,10 @@ POLICY_FRONT = $(POLICY_TEXT) $(POLICY_READ) policy/read.o policy/filter.o \
 	   shim/base/slurp.o
 UNIT_parse	= $(POLICY_FRONT)
 UNIT_match	= $(UNIT_load)
+UNIT_value	= policy/value.o policy/match.o policy/reach.o policy/names.o \
+	   tests/fuzz/fuzz_value.o shim/base/fd.o shim/base/slurp.o
 UNIT_algebra	= $(ALGEBRA)
-UNIT_lower	= $(POLICY_READ) $(filter-out policy/main.o,$(POLICY_MAKE)) \
+UNIT_lower	= $(POLICY_READ) $(filter-out policy/main.o policy/verb%.o,$(POLICY_MAKE)) \
 	   shim/base/buf.o
 UNIT_filter	= $(UNIT_seal) policy/filter.o policy/calls.o
 SCRUB	= leash/scrub/scrub.o leash/scrub/forms.o leash/scrub/filter.o \
@@ -255,7 +260,7 @@ UNIT_scrub	= tests/unit/scrub_bench.o $(SCRUB)
 UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
 	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o \
 	   shim/base/loop.o $(POLICY_READ) $(SCRUB)
-UNITS	 = base vault pages env scrub load seal match algebra filter lower parse gate frame json canon session exact unfit stream chain report recorder verify cell
+UNITS	 = base vault pages env scrub load seal match value algebra filter lower parse gate frame json canon session exact unfit stream chain report recorder verify cell
 UNIT_LIBS = $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
@@ -334,7 +339,7 @@ $B/fault/libexec/kennel/kennel-leash: $(call obj,$(LEASH) tests/fault/fault.o)
 $B/fault/libexec/kennel/kennel-recorder: $(call obj,$(RECORDER) tests/fault/fault.o)
 	$(call link,$(LINKSTATIC) $(call WRAP,$(WRAP_MEMORY) $(WRAP_REST)),$(call PKG_STATIC,sqlite3 libsodium))
 $B/fault/bin/kennel: $(call obj,$(KENNEL) tests/fault/fault_dynamic.o)
-	$(call link,-pie $(call WRAP,$(WRAP_REST)),$(call PKG_LIBS,libseccomp jansson sqlite3 libsodium))
+	$(call link,-pie $(call WRAP,$(WRAP_REST) seccomp_export_bpf),$(call PKG_LIBS,libseccomp jansson sqlite3 libsodium))
 $B/fault/libexec/kennel/kennel-shim $B/fault/libexec/kennel/kennel-verify: \
     $B/fault/libexec/kennel/%: $(LIBEXEC)/%
 	@mkdir -p $(@D)
@@ -380,6 +385,7 @@ compiled: all $(TEST_PROGRAMS) $(GATE_PROGRAMS) $(UNITS:%=$B/unit/%)
 
 FUZZ_scrub	= $(SCRUB)
 FUZZ_load	= $(POLICY_READ)
+FUZZ_value	= policy/value.o policy/match.o policy/reach.o policy/names.o
 FUZZ_json	= supervisor/mcp/json.o supervisor/mcp/walk.o supervisor/mcp/skim.o \
 	   supervisor/mcp/canon.o shim/base/buf.o
 FUZZ_session	= $(UNIT_frame)
@@ -389,7 +395,7 @@ FUZZ_wire	= shim/doors.o shim/reap.o $(filter-out leash/main.o,$(LEASH))
 FUZZ_FLAGS_wire	= $(shell pkg-config --cflags libnl-3.0)
 FUZZ_copy	= leash/exec/copy.o
 FUZZ_body	= supervisor/audit/scan.o
-FUZZ	 = frame json session wire parse load copy scrub body
+FUZZ	 = frame json session wire parse load value copy scrub body
 
 define fuzz_rule
 $B/replay/$(1): $B/san/tests/fuzz/fuzz_$(1).o $B/san/tests/fuzz/replay.o \
@@ -457,6 +463,8 @@ install: all
 	install -d -m 755 $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/kennel
 	install -m 755 $(BIN)/kennel $(DESTDIR)$(PREFIX)/bin/kennel
 	install -m 755 $(wildcard $(LIBEXEC)/kennel-*) $(DESTDIR)$(PREFIX)/libexec/kennel
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/kennel/presets \
+	    $(wildcard policy/presets/*.kennel)
 	$(foreach m,$(MANPAGES),install -D -m 644 $m \
 	  $(DESTDIR)$(PREFIX)/share/man/man$(subst .,,$(suffix $m))/$(notdir $m);)
 .PHONY: install

@@ -49,6 +49,8 @@ void *MEMORY_REAL(realloc)(void *, size_t);
 void *MEMORY_FAKE(malloc)(size_t);
 void *MEMORY_FAKE(calloc)(size_t, size_t);
 void *MEMORY_FAKE(realloc)(void *, size_t);
+int __real_seccomp_export_bpf(void *, int);
+int __wrap_seccomp_export_bpf(void *, int);
 ssize_t __real_pwrite64(int, const void *, size_t, off_t);
 ssize_t __wrap_pwrite64(int, const void *, size_t, off_t);
 int __real_fsync(int);
@@ -71,6 +73,7 @@ static struct {
 	long value;
 } order[FAULT_KINDS];
 
+static bool spared; /* this code is not ours and does not bear it */
 static uint64_t own[FAULT_KINDS + 1];
 static uint64_t *counted = own;
 
@@ -94,8 +97,11 @@ fault_counted(enum fault_kind kind)
 static bool
 due(enum fault_kind kind)
 {
-	uint64_t n = __atomic_add_fetch(&counted[kind], 1, __ATOMIC_RELAXED);
+	uint64_t n;
 
+	if (spared)
+		return false;
+	n = __atomic_add_fetch(&counted[kind], 1, __ATOMIC_RELAXED);
 	return order[kind].from != 0 && n >= order[kind].from &&
 	       (order[kind].count == 0 || n < order[kind].from + order[kind].count);
 }
@@ -198,6 +204,21 @@ MEMORY_FAKE(realloc)(void *at, size_t n)
 	}
 	return MEMORY_REAL(realloc)(at, n);
 }
+
+#ifdef FAULT_DYNAMIC
+/* libseccomp 2.5 frees twice, or goes round for ever, when it makes a program and
+ * one of its thousands of allocations fails. */
+int
+__wrap_seccomp_export_bpf(void *ctx, int fd)
+{
+	int r;
+
+	spared = true;
+	r = __real_seccomp_export_bpf(ctx, fd);
+	spared = false;
+	return r;
+}
+#endif
 
 #ifndef FAULT_UNIT
 ssize_t

@@ -222,7 +222,7 @@ def clock(part, kit, death, intact, dice):
     rig.session(), rig.settle()
     most = {p: rig.tree.counted(p) for p in PROGRAMS}
     for program in PROGRAMS:
-        for by in (-3600, 3600, -YEAR, 10 * YEAR, -60 * YEAR):
+        for by in (-3600, 3600, -YEAR, 10 * YEAR, -55 * YEAR):
             for n in points(most[program]["clock"], 6, dice):
                 for count in (1, 0):
                     where = "%s, clock %d %+d s:" % (program, n, by)
