@@ -16,6 +16,7 @@
 
 #define EXIT_USAGE     64 /* sysexits(3), as the man page lists them */
 #define EXIT_INPUT     65
+#define EXIT_MISSING   69
 #define EXIT_CONFIG    78
 #define EXIT_FAILED    125
 #define EXIT_NOT_FOUND 127
@@ -24,6 +25,8 @@ int run_main(int argc, char **argv);
 int exec_main(int argc, char **argv);
 int server_main(int argc, char **argv);
 int doctor_main(int argc, char **argv);
+int init_main(int argc, char **argv);
+int pin_main(int argc, char **argv);
 
 /* ---- find.c: which policy, and its bytes ------------------------------------ */
 

@@ -66,6 +66,14 @@ paths_config_dir(void)
 }
 
 const char *
+paths_data_dir(void)
+{
+	static char out[PATH_MAX];
+
+	return folder(out, "", "XDG_DATA_HOME", ".local/share", "");
+}
+
+const char *
 paths_audit_dir(void)
 {
 	static char out[PATH_MAX];
@@ -91,11 +99,11 @@ paths_run_dir(void)
 	    absolute("XDG_RUNTIME_DIR") != NULL ? "" : "/run");
 }
 
-const char *
-paths_libexec(const char *name)
+/* The folder above the one of this binary: .../bin/kennel -> ... */
+static const char *
+prefix(void)
 {
 	static char dir[PATH_MAX];
-	static char out[PATH_MAX + 64];
 
 	if (dir[0] == '\0') {
 		ssize_t n = readlink("/proc/self/exe", dir, sizeof(dir) - 1);
@@ -103,7 +111,6 @@ paths_libexec(const char *name)
 		if (n < 0)
 			return NULL;
 		dir[n] = '\0';
-		/* .../bin/kennel -> .../libexec/kennel */
 		for (int cut = 0; cut < 2; cut++) {
 			char *slash = strrchr(dir, '/');
 
@@ -112,6 +119,32 @@ paths_libexec(const char *name)
 			*slash = '\0';
 		}
 	}
+	return dir;
+}
+
+const char *
+paths_libexec(const char *name)
+{
+	static char out[PATH_MAX + 64];
+	const char *dir = prefix();
+
+	if (dir == NULL)
+		return NULL;
 	(void)snprintf(out, sizeof(out), "%s/libexec/kennel/%s", dir, name);
 	return out;
+}
+
+const char *
+paths_presets_dir(void)
+{
+	static const char *const below[] = {"share/kennel/presets", "../policy/presets"};
+	static char out[PATH_MAX + 64];
+	const char *dir = prefix();
+
+	for (size_t i = 0; dir != NULL && i < sizeof(below) / sizeof(below[0]); i++) {
+		(void)snprintf(out, sizeof(out), "%s/%s", dir, below[i]);
+		if (access(out, R_OK | X_OK) == 0)
+			return out;
+	}
+	return NULL;
 }

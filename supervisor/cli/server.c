@@ -1,5 +1,5 @@
 /*
- * kennel server log NAME: what a server wrote to its standard error, scrubbed
+ * kennel server VERB.  log NAME: what a server wrote to its standard error, scrubbed
  * and made printable by its leash before it was stored.
  */
 #include <errno.h>
@@ -60,6 +60,7 @@ static const struct verb {
 	int (*fn)(int, char **);
 } verbs[] = {
     {"log", server_log},
+    {"pin", pin_main},
 };
 
 int
@@ -68,6 +69,7 @@ server_main(int argc, char **argv)
 	for (size_t i = 0; argc > 0 && i < sizeof(verbs) / sizeof(verbs[0]); i++)
 		if (strcmp(argv[0], verbs[i].name) == 0)
 			return verbs[i].fn(argc, argv);
-	fprintf(stderr, "usage: kennel server log NAME\n");
+	fprintf(stderr, "usage: kennel server log NAME\n"
+			"       kennel server pin NAME [--policy FILE] [-o FILE | --diff]\n");
 	return EXIT_USAGE;
 }

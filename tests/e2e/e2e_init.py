@@ -1,0 +1,131 @@
+"""kennel init: a draft of a policy from the command of a server."""
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
+from kit import *  # noqa: E402,F403
+
+HOME = TMP + "/init"
+FS = "@modelcontextprotocol/server-filesystem"
+
+
+def init(*words, env=None, n=0):
+    """n: a home of its own."""
+    home = HOME + str(n)
+    os.makedirs(home, mode=0o700, exist_ok=True)
+    r = run([KENNEL, "init"] + list(words), env={"KENNEL_HOME": home, **(env or {})})
+    return r.returncode, r.stdout.decode(), r.stderr.decode()
+
+
+def package(where, name, bin_="dist/index.js", version="1.2.3", **more):
+    root = "%s/%s" % (where, name)
+    os.makedirs(root + "/dist", exist_ok=True)
+    with open(root + "/package.json", "w") as f:
+        json.dump({"name": name, "version": version, "bin": bin_, **more}, f)
+    with open(root + "/dist/index.js", "w") as f:
+        f.write("// a server\n")
+    return root
+
+
+def program(name):
+    """A program that need not run, found by PATH."""
+    d = TMP + "/bin"
+    os.makedirs(d, exist_ok=True)
+    with open(d + "/" + name, "w") as f:
+        f.write("#!/bin/sh\nexit 0\n")
+    os.chmod(d + "/" + name, 0o755)
+    return {"PATH": d + ":/usr/bin:/bin"}
+
+
+@test("an npx command is answered with a pinned install; exit status 69; nothing is written")
+def npx():
+    for spec, shown in ((FS + "@2025.8.21", "@2025.8.21"), (FS, "@VERSION")):
+        status, out, _ = init("fs", "--", "npx", "-y", spec, "/srv")
+        equal(status, 69, spec)
+        within("npm install --global --prefix %s0/servers/fs --ignore-scripts %s%s" % (HOME, FS, shown), out)
+        within("kennel init fs -- npx %s /srv" % spec, out)
+    check(not os.path.exists(HOME + "0/policies"), "a policy was written")
+
+
+@test("what was installed for npx is started directly, by the preset for its package")
+def preset():
+    env = program("node")
+    work = TMP + "/init-work"
+    os.makedirs(work, exist_ok=True)
+    package(HOME + "1/servers/fs/lib/node_modules", FS, {"mcp-server-filesystem": "dist/index.js"})
+    status, out, err = init("fs", "--", "npx", "-y", FS + "@1.2.3", work, env=env, n=1)
+    equal(status, 0, out + err)
+    within('"args": ["run", "fs"]', out, "the line for the agent's configuration")
+    text = reads(HOME + "1/policies/fs.kennel").decode()
+    within("let work = %s\n" % os.path.realpath(work), text)
+    within("let node = %s/bin/node\n" % os.path.realpath(TMP), text)
+    within("server fs {\n", text)
+    within("tool allow read_*", text, "the preset")
+    equal(init("fs", "--", "npx", FS + "@1.2.4", env=env, n=1)[0], 65, "another version than is there")
+
+
+@test("a draft compiles, says what was found, and never replaces a file")
+def draft():
+    env = program("node")
+    work = TMP + "/init-work"
+    os.makedirs(work, exist_ok=True)
+    root = package(TMP + "/init-own/node_modules", "a-server")
+    words = ["own", "--secret", "API_KEY", "--", "node", root + "/dist/index.js", "--dir", work, "a word"]
+    status, out, err = init(*words, env=env, n=2)
+    equal(status, 0, out + err)
+    path = HOME + "2/policies/own.kennel"
+    text = reads(path).decode()
+    real = os.path.realpath(root)
+    within('about "a-server 1.2.3"', text)
+    within("read %s\n" % os.path.dirname(real), text, "the modules beside it")
+    within("secret API_KEY from env API_KEY\n", text)
+    within('"--dir" %s "a word"\n' % os.path.realpath(work), text)
+    r = run([KENNEL, "policy", "check", path])
+    equal(r.returncode, 0, r.stderr)
+    status, out, err = init(*words, env=env, n=2)
+    equal(status, 78, "a second time")
+    equal(reads(path).decode(), text)
+
+
+@test("what cannot be started directly is said so, and how it can")
+def others():
+    for words, wanted in ((["docker", "run", "x"], "container"), (["uvx", "a-tool"], "venv"),
+                          (["npx", "--package=a", "b"], "package"), (["npx", "-y", "../evil"], "package"),
+                          ([TMP + "/not-there"], "no such program")):
+        status, out, err = init("x", "--", *words)
+        equal(status, 65, words)
+        within(wanted, err, words)
+    for words in (["--", "sh"], ["x"], ["x", "--"], ["X!", "--", "sh"], ["x", "--secret", "a=b", "--", "sh"]):
+        equal(init(*words)[0], 64, words)
+
+
+@test("a package says nothing that leaves its folder or its line")
+def hostile():
+    env = program("node")
+    where = HOME + "3/servers/h/lib/node_modules"
+    for i, (name, more) in enumerate((("h", {"bin_": "../../../../../../../../bin/sh"}),
+                                      ("h", {"bin_": "/bin/sh"}), ("h", {"bin_": 7}),
+                                      ("h", {"version": "1\n}\nserver evil {"}))):
+        package(where, name, **more)
+        status, out, err = init("h", "--", "npx", "h", env=env, n=3)
+        equal(status, 69, "it is as if it were not installed: %d %s %s" % (i, out, err))
+    with open(where + "/h/package.json", "w") as f:
+        f.write('{"name":"h","name":"g","version":"1","bin":"dist/index.js"}')
+    equal(init("h", "--", "npx", "h", env=env, n=3)[0], 69, "a key twice")
+    package(where, "h")  # the control
+    equal(init("h", "--", "npx", "h", env=env, n=3)[0], 0, "a good one")
+    # A folder's name that would be more than a word.
+    odd = TMP + "/init odd\" }\nserver evil {"
+    os.makedirs(odd, exist_ok=True)
+    status, out, err = init("odd", "-o", "-", "--", "sh", odd, env=env, n=3)
+    equal(status, 0, err)
+    with open(TMP + "/odd.kennel", "w") as f:
+        f.write(out)
+    r = run([KENNEL, "policy", "check", TMP + "/odd.kennel"])
+    equal(r.returncode, 0, r.stderr)
+    check("\nserver evil" not in out, out)
+
+
+if __name__ == "__main__":
+    main()
