@@ -148,7 +148,7 @@ inert_html(FILE *out, const char *text)
 		else if (legible(c))
 			put_utf8(out, c);
 		else
-			fprintf(out, "<i class=\"u\">\\u{%x}</i>", (unsigned int)c);
+			fprintf(out, "\\u{%x}", (unsigned int)c);
 	}
 }
 

@@ -260,6 +260,7 @@ static const struct program {
     {"verify", "[--json] [LOG]", "is the log what was written?", verify_main},
     {"export", "--format jsonl|csv|ocsf|cef", "the records for other systems",
 	export_main},
+    {"report", "[--kind K] [-o FILE]", "a page of HTML to read or to print", page_main},
     {"tail", "[-f] [-n N]", "the last records, and those that come", tail_main},
     {"help", "", "this list", help_main},
 };

@@ -82,12 +82,13 @@ struct question {
 	uint64_t days;
 	bool verified, bare /* no header */, follow, all;
 	/* set by verb_ask */
-	const char *kinds; /* "exec call": only these; NULL: all */
-	bool hide;         /* not what the log says about itself */
-	bool by_time;      /* by time, so that the first comes at once */
-	uint64_t first;    /* only records from this one on */
-	uint64_t beyond;   /* and before this one; 0: all */
-	bool denied;       /* only what has a verdict that is not "allow" */
+	const char *kinds;  /* "exec call": only these; NULL: all */
+	bool hide;          /* not what the log says about itself */
+	bool by_time;       /* by time, so that the first comes at once */
+	uint64_t most_rows; /* on a page; 0: all */
+	uint64_t first;     /* only records from this one on */
+	uint64_t beyond;    /* and before this one; 0: all */
+	bool denied;        /* only what has a verdict that is not "allow" */
 	enum form form;
 	int argc; /* what is left: the verb's own words */
 	char **argv;
@@ -177,7 +178,8 @@ struct sheet {
 	enum form form;
 	const struct column *column;
 	size_t column_n, at;
-	uint64_t rows;
+	uint64_t rows, most; /* most: rows that are printed; 0: all */
+	const char *verb;
 	bool bare, colour;
 };
 

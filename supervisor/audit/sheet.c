@@ -140,6 +140,8 @@ sheet_begin(struct sheet *sheet, const struct question *q, const struct book *bo
 	sheet->column = column;
 	sheet->column_n = column_n;
 	sheet->bare = q->bare;
+	sheet->most = q->most_rows;
+	sheet->verb = q->verb;
 	sheet->at = 0;
 	sheet->rows = 0;
 	if (!sheet->bare && sheet->form == FORM_JSON)
@@ -152,6 +154,19 @@ sheet_begin(struct sheet *sheet, const struct question *q, const struct book *bo
 }
 
 /* ---- cells -------------------------------------------------------------------- */
+
+/* A page holds so many rows; those behind them are counted. */
+static bool
+skip_cell(struct sheet *sheet)
+{
+	if (sheet->most == 0 || sheet->rows < sheet->most)
+		return false;
+	if (++sheet->at == sheet->column_n) {
+		sheet->at = 0;
+		sheet->rows++;
+	}
+	return true;
+}
 
 static void
 before_cell(const struct sheet *sheet)
@@ -247,6 +262,8 @@ sheet_none(struct sheet *sheet)
 	    [FORM_HTML] = "<span class=\"none\">-</span>"};
 	const struct column *c = &sheet->column[sheet->at];
 
+	if (skip_cell(sheet))
+		return;
 	before_cell(sheet);
 	if (sheet->form == FORM_TEXT && is_right(c))
 		fprintf(sheet->out, "%*s", c->width, "-");
@@ -266,6 +283,8 @@ sheet_text(struct sheet *sheet, const char *text)
 		sheet_none(sheet);
 		return;
 	}
+	if (skip_cell(sheet))
+		return;
 	if (people && c->cell == CELL_ID && strlen(text) > ID_SHOWN) {
 		memcpy(cut, text, ID_SHOWN);
 		cut[ID_SHOWN] = '\0';
@@ -304,6 +323,8 @@ sheet_number(struct sheet *sheet, uint64_t number)
 	char time[SHEET_TIME_MAX];
 	int shown = width;
 
+	if (skip_cell(sheet))
+		return;
 	before_cell(sheet);
 	if (c->cell == CELL_TIME) {
 		const char *quote = sheet->form == FORM_JSON ? "\"" : "";
@@ -364,6 +385,11 @@ sheet_end(struct sheet *sheet)
 {
 	if (sheet->form == FORM_HTML)
 		fprintf(sheet->out, "</tbody></table>\n");
+	if (sheet->most > 0 && sheet->rows > sheet->most)
+		fprintf(sheet->out,
+		    "<p class=\"none\">and %" PRIu64
+		    " more: ask \"kennel audit %s\"</p>\n",
+		    sheet->rows - sheet->most, sheet->verb);
 	if (sheet->rows == 0 && sheet->form == FORM_HTML)
 		fprintf(sheet->out, "<p class=\"none\">none recorded</p>\n");
 	if (sheet->rows == 0 && sheet->form == FORM_TEXT && !sheet->bare)
