@@ -166,6 +166,10 @@ secret_resolve(struct leash *l, const struct sealed_secret *row, struct secret *
 {
 	const char *ref = policy_str(&l->policy, row->ref);
 
+	if (row->approve != APPROVE_NONE) {
+		(void)snprintf(why, why_cap, "nobody can be asked for it in this version");
+		return -EOPNOTSUPP;
+	}
 	switch (row->source) {
 	case SOURCE_ENV:
 		return secret_from_env(l->vault, ref, ret, why, why_cap);

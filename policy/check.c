@@ -657,6 +657,7 @@ tree_check(struct tree *tree, struct diag *diag)
 	for (i = 0; i < tree->server_n; i++)
 		check_server(&c, &tree->server[i]);
 	manifest_check(tree, diag);
+	expects_check(&c);
 	conflict_names(tree, diag);
 	if (diag->error_n == 0)
 		check_unused(&c);

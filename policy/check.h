@@ -45,7 +45,7 @@ const struct qual *stmt_qual(const struct stmt *, enum keyword);
 /* never.c: claims are written as they can be; and they hold. */
 void never_check(struct check *);
 /* expect.c: servers that are there, patterns that are none. */
-void expect_check(struct check *);
+void expects_check(struct check *);
 /* lint.c: dead, shadowed, over-broad. */
 void lint_server(struct tree *, const struct server *, struct diag *);
 

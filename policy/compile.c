@@ -78,6 +78,35 @@ lower(const struct tree *t, const struct server *server, struct sealer *sealer,
 	return r;
 }
 
+static bool
+is_expected_of(const struct tree *t, const char *only)
+{
+	size_t i;
+
+	for (i = 0; i < t->expect_n; i++)
+		if (only == NULL || strcmp(t->expect[i].name.text, only) == 0)
+			return true;
+	return false;
+}
+
+/* The sealed bytes say what the text expects of them. */
+static int
+expectations(const struct tree *t, const char *only, const struct buf *b, struct diag *d)
+{
+	struct policy p;
+	char why[128];
+	int r;
+
+	if (!is_expected_of(t, only))
+		return 0;
+	r = policy_load_bytes(b->data, b->len, &p, why, sizeof(why));
+	if (r != 0)
+		return r;
+	r = expect_run(t, &p, d);
+	policy_unload(&p);
+	return r == 0 && d->error_n > 0 ? -EINVAL : r;
+}
+
 /* One server, or every one, into a sealed file of its own.  Nothing when it has
  * an error; d says which. */
 static int
@@ -85,8 +114,11 @@ seal(const struct tree *t, const char *only, struct buf *out, struct diag *d)
 {
 	struct sealer *sealer = sealer_new();
 	struct at whole = {.file = 0};
+	struct buf bytes;
 	size_t i;
 	int r = sealer == NULL ? -ENOMEM : 0;
+
+	buf_init(&bytes, SEALED_LEN_MAX);
 
 	for (i = 0; i < t->server_n && r == 0; i++) {
 		if (only != NULL && strcmp(only, t->server[i].name.text) != 0)
@@ -99,12 +131,17 @@ seal(const struct tree *t, const char *only, struct buf *out, struct diag *d)
 	if (r == 0 && d->error_n > 0)
 		r = -EINVAL;
 	if (r == 0)
-		r = sealer_finish(sealer, out);
+		r = sealer_finish(sealer, &bytes);
+	if (r == 0)
+		r = expectations(t, only, &bytes, d);
+	if (r == 0)
+		r = buf_put(out, bytes.data, bytes.len);
 	if (r == -EBADMSG) {
 		diag_error(
 		    d, whole, "the sealed file would not load: %s", sealer_why(sealer));
 		r = -EINVAL;
 	}
+	buf_free(&bytes);
 	sealer_free(sealer);
 	return r;
 }

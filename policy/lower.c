@@ -16,7 +16,7 @@
 typedef int lower_fn(struct lower *, const struct stmt *);
 
 static lower_fn lower_about, lower_cwd, lower_user, lower_tmp, lower_path, lower_hide,
-    lower_offer, lower_no_proc;
+    lower_no_proc;
 static int lower_tables(struct lower *);
 
 /* Statements whose rows go into one table each, table after table. */
@@ -25,6 +25,9 @@ enum pass {
 	PASS_PROGRAMS,
 	PASS_HIDE,
 	PASS_GATES,
+	PASS_NETS,
+	PASS_AUDITS,
+	PASS_CALLS,
 	PASS_LIMITS,
 	PASS_REQUIRES
 };
@@ -37,9 +40,9 @@ static const struct {
     {KW_USER, PASS_PATHS, lower_user},
     {KW_TMP, PASS_PATHS, lower_tmp},
     {KW_NO_PROC, PASS_PATHS, lower_no_proc},
-    {KW_SAMPLING, PASS_PATHS, lower_offer},
-    {KW_ELICITATION, PASS_PATHS, lower_offer},
-    {KW_ROOTS, PASS_PATHS, lower_offer},
+    {KW_SAMPLING, PASS_GATES, lower_offer},
+    {KW_ELICITATION, PASS_GATES, lower_offer},
+    {KW_ROOTS, PASS_GATES, lower_offer},
     {KW_READ, PASS_PATHS, lower_path},
     {KW_WRITE, PASS_PATHS, lower_path},
     {KW_RUN, PASS_PROGRAMS, program_lower},
@@ -49,6 +52,9 @@ static const struct {
     {KW_TOOL, PASS_GATES, lower_gate},
     {KW_RESOURCE, PASS_GATES, lower_gate},
     {KW_PROMPT, PASS_GATES, lower_gate},
+    {KW_NET, PASS_NETS, lower_net},
+    {KW_AUDIT, PASS_AUDITS, lower_audit},
+    {KW_SYSCALLS, PASS_CALLS, lower_syscalls},
     {KW_LIMIT, PASS_LIMITS, lower_limit},
     {KW_TIMEOUT, PASS_LIMITS, lower_limit},
     {KW_REQUIRE, PASS_REQUIRES, lower_require},
@@ -146,29 +152,20 @@ common_rows(struct lower *l)
 	return 0;
 }
 
-/* What lowering cannot say yet must not be left out of a grant. */
+/* What nothing enforces yet must not be left out of a grant. */
 static int
 lower_refuse(const struct lower *l)
 {
 	const struct stmt *s;
-	bool later = false;
-	size_t i, k;
+	size_t i;
 
 	for (i = 0; i < l->server->stmt_n; i++) {
 		s = &l->server->stmt[i];
-		later = s->when != NULL || s->by_annotations || s->kw == KW_NET ||
-			s->kw == KW_SYSCALLS || s->kw == KW_AUDIT || s->kw == KW_PINS ||
-			(s->kw == KW_SECRET && strcmp(s->word[1].text, "vault") == 0) ||
-			(s->has_verdict && s->verdict == VERDICT_ASK && s->word_n == 0);
-		for (k = 0; k < s->qual_n; k++)
-			later = later || (s->qual[k].kw != KW_BECAUSE &&
-					     s->qual[k].kw != KW_OPTIONAL);
-		for (k = 0; s->kw == KW_TOOL && k < s->word_n; k++)
-			later = later || gate_class(&s->word[k]) != 0;
-		if (later) {
-			diag_error(l->diag, s->at, "this cannot be compiled yet");
-			return -EINVAL;
-		}
+		if (s->kw != KW_SYSCALLS && s->kw != KW_PINS)
+			continue;
+		diag_error(
+		    l->diag, s->at, "`%s` cannot be compiled yet", keyword_name(s->kw));
+		return -EINVAL;
 	}
 	return 0;
 }
@@ -221,11 +218,15 @@ lower_tables(struct lower *l)
 		(void)sealer_row(l->sealer, SEALED_EXECS, e, sizeof(*e));
 	}
 	l->row.gates.first = sealer_rows(l->sealer, SEALED_GATES);
+	l->row.nets.first = sealer_rows(l->sealer, SEALED_NETS);
+	l->row.audits.first = sealer_rows(l->sealer, SEALED_AUDITS);
+	l->row.calls.first = sealer_rows(l->sealer, SEALED_CALLS);
 	l->row.limits.first = sealer_rows(l->sealer, SEALED_LIMITS);
 	l->row.requires.first = sealer_rows(l->sealer, SEALED_REQUIRES);
 	if ((r = view_seal(l, &l->row.mounts)) < 0 || (r = lower_envs(l)) < 0 ||
 	    (r = lower_secrets(l)) < 0 || (r = pass_run(l, PASS_GATES)) < 0 ||
-	    (r = pass_run(l, PASS_LIMITS)) < 0)
+	    (r = pass_run(l, PASS_NETS)) < 0 || (r = pass_run(l, PASS_AUDITS)) < 0 ||
+	    (r = pass_run(l, PASS_CALLS)) < 0 || (r = pass_run(l, PASS_LIMITS)) < 0)
 		return r;
 	return pass_run(l, PASS_REQUIRES);
 }
@@ -260,21 +261,6 @@ lower_no_proc(struct lower *l, const struct stmt *s)
 	return 0;
 }
 
-static int
-lower_offer(struct lower *l, const struct stmt *s)
-{
-	static const uint32_t flag[KW_END] = {
-	    [KW_SAMPLING] = SERVER_MCP_SAMPLING,
-	    [KW_ELICITATION] = SERVER_MCP_ELICITATION,
-	    [KW_ROOTS] = SERVER_MCP_ROOTS,
-	};
-
-	/* deny beats allow, and is what holds when nothing is said */
-	if (s->verdict == VERDICT_ALLOW)
-		l->row.flags |= flag[s->kw];
-	return 0;
-}
-
 /* The server starts there, so it has to be in the view. */
 static int
 lower_cwd(struct lower *l, const struct stmt *s)
@@ -284,12 +270,15 @@ lower_cwd(struct lower *l, const struct stmt *s)
 
 	if (r < 0 && r != -ENOENT)
 		return r;
-	if ((r < 0 && !path_inside(real, "/tmp")) ||
-	    !view_has(l, real, RIGHT_READ | RIGHT_WRITE)) {
+	if (!view_has(l, real, RIGHT_READ | RIGHT_WRITE)) {
 		diag_error(l->diag, s->word[0].at,
 		    "%s is not in the view: no `read` or `write` grants it", path);
 		return -EINVAL;
 	}
+	if (r == -ENOENT && !path_inside(real, "/tmp"))
+		diag_warning(l->diag, s->word[0].at,
+		    "%s is not there: the server will not start unless it is by then",
+		    path);
 	l->row.cwd = lower_str(l, path);
 	return 0;
 }

@@ -13,7 +13,7 @@
 
 #include <limits.h>
 
-#include "policy/text.h"
+#include "policy/check.h"
 
 /* ---- elf.c: what a file says that it needs ------------------------------- */
 
@@ -77,9 +77,21 @@ int preset_need(struct lower *, const char *path, const char *real, struct at);
 /* ---- tables.c: statements that are rows and nothing else --------------------- */
 int lower_envs(struct lower *);
 int lower_secrets(struct lower *);
-int lower_gate(struct lower *, const struct stmt *);
 int lower_limit(struct lower *, const struct stmt *);
 int lower_require(struct lower *, const struct stmt *);
+
+/* ---- gates.c: what MCP, hosts, the log and system calls are ------------------ */
+int lower_gate(struct lower *, const struct stmt *);
+int lower_offer(struct lower *, const struct stmt *);
+int lower_net(struct lower *, const struct stmt *);
+int lower_audit(struct lower *, const struct stmt *);
+int lower_syscalls(struct lower *, const struct stmt *);
+/* The text behind a qualifier that takes one, or "". */
+struct sealed_ref lower_qual(struct lower *, const struct stmt *, enum keyword);
+/* The row of what owner, ticket and until say, or SEALED_NONE. */
+uint32_t lower_exception(struct lower *, const struct stmt *);
+/* Words as rows of REFS. */
+struct sealed_range lower_refs(struct lower *, const struct word *, size_t n);
 
 /* ---- the work at hand ------------------------------------------------------------ */
 

@@ -39,17 +39,17 @@ arg_put(struct lower *l, enum sealed_arg_kind kind, const char *text)
 	return sealer_row(l->sealer, SEALED_ARGS, &a, sizeof(a));
 }
 
-/* The patterns behind the program's name. */
+/* Patterns of arguments. */
 static int
-args_put(struct lower *l, const struct stmt *s, uint32_t *n)
+args_put(struct lower *l, const struct word *w, size_t w_n, uint32_t *n)
 {
 	enum sealed_arg_kind kind;
 	const char *text;
 	size_t i;
 	int r;
 
-	for (i = 1; i < s->word_n; i++) {
-		if ((r = word_pattern(l->arena, &s->word[i], &kind, &text)) < 0)
+	for (i = 0; i < w_n; i++) {
+		if ((r = word_pattern(l->arena, &w[i], &kind, &text)) < 0)
 			return r; /* the checker has said why */
 		(void)arg_put(l, kind, kind == ARG_ANY || kind == ARG_REST ? "" : text);
 		++*n;
@@ -57,15 +57,56 @@ args_put(struct lower *l, const struct stmt *s, uint32_t *n)
 	return 0;
 }
 
-static const char *
-because(const struct stmt *s)
+/* What the grant does not mean; lead as in exec_put. */
+static int
+excepts_put(
+    struct lower *l, const struct stmt *s, const char *lead, struct sealed_exec *e)
 {
+	struct sealed_except x;
 	size_t i;
+	int r;
 
-	for (i = 0; i < s->qual_n; i++)
-		if (s->qual[i].kw == KW_BECAUSE && s->qual[i].word_n > 0)
-			return s->qual[i].word[0].text;
-	return "";
+	for (i = 0; i < s->qual_n; i++) {
+		if (s->qual[i].kw != KW_EXCEPT)
+			continue;
+		x.args = (struct sealed_range){sealer_rows(l->sealer, SEALED_ARGS), 0};
+		if (lead != NULL) {
+			(void)arg_put(l, ARG_LITERAL, lead);
+			x.args.n++;
+		}
+		r = args_put(l, s->qual[i].word, s->qual[i].word_n, &x.args.n);
+		if (r < 0)
+			return r;
+		if (e->excepts.n++ == 0)
+			e->excepts.first = sealer_rows(l->sealer, SEALED_EXCEPTS);
+		(void)sealer_row(l->sealer, SEALED_EXCEPTS, &x, sizeof(x));
+	}
+	return 0;
+}
+
+/* Who may start it, where, with which variables changed. */
+static int
+caller_put(struct lower *l, const struct stmt *s, struct sealed_exec *e)
+{
+	const struct qual *from = stmt_qual(s, KW_FROM), *in = stmt_qual(s, KW_IN),
+			  *with = stmt_qual(s, KW_WITH);
+	size_t links = l->view_n;
+	const char *real;
+	int r;
+
+	if (from != NULL)
+		e->from = lower_refs(l, from->word, from->word_n);
+	if (with != NULL)
+		e->env = lower_refs(l, with->word, with->word_n);
+	if (in == NULL)
+		return 0;
+	/* the kernel says where a process is by the canonical name */
+	r = view_walk(l, in->word[0].text, in->word[0].at, &real);
+	l->view_n = links;
+	if (r < 0 && r != -ENOENT)
+		return r;
+	e->in = lower_str(l, real);
+	return 0;
 }
 
 /* lead: a literal in front of the patterns (env's X gets the script), or NULL.
@@ -76,9 +117,10 @@ exec_put(struct lower *l, const struct stmt *s, uint32_t asked, uint32_t mapped,
 {
 	struct sealed_exec e = {.asked = asked,
 	    .mapped = mapped,
-	    .exception = SEALED_NONE,
+	    .exception = lower_exception(l, s),
+	    .instead = lower_qual(l, s, KW_INSTEAD),
 	    .verdict = s->kw == KW_RUN ? VERDICT_ALLOW : s->verdict,
-	    .because = lower_str(l, because(s)),
+	    .because = lower_qual(l, s, KW_BECAUSE),
 	    .at = lower_at(l, s->at)};
 	struct sealed_exec *all;
 	int r;
@@ -89,7 +131,8 @@ exec_put(struct lower *l, const struct stmt *s, uint32_t asked, uint32_t mapped,
 		e.args.n++;
 	} else if (s->kw == KW_RUN)
 		e.flags = EXEC_FROM_RUN;
-	if ((r = args_put(l, s, &e.args.n)) < 0)
+	if ((r = args_put(l, s->word + 1, s->word_n - 1, &e.args.n)) < 0 ||
+	    (r = excepts_put(l, s, lead, &e)) < 0 || (r = caller_put(l, s, &e)) < 0)
 		return r;
 	e.prefix.first = sealer_rows(l->sealer, SEALED_ARGS);
 	for (; prefix != NULL && prefix[e.prefix.n] != NULL; e.prefix.n++)

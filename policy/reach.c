@@ -151,6 +151,20 @@ follow(const struct policy *p, const struct sealed_mount *m, char path[PATH_LEN_
 	return *rest[0] == 0 && *rest[1] == 0 && len > 0;
 }
 
+/* The files of the synthetic /etc (leash/cell/synthetic.c); nothing else is there. */
+static bool
+etc_has(const char *path)
+{
+	static const char *const names[] = {"/etc", "/etc/passwd", "/etc/group",
+	    "/etc/hosts", "/etc/resolv.conf", "/etc/nsswitch.conf"};
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(path, names[i]) == 0)
+			return true;
+	return false;
+}
+
 struct policy_answer
 policy_match_path(const struct policy *p, const struct sealed_server *s, const char *path,
     enum sealed_mount_right right)
@@ -172,6 +186,8 @@ policy_match_path(const struct policy *p, const struct sealed_server *s, const c
 			return answer;
 	}
 	if (m == NULL || links == LINKS_MAX)
+		return answer;
+	if (m->kind == MOUNT_ETC && !etc_has(at))
 		return answer;
 	answer.mount = m;
 	/* A folder made for what is in it, and a file, are only themselves. */

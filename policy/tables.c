@@ -1,6 +1,6 @@
 /*
  * Lowering, the statements that are rows of a table and nothing else: the
- * environment, secrets, gates, limits, requirements.
+ * environment, secrets, limits, requirements.
  */
 #include <errno.h>
 #include <string.h>
@@ -71,6 +71,24 @@ static const struct {
     {"vault", SOURCE_VAULT},
 };
 
+/* Where it may be used, and who is asked before. */
+static void
+secret_options(struct lower *l, const struct stmt *s, struct sealed_secret *c)
+{
+	const struct qual *q = stmt_qual(s, KW_APPROVE);
+
+	if (q != NULL)
+		c->approve = strcmp(q->word[0].text, "session") == 0 ? APPROVE_SESSION
+								     : APPROVE_PER_CALL;
+	q = stmt_qual(s, KW_HOSTS);
+	if (q == NULL)
+		return;
+	if (q->word_n == 1 && strcmp(q->word[0].text, "any") == 0)
+		c->flags = SECRET_HOSTS_ANY;
+	else
+		c->hosts = lower_refs(l, q->word, q->word_n);
+}
+
 static int
 secret_put(struct lower *l, const struct stmt *s)
 {
@@ -90,6 +108,7 @@ secret_put(struct lower *l, const struct stmt *s)
 		(void)sealer_row(l->sealer, SEALED_ARGS, &a, sizeof(a));
 		c.args.n++;
 	}
+	secret_options(l, s, &c);
 	(void)sealer_row(l->sealer, SEALED_SECRETS, &c, sizeof(c));
 	l->row.secrets.n++;
 	return 0;
@@ -109,29 +128,6 @@ lower_secrets(struct lower *l)
 		if (s->word_n < 3)
 			return -EINVAL; /* the checker has said so */
 		(void)secret_put(l, s);
-	}
-	return 0;
-}
-
-int
-lower_gate(struct lower *l, const struct stmt *s)
-{
-	struct sealed_gate g = {.at = lower_at(l, s->at),
-	    .exception = SEALED_NONE,
-	    .verdict = s->verdict,
-	    .kind = s->kw == KW_TOOL       ? GATE_TOOL
-		    : s->kw == KW_RESOURCE ? GATE_RESOURCE
-					   : GATE_PROMPT};
-	size_t i;
-
-	for (i = 0; i < s->qual_n; i++)
-		if (s->qual[i].kw == KW_BECAUSE && s->qual[i].word_n > 0)
-			g.because = lower_str(l, s->qual[i].word[0].text);
-	for (i = 0; i < s->word_n; i++) {
-		g.name = lower_str(l, s->word[i].text);
-		g.at = lower_at(l, s->word[i].at);
-		(void)sealer_row(l->sealer, SEALED_GATES, &g, sizeof(g));
-		l->row.gates.n++;
 	}
 	return 0;
 }

@@ -395,6 +395,16 @@ struct sealer;
 int tree_lower(
     const struct tree *, const struct server *, struct sealer *, struct diag *);
 
+/* ---- expect.c ------------------------------------------------------------ */
+
+/* What the matcher says to one line of `expect` of this server.  0 or -ENOMEM. */
+int expect_ask(const struct policy *, const struct sealed_server *,
+    const struct expectation *, struct policy_answer *ret);
+/* Every `expect` of a server that p has; what is not as expected goes to diag. */
+int expect_run(const struct tree *, const struct policy *p, struct diag *);
+/* The line that decided, or NULL: none did. */
+const struct sealed_at *answer_at(const struct policy_answer *);
+
 /* ---- seal.c: rows in, bytes out; same rows, same bytes ------------------ */
 struct sealer *sealer_new(void);
 void sealer_free(struct sealer *);
