@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -16,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <dirent.h>
@@ -24,6 +26,7 @@
 
 #include "tests/unit/child.h"
 
+#include "leash/cell/step.h"
 #include "shim/base/fd.h"
 #include "shim/base/loop.h"
 #include "tests/unit/cell_kit.h"
@@ -697,6 +700,72 @@ test_time(void **state)
 	print_message("\n");
 }
 
+/* ---- who gets the maps ---------------------------------------------------- */
+
+/* A process in a user namespace of its own that has no maps yet. */
+static pid_t
+mapless(int *ret_pidfd)
+{
+	int told[2];
+	pid_t pid;
+	char c;
+
+	assert_int_equal(pipe2(told, O_CLOEXEC), 0);
+	pid = test_fork();
+	if (pid == 0) {
+		if (unshare(CLONE_NEWUSER) == 0 && write(told[1], "x", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	assert_true(pid > 0);
+	close(told[1]);
+	assert_int_equal(read(told[0], &c, 1), 1);
+	close(told[0]);
+	*ret_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	assert_true(*ret_pidfd >= 0);
+	return pid;
+}
+
+static bool
+has_map(pid_t pid)
+{
+	char path[64], text[64] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/uid_map", pid);
+	f = fopen(path, "re");
+	assert_non_null(f);
+	(void)!fgets(text, sizeof(text), f);
+	fclose(f);
+	return text[0] != '\0';
+}
+
+/* ESCAPES 89: the maps go to the process that was made, not to one that has got
+ * its number since. */
+static void
+test_pid_reused(void **state)
+{
+	struct cell_ids ids = {getuid(), getgid(), geteuid() == 0};
+	struct cell cell = {.pid = -1};
+	int dead, alive;
+	pid_t gone = mapless(&dead), stranger;
+
+	kill(gone, SIGKILL);
+	assert_int_equal(waitpid(gone, NULL, 0), gone);
+	stranger = mapless(&alive);
+	cell.pid = stranger;
+	cell.pidfd = dead;
+	assert_int_equal(ns_write_maps(&cell, &ids), -ESRCH);
+	assert_false(has_map(stranger));
+	cell.pidfd = alive;
+	assert_int_equal(ns_write_maps(&cell, &ids), 0);
+	assert_true(has_map(stranger));
+	kill(stranger, SIGKILL);
+	waitpid(stranger, NULL, 0);
+	close(dead);
+	close(alive);
+}
+
 #define EACH(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 /* Once more without root's rights, in a process that never had them. */
@@ -740,6 +809,7 @@ main(int argc, char **argv)
 	    EACH(test_killed),
 	    EACH(test_orphaned),
 	    EACH(test_nothing_left),
+	    EACH(test_pid_reused),
 	    EACH(test_time),
 	};
 	int r = cmocka_run_group_tests_name(
