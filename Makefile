@@ -68,6 +68,7 @@ POLICY_MAKE = $(POLICY_TEXT) policy/read.o policy/compile.o policy/elf.o policy/
 	   policy/filter.o policy/calls.o policy/seal.o policy/print.o policy/print_json.o \
 	   policy/out.o policy/verb.o policy/verb_check.o policy/verb_compile.o \
 	   policy/verb_show.o policy/fmt.o policy/verb_fmt.o $(ALGEBRA) \
+	   policy/say.o policy/ask.o policy/near.o policy/verb_explain.o \
 	   policy/main.o
 
 CELL	 = leash/cell/cell.o leash/cell/ns.o leash/cell/mount.o leash/cell/hide.o \

@@ -32,13 +32,16 @@ static const struct {
     {"--threshold", OPT_THRESHOLD, true},
     {"--html", OPT_HTML, false},
     {"--no-mutation", OPT_QUICK, false},
+    {"--from", OPT_CALLER, true},
+    {"--in", OPT_CALLER, true},
+    {"--env", OPT_CALLER, true},
 };
 
 /* The option argv[*i], with its value; 0 or EXIT_USAGE. */
 static int
 option(const struct verb *v, int argc, char **argv, int *i, struct args *a)
 {
-	const char *name = argv[*i];
+	const char *name = argv[*i], **slot;
 	size_t k;
 
 	for (k = 0; k < sizeof(options) / sizeof(options[0]); k++)
@@ -46,13 +49,24 @@ option(const struct verb *v, int argc, char **argv, int *i, struct args *a)
 			break;
 	if (k == sizeof(options) / sizeof(options[0]))
 		return verb_usage("unknown option ", name);
-	if (options[k].takes && (*i + 1 == argc || (a->given & options[k].bit) != 0))
-		return verb_usage(name, " takes one value");
 	a->given |= options[k].bit;
-	if (options[k].bit == OPT_OUT)
-		a->out = argv[++*i];
-	if (options[k].bit == OPT_THRESHOLD)
-		a->threshold = argv[++*i];
+	if (!options[k].takes)
+		return 0;
+	if (*i + 1 == argc)
+		return verb_usage(name, " takes one value");
+	if (strcmp(name, "--env") == 0) {
+		if (a->env_n == VERB_WORDS_MAX)
+			return verb_usage("too many variables", "");
+		a->env[a->env_n++] = argv[++*i];
+		return 0;
+	}
+	slot = options[k].bit == OPT_OUT         ? &a->out
+	       : options[k].bit == OPT_THRESHOLD ? &a->threshold
+	       : strcmp(name, "--from") == 0     ? &a->from
+						 : &a->in;
+	if (*slot != NULL)
+		return verb_usage(name, " is given twice");
+	*slot = argv[++*i];
 	return 0;
 }
 

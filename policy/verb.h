@@ -29,13 +29,16 @@ enum {
 	OPT_WRITE = 8,      /* -w */
 	OPT_THRESHOLD = 16, /* --threshold N */
 	OPT_HTML = 32,      /* --html */
+	OPT_CALLER = 128,   /* --from PATH, --in PATH, --env NAME */
 	OPT_QUICK = 64,     /* --no-mutation */
 };
 
 struct args {
 	const char *word[VERB_WORDS_MAX];
 	size_t word_n;
-	const char *out, *threshold;
+	const char *out, *threshold, *from, *in;
+	const char *env[VERB_WORDS_MAX];
+	size_t env_n;
 	unsigned int given; /* OPT_*, or'ed */
 };
 
@@ -96,5 +99,6 @@ int verb_check(const struct args *);
 int verb_compile(const struct args *);
 int verb_show(const struct args *);
 int verb_fmt(const struct args *);
+int verb_explain(const struct args *);
 
 #endif

@@ -1,0 +1,66 @@
+# kennel policy explain: verdict, line, near misses, the change that flips it.
+cat >"$tmp/e.kennel" <<'EOT'
+server files {
+	run /bin/sh -c true
+	user nobody
+	read /usr/share
+	write /var/tmp
+	hide /var/tmp/secret { optional }
+	exec allow /usr/bin/env log|diff **
+	exec ask /usr/bin/env push origin *
+	exec deny /usr/bin/env push ** because "by hand"
+	tool allow create_* push_files
+	tool deny create_user because "no users"
+	roots allow
+}
+EOT
+expect 0 "explain: what is allowed" explain "$tmp/e.kennel" files exec /usr/bin/env log -p
+says "allow: exec /usr/bin/env log -p"
+says "by: exec allow /usr/bin/env log|diff **  # $tmp/e.kennel:7"
+says "add: exec deny /usr/bin/env log -p"
+expect 1 "explain: deny beats ask" explain "$tmp/e.kennel" files exec /usr/bin/env push origin x
+says "deny: exec /usr/bin/env push origin x"
+says "by: exec deny /usr/bin/env push ** because \"by hand\"  # $tmp/e.kennel:9"
+says "narrow or remove: exec deny /usr/bin/env push ** because \"by hand\"  # $tmp/e.kennel:9"
+says "narrow or remove: exec ask /usr/bin/env push origin *  # $tmp/e.kennel:8"
+says "add: exec allow /usr/bin/env push origin x"
+expect 1 "explain: near misses" explain "$tmp/e.kennel" files exec /usr/bin/env pull
+says "by: no line: what nothing grants is denied"
+says "argument 1 is \`pull\`; it says \`log|diff\`"
+expect 1 "explain: an argument too few" explain "$tmp/e.kennel" files exec /usr/bin/env
+says "argument 1 is missing; it says \`log|diff\`"
+expect 0 "explain: a path" explain "$tmp/e.kennel" files read /usr/share/x
+says "enforced: in the view"
+expect 1 "explain: a path that may not be written" explain "$tmp/e.kennel" files write /usr/share/x
+says "enforced: read-only mount, Landlock"
+expect 1 "explain: a path that is hidden" explain "$tmp/e.kennel" files read /var/tmp/secret/x
+says "narrow or remove: hide /var/tmp/secret  # $tmp/e.kennel:6"
+lacks "add: read"
+expect 1 "explain: a path that is not in the view" explain "$tmp/e.kennel" files read /srv/x
+says "enforced: absent from the view"
+says "add: read /srv/x"
+expect 0 "explain: a tool" explain "$tmp/e.kennel" files tool create_issue '{"a": 1}'
+expect 1 "explain: a tool that is denied" explain "$tmp/e.kennel" files tool create_user
+says "# $tmp/e.kennel:11"
+expect 0 "explain: roots" explain "$tmp/e.kennel" files roots
+expect 1 "explain: sampling" explain "$tmp/e.kennel" files sampling
+expect 1 "explain: a host" explain "$tmp/e.kennel" files net example.com:443
+says "add: net allow example.com:443"
+expect 1 "explain --json" explain --json "$tmp/e.kennel" files exec /usr/bin/env pull
+is_json
+says '"verdict":"deny"'
+says '"missing":"arg'
+expect 1 "explain: foreign text is inert" explain "$tmp/e.kennel" files tool "$(printf 'a\033[31m\n\342\200\256b')"
+lacks "$(printf '\033')"
+expect 1 "explain --json: foreign text" explain --json "$tmp/e.kennel" files tool "$(printf 'a\377\033"\\b')"
+is_json
+expect 0 "compile for explain" compile "$tmp/e.kennel" -o "$tmp/e.sealed"
+expect 1 "explain a sealed file" explain "$tmp/e.sealed" files exec /usr/bin/env pull
+says "argument 1 is \`pull\`"
+expect 69 "explain: no such server" explain "$tmp/e.kennel" nobody roots
+expect 64 "explain: no question" explain "$tmp/e.kennel" files
+expect 64 "explain: no such question" explain "$tmp/e.kennel" files fly /x
+expect 64 "explain: a path that is none" explain "$tmp/e.kennel" files read x/../y
+expect 64 "explain: a host without a port" explain "$tmp/e.kennel" files net example.com
+expect 64 "explain: arguments that are no JSON" explain "$tmp/e.kennel" files tool a '{"a":'
+expect 65 "explain: a policy with an error" explain "$here/fail/01-nul.kennel" a roots
