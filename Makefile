@@ -97,7 +97,7 @@ MCP	 = supervisor/mcp/frame.o supervisor/mcp/skim.o supervisor/mcp/json.o \
 	   supervisor/mcp/unfit.o supervisor/mcp/batch.o \
 	   supervisor/mcp/filter.o supervisor/mcp/record.o \
 	   supervisor/mcp/refuse.o supervisor/mcp/digest.o \
-	   supervisor/hub/gate.o
+	   supervisor/hub/gate.o supervisor/hub/pins.o
 
 # The questions that a log answers.
 QUERY	 = supervisor/audit/query.o supervisor/audit/options.o \
@@ -228,6 +228,7 @@ UNIT_json	= tests/fuzz/fuzz_json.o $(UNIT_frame)
 UNIT_canon	= supervisor/mcp/json.o supervisor/mcp/walk.o supervisor/mcp/canon.o \
 	   shim/base/buf.o
 UNIT_session	= $(UNIT_frame)
+UNIT_pins	= $(UNIT_frame)
 UNIT_unfit	= $(UNIT_frame)
 UNIT_exact	= $(UNIT_frame)
 UNIT_stream	= tests/fuzz/fuzz_session.o $(UNIT_frame)
@@ -263,7 +264,7 @@ UNIT_scrub	= tests/unit/scrub_bench.o $(SCRUB)
 UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
 	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o \
 	   shim/base/loop.o $(POLICY_READ) $(SCRUB)
-UNITS	 = base vault pages env scrub load seal match value algebra filter lower parse gate frame json canon session exact unfit stream chain report recorder verify cell
+UNITS	 = base vault pages env scrub load seal match value algebra filter lower parse gate frame json canon pins session exact unfit stream chain report recorder verify cell
 UNIT_LIBS = $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 

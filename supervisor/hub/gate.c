@@ -5,51 +5,102 @@
 #include "supervisor/hub/hub.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define NAME_SHOWN 128 /* bytes of the name in a sentence */
 
-void
-gate_judge(const struct policy *policy, const struct sealed_server *server,
-    enum sealed_gate_kind kind, const char *name, size_t name_len,
-    struct gate_answer *ret)
-{
-	/* No arguments, rather than none yet: no condition is taken to hold. */
-	const struct policy_gate_ask ask = {
-	    .kind = kind, .name = name, .name_len = name_len, .args = ""};
-	struct policy_answer a = policy_match_gate(policy, server, &ask);
+/* Which pins speak about what may be named there. */
+static const enum sealed_pin_kind pin_kind[] = {
+    [GATE_TOOL] = PIN_TOOL,
+    [GATE_RESOURCE] = PIN_RESOURCE,
+    [GATE_PROMPT] = PIN_PROMPT,
+};
 
+/* A resource may be named that no list shows: only one that is known to differ
+ * from its pin is held back. */
+static enum pin_state
+pin_of(const struct gate_ask *ask)
+{
+	enum pin_state state;
+
+	if (ask->pins == NULL)
+		return PIN_OFF;
+	state = pins_state(ask->pins, pin_kind[ask->kind], ask->name, ask->name_len);
+	return state == PIN_MISSING && ask->kind == GATE_RESOURCE ? PIN_OFF : state;
+}
+
+void
+gate_judge(const struct gate_ask *ask, struct gate_answer *ret)
+{
+	struct policy_gate_ask match = {.kind = ask->kind,
+	    .name = ask->name,
+	    .name_len = ask->name_len,
+	    .args = ask->args,
+	    .args_len = ask->args_len};
+	struct pin_words words = {.pin = NULL};
+	struct policy_answer a;
+
+	if (ask->pins != NULL && ask->kind == GATE_TOOL)
+		words = pins_words(ask->pins, ask->name, ask->name_len);
+	match.pin = words.pin;
+	match.said = words.said;
+	a = policy_match_gate(ask->policy, ask->server, &match);
+	ret->pin = pin_of(ask);
 	ret->verdict = a.verdict;
-	ret->allowed = a.verdict == VERDICT_ALLOW;
-	ret->because = "";
+	ret->allowed =
+	    a.verdict == VERDICT_ALLOW && (ret->pin == PIN_OFF || ret->pin == PIN_FITS);
+	ret->because = ret->instead = "";
 	ret->at[0] = '\0';
 	if (a.gate == NULL)
 		return;
-	ret->because = policy_str(policy, a.gate->because);
-	(void)policy_at(policy, a.gate->at, ret->at, sizeof(ret->at)); /* is ret->at */
+	ret->because = policy_str(ask->policy, a.gate->because);
+	ret->instead = policy_str(ask->policy, a.gate->instead);
+	(void)policy_at(ask->policy, a.gate->at, ret->at, sizeof(ret->at)); /* ret->at */
+}
+
+/* What happened, before the policy's own words. */
+static void
+put_reason(const struct gate_answer *a, const char *what, const char *name,
+    char out[GATE_TEXT_MAX])
+{
+	if (a->verdict == VERDICT_ASK)
+		(void)snprintf(out, GATE_TEXT_MAX,
+		    "kennel: the %s \"%.*s\" may only be used after a person has agreed "
+		    "(%s); this version cannot ask, so it was not done",
+		    what, NAME_SHOWN, name, a->at); /* cut is fine */
+	else if (a->verdict == VERDICT_ALLOW)
+		(void)snprintf(out, GATE_TEXT_MAX,
+		    "kennel: the %s \"%.*s\" is %s; it was not used until a person has "
+		    "reviewed it",
+		    what, NAME_SHOWN, name,
+		    a->pin == PIN_DIFFERS ? "no longer what was reviewed"
+					  : "not among what was reviewed"); /* the same */
+	else if (a->at[0] == '\0')
+		(void)snprintf(out, GATE_TEXT_MAX,
+		    "kennel: the policy grants no %s named \"%.*s\" with these "
+		    "arguments; "
+		    "it was not used. Do not try again: use what the list shows, or ask "
+		    "the user to change the policy",
+		    what, NAME_SHOWN, name); /* the same */
+	else
+		(void)snprintf(out, GATE_TEXT_MAX,
+		    "kennel: the policy denies the %s \"%.*s\" (%s); it was not used",
+		    what, NAME_SHOWN, name, a->at); /* the same */
 }
 
 const char *
 gate_text(const struct gate_answer *a, enum sealed_gate_kind kind, const char *name,
     char out[GATE_TEXT_MAX])
 {
-	const char *what = policy_gate_name(kind);
-	const char *colon = a->because[0] == '\0' ? "" : ": ";
+	size_t n;
 
-	if (a->verdict == VERDICT_ASK)
-		(void)snprintf(out, GATE_TEXT_MAX,
-		    "kennel: the %s \"%.*s\" may only be used after a person has agreed "
-		    "(%s)%s%.300s; this version cannot ask, so it was not done",
-		    what, NAME_SHOWN, name, a->at, colon, a->because); /* cut is fine */
-	else if (a->at[0] == '\0')
-		(void)snprintf(out, GATE_TEXT_MAX,
-		    "kennel: the policy grants no %s named \"%.*s\"; it was not used. "
-		    "Do not try again: use what the list shows, or ask the user to "
-		    "change the policy",
-		    what, NAME_SHOWN, name); /* the same */
-	else
-		(void)snprintf(out, GATE_TEXT_MAX,
-		    "kennel: the policy denies the %s \"%.*s\" (%s)%s%.300s; "
-		    "it was not used",
-		    what, NAME_SHOWN, name, a->at, colon, a->because); /* the same */
+	put_reason(a, policy_gate_name(kind), name, out);
+	n = strlen(out);
+	if (a->verdict != VERDICT_ALLOW && a->because[0] != '\0')
+		n += (size_t)snprintf(
+		    out + n, GATE_TEXT_MAX - n, ": %.300s", a->because); /* fits */
+	if (a->verdict != VERDICT_ALLOW && a->instead[0] != '\0')
+		(void)snprintf(out + n, GATE_TEXT_MAX - n, ". Instead: %.300s",
+		    a->instead); /* fits */
 	return out;
 }

@@ -48,6 +48,10 @@ refuse_name(struct session *s, const struct json_message *m, const struct method
 	int r;
 
 	why.outcome = answer->verdict == VERDICT_ASK ? "ask" : "deny";
+	why.instead = answer->instead;
+	if (answer->verdict == VERDICT_ALLOW) /* by its line, but for the pin */
+		why.outcome =
+		    answer->pin == PIN_DIFFERS ? "differs from its pin" : "not pinned";
 	gate_text(answer, kind, s->name, text);
 	buf_clear(&s->text);
 	r = (method->flags & METHOD_RESULT) != 0
@@ -64,7 +68,9 @@ static enum verdict
 gate_name(struct session *s, const struct json_message *m, const struct method *method,
     enum sealed_gate_kind kind, struct json name)
 {
+	struct gate_ask ask = session_ask(s, kind);
 	struct gate_answer answer;
+	struct json args = m->param[PARAM_ARGUMENTS];
 	size_t len;
 
 	if (json_text(name, s->name, sizeof(s->name), &len) < 0) {
@@ -75,7 +81,11 @@ gate_name(struct session *s, const struct json_message *m, const struct method *
 		return refuse(s, m, RPC_PARAMS_BAD,
 		    "kennel: the name or uri in params is missing or no plain text");
 	}
-	gate_judge(s->o.policy, s->o.server, kind, s->name, len, &answer);
+	ask.name_len = len;
+	/* A call without arguments is one with none: `when` has to know. */
+	ask.args = args.type == JSON_IS_NONE ? "{}" : (const char *)args.at;
+	ask.args_len = args.type == JSON_IS_NONE ? 2 : args.len;
+	gate_judge(&ask, &answer);
 	return answer.allowed ? PASS : refuse_name(s, m, method, kind, &answer);
 }
 

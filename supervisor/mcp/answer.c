@@ -138,6 +138,9 @@ answer_wrong(struct session *s, const struct call *call, const struct json_messa
 	if (call->known != NULL && (call->known->flags & METHOD_LIST) != 0 &&
 	    (r = filter_list(s, call->known, m)) < 0)
 		return r == -ENOMEM ? "out of memory" : "the list is no list";
+	if (call->known != NULL && (call->known->flags & METHOD_GREETS) != 0 &&
+	    filter_greeting(s, m) < 0)
+		return "out of memory";
 	return inputs_wrong(s, m);
 }
 

@@ -77,18 +77,48 @@ static const char *const item_key[] = {
     [RESULT_PROMPTS] = "name",
 };
 
-/* An item whose name cannot be read for certain is not shown. */
-static bool
+static const enum sealed_pin_kind item_pin[] = {
+    [RESULT_TOOLS] = PIN_TOOL,
+    [RESULT_RESOURCES] = PIN_RESOURCE,
+    [RESULT_TEMPLATES] = PIN_TEMPLATE,
+    [RESULT_PROMPTS] = PIN_PROMPT,
+};
+
+/* Is this the definition that was reviewed, where one was?  -ENOMEM. */
+static int
+as_pinned(
+    struct session *s, enum sealed_pin_kind kind, size_t name_len, struct json definition)
+{
+	struct pin_seen seen;
+	int r;
+
+	if (s->pins == NULL)
+		return 1;
+	r = pins_see(s->pins, kind, s->name, name_len, definition, &seen);
+	if (r < 0)
+		return r;
+	record_definition(s, kind, &seen);
+	return seen.state == PIN_OFF || seen.state == PIN_FITS;
+}
+
+/* An item whose name cannot be read for certain is not shown.  -ENOMEM. */
+static int
 item_granted(struct session *s, const struct method *method, struct json item)
 {
+	struct gate_ask ask = session_ask(s, method->gate);
 	struct gate_answer answer;
 	struct json name;
 	size_t len;
+	int r;
 
 	if (json_get(item, item_key[method->list], &name) < 0 ||
 	    json_text(name, s->name, sizeof(s->name), &len) < 0)
-		return false;
-	gate_judge(s->o.policy, s->o.server, method->gate, s->name, len, &answer);
+		return 0;
+	r = as_pinned(s, item_pin[method->list], len, item);
+	if (r <= 0)
+		return r;
+	ask.name_len = len;
+	gate_judge(&ask, &answer);
 	return answer.allowed;
 }
 
@@ -105,10 +135,64 @@ filter_list(struct session *s, const struct method *method, const struct json_me
 	if (list.type != JSON_IS_ARRAY)
 		return -EINVAL;
 	json_walk(&w, list);
-	while (json_next(&w, &key, &item))
-		if ((r = filter_item(&gap, key, item, item_granted(s, method, item))) < 0)
+	while (json_next(&w, &key, &item)) {
+		r = item_granted(s, method, item);
+		if (r >= 0)
+			r = filter_item(&gap, key, item, r > 0);
+		if (r < 0)
+			return r;
+	}
+	return filter_close(&gap);
+}
+
+/* ---- what the server greets with ------------------------------------------ */
+
+/* The member of result that this value is, with its key. */
+static int
+cut_member(struct session *s, struct json result, struct json member)
+{
+	struct filter_gap gap = {.cuts = &s->cuts};
+	struct json key, value;
+	struct json_walk w;
+	int r;
+
+	json_walk(&w, result);
+	while (json_next(&w, &key, &value))
+		if ((r = filter_item(&gap, key, value, value.at != member.at)) < 0)
 			return r;
 	return filter_close(&gap);
+}
+
+/*
+ * Instructions go to the model: others than were reviewed are left out.  What
+ * the server is called and can do is written down, and passes: names decide
+ * nothing here, and each thing it can do is judged by itself.
+ */
+int
+filter_greeting(struct session *s, const struct json_message *m)
+{
+	static const struct {
+		enum json_result member;
+		enum sealed_pin_kind kind;
+		bool cut;
+	} greeting[] = {
+	    {RESULT_INSTRUCTIONS, PIN_INSTRUCTIONS, true},
+	    {RESULT_SERVER_INFO, PIN_SERVER_INFO, false},
+	    {RESULT_CAPABILITIES, PIN_CAPABILITIES, false},
+	};
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < sizeof(greeting) / sizeof(greeting[0]); i++) {
+		struct json member = m->result[greeting[i].member];
+
+		if (member.type == JSON_IS_NONE)
+			continue;
+		s->name[0] = '\0';
+		r = as_pinned(s, greeting[i].kind, 0, member);
+		if (r == 0 && greeting[i].cut)
+			r = cut_member(s, m->top[TOP_RESULT], member);
+	}
+	return r < 0 ? r : 0;
 }
 
 /* ---- capabilities ------------------------------------------------------- */

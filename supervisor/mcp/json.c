@@ -59,6 +59,7 @@ static const char *const param_names[] = {
     [PARAM_CAPABILITIES] = "capabilities",
     [PARAM_VERSION] = "protocolVersion",
     [PARAM_NOTIFICATIONS] = "notifications",
+    [PARAM_ARGUMENTS] = "arguments",
 };
 
 static const char *const result_names[] = {
@@ -68,6 +69,9 @@ static const char *const result_names[] = {
     [RESULT_PROMPTS] = "prompts",
     [RESULT_INPUTS] = "inputRequests",
     [RESULT_VERSION] = "protocolVersion",
+    [RESULT_INSTRUCTIONS] = "instructions",
+    [RESULT_SERVER_INFO] = "serverInfo",
+    [RESULT_CAPABILITIES] = "capabilities",
 };
 
 static const char *const error_names[] = {

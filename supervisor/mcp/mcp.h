@@ -133,6 +133,7 @@ enum json_param {
 	PARAM_CAPABILITIES,
 	PARAM_VERSION,
 	PARAM_NOTIFICATIONS,
+	PARAM_ARGUMENTS,
 	PARAM_N
 };
 enum json_result {
@@ -142,6 +143,9 @@ enum json_result {
 	RESULT_PROMPTS,
 	RESULT_INPUTS,
 	RESULT_VERSION,
+	RESULT_INSTRUCTIONS,
+	RESULT_SERVER_INFO,
+	RESULT_CAPABILITIES,
 	RESULT_N
 };
 enum json_error { ERROR_CODE, ERROR_N };
@@ -304,6 +308,7 @@ struct rpc_why { /* data.kennel of an error; NULL fields are left out */
 	const char *outcome;
 	const char *rule; /* file:line */
 	const char *because;
+	const char *instead;
 };
 
 /* One line: an error for this id as written (id_len 0: null). */
@@ -333,7 +338,8 @@ enum method_flag {
 	METHOD_ASKS = 2,     /* a person may be answering: deadlines stand still */
 	METHOD_RESULT = 4,   /* a refusal is a result with isError */
 	METHOD_LIST = 8,
-	METHOD_FIRST = 16, /* may not be cancelled, may not stand in a batch */
+	METHOD_FIRST = 16,  /* may not be cancelled, may not stand in a batch */
+	METHOD_GREETS = 32, /* the answer says what the server is */
 };
 
 struct method {
@@ -441,6 +447,8 @@ struct drops { /* the rest of them is one record */
 
 struct session {
 	struct session_order o;
+	struct pins *pins;    /* NULL: only while nothing is known yet */
+	uint32_t definitions; /* of the server that were written down */
 	struct frame_in from_agent, from_server;
 	struct frame_out to_agent, to_server;
 	int slot_agent_in, slot_agent_out, slot_server_in, slot_server_out;
@@ -520,6 +528,12 @@ void unfit_agent_answer(struct session *, const struct json_message *, const cha
 void unfit_answer_of_server(
     struct session *, struct json id, enum rpc_code, const char *why);
 
+/* session.c: a question about s->name, whose length is still to be set */
+struct gate_ask;
+struct pins;
+struct pin_seen;
+struct gate_ask session_ask(const struct session *, enum sealed_gate_kind);
+
 /* filter.c */
 struct filter_gap { /* which members go: state of one pass over a container */
 	struct cuts *cuts;
@@ -532,6 +546,8 @@ int filter_close(struct filter_gap *);
  * -EINVAL something that is no list. */
 int filter_list(struct session *, const struct method *, const struct json_message *);
 int filter_capabilities(struct session *, struct json capabilities);
+/* The answer to initialize or server/discover: 0 or -ENOMEM. */
+int filter_greeting(struct session *, const struct json_message *);
 int filter_meta(struct session *, struct json meta);
 
 /* digest.c: SHA-256, CHAIN_HASH_LEN bytes */
@@ -547,5 +563,7 @@ void record_refused(struct session *, const char *direction, const char *method,
 void record_dropped(
     struct session *, const char *direction, uint64_t bytes, const char *reason);
 void record_drops(struct session *); /* those not yet written down */
+/* What the server says of itself, when it is news; its name is s->name. */
+void record_definition(struct session *, enum sealed_pin_kind, const struct pin_seen *);
 
 #endif

@@ -10,8 +10,10 @@
 #include <string.h>
 
 #include "supervisor/audit/audit.h"
+#include "supervisor/hub/hub.h"
 
-#define SHOWN_MAX 256 /* bytes of a foreign name in an event */
+#define SHOWN_MAX       256  /* bytes of a foreign name in an event */
+#define DEFINITIONS_MAX 2048 /* of a session, written down one by one */
 
 static void
 put_digest(struct session *s, enum event_key key, const uint8_t *at, size_t len)
@@ -180,5 +182,49 @@ record_refused(struct session *s, const char *direction, const char *method,
 	put_shown(s, KEY_REASON, reason);
 	put_tool_call(s, direction, method);
 	/* Nothing is done: a lost record of it lets nothing through. */
+	(void)report_send(s->o.report, &s->event, EVENT_FLOW, NULL);
+}
+
+/* "tool", "prompt": what the pins file calls it. */
+static const char *const definition_word[] = {
+    [PIN_TOOL] = "tool",
+    [PIN_RESOURCE] = "resource",
+    [PIN_TEMPLATE] = "template",
+    [PIN_PROMPT] = "prompt",
+    [PIN_CAPABILITIES] = "capabilities",
+    [PIN_INSTRUCTIONS] = "instructions",
+    [PIN_SERVER_INFO] = "server-info",
+};
+
+static const char *const definition_outcome[] = {
+    [PIN_OFF] = "seen",
+    [PIN_FITS] = "as pinned",
+    [PIN_DIFFERS] = "differs from its pin",
+    [PIN_MISSING] = "not pinned",
+};
+
+void
+record_definition(
+    struct session *s, enum sealed_pin_kind kind, const struct pin_seen *seen)
+{
+	bool bad = seen->state == PIN_DIFFERS || seen->state == PIN_MISSING;
+
+	if (s->o.report == NULL || !seen->news)
+		return;
+	/* Who changes its tools all the time does not fill the log with it. */
+	if (s->definitions++ >= DEFINITIONS_MAX) {
+		record_dropped(s, "server", 0, "one more change of its definitions");
+		return;
+	}
+	begin(s, EVENT_MANIFEST);
+	event_text(&s->event, KEY_METHOD, definition_word[kind]);
+	put_shown(s, KEY_NAME, s->name);
+	event_digest(&s->event, KEY_SHA256, seen->sha256);
+	if (seen->pin != NULL)
+		event_digest(&s->event, KEY_PINNED, seen->pin->sha256);
+	event_text(&s->event, KEY_VERDICT, bad ? "deny" : "allow");
+	event_text(&s->event, KEY_OUTCOME, definition_outcome[seen->state]);
+	put_shown(s, KEY_REASON, seen->changed);
+	/* What is not as pinned is not shown, whether this is written or not. */
 	(void)report_send(s->o.report, &s->event, EVENT_FLOW, NULL);
 }

@@ -138,6 +138,7 @@ put_why(struct buf *out, const struct rpc_why *why)
 	    {"outcome", why->outcome},
 	    {"rule", why->rule},
 	    {"because", why->because},
+	    {"instead", why->instead},
 	};
 	const char *comma = "";
 

@@ -20,6 +20,7 @@
 
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
+#include "supervisor/hub/hub.h"
 
 #define TEXT_MAX      (64u << 10) /* one message of our own */
 #define NO_START_TEXT "the server did not answer its first request in time"
@@ -69,7 +70,8 @@ prepare(struct session *s)
 		 in < MCP_MESSAGE_MAX ? in : MCP_MESSAGE_MAX)) < 0 ||
 	    (r = frame_in_init(&s->from_server, o->server_out,
 		 out < MCP_MESSAGE_MAX ? out : MCP_MESSAGE_MAX)) < 0 ||
-	    (r = calls_init(&s->asked)) < 0 || (r = calls_init(&s->asking)) < 0)
+	    (r = calls_init(&s->asked)) < 0 || (r = calls_init(&s->asking)) < 0 ||
+	    (r = pins_new(o->policy, o->server, &s->pins)) < 0)
 		return r;
 	/* syscalls: fcntl */
 	s->agent_flags = fcntl(o->agent_out, F_GETFL);
@@ -128,6 +130,7 @@ session_free(struct session *s)
 	frame_out_free(&s->to_server);
 	calls_free(&s->asked);
 	calls_free(&s->asking);
+	pins_free(s->pins);
 	free(s->cuts.cut);
 	buf_free(&s->text);
 	batch_free(&s->batch);
@@ -239,6 +242,16 @@ session_answer_server(struct session *s, const uint8_t *id, size_t id_len,
 		s->error = r;
 	else
 		session_say(s, &s->to_server);
+}
+
+struct gate_ask
+session_ask(const struct session *s, enum sealed_gate_kind kind)
+{
+	return (struct gate_ask){.policy = s->o.policy,
+	    .server = s->o.server,
+	    .pins = s->pins,
+	    .kind = kind,
+	    .name = s->name};
 }
 
 /* ---- the streams -------------------------------------------------------- */

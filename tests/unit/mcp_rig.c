@@ -21,12 +21,16 @@ int rig_report_error;
 bool rig_report_late;
 size_t rig_report_pending;
 
+/* What a server says of itself is told to those tests only that ask for it. */
+bool rig_definitions;
+static bool unsaid;
+
 static void
 say(const char *bytes, size_t len)
 {
 	size_t n = strlen(rig_events);
 
-	if (n + len + 1 < sizeof(rig_events)) {
+	if (!unsaid && n + len + 1 < sizeof(rig_events)) {
 		memcpy(rig_events + n, bytes, len);
 		rig_events[n + len] = '\0';
 	}
@@ -39,10 +43,12 @@ event_begin(struct event *e, enum event_kind kind)
 	    [EVENT_CALL] = "call",
 	    [EVENT_REFUSED] = "refused",
 	    [EVENT_DROPPED] = "dropped",
+	    [EVENT_MANIFEST] = "manifest",
 	};
 
 	e->kind = kind;
 	e->out.len = 0;
+	unsaid = kind == EVENT_MANIFEST && !rig_definitions;
 	say(name[kind], strlen(name[kind]));
 }
 
@@ -119,6 +125,7 @@ static char strings[STRINGS_MAX];
 static struct sealed_gate gates[GATES_MAX];
 static struct sealed_ref files[1];
 static struct sealed_limit limits[8];
+static struct sealed_pin pins[8];
 
 static struct sealed_ref
 string(struct policy *p, const char *text)
@@ -150,6 +157,7 @@ rig_policy(struct rig *rig, uint32_t flags, const struct rig_gate *gate, size_t 
 		    .at = {0, (uint32_t)i + 1},
 		    .kind = gate[i].kind,
 		    .exception = SEALED_NONE,
+		    .classes = gate[i].classes,
 		    .verdict = gate[i].verdict,
 		};
 	if (limit_n > 0)
@@ -160,6 +168,25 @@ rig_policy(struct rig *rig, uint32_t flags, const struct rig_gate *gate, size_t 
 	rig->server.flags = flags;
 	rig->server.gates.n = (uint32_t)gate_n;
 	rig->server.limits.n = (uint32_t)limit_n;
+	rig_definitions = false;
+}
+
+void
+rig_pin(struct rig *rig, enum sealed_pin_kind kind, const char *name, const char *body,
+    uint32_t classes)
+{
+	struct policy *p = &rig->policy;
+	uint32_t n = rig->server.pins.n++;
+
+	p->pin = pins;
+	pins[n] = (struct sealed_pin){
+	    .name = string(p, name),
+	    .variant = string(p, ""),
+	    .body = string(p, body),
+	    .kind = kind,
+	    .classes = classes,
+	};
+	p->row_n[SEALED_PINS] = rig->server.pins.n;
 }
 
 /* ---- the ends ----------------------------------------------------------- */

@@ -12,6 +12,7 @@ struct rig_gate {
 	const char *name;
 	enum sealed_verdict verdict;
 	const char *because;
+	uint32_t classes; /* enum sealed_class; 0: by its name alone */
 };
 
 struct rig {
@@ -30,6 +31,9 @@ struct rig {
 /* A policy with everything allowed is flags and gates {kind, "*"}. */
 void rig_policy(struct rig *, uint32_t flags, const struct rig_gate *, size_t gate_n,
     const struct sealed_limit *, size_t limit_n);
+/* Behind rig_policy: a definition as reviewed, in its canonical form. */
+void rig_pin(struct rig *, enum sealed_pin_kind, const char *name, const char *body,
+    uint32_t classes);
 void rig_open(struct rig *, bool pipes);
 void rig_close(struct rig *);
 
@@ -45,6 +49,7 @@ const char *rig_server_got(struct rig *);
 
 /* The events so far, a line each; and a report that is full. */
 extern char rig_events[1 << 16];
+extern bool rig_definitions; /* those of the server's definitions too */
 extern int rig_report_error;
 extern bool rig_report_late;
 extern size_t rig_report_pending;
