@@ -132,6 +132,7 @@ KENNEL	 = supervisor/main.o supervisor/child.o \
 CHAIN	 = supervisor/audit/chain.o supervisor/audit/sha.o \
 	   supervisor/audit/tree.o supervisor/audit/note.o \
 	   supervisor/audit/base64.o supervisor/audit/key.o \
+	   supervisor/audit/path.o \
 	   supervisor/audit/scan.o
 
 RECORDER = supervisor/audit/recorder.o supervisor/audit/complain.o \
@@ -141,10 +142,14 @@ RECORDER = supervisor/audit/recorder.o supervisor/audit/complain.o \
 	   supervisor/audit/schema.o supervisor/audit/body.o \
 	   $(CHAIN) leash/report.o $(BASE)
 
-VERIFY	 = supervisor/audit/verify.o supervisor/audit/reader.o \
+VERIFY	 = supervisor/audit/verify.o supervisor/audit/judge.o \
+	   supervisor/audit/crew.o supervisor/audit/rows.o \
+	   supervisor/audit/indexes.o supervisor/audit/walk.o \
+	   supervisor/audit/anchor.o supervisor/audit/proof.o \
+	   supervisor/audit/reader.o \
 	   supervisor/audit/noload.o \
 	   supervisor/audit/schema.o \
-	   $(CHAIN) $(BASE)
+	   $(CHAIN) leash/report.o $(BASE)
 
 PROGRAMS = $(BIN)/kennel $(LIBEXEC)/kennel-leash $(LIBEXEC)/kennel-shim \
 	   $(LIBEXEC)/kennel-recorder $(LIBEXEC)/kennel-verify

@@ -73,13 +73,13 @@ chain_node(const uint8_t left[CHAIN_HASH_LEN], const uint8_t right[CHAIN_HASH_LE
 }
 
 void
-chain_append_with(struct chain *chain, const uint8_t leaf[CHAIN_HASH_LEN],
-    chain_node_fn *tell, void *arg)
+chain_append_at(struct chain *chain, unsigned int level,
+    const uint8_t root[CHAIN_HASH_LEN], chain_node_fn *tell, void *arg)
 {
 	uint8_t hash[CHAIN_HASH_LEN];
-	unsigned int level = 0;
+	uint64_t one = UINT64_C(1) << level;
 
-	memcpy(hash, leaf, CHAIN_HASH_LEN);
+	memcpy(hash, root, CHAIN_HASH_LEN);
 	while ((chain->size >> level & 1) != 0) {
 		chain_node(chain->edge[level], hash, hash);
 		level++;
@@ -87,7 +87,14 @@ chain_append_with(struct chain *chain, const uint8_t leaf[CHAIN_HASH_LEN],
 			tell(arg, level, chain->size >> level, hash);
 	}
 	memcpy(chain->edge[level], hash, CHAIN_HASH_LEN);
-	chain->size++;
+	chain->size += one;
+}
+
+void
+chain_append_with(struct chain *chain, const uint8_t leaf[CHAIN_HASH_LEN],
+    chain_node_fn *tell, void *arg)
+{
+	chain_append_at(chain, 0, leaf, tell, arg);
 }
 
 void
@@ -123,4 +130,13 @@ chain_digest(const void *bytes, size_t len, uint8_t ret[CHAIN_HASH_LEN])
 		sha_digest(-1, bytes, len, ret);
 	else
 		(void)crypto_hash_sha256(ret, bytes, len); /* always 0 */
+}
+
+uint64_t
+chain_sum(const void *bytes, size_t len, const uint8_t key[SUM_KEY_LEN])
+{
+	uint64_t sum;
+
+	(void)crypto_shorthash((uint8_t *)&sum, bytes, len, key); /* always 0 */
+	return sum;
 }

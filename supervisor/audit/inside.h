@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "leash/report.h"
@@ -53,6 +54,13 @@ bool sha_fits(void);
 /* Of a tag byte (-1: none) and the bytes; only where it fits. */
 void sha_digest(int tag, const void *bytes, size_t len, uint8_t ret[CHAIN_HASH_LEN]);
 
+/* chain.c: a short keyed hash (SipHash), for sums. */
+#define SUM_KEY_LEN 16
+uint64_t chain_sum(const void *, size_t, const uint8_t key[SUM_KEY_LEN]);
+/* A whole subtree of 2^level leaves; the size must be a multiple of that. */
+void chain_append_at(struct chain *, unsigned int level,
+    const uint8_t root[CHAIN_HASH_LEN], chain_node_fn *, void *arg);
+
 /* ---- tree.c: tiles ---------------------------------------------------------- */
 
 #define TILE_BITS   8u
@@ -70,6 +78,10 @@ typedef int tree_tile_fn(void *arg, unsigned int level, uint64_t n,
     const uint8_t root[CHAIN_HASH_LEN], const uint8_t tile[TILE_LEN]);
 int tree_append(
     struct tree *, const uint8_t leaf[CHAIN_HASH_LEN], tree_tile_fn *, void *);
+/* A whole tile of leaves, by its root; the size must be a multiple of 256.  What
+ * the tile itself holds is not known then. */
+int tree_append_tile(
+    struct tree *, const uint8_t root[CHAIN_HASH_LEN], tree_tile_fn *, void *);
 /* The chain of a tree of this size, when tile holds what stands to its right. */
 void tree_edge(struct tree *, uint64_t size);
 void tree_root_of_tile(const uint8_t tile[TILE_LEN], uint8_t ret[CHAIN_HASH_LEN]);
@@ -247,6 +259,48 @@ int note_parse(const void *, size_t len, struct note *ret);
  * in *ret_time (may be NULL). */
 bool note_signed_by(const struct note *, const struct vkey *, uint64_t *ret_time);
 
+/* ---- path.c: proofs ------------------------------------------------------------ */
+
+#define PATH_MAX_HASHES 64
+#define PROOF_MAX       65536
+
+struct path {
+	uint8_t hash[PATH_MAX_HASHES][CHAIN_HASH_LEN];
+	size_t n;
+};
+/* Who knows the roots of the full subtrees: the n-th of 2^level leaves. */
+struct hashes {
+	int (*get)(
+	    void *arg, unsigned int level, uint64_t n, uint8_t ret[CHAIN_HASH_LEN]);
+	void *arg;
+};
+/* The root over the leaves from .. to - 1; from is a multiple of the largest power
+ * of two that fits. */
+int path_root(
+    const struct hashes *, uint64_t from, uint64_t to, uint8_t ret[CHAIN_HASH_LEN]);
+int path_inclusion(
+    const struct hashes *, uint64_t index, uint64_t size, struct path *ret);
+int path_consistency(
+    const struct hashes *, uint64_t old, uint64_t size, struct path *ret);
+bool path_included(const struct path *, const uint8_t leaf[CHAIN_HASH_LEN],
+    uint64_t index, uint64_t size, const uint8_t root[CHAIN_HASH_LEN]);
+bool path_consistent(const struct path *, uint64_t old,
+    const uint8_t old_root[CHAIN_HASH_LEN], uint64_t size,
+    const uint8_t root[CHAIN_HASH_LEN]);
+
+struct proof { /* C2SP tlog-proof */
+	uint64_t index;
+	struct path path;
+	bool has_leaf; /* the record itself, as the "extra" data */
+	uint8_t leaf[AUDIT_BODY_MAX];
+	size_t leaf_len;
+};
+size_t proof_put(const struct proof *, const char *note, char *out, size_t cap);
+int proof_parse(const void *, size_t len, struct proof *, struct note *ret_note,
+    struct checkpoint *ret_cp);
+bool proof_included(
+    const struct proof *, const uint8_t leaf[CHAIN_HASH_LEN], const struct checkpoint *);
+
 /* ---- store.c: the tables, as their only writer ------------------------------ */
 
 struct stored_cp {
@@ -345,6 +399,18 @@ void given_confine(void);
 /* The recorder as the writer of its own records. */
 void given_name(struct writer *ret);
 
+/* ---- segments: closed files of the log, "audit-BASE.db" ------------------------ */
+
+#define SEGMENT_DIGITS   20 /* of its first record's number: names sort */
+#define SEGMENT_NAME_MAX 40
+static inline bool
+segment_is_name(const char *name)
+{
+	return strlen(name) == 6 + SEGMENT_DIGITS + 3 && memcmp(name, "audit-", 6) == 0 &&
+	       strspn(name + 6, "0123456789") == SEGMENT_DIGITS &&
+	       strcmp(name + 6 + SEGMENT_DIGITS, ".db") == 0;
+}
+
 /* ---- reader.c: a log that nobody vouches for -------------------------------- */
 
 /*
@@ -356,6 +422,7 @@ struct reader {
 	struct sqlite3 *db;
 	int fd; /* of the database, to see it change */
 	bool still;
+	bool alone; /* nobody else may read it at the same time */
 	uint64_t size, mtime_ns;
 	char path[AUDIT_PATH_MAX];
 };

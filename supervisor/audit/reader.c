@@ -107,6 +107,7 @@ open_once(struct reader *reader)
 	reader->size = (uint64_t)st.st_size;
 	reader->mtime_ns = mtime_of(&st);
 	reader->still = !(wal && shm);
+	reader->alone = wal && !shm;
 	put_uri(uri, sizeof(uri), reader->path, !wal ? "immutable=1" : "readonly_shm=1");
 	r = sqlite3_open_v2(uri, &reader->db,
 	    SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_PRIVATECACHE, NULL);

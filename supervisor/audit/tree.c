@@ -46,6 +46,18 @@ tree_append(
 	return t.r;
 }
 
+int
+tree_append_tile(
+    struct tree *tree, const uint8_t root[CHAIN_HASH_LEN], tree_tile_fn *tell, void *arg)
+{
+	struct telling t = {.tree = tree, .tell = tell, .arg = arg};
+	uint64_t at = (tree->chain.size >> TILE_BITS) % TILE_WIDTH;
+
+	memcpy(tree->tile[1] + at * CHAIN_HASH_LEN, root, CHAIN_HASH_LEN);
+	chain_append_at(&tree->chain, TILE_BITS, root, on_node, &t);
+	return t.r;
+}
+
 void
 tree_root_of_tile(const uint8_t tile[TILE_LEN], uint8_t ret[CHAIN_HASH_LEN])
 {

@@ -3,447 +3,65 @@
  *
  * Process: started by hand or by "kennel audit verify"; ends with the answer.
  * Holds: a database that somebody else may have made.
- * Trusts: nothing in it: no index, no column, no view, no trigger.
+ * Trusts: nothing in it: no index, no column, no view, no trigger; and no key
+ * but the one that was given, where one was.
  * Must never: write anything, or take an answer from what it has not checked.
  *
- * Exit status: 0 intact, 1 tampered with, 2 incomplete, 3 it cannot be told.
+ * Exit status: 0 intact, 1 tampered with, 2 incomplete or stale, 3 it cannot be
+ * told, 64 wrong usage.
  *
  * SQLite reading (strace -f):
  * syscalls: openat read pread64 lseek fcntl fstat newfstatat stat lstat readlink
  * syscalls: getcwd access faccessat faccessat2 geteuid getpid mmap munmap mremap
  * syscalls: sysinfo sched_getaffinity uname clock_nanosleep
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <sqlite3.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "shim/base/confine.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
-#include "supervisor/audit/inside.h"
+#include "supervisor/audit/judge.h"
 #include "verify_syscalls.h"
 
-#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
-#define AGAIN_MAX    10 /* how often a log may change under our eyes */
-#define USAGE        "usage: kennel-verify [--json] LOG_DIR|FILE"
-#define EXIT_USAGE   64
+#define AGAIN_MAX   10 /* how often a log may change under our eyes */
+#define ANCHORS_MAX 64
+#define EXIT_USAGE  64
+#define NS_PER_S    1000000000ull
 
-enum verdict { INTACT, TAMPERED, INCOMPLETE, UNKNOWN };
 static const char *const verdict_name[] = {"intact", "tampered", "incomplete", "error"};
 
-struct answer {
-	enum verdict verdict;
-	bool named;    /* bad is a record's number */
-	uint64_t bad;  /* the first record that is not what was written */
-	uint64_t gaps; /* records that say that something is missing */
-	char why[512];
-	struct tree tree;
+static const char usage_text[] =
+    "usage: kennel-verify [--json] [--stopped] [--max-age SECONDS] [--key VKEY]\n"
+    "                     [--witness VKEY]... [--anchor FILE]... [--jobs N] "
+    "LOG_DIR|FILE\n"
+    "       kennel-verify proof [--json] --key VKEY [--witness VKEY]... "
+    "FILE.tlog-proof [RECORD]\n";
+
+struct options {
+	bool json;
+	struct judge_options judge;
+	struct freshness fresh;
+	struct anchor anchor[ANCHORS_MAX];
+	struct note anchor_note[ANCHORS_MAX];
+	char anchor_text[ANCHORS_MAX][NOTE_MAX];
+	struct vkey origin, witness[ANCHORS_MAX];
+	char folder[AUDIT_PATH_MAX];
 };
-
-struct pass {
-	sqlite3 *db;
-	sqlite3_stmt *rec, *cp, *node;
-	struct answer *answer;
-	uint64_t cp_size, cp_before; /* the next checkpoint, and the last that held */
-	uint8_t cp_root[CHAIN_HASH_LEN];
-	bool cp_left;
-	uint64_t node_n;
-};
-
-enum { IDX, TS, KIND, SERVER, SESSION, TOOL, VERDICT, RULE, WRITER, WSEQ, BODY };
-
-/* ---- the answer -------------------------------------------------------------- */
-
-/* The first finding stands.  Always -EBADMSG, to return with. */
-static int __attribute__((format(printf, 3, 4)))
-found(struct answer *answer, enum verdict verdict, const char *format, ...)
-{
-	va_list ap;
-
-	if (answer->verdict == INTACT) {
-		answer->verdict = verdict;
-		va_start(ap, format);
-		(void)vsnprintf(answer->why, sizeof(answer->why), format, ap);
-		va_end(ap);
-	}
-	return -EBADMSG;
-}
-
-static int
-bad_record(struct answer *answer, uint64_t idx, const char *why)
-{
-	if (answer->verdict == INTACT) {
-		answer->named = true;
-		answer->bad = idx;
-	}
-	return found(answer, TAMPERED, "record %" PRIu64 ": %s", idx, why);
-}
-
-/* A statement that could not go on: a damaged file, or ours to blame. */
-static int
-sql_failed(struct pass *pass, uint64_t at)
-{
-	int code = sqlite3_errcode(pass->db) & 0xff;
-
-	if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_TOOBIG ||
-	    code == SQLITE_SCHEMA)
-		return bad_record(pass->answer, at, sqlite3_errmsg(pass->db));
-	return found(
-	    pass->answer, UNKNOWN, "unable to read: %s", sqlite3_errmsg(pass->db));
-}
-
-/* ---- columns ------------------------------------------------------------------ */
-
-static bool
-is_number(sqlite3_stmt *s, int column, struct span raw)
-{
-	uint64_t number;
-
-	return sqlite3_column_type(s, column) == SQLITE_INTEGER &&
-	       scan_number(raw, &number) && number <= INT64_MAX &&
-	       (int64_t)number == sqlite3_column_int64(s, column);
-}
-
-static bool
-is_string(sqlite3_stmt *s, int column, struct span raw)
-{
-	static char text[AUDIT_BODY_MAX];
-	long len = scan_string(raw, text, sizeof(text));
-
-	return len >= 0 && sqlite3_column_type(s, column) == SQLITE_TEXT &&
-	       sqlite3_column_bytes(s, column) == (int)len &&
-	       memcmp(sqlite3_column_text(s, column), text, (size_t)len) == 0;
-}
-
-/* A field that may be missing: then the column is NULL. */
-static bool
-is_field(sqlite3_stmt *s, int column, const struct scan *scan, const char *key)
-{
-	const struct scan_field *field = scan_find(scan, key);
-
-	if (field == NULL)
-		return sqlite3_column_type(s, column) == SQLITE_NULL;
-	return is_string(s, column, field->value);
-}
-
-/* The first name of a tools/call, and of nothing else. */
-static bool
-is_tool(sqlite3_stmt *s, const struct scan *scan)
-{
-	const struct scan_field *name = scan_find(scan, "name");
-	struct span first;
-	size_t at = 0;
-
-	if (scan_find(scan, "action") == NULL || name == NULL ||
-	    scan_next(name->value, &at, &first) != 1)
-		return sqlite3_column_type(s, TOOL) == SQLITE_NULL;
-	return is_string(s, TOOL, first);
-}
-
-/* Each copied column says what the body says; NULL, or what lies. */
-static const char *
-lying_column(sqlite3_stmt *s, const struct scan *scan)
-{
-	uint64_t v;
-
-	if (!scan_number(scan->head[SCAN_V], &v) || v != 2)
-		return "its version is unknown";
-	if (!is_number(s, IDX, scan->head[SCAN_IDX]))
-		return "its number is not the one in its body";
-	if (!is_number(s, TS, scan->head[SCAN_TS]))
-		return "column ts is not what the body says";
-	if (!is_string(s, KIND, scan->head[SCAN_KIND]))
-		return "column kind is not what the body says";
-	if (!is_field(s, SERVER, scan, "server"))
-		return "column server is not what the body says";
-	if (!is_string(s, SESSION, scan->head[SCAN_SESSION]))
-		return "column session is not what the body says";
-	if (!is_field(s, RULE, scan, "rule"))
-		return "column rule is not what the body says";
-	if (!is_tool(s, scan))
-		return "column tool is not what the body says";
-	if (!is_field(s, VERDICT, scan, "verdict"))
-		return "column verdict is not what the body says";
-	if (!is_string(s, WRITER, scan->head[SCAN_INSTANCE]))
-		return "column writer is not what the body says";
-	if (!is_number(s, WSEQ, scan->head[SCAN_SEQ]))
-		return "column wseq is not what the body says";
-	return NULL;
-}
-
-/* ---- the tree ------------------------------------------------------------------ */
-
-static bool
-is_hash(sqlite3_stmt *s, int column, const uint8_t hash[CHAIN_HASH_LEN])
-{
-	return sqlite3_column_type(s, column) == SQLITE_BLOB &&
-	       sqlite3_column_bytes(s, column) == CHAIN_HASH_LEN &&
-	       memcmp(sqlite3_column_blob(s, column), hash, CHAIN_HASH_LEN) == 0;
-}
-
-/* A stored tile must be the one that the leaves give. */
-static int
-check_tile(void *arg, unsigned int level, uint64_t n, const uint8_t root[CHAIN_HASH_LEN],
-    const uint8_t tile[TILE_LEN])
-{
-	struct pass *pass = arg;
-	int code, r = 0;
-
-	(void)sqlite3_bind_int(pass->node, 1, (int)level);
-	(void)sqlite3_bind_int64(pass->node, 2, (sqlite3_int64)n);
-	code = sqlite3_step(pass->node);
-	/* by the first record below it: what else is wrong lies behind that */
-	if (code != SQLITE_ROW || !is_hash(pass->node, 0, root) ||
-	    sqlite3_column_bytes(pass->node, 1) != (int)TILE_LEN ||
-	    memcmp(sqlite3_column_blob(pass->node, 1), tile, TILE_LEN) != 0)
-		r = bad_record(pass->answer, n << ((level + 1) * TILE_BITS),
-		    "the stored tile above it is not the hashes of what is below");
-	(void)sqlite3_reset(pass->node);
-	pass->node_n++;
-	return r;
-}
-
-static int
-next_checkpoint(struct pass *pass)
-{
-	static struct note note;
-	struct checkpoint said;
-	int code = sqlite3_step(pass->cp);
-
-	pass->cp_left = code == SQLITE_ROW;
-	if (code == SQLITE_DONE)
-		return 0;
-	if (code != SQLITE_ROW)
-		return sql_failed(pass, pass->cp_before);
-	pass->cp_size = (uint64_t)sqlite3_column_int64(pass->cp, 0);
-	if (sqlite3_column_bytes(pass->cp, 1) <= 0 ||
-	    note_parse(sqlite3_column_blob(pass->cp, 1),
-		(size_t)sqlite3_column_bytes(pass->cp, 1), &note) < 0 ||
-	    checkpoint_parse(note.text, &said) < 0 || said.size != pass->cp_size)
-		return bad_record(
-		    pass->answer, pass->cp_before, "its checkpoint holds no root");
-	memcpy(pass->cp_root, said.root, CHAIN_HASH_LEN);
-	return 0;
-}
-
-/* The tree has reached this size: does the checkpoint agree? */
-static int
-check_root(struct pass *pass)
-{
-	struct answer *answer = pass->answer;
-	uint8_t root[CHAIN_HASH_LEN];
-
-	if (!pass->cp_left || pass->cp_size > answer->tree.chain.size)
-		return 0;
-	chain_root(&answer->tree.chain, root);
-	if (pass->cp_size < answer->tree.chain.size ||
-	    memcmp(root, pass->cp_root, sizeof(root)) != 0)
-		return bad_record(answer, pass->cp_before,
-		    "it, or one behind it up to the next checkpoint, gives another root");
-	pass->cp_before = pass->cp_size;
-	return next_checkpoint(pass);
-}
-
-/* ---- the scan ------------------------------------------------------------------- */
-
-static int
-check_record(struct pass *pass)
-{
-	struct answer *answer = pass->answer;
-	const void *body = sqlite3_column_blob(pass->rec, BODY);
-	int len = sqlite3_column_bytes(pass->rec, BODY);
-	uint64_t want = answer->tree.chain.size;
-	uint8_t leaf[CHAIN_HASH_LEN];
-	static struct scan scan;
-	const char *lie;
-
-	if (sqlite3_column_int64(pass->rec, IDX) != (sqlite3_int64)want)
-		return bad_record(answer, want, "it is missing");
-	if (len <= 0 || (size_t)len > AUDIT_BODY_MAX)
-		return bad_record(answer, want, "its body has an impossible size");
-	chain_leaf(body, (size_t)len, leaf);
-	if (scan_body(body, (size_t)len, &scan) < 0)
-		return bad_record(answer, want, "its body was not written by kennel");
-	lie = lying_column(pass->rec, &scan);
-	if (lie != NULL)
-		return bad_record(answer, want, lie);
-	if (scan.head[SCAN_KIND].len == 5 &&
-	    memcmp(scan.head[SCAN_KIND].data, "\"gap\"", 5) == 0)
-		answer->gaps++;
-	if (tree_append(&answer->tree, leaf, check_tile, pass) < 0)
-		return -EBADMSG;
-	return check_root(pass);
-}
-
-static int
-count(struct pass *pass, const char *sql, uint64_t *ret)
-{
-	sqlite3_stmt *s = NULL;
-	int r = 0;
-
-	if (sqlite3_prepare_v2(pass->db, sql, -1, &s, NULL) != SQLITE_OK ||
-	    sqlite3_step(s) != SQLITE_ROW)
-		r = sql_failed(pass, pass->answer->tree.chain.size);
-	else
-		*ret = (uint64_t)sqlite3_column_int64(s, 0);
-	(void)sqlite3_finalize(s); /* its result was seen at the step */
-	return r;
-}
-
-/* Behind the last record: nothing may be missing, nothing may be too much. */
-static int
-check_end(struct pass *pass)
-{
-	struct answer *answer = pass->answer;
-	uint64_t size = answer->tree.chain.size, nodes;
-
-	if (pass->cp_left)
-		return bad_record(answer, size, "it is missing: a checkpoint counted it");
-	if (pass->cp_before != size)
-		return bad_record(
-		    answer, pass->cp_before, "no checkpoint ever counted it");
-	if (count(pass, "SELECT count(*) FROM tile NOT INDEXED", &nodes) < 0)
-		return -EBADMSG;
-	if (nodes != pass->node_n)
-		return found(answer, TAMPERED, "nodes of records that do not exist");
-	return 0;
-}
-
-static int
-scan_records(struct pass *pass)
-{
-	int code, r;
-
-	if (sqlite3_prepare_v2(pass->db,
-		"SELECT idx, ts, kind, server, session, tool, verdict, rule, writer, "
-		"wseq, body FROM rec NOT INDEXED ORDER BY idx",
-		-1, &pass->rec, NULL) != SQLITE_OK ||
-	    sqlite3_prepare_v2(pass->db,
-		"SELECT size, note FROM cp NOT INDEXED ORDER BY size", -1, &pass->cp,
-		NULL) != SQLITE_OK ||
-	    sqlite3_prepare_v2(pass->db,
-		"SELECT root, h FROM tile WHERE level = ? AND n = ?", -1, &pass->node,
-		NULL) != SQLITE_OK)
-		return sql_failed(pass, 0);
-	r = next_checkpoint(pass);
-	if (r == 0)
-		r = check_root(pass); /* one of size 0 is one too many */
-	while (r == 0 && (code = sqlite3_step(pass->rec)) == SQLITE_ROW)
-		r = check_record(pass);
-	if (r == 0 && code != SQLITE_DONE)
-		r = sql_failed(pass, pass->answer->tree.chain.size);
-	return r == 0 ? check_end(pass) : r;
-}
-
-/* The indexes answer "kennel audit log": they must hold every row. */
-static int
-check_integrity(struct pass *pass)
-{
-	sqlite3_stmt *s = NULL;
-	const char *says;
-	int r = 0;
-
-	if (sqlite3_prepare_v2(pass->db, "PRAGMA integrity_check(1)", -1, &s, NULL) !=
-		SQLITE_OK ||
-	    sqlite3_step(s) != SQLITE_ROW) {
-		r = sql_failed(pass, 0);
-	} else {
-		says = (const char *)sqlite3_column_text(s, 0);
-		if (says == NULL || strcmp(says, "ok") != 0)
-			r = found(pass->answer, TAMPERED, "the database is not whole: %s",
-			    says != NULL ? says : "?");
-	}
-	(void)sqlite3_finalize(s);
-	return r;
-}
-
-static int
-check_schema(struct pass *pass)
-{
-	const char *differs;
-	char name[128], shown[512];
-	uint64_t rows = 0;
-
-	if (count(pass, "SELECT count(*) FROM sqlite_schema", &rows) < 0)
-		return -EBADMSG;
-	if (rows == 0)
-		return found(pass->answer, INCOMPLETE, "the log has no tables");
-	differs = schema_differs(pass->db, name, sizeof(name));
-	if (differs == NULL)
-		return 0;
-	return found(pass->answer, TAMPERED, "the schema is not kennel's: %s",
-	    log_quote(shown, sizeof(shown), differs, strlen(differs)));
-}
-
-/* The two rows that name the log; nothing signs them yet. */
-static int
-check_meta(struct pass *pass)
-{
-	uint64_t rows = 0;
-
-	if (count(pass, "SELECT count(*) FROM meta", &rows) < 0)
-		return -EBADMSG;
-	if (rows != 4)
-		return found(pass->answer, TAMPERED, "the log's own name was changed");
-	return 0;
-}
-
-/* ---- one reading ----------------------------------------------------------------- */
-
-static void
-judge(struct reader *reader, struct answer *answer)
-{
-	struct pass pass = {.db = reader->db, .answer = answer};
-
-	if (check_schema(&pass) == 0 && check_meta(&pass) == 0 &&
-	    scan_records(&pass) == 0)
-		(void)check_integrity(&pass);
-	(void)sqlite3_finalize(pass.rec);
-	(void)sqlite3_finalize(pass.cp);
-	(void)sqlite3_finalize(pass.node);
-}
-
-static void
-verify(const char *path, struct answer *answer)
-{
-	struct reader reader;
-	char why[AUDIT_WHY_MAX] = "";
-	bool changed = true;
-	int r;
-
-	for (int i = 0; changed && i < AGAIN_MAX; i++) {
-		*answer = (struct answer){0};
-		r = reader_open(path, &reader, why);
-		if (r < 0) {
-			(void)found(answer, r == -EBADMSG ? TAMPERED : UNKNOWN,
-			    "unable to read the log: %s", why);
-			return;
-		}
-		if (reader.still && reader.size == 0)
-			(void)found(answer, INCOMPLETE, "the log is an empty file");
-		else
-			judge(&reader, answer);
-		changed = reader_changed(&reader);
-		reader_close(&reader);
-	}
-	if (changed)
-		(void)found(answer, UNKNOWN, "the log changes faster than it is read");
-}
 
 /* ---- telling ---------------------------------------------------------------------- */
-
-static void
-put_hex(char out[2 * CHAIN_HASH_LEN + 1], const uint8_t hash[CHAIN_HASH_LEN])
-{
-	for (size_t i = 0; i < CHAIN_HASH_LEN; i++)
-		(void)snprintf(out + 2 * i, 3, "%02x", hash[i]);
-}
 
 /* Inert: no quote, no backslash, nothing that is not printable. */
 static void
@@ -456,56 +74,97 @@ make_inert(char *text)
 }
 
 static void
-tell_json(const struct answer *answer, const char *root)
+put_root(const struct walk *walk, char out[2 * CHAIN_HASH_LEN + 1])
 {
+	uint8_t hash[CHAIN_HASH_LEN];
+
+	chain_root(&walk->tree.chain, hash);
+	for (size_t i = 0; i < CHAIN_HASH_LEN; i++)
+		(void)snprintf(out + 2 * i, 3, "%02x", hash[i]);
+}
+
+static void
+tell_json(const struct answer *answer, const struct walk *walk, const char *root)
+{
+	char vkey[NOTE_VKEY_MAX];
+
 	printf("{\"status\":\"%s\",\"records\":%" PRIu64 ",\"gaps\":%" PRIu64,
-	    verdict_name[answer->verdict], answer->tree.chain.size, answer->gaps);
-	if (answer->verdict == INTACT)
-		printf(",\"root\":\"%s\"", root);
+	    verdict_name[answer->verdict], walk->tree.chain.size, walk->gaps);
+	if (answer->verdict == INTACT || answer->verdict == INCOMPLETE)
+		printf(",\"root\":\"%s\",\"first\":%" PRIu64 ",\"epochs\":%" PRIu64
+		       ",\"checkpoints\":%" PRIu64 ",\"heartbeats\":%" PRIu64
+		       ",\"clocks\":%" PRIu64 ",\"breaks\":%" PRIu64
+		       ",\"unclean\":%" PRIu64 ",\"cosignatures\":%" PRIu64
+		       ",\"ended\":%s,\"last\":%" PRIu64,
+		    root, walk->first_record, walk->key_n, walk->cp_n, walk->heartbeats,
+		    walk->clocks, walk->breaks, walk->unclean, walk->cosigs,
+		    walk->ended ? "true" : "false", walk->last_ts);
+	if (answer->verdict == INTACT && walk->begun) {
+		vkey_put(&walk->origin_key, vkey);
+		printf(",\"key\":\"%s\"", vkey);
+	}
 	if (answer->named)
 		printf(",\"first_bad\":%" PRIu64, answer->bad);
+	if (answer->file[0] != '\0')
+		printf(",\"file\":\"%s\"", answer->file);
 	if (answer->verdict != INTACT)
 		printf(",\"reason\":\"%s\"", answer->why);
 	printf("}\n");
 }
 
 static void
-tell(struct answer *answer, bool json)
+tell_more(const struct walk *walk)
 {
-	char root[2 * CHAIN_HASH_LEN + 1];
-	uint8_t hash[CHAIN_HASH_LEN];
+	static const char *const what[] = {"say that events are missing",
+	    "are breaks of the chain of keys", "are starts after no end",
+	    "say that the clock was set"};
+	const uint64_t n[] = {walk->gaps, walk->breaks, walk->unclean, walk->clocks};
 
-	chain_root(&answer->tree.chain, hash);
-	put_hex(root, hash);
-	make_inert(answer->why);
-	if (json) {
-		tell_json(answer, root);
-		return;
+	for (size_t i = 0; i < ARRAY_LEN(n); i++) {
+		if (n[i] > 0)
+			printf("; %" PRIu64 " of them %s", n[i], what[i]);
 	}
-	if (answer->verdict != INTACT) {
-		printf("%s: %s\n", verdict_name[answer->verdict], answer->why);
-		return;
-	}
-	printf("intact: %" PRIu64 " records, root %s", answer->tree.chain.size, root);
-	if (answer->gaps > 0)
-		printf("; %" PRIu64 " of them say that events are missing", answer->gaps);
+	if (walk->first_record > 0)
+		printf("; those before %" PRIu64 " were removed", walk->first_record);
 	printf("\n");
 }
 
+static void
+tell(struct answer *answer, const struct walk *walk, bool json)
+{
+	char root[2 * CHAIN_HASH_LEN + 1], vkey[NOTE_VKEY_MAX];
+
+	put_root(walk, root);
+	make_inert(answer->why);
+	make_inert(answer->file);
+	if (json) {
+		tell_json(answer, walk, root);
+		return;
+	}
+	if (answer->verdict != INTACT) {
+		printf("%s: %s%s%s%s\n", verdict_name[answer->verdict],
+		    answer->named || answer->file[0] == '\0' ? "" : answer->file,
+		    answer->named || answer->file[0] == '\0' ? "" : ": ", answer->why,
+		    "");
+		return;
+	}
+	vkey_put(&walk->origin_key, vkey);
+	printf("intact: %" PRIu64 " records, root %s, %" PRIu64 " checkpoints in %" PRIu64
+	       " epochs, signed by %s",
+	    walk->tree.chain.size, root, walk->cp_n, walk->key_n, vkey);
+	tell_more(walk);
+}
+
+/* ---- fences ------------------------------------------------------------------------- */
+
 /* The folder that is read, and nothing else from here on. */
 static int
-confine(const char *path)
+confine(const char *folder)
 {
 	struct confine_path may = {.may = CONFINE_READ};
-	char folder[AUDIT_PATH_MAX];
-	char *slash;
 	int r;
 
-	(void)snprintf(folder, sizeof(folder), "%s", path);
-	slash = strrchr(folder, '/');
-	if (slash != NULL)
-		slash[slash == folder ? 1 : 0] = '\0';
-	may.fd = open(slash != NULL ? folder : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	may.fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (may.fd < 0)
 		return -errno;
 	r = confine_no_dumps();
@@ -562,35 +221,239 @@ take_writing_away(void)
 		   : -ENOSYS;
 }
 
+/* ---- what is asked ---------------------------------------------------------------------- */
+
+static bool
+take_vkey(const char *text, struct vkey *ret)
+{
+	return vkey_parse((struct span){(const uint8_t *)text, strlen(text)}, ret) == 0;
+}
+
+static bool
+take_seconds(const char *text, uint64_t *ret_ns)
+{
+	char *end;
+	unsigned long long n;
+
+	errno = 0;
+	n = strtoull(text, &end, 10);
+	if (errno != 0 || *text < '0' || *text > '9' || *end != '\0' ||
+	    n > UINT64_MAX / NS_PER_S)
+		return false;
+	*ret_ns = n * NS_PER_S;
+	return true;
+}
+
+/* -EINVAL: usage.  Others: said already. */
+static int
+take_option(int c, const char *arg, struct options *o)
+{
+	struct judge_options *j = &o->judge;
+	uint64_t n;
+	int r;
+
+	switch (c) {
+	case 'j':
+		o->json = true;
+		return 0;
+	case 's':
+		o->fresh.stopped = true;
+		return 0;
+	case 'r':
+		o->fresh.stopped = false;
+		return 0;
+	case 'm':
+		return take_seconds(arg, &o->fresh.max_age_ns) ? 0 : -EINVAL;
+	case 'n':
+		return take_seconds(arg, &o->fresh.now_ns) ? 0 : -EINVAL;
+	case 'J':
+		if (!take_seconds(arg, &n) || n == 0 || n / NS_PER_S > CREW_MAX)
+			return -EINVAL;
+		j->threads = (int)(n / NS_PER_S);
+		return 0;
+	case 'k':
+		j->origin = &o->origin;
+		return take_vkey(arg, &o->origin) && o->origin.type == NOTE_ED25519
+			   ? 0
+			   : -EINVAL;
+	case 'w':
+		if (j->witness_n == ARRAY_LEN(o->witness))
+			return -EINVAL;
+		return take_vkey(arg, &o->witness[j->witness_n++]) ? 0 : -EINVAL;
+	case 'a':
+		if (j->anchor_n == ANCHORS_MAX)
+			return -EINVAL;
+		r = anchor_read(arg, &o->anchor_note[j->anchor_n],
+		    o->anchor_text[j->anchor_n], &o->anchor[j->anchor_n]);
+		if (r < 0) {
+			log_error("unable to read the checkpoint %s: %s", arg,
+			    r == -EBADMSG ? "it is none" : strerror(-r));
+			return -EIO;
+		}
+		j->anchor_n++;
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+static int
+by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The segments of a folder in their order: their names sort. */
+static int
+list_segments(struct options *o, const char *path)
+{
+	struct judge_options *j = &o->judge;
+	struct dirent *e;
+	DIR *dir = opendir(path); /* early: openat getdents64 */
+	char *name;
+
+	if (dir == NULL)
+		return -errno;
+	while ((e = readdir(dir)) != NULL) {
+		if (!segment_is_name(e->d_name))
+			continue;
+		if (j->path_n + 1 >= ARRAY_LEN(j->path) ||
+		    asprintf(&name, "%s/%s", path, e->d_name) < 0) {
+			(void)closedir(dir);
+			return -E2BIG;
+		}
+		j->path[j->path_n++] = name;
+	}
+	(void)closedir(dir);
+	qsort(j->path, j->path_n, sizeof(j->path[0]), by_name);
+	if (asprintf(&name, "%s/" AUDIT_DB_NAME, path) < 0)
+		return -ENOMEM;
+	j->path[j->path_n++] = name;
+	(void)snprintf(o->folder, sizeof(o->folder), "%s", path);
+	return 0;
+}
+
+static int
+find_log(struct options *o, const char *path)
+{
+	struct stat st;
+	char *slash;
+
+	if (strlen(path) >= sizeof(o->folder))
+		return -ENAMETOOLONG;
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		return list_segments(o, path);
+	o->judge.path[o->judge.path_n++] = path;
+	(void)snprintf(o->folder, sizeof(o->folder), "%s", path);
+	slash = strrchr(o->folder, '/');
+	if (slash == NULL)
+		(void)snprintf(o->folder, sizeof(o->folder), ".");
+	else
+		slash[slash == o->folder ? 1 : 0] = '\0';
+	return 0;
+}
+
+static int
+processors(void)
+{
+	cpu_set_t set;
+	int n;
+
+	if (sched_getaffinity(0, sizeof(set), &set) < 0) /* early: sched_getaffinity */
+		return 1;
+	n = CPU_COUNT(&set);
+	return n < 1 ? 1 : n > CREW_MAX ? CREW_MAX : n;
+}
+
+/* ---- the answer ------------------------------------------------------------------------------ */
+
+/* Kept checkpoints are the log's only if the log's key signed them. */
+static void
+check_anchor_keys(const struct options *o, const struct walk *walk, struct answer *answer)
+{
+	for (size_t i = 0; i < o->judge.anchor_n; i++) {
+		if (strcmp(o->anchor[i].cp.origin, walk->origin) == 0 &&
+		    !note_signed_by(&o->anchor_note[i], &walk->origin_key, NULL))
+			(void)found(answer, TAMPERED,
+			    "a kept checkpoint is not signed by the log's key");
+	}
+}
+
+static void
+verify(struct options *o, struct walk *walk, struct answer *answer)
+{
+	for (int i = 0; i < AGAIN_MAX; i++) {
+		free(walk->key);
+		free(walk->mark);
+		*walk = (struct walk){0};
+		*answer = (struct answer){0};
+		for (size_t k = 0; k < o->judge.anchor_n; k++)
+			o->anchor[k].seen = false;
+		judge(&o->judge, walk, answer);
+		if (!walk->changed)
+			break;
+	}
+	if (walk->changed)
+		(void)found(answer, UNKNOWN, "the log changes faster than it is read");
+	if (answer->verdict == INTACT)
+		check_anchor_keys(o, walk, answer);
+	if (answer->verdict == INTACT)
+		freshness_check(&o->fresh, walk, answer);
+}
+
+static int
+usage(void)
+{
+	(void)fputs(usage_text, stderr);
+	return EXIT_USAGE;
+}
+
 int
 main(int argc, char **argv)
 {
+	static const struct option option[] = {
+	    {"json", no_argument, NULL, 'j'},
+	    {"stopped", no_argument, NULL, 's'},
+	    {"expect-running", no_argument, NULL, 'r'},
+	    {"max-age", required_argument, NULL, 'm'},
+	    {"now", required_argument, NULL, 'n'},
+	    {"jobs", required_argument, NULL, 'J'},
+	    {"key", required_argument, NULL, 'k'},
+	    {"witness", required_argument, NULL, 'w'},
+	    {"anchor", required_argument, NULL, 'a'},
+	    {NULL, 0, NULL, 0},
+	};
+	static struct options o;
 	static struct answer answer;
-	char path[AUDIT_PATH_MAX];
-	bool json = false;
-	struct stat st;
-	int r;
+	static struct walk walk;
+	int c, r = 0;
 
 	log_open("kennel-verify", LOG_WARN);
-	if (argc > 1 && strcmp(argv[1], "--json") == 0) {
-		json = true;
-		argv++;
-		argc--;
+	if (argc > 1 && strcmp(argv[1], "proof") == 0)
+		return proof_main(argc - 1, argv + 1);
+	o.judge.threads = processors();
+	o.judge.anchor = o.anchor;
+	o.judge.witness = o.witness;
+	o.fresh.now_ns = (uint64_t)time(NULL) * NS_PER_S;
+	while ((c = getopt_long(argc, argv, "", option, NULL)) != -1) {
+		r = take_option(c, optarg, &o);
+		if (r < 0)
+			return r == -EINVAL ? usage() : UNKNOWN;
 	}
-	if (argc != 2 || argv[1][0] == '-') {
-		fprintf(stderr, "%s\n", USAGE);
-		return EXIT_USAGE;
-	}
-	r = snprintf(path, sizeof(path), "%s%s", argv[1],
-	    stat(argv[1], &st) == 0 && S_ISDIR(st.st_mode) ? "/" AUDIT_DB_NAME : "");
-	r = (size_t)r >= sizeof(path) ? -ENAMETOOLONG : take_writing_away();
+	if (argc - optind != 1)
+		return usage();
+	r = find_log(&o, argv[optind]);
 	if (r == 0)
-		r = confine(path);
+		r = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0) == SQLITE_OK
+			? take_writing_away()
+			: -ENOSYS;
+	if (r == 0)
+		r = confine(o.folder);
 	if (r < 0) {
-		log_error("unable to read %s: %s", argv[1], strerror(-r));
+		log_error("unable to read %s: %s", argv[optind], strerror(-r));
 		return UNKNOWN;
 	}
-	verify(path, &answer);
-	tell(&answer, json);
+	verify(&o, &walk, &answer);
+	tell(&answer, &walk, o.json);
 	return (int)answer.verdict;
 }

@@ -1,0 +1,342 @@
+/*
+ * A piece of the records: each looked up by its number, as a query would, its
+ * body taken apart, every column compared with it, its leaf hashed; then the
+ * tiles that it fills.
+ *
+ * Looked up one by one and not read in a row: a table whose inner pages lie
+ * shows every record to a scan, and hides one from whoever asks for it.
+ */
+#include <inttypes.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "supervisor/audit/judge.h"
+
+enum { IDX, TS, KIND, SERVER, SESSION, TOOL, VERDICT, RULE, WRITER, WSEQ, BODY };
+
+#define OWN_FIRST 16
+
+struct rows {
+	sqlite3 *db;
+	sqlite3_stmt *rec, *tile;
+	char text[AUDIT_BODY_MAX];
+	struct scan scan;
+};
+
+/* ---- columns ------------------------------------------------------------------ */
+
+static bool
+is_number(sqlite3_stmt *s, int column, struct span raw)
+{
+	uint64_t number;
+
+	return sqlite3_column_type(s, column) == SQLITE_INTEGER &&
+	       scan_number(raw, &number) && number <= INT64_MAX &&
+	       (int64_t)number == sqlite3_column_int64(s, column);
+}
+
+static bool
+is_string(struct rows *rows, int column, struct span raw)
+{
+	sqlite3_stmt *s = rows->rec;
+	long len;
+
+	if (sqlite3_column_type(s, column) != SQLITE_TEXT)
+		return false;
+	/* as it stands, mostly */
+	if (raw.len >= 2 && raw.data[0] == '"' && memchr(raw.data, '\\', raw.len) == NULL)
+		return (size_t)sqlite3_column_bytes(s, column) == raw.len - 2 &&
+		       (raw.len == 2 || memcmp(sqlite3_column_text(s, column),
+					    raw.data + 1, raw.len - 2) == 0);
+	len = scan_string(raw, rows->text, sizeof(rows->text));
+	return len >= 0 && sqlite3_column_bytes(s, column) == (int)len &&
+	       (len == 0 ||
+		   memcmp(sqlite3_column_text(s, column), rows->text, (size_t)len) == 0);
+}
+
+/* A field that may be missing: then the column is NULL. */
+static bool
+is_field(struct rows *rows, int column, const char *key)
+{
+	const struct scan_field *field = scan_find(&rows->scan, key);
+
+	if (field == NULL)
+		return sqlite3_column_type(rows->rec, column) == SQLITE_NULL;
+	return is_string(rows, column, field->value);
+}
+
+/* The first name of a tools/call, and of nothing else. */
+static bool
+is_tool(struct rows *rows)
+{
+	const struct scan_field *name = scan_find(&rows->scan, "name");
+	struct span first;
+	size_t at = 0;
+
+	if (name == NULL || scan_find(&rows->scan, "action") == NULL ||
+	    scan_next(name->value, &at, &first) != 1)
+		return sqlite3_column_type(rows->rec, TOOL) == SQLITE_NULL;
+	return is_string(rows, TOOL, first);
+}
+
+/* Each copied column says what the body says; NULL, or what lies. */
+static const char *
+lying_column(struct rows *rows)
+{
+	const struct scan *scan = &rows->scan;
+	sqlite3_stmt *s = rows->rec;
+	uint64_t v;
+
+	if (!scan_number(scan->head[SCAN_V], &v) || v != SCHEMA_VERSION)
+		return "its version is unknown";
+	if (!is_number(s, IDX, scan->head[SCAN_IDX]))
+		return "its number is not the one in its body";
+	if (!is_number(s, TS, scan->head[SCAN_TS]))
+		return "column ts is not what the body says";
+	if (!is_string(rows, KIND, scan->head[SCAN_KIND]))
+		return "column kind is not what the body says";
+	if (!is_field(rows, SERVER, "server"))
+		return "column server is not what the body says";
+	if (!is_string(rows, SESSION, scan->head[SCAN_SESSION]))
+		return "column session is not what the body says";
+	if (!is_tool(rows))
+		return "column tool is not what the body says";
+	if (!is_field(rows, VERDICT, "verdict"))
+		return "column verdict is not what the body says";
+	if (!is_field(rows, RULE, "rule"))
+		return "column rule is not what the body says";
+	if (!is_string(rows, WRITER, scan->head[SCAN_INSTANCE]))
+		return "column writer is not what the body says";
+	if (!is_number(s, WSEQ, scan->head[SCAN_SEQ]))
+		return "column wseq is not what the body says";
+	return NULL;
+}
+
+/* ---- the log's own records ------------------------------------------------------ */
+
+static bool
+own_number(const struct rows *rows, const char *key, uint64_t *ret)
+{
+	const struct scan_field *field = scan_find(&rows->scan, key);
+
+	return field != NULL && scan_number(field->value, ret);
+}
+
+/* A string as C text; "" when it is not there or too long. */
+static void
+own_text(const struct rows *rows, struct span raw, char *out, size_t out_cap)
+{
+	long n = scan_string(raw, out, out_cap - 1);
+
+	out[n >= 0 ? n : 0] = '\0';
+}
+
+static void
+own_field(const struct rows *rows, const char *key, char *out, size_t out_cap)
+{
+	const struct scan_field *field = scan_find(&rows->scan, key);
+	struct span value = {0};
+	size_t at = 0;
+
+	out[0] = '\0';
+	if (field != NULL && scan_next(field->value, &at, &value) == 1)
+		own_text(rows, value, out, out_cap);
+}
+
+static void
+own_vkeys(const struct rows *rows, struct own_record *own)
+{
+	const struct scan_field *field = scan_find(&rows->scan, "vkey");
+	char text[NOTE_VKEY_MAX];
+	struct span value;
+	size_t at = 0;
+
+	while (field != NULL && own->vkey_n < ARRAY_LEN(own->vkey) &&
+	       scan_next(field->value, &at, &value) == 1) {
+		own_text(rows, value, text, sizeof(text));
+		if (vkey_parse((struct span){(uint8_t *)text, strlen(text)},
+			&own->vkey[own->vkey_n]) == 0)
+			own->vkey_n++;
+	}
+}
+
+static int
+keep_own(struct rows *rows, struct piece *piece, enum event_kind kind)
+{
+	const struct scan *scan = &rows->scan;
+	struct own_record *own;
+	char outcome[16];
+
+	if (piece->own_n == piece->own_cap) {
+		size_t cap = piece->own_cap == 0 ? OWN_FIRST : 2 * piece->own_cap;
+		struct own_record *more = realloc(piece->own, cap * sizeof(*more));
+
+		if (more == NULL)
+			return found(&piece->answer, UNKNOWN, "no memory");
+		piece->own = more;
+		piece->own_cap = cap;
+	}
+	own = &piece->own[piece->own_n++];
+	memset(own, 0, sizeof(*own));
+	own->kind = kind;
+	(void)scan_number(scan->head[SCAN_IDX], &own->idx);
+	(void)scan_number(scan->head[SCAN_TS], &own->ts);
+	(void)scan_number(scan->head[SCAN_BOOT], &own->boot);
+	if (kind != EVENT_COSIG) {
+		own->before = piece->boot_most;
+		piece->boot_most = 0;
+	}
+	own_text(rows, scan->head[SCAN_INSTANCE], own->instance, sizeof(own->instance));
+	if (!own_number(rows, "epoch", &own->epoch))
+		own->epoch = UINT64_MAX;
+	(void)own_number(rows, "period", &own->period);
+	(void)own_number(rows, "size", &own->size);
+	(void)own_number(rows, "first", &own->count);
+	own_field(rows, "boot_id", own->boot_id, sizeof(own->boot_id));
+	own_field(rows, "origin", own->origin, sizeof(own->origin));
+	own_field(rows, "note", own->note, sizeof(own->note));
+	own_field(rows, "outcome", outcome, sizeof(outcome));
+	own->clean = strcmp(outcome, "unclean") != 0;
+	own_vkeys(rows, own);
+	return 0;
+}
+
+/* The walk looks at what the recorder says of itself, and at cosignatures. */
+static int
+look_at_kind(struct rows *rows, struct piece *piece, uint64_t idx)
+{
+	const struct scan *scan = &rows->scan;
+	bool own = scan_is(scan->head[SCAN_ROLE], "recorder");
+	uint64_t boot;
+
+	if (!own && scan_number(scan->head[SCAN_BOOT], &boot) && boot > piece->boot_most)
+		piece->boot_most = boot;
+	if (scan_is(scan->head[SCAN_KIND], event_kind_name(EVENT_GAP)))
+		piece->gaps++;
+	for (enum event_kind kind = EVENT_COSIG; kind < EVENT_KIND_END; kind++) {
+		if (!scan_is(scan->head[SCAN_KIND], event_kind_name(kind)))
+			continue;
+		if (!own && kind != EVENT_COSIG)
+			return kind < EVENT_GENESIS
+				   ? 0
+				   : bad_record(&piece->answer, idx,
+					 "a writer says what only the recorder may");
+		return keep_own(rows, piece, kind);
+	}
+	/* a gap is the recorder's too: its time counts */
+	return own ? keep_own(rows, piece, EVENT_GAP) : 0;
+}
+
+/* ---- records ----------------------------------------------------------------------- */
+
+static int
+check_body(struct rows *rows, struct piece *piece, uint64_t at)
+{
+	const void *body = sqlite3_column_blob(rows->rec, BODY);
+	int len = sqlite3_column_bytes(rows->rec, BODY);
+	const char *lie;
+	uint64_t idx = piece->first + at;
+
+	if (body == NULL || len <= 0 || (size_t)len > AUDIT_BODY_MAX)
+		return bad_record(&piece->answer, idx, "its body has an impossible size");
+	chain_leaf(body, (size_t)len, piece->leaf + at * CHAIN_HASH_LEN);
+	if (scan_body(body, (size_t)len, &rows->scan) < 0)
+		return bad_record(
+		    &piece->answer, idx, "its body was not written by kennel");
+	lie = lying_column(rows);
+	if (lie != NULL)
+		return bad_record(&piece->answer, idx, lie);
+	index_add(rows->rec, piece->sum);
+	return look_at_kind(rows, piece, idx);
+}
+
+static int
+check_record(struct rows *rows, struct piece *piece, uint64_t at)
+{
+	sqlite3_stmt *s = rows->rec;
+	int code, r;
+
+	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)(piece->first + at));
+	code = sqlite3_step(s);
+	if (code == SQLITE_ROW)
+		r = check_body(rows, piece, at);
+	else if (code == SQLITE_DONE)
+		r = bad_record(&piece->answer, piece->first + at, "it is missing");
+	else
+		r = sql_failed(&piece->answer, rows->db, piece->first + at);
+	(void)sqlite3_reset(s);
+	return r;
+}
+
+/* A stored tile must be the hashes of the records below it. */
+static int
+check_tile(struct rows *rows, struct piece *piece, uint64_t t)
+{
+	uint64_t first = piece->first + t * TILE_WIDTH;
+	const uint8_t *leaf = piece->leaf + t * TILE_LEN;
+	sqlite3_stmt *s = rows->tile;
+	int r = 0;
+
+	tree_root_of_tile(leaf, piece->root[t]);
+	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)(first / TILE_WIDTH));
+	if (sqlite3_step(s) != SQLITE_ROW ||
+	    sqlite3_column_bytes(s, 0) != CHAIN_HASH_LEN ||
+	    memcmp(sqlite3_column_blob(s, 0), piece->root[t], CHAIN_HASH_LEN) != 0 ||
+	    sqlite3_column_bytes(s, 1) != (int)TILE_LEN ||
+	    memcmp(sqlite3_column_blob(s, 1), leaf, TILE_LEN) != 0)
+		r = bad_record(&piece->answer, first,
+		    "it, or one behind it, does not have the hash that its tile holds");
+	(void)sqlite3_reset(s);
+	return r;
+}
+
+void
+rows_check(struct rows *rows, struct piece *piece)
+{
+	int r = 0;
+
+	piece->answer = (struct answer){0};
+	piece->own_n = 0;
+	piece->gaps = piece->boot_most = 0;
+	memset(piece->sum, 0, sizeof(piece->sum));
+	for (uint64_t i = 0; r == 0 && i < piece->n; i++) {
+		r = check_record(rows, piece, i);
+		/* a tile that began in the file before is the walk's to check */
+		if (r == 0 && piece->first % TILE_WIDTH == 0 &&
+		    i % TILE_WIDTH == TILE_WIDTH - 1)
+			r = check_tile(rows, piece, i / TILE_WIDTH);
+	}
+}
+
+int
+rows_new(sqlite3 *db, struct answer *answer, struct rows **ret)
+{
+	struct rows *rows = calloc(1, sizeof(*rows));
+
+	if (rows == NULL)
+		return found(answer, UNKNOWN, "no memory");
+	rows->db = db;
+	if (sqlite3_prepare_v2(db,
+		"SELECT idx, ts, kind, server, session, tool, verdict, rule, writer, "
+		"wseq, body FROM rec NOT INDEXED WHERE idx = ?",
+		-1, &rows->rec, NULL) != SQLITE_OK ||
+	    sqlite3_prepare_v2(db, "SELECT root, h FROM tile WHERE level = 0 AND n = ?",
+		-1, &rows->tile, NULL) != SQLITE_OK) {
+		rows_free(rows);
+		return sql_failed(answer, db, 0);
+	}
+	*ret = rows;
+	return 0;
+}
+
+void
+rows_free(struct rows *rows)
+{
+	if (rows == NULL)
+		return;
+	(void)sqlite3_finalize(rows->rec);
+	(void)sqlite3_finalize(rows->tile);
+	free(rows);
+}
