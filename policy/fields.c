@@ -250,6 +250,37 @@ const struct sealed_field sealed_fields[] = {
     {.kind = SEALED_KIND_END},
 };
 
+#define O(kind, row, member, text) \
+	{ \
+		kind, text, offsetof(struct sealed_##row, member) \
+	}
+const struct sealed_order sealed_orders[] = {
+    O(SEALED_SERVERS, server, name, true),
+    O(SEALED_ENVS, env, name, true),
+    O(SEALED_SECRETS, secret, name, true),
+    /* one file under several paths stands together */
+    O(SEALED_IMAGES, image, real, true),
+    O(SEALED_IMAGES, image, path, true),
+    O(SEALED_LIMITS, limit, kind, false),
+    O(SEALED_REQUIRES, require, kind, false),
+    O(SEALED_PINS, pin, kind, false),
+    O(SEALED_PINS, pin, name, true),
+    O(SEALED_PINS, pin, variant, true),
+    O(SEALED_CALLS, call, name, true),
+    {.kind = SEALED_KIND_END},
+};
+#undef O
+
+bool
+sealed_is_ordered(uint32_t kind)
+{
+	const struct sealed_order *o;
+
+	for (o = sealed_orders; o->kind < SEALED_KIND_END && o->kind != kind; o++)
+		;
+	return o->kind == kind;
+}
+
 #define KIND(kind, type, name) \
 	[kind] = {#name, sizeof(type), offsetof(struct policy, name), false}
 #define PARTS(kind, type, name) \

@@ -44,6 +44,16 @@ extern const struct sealed_field sealed_fields[];
 /* The first field of each kind. */
 const struct sealed_field *fields_of(uint32_t kind);
 
+/* By which fields the rows of a kind strictly ascend, within a server: texts by
+ * bytes, numbers by value.  Ends with kind SEALED_KIND_END. */
+struct sealed_order {
+	uint32_t kind;
+	bool text; /* a ref; else a number of 32 bits */
+	size_t at;
+};
+extern const struct sealed_order sealed_orders[];
+bool sealed_is_ordered(uint32_t kind);
+
 /* Every kind: what messages call it, the size of its rows, and where struct
  * policy keeps them. */
 struct field_kind {

@@ -16,6 +16,7 @@
 static int servers(struct load *);
 static int server_rows(struct load *, const struct sealed_server *);
 static int filters(struct load *);
+static int row_order(const struct load *, uint32_t kind, uint32_t row);
 
 /* Where the rows of this kind are. */
 static const uint8_t *
@@ -299,8 +300,7 @@ servers(struct load *l)
 		load_parts(s, l->part);
 		if ((r = row_check(l, SEALED_SERVERS, i)) < 0)
 			return r;
-		/* The pool is sorted: so are places in it. */
-		if (i > 0 && s[-1].name.off >= s->name.off)
+		if (i > 0 && row_order(l, SEALED_SERVERS, i) >= 0)
 			return load_refuse(l, "server %u: out of order", i);
 		for (k = 1; k < s->filters.n; k++)
 			if (l->p.filter[s->filters.first + k - 1].arch >=
@@ -311,19 +311,40 @@ servers(struct load *l)
 	return 0;
 }
 
+/*
+ * Does the row before this one belong before it?  The pool is sorted and has
+ * nothing twice, so places in it stand for texts.
+ */
+static int
+row_order(const struct load *l, uint32_t kind, uint32_t row)
+{
+	const uint8_t *at = table(l, kind) + (size_t)row * field_kind[kind].size;
+	const struct sealed_order *o;
+	uint32_t was, is;
+
+	for (o = sealed_orders; o->kind < SEALED_KIND_END; o++) {
+		if (o->kind != kind)
+			continue;
+		memcpy(&was, at - field_kind[kind].size + o->at, sizeof(was));
+		memcpy(&is, at + o->at, sizeof(is));
+		if (was != is)
+			return was < is ? -1 : 1;
+	}
+	return 0;
+}
+
 /* ---- one server -------------------------------------------------------------- */
 
 typedef int rule_fn(struct load *, uint32_t row);
 
 static rule_fn rule_env, rule_secret, rule_mount, rule_exec, rule_gate, rule_limit,
     rule_require, rule_net, rule_cond, rule_step, rule_value, rule_pin, rule_audit,
-    rule_call, rule_except, rule_arg, rule_image;
+    rule_except, rule_arg;
 
 static rule_fn *const rules[SEALED_KIND_END] = {
     [SEALED_ENVS] = rule_env,
     [SEALED_SECRETS] = rule_secret,
     [SEALED_MOUNTS] = rule_mount,
-    [SEALED_IMAGES] = rule_image,
     [SEALED_EXECS] = rule_exec,
     [SEALED_ARGS] = rule_arg,
     [SEALED_GATES] = rule_gate,
@@ -335,7 +356,6 @@ static rule_fn *const rules[SEALED_KIND_END] = {
     [SEALED_VALUES] = rule_value,
     [SEALED_PINS] = rule_pin,
     [SEALED_AUDITS] = rule_audit,
-    [SEALED_CALLS] = rule_call,
     [SEALED_EXCEPTS] = rule_except,
 };
 
@@ -362,6 +382,11 @@ server_rows(struct load *l, const struct sealed_server *s)
 			return load_refuse(
 			    l, "%s: rows that belong to nobody", field_kind[kind].name);
 	for (kind = 1; kind < SEALED_KIND_END; kind++)
+		for (i = 1; sealed_is_ordered(kind) && i < part[kind].n; i++)
+			if (row_order(l, kind, part[kind].first + i) >= 0)
+				return load_refuse(l, "%s %u: out of order",
+				    field_kind[kind].name, part[kind].first + i);
+	for (kind = 1; kind < SEALED_KIND_END; kind++)
 		for (i = 0; rules[kind] != NULL && i < part[kind].n; i++)
 			if ((r = rules[kind](l, part[kind].first + i)) < 0)
 				return r;
@@ -373,14 +398,15 @@ server_rows(struct load *l, const struct sealed_server *s)
 
 /* ---- what one field means for another ------------------------------------------ */
 
-/* Says so when it does not hold. */
-static int
-must(struct load *l, bool holds, enum sealed_kind kind, uint32_t row, const char *what)
-{
-	if (holds)
-		return 0;
-	return load_refuse(l, "%s %u: %s", field_kind[kind].name, row, what);
-}
+/* Of one rule each: the first that does not hold is told. */
+#define MUST(holds, what) \
+	do { \
+		if (!(holds)) \
+			return load_refuse(l, "%s %u: %s", name, i, what); \
+	} while (0)
+#define RULE(kind, type, table) \
+	const char *name = field_kind[kind].name; \
+	const struct type *row = &l->p.table[i]
 
 static const char *
 text(const struct load *l, struct sealed_ref ref)
@@ -388,44 +414,57 @@ text(const struct load *l, struct sealed_ref ref)
 	return l->p.strings + ref.off;
 }
 
+/* All of the range are ARG_LITERAL. */
+static bool
+all_literal(const struct load *l, struct sealed_range range)
+{
+	uint32_t i;
+
+	for (i = 0; i < range.n; i++)
+		if (l->p.arg[range.first + i].kind != ARG_LITERAL)
+			return false;
+	return true;
+}
+
+/* Only the last may be ARG_REST. */
+static bool
+rest_is_last(const struct load *l, struct sealed_range range)
+{
+	uint32_t i;
+
+	for (i = 0; i + 1 < range.n; i++)
+		if (l->p.arg[range.first + i].kind == ARG_REST)
+			return false;
+	return true;
+}
+
 static int
 rule_env(struct load *l, uint32_t i)
 {
-	const struct sealed_env *e = &l->p.env[i];
-	int r;
+	RULE(SEALED_ENVS, sealed_env, env);
 
-	if ((r = must(l, i == l->server->envs.first || e[-1].name.off < e->name.off,
-		 SEALED_ENVS, i, "out of order")) < 0)
-		return r;
-	return must(l, !e->passed || (e->value.len == 0 && !e->fixed), SEALED_ENVS, i,
+	MUST(!row->passed || (row->value.len == 0 && !row->fixed),
 	    "both passed on and set");
+	return 0;
 }
 
 static int
 rule_secret(struct load *l, uint32_t i)
 {
-	const struct sealed_secret *s = &l->p.secret[i];
-	const char *ref = text(l, s->ref);
+	RULE(SEALED_SECRETS, sealed_secret, secret);
+	const char *ref = text(l, row->ref);
 	bool fits[] = {
-	    [SOURCE_ENV] = is_name(ref, s->ref.len, true),
-	    [SOURCE_FILE] = policy_is_path(ref, s->ref.len),
-	    [SOURCE_CMD] = s->ref.len == 0,
-	    [SOURCE_VAULT] = s->ref.len > 0,
+	    [SOURCE_ENV] = is_name(ref, row->ref.len, true),
+	    [SOURCE_FILE] = policy_is_path(ref, row->ref.len),
+	    [SOURCE_CMD] = row->ref.len == 0,
+	    [SOURCE_VAULT] = row->ref.len > 0,
 	};
-	uint32_t k;
-	int r;
 
-	if ((r = must(l, i == l->server->secrets.first || s[-1].name.off < s->name.off,
-		 SEALED_SECRETS, i, "out of order")) < 0 ||
-	    (r = must(l, (s->source == SOURCE_CMD) == (s->args.n > 0), SEALED_SECRETS, i,
-		 "a command where none belongs, or none")) < 0 ||
-	    (r = must(l, fits[s->source], SEALED_SECRETS, i,
-		 "a reference that its source cannot have")) < 0)
-		return r;
-	for (k = 0; k < s->args.n; k++)
-		if ((r = must(l, l->p.arg[s->args.first + k].kind == ARG_LITERAL,
-			 SEALED_SECRETS, i, "an argument is not literal")) < 0)
-			return r;
+	MUST((row->source == SOURCE_CMD) == (row->args.n > 0),
+	    "a command where none belongs, or none");
+	MUST(fits[row->source], "a reference that its source cannot have");
+	MUST(all_literal(l, row->args), "an argument is not literal");
+	MUST(row->flags == 0 || row->hosts.n == 0, "both some hosts and any");
 	return 0;
 }
 
@@ -450,96 +489,59 @@ static const struct {
 static int
 rule_mount(struct load *l, uint32_t i)
 {
-	const struct sealed_mount *m = &l->p.mount[i];
+	RULE(SEALED_MOUNTS, sealed_mount, mount);
 	const uint32_t both = RIGHT_WRITE | RIGHT_START;
-	bool source;
-	int r;
+	bool fits[] = {
+	    [SOURCE_NONE] = row->source.len == 0,
+	    [SOURCE_PATH] = policy_is_path(text(l, row->source), row->source.len),
+	    [SOURCE_TEXT] = row->source.len > 0 && row->source.len <= SEALED_PATH_LEN_MAX,
+	};
 
-	if ((r = must(l, m->target.len > 1, SEALED_MOUNTS, i,
-		 "the root is not granted")) < 0 ||
-	    (r = must(l, (m->right & ~mount_rule[m->kind].rights) == 0, SEALED_MOUNTS, i,
-		 "a right that its kind cannot have")) < 0 ||
-	    (r = must(l, (m->right & both) != both, SEALED_MOUNTS, i,
-		 "both writable and startable")) < 0 ||
-	    (r = must(l, (m->size != 0) == mount_rule[m->kind].sized, SEALED_MOUNTS, i,
-		 "a size where none belongs, or none")) < 0)
-		return r;
-	source = mount_rule[m->kind].source == SOURCE_NONE ? m->source.len == 0
-		 : mount_rule[m->kind].source == SOURCE_PATH
-		     ? policy_is_path(text(l, m->source), m->source.len)
-		     : m->source.len > 0 && m->source.len <= SEALED_PATH_LEN_MAX;
-	return must(l, source, SEALED_MOUNTS, i, "a source where none belongs, or none");
-}
-
-/* One file under several paths stands together. */
-static int
-rule_image(struct load *l, uint32_t i)
-{
-	const struct sealed_image *m = &l->p.image[i];
-
-	return must(l,
-	    i == l->server->images.first || m[-1].real.off < m->real.off ||
-		(m[-1].real.off == m->real.off && m[-1].path.off < m->path.off),
-	    SEALED_IMAGES, i, "out of order");
-}
-
-/* Only the last may be ARG_REST. */
-static bool
-rest_is_last(const struct load *l, struct sealed_range range)
-{
-	uint32_t i;
-
-	for (i = 0; i + 1 < range.n; i++)
-		if (l->p.arg[range.first + i].kind == ARG_REST)
-			return false;
-	return true;
+	MUST(row->target.len > 1, "the root is not granted");
+	MUST((row->right & ~mount_rule[row->kind].rights) == 0,
+	    "a right that its kind cannot have");
+	MUST((row->right & both) != both, "both writable and startable");
+	MUST((row->size != 0) == mount_rule[row->kind].sized,
+	    "a size where none belongs, or none");
+	MUST(fits[mount_rule[row->kind].source], "a source where none belongs, or none");
+	return 0;
 }
 
 static int
 rule_exec(struct load *l, uint32_t i)
 {
-	const struct sealed_exec *e = &l->p.exec[i];
+	RULE(SEALED_EXECS, sealed_exec, exec);
+	const struct sealed_ref *ref = l->p.ref;
 	uint32_t k;
-	int r;
 
-	if ((r = must(l, e->prefix.n > 0 || e->asked == e->mapped, SEALED_EXECS, i,
-		 "another image without a prefix")) < 0 ||
-	    (r = must(
-		 l, rest_is_last(l, e->args), SEALED_EXECS, i, "** is not the last")) < 0)
-		return r;
-	for (k = 0; k < e->prefix.n; k++)
-		if ((r = must(l, l->p.arg[e->prefix.first + k].kind == ARG_LITERAL,
-			 SEALED_EXECS, i, "an argument is not literal")) < 0)
-			return r;
-	for (k = 0; k < e->from.n; k++)
-		if ((r = must(l,
-			 policy_is_path(text(l, l->p.ref[e->from.first + k]),
-			     l->p.ref[e->from.first + k].len),
-			 SEALED_EXECS, i, "a caller is not a path")) < 0)
-			return r;
-	for (k = 0; k < e->env.n; k++)
-		if ((r = must(l,
-			 is_name(text(l, l->p.ref[e->env.first + k]),
-			     l->p.ref[e->env.first + k].len, true),
-			 SEALED_EXECS, i, "not a variable")) < 0)
-			return r;
+	MUST(row->prefix.n > 0 || row->asked == row->mapped,
+	    "another image without a prefix");
+	MUST(rest_is_last(l, row->args), "** is not the last");
+	MUST(all_literal(l, row->prefix), "an argument is not literal");
+	for (k = row->from.first; k < row->from.first + row->from.n; k++)
+		MUST(policy_is_path(text(l, ref[k]), ref[k].len), "a caller is no path");
+	for (k = row->env.first; k < row->env.first + row->env.n; k++)
+		MUST(is_name(text(l, ref[k]), ref[k].len, true), "not a variable");
 	return 0;
 }
 
 static int
 rule_except(struct load *l, uint32_t i)
 {
-	return must(l, rest_is_last(l, l->p.except[i].args), SEALED_EXCEPTS, i,
-	    "** is not the last");
+	RULE(SEALED_EXCEPTS, sealed_except, except);
+
+	MUST(rest_is_last(l, row->args), "** is not the last");
+	return 0;
 }
 
 static int
 rule_arg(struct load *l, uint32_t i)
 {
-	const struct sealed_arg *a = &l->p.arg[i];
+	RULE(SEALED_ARGS, sealed_arg, arg);
 
-	return must(l, a->text.len == 0 || (a->kind != ARG_ANY && a->kind != ARG_REST),
-	    SEALED_ARGS, i, "text where none belongs");
+	MUST(row->text.len == 0 || (row->kind != ARG_ANY && row->kind != ARG_REST),
+	    "text where none belongs");
+	return 0;
 }
 
 /* A postfix program: what each step needs is there, one answer is left. */
@@ -566,105 +568,80 @@ conds_hold(const struct load *l, struct sealed_range range)
 static int
 rule_gate(struct load *l, uint32_t i)
 {
-	const struct sealed_gate *g = &l->p.gate[i];
-	bool named = g->kind <= GATE_PROMPT, tool = g->kind == GATE_TOOL;
-	int r;
+	RULE(SEALED_GATES, sealed_gate, gate);
+	bool named = row->kind <= GATE_PROMPT;
 
-	if ((r = must(l, named == (g->name.len > 0), SEALED_GATES, i,
-		 "a name where none belongs, or no name")) < 0 ||
-	    (r = must(l, conds_hold(l, g->conds), SEALED_GATES, i,
-		 "a condition that cannot be computed")) < 0 ||
-	    (r = must(l, named || (g->conds.n == 0 && g->excepts.n == 0), SEALED_GATES, i,
-		 "a condition where none belongs")) < 0)
-		return r;
-	return must(l,
-	    tool ? (g->flags & GATE_BY_ANNOTATIONS) == 0 ||
-		       (g->verdict == VERDICT_ASK && g->classes == 0)
-		 : g->classes == 0 && g->flags == 0,
-	    SEALED_GATES, i, "classes where none belong");
+	MUST(named == (row->name.len > 0), "a name where none belongs, or no name");
+	MUST(conds_hold(l, row->conds), "a condition that cannot be computed");
+	MUST(named || (row->conds.n == 0 && row->excepts.n == 0),
+	    "a condition where none belongs");
+	MUST(row->kind == GATE_TOOL || (row->classes == 0 && row->flags == 0),
+	    "classes where none belong");
+	MUST(row->flags == 0 || (row->verdict == VERDICT_ASK && row->classes == 0),
+	    "classes where none belong");
+	return 0;
 }
 
 static int
 rule_cond(struct load *l, uint32_t i)
 {
-	static const uint32_t values[] = {/* plus 1; 0: any number */
-	    [COND_EQ] = 2,
-	    [COND_NE] = 2,
-	    [COND_MATCHES] = 2,
-	    [COND_UNDER] = 2,
-	    [COND_LT] = 2,
-	    [COND_LE] = 2,
-	    [COND_GT] = 2,
-	    [COND_GE] = 2,
-	    [COND_EXISTS] = 1,
-	    [COND_AND] = 1,
-	    [COND_OR] = 1,
-	    [COND_NOT] = 1};
-	const struct sealed_cond *c = &l->p.cond[i];
-	const struct sealed_value *v = &l->p.value[c->values.first];
-	bool string = c->op == COND_MATCHES || c->op == COND_UNDER;
-	bool number = c->op >= COND_LT && c->op <= COND_GE;
-	int r;
+	RULE(SEALED_CONDS, sealed_cond, cond);
+	const struct sealed_value *v = &l->p.value[row->values.first];
+	uint32_t values = row->op < COND_EXISTS ? 1 : 0;
 
-	if ((r = must(l, values[c->op] == 0 || c->values.n == values[c->op] - 1,
-		 SEALED_CONDS, i, "a number of values that it cannot have")) < 0 ||
-	    (r = must(l, c->op < COND_AND || c->steps.n == 0, SEALED_CONDS, i,
-		 "a place where none belongs")) < 0 ||
-	    (r = must(l,
-		 (!string || v->type == VALUE_STRING) &&
-		     (!number || v->type == VALUE_NUMBER),
-		 SEALED_CONDS, i, "a value of the wrong type")) < 0)
-		return r;
-	return must(l,
-	    c->op != COND_UNDER || policy_is_path(text(l, v->text), v->text.len),
-	    SEALED_CONDS, i, "not an absolute, normal path");
+	MUST(row->op == COND_IN || row->values.n == values,
+	    "a number of values that it cannot have");
+	MUST(row->op < COND_AND || row->steps.n == 0, "a place where none belongs");
+	MUST(
+	    (row->op != COND_MATCHES && row->op != COND_UNDER) || v->type == VALUE_STRING,
+	    "a value of the wrong type");
+	MUST(row->op < COND_LT || row->op > COND_GE || v->type == VALUE_NUMBER,
+	    "a value of the wrong type");
+	MUST(row->op != COND_UNDER || policy_is_path(text(l, v->text), v->text.len),
+	    "not an absolute, normal path");
+	return 0;
 }
 
 static int
 rule_step(struct load *l, uint32_t i)
 {
-	const struct sealed_step *s = &l->p.step[i];
+	RULE(SEALED_STEPS, sealed_step, step);
 
-	return must(l, s->is_index ? s->key.len == 0 : s->index == 0, SEALED_STEPS, i,
+	MUST(row->is_index ? row->key.len == 0 : row->index == 0,
 	    "both a key and an index");
+	return 0;
 }
 
 static int
 rule_value(struct load *l, uint32_t i)
 {
-	const struct sealed_value *v = &l->p.value[i];
+	RULE(SEALED_VALUES, sealed_value, value);
 
-	if (v->type == VALUE_NUMBER)
-		return must(l, policy_is_number(text(l, v->text), v->text.len),
-		    SEALED_VALUES, i, "not a number");
-	return must(l, v->type == VALUE_STRING || v->text.len == 0, SEALED_VALUES, i,
-	    "text where none belongs");
+	MUST(row->type != VALUE_NUMBER ||
+		 policy_is_number(text(l, row->text), row->text.len),
+	    "not a number");
+	MUST(row->type >= VALUE_NUMBER || row->text.len == 0, "text where none belongs");
+	return 0;
 }
 
 static int
 rule_limit(struct load *l, uint32_t i)
 {
-	const struct sealed_limit *m = &l->p.limit[i];
-	int r;
+	RULE(SEALED_LIMITS, sealed_limit, limit);
 
-	if ((r = must(l, i == l->server->limits.first || m[-1].kind < m->kind,
-		 SEALED_LIMITS, i, "out of order")) < 0)
-		return r;
 	/* 0 would read as "no limit" where a limit was written. */
-	return must(l, m->value != 0, SEALED_LIMITS, i, "zero");
+	MUST(row->value != 0, "zero");
+	return 0;
 }
 
 static int
 rule_require(struct load *l, uint32_t i)
 {
-	const struct sealed_require *q = &l->p.require[i];
-	int r;
+	RULE(SEALED_REQUIRES, sealed_require, require);
 
-	if ((r = must(l, i == l->server->requires.first || q[-1].kind < q->kind,
-		 SEALED_REQUIRES, i, "out of order")) < 0)
-		return r;
-	return must(l, q->kind == REQUIRE_LANDLOCK || q->value == 0, SEALED_REQUIRES, i,
+	MUST(row->kind == REQUIRE_LANDLOCK || row->value == 0,
 	    "a value where none belongs");
+	return 0;
 }
 
 /* Labels of lower case letters, digits and inner hyphens, with dots between. */
@@ -702,64 +679,41 @@ is_cidr(const uint8_t addr[16], uint32_t prefix)
 static int
 rule_net(struct load *l, uint32_t i)
 {
-	const struct sealed_net *n = &l->p.net[i];
-	int r;
+	RULE(SEALED_NETS, sealed_net, net);
 
-	if ((r = must(l, n->port_first <= n->port_last, SEALED_NETS, i,
-		 "ports out of order")) < 0 ||
-	    (r = must(l,
-		 is_cidr(n->addr, n->kind == HOST_CIDR ? n->prefix : 0) &&
-		     is_cidr(n->scope_addr, n->scope == NET_CIDR ? n->scope_prefix : 0),
-		 SEALED_NETS, i, "an address where none belongs")) < 0 ||
-	    (r = must(l,
-		 (n->kind == HOST_CIDR || n->prefix == 0) &&
-		     (n->scope == NET_CIDR || n->scope_prefix == 0),
-		 SEALED_NETS, i, "a prefix where none belongs")) < 0)
-		return r;
-	return must(l, n->kind == HOST_CIDR || is_host(text(l, n->host), n->host.len),
-	    SEALED_NETS, i, "not a host name");
+	MUST(row->port_first <= row->port_last, "ports out of order");
+	MUST(row->kind == HOST_CIDR || row->prefix == 0, "a prefix where none belongs");
+	MUST(row->scope == NET_CIDR || row->scope_prefix == 0,
+	    "a prefix where none belongs");
+	MUST(is_cidr(row->addr, row->prefix) &&
+		 is_cidr(row->scope_addr, row->scope_prefix),
+	    "an address beyond its prefix");
+	MUST(row->kind == HOST_CIDR || is_host(text(l, row->host), row->host.len),
+	    "not a host name");
+	return 0;
 }
 
 static int
 rule_pin(struct load *l, uint32_t i)
 {
-	const struct sealed_pin *p = &l->p.pin[i];
+	RULE(SEALED_PINS, sealed_pin, pin);
 	uint8_t digest[32];
-	int r;
 
-	if ((r = must(l,
-		 i == l->server->pins.first || p[-1].kind < p->kind ||
-		     (p[-1].kind == p->kind &&
-			 (p[-1].name.off < p->name.off ||
-			     (p[-1].name.off == p->name.off &&
-				 p[-1].variant.off < p->variant.off))),
-		 SEALED_PINS, i, "out of order")) < 0 ||
-	    (r = must(l, (p->kind < PIN_CAPABILITIES) == (p->name.len > 0), SEALED_PINS,
-		 i, "a name where none belongs, or none")) < 0 ||
-	    (r = must(l, p->kind == PIN_TOOL || p->classes == 0, SEALED_PINS, i,
-		 "classes where none belong")) < 0)
-		return r;
-	policy_digest(text(l, p->body), p->body.len, digest);
-	return must(l, memcmp(digest, p->sha256, sizeof(digest)) == 0, SEALED_PINS, i,
-	    "another digest");
+	MUST((row->kind < PIN_CAPABILITIES) == (row->name.len > 0),
+	    "a name where none belongs, or none");
+	MUST(row->kind == PIN_TOOL || row->classes == 0, "classes where none belong");
+	policy_digest(text(l, row->body), row->body.len, digest);
+	MUST(memcmp(digest, row->sha256, sizeof(digest)) == 0, "another digest");
+	return 0;
 }
 
 static int
 rule_audit(struct load *l, uint32_t i)
 {
-	const struct sealed_audit *a = &l->p.audit[i];
+	RULE(SEALED_AUDITS, sealed_audit, audit);
 
-	return must(l,
-	    a->flags != 0 && (a->kind != 0 || a->name.len == 0) &&
-		(a->kind == 0 || (a->flags & AUDIT_SYNC_STRICT) == 0),
-	    SEALED_AUDITS, i, "a flag where it means nothing");
-}
-
-static int
-rule_call(struct load *l, uint32_t i)
-{
-	const struct sealed_call *c = &l->p.call[i];
-
-	return must(l, i == l->server->calls.first || c[-1].name.off < c->name.off,
-	    SEALED_CALLS, i, "out of order");
+	MUST(row->flags != 0 && (row->kind != 0 || row->name.len == 0) &&
+		 (row->kind == 0 || (row->flags & AUDIT_SYNC_STRICT) == 0),
+	    "a flag where it means nothing");
+	return 0;
 }

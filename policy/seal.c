@@ -209,25 +209,6 @@ struct keyed {
 	uint32_t from; /* ties keep their order */
 };
 
-/* By which fields a table is sorted inside one server; none: as it came. */
-static const struct {
-	uint32_t kind;
-	bool text; /* a ref; else a number */
-	size_t at;
-} order[] = {
-    {SEALED_SERVERS, true, offsetof(struct sealed_server, name)},
-    {SEALED_ENVS, true, offsetof(struct sealed_env, name)},
-    {SEALED_SECRETS, true, offsetof(struct sealed_secret, name)},
-    {SEALED_IMAGES, true, offsetof(struct sealed_image, real)},
-    {SEALED_IMAGES, true, offsetof(struct sealed_image, path)},
-    {SEALED_LIMITS, false, offsetof(struct sealed_limit, kind)},
-    {SEALED_REQUIRES, false, offsetof(struct sealed_require, kind)},
-    {SEALED_PINS, false, offsetof(struct sealed_pin, kind)},
-    {SEALED_PINS, true, offsetof(struct sealed_pin, name)},
-    {SEALED_PINS, true, offsetof(struct sealed_pin, variant)},
-    {SEALED_CALLS, true, offsetof(struct sealed_call, name)},
-};
-
 static uint32_t
 number_at(const uint8_t *row, size_t at)
 {
@@ -247,18 +228,18 @@ static int
 keyed_compare(const void *a, const void *b)
 {
 	const struct keyed *x = a, *y = b;
+	const struct sealed_order *o;
 	uint32_t v, w;
-	size_t i;
 	int c;
 
-	for (i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-		if (order[i].kind != x->kind)
+	for (o = sealed_orders; o->kind < SEALED_KIND_END; o++) {
+		if (o->kind != x->kind)
 			continue;
-		v = number_at(x->row, order[i].at);
-		w = number_at(y->row, order[i].at);
-		c = order[i].text ? strcmp(text_at(x->s, x->row, order[i].at),
-					text_at(y->s, y->row, order[i].at))
-				  : (v > w) - (v < w);
+		v = number_at(x->row, o->at);
+		w = number_at(y->row, o->at);
+		c = o->text ? strcmp(text_at(x->s, x->row, o->at),
+				  text_at(y->s, y->row, o->at))
+			    : (v > w) - (v < w);
 		if (c != 0)
 			return c;
 	}
