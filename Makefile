@@ -110,7 +110,8 @@ QUERY	 = supervisor/audit/query.o supervisor/audit/options.o \
 	   supervisor/audit/ask_gap.o supervisor/audit/ask_odd.o \
 	   supervisor/audit/ask_sample.o supervisor/audit/export.o \
 	   supervisor/audit/ocsf.o supervisor/audit/page.o \
-	   supervisor/audit/figures.o supervisor/audit/svg.o
+	   supervisor/audit/figures.o supervisor/audit/svg.o \
+	   supervisor/audit/ship_run.o
 
 # What speaks to the agent.  No vault object may ever stand here.
 KENNEL	 = supervisor/main.o supervisor/child.o \
@@ -151,7 +152,18 @@ VERIFY	 = supervisor/audit/verify.o supervisor/audit/judge.o \
 	   supervisor/audit/schema.o \
 	   $(CHAIN) leash/report.o $(BASE)
 
-PROGRAMS = $(BIN)/kennel $(LIBEXEC)/kennel-leash $(LIBEXEC)/kennel-shim \
+# Records to a collector: one socket, opened before it is confined.
+SHIP	 = supervisor/audit/ship.o supervisor/audit/ship_send.o \
+	   supervisor/audit/ship_line.o supervisor/audit/ship_place.o \
+	   supervisor/audit/export.o supervisor/audit/ocsf.o \
+	   supervisor/audit/book.o supervisor/audit/pass.o supervisor/audit/fact.o \
+	   supervisor/audit/options.o supervisor/audit/inert.o \
+	   supervisor/audit/story.o supervisor/audit/sheet.o \
+	   supervisor/audit/reader.o supervisor/audit/schema.o \
+	   supervisor/audit/noload.o supervisor/cli/paths.o leash/report.o \
+	   $(CHAIN) $(BASE)
+
+PROGRAMS = $(BIN)/kennel $(LIBEXEC)/kennel-ship $(LIBEXEC)/kennel-leash $(LIBEXEC)/kennel-shim \
 	   $(LIBEXEC)/kennel-recorder $(LIBEXEC)/kennel-verify
 
 .DEFAULT_GOAL := all
@@ -190,6 +202,8 @@ $(LIBEXEC)/kennel-recorder: $(call obj,$(RECORDER))
 	$(call link,$(LINKSTATIC),$(call PKG_STATIC,sqlite3 libsodium))
 $(LIBEXEC)/kennel-verify: $(call obj,$(VERIFY))
 	$(call link,$(LINKSTATIC),$(call PKG_STATIC,sqlite3 libsodium))
+$(LIBEXEC)/kennel-ship: $(call obj,$(SHIP))
+	$(call link,$(LINKSTATIC),$(call PKG_STATIC,sqlite3 libsodium))
 $(BIN)/kennel: $(call obj,$(KENNEL))
 	$(call link,-pie,$(call PKG_LIBS,libseccomp jansson sqlite3 libsodium))
 
@@ -202,11 +216,14 @@ endef
 # ---- what is generated: the syscall allow-lists ----------------------------
 # Each program's own notes, from its own sources (shim/base/confine.h).
 
-CONFINED = leash kennel recorder verify
+CONFINED = leash kennel recorder verify ship
 SOURCES_leash	 = $(LEASH:.o=.c)
 SOURCES_kennel	 = $(KENNEL:.o=.c)
 SOURCES_recorder = $(RECORDER:.o=.c)
 SOURCES_verify	 = $(VERIFY:.o=.c)
+SOURCES_ship	 = $(SHIP:.o=.c)
+# It starts nothing, and has its socket: the rest is for other programs of its files.
+LESS_ship	 = -execve -clone -clone3 -fork -vfork -wait4 -pipe2 -dup2 -dup3 -mkdir -mkdirat
 # The leash makes its cell first: it needs no more of these once a server runs.
 LESS_leash	 = -memfd_create -socketpair -landlock_create_ruleset -landlock_add_rule \
 	   -landlock_restrict_self -seccomp -prctl -setrlimit -prlimit64
@@ -365,7 +382,7 @@ SECRET_EXPOSERS = leash/vault/env.c leash/scrub/forms.c
 check-links: $(PROGRAMS) $(call obj,$(LEASH) $(SHIM))
 	@OBJ="$(OBJ)" GEN="$B/gen" BIN="$(BIN)" LIBEXEC="$(LIBEXEC)" CC="$(CC)" \
 	    LINKHARD="$(LINKHARD)" KENNEL="$(KENNEL)" RECORDER="$(RECORDER)" \
-	    VERIFY="$(VERIFY)" SHIM="$(SHIM)" BASE_SMALL="$(BASE_SMALL)" \
+	    VERIFY="$(VERIFY)" SHIP="$(SHIP)" SHIM="$(SHIM)" BASE_SMALL="$(BASE_SMALL)" \
 	    LEASH="$(LEASH)" \
 	    KENNEL_LIBS="$(call PKG_LIBS,libseccomp jansson sqlite3 libsodium)" \
 	    sh tests/check/links.sh

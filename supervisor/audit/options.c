@@ -125,6 +125,7 @@ TAKE_FLAG(verified)
 TAKE_FLAG(bare)
 TAKE_FLAG(follow)
 TAKE_FLAG(all)
+TAKE_FLAG(once)
 
 static bool
 take_kind(struct question *q, const char *v)
@@ -208,6 +209,7 @@ static const struct option_row {
     {"-n", 'n', "count above 0", take_n},
     {"--n", 'n', "count above 0", take_n},
     {"-f", 'f', NULL, take_follow},
+    {"--once", '1', NULL, take_once},
     {"--days", 'd', "number of days", take_days},
     {"--control", 'c', "control", take_control},
     {"--seed", 's', "seed", take_seed},

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "shim/base/log.h"
-#include "supervisor/audit/query.h"
+#include "supervisor/audit/ship.h"
 #include "supervisor/cli/paths.h"
 
 /* ---- the table -------------------------------------------------------------------- */
@@ -261,6 +261,7 @@ static const struct program {
     {"export", "--format jsonl|csv|ocsf|cef", "the records for other systems",
 	export_main},
     {"report", "[--kind K] [-o FILE]", "a page of HTML to read or to print", page_main},
+    {"ship", "[--once] TO", "the records to a collector, and those that come", ship_main},
     {"tail", "[-f] [-n N]", "the last records, and those that come", tail_main},
     {"help", "", "this list", help_main},
 };

@@ -8,7 +8,7 @@
 #	imports	does the shim ask for more than it may?
 #	calls	may a confined leash start a program?
 #
-# From the Makefile: OBJ GEN BIN LIBEXEC CC LINKHARD KENNEL RECORDER VERIFY SHIM
+# From the Makefile: OBJ GEN BIN LIBEXEC CC LINKHARD KENNEL RECORDER VERIFY SHIP SHIM
 # BASE_SMALL LEASH and KENNEL_LIBS.
 set -eu
 work=build/check/links
@@ -23,6 +23,7 @@ say() {
 kennel_may='^(supervisor/(main|control|child)|supervisor/(mcp|hub|approve|cli)/[a-z0-9_]+|supervisor/audit/[a-z0-9_]+|leash/report|policy/[a-z0-9_]+|shim/base/[a-z0-9_]+)\.o$'
 recorder_may='^(supervisor/audit/[a-z0-9_]+|leash/report|shim/base/[a-z0-9_]+)\.o$'
 verify_may='^(supervisor/audit/[a-z0-9_]+|leash/report|shim/base/[a-z0-9_]+)\.o$'
+ship_may='^(supervisor/audit/[a-z0-9_]+|supervisor/cli/paths|leash/report|shim/base/[a-z0-9_]+)\.o$'
 shim_may='^(shim/[a-z0-9_]+|shim/base/(wire|fd))\.o$'
 
 judge_list() { # OBJECTS MAY
@@ -115,6 +116,7 @@ caught() { # WHAT FOUND
 ask "kennel is made of its rooms" "$(judge_list "$KENNEL" "$kennel_may")"
 ask "kennel-recorder is made of its rooms" "$(judge_list "$RECORDER" "$recorder_may")"
 ask "kennel-verify is made of its rooms" "$(judge_list "$VERIFY" "$verify_may")"
+ask "kennel-ship is made of its rooms" "$(judge_list "$SHIP" "$ship_may")"
 ask "kennel-shim is made of its rooms" "$(judge_list "$SHIM" "$shim_may")"
 for o in leash/vault/ring.o leash/scrub/scrub.o leash/cell/ns.o leash/exec/notify.o \
     leash/main.o tests/unit/test_base.o; do
@@ -126,6 +128,8 @@ ask "no symbol of the leash's rooms in kennel-recorder" \
     "$(judge_program "$LIBEXEC/kennel-recorder" "$RECORDER")"
 ask "no symbol of the leash's rooms in kennel-verify" \
     "$(judge_program "$LIBEXEC/kennel-verify" "$VERIFY")"
+ask "no symbol of the leash's rooms in kennel-ship" \
+    "$(judge_program "$LIBEXEC/kennel-ship" "$SHIP")"
 ask "no symbol of the leash's rooms in kennel-shim" \
     "$(judge_program "$LIBEXEC/kennel-shim" "$SHIM")"
 ask "every symbol of kennel comes from its list" \
@@ -175,6 +179,9 @@ starters() { # the allow-list's calls that could
 	grep -owE 'SYS_(execve|execveat|fork|vfork|clone|clone3)' "$1" || :
 }
 ask "a confined leash starts nothing" "$(starters "$GEN/leash_syscalls.h")"
+ask "a confined kennel-ship starts nothing" "$(starters "$GEN/ship_syscalls.h")"
+ask "a confined kennel-ship opens no socket" \
+    "$(grep -owE 'SYS_(socket|connect|bind|socketpair)' "$GEN/ship_syscalls.h" || :)"
 printf '/* syscalls: read execve */\n' > "$work/starts.c"
 sh shim/base/collect.sh leash "$work/starts.c" > "$work/starts.h"
 caught "a leash that may execve" "$(starters "$work/starts.h")"
