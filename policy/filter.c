@@ -14,6 +14,7 @@
  *	ld nr;    x86-64: jge 0x40000000 and not -1: kill
  *	jeq younger number: allow		(one each)
  *	jeq chmod, open and their like: body, but set-user-id: EPERM
+ *	jeq fcntl: body, but a lease: EPERM
  *	jeq ioctl else body
  *	ld args[1], low;  jeq TIOCSTI: EPERM;  jeq TIOCLINUX: EPERM
  *	jeq FICLONE...: body;  type of btrfs: EPERM
@@ -50,6 +51,7 @@
 #define CMD_TIOCSTI   0x5412u
 #define CMD_TIOCLINUX 0x541cu
 #define OPEN_MAKES    (O_CREAT | (O_TMPFILE & ~O_DIRECTORY))
+#define CMD_SETLEASE  1024u /* F_SETLEASE */
 #define CMD_TYPE      0xff00u
 #define CMD_BTRFS     0x9400u
 
@@ -342,6 +344,7 @@ enum label {
 	TO_MODE2,
 	TO_OPEN,
 	TO_OPENAT,
+	TO_FCNTL,
 	TO_BODY,
 	LABEL_N
 };
@@ -372,7 +375,10 @@ static const uint32_t clones[] = {
 
 /* No set-user-id program is left in a folder of the host's: whoever started it
  * there would be the server's user, with nothing around him.  Where the mode
- * stands; openat2 and fchmodat2 are not there, their fallbacks are these. */
+ * stands; openat2 and fchmodat2 are not there, their fallbacks are these.
+ *
+ * And no lease on a file of the host's: to read it is enough for one, and whoever
+ * opens the file to write would wait for 45 seconds, again and again (tried). */
 static const struct {
 	const char *name;
 	enum label mode;
@@ -385,6 +391,7 @@ static const struct {
     {"mknodat", TO_MODE2},
     {"open", TO_OPEN},
     {"openat", TO_OPENAT},
+    {"fcntl", TO_FCNTL},
 };
 
 static void
@@ -405,6 +412,9 @@ prologue_modes(struct program *p, uint32_t place[LABEL_N])
 	place[TO_MODE2] = p->n;
 	put(p, LOAD(args[2]));
 	put(p, JUMP(JSET), S_ISUID, TO_EPERM, TO_BODY);
+	place[TO_FCNTL] = p->n;
+	put(p, LOAD(args[1])); /* an unsigned int for the kernel: the low half */
+	put(p, JUMP(JEQ), CMD_SETLEASE, TO_EPERM, TO_BODY);
 }
 
 static void

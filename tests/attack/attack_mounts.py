@@ -285,16 +285,17 @@ def setuid_left():
     control({"setuid": "ok" if os.stat(own + "/f").st_mode & stat.S_ISUID else "refused"}, "setuid")
 
 
-@test("attack_29_landlock_gaps: chmod, truncate, rename, link, utimes on what is read-only")
+@test("attack_29_landlock_gaps: chmod, truncate, rename, link, utimes, a lease on what is read-only")
 def gaps():
     d = scene("gaps")
     p = d + "/work/plain"
     f = witness("change", p, body=ATTACK + "    read %s\n" % words(d + "/work"))
-    refused(f, "chmod", "truncate", "utimes", "link", "unlink", "rename")
+    refused(f, "lease", "chmod", "truncate", "utimes", "link", "unlink", "rename")
+    equal(f["lease"], "EPERM", "whosever file it is")
     equal(reads(p), b"plain")
     own = public_folder("gaps-own")
     unconfined(["/bin/sh", "-c", "echo x > %s/f" % own])
-    control(outside("change", own + "/f"), "chmod", "truncate", "utimes", "link", "unlink")
+    control(outside("change", own + "/f"), "lease", "chmod", "truncate", "utimes", "link", "unlink")
 
 
 @test("attack_30_continue: a judged path that the kernel reads again", seconds=90)

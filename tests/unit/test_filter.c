@@ -169,6 +169,8 @@ static const struct {
     {"unshare", {0}, ERR(EPERM)}, {"unshare", {CLONE_NEWUSER}, ERR(EPERM)},
     {"unshare", {CLONE_NEWUSER | CLONE_FILES}, ERR(EPERM)},
     {"unshare", {CLONE_FILES | HIGH}, ERR(EPERM)}, {"setns", {3}, ERR(EPERM)},
+    {"fcntl", {0, 3}, ALLOW}, {"fcntl", {0, 1030}, ALLOW},
+    {"fcntl", {0, 1024}, ERR(EPERM)}, {"fcntl", {0, 1024 | HIGH}, ERR(EPERM)},
     {"ioctl", {0, 0x5401}, ALLOW}, {"ioctl", {0, 0x5412}, ERR(EPERM)},
     {"ioctl", {0, 0x5412 | HIGH}, ERR(EPERM)},
     {"ioctl", {0, 0x5412 | 0xffffffffull << 32}, ERR(EPERM)},

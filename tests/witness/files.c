@@ -83,6 +83,18 @@ verb_list(int argc, char **argv)
 	return 0;
 }
 
+/* Whoever opens the file to write waits for the one who has this. */
+static int
+lease(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int r = result(fd < 0 ? fd : fcntl(fd, F_SETLEASE, F_RDLCK));
+
+	if (fd >= 0)
+		close(fd); /* and the lease */
+	return r;
+}
+
 /* What changes a file without opening it for writing: Landlock knows some of
  * these late or never, so the mount must hold. */
 int
@@ -92,6 +104,7 @@ verb_change(int argc, char **argv)
 	char aside[4096];
 
 	(void)snprintf(aside, sizeof(aside), "%s.moved", path);
+	witness_say("lease", lease(path));
 	witness_say("chmod", result(chmod(path, 0777)));
 	witness_say("truncate", result(truncate(path, 0)));
 	witness_say("utimes", result(utimes(path, NULL)));
