@@ -61,9 +61,9 @@ POLICY_TEXT = policy/arena.o policy/diag.o policy/keyword.o policy/lex.o \
 	   policy/expand.o policy/parse.o policy/top.o policy/include.o \
 	   policy/grant.o policy/when.o policy/manifest.o policy/unit.o policy/host.o \
 	   policy/check.o policy/check_mcp.o policy/check_net.o policy/conflict.o \
-	   policy/expect.o policy/format.o
+	   policy/expect.o policy/never.o policy/never_reach.o policy/format.o
 ALGEBRA	 = policy/algebra/sets.o policy/algebra/points.o policy/algebra/numbers.o
-POLICY_MAKE = $(POLICY_TEXT) policy/read.o policy/compile.o policy/elf.o policy/lower.o policy/tables.o policy/gates.o \
+POLICY_MAKE = $(POLICY_TEXT) policy/read.o policy/compile.o policy/elf.o policy/lower.o policy/tables.o policy/gates.o policy/pinfile.o \
 	   policy/program.o policy/libs.o policy/preset.o policy/view.o \
 	   policy/filter.o policy/calls.o policy/seal.o policy/print.o policy/print_json.o \
 	   policy/out.o policy/verb.o policy/verb_check.o policy/verb_compile.o \
@@ -269,7 +269,7 @@ UNIT_pages	= $(UNIT_vault)
 UNIT_load	= $(POLICY_READ) policy/seal.o tests/fuzz/fuzz_load.o shim/base/buf.o
 UNIT_seal	= $(UNIT_load)
 # Text to a checked tree, and what the checks ask of others.
-POLICY_FRONT = $(POLICY_TEXT) $(POLICY_READ) policy/read.o policy/filter.o \
+POLICY_FRONT = $(POLICY_TEXT) $(POLICY_READ) $(ALGEBRA) policy/read.o policy/filter.o \
 	   policy/calls.o policy/seal.o shim/base/buf.o shim/base/fd.o \
 	   shim/base/slurp.o
 UNIT_parse	= $(POLICY_FRONT)
@@ -278,7 +278,7 @@ UNIT_value	= policy/value.o policy/match.o policy/reach.o policy/names.o \
 	   tests/fuzz/fuzz_value.o shim/base/fd.o shim/base/slurp.o
 UNIT_algebra	= $(ALGEBRA)
 UNIT_lower	= $(POLICY_READ) $(filter-out policy/main.o policy/verb%.o,$(POLICY_MAKE)) \
-	   shim/base/buf.o
+	   shim/base/buf.o shim/base/fd.o shim/base/slurp.o
 UNIT_filter	= $(UNIT_seal) policy/filter.o policy/calls.o
 SCRUB	= leash/scrub/scrub.o leash/scrub/forms.o leash/scrub/filter.o \
 	   leash/scrub/reading.o shim/base/buf.o $(UNIT_vault)

@@ -659,6 +659,7 @@ tree_check(struct tree *tree, struct diag *diag)
 	manifest_check(tree, diag);
 	expects_check(&c);
 	conflict_names(tree, diag);
+	never_check(&c);
 	if (diag->error_n == 0)
 		check_unused(&c);
 }

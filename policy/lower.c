@@ -28,6 +28,7 @@ enum pass {
 	PASS_NETS,
 	PASS_AUDITS,
 	PASS_CALLS,
+	PASS_PINS,
 	PASS_LIMITS,
 	PASS_REQUIRES
 };
@@ -55,6 +56,7 @@ static const struct {
     {KW_NET, PASS_NETS, lower_net},
     {KW_AUDIT, PASS_AUDITS, lower_audit},
     {KW_SYSCALLS, PASS_CALLS, lower_syscalls},
+    {KW_PINS, PASS_PINS, lower_pins},
     {KW_LIMIT, PASS_LIMITS, lower_limit},
     {KW_TIMEOUT, PASS_LIMITS, lower_limit},
     {KW_REQUIRE, PASS_REQUIRES, lower_require},
@@ -161,7 +163,7 @@ lower_refuse(const struct lower *l)
 
 	for (i = 0; i < l->server->stmt_n; i++) {
 		s = &l->server->stmt[i];
-		if (s->kw != KW_SYSCALLS && s->kw != KW_PINS)
+		if (s->kw != KW_SYSCALLS)
 			continue;
 		diag_error(
 		    l->diag, s->at, "`%s` cannot be compiled yet", keyword_name(s->kw));
@@ -226,7 +228,8 @@ lower_tables(struct lower *l)
 	if ((r = view_seal(l, &l->row.mounts)) < 0 || (r = lower_envs(l)) < 0 ||
 	    (r = lower_secrets(l)) < 0 || (r = pass_run(l, PASS_GATES)) < 0 ||
 	    (r = pass_run(l, PASS_NETS)) < 0 || (r = pass_run(l, PASS_AUDITS)) < 0 ||
-	    (r = pass_run(l, PASS_CALLS)) < 0 || (r = pass_run(l, PASS_LIMITS)) < 0)
+	    (r = pass_run(l, PASS_CALLS)) < 0 || (r = pass_run(l, PASS_PINS)) < 0 ||
+	    (r = pass_run(l, PASS_LIMITS)) < 0)
 		return r;
 	return pass_run(l, PASS_REQUIRES);
 }

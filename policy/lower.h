@@ -86,6 +86,11 @@ int lower_offer(struct lower *, const struct stmt *);
 int lower_net(struct lower *, const struct stmt *);
 int lower_audit(struct lower *, const struct stmt *);
 int lower_syscalls(struct lower *, const struct stmt *);
+/* pinfile.c: the definitions of a pins file as rows of PINS.  NULL; or why not, and
+ * the line of the file. */
+int lower_pins(struct lower *, const struct stmt *);
+const char *pinfile_read(struct sealer *, const char *server, const char *, size_t len,
+    struct sealed_range *ret, uint32_t *ret_line);
 /* The text behind a qualifier that takes one, or "". */
 struct sealed_ref lower_qual(struct lower *, const struct stmt *, enum keyword);
 /* The row of what owner, ticket and until say, or SEALED_NONE. */
