@@ -1,6 +1,6 @@
 /*
- * What keeps a server must not be within its reach: the policies, the sealed
- * ones, the log, and the recorder's socket.  The compiler warns of the folders
+ * What keeps a server must not be within its reach: kennel's programs, the
+ * policies, the sealed ones, the log, and the recorder's socket.  The compiler warns of the folders
  * of whoever compiles; here are the folders that this start uses.
  *
  * Process: kennel, before anything is started.  A folder that is not there yet
@@ -24,6 +24,7 @@ canonical(const char *path, char ret[PATH_MAX])
 	char head[PATH_MAX], *cut;
 	size_t len;
 
+	/* early: readlink readlinkat newfstatat getcwd */
 	if (path[0] != '/' || strlen(path) >= sizeof(head))
 		return realpath(path, ret) != NULL ? 0 : -errno;
 	(void)snprintf(head, sizeof(head), "%s", path);
@@ -48,7 +49,7 @@ hidden(const struct found *f, const char *path)
 	for (uint32_t i = 0; i < f->server->mounts.n; i++) {
 		const char *over = policy_str(&f->policy, m[i].target);
 
-		/* Over nothing there is no cover. */
+		/* Over nothing there is no cover.  early: access faccessat */
 		if (m[i].kind == MOUNT_HIDE && path_below(over, path) &&
 		    (m[i].optional == 0 || access(over, F_OK) == 0))
 			return true;
@@ -100,6 +101,10 @@ own_apart(const struct found *f, const char *file, const struct audit_place *pla
 		r = apart(f, place->log_dir, RIGHT_WRITE, why, why_cap);
 	if (r == 0)
 		r = apart(f, paths_log_dir(), RIGHT_WRITE, why, why_cap);
+	if (r == 0)
+		r = apart(f, paths_libexec(""), RIGHT_WRITE, why, why_cap);
+	if (r == 0)
+		r = apart(f, "/proc/self/exe", RIGHT_WRITE, why, why_cap);
 	/* To connect to a socket is no write to its folder. */
 	if (r == 0)
 		r = apart(f, place->run_dir, RIGHT_WRITE | RIGHT_READ, why, why_cap);

@@ -75,6 +75,11 @@ def missing_helper():
         check(not os.path.exists("%s/%s" % (mark, name)), name, "is missing, and it ran")
     equal(attempt("all").returncode, 0, "control")
     check(os.path.exists(mark + "/all"), "control")
+    # Nor where the server could make its own.
+    p = policy(ATTACK + AS_USER + "    write %s\n" % words(d))
+    r = attempt("own")
+    equal(r.returncode, 78, r.stderr)
+    within(b"where kennel keeps", r.stderr)
 
 
 # ---- 90: what is counted by user --------------------------------------------------------
