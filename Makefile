@@ -262,6 +262,10 @@ UNIT_verify	= supervisor/audit/connect.o $(QUERY) \
 	   supervisor/audit/body.o \
 	   $(CHAIN) supervisor/cli/paths.o leash/report.o $(BASE)
 
+UNIT_query	= supervisor/audit/connect.o $(QUERY) \
+	   supervisor/audit/reader.o supervisor/audit/schema.o \
+	   $(CHAIN) supervisor/cli/paths.o leash/report.o $(BASE)
+
 UNIT_vault	= leash/vault/ring.o leash/vault/mem.o leash/vault/source.o \
 	   leash/vault/env.o $(BASE_SMALL)
 UNIT_env	= $(UNIT_vault)
@@ -286,7 +290,7 @@ UNIT_scrub	= tests/unit/scrub_bench.o $(SCRUB)
 UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
 	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o \
 	   shim/base/loop.o $(POLICY_READ) $(SCRUB)
-UNITS	 = base vault pages env scrub load seal match value algebra filter lower parse gate frame json canon pins session exact unfit stream chain report recorder verify cell
+UNITS	 = base vault pages env scrub load seal match value algebra filter lower parse gate frame json canon pins session exact unfit stream chain report recorder verify query cell
 UNIT_LIBS = $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
@@ -318,7 +322,7 @@ $B/unit/cell-witness: $(OBJ)/tests/unit/cell_witness.o
 	$Q$(CC) -static-pie -o $@ $<
 $B/unit/cell $B/unit-san/cell: | $B/unit/cell-witness $(LIBEXEC)/kennel-shim
 # These two run the programs as they ship.
-$(foreach d,unit unit-san,$(foreach u,recorder verify,$B/$d/$u)): \
+$(foreach d,unit unit-san,$(foreach u,recorder verify query,$B/$d/$u)): \
     | $(LIBEXEC)/kennel-recorder $(LIBEXEC)/kennel-verify
 unit: $(UNITS:%=$B/unit/%) $(UNITS:%=$B/unit-san/%)
 .PHONY: all unit clean

@@ -266,7 +266,7 @@ take_one(int argc, char **argv, int *at, const char *may, struct question *q)
 int
 options_read(int argc, char **argv, const char *may, struct question *ret)
 {
-	struct question q = {.verb = argv[0], .to_ns = INT64_MAX, .argv = argv};
+	struct question q = {.verb = argv[0], .to_ns = INT64_MAX, .argv = argv + 1};
 	bool over = false;
 
 	for (int i = 1; i < argc; i++) {

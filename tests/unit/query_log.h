@@ -1,0 +1,136 @@
+/*
+ * A synthetic log, written by the recorder as it ships: every kind of record
+ * that a leash or a supervisor may send, those of later work too.
+ */
+#ifndef KENNEL_TESTS_QUERY_LOG_H
+#define KENNEL_TESTS_QUERY_LOG_H
+
+#include "tests/unit/audit_fixture.h"
+
+#define POLICY_1 "1111111111111111111111111111111111111111111111111111111111111111"
+#define POLICY_2 "2222222222222222222222222222222222222222222222222222222222222222"
+#define DIGEST_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define DIGEST_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+/* HTML, a direction mark, a line, an escape, a formula */
+#define HOSTILE "=<img src=x onerror=alert(1)>\xe2\x80\xae\n\x1b[2J\"&"
+
+struct said {
+	enum event_key key;
+	const char *text; /* NULL: number */
+	uint64_t number;
+};
+#define SAID_MAX 12
+struct told {
+	enum event_kind kind;
+	struct said said[SAID_MAX]; /* ends where the key is 0 */
+};
+
+#define WHO(server, policy) \
+	{KEY_SERVER, server}, \
+	{ \
+		KEY_POLICY, policy \
+	}
+#define CALL(name, request) \
+	{KEY_DIRECTION, "agent"}, {KEY_METHOD, "tools/call"}, {KEY_NAME, name}, \
+	    {KEY_REQUEST, request}, \
+	{ \
+		KEY_ACTION, "mcp_tool_call" \
+	}
+
+static const struct told first_session[] = {
+    {EVENT_START, {WHO("github", POLICY_1), {KEY_VERDICT, "allow"}, {KEY_MODE, "run"},
+		      {KEY_PROGRAM, "/usr/bin/node"}, {KEY_RULE, "g.kennel:2"},
+		      {KEY_UID, NULL, 0}}},
+    {EVENT_MOUNTS, {WHO("github", POLICY_1), {KEY_MOUNT, "ro /usr/lib (library)"},
+		       {KEY_MOUNT, "rw /srv/work (write)"}, {KEY_LACKS, "landlock 6"}}},
+    {EVENT_SECRETS, {WHO("github", POLICY_1), {KEY_NAME, "TOKEN"}, {KEY_NAME, "OTHER"}}},
+    {EVENT_EXEC,
+	{WHO("github", POLICY_1), {KEY_VERDICT, "allow"}, {KEY_RULE, "g.kennel:3"},
+	    {KEY_PROGRAM, "/usr/bin/git"}, {KEY_IMAGE, "/usr/bin/git"},
+	    {KEY_PID, NULL, 77}, {KEY_ARGV_SHA256, DIGEST_A}}},
+    {EVENT_EXEC, {WHO("github", POLICY_1), {KEY_VERDICT, "deny"},
+		     {KEY_PROGRAM, "/usr/bin/curl"}, {KEY_REASON, "no line allows it"}}},
+    {EVENT_EXEC, {WHO("github", POLICY_1), {KEY_VERDICT, "deny"},
+		     {KEY_PROGRAM, "/usr/bin/curl"}, {KEY_REASON, "no line allows it"}}},
+    {EVENT_EXEC, {WHO("github", POLICY_1), {KEY_VERDICT, "deny"},
+		     {KEY_PROGRAM, "/usr/bin/curl"}, {KEY_REASON, "no line allows it"}}},
+    {EVENT_CALL, {WHO("github", POLICY_1), CALL("echo", "1"), {KEY_VERDICT, "allow"},
+		     {KEY_PARAMS_SHA256, DIGEST_A}, {KEY_PARAMS_BYTES, NULL, 12},
+		     {KEY_OUTCOME, "forwarded"}}},
+    {EVENT_CALL, {WHO("github", POLICY_1), CALL("echo", "1"),
+		     {KEY_RESULT_SHA256, DIGEST_B}, {KEY_RESULT_BYTES, NULL, 34},
+		     {KEY_DURATION_US, NULL, 1500}, {KEY_OUTCOME, "ok"}}},
+    {EVENT_REFUSED,
+	{WHO("github", POLICY_1), CALL("delete_repository", "2"), {KEY_VERDICT, "deny"},
+	    {KEY_RULE, "g.kennel:9"}, {KEY_REASON, "deny"}}},
+    {EVENT_SCRUB, {WHO("github", POLICY_1), {KEY_NAME, "TOKEN"}, {KEY_COUNT, NULL, 3}}},
+    {EVENT_EGRESS,
+	{WHO("github", POLICY_1), {KEY_VERDICT, "allow"}, {KEY_NAME, "api.github.com"},
+	    {KEY_ADDRESS, "192.0.2.7"}, {KEY_PORT, NULL, 443}, {KEY_BYTES_OUT, NULL, 500},
+	    {KEY_BYTES_IN, NULL, 9000}, {KEY_DURATION_US, NULL, 20000},
+	    {KEY_RULE, "g.kennel:5"}}},
+    {EVENT_EGRESS,
+	{WHO("github", POLICY_1), {KEY_VERDICT, "allow"}, {KEY_NAME, "api.github.com"},
+	    {KEY_ADDRESS, "192.0.2.8"}, {KEY_PORT, NULL, 443}, {KEY_BYTES_OUT, NULL, 1},
+	    {KEY_BYTES_IN, NULL, 2}, {KEY_RULE, "g.kennel:5"}}},
+    {EVENT_EGRESS, {WHO("github", POLICY_1), {KEY_VERDICT, "deny"},
+		       {KEY_NAME, "x.example"}, {KEY_PORT, NULL, 80}}},
+    {EVENT_APPROVE, {WHO("github", POLICY_1), {KEY_VERDICT, "allow"},
+			{KEY_NAME, "push_files"}, {KEY_APPROVER, "alice"},
+			{KEY_SHA256, DIGEST_A}, {KEY_DURATION_US, NULL, 200000}}},
+    {EVENT_APPROVE,
+	{WHO("github", POLICY_1), {KEY_VERDICT, "deny"}, {KEY_NAME, "push_files"},
+	    {KEY_APPROVER, "alice"}, {KEY_DURATION_US, NULL, 9000000}}},
+    {EVENT_VAULT, {WHO("github", POLICY_1), {KEY_VERDICT, "allow"},
+		      {KEY_ACTION, "release"}, {KEY_NAME, "TOKEN"}}},
+    {EVENT_EXCEPTION,
+	{WHO("github", POLICY_1), {KEY_RULE, "g.kennel:7"}, {KEY_OWNER, "bob"},
+	    {KEY_TICKET, "OPS-1"}, {KEY_UNTIL, NULL, 1000}}},
+    {EVENT_MANIFEST, {WHO("github", POLICY_1), {KEY_NAME, "echo"}, {KEY_SHA256, DIGEST_A},
+			 {KEY_PINNED, DIGEST_A}, {KEY_OUTCOME, "as pinned"}}},
+    {EVENT_MANIFEST, {WHO("github", POLICY_1), {KEY_NAME, "echo"}, {KEY_SHA256, DIGEST_B},
+			 {KEY_PINNED, DIGEST_A}, {KEY_OUTCOME, "changed"}}},
+    {EVENT_STOP, {WHO("github", POLICY_1), {KEY_COUNT, NULL, 1}, {KEY_STATUS, NULL, 0}}},
+};
+
+static const struct told second_session[] = {
+    {EVENT_START, {WHO("github", POLICY_2), {KEY_VERDICT, "allow"}, {KEY_MODE, "run"},
+		      {KEY_PROGRAM, "/usr/bin/node"}, {KEY_RULE, "g.kennel:2"}}},
+    {EVENT_EXEC, {WHO("github", POLICY_2), {KEY_VERDICT, "allow"},
+		     {KEY_RULE, "g.kennel:4"}, {KEY_PROGRAM, "/usr/bin/curl"}}},
+    {EVENT_EXEC,
+	{WHO("github", POLICY_2), {KEY_VERDICT, "killed"}, {KEY_PROGRAM, "/tmp/evil"},
+	    {KEY_REASON, "another image was mapped"}}},
+    {EVENT_CALL, {WHO("github", POLICY_2), CALL("slow", "1"), {KEY_VERDICT, "allow"},
+		     {KEY_OUTCOME, "forwarded"}}},
+    {EVENT_REFUSED, {WHO("github", POLICY_2), CALL(HOSTILE, "3"), {KEY_VERDICT, "deny"},
+			{KEY_REASON, HOSTILE}}},
+    {EVENT_DROPPED, {WHO("github", POLICY_2), {KEY_DIRECTION, "server"},
+			{KEY_BYTES, NULL, 9}, {KEY_REASON, "not JSON"}}},
+};
+
+static inline void
+tell_all(const struct fixture *f, const char *session, const struct told *told, size_t n)
+{
+	struct report *report = writer_open(f, session);
+	uint64_t number = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		static struct event e;
+
+		event_begin(&e, told[i].kind);
+		for (size_t k = 0; k < SAID_MAX && told[i].said[k].key != 0; k++) {
+			const struct said *s = &told[i].said[k];
+
+			if (s->text != NULL)
+				event_text(&e, s->key, s->text);
+			else
+				event_number(&e, s->key, s->number);
+		}
+		assert_int_equal(report_send(report, &e, EVENT_FLOW, &number), 0);
+	}
+	assert_int_equal(report_wait(report, number, WAIT_MS), 0);
+	report_free(report);
+}
+
+#endif

@@ -1,0 +1,632 @@
+/*
+ * The questions that a log answers: each verb on one synthetic log against what
+ * stands in tests/unit/query.golden, the same answer when asked again, verified
+ * or not; and logs that lie.
+ *
+ *	KENNEL_GOLDEN=1 build/unit/query	writes the golden file anew
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <ctype.h>
+
+#include "supervisor/audit/export.h"
+#include "tests/unit/query_log.h"
+
+#define GOLDEN "tests/unit/query.golden"
+
+static struct fixture *log_;
+static char *said; /* of the last question */
+static size_t said_len;
+
+static int
+make_log(void **state)
+{
+	log_ = fixture_new();
+	tell_all(log_, "s-1", first_session, ARRAY_LEN(first_session));
+	tell_all(log_, "s-2", second_session, ARRAY_LEN(second_session));
+	assert_true(recorders_gone(5000));
+	return 0;
+}
+
+static int
+drop_log(void **state)
+{
+	free(said);
+	said = NULL;
+	fixture_free(log_);
+	return 0;
+}
+
+/* "denials --json": the status; what was printed is in said. */
+static int
+ask_in(const char *folder, const char *line)
+{
+	static char words[512];
+	char *argv[32], *save = NULL;
+	struct question q;
+	struct book book;
+	const char *why;
+	int argc = 0, status;
+	FILE *out;
+
+	(void)snprintf(words, sizeof(words), "%s", line);
+	for (char *w = strtok_r(words, " ", &save); w != NULL;
+	     w = strtok_r(NULL, " ", &save))
+		argv[argc++] = w;
+	argv[argc] = NULL;
+	free(said);
+	said = NULL;
+	out = open_memstream(&said, &said_len);
+	assert_non_null(out);
+	assert_non_null(verb_find(argv[0]));
+	status =
+	    options_read(argc, argv, verb_find(argv[0])->may, &q) < 0 ? ASK_USAGE : 0;
+	if (status == 0) {
+		q.log = folder;
+		status = book_open(&q, &book);
+		if (status == 0)
+			status = verb_ask(verb_find(argv[0]), &q, &book, out, &why);
+		book_close(&book);
+	}
+	assert_int_equal(fclose(out), 0);
+	return status;
+}
+
+static int
+ask(const char *line)
+{
+	return ask_in(log_->log, line);
+}
+
+/* Times, roots, leaves and process ids differ from run to run. */
+static char *
+normal(const char *text)
+{
+	char *out = calloc(1, strlen(text) + 1), *to = out;
+
+	assert_non_null(out);
+	while (*text != '\0') {
+		size_t hex = strspn(text, "0123456789abcdef"), digits;
+
+		if (strncmp(text, "20", 2) == 0 && strlen(text) > 20 && text[4] == '-' &&
+		    text[10] == 'T') {
+			text += strcspn(text, "Z") + 1;
+			*to++ = 'T';
+			continue;
+		}
+		digits = strspn(text, "0123456789");
+		if (hex == 64 && strncmp(text, POLICY_1, 64) != 0 &&
+		    strncmp(text, POLICY_2, 64) != 0 &&
+		    strncmp(text, DIGEST_A, 64) != 0 &&
+		    strncmp(text, DIGEST_B, 64) != 0) {
+			text += 64;
+			*to++ = 'H';
+			continue;
+		}
+		if (to - out >= 8 && strncmp(to - 8, "\"after\":", 8) == 0) {
+			text += digits;
+			*to++ = 'N';
+			continue;
+		}
+		*to++ = *text++;
+	}
+	return out;
+}
+
+/* What depends on the hour at which this runs. */
+static void
+drop_hours(char *text)
+{
+	char *at;
+
+	while ((at = strstr(text, "\"what\":\"after hours\"")) != NULL) {
+		char *end = strchr(at, '\n');
+
+		while (at > text && at[-1] != '\n')
+			at--;
+		memmove(at, end + 1, strlen(end + 1) + 1);
+	}
+}
+
+/* ---- every verb ------------------------------------------------------------------- */
+
+static const char *const golden[] = {
+    "log --kind exec",
+    "log --server github --since 1d --csv --verdict deny",
+    "log -n 3",
+    "log --rule g.kennel:9",
+    "log --tool echo",
+    "sessions",
+    "session s-1 --json",
+    "session s-2 --json",
+    "why 5",
+    "why 10",
+    "why 12",
+    "policy-at 2099-01-01",
+    "denials",
+    "denials -n 1 --json",
+    "tool",
+    "tool echo --json",
+    "tool --csv",
+    "egress",
+    "egress 192.0.2.8/31 --json",
+    "egress *.github.com --json",
+    "egress x.example --json",
+    "touched /usr/bin",
+    "touched /srv/work/notes.txt",
+    "exec git",
+    "exec /usr/bin/curl",
+    "exec aaaaaaaa",
+    "secret TOKEN",
+    "changes",
+    "widened",
+    "exceptions",
+    "gaps --json",
+    "manifest github",
+    "who-approved",
+    "who-approved alice --json",
+    "anomalies --json",
+};
+
+static char *
+read_golden(void)
+{
+	FILE *f = fopen(GOLDEN, "r");
+	char *all;
+	size_t n;
+
+	if (f == NULL)
+		return NULL;
+	all = calloc(1, 1 << 20);
+	assert_non_null(all);
+	n = fread(all, 1, (1 << 20) - 1, f);
+	all[n] = '\0';
+	(void)fclose(f);
+	return all;
+}
+
+static void
+check_section(const char *all, const char *line, const char *is)
+{
+	char head[256];
+	const char *at, *end;
+
+	(void)snprintf(head, sizeof(head), "== %s\n", line);
+	at = all != NULL ? strstr(all, head) : NULL;
+	if (at == NULL)
+		fail_msg("%s has no section \"%s\"", GOLDEN, line);
+	at += strlen(head);
+	end = strstr(at, "\n== ");
+	end = end != NULL ? end + 1 : at + strlen(at);
+	if (strlen(is) != (size_t)(end - at) || memcmp(is, at, strlen(is)) != 0)
+		fail_msg("%s:\n%swanted:\n%.*s", line, is, (int)(end - at), at);
+}
+
+/* Each answer is what it was, and the same when it is asked verified. */
+static void
+test_golden(void **state)
+{
+	bool write = getenv("KENNEL_GOLDEN") != NULL;
+	FILE *out = write ? fopen(GOLDEN, "w") : NULL;
+	char *all = write ? NULL : read_golden();
+
+	for (size_t i = 0; i < ARRAY_LEN(golden); i++) {
+		char verified[300], *is, *again;
+
+		if (ask(golden[i]) != 0)
+			fail_msg("%s: no answer", golden[i]);
+		is = normal(said);
+		drop_hours(is);
+		if (write)
+			fprintf(out, "== %s\n%s", golden[i], is);
+		else
+			check_section(all, golden[i], is);
+		(void)snprintf(verified, sizeof(verified), "%s --no-header", golden[i]);
+		assert_int_equal(ask(verified), 0);
+		again = strdup(said);
+		(void)snprintf(
+		    verified, sizeof(verified), "%s --no-header --verified", golden[i]);
+		assert_int_equal(ask(verified), 0);
+		assert_string_equal(said, again);
+		free(again);
+		free(is);
+	}
+	if (out != NULL)
+		assert_int_equal(fclose(out), 0);
+	free(all);
+}
+
+/* ---- what is asked for -------------------------------------------------------------- */
+
+static void
+test_statuses(void **state)
+{
+	static const struct {
+		const char *line;
+		int status;
+	} row[] = {
+	    {"log", ASK_OK},
+	    {"log --server none", ASK_OK},
+	    {"session none", ASK_NO_SUCH},
+	    {"why 9999", ASK_NO_SUCH},
+	    {"log --as-of 9999", ASK_NO_SUCH},
+	    {"log --as-of nonsense", ASK_USAGE},
+	    {"why x", ASK_USAGE},
+	    {"why", ASK_USAGE},
+	    {"session", ASK_USAGE},
+	    {"denials word", ASK_USAGE},
+	    {"touched relative", ASK_USAGE},
+	    {"sample", ASK_USAGE},
+	    {"sample --seed 1 --control nothing", ASK_USAGE},
+	    {"log --kind nothing", ASK_USAGE},
+	    {"log --verdict maybe", ASK_USAGE},
+	    {"log --since soon", ASK_USAGE},
+	    {"log -n 0", ASK_USAGE},
+	    {"log --nope", ASK_USAGE},
+	    {"log --json=1", ASK_USAGE},
+	    {"denials --kind exec", ASK_USAGE},
+	    {"policy-at never", ASK_USAGE},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
+		int is = ask(row[i].line);
+
+		if (is != row[i].status)
+			fail_msg("%s: %d", row[i].line, is);
+	}
+	assert_int_equal(ask_in("/nonexistent", "log"), ASK_NO_LOG);
+}
+
+static uint64_t
+json_number(const char *key)
+{
+	const char *at = strstr(said, key);
+
+	assert_non_null(at);
+	return strtoull(at + strlen(key), NULL, 10);
+}
+
+/* The same checkpoint gives the same answer, whatever was written since. */
+static void
+test_as_of(void **state)
+{
+	char line[200], root[65], *then;
+	uint64_t size;
+
+	assert_int_equal(ask("denials --json"), 0);
+	size = json_number("\"size\":");
+	memcpy(root, strstr(said, "\"root\":\"") + 8, 64);
+	root[64] = '\0';
+	then = strdup(said);
+	tell_all(log_, "s-3", second_session, 3);
+	assert_int_equal(ask("denials --json"), 0);
+	assert_string_not_equal(said, then);
+	(void)snprintf(line, sizeof(line), "denials --json --as-of %llu:%s",
+	    (unsigned long long)size, root);
+	assert_int_equal(ask(line), 0);
+	assert_string_equal(said, then);
+	/* another root of that size was never ours */
+	root[0] = root[0] == '0' ? '1' : '0';
+	(void)snprintf(line, sizeof(line), "denials --json --as-of %llu:%s",
+	    (unsigned long long)size, root);
+	assert_int_equal(ask(line), ASK_TAMPERED);
+	free(then);
+	assert_true(recorders_gone(5000));
+}
+
+/* A draw can be made again, and another seed draws others. */
+static void
+test_sample(void **state)
+{
+	char *one;
+
+	assert_int_equal(ask("sample --seed 7 -n 5 --control all --csv --no-header"), 0);
+	one = strdup(said);
+	assert_int_equal(ask("sample --seed 7 -n 5 --control all --csv --no-header"), 0);
+	assert_string_equal(said, one);
+	assert_int_equal(ask("sample --seed 8 -n 5 --control all --csv --no-header"), 0);
+	assert_string_not_equal(said, one);
+	/* a smaller sample is the head of a larger one */
+	assert_int_equal(ask("sample --seed 7 -n 2 --control all --csv --no-header"), 0);
+	assert_memory_equal(said, one, said_len);
+	free(one);
+}
+
+/* ---- foreign words ------------------------------------------------------------------- */
+
+/* MCP-ATTACKS 48: nothing that a server says is more than text. */
+static void
+test_inert(void **state)
+{
+	static const char *const form[] = {"", " --json", " --csv"};
+	static const char *const verb[] = {"log", "tool", "denials", "session s-2",
+	    "anomalies", "sample --seed 1 -n 99"};
+
+	for (size_t i = 0; i < ARRAY_LEN(verb); i++) {
+		for (size_t k = 0; k < ARRAY_LEN(form); k++) {
+			char line[100];
+
+			(void)snprintf(line, sizeof(line), "%s%s", verb[i], form[k]);
+			assert_int_equal(ask(line), 0);
+			assert_non_null(strstr(said, "onerror")); /* it is there */
+			for (size_t at = 0; at < said_len; at++) {
+				unsigned char c = (unsigned char)said[at];
+
+				if (c != '\n' && c != '\r' && (c < 32 || c > 126))
+					fail_msg("%s: byte %02x", line, c);
+			}
+			/* no cell is a formula */
+			assert_null(strstr(said, ",\"="));
+		}
+	}
+}
+
+static void
+test_inert_html(void **state)
+{
+	static const struct {
+		const char *text, *html;
+	} row[] = {
+	    {"plain", "plain"},
+	    {"<a href='x'>&\"`", "&#60;a href=&#39;x&#39;&#62;&#38;&#34;&#96;"},
+	    {"gr\xc3\xbc\xc3\x9f \xe6\x97\xa5", "gr\xc3\xbc\xc3\x9f \xe6\x97\xa5"},
+	    {"a\xe2\x80\xae"
+	     "b",
+		"a\\u{202e}b"},
+	    {"\x01\x7f\xc2\x85", "\\u{1}\\u{7f}\\u{85}"},
+	    {"\xff\xc0\xaf", "\\u{fffd}\\u{fffd}"},
+	    {"\xf0\x9f\x98\x80", "\\u{1f600}"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
+		char *out = NULL;
+		size_t len;
+		FILE *f = open_memstream(&out, &len);
+
+		inert_html(f, row[i].text);
+		assert_int_equal(fclose(f), 0);
+		assert_string_equal(out, row[i].html);
+		free(out);
+	}
+}
+
+/* ---- logs that lie ---------------------------------------------------------------------- */
+
+static const char free_log[] = "DROP TRIGGER rec_no_update; DROP TRIGGER rec_no_delete;";
+
+static void
+run_sql(const char *path, const char *sql)
+{
+	char *why = NULL;
+	sqlite3 *db = NULL;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	(void)sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 0, NULL);
+	if (sqlite3_exec(db, sql, NULL, NULL, &why) != SQLITE_OK)
+		fail_msg("%s: %s", sql, why);
+	assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+/* A copy of the log in a folder of its own. */
+static void
+new_copy(char folder[128], char db[160])
+{
+	static char bytes[8 << 20];
+	FILE *from = fopen(log_->db, "rb"), *to;
+	size_t n;
+
+	(void)snprintf(folder, 128, "%s/copy", log_->root);
+	(void)mkdir(folder, 0700);
+	(void)snprintf(db, 160, "%s/audit.db", folder);
+	n = fread(bytes, 1, sizeof(bytes), from);
+	(void)fclose(from);
+	to = fopen(db, "wb");
+	assert_int_equal(fwrite(bytes, 1, n, to), n);
+	assert_int_equal(fclose(to), 0);
+}
+
+static void
+drop_copy(const char *folder)
+{
+	remove_folder(folder);
+}
+
+/* The triggers as they were: dropped, the schema differs already. */
+static void
+guards_back(const char *db)
+{
+	for (size_t i = 0; i < schema_rows; i++) {
+		if (strcmp(schema_row[i].name, "rec_no_update") == 0 ||
+		    strcmp(schema_row[i].name, "rec_no_delete") == 0) {
+			char sql[1024];
+			int rowid = (int)i + 1;
+
+			(void)snprintf(sql, sizeof(sql),
+			    "PRAGMA writable_schema=ON; INSERT INTO sqlite_schema(rowid, "
+			    "type, name, tbl_name, rootpage, sql) VALUES(%d, '%s', '%s', "
+			    "'%s', 0, \"%s\")",
+			    rowid, schema_row[i].type, schema_row[i].name,
+			    schema_row[i].table, schema_row[i].sql);
+			run_sql(db, sql);
+		}
+	}
+}
+
+/* A column that says another thing than its body is seen when it is used. */
+static void
+test_lying_columns(void **state)
+{
+	static const struct {
+		const char *sql, *line;
+	} row[] = {
+	    {"UPDATE rec SET server = 'files' WHERE idx = 5", "log --server files"},
+	    {"UPDATE rec SET verdict = 'allow' WHERE idx = 5", "exec --verdict allow"},
+	    {"UPDATE rec SET session = 'x' WHERE idx = 5", "session x"},
+	    {"UPDATE rec SET tool = 'x' WHERE idx = 8", "log --tool x"},
+	    {"UPDATE rec SET rule = 'x' WHERE idx = 10", "log --rule x"},
+	    {"UPDATE rec SET ts = 4000000000000000000 WHERE idx = 5",
+		"log --server github --since 2090-01-01"},
+	    {"UPDATE rec SET idx = 900 WHERE idx = 3", "log --verified"},
+	    {"UPDATE rec SET body = zeroblob(10) WHERE idx = 5", "log"},
+	    {"UPDATE rec SET body = zeroblob(100000) WHERE idx = 5", "log"},
+	    {"DELETE FROM rec WHERE idx = 5", "log --verified"},
+	    {"UPDATE rec SET verdict = 'allow' WHERE idx = 5", "denials --verified"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
+		char folder[128], db[160];
+		int status;
+
+		new_copy(folder, db);
+		run_sql(db, free_log);
+		guards_back(db);
+		/* the control: the copy answers */
+		assert_int_equal(ask_in(folder, "log --verified"), ASK_OK);
+		run_sql(db, free_log);
+		run_sql(db, row[i].sql);
+		guards_back(db);
+		status = ask_in(folder, row[i].line);
+		if (status != ASK_FAILED && status != ASK_TAMPERED)
+			fail_msg("%s: %d\n%s", row[i].sql, status, said);
+		drop_copy(folder);
+	}
+}
+
+/* An index that leaves a record out hides it from whoever asks fast; --verified
+ * says that the log is not what was written. */
+static void
+test_hidden(void **state)
+{
+	static const char hide[] =
+	    "PRAGMA writable_schema=ON; UPDATE sqlite_schema SET sql = "
+	    "'CREATE INDEX rec_denied ON rec(ts) WHERE verdict <> ''allow'' AND idx <> "
+	    "5' "
+	    "WHERE name = 'rec_denied'";
+	static const char back[] =
+	    "PRAGMA writable_schema=ON; UPDATE sqlite_schema SET sql = "
+	    "'CREATE INDEX rec_denied ON rec(ts) WHERE verdict <> ''allow''' "
+	    "WHERE name = 'rec_denied'";
+	char folder[128], db[160], *before;
+
+	new_copy(folder, db);
+	assert_int_equal(ask_in(folder, "denials --json"), 0);
+	before = strdup(said);
+	run_sql(db, hide);
+	run_sql(db, "REINDEX rec_denied");
+	run_sql(db, back);
+	assert_int_equal(ask_in(folder, "denials --json"), 0);
+	assert_string_not_equal(said, before); /* it is hidden */
+	assert_int_equal(ask_in(folder, "denials --json --verified"), ASK_TAMPERED);
+	free(before);
+	drop_copy(folder);
+}
+
+static void
+test_schema(void **state)
+{
+	static const char *const sql[] = {
+	    "DROP INDEX rec_server",
+	    "CREATE VIEW v AS SELECT * FROM rec",
+	    "CREATE TRIGGER t AFTER INSERT ON rec BEGIN SELECT 1; END",
+	    "CREATE INDEX more ON rec(kind)",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(sql); i++) {
+		char folder[128], db[160];
+
+		new_copy(folder, db);
+		run_sql(db, sql[i]);
+		assert_int_equal(ask_in(folder, "log"), ASK_FAILED);
+		drop_copy(folder);
+	}
+}
+
+/* Bytes turned over anywhere: an answer or a refusal, never anything else. */
+static void
+test_flipped(void **state)
+{
+	static const char *const line[] = {"log --json", "session s-1", "denials", "tool",
+	    "anomalies", "log --tool echo", "gaps", "sample --seed 1", "log -n 4"};
+	char folder[128], db[160];
+	long size;
+
+	new_copy(folder, db);
+	size = ask_number(db, "PRAGMA page_count") * ask_number(db, "PRAGMA page_size");
+	srand(11);
+	for (int i = 0; i < 400; i++) {
+		long at = rand() % size;
+		FILE *f = fopen(db, "r+b");
+		int byte, status;
+
+		assert_int_equal(fseek(f, at, SEEK_SET), 0);
+		byte = fgetc(f);
+		assert_int_equal(fseek(f, at, SEEK_SET), 0);
+		(void)fputc(byte ^ (1 << (i % 8)), f);
+		assert_int_equal(fclose(f), 0);
+		status = ask_in(folder, line[(size_t)i % ARRAY_LEN(line)]);
+		if (status != ASK_OK && status != ASK_FAILED && status != ASK_NO_SUCH)
+			fail_msg("byte %ld: %d", at, status);
+		f = fopen(db, "r+b");
+		assert_int_equal(fseek(f, at, SEEK_SET), 0);
+		(void)fputc(byte, f);
+		assert_int_equal(fclose(f), 0);
+	}
+	drop_copy(folder);
+}
+
+/* ---- the old way in --------------------------------------------------------------------- */
+
+static void
+test_filters(void **state)
+{
+	static const struct {
+		const char *line;
+		int rows;
+	} row[] = {
+	    {"log --csv --no-header --kind exec", 6},
+	    {"log --csv --no-header --kind exec --verdict deny", 3},
+	    {"log --csv --no-header --session s-2", 6},
+	    {"log --csv --no-header --server github --since 1h", 27},
+	    {"log --csv --no-header --server github --since 2099-01-01", 0},
+	    {"log --csv --no-header --server github --to 2001-01-01", 0},
+	    {"log --csv --no-header --rule g.kennel:5", 2},
+	    {"log --csv --no-header --tool delete_repository", 1},
+	    {"log --csv --no-header -n 4", 4},
+	    {"log --csv --no-header --session s-1 -n 2 --kind exec", 2},
+	    {"log --csv --no-header --all --kind genesis", 1},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
+		int rows = -1; /* the line of names */
+
+		assert_int_equal(ask(row[i].line), 0);
+		for (size_t at = 0; at < said_len; at++)
+			rows += said[at] == '\n';
+		if (rows != row[i].rows)
+			fail_msg("%s: %d rows\n%s", row[i].line, rows, said);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_golden),
+	    cmocka_unit_test(test_filters),
+	    cmocka_unit_test(test_statuses),
+	    cmocka_unit_test(test_sample),
+	    cmocka_unit_test(test_inert),
+	    cmocka_unit_test(test_inert_html),
+	    cmocka_unit_test(test_lying_columns),
+	    cmocka_unit_test(test_hidden),
+	    cmocka_unit_test(test_schema),
+	    cmocka_unit_test(test_flipped),
+	    cmocka_unit_test(test_as_of),
+	};
+
+	return cmocka_run_group_tests(tests, make_log, drop_log);
+}
