@@ -257,6 +257,7 @@ UNIT_stream	= tests/fuzz/fuzz_session.o $(UNIT_frame)
 UNIT_chain	= $(CHAIN)
 UNIT_report	= leash/report.o $(BASE)
 UNIT_recorder	= supervisor/audit/connect.o leash/report.o $(BASE)
+UNIT_tamper	= supervisor/audit/connect.o $(CHAIN) leash/report.o $(BASE)
 UNIT_verify	= supervisor/audit/connect.o $(QUERY) \
 	   supervisor/audit/reader.o supervisor/audit/schema.o \
 	   supervisor/audit/body.o \
@@ -290,7 +291,7 @@ UNIT_scrub	= tests/unit/scrub_bench.o $(SCRUB)
 UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
 	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o \
 	   shim/base/loop.o $(POLICY_READ) $(SCRUB)
-UNITS	 = base vault pages env scrub load seal match value algebra filter lower parse gate frame json canon pins session exact unfit stream chain report recorder verify query cell
+UNITS	 = base vault pages env scrub load seal match value algebra filter lower parse gate frame json canon pins session exact unfit stream chain report recorder verify tamper query cell
 UNIT_LIBS = $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 

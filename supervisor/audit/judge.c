@@ -70,7 +70,7 @@ sql_failed(struct answer *answer, sqlite3 *db, uint64_t at)
 static int
 number(struct bench *b, const char *sql, uint64_t *ret)
 {
-	sqlite3 *db = b->reader[0].db;
+	sqlite3 *db = b->segment.db; /* the walk's: nobody else uses it */
 	sqlite3_stmt *s = NULL;
 	int r = 0;
 
@@ -205,6 +205,26 @@ job(void *arg, int worker, uint64_t i)
 	    b->reader[worker].db, (int)i, &b->worker_answer[i], &b->index_sum[i]);
 }
 
+/* Nothing that was not looked at. */
+static int
+check_counts(struct bench *b)
+{
+	uint64_t records = 0, last = 0, tiles = 0;
+	const struct segment *s = &b->segment;
+
+	if (number(b, "SELECT count(*) FROM rec NOT INDEXED", &records) < 0 ||
+	    number(b, "SELECT coalesce(max(idx) + 1, 0) FROM rec", &last) < 0 ||
+	    number(b, "SELECT count(*) FROM tile NOT INDEXED", &tiles) < 0)
+		return -EBADMSG;
+	if (last > s->size)
+		return bad_record(b->answer, s->size, "no checkpoint ever counted it");
+	if (records != s->size - s->base)
+		return found(b->answer, TAMPERED, "records that have no number");
+	if (tiles != s->tiles + walk_carried(s->base))
+		return found(b->answer, TAMPERED, "tiles of records that do not exist");
+	return 0;
+}
+
 static int
 take(void *arg, uint64_t i)
 {
@@ -219,6 +239,9 @@ take(void *arg, uint64_t i)
 		return walk_piece(b->walk, &b->segment, piece);
 	}
 	index = (int)(i - b->pieces);
+	if (index == 0 &&
+	    (walk_segment_end(b->walk, &b->segment) < 0 || check_counts(b) < 0))
+		return -EBADMSG;
 	if (b->worker_answer[index].verdict != INTACT) {
 		*b->answer = b->worker_answer[index];
 		return -EBADMSG;
@@ -226,23 +249,6 @@ take(void *arg, uint64_t i)
 	if (b->index_sum[index] != b->row_sum[index])
 		return found(b->answer, TAMPERED,
 		    "the index %s does not hold what the records say", index_name(index));
-	return 0;
-}
-
-static int
-check_counts(struct bench *b)
-{
-	uint64_t records = 0, tiles = 0;
-	const struct segment *s = &b->segment;
-
-	if (number(b, "SELECT count(*) FROM rec NOT INDEXED", &records) < 0 ||
-	    number(b, "SELECT count(*) FROM tile NOT INDEXED", &tiles) < 0)
-		return -EBADMSG;
-	if (records != s->size - s->base)
-		return found(b->answer, TAMPERED,
-		    "records that no checkpoint counts, or that have no number");
-	if (tiles != s->tiles + walk_carried(s->base))
-		return found(b->answer, TAMPERED, "tiles of records that do not exist");
 	return 0;
 }
 
@@ -271,11 +277,7 @@ scan_records(struct bench *b)
 	while (first + n < b->segment.size);
 	crew.n = b->pieces + INDEXES;
 	r = walk_segment_open(b->walk, &b->segment);
-	if (r == 0)
-		r = crew_run(&crew);
-	if (r == 0)
-		r = walk_segment_end(b->walk, &b->segment);
-	return r == 0 ? check_counts(b) : r;
+	return r == 0 ? crew_run(&crew) : r;
 }
 
 /* ---- signatures -------------------------------------------------------------------------- */

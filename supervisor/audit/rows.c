@@ -270,11 +270,23 @@ check_record(struct rows *rows, struct piece *piece, uint64_t at)
 	return r;
 }
 
+/* The first record of a tile whose hash is not the stored one. */
+static uint64_t
+first_other(const uint8_t *stored, const uint8_t *leaf)
+{
+	uint64_t i = 0;
+
+	while (i < TILE_WIDTH && memcmp(stored + i * CHAIN_HASH_LEN,
+				     leaf + i * CHAIN_HASH_LEN, CHAIN_HASH_LEN) == 0)
+		i++;
+	return i;
+}
+
 /* A stored tile must be the hashes of the records below it. */
 static int
 check_tile(struct rows *rows, struct piece *piece, uint64_t t)
 {
-	uint64_t first = piece->first + t * TILE_WIDTH;
+	uint64_t first = piece->first + t * TILE_WIDTH, other;
 	const uint8_t *leaf = piece->leaf + t * TILE_LEN;
 	sqlite3_stmt *s = rows->tile;
 	int r = 0;
@@ -283,11 +295,18 @@ check_tile(struct rows *rows, struct piece *piece, uint64_t t)
 	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)(first / TILE_WIDTH));
 	if (sqlite3_step(s) != SQLITE_ROW ||
 	    sqlite3_column_bytes(s, 0) != CHAIN_HASH_LEN ||
-	    memcmp(sqlite3_column_blob(s, 0), piece->root[t], CHAIN_HASH_LEN) != 0 ||
-	    sqlite3_column_bytes(s, 1) != (int)TILE_LEN ||
-	    memcmp(sqlite3_column_blob(s, 1), leaf, TILE_LEN) != 0)
-		r = bad_record(&piece->answer, first,
-		    "it, or one behind it, does not have the hash that its tile holds");
+	    sqlite3_column_bytes(s, 1) != (int)TILE_LEN) {
+		r = bad_record(&piece->answer, first, "its tile is missing");
+	} else {
+		other = first_other(sqlite3_column_blob(s, 1), leaf);
+		if (other < TILE_WIDTH)
+			r = bad_record(&piece->answer, first + other,
+			    "it does not have the hash that its tile holds");
+		else if (memcmp(sqlite3_column_blob(s, 0), piece->root[t],
+			     CHAIN_HASH_LEN) != 0)
+			r = bad_record(
+			    &piece->answer, first, "its tile does not have its root");
+	}
 	(void)sqlite3_reset(s);
 	return r;
 }

@@ -207,20 +207,25 @@ write_one(struct report *report, const char *server, enum event_class class)
 	return r < 0 || class == EVENT_FLOW ? r : report_wait(report, number, WAIT_MS);
 }
 
-/* kennel-verify --json: its status, and what it said. */
+/* kennel-verify --json and up to three words more: its status, and what it said. */
 static inline int
-run_verify(const struct fixture *f, const char *path, char *said, size_t said_cap)
+verify_words(const struct fixture *f, const char *const word[3], const char *path,
+    char *said, size_t said_cap)
 {
-	int out[2], status;
+	int out[2], status, n_args = 2;
+	const char *args[7] = {"kennel-verify", "--json"};
 	size_t len = 0;
 	ssize_t n;
 	pid_t child;
 
+	for (int i = 0; i < 3 && word[i] != NULL; i++)
+		args[n_args++] = word[i];
+	args[n_args] = path;
 	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
 	child = fork();
 	if (child == 0) {
 		(void)dup2(out[1], STDOUT_FILENO);
-		(void)execl(f->verify, "kennel-verify", "--json", path, (char *)NULL);
+		(void)execv(f->verify, (char *const *)(uintptr_t)args);
 		_exit(99);
 	}
 	close(out[1]);
@@ -231,6 +236,40 @@ run_verify(const struct fixture *f, const char *path, char *said, size_t said_ca
 	close(out[0]);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static inline int
+run_verify(const struct fixture *f, const char *path, char *said, size_t said_cap)
+{
+	return verify_words(f, (const char *const[3]){NULL}, path, said, said_cap);
+}
+
+static inline int
+verify_with(const struct fixture *f, const char *option, const char *value,
+    const char *path, char *said, size_t said_cap)
+{
+	return verify_words(
+	    f, (const char *const[3]){option, value}, path, said, said_cap);
+}
+
+/* As if ten years had passed. */
+static inline int
+run_verify_old(const struct fixture *f, const char *path, char *said, size_t said_cap)
+{
+	char later[32];
+
+	(void)snprintf(later, sizeof(later), "%lld", (long long)time(NULL) + 315360000);
+	return verify_with(f, "--now", later, path, said, said_cap);
+}
+
+static inline int
+verify_old_stopped(const struct fixture *f, const char *path, char *said, size_t said_cap)
+{
+	char later[32];
+
+	(void)snprintf(later, sizeof(later), "%lld", (long long)time(NULL) + 315360000);
+	return verify_words(
+	    f, (const char *const[3]){"--stopped", "--now", later}, path, said, said_cap);
 }
 
 static inline void
