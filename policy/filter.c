@@ -22,6 +22,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,7 @@
 #include "policy/text.h"
 
 #define ARRAY_LEN(a)  (sizeof(a) / sizeof((a)[0]))
+#define RULE_ARGS     3 /* compared in one rule */
 #define API_LEVEL     6 /* knows SCMP_ACT_NOTIFY, whatever kernel compiles this */
 #define X32_BIT       0x40000000u
 #define LOW           0xffffffffu
@@ -136,7 +138,7 @@ out:
 static const struct {
 	const char *name;
 	uint32_t action;
-	struct scmp_arg_cmp arg[2];
+	struct scmp_arg_cmp arg[RULE_ARGS];
 } rules[] = {
     /* The gate (leash/exec). */
     {"execve", SCMP_ACT_NOTIFY, {NONE, NONE}},
@@ -172,6 +174,17 @@ static const struct {
     /* Terminal input is refused in the prologue. */
     {"ioctl", SCMP_ACT_ALLOW, {NONE, NONE}},
 
+#define TYPE_BITS 0xfu /* the rest are flags */
+/* TCP and UDP; to ask for another protocol loads the host's module of it, which
+ * needs no right (sctp, dccp, l2tp...). */
+#define INET(family, type, protocol) \
+	{ \
+		"socket", SCMP_ACT_ALLOW, \
+		{ \
+			EQ(0, family), BITS(1, TYPE_BITS, type), EQ(2, protocol) \
+		} \
+	}
+
 /* Families: local, IPv4, IPv6; and the one netlink that lists interfaces, of a
  * namespace that has nothing but its loopback (os.networkInterfaces() throws
  * without it). */
@@ -183,8 +196,17 @@ static const struct {
 		} \
 	}
     {"socket", SCMP_ACT_ALLOW, {EQ(0, AF_UNIX), NONE}},
-    {"socket", SCMP_ACT_ALLOW, {EQ(0, AF_INET), NONE}},
-    {"socket", SCMP_ACT_ALLOW, {EQ(0, AF_INET6), NONE}},
+    INET(AF_INET, SOCK_STREAM, 0),
+    INET(AF_INET, SOCK_STREAM, IPPROTO_TCP),
+    INET(AF_INET, SOCK_DGRAM, 0),
+    INET(AF_INET, SOCK_DGRAM, IPPROTO_UDP),
+    INET(AF_INET6, SOCK_STREAM, 0),
+    INET(AF_INET6, SOCK_STREAM, IPPROTO_TCP),
+    INET(AF_INET6, SOCK_DGRAM, 0),
+    INET(AF_INET6, SOCK_DGRAM, IPPROTO_UDP),
+    {"socket", SCMP_ACT_ERRNO(EPROTONOSUPPORT), {EQ(0, AF_INET), GT(2, IPPROTO_UDP)}},
+    {"socket", SCMP_ACT_ERRNO(EPROTONOSUPPORT), {EQ(0, AF_INET6), GT(2, IPPROTO_UDP)}},
+    {"socket", SCMP_ACT_ERRNO(EPROTONOSUPPORT), {EQ(0, AF_INET), EQ(2, IPPROTO_ICMP)}},
     {"socket", SCMP_ACT_ALLOW, {EQ(0, AF_NETLINK), EQ(2, NETLINK_ROUTE)}},
     {"socket", SCMP_ACT_ERRNO(EAFNOSUPPORT), {EQ(0, AF_NETLINK), NE(2, NETLINK_ROUTE)}},
     NO_FAMILY(0),
@@ -270,7 +292,7 @@ static const uint64_t prctls[] = {
 
 static int
 rule_add(scmp_filter_ctx ctx, uint32_t arch, uint32_t action, const char *name,
-    const struct scmp_arg_cmp arg[2])
+    const struct scmp_arg_cmp arg[RULE_ARGS])
 {
 	int there = seccomp_syscall_resolve_name_arch(arch, name);
 	unsigned int n = 0;
@@ -278,7 +300,7 @@ rule_add(scmp_filter_ctx ctx, uint32_t arch, uint32_t action, const char *name,
 	/* Not on this architecture: ENOSYS is already the truth. */
 	if (there < 0)
 		return there == __NR_SCMP_ERROR ? -EINVAL : 0;
-	while (arg != NULL && n < 2 && arg[n].op != _SCMP_CMP_MIN)
+	while (arg != NULL && n < RULE_ARGS && arg[n].op != _SCMP_CMP_MIN)
 		n++;
 	return seccomp_rule_add_array(
 	    ctx, action, seccomp_syscall_resolve_name(name), n, arg);
@@ -302,7 +324,7 @@ allow_names(scmp_filter_ctx ctx, uint32_t arch, const char *names)
 static int
 body_rules(scmp_filter_ctx ctx, uint32_t arch)
 {
-	struct scmp_arg_cmp option[2] = {NONE, NONE};
+	struct scmp_arg_cmp option[RULE_ARGS] = {NONE, NONE, NONE};
 	const struct calls *c;
 	size_t i;
 	int r = 0;

@@ -107,13 +107,16 @@ def families():
     ways = ("EPERM", "EACCES", "EAFNOSUPPORT", "ENOSYS", "EPROTONOSUPPORT", "ESOCKTNOSUPPORT")
     refused(f, "packet", "alg", "bluetooth", "can", "tipc", "rds", "xdp", "key", "qipcrtr", "smc",
             "inet_raw", "inet_sctp", "netlink_netfilter", "netlink_audit", ways=ways)
+    # Whatever the host has: to ask for a protocol loads its module there.
+    for n in ("inet_sctp", "inet_mptcp", "inet_icmp", "inet_dccp", "inet_l2tp"):
+        check(f[n] in ("EPROTONOSUPPORT", "ENOSYS"), n, f[n])
     k = witness("kernel")
     refused(k, "bpf", "perf_event_open", "io_uring_setup", "fanotify_init", "quotactl", "lookup_dcookie",
             "finit_module", "kexec_load", "swapon", "syslog", "iopl", "sethostname",
             ways=("EPERM", "EACCES", "ENOSYS"))
     out = outside("kernel")
     control(out, "io_uring_setup", "perf_event_open", "fanotify_init")
-    control(outside("sockets"), "netlink_netfilter", "netlink_audit")
+    control(outside("sockets"), "netlink_netfilter", "netlink_audit", "inet_mptcp")
 
 
 @test("MCP-ATTACKS 15 16: no address outside answers: loopback of its own and nothing else, names neither")

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -180,6 +181,15 @@ static const struct {
     {"ioctl", {0, 0x40049409}, ALLOW}, {"ioctl", {0, 0x4020940d}, ALLOW},
     {"ioctl", {0, 0xc0189436}, ALLOW}, {"ioctl", {0, 0x541c}, ERR(EPERM)},
     {"ioctl", {0, 0x541c | HIGH}, ERR(EPERM)}, {"socket", {AF_UNIX, SOCK_STREAM}, ALLOW},
+    {"socket", {AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP}, ALLOW},
+    {"socket", {AF_INET6, SOCK_DGRAM, IPPROTO_UDP}, ALLOW},
+    {"socket", {AF_INET, SOCK_STREAM, 132}, ERR(EPROTONOSUPPORT)},
+    {"socket", {AF_INET6, SOCK_STREAM, 262}, ERR(EPROTONOSUPPORT)},
+    {"socket", {AF_INET, SOCK_DGRAM, IPPROTO_ICMP}, ERR(EPROTONOSUPPORT)},
+    {"socket", {AF_INET, 6 /* dccp */}, ERR(ENOSYS)},
+    {"socket", {AF_INET, SOCK_RAW, IPPROTO_RAW}, ERR(EPROTONOSUPPORT)},
+    {"socket", {AF_INET, SOCK_SEQPACKET}, ERR(ENOSYS)},
+    {"socket", {AF_INET, SOCK_STREAM, IPPROTO_TCP | HIGH}, ERR(EPROTONOSUPPORT)},
     {"socket", {AF_INET, SOCK_DGRAM}, ALLOW}, {"socket", {AF_INET6, SOCK_STREAM}, ALLOW},
     {"socket", {AF_NETLINK, SOCK_RAW, NETLINK_ROUTE}, ALLOW},
     {"socket", {AF_NETLINK, SOCK_RAW, NETLINK_NETFILTER}, ERR(EAFNOSUPPORT)},

@@ -42,6 +42,8 @@ verb_sockets(int argc, char **argv)
 	    {"inet_icmp", AF_INET, SOCK_DGRAM, IPPROTO_ICMP},
 	    {"inet_mptcp", AF_INET, SOCK_STREAM, 262},
 	    {"inet_sctp", AF_INET, SOCK_STREAM, 132},
+	    {"inet_dccp", AF_INET, 6, 0},
+	    {"inet_l2tp", AF_INET, SOCK_DGRAM, 115},
 	    {"netlink_route", AF_NETLINK, SOCK_RAW, 0},
 	    {"netlink_netfilter", AF_NETLINK, SOCK_RAW, 12},
 	    {"netlink_audit", AF_NETLINK, SOCK_RAW, 9},
