@@ -54,7 +54,7 @@ BASE	 = $(BASE_SMALL) shim/base/buf.o shim/base/loop.o shim/base/log.o \
 SHIM	 = shim/main.o shim/doors.o shim/reap.o shim/bare.o $(BASE_SMALL)
 
 # Sealed bytes to answers: what a leash may know of policies.
-POLICY_READ = policy/load.o policy/rows.o policy/plan.o policy/bpf.o \
+POLICY_READ = policy/load.o policy/rows.o policy/plan.o policy/bpf.o policy/replay.o \
 	   policy/names.o policy/match.o policy/reach.o policy/fields.o policy/value.o
 # Text to sealed bytes: the supervisor only.
 POLICY_TEXT = policy/arena.o policy/diag.o policy/keyword.o policy/lex.o \
@@ -65,7 +65,7 @@ POLICY_TEXT = policy/arena.o policy/diag.o policy/keyword.o policy/lex.o \
 ALGEBRA	 = policy/algebra/sets.o policy/algebra/points.o policy/algebra/numbers.o
 POLICY_MAKE = $(POLICY_TEXT) policy/read.o policy/compile.o policy/elf.o policy/lower.o policy/tables.o policy/gates.o policy/pinfile.o \
 	   policy/program.o policy/libs.o policy/preset.o policy/view.o \
-	   policy/filter.o policy/calls.o policy/seal.o policy/print.o policy/print_json.o \
+	   policy/filter.o policy/decoded.o policy/calls.o policy/seal.o policy/print.o policy/print_json.o \
 	   policy/out.o policy/verb.o policy/verb_check.o policy/verb_compile.o \
 	   policy/verb_show.o policy/fmt.o policy/verb_fmt.o $(ALGEBRA) \
 	   policy/say.o policy/ask.o policy/near.o policy/verb_explain.o \
@@ -284,7 +284,7 @@ UNIT_value	= policy/value.o policy/match.o policy/reach.o policy/names.o \
 UNIT_algebra	= $(ALGEBRA)
 UNIT_lower	= $(POLICY_READ) $(filter-out policy/main.o policy/verb%.o,$(POLICY_MAKE)) \
 	   shim/base/buf.o shim/base/fd.o shim/base/slurp.o
-UNIT_filter	= $(UNIT_seal) policy/filter.o policy/calls.o
+UNIT_filter	= $(UNIT_seal) policy/filter.o policy/decoded.o policy/calls.o
 SCRUB	= leash/scrub/scrub.o leash/scrub/forms.o leash/scrub/filter.o \
 	   leash/scrub/reading.o shim/base/buf.o $(UNIT_vault)
 UNIT_scrub	= tests/unit/scrub_bench.o $(SCRUB)

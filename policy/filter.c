@@ -22,7 +22,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,11 +40,11 @@
 #include <seccomp.h>
 
 #include "policy/calls.h"
+#include "policy/decoded.h"
 #include "policy/load.h"
 #include "policy/text.h"
 
 #define ARRAY_LEN(a)  (sizeof(a) / sizeof((a)[0]))
-#define RULE_ARGS     3 /* compared in one rule */
 #define API_LEVEL     6 /* knows SCMP_ACT_NOTIFY, whatever kernel compiles this */
 #define X32_BIT       0x40000000u
 #define LOW           0xffffffffu
@@ -56,6 +55,7 @@
 #define CMD_SETLEASE  1024u /* F_SETLEASE */
 #define CMD_TYPE      0xff00u
 #define CMD_BTRFS     0x9400u
+#define NAME_MAX_     64 /* of a system call */
 
 struct program {
 	struct sealed_insn insn[SEALED_INSNS_MAX];
@@ -63,49 +63,87 @@ struct program {
 	bool full;
 };
 
-static int body_rules(scmp_filter_ctx, uint32_t arch);
-static int body_read(scmp_filter_ctx, struct program *);
-static void prologue(struct program *, uint32_t arch);
+struct making;
 
-int
-filter_build(struct sealer *s, uint32_t arch, struct sealed_range *ret)
+static int body_rules(struct making *);
+static int body_read(scmp_filter_ctx, struct program *);
+static void prologue(struct making *);
+
+/* One filter under way. */
+struct making {
+	struct sealer *s;
+	struct sealed_range calls; /* the policy's own lines */
+	uint32_t arch;
+	scmp_filter_ctx ctx;
+	struct program program;
+	struct decoded decoded;
+};
+
+/* What the policy itself says of this call, or -1. */
+static int
+call_said(const struct making *m, const char *name)
 {
-	struct sealed_filter row = {.arch = arch};
-	struct program *p = NULL;
-	scmp_filter_ctx ctx = NULL;
+	const struct sealed_call *c;
+	uint32_t i;
+
+	for (i = 0; i < m->calls.n; i++) {
+		c = sealer_at(m->s, SEALED_CALLS, m->calls.first + i);
+		if (c != NULL && strcmp(sealer_text(m->s, c->name), name) == 0)
+			return (int)c->verdict;
+	}
+	return -1;
+}
+
+static int
+filter_make(struct making *m, struct sealed_range *ret)
+{
+	struct sealed_filter row = {.arch = m->arch};
 	uint32_t i;
 	int r;
 
-	if ((p = calloc(1, sizeof(*p))) == NULL)
-		return -ENOMEM;
 	(void)seccomp_api_set(API_LEVEL); /* checked by the NOTIFY rule */
-	if ((ctx = seccomp_init(SCMP_ACT_ERRNO(ENOSYS))) == NULL) {
-		r = -ENOMEM;
-		goto out;
-	}
-	if (arch != seccomp_arch_native() &&
-	    ((r = seccomp_arch_add(ctx, arch)) < 0 ||
-		(r = seccomp_arch_remove(ctx, SCMP_ARCH_NATIVE)) < 0))
-		goto out;
-	if ((r = seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS)) <
-		0 ||
-	    (r = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2)) < 0 ||
-	    (r = body_rules(ctx, arch)) < 0)
-		goto out;
-	prologue(p, arch);
-	if ((r = body_read(ctx, p)) < 0)
-		goto out;
-	row.insns.first = sealer_rows(s, SEALED_INSNS);
-	row.insns.n = p->n;
-	for (i = 0; i < p->n; i++)
-		(void)sealer_row(s, SEALED_INSNS, &p->insn[i], sizeof(p->insn[i]));
-	ret->first = sealer_row(s, SEALED_FILTERS, &row, sizeof(row));
+	if ((m->ctx = seccomp_init(SCMP_ACT_ERRNO(ENOSYS))) == NULL)
+		return -ENOMEM;
+	if (m->arch != seccomp_arch_native() &&
+	    ((r = seccomp_arch_add(m->ctx, m->arch)) < 0 ||
+		(r = seccomp_arch_remove(m->ctx, SCMP_ARCH_NATIVE)) < 0))
+		return r;
+	if ((r = seccomp_attr_set(
+		 m->ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS)) < 0 ||
+	    (r = seccomp_attr_set(m->ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2)) < 0)
+		return r;
+	prologue(m); /* its rows stand before the body's */
+	if ((r = body_rules(m)) < 0 || (r = body_read(m->ctx, &m->program)) < 0 ||
+	    (r = decoded_seal(
+		 &m->decoded, m->s, SECCOMP_RET_ERRNO | ENOSYS, &row.syscalls)) < 0)
+		return r;
+	row.insns.first = sealer_rows(m->s, SEALED_INSNS);
+	row.insns.n = m->program.n;
+	for (i = 0; i < m->program.n; i++)
+		(void)sealer_row(
+		    m->s, SEALED_INSNS, &m->program.insn[i], sizeof(m->program.insn[i]));
+	ret->first = sealer_row(m->s, SEALED_FILTERS, &row, sizeof(row));
 	ret->n = 1;
-	r = 0;
-out:
-	if (ctx != NULL)
-		seccomp_release(ctx);
-	free(p);
+	return 0;
+}
+
+int
+filter_build(
+    struct sealer *s, uint32_t arch, struct sealed_range calls, struct sealed_range *ret)
+{
+	struct making *m = calloc(1, sizeof(*m));
+	int r;
+
+	if (m == NULL)
+		return -ENOMEM;
+	m->s = s;
+	m->arch = arch;
+	m->calls = calls;
+	r = filter_make(m, ret);
+	if (m->ctx != NULL)
+		seccomp_release(m->ctx);
+	free(m->decoded.row);
+	free(m);
 	return r;
 }
 
@@ -138,7 +176,7 @@ out:
 static const struct {
 	const char *name;
 	uint32_t action;
-	struct scmp_arg_cmp arg[RULE_ARGS];
+	struct scmp_arg_cmp arg[2];
 } rules[] = {
     /* The gate (leash/exec). */
     {"execve", SCMP_ACT_NOTIFY, {NONE, NONE}},
@@ -174,17 +212,6 @@ static const struct {
     /* Terminal input is refused in the prologue. */
     {"ioctl", SCMP_ACT_ALLOW, {NONE, NONE}},
 
-#define TYPE_BITS 0xfu /* the rest are flags */
-/* TCP and UDP; to ask for another protocol loads the host's module of it, which
- * needs no right (sctp, dccp, l2tp...). */
-#define INET(family, type, protocol) \
-	{ \
-		"socket", SCMP_ACT_ALLOW, \
-		{ \
-			EQ(0, family), BITS(1, TYPE_BITS, type), EQ(2, protocol) \
-		} \
-	}
-
 /* Families: local, IPv4, IPv6; and the one netlink that lists interfaces, of a
  * namespace that has nothing but its loopback (os.networkInterfaces() throws
  * without it). */
@@ -196,17 +223,8 @@ static const struct {
 		} \
 	}
     {"socket", SCMP_ACT_ALLOW, {EQ(0, AF_UNIX), NONE}},
-    INET(AF_INET, SOCK_STREAM, 0),
-    INET(AF_INET, SOCK_STREAM, IPPROTO_TCP),
-    INET(AF_INET, SOCK_DGRAM, 0),
-    INET(AF_INET, SOCK_DGRAM, IPPROTO_UDP),
-    INET(AF_INET6, SOCK_STREAM, 0),
-    INET(AF_INET6, SOCK_STREAM, IPPROTO_TCP),
-    INET(AF_INET6, SOCK_DGRAM, 0),
-    INET(AF_INET6, SOCK_DGRAM, IPPROTO_UDP),
-    {"socket", SCMP_ACT_ERRNO(EPROTONOSUPPORT), {EQ(0, AF_INET), GT(2, IPPROTO_UDP)}},
-    {"socket", SCMP_ACT_ERRNO(EPROTONOSUPPORT), {EQ(0, AF_INET6), GT(2, IPPROTO_UDP)}},
-    {"socket", SCMP_ACT_ERRNO(EPROTONOSUPPORT), {EQ(0, AF_INET), EQ(2, IPPROTO_ICMP)}},
+    {"socket", SCMP_ACT_ALLOW, {EQ(0, AF_INET), NONE}},
+    {"socket", SCMP_ACT_ALLOW, {EQ(0, AF_INET6), NONE}},
     {"socket", SCMP_ACT_ALLOW, {EQ(0, AF_NETLINK), EQ(2, NETLINK_ROUTE)}},
     {"socket", SCMP_ACT_ERRNO(EAFNOSUPPORT), {EQ(0, AF_NETLINK), NE(2, NETLINK_ROUTE)}},
     NO_FAMILY(0),
@@ -290,54 +308,130 @@ static const uint64_t prctls[] = {
     0x41555856, /* PR_GET_AUXV */
 };
 
-static int
-rule_add(scmp_filter_ctx ctx, uint32_t arch, uint32_t action, const char *name,
-    const struct scmp_arg_cmp arg[RULE_ARGS])
+/* The same comparison as a row has it. */
+static struct sealed_compare
+compare_of(const struct scmp_arg_cmp *c)
 {
-	int there = seccomp_syscall_resolve_name_arch(arch, name);
-	unsigned int n = 0;
+	struct sealed_compare row = {
+	    .arg = c->arg, .op = COMPARE_EQ, .mask = UINT64_MAX, .value = c->datum_a};
 
-	/* Not on this architecture: ENOSYS is already the truth. */
-	if (there < 0)
-		return there == __NR_SCMP_ERROR ? -EINVAL : 0;
-	while (arg != NULL && n < RULE_ARGS && arg[n].op != _SCMP_CMP_MIN)
-		n++;
-	return seccomp_rule_add_array(
-	    ctx, action, seccomp_syscall_resolve_name(name), n, arg);
+	if (c->op == SCMP_CMP_NE)
+		row.op = COMPARE_NE;
+	else if (c->op == SCMP_CMP_GT)
+		row.op = COMPARE_GT;
+	else if (c->op == SCMP_CMP_MASKED_EQ) {
+		row.mask = c->datum_a;
+		row.value = c->datum_b;
+	}
+	return row;
 }
 
+/* A rule, to libseccomp and to the rows.  Not on this architecture: ENOSYS is
+ * already the truth. */
 static int
-allow_names(scmp_filter_ctx ctx, uint32_t arch, const char *names)
+rule_add(
+    struct making *m, uint32_t action, const char *name, const struct scmp_arg_cmp arg[2])
 {
-	char *copy, *save = NULL, *name;
+	int there = seccomp_syscall_resolve_name_arch(m->arch, name);
+	struct decoded_row row = {
+	    .name = sealer_str(m->s, name, strlen(name)), .nr = (uint32_t)there};
+
+	if (there < 0)
+		return there == __NR_SCMP_ERROR ? -EINVAL : 0;
+	row.action = action; /* libseccomp's are the kernel's */
+	for (; arg != NULL && row.compare_n < 2 && arg[row.compare_n].op != _SCMP_CMP_MIN;
+	     row.compare_n++)
+		row.compare[row.compare_n] = compare_of(&arg[row.compare_n]);
+	decoded_put(&m->decoded, &row);
+	return seccomp_rule_add_array(
+	    m->ctx, action, seccomp_syscall_resolve_name(name), row.compare_n, arg);
+}
+
+/* The next of names separated by spaces; false behind the last. */
+static bool
+name_next(const char **names, char out[NAME_MAX_])
+{
+	size_t n = strcspn(*names, " ");
+
+	if (n == 0 || n >= NAME_MAX_)
+		return false;
+	memcpy(out, *names, n);
+	out[n] = 0;
+	*names += n + ((*names)[n] == ' ');
+	return true;
+}
+
+static bool
+in_base(const char *name)
+{
+	char one[NAME_MAX_];
+	const struct calls *c;
+	const char *names;
+
+	for (c = calls_allowed; c->names != NULL; c++)
+		for (names = c->names; name_next(&names, one);)
+			if (strcmp(one, name) == 0)
+				return true;
+	return false;
+}
+
+/* Of some of these, arguments are looked at: nobody allows them without. */
+static bool
+in_rules(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_LEN(rules); i++)
+		if (strcmp(rules[i].name, name) == 0)
+			return true;
+	return strcmp(name, "prctl") == 0;
+}
+
+/* What the policy allows beyond the table. */
+static int
+rules_of_policy(struct making *m)
+{
+	const struct sealed_call *c;
+	char name[NAME_MAX_];
+	uint32_t i;
 	int r = 0;
 
-	if ((copy = strdup(names)) == NULL)
-		return -ENOMEM;
-	for (name = strtok_r(copy, " ", &save); name != NULL && r == 0;
-	     name = strtok_r(NULL, " ", &save))
-		r = rule_add(ctx, arch, SCMP_ACT_ALLOW, name, NULL);
-	free(copy);
+	for (i = 0; i < m->calls.n && r == 0; i++) {
+		c = sealer_at(m->s, SEALED_CALLS, m->calls.first + i);
+		if (c == NULL || c->verdict != VERDICT_ALLOW || c->name.len >= NAME_MAX_)
+			continue;
+		memcpy(name, sealer_text(m->s, c->name), c->name.len + 1);
+		if (in_rules(name))
+			r = -EPERM;
+		else if (!in_base(name))
+			r = rule_add(m, SCMP_ACT_ALLOW, name, NULL);
+	}
 	return r;
 }
 
 static int
-body_rules(scmp_filter_ctx ctx, uint32_t arch)
+body_rules(struct making *m)
 {
-	struct scmp_arg_cmp option[RULE_ARGS] = {NONE, NONE, NONE};
+	struct scmp_arg_cmp option[2] = {NONE, NONE};
+	char name[NAME_MAX_];
 	const struct calls *c;
+	const char *names;
 	size_t i;
 	int r = 0;
 
 	for (c = calls_allowed; c->names != NULL && r == 0; c++)
-		r = allow_names(ctx, arch, c->names);
+		for (names = c->names; r == 0 && name_next(&names, name);)
+			if (call_said(m, name) != VERDICT_DENY)
+				r = rule_add(m, SCMP_ACT_ALLOW, name, NULL);
 	for (i = 0; i < ARRAY_LEN(rules) && r == 0; i++)
-		r = rule_add(ctx, arch, rules[i].action, rules[i].name, rules[i].arg);
+		if (call_said(m, rules[i].name) != VERDICT_DENY)
+			r = rule_add(m, rules[i].action, rules[i].name, rules[i].arg);
 	for (i = 0; i < ARRAY_LEN(prctls) && r == 0; i++) {
 		option[0] = (struct scmp_arg_cmp)EQ(0, prctls[i]);
-		r = rule_add(ctx, arch, SCMP_ACT_ALLOW, "prctl", option);
+		if (call_said(m, "prctl") != VERDICT_DENY)
+			r = rule_add(m, SCMP_ACT_ALLOW, "prctl", option);
 	}
-	return r;
+	return r == 0 ? rules_of_policy(m) : r;
 }
 
 /* ---- the program ----------------------------------------------------------- */
@@ -439,25 +533,104 @@ prologue_modes(struct program *p, uint32_t place[LABEL_N])
 	put(p, JUMP(JEQ), CMD_SETLEASE, TO_EPERM, TO_BODY);
 }
 
-static void
-prologue(struct program *p, uint32_t arch)
-{
-	int nr_ioctl = seccomp_syscall_resolve_name_arch(arch, "ioctl"), nr;
-	uint32_t place[LABEL_N] = {0}, i;
+/* A comparison of the low half of an argument. */
+#define LOW_EQ(i, m, v) \
+	{ \
+		.arg = i, .op = COMPARE_EQ, .mask = m, .value = v \
+	}
+#define LOW_SET(i, m) \
+	{ \
+		.arg = i, .op = COMPARE_NE, .mask = m \
+	}
 
+/* The same as rows: what the prologue answers before the body is asked. */
+static const struct {
+	const char *name;
+	uint32_t action;
+	struct sealed_compare compare[2];
+	uint32_t n;
+} early[] = {
+#define MODE(name, ...) \
+	{ \
+		name, SECCOMP_RET_ERRNO | EPERM, {__VA_ARGS__}, 1 \
+	}
+    MODE("chmod", LOW_SET(1, S_ISUID)),
+    MODE("fchmod", LOW_SET(1, S_ISUID)),
+    MODE("creat", LOW_SET(1, S_ISUID)),
+    MODE("mknod", LOW_SET(1, S_ISUID)),
+    MODE("fchmodat", LOW_SET(2, S_ISUID)),
+    MODE("mknodat", LOW_SET(2, S_ISUID)),
+    {"open", SECCOMP_RET_ERRNO | EPERM, {LOW_SET(1, OPEN_MAKES), LOW_SET(2, S_ISUID)}, 2},
+    {"openat", SECCOMP_RET_ERRNO | EPERM, {LOW_SET(2, OPEN_MAKES), LOW_SET(3, S_ISUID)},
+	2},
+    MODE("fcntl", LOW_EQ(1, LOW, CMD_SETLEASE)),
+    MODE("ioctl", LOW_EQ(1, LOW, CMD_TIOCSTI)),
+    MODE("ioctl", LOW_EQ(1, LOW, CMD_TIOCLINUX)),
+    {"ioctl", SECCOMP_RET_ALLOW, {LOW_EQ(1, LOW, 0x40049409u)}, 1},
+    {"ioctl", SECCOMP_RET_ALLOW, {LOW_EQ(1, LOW, 0x4020940du)}, 1},
+    {"ioctl", SECCOMP_RET_ALLOW, {LOW_EQ(1, LOW, 0xc0189436u)}, 1},
+    MODE("ioctl", LOW_EQ(1, CMD_TYPE, CMD_BTRFS)),
+#undef MODE
+};
+
+static void
+early_rows(struct making *m)
+{
+	struct decoded_row row;
+	const char *name;
+	uint32_t i, k;
+	int nr;
+
+	for (i = 0; i < ARRAY_LEN(early); i++) {
+		name = early[i].name;
+		nr = seccomp_syscall_resolve_name_arch(m->arch, name);
+		if (nr < 0 || call_said(m, name) == VERDICT_DENY)
+			continue;
+		row = (struct decoded_row){.name = sealer_str(m->s, name, strlen(name)),
+		    .nr = (uint32_t)nr,
+		    .action = early[i].action,
+		    .compare_n = early[i].n};
+		for (k = 0; k < early[i].n; k++)
+			row.compare[k] = early[i].compare[k];
+		decoded_put(&m->decoded, &row);
+	}
+	for (i = 0; i < calls_young_n; i++) {
+		name = calls_young[i].name;
+		if (call_said(m, name) == VERDICT_DENY)
+			continue;
+		row = (struct decoded_row){.name = sealer_str(m->s, name, strlen(name)),
+		    .nr = calls_young[i].number,
+		    .action = SECCOMP_RET_ALLOW};
+		decoded_put(&m->decoded, &row);
+	}
+}
+
+static void
+prologue(struct making *m)
+{
+	int nr_ioctl = seccomp_syscall_resolve_name_arch(m->arch, "ioctl"), nr;
+	bool ioctls = call_said(m, "ioctl") != VERDICT_DENY;
+	uint32_t place[LABEL_N] = {0}, i;
+	struct program *p = &m->program;
+
+	early_rows(m);
 	put(p, LOAD(arch));
-	put(p, JUMP(JEQ), arch, TO_NEXT, TO_KILL);
+	put(p, JUMP(JEQ), m->arch, TO_NEXT, TO_KILL);
 	put(p, LOAD(nr));
-	if (arch == AUDIT_ARCH_X86_64) {
+	if (m->arch == AUDIT_ARCH_X86_64) {
 		put(p, JUMP(JGE), X32_BIT, TO_NEXT, TO_NEXT); /* jf: see below */
 		put(p, JUMP(JEQ), LOW, TO_NEXT, TO_KILL);
 	}
 	for (i = 0; i < calls_young_n; i++)
-		put(p, JUMP(JEQ), calls_young[i].number, TO_ALLOW, TO_NEXT);
+		if (call_said(m, calls_young[i].name) != VERDICT_DENY)
+			put(p, JUMP(JEQ), calls_young[i].number, TO_ALLOW, TO_NEXT);
 	for (i = 0; i < ARRAY_LEN(modes); i++)
-		if ((nr = seccomp_syscall_resolve_name_arch(arch, modes[i].name)) >= 0)
+		if ((nr = seccomp_syscall_resolve_name_arch(m->arch, modes[i].name)) >=
+			0 &&
+		    call_said(m, modes[i].name) != VERDICT_DENY)
 			put(p, JUMP(JEQ), (uint32_t)nr, modes[i].mode, TO_NEXT);
-	put(p, JUMP(JEQ), (uint32_t)nr_ioctl, TO_NEXT, TO_BODY);
+	/* refused as a whole, it is the body's: what follows is then dead */
+	put(p, JUMP(JEQ), (uint32_t)nr_ioctl, ioctls ? TO_NEXT : TO_BODY, TO_BODY);
 	put(p, LOAD(args[1])); /* the low half: the machine is little-endian */
 	put(p, JUMP(JEQ), CMD_TIOCSTI, TO_EPERM, TO_NEXT);
 	put(p, JUMP(JEQ), CMD_TIOCLINUX, TO_EPERM, TO_NEXT);
@@ -474,7 +647,7 @@ prologue(struct program *p, uint32_t arch)
 	put(p, RETURN, SECCOMP_RET_ERRNO | EPERM, 0, 0);
 	place[TO_BODY] = p->n;
 	labels_resolve(p, place);
-	if (arch == AUDIT_ARCH_X86_64)
+	if (m->arch == AUDIT_ARCH_X86_64)
 		p->insn[3].jf = 1; /* below the x32 bit: over the look at -1 */
 }
 

@@ -46,5 +46,11 @@ int load_rows(struct load *);
 int load_plan(struct load *, const struct sealed_server *, uint32_t row);
 /* bpf.c: one finished program. */
 int load_bpf(struct load *, const struct sealed_filter *);
+/* replay.c: that program, known to be well formed, does what its rows say. */
+int load_replay(struct load *, const struct sealed_filter *);
+/* The program's answer, from instruction pc on; *steps grows. */
+struct seccomp_data;
+uint32_t bpf_run(const struct sealed_insn *, uint32_t pc, const struct seccomp_data *,
+    uint32_t *steps);
 
 #endif

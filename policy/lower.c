@@ -125,16 +125,13 @@ pass_run(struct lower *l, enum pass pass)
 	return 0;
 }
 
-/* Shared by all servers of one file: the names of its sources, the filters. */
+/* Shared by all servers of one file: the names of its sources. */
 static int
 common_rows(struct lower *l)
 {
-	static const uint32_t arch[] = {AUDIT_ARCH_X86_64, AUDIT_ARCH_AARCH64};
 	const char *path;
-	struct sealed_range one;
 	struct sealed_ref ref;
 	size_t i;
-	int r;
 
 	if (sealer_rows(l->sealer, SEALED_FILES) == 0)
 		for (i = 0; i < l->tree->source_n; i++) {
@@ -142,16 +139,20 @@ common_rows(struct lower *l)
 			ref = lower_str(l, path != NULL ? path : "(standard input)");
 			(void)sealer_row(l->sealer, SEALED_FILES, &ref, sizeof(ref));
 		}
-	/* one for each, made with the first server */
-	for (i = sealer_rows(l->sealer, SEALED_FILTERS);
-	     i < sizeof(arch) / sizeof(arch[0]); i++)
-		if ((r = filter_build(l->sealer, arch[i], &one)) < 0) {
-			diag_error(l->diag, l->server->at,
-			    "the system call filter cannot be made: %s", strerror(-r));
-			return -EINVAL;
-		}
-	l->row.filters = (struct sealed_range){0, 2};
 	return 0;
+}
+
+/* After the lines about system calls: servers with the same lines share it. */
+static int
+lower_filters(struct lower *l)
+{
+	int r = filters_build(l->sealer, l->row.calls, &l->row.filters);
+
+	if (r == 0 || r == -ENOMEM)
+		return r;
+	diag_error(l->diag, l->server->at, "the system call filter cannot be made: %s",
+	    strerror(-r));
+	return -EINVAL;
 }
 
 /* What nothing enforces yet must not be left out of a grant. */
@@ -229,7 +230,7 @@ lower_tables(struct lower *l)
 	    (r = lower_secrets(l)) < 0 || (r = pass_run(l, PASS_GATES)) < 0 ||
 	    (r = pass_run(l, PASS_NETS)) < 0 || (r = pass_run(l, PASS_AUDITS)) < 0 ||
 	    (r = pass_run(l, PASS_CALLS)) < 0 || (r = pass_run(l, PASS_PINS)) < 0 ||
-	    (r = pass_run(l, PASS_LIMITS)) < 0)
+	    (r = pass_run(l, PASS_LIMITS)) < 0 || (r = lower_filters(l)) < 0)
 		return r;
 	return pass_run(l, PASS_REQUIRES);
 }

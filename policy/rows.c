@@ -11,6 +11,8 @@
  */
 #include <string.h>
 
+#include <linux/seccomp.h>
+
 #include "policy/load.h"
 
 static int servers(struct load *);
@@ -283,7 +285,8 @@ filters(struct load *l)
 			if ((r = row_check(l, kinds[k], i)) < 0)
 				return r;
 	for (i = 0; i < l->p.row_n[SEALED_FILTERS]; i++)
-		if ((r = load_bpf(l, &l->p.filter[i])) < 0)
+		if ((r = load_bpf(l, &l->p.filter[i])) < 0 ||
+		    (r = load_replay(l, &l->p.filter[i])) < 0)
 			return r;
 	return 0;
 }
@@ -339,7 +342,7 @@ typedef int rule_fn(struct load *, uint32_t row);
 
 static rule_fn rule_env, rule_secret, rule_mount, rule_exec, rule_gate, rule_limit,
     rule_require, rule_net, rule_cond, rule_step, rule_value, rule_pin, rule_audit,
-    rule_except, rule_arg;
+    rule_except, rule_arg, rule_call;
 
 static rule_fn *const rules[SEALED_KIND_END] = {
     [SEALED_ENVS] = rule_env,
@@ -356,6 +359,7 @@ static rule_fn *const rules[SEALED_KIND_END] = {
     [SEALED_VALUES] = rule_value,
     [SEALED_PINS] = rule_pin,
     [SEALED_AUDITS] = rule_audit,
+    [SEALED_CALLS] = rule_call,
     [SEALED_EXCEPTS] = rule_except,
 };
 
@@ -715,5 +719,24 @@ rule_audit(struct load *l, uint32_t i)
 	MUST(row->flags != 0 && (row->kind != 0 || row->name.len == 0) &&
 		 (row->kind == 0 || (row->flags & AUDIT_SYNC_STRICT) == 0),
 	    "a flag where it means nothing");
+	return 0;
+}
+
+/* The filters do what the policy's own lines say, where the call is known. */
+static int
+rule_call(struct load *l, uint32_t i)
+{
+	RULE(SEALED_CALLS, sealed_call, call);
+	const struct sealed_filter *f = l->p.filter + l->server->filters.first;
+	const struct sealed_syscall *s;
+	uint32_t k, n;
+
+	for (k = 0; k < l->server->filters.n; k++, f++)
+		for (s = l->p.syscall + f->syscalls.first, n = f->syscalls.n; n > 0;
+		     n--, s++)
+			MUST(s->name.off != row->name.off ||
+				 (s->action == SECCOMP_RET_ALLOW) ==
+				     (row->verdict == VERDICT_ALLOW),
+			    "the filter says otherwise");
 	return 0;
 }

@@ -19,6 +19,11 @@ struct sealer {
 	uint32_t *slot; /* strings: place in the pool plus 1; 0: free */
 	size_t slot_n;  /* a power of two */
 	size_t str_n;
+	struct memo {
+		char *key;
+		struct sealed_range range;
+	} * memo; /* what callers want to find again */
+	size_t memo_n;
 	bool sorted;
 	int error;
 	char why[200]; /* what the loader said */
@@ -57,8 +62,38 @@ sealer_free(struct sealer *s)
 		return;
 	for (kind = 1; kind < SEALED_KIND_END; kind++)
 		buf_free(&s->table[kind]);
+	while (s->memo_n > 0)
+		free(s->memo[--s->memo_n].key);
+	free(s->memo);
 	free(s->slot);
 	free(s);
+}
+
+bool
+sealer_recall(const struct sealer *s, const char *key, struct sealed_range *ret)
+{
+	size_t i;
+
+	for (i = 0; i < s->memo_n; i++)
+		if (strcmp(s->memo[i].key, key) == 0) {
+			*ret = s->memo[i].range;
+			return true;
+		}
+	return false;
+}
+
+int
+sealer_remember(struct sealer *s, const char *key, struct sealed_range range)
+{
+	struct memo *more = reallocarray(s->memo, s->memo_n + 1, sizeof(*more));
+
+	if (more == NULL)
+		return -ENOMEM;
+	s->memo = more;
+	if ((more[s->memo_n].key = strdup(key)) == NULL)
+		return -ENOMEM;
+	more[s->memo_n++].range = range;
+	return 0;
 }
 
 static uint32_t

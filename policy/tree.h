@@ -419,6 +419,9 @@ uint32_t sealer_rows(const struct sealer *, enum sealed_kind);
 void *sealer_at(struct sealer *, enum sealed_kind, uint32_t);
 /* A string of the pool; good until the next sealer_str. */
 const char *sealer_text(const struct sealer *, struct sealed_ref);
+/* The range that was kept under this text, or false; and keep it.  0, -ENOMEM. */
+bool sealer_recall(const struct sealer *, const char *key, struct sealed_range *ret);
+int sealer_remember(struct sealer *, const char *key, struct sealed_range);
 /* After sealer_finish refused: what the loader said. */
 const char *sealer_why(const struct sealer *);
 /* Sorts servers by name, lays out, and loads the result with policy_load_bytes
@@ -438,8 +441,14 @@ int compile_each(
 
 /* ---- filter.c: the only file that knows libseccomp ---------------------- */
 
-/* The allow-list (calls.h) as finished BPF for one AUDIT_ARCH; rows go to
- * the sealer's INSNS and FILTERS tables. */
-int filter_build(struct sealer *, uint32_t audit_arch, struct sealed_range *ret);
+/*
+ * The allow-list (calls.h) as the policy's own CALLS rows change it, as finished
+ * BPF for one AUDIT_ARCH, with the rows of what it answers: one row of FILTERS.
+ * -EPERM: a call is allowed whose arguments are looked at; -EINVAL: no such call.
+ */
+int filter_build(struct sealer *, uint32_t audit_arch, struct sealed_range calls,
+    struct sealed_range *ret);
+/* decoded.c: for every architecture; the same lines give the same rows again. */
+int filters_build(struct sealer *, struct sealed_range calls, struct sealed_range *ret);
 
 #endif

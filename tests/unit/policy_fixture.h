@@ -42,20 +42,34 @@ fix_mount(struct sealer *s, struct sealed_at at, enum sealed_mount_kind kind,
 	return sealer_row(s, SEALED_MOUNTS, &m, sizeof(m));
 }
 
-/* Allows everything but the wrong architecture and the x32 numbers. */
+/* Allows read, asks about execs; the wrong architecture and x32 numbers kill. */
 static inline struct sealed_range
 fix_filter(struct sealer *s)
 {
 	static const struct sealed_insn insn[] = {
 	    {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, arch)},
-	    {BPF_JMP | BPF_JEQ | BPF_K, 0, 4, AUDIT_ARCH_X86_64},
+	    {BPF_JMP | BPF_JEQ | BPF_K, 0, 9, AUDIT_ARCH_X86_64},
 	    {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, nr)},
 	    {BPF_JMP | BPF_JGE | BPF_K, 0, 1, 0x40000000},
-	    {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0xffffffff},
+	    {BPF_JMP | BPF_JEQ | BPF_K, 0, 6, 0xffffffff},
+	    {BPF_JMP | BPF_JEQ | BPF_K, 3, 0, 0},
+	    {BPF_JMP | BPF_JEQ | BPF_K, 3, 0, 59},
+	    {BPF_JMP | BPF_JEQ | BPF_K, 2, 0, 322},
+	    {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | 38},
 	    {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
+	    {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_USER_NOTIF},
 	    {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS},
 	};
+	static const struct {
+		const char *name;
+		uint32_t nr, action;
+	} rows[] = {
+	    {"read", 0, SECCOMP_RET_ALLOW},
+	    {"execve", 59, SECCOMP_RET_USER_NOTIF},
+	    {"execveat", 322, SECCOMP_RET_USER_NOTIF},
+	};
 	struct sealed_filter f = {.arch = AUDIT_ARCH_X86_64};
+	struct sealed_syscall row = {.compares.n = 0};
 	struct sealed_range range = {.n = 1};
 	size_t i;
 
@@ -63,6 +77,14 @@ fix_filter(struct sealer *s)
 	f.insns.n = sizeof(insn) / sizeof(insn[0]);
 	for (i = 0; i < f.insns.n; i++)
 		(void)sealer_row(s, SEALED_INSNS, &insn[i], sizeof(insn[i]));
+	f.syscalls.first = sealer_rows(s, SEALED_SYSCALLS);
+	f.syscalls.n = sizeof(rows) / sizeof(rows[0]);
+	for (i = 0; i < f.syscalls.n; i++) {
+		row.name = fix_str(s, rows[i].name);
+		row.nr = rows[i].nr;
+		row.action = rows[i].action;
+		(void)sealer_row(s, SEALED_SYSCALLS, &row, sizeof(row));
+	}
 	range.first = sealer_row(s, SEALED_FILTERS, &f, sizeof(f));
 	return range;
 }

@@ -110,7 +110,8 @@ group_setup(void **state)
 	size_t i;
 
 	for (i = 0; i < 2; i++) {
-		if (filter_build(s, arch[i], &range) < 0 || range.n != 1)
+		if (filter_build(s, arch[i], (struct sealed_range){0, 0}, &range) < 0 ||
+		    range.n != 1)
 			return -1;
 		f = sealer_at(s, SEALED_FILTERS, range.first);
 		if (f->arch != arch[i] || f->insns.n > SEALED_INSNS_MAX)

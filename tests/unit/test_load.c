@@ -243,17 +243,35 @@ BREAK(b_bpf_load_x, ROW(c, insn, 4)->code = BPF_LD | BPF_W | BPF_IND)
 BREAK(b_bpf_load_align, ROW(c, insn, 2)->k = 2)
 BREAK(b_bpf_load_beyond, ROW(c, insn, 2)->k = 64)
 BREAK(b_bpf_load_jt, ROW(c, insn, 2)->jt = 1)
-BREAK(b_bpf_jt, ROW(c, insn, 4)->jt = 2)
-BREAK(b_bpf_jf, ROW(c, insn, 4)->jf = 2)
+BREAK(b_bpf_jt, ROW(c, insn, 4)->jt = 7)
+BREAK(b_bpf_jf, ROW(c, insn, 4)->jf = 7)
 BREAK(b_bpf_ja, ROW(c, insn, 4)->code = BPF_JMP | BPF_JA; ROW(c, insn, 4)->jt = 0;
       ROW(c, insn, 4)->jf = 0; ROW(c, insn, 4)->k = UINT32_MAX)
-BREAK(b_bpf_end, ROW(c, insn, 6)->code = BPF_LD | BPF_W | BPF_ABS; ROW(c, insn, 6)->k = 0)
-BREAK(b_bpf_ret_log, ROW(c, insn, 5)->k = SECCOMP_RET_LOG)
-BREAK(b_bpf_ret_trace, ROW(c, insn, 5)->k = SECCOMP_RET_TRACE)
-BREAK(b_bpf_ret_allow_data, ROW(c, insn, 5)->k = SECCOMP_RET_ALLOW | 1)
-BREAK(b_bpf_ret_errno0, ROW(c, insn, 5)->k = SECCOMP_RET_ERRNO)
-BREAK(b_bpf_ret_errno_big, ROW(c, insn, 5)->k = SECCOMP_RET_ERRNO | 4096)
-BREAK(b_bpf_ret_a, ROW(c, insn, 5)->code = BPF_RET | BPF_A)
+BREAK(b_bpf_end, ROW(c, insn, 11)->code = BPF_LD | BPF_W | BPF_ABS;
+      ROW(c, insn, 11)->k = 0)
+BREAK(b_bpf_ret_log, ROW(c, insn, 9)->k = SECCOMP_RET_LOG)
+BREAK(b_bpf_ret_trace, ROW(c, insn, 9)->k = SECCOMP_RET_TRACE)
+BREAK(b_bpf_ret_allow_data, ROW(c, insn, 9)->k = SECCOMP_RET_ALLOW | 1)
+BREAK(b_bpf_ret_errno0, ROW(c, insn, 9)->k = SECCOMP_RET_ERRNO)
+BREAK(b_bpf_ret_errno_big, ROW(c, insn, 9)->k = SECCOMP_RET_ERRNO | 4096)
+BREAK(b_bpf_ret_a, ROW(c, insn, 9)->code = BPF_RET | BPF_A)
+
+/* ---- what the filter answers ---- */
+BREAK(b_replay_allow, ROW(c, insn, 8)->k = SECCOMP_RET_ALLOW)
+BREAK(b_replay_more, ROW(c, insn, 5)->k = 1)
+BREAK(b_replay_row, ROW(c, syscall, 0)->action = SECCOMP_RET_ERRNO | 1)
+BREAK(b_replay_nr, ROW(c, syscall, 0)->nr = 1)
+BREAK(b_replay_order, ROW(c, syscall, 0)->nr = 60)
+BREAK(b_replay_twice, ROW(c, syscall, 0)->nr = 59)
+BREAK(b_replay_nr_huge, ROW(c, syscall, 2)->nr = 0x40000000)
+BREAK(b_replay_exec, ROW(c, syscall, 1)->action = SECCOMP_RET_ALLOW;
+      ROW(c, insn, 6)->jt = 2)
+BREAK(b_replay_execveat, ROW(c, syscall, 2)->nr = 323; ROW(c, insn, 7)->k = 323)
+BREAK(b_replay_x32, ROW(c, insn, 4)->k = 0x40000001)
+BREAK(b_replay_arg, ROW(c, insn, 5)->code = BPF_LD | BPF_W | BPF_ABS;
+      ROW(c, insn, 5)->jt = 0; ROW(c, insn, 5)->k = 16)
+BREAK(b_replay_ip, ROW(c, insn, 5)->code = BPF_LD | BPF_W | BPF_ABS;
+      ROW(c, insn, 5)->jt = 0; ROW(c, insn, 5)->k = 8)
 
 static const struct {
 	const char *name;
@@ -400,6 +418,18 @@ static const struct {
     {"bpf: errno 0", b_bpf_ret_errno0, "not ours"},
     {"bpf: errno 4096", b_bpf_ret_errno_big, "not ours"},
     {"bpf: ret A", b_bpf_ret_a, "not ours"},
+    {"replay: what is unnamed is allowed", b_replay_allow, "rows say"},
+    {"replay: another number is allowed", b_replay_more, "rows say"},
+    {"replay: another action in the row", b_replay_row, "rows say"},
+    {"replay: another number in the row", b_replay_nr, "rows say"},
+    {"replay: rows out of order", b_replay_order, "out of order"},
+    {"replay: a row twice", b_replay_twice, "out of order"},
+    {"replay: a row for an x32 number", b_replay_nr_huge, "is not known"},
+    {"replay: execve without asking", b_replay_exec, "not asked about"},
+    {"replay: execveat without asking", b_replay_execveat, "not asked about"},
+    {"replay: one x32 number lives", b_replay_x32, "architecture first"},
+    {"replay: arguments of every call", b_replay_arg, "filter"},
+    {"replay: where the call comes from", b_replay_ip, "must not"},
 };
 
 /* K-07: the good file loads; each broken copy is refused for its own reason */
