@@ -25,6 +25,9 @@
 #include "shim/base/fd.h"
 #include "supervisor/audit/inside.h"
 
+/* A write-ahead log of a header alone holds nothing (a full disk leaves one), and
+ * over it SQLite goes round for minutes where it may not write an index. */
+#define WAL_HEADER 32
 #define TRIES    50
 #define PAUSE_NS 10000000
 
@@ -97,7 +100,7 @@ open_once(struct reader *reader)
 {
 	char uri[3 * AUDIT_PATH_MAX + 64];
 	off_t wal_size = 0, shm_size;
-	bool wal = beside(reader->path, "-wal", &wal_size) && wal_size > 0;
+	bool wal = beside(reader->path, "-wal", &wal_size) && wal_size > WAL_HEADER;
 	bool shm = beside(reader->path, "-shm", &shm_size);
 	struct stat st;
 	int r;
