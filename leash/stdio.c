@@ -280,7 +280,7 @@ pump_readable(struct loop *loop, int fd, short revents, void *arg)
 		log_error(
 		    "unable to scrub what the server says: %s; ending it", strerror(-r));
 		leash_end(p->leash, "scrub failed");
-		return;
+		n = 0; /* no more is read: it would fail again, and again be said */
 	}
 	if (n == 0) {
 		loop_remove(loop, p->in_slot);
