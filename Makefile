@@ -124,8 +124,6 @@ KENNEL	 = supervisor/main.o supervisor/child.o \
 	   supervisor/cli/doctor.o supervisor/cli/server.o \
 	   supervisor/cli/init.o supervisor/cli/package.o supervisor/cli/preset.o \
 	   supervisor/cli/pin.o supervisor/cli/client.o \
-	   supervisor/cli/init.o supervisor/cli/package.o supervisor/cli/preset.o \
-	   supervisor/cli/pin.o supervisor/cli/client.o \
 	   leash/report.o \
 	   $(POLICY_READ) $(POLICY_MAKE) $(BASE)
 
@@ -494,8 +492,6 @@ install: all
 	install -d -m 755 $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/kennel
 	install -m 755 $(BIN)/kennel $(DESTDIR)$(PREFIX)/bin/kennel
 	install -m 755 $(wildcard $(LIBEXEC)/kennel-*) $(DESTDIR)$(PREFIX)/libexec/kennel
-	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/kennel/presets \
-	    $(wildcard policy/presets/*.kennel)
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/kennel/presets \
 	    $(wildcard policy/presets/*.kennel)
 	$(foreach m,$(MANPAGES),install -D -m 644 $m \
