@@ -34,7 +34,7 @@ LINKHARD = -Wl,-z,relro,-z,now,-z,noexecstack,-z,separate-code,--gc-sections
 LINKSTATIC = -static-pie -Wl,--no-warnings
 OPT	?= -O2 -g
 CPPFLAGS = -D_GNU_SOURCE -I. -I$B/gen $(CONFINE)
-CFLAGS	 = -std=gnu11 $(OPT) $(WARN) $(HARDEN)
+CFLAGS	 = -std=gnu11 $(OPT) $(WARN) $(HARDEN) $(COVER)
 # make CONFINE_DEBUG=1: a filtered call is named instead of killed silently
 CONFINE	 = $(if $(CONFINE_DEBUG),-DCONFINE_DEBUG)
 
@@ -190,7 +190,7 @@ BARE	 = -mstack-protector-guard=global $(if $(findstring clang,$(CC)),\
 $B/bare/%.o: %.c | $B/gen/stamp
 	@mkdir -p $(@D)
 	@$(SAY) "  BARE    $<"
-	$Q$(CC) $(CPPFLAGS) $(CFLAGS) $(BARE) -MMD -MP -c -o $@ $<
+	$Q$(CC) $(CPPFLAGS) $(filter-out $(COVER),$(CFLAGS)) $(BARE) -MMD -MP -c -o $@ $<
 $(LIBEXEC)/kennel-shim: $(addprefix $B/bare/,$(SHIM))
 	$(call link,-static-pie -nostdlib -Wl$(,)--no-dynamic-linker$(,)-S,)
 	@! readelf -rW $@ | grep R_ || { rm -f $@; exit 1; }
@@ -208,7 +208,8 @@ $(BIN)/kennel: $(call obj,$(KENNEL))
 define link
 	@mkdir -p $(@D)
 	@$(SAY) "  LINK    $@"
-	$Q$(CC) $(1) $(LINKHARD) -o $@ $(filter %.o,$^) $(2)
+	$Q$(CC) $(1) $(LINKHARD) $(if $(findstring -nostdlib,$(1)),,$(COVER)) -o $@ \
+	    $(filter %.o,$^) $(2)
 endef
 
 # ---- what is generated: the syscall allow-lists ----------------------------
@@ -290,7 +291,7 @@ UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
 	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o \
 	   shim/base/loop.o $(POLICY_READ) $(SCRUB)
 UNITS	 = base vault pages env scrub load seal match value algebra filter lower parse gate frame json canon pins session exact unfit stream chain report recorder verify tamper query cell
-UNIT_LIBS = $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
+UNIT_LIBS = $(COVER) $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 $B/san/%.o: %.c | $B/gen/stamp
@@ -313,12 +314,12 @@ $B/tests/policy_text: $(call obj,tests/unit/policy_text.o $(POLICY_FRONT))
 GATE_PROGRAMS = $(addprefix $B/attack/,exec_mark exec_try exec_race exec_many)
 $(GATE_PROGRAMS): $B/attack/exec_%: $(OBJ)/tests/attack/exec_%.o
 	@mkdir -p $(@D)
-	$Q$(CC) -static -pthread -o $@ $^
+	$Q$(CC) -static -pthread $(COVER) -o $@ $^
 $B/unit/gate $B/unit-san/gate: | $(GATE_PROGRAMS)
 # What runs inside a cell is static; the tests look for it beside themselves.
 $B/unit/cell-witness: $(OBJ)/tests/unit/cell_witness.o
 	@mkdir -p $(@D)
-	$Q$(CC) -static-pie -o $@ $<
+	$Q$(CC) -static-pie $(COVER) -o $@ $<
 $B/unit/cell $B/unit-san/cell: | $B/unit/cell-witness $(LIBEXEC)/kennel-shim
 # These two run the programs as they ship.
 $(foreach d,unit unit-san,$(foreach u,recorder verify query,$B/$d/$u)): \
@@ -443,6 +444,18 @@ fuzz: deps
 	@$(MAKE) --no-print-directory $(FUZZ:%=$B/fuzz/%)
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) sh tests/fuzz/fuzz.sh $(FUZZ)
 .PHONY: fuzz
+
+# ---- coverage ------------------------------------------------------------------
+# Lines run by `make test`'s groups, from a tree of its own (docs/COVERAGE.md).
+# clang's counters, not gcc's: they live in a shared mapping, so that a process
+# counts that is killed, confined, or in another root by the time it ends.
+
+COVER_FLAGS = -fprofile-instr-generate=$(CURDIR)/build/cov/raw/%m%c.profraw \
+	   -fcoverage-mapping -mllvm -runtime-counter-relocation -Qunused-arguments
+coverage: deps
+	@$(MAKE) --no-print-directory B=build/cov CC=clang COVER="$(COVER_FLAGS)" compiled
+	@python3 tests/coverage/coverage.py
+.PHONY: coverage
 
 # ---- tests: how they are run ------------------------------------------------
 # Each target first finds what it needs (tests/lib/deps.sh: installs as root or

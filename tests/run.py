@@ -24,6 +24,7 @@ sys.path.insert(0, ROOT + "/tests/lib")
 sys.dont_write_bytecode = True
 import kit  # noqa: E402
 
+BUILD = os.environ.get("KENNEL_BUILD", "build")  # the tree that is tested
 JOB_SECONDS = 400
 counts = {"passed": 0, "failed": 0, "skipped": 0}
 lock = threading.Lock()
@@ -77,18 +78,18 @@ class Stage:
         self.user = user
 
     def fill(self):
-        subprocess.run(["make", "-s", "install", "DESTDIR=" + self.path, "PREFIX=/usr"],
+        subprocess.run(["make", "-s", "install", "B=" + BUILD, "DESTDIR=" + self.path, "PREFIX=/usr"],
                        cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
         os.mkdir(self.path + "/bin")
-        for p in glob.glob(ROOT + "/build/tests/*"):
+        for p in glob.glob("%s/%s/tests/*" % (ROOT, BUILD)):
             if os.path.isfile(p):
                 shutil.copy(p, self.path + "/bin")
         shutil.copytree(ROOT + "/tests", self.path + "/tests", symlinks=True,
                         ignore=shutil.ignore_patterns("node_modules", "__pycache__"))
         # Unit tests look for what they start under build/, where they stand.
         for kind in ("unit", "unit-san", "libexec", "bin", "attack", "tests"):
-            if os.path.isdir("%s/build/%s" % (ROOT, kind)):
-                shutil.copytree("%s/build/%s" % (ROOT, kind), "%s/build/%s" % (self.path, kind))
+            if os.path.isdir("%s/%s/%s" % (ROOT, BUILD, kind)):
+                shutil.copytree("%s/%s/%s" % (ROOT, BUILD, kind), "%s/build/%s" % (self.path, kind))
         modules = ROOT + "/build/node/node_modules"
         if os.path.isdir(modules):
             if subprocess.run(["cp", "-al", modules, self.path], capture_output=True).returncode:
@@ -190,7 +191,10 @@ def unit_jobs(stage, user):
             if p.endswith("witness"):
                 continue  # what a unit test starts, not a test
             name = "%s/%s" % (kind, os.path.basename(p))
-            yield Job(name, ["build/" + name], cwd=ROOT, seconds=120)
+            if BUILD == "build":
+                yield Job(name, ["build/" + name], cwd=ROOT, seconds=120)
+            else:  # what it starts is of the same tree
+                yield Job(name, [p], cwd=stage.path, seconds=120)
             if os.getuid() == 0 and kind == "unit":
                 yield Job(name + " as a user", user.prefix() + [p], env, cwd=stage.path, seconds=120)
 
@@ -327,7 +331,7 @@ def run_all(jobs, words):
 
 
 def run_tests(words):
-    if not os.path.exists(ROOT + "/build/tests/witness"):  # the demo does without
+    if not os.path.exists("%s/%s/tests/witness" % (ROOT, BUILD)):  # the demo does without
         sys.exit("there are no test programs: make tests-built makes them")
     before = scene()
     user = User()
