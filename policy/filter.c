@@ -14,7 +14,7 @@
  *	ld nr;    x86-64: jge 0x40000000 and not -1: kill
  *	jeq younger number: allow		(one each)
  *	jeq chmod, open and their like: body, but set-user-id: EPERM
- *	jeq fcntl: body, but a lease: EPERM
+ *	jeq fcntl: body, but a lease: EPERM;  socket: body, but DCCP: EPERM
  *	jeq ioctl else body
  *	ld args[1], low;  jeq TIOCSTI: EPERM;  jeq TIOCLINUX: EPERM
  *	jeq FICLONE...: body;  type of btrfs: EPERM
@@ -22,6 +22,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +55,8 @@
 #define OPEN_MAKES    (O_CREAT | (O_TMPFILE & ~O_DIRECTORY))
 #define CMD_SETLEASE  1024u /* F_SETLEASE */
 #define CMD_TYPE      0xff00u
+#define TYPE_BITS     0xfu /* of a socket; the rest are flags */
+#define TYPE_DCCP     6u
 #define CMD_BTRFS     0x9400u
 #define NAME_MAX_     64 /* of a system call */
 
@@ -212,6 +215,16 @@ static const struct {
     /* Terminal input is refused in the prologue. */
     {"ioctl", SCMP_ACT_ALLOW, {NONE, NONE}},
 
+/* TCP and UDP; to ask for another protocol loads the host's module of it, which
+ * needs no right (sctp, l2tp...; dccp, which has no number, in the prologue). */
+#define INET(family, protocol) \
+	{ \
+		"socket", SCMP_ACT_ALLOW, \
+		{ \
+			EQ(0, family), EQ(2, protocol) \
+		} \
+	}
+
 /* Families: local, IPv4, IPv6; and the one netlink that lists interfaces, of a
  * namespace that has nothing but its loopback (os.networkInterfaces() throws
  * without it). */
@@ -223,8 +236,15 @@ static const struct {
 		} \
 	}
     {"socket", SCMP_ACT_ALLOW, {EQ(0, AF_UNIX), NONE}},
-    {"socket", SCMP_ACT_ALLOW, {EQ(0, AF_INET), NONE}},
-    {"socket", SCMP_ACT_ALLOW, {EQ(0, AF_INET6), NONE}},
+    INET(AF_INET, 0),
+    INET(AF_INET, IPPROTO_TCP),
+    INET(AF_INET, IPPROTO_UDP),
+    INET(AF_INET6, 0),
+    INET(AF_INET6, IPPROTO_TCP),
+    INET(AF_INET6, IPPROTO_UDP),
+    {"socket", SCMP_ACT_ERRNO(EPROTONOSUPPORT), {EQ(0, AF_INET), GT(2, IPPROTO_UDP)}},
+    {"socket", SCMP_ACT_ERRNO(EPROTONOSUPPORT), {EQ(0, AF_INET6), GT(2, IPPROTO_UDP)}},
+    {"socket", SCMP_ACT_ERRNO(EPROTONOSUPPORT), {EQ(0, AF_INET), EQ(2, IPPROTO_ICMP)}},
     {"socket", SCMP_ACT_ALLOW, {EQ(0, AF_NETLINK), EQ(2, NETLINK_ROUTE)}},
     {"socket", SCMP_ACT_ERRNO(EAFNOSUPPORT), {EQ(0, AF_NETLINK), NE(2, NETLINK_ROUTE)}},
     NO_FAMILY(0),
@@ -461,6 +481,7 @@ enum label {
 	TO_OPEN,
 	TO_OPENAT,
 	TO_FCNTL,
+	TO_SOCKET,
 	TO_BODY,
 	LABEL_N
 };
@@ -508,6 +529,7 @@ static const struct {
     {"open", TO_OPEN},
     {"openat", TO_OPENAT},
     {"fcntl", TO_FCNTL},
+    {"socket", TO_SOCKET},
 };
 
 static void
@@ -531,6 +553,10 @@ prologue_modes(struct program *p, uint32_t place[LABEL_N])
 	place[TO_FCNTL] = p->n;
 	put(p, LOAD(args[1])); /* an unsigned int for the kernel: the low half */
 	put(p, JUMP(JEQ), CMD_SETLEASE, TO_EPERM, TO_BODY);
+	place[TO_SOCKET] = p->n;
+	put(p, LOAD(args[1]));
+	put(p, BPF_ALU | BPF_AND | BPF_K, TYPE_BITS, 0, 0);
+	put(p, JUMP(JEQ), TYPE_DCCP, TO_EPERM, TO_BODY);
 }
 
 /* A comparison of the low half of an argument. */
@@ -564,6 +590,7 @@ static const struct {
     {"openat", SECCOMP_RET_ERRNO | EPERM, {LOW_SET(2, OPEN_MAKES), LOW_SET(3, S_ISUID)},
 	2},
     MODE("fcntl", LOW_EQ(1, LOW, CMD_SETLEASE)),
+    MODE("socket", LOW_EQ(1, TYPE_BITS, TYPE_DCCP)),
     MODE("ioctl", LOW_EQ(1, LOW, CMD_TIOCSTI)),
     MODE("ioctl", LOW_EQ(1, LOW, CMD_TIOCLINUX)),
     {"ioctl", SECCOMP_RET_ALLOW, {LOW_EQ(1, LOW, 0x40049409u)}, 1},
