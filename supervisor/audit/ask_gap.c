@@ -47,20 +47,13 @@ put_gap(struct ask *ask, uint64_t idx, uint64_t ts, const char *what, uint64_t c
 	sheet_text(&ask->sheet, detail);
 }
 
-/* The recorder says when it began and that it ended: one that began behind one
- * that did not end was killed. */
+/* A recorder that began knows whether the one before it said that it ended. */
 static void
 see_recorder(struct ask *ask, const struct fact *fact)
 {
-	bool open = strcmp(fact->kind, "open") == 0;
-
-	if (open && ask->number == 1)
+	if (strcmp(fact->kind, "open") == 0 && fact_is(fact, "outcome", "unclean"))
 		put_gap(ask, fact->idx, fact->ts, "unclean stop", 0,
 		    "the recorder before this one did not say that it ended");
-	if (open)
-		ask->number = 1;
-	if (strcmp(fact->kind, "end") == 0)
-		ask->number = 2;
 }
 
 /* One program that was tried ("exec") has no more than its server's end. */
@@ -122,7 +115,7 @@ const struct verb verbs_gap[] = {
 	.words = "",
 	.what = "what the log says is missing, and sessions without an end",
 	.may = "",
-	.kinds = "gap clock break prune open end start stop",
+	.kinds = "gap clock break prune open start stop",
 	.column = gaps_column,
 	.column_n = ARRAY_LEN(gaps_column),
 	.begin = begin_gaps,

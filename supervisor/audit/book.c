@@ -258,6 +258,9 @@ go_back(struct book *book, const char *text)
 	return r < 0 ? ASK_NO_SUCH : ASK_TAMPERED;
 }
 
+/* Exit statuses of kennel-verify. */
+enum { VERIFY_INTACT = 0, VERIFY_INCOMPLETE = 2 };
+
 /* ---- --verified -------------------------------------------------------------------- */
 
 /* "key":VALUE in one line that kennel-verify wrote. */
@@ -325,8 +328,11 @@ make_sure(struct book *book)
 	char said[4096], shown[200];
 	int status = run_verify(book->folder, said, sizeof(said));
 
-	if (status == 0 && read_verdict(said, &book->sure_size, book->sure_root)) {
+	/* an old log is whole, and never shown to be complete */
+	if ((status == VERIFY_INTACT || status == VERIFY_INCOMPLETE) &&
+	    read_verdict(said, &book->sure_size, book->sure_root)) {
 		book->verified = true;
+		book->complete = status == VERIFY_INTACT;
 		return ASK_OK;
 	}
 	said[strcspn(said, "\n")] = '\0';

@@ -335,7 +335,7 @@ put_seal(struct page *p)
 	sheet_hex(root, book->root);
 	fprintf(p->out,
 	    "<div class=\"seal%s\"><b>%s</b><br>Log of %" PRIu64
-	    " records, root <span class=\"mono\">%s</span><br>%s</div>\n",
+	    " records, root <span class=\"mono\">%s</span><br>%s%s</div>\n",
 	    book->verified ? "" : " un", book->verified ? "Verified" : "Not verified",
 	    book->size, root,
 	    book->verified ? "kennel-verify found the log whole, and every figure below "
@@ -344,7 +344,11 @@ put_seal(struct page *p)
 			   : "The figures below come from the log as it lies there. "
 			     "Whether it is what "
 			     "was written, \"kennel audit verify\" says; with --verified "
-			     "this page does.");
+			     "this page does.",
+	    book->verified && !book->complete
+		? " Nothing shows that the log's end was not cut off: it is no longer "
+		  "written, and no witness was asked."
+		: "");
 }
 
 static void

@@ -93,7 +93,10 @@ head_text(const struct sheet *sheet, const struct question *q, const struct book
 	fprintf(sheet->out, "# kennel audit ");
 	print_asked(q, sheet->out, sheet->form == FORM_CSV ? inert_csv : inert_text);
 	fprintf(sheet->out, "\n# log of %" PRIu64 " records, root %s, %s\n", book->size,
-	    root, book->verified ? "verified" : "not verified");
+	    root,
+	    !book->verified  ? "not verified"
+	    : book->complete ? "verified"
+			     : "verified; nothing shows that its end was not cut off");
 }
 
 static void
@@ -104,8 +107,10 @@ head_json(const struct sheet *sheet, const struct question *q, const struct book
 	sheet_hex(root, book->root);
 	fprintf(sheet->out, "{\"kennel_audit\":\"");
 	print_asked(q, sheet->out, inert_json);
-	fprintf(sheet->out, "\",\"size\":%" PRIu64 ",\"root\":\"%s\",\"verified\":%s}\n",
-	    book->size, root, book->verified ? "true" : "false");
+	fprintf(sheet->out,
+	    "\",\"size\":%" PRIu64 ",\"root\":\"%s\",\"verified\":%s,\"complete\":%s}\n",
+	    book->size, root, book->verified ? "true" : "false",
+	    book->verified && book->complete ? "true" : "false");
 }
 
 static void

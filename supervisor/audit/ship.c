@@ -151,6 +151,25 @@ ship_new(struct ship *s, struct question *q)
 
 /* ---- the process ------------------------------------------------------------------- */
 
+/* As root SQLite gives a write-ahead log to the owner of its database, who has it
+ * already: this process may not. */
+static int
+no_fchown(void)
+{
+	return 0;
+}
+
+static void
+take_fchown_away(void)
+{
+	sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+
+	if (vfs == NULL || vfs->iVersion < 3 ||
+	    vfs->xSetSystemCall(vfs, "fchown",
+		(sqlite3_syscall_ptr)(void (*)(void))no_fchown) != SQLITE_OK)
+		die("unable to keep SQLite from writing");
+}
+
 static void
 confine(const char *log_dir)
 {
@@ -220,6 +239,7 @@ main(int argc, char **argv)
 	(void)signal(SIGPIPE, SIG_IGN);                  /* early: rt_sigaction */
 	if (gethostname(s.host, sizeof(s.host) - 1) < 0) /* early: uname */
 		s.host[0] = '\0';
+	take_fchown_away();
 	open_place(&s, &q, argv[2]);
 	r = ship_connect(argv[3], &s.to);
 	if (r < 0) {

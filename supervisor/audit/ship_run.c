@@ -54,6 +54,8 @@ run_once(char *const give[], const char *path)
 	}
 	if (child < 0 || waitpid(child, &status, 0) < 0) /* syscalls: wait4 */
 		return ASK_FAILED;
+	if (WIFSIGNALED(status))
+		log_error("kennel-ship was ended by signal %d", WTERMSIG(status));
 	return WIFEXITED(status) ? WEXITSTATUS(status) : ASK_FAILED;
 }
 

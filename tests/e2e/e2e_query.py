@@ -1,0 +1,313 @@
+"""K-10: an auditor asks a real session's log, reads its report, and takes it away."""
+import os
+import shutil
+import socket
+import struct
+import sys
+import threading
+import zlib
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
+from kit import *  # noqa: E402,F403
+
+be_subreaper()
+HOSTILE = "<img src=x onerror=alert(1)>\u202egnp.exe\x1b[2J"
+ENV = {"KENNEL_HOME": TMP + "/query"}
+SECRET = "query-s3ntinel-%d" % os.getpid()
+
+
+def ask(*words, status=0, env=ENV):
+    r = run([KENNEL, "audit"] + list(words), env=env, timeout=60)
+    equal(r.returncode, status, "%s: %s" % (words, r.stderr))
+    return r.stdout
+
+
+def rows(*words, env=ENV):
+    """The rows of an answer as JSON, its header left out."""
+    return [json.loads(x) for x in ask(*words, "--json", "--no-header", env=env).splitlines()]
+
+
+def real_session():
+    """One, for all tests here."""
+    if os.path.exists(ENV["KENNEL_HOME"]):
+        return
+    os.makedirs(ENV["KENNEL_HOME"], mode=0o700)
+    s = kennel_run(toy_policy("    exec allow /bin/echo **\n    secret S from env AGENT_TOKEN\n"
+                              "    tool deny \"env\"\n"), env={**ENV, "AGENT_TOKEN": SECRET})
+    s.initialize()
+    s.text("echo", text="one")
+    s.text("exec", argv=["/bin/echo", "x"])
+    s.call("exec", argv=["/bin/ls"])
+    s.text("getenv", var="S")
+    s.call("env")
+    s.call(HOSTILE)
+    s.close()
+    check(wait_for(lambda: len([e for e in rows("log", "--kind", "stop")]) == 2, 5), "no end")
+
+
+@test("K-10 a real session's log answers session, why, denials, tool, exec, secret, changes and gaps")
+def real():
+    real_session()
+    (session,) = rows("sessions")
+    equal((session["server"], session["ended"]), ("t", "cleanly"))
+    check(session["calls"] >= 6, session)
+    story = rows("session", session["session"])
+    equal(story[0]["after"], 0)
+    check("is about to start" in story[0]["what"], story[0])
+    (exec_,) = rows("exec", "/bin/echo")
+    equal((exec_["verdict"], exec_["program"]), ("allow", "/bin/echo"))
+    check(matches(r":\d+$", exec_["rule"]), exec_)
+    check([e for e in rows("exec", "ls") if e["verdict"] == "deny"], "ls")
+    (denied,) = [d for d in rows("denials") if d["object"] == "env"]
+    equal(denied["count"], 1)
+    why = {w["about"]: w["answer"] for w in rows("why", str(denied["last_idx"]))}
+    equal((why["verdict"], why["rule"]), ("deny", denied["rule"]))
+    within("gate", why["enforced by"])
+    (echo,) = rows("tool", "echo")
+    equal(echo["outcome"], "ok")
+    check(echo["params_sha256"] and echo["result_sha256"] and echo["duration_us"] > 0, echo)
+    equal({e["kind"] for e in rows("secret", "S")}, {"secrets", "scrub"})
+    equal([c["what"] for c in rows("changes")], ["first"])
+    equal(rows("gaps"), [])
+    equal(rows("egress"), [])
+    within(b"none recorded", ask("egress"))
+    (now,) = rows("policy-at", "2099-01-01")
+    equal((now["server"], now["state"], now["policy"]), ("t", "last used", rows("changes")[0]["policy"]))
+
+
+@test("K-10 an answer names the log's size and root, is the same again, and can be had verified")
+def sure():
+    real_session()
+    head = json.loads(ask("denials", "--json").splitlines()[0])
+    check(matches("^[0-9a-f]{64}$", head["root"]), head)
+    verify = json.loads(run([KENNEL, "audit", "verify", "--json"], env=ENV).stdout)
+    equal((head["size"], head["root"]), (verify["records"], verify["root"]))
+    for verb in (["denials"], ["tool"], ["anomalies"], ["sample", "--seed", "x"], ["report"]):
+        equal(ask(*verb), ask(*verb), verb)
+    equal(rows("tool"), rows("tool", "--verified"))
+    within(b"verified", ask("tool", "--verified").splitlines()[1])
+    ask("log", "--as-of", "%d:%s" % (head["size"], head["root"]))
+    ask("log", "--as-of", "%d:%s" % (head["size"], "0" * 64), status=1)
+
+
+def pixels(path):
+    """How much of a PNG is not white: 0 to 1."""
+    with open(path, "rb") as f:
+        d = f.read()
+    at, data = 8, b""
+    while at < len(d):
+        n, kind = struct.unpack(">I4s", d[at:at + 8])
+        if kind == b"IHDR":
+            w, h, _, colour = struct.unpack(">IIBB", d[at + 8:at + 18])
+        if kind == b"IDAT":
+            data += d[at + 8:at + 8 + n]
+        at += 12 + n
+    raw = zlib.decompress(data)
+    size = w * {2: 3, 6: 4}[colour] + 1
+    # filtered rows: a row of one colour is all zeroes behind its first pixel
+    busy = sum(1 for y in range(h) if any(raw[y * size + 5:(y + 1) * size]))
+    return busy / h
+
+
+@test("MCP-ATTACKS 48: a report renders in a browser, asks for nothing, runs nothing; foreign words are text", seconds=120)
+def page():
+    real_session()
+    html = ask("report").decode()
+    for kind in ("integrity", "access", "changes", "controls", "retention", "exceptions", "inventory"):
+        within("</html>", ask("report", "--kind", kind).decode(), kind)
+    within("onerror", ask("report", "--kind", "incident", rows("sessions")[0]["session"]).decode())
+    within("&#60;img src=x onerror=alert(1)&#62;\\u{202e}gnp.exe", html)
+    absent("<img", html)
+    absent("\u202e", html)
+    absent(SECRET, html)
+    for way_out in ("<script", "<link", "<iframe", "src=\"", "url(", "@import", "https://"):
+        absent(way_out, html, "a way out")
+    equal(html.replace("http://www.w3.org/2000/svg", "").count("http://"), 0)
+    browser = shutil.which("chromium") or shutil.which("chromium-browser")
+    if browser is None:
+        skip("no chromium: apt-get install chromium")
+    if AS != "user":
+        skip("the browser runs once, as the user")
+    part, said, asked = look(browser, html)
+    check(part > 0.3, "blank: %.2f of the rows show anything" % part)
+    absent(b"CONSOLE", said, "the browser's console")
+    equal(asked, set(), "asked for")
+    # the control: a page that asks and speaks is caught at it
+    wild = "<img src='http://127.0.0.1:9/x.png'><script>console.error('loud')</script>"
+    part, said, asked = look(browser, wild)
+    check(part < 0.3, "blank is not seen")
+    within(b"loud", said)
+    equal(asked, {"http://127.0.0.1:9/x.png"})
+
+
+def look(browser, html):
+    """What a browser shows of a page (part of the rows), says and asks for."""
+    d = TMP + "/browser"
+    os.makedirs(d)
+    with open(d + "/r.html", "w", encoding="utf-8") as f:
+        f.write(html)
+    r = run([browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
+             "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
+             "--user-data-dir=" + d + "/profile", "--log-net-log=" + d + "/net.json", "--enable-logging=stderr",
+             "--force-device-scale-factor=1", "--window-size=1100,2400", "--screenshot=" + d + "/r.png",
+             "file://" + d + "/r.html"], env={**environment(), "HOME": d, "XDG_RUNTIME_DIR": d}, timeout=90)
+    if not os.path.exists(d + "/r.png"):
+        skip("chromium does not start here: %r" % r.stderr[-200:])
+    part = pixels(d + "/r.png")
+    net = reads(d + "/net.json").decode(errors="replace")
+    shutil.rmtree(d, ignore_errors=True)
+    # what the browser asks its maker for is not the page's
+    asked = {u for u in re.findall(r'"url":"((?:https?|wss?|ftp)://[^"]*)"', net)
+             if not re.match(r"https?://[a-z0-9.-]*\.(google|googleapis|gvt1)\.com/", u)}
+    return part, r.stderr, asked
+
+
+# What OCSF 1.5 requires of an event, and of the objects in it, for the classes used here.
+OCSF_BASE = ("activity_id", "category_uid", "class_uid", "metadata", "severity_id", "time", "type_uid")
+OCSF_CLASS = {1001: ("actor", "device", "file"), 1007: ("actor", "device", "process"), 1008: ("device",),
+              2004: ("finding_info",), 4001: ("dst_endpoint",), 5019: ("device",), 6003: ("actor", "api", "src_endpoint")}
+OCSF_OBJECT = {"metadata": ("product", "version"), "device": ("type_id",), "file": ("name", "type_id"),
+               "api": ("operation",), "finding_info": ("title", "uid")}
+
+
+def ocsf(e):
+    for key in OCSF_BASE + OCSF_CLASS[e["class_uid"]]:
+        check(key in e, key, "is required:", e)
+    for name, keys in OCSF_OBJECT.items():
+        for key in keys if name in e else ():
+            check(key in e[name], "%s.%s is required: %s" % (name, key, e))
+    equal((e["category_uid"], e["type_uid"]), (e["class_uid"] // 1000, e["class_uid"] * 100 + e["activity_id"]))
+    for key in ("time", "severity_id", "activity_id"):
+        check(isinstance(e[key], int), key)
+
+
+@test("K-10 export: JSON lines are the bytes that were hashed; OCSF has what its classes require; CEF, CSV")
+def export():
+    import hashlib
+    real_session()
+    lines = ask("export").splitlines()
+    events = [json.loads(x) for x in lines]
+    equal([e["idx"] for e in events], list(range(len(events))))
+    leaf = hashlib.sha256(b"\0" + lines[3]).hexdigest()
+    sampled = {r["idx"]: r["leaf"] for r in rows("sample", "--control", "all", "--seed", "1", "-n", "999")}
+    equal(sampled[3], leaf, "leaf")
+    mapped = [json.loads(x) for x in ask("export", "--format", "ocsf").splitlines()]
+    equal(len(mapped), len(events))
+    for e in mapped:
+        ocsf(e)
+    by_kind = {e["kind"]: m["class_uid"] for e, m in zip(events, mapped)}
+    equal({k: by_kind[k] for k in ("exec", "call", "mounts", "scrub", "genesis")},
+          {"exec": 1007, "call": 6003, "mounts": 1001, "scrub": 2004, "genesis": 1008})
+    for m in mapped:
+        equal(m["unmapped"]["kennel"], events[m["metadata"]["sequence"]])
+    cef = ask("export", "--format", "cef").splitlines()
+    check(all(x.startswith(b"CEF:0|kennel|kennel|") for x in cef), cef[0])
+    equal(len(ask("export", "--format", "csv").splitlines()), len(events) + 1)
+    out = TMP + "/export.jsonl"
+    ask("export", "-o", out)
+    equal(reads(out).splitlines(), lines)
+    ask("export", "-o", out, status=125)  # nothing is overwritten
+    ask("export", "--format", "tar", status=64)
+
+
+class Collector:
+    """A syslog collector on loopback."""
+
+    def __init__(self, way):
+        self.way, self.got, self.sock = way, [], None
+        if way == "tcp":
+            self.sock = socket.socket()
+            self.sock.bind(("127.0.0.1", 0))
+            self.to = "tcp:127.0.0.1:%d" % self.sock.getsockname()[1]
+        else:
+            path = "%s/%s.sock" % (TMP, way)
+            if os.path.exists(path):
+                os.unlink(path)
+            self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM if way == "unix" else socket.SOCK_STREAM)
+            self.sock.bind(path)
+            self.to = way + ":" + path
+        if way != "unix":
+            self.sock.listen(4)
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        try:
+            while self.way == "unix":
+                self.got.append(self.sock.recv(1 << 20))
+            while True:
+                c = self.sock.accept()[0]
+                f = c.makefile("rb")
+                while True:
+                    n = b""
+                    while not n.endswith(b" "):
+                        b = f.read(1)
+                        if not b:
+                            break
+                        n += b
+                    if not n:
+                        break
+                    self.got.append(f.read(int(n)))
+                c.close()
+        except (OSError, ValueError):
+            pass
+
+    def ids(self):
+        return [int(re.search(rb' idx="(\d+)"', m).group(1)) for m in self.got]
+
+
+@test("K-10 ship: RFC 5424 over a unix socket and TCP, each record once, on from where it was")
+def ship():
+    real_session()
+    n = len(ask("export").splitlines())
+    for way in ("unix", "unix-stream", "tcp"):
+        c = Collector(way)
+        ask("ship", "--once", c.to)
+        check(wait_for(lambda: len(c.got) == n, 3), way, len(c.got), n)
+        equal(c.ids(), list(range(n)), way)
+        for m in c.got:
+            check(re.match(rb"<1(0[4-9]|1[0-1])>1 \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z \S+ kennel \d+ \S+ \[kennel@32473 ", m), m[:200])
+            check(all(31 < b < 127 for b in m), m)
+        ask("ship", "--once", c.to)
+        time.sleep(0.1)
+        equal(len(c.got), n, "sent twice")
+    env = {"KENNEL_HOME": TMP + "/ship2"}
+    os.makedirs(env["KENNEL_HOME"], mode=0o700)
+    body = "    run %s **\n" % words(WITNESS)
+    equal(kexec(body, [WITNESS, "exit", "0"], env=env).returncode, 0)
+    c = Collector("tcp")
+    p = start([KENNEL, "audit", "ship", c.to], env=environment(env), stderr=subprocess.DEVNULL)
+    check(wait_for(lambda: len(c.got) > 3, 5), "nothing comes")
+    equal(kexec(body, [WITNESS, "exit", "0"], env=env).returncode, 0)
+    last = len(ask("export", env=env).splitlines())
+    check(wait_for(lambda: len(c.got) >= last, 5), "what came later does not")
+    equal(c.ids()[:last], list(range(last)))
+    mine = descendants(p.pid)
+    p.terminate()
+    p.wait()
+    check(wait_for(lambda: not any(alive(k) for k in mine), 3), "kennel-ship stays")
+    # a place in another log is not this log's
+    place = env["KENNEL_HOME"] + "/audit.ship"
+    shutil.rmtree(env["KENNEL_HOME"] + "/audit")
+    equal(kexec(body, [WITNESS, "exit", "0"], env=env).returncode, 0)
+    check(os.listdir(place), "no place")
+    ask("ship", "--once", c.to, status=125, env=env)
+    ask("ship", "--once", "tcp:localhost:1", status=64, env=env)
+
+
+@test("tail -f shows what is written while it runs")
+def tail():
+    env = {"KENNEL_HOME": TMP + "/tail"}
+    os.makedirs(env["KENNEL_HOME"], mode=0o700)
+    body = "    run %s **\n" % words(WITNESS)
+    equal(kexec(body, [WITNESS, "exit", "0"], env=env).returncode, 0)
+    out = open(TMP + "/tail.out", "wb")
+    p = start([KENNEL, "audit", "tail", "-f", "-n", "2"], env=environment(env), stdout=out)
+    check(wait_for(lambda: len(reads(TMP + "/tail.out").splitlines()) == 5, 3), reads(TMP + "/tail.out"))
+    equal(kexec(body, [WITNESS, "exit", "7"], env=env).returncode, 7)
+    check(wait_for(lambda: b"ended with status 7" in reads(TMP + "/tail.out"), 5), reads(TMP + "/tail.out"))
+    p.kill()
+    out.close()
+
+
+if __name__ == "__main__":
+    main()
