@@ -116,7 +116,7 @@ QUERY	 = supervisor/audit/query.o supervisor/audit/options.o \
 # What speaks to the agent.  No vault object may ever stand here.
 KENNEL	 = supervisor/main.o supervisor/child.o \
 	   $(MCP) \
-	   supervisor/audit/connect.o $(CHAIN) \
+	   supervisor/audit/connect.o $(CHAIN) $(TREE) \
 	   $(QUERY) supervisor/audit/reader.o \
 	   supervisor/audit/schema.o \
 	   supervisor/cli/paths.o supervisor/cli/find.o supervisor/cli/own.o \
@@ -126,6 +126,11 @@ KENNEL	 = supervisor/main.o supervisor/child.o \
 	   supervisor/cli/pin.o supervisor/cli/client.o \
 	   leash/report.o \
 	   $(POLICY_READ) $(POLICY_MAKE) $(BASE)
+
+# What shows the tree to others.
+TREE	 = supervisor/audit/logtree.o supervisor/audit/prove.o \
+	   supervisor/audit/tiles.o supervisor/audit/witness.o \
+	   supervisor/audit/slot.o
 
 # The tree, its hashes, its keys and its signatures.
 CHAIN	 = supervisor/audit/chain.o supervisor/audit/sha.o \
@@ -257,12 +262,12 @@ UNIT_chain	= $(CHAIN)
 UNIT_report	= leash/report.o $(BASE)
 UNIT_recorder	= supervisor/audit/connect.o leash/report.o $(BASE)
 UNIT_tamper	= supervisor/audit/connect.o $(CHAIN) leash/report.o $(BASE)
-UNIT_verify	= supervisor/audit/connect.o $(QUERY) \
+UNIT_verify	= supervisor/audit/connect.o $(QUERY) $(TREE) \
 	   supervisor/audit/reader.o supervisor/audit/schema.o \
 	   supervisor/audit/body.o \
 	   $(CHAIN) supervisor/cli/paths.o leash/report.o $(BASE)
 
-UNIT_query	= supervisor/audit/connect.o $(QUERY) \
+UNIT_query	= supervisor/audit/connect.o $(QUERY) $(TREE) \
 	   supervisor/audit/reader.o supervisor/audit/schema.o \
 	   $(CHAIN) supervisor/cli/paths.o leash/report.o $(BASE)
 
@@ -322,7 +327,7 @@ $B/unit/cell-witness: $(OBJ)/tests/unit/cell_witness.o
 	$Q$(CC) -static-pie $(COVER) -o $@ $<
 $B/unit/cell $B/unit-san/cell: | $B/unit/cell-witness $(LIBEXEC)/kennel-shim
 # These two run the programs as they ship.
-$(foreach d,unit unit-san,$(foreach u,recorder verify query,$B/$d/$u)): \
+$(foreach d,unit unit-san,$(foreach u,recorder verify query tamper,$B/$d/$u)): \
     | $(LIBEXEC)/kennel-recorder $(LIBEXEC)/kennel-verify
 unit: $(UNITS:%=$B/unit/%) $(UNITS:%=$B/unit-san/%)
 .PHONY: all unit clean

@@ -47,13 +47,6 @@ recorder_socket_name(int log_dir, char ret[RECORDER_NAME_MAX])
 	return 0;
 }
 
-/* ---- sha.c: chain.c's alone ------------------------------------------------- */
-
-/* Has the processor instructions for it? */
-bool sha_fits(void);
-/* Of a tag byte (-1: none) and the bytes; only where it fits. */
-void sha_digest(int tag, const void *bytes, size_t len, uint8_t ret[CHAIN_HASH_LEN]);
-
 /* chain.c: a short keyed hash (SipHash), for sums. */
 #define SUM_KEY_LEN 16
 uint64_t chain_sum(const void *, size_t, const uint8_t key[SUM_KEY_LEN]);
@@ -346,6 +339,13 @@ int slot_wipe(int fd, int slot);
 /* The long-term key, in a file of its own; made when make says so and there is
  * none.  -ENOENT. */
 int slot_origin(int log_dir, bool make, struct key **ret);
+/* The same in a file of this name, a witness's; make: there may be none yet. */
+int slot_file(const char *path, bool make, struct key **ret);
+
+/* ---- witness.c: what a witness is asked ---------------------------------------- */
+
+int witness_parse(const void *, size_t, uint64_t *ret_old, struct path *ret_path,
+    struct note *ret_note, struct checkpoint *ret_cp);
 
 /* ---- config.c: what an operator may choose ------------------------------------ */
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "shim/base/log.h"
+#include "supervisor/audit/logtree.h"
 #include "supervisor/audit/ship.h"
 #include "supervisor/cli/paths.h"
 
@@ -258,6 +259,10 @@ static const struct program {
 	int (*main)(int argc, char **argv);
 } programs[] = {
     {"verify", "[--json] [LOG]", "is the log what was written?", verify_main},
+    {"prove", "[-o FILE] IDX", "the evidence for one record", prove_main},
+    {"verify-proof", "--key VKEY FILE", "is that evidence?", verify_proof_main},
+    {"tiles", "DIR", "the tree as files that others read", tiles_main},
+    {"witness", "VERB", "others sign what the log has come to", witness_main},
     {"export", "--format jsonl|csv|ocsf|cef", "the records for other systems",
 	export_main},
     {"report", "[--kind K] [-o FILE]", "a page of HTML to read or to print", page_main},

@@ -132,17 +132,15 @@ slot_wipe(int fd, int slot)
 	return put(fd, slot, zero);
 }
 
-int
-slot_origin(int log_dir, bool make, struct key **ret)
+/* A file of one slot. */
+static int
+take_key(int fd, bool make, struct key **ret)
 {
 	uint8_t seed[KEY_LEN];
 	struct key *key = NULL;
 	uint64_t epoch;
-	int fd = -1, r;
+	int r;
 
-	r = open_file(log_dir, ORIGIN_KEY, make ? O_CREAT : 0, &fd);
-	if (r < 0)
-		return r;
 	r = slot_read(fd, 0, &epoch, seed);
 	if (r == 0)
 		r = epoch == ORIGIN ? key_from_seed(seed, &key) : -EBADMSG;
@@ -150,11 +148,36 @@ slot_origin(int log_dir, bool make, struct key **ret)
 		r = key_new(&key);
 	if (r == 0 && make)
 		r = slot_write(fd, 0, ORIGIN, key);
-	fd_close(&fd);
 	if (r < 0) {
 		key_free(key);
 		return r;
 	}
 	*ret = key;
 	return 0;
+}
+
+int
+slot_origin(int log_dir, bool make, struct key **ret)
+{
+	int fd = -1, r;
+
+	r = open_file(log_dir, ORIGIN_KEY, make ? O_CREAT : 0, &fd);
+	if (r < 0)
+		return r;
+	r = take_key(fd, make, ret);
+	fd_close(&fd);
+	return r;
+}
+
+int
+slot_file(const char *path, bool make, struct key **ret)
+{
+	int fd = -1, r;
+
+	r = open_file(AT_FDCWD, path, make ? O_CREAT | O_EXCL : 0, &fd);
+	if (r < 0)
+		return r;
+	r = take_key(fd, make, ret);
+	fd_close(&fd);
+	return r;
 }
