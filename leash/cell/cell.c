@@ -33,8 +33,8 @@
 #endif
 
 #define CELL_NAMESPACES \
-	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | \
-	    CLONE_NEWUTS | CLONE_NEWCGROUP)
+	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | \
+	    CLONE_NEWCGROUP)
 
 /* What the leash knows while the cell is being made. */
 struct start {
@@ -60,6 +60,9 @@ static const struct {
     {"leave the leash's session", ns_open_up,
 	"nothing of the leash's descriptors, terminal or folder may reach further; "
 	"dumpable, because the maps of one that is not cannot be written"},
+    {"make a network for the cell", net_begin,
+	"it takes as long as all the mounts: beside them, and like them before the "
+	"ids are taken, when the capability is surely there"},
     {"make private the mounts", mount_private,
 	"before any mount is made or cloned: none may travel to the host or back"},
     {"open", mount_open,
@@ -77,7 +80,8 @@ static const struct {
     {"enter the view", mount_enter, "after this no path leads to the host"},
     {"seal the view", mount_seal, "last of the mounts: no name can be made any more"},
     {"name", ns_name, "needs the capability over the uts namespace"},
-    {"bring up", net_loopback, "needs the capability over the net namespace"},
+    {"enter the cell's network", net_join,
+	"needs the capability over it; nothing of ours has used a network before"},
     {"open the program", images_open,
 	"in the view itself: the gate compares images with these descriptors"},
     {"limit", limits_set, "after the last descriptor has been opened"},
@@ -438,6 +442,8 @@ cell_start(const struct cell_order *o, struct cell *ret, char why[CELL_WHY_MAX])
 	cell.channel = pair[0];
 	r = cell_clone(&s, cgroup_fd, pair[1]);
 	fd_close(&pair[1]);
+	if (r == 0 && o->begun != NULL)
+		r = o->begun(o->begun_arg, &cell);
 	until_ns = loop_now() + CELL_START_MS_MAX * 1000000ULL;
 	while (r == 0 && !s.done)
 		r = hear(&s, until_ns);

@@ -26,6 +26,8 @@ struct cell_lack {
 	const char *what; /* "landlock 6: scopes", "cgroup memory" */
 };
 
+struct cell;
+
 struct cell_order {
 	const struct policy *policy;
 	const struct sealed_server *server;
@@ -33,6 +35,12 @@ struct cell_order {
 	int stdout_fd;
 	int stderr_fd;
 	int shim_fd; /* sealed memfd with the shim's image */
+	/* Called in the leash as soon as the cell has its first process, which
+	 * goes on meanwhile: what it sees is known, nothing of it is used yet.
+	 * Not 0: the cell is ended, with this result and why as it left it.  May
+	 * be NULL. */
+	int (*begun)(void *begun_arg, const struct cell *);
+	void *begun_arg;
 };
 
 struct cell {

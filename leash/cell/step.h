@@ -49,6 +49,7 @@ struct cell_child {
 	bool cgroup; /* it has one of its own */
 	int channel; /* SHIM_CHANNEL_FD once the descriptors are in place */
 	int shim_fd;
+	pid_t net_pid; /* who makes the network, until net_join */
 
 	int *clone;               /* per mount row: a detached tree, or -1 */
 	int device[CELL_DEVICES]; /* detached clones of the real nodes */
@@ -120,7 +121,7 @@ int synthetic_etc(struct cell_child *, const char *path);
 const char *synthetic_device_name(size_t i); /* NULL behind the last */
 
 /* net.c, caps.c */
-cell_step_fn net_loopback, caps_none;
+cell_step_fn net_begin, net_join, caps_none;
 
 /* limits.c */
 int limits_prepare(

@@ -8,8 +8,8 @@
 #	imports	does the shim ask for more than it may?
 #	calls	may a confined leash start a program?
 #
-# From the Makefile: OBJ GEN BIN LIBEXEC CC LINKHARD KENNEL RECORDER VERIFY SHIP SHIM
-# BASE_SMALL LEASH and KENNEL_LIBS.
+# From the Makefile: OBJ GEN BIN LIBEXEC CC LINKHARD LINKSTATIC KENNEL RECORDER
+# VERIFY SHIP SHIM BASE_SMALL LEASH and KENNEL_LIBS.
 set -eu
 work=build/check/links
 failed=0
@@ -64,10 +64,28 @@ judge_program() { # PROGRAM OBJECTS
 	grep -E '^(secret|vault|scrub)_' "$work/has" | comm -23 - "$work/own" || :
 }
 
-# The kennel program is dynamic, so all that is in it is ours: every symbol
-# must come from an object of the list, or from the C start files.
+# The static libraries behind the -l options of a link line, and C's own.  One
+# that is a linker script names others.
+archives() { # LIBS
+	for lib in $1 -lc -lm -lgcc -lgcc_eh; do
+		case $lib in
+		-l*) a=$($CC -print-file-name="lib${lib#-l}.a") ;;
+		*) continue ;;
+		esac
+		case $(head -c 7 "$a" | tr -d '\n') in
+		'!<arch>') echo "$a" ;;
+		*) tr -s ' ()' '\n' < "$a" | grep '\.a$' ;;
+		esac
+	done | sort -u
+}
+
+# Every symbol of the kennel program must come from an object of the list, from
+# a library of its link line, or from the C start files.
 judge_allowed() { # PROGRAM OBJECTS
-	shown_by "$2" > "$work/own"
+	{
+		shown_by "$2"
+		cat "$work/library"
+	} | sort -u > "$work/own"
 	defined "$1" > "$work/has"
 	comm -13 "$work/own" "$work/has" | grep -vE \
 	    '^(_.*|crtstuff|completed|data_start|deregister_tm_clones|register_tm_clones|frame_dummy|main|.*@.*)$' || :
@@ -96,6 +114,8 @@ judge_imports() { # OBJECT...: what is asked of nobody but libc, and is not list
 rm -rf "$work"
 mkdir -p "$work"
 globals $(rooms) > "$work/forbidden"
+archives "$KENNEL_LIBS" | xargs nm --defined-only 2>/dev/null |
+    awk 'NF == 3 { print $3 }' | sed 's/\.[a-z0-9.]*$//' | sort -u > "$work/library"
 [ -s "$work/forbidden" ] || say "not ok" "no forbidden symbols: are the objects built?"
 
 ask() { # WHAT FOUND
@@ -146,7 +166,7 @@ link() { # OUT OBJECT...
 	out=$1
 	shift
 	# shellcheck disable=SC2086
-	$CC -pie $LINKHARD -o "$out" $own "$@" $KENNEL_LIBS
+	$CC $LINKSTATIC $LINKHARD -o "$out" $own "$@" $KENNEL_LIBS
 }
 # -u: wanted by somebody, or the linker would drop what nothing calls.
 link "$work/planted" -Wl,-u,vault_new "$OBJ/leash/vault/ring.o" "$OBJ/leash/vault/mem.o"
