@@ -74,9 +74,9 @@ dispatch_launch(struct leash *l)
 	char why[LEASH_TEXT_MAX] = "";
 	const char *name = NULL;
 	size_t len = 0, fds_n = 0;
-	int r;
+	int r, loaded;
 
-	l->memory = calloc(1, LEASH_PACKET_MAX);
+	l->memory = malloc(LEASH_PACKET_MAX);
 	if (l->memory == NULL)
 		return -ENOMEM;
 	r = wire_recv(
@@ -93,14 +93,18 @@ dispatch_launch(struct leash *l)
 		fd_close(&fds[1]);
 		return r;
 	}
+	/* The policy is read while the recorder makes up its answer. */
+	r = report_open(fds[1], REPORT_LEASH, l->session, REPORT_LATER, &l->report);
+	loaded = policy_load(l->policy_fd, &l->policy, why, sizeof(why));
+	if (r == 0)
+		r = report_welcome(l->report, RECORDER_WAIT_MS);
 	/* From here on a failure has somebody to be told. */
-	r = report_open(fds[1], REPORT_LEASH, l->session, RECORDER_WAIT_MS, &l->report);
 	if (r < 0) {
 		dispatch_refuse(l, LOG_EXIT_FAILED,
 		    "the audit log does not answer: nothing is started");
 		return r;
 	}
-	r = policy_load(l->policy_fd, &l->policy, why, sizeof(why));
+	r = loaded;
 	if (r < 0) {
 		dispatch_refuse(l, LOG_EXIT_FAILED, why);
 		return r;

@@ -15,6 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "leash/server.h"
@@ -263,16 +265,16 @@ record_secrets(struct leash *l, uint64_t *ret_number)
 }
 
 static int
-record_view(struct leash *l, uint64_t *ret_number)
+record_view(struct leash *l, const struct cell *cell, uint64_t *ret_number)
 {
 	static struct event e;
 	struct sealed_range rows = l->server->mounts;
 
 	begin(l, &e, EVENT_MOUNTS);
-	event_number(&e, KEY_UID, l->cell.uid);
-	event_number(&e, KEY_PID, (uint64_t)l->cell.pid);
-	for (size_t i = 0; i < l->cell.lack_n; i++)
-		event_text(&e, KEY_LACKS, l->cell.lack[i].what);
+	event_number(&e, KEY_UID, cell->uid);
+	event_number(&e, KEY_PID, (uint64_t)cell->pid);
+	for (size_t i = 0; i < cell->lack_n; i++)
+		event_text(&e, KEY_LACKS, cell->lack[i].what);
 	for (uint32_t i = rows.first; i < rows.first + rows.n; i++) {
 		const struct sealed_mount *m = &l->policy.mount[i];
 		const char *how = (m->right & RIGHT_WRITE) != 0 ? "rw" : "ro";
@@ -291,15 +293,35 @@ record_view(struct leash *l, uint64_t *ret_number)
 
 /* ---- the cell ------------------------------------------------------------------- */
 
+static int
+copy_sealed(int fd, int *ret_fd)
+{
+	struct stat st;
+	void *image;
+	size_t len;
+	int r;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_size <= 0 || st.st_size > SHIM_IMAGE_MAX)
+		return -EFBIG;
+	len = (size_t)st.st_size;
+	image = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (image == MAP_FAILED)
+		return -errno;
+	r = fd_sealed("kennel-shim", image, len, true, ret_fd);
+	(void)munmap(image, len); /* cannot fail: it is ours */
+	return r;
+}
+
 /* The shim's image, beside this program, as a sealed memfd: nothing that is
  * done to the file later reaches a running cell. */
 static int
 shim_image(int *ret_fd)
 {
-	char path[4096], *data = NULL, *slash;
-	size_t len = 0;
+	char path[4096], *slash;
 	ssize_t n;
-	int fd = -1, r;
+	int fd, r;
 
 	/* early: readlink readlinkat */
 	n = readlink("/proc/self/exe", path, sizeof(path) - sizeof("kennel-shim"));
@@ -313,10 +335,7 @@ shim_image(int *ret_fd)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	r = fd_slurp(fd, SHIM_IMAGE_MAX, &data, &len);
-	if (r == 0)
-		r = fd_sealed("kennel-shim", data, len, true, ret_fd);
-	free(data);
+	r = copy_sealed(fd, ret_fd);
 	fd_close(&fd);
 	return r;
 }
@@ -377,27 +396,15 @@ shim_answer(struct launch *a, uint32_t *ret_notify)
 	    shim_step_name(step), strerror((int)error));
 }
 
+/* The plan, in locked memory, from here to the shim's. */
 static int
-shut_doors(struct launch *a, const struct cell_order *order)
+send_plan(struct launch *a, const struct cell_order *order)
 {
 	struct leash *l = a->l;
-	struct gate_order gate = {.policy = &l->policy,
-	    .server = l->server,
-	    .image_fd = l->cell.image_fd,
-	    .image_n = l->cell.image_n,
-	    .notify_fd = -1,
-	    .env = l->env,
-	    .report = l->report,
-	    .scrub = l->secret_n > 0 ? l->scrub : NULL};
-	uint32_t number = 0;
-	void *memory;
 	struct wire_out plan;
+	void *memory;
 	int r;
 
-	/* asked for before the cell was made: mostly there by now */
-	if (report_wait(l->report, a->secrets, RECORD_WAIT_MS) < 0)
-		return refuse(a, LOG_EXIT_FAILED, -EIO,
-		    "the audit log does not take the secrets' names: none is given");
 	memory = vault_scratch(l->vault, PLAN_BYTES);
 	if (memory == NULL)
 		return refuse(
@@ -410,19 +417,81 @@ shut_doors(struct launch *a, const struct cell_order *order)
 	}
 	if (r == 0)
 		r = cell_send_plan(&l->cell, &plan);
-	vault_wipe(memory, plan.len);
-	if (r < 0)
-		return refuse(
-		    a, LOG_EXIT_FAILED, r, "unable to send the plan: %s", strerror(-r));
-	r = shim_answer(a, &number);
-	if (r < 0)
-		return r;
-	r = cell_notify_fd(&l->cell, number, &gate.notify_fd);
-	if (r == 0)
-		r = gate_new(&gate, &l->gate);
+	vault_scratch_end(l->vault, memory, plan.len);
+	return r < 0 ? refuse(a, LOG_EXIT_FAILED, r, "unable to send the plan: %s",
+			   strerror(-r))
+		     : 0;
+}
+
+/*
+ * All that this process needs before the server may run, and then its own
+ * doors; done while the shim shuts the last ones of the cell.
+ */
+static int
+make_ready(struct launch *a)
+{
+	struct leash *l = a->l;
+	struct gate_order gate = {.policy = &l->policy,
+	    .server = l->server,
+	    .image_fd = l->cell.image_fd,
+	    .image_n = l->cell.image_n,
+	    .notify_fd = -1,
+	    .env = l->env,
+	    .report = l->report,
+	    .scrub = l->secret_n > 0 ? l->scrub : NULL};
+	int r = gate_new(&gate, &l->gate);
+
 	if (r < 0)
 		return refuse(a, LOG_EXIT_FAILED, r, "unable to take the exec gate: %s",
 		    strerror(-r));
+	r = leash_watch_output(l);
+	if (r < 0)
+		return refuse(a, LOG_EXIT_FAILED, r,
+		    "unable to take the server's output: %s", strerror(-r));
+	/* Nothing is opened from here on.  No Landlock: a process that has it
+	 * may no longer seize the tasks it guards (tried). */
+	r = confine_syscalls(
+	    leash_syscalls, sizeof(leash_syscalls) / sizeof(leash_syscalls[0]));
+	return r < 0 ? refuse(a, LOG_EXIT_FAILED, r, "unable to confine the leash: %s",
+			   strerror(-r))
+		     : 0;
+}
+
+static int
+shut_doors(struct launch *a, const struct cell_order *order)
+{
+	struct leash *l = a->l;
+	uint32_t number = 0;
+	int notify = -1, r;
+
+	/* asked for before the cell was made: mostly there by now */
+	if (report_wait(l->report, a->secrets, RECORD_WAIT_MS) < 0)
+		return refuse(a, LOG_EXIT_FAILED, -EIO,
+		    "the audit log does not take the secrets' names: none is given");
+	r = send_plan(a, order);
+	if (r == 0)
+		r = make_ready(a);
+	if (r == 0)
+		r = shim_answer(a, &number);
+	if (r < 0)
+		return r;
+	r = cell_notify_fd(&l->cell, number, &notify);
+	if (r < 0)
+		return refuse(a, LOG_EXIT_FAILED, r, "unable to take the exec gate: %s",
+		    strerror(-r));
+	gate_hear(l->gate, notify);
+	return 0;
+}
+
+/* On its way to the disk while the cell is made: waiting for the disk later
+ * would be half of the start. */
+static int
+cell_begun(void *arg, const struct cell *cell)
+{
+	struct launch *a = arg;
+
+	if (record_view(a->l, cell, &a->view) < 0)
+		return refuse(a, LOG_EXIT_FAILED, -EIO, "%s", NO_START_RECORD);
 	return 0;
 }
 
@@ -430,8 +499,11 @@ static int
 make_cell(struct launch *a)
 {
 	struct leash *l = a->l;
-	struct cell_order order = {
-	    .policy = &l->policy, .server = l->server, .shim_fd = -1};
+	struct cell_order order = {.policy = &l->policy,
+	    .server = l->server,
+	    .shim_fd = -1,
+	    .begun = cell_begun,
+	    .begun_arg = a};
 	char why[CELL_WHY_MAX] = "";
 	int r;
 
@@ -447,21 +519,16 @@ make_cell(struct launch *a)
 	order.stdout_fd = l->server_out[1];
 	order.stderr_fd = l->server_err[1];
 	r = cell_start(&order, &l->cell, why);
-	if (r < 0)
-		r = refuse(a, LOG_EXIT_FAILED, r, "%s", why);
-	else {
-		l->cell_up = true;
-		/* on its way to the disk while the shim shuts the doors */
-		if (record_view(l, &a->view) < 0)
-			r = refuse(a, LOG_EXIT_FAILED, -EIO, "%s", NO_START_RECORD);
-		else
-			r = shut_doors(a, &order);
-	}
 	/* the server's ends are the server's alone, or a pipe never closes */
 	fd_close(&order.shim_fd);
 	fd_close(&l->server_in[0]);
 	fd_close(&l->server_out[1]);
 	fd_close(&l->server_err[1]);
+	if (r == 0) {
+		l->cell_up = true;
+		r = shut_doors(a, &order);
+	} else if (why[0] != '\0') /* else cell_begun has said it */
+		r = refuse(a, LOG_EXIT_FAILED, r, "%s", why);
 	return r;
 }
 
@@ -497,14 +564,7 @@ launch_go(struct leash *l)
 {
 	uint8_t memory[8];
 	struct wire_out out;
-	int r;
 
-	/* Nothing is opened from here on.  No Landlock: a process that has it
-	 * may no longer seize the tasks it guards (tried). */
-	r = confine_syscalls(
-	    leash_syscalls, sizeof(leash_syscalls) / sizeof(leash_syscalls[0]));
-	if (r < 0)
-		return r;
 	wire_out_init(&out, memory, sizeof(memory));
 	wire_put_u32(&out, SHIM_GO);
 	return wire_send(l->cell.channel, &out, NULL, 0);

@@ -340,10 +340,9 @@ on_drain_over(struct loop *loop, void *arg)
 
 /* ---- in order -------------------------------------------------------------------- */
 
-static int
-watch_all(struct leash *l)
+int
+leash_watch_output(struct leash *l)
 {
-	struct loop *loop = &l->loop;
 	int log_fd = -1, r;
 
 	r = l->mode == LEASH_RUN ? pump_open_log(l, &log_fd, &l->err.log_len) : 0;
@@ -356,8 +355,15 @@ watch_all(struct leash *l)
 		    l->mode == LEASH_RUN ? log_fd : l->pass_err[1], l->mode == LEASH_RUN);
 		l->server_err[0] = l->pass_err[1] = -1;
 	}
-	if (r == 0)
-		r = dispatch_add(l);
+	return r;
+}
+
+static int
+watch_all(struct leash *l)
+{
+	struct loop *loop = &l->loop;
+	int r = dispatch_add(l);
+
 	if (r == 0)
 		r = leash_watch_report(l);
 	if (r == 0)
@@ -410,7 +416,7 @@ take_signals(struct leash *l)
 	sigaddset(&set, SIGHUP);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return -errno;
-	/* early: signalfd4 */
+	/* syscalls: signalfd4 */
 	l->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return l->signals < 0 ? -errno : 0;
 }

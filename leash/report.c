@@ -24,7 +24,7 @@
 #define ANSWER_MAX     64
 
 struct item {
-	uint8_t *packet; /* owned; NULL: the slot is free */
+	uint8_t *packet; /* owned */
 	uint32_t len;
 	uint64_t since; /* monotonic ns: a sleeping machine writes nothing */
 };
@@ -315,10 +315,9 @@ take_answer(int fd, uint8_t memory[ANSWER_MAX], uint32_t want, uint64_t *ret_num
 }
 
 static int
-greet(struct report *report, int fd, int wait_ms)
+hello(const struct report *report, int fd)
 {
-	uint64_t deadline = deadline_in(wait_ms), next;
-	uint8_t memory[512], answer[ANSWER_MAX];
+	uint8_t memory[512];
 	struct wire_out out;
 	int r;
 
@@ -330,18 +329,28 @@ greet(struct report *report, int fd, int wait_ms)
 	wire_put_str(&out, report->instance);
 	wire_put_u32(&out, (uint32_t)getpid());
 	r = fd_nonblock(fd, true);
-	if (r == 0)
-		r = wire_send(fd, &out, NULL, 0);
-	while (r == 0) {
-		r = wait_for(fd, POLLIN, deadline);
-		if (r < 0)
+	return r == 0 ? wire_send(fd, &out, NULL, 0) : r;
+}
+
+static int
+welcome(int fd, int wait_ms)
+{
+	uint64_t deadline = deadline_in(wait_ms), next;
+	uint8_t answer[ANSWER_MAX];
+	int r;
+
+	while ((r = wait_for(fd, POLLIN, deadline)) == 0)
+		if ((r = take_answer(fd, answer, REPORT_WELCOME, &next)) != -EAGAIN)
 			break;
-		r = take_answer(fd, answer, REPORT_WELCOME, &next);
-		if (r != -EAGAIN)
-			break;
-		r = 0;
-	}
 	return r;
+}
+
+static int
+greet(const struct report *report, int fd, int wait_ms)
+{
+	int r = hello(report, fd);
+
+	return r == 0 && wait_ms != REPORT_LATER ? welcome(fd, wait_ms) : r;
 }
 
 static void
@@ -389,11 +398,13 @@ report_open(int sock, enum report_role role, const char *session, int wait_ms,
 		r = -EINVAL;
 		goto out;
 	}
-	report = calloc(1, sizeof(*report));
+	report = malloc(sizeof(*report));
 	if (report == NULL) {
 		r = -ENOMEM;
 		goto out;
 	}
+	/* Not the queue: pages that are never used are never made. */
+	report->acked = report->sent = report->last = 0;
 	report->fd = -1;
 	report->role = role;
 	(void)snprintf(report->session, sizeof(report->session), "%s", session);
@@ -417,13 +428,23 @@ out:
 	return r;
 }
 
+int
+report_welcome(struct report *report, int wait_ms)
+{
+	int r = welcome(report->fd, wait_ms);
+
+	if (r < 0)
+		hang_up(report);
+	return r;
+}
+
 void
 report_free(struct report *report)
 {
 	if (report == NULL)
 		return;
-	for (size_t i = 0; i < REPORT_QUEUE_MAX; i++)
-		free(report->queue[i].packet);
+	while (report->acked < report->last)
+		free(item_at(report, ++report->acked)->packet);
 	fd_close(&report->fd);
 	free(report);
 }

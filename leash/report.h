@@ -23,6 +23,7 @@
 #define REPORT_TEXT_MAX  1024        /* one string field; longer is cut and marked */
 #define REPORT_NAME_MAX  64          /* session and instance in a hello */
 #define REPORT_CUT_ROOM  9           /* kept free for the mark: KEY_CUT */
+#define REPORT_LATER     (-1)        /* instead of a time to wait */
 #define REPORT_LATE_MS   1000        /* not durable for so long: see report_late */
 
 enum event_kind {
@@ -175,10 +176,13 @@ struct report;
 
 /*
  * Greets the recorder on sock (now the report's) and waits for its welcome,
- * at most wait_ms.  0, -ETIMEDOUT, -EPIPE, -EPROTO, -ENOMEM.
+ * at most wait_ms; with REPORT_LATER that is left to report_welcome.  0, -ETIMEDOUT, -EPIPE, -EPROTO, -ENOMEM.
  */
 int report_open(
     int sock, enum report_role, const char *session, int wait_ms, struct report **ret);
+/* After report_open with REPORT_LATER, and before anything is sent: 0, or as
+ * report_open. */
+int report_welcome(struct report *, int wait_ms);
 void report_free(struct report *);
 
 /*

@@ -118,5 +118,7 @@ int dispatch_launch(struct leash *);
 /* main.c */
 void leash_end(struct leash *, const char *why); /* kill now, then drain */
 int leash_watch_report(struct leash *);
+/* From the server's standard output and error to where they go. */
+int leash_watch_output(struct leash *);
 
 #endif

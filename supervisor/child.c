@@ -237,8 +237,7 @@ first_answer(
 }
 
 int
-child_start(const struct child_order *order, int wait_ms, struct child *ret,
-    int *ret_status, char why[LEASH_TEXT_MAX])
+child_spawn(const struct child_order *order, struct child *ret)
 {
 	struct child c = {.pid = -1,
 	    .channel = -1,
@@ -247,8 +246,6 @@ child_start(const struct child_order *order, int wait_ms, struct child *ret,
 	    .server_err = -1};
 	int pair[2] = {-1, -1}, r;
 
-	*ret_status = LOG_EXIT_FAILED;
-	(void)snprintf(why, LEASH_TEXT_MAX, "unable to start the leash");
 	r = fd_pair(pair);
 	if (r < 0)
 		return r;
@@ -256,18 +253,28 @@ child_start(const struct child_order *order, int wait_ms, struct child *ret,
 	r = spawn_leash(order, pair[1], &c.pid);
 	forget_secrets(order);
 	fd_close(&pair[1]);
-	if (r == 0)
-		r = send_launch(order, c.channel);
-	if (r == 0) {
-		(void)snprintf(why, LEASH_TEXT_MAX, "the leash does not answer");
-		r = first_answer(&c, order->mode, wait_ms, ret_status, why);
-	}
 	if (r < 0) {
 		child_free(&c);
 		return r;
 	}
 	*ret = c;
 	return 0;
+}
+
+int
+child_launch(const struct child_order *order, int wait_ms, struct child *c,
+    int *ret_status, char why[LEASH_TEXT_MAX])
+{
+	int r;
+
+	*ret_status = LOG_EXIT_FAILED;
+	(void)snprintf(why, LEASH_TEXT_MAX, "the leash does not answer");
+	r = send_launch(order, c->channel);
+	if (r == 0)
+		r = first_answer(c, order->mode, wait_ms, ret_status, why);
+	if (r < 0)
+		child_free(c);
+	return r;
 }
 
 static int

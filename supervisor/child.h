@@ -36,13 +36,19 @@ struct child {
 };
 
 /*
- * Start a leash and its server and wait, at most wait_ms, until it runs.  0.
+ * Start a leash, which then waits for its order: of this one only the program,
+ * the policy and the server count yet.  0 or -errno.  The named secrets'
+ * variables leave this process's environment here.
+ */
+int child_spawn(const struct child_order *, struct child *ret);
+/*
+ * Give the order and wait, at most wait_ms, until the server runs.  0.
  * -ECONNREFUSED: refused; *ret_status is the exit status for kennel and why
  * says what and where.  -ETIMEDOUT, -EPIPE: likewise with a reason of ours.
- * The named secrets' variables leave this process's environment here.
+ * The leash has ended where it is not 0.
  */
-int child_start(const struct child_order *, int wait_ms, struct child *ret,
-    int *ret_status, char why[LEASH_TEXT_MAX]);
+int child_launch(const struct child_order *, int wait_ms, struct child *, int *ret_status,
+    char why[LEASH_TEXT_MAX]);
 int child_signal(struct child *, int sig);
 int child_end(struct child *, uint32_t grace_ms);
 /* A new connection for a leash that lost its recorder; fd is not closed. */

@@ -181,7 +181,9 @@ cell_notify_fd(struct cell *cell, uint32_t number, int *ret_fd)
 
 	if (number > INT32_MAX)
 		return -EBADMSG;
-	/* early: pidfd_getfd */
+	/* Behind the leash's own fence: who may ptrace the shim, as its leash
+	 * does, gains nothing by it. */
+	/* syscalls: pidfd_getfd */
 	fd = (int)syscall(SYS_pidfd_getfd, cell->pidfd, (int)number, 0);
 	if (fd < 0)
 		return -errno;

@@ -38,13 +38,15 @@ struct gate_order {
 	const struct sealed_server *server;
 	const int *image_fd; /* one per row of the server's images */
 	size_t image_n;
-	int notify_fd;         /* now the gate's */
+	int notify_fd;         /* now the gate's; -1: gate_hear brings it */
 	const struct env *env; /* borrowed: what the server started with */
 	struct report *report; /* borrowed; NULL in tests only */
 	struct scrub *scrub;   /* borrowed: for what a record shows; may be NULL */
 };
 
 int gate_new(const struct gate_order *, struct gate **ret);
+/* The notify descriptor, now the gate's, once there is one. */
+void gate_hear(struct gate *, int notify_fd);
 void gate_free(struct gate *);
 
 int gate_fd(const struct gate *);

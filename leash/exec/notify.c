@@ -69,17 +69,24 @@ gate_new(const struct gate_order *order, struct gate **ret)
 		r = image_load(g);
 	if (r < 0)
 		goto out;
-	g->order.notify_fd = order->notify_fd;
-	/* The caller sleeps until we answer: wake each other on the same
-	 * processor (Linux 6.6; else only slower). */
-	/* syscalls: ioctl */
-	(void)ioctl(order->notify_fd, SECCOMP_IOCTL_NOTIF_SET_FLAGS,
-	    SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
+	if (order->notify_fd >= 0)
+		gate_hear(g, order->notify_fd);
 	*ret = g;
 	g = NULL;
 out:
 	gate_free(g);
 	return r;
+}
+
+void
+gate_hear(struct gate *g, int notify_fd)
+{
+	g->order.notify_fd = notify_fd;
+	/* The caller sleeps until we answer: wake each other on the same
+	 * processor (Linux 6.6; else only slower). */
+	/* syscalls: ioctl */
+	(void)ioctl(
+	    notify_fd, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
 }
 
 void

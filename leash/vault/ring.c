@@ -1,5 +1,5 @@
 /*
- * The vault: a stack of values in locked pages.  Nothing is given back before
+ * The vault: a stack of values in locked pages.  No value is given back before
  * the whole is wiped and unmapped; a vault lives as long as its server.
  *
  * Process: the leash.  Holds: every secret of one server.  Must never copy a
@@ -69,6 +69,13 @@ vault_scratch(struct vault *v, size_t len)
 	/* The page count is a multiple of ALIGN, so the rounding fits too. */
 	v->used += len;
 	return at;
+}
+
+void
+vault_scratch_end(struct vault *v, void *at, size_t written)
+{
+	vault_wipe(at, written);
+	v->used = (size_t)((uint8_t *)at - v->page);
 }
 
 bool

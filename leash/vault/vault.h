@@ -25,9 +25,12 @@ struct secret; /* one value in them; owned by its vault */
 int vault_new(size_t bytes_max, struct vault **ret);
 /* Wipes and unmaps everything, secrets included.  NULL is fine. */
 void vault_free(struct vault *);
-/* Wiped memory of the vault for a value in transit (the shim's plan); NULL
- * when the vault is full.  It stays until vault_free; wipe it when done. */
+/* Memory of the vault for a value in transit (the shim's plan); NULL when the
+ * vault is full.  It stays until vault_free, unless it is given back. */
 void *vault_scratch(struct vault *, size_t);
+/* Wipes what was written of the newest scratch, and gives it back: pages that
+ * nobody wrote need not be touched at the end only to be wiped. */
+void vault_scratch_end(struct vault *, void *at, size_t written);
 void vault_wipe(void *, size_t);
 
 /*

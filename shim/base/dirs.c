@@ -17,6 +17,11 @@ fd_make_dirs(const char *path)
 
 	if (len == 0 || len >= sizeof(part))
 		return -ENAMETOOLONG;
+	/* mostly there already, or all but the last */
+	if (mkdir(path, 0700) == 0 || errno == EEXIST)
+		return 0;
+	if (errno != ENOENT)
+		return -errno;
 	memcpy(part, path, len + 1);
 	for (size_t i = 1; i <= len; i++) {
 		if (part[i] != '/' && part[i] != '\0')

@@ -116,6 +116,13 @@ start_child(struct opened *o, enum leash_mode mode, int argc, char *const *argv,
 	    policy_limit(&o->found.policy, o->found.server, TIMEOUT_START);
 	int r;
 
+	/* It needs nothing but the policy to come up, and does so while we find
+	 * the recorder.  Nothing is started by a leash without its order. */
+	r = child_spawn(&order, &o->child);
+	if (r < 0) {
+		(void)snprintf(why, LEASH_TEXT_MAX, "unable to start the leash");
+		return r;
+	}
 	r = open_report(o);
 	if (r == 0)
 		r = audit_connect(&o->place, RECORDER_WAIT_MS, &order.recorder_fd);
@@ -125,7 +132,7 @@ start_child(struct opened *o, enum leash_mode mode, int argc, char *const *argv,
 		    o->place.log_dir, strerror(-r));
 		return r;
 	}
-	r = child_start(
+	r = child_launch(
 	    &order, (int)(start_ms + START_MARGIN_MS), &o->child, ret_status, why);
 	fd_close(&order.recorder_fd);
 	return r;

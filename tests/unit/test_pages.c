@@ -67,6 +67,22 @@ pages_are_locked_and_not_dumped_or_forked(void **state)
 	assert_int_equal(((char *)p)[99], 0);
 }
 
+/* What is given back is wiped, and is the next to be given out. */
+static void
+scratch_is_given_back_wiped(void **state)
+{
+	char *p = vault_scratch(*state, 5000), *kept = vault_scratch(*state, 16), *again;
+
+	assert_non_null(p);
+	assert_non_null(kept);
+	again = vault_scratch(*state, 5000);
+	memset(again, 'x', 4000);
+	vault_scratch_end(*state, again, 4000);
+	for (size_t i = 0; i < 4000; i++)
+		assert_int_equal(again[i], 0);
+	assert_ptr_equal(vault_scratch(*state, 16), again);
+}
+
 /* How a child that touches p ends: its signal, or 0. */
 static int
 child_touches(const volatile char *p)
@@ -209,6 +225,7 @@ main(void)
 {
 	static const struct CMUnitTest tests[] = {
 	    TEST(pages_are_locked_and_not_dumped_or_forked),
+	    TEST(scratch_is_given_back_wiped),
 	    TEST(a_child_has_no_page_of_it),
 	    TEST(guards_stand_on_both_sides),
 	    TEST(pages_are_locked_on_an_older_kernel_too),

@@ -217,6 +217,34 @@ test_no_welcome(void **state)
 	close(pair[1]);
 }
 
+/* Greeted now, welcomed later: as good a report, and as bad a refusal. */
+static void
+test_welcome_later(void **state)
+{
+	struct report *report = NULL;
+	uint64_t number;
+	size_t len;
+	int pair[2];
+
+	(void)state;
+	assert_int_equal(fd_pair(pair), 0);
+	assert_int_equal(
+	    report_open(pair[0], REPORT_LEASH, "s", REPORT_LATER, &report), 0);
+	assert_int_equal(next_packet(pair[1], &number, &len), REPORT_HELLO);
+	answer(pair[1], REPORT_WELCOME, 0);
+	assert_int_equal(report_welcome(report, 100), 0);
+	assert_event(pair[1], send_one(report, EVENT_GATE));
+	report_free(report);
+	close(pair[1]);
+	assert_int_equal(fd_pair(pair), 0);
+	assert_int_equal(
+	    report_open(pair[0], REPORT_LEASH, "s", REPORT_LATER, &report), 0);
+	assert_int_equal(report_welcome(report, 20), -ETIMEDOUT);
+	assert_int_equal(report_fd(report), -1);
+	report_free(report);
+	close(pair[1]);
+}
+
 /* An event never fails for being long: it is cut, and says so. */
 static void
 test_cut(void **state)
@@ -299,6 +327,7 @@ main(void)
 	    cmocka_unit_test(test_false_promise),
 	    cmocka_unit_test(test_full),
 	    cmocka_unit_test(test_no_welcome),
+	    cmocka_unit_test(test_welcome_later),
 	    cmocka_unit_test(test_cut),
 	    cmocka_unit_test(test_late),
 	    cmocka_unit_test(test_names),
