@@ -70,6 +70,8 @@ POLICY_MAKE = $(POLICY_TEXT) policy/read.o policy/compile.o policy/elf.o policy/
 	   policy/out.o policy/verb.o policy/verb_check.o policy/verb_compile.o \
 	   policy/verb_show.o policy/fmt.o policy/verb_fmt.o $(ALGEBRA) \
 	   policy/say.o policy/ask.o policy/near.o policy/verb_explain.o \
+	   policy/region.o policy/finding.o policy/diff_exec.o policy/diff_gate.o policy/diff_values.o \
+	   policy/diff_reach.o policy/diff_flat.o policy/verb_diff.o \
 	   policy/main.o
 
 CELL	 = leash/cell/cell.o leash/cell/ns.o leash/cell/mount.o leash/cell/hide.o \
@@ -284,6 +286,7 @@ UNIT_match	= $(UNIT_load)
 UNIT_value	= policy/value.o policy/match.o policy/reach.o policy/names.o \
 	   tests/fuzz/fuzz_value.o shim/base/fd.o shim/base/slurp.o
 UNIT_algebra	= $(ALGEBRA)
+UNIT_diff	= $(UNIT_lower)
 UNIT_lower	= $(POLICY_READ) $(filter-out policy/main.o policy/verb%.o,$(POLICY_MAKE)) \
 	   shim/base/buf.o shim/base/fd.o shim/base/slurp.o
 UNIT_filter	= $(UNIT_seal) policy/filter.o policy/decoded.o policy/calls.o
@@ -293,7 +296,7 @@ UNIT_scrub	= tests/unit/scrub_bench.o $(SCRUB)
 UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
 	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o \
 	   shim/base/loop.o $(POLICY_READ) $(SCRUB)
-UNITS	 = base vault pages env scrub load seal match value algebra filter lower parse gate frame json canon pins session exact unfit stream chain report recorder verify tamper query cell
+UNITS	 = base vault pages env scrub load seal match value algebra diff filter lower parse gate frame json canon pins session exact unfit stream chain report recorder verify tamper query cell
 UNIT_LIBS = $(COVER) $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 

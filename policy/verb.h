@@ -100,5 +100,6 @@ int verb_compile(const struct args *);
 int verb_show(const struct args *);
 int verb_fmt(const struct args *);
 int verb_explain(const struct args *);
+int verb_diff(const struct args *);
 
 #endif

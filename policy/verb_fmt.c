@@ -64,9 +64,8 @@ fmt_one(const struct args *a, const struct policy_source *s)
 		return status;
 	buf_init(&b, 4 * (size_t)SOURCE_LEN_MAX);
 	r = fmt_text(s, &b);
-	differs = r == 0 && (b.len != s->len || memcmp(b.data, s->text, b.len) != 0);
-	if (b.len == 0)
-		differs = s->len != 0;
+	differs = r == 0 &&
+		  (b.len != s->len || (b.len > 0 && memcmp(b.data, s->text, b.len) != 0));
 	if (r != 0)
 		status = verb_unable("format", name_of(s), r);
 	else if ((a->given & OPT_CHECK) != 0 && differs)

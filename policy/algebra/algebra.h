@@ -77,6 +77,8 @@ struct points {
 };
 
 void points_add(struct points *, const char *, size_t len);
+/* The same without looking for another of the same. */
+void points_push(struct points *, const char *, size_t len);
 void points_free(struct points *);
 /* From the paths that a policy mentions: each, one below each, and one that is
  * below none.  0 or -ENOMEM. */

@@ -14,12 +14,20 @@
 void
 points_add(struct points *p, const char *text, size_t len)
 {
-	size_t cap = p->cap == 0 ? 16 : 2 * p->cap, i;
-	char **grown;
+	size_t i;
 
 	for (i = 0; i < p->n; i++)
 		if (strlen(p->v[i]) == len && memcmp(p->v[i], text, len) == 0)
 			return;
+	points_push(p, text, len);
+}
+
+void
+points_push(struct points *p, const char *text, size_t len)
+{
+	size_t cap = p->cap == 0 ? 16 : 2 * p->cap;
+	char **grown;
+
 	if (p->n == p->cap) {
 		/* NOLINTNEXTLINE(bugprone-sizeof-expression): its elements are pointers */
 		grown = realloc(p->v, cap * sizeof(*grown));

@@ -49,7 +49,7 @@ says "add: net allow example.com:443"
 expect 1 "explain --json" explain --json "$tmp/e.kennel" files exec /usr/bin/env pull
 is_json
 says '"verdict":"deny"'
-says '"missing":"arg'
+says '"missing":"other arguments"'
 expect 1 "explain: foreign text is inert" explain "$tmp/e.kennel" files tool "$(printf 'a\033[31m\n\342\200\256b')"
 lacks "$(printf '\033')"
 expect 1 "explain --json: foreign text" explain --json "$tmp/e.kennel" files tool "$(printf 'a\377\033"\\b')"

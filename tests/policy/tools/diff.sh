@@ -1,0 +1,90 @@
+# kennel policy diff: exact sets, with a member of each.
+cat >"$tmp/old.kennel" <<'EOT'
+server files {
+	run /bin/sh -c true
+	user nobody
+	read /usr/share
+	write /var/tmp
+	hide /var/tmp/secret { optional }
+	exec allow /usr/bin/env log|diff **
+	exec ask /usr/bin/env push origin *
+	net allow api.github.com:443
+	tool allow create_* merge
+	tool deny delete_*
+	tool ask merge when args.branch in ["main", "release"]
+	limit memory 512M
+}
+server gone {
+	run /bin/sh
+	tool allow *
+}
+EOT
+cat >"$tmp/new.kennel" <<'EOT'
+server files {
+	run /bin/sh -c true
+	user nobody
+	read /usr/share
+	write /var/tmp
+	exec allow /usr/bin/env log|diff|stash **
+	exec deny /usr/bin/env diff x **
+	exec ask /usr/bin/env push origin *
+	net allow *.github.com:443
+	tool allow create_* merge
+	tool deny delete_* create_user
+	tool ask merge when args.branch == "main"
+	limit memory 256M
+	roots allow
+}
+EOT
+expect 0 "diff: a policy and itself" diff "$tmp/old.kennel" "$tmp/old.kennel"
+holds "... says nothing" test ! -s "$tmp/out"
+expect 1 "diff: what is wider" diff "$tmp/old.kennel" "$tmp/new.kennel"
+says "+ newly allowed: exec: exec allow /usr/bin/env log|diff|stash ** [new $tmp/new.kennel:6] but not exec allow /usr/bin/env log|diff ** [old"
+says "such as /usr/bin/env stash"
+says "- newly denied: exec: exec allow /usr/bin/env log|diff|stash ** [new $tmp/new.kennel:6] and exec deny /usr/bin/env diff x **"
+says "such as /usr/bin/env diff x"
+says "+ newly allowed: net: net allow *.github.com:443 [new $tmp/new.kennel:9] but not net allow api.github.com:443"
+says "hide /var/tmp/secret [old $tmp/old.kennel:6]"
+says "such as /var/tmp/secret"
+says "- newly denied: tool: tool deny create_user"
+says "+ newly allowed, was asked: tool:"
+says 'such as merge {"branch":"release"}'
+says "+ newly allowed: roots"
+says "- narrower: limit memory: 536870912 -> 268435456"
+says "server gone (gone)"
+says "- newly denied: tool: tool allow * [old $tmp/old.kennel:17]"
+lacks "create_issue"
+lacks "(library)"
+expect 1 "diff --json" diff --json "$tmp/old.kennel" "$tmp/new.kennel"
+is_json
+says '"wider":true'
+# the other way round is wider too; a subset is not
+sed -e '/stash/s/|stash//' -e 's/\*\.github/api.github/' -e '/roots/d' \
+    -e '/branch ==/s/== "main"/in ["main", "release", "x"]/' \
+    -e 's/^	write.*/&\n	hide \/var\/tmp\/secret { optional }/' \
+    "$tmp/new.kennel" >"$tmp/less.kennel"
+expect 0 "diff: narrower only" diff "$tmp/old.kennel" "$tmp/less.kennel"
+says "- newly asked, was allowed: tool:"
+says 'such as merge {"branch":"x"}'
+lacks "+ "
+expect 0 "diff --json: narrower only" diff --json "$tmp/old.kennel" "$tmp/less.kennel"
+is_json
+says '"wider":false'
+expect 1 "diff: a new server is wider" diff "$tmp/new.kennel" "$tmp/old.kennel"
+says "server gone (new)"
+expect 0 "compile for diff" compile "$tmp/old.kennel" -o "$tmp/old.sealed"
+expect 0 "diff of sealed and text" diff "$tmp/old.sealed" "$tmp/old.kennel"
+holds "... says nothing" test ! -s "$tmp/out"
+cat >"$tmp/many.kennel" <<'EOT'
+server m {
+	run /bin/sh
+	tool allow x when args.a == 1 and args.b == 2 and args.c == 3 and args.d == 4 and args.e == 5 and args.f == 6
+}
+EOT
+sed 's/6$/7/' "$tmp/many.kennel" >"$tmp/more.kennel"
+expect 1 "diff: what cannot be told apart in time is wider" diff "$tmp/many.kennel" "$tmp/more.kennel"
+says "taken to be wider"
+expect 0 "diff: the same conditions need no telling" diff "$tmp/many.kennel" "$tmp/many.kennel"
+expect 64 "diff: two files" diff "$tmp/old.kennel"
+expect 69 "diff: no such file" diff "$tmp/old.kennel" "$tmp/no.kennel"
+expect 65 "diff: a policy with an error" diff "$tmp/old.kennel" "$here/fail/01-nul.kennel"
