@@ -56,7 +56,7 @@ SHIM	 = shim/main.o shim/doors.o shim/reap.o shim/bare.o $(BASE_SMALL)
 
 # Sealed bytes to answers: what a leash may know of policies.
 POLICY_READ = policy/load.o policy/rows.o policy/plan.o policy/bpf.o policy/replay.o \
-	   policy/names.o policy/match.o policy/reach.o policy/fields.o policy/value.o
+	   policy/names.o policy/match.o policy/reach.o policy/fields.o policy/value.o shim/base/sha.o
 # Text to sealed bytes: the supervisor only.
 POLICY_TEXT = policy/arena.o policy/diag.o policy/keyword.o policy/lex.o \
 	   policy/expand.o policy/parse.o policy/top.o policy/include.o \
@@ -136,7 +136,7 @@ TREE	 = supervisor/audit/logtree.o supervisor/audit/prove.o \
 	   supervisor/audit/slot.o
 
 # The tree, its hashes, its keys and its signatures.
-CHAIN	 = supervisor/audit/chain.o supervisor/audit/sha.o \
+CHAIN	 = supervisor/audit/chain.o shim/base/sha.o \
 	   supervisor/audit/tree.o supervisor/audit/note.o \
 	   supervisor/audit/base64.o supervisor/audit/key.o \
 	   supervisor/audit/path.o \
@@ -248,7 +248,7 @@ $(foreach p,$(CONFINED),$(eval $(call gen_rule,$p)))
 
 UNIT_base	= $(BASE)
 UNIT_cell	= tests/unit/cell_kit.o policy/names.o $(CELL) $(BASE)
-UNIT_frame	= $(MCP) supervisor/audit/chain.o supervisor/audit/sha.o tests/unit/mcp_rig.o \
+UNIT_frame	= $(MCP) supervisor/audit/chain.o shim/base/sha.o tests/unit/mcp_rig.o \
 	   policy/match.o policy/reach.o policy/value.o policy/names.o $(BASE)
 UNIT_json	= tests/fuzz/fuzz_json.o $(UNIT_frame)
 UNIT_canon	= supervisor/mcp/json.o supervisor/mcp/walk.o supervisor/mcp/canon.o \

@@ -9,6 +9,7 @@
 #include <sodium.h>
 #include <string.h>
 
+#include "shim/base/sha.h"
 #include "supervisor/audit/inside.h"
 
 /* What keeps a leaf from passing for a node, and the other way round. */

@@ -1,5 +1,5 @@
 /*
- * SHA-256 of params and results: the log's own (supervisor/audit/sha.c), which
+ * SHA-256 of params and results: the log's own (shim/base/sha.c), which
  * takes a megabyte in half a millisecond where the processor can.
  */
 #include "supervisor/audit/audit.h"
