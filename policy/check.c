@@ -659,6 +659,8 @@ tree_check(struct tree *tree, struct diag *diag)
 	manifest_check(tree, diag);
 	expects_check(&c);
 	conflict_names(tree, diag);
+	for (i = 0; diag->error_n == 0 && i < tree->server_n; i++)
+		lint_server(&c, &tree->server[i]);
 	never_check(&c);
 	if (diag->error_n == 0)
 		check_unused(&c);

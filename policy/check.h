@@ -47,6 +47,6 @@ void never_check(struct check *);
 /* expect.c: servers that are there, patterns that are none. */
 void expects_check(struct check *);
 /* lint.c: dead, shadowed, over-broad. */
-void lint_server(struct tree *, const struct server *, struct diag *);
+void lint_server(struct check *, const struct server *);
 
 #endif

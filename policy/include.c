@@ -3,10 +3,9 @@
  * that it knows at its end are known from here on; it knows none of ours, so that
  * it says the same wherever it is included.
  *
- * A path is relative to the folder of the file that says it, and stays in or
- * below that folder; or it is absolute.  Files come through the reader of the
- * source that they are reached from, never from a folder that happens to be the
- * current one.
+ * A path is relative to the folder of the file that says it (of standard input: the
+ * current one), and stays in or below that folder; or it is absolute.  Files come
+ * through the reader of the source that they are reached from.
  */
 #include "policy/parse.h"
 
@@ -72,9 +71,7 @@ include_path(struct tree *t, const char *from, const char *path, const char **re
 			*ret_why = "the path is not in normal form";
 		return *ret_why == NULL ? path : NULL;
 	}
-	if (from == NULL)
-		*ret_why = "standard input is in no folder: the path must be absolute";
-	else if (!is_below(path))
+	if (!is_below(path))
 		*ret_why = "a file beside this one or below its folder, or an absolute "
 			   "path: no `.`, `..`, `//`";
 	else if (folder + len >= PATH_MAX)

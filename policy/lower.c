@@ -155,24 +155,6 @@ lower_filters(struct lower *l)
 	return -EINVAL;
 }
 
-/* What nothing enforces yet must not be left out of a grant. */
-static int
-lower_refuse(const struct lower *l)
-{
-	const struct stmt *s;
-	size_t i;
-
-	for (i = 0; i < l->server->stmt_n; i++) {
-		s = &l->server->stmt[i];
-		if (s->kw != KW_SYSCALLS)
-			continue;
-		diag_error(
-		    l->diag, s->at, "`%s` cannot be compiled yet", keyword_name(s->kw));
-		return -EINVAL;
-	}
-	return 0;
-}
-
 int
 tree_lower(
     const struct tree *t, const struct server *server, struct sealer *s, struct diag *d)
@@ -185,10 +167,10 @@ tree_lower(
 	l.row.name = lower_str(&l, server->name.text);
 	l.row.cwd = lower_str(&l, "/tmp");
 	l.row.at = lower_at(&l, server->at);
-	if ((r = lower_refuse(&l)) < 0 || (r = common_rows(&l)) < 0 ||
-	    (r = pass_run(&l, PASS_PATHS)) < 0 || (r = view_base(&l)) < 0 ||
-	    (r = pass_run(&l, PASS_PROGRAMS)) < 0 || (r = program_end(&l)) < 0 ||
-	    (r = pass_run(&l, PASS_HIDE)) < 0 || (r = lower_tables(&l)) < 0)
+	if ((r = common_rows(&l)) < 0 || (r = pass_run(&l, PASS_PATHS)) < 0 ||
+	    (r = view_base(&l)) < 0 || (r = pass_run(&l, PASS_PROGRAMS)) < 0 ||
+	    (r = program_end(&l)) < 0 || (r = pass_run(&l, PASS_HIDE)) < 0 ||
+	    (r = lower_tables(&l)) < 0)
 		return r;
 	if (!l.has_run && d->error_n == errors)
 		diag_error(d, server->at, "server `%s` has no `run`", server->name.text);

@@ -173,6 +173,31 @@ image_keep(struct lower *l, const char *path, const char *real, struct at at)
 	return 0;
 }
 
+/* Nobody but its owner puts another program in its place. */
+static int
+folder_check(struct lower *l, const char *real, struct at at)
+{
+	char folder[PATH_MAX];
+	size_t n = (size_t)(strrchr(real, '/') - real);
+	struct stat st;
+
+	if (n == 0 || n >= sizeof(folder))
+		return 0;
+	memcpy(folder, real, n);
+	folder[n] = '\0';
+	/* syscalls: newfstatat */
+	if (stat(folder, &st) == 0 && (st.st_mode & S_IWOTH) != 0 &&
+	    (st.st_mode & S_ISVTX) == 0) {
+		diag_error(l->diag, at,
+		    "everybody can put another file in the place of %s: its folder can "
+		    "be "
+		    "written by all",
+		    real);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 /* What may not be started by anybody, or by everybody's hand. */
 static int
 image_check(struct lower *l, const char *path, const char *real, struct at at)
@@ -191,7 +216,7 @@ image_check(struct lower *l, const char *path, const char *real, struct at at)
 		diag_error(l->diag, at, "%s can be written by everybody", real);
 		return -EINVAL;
 	}
-	return 0;
+	return folder_check(l, real, at);
 }
 
 static int

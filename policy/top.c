@@ -354,7 +354,8 @@ expect_fact(struct parser *p, struct expectation *e)
 			parse_advance(p);
 		}
 		n = e->env_n;
-	} else if (*into == NULL) {
+	} else if (*into == NULL && parse_at(p, TOKEN_WORD) &&
+		   !parse_word_is(&p->tok.word, "->")) {
 		parse_words(p, into, &n, 1);
 	}
 	if (n == 0)

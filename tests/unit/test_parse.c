@@ -362,7 +362,7 @@ tree_says_what_the_text_says(void **state)
 static void
 bare_program_becomes_a_path(void **state)
 {
-	static const char text[] = "server a {\n\trun sh\n\texec allow sh -c\n}\n";
+	static const char text[] = "server a {\n\trun sh\n\texec ask sh -c\n}\n";
 	struct result r;
 
 	(void)state;
@@ -465,9 +465,9 @@ several_files(void **state)
 static void
 own_folders_get_a_warning(void **state)
 {
-	static const char open[] = "server a {\n\trun /x\n\twrite /home/me\n}\n";
-	static const char shut[] = "server a {\n\trun /x\n\twrite /home/me\n"
-				   "\thide /home/me/.config /home/me/.local\n}\n";
+	static const char open[] = "server a {\n\trun /x\n\twrite /srv/me\n}\n";
+	static const char shut[] = "server a {\n\trun /x\n\twrite /srv/me\n"
+				   "\thide /srv/me/.config /srv/me/.local\n}\n";
 	const char *home = getenv("HOME");
 	char *old = home != NULL ? strdup(home) : NULL;
 	struct result r;
@@ -476,12 +476,12 @@ own_folders_get_a_warning(void **state)
 	unsetenv("KENNEL_HOME");
 	unsetenv("XDG_CONFIG_HOME");
 	unsetenv("XDG_STATE_HOME");
-	setenv("HOME", "/home/me", 1);
+	setenv("HOME", "/srv/me", 1);
 	read_text(&r, open, sizeof(open) - 1);
 	assert_int_equal(r.d.error_n, 0);
 	assert_int_equal(r.d.warning_n, 2);
 	assert_non_null(strstr(r.said, "t.kennel:3:8: warning: the server could change"));
-	assert_non_null(strstr(r.said, "`hide /home/me/.config/kennel`"));
+	assert_non_null(strstr(r.said, "`hide /srv/me/.config/kennel`"));
 	done(&r);
 	read_text(&r, shut, sizeof(shut) - 1);
 	assert_int_equal(r.d.warning_n, 0);

@@ -3,11 +3,11 @@ text=$here/../../build/tests/policy_text
 bad=
 for f in "$here"/*.kennel "$here"/../../policy/presets/*.kennel; do
 	"$kennel" policy fmt "$f" >"$tmp/once" 2>>"$tmp/err" &&
-	    "$kennel" policy fmt - <"$tmp/once" >"$tmp/twice" 2>>"$tmp/err" &&
+	    (cd "$here" && "$kennel" policy fmt - <"$tmp/once" >"$tmp/twice" 2>>"$tmp/err") &&
 	    cmp -s "$tmp/once" "$tmp/twice" || bad="$bad $f"
 	# the same tree, and every comment
 	"$text" "$f" >"$tmp/was" 2>/dev/null
-	"$text" "$tmp/once" >"$tmp/is" 2>/dev/null
+	(cd "$here" && "$text" - x <"$tmp/once" >"$tmp/is" 2>/dev/null) # has includes
 	cmp -s "$tmp/was" "$tmp/is" || bad="$bad $f"
 	[ "$(grep -c '#' "$f")" -eq "$(grep -c '#' "$tmp/once")" ] || bad="$bad $f"
 done
