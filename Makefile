@@ -271,6 +271,9 @@ UNIT_query	= supervisor/audit/connect.o $(QUERY) $(TREE) \
 	   supervisor/audit/reader.o supervisor/audit/schema.o \
 	   $(CHAIN) supervisor/cli/paths.o leash/report.o $(BASE)
 
+UNIT_shim	= tests/unit/shim_main.o shim/doors.o shim/reap.o $(BASE_SMALL)
+UNIT_bare	= tests/unit/shim_bare.o
+
 UNIT_vault	= leash/vault/ring.o leash/vault/mem.o leash/vault/source.o \
 	   leash/vault/env.o $(BASE_SMALL)
 UNIT_env	= $(UNIT_vault)
@@ -296,7 +299,7 @@ UNIT_scrub	= tests/unit/scrub_bench.o $(SCRUB)
 UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
 	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o \
 	   shim/base/loop.o $(POLICY_READ) $(SCRUB)
-UNITS	 = base vault pages env scrub load seal match value algebra diff filter lower parse gate frame json canon pins session exact unfit stream chain report recorder verify tamper query cell
+UNITS	 = base shim bare vault pages env scrub load seal match value algebra diff filter lower parse gate frame json canon pins session exact unfit stream chain report recorder verify tamper query cell
 UNIT_LIBS = $(COVER) $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
@@ -313,6 +316,17 @@ $B/unit-san/$(1): $B/san/tests/unit/test_$(1).o $$(addprefix $B/san/,$$(UNIT_$(1
 	$Q$$(CC) -pie $(SAN) -o $$@ $$(filter %.o,$$^) $$(UNIT_LIBS)
 endef
 $(foreach u,$(UNITS),$(eval $(call unit_rule,$u)))
+# The shim's main and its own calls beside the library's: under other names.
+$(OBJ)/shim/bare.o $B/san/shim/bare.o: CFLAGS += $(filter-out -mstack%,$(BARE))
+$(OBJ)/tests/unit/shim_main.o $B/san/tests/unit/shim_main.o: \
+    %/tests/unit/shim_main.o: %/shim/main.o
+	@mkdir -p $(@D)
+	$Qobjcopy --redefine-sym main=shim_main $< $@
+$(OBJ)/tests/unit/shim_bare.o $B/san/tests/unit/shim_bare.o: \
+    %/tests/unit/shim_bare.o: %/shim/bare.o
+	@mkdir -p $(@D)
+	$Qobjcopy --redefine-sym main=bare_main \
+	    $$(nm -g --defined-only $< | sed -n 's/.* T \(.*\)/--redefine-sym \1=bare_\1/p') $< $@
 # Prints the tree or the errors of one policy (tests/policy/run.sh).
 $B/tests/policy_text: $(call obj,tests/unit/policy_text.o $(POLICY_FRONT))
 	$(call link,-pie,$(call PKG_LIBS,libseccomp libsodium))
