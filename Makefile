@@ -125,6 +125,7 @@ KENNEL	 = supervisor/main.o supervisor/child.o \
 	   supervisor/cli/paths.o supervisor/cli/find.o supervisor/cli/own.o \
 	   supervisor/cli/open.o supervisor/cli/run.o supervisor/cli/exec.o \
 	   supervisor/cli/doctor.o supervisor/cli/server.o \
+	   supervisor/cli/audit.o supervisor/cli/unused.o \
 	   supervisor/cli/init.o supervisor/cli/package.o supervisor/cli/preset.o \
 	   supervisor/cli/pin.o supervisor/cli/client.o \
 	   leash/report.o supervisor/audit/noload.o \

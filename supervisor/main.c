@@ -30,7 +30,7 @@ static const struct verb {
     {"exec", exec_main, 1, "[--policy FILE] NAME -- PROG [ARG...]: try a policy"},
     {"policy", policy_main, 2, "check|compile|show FILE..."},
     {"server", server_main, 2, "log NAME, pin NAME"},
-    {"audit", audit_main, 2, "VERB: the log; \"kennel audit help\" lists what it answers"},
+    {"audit", audit_family_main, 2, "VERB: the log; \"kennel audit help\" lists what it answers"},
     {"init", init_main, 1, "NAME -- COMMAND...: a draft of a policy"},
     {"doctor", doctor_main, 1, "[--json]: what this machine can enforce"},
     {"help", help_main, 1, "this list"},

@@ -25,6 +25,9 @@ int run_main(int argc, char **argv);
 int exec_main(int argc, char **argv);
 int server_main(int argc, char **argv);
 int doctor_main(int argc, char **argv);
+/* audit.c: all of "kennel audit" */
+int audit_family_main(int argc, char **argv);
+int unused_main(int argc, char **argv);
 int init_main(int argc, char **argv);
 int pin_main(int argc, char **argv);
 

@@ -294,6 +294,21 @@ def ship():
     ask("ship", "--once", "tcp:localhost:1", status=64, env=env)
 
 
+@test("unused names the grants that the log never saw used")
+def unused():
+    env = {"KENNEL_HOME": TMP + "/unused"}
+    os.makedirs(env["KENNEL_HOME"], mode=0o700)
+    body = "    run /bin/sh **\n    exec allow /bin/echo **\n    exec allow /bin/cat\n    tool allow read_*\n"
+    file = policy(body)
+    equal(run([KENNEL, "exec", "--policy", file, "t", "--", "/bin/sh", "-c", "/bin/echo x"], env=env).returncode, 0)
+    found = rows("unused", "--policy", file, "t", env=env)
+    equal([(r["kind"], r["grant"]) for r in found], [("exec", "/bin/cat"), ("tool", "read_*")])
+    # the control: a year later nothing of it was used
+    found = rows("unused", "--since", "2099-01-01", "--policy", file, "t", env=env)
+    check(len(found) >= 4, found)
+    ask("unused", status=64, env=env)
+
+
 @test("tail -f shows what is written while it runs")
 def tail():
     env = {"KENNEL_HOME": TMP + "/tail"}
