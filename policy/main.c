@@ -21,7 +21,7 @@ static const struct verb verbs[] = {
 	2},
     {"show", verb_show, "FILE [SERVER] [--json]", OPT_JSON, 1, 2},
     {"sign", NULL, "FILE", 0, 1, MANY},
-    {"test", NULL, "FILE... [--no-mutation] [--json]", OPT_QUICK | OPT_JSON, 1, MANY},
+    {"test", verb_test, "FILE... [--no-mutation] [--json]", OPT_QUICK | OPT_JSON, 1, MANY},
     {"verify", NULL, "FILE", 0, 1, MANY},
 };
 
