@@ -360,7 +360,7 @@ WITNESS	 = tests/witness/witness.o tests/witness/tell.o tests/witness/files.o \
 	   tests/witness/kernel.o tests/witness/space.o tests/witness/tasks.o \
 	   tests/witness/net.o tests/witness/run.o tests/witness/race.o \
 	   tests/witness/hoard.o
-TEST_PROGRAMS = $B/tests/toy $B/tests/witness $B/tests/relay $B/tests/spawn \
+TEST_PROGRAMS = $B/tests/toy $B/tests/witness $B/tests/relay $B/tests/spawn $B/tests/audit \
 	   $B/tests/policy_text
 
 $B/tests/toy: $(call obj,$(TOY))
@@ -372,6 +372,10 @@ $B/tests/relay: $(call obj,tests/bench/relay.o)
 	$(call link,$(LINKSTATIC),)
 $B/tests/spawn: $(call obj,tests/bench/spawn.o)
 	$(call link,$(LINKSTATIC),)
+# A writer for the log: for the bench, and for what is long.
+$B/tests/audit: $(call obj,tests/bench/audit.o supervisor/audit/connect.o \
+    $(CHAIN) leash/report.o $(BASE))
+	$(call link,-pie,$(call PKG_LIBS,sqlite3 libsodium))
 
 # ---- faults -------------------------------------------------------------------
 # The same objects with calls that fail on order (tests/fault/fault.c): what

@@ -200,7 +200,7 @@ def unit_jobs(stage, user):
 
 
 def script_jobs():
-    for room in ("policy", "compile_fail", "fuzz"):
+    for room in ("policy", "compile_fail", "fuzz", "go"):
         p = "%s/tests/%s/run.sh" % (ROOT, room)
         if os.path.exists(p):
             yield Job(room, ["sh", p], seconds=900)

@@ -65,6 +65,24 @@ utf8_len(const uint8_t *b, size_t len)
 	return 0;
 }
 
+/* How many bytes are ASCII and not NUL: eight at a time, then one by one. */
+static size_t
+ascii_run(const uint8_t *b, size_t len)
+{
+	const uint64_t high = UINT64_C(0x8080808080808080), ones = high >> 7;
+	size_t n = 0;
+	uint64_t word;
+
+	for (; n + sizeof(word) <= len; n += sizeof(word)) {
+		memcpy(&word, b + n, sizeof(word));
+		if (((word | (word - ones)) & high) != 0)
+			break;
+	}
+	while (n < len && b[n] > 0 && b[n] < 0x80)
+		n++;
+	return n;
+}
+
 void
 body_utf8(char *out, size_t out_cap, const void *bytes, size_t len)
 {
@@ -73,7 +91,19 @@ body_utf8(char *out, size_t out_cap, const void *bytes, size_t len)
 	size_t o = 0;
 
 	for (size_t i = 0; i < len;) {
-		size_t n = utf8_len(in + i, len - i);
+		size_t plain = ascii_run(in + i, len - i), n;
+
+		if (plain > 0) {
+			if (plain > out_cap - 1 - o)
+				plain = out_cap - 1 - o;
+			memcpy(out + o, in + i, plain);
+			o += plain;
+			i += plain;
+			if (o + 1 == out_cap)
+				break;
+			continue;
+		}
+		n = utf8_len(in + i, len - i);
 		const void *from = n > 0 ? (const void *)(in + i) : replacement;
 		size_t put = n > 0 ? n : sizeof(replacement) - 1;
 
@@ -121,9 +151,15 @@ put_number(struct line *line, uint64_t number)
 static size_t
 plain_run(const char *s)
 {
+	static const uint8_t special[256] = {
+	    [0 ... 0x1f] = 1, ['"'] = 1, ['\\'] = 1, [0x7f] = 1, [0xc2] = 1};
 	size_t n = 0;
 
-	for (; s[n] != '\0'; n++) {
+	for (;; n++) {
+		while (!special[(uint8_t)s[n]])
+			n++;
+		if (s[n] == '\0')
+			break;
 		uint8_t c = (uint8_t)s[n];
 
 		if (c < 0x20 || c == '"' || c == '\\' || c == 0x7f)
@@ -217,7 +253,7 @@ read_fields(struct wire_in *in, struct field *field, size_t *ret_n)
 static void
 put_value(struct line *line, const struct field *field)
 {
-	char text[3 * REPORT_TEXT_MAX + 1];
+	static char text[3 * REPORT_TEXT_MAX + 1]; /* one at a time */
 
 	if (event_key_is_number(field->key)) {
 		put_number(line, field->number);

@@ -21,8 +21,8 @@
 
 #include "supervisor/audit/inside.h"
 
-#define WAL_PAGES 4000 /* folded into the database at this size */
-#define CACHE_KIB 8192
+#define WAL_PAGES 8000 /* folded into the database at this size */
+#define CACHE_KIB 16384
 
 enum statement {
 	BEGIN,
@@ -358,6 +358,9 @@ store_open(int log_dir, struct store **ret, const char **ret_why)
 	if (store == NULL)
 		return -ENOMEM;
 	*ret_why = "the database cannot be opened";
+	/* one thread, and nobody asks how much memory it takes */
+	(void)sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);
+	(void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 	/* its generator opens /dev/urandom once, and soon that is out of reach */
 	sqlite3_randomness(sizeof(path), path);
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", log_dir, AUDIT_DB_NAME);

@@ -459,6 +459,7 @@ walk_piece(struct walk *walk, struct segment *segment, const struct piece *piece
 			r = tree_append_tile(
 			    &walk->tree, piece->root[i / TILE_WIDTH], check_tile, arg);
 			i += TILE_WIDTH;
+			segment->tiles++;
 			walk->ended = false;
 		} else {
 			if (own < piece->own_n && piece->own[own].idx == idx)

@@ -51,6 +51,9 @@ for what in "$@"; do
 		need util-linux setpriv
 		need passwd useradd
 		need npm npm
+		need golang-go go
+		[ -d /usr/share/gocode/src/golang.org/x/mod/sumdb ] ||
+			missing="$missing golang-golang-x-mod-dev"
 		;;
 	demo)
 		need util-linux setpriv
