@@ -62,11 +62,11 @@ POLICY_TEXT = policy/arena.o policy/diag.o policy/keyword.o policy/lex.o \
 	   policy/expand.o policy/parse.o policy/top.o policy/include.o \
 	   policy/grant.o policy/when.o policy/manifest.o policy/unit.o policy/host.o \
 	   policy/check.o policy/check_mcp.o policy/check_net.o policy/conflict.o \
-	   policy/expect.o policy/never.o policy/never_reach.o policy/format.o
+	   policy/lint.o policy/expect.o policy/never.o policy/never_reach.o policy/format.o
 ALGEBRA	 = policy/algebra/sets.o policy/algebra/points.o policy/algebra/numbers.o
-POLICY_MAKE = $(POLICY_TEXT) policy/read.o policy/compile.o policy/elf.o policy/lower.o policy/tables.o policy/gates.o policy/pinfile.o \
+POLICY_MAKE = $(POLICY_TEXT) policy/read.o policy/compile.o policy/elf.o policy/lower.o policy/tables.o policy/gates.o policy/pinfile.o policy/memo.o \
 	   policy/program.o policy/libs.o policy/preset.o policy/view.o \
-	   policy/filter.o policy/decoded.o policy/calls.o policy/seal.o policy/print.o policy/print_json.o \
+	   policy/filter.o policy/decoded.o policy/calls.o policy/seal.o policy/print.o policy/print_json.o policy/sign.o \
 	   policy/out.o policy/verb.o policy/verb_check.o policy/verb_compile.o \
 	   policy/verb_show.o policy/fmt.o policy/verb_fmt.o $(ALGEBRA) \
 	   policy/say.o policy/ask.o policy/near.o policy/verb_explain.o \

@@ -78,6 +78,13 @@ lower(const struct tree *t, const struct server *server, struct sealer *sealer,
 	return r;
 }
 
+static int
+memo_begin(struct tree *t)
+{
+	t->memo = memo_new();
+	return t->memo == NULL ? -ENOMEM : 0;
+}
+
 static bool
 is_expected_of(const struct tree *t, const char *only)
 {
@@ -193,7 +200,10 @@ policy_compile(const struct policy_source *source, size_t source_n, const char *
 
 	r = read_servers(source, source_n, only, &d, &t);
 	if (r == 0) {
-		r = seal(&t, only, out, &d);
+		r = memo_begin(&t);
+		if (r == 0)
+			r = seal(&t, only, out, &d);
+		memo_free(t.memo);
 		tree_free(&t);
 	}
 	diag_end(&d);
@@ -229,7 +239,10 @@ compile_each(
 	r = read_servers(source, n, NULL, &d, &t);
 	if (r == 0) {
 		all = calloc(t.server_n, sizeof(*all));
-		r = all == NULL ? -ENOMEM : seal_each(&t, all, &d);
+		r = all == NULL ? -ENOMEM : memo_begin(&t);
+		if (r == 0)
+			r = seal_each(&t, all, &d);
+		memo_free(t.memo);
 	}
 	diag_end(&d);
 	for (i = 0; all != NULL && i < t.server_n; i++) {

@@ -155,8 +155,8 @@ lower_filters(struct lower *l)
 	return -EINVAL;
 }
 
-int
-tree_lower(
+static int
+lower_one(
     const struct tree *t, const struct server *server, struct sealer *s, struct diag *d)
 {
 	struct lower l = {
@@ -178,6 +178,23 @@ tree_lower(
 		return -EINVAL;
 	(void)sealer_row(s, SEALED_SERVERS, &l.row, sizeof(l.row));
 	return 0;
+}
+
+int
+tree_lower(
+    const struct tree *t, const struct server *server, struct sealer *s, struct diag *d)
+{
+	struct tree own = *t;
+	int r;
+
+	if (t->memo != NULL)
+		return lower_one(t, server, s, d);
+	own.memo = memo_new();
+	if (own.memo == NULL)
+		return -ENOMEM;
+	r = lower_one(&own, server, s, d);
+	memo_free(own.memo);
+	return r;
 }
 
 /* The rows that were gathered, table by table. */
@@ -322,7 +339,7 @@ path_put(struct lower *l, const struct stmt *s, const struct word *w)
 	    .optional = has_option(s, KW_OPTIONAL),
 	    .at = w->at};
 	const char *real = NULL;
-	struct stat st;
+	mode_t mode;
 	int r = view_walk(l, w->text, w->at, &real);
 
 	if (r == -ENOMEM)
@@ -349,11 +366,10 @@ path_put(struct lower *l, const struct stmt *s, const struct word *w)
 		diag_error(l->diag, w->at, "this would let the server write policies");
 		return -EINVAL;
 	}
-	/* syscalls: newfstatat */
-	if (lstat(real, &st) == 0) {
-		if (S_ISREG(st.st_mode))
+	if (memo_mode(l->tree->memo, real, &mode) == 0) {
+		if (S_ISREG(mode))
 			row.kind = MOUNT_FILE;
-		else if (!S_ISDIR(st.st_mode)) {
+		else if (!S_ISDIR(mode)) {
 			diag_error(
 			    l->diag, w->at, "%s is neither a file nor a folder", w->text);
 			return -EINVAL;

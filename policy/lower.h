@@ -12,6 +12,7 @@
 #define KENNEL_POLICY_LOWER_H
 
 #include <limits.h>
+#include <sys/types.h>
 
 #include "policy/check.h"
 
@@ -59,6 +60,19 @@ int view_base(struct lower *);
 bool view_has(const struct lower *, const char *real, uint32_t right);
 /* Order the rows, drop what others cover, seal them; the range. */
 int view_seal(struct lower *, struct sealed_range *ret);
+
+/* ---- memo.c ------------------------------------------------------------------- */
+
+/* lstat's mode: 0 or -errno. */
+int memo_mode(struct memo *, const char *path, mode_t *ret);
+/* The text of a symbolic link, NUL-terminated: 0 or -errno. */
+int memo_link(struct memo *, const char *path, const char **ret, size_t *ret_len);
+/* The rows that a program of this path and file brought into a view; NULL: not
+ * known yet. */
+const struct view_row *memo_closure(
+    const struct memo *, const char *path, const char *real, size_t *ret_n);
+int memo_keep(
+    struct memo *, const char *path, const char *real, const struct view_row *, size_t n);
 
 /* ---- program.c -------------------------------------------------------------- */
 int program_lower(struct lower *, const struct stmt *);
@@ -110,6 +124,9 @@ struct lower {
 
 	struct view_row *view;
 	size_t view_n;
+	bool recording; /* every view_put goes into put, too */
+	struct view_row *put;
+	size_t put_n;
 	bool link_writable; /* a walk met a link that the server may change */
 	uint64_t tmp_size;
 	struct at tmp_at;

@@ -265,9 +265,48 @@ image_add(struct lower *l, const char *path, struct at at, uint32_t *ret)
 	return 0;
 }
 
+/* What the same program brought into the view of another server. */
+static int
+need_again(struct lower *l, const struct view_row *row, size_t n, struct at at)
+{
+	struct view_row one;
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < n && r == 0; i++) {
+		one = row[i];
+		one.at = at;
+		r = view_put(l, &one);
+	}
+	return r;
+}
+
+static int need_ask(struct lower *, uint32_t image, bool interpreter, struct at);
+
 /* The image's own needs; script: it may not be a script itself. */
 static int
 image_need(struct lower *l, uint32_t image, bool interpreter, struct at at)
+{
+	const char *path = l->image_path[image], *real = l->image_real[image];
+	const struct view_row *row;
+	size_t n = 0;
+	int r;
+
+	row = memo_closure(l->tree->memo, path, real, &n);
+	if (row != NULL)
+		return need_again(l, row, n, at);
+	l->recording = true;
+	l->put = NULL;
+	l->put_n = 0;
+	r = need_ask(l, image, interpreter, at);
+	l->recording = false;
+	if (r == 0)
+		r = memo_keep(l->tree->memo, path, real, l->put, l->put_n);
+	return r;
+}
+
+static int
+need_ask(struct lower *l, uint32_t image, bool interpreter, struct at at)
 {
 	const char *path = l->image_path[image], *real = l->image_real[image],
 		   *why = NULL;

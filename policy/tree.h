@@ -302,6 +302,7 @@ struct tree {
 	size_t expect_n;
 	struct manifest *manifest;
 	size_t manifest_n;
+	struct memo *memo; /* while it is lowered: what the file system said */
 };
 
 /* ---- arena: everything of one compilation, freed at once (arena.c) ------ */
@@ -389,6 +390,10 @@ bool word_is_literal(const struct word *);
  * in the unit of the kind (enum sealed_limit_kind): 0 or -EINVAL. */
 enum sealed_limit_kind limit_kind(enum keyword, const char *name);
 int limit_value(enum sealed_limit_kind, const char *text, uint64_t *ret);
+
+/* ---- memo.c: what the file system said, asked once ----------------------- */
+struct memo *memo_new(void);
+void memo_free(struct memo *);
 
 /* Lower one checked server of the tree into the sealer.  Errors to diag. */
 struct sealer;

@@ -66,25 +66,23 @@ static int
 walk_link(struct lower *l, struct walk *w, struct at at)
 {
 	struct view_row row = {.kind = MOUNT_SYMLINK, .why = WHY_LINK, .at = at};
-	char text[PATH_MAX];
-	ssize_t n;
+	const char *text;
+	size_t n;
+	int r;
 
 	if (++w->links > LINKS_MAX)
 		return -ELOOP;
 	l->link_writable = l->link_writable || view_has(l, w->real, RIGHT_WRITE);
-	/* syscalls: readlink readlinkat */
-	n = readlink(w->real, text, sizeof(text));
-	if (n < 0)
-		return -errno;
-	if (n == 0 || (size_t)n + strlen(w->rest) + 1 > sizeof(text))
+	if ((r = memo_link(l->tree->memo, w->real, &text, &n)) < 0)
+		return r;
+	if (n == 0 || n + strlen(w->rest) + 1 > sizeof(w->rest))
 		return -ENAMETOOLONG;
-	text[n] = 0;
-	row.source = arena_copy(l->arena, text, (size_t)n);
+	row.source = arena_copy(l->arena, text, n);
 	row.target = arena_copy(l->arena, w->real, strlen(w->real));
 	if (row.source == NULL || row.target == NULL || view_put(l, &row) < 0)
 		return -ENOMEM;
 	memmove(w->rest + n, w->rest, strlen(w->rest) + 1);
-	memcpy(w->rest, text, (size_t)n);
+	memcpy(w->rest, text, n);
 	if (text[0] == '/')
 		w->real[0] = 0;
 	else
@@ -96,7 +94,7 @@ int
 view_walk(struct lower *l, const char *path, struct at at, const char **ret_real)
 {
 	struct walk w = {.links = 0};
-	struct stat st;
+	mode_t mode = 0;
 	size_t len = 0;
 	int r;
 
@@ -108,12 +106,12 @@ view_walk(struct lower *l, const char *path, struct at at, const char **ret_real
 			return r;
 		if (len == 0 || w.missing)
 			continue;
-		/* syscalls: newfstatat */
-		if (lstat(w.real, &st) < 0 && errno != ENOENT && errno != ENOTDIR)
-			return -errno;
-		else if (lstat(w.real, &st) < 0)
+		r = memo_mode(l->tree->memo, w.real, &mode);
+		if (r < 0 && r != -ENOENT && r != -ENOTDIR)
+			return r;
+		if (r < 0)
 			w.missing = true;
-		else if (S_ISLNK(st.st_mode) && (r = walk_link(l, &w, at)) < 0)
+		else if (S_ISLNK(mode) && (r = walk_link(l, &w, at)) < 0)
 			return r;
 	}
 	*ret_real = w.real[0] == 0 ? "/" : arena_copy(l->arena, w.real, strlen(w.real));
@@ -131,6 +129,13 @@ view_put(struct lower *l, const struct view_row *row)
 	struct view_row *rows;
 	size_t i;
 
+	if (l->recording) {
+		rows = arena_push(l->arena, l->put, l->put_n, sizeof(*rows));
+		if (rows == NULL)
+			return -ENOMEM;
+		l->put = rows;
+		l->put[l->put_n++] = *row;
+	}
 	for (i = 0; i < l->view_n; i++) {
 		rows = &l->view[i];
 		if (rows->kind != row->kind || strcmp(rows->target, row->target) != 0)
