@@ -22,6 +22,7 @@ static const struct column tool_column[] = {
     {"duration_us", CELL_US, 11},
     {"rule", CELL_TEXT, 0},
 };
+enum { ARGUMENTS = 7, RESULT = 9 }; /* columns */
 
 /* A call that waits for its answer is a row of these parts; sum is the length of
  * its arguments, extra their digest. */
@@ -51,37 +52,80 @@ put_number(struct sheet *sheet, bool has, uint64_t number)
 		sheet_none(sheet);
 }
 
+/* What was asked, by the record that waits for its answer. */
 static void
-put_row(struct ask *ask, const struct tally_row *row, const struct fact *answer)
+put_waiting(struct ask *ask, const struct tally_row *row)
 {
 	struct sheet *sheet = &ask->sheet;
-	bool waits = row != NULL && (row->flag & WAITS) != 0;
+
+	sheet_number(sheet, row->first_idx);
+	sheet_number(sheet, row->first_ts);
+	sheet_text(sheet, row->part[SESSION]);
+	sheet_text(sheet, row->part[SERVER]);
+	sheet_text(sheet, row->part[NAME]);
+	sheet_text(sheet, "allow");
+}
+
+/* The same by a record that stands alone. */
+static void
+put_alone(struct ask *ask, const struct fact *fact)
+{
+	for (size_t i = 0; i < 6; i++)
+		see_cell(ask, fact, tool_column[i].name);
+}
+
+static void
+put_arguments(struct ask *ask, const struct tally_row *row)
+{
 	char digest[TALLY_DIGEST_MAX] = "";
 
-	if (waits && (row->flag & HAS_DIGEST))
+	if (row->flag & HAS_DIGEST)
 		tally_unpack(row->extra, digest);
-	sheet_number(sheet, waits ? row->first_idx : answer->idx);
-	sheet_number(sheet, waits ? row->first_ts : answer->ts);
-	sheet_text(sheet, waits ? row->part[SESSION] : answer->session);
-	sheet_text(sheet, waits ? row->part[SERVER] : fact_text(answer, "server"));
-	sheet_text(sheet, waits ? row->part[NAME] : fact_text(answer, "name"));
-	sheet_text(sheet, waits ? "allow" : fact_text(answer, "verdict"));
-	if (answer != NULL && strcmp(answer->kind, "refused") == 0)
-		sheet_text(sheet, "refused");
+	sheet_text(&ask->sheet, digest[0] != '\0' ? digest : NULL);
+	put_number(&ask->sheet, (row->flag & HAS_LEN) != 0, row->sum);
+}
+
+static void
+put_answer(struct ask *ask, const struct fact *answer)
+{
+	for (size_t i = RESULT; i < ARRAY_LEN(tool_column); i++)
+		see_cell(ask, answer, tool_column[i].name);
+}
+
+static void
+put_refused(struct ask *ask, const struct fact *fact)
+{
+	put_alone(ask, fact);
+	sheet_text(&ask->sheet, "refused");
+	for (size_t i = ARGUMENTS; i < RESULT; i++)
+		sheet_none(&ask->sheet);
+	put_answer(ask, fact);
+}
+
+/* An answer; what it answers may lie before the range. */
+static void
+put_answered(struct ask *ask, struct tally_row *row, const struct fact *answer)
+{
+	if (row->flag & WAITS)
+		put_waiting(ask, row);
 	else
-		sheet_text(
-		    sheet, answer != NULL ? fact_text(answer, "outcome") : "unanswered");
-	sheet_text(sheet, digest[0] != '\0' ? digest : NULL);
-	put_number(sheet, waits && (row->flag & HAS_LEN), waits ? row->sum : 0);
-	if (answer == NULL) {
-		for (size_t i = 0; i < 4; i++)
-			sheet_none(sheet);
-		return;
-	}
-	sheet_field(sheet, answer, "result_sha256");
-	sheet_field(sheet, answer, "result_bytes");
-	sheet_field(sheet, answer, "duration_us");
-	sheet_field(sheet, answer, "rule");
+		put_alone(ask, answer);
+	sheet_field(&ask->sheet, answer, "outcome");
+	if (!(row->flag & WAITS))
+		row->flag = 0;
+	put_arguments(ask, row);
+	put_answer(ask, answer);
+	row->flag = 0;
+}
+
+static void
+put_unanswered(struct ask *ask, const struct tally_row *row)
+{
+	put_waiting(ask, row);
+	sheet_text(&ask->sheet, "unanswered");
+	put_arguments(ask, row);
+	for (size_t i = RESULT; i < ARRAY_LEN(tool_column); i++)
+		sheet_none(&ask->sheet);
 }
 
 static int
@@ -97,15 +141,14 @@ see_tool(void *arg, const struct fact *fact)
 	if (!is_meant(ask, fact))
 		return 0;
 	if (strcmp(fact->kind, "refused") == 0) {
-		put_row(ask, NULL, fact);
+		put_refused(ask, fact);
 		return ferror(ask->sheet.out) ? -EPIPE : 0;
 	}
 	row = tally_at(ask->tally, part, ARRAY_LEN(part));
 	if (row == NULL)
 		return -E2BIG;
 	if (!fact_is(fact, "outcome", "forwarded")) {
-		put_row(ask, row, fact);
-		row->flag = 0;
+		put_answered(ask, row, fact);
 		return ferror(ask->sheet.out) ? -EPIPE : 0;
 	}
 	row->flag = WAITS;
@@ -126,7 +169,7 @@ end_tool(struct ask *ask)
 
 	for (size_t i = 0; row != NULL && i < tally_rows(ask->tally); i++) {
 		if (row[i]->flag & WAITS)
-			put_row(ask, row[i], NULL);
+			put_unanswered(ask, row[i]);
 	}
 	return row != NULL ? 0 : -ENOMEM;
 }

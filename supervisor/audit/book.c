@@ -85,6 +85,8 @@ list_segments(struct book *book, uint64_t live_base)
 		qsort(book->segment, book->segment_n, sizeof(*book->segment), by_base);
 	if (r == 0)
 		r = add_segment(book, live_base, AUDIT_DB_NAME);
+	if (r == 0)
+		book->first = book->segment[0].base;
 	return r;
 }
 
@@ -366,7 +368,6 @@ open_live(struct book *book)
 		return r;
 	book->reader = reader;
 	book->open = book->segment_n - 1;
-	book->first = book->segment[0].base;
 	r = find_checkpoint(book, UINT64_MAX, &book->size, book->root);
 	if (r == -ENOENT) { /* begun, and nothing in it */
 		book->size = base;

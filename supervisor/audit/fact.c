@@ -152,7 +152,9 @@ fact_has(const struct fact *fact, const char *key, const char *text)
 	const struct fact_field *field = fact_find(fact, key);
 
 	for (size_t i = 0; field != NULL && i < field->n; i++) {
-		if (strcmp(fact_item(field, i), text) == 0)
+		const char *item = fact_item(field, i);
+
+		if (item != NULL && strcmp(item, text) == 0)
 			return true;
 	}
 	return false;

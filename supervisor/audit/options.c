@@ -258,6 +258,7 @@ take_one(int argc, char **argv, int *at, const char *may, struct question *q)
 	}
 	if (row->take(q, value))
 		return 0;
+	value = value != NULL ? value : ""; /* no flag is refused */
 	log_error("audit %s: \"%s\" is not a %s", q->verb,
 	    log_quote(shown, sizeof(shown), value, strlen(value)), row->value);
 	return -EINVAL;

@@ -454,7 +454,7 @@ sure_all(struct pass *p)
 		(void)snprintf(p->book->why, sizeof(p->book->why),
 		    "the log changed after it was verified: this answer is worth "
 		    "nothing");
-	for (uint64_t i = 0; i < ring.cap; i++)
+	for (uint64_t i = 0; ring.at != NULL && i < ring.cap; i++)
 		free(ring.at[i].body);
 	free(ring.at);
 	return r;

@@ -205,7 +205,7 @@ audit_log(const char *log_dir, const struct audit_filter *filter, bool json, FIL
 	int status = book_open(&q, &book);
 
 	if (status == ASK_OK)
-		status = verb_ask(verb_find("log"), &q, &book, out, &why);
+		status = verb_ask(&verbs_log[0], &q, &book, out, &why);
 	book_close(&book);
 	return status == ASK_OK ? 0 : status == ASK_NO_LOG ? -ENOENT : -EBADMSG;
 }

@@ -105,8 +105,8 @@ time_label(FILE *out, const struct figures *f, uint64_t ts, int x, const char *c
 	(void)sheet_time(ts, 3, time);
 	(void)snprintf(
 	    label, sizeof(label), "%.*s", fine ? 12 : 11, time + (fine ? 11 : 5));
-	for (char *c = label; *c != '\0'; c++)
-		*c = *c == 'T' ? ' ' : *c;
+	if (strchr(label, 'T') != NULL)
+		*strchr(label, 'T') = ' ';
 	text_at(out, x, TIME_BASE + 20, class, label);
 }
 
