@@ -29,10 +29,8 @@ HARDEN	+= $(shell $(CC) -ftrivial-auto-var-init=zero -fsyntax-only -x c /dev/nul
 # a comma that is no separator: $(,)
 ,	 := ,
 LINKHARD = -Wl,-z,relro,-z,now,-z,noexecstack,-z,separate-code,--gc-sections
-# Static libraries mention functions that would need the host's name service at
-# run time; none is called, and the linker's word about each is left out.
 # What the start has to relocate is packed: a tenth of the pages to read.
-LINKSTATIC = -static-pie -Wl,-z,pack-relative-relocs,--no-warnings
+LINKSTATIC = -static-pie -Wl,-z,pack-relative-relocs
 OPT	?= -O2 -g
 CPPFLAGS = -D_GNU_SOURCE -I. -I$B/gen $(CONFINE)
 CFLAGS	 = -std=gnu11 $(OPT) $(WARN) $(HARDEN) $(COVER)
@@ -216,8 +214,12 @@ define link
 	@mkdir -p $(@D)
 	@$(SAY) "  LINK    $@"
 	$Q$(CC) $(1) $(LINKHARD) $(if $(findstring -nostdlib,$(1)),,$(COVER)) -o $@ \
-	    $(filter %.o,$^) $(2)
+	    $(filter %.o,$^) $(2) 2>$@.said || { cat $@.said >&2; rm -f $@.said; exit 1; }
+	@grep -v "$(LINKSAID)" $@.said >&2; rm -f $@.said
 endef
+# Static libraries mention functions that would need the host's name service at
+# run time: the linker's word about each is left out, and no other.
+LINKSAID = in statically linked applications requires at runtime\|: in function 
 
 # ---- what is generated: the syscall allow-lists ----------------------------
 # Each program's own notes, from its own sources (shim/base/confine.h).
