@@ -48,7 +48,8 @@ struct diff {
 	struct finding *found;
 	size_t found_n, found_cap;
 	size_t left_out;
-	bool beyond; /* a domain had too many cells */
+	bool beyond;      /* a domain had too many cells */
+	const char *only; /* this program alone, by its canonical name; NULL: all */
 };
 
 /* All domains of one server: 0 or -ENOMEM. */

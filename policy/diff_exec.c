@@ -383,7 +383,8 @@ diff_exec(struct diff *d)
 		}
 	}
 	for (k = 0; k < reals.n && r == 0; k++)
-		r = diff_image(d, reals.v[k]);
+		if (d->only == NULL || strcmp(d->only, reals.v[k]) == 0)
+			r = diff_image(d, reals.v[k]);
 	if (reals.failed)
 		r = -ENOMEM;
 	points_free(&reals);

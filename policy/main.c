@@ -16,7 +16,7 @@ static const struct verb verbs[] = {
 	"[--json] [--from PATH] [--in PATH] [--env NAME]... FILE SERVER QUESTION...",
 	OPT_JSON | OPT_CALLER, 3, MANY, 3},
     {"fmt", verb_fmt, "FILE... [--check | -w]", OPT_CHECK | OPT_WRITE, 1, MANY},
-    {"query", NULL, "[--json] FILE QUESTION...", OPT_JSON, 2, MANY, 2},
+    {"query", verb_query, "[--json] FILE QUESTION...", OPT_JSON, 2, MANY, 2},
     {"score", NULL, "FILE [SERVER] [--threshold N] [--json]", OPT_THRESHOLD | OPT_JSON, 1,
 	2},
     {"show", verb_show, "FILE [SERVER] [--json]", OPT_JSON, 1, 2},

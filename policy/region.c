@@ -248,7 +248,10 @@ say_lines(const struct regions *g, const struct diff *d, const uint64_t *bits,
 		l = &g->line[i];
 		(void)fputs(lead, f);
 		l->say(d->p[l->side], l->row, f);
-		(void)fprintf(f, " [%s ", l->side == 0 ? "old" : "new");
+		(void)fprintf(f, " [%s",
+		    d->only != NULL ? ""
+		    : l->side == 0  ? "old "
+				    : "new ");
 		say_at(d->p[l->side], l->at, f);
 		(void)fputc(']', f);
 		lead = between;

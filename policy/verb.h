@@ -101,6 +101,7 @@ int verb_show(const struct args *);
 int verb_fmt(const struct args *);
 int verb_explain(const struct args *);
 int verb_diff(const struct args *);
+int verb_query(const struct args *);
 int verb_test(const struct args *);
 
 #endif
