@@ -182,7 +182,8 @@ obj	 = $(addprefix $(OBJ)/,$(1))
 $(OBJ)/%.o: %.c | $B/gen/stamp
 	@mkdir -p $(@D)
 	@$(SAY) "  CC      $<"
-	$Q$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$Q$(CC) $(CPPFLAGS) $(if $(filter tests/%,$<),$(filter-out $(COVER),$(CFLAGS)),$(CFLAGS)) \
+	    -MMD -MP -c -o $@ $<
 
 # All are static: nothing of the host's loader or of its library search reaches
 # a process that speaks to an agent, holds secrets or becomes PID 1, and a start
@@ -213,7 +214,7 @@ $(BIN)/kennel: $(call obj,$(KENNEL))
 define link
 	@mkdir -p $(@D)
 	@$(SAY) "  LINK    $@"
-	$Q$(CC) $(1) $(LINKHARD) $(if $(findstring -nostdlib,$(1)),,$(COVER)) -o $@ \
+	$Q$(CC) $(1) $(LINKHARD) $(if $(findstring -nostdlib,$(1))$(filter-out %/policy_text,$(filter $B/tests/%,$@)),,$(COVER)) -o $@ \
 	    $(filter %.o,$^) $(2) 2>$@.said || { cat $@.said >&2; rm -f $@.said; exit 1; }
 	@grep -v "$(LINKSAID)" $@.said >&2; rm -f $@.said
 endef
@@ -338,12 +339,12 @@ $B/tests/policy_text: $(call obj,tests/unit/policy_text.o $(POLICY_FRONT))
 GATE_PROGRAMS = $(addprefix $B/attack/,exec_mark exec_try exec_race exec_many)
 $(GATE_PROGRAMS): $B/attack/exec_%: $(OBJ)/tests/attack/exec_%.o
 	@mkdir -p $(@D)
-	$Q$(CC) -static -pthread $(COVER) -o $@ $^
+	$Q$(CC) -static -pthread -o $@ $^
 $B/unit/gate $B/unit-san/gate: | $(GATE_PROGRAMS)
 # What runs inside a cell is static; the tests look for it beside themselves.
 $B/unit/cell-witness: $(OBJ)/tests/unit/cell_witness.o
 	@mkdir -p $(@D)
-	$Q$(CC) -static-pie $(COVER) -o $@ $<
+	$Q$(CC) -static-pie -o $@ $<
 $B/unit/cell $B/unit-san/cell: | $B/unit/cell-witness $(LIBEXEC)/kennel-shim
 # These two run the programs as they ship.
 $(foreach d,unit unit-san,$(foreach u,recorder verify query tamper,$B/$d/$u)): \
@@ -432,13 +433,14 @@ check-compile-fail:
 # ---- what the compilers and the analyzers say --------------------------------
 # As `make check` runs them, one by one: make check-tidy.
 
-STATIC	 = analyzer clang cppcheck format shape tidy
+STATIC	 = analyzer clang cppcheck format shape tidy valgrind
 $(STATIC:%=check-%): check-%:
 	@sh tests/check/$*.sh; case $$? in 0) echo "ok $*";; \
 	    77) echo "ok $* # SKIP";; *) echo "not ok $*"; exit 1;; esac
 # Everything written in C, once: what check-clang builds.
 compiled: all $(TEST_PROGRAMS) $(GATE_PROGRAMS) $(UNITS:%=$B/unit/%)
-.PHONY: $(STATIC:%=check-%) compiled
+valgrind: check-valgrind
+.PHONY: $(STATIC:%=check-%) compiled valgrind
 
 # ---- fuzz targets -----------------------------------------------------------
 # build/fuzz/X is a fuzzer (clang's); build/replay/X takes files and folders.
@@ -461,6 +463,11 @@ $B/replay/$(1): $B/san/tests/fuzz/fuzz_$(1).o $B/san/tests/fuzz/replay.o \
     $$(addprefix $B/san/,$$(FUZZ_$(1)))
 	@mkdir -p $$(@D)
 	$Q$$(CC) -pie $(SAN) -o $$@ $$(filter %.o,$$^) $$(UNIT_LIBS)
+# without sanitizers: for valgrind (tests/check/valgrind.sh)
+$B/valgrind/$(1): $(OBJ)/tests/fuzz/fuzz_$(1).o $(OBJ)/tests/fuzz/replay.o \
+    $$(addprefix $(OBJ)/,$$(FUZZ_$(1)))
+	@mkdir -p $$(@D)
+	$Q$$(CC) -pie -o $$@ $$(filter %.o,$$^) $$(UNIT_LIBS)
 $B/fuzz/$(1): $$(patsubst %.o,%.c,tests/fuzz/fuzz_$(1).o $$(FUZZ_$(1))) | $B/gen/stamp
 	@mkdir -p $$(@D)
 	$Qclang -g -O1 -std=gnu11 $(CPPFLAGS) \

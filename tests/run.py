@@ -230,7 +230,7 @@ def cell_jobs(stage, user):
 
 def test_jobs(stage, user):
     yield from unit_jobs(stage, user)
-    yield from script_jobs()
+    yield from script_jobs(stage)
     yield from cell_jobs(stage, user)
 
 

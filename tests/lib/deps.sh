@@ -47,6 +47,8 @@ for what in "$@"; do
 		need clang-format clang-format
 		need clang-tidy clang-tidy
 		need cppcheck cppcheck
+		need valgrind valgrind
+		need llvm llvm-cov
 		need mandoc mandoc
 		need util-linux setpriv
 		need passwd useradd
