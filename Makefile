@@ -54,7 +54,8 @@ SHIM	 = shim/main.o shim/doors.o shim/reap.o shim/bare.o $(BASE_SMALL)
 
 # Sealed bytes to answers: what a leash may know of policies.
 POLICY_READ = policy/load.o policy/rows.o policy/plan.o policy/bpf.o policy/replay.o \
-	   policy/names.o policy/match.o policy/reach.o policy/fields.o policy/value.o shim/base/sha.o
+	   policy/names.o policy/match.o policy/reach.o policy/fields.o policy/value.o \
+	   policy/sign_verify.o policy/trust.o shim/base/sha.o
 # Text to sealed bytes: the supervisor only.
 POLICY_TEXT = policy/arena.o policy/diag.o policy/keyword.o policy/lex.o \
 	   policy/expand.o policy/parse.o policy/top.o policy/include.o \
@@ -121,7 +122,7 @@ KENNEL	 = supervisor/main.o supervisor/child.o \
 	   supervisor/audit/connect.o $(CHAIN) $(TREE) \
 	   $(QUERY) supervisor/audit/reader.o \
 	   supervisor/audit/schema.o \
-	   supervisor/cli/paths.o supervisor/cli/find.o supervisor/cli/own.o \
+	   supervisor/cli/paths.o supervisor/cli/find.o supervisor/cli/seen.o supervisor/cli/own.o \
 	   supervisor/cli/open.o supervisor/cli/run.o supervisor/cli/exec.o \
 	   supervisor/cli/doctor.o supervisor/cli/server.o \
 	   supervisor/cli/audit.o supervisor/cli/unused.o \
@@ -293,6 +294,8 @@ UNIT_parse	= $(POLICY_FRONT)
 UNIT_match	= $(UNIT_load)
 UNIT_value	= policy/value.o policy/match.o policy/reach.o policy/names.o \
 	   tests/fuzz/fuzz_value.o shim/base/fd.o shim/base/slurp.o
+UNIT_sign	= $(UNIT_load) supervisor/cli/seen.o shim/base/fd.o shim/base/slurp.o shim/base/dirs.o
+UNIT_sign	= $(UNIT_load) supervisor/cli/seen.o shim/base/fd.o shim/base/slurp.o shim/base/dirs.o
 UNIT_algebra	= $(ALGEBRA)
 UNIT_diff	= $(UNIT_lower)
 UNIT_lower	= $(POLICY_READ) $(filter-out policy/main.o policy/verb%.o,$(POLICY_MAKE)) \
@@ -304,7 +307,7 @@ UNIT_scrub	= tests/unit/scrub_bench.o $(SCRUB)
 UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
 	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o \
 	   shim/base/loop.o $(POLICY_READ) $(SCRUB)
-UNITS	 = base shim bare vault pages env scrub load seal match value algebra diff filter lower parse gate frame json canon pins session exact unfit stream chain report recorder verify tamper query cell
+UNITS	 = base shim bare vault pages env scrub load seal match value sign algebra diff filter lower parse gate frame json canon pins session exact unfit stream chain report recorder verify query tamper cell
 UNIT_LIBS = $(COVER) $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 

@@ -16,13 +16,15 @@ static const struct verb verbs[] = {
 	"[--json] [--from PATH] [--in PATH] [--env NAME]... FILE SERVER QUESTION...",
 	OPT_JSON | OPT_CALLER, 3, MANY, 3},
     {"fmt", verb_fmt, "FILE... [--check | -w]", OPT_CHECK | OPT_WRITE, 1, MANY},
+    {"key", verb_key, "new FILE", 0, 2, 2},
     {"query", verb_query, "[--json] FILE QUESTION...", OPT_JSON, 2, MANY, 2},
     {"score", NULL, "FILE [SERVER] [--threshold N] [--json]", OPT_THRESHOLD | OPT_JSON, 1,
 	2},
     {"show", verb_show, "FILE [SERVER] [--json]", OPT_JSON, 1, 2},
-    {"sign", NULL, "FILE", 0, 1, MANY},
-    {"test", verb_test, "FILE... [--no-mutation] [--json]", OPT_QUICK | OPT_JSON, 1, MANY},
-    {"verify", NULL, "FILE", 0, 1, MANY},
+    {"sign", verb_sign, "FILE --key KEY [--counter N] [--until DAY]", OPT_SIGN, 1, 1},
+    {"test", verb_test, "FILE... [--no-mutation] [--json]", OPT_QUICK | OPT_JSON, 1,
+	MANY},
+    {"verify", verb_verify, "FILE [PUBLIC-KEY...]", 0, 1, MANY},
 };
 
 int

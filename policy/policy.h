@@ -31,8 +31,8 @@
  */
 struct policy {
 	const uint8_t *base;
-	size_t len;
-	bool mapped;               /* base is policy_load's own mapping */
+	size_t len;                /* of the body */
+	size_t map_len;            /* not 0: base is policy_load's own mapping */
 	uint8_t id[POLICY_ID_LEN]; /* SHA-256 of the body */
 	uint32_t today;            /* days since 1970-01-01; 0: ask the clock */
 

@@ -35,6 +35,9 @@ static const struct {
     {"--from", OPT_CALLER, true},
     {"--in", OPT_CALLER, true},
     {"--env", OPT_CALLER, true},
+    {"--key", OPT_SIGN, true},
+    {"--counter", OPT_SIGN, true},
+    {"--until", OPT_SIGN, true},
 };
 
 /* The option argv[*i], with its value; 0 or EXIT_USAGE. */
@@ -63,6 +66,9 @@ option(const struct verb *v, int argc, char **argv, int *i, struct args *a)
 	slot = options[k].bit == OPT_OUT         ? &a->out
 	       : options[k].bit == OPT_THRESHOLD ? &a->threshold
 	       : strcmp(name, "--from") == 0     ? &a->from
+	       : strcmp(name, "--key") == 0      ? &a->key
+	       : strcmp(name, "--counter") == 0  ? &a->counter
+	       : strcmp(name, "--until") == 0    ? &a->until
 						 : &a->in;
 	if (*slot != NULL)
 		return verb_usage(name, " is given twice");

@@ -31,12 +31,13 @@ enum {
 	OPT_HTML = 32,      /* --html */
 	OPT_CALLER = 128,   /* --from PATH, --in PATH, --env NAME */
 	OPT_QUICK = 64,     /* --no-mutation */
+	OPT_SIGN = 256,     /* --key FILE, --counter N, --until DAY */
 };
 
 struct args {
 	const char *word[VERB_WORDS_MAX];
 	size_t word_n;
-	const char *out, *threshold, *from, *in;
+	const char *out, *threshold, *from, *in, *key, *counter, *until;
 	const char *env[VERB_WORDS_MAX];
 	size_t env_n;
 	unsigned int given; /* OPT_*, or'ed */
@@ -102,6 +103,10 @@ int verb_fmt(const struct args *);
 int verb_explain(const struct args *);
 int verb_diff(const struct args *);
 int verb_query(const struct args *);
+/* sign.c */
+int verb_key(const struct args *);
+int verb_sign(const struct args *);
+int verb_verify(const struct args *);
 int verb_test(const struct args *);
 
 #endif

@@ -49,6 +49,17 @@ int find_policy(
     const char *file, const char *name, struct found *ret, char *why, size_t why_cap);
 void found_free(struct found *);
 
+/* ---- seen.c: no way back to an older policy ------------------------------ */
+
+/* The policy of server `name`, signed as version `counter`: -ESTALE where a newer
+ * one was started before, -EEXIST where another one was with this number.  It is
+ * kept from now on.  One line of why. */
+int seen_admit(const char *name, uint64_t counter, const uint8_t id[POLICY_ID_LEN],
+    char *why, size_t why_cap);
+/* The same in this folder: for tests. */
+int seen_admit_in(const char *folder, const char *name, uint64_t counter,
+    const uint8_t id[POLICY_ID_LEN], char *why, size_t why_cap);
+
 /* ---- own.c -------------------------------------------------------------------- */
 
 /*

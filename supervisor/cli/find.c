@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "policy/sign.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "supervisor/cli/cli.h"
@@ -235,29 +236,17 @@ search_default(struct search *s, int *ret_fd)
 	return open_policy(s, path, ret_fd);
 }
 
-/* Where an administrator put keys, only signed policies start anything; this
- * version checks no signatures yet, so it starts nothing there. */
-static bool
-signatures_wanted(void)
-{
-	DIR *d = opendir(ETC_DIR "/trust");
-	struct dirent *entry;
-	bool any = false;
-
-	if (d == NULL)
-		return errno != ENOENT && errno != ENOTDIR;
-	while (!any && (entry = readdir(d)) != NULL)
-		any = has_suffix(entry->d_name, ".pub");
-	closedir(d);
-	return any;
-}
-
 static int
 take(struct search *s, int fd, struct found *ret)
 {
-	char why[256] = "";
-	int r = policy_load(fd, &ret->policy, why, sizeof(why));
+	char why[512] = "";
+	struct signed_by by;
+	int r;
 
+	/* Where an administrator put keys, only what they signed is looked at. */
+	if (sign_admit(fd, &by, why, sizeof(why)) < 0)
+		return failed(s, EXIT_CONFIG, "%s", why);
+	r = policy_load(fd, &ret->policy, why, sizeof(why));
 	if (r < 0)
 		return failed(s, EXIT_INPUT, "the sealed policy is not sound: %s",
 		    why[0] != '\0' ? why : strerror(-r));
@@ -265,6 +254,12 @@ take(struct search *s, int fd, struct found *ret)
 	if (ret->server == NULL) {
 		policy_unload(&ret->policy);
 		return failed(s, EXIT_CONFIG, "the policy defines no server %s", s->name);
+	}
+	if (by.wanted &&
+	    seen_admit(s->name, by.counter, ret->policy.id, why, sizeof(why)) < 0) {
+		policy_unload(&ret->policy);
+		ret->server = NULL;
+		return failed(s, EXIT_CONFIG, "%s", why);
 	}
 	ret->fd = fd;
 	return 0;
@@ -277,12 +272,6 @@ find_policy(
 	struct search s = {name, why, why_cap, EXIT_FAILED};
 	int fd = -1, r;
 
-	if (signatures_wanted()) {
-		failed(&s, EXIT_CONFIG,
-		    ETC_DIR "/trust asks for signed policies, which this version "
-			    "cannot check: nothing is started");
-		return s.status;
-	}
 	r = file != NULL ? open_policy(&s, file, &fd) : search_default(&s, &fd);
 	if (r == 0)
 		r = take(&s, fd, ret);

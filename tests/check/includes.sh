@@ -37,7 +37,8 @@ judge() {
 		if (what ~ /^sqlite3\.h$/) return file ~ /^supervisor\/audit\//
 		if (what ~ /^sodium\.h$/)
 			return file ~ /^leash\/vault\// || file == "policy/seal.c" ||
-			    file == "policy/load.c" || file == "supervisor/audit/chain.c" ||
+			    file == "policy/load.c" ||
+			    file == "policy/sign.c" || file == "policy/sign_verify.c" || file == "supervisor/audit/chain.c" ||
 			    file == "supervisor/audit/key.c"
 		# Nobody loads code; one file says so in the place of the loader.
 		if (what ~ /^dlfcn\.h$/) return file == "supervisor/audit/noload.c"

@@ -1,0 +1,134 @@
+/*
+ * The highest version of each server's policy that was started here, so that an
+ * older one, which was signed as well, is not taken again.
+ *
+ * Kept for root in /var/lib/kennel, for others in the home folder that the user
+ * database says: no variable moves it, but its owner can write it (TRUST.md).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "shim/base/fd.h"
+#include "supervisor/cli/cli.h"
+
+#define ROOT_DIR  "/var/lib/kennel/policy-seen"
+#define LINE_MAX_ 128
+
+static int
+folder_of(uid_t uid, char out[PATH_MAX])
+{
+	const struct passwd *pw;
+	int n;
+
+	if (uid == 0)
+		n = snprintf(out, PATH_MAX, "%s", ROOT_DIR);
+	else if ((pw = getpwuid(uid)) == NULL || pw->pw_dir == NULL ||
+		 pw->pw_dir[0] != '/')
+		return -ENOENT;
+	else
+		n = snprintf(
+		    out, PATH_MAX, "%s/.local/state/kennel/policy-seen", pw->pw_dir);
+	return n > 0 && n < PATH_MAX ? fd_make_dirs(out) : -ENAMETOOLONG;
+}
+
+static void
+hex(const uint8_t id[POLICY_ID_LEN], char out[2 * POLICY_ID_LEN + 1])
+{
+	for (size_t i = 0; i < POLICY_ID_LEN; i++)
+		(void)snprintf(out + 2 * i, 3, "%02x", id[i]);
+}
+
+/* "VERSION ID"; no such file: version 0. */
+static int
+line_read(int dir, const char *name, unsigned long long *ret, char id[65])
+{
+	char line[LINE_MAX_];
+	ssize_t n;
+	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	*ret = 0;
+	id[0] = 0;
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	n = read(fd, line, sizeof(line) - 1);
+	fd_close(&fd);
+	if (n < 0)
+		return -errno;
+	line[n] = 0;
+	return sscanf(line, "%18llu %64[0-9a-f]", ret, id) == 2 && strlen(id) == 64
+		   ? 0
+		   : -EBADMSG;
+}
+
+static int
+line_write(int dir, const char *name, unsigned long long counter, const char *id)
+{
+	char line[LINE_MAX_], temp[NAME_MAX + 8];
+	int n = snprintf(line, sizeof(line), "%llu %s\n", counter, id), fd, r;
+
+	(void)snprintf(temp, sizeof(temp), "%.200s.new", name);
+	fd = openat(
+	    dir, temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return -errno;
+	r = fd_write_all(fd, line, (size_t)n);
+	if (r == 0 && (fsync(fd) < 0 || renameat(dir, temp, dir, name) < 0))
+		r = -errno;
+	fd_close(&fd);
+	return r == 0 && fsync(dir) < 0 ? -errno : r;
+}
+
+int
+seen_admit_in(const char *folder, const char *name, uint64_t counter,
+    const uint8_t id[POLICY_ID_LEN], char *why, size_t why_cap)
+{
+	char mine[2 * POLICY_ID_LEN + 1], known[65];
+	unsigned long long last = 0;
+	int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), r;
+
+	hex(id, mine);
+	r = dir < 0 || flock(dir, LOCK_EX) < 0 ? -errno
+					       : line_read(dir, name, &last, known);
+	if (r == 0 && counter < last)
+		r = -ESTALE;
+	else if (r == 0 && counter == last && strcmp(mine, known) != 0)
+		r = -EEXIST;
+	else if (r == 0 && counter > last)
+		r = line_write(dir, name, counter, mine);
+	if (r == -ESTALE)
+		(void)snprintf(why, why_cap,
+		    "version %llu of this policy is older than %llu, which was started "
+		    "here",
+		    (unsigned long long)counter, last);
+	else if (r == -EEXIST)
+		(void)snprintf(why, why_cap,
+		    "another policy was started here as version %llu", last);
+	else if (r < 0)
+		(void)snprintf(why, why_cap,
+		    "%s/%s: unable to keep the policy's version: %s", folder, name,
+		    strerror(-r));
+	fd_close(&dir); /* and with it the lock */
+	return r;
+}
+
+int
+seen_admit(const char *name, uint64_t counter, const uint8_t id[POLICY_ID_LEN], char *why,
+    size_t why_cap)
+{
+	char folder[PATH_MAX];
+	int r = folder_of(geteuid(), folder);
+
+	if (r < 0) {
+		(void)snprintf(why, why_cap,
+		    "no folder to keep the policy's version in: %s", strerror(-r));
+		return r;
+	}
+	return seen_admit_in(folder, name, counter, id, why, why_cap);
+}
