@@ -114,7 +114,7 @@ QUERY	 = supervisor/audit/query.o supervisor/audit/options.o \
 	   supervisor/audit/ask_sample.o supervisor/audit/export.o \
 	   supervisor/audit/ocsf.o supervisor/audit/page.o \
 	   supervisor/audit/figures.o supervisor/audit/svg.o \
-	   supervisor/audit/ship_run.o
+	   supervisor/audit/ship_run.o supervisor/audit/pack.o
 
 # What speaks to the agent.  No vault object may ever stand here.
 KENNEL	 = supervisor/main.o supervisor/child.o \

@@ -53,6 +53,10 @@ int logtree_body(struct logtree *, uint64_t idx, void *out, size_t cap, size_t *
  * folder is made.  Also for "export --format tiles". */
 int audit_tiles(const char *log_dir, const char *out_dir, uint64_t *ret_size);
 
+/* The tlog-proof of a record, its leaf in it: its length. */
+int prove_make(
+    struct logtree *, uint64_t idx, char *out, size_t cap, size_t *ret_len);
+
 int prove_main(int argc, char **argv);
 int verify_proof_main(int argc, char **argv);
 int tiles_main(int argc, char **argv);

@@ -492,6 +492,26 @@ make_page(struct question *q, const struct report *report)
 }
 
 int
+page_incident(FILE *out, const struct question *q)
+{
+	static struct book book;
+	struct question mine = *q;
+	struct page p = {.q = &mine, .book = &book, .out = out};
+	int r = -EBADMSG, status;
+
+	mine.form = FORM_HTML;
+	mine.bare = true;
+	mine.session = q->argv[0];
+	status = book_open(&mine, &book);
+	if (status == ASK_OK) {
+		r = put_page(&p, find_report("incident"));
+		figures_free(&p.figures);
+	}
+	book_close(&book);
+	return r;
+}
+
+int
 page_main(int argc, char **argv)
 {
 	const struct report *report;

@@ -32,6 +32,9 @@ uint64_t figures_latency(const struct figures *, unsigned int per_mille);
 /* The least latency of a class. */
 uint64_t figures_latency_from(size_t class);
 
+/* The page about one session (q->argv[0]), on out: 0 or -errno. */
+int page_incident(FILE *out, const struct question *);
+
 void svg_time(FILE *, const struct figures *);
 void svg_servers(FILE *, const struct figures *);
 void svg_latency(FILE *, const struct figures *);

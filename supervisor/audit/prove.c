@@ -17,8 +17,8 @@
 #define EXIT_NO_SUCH 65
 
 /* Checked before it is shown: what does not hold is not given away. */
-static int
-make(struct logtree *t, uint64_t idx, char *out, size_t cap, size_t *ret_len)
+int
+prove_make(struct logtree *t, uint64_t idx, char *out, size_t cap, size_t *ret_len)
 {
 	static struct proof proof;
 	struct hashes h = logtree_hashes(t);
@@ -99,7 +99,7 @@ prove_main(int argc, char **argv)
 	if (r == 0 && idx >= t->size)
 		r = -ENOENT;
 	if (r == 0)
-		r = make(t, idx, text, sizeof(text), &len);
+		r = prove_make(t, idx, text, sizeof(text), &len);
 	if (r == 0)
 		r = put(text, len, path);
 	logtree_close(t);

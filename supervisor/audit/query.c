@@ -262,11 +262,13 @@ static const struct program {
     {"prove", "[-o FILE] IDX", "the evidence for one record", prove_main},
     {"verify-proof", "--key VKEY FILE", "is that evidence?", verify_proof_main},
     {"tiles", "DIR", "the tree as files that others read", tiles_main},
+    {"prune", "--before TIME|IDX", "old files of the log removed", prune_main},
     {"witness", "VERB", "others sign what the log has come to", witness_main},
     {"export", "--format jsonl|csv|ocsf|cef", "the records for other systems",
 	export_main},
     {"report", "[--kind K] [-o FILE]", "a page of HTML to read or to print", page_main},
     {"ship", "[--once] TO", "the records to a collector, and those that come", ship_main},
+    {"pack", "-o FILE SESSION", "a session as one file that proves itself", pack_main},
     {"tail", "[-f] [-n N]", "the last records, and those that come", tail_main},
     {"help", "", "this list", help_main},
 };

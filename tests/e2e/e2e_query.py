@@ -294,6 +294,46 @@ def ship():
     ask("ship", "--once", "tcp:localhost:1", status=64, env=env)
 
 
+@test("K-10 pack: a session as one file that proves itself, without the log")
+def pack():
+    import io
+    import tarfile
+    real_session()
+    session = rows("sessions")[0]["session"]
+    out = TMP + "/pack.tar"
+    ask("pack", "-o", out, session)
+    ask("pack", "-o", out, session, status=125)  # nothing is overwritten
+    first = reads(out)
+    os.unlink(out)
+    ask("pack", "-o", out, session)
+    equal(reads(out), first, "the same again")
+    d = TMP + "/pack"
+    with tarfile.open(fileobj=io.BytesIO(first)) as t:
+        names = t.getnames()
+        for n in names:
+            os.makedirs(os.path.dirname("%s/%s" % (d, n)), exist_ok=True)
+            with open("%s/%s" % (d, n), "wb") as f:
+                f.write(t.extractfile(n).read())
+    records = reads(d + "/records.jsonl").splitlines()
+    equal([n for n in names if n.startswith("proofs/")],
+          ["proofs/%d.tlog-proof" % json.loads(x)["idx"] for x in records])
+    key = reads(d + "/origin.vkey").decode().strip()
+
+    def proved(n, record):
+        with open(d + "/record", "wb") as f:
+            f.write(record)
+        return run([LIBEXEC + "/kennel-verify", "proof", "--key", key,
+                    "%s/proofs/%d.tlog-proof" % (d, n), d + "/record"]).returncode
+    for x in records[:4]:
+        n = json.loads(x)["idx"]
+        equal(proved(n, x), 0, x)
+        check(proved(n, x.replace(b'"session"', b'"sessiom"')) != 0, "an altered record is proved")
+    within(b"</html>", reads(d + "/report.html"))
+    absent(SECRET.encode(), first)
+    ask("pack", "-o", TMP + "/none.tar", "none", status=65)
+    check(not os.path.exists(TMP + "/none.tar"), "half of a pack stays")
+
+
 @test("unused names the grants that the log never saw used")
 def unused():
     env = {"KENNEL_HOME": TMP + "/unused"}
