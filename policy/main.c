@@ -18,7 +18,7 @@ static const struct verb verbs[] = {
     {"fmt", verb_fmt, "FILE... [--check | -w]", OPT_CHECK | OPT_WRITE, 1, MANY},
     {"key", verb_key, "new FILE", 0, 2, 2},
     {"query", verb_query, "[--json] FILE QUESTION...", OPT_JSON, 2, MANY, 2},
-    {"score", NULL, "FILE [SERVER] [--threshold N] [--json]", OPT_THRESHOLD | OPT_JSON, 1,
+    {"score", verb_score, "FILE [SERVER] [--threshold N] [--json]", OPT_THRESHOLD | OPT_JSON, 1,
 	2},
     {"show", verb_show, "FILE [SERVER] [--json]", OPT_JSON, 1, 2},
     {"sign", verb_sign, "FILE --key KEY [--counter N] [--until DAY]", OPT_SIGN, 1, 1},
