@@ -289,6 +289,7 @@ UNIT_seal	= $(UNIT_load)
 # Text to a checked tree, and what the checks ask of others.
 POLICY_FRONT = $(POLICY_TEXT) $(POLICY_READ) $(ALGEBRA) policy/read.o policy/filter.o \
 	   policy/calls.o policy/seal.o shim/base/buf.o shim/base/fd.o \
+	   policy/decoded.o \
 	   shim/base/slurp.o
 UNIT_parse	= $(POLICY_FRONT)
 UNIT_match	= $(UNIT_load)
