@@ -65,8 +65,11 @@ qualifier_word(const struct parser *p, const struct stmt *s)
 static void
 qual_words(struct parser *p, const struct stmt *s, struct qual *q, size_t max)
 {
+	size_t min = keyword_row(q->kw)->word_min;
+
+	/* a word like `plain` opens a qualifier only where none is still due */
 	while (parse_at(p, TOKEN_WORD) && parse_keyword(p) == KW_NONE &&
-	       q->word_n < max && qualifier_word(p, s) == KW_NONE) {
+	       q->word_n < max && (q->word_n < min || qualifier_word(p, s) == KW_NONE)) {
 		parse_push(p, &q->word, &q->word_n);
 		parse_advance(p);
 	}

@@ -17,8 +17,8 @@
 #define CONTEXT(kw, text, ...) ROW(kw, text, .context = true, __VA_ARGS__)
 #define MCP_QUALS              (QUAL_BECAUSE | QUAL_EXCEPTION | QUAL_EXCEPT | QUAL_WHEN)
 #define OFFER \
-	.where = ASKED, .verdict = true, .once = true, NUM(0, 0), .quals = QUAL_BECAUSE, \
-	.takes = "allow or deny and nothing else"
+	.where = ASKED, .verdict = true, .once = true, NUM(0, 0), \
+	.quals = QUAL_BECAUSE | QUAL_EXCEPTION, .takes = "allow, ask or deny"
 
 static const struct keyword_row rows[KW_END] = {
     ROW(KW_ABOUT, "about", GRANT, .once = true, NUM(1, 1), .takes = "one quoted text"),

@@ -80,6 +80,7 @@ for f in ../../policy/presets/*.kennel; do
 	fi
 done
 echo "policy: $passed passed, $failed failed"
+[ -n "$UPDATE" ] || python3 "$here/manual.py" "$tool" || failed=1
 [ -n "$UPDATE" ] || sh "$here/cli.sh" || failed=1
 [ -n "$UPDATE" ] || sh "$here/tools.sh" || failed=1
 [ "$failed" -eq 0 ]
