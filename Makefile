@@ -72,6 +72,7 @@ POLICY_MAKE = $(POLICY_TEXT) policy/read.o policy/compile.o policy/elf.o policy/
 	   policy/region.o policy/finding.o policy/diff_exec.o policy/diff_gate.o policy/diff_values.o \
 	   policy/diff_reach.o policy/diff_flat.o policy/verb_diff.o \
 	   policy/verb_test.o policy/verb_query.o policy/score.o policy/verb_score.o \
+	   policy/doc.o policy/verb_doc.o \
 	   policy/main.o
 
 CELL	 = leash/cell/cell.o leash/cell/ns.o leash/cell/mount.o leash/cell/hide.o \

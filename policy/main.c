@@ -11,7 +11,7 @@ static const struct verb verbs[] = {
     {"check", verb_check, "FILE... [--json]", OPT_JSON, 1, MANY},
     {"compile", verb_compile, "FILE... [-o OUT]", OPT_OUT, 1, MANY},
     {"diff", verb_diff, "OLD NEW [--json]", OPT_JSON, 2, 2},
-    {"doc", NULL, "FILE [SERVER] [--html] [-o OUT]", OPT_HTML | OPT_OUT, 1, 2},
+    {"doc", verb_doc, "FILE [SERVER] [--html] [-o OUT]", OPT_HTML | OPT_OUT, 1, 2},
     {"explain", verb_explain,
 	"[--json] [--from PATH] [--in PATH] [--env NAME]... FILE SERVER QUESTION...",
 	OPT_JSON | OPT_CALLER, 3, MANY, 3},

@@ -104,6 +104,7 @@ int verb_explain(const struct args *);
 int verb_diff(const struct args *);
 int verb_query(const struct args *);
 int verb_score(const struct args *);
+int verb_doc(const struct args *);
 /* sign.c */
 int verb_key(const struct args *);
 int verb_sign(const struct args *);
