@@ -54,7 +54,7 @@ SHIM	 = shim/main.o shim/doors.o shim/reap.o shim/bare.o $(BASE_SMALL)
 
 # Sealed bytes to answers: what a leash may know of policies.
 POLICY_READ = policy/load.o policy/rows.o policy/plan.o policy/bpf.o policy/replay.o \
-	   policy/names.o policy/match.o policy/reach.o policy/fields.o policy/value.o \
+	   policy/names.o policy/match.o policy/index.o policy/reach.o policy/fields.o policy/value.o \
 	   policy/sign_verify.o policy/trust.o shim/base/sha.o
 # Text to sealed bytes: the supervisor only.
 POLICY_TEXT = policy/arena.o policy/diag.o policy/keyword.o policy/lex.o \
@@ -256,7 +256,7 @@ $(foreach p,$(CONFINED),$(eval $(call gen_rule,$p)))
 UNIT_base	= $(BASE)
 UNIT_cell	= tests/unit/cell_kit.o policy/names.o $(CELL) $(BASE)
 UNIT_frame	= $(MCP) supervisor/audit/chain.o shim/base/sha.o tests/unit/mcp_rig.o \
-	   policy/match.o policy/reach.o policy/value.o policy/names.o $(BASE)
+	   policy/match.o policy/index.o policy/reach.o policy/value.o policy/names.o $(BASE)
 UNIT_json	= tests/fuzz/fuzz_json.o $(UNIT_frame)
 UNIT_canon	= supervisor/mcp/json.o supervisor/mcp/walk.o supervisor/mcp/canon.o \
 	   shim/base/buf.o
@@ -300,6 +300,9 @@ UNIT_sign	= $(UNIT_load) supervisor/cli/seen.o shim/base/fd.o shim/base/slurp.o 
 UNIT_algebra	= $(ALGEBRA)
 UNIT_diff	= $(UNIT_lower)
 UNIT_lower	= $(POLICY_READ) $(filter-out policy/main.o policy/verb%.o,$(POLICY_MAKE)) \
+UNIT_index	= $(UNIT_load)
+UNIT_value	= policy/value.o policy/match.o policy/index.o policy/reach.o policy/names.o \
+	   tests/fuzz/fuzz_value.o shim/base/fd.o shim/base/slurp.o
 	   shim/base/buf.o shim/base/fd.o shim/base/slurp.o
 UNIT_filter	= $(UNIT_seal) policy/filter.o policy/decoded.o policy/calls.o
 SCRUB	= leash/scrub/scrub.o leash/scrub/forms.o leash/scrub/filter.o \
@@ -308,7 +311,7 @@ UNIT_scrub	= tests/unit/scrub_bench.o $(SCRUB)
 UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
 	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o \
 	   shim/base/loop.o $(POLICY_READ) $(SCRUB)
-UNITS	 = base shim bare vault pages env scrub load seal match value sign algebra diff filter lower parse gate frame json canon pins session exact unfit stream chain report recorder verify query tamper cell
+UNITS	 = base shim bare vault pages env scrub load seal match value index sign algebra diff filter lower parse gate frame json canon pins session exact unfit stream chain report recorder verify query payload tamper cell
 UNIT_LIBS = $(COVER) $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
@@ -382,6 +385,8 @@ $B/tests/spawn: $(call obj,tests/bench/spawn.o)
 # A writer for the log: for the bench, and for what is long.
 $B/tests/audit: $(call obj,tests/bench/audit.o supervisor/audit/connect.o \
     $(CHAIN) leash/report.o $(BASE))
+$B/tests/decide: $(call obj,tests/bench/decide.o $(UNIT_load))
+	$(call link,-pie,$(call PKG_LIBS,libsodium))
 	$(call link,-pie,$(call PKG_LIBS,sqlite3 libsodium))
 
 # ---- faults -------------------------------------------------------------------
@@ -451,7 +456,7 @@ valgrind: check-valgrind
 
 FUZZ_scrub	= $(SCRUB)
 FUZZ_load	= $(POLICY_READ)
-FUZZ_value	= policy/value.o policy/match.o policy/reach.o policy/names.o
+FUZZ_value	= policy/value.o policy/match.o policy/index.o policy/reach.o policy/names.o
 FUZZ_json	= supervisor/mcp/json.o supervisor/mcp/walk.o supervisor/mcp/skim.o \
 	   supervisor/mcp/canon.o shim/base/buf.o
 FUZZ_session	= $(UNIT_frame)

@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "policy/index.h"
 #include "policy/match.h"
 
 static bool args_match(const struct policy *, struct sealed_range, struct policy_argv);
@@ -51,21 +52,30 @@ match_expired(const struct policy *p, uint32_t exception, uint32_t verdict)
 
 /* ---- programs -------------------------------------------------------------- */
 
+struct exec_match {
+	struct match m;
+	const struct policy_exec_ask *ask;
+};
+
+static void
+exec_consider(const struct policy *p, uint32_t row, void *arg)
+{
+	const struct sealed_exec *e = &p->exec[row];
+	struct exec_match *m = arg;
+
+	if (policy_exec_miss(p, e, m->ask) == MISS_NONE &&
+	    match_wins(&m->m, e->verdict, e->at))
+		m->m.answer.exec = e;
+}
+
 struct policy_answer
 policy_match_exec_call(const struct policy *p, const struct sealed_server *s,
     const struct policy_exec_ask *ask)
 {
-	struct match m = {.answer = {.verdict = VERDICT_DENY}};
-	const struct sealed_exec *e;
-	uint32_t i;
+	struct exec_match m = {.m.answer.verdict = VERDICT_DENY, .ask = ask};
 
-	for (i = 0; i < s->execs.n; i++) {
-		e = &p->exec[s->execs.first + i];
-		if (policy_exec_miss(p, e, ask) == MISS_NONE &&
-		    match_wins(&m, e->verdict, e->at))
-			m.answer.exec = e;
-	}
-	return m.answer;
+	index_execs(p, s, ask, exec_consider, &m);
+	return m.m.answer;
 }
 
 /* Is the caller one of those that the row names? */
@@ -194,21 +204,30 @@ policy_match_exec_stop(const struct policy *p, const struct sealed_exec *granted
 
 /* ---- tools, resources, prompts ------------------------------------------------ */
 
+struct gate_match {
+	struct match m;
+	const struct policy_gate_ask *ask;
+};
+
+static void
+gate_consider(const struct policy *p, uint32_t row, void *arg)
+{
+	const struct sealed_gate *g = &p->gate[row];
+	struct gate_match *m = arg;
+
+	if (policy_gate_miss(p, g, m->ask) == MISS_NONE &&
+	    match_wins(&m->m, policy_gate_verdict(g, m->ask), g->at))
+		m->m.answer.gate = g;
+}
+
 struct policy_answer
 policy_match_gate(const struct policy *p, const struct sealed_server *s,
     const struct policy_gate_ask *ask)
 {
-	struct match m = {.answer = {.verdict = VERDICT_DENY}};
-	const struct sealed_gate *g;
-	uint32_t i;
+	struct gate_match m = {.m.answer.verdict = VERDICT_DENY, .ask = ask};
 
-	for (i = 0; i < s->gates.n; i++) {
-		g = &p->gate[s->gates.first + i];
-		if (policy_gate_miss(p, g, ask) == MISS_NONE &&
-		    match_wins(&m, policy_gate_verdict(g, ask), g->at))
-			m.answer.gate = g;
-	}
-	return m.answer;
+	index_gates(p, s, ask, gate_consider, &m);
+	return m.m.answer;
 }
 
 /* What its definition, as reviewed, says of the tool. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "policy/index.h"
 #include "policy/match.h"
 
 #define ADDRESS_TEXT_MAX 46
@@ -76,21 +77,30 @@ policy_net_miss(
 	return match_expired(p, n->exception, n->verdict) ? MISS_EXPIRED : MISS_NONE;
 }
 
+struct net_match {
+	struct match m;
+	const struct policy_net_ask *ask;
+};
+
+static void
+net_consider(const struct policy *p, uint32_t row, void *arg)
+{
+	const struct sealed_net *n = &p->net[row];
+	struct net_match *m = arg;
+
+	if (policy_net_miss(p, n, m->ask) == MISS_NONE &&
+	    match_wins(&m->m, n->verdict, n->at))
+		m->m.answer.net = n;
+}
+
 struct policy_answer
 policy_match_net(const struct policy *p, const struct sealed_server *s,
     const struct policy_net_ask *ask)
 {
-	struct match m = {.answer = {.verdict = VERDICT_DENY}};
-	const struct sealed_net *n;
-	uint32_t i;
+	struct net_match m = {.m.answer.verdict = VERDICT_DENY, .ask = ask};
 
-	for (i = 0; i < s->nets.n; i++) {
-		n = &p->net[s->nets.first + i];
-		if (policy_net_miss(p, n, ask) == MISS_NONE &&
-		    match_wins(&m, n->verdict, n->at))
-			m.answer.net = n;
-	}
-	return m.answer;
+	index_nets(p, s, ask, net_consider, &m);
+	return m.m.answer;
 }
 
 /* ---- paths ------------------------------------------------------------------- */

@@ -13,6 +13,7 @@
 
 #include <linux/seccomp.h>
 
+#include "policy/index.h"
 #include "policy/load.h"
 
 static int servers(struct load *);
@@ -397,6 +398,9 @@ server_rows(struct load *l, const struct sealed_server *s)
 	if (run->verdict != VERDICT_ALLOW || (run->flags & EXEC_FROM_RUN) == 0)
 		return load_refuse(l, "server %u: what it runs is not granted",
 		    (uint32_t)(s - l->p.server));
+	if (index_check(&l->p, s) != NULL)
+		return load_refuse(l, "server %u: %s", (uint32_t)(s - l->p.server),
+		    index_check(&l->p, s));
 	return load_plan(l, s, (uint32_t)(s - l->p.server));
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "policy/index.h"
 #include "policy/load.h"
 #include "policy/tree.h"
 
@@ -31,6 +32,7 @@ struct sealer {
 
 static int sealer_sort(struct sealer *);
 static int pool_sort(struct sealer *);
+static int index_make(struct sealer *);
 static int sealer_lay(struct sealer *, struct buf *);
 
 struct sealer *
@@ -485,7 +487,9 @@ sealer_sort(struct sealer *s)
 			buf_free(&m.out[kind]);
 	}
 	s->sorted = r == 0;
-	return r < 0 ? r : pool_sort(s);
+	if (r == 0)
+		r = pool_sort(s);
+	return r == 0 ? index_make(s) : r;
 }
 
 /* ---- the pool ------------------------------------------------------------------ */
@@ -565,6 +569,60 @@ out:
 	buf_free(&out);
 	free(text);
 	free(to);
+	return r;
+}
+
+/* ---- the index ------------------------------------------------------------------ */
+
+/* One hash table for these rows, behind those that are there. */
+static int
+slots_make(struct sealer *s, const struct policy *p, const struct sealed_server *server,
+    enum index_of of, struct sealed_range rows, struct sealed_range *ret,
+    uint64_t *depths)
+{
+	uint32_t n = index_slots(rows.n), *slot = calloc((size_t)n + 1, sizeof(*slot));
+	uint32_t i, k, depth;
+	int r = 0;
+
+	if (slot == NULL)
+		return -ENOMEM;
+	for (i = 0; n > 0 && i < rows.n; i++) {
+		k = index_key(p, server, of, rows.first + i, &depth) & (n - 1);
+		while (slot[k] != 0)
+			k = (k + 1) & (n - 1);
+		slot[k] = i + 1;
+		if (depth <= INDEX_DEPTH_MAX)
+			*depths |= (uint64_t)1 << depth;
+	}
+	*ret = (struct sealed_range){sealer_rows(s, SEALED_SLOTS), n};
+	if (n > 0)
+		r = buf_put(&s->table[SEALED_SLOTS], slot, n * sizeof(*slot));
+	free(slot);
+	return r;
+}
+
+/* After all rows and texts are where they stay. */
+static int
+index_make(struct sealer *s)
+{
+	struct policy p = {.strings_len = s->table[SEALED_STRINGS].len};
+	struct sealed_server *server = (void *)s->table[SEALED_SERVERS].data;
+	uint64_t none = 0;
+	uint32_t kind, i;
+	int r = 0;
+
+	for (kind = 1; kind < SEALED_KIND_END; kind++)
+		memcpy((char *)&p + field_kind[kind].table, &s->table[kind].data,
+		    sizeof(void *));
+	for (i = 0; i < sealer_rows(s, SEALED_SERVERS) && r == 0; i++, server++) {
+		server->exec_depths = server->gate_depths = 0;
+		if ((r = slots_make(s, &p, server, INDEX_EXEC, server->execs,
+			 &server->exec_slots, &server->exec_depths)) == 0 &&
+		    (r = slots_make(s, &p, server, INDEX_GATE, server->gates,
+			 &server->gate_slots, &server->gate_depths)) == 0)
+			r = slots_make(s, &p, server, INDEX_NET, server->nets,
+			    &server->net_slots, &none);
+	}
 	return r;
 }
 

@@ -1,0 +1,122 @@
+/*
+ * How long one decision takes, by the number of rules, beside a plain look-up in
+ * a hash table of as many names; and one load.
+ */
+#include <search.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "tests/unit/policy_many.h"
+
+#define ROUNDS 2000000u
+#define NAMES  4096u
+
+static volatile size_t sink;
+
+static double
+now_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static char names[NAMES][24];
+
+static void
+names_make(uint32_t n, const char *stem)
+{
+	uint32_t i;
+
+	for (i = 0; i < NAMES; i++)
+		(void)snprintf(
+		    names[i], sizeof(names[i]), "%s%u", stem, (uint32_t)rand() % n);
+}
+
+static double
+gates(const struct policy *p, const struct sealed_server *s)
+{
+	struct policy_gate_ask ask = {.kind = GATE_TOOL};
+	double from = now_ns();
+	uint32_t i;
+
+	for (i = 0; i < ROUNDS; i++) {
+		ask.name = names[i % NAMES];
+		ask.name_len = strlen(ask.name);
+		sink += policy_match_gate(p, s, &ask).verdict;
+	}
+	return (now_ns() - from) / ROUNDS;
+}
+
+static double
+execs(const struct policy *p, const struct sealed_server *s)
+{
+	const char *argv[] = {"git", "push", NULL, "x"};
+	struct policy_exec_ask ask = {
+	    .asked = s->images.first, .argv = {argv, 4}, .caller = SEALED_NONE};
+	double from = now_ns();
+	uint32_t i;
+
+	for (i = 0; i < ROUNDS; i++) {
+		argv[2] = names[i % NAMES];
+		sink += policy_match_exec_call(p, s, &ask).verdict;
+	}
+	return (now_ns() - from) / ROUNDS;
+}
+
+/* hsearch(3): the C library's own table. */
+static double
+plain(uint32_t n)
+{
+	static char own[10000][24];
+	struct hsearch_data table = {0};
+	ENTRY e = {0}, *found;
+	double from;
+	uint32_t i;
+
+	if (hcreate_r(2 * (size_t)n, &table) == 0)
+		abort();
+	for (i = 0; i < n; i++) {
+		(void)snprintf(own[i], sizeof(own[i]), "tool_%u", i);
+		e.key = own[i];
+		(void)hsearch_r(e, ENTER, &found, &table); /* there is room */
+	}
+	from = now_ns();
+	for (i = 0; i < ROUNDS; i++) {
+		e.key = names[i % NAMES];
+		sink += hsearch_r(e, FIND, &found, &table) != 0;
+	}
+	from = (now_ns() - from) / ROUNDS;
+	hdestroy_r(&table);
+	return from;
+}
+
+int
+main(void)
+{
+	static const uint32_t sizes[] = {10, 100, 1000, 10000};
+	struct policy p;
+	struct buf b;
+	char why[200];
+	double gate, exec, load;
+	size_t i;
+
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		buf_init(&b, SEALED_LEN_MAX);
+		if (many_policy(sizes[i], &b) < 0)
+			return 1;
+		load = now_ns();
+		if (policy_load_bytes(b.data, b.len, &p, why, sizeof(why)) < 0)
+			return 1;
+		load = now_ns() - load;
+		names_make(sizes[i], "tool_");
+		gate = gates(&p, policy_server(&p, "m"));
+		printf("rules %u plain %.0f gate %.0f ", sizes[i], plain(sizes[i]), gate);
+		names_make(sizes[i], "branch-");
+		exec = execs(&p, policy_server(&p, "m"));
+		printf("exec %.0f load_us %.0f\n", exec, load / 1000);
+		buf_free(&b);
+	}
+	return 0;
+}
