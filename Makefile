@@ -289,20 +289,18 @@ UNIT_load	= $(POLICY_READ) policy/seal.o tests/fuzz/fuzz_load.o shim/base/buf.o
 UNIT_seal	= $(UNIT_load)
 # Text to a checked tree, and what the checks ask of others.
 POLICY_FRONT = $(POLICY_TEXT) $(POLICY_READ) $(ALGEBRA) policy/read.o policy/filter.o \
-	   policy/calls.o policy/seal.o shim/base/buf.o shim/base/fd.o \
 	   policy/decoded.o \
+	   policy/calls.o policy/seal.o shim/base/buf.o shim/base/fd.o \
 	   shim/base/slurp.o
 UNIT_parse	= $(POLICY_FRONT)
 UNIT_match	= $(UNIT_load)
-UNIT_value	= policy/value.o policy/match.o policy/reach.o policy/names.o \
-	   tests/fuzz/fuzz_value.o shim/base/fd.o shim/base/slurp.o
 UNIT_sign	= $(UNIT_load) supervisor/cli/seen.o shim/base/fd.o shim/base/slurp.o shim/base/dirs.o
-UNIT_algebra	= $(ALGEBRA)
-UNIT_diff	= $(UNIT_lower)
-UNIT_lower	= $(POLICY_READ) $(filter-out policy/main.o policy/verb%.o,$(POLICY_MAKE)) \
 UNIT_index	= $(UNIT_load)
 UNIT_value	= policy/value.o policy/match.o policy/index.o policy/reach.o policy/names.o \
 	   tests/fuzz/fuzz_value.o shim/base/fd.o shim/base/slurp.o
+UNIT_algebra	= $(ALGEBRA)
+UNIT_diff	= $(UNIT_lower)
+UNIT_lower	= $(POLICY_READ) $(filter-out policy/main.o policy/verb%.o,$(POLICY_MAKE)) \
 	   shim/base/buf.o shim/base/fd.o shim/base/slurp.o
 UNIT_filter	= $(UNIT_seal) policy/filter.o policy/decoded.o policy/calls.o
 SCRUB	= leash/scrub/scrub.o leash/scrub/forms.o leash/scrub/filter.o \
@@ -382,11 +380,11 @@ $B/tests/relay: $(call obj,tests/bench/relay.o)
 	$(call link,$(LINKSTATIC),)
 $B/tests/spawn: $(call obj,tests/bench/spawn.o)
 	$(call link,$(LINKSTATIC),)
+$B/tests/decide: $(call obj,tests/bench/decide.o $(UNIT_load))
+	$(call link,-pie,$(call PKG_LIBS,libsodium))
 # A writer for the log: for the bench, and for what is long.
 $B/tests/audit: $(call obj,tests/bench/audit.o supervisor/audit/connect.o \
     $(CHAIN) leash/report.o $(BASE))
-$B/tests/decide: $(call obj,tests/bench/decide.o $(UNIT_load))
-	$(call link,-pie,$(call PKG_LIBS,libsodium))
 	$(call link,-pie,$(call PKG_LIBS,sqlite3 libsodium))
 
 # ---- faults -------------------------------------------------------------------
