@@ -246,6 +246,29 @@ def unread():
     ends(s)
 
 
+@test("control: without kennel all of that reaches the agent, and what hangs hangs")
+def without():
+    how = ["setpriv", "--reuid=%d" % UID, "--regid=%d" % UID, "--clear-groups", "--"] if os.geteuid() == 0 else []
+    s = Mcp(how + [PYTHON, SERVER])
+    s.initialize()
+    for name, data in [x[:2] for x in LOST] + NOISE:
+        for line in data.rstrip(b"\n").split(b"\n"):
+            s.n += 1
+            s.send({"jsonrpc": "2.0", "id": s.n, "method": "tools/call",
+                    "params": {"name": "raw", "arguments": {"bytes": b64(line + b"\n")}}})
+            equal(s.line(2), line.replace(b"@ID@", b"%d" % s.n), name)
+    two = b'{"jsonrpc":"2.0","id":@ID@,"result":"one"}\n{"jsonrpc":"2.0","id":@ID@,"result":"two"}\n'
+    s.call("raw", bytes=b64(two))
+    equal(s.message(2)["result"], "two")
+    s.call("long", 10, n=12 << 20)  # more than the common client bears
+    s.n += 1
+    s.send({"jsonrpc": "2.0", "id": s.n, "method": "tools/call", "params": {"name": "hang", "arguments": {}}})
+    try:
+        check(False, "an answer:", s.line(CALL_S + 0.3))
+    except TimeoutError:
+        pass
+
+
 # ---- ends ---------------------------------------------------------------------------
 
 @test("exit, crash, a closed output: open calls get an error, kennel ends")

@@ -302,6 +302,7 @@ def environment_exact():
 @test("K-06 S4-35 S4-36 S4-50 MCP-ATTACKS 13 14 what the server says is scrubbed, whatever it wears")
 def scrub():
     s = secret_run("--describe", "TOKEN")
+    bare = Mcp([TOY], env={"TOKEN": TOKEN})
     for mode in ("raw", "unicode", "split", "bytes", "error", "note", "key", "blob", "uri"):
         s.n += 1
         s.send({"jsonrpc": "2.0", "id": s.n, "method": "tools/call",
@@ -313,6 +314,13 @@ def scrub():
             for form in (TOKEN.encode(), json.dumps(TOKEN).encode()[1:-1]):
                 absent(form, text, mode)
             absent(TOKEN, json.dumps(json.loads(text), ensure_ascii=False), mode + " decoded")
+        bare.n += 1  # the control: the same without kennel
+        bare.send({"jsonrpc": "2.0", "id": bare.n, "method": "tools/call",
+                   "params": {"name": "leak", "arguments": {"var": "TOKEN", "mode": mode}}})
+        said = bare.message()
+        within(TOKEN, json.dumps(said, ensure_ascii=False), mode + " without kennel")
+        if mode == "note":
+            bare.message()
     listed = s.request("tools/list")
     absent(TOKEN, json.dumps(listed), "tool description")
     within("***", json.dumps(listed), "tool description")
