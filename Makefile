@@ -278,6 +278,9 @@ UNIT_query	= supervisor/audit/connect.o $(QUERY) $(TREE) \
 	   supervisor/audit/reader.o supervisor/audit/schema.o \
 	   $(CHAIN) supervisor/cli/paths.o leash/report.o $(BASE)
 
+UNIT_nomem	= tests/fault/fault_unit.o \
+	   $(sort $(UNIT_frame) $(SCRUB))
+UNIT_nomem_policy = tests/fault/fault_unit.o $(POLICY_FRONT)
 UNIT_shim	= tests/unit/shim_main.o shim/doors.o shim/reap.o $(BASE_SMALL)
 UNIT_bare	= tests/unit/shim_bare.o
 
@@ -309,7 +312,7 @@ UNIT_scrub	= tests/unit/scrub_bench.o $(SCRUB)
 UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
 	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o \
 	   shim/base/loop.o $(POLICY_READ) $(SCRUB)
-UNITS	 = base shim bare vault pages env scrub load seal match value index sign algebra diff filter lower parse gate frame json canon pins session exact unfit stream chain report recorder verify query payload tamper cell
+UNITS	 = base nomem nomem_policy shim bare vault pages env scrub load seal match value index sign algebra diff filter lower parse gate frame json canon pins session exact unfit stream chain report recorder verify query payload tamper cell
 UNIT_LIBS = $(COVER) $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
@@ -326,6 +329,14 @@ $B/unit-san/$(1): $B/san/tests/unit/test_$(1).o $$(addprefix $B/san/,$$(UNIT_$(1
 	$Q$$(CC) -pie $(SAN) -o $$@ $$(filter %.o,$$^) $$(UNIT_LIBS)
 endef
 $(foreach u,$(UNITS),$(eval $(call unit_rule,$u)))
+# Allocations that fail on order.
+$(OBJ)/tests/fault/fault_unit.o: tests/fault/fault.c
+	@mkdir -p $(@D)
+	$Q$(CC) $(CPPFLAGS) $(CFLAGS) -DFAULT_UNIT -MMD -MP -c -o $@ $<
+$B/san/tests/fault/fault_unit.o: tests/fault/fault.c
+	@mkdir -p $(@D)
+	$Q$(CC) $(CPPFLAGS) $(filter-out -D_FORTIFY_SOURCE=3,$(CFLAGS)) $(SAN) -DFAULT_UNIT -MMD -MP -c -o $@ $<
+$(foreach d,unit unit-san,$B/$d/nomem $B/$d/nomem_policy): UNIT_LIBS += $(call WRAP,$(WRAP_MEMORY))
 # The shim's main and its own calls beside the library's: under other names.
 $(OBJ)/shim/bare.o $B/san/shim/bare.o: CFLAGS += $(filter-out -mstack%,$(BARE))
 $(OBJ)/tests/unit/shim_main.o $B/san/tests/unit/shim_main.o: \
@@ -394,7 +405,7 @@ $B/tests/audit: $(call obj,tests/bench/audit.o supervisor/audit/connect.o \
 FAULT	 = $B/fault/bin/kennel $(addprefix $B/fault/libexec/kennel/kennel-,leash \
 	   recorder shim verify)
 WRAP	 = $(patsubst %,-Wl$(,)--wrap=%,$(1))
-WRAP_MEMORY = malloc calloc realloc
+WRAP_MEMORY = malloc calloc realloc reallocarray strdup
 WRAP_REST = pwrite64 fsync fdatasync clock_gettime
 
 $(OBJ)/tests/fault/fault_dynamic.o: tests/fault/fault.c

@@ -9,7 +9,7 @@
  *	EXE.count	mapped and counted in: one 64-bit number per kind, then
  *			how often the program died of itself
  *
- *	memory		malloc, calloc and realloc give NULL
+ *	memory		malloc, calloc, realloc and their kin give NULL
  *	write		pwrite fails with errno VALUE; half of what there is
  *			to write is written first when it is ENOSPC
  *	sync		fsync and fdatasync fail with errno VALUE
@@ -49,6 +49,8 @@ void *MEMORY_REAL(realloc)(void *, size_t);
 void *MEMORY_FAKE(malloc)(size_t);
 void *MEMORY_FAKE(calloc)(size_t, size_t);
 void *MEMORY_FAKE(realloc)(void *, size_t);
+void *MEMORY_FAKE(reallocarray)(void *, size_t, size_t);
+char *__wrap_strdup(const char *);
 int __real_seccomp_export_bpf(void *, int);
 int __wrap_seccomp_export_bpf(void *, int);
 ssize_t __real_pwrite64(int, const void *, size_t, off_t);
@@ -59,14 +61,6 @@ int __real_fdatasync(int);
 int __wrap_fdatasync(int);
 int __real_clock_gettime(clockid_t, struct timespec *);
 int __wrap_clock_gettime(clockid_t, struct timespec *);
-
-static const char *const kind_name[FAULT_KINDS] = {
-    [FAULT_MEMORY] = "memory",
-    [FAULT_WRITE] = "write",
-    [FAULT_SYNC] = "sync",
-    [FAULT_CLOCK] = "clock",
-    [FAULT_SLEEP] = "sleep",
-};
 
 static struct {
 	uint64_t from, count;
@@ -107,6 +101,14 @@ due(enum fault_kind kind)
 }
 
 #ifndef FAULT_UNIT
+static const char *const kind_name[FAULT_KINDS] = {
+    [FAULT_MEMORY] = "memory",
+    [FAULT_WRITE] = "write",
+    [FAULT_SYNC] = "sync",
+    [FAULT_CLOCK] = "clock",
+    [FAULT_SLEEP] = "sleep",
+};
+
 /* A program that crashes is counted; how it ends is not changed. */
 static void
 on_crash(int sig)
@@ -204,6 +206,27 @@ MEMORY_FAKE(realloc)(void *at, size_t n)
 	}
 	return MEMORY_REAL(realloc)(at, n);
 }
+
+void *
+MEMORY_FAKE(reallocarray)(void *at, size_t n, size_t each)
+{
+	if (each != 0 && n > SIZE_MAX / each) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return MEMORY_FAKE(realloc)(at, n * each);
+}
+
+#ifndef FAULT_DYNAMIC
+char *
+__wrap_strdup(const char *text)
+{
+	size_t n = strlen(text) + 1;
+	char *copy = MEMORY_FAKE(malloc)(n);
+
+	return copy == NULL ? NULL : memcpy(copy, text, n);
+}
+#endif
 
 #ifdef FAULT_DYNAMIC
 /* libseccomp 2.5 frees twice, or goes round for ever, when it makes a program and

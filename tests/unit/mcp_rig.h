@@ -20,8 +20,9 @@ struct rig {
 	struct session *session;
 	struct policy policy;
 	struct sealed_server server;
-	int agent, from_agent; /* the agent's ends: reads, writes */
-	int into, out;         /* the server's ends: its stdin, its stdout */
+	int agent, from_agent;   /* the agent's ends: reads, writes */
+	int agent_in, agent_out; /* what the session was given of the agent's */
+	int into, out;           /* the server's ends: its stdin, its stdout */
 	int ends;
 	char why[128];
 	struct buf agent_got, server_got;
@@ -34,6 +35,7 @@ void rig_policy(struct rig *, uint32_t flags, const struct rig_gate *, size_t ga
 /* Behind rig_policy: a definition as reviewed, in its canonical form. */
 void rig_pin(struct rig *, enum sealed_pin_kind, const char *name, const char *body,
     uint32_t classes);
+/* session is NULL when there was no memory for it. */
 void rig_open(struct rig *, bool pipes);
 void rig_close(struct rig *);
 
