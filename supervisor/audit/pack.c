@@ -59,7 +59,7 @@ put_file(FILE *out, const char *name, const void *bytes, size_t len)
 
 	if (strlen(name) >= 100)
 		return -ENAMETOOLONG;
-	memcpy(head, name, strlen(name));
+	(void)snprintf(head, 100, "%s", name);
 	octal(head + 100, 7, 0644);
 	octal(head + 108, 7, 0);
 	octal(head + 116, 7, 0);
@@ -67,7 +67,8 @@ put_file(FILE *out, const char *name, const void *bytes, size_t len)
 	octal(head + 136, 11, 0);
 	memset(head + 148, ' ', 8);
 	head[156] = '0';
-	memcpy(head + 257, "ustar\00000", 8);
+	(void)snprintf(head + 257, 6, "ustar");
+	head[263] = head[264] = '0'; /* its version */
 	for (size_t i = 0; i < TAR_BLOCK; i++)
 		sum += (unsigned char)head[i];
 	octal(head + 148, 6, sum);

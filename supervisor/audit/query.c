@@ -13,6 +13,7 @@
 
 #include "shim/base/log.h"
 #include "supervisor/audit/logtree.h"
+#include "supervisor/audit/payload.h"
 #include "supervisor/audit/ship.h"
 #include "supervisor/cli/paths.h"
 
@@ -269,6 +270,8 @@ static const struct program {
     {"report", "[--kind K] [-o FILE]", "a page of HTML to read or to print", page_main},
     {"ship", "[--once] TO", "the records to a collector, and those that come", ship_main},
     {"pack", "-o FILE SESSION", "a session as one file that proves itself", pack_main},
+    {"payload", "IDX", "arguments or a result, where they were kept", payload_main},
+    {"prune-payloads", "--to TIME", "removes what was kept so long", prune_payloads_main},
     {"tail", "[-f] [-n N]", "the last records, and those that come", tail_main},
     {"help", "", "this list", help_main},
 };

@@ -1,0 +1,130 @@
+/*
+ * "kennel audit payload IDX": what was said, if it was kept; and "payloads prune".
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "supervisor/audit/payload.h"
+#include "supervisor/audit/query.h"
+#include "supervisor/cli/paths.h"
+
+static bool
+read_hex(const char *hex, uint8_t ret[CHAIN_HASH_LEN])
+{
+	uint64_t part[4];
+
+	if (!tally_pack(hex, part))
+		return false;
+	for (size_t i = 0; i < CHAIN_HASH_LEN; i++)
+		ret[i] = (uint8_t)(part[i / 8] >> (56 - 8 * (i % 8)));
+	return true;
+}
+
+/* A terminal gets inert text; a file or a pipe the bytes themselves. */
+static int
+show(void *bytes, size_t len)
+{
+	if (!isatty(STDOUT_FILENO))
+		return fwrite(bytes, 1, len, stdout) == len ? 0 : -EPIPE;
+	((char *)bytes)[len] = '\0'; /* payloads_get leaves room */
+	inert_text(stdout, bytes);
+	(void)fputc('\n', stdout);
+	return 0;
+}
+
+/* The digest that the log's record has says which one, and that it is that one. */
+static int
+show_of(const struct fact *fact, const char *folder)
+{
+	const char *hex = fact_text(fact, "params_sha256");
+	uint8_t digest[CHAIN_HASH_LEN];
+	struct payloads *p = NULL;
+	void *bytes = NULL;
+	size_t len = 0;
+	int r;
+
+	if (hex == NULL)
+		hex = fact_text(fact, "result_sha256");
+	if (hex == NULL || !read_hex(hex, digest))
+		return -ENOENT;
+	r = payloads_open(folder, false, &p);
+	if (r == 0)
+		r = payloads_get(p, digest, &bytes, &len);
+	if (r == 0)
+		r = show(bytes, len);
+	payloads_close(p);
+	free(bytes);
+	return r;
+}
+
+int
+payload_main(int argc, char **argv)
+{
+	static struct book book;
+	struct question q;
+	uint64_t idx;
+	int r, status;
+
+	if (options_read(argc, argv, "", &q) < 0)
+		return ASK_USAGE;
+	if (q.argc != 1 ||
+	    !scan_number(
+		(struct span){(const uint8_t *)q.argv[0], strlen(q.argv[0])}, &idx)) {
+		fprintf(stderr, "usage: kennel audit payload IDX\n");
+		return ASK_USAGE;
+	}
+	status = book_open(&q, &book);
+	if (status == ASK_OK) {
+		r = pass_one(&book, idx);
+		if (r == 0)
+			r = show_of(book.fact, book.folder);
+		status = r == 0          ? ASK_OK
+			 : r == -ENOENT  ? ASK_NO_SUCH
+			 : r == -EBADMSG ? ASK_TAMPERED
+					 : ASK_FAILED;
+		if (r < 0)
+			(void)snprintf(book.why, sizeof(book.why), "%s",
+			    r == -ENOENT ? "its arguments were not kept, or were removed"
+			    : r == -EBADMSG ? "what lies there is not what was said"
+					    : strerror(-r));
+	}
+	verb_complain(&q, status, book.why);
+	book_close(&book);
+	return fflush(stdout) == 0 ? status : ASK_FAILED;
+}
+
+int
+prune_payloads_main(int argc, char **argv)
+{
+	const char *folder = paths_audit_dir();
+	struct payloads *p = NULL;
+	struct question q;
+	uint64_t n = 0;
+	int r;
+
+	if (options_read(argc, argv, "", &q) < 0)
+		return ASK_USAGE;
+	if (q.argc != 0 || !q.to_given) {
+		fprintf(stderr, "usage: kennel audit prune-payloads --to TIME\n");
+		return ASK_USAGE;
+	}
+	if (q.log != NULL)
+		folder = q.log;
+	r = folder != NULL ? payloads_open(folder, false, &p) : -ENOENT;
+	payloads_close(p);
+	p = NULL;
+	if (r == 0) /* there is something to remove: as the writer */
+		r = payloads_open(folder, true, &p);
+	if (r == 0)
+		r = payloads_prune(p, q.to_ns, &n);
+	payloads_close(p);
+	if (r < 0 && r != -ENOENT) {
+		verb_complain(&q, ASK_FAILED, strerror(-r));
+		return ASK_FAILED;
+	}
+	printf("%" PRIu64 " payloads were removed; the log is as it was\n", n);
+	return ASK_OK;
+}
