@@ -57,7 +57,7 @@ POLICY_READ = policy/load.o policy/rows.o policy/plan.o policy/bpf.o policy/repl
 	   policy/names.o policy/match.o policy/index.o policy/reach.o policy/fields.o policy/value.o \
 	   policy/sign_verify.o policy/trust.o shim/base/sha.o
 # Text to sealed bytes: the supervisor only.
-POLICY_TEXT = policy/arena.o policy/diag.o policy/keyword.o policy/lex.o \
+POLICY_TEXT = policy/arena.o policy/out.o policy/diag_code.o policy/diag.o policy/keyword.o policy/lex.o \
 	   policy/expand.o policy/parse.o policy/top.o policy/include.o \
 	   policy/grant.o policy/when.o policy/manifest.o policy/unit.o policy/host.o \
 	   policy/check.o policy/check_mcp.o policy/check_net.o policy/conflict.o \
@@ -66,7 +66,7 @@ ALGEBRA	 = policy/algebra/sets.o policy/algebra/points.o policy/algebra/numbers.
 POLICY_MAKE = $(POLICY_TEXT) policy/read.o policy/compile.o policy/elf.o policy/lower.o policy/tables.o policy/gates.o policy/pinfile.o policy/memo.o \
 	   policy/program.o policy/libs.o policy/preset.o policy/view.o \
 	   policy/filter.o policy/decoded.o policy/calls.o policy/seal.o policy/print.o policy/print_json.o policy/sign.o \
-	   policy/out.o policy/verb.o policy/verb_check.o policy/verb_compile.o \
+	   policy/verb.o policy/verb_check.o policy/verb_compile.o \
 	   policy/verb_show.o policy/fmt.o policy/verb_fmt.o $(ALGEBRA) \
 	   policy/say.o policy/ask.o policy/near.o policy/verb_explain.o \
 	   policy/region.o policy/finding.o policy/diff_exec.o policy/diff_gate.o policy/diff_values.o \

@@ -27,19 +27,38 @@ read_tree(const struct policy_source *source, size_t n, struct diag *d, struct t
 	return 0;
 }
 
+static int
+check(const struct policy_source *source, size_t source_n, struct diag *d)
+{
+	struct tree t;
+	int r;
+
+	r = read_tree(source, source_n, d, &t);
+	if (r == 0)
+		tree_free(&t);
+	diag_end(d);
+	return r;
+}
+
 int
 policy_check(const struct policy_source *source, size_t source_n, FILE *out)
 {
 	struct diag d = {
 	    .sorted = true, .out = out, .source = source, .source_n = source_n};
-	struct tree t;
-	int r;
 
-	r = read_tree(source, source_n, &d, &t);
-	if (r == 0)
-		tree_free(&t);
-	diag_end(&d);
-	return r;
+	return check(source, source_n, &d);
+}
+
+int
+policy_check_json(const struct policy_source *source, size_t source_n, FILE *out)
+{
+	struct diag d = {.sorted = true,
+	    .json = true,
+	    .out = out,
+	    .source = source,
+	    .source_n = source_n};
+
+	return check(source, source_n, &d);
 }
 
 /* The server that was asked for is not there: which one may be meant? */

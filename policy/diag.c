@@ -4,8 +4,8 @@
  * The text of a policy is foreign: it is shown printable and cut, and a line
  * that may hold a value is not shown at all.
  */
+#include "policy/out.h"
 #include "policy/tree.h"
-
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -191,6 +191,39 @@ report(FILE *out, const struct diag *d, struct at at, const char *kind, const ch
 		line_show(out, &l, at.col);
 }
 
+static void report_json(FILE *f, const struct diag *d, struct at at, const char *kind,
+    const char *code, const char *fmt, va_list ap) __attribute__((format(printf, 6, 0)));
+
+/* The same as one object; never the line itself. */
+static void
+report_json(FILE *f, const struct diag *d, struct at at, const char *kind,
+    const char *code, const char *fmt, va_list ap)
+{
+	const char *path = at.file < d->source_n ? d->source[at.file].path : NULL;
+	char *text = NULL;
+	size_t len = 0;
+	struct out o;
+	FILE *m = open_memstream(&text, &len);
+
+	if (m == NULL)
+		return;
+	message(m, fmt, ap);
+	if (fclose(m) != 0 || len == 0) {
+		free(text);
+		return;
+	}
+	out_init(&o, f);
+	out_object(&o, NULL);
+	out_text(&o, "severity", kind);
+	out_text(&o, "code", code);
+	out_text(&o, "file", path == NULL ? "(standard input)" : path);
+	out_number(&o, "line", at.line);
+	out_number(&o, "column", at.col);
+	out_bytes(&o, "message", text, len - 1); /* less the newline */
+	out_end(&o);
+	free(text);
+}
+
 /* ---- in the order of the text -------------------------------------------- */
 
 struct held {
@@ -223,6 +256,8 @@ held_flush(struct diag *d)
 	if (d->held_n > 1)
 		qsort(d->held, d->held_n, sizeof(*d->held), held_order);
 	for (i = 0; i < d->held_n; i++) {
+		if (d->json && i > 0)
+			fputc(',', d->out);
 		fputs(d->held[i].text, d->out);
 		free(d->held[i].text);
 	}
@@ -253,11 +288,12 @@ held_open(struct diag *d, struct at at, size_t *len)
 	return f;
 }
 
-static void say(struct diag *d, struct at at, const char *kind, const char *fmt,
-    va_list ap) __attribute__((format(printf, 4, 0)));
+static void say(struct diag *d, struct at at, const char *kind, const char *source,
+    const char *fmt, va_list ap) __attribute__((format(printf, 5, 0)));
 
 static void
-say(struct diag *d, struct at at, const char *kind, const char *fmt, va_list ap)
+say(struct diag *d, struct at at, const char *kind, const char *source, const char *fmt,
+    va_list ap)
 {
 	size_t len = 0;
 	FILE *f;
@@ -265,32 +301,37 @@ say(struct diag *d, struct at at, const char *kind, const char *fmt, va_list ap)
 	if (d->out == NULL)
 		return;
 	f = held_open(d, at, &len);
-	report(f, d, at, kind, fmt, ap);
+	if (d->json && f == d->out)
+		return; /* there is no memory for it; it is counted */
+	if (d->json)
+		report_json(f, d, at, kind, diag_code(source), fmt, ap);
+	else
+		report(f, d, at, kind, fmt, ap);
 	if (f != d->out && fclose(f) == 0)
 		d->held_n++;
 }
 
 void
-diag_error(struct diag *d, struct at at, const char *fmt, ...)
+diag_error_in(const char *source, struct diag *d, struct at at, const char *fmt, ...)
 {
 	va_list ap;
 
 	if (d->error_n++ >= DIAG_SHOWN_MAX)
 		return;
 	va_start(ap, fmt);
-	say(d, at, "error", fmt, ap);
+	say(d, at, "error", source, fmt, ap);
 	va_end(ap);
 }
 
 void
-diag_warning(struct diag *d, struct at at, const char *fmt, ...)
+diag_warning_in(const char *source, struct diag *d, struct at at, const char *fmt, ...)
 {
 	va_list ap;
 
 	if (d->warning_n++ >= DIAG_SHOWN_MAX)
 		return;
 	va_start(ap, fmt);
-	say(d, at, "warning", fmt, ap);
+	say(d, at, "warning", source, fmt, ap);
 	va_end(ap);
 }
 
@@ -305,7 +346,14 @@ end_count(struct diag *d, size_t n, const char *kind)
 void
 diag_end(struct diag *d)
 {
+	if (d->json && d->out != NULL)
+		fputs("{\"diagnostics\":[", d->out);
 	held_flush(d);
+	if (d->json && d->out != NULL)
+		fprintf(d->out, "],\"errors\":%zu,\"warnings\":%zu}\n", d->error_n,
+		    d->warning_n);
+	if (d->json)
+		return;
 	end_count(d, d->error_n, "error");
 	end_count(d, d->warning_n, "warning");
 }

@@ -281,6 +281,8 @@ int policy_compile(const struct policy_source *, size_t source_n, const char *on
     struct buf *out, FILE *diag);
 /* The same without lowering: errors only. */
 int policy_check(const struct policy_source *, size_t source_n, FILE *diag);
+/* The same as one JSON document: code, file, line, column and message of each. */
+int policy_check_json(const struct policy_source *, size_t source_n, FILE *);
 
 /* ---- print.c ------------------------------------------------------------ */
 

@@ -325,6 +325,7 @@ struct diag {
 	size_t warning_n;
 	bool hide_line; /* the statement at hand may hold a value */
 	bool sorted;    /* keep what is said and say it at diag_end, in order */
+	bool json;      /* one JSON document, at diag_end; with sorted */
 	struct held *held;
 	size_t held_n;
 };
@@ -332,10 +333,14 @@ struct diag {
 /* "file:line:col: error: ..." then the line and a caret under col.  Text from
  * the file is escaped and cut at 80 characters; with hide_line, or on a
  * secret or env line, it is not shown at all. */
-void diag_error(struct diag *, struct at, const char *, ...)
-    __attribute__((format(printf, 3, 4)));
-void diag_warning(struct diag *, struct at, const char *, ...)
-    __attribute__((format(printf, 3, 4)));
+void diag_error_in(const char *source, struct diag *, struct at, const char *, ...)
+    __attribute__((format(printf, 4, 5)));
+void diag_warning_in(const char *source, struct diag *, struct at, const char *, ...)
+    __attribute__((format(printf, 4, 5)));
+#define diag_error(...)   diag_error_in(__FILE__, __VA_ARGS__)
+#define diag_warning(...) diag_warning_in(__FILE__, __VA_ARGS__)
+/* The code of what this source file says: diag_code.c has the list. */
+const char *diag_code(const char *source);
 /* The nearest word of a list, or NULL when none is near: "did you mean". */
 const char *diag_near(const char *, const char *const *list, size_t n);
 /* Text from a file made fit for a message: printable, cut at DIAG_TEXT_MAX

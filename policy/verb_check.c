@@ -12,7 +12,10 @@ verb_check(const struct args *a)
 	status = texts_read(a->word, a->word_n, SOURCE_LEN_MAX, &t);
 	if (status != 0)
 		return status;
-	status = verb_status(policy_check(t.source, t.n, stderr));
+	if ((a->given & OPT_JSON) != 0)
+		status = verb_status(policy_check_json(t.source, t.n, stdout));
+	else
+		status = verb_status(policy_check(t.source, t.n, stderr));
 	texts_free(&t);
-	return status;
+	return verb_flush() != 0 ? EXIT_CONFIG : status;
 }
