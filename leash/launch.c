@@ -26,6 +26,7 @@
 
 #include "leash_syscalls.h"
 
+#define STATUS_INPUT     65
 #define STATUS_CONFIG    78
 #define STATUS_REFUSED   126
 #define STATUS_NOT_FOUND 127
@@ -169,7 +170,8 @@ secret_resolve(struct leash *l, const struct sealed_secret *row, struct secret *
 	const char *ref = policy_str(&l->policy, row->ref);
 
 	if (row->approve != APPROVE_NONE) {
-		(void)snprintf(why, why_cap, "nobody can be asked for it in this version");
+		(void)snprintf(
+		    why, why_cap, "nobody can be asked for it in this version");
 		return -EOPNOTSUPP;
 	}
 	switch (row->source) {
@@ -483,16 +485,26 @@ shut_doors(struct launch *a, const struct cell_order *order)
 	return 0;
 }
 
-/* On its way to the disk while the cell is made: waiting for the disk later
- * would be half of the start. */
+/*
+ * While the cell is made: its view is sent to the log (waiting for the disk
+ * later would be half of the start), and the filter that the shim will install
+ * is tried out.
+ */
 static int
-cell_begun(void *arg, const struct cell *cell)
+cell_begun(const struct cell_order *order, const struct cell *cell)
 {
-	struct launch *a = arg;
+	struct launch *a = order->begun_arg;
+	const struct sealed_filter *filter = cell_filter(order);
+	char why[256] = "no system call filter for this machine";
+	int r = -ENOEXEC;
 
 	if (record_view(a->l, cell, &a->view) < 0)
 		return refuse(a, LOG_EXIT_FAILED, -EIO, "%s", NO_START_RECORD);
-	return 0;
+	if (filter != NULL)
+		r = policy_replay(order->policy, filter, why, sizeof(why));
+	return r < 0
+		   ? refuse(a, STATUS_INPUT, r, "the sealed policy is not sound: %s", why)
+		   : 0;
 }
 
 static int

@@ -34,6 +34,7 @@ _Static_assert(sizeof(struct sealed_server) == 248, "docs/FORMAT.sealed");
 
 _Static_assert(BODY_AT % SEALED_ALIGN == 0, "the first section is aligned");
 
+static int load_bytes(struct load *, const uint8_t *, size_t, struct policy *ret);
 static int load_layout(struct load *);
 static int load_section(struct load *, uint32_t kind, uint64_t *at);
 static int load_pool(struct load *);
@@ -41,7 +42,7 @@ static int load_pool(struct load *);
 int
 policy_load(int fd, struct policy *ret, char *why, size_t why_cap)
 {
-	struct load l = {.why = why, .why_cap = why_cap};
+	struct load l = {.why = why, .why_cap = why_cap, .replay_later = true};
 	struct stat st;
 	void *map;
 	int seals, r;
@@ -63,7 +64,7 @@ policy_load(int fd, struct policy *ret, char *why, size_t why_cap)
 	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (map == MAP_FAILED)
 		return -errno;
-	r = policy_load_bytes(map, (size_t)st.st_size, ret, why, why_cap);
+	r = load_bytes(&l, map, (size_t)st.st_size, ret);
 	if (r < 0)
 		(void)munmap(map, (size_t)st.st_size); /* nothing else to do */
 	else
@@ -76,27 +77,34 @@ policy_load_bytes(
     const uint8_t *bytes, size_t len, struct policy *ret, char *why, size_t why_cap)
 {
 	struct load l = {.why = why, .why_cap = why_cap};
+
+	return load_bytes(&l, bytes, len, ret);
+}
+
+static int
+load_bytes(struct load *l, const uint8_t *bytes, size_t len, struct policy *ret)
+{
 	int r;
 
 	if (len > SEALED_LEN_MAX) {
-		(void)load_refuse(&l, "larger than %u bytes", SEALED_LEN_MAX);
+		(void)load_refuse(l, "larger than %u bytes", SEALED_LEN_MAX);
 		return -EFBIG;
 	}
 	if ((uintptr_t)bytes % SEALED_ALIGN != 0)
-		return load_refuse(&l, "not aligned in memory");
-	l.p.base = bytes;
-	l.p.len = len;
-	if ((r = load_layout(&l)) < 0 || (r = load_pool(&l)) < 0)
+		return load_refuse(l, "not aligned in memory");
+	l->p.base = bytes;
+	l->p.len = len;
+	if ((r = load_layout(l)) < 0 || (r = load_pool(l)) < 0)
 		return r;
-	if ((l.used = calloc(l.p.strings_len / 8 + 1, 1)) == NULL)
+	if ((l->used = calloc(l->p.strings_len / 8 + 1, 1)) == NULL)
 		return -ENOMEM;
-	r = load_rows(&l);
-	free(l.used);
+	r = load_rows(l);
+	free(l->used);
 	if (r < 0)
 		return r;
-	l.used = NULL;
-	policy_digest(bytes, l.p.len, l.p.id);
-	*ret = l.p;
+	l->used = NULL;
+	policy_digest(bytes, l->p.len, l->p.id);
+	*ret = l->p;
 	return 0;
 }
 

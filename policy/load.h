@@ -24,6 +24,7 @@
 /* One load: the tables so far, and where to say why not. */
 struct load {
 	struct policy p;
+	bool replay_later; /* the filters: by policy_replay, if at all */
 	uint64_t str_sum;
 	uint32_t str_n;  /* strings of the pool */
 	uint32_t used_n; /* of which a row speaks */

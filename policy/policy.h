@@ -74,8 +74,14 @@ struct policy {
  * why in why[why_cap]; -EFBIG, -ENOMEM.  *ret is untouched on failure.
  */
 int policy_load(int fd, struct policy *ret, char *why, size_t why_cap);
-/* The same from bytes in memory that the caller keeps alive and unchanged:
- * for the compiler's own check of its output, for tests and the fuzzer. */
+/*
+ * The rest of policy_load, for who is going to install this filter: that it
+ * does what its rows say.  It takes a millisecond, which a start has while the
+ * cell is made.  0; -EBADMSG with why; -ENOMEM.
+ */
+int policy_replay(
+    const struct policy *, const struct sealed_filter *, char *why, size_t why_cap);
+/* Both from bytes in memory that the caller keeps alive and unchanged: for the compiler's own check of its output, for tests and the fuzzer. */
 int policy_load_bytes(
     const uint8_t *, size_t, struct policy *ret, char *why, size_t why_cap);
 void policy_unload(struct policy *);

@@ -123,14 +123,15 @@ unnamed(const struct replay *r, uint32_t nr)
 		   : ENOSYS_RET;
 }
 
+/* i: the first row of this number. */
 static uint32_t
-said(const struct replay *r, const struct seccomp_data *d)
+said(const struct replay *r, const struct seccomp_data *d, uint32_t i)
 {
 	const struct sealed_syscall *s;
 	const uint64_t *args = (const uint64_t *)(const void *)d->args;
-	uint32_t i, k, end = r->f->syscalls.first + r->f->syscalls.n;
+	uint32_t k, end = r->f->syscalls.first + r->f->syscalls.n;
 
-	for (i = row_of(r, (uint32_t)d->nr); i < end; i++) {
+	for (; i < end; i++) {
 		s = &r->l->p.syscall[i];
 		if (s->nr != (uint32_t)d->nr)
 			break;
@@ -190,7 +191,10 @@ witness_around(struct witness *w, uint32_t mask, uint32_t k, bool ordered)
 {
 	witness_add(w, k);
 	witness_add(w, k | ~mask);
-	witness_add(w, k + 1);
+	/* The others of a word that is k or not, or of which nothing is left, are
+	 * one as good as the other: witness_bits has one. */
+	if (ordered || (mask != 0 && mask != UINT32_MAX))
+		witness_add(w, k + 1);
 	if (ordered)
 		witness_add(w, k - 1);
 }
@@ -227,7 +231,8 @@ witness_program(struct replay *r, uint32_t pc, uint32_t nr)
 	bool one; /* of the two ways can be taken */
 
 	memset(r->holds, 0, sizeof(r->holds));
-	memset(r->word, 0, sizeof(r->word));
+	for (at = 0; at < WORDS_MAX; at++) /* not their values: 8 KiB each */
+		r->word[at].n = r->word[at].bits = 0;
 	r->holds[pc] = HOLDS_NR;
 	for (at = pc; at < r->f->insns.n; at++) {
 		i = &r->insn[at];
@@ -267,11 +272,15 @@ witness_rows(struct replay *r, uint32_t nr)
 			c = &r->l->p.compare[s->compares.first + k];
 			r->word[2 * c->arg].bits |=
 			    (uint32_t)(c->mask + 1) == 0 ? 0 : (uint32_t)c->mask;
-			witness_around(&r->word[2 * c->arg], (uint32_t)c->mask,
-			    (uint32_t)c->value, c->op == COMPARE_GT);
-			witness_around(&r->word[2 * c->arg + 1],
-			    (uint32_t)(c->mask >> 32), (uint32_t)(c->value >> 32),
-			    c->op == COMPARE_GT);
+			/* A word that the row masks out makes no difference to it;
+			 * if it does to the program, witness_program has it. */
+			if ((uint32_t)c->mask != 0)
+				witness_around(&r->word[2 * c->arg], (uint32_t)c->mask,
+				    (uint32_t)c->value, c->op == COMPARE_GT);
+			if (c->mask >> 32 != 0)
+				witness_around(&r->word[2 * c->arg + 1],
+				    (uint32_t)(c->mask >> 32), (uint32_t)(c->value >> 32),
+				    c->op == COMPARE_GT);
 		}
 	}
 }
@@ -280,10 +289,13 @@ witness_rows(struct replay *r, uint32_t nr)
 static void
 witness_bits(struct witness *w)
 {
-	uint32_t v = 0, bit;
+	uint32_t v = 0, bit, n = w->n;
 
 	if (w->n > 0 || w->bits != 0)
 		witness_add(w, 0);
+	/* And one that nobody has named. */
+	for (bit = 1; n > 0 && w->n == n; bit++)
+		witness_add(w, bit);
 	if (__builtin_popcount(w->bits) > BITS_MAX) {
 		for (bit = 1; bit != 0; bit <<= 1)
 			if ((w->bits & bit) != 0)
@@ -301,25 +313,27 @@ static int
 arguments_check(struct replay *r, uint32_t pc, uint32_t nr)
 {
 	struct seccomp_data d = {.nr = (int)nr, .arch = r->f->arch};
-	uint32_t at[WORDS_MAX] = {0}, w, v;
+	uint32_t at[WORDS_MAX] = {0}, row = row_of(r, nr), w, v, words = WORDS_MAX;
 
 	witness_program(r, pc, nr);
 	witness_rows(r, nr);
 	for (w = 0; w < WORDS_MAX; w++)
 		witness_bits(&r->word[w]);
 	for (;;) {
-		for (w = 0; w < WORDS_MAX; w++) {
+		for (w = 0; w < words; w++) {
 			v = r->word[w].n > 0 ? r->word[w].value[at[w]] : 0;
 			memcpy((char *)d.args + 4 * w, &v, sizeof(v));
 		}
-		if (bpf_run(r->insn, pc, &d, &r->steps) != said(r, &d))
+		if (bpf_run(r->insn, pc, &d, &r->steps) != said(r, &d, row))
 			return differs(r, nr);
 		if (r->steps > STEPS_MAX)
 			return load_refuse(r->l, "filter %08x: too costly", r->f->arch);
+		/* the words behind the one that goes on are as they were */
 		for (w = 0; w < WORDS_MAX && ++at[w] >= r->word[w].n; w++)
 			at[w] = 0;
 		if (w == WORDS_MAX)
 			return 0;
+		words = w + 1;
 	}
 }
 
@@ -444,4 +458,13 @@ load_replay(struct load *l, const struct sealed_filter *f)
 	}
 	free(r);
 	return e;
+}
+
+int
+policy_replay(
+    const struct policy *p, const struct sealed_filter *f, char *why, size_t why_cap)
+{
+	struct load l = {.p = *p, .why = why, .why_cap = why_cap};
+
+	return load_replay(&l, f);
 }

@@ -287,7 +287,7 @@ filters(struct load *l)
 				return r;
 	for (i = 0; i < l->p.row_n[SEALED_FILTERS]; i++)
 		if ((r = load_bpf(l, &l->p.filter[i])) < 0 ||
-		    (r = load_replay(l, &l->p.filter[i])) < 0)
+		    (!l->replay_later && (r = load_replay(l, &l->p.filter[i])) < 0))
 			return r;
 	return 0;
 }

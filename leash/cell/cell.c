@@ -443,7 +443,7 @@ cell_start(const struct cell_order *o, struct cell *ret, char why[CELL_WHY_MAX])
 	r = cell_clone(&s, cgroup_fd, pair[1]);
 	fd_close(&pair[1]);
 	if (r == 0 && o->begun != NULL)
-		r = o->begun(o->begun_arg, &cell);
+		r = o->begun(o, &cell);
 	until_ns = loop_now() + CELL_START_MS_MAX * 1000000ULL;
 	while (r == 0 && !s.done)
 		r = hear(&s, until_ns);

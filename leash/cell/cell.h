@@ -39,7 +39,7 @@ struct cell_order {
 	 * goes on meanwhile: what it sees is known, nothing of it is used yet.
 	 * Not 0: the cell is ended, with this result and why as it left it.  May
 	 * be NULL. */
-	int (*begun)(void *begun_arg, const struct cell *);
+	int (*begun)(const struct cell_order *, const struct cell *);
 	void *begun_arg;
 };
 
@@ -69,6 +69,8 @@ struct cell_landlock {
  */
 int cell_start(const struct cell_order *, struct cell *ret, char why[CELL_WHY_MAX]);
 
+/* The server's filter for this machine, or NULL. */
+const struct sealed_filter *cell_filter(const struct cell_order *);
 /*
  * Write the plan (shim/shim.h) for this server: Landlock rules from the
  * mounts, the filter for this machine, cwd, program and argv.  The caller then

@@ -88,8 +88,8 @@ put_rules(const struct cell_order *o, uint64_t handled, struct wire_out *out)
 	return count;
 }
 
-static const struct sealed_filter *
-filter_of(const struct cell_order *o)
+const struct sealed_filter *
+cell_filter(const struct cell_order *o)
 {
 	const struct sealed_filter *f = o->policy->filter + o->server->filters.first;
 
@@ -103,7 +103,7 @@ int
 cell_plan(const struct cell_order *o, const char *path, const char *const *argv,
     size_t argc, struct wire_out *out)
 {
-	const struct sealed_filter *f = filter_of(o);
+	const struct sealed_filter *f = cell_filter(o);
 	struct cell_landlock l;
 	uint32_t rules;
 
