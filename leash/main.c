@@ -11,6 +11,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -27,6 +28,7 @@
 #include "shim/base/log.h"
 
 #define RECORDER_GONE_MS 3000 /* no record, no act: then the cell dies */
+#define TABLE_BYTES_MIN  (32 << 10)
 #define LAST_RECORD_MS   1000
 #define SCRUB_REPORT_MS  1000
 /* After the cell is gone, for somebody to take what it said last: as long as
@@ -502,6 +504,9 @@ main(void)
 	struct leash *l = &leash;
 	int status = LOG_EXIT_FAILED, r;
 
+	/* Tables that are made whole are mapped, so that what is never used of
+	 * them is never there. */
+	(void)mallopt(M_MMAP_THRESHOLD, TABLE_BYTES_MIN); /* else: more memory */
 	log_open("kennel-leash", getenv("KENNEL_DEBUG") != NULL ? LOG_DEBUG : LOG_INFO);
 	if (confine_no_dumps() < 0)
 		die("unable to forbid dumps");
@@ -534,6 +539,7 @@ main(void)
 			    l, LOG_EXIT_FAILED, "unable to let the server run");
 	}
 	if (r == 0) {
+		confine_drop_start();
 		serve(l);
 		record_stop(l);
 		dispatch_exited(l);

@@ -4,6 +4,7 @@
  * Process: kennel.  Holds: the agent's stdio.  Must never: hold a secret value,
  * open a socket to the world, be linked with leash/vault.
  */
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,8 @@
 
 #include "shim/base/log.h"
 #include "supervisor/cli/cli.h"
+
+#define TABLE_BYTES_MIN (32 << 10)
 
 #ifndef KENNEL_VERSION
 #define KENNEL_VERSION "0.1"
@@ -67,6 +70,9 @@ main(int argc, char **argv)
 	/* early: close_range */
 	(void)syscall(SYS_close_range, 3, ~0u, 0); /* Linux 5.9; doctor asks for more */
 
+	/* Tables that are made whole are mapped, so that what is never used of
+	 * them is never there. */
+	(void)mallopt(M_MMAP_THRESHOLD, TABLE_BYTES_MIN); /* else: more memory */
 	log_open("kennel", getenv("KENNEL_DEBUG") != NULL ? LOG_DEBUG : LOG_INFO);
 	if (strcmp(verb, "--help") == 0)
 		verb = "help";

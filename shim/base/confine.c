@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -19,6 +20,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -61,6 +63,28 @@ confine_no_dumps(void)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
 	return 0;
+}
+
+static int
+drop_segment(struct dl_phdr_info *program, size_t len, void *arg)
+{
+	for (int i = 0; i < program->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &program->dlpi_phdr[i];
+		uintptr_t page = (uintptr_t)p->p_align - 1;
+		uintptr_t at = (program->dlpi_addr + p->p_vaddr) & ~page;
+
+		/* One that can be written holds what was relocated, too. */
+		if (p->p_type == PT_LOAD && (p->p_flags & PF_W) == 0 && page == 4095)
+			/* syscalls: madvise */
+			(void)madvise((void *)at, p->p_memsz, MADV_DONTNEED);
+	}
+	return 1; /* the program itself is the first */
+}
+
+void
+confine_drop_start(void)
+{
+	(void)dl_iterate_phdr(drop_segment, NULL); /* what stays costs memory only */
 }
 
 #ifdef CONFINE_DEBUG

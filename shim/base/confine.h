@@ -27,6 +27,13 @@ int confine_no_dumps(void);
  */
 int confine_syscalls(const uint16_t *nr, size_t nr_n);
 
+/*
+ * Forget the pages of the program's own file that the start has read: each is
+ * read again, from memory as a rule, when it is needed.  A third of a process
+ * that serves was what it never calls again.
+ */
+void confine_drop_start(void);
+
 /* May: what stays possible below an open directory or file. */
 enum confine_may {
 	CONFINE_READ = 1,  /* read files, list folders */

@@ -604,6 +604,7 @@ main(void)
 	complain_for(the.store);
 	start_loop();
 	given_confine();
+	confine_drop_start();
 	r = loop_run(&the.loop);
 	if (r < 0)
 		complain_and_end("wait", r);

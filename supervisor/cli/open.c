@@ -320,4 +320,5 @@ open_confine(const struct opened *o)
 	    kennel_syscalls, sizeof(kennel_syscalls) / sizeof(kennel_syscalls[0]));
 	if (r < 0)
 		die("unable to confine kennel's system calls: %s", strerror(-r));
+	confine_drop_start();
 }
