@@ -123,7 +123,7 @@ struct look {
 	void *arg;
 };
 
-/* All rows of the cluster; those of other keys do not hold anyway. */
+/* All rows of the cluster that may have this key; the others do not hold. */
 static void
 probe(const struct look *l, uint32_t key)
 {
@@ -131,7 +131,9 @@ probe(const struct look *l, uint32_t key)
 	uint32_t mask = l->slots.n - 1, i;
 
 	for (i = key & mask; slot[i] != 0; i = (i + 1) & mask)
-		l->fn(l->p, l->rows.first + slot[i] - 1, l->arg);
+		if (((slot[i] ^ key) & ~INDEX_ROW_MASK) == 0)
+			l->fn(
+			    l->p, l->rows.first + (slot[i] & INDEX_ROW_MASK) - 1, l->arg);
 }
 
 /* Few rows, or a policy that was not sealed: each of them. */
@@ -216,16 +218,18 @@ slots_hold(const struct policy *p, const struct sealed_server *s, enum index_of 
     struct sealed_range rows, struct sealed_range slots, uint64_t *depths)
 {
 	const uint32_t *slot = &p->slot[slots.first];
-	uint32_t i, k, depth, full = 0;
+	uint32_t i, k, key, want, depth, full = 0;
 
 	for (i = 0; i < slots.n; i++)
 		full += slot[i] != 0;
 	if (slots.n != index_slots(rows.n) || full != (slots.n > 0 ? rows.n : 0))
 		return false;
 	for (i = 0; slots.n > 0 && i < rows.n; i++) {
-		k = index_key(p, s, of, rows.first + i, &depth) & (slots.n - 1);
-		for (; slot[k] != i + 1; k = (k + 1) & (slots.n - 1))
-			if (slot[k] == 0 || slot[k] > i + 1)
+		key = index_key(p, s, of, rows.first + i, &depth);
+		want = index_slot(i, key);
+		for (k = key & (slots.n - 1); slot[k] != want;
+		     k = (k + 1) & (slots.n - 1))
+			if (slot[k] == 0 || (slot[k] & INDEX_ROW_MASK) > i + 1)
 				return false;
 		if (depth <= INDEX_DEPTH_MAX)
 			*depths |= (uint64_t)1 << depth;

@@ -3,8 +3,8 @@
  *
  * A table of more than INDEX_ROWS rows of one server has a hash table in SLOTS:
  * open addressing, a power of two and at least twice the rows, each slot 0 or a
- * row number (from the server's first) plus 1, put in in ascending order.  Each
- * row stands under one key:
+ * row number (from the server's first) plus 1 below the upper twelve bits of its
+ * key, put in in ascending order.  Each row stands under one key:
  *
  *	gate	its kind, and its name; of a glob what stands before the star
  *	exec	the file, and the literal words that its patterns begin with
@@ -26,6 +26,14 @@ enum index_of { INDEX_EXEC, INDEX_GATE, INDEX_NET };
 /* The key of row i (of the whole table), and its depth. */
 uint32_t index_key(const struct policy *, const struct sealed_server *, enum index_of,
     uint32_t i, uint32_t *ret_depth);
+#define INDEX_ROW_MASK 0xfffffu /* a file holds fewer rows */
+
+static inline uint32_t
+index_slot(uint32_t row, uint32_t key)
+{
+	return (key & ~INDEX_ROW_MASK) | (row + 1);
+}
+
 /* How many slots a table of so many rows has. */
 uint32_t index_slots(uint32_t row_n);
 

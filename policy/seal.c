@@ -581,16 +581,16 @@ slots_make(struct sealer *s, const struct policy *p, const struct sealed_server 
     uint64_t *depths)
 {
 	uint32_t n = index_slots(rows.n), *slot = calloc((size_t)n + 1, sizeof(*slot));
-	uint32_t i, k, depth;
+	uint32_t i, k, key, depth;
 	int r = 0;
 
 	if (slot == NULL)
 		return -ENOMEM;
 	for (i = 0; n > 0 && i < rows.n; i++) {
-		k = index_key(p, server, of, rows.first + i, &depth) & (n - 1);
-		while (slot[k] != 0)
-			k = (k + 1) & (n - 1);
-		slot[k] = i + 1;
+		key = index_key(p, server, of, rows.first + i, &depth);
+		for (k = key & (n - 1); slot[k] != 0; k = (k + 1) & (n - 1))
+			;
+		slot[k] = index_slot(i, key);
 		if (depth <= INDEX_DEPTH_MAX)
 			*depths |= (uint64_t)1 << depth;
 	}

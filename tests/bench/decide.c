@@ -8,7 +8,7 @@
 
 #include "tests/unit/policy_many.h"
 
-#define ROUNDS 2000000u
+#define ROUNDS 300u
 #define NAMES  4096u
 
 static volatile size_t sink;
@@ -20,6 +20,15 @@ now_ns(void)
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+/* Of rounds the best: others use the machine too. */
+static double
+least(double best, double from)
+{
+	double took = (now_ns() - from) / NAMES;
+
+	return took < best ? took : best;
 }
 
 static char names[NAMES][24];
@@ -38,15 +47,19 @@ static double
 gates(const struct policy *p, const struct sealed_server *s)
 {
 	struct policy_gate_ask ask = {.kind = GATE_TOOL};
-	double from = now_ns();
-	uint32_t i;
+	double best = 1e9, from;
+	uint32_t i, k;
 
-	for (i = 0; i < ROUNDS; i++) {
-		ask.name = names[i % NAMES];
-		ask.name_len = strlen(ask.name);
-		sink += policy_match_gate(p, s, &ask).verdict;
+	for (k = 0; k < ROUNDS; k++) {
+		from = now_ns();
+		for (i = 0; i < NAMES; i++) {
+			ask.name = names[i];
+			ask.name_len = strlen(ask.name);
+			sink += policy_match_gate(p, s, &ask).verdict;
+		}
+		best = least(best, from);
 	}
-	return (now_ns() - from) / ROUNDS;
+	return best;
 }
 
 static double
@@ -55,14 +68,18 @@ execs(const struct policy *p, const struct sealed_server *s)
 	const char *argv[] = {"git", "push", NULL, "x"};
 	struct policy_exec_ask ask = {
 	    .asked = s->images.first, .argv = {argv, 4}, .caller = SEALED_NONE};
-	double from = now_ns();
-	uint32_t i;
+	double best = 1e9, from;
+	uint32_t i, k;
 
-	for (i = 0; i < ROUNDS; i++) {
-		argv[2] = names[i % NAMES];
-		sink += policy_match_exec_call(p, s, &ask).verdict;
+	for (k = 0; k < ROUNDS; k++) {
+		from = now_ns();
+		for (i = 0; i < NAMES; i++) {
+			argv[2] = names[i];
+			sink += policy_match_exec_call(p, s, &ask).verdict;
+		}
+		best = least(best, from);
 	}
-	return (now_ns() - from) / ROUNDS;
+	return best;
 }
 
 /* hsearch(3): the C library's own table. */
@@ -72,8 +89,8 @@ plain(uint32_t n)
 	static char own[10000][24];
 	struct hsearch_data table = {0};
 	ENTRY e = {0}, *found;
-	double from;
-	uint32_t i;
+	double best = 1e9, from;
+	uint32_t i, k;
 
 	if (hcreate_r(2 * (size_t)n, &table) == 0)
 		abort();
@@ -82,14 +99,16 @@ plain(uint32_t n)
 		e.key = own[i];
 		(void)hsearch_r(e, ENTER, &found, &table); /* there is room */
 	}
-	from = now_ns();
-	for (i = 0; i < ROUNDS; i++) {
-		e.key = names[i % NAMES];
-		sink += hsearch_r(e, FIND, &found, &table) != 0;
+	for (k = 0; k < ROUNDS; k++) {
+		from = now_ns();
+		for (i = 0; i < NAMES; i++) {
+			e.key = names[i];
+			sink += hsearch_r(e, FIND, &found, &table) != 0;
+		}
+		best = least(best, from);
 	}
-	from = (now_ns() - from) / ROUNDS;
 	hdestroy_r(&table);
-	return from;
+	return best;
 }
 
 int
