@@ -91,12 +91,14 @@ LEASH	 = leash/main.o leash/dispatch.o leash/launch.o leash/stdio.o \
 	   leash/scrub/filter.o leash/scrub/reading.o \
 	   $(POLICY_READ) $(BASE)
 
+# What waits for a person, and where it is answered.
+APPROVE	 = supervisor/approve/queue.o supervisor/approve/desk.o
 # Messages of the agent and of the server, and who may name what.
 MCP	 = supervisor/mcp/frame.o supervisor/mcp/skim.o supervisor/mcp/json.o \
 	   supervisor/mcp/walk.o supervisor/mcp/canon.o \
 	   supervisor/mcp/rpc.o supervisor/mcp/versions.o \
 	   supervisor/mcp/calls.o supervisor/mcp/session.o \
-	   supervisor/mcp/deadline.o \
+	   supervisor/mcp/deadline.o supervisor/mcp/held.o \
 	   supervisor/mcp/agent.o supervisor/mcp/answer.o \
 	   supervisor/mcp/unfit.o supervisor/mcp/batch.o \
 	   supervisor/mcp/filter.o supervisor/mcp/record.o \
@@ -118,7 +120,7 @@ QUERY	 = supervisor/audit/query.o supervisor/audit/options.o \
 	   supervisor/audit/ship_run.o supervisor/audit/pack.o
 
 # What speaks to the agent.  No vault object may ever stand here.
-KENNEL	 = supervisor/main.o supervisor/child.o \
+KENNEL	 = supervisor/main.o supervisor/child.o $(APPROVE) \
 	   $(MCP) \
 	   supervisor/audit/connect.o $(CHAIN) $(TREE) \
 	   $(QUERY) supervisor/audit/reader.o \
@@ -128,7 +130,7 @@ KENNEL	 = supervisor/main.o supervisor/child.o \
 	   supervisor/cli/doctor.o supervisor/cli/server.o \
 	   supervisor/cli/audit.o supervisor/cli/unused.o \
 	   supervisor/cli/init.o supervisor/cli/package.o supervisor/cli/preset.o \
-	   supervisor/cli/pin.o supervisor/cli/client.o \
+	   supervisor/cli/pin.o supervisor/cli/client.o supervisor/cli/approve.o \
 	   leash/report.o supervisor/audit/noload.o \
 	   $(POLICY_READ) $(POLICY_MAKE) $(BASE)
 
@@ -255,13 +257,14 @@ $(foreach p,$(CONFINED),$(eval $(call gen_rule,$p)))
 
 UNIT_base	= $(BASE)
 UNIT_cell	= tests/unit/cell_kit.o policy/names.o $(CELL) $(BASE)
-UNIT_frame	= $(MCP) supervisor/audit/chain.o shim/base/sha.o tests/unit/mcp_rig.o \
+UNIT_frame	= $(MCP) supervisor/approve/queue.o supervisor/audit/chain.o shim/base/sha.o tests/unit/mcp_rig.o \
 	   policy/match.o policy/index.o policy/reach.o policy/value.o policy/names.o $(BASE)
 UNIT_json	= tests/fuzz/fuzz_json.o $(UNIT_frame)
 UNIT_canon	= supervisor/mcp/json.o supervisor/mcp/walk.o supervisor/mcp/canon.o \
 	   shim/base/buf.o
 UNIT_session	= $(UNIT_frame)
 UNIT_pins	= $(UNIT_frame)
+UNIT_queue	= supervisor/approve/queue.o shim/base/loop.o $(BASE_SMALL)
 UNIT_unfit	= $(UNIT_frame)
 UNIT_exact	= $(UNIT_frame)
 UNIT_stream	= tests/fuzz/fuzz_session.o $(UNIT_frame)
@@ -312,7 +315,7 @@ UNIT_scrub	= tests/unit/scrub_bench.o $(SCRUB)
 UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
 	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o \
 	   shim/base/loop.o $(POLICY_READ) $(SCRUB)
-UNITS	 = base nomem nomem_policy shim bare vault pages env scrub load seal match value index sign algebra diff filter lower parse gate frame json canon pins session exact unfit stream chain report recorder verify query payload tamper cell
+UNITS	 = base nomem nomem_policy shim bare vault pages env scrub load seal match value index sign algebra diff filter lower parse gate frame json canon pins queue session exact unfit stream chain report recorder verify query payload tamper cell
 UNIT_LIBS = $(COVER) $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 

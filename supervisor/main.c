@@ -34,6 +34,7 @@ static const struct verb {
     {"policy", policy_main, 2, "check|compile|show FILE..."},
     {"server", server_main, 2, "log NAME, pin NAME"},
     {"audit", audit_family_main, 2, "VERB: the log; \"kennel audit help\" lists what it answers"},
+    {"approve", approve_main, 2, "list|watch|allow|deny: what waits for a person"},
     {"init", init_main, 1, "NAME -- COMMAND...: a draft of a policy"},
     {"doctor", doctor_main, 1, "[--json]: what this machine can enforce"},
     {"help", help_main, 1, "this list"},

@@ -29,6 +29,7 @@ int doctor_main(int argc, char **argv);
 int audit_family_main(int argc, char **argv);
 int unused_main(int argc, char **argv);
 int init_main(int argc, char **argv);
+int approve_main(int argc, char **argv);
 int pin_main(int argc, char **argv);
 
 /* ---- find.c: which policy, and its bytes ------------------------------------ */

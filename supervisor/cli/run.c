@@ -17,6 +17,7 @@
 
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
+#include "supervisor/approve/approve.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/mcp/mcp.h"
 
@@ -33,6 +34,8 @@ struct run {
 	struct loop loop;
 	struct opened o;
 	struct session *session;
+	struct queue *questions; /* for a person; NULL: nobody can be asked */
+	struct desk *desk;
 	int signals;
 	int report_slot, channel_slot;
 	int end_timer;
@@ -212,6 +215,26 @@ watch_report(struct run *u)
 	u->report_slot = loop_add(&u->loop, report_fd(u->o.report), POLLIN, on_report, u);
 }
 
+/*
+ * Where a person answers what the policy asks about.  Without it nothing is
+ * asked, and what would be is refused.
+ */
+static void
+make_desk(struct run *u)
+{
+	uint64_t wait = policy_limit(&u->o.found.policy, u->o.found.server, TIMEOUT_ASK);
+	int r = queue_new(&u->loop, wait, &u->questions);
+
+	if (r == 0)
+		r = desk_open(&u->loop, u->o.place.run_dir, u->questions, &u->desk);
+	if (r == 0)
+		return;
+	log_warn("nobody can be asked: unable to listen in %s: %s", u->o.place.run_dir,
+	    strerror(-r));
+	queue_free(u->questions);
+	u->questions = NULL;
+}
+
 static int
 make_session(struct run *u)
 {
@@ -223,6 +246,7 @@ make_session(struct run *u)
 	    .server_in = u->o.child.server_in,
 	    .server_out = u->o.child.server_out,
 	    .report = u->o.report,
+	    .questions = u->questions,
 	    .end = on_session_end,
 	    .end_arg = u};
 	int r = session_new(&order, &u->session);
@@ -315,6 +339,7 @@ run_server(const char *file, const char *name)
 	}
 	if (u.o.child.lacks[0] != '\0')
 		log_info("%s runs without: %s", name, u.o.child.lacks);
+	make_desk(&u);
 	r = make_session(&u);
 	if (r < 0)
 		log_error("unable to serve %s: %s", name, strerror(-r));
@@ -324,6 +349,8 @@ run_server(const char *file, const char *name)
 		record_end(&u);
 	}
 	session_free(u.session);
+	desk_free(u.desk);
+	queue_free(u.questions);
 	last_records(&u.o);
 	opened_free(&u.o);
 	fd_close(&u.signals);

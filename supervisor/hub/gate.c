@@ -39,6 +39,7 @@ gate_judge(const struct gate_ask *ask, struct gate_answer *ret)
 	    .args_len = ask->args_len};
 	struct pin_words words = {.pin = NULL};
 	struct policy_answer a;
+	bool reviewed;
 
 	if (ask->pins != NULL && ask->kind == GATE_TOOL)
 		words = pins_words(ask->pins, ask->name, ask->name_len);
@@ -47,8 +48,9 @@ gate_judge(const struct gate_ask *ask, struct gate_answer *ret)
 	a = policy_match_gate(ask->policy, ask->server, &match);
 	ret->pin = pin_of(ask);
 	ret->verdict = a.verdict;
-	ret->allowed =
-	    a.verdict == VERDICT_ALLOW && (ret->pin == PIN_OFF || ret->pin == PIN_FITS);
+	reviewed = ret->pin == PIN_OFF || ret->pin == PIN_FITS;
+	ret->allowed = a.verdict == VERDICT_ALLOW && reviewed;
+	ret->asks = a.verdict == VERDICT_ASK && reviewed;
 	ret->because = ret->instead = "";
 	ret->at[0] = '\0';
 	if (a.gate == NULL)
@@ -66,7 +68,7 @@ put_reason(const struct gate_answer *a, const char *what, const char *name,
 	if (a->verdict == VERDICT_ASK)
 		(void)snprintf(out, GATE_TEXT_MAX,
 		    "kennel: the %s \"%.*s\" may only be used after a person has agreed "
-		    "(%s); this version cannot ask, so it was not done",
+		    "(%s); nobody can be asked about it here, so it was not done",
 		    what, NAME_SHOWN, name, a->at); /* cut is fine */
 	else if (a->verdict == VERDICT_ALLOW)
 		(void)snprintf(out, GATE_TEXT_MAX,

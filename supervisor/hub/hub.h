@@ -72,11 +72,12 @@ struct gate_ask {
 
 struct gate_answer {
 	bool allowed;
-	enum sealed_verdict verdict; /* ASK is not allowed in this version */
-	enum pin_state pin;          /* PIN_DIFFERS and PIN_MISSING are refused */
-	const char *because;         /* the policy's words, or "" */
-	const char *instead;         /* the same */
-	char at[GATE_AT_MAX];        /* the line that decided, or "" */
+	bool asks; /* a person may allow it */
+	enum sealed_verdict verdict;
+	enum pin_state pin;   /* PIN_DIFFERS and PIN_MISSING are refused */
+	const char *because;  /* the policy's words, or "" */
+	const char *instead;  /* the same */
+	char at[GATE_AT_MAX]; /* the line that decided, or "" */
 };
 
 /* May this tool, resource or prompt be used; in a list: with some arguments? */

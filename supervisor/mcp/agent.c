@@ -66,7 +66,7 @@ refuse_name(struct session *s, const struct json_message *m, const struct method
 
 static enum verdict
 gate_name(struct session *s, const struct json_message *m, const struct method *method,
-    enum sealed_gate_kind kind, struct json name)
+    enum sealed_gate_kind kind, struct json name, bool may_ask)
 {
 	struct gate_ask ask = session_ask(s, kind);
 	struct gate_answer answer;
@@ -86,7 +86,14 @@ gate_name(struct session *s, const struct json_message *m, const struct method *
 	ask.args = args.type == JSON_IS_NONE ? "{}" : (const char *)args.at;
 	ask.args_len = args.type == JSON_IS_NONE ? 2 : args.len;
 	gate_judge(&ask, &answer);
-	return answer.allowed ? PASS : refuse_name(s, m, method, kind, &answer);
+	if (answer.allowed)
+		return PASS;
+	/* An array is answered by an array: its elements cannot wait for a person. */
+	if (!answer.asks || !may_ask || s->o.questions == NULL || s->batch.open)
+		return refuse_name(s, m, method, kind, &answer);
+	s->because = answer.because;
+	(void)snprintf(s->rule, sizeof(s->rule), "%s", answer.at); /* as long */
+	return HOLD;
 }
 
 static enum verdict
@@ -108,7 +115,7 @@ gate_ref(struct session *s, const struct json_message *m, const struct method *m
 		for (size_t i = 0; i < sizeof(refs) / sizeof(refs[0]); i++)
 			if (strcmp(text, refs[i].type) == 0 &&
 			    json_get(ref, refs[i].key, &name) == 0)
-				return gate_name(s, m, method, refs[i].kind, name);
+				return gate_name(s, m, method, refs[i].kind, name, false);
 	return refuse(s, m, RPC_PARAMS_BAD,
 	    "kennel: params.ref is neither a prompt's name nor a resource's uri");
 }
@@ -127,7 +134,7 @@ gate_listen(struct session *s, const struct json_message *m, const struct method
 		    "kennel: resourceSubscriptions is not one list of uris");
 	json_walk(&w, uris);
 	while (json_next(&w, &key, &uri))
-		if (gate_name(s, m, method, GATE_RESOURCE, uri) == DROP)
+		if (gate_name(s, m, method, GATE_RESOURCE, uri, false) == DROP)
 			return DROP;
 	s->name[0] = '\0';
 	return PASS;
@@ -144,13 +151,30 @@ gate(struct session *s, const struct json_message *m, const struct method *metho
 	if (method->where == WHERE_LISTEN)
 		return gate_listen(s, m, method);
 	return gate_name(s, m, method, method->gate,
-	    m->param[method->where == WHERE_NAME ? PARAM_NAME : PARAM_URI]);
+	    m->param[method->where == WHERE_NAME ? PARAM_NAME : PARAM_URI], true);
 }
 
 /* ---- what it may be ----------------------------------------------------- */
 
+/* The call waits, or a person has agreed to just this before. */
 static enum verdict
-forward(struct session *s, const struct json_message *m, const struct method *method)
+hold(struct session *s, const struct json_message *m, const struct method *method,
+    struct call *call)
+{
+	int r = held_add(s, m, call, method->gate, is_modern(m));
+
+	if (r == 1)
+		return PASS;
+	if (r == 0)
+		return HOLD;
+	calls_remove(&s->asked, call);
+	return refuse(s, m, RPC_NO_RECORD,
+	    "kennel: too many calls wait for a person; wait for answers");
+}
+
+static enum verdict
+forward(struct session *s, const struct json_message *m, const struct method *method,
+    enum verdict gated)
 {
 	struct json params = m->top[TOP_PARAMS];
 	struct call *call;
@@ -164,6 +188,8 @@ forward(struct session *s, const struct json_message *m, const struct method *me
 	(void)snprintf(call->method, sizeof(call->method), "%s", s->method); /* cut */
 	call->name_len = (uint16_t)strnlen(s->name, sizeof(call->name));
 	memcpy(call->name, s->name, call->name_len);
+	if (gated == HOLD && hold(s, m, method, call) != PASS)
+		return DROP;
 	if (record_forward(s, call, "agent", params) < 0) {
 		calls_remove(&s->asked, call);
 		return refuse(s, m, RPC_NO_RECORD,
@@ -182,6 +208,7 @@ static enum verdict
 agent_request(struct session *s, const struct json_message *m, bool batch)
 {
 	const struct method *method = session_method(s, m);
+	enum verdict gated;
 	int r = 0;
 
 	if (batch && method != NULL && (method->flags & METHOD_FIRST) != 0)
@@ -195,7 +222,8 @@ agent_request(struct session *s, const struct json_message *m, bool batch)
 	if (s->to_server.closed || s->server_eof)
 		return refuse(
 		    s, m, RPC_SERVER_GONE, "kennel: the server no longer takes requests");
-	if (gate(s, m, method) == DROP)
+	gated = gate(s, m, method);
+	if (gated == DROP)
 		return DROP;
 	if (method != NULL && (method->flags & METHOD_FIRST) != 0)
 		r = filter_capabilities(s, m->param[PARAM_CAPABILITIES]);
@@ -206,7 +234,7 @@ agent_request(struct session *s, const struct json_message *m, bool batch)
 		    "kennel: a key of the capabilities stands there twice");
 	if (r < 0)
 		return refuse(s, m, RPC_NO_RECORD, "kennel: out of memory");
-	return forward(s, m, method);
+	return forward(s, m, method, gated);
 }
 
 /* A call that kennel has answered already is none the server knows of, or one
@@ -218,7 +246,7 @@ agent_cancels(struct session *s, const struct json_message *m)
 
 	if (call == NULL)
 		return PASS;
-	if (call->state == CALL_GONE)
+	if (call->state == CALL_GONE || held_cancel(s, call))
 		return DROP;
 	if (call->state == CALL_OPEN &&
 	    (call->known == NULL || (call->known->flags & METHOD_FIRST) == 0)) {

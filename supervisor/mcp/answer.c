@@ -161,10 +161,12 @@ server_answer(struct session *s, const struct json_message *m)
 	struct call *call = calls_find(&s->asked, m->top[TOP_ID]);
 	const char *wrong;
 
-	if (call == NULL || call->state == CALL_GONE) {
+	if (call == NULL || call->state == CALL_GONE || call->state == CALL_HELD) {
+		bool late = call != NULL && call->state == CALL_GONE;
+
 		record_dropped(s, "server", m->root.len,
-		    call == NULL ? "an answer to no open request" : "a late answer");
-		if (call != NULL)
+		    late ? "a late answer" : "an answer to no open request");
+		if (late)
 			calls_remove(&s->asked, call);
 		return DROP;
 	}

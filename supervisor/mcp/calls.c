@@ -181,8 +181,7 @@ unlink_deadline(struct calls *c, struct call *call)
 void
 calls_state(struct calls *c, struct call *call, enum call_state state)
 {
-	if (call->state == CALL_OPEN && state != CALL_OPEN)
-		c->open--;
+	c->open += (state == CALL_OPEN) - (call->state == CALL_OPEN);
 	if (state != CALL_OPEN)
 		unlink_deadline(c, call);
 	call->state = state;

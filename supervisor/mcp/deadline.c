@@ -70,6 +70,7 @@ session_answer_all(
 	const struct rpc_why why = {.outcome = outcome};
 	struct call *call = NULL;
 
+	held_drop_all(s);
 	while ((call = calls_next(&s->asked, call, CALL_OPEN)) != NULL) {
 		session_answer_agent(s, call->id, call->id_len, code, text, &why);
 		calls_state(&s->asked, call, CALL_GONE);
@@ -91,7 +92,7 @@ session_next_timer(struct session *s, uint64_t now)
 	}
 	if (s->start_at != 0 && s->start_at < at)
 		at = s->start_at;
-	if (s->idle_ns != 0 && s->asked.open == 0 && !s->ended &&
+	if (s->idle_ns != 0 && s->asked.open == 0 && s->held == NULL && !s->ended &&
 	    s->active_at + s->idle_ns < at)
 		at = s->active_at + s->idle_ns;
 	return at;

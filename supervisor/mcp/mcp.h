@@ -13,6 +13,7 @@
  *	rpc.c		what a message is: request, answer, notification; errors
  *	versions.c	what each protocol version knows, what is decided on
  *	calls.c		who waits for which answer
+ *	held.c		calls that wait for a person
  *	session.c	the two streams, deadlines, how it ends
  *	agent.c		judging what the agent says
  *	answer.c	judging what the server says
@@ -47,6 +48,7 @@
 /* ---- the session: what the rest of the supervisor sees ------------------ */
 
 struct session;
+struct queue; /* supervisor/approve */
 
 /*
  * The session wants to end: why is for the log ("agent closed its end", ...).
@@ -59,12 +61,13 @@ struct session_order {
 	struct loop *loop;
 	const struct policy *policy;
 	const struct sealed_server *server;
-	int agent_in;          /* read; pipe or socketpair; borrowed */
-	int agent_out;         /* write; may be the same socket; borrowed */
-	int server_in;         /* write end of the server's stdin; now
+	int agent_in;            /* read; pipe or socketpair; borrowed */
+	int agent_out;           /* write; may be the same socket; borrowed */
+	int server_in;           /* write end of the server's stdin; now
 					 * the session's */
-	int server_out;        /* scrubbed stdout; now the session's */
-	struct report *report; /* borrowed; NULL: no records (tests) */
+	int server_out;          /* scrubbed stdout; now the session's */
+	struct report *report;   /* borrowed; NULL: no records (tests) */
+	struct queue *questions; /* borrowed; NULL: nobody can be asked */
 	session_end_fn *end;
 	void *end_arg;
 };
@@ -369,6 +372,7 @@ extern const struct capability mcp_capabilities[3];
 enum call_state {
 	CALL_FREE,
 	CALL_OPEN,
+	CALL_HELD,      /* waits for a person: the server knows nothing of it */
 	CALL_CANCELLED, /* by the one who asked: an answer may still pass */
 	CALL_GONE,      /* answered by kennel: the late answer is swallowed */
 	CALL_DONE,      /* answered, event not written yet */
@@ -471,14 +475,19 @@ struct session {
 	bool started;    /* the first request went out */
 	uint32_t person; /* server requests that a person may be answering */
 	uint64_t paused_at, paused_ns, budget_ns;
-	bool leaving; /* the agent closed while there was no room for it */
+	struct held *held; /* calls that wait for a person */
+	size_t held_bytes;
+	int held_timer;
+	char rule[512];      /* the line that asks about the call at hand */
+	const char *because; /* its words */
+	bool leaving;        /* the agent closed while there was no room for it */
 	bool ended, agent_eof, server_eof;
 	int error; /* ours: out of memory */
 	char name[MCP_NAME_MAX];
 	char method[MCP_METHOD_MAX];
 };
 
-enum verdict { PASS, DROP };
+enum verdict { PASS, DROP, HOLD /* a gate's: a person is to be asked */ };
 
 /* session.c: the clock of deadlines, and what kennel says itself */
 uint64_t session_clock(const struct session *);
@@ -534,6 +543,16 @@ struct pins;
 struct pin_seen;
 struct gate_ask session_ask(const struct session *, enum sealed_gate_kind);
 
+/* held.c: calls that wait for a person */
+/* 0: it waits; 1: it was agreed to before; -ENOBUFS, -ENOMEM. */
+int held_add(struct session *, const struct json_message *, struct call *,
+    enum sealed_gate_kind, bool modern);
+/* The log has caught up: those whose answer is on disk go on. */
+void held_recorded(struct session *);
+/* True: it waited, and does no more. */
+bool held_cancel(struct session *, const struct call *);
+void held_drop_all(struct session *);
+
 /* filter.c */
 struct filter_gap { /* which members go: state of one pass over a container */
 	struct cuts *cuts;
@@ -560,6 +579,17 @@ void record_answer(struct session *, const struct call *, const char *direction,
     const uint8_t *, size_t, const char *outcome);
 void record_refused(struct session *, const char *direction, const char *method,
     const char *name, const struct json *id, const char *rule, const char *reason);
+/* What a person said about a call: durable before anything is done. */
+struct record_approval {
+	const struct call *call;
+	const char *rule, *answer;
+	const uint8_t *digest; /* of what was shown */
+	uint32_t uid, pid;     /* who answered; pid 0: nobody */
+	bool agreed;
+	uint64_t ns; /* how long it took */
+};
+int record_approval(
+    struct session *, const struct record_approval *, uint64_t *ret_number);
 void record_dropped(
     struct session *, const char *direction, uint64_t bytes, const char *reason);
 void record_drops(struct session *); /* those not yet written down */

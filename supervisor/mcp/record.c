@@ -77,6 +77,28 @@ record_forward(
 	return report_send(s->o.report, &s->event, EVENT_FLOW, NULL);
 }
 
+int
+record_approval(struct session *s, const struct record_approval *a, uint64_t *ret_number)
+{
+	char who[64];
+
+	if (s->o.report == NULL)
+		return 0;
+	begin(s, EVENT_APPROVE);
+	event_text(&s->event, KEY_METHOD, a->call->method);
+	event_bytes(&s->event, KEY_NAME, a->call->name, a->call->name_len);
+	event_bytes(&s->event, KEY_REQUEST, a->call->id, a->call->id_len);
+	event_text(&s->event, KEY_VERDICT, a->agreed ? "allow" : "deny");
+	event_text(&s->event, KEY_OUTCOME, a->answer);
+	event_text(&s->event, KEY_RULE, a->rule);
+	event_digest(&s->event, KEY_SHA256, a->digest);
+	(void)snprintf(who, sizeof(who), "uid %u, pid %u", a->uid, a->pid); /* fits */
+	if (a->pid != 0)
+		event_text(&s->event, KEY_APPROVER, who);
+	event_number(&s->event, KEY_DURATION_US, a->ns / 1000);
+	return report_send(s->o.report, &s->event, EVENT_GATE, ret_number);
+}
+
 void
 record_answer(struct session *s, const struct call *call, const char *direction,
     const uint8_t *at, size_t len, const char *outcome)

@@ -91,7 +91,7 @@ session_new(const struct session_order *order, struct session **ret)
 	if (s == NULL)
 		return -ENOMEM;
 	s->o = *order;
-	s->timer = s->agent_flags = -1;
+	s->timer = s->agent_flags = s->held_timer = -1;
 	s->slot_agent_in = s->slot_agent_out = -1;
 	s->slot_server_in = s->slot_server_out = -1;
 	r = prepare(s);
@@ -112,6 +112,7 @@ session_free(struct session *s)
 {
 	if (s == NULL)
 		return;
+	held_drop_all(s);
 	record_drops(s);
 	loop_remove(s->o.loop, s->slot_agent_in);
 	loop_remove(s->o.loop, s->slot_agent_out);
@@ -196,7 +197,8 @@ timer_fired(struct loop *l, void *arg)
 	}
 	while ((call = calls_soonest(&s->asked)) != NULL && call->deadline_ns <= clock)
 		session_expire(s, call);
-	if (s->idle_ns != 0 && s->asked.open == 0 && now >= s->active_at + s->idle_ns)
+	if (s->idle_ns != 0 && s->asked.open == 0 && s->held == NULL &&
+	    now >= s->active_at + s->idle_ns)
 		end(s, "idle");
 	(void)frame_flush(&s->to_agent);  /* what is kept is written later */
 	(void)frame_flush(&s->to_server); /* the same */
@@ -518,6 +520,7 @@ out_ready(struct loop *l, int fd, short revents, void *arg)
 void
 session_recorded(struct session *s)
 {
+	held_recorded(s);
 	pump(s, &s->from_agent, &agent_stream);
 	arm(s);
 }

@@ -45,8 +45,8 @@ unfit_answer_of_server(
 	struct call *call = id_usable(id) ? calls_find(&s->asked, id) : NULL;
 	char text[200];
 
-	if (call == NULL)
-		return;
+	if (call == NULL || call->state == CALL_HELD)
+		return; /* the server was not asked */
 	s->start_at = 0;
 	(void)snprintf(text, sizeof(text),
 	    "kennel: the server's answer was not let through: %s", why);

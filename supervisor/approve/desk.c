@@ -1,0 +1,288 @@
+/*
+ * Where people answer: a socket in the user's run folder, one for each session.
+ *
+ * Runs in kennel.  Who connects is the same user or root, and nobody else; a
+ * client gets packets as it can take them and is dropped when it does not read.
+ * Trusts no packet: what is not understood ends its connection.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "shim/base/fd.h"
+#include "shim/base/wire.h"
+#include "supervisor/approve/approve.h"
+
+#define BACKLOG    8
+#define SEND_BYTES (1 << 20) /* asked of the kernel: all questions at once */
+
+struct client {
+	struct desk *desk;
+	int fd; /* -1: free */
+	int slot;
+	bool watching;
+	struct answerer who;
+};
+
+struct desk {
+	struct loop *loop;
+	struct queue *queue;
+	int fd, slot;
+	struct sockaddr_un address;
+	struct client client[DESK_CLIENTS_MAX];
+};
+
+static void
+client_drop(struct client *c)
+{
+	loop_remove(c->desk->loop, c->slot);
+	c->slot = -1;
+	c->watching = false;
+	fd_close(&c->fd);
+}
+
+/* ---- what is told ----------------------------------------------------------- */
+
+static void
+tell(struct client *c, struct wire_out *out)
+{
+	/* one that does not read is no person */
+	if (wire_send(c->fd, out, NULL, 0) < 0) /* syscalls: sendmsg */
+		client_drop(c);
+}
+
+static void
+tell_question(struct client *c, const struct question *q)
+{
+	uint8_t memory[DESK_PACKET_MAX];
+	struct wire_out out;
+	uint64_t now = loop_now();
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, DESK_QUESTION);
+	wire_put_u32(&out, q->number);
+	wire_put_u32(&out, q->text.kind);
+	wire_put_u32(&out, q->text.cut);
+	wire_put_u64(&out, (now - q->asked_at) / LOOP_MS);
+	wire_put_u64(&out, q->until > now ? (q->until - now) / LOOP_MS : 0);
+	wire_put_str(&out, q->text.server);
+	wire_put_str(&out, q->text.subject);
+	wire_put_str(&out, q->text.detail);
+	wire_put_str(&out, q->text.rule);
+	wire_put_str(&out, q->text.because);
+	wire_put_bytes(&out, q->text.digest, QUESTION_DIGEST_LEN);
+	tell(c, &out);
+}
+
+static void
+tell_numbers(struct client *c, enum desk_message type, const uint32_t *number, size_t n)
+{
+	uint8_t memory[32];
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, type);
+	for (size_t i = 0; i < n; i++)
+		wire_put_u32(&out, number[i]);
+	tell(c, &out);
+}
+
+/* The queue's: a question came (answer 0) or went. */
+static void
+on_seen(void *arg, const struct question *q, enum question_answer gone_with)
+{
+	const uint32_t gone[] = {q->number, gone_with};
+	struct desk *d = arg;
+
+	for (size_t i = 0; i < DESK_CLIENTS_MAX; i++) {
+		struct client *c = &d->client[i];
+
+		if (c->fd < 0 || !c->watching)
+			continue;
+		if (gone_with == 0)
+			tell_question(c, q);
+		else
+			tell_numbers(c, DESK_GONE, gone, 2);
+	}
+}
+
+/* ---- what people say ---------------------------------------------------------- */
+
+static int
+on_list(struct client *c, struct wire_in *in)
+{
+	uint32_t version = wire_get_u32(in), watching = wire_get_u32(in), number = 0;
+	const struct question *q;
+
+	if (wire_end(in) < 0 || version != DESK_VERSION || watching > 1)
+		return -EBADMSG;
+	while (c->fd >= 0 && (q = queue_next(c->desk->queue, number)) != NULL) {
+		number = q->number;
+		tell_question(c, q);
+	}
+	if (c->fd >= 0)
+		tell_numbers(c, DESK_END, NULL, 0);
+	c->watching = c->fd >= 0 && watching == 1;
+	return 0;
+}
+
+static int
+on_answer(struct client *c, struct wire_in *in)
+{
+	uint32_t number = wire_get_u32(in), answer = wire_get_u32(in), error;
+	struct span digest = wire_get_bytes(in, QUESTION_DIGEST_LEN);
+	int r;
+
+	if (wire_end(in) < 0 || digest.len != QUESTION_DIGEST_LEN ||
+	    answer < ANSWER_ONCE || answer > ANSWER_DENY)
+		return -EBADMSG;
+	r = question_answer(
+	    c->desk->queue, number, digest.data, (enum question_answer)answer, &c->who);
+	error = (uint32_t)-r;
+	if (c->fd >= 0)
+		tell_numbers(c, DESK_TAKEN, &error, 1);
+	return 0;
+}
+
+static void
+on_client(struct loop *loop, int fd, short revents, void *arg)
+{
+	static int (*const on[])(struct client *, struct wire_in *) = {
+	    [DESK_LIST] = on_list,
+	    [DESK_ANSWER] = on_answer,
+	};
+	struct client *c = arg;
+	uint8_t memory[256];
+	struct wire_in in;
+	uint32_t type;
+	size_t len, none;
+	int r = wire_recv(fd, memory, sizeof(memory), &len, NULL, 0, &none);
+
+	(void)loop, (void)revents;
+	/* syscalls: recvmsg */
+	if (r == -EAGAIN)
+		return;
+	if (r == 0) {
+		wire_in_init(&in, memory, len);
+		type = wire_get_u32(&in);
+		r = type >= sizeof(on) / sizeof(on[0]) || on[type] == NULL
+			? -EBADMSG
+			: on[type](c, &in);
+	}
+	if (r < 0 && c->fd >= 0)
+		client_drop(c);
+}
+
+/* ---- who comes in ------------------------------------------------------------- */
+
+static int
+admit(struct client *c, int fd)
+{
+	struct ucred who;
+	socklen_t len = sizeof(who);
+	int bytes = SEND_BYTES;
+
+	/* syscalls: getsockopt setsockopt fcntl */
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) < 0)
+		return -errno;
+	if (who.uid != geteuid() && who.uid != 0)
+		return -EACCES;
+	/* the kernel gives what it may: a full one drops the client */
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+	c->who = (struct answerer){who.uid, (uint32_t)who.pid};
+	c->slot = loop_add(c->desk->loop, fd, POLLIN, on_client, c);
+	if (c->slot < 0)
+		return -ENOSPC;
+	c->fd = fd;
+	return 0;
+}
+
+static void
+on_connect(struct loop *loop, int listening, short revents, void *arg)
+{
+	struct desk *d = arg;
+	struct client *free_one = NULL;
+	/* syscalls: accept4 geteuid */
+	int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	(void)loop, (void)revents;
+	if (fd < 0)
+		return; /* gone again */
+	for (size_t i = 0; i < DESK_CLIENTS_MAX; i++)
+		if (d->client[i].fd < 0)
+			free_one = &d->client[i];
+	if (free_one == NULL || admit(free_one, fd) < 0)
+		fd_close(&fd);
+}
+
+/* ---- begin and end ------------------------------------------------------------ */
+
+static int
+make_socket(struct desk *d, const char *run_dir)
+{
+	int n = snprintf(d->address.sun_path, sizeof(d->address.sun_path),
+	    "%s/" DESK_SOCKET, run_dir, (long)getpid());
+
+	if (n < 0 || (size_t)n >= sizeof(d->address.sun_path))
+		return -ENAMETOOLONG;
+	d->address.sun_family = AF_UNIX;
+	d->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (d->fd < 0)
+		return -errno;
+	(void)unlink(d->address.sun_path); /* of a process that had our number */
+	if (bind(d->fd, (struct sockaddr *)&d->address, sizeof(d->address)) < 0)
+		return -errno;
+	/* the folder is 0700 already; said twice */
+	if (chmod(d->address.sun_path, 0600) < 0 || listen(d->fd, BACKLOG) < 0)
+		return -errno;
+	return 0;
+}
+
+int
+desk_open(struct loop *loop, const char *run_dir, struct queue *queue, struct desk **ret)
+{
+	struct desk *d = calloc(1, sizeof(*d));
+	int r;
+
+	if (d == NULL)
+		return -ENOMEM;
+	d->loop = loop;
+	d->queue = queue;
+	d->fd = d->slot = -1;
+	for (size_t i = 0; i < DESK_CLIENTS_MAX; i++)
+		d->client[i] = (struct client){.desk = d, .fd = -1, .slot = -1};
+	r = make_socket(d, run_dir);
+	if (r == 0) {
+		d->slot = loop_add(loop, d->fd, POLLIN, on_connect, d);
+		r = d->slot < 0 ? -ENOSPC : 0;
+	}
+	if (r < 0) {
+		desk_free(d);
+		return r;
+	}
+	queue_watch(queue, on_seen, d);
+	*ret = d;
+	return 0;
+}
+
+void
+desk_free(struct desk *d)
+{
+	if (d == NULL)
+		return;
+	queue_watch(d->queue, NULL, NULL);
+	for (size_t i = 0; i < DESK_CLIENTS_MAX; i++)
+		if (d->client[i].fd >= 0)
+			client_drop(&d->client[i]);
+	loop_remove(d->loop, d->slot);
+	if (d->fd >= 0 && d->address.sun_path[0] != '\0')
+		/* syscalls: unlink unlinkat */
+		(void)unlink(d->address.sun_path); /* as good as gone without it */
+	fd_close(&d->fd);
+	free(d);
+}

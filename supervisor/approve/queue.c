@@ -1,0 +1,221 @@
+/*
+ * The questions that wait for a person.  Runs in kennel; knows neither who asks
+ * nor who answers, only that each question ends once: by an answer, by its time,
+ * or because it is withdrawn.
+ */
+#include "supervisor/approve/approve.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct queue {
+	struct loop *loop;
+	uint64_t wait_ns;
+	int timer;     /* for the question that ends first, or -1 */
+	uint32_t last; /* number given */
+	struct question question[QUESTIONS_MAX]; /* number 0: free */
+	uint8_t agreed[QUESTION_REMEMBERED][QUESTION_DIGEST_LEN];
+	size_t agreed_n;
+	queue_seen_fn *seen;
+	void *seen_arg;
+};
+
+const char *
+question_kind_name(enum question_kind kind)
+{
+	static const char *const name[] = {
+	    [QUESTION_TOOL] = "tool",
+	    [QUESTION_RESOURCE] = "resource",
+	    [QUESTION_PROMPT] = "prompt",
+	    [QUESTION_EXEC] = "program",
+	};
+
+	return (size_t)kind < sizeof(name) / sizeof(name[0]) && name[kind] != NULL
+		   ? name[kind]
+		   : "thing";
+}
+
+const char *
+question_answer_name(enum question_answer answer)
+{
+	static const char *const name[] = {
+	    [ANSWER_ONCE] = "once",
+	    [ANSWER_SESSION] = "session",
+	    [ANSWER_DENY] = "deny",
+	    [ANSWER_NOBODY] = "nobody",
+	    [ANSWER_WITHDRAWN] = "withdrawn",
+	};
+
+	return (size_t)answer < sizeof(name) / sizeof(name[0]) && name[answer] != NULL
+		   ? name[answer]
+		   : "?";
+}
+
+int
+queue_new(struct loop *loop, uint64_t wait_ms, struct queue **ret)
+{
+	struct queue *q = calloc(1, sizeof(*q));
+
+	if (q == NULL)
+		return -ENOMEM;
+	q->loop = loop;
+	q->timer = -1;
+	q->wait_ns = wait_ms * LOOP_MS;
+	*ret = q;
+	return 0;
+}
+
+void
+queue_free(struct queue *q)
+{
+	if (q == NULL)
+		return;
+	for (size_t i = 0; i < QUESTIONS_MAX; i++)
+		if (q->question[i].number != 0)
+			question_withdraw(q, q->question[i].number);
+	loop_timer_stop(q->loop, q->timer);
+	free(q);
+}
+
+void
+queue_watch(struct queue *q, queue_seen_fn *seen, void *arg)
+{
+	q->seen = seen;
+	q->seen_arg = arg;
+}
+
+static struct question *
+find(struct queue *q, uint32_t number)
+{
+	for (size_t i = 0; number != 0 && i < QUESTIONS_MAX; i++)
+		if (q->question[i].number == number)
+			return &q->question[i];
+	return NULL;
+}
+
+const struct question *
+queue_next(const struct queue *q, uint32_t after)
+{
+	const struct question *next = NULL;
+
+	for (size_t i = 0; i < QUESTIONS_MAX; i++)
+		if (q->question[i].number > after &&
+		    (next == NULL || q->question[i].number < next->number))
+			next = &q->question[i];
+	return next;
+}
+
+/* ---- the end of a question -------------------------------------------------- */
+
+static void on_time(struct loop *, void *);
+
+/* All wait equally long: the first that was asked is the first that ends. */
+static int
+arm(struct queue *q)
+{
+	const struct question *first = queue_next(q, 0);
+
+	loop_timer_stop(q->loop, q->timer);
+	q->timer = -1;
+	if (first == NULL)
+		return 0;
+	q->timer = loop_timer_at(q->loop, first->until, on_time, q);
+	return q->timer < 0 ? -ENOBUFS : 0;
+}
+
+/* Gone before anybody is told: who is told may ask the next one. */
+static void
+end(struct queue *q, struct question *at, enum question_answer answer,
+    const struct answerer *by)
+{
+	struct question gone = *at;
+
+	at->number = 0;
+	(void)arm(q); /* there is a timer: one was just given back, or is not needed */
+	if (q->seen != NULL)
+		q->seen(q->seen_arg, &gone, answer);
+	if (answer != ANSWER_WITHDRAWN)
+		gone.fn(gone.arg, gone.number, answer, by);
+}
+
+static void
+on_time(struct loop *loop, void *arg)
+{
+	static const struct answerer nobody;
+	struct queue *q = arg;
+	const struct question *first;
+	uint64_t now = loop_now();
+
+	(void)loop;
+	q->timer = -1;
+	while ((first = queue_next(q, 0)) != NULL && first->until <= now)
+		end(q, find(q, first->number), ANSWER_NOBODY, &nobody);
+	(void)arm(q); /* the slot that fired is free */
+}
+
+static bool
+is_agreed(const struct queue *q, const uint8_t digest[QUESTION_DIGEST_LEN])
+{
+	for (size_t i = 0; i < q->agreed_n; i++)
+		if (memcmp(q->agreed[i], digest, QUESTION_DIGEST_LEN) == 0)
+			return true;
+	return false;
+}
+
+int
+question_answer(struct queue *q, uint32_t number,
+    const uint8_t digest[QUESTION_DIGEST_LEN], enum question_answer answer,
+    const struct answerer *by)
+{
+	struct question *at = find(q, number);
+
+	/* What the person saw must be what is asked. */
+	if (at == NULL || memcmp(at->text.digest, digest, QUESTION_DIGEST_LEN) != 0)
+		return -ENOENT;
+	if (answer == ANSWER_SESSION && !is_agreed(q, digest)) {
+		/* with no room left it holds once, and the next one is asked */
+		if (q->agreed_n < QUESTION_REMEMBERED)
+			memcpy(q->agreed[q->agreed_n++], digest, QUESTION_DIGEST_LEN);
+	}
+	end(q, at, answer, by);
+	return 0;
+}
+
+void
+question_withdraw(struct queue *q, uint32_t number)
+{
+	struct question *at = find(q, number);
+
+	if (at != NULL)
+		end(q, at, ANSWER_WITHDRAWN, NULL);
+}
+
+/* ---- the beginning ----------------------------------------------------------- */
+
+int
+question_ask(struct queue *q, const struct question_text *text, question_fn *fn,
+    void *arg, uint32_t *ret_number)
+{
+	struct question *at = NULL;
+
+	if (is_agreed(q, text->digest))
+		return 1;
+	for (size_t i = 0; at == NULL && i < QUESTIONS_MAX; i++)
+		if (q->question[i].number == 0)
+			at = &q->question[i];
+	if (at == NULL || q->last == UINT32_MAX)
+		return -ENOBUFS;
+	*at = (struct question){.text = *text, .fn = fn, .arg = arg};
+	at->asked_at = loop_now();
+	at->until = at->asked_at + q->wait_ns;
+	at->number = ++q->last;
+	if (arm(q) < 0) {
+		at->number = 0;
+		return -ENOBUFS;
+	}
+	*ret_number = at->number;
+	if (q->seen != NULL)
+		q->seen(q->seen_arg, at, 0);
+	return 0;
+}

@@ -1,0 +1,476 @@
+/*
+ * kennel approve: what waits for a person, and the person's answer.
+ *
+ * Runs as the person who called it.  Shows foreign text as inert text only:
+ * what an agent wants to do must not look like something else.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+#include "shim/base/wire.h"
+#include "supervisor/approve/approve.h"
+#include "supervisor/cli/cli.h"
+#include "supervisor/cli/package.h"
+#include "supervisor/cli/paths.h"
+
+#define DESKS_MAX   256
+#define ANSWER_MS   5000
+#define LOOK_MS     1000 /* between two looks for new sessions */
+#define DETAIL_SHOW 4096
+#define LINE_MAX_   256
+
+struct shown { /* a question as it came */
+	uint32_t number, kind, cut;
+	uint64_t waits_ms, left_ms;
+	const char *server, *subject, *detail, *rule, *because;
+	struct span digest;
+};
+
+/* ---- talking to one desk ----------------------------------------------------- */
+
+static int
+desk_connect(long pid)
+{
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	const char *dir = paths_run_dir();
+	int fd, n;
+
+	if (dir == NULL)
+		return -ENOENT;
+	n = snprintf(to.sun_path, sizeof(to.sun_path), "%s/" DESK_SOCKET, dir, pid);
+	if (n < 0 || (size_t)n >= sizeof(to.sun_path))
+		return -ENAMETOOLONG;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0) {
+		int r = -errno;
+
+		fd_close(&fd);
+		return r;
+	}
+	return fd;
+}
+
+static int
+say_list(int fd, uint32_t watching)
+{
+	uint8_t memory[32];
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, DESK_LIST);
+	wire_put_u32(&out, DESK_VERSION);
+	wire_put_u32(&out, watching);
+	return wire_send(fd, &out, NULL, 0);
+}
+
+static int
+say_answer(int fd, uint32_t number, enum question_answer answer, struct span digest)
+{
+	uint8_t memory[64];
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, DESK_ANSWER);
+	wire_put_u32(&out, number);
+	wire_put_u32(&out, answer);
+	wire_put_bytes(&out, digest.data, digest.len);
+	return wire_send(fd, &out, NULL, 0);
+}
+
+/* One packet, in time: its type and the rest of it. */
+static int
+hear(int fd, uint8_t memory[DESK_PACKET_MAX], uint32_t *ret_type, struct wire_in *ret)
+{
+	struct pollfd wait = {fd, POLLIN, 0};
+	size_t len, none;
+	int r;
+
+	if (poll(&wait, 1, ANSWER_MS) <= 0)
+		return -ETIMEDOUT;
+	r = wire_recv(fd, memory, DESK_PACKET_MAX, &len, NULL, 0, &none);
+	if (r < 0)
+		return r;
+	wire_in_init(ret, memory, len);
+	*ret_type = wire_get_u32(ret);
+	return 0;
+}
+
+static int
+question_read(struct wire_in *in, struct shown *ret)
+{
+	ret->number = wire_get_u32(in);
+	ret->kind = wire_get_u32(in);
+	ret->cut = wire_get_u32(in);
+	ret->waits_ms = wire_get_u64(in);
+	ret->left_ms = wire_get_u64(in);
+	ret->server = wire_get_str(in, QUESTION_TEXT_MAX);
+	ret->subject = wire_get_str(in, QUESTION_TEXT_MAX);
+	ret->detail = wire_get_str(in, QUESTION_TEXT_MAX);
+	ret->rule = wire_get_str(in, QUESTION_TEXT_MAX);
+	ret->because = wire_get_str(in, QUESTION_TEXT_MAX);
+	ret->digest = wire_get_bytes(in, QUESTION_DIGEST_LEN);
+	if (wire_end(in) < 0 || ret->digest.len != QUESTION_DIGEST_LEN)
+		return -EBADMSG;
+	return 0;
+}
+
+/* ---- showing ------------------------------------------------------------------- */
+
+static void
+show_text(const char *what, const char *text)
+{
+	static char quoted[DETAIL_SHOW];
+
+	if (text[0] != '\0')
+		printf("    %s %s\n", what,
+		    log_quote(quoted, sizeof(quoted), text, strlen(text)));
+}
+
+static void
+show(long pid, const struct shown *q)
+{
+	static char server[512], subject[DETAIL_SHOW];
+
+	printf("%ld-%u  %s asks for the %s %s\n", pid, q->number,
+	    log_quote(server, sizeof(server), q->server, strlen(q->server)),
+	    question_kind_name((enum question_kind)q->kind),
+	    log_quote(subject, sizeof(subject), q->subject, strlen(q->subject)));
+	show_text("with   ", q->detail);
+	if (q->cut != 0)
+		printf("    (this is only the beginning of it)\n");
+	show_text("rule   ", q->rule);
+	show_text("because", q->because);
+	printf("    waits %llu s, %llu s left\n", (unsigned long long)q->waits_ms / 1000,
+	    (unsigned long long)q->left_ms / 1000);
+}
+
+static void
+show_json(long pid, const struct shown *q)
+{
+	const struct {
+		const char *key, *text;
+	} field[] = {
+	    {"server", q->server},
+	    {"kind", question_kind_name((enum question_kind)q->kind)},
+	    {"subject", q->subject},
+	    {"detail", q->detail},
+	    {"rule", q->rule},
+	    {"because", q->because},
+	};
+
+	printf("{\"id\":\"%ld-%u\"", pid, q->number);
+	for (size_t i = 0; i < sizeof(field) / sizeof(field[0]); i++) {
+		char *text = package_json_text(field[i].text);
+
+		printf(",\"%s\":%s", field[i].key, text == NULL ? "null" : text);
+		free(text);
+	}
+	printf(",\"whole\":%s,\"waits_ms\":%llu,\"left_ms\":%llu,\"sha256\":\"",
+	    q->cut != 0 ? "false" : "true", (unsigned long long)q->waits_ms,
+	    (unsigned long long)q->left_ms);
+	for (size_t i = 0; i < q->digest.len; i++)
+		printf("%02x", q->digest.data[i]);
+	printf("\"}\n");
+}
+
+/* ---- list ---------------------------------------------------------------------- */
+
+typedef void shown_fn(long pid, const struct shown *);
+
+/* Every session's number in the run folder; how many. */
+static size_t
+sessions(long pid[DESKS_MAX])
+{
+	const char *name = paths_run_dir();
+	DIR *dir = name == NULL ? NULL : opendir(name);
+	struct dirent *e;
+	char *end;
+	size_t n = 0;
+
+	while (dir != NULL && n < DESKS_MAX && (e = readdir(dir)) != NULL) {
+		if (strncmp(e->d_name, "ask-", 4) != 0)
+			continue;
+		pid[n] = strtol(e->d_name + 4, &end, 10);
+		if (*end == '\0' && pid[n] > 0)
+			n++;
+	}
+	if (dir != NULL)
+		(void)closedir(dir); /* only read */
+	return n;
+}
+
+/* All that one session waits for: 0 or why it cannot be told. */
+static int
+list_one(long pid, shown_fn *fn)
+{
+	uint8_t memory[DESK_PACKET_MAX];
+	int fd = desk_connect(pid), r;
+	struct wire_in in;
+	struct shown q;
+	uint32_t type = 0;
+
+	if (fd < 0)
+		return fd;
+	r = say_list(fd, 0);
+	while (
+	    r == 0 && (r = hear(fd, memory, &type, &in)) == 0 && type == DESK_QUESTION) {
+		r = question_read(&in, &q);
+		if (r == 0)
+			fn(pid, &q);
+	}
+	fd_close(&fd);
+	return r == 0 && type != DESK_END ? -EBADMSG : r;
+}
+
+static int
+list_main(int argc, char **argv)
+{
+	bool json = argc == 2 && strcmp(argv[1], "--json") == 0;
+	long pid[DESKS_MAX];
+	size_t n;
+
+	if (argc > 1 + json)
+		return -1;
+	n = sessions(pid);
+	for (size_t i = 0; i < n; i++)
+		(void)list_one(pid[i], json ? show_json : show); /* gone by now */
+	return fflush(stdout) != 0 ? EXIT_FAILED : 0;
+}
+
+/* ---- allow, deny ----------------------------------------------------------------- */
+
+/* "PID-NUMBER" */
+static int
+id_read(const char *text, long *ret_pid, uint32_t *ret_number)
+{
+	unsigned long number;
+	char *end;
+
+	*ret_pid = strtol(text, &end, 10);
+	if (*ret_pid <= 0 || *end != '-' || end[1] < '1' || end[1] > '9')
+		return -EINVAL;
+	number = strtoul(end + 1, &end, 10);
+	if (*end != '\0' || number > UINT32_MAX)
+		return -EINVAL;
+	*ret_number = (uint32_t)number;
+	return 0;
+}
+
+/* What is answered is what was shown: the digest is the desk's own. */
+static int
+answer_at(int fd, uint32_t number, enum question_answer answer)
+{
+	uint8_t memory[DESK_PACKET_MAX], digest[QUESTION_DIGEST_LEN];
+	struct wire_in in;
+	struct shown q;
+	uint32_t type = 0, error;
+	bool found = false;
+	int r = say_list(fd, 0);
+
+	while (
+	    r == 0 && (r = hear(fd, memory, &type, &in)) == 0 && type == DESK_QUESTION) {
+		r = question_read(&in, &q);
+		if (r == 0 && q.number == number) {
+			memcpy(digest, q.digest.data, sizeof(digest));
+			found = true;
+		}
+	}
+	if (r == 0 && !found)
+		return -ENOENT;
+	if (r == 0)
+		r = say_answer(fd, number, answer, (struct span){digest, sizeof(digest)});
+	if (r == 0)
+		r = hear(fd, memory, &type, &in);
+	if (r < 0)
+		return r;
+	error = wire_get_u32(&in);
+	return type != DESK_TAKEN || wire_end(&in) < 0 ? -EBADMSG : -(int)error;
+}
+
+static int
+answer(const char *id, enum question_answer what)
+{
+	uint32_t number;
+	long pid;
+	int fd, r;
+
+	if (id_read(id, &pid, &number) < 0) {
+		log_error("an id is what `kennel approve list` shows, as 4711-1");
+		return EXIT_USAGE;
+	}
+	fd = desk_connect(pid);
+	r = fd < 0 ? fd : answer_at(fd, number, what);
+	fd_close(&fd);
+	if (r == -ENOENT || r == -ECONNREFUSED) {
+		log_error("nothing waits under %ld-%u", pid, number);
+		return 1;
+	}
+	if (r < 0) {
+		log_error("unable to answer %ld-%u: %s", pid, number, strerror(-r));
+		return EXIT_FAILED;
+	}
+	return 0;
+}
+
+static int
+allow_main(int argc, char **argv)
+{
+	enum question_answer what = ANSWER_ONCE;
+
+	if (argc == 3 && strcmp(argv[2], "--session") == 0)
+		what = ANSWER_SESSION;
+	else if (argc != 2)
+		return -1;
+	return answer(argv[1], what);
+}
+
+static int
+deny_main(int argc, char **argv)
+{
+	return argc == 2 ? answer(argv[1], ANSWER_DENY) : -1;
+}
+
+/* ---- watch ------------------------------------------------------------------------ */
+
+struct watch {
+	struct {
+		long pid;
+		int fd; /* -1: free */
+	} at[DESKS_MAX];
+	size_t n;
+};
+
+static void
+look(struct watch *w)
+{
+	long pid[DESKS_MAX];
+	size_t n = sessions(pid), k;
+
+	for (size_t i = 0; i < n; i++) {
+		for (k = 0; k < w->n && (w->at[k].fd < 0 || w->at[k].pid != pid[i]); k++)
+			;
+		if (k < w->n)
+			continue;
+		for (k = 0; k < w->n && w->at[k].fd >= 0; k++)
+			;
+		if (k == DESKS_MAX)
+			return;
+		w->at[k].pid = pid[i];
+		w->at[k].fd = desk_connect(pid[i]);
+		if (w->at[k].fd >= 0 && say_list(w->at[k].fd, 1) < 0)
+			fd_close(&w->at[k].fd);
+		if (w->at[k].fd >= 0 && k == w->n)
+			w->n++;
+	}
+}
+
+static void
+watch_hear(struct watch *w, size_t i)
+{
+	uint8_t memory[DESK_PACKET_MAX];
+	uint32_t type, number, how;
+	struct wire_in in;
+	struct shown q;
+
+	if (hear(w->at[i].fd, memory, &type, &in) < 0) {
+		fd_close(&w->at[i].fd); /* its session is over */
+		return;
+	}
+	if (type == DESK_QUESTION && question_read(&in, &q) == 0)
+		show(w->at[i].pid, &q);
+	if (type == DESK_GONE) {
+		number = wire_get_u32(&in);
+		how = wire_get_u32(&in);
+		printf("%ld-%u  %s\n", w->at[i].pid, number,
+		    question_answer_name((enum question_answer)how));
+	}
+}
+
+/* "allow ID", "session ID", "deny ID", typed while watching.  false: the end. */
+static bool
+watch_typed(void)
+{
+	static const struct {
+		const char *word;
+		enum question_answer what;
+	} words[] = {
+	    {"allow", ANSWER_ONCE}, {"session", ANSWER_SESSION}, {"deny", ANSWER_DENY}};
+	char line[LINE_MAX_], word[16], id[64];
+
+	if (fgets(line, sizeof(line), stdin) == NULL)
+		return false;
+	if (sscanf(line, "%15s %63s", word, id) != 2)
+		return true;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(word, words[i].word) == 0)
+			(void)answer(id, words[i].what); /* it has said what is wrong */
+	return true;
+}
+
+static int
+watch_main(int argc, char **argv)
+{
+	static struct watch w;
+	static struct pollfd wait[DESKS_MAX + 1];
+	bool typing = isatty(STDIN_FILENO) == 1;
+
+	(void)argv;
+	if (argc > 1)
+		return -1;
+	for (;;) {
+		look(&w);
+		wait[0] = (struct pollfd){typing ? STDIN_FILENO : -1, POLLIN, 0};
+		for (size_t i = 0; i < w.n; i++)
+			wait[i + 1] = (struct pollfd){w.at[i].fd, POLLIN, 0};
+		if (fflush(stdout) != 0)
+			return 0; /* nobody reads any more */
+		if (poll(wait, w.n + 1, LOOK_MS) < 0 && errno != EINTR)
+			return EXIT_FAILED;
+		if (wait[0].revents != 0 && !watch_typed())
+			return 0;
+		for (size_t i = 0; i < w.n; i++)
+			if (w.at[i].fd >= 0 && wait[i + 1].revents != 0)
+				watch_hear(&w, i);
+	}
+}
+
+/* ---- verbs ------------------------------------------------------------------------ */
+
+static const struct verb {
+	const char *name;
+	int (*fn)(int, char **); /* -1: wrong usage */
+} verbs[] = {
+    {"list", list_main},
+    {"watch", watch_main},
+    {"allow", allow_main},
+    {"deny", deny_main},
+};
+
+int
+approve_main(int argc, char **argv)
+{
+	int status = -1;
+
+	for (size_t i = 0; argc > 0 && i < sizeof(verbs) / sizeof(verbs[0]); i++)
+		if (strcmp(argv[0], verbs[i].name) == 0)
+			status = verbs[i].fn(argc, argv);
+	if (status >= 0)
+		return status;
+	fprintf(stderr, "usage: kennel approve list [--json]\n"
+			"       kennel approve watch\n"
+			"       kennel approve allow ID [--session]\n"
+			"       kennel approve deny ID\n");
+	return EXIT_USAGE;
+}

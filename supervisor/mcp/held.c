@@ -1,0 +1,372 @@
+/*
+ * Calls that wait for a person.  The agent has asked, the policy says `ask`:
+ * the call stands in the table like any other, its bytes stay here, and the
+ * server knows nothing of it until somebody has agreed and the agreement is on
+ * disk.
+ *
+ * Process: kennel.  Holds a bounded number of bytes of the agent's.  Trusts no
+ * silence: what is not agreed to is refused.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shim/base/log.h"
+#include "supervisor/approve/approve.h"
+#include "supervisor/mcp/mcp.h"
+
+#define HELD_BYTES_MAX ((size_t)32 << 20) /* of all calls that wait */
+#define PROGRESS_NS    (5000 * LOOP_MS)   /* between two words to the agent */
+
+struct held {
+	struct held *next;
+	struct session *s;
+	struct call *call;
+	uint32_t question; /* 0: answered, and waiting for the disk */
+	uint64_t record;   /* number of the answer's event */
+	uint64_t since, progress;
+	bool modern;
+	char rule[512];
+	const char *because; /* of the policy */
+	uint8_t digest[QUESTION_DIGEST_LEN];
+	size_t len;
+	uint8_t line[]; /* without what was cut, and a newline */
+};
+
+/* ---- the list ----------------------------------------------------------------- */
+
+static void
+unlink_held(struct held *h)
+{
+	struct held **at = &h->s->held;
+
+	while (*at != h)
+		at = &(*at)->next;
+	*at = h->next;
+	h->s->held_bytes -= h->len;
+	free(h);
+}
+
+static void arm_progress(struct session *);
+
+/* ---- the answer ----------------------------------------------------------------- */
+
+static void
+refuse(struct held *h, const char *text, const char *outcome)
+{
+	struct rpc_why why = {.outcome = outcome, .rule = h->rule, .because = h->because};
+	struct session *s = h->s;
+	const struct call *c = h->call;
+	bool result = c->known != NULL && (c->known->flags & METHOD_RESULT) != 0;
+	int r;
+
+	buf_clear(&s->text);
+	r = result ? rpc_tool_refusal(&s->text, c->id, c->id_len, text, &why, h->modern)
+		   : rpc_error(&s->text, c->id, c->id_len, RPC_REFUSED, text, &why);
+	if (r < 0)
+		s->error = r;
+	session_say(s, &s->to_agent);
+	record_answer(s, c, "agent", NULL, 0, outcome);
+	calls_remove(&s->asked, h->call);
+	unlink_held(h);
+}
+
+/* Somebody has agreed, and that is on disk: on to the server. */
+static void
+release(struct held *h)
+{
+	struct session *s = h->s;
+	struct call *call = h->call;
+	struct json_message m;
+	int r;
+
+	if (json_scan(h->line, h->len - 1, &m) < 0)
+		bug("a line that was scanned before");
+	if (s->to_server.closed || s->server_eof) {
+		refuse(h, "kennel: the server no longer takes requests", "gone");
+		return;
+	}
+	call->since_ns = loop_now();
+	calls_state(&s->asked, call, CALL_OPEN);
+	if (record_forward(s, call, "agent", m.top[TOP_PARAMS]) < 0) {
+		refuse(h,
+		    "kennel: the audit log cannot take this call, so it was not made",
+		    "refused");
+		return;
+	}
+	r = frame_say(&s->to_server, h->line, h->len);
+	if (r < 0)
+		s->error = r;
+	if (call->known != NULL && (call->known->flags & METHOD_DEADLINE) != 0)
+		calls_deadline(&s->asked, call, session_clock(s) + s->call_ns);
+	unlink_held(h);
+}
+
+static void
+on_answer(
+    void *arg, uint32_t number, enum question_answer answer, const struct answerer *by)
+{
+	struct held *h = arg;
+	struct session *s = h->s;
+	bool agreed = answer == ANSWER_ONCE || answer == ANSWER_SESSION;
+	struct record_approval approval = {.call = h->call,
+	    .rule = h->rule,
+	    .digest = h->digest,
+	    .answer = question_answer_name(answer),
+	    .uid = by->uid,
+	    .pid = by->pid,
+	    .agreed = agreed,
+	    .ns = loop_now() - h->since};
+	int r;
+
+	(void)number;
+	h->question = 0;
+	r = record_approval(s, &approval, &h->record);
+	if (answer == ANSWER_NOBODY)
+		refuse(h,
+		    "kennel: a person had to agree, and nobody answered in time; it was "
+		    "not done",
+		    "nobody answered");
+	else if (!agreed)
+		refuse(h,
+		    "kennel: a person was asked and said no; it was not done. Do not try "
+		    "again unless the user says so",
+		    "denied by a person");
+	else if (r < 0)
+		refuse(h,
+		    "kennel: the audit log cannot take the answer, so it was not done",
+		    "refused");
+	else if (s->o.report == NULL)
+		release(h);
+	session_recorded(s); /* and on with what waited for room */
+}
+
+void
+held_recorded(struct session *s)
+{
+	struct held *h = s->held, *next;
+
+	for (; h != NULL; h = next) {
+		next = h->next;
+		if (h->question == 0 && s->o.report != NULL &&
+		    report_durable(s->o.report, h->record))
+			release(h);
+	}
+}
+
+/* ---- while it waits --------------------------------------------------------------- */
+
+/* Who asked to be told of progress hears that a person is being asked. */
+static void
+say_progress(struct held *h)
+{
+	struct session *s = h->s;
+	struct json meta, token;
+	struct json_message m;
+	int r;
+
+	if (json_scan(h->line, h->len - 1, &m) < 0)
+		bug("a line that was scanned before");
+	meta = m.param[PARAM_META];
+	if (json_get(meta, "progressToken", &token) < 0 || token.len > MCP_ID_MAX ||
+	    (token.type != JSON_IS_STRING && token.type != JSON_IS_NUMBER))
+		return;
+	buf_clear(&s->text);
+	r = buf_printf(&s->text,
+	    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":"
+	    "{\"progressToken\":%.*s,\"progress\":%llu,"
+	    "\"message\":\"kennel: waiting for a person to agree\"}}\n",
+	    (int)token.len, (const char *)token.at, (unsigned long long)++h->progress);
+	if (r < 0)
+		s->error = r;
+	else if (frame_queued(&s->to_agent) < FRAME_ANSWER)
+		session_say(s, &s->to_agent);
+}
+
+static void
+on_progress(struct loop *loop, void *arg)
+{
+	struct session *s = arg;
+
+	(void)loop;
+	s->held_timer = -1;
+	for (struct held *h = s->held; h != NULL; h = h->next)
+		say_progress(h);
+	arm_progress(s);
+	session_recorded(s); /* writes */
+}
+
+static void
+arm_progress(struct session *s)
+{
+	/* without a timer nobody is told, and all else is as it was */
+	if (s->held != NULL && s->held_timer < 0)
+		s->held_timer =
+		    loop_timer_at(s->o.loop, loop_now() + PROGRESS_NS, on_progress, s);
+}
+
+/* ---- the question ------------------------------------------------------------------- */
+
+/* What would be done, in one way to write it: name and arguments. */
+static int
+digest_of(struct session *s, enum question_kind kind, struct json args,
+    uint8_t ret[QUESTION_DIGEST_LEN])
+{
+	struct buf what;
+	int r;
+
+	buf_init(&what, MCP_MESSAGE_MAX + MCP_NAME_MAX + 16);
+	r = buf_printf(&what, "%d %zu %s ", (int)kind, strlen(s->name), s->name);
+	if (r == 0 && args.type != JSON_IS_NONE) {
+		r = json_canon(args, &what);
+		if (r == -EEXIST || r == -EILSEQ) /* it is not read for certain: */
+			r = buf_put(&what, args.at, args.len); /* each byte counts */
+	}
+	if (r == 0)
+		mcp_digest(what.data, what.len, ret);
+	buf_free(&what);
+	return r;
+}
+
+static void
+copy_text(char *out, size_t cap, const void *text, size_t len, bool *cut)
+{
+	const uint8_t *bytes = text;
+	size_t n = len < cap ? len : cap - 1;
+
+	while (n > 0 && n < len && (bytes[n] & 0xc0) == 0x80)
+		n--; /* not in the middle of a character */
+	memcpy(out, text, n);
+	out[n] = '\0';
+	if (n < len && cut != NULL)
+		*cut = true;
+}
+
+/* A NUL would end the text that a person sees; JSON text holds none. */
+static void
+question_of(struct session *s, const struct held *h, enum question_kind kind,
+    struct json args, struct question_text *q)
+{
+	*q = (struct question_text){.kind = kind};
+	copy_text(q->server, sizeof(q->server),
+	    policy_str(s->o.policy, s->o.server->name), s->o.server->name.len, NULL);
+	copy_text(q->subject, sizeof(q->subject), s->name, strlen(s->name), &q->cut);
+	if (args.type != JSON_IS_NONE)
+		copy_text(q->detail, sizeof(q->detail), args.at, args.len, &q->cut);
+	copy_text(q->rule, sizeof(q->rule), h->rule, strlen(h->rule), NULL);
+	copy_text(q->because, sizeof(q->because), h->because, strlen(h->because), NULL);
+	memcpy(q->digest, h->digest, sizeof(q->digest));
+}
+
+/* The line as the server would get it. */
+static struct held *
+keep(struct session *s, struct json root)
+{
+	const uint8_t *at = root.at, *end = root.at + root.len;
+	struct held *h = calloc(1, sizeof(*h) + root.len + 1);
+
+	if (h == NULL)
+		return NULL;
+	for (size_t i = 0; i < s->cuts.n; i++) {
+		memcpy(h->line + h->len, at, (size_t)(s->cuts.cut[i].from - at));
+		h->len += (size_t)(s->cuts.cut[i].from - at);
+		at = s->cuts.cut[i].to;
+	}
+	memcpy(h->line + h->len, at, (size_t)(end - at));
+	h->len += (size_t)(end - at);
+	h->line[h->len++] = '\n';
+	h->s = s;
+	return h;
+}
+
+static void
+tell_operator(const struct question_text *q, uint32_t number)
+{
+	char text[200];
+
+	log_info("%s asks for the %s \"%s\" (%s); answer with: kennel approve allow|deny "
+		 "%ld-%u",
+	    q->server, question_kind_name(q->kind),
+	    log_quote(text, sizeof(text), q->subject, strlen(q->subject)), q->rule,
+	    (long)getpid(), number);
+}
+
+int
+held_add(struct session *s, const struct json_message *m, struct call *call,
+    enum sealed_gate_kind gate, bool modern)
+{
+	static const enum question_kind kinds[] = {
+	    [GATE_TOOL] = QUESTION_TOOL,
+	    [GATE_RESOURCE] = QUESTION_RESOURCE,
+	    [GATE_PROMPT] = QUESTION_PROMPT,
+	};
+	static struct question_text q; /* large; one at a time */
+	struct held *h;
+	int r;
+
+	if (m->root.len + 1 > HELD_BYTES_MAX - s->held_bytes)
+		return -ENOBUFS;
+	h = keep(s, m->root);
+	if (h == NULL)
+		return -ENOMEM;
+	h->call = call;
+	h->modern = modern;
+	h->since = loop_now();
+	h->because = s->because;
+	(void)snprintf(h->rule, sizeof(h->rule), "%s", s->rule); /* the same size */
+	r = digest_of(s, kinds[gate], m->param[PARAM_ARGUMENTS], h->digest);
+	if (r == 0) {
+		question_of(s, h, kinds[gate], m->param[PARAM_ARGUMENTS], &q);
+		r = question_ask(s->o.questions, &q, on_answer, h, &h->question);
+	}
+	if (r != 0) {
+		free(h);
+		return r;
+	}
+	calls_state(&s->asked, call, CALL_HELD);
+	h->next = s->held;
+	s->held = h;
+	s->held_bytes += h->len;
+	tell_operator(&q, h->question);
+	arm_progress(s);
+	return 0;
+}
+
+/* ---- the end -------------------------------------------------------------------------- */
+
+static void
+drop(struct held *h)
+{
+	if (h->question != 0)
+		question_withdraw(h->s->o.questions, h->question);
+	unlink_held(h);
+}
+
+bool
+held_cancel(struct session *s, const struct call *call)
+{
+	struct held *h = s->held;
+
+	while (h != NULL && h->call != call)
+		h = h->next;
+	if (h == NULL)
+		return false;
+	record_answer(s, call, "agent", NULL, 0, "cancelled");
+	calls_remove(&s->asked, h->call);
+	drop(h);
+	return true;
+}
+
+/* Those who wait for them are still to be told. */
+void
+held_drop_all(struct session *s)
+{
+	while (s->held != NULL) {
+		calls_state(&s->asked, s->held->call, CALL_OPEN);
+		drop(s->held);
+	}
+	loop_timer_stop(s->o.loop, s->held_timer);
+	s->held_timer = -1;
+}

@@ -1,0 +1,220 @@
+"""What a policy asks about: it waits for a person, and silence is no."""
+import json
+import os
+import socket
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
+from kit import *  # noqa: E402,F403
+
+ASKS = "    run %s\n    tool allow echo say was_cancelled\n" % words(TOY)
+RUN = ["KENNEL_HOME"]
+
+
+def session(more="    tool ask line because \"seen by a person\"\n", before=""):
+    s = kennel_run(ASKS + more, before=before)
+    s.initialize()
+    return s
+
+
+def ask(s, tool="line", meta=None, **arguments):
+    """The call is on its way; its id."""
+    s.n += 1
+    params = {"name": tool, "arguments": arguments}
+    if meta:
+        params["_meta"] = meta
+    s.send({"jsonrpc": "2.0", "id": s.n, "method": "tools/call", "params": params})
+    return s.n
+
+
+def approve(*words_):
+    r = run([KENNEL, "approve"] + list(words_))
+    return r.returncode, r.stdout.decode(), r.stderr.decode()
+
+
+def questions(s):
+    status, out, err = approve("list", "--json")
+    equal(status, 0, err)
+    mine = "%d-" % s.p.pid
+    return [q for q in map(json.loads, out.splitlines()) if q["id"].startswith(mine)]
+
+
+def question(s):
+    wait_for(lambda: questions(s), 5)
+    got = questions(s)
+    check(len(got) == 1, "one question: %s" % got)
+    return got[0]
+
+
+def refusal(r):
+    return r["result"]["_meta"]["kennel/refusal"]["outcome"] if r["result"].get("isError") else None
+
+
+@test("S3-34 C18 an asked call waits for a person; once is once; the answer is on disk before the act")
+def once():
+    s = session()
+    within("line", [t["name"] for t in s.request("tools/list")["result"]["tools"]], "it is shown")
+    rid = ask(s, a=1, b="x")
+    q = question(s)
+    equal((q["server"], q["kind"], q["subject"], q["because"]), ("t", "tool", "line", "seen by a person"))
+    equal(json.loads(q["detail"]), {"a": 1, "b": "x"})
+    check(q["rule"].endswith(".kennel:5"), q["rule"])
+    equal(s.text("echo", text="meanwhile"), "meanwhile", "the session goes on")
+    equal(approve("allow", q["id"])[0], 0)
+    r = s.wait(rid)
+    within('"id":%d' % rid, r["result"]["content"][0]["text"], "the server got it as it was")
+    equal(questions(s), [])
+    rid = ask(s, a=1, b="x")  # the same again
+    q = question(s)
+    equal(approve("deny", q["id"])[0], 0)
+    equal(refusal(s.wait(rid)), "denied by a person")
+    equal(approve("allow", q["id"])[0], 1, "it is over")
+    s.close()
+    check(audited('"approve"', '"deny"', "line"), "the no is in the log")
+    mine = [e["session"] for e in audit() if q["sha256"] in json.dumps(e)][-1]
+    events = [e for e in audit() if e["session"] == mine and e["kind"] in ("approve", "call")
+              and '"line"' in json.dumps(e)]
+    kinds = [e["kind"] for e in events]
+    equal(kinds[0], "approve", kinds)
+    within("pid", json.dumps(events[0]), "who answered")
+    within(q["sha256"], json.dumps(events), "what was shown")
+
+
+@test("for the session: the same thing is not asked about again, another one is")
+def for_session():
+    s = session()
+    rid = ask(s, a=1)
+    equal(approve("allow", question(s)["id"], "--session")[0], 0)
+    check(refusal(s.wait(rid)) is None, "allowed")
+    s.n += 1  # the same arguments, written otherwise
+    s.send_bytes(b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"arguments":{ "a" : 1 },"name":"line"}}\n' % s.n)
+    check(refusal(s.wait(s.n)) is None, "not asked again")
+    rid = ask(s, a=2)
+    equal(approve("deny", question(s)["id"])[0], 0)
+    equal(refusal(s.wait(rid)), "denied by a person")
+    s.close()
+    other = session()
+    ask(other, a=1)
+    question(other)
+    other.close()
+
+
+@test("silence is no: after timeout ask the call is refused, and its time does not count as the server's")
+def silence():
+    s = session("    tool ask line\n    timeout ask 1s call 500ms\n")
+    t = time.time()
+    r = s.wait(ask(s, a=1), 5)
+    equal(refusal(r), "nobody answered")
+    check(0.9 < time.time() - t < 3, "after a second: %s" % (time.time() - t))
+    rid = ask(s, a=1)
+    q = question(s)
+    time.sleep(0.7)  # longer than `timeout call`
+    equal(approve("allow", q["id"])[0], 0)
+    check(refusal(s.wait(rid)) is None, "its own time begins with the answer")
+    s.close()
+
+
+@test("the agent takes its call back: the question is gone, the server never heard of it")
+def taken_back():
+    s = session()
+    rid = ask(s, a=1)
+    q = question(s)
+    s.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": rid}})
+    check(wait_for(lambda: not questions(s), 3) is not None, "gone")
+    equal(approve("allow", q["id"])[0], 1)
+    equal(s.text("was_cancelled"), "", "the server was told nothing")
+    s.close()
+
+
+@test("a server that answers a question which waits is not heard")
+def answers_first():
+    s = session()
+    rid = ask(s, a=1)
+    q = question(s)
+    equal(s.text("say", text='{"jsonrpc":"2.0","id":%d,"result":{"content":[]}}' % rid), "said")
+    equal(s.text("say", text='{"jsonrpc":"2.0","id":%d,"result":1,"result":2}' % rid), "said")
+    equal(s.lines, [])
+    equal(question(s)["id"], q["id"], "it still waits")
+    equal(approve("allow", q["id"])[0], 0)
+    check("content" in s.wait(rid)["result"])
+    s.close()
+
+
+@test("the end of the session ends its questions; the server's end answers them")
+def ends():
+    s = session()
+    rid = ask(s, "line", a=1)
+    question(s)
+    sock = os.path.join(HOME, "run", "ask-%d" % s.p.pid)
+    check(os.path.exists(sock), sock)
+    equal(os.stat(sock).st_mode & 0o777, 0o600)
+    s.close()
+    check(not os.path.exists(sock), "the socket is gone")
+    s = session("    tool ask line\n    tool allow exit\n")
+    rid = ask(s, "line", a=1)
+    question(s)
+    ask(s, "exit", n=0)
+    check("error" in s.wait(rid), "the call that waits is answered")
+
+
+@test("only the same user answers: others cannot come in; rubbish ends a connection and no more")
+def others():
+    s = session()
+    rid = ask(s, a=1)
+    q = question(s)
+    sock = os.path.join(HOME, "run", "ask-%d" % s.p.pid)
+    for rubbish in (b"", b"\1", b"\1\0\0\0\2\0\0\0\0\0\0\0", b"\2\0\0\0" + b"\xff" * 60, b"\x09\0\0\0", b"x" * 4096):
+        c = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        c.connect(sock)
+        c.send(rubbish)
+        c.settimeout(3)
+        equal(c.recv(100), b"", rubbish)
+        c.close()
+    # the right number with another digest is another question
+    c = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    c.connect(sock)
+    n = int(q["id"].split("-")[1])
+    c.send(b"\2\0\0\0" + n.to_bytes(4, "little") + b"\1\0\0\0" + b"\x20\0\0\0" + b"z" * 32 + b"\0")
+    check(c.recv(100)[4:8] != b"\0\0\0\0", "refused")
+    c.close()
+    if AS == "root" and UID:
+        os.chmod(os.path.join(HOME, "run"), 0o755)  # the folder's own mode keeps them out already
+        code = ("import socket;c=socket.socket(socket.AF_UNIX,socket.SOCK_SEQPACKET);"
+                "c.connect(%r)" % sock)
+        r = unconfined([sys.executable, "-c", code])
+        check(r.returncode != 0 and b"Permission" in r.stderr, r.stderr)
+        os.chmod(os.path.join(HOME, "run"), 0o700)
+    equal(question(s)["id"], q["id"], "it still waits")
+    equal(approve("allow", q["id"])[0], 0)
+    s.wait(rid)
+    s.close()
+
+
+@test("what is shown is inert: no control byte, no line of the agent's own")
+def inert():
+    s = session('    tool ask *\n')
+    ask(s, "evil\x1b[2J\n4711-1  allow", text="\u202egnp")
+    question(s)
+    status, out, _ = approve("list")
+    equal(status, 0)
+    check("\x1b" not in out and "\u202e" not in out, repr(out))
+    check("\n4711-1" not in out, out)
+    s.close()
+
+
+@test("who asked for progress hears that a person is asked")
+def progress():
+    s = session()
+    rid = ask(s, meta={"progressToken": "p7"}, a=1)
+    q = question(s)
+    m = s.message(8)
+    equal((m["method"], m["params"]["progressToken"]), ("notifications/progress", "p7"))
+    within("person", m["params"]["message"])
+    equal(approve("allow", q["id"])[0], 0)
+    s.wait(rid)
+    s.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""What a policy says about tools, their arguments and their definitions, in force
+at a running server."""
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
+from kit import *  # noqa: E402,F403
+
+TOYS = "    run %s\n" % words(TOY)
+
+
+def verdict(s, arguments, tool="line"):
+    """allow (the server got it, whatever it says), or what the refusal says;
+    arguments as JSON text."""
+    s.n += 1
+    s.send_bytes(('{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"%s"%s}}\n'
+                  % (s.n, tool, "" if arguments is None else ',"arguments":' + arguments)).encode())
+    r = s.wait(s.n)
+    if "error" in r:
+        return r["error"]["data"]["kennel"]["outcome"] if "data" in r["error"] else "allow"
+    if r["result"].get("isError") and "kennel/refusal" in r["result"].get("_meta", {}):
+        return r["result"]["_meta"]["kennel/refusal"]["outcome"]
+    return "allow"
+
+
+def judged(grants, *rows):
+    s = kennel_run(TOYS + grants)
+    s.initialize()
+    for arguments, wanted in rows:
+        equal(verdict(s, arguments), wanted, "%s: %s" % (grants.strip(), arguments))
+    s.close()
+
+
+@test("C18 C35 when: texts, choices, patterns, paths")
+def texts():
+    judged('    tool allow line when args.branch == "main"\n',
+           ('{"branch":"main"}', "allow"), ('{"branch":"m\\u0061in"}', "allow"), ('{"branch":"main "}', "deny"),
+           ('{"branch":["main"]}', "deny"), ('{"branch":null}', "deny"), ("{}", "deny"), (None, "deny"),
+           ('{"branch":"main","branch":"x"}', "deny"), ('{"branch":"x","branch":"main"}', "deny"),
+           ('{"Branch":"main"}', "deny"), ('{"branch":"main","other":{"a":1,"a":2}}', "allow"))
+    judged('    tool allow line\n    tool deny line when args.branch in ["main", "release"]\n',
+           ('{"branch":"topic"}', "allow"), ('{"branch":"release"}', "deny"), ("{}", "deny"),
+           ('{"branch":7}', "deny"))
+    judged('    tool allow line when args.a.b[1] matches x*y\n',
+           ('{"a":{"b":[0,"x--y"]}}', "allow"), ('{"a":{"b":["xy"]}}', "deny"),
+           ('{"a":{"b":[0,"yx"]}}', "deny"), ('{"a":{"b":{"1":"xy"}}}', "deny"))
+    judged('    tool allow line when args.path under "/srv/work"\n',
+           ('{"path":"/srv/work"}', "allow"), ('{"path":"/srv/work/a"}', "allow"), ('{"path":"/srv/workers"}', "deny"),
+           ('{"path":"/srv/work/../secret"}', "deny"), ('{"path":"/srv"}', "deny"), ('{"path":"work"}', "deny"))
+
+
+@test("C35 when: numbers as they are written, and, or, not")
+def numbers():
+    judged("    tool allow line when args.n <= 5\n",
+           ('{"n":5}', "allow"), ('{"n":5.0}', "allow"), ('{"n":5.000000000000000000001}', "deny"), ('{"n":0.5e1}', "allow"),
+           ('{"n":-1e400}', "allow"), ('{"n":1e400}', "deny"), ('{"n":"5"}', "deny"), ('{"n":true}', "deny"))
+    judged("    tool allow line when args.n == 9007199254740993\n",
+           ('{"n":9007199254740993}', "allow"), ('{"n":9007199254740992}', "deny"))
+    judged('    tool allow line when (args.a == 1 or args.b == 2) and not args.c == true\n',
+           ('{"a":1,"c":false}', "allow"), ('{"a":0,"b":2,"c":false}', "allow"), ('{"a":0,"b":0,"c":false}', "deny"),
+           ('{"a":1,"c":true}', "deny"), ('{"a":1}', "deny"))
+
+
+@test("MCP-ATTACKS 8: a name is its bytes; one that looks the same is another")
+def names():
+    s = kennel_run(TOYS + "    tool allow echo\n")
+    s.initialize()
+    equal(s.text("echo", text="x"), "x")
+    for other in ("\\u0435cho", "echo\\u200b", "Echo", "echo ", "\\uff45cho", "e\\u0301cho"):
+        equal(verdict(s, "{}", other), "deny", other)
+    equal(verdict(s, '{"text":"x"}', "\\u0065cho"), "allow", "the same letter, written as an escape")
+    s.close()
+
+
+@test("a refusal says why, and what to do instead; a question is recorded with its line")
+def words_of_policy():
+    s = kennel_run(TOYS + '    tool allow echo\n    tool deny "env" because "it is private" instead "use echo"\n'
+                   '    tool ask big because "it is large"\n    timeout ask 300ms\n')
+    s.initialize()
+    r = s.call("env")["result"]
+    check(r["isError"], r)
+    within("it is private", r["content"][0]["text"])
+    within("Instead: use echo", r["content"][0]["text"])
+    equal(r["_meta"]["kennel/refusal"]["instead"], "use echo")
+    equal(verdict(s, "{}", "big"), "nobody answered")
+    s.close()
+    check(audited('"approve"', '"big"', ':6"', '"nobody"', '"deny"'), "the line of the question")
+
+
+PINNED = TOYS + '    pins "%s"\n    tool allow *\n    resource allow *\n'
+
+
+def pinned(text, change=None):
+    """A policy beside its pins file; change: what to do to the pins before."""
+    p = policy(TOYS + "    tool allow *\n    resource allow *\n    prompt allow *\n", "toy")
+    pins = p[:-len(".kennel")] + ".pins"
+    r = run([KENNEL, "server", "pin", "toy", "--policy", p, "-o", pins])
+    equal(r.returncode, 0, r.stderr)
+    if change:
+        data = reads(pins).decode()
+        check(change[0] in data, "nothing to change")
+        with open(pins, "w") as f:
+            f.write(data.replace(*change))
+    p2 = policy(text % os.path.basename(pins), "toy")
+    return p2, pins
+
+
+@test("MCP-ATTACKS 1 3 4 6: definitions are pinned; what differs is neither shown nor called")
+def pins():
+    p, _ = pinned(PINNED)
+    s = Mcp([KENNEL, "run", "toy", "--policy", p])
+    s.initialize()
+    tools = [t["name"] for t in s.request("tools/list")["result"]["tools"]]
+    within("echo", tools)
+    equal(s.text("echo", text="x"), "x")
+    s.close()
+    # The person reviewed another text than the server says now.
+    p, _ = pinned(PINNED, ('"description":"says text"', '"description":"says it"'))
+    s = Mcp([KENNEL, "run", "toy", "--policy", p])
+    s.initialize()
+    tools = [t["name"] for t in s.request("tools/list")["result"]["tools"]]
+    check("echo" not in tools and "line" in tools, tools)
+    equal(verdict(s, '{"text":"x"}', "echo"), "differs from its pin")
+    equal(verdict(s, "{}", "line"), "allow")
+    s.close()
+    check(audited('"manifest"', '"echo"', "differs from its pin", "description"), "the difference is in the log")
+    r = run([KENNEL, "server", "pin", "toy", "--policy", p, "--diff"])
+    equal((r.returncode, r.stdout), (1, b'changed tool "echo"\n'), r.stderr)
+
+
+@test("by-annotations: what was reviewed as destructive asks, as read-only is allowed, the rest asks")
+def by_annotations():
+    p, _ = pinned(TOYS + '    pins "%s"\n    tool by-annotations\n    timeout ask 300ms\n')
+    s = Mcp([KENNEL, "run", "toy", "--policy", p])
+    s.initialize()
+    equal(verdict(s, "{}", "line"), "nobody answered", "a tool without annotations asks")
+    within("line", [t["name"] for t in s.request("tools/list")["result"]["tools"]])
+    s.close()
+
+
+@test("a pins file that is not one: its line, and nothing is compiled")
+def bad_pins():
+    for change in (('{"kennel-pins":1', '{"kennel-pins":2'), ('"kind":"tool"', '"kind":"tol"'),
+                   ('"variant":""', '"variant":"","x":1'), ('"description":"says text"', '"description":"says \\ud800"')):
+        p, pins = pinned(PINNED, change)
+        r = run([KENNEL, "policy", "compile", p, "-o", TMP + "/bad.sealed"])
+        equal(r.returncode, 65, "%s: %s" % (change, r.stderr))
+        within(os.path.basename(pins).encode(), r.stderr, change)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+/*
+ * Questions for a person: each ends once, in one of four ways; what was agreed to
+ * for a session is exactly what was shown; silence is no.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "supervisor/approve/approve.h"
+
+static struct loop loop;
+static char said[1024];
+static struct queue *queue;
+
+static void
+on_answer(
+    void *arg, uint32_t number, enum question_answer answer, const struct answerer *by)
+{
+	size_t n = strlen(said);
+
+	snprintf(said + n, sizeof(said) - n, "%s%u:%s:%u ",
+	    arg == NULL ? "" : (const char *)arg, number, question_answer_name(answer),
+	    by->pid);
+}
+
+static int
+ask(uint8_t what, uint32_t *ret)
+{
+	static char name[] = "q";
+	struct question_text text = {.kind = QUESTION_TOOL, .digest = {what}};
+
+	return question_ask(queue, &text, on_answer, name, ret);
+}
+
+static int
+answer(uint32_t number, uint8_t what, enum question_answer how)
+{
+	const uint8_t digest[QUESTION_DIGEST_LEN] = {what};
+
+	return question_answer(queue, number, digest, how, &(struct answerer){1000, 42});
+}
+
+static void
+begin(uint64_t wait_ms)
+{
+	said[0] = '\0';
+	loop_init(&loop);
+	assert_int_equal(queue_new(&loop, wait_ms, &queue), 0);
+}
+
+static void
+answers(void **state)
+{
+	uint32_t a, b, c;
+
+	(void)state;
+	begin(60000);
+	assert_int_equal(ask(1, &a), 0);
+	assert_int_equal(ask(2, &b), 0);
+	assert_int_equal(ask(3, &c), 0);
+	assert_int_equal(answer(b, 1, ANSWER_ONCE), -ENOENT); /* another one was shown */
+	assert_int_equal(answer(99, 1, ANSWER_ONCE), -ENOENT);
+	assert_string_equal(said, "");
+	assert_int_equal(answer(b, 2, ANSWER_DENY), 0);
+	assert_int_equal(answer(b, 2, ANSWER_ONCE), -ENOENT); /* it ends once */
+	question_withdraw(queue, c);
+	assert_int_equal(answer(c, 3, ANSWER_ONCE), -ENOENT);
+	assert_int_equal(answer(a, 1, ANSWER_ONCE), 0);
+	assert_string_equal(said, "q2:deny:42 q1:once:42 ");
+	assert_int_equal(ask(1, &a), 0); /* once is once; numbers are never used again */
+	assert_int_equal(a, 4);
+	queue_free(queue);
+	assert_string_equal(said, "q2:deny:42 q1:once:42 ");
+}
+
+static void
+session(void **state)
+{
+	uint32_t a;
+
+	(void)state;
+	begin(60000);
+	assert_int_equal(ask(1, &a), 0);
+	assert_int_equal(answer(a, 1, ANSWER_SESSION), 0);
+	assert_int_equal(ask(1, &a), 1);
+	assert_int_equal(ask(2, &a), 0);
+	/* a no is no rule: it may be asked again */
+	assert_int_equal(answer(a, 2, ANSWER_DENY), 0);
+	assert_int_equal(ask(2, &a), 0);
+	queue_free(queue);
+}
+
+/* A memory that is full asks again; it does not forget or agree to more. */
+static void
+remembered(void **state)
+{
+	struct question_text text = {.kind = QUESTION_TOOL};
+	uint32_t number;
+
+	(void)state;
+	begin(60000);
+	for (uint32_t i = 0; i < QUESTION_REMEMBERED + 1; i++) {
+		memcpy(text.digest, &i, sizeof(i));
+		assert_int_equal(question_ask(queue, &text, on_answer, NULL, &number), 0);
+		assert_int_equal(question_answer(queue, number, text.digest,
+				     ANSWER_SESSION, &(struct answerer){0, 1}),
+		    0);
+		said[0] = '\0';
+	}
+	assert_int_equal(question_ask(queue, &text, on_answer, NULL, &number), 0);
+	memset(text.digest, 0, sizeof(text.digest));
+	assert_int_equal(question_ask(queue, &text, on_answer, NULL, &number), 1);
+	queue_free(queue);
+}
+
+static void
+silence(void **state)
+{
+	uint64_t start = loop_now();
+	uint32_t a, b;
+
+	(void)state;
+	begin(60);
+	assert_int_equal(ask(1, &a), 0);
+	assert_int_equal(ask(2, &b), 0);
+	question_withdraw(queue, a); /* the timer was for this one */
+	while (said[0] == '\0' && loop_now() - start < 5000 * LOOP_MS)
+		assert_int_equal(loop_once(&loop, 1000), 0);
+	assert_string_equal(said, "q2:nobody:0 ");
+	assert_true(loop_now() - start >= 60 * LOOP_MS);
+	assert_null(queue_next(queue, 0));
+	queue_free(queue);
+}
+
+static void
+full(void **state)
+{
+	uint32_t number;
+
+	(void)state;
+	begin(60000);
+	for (int i = 0; i < QUESTIONS_MAX; i++)
+		assert_int_equal(ask((uint8_t)i, &number), 0);
+	assert_int_equal(ask(200, &number), -ENOBUFS);
+	assert_int_equal(answer(5, 4, ANSWER_DENY), 0);
+	assert_int_equal(ask(200, &number), 0);
+	assert_int_equal(queue_next(queue, 0)->number, 1);
+	assert_int_equal(queue_next(queue, 4)->number, 6);
+	queue_free(queue);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(answers),
+	    cmocka_unit_test(session),
+	    cmocka_unit_test(remembered),
+	    cmocka_unit_test(silence),
+	    cmocka_unit_test(full),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
