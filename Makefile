@@ -306,7 +306,7 @@ UNIT_value	= policy/value.o policy/match.o policy/index.o policy/reach.o policy/
 	   tests/fuzz/fuzz_value.o shim/base/fd.o shim/base/slurp.o
 UNIT_algebra	= $(ALGEBRA)
 UNIT_diff	= $(UNIT_lower)
-UNIT_lower	= $(POLICY_READ) $(filter-out policy/main.o policy/verb%.o,$(POLICY_MAKE)) \
+UNIT_lower	= $(POLICY_READ) $(filter-out policy/main.o policy/verb%.o policy/sign.o,$(POLICY_MAKE)) \
 	   shim/base/buf.o shim/base/fd.o shim/base/slurp.o
 UNIT_filter	= $(UNIT_seal) policy/filter.o policy/decoded.o policy/calls.o
 SCRUB	= leash/scrub/scrub.o leash/scrub/forms.o leash/scrub/filter.o \
