@@ -137,7 +137,7 @@ KENNEL	 = supervisor/main.o supervisor/child.o $(APPROVE) \
 # What shows the tree to others.
 TREE	 = supervisor/audit/logtree.o supervisor/audit/prove.o \
 	   supervisor/audit/tiles.o supervisor/audit/witness.o \
-	   supervisor/audit/slot.o
+	   supervisor/audit/keep.o supervisor/audit/slot.o
 
 # The tree, its hashes, its keys and its signatures.
 CHAIN	 = supervisor/audit/chain.o shim/base/sha.o \
@@ -149,6 +149,7 @@ CHAIN	 = supervisor/audit/chain.o shim/base/sha.o \
 RECORDER = supervisor/audit/recorder.o supervisor/audit/complain.o \
 	   supervisor/audit/given.o supervisor/audit/config.o \
 	   supervisor/audit/ledger.o supervisor/audit/slot.o \
+	   supervisor/audit/segment.o \
 	   supervisor/audit/store.o supervisor/audit/noload.o \
 	   supervisor/audit/schema.o supervisor/audit/body.o \
 	   $(CHAIN) leash/report.o $(BASE)
@@ -156,6 +157,7 @@ RECORDER = supervisor/audit/recorder.o supervisor/audit/complain.o \
 VERIFY	 = supervisor/audit/verify.o supervisor/audit/judge.o \
 	   supervisor/audit/crew.o supervisor/audit/rows.o \
 	   supervisor/audit/indexes.o supervisor/audit/walk.o \
+	   supervisor/audit/carried.o \
 	   supervisor/audit/anchor.o supervisor/audit/proof.o \
 	   supervisor/audit/reader.o \
 	   supervisor/audit/noload.o \

@@ -78,6 +78,13 @@ freshness_check(const struct freshness *f, const struct walk *walk, struct answe
 
 	if (check_anchors(walk, answer, &at_end) < 0)
 		return;
+	if (walk->first_record > walk->pruned) {
+		(void)found(answer, INCOMPLETE,
+		    "the records before %" PRIu64
+		    " are gone, and none says that they were removed",
+		    walk->first_record);
+		return;
+	}
 	if (walk->breaks > 0) {
 		(void)found(answer, INCOMPLETE,
 		    "the chain of keys is broken at record %" PRIu64

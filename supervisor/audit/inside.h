@@ -4,7 +4,9 @@
 #ifndef KENNEL_SUPERVISOR_AUDIT_INSIDE_H
 #define KENNEL_SUPERVISOR_AUDIT_INSIDE_H
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -305,6 +307,19 @@ struct store;
 /* Opens or makes the database; its edge is not known yet.  0; *ret_why says in
  * words (static) what went wrong. */
 int store_open(int log_dir, struct store **ret, const char **ret_why);
+int store_open_as(
+    int log_dir, const char *name, struct store **ret, const char **ret_why);
+/* The write-ahead log into the database, now.  -EAGAIN: somebody reads. */
+int store_fold(struct store *);
+uint64_t store_base(const struct store *);
+/* In this file. */
+uint64_t store_records(const struct store *);
+/* store_last_seq of a closed file. */
+int store_closed_seq(int log_dir, const char *name, const struct writer *, uint64_t *ret);
+/* What the next file needs of this one, into a transaction of the next. */
+int store_carry(struct store *old, struct store *next);
+/* The last checkpoint of each epoch, with an empty line behind each. */
+int store_notes(struct store *, FILE *);
 /* Folds the write-ahead log into the database. */
 void store_close(struct store *);
 /* The right edge at this size, from the records and the tiles: 0, -EBADMSG. */
@@ -373,6 +388,10 @@ int ledger_commit(struct ledger *);
 /* When something is to be done next (loop_now()), and do what is due.  0: idle. */
 uint64_t ledger_next_ns(const struct ledger *);
 int ledger_tick(struct ledger *, size_t writers);
+/* A new file, when this one is full; -EAGAIN: later. */
+int ledger_rotate(struct ledger *);
+/* Removes whole files of records before first; a record that says so is on disk. */
+int ledger_prune(struct ledger *, uint64_t first);
 /* A clean end: nothing is open.  Frees. */
 int ledger_end(struct ledger *);
 /* The disk is full: gives back the reserve and says so with it; the count is of
@@ -410,6 +429,41 @@ segment_is_name(const char *name)
 	       strspn(name + 6, "0123456789") == SEGMENT_DIGITS &&
 	       strcmp(name + 6 + SEGMENT_DIGITS, ".db") == 0;
 }
+
+#define SEGMENTS_MAX 4096
+/* The names of the closed ones, in no order. */
+static inline int
+segment_list(int log_dir, char (*name)[SEGMENT_NAME_MAX], size_t *ret_n)
+{
+	/* syscalls: openat getdents64 lseek fstat */
+	int fd = openat(log_dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+	size_t n = 0;
+
+	if (dir == NULL)
+		return -errno;
+	while (n < SEGMENTS_MAX && (e = readdir(dir)) != NULL) {
+		if (segment_is_name(e->d_name))
+			(void)snprintf(name[n++], SEGMENT_NAME_MAX, "%s", e->d_name);
+	}
+	(void)closedir(dir); /* only read */
+	*ret_n = n;
+	return 0;
+}
+
+/* ---- segment.c: the recorder closes one and begins the next --------------------- */
+
+/* Before the log is opened: what a crash left half done. */
+int segment_recover(int log_dir);
+/* A new file behind the old one, in a transaction: its first record is to be put
+ * in and committed; then both are closed, and renamed. */
+int segment_begin(struct store *old, int log_dir, struct store **ret);
+int segment_rename(int log_dir, uint64_t old_base);
+/* The highest number of a writer in the closed files; *ret stays 0: none. */
+int segment_last_seq(int log_dir, const struct writer *, uint64_t *ret);
+/* Removes whole closed files of records before first; keeps their checkpoints. */
+int segment_prune(int log_dir, uint64_t live_base, uint64_t first);
 
 /* ---- reader.c: a log that nobody vouches for -------------------------------- */
 

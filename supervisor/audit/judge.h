@@ -7,6 +7,7 @@
  *	rows.c		a piece of the records: bodies, columns, leaves, tiles
  *	indexes.c	each index holds what the records say, in order
  *	walk.c		the tree, the checkpoints, the epochs, the clock
+ *	carried.c	what a file brought from those before it
  *	anchor.c	what somebody else knows of this log; is it fresh
  *	proof.c		one record's proof, without the log
  *
@@ -50,7 +51,7 @@ struct own_record {
 	uint64_t before; /* the latest time of the records since the one before it */
 	enum event_kind kind;
 	uint64_t epoch, period, size, count;
-	bool clean;
+	bool clean, rotated;
 	char instance[17];
 	char boot_id[40];
 	char origin[NOTE_NAME_MAX];
@@ -108,6 +109,7 @@ struct walk {
 	uint64_t first_epoch, epoch, key_n, key_cap;
 	uint64_t closes; /* the checkpoint of this size must end the epoch; 0: none */
 	uint64_t first_record; /* that is still there */
+	uint64_t pruned;       /* those before it were removed, it is said */
 	/* the next checkpoint, and the last that held */
 	uint64_t cp_n, cp_before;
 	uint64_t cp_all; /* of the segment, as it says */
@@ -141,6 +143,14 @@ struct segment {
 
 /* From its first record on; what it brought from those before is compared. */
 int walk_segment_open(struct walk *, struct segment *);
+/* For carried.c: a checkpoint's text is what the tree gives; the next checkpoint;
+ * one more was met; kept ones of this size. */
+bool walk_is_note(
+    const struct walk *, struct sqlite3_stmt *, const uint8_t root[CHAIN_HASH_LEN]);
+int walk_next_checkpoint(struct walk *, struct segment *);
+int walk_keep_mark(struct walk *, uint64_t size);
+int walk_check_anchors(struct walk *);
+int walk_carry(struct walk *, struct segment *);
 /* How many tiles it brought. */
 uint64_t walk_carried(uint64_t base);
 void walk_segment_close(struct segment *);

@@ -315,6 +315,76 @@ ledger_end(struct ledger *l)
 	return r;
 }
 
+/* What is said of the machine, by each recorder. */
+static void
+own_place(struct ledger *l, struct own *own)
+{
+	own_number(own, KEY_PERIOD, l->config.heartbeat_s);
+	own_text(own, KEY_HOST, l->host);
+	own_text(own, KEY_BOOT_ID, l->boot_id);
+}
+
+/* ---- segments ----------------------------------------------------------------------- */
+
+/* The first record of a file says again who signs: those before may be removed. */
+static int
+begin_segment(struct ledger *l)
+{
+	struct own own;
+	int r;
+
+	own_begin(&own);
+	own_text(&own, KEY_OUTCOME, "rotated");
+	own_text(&own, KEY_ORIGIN, l->origin.name);
+	own_vkey(&own, &l->origin);
+	own_vkey(&own, &l->signer);
+	own_number(&own, KEY_EPOCH, l->epoch);
+	own_place(l, &own);
+	r = own_append(l, EVENT_OPEN, &own);
+	return r < 0 ? r : commit(l);
+}
+
+int
+ledger_rotate(struct ledger *l)
+{
+	struct store *old = l->store, *next = NULL;
+	uint64_t base = store_base(old), size;
+	const char *why;
+	struct own own;
+	int r;
+
+	if (store_pending(old) || store_records(old) < l->config.segment_records)
+		return -EAGAIN;
+	r = store_fold(old);
+	if (r == 0 && l->epoch_end_ns != 0) {
+		own_begin(&own);
+		r = roll(l, EVENT_EPOCH, &own);
+		if (r == 0)
+			r = store_fold(old);
+	}
+	if (r == 0)
+		r = segment_begin(old, l->log_dir, &next);
+	if (r < 0)
+		return r;
+	l->store = next;
+	r = begin_segment(l);
+	size = store_next(next);
+	store_close(next);
+	l->store = NULL;
+	store_close(old);
+	if (r == 0)
+		r = segment_rename(l->log_dir, base);
+	if (r == 0)
+		r = store_open(l->log_dir, &l->store, &why);
+	return r == 0 ? store_edge(l->store, size) : r;
+}
+
+int
+ledger_prune(struct ledger *l, uint64_t first)
+{
+	return segment_prune(l->log_dir, store_base(l->store), first);
+}
+
 /* ---- a full disk ------------------------------------------------------------------ */
 
 /* Room that is ours already, for what is to be said when there is none. */
@@ -394,15 +464,6 @@ draw_origin(const struct ledger *l, const char *id, char ret[NOTE_NAME_MAX])
 	host[i] = '\0';
 	(void)snprintf(ret, NOTE_NAME_MAX, "%s/kennel/%.12s", i > 0 ? host : "host", id);
 	return 0;
-}
-
-/* What is said of the machine, by each recorder. */
-static void
-own_place(struct ledger *l, struct own *own)
-{
-	own_number(own, KEY_PERIOD, l->config.heartbeat_s);
-	own_text(own, KEY_HOST, l->host);
-	own_text(own, KEY_BOOT_ID, l->boot_id);
 }
 
 /* The key that anybody may know: for who will verify. */
@@ -683,6 +744,10 @@ ledger_open(
 	look_around(l);
 	*ret_why = "audit.conf cannot be understood";
 	r = config_read(log_dir, &l->config, &line);
+	if (r == 0) {
+		*ret_why = "a segment was left half made";
+		r = segment_recover(log_dir);
+	}
 	if (r == 0)
 		r = store_open(log_dir, &l->store, ret_why);
 	if (r == 0) {

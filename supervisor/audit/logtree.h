@@ -5,7 +5,7 @@
  *	prove.c		"kennel audit prove", "verify-proof"
  *	tiles.c		"kennel audit tiles": the layout that C2SP's readers know
  *	witness.c	"kennel audit witness"
- *	keep.c		"kennel audit rotate", "prune"
+ *	keep.c		"kennel audit prune"
  */
 #ifndef KENNEL_SUPERVISOR_AUDIT_LOGTREE_H
 #define KENNEL_SUPERVISOR_AUDIT_LOGTREE_H
@@ -54,9 +54,13 @@ int logtree_body(struct logtree *, uint64_t idx, void *out, size_t cap, size_t *
 int audit_tiles(const char *log_dir, const char *out_dir, uint64_t *ret_size);
 
 /* The tlog-proof of a record, its leaf in it: its length. */
-int prove_make(
-    struct logtree *, uint64_t idx, char *out, size_t cap, size_t *ret_len);
+int prove_make(struct logtree *, uint64_t idx, char *out, size_t cap, size_t *ret_len);
 
+/* An auditor's record, on disk when this returns. */
+struct event;
+int audit_record(const struct event *);
+
+int prune_main(int argc, char **argv);
 int prove_main(int argc, char **argv);
 int verify_proof_main(int argc, char **argv);
 int tiles_main(int argc, char **argv);

@@ -69,8 +69,9 @@ struct recorder {
 	struct peer peer[PEERS_MAX];
 	size_t peer_n;
 	int epoll, idle_timer, flow_timer, rest_timer, tick_timer;
-	bool gate;      /* somebody waits for this transaction */
-	size_t batch_n; /* records in it */
+	bool gate;            /* somebody waits for this transaction */
+	size_t batch_n;       /* records in it */
+	uint64_t prune_first; /* records before it may go; 0: none */
 	struct writer self;
 	char socket_name[RECORDER_NAME_MAX];
 };
@@ -181,6 +182,22 @@ static void __attribute__((noreturn)) give_up(int error)
 	complain_and_end("write the log", error);
 }
 
+/* Its record is on disk: what it says may be done. */
+static void
+prune(void)
+{
+	int r;
+
+	if (the.prune_first == 0)
+		return;
+	r = ledger_prune(the.ledger, the.prune_first);
+	if (r < 0)
+		complain("unable to remove old files: %s", strerror(-r));
+	the.prune_first = 0;
+}
+
+static void next_segment(void);
+
 /* On disk, and only then told. */
 static void
 settle(void)
@@ -195,7 +212,24 @@ settle(void)
 	the.batch_n = 0;
 	for (size_t i = 0; i < PEERS_MAX; i++)
 		peer_tell(&the.peer[i]);
+	prune();
+	next_segment();
 	tick_soon();
+}
+
+/* A file that is full is closed, and the next one begun; who reads it now makes
+ * it wait. */
+static void
+next_segment(void)
+{
+	int r = ledger_rotate(the.ledger);
+
+	if (r == -EAGAIN)
+		return;
+	the.store = ledger_store(the.ledger);
+	complain_for(the.store);
+	if (r < 0)
+		complain_and_end("begin another file", r);
 }
 
 /* Heartbeats, and the ends of epochs. */
@@ -294,6 +328,8 @@ on_hello(struct peer *peer, struct wire_in *in)
 	    session.len);
 	take_over(peer);
 	r = store_last_seq(the.store, &peer->writer, &peer->last);
+	if (r == 0 && peer->last == 0)
+		r = segment_last_seq(RECORDER_FD_LOG_DIR, &peer->writer, &peer->last);
 	if (r < 0)
 		complain_and_end("read the log", r);
 	wire_out_init(&out, memory, sizeof(memory));
@@ -301,6 +337,19 @@ on_hello(struct peer *peer, struct wire_in *in)
 	wire_put_u64(&out, store_next(the.store));
 	peer->welcome = true;
 	return wire_send(peer->fd, &out, NULL, 0);
+}
+
+/* From which record on an auditor wants the log kept; 0: from the first. */
+static uint64_t
+prune_first(const struct record *rec)
+{
+	static struct scan scan;
+	const struct scan_field *first = NULL;
+	uint64_t number = 0;
+
+	if (scan_body(rec->body, rec->body_len, &scan) == 0)
+		first = scan_find(&scan, event_key_name(KEY_FIRST));
+	return first != NULL && scan_number(first->value, &number) ? number : 0;
 }
 
 /* The log's own words are nobody else's; an auditor's are the auditor's. */
@@ -344,6 +393,8 @@ on_event(struct peer *peer, struct wire_in *in)
 		}
 		appended(ledger_append(the.ledger, &peer->writer, &rec));
 		peer->last = rec.wseq;
+		if (rec.kind == EVENT_PRUNE)
+			the.prune_first = prune_first(&rec);
 	}
 	/* else: sent again after a crash, and here already */
 	if (rec.wseq > peer->heard)

@@ -184,7 +184,7 @@ keep_own(struct rows *rows, struct piece *piece, enum event_kind kind)
 	(void)scan_number(scan->head[SCAN_IDX], &own->idx);
 	(void)scan_number(scan->head[SCAN_TS], &own->ts);
 	(void)scan_number(scan->head[SCAN_BOOT], &own->boot);
-	if (kind != EVENT_COSIG) {
+	if (kind >= EVENT_GENESIS || kind == EVENT_GAP) {
 		own->before = piece->boot_most;
 		piece->boot_most = 0;
 	}
@@ -199,6 +199,7 @@ keep_own(struct rows *rows, struct piece *piece, enum event_kind kind)
 	own_field(rows, "note", own->note, sizeof(own->note));
 	own_field(rows, "outcome", outcome, sizeof(outcome));
 	own->clean = strcmp(outcome, "unclean") != 0;
+	own->rotated = strcmp(outcome, "rotated") == 0;
 	own_vkeys(rows, own);
 	return 0;
 }
@@ -218,7 +219,7 @@ look_at_kind(struct rows *rows, struct piece *piece, uint64_t idx)
 	for (enum event_kind kind = EVENT_COSIG; kind < EVENT_KIND_END; kind++) {
 		if (!scan_is(scan->head[SCAN_KIND], event_kind_name(kind)))
 			continue;
-		if (!own && kind != EVENT_COSIG)
+		if (!own && kind != EVENT_COSIG && kind != EVENT_PRUNE)
 			return kind < EVENT_GENESIS
 				   ? 0
 				   : bad_record(&piece->answer, idx,

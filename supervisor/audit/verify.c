@@ -59,6 +59,7 @@ struct options {
 	char anchor_text[ANCHORS_MAX][NOTE_MAX];
 	struct vkey origin, witness[ANCHORS_MAX];
 	char folder[AUDIT_PATH_MAX];
+	bool whole; /* a folder was named, not a file */
 };
 
 /* ---- telling ---------------------------------------------------------------------- */
@@ -309,11 +310,13 @@ list_segments(struct options *o, const char *path)
 {
 	struct judge_options *j = &o->judge;
 	struct dirent *e;
-	DIR *dir = opendir(path); /* early: openat getdents64 */
+	DIR *dir = opendir(path); /* syscalls: openat getdents64 */
 	char *name;
 
 	if (dir == NULL)
 		return -errno;
+	while (j->path_n > 0)
+		free((char *)(uintptr_t)j->path[--j->path_n]); /* ours, made below */
 	while ((e = readdir(dir)) != NULL) {
 		if (!segment_is_name(e->d_name))
 			continue;
@@ -329,7 +332,9 @@ list_segments(struct options *o, const char *path)
 	if (asprintf(&name, "%s/" AUDIT_DB_NAME, path) < 0)
 		return -ENOMEM;
 	j->path[j->path_n++] = name;
-	(void)snprintf(o->folder, sizeof(o->folder), "%s", path);
+	if (path != o->folder)
+		(void)snprintf(o->folder, sizeof(o->folder), "%s", path);
+	o->whole = true;
 	return 0;
 }
 
@@ -382,7 +387,10 @@ check_anchor_keys(const struct options *o, const struct walk *walk, struct answe
 static void
 verify(struct options *o, struct walk *walk, struct answer *answer)
 {
-	for (int i = 0; i < AGAIN_MAX; i++) {
+	size_t files;
+	int r = 0;
+
+	for (int i = 0; r == 0 && i < AGAIN_MAX; i++) {
 		free(walk->key);
 		free(walk->mark);
 		*walk = (struct walk){0};
@@ -390,11 +398,21 @@ verify(struct options *o, struct walk *walk, struct answer *answer)
 		for (size_t k = 0; k < o->judge.anchor_n; k++)
 			o->anchor[k].seen = false;
 		judge(&o->judge, walk, answer);
-		if (!walk->changed)
+		/* was a file closed, or were some removed, while we read? */
+		files = o->judge.path_n;
+		if (o->whole)
+			r = list_segments(o, o->folder);
+		if (r == 0 && !walk->changed && files == o->judge.path_n)
 			break;
+		walk->changed = true;
 	}
-	if (walk->changed)
+	if (r < 0)
+		(void)found(answer, UNKNOWN, "the log went away while it was read");
+	if (walk->changed) {
+		/* what was found may be what two moments have to do with each other */
+		*answer = (struct answer){0};
 		(void)found(answer, UNKNOWN, "the log changes faster than it is read");
+	}
 	if (answer->verdict == INTACT)
 		check_anchor_keys(o, walk, answer);
 	if (answer->verdict == INTACT)

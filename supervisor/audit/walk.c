@@ -57,8 +57,8 @@ check_tile(void *arg, unsigned int level, uint64_t n, const uint8_t root[CHAIN_H
 
 /* ---- checkpoints ------------------------------------------------------------------ */
 
-static int
-next_checkpoint(struct walk *walk, struct segment *segment)
+int
+walk_next_checkpoint(struct walk *walk, struct segment *segment)
 {
 	int code = sqlite3_step(segment->cp_list);
 
@@ -72,8 +72,8 @@ next_checkpoint(struct walk *walk, struct segment *segment)
 }
 
 /* The text of the checkpoint of this size is what the records give. */
-static bool
-is_note(const struct walk *walk, sqlite3_stmt *s, const uint8_t root[CHAIN_HASH_LEN])
+bool
+walk_is_note(const struct walk *walk, sqlite3_stmt *s, const uint8_t root[CHAIN_HASH_LEN])
 {
 	struct checkpoint cp = {.size = walk->tree.chain.size};
 	char want[NOTE_NAME_MAX + 80];
@@ -89,8 +89,8 @@ is_note(const struct walk *walk, sqlite3_stmt *s, const uint8_t root[CHAIN_HASH_
 }
 
 /* Where the signatures may be shared out later. */
-static int
-keep_mark(struct walk *walk, uint64_t size)
+int
+walk_keep_mark(struct walk *walk, uint64_t size)
 {
 	if (walk->cp_n++ % MARK_EVERY != 0)
 		return 0;
@@ -120,7 +120,7 @@ check_checkpoint(struct walk *walk, struct segment *segment)
 	if (sqlite3_step(s) != SQLITE_ROW)
 		r = bad_record(walk->answer, walk->cp_before,
 		    "the checkpoint behind it is listed and cannot be found");
-	else if (!is_note(walk, s, root))
+	else if (!walk_is_note(walk, s, root))
 		r = bad_record(walk->answer, walk->cp_before,
 		    "it, or one behind it up to the next checkpoint, gives another root");
 	else if ((uint64_t)sqlite3_column_int64(s, 0) != walk->epoch)
@@ -130,18 +130,18 @@ check_checkpoint(struct walk *walk, struct segment *segment)
 	if (r < 0)
 		return r;
 	walk->cp_before = size;
-	r = keep_mark(walk, size);
+	r = walk_keep_mark(walk, size);
 	if (r < 0)
 		return r;
 	if (walk->closes == size) {
 		walk->closes = 0;
 		walk->epoch++;
 	}
-	return next_checkpoint(walk, segment);
+	return walk_next_checkpoint(walk, segment);
 }
 
-static int
-check_anchors(struct walk *walk)
+int
+walk_check_anchors(struct walk *walk)
 {
 	uint64_t size = walk->tree.chain.size;
 	uint8_t root[CHAIN_HASH_LEN];
@@ -263,13 +263,19 @@ on_open(struct walk *walk, const struct own_record *own)
 		return begin(walk, own);
 	if (own->epoch != walk->epoch)
 		return bad_record(walk->answer, own->idx, "it is of another epoch");
+	/* the same recorder, in its next file */
+	if (own->rotated)
+		return own->vkey_n == 2 && walk->segment->base == own->idx
+			   ? same_keys(walk, own)
+			   : bad_record(walk->answer, own->idx,
+				 "it begins a file, and is not its first");
 	/* whether the one before ended, its records say */
 	if (own->clean != walk->ended)
 		return bad_record(walk->answer, own->idx,
 		    own->clean ? "it follows no end, and says that it does"
 			       : "it follows an end, and says that it does not");
 	walk->unclean += !own->clean;
-	return own->vkey_n == 2 ? same_keys(walk, own) : 0;
+	return 0;
 }
 
 static int
@@ -327,6 +333,15 @@ on_cosig(struct walk *walk, const struct own_record *own)
 	return 0;
 }
 
+/* Records before "first" were removed, or were to be. */
+static int
+on_prune(struct walk *walk, const struct own_record *own)
+{
+	if (own->count > walk->pruned)
+		walk->pruned = own->count;
+	return 0;
+}
+
 static const struct {
 	enum event_kind kind;
 	int (*on)(struct walk *, const struct own_record *);
@@ -339,6 +354,7 @@ static const struct {
     {EVENT_HEARTBEAT, on_heartbeat},
     {EVENT_CLOCK, on_clock},
     {EVENT_COSIG, on_cosig},
+    {EVENT_PRUNE, on_prune},
 };
 
 /* ---- the clock ------------------------------------------------------------------------- */
@@ -388,7 +404,7 @@ take_own(struct walk *walk, const struct own_record *own)
 {
 	int r = 0;
 
-	if (own->kind != EVENT_COSIG)
+	if (own->kind != EVENT_COSIG && own->kind != EVENT_PRUNE)
 		r = check_clock(walk, own);
 	if (r == 0 && !walk->begun && own->kind != EVENT_GENESIS &&
 	    own->kind != EVENT_OPEN)
@@ -434,7 +450,7 @@ at_size(struct walk *walk, struct segment *segment)
 	if (r == 0 && walk->closes == size)
 		return bad_record(
 		    walk->answer, size - 1, "it ends its epoch, and no checkpoint does");
-	return r == 0 ? check_anchors(walk) : r;
+	return r == 0 ? walk_check_anchors(walk) : r;
 }
 
 int
@@ -486,158 +502,6 @@ walk_piece(struct walk *walk, struct segment *segment, const struct piece *piece
 
 /* ---- a segment ------------------------------------------------------------------------------ */
 
-uint64_t
-walk_carried(uint64_t base)
-{
-	uint64_t n = (base % TILE_WIDTH != 0) + (base >> TILE_BITS) % TILE_WIDTH;
-
-	for (unsigned int level = 1; level < TILE_LEVELS - 1; level++)
-		n += base >> ((level + 1) * TILE_BITS);
-	return n;
-}
-
-/* One hash of the edge at the base of a segment, from what it brought. */
-static int
-carried_hash(struct walk *walk, struct segment *segment, struct tree *tree,
-    unsigned int level, uint64_t n)
-{
-	sqlite3_stmt *s = segment->tile;
-	uint8_t root[CHAIN_HASH_LEN];
-	int r = -EBADMSG;
-
-	(void)sqlite3_bind_int(s, 1, (int)level - 1);
-	(void)sqlite3_bind_int64(s, 2, (sqlite3_int64)n);
-	if (sqlite3_step(s) == SQLITE_ROW &&
-	    sqlite3_column_bytes(s, 0) == CHAIN_HASH_LEN) {
-		memcpy(tree->tile[level] + n % TILE_WIDTH * CHAIN_HASH_LEN,
-		    sqlite3_column_blob(s, 0), CHAIN_HASH_LEN);
-		r = 0;
-		if (level > 1) { /* a whole tile: does it have that root? */
-			r = -EBADMSG;
-			if (sqlite3_column_bytes(s, 1) == (int)TILE_LEN) {
-				tree_root_of_tile(sqlite3_column_blob(s, 1), root);
-				r = memcmp(root, sqlite3_column_blob(s, 0),
-					sizeof(root)) == 0
-					? 0
-					: -EBADMSG;
-			}
-		}
-	}
-	(void)sqlite3_reset(s);
-	return r == 0 ? 0
-		      : bad_record(walk->answer, segment->base,
-			    "what came before it is not whole");
-}
-
-/* The leaves of a tile that began in the file before. */
-static int
-carried_leaves(struct walk *walk, struct segment *segment, struct tree *tree)
-{
-	size_t want = segment->base % TILE_WIDTH * CHAIN_HASH_LEN;
-	sqlite3_stmt *s = segment->tile;
-	int r = 0;
-
-	if (want == 0)
-		return 0;
-	(void)sqlite3_bind_int(s, 1, -1);
-	(void)sqlite3_bind_int64(s, 2, (sqlite3_int64)(segment->base / TILE_WIDTH));
-	if (sqlite3_step(s) == SQLITE_ROW && (size_t)sqlite3_column_bytes(s, 1) == want)
-		memcpy(tree->tile[0], sqlite3_column_blob(s, 1), want);
-	else
-		r = bad_record(
-		    walk->answer, segment->base, "what came before it is not whole");
-	(void)sqlite3_reset(s);
-	return r;
-}
-
-/* Each whole tile that was brought is what the one above it says. */
-static int
-carried_tiles(struct walk *walk, struct segment *segment)
-{
-	sqlite3_stmt *s = NULL;
-	int code, r = 0;
-
-	if (sqlite3_prepare_v2(segment->db,
-		"SELECT a.root, substr(b.h, 1 + 32 * (a.n & 255), 32), a.h FROM tile a "
-		"JOIN tile b ON b.level = a.level + 1 AND b.n = a.n >> 8 "
-		"WHERE a.level >= 1 AND ((b.n + 1) << (8 * (b.level + 1))) <= ?1",
-		-1, &s, NULL) != SQLITE_OK)
-		return sql_failed(walk->answer, segment->db, segment->base);
-	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)segment->base);
-	while (r == 0 && (code = sqlite3_step(s)) == SQLITE_ROW) {
-		uint8_t root[CHAIN_HASH_LEN] = {0};
-
-		if (sqlite3_column_bytes(s, 2) == (int)TILE_LEN)
-			tree_root_of_tile(sqlite3_column_blob(s, 2), root);
-		if (sqlite3_column_bytes(s, 0) != CHAIN_HASH_LEN ||
-		    sqlite3_column_bytes(s, 1) != CHAIN_HASH_LEN ||
-		    memcmp(sqlite3_column_blob(s, 0), root, sizeof(root)) != 0 ||
-		    memcmp(sqlite3_column_blob(s, 1), root, sizeof(root)) != 0)
-			r = bad_record(walk->answer, segment->base,
-			    "a tile of before it is not what the one above it says");
-	}
-	if (r == 0 && code != SQLITE_DONE)
-		r = sql_failed(walk->answer, segment->db, segment->base);
-	(void)sqlite3_finalize(s);
-	return r;
-}
-
-/* A segment that is not the first brings the tree up to its base, and the
- * checkpoint there.  Only the origin is believed, until its key has signed. */
-static int
-carried(struct walk *walk, struct segment *segment)
-{
-	struct tree *tree = calloc(1, sizeof(*tree));
-	uint64_t base = segment->base;
-	uint8_t root[CHAIN_HASH_LEN], was[CHAIN_HASH_LEN];
-	int r;
-
-	if (tree == NULL)
-		return found(walk->answer, UNKNOWN, "no memory");
-	r = carried_leaves(walk, segment, tree);
-	for (unsigned int level = 1; r == 0 && level < TILE_LEVELS; level++) {
-		uint64_t end = base >> (level * TILE_BITS);
-
-		for (uint64_t n = end - end % TILE_WIDTH; r == 0 && n < end; n++)
-			r = carried_hash(walk, segment, tree, level, n);
-	}
-	if (r == 0)
-		r = carried_tiles(walk, segment);
-	if (r < 0)
-		goto out;
-	tree_edge(tree, base);
-	chain_root(&tree->chain, root);
-	chain_root(&walk->tree.chain, was);
-	if (walk->begun &&
-	    (walk->tree.chain.size != base || memcmp(root, was, sizeof(root)) != 0)) {
-		r = bad_record(
-		    walk->answer, base, "it does not follow the segment before");
-		goto out;
-	}
-	walk->tree = *tree;
-	if (!walk->begun)
-		walk->first_record = base;
-	if (!segment->cp_left || segment->cp_size != base) {
-		r = bad_record(walk->answer, base, "the checkpoint before it is missing");
-		goto out;
-	}
-	(void)sqlite3_bind_int64(segment->cp_note, 1, (sqlite3_int64)base);
-	if (sqlite3_step(segment->cp_note) != SQLITE_ROW ||
-	    !is_note(walk, segment->cp_note, root))
-		r = bad_record(walk->answer, base,
-		    "the checkpoint before it is not of what came before");
-	(void)sqlite3_reset(segment->cp_note);
-	if (r == 0)
-		r = keep_mark(walk, base);
-	if (r == 0)
-		r = check_anchors(walk);
-	if (r == 0)
-		r = next_checkpoint(walk, segment);
-out:
-	free(tree);
-	return r;
-}
-
 int
 walk_segment_open(struct walk *walk, struct segment *segment)
 {
@@ -653,8 +517,8 @@ walk_segment_open(struct walk *walk, struct segment *segment)
 		-1, &segment->tile, NULL) != SQLITE_OK)
 		return sql_failed(walk->answer, db, segment->base);
 	walk->cp_before = segment->base;
-	r = next_checkpoint(walk, segment);
-	return r < 0 || segment->base == 0 ? r : carried(walk, segment);
+	r = walk_next_checkpoint(walk, segment);
+	return r < 0 || segment->base == 0 ? r : walk_carry(walk, segment);
 }
 
 void

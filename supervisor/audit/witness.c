@@ -33,7 +33,6 @@
 #define EXIT_USAGE   64
 #define EXIT_REFUSED 1
 #define REQUEST_MAX  (PROOF_MAX + NOTE_MAX)
-#define WAIT_MS      5000
 
 struct asked {
 	const char *key, *state, *log, *name;
@@ -287,32 +286,6 @@ sign(const struct asked *asked)
 
 /* ---- the log's side: add --------------------------------------------------------------- */
 
-/* An auditor's record, on disk when this returns. */
-static int
-put_record(const struct event *event)
-{
-	struct audit_place place = {
-	    paths_audit_dir(), paths_run_dir(), paths_libexec("kennel-recorder")};
-	struct report *report = NULL;
-	uint64_t number;
-	int sock = -1, r = -EPIPE;
-
-	if (place.log_dir == NULL || place.run_dir == NULL || place.recorder == NULL)
-		return -ENOENT;
-	/* once more when a recorder was just leaving */
-	for (int i = 0; r == -EPIPE && i < 5; i++) {
-		r = audit_connect(&place, WAIT_MS, &sock);
-		if (r == 0)
-			r = report_open(sock, REPORT_AUDITOR, "", WAIT_MS, &report);
-	}
-	if (r == 0)
-		r = report_send(report, event, EVENT_GATE, &number);
-	if (r == 0)
-		r = report_wait(report, number, WAIT_MS);
-	report_free(report);
-	return r;
-}
-
 /* The line belongs to the checkpoint of the last request: the log's last one when
  * it was asked, which --size names. */
 static int
@@ -337,7 +310,7 @@ add(const struct asked *asked)
 	event_begin(&event, EVENT_COSIG);
 	event_number(&event, KEY_SIZE, asked->old);
 	event_text(&event, KEY_NOTE, text);
-	r = put_record(&event);
+	r = audit_record(&event);
 	if (r < 0)
 		log_error("unable to add it: %s", strerror(-r));
 	return r < 0 ? LOG_EXIT_FAILED : 0;

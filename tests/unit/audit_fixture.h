@@ -171,7 +171,7 @@ writer_open(const struct fixture *f, const char *session)
 	struct report *report = NULL;
 	int sock, r = -EPIPE;
 
-	for (int i = 0; r == -EPIPE && i < 5; i++) {
+	for (int i = 0; r == -EPIPE && i < 100; i++) {
 		r = audit_connect(&f->place, WAIT_MS, &sock);
 		if (r == 0)
 			r = report_open(sock, REPORT_LEASH, session, WAIT_MS, &report);
@@ -299,6 +299,43 @@ ask_number(const char *db_path, const char *sql)
 	(void)sqlite3_finalize(s);
 	(void)sqlite3_close(db);
 	return n;
+}
+
+/* The same over every file of the log, added up. */
+static inline long
+ask_files(const struct fixture *f, const char *sql)
+{
+	DIR *dir = opendir(f->log);
+	struct dirent *e;
+	char path[512];
+	long sum = 0;
+
+	assert_non_null(dir);
+	while ((e = readdir(dir)) != NULL) {
+		size_t len = strlen(e->d_name);
+
+		if (len < 3 || strcmp(e->d_name + len - 3, ".db") != 0)
+			continue;
+		(void)snprintf(path, sizeof(path), "%s/%.200s", f->log, e->d_name);
+		sum += ask_number(path, sql);
+	}
+	closedir(dir);
+	return sum;
+}
+
+/* Before the first recorder. */
+static inline void
+configure(const struct fixture *f, const char *text)
+{
+	char path[160];
+	FILE *out;
+
+	(void)mkdir(f->log, 0700);
+	(void)snprintf(path, sizeof(path), "%s/audit.conf", f->log);
+	out = fopen(path, "w");
+	assert_non_null(out);
+	(void)fputs(text, out);
+	assert_int_equal(fclose(out), 0);
 }
 
 #endif

@@ -126,14 +126,14 @@ write_through_kills(const struct fixture *f, int which)
 
 /* K-10: kill -9 of the recorder at random moments under load (issue 2, Tests). */
 static void
-test_killed(void **state)
+killed(const char *config, int want)
 {
 	struct fixture *f = fixture_new();
 	pid_t writer[WRITERS], pid;
 	int status, kills = 0;
-	char sql[256];
+	char sql[256], said[1024];
 
-	(void)state;
+	configure(f, config);
 	tally = mmap(NULL, sizeof(*tally), PROT_READ | PROT_WRITE,
 	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_true(tally != MAP_FAILED);
@@ -143,14 +143,15 @@ test_killed(void **state)
 		if (writer[i] == 0)
 			_exit(write_through_kills(f, i));
 	}
-	for (int tries = 0; kills < KILLS && tries < 1000; tries++) {
+	for (int tries = 0; kills < want && tries < 50 * want; tries++) {
 		pause_ms(5 + (unsigned int)rand() % 80);
 		if (recorders(&pid) == 0)
 			continue;
 		if (kill(pid, SIGKILL) == 0)
 			kills++;
-		if (waitpid(pid, NULL, 0) == pid && kills % 5 == 0)
-			assert_int_not_equal(run_verify(f, f->log, sql, sizeof(sql)), 1);
+		if (waitpid(pid, NULL, 0) == pid && kills % 5 == 0 &&
+		    run_verify(f, f->log, said, sizeof(said)) == 1)
+			fail_msg("%s", said);
 	}
 	pause_ms(50);
 	tally->stop = true;
@@ -158,25 +159,99 @@ test_killed(void **state)
 		assert_int_equal(waitpid(writer[i], &status, 0), writer[i]);
 		assert_int_equal(status, 0);
 	}
-	assert_int_equal(kills, KILLS);
+	assert_int_equal(kills, want);
 	for (int i = 0; i < WRITERS; i++) {
 		(void)snprintf(sql, sizeof(sql),
 		    "SELECT count(DISTINCT wseq) FROM rec WHERE session = 'w%d' "
 		    "AND wseq <= %llu",
 		    i, (unsigned long long)tally->acked[i]);
 		assert_true(tally->acked[i] > 0);
-		assert_int_equal(ask_number(f->db, sql), tally->acked[i]);
+		assert_int_equal(ask_files(f, sql), tally->acked[i]);
 	}
-	assert_int_equal(ask_number(f->db,
-			     "SELECT count(*) - count(DISTINCT writer || wseq) FROM rec"),
-	    0);
 	assert_int_equal(
-	    ask_number(f->db, "SELECT count(*) FROM rec WHERE kind = 'gap'"), 0);
+	    ask_files(f, "SELECT count(*) - count(DISTINCT writer || wseq) FROM rec"), 0);
+	assert_int_equal(ask_files(f, "SELECT count(*) FROM rec WHERE kind = 'gap'"), 0);
 	assert_intact(f);
 	assert_true(recorders_gone(4000));
 	assert_intact(f);
 	assert_int_equal(files_in(f->run, ""), 0);
 	(void)munmap(tally, sizeof(*tally));
+	fixture_free(f);
+}
+
+/* How often; more in the long target (tests/soak). */
+static int
+kills_wanted(void)
+{
+	const char *more = getenv("KENNEL_AUDIT_KILLS");
+
+	return more != NULL ? atoi(more) : KILLS;
+}
+
+static void
+test_killed(void **state)
+{
+	(void)state;
+	killed("", kills_wanted());
+}
+
+/* The same while epochs end every second and files are full at once: a kill falls
+ * into their ends. */
+static void
+test_killed_rotating(void **state)
+{
+	(void)state;
+	killed("epoch 1\nsegment 256\n", kills_wanted());
+}
+
+/* Files that were closed hold together, and may be removed from the first on. */
+static void
+test_segments(void **state)
+{
+	struct fixture *f = fixture_new();
+	struct report *report;
+	static struct event e;
+	uint64_t number;
+	char said[1024], path[300];
+	int sock;
+
+	(void)state;
+	configure(f, "segment 300\n");
+	report = writer_open(f, "s");
+	for (int i = 0; i < 40; i++) {
+		for (int k = 0; k < 30; k++)
+			assert_int_equal(write_one(report, "x", EVENT_FLOW), 0);
+		assert_int_equal(write_one(report, "x", EVENT_GATE), 0);
+	}
+	assert_true(files_in(f->log, "audit-") >= 3);
+	assert_intact(f);
+	assert_int_equal(ask_files(f, EXECS), 40 * 31);
+	/* a file taken away that nobody said was */
+	(void)snprintf(path, sizeof(path), "%s/audit-%020d.db", f->log, 0);
+	(void)snprintf(said, sizeof(said), "%s/away", f->root);
+	assert_int_equal(rename(path, said), 0);
+	if (run_verify(f, f->log, said, sizeof(said)) != 2)
+		fail_msg("%s", said);
+	assert_non_null(strstr(said, "none says that they were removed"));
+	(void)snprintf(said, sizeof(said), "%s/away", f->root);
+	assert_int_equal(rename(said, path), 0);
+	assert_intact(f);
+	/* who is no auditor may not ask for it */
+	event_begin(&e, EVENT_PRUNE);
+	event_number(&e, KEY_FIRST, 700);
+	assert_int_equal(report_send(report, &e, EVENT_GATE, &number), 0);
+	assert_int_equal(report_wait(report, number, WAIT_MS), -EPIPE);
+	report_free(report);
+	assert_intact(f);
+	assert_int_equal(audit_connect(&f->place, WAIT_MS, &sock), 0);
+	assert_int_equal(report_open(sock, REPORT_AUDITOR, "", WAIT_MS, &report), 0);
+	assert_int_equal(report_send(report, &e, EVENT_GATE, &number), 0);
+	assert_int_equal(report_wait(report, number, WAIT_MS), 0);
+	report_free(report);
+	assert_true(recorders_gone(4000));
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(files_in(f->log, ".notes"), 2);
+	assert_intact(f);
 	fixture_free(f);
 }
 
@@ -579,6 +654,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_many_writers),
 	    cmocka_unit_test(test_killed),
+	    cmocka_unit_test(test_killed_rotating),
+	    cmocka_unit_test(test_segments),
 	    cmocka_unit_test(test_one_recorder),
 	    cmocka_unit_test(test_term),
 	    cmocka_unit_test(test_malformed),
