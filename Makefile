@@ -286,6 +286,7 @@ UNIT_query	= supervisor/audit/connect.o $(QUERY) $(TREE) \
 UNIT_nomem	= tests/fault/fault_unit.o \
 	   $(sort $(UNIT_frame) $(SCRUB))
 UNIT_nomem_policy = tests/fault/fault_unit.o $(POLICY_FRONT)
+UNIT_leash	= $(BASE)
 UNIT_shim	= tests/unit/shim_main.o shim/doors.o shim/reap.o $(BASE_SMALL)
 UNIT_bare	= tests/unit/shim_bare.o
 
@@ -317,7 +318,7 @@ UNIT_scrub	= tests/unit/scrub_bench.o $(SCRUB)
 UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
 	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o \
 	   shim/base/loop.o $(POLICY_READ) $(SCRUB)
-UNITS	 = base nomem nomem_policy shim bare vault pages env scrub load seal match value index sign algebra diff filter lower parse gate frame json canon pins queue session exact unfit stream chain report recorder verify query payload tamper cell
+UNITS	 = base leash nomem nomem_policy shim bare vault pages env scrub load seal match value index sign algebra diff filter lower parse gate frame json canon pins queue session exact unfit stream chain report recorder verify query payload tamper cell
 UNIT_LIBS = $(COVER) $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
@@ -334,6 +335,7 @@ $B/unit-san/$(1): $B/san/tests/unit/test_$(1).o $$(addprefix $B/san/,$$(UNIT_$(1
 	$Q$$(CC) -pie $(SAN) -o $$@ $$(filter %.o,$$^) $$(UNIT_LIBS)
 endef
 $(foreach u,$(UNITS),$(eval $(call unit_rule,$u)))
+$B/unit/leash $B/unit-san/leash: | $(BIN)/kennel $(LIBEXEC)/kennel-leash $(LIBEXEC)/kennel-shim
 # Allocations that fail on order.
 $(OBJ)/tests/fault/fault_unit.o: tests/fault/fault.c
 	@mkdir -p $(@D)

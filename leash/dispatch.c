@@ -127,8 +127,10 @@ dispatch_launch(struct leash *l)
 static void
 answer(struct leash *l, const struct wire_out *out, const int *fds, size_t fds_n)
 {
-	int r = wire_send(l->channel, out, fds, fds_n);
+	int r = -EPIPE;
 
+	if (l->channel >= 0)
+		r = wire_send(l->channel, out, fds, fds_n);
 	/* A supervisor that is gone is seen as the end of the channel. */
 	if (r < 0 && r != -EPIPE)
 		log_warn("unable to answer the supervisor: %s", strerror(-r));
