@@ -53,8 +53,8 @@ BASE	 = $(BASE_SMALL) shim/base/buf.o shim/base/loop.o shim/base/log.o \
 SHIM	 = shim/main.o shim/doors.o shim/reap.o shim/bare.o $(BASE_SMALL)
 
 # Sealed bytes to answers: what a leash may know of policies.
-POLICY_READ = policy/load.o policy/rows.o policy/plan.o policy/bpf.o policy/replay.o \
-	   policy/names.o policy/match.o policy/index.o policy/reach.o policy/fields.o policy/value.o \
+POLICY_READ = policy/load.o policy/rows.o policy/rules.o policy/plan.o policy/bpf.o policy/replay.o \
+	   policy/names.o policy/match.o policy/index.o policy/reach.o policy/fields.o policy/value.o policy/reader.o \
 	   policy/sign_verify.o policy/trust.o shim/base/sha.o
 # Text to sealed bytes: the supervisor only.
 POLICY_TEXT = policy/arena.o policy/out.o policy/diag_code.o policy/diag.o policy/keyword.o policy/lex.o \
@@ -65,7 +65,7 @@ POLICY_TEXT = policy/arena.o policy/out.o policy/diag_code.o policy/diag.o polic
 ALGEBRA	 = policy/algebra/sets.o policy/algebra/points.o policy/algebra/numbers.o
 POLICY_MAKE = $(POLICY_TEXT) policy/read.o policy/compile.o policy/elf.o policy/lower.o policy/tables.o policy/gates.o policy/pinfile.o policy/memo.o \
 	   policy/program.o policy/libs.o policy/preset.o policy/view.o \
-	   policy/filter.o policy/decoded.o policy/calls.o policy/seal.o policy/print.o policy/print_json.o policy/sign.o \
+	   policy/filter.o policy/prologue.o policy/decoded.o policy/calls.o policy/seal.o policy/seal_index.o policy/print.o policy/print_json.o policy/sign.o \
 	   policy/verb.o policy/verb_check.o policy/verb_compile.o \
 	   policy/verb_show.o policy/fmt.o policy/verb_fmt.o $(ALGEBRA) \
 	   policy/say.o policy/ask.o policy/near.o policy/verb_explain.o \
@@ -260,7 +260,7 @@ $(foreach p,$(CONFINED),$(eval $(call gen_rule,$p)))
 UNIT_base	= $(BASE)
 UNIT_cell	= tests/unit/cell_kit.o policy/names.o $(CELL) $(BASE)
 UNIT_frame	= $(MCP) supervisor/approve/queue.o supervisor/audit/chain.o shim/base/sha.o tests/unit/mcp_rig.o \
-	   policy/match.o policy/index.o policy/reach.o policy/value.o policy/names.o $(BASE)
+	   policy/match.o policy/index.o policy/reach.o policy/value.o policy/reader.o policy/names.o $(BASE)
 UNIT_json	= tests/fuzz/fuzz_json.o $(UNIT_frame)
 UNIT_canon	= supervisor/mcp/json.o supervisor/mcp/walk.o supervisor/mcp/canon.o \
 	   shim/base/buf.o
@@ -294,24 +294,24 @@ UNIT_vault	= leash/vault/ring.o leash/vault/mem.o leash/vault/source.o \
 	   leash/vault/env.o $(BASE_SMALL)
 UNIT_env	= $(UNIT_vault)
 UNIT_pages	= $(UNIT_vault)
-UNIT_load	= $(POLICY_READ) policy/seal.o tests/fuzz/fuzz_load.o shim/base/buf.o
+UNIT_load	= $(POLICY_READ) policy/seal.o policy/seal_index.o tests/fuzz/fuzz_load.o shim/base/buf.o
 UNIT_seal	= $(UNIT_load)
 # Text to a checked tree, and what the checks ask of others.
 POLICY_FRONT = $(POLICY_TEXT) $(POLICY_READ) $(ALGEBRA) policy/read.o policy/filter.o \
-	   policy/decoded.o \
-	   policy/calls.o policy/seal.o shim/base/buf.o shim/base/fd.o \
+	   policy/prologue.o policy/decoded.o \
+	   policy/calls.o policy/seal.o policy/seal_index.o shim/base/buf.o shim/base/fd.o \
 	   shim/base/slurp.o
 UNIT_parse	= $(POLICY_FRONT)
 UNIT_match	= $(UNIT_load)
 UNIT_sign	= $(UNIT_load) supervisor/cli/seen.o shim/base/fd.o shim/base/slurp.o shim/base/dirs.o
 UNIT_index	= $(UNIT_load)
-UNIT_value	= policy/value.o policy/match.o policy/index.o policy/reach.o policy/names.o \
+UNIT_value	= policy/value.o policy/reader.o policy/match.o policy/index.o policy/reach.o policy/names.o \
 	   tests/fuzz/fuzz_value.o shim/base/fd.o shim/base/slurp.o
 UNIT_algebra	= $(ALGEBRA)
 UNIT_diff	= $(UNIT_lower)
 UNIT_lower	= $(POLICY_READ) $(filter-out policy/main.o policy/verb%.o policy/sign.o,$(POLICY_MAKE)) \
 	   shim/base/buf.o shim/base/fd.o shim/base/slurp.o
-UNIT_filter	= $(UNIT_seal) policy/filter.o policy/decoded.o policy/calls.o
+UNIT_filter	= $(UNIT_seal) policy/filter.o policy/prologue.o policy/decoded.o policy/calls.o
 SCRUB	= leash/scrub/scrub.o leash/scrub/forms.o leash/scrub/filter.o \
 	   leash/scrub/reading.o shim/base/buf.o $(UNIT_vault)
 UNIT_scrub	= tests/unit/scrub_bench.o $(SCRUB)
@@ -472,7 +472,7 @@ valgrind: check-valgrind
 
 FUZZ_scrub	= $(SCRUB)
 FUZZ_load	= $(POLICY_READ)
-FUZZ_value	= policy/value.o policy/match.o policy/index.o policy/reach.o policy/names.o
+FUZZ_value	= policy/value.o policy/reader.o policy/match.o policy/index.o policy/reach.o policy/names.o
 FUZZ_json	= supervisor/mcp/json.o supervisor/mcp/walk.o supervisor/mcp/skim.o \
 	   supervisor/mcp/canon.o shim/base/buf.o
 FUZZ_session	= $(UNIT_frame)

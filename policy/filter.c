@@ -41,50 +41,19 @@
 #include <seccomp.h>
 
 #include "policy/calls.h"
-#include "policy/decoded.h"
-#include "policy/load.h"
+#include "policy/filter.h"
 #include "policy/text.h"
 
-#define ARRAY_LEN(a)  (sizeof(a) / sizeof((a)[0]))
-#define API_LEVEL     6 /* knows SCMP_ACT_NOTIFY, whatever kernel compiles this */
-#define X32_BIT       0x40000000u
-#define LOW           0xffffffffu
-#define MEMFD_EXEC    0x10u
-#define CMD_TIOCSTI   0x5412u
-#define CMD_TIOCLINUX 0x541cu
-#define OPEN_MAKES    (O_CREAT | (O_TMPFILE & ~O_DIRECTORY))
-#define CMD_SETLEASE  1024u /* F_SETLEASE */
-#define CMD_TYPE      0xff00u
-#define TYPE_BITS     0xfu /* of a socket; the rest are flags */
-#define TYPE_DCCP     6u
-#define CMD_BTRFS     0x9400u
-#define NAME_MAX_     64 /* of a system call */
-
-struct program {
-	struct sealed_insn insn[SEALED_INSNS_MAX];
-	uint32_t n;
-	bool full;
-};
-
-struct making;
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define API_LEVEL    6 /* knows SCMP_ACT_NOTIFY, whatever kernel compiles this */
+#define MEMFD_EXEC   0x10u
+#define NAME_MAX_    64 /* of a system call */
 
 static int body_rules(struct making *);
 static int body_read(scmp_filter_ctx, struct program *);
-static void prologue(struct making *);
 
-/* One filter under way. */
-struct making {
-	struct sealer *s;
-	struct sealed_range calls; /* the policy's own lines */
-	uint32_t arch;
-	scmp_filter_ctx ctx;
-	struct program program;
-	struct decoded decoded;
-};
-
-/* What the policy itself says of this call, or -1. */
-static int
-call_said(const struct making *m, const char *name)
+int
+filter_said(const struct making *m, const char *name)
 {
 	const struct sealed_call *c;
 	uint32_t i;
@@ -115,7 +84,7 @@ filter_make(struct making *m, struct sealed_range *ret)
 		 m->ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS)) < 0 ||
 	    (r = seccomp_attr_set(m->ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2)) < 0)
 		return r;
-	prologue(m); /* its rows stand before the body's */
+	filter_prologue(m); /* its rows stand before the body's */
 	if ((r = body_rules(m)) < 0 || (r = body_read(m->ctx, &m->program)) < 0 ||
 	    (r = decoded_seal(
 		 &m->decoded, m->s, SECCOMP_RET_ERRNO | ENOSYS, &row.syscalls)) < 0)
@@ -441,14 +410,14 @@ body_rules(struct making *m)
 
 	for (c = calls_allowed; c->names != NULL && r == 0; c++)
 		for (names = c->names; r == 0 && name_next(&names, name);)
-			if (call_said(m, name) != VERDICT_DENY)
+			if (filter_said(m, name) != VERDICT_DENY)
 				r = rule_add(m, SCMP_ACT_ALLOW, name, NULL);
 	for (i = 0; i < ARRAY_LEN(rules) && r == 0; i++)
-		if (call_said(m, rules[i].name) != VERDICT_DENY)
+		if (filter_said(m, rules[i].name) != VERDICT_DENY)
 			r = rule_add(m, rules[i].action, rules[i].name, rules[i].arg);
 	for (i = 0; i < ARRAY_LEN(prctls) && r == 0; i++) {
 		option[0] = (struct scmp_arg_cmp)EQ(0, prctls[i]);
-		if (call_said(m, "prctl") != VERDICT_DENY)
+		if (filter_said(m, "prctl") != VERDICT_DENY)
 			r = rule_add(m, SCMP_ACT_ALLOW, "prctl", option);
 	}
 	return r == 0 ? rules_of_policy(m) : r;
@@ -456,8 +425,8 @@ body_rules(struct making *m)
 
 /* ---- the program ----------------------------------------------------------- */
 
-static void
-put(struct program *p, uint16_t code, uint32_t k, uint8_t jt, uint8_t jf)
+void
+filter_put(struct program *p, uint16_t code, uint32_t k, uint8_t jt, uint8_t jf)
 {
 	if (p->n == SEALED_INSNS_MAX) {
 		p->full = true;
@@ -466,216 +435,10 @@ put(struct program *p, uint16_t code, uint32_t k, uint8_t jt, uint8_t jf)
 	p->insn[p->n++] = (struct sealed_insn){.code = code, .jt = jt, .jf = jf, .k = k};
 }
 
-#define LOAD(field) BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field), 0, 0
-#define JUMP(op)    (BPF_JMP | BPF_##op | BPF_K)
-#define RETURN      (BPF_RET | BPF_K)
-
-/* Jumps of the prologue go to labels; put in when all places are known. */
-enum label {
-	TO_NEXT,
-	TO_KILL,
-	TO_ALLOW,
-	TO_EPERM,
-	TO_MODE1,
-	TO_MODE2,
-	TO_OPEN,
-	TO_OPENAT,
-	TO_FCNTL,
-	TO_SOCKET,
-	TO_BODY,
-	LABEL_N
-};
-
-static void
-labels_resolve(struct program *p, const uint32_t place[LABEL_N])
+int
+filter_number(uint32_t arch, const char *name)
 {
-	uint32_t i;
-
-	for (i = 0; i < p->n; i++) {
-		if (BPF_CLASS(p->insn[i].code) != BPF_JMP)
-			continue;
-		if (p->insn[i].jt != TO_NEXT)
-			p->insn[i].jt = (uint8_t)(place[p->insn[i].jt] - i - 1);
-		if (p->insn[i].jf != TO_NEXT)
-			p->insn[i].jf = (uint8_t)(place[p->insn[i].jf] - i - 1);
-	}
-}
-
-/* An owner of any file of a btrfs subvolume may have a snapshot of all of it made
- * in a folder of its own: what the view leaves out or hides would stand there.
- * These three bear the same letter and copy open files only. */
-static const uint32_t clones[] = {
-    0x40049409u, /* FICLONE */
-    0x4020940du, /* FICLONERANGE */
-    0xc0189436u, /* FIDEDUPERANGE */
-};
-
-/* No set-user-id program is left in a folder of the host's: whoever started it
- * there would be the server's user, with nothing around him.  Where the mode
- * stands; openat2 and fchmodat2 are not there, their fallbacks are these.
- *
- * And no lease on a file of the host's: to read it is enough for one, and whoever
- * opens the file to write would wait for 45 seconds, again and again (tried). */
-static const struct {
-	const char *name;
-	enum label mode;
-} modes[] = {
-    {"chmod", TO_MODE1},
-    {"fchmod", TO_MODE1},
-    {"creat", TO_MODE1},
-    {"mknod", TO_MODE1},
-    {"fchmodat", TO_MODE2},
-    {"mknodat", TO_MODE2},
-    {"open", TO_OPEN},
-    {"openat", TO_OPENAT},
-    {"fcntl", TO_FCNTL},
-    {"socket", TO_SOCKET},
-};
-
-static void
-prologue_modes(struct program *p, uint32_t place[LABEL_N])
-{
-	/* A mode means something only where a file is made. */
-	place[TO_OPENAT] = p->n;
-	put(p, LOAD(args[2]));
-	put(p, JUMP(JSET), OPEN_MAKES, TO_NEXT, TO_BODY);
-	put(p, LOAD(args[3]));
-	put(p, JUMP(JSET), S_ISUID, TO_EPERM, TO_BODY);
-	place[TO_OPEN] = p->n;
-	put(p, LOAD(args[1]));
-	put(p, JUMP(JSET), OPEN_MAKES, TO_MODE2, TO_BODY);
-	place[TO_MODE1] = p->n;
-	put(p, LOAD(args[1]));
-	put(p, JUMP(JSET), S_ISUID, TO_EPERM, TO_BODY);
-	place[TO_MODE2] = p->n;
-	put(p, LOAD(args[2]));
-	put(p, JUMP(JSET), S_ISUID, TO_EPERM, TO_BODY);
-	place[TO_FCNTL] = p->n;
-	put(p, LOAD(args[1])); /* an unsigned int for the kernel: the low half */
-	put(p, JUMP(JEQ), CMD_SETLEASE, TO_EPERM, TO_BODY);
-	place[TO_SOCKET] = p->n;
-	put(p, LOAD(args[1]));
-	put(p, BPF_ALU | BPF_AND | BPF_K, TYPE_BITS, 0, 0);
-	put(p, JUMP(JEQ), TYPE_DCCP, TO_EPERM, TO_BODY);
-}
-
-/* A comparison of the low half of an argument. */
-#define LOW_EQ(i, m, v) \
-	{ \
-		.arg = i, .op = COMPARE_EQ, .mask = m, .value = v \
-	}
-#define LOW_SET(i, m) \
-	{ \
-		.arg = i, .op = COMPARE_NE, .mask = m \
-	}
-
-/* The same as rows: what the prologue answers before the body is asked. */
-static const struct {
-	const char *name;
-	uint32_t action;
-	struct sealed_compare compare[2];
-	uint32_t n;
-} early[] = {
-#define MODE(name, ...) \
-	{ \
-		name, SECCOMP_RET_ERRNO | EPERM, {__VA_ARGS__}, 1 \
-	}
-    MODE("chmod", LOW_SET(1, S_ISUID)),
-    MODE("fchmod", LOW_SET(1, S_ISUID)),
-    MODE("creat", LOW_SET(1, S_ISUID)),
-    MODE("mknod", LOW_SET(1, S_ISUID)),
-    MODE("fchmodat", LOW_SET(2, S_ISUID)),
-    MODE("mknodat", LOW_SET(2, S_ISUID)),
-    {"open", SECCOMP_RET_ERRNO | EPERM, {LOW_SET(1, OPEN_MAKES), LOW_SET(2, S_ISUID)}, 2},
-    {"openat", SECCOMP_RET_ERRNO | EPERM, {LOW_SET(2, OPEN_MAKES), LOW_SET(3, S_ISUID)},
-	2},
-    MODE("fcntl", LOW_EQ(1, LOW, CMD_SETLEASE)),
-    MODE("socket", LOW_EQ(1, TYPE_BITS, TYPE_DCCP)),
-    MODE("ioctl", LOW_EQ(1, LOW, CMD_TIOCSTI)),
-    MODE("ioctl", LOW_EQ(1, LOW, CMD_TIOCLINUX)),
-    {"ioctl", SECCOMP_RET_ALLOW, {LOW_EQ(1, LOW, 0x40049409u)}, 1},
-    {"ioctl", SECCOMP_RET_ALLOW, {LOW_EQ(1, LOW, 0x4020940du)}, 1},
-    {"ioctl", SECCOMP_RET_ALLOW, {LOW_EQ(1, LOW, 0xc0189436u)}, 1},
-    MODE("ioctl", LOW_EQ(1, CMD_TYPE, CMD_BTRFS)),
-#undef MODE
-};
-
-static void
-early_rows(struct making *m)
-{
-	struct decoded_row row;
-	const char *name;
-	uint32_t i, k;
-	int nr;
-
-	for (i = 0; i < ARRAY_LEN(early); i++) {
-		name = early[i].name;
-		nr = seccomp_syscall_resolve_name_arch(m->arch, name);
-		if (nr < 0 || call_said(m, name) == VERDICT_DENY)
-			continue;
-		row = (struct decoded_row){.name = sealer_str(m->s, name, strlen(name)),
-		    .nr = (uint32_t)nr,
-		    .action = early[i].action,
-		    .compare_n = early[i].n};
-		for (k = 0; k < early[i].n; k++)
-			row.compare[k] = early[i].compare[k];
-		decoded_put(&m->decoded, &row);
-	}
-	for (i = 0; i < calls_young_n; i++) {
-		name = calls_young[i].name;
-		if (call_said(m, name) == VERDICT_DENY)
-			continue;
-		row = (struct decoded_row){.name = sealer_str(m->s, name, strlen(name)),
-		    .nr = calls_young[i].number,
-		    .action = SECCOMP_RET_ALLOW};
-		decoded_put(&m->decoded, &row);
-	}
-}
-
-static void
-prologue(struct making *m)
-{
-	int nr_ioctl = seccomp_syscall_resolve_name_arch(m->arch, "ioctl"), nr;
-	bool ioctls = call_said(m, "ioctl") != VERDICT_DENY;
-	uint32_t place[LABEL_N] = {0}, i;
-	struct program *p = &m->program;
-
-	early_rows(m);
-	put(p, LOAD(arch));
-	put(p, JUMP(JEQ), m->arch, TO_NEXT, TO_KILL);
-	put(p, LOAD(nr));
-	if (m->arch == AUDIT_ARCH_X86_64) {
-		put(p, JUMP(JGE), X32_BIT, TO_NEXT, TO_NEXT); /* jf: see below */
-		put(p, JUMP(JEQ), LOW, TO_NEXT, TO_KILL);
-	}
-	for (i = 0; i < calls_young_n; i++)
-		if (call_said(m, calls_young[i].name) != VERDICT_DENY)
-			put(p, JUMP(JEQ), calls_young[i].number, TO_ALLOW, TO_NEXT);
-	for (i = 0; i < ARRAY_LEN(modes); i++)
-		if ((nr = seccomp_syscall_resolve_name_arch(m->arch, modes[i].name)) >=
-			0 &&
-		    call_said(m, modes[i].name) != VERDICT_DENY)
-			put(p, JUMP(JEQ), (uint32_t)nr, modes[i].mode, TO_NEXT);
-	/* refused as a whole, it is the body's: what follows is then dead */
-	put(p, JUMP(JEQ), (uint32_t)nr_ioctl, ioctls ? TO_NEXT : TO_BODY, TO_BODY);
-	put(p, LOAD(args[1])); /* the low half: the machine is little-endian */
-	put(p, JUMP(JEQ), CMD_TIOCSTI, TO_EPERM, TO_NEXT);
-	put(p, JUMP(JEQ), CMD_TIOCLINUX, TO_EPERM, TO_NEXT);
-	for (i = 0; i < ARRAY_LEN(clones); i++)
-		put(p, JUMP(JEQ), clones[i], TO_BODY, TO_NEXT);
-	put(p, BPF_ALU | BPF_AND | BPF_K, CMD_TYPE, 0, 0);
-	put(p, JUMP(JEQ), CMD_BTRFS, TO_EPERM, TO_BODY);
-	prologue_modes(p, place);
-	place[TO_KILL] = p->n;
-	put(p, RETURN, SECCOMP_RET_KILL_PROCESS, 0, 0);
-	place[TO_ALLOW] = p->n;
-	put(p, RETURN, SECCOMP_RET_ALLOW, 0, 0);
-	place[TO_EPERM] = p->n;
-	put(p, RETURN, SECCOMP_RET_ERRNO | EPERM, 0, 0);
-	place[TO_BODY] = p->n;
-	labels_resolve(p, place);
-	if (m->arch == AUDIT_ARCH_X86_64)
-		p->insn[3].jf = 1; /* below the x32 bit: over the look at -1 */
+	return seccomp_syscall_resolve_name_arch(arch, name);
 }
 
 bool
@@ -705,7 +468,7 @@ body_read(scmp_filter_ctx ctx, struct program *p)
 		goto out;
 	}
 	while ((n = read(fd, &insn, sizeof(insn))) == (ssize_t)sizeof(insn))
-		put(p, insn.code, insn.k, insn.jt, insn.jf);
+		filter_put(p, insn.code, insn.k, insn.jt, insn.jf);
 	if (n != 0)
 		r = -EIO;
 	else if (p->full)

@@ -46,6 +46,10 @@ void index_gates(const struct policy *, const struct sealed_server *,
 void index_nets(const struct policy *, const struct sealed_server *,
     const struct policy_net_ask *, index_fn *, void *arg);
 
+/* seal_index.c: for all servers, when rows and texts are where they stay.  0 or
+ * -ENOMEM. */
+int index_make(struct buf table[SEALED_KIND_END]);
+
 /* Is the server's index what the sealer makes of its rows?  NULL, or what not. */
 const char *index_check(const struct policy *, const struct sealed_server *);
 

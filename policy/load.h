@@ -1,7 +1,7 @@
 /*
  * Private to the loader and to the sealer.  fields.c says what every field must
- * be; load.c looks at bytes and layout, rows.c at the rows, plan.c at the mounts,
- * bpf.c at the programs.  Each check runs on every file, whatever its contents;
+ * be; load.c looks at bytes and layout, rows.c and rules.c at the rows, plan.c at the
+ * mounts, bpf.c and replay.c at the programs.  Each check runs on every file, whatever its contents;
  * none trusts a check that has not run before it.
  */
 #ifndef KENNEL_POLICY_LOAD_H
@@ -43,6 +43,10 @@ void load_parts(const struct sealed_server *, struct sealed_range ret[SEALED_KIN
 int load_refuse(struct load *, const char *, ...) __attribute__((format(printf, 2, 3)));
 /* rows.c: every row of every table.  used is there and zero. */
 int load_rows(struct load *);
+bool load_is_name(const char *, size_t len, bool variable);
+/* rules.c: one for each kind that needs one; else NULL. */
+typedef int load_rule_fn(struct load *, uint32_t row);
+extern load_rule_fn *const load_rules[SEALED_KIND_END];
 /* plan.c: the mounts of one server; row is its number, for messages. */
 int load_plan(struct load *, const struct sealed_server *, uint32_t row);
 /* bpf.c: one finished program. */

@@ -234,8 +234,9 @@ policy_match_gate(const struct policy *p, const struct sealed_server *s,
 static uint32_t
 classes_of(const struct policy_gate_ask *ask)
 {
-	return ask->pin != NULL && ask->pin->classes != 0 ? ask->pin->classes
-							  : CLASS_UNANNOTATED;
+	if (ask->pin == NULL || ask->pin->classes == 0)
+		return CLASS_UNANNOTATED;
+	return ask->pin->classes;
 }
 
 enum sealed_verdict

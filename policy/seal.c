@@ -32,7 +32,6 @@ struct sealer {
 
 static int sealer_sort(struct sealer *);
 static int pool_sort(struct sealer *);
-static int index_make(struct sealer *);
 static int sealer_lay(struct sealer *, struct buf *);
 
 struct sealer *
@@ -454,16 +453,15 @@ servers_move(struct move *m)
 	return r;
 }
 
-static bool
-is_common(uint32_t kind)
-{
-	return kind < SEALED_SERVERS || kind == SEALED_FILTERS || kind == SEALED_INSNS ||
-	       kind == SEALED_SYSCALLS || kind == SEALED_COMPARES;
-}
-
 static int
 sealer_sort(struct sealer *s)
 {
+	static const bool common[SEALED_KIND_END] = {[SEALED_STRINGS] = true,
+	    [SEALED_FILES] = true,
+	    [SEALED_FILTERS] = true,
+	    [SEALED_INSNS] = true,
+	    [SEALED_SYSCALLS] = true,
+	    [SEALED_COMPARES] = true};
 	struct move m = {.s = s};
 	uint32_t kind;
 	int r = 0;
@@ -480,7 +478,7 @@ sealer_sort(struct sealer *s)
 		r = servers_move(&m);
 	for (kind = 1; kind < SEALED_KIND_END; kind++) {
 		free(m.to[kind]);
-		if (r == 0 && !is_common(kind)) {
+		if (r == 0 && !common[kind]) {
 			buf_free(&s->table[kind]);
 			s->table[kind] = m.out[kind];
 		} else
@@ -489,7 +487,7 @@ sealer_sort(struct sealer *s)
 	s->sorted = r == 0;
 	if (r == 0)
 		r = pool_sort(s);
-	return r == 0 ? index_make(s) : r;
+	return r == 0 ? index_make(s->table) : r;
 }
 
 /* ---- the pool ------------------------------------------------------------------ */
@@ -569,60 +567,6 @@ out:
 	buf_free(&out);
 	free(text);
 	free(to);
-	return r;
-}
-
-/* ---- the index ------------------------------------------------------------------ */
-
-/* One hash table for these rows, behind those that are there. */
-static int
-slots_make(struct sealer *s, const struct policy *p, const struct sealed_server *server,
-    enum index_of of, struct sealed_range rows, struct sealed_range *ret,
-    uint64_t *depths)
-{
-	uint32_t n = index_slots(rows.n), *slot = calloc((size_t)n + 1, sizeof(*slot));
-	uint32_t i, k, key, depth;
-	int r = 0;
-
-	if (slot == NULL)
-		return -ENOMEM;
-	for (i = 0; n > 0 && i < rows.n; i++) {
-		key = index_key(p, server, of, rows.first + i, &depth);
-		for (k = key & (n - 1); slot[k] != 0; k = (k + 1) & (n - 1))
-			;
-		slot[k] = index_slot(i, key);
-		if (depth <= INDEX_DEPTH_MAX)
-			*depths |= (uint64_t)1 << depth;
-	}
-	*ret = (struct sealed_range){sealer_rows(s, SEALED_SLOTS), n};
-	if (n > 0)
-		r = buf_put(&s->table[SEALED_SLOTS], slot, n * sizeof(*slot));
-	free(slot);
-	return r;
-}
-
-/* After all rows and texts are where they stay. */
-static int
-index_make(struct sealer *s)
-{
-	struct policy p = {.strings_len = s->table[SEALED_STRINGS].len};
-	struct sealed_server *server = (void *)s->table[SEALED_SERVERS].data;
-	uint64_t none = 0;
-	uint32_t kind, i;
-	int r = 0;
-
-	for (kind = 1; kind < SEALED_KIND_END; kind++)
-		memcpy((char *)&p + field_kind[kind].table, &s->table[kind].data,
-		    sizeof(void *));
-	for (i = 0; i < sealer_rows(s, SEALED_SERVERS) && r == 0; i++, server++) {
-		server->exec_depths = server->gate_depths = 0;
-		if ((r = slots_make(s, &p, server, INDEX_EXEC, server->execs,
-			 &server->exec_slots, &server->exec_depths)) == 0 &&
-		    (r = slots_make(s, &p, server, INDEX_GATE, server->gates,
-			 &server->gate_slots, &server->gate_depths)) == 0)
-			r = slots_make(s, &p, server, INDEX_NET, server->nets,
-			    &server->net_slots, &none);
-	}
 	return r;
 }
 
