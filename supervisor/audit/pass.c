@@ -94,21 +94,42 @@ all_rare(const char *words)
 	return true;
 }
 
-static const char *
-pick_index(const struct question *q)
+static bool
+only_denied(const struct question *q)
 {
-	if (q->session != NULL)
-		return " INDEXED BY rec_session";
-	if (q->server != NULL && q->by_time)
-		return " INDEXED BY rec_server";
-	if (q->tool != NULL)
-		return " INDEXED BY rec_tool";
-	if (q->denied)
-		return " INDEXED BY rec_denied";
-	if ((q->kinds != NULL && all_rare(q->kinds)) ||
-	    (q->kind != NULL && all_rare(q->kind)))
-		return " INDEXED BY rec_rare";
-	return " NOT INDEXED";
+	return q->denied || (q->verdict != NULL && strcmp(q->verdict, "allow") != 0);
+}
+
+static bool
+only_rare(const struct question *q)
+{
+	return (q->kinds != NULL && all_rare(q->kinds)) ||
+	       (q->kind != NULL && all_rare(q->kind));
+}
+
+/* Which index, and the order that needs no sorting: most of them hold a time.
+ * What is left is few records, or all of them. */
+static void
+pick(const struct question *q, const char **ret_index, const char **ret_order)
+{
+	const struct {
+		bool when;
+		const char *index, *order;
+	} row[] = {
+	    {q->session != NULL, " INDEXED BY rec_session", " ORDER BY idx"},
+	    {q->server != NULL && q->by_time, " INDEXED BY rec_server",
+		" ORDER BY ts, idx"},
+	    {q->tool != NULL, " INDEXED BY rec_tool", " ORDER BY ts, idx"},
+	    {only_denied(q), " INDEXED BY rec_denied", " ORDER BY ts, idx"},
+	    {only_rare(q), " INDEXED BY rec_rare", " ORDER BY idx"},
+	    {true, " NOT INDEXED", " ORDER BY idx"},
+	};
+	size_t i = 0;
+
+	while (!row[i].when)
+		i++;
+	*ret_index = row[i].index;
+	*ret_order = row[i].order;
 }
 
 static void
@@ -125,10 +146,8 @@ add_where(struct sql *sql, const struct question *q)
 	    {q->session != NULL, " AND session = ?8"},
 	    {q->tool != NULL, " AND tool = ?9"},
 	    {q->rule != NULL, " AND rule = ?10"},
-	    {q->denied, " AND verdict <> 'allow'"},
-	    {(q->kinds != NULL && all_rare(q->kinds)) ||
-		    (q->kind != NULL && all_rare(q->kind)),
-		" AND " RARE},
+	    {only_denied(q), " AND verdict <> 'allow'"},
+	    {only_rare(q), " AND " RARE},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
@@ -147,11 +166,13 @@ add_where(struct sql *sql, const struct question *q)
 	}
 }
 
+/* order NULL: the index's own. */
 static sqlite3_stmt *
 prepare(
     const struct pass *p, const char *what, const char *order, uint64_t from, uint64_t to)
 {
 	const struct question *q = p->q;
+	const char *index, *by_index;
 	const char *const text[] = {
 	    q->server, q->kind, q->verdict, q->session, q->tool, q->rule};
 	struct sql sql = {.len = 0};
@@ -160,9 +181,10 @@ prepare(
 	add(&sql, "SELECT ");
 	add(&sql, what);
 	add(&sql, " FROM rec");
-	add(&sql, pick_index(q));
+	pick(q, &index, &by_index);
+	add(&sql, index);
 	add_where(&sql, q);
-	add(&sql, order);
+	add(&sql, order != NULL ? order : by_index);
 	if (sqlite3_prepare_v2(p->book->reader.db, sql.text, -1, &s, NULL) != SQLITE_OK)
 		return NULL;
 	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)from);
@@ -263,7 +285,6 @@ bounds(const struct pass *p, size_t segment, uint64_t *from, uint64_t *to)
 static int
 fast_segment(struct pass *p, size_t segment)
 {
-	bool by_time = p->q->by_time && p->q->server != NULL;
 	uint64_t from, to;
 	sqlite3_stmt *s;
 	int code = SQLITE_DONE, r = book_turn(p->book, segment);
@@ -271,10 +292,8 @@ fast_segment(struct pass *p, size_t segment)
 	if (r < 0)
 		return r;
 	bounds(p, segment, &from, &to);
-	if (!by_time)
-		narrow(p, &from, &to);
-	s = prepare(
-	    p, "idx, body", by_time ? " ORDER BY ts, idx" : " ORDER BY idx", from, to);
+	narrow(p, &from, &to);
+	s = prepare(p, "idx, body", NULL, from, to);
 	if (s == NULL)
 		return sql_broken(p->book);
 	while (r == 0 && (code = sqlite3_step(s)) == SQLITE_ROW)

@@ -162,13 +162,16 @@ tally_count(
 		return NULL;
 	if (row->n++ == 0) {
 		row->first_ts = row->last_ts = fact->ts;
-		row->first_idx = fact->idx;
+		row->first_idx = row->last_idx = fact->idx;
 	}
 	if (fact->ts < row->first_ts)
 		row->first_ts = fact->ts;
 	if (fact->ts > row->last_ts)
 		row->last_ts = fact->ts;
-	row->last_idx = fact->idx;
+	if (fact->idx < row->first_idx)
+		row->first_idx = fact->idx;
+	if (fact->idx > row->last_idx)
+		row->last_idx = fact->idx;
 	return row;
 }
 
