@@ -147,9 +147,11 @@ CHAIN	 = supervisor/audit/chain.o shim/base/sha.o \
 	   supervisor/audit/scan.o
 
 RECORDER = supervisor/audit/recorder.o supervisor/audit/complain.o \
+	   supervisor/audit/peers.o \
 	   supervisor/audit/given.o supervisor/audit/config.o \
 	   supervisor/audit/ledger.o supervisor/audit/slot.o \
-	   supervisor/audit/segment.o \
+	   supervisor/audit/segment.o supervisor/audit/begin.o \
+	   supervisor/audit/carry.o \
 	   supervisor/audit/store.o supervisor/audit/noload.o \
 	   supervisor/audit/schema.o supervisor/audit/body.o \
 	   $(CHAIN) leash/report.o $(BASE)
@@ -157,7 +159,7 @@ RECORDER = supervisor/audit/recorder.o supervisor/audit/complain.o \
 VERIFY	 = supervisor/audit/verify.o supervisor/audit/judge.o \
 	   supervisor/audit/crew.o supervisor/audit/rows.o \
 	   supervisor/audit/indexes.o supervisor/audit/walk.o \
-	   supervisor/audit/carried.o \
+	   supervisor/audit/carried.o supervisor/audit/signs.o \
 	   supervisor/audit/anchor.o supervisor/audit/proof.o \
 	   supervisor/audit/reader.o \
 	   supervisor/audit/noload.o \

@@ -35,53 +35,16 @@
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "shim/base/loop.h"
-#include "supervisor/audit/inside.h"
+#include "supervisor/audit/recorder.h"
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
-#define PEERS_MAX     512
-#define READY_MAX     64          /* peers looked at in one round */
-#define READ_MAX      256         /* packets of one peer in one round */
-#define BATCH_MAX     4096        /* records in one commit */
-#define FLOW_WAIT_NS  20000000ull /* well inside the 50 ms of EVENT_FLOW */
-#define REST_NS       3000000ull  /* before a busy writer is read again */
-#define IDLE_NS       1000000000ull
-#define HELLO_WAIT_NS 5000000000ull /* a peer that says nothing does not keep us */
-#define INSTANCE_LEN  16
-
-struct peer {
-	int fd; /* -1: the slot is free */
-	bool welcome;
-	bool waits_write;
-	bool auditor;
-	bool rests; /* not read until the rest is over */
-	struct writer writer;
-	uint64_t last;  /* the highest number of this writer in the log */
-	uint64_t heard; /* the highest number on this connection */
-	uint64_t told;  /* the last DURABLE */
-	uint64_t since_ns;
-};
-
-struct recorder {
-	struct loop loop;
-	struct ledger *ledger;
-	struct store *store; /* the ledger's */
-	struct peer peer[PEERS_MAX];
-	size_t peer_n;
-	int epoll, idle_timer, flow_timer, rest_timer, tick_timer;
-	bool gate;            /* somebody waits for this transaction */
-	size_t batch_n;       /* records in it */
-	uint64_t prune_first; /* records before it may go; 0: none */
-	struct writer self;
-	char socket_name[RECORDER_NAME_MAX];
-};
-
-static struct recorder the; /* one per process; too large for the stack */
+struct recorder the;
 
 /* ---- peers ------------------------------------------------------------------ */
 
-static void
-watch_peer(struct peer *peer, int operation)
+void
+peer_watch(struct peer *peer, int operation)
 {
 	struct epoll_event e = {.data.ptr = peer};
 
@@ -97,7 +60,7 @@ wait_write(struct peer *peer, bool waits)
 	if (peer->waits_write == waits)
 		return;
 	peer->waits_write = waits;
-	watch_peer(peer, EPOLL_CTL_MOD);
+	peer_watch(peer, EPOLL_CTL_MOD);
 }
 
 static void
@@ -110,7 +73,7 @@ on_rested(struct loop *loop, void *arg)
 		if (peer->fd < 0 || !peer->rests)
 			continue;
 		peer->rests = false;
-		watch_peer(peer, EPOLL_CTL_MOD);
+		peer_watch(peer, EPOLL_CTL_MOD);
 	}
 }
 
@@ -130,13 +93,12 @@ rest(struct peer *peer)
 	if (the.rest_timer < 0)
 		return; /* no timer: then it is read at once, as ever */
 	peer->rests = true;
-	watch_peer(peer, EPOLL_CTL_MOD);
+	peer_watch(peer, EPOLL_CTL_MOD);
 }
 
-static void idle_soon(void);
 static void tick_soon(void);
 
-static void
+void
 peer_end(struct peer *peer)
 {
 	if (peer->fd < 0)
@@ -476,106 +438,13 @@ on_epoll(struct loop *loop, int fd, short revents, void *arg)
 		settle();
 }
 
-/* ---- coming and going -------------------------------------------------------- */
-
-static bool
-same_user(int fd)
-{
-	struct ucred cred;
-	socklen_t len = sizeof(cred);
-
-	/* syscalls: getsockopt */
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0)
-		return false;
-	return cred.uid == geteuid();
-}
-
-static struct peer *
-free_slot(void)
-{
-	for (size_t i = 0; i < PEERS_MAX; i++) {
-		if (the.peer[i].fd < 0)
-			return &the.peer[i];
-	}
-	return NULL;
-}
-
-/* 0, or -EAGAIN: nobody is waiting. */
-static int
-accept_one(void)
-{
-	struct peer *peer;
-	/* syscalls: accept4 */
-	int fd = accept4(RECORDER_FD_LISTENER, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-
-	if (fd < 0)
-		return errno == EINTR || errno == ECONNABORTED ? 0 : -EAGAIN;
-	peer = free_slot();
-	if (peer == NULL || !same_user(fd)) {
-		complain("refused a connection: %s",
-		    peer == NULL ? "too many" : "another user's");
-		fd_close(&fd);
-		return 0;
-	}
-	*peer = (struct peer){.fd = fd, .since_ns = loop_now()};
-	the.peer_n++;
-	watch_peer(peer, EPOLL_CTL_ADD);
-	return 0;
-}
-
-static void
-on_listener(struct loop *loop, int fd, short revents, void *arg)
-{
-	while (accept_one() == 0)
-		;
-}
-
-/* Who connected and said nothing since does not keep us alive. */
-static void
-end_silent(void)
-{
-	for (size_t i = 0; i < PEERS_MAX; i++) {
-		struct peer *peer = &the.peer[i];
-
-		if (peer->fd >= 0 && !peer->welcome &&
-		    loop_now() - peer->since_ns > HELLO_WAIT_NS)
-			peer_end(peer);
-	}
-}
-
-/*
- * Once a second: nobody here, nobody waiting?  Then no more connections, and
- * the end.  Who slips in between the last look and the shutdown gets no welcome
- * and asks again.
- */
-static void
-on_idle_timer(struct loop *loop, void *arg)
-{
-	the.idle_timer = -1;
-	end_silent();
-	on_listener(loop, RECORDER_FD_LISTENER, POLLIN, NULL);
-	if (the.peer_n == 0) {
-		loop_stop(loop);
-		return;
-	}
-	idle_soon();
-}
-
-static void
-idle_soon(void)
-{
-	if (the.idle_timer < 0)
-		the.idle_timer =
-		    loop_timer_at(&the.loop, loop_now() + IDLE_NS, on_idle_timer, NULL);
-}
+/* ---- start and end ---- */
 
 static void
 on_signal(struct loop *loop, int fd, short revents, void *arg)
 {
 	loop_stop(loop);
 }
-
-/* ---- start and end ----------------------------------------------------------- */
 
 static void
 watch(int fd, loop_fd_fn *fn)

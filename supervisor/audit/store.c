@@ -19,23 +19,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/audit/inside.h"
+#include "supervisor/audit/tables.h"
 
 #define WAL_PAGES 8000 /* folded into the database at this size */
 #define CACHE_KIB 16384
 
-enum statement {
-	BEGIN,
-	COMMIT,
-	ROLLBACK,
-	PUT_REC,
-	PUT_TILE,
-	PUT_CP,
-	LAST_SEQ,
-	STATEMENTS
-};
-
-static const char *const statement_sql[STATEMENTS] = {
+const char *const store_sql[STATEMENTS] = {
     [BEGIN] = "BEGIN IMMEDIATE",
     [COMMIT] = "COMMIT",
     [ROLLBACK] = "ROLLBACK",
@@ -47,19 +36,11 @@ static const char *const statement_sql[STATEMENTS] = {
 		 "writer = ?",
 };
 
-struct store {
-	sqlite3 *db;
-	sqlite3_stmt *statement[STATEMENTS];
-	struct tree tree;
-	uint64_t base; /* the first record in this file */
-	bool open;     /* a transaction */
-};
-
 /* ---- small change ---------------------------------------------------------- */
 
 /* What a writer is told: the disk, or everything else. */
-static int
-as_errno(int code)
+int
+store_errno(int code)
 {
 	switch (code & 0xff) {
 	case SQLITE_OK:
@@ -82,17 +63,17 @@ store_why(const struct store *store)
 static int
 run(struct store *store, const char *sql)
 {
-	return as_errno(sqlite3_exec(store->db, sql, NULL, NULL, NULL));
+	return store_errno(sqlite3_exec(store->db, sql, NULL, NULL, NULL));
 }
 
 /* Step a statement that returns nothing, and make it ready for the next time. */
-static int
-finish(sqlite3_stmt *s)
+int
+store_finish(sqlite3_stmt *s)
 {
 	int code = sqlite3_step(s);
 
 	(void)sqlite3_reset(s); /* repeats the step's result */
-	return as_errno(code);
+	return store_errno(code);
 }
 
 static int
@@ -107,7 +88,7 @@ get_number(struct store *store, const char *sql, int64_t *ret)
 	if (code == SQLITE_ROW)
 		*ret = sqlite3_column_int64(s, 0);
 	(void)sqlite3_finalize(s); /* its result was seen at the step */
-	return as_errno(code);
+	return store_errno(code);
 }
 
 static int
@@ -131,7 +112,7 @@ set_up(struct store *store)
 
 	(void)sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	(void)sqlite3_db_config(store->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-	r = as_errno(sqlite3_busy_timeout(store->db, 5000));
+	r = store_errno(sqlite3_busy_timeout(store->db, 5000));
 	(void)snprintf(sql, sizeof(sql),
 	    "PRAGMA mmap_size=0; PRAGMA temp_store=MEMORY; PRAGMA cell_size_check=ON;"
 	    "PRAGMA recursive_triggers=ON; PRAGMA cache_size=-%d;"
@@ -196,7 +177,7 @@ edge_level(struct store *store, unsigned int level, uint64_t size)
 		: "SELECT n, root FROM tile WHERE n >= ?1 AND level = ?2 ORDER BY n",
 	    -1, &s, NULL);
 	if (code != SQLITE_OK)
-		return as_errno(code);
+		return store_errno(code);
 	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)n);
 	if (level > 0)
 		(void)sqlite3_bind_int(s, 2, (int)level - 1);
@@ -205,7 +186,7 @@ edge_level(struct store *store, unsigned int level, uint64_t size)
 		n++;
 	}
 	if (r == 0)
-		r = as_errno(code);
+		r = store_errno(code);
 	if (r == 0 && n != end)
 		r = -EBADMSG;
 	(void)sqlite3_finalize(s);
@@ -236,7 +217,7 @@ store_last_cp(struct store *store, struct stored_cp *ret)
 	    "SELECT size, epoch, note FROM cp ORDER BY size DESC LIMIT 1", -1, &s, NULL);
 	if (code == SQLITE_OK)
 		code = sqlite3_step(s);
-	r = as_errno(code);
+	r = store_errno(code);
 	if (code == SQLITE_ROW) {
 		ret->size = (uint64_t)sqlite3_column_int64(s, 0);
 		ret->epoch = (uint64_t)sqlite3_column_int64(s, 1);
@@ -263,7 +244,7 @@ store_body(struct store *store, uint64_t idx, char body[AUDIT_BODY_MAX], size_t 
 		(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)idx);
 		code = sqlite3_step(s);
 	}
-	r = code == SQLITE_DONE ? -ENOENT : as_errno(code);
+	r = code == SQLITE_DONE ? -ENOENT : store_errno(code);
 	if (code == SQLITE_ROW) {
 		len = sqlite3_column_bytes(s, 0);
 		if (len <= 0 || len > (int)AUDIT_BODY_MAX) {
@@ -324,7 +305,7 @@ read_meta(struct store *store, const char **ret_why)
 	    store->db, "SELECT h FROM tile WHERE level = -1", -1, &s, NULL);
 	if (code == SQLITE_OK)
 		code = sqlite3_step(s);
-	r = as_errno(code);
+	r = store_errno(code);
 	if (r == 0 && want > 0) {
 		if (code != SQLITE_ROW || (size_t)sqlite3_column_bytes(s, 0) != want)
 			r = -EBADMSG;
@@ -341,9 +322,9 @@ prepare_all(struct store *store)
 	int code = SQLITE_OK;
 
 	for (int i = 0; code == SQLITE_OK && i < STATEMENTS; i++)
-		code = sqlite3_prepare_v3(store->db, statement_sql[i], -1,
+		code = sqlite3_prepare_v3(store->db, store_sql[i], -1,
 		    SQLITE_PREPARE_PERSISTENT, &store->statement[i], NULL);
-	return as_errno(code);
+	return store_errno(code);
 }
 
 int
@@ -370,7 +351,7 @@ store_open_as(int log_dir, const char *name, struct store **ret, const char **re
 	/* its generator opens /dev/urandom once, and soon that is out of reach */
 	sqlite3_randomness(sizeof(path), path);
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", log_dir, name);
-	r = as_errno(sqlite3_open_v2(path, &store->db,
+	r = store_errno(sqlite3_open_v2(path, &store->db,
 	    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_PRIVATECACHE, NULL));
 	if (r == 0)
 		r = set_up(store);
@@ -432,7 +413,7 @@ store_last_seq(struct store *store, const struct writer *writer, uint64_t *ret)
 	if (code == SQLITE_ROW)
 		*ret = (uint64_t)sqlite3_column_int64(s, 0);
 	(void)sqlite3_reset(s);
-	return as_errno(code);
+	return store_errno(code);
 }
 
 static int
@@ -442,7 +423,7 @@ begin(struct store *store)
 
 	if (store->open)
 		return 0;
-	r = finish(store->statement[BEGIN]);
+	r = store_finish(store->statement[BEGIN]);
 	store->open = r == 0;
 	return r;
 }
@@ -455,12 +436,12 @@ store_put_meta(struct store *store, const char *key, const char *value)
 
 	r = begin(store);
 	if (r == 0)
-		r = as_errno(sqlite3_prepare_v2(
+		r = store_errno(sqlite3_prepare_v2(
 		    store->db, "INSERT INTO meta(k, v) VALUES(?, ?)", -1, &s, NULL));
 	if (r == 0) {
 		(void)sqlite3_bind_text(s, 1, key, -1, SQLITE_STATIC);
 		(void)sqlite3_bind_text(s, 2, value, -1, SQLITE_STATIC);
-		r = finish(s);
+		r = store_finish(s);
 	}
 	(void)sqlite3_finalize(s);
 	return r;
@@ -479,7 +460,7 @@ store_get_meta(struct store *store, const char *key, char *out, size_t out_cap)
 		(void)sqlite3_bind_text(s, 1, key, -1, SQLITE_STATIC);
 		code = sqlite3_step(s);
 	}
-	r = code == SQLITE_DONE ? -ENOENT : as_errno(code);
+	r = code == SQLITE_DONE ? -ENOENT : store_errno(code);
 	value = r == 0 ? (const char *)sqlite3_column_text(s, 0) : NULL;
 	if (r == 0 && (value == NULL || strlen(value) >= out_cap))
 		r = -EBADMSG;
@@ -500,7 +481,7 @@ keep_tile(void *arg, unsigned int level, uint64_t n, const uint8_t root[CHAIN_HA
 	(void)sqlite3_bind_int64(s, 2, (sqlite3_int64)n);
 	(void)sqlite3_bind_blob(s, 3, root, CHAIN_HASH_LEN, SQLITE_STATIC);
 	(void)sqlite3_bind_blob(s, 4, tile, (int)TILE_LEN, SQLITE_STATIC);
-	return finish(s);
+	return store_finish(s);
 }
 
 /* NULL binds as NULL.  A bind can only fail for want of memory, and then the
@@ -532,7 +513,7 @@ store_append(struct store *store, const struct writer *writer, const struct reco
 	bind_text(s, 9, writer->instance);
 	(void)sqlite3_bind_int64(s, 10, (sqlite3_int64)rec->wseq);
 	(void)sqlite3_bind_blob(s, 11, rec->body, (int)rec->body_len, SQLITE_STATIC);
-	r = finish(s);
+	r = store_finish(s);
 	if (r < 0)
 		return r;
 	chain_leaf(rec->body, rec->body_len, leaf);
@@ -550,9 +531,9 @@ store_commit(struct store *store, uint64_t epoch, const char *note)
 	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)store->tree.chain.size);
 	(void)sqlite3_bind_int64(s, 2, (sqlite3_int64)epoch);
 	bind_text(s, 3, note);
-	r = finish(s);
+	r = store_finish(s);
 	if (r == 0)
-		r = finish(store->statement[COMMIT]);
+		r = store_finish(store->statement[COMMIT]);
 	if (r == 0)
 		store->open = false;
 	return r;
@@ -563,147 +544,6 @@ store_rollback(struct store *store)
 {
 	if (store->open)
 		/* if it fails, SQLite has rolled back by itself */
-		(void)finish(store->statement[ROLLBACK]);
+		(void)store_finish(store->statement[ROLLBACK]);
 	store->open = false;
-}
-
-/* ---- segments --------------------------------------------------------------------- */
-
-int
-store_fold(struct store *store)
-{
-	sqlite3_stmt *s = NULL;
-	int code, r;
-
-	code = sqlite3_prepare_v2(
-	    store->db, "PRAGMA wal_checkpoint(TRUNCATE)", -1, &s, NULL);
-	if (code == SQLITE_OK)
-		code = sqlite3_step(s);
-	r = as_errno(code);
-	if (code == SQLITE_ROW && sqlite3_column_int(s, 0) != 0)
-		r = -EAGAIN; /* somebody reads */
-	(void)sqlite3_finalize(s);
-	return r;
-}
-
-uint64_t
-store_records(const struct store *store)
-{
-	return store->tree.chain.size - store->base;
-}
-
-uint64_t
-store_base(const struct store *store)
-{
-	return store->base;
-}
-
-/* A closed file never changes: it is read without locks, and nothing is left
- * beside it. */
-int
-store_closed_seq(
-    int log_dir, const char *name, const struct writer *writer, uint64_t *ret)
-{
-	sqlite3_stmt *s = NULL;
-	sqlite3 *db = NULL;
-	char uri[128];
-	int code;
-
-	(void)snprintf(
-	    uri, sizeof(uri), "file:/proc/self/fd/%d/%s?immutable=1", log_dir, name);
-	code = sqlite3_open_v2(uri, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
-	if (code == SQLITE_OK)
-		code = sqlite3_prepare_v2(db, statement_sql[LAST_SEQ], -1, &s, NULL);
-	if (code == SQLITE_OK) {
-		(void)sqlite3_bind_text(s, 1, writer->session, -1, SQLITE_STATIC);
-		(void)sqlite3_bind_text(s, 2, writer->instance, -1, SQLITE_STATIC);
-		code = sqlite3_step(s);
-	}
-	if (code == SQLITE_ROW)
-		*ret = (uint64_t)sqlite3_column_int64(s, 0);
-	(void)sqlite3_finalize(s);
-	(void)sqlite3_close(db);
-	return as_errno(code);
-}
-
-/* Rows of the old file into the new one. */
-static int
-copy_rows(struct store *old, struct store *store, const char *get, const char *put)
-{
-	sqlite3_stmt *from = NULL, *to = NULL;
-	int code, r;
-
-	code = sqlite3_prepare_v2(old->db, get, -1, &from, NULL);
-	if (code == SQLITE_OK)
-		code = sqlite3_prepare_v2(store->db, put, -1, &to, NULL);
-	r = as_errno(code);
-	if (r == 0)
-		(void)sqlite3_bind_int64(from, 1, (sqlite3_int64)old->tree.chain.size);
-	while (r == 0 && (code = sqlite3_step(from)) == SQLITE_ROW) {
-		for (int c = 0; c < sqlite3_column_count(from); c++)
-			(void)sqlite3_bind_value(
-			    to, c + 1, sqlite3_column_value(from, c));
-		r = finish(to);
-	}
-	if (r == 0)
-		r = as_errno(code);
-	(void)sqlite3_finalize(from);
-	(void)sqlite3_finalize(to);
-	return r;
-}
-
-/* What the tree needs of before: whole tiles above the leaves, the roots of the
- * tiles of leaves that no whole tile holds yet, the leaves of the last tile; and
- * the checkpoint over all of it. */
-int
-store_carry(struct store *old, struct store *store)
-{
-	static const char put_tile[] = "INSERT INTO tile(level, n, root, h) "
-				       "VALUES(?, ?, ?, ?)";
-	uint64_t size = old->tree.chain.size, rest = size % TILE_WIDTH;
-	sqlite3_stmt *s = store->statement[PUT_TILE];
-	int r;
-
-	r = copy_rows(old, store,
-	    "SELECT level, n, root, h FROM tile WHERE level >= 1 AND ?1 > 0", put_tile);
-	if (r == 0)
-		r = copy_rows(old, store,
-		    "SELECT 0, n, root, zeroblob(0) FROM tile WHERE level = 0 AND "
-		    "n >= (?1 >> 16 << 8)",
-		    put_tile);
-	if (r == 0 && rest > 0) {
-		(void)sqlite3_bind_int(s, 1, -1);
-		(void)sqlite3_bind_int64(s, 2, (sqlite3_int64)(size / TILE_WIDTH));
-		(void)sqlite3_bind_zeroblob(s, 3, 0);
-		(void)sqlite3_bind_blob(
-		    s, 4, old->tree.tile[0], (int)(rest * CHAIN_HASH_LEN), SQLITE_STATIC);
-		r = finish(s);
-	}
-	if (r == 0)
-		r = copy_rows(old, store,
-		    "SELECT size, epoch, note FROM cp WHERE size = ?1",
-		    "INSERT INTO cp(size, epoch, note) VALUES(?, ?, ?)");
-	if (r == 0) {
-		store->tree = old->tree;
-		store->base = size;
-	}
-	return r;
-}
-
-int
-store_notes(struct store *store, FILE *out)
-{
-	sqlite3_stmt *s = NULL;
-	int code;
-
-	code = sqlite3_prepare_v2(store->db,
-	    "SELECT note FROM cp WHERE size IN (SELECT max(size) FROM cp GROUP BY epoch) "
-	    "ORDER BY size",
-	    -1, &s, NULL);
-	if (code != SQLITE_OK)
-		return as_errno(code);
-	while ((code = sqlite3_step(s)) == SQLITE_ROW)
-		fprintf(out, "%s\n", (const char *)sqlite3_column_text(s, 0));
-	(void)sqlite3_finalize(s);
-	return as_errno(code);
 }

@@ -358,6 +358,39 @@ has(const struct asked *asked, char letter)
 	}
 }
 
+static bool
+has_all(const struct asked *asked, const char *letters)
+{
+	while (*letters != '\0') {
+		if (!has(asked, *letters++))
+			return false;
+	}
+	return true;
+}
+
+static bool
+take(int c, struct asked *asked)
+{
+	const struct {
+		int c;
+		const char **text;
+	} row[] = {{'k', &asked->key}, {'n', &asked->name}, {'s', &asked->state},
+	    {'l', &asked->log}};
+
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		if (row[i].c != c)
+			continue;
+		*row[i].text = optarg;
+		return true;
+	}
+	if (c != 'o' ||
+	    !scan_number(
+		(struct span){(const uint8_t *)optarg, strlen(optarg)}, &asked->old))
+		return false;
+	asked->old_given = true;
+	return true;
+}
+
 int
 witness_main(int argc, char **argv)
 {
@@ -375,30 +408,16 @@ witness_main(int argc, char **argv)
 
 	optind = 0;
 	while ((c = getopt_long(argc, argv, "", option, NULL)) != -1) {
-		if (c == 'k')
-			asked.key = optarg;
-		else if (c == 'n')
-			asked.name = optarg;
-		else if (c == 's')
-			asked.state = optarg;
-		else if (c == 'l')
-			asked.log = optarg;
-		else if (c != 'o' || !scan_number((struct span){(const uint8_t *)optarg,
-						      strlen(optarg)},
-					 &asked.old))
+		if (!take(c, &asked))
 			return usage();
-		else
-			asked.old_given = true;
 	}
 	if (argc - optind != 1)
 		return usage();
 	for (size_t i = 0; i < sizeof(verb) / sizeof(verb[0]); i++) {
 		if (strcmp(argv[optind], verb[i].name) != 0)
 			continue;
-		for (const char *need = verb[i].needs; *need != '\0'; need++) {
-			if (!has(&asked, *need))
-				return usage();
-		}
+		if (!has_all(&asked, verb[i].needs))
+			break;
 		return verb[i].run(&asked);
 	}
 	return usage();
