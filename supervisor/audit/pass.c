@@ -285,6 +285,7 @@ bounds(const struct pass *p, size_t segment, uint64_t *from, uint64_t *to)
 static int
 fast_segment(struct pass *p, size_t segment)
 {
+	const char *index, *order;
 	uint64_t from, to;
 	sqlite3_stmt *s;
 	int code = SQLITE_DONE, r = book_turn(p->book, segment);
@@ -292,7 +293,9 @@ fast_segment(struct pass *p, size_t segment)
 	if (r < 0)
 		return r;
 	bounds(p, segment, &from, &to);
-	narrow(p, &from, &to);
+	pick(p->q, &index, &order);
+	if (strstr(order, "ts") == NULL) /* else the index begins where it should */
+		narrow(p, &from, &to);
 	s = prepare(p, "idx, body", NULL, from, to);
 	if (s == NULL)
 		return sql_broken(p->book);
