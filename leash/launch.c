@@ -502,9 +502,9 @@ cell_begun(const struct cell_order *order, const struct cell *cell)
 		return refuse(a, LOG_EXIT_FAILED, -EIO, "%s", NO_START_RECORD);
 	if (filter != NULL)
 		r = policy_replay(order->policy, filter, why, sizeof(why));
-	return r < 0
-		   ? refuse(a, STATUS_INPUT, r, "the sealed policy is not sound: %s", why)
-		   : 0;
+	return r < 0 ? refuse(a, STATUS_INPUT, -EINVAL,
+			   "the sealed policy is not sound: %s", why)
+		     : 0;
 }
 
 static int

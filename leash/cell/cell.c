@@ -264,7 +264,8 @@ heard_ready(struct start *s, struct wire_in *in, int *fds, size_t fds_n)
 	s->maps_error = r;
 	if (r != 0)
 		(void)shutdown(s->cell->channel, SHUT_WR); /* else: the deadline */
-	return 0;
+	/* It has what it needs from us, and a while to go. */
+	return r == 0 && s->order->begun != NULL ? s->order->begun(s->order, s->cell) : 0;
 }
 
 static int
@@ -442,8 +443,6 @@ cell_start(const struct cell_order *o, struct cell *ret, char why[CELL_WHY_MAX])
 	cell.channel = pair[0];
 	r = cell_clone(&s, cgroup_fd, pair[1]);
 	fd_close(&pair[1]);
-	if (r == 0 && o->begun != NULL)
-		r = o->begun(o, &cell);
 	until_ns = loop_now() + CELL_START_MS_MAX * 1000000ULL;
 	while (r == 0 && !s.done)
 		r = hear(&s, until_ns);

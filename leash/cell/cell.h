@@ -35,10 +35,10 @@ struct cell_order {
 	int stdout_fd;
 	int stderr_fd;
 	int shim_fd; /* sealed memfd with the shim's image */
-	/* Called in the leash as soon as the cell has its first process, which
-	 * goes on meanwhile: what it sees is known, nothing of it is used yet.
-	 * Not 0: the cell is ended, with this result and why as it left it.  May
-	 * be NULL. */
+	/* Called in the leash once the cell's first process goes on by itself:
+	 * what it will see is known, nothing of it is used yet.  Not 0: the cell is
+	 * ended with this result (not -EBADMSG), and why is left alone.  May be
+	 * NULL. */
 	int (*begun)(const struct cell_order *, const struct cell *);
 	void *begun_arg;
 };
