@@ -8,9 +8,11 @@ docs/BENCHMARKS.md.
 """
 import os
 import platform
+import shutil
 import statistics
 import subprocess
 import sys
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -35,6 +37,28 @@ def p99(xs):
 
 # ---- the outer half ------------------------------------------------------------------
 
+def install_proxy():
+    """A proxy of somebody else's from npm, as its lock names it.  Its folder, or None with why."""
+    place, source = ROOT + "/build/bench-node", HERE + "/node"
+    with open(source + "/package-lock.json") as f:
+        wanted = f.read()
+    done = place + "/installed"
+    if not (os.path.exists(done) and open(done).read() == wanted):
+        if shutil.which("npm") is None:
+            return None, "npm is not here"
+        shutil.rmtree(place, ignore_errors=True)
+        os.makedirs(place)
+        for name in ("package.json", "package-lock.json", ".npmrc"):
+            shutil.copy(source + "/" + name, place)
+        r = subprocess.run(["npm", "ci", "--ignore-scripts"], cwd=place, capture_output=True, text=True)
+        if r.returncode != 0:
+            return None, "npm cannot install it: " + (r.stderr.strip().splitlines() or ["?"])[-1]
+        with open(done, "w") as f:
+            f.write(wanted)
+    shutil.copy(source + "/proxy.mjs", place)
+    return place, None
+
+
 def outer():
     import kit
     import run as runner
@@ -44,12 +68,31 @@ def outer():
     try:
         stage.fill()
         tmp = stage.folder("bench", user.uid, user.gid)
+        proxy, why = install_proxy()
+        if proxy:
+            shutil.copytree(proxy, stage.path + "/proxy", symlinks=True)
+        else:
+            print("skipped: the Node proxy: %s" % why, file=sys.stderr)
         env = {"KT_STAGE": stage.path, "KT_TMP": tmp, "KT_AS": "user", "KT_UID": str(user.uid),
                "KENNEL_HOME": tmp + "/home", "HOME": tmp, "PATH": "/usr/local/bin:/usr/bin:/bin",
                "LANG": "C.UTF-8", "TMPDIR": tmp, "PYTHONDONTWRITEBYTECODE": "1"}
-        r = subprocess.run(user.prefix() + ["/usr/bin/python3", stage.path + "/tests/bench/bench.py", "--inner"] +
-                           (["--quick"] if QUICK else []), env=env, cwd="/", stdout=subprocess.PIPE)
-        table = r.stdout.decode()
+        # Memory is looked at from here: what forbids dumps shows it to root alone.
+        asks, answers, asked = os.pipe(), os.pipe(), []
+        if os.geteuid() == 0:
+            env.update(KT_ASK=str(asks[1]), KT_ANSWER=str(answers[0]))
+        else:
+            print("skipped: memory: only root may look", file=sys.stderr)
+        p = subprocess.Popen(user.prefix() + ["/usr/bin/python3", stage.path + "/tests/bench/bench.py", "--inner"] +
+                             (["--quick"] if QUICK else []), env=env, cwd="/", stdout=subprocess.PIPE,
+                             pass_fds=(asks[1], answers[0]))
+        os.close(asks[1])
+        looker = threading.Thread(target=memory_answers, args=(os.fdopen(asks[0]), answers[1], asked))
+        looker.start()
+        table = p.communicate()[0].decode()
+        looker.join()
+        r = p
+        if asked:
+            table += memory_table(asked)
         print(table, end="")
         kit.wait_for(lambda: (kit.reap(), not kit.descendants(os.getpid()))[1], 12)
         if r.returncode == 0 and "--print" not in sys.argv:
@@ -126,6 +169,13 @@ def big_rate(s, n, size):
     return n * size / (time.perf_counter() - t0) / 1e6
 
 
+def node_proxy(kit):
+    """The command of the Node proxy, or None where it is not there."""
+    node = kit.NODE if os.path.exists(kit.NODE) else shutil.which("node")
+    script = kit.STAGE + "/proxy/proxy.mjs"
+    return [node, script] if node and os.path.exists(script) else None
+
+
 def sessions(kit):
     secrets = "".join("    secret S%d from env BENCH_S%d\n" % (i, i) for i in range(64))
     env = {"BENCH_S%d" % i: "bench-secret-%02d-%s" % (i, os.urandom(12).hex()) for i in range(64)}
@@ -134,28 +184,33 @@ def sessions(kit):
             "kennel run": kit.Mcp([kit.KENNEL, "run", "t", "--policy", kit.policy(kit.toy_policy())]),
             "kennel run, 64 secrets": kit.Mcp([kit.KENNEL, "run", "t", "--policy", kit.policy(kit.toy_policy(secrets))],
                                               env=env)}
+    if node_proxy(kit):
+        made["Node proxy (npm)"] = kit.Mcp(node_proxy(kit) + [kit.TOY], stderr=subprocess.DEVNULL)
     for s in made.values():
         s.initialize()
     return made
 
 
-def call_rows(kit):
-    made = sessions(kit)
+def small_rows(made):
     small = {k: [] for k in made}
     for k, s in made.items():
         round_trips(s, 50, {"text": "warm"})
     for _ in range(4 if QUICK else 20):
         for k, s in made.items():
             small[k] += round_trips(s, 100, {"text": "hello"})
-    print("## Round trip of a small call\n\n| what | median | p99 | added to direct | × the relay's addition |\n"
-          "| --- | --- | --- | --- | --- |")
+    print("## Round trip of a small call\n\n| what | median | p99 | added to direct | p99 added | × the relay's addition |\n"
+          "| --- | --- | --- | --- | --- | --- |")
     direct = median(small["direct"])
     relay = median(small["plain relay"]) - direct
     for k, v in small.items():
         added = median(v) - direct
-        print("| %s | %.1f µs | %.1f µs | %.1f µs | %.2f |" % (k, median(v) / 1e3, p99(v) / 1e3, added / 1e3,
-                                                             added / relay if relay > 0 else float("nan")))
+        print("| %s | %.1f µs | %.1f µs | %.1f µs | %.1f µs | %.2f |" % (
+            k, median(v) / 1e3, p99(v) / 1e3, added / 1e3, (p99(v) - p99(small["direct"])) / 1e3,
+            added / relay if relay > 0 else float("nan")))
     print("\nGoal: kennel adds ≤ 2 × what the relay adds.\n")
+
+
+def big_rows(made):
     rate = {k: [] for k in made}
     for _ in range(2 if QUICK else 5):
         for k, s in made.items():
@@ -164,15 +219,93 @@ def call_rows(kit):
     for k, v in rate.items():
         print("| %s | %.0f | %.2f |" % (k, median(v), median(v) / median(rate["plain relay"])))
     print("\nGoal: kennel with 64 secrets ≥ 0.5 × the relay.\n")
-    for s in made.values():
-        s.close()
+
+
+# ---- memory -----------------------------------------------------------------------------
+
+def pss_of(pid):
+    with open("/proc/%d/smaps_rollup" % pid) as f:
+        for line in f:
+            if line.startswith("Pss:"):
+                return int(line.split()[1])
+    return 0
+
+
+def pss_rows(kit):
+    """Read by the outer half: an ordinary user may not look into what forbids dumps."""
+    ask, answer = int(os.environ["KT_ASK"]), int(os.environ["KT_ANSWER"])
+    own = {"KENNEL_HOME": kit.TMP + "/memory"}
+    os.makedirs(own["KENNEL_HOME"], mode=0o700, exist_ok=True)
+    s = kit.Mcp([kit.KENNEL, "run", "t", "--policy", kit.policy(kit.toy_policy())], env=own)
+    s.initialize()
+    for what in ("idle", "after 2,000 calls"):
+        time.sleep(0.5)
+        os.write(ask, ("%d %s\n" % (s.p.pid, what)).encode())
+        os.read(answer, 1)
+        if what == "idle":
+            round_trips(s, 2000, {"text": "hello"})
+    s.close()
+
+
+ROLES = (("supervisor", "kennel"), ("leash", "kennel-leash"), ("shim", "kennel-shim"), ("recorder", "kennel-recorder"))
+
+
+def roles_of(root):
+    """The processes of one session: kennel's tree, and the recorder that serves its home."""
+    home = None
+    with open("/proc/%d/environ" % root, "rb") as f:
+        for word in f.read().split(b"\0"):
+            if word.startswith(b"KENNEL_HOME="):
+                home = word.split(b"=", 1)[1].decode()
+    found = {}
+    for pid in sorted(map(int, filter(str.isdigit, os.listdir("/proc")))):
+        try:
+            with open("/proc/%d/cmdline" % pid) as f:
+                name = os.path.basename(f.read().split("\0")[0])
+            with open("/proc/%d/stat" % pid) as f:
+                parent = int(f.read().rsplit(")", 1)[1].split()[1])
+            if name == "kennel-recorder" and home:
+                links = [os.readlink("/proc/%d/fd/%s" % (pid, n)) for n in os.listdir("/proc/%d/fd" % pid)]
+                if any(link.startswith(home + "/") for link in links):
+                    found["recorder"] = pid
+        except OSError:
+            continue
+        if pid == root:
+            found["supervisor"] = pid
+        elif name == "kennel-leash" and parent == root:
+            found["leash"] = pid
+        elif name == "kennel-shim" and parent == found.get("leash"):
+            found["shim"] = pid
+    return found
+
+
+def memory_table(asked):
+    table = "## Memory (PSS)\n\n| when | %s | together |\n| --- |%s --- |\n" % (
+        " | ".join(r for r, _ in ROLES), " --- |" * len(ROLES))
+    for what, sizes in asked:
+        table += "| %s | %s | %.1f MB |\n" % (what, " | ".join(
+            "%.2f MB" % (sizes[r] / 1024) if r in sizes else "-" for r, _ in ROLES), sum(sizes.values()) / 1024)
+    return table + "\nGoal: all four ≤ 4 MB.\n\n"
+
+
+def memory_answers(ask, answer, asked):
+    for line in ask:
+        pid, what = line.rstrip("\n").split(" ", 1)
+        asked.append((what, {role: pss_of(p) for role, p in roles_of(int(pid)).items()}))
+        os.write(answer, b"\n")
 
 
 def inner():
     import kit
     os.makedirs(kit.HOME, mode=0o700, exist_ok=True)
     spawn_rows(kit)
-    call_rows(kit)
+    made = sessions(kit)
+    small_rows(made)
+    big_rows(made)
+    for s in made.values():
+        s.close()
+    if "KT_ASK" in os.environ:
+        pss_rows(kit)
     kit.end_all()
     return 0
 
