@@ -306,6 +306,7 @@ POLICY_FRONT = $(POLICY_TEXT) $(POLICY_READ) $(ALGEBRA) policy/read.o policy/fil
 UNIT_parse	= $(POLICY_FRONT)
 UNIT_match	= $(UNIT_load)
 UNIT_sign	= $(UNIT_load) supervisor/cli/seen.o shim/base/fd.o shim/base/slurp.o shim/base/dirs.o
+UNIT_rules	= $(UNIT_load)
 UNIT_index	= $(UNIT_load)
 UNIT_value	= policy/value.o policy/reader.o policy/match.o policy/index.o policy/reach.o policy/names.o \
 	   tests/fuzz/fuzz_value.o shim/base/fd.o shim/base/slurp.o
@@ -320,7 +321,7 @@ UNIT_scrub	= tests/unit/scrub_bench.o $(SCRUB)
 UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
 	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o \
 	   shim/base/loop.o $(POLICY_READ) $(SCRUB)
-UNITS	 = base leash nomem nomem_policy shim bare vault pages env scrub load seal match value index sign algebra diff filter lower parse gate frame json canon pins queue session exact unfit stream chain report recorder verify query payload tamper cell
+UNITS	 = base leash nomem nomem_policy shim bare vault pages env scrub load seal match value index rules sign algebra diff filter lower parse gate frame json canon pins queue session exact unfit stream chain report recorder verify query payload tamper cell
 UNIT_LIBS = $(COVER) $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
