@@ -214,6 +214,10 @@ look_at_kind(struct rows *rows, struct piece *piece, uint64_t idx)
 
 	if (!own && scan_number(scan->head[SCAN_BOOT], &boot) && boot > piece->boot_most)
 		piece->boot_most = boot;
+	/* most of them */
+	if (!own && (scan_is(scan->head[SCAN_KIND], "call") ||
+			scan_is(scan->head[SCAN_KIND], "exec")))
+		return 0;
 	if (scan_is(scan->head[SCAN_KIND], event_kind_name(EVENT_GAP)))
 		piece->gaps++;
 	for (enum event_kind kind = EVENT_COSIG; kind < EVENT_KIND_END; kind++) {
