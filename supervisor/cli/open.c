@@ -25,6 +25,7 @@
 #define RECORDER_WAIT_MS 5000
 #define RECORDER_TRIES   5
 #define REFUSAL_WAIT_MS  1000
+#define FILES_ENOUGH     65536 /* helpers of secrets inherit it, and some count up to it */
 #define START_MARGIN_MS  15000 /* secrets by helper take up to ten seconds each */
 
 static int
@@ -180,8 +181,9 @@ room_for_descriptors(void)
 	struct rlimit files;
 
 	/* early: prlimit64 */
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-		files.rlim_cur = files.rlim_max;
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < FILES_ENOUGH) {
+		files.rlim_cur =
+		    files.rlim_max < FILES_ENOUGH ? files.rlim_max : FILES_ENOUGH;
 		(void)setrlimit(RLIMIT_NOFILE, &files); /* passing them will tell */
 	}
 }
