@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "policy/load.h"
+#include "policy/say.h"
 
 #define WHERE_CAP 4096
 
@@ -36,16 +37,6 @@ put_at(const struct policy *p, struct sealed_at at, FILE *f)
 
 	(void)fputs("  # ", f);
 	put_text(f, policy_at(p, at, where, sizeof(where)));
-}
-
-static void
-put_because(const struct policy *p, struct sealed_ref because, FILE *f)
-{
-	if (because.len == 0)
-		return;
-	(void)fputs(" because \"", f);
-	put_ref(p, because, f);
-	(void)fputc('"', f);
 }
 
 /* ---- files ---------------------------------------------------------------------- */
@@ -176,7 +167,7 @@ show_execs(const struct policy *p, const struct sealed_server *s, FILE *f)
 			put_ref(p, p->image[e->mapped].real, f);
 			(void)fputc(')', f);
 		}
-		put_because(p, e->because, f);
+		say_exec_tail(p, e, f);
 		put_at(p, e->at, f);
 		(void)fputc('\n', f);
 	}
@@ -219,6 +210,7 @@ show_envs(const struct policy *p, const struct sealed_server *s, FILE *f)
 		(void)fprintf(f, " is a secret from %s ", sources[c->source]);
 		put_ref(p, c->ref, f);
 		show_args(p, c->args, f);
+		say_secret_tail(p, c, f);
 		put_at(p, c->at, f);
 		(void)fputc('\n', f);
 	}
@@ -236,8 +228,13 @@ show_gates(const struct policy *p, const struct sealed_server *s, FILE *f)
 		(void)fprintf(f, "    %-6s%s ",
 		    policy_verdict_name((enum sealed_verdict)g->verdict),
 		    policy_gate_name((enum sealed_gate_kind)g->kind));
-		put_ref(p, g->name, f);
-		put_because(p, g->because, f);
+		if ((g->flags & GATE_BY_ANNOTATIONS) != 0)
+			(void)fputs("by annotations, as pinned", f);
+		else if (g->classes != 0)
+			say_classes(g->classes, f);
+		else
+			put_ref(p, g->name, f);
+		say_gate_tail(p, g, f);
 		put_at(p, g->at, f);
 		(void)fputc('\n', f);
 	}
@@ -245,6 +242,63 @@ show_gates(const struct policy *p, const struct sealed_server *s, FILE *f)
 	    (s->flags & SERVER_MCP_SAMPLING) != 0 ? "allow" : "deny",
 	    (s->flags & SERVER_MCP_ELICITATION) != 0 ? "allow" : "deny",
 	    (s->flags & SERVER_MCP_ROOTS) != 0 ? "allow" : "deny");
+}
+
+/* What has no line above: hosts, system calls, audit, pins. */
+static void
+show_nets(const struct policy *p, const struct sealed_server *s, FILE *f)
+{
+	const struct sealed_net *n;
+	uint32_t i;
+
+	(void)fputs(
+	    "  network: none but its own loopback (network namespace, seccomp BPF)\n", f);
+	for (i = 0; i < s->nets.n; i++) {
+		n = &p->net[s->nets.first + i];
+		(void)fputs("    ", f);
+		say_net(p, n, f);
+		put_at(p, n->at, f);
+		(void)fputc('\n', f);
+	}
+	if (s->nets.n > 0)
+		(void)fputs("    no relay yet: nothing is reachable\n", f);
+}
+
+static void
+show_audits(const struct policy *p, const struct sealed_server *s, FILE *f)
+{
+	const struct sealed_audit *a;
+	uint32_t i;
+
+	for (i = 0; i < s->audits.n; i++) {
+		a = &p->audit[s->audits.first + i];
+		(void)fprintf(f, "  audit%s%s%s ",
+		    (a->flags & AUDIT_ARGS_FULL) != 0 ? " args full" : "",
+		    (a->flags & AUDIT_RESULT_FULL) != 0 ? " result full" : "",
+		    (a->flags & AUDIT_SYNC_STRICT) != 0 ? " sync strict" : "");
+		put_ref(p, a->name, f);
+		put_at(p, a->at, f);
+		(void)fputc('\n', f);
+	}
+	if (s->pins.n > 0)
+		(void)fprintf(f, "  pins: %u definitions as reviewed\n", s->pins.n);
+}
+
+static void
+show_calls(const struct policy *p, const struct sealed_server *s, FILE *f)
+{
+	const struct sealed_call *c;
+	uint32_t i;
+
+	for (i = 0; i < s->calls.n; i++) {
+		c = &p->call[s->calls.first + i];
+		(void)fprintf(f, "  system call %s (seccomp BPF): ",
+		    policy_verdict_name((enum sealed_verdict)c->verdict));
+		put_ref(p, c->name, f);
+		say_exception_of(p, c->exception, f);
+		put_at(p, c->at, f);
+		(void)fputc('\n', f);
+	}
 }
 
 static void
@@ -318,15 +372,16 @@ show_server(const struct policy *p, const struct sealed_server *s, FILE *f)
 		(void)fputs(" as user ", f);
 		put_ref(p, s->user, f);
 	}
-	(void)fputs(
-	    "\n  network: none but its own loopback (network namespace, seccomp BPF)\n",
-	    f);
+	(void)fputc('\n', f);
+	show_nets(p, s, f);
 	show_execs(p, s, f);
 	show_files(p, s, f);
 	show_envs(p, s, f);
 	show_gates(p, s, f);
 	show_limits(p, s, f);
 	show_requires(p, s, f);
+	show_calls(p, s, f);
+	show_audits(p, s, f);
 }
 
 int

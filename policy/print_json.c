@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "policy/load.h"
+#include "policy/say.h"
 
 /* The loader made sure of UTF-8, so only these need an escape. */
 static void
@@ -62,6 +64,49 @@ at(FILE *f, bool *first, const struct policy *p, struct sealed_at where)
 	number(f, first, "line", where.line);
 }
 
+/* The line of the language that says this row. */
+static void
+said(FILE *f, bool *first, const struct policy *p, say_fn *say, const void *row)
+{
+	char *line = say_text(say, p, row);
+
+	if (line != NULL)
+		text(f, first, "text", line);
+	free(line);
+}
+
+static void
+refs(FILE *f, bool *first, const char *name, const struct policy *p,
+    struct sealed_range range)
+{
+	uint32_t i;
+
+	key(f, first, name);
+	(void)fputc('[', f);
+	for (i = 0; i < range.n; i++) {
+		(void)fputs(i > 0 ? "," : "", f);
+		put_string(f, policy_str(p, p->ref[range.first + i]));
+	}
+	(void)fputc(']', f);
+}
+
+/* Owner, ticket and last day of an exception. */
+static void
+exception(FILE *f, bool *first, const struct policy *p, uint32_t row)
+{
+	const struct sealed_exception *x;
+
+	if (row == SEALED_NONE || row >= p->row_n[SEALED_EXCEPTIONS])
+		return;
+	x = &p->exception[row];
+	text(f, first, "owner", policy_str(p, x->owner));
+	text(f, first, "ticket", policy_str(p, x->ticket));
+	key(f, first, "until");
+	(void)fputc('"', f);
+	say_day(x->until, f);
+	(void)fputc('"', f);
+}
+
 static const char *const mount_kinds[] = {
     [MOUNT_DIR] = "dir",
     [MOUNT_SYMLINK] = "symlink",
@@ -89,6 +134,12 @@ json_mount(const struct policy *p, uint32_t i, FILE *f)
 	yes(f, &first, "start", (m->right & RIGHT_START) != 0);
 	yes(f, &first, "write", (m->right & RIGHT_WRITE) != 0);
 	text(f, &first, "why", policy_why_name((enum sealed_mount_why)m->why));
+	text(f, &first, "enforced",
+	    m->kind == MOUNT_HIDE           ? "covered by an empty, unreadable mount"
+	    : (m->right & RIGHT_WRITE) != 0 ? "noexec mount, Landlock"
+	    : (m->right & RIGHT_START) != 0
+		? "bound by its own file, read-only mount, Landlock, exec gate"
+		: "read-only mount, Landlock");
 	yes(f, &first, "optional", m->optional != 0);
 	if (m->size != 0)
 		number(f, &first, "bytes", m->size);
@@ -133,6 +184,15 @@ json_exec(const struct policy *p, uint32_t i, FILE *f)
 	json_args(p, e->prefix, f);
 	if (e->because.len != 0)
 		text(f, &first, "because", policy_str(p, e->because));
+	if (e->instead.len != 0)
+		text(f, &first, "instead", policy_str(p, e->instead));
+	refs(f, &first, "from", p, e->from);
+	refs(f, &first, "with_env", p, e->env);
+	if (e->in.len != 0)
+		text(f, &first, "in", policy_str(p, e->in));
+	exception(f, &first, p, e->exception);
+	said(f, &first, p, say_exec_row, e);
+	text(f, &first, "enforced", "exec gate");
 	at(f, &first, p, e->at);
 }
 
@@ -169,6 +229,11 @@ json_secret(const struct policy *p, uint32_t i, FILE *f)
 		json_args(p, c->args, f);
 	} else
 		text(f, &first, "reference", policy_str(p, c->ref));
+	refs(f, &first, "hosts", p, c->hosts);
+	yes(f, &first, "hosts_any", (c->flags & SECRET_HOSTS_ANY) != 0);
+	if (c->approve != APPROVE_NONE)
+		text(f, &first, "approve",
+		    c->approve == APPROVE_SESSION ? "session" : "per-call");
 	at(f, &first, p, c->at);
 }
 
@@ -183,6 +248,15 @@ json_gate(const struct policy *p, uint32_t i, FILE *f)
 	text(f, &first, "name", policy_str(p, g->name));
 	if (g->because.len != 0)
 		text(f, &first, "because", policy_str(p, g->because));
+	if (g->instead.len != 0)
+		text(f, &first, "instead", policy_str(p, g->instead));
+	refs(f, &first, "except", p, g->excepts);
+	number(f, &first, "classes", g->classes);
+	yes(f, &first, "by_annotations", (g->flags & GATE_BY_ANNOTATIONS) != 0);
+	yes(f, &first, "conditional", g->conds.n > 0);
+	exception(f, &first, p, g->exception);
+	said(f, &first, p, say_gate_row, g);
+	text(f, &first, "enforced", "tool gate");
 	at(f, &first, p, g->at);
 }
 
@@ -201,6 +275,70 @@ json_require(const struct policy *p, uint32_t i, FILE *f)
 	if (q->value != 0)
 		number(f, &first, "value", q->value);
 	at(f, &first, p, q->at);
+}
+
+static void
+json_net(const struct policy *p, uint32_t i, FILE *f)
+{
+	const struct sealed_net *n = &p->net[i];
+	bool first = true;
+
+	text(f, &first, "verdict", policy_verdict_name((enum sealed_verdict)n->verdict));
+	text(f, &first, "host", policy_str(p, n->host));
+	text(f, &first, "kind",
+	    n->kind == HOST_EXACT    ? "name"
+	    : n->kind == HOST_SUFFIX ? "below"
+				     : "addresses");
+	number(f, &first, "port_first", n->port_first);
+	number(f, &first, "port_last", n->port_last);
+	exception(f, &first, p, n->exception);
+	said(f, &first, p, say_net_row, n);
+	text(f, &first, "enforced", "no relay yet: nothing is reachable");
+	at(f, &first, p, n->at);
+}
+
+static void
+json_call(const struct policy *p, uint32_t i, FILE *f)
+{
+	const struct sealed_call *c = &p->call[i];
+	bool first = true;
+
+	text(f, &first, "verdict", policy_verdict_name((enum sealed_verdict)c->verdict));
+	text(f, &first, "name", policy_str(p, c->name));
+	exception(f, &first, p, c->exception);
+	text(f, &first, "enforced", "seccomp BPF");
+	at(f, &first, p, c->at);
+}
+
+static void
+json_audit(const struct policy *p, uint32_t i, FILE *f)
+{
+	const struct sealed_audit *a = &p->audit[i];
+	bool first = true;
+
+	text(f, &first, "name", policy_str(p, a->name));
+	yes(f, &first, "args_full", (a->flags & AUDIT_ARGS_FULL) != 0);
+	yes(f, &first, "result_full", (a->flags & AUDIT_RESULT_FULL) != 0);
+	yes(f, &first, "sync_strict", (a->flags & AUDIT_SYNC_STRICT) != 0);
+	at(f, &first, p, a->at);
+}
+
+static void
+json_pin(const struct policy *p, uint32_t i, FILE *f)
+{
+	const struct sealed_pin *n = &p->pin[i];
+	bool first = true;
+	size_t k;
+
+	number(f, &first, "kind", n->kind);
+	text(f, &first, "name", policy_str(p, n->name));
+	text(f, &first, "variant", policy_str(p, n->variant));
+	number(f, &first, "classes", n->classes);
+	key(f, &first, "sha256");
+	(void)fputc('"', f);
+	for (k = 0; k < sizeof(n->sha256); k++)
+		(void)fprintf(f, "%02x", n->sha256[k]);
+	(void)fputc('"', f);
 }
 
 static void
@@ -238,6 +376,10 @@ static const struct {
     {"secrets", offsetof(struct sealed_server, secrets), json_secret},
     {"gates", offsetof(struct sealed_server, gates), json_gate},
     {"requires", offsetof(struct sealed_server, requires), json_require},
+    {"nets", offsetof(struct sealed_server, nets), json_net},
+    {"syscalls", offsetof(struct sealed_server, calls), json_call},
+    {"audits", offsetof(struct sealed_server, audits), json_audit},
+    {"pins", offsetof(struct sealed_server, pins), json_pin},
     {"filters", offsetof(struct sealed_server, filters), json_filter},
 };
 

@@ -88,8 +88,8 @@ say_quoted(const struct policy *p, const char *word, struct sealed_ref ref, FILE
 	out_string(f, policy_str(p, ref), ref.len);
 }
 
-static void
-say_exception(const struct policy *p, uint32_t row, FILE *f)
+void
+say_exception_of(const struct policy *p, uint32_t row, FILE *f)
 {
 	const struct sealed_exception *x;
 
@@ -122,8 +122,6 @@ say_list(const struct policy *p, const char *word, struct sealed_range refs, FIL
 void
 say_exec(const struct policy *p, const struct sealed_exec *e, FILE *f)
 {
-	uint32_t i;
-
 	if ((e->flags & EXEC_FROM_RUN) != 0)
 		(void)fputs("run ", f);
 	else
@@ -131,6 +129,14 @@ say_exec(const struct policy *p, const struct sealed_exec *e, FILE *f)
 		    f, "exec %s ", policy_verdict_name((enum sealed_verdict)e->verdict));
 	say_ref(p, p->image[e->asked].path, f);
 	say_args(p, e->args, f);
+	say_exec_tail(p, e, f);
+}
+
+void
+say_exec_tail(const struct policy *p, const struct sealed_exec *e, FILE *f)
+{
+	uint32_t i;
+
 	for (i = 0; i < e->excepts.n; i++) {
 		(void)fputs(" except", f);
 		say_args(p, p->except[e->excepts.first + i].args, f);
@@ -143,10 +149,10 @@ say_exec(const struct policy *p, const struct sealed_exec *e, FILE *f)
 	say_list(p, "with env", e->env, f);
 	say_quoted(p, "because", e->because, f);
 	say_quoted(p, "instead", e->instead, f);
-	say_exception(p, e->exception, f);
+	say_exception_of(p, e->exception, f);
 }
 
-static void
+void
 say_classes(uint32_t classes, FILE *f)
 {
 	static const char *const names[] = {
@@ -172,6 +178,12 @@ say_gate(const struct policy *p, const struct sealed_gate *g, FILE *f)
 		(void)fputc(' ', f);
 		say_bare(p, g->name, f);
 	}
+	say_gate_tail(p, g, f);
+}
+
+void
+say_gate_tail(const struct policy *p, const struct sealed_gate *g, FILE *f)
+{
 	say_list(p, "except", g->excepts, f);
 	if (g->conds.n > 0) {
 		(void)fputs(" when ", f);
@@ -179,7 +191,7 @@ say_gate(const struct policy *p, const struct sealed_gate *g, FILE *f)
 	}
 	say_quoted(p, "because", g->because, f);
 	say_quoted(p, "instead", g->instead, f);
-	say_exception(p, g->exception, f);
+	say_exception_of(p, g->exception, f);
 }
 
 void
@@ -212,7 +224,7 @@ say_net(const struct policy *p, const struct sealed_net *n, FILE *f)
 		(void)fputs(protos[n->proto], f);
 	say_quoted(p, "because", n->because, f);
 	say_quoted(p, "instead", n->instead, f);
-	say_exception(p, n->exception, f);
+	say_exception_of(p, n->exception, f);
 }
 
 void
@@ -249,6 +261,12 @@ say_secret(const struct policy *p, const struct sealed_secret *s, FILE *f)
 		(void)fputc(' ', f);
 		say_ref(p, s->ref, f);
 	}
+	say_secret_tail(p, s, f);
+}
+
+void
+say_secret_tail(const struct policy *p, const struct sealed_secret *s, FILE *f)
+{
 	if (s->hosts.n == 0 && s->flags == 0 && s->approve == APPROVE_NONE)
 		return;
 	(void)fputs(" {", f);

@@ -13,6 +13,14 @@ void say_gate(const struct policy *, const struct sealed_gate *, FILE *);
 void say_net(const struct policy *, const struct sealed_net *, FILE *);
 void say_mount(const struct policy *, const struct sealed_mount *, FILE *);
 void say_secret(const struct policy *, const struct sealed_secret *, FILE *);
+/* What stands behind the words of a grant: except, from, when, because ... */
+void say_exec_tail(const struct policy *, const struct sealed_exec *, FILE *);
+void say_gate_tail(const struct policy *, const struct sealed_gate *, FILE *);
+void say_secret_tail(const struct policy *, const struct sealed_secret *, FILE *);
+/* " @readonly ..." of enum sealed_class. */
+void say_classes(uint32_t classes, FILE *);
+/* " owner ... ticket ... until ..." of a row of EXCEPTIONS; SEALED_NONE: nothing. */
+void say_exception_of(const struct policy *, uint32_t row, FILE *);
 /* A condition in infix form, without `when`. */
 void say_conds(const struct policy *, struct sealed_range, FILE *);
 /* Patterns for arguments, a space before each. */

@@ -1,0 +1,42 @@
+# kennel policy show: every grant, and what enforces it.
+cat >"$tmp/w.kennel" <<'EOT'
+server w {
+	run /bin/sh -c true
+	user nobody
+	read /usr/share
+	write /var/tmp
+	hide /var/tmp/secret { optional }
+	exec allow /usr/bin/env log ** in /var/tmp with env FOO because "it is" instead "ask" owner bob ticket T-1 until 2099-12-31
+	exec deny /usr/bin/env log x
+	net allow *.example.com:443 to private
+	secret TOKEN from env TOKEN { hosts *.example.com }
+	tool allow create_* except create_user
+	tool ask merge when args.branch in ["main", "release"] and not args.n < 3
+	tool allow @readonly
+	syscalls allow sched_setaffinity
+	audit args full
+}
+EOT
+expect 0 "show" show "$tmp/w.kennel"
+says "net allow *.example.com:443 to private  # $tmp/w.kennel:9"
+says "no relay yet: nothing is reachable"
+says "in /var/tmp with env FOO because \"it is\" instead \"ask\" owner bob ticket T-1 until 2099-12-31"
+says "programs (exec gate: image, arguments and environment, at the exec)"
+says "may write (noexec mount, Landlock)"
+says "may read (read-only mount, Landlock)"
+says "hidden (covered by an empty, unreadable mount)"
+says "everything else is absent from the view"
+says "{ hosts *.example.com }"
+says "allow tool create_* except create_user"
+says "ask   tool merge when args.branch in [\"main\", \"release\"] and not args.n < 3"
+says "@readonly"
+says "system call allow (seccomp BPF): "
+says "audit args full"
+expect 0 "show --json" show "$tmp/w.kennel" --json
+is_json
+says '"enforced":"exec gate"'
+says '"enforced":"tool gate"'
+says '"enforced":"no relay yet: nothing is reachable"'
+says '"enforced":"seccomp BPF"'
+says '"until":"2099-12-31"'
+says '"enforced":"noexec mount, Landlock"'
