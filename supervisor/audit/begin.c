@@ -366,6 +366,7 @@ ledger_free(struct ledger *l)
 	store_close(l->store);
 	key_free(l->origin_key);
 	key_free(l->key);
+	key_free(l->next);
 	fd_close(&l->slots);
 	free(l);
 }

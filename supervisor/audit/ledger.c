@@ -205,35 +205,52 @@ ledger_use(
 	l->epoch_end_ns = 0;
 }
 
+/* The next epoch's key, in its slot.  Drawn once: a commit that failed may turn
+ * out to stand after all, and names it. */
+static int
+next_key(struct ledger *l)
+{
+	struct key *next = NULL;
+	int r;
+
+	if (l->next != NULL)
+		return 0;
+	r = key_new(&next);
+	if (r == 0)
+		r = ledger_vkey(l, l->epoch + 1, next, &l->next_signer);
+	if (r == 0)
+		r = slot_write(l->slots, (l->slot + 1) % SLOTS, l->epoch + 1, next);
+	if (r < 0) {
+		key_free(next);
+		return r;
+	}
+	l->next = next;
+	return 0;
+}
+
 /* Ends the epoch by a record of this kind, which own already has something to
  * say about. */
 static int
 roll(struct ledger *l, enum event_kind kind, struct own *own)
 {
-	int next_slot = (l->slot + 1) % SLOTS, r;
-	struct key *next = NULL;
-	struct vkey vkey;
+	struct key *next;
+	int over = l->slot, r;
 
-	r = key_new(&next);
-	if (r == 0)
-		r = ledger_vkey(l, l->epoch + 1, next, &vkey);
-	if (r == 0)
-		r = slot_write(l->slots, next_slot, l->epoch + 1, next);
+	r = next_key(l);
 	if (r == 0) {
 		own_number(own, KEY_EPOCH, l->epoch + 1);
-		own_vkey(own, &vkey);
+		own_vkey(own, &l->next_signer);
 		r = own_append(l, kind, own);
 	}
 	if (r == 0)
 		r = ledger_sign(l);
-	if (r == 0)
-		r = slot_wipe(l->slots, l->slot);
-	if (r < 0) {
-		key_free(next);
+	if (r < 0)
 		return r;
-	}
-	ledger_use(l, l->epoch + 1, next_slot, next, &vkey);
-	return 0;
+	/* it is over, whatever comes: its key signs nothing more */
+	next = l->next;
+	l->next = NULL;
+	ledger_use(l, l->epoch + 1, (over + 1) % SLOTS, next, &l->next_signer);
+	return slot_wipe(l->slots, over);
 }
 
 uint64_t

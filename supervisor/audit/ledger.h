@@ -15,6 +15,8 @@ struct ledger {
 	struct config config;
 	struct key *origin_key, *key; /* key: of this epoch */
 	struct vkey origin, signer;
+	struct key *next; /* of the epoch to come, in its slot; NULL: none yet */
+	struct vkey next_signer;
 	uint64_t epoch;
 	int slot;              /* where the epoch's key lies */
 	uint64_t epoch_end_ns; /* 0: the epoch holds nothing */
