@@ -296,7 +296,7 @@ UNIT_vault	= leash/vault/ring.o leash/vault/mem.o leash/vault/source.o \
 	   leash/vault/env.o $(BASE_SMALL)
 UNIT_env	= $(UNIT_vault)
 UNIT_pages	= $(UNIT_vault)
-UNIT_load	= $(POLICY_READ) policy/seal.o policy/seal_index.o tests/fuzz/fuzz_load.o shim/base/buf.o
+UNIT_load	= $(POLICY_READ) policy/seal.o policy/seal_index.o tests/fuzz/fuzz_load.o shim/base/buf.o shim/base/fd.o shim/base/slurp.o
 UNIT_seal	= $(UNIT_load)
 # Text to a checked tree, and what the checks ask of others.
 POLICY_FRONT = $(POLICY_TEXT) $(POLICY_READ) $(ALGEBRA) policy/read.o policy/filter.o \
@@ -305,7 +305,7 @@ POLICY_FRONT = $(POLICY_TEXT) $(POLICY_READ) $(ALGEBRA) policy/read.o policy/fil
 	   shim/base/slurp.o
 UNIT_parse	= $(POLICY_FRONT)
 UNIT_match	= $(UNIT_load)
-UNIT_sign	= $(UNIT_load) supervisor/cli/seen.o shim/base/fd.o shim/base/slurp.o shim/base/dirs.o
+UNIT_sign	= $(UNIT_load) supervisor/cli/seen.o shim/base/dirs.o
 UNIT_rules	= $(UNIT_load)
 UNIT_index	= $(UNIT_load)
 UNIT_value	= policy/value.o policy/reader.o policy/match.o policy/index.o policy/reach.o policy/names.o \

@@ -48,6 +48,26 @@ corpus_each(const char *folder, corpus_fn *fn)
 	return n;
 }
 
+/* Keeps the input, where CORPUS_OUT names a folder: how a corpus is made anew. */
+static inline void
+corpus_keep(const char *name, const uint8_t *bytes, size_t len)
+{
+	const char *folder = getenv("CORPUS_OUT");
+	char path[512], *c;
+	int fd;
+
+	if (folder == NULL)
+		return;
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	for (c = path + strlen(folder) + 1; *c != 0; c++)
+		if (strchr(" /*", *c) != NULL)
+			*c = '-';
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (fd < 0 || write(fd, bytes, len) != (ssize_t)len)
+		abort();
+	close(fd);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 
 static inline void

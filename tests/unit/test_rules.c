@@ -17,6 +17,7 @@
 #include "policy/load.h"
 #include "policy/sign.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/unit/corpus.h"
 #include "tests/unit/policy_many.h"
 
 static struct buf good;
@@ -256,6 +257,7 @@ every_table_is_checked(void **state)
 			bad++;
 		}
 		(void)LLVMFuzzerTestOneInput(copy, good.len);
+		corpus_keep(breaks[i].name, copy, good.len);
 	}
 	assert_int_equal(bad, 0);
 }
@@ -411,6 +413,7 @@ group_setup(void **state)
 	if (rich_policy(&good) < 0)
 		return -1;
 	copy = malloc(good.len);
+	corpus_keep("good-rich", good.data, good.len);
 	return copy == NULL;
 }
 

@@ -17,6 +17,7 @@
 
 #include "policy/sign.h"
 #include "supervisor/cli/cli.h"
+#include "tests/unit/corpus.h"
 #include "tests/unit/policy_fixture.h"
 
 #define TODAY 20000u
@@ -135,6 +136,7 @@ every_bit_counts(void **state)
 	size_t len, i;
 	uint8_t *b = signed_file(2, 7, TODAY + 1, &len);
 
+	corpus_keep("good-signed", b, len);
 	assert_int_equal(verify(b, len, &t), 0);
 	for (i = 8 * good.len; i < 8 * len; i++) {
 		b[i / 8] ^= (uint8_t)(1u << i % 8);
