@@ -60,7 +60,7 @@ POLICY_READ = policy/load.o policy/rows.o policy/rules.o policy/plan.o policy/bp
 POLICY_TEXT = policy/arena.o policy/out.o policy/diag_code.o policy/diag.o policy/keyword.o policy/lex.o \
 	   policy/expand.o policy/parse.o policy/top.o policy/include.o \
 	   policy/grant.o policy/when.o policy/manifest.o policy/unit.o policy/host.o \
-	   policy/check.o policy/check_mcp.o policy/check_net.o policy/conflict.o \
+	   policy/check.o policy/check_mcp.o policy/check_net.o policy/check_value.o policy/conflict.o \
 	   policy/lint.o policy/expect.o policy/never.o policy/never_reach.o policy/format.o
 ALGEBRA	 = policy/algebra/sets.o policy/algebra/points.o policy/algebra/numbers.o
 POLICY_MAKE = $(POLICY_TEXT) policy/read.o policy/compile.o policy/elf.o policy/lower.o policy/tables.o policy/gates.o policy/pinfile.o policy/memo.o \
@@ -480,11 +480,12 @@ FUZZ_json	= supervisor/mcp/json.o supervisor/mcp/walk.o supervisor/mcp/skim.o \
 	   supervisor/mcp/canon.o shim/base/buf.o
 FUZZ_session	= $(UNIT_frame)
 FUZZ_parse	= $(POLICY_FRONT)
+FUZZ_pins	= $(POLICY_FRONT) policy/pinfile.o
 FUZZ_frame	= supervisor/mcp/frame.o $(FUZZ_json)
 FUZZ_wire	= shim/doors.o shim/reap.o $(filter-out leash/main.o,$(LEASH))
 FUZZ_copy	= leash/exec/copy.o
 FUZZ_body	= supervisor/audit/scan.o
-FUZZ	 = frame json session wire parse load value copy scrub body
+FUZZ	 = frame json session wire parse pins load value copy scrub body
 
 define fuzz_rule
 $B/replay/$(1): $B/san/tests/fuzz/fuzz_$(1).o $B/san/tests/fuzz/replay.o \

@@ -1,7 +1,7 @@
 /*
  * Between the files that check a tree: check.c (files, programs, variables),
  * check_mcp.c (tools, conditions, audit), check_net.c (hosts, and secrets that
- * may meet them), conflict.c (statements against each other), lint.c (what is
+ * may meet them), check_value.c (limits, variables, secrets), conflict.c (statements against each other), lint.c (what is
  * wider or emptier than it looks).
  */
 #ifndef KENNEL_POLICY_CHECK_H
@@ -32,6 +32,9 @@ bool check_variable(struct check *, const struct word *);
 
 check_fn check_gate, check_offer, check_audit, check_syscalls, check_pins;
 check_fn check_net, check_secret_options;
+check_fn check_require, check_limit, check_env, check_secret;
+/* ld.so and its like, which start any program. */
+bool check_is_loader(const char *path);
 /* Every net grant against what each secret of the server says of hosts. */
 void check_secret_hosts(struct check *, const struct server *);
 

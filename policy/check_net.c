@@ -37,9 +37,11 @@ net_scope_read(
     const struct word *w, uint32_t *ret_scope, uint8_t addr[16], uint32_t *ret_prefix)
 {
 	*ret_prefix = 0;
-	*ret_scope = strcmp(w->text, "loopback") == 0  ? NET_LOOPBACK
-		     : strcmp(w->text, "private") == 0 ? NET_PRIVATE
-						       : NET_CIDR;
+	*ret_scope = NET_CIDR;
+	if (strcmp(w->text, "loopback") == 0)
+		*ret_scope = NET_LOOPBACK;
+	else if (strcmp(w->text, "private") == 0)
+		*ret_scope = NET_PRIVATE;
 	return *ret_scope != NET_CIDR ||
 	       host_cidr(w->text, w->len, addr, ret_prefix) == 0;
 }

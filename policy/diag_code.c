@@ -21,6 +21,7 @@ static const struct {
     {"check.c", "value"},
     {"check_mcp.c", "value"},
     {"check_net.c", "net"},
+    {"check_value.c", "value"},
     {"unit.c", "value"},
     {"host.c", "net"},
     {"conflict.c", "conflict"},

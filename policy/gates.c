@@ -209,9 +209,9 @@ net_proto(const struct stmt *s)
 
 	if (proto >= 0)
 		return (uint32_t)proto;
-	return stmt_qual(s, KW_PLAIN) != NULL    ? NET_PLAIN
-	       : stmt_qual(s, KW_NO_SNI) != NULL ? NET_NO_SNI
-						 : NET_TLS;
+	if (stmt_qual(s, KW_PLAIN) != NULL)
+		return NET_PLAIN;
+	return stmt_qual(s, KW_NO_SNI) != NULL ? NET_NO_SNI : NET_TLS;
 }
 
 int
@@ -257,9 +257,11 @@ lower_audit(struct lower *l, const struct stmt *s)
 	struct sealed_audit a = {.at = lower_at(l, s->at)};
 	size_t i;
 
-	a.flags = strcmp(s->word[0].text, "sync") == 0   ? AUDIT_SYNC_STRICT
-		  : strcmp(s->word[0].text, "args") == 0 ? AUDIT_ARGS_FULL
-							 : AUDIT_RESULT_FULL;
+	a.flags = AUDIT_RESULT_FULL;
+	if (strcmp(s->word[0].text, "sync") == 0)
+		a.flags = AUDIT_SYNC_STRICT;
+	else if (strcmp(s->word[0].text, "args") == 0)
+		a.flags = AUDIT_ARGS_FULL;
 	for (i = 2; i < s->word_n; i++) {
 		a.kind = GATE_TOOL;
 		a.name = lower_str(l, s->word[i].text);

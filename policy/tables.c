@@ -78,8 +78,9 @@ secret_options(struct lower *l, const struct stmt *s, struct sealed_secret *c)
 	const struct qual *q = stmt_qual(s, KW_APPROVE);
 
 	if (q != NULL)
-		c->approve = strcmp(q->word[0].text, "session") == 0 ? APPROVE_SESSION
-								     : APPROVE_PER_CALL;
+		c->approve = APPROVE_PER_CALL;
+	if (q != NULL && strcmp(q->word[0].text, "session") == 0)
+		c->approve = APPROVE_SESSION;
 	q = stmt_qual(s, KW_HOSTS);
 	if (q == NULL)
 		return;

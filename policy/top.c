@@ -404,17 +404,21 @@ expect_verdict(struct parser *p, struct expectation *e)
 static bool
 expect_count(struct parser *p, const struct expectation *e)
 {
-	size_t max = keyword_row(e->kw)->word_max == 0 ? 0
-		     : e->kw == KW_EXEC                ? WORDS_ANY
-						       : 1;
+	const char *takes = "one name or path";
+	size_t max = 1;
 
+	if (keyword_row(e->kw)->word_max == 0) {
+		max = 0;
+		takes = "nothing";
+	} else if (e->kw == KW_EXEC) {
+		max = WORDS_ANY;
+		takes = "a program and its arguments";
+	} else if (e->kw == KW_NET) {
+		takes = "one HOST:PORT";
+	}
 	if (e->word_n >= (max > 0) && e->word_n <= max)
 		return true;
-	diag_error(p->diag, e->at, "here `%s` takes %s", keyword_name(e->kw),
-	    max == 0           ? "nothing"
-	    : e->kw == KW_EXEC ? "a program and its arguments"
-	    : e->kw == KW_NET  ? "one HOST:PORT"
-			       : "one name or path");
+	diag_error(p->diag, e->at, "here `%s` takes %s", keyword_name(e->kw), takes);
 	return false;
 }
 

@@ -12,7 +12,9 @@ for name; do
 	said=build/fuzz/$name.log
 	rm -rf "$work"
 	mkdir -p "$work" "tests/fuzz/corpus/$name"
-	build/fuzz/"$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 \
+	set --
+	[ -e "tests/fuzz/$name.dict" ] && set -- -dict="tests/fuzz/$name.dict"
+	build/fuzz/"$name" "$@" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 \
 	    -max_len=4096 -print_final_stats=1 -artifact_prefix="$found/$name-" \
 	    "$work" "tests/fuzz/corpus/$name" >"$said" 2>&1
 	status=$?
