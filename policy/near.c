@@ -378,28 +378,35 @@ struct without {
 	size_t size;
 };
 
+/* Where a policy keeps its pointer to a table. */
+static void *
+table_in(struct policy *p, const struct table *t)
+{
+	void *at = &p->mount;
+
+	if (t->kind == SEALED_EXECS)
+		at = &p->exec;
+	else if (t->kind == SEALED_GATES)
+		at = &p->gate;
+	else if (t->kind == SEALED_NETS)
+		at = &p->net;
+	return at;
+}
+
 static int
 without_open(const struct policy *p, const struct table *t, struct without *ret)
 {
 	struct without w = {.p = *p};
-	const void *from = t->kind == SEALED_EXECS   ? (const void *)p->exec
-			   : t->kind == SEALED_GATES ? (const void *)p->gate
-			   : t->kind == SEALED_NETS  ? (const void *)p->net
-						     : (const void *)p->mount;
+	void *at = table_in(&w.p, t);
+	const void *from;
 
 	w.size = t->size * p->row_n[t->kind];
 	w.table = malloc(w.size + 1);
 	if (w.table == NULL)
 		return -ENOMEM;
+	memcpy(&from, at, sizeof(from));
 	memcpy(w.table, from, w.size);
-	if (t->kind == SEALED_EXECS)
-		w.p.exec = w.table;
-	else if (t->kind == SEALED_GATES)
-		w.p.gate = w.table;
-	else if (t->kind == SEALED_NETS)
-		w.p.net = w.table;
-	else
-		w.p.mount = w.table;
+	memcpy(at, &w.table, sizeof(w.table));
 	*ret = w;
 	return 0;
 }

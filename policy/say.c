@@ -267,13 +267,14 @@ say_secret(const struct policy *p, const struct sealed_secret *s, FILE *f)
 void
 say_secret_tail(const struct policy *p, const struct sealed_secret *s, FILE *f)
 {
+	static const char *const approves[] = {[APPROVE_NONE] = "",
+	    [APPROVE_SESSION] = " approve session",
+	    [APPROVE_PER_CALL] = " approve per-call"};
+
 	if (s->hosts.n == 0 && s->flags == 0 && s->approve == APPROVE_NONE)
 		return;
 	(void)fputs(" {", f);
-	if (s->approve != APPROVE_NONE)
-		(void)fputs(s->approve == APPROVE_SESSION ? " approve session"
-							  : " approve per-call",
-		    f);
+	(void)fputs(approves[s->approve], f);
 	say_list(p, "hosts", s->hosts, f);
 	if ((s->flags & SECRET_HOSTS_ANY) != 0)
 		(void)fputs(" hosts any", f);
@@ -397,6 +398,7 @@ compare_text(const struct policy *p, const struct sealed_cond *c)
 void
 say_conds(const struct policy *p, struct sealed_range conds, FILE *f)
 {
+	static const uint8_t operands[] = {[COND_AND] = 2, [COND_OR] = 2, [COND_NOT] = 1};
 	struct operand stack[SEALED_COND_DEPTH_MAX + 1], *top;
 	const struct sealed_cond *c;
 	size_t n = 0, takes;
@@ -405,14 +407,14 @@ say_conds(const struct policy *p, struct sealed_range conds, FILE *f)
 
 	for (i = 0; i < conds.n; i++) {
 		c = &p->cond[conds.first + i];
-		takes = c->op == COND_NOT                       ? 1
-			: c->op == COND_AND || c->op == COND_OR ? 2
-								: 0;
+		takes = c->op < sizeof(operands) ? operands[c->op] : 0;
 		if (n < takes || n - takes >= SEALED_COND_DEPTH_MAX)
 			break; /* the loader saw to it */
 		top = &stack[n - takes];
-		text = takes == 0 ? compare_text(p, c)
-				  : joined(top, takes == 2 ? top + 1 : NULL, c->op);
+		if (takes == 0)
+			text = compare_text(p, c);
+		else
+			text = joined(top, takes == 2 ? top + 1 : NULL, c->op);
 		for (; takes > 0; takes--)
 			free(stack[--n].text);
 		if (text == NULL)

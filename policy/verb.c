@@ -20,31 +20,54 @@
 
 /* ---- arguments ----------------------------------------------------------- */
 
+#define NO_VALUE   SIZE_MAX       /* it takes none */
+#define MANY_TIMES (SIZE_MAX - 1) /* one more of env */
+#define SLOT(name) offsetof(struct args, name)
+
 static const struct {
 	const char *name;
 	unsigned int bit;
-	bool takes;
+	size_t slot; /* where its value goes */
 } options[] = {
-    {"-o", OPT_OUT, true},
-    {"--json", OPT_JSON, false},
-    {"--check", OPT_CHECK, false},
-    {"-w", OPT_WRITE, false},
-    {"--threshold", OPT_THRESHOLD, true},
-    {"--html", OPT_HTML, false},
-    {"--no-mutation", OPT_QUICK, false},
-    {"--from", OPT_CALLER, true},
-    {"--in", OPT_CALLER, true},
-    {"--env", OPT_CALLER, true},
-    {"--key", OPT_SIGN, true},
-    {"--counter", OPT_SIGN, true},
-    {"--until", OPT_SIGN, true},
+    {"-o", OPT_OUT, SLOT(out)},
+    {"--json", OPT_JSON, NO_VALUE},
+    {"--check", OPT_CHECK, NO_VALUE},
+    {"-w", OPT_WRITE, NO_VALUE},
+    {"--threshold", OPT_THRESHOLD, SLOT(threshold)},
+    {"--html", OPT_HTML, NO_VALUE},
+    {"--no-mutation", OPT_QUICK, NO_VALUE},
+    {"--from", OPT_CALLER, SLOT(from)},
+    {"--in", OPT_CALLER, SLOT(in)},
+    {"--env", OPT_CALLER, MANY_TIMES},
+    {"--key", OPT_SIGN, SLOT(key)},
+    {"--counter", OPT_SIGN, SLOT(counter)},
+    {"--until", OPT_SIGN, SLOT(until)},
 };
+
+/* The value of options[k]; 0 or EXIT_USAGE. */
+static int
+option_value(size_t k, const char *value, struct args *a)
+{
+	const char **slot;
+
+	if (options[k].slot == MANY_TIMES) {
+		if (a->env_n == VERB_WORDS_MAX)
+			return verb_usage("too many variables", "");
+		a->env[a->env_n++] = value;
+		return 0;
+	}
+	slot = (const char **)(void *)((char *)a + options[k].slot);
+	if (*slot != NULL)
+		return verb_usage(options[k].name, " is given twice");
+	*slot = value;
+	return 0;
+}
 
 /* The option argv[*i], with its value; 0 or EXIT_USAGE. */
 static int
 option(const struct verb *v, int argc, char **argv, int *i, struct args *a)
 {
-	const char *name = argv[*i], **slot;
+	const char *name = argv[*i];
 	size_t k;
 
 	for (k = 0; k < sizeof(options) / sizeof(options[0]); k++)
@@ -53,27 +76,11 @@ option(const struct verb *v, int argc, char **argv, int *i, struct args *a)
 	if (k == sizeof(options) / sizeof(options[0]))
 		return verb_usage("unknown option ", name);
 	a->given |= options[k].bit;
-	if (!options[k].takes)
+	if (options[k].slot == NO_VALUE)
 		return 0;
 	if (*i + 1 == argc)
 		return verb_usage(name, " takes one value");
-	if (strcmp(name, "--env") == 0) {
-		if (a->env_n == VERB_WORDS_MAX)
-			return verb_usage("too many variables", "");
-		a->env[a->env_n++] = argv[++*i];
-		return 0;
-	}
-	slot = options[k].bit == OPT_OUT         ? &a->out
-	       : options[k].bit == OPT_THRESHOLD ? &a->threshold
-	       : strcmp(name, "--from") == 0     ? &a->from
-	       : strcmp(name, "--key") == 0      ? &a->key
-	       : strcmp(name, "--counter") == 0  ? &a->counter
-	       : strcmp(name, "--until") == 0    ? &a->until
-						 : &a->in;
-	if (*slot != NULL)
-		return verb_usage(name, " is given twice");
-	*slot = argv[++*i];
-	return 0;
+	return option_value(k, argv[++*i], a);
 }
 
 int

@@ -341,6 +341,8 @@ leak_through(struct query *q, const struct sealed_server *s,
     const struct sealed_secret *c, const struct sealed_server *other)
 {
 	const struct sealed_mount *m;
+	struct policy_answer a;
+	const char *path;
 	char what[5000], *line;
 	uint32_t i;
 
@@ -348,9 +350,9 @@ leak_through(struct query *q, const struct sealed_server *s,
 		return;
 	for (i = 0; i < s->mounts.n; i++) {
 		m = &q->p->mount[s->mounts.first + i];
-		if (m->why != WHY_WRITE || policy_match_path(q->p, other,
-					       policy_str(q->p, m->target), RIGHT_READ)
-						   .verdict == VERDICT_DENY)
+		path = policy_str(q->p, m->target);
+		a = policy_match_path(q->p, other, path, RIGHT_READ);
+		if (m->why != WHY_WRITE || a.verdict == VERDICT_DENY)
 			continue;
 		(void)snprintf(what, sizeof(what),
 		    "%s and writes what %s reads, which reaches hosts",
