@@ -114,10 +114,14 @@ def machine():
 
 
 def write_page(table):
+    """The tables anew; what people wrote below them stays."""
+    mark = "## What is left, and why"
+    with open(ROOT + "/docs/BENCHMARKS.md") as f:
+        notes = "".join(f.read().partition(mark)[1:])
     with open(ROOT + "/docs/BENCHMARKS.md", "w") as f:
         f.write("# Benchmarks\n\n`make bench` writes this page. Everything in one table was measured in one run, as an "
                 "ordinary user,\nalternating between what is compared. Times drift with the machine; the ratios are what "
-                "counts.\n\n%s; %s.\n\n%s" % (time.strftime("%Y-%m-%d"), machine(), table))
+                "counts.\n\n%s; %s.\n\n%s" % (time.strftime("%Y-%m-%d"), machine(), table) + notes)
 
 
 # ---- spawn ----------------------------------------------------------------------------
