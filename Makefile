@@ -174,7 +174,8 @@ SHIP	 = supervisor/audit/ship.o supervisor/audit/ship_send.o \
 	   supervisor/audit/options.o supervisor/audit/inert.o \
 	   supervisor/audit/story.o supervisor/audit/sheet.o \
 	   supervisor/audit/reader.o supervisor/audit/schema.o \
-	   supervisor/audit/noload.o supervisor/cli/paths.o leash/report.o \
+	   supervisor/audit/noload.o supervisor/audit/logtree.o \
+	   supervisor/cli/paths.o leash/report.o \
 	   $(CHAIN) $(BASE)
 
 PROGRAMS = $(BIN)/kennel $(LIBEXEC)/kennel-ship $(LIBEXEC)/kennel-leash $(LIBEXEC)/kennel-shim \

@@ -458,11 +458,7 @@ sure_all(struct pass *p)
 	struct ring ring = {.cap = p->q->last_n < LAST_MAX ? p->q->last_n : LAST_MAX};
 	int r = 0;
 
-	if (p->book->first > 0) {
-		(void)snprintf(p->book->why, sizeof(p->book->why),
-		    "--verified: the first records were pruned");
-		return -EBADMSG;
-	}
+	p->chain = p->book->start;
 	if (ring.cap > 0) {
 		ring.at = calloc(ring.cap, sizeof(*ring.at));
 		if (ring.at == NULL)

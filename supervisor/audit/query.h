@@ -124,6 +124,7 @@ struct book {
 	uint8_t root[CHAIN_HASH_LEN]; /* and their root, as a checkpoint says it */
 	bool verified;
 	bool complete;      /* and nothing says that its end may have been cut off */
+	struct chain start; /* the tree left of the first record, for that */
 	uint64_t sure_size; /* what kennel-verify vouched for, if asked to */
 	uint8_t sure_root[CHAIN_HASH_LEN];
 	struct fact *fact; /* of the record at hand */

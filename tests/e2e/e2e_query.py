@@ -334,6 +334,39 @@ def pack():
     check(not os.path.exists(TMP + "/none.tar"), "half of a pack stays")
 
 
+@test("K-10 a log of many files is one log, also when the first were removed")
+def segments():
+    if AS != "user":
+        skip("runs once, as the user")
+    env = {"KENNEL_HOME": TMP + "/segments"}
+    d = env["KENNEL_HOME"] + "/audit"
+    os.makedirs(d, mode=0o700)
+    with open(d + "/audit.conf", "w") as f:
+        f.write("segment 256\nepoch 1\n")
+    for _ in range(2):
+        script = "i=0; while [ $i -lt 300 ]; do /no/$i; i=$((i+1)); done 2>/dev/null; /no/last; sleep 1.2; exit 0"
+        kexec("    run /bin/sh **\n    exec allow /bin/sleep *\n", ["/bin/sh", "-c", script], env=env)
+    check(wait_for(lambda: not descendants(os.getpid()), 5), "the recorder stays")
+    files = sorted(f for f in os.listdir(d) if f.startswith("audit-") and f.endswith(".db"))
+    check(len(files) >= 2, "one file:", os.listdir(d))
+    whole = rows("log", "--all", env=env)
+    equal([e["idx"] for e in whole], list(range(len(whole))))
+    equal(rows("log", "--all", "--verified", env=env), whole)
+    equal(rows("log", "-n", "400", "--all", env=env), whole[-400:])
+    (denied,) = [r for r in rows("denials", env=env) if r["object"] == "/no/last"]
+    equal(denied["count"], 2)
+    equal(ask("prune", str(int(files[1][6:26]) + 1), env=env) != b"", True)
+    check(wait_for(lambda: not descendants(os.getpid()), 5), "the recorder stays")
+    left = rows("log", "--all", env=env)
+    first = int(files[1][6:26])
+    equal([e["idx"] for e in left], list(range(first, len(left) + first)))
+    equal(left[:len(whole) - first], whole[first:])
+    equal(rows("log", "--all", "--verified", env=env), left)
+    check([g for g in rows("gaps", env=env) if g["what"] == "records removed"], "no word of it")
+    ask("why", str(first - 1), status=65, env=env)
+    within(b"removed", ask("report", "--kind", "retention", env=env))
+
+
 @test("unused names the grants that the log never saw used")
 def unused():
     env = {"KENNEL_HOME": TMP + "/unused"}
