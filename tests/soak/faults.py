@@ -168,7 +168,7 @@ def disk(part, kit, death, intact, dice):
                     part.wrong(where, "%d calls answered; the log tells of" % done, dict(told), text)
                 if done and not said and (told["call:ok"] < done + 1 or not told["exec:"]):
                     part.wrong(where, "%d calls answered; the log tells of" % done, dict(told), text)
-                if said == "" and count == 0 and n < most[kind] // 2:
+                if said == "" and count == 0 and n <= 3:
                     part.wrong(where, "nothing was noticed")
                 tries += 1
     rig.tree.order()
