@@ -486,7 +486,10 @@ FUZZ_frame	= supervisor/mcp/frame.o $(FUZZ_json)
 FUZZ_wire	= shim/doors.o shim/reap.o $(filter-out leash/main.o,$(LEASH))
 FUZZ_copy	= leash/exec/copy.o
 FUZZ_body	= supervisor/audit/scan.o
-FUZZ	 = frame json session wire parse pins load value copy scrub body
+FUZZ_note	= $(CHAIN) $(BASE)
+FUZZ_log	= $(filter-out supervisor/audit/verify.o supervisor/audit/proof.o \
+	   supervisor/audit/noload.o,$(VERIFY))
+FUZZ	 = frame json session wire parse pins load value copy scrub body note log
 
 define fuzz_rule
 $B/replay/$(1): $B/san/tests/fuzz/fuzz_$(1).o $B/san/tests/fuzz/replay.o \

@@ -357,7 +357,7 @@ int slot_origin(int log_dir, bool make, struct key **ret);
 /* The same in a file of this name, a witness's; make: there may be none yet. */
 int slot_file(const char *path, bool make, struct key **ret);
 
-/* ---- witness.c: what a witness is asked ---------------------------------------- */
+/* ---- path.c: what a witness is asked ---------------------------------------- */
 
 int witness_parse(const void *, size_t, uint64_t *ret_old, struct path *ret_path,
     struct note *ret_note, struct checkpoint *ret_cp);

@@ -120,43 +120,6 @@ struct wanted {
 	size_t text_at; /* of the note in the request */
 };
 
-static bool
-line(struct span *rest, struct span *ret)
-{
-	const uint8_t *end = memchr(rest->data, '\n', rest->len);
-
-	if (end == NULL)
-		return false;
-	*ret = (struct span){rest->data, (size_t)(end - rest->data)};
-	*rest = (struct span){end + 1, rest->len - ret->len - 1};
-	return true;
-}
-
-int
-witness_parse(const void *bytes, size_t len, uint64_t *ret_old, struct path *ret_path,
-    struct note *ret_note, struct checkpoint *ret_cp)
-{
-	struct span rest = {bytes, len}, one, number;
-	struct path path = {.n = 0};
-
-	if (!line(&rest, &one) || one.len < 5 || memcmp(one.data, "old ", 4) != 0)
-		return -EBADMSG;
-	number = (struct span){one.data + 4, one.len - 4};
-	if (number.len > 20 || (number.data[0] == '0' && number.len > 1) ||
-	    !scan_number(number, ret_old))
-		return -EBADMSG;
-	while (line(&rest, &one) && one.len > 0) {
-		if (path.n == PATH_MAX_HASHES ||
-		    base64_get(one, path.hash[path.n], CHAIN_HASH_LEN) != CHAIN_HASH_LEN)
-			return -EBADMSG;
-		path.n++;
-	}
-	if (one.len > 0 || note_parse(rest.data, rest.len, ret_note) < 0)
-		return -EBADMSG;
-	*ret_path = path;
-	return checkpoint_parse(ret_note->text, ret_cp);
-}
-
 /* What was signed last: a checkpoint's text.  -ENOENT: nothing yet. */
 static int
 read_state(const char *path, struct checkpoint *ret)
