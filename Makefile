@@ -316,13 +316,14 @@ UNIT_diff	= $(UNIT_lower)
 UNIT_lower	= $(POLICY_READ) $(filter-out policy/main.o policy/verb%.o policy/sign.o,$(POLICY_MAKE)) \
 	   shim/base/buf.o shim/base/fd.o shim/base/slurp.o
 UNIT_filter	= $(UNIT_seal) policy/filter.o policy/prologue.o policy/decoded.o policy/calls.o
+UNIT_agree	= $(UNIT_filter)
 SCRUB	= leash/scrub/scrub.o leash/scrub/forms.o leash/scrub/filter.o \
 	   leash/scrub/reading.o shim/base/buf.o $(UNIT_vault)
 UNIT_scrub	= tests/unit/scrub_bench.o $(SCRUB)
 UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
 	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o \
 	   shim/base/loop.o $(POLICY_READ) $(SCRUB)
-UNITS	 = base leash nomem nomem_policy shim bare vault pages env scrub load seal match value index rules sign algebra diff filter lower parse gate frame json canon pins queue session exact unfit stream chain report recorder verify query payload tamper cell
+UNITS	 = base leash nomem nomem_policy shim bare vault pages env scrub load seal match value index rules agree sign algebra diff filter lower parse gate frame json canon pins queue session exact unfit stream chain report recorder verify query payload tamper cell
 UNIT_LIBS = $(COVER) $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
