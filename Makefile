@@ -117,7 +117,9 @@ QUERY	 = supervisor/audit/query.o supervisor/audit/options.o \
 	   supervisor/audit/ask_sample.o supervisor/audit/export.o \
 	   supervisor/audit/ocsf.o supervisor/audit/page.o \
 	   supervisor/audit/figures.o supervisor/audit/svg.o \
-	   supervisor/audit/ship_run.o supervisor/audit/pack.o
+	   supervisor/audit/ship_run.o supervisor/audit/pack.o \
+	   supervisor/audit/payload_run.o supervisor/audit/payload.o \
+	   supervisor/audit/payload_key.o
 
 # What speaks to the agent.  No vault object may ever stand here.
 KENNEL	 = supervisor/main.o supervisor/child.o $(APPROVE) \
@@ -281,6 +283,8 @@ UNIT_verify	= supervisor/audit/connect.o $(QUERY) $(TREE) \
 	   supervisor/audit/reader.o supervisor/audit/schema.o \
 	   supervisor/audit/body.o \
 	   $(CHAIN) supervisor/cli/paths.o leash/report.o $(BASE)
+UNIT_payload	= supervisor/audit/payload.o supervisor/audit/payload_key.o \
+	   $(CHAIN) $(BASE)
 
 UNIT_query	= supervisor/audit/connect.o $(QUERY) $(TREE) \
 	   supervisor/audit/reader.o supervisor/audit/schema.o \
