@@ -254,12 +254,6 @@ number_at(const uint8_t *row, size_t at)
 	return v;
 }
 
-static const char *
-text_at(const struct sealer *s, const uint8_t *row, size_t at)
-{
-	return sealer_text(s, (struct sealed_ref){number_at(row, at), 0});
-}
-
 static int
 keyed_compare(const void *a, const void *b)
 {
@@ -273,9 +267,10 @@ keyed_compare(const void *a, const void *b)
 			continue;
 		v = number_at(x->row, o->at);
 		w = number_at(y->row, o->at);
-		c = o->text ? strcmp(text_at(x->s, x->row, o->at),
-				  text_at(y->s, y->row, o->at))
-			    : (v > w) - (v < w);
+		c = (v > w) - (v < w);
+		if (o->text)
+			c = strcmp(sealer_text(x->s, (struct sealed_ref){v, 0}),
+			    sealer_text(y->s, (struct sealed_ref){w, 0}));
 		if (c != 0)
 			return c;
 	}
@@ -490,8 +485,6 @@ sealer_sort(struct sealer *s)
 	return r == 0 ? index_make(s->table) : r;
 }
 
-/* ---- the pool ------------------------------------------------------------------ */
-
 /* Call back for every reference of every row. */
 static void
 refs_walk(struct sealer *s, void (*see)(struct sealed_ref *, uint32_t *), uint32_t *arg)
@@ -519,7 +512,6 @@ ref_mark(struct sealed_ref *ref, uint32_t *used)
 {
 	used[ref->off] = 1;
 }
-
 static void
 ref_follow(struct sealed_ref *ref, uint32_t *to)
 {
