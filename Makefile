@@ -115,6 +115,7 @@ QUERY	 = supervisor/audit/query.o supervisor/audit/options.o \
 	   supervisor/audit/ask_count.o supervisor/audit/ask_change.o \
 	   supervisor/audit/ask_gap.o supervisor/audit/ask_odd.o \
 	   supervisor/audit/ask_sample.o supervisor/audit/export.o \
+	   supervisor/audit/export_run.o \
 	   supervisor/audit/ocsf.o supervisor/audit/page.o \
 	   supervisor/audit/figures.o supervisor/audit/svg.o \
 	   supervisor/audit/ship_run.o supervisor/audit/pack.o \
@@ -177,7 +178,7 @@ SHIP	 = supervisor/audit/ship.o supervisor/audit/ship_send.o \
 	   supervisor/audit/story.o supervisor/audit/sheet.o \
 	   supervisor/audit/reader.o supervisor/audit/schema.o \
 	   supervisor/audit/noload.o supervisor/audit/logtree.o \
-	   supervisor/cli/paths.o leash/report.o \
+	   supervisor/audit/ship_paths.o leash/report.o \
 	   $(CHAIN) $(BASE)
 
 PROGRAMS = $(BIN)/kennel $(LIBEXEC)/kennel-ship $(LIBEXEC)/kennel-leash $(LIBEXEC)/kennel-shim \
@@ -490,11 +491,19 @@ FUZZ_pins	= $(POLICY_FRONT) policy/pinfile.o
 FUZZ_frame	= supervisor/mcp/frame.o $(FUZZ_json)
 FUZZ_wire	= shim/doors.o shim/reap.o $(filter-out leash/main.o,$(LEASH))
 FUZZ_copy	= leash/exec/copy.o
+FUZZ_query	= supervisor/audit/fact.o supervisor/audit/story.o \
+	   supervisor/audit/inert.o supervisor/audit/sheet.o \
+	   supervisor/audit/export.o supervisor/audit/ocsf.o \
+	   supervisor/audit/options.o supervisor/audit/ship_line.o \
+	   supervisor/audit/book.o supervisor/audit/pass.o \
+	   supervisor/audit/reader.o supervisor/audit/schema.o \
+	   supervisor/audit/logtree.o supervisor/cli/paths.o leash/report.o \
+	   $(CHAIN) $(BASE)
 FUZZ_body	= supervisor/audit/scan.o
 FUZZ_note	= $(CHAIN) $(BASE)
 FUZZ_log	= $(filter-out supervisor/audit/verify.o supervisor/audit/proof.o \
 	   supervisor/audit/noload.o,$(VERIFY))
-FUZZ	 = frame json session wire parse pins load value copy scrub body note log
+FUZZ	 = frame json session wire parse pins load value copy scrub body query note log
 
 define fuzz_rule
 $B/replay/$(1): $B/san/tests/fuzz/fuzz_$(1).o $B/san/tests/fuzz/replay.o \

@@ -23,7 +23,7 @@ say() {
 kennel_may='^(supervisor/(main|control|child)|supervisor/(mcp|hub|approve|cli)/[a-z0-9_]+|supervisor/audit/[a-z0-9_]+|leash/report|policy/[a-z0-9_]+|shim/base/[a-z0-9_]+)\.o$'
 recorder_may='^(supervisor/audit/[a-z0-9_]+|leash/report|shim/base/[a-z0-9_]+)\.o$'
 verify_may='^(supervisor/audit/[a-z0-9_]+|leash/report|shim/base/[a-z0-9_]+)\.o$'
-ship_may='^(supervisor/audit/[a-z0-9_]+|supervisor/cli/paths|leash/report|shim/base/[a-z0-9_]+)\.o$'
+ship_may='^(supervisor/audit/[a-z0-9_]+|leash/report|shim/base/[a-z0-9_]+)\.o$'
 shim_may='^(shim/[a-z0-9_]+|shim/base/(wire|fd))\.o$'
 
 judge_list() { # OBJECTS MAY
