@@ -123,6 +123,7 @@ binding(const struct cond *c)
 					  : 4;
 }
 
+/* NOLINTBEGIN(misc-no-recursion): as deep as COND_NODES_MAX at most */
 static void
 print_cond(const struct cond *c, int least, FILE *f)
 {
@@ -144,6 +145,7 @@ print_cond(const struct cond *c, int least, FILE *f)
 	if (parens)
 		fputc(')', f);
 }
+/* NOLINTEND(misc-no-recursion) */
 
 /* ---- grants -------------------------------------------------------------- */
 

@@ -110,6 +110,7 @@ cond_values(struct lower *l, const struct cond *c, struct sealed_cond *row)
 }
 
 /* Left, right, then what joins them; deeper than the matcher's stack never. */
+/* NOLINTBEGIN(misc-no-recursion): as deep as COND_NODES_MAX at most */
 static void
 cond_put(struct lower *l, const struct cond *c, uint32_t *n)
 {
@@ -126,6 +127,7 @@ cond_put(struct lower *l, const struct cond *c, uint32_t *n)
 	(void)sealer_row(l->sealer, SEALED_CONDS, &row, sizeof(row));
 	++*n;
 }
+/* NOLINTEND(misc-no-recursion) */
 
 /* ---- gates --------------------------------------------------------------- */
 

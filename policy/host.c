@@ -112,7 +112,7 @@ name_why(const char *text, size_t len)
 	if (len == 0 || len > NAME_MAX_LEN)
 		return "a host has 1 to 253 characters";
 	for (i = 0; i <= len; i++) {
-		char c = i < len ? text[i] : '.';
+		char c = (char)(i < len ? text[i] : '.');
 
 		if (c == '.') {
 			if (label == 0 || label > LABEL_MAX_LEN || text[i - 1] == '-')

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEX_LEN (2 * POLICY_ID_LEN)
+#define HEX_LEN ((size_t)2 * POLICY_ID_LEN)
 
 int
 include_given(struct tree *t, struct opened *opened)

@@ -72,7 +72,7 @@ parts_example(const struct parts *pattern, const struct parts *plain, char out[P
 			break;
 		out[n++] = '/';
 		for (k = 0; k < len; k++)
-			out[n++] = t[k] == '*' && i >= plain->n ? 'x' : t[k];
+			out[n++] = (char)(t[k] == '*' && i >= plain->n ? 'x' : t[k]);
 	}
 	out[n] = '\0';
 	if (pattern->below && plain->n <= pattern->n && n + 3 < PATH_MAX)
@@ -126,14 +126,13 @@ claim_canonical(struct check *c, const char *pattern)
 	n = (size_t)(slash - pattern);
 	if (n == 0 || n >= sizeof(head))
 		return pattern;
-	memcpy(head, pattern, n);
-	head[n] = '\0';
+	(void)snprintf(head, sizeof(head), "%.*s", (int)n, pattern); /* it fits */
 	real = never_canonical(c, head);
-	out = arena_alloc(c->tree->arena, strlen(real) + strlen(slash) + 1);
+	n = strlen(real) + strlen(slash) + 1;
+	out = arena_alloc(c->tree->arena, n);
 	if (out == NULL)
 		return pattern;
-	memcpy(out, real, strlen(real));
-	memcpy(out + strlen(real), slash, strlen(slash) + 1);
+	(void)snprintf(out, n, "%s%s", real, slash); /* it fits */
 	return out;
 }
 

@@ -111,6 +111,56 @@ expect 0 "show --json" show "$tmp/x.sealed" --json
 dd if="$tmp/x.sealed" of="$tmp/cut.sealed" bs=100 count=3 2>/dev/null
 expect 65 "show a broken sealed file" show "$tmp/cut.sealed"
 
+# expect, pins, include, system calls: what needs the sealed file
+mkdir "$tmp/inc"
+printf 'block sh {\n\trun /bin/sh\n}\n' >"$tmp/inc/base.kennel"
+cat >"$tmp/more.kennel" <<'EOT'
+include "inc/base.kennel"
+server files {
+	use sh
+	pins "files.pins"
+	tool allow @readonly
+	tool ask @destructive
+	tool deny @unannotated
+	exec allow /bin/cat a|b * except b x
+	syscalls deny mlockall
+	net allow api.example.com:443
+}
+expect files {
+	tool look -> allow
+	tool wipe -> ask
+	tool other -> deny
+	exec /bin/cat a x -> allow
+	exec /bin/cat b x -> deny
+	exec /bin/cat a -> deny
+	net api.example.com:443 -> allow
+	net api.example.com:80 -> deny
+	read /etc/shadow -> deny
+}
+EOT
+cat >"$tmp/files.pins" <<'EOT'
+{"kennel-pins":1,"server":"files"}
+{"body":{"annotations":{"readOnlyHint":true},"name":"look"},"kind":"tool","name":"look","variant":""}
+{"body":{"name":"other"},"kind":"tool","name":"other","variant":""}
+{"body":{"annotations":{"destructiveHint":true},"name":"wipe"},"kind":"tool","name":"wipe","variant":""}
+EOT
+expect 0 "expect holds of includes, pins, classes, carve-outs, hosts" \
+    compile "$tmp/more.kennel" -o "$tmp/more.sealed"
+sed 's/tool look -> allow/tool look -> deny/' "$tmp/more.kennel" >"$tmp/wrong.kennel"
+expect 65 "expect that does not hold stops the compilation" \
+    compile "$tmp/wrong.kennel" -o "$tmp/wrong.sealed"
+holds "it names line, answer and the line that decided" \
+    grep -q "wrong.kennel:13:2: error: expected deny, got allow: .*wrong.kennel:5 decides" "$tmp/err"
+holds "and nothing is written" test ! -e "$tmp/wrong.sealed"
+sed -i 's/"files"}/"others"}/' "$tmp/files.pins"
+expect 65 "pins of another server are refused" \
+    compile "$tmp/more.kennel" -o "$tmp/wrong.sealed"
+holds "it names the file and its line" \
+    grep -q "files.pins:1: it holds the pins of another server" "$tmp/err"
+chmod 666 "$tmp/inc/base.kennel"
+expect 65 "what everybody may write is not included" check "$tmp/more.kennel"
+holds "it says so" grep -q "base.kennel: everybody may write it" "$tmp/err"
+
 "$kennel" policy check - <"$tmp/bad.kennel" >"$tmp/out" 2>"$tmp/err"
 holds "- is standard input" grep -q '^(standard input):6:2: error:' "$tmp/err"
 holds "no temporary file is left" \
