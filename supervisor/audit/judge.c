@@ -276,6 +276,11 @@ scan_records(struct bench *b)
 		piece_range(b, b->pieces++, &first, &n);
 	while (first + n < b->segment.size);
 	crew.n = b->pieces + INDEXES;
+	for (uint64_t i = 0; i < AHEAD && i < b->pieces; i++) {
+		b->piece[i] = calloc(1, sizeof(*b->piece[i]));
+		if (b->piece[i] == NULL)
+			return found(b->answer, UNKNOWN, "no memory");
+	}
 	r = walk_segment_open(b->walk, &b->segment);
 	return r == 0 ? crew_run(&crew) : r;
 }
@@ -371,11 +376,6 @@ bench_open(struct bench *b, const char *path, int threads)
 	if (r < 0)
 		return found(b->answer, r == -EBADMSG ? TAMPERED : UNKNOWN,
 		    "unable to read the log: %s", why);
-	for (int i = 0; i < AHEAD; i++) {
-		b->piece[i] = calloc(1, sizeof(*b->piece[i]));
-		if (b->piece[i] == NULL)
-			return found(b->answer, UNKNOWN, "no memory");
-	}
 	b->segment.db = b->reader[b->readers - 1].db;
 	return 0;
 }

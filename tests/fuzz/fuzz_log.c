@@ -3,15 +3,22 @@
  * that nobody vouches for.  It ends, within its memory, and says "intact" of
  * nothing but what a recorder of ours can have written.
  */
-#include <fcntl.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "supervisor/audit/judge.h"
 #include "tests/fuzz/fuzz.h"
+
+static char path[] = "/tmp/kennel-fuzz-log-XXXXXX";
+static int file = -1; /* one for all inputs: SQLite wants a name */
+
+static void
+remove_file(void)
+{
+	(void)unlink(path);
+}
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
@@ -19,12 +26,14 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	static struct answer answer;
 	static struct walk walk;
 	struct judge_options o = {.path_n = 1, .threads = 1};
-	char path[64];
-	int fd = memfd_create("log", MFD_CLOEXEC);
 
-	if (fd < 0 || write(fd, data, len) != (ssize_t)len)
+	if (file < 0) {
+		file = mkstemp(path);
+		(void)atexit(remove_file);
+	}
+	if (file < 0 || ftruncate(file, 0) < 0 ||
+	    pwrite(file, data, len, 0) != (ssize_t)len)
 		abort();
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	o.path[0] = path;
 	answer = (struct answer){0};
 	walk = (struct walk){0};
@@ -33,6 +42,5 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		abort();
 	free(walk.key);
 	free(walk.mark);
-	(void)close(fd);
 	return 0;
 }

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""What the log costs: beside a bare commit, beside bare SHA-256.
+
+    audit.py [RECORDS]      by itself, on a log of so many (200,000); a long run
+                            is `make audit-long`
+
+One table in docs/BENCHMARKS.md comes from it (bench.py).
+"""
+import os
+import resource
+import shutil
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def paths():
+    """Where the programs are: in the stage of a bench run, or in build/."""
+    stage = os.environ.get("KT_STAGE")
+    if stage:
+        return stage + "/bin/audit", stage + "/usr/libexec/kennel/", stage + "/usr/bin/kennel"
+    return ROOT + "/build/tests/audit", ROOT + "/build/libexec/kennel/", ROOT + "/build/bin/kennel"
+
+
+def out(*cmd, env=None, ok=(0,)):
+    r = subprocess.run([str(c) for c in cmd], stdout=subprocess.PIPE, env=env)
+    if r.returncode not in ok:
+        raise SystemExit("%s: %d" % (cmd[0], r.returncode))
+    return r.stdout.decode()
+
+
+def quiet(log):
+    for _ in range(400):
+        if not os.path.exists(log + "/audit.db-wal"):
+            return
+        time.sleep(0.05)
+
+
+def spent(*cmd):
+    """Wall seconds, and the processor's."""
+    a, t = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    out(*cmd)
+    b = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.perf_counter() - t, b.ru_utime + b.ru_stime - a.ru_utime - a.ru_stime
+
+
+def body_bytes(log):
+    total = count = 0
+    for name in os.listdir(log):
+        if name.startswith("audit") and name.endswith(".db"):
+            c = sqlite3.connect("file:%s/%s?mode=ro" % (log, name), uri=True)
+            n, b = c.execute("select count(*), sum(length(body)) from rec").fetchone()
+            count, total = count + n, total + b
+            c.close()
+    return count, total
+
+
+def table(records, tmp):
+    writer, libexec, kennel = paths()
+    log, run = tmp + "/audit", tmp + "/run"
+    base = [libexec + "kennel-recorder", log, run]
+    gate = [float(x) for x in out(writer, "gate", *base, tmp + "/bare.db", 500).split()]
+    flow = [float(out(writer, "write", *base, records // 4, 0)) for _ in range(4)]
+    quiet(log)
+    count, size = body_bytes(log)
+    sha = [[float(x) for x in out(writer, "sha", size, size // count).split()] for _ in range(3)]
+    theirs, ours = (statistics.median(s[i] for s in sha) for i in (0, 1))
+    one = min(spent(libexec + "kennel-verify", "--jobs", 1, log) for _ in range(3))
+    two = min(spent(libexec + "kennel-verify", "--jobs", 2, log) for _ in range(3))
+    env = {"KENNEL_HOME": tmp, "PATH": "/usr/bin:/bin"}
+    # what the program's start costs is taken off
+    empty = min(spent(kennel, "audit", "help")[0] for _ in range(5))
+    prove = []
+    for i in range(20):
+        t = time.perf_counter()
+        out(kennel, "audit", "prove", count * (i + 1) // 21, env=env)
+        prove.append(time.perf_counter() - t - empty)
+    print("## The audit log, %d records\n\n| what | | beside |\n| --- | --- | --- |" % count)
+    print("| a gate record, acknowledged | %.0f µs (p99 %.0f) | %.2f × one bare row committed, %.0f µs (p99 %.0f) |" %
+          (gate[0], gate[1], gate[0] / gate[2], gate[2], gate[3]))
+    print("| flow records, five indexes, until the last is on disk | %.0f a second | |" % statistics.median(flow))
+    print("| verify, one thread | %.0f records a second | %.2f × libsodium's SHA-256 of the same bytes, %.2f × the "
+          "processor's |" % (count / one[0], theirs / one[0], ours / one[0]))
+    print("| verify, two threads | %.0f records a second | %.2f × one |" % (count / two[0], one[0] / two[0]))
+    print("| a proof, the program's start left out | %.2f ms | |" % (statistics.median(prove) * 1e3))
+    print("\nGoals: gate ≤ 1.3 × the bare commit; 100,000 flow records a second; verify ≥ 0.6 × SHA-256 on one core and "
+          "1.7 × that on two; a proof ≤ 1 ms.\n")
+
+
+def rows(records):
+    tmp = tempfile.mkdtemp(prefix="kennel-audit-", dir=os.environ.get("KT_TMP", "/var/tmp"))
+    try:
+        table(records, tmp)
+    finally:
+        for _ in range(100):
+            try:
+                if not os.listdir(tmp + "/run"):
+                    break
+            except OSError:
+                break
+            time.sleep(0.05)
+        shutil.rmtree(tmp, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    rows(int(sys.argv[1]) if len(sys.argv) > 1 else 200000)
