@@ -270,15 +270,16 @@ witness_rows(struct replay *r, uint32_t nr)
 		s = &r->l->p.syscall[i];
 		for (k = 0; k < s->compares.n; k++) {
 			c = &r->l->p.compare[s->compares.first + k];
-			r->word[2 * c->arg].bits |=
+			r->word[(size_t)2 * c->arg].bits |=
 			    (uint32_t)(c->mask + 1) == 0 ? 0 : (uint32_t)c->mask;
 			/* A word that the row masks out makes no difference to it;
 			 * if it does to the program, witness_program has it. */
 			if ((uint32_t)c->mask != 0)
-				witness_around(&r->word[2 * c->arg], (uint32_t)c->mask,
-				    (uint32_t)c->value, c->op == COMPARE_GT);
+				witness_around(&r->word[(size_t)2 * c->arg],
+				    (uint32_t)c->mask, (uint32_t)c->value,
+				    c->op == COMPARE_GT);
 			if (c->mask >> 32 != 0)
-				witness_around(&r->word[2 * c->arg + 1],
+				witness_around(&r->word[(size_t)2 * c->arg + 1],
 				    (uint32_t)(c->mask >> 32), (uint32_t)(c->value >> 32),
 				    c->op == COMPARE_GT);
 		}
@@ -322,7 +323,7 @@ arguments_check(struct replay *r, uint32_t pc, uint32_t nr)
 	for (;;) {
 		for (w = 0; w < words; w++) {
 			v = r->word[w].n > 0 ? r->word[w].value[at[w]] : 0;
-			memcpy((char *)d.args + 4 * w, &v, sizeof(v));
+			memcpy((char *)d.args + (size_t)4 * w, &v, sizeof(v));
 		}
 		if (bpf_run(r->insn, pc, &d, &r->steps) != said(r, &d, row))
 			return differs(r, nr);

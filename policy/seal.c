@@ -201,7 +201,7 @@ sealer_at(struct sealer *s, enum sealed_kind kind, uint32_t i)
 {
 	if (i >= sealer_rows(s, kind))
 		return NULL;
-	return s->table[kind].data + i * field_kind[kind].size;
+	return s->table[kind].data + (size_t)i * field_kind[kind].size;
 }
 
 const char *

@@ -113,7 +113,7 @@ signer_read(const char *path, struct signer *ret)
 	const size_t word = sizeof(SECRET_WORD) - 1;
 	uint8_t seed[crypto_sign_SEEDBYTES];
 	char *text = NULL;
-	struct stat st;
+	struct stat st = {0};
 	size_t len = 0;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY), r, status = EXIT_OK;
 
@@ -145,14 +145,18 @@ signer_read(const char *path, struct signer *ret)
 static bool
 day_parse(const char *s, uint32_t *ret)
 {
+	static const char form[] = "0000-00-00";
 	struct tm tm = {0}, again;
 	time_t t;
-	char rest;
+	size_t i;
 
-	if (strlen(s) != 10 ||
-	    sscanf(s, "%4d-%2d-%2d%c", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &rest) !=
-		3 ||
-	    tm.tm_year < 1970)
+	for (i = 0; i < sizeof(form); i++)
+		if (form[i] == '0' ? s[i] < '0' || s[i] > '9' : s[i] != form[i])
+			return false;
+	tm.tm_year = (int)strtol(s, NULL, 10);
+	tm.tm_mon = (int)strtol(s + 5, NULL, 10);
+	tm.tm_mday = (int)strtol(s + 8, NULL, 10);
+	if (tm.tm_year < 1970)
 		return false;
 	tm.tm_year -= 1900;
 	tm.tm_mon -= 1;
@@ -160,7 +164,7 @@ day_parse(const char *s, uint32_t *ret)
 	t = timegm(&again);
 	if (t < 0 || again.tm_mday != tm.tm_mday || again.tm_mon != tm.tm_mon)
 		return false;
-	*ret = (uint32_t)(t / (24 * 60 * 60));
+	*ret = (uint32_t)(t / (24 * 60 * 60L));
 	return true;
 }
 
