@@ -120,14 +120,19 @@ on_crash(int sig)
 static void
 take_line(const char *line)
 {
+	const char *space = strchr(line, ' ');
 	unsigned long long from, count;
-	char name[16];
+	char *rest;
 	long value;
 
-	if (sscanf(line, "%15s %llu %llu %ld", name, &from, &count, &value) != 4)
+	if (space == NULL)
 		return;
+	from = strtoull(space, &rest, 10);
+	count = strtoull(rest, &rest, 10);
+	value = strtol(rest, NULL, 10);
 	for (int i = 0; i < FAULT_KINDS; i++) {
-		if (strcmp(name, kind_name[i]) != 0)
+		if (strncmp(line, kind_name[i], (size_t)(space - line)) != 0 ||
+		    kind_name[i][space - line] != '\0')
 			continue;
 		order[i].from = from;
 		order[i].count = count;
