@@ -363,6 +363,8 @@ tell(struct diff *d, const struct flat *k, const struct pair *from, const struct
 	struct finding f = {.domain = k->domain};
 
 	f.way = from == NULL ? k->added : to == NULL ? k->removed : k->changed(from, to);
+	if (from == NULL && to == NULL)
+		return 0;
 	f.set = strdup(from != NULL ? from->name : to->name);
 	f.from_text = strdup(from != NULL ? from->value : "none");
 	f.to_text = strdup(to != NULL ? to->value : "none");

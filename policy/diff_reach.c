@@ -263,6 +263,7 @@ path_points(struct path_diff *x, const struct points *paths)
 	for (i = 0; i < paths->n && r == 0; i++) {
 		from = path_side(x, 0, paths->v[i]);
 		to = path_side(x, 1, paths->v[i]);
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): freed by regions_free() */
 		r = regions_cell(&x->g, x->held, from, to, paths->v[i]);
 	}
 	return r;

@@ -257,8 +257,8 @@ wrap(struct points *to, const char *open, const struct points *inner, const char
 
 /* Objects with every combination of the named members. */
 static int
-node_objects(
-    struct tree_of *t, int at, struct points *ret) /* NOLINT(misc-no-recursion) */
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as steps are */
+node_objects(struct tree_of *t, int at, struct points *ret)
 {
 	struct points all = {.n = 0}, more, one;
 	int i, r = 0;
@@ -324,7 +324,8 @@ array_more(struct points *all, const struct points *one)
 
 /* Lists of every length up to the last index that is looked at. */
 static int
-node_arrays(struct tree_of *t, int at, struct points *ret) /* NOLINT(misc-no-recursion) */
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as steps are */
+node_arrays(struct tree_of *t, int at, struct points *ret)
 {
 	struct points all = {.n = 0}, one;
 	uint32_t last = 0, k;
@@ -362,8 +363,8 @@ node_arrays(struct tree_of *t, int at, struct points *ret) /* NOLINT(misc-no-rec
 /* Everything that may stand at a place; the depth is that of the conditions' steps,
  * which the loader bounds. */
 static int
-node_documents(
-    struct tree_of *t, int at, struct points *ret) /* NOLINT(misc-no-recursion) */
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as steps are */
+node_documents(struct tree_of *t, int at, struct points *ret)
 {
 	struct node *n = &t->node[at];
 	size_t i;

@@ -274,6 +274,11 @@ statement_end(const struct fmt *f, size_t from, bool *ret_body)
 	for (i = from; i < f->n; i++) {
 		const struct item *it = &f->item[i];
 
+		bool ends = it->kind == ITEM_CLOSE || it->kind == ITEM_NEWLINE ||
+			    it->kind == ITEM_COMMENT;
+
+		if (depth == 0 && ends)
+			return i;
 		if (it->kind == ITEM_OPEN) {
 			if (!f->body && depth == 0 && opens_body(f->item[from].kw)) {
 				*ret_body = true;
@@ -281,13 +286,7 @@ statement_end(const struct fmt *f, size_t from, bool *ret_body)
 			}
 			depth++;
 		} else if (it->kind == ITEM_CLOSE) {
-			if (depth == 0)
-				return i;
 			depth--;
-		} else if (it->kind == ITEM_NEWLINE && depth == 0) {
-			return i;
-		} else if (it->kind == ITEM_COMMENT && depth == 0) {
-			return i;
 		}
 	}
 	return i;

@@ -349,9 +349,10 @@ splitter(const struct regions *g, const uint64_t *all, const uint64_t *any)
 static int tell_members(struct tell *t, const bool *member);
 
 static int
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as there are lines */
 tell_halves(struct tell *t, const bool *member, size_t line)
 {
-	bool *half = malloc(t->g->cell_n + 1);
+	bool *half = calloc(t->g->cell_n + 1, 1);
 	int r = half == NULL ? -ENOMEM : 0, yes;
 	size_t i;
 

@@ -102,7 +102,7 @@ add(struct work *w, enum rule rule, struct sealed_at at, say_fn *say, const void
 	struct score *s = w->score;
 	struct score_item *grown;
 
-	if (s->n == s->cap) {
+	if (s->item == NULL || s->n == s->cap) {
 		s->cap = s->cap == 0 ? 32 : 2 * s->cap;
 		grown = realloc(s->item, s->cap * sizeof(*grown));
 		if (grown == NULL) {

@@ -410,6 +410,7 @@ test_texts(const struct texts *x, struct test *t)
 		tree_check(&tree, &d);
 		t->tree = &tree;
 		r = d.error_n > 0 ? -EINVAL : test_tree(t, &d);
+		t->tree = NULL;
 		tree_free(&tree);
 	}
 	diag_end(&d);

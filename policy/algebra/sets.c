@@ -342,7 +342,7 @@ state_add(struct walk *w, uint32_t from, uint8_t byte, bool open)
 	size_t size = w->set_n * sizeof(*w->set);
 	struct state *st, *grown;
 
-	for (i = w->hash[h]; i != NONE; i = w->state[i].hash_next)
+	for (i = w->hash[h]; i < w->state_n; i = w->state[i].hash_next)
 		if (w->state[i].n == w->set_n && w->state[i].open == open &&
 		    memcmp(w->state[i].node, w->set, size) == 0)
 			return 0;
