@@ -197,6 +197,10 @@ $(OBJ)/%.o: %.c | $B/gen/stamp
 	$Q$(CC) $(CPPFLAGS) $(if $(filter tests/%,$<),$(filter-out $(COVER),$(CFLAGS)),$(CFLAGS)) \
 	    -MMD -MP -c -o $@ $<
 
+# libnl keeps its headers in a folder of its own.
+$(OBJ)/leash/cell/net.o $B/san/leash/cell/net.o: \
+	CPPFLAGS += $(shell pkg-config --cflags libnl-3.0)
+
 # All are static: nothing of the host's loader or of its library search reaches
 # a process that speaks to an agent, holds secrets or becomes PID 1, and a start
 # does not wait for either (docs/ARCHITECTURE.md).
@@ -213,7 +217,7 @@ $(LIBEXEC)/kennel-shim: $(addprefix $B/bare/,$(SHIM))
 	$(call link,-static-pie -nostdlib -Wl$(,)--no-dynamic-linker$(,)-S,)
 	@! readelf -rW $@ | grep R_ || { rm -f $@; exit 1; }
 $(LIBEXEC)/kennel-leash: $(call obj,$(LEASH))
-	$(call link,$(LINKSTATIC),$(call PKG_STATIC,libsodium))
+	$(call link,$(LINKSTATIC),$(call PKG_STATIC,libcap-ng libnl-3.0 libsodium))
 $(LIBEXEC)/kennel-recorder: $(call obj,$(RECORDER))
 	$(call link,$(LINKSTATIC),$(call PKG_STATIC,sqlite3 libsodium))
 $(LIBEXEC)/kennel-verify: $(call obj,$(VERIFY))
@@ -490,6 +494,7 @@ FUZZ_parse	= $(POLICY_FRONT)
 FUZZ_pins	= $(POLICY_FRONT) policy/pinfile.o
 FUZZ_frame	= supervisor/mcp/frame.o $(FUZZ_json)
 FUZZ_wire	= shim/doors.o shim/reap.o $(filter-out leash/main.o,$(LEASH))
+FUZZ_FLAGS_wire	= $(shell pkg-config --cflags libnl-3.0)
 FUZZ_copy	= leash/exec/copy.o
 FUZZ_query	= supervisor/audit/fact.o supervisor/audit/story.o \
 	   supervisor/audit/inert.o supervisor/audit/sheet.o \

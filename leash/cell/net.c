@@ -6,17 +6,23 @@
  * name: same memory, same descriptors, but a namespace of its own, which the
  * cell's first process then joins through the descriptor that is left behind.
  *
- *	net_begin	clone		the helper: unshare, lo up, ns_fd, exit
+ *	net_begin	clone		the helper: unshare, ns_fd, exit
  *	...		mounts		meanwhile
- *	net_join	wait, setns	from here on the cell's
+ *	net_join	wait, setns	from here on the cell's; its loopback
  *
  * Process: the cell's first process and its helper.  The helper must never
  * allocate or keep anything in memory of its own: it shares errno too, but sets
- * it only when it fails, and then so does the start.
+ * it only when it fails, and then so does the start.  The only file that knows
+ * libnl; plain libnl without its routing library, whose tables would be set up
+ * for one message.
  */
 #include <errno.h>
+#include <linux/rtnetlink.h>
 #include <linux/sockios.h>
 #include <net/if.h>
+#include <netlink/msg.h>
+#include <netlink/netlink.h>
+#include <netlink/socket.h>
 #include <sched.h>
 #include <stdint.h>
 #include <string.h>
@@ -29,6 +35,7 @@
 #include "shim/base/fd.h"
 
 #define HELPER_STACK (32u << 10)
+#define NET_LOOPBACK 1 /* its index in every net namespace */
 
 #ifndef SIOCGSKNS
 #define SIOCGSKNS 0x894C
@@ -40,15 +47,51 @@ struct made {
 	int error;
 };
 
-static int
-loopback_up(int sock)
-{
-	struct ifreq lo = {.ifr_name = "lo"};
+/* What libnl says in its own numbers, as an errno. */
+static const struct {
+	int nl, error;
+} errors[] = {
+    {NLE_NOMEM, ENOMEM},
+    {NLE_PERM, EPERM},
+    {NLE_NOACCESS, EACCES},
+    {NLE_NODEV, ENODEV},
+    {NLE_AF_NOSUPPORT, EAFNOSUPPORT},
+    {NLE_PROTO_MISMATCH, EPROTONOSUPPORT},
+};
 
-	if (ioctl(sock, SIOCGIFFLAGS, &lo) < 0)
-		return -errno;
-	lo.ifr_flags = (short)(lo.ifr_flags | IFF_UP);
-	return ioctl(sock, SIOCSIFFLAGS, &lo) < 0 ? -errno : 0;
+static int
+errno_of(int nl)
+{
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
+		if (errors[i].nl == -nl)
+			return -errors[i].error;
+	return -EPROTO;
+}
+
+static int
+loopback_up(void)
+{
+	struct ifinfomsg link = {.ifi_family = AF_UNSPEC,
+	    .ifi_index = NET_LOOPBACK,
+	    .ifi_flags = IFF_UP,
+	    .ifi_change = IFF_UP};
+	struct nl_sock *sock = nl_socket_alloc();
+	struct nl_msg *msg = nlmsg_alloc_simple(RTM_NEWLINK, 0);
+	int r = -NLE_NOMEM;
+
+	if (sock == NULL || msg == NULL)
+		goto out;
+	r = nlmsg_append(msg, &link, sizeof(link), NLMSG_ALIGNTO);
+	if (r >= 0)
+		r = nl_connect(sock, NETLINK_ROUTE);
+	if (r >= 0)
+		r = nl_send_auto(sock, msg);
+	if (r >= 0)
+		r = nl_wait_for_ack(sock);
+out:
+	nlmsg_free(msg);
+	nl_socket_free(sock);
+	return r < 0 ? errno_of(r) : 0;
 }
 
 static int
@@ -62,10 +105,9 @@ net_make(void *arg)
 		made->error = -errno;
 		return 1;
 	}
-	made->error = loopback_up(sock);
 	/* from the socket, because /proc may not be trusted or not be there */
 	made->ns_fd = ioctl(sock, SIOCGSKNS);
-	if (made->ns_fd < 0 && made->error == 0)
+	if (made->ns_fd < 0)
 		made->error = -errno;
 	close(sock);
 	return made->error != 0;
@@ -97,5 +139,7 @@ net_join(struct cell_child *c)
 	if (r == 0 && setns(made.ns_fd, CLONE_NEWNET) < 0)
 		r = -errno;
 	fd_close(&made.ns_fd);
+	if (r == 0)
+		r = loopback_up();
 	return r != 0 ? cell_fault(c, r, "") : 0;
 }
