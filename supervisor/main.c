@@ -31,7 +31,8 @@ static const struct verb {
 } verbs[] = {
     {"run", run_main, 1, "NAME [--policy FILE]: one server on stdio, transparent"},
     {"exec", exec_main, 1, "[--policy FILE] NAME -- PROG [ARG...]: try a policy"},
-    {"policy", policy_main, 2, "check|compile|show FILE..."},
+    {"policy", policy_main, 2,
+	"check|fmt|compile|show|explain|test|diff|query|score|doc FILE..."},
     {"server", server_main, 2, "log NAME, pin NAME"},
     {"audit", audit_family_main, 2, "VERB: the log; \"kennel audit help\" lists what it answers"},
     {"approve", approve_main, 2, "list|watch|allow|deny: what waits for a person"},
