@@ -39,6 +39,7 @@ struct witness {
 	uint32_t value[WITNESS_MAX];
 	uint32_t n;
 	uint32_t bits; /* tested one by one or under a mask */
+	bool many;     /* more than one mask: their bits are combined */
 };
 
 struct interval {
@@ -185,10 +186,20 @@ witness_add(struct witness *w, uint32_t v)
 		w->value[w->n++] = v;
 }
 
+/* Bits that are looked at; under one mask only, whole values are enough. */
+static void
+witness_mask(struct witness *w, uint32_t mask, bool single)
+{
+	w->many = w->many || single || (w->bits != 0 && w->bits != mask);
+	w->bits |= mask;
+}
+
 /* The values on both sides of k under this mask. */
 static void
 witness_around(struct witness *w, uint32_t mask, uint32_t k, bool ordered)
 {
+	if (mask == 0)
+		return; /* no value makes a difference */
 	witness_add(w, k);
 	witness_add(w, k | ~mask);
 	/* The others of a word that is k or not, or of which nothing is left, are
@@ -215,7 +226,7 @@ witness_insn(struct replay *r, uint32_t at)
 		if ((r->holds[at] & 1u << w) == 0)
 			continue;
 		if (IS_AND(i) || BPF_OP(i->code) == BPF_JSET)
-			r->word[w].bits |= i->k;
+			witness_mask(&r->word[w], i->k, !IS_AND(i));
 		else
 			witness_around(
 			    &r->word[w], mask, i->k, BPF_OP(i->code) != BPF_JEQ);
@@ -270,8 +281,9 @@ witness_rows(struct replay *r, uint32_t nr)
 		s = &r->l->p.syscall[i];
 		for (k = 0; k < s->compares.n; k++) {
 			c = &r->l->p.compare[s->compares.first + k];
-			r->word[(size_t)2 * c->arg].bits |=
-			    (uint32_t)(c->mask + 1) == 0 ? 0 : (uint32_t)c->mask;
+			if ((uint32_t)c->mask != UINT32_MAX && (uint32_t)c->mask != 0)
+				witness_mask(&r->word[(size_t)2 * c->arg],
+				    (uint32_t)c->mask, c->op == COMPARE_NE);
 			/* A word that the row masks out makes no difference to it;
 			 * if it does to the program, witness_program has it. */
 			if ((uint32_t)c->mask != 0)
@@ -294,6 +306,8 @@ witness_bits(struct witness *w)
 
 	if (w->n > 0 || w->bits != 0)
 		witness_add(w, 0);
+	if (!w->many)
+		return;
 	/* And one that nobody has named. */
 	for (bit = 1; n > 0 && w->n == n; bit++)
 		witness_add(w, bit);
