@@ -4,9 +4,9 @@
  * No tree and no memory: a reader walks the bytes, finds the value that a
  * condition names, and compares it there.  Numbers are decimals of any length
  * and never become floats.  Two readers that disagree about one message are how
- * gates are passed, so everything odd (a name twice, a lone surrogate, a byte
- * that is no UTF-8) is no answer at all, which holds for a denial and does not
- * for an allowance.  RFC 8259.
+ * gates are passed, so everything odd (a name twice or a second time in other
+ * case, a lone surrogate, a byte that is no UTF-8) is no answer at all, which
+ * holds for a denial and does not for an allowance.  RFC 8259.
  */
 #include <errno.h>
 #include <string.h>
@@ -204,6 +204,34 @@ value_is(const struct value_reader *r, size_t from, const char *text, size_t len
 		if (more != value_text_char(&b, &y))
 			return false;
 	} while (more && x == y);
+	return !more;
+}
+
+/* Letters to lower case, with the two outside ASCII that become one. */
+static uint32_t
+folded(uint32_t c)
+{
+	if (c == 0x17f)
+		return 's';
+	if (c == 0x212a)
+		return 'k';
+	return c >= 'A' && c <= 'Z' ? c | 0x20 : c;
+}
+
+/* The same name to a server that does not mind case (Go's encoding/json). */
+static bool
+name_folds(const struct value_reader *r, size_t from, const char *text, size_t len)
+{
+	struct value_reader a = {.s = r->s, .len = r->len, .at = from + 1};
+	struct value_reader b = {.s = (const uint8_t *)text, .len = len};
+	uint32_t x, y;
+	bool more;
+
+	do {
+		more = value_char(&a, &x);
+		if (more != value_text_char(&b, &y))
+			return false;
+	} while (more && folded(x) == folded(y));
 	return !more;
 }
 
@@ -442,7 +470,8 @@ policy_is_json(const char *s, size_t len)
 /* ---- places --------------------------------------------------------------------- */
 
 /* The member of the object at r->at; every name in it is looked at.  false: it
- * is not there, or (bad) some name is there twice. */
+ * is not there, or (bad) some name is there twice, or one that is this name but
+ * for its case. */
 static bool
 member(struct value_reader *r, const char *key, size_t len, struct value_found *ret)
 {
@@ -466,6 +495,8 @@ member(struct value_reader *r, const char *key, size_t len, struct value_found *
 			return fail(r);
 		seen[n++] = h;
 		mine = value_is(r, from, key, len);
+		if (!mine && name_folds(r, from, key, len))
+			return fail(r);
 		space(r);
 		if (!skip_word(r, ":"))
 			return false;
@@ -513,7 +544,7 @@ element(struct value_reader *r, uint32_t index, struct value_found *ret)
 }
 
 /* Where the steps lead from the whole value.  YES, NO: nowhere; UNKNOWN: the
- * way is not to be trusted. */
+ * way is not to be trusted: a server may read the JSON in a string. */
 enum policy_truth
 value_place(const struct policy *p, struct sealed_range steps, struct value_reader *r,
     struct value_found *ret)
@@ -532,7 +563,7 @@ value_place(const struct policy *p, struct sealed_range steps, struct value_read
 		step = &p->step[steps.first + i];
 		r->at = at.from;
 		if (value_peek(r) != (step->is_index ? '[' : '{'))
-			return TRUTH_NO;
+			return value_peek(r) == '"' ? TRUTH_UNKNOWN : TRUTH_NO;
 		there = step->is_index
 			    ? element(r, step->index, &at)
 			    : member(r, policy_str(p, step->key), step->key.len, &at);
