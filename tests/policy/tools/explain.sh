@@ -64,3 +64,6 @@ expect 64 "explain: a path that is none" explain "$tmp/e.kennel" files read x/..
 expect 64 "explain: a host without a port" explain "$tmp/e.kennel" files net example.com
 expect 64 "explain: arguments that are no JSON" explain "$tmp/e.kennel" files tool a '{"a":'
 expect 65 "explain: a policy with an error" explain "$here/fail/01-nul.kennel" a roots
+expect 1 "explain: a file of the host's /etc" explain "$tmp/e.kennel" files read /etc/shadow
+says "enforced: absent from the view"
+expect 0 "explain: a file that every cell has" explain "$tmp/e.kennel" files read /etc/passwd
