@@ -416,7 +416,7 @@ $B/tests/decide: $(call obj,tests/bench/decide.o $(UNIT_load))
 	$(call link,-pie,$(call PKG_LIBS,libsodium))
 # A writer for the log: for the bench, and for what is long.
 $B/tests/audit: $(call obj,tests/bench/audit.o supervisor/audit/connect.o \
-    $(CHAIN) leash/report.o $(BASE))
+    supervisor/audit/logtree.o supervisor/audit/reader.o supervisor/audit/schema.o $(CHAIN) leash/report.o $(BASE))
 	$(call link,-pie,$(call PKG_LIBS,sqlite3 libsodium))
 
 # ---- faults -------------------------------------------------------------------

@@ -28,8 +28,8 @@
 /* A write-ahead log of a header alone holds nothing (a full disk leaves one), and
  * over it SQLite goes round for minutes where it may not write an index. */
 #define WAL_HEADER 32
-#define TRIES    50
-#define PAUSE_NS 10000000
+#define TRIES      50
+#define PAUSE_NS   10000000
 
 static const struct {
 	int id, most;
@@ -113,7 +113,9 @@ open_once(struct reader *reader)
 	reader->alone = wal && !shm;
 	put_uri(uri, sizeof(uri), reader->path, !wal ? "immutable=1" : "readonly_shm=1");
 	r = sqlite3_open_v2(uri, &reader->db,
-	    SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_PRIVATECACHE, NULL);
+	    SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_PRIVATECACHE |
+		SQLITE_OPEN_NOMUTEX, /* one thread for each */
+	    NULL);
 	/* without an index on disk: rebuilt in memory, which only the sole
 	 * user of a file may do; said before anything is read */
 	if (r == SQLITE_OK && wal && !shm)

@@ -20,6 +20,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.dont_write_bytecode = True
 sys.path.insert(0, HERE + "/../lib")
 sys.path.insert(0, HERE + "/..")
+sys.path.insert(0, HERE)
 
 QUICK = "--quick" in sys.argv
 rows = []
@@ -324,6 +325,8 @@ def inner():
     if "KT_ASK" in os.environ:
         pss_rows(kit)
     kit.end_all()
+    import audit
+    audit.rows(40000 if QUICK else 400000)
     return 0
 
 
