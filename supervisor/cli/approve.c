@@ -25,8 +25,8 @@
 
 #define DESKS_MAX   256
 #define ANSWER_MS   5000
-#define LOOK_MS     1000 /* between two looks for new sessions */
-#define DETAIL_SHOW 4096
+#define LOOK_MS     1000                        /* between two looks for new sessions */
+#define DETAIL_SHOW (4 * QUESTION_TEXT_MAX + 1) /* each byte as four: none is left out */
 #define LINE_MAX_   256
 
 struct shown { /* a question as it came */

@@ -100,6 +100,23 @@ def for_session():
     other.close()
 
 
+@test("nothing of the arguments is left out unsaid, however long it becomes when it is shown")
+def all_of_it():
+    s = session()
+    s.n += 1
+    s.send_bytes(('{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"line",'
+                  '"arguments":{"a":"%s","z":"the end"}}}\n' % (s.n, "\u00e9" * 1000)).encode())
+    q = question(s)
+    check(q["whole"], "it fits")
+    within('"the end"', approve("list")[1])
+    equal(approve("deny", q["id"])[0], 0)
+    s.wait(s.n)
+    ask(s, a="x" * 3000)
+    check(not question(s)["whole"], "it does not")
+    within("only the beginning", approve("list")[1])
+    s.close()
+
+
 @test("silence is no: after timeout ask the call is refused, and its time does not count as the server's")
 def silence():
     s = session("    tool ask line\n    timeout ask 1s call 500ms\n")
