@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,6 +101,15 @@ try_file(const struct preset_fill *f, const char *path, FILE *out)
 	return r;
 }
 
+/* A path that is one bare word of the language, and one line: what stands behind
+ * a preset's `let`.  Another one gets a draft, which quotes it. */
+static bool
+is_bare(const char *path)
+{
+	return path[strspn(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				 "0123456789-._/@+:=,%")] == '\0';
+}
+
 int
 preset_write(const struct preset_fill *f, FILE *out)
 {
@@ -109,10 +119,8 @@ preset_write(const struct preset_fill *f, FILE *out)
 	int r = -ENOENT;
 	DIR *dir;
 
-	/* bare words of the language are what stands in these lines */
-	if (folder == NULL || strpbrk(f->root, " \t\"#$*|{}[]\\") != NULL ||
-	    strpbrk(f->program, " \t\"#$*|{}[]\\") != NULL ||
-	    (f->dir != NULL && strpbrk(f->dir, " \t\"#$*|{}[]\\") != NULL))
+	if (folder == NULL || !is_bare(f->root) || !is_bare(f->program) ||
+	    (f->dir != NULL && !is_bare(f->dir)))
 		return -ENOENT;
 	dir = opendir(folder);
 	if (dir == NULL)

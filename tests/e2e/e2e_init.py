@@ -125,6 +125,13 @@ def hostile():
     r = run([KENNEL, "policy", "check", TMP + "/odd.kennel"])
     equal(r.returncode, 0, r.stderr)
     check("\nserver evil" not in out, out)
+    # Nor where a preset writes the line: the name of the package is one that has one.
+    root = package(TMP + "/init-line\nserver-evil/node_modules", FS)
+    for named, wanted in ((root, "A draft"), (package(TMP + "/init-line/node_modules", FS), "From the preset")):
+        status, out, err = init("line", "-o", "-", "--", "node", named + "/dist/index.js", env=env, n=3)
+        equal(status, 0, err)
+        within("# " + wanted, out)
+        check("\nserver-evil" not in out, out)
 
 
 if __name__ == "__main__":
