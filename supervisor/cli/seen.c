@@ -73,7 +73,8 @@ line_write(int dir, const char *name, unsigned long long counter, const char *id
 	char line[LINE_MAX_], temp[NAME_MAX + 8];
 	int n = snprintf(line, sizeof(line), "%llu %s\n", counter, id), fd, r;
 
-	(void)snprintf(temp, sizeof(temp), "%.200s.new", name);
+	/* no server's name begins with a dot: it is never another one's file */
+	(void)snprintf(temp, sizeof(temp), ".%.200s.new", name);
 	fd = openat(
 	    dir, temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)

@@ -301,6 +301,12 @@ no_way_back(void **state)
 	assert_int_equal(seen_admit_in(dir, "s", 5, a, why, sizeof(why)), -ESTALE);
 	/* another server has a number of its own */
 	assert_int_equal(seen_admit_in(dir, "t", 1, a, why, sizeof(why)), 0);
+	/* nor is it touched by one of a similar name */
+	assert_int_equal(seen_admit_in(dir, "t.new", 7, a, why, sizeof(why)), 0);
+	assert_int_equal(seen_admit_in(dir, "t", 2, a, why, sizeof(why)), 0);
+	assert_int_equal(seen_admit_in(dir, "t.new", 6, a, why, sizeof(why)), -ESTALE);
+	(void)snprintf(path, sizeof(path), "%s/t.new", dir);
+	assert_int_equal(unlink(path), 0);
 	/* what cannot be understood is not started over */
 	(void)snprintf(path, sizeof(path), "%s/s", dir);
 	assert_int_equal(truncate(path, 3), 0);
