@@ -97,6 +97,7 @@ class Stage:
                 subprocess.run(["cp", "-a", modules, self.path], check=True)
         # Beside the modules, where the client's imports are found.
         shutil.copy(ROOT + "/tests/node/client.mjs", self.path)
+        shutil.copy(ROOT + "/docs/man/kennel-policy.5", self.path)
         subprocess.run(["chmod", "-R", "a+rX,go-w", self.path], check=True)
 
     def folder(self, job, uid, gid):

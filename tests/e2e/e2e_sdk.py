@@ -111,6 +111,32 @@ def filesystem():
     equal(reads(d + "/b.txt"), b"beta")
 
 
+@test("server-filesystem under the first policy of kennel-policy(5): one folder, and nothing else", seconds=90)
+def first_policy():
+    page = open(STAGE + "/kennel-policy.5").read()
+    text = page.split('.\\" example walk\n')[1].split("\n.Ed")[0].split("\n", 1)[1].replace("\\e", "\\")
+    d, other = public_folder("first"), public_folder("other")
+    # the page's own folders, as they are called here
+    for old, new in (("/home/joe/notes", d), ("$package/node_modules/", "$package/"),
+                     ("/srv/mcp/filesystem", MODULES), ("/usr/bin/node", NODE)):
+        within(old, text)
+        text = text.replace(old, new)
+    if os.geteuid() == 0:
+        text = text.replace("server notes {", 'server notes {\n    user "%d"' % UID)
+    p = TMP + "/notes.kennel"
+    with open(p, "w") as f:
+        f.write(text)
+    os.chmod(p, 0o644)
+    b = session({"steps": [
+        {"do": "call", "name": "write_file", "arguments": {"path": d + "/b.txt", "content": "beta"}},
+        {"do": "call", "name": "read_text_file", "arguments": {"path": d + "/b.txt"}},
+        {"do": "call", "name": "write_file", "arguments": {"path": other + "/c.txt", "content": "gamma"}}]},
+        [KENNEL, "run", "notes", "--policy", p])
+    equal(reads(d + "/b.txt"), b"beta")
+    within("beta", json.dumps(b["results"][1]))
+    check(not os.path.exists(other + "/c.txt"), "written elsewhere")
+
+
 @test("server-memory: a graph that outlives the session", seconds=90)
 def memory():
     out = []

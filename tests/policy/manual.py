@@ -225,8 +225,7 @@ def walk_through(folder):
     text = [t for k, t in examples() if k == "walk"][0]
     notes, server = folder + "/notes", folder + "/server"
     os.makedirs(notes)
-    os.makedirs(server + "/dist")
-    open(server + "/dist/index.js", "w").close()
+    os.makedirs(server)
     text = text.replace("/home/joe/notes", notes).replace("/srv/mcp/filesystem", server)
     text = text.replace("/usr/bin/node", "/bin/cat").replace("server notes {", "server notes {\n    user nobody")
     p = subprocess.run([KENNEL, "policy", "compile", "-", "-o", folder + "/notes.sealed"],
