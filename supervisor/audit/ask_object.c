@@ -246,11 +246,13 @@ static const struct column manifest_column[] = {
     {"idx", CELL_NUMBER, 8},
     {"time", CELL_TIME, 24},
     {"server", CELL_TEXT, 16},
+    {"method", CELL_TEXT, 12},
     {"name", CELL_TEXT, 24},
     {"sha256", CELL_ID, 12},
     {"pinned", CELL_ID, 12},
+    {"verdict", CELL_VERDICT, 7},
     {"outcome", CELL_TEXT, 12},
-    {"approver", CELL_TEXT, 0},
+    {"reason", CELL_TEXT, 0},
 };
 
 static bool
@@ -266,7 +268,8 @@ static const struct column approved_column[] = {
     {"server", CELL_TEXT, 16},
     {"name", CELL_TEXT, 24},
     {"verdict", CELL_VERDICT, 7},
-    {"approver", CELL_TEXT, 12},
+    {"outcome", CELL_TEXT, 12},
+    {"approver", CELL_TEXT, 20},
     {"duration_us", CELL_US, 11},
     {"sha256", CELL_ID, 12},
     {"odd", CELL_TEXT, 0},

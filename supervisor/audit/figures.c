@@ -64,8 +64,16 @@ figures_latency(const struct figures *f, unsigned int per_mille)
 static bool
 is_act(const struct fact *fact)
 {
+	static const char *const kind[] = {"start", "exec", "refused", "egress"};
+
 	/* an answer is the end of an act that was counted */
-	return strcmp(fact->kind, "call") != 0 || fact_is(fact, "outcome", "forwarded");
+	if (strcmp(fact->kind, "call") == 0)
+		return fact_is(fact, "outcome", "forwarded");
+	for (size_t i = 0; i < ARRAY_LEN(kind); i++) {
+		if (strcmp(fact->kind, kind[i]) == 0)
+			return true;
+	}
+	return false;
 }
 
 static int
@@ -110,7 +118,8 @@ see_kind(struct figures *f, const struct fact *fact, bool denied)
 	static const char *const kind[] = {"call", "exec", "start", "scrub", "gap"};
 
 	for (size_t i = 0; i < ARRAY_LEN(kind); i++) {
-		if (strcmp(kind[i], fact->kind) == 0 && is_act(fact))
+		if (strcmp(kind[i], fact->kind) == 0 &&
+		    (strcmp(kind[i], "call") != 0 || is_act(fact)))
 			(*counter[i])++;
 	}
 	f->denials += denied;

@@ -29,10 +29,11 @@ static const struct {
     {"stop", "ended[ with status {status}][ by signal {signal}][: {reason}]"},
     {"egress", "connection {verdict}: {name}[ port {port}][ at {address}][, {bytes_out} "
 	       "bytes out][, {bytes_in} bytes in][, by {rule}][: {reason}]"},
-    {"approve", "asked about {name}: {verdict}[ by {approver}][ after {duration_us} us]"},
+    {"approve", "asked about {name}: {verdict}[ ({outcome})][ by {approver}]"
+		"[ after {duration_us} us]"},
     {"vault", "vault: {action} {name}[ {verdict}][: {reason}]"},
     {"exception", "exception of {rule}[, owned by {owner}][, ticket {ticket}]"},
-    {"manifest", "definition of {name} seen[, {outcome}]"},
+    {"manifest", "definition[ of {method}][ {name}] seen[, {outcome}][: {reason}]"},
     {"policy.load", "policy {policy} came into force[, version {version}]"
 		    "[, signed by {signer}]"},
     {"genesis", "the log was begun[ as {origin}][ on {host}]"},
