@@ -14,7 +14,11 @@
  *			to write is written first when it is ENOSPC
  *	sync		fsync and fdatasync fail with errno VALUE
  *	clock		CLOCK_REALTIME is VALUE seconds off
- *	sleep		CLOCK_BOOTTIME is VALUE seconds ahead: a machine slept
+ *	sleep		CLOCK_BOOTTIME and CLOCK_REALTIME are VALUE seconds ahead: the
+ *			machine slept, which CLOCK_MONOTONIC does not count
+ *
+ * All programs of a machine have one clock: for these two FROM and COUNT are
+ * milliseconds of CLOCK_MONOTONIC.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -280,14 +284,31 @@ __wrap_fdatasync(int fd)
 	return -1;
 }
 
+static bool
+now_due(enum fault_kind kind)
+{
+	struct timespec t;
+	uint64_t now;
+
+	if (order[kind].from == 0 || __real_clock_gettime(CLOCK_MONOTONIC, &t) < 0)
+		return false;
+	now = (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+	if (now < order[kind].from ||
+	    (order[kind].count != 0 && now >= order[kind].from + order[kind].count))
+		return false;
+	counted[kind]++;
+	return true;
+}
+
 int
 __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
 {
 	int r = __real_clock_gettime(clock, ret);
 
-	if (r == 0 && clock == CLOCK_REALTIME && due(FAULT_CLOCK))
+	if (r == 0 && clock == CLOCK_REALTIME && now_due(FAULT_CLOCK))
 		ret->tv_sec += order[FAULT_CLOCK].value;
-	if (r == 0 && clock == CLOCK_BOOTTIME && due(FAULT_SLEEP))
+	if (r == 0 && (clock == CLOCK_BOOTTIME || clock == CLOCK_REALTIME) &&
+	    now_due(FAULT_SLEEP))
 		ret->tv_sec += order[FAULT_SLEEP].value;
 	return r;
 }

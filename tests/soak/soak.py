@@ -104,9 +104,9 @@ class Part:
         sys.exit(1 if self.bad else 0)
 
 
-def intact(part, kit, when):
+def intact(part, kit, when, *how):
     try:
-        r = kit.run([kit.KENNEL, "audit", "verify"], timeout=VERIFY_SECONDS)
+        r = kit.run([kit.KENNEL, "audit", "verify", *how], timeout=VERIFY_SECONDS)
     except subprocess.TimeoutExpired:
         for pid, comm in kit.descendants(os.getpid()).items():
             if comm == "kennel-verify":
