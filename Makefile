@@ -433,7 +433,7 @@ $(OBJ)/tests/fault/fault_dynamic.o: tests/fault/fault.c
 	@mkdir -p $(@D)
 	$Q$(CC) $(CPPFLAGS) $(CFLAGS) -DFAULT_DYNAMIC -MMD -MP -c -o $@ $<
 $B/fault/libexec/kennel/kennel-leash: $(call obj,$(LEASH) tests/fault/fault.o)
-	$(call link,$(LINKSTATIC) $(call WRAP,$(WRAP_MEMORY) $(WRAP_REST)),$(call PKG_STATIC,libsodium))
+	$(call link,$(LINKSTATIC) $(call WRAP,$(WRAP_MEMORY) $(WRAP_REST)),$(call PKG_STATIC,libcap-ng libnl-3.0 libsodium))
 $B/fault/libexec/kennel/kennel-recorder: $(call obj,$(RECORDER) tests/fault/fault.o)
 	$(call link,$(LINKSTATIC) $(call WRAP,$(WRAP_MEMORY) $(WRAP_REST)),$(call PKG_STATIC,sqlite3 libsodium))
 # (the one program that must find what it stands before)
