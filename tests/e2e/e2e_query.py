@@ -43,6 +43,8 @@ def real_session():
     s.call(HOSTILE)
     s.close()
     check(wait_for(lambda: len([e for e in rows("log", "--kind", "stop")]) == 2, 5), "no end")
+    # its recorder writes that it ended, and nothing is added after that
+    check(wait_for(lambda: not descendants(os.getpid()), 8), "the recorder stays")
 
 
 @test("K-10 a real session's log answers session, why, denials, tool, exec, secret, changes and gaps")
