@@ -73,13 +73,20 @@ ledger_realtime(void)
 	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
+static int check_clock(struct ledger *);
+
 int
 own_append(struct ledger *l, enum event_kind kind, struct own *own)
 {
 	struct record *rec = &l->rec;
 	struct wire_in in;
-	int r;
+	int r = 0;
 
+	/* whoever begins says so for itself: what was before is not its own */
+	if (kind != EVENT_CLOCK && kind != EVENT_GENESIS && kind != EVENT_OPEN)
+		r = check_clock(l);
+	if (r < 0)
+		return r;
 	rec->idx = store_next(l->store);
 	rec->ts = ledger_realtime();
 	rec->boot = loop_now();
