@@ -23,8 +23,8 @@ base64_put(char *out, const void *bytes, size_t len)
 			three |= in[i + 2];
 		*out++ = digit[three >> 18];
 		*out++ = digit[three >> 12 & 63];
-		*out++ = i + 1 < len ? digit[three >> 6 & 63] : '=';
-		*out++ = i + 2 < len ? digit[three & 63] : '=';
+		*out++ = (char)(i + 1 < len ? digit[three >> 6 & 63] : '=');
+		*out++ = (char)(i + 2 < len ? digit[three & 63] : '=');
 	}
 	*out = '\0';
 }

@@ -239,6 +239,7 @@ recover(struct ledger *l, const struct stored_cp *cp, const char **ret_why)
 	uint64_t epoch;
 	int r;
 
+	said = (struct checkpoint){.size = 0};
 	*ret_why = "the records do not give the last checkpoint's root";
 	r = store_edge(l->store, cp->size);
 	if (r == 0)

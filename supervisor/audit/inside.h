@@ -59,9 +59,9 @@ void chain_append_at(struct chain *, unsigned int level,
 /* ---- tree.c: tiles ---------------------------------------------------------- */
 
 #define TILE_BITS   8u
-#define TILE_WIDTH  256u /* C2SP tlog-tiles */
+#define TILE_WIDTH  ((size_t)256) /* C2SP tlog-tiles */
 #define TILE_LEVELS (CHAIN_LEVELS / TILE_BITS)
-#define TILE_LEN    ((size_t)TILE_WIDTH * CHAIN_HASH_LEN)
+#define TILE_LEN    (TILE_WIDTH * CHAIN_HASH_LEN)
 
 struct tree {
 	struct chain chain;

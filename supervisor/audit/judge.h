@@ -41,7 +41,7 @@ int sql_failed(struct answer *, struct sqlite3 *, uint64_t at);
 
 /* ---- rows.c ------------------------------------------------------------------- */
 
-#define PIECE_TILES   64u
+#define PIECE_TILES   ((size_t)64)
 #define PIECE_RECORDS (PIECE_TILES * TILE_WIDTH)
 #define INDEXES       5
 

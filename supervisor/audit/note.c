@@ -22,7 +22,7 @@
 
 #define DASH     "\xe2\x80\x94 "
 #define DASH_LEN 4
-#define ID_LEN   4
+#define ID_LEN   ((size_t)4)
 #define TIME_LEN 8
 
 /* ---- keys ----------------------------------------------------------------- */
@@ -49,7 +49,8 @@ vkey_make(const char *name, enum note_type type, const uint8_t public[KEY_LEN],
 
 	if (!is_name((const uint8_t *)name, len))
 		return -EINVAL;
-	memcpy(input, name, len);
+	memcpy(
+	    input, name, len); /* NOLINT(bugprone-not-null-terminated-result): a hash's */
 	input[len] = '\n';
 	input[len + 1] = (uint8_t)type;
 	memcpy(input + len + 2, public, KEY_LEN);
@@ -191,7 +192,7 @@ parse_sig(struct span text, struct note_sig *ret)
 	base64 = (struct span){space + 1, text.len - (size_t)(space - text.data) - 1};
 	ret->len = 0;
 	n = base64_get(base64, bytes, sizeof(bytes));
-	if (n < ID_LEN)
+	if (n < (long)ID_LEN)
 		return 0; /* longer than any that is known, or not base64: nobody's */
 	memcpy(ret->id, bytes, ID_LEN);
 	ret->len = (size_t)n - ID_LEN;

@@ -133,7 +133,7 @@ proof_main(int argc, char **argv)
 	};
 	static char text[PROOF_MAX], body[AUDIT_BODY_MAX + 1];
 	static struct asked asked;
-	size_t len, body_len = 0;
+	size_t len = 0, body_len = 0;
 	int c, r;
 
 	while ((c = getopt_long(argc, argv, "", option, NULL)) != -1) {

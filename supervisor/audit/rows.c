@@ -263,7 +263,7 @@ check_record(struct rows *rows, struct piece *piece, uint64_t at)
 	sqlite3_stmt *s = rows->rec;
 	int code, r;
 
-	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)(piece->first + at));
+	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)piece->first + (sqlite3_int64)at);
 	code = sqlite3_step(s);
 	if (code == SQLITE_ROW)
 		r = check_body(rows, piece, at);

@@ -84,7 +84,7 @@ tree_edge(struct tree *tree, uint64_t size)
 
 		for (uint64_t i = 0; i < n; i++)
 			chain_append(&part, tree->tile[k] + i * CHAIN_HASH_LEN);
-		memcpy(tree->chain.edge[k * TILE_BITS], part.edge,
+		memcpy(tree->chain.edge[(size_t)k * TILE_BITS], part.edge,
 		    TILE_BITS * sizeof(part.edge[0]));
 	}
 	tree->chain.size = size;
