@@ -49,8 +49,7 @@ vkey_make(const char *name, enum note_type type, const uint8_t public[KEY_LEN],
 
 	if (!is_name((const uint8_t *)name, len))
 		return -EINVAL;
-	memcpy(
-	    input, name, len); /* NOLINT(bugprone-not-null-terminated-result): a hash's */
+	memcpy(input, name, len + 1);
 	input[len] = '\n';
 	input[len + 1] = (uint8_t)type;
 	memcpy(input + len + 2, public, KEY_LEN);
