@@ -37,7 +37,8 @@ int pin_main(int argc, char **argv);
 struct found {
 	struct policy policy;
 	const struct sealed_server *server;
-	int fd; /* the sealed memfd that policy maps */
+	int fd;    /* the sealed memfd that policy maps */
+	bool text; /* compiled for this start: the files that it names were read now */
 };
 
 /*
@@ -65,7 +66,7 @@ int seen_admit_in(const char *folder, const char *name, uint64_t counter,
 
 /*
  * -EPERM, and why: a grant of the server reaches the policies (file, where it was
- * given, too), the log or the recorder's socket.
+ * given, and what that includes, too), the log or the recorder's socket.
  */
 int own_apart(const struct found *, const char *file, const struct audit_place *,
     char *why, size_t why_cap);

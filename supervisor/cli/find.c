@@ -29,6 +29,7 @@ struct search {
 	char *why;
 	size_t why_cap;
 	int status;
+	bool text; /* what was found was no sealed file */
 };
 
 static int failed(struct search *s, int status, const char *format, ...)
@@ -99,6 +100,7 @@ sealed_or_text(struct search *s, int fd, const char *path, int *ret_fd)
 			return failed(s, EXIT_INPUT, "%s: %s", path, strerror(-r));
 		return 0;
 	}
+	s->text = true;
 	r = fd_slurp(fd, TEXT_LEN_MAX, &text, &len);
 	if (r < 0)
 		return failed(s, EXIT_INPUT, "%s: %s", path, strerror(-r));
@@ -262,6 +264,7 @@ take(struct search *s, int fd, struct found *ret)
 		return failed(s, EXIT_CONFIG, "%s", why);
 	}
 	ret->fd = fd;
+	ret->text = s->text;
 	return 0;
 }
 
@@ -269,7 +272,7 @@ int
 find_policy(
     const char *file, const char *name, struct found *ret, char *why, size_t why_cap)
 {
-	struct search s = {name, why, why_cap, EXIT_FAILED};
+	struct search s = {name, why, why_cap, EXIT_FAILED, false};
 	int fd = -1, r;
 
 	r = file != NULL ? open_policy(&s, file, &fd) : search_default(&s, &fd);

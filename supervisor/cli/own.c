@@ -82,6 +82,18 @@ apart(const struct found *f, const char *path, uint32_t right, char *why, size_t
 	return 0;
 }
 
+/* What was included is as much the policy as the file that included it. */
+static int
+texts_apart(const struct found *f, char *why, size_t why_cap)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && f->text && i < f->policy.row_n[SEALED_FILES]; i++)
+		r = apart(f, policy_str(&f->policy, f->policy.file[i]), RIGHT_WRITE, why,
+		    why_cap);
+	return r;
+}
+
 int
 own_apart(const struct found *f, const char *file, const struct audit_place *place,
     char *why, size_t why_cap)
@@ -97,6 +109,8 @@ own_apart(const struct found *f, const char *file, const struct audit_place *pla
 	}
 	if (r == 0)
 		r = apart(f, file, RIGHT_WRITE, why, why_cap);
+	if (r == 0)
+		r = texts_apart(f, why, why_cap);
 	if (r == 0)
 		r = apart(f, place->log_dir, RIGHT_WRITE, why, why_cap);
 	if (r == 0)

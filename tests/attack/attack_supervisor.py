@@ -80,6 +80,15 @@ def missing_helper():
     r = attempt("own")
     equal(r.returncode, 78, r.stderr)
     within(b"where kennel keeps", r.stderr)
+    # Nor where it could write what its policy includes.
+    for name, status in (("", 0), ("include", 78)):
+        with open(mark + "/include.kennel", "w") as f:
+            f.write("let unused = /\n")
+        p = policy(ATTACK + AS_USER + "    write %s\n" % words(mark),
+                   before='include "%s/include.kennel"\n' % mark if name else "")
+        r = attempt("all")
+        equal(r.returncode, status, r.stderr)
+        within(b"where kennel keeps" if name else b"", r.stderr)
 
 
 # ---- 90: what is counted by user --------------------------------------------------------
