@@ -13,11 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "supervisor/approve/approve.h"
+#include "supervisor/audit/payload.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/mcp/mcp.h"
 
@@ -28,6 +30,7 @@
 #define LAST_BYTES_MS        700
 #define LAST_BYTES_ENDING_MS 200
 #define LAST_RECORDS_MS      500
+#define AGAIN_MS             10
 #define REFUSE_WAIT_MS       20000
 
 struct run {
@@ -36,6 +39,7 @@ struct run {
 	struct session *session;
 	struct queue *questions; /* for a person; NULL: nobody can be asked */
 	struct desk *desk;
+	struct payloads *payloads; /* NULL: the policy wants nothing kept whole */
 	int signals;
 	int report_slot, channel_slot;
 	int end_timer;
@@ -235,6 +239,34 @@ make_desk(struct run *u)
 	u->questions = NULL;
 }
 
+/* A policy that wants arguments or results kept gets no session without. */
+static int
+make_payloads(struct run *u)
+{
+	const struct sealed_range *audits = &u->o.found.server->audits;
+	uint32_t flags = 0;
+
+	for (uint32_t i = 0; i < audits->n; i++)
+		flags |= u->o.found.policy.audit[audits->first + i].flags;
+	if ((flags & (AUDIT_ARGS_FULL | AUDIT_RESULT_FULL)) == 0)
+		return 0;
+	return payloads_open(u->o.place.log_dir, true, &u->payloads);
+}
+
+static int
+keep_payload(void *arg, const void *bytes, size_t len)
+{
+	uint8_t digest[CHAIN_HASH_LEN];
+	struct timespec now;
+	struct run *u = arg;
+
+	if (clock_gettime(CLOCK_REALTIME, &now) < 0)
+		return -errno;
+	return payloads_put(u->payloads,
+	    (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec, bytes, len,
+	    digest);
+}
+
 static int
 make_session(struct run *u)
 {
@@ -247,6 +279,8 @@ make_session(struct run *u)
 	    .server_out = u->o.child.server_out,
 	    .report = u->o.report,
 	    .questions = u->questions,
+	    .keep = u->payloads == NULL ? NULL : keep_payload,
+	    .keep_arg = u,
 	    .end = on_session_end,
 	    .end_arg = u};
 	int r = session_new(&order, &u->session);
@@ -301,8 +335,9 @@ last_records(struct opened *o)
 		struct pollfd wait = {report_fd(o->report), POLLIN, 0};
 
 		if (wait.fd < 0) {
+			/* one that is just dying gives no welcome: the next may */
 			if (open_report(o) < 0)
-				break;
+				(void)poll(NULL, 0, AGAIN_MS);
 			continue;
 		}
 		if (report_wants_write(o->report))
@@ -340,7 +375,9 @@ run_server(const char *file, const char *name)
 	if (u.o.child.lacks[0] != '\0')
 		log_info("%s runs without: %s", name, u.o.child.lacks);
 	make_desk(&u);
-	r = make_session(&u);
+	r = make_payloads(&u);
+	if (r == 0)
+		r = make_session(&u);
 	if (r < 0)
 		log_error("unable to serve %s: %s", name, strerror(-r));
 	else {
@@ -351,6 +388,7 @@ run_server(const char *file, const char *name)
 	session_free(u.session);
 	desk_free(u.desk);
 	queue_free(u.questions);
+	payloads_close(u.payloads);
 	last_records(&u.o);
 	opened_free(&u.o);
 	fd_close(&u.signals);
