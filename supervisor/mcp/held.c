@@ -15,6 +15,7 @@
 
 #include "shim/base/log.h"
 #include "supervisor/approve/approve.h"
+#include "supervisor/hub/hub.h"
 #include "supervisor/mcp/mcp.h"
 
 #define HELD_BYTES_MAX ((size_t)32 << 20) /* of all calls that wait */
@@ -73,10 +74,32 @@ refuse(struct held *h, const char *text, const char *outcome)
 	unlink_held(h);
 }
 
+/* What a server says of its tools may have changed while a person was asked: NULL
+ * where it may still be done, else what became of it. */
+static const char *
+changed_since(struct held *h, const struct json_message *m)
+{
+	const struct method *method = h->call->known;
+	struct json args = m->param[PARAM_ARGUMENTS];
+	struct gate_ask ask = session_ask(h->s, method->gate);
+	struct gate_answer answer;
+
+	if (json_text(m->param[method->where == WHERE_NAME ? PARAM_NAME : PARAM_URI],
+		h->s->name, sizeof(h->s->name), &ask.name_len) < 0)
+		bug("a name that was judged before");
+	ask.args = args.type == JSON_IS_NONE ? "{}" : (const char *)args.at;
+	ask.args_len = args.type == JSON_IS_NONE ? 2 : args.len;
+	gate_judge(&ask, &answer);
+	if (answer.allowed || answer.asks)
+		return NULL;
+	return answer.pin == PIN_DIFFERS ? "differs from its pin" : "deny";
+}
+
 /* Somebody has agreed, and that is on disk: on to the server. */
 static void
 release(struct held *h)
 {
+	const char *outcome;
 	struct session *s = h->s;
 	struct call *call = h->call;
 	struct json_message m;
@@ -86,6 +109,14 @@ release(struct held *h)
 		bug("a line that was scanned before");
 	if (s->to_server.closed || s->server_eof) {
 		refuse(h, "kennel: the server no longer takes requests", "gone");
+		return;
+	}
+	outcome = changed_since(h, &m);
+	if (outcome != NULL) {
+		refuse(h,
+		    "kennel: what the server says of this has changed since a person was "
+		    "asked; it was not done",
+		    outcome);
 		return;
 	}
 	call->since_ns = loop_now();

@@ -44,6 +44,7 @@ event_begin(struct event *e, enum event_kind kind)
 	    [EVENT_REFUSED] = "refused",
 	    [EVENT_DROPPED] = "dropped",
 	    [EVENT_MANIFEST] = "manifest",
+	    [EVENT_APPROVE] = "approve",
 	};
 
 	e->kind = kind;
@@ -105,6 +106,13 @@ report_durable(const struct report *r, uint64_t number)
 {
 	(void)r, (void)number;
 	return true;
+}
+
+int
+report_wait(struct report *r, uint64_t number, int wait_ms)
+{
+	(void)r, (void)number, (void)wait_ms;
+	return 0;
 }
 
 size_t

@@ -2,6 +2,7 @@
  * Definitions beside their pins: what is shown, what is called, what is written
  * down; and annotations, which raise a verdict and never lower it.
  */
+#include "supervisor/approve/approve.h"
 #include "supervisor/hub/hub.h"
 #include "tests/unit/mcp_expect.h"
 
@@ -81,6 +82,46 @@ tools(void **state)
 	    SAYS("{\"tools\":[{\"description\":\"adds\",\"name\":\"add\"}]}"));
 	calls(USE("add"));
 	rig_close(&R);
+}
+
+/* A person agreed to the tool that was there when the question came. */
+static void
+changed_while_it_waits(void **state)
+{
+	static const struct rig_gate asks[] = {
+	    {.kind = GATE_TOOL, .name = "*", .verdict = VERDICT_ASK}};
+	static const struct answerer by = {.uid = 1};
+	const struct question *q;
+	struct queue *queue;
+
+	(void)state;
+	for (int swapped = 0; swapped < 2; swapped++) {
+		rig_policy(&R, 0, asks, N(asks), NULL, 0);
+		rig_pin(&R, PIN_TOOL, "add",
+		    "{\"description\":\"adds\",\"name\":\"add\"}", CLASS_UNANNOTATED);
+		rig_open(&R, false);
+		assert_int_equal(queue_new(&R.loop, 60000, &queue), 0);
+		R.session->o.questions = queue;
+		rig_agent(&R, USE("add"));
+		assert_string_equal(rig_server_got(&R), "");
+		agent_passes("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}");
+		rig_server(&R, swapped ? SAYS("{\"tools\":[{\"name\":\"add\"}]}")
+				       : SAYS("{\"tools\":[]}"));
+		q = queue_next(queue, 0);
+		assert_non_null(q);
+		assert_int_equal(
+		    question_answer(queue, q->number, q->text.digest, ANSWER_ONCE, &by),
+		    0);
+		rig_run(&R, 20);
+		if (swapped) {
+			assert_string_equal(rig_server_got(&R), "");
+			assert_non_null(
+			    strstr(rig_agent_got(&R), "differs from its pin"));
+		} else
+			assert_string_equal(rig_server_got(&R), USE("add") "\n");
+		rig_close(&R);
+		queue_free(queue);
+	}
 }
 
 static void
@@ -235,6 +276,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(tools),
+	    cmocka_unit_test(changed_while_it_waits),
 	    cmocka_unit_test(what_changed),
 	    cmocka_unit_test(news),
 	    cmocka_unit_test(instructions),
