@@ -68,6 +68,10 @@ struct session_order {
 	int server_out;          /* scrubbed stdout; now the session's */
 	struct report *report;   /* borrowed; NULL: no records (tests) */
 	struct queue *questions; /* borrowed; NULL: nobody can be asked */
+	/* Keeps arguments and results that the policy wants kept whole: 0 or why
+	 * it could not.  NULL: none is kept (tests). */
+	int (*keep)(void *arg, const void *, size_t);
+	void *keep_arg;
 	session_end_fn *end;
 	void *end_arg;
 };

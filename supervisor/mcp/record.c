@@ -9,10 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "shim/base/log.h"
 #include "supervisor/audit/audit.h"
 #include "supervisor/hub/hub.h"
 
 #define SHOWN_MAX       256  /* bytes of a foreign name in an event */
+#define STRICT_MS       5000 /* for a record to be on disk */
 #define DEFINITIONS_MAX 2048 /* of a session, written down one by one */
 
 static void
@@ -59,14 +61,57 @@ put_call(struct session *s, const struct call *call, const char *direction)
 	put_tool_call(s, direction, call->method);
 }
 
+/* What the policy says about the record of this call: enum sealed_audit_flag. */
+static uint32_t
+wants(const struct session *s, const struct call *call)
+{
+	const struct sealed_server *server = s->o.server;
+	uint32_t kind = call->known == NULL ? 0 : call->known->gate, flags = 0;
+
+	for (uint32_t i = 0; i < server->audits.n; i++) {
+		const struct sealed_audit *a =
+		    &s->o.policy->audit[server->audits.first + i];
+
+		if (a->kind == 0 ||
+		    (a->kind == kind && policy_glob(policy_str(s->o.policy, a->name),
+					    a->name.len, call->name, call->name_len)))
+			flags |= a->flags;
+	}
+	return flags;
+}
+
+static int
+keep(struct session *s, const struct call *call, uint32_t flag, const uint8_t *at,
+    size_t len)
+{
+	if (at == NULL || s->o.keep == NULL || (wants(s, call) & flag) == 0)
+		return 0;
+	return s->o.keep(s->o.keep_arg, at, len);
+}
+
+/* On disk before anything is done: `audit sync strict`. */
+static int
+send_strict(struct session *s)
+{
+	uint64_t number;
+	int r = report_send(s->o.report, &s->event, EVENT_GATE, &number);
+
+	return r < 0 ? r : report_wait(s->o.report, number, STRICT_MS);
+}
+
 int
 record_forward(
     struct session *s, const struct call *call, const char *direction, struct json params)
 {
+	int r;
+
 	if (s->o.report == NULL)
 		return 0;
 	if (report_late(s->o.report))
 		return -ENOBUFS;
+	r = keep(s, call, AUDIT_ARGS_FULL, params.at, params.len);
+	if (r < 0)
+		return r;
 	put_call(s, call, direction);
 	event_text(&s->event, KEY_VERDICT, "allow");
 	if (params.type != JSON_IS_NONE) {
@@ -74,6 +119,8 @@ record_forward(
 		event_number(&s->event, KEY_PARAMS_BYTES, params.len);
 	}
 	event_text(&s->event, KEY_OUTCOME, "forwarded");
+	if ((wants(s, call) & AUDIT_SYNC_STRICT) != 0)
+		return send_strict(s);
 	return report_send(s->o.report, &s->event, EVENT_FLOW, NULL);
 }
 
@@ -105,6 +152,8 @@ record_answer(struct session *s, const struct call *call, const char *direction,
 {
 	if (s->o.report == NULL)
 		return;
+	if (keep(s, call, AUDIT_RESULT_FULL, at, len) < 0)
+		log_warn("unable to keep a result that the policy wants kept");
 	put_call(s, call, direction);
 	if (at != NULL) {
 		put_digest(s, KEY_RESULT_SHA256, at, len);

@@ -149,5 +149,29 @@ def bad_pins():
         within(os.path.basename(pins).encode(), r.stderr, change)
 
 
+@test("audit args full: what was sent is kept, sealed, beside a record that has its digest; the rest is not")
+def kept_whole():
+    env = {"KENNEL_HOME": TMP + "/kept"}
+    os.makedirs(env["KENNEL_HOME"], mode=0o700, exist_ok=True)
+    s = kennel_run(TOYS + "    tool allow *\n    audit args full echo\n    audit result full echo\n    audit sync strict\n", env=env)
+    s.initialize()
+    equal(s.text("echo", text="kept-m4rk"), "kept-m4rk")
+    equal(s.text("line", text="other-m4rk")[:1], "{")
+    s.close()
+    check(audited('"echo"', '"ok"', env=env), "the call is in the log")
+    d = env["KENNEL_HOME"] + "/audit"
+    raw = b"".join(reads(d + "/" + f) for f in os.listdir(d))
+    check(b"kept-m4rk" not in raw and b"other-m4rk" not in raw, "nothing lies there open")
+
+    def payload(tool):
+        events = [e for e in audit(env=env) if '"%s"' % tool in json.dumps(e) and "params_sha256" in e["fields"]]
+        r = run([KENNEL, "audit", "payload", str(events[0]["idx"])], env=env)
+        return r.returncode, r.stdout
+    status, out = payload("echo")
+    equal(status, 0, out)
+    within(b"kept-m4rk", out)
+    check(payload("line")[0] != 0, "what the policy does not name is not kept")
+
+
 if __name__ == "__main__":
     main()
