@@ -249,8 +249,8 @@ gates(struct page *x)
 	for (k = 0; k < sizeof(offers) / sizeof(offers[0]); k++)
 		if ((x->s->flags & offers[k].flag) != 0)
 			text_row(x, offers[k].name, (struct sealed_at){0, 0});
-	remark(x, "Everything else is denied; what is asked is denied until a person "
-		  "can be asked.");
+	remark(x, "Everything else is denied; what is asked waits for a person, and "
+		  "silence is no.");
 	(void)fprintf(x->f,
 	    x->html ? "<p>%u definitions are pinned.</p>\n"
 		    : "  %u definitions are pinned.\n",

@@ -211,7 +211,8 @@ sealed_bytes(const struct policy_source *s, struct compiled *o, const uint8_t **
 int
 compiled_read(const char *path, struct compiled *ret)
 {
-	struct policy_source s = {.path = strcmp(path, "-") == 0 ? NULL : path};
+	struct policy_source s = {
+	    .path = strcmp(path, "-") == 0 ? NULL : path, .reader = &policy_files};
 	struct compiled o = {.data = NULL};
 	const uint8_t *bytes = NULL;
 	char why[256], shown[256];

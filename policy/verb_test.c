@@ -329,7 +329,8 @@ mutate_all(struct test *t, const struct server *server, const struct sealed *who
 			r = told(t, noticed, "mutation",
 			    "it is noticed when this goes: ", server->stmt[i].at,
 			    noticed      ? NULL
-			    : touched[i] ? "no difference: another line says the same"
+			    : touched[i] ? "no difference: what is left answers every "
+					   "test as before"
 					 : "no difference: no test decides by it");
 	}
 	return r;

@@ -146,6 +146,15 @@ cat >"$tmp/files.pins" <<'EOT'
 EOT
 expect 0 "expect holds of includes, pins, classes, carve-outs, hosts" \
     compile "$tmp/more.kennel" -o "$tmp/more.sealed"
+for verb in "explain $tmp/more.kennel files tool look" "query $tmp/more.kennel hold" \
+    "score $tmp/more.kennel" "doc $tmp/more.kennel" "diff $tmp/more.kennel $tmp/more.sealed"; do
+	# shellcheck disable=SC2086
+	"$kennel" policy $verb >"$tmp/out" 2>"$tmp/err"
+	holds "${verb%% *} reads what a text includes and pins" \
+	    sh -c "! grep -q 'error:' '$tmp/err' && [ ! -s '$tmp/err' ]"
+done
+"$kennel" policy doc "$tmp/more.kennel" >"$tmp/out" 2>"$tmp/err"
+holds "doc says what becomes of a question" grep -q "waits for a person" "$tmp/out"
 sed 's/tool look -> allow/tool look -> deny/' "$tmp/more.kennel" >"$tmp/wrong.kennel"
 expect 65 "expect that does not hold stops the compilation" \
     compile "$tmp/wrong.kennel" -o "$tmp/wrong.sealed"
