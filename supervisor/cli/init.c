@@ -430,9 +430,10 @@ finish(const struct draft *d, const char *file)
 	char path[PATH_MAX];
 	int r;
 
-	if (file != NULL && strcmp(file, "-") == 0)
-		return write_draft(d, stdout) < 0 || fflush(stdout) != 0 ? EXIT_FAILED
-									 : 0;
+	if (file != NULL && strcmp(file, "-") == 0) {
+		r = write_draft(d, stdout);
+		return r < 0 || fflush(stdout) != 0 ? EXIT_FAILED : 0;
+	}
 	if (file != NULL) {
 		(void)snprintf(path, sizeof(path), "%s", file); /* open says ENOENT */
 	} else {

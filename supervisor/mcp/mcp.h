@@ -49,6 +49,7 @@
 
 struct session;
 struct queue; /* supervisor/approve */
+struct pins;  /* supervisor/hub */
 
 /*
  * The session wants to end: why is for the log ("agent closed its end", ...).
@@ -68,8 +69,7 @@ struct session_order {
 	int server_out;          /* scrubbed stdout; now the session's */
 	struct report *report;   /* borrowed; NULL: no records (tests) */
 	struct queue *questions; /* borrowed; NULL: nobody can be asked */
-	/* Keeps arguments and results that the policy wants kept whole: 0 or why
-	 * it could not.  NULL: none is kept (tests). */
+	/* Keeps what the policy wants kept whole; NULL: nothing (tests). */
 	int (*keep)(void *arg, const void *, size_t);
 	void *keep_arg;
 	session_end_fn *end;
@@ -540,13 +540,10 @@ void unfit_server_message(struct session *, const struct json_message *, const c
 void unfit_agent_answer(struct session *, const struct json_message *, const char *why);
 void unfit_answer_of_server(
     struct session *, struct json id, enum rpc_code, const char *why);
-
 /* session.c: a question about s->name, whose length is still to be set */
 struct gate_ask;
-struct pins;
 struct pin_seen;
 struct gate_ask session_ask(const struct session *, enum sealed_gate_kind);
-
 /* held.c: calls that wait for a person */
 /* 0: it waits; 1: it was agreed to before; -ENOBUFS, -ENOMEM. */
 int held_add(struct session *, const struct json_message *, struct call *,

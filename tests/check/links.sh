@@ -20,7 +20,7 @@ say() {
 
 # ---- lists -----------------------------------------------------------------
 # What each program's objects may be: an extended regular expression.
-kennel_may='^(supervisor/(main|control|child)|supervisor/(mcp|hub|approve|cli)/[a-z0-9_]+|supervisor/audit/[a-z0-9_]+|leash/report|policy/[a-z0-9_]+|shim/base/[a-z0-9_]+)\.o$'
+kennel_may='^(supervisor/(main|control|child)|supervisor/(mcp|hub|approve|cli)/[a-z0-9_]+|supervisor/audit/[a-z0-9_]+|leash/report|policy/(algebra/)?[a-z0-9_]+|shim/base/[a-z0-9_]+)\.o$'
 recorder_may='^(supervisor/audit/[a-z0-9_]+|leash/report|shim/base/[a-z0-9_]+)\.o$'
 verify_may='^(supervisor/audit/[a-z0-9_]+|leash/report|shim/base/[a-z0-9_]+)\.o$'
 ship_may='^(supervisor/audit/[a-z0-9_]+|leash/report|shim/base/[a-z0-9_]+)\.o$'
