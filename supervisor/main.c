@@ -34,7 +34,8 @@ static const struct verb {
     {"policy", policy_main, 2,
 	"check|fmt|compile|show|explain|test|diff|query|score|doc FILE..."},
     {"server", server_main, 2, "log NAME, pin NAME"},
-    {"audit", audit_family_main, 2, "VERB: the log; \"kennel audit help\" lists what it answers"},
+    {"audit", audit_family_main, 2,
+	"VERB: the log; \"kennel audit help\" lists what it answers"},
     {"approve", approve_main, 2, "list|watch|allow|deny: what waits for a person"},
     {"init", init_main, 1, "NAME -- COMMAND...: a draft of a policy"},
     {"doctor", doctor_main, 1, "[--json]: what this machine can enforce"},
@@ -67,6 +68,7 @@ int
 main(int argc, char **argv)
 {
 	const char *verb = argc > 1 ? argv[1] : "";
+	char shown[128];
 
 	/* What an agent left open is neither ours nor a helper's. */
 	/* early: close_range */
@@ -83,6 +85,9 @@ main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
 		if (strcmp(verb, verbs[i].name) == 0)
 			return verbs[i].fn(argc - verbs[i].skip, argv + verbs[i].skip);
+	if (argc > 1)
+		fprintf(stderr, "kennel: unknown verb %s\n",
+		    log_quote(shown, sizeof(shown), verb, strlen(verb)));
 	fprintf(stderr, "usage: kennel VERB ...; \"kennel help\" lists them\n");
 	return EXIT_USAGE;
 }
