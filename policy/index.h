@@ -40,11 +40,11 @@ uint32_t index_slots(uint32_t row_n);
 /* Calls fn for each row that may hold. */
 typedef void index_fn(const struct policy *, uint32_t row, void *arg);
 void index_execs(const struct policy *, const struct sealed_server *,
-    const struct policy_exec_ask *, index_fn *, void *arg);
+    const struct policy_exec_ask *, index_fn *fn, void *arg);
 void index_gates(const struct policy *, const struct sealed_server *,
-    const struct policy_gate_ask *, index_fn *, void *arg);
+    const struct policy_gate_ask *, index_fn *fn, void *arg);
 void index_nets(const struct policy *, const struct sealed_server *,
-    const struct policy_net_ask *, index_fn *, void *arg);
+    const struct policy_net_ask *, index_fn *fn, void *arg);
 
 /* seal_index.c: for all servers, when rows and texts are where they stay.  0 or
  * -ENOMEM. */

@@ -95,7 +95,9 @@ args_add(struct family *f, enum role role, const struct stmt *s, const struct wo
 	enum sealed_arg_kind kind;
 	size_t i;
 
-	for (i = 0; all != NULL && i < n; i++) {
+	for (i = 0; i < n; i++) {
+		if (all == NULL)
+			break;
 		if (word_pattern(f->a->c->tree->arena, &w[i], &kind, &all[i].text) != 0)
 			kind = ARG_ANY; /* reported elsewhere */
 		all[i].len = all[i].text == NULL ? 0 : strlen(all[i].text);

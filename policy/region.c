@@ -373,12 +373,13 @@ tell_members(struct tell *t, const bool *member) /* NOLINT(misc-no-recursion) */
 	const struct regions *g = t->g;
 	uint64_t *bits = calloc(3 * g->words, sizeof(*bits));
 	uint64_t *any = bits;
-	struct words w = {bits + g->words, bits + 2 * g->words};
+	struct words w;
 	size_t i, k;
 	int r;
 
 	if (bits == NULL)
 		return -ENOMEM;
+	w = (struct words){bits + g->words, bits + 2 * g->words};
 	memset(w.all, 0xff, g->words * sizeof(*w.all));
 	for (i = 0; i < g->cell_n; i++)
 		for (k = 0; k < g->words && member[i]; k++) {

@@ -399,7 +399,7 @@ void
 say_conds(const struct policy *p, struct sealed_range conds, FILE *f)
 {
 	static const uint8_t operands[] = {[COND_AND] = 2, [COND_OR] = 2, [COND_NOT] = 1};
-	struct operand stack[SEALED_COND_DEPTH_MAX + 1], *top;
+	struct operand stack[SEALED_COND_DEPTH_MAX + 1] = {{0}}, *top;
 	const struct sealed_cond *c;
 	size_t n = 0, takes;
 	uint32_t i;

@@ -34,7 +34,7 @@ void say_day(uint32_t days, FILE *);
 
 /* What fn says, as a string of malloc; NULL: no memory. */
 typedef void say_fn(const struct policy *, const void *row, FILE *);
-char *say_text(say_fn *, const struct policy *, const void *row);
+char *say_text(say_fn *fn, const struct policy *, const void *row);
 say_fn say_exec_row, say_gate_row, say_net_row, say_mount_row, say_secret_row;
 
 #endif

@@ -195,7 +195,7 @@ enum policy_truth
 policy_conds(
     const struct policy *p, struct sealed_range range, const char *json, size_t len)
 {
-	enum policy_truth stack[SEALED_COND_DEPTH_MAX + 1];
+	enum policy_truth stack[SEALED_COND_DEPTH_MAX + 1] = {0};
 	struct value_reader r = {.s = (const uint8_t *)json, .len = len};
 	const struct sealed_cond *c;
 	uint32_t i, takes, n = 0;

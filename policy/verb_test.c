@@ -271,7 +271,7 @@ static int
 each_notice(void *arg, const struct expectation *e)
 {
 	struct each *x = arg;
-	struct policy_answer a, b;
+	struct policy_answer a = {0}, b = {0};
 	int r = expect_ask(&x->s->p, x->s->p.server, e, &a);
 
 	if (r == 0)

@@ -467,5 +467,5 @@ when_parse(struct parser *p)
 	struct cond *c = expr(&w);
 
 	p->lex.parens = false;
-	return c;
+	return c; /* cppcheck-suppress returnDanglingLifetime ; of the arena, not of w */
 }

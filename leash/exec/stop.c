@@ -165,7 +165,7 @@ argv_as_judged(const struct flight *f, const struct call *c)
 		want += n;
 		want_len -= n;
 	}
-	return want_len == have_len && memcmp(want, have, want_len) == 0;
+	return want != NULL && want_len == have_len && memcmp(want, have, want_len) == 0;
 }
 
 /* NULL: this process is what was granted.  Else what is not. */

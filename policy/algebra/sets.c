@@ -528,7 +528,7 @@ walk_open(struct walk *w)
 	size_t n = w->s->node_n + 1, i;
 
 	w->seen = calloc(n, 1);
-	w->set = malloc(n * sizeof(*w->set));
+	w->set = calloc(n, sizeof(*w->set));
 	w->stack = malloc(n * sizeof(*w->stack));
 	w->in = malloc((2 * w->s->pattern_n + 1) * sizeof(*w->in));
 	w->cell_hash = malloc(HASH_N * sizeof(*w->cell_hash));

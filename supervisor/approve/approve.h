@@ -74,7 +74,7 @@ void queue_free(struct queue *);
  * 0: asked, fn comes later, never from here.  1: it was agreed to for the
  * session already, nothing is asked.  -ENOBUFS: too many wait.
  */
-int question_ask(struct queue *, const struct question_text *, question_fn *, void *arg,
+int question_ask(struct queue *, const struct question_text *, question_fn *fn, void *arg,
     uint32_t *ret_number);
 void question_withdraw(struct queue *, uint32_t number);
 /* 0; -ENOENT: no such question, or not the one with this digest. */

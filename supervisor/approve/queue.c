@@ -145,12 +145,14 @@ on_time(struct loop *loop, void *arg)
 	static const struct answerer nobody;
 	struct queue *q = arg;
 	const struct question *first;
+	struct question *at;
 	uint64_t now = loop_now();
 
 	(void)loop;
 	q->timer = -1;
-	while ((first = queue_next(q, 0)) != NULL && first->until <= now)
-		end(q, find(q, first->number), ANSWER_NOBODY, &nobody);
+	while ((first = queue_next(q, 0)) != NULL && first->until <= now &&
+	       (at = find(q, first->number)) != NULL)
+		end(q, at, ANSWER_NOBODY, &nobody);
 	(void)arm(q); /* the slot that fired is free */
 }
 

@@ -189,7 +189,7 @@ logtree_tile(
     struct logtree *t, unsigned int level, uint64_t n, uint64_t width, uint8_t *ret)
 {
 	struct logtree_segment *s = &t->segment[t->segment_n - 1];
-	uint8_t root[CHAIN_HASH_LEN];
+	uint8_t root[CHAIN_HASH_LEN] = {0};
 	int r = 0;
 
 	/* tiles of leaves lie where they became full; the others also in the live
@@ -256,7 +256,7 @@ static int
 find_checkpoint(struct logtree *t, uint64_t size)
 {
 	struct logtree_segment *s = NULL;
-	uint8_t root[CHAIN_HASH_LEN];
+	uint8_t root[CHAIN_HASH_LEN] = {0};
 	struct hashes h = logtree_hashes(t);
 	sqlite3_stmt *q = NULL;
 	struct note *note = malloc(sizeof(*note));

@@ -497,6 +497,7 @@ page_incident(FILE *out, const struct question *q)
 	static struct book book;
 	struct question mine = *q;
 	struct page p = {.q = &mine, .book = &book, .out = out};
+	const struct report *report;
 	int r = -EBADMSG, status;
 
 	mine.form = FORM_HTML;
@@ -504,7 +505,8 @@ page_incident(FILE *out, const struct question *q)
 	mine.session = q->argv[0];
 	status = book_open(&mine, &book);
 	if (status == ASK_OK) {
-		r = put_page(&p, find_report("incident"));
+		report = find_report("incident");
+		r = report != NULL ? put_page(&p, report) : -ENOENT;
 		figures_free(&p.figures);
 	}
 	book_close(&book);

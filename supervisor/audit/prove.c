@@ -57,13 +57,18 @@ usage(void)
 static int
 put(const char *text, size_t len, const char *path)
 {
-	FILE *out = path != NULL ? fopen(path, "w") : stdout;
+	FILE *out;
 	int r;
 
+	if (path == NULL)
+		return fwrite(text, 1, len, stdout) == len && fflush(stdout) == 0
+			   ? 0
+			   : -errno;
+	out = fopen(path, "w");
 	if (out == NULL)
 		return -errno;
-	r = fwrite(text, 1, len, out) == len && fflush(out) == 0 ? 0 : -errno;
-	if (path != NULL && fclose(out) != 0 && r == 0)
+	r = fwrite(text, 1, len, out) == len ? 0 : -errno;
+	if (fclose(out) != 0 && r == 0)
 		r = -errno;
 	return r;
 }

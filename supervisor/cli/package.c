@@ -147,15 +147,20 @@ package_read(const char *root, struct package *ret)
 int
 package_of(const char *file, struct package *ret)
 {
-	char dir[PATH_MAX];
+	char dir[PATH_MAX], home[PATH_MAX];
+	const char *said = getenv("HOME");
 	char *slash;
 
 	if (realpath(file, dir) == NULL)
 		return -ENOENT;
+	if (said == NULL || realpath(said, home) == NULL)
+		home[0] = '\0';
 	while ((slash = strrchr(dir, '/')) != NULL && slash != dir) {
 		int r;
 
 		*slash = '\0';
+		if (strcmp(dir, home) == 0)
+			break; /* a person's folder is no package, whatever lies in it */
 		r = package_read(dir, ret);
 		if (r != -ENOENT && r != -EBADMSG)
 			return r; /* a package.json without a name is only a setting */

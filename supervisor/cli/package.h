@@ -24,8 +24,8 @@ int package_of(const char *file, struct package *ret);
 
 /* What a word of npx asks for: "name@version" in its parts; version "" when it
  * has none.  -EINVAL when it is no name that the registry would take. */
-int package_split(const char *spec, char name[PACKAGE_TEXT_MAX],
-    char version[PACKAGE_TEXT_MAX]);
+int package_split(
+    const char *spec, char name[PACKAGE_TEXT_MAX], char version[PACKAGE_TEXT_MAX]);
 
 /* Text as a JSON string, into memory of malloc.  NULL: no UTF-8, no memory. */
 char *package_json_text(const char *);

@@ -69,7 +69,8 @@ server_main(int argc, char **argv)
 	for (size_t i = 0; argc > 0 && i < sizeof(verbs) / sizeof(verbs[0]); i++)
 		if (strcmp(argv[0], verbs[i].name) == 0)
 			return verbs[i].fn(argc, argv);
-	fprintf(stderr, "usage: kennel server log NAME\n"
-			"       kennel server pin NAME [--policy FILE] [-o FILE | --diff]\n");
+	fprintf(stderr,
+	    "usage: kennel server log NAME\n"
+	    "       kennel server pin NAME [--policy FILE] [-o FILE | --diff]\n");
 	return EXIT_USAGE;
 }

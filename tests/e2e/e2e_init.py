@@ -88,6 +88,21 @@ def draft():
     equal(reads(path).decode(), text)
 
 
+@test("a person's home is no package, whatever lies in it")
+def home():
+    env = {**program("node"), "HOME": TMP + "/init-home"}
+    package(TMP, "init-home")
+    with open(TMP + "/init-home/a.js", "w") as f:
+        f.write("// a server\n")
+    status, out, err = init("alone", "-o", "-", "--", "node", TMP + "/init-home/a.js", env=env, n=4)
+    equal(status, 0, err)
+    within("read %s/init-home/a.js\n" % os.path.realpath(TMP), out, "only the script")
+    check("read %s/init-home\n" % os.path.realpath(TMP) not in out, out)
+    env["HOME"] = "/nowhere"  # the control: elsewhere it is one
+    within("read %s/init-home\n" % os.path.realpath(TMP),
+           init("alone", "-o", "-", "--", "node", TMP + "/init-home/a.js", env=env, n=4)[1])
+
+
 @test("what cannot be started directly is said so, and how it can")
 def others():
     for words, wanted in ((["docker", "run", "x"], "container"), (["uvx", "a-tool"], "venv"),

@@ -7,7 +7,8 @@
 if [ "$1" != --one ]; then
 	make -s build/gen/stamp || exit 1
 	mkdir -p "build/check/$1"
-	CHECK_FLAGS="-D_GNU_SOURCE -I. -Ibuild/gen -std=gnu11"
+	CHECK_FLAGS="-D_GNU_SOURCE -I. -Ibuild/gen -std=gnu11 \
+$(pkg-config --cflags libnl-3.0)"
 	export CHECK_FLAGS
 	git ls-files 'shim/*.c' 'leash/*.c' 'policy/*.c' 'supervisor/*.c' |
 	    while read -r f; do
