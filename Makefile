@@ -248,7 +248,7 @@ SOURCES_recorder = $(RECORDER:.o=.c)
 SOURCES_verify	 = $(VERIFY:.o=.c)
 SOURCES_ship	 = $(SHIP:.o=.c)
 # It starts nothing, and has its socket: the rest is for other programs of its files.
-LESS_ship	 = -execve -clone -clone3 -fork -vfork -wait4 -pipe2 -dup2 -dup3 -mkdir -mkdirat
+LESS_ship	 = -socketpair -execve -clone -clone3 -fork -vfork -wait4 -pipe2 -dup2 -dup3 -mkdir -mkdirat
 # The leash makes its cell first: it needs no more of these once a server runs.
 LESS_leash	 = -memfd_create -socketpair -landlock_create_ruleset -landlock_add_rule \
 	   -landlock_restrict_self -seccomp -prctl -setrlimit -prlimit64
@@ -455,7 +455,7 @@ SECRET_EXPOSERS = leash/vault/env.c leash/scrub/forms.c
 check-links: $(PROGRAMS) $(call obj,$(LEASH) $(SHIM))
 	@OBJ="$(OBJ)" GEN="$B/gen" BIN="$(BIN)" LIBEXEC="$(LIBEXEC)" CC="$(CC)" \
 	    LINKHARD="$(LINKHARD)" LINKSTATIC="$(LINKSTATIC)" \
-	    KENNEL="$(KENNEL)" RECORDER="$(RECORDER)" \
+	    KENNEL="$(sort $(KENNEL))" RECORDER="$(RECORDER)" \
 	    VERIFY="$(VERIFY)" SHIP="$(SHIP)" SHIM="$(SHIM)" BASE_SMALL="$(BASE_SMALL)" \
 	    LEASH="$(LEASH)" \
 	    KENNEL_LIBS="$(call PKG_STATIC,libseccomp jansson sqlite3 libsodium)" \
