@@ -17,7 +17,7 @@ uint32_t
 policy_days_now(void)
 {
 	/* syscalls: clock_gettime time */
-	return (uint32_t)(time(NULL) / (24 * 60 * 60L));
+	return (uint32_t)(time(NULL) / (24L * 60 * 60));
 }
 
 /* ---- hosts ------------------------------------------------------------------- */

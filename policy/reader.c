@@ -331,7 +331,7 @@ digit_next(struct decimal *d, bool *more)
 	if (d->at < d->end && d->s[d->at] == '.')
 		d->at++;
 	*more = *more || d->at < d->end;
-	return d->at < d->end ? d->s[d->at++] : (char)'0';
+	return (char)(d->at < d->end ? d->s[d->at++] : '0');
 }
 
 int

@@ -164,7 +164,7 @@ day_parse(const char *s, uint32_t *ret)
 	t = timegm(&again);
 	if (t < 0 || again.tm_mday != tm.tm_mday || again.tm_mon != tm.tm_mon)
 		return false;
-	*ret = (uint32_t)(t / (24 * 60 * 60L));
+	*ret = (uint32_t)(t / (24L * 60 * 60));
 	return true;
 }
 

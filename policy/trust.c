@@ -39,21 +39,29 @@ refuse(const struct reading *d, int r, const char *name, const char *what)
 	return r;
 }
 
+/* In lower case, as it is written; -1. */
+static int
+hex_value(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 bool
 trust_hex(const char *text, size_t len, uint8_t ret[32])
 {
-	static const char digits[] = "0123456789abcdef";
-	const char *hi, *lo;
+	int hi, lo;
 	size_t i;
 
 	if (len != 64)
 		return false;
 	for (i = 0; i < 32; i++) {
-		hi = memchr(digits, text[2 * i], 16);
-		lo = memchr(digits, text[2 * i + 1], 16);
-		if (hi == NULL || lo == NULL)
+		hi = hex_value(text[2 * i]);
+		lo = hex_value(text[2 * i + 1]);
+		if (hi < 0 || lo < 0)
 			return false;
-		ret[i] = (uint8_t)((hi - digits) << 4 | (lo - digits));
+		ret[i] = (uint8_t)((unsigned int)hi << 4 | (unsigned int)lo);
 	}
 	return true;
 }
@@ -169,7 +177,7 @@ threshold_read(struct reading *d, int dir)
 	d->len -= d->len > 0 && d->text[d->len - 1] == '\n';
 	if (d->len == 0 || d->len > 2 || strspn(d->text, "0123456789") != d->len)
 		return refuse(d, -EINVAL, "threshold", "not a number");
-	d->t->threshold = (uint32_t)atoi(d->text); /* one or two digits */
+	d->t->threshold = (uint32_t)strtoul(d->text, NULL, 10); /* one or two digits */
 	if (d->t->threshold == 0 || d->t->threshold > SIGN_SIGNERS_MAX)
 		return refuse(d, -EINVAL, "threshold", "not from 1 to 16");
 	return 0;

@@ -73,20 +73,13 @@ ledger_realtime(void)
 	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
-static int check_clock(struct ledger *);
-
-int
-own_append(struct ledger *l, enum event_kind kind, struct own *own)
+static int
+own_write(struct ledger *l, enum event_kind kind, struct own *own)
 {
 	struct record *rec = &l->rec;
 	struct wire_in in;
-	int r = 0;
+	int r;
 
-	/* whoever begins says so for itself: what was before is not its own */
-	if (kind != EVENT_CLOCK && kind != EVENT_GENESIS && kind != EVENT_OPEN)
-		r = check_clock(l);
-	if (r < 0)
-		return r;
 	rec->idx = store_next(l->store);
 	rec->ts = ledger_realtime();
 	rec->boot = loop_now();
@@ -101,6 +94,31 @@ own_append(struct ledger *l, enum event_kind kind, struct own *own)
 	if (r == 0)
 		l->offset_ns = rec->ts - rec->boot;
 	return r;
+}
+
+/* Somebody set the clock: said before what is stamped with it. */
+static int
+check_clock(struct ledger *l)
+{
+	uint64_t now = ledger_realtime() - loop_now();
+	uint64_t jump = now > l->offset_ns ? now - l->offset_ns : l->offset_ns - now;
+	struct own own;
+
+	if (jump < CLOCK_JUMP)
+		return 0;
+	own_begin(&own);
+	own_number(&own, KEY_BEFORE, loop_now() + l->offset_ns);
+	own_number(&own, KEY_AFTER, loop_now() + now);
+	return own_write(l, EVENT_CLOCK, &own);
+}
+
+int
+own_append(struct ledger *l, enum event_kind kind, struct own *own)
+{
+	/* whoever begins says so for itself: what was before is not its own */
+	int r = kind == EVENT_GENESIS || kind == EVENT_OPEN ? 0 : check_clock(l);
+
+	return r < 0 ? r : own_write(l, kind, own);
 }
 
 int
@@ -148,22 +166,6 @@ ledger_sign(struct ledger *l)
 	if (r == 0)
 		l->since_commit = 0;
 	return r;
-}
-
-/* Somebody set the clock: said before what is stamped with it. */
-static int
-check_clock(struct ledger *l)
-{
-	uint64_t now = ledger_realtime() - loop_now();
-	uint64_t jump = now > l->offset_ns ? now - l->offset_ns : l->offset_ns - now;
-	struct own own;
-
-	if (jump < CLOCK_JUMP)
-		return 0;
-	own_begin(&own);
-	own_number(&own, KEY_BEFORE, loop_now() + l->offset_ns);
-	own_number(&own, KEY_AFTER, loop_now() + now);
-	return own_append(l, EVENT_CLOCK, &own);
 }
 
 int

@@ -51,6 +51,8 @@ line_read(int dir, const char *name, unsigned long long *ret, char id[65])
 {
 	char line[LINE_MAX_];
 	ssize_t n;
+	size_t len;
+	char *end;
 	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
 	*ret = 0;
@@ -62,9 +64,16 @@ line_read(int dir, const char *name, unsigned long long *ret, char id[65])
 	if (n < 0)
 		return -errno;
 	line[n] = 0;
-	return sscanf(line, "%18llu %64[0-9a-f]", ret, id) == 2 && strlen(id) == 64
-		   ? 0
-		   : -EBADMSG;
+	len = strspn(line, "0123456789");
+	if (len == 0 || len > 18 || line[len] != ' ')
+		return -EBADMSG;
+	*ret = strtoull(line, &end, 10);
+	len = strspn(++end, "0123456789abcdef");
+	if (len != 64)
+		return -EBADMSG;
+	memcpy(id, end, 64);
+	id[64] = 0;
+	return 0;
 }
 
 static int

@@ -394,9 +394,16 @@ held_cancel(struct session *s, const struct call *call)
 void
 held_drop_all(struct session *s)
 {
-	while (s->held != NULL) {
-		calls_state(&s->asked, s->held->call, CALL_OPEN);
-		drop(s->held);
+	struct held *h = s->held, *next;
+
+	s->held = NULL;
+	s->held_bytes = 0;
+	for (; h != NULL; h = next) {
+		next = h->next;
+		calls_state(&s->asked, h->call, CALL_OPEN);
+		if (h->question != 0)
+			question_withdraw(s->o.questions, h->question);
+		free(h);
 	}
 	loop_timer_stop(s->o.loop, s->held_timer);
 	s->held_timer = -1;
