@@ -190,23 +190,6 @@ name_hash(struct value_reader *r)
 	return h;
 }
 
-/* Is the string at `from` this text? */
-bool
-value_is(const struct value_reader *r, size_t from, const char *text, size_t len)
-{
-	struct value_reader a = {.s = r->s, .len = r->len, .at = from + 1};
-	struct value_reader b = {.s = (const uint8_t *)text, .len = len};
-	uint32_t x, y;
-	bool more;
-
-	do {
-		more = value_char(&a, &x);
-		if (more != value_text_char(&b, &y))
-			return false;
-	} while (more && x == y);
-	return !more;
-}
-
 /* Letters to lower case, with the two outside ASCII that become one. */
 static uint32_t
 folded(uint32_t c)
@@ -218,9 +201,10 @@ folded(uint32_t c)
 	return c >= 'A' && c <= 'Z' ? c | 0x20 : c;
 }
 
-/* The same name to a server that does not mind case (Go's encoding/json). */
+/* The string at `from` and this text, character by character. */
 static bool
-name_folds(const struct value_reader *r, size_t from, const char *text, size_t len)
+same_text(
+    const struct value_reader *r, size_t from, const char *text, size_t len, bool fold)
 {
 	struct value_reader a = {.s = r->s, .len = r->len, .at = from + 1};
 	struct value_reader b = {.s = (const uint8_t *)text, .len = len};
@@ -231,8 +215,22 @@ name_folds(const struct value_reader *r, size_t from, const char *text, size_t l
 		more = value_char(&a, &x);
 		if (more != value_text_char(&b, &y))
 			return false;
-	} while (more && folded(x) == folded(y));
+	} while (more && (x == y || (fold && folded(x) == folded(y))));
 	return !more;
+}
+
+/* Is the string at `from` this text? */
+bool
+value_is(const struct value_reader *r, size_t from, const char *text, size_t len)
+{
+	return same_text(r, from, text, len, false);
+}
+
+/* The same name to a server that does not mind case (Go's encoding/json). */
+static bool
+name_folds(const struct value_reader *r, size_t from, const char *text, size_t len)
+{
+	return same_text(r, from, text, len, true);
 }
 
 /* ---- numbers ------------------------------------------------------------------- */
