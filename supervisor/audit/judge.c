@@ -14,7 +14,7 @@
 
 #define AHEAD 12 /* pieces in memory at once */
 
-/* One segment, and who reads it: the first connection is the walk's too. */
+/* One segment, and who reads it. */
 struct bench {
 	struct reader reader[CREW_MAX + 1];
 	struct rows *rows[CREW_MAX];
@@ -355,29 +355,65 @@ bench_close(struct bench *b)
 		reader_close(&b->reader[i]);
 }
 
-/* A connection for each thread, and the first is the walk's meanwhile: it walks
- * while they look things up, so it has one more. */
 static int
-bench_open(struct bench *b, const char *path, int threads)
+bench_open(struct bench *b, const char *path)
 {
 	char why[AUDIT_WHY_MAX] = "";
-	int r = 0;
+	int r = reader_open(path, &b->reader[0], why);
 
-	b->threads = threads;
-	for (int i = 0; r == 0 && i < threads + (threads > 1); i++) {
-		r = reader_open(path, &b->reader[i], why);
-		if (r < 0)
-			break;
-		b->readers++;
-		/* a copy's write-ahead log without its index: one reader only */
-		if (i == 0 && b->reader[0].alone)
-			b->threads = threads = 1;
-	}
 	if (r < 0)
 		return found(b->answer, r == -EBADMSG ? TAMPERED : UNKNOWN,
 		    "unable to read the log: %s", why);
-	b->segment.db = b->reader[b->readers - 1].db;
+	b->readers = 1;
+	b->threads = 1;
+	b->segment.db = b->reader[0].db;
 	return 0;
+}
+
+/* How many records, and how many a checkpoint counts: every commit adds to one. */
+static bool
+moment_of(sqlite3 *db, int64_t out[2])
+{
+	static const char sql[] = "SELECT coalesce((SELECT max(idx) FROM rec), -1), "
+				  "coalesce((SELECT max(size) FROM cp), -1)";
+	sqlite3_stmt *s = NULL;
+	bool told = sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK &&
+		    sqlite3_step(s) == SQLITE_ROW;
+
+	for (int i = 0; told && i < 2; i++)
+		out[i] = sqlite3_column_int64(s, i);
+	(void)sqlite3_finalize(s); /* its result was seen at the step */
+	return told;
+}
+
+/* A connection for each thread; the last is the walk's: it walks while they look
+ * things up.  Each reads the log of the moment when it was opened, and what one
+ * finds missing that another saw was not taken away: where they do not come to
+ * see the same moment, or the log has no index that they could share, the first
+ * does everything. */
+static void
+bench_share(struct bench *b, const char *path, int threads)
+{
+	char why[AUDIT_WHY_MAX];
+	int64_t first[2], other[2];
+	bool same =
+	    threads > 1 && !b->reader[0].alone && moment_of(b->reader[0].db, first);
+
+	for (int i = 1; same && i <= threads; i++) {
+		same = reader_open(path, &b->reader[i], why) == 0;
+		if (!same)
+			break;
+		b->readers++;
+		same = moment_of(b->reader[i].db, other) &&
+		       memcmp(first, other, sizeof(first)) == 0;
+	}
+	if (same) {
+		b->threads = threads;
+	} else {
+		while (b->readers > 1)
+			reader_close(&b->reader[--b->readers]);
+	}
+	b->segment.db = b->reader[b->readers - 1].db;
 }
 
 static int
@@ -386,12 +422,14 @@ judge_segment(struct bench *b, const char *path, int threads)
 	size_t first_mark = b->walk->mark_n;
 	int r;
 
-	r = bench_open(b, path, threads);
+	r = bench_open(b, path);
 	if (r < 0)
 		return r;
 	if (b->reader[0].still && b->reader[0].size == 0)
 		return found(b->answer, INCOMPLETE, "the log is an empty file");
 	r = check_schema(b);
+	if (r == 0)
+		bench_share(b, path, threads);
 	if (r == 0)
 		r = check_meta(b);
 	for (int i = 0; r == 0 && i < b->threads; i++)

@@ -181,7 +181,7 @@ int crew_run(const struct crew *);
 /* ---- judge.c ---------------------------------------------------------------------- */
 
 struct judge_options {
-	const char *path[1024]; /* segments, oldest first */
+	const char **path; /* segments, oldest first */
 	size_t path_n;
 	int threads;
 	struct anchor *anchor;

@@ -304,6 +304,28 @@ by_name(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* syscalls: mmap munmap mremap brk */
+static int
+add_path(struct judge_options *j, const char *folder, const char *name)
+{
+	const char **more;
+	char *path;
+
+	if (j->path_n == SEGMENTS_MAX)
+		return -E2BIG;
+	if ((j->path_n & (j->path_n - 1)) == 0) { /* full: 0, 1, 2, 4, ... */
+		more = reallocarray(
+		    j->path, j->path_n == 0 ? 1 : 2 * j->path_n, sizeof(*more));
+		if (more == NULL)
+			return -ENOMEM;
+		j->path = more;
+	}
+	if (asprintf(&path, "%s%s%s", folder, name[0] != '\0' ? "/" : "", name) < 0)
+		return -ENOMEM;
+	j->path[j->path_n++] = path;
+	return 0;
+}
+
 /* The segments of a folder in their order: their names sort. */
 static int
 list_segments(struct options *o, const char *path)
@@ -311,27 +333,23 @@ list_segments(struct options *o, const char *path)
 	struct judge_options *j = &o->judge;
 	struct dirent *e;
 	DIR *dir = opendir(path); /* syscalls: openat getdents64 */
-	char *name;
+	int r = 0;
 
 	if (dir == NULL)
 		return -errno;
 	while (j->path_n > 0)
 		free((char *)(uintptr_t)j->path[--j->path_n]); /* ours, made below */
-	while ((e = readdir(dir)) != NULL) {
-		if (!segment_is_name(e->d_name))
-			continue;
-		if (j->path_n + 1 >= ARRAY_LEN(j->path) ||
-		    asprintf(&name, "%s/%s", path, e->d_name) < 0) {
-			(void)closedir(dir);
-			return -E2BIG;
-		}
-		j->path[j->path_n++] = name;
+	while (r == 0 && (e = readdir(dir)) != NULL) {
+		if (segment_is_name(e->d_name))
+			r = add_path(j, path, e->d_name);
 	}
 	(void)closedir(dir);
-	qsort(j->path, j->path_n, sizeof(j->path[0]), by_name);
-	if (asprintf(&name, "%s/" AUDIT_DB_NAME, path) < 0)
-		return -ENOMEM;
-	j->path[j->path_n++] = name;
+	if (j->path_n > 0)
+		qsort(j->path, j->path_n, sizeof(j->path[0]), by_name);
+	if (r == 0)
+		r = add_path(j, path, AUDIT_DB_NAME);
+	if (r < 0)
+		return r;
 	if (path != o->folder)
 		(void)snprintf(o->folder, sizeof(o->folder), "%s", path);
 	o->whole = true;
@@ -348,14 +366,13 @@ find_log(struct options *o, const char *path)
 		return -ENAMETOOLONG;
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
 		return list_segments(o, path);
-	o->judge.path[o->judge.path_n++] = path;
 	(void)snprintf(o->folder, sizeof(o->folder), "%s", path);
 	slash = strrchr(o->folder, '/');
 	if (slash == NULL)
 		(void)snprintf(o->folder, sizeof(o->folder), ".");
 	else
 		slash[slash == o->folder ? 1 : 0] = '\0';
-	return 0;
+	return add_path(&o->judge, path, "");
 }
 
 static int
