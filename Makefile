@@ -134,6 +134,7 @@ KENNEL	 = supervisor/main.o supervisor/child.o $(APPROVE) \
 	   supervisor/cli/audit.o supervisor/cli/unused.o \
 	   supervisor/cli/init.o supervisor/cli/package.o supervisor/cli/preset.o \
 	   supervisor/cli/pin.o supervisor/cli/client.o supervisor/cli/approve.o \
+	   supervisor/cli/secret.o \
 	   leash/report.o supervisor/audit/noload.o \
 	   $(POLICY_READ) $(POLICY_MAKE) $(BASE)
 

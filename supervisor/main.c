@@ -37,6 +37,8 @@ static const struct verb {
     {"audit", audit_family_main, 2,
 	"VERB: the log; \"kennel audit help\" lists what it answers"},
     {"approve", approve_main, 2, "list|watch|allow|deny: what waits for a person"},
+    {"secret", secret_main, 2,
+	"list|show|validate|catalog|set|rotate|grant|...: by name, never a value"},
     {"init", init_main, 1, "NAME -- COMMAND...: a draft of a policy"},
     {"doctor", doctor_main, 1, "[--json]: what this machine can enforce"},
     {"help", help_main, 1, "this list"},

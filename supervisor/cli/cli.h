@@ -31,6 +31,7 @@ int unused_main(int argc, char **argv);
 int init_main(int argc, char **argv);
 int approve_main(int argc, char **argv);
 int pin_main(int argc, char **argv);
+int secret_main(int argc, char **argv);
 
 /* ---- find.c: which policy, and its bytes ------------------------------------ */
 

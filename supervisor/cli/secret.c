@@ -1,0 +1,98 @@
+/*
+ * kennel secret: the table of its verbs.
+ *
+ * Process: kennel, before it is anything else.  What shows metadata runs here;
+ * what could meet a value is kennel-secret's, whose name is put in the place of
+ * this program: no value passes through a process that is linked with MCP.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shim/base/log.h"
+#include "supervisor/cli/cli.h"
+#include "supervisor/cli/paths.h"
+
+#define ARGS_MAX 64 /* words behind "kennel secret" */
+
+static const struct verb {
+	const char *name;
+	int (*main)(int argc, char **argv); /* NULL: kennel-secret's */
+	const char *takes, *what;
+} verbs[] = {
+    {"list", NULL, "[--json] [FILTER...]", "what the manifest declares"},
+    {"show", NULL, "[--json] PATH", "all that is known about a secret, but its value"},
+    {"validate", NULL, "[--json] [--strict]", "are the manifests in order?"},
+    {"catalog", NULL, "list|show|validate", "where tokens come from"},
+    {"init", NULL, "", "a vault of one's own"},
+    {"set", NULL, "PATH", "a value, typed or from a descriptor"},
+    {"rotate", NULL, "PATH", "a new value in the place of an old one"},
+    {"remove", NULL, "PATH", "out of the vault"},
+    {"versions", NULL, "PATH", "the values of a path, by number and date"},
+    {"grant", NULL, "PATH --server NAME --policy FILE", "a server may have it"},
+    {"grants", NULL, "", "who may have what"},
+    {"revoke", NULL, "...", "a grant is taken back"},
+    {"unlock", NULL, "", "the vault is opened for a while"},
+    {"lock", NULL, "", "and closed"},
+    {"recover", NULL, "", "a new passphrase by the recovery phrase"},
+    {"export-recovery", NULL, "", "a recovery phrase"},
+};
+
+static int
+usage(FILE *to)
+{
+	fprintf(to, "usage: kennel secret VERB ...; none of them shows a value\n\n");
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
+		fprintf(to, "  kennel secret %s%s%s: %s\n", verbs[i].name,
+		    verbs[i].takes[0] != '\0' ? " " : "", verbs[i].takes, verbs[i].what);
+	return to == stdout ? 0 : EXIT_USAGE;
+}
+
+/* This process becomes kennel-secret; it is told here when it cannot. */
+static int
+become(int argc, char **argv)
+{
+	char *word[ARGS_MAX + 2];
+	const char *path = paths_libexec("kennel-secret");
+
+	if (argc > ARGS_MAX) {
+		fprintf(stderr, "kennel secret: more than %d words\n", ARGS_MAX);
+		return EXIT_USAGE;
+	}
+	if (path == NULL) {
+		fprintf(stderr, "kennel secret: where this program lies is not known\n");
+		return EXIT_FAILED;
+	}
+	word[0] = (char *)"kennel-secret";
+	for (int i = 0; i < argc; i++)
+		word[i + 1] = argv[i];
+	word[argc + 1] = NULL;
+	/* early: execve */
+	(void)execv(path, word);
+	fprintf(stderr, "kennel secret: unable to run %s: %s\n", path, strerror(errno));
+	if (errno == ENOENT)
+		fprintf(stderr, "kennel secret: this installation has no vault\n");
+	return EXIT_FAILED;
+}
+
+int
+secret_main(int argc, char **argv)
+{
+	const char *verb = argc > 0 ? argv[0] : "";
+	char shown[128];
+
+	if (strcmp(verb, "help") == 0 || strcmp(verb, "--help") == 0)
+		return usage(stdout);
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+		if (strcmp(verb, verbs[i].name) != 0)
+			continue;
+		return verbs[i].main != NULL ? verbs[i].main(argc, argv)
+					     : become(argc, argv);
+	}
+	if (argc > 0)
+		fprintf(stderr, "kennel secret: unknown verb %s\n",
+		    log_quote(shown, sizeof(shown), verb, strlen(verb)));
+	return usage(stderr);
+}
