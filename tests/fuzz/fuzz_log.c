@@ -25,7 +25,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	static struct answer answer;
 	static struct walk walk;
-	struct judge_options o = {.path_n = 1, .threads = 1};
+	const char *only = path;
+	struct judge_options o = {.path = &only, .path_n = 1, .threads = 1};
 
 	if (file < 0) {
 		file = mkstemp(path);
@@ -34,7 +35,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (file < 0 || ftruncate(file, 0) < 0 ||
 	    pwrite(file, data, len, 0) != (ssize_t)len)
 		abort();
-	o.path[0] = path;
 	answer = (struct answer){0};
 	walk = (struct walk){0};
 	judge(&o, &walk, &answer);
