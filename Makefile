@@ -59,7 +59,7 @@ POLICY_READ = policy/load.o policy/rows.o policy/rules.o policy/plan.o policy/bp
 # Text to sealed bytes: the supervisor only.
 POLICY_TEXT = policy/arena.o policy/out.o policy/diag_code.o policy/diag.o policy/keyword.o policy/lex.o \
 	   policy/expand.o policy/parse.o policy/top.o policy/include.o \
-	   policy/grant.o policy/when.o policy/manifest.o policy/unit.o policy/host.o \
+	   policy/grant.o policy/when.o policy/manifest.o policy/manifest_parse.o policy/secretpath.o policy/unit.o policy/host.o \
 	   policy/check.o policy/check_mcp.o policy/check_net.o policy/check_value.o policy/conflict.o \
 	   policy/lint.o policy/expect.o policy/never.o policy/never_reach.o policy/format.o
 ALGEBRA	 = policy/algebra/sets.o policy/algebra/points.o policy/algebra/numbers.o
@@ -84,7 +84,7 @@ LEASH	 = leash/main.o leash/dispatch.o leash/launch.o leash/stdio.o \
 	   leash/report.o \
 	   $(CELL) \
 	   leash/exec/notify.o leash/exec/stop.o leash/exec/image.o \
-	   leash/exec/grant.o leash/exec/copy.o \
+	   leash/exec/grant.o leash/exec/copy.o leash/exec/pin.o leash/exec/caller.o leash/exec/ask.o \
 	   leash/vault/ring.o leash/vault/mem.o leash/vault/source.o \
 	   leash/vault/env.o \
 	   leash/scrub/scrub.o leash/scrub/forms.o \
@@ -120,7 +120,7 @@ QUERY	 = supervisor/audit/query.o supervisor/audit/options.o \
 	   supervisor/audit/figures.o supervisor/audit/svg.o \
 	   supervisor/audit/ship_run.o supervisor/audit/pack.o \
 	   supervisor/audit/payload_run.o supervisor/audit/payload.o \
-	   supervisor/audit/payload_key.o
+	   supervisor/audit/payload_key.o supervisor/audit/handout.o
 
 # What speaks to the agent.  No vault object may ever stand here.
 KENNEL	 = supervisor/main.o supervisor/child.o $(APPROVE) \
@@ -331,7 +331,8 @@ SCRUB	= leash/scrub/scrub.o leash/scrub/forms.o leash/scrub/filter.o \
 	   leash/scrub/reading.o shim/base/buf.o $(UNIT_vault)
 UNIT_scrub	= tests/unit/scrub_bench.o $(SCRUB)
 UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
-	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o \
+	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o leash/exec/ask.o \
+	   leash/exec/pin.o leash/exec/caller.o \
 	   shim/base/loop.o $(POLICY_READ) $(SCRUB)
 UNITS	 = base leash nomem nomem_policy shim bare vault pages env scrub load seal match value index rules agree sign algebra diff filter lower parse gate frame json canon pins queue session exact unfit stream chain report recorder verify query payload tamper cell
 UNIT_LIBS = $(COVER) $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)

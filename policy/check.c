@@ -464,6 +464,7 @@ tree_check(struct tree *tree, struct diag *diag)
 	for (i = 0; i < tree->server_n; i++)
 		check_server(&c, &tree->server[i]);
 	manifest_check(tree, diag);
+	manifest_check_policy(tree, diag);
 	expects_check(&c);
 	conflict_names(tree, diag);
 	for (i = 0; diag->error_n == 0 && i < tree->server_n; i++)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "policy/check.h"
+#include "policy/secretpath.h"
 
 #define NAME_LEN_MAX 256
 #define LANDLOCK_MAX 99
@@ -169,7 +170,7 @@ is_fixed(const char *name)
 void
 check_secret(struct check *c, struct stmt *s)
 {
-	const char *source = s->word[1].text;
+	const char *source = s->word[1].text, *why;
 	size_t i;
 
 	(void)check_variable(c, &s->word[0]); /* it reports */
@@ -184,10 +185,9 @@ check_secret(struct check *c, struct stmt *s)
 	}
 	check_secret_options(c, s);
 	if (strcmp(source, "vault") == 0) {
-		if (!secret_path_is_good(&s->word[2]))
-			diag_error(c->diag, s->word[2].at,
-			    "a path in the vault is names with `/` between them, "
-			    "as in team/github/token");
+		why = secret_path_wrong(s->word[2].text, s->word[2].len);
+		if (why != NULL)
+			diag_error(c->diag, s->word[2].at, "%s", why);
 		return;
 	}
 	if (strcmp(source, "env") == 0) {

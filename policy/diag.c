@@ -186,7 +186,7 @@ report(FILE *out, const struct diag *d, struct at at, const char *kind, const ch
 		fprintf(out, ":%u:%u", at.line, at.col);
 	fprintf(out, ": %s: ", kind);
 	message(out, fmt, ap);
-	if (s != NULL && !d->hide_line && line_find(s, at.line, &l) &&
+	if (s != NULL && !d->hide_line && !d->hide_all && line_find(s, at.line, &l) &&
 	    !line_is_hidden(s, l))
 		line_show(out, &l, at.col);
 }

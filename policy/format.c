@@ -328,11 +328,19 @@ print_expect(const struct expect *x, FILE *f)
 }
 
 static void
+print_declare(const struct declare *d, FILE *f)
+{
+	fputs(keyword_name(d->kw), f);
+	print_words(d->word, d->word_n, f);
+	fputc('\n', f);
+}
+
+static void
 print_manifest(const struct manifest *m, FILE *f)
 {
 	size_t i;
 
-	fputs("secret", f);
+	fputs(keyword_name(m->kw), f);
 	print_word(&m->path, f);
 	fputs(" {\n", f);
 	for (i = 0; i < m->field_n; i++) {
@@ -366,6 +374,11 @@ print_heads(const struct tree *t, bool *some, FILE *f)
 	for (i = 0; i < t->let_n; i++)
 		if (t->let[i]->name.at.file < t->source_own) {
 			print_let(t->let[i], f);
+			*some = true;
+		}
+	for (i = 0; i < t->declare_n; i++)
+		if (t->declare[i].at.file < t->source_own) {
+			print_declare(&t->declare[i], f);
 			*some = true;
 		}
 	for (i = 0; i < t->manifest_n; i++)

@@ -382,9 +382,24 @@ static top_fn *const statements[KW_END] = {
     [KW_INCLUDE] = include_statement,
     [KW_LET] = top_let,
     [KW_NEVER] = top_never,
+    [KW_OPTIONAL] = top_declare,
+    [KW_OVERRIDE] = top_manifest,
+    [KW_REQUIRED] = top_declare,
     [KW_SECRET] = top_manifest,
     [KW_SERVER] = server,
+    [KW_TOKEN] = top_manifest,
 };
+
+enum keyword
+parse_statement(const struct parser *p)
+{
+	const struct word *w = &p->tok.word;
+	enum keyword kw = parse_keyword(p);
+
+	if (kw == KW_NONE && parse_at(p, TOKEN_WORD) && !w->quoted)
+		kw = keyword_context(w->raw, w->raw_len);
+	return kw;
+}
 
 int
 parse_file(struct tree *tree, struct opened *opened, uint32_t index, struct diag *diag)
@@ -408,8 +423,8 @@ parse_file(struct tree *tree, struct opened *opened, uint32_t index, struct diag
 	while (!parse_at(&p, TOKEN_END)) {
 		if (parse_at(&p, TOKEN_NEWLINE))
 			parse_advance(&p);
-		else if (statements[parse_keyword(&p)] != NULL)
-			statements[parse_keyword(&p)](&p);
+		else if (statements[parse_statement(&p)] != NULL)
+			statements[parse_statement(&p)](&p);
 		else
 			top_stranger(&p);
 	}

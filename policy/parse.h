@@ -42,6 +42,8 @@ void parse_advance(struct parser *);
 /* What is at hand? */
 bool parse_at(const struct parser *, enum token_kind);
 enum keyword parse_keyword(const struct parser *);
+/* The same where a statement of the file begins: context words count, too. */
+enum keyword parse_statement(const struct parser *);
 /* Does the word at hand stand in one of these places (enum keyword_where)? */
 bool parse_place(const struct parser *, unsigned int where);
 /* The end of a statement: a newline, a `}`, the end of the text. */
@@ -76,7 +78,10 @@ int include_given(struct tree *, struct opened *);
 void top_let(struct parser *);
 void top_never(struct parser *);
 void top_expect(struct parser *);
+
+/* ---- manifest_parse.c ---------------------------------------------------- */
 void top_manifest(struct parser *);
+void top_declare(struct parser *);
 
 /* ---- when.c -------------------------------------------------------------- */
 

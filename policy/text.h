@@ -144,17 +144,31 @@ enum manifest_kind {
 	MANIFEST_DESCRIPTION,
 	MANIFEST_EXPIRES,
 	MANIFEST_HOSTS,
+	MANIFEST_LAST_ROTATED,
+	MANIFEST_LIVENESS,
 	MANIFEST_PATTERN,
 	MANIFEST_RETRIEVAL_URL,
 	MANIFEST_ROTATE_EVERY,
 	MANIFEST_ROTATION,
+	MANIFEST_SCOPES,
+	MANIFEST_STEPS,
 };
+
+#define MANIFEST_WORDS_MAX 4096 /* paths behind one `required` */
 
 /* The field that a bare word names. */
 enum manifest_kind manifest_field(const struct word *);
-/* scope/provider/purpose: two or more parts of letters, digits, `.`, `_`, `-`. */
-bool secret_path_is_good(const struct word *);
+/* It has one value: the word behind that is the next field's name. */
+bool manifest_takes_one(enum manifest_kind);
+/* A name under which people keep values: told as what it is. */
+bool manifest_is_value_word(const struct word *);
+/* The days of `rotate-every`: 0 or -EINVAL. */
+int manifest_days(const struct word *, uint32_t *ret);
+/* Statements of manifests and catalogs: secret, override, token, required,
+ * optional. */
 void manifest_check(struct tree *, struct diag *);
+/* A policy holds none of them but `secret`. */
+void manifest_check_policy(struct tree *, struct diag *);
 
 /* ---- lex.c --------------------------------------------------------------- */
 

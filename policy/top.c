@@ -1,6 +1,6 @@
 /*
  * The statements of a file that are neither servers nor blocks: let, never,
- * expect, and the manifest of a secret.
+ * expect.
  */
 #include "policy/parse.h"
 
@@ -509,89 +509,4 @@ top_expect(struct parser *p)
 	push_expect(p, &x);
 	if (!parse_at_end(p))
 		diag_error(p->diag, p->tok.at, "a new line was expected behind `}`");
-}
-
-/* ---- the manifest of a secret -------------------------------------------- */
-
-/* The words of a field end with its line; the last may stand before the `}`. */
-static bool
-field(struct parser *p, struct manifest *m)
-{
-	struct field f = {.word_n = 0}, *array;
-
-	if (!parse_at(p, TOKEN_WORD)) {
-		diag_error(p->diag, p->tok.at, "a field was expected, not %s",
-		    parse_token_text(p));
-		return false;
-	}
-	f.name = p->tok.word;
-	parse_advance(p);
-	while (parse_at(p, TOKEN_WORD) && manifest_field(&p->tok.word) == MANIFEST_NONE) {
-		parse_push(p, &f.word, &f.word_n);
-		parse_advance(p);
-	}
-	array = arena_push(p->tree->arena, m->field, m->field_n, sizeof(f));
-	if (array == NULL) {
-		p->error = -ENOMEM;
-		return false;
-	}
-	array[m->field_n++] = f;
-	m->field = array;
-	return true;
-}
-
-static bool
-manifest(struct parser *p, struct manifest *m)
-{
-	struct at open;
-
-	parse_advance(p);
-	if (!parse_at(p, TOKEN_WORD)) {
-		diag_error(p->diag, p->tok.at,
-		    "the path of a secret was expected, as in team/github/token");
-		return false;
-	}
-	m->path = p->tok.word;
-	parse_advance(p);
-	open = p->tok.at;
-	if (!parse_at(p, TOKEN_OPEN)) {
-		diag_error(p->diag, open,
-		    "`{` was expected: secret PATH { field ... }; a server's own secret "
-		    "stands inside of it");
-		return false;
-	}
-	p->lex.flat = true;
-	parse_advance(p);
-	while (!parse_at(p, TOKEN_CLOSE)) {
-		if (parse_at(p, TOKEN_END)) {
-			diag_error(p->diag, open, "this `{` has no `}`");
-			return false;
-		}
-		if (!field(p, m))
-			return false;
-	}
-	p->lex.flat = false;
-	parse_advance(p);
-	return line_ends(p);
-}
-
-void
-top_manifest(struct parser *p)
-{
-	struct manifest m = {.at = p->tok.at}, *array;
-	struct tree *t = p->tree;
-
-	p->diag->hide_line = true;
-	if (!manifest(p, &m)) {
-		parse_skip(p, true);
-	} else {
-		array = arena_push(t->arena, t->manifest, t->manifest_n, sizeof(m));
-		if (array == NULL) {
-			p->error = -ENOMEM;
-		} else {
-			array[t->manifest_n++] = m;
-			t->manifest = array;
-		}
-	}
-	p->diag->hide_line = false;
 }

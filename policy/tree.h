@@ -52,12 +52,14 @@ enum keyword {
 	KW_NO_PROC,
 	KW_NO_SNI,
 	KW_OPTIONAL,
+	KW_OVERRIDE,
 	KW_OWNER,
 	KW_PINS,
 	KW_PLAIN,
 	KW_PROMPT,
 	KW_READ,
 	KW_REQUIRE,
+	KW_REQUIRED,
 	KW_RESOURCE,
 	KW_ROOTS,
 	KW_RUN,
@@ -71,6 +73,7 @@ enum keyword {
 	KW_TIMEOUT,
 	KW_TMP,
 	KW_TO,
+	KW_TOKEN,
 	KW_TOOL,
 	KW_UNTIL,
 	KW_USE,
@@ -270,17 +273,29 @@ struct expect {
 	size_t row_n;
 };
 
-/* secret SPATH { field value... }: what is known about a secret (manifests). */
+/*
+ * secret SPATH { field value... }: what is known about a secret.  In manifests
+ * also `override`, what a project says otherwise, and `token`, a row of the
+ * catalog.
+ */
 struct field {
 	struct word name;
 	struct word *word;
 	size_t word_n;
 };
 struct manifest {
+	enum keyword kw; /* KW_SECRET, KW_OVERRIDE or KW_TOKEN */
 	struct at at;
 	struct word path;
 	struct field *field;
 	size_t field_n;
+};
+/* required SPATH..., optional SPATH...: what a project needs (manifests). */
+struct declare {
+	enum keyword kw;
+	struct at at;
+	struct word *word;
+	size_t word_n;
 };
 
 struct tree {
@@ -302,6 +317,8 @@ struct tree {
 	size_t expect_n;
 	struct manifest *manifest;
 	size_t manifest_n;
+	struct declare *declare;
+	size_t declare_n;
 	struct memo *memo; /* while it is lowered: what the file system said */
 };
 
@@ -324,6 +341,7 @@ struct diag {
 	size_t error_n;
 	size_t warning_n;
 	bool hide_line; /* the statement at hand may hold a value */
+	bool hide_all;  /* any line may: a manifest */
 	bool sorted;    /* keep what is said and say it at diag_end, in order */
 	bool json;      /* one JSON document, at diag_end; with sorted */
 	struct held *held;

@@ -98,7 +98,7 @@ class Writer:
             "NAME": lambda: self.fresh("n"), "BLOCK": lambda: self.fresh("b"),
             "SERVER": lambda: pick(["a", "web-1", "X_y"]), "USED": lambda: "b0",
             "SERVERS": lambda: pick(["a", "web-*", "*"]),
-            "DIGEST": lambda: DIGEST, "SPATH": lambda: pick(["team/x", "a/b/c.d-e"]),
+            "DIGEST": lambda: DIGEST, "SPATH": lambda: pick(["team/x/y", "a/b/c-d/e1"]),
             "SPATHS": lambda: pick(["team/*", "TOKEN"]),
             "QUOTED": lambda: '"inc/base.kennel"',
             "WORD": lambda: pick(["word", "--opt=1", "a,b", "x#y", "50%", "plain", "and"]),
