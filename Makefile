@@ -306,6 +306,10 @@ UNIT_bare	= tests/unit/shim_bare.o
 UNIT_vault	= leash/vault/ring.o leash/vault/mem.o leash/vault/source.o \
 	   leash/vault/env.o $(BASE_SMALL)
 UNIT_env	= $(UNIT_vault)
+CONTAINER = leash/vault/container.o leash/vault/container_key.o \
+	   leash/vault/container_edit.o leash/vault/container_file.o leash/vault/phrase.o
+UNIT_container	= $(CONTAINER) leash/vault/ring.o leash/vault/mem.o \
+	   tests/fuzz/fuzz_vault.o $(BASE_SMALL) shim/base/slurp.o
 UNIT_pages	= $(UNIT_vault)
 UNIT_load	= $(POLICY_READ) policy/seal.o policy/seal_index.o tests/fuzz/fuzz_load.o shim/base/buf.o shim/base/fd.o shim/base/slurp.o
 UNIT_seal	= $(UNIT_load)
@@ -334,7 +338,7 @@ UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
 	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o leash/exec/ask.o \
 	   leash/exec/pin.o leash/exec/caller.o \
 	   shim/base/loop.o $(POLICY_READ) $(SCRUB)
-UNITS	 = base leash nomem nomem_policy shim bare vault pages env scrub load seal match value index rules agree sign algebra diff filter lower parse gate frame json canon pins queue session exact unfit stream chain report recorder verify query payload tamper cell
+UNITS	 = base leash nomem nomem_policy shim bare vault pages env container scrub load seal match value index rules agree sign algebra diff filter lower parse gate frame json canon pins queue session exact unfit stream chain report recorder verify query payload tamper cell
 UNIT_LIBS = $(COVER) $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
@@ -360,6 +364,8 @@ $B/san/tests/fault/fault_unit.o: tests/fault/fault.c
 	@mkdir -p $(@D)
 	$Q$(CC) $(CPPFLAGS) $(filter-out -D_FORTIFY_SOURCE=3,$(CFLAGS)) $(SAN) -DFAULT_UNIT -MMD -MP -c -o $@ $<
 $(foreach d,unit unit-san,$B/$d/nomem $B/$d/nomem_policy): UNIT_LIBS += $(call WRAP,$(WRAP_MEMORY))
+# Steps of a write that fail, or end the process, on order.
+$B/unit/container $B/unit-san/container: UNIT_LIBS += $(call WRAP,openat write fsync renameat unlinkat)
 # The shim's main and its own calls beside the library's: under other names.
 $(OBJ)/shim/bare.o $B/san/shim/bare.o: CFLAGS += $(filter-out -mstack%,$(BARE))
 $(OBJ)/tests/unit/shim_main.o $B/san/tests/unit/shim_main.o: \
@@ -487,6 +493,7 @@ valgrind: check-valgrind
 # build/fuzz/X is a fuzzer (clang's); build/replay/X takes files and folders.
 
 FUZZ_scrub	= $(SCRUB)
+FUZZ_vault	= $(CONTAINER) leash/vault/ring.o leash/vault/mem.o $(BASE_SMALL) shim/base/slurp.o
 FUZZ_load	= $(POLICY_READ)
 FUZZ_value	= policy/value.o policy/reader.o policy/match.o policy/index.o policy/reach.o policy/names.o
 FUZZ_json	= supervisor/mcp/json.o supervisor/mcp/walk.o supervisor/mcp/skim.o \
@@ -510,7 +517,7 @@ FUZZ_body	= supervisor/audit/scan.o
 FUZZ_note	= $(CHAIN) $(BASE)
 FUZZ_log	= $(filter-out supervisor/audit/verify.o supervisor/audit/proof.o \
 	   supervisor/audit/noload.o,$(VERIFY))
-FUZZ	 = frame json session wire parse pins load value copy scrub body query note log
+FUZZ	 = frame json session wire parse pins load value copy scrub vault body query note log
 
 define fuzz_rule
 $B/replay/$(1): $B/san/tests/fuzz/fuzz_$(1).o $B/san/tests/fuzz/replay.o \

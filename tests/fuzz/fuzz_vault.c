@@ -1,0 +1,72 @@
+/*
+ * Any bytes as a vault's file.  What is taken is written again as it was, and asks
+ * for no more than is done.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "leash/vault/inside.h"
+#include "tests/fuzz/fuzz.h"
+
+/* Room and key are the container's own: one pair for all inputs. */
+static struct vault *
+pages(void)
+{
+	static struct vault *v;
+
+	if (v == NULL && vault_new(CONTAINER_ROOM, &v) < 0)
+		abort();
+	return v;
+}
+
+static void
+look(struct container *c, const uint8_t *data, size_t len)
+{
+	uint8_t *again, id[CONTAINER_ID_LEN] = {0};
+	size_t again_len;
+
+	if (container_again(c, &again, &again_len) < 0 || again_len != len ||
+	    memcmp(again, data, len) != 0)
+		abort();
+	free(again);
+	if (container_is_open(c))
+		abort();
+	for (size_t i = 0; i < c->envelope_n; i++)
+		if ((uint64_t)c->envelope[i].passes * c->envelope[i].kib >
+		    CONTAINER_KIB_ALL_MAX)
+			abort();
+	for (size_t i = 0; i < container_entry_n(c); i++) {
+		struct container_entry e = container_entry(c, i);
+
+		if (!container_path_good(e.path) || e.len > VAULT_VALUE_MAX)
+			abort();
+	}
+	for (size_t i = 0; i < container_grant_n(c); i++) {
+		struct container_asker a = {.path = container_grant_at(c, i)->path,
+		    .server = container_grant_at(c, i)->server,
+		    .id = id};
+
+		if (container_allows(c, &a)) /* nothing is, before it is opened */
+			abort();
+	}
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	uint8_t *copy = malloc(len + !len); /* exactly: ASan sees one byte too far */
+	struct container *c = NULL;
+	char why[200] = "";
+
+	if (copy == NULL)
+		return 0;
+	if (len > 0)
+		memcpy(copy, data, len);
+	if (container_parse(pages(), copy, len, &c, why, sizeof(why)) == 0)
+		look(c, copy, len);
+	else if (why[0] == '\0')
+		abort();
+	container_free(c);
+	free(copy);
+	return 0;
+}
