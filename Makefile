@@ -386,6 +386,16 @@ $(GATE_PROGRAMS): $B/attack/exec_%: $(OBJ)/tests/attack/exec_%.o
 	@mkdir -p $(@D)
 	$Q$(CC) -static -pthread -o $@ $^
 $B/unit/gate $B/unit-san/gate: | $(GATE_PROGRAMS)
+# The races (tests/attack/attack_races.py), and what they are about: two programs
+# of one source, without a library.
+RACE_PROGRAMS = $(addprefix $B/attack/exec_,swap control goal won)
+$B/attack/exec_swap $B/attack/exec_control: $B/attack/exec_%: $(OBJ)/tests/attack/exec_%.o
+	@mkdir -p $(@D)
+	$Q$(CC) -static -pthread -o $@ $^
+$B/attack/exec_goal $B/attack/exec_won: tests/attack/exec_goal.c
+	@mkdir -p $(@D)
+	$Q$(CC) $(CPPFLAGS) -std=gnu11 $(OPT) $(WARN) -fno-stack-protector -static -nostdlib \
+	    $(if $(filter %_won,$@),-DEXEC_WON) -o $@ $<
 # What runs inside a cell is static; the tests look for it beside themselves.
 $B/unit/cell-witness: $(OBJ)/tests/unit/cell_witness.o
 	@mkdir -p $(@D)
@@ -485,7 +495,7 @@ $(STATIC:%=check-%): check-%:
 	@sh tests/check/$*.sh; case $$? in 0) echo "ok $*";; \
 	    77) echo "ok $* # SKIP";; *) echo "not ok $*"; exit 1;; esac
 # Everything written in C, once: what check-clang builds.
-compiled: all $(TEST_PROGRAMS) $(GATE_PROGRAMS) $(UNITS:%=$B/unit/%)
+compiled: all $(TEST_PROGRAMS) $(GATE_PROGRAMS) $(RACE_PROGRAMS) $(UNITS:%=$B/unit/%)
 valgrind: check-valgrind
 .PHONY: $(STATIC:%=check-%) compiled valgrind
 
@@ -580,6 +590,11 @@ soak: deps
 	@$(MAKE) --no-print-directory all fault $B/tests/toy $B/tests/witness
 	@python3 tests/soak/soak.py
 .PHONY: soak
+# Long: a hundred thousand races of each shape against the exec gate.
+races: deps
+	@$(MAKE) --no-print-directory all $(RACE_PROGRAMS)
+	@python3 tests/soak/races.py
+.PHONY: races
 # Long: the recorder killed five hundred times under load, twice over; a log of
 # ten million records, written, judged and proved from (8 GB in /var/tmp).
 audit-kill: deps
@@ -600,7 +615,7 @@ servers: deps-build
 	@$(MAKE) --no-print-directory all
 	@python3 tests/servers/servers.py
 .PHONY: conformance servers
-tests-built: all unit $(TEST_PROGRAMS)
+tests-built: all unit $(TEST_PROGRAMS) $(RACE_PROGRAMS)
 .PHONY: deps deps-build test check demo bench tests-built
 
 # ---- install ----------------------------------------------------------------
