@@ -8,6 +8,7 @@
  * end; not for what is allowed, that is the sealed policy's.
  */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@
 #define SESSION_LEN      16
 #define LAUNCH_FDS       3
 #define RECORDER_WAIT_MS 1000
+#define ANSWER_WAIT_MS   1000
 
 /* ---- the launch message --------------------------------------------------- */
 
@@ -127,9 +129,13 @@ dispatch_launch(struct leash *l)
 static void
 answer(struct leash *l, const struct wire_out *out, const int *fds, size_t fds_n)
 {
+	struct pollfd room = {l->channel, POLLOUT, 0};
 	int r = -EPIPE;
 
 	if (l->channel >= 0)
+		r = wire_send(l->channel, out, fds, fds_n);
+	/* nothing else waits for this process when it says its last words */
+	if (r == -EAGAIN && poll(&room, 1, ANSWER_WAIT_MS) > 0) /* syscalls: poll */
 		r = wire_send(l->channel, out, fds, fds_n);
 	/* A supervisor that is gone is seen as the end of the channel. */
 	if (r < 0 && r != -EPIPE)
@@ -235,6 +241,93 @@ dispatch_exited(struct leash *l)
 	answer(l, &out, NULL, 0);
 }
 
+/* ---- execs that a person is asked about ---------------------------------------- */
+
+/* A supervisor that does not read is not waited for: the loop must not stand. */
+static int
+tell(struct leash *l, const struct wire_out *out)
+{
+	return l->channel < 0 ? -EPIPE : wire_send(l->channel, out, NULL, 0);
+}
+
+/* So many strings, one behind the other.  What is behind them. */
+static const char *
+put_strings(struct wire_out *out, size_t n, const char *at)
+{
+	wire_put_u32(out, (uint32_t)n);
+	for (size_t i = 0; i < n; i++) {
+		wire_put_str(out, at);
+		at += strlen(at) + 1;
+	}
+	return at;
+}
+
+static int
+ask(void *arg, const struct gate_question *q)
+{
+	static uint8_t memory[LEASH_PACKET_MAX];
+	struct wire_out out;
+	const char *at;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, LEASH_ASK);
+	wire_put_u32(&out, q->number);
+	wire_put_u32(&out, (uint32_t)q->timeout_ms);
+	wire_put_bytes(&out, q->digest, LEASH_DIGEST_LEN);
+	wire_put_str(&out, q->program);
+	wire_put_str(&out, q->cwd);
+	wire_put_str(&out, q->rule);
+	wire_put_str(&out, q->because);
+	wire_put_u32(&out, q->cut);
+	at = put_strings(&out, q->argc, q->words);
+	(void)put_strings(&out, q->envc, at); /* the end */
+	return tell(arg, &out);
+}
+
+static void
+withdrawn(void *arg, uint32_t number)
+{
+	uint8_t memory[16];
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, LEASH_WITHDRAWN);
+	wire_put_u32(&out, number);
+	(void)tell(arg, &out); /* an answer to it is none */
+}
+
+static void
+refused(void *arg, const struct gate_refusal *r)
+{
+	static uint8_t memory[LEASH_PACKET_MAX];
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, LEASH_DENIED);
+	wire_put_str(&out, r->program);
+	wire_put_str(&out, r->rule);
+	wire_put_str(&out, r->because);
+	wire_put_str(&out, r->instead);
+	wire_put_str(&out, r->reason == NULL ? "" : r->reason);
+	(void)tell(arg, &out); /* it is in the log all the same */
+}
+
+const struct gate_person dispatch_person = {ask, withdrawn, refused};
+
+static int
+on_answer(struct leash *l, struct wire_in *in, int *fd)
+{
+	uint32_t number = wire_get_u32(in), answer = wire_get_u32(in);
+	const char *who = wire_get_str(in, GATE_WHO_MAX);
+
+	(void)fd;
+	if (wire_end(in) < 0 || answer < LEASH_ONCE || answer > LEASH_NOBODY)
+		return -EBADMSG;
+	/* one that was withdrawn meanwhile is answered in vain */
+	(void)gate_answer(l->gate, number, (enum gate_answer)answer, who);
+	return 0;
+}
+
 /* ---- requests --------------------------------------------------------------- */
 
 static void
@@ -315,6 +408,7 @@ static const struct request {
     {LEASH_SIGNAL, PHASE_RUNNING, PHASE_GONE, on_signal},
     {LEASH_END, PHASE_RUNNING, PHASE_GONE, on_end},
     {LEASH_RECORDER, PHASE_RUNNING, PHASE_GONE, on_recorder},
+    {LEASH_ANSWER, PHASE_RUNNING, PHASE_GONE, on_answer},
 };
 
 static int
@@ -364,5 +458,7 @@ int
 dispatch_add(struct leash *l)
 {
 	l->channel_slot = loop_add(&l->loop, l->channel, POLLIN, on_channel, l);
-	return l->channel_slot < 0 ? l->channel_slot : 0;
+	if (l->channel_slot < 0)
+		return l->channel_slot;
+	return fd_nonblock(l->channel, true); /* syscalls: fcntl */
 }

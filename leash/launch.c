@@ -107,7 +107,8 @@ program_of_exec(struct launch *a)
 		known = true;
 		ask.asked = i;
 		answer = policy_match_exec_call(p, l->server, &ask);
-		if (answer.verdict == VERDICT_ALLOW) {
+		/* what is asked about is asked when it starts */
+		if (answer.exec != NULL && answer.verdict != VERDICT_DENY) {
 			a->row = answer.exec;
 			l->path = policy_str(p, p->image[i].path);
 			return 0;
@@ -440,7 +441,9 @@ make_ready(struct launch *a)
 	    .notify_fd = -1,
 	    .env = l->env,
 	    .report = l->report,
-	    .scrub = l->secret_n > 0 ? l->scrub : NULL};
+	    .scrub = l->secret_n > 0 ? l->scrub : NULL,
+	    .person = &dispatch_person,
+	    .person_arg = l};
 	int r = gate_new(&gate, &l->gate);
 
 	if (r < 0)

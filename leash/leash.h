@@ -13,6 +13,10 @@
  *	LEASH_END ------------------->	TERM, then KILL after the grace time
  *	   <--------------- LEASH_NEEDS_RECORDER  its recorder is gone
  *	LEASH_RECORDER -------------->	a new connection
+ *	   <--------------- LEASH_ASK	a program that a person is asked about
+ *	LEASH_ANSWER ---------------->	what the person said
+ *	   <--------------- LEASH_WITHDRAWN  nobody needs to answer any more
+ *	   <--------------- LEASH_DENIED   an exec was refused
  *	   <--------------- LEASH_EXITED   the server is gone; the leash too
  *
  * End of file on the channel means LEASH_END with no grace: kill the cell.
@@ -28,7 +32,7 @@
 #include <stdint.h>
 
 #define LEASH_CHANNEL_FD 3
-#define LEASH_VERSION    1
+#define LEASH_VERSION    2
 #define LEASH_PACKET_MAX (64u << 10)
 #define LEASH_ARGS_MAX   1024
 #define LEASH_TEXT_MAX   4096
@@ -56,6 +60,31 @@ enum leash_message {
 	LEASH_EXITED = 7,
 	LEASH_RECORDER = 8,       /* descriptor: a connection */
 	LEASH_NEEDS_RECORDER = 9, /* nothing */
+	/* u32 number of a LEASH_ASK, u32 enum leash_answer, str who, for the log */
+	LEASH_ANSWER = 10,
+	/*
+	 * An exec waits for a person: u32 number (from 1, never again), u32
+	 * milliseconds until silence is a no, bytes (LEASH_DIGEST_LEN) digest of
+	 * all that would be done, str program, working folder, rule, because; u32
+	 * 1 when not all of what follows is there, u32 n and n times str
+	 * arguments, u32 n and n times str names of changed variables.  Without
+	 * secrets.
+	 */
+	LEASH_ASK = 11,
+	LEASH_WITHDRAWN = 13, /* u32 number */
+	/* For who speaks to the agent: str program, rule, because, instead, reason.
+	 * Sent before the server is told; not every one when there are many. */
+	LEASH_DENIED = 15,
+};
+
+#define LEASH_DIGEST_LEN    32
+#define LEASH_QUESTIONS_MAX 64 /* that wait at one time */
+
+enum leash_answer {
+	LEASH_ONCE = 1,
+	LEASH_SESSION, /* the supervisor remembers: it is asked and says so again */
+	LEASH_DENY,
+	LEASH_NOBODY, /* nobody answered in time */
 };
 
 enum leash_mode {

@@ -141,6 +141,7 @@ static const struct {
     [KEY_UNTIL] = {"until", NUMBER},
     [KEY_SHA256] = {"sha256", 0},
     [KEY_PINNED] = {"pinned", 0},
+    [KEY_CALLER] = {"caller", 0},
     [KEY_CUT] = {"cut", NUMBER},
 };
 

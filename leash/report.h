@@ -119,6 +119,7 @@ enum event_key {
 	KEY_UNTIL,     /* number: seconds since 1970, the first that is too late */
 	KEY_SHA256,    /* text: hex, of what was shown or defined */
 	KEY_PINNED,    /* text: hex, of the definition as pinned */
+	KEY_CALLER,    /* text: canonical path of the image that asked for an exec */
 	KEY_CUT,       /* number: fields cut or left out; set here, not by callers */
 	KEY_END
 };

@@ -108,6 +108,7 @@ int pump_open_log(struct leash *, int *ret_fd, uint64_t *ret_len);
 /* The out end is gone: read on and throw away, the server must not stall. */
 
 /* dispatch.c */
+extern const struct gate_person dispatch_person; /* its arg is the leash */
 int dispatch_add(struct leash *);
 void dispatch_refuse(struct leash *, int status, const char *why);
 int dispatch_started(struct leash *);

@@ -78,26 +78,37 @@ policy_match_exec_call(const struct policy *p, const struct sealed_server *s,
 	return m.m.answer;
 }
 
-/* Is the caller one of those that the row names? */
+/* Is this image granted, or to be found, under that path? */
+static bool
+image_called(const struct policy *p, uint32_t image, const char *path)
+{
+	return strcmp(path, policy_str(p, p->image[image].path)) == 0 ||
+	       strcmp(path, policy_str(p, p->image[image].real)) == 0;
+}
+
+/* Is the caller one of those that the row names?  One file may be granted under
+ * several paths: rows side by side, for they are sorted by the canonical one. */
 static bool
 from_holds(const struct policy *p, const struct sealed_exec *e,
     const struct policy_exec_ask *ask)
 {
-	const struct sealed_image *caller;
-	struct sealed_ref ref;
-	uint32_t i;
+	uint32_t first = ask->caller, end = ask->caller, i, k;
 
 	if (e->from.n == 0)
 		return true;
+	if (ask->caller == POLICY_NO_IMAGE)
+		return false;
 	if (ask->caller >= p->row_n[SEALED_IMAGES])
 		return e->verdict != VERDICT_ALLOW; /* not known */
-	caller = &p->image[ask->caller];
-	for (i = 0; i < e->from.n; i++) {
-		ref = p->ref[e->from.first + i];
-		if (strcmp(policy_str(p, ref), policy_str(p, caller->path)) == 0 ||
-		    strcmp(policy_str(p, ref), policy_str(p, caller->real)) == 0)
-			return true;
-	}
+	while (first > 0 && same_file(p, first - 1, ask->caller))
+		first--;
+	while (end < p->row_n[SEALED_IMAGES] && same_file(p, end, ask->caller))
+		end++;
+	for (i = 0; i < e->from.n; i++)
+		for (k = first; k < end; k++)
+			if (image_called(
+				p, k, policy_str(p, p->ref[e->from.first + i])))
+				return true;
 	return false;
 }
 

@@ -88,6 +88,8 @@ void policy_unload(struct policy *);
 
 /* SHA-256, for the digests in events: a leash has it through this room only. */
 void policy_digest(const void *, size_t, uint8_t ret[32]);
+/* The same of a whole file, from its beginning: 0, -EFBIG above max bytes, -errno. */
+int policy_digest_fd(int fd, uint64_t max, uint8_t ret[32]);
 
 /* A copy of the file at fd (at most SEALED_LEN_MAX) as a sealed memfd. */
 int policy_seal_fd(int fd, int *ret_memfd);
@@ -138,10 +140,13 @@ struct policy_argv {
  * May the server start image `asked` with this argv?  argc 0 is deny.  The
  * base name of argv[0] must be the base name of the granted path.
  */
+#define POLICY_NO_IMAGE 0xfffffffeu
 struct policy_exec_ask {
 	uint32_t asked; /* row of IMAGES */
 	struct policy_argv argv;
-	uint32_t caller; /* row of IMAGES of who asks; SEALED_NONE: not known */
+	/* Row of IMAGES of who asks; SEALED_NONE: not known; POLICY_NO_IMAGE: known,
+	 * and none of them. */
+	uint32_t caller;
 	const char *cwd; /* absolute, normal; NULL: not known */
 	/* Variables that differ from the launch and are not benign: NAME, or
 	 * NAME=value, of which only the name is looked at. */

@@ -272,6 +272,8 @@ child_launch(const struct child_order *order, int wait_ms, struct child *c,
 	r = send_launch(order, c->channel);
 	if (r == 0)
 		r = first_answer(c, order->mode, wait_ms, ret_status, why);
+	if (r == 0)
+		r = fd_nonblock(c->channel, true);
 	if (r < 0)
 		child_free(c);
 	return r;
@@ -313,9 +315,104 @@ child_recorder(struct child *c, int fd)
 }
 
 int
+child_said(struct child *c, uint32_t number, enum leash_answer answer, const char *who)
+{
+	uint8_t memory[128];
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, LEASH_ANSWER);
+	wire_put_u32(&out, number);
+	wire_put_u32(&out, answer);
+	wire_put_str(&out, who);
+	return wire_send(c->channel, &out, NULL, 0);
+}
+
+/* ---- what it says ------------------------------------------------------------ */
+
+static int
+read_exited(struct wire_in *in, struct child_news *n)
+{
+	n->status = (int)wire_get_u32(in);
+	n->scrubbed = wire_get_u64(in);
+	n->denied = wire_get_u64(in);
+	return 0;
+}
+
+static int
+read_nothing(struct wire_in *in, struct child_news *n)
+{
+	(void)in, (void)n;
+	return 0;
+}
+
+static int
+read_words(struct wire_in *in, const char **words, uint32_t *ret_n)
+{
+	uint32_t n = wire_get_u32(in);
+
+	if (n > CHILD_WORDS_MAX)
+		return -EBADMSG;
+	for (uint32_t i = 0; i < n; i++)
+		words[i] = wire_get_str(in, LEASH_PACKET_MAX);
+	*ret_n = n;
+	return 0;
+}
+
+static int
+read_ask(struct wire_in *in, struct child_news *n)
+{
+	static const char *argv[CHILD_WORDS_MAX], *env[CHILD_WORDS_MAX];
+	struct child_ask *a = &n->ask;
+	uint32_t cut;
+	int r;
+
+	n->number = wire_get_u32(in);
+	a->timeout_ms = wire_get_u32(in);
+	a->digest = wire_get_bytes(in, LEASH_DIGEST_LEN);
+	a->program = wire_get_str(in, LEASH_TEXT_MAX);
+	a->cwd = wire_get_str(in, LEASH_PACKET_MAX);
+	a->rule = wire_get_str(in, LEASH_TEXT_MAX);
+	a->because = wire_get_str(in, LEASH_TEXT_MAX);
+	cut = wire_get_u32(in);
+	r = read_words(in, argv, &a->argc);
+	if (r == 0)
+		r = read_words(in, env, &a->envc);
+	a->cut = cut != 0;
+	a->argv = argv;
+	a->env = env;
+	return r == 0 && (a->digest.len != LEASH_DIGEST_LEN || cut > 1) ? -EBADMSG : r;
+}
+
+static int
+read_withdrawn(struct wire_in *in, struct child_news *n)
+{
+	n->number = wire_get_u32(in);
+	return 0;
+}
+
+static int
+read_denied(struct wire_in *in, struct child_news *n)
+{
+	n->refusal.program = wire_get_str(in, LEASH_PACKET_MAX);
+	n->refusal.rule = wire_get_str(in, LEASH_TEXT_MAX);
+	n->refusal.because = wire_get_str(in, LEASH_PACKET_MAX);
+	n->refusal.instead = wire_get_str(in, LEASH_PACKET_MAX);
+	n->refusal.reason = wire_get_str(in, LEASH_TEXT_MAX);
+	return 0;
+}
+
+int
 child_answer(struct child *c, struct child_news *ret)
 {
-	uint8_t memory[256];
+	static int (*const reads[])(struct wire_in *, struct child_news *) = {
+	    [LEASH_EXITED] = read_exited,
+	    [LEASH_NEEDS_RECORDER] = read_nothing,
+	    [LEASH_ASK] = read_ask,
+	    [LEASH_WITHDRAWN] = read_withdrawn,
+	    [LEASH_DENIED] = read_denied,
+	};
+	static uint8_t memory[LEASH_PACKET_MAX];
 	struct child_news news = {0};
 	struct wire_in in;
 	size_t len = 0;
@@ -326,13 +423,8 @@ child_answer(struct child *c, struct child_news *ret)
 		return r;
 	wire_in_init(&in, memory, len);
 	news.type = wire_get_u32(&in);
-	if (news.type == LEASH_EXITED) {
-		news.status = (int)wire_get_u32(&in);
-		news.scrubbed = wire_get_u64(&in);
-		news.denied = wire_get_u64(&in);
-	} else if (news.type != LEASH_NEEDS_RECORDER)
-		return -EBADMSG;
-	if (wire_end(&in) < 0)
+	if (news.type >= sizeof(reads) / sizeof(reads[0]) || reads[news.type] == NULL ||
+	    reads[news.type](&in, &news) < 0 || wire_end(&in) < 0)
 		return -EBADMSG;
 	*ret = news;
 	return 0;

@@ -12,6 +12,7 @@
 #include "leash/leash.h"
 #include "policy/policy.h"
 #include "shim/base/loop.h"
+#include "shim/base/wire.h"
 
 struct child_order {
 	const char *leash; /* path of kennel-leash */
@@ -54,14 +55,35 @@ int child_end(struct child *, uint32_t grace_ms);
 /* A new connection for a leash that lost its recorder; fd is not closed. */
 int child_recorder(struct child *, int fd);
 
-/* What a running leash has to say when its channel is readable. */
+/* What a running leash has to say when its channel is readable.  Texts are valid
+ * until the next child_answer, of whatever child. */
+#define CHILD_WORDS_MAX 4096
+
+struct child_ask { /* LEASH_ASK */
+	uint32_t timeout_ms;
+	struct span digest; /* LEASH_DIGEST_LEN */
+	const char *program, *cwd, *rule, *because;
+	bool cut;
+	uint32_t argc, envc;
+	const char *const *argv, *const *env; /* names only */
+};
+
+struct child_denied { /* LEASH_DENIED */
+	const char *program, *rule, *because, *instead, *reason;
+};
+
 struct child_news {
-	enum leash_message type; /* LEASH_EXITED or LEASH_NEEDS_RECORDER */
+	enum leash_message type; /* EXITED NEEDS_RECORDER ASK WITHDRAWN DENIED */
 	int status;              /* EXITED: wait status of the server */
 	uint64_t scrubbed, denied;
+	uint32_t number; /* ASK, WITHDRAWN */
+	struct child_ask ask;
+	struct child_denied refusal;
 };
-/* 0; -EAGAIN; -EPIPE: the leash is gone; -EBADMSG. */
+/* Does not wait.  0; -EAGAIN; -EPIPE: the leash is gone; -EBADMSG. */
 int child_answer(struct child *, struct child_news *ret);
+/* What a person said of LEASH_ASK `number`; does not wait: -EAGAIN. */
+int child_said(struct child *, uint32_t number, enum leash_answer, const char *who);
 /* Close the channel (the leash kills the cell) and reap the leash. */
 void child_free(struct child *);
 

@@ -12,7 +12,10 @@
  *	copy.c		the words of a call, copied once
  *	stop.c		seize, the exec stop, compare, let go or kill
  *	image.c		which granted file is this descriptor
+ *	pin.c		does a pinned file still hold what it held
+ *	caller.c	who asks, and in which folder
  *	grant.c		a policy answer for (image, argv, environment)
+ *	ask.c		execs that wait for a person
  */
 #ifndef KENNEL_LEASH_EXEC_EXEC_H
 #define KENNEL_LEASH_EXEC_EXEC_H
@@ -33,6 +36,49 @@ struct env;
 struct gate;
 struct scrub;
 
+/* ---- a person ------------------------------------------------------------- */
+
+#define GATE_QUESTIONS_MAX 64 /* that wait at one time; one more is refused */
+#define GATE_WHO_MAX       64
+
+enum gate_answer {
+	GATE_ONCE = 1, /* this exec; used up where it takes place */
+	GATE_SESSION,  /* and the supervisor will say so again */
+	GATE_DENY,
+	GATE_NOBODY, /* silence is no */
+};
+
+/* What is asked; the words are without secrets and valid within the call. */
+struct gate_question {
+	uint32_t number; /* from 1, never again */
+	uint64_t timeout_ms;
+	const uint8_t *digest; /* REPORT_DIGEST_LEN: of all that would be done */
+	const char *program;   /* as granted */
+	const char *cwd;       /* as its caller calls it */
+	const char *rule, *because;
+	/* argc arguments, then the names of envc variables that have changed,
+	 * each with its NUL */
+	const char *words;
+	size_t words_len, argc, envc;
+	bool cut; /* there are more of them */
+};
+
+/* An exec that was refused, for who talks to the agent. */
+struct gate_refusal {
+	const char *program; /* without secrets */
+	const char *rule, *because, *instead;
+	const char *reason;
+};
+
+/* Where questions go.  None of these may block. */
+struct gate_person {
+	/* 0; the answer comes by gate_answer, never from here. */
+	int (*ask)(void *arg, const struct gate_question *);
+	void (*withdrawn)(void *arg, uint32_t number);
+	/* before the caller is told; NULL: nobody wants to know */
+	void (*refused)(void *arg, const struct gate_refusal *);
+};
+
 struct gate_order {
 	const struct policy *policy;
 	const struct sealed_server *server;
@@ -42,6 +88,8 @@ struct gate_order {
 	const struct env *env; /* borrowed: what the server started with */
 	struct report *report; /* borrowed; NULL in tests only */
 	struct scrub *scrub;   /* borrowed: for what a record shows; may be NULL */
+	const struct gate_person *person; /* NULL: what is asked about is refused */
+	void *person_arg;
 };
 
 int gate_new(const struct gate_order *, struct gate **ret);
@@ -65,6 +113,9 @@ int gate_reap(struct gate *, gate_reaped_fn *other, void *arg);
 int gate_wait_ms(const struct gate *);
 /* Held notifications whose caller is gone are dropped; waiting ones judged. */
 void gate_tick(struct gate *);
+/* What a person said of question `number`; who is for the log.  -ENOENT: it
+ * waits no more. */
+int gate_answer(struct gate *, uint32_t number, enum gate_answer, const char *who);
 /* Execs under way or held: the leash reaps until this is 0 at the end. */
 size_t gate_busy(const struct gate *);
 

@@ -3,6 +3,7 @@
  *
  *	held	received, not judged: its thread group has an exec under way
  *	call	the words of the one call being judged, copied once (scratch)
+ *	waiting	a person is being asked (ask.c)
  *	flight	a thread that was told to go on and is traced until its exec
  *		has stopped, failed, or the thread is dead
  */
@@ -15,7 +16,9 @@
 #include "leash/exec/exec.h"
 #include "shim/base/buf.h"
 
-#define GATE_TICK_MS 10
+#define GATE_TICK_MS   10
+#define ASK_TICK_MS    100 /* while only questions wait */
+#define ASK_DIGEST_LEN 32
 /* What each refusal costs of the time in which it is paid for; a search along
  * PATH meets many absent files.  Who owes more than this waits. */
 #define GATE_REFUSAL_NS        10000000ull
@@ -43,6 +46,7 @@ struct call {
 	unsigned int flags; /* AT_* of execveat */
 	uint64_t path_at, argv_at, envp_at;
 	size_t argc, envc;
+	uint32_t caller; /* image that asks, as a policy_exec_ask has it */
 	size_t argv_len; /* text[0..argv_len): the arguments, each with NUL */
 	size_t text_len; /* in use: arguments, then environment */
 	char path[PATH_MAX];
@@ -57,14 +61,43 @@ struct held {
 	pid_t tgid;
 };
 
+/* What a person saw; nothing of it may be otherwise at the exec stop. */
+struct asked {
+	bool on; /* else: nobody was asked */
+	uint8_t digest[ASK_DIGEST_LEN];
+	uint8_t rest[ASK_DIGEST_LEN]; /* of the environment and the folder */
+};
+
+struct waiting {
+	struct seccomp_notif notif;
+	pid_t tgid;
+	uint32_t number;
+	enum gate_answer answer; /* 0: none yet */
+	char who[GATE_WHO_MAX];
+	uint64_t since, until; /* loop_now() */
+	struct asked asked;
+	const struct sealed_exec *row;
+	const char *program;
+};
+
+/* A yes whose exec has failed. */
+struct yes {
+	pid_t tgid;
+	struct asked asked;
+	uint64_t until;
+};
+
 struct flight {
 	pid_t tid;
 	pid_t tgid;
 	const struct sealed_exec *row; /* what the stop must find */
+	uint32_t caller;               /* who asked for it */
 	char *argv;                    /* the arguments as judged */
 	size_t argv_len;
 	unsigned int ticks; /* how long others have waited for it */
+	struct asked asked; /* a person's yes, used up at the stop */
 	bool over;          /* only waits to be reaped: holds nobody up */
+	bool parked;        /* its thread asks a person: holds nobody up either */
 };
 
 struct image_key { /* which file; kept alive by image_fd */
@@ -81,12 +114,19 @@ struct verdict {
 	const char *program;
 	const char *reason;  /* NULL: the rule says it all */
 	const char *differs; /* the variable that refused it, in the call's copy */
+	/* of a question: */
+	const uint8_t *digest;
+	const char *outcome, *who; /* NULL, "": nothing was said */
+	uint64_t held_ns;
 };
 
 struct gate {
 	struct gate_order order;
 	struct image_key *image; /* one per row of the server's images */
-	int root_fd;             /* "/" of the cell, -1 before the first call */
+	struct pin *pin;         /* the same; NULL where none is pinned */
+	struct place *place;     /* one per folder that a row's `in` names */
+	size_t place_n;
+	int root_fd; /* "/" of the cell, -1 before the first call */
 	struct call *call;
 	struct flight *flight; /* GATE_FLIGHTS_MAX */
 	size_t flight_n;
@@ -96,6 +136,17 @@ struct gate {
 	uint64_t refused_until; /* loop_now() at which all refusals are paid for */
 	struct event event;
 	struct buf shown; /* a word of the call, scrubbed for the record */
+
+	struct waiting *waiting; /* GATE_QUESTIONS_MAX */
+	size_t waiting_n;
+	struct yes *yes; /* GATE_QUESTIONS_MAX, oldest first */
+	size_t yes_n;
+	uint32_t ask_number; /* given last */
+	uint64_t ask_ns, ask_look;
+	uint64_t asked_until; /* loop_now() at which all questions are paid for */
+	uint64_t told_until;  /* the same, of refusals that the supervisor heard of */
+	uint8_t ask_salt[ASK_DIGEST_LEN];
+	struct buf words; /* what is shown */
 };
 
 /* ---- copy.c -------------------------------------------------------------- */
@@ -119,8 +170,26 @@ int image_asked(struct gate *, const struct call *, struct image_key *ret);
 int image_mapped(pid_t, struct image_key *ret);
 bool image_same(const struct image_key *, const struct image_key *);
 
+/* ---- caller.c ------------------------------------------------------------ */
+int caller_load(struct gate *);
+/* The folders of `in`, below the cell's root, before anything has run there. */
+void caller_folders(struct gate *);
+/* Who asks: into the call. */
+void caller_of(const struct gate *, struct call *);
+/* Where a thread works: its folder in the cell, into text; NULL: not known, or it
+ * only looks like one that a row names. */
+const char *caller_place(const struct gate *, pid_t, char *text, size_t cap);
+
+/* ---- pin.c --------------------------------------------------------------- */
+int pin_load(struct gate *);
+/* Is the file of this image (from the server's first) still what was pinned?
+ * True where nothing is. */
+bool pin_holds(const struct gate *, size_t image);
+
 /* ---- grant.c ------------------------------------------------------------- */
 void grant_judge(struct gate *, struct call *, struct verdict *ret);
+/* At the exec stop, after image and words: NULL, or what is not as it was judged. */
+const char *grant_stands(struct gate *, const struct flight *, struct call *);
 /* Hand it to the log.  -ENOBUFS: the act must not happen. */
 int grant_record(
     struct gate *, pid_t, const struct call *, const struct verdict *, const char *name);
@@ -129,15 +198,35 @@ int grant_record(
 struct flight *flight_of_thread(struct gate *, pid_t tid);
 bool flight_in_group(const struct gate *, pid_t tgid);
 void flight_drop(struct gate *, struct flight *);
-/* Trace the caller, then let it go on.  Again: the flight that it has. */
+/* Trace the caller, then let it go on.  Again: the flight that it has.  Asked:
+ * what a person agreed to, or NULL. */
 int flight_start(struct gate *, const struct call *, pid_t tgid,
-    const struct sealed_exec *, struct flight *again);
+    const struct sealed_exec *, struct flight *again, const struct asked *asked);
 /* Leaders that ended alone hold up nobody. */
 void flight_tick(struct gate *, pid_t tgid);
+
+/* ---- ask.c --------------------------------------------------------------- */
+int ask_init(struct gate *);
+void ask_free(struct gate *);
+/* The call at hand was judged "ask". */
+void ask_person(struct gate *, const struct seccomp_notif *, struct verdict *, pid_t tgid,
+    struct flight *again);
+/* What was answered goes on, where nothing else of its group is under way. */
+void ask_settle(struct gate *);
+/* Questions whose callers are gone are withdrawn; silence is no. */
+void ask_tick(struct gate *);
+/* An exec that was agreed to has failed. */
+void ask_keep(struct gate *, pid_t tgid, const struct asked *);
+int ask_rest(const struct call *, pid_t, uint8_t ret[ASK_DIGEST_LEN]);
 
 /* ---- notify.c ------------------------------------------------------------ */
 bool notify_valid(const struct gate *, uint64_t id);
 int notify_reply(const struct gate *, uint64_t id, int error);
+/* Told no: recorded, counted, answered. */
+void verdict_deny(struct gate *, const struct call *, const struct verdict *);
+/* Recorded and let go, or denied after all. */
+void verdict_allow(struct gate *, const struct call *, struct verdict *, pid_t tgid,
+    struct flight *again, const struct asked *);
 /* Judge what is held and need not wait any more. */
 void held_run(struct gate *);
 

@@ -17,7 +17,7 @@
 #define VARIABLE_SHOWN_MAX 64
 #define CHANGED_MAX        64 /* variables that a grant may let change */
 
-static const char because_ask[] = "ask: no question can be put in this version";
+static const char because_pin[] = "its file is not the one that is pinned";
 
 /* Words for what could not even be judged. */
 static const struct {
@@ -99,42 +99,107 @@ match_images(struct gate *g, const struct image_key *key, struct policy_exec_ask
 	return best;
 }
 
+/* The variables that are not as at the launch, CHANGED_MAX at most. */
+static size_t
+changed_of(const struct gate *g, const struct call *c, const char *ret[CHANGED_MAX])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->envc && n < CHANGED_MAX; i++)
+		if (!env_permits(g->order.env, c->envp[i], strlen(c->envp[i])))
+			ret[n++] =
+			    strchr(c->envp[i], '=') ? c->envp[i] : "="; /* no name */
+	return n;
+}
+
+/*
+ * Nothing grants it: what is the nearest row that would, and what does it lack?
+ * The first thing that is missing is told, as policy_exec_miss() finds it.
+ */
+static void
+explain(struct gate *g, const struct image_key *key, const struct policy_exec_ask *asked,
+    struct verdict *v)
+{
+	static const char *const words[] = {
+	    [MISS_NAME] = "called by another name than the granted one",
+	    [MISS_EXCEPT] = "these arguments are an exception of the grant",
+	    [MISS_EXPIRED] = "the grant's exception has run out",
+	    [MISS_FROM] = "the grant is for another caller",
+	    [MISS_IN] = "the grant is for another folder",
+	    [MISS_ENV] = "environment differs from the launch",
+	};
+	const struct policy *p = g->order.policy;
+	const struct sealed_range *rows = &g->order.server->execs;
+	struct policy_exec_ask ask = *asked;
+	enum policy_miss best = MISS_ARGS;
+
+	v->reason = "no grant has these arguments";
+	for (uint32_t i = 0; i < rows->n; i++) {
+		const struct sealed_exec *e = &p->exec[rows->first + i];
+		enum policy_miss miss;
+
+		if (e->verdict == VERDICT_DENY ||
+		    !image_same(&g->image[e->asked - g->order.server->images.first], key))
+			continue;
+		ask.asked = e->asked;
+		miss = policy_exec_miss(p, e, &ask);
+		if (miss <= best || miss > MISS_ENV)
+			continue;
+		best = miss;
+		v->row = e;
+		v->reason = words[miss];
+		v->differs = miss == MISS_ENV ? ask.env[0] : NULL;
+	}
+}
+
 static void
 match(
     struct gate *g, const struct call *c, const struct image_key *key, struct verdict *v)
 {
 	const char *changed[CHANGED_MAX];
-	struct policy_exec_ask ask = {
-	    .argv = {.v = c->argv, .n = c->argc}, .caller = SEALED_NONE, .env = changed};
+	char place[PATH_MAX];
+	struct policy_exec_ask ask = {.argv = {.v = c->argv, .n = c->argc},
+	    .caller = c->caller,
+	    .env = changed,
+	    .env_n = changed_of(g, c, changed)};
 	struct policy_answer best;
 	bool known = false;
 
-	for (size_t i = 0; i < c->envc && ask.env_n < CHANGED_MAX; i++)
-		if (!env_permits(g->order.env, c->envp[i], strlen(c->envp[i])))
-			changed[ask.env_n++] =
-			    strchr(c->envp[i], '=') ? c->envp[i] : "="; /* no name */
+	if (g->place_n > 0)
+		ask.cwd = caller_place(g, c->tid, place, sizeof(place));
 	best = match_images(g, key, &ask, v, &known);
 	if (ask.env_n == CHANGED_MAX && best.verdict != VERDICT_DENY)
 		best = (struct policy_answer){.verdict = VERDICT_DENY};
 	v->verdict = best.verdict;
 	v->row = best.exec;
-	if (best.exec && best.verdict == VERDICT_ASK)
-		refuse(v, -EACCES, because_ask);
-	else if (!best.exec || best.verdict != VERDICT_ALLOW)
+	/* where it says "ask", ask.c puts the question */
+	if (!best.exec || best.verdict == VERDICT_DENY)
 		refuse(v, -EACCES, known ? NULL : "no grant names this file");
-	if (!known || best.exec)
-		return;
-	v->reason = "no grant has these arguments";
-	if (ask.env_n == 0)
-		return;
-	/* Would it have been granted with the launch's own environment? */
-	ask.env_n = 0;
-	best = match_images(g, key, &ask, v, &known);
-	if (best.exec) {
-		v->row = best.exec;
-		v->reason = "environment differs from the launch";
-		v->differs = changed[0];
-	}
+	if (known && !best.exec)
+		explain(g, key, &ask, v);
+}
+
+static size_t
+image_of(const struct gate *g, uint32_t row)
+{
+	return row - g->order.server->images.first;
+}
+
+/* What the policy lets go on, but its own file does not. */
+static const char *
+granted_but(const struct gate *g, const struct call *c, const struct sealed_exec *row)
+{
+	const struct policy *p = g->order.policy;
+
+	if (!pin_holds(g, image_of(g, row->asked)) ||
+	    !pin_holds(g, image_of(g, row->mapped)))
+		return because_pin;
+	/* The kernel tells a script's interpreter the path of this call: any other
+	 * than the granted one would be killed at the stop. */
+	if (row->prefix.n > 0 &&
+	    strcmp(c->path, policy_str(p, p->image[row->asked].path)) != 0)
+		return "a script is started by its granted path";
+	return NULL;
 }
 
 void
@@ -160,9 +225,60 @@ grant_judge(struct gate *g, struct call *c, struct verdict *ret)
 		refuse(&v, -EACCES, "no argv[0]");
 		goto out;
 	}
+	caller_of(g, c);
 	match(g, c, &key, &v);
+	if (v.error == 0) {
+		const char *but = granted_but(g, c, v.row);
+
+		if (but)
+			refuse(&v, -EACCES, but);
+	}
 out:
 	*ret = v;
+}
+
+/*
+ * The words of the call, as the process at its stop has them: a script's
+ * interpreter has its own in place of the first.
+ */
+static struct policy_argv
+words_of(const struct flight *f, struct call *c)
+{
+	size_t skip = f->row->prefix.n > 0 ? f->row->prefix.n - 1 : 0;
+
+	if (f->row->prefix.n > 0)
+		c->argv[skip] = f->argv;
+	return (struct policy_argv){.v = c->argv + skip, .n = c->argc - skip};
+}
+
+/* The threads that could move the folder are gone now: the policy is asked once
+ * more, with where it is and with the environment that it really has. */
+static bool
+same_answer(struct gate *g, const struct flight *f, struct call *c)
+{
+	const char *changed[CHANGED_MAX];
+	char place[PATH_MAX];
+	struct policy_exec_ask ask = {
+	    .caller = f->caller, .env = changed, .env_n = changed_of(g, c, changed)};
+	struct verdict v = {.verdict = VERDICT_DENY};
+	struct policy_answer best;
+	bool known = false;
+
+	ask.argv = words_of(f, c);
+	ask.cwd = caller_place(g, f->tid, place, sizeof(place));
+	best = match_images(g, &g->image[image_of(g, f->row->asked)], &ask, &v, &known);
+	return best.exec == f->row;
+}
+
+const char *
+grant_stands(struct gate *g, const struct flight *f, struct call *c)
+{
+	if (!pin_holds(g, image_of(g, f->row->asked)) ||
+	    !pin_holds(g, image_of(g, f->row->mapped)))
+		return because_pin;
+	if (g->place_n > 0 && !same_answer(g, f, c))
+		return "another folder than the one judged";
+	return NULL;
 }
 
 /* The arguments as one number: each with its NUL, as /proc/PID/cmdline has them. */
@@ -202,6 +318,42 @@ put_reason(struct gate *g, const struct verdict *v)
 	put_foreign(g, KEY_REASON, text);
 }
 
+static void
+put_caller(struct gate *g, const struct call *c)
+{
+	const struct policy *p = g->order.policy;
+
+	if (c->caller == POLICY_NO_IMAGE)
+		event_text(&g->event, KEY_CALLER, "kennel-shim");
+	else if (c->caller < p->row_n[SEALED_IMAGES])
+		event_text(
+		    &g->event, KEY_CALLER, policy_str(p, p->image[c->caller].real));
+}
+
+/* What the file must hold, where the policy says it. */
+static void
+put_pin(struct event *e, const struct sealed_image *image)
+{
+	static const uint8_t unpinned[32];
+
+	if (memcmp(image->sha256, unpinned, sizeof(unpinned)) != 0)
+		event_digest(e, KEY_PINNED, image->sha256);
+}
+
+/* What a person was asked about, and what came of it. */
+static void
+put_question(struct event *e, const struct verdict *v)
+{
+	event_digest(e, KEY_SHA256, v->digest);
+	if (v->outcome == NULL)
+		return;
+	event_text(e, KEY_OUTCOME, v->outcome);
+	if (v->who != NULL && v->who[0] != '\0')
+		event_text(e, KEY_APPROVER, v->who);
+	if (v->held_ns > 0)
+		event_number(e, KEY_DURATION_US, v->held_ns / 1000);
+}
+
 int
 grant_record(struct gate *g, pid_t pid, const struct call *c, const struct verdict *v,
     const char *name)
@@ -218,13 +370,18 @@ grant_record(struct gate *g, pid_t pid, const struct call *c, const struct verdi
 	put_foreign(g, KEY_PROGRAM, v->program);
 	if (v->row) {
 		event_text(e, KEY_IMAGE, policy_str(p, p->image[v->row->mapped].real));
+		put_pin(e, &p->image[v->row->asked]);
 		event_text(e, KEY_RULE, policy_at(p, v->row->at, rule, sizeof(rule)));
 	}
 	if (c->argc > 0) {
 		put_foreign(g, KEY_ARGV, c->argv[0]);
 		put_argv_digest(e, c);
 	}
-	event_number(e, KEY_COUNT, c->argc);
+	put_caller(g, c);
+	if (c->argc > 0 || !v->digest)
+		event_number(e, KEY_COUNT, c->argc);
+	if (v->digest)
+		put_question(e, v);
 	event_number(e, KEY_PID, (uint64_t)pid);
 	if (v->reason)
 		put_reason(g, v);

@@ -102,7 +102,10 @@ root_open(struct gate *g, pid_t tid)
 	snprintf(link, sizeof(link), "/proc/%d/root", tid);
 	/* syscalls: openat */
 	g->root_fd = open(link, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return g->root_fd < 0 ? -EACCES : 0;
+	if (g->root_fd < 0)
+		return -EACCES;
+	caller_folders(g);
+	return 0;
 }
 
 /*
@@ -140,14 +143,93 @@ walk(struct gate *g, const struct call *c, const char *path, struct image_key *r
 	return r;
 }
 
-/* /proc/self and its like name the leash when the leash walks there; in the
- * cell's own proc they are not even there.  Refused by name, so that the log
- * tells it. */
+/* The number behind this word in the status of a task, of the innermost pid
+ * namespace where there are several; -1. */
+static long
+number_inside(pid_t tid, const char *word)
+{
+	char path[64], text[2048], *at, *tab;
+	ssize_t n;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	/* syscalls: openat read */
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	n = read(fd, text, sizeof(text) - 1);
+	fd_close(&fd);
+	if (n <= 0)
+		return -1;
+	text[n] = '\0';
+	at = strstr(text, word);
+	if (!at)
+		return -1;
+	at += strlen(word);
+	at[strcspn(at, "\n")] = '\0';
+	tab = strrchr(at, '\t');
+	return tab ? strtol(tab + 1, NULL, 10) : -1;
+}
+
+/* Past "self/", "thread-self/" or the caller's own number, else NULL: of others
+ * nothing is followed. */
+static const char *
+past_self(const struct call *c, const char *path)
+{
+	char *end;
+	long n;
+
+	if (strncmp(path, "self/", 5) == 0)
+		return path + 5;
+	if (strncmp(path, "thread-self/", 12) == 0)
+		return path + 12;
+	if (path[0] < '1' || path[0] > '9')
+		return NULL;
+	n = strtol(path, &end, 10);
+	if (*end != '/' || n != number_inside(c->tid, "\nNStgid:"))
+		return NULL;
+	return end + 1;
+}
+
+/*
+ * /proc/self and its like name the leash when the leash walks there; in the
+ * cell's own proc they are not even there.  What a program calls of itself this
+ * way (its own image, a descriptor of its own) is followed by name, through the
+ * caller's folder in ours; anything else behind /proc is refused.
+ */
+static int
+own_link(const struct call *c, const char *path, struct image_key *ret)
+{
+	char link[64];
+	size_t n;
+
+	if (!path || (c->flags & AT_SYMLINK_NOFOLLOW))
+		return -EACCES;
+	if (strcmp(path, "exe") == 0)
+		return image_mapped(c->tid, ret);
+	if (strncmp(path, "fd/", 3) != 0)
+		return -EACCES;
+	path += 3;
+	n = strspn(path, "0123456789");
+	if (n == 0 || n > 9 || path[n] != '\0')
+		return -EACCES;
+	(void)snprintf(link, sizeof(link), "/proc/%d/fd/%s", c->tid, path);
+	return key_of_link(link, ret);
+}
+
+/* True: the path leads there, and *ret_r is what own_link() says. */
 static bool
-path_through_proc(const char *path)
+through_proc(
+    const struct call *c, const char *path, struct image_key *ret, int *ret_r)
 {
 	path += strspn(path, "/");
-	return strncmp(path, "proc/", 5) == 0;
+	if (strncmp(path, "dev/fd/", 7) == 0) /* a link to /proc/self/fd */
+		*ret_r = own_link(c, path + 4, ret);
+	else if (strncmp(path, "proc/", 5) == 0)
+		*ret_r = own_link(c, past_self(c, path + 5), ret);
+	else
+		return false;
+	return true;
 }
 
 int
@@ -178,8 +260,8 @@ image_asked(struct gate *g, const struct call *c, struct image_key *ret)
 		snprintf(text + n, sizeof(text) - n, "/%s", path);
 		path = text;
 	}
-	if (path_through_proc(path))
-		return -EACCES;
+	if (through_proc(c, path, ret, &r))
+		return r;
 	r = root_open(g, c->tid);
 	return r < 0 ? r : walk(g, c, path, ret);
 }

@@ -5,7 +5,8 @@
  *	   |
  *	   +-- its group in flight? --> held until that flight is over
  *	   |
- *	   +--> judged: denied (answered), or let go (stop.c)
+ *	   +--> judged: denied (answered), let go (stop.c), or a person is
+ *		asked (ask.c)
  *
  * Process: the leash.  Holds the notify descriptor.  Trusts its own copies
  * only.  Must never block, and must never answer "go on" to a thread that it
@@ -23,6 +24,7 @@
 #include <unistd.h>
 
 #include "leash/exec/flight.h"
+#include "leash/scrub/scrub.h"
 #include "shim/base/fd.h"
 #include "shim/base/loop.h"
 
@@ -30,6 +32,10 @@
 #define SECCOMP_IOCTL_NOTIF_SET_FLAGS      SECCOMP_IOW(4, __u64)
 #define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
 #endif
+
+/* Of refusals the supervisor hears so many at once, then so many a second. */
+#define TOLD_COST_NS  (50 * LOOP_MS)
+#define TOLD_BURST_NS (64 * TOLD_COST_NS)
 
 /* A kernel to come may write a longer record than ours. */
 union notif {
@@ -40,19 +46,12 @@ union notif {
 int
 gate_new(const struct gate_order *order, struct gate **ret)
 {
-	static const uint8_t unpinned[32];
 	const struct sealed_range images = order->server->images;
 	struct gate *g = NULL;
 	int r = -ENOMEM;
 
 	if (order->image_n != images.n)
 		return -EINVAL;
-	for (uint32_t i = 0; i < images.n; i++) {
-		/* Not silently unenforced. */
-		if (memcmp(order->policy->image[images.first + i].sha256, unpinned,
-			sizeof(unpinned)) != 0)
-			return -EOPNOTSUPP;
-	}
 	g = calloc(1, sizeof(*g));
 	if (!g)
 		return -ENOMEM;
@@ -66,7 +65,13 @@ gate_new(const struct gate_order *order, struct gate **ret)
 		goto out;
 	r = call_new(&g->call);
 	if (r == 0)
+		r = ask_init(g);
+	if (r == 0)
 		r = image_load(g);
+	if (r == 0)
+		r = pin_load(g);
+	if (r == 0)
+		r = caller_load(g);
 	if (r < 0)
 		goto out;
 	if (order->notify_fd >= 0)
@@ -97,10 +102,13 @@ gate_free(struct gate *g)
 	while (g->flight_n > 0)
 		flight_drop(g, &g->flight[0]);
 	call_free(g->call);
+	ask_free(g);
 	buf_free(&g->shown);
 	free(g->flight);
 	free(g->held);
 	free(g->image);
+	free(g->pin);
+	free(g->place);
 	fd_close(&g->root_fd);
 	fd_close(&g->order.notify_fd);
 	free(g);
@@ -146,7 +154,7 @@ gate_wants(const struct gate *g)
 size_t
 gate_busy(const struct gate *g)
 {
-	return g->flight_n + g->held_n;
+	return g->flight_n + g->held_n + g->waiting_n;
 }
 
 struct gate_counts
@@ -175,19 +183,49 @@ notify_reply(const struct gate *g, uint64_t id, int error)
 	return 0;
 }
 
-/* Told no: recorded, counted, answered. */
+/*
+ * Who talks to the agent hears of it before the caller does, so that the two
+ * can be put together; not of more than it can read.
+ */
 static void
-deny(struct gate *g, const struct call *c, const struct verdict *v)
+tell_refused(struct gate *g, const struct verdict *v)
 {
+	const struct policy *p = g->order.policy;
+	struct gate_refusal told = {
+	    .program = v->program, .because = "", .instead = "", .reason = v->reason};
+	char rule[512] = "";
+	uint64_t now = loop_now();
+
+	if (v->absent || g->order.person == NULL || g->order.person->refused == NULL ||
+	    g->told_until > now + TOLD_BURST_NS)
+		return;
+	g->told_until = (g->told_until < now ? now : g->told_until) + TOLD_COST_NS;
+	if (g->order.scrub != NULL)
+		told.program = scrub_text(g->order.scrub, v->program, &g->shown) == 0
+				   ? (const char *)g->shown.data
+				   : SCRUB_MASK;
+	told.rule = rule;
+	if (v->row) {
+		told.rule = policy_at(p, v->row->at, rule, sizeof(rule));
+		told.because = policy_str(p, v->row->because);
+		told.instead = policy_str(p, v->row->instead);
+	}
+	g->order.person->refused(g->order.person_arg, &told);
+}
+
+void
+verdict_deny(struct gate *g, const struct call *c, const struct verdict *v)
+{
+	tell_refused(g, v);
 	count_refusal(g, v->absent);
 	/* A full log stops acts; a refusal is none. */
-	(void)grant_record(g, c->tid, c, v, v->verdict == VERDICT_ASK ? "ask" : "deny");
+	(void)grant_record(g, c->tid, c, v, "deny");
 	(void)notify_reply(g, c->id, v->error); /* dead: nobody to tell */
 }
 
-static void
-allow(struct gate *g, const struct call *c, struct verdict *v, pid_t tgid,
-    struct flight *again)
+void
+verdict_allow(struct gate *g, const struct call *c, struct verdict *v, pid_t tgid,
+    struct flight *again, const struct asked *asked)
 {
 	int r = g->order.report != NULL && report_late(g->order.report) ? -ENOBUFS : 0;
 
@@ -195,7 +233,7 @@ allow(struct gate *g, const struct call *c, struct verdict *v, pid_t tgid,
 		r = grant_record(g, c->tid, c, v, "allow");
 
 	if (r == 0) {
-		r = flight_start(g, c, tgid, v->row, again);
+		r = flight_start(g, c, tgid, v->row, again, asked);
 		if (r == 0 || !notify_valid(g, c->id))
 			return; /* on its way, or gone meanwhile */
 		v->reason = "cannot be watched";
@@ -204,7 +242,7 @@ allow(struct gate *g, const struct call *c, struct verdict *v, pid_t tgid,
 	}
 	v->verdict = VERDICT_DENY;
 	v->error = -EACCES;
-	deny(g, c, v);
+	verdict_deny(g, c, v);
 }
 
 static void
@@ -222,9 +260,11 @@ judge(struct gate *g, const struct seccomp_notif *n, pid_t tgid, struct flight *
 		if (first)
 			fd_close(&g->root_fd);
 	} else if (v.error) {
-		deny(g, c, &v);
+		verdict_deny(g, c, &v);
+	} else if (v.verdict == VERDICT_ASK) {
+		ask_person(g, n, &v, tgid, again);
 	} else {
-		allow(g, c, &v, tgid, again);
+		verdict_allow(g, c, &v, tgid, again, NULL);
 	}
 	call_wipe(c);
 }
@@ -325,12 +365,15 @@ held_run(struct gate *g)
 			judge(g, &h.notif, h.tgid, NULL);
 	}
 	g->held_n = kept;
+	ask_settle(g);
 }
 
 int
 gate_wait_ms(const struct gate *g)
 {
-	return g->held_n > 0 || !may_judge(g) ? GATE_TICK_MS : -1;
+	if (g->held_n > 0 || !may_judge(g))
+		return GATE_TICK_MS;
+	return g->waiting_n > 0 ? ASK_TICK_MS : -1;
 }
 
 void
@@ -345,5 +388,6 @@ gate_tick(struct gate *g)
 		g->held[kept++] = g->held[i];
 	}
 	g->held_n = kept;
+	ask_tick(g);
 	held_run(g);
 }

@@ -43,7 +43,8 @@ bool
 flight_in_group(const struct gate *g, pid_t tgid)
 {
 	for (size_t i = 0; i < g->flight_n; i++) {
-		if (g->flight[i].tgid == tgid && !g->flight[i].over)
+		if (g->flight[i].tgid == tgid && !g->flight[i].over &&
+		    !g->flight[i].parked)
 			return true;
 	}
 	return false;
@@ -84,7 +85,8 @@ flight_drop(struct gate *g, struct flight *f)
 
 /* What the stop must find. */
 static int
-flight_expect(struct flight *f, const struct call *c, const struct sealed_exec *row)
+flight_expect(struct flight *f, const struct call *c, const struct sealed_exec *row,
+    const struct asked *asked)
 {
 	char *argv = malloc(c->argv_len + 1);
 
@@ -95,12 +97,14 @@ flight_expect(struct flight *f, const struct call *c, const struct sealed_exec *
 	f->argv = argv;
 	f->argv_len = c->argv_len;
 	f->row = row;
+	f->caller = c->caller;
+	f->asked = asked ? *asked : (struct asked){.on = false};
 	return 0;
 }
 
 int
 flight_start(struct gate *g, const struct call *c, pid_t tgid,
-    const struct sealed_exec *row, struct flight *again)
+    const struct sealed_exec *row, struct flight *again, const struct asked *asked)
 {
 	struct flight fresh = {.tid = c->tid, .tgid = tgid};
 	int r;
@@ -108,12 +112,12 @@ flight_start(struct gate *g, const struct call *c, pid_t tgid,
 	if (again) {
 		/* Its seize and its interrupt still stand: what stops next is
 		 * compared with this judgement, or has failed again. */
-		r = flight_expect(again, c, row);
+		r = flight_expect(again, c, row, asked);
 		return r < 0 ? r : notify_reply(g, c->id, 0);
 	}
 	if (g->flight_n == GATE_FLIGHTS_MAX)
 		return -ENOBUFS;
-	r = flight_expect(&fresh, c, row);
+	r = flight_expect(&fresh, c, row, asked);
 	if (r < 0)
 		return r;
 	/* syscalls: ptrace */
@@ -175,6 +179,7 @@ differs(struct gate *g, const struct flight *f, struct call *c)
 	const struct policy *p = g->order.policy;
 	struct image_key mapped;
 	struct policy_argv argv;
+	uint8_t rest[ASK_DIGEST_LEN];
 	size_t image;
 
 	if (!f->row)
@@ -197,7 +202,11 @@ differs(struct gate *g, const struct flight *f, struct call *c)
 			!policy_exec_env(p, f->row, c->envp[i], name_len)))
 			return "another environment than the one judged";
 	}
-	return NULL;
+	/* Each variable, and the folder: all that the person agreed to. */
+	if (f->asked.on && (ask_rest(c, f->tid, rest) < 0 ||
+			       memcmp(rest, f->asked.rest, sizeof(rest)) != 0))
+		return "another environment or folder than a person agreed to";
+	return grant_stands(g, f, c);
 }
 
 static void
@@ -206,6 +215,7 @@ stop_kill(struct gate *g, struct flight *f, const char *reason)
 	const struct policy *p = g->order.policy;
 	struct verdict v = {.verdict = VERDICT_DENY, .row = f->row, .reason = reason};
 
+	g->call->caller = f->caller;
 	v.program = f->row ? policy_str(p, p->image[f->row->asked].path) : "";
 	/* syscalls: kill */
 	(void)kill(f->tid, SIGKILL); /* stopped by us: it is there */
@@ -269,6 +279,7 @@ stop_other(struct gate *g, pid_t tid, int status)
 		return;
 	}
 	g->counts.failed++;
+	ask_keep(g, f->tgid, &f->asked);
 	f->tid = tid;
 	let_go(g, f, sig);
 }

@@ -152,6 +152,8 @@ on_channel(struct loop *loop, int fd, short revents, void *arg)
 			log_error("unable to start the recorder again");
 		return;
 	}
+	if (r == 0 && news.type != LEASH_EXITED)
+		return;
 	if (r == 0)
 		x->status = exit_status(news.status);
 	else

@@ -185,6 +185,8 @@ on_channel(struct loop *loop, int fd, short revents, void *arg)
 			log_error("unable to start the recorder again");
 		return;
 	}
+	if (news.type != LEASH_EXITED)
+		return;
 	u->status = exit_status(news.status);
 	(void)snprintf(why, sizeof(why), "the server ended with status %d", u->status);
 	server_gone(u, why);
