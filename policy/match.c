@@ -106,8 +106,7 @@ from_holds(const struct policy *p, const struct sealed_exec *e,
 		end++;
 	for (i = 0; i < e->from.n; i++)
 		for (k = first; k < end; k++)
-			if (image_called(
-				p, k, policy_str(p, p->ref[e->from.first + i])))
+			if (image_called(p, k, policy_str(p, p->ref[e->from.first + i])))
 				return true;
 	return false;
 }

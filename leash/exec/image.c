@@ -219,8 +219,7 @@ own_link(const struct call *c, const char *path, struct image_key *ret)
 
 /* True: the path leads there, and *ret_r is what own_link() says. */
 static bool
-through_proc(
-    const struct call *c, const char *path, struct image_key *ret, int *ret_r)
+through_proc(const struct call *c, const char *path, struct image_key *ret, int *ret_r)
 {
 	path += strspn(path, "/");
 	if (strncmp(path, "dev/fd/", 7) == 0) /* a link to /proc/self/fd */

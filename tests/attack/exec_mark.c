@@ -14,7 +14,7 @@
 int
 main(int argc, char **argv, char **envp)
 {
-	char line[512], exe[256];
+	char line[1024], exe[256], cwd[256];
 	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 	size_t len;
 
@@ -25,6 +25,9 @@ main(int argc, char **argv, char **envp)
 	for (int i = 1; i < argc && len < 400; i++)
 		len +=
 		    (size_t)snprintf(line + len, sizeof(line) - len, " %.60s", argv[i]);
+	if (argc > 1 && strcmp(argv[1], "placed") == 0 && getcwd(cwd, sizeof(cwd)))
+		len += (size_t)snprintf(
+		    line + len, sizeof(line) - len, " at %s", basename(cwd));
 	for (int i = 0; envp[i] && len < 400; i++) {
 		if (strncmp(envp[i], "EZ=", 3) == 0)
 			len += (size_t)snprintf(

@@ -96,6 +96,25 @@ try_proc_fd(void)
 	execve(path, args, environ);
 }
 
+/* By a descriptor that can do nothing else, and by its other name. */
+static void
+try_proc_path_fd(void)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", open(args[0], O_PATH));
+	execve(path, args, environ);
+}
+
+static void
+try_dev_fd(void)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/dev/fd/%d", open(args[0], O_RDONLY));
+	execve(path, args, environ);
+}
+
 static void
 try_proc_exe(void)
 {
@@ -235,6 +254,93 @@ try_flags(void)
 	at(AT_FDCWD, args[0], args, 0x40000);
 }
 
+/* DIR PROGRAM ARG...: in a folder; in one that took its name; in a removed one. */
+static void
+try_in(void)
+{
+	if (chdir(args[0]) == 0)
+		execve(args[1], args + 1, environ);
+}
+
+static void
+try_in_swapped(void)
+{
+	char old[300];
+
+	snprintf(old, sizeof(old), "%s.old", args[0]);
+	if (rename(args[0], old) != 0 || mkdir(args[0], 0755) != 0)
+		_exit(4);
+	if (chdir(args[0]) == 0)
+		execve(args[1], args + 1, environ);
+	answer();
+}
+
+static void
+try_in_removed(void)
+{
+	char below[300];
+
+	snprintf(below, sizeof(below), "%s/gone", args[0]);
+	if (mkdir(below, 0755) != 0 || chdir(below) != 0 || rmdir(below) != 0)
+		_exit(4);
+	execve(args[1], args + 1, environ);
+}
+
+static const char *folder[2];
+
+static void *
+mover(void *arg)
+{
+	for (unsigned int i = 0;; i++)
+		if (chdir(folder[i % 2]) != 0)
+			_exit(5);
+}
+
+/* DIR OTHER PROGRAM ARG...: a thread goes to and fro between the two. */
+static void
+try_in_moved(void)
+{
+	folder[0] = args[0];
+	folder[1] = args[1];
+	for (int i = 0; i < 400; i++) {
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			pthread_t t;
+
+			if (chdir(folder[0]) != 0 ||
+			    pthread_create(&t, NULL, mover, NULL) != 0)
+				_exit(6);
+			execve(args[2], args + 2, environ);
+			_exit(1);
+		}
+		for (int st; waitpid(pid, &st, 0) != pid;)
+			;
+	}
+	_exit(0);
+}
+
+/* PROGRAM ARG...: one byte more; only touched. */
+static void
+try_longer(void)
+{
+	int fd = open(args[0], O_WRONLY | O_APPEND);
+
+	if (fd < 0 || write(fd, "x", 1) != 1 || close(fd) != 0)
+		_exit(4);
+	try_path();
+}
+
+static void
+try_touched(void)
+{
+	int fd = open(args[0], O_WRONLY | O_APPEND);
+
+	if (fd < 0 || futimens(fd, NULL) != 0 || close(fd) != 0)
+		_exit(4);
+	try_path();
+}
+
 /* A whole life: many children, each granted, one after the other. */
 static void
 try_stopped(void)
@@ -271,6 +377,14 @@ static const struct {
     {"not-dumpable", try_not_dumpable},
     {"proc-fd", try_proc_fd},
     {"proc-exe", try_proc_exe},
+    {"proc-path-fd", try_proc_path_fd},
+    {"dev-fd", try_dev_fd},
+    {"in", try_in},
+    {"in-swapped", try_in_swapped},
+    {"in-removed", try_in_removed},
+    {"in-moved", try_in_moved},
+    {"longer", try_longer},
+    {"touched", try_touched},
     {"argc-0", try_argc_0},
     {"argv-null", try_argv_null},
     {"env", try_env},

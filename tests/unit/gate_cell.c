@@ -40,6 +40,7 @@ static struct sealed_image images[ROWS_MAX];
 static struct sealed_exec execs[ROWS_MAX];
 static struct sealed_arg args[ROWS_MAX * 4];
 static struct sealed_ref files[1];
+static struct sealed_ref refs[ROWS_MAX];
 static struct sealed_server server;
 static struct policy policy = {
     .strings = strings,
@@ -47,6 +48,7 @@ static struct policy policy = {
     .exec = execs,
     .arg = args,
     .file = files,
+    .ref = refs,
     .server = &server,
 };
 
@@ -105,6 +107,31 @@ cell_grant(uint32_t asked, uint32_t mapped, enum sealed_verdict verdict, const c
 	    .args = words(argv),
 	    .prefix = words(prefix)};
 	policy.row_n[SEALED_EXECS] = server.execs.n;
+}
+
+void
+cell_where(const char *from, const char *in)
+{
+	struct sealed_exec *e = &execs[server.execs.n - 1];
+
+	if (from) {
+		e->from =
+		    (struct sealed_range){.first = policy.row_n[SEALED_REFS], .n = 1};
+		refs[policy.row_n[SEALED_REFS]++] = str_len(from, strlen(from));
+	}
+	if (in)
+		e->in = str_len(in, strlen(in));
+}
+
+void
+cell_pin(uint32_t image, bool right)
+{
+	int fd = open(policy_str(&policy, images[image].real), O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || policy_digest_fd(fd, 64 << 20, images[image].sha256) != 0)
+		exit(1);
+	images[image].sha256[0] ^= right ? 0 : 1;
+	close(fd);
 }
 
 /* ---- the folder ----------------------------------------------------------- */
@@ -173,6 +200,16 @@ cell_setup(void)
 	copy("exec_try", "try");
 	copy("exec_race", "race");
 	copy("exec_many", "many");
+	copy("exec_mark", "pinned1");
+	copy("exec_mark", "pinned2");
+	copy("exec_mark", "pinned3");
+	/* for uids of the cell to change: not in umask's hands */
+	if (chmod(cell_path("pinned1"), 0777) || chmod(cell_path("pinned3"), 0777) ||
+	    mkdir(cell_path("play"), 0777) || chmod(cell_path("play"), 0777) ||
+	    mkdir(cell_path("in"), 0755) || mkdir(cell_path("in/below"), 0755) ||
+	    mkdir(cell_path("inn"), 0755) || mkdir(cell_path("play/in"), 0777) ||
+	    chmod(cell_path("play/in"), 0777) || chmod(cell_path("in"), 0777))
+		exit(1);
 	script("script1");
 	script("script2");
 	copy("exec_mark", "dud");
@@ -193,10 +230,14 @@ cell_teardown(void)
 {
 	static const char *const names[] = {"mark1", "mark2", "copy", "try", "race",
 	    "many", "script1", "script2", "link1", "link2", "selflink", "hard1", "hard2",
-	    "dud", "marks"};
+	    "dud", "marks", "pinned1", "pinned2", "pinned3"};
+	static const char *const folders[] = {
+	    "in/gone", "in/below", "in", "inn", "play/in", "play/in.old", "play"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		unlink(cell_path(names[i]));
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+		rmdir(cell_path(folders[i]));
 	rmdir(dir);
 }
 

@@ -59,6 +59,11 @@ uint32_t cell_image(const char *path, const char *real);
 void cell_grant(uint32_t asked, uint32_t mapped, enum sealed_verdict, const char *args,
     const char *prefix);
 
+/* Of the last grant: only from this caller, only in this folder; or NULL. */
+void cell_where(const char *from, const char *in);
+/* With the digest that its file has, or with another. */
+void cell_pin(uint32_t image, bool right);
+
 /* Run it; the marks that programs left, in static memory. */
 const char *cell_run(const struct cell_try *, struct cell_result *ret);
 

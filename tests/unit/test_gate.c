@@ -63,6 +63,45 @@ static const struct attempt attempts[] = {
 	"allow"},
     {"granted_by_hard_link", {"argv0", "@hard1", "mark1", "good"}, "ran hard1 good", NULL,
 	"allow"},
+    {"granted_by_proc_exe", {"proc-exe", "@try", "path", "@mark1", "good"},
+	"ran mark1 good", NULL, "allow"},
+    {"granted_by_proc_fd", {"proc-fd", "@mark1", "good"}, "ran mark1 good", NULL,
+	"allow"},
+    {"granted_by_path_descriptor", {"proc-path-fd", "@mark1", "good"}, "ran mark1 good",
+	NULL, "allow"},
+    {"granted_by_dev_fd", {"dev-fd", "@mark1", "good"}, "ran mark1 good", NULL, "allow"},
+    {"attack_63_path_descriptor", {"proc-path-fd", "@mark2", "good"}, ERRNO(ACCES),
+	"ran mark2 good", "deny"},
+    {"attack_63_dev_fd", {"dev-fd", "@mark2", "good"}, ERRNO(ACCES), "ran mark2 good",
+	"deny"},
+
+    /* by whom, and where */
+    {"from_its_caller", {"path", "@mark1", "called"}, "ran mark1 called", NULL, "allow"},
+    {"from_another", {"path", "@mark1", "others"}, ERRNO(ACCES), "ran mark1 others",
+	"deny"},
+    {"in_its_folder", {"in", "@in", "@mark1", "placed"}, "ran mark1 placed at in", NULL,
+	"allow"},
+    {"in_below_it", {"in", "@in/below", "@mark1", "placed"}, "ran mark1 placed at below",
+	NULL, "allow"},
+    {"in_another", {"in", "@", "@mark1", "placed"}, ERRNO(ACCES), "ran mark1 placed",
+	"deny"},
+    {"in_one_that_begins_alike", {"in", "@inn", "@mark1", "placed"}, ERRNO(ACCES),
+	"ran mark1 placed at inn", "deny"},
+    {"attack_in_removed", {"in-removed", "@in", "@mark1", "placed"}, ERRNO(ACCES),
+	"ran mark1 placed", "deny"},
+    {"in_one_that_can_be_moved", {"in", "@play/in", "@mark1", "play"}, "ran mark1 play",
+	NULL, "allow"},
+    {"attack_in_swapped", {"in-swapped", "@play/in", "@mark1", "play"}, ERRNO(ACCES),
+	NULL, "deny"},
+
+    /* what a pinned file holds */
+    {"pinned", {"path", "@pinned1", "good"}, "ran pinned1 good", NULL, "allow"},
+    {"pinned_touched", {"touched", "@pinned1", "good"}, "ran pinned1 good", NULL,
+	"allow"},
+    {"attack_pinned_other_bytes", {"path", "@pinned2", "good"}, ERRNO(ACCES),
+	"ran pinned2 good", "deny"},
+    {"attack_pinned_rewritten", {"longer", "@pinned3", "good"}, ERRNO(ACCES), NULL,
+	"deny"},
     {"folder_is_no_program", {"path", "/usr/bin"}, ERRNO(ACCES), NULL, "deny"},
     {"granted_script", {"path", "@script1", "one"}, "ran mark1 as-script @script1 one",
 	NULL, "allow"},
@@ -251,6 +290,39 @@ race_test(void **state)
 	assert_int_equal(lines_with(marks, "ran"), ran);
 }
 
+/* A thread of the caller moves its folder after the call was judged. */
+static void
+attack_in_moved(void **state)
+{
+	char in[300], out[300];
+	const char *argv[] = {
+	    NULL, "in-moved", in, out, cell_path("mark1"), "placed", NULL};
+	struct cell_try how = {.gate = CELL_NOTIFY, .argv = argv};
+	struct cell_result control, r;
+	size_t control_wins = 0, wins, ran;
+	const char *marks;
+
+	argv[0] = cell_path("try");
+	snprintf(in, sizeof(in), "%s", cell_path("in"));
+	snprintf(out, sizeof(out), "%s", cell_path("inn"));
+	for (int i = 0; i < 5 && control_wins == 0; i++)
+		control_wins =
+		    lines_with(cell_run(&how, &control), "ran mark1 placed at inn");
+	how.gate = CELL_GATED;
+	marks = cell_run(&how, &r);
+	wins = lines_with(marks, "ran mark1 placed at inn");
+	ran = lines_with(marks, "ran mark1 placed at in\n");
+	print_message("in_moved: control won %zu; here won %zu, ran %zu, killed %llu, "
+		      "denied %llu\n",
+	    control_wins, wins, ran, (unsigned long long)r.counts.killed,
+	    (unsigned long long)r.counts.denied);
+	assert_int_equal(r.hung, 0);
+	assert_int_equal(r.busy, 0);
+	assert_true(control_wins > 0);
+	assert_int_equal(wins, 0);
+	assert_true(ran > 0);
+}
+
 /* ---- scheduling ------------------------------------------------------------ */
 
 static void
@@ -372,12 +444,30 @@ grants(void)
 	cell_grant(all, all, VERDICT_ALLOW, "**", "");
 	cell_grant(dud, dud, VERDICT_ALLOW, "quiet", "");
 	cell_grant(script, mark, VERDICT_ALLOW, "one", prefix);
+	cell_grant(mark, mark, VERDICT_ALLOW, "called", "");
+	cell_where(cell_path("try"), NULL);
+	cell_grant(mark, mark, VERDICT_ALLOW, "others", "");
+	cell_where(cell_path("race"), NULL);
+	cell_grant(mark, mark, VERDICT_ALLOW, "placed", "");
+	cell_where(NULL, cell_path("in"));
+	cell_grant(mark, mark, VERDICT_ALLOW, "play", "");
+	cell_where(NULL, cell_path("play/in"));
+	for (int i = 1; i <= 3; i++) {
+		char name[16];
+		uint32_t image;
+
+		snprintf(name, sizeof(name), "pinned%d", i);
+		image = cell_image(cell_path(name), cell_path(name));
+		cell_pin(image, i != 2);
+		cell_grant(image, image, VERDICT_ALLOW, "good", "");
+	}
 }
 
 int
 main(int argc, char **argv)
 {
 	static const struct CMUnitTest rest[] = {
+	    cmocka_unit_test(attack_in_moved),
 	    cmocka_unit_test(record_names_the_rule),
 	    cmocka_unit_test(attack_86_log_full),
 	    cmocka_unit_test(stopped_and_continued),
