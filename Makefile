@@ -62,6 +62,9 @@ POLICY_TEXT = policy/arena.o policy/out.o policy/diag_code.o policy/diag.o polic
 	   policy/grant.o policy/when.o policy/manifest.o policy/manifest_parse.o policy/secretpath.o policy/unit.o policy/host.o \
 	   policy/check.o policy/check_mcp.o policy/check_net.o policy/check_value.o policy/conflict.o \
 	   policy/lint.o policy/expect.o policy/never.o policy/never_reach.o policy/format.o
+# What is known about secrets, and never a value (also kennel-secret's).
+SECRETMETA = policy/secretmeta.o policy/secretmeta_read.o policy/secretmeta_say.o \
+	   policy/catalog.o policy/shape.o
 ALGEBRA	 = policy/algebra/sets.o policy/algebra/points.o policy/algebra/numbers.o
 POLICY_MAKE = $(POLICY_TEXT) policy/read.o policy/compile.o policy/elf.o policy/lower.o policy/tables.o policy/gates.o policy/pinfile.o policy/memo.o \
 	   policy/program.o policy/libs.o policy/preset.o policy/view.o \
@@ -98,7 +101,7 @@ MCP	 = supervisor/mcp/frame.o supervisor/mcp/skim.o supervisor/mcp/json.o \
 	   supervisor/mcp/walk.o supervisor/mcp/canon.o \
 	   supervisor/mcp/rpc.o supervisor/mcp/versions.o \
 	   supervisor/mcp/calls.o supervisor/mcp/session.o \
-	   supervisor/mcp/deadline.o supervisor/mcp/held.o \
+	   supervisor/mcp/deadline.o supervisor/mcp/held.o supervisor/mcp/programs.o \
 	   supervisor/mcp/agent.o supervisor/mcp/answer.o \
 	   supervisor/mcp/unfit.o supervisor/mcp/batch.o \
 	   supervisor/mcp/filter.o supervisor/mcp/record.o \
@@ -123,7 +126,7 @@ QUERY	 = supervisor/audit/query.o supervisor/audit/options.o \
 	   supervisor/audit/payload_key.o supervisor/audit/handout.o
 
 # What speaks to the agent.  No vault object may ever stand here.
-KENNEL	 = supervisor/main.o supervisor/child.o $(APPROVE) \
+KENNEL	 = supervisor/main.o supervisor/child.o supervisor/control.o $(APPROVE) \
 	   $(MCP) \
 	   supervisor/audit/connect.o $(CHAIN) $(TREE) \
 	   $(QUERY) supervisor/audit/reader.o \
@@ -134,7 +137,8 @@ KENNEL	 = supervisor/main.o supervisor/child.o $(APPROVE) \
 	   supervisor/cli/audit.o supervisor/cli/unused.o \
 	   supervisor/cli/init.o supervisor/cli/package.o supervisor/cli/preset.o \
 	   supervisor/cli/pin.o supervisor/cli/client.o supervisor/cli/approve.o \
-	   supervisor/cli/secret.o \
+	   supervisor/cli/secret.o supervisor/cli/secret_options.o supervisor/cli/secret_show.o \
+	   $(SECRETMETA) \
 	   leash/report.o supervisor/audit/noload.o \
 	   $(POLICY_READ) $(POLICY_MAKE) $(BASE)
 
@@ -197,6 +201,9 @@ $(OBJ)/%.o: %.c | $B/gen/stamp
 	@$(SAY) "  CC      $<"
 	$Q$(CC) $(CPPFLAGS) $(if $(filter tests/%,$<),$(filter-out $(COVER),$(CFLAGS)),$(CFLAGS)) \
 	    -MMD -MP -c -o $@ $<
+
+# Compiled in as it is.
+$(OBJ)/policy/catalog.o $B/san/policy/catalog.o: policy/catalog.kennel
 
 # libnl keeps its headers in a folder of its own.
 $(OBJ)/leash/cell/net.o $B/san/leash/cell/net.o: \

@@ -328,7 +328,7 @@ diag_warning_in(const char *source, struct diag *d, struct at at, const char *fm
 {
 	va_list ap;
 
-	if (d->warning_n++ >= DIAG_SHOWN_MAX)
+	if (d->warning_n++ >= DIAG_SHOWN_MAX || d->quiet)
 		return;
 	va_start(ap, fmt);
 	say(d, at, "warning", source, fmt, ap);
@@ -355,7 +355,7 @@ diag_end(struct diag *d)
 	if (d->json)
 		return;
 	end_count(d, d->error_n, "error");
-	end_count(d, d->warning_n, "warning");
+	end_count(d, d->quiet ? 0 : d->warning_n, "warning");
 }
 
 /* ---- did you mean -------------------------------------------------------- */

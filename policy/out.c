@@ -88,6 +88,13 @@ out_yes(struct out *o, const char *key, bool value)
 	(void)fputs(value ? "true" : "false", o->f);
 }
 
+void
+out_null(struct out *o, const char *key)
+{
+	lead(o, key);
+	(void)fputs("null", o->f);
+}
+
 /* ---- text ------------------------------------------------------------------- */
 
 void

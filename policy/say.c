@@ -21,8 +21,8 @@ say_at(const struct policy *p, struct sealed_at at, FILE *f)
 	out_plain(f, where, strlen(where));
 }
 
-void
-say_day(uint32_t days, FILE *f)
+char *
+say_day_text(uint32_t days, char out[SAY_DAY_CAP])
 {
 	/* Years begin in March here, so that the odd day is a year's last. */
 	uint32_t z = days + 719468, era = z / 146097, doe = z % 146097;
@@ -30,8 +30,17 @@ say_day(uint32_t days, FILE *f)
 	uint32_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100), mp = (5 * doy + 2) / 153;
 	uint32_t month = mp < 10 ? mp + 3 : mp - 9;
 
-	(void)fprintf(f, "%04u-%02u-%02u", yoe + era * 400 + (month <= 2 ? 1 : 0), month,
-	    doy - (153 * mp + 2) / 5 + 1);
+	(void)snprintf(out, SAY_DAY_CAP, "%04u-%02u-%02u",
+	    yoe + era * 400 + (month <= 2 ? 1 : 0), month, doy - (153 * mp + 2) / 5 + 1);
+	return out;
+}
+
+void
+say_day(uint32_t days, FILE *f)
+{
+	char text[SAY_DAY_CAP];
+
+	(void)fputs(say_day_text(days, text), f);
 }
 
 /* ---- words ---------------------------------------------------------------------- */

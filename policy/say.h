@@ -31,6 +31,8 @@ void say_word(const char *, size_t len, FILE *);
 void say_at(const struct policy *, struct sealed_at, FILE *);
 /* YYYY-MM-DD of days since 1970-01-01. */
 void say_day(uint32_t days, FILE *);
+#define SAY_DAY_CAP 16
+char *say_day_text(uint32_t days, char out[SAY_DAY_CAP]);
 
 /* What fn says, as a string of malloc; NULL: no memory. */
 typedef void say_fn(const struct policy *, const void *row, FILE *);

@@ -342,6 +342,7 @@ struct diag {
 	size_t warning_n;
 	bool hide_line; /* the statement at hand may hold a value */
 	bool hide_all;  /* any line may: a manifest */
+	bool quiet;     /* warnings are counted only */
 	bool sorted;    /* keep what is said and say it at diag_end, in order */
 	bool json;      /* one JSON document, at diag_end; with sorted */
 	struct held *held;

@@ -14,6 +14,7 @@
 #include "shim/base/log.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/paths.h"
+#include "supervisor/cli/secret.h"
 
 #define ARGS_MAX 64 /* words behind "kennel secret" */
 
@@ -22,10 +23,14 @@ static const struct verb {
 	int (*main)(int argc, char **argv); /* NULL: kennel-secret's */
 	const char *takes, *what;
 } verbs[] = {
-    {"list", NULL, "[--json] [FILTER...]", "what the manifest declares"},
-    {"show", NULL, "[--json] PATH", "all that is known about a secret, but its value"},
-    {"validate", NULL, "[--json] [--strict]", "are the manifests in order?"},
-    {"catalog", NULL, "list|show|validate", "where tokens come from"},
+    {"list", secret_list_main,
+	"[--json] [--all] [--contains TEXT] [--scope SCOPE] [--status WORD]",
+	"what the manifest declares"},
+    {"show", secret_show_main, "[--json] PATH",
+	"all that is known about a secret, but its value"},
+    {"validate", secret_validate_main, "[--json] [--strict]",
+	"are the manifests in order?"},
+    {"catalog", secret_catalog_main, "list|show NAME|validate", "where tokens come from"},
     {"init", NULL, "", "a vault of one's own"},
     {"set", NULL, "PATH", "a value, typed or from a descriptor"},
     {"rotate", NULL, "PATH", "a new value in the place of an old one"},

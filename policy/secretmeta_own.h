@@ -1,0 +1,27 @@
+/*
+ * Between the manifests (secretmeta*.c) and the catalog, which read the same
+ * statements.
+ */
+#ifndef KENNEL_POLICY_SECRETMETA_OWN_H
+#define KENNEL_POLICY_SECRETMETA_OWN_H
+
+#include "policy/secretmeta.h"
+#include "policy/text.h"
+
+/* Every field of a checked statement into its row. */
+void meta_fill(struct meta *, const struct manifest *);
+
+/* A file of people's: its text, or text.text NULL where there is none. */
+struct manifest_file {
+	struct meta_text text;
+	char *data; /* the caller frees */
+};
+
+/* folder may be NULL.  0; -errno, and why was told in diag. */
+int manifest_file_read(const char *folder, const char *name, const char *shown,
+    FILE *diag, struct manifest_file *ret);
+
+/* Statements that only policies have, `let` and `include` among them. */
+void manifest_check_foreign(const struct tree *, struct diag *);
+
+#endif

@@ -1,0 +1,253 @@
+/*
+ * kennel secret list, show, validate: what manifests say, and whether they are in
+ * order.  No source is asked and no value is met.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "policy/catalog.h"
+#include "policy/out.h"
+#include "policy/shape.h"
+#include "supervisor/cli/cli.h"
+#include "supervisor/cli/paths.h"
+#include "supervisor/cli/secret.h"
+
+#define EXIT_NO 1
+
+/* An error in the form that the agent's tools have: its code, then what it is
+ * about.  The path is shown only when it is one. */
+static int
+refused(
+    const struct secret_options *o, enum meta_error kind, const char *path, int status)
+{
+	struct out out;
+
+	if (o->json) {
+		out_init(&out, stdout);
+		out_object(&out, NULL);
+		out_object(&out, "error");
+		out_text(&out, "kind", meta_error_name(kind));
+		if (path != NULL)
+			out_text(&out, "path", path);
+		out_end(&out);
+		out_end(&out);
+	}
+	fprintf(stderr, "kennel secret: %s%s%s\n", meta_error_name(kind),
+	    path != NULL ? ": " : "", path != NULL ? path : "");
+	return status;
+}
+
+static int
+read_all(const struct secret_options *o, unsigned int how, struct metas *ret)
+{
+	int r = metas_read(secret_project(o), paths_config_dir(), how, stderr, ret);
+
+	if (r == 0)
+		return 0;
+	if (r == -ENOMEM) {
+		fprintf(stderr, "kennel secret: out of memory\n");
+		return EXIT_FAILED;
+	}
+	return refused(o, META_MERGE_FAILED, NULL, EXIT_INPUT);
+}
+
+/* What was printed has arrived, or it is told. */
+static int
+flushed(int status)
+{
+	if (fflush(stdout) == 0 && ferror(stdout) == 0)
+		return status;
+	fprintf(stderr, "kennel secret: unable to write: %s\n", strerror(errno));
+	return EXIT_CONFIG;
+}
+
+/* ---- list ----------------------------------------------------------------- */
+
+int
+secret_list_main(int argc, char **argv)
+{
+	struct secret_options o;
+	struct metas m;
+	int r = secret_options(
+	    argc, argv, SECRET_JSON | SECRET_FILTER | SECRET_ALL, 0, 0, &o);
+
+	if (r == 0)
+		r = read_all(&o, 0, &m);
+	if (r != 0)
+		return r;
+	if (o.json)
+		metas_json(&m, &o.filter, meta_today(), stdout);
+	else if (metas_show(&m, &o.filter, meta_today(), stdout) == 0 &&
+		 secret_project(&o) == NULL && !o.filter.all)
+		fprintf(stderr, "kennel secret: no " META_PROJECT_DIR "/" META_FILE
+				" here or above; --all shows the personal index\n");
+	metas_free(&m);
+	return flushed(0);
+}
+
+/* ---- show ----------------------------------------------------------------- */
+
+/* What the catalog knows of where it comes from. */
+static void
+show_catalog(const struct secret_options *o, const struct meta *m)
+{
+	const struct catalog_row *t;
+	struct catalog c;
+
+	if (m->pattern == NULL ||
+	    catalog_read(secret_project(o), paths_config_dir(), stderr, &c) != 0)
+		return; /* told; the secret itself has been shown */
+	t = catalog_of_pattern(&c, m->pattern);
+	if (t != NULL) {
+		printf("\nthe catalog knows this pattern:\n");
+		token_show(t, stdout);
+	}
+	catalog_free(&c);
+}
+
+/* Any row of this path, for a person who asks for --all. */
+static const struct meta *
+find_all(const struct metas *m, const char *path)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (!m->meta[i].internal && strcmp(m->meta[i].path, path) == 0)
+			return &m->meta[i];
+	return NULL;
+}
+
+int
+secret_show_main(int argc, char **argv)
+{
+	enum meta_error why = META_NOT_FOUND;
+	const struct meta *found;
+	struct secret_options o;
+	struct metas m;
+	struct out out;
+	int r = secret_options(argc, argv, SECRET_JSON | SECRET_ALL, 1, 1, &o);
+
+	if (r == 0)
+		r = read_all(&o, 0, &m);
+	if (r != 0)
+		return r;
+	found = metas_find(&m, o.word[0], &why);
+	if (found == NULL && why == META_NOT_FOUND && o.filter.all)
+		found = find_all(&m, o.word[0]);
+	if (found == NULL && why == META_INVALID_PATH) {
+		r = refused(&o, why, NULL, EXIT_INPUT);
+		fprintf(stderr, "kennel secret: %s\n",
+		    secret_path_wrong(o.word[0], strlen(o.word[0])));
+	} else if (found == NULL) {
+		r = refused(&o, why, o.word[0], EXIT_NO);
+	} else if (o.json) {
+		out_init(&out, stdout);
+		meta_json(found, true, meta_today(), &out);
+	} else {
+		meta_show(found, meta_today(), stdout);
+		show_catalog(&o, found);
+	}
+	metas_free(&m);
+	return flushed(r);
+}
+
+/* ---- validate ------------------------------------------------------------- */
+
+/* A pattern that nothing knows is most likely misspelt. */
+static size_t
+patterns_check(const struct metas *m, const struct catalog *c)
+{
+	size_t odd = 0;
+
+	for (size_t i = 0; i < m->n; i++) {
+		const char *pattern = m->meta[i].pattern;
+
+		if (pattern == NULL || shape_find(pattern) != NULL ||
+		    catalog_of_pattern(c, pattern) != NULL)
+			continue;
+		fprintf(stderr,
+		    META_FILE ": warning: `pattern` of %s: no such shape is known\n",
+		    m->meta[i].path);
+		odd++;
+	}
+	return odd;
+}
+
+int
+secret_validate_main(int argc, char **argv)
+{
+	size_t declared = 0, known = 0, odd;
+	struct secret_options o;
+	struct catalog c;
+	struct metas m;
+	FILE *diag;
+	int r = secret_options(argc, argv, SECRET_JSON | SECRET_STRICT, 0, 0, &o);
+
+	if (r != 0)
+		return r;
+	diag = o.json ? stdout : stderr;
+	r = metas_read(secret_project(&o), paths_config_dir(),
+	    META_WARN | (o.strict ? META_STRICT : 0U) | (o.json ? META_JSON : 0U), diag,
+	    &m);
+	if (r == 0 &&
+	    catalog_read(secret_project(&o), paths_config_dir(), stderr, &c) != 0) {
+		metas_free(&m);
+		r = -EINVAL;
+	}
+	if (r != 0) {
+		fprintf(
+		    stderr, "kennel secret: %s\n", meta_error_name(META_MERGE_FAILED));
+		return flushed(r == -ENOMEM ? EXIT_FAILED : EXIT_INPUT);
+	}
+	odd = patterns_check(&m, &c);
+	for (size_t i = 0; i < m.n; i++) {
+		declared += m.meta[i].declared ? 1 : 0;
+		known += m.meta[i].internal ? 0 : 1;
+	}
+	if (!o.json)
+		printf("%zu of %zu secrets are declared here, %zu warnings; %zu kinds of "
+		       "tokens are known\n",
+		    declared, known, m.warning_n + odd, c.n);
+	catalog_free(&c);
+	metas_free(&m);
+	return flushed(0);
+}
+
+/* ---- catalog -------------------------------------------------------------- */
+
+int
+secret_catalog_main(int argc, char **argv)
+{
+	const struct catalog_row *t = NULL;
+	struct secret_options o;
+	struct catalog c;
+	bool show, list;
+	int r = secret_options(argc, argv, SECRET_JSON, 1, 2, &o);
+
+	if (r != 0)
+		return r;
+	show = strcmp(o.word[0], "show") == 0;
+	list = strcmp(o.word[0], "list") == 0;
+	if ((!show && !list && strcmp(o.word[0], "validate") != 0) ||
+	    (o.word_n == 2) != show) {
+		fprintf(stderr, "usage: kennel secret catalog list|validate [--json]\n"
+				"       kennel secret catalog show NAME [--json]\n");
+		return EXIT_USAGE;
+	}
+	if (catalog_read(secret_project(&o), paths_config_dir(), stderr, &c) != 0)
+		return EXIT_INPUT;
+	if (show)
+		t = catalog_find(&c, o.word[1]);
+	if (show && t == NULL) {
+		fprintf(
+		    stderr, "kennel secret: not-found: no such token in the catalog\n");
+		r = EXIT_NO;
+	} else if (show) {
+		(o.json ? token_json : token_show)(t, stdout);
+	} else if (list) {
+		(o.json ? catalog_json : catalog_show)(&c, stdout);
+	} else {
+		printf("%zu kinds of tokens, no error\n", c.n);
+	}
+	catalog_free(&c);
+	return flushed(r);
+}
