@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "supervisor/audit/export.h"
+#include "supervisor/audit/handout.h"
 
 struct giving {
 	const struct export_format *format;
@@ -46,6 +47,8 @@ run_export(const struct question *q, struct giving *e, const char **ret_why)
 	int r, status = book_open(q, &book);
 
 	*ret_why = book.why;
+	if (status == ASK_OK && handout_book("export", e->format->name, q, &book) < 0)
+		status = ASK_FAILED;
 	if (status == ASK_OK) {
 		if (e->format->first != NULL)
 			fprintf(e->out, "%s\n", e->format->first);

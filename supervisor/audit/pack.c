@@ -21,6 +21,7 @@
 #include "shim/base/buf.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
+#include "supervisor/audit/handout.h"
 #include "supervisor/audit/logtree.h"
 #include "supervisor/audit/page.h"
 
@@ -240,6 +241,12 @@ run_pack(struct pack *p, struct question *q)
 		/* the page is about the same checkpoint */
 		(void)snprintf(as_of, sizeof(as_of), "%" PRIu64, book.size);
 		r = collect(p, q, &book);
+		if (r == 0) {
+			struct question what = *q;
+
+			what.session = q->argv[0];
+			r = handout_book("pack", "tar", &what, &book);
+		}
 		q->as_of = as_of;
 		if (r == 0)
 			r = put_all(p, q, book.folder);

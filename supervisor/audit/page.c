@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "shim/base/log.h"
+#include "supervisor/audit/handout.h"
 #include "supervisor/audit/page.h"
 
 #define ROWS_SHOWN 200
@@ -477,6 +478,8 @@ make_page(struct question *q, const struct report *report)
 	q->form = FORM_HTML;
 	status = book_open(q, &book);
 	p.why = book.why;
+	if (status == ASK_OK && handout_book("report", report->kind, q, &book) < 0)
+		status = ASK_FAILED;
 	if (status == ASK_OK) {
 		r = put_page(&p, report);
 		status = r == 0 ? ASK_OK : r == -EUCLEAN ? ASK_TAMPERED : ASK_FAILED;

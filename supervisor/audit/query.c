@@ -229,11 +229,12 @@ run_program(const char *name, int argc, char **argv)
 		return ASK_FAILED;
 	}
 	give[n++] = (char *)name;
+	/* one's own, unless another is named: by the program itself, which alone
+	 * knows which words are values of its options */
+	give[n++] = (char *)"--log";
+	give[n++] = (char *)log;
 	for (int i = 1; i < argc; i++)
 		give[n++] = argv[i];
-	/* the log is the last word, unless one was named */
-	if (argc < 2 || argv[argc - 1][0] == '-')
-		give[n++] = (char *)log;
 	give[n] = NULL;
 	child = fork(); /* syscalls: clone fork vfork */
 	if (child == 0) {

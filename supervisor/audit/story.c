@@ -44,7 +44,8 @@ static const struct {
     {"break", "the epoch's key was lost[: {reason}]"},
     {"end", "the recorder ended, and nothing was open"},
     {"prune", "the records before {first} were removed"},
-    {"export", "the log was given away[ as {format}][, {records} records]"},
+    {"export", "of the first {size} records something was given away[ by {mode}][ as "
+	       "{format}][ to {name}][ by uid {uid}][: {reason}][, {outcome}]"},
     {"cosig", "a witness signed {size} records"},
     {"gap", "events are missing[: {count} of writer {name}][ ({reason})]"},
 };

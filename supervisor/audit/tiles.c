@@ -20,6 +20,7 @@
 
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
+#include "supervisor/audit/handout.h"
 #include "supervisor/audit/logtree.h"
 #include "supervisor/cli/paths.h"
 
@@ -138,6 +139,22 @@ put_entries(struct logtree *t, int dir)
 	return r;
 }
 
+static int
+record(const char *log_dir, const char *out_dir, const struct logtree *t)
+{
+	const struct handout h = {.what = "tiles",
+	    .to = out_dir,
+	    .folder = log_dir,
+	    .first = t->segment[0].base,
+	    .size = t->size,
+	    .root = t->cp.root};
+	int r = handout_record(&h);
+
+	if (r < 0)
+		log_error("the log cannot record that it is given away");
+	return r;
+}
+
 int
 audit_tiles(const char *log_dir, const char *out_dir, uint64_t *ret_size)
 {
@@ -145,6 +162,8 @@ audit_tiles(const char *log_dir, const char *out_dir, uint64_t *ret_size)
 	int dir = -1, r;
 
 	r = logtree_open(log_dir, 0, &t);
+	if (r == 0)
+		r = record(log_dir, out_dir, t);
 	if (r == 0 && mkdir(out_dir, 0777) < 0 && errno != EEXIST)
 		r = -errno;
 	if (r == 0) {

@@ -45,13 +45,14 @@ static const char *const verdict_name[] = {"intact", "tampered", "incomplete", "
 
 static const char usage_text[] =
     "usage: kennel-verify [--json] [--stopped] [--max-age SECONDS] [--key VKEY]\n"
-    "                     [--witness VKEY]... [--anchor FILE]... [--jobs N] "
-    "LOG_DIR|FILE\n"
+    "                     [--witness VKEY]... [--anchor FILE]... [--jobs N]\n"
+    "                     [--log] LOG_DIR|FILE\n"
     "       kennel-verify proof [--json] --key VKEY [--witness VKEY]... "
     "FILE.tlog-proof [RECORD]\n";
 
 struct options {
 	bool json;
+	const char *log; /* where none is named behind the options */
 	struct judge_options judge;
 	struct freshness fresh;
 	struct anchor anchor[ANCHORS_MAX];
@@ -272,6 +273,9 @@ take_option(int c, const char *arg, struct options *o)
 			return -EINVAL;
 		j->threads = (int)(n / NS_PER_S);
 		return 0;
+	case 'l':
+		o->log = arg;
+		return *arg != '\0' ? 0 : -EINVAL;
 	case 'k':
 		j->origin = &o->origin;
 		return take_vkey(arg, &o->origin) && o->origin.type == NOTE_ED25519
@@ -456,6 +460,7 @@ main(int argc, char **argv)
 	    {"key", required_argument, NULL, 'k'},
 	    {"witness", required_argument, NULL, 'w'},
 	    {"anchor", required_argument, NULL, 'a'},
+	    {"log", required_argument, NULL, 'l'},
 	    {NULL, 0, NULL, 0},
 	};
 	static struct options o;
@@ -475,9 +480,11 @@ main(int argc, char **argv)
 		if (r < 0)
 			return r == -EINVAL ? usage() : UNKNOWN;
 	}
-	if (argc - optind != 1)
+	if (argc - optind == 1)
+		o.log = argv[optind];
+	if (argc - optind > 1 || o.log == NULL)
 		return usage();
-	r = find_log(&o, argv[optind]);
+	r = find_log(&o, o.log);
 	if (r == 0)
 		r = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0) == SQLITE_OK
 			? take_writing_away()
@@ -485,7 +492,7 @@ main(int argc, char **argv)
 	if (r == 0)
 		r = confine(o.folder);
 	if (r < 0) {
-		log_error("unable to read %s: %s", argv[optind], strerror(-r));
+		log_error("unable to read %s: %s", o.log, strerror(-r));
 		return UNKNOWN;
 	}
 	verify(&o, &walk, &answer);

@@ -203,6 +203,14 @@ def filters():
     equal(run([KENNEL, "audit", "log"], env=environment(home("none"))).returncode, 127)
     r = run([KENNEL, "audit", "verify", "--json"], env=environment(env))
     equal((r.returncode, json.loads(r.stdout)["status"]), (0, "intact"))
+    # an option's value behind all other words is no log
+    for last in (["--jobs", "1"], ["--json", "--max-age", "600"], ["--jobs=1"], ["--stopped"]):
+        r = run([KENNEL, "audit", "verify"] + last, env=environment(env))
+        equal(r.returncode, 0, "%s: %s" % (last, r.stderr))
+    other = home("none-but-asked")["KENNEL_HOME"]
+    for named in ([other], ["--log", other], ["--jobs", "1", other], [other, "--jobs", "1"]):
+        equal(run([KENNEL, "audit", "verify"] + named, env=environment(env)).returncode, 3, str(named))
+    equal(run([KENNEL, "audit", "verify", "--jobs"], env=environment(env)).returncode, 64)
 
 
 @test("K-10 verify while a recorder runs and after kill -9; an edit is named")

@@ -84,7 +84,9 @@ def sure():
     check(matches("^[0-9a-f]{64}$", head["root"]), head)
     verify = json.loads(run([KENNEL, "audit", "verify", "--json"], env=ENV).stdout)
     equal((head["size"], head["root"]), (verify["records"], verify["root"]))
-    for verb in (["denials"], ["tool"], ["anomalies"], ["sample", "--seed", "x"], ["report"]):
+    # a report is itself recorded: the same again is one of the same checkpoint
+    now = ["--as-of", str(head["size"])]
+    for verb in (["denials"], ["tool"], ["anomalies"], ["sample", "--seed", "x"], ["report"] + now):
         equal(ask(*verb), ask(*verb), verb)
     equal(rows("tool"), rows("tool", "--verified"))
     within(b"verified", ask("tool", "--verified").splitlines()[1])
@@ -193,7 +195,8 @@ def export():
     leaf = hashlib.sha256(b"\0" + lines[3]).hexdigest()
     sampled = {r["idx"]: r["leaf"] for r in rows("sample", "--control", "all", "--seed", "1", "-n", "999")}
     equal(sampled[3], leaf, "leaf")
-    mapped = [json.loads(x) for x in ask("export", "--format", "ocsf").splitlines()]
+    size = str(len(lines))
+    mapped = [json.loads(x) for x in ask("export", "--as-of", size, "--format", "ocsf").splitlines()]
     equal(len(mapped), len(events))
     for e in mapped:
         ocsf(e)
@@ -202,14 +205,84 @@ def export():
           {"exec": 1007, "call": 6003, "mounts": 1001, "scrub": 2004, "genesis": 1008})
     for m in mapped:
         equal(m["unmapped"]["kennel"], events[m["metadata"]["sequence"]])
-    cef = ask("export", "--format", "cef").splitlines()
+    cef = ask("export", "--as-of", size, "--format", "cef").splitlines()
     check(all(x.startswith(b"CEF:0|kennel|kennel|") for x in cef), cef[0])
-    equal(len(ask("export", "--format", "csv").splitlines()), len(events) + 1)
+    equal(len(ask("export", "--as-of", size, "--format", "csv").splitlines()), len(events) + 1)
     out = TMP + "/export.jsonl"
-    ask("export", "-o", out)
+    ask("export", "--as-of", size, "-o", out)
     equal(reads(out).splitlines(), lines)
-    ask("export", "-o", out, status=125)  # nothing is overwritten
+    ask("export", "--as-of", size, "-o", out, status=125)  # nothing is overwritten
     ask("export", "--format", "tar", status=64)
+
+
+@test("K-10 S3-41: what of the log leaves is in the log before: what, to whom, which records; nothing leaves that cannot be")
+def handouts():
+    env = {"KENNEL_HOME": TMP + "/handout"}
+    os.makedirs(env["KENNEL_HOME"], mode=0o700)
+    body = "    run %s **\n" % words(WITNESS)
+    equal(kexec(body, [WITNESS, "exit", "0"], env=env).returncode, 0)
+    session = rows("sessions", env=env)[0]["session"]
+    d = TMP + "/handout.out"
+    os.makedirs(d)
+    c = Collector("unix")
+
+    def told():
+        return [json.loads(x) for x in ask("log", "--json", "--no-header", "--kind", "export", env=env).splitlines()]
+    for n, (words_, mode, to, form) in enumerate((
+            (["export", "--format", "csv", "--server", "t"], "export", "standard output", "csv"),
+            (["report", "--kind", "access", "-o", d + "/r.html"], "report", d + "/r.html", "access"),
+            (["pack", "-o", d + "/p.tar", session], "pack", d + "/p.tar", "tar"),
+            (["tiles", d + "/tiles"], "tiles", d + "/tiles", None),
+            (["ship", "--once", c.to], "ship", c.to, "jsonl"))):
+        before = json.loads(ask("verify", "--json", env=env))
+        ask(*words_, env=env)
+        new = told()
+        equal(len(new), n + (2 if mode == "ship" else 1), mode)
+        e = new[n]
+        f = e["fields"]
+        equal((e["writer"]["role"], f["mode"], f["name"], f["uid"], f.get("format")), ("auditor", mode, [to], os.getuid(), form))
+        check(before["records"] <= f["size"] <= e["idx"], f, before)
+        equal(f["first"], 0)
+        check(len(f["root"]) == 44, f)
+    first = told()[0]["fields"]
+    equal(first["reason"], "server t")
+    equal([e["fields"]["outcome"] for e in told() if e["fields"]["mode"] == "ship"], ["began", "ended"])
+    within(session, told()[2]["fields"]["reason"])
+    within(b"Given away", ask("report", "--kind", "retention", env=env))
+    # a copy is not written to, and gives what it has
+    copy = TMP + "/handout.copy"
+    check(wait_for(lambda: not descendants(os.getpid()), 8), "the recorder stays")
+    shutil.copytree(env["KENNEL_HOME"] + "/audit", copy)
+    size = len(ask("export", "--log", copy, env=env).splitlines())
+    equal(len(ask("export", "--log", copy, env=env).splitlines()), size, "a copy has grown")
+    # the log by another name is still the log
+    n = len(told())
+    os.symlink(env["KENNEL_HOME"] + "/audit", TMP + "/handout.link")
+    ask("export", "--log", TMP + "/handout.link", env=env)
+    equal(len(told()), n + 1, "by another name")
+    # no record, nothing given
+    check(wait_for(lambda: not descendants(os.getpid()), 8), "the recorder stays")
+    os.rename(env["KENNEL_HOME"] + "/audit/origin.key", copy + "/aside")
+    r = run([KENNEL, "audit", "export"], env=env, timeout=60)
+    equal((r.returncode, r.stdout), (125, b""))
+    within(b"cannot record that it is given away", r.stderr)
+    ask("report", "-o", d + "/no.html", status=125, env=env)
+    ask("pack", "-o", d + "/no.tar", session, status=125, env=env)
+    ask("tiles", d + "/no", status=125, env=env)
+    got = len(c.got)
+    ask("ship", "--once", c.to, status=125, env=env)
+    equal(len(c.got), got, "shipped")
+    equal([x for x in os.listdir(d) if x.startswith("no")], [], "given")
+    # what a recorder without the log's key says, and that the log is none the worse
+    within("origin.key is missing or is another log's; put it back", reads(env["KENNEL_HOME"] + "/audit/recorder.log").decode())
+    equal(kexec(body, [WITNESS, "exit", "0"], env=env).returncode, 125, "started without a record")
+    equal(run([KENNEL, "audit", "verify"], env=env).returncode, 0, "verify")
+    with open(env["KENNEL_HOME"] + "/audit/origin.key", "wb") as f:
+        f.write(bytes(64))
+    equal(kexec(body, [WITNESS, "exit", "0"], env=env).returncode, 125, "another key")
+    os.rename(copy + "/aside", env["KENNEL_HOME"] + "/audit/origin.key")
+    equal(kexec(body, [WITNESS, "exit", "0"], env=env).returncode, 0, "put back")
+    equal(run([KENNEL, "audit", "verify"], env=env).returncode, 0, "verify")
 
 
 class Collector:
@@ -264,14 +337,16 @@ def ship():
     for way in ("unix", "unix-stream", "tcp"):
         c = Collector(way)
         ask("ship", "--once", c.to)
-        check(wait_for(lambda: len(c.got) == n, 3), way, len(c.got), n)
-        equal(c.ids(), list(range(n)), way)
+        # the record that it is shipped is shipped too
+        check(wait_for(lambda: len(c.got) > n, 3), way, len(c.got), n)
+        check(wait_for(lambda: c.ids() == list(range(len(c.got))), 3), way, c.ids())
         for m in c.got:
             check(re.match(rb"<1(0[4-9]|1[0-1])>1 \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z \S+ kennel \d+ \S+ \[kennel@32473 ", m), m[:200])
             check(all(31 < b < 127 for b in m), m)
         ask("ship", "--once", c.to)
-        time.sleep(0.1)
-        equal(len(c.got), n, "sent twice")
+        more = len(ask("export").splitlines()) - 1
+        check(wait_for(lambda: more - 16 < len(c.got) <= more, 3), len(c.got), more)
+        equal(c.ids(), list(range(len(c.got))), "sent twice")
     env = {"KENNEL_HOME": TMP + "/ship2"}
     os.makedirs(env["KENNEL_HOME"], mode=0o700)
     body = "    run %s **\n" % words(WITNESS)
@@ -283,10 +358,13 @@ def ship():
     last = len(ask("export", env=env).splitlines())
     check(wait_for(lambda: len(c.got) >= last, 5), "what came later does not")
     equal(c.ids()[:last], list(range(last)))
-    mine = descendants(p.pid)
+    mine = [k for k, comm in descendants(p.pid).items() if comm.startswith("kennel-ship")]
+    equal(len(mine), 1, "kennel-ship")
     p.terminate()
-    p.wait()
+    equal(p.wait(), 128 + signal.SIGTERM)
     check(wait_for(lambda: not any(alive(k) for k in mine), 3), "kennel-ship stays")
+    ends = [json.loads(x)["fields"] for x in ask("log", "--json", "--no-header", "--kind", "export", env=env).splitlines()]
+    equal([f["outcome"] for f in ends if f["mode"] == "ship"], ["began", "ended"])
     # a place in another log is not this log's
     place = env["KENNEL_HOME"] + "/audit.ship"
     shutil.rmtree(env["KENNEL_HOME"] + "/audit")
@@ -294,6 +372,8 @@ def ship():
     check(os.listdir(place), "no place")
     ask("ship", "--once", c.to, status=125, env=env)
     ask("ship", "--once", "tcp:localhost:1", status=64, env=env)
+    last_ = json.loads(ask("log", "--json", "--no-header", "--kind", "export", "-n", "1", env=env))["fields"]
+    equal((last_["name"], last_["outcome"]), (["tcp:localhost:1"], "ended"))
 
 
 @test("K-10 pack: a session as one file that proves itself, without the log")
@@ -306,9 +386,16 @@ def pack():
     ask("pack", "-o", out, session)
     ask("pack", "-o", out, session, status=125)  # nothing is overwritten
     first = reads(out)
-    os.unlink(out)
-    ask("pack", "-o", out, session)
-    equal(reads(out), first, "the same again")
+    # of a log that has not grown meanwhile, the same again
+    check(wait_for(lambda: not descendants(os.getpid()), 8), "the recorder stays")
+    copy = TMP + "/pack.log"
+    shutil.copytree(ENV["KENNEL_HOME"] + "/audit", copy)
+    twice = []
+    for _ in range(2):
+        os.unlink(out)
+        ask("pack", "--log", copy, "-o", out, session)
+        twice.append(reads(out))
+    equal(twice[0], twice[1], "the same again")
     d = TMP + "/pack"
     with tarfile.open(fileobj=io.BytesIO(first)) as t:
         names = t.getnames()

@@ -77,7 +77,7 @@ def one(check, n):
         proofs = []
         for i in sorted({0, 1, size // 2, size - 1}):
             proofs.append("%s/%d.tlog-proof" % (home, i))
-            subprocess.run([KENNEL, "audit", "prove", str(i), "-o", proofs[-1]], env=env, check=True)
+            subprocess.run([KENNEL, "audit", "prove", "--size", str(size), str(i), "-o", proofs[-1]], env=env, check=True)
         with open(log + "/origin.vkey") as f:
             origin = f.read().strip()
         epoch = epoch_key(log + "/audit.db", text.rstrip().split("\n")[-1].split(" ")[1])
