@@ -419,11 +419,14 @@ verify(struct options *o, struct walk *walk, struct answer *answer)
 		for (size_t k = 0; k < o->judge.anchor_n; k++)
 			o->anchor[k].seen = false;
 		judge(&o->judge, walk, answer);
-		/* was a file closed, or were some removed, while we read? */
+		/* Was a file closed, or were some removed, while we read?  What was
+		 * found whole was a whole log at the moment when its live file was
+		 * opened; what was not may be of two moments. */
 		files = o->judge.path_n;
 		if (o->whole)
 			r = list_segments(o, o->folder);
-		if (r == 0 && !walk->changed && files == o->judge.path_n)
+		if (r == 0 && !walk->changed &&
+		    (files == o->judge.path_n || answer->verdict == INTACT))
 			break;
 		walk->changed = true;
 	}
