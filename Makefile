@@ -92,6 +92,7 @@ LEASH	 = leash/main.o leash/dispatch.o leash/launch.o leash/stdio.o \
 	   leash/vault/env.o \
 	   leash/scrub/scrub.o leash/scrub/forms.o \
 	   leash/scrub/filter.o leash/scrub/reading.o \
+	   leash/scrub/triage.o leash/scrub/decode.o leash/scrub/shapes.o \
 	   $(POLICY_READ) $(BASE)
 
 # What waits for a person, and where it is answered.
@@ -133,7 +134,7 @@ KENNEL	 = supervisor/main.o supervisor/child.o supervisor/control.o $(APPROVE) \
 	   supervisor/audit/schema.o \
 	   supervisor/cli/paths.o supervisor/cli/find.o supervisor/cli/seen.o supervisor/cli/own.o \
 	   supervisor/cli/open.o supervisor/cli/run.o supervisor/cli/exec.o \
-	   supervisor/cli/doctor.o supervisor/cli/server.o \
+	   supervisor/cli/grant.o supervisor/cli/doctor.o supervisor/cli/server.o \
 	   supervisor/cli/audit.o supervisor/cli/unused.o \
 	   supervisor/cli/init.o supervisor/cli/package.o supervisor/cli/preset.o \
 	   supervisor/cli/pin.o supervisor/cli/client.o supervisor/cli/approve.o \
@@ -186,7 +187,19 @@ SHIP	 = supervisor/audit/ship.o supervisor/audit/ship_send.o \
 	   supervisor/audit/ship_paths.o leash/report.o \
 	   $(CHAIN) $(BASE)
 
-PROGRAMS = $(BIN)/kennel $(LIBEXEC)/kennel-ship $(LIBEXEC)/kennel-leash $(LIBEXEC)/kennel-shim \
+# The file that values are kept in.
+CONTAINER = leash/vault/path.o leash/vault/container.o leash/vault/container_key.o \
+	   leash/vault/container_edit.o leash/vault/container_file.o leash/vault/phrase.o
+# What keeps values between starts: the vault's key, while it is unlocked.
+KEEPER	 = leash/keeper/main.o leash/keeper/peers.o leash/keeper/answer.o \
+	   leash/keeper/change.o $(CONTAINER) leash/vault/ring.o leash/vault/mem.o $(BASE)
+
+# The verbs that a person gives values to.  No container: the keeper alone opens it.
+SECRET	 = leash/keeper/secret.o leash/keeper/verbs.o leash/keeper/shows.o \
+	   leash/keeper/type.o leash/keeper/talk.o leash/keeper/start.o leash/keeper/reach.o \
+	   leash/vault/ring.o leash/vault/mem.o leash/vault/path.o $(POLICY_READ) $(BASE)
+
+PROGRAMS = $(BIN)/kennel $(LIBEXEC)/kennel-keeper $(LIBEXEC)/kennel-secret $(LIBEXEC)/kennel-ship $(LIBEXEC)/kennel-leash $(LIBEXEC)/kennel-shim \
 	   $(LIBEXEC)/kennel-recorder $(LIBEXEC)/kennel-verify
 
 .DEFAULT_GOAL := all
@@ -230,6 +243,10 @@ $(LIBEXEC)/kennel-recorder: $(call obj,$(RECORDER))
 	$(call link,$(LINKSTATIC),$(call PKG_STATIC,sqlite3 libsodium))
 $(LIBEXEC)/kennel-verify: $(call obj,$(VERIFY))
 	$(call link,$(LINKSTATIC),$(call PKG_STATIC,sqlite3 libsodium))
+$(LIBEXEC)/kennel-keeper: $(call obj,$(KEEPER))
+	$(call link,$(LINKSTATIC),$(call PKG_STATIC,libsodium))
+$(LIBEXEC)/kennel-secret: $(call obj,$(SECRET))
+	$(call link,$(LINKSTATIC),$(call PKG_STATIC,libsodium))
 $(LIBEXEC)/kennel-ship: $(call obj,$(SHIP))
 	$(call link,$(LINKSTATIC),$(call PKG_STATIC,sqlite3 libsodium))
 $(BIN)/kennel: $(call obj,$(KENNEL))
@@ -249,12 +266,19 @@ LINKSAID = in statically linked applications requires at runtime\|: in function
 # ---- what is generated: the syscall allow-lists ----------------------------
 # Each program's own notes, from its own sources (shim/base/confine.h).
 
-CONFINED = leash kennel recorder verify ship
+CONFINED = leash kennel recorder verify ship keeper secret
 SOURCES_leash	 = $(LEASH:.o=.c)
 SOURCES_kennel	 = $(KENNEL:.o=.c)
 SOURCES_recorder = $(RECORDER:.o=.c)
 SOURCES_verify	 = $(VERIFY:.o=.c)
 SOURCES_ship	 = $(SHIP:.o=.c)
+SOURCES_keeper	 = $(KEEPER:.o=.c)
+SOURCES_secret	 = $(SECRET:.o=.c)
+# What shared code could do, and these two never do once they serve.
+LESS_keeper	 = -socketpair -memfd_create -landlock_create_ruleset -landlock_add_rule \
+	   -landlock_restrict_self -seccomp -setrlimit
+LESS_secret	 = -socketpair -memfd_create -landlock_create_ruleset -landlock_add_rule \
+	   -landlock_restrict_self -seccomp -setrlimit
 # It starts nothing, and has its socket: the rest is for other programs of its files.
 LESS_ship	 = -socketpair -execve -clone -clone3 -fork -vfork -wait4 -pipe2 -dup2 -dup3 -mkdir -mkdirat
 # The leash makes its cell first: it needs no more of these once a server runs.
@@ -313,8 +337,6 @@ UNIT_bare	= tests/unit/shim_bare.o
 UNIT_vault	= leash/vault/ring.o leash/vault/mem.o leash/vault/source.o \
 	   leash/vault/env.o $(BASE_SMALL)
 UNIT_env	= $(UNIT_vault)
-CONTAINER = leash/vault/container.o leash/vault/container_key.o \
-	   leash/vault/container_edit.o leash/vault/container_file.o leash/vault/phrase.o
 UNIT_container	= $(CONTAINER) leash/vault/ring.o leash/vault/mem.o \
 	   tests/fuzz/fuzz_vault.o $(BASE_SMALL) shim/base/slurp.o
 UNIT_pages	= $(UNIT_vault)
@@ -326,6 +348,7 @@ POLICY_FRONT = $(POLICY_TEXT) $(POLICY_READ) $(ALGEBRA) policy/read.o policy/fil
 	   policy/calls.o policy/seal.o policy/seal_index.o shim/base/buf.o shim/base/fd.o \
 	   shim/base/slurp.o
 UNIT_parse	= $(POLICY_FRONT)
+UNIT_secretmeta	= $(SECRETMETA) policy/say.o $(POLICY_FRONT)
 UNIT_match	= $(UNIT_load)
 UNIT_sign	= $(UNIT_load) supervisor/cli/seen.o shim/base/dirs.o
 UNIT_rules	= $(UNIT_load)
@@ -339,13 +362,14 @@ UNIT_lower	= $(POLICY_READ) $(filter-out policy/main.o policy/verb%.o policy/sig
 UNIT_filter	= $(UNIT_seal) policy/filter.o policy/prologue.o policy/decoded.o policy/calls.o
 UNIT_agree	= $(UNIT_filter)
 SCRUB	= leash/scrub/scrub.o leash/scrub/forms.o leash/scrub/filter.o \
-	   leash/scrub/reading.o shim/base/buf.o $(UNIT_vault)
+	   leash/scrub/reading.o leash/scrub/triage.o leash/scrub/decode.o \
+	   leash/scrub/shapes.o shim/base/buf.o $(UNIT_vault)
 UNIT_scrub	= tests/unit/scrub_bench.o $(SCRUB)
 UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
 	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o leash/exec/ask.o \
 	   leash/exec/pin.o leash/exec/caller.o \
 	   shim/base/loop.o $(POLICY_READ) $(SCRUB)
-UNITS	 = base leash nomem nomem_policy shim bare vault pages env container scrub load seal match value index rules agree sign algebra diff filter lower parse gate frame json canon pins queue session exact unfit stream chain report recorder verify query payload tamper cell
+UNITS	 = base leash nomem nomem_policy shim bare vault pages env container scrub load seal secretmeta match value index rules agree sign algebra diff filter lower parse gate frame json canon pins queue session exact unfit stream chain report recorder verify query payload tamper cell
 UNIT_LIBS = $(COVER) $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
@@ -517,6 +541,7 @@ FUZZ_json	= supervisor/mcp/json.o supervisor/mcp/walk.o supervisor/mcp/skim.o \
 	   supervisor/mcp/canon.o shim/base/buf.o
 FUZZ_session	= $(UNIT_frame)
 FUZZ_parse	= $(POLICY_FRONT)
+FUZZ_manifest	= $(SECRETMETA) policy/say.o $(POLICY_FRONT)
 FUZZ_pins	= $(POLICY_FRONT) policy/pinfile.o
 FUZZ_frame	= supervisor/mcp/frame.o $(FUZZ_json)
 FUZZ_wire	= shim/doors.o shim/reap.o $(filter-out leash/main.o,$(LEASH))
@@ -534,7 +559,7 @@ FUZZ_body	= supervisor/audit/scan.o
 FUZZ_note	= $(CHAIN) $(BASE)
 FUZZ_log	= $(filter-out supervisor/audit/verify.o supervisor/audit/proof.o \
 	   supervisor/audit/noload.o,$(VERIFY))
-FUZZ	 = frame json session wire parse pins load value copy scrub vault body query note log
+FUZZ	 = frame json session wire parse manifest pins load value copy scrub vault body query note log
 
 define fuzz_rule
 $B/replay/$(1): $B/san/tests/fuzz/fuzz_$(1).o $B/san/tests/fuzz/replay.o \

@@ -7,7 +7,7 @@
 #	tests/policy/run.sh [POLICY_TEXT]
 #
 # UPDATE=1 writes the answers instead of comparing them.  At the end come
-# cli.sh and tools.sh, where the whole kennel is built.
+# cli.sh, tools.sh and secret.sh, where the whole kennel is built.
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 tool=${1:-$here/../../build/tests/policy_text}
 tmp=$(mktemp -d) || exit 1
@@ -83,4 +83,5 @@ echo "policy: $passed passed, $failed failed"
 [ -n "$UPDATE" ] || python3 "$here/manual.py" "$tool" || failed=1
 [ -n "$UPDATE" ] || sh "$here/cli.sh" || failed=1
 [ -n "$UPDATE" ] || sh "$here/tools.sh" || failed=1
+[ -n "$UPDATE" ] || sh "$here/secret.sh" || failed=1
 [ "$failed" -eq 0 ]
