@@ -31,6 +31,10 @@ int unused_main(int argc, char **argv);
 int init_main(int argc, char **argv);
 int approve_main(int argc, char **argv);
 int pin_main(int argc, char **argv);
+int grant_main(int argc, char **argv);
+/* secret.c: this process becomes kennel-secret, with these words.  An exit status
+ * where it cannot, and it was said. */
+int secret_become(int argc, char **argv);
 int secret_main(int argc, char **argv);
 
 /* ---- find.c: which policy, and its bytes ------------------------------------ */

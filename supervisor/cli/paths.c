@@ -90,6 +90,14 @@ paths_log_dir(void)
 }
 
 const char *
+paths_vault_dir(void)
+{
+	static char out[PATH_MAX];
+
+	return folder(out, "/vault", "XDG_DATA_HOME", ".local/share", "/vault");
+}
+
+const char *
 paths_run_dir(void)
 {
 	static char out[PATH_MAX];

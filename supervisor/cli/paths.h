@@ -11,6 +11,7 @@ const char *paths_data_dir(void);   /* servers/ below it */
 const char *paths_audit_dir(void);  /* audit.db */
 const char *paths_log_dir(void);    /* standard error of the servers */
 const char *paths_run_dir(void);    /* sockets */
+const char *paths_vault_dir(void);  /* secrets.vault, keeper.log */
 
 /* "kennel-leash" -> its path beside this binary (../libexec/kennel). */
 const char *paths_libexec(const char *name);

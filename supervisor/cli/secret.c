@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -36,7 +37,7 @@ static const struct verb {
     {"rotate", NULL, "PATH", "a new value in the place of an old one"},
     {"remove", NULL, "PATH", "out of the vault"},
     {"versions", NULL, "PATH", "the values of a path, by number and date"},
-    {"grant", NULL, "PATH --server NAME --policy FILE", "a server may have it"},
+    {"grant", grant_main, "PATH --server NAME --policy FILE", "a server may have it"},
     {"grants", NULL, "", "who may have what"},
     {"revoke", NULL, "...", "a grant is taken back"},
     {"unlock", NULL, "", "the vault is opened for a while"},
@@ -55,12 +56,27 @@ usage(FILE *to)
 	return to == stdout ? 0 : EXIT_USAGE;
 }
 
-/* This process becomes kennel-secret; it is told here when it cannot. */
+/* Where the vault and its keeper's socket are: it asks no one else. */
 static int
-become(int argc, char **argv)
+tell_places(void)
+{
+	const char *vault = paths_vault_dir(), *run = paths_run_dir();
+
+	if (vault == NULL || run == NULL || setenv("KENNEL_VAULT_AT", vault, 1) < 0 ||
+	    setenv("KENNEL_RUN_AT", run, 1) < 0) {
+		fprintf(stderr, "kennel secret: there is no home folder\n");
+		return EXIT_CONFIG;
+	}
+	return 0;
+}
+
+/* This process becomes kennel-secret; it is told here when it cannot. */
+int
+secret_become(int argc, char **argv)
 {
 	char *word[ARGS_MAX + 2];
 	const char *path = paths_libexec("kennel-secret");
+	int status;
 
 	if (argc > ARGS_MAX) {
 		fprintf(stderr, "kennel secret: more than %d words\n", ARGS_MAX);
@@ -70,6 +86,9 @@ become(int argc, char **argv)
 		fprintf(stderr, "kennel secret: where this program lies is not known\n");
 		return EXIT_FAILED;
 	}
+	status = tell_places();
+	if (status != 0)
+		return status;
 	word[0] = (char *)"kennel-secret";
 	for (int i = 0; i < argc; i++)
 		word[i + 1] = argv[i];
@@ -94,7 +113,7 @@ secret_main(int argc, char **argv)
 		if (strcmp(verb, verbs[i].name) != 0)
 			continue;
 		return verbs[i].main != NULL ? verbs[i].main(argc, argv)
-					     : become(argc, argv);
+					     : secret_become(argc, argv);
 	}
 	if (argc > 0)
 		fprintf(stderr, "kennel secret: unknown verb %s\n",

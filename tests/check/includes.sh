@@ -17,7 +17,7 @@ judge() {
 	function say(why) { print file ":" line ": " what ": " why }
 	# ---- which way: folder of the file -> what it may reach
 	function direction() {
-		if (what ~ /^(leash|kennel|recorder|verify|ship)_syscalls\.h$/)
+		if (what ~ /^(leash|kennel|recorder|verify|ship|keeper|secret)_syscalls\.h$/)
 			return 1
 		if (file ~ /^shim\/base\//) return what ~ /^shim\/base\//
 		if (file ~ /^shim\//) return what ~ /^shim\//

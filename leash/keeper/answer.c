@@ -1,0 +1,275 @@
+/*
+ * What the keeper is asked: the state, what there is, and a leash's question for
+ * a value.
+ *
+ * Process: kennel-keeper.  Here is the one place where a value goes out, and the
+ * one question that decides it: is there a grant in the vault's file for this
+ * path, this server and this policy?  Who asks, and what he calls himself, is for
+ * the log.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "leash/keeper/inside.h"
+#include "shim/base/log.h"
+
+#define DAY_S 86400
+
+/* ---- answers --------------------------------------------------------------------- */
+
+int
+answer_refuse(struct wire_out *out, enum keeper_reason reason, const char *text)
+{
+	wire_put_u32(out, KEEPER_REFUSED);
+	wire_put_u32(out, reason);
+	wire_put_str(out, text);
+	return out->error;
+}
+
+int
+answer_done(struct wire_out *out, uint32_t what)
+{
+	wire_put_u32(out, KEEPER_DONE);
+	wire_put_u32(out, what);
+	return out->error;
+}
+
+static const struct {
+	int error;
+	enum keeper_reason reason;
+	const char *text;
+} error_row[] = {
+    {-ENOKEY, REASON_LOCKED, "the vault is locked"},
+    {-EKEYREJECTED, REASON_WRONG, "that does not open the vault"},
+    {-EUCLEAN, REASON_ALTERED, "the vault's file was altered by something else"},
+    {-ESTALE, REASON_ALTERED, "another file stands in the vault's place"},
+    {-ENOENT, REASON_NOT_THERE, "it is not in the vault"},
+    {-EEXIST, REASON_THERE, "it is in the vault already"},
+    {-EINVAL, REASON_BAD, "no path, name or value is like that"},
+    {-ENOSPC, REASON_FULL, "there is no room"},
+    {-EFBIG, REASON_FULL, "the vault is as big as it may be"},
+};
+
+int
+answer_error(struct wire_out *out, int error)
+{
+	for (size_t i = 0; i < ARRAY_LEN(error_row); i++) {
+		if (error_row[i].error == error)
+			return answer_refuse(out, error_row[i].reason, error_row[i].text);
+	}
+	return answer_refuse(out, REASON_FAILED, strerror(-error));
+}
+
+int
+answer_load(char why[KEEPER_TEXT_MAX])
+{
+	why[0] = '\0';
+	if (the.container != NULL)
+		return 0;
+	the.seen = (struct container_seen){0};
+	return container_load(
+	    KEEPER_FD_VAULT, the.pages, &the.container, &the.seen, why, KEEPER_TEXT_MAX);
+}
+
+/* ---- questions ------------------------------------------------------------------- */
+
+static enum keeper_state
+state(void)
+{
+	struct stat st;
+
+	if (keeper_is_open())
+		return STATE_OPEN;
+	/* syscalls: newfstatat */
+	return fstatat(KEEPER_FD_VAULT, CONTAINER_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0
+		   ? STATE_LOCKED
+		   : STATE_NONE;
+}
+
+int
+answer_hello(struct peer *peer, struct wire_in *in, struct wire_out *out)
+{
+	uint32_t version = wire_get_u32(in);
+	const char *who = wire_get_str(in, KEEPER_WHO_MAX - 1);
+	uint64_t dev = wire_get_u64(in), ino = wire_get_u64(in);
+	struct stat st;
+
+	if (wire_end(in) < 0 || version != KEEPER_VERSION)
+		return -EBADMSG;
+	if (fstat(KEEPER_FD_VAULT, &st) < 0)
+		return -errno;
+	if (ino != 0 && (dev != st.st_dev || ino != st.st_ino))
+		return answer_refuse(
+		    out, REASON_OTHER_VAULT, "this keeper keeps another vault");
+	(void)snprintf(peer->who, sizeof(peer->who), "%s", who);
+	peer->greeted = true;
+	wire_put_u32(out, KEEPER_WELCOME);
+	wire_put_u32(out, state());
+	return out->error;
+}
+
+int
+answer_lock(struct peer *peer, struct wire_in *in, struct wire_out *out)
+{
+	if (wire_end(in) < 0)
+		return -EBADMSG;
+	keeper_lock("somebody asked");
+	return answer_done(out, 0);
+}
+
+/* The versions from row `from` on; path: of one, or empty. */
+int
+answer_versions(struct peer *peer, struct wire_in *in, struct wire_out *out)
+{
+	const char *path = wire_get_str(in, CONTAINER_PATH_MAX);
+	uint32_t from = wire_get_u32(in), n = 0;
+	size_t count, i, at;
+
+	if (wire_end(in) < 0)
+		return -EBADMSG;
+	if (!keeper_is_open())
+		return answer_error(out, -ENOKEY);
+	wire_put_u32(out, KEEPER_VERSIONS_ARE);
+	at = out->len;
+	wire_put_u32(out, 0);
+	wire_put_u32(out, 0);
+	count = container_entry_n(the.container);
+	for (i = from; i < count && n < KEEPER_ROWS; i++) {
+		struct container_entry e = container_entry(the.container, i);
+
+		if (path[0] != '\0' && strcmp(path, e.path) != 0)
+			continue;
+		wire_put_str(out, e.path);
+		wire_put_u32(out, e.version);
+		wire_put_u64(out, e.made);
+		wire_put_u64(out, e.retired);
+		n++;
+	}
+	if (out->error == 0) {
+		struct wire_out head = {out->data, at, out->cap, 0};
+
+		wire_put_u32(&head, i < count ? (uint32_t)i : 0);
+		wire_put_u32(&head, n);
+	}
+	keeper_used();
+	return out->error;
+}
+
+int
+answer_grants(struct peer *peer, struct wire_in *in, struct wire_out *out)
+{
+	uint32_t from = wire_get_u32(in), n = 0;
+	size_t count, i, at;
+
+	if (wire_end(in) < 0)
+		return -EBADMSG;
+	if (!keeper_is_open())
+		return answer_error(out, -ENOKEY);
+	wire_put_u32(out, KEEPER_GRANTS_ARE);
+	at = out->len;
+	wire_put_u32(out, 0);
+	wire_put_u32(out, 0);
+	count = container_grant_n(the.container);
+	for (i = from; i < count && n < KEEPER_ROWS; i++, n++) {
+		const struct container_grant *g = container_grant_at(the.container, i);
+
+		wire_put_str(out, g->path);
+		wire_put_str(out, g->server);
+		wire_put_u32(out, g->whose);
+		wire_put_bytes(out, g->id, sizeof(g->id));
+		wire_put_u64(out, g->made);
+	}
+	if (out->error == 0) {
+		struct wire_out head = {out->data, at, out->cap, 0};
+
+		wire_put_u32(&head, i < count ? (uint32_t)i : 0);
+		wire_put_u32(&head, n);
+	}
+	keeper_used();
+	return out->error;
+}
+
+/* ---- a value ---------------------------------------------------------------------- */
+
+struct asking {
+	struct container_asker asker;
+	struct sign_head head;
+	struct sign_row row[SIGN_SIGNERS_MAX];
+};
+
+static int
+read_asking(struct wire_in *in, struct asking *ret)
+{
+	struct container_asker *a = &ret->asker;
+	struct span id, head, rows;
+
+	a->path = wire_get_str(in, CONTAINER_PATH_MAX);
+	a->server = wire_get_str(in, CONTAINER_SERVER_MAX);
+	id = wire_get_bytes(in, CONTAINER_ID_LEN);
+	head = wire_get_bytes(in, sizeof(ret->head));
+	rows = wire_get_bytes(in, sizeof(ret->row));
+	if (wire_end(in) < 0 || id.len != CONTAINER_ID_LEN ||
+	    (head.len != 0 && head.len != sizeof(ret->head)) ||
+	    rows.len % sizeof(ret->row[0]) != 0 || (head.len == 0 && rows.len != 0))
+		return -EBADMSG;
+	a->id = id.data;
+	/* copied: packets are not aligned */
+	memcpy(&ret->head, head.data, head.len);
+	memcpy(ret->row, rows.data, rows.len);
+	a->head = head.len > 0 ? &ret->head : NULL;
+	a->row = ret->row;
+	a->row_n = rows.len / sizeof(ret->row[0]);
+	a->today = (uint32_t)(time(NULL) / DAY_S);
+	return 0;
+}
+
+static void
+note(const struct peer *peer, const struct container_asker *a, const char *what)
+{
+	char server[CONTAINER_SERVER_MAX * 4 + 1];
+
+	/* for the log: anybody of this user can call himself anything */
+	log_info("%s %s for server %s: asked by process %d, which calls itself %s", what,
+	    container_path_good(a->path) ? a->path : "(no path)",
+	    log_quote(server, sizeof(server), a->server, strlen(a->server)), peer->pid,
+	    peer->who);
+}
+
+int
+answer_release(struct peer *peer, struct wire_in *in, struct wire_out *out)
+{
+	struct asking q = {0};
+	size_t len = 0;
+	int r;
+
+	if (read_asking(in, &q) < 0)
+		return -EBADMSG;
+	if (!keeper_is_open())
+		return state() == STATE_NONE
+			   ? answer_refuse(out, REASON_NO_VAULT, "there is no vault")
+			   : answer_error(out, -ENOKEY);
+	if (!container_allows(the.container, &q.asker)) {
+		note(peer, &q.asker, "refused");
+		if (container_granted_once(the.container, q.asker.path, q.asker.server))
+			return answer_refuse(out, REASON_OTHER_POLICY,
+			    "it was granted for another policy");
+		return answer_refuse(
+		    out, REASON_NO_GRANT, "it was not granted to this server");
+	}
+	/* straight into the packet: u32 type, u32 length, the bytes, NUL */
+	r = container_get(the.container, q.asker.path, out->data + 8, &len);
+	if (r < 0)
+		return answer_error(out, r);
+	wire_put_u32(out, KEEPER_VALUE);
+	wire_put_u32(out, (uint32_t)len);
+	out->len += len;
+	wire_put_u8(out, 0);
+	note(peer, &q.asker, "released");
+	keeper_used();
+	return out->error;
+}

@@ -1,0 +1,338 @@
+/*
+ * What a person has the keeper change: a row each, and one way to the disk.
+ *
+ * Process: kennel-keeper.  A change is answered when it is on the disk.  When it
+ * does not get there, what is in memory is thrown away, and the vault is locked.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "leash/keeper/inside.h"
+#include "shim/base/log.h"
+
+static uint64_t
+now(void)
+{
+	time_t t = time(NULL); /* syscalls: time */
+
+	return t > 0 ? (uint64_t)t : 1;
+}
+
+static int
+save(void)
+{
+	uint8_t *bytes = NULL;
+	size_t len = 0;
+	int r;
+
+	(void)container_prune(the.container, now()); /* what is old goes along */
+	r = container_write(the.container, now(), &bytes, &len);
+	if (r == 0)
+		r = container_save(KEEPER_FD_VAULT, bytes, len, &the.seen);
+	free(bytes);
+	if (r < 0) {
+		log_error("unable to write the vault: %s", strerror(-r));
+		keeper_lock("what was changed is not on the disk");
+	}
+	return r;
+}
+
+/* The end of each change: on the disk, and then answered. */
+static int
+settle(struct wire_out *out, int r, uint32_t what)
+{
+	if (r == 0)
+		r = save();
+	if (r < 0)
+		return answer_error(out, r);
+	keeper_used();
+	return answer_done(out, what);
+}
+
+/* u32 kind, bytes.  A phrase comes as text and is read into words[]. */
+static int
+read_material(
+    struct wire_in *in, struct container_material *ret, uint8_t words[PHRASE_BYTES])
+{
+	uint32_t kind = wire_get_u32(in);
+	struct span bytes = wire_get_bytes(in, CONTAINER_MATERIAL_MAX);
+
+	if (in->error != 0 || kind < OPENER_PASSPHRASE || kind > OPENER_RECOVERY)
+		return -EBADMSG;
+	ret->kind = kind;
+	ret->bytes = bytes.data;
+	ret->len = bytes.len;
+	if (kind == OPENER_RECOVERY) {
+		/* one that is no phrase opens nothing: length 0 */
+		ret->len = 0;
+		if (phrase_read((const char *)bytes.data, bytes.len, words) == 0) {
+			ret->bytes = words;
+			ret->len = PHRASE_BYTES;
+		}
+	}
+	return 0;
+}
+
+/* Room for a phrase's bytes, in the pages: behind the longest answer. */
+static uint8_t *
+words_room(void)
+{
+	return the.out + KEEPER_PACKET_MAX - 2 * PHRASE_BYTES;
+}
+
+static void
+words_wipe(void)
+{
+	vault_wipe(words_room(), 2 * (size_t)PHRASE_BYTES);
+}
+
+/* ---- the vault -------------------------------------------------------------------- */
+
+int
+change_init(struct peer *peer, struct wire_in *in, struct wire_out *out)
+{
+	struct container_material m;
+	char why[KEEPER_TEXT_MAX];
+	int r;
+
+	r = read_material(in, &m, words_room());
+	if (r < 0 || wire_end(in) < 0 || m.kind == OPENER_RECOVERY)
+		return -EBADMSG;
+	r = answer_load(why);
+	if (r != -ENOENT)
+		return answer_refuse(out, REASON_THERE, "there is a vault already");
+	r = container_new(the.pages, &the.container);
+	if (r == 0)
+		r = container_seal(the.container, &m);
+	if (r == 0)
+		r = save();
+	if (r < 0) {
+		keeper_lock("it could not be made");
+		return answer_error(out, r);
+	}
+	keeper_opened(0, 0);
+	log_info("made by process %d (%s)", peer->pid, peer->who);
+	return answer_done(out, 0);
+}
+
+/* Opens it, from the file as it stands there now. */
+static int
+open_with(const struct container_material *m, char why[KEEPER_TEXT_MAX])
+{
+	int r;
+
+	container_free(the.container);
+	the.container = NULL;
+	r = answer_load(why);
+	if (r == 0) {
+		r = container_unlock(the.container, m);
+		if (r == -ENOENT)
+			(void)snprintf(why, KEEPER_TEXT_MAX, "the vault has no %s",
+			    container_opener_name(m->kind));
+	}
+	if (r < 0)
+		keeper_lock("something did not open it");
+	return r;
+}
+
+static int
+refuse_open(struct wire_out *out, int r, const char *why, const struct peer *peer)
+{
+	char text[KEEPER_TEXT_MAX];
+
+	log_warn("not opened for process %d (%s)", peer->pid, peer->who);
+	if (r == -ENOENT && why[0] != '\0' && strncmp(why, "the vault", 9) == 0)
+		return answer_refuse(out, REASON_WRONG, why);
+	if (r == -ENOENT)
+		return answer_refuse(out, REASON_NO_VAULT, "there is no vault");
+	if (why[0] == '\0')
+		return answer_error(out, r);
+	(void)snprintf(
+	    text, sizeof(text), "the vault's file cannot be read: %.150s", why);
+	return answer_refuse(out, REASON_ALTERED, text);
+}
+
+int
+change_unlock(struct peer *peer, struct wire_in *in, struct wire_out *out)
+{
+	uint32_t idle_s = wire_get_u32(in), cap_s = wire_get_u32(in);
+	struct container_material m;
+	char why[KEEPER_TEXT_MAX];
+	int r;
+
+	r = read_material(in, &m, words_room());
+	if (r < 0 || wire_end(in) < 0)
+		return -EBADMSG;
+	r = open_with(&m, why);
+	words_wipe();
+	if (r < 0)
+		return refuse_open(out, r, why, peer);
+	keeper_opened(idle_s, cap_s);
+	log_info("unlocked with a %s by process %d (%s)", container_opener_name(m.kind),
+	    peer->pid, peer->who);
+	return answer_done(out, 0);
+}
+
+/* Something that opens it, and something else that shall. */
+int
+change_reseal(struct peer *peer, struct wire_in *in, struct wire_out *out)
+{
+	bool was_open = keeper_is_open();
+	struct container_material old, new;
+	char why[KEEPER_TEXT_MAX];
+	int r;
+
+	r = read_material(in, &old, words_room());
+	if (r == 0)
+		r = read_material(in, &new, words_room() + PHRASE_BYTES);
+	if (r < 0 || wire_end(in) < 0 || new.kind == OPENER_RECOVERY)
+		return -EBADMSG;
+	r = open_with(&old, why);
+	if (r < 0) {
+		words_wipe();
+		return refuse_open(out, r, why, peer);
+	}
+	r = settle(out, container_seal(the.container, &new), 0);
+	words_wipe();
+	log_info("another %s, by process %d (%s)", container_opener_name(new.kind),
+	    peer->pid, peer->who);
+	if (!was_open) {
+		uint8_t answer[KEEPER_TEXT_MAX + 16];
+		size_t len = out->len;
+
+		/* what is said is no secret; locking wipes the packet */
+		if (len > sizeof(answer))
+			return -EMSGSIZE;
+		memcpy(answer, out->data, len);
+		keeper_lock("it was not open before");
+		memcpy(out->data, answer, len);
+	}
+	return r;
+}
+
+/* Another phrase, in the place of the one there was; told once. */
+int
+change_phrase(struct peer *peer, struct wire_in *in, struct wire_out *out)
+{
+	struct container_material old, new = {OPENER_RECOVERY, NULL, PHRASE_BYTES};
+	uint8_t *words = words_room();
+	char why[KEEPER_TEXT_MAX];
+	int r;
+
+	r = read_material(in, &old, words + PHRASE_BYTES);
+	if (r < 0 || wire_end(in) < 0 || old.kind == OPENER_RECOVERY)
+		return -EBADMSG;
+	r = open_with(&old, why);
+	if (r < 0)
+		return refuse_open(out, r, why, peer);
+	keeper_opened(0, 0);
+	phrase_draw(words);
+	new.bytes = words;
+	r = container_seal(the.container, &new);
+	if (r == 0)
+		r = save();
+	if (r < 0)
+		return answer_error(out, r);
+	wire_put_u32(out, KEEPER_PHRASE_IS);
+	wire_put_u32(out, PHRASE_LEN - 1);
+	phrase_write(words, (char *)out->data + out->len);
+	out->len += PHRASE_LEN; /* its NUL included */
+	words_wipe();
+	log_info("another recovery phrase, by process %d (%s)", peer->pid, peer->who);
+	return out->error;
+}
+
+/* ---- values ----------------------------------------------------------------------- */
+
+int
+change_put(struct peer *peer, struct wire_in *in, struct wire_out *out)
+{
+	const char *path = wire_get_str(in, CONTAINER_PATH_MAX);
+	uint8_t next = wire_get_u8(in);
+	struct span value = wire_get_bytes(in, VAULT_VALUE_MAX);
+	uint32_t version = 0;
+	int r;
+
+	if (wire_end(in) < 0 || next > 1)
+		return -EBADMSG;
+	if (!keeper_is_open())
+		return answer_error(out, -ENOKEY);
+	r = container_put(
+	    the.container, path, value.data, value.len, next == 1, now(), &version);
+	if (r == 0)
+		log_info("%s has version %u, by process %d (%s)", path, version,
+		    peer->pid, peer->who);
+	return settle(out, r, version);
+}
+
+int
+change_remove(struct peer *peer, struct wire_in *in, struct wire_out *out)
+{
+	const char *path = wire_get_str(in, CONTAINER_PATH_MAX);
+
+	if (wire_end(in) < 0)
+		return -EBADMSG;
+	if (!keeper_is_open())
+		return answer_error(out, -ENOKEY);
+	return settle(out, container_remove(the.container, path), 0);
+}
+
+int
+change_restore(struct peer *peer, struct wire_in *in, struct wire_out *out)
+{
+	const char *path = wire_get_str(in, CONTAINER_PATH_MAX);
+	uint32_t version = wire_get_u32(in), made = 0;
+	int r;
+
+	if (wire_end(in) < 0)
+		return -EBADMSG;
+	if (!keeper_is_open())
+		return answer_error(out, -ENOKEY);
+	r = container_restore(the.container, path, version, now(), &made);
+	return settle(out, r, made);
+}
+
+/* ---- grants ----------------------------------------------------------------------- */
+
+int
+change_grant(struct peer *peer, struct wire_in *in, struct wire_out *out)
+{
+	struct container_grant g = {.path = wire_get_str(in, CONTAINER_PATH_MAX)};
+	struct span id;
+	int r;
+
+	g.server = wire_get_str(in, CONTAINER_SERVER_MAX);
+	g.whose = wire_get_u32(in);
+	id = wire_get_bytes(in, CONTAINER_ID_LEN);
+	if (wire_end(in) < 0 || id.len != CONTAINER_ID_LEN)
+		return -EBADMSG;
+	memcpy(g.id, id.data, id.len);
+	g.made = now();
+	if (!keeper_is_open())
+		return answer_error(out, -ENOKEY);
+	r = container_grant(the.container, &g);
+	if (r == -EEXIST) /* it may have it already: that is what is wanted */
+		return answer_done(out, 0);
+	if (r == 0)
+		log_info("%s is granted to a server, by process %d (%s)", g.path,
+		    peer->pid, peer->who);
+	return settle(out, r, 1);
+}
+
+int
+change_revoke(struct peer *peer, struct wire_in *in, struct wire_out *out)
+{
+	const char *path = wire_get_str(in, CONTAINER_PATH_MAX);
+	const char *server = wire_get_str(in, CONTAINER_SERVER_MAX);
+	size_t n;
+
+	if (wire_end(in) < 0)
+		return -EBADMSG;
+	if (!keeper_is_open())
+		return answer_error(out, -ENOKEY);
+	n = container_revoke(the.container, path, server[0] != '\0' ? server : NULL);
+	return settle(out, n > 0 ? 0 : -ENOENT, (uint32_t)n);
+}

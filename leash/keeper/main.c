@@ -1,0 +1,245 @@
+/*
+ * kennel-keeper: holds the vault's key while it is unlocked.
+ *
+ * Process: one per user and run folder, started by kennel-secret when somebody
+ * needs it; ends when it is locked and nobody is connected, and on TERM.
+ * Holds: the key, in locked pages that are in no dump; the vault's folder.
+ * Trusts: a connection of its own user for what a person may do, as far as that
+ * proves anything (docs/TRUST.md), and a grant in the vault's file for a value.
+ * Must never: give a value to anything but a leash, or to one without a grant;
+ * start a program, open a socket, or write outside the vault's folder.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "keeper_syscalls.h"
+#include "leash/keeper/inside.h"
+#include "shim/base/confine.h"
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+
+#define QUIT_MS     2000
+#define NS_PER_S    1000000000ull
+#define PAGES_BYTES (CONTAINER_ROOM + 2 * KEEPER_PACKET_MAX + (16u << 10))
+
+struct keeper the = {.lock_timer = -1, .quit_timer = -1, .listener_slot = -1};
+
+/* ---- open and locked ------------------------------------------------------------ */
+
+bool
+keeper_is_open(void)
+{
+	return the.container != NULL && container_is_open(the.container);
+}
+
+static void
+on_lock_timer(struct loop *loop, void *arg)
+{
+	uint64_t now = loop_now();
+
+	the.lock_timer = -1;
+	if (!keeper_is_open())
+		return;
+	if (now >= the.cap_at)
+		keeper_lock("its time is over");
+	else if (now >= the.idle_at)
+		keeper_lock("it was not used");
+	else
+		keeper_used();
+}
+
+static void
+arm(void)
+{
+	uint64_t at = the.idle_at < the.cap_at ? the.idle_at : the.cap_at;
+
+	loop_timer_stop(&the.loop, the.lock_timer);
+	the.lock_timer = loop_timer_at(&the.loop, at, on_lock_timer, NULL);
+	if (the.lock_timer < 0)
+		keeper_lock("it could not be locked later");
+}
+
+void
+keeper_used(void)
+{
+	if (!keeper_is_open())
+		return;
+	the.idle_at = loop_now() + the.idle_ns;
+	arm();
+}
+
+void
+keeper_opened(uint32_t idle_s, uint32_t cap_s)
+{
+	if (idle_s == 0)
+		idle_s = KEEPER_IDLE_S;
+	if (cap_s == 0)
+		cap_s = KEEPER_CAP_S;
+	if (idle_s > KEEPER_IDLE_MAX_S)
+		idle_s = KEEPER_IDLE_MAX_S;
+	if (cap_s > KEEPER_CAP_MAX_S)
+		cap_s = KEEPER_CAP_MAX_S;
+	the.idle_ns = idle_s * NS_PER_S;
+	the.cap_at = loop_now() + cap_s * NS_PER_S;
+	keeper_used();
+}
+
+void
+keeper_lock(const char *why)
+{
+	bool open = keeper_is_open();
+
+	loop_timer_stop(&the.loop, the.lock_timer);
+	the.lock_timer = -1;
+	container_free(the.container); /* wipes the key and what was opened */
+	the.container = NULL;
+	vault_wipe(the.in, KEEPER_PACKET_MAX);
+	vault_wipe(the.out, KEEPER_PACKET_MAX);
+	if (open)
+		log_info("locked: %s", why);
+	keeper_quit_soon();
+}
+
+static void
+on_quit(struct loop *loop, void *arg)
+{
+	the.quit_timer = -1;
+	if (the.peer_n == 0 && !keeper_is_open())
+		loop_stop(loop);
+}
+
+void
+keeper_quit_soon(void)
+{
+	loop_timer_stop(&the.loop, the.quit_timer);
+	the.quit_timer = -1;
+	if (the.peer_n > 0 || keeper_is_open())
+		return;
+	the.quit_timer =
+	    loop_timer_at(&the.loop, loop_now() + QUIT_MS * LOOP_MS, on_quit, NULL);
+	if (the.quit_timer < 0)
+		loop_stop(&the.loop);
+}
+
+/* ---- start and end ----------------------------------------------------------------- */
+
+static void
+on_signal(struct loop *loop, int fd, short revents, void *arg)
+{
+	loop_stop(loop);
+}
+
+static void
+given_check(void)
+{
+	socklen_t len = sizeof(int);
+	struct stat st;
+	int listens = 0;
+
+	/* syscalls: getsockopt */
+	if (getsockopt(KEEPER_FD_LISTENER, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) <
+		0 ||
+	    listens == 0 || fstat(KEEPER_FD_VAULT, &st) < 0 || !S_ISDIR(st.st_mode) ||
+	    fstat(KEEPER_FD_RUN, &st) < 0 || !S_ISDIR(st.st_mode))
+		die("this program is started by kennel secret, not by hand");
+	for (int fd = KEEPER_FD_FIRST; fd < KEEPER_FD_FIRST + KEEPER_FDS; fd++) {
+		if (fd_cloexec(fd, true) < 0)
+			die("descriptor %d was not given", fd);
+	}
+}
+
+static void
+watch(int fd, loop_fd_fn *fn, int *ret_slot)
+{
+	int slot = fd < 0 ? -EBADF : loop_add(&the.loop, fd, POLLIN, fn, NULL);
+
+	if (slot < 0)
+		die("unable to watch a descriptor: %s", strerror(-slot));
+	if (ret_slot != NULL)
+		*ret_slot = slot;
+}
+
+static void
+make_ready(void)
+{
+	sigset_t ends;
+	int r = vault_new(PAGES_BYTES, &the.pages);
+
+	if (r < 0)
+		die("unable to lock memory for secrets: %s", strerror(-r));
+	the.in = vault_scratch(the.pages, KEEPER_PACKET_MAX);
+	the.out = vault_scratch(the.pages, KEEPER_PACKET_MAX);
+	if (the.in == NULL || the.out == NULL)
+		bug("no room in the pages");
+	for (size_t i = 0; i < PEERS_MAX; i++)
+		the.peer[i].fd = -1;
+	loop_init(&the.loop);
+	(void)sigemptyset(&ends);
+	(void)sigaddset(&ends, SIGTERM);
+	(void)sigaddset(&ends, SIGINT);
+	(void)sigaddset(&ends, SIGHUP);
+	(void)sigprocmask(SIG_BLOCK, &ends, NULL); /* signals that are there */
+	/* early: signalfd4 */
+	watch(signalfd(-1, &ends, SFD_CLOEXEC), on_signal, NULL);
+	if (fd_nonblock(KEEPER_FD_LISTENER, true) < 0)
+		die("no socket to listen on");
+	watch(KEEPER_FD_LISTENER, peers_accept, &the.listener_slot);
+	keeper_quit_soon();
+}
+
+static void
+confine(void)
+{
+	const struct confine_path path[] = {
+	    {KEEPER_FD_VAULT, CONFINE_READ | CONFINE_WRITE},
+	    {KEEPER_FD_RUN, CONFINE_WRITE}, /* its own socket, in the end */
+	};
+	int r = confine_paths(path, ARRAY_LEN(path));
+
+	if (r < 0)
+		die("unable to confine the keeper's files: %s", strerror(-r));
+	r = confine_syscalls(keeper_syscalls, ARRAY_LEN(keeper_syscalls));
+	if (r < 0)
+		die("unable to confine the keeper's system calls: %s", strerror(-r));
+}
+
+/* No new connection, no key, no socket left behind.  The locks go with the
+ * process. */
+static void
+finish(void)
+{
+	keeper_lock("the keeper ends");
+	/* syscalls: shutdown unlinkat */
+	(void)shutdown(KEEPER_FD_LISTENER, SHUT_RDWR); /* it is ours: cannot fail */
+	(void)unlinkat(KEEPER_FD_RUN, KEEPER_SOCKET, 0);
+	for (size_t i = 0; i < PEERS_MAX; i++)
+		peers_end(&the.peer[i]);
+	vault_free(the.pages);
+}
+
+int
+main(void)
+{
+	int r;
+
+	log_open("kennel-keeper", LOG_INFO);
+	given_check();
+	if (confine_no_dumps() < 0)
+		die("unable to forbid dumps");
+	(void)umask(077);
+	(void)signal(SIGPIPE, SIG_IGN); /* a good signal: cannot fail */
+	make_ready();
+	confine();
+	confine_drop_start();
+	r = loop_run(&the.loop);
+	if (r < 0)
+		log_error("unable to wait: %s", strerror(-r));
+	finish();
+	return r < 0 ? LOG_EXIT_FAILED : 0;
+}
