@@ -24,6 +24,7 @@
 #define QUESTION_REMEMBERED 256 /* answers that hold for the session */
 #define QUESTION_TEXT_MAX   2048
 #define QUESTION_DIGEST_LEN 32
+#define QUESTION_ID_MAX     48 /* "PID-NUMBER:12345678" */
 
 enum question_kind {
 	QUESTION_TOOL = 1,
@@ -95,6 +96,14 @@ const struct question *queue_next(const struct queue *, uint32_t after);
 typedef void queue_seen_fn(
     void *arg, const struct question *, enum question_answer gone_with);
 void queue_watch(struct queue *, queue_seen_fn *, void *arg);
+
+/*
+ * How a person names a question: the process, its number there, and how its
+ * digest begins, so that a number that is used again does not name another.
+ * Returns out.
+ */
+const char *question_id(char out[QUESTION_ID_MAX], long pid, uint32_t number,
+    const uint8_t digest[QUESTION_DIGEST_LEN]);
 
 /* ---- the desk -------------------------------------------------------------- */
 

@@ -6,6 +6,7 @@
 #include "supervisor/approve/approve.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,6 +51,15 @@ question_answer_name(enum question_answer answer)
 	return (size_t)answer < sizeof(name) / sizeof(name[0]) && name[answer] != NULL
 		   ? name[answer]
 		   : "?";
+}
+
+const char *
+question_id(char out[QUESTION_ID_MAX], long pid, uint32_t number,
+    const uint8_t digest[QUESTION_DIGEST_LEN])
+{
+	(void)snprintf(out, QUESTION_ID_MAX, "%ld-%u:%02x%02x%02x%02x", pid, number,
+	    digest[0], digest[1], digest[2], digest[3]); /* fits */
+	return out;
 }
 
 int

@@ -138,12 +138,20 @@ show_text(const char *what, const char *text)
 		    log_quote(quoted, sizeof(quoted), text, strlen(text)));
 }
 
+static const char *
+id_of(long pid, const struct shown *q)
+{
+	static char id[QUESTION_ID_MAX];
+
+	return question_id(id, pid, q->number, q->digest.data);
+}
+
 static void
 show(long pid, const struct shown *q)
 {
 	static char server[512], subject[DETAIL_SHOW];
 
-	printf("%ld-%u  %s asks for the %s %s\n", pid, q->number,
+	printf("%s  %s asks for the %s %s\n", id_of(pid, q),
 	    log_quote(server, sizeof(server), q->server, strlen(q->server)),
 	    question_kind_name((enum question_kind)q->kind),
 	    log_quote(subject, sizeof(subject), q->subject, strlen(q->subject)));
@@ -170,7 +178,7 @@ show_json(long pid, const struct shown *q)
 	    {"because", q->because},
 	};
 
-	printf("{\"id\":\"%ld-%u\"", pid, q->number);
+	printf("{\"id\":\"%s\"", id_of(pid, q));
 	for (size_t i = 0; i < sizeof(field) / sizeof(field[0]); i++) {
 		char *text = package_json_text(field[i].text);
 
@@ -251,26 +259,52 @@ list_main(int argc, char **argv)
 
 /* ---- allow, deny ----------------------------------------------------------------- */
 
-/* "PID-NUMBER" */
+/* "PID-NUMBER:DIGEST": how the digest begins, in as many digits as one likes. */
+struct id {
+	long pid;
+	uint32_t number;
+	char digest[2 * QUESTION_DIGEST_LEN + 1];
+};
+
 static int
-id_read(const char *text, long *ret_pid, uint32_t *ret_number)
+id_read(const char *text, struct id *ret)
 {
 	unsigned long number;
 	char *end;
+	size_t n;
 
-	*ret_pid = strtol(text, &end, 10);
-	if (*ret_pid <= 0 || *end != '-' || end[1] < '1' || end[1] > '9')
+	ret->pid = strtol(text, &end, 10);
+	if (ret->pid <= 0 || *end != '-' || end[1] < '1' || end[1] > '9')
 		return -EINVAL;
 	number = strtoul(end + 1, &end, 10);
-	if (*end != '\0' || number > UINT32_MAX)
+	if (number > UINT32_MAX)
 		return -EINVAL;
-	*ret_number = (uint32_t)number;
+	ret->number = (uint32_t)number;
+	ret->digest[0] = '\0';
+	if (*end == '\0')
+		return 0;
+	n = strspn(end + 1, "0123456789abcdef");
+	if (*end != ':' || n == 0 || n >= sizeof(ret->digest) || end[1 + n] != '\0')
+		return -EINVAL;
+	memcpy(ret->digest, end + 1, n + 1);
 	return 0;
+}
+
+/* Is this the question that the person saw? */
+static bool
+id_names(const struct id *id, const struct shown *q)
+{
+	char hex[2 * QUESTION_DIGEST_LEN + 1];
+
+	for (size_t i = 0; i < q->digest.len; i++)
+		(void)snprintf(hex + 2 * i, 3, "%02x", q->digest.data[i]); /* fits */
+	return q->number == id->number &&
+	       strncmp(hex, id->digest, strlen(id->digest)) == 0;
 }
 
 /* What is answered is what was shown: the digest is the desk's own. */
 static int
-answer_at(int fd, uint32_t number, enum question_answer answer)
+answer_at(int fd, const struct id *id, enum question_answer answer)
 {
 	uint8_t memory[DESK_PACKET_MAX], digest[QUESTION_DIGEST_LEN];
 	struct wire_in in;
@@ -282,7 +316,7 @@ answer_at(int fd, uint32_t number, enum question_answer answer)
 	while (
 	    r == 0 && (r = hear(fd, memory, &type, &in)) == 0 && type == DESK_QUESTION) {
 		r = question_read(&in, &q);
-		if (r == 0 && q.number == number) {
+		if (r == 0 && id_names(id, &q)) {
 			memcpy(digest, q.digest.data, sizeof(digest));
 			found = true;
 		}
@@ -290,7 +324,8 @@ answer_at(int fd, uint32_t number, enum question_answer answer)
 	if (r == 0 && !found)
 		return -ENOENT;
 	if (r == 0)
-		r = say_answer(fd, number, answer, (struct span){digest, sizeof(digest)});
+		r = say_answer(
+		    fd, id->number, answer, (struct span){digest, sizeof(digest)});
 	if (r == 0)
 		r = hear(fd, memory, &type, &in);
 	if (r < 0)
@@ -300,25 +335,25 @@ answer_at(int fd, uint32_t number, enum question_answer answer)
 }
 
 static int
-answer(const char *id, enum question_answer what)
+answer(const char *text, enum question_answer what)
 {
-	uint32_t number;
-	long pid;
+	struct id id;
 	int fd, r;
 
-	if (id_read(id, &pid, &number) < 0) {
-		log_error("an id is what `kennel approve list` shows, as 4711-1");
+	if (id_read(text, &id) < 0) {
+		log_error("an id is what `kennel approve list` shows, as "
+			  "4711-1:0a1b2c3d");
 		return EXIT_USAGE;
 	}
-	fd = desk_connect(pid);
-	r = fd < 0 ? fd : answer_at(fd, number, what);
+	fd = desk_connect(id.pid);
+	r = fd < 0 ? fd : answer_at(fd, &id, what);
 	fd_close(&fd);
 	if (r == -ENOENT || r == -ECONNREFUSED) {
-		log_error("nothing waits under %ld-%u", pid, number);
+		log_error("nothing waits under %s", text);
 		return 1;
 	}
 	if (r < 0) {
-		log_error("unable to answer %ld-%u: %s", pid, number, strerror(-r));
+		log_error("unable to answer %s: %s", text, strerror(-r));
 		return EXIT_FAILED;
 	}
 	return 0;

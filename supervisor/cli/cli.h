@@ -100,6 +100,11 @@ int open_signals(int *ret_fd);
 int open_report(struct opened *);
 /* Answer LEASH_NEEDS_RECORDER. */
 int opened_recorder(struct opened *);
+/* Where a person answers what the policy asks about.  On failure both are NULL:
+ * nothing is asked, and what would be is refused. */
+struct queue;
+struct desk;
+void open_desk(struct opened *, struct loop *, struct queue **, struct desk **);
 /* The exit status of kennel for a wait status of the server. */
 int exit_status(int wait_status);
 /* Shut the doors of this process before it serves (its own seccomp list,

@@ -12,7 +12,9 @@
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "shim/base/loop.h"
+#include "supervisor/approve/approve.h"
 #include "supervisor/cli/cli.h"
+#include "supervisor/control.h"
 
 #define COPY_MAX (64u << 10)
 
@@ -32,6 +34,10 @@ struct exec {
 	int signals, channel_slot;
 	bool gone;
 	int status;
+	int report_slot;
+	struct queue *questions; /* for a person; NULL: nobody can be asked */
+	struct desk *desk;
+	struct control *control;
 	struct copy in, out, err;
 };
 
@@ -152,8 +158,10 @@ on_channel(struct loop *loop, int fd, short revents, void *arg)
 			log_error("unable to start the recorder again");
 		return;
 	}
-	if (r == 0 && news.type != LEASH_EXITED)
+	if (r == 0 && news.type != LEASH_EXITED) {
+		control_news(x->control, &news);
 		return;
+	}
 	if (r == 0)
 		x->status = exit_status(news.status);
 	else
@@ -161,6 +169,49 @@ on_channel(struct loop *loop, int fd, short revents, void *arg)
 	x->gone = true;
 	loop_remove(loop, x->channel_slot);
 	x->channel_slot = -1;
+}
+
+static void watch_report(struct exec *);
+
+static void
+on_report(struct loop *loop, int fd, short revents, void *arg)
+{
+	struct exec *x = arg;
+
+	(void)fd;
+	(void)revents;
+	if (report_ready(x->o.report) == 0) {
+		control_recorded(x->control);
+		return;
+	}
+	loop_remove(loop, x->report_slot);
+	x->report_slot = -1;
+	/* without it nobody's yes is written down, so there is none */
+	if (!report_late(x->o.report) && open_report(&x->o) == 0)
+		watch_report(x);
+	else
+		log_error("the audit log is gone: nothing more is asked");
+}
+
+static void
+watch_report(struct exec *x)
+{
+	x->report_slot = loop_add(&x->loop, report_fd(x->o.report), POLLIN, on_report, x);
+}
+
+/* A person answers here too; without that, what is asked about is refused. */
+static int
+make_control(struct exec *x)
+{
+	struct control_order order = {.policy = &x->o.found.policy,
+	    .server = x->o.found.server,
+	    .report = x->o.report,
+	    .child = &x->o.child};
+
+	open_desk(&x->o, &x->loop, &x->questions, &x->desk);
+	order.questions = x->questions;
+	watch_report(x);
+	return control_new(&order, &x->control);
 }
 
 static int
@@ -183,9 +234,16 @@ serve(struct exec *x)
 	}
 	if (r < 0)
 		return r;
+	r = make_control(x);
+	if (r < 0)
+		return r;
 	open_confine(&x->o);
-	while (r == 0 && !(x->gone && copy_done(&x->out) && copy_done(&x->err)))
+	while (r == 0 && !(x->gone && copy_done(&x->out) && copy_done(&x->err))) {
+		if (x->report_slot >= 0)
+			loop_events(&x->loop, x->report_slot,
+			    report_wants_write(x->o.report) ? POLLIN | POLLOUT : POLLIN);
 		r = loop_once(&x->loop, -1);
+	}
 	copy_close(&x->in);
 	return r;
 }
@@ -194,7 +252,8 @@ static int
 exec_program(const char *file, const char *name, int argc, char **argv)
 {
 	static char why[LEASH_TEXT_MAX];
-	static struct exec x = {.signals = -1, .channel_slot = -1, .status = EXIT_FAILED};
+	static struct exec x = {
+	    .signals = -1, .channel_slot = -1, .report_slot = -1, .status = EXIT_FAILED};
 	int status, r;
 
 	loop_init(&x.loop);
@@ -208,6 +267,9 @@ exec_program(const char *file, const char *name, int argc, char **argv)
 	r = serve(&x);
 	if (r < 0)
 		log_error("unable to serve %s: %s", argv[0], strerror(-r));
+	control_free(x.control);
+	desk_free(x.desk);
+	queue_free(x.questions);
 	opened_free(&x.o);
 	fd_close(&x.signals);
 	return r < 0 ? EXIT_FAILED : x.status;

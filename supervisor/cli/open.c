@@ -17,6 +17,7 @@
 #include "shim/base/confine.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
+#include "supervisor/approve/approve.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/paths.h"
 
@@ -273,6 +274,27 @@ opened_recorder(struct opened *o)
 		r = child_recorder(&o->child, fd);
 	fd_close(&fd);
 	return r;
+}
+
+void
+open_desk(
+    struct opened *o, struct loop *loop, struct queue **ret_queue, struct desk **ret_desk)
+{
+	uint64_t wait = policy_limit(&o->found.policy, o->found.server, TIMEOUT_ASK);
+	struct queue *queue = NULL;
+	struct desk *desk = NULL;
+	int r = queue_new(loop, wait, &queue);
+
+	if (r == 0)
+		r = desk_open(loop, o->place.run_dir, queue, &desk);
+	if (r < 0) {
+		log_warn("nobody can be asked: unable to listen in %s: %s",
+		    o->place.run_dir, strerror(-r));
+		queue_free(queue);
+		queue = NULL;
+	}
+	*ret_queue = queue;
+	*ret_desk = desk;
 }
 
 int

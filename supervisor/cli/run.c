@@ -21,6 +21,7 @@
 #include "supervisor/approve/approve.h"
 #include "supervisor/audit/payload.h"
 #include "supervisor/cli/cli.h"
+#include "supervisor/control.h"
 #include "supervisor/mcp/mcp.h"
 
 #define EOF_GRACE_MS  800 /* after stdin closed, before TERM */
@@ -39,6 +40,9 @@ struct run {
 	struct session *session;
 	struct queue *questions; /* for a person; NULL: nobody can be asked */
 	struct desk *desk;
+	struct control *control;
+	struct child_news last; /* the leash's last word, when it was heard early */
+	bool heard_last;
 	struct payloads *payloads; /* NULL: the policy wants nothing kept whole */
 	int signals;
 	int report_slot, channel_slot;
@@ -159,18 +163,50 @@ on_signal(struct loop *loop, int fd, short revents, void *arg)
 	}
 }
 
+/* True: that was all that it will ever say. */
+static bool
+on_news(struct run *u, const struct child_news *news)
+{
+	if (news->type == LEASH_EXITED)
+		return true;
+	if (news->type != LEASH_NEEDS_RECORDER)
+		control_news(u->control, news);
+	/* the leash itself ends the server when nothing comes */
+	else if (opened_recorder(&u->o) < 0)
+		log_error("unable to start the recorder again");
+	return false;
+}
+
+/* The session's: an answer is at hand, and what the leash said before it may
+ * belong to it.  Its last word is for later: the session is busy. */
+static void
+hear(void *arg)
+{
+	struct run *u = arg;
+	struct child_news news;
+
+	while (!u->gone && !u->heard_last && child_answer(&u->o.child, &news) == 0)
+		if (on_news(u, &news)) {
+			u->last = news;
+			u->heard_last = true;
+		}
+}
+
 static void
 on_channel(struct loop *loop, int fd, short revents, void *arg)
 {
 	struct child_news news;
 	struct run *u = arg;
 	char why[64];
-	int r;
+	int r = 0;
 
 	(void)loop;
 	(void)fd;
 	(void)revents;
-	r = child_answer(&u->o.child, &news);
+	if (u->heard_last)
+		news = u->last;
+	else
+		r = child_answer(&u->o.child, &news);
 	if (r == -EAGAIN)
 		return;
 	if (r < 0) {
@@ -179,13 +215,7 @@ on_channel(struct loop *loop, int fd, short revents, void *arg)
 		server_gone(u, "the leash ended unexpectedly");
 		return;
 	}
-	if (news.type == LEASH_NEEDS_RECORDER) {
-		/* the leash itself ends the server when nothing comes */
-		if (opened_recorder(&u->o) < 0)
-			log_error("unable to start the recorder again");
-		return;
-	}
-	if (news.type != LEASH_EXITED)
+	if (!on_news(u, &news))
 		return;
 	u->status = exit_status(news.status);
 	(void)snprintf(why, sizeof(why), "the server ended with status %d", u->status);
@@ -201,6 +231,7 @@ on_report(struct loop *loop, int fd, short revents, void *arg)
 	(void)fd;
 	(void)revents;
 	if (report_ready(u->o.report) == 0) {
+		control_recorded(u->control);
 		session_recorded(u->session);
 		return;
 	}
@@ -219,26 +250,6 @@ static void
 watch_report(struct run *u)
 {
 	u->report_slot = loop_add(&u->loop, report_fd(u->o.report), POLLIN, on_report, u);
-}
-
-/*
- * Where a person answers what the policy asks about.  Without it nothing is
- * asked, and what would be is refused.
- */
-static void
-make_desk(struct run *u)
-{
-	uint64_t wait = policy_limit(&u->o.found.policy, u->o.found.server, TIMEOUT_ASK);
-	int r = queue_new(&u->loop, wait, &u->questions);
-
-	if (r == 0)
-		r = desk_open(&u->loop, u->o.place.run_dir, u->questions, &u->desk);
-	if (r == 0)
-		return;
-	log_warn("nobody can be asked: unable to listen in %s: %s", u->o.place.run_dir,
-	    strerror(-r));
-	queue_free(u->questions);
-	u->questions = NULL;
 }
 
 /* A policy that wants arguments or results kept gets no session without. */
@@ -283,13 +294,22 @@ make_session(struct run *u)
 	    .questions = u->questions,
 	    .keep = u->payloads == NULL ? NULL : keep_payload,
 	    .keep_arg = u,
+	    .hear = hear,
+	    .hear_arg = u,
 	    .end = on_session_end,
 	    .end_arg = u};
+	struct control_order control = {.policy = &u->o.found.policy,
+	    .server = u->o.found.server,
+	    .report = u->o.report,
+	    .questions = u->questions,
+	    .child = &u->o.child};
 	int r = session_new(&order, &u->session);
 
-	if (r == 0)
-		u->o.child.server_in = u->o.child.server_out = -1;
-	return r;
+	if (r < 0)
+		return r;
+	u->o.child.server_in = u->o.child.server_out = -1;
+	control.session = u->session;
+	return control_new(&control, &u->control);
 }
 
 /* Until somebody ends it.  The session is in place. */
@@ -376,7 +396,7 @@ run_server(const char *file, const char *name)
 	}
 	if (u.o.child.lacks[0] != '\0')
 		log_info("%s runs without: %s", name, u.o.child.lacks);
-	make_desk(&u);
+	open_desk(&u.o, &u.loop, &u.questions, &u.desk);
 	r = make_payloads(&u);
 	if (r == 0)
 		r = make_session(&u);
@@ -387,6 +407,7 @@ run_server(const char *file, const char *name)
 		serve(&u);
 		record_end(&u);
 	}
+	control_free(u.control);
 	session_free(u.session);
 	desk_free(u.desk);
 	queue_free(u.questions);

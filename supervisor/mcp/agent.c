@@ -183,11 +183,15 @@ forward(struct session *s, const struct json_message *m, const struct method *me
 	if (r < 0)
 		return refuse(s, m, RPC_NO_RECORD,
 		    "kennel: too many requests are under way; wait for answers");
+	/* time that a person did not use is not held against another call */
+	if (s->asked.open == 1 && s->person == 0)
+		s->budget_ns = s->ask_ns;
 	call->known = method;
 	call->since_ns = loop_now();
 	(void)snprintf(call->method, sizeof(call->method), "%s", s->method); /* cut */
 	call->name_len = (uint16_t)strnlen(s->name, sizeof(call->name));
 	memcpy(call->name, s->name, call->name_len);
+	programs_token(s, call, m->param[PARAM_META]);
 	if (gated == HOLD && hold(s, m, method, call) != PASS)
 		return DROP;
 	if (record_forward(s, call, "agent", params) < 0) {
@@ -199,7 +203,7 @@ forward(struct session *s, const struct json_message *m, const struct method *me
 		calls_deadline(&s->asked, call, session_clock(s) + s->call_ns);
 	if (!s->started) {
 		s->started = true;
-		s->start_at = call->since_ns + s->start_ns;
+		s->start_at = session_clock(s) + s->start_ns;
 	}
 	return PASS;
 }
@@ -222,6 +226,8 @@ agent_request(struct session *s, const struct json_message *m, bool batch)
 	if (s->to_server.closed || s->server_eof)
 		return refuse(
 		    s, m, RPC_SERVER_GONE, "kennel: the server no longer takes requests");
+	if (programs_ping(s, m))
+		return DROP;
 	gated = gate(s, m, method);
 	if (gated == DROP)
 		return DROP;

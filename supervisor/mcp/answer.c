@@ -64,6 +64,8 @@ server_notification(struct session *s, const struct json_message *m)
 	const struct method *method = session_method(s, m);
 	struct call *call;
 
+	if (method != NULL && strcmp(method->name, "notifications/progress") == 0)
+		programs_progressed(s, m->top[TOP_PARAMS]);
 	if (method == NULL || strcmp(method->name, "notifications/cancelled") != 0)
 		return PASS;
 	call = calls_find(&s->asking, m->param[PARAM_REQUEST_ID]);
@@ -177,6 +179,7 @@ server_answer(struct session *s, const struct json_message *m)
 	}
 	if (call->known != NULL && (call->known->flags & METHOD_FIRST) != 0)
 		note_version(s, m);
+	programs_explain(s, call, m);
 	session_done(s, &s->asked, call, m->top[result ? TOP_RESULT : TOP_ERROR],
 	    result ? "ok" : "error");
 	return PASS;

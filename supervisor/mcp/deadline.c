@@ -82,18 +82,20 @@ uint64_t
 session_next_timer(struct session *s, uint64_t now)
 {
 	struct call *call = calls_soonest(&s->asked);
-	uint64_t at = UINT64_MAX, clock;
+	uint64_t at = UINT64_MAX, due = UINT64_MAX, clock;
 
-	if (call != NULL) {
+	if (call != NULL)
+		due = call->deadline_ns;
+	if (s->start_at != 0 && s->start_at < due)
+		due = s->start_at;
+	if (due != UINT64_MAX) {
 		clock = session_clock(s);
-		at = now + (call->deadline_ns > clock ? call->deadline_ns - clock : 0);
+		at = now + (due > clock ? due - clock : 0);
 		if (s->person > 0) /* not before the clock goes on by itself */
 			at += s->budget_ns - pause_ns(s, now);
 	}
-	if (s->start_at != 0 && s->start_at < at)
-		at = s->start_at;
-	if (s->idle_ns != 0 && s->asked.open == 0 && s->held == NULL && !s->ended &&
-	    s->active_at + s->idle_ns < at)
+	if (s->idle_ns != 0 && s->asked.open == 0 && s->held == NULL &&
+	    s->programs == 0 && !s->ended && s->active_at + s->idle_ns < at)
 		at = s->active_at + s->idle_ns;
 	return at;
 }

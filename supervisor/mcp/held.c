@@ -50,8 +50,6 @@ unlink_held(struct held *h)
 	free(h);
 }
 
-static void arm_progress(struct session *);
-
 /* ---- the answer ----------------------------------------------------------------- */
 
 static void
@@ -225,15 +223,16 @@ on_progress(struct loop *loop, void *arg)
 	s->held_timer = -1;
 	for (struct held *h = s->held; h != NULL; h = h->next)
 		say_progress(h);
-	arm_progress(s);
+	programs_progress(s);
+	held_arm(s);
 	session_recorded(s); /* writes */
 }
 
-static void
-arm_progress(struct session *s)
+void
+held_arm(struct session *s)
 {
 	/* without a timer nobody is told, and all else is as it was */
-	if (s->held != NULL && s->held_timer < 0)
+	if ((s->held != NULL || s->programs > 0) && s->held_timer < 0)
 		s->held_timer =
 		    loop_timer_at(s->o.loop, loop_now() + PROGRESS_NS, on_progress, s);
 }
@@ -315,13 +314,13 @@ keep(struct session *s, struct json root)
 static void
 tell_operator(const struct question_text *q, uint32_t number)
 {
-	char text[200];
+	char text[200], id[QUESTION_ID_MAX];
 
 	log_info("%s asks for the %s \"%s\" (%s); answer with: kennel approve allow|deny "
-		 "%ld-%u",
+		 "%s",
 	    q->server, question_kind_name(q->kind),
 	    log_quote(text, sizeof(text), q->subject, strlen(q->subject)), q->rule,
-	    (long)getpid(), number);
+	    question_id(id, (long)getpid(), number, q->digest));
 }
 
 int
@@ -361,7 +360,7 @@ held_add(struct session *s, const struct json_message *m, struct call *call,
 	s->held = h;
 	s->held_bytes += h->len;
 	tell_operator(&q, h->question);
-	arm_progress(s);
+	held_arm(s);
 	return 0;
 }
 

@@ -14,6 +14,7 @@
  *	versions.c	what each protocol version knows, what is decided on
  *	calls.c		who waits for which answer
  *	held.c		calls that wait for a person
+ *	programs.c	programs of the server's that wait for one, or were refused
  *	session.c	the two streams, deadlines, how it ends
  *	agent.c		judging what the agent says
  *	answer.c	judging what the server says
@@ -42,6 +43,7 @@
 #define MCP_CALLS_MAX   4096          /* requests under way, each direction */
 #define MCP_BATCH_MAX   MCP_CALLS_MAX /* elements of a batch */
 #define MCP_ID_MAX      256           /* bytes of an id as written */
+#define MCP_TOKEN_MAX   64            /* bytes of a progress token that is kept */
 #define MCP_METHOD_MAX  128           /* bytes of a method that is looked up */
 #define MCP_NAME_MAX    8192          /* bytes of a name or URI, decoded */
 
@@ -72,6 +74,9 @@ struct session_order {
 	/* Keeps what the policy wants kept whole; NULL: nothing (tests). */
 	int (*keep)(void *arg, const void *, size_t);
 	void *keep_arg;
+	/* Take what the leash has to say by now (session_exec_refused); NULL. */
+	void (*hear)(void *arg);
+	void *hear_arg;
 	session_end_fn *end;
 	void *end_arg;
 };
@@ -90,6 +95,14 @@ void session_free(struct session *);
 void session_server_gone(struct session *, const char *why);
 /* The log has caught up a little: an agent that waited for it is heard again. */
 void session_recorded(struct session *);
+/* A program that the server wants to start waits for a person (change 1), or
+ * does no more (-1); answered: the person has spoken. */
+void session_program(struct session *, int change, bool answered);
+/* An exec of the server's was refused: empty texts are none. */
+struct session_refusal {
+	const char *program, *rule, *because, *instead, *reason;
+};
+void session_exec_refused(struct session *, const struct session_refusal *);
 /* Is nothing left to be written to the agent? */
 bool session_drained(const struct session *);
 /* How many bytes are; 0 too when the agent reads no more. */
@@ -324,6 +337,8 @@ int rpc_error(struct buf *, const uint8_t *id, size_t id_len, enum rpc_code,
 /* One line: a result of tools/call that says no. */
 int rpc_tool_refusal(struct buf *, const uint8_t *id, size_t id_len, const char *message,
     const struct rpc_why *, bool modern);
+/* A JSON string of this text, or what stands in one. */
+void rpc_text(struct buf *, const char *text, bool quotes);
 /* One line: notifications/cancelled for this id. */
 int rpc_cancel(struct buf *, const uint8_t *id, size_t id_len, const char *reason);
 
@@ -396,6 +411,9 @@ struct call {
 	uint8_t id[MCP_ID_MAX];
 	char method[MCP_METHOD_MAX];
 	char name[MCP_METHOD_MAX];
+	uint8_t token_len; /* 0: it asked for no progress */
+	uint8_t token[MCP_TOKEN_MAX];
+	double progress; /* told last */
 };
 
 struct calls {
@@ -447,6 +465,13 @@ struct batch {
 	struct buf to_agent, to_server;
 };
 
+#define REFUSALS_KEPT 8
+
+struct refusal { /* an exec that was refused, in words for the agent */
+	uint64_t at;
+	char text[1536];
+};
+
 #define DROPS_MAX 20 /* thrown away in a second and written down one by one */
 
 struct drops { /* the rest of them is one record */
@@ -474,7 +499,7 @@ struct session {
 	struct drops drops[2];    /* the agent's, the server's */
 	enum mcp_version version; /* negotiated, 0: not yet or modern */
 	uint64_t call_ns, start_ns, idle_ns, ask_ns;
-	uint64_t start_at; /* 0: not waiting */
+	uint64_t start_at; /* on the session's clock; 0: not waiting */
 	uint64_t active_at;
 	bool started;    /* the first request went out */
 	uint32_t person; /* server requests that a person may be answering */
@@ -484,7 +509,13 @@ struct session {
 	int held_timer;
 	char rule[512];      /* the line that asks about the call at hand */
 	const char *because; /* its words */
-	bool leaving;        /* the agent closed while there was no room for it */
+	uint32_t programs;   /* execs of the server's that wait for a person */
+	bool asks_programs;  /* the policy has some that may */
+	struct refusal refusal[REFUSALS_KEPT];
+	uint32_t refusal_n;       /* of them all; the last are kept */
+	struct buf insert;        /* to be said within the line at hand, */
+	const uint8_t *insert_at; /* here; NULL: nothing */
+	bool leaving;             /* the agent closed while there was no room for it */
 	bool ended, agent_eof, server_eof;
 	int error; /* ours: out of memory */
 	char name[MCP_NAME_MAX];
@@ -508,6 +539,8 @@ void session_answer_agent(struct session *, const uint8_t *id, size_t id_len,
 void session_answer_server(struct session *, const uint8_t *id, size_t id_len,
     enum rpc_code, const char *message, const struct rpc_why *);
 void session_say(struct session *, struct frame_out *);
+/* Something has changed what is waited for. */
+void session_arm(struct session *);
 void session_done(struct session *, struct calls *, struct call *, struct json body,
     const char *outcome);
 int session_scan(const uint8_t *, size_t, struct json_message *ret);
@@ -553,6 +586,16 @@ void held_recorded(struct session *);
 /* True: it waited, and does no more. */
 bool held_cancel(struct session *, const struct call *);
 void held_drop_all(struct session *);
+/* Somebody waits for a person: who asked for progress hears of it. */
+void held_arm(struct session *);
+
+/* programs.c */
+void programs_progress(struct session *);
+void programs_token(const struct session *, struct call *, struct json meta);
+void programs_progressed(struct session *, struct json params);
+bool programs_ping(struct session *, const struct json_message *);
+/* The answer to this call is at hand: what the agent should hear beside it. */
+void programs_explain(struct session *, const struct call *, const struct json_message *);
 
 /* filter.c */
 struct filter_gap { /* which members go: state of one pass over a container */
@@ -580,6 +623,9 @@ void record_answer(struct session *, const struct call *, const char *direction,
     const uint8_t *, size_t, const char *outcome);
 void record_refused(struct session *, const char *direction, const char *method,
     const char *name, const struct json *id, const char *rule, const char *reason);
+/* An exec that was refused while this call was with the server. */
+void record_exec_refused(
+    struct session *, const struct call *, const struct session_refusal *);
 /* What a person said about a call: durable before anything is done. */
 struct record_approval {
 	const struct call *call;

@@ -256,6 +256,27 @@ record_refused(struct session *s, const char *direction, const char *method,
 	(void)report_send(s->o.report, &s->event, EVENT_FLOW, NULL);
 }
 
+void
+record_exec_refused(
+    struct session *s, const struct call *call, const struct session_refusal *r)
+{
+	if (s->o.report == NULL || flooded(s, "server", 0))
+		return;
+	begin(s, EVENT_REFUSED);
+	event_text(&s->event, KEY_DIRECTION, "server");
+	event_text(&s->event, KEY_VERDICT, "deny");
+	event_text(&s->event, KEY_METHOD, call->method);
+	if (call->name_len > 0)
+		event_bytes(&s->event, KEY_NAME, call->name, call->name_len);
+	event_bytes(&s->event, KEY_REQUEST, call->id, call->id_len);
+	event_text(&s->event, KEY_PROGRAM, r->program);
+	put_shown(s, KEY_RULE, r->rule);
+	put_shown(s, KEY_REASON, r->reason[0] != '\0' ? r->reason : r->because);
+	event_text(&s->event, KEY_OUTCOME, "exec refused");
+	/* The leash has its own record of it: this one says which call. */
+	(void)report_send(s->o.report, &s->event, EVENT_FLOW, NULL);
+}
+
 /* "tool", "prompt": what the pins file calls it. */
 static const char *const definition_word[] = {
     [PIN_TOOL] = "tool",

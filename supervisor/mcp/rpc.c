@@ -98,15 +98,16 @@ rpc_kind(const struct json_message *m, const char **ret_why)
 
 /* A JSON string: foreign text is cut, control bytes are escaped, what is no
  * UTF-8 (any more) becomes a question mark. */
-static void
-put_text(struct buf *out, const char *text)
+void
+rpc_text(struct buf *out, const char *text, bool quotes)
 {
 	const uint8_t *p = (const uint8_t *)text, *end = p + strlen(text);
 	bool cut = end - p > TEXT_SHOWN_MAX;
 
 	if (cut)
 		end = p + TEXT_SHOWN_MAX;
-	(void)buf_putc(out, '"'); /* a failure shows at the end of the line */
+	if (quotes)
+		(void)buf_putc(out, '"'); /* a failure shows at the end of the line */
 	while (p < end) {
 		size_t n = *p < 0x80 ? 1 : json_utf8(p, end);
 
@@ -116,7 +117,15 @@ put_text(struct buf *out, const char *text)
 			(void)buf_put(out, n == 0 ? (const uint8_t *)"?" : p, n + !n);
 		p += n + !n;
 	}
-	(void)buf_puts(out, cut ? "...\"" : "\""); /* the same */
+	(void)buf_puts(out, cut ? "..." : ""); /* the same */
+	if (quotes)
+		(void)buf_putc(out, '"'); /* the same */
+}
+
+static void
+put_text(struct buf *out, const char *text)
+{
+	rpc_text(out, text, true);
 }
 
 static void

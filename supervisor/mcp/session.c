@@ -62,6 +62,10 @@ prepare(struct session *s)
 	    policy_limit(o->policy, o->server, TIMEOUT_ASK) * LOOP_MS;
 	s->idle_ns = policy_limit(o->policy, o->server, TIMEOUT_IDLE) * LOOP_MS;
 	s->active_at = loop_now();
+	for (uint32_t i = 0; i < o->server->execs.n; i++)
+		if (o->policy->exec[o->server->execs.first + i].verdict == VERDICT_ASK)
+			s->asks_programs = true;
+	buf_init(&s->insert, TEXT_MAX);
 	buf_init(&s->text, TEXT_MAX);
 	batch_init(&s->batch);
 	frame_out_init(&s->to_agent, o->agent_out);
@@ -134,6 +138,7 @@ session_free(struct session *s)
 	pins_free(s->pins);
 	free(s->cuts.cut);
 	buf_free(&s->text);
+	buf_free(&s->insert);
 	batch_free(&s->batch);
 	free(s);
 }
@@ -190,7 +195,7 @@ timer_fired(struct loop *l, void *arg)
 
 	(void)l;
 	s->timer = -1;
-	if (s->start_at != 0 && now >= s->start_at) {
+	if (s->start_at != 0 && clock >= s->start_at) {
 		s->start_at = 0;
 		session_answer_all(s, RPC_TIMEOUT, "timeout", "kennel: " NO_START_TEXT);
 		end(s, NO_START_TEXT);
@@ -198,7 +203,7 @@ timer_fired(struct loop *l, void *arg)
 	while ((call = calls_soonest(&s->asked)) != NULL && call->deadline_ns <= clock)
 		session_expire(s, call);
 	if (s->idle_ns != 0 && s->asked.open == 0 && s->held == NULL &&
-	    now >= s->active_at + s->idle_ns)
+	    s->programs == 0 && now >= s->active_at + s->idle_ns)
 		end(s, "idle");
 	(void)frame_flush(&s->to_agent);  /* what is kept is written later */
 	(void)frame_flush(&s->to_server); /* the same */
@@ -293,6 +298,13 @@ session_emit(struct session *s, struct frame_out *out, const uint8_t *line, size
 	const uint8_t *at = line;
 	int r = 0;
 
+	if (s->insert_at != NULL) { /* such a line has no cuts */
+		r = frame_put(out, at, (size_t)(s->insert_at - at));
+		if (r == 0)
+			r = frame_say(out, s->insert.data, s->insert.len);
+		at = s->insert_at;
+		s->insert_at = NULL;
+	}
 	for (size_t i = 0; r == 0 && i < s->cuts.n; i++) {
 		r = frame_put(out, at, (size_t)(s->cuts.cut[i].from - at));
 		at = s->cuts.cut[i].to;
@@ -455,6 +467,12 @@ arm(struct session *s)
 		loop_events(
 		    l, s->slot_server_in, frame_queued(&s->to_server) > 0 ? POLLOUT : 0);
 	set_timer(s);
+}
+
+void
+session_arm(struct session *s)
+{
+	arm(s);
 }
 
 static void

@@ -191,7 +191,7 @@ def others():
     # the right number with another digest is another question
     c = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     c.connect(sock)
-    n = int(q["id"].split("-")[1])
+    n = int(q["id"].split("-")[1].split(":")[0])
     c.send(b"\2\0\0\0" + n.to_bytes(4, "little") + b"\1\0\0\0" + b"\x20\0\0\0" + b"z" * 32 + b"\0")
     check(c.recv(100)[4:8] != b"\0\0\0\0", "refused")
     c.close()

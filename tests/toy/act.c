@@ -35,7 +35,8 @@ drain(int fd, char *text, size_t cap)
 	return n;
 }
 
-/* Runs argv; says "exit N", "signal N" or the errno, then its output. */
+/* Runs argv; says "exit N", "signal N" or the errno (as an error, where it is
+ * told to "fail"), then its output. */
 static void
 do_exec(const struct call *c)
 {
@@ -67,7 +68,12 @@ do_exec(const struct call *c)
 	close(out[0]);
 	close(failed[0]);
 	(void)waitpid(pid, &status, 0); /* our own child */
-	if (e != 0)
+	if (e != 0 && json_get(c->args, "fail").at != NULL) {
+		toy_head(c);
+		printf("\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"%s\"}],"
+		       "\"isError\":true}}\n",
+		    strerrorname_np(e));
+	} else if (e != 0)
 		toy_resultf(c, "%s", strerrorname_np(e));
 	else if (WIFSIGNALED(status))
 		toy_resultf(c, "signal %d\n%s", WTERMSIG(status), text);

@@ -1,0 +1,264 @@
+/*
+ * What a session has to do with the programs that its server starts: while a
+ * person is asked about one the server stands still, so its deadlines do too,
+ * and kennel speaks to the agent in its place; and what was refused is put
+ * together with the calls that it may have failed.
+ *
+ * Process: kennel.  Trusts the leash for what was asked and refused.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "supervisor/mcp/mcp.h"
+
+#define PROGRESS_STEP  1e-6       /* more than was said last, less than anybody's step */
+#define LOOKED_THROUGH (8u << 10) /* of a result, from either end, for a hint */
+
+/* ---- while a person is asked -------------------------------------------------- */
+
+void
+session_program(struct session *s, int change, bool answered)
+{
+	session_person(s, change, answered);
+	if (change > 0)
+		s->programs++;
+	else if (s->programs > 0)
+		s->programs--;
+	s->active_at = loop_now();
+	held_arm(s);
+	session_arm(s);
+}
+
+static void
+say_progress(struct session *s, struct call *call)
+{
+	int r;
+
+	call->progress += PROGRESS_STEP;
+	buf_clear(&s->text);
+	r = buf_printf(&s->text,
+	    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":"
+	    "{\"progressToken\":%.*s,\"progress\":%.15g,\"message\":\"kennel: waiting "
+	    "for a person to agree to a program that the server wants to run\"}}\n",
+	    (int)call->token_len, (const char *)call->token, call->progress);
+	if (r < 0)
+		s->error = r;
+	else if (frame_queued(&s->to_agent) < FRAME_ANSWER)
+		session_say(s, &s->to_agent);
+}
+
+/* Each call that is with the server and asked to be told hears why it stands. */
+void
+programs_progress(struct session *s)
+{
+	struct call *call = NULL;
+
+	if (s->programs == 0)
+		return;
+	while ((call = calls_next(&s->asked, call, CALL_OPEN)) != NULL)
+		if (call->token_len > 0)
+			say_progress(s, call);
+}
+
+/* A call is on its way: what it wants to be told by. */
+void
+programs_token(const struct session *s, struct call *call, struct json meta)
+{
+	struct json token;
+
+	call->token_len = 0;
+	call->progress = 0;
+	if (!s->asks_programs || json_get(meta, "progressToken", &token) < 0 ||
+	    token.len > sizeof(call->token) ||
+	    (token.type != JSON_IS_STRING && token.type != JSON_IS_NUMBER))
+		return;
+	memcpy(call->token, token.at, token.len);
+	call->token_len = (uint8_t)token.len;
+}
+
+/* The server has told of its progress: kennel's own must be more. */
+void
+programs_progressed(struct session *s, struct json params)
+{
+	struct json token, progress;
+	struct call *call = NULL;
+	char text[32];
+
+	if (!s->asks_programs || json_get(params, "progressToken", &token) < 0 ||
+	    json_get(params, "progress", &progress) < 0 ||
+	    progress.type != JSON_IS_NUMBER || progress.len >= sizeof(text))
+		return;
+	memcpy(text, progress.at, progress.len);
+	text[progress.len] = '\0';
+	while ((call = calls_next(&s->asked, call, CALL_OPEN)) != NULL)
+		if (call->token_len > 0 && call->token_len == token.len &&
+		    memcmp(call->token, token.at, token.len) == 0)
+			call->progress = strtod(text, NULL);
+}
+
+/*
+ * A server that stands still answers no ping, and an agent that gets none goes
+ * away.  True: kennel has answered.
+ */
+bool
+programs_ping(struct session *s, const struct json_message *m)
+{
+	struct json id = m->top[TOP_ID];
+	struct call *call;
+	int r;
+
+	if (s->programs == 0 || strcmp(s->method, "ping") != 0 ||
+	    calls_add(&s->asked, id, &call) < 0)
+		return false;
+	(void)snprintf(call->method, sizeof(call->method), "ping");
+	call->since_ns = loop_now();
+	r = record_forward(s, call, "agent", m->top[TOP_PARAMS]);
+	if (r == 0) {
+		buf_clear(&s->text);
+		(void)buf_puts(&s->text, "{\"jsonrpc\":\"2.0\",\"id\":"); /* at end */
+		(void)buf_put(&s->text, id.at, id.len);                   /* the same */
+		r = buf_puts(&s->text, ",\"result\":{}}\n");
+		if (r < 0)
+			s->error = r;
+		session_say(s, &s->to_agent);
+		record_answer(s, call, "agent", NULL, 0, "answered by kennel");
+	}
+	calls_remove(&s->asked, call);
+	return r == 0;
+}
+
+/* ---- what was refused ---------------------------------------------------------- */
+
+static void
+remember(struct session *s, const struct session_refusal *r)
+{
+	struct refusal *to = &s->refusal[s->refusal_n++ % REFUSALS_KEPT];
+	int n;
+
+	to->at = loop_now();
+	n = snprintf(to->text, sizeof(to->text),
+	    "kennel: the policy of this server does not let it run \"%.300s\" (%.300s)",
+	    r->program, r->rule[0] == '\0' ? "no line grants it" : r->rule);
+	if (r->because[0] != '\0')
+		n += snprintf(to->text + n, sizeof(to->text) - (size_t)n, ": %.300s",
+		    r->because); /* fits */
+	if (r->instead[0] != '\0')
+		(void)snprintf(to->text + n, sizeof(to->text) - (size_t)n,
+		    ". Instead: %.300s", r->instead); /* fits */
+}
+
+void
+session_exec_refused(struct session *s, const struct session_refusal *refusal)
+{
+	struct call *call = NULL;
+	unsigned int n = 0;
+
+	while (n < REFUSALS_KEPT &&
+	       (call = calls_next(&s->asked, call, CALL_OPEN)) != NULL) {
+		if (call->known == NULL || (call->known->flags & METHOD_RESULT) == 0)
+			continue;
+		record_exec_refused(s, call, refusal);
+		n++;
+	}
+	/* the agent is told in the policy's own words, or not at all */
+	if (refusal->because[0] != '\0' || refusal->instead[0] != '\0')
+		remember(s, refusal);
+}
+
+/* Does this text say that a tool has failed?  Both ends are looked at: what is
+ * between them is what the tool brought. */
+static bool
+hints_at_failure(struct json result)
+{
+	static const char word[] = "isError";
+	size_t n = result.len < LOOKED_THROUGH ? result.len : LOOKED_THROUGH;
+
+	return memmem(result.at, n, word, sizeof(word) - 1) != NULL ||
+	       memmem(result.at + result.len - n, n, word, sizeof(word) - 1) != NULL;
+}
+
+/* Where one more text fits into what the server said, and what stands before
+ * and behind it there. */
+static const uint8_t *
+place_of(const struct json_message *m, const char **ret_before, const char **ret_behind)
+{
+	struct json failed, content, key, value;
+	struct json_walk w;
+
+	if (m->top[TOP_ERROR].type == JSON_IS_OBJECT) {
+		if (json_get(m->top[TOP_ERROR], "message", &value) < 0 ||
+		    value.type != JSON_IS_STRING)
+			return NULL;
+		*ret_before = " (";
+		*ret_behind = ")";
+		return value.at + value.len - 1; /* its end quote */
+	}
+	if (!hints_at_failure(m->top[TOP_RESULT]) ||
+	    json_get(m->top[TOP_RESULT], "isError", &failed) < 0 ||
+	    failed.type != JSON_IS_TRUE ||
+	    json_get(m->top[TOP_RESULT], "content", &content) < 0 ||
+	    content.type != JSON_IS_ARRAY)
+		return NULL;
+	json_walk(&w, content);
+	*ret_before = json_next(&w, &key, &value) ? ",{\"type\":\"text\",\"text\":"
+						  : "{\"type\":\"text\",\"text\":";
+	*ret_behind = "}";
+	return content.at + content.len - 1;
+}
+
+static bool
+failed(const struct json_message *m)
+{
+	return m->top[TOP_ERROR].type != JSON_IS_NONE ||
+	       hints_at_failure(m->top[TOP_RESULT]);
+}
+
+/* All that was refused since the call began, as one text. */
+static void
+put_refusals(struct session *s, const struct call *call, struct buf *out)
+{
+	uint32_t first = s->refusal_n < REFUSALS_KEPT ? 0 : s->refusal_n - REFUSALS_KEPT;
+	const char *last = "";
+
+	for (uint32_t i = first; i < s->refusal_n; i++) {
+		const struct refusal *r = &s->refusal[i % REFUSALS_KEPT];
+
+		if (r->at < call->since_ns || strcmp(r->text, last) == 0)
+			continue;
+		/* a failure shows at the end */
+		(void)buf_printf(out, "%s%s", out->len > 0 ? "\n" : "", r->text);
+		last = r->text;
+	}
+}
+
+void
+programs_explain(struct session *s, const struct call *call, const struct json_message *m)
+{
+	const char *before, *behind;
+	const uint8_t *at;
+	struct buf text;
+
+	s->insert_at = NULL;
+	if (s->batch.open || call->known == NULL ||
+	    (call->known->flags & METHOD_RESULT) == 0 || !failed(m))
+		return;
+	/* what the leash said before the server could know is there by now */
+	if (s->o.hear != NULL)
+		s->o.hear(s->o.hear_arg);
+	if (s->refusal_n == 0 || (at = place_of(m, &before, &behind)) == NULL)
+		return;
+	buf_init(&text, REFUSALS_KEPT * sizeof(s->refusal[0]));
+	put_refusals(s, call, &text);
+	if (text.len > 0) {
+		bool error = m->top[TOP_ERROR].type == JSON_IS_OBJECT;
+
+		buf_clear(&s->insert);
+		(void)buf_puts(&s->insert, before); /* a failure shows below */
+		rpc_text(&s->insert, buf_str(&text), !error);
+		if (buf_puts(&s->insert, behind) == 0)
+			s->insert_at = at;
+	}
+	buf_free(&text);
+}

@@ -1,0 +1,254 @@
+"""Programs that a policy asks about: the exec waits for a person, silence is no."""
+import json
+import os
+import signal
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
+from kit import *  # noqa: E402,F403
+
+ECHO = os.path.realpath("/bin/echo")
+ASKS = ("    run %s\n    tool allow *\n    exec allow /bin/sh **\n    exec allow /bin/true\n"
+        '    exec ask /bin/echo ** because "it speaks" instead "say it yourself"\n' % words(TOY))
+
+
+def session(more="", **how):
+    s = kennel_run(ASKS + more, **how)
+    s.initialize()
+    return s
+
+
+def ask(s, *argv, tool="exec", meta=None, **arguments):
+    """The call is on its way; its id."""
+    s.n += 1
+    params = {"name": tool, "arguments": dict(arguments, argv=list(argv))}
+    if meta:
+        params["_meta"] = meta
+    s.send({"jsonrpc": "2.0", "id": s.n, "method": "tools/call", "params": params})
+    return s.n
+
+
+def text(s, rid, seconds=15):
+    return s.wait(rid, seconds)["result"]["content"][0]["text"]
+
+
+def approve(*words_):
+    r = run([KENNEL, "approve"] + list(words_))
+    return r.returncode, r.stdout.decode(), r.stderr.decode()
+
+
+def questions(pid):
+    status, out, err = approve("list", "--json")
+    equal(status, 0, err)
+    return [q for q in map(json.loads, out.splitlines()) if q["id"].startswith("%d-" % pid)]
+
+
+def question(pid, n=1):
+    wait_for(lambda: len(questions(pid)) >= n, 8)
+    got = questions(pid)
+    check(len(got) == n, "%d questions: %s" % (n, got))
+    return got[0] if n == 1 else got
+
+
+def allow(q, *more):
+    equal(approve("allow", q["id"], *more)[0], 0)
+
+
+def deny(q):
+    equal(approve("deny", q["id"])[0], 0)
+
+
+def execs(digest):
+    """What the leash has written down of this question."""
+    return [e for e in audit() if e["kind"] == "exec" and digest in json.dumps(e)]
+
+
+@test("S4-20 an asked program waits for a person who sees it; once is once; who, how long, and what stand in the log")
+def once():
+    s = session()
+    rid = ask(s, "/bin/echo", "a b", "\x1b[2J")
+    q = question(s.p.pid)
+    equal((q["server"], q["kind"], q["subject"], q["because"]), ("t", "program", "/bin/echo", "it speaks"))
+    shown = json.loads(q["detail"])
+    equal(shown["argv"], ["/bin/echo", "a b", "\x1b[2J"])
+    check(shown["cwd"].startswith("/"), shown)
+    check(q["whole"] and q["rule"].endswith(".kennel:7"), q)
+    absent("\x1b", approve("list")[1], "inert")
+    allow(q)
+    equal(text(s, rid), "exit 0\na b \x1b[2J\n")
+    rid = ask(s, "/bin/echo", "a b", "\x1b[2J")  # the same again
+    q2 = question(s.p.pid)
+    check(q2["id"] != q["id"])
+    equal(q2["sha256"], q["sha256"], "the same question")
+    deny(q2)
+    equal(text(s, rid), "EACCES")
+    s.close()
+    check(wait_for(lambda: len(execs(q["sha256"])) == 4, 3), execs(q["sha256"]))
+    got = execs(q["sha256"])
+    equal([e["fields"]["verdict"] for e in got], ["ask", "allow", "ask", "deny"])
+    equal([e["fields"].get("outcome") for e in got], [None, "once", None, "deny"])
+    within("uid", got[1]["fields"]["approver"])
+    check(got[1]["fields"]["duration_us"] > 0 and got[3]["fields"]["duration_us"] > 0, got)
+    mine = [e for e in audit() if e["kind"] == "approve" and q["sha256"] in json.dumps(e)]
+    equal([e["fields"]["verdict"] for e in mine], ["allow", "deny"])
+
+
+@test("for the session: the same program with the same words, folder and environment is not asked about again")
+def for_session():
+    s = session()
+    rid = ask(s, "/bin/echo", "one")
+    allow(question(s.p.pid), "--session")
+    equal(text(s, rid), "exit 0\none\n")
+    equal(text(s, ask(s, "/bin/echo", "one")), "exit 0\none\n")
+    rid = ask(s, "/bin/echo", "two")  # another one
+    deny(question(s.p.pid))
+    equal(text(s, rid), "EACCES")
+    rid = ask(s, "/bin/sh", "-c", "cd /usr && exec /bin/echo one")  # in another folder
+    q = question(s.p.pid)
+    equal(json.loads(q["detail"])["cwd"], "/usr")
+    deny(q)
+    within("exit 126", text(s, rid))
+    s.close()
+
+
+@test("silence is no, after timeout ask; the server's own time does not run meanwhile")
+def silence():
+    s = session("    timeout ask 1500ms call 500ms\n")
+    t = time.time()
+    equal(text(s, ask(s, "/bin/echo", "x")), "EACCES")
+    check(time.time() - t > 1.4, "asked for %s" % (time.time() - t))
+    rid = ask(s, "/bin/echo", "x")
+    q = question(s.p.pid)
+    time.sleep(0.8)  # longer than `timeout call`
+    allow(q)
+    equal(text(s, rid), "exit 0\nx\n")
+    s.close()
+    check(audited('"approve"', "nobody"), "silence is in the log")
+
+
+@test("whoever asked is killed: the question is withdrawn")
+def withdrawn():
+    s = session()
+    rid = ask(s, "/bin/sh", "-c", "/bin/echo x & p=$!; /bin/true; sleep 1; kill -9 $p; wait $p; exit $?",
+              )
+    q = question(s.p.pid)
+    check(wait_for(lambda: not questions(s.p.pid), 8) is not None, "gone")
+    within("exit 137", text(s, rid))
+    equal(approve("allow", q["id"])[0], 1)
+    s.close()
+    check(wait_for(lambda: any(e["fields"].get("outcome") == "withdrawn" for e in execs(q["sha256"])), 3))
+
+
+@test("while a question is open other programs of the server go on, and so do other servers")
+def others_go_on():
+    s, other = session(), session()
+    rid = ask(s, "/bin/sh", "-c", "/bin/echo late & /bin/true && echo early; wait")
+    q = question(s.p.pid)
+    equal(text(other, ask(other, "/bin/sh", "-c", "/bin/true && echo yes")), "exit 0\nyes\n")
+    rid2 = ask(other, "/bin/echo", "second")
+    q2 = question(other.p.pid)
+    allow(q2)
+    equal(text(other, rid2), "exit 0\nsecond\n")
+    allow(q)
+    equal(text(s, rid), "exit 0\nearly\nlate\n")
+    s.close()
+    other.close()
+
+
+@test("the agent's pings are answered, and who asked for progress hears that a person is asked")
+def stands_still():
+    s = session()
+    rid = ask(s, "/bin/echo", "x", meta={"progressToken": 7})
+    q = question(s.p.pid)
+    equal(s.request("ping")["result"], {})
+    m = s.message(8)
+    equal((m["method"], m["params"]["progressToken"]), ("notifications/progress", 7))
+    within("person", m["params"]["message"])
+    equal(s.request("ping")["result"], {})
+    allow(q)
+    equal(text(s, rid), "exit 0\nx\n")
+    equal(s.request("ping")["result"], {}, "the server's own again")
+    s.close()
+
+
+@test("ATTACKS 45 too many questions: the 65th program is refused, the others still wait; the end withdraws all")
+def flood():
+    s = session("    limit processes 256\n")
+    rid = ask(s, "/bin/sh", "-c", "i=0; while [ $i -lt 64 ]; do i=$((i+1)); /bin/echo $i & done; sleep 2;"
+              "/bin/echo last; echo $?; kill -9 0")
+    question(s.p.pid, 64)
+    check(audited("too many questions wait"), "the next one")
+    equal(len(questions(s.p.pid)), 64)
+    del rid
+    pid = s.p.pid
+    s.close()
+    check(wait_for(lambda: not questions(pid), 5) is not None)
+
+
+@test("a supervisor that is gone is a no: nothing that waited has run")
+def supervisor_gone():
+    s = session()
+    ask(s, "/bin/sh", "-c", "/bin/echo x > /tmp/ran; sleep 60")
+    question(s.p.pid)
+    below = set(descendants(s.p.pid))
+    os.kill(s.p.pid, signal.SIGKILL)
+    check(wait_for(lambda: not any(alive(p) for p in below), 8) is not None, "all of it is gone")
+    s.p.wait()
+
+
+@test("ATTACKS 46 a number that is used again names no other question: the digest's beginning goes with it")
+def digest():
+    s = session()
+    rid = ask(s, "/bin/echo", "x")
+    q = question(s.p.pid)
+    name, _, hexa = q["id"].partition(":")
+    equal(hexa, q["sha256"][:8])
+    wrong = "%08x" % (int(hexa, 16) ^ 1)
+    equal(approve("allow", name + ":" + wrong)[0], 1)
+    for bad in (":", ":zz", ":" + "0" * 65, ":" + hexa + "x", ":" + hexa.upper() + "G"):
+        equal(approve("allow", name + bad)[0], 64, bad)
+    equal(question(s.p.pid)["id"], q["id"], "it still waits")
+    equal(approve("allow", name + ":" + q["sha256"])[0], 0, "all of it will do")
+    equal(text(s, rid), "exit 0\nx\n")
+    s.close()
+
+
+@test("kennel exec asks at a socket of its own")
+def by_exec():
+    p = start([KENNEL, "exec", "--policy", policy(ASKS), "t", "--", "/bin/echo", "hello"],
+              stdout=subprocess.PIPE)
+    q = question(p.pid)
+    equal(json.loads(q["detail"])["argv"], ["/bin/echo", "hello"])
+    allow(q)
+    equal(p.communicate(timeout=15)[0], b"hello\n")
+    equal(p.returncode, 0)
+    p = start([KENNEL, "exec", "--policy", policy(ASKS), "t", "--", "/bin/echo", "hello"],
+              stdout=subprocess.PIPE)
+    deny(question(p.pid))
+    equal(p.communicate(timeout=15)[0], b"")
+    equal(p.returncode, 126)
+
+
+@test("ATTACKS 27 a refused program is put together with the call, and its error says what to do instead")
+def refused_is_told():
+    s = session('    exec deny /bin/sh -c evil because "no evil here" instead "be good"\n')
+    r = s.wait(ask(s, "/bin/sh", "-c", "evil", fail=True))["result"]
+    equal(r["isError"], True)
+    equal(r["content"][0]["text"], "EACCES")
+    within("no evil here", r["content"][1]["text"])
+    within("Instead: be good", r["content"][1]["text"])
+    within("/bin/sh", r["content"][1]["text"])
+    # a result that is no error stays as it is; so does one of an earlier call
+    equal(len(s.wait(ask(s, "/bin/sh", "-c", "evil"))["result"]["content"]), 1)
+    equal(len(s.wait(ask(s, "/nope", fail=True))["result"]["content"]), 1)
+    # what the policy has no words for is linked in the log, and no more
+    r = s.wait(ask(s, "/bin/true", "with", "words", fail=True))["result"]
+    equal(len(r["content"]), 1, r)
+    rid = s.n
+    s.close()
+    check(audited('"refused"', "exec refused", '"request": "%d"' % rid, "/bin/true"), "linked")
+
+
+if __name__ == "__main__":
+    main()
