@@ -91,11 +91,73 @@ list_segments(struct book *book, uint64_t live_base)
 	return r;
 }
 
-int
-book_turn(struct book *book, size_t segment)
+/* A file of the log opened, and its schema compared. */
+static int
+open_file(struct book *book, const char *file)
 {
 	char path[AUDIT_PATH_MAX + 48];
 	char name[64];
+	int r;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", book->folder, file);
+	r = reader_open(path, &book->reader, book->why);
+	if (r < 0)
+		return r;
+	if (schema_differs(book->reader.db, name, sizeof(name)) == NULL)
+		return 0;
+	(void)snprintf(book->why, sizeof(book->why), "the schema is not kennel's");
+	reader_close(&book->reader);
+	return -EBADMSG;
+}
+
+/* The base of the file at hand; one without the row begins the log. */
+static int
+read_base(struct book *book, uint64_t *ret)
+{
+	sqlite3_stmt *s = NULL;
+	const char *text;
+	int r = -EBADMSG;
+
+	*ret = 0;
+	if (sqlite3_prepare_v2(book->reader.db, "SELECT v FROM meta WHERE k = 'base'", -1,
+		&s, NULL) == SQLITE_OK) {
+		int code = sqlite3_step(s);
+
+		if (code == SQLITE_DONE)
+			r = 0;
+		text =
+		    code == SQLITE_ROW ? (const char *)sqlite3_column_text(s, 0) : NULL;
+		if (text != NULL &&
+		    scan_number((struct span){(const uint8_t *)text, strlen(text)}, ret))
+			r = 0;
+	}
+	(void)sqlite3_finalize(s);
+	return r;
+}
+
+/* The live file; one that was full since it was listed has its number now. */
+static int
+open_last(struct book *book, struct segment_at *at)
+{
+	uint64_t base = 0;
+	int r = open_file(book, at->name);
+
+	if (r == 0) {
+		r = read_base(book, &base);
+		if (r < 0 || base != at->base)
+			reader_close(&book->reader);
+	}
+	if (r < 0 || base == at->base)
+		return r;
+	(void)snprintf(at->name, sizeof(at->name), SEGMENT_PREFIX "%0*" PRIu64 ".db",
+	    SEGMENT_DIGITS, at->base);
+	return open_file(book, at->name);
+}
+
+int
+book_turn(struct book *book, size_t segment)
+{
+	struct segment_at *at = &book->segment[segment];
 	int r;
 
 	if (book->open == segment)
@@ -103,19 +165,11 @@ book_turn(struct book *book, size_t segment)
 	if (book->open < book->segment_n)
 		reader_close(&book->reader);
 	book->open = SIZE_MAX;
-	(void)snprintf(
-	    path, sizeof(path), "%s/%s", book->folder, book->segment[segment].name);
-	r = reader_open(path, &book->reader, book->why);
-	if (r < 0)
-		return r;
-	if (schema_differs(book->reader.db, name, sizeof(name)) != NULL) {
-		(void)snprintf(
-		    book->why, sizeof(book->why), "the schema is not kennel's");
-		reader_close(&book->reader);
-		return -EBADMSG;
-	}
-	book->open = segment;
-	return 0;
+	r = strcmp(at->name, AUDIT_DB_NAME) == 0 ? open_last(book, at)
+						 : open_file(book, at->name);
+	if (r == 0)
+		book->open = segment;
+	return r;
 }
 
 /* ---- checkpoints ---------------------------------------------------------------- */
@@ -161,31 +215,6 @@ find_checkpoint(struct book *book, uint64_t size, uint64_t *ret_size,
 		r = 0;
 out:
 	(void)sqlite3_finalize(s); /* its result was seen at the step */
-	return r;
-}
-
-/* The live segment's base; one without the row begins the log. */
-static int
-live_base(struct book *book, uint64_t *ret)
-{
-	sqlite3_stmt *s = NULL;
-	const char *text;
-	int r = -EBADMSG;
-
-	*ret = 0;
-	if (sqlite3_prepare_v2(book->reader.db, "SELECT v FROM meta WHERE k = 'base'", -1,
-		&s, NULL) == SQLITE_OK) {
-		int code = sqlite3_step(s);
-
-		if (code == SQLITE_DONE)
-			r = 0;
-		text =
-		    code == SQLITE_ROW ? (const char *)sqlite3_column_text(s, 0) : NULL;
-		if (text != NULL &&
-		    scan_number((struct span){(const uint8_t *)text, strlen(text)}, ret))
-			r = 0;
-	}
-	(void)sqlite3_finalize(s);
 	return r;
 }
 
@@ -348,6 +377,55 @@ seed(struct book *book)
 }
 
 static int
+open_live(struct book *book)
+{
+	uint64_t base;
+	int r;
+
+	r = open_file(book, AUDIT_DB_NAME);
+	if (r < 0)
+		return r;
+	r = read_base(book, &base);
+	if (r == 0)
+		r = list_segments(book, base);
+	if (r < 0) {
+		reader_close(&book->reader);
+		return r;
+	}
+	book->open = book->segment_n - 1;
+	r = find_checkpoint(book, UINT64_MAX, &book->size, book->root);
+	if (r == -ENOENT) { /* begun, and nothing in it */
+		book->size = base;
+		chain_digest("", 0, book->root);
+		r = 0;
+	}
+	if (r == -EBADMSG)
+		(void)snprintf(book->why, sizeof(book->why), "no checkpoint can be read");
+	return r;
+}
+
+/* The log as it is now: what was opened before it was verified may be older. */
+static int
+open_again(struct book *book)
+{
+	uint64_t size = book->size;
+	uint8_t root[CHAIN_HASH_LEN];
+	int r;
+
+	memcpy(root, book->root, sizeof(root));
+	if (book->open < book->segment_n)
+		reader_close(&book->reader);
+	free(book->segment);
+	book->segment = NULL;
+	book->segment_n = 0;
+	book->open = SIZE_MAX;
+	r = open_live(book);
+	book->size = size;
+	memcpy(book->root, root, sizeof(root));
+	return r;
+}
+
+static int
 make_sure(struct book *book)
 {
 	char said[4096], shown[200];
@@ -358,6 +436,8 @@ make_sure(struct book *book)
 	    read_verdict(said, &book->sure_size, book->sure_root)) {
 		book->verified = true;
 		book->complete = status == VERIFY_INTACT;
+		if (open_again(book) < 0)
+			return ASK_FAILED;
 		if (book->first == 0 || seed(book) == 0)
 			return ASK_OK;
 		(void)snprintf(book->why, sizeof(book->why),
@@ -371,40 +451,6 @@ make_sure(struct book *book)
 }
 
 /* ---- the whole ---------------------------------------------------------------------- */
-
-static int
-open_live(struct book *book)
-{
-	struct segment_at live = {.name = AUDIT_DB_NAME};
-	struct reader reader;
-	uint64_t base;
-	int r;
-
-	book->segment = &live;
-	book->segment_n = 1;
-	r = book_turn(book, 0);
-	if (r == 0)
-		r = live_base(book, &base);
-	reader = book->reader;
-	book->segment = NULL;
-	book->segment_n = 0;
-	if (r < 0)
-		return r;
-	r = list_segments(book, base);
-	if (r < 0)
-		return r;
-	book->reader = reader;
-	book->open = book->segment_n - 1;
-	r = find_checkpoint(book, UINT64_MAX, &book->size, book->root);
-	if (r == -ENOENT) { /* begun, and nothing in it */
-		book->size = base;
-		chain_digest("", 0, book->root);
-		r = 0;
-	}
-	if (r == -EBADMSG)
-		(void)snprintf(book->why, sizeof(book->why), "no checkpoint can be read");
-	return r;
-}
 
 int
 book_open(const struct question *q, struct book *ret)

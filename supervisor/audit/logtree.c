@@ -41,9 +41,12 @@ add(struct logtree *t, const char *folder, const char *name)
 	return 0;
 }
 
+/* The closed files before the live one, which is open: one that was full since is
+ * the live one still. */
 static int
 list(struct logtree *t, const char *folder)
 {
+	uint64_t live = t->segment[0].base;
 	DIR *dir = opendir(folder);
 	struct dirent *e;
 	int r = 0;
@@ -51,12 +54,11 @@ list(struct logtree *t, const char *folder)
 	if (dir == NULL)
 		return -errno;
 	while (r == 0 && (e = readdir(dir)) != NULL) {
-		if (segment_is_name(e->d_name))
+		if (segment_is_name(e->d_name) &&
+		    strtoull(e->d_name + 6, NULL, 10) < live)
 			r = add(t, folder, e->d_name);
 	}
 	(void)closedir(dir); /* only read */
-	if (r == 0)
-		r = add(t, folder, AUDIT_DB_NAME);
 	qsort(t->segment, t->segment_n, sizeof(t->segment[0]), by_base);
 	return r;
 }
@@ -305,11 +307,13 @@ logtree_open(const char *folder, uint64_t size, struct logtree **ret)
 
 	if (t == NULL)
 		return -ENOMEM;
-	r = list(t, folder);
+	r = add(t, folder, AUDIT_DB_NAME);
 	if (r == 0)
-		r = open_segment(t, &t->segment[t->segment_n - 1]);
+		r = open_segment(t, &t->segment[0]);
 	if (r == 0)
 		r = live_base(t);
+	if (r == 0)
+		r = list(t, folder);
 	if (r == 0)
 		r = find_checkpoint(t, size);
 	if (r < 0) {

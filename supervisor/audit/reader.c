@@ -139,6 +139,51 @@ may_pass(int code)
 	       code == SQLITE_LOCKED;
 }
 
+/* The recorder begins another file, and has not given it its name yet. */
+static bool
+is_renamed(const char *path)
+{
+	size_t n = strlen(path), live = strlen(AUDIT_DB_NAME);
+	char next[AUDIT_PATH_MAX + 8];
+
+	if (n < live || strcmp(path + n - live, AUDIT_DB_NAME) != 0)
+		return false;
+	(void)snprintf(next, sizeof(next), "%.*s%s", (int)(n - live), path, "audit.new");
+	return access(next, F_OK) == 0; /* syscalls: access faccessat faccessat2 */
+}
+
+/* What was opened is what has this name still: else its write-ahead log may be
+ * that of the next file. */
+static bool
+is_same(const char *path, const struct stat *opened)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && st.st_ino == opened->st_ino &&
+	       st.st_dev == opened->st_dev;
+}
+
+/* O_PATH: closing a descriptor that could read would take from this process every
+ * lock that it has on the file, another reader's too, and who writes the log would
+ * fold it under that one's eyes. */
+static int
+hold(struct reader *reader, struct stat *ret_st)
+{
+	int r = 0;
+
+	if (access(reader->path, R_OK) < 0)
+		return -errno;
+	/* syscalls: openat */
+	reader->fd = open(reader->path, O_PATH | O_CLOEXEC);
+	if (reader->fd < 0)
+		return -errno;
+	if (fstat(reader->fd, ret_st) < 0) {
+		r = -errno;
+		fd_close(&reader->fd);
+	}
+	return r;
+}
+
 int
 reader_open(const char *path, struct reader *ret, char why[AUDIT_WHY_MAX])
 {
@@ -150,24 +195,23 @@ reader_open(const char *path, struct reader *ret, char why[AUDIT_WHY_MAX])
 	if ((size_t)snprintf(reader.path, sizeof(reader.path), "%s", path) >=
 	    sizeof(reader.path))
 		return -ENAMETOOLONG;
-	reader.fd = open(path, O_RDONLY | O_CLOEXEC); /* syscalls: openat */
-	if (reader.fd < 0 || fstat(reader.fd, &st) < 0) {
-		int r = -errno;
+	for (int i = 0; i < TRIES; i++) {
+		int r = hold(&reader, &st);
 
-		(void)snprintf(why, AUDIT_WHY_MAX, "%s", strerror(-r));
-		fd_close(&reader.fd);
-		return r;
-	}
-	for (int i = 0; S_ISREG(st.st_mode) && i < TRIES; i++) {
-		code = open_once(&reader);
-		if (code == SQLITE_OK) {
+		if (r < 0 && !(r == -ENOENT && is_renamed(path))) {
+			(void)snprintf(why, AUDIT_WHY_MAX, "%s", strerror(-r));
+			return r;
+		}
+		if (r == 0 && !S_ISREG(st.st_mode))
+			break;
+		code = r == 0 ? open_once(&reader) : SQLITE_CANTOPEN;
+		if (code == SQLITE_OK && is_same(path, &st)) {
 			*ret = reader;
 			return 0;
 		}
 		(void)snprintf(why, AUDIT_WHY_MAX, "%s", sqlite3_errmsg(reader.db));
-		(void)sqlite3_close(reader.db);
-		reader.db = NULL;
-		if (!may_pass(code))
+		reader_close(&reader);
+		if (code != SQLITE_OK && !may_pass(code))
 			break;
 		(void)nanosleep(&pause, NULL); /* syscalls: nanosleep clock_nanosleep */
 	}

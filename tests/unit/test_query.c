@@ -14,6 +14,8 @@
 #include <ctype.h>
 
 #include "supervisor/audit/export.h"
+#include "supervisor/audit/logtree.h"
+#include "tests/unit/child.h"
 #include "tests/unit/query_log.h"
 
 #define GOLDEN "tests/unit/query.golden"
@@ -611,10 +613,148 @@ test_filters(void **state)
 	}
 }
 
+/* ---- a log that is written meanwhile --------------------------------------------- */
+
+/* Gates until the log has so many closed files. */
+static void
+write_until(const struct fixture *f, struct report *report, int files)
+{
+	for (int i = 0; i < 20000 && files_in(f->log, "audit-") < files; i++)
+		assert_int_equal(write_one(report, "grows", EVENT_GATE), 0);
+	assert_int_equal(files_in(f->log, "audit-"), files);
+}
+
+static int
+count_row(void *arg, const struct fact *fact)
+{
+	uint64_t *next = arg;
+
+	return fact->idx == (*next)++ ? 0 : -EBADMSG;
+}
+
+/* A file that was the live one when the log was opened, and got its number before
+ * it was read: its records are not passed over. */
+static void
+test_closed_meanwhile(void **state)
+{
+	struct fixture *f = fixture_new();
+	struct question q = {.log = f->log, .to_ns = INT64_MAX, .all = true};
+	struct report *report;
+	struct logtree *t = NULL;
+	struct book book;
+	uint64_t next = 0;
+
+	configure(f, "segment 256\n");
+	report = writer_open(f, "grows");
+	write_until(f, report, 1);
+	for (int i = 0; i < 40; i++)
+		assert_int_equal(write_one(report, "grows", EVENT_GATE), 0);
+	assert_int_equal(book_open(&q, &book), ASK_OK);
+	assert_int_equal(book.segment_n, 2);
+	assert_int_equal(book_turn(&book, 0), 0); /* who reads makes the recorder wait */
+	write_until(f, report, 2);
+	assert_int_equal(pass_each(&book, &q, count_row, &next), 0);
+	assert_true(next > 256 + 40);
+	assert_int_equal(next, book.size);
+	book_close(&book);
+	/* and a tree that was opened then has no hole */
+	assert_int_equal(logtree_open(f->log, 0, &t), 0);
+	assert_int_equal(t->segment_n, 3);
+	logtree_close(t);
+	report_free(report);
+	assert_true(recorders_gone(5000));
+	fixture_free(f);
+}
+
+/* Verified, and then read as it was verified: what was written in between is none
+ * of the answer, and no sign of tampering. */
+static void
+test_verified_meanwhile(void **state)
+{
+	struct fixture *f = fixture_new();
+	struct report *report = writer_open(f, "grows");
+	int status, asked = 0;
+	pid_t writer;
+
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(write_one(report, "grows", EVENT_GATE), 0);
+	report_free(report);
+	writer = test_fork();
+	if (writer == 0) {
+		report = writer_open(f, "also");
+		for (;;) {
+			if (write_one(report, "also", EVENT_GATE) < 0)
+				_exit(1);
+		}
+	}
+	for (int i = 0; i < 10 && asked == 0; i++)
+		asked = ask_in(f->log, "log --json --verified -n 1");
+	(void)kill(writer, SIGKILL);
+	assert_int_equal(waitpid(writer, &status, 0), writer);
+	assert_int_equal(asked, ASK_OK);
+	assert_true(WIFSIGNALED(status)); /* it wrote to the last */
+	assert_true(recorders_gone(5000));
+	fixture_free(f);
+}
+
+/* Nobody gets the lock that says "nobody reads": in a child, since a process is
+ * not in its own way. */
+static bool
+is_locked(const char *path)
+{
+	struct flock lock = {.l_type = F_WRLCK,
+	    .l_whence = SEEK_SET,
+	    .l_start = 0x40000002, /* SQLite's shared lock */
+	    .l_len = 510};
+	int status = 0;
+	pid_t pid = test_fork();
+
+	if (pid == 0) {
+		int fd = open(path, O_RDWR);
+
+		_exit(fd >= 0 && fcntl(fd, F_GETLK, &lock) == 0 ? lock.l_type != F_UNLCK
+								: 9);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) < 2);
+	return WEXITSTATUS(status) == 1;
+}
+
+/* Two readers of one process: the one that ends leaves the other its locks, or the
+ * recorder folds the log under its eyes. */
+static void
+test_readers_apart(void **state)
+{
+	struct fixture *f = fixture_new();
+	struct report *report = writer_open(f, "s");
+	struct reader one, other;
+	char why[AUDIT_WHY_MAX], path[160];
+	pid_t pid;
+
+	assert_int_equal(write_one(report, "x", EVENT_GATE), 0);
+	assert_int_equal(recorders(&pid), 1);
+	assert_int_equal(kill(pid, SIGKILL), 0); /* its locks go with it */
+	assert_true(recorders_gone(5000));
+	report_free(report);
+	(void)snprintf(path, sizeof(path), "%s", f->db);
+	assert_false(is_locked(path));
+	assert_int_equal(reader_open(path, &one, why), 0);
+	assert_int_equal(reader_open(path, &other, why), 0);
+	assert_true(is_locked(path));
+	reader_close(&other);
+	assert_true(is_locked(path));
+	reader_close(&one);
+	assert_false(is_locked(path));
+	fixture_free(f);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_closed_meanwhile),
+	    cmocka_unit_test(test_verified_meanwhile),
+	    cmocka_unit_test(test_readers_apart),
 	    cmocka_unit_test(test_golden),
 	    cmocka_unit_test(test_filters),
 	    cmocka_unit_test(test_statuses),
