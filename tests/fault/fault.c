@@ -13,6 +13,7 @@
  *	write		pwrite fails with errno VALUE; half of what there is
  *			to write is written first when it is ENOSPC
  *	sync		fsync and fdatasync fail with errno VALUE
+ *			(below 0, for both: fault.h)
  *	clock		CLOCK_REALTIME is VALUE seconds off
  *	sleep		CLOCK_BOOTTIME and CLOCK_REALTIME are VALUE seconds ahead: the
  *			machine slept, which CLOCK_MONOTONIC does not count
@@ -253,6 +254,14 @@ __wrap_seccomp_export_bpf(void *ctx, int fd)
 #endif
 
 #ifndef FAULT_UNIT
+/* As by kill -9; where the program may not, its filter does it. */
+static void __attribute__((noreturn)) die_now(void)
+{
+	(void)kill(getpid(), SIGKILL);
+	for (;;)
+		__builtin_trap();
+}
+
 ssize_t
 __wrap_pwrite64(int fd, const void *bytes, size_t n, off_t at)
 {
@@ -260,8 +269,25 @@ __wrap_pwrite64(int fd, const void *bytes, size_t n, off_t at)
 
 	if (!due(FAULT_WRITE))
 		return __real_pwrite64(fd, bytes, n, at);
-	if (error == ENOSPC && n > 1)
+	if ((error == ENOSPC || error == FAULT_KILL_WITHIN) && n > 1)
 		(void)!__real_pwrite64(fd, bytes, n / 2, at);
+	if (error < 0)
+		die_now();
+	errno = error;
+	return -1;
+}
+
+static int
+sync_by(int fd, int (*real)(int))
+{
+	int error = (int)order[FAULT_SYNC].value;
+
+	if (!due(FAULT_SYNC))
+		return real(fd);
+	if (error == FAULT_KILL_BEHIND)
+		(void)real(fd);
+	if (error < 0)
+		die_now();
 	errno = error;
 	return -1;
 }
@@ -269,19 +295,13 @@ __wrap_pwrite64(int fd, const void *bytes, size_t n, off_t at)
 int
 __wrap_fsync(int fd)
 {
-	if (!due(FAULT_SYNC))
-		return __real_fsync(fd);
-	errno = (int)order[FAULT_SYNC].value;
-	return -1;
+	return sync_by(fd, __real_fsync);
 }
 
 int
 __wrap_fdatasync(int fd)
 {
-	if (!due(FAULT_SYNC))
-		return __real_fdatasync(fd);
-	errno = (int)order[FAULT_SYNC].value;
-	return -1;
+	return sync_by(fd, __real_fdatasync);
 }
 
 static bool
