@@ -175,6 +175,8 @@ hints_at_failure(struct json result)
 	static const char word[] = "isError";
 	size_t n = result.len < LOOKED_THROUGH ? result.len : LOOKED_THROUGH;
 
+	if (result.type != JSON_IS_OBJECT)
+		return false;
 	return memmem(result.at, n, word, sizeof(word) - 1) != NULL ||
 	       memmem(result.at + result.len - n, n, word, sizeof(word) - 1) != NULL;
 }
@@ -184,13 +186,12 @@ hints_at_failure(struct json result)
 static const uint8_t *
 place_of(const struct json_message *m, const char **ret_before, const char **ret_behind)
 {
-	struct json failed, content, key, value;
+	static const char item[] = ",{\"type\":\"text\",\"text\":";
+	struct json error = m->top[TOP_ERROR], failed, content, key, value;
 	struct json_walk w;
 
-	if (m->top[TOP_ERROR].type == JSON_IS_OBJECT) {
-		if (json_get(m->top[TOP_ERROR], "message", &value) < 0 ||
-		    value.type != JSON_IS_STRING)
-			return NULL;
+	if (error.type == JSON_IS_OBJECT && json_get(error, "message", &value) == 0 &&
+	    value.type == JSON_IS_STRING) {
 		*ret_before = " (";
 		*ret_behind = ")";
 		return value.at + value.len - 1; /* its end quote */
@@ -202,8 +203,7 @@ place_of(const struct json_message *m, const char **ret_before, const char **ret
 	    content.type != JSON_IS_ARRAY)
 		return NULL;
 	json_walk(&w, content);
-	*ret_before = json_next(&w, &key, &value) ? ",{\"type\":\"text\",\"text\":"
-						  : "{\"type\":\"text\",\"text\":";
+	*ret_before = json_next(&w, &key, &value) ? item : item + 1;
 	*ret_behind = "}";
 	return content.at + content.len - 1;
 }

@@ -172,7 +172,7 @@ def stands_still():
     s.close()
 
 
-@test("ATTACKS 45 too many questions: the 65th program is refused, the others still wait; the end withdraws all")
+@test("MCP-ATTACKS 45 too many questions: the 65th program is refused, the others still wait; the end withdraws all")
 def flood():
     s = session("    limit processes 256\n")
     rid = ask(s, "/bin/sh", "-c", "i=0; while [ $i -lt 64 ]; do i=$((i+1)); /bin/echo $i & done; sleep 2;"
@@ -197,7 +197,7 @@ def supervisor_gone():
     s.p.wait()
 
 
-@test("ATTACKS 46 a number that is used again names no other question: the digest's beginning goes with it")
+@test("MCP-ATTACKS 46 a number that is used again names no other question: the digest's beginning goes with it")
 def digest():
     s = session()
     rid = ask(s, "/bin/echo", "x")
@@ -230,7 +230,7 @@ def by_exec():
     equal(p.returncode, 126)
 
 
-@test("ATTACKS 27 a refused program is put together with the call, and its error says what to do instead")
+@test("MCP-ATTACKS 27 a refused program is put together with the call, and its error says what to do instead")
 def refused_is_told():
     s = session('    exec deny /bin/sh -c evil because "no evil here" instead "be good"\n')
     r = s.wait(ask(s, "/bin/sh", "-c", "evil", fail=True))["result"]

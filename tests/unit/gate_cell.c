@@ -196,6 +196,7 @@ cell_setup(void)
 	chmod(dir, 0755);
 	copy("exec_mark", "mark1");
 	copy("exec_mark", "mark2");
+	copy("exec_mark", "mark3");
 	copy("exec_mark", "copy");
 	copy("exec_try", "try");
 	copy("exec_race", "race");
@@ -228,9 +229,9 @@ cell_setup(void)
 void
 cell_teardown(void)
 {
-	static const char *const names[] = {"mark1", "mark2", "copy", "try", "race",
-	    "many", "script1", "script2", "link1", "link2", "selflink", "hard1", "hard2",
-	    "dud", "marks", "pinned1", "pinned2", "pinned3"};
+	static const char *const names[] = {"mark1", "mark2", "mark3", "copy", "try",
+	    "race", "many", "script1", "script2", "link1", "link2", "selflink", "hard1",
+	    "hard2", "dud", "marks", "pinned1", "pinned2", "pinned3"};
 	static const char *const folders[] = {
 	    "in/gone", "in/below", "in", "inn", "play/in", "play/in.old", "play"};
 
@@ -412,6 +413,67 @@ struct leash {
 	int over;
 };
 
+/* ---- a person ------------------------------------------------------------- */
+
+#define SAID_MAX 256
+
+static struct {
+	uint32_t number[SAID_MAX];
+	enum gate_answer answer[SAID_MAX];
+	size_t n;
+} said;
+
+static int
+person_ask(void *arg, const struct gate_question *q)
+{
+	struct leash *l = arg;
+	const char *first = q->argc > 1 ? q->words + strlen(q->words) + 1 : "";
+	struct cell_result *r = l->result;
+	size_t n = q->words_len < sizeof(r->shown) ? q->words_len : sizeof(r->shown);
+
+	r->asked++;
+	memcpy(r->digest[1], r->digest[0], 32);
+	memcpy(r->digest[0], q->digest, 32);
+	memcpy(r->shown, q->words, n);
+	for (size_t i = 0; i + 1 < n; i++)
+		if (r->shown[i] == '\0')
+			r->shown[i] = ' ';
+	if (l->how->answer == 0 || said.n == SAID_MAX)
+		return 0;
+	said.number[said.n] = q->number;
+	said.answer[said.n++] =
+	    strcmp(first, l->how->yes) == 0 ? l->how->answer : GATE_DENY;
+	return 0;
+}
+
+static void
+person_withdrawn(void *arg, uint32_t number)
+{
+	struct leash *l = arg;
+
+	l->result->withdrawn++;
+}
+
+static void
+person_refused(void *arg, const struct gate_refusal *r)
+{
+	struct leash *l = arg;
+
+	l->result->refused++;
+}
+
+static const struct gate_person person = {person_ask, person_withdrawn, person_refused};
+
+static void
+person_answers(struct leash *l)
+{
+	while (said.n > 0) {
+		said.n--;
+		(void)gate_answer(
+		    l->gate, said.number[said.n], said.answer[said.n], "a person");
+	}
+}
+
 static void
 reaped(void *arg, pid_t pid, int status)
 {
@@ -465,8 +527,9 @@ loop(struct leash *l, int signals)
 
 		if (poll(p, 2, wait_ms < 0 ? 100 : wait_ms) < 0)
 			break;
-		if (l->how->kill_ms && !killed &&
-		    seconds() - from > l->how->kill_ms / 1000.0)
+		if (!killed &&
+		    ((l->how->kill_ms && seconds() - from > l->how->kill_ms / 1000.0) ||
+			(l->how->kill_asked && l->result->asked > 0)))
 			killed = kill(l->pid, SIGKILL) == 0;
 		if (p[1].revents && read(signals, &info, sizeof(info)) > 0)
 			gate_reap(l->gate, reaped, l);
@@ -478,6 +541,7 @@ loop(struct leash *l, int signals)
 		} else if (p[0].revents) {
 			poll(NULL, 0, 1);
 		}
+		person_answers(l);
 		if (gate_wait_ms(l->gate) >= 0)
 			gate_tick(l->gate);
 	}
@@ -519,7 +583,9 @@ leash_main(const struct cell_try *how, struct cell_result *result, int marks)
 	    .image_n = server.images.n,
 	    .notify_fd = recv_fd(sv[0]),
 	    .env = env,
-	    .report = &report};
+	    .report = &report,
+	    .person = how->yes != NULL ? &person : NULL,
+	    .person_arg = &l};
 	if (order.notify_fd < 0 || gate_new(&order, &l.gate) < 0)
 		_exit(83);
 	loop(&l, signals);

@@ -35,16 +35,24 @@ struct cell_result {
 	int status;      /* of the program; 128 + signal */
 	int hung;
 	size_t busy; /* gate_busy at the end */
+	unsigned int asked, withdrawn, refused;
+	char shown[256];       /* the last question's words, with spaces */
+	uint8_t digest[2][32]; /* the last two questions' */
 	double seconds;
 };
 
 struct cell_try {
 	enum cell_gate gate;
 	const char *const *argv;
-	int log_full;         /* the report takes no event */
-	int log_late;         /* the report waits for its disk */
-	unsigned int kill_ms; /* SIGKILL to the program after so long */
-	unsigned int wait_s;  /* 0: 30 */
+	int log_full; /* the report takes no event */
+	int log_late; /* the report waits for its disk */
+	/* A person answers so where the first argument is `yes`, else with a no;
+	 * NULL: there is nobody to ask. */
+	const char *yes;
+	enum gate_answer answer; /* 0: never */
+	int kill_asked;          /* SIGKILL to the program when there is a question */
+	unsigned int kill_ms;    /* SIGKILL to the program after so long */
+	unsigned int wait_s;     /* 0: 30 */
 };
 
 /* A folder for this run with copies of the programs, and the policy over it. */

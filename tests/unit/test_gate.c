@@ -290,6 +290,105 @@ race_test(void **state)
 	assert_int_equal(lines_with(marks, "ran"), ran);
 }
 
+/*
+ * ESCAPES 58 59, S4-43: the policy would let all of these words run; the person
+ * has seen some and agreed to those.  What is rewritten before the yes, between
+ * the yes and the stop, or behind it, does not run.
+ */
+static void
+race_of_asked(const char *shape, const char *evil)
+{
+	const char *argv[] = {cell_path("race"), shape, "350", cell_path("mark3"),
+	    cell_path("mark2"), NULL};
+	struct cell_try how = {.gate = CELL_NOTIFY, .argv = argv};
+	struct cell_result control, r;
+	size_t control_wins = 0, ran;
+	const char *marks;
+
+	for (int i = 0; i < 5 && control_wins == 0; i++)
+		control_wins = lines_with(cell_run(&how, &control), evil);
+	argv[2] = "120"; /* as many as may be asked in a row */
+	how = (struct cell_try){.argv = argv, .yes = "good", .answer = GATE_ONCE};
+	marks = cell_run(&how, &r);
+	ran = lines_with(marks, "ran mark3 good\n");
+	print_message(
+	    "asked, %s: control won %zu; asked %u, ran %zu, killed %llu, denied "
+	    "%llu\n",
+	    shape, control_wins, r.asked, ran, (unsigned long long)r.counts.killed,
+	    (unsigned long long)r.counts.denied);
+	assert_int_equal(r.hung, 0);
+	assert_int_equal(r.busy, 0);
+	assert_true(control_wins > 0);
+	assert_true(ran > 0);
+	assert_int_equal(lines_with(marks, "ran"), ran);
+}
+
+static void
+attack_asked_words_swapped_by_thread(void **state)
+{
+	race_of_asked("argv-thread", "ran mark3 bood");
+}
+
+static void
+attack_asked_words_swapped_by_peer(void **state)
+{
+	race_of_asked("argv-peer", "ran mark3 bood");
+}
+
+static void
+attack_asked_path_swapped_by_peer(void **state)
+{
+	race_of_asked("path-peer", "ran mark2");
+}
+
+/* What a person said, and what came of it. */
+static void
+asked_run(enum gate_answer answer, const char *want, struct cell_result *ret)
+{
+	const char *argv[] = {
+	    cell_path("try"), "path", cell_path("mark3"), "one", "two", NULL};
+	struct cell_try how = {.argv = argv, .yes = "one", .answer = answer};
+
+	assert_string_equal(cell_run(&how, ret), want);
+	assert_int_equal(ret->hung, 0);
+	assert_int_equal(ret->busy, 0);
+	assert_int_equal(ret->asked, 1);
+	assert_non_null(strstr(ret->shown, " one two"));
+}
+
+static void
+asked_and_answered(void **state)
+{
+	struct cell_result r;
+
+	asked_run(GATE_ONCE, "ran mark3 one two\n", &r);
+	assert_string_equal(r.record[1].verdict, "ask");
+	assert_string_equal(r.record[2].verdict, "allow");
+	assert_int_equal(r.refused, 0);
+	asked_run(GATE_SESSION, "ran mark3 one two\n", &r);
+	asked_run(GATE_DENY, "errno 13\n", &r);
+	assert_string_equal(r.record[2].verdict, "deny");
+	assert_string_equal(r.record[2].reason, "denied by a person");
+	assert_int_equal(r.refused, 1);
+	asked_run(GATE_NOBODY, "errno 13\n", &r);
+	assert_string_equal(r.record[2].reason, "nobody answered");
+}
+
+/* Whoever asked is killed while the person looks: nothing waits any more. */
+static void
+asked_and_killed(void **state)
+{
+	const char *argv[] = {cell_path("try"), "path", cell_path("mark3"), "one", NULL};
+	struct cell_try how = {.argv = argv, .yes = "", .kill_asked = 1};
+	struct cell_result r;
+
+	assert_string_equal(cell_run(&how, &r), "");
+	assert_int_equal(r.asked, 1);
+	assert_int_equal(r.withdrawn, 1);
+	assert_int_equal(r.busy, 0);
+	assert_string_equal(r.record[r.record_n - 1].reason, "its process is gone");
+}
+
 /* A thread of the caller moves its folder after the call was judged. */
 static void
 attack_in_moved(void **state)
@@ -425,6 +524,7 @@ static void
 grants(void)
 {
 	uint32_t mark = cell_image(cell_path("mark1"), cell_path("mark1"));
+	uint32_t asked = cell_image(cell_path("mark3"), cell_path("mark3"));
 	uint32_t try = cell_image(cell_path("try"), cell_path("try"));
 	uint32_t race = cell_image(cell_path("race"), cell_path("race"));
 	uint32_t all = cell_image(cell_path("many"), cell_path("many"));
@@ -439,6 +539,7 @@ grants(void)
 	cell_grant(mark, mark, VERDICT_ALLOW, "any **", "");
 	cell_grant(mark, mark, VERDICT_DENY, "any never", "");
 	cell_grant(mark, mark, VERDICT_ASK, "ask", "");
+	cell_grant(asked, asked, VERDICT_ASK, "**", "");
 	cell_grant(try, try, VERDICT_ALLOW, "**", "");
 	cell_grant(race, race, VERDICT_ALLOW, "**", "");
 	cell_grant(all, all, VERDICT_ALLOW, "**", "");
@@ -468,6 +569,11 @@ main(int argc, char **argv)
 {
 	static const struct CMUnitTest rest[] = {
 	    cmocka_unit_test(attack_in_moved),
+	    cmocka_unit_test(asked_and_answered),
+	    cmocka_unit_test(asked_and_killed),
+	    cmocka_unit_test(attack_asked_words_swapped_by_thread),
+	    cmocka_unit_test(attack_asked_words_swapped_by_peer),
+	    cmocka_unit_test(attack_asked_path_swapped_by_peer),
 	    cmocka_unit_test(record_names_the_rule),
 	    cmocka_unit_test(attack_86_log_full),
 	    cmocka_unit_test(stopped_and_continued),
