@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "leash/server.h"
+#include "leash/vaulted.h"
 #include "shim/base/confine.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
@@ -171,8 +172,8 @@ secret_resolve(struct leash *l, const struct sealed_secret *row, struct secret *
 	const char *ref = policy_str(&l->policy, row->ref);
 
 	if (row->approve != APPROVE_NONE) {
-		(void)snprintf(
-		    why, why_cap, "nobody can be asked for it in this version");
+		(void)snprintf(why, why_cap,
+		    "nobody can be asked for it in this version: leave approve out");
 		return -EOPNOTSUPP;
 	}
 	switch (row->source) {
@@ -182,10 +183,25 @@ secret_resolve(struct leash *l, const struct sealed_secret *row, struct secret *
 		return secret_from_file(l->vault, ref, ret, why, why_cap);
 	case SOURCE_CMD:
 		return secret_from_args(l, row, ret, why, why_cap);
+	case SOURCE_VAULT:
+		return vaulted_secret(l, row, ret, why, why_cap);
 	default:
 		(void)snprintf(why, why_cap, "this source is not in this version");
 		return -EOPNOTSUPP;
 	}
+}
+
+static int
+refuse_missing(struct launch *a, const struct sealed_secret *row, int r, const char *why)
+{
+	const struct policy *p = &a->l->policy;
+	bool vault = row->source == SOURCE_VAULT;
+	char at[300];
+
+	return refuse(a, LOG_EXIT_FAILED, r, "%s: missing secret: %s (%s%s%s%s",
+	    policy_at(p, row->at, at, sizeof(at)), policy_str(p, row->name),
+	    vault ? policy_str(p, row->ref) : "", vault ? "): " : "",
+	    why[0] != '\0' ? why : strerror(-r), vault ? "" : ")");
 }
 
 static int
@@ -194,7 +210,7 @@ secret_values(struct launch *a)
 	struct leash *l = a->l;
 	const struct policy *p = &l->policy;
 	struct sealed_range rows = l->server->secrets;
-	char at[300], why[512] = "";
+	char why[512] = "";
 	int r = 0;
 
 	if (rows.n > LEASH_SECRETS_MAX)
@@ -217,12 +233,10 @@ secret_values(struct launch *a)
 		if (r == 0)
 			r = scrub_learn(l->scrub, value, i);
 		if (r < 0)
-			return refuse(a, LOG_EXIT_FAILED, r,
-			    "%s: missing secret: %s (%s)",
-			    policy_at(p, row->at, at, sizeof(at)), name,
-			    why[0] != '\0' ? why : strerror(-r));
+			return refuse_missing(a, row, r, why);
 		l->secret[l->secret_n++] = value;
 	}
+	vaulted_end();
 	return 0;
 }
 

@@ -60,10 +60,12 @@ leash_environment(const struct child_order *order, char **envp, size_t cap)
 	char *debug = environ_entry("KENNEL_DEBUG");
 	size_t n = 0;
 
-	if ((size_t)envs.n + secrets.n + 2 > cap)
+	if ((size_t)envs.n + secrets.n + 3 > cap)
 		return -E2BIG;
 	if (debug != NULL)
 		envp[n++] = debug;
+	if (order->run_at != NULL)
+		envp[n++] = (char *)order->run_at;
 	for (uint32_t i = envs.first; i < envs.first + envs.n; i++) {
 		char *entry = p->env[i].passed != 0
 				  ? environ_entry(policy_str(p, p->env[i].name))

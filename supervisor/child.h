@@ -21,6 +21,7 @@ struct child_order {
 	int policy_fd;       /* sealed memfd; borrowed */
 	int recorder_fd;     /* borrowed: the leash's own connection */
 	int log_dir_fd;      /* borrowed: for the server's stderr */
+	const char *run_at;  /* KENNEL_RUN_AT=folder of the keeper's socket; or NULL */
 	const char *session; /* 16 hex digits */
 	enum leash_mode mode;
 	char *const *argv; /* LEASH_EXEC: program and arguments */

@@ -60,6 +60,15 @@ int secret_from_file(
 int secret_from_cmd(struct vault *, const char *const *argv, struct secret **ret,
     char *why, size_t why_cap);
 
+/*
+ * remote.c: from the keeper at this connection, for what the policy is (see
+ * container.h).  -EACCES: refused, and *ret_reason is why (enum keeper_reason); else
+ * as above, *ret_what says what is wrong with the value; -EPIPE, -ETIMEDOUT.
+ */
+struct container_asker;
+int secret_from_keeper(struct vault *, int keeper, const struct container_asker *,
+    struct secret **ret, uint32_t *ret_reason, const char **ret_what);
+
 size_t secret_len(const struct secret *);
 /* In time that depends on the lengths only. */
 bool secret_equals(const struct secret *, const void *, size_t);

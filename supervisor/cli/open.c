@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -100,6 +101,22 @@ open_report(struct opened *o)
 	return r;
 }
 
+/* Where the leash finds the keeper: said when a secret is in the vault. */
+static const char *
+run_at(const struct opened *o)
+{
+	static char out[PATH_MAX + 16];
+	struct sealed_range rows = o->found.server->secrets;
+
+	for (uint32_t i = rows.first; i < rows.first + rows.n; i++) {
+		if (o->found.policy.secret[i].source != SOURCE_VAULT)
+			continue;
+		(void)snprintf(out, sizeof(out), "KENNEL_RUN_AT=%s", o->place.run_dir);
+		return out;
+	}
+	return NULL;
+}
+
 static int
 start_child(struct opened *o, enum leash_mode mode, int argc, char *const *argv,
     char why[LEASH_TEXT_MAX], int *ret_status)
@@ -110,6 +127,7 @@ start_child(struct opened *o, enum leash_mode mode, int argc, char *const *argv,
 	    .policy_fd = o->found.fd,
 	    .recorder_fd = -1,
 	    .log_dir_fd = o->log_dir_fd,
+	    .run_at = run_at(o),
 	    .session = o->session,
 	    .mode = mode,
 	    .argv = argv,

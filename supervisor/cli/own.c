@@ -1,7 +1,7 @@
 /*
  * What keeps a server must not be within its reach: kennel's programs, the
- * policies, the sealed ones, the log, and the recorder's socket.  The compiler warns of the folders
- * of whoever compiles; here are the folders that this start uses.
+ * policies, the sealed ones, the log, the vault, and the sockets.  The compiler
+ * warns of the folders of whoever compiles; here are those that this start uses.
  *
  * Process: kennel, before anything is started.  A folder that is not there yet
  * counts as well: the server could make it.
@@ -122,5 +122,8 @@ own_apart(const struct found *f, const char *file, const struct audit_place *pla
 	/* To connect to a socket is no write to its folder. */
 	if (r == 0)
 		r = apart(f, place->run_dir, RIGHT_WRITE | RIGHT_READ, why, why_cap);
+	/* What is read there could be tried with many passphrases. */
+	if (r == 0)
+		r = apart(f, paths_vault_dir(), RIGHT_WRITE | RIGHT_READ, why, why_cap);
 	return r;
 }

@@ -1,0 +1,89 @@
+/*
+ * A value from the keeper, straight into the vault's pages.
+ *
+ * Process: the leash, before it confines itself.  What the keeper is told is who
+ * the policy is and who signed it; it decides by the grants in the vault's file.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "leash/keeper/keeper.h"
+#include "leash/vault/private.h"
+
+#define HEAD_LEN 8 /* u32 type, u32 length of the value or the reason */
+
+static int
+ask(int keeper, const struct container_asker *a)
+{
+	uint8_t memory[4096];
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, KEEPER_RELEASE);
+	wire_put_str(&out, a->path);
+	wire_put_str(&out, a->server);
+	wire_put_bytes(&out, a->id, CONTAINER_ID_LEN);
+	wire_put_bytes(&out, a->head, a->head != NULL ? sizeof(*a->head) : 0);
+	wire_put_bytes(&out, a->row, a->row_n * sizeof(*a->row));
+	return wire_send(keeper, &out, NULL, 0);
+}
+
+/* One packet: its head apart, the rest where a value is to stand. */
+static int
+hear(int keeper, uint8_t head[HEAD_LEN], char *rest, size_t cap, size_t *ret_len)
+{
+	struct iovec part[2] = {{head, HEAD_LEN}, {rest, cap}};
+	struct msghdr msg = {.msg_iov = part, .msg_iovlen = 2};
+	ssize_t n;
+
+	do
+		/* early: recvmsg */
+		n = recvmsg(keeper, &msg, MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return errno == EAGAIN ? -ETIMEDOUT : -errno;
+	if (n == 0)
+		return -EPIPE;
+	if ((msg.msg_flags & MSG_TRUNC) != 0 || n < HEAD_LEN + 1)
+		return -EBADMSG;
+	*ret_len = (size_t)n - HEAD_LEN;
+	return 0;
+}
+
+int
+secret_from_keeper(struct vault *v, int keeper, const struct container_asker *a,
+    struct secret **ret, uint32_t *ret_reason, const char **ret_what)
+{
+	uint8_t head[HEAD_LEN];
+	struct secret *s;
+	struct wire_in in;
+	uint32_t type, number;
+	size_t cap = 0, len = 0;
+	int r = value_open(v, &s, &cap);
+
+	*ret_reason = 0;
+	if (r < 0)
+		return r;
+	r = ask(keeper, a);
+	if (r == 0)
+		r = hear(keeper, head, s->bytes, cap, &len);
+	if (r < 0) {
+		value_drop(v, s, cap);
+		return r;
+	}
+	wire_in_init(&in, head, sizeof(head));
+	type = wire_get_u32(&in);
+	number = wire_get_u32(&in);
+	if (type == KEEPER_VALUE && number == len - 1 && s->bytes[number] == '\0')
+		r = value_close(v, s, number, ret_what);
+	else {
+		value_drop(v, s, len);
+		*ret_reason = type == KEEPER_REFUSED ? number : 0;
+		r = type == KEEPER_REFUSED ? -EACCES : -EBADMSG;
+	}
+	if (r == 0)
+		*ret = s;
+	return r;
+}

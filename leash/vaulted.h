@@ -1,0 +1,19 @@
+/*
+ * `secret NAME from vault PATH`: what a launch asks of the keeper.
+ */
+#ifndef KENNEL_LEASH_VAULTED_H
+#define KENNEL_LEASH_VAULTED_H
+
+#include "leash/server.h"
+
+/*
+ * One value.  The first one connects to the keeper that runs; none is started, for
+ * one that was not there holds nothing open.  0 or -errno; why says what is missing
+ * and which command mends it.
+ */
+int vaulted_secret(struct leash *, const struct sealed_secret *, struct secret **ret,
+    char *why, size_t why_cap);
+/* The connection, once all are there. */
+void vaulted_end(void);
+
+#endif
