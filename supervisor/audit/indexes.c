@@ -60,11 +60,23 @@ index_name(int index)
 	return row[index].name;
 }
 
-/* One entry as bytes: each part with its type and length. */
-struct entry {
-	uint8_t bytes[3 * (3 * REPORT_TEXT_MAX + 16) + 8];
-	size_t len;
-};
+void
+cells_get(sqlite3_stmt *s, struct cell *cell, int n)
+{
+	for (int i = 0; i < n; i++) {
+		sqlite3_value *value = sqlite3_column_value(s, i);
+
+		cell[i].type = sqlite3_value_type(value);
+		cell[i].len = 0;
+		cell[i].bytes = NULL;
+		if (cell[i].type == SQLITE_INTEGER) {
+			cell[i].number = sqlite3_value_int64(value);
+		} else if (cell[i].type != SQLITE_NULL) {
+			cell[i].bytes = sqlite3_value_blob(value);
+			cell[i].len = sqlite3_value_bytes(value);
+		}
+	}
+}
 
 static void
 put(struct entry *e, const void *bytes, size_t len)
@@ -76,50 +88,45 @@ put(struct entry *e, const void *bytes, size_t len)
 }
 
 static void
-put_column(struct entry *e, sqlite3_stmt *s, int column)
+put_cell(struct entry *e, const struct cell *cell)
 {
-	int type = sqlite3_column_type(s, column);
-	uint64_t number;
-	uint32_t len;
+	uint32_t len = (uint32_t)cell->len;
 
-	put(e, &type, sizeof(type));
-	if (type == SQLITE_INTEGER) {
-		number = (uint64_t)sqlite3_column_int64(s, column);
-		put(e, &number, sizeof(number));
+	put(e, &cell->type, sizeof(cell->type));
+	if (cell->type == SQLITE_INTEGER) {
+		put(e, &cell->number, sizeof(cell->number));
 		return;
 	}
-	len = (uint32_t)sqlite3_column_bytes(s, column);
 	put(e, &len, sizeof(len));
 	if (len > 0)
-		put(e, sqlite3_column_blob(s, column), len);
+		put(e, cell->bytes, len);
 }
 
 static bool
-is_text(sqlite3_stmt *s, int column, const char *text)
+is_text(const struct cell *cell, const char *text)
 {
-	const void *is = sqlite3_column_text(s, column);
-
-	return is != NULL && strcmp(is, text) == 0;
+	return (size_t)cell->len == strlen(text) &&
+	       memcmp(cell->bytes, text, (size_t)cell->len) == 0;
 }
 
 /* Is this row one of the index's? */
 static bool
-belongs(sqlite3_stmt *s, int index)
+belongs(const struct cell *cell, int index)
 {
 	static const char *const usual[] = {
 	    "exec", "call", "scrub", "dropped", "heartbeat", "epoch"};
 
 	switch (index) {
 	case 1:
-		return sqlite3_column_type(s, SERVER) != SQLITE_NULL;
+		return cell[SERVER].type != SQLITE_NULL;
 	case 2:
-		return sqlite3_column_type(s, TOOL) != SQLITE_NULL;
+		return cell[TOOL].type != SQLITE_NULL;
 	case 3:
-		return sqlite3_column_type(s, VERDICT) != SQLITE_NULL &&
-		       !is_text(s, VERDICT, "allow");
+		return cell[VERDICT].type != SQLITE_NULL &&
+		       !is_text(&cell[VERDICT], "allow");
 	case 4:
 		for (size_t i = 0; i < ARRAY_LEN(usual); i++) {
-			if (is_text(s, KIND, usual[i]))
+			if (is_text(&cell[KIND], usual[i]))
 				return false;
 		}
 		return true;
@@ -129,59 +136,54 @@ belongs(sqlite3_stmt *s, int index)
 }
 
 void
-index_add(sqlite3_stmt *s, uint64_t sum[INDEXES])
+index_add(const struct cell *cell, struct entry *e, uint64_t sum[INDEXES])
 {
-	struct entry e;
-
 	for (int i = 0; i < INDEXES; i++) {
-		if (!belongs(s, i))
+		if (!belongs(cell, i))
 			continue;
-		e.len = 0;
+		e->len = 0;
 		for (int p = 0; p < row[i].part_n; p++)
-			put_column(&e, s, row[i].part[p]);
-		put_column(&e, s, IDX);
-		sum[i] += chain_sum(e.bytes, e.len, sum_key);
+			put_cell(e, &cell[row[i].part[p]]);
+		put_cell(e, &cell[IDX]);
+		sum[i] += chain_sum(e->bytes, e->len, sum_key);
 	}
 }
 
 /* SQLite's order of a column's values: numbers, then text by its bytes. */
 static int
-compare(sqlite3_stmt *s, int column, const struct entry *before, size_t *at)
+compare(const struct cell *cell, const struct entry *before, size_t *at)
 {
-	uint64_t was;
-	uint32_t was_len, len;
-	int was_type, type = sqlite3_column_type(s, column), c;
+	int64_t was;
+	uint32_t was_len, len = (uint32_t)cell->len;
+	int was_type, c;
 
 	memcpy(&was_type, before->bytes + *at, sizeof(was_type));
 	*at += sizeof(was_type);
 	if (was_type == SQLITE_INTEGER) {
 		memcpy(&was, before->bytes + *at, sizeof(was));
 		*at += sizeof(was);
-		if (type != SQLITE_INTEGER)
+		if (cell->type != SQLITE_INTEGER)
 			return 1;
-		return (sqlite3_column_int64(s, column) > (int64_t)was) -
-		       (sqlite3_column_int64(s, column) < (int64_t)was);
+		return (cell->number > was) - (cell->number < was);
 	}
 	memcpy(&was_len, before->bytes + *at, sizeof(was_len));
 	*at += sizeof(was_len);
-	len = (uint32_t)sqlite3_column_bytes(s, column);
-	c = type == SQLITE_INTEGER ? -1
+	c = cell->type == SQLITE_INTEGER ? -1
 	    : len == 0 || was_len == 0
 		? 0
-		: memcmp(sqlite3_column_blob(s, column), before->bytes + *at,
-		      len < was_len ? len : was_len);
+		: memcmp(cell->bytes, before->bytes + *at, len < was_len ? len : was_len);
 	*at += was_len;
 	return c != 0 ? c : (len > was_len) - (len < was_len);
 }
 
 /* Strictly behind the entry before it. */
 static bool
-in_order(sqlite3_stmt *s, int columns, const struct entry *before)
+in_order(const struct cell *cell, int columns, const struct entry *before)
 {
 	size_t at = 0;
 
 	for (int c = 0; c < columns; c++) {
-		int order = compare(s, c, before, &at);
+		int order = compare(&cell[c], before, &at);
 
 		if (order != 0)
 			return order > 0;
@@ -192,7 +194,8 @@ in_order(sqlite3_stmt *s, int columns, const struct entry *before)
 int
 index_check(sqlite3 *db, int index, struct answer *answer, uint64_t *ret_sum)
 {
-	struct entry before = {.len = 0}, e;
+	struct entry entry[2] = {0}, *e = &entry[0], *before = &entry[1];
+	struct cell cell[PARTS + 1];
 	sqlite3_stmt *s = NULL;
 	uint64_t sum = 0;
 	int code, columns = row[index].part_n + 1, r = 0;
@@ -200,16 +203,19 @@ index_check(sqlite3 *db, int index, struct answer *answer, uint64_t *ret_sum)
 	if (sqlite3_prepare_v2(db, row[index].sql, -1, &s, NULL) != SQLITE_OK)
 		return sql_failed(answer, db, 0);
 	while (r == 0 && (code = sqlite3_step(s)) == SQLITE_ROW) {
-		e.len = 0;
+		struct entry *last = before;
+
+		e->len = 0;
+		cells_get(s, cell, columns);
 		for (int c = 0; c < columns; c++)
-			put_column(&e, s, c);
-		if (e.len == sizeof(e.bytes) ||
-		    (before.len > 0 && !in_order(s, columns, &before)))
+			put_cell(e, &cell[c]);
+		if (e->len == sizeof(e->bytes) ||
+		    (before->len > 0 && !in_order(cell, columns, before)))
 			r = found(answer, TAMPERED, "the index %s is not in order",
 			    row[index].name);
-		sum += chain_sum(e.bytes, e.len, sum_key);
-		before.len = e.len;
-		memcpy(before.bytes, e.bytes, e.len);
+		sum += chain_sum(e->bytes, e->len, sum_key);
+		before = e;
+		e = last;
 	}
 	if (r == 0 && code != SQLITE_DONE)
 		r = sql_failed(answer, db, 0);

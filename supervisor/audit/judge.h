@@ -80,11 +80,27 @@ void rows_check(struct rows *, struct piece *);
 
 /* ---- indexes.c ------------------------------------------------------------------ */
 
+/* A value of a row, asked for once: each question of SQLite's costs as much as all
+ * that is done with the answer. */
+struct cell {
+	int type, len;
+	int64_t number;
+	const uint8_t *bytes; /* its own until the next step */
+};
+struct sqlite3_stmt;
+void cells_get(struct sqlite3_stmt *, struct cell *, int n);
+
+/* One entry as bytes: each part with its type and length. */
+struct entry {
+	uint8_t bytes[3 * (3 * REPORT_TEXT_MAX + 16) + 8];
+	size_t len;
+};
+
 /* Before any other thread: draws the key of the sums. */
 void index_init(void);
-/* What a record adds to the sum of each index: its columns as SQLite has them. */
-struct sqlite3_stmt;
-void index_add(struct sqlite3_stmt *, uint64_t sum[INDEXES]);
+/* What a record adds to the sum of each index: its columns as SQLite has them, in
+ * the order of rows.c; room for one entry. */
+void index_add(const struct cell *, struct entry *room, uint64_t sum[INDEXES]);
 /* The index in its own order: sorted, and its sum. */
 int index_check(struct sqlite3 *, int index, struct answer *, uint64_t *ret_sum);
 const char *index_name(int index);

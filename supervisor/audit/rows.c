@@ -14,7 +14,20 @@
 
 #include "supervisor/audit/judge.h"
 
-enum { IDX, TS, KIND, SERVER, SESSION, TOOL, VERDICT, RULE, WRITER, WSEQ, BODY };
+enum {
+	IDX,
+	TS,
+	KIND,
+	SERVER,
+	SESSION,
+	TOOL,
+	VERDICT,
+	RULE,
+	WRITER,
+	WSEQ,
+	BODY,
+	COLUMNS_ALL
+};
 
 #define OWN_FIRST 16
 
@@ -23,37 +36,38 @@ struct rows {
 	sqlite3_stmt *rec, *tile;
 	char text[AUDIT_BODY_MAX];
 	struct scan scan;
+	struct cell cell[COLUMNS_ALL]; /* of the record at hand */
+	struct entry entry;
 };
 
 /* ---- columns ------------------------------------------------------------------ */
 
 static bool
-is_number(sqlite3_stmt *s, int column, struct span raw)
+is_number(const struct rows *rows, int column, struct span raw)
 {
+	const struct cell *cell = &rows->cell[column];
 	uint64_t number;
 
-	return sqlite3_column_type(s, column) == SQLITE_INTEGER &&
-	       scan_number(raw, &number) && number <= INT64_MAX &&
-	       (int64_t)number == sqlite3_column_int64(s, column);
+	return cell->type == SQLITE_INTEGER && scan_number(raw, &number) &&
+	       number <= INT64_MAX && (int64_t)number == cell->number;
 }
 
 static bool
 is_string(struct rows *rows, int column, struct span raw)
 {
-	sqlite3_stmt *s = rows->rec;
-	long len;
+	const struct cell *cell = &rows->cell[column];
+	const void *want = raw.data + 1;
+	long len = (long)raw.len - 2;
 
-	if (sqlite3_column_type(s, column) != SQLITE_TEXT)
+	if (cell->type != SQLITE_TEXT)
 		return false;
 	/* as it stands, mostly */
-	if (raw.len >= 2 && raw.data[0] == '"' && memchr(raw.data, '\\', raw.len) == NULL)
-		return (size_t)sqlite3_column_bytes(s, column) == raw.len - 2 &&
-		       (raw.len == 2 || memcmp(sqlite3_column_text(s, column),
-					    raw.data + 1, raw.len - 2) == 0);
-	len = scan_string(raw, rows->text, sizeof(rows->text));
-	return len >= 0 && sqlite3_column_bytes(s, column) == (int)len &&
-	       (len == 0 ||
-		   memcmp(sqlite3_column_text(s, column), rows->text, (size_t)len) == 0);
+	if (len < 0 || raw.data[0] != '"' || memchr(raw.data, '\\', raw.len) != NULL) {
+		len = scan_string(raw, rows->text, sizeof(rows->text));
+		want = rows->text;
+	}
+	return cell->len == len &&
+	       (len == 0 || memcmp(cell->bytes, want, (size_t)len) == 0);
 }
 
 /* A field that may be missing: then the column is NULL. */
@@ -63,7 +77,7 @@ is_field(struct rows *rows, int column, const char *key)
 	const struct scan_field *field = scan_find(&rows->scan, key);
 
 	if (field == NULL)
-		return sqlite3_column_type(rows->rec, column) == SQLITE_NULL;
+		return rows->cell[column].type == SQLITE_NULL;
 	return is_string(rows, column, field->value);
 }
 
@@ -77,7 +91,7 @@ is_tool(struct rows *rows)
 
 	if (name == NULL || scan_find(&rows->scan, "action") == NULL ||
 	    scan_next(name->value, &at, &first) != 1)
-		return sqlite3_column_type(rows->rec, TOOL) == SQLITE_NULL;
+		return rows->cell[TOOL].type == SQLITE_NULL;
 	return is_string(rows, TOOL, first);
 }
 
@@ -86,14 +100,13 @@ static const char *
 lying_column(struct rows *rows)
 {
 	const struct scan *scan = &rows->scan;
-	sqlite3_stmt *s = rows->rec;
 	uint64_t v;
 
 	if (!scan_number(scan->head[SCAN_V], &v) || v != SCHEMA_VERSION)
 		return "its version is unknown";
-	if (!is_number(s, IDX, scan->head[SCAN_IDX]))
+	if (!is_number(rows, IDX, scan->head[SCAN_IDX]))
 		return "its number is not the one in its body";
-	if (!is_number(s, TS, scan->head[SCAN_TS]))
+	if (!is_number(rows, TS, scan->head[SCAN_TS]))
 		return "column ts is not what the body says";
 	if (!is_string(rows, KIND, scan->head[SCAN_KIND]))
 		return "column kind is not what the body says";
@@ -109,7 +122,7 @@ lying_column(struct rows *rows)
 		return "column rule is not what the body says";
 	if (!is_string(rows, WRITER, scan->head[SCAN_INSTANCE]))
 		return "column writer is not what the body says";
-	if (!is_number(s, WSEQ, scan->head[SCAN_SEQ]))
+	if (!is_number(rows, WSEQ, scan->head[SCAN_SEQ]))
 		return "column wseq is not what the body says";
 	return NULL;
 }
@@ -239,11 +252,14 @@ look_at_kind(struct rows *rows, struct piece *piece, uint64_t idx)
 static int
 check_body(struct rows *rows, struct piece *piece, uint64_t at)
 {
-	const void *body = sqlite3_column_blob(rows->rec, BODY);
-	int len = sqlite3_column_bytes(rows->rec, BODY);
-	const char *lie;
 	uint64_t idx = piece->first + at;
+	const void *body;
+	const char *lie;
+	int len;
 
+	cells_get(rows->rec, rows->cell, COLUMNS_ALL);
+	body = rows->cell[BODY].bytes;
+	len = rows->cell[BODY].len;
 	if (body == NULL || len <= 0 || (size_t)len > AUDIT_BODY_MAX)
 		return bad_record(&piece->answer, idx, "its body has an impossible size");
 	chain_leaf(body, (size_t)len, piece->leaf + at * CHAIN_HASH_LEN);
@@ -253,7 +269,7 @@ check_body(struct rows *rows, struct piece *piece, uint64_t at)
 	lie = lying_column(rows);
 	if (lie != NULL)
 		return bad_record(&piece->answer, idx, lie);
-	index_add(rows->rec, piece->sum);
+	index_add(rows->cell, &rows->entry, piece->sum);
 	return look_at_kind(rows, piece, idx);
 }
 

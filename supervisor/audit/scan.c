@@ -34,7 +34,8 @@ peek(const struct cursor *c)
 	return c->off < c->len ? c->at[c->off] : -1;
 }
 
-static bool
+/* In line: what the literal is, is known to the compiler. */
+static inline __attribute__((always_inline)) bool
 take(struct cursor *c, const char *literal)
 {
 	size_t n = strlen(literal);
@@ -80,20 +81,27 @@ take_escape(struct cursor *c)
 	return true;
 }
 
+/* What does not stand for itself in a string. */
+static const bool no_text[256] = {
+    [0 ... 0x1f] = true, ['"'] = true, ['\\'] = true, [0x7f] = true};
+
 static bool
 take_string(struct cursor *c)
 {
 	if (!take(c, "\""))
 		return false;
 	for (;;) {
-		int byte = peek(c);
+		int byte;
 
+		while (c->off < c->len && !no_text[c->at[c->off]])
+			c->off++;
+		byte = peek(c);
 		if (byte < 0x20 || byte == 0x7f) /* the end too */
 			return false;
 		c->off++;
 		if (byte == '"')
 			return true;
-		if (byte == '\\' && !take_escape(c))
+		if (!take_escape(c)) /* behind a backslash: no other is left */
 			return false;
 	}
 }
