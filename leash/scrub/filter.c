@@ -6,6 +6,9 @@
  *
  *	text	..........|qqqqqqqq|.................|qqqqqqqq|........
  *	pattern	      pppppqqqqqqqqpppppp    (m = 19, q = 8, stride 12)
+ *
+ * Hashes are of bytes with bit 5 set, so that letters of both cases are found
+ * at once; the comparison knows which pattern wants which.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,17 +20,25 @@
 #define Q_LONG     8
 #define Q_SHORT    4
 #define LONG_MIN   16 /* patterns from this length on take long runs */
+#define BITS_MIN   13 /* 1 KiB, for one short value */
+#define BITS_MAX   22 /* 512 KiB: the second cache */
+#define SPARSE     5  /* bits of the map for one run: 1 of 32 is set */
+#define FOLD_ALL   0x2020202020202020u
 
 static uint64_t
-load(const uint8_t *at, size_t q)
+load_eight(const uint8_t *at)
 {
 	uint64_t eight;
+
+	memcpy(&eight, at, sizeof(eight));
+	return eight;
+}
+
+static uint64_t
+load_four(const uint8_t *at)
+{
 	uint32_t four;
 
-	if (q == Q_LONG) {
-		memcpy(&eight, at, sizeof(eight));
-		return eight;
-	}
 	memcpy(&four, at, sizeof(four));
 	return four;
 }
@@ -35,16 +46,30 @@ load(const uint8_t *at, size_t q)
 static uint64_t
 hash(uint64_t bytes)
 {
-	return bytes * 0x9e3779b97f4a7c15u;
+	return (bytes | FOLD_ALL) * 0x9e3779b97f4a7c15u;
+}
+
+static uint64_t
+hash_at(const struct filter *f, const uint8_t *at)
+{
+	return hash(f->q == Q_LONG ? load_eight(at) : load_four(at));
 }
 
 static bool
 maybe(const struct filter *f, uint64_t h)
 {
-	uint64_t i = h >> (64 - FILTER_BITS);
+	uint64_t i = h >> f->bit_shift;
 
 	return f->bit[i >> 6] >> (i & 63) & 1;
 }
+
+static uint32_t
+tag_of(uint64_t h)
+{
+	return (uint32_t)(h >> 8);
+}
+
+/* ---- the tables ---------------------------------------------------------------- */
 
 /* Runs of one pattern, offsets upwards: a chain then has them downwards, and
  * the places they stand for come in the order of the text. */
@@ -55,53 +80,120 @@ add_grams(struct filter *f, const struct pattern *p, uint32_t number)
 
 	for (offset = 0; offset < f->stride; offset++) {
 		struct gram *g = &f->gram[f->gram_n];
-		uint64_t bytes = load(p->data + offset, f->q), h = hash(bytes);
-		uint64_t i = h >> (64 - FILTER_BITS);
-		int32_t *chain = &f->chain[h >> (64 - FILTER_CHAIN)];
+		uint64_t h = hash_at(f, p->data + offset), i = h >> f->bit_shift;
+		int32_t *chain = &f->chain[h >> f->chain_shift];
 
-		*g = (struct gram){bytes, number, (uint32_t)offset, *chain};
+		*g = (struct gram){tag_of(h), number, (uint32_t)offset, *chain};
 		*chain = (int32_t)f->gram_n++;
 		f->bit[i >> 6] |= 1ull << (i & 63);
 	}
+}
+
+static void
+add_prefix(struct filter *f, struct pattern *p, int32_t number)
+{
+	uint64_t i = hash(load_four(p->data)) >> (64 - PREFIX_BITS);
+	size_t k;
+
+	f->prefix[i >> 6] |= 1ull << (i & 63);
+	p->next = f->first[p->data[0] | 0x20];
+	f->first[p->data[0] | 0x20] = number;
+	for (k = 0; k < p->len; k++) {
+		uint8_t c = p->data[k];
+
+		f->byte[c] = true;
+		if (p->fold && c >= 'a' && c <= 'z')
+			f->byte[c - 0x20] = true;
+		f->high |= c >= 0x80;
+	}
+}
+
+static int
+make_tables(struct filter *f, size_t runs)
+{
+	unsigned int bits = BITS_MIN;
+
+	while (bits < BITS_MAX && (runs << SPARSE) > (size_t)1 << bits)
+		bits++;
+	f->bit_shift = 64 - bits;
+	f->bit = calloc(((size_t)1 << bits) / 64, sizeof(*f->bit));
+	bits = BITS_MIN - 3;
+	while (bits < BITS_MAX && runs > (size_t)1 << bits)
+		bits++;
+	f->chain_shift = 64 - bits;
+	f->chain = calloc((size_t)1 << bits, sizeof(*f->chain));
+	f->gram = reallocarray(NULL, runs, sizeof(*f->gram));
+	if (f->bit == NULL || f->chain == NULL || f->gram == NULL)
+		return -ENOMEM;
+	memset(f->chain, 0xff, sizeof(*f->chain) << bits);
+	return 0;
 }
 
 int
 filter_build(struct scrub *s)
 {
 	struct filter *f = &s->filter;
-	size_t i, len_min = SIZE_MAX;
+	size_t i;
+	int r;
 
-	memset(f->chain, 0xff, sizeof(f->chain));
 	memset(f->first, 0xff, sizeof(f->first));
+	f->len_min = f->hex_min = SIZE_MAX;
+	if (s->pattern_n == 0)
+		return 0;
 	for (i = 0; i < s->pattern_n; i++) {
 		struct pattern *p = &s->pattern[i];
 
-		if (p->len < len_min)
-			len_min = p->len;
+		if (p->len < f->len_min)
+			f->len_min = p->len;
+		/* those of base32 are shorter still, which does no harm */
+		if (p->fold && p->len < f->hex_min)
+			f->hex_min = p->len;
 		if (p->len > f->len_max)
 			f->len_max = p->len;
-		p->next = f->first[p->data[0]];
-		f->first[p->data[0]] = (int32_t)i;
+		add_prefix(f, p, (int32_t)i);
 	}
-	if (s->pattern_n == 0)
-		return 0;
-	f->q = len_min >= LONG_MIN ? Q_LONG : Q_SHORT;
-	f->stride = len_min - f->q + 1;
+	f->q = f->len_min >= LONG_MIN ? Q_LONG : Q_SHORT;
+	f->stride = f->len_min - f->q + 1;
 	if (f->stride > STRIDE_MAX)
 		f->stride = STRIDE_MAX;
-	f->gram = reallocarray(NULL, s->pattern_n * f->stride, sizeof(*f->gram));
-	if (f->gram == NULL)
-		return -ENOMEM;
-	for (i = 0; i < s->pattern_n; i++)
+	r = make_tables(f, s->pattern_n * f->stride);
+	for (i = 0; i < s->pattern_n && r == 0; i++)
 		add_grams(f, &s->pattern[i], (uint32_t)i);
-	return 0;
+	return r;
+}
+
+void
+filter_free(struct filter *f)
+{
+	free(f->bit);
+	free(f->chain);
+	free(f->gram);
+}
+
+/* ---- comparing ------------------------------------------------------------------- */
+
+/* From the m-th byte on: up to where data and text agree, at most max. */
+static size_t
+compare(const uint8_t *data, const uint8_t *text, size_t m, size_t max, bool fold)
+{
+	uint64_t mask = fold ? FOLD_ALL : 0, differ;
+
+	while (m + 8 <= max) {
+		differ = (load_eight(data + m) | mask) ^ (load_eight(text + m) | mask);
+		if (differ != 0)
+			return m + (size_t)__builtin_ctzll(differ) / 8;
+		m += 8;
+	}
+	while (m < max && (data[m] | (uint8_t)mask) == (text[m] | (uint8_t)mask))
+		m++;
+	return m;
 }
 
 /* How many bytes of the pattern stand at text[start..n). */
 static size_t
 agree(struct pattern *p, uint64_t scan, const uint8_t *text, size_t n, size_t start)
 {
-	size_t m = 0, rest, max;
+	size_t m = 0, rest;
 
 	if (p->scan == scan && start >= p->start && start < p->start + p->lcp) {
 		rest = p->start + p->lcp - start;
@@ -110,16 +202,27 @@ agree(struct pattern *p, uint64_t scan, const uint8_t *text, size_t n, size_t st
 			return m;
 		m = rest;
 	}
-	max = n - start < p->len ? n - start : p->len;
-	while (m < max && text[start + m] == p->data[m])
-		m++;
+	m = compare(
+	    p->data, text + start, m, n - start < p->len ? n - start : p->len, p->fold);
 	p->scan = scan;
 	p->start = start;
 	p->lcp = m;
 	return m;
 }
 
-static int
+/* Bit 5 makes a digit of some control bytes: they are none. */
+static bool
+is_really(const struct pattern *p, const uint8_t *text)
+{
+	size_t i;
+
+	for (i = 0; p->fold && i < p->len; i++)
+		if (text[i] < '0')
+			return false;
+	return true;
+}
+
+int
 hits_add(struct hits *h, size_t from, size_t to, uint32_t value)
 {
 	struct hit *more;
@@ -139,26 +242,46 @@ hits_add(struct hits *h, size_t from, size_t to, uint32_t value)
 	return 0;
 }
 
+/* ---- looking ---------------------------------------------------------------------- */
+
 /* The run at text[at] is one of ours, or looks like it. */
 static int
 look(struct scrub *s, const uint8_t *text, size_t n, size_t at, struct hits *hits)
 {
 	struct filter *f = &s->filter;
-	uint64_t bytes = load(text + at, f->q);
-	int32_t i = f->chain[hash(bytes) >> (64 - FILTER_CHAIN)];
+	uint64_t h = hash_at(f, text + at);
+	int32_t i = f->chain[h >> f->chain_shift];
 	int r = 0;
 
 	for (; i >= 0 && r == 0; i = f->gram[i].next) {
 		const struct gram *g = &f->gram[i];
 		struct pattern *p = &s->pattern[g->pattern];
+		size_t from = at - g->offset;
 
-		if (g->bytes != bytes || g->offset > at)
+		if (g->tag != tag_of(h) || g->offset > at)
 			continue;
-		if (agree(p, f->scan, text, n, at - g->offset) == p->len)
-			r = hits_add(
-			    hits, at - g->offset, at - g->offset + p->len, p->value);
+		if (agree(p, f->scan, text, n, from) == p->len &&
+		    is_really(p, text + from))
+			r = hits_add(hits, from, from + p->len, p->value);
 	}
 	return r;
+}
+
+/* The next place from at on whose run may be one of ours; above last if none. */
+static size_t
+next_long(const struct filter *f, const uint8_t *text, size_t at, size_t last)
+{
+	while (at <= last && !maybe(f, hash(load_eight(text + at))))
+		at += f->stride;
+	return at;
+}
+
+static size_t
+next_short(const struct filter *f, const uint8_t *text, size_t at, size_t last)
+{
+	while (at <= last && !maybe(f, hash(load_four(text + at))))
+		at += f->stride;
+	return at;
 }
 
 int
@@ -169,29 +292,46 @@ filter_find(struct scrub *s, const uint8_t *text, size_t n, struct hits *hits)
 	int r;
 
 	f->scan++;
-	if (n < f->q)
+	if (s->pattern_n == 0 || n < f->q)
 		return 0;
 	last = n - f->q;
-	for (at = 0; at <= last; at += f->stride) {
-		if (!maybe(f, hash(load(text + at, f->q))))
-			continue;
+	for (at = 0;; at += f->stride) {
+		at = f->q == Q_LONG ? next_long(f, text, at, last)
+				    : next_short(f, text, at, last);
+		if (at > last)
+			return 0;
 		r = look(s, text, n, at, hits);
 		if (r < 0)
 			return r;
 	}
-	return 0;
+}
+
+static bool
+may_begin(const struct filter *f, const uint8_t *text, size_t n, size_t at)
+{
+	uint64_t i;
+
+	if (n - at < 4)
+		return true;
+	i = hash(load_four(text + at)) >> (64 - PREFIX_BITS);
+	return f->prefix[i >> 6] >> (i & 63) & 1;
 }
 
 size_t
 filter_tail(struct scrub *s, const uint8_t *text, size_t n)
 {
 	struct filter *f = &s->filter;
-	size_t at = n > f->len_max - 1 ? n - (f->len_max - 1) : 0;
+	size_t at;
 	int32_t i;
 
+	if (s->pattern_n == 0)
+		return n;
+	at = n > f->len_max - 1 ? n - (f->len_max - 1) : 0;
 	f->scan++;
 	for (; at < n; at++) {
-		for (i = f->first[text[at]]; i >= 0; i = s->pattern[i].next) {
+		if (!may_begin(f, text, n, at))
+			continue;
+		for (i = f->first[text[at] | 0x20]; i >= 0; i = s->pattern[i].next) {
 			struct pattern *p = &s->pattern[i];
 
 			if (n - at < p->len && agree(p, f->scan, text, n, at) == n - at)

@@ -1,16 +1,42 @@
 /*
- * What is looked for: each value in the forms that it may come out in.  JSON
- * spellings are not forms: the text is decoded instead (reading.c).
+ * What is looked for: each value in the forms that it may come out in.
+ *
+ *	as it is, and each of its lines
+ *	base64 and base64url at three offsets, base32 at five: only the
+ *		characters that the value alone determines, so that it is found
+ *		whatever stands before and behind it
+ *	hex in either case; UTF-16 of both byte orders, and base64 of the one
+ *		that PowerShell takes; reversed; spaces as plus signs
+ *
+ * Escapes (JSON, percent, entities, quoted-printable), lines of columns and
+ * separated hex are no forms: the text is decoded instead (decode.c).
  *
  * Process: the leash.  The only file of this room that asks for a secret's
- * bytes; patterns point into the vault and copy nothing.
+ * bytes; encodings lie in locked pages, all others point into the vault.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "leash/scrub/private.h"
 #include "leash/vault/vault.h"
+
+#define ENTROPY_KINDS 5  /* different bytes that a value has at least */
+#define FORMS_SPARE   64 /* of the pages: the room's own bookkeeping */
+
+/* Encodings go where at points; without it they are only counted.  Built in
+ * two turns, of which the first says how much room the second needs. */
+struct maker {
+	struct scrub *scrub;
+	uint8_t *at;
+	size_t used;
+	uint32_t value;
+	uint32_t *seen; /* indexes of patterns + 1, by hash: none is taken twice */
+	size_t seen_cap;
+	size_t patterns; /* of the first turn */
+};
 
 int
 scrub_new(struct scrub **ret)
@@ -26,27 +52,256 @@ scrub_new(struct scrub **ret)
 void
 scrub_free(struct scrub *s)
 {
-	size_t i;
-
 	if (s == NULL)
 		return;
-	for (i = 0; i < s->pattern_n; i++)
-		free(s->pattern[i].z);
 	free(s->pattern);
 	free(s->value);
-	free(s->filter.gram);
+	free(s->z);
+	filter_free(&s->filter);
+	vault_free(s->forms);
 	explicit_bzero(s, sizeof(*s));
 	free(s);
 }
 
-static uint32_t *
-z_of(const uint8_t *data, size_t len)
+/* ---- one pattern ----------------------------------------------------------------- */
+
+static uint64_t
+hash_of(const uint8_t *data, size_t len, bool fold)
 {
-	uint32_t *z = calloc(len, sizeof(*z));
+	uint64_t h = 0xcbf29ce484222325u + len * 2 + fold;
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		h = (h ^ data[i]) * 0x100000001b3u;
+	return h ^ h >> 29;
+}
+
+/* Is it known already?  *ret_slot is where it would be remembered. */
+static bool
+is_known(
+    const struct maker *m, const uint8_t *data, size_t len, bool fold, size_t *ret_slot)
+{
+	size_t i = hash_of(data, len, fold) & (m->seen_cap - 1);
+
+	for (; m->seen[i] != 0; i = (i + 1) & (m->seen_cap - 1)) {
+		const struct pattern *p = &m->scrub->pattern[m->seen[i] - 1];
+
+		if (p->len == len && p->fold == fold && memcmp(p->data, data, len) == 0)
+			return true;
+	}
+	*ret_slot = i;
+	return false;
+}
+
+/* data[len] stays where it is. */
+static void
+add_pattern(struct maker *m, const uint8_t *data, size_t len, bool fold)
+{
+	struct scrub *s = m->scrub;
+	size_t slot;
+
+	if (m->at == NULL) {
+		m->patterns++;
+		return;
+	}
+	if (is_known(m, data, len, fold, &slot))
+		return;
+	s->pattern[s->pattern_n++] = (struct pattern){
+	    .data = data, .len = (uint32_t)len, .value = m->value, .fold = fold};
+	m->seen[slot] = (uint32_t)s->pattern_n;
+}
+
+/* What was just written to at + used: an encoding of len bytes. */
+static void
+add_encoding(struct maker *m, size_t len, bool fold)
+{
+	if (len < SCRUB_FORM_MIN)
+		return;
+	add_pattern(m, m->at == NULL ? NULL : m->at + m->used, len, fold);
+	m->used += len;
+}
+
+static void
+put(const struct maker *m, size_t i, uint8_t c)
+{
+	if (m->at != NULL)
+		m->at[m->used + i] = c;
+}
+
+/* ---- encodings ------------------------------------------------------------------- */
+
+struct alphabet {
+	const char *chars;
+	unsigned int bits;    /* of one character */
+	unsigned int offsets; /* bytes until a value stands alike again */
+	bool fold;
+};
+
+static const struct alphabet base64 = {
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", 6, 3, false};
+static const struct alphabet base64url = {
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", 6, 3, false};
+static const struct alphabet base32 = {"abcdefghijklmnopqrstuvwxyz234567", 5, 5, true};
+static const struct alphabet base16 = {"0123456789abcdef", 4, 1, true};
+
+/* The characters of which every bit is the value's, if off bytes of something
+ * else stand before it.  v may be NULL while they are counted. */
+static void
+add_bits(
+    struct maker *m, const struct alphabet *a, const uint8_t *v, size_t n, size_t off)
+{
+	size_t first = (8 * off + a->bits - 1) / a->bits, end = 8 * (off + n) / a->bits;
+	size_t i, k, bit;
+
+	for (i = first; i < end && m->at != NULL; i++) {
+		unsigned int c = 0;
+
+		for (k = 0; k < a->bits; k++) {
+			bit = i * a->bits + k - 8 * off;
+			c = c << 1 | (v[bit / 8] >> (7 - bit % 8) & 1u);
+		}
+		put(m, i - first, (uint8_t)a->chars[c]);
+	}
+	add_encoding(m, end - first, a->fold);
+}
+
+static void
+add_alphabet(struct maker *m, const struct alphabet *a, const uint8_t *v, size_t n)
+{
+	for (size_t off = 0; off < a->offsets; off++)
+		add_bits(m, a, v, n, off);
+}
+
+/* The character of UTF-8 at v[n], or one byte as itself: its code. */
+static uint32_t
+take_code(const uint8_t *v, size_t n, size_t *ret_len)
+{
+	uint32_t code = v[0];
+	size_t len = code >= 0xf0 ? 4 : code >= 0xe0 ? 3 : code >= 0xc2 ? 2 : 1, i;
+
+	*ret_len = 1;
+	if (len == 1 || len > n)
+		return code;
+	code &= 0xffu >> (len + 1);
+	for (i = 1; i < len; i++) {
+		if ((v[i] & 0xc0) != 0x80)
+			return v[0];
+		code = code << 6 | (v[i] & 0x3fu);
+	}
+	*ret_len = len;
+	return code;
+}
+
+/* UTF-16 to at + used; its length. */
+static size_t
+put_wide(const struct maker *m, const uint8_t *v, size_t n, bool big)
+{
+	size_t at = 0, len = 0, used, i, units;
+
+	for (; at < n; at += used) {
+		uint32_t code = take_code(v + at, n - at, &used);
+		uint32_t unit[2] = {code, 0};
+
+		units = code >= 0x10000 ? 2 : 1;
+		if (units == 2) {
+			unit[0] = 0xd800 + ((code - 0x10000) >> 10);
+			unit[1] = 0xdc00 + ((code - 0x10000) & 0x3ff);
+		}
+		for (i = 0; i < units; i++, len += 2) {
+			put(m, len + big, (uint8_t)unit[i]);
+			put(m, len + !big, (uint8_t)(unit[i] >> 8));
+		}
+	}
+	return len;
+}
+
+static void
+add_wide(struct maker *m, const uint8_t *v, size_t n)
+{
+	size_t len = put_wide(m, v, n, true), at;
+
+	add_encoding(m, len, false);
+	len = put_wide(m, v, n, false);
+	at = m->used;
+	add_encoding(m, len, false);
+	if (m->used > at)
+		add_alphabet(m, &base64, m->at == NULL ? NULL : m->at + at, len);
+}
+
+static void
+add_reversed(struct maker *m, const uint8_t *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		put(m, i, v[n - 1 - i]);
+	add_encoding(m, n, false);
+}
+
+static void
+add_plus(struct maker *m, const uint8_t *v, size_t n)
+{
+	if (memchr(v, ' ', n) == NULL)
+		return;
+	for (size_t i = 0; i < n; i++)
+		put(m, i, v[i] == ' ' ? '+' : v[i]);
+	add_encoding(m, n, false);
+}
+
+static void
+add_forms(struct maker *m, const uint8_t *v, size_t n)
+{
+	add_pattern(m, v, n, false);
+	add_alphabet(m, &base16, v, n);
+	add_alphabet(m, &base64, v, n);
+	add_alphabet(m, &base64url, v, n);
+	add_alphabet(m, &base32, v, n);
+	add_wide(m, v, n);
+	add_reversed(m, v, n);
+	add_plus(m, v, n);
+}
+
+/* Each line of a value of several, without its end. */
+static void
+add_lines(struct maker *m, const uint8_t *data, size_t len)
+{
+	const uint8_t *end = data + len, *stop, *line;
+	size_t line_len;
+
+	for (line = data; line < end; line = stop + 1) {
+		stop = memchr(line, '\n', (size_t)(end - line));
+		if (stop == NULL)
+			stop = end;
+		line_len = (size_t)(stop - line);
+		if (line_len > 0 && line[line_len - 1] == '\r')
+			line_len--;
+		if (line_len >= SCRUB_LINE_MIN)
+			add_forms(m, line, line_len);
+	}
+}
+
+static void
+add_all(struct maker *m)
+{
+	const struct scrub *s = m->scrub;
+
+	m->used = 0;
+	for (uint32_t i = 0; i < s->value_n; i++) {
+		const uint8_t *v = (const uint8_t *)secret_expose(s->value[i].secret);
+		size_t n = secret_len(s->value[i].secret);
+
+		m->value = i;
+		add_forms(m, v, n);
+		if (memchr(v, '\n', n) != NULL)
+			add_lines(m, v, n);
+	}
+}
+
+/* ---- all patterns ---------------------------------------------------------------- */
+
+static void
+z_of(const uint8_t *data, size_t len, uint32_t *z)
+{
 	size_t i, left = 0, right = 0, m;
 
-	if (z == NULL)
-		return NULL;
 	z[0] = (uint32_t)len;
 	for (i = 1; i < len; i++) {
 		m = 0;
@@ -60,69 +315,70 @@ z_of(const uint8_t *data, size_t len)
 			right = i + m;
 		}
 	}
-	return z;
 }
 
 static int
-add_pattern(struct scrub *s, const uint8_t *data, size_t len, uint32_t value)
+add_z(struct scrub *s)
 {
-	struct pattern *p;
-	uint32_t *z;
-	size_t i;
+	size_t i, all = 0;
 
 	for (i = 0; i < s->pattern_n; i++)
-		if (s->pattern[i].len == len &&
-		    memcmp(s->pattern[i].data, data, len) == 0)
-			return 0;
-	if (s->pattern_n == SCRUB_PATTERNS_MAX)
-		return -ENOSPC;
-	if (s->pattern_n == s->pattern_cap) {
-		p = reallocarray(s->pattern, s->pattern_cap + 256, sizeof(*p));
-		if (p == NULL)
-			return -ENOMEM;
-		s->pattern = p;
-		s->pattern_cap += 256;
-	}
-	z = z_of(data, len);
-	if (z == NULL)
+		all += s->pattern[i].len;
+	s->z = reallocarray(NULL, all, sizeof(*s->z));
+	if (s->z == NULL)
 		return -ENOMEM;
-	s->pattern[s->pattern_n++] =
-	    (struct pattern){.data = data, .len = len, .value = value, .z = z};
+	for (i = all = 0; i < s->pattern_n; i++) {
+		struct pattern *p = &s->pattern[i];
+
+		z_of(p->data, p->len, s->z + all);
+		p->z = s->z + all;
+		all += p->len;
+	}
 	return 0;
 }
 
-/* Each line of a value of several, without its end. */
-static int
-add_lines(struct scrub *s, const uint8_t *data, size_t len, uint32_t value)
+int
+forms_build(struct scrub *s)
 {
-	const uint8_t *end = data + len, *stop, *line;
-	size_t line_len;
-	int r = 0;
+	struct maker m = {.scrub = s};
+	size_t used;
+	int r;
 
-	for (line = data; line < end && r == 0; line = stop + 1) {
-		stop = memchr(line, '\n', (size_t)(end - line));
-		if (stop == NULL)
-			stop = end;
-		line_len = (size_t)(stop - line);
-		if (line_len > 0 && line[line_len - 1] == '\r')
-			line_len--;
-		if (line_len >= SCRUB_LINE_MIN)
-			r = add_pattern(s, line, line_len, value);
-	}
+	if (s->value_n == 0)
+		return 0;
+	add_all(&m);
+	if (m.patterns > SCRUB_PATTERNS_MAX)
+		return -ENOSPC;
+	for (m.seen_cap = 64; m.seen_cap < m.patterns * 2; m.seen_cap *= 2)
+		;
+	m.seen = calloc(m.seen_cap, sizeof(*m.seen));
+	s->pattern = calloc(m.patterns, sizeof(*s->pattern));
+	used = m.used + FORMS_SPARE;
+	r = m.seen == NULL || s->pattern == NULL ? -ENOMEM
+						 : vault_new(used + 4096, &s->forms);
+	if (r < 0)
+		goto out;
+	m.at = vault_scratch(s->forms, used);
+	r = -ENOMEM;
+	if (m.at == NULL)
+		goto out;
+	add_all(&m);
+	r = add_z(s);
+out:
+	free(m.seen);
 	return r;
 }
+
+/* ---- values ---------------------------------------------------------------------- */
 
 int
 scrub_learn(struct scrub *s, const struct secret *secret, uint32_t number)
 {
-	const uint8_t *data = (const uint8_t *)secret_expose(secret);
-	size_t len = secret_len(secret);
 	struct value *v;
-	int r;
 
 	if (s->built)
 		return -EBUSY;
-	if (len < SCRUB_LEN_MIN)
+	if (secret_len(secret) < SCRUB_LEN_MIN)
 		return -EINVAL;
 	if (s->value_n == SCRUB_VALUES_MAX)
 		return -ENOSPC;
@@ -130,13 +386,8 @@ scrub_learn(struct scrub *s, const struct secret *secret, uint32_t number)
 	if (v == NULL)
 		return -ENOMEM;
 	s->value = v;
-	s->value[s->value_n] = (struct value){.number = number};
-	r = add_pattern(s, data, len, (uint32_t)s->value_n);
-	if (r == 0 && memchr(data, '\n', len) != NULL)
-		r = add_lines(s, data, len, (uint32_t)s->value_n);
-	if (r == 0)
-		s->value_n++;
-	return r;
+	s->value[s->value_n++] = (struct value){.secret = secret, .number = number};
+	return 0;
 }
 
 uint64_t
@@ -149,4 +400,51 @@ scrub_count(const struct scrub *s, uint32_t number)
 		if (s->value[i].number == number)
 			count += s->value[i].count;
 	return count;
+}
+
+/* Words that ordinary text has, or that everybody tries first. */
+static bool
+is_common(const char *v, size_t n)
+{
+	static const char *const words[] = {"password", "password1", "passw0rd",
+	    "changeme", "change-me", "secret", "mysecret", "topsecret", "letmein",
+	    "administrator", "undefined", "username", "localhost", "example",
+	    "test-token", "placeholder", "qwertyui", "qwertyuiop", "your-token-here",
+	    "production", "development", "disabled", "anonymous", "postgres"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strlen(words[i]) == n && strncasecmp(words[i], v, n) == 0)
+			return true;
+	return false;
+}
+
+/* 12345678, abcdefgh, 00000000, and few different bytes in any order. */
+static bool
+is_monotonous(const uint8_t *v, size_t n)
+{
+	bool seen[256] = {0};
+	size_t i, kinds = 0, steps = 0;
+
+	for (i = 0; i < n; i++) {
+		kinds += !seen[v[i]];
+		seen[v[i]] = true;
+		if (i > 0 && (v[i] == v[i - 1] + 1 || v[i] + 1 == v[i - 1]))
+			steps++;
+	}
+	return kinds < ENTROPY_KINDS || steps + 2 >= n;
+}
+
+const char *
+scrub_weakness(const struct secret *secret)
+{
+	const char *v = secret_expose(secret);
+	size_t n = secret_len(secret);
+
+	if (n < SCRUB_SURE_MIN)
+		return "it has fewer than 8 bytes";
+	if (is_common(v, n))
+		return "it is a common word";
+	if (is_monotonous((const uint8_t *)v, n))
+		return "it has too few different characters";
+	return NULL;
 }

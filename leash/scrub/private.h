@@ -2,10 +2,13 @@
  * Between the files of this room: the patterns, how they are found, and the
  * readings of a text.
  *
- *	forms.c		a value -> patterns (itself, its lines)
+ *	forms.c		a value -> patterns: itself, its lines, its encodings
  *	filter.c	patterns + bytes -> where they stand
- *	reading.c	bytes -> the same with JSON escapes decoded, and the way back
- *	scrub.c		a stream: three readings, one mask, what is held back
+ *	triage.c	bytes -> which decoders could say something about them
+ *	decode.c	one escape, one separator: how each spelling is read
+ *	reading.c	bytes -> the same decoded, and the way back
+ *	shapes.c	bytes -> what looks like a credential of a known kind
+ *	scrub.c		a stream: readings, masks, what is held back
  */
 #ifndef KENNEL_LEASH_SCRUB_PRIVATE_H
 #define KENNEL_LEASH_SCRUB_PRIVATE_H
@@ -16,64 +19,83 @@
 
 #include "leash/scrub/scrub.h"
 
-#define SCRUB_LINE_MIN     8    /* a shorter line of a value is no pattern */
-#define SCRUB_PATTERNS_MAX 8192 /* a value of 64 KiB has at most 7281 such lines */
+#define SCRUB_LINE_MIN     8          /* a shorter line of a value is no pattern */
+#define SCRUB_FORM_MIN     8          /* nor is a shorter encoding: it would mask words */
+#define SCRUB_PATTERNS_MAX (1u << 18) /* 7281 lines of a value of 64 KiB, 25 forms */
 #define SCRUB_VALUES_MAX   1024
 #define SCRUB_HITS_MAX     (1u << 20) /* in one block; above it: fail */
 
 struct value {
+	const struct secret *secret;
 	uint32_t number;
 	uint64_t count;
 	uint64_t run; /* the last mask it was counted for */
 };
 
-/* One exact string.  Its bytes stay in the vault. */
+/* One exact string.  Its bytes stay in locked pages. */
 struct pattern {
 	const uint8_t *data;
-	size_t len;
+	uint32_t len;
 	uint32_t value; /* index */
+	bool fold;      /* letters of either case; data has the small ones */
+	int32_t next;   /* with the same first byte, or -1 */
 	/* z[k]: how far data[k..] agrees with data[0..].  With it no byte of
 	 * the text is compared twice, however the pattern repeats itself. */
-	uint32_t *z;
+	const uint32_t *z;
 	/* The last comparison: text[start..start+lcp) agreed. */
 	uint64_t scan;
 	size_t start, lcp;
-	int32_t next; /* with the same first byte, or -1 */
 };
 
 /* A run of q bytes of a pattern, found by its hash. */
 struct gram {
-	uint64_t bytes;
+	uint32_t tag; /* of the hash: the bytes themselves are nowhere else */
 	uint32_t pattern;
 	uint32_t offset; /* in the pattern */
 	int32_t next;
 };
 
-#define FILTER_BITS  18 /* 32 KiB: stays in the first cache */
-#define FILTER_CHAIN 14
+#define PREFIX_BITS 13 /* the first four bytes of each pattern, hashed */
 
 struct filter {
-	uint64_t bit[(1u << FILTER_BITS) / 64];
-	int32_t chain[1u << FILTER_CHAIN];
-	int32_t first[256]; /* patterns by first byte */
+	uint64_t *bit; /* runs that patterns have */
+	unsigned int bit_shift, chain_shift;
+	int32_t *chain;
+	int32_t first[256]; /* patterns by first byte, folded */
+	uint64_t prefix[(1u << PREFIX_BITS) / 64];
 	struct gram *gram;
 	size_t gram_n;
 	size_t q, stride; /* every stride-th run of q bytes is looked up */
-	size_t len_max;
-	uint64_t scan; /* number of the running scan */
+	size_t len_min, len_max;
+	size_t hex_min; /* of the patterns in hex */
+	uint64_t scan;  /* number of the running scan */
+	bool byte[256]; /* stands in some pattern */
+	bool high;      /* one of 0x80 and above does */
 };
 
+#define SHAPES_MAX 40
+
 struct scrub {
-	struct pattern *pattern; /* [SCRUB_PATTERNS_MAX] as needed */
+	struct pattern *pattern;
 	size_t pattern_n, pattern_cap;
 	struct value *value;
 	size_t value_n;
+	struct vault *forms; /* where the encodings lie */
+	uint32_t *z;         /* of all patterns */
 	struct filter filter;
+	uint64_t shape_count[SHAPES_MAX];
 	bool built;   /* nothing is learned any more */
 	uint64_t run; /* masks made so far */
 };
 
+/* ---- forms.c ---- */
+
+/* All patterns of all values. */
+int forms_build(struct scrub *);
+
 /* ---- filter.c ---- */
+
+#define HIT_SHAPE 0x80000000u /* value is a shape's number, with this bit */
 
 struct hit {
 	size_t from, to;
@@ -85,19 +107,71 @@ struct hits {
 };
 
 int filter_build(struct scrub *);
+void filter_free(struct filter *);
+int hits_add(struct hits *, size_t from, size_t to, uint32_t value);
 /* Every place of every pattern in text[n], appended.  0, -ENOMEM. */
 int filter_find(struct scrub *, const uint8_t *text, size_t n, struct hits *);
 /* The first place from which text[n] may still become a pattern; n if none. */
 size_t filter_tail(struct scrub *, const uint8_t *text, size_t n);
+
+/* ---- triage.c ---- */
+
+enum triage {
+	TRIAGE_BACKSLASH = 1,
+	TRIAGE_PERCENT = 2,
+	TRIAGE_AMPERSAND = 4,
+	TRIAGE_EQUALS = 8,
+	TRIAGE_LINE = 16,  /* a newline or a carriage return */
+	TRIAGE_PAIRS = 32, /* digits of hex with something between them */
+};
+
+/* Has the processor vectors of 32 bytes that shuffle (AVX2)? */
+bool triage_is_wide(void);
+/* Which of these text[n] has.  The two answer alike; the first is quick. */
+unsigned int triage(const uint8_t *text, size_t n);
+unsigned int triage_plain(const uint8_t *text, size_t n);
+
+/* ---- decode.c ---- */
+
+enum spelling {
+	SPELL_JSON,    /* \" \\ \/ \b \f \n \r \t \uXXXX, and \' \xXX of others */
+	SPELL_PERCENT, /* %XX */
+	SPELL_ENTITY,  /* &amp; &#38; &#x26; */
+	SPELL_QUOTED,  /* quoted-printable: =XX, and = at a line's end */
+	SPELL_BROKEN,  /* lines joined: base64 in columns */
+	SPELL_PAIRS,   /* hex with separators: 73:33, 0x73, 0x33, \x73\x33 */
+	SPELLINGS
+};
+
+enum { UNFINISHED = -1, NONE = 0 };
+
+/*
+ * The escape at src[at], where decode_next() stopped: its length in the source
+ * and *ret_len bytes in out, or NONE, or UNFINISHED when src[n] ends in it.
+ */
+int decode(enum spelling, const uint8_t *src, size_t n, size_t at, uint8_t out[static 4],
+    uint8_t *ret_len);
+/* The next place from at on where an escape could start; n if none. */
+size_t decode_next(enum spelling, const uint8_t *src, size_t n, size_t at);
+/*
+ * Could decoding text[n] show a pattern that does not stand there already?
+ * flags: what triage() said.  more: other bytes may follow.
+ */
+bool decode_wanted(enum spelling, const struct filter *, unsigned int flags,
+    const uint8_t *text, size_t n, bool more);
 
 /* ---- reading.c ---- */
 
 /* An escape: src_len bytes of the source became len bytes here. */
 struct escape {
 	size_t at, src;
-	uint8_t len, src_len;
+	uint32_t src_len;
+	uint8_t len;
 };
 struct reading {
+	enum spelling spelling;
+	const uint8_t *src;
+	size_t src_n;
 	uint8_t *data;
 	size_t len, cap;
 	struct escape *escape;
@@ -107,15 +181,33 @@ struct reading {
 
 void reading_free(struct reading *);
 /*
- * src[n] with JSON string escapes decoded; what is no escape stands for
- * itself.  last: an unfinished escape at the end stands for itself too.
+ * src[n] decoded; what is no escape stands for itself.  last: an unfinished
+ * escape at the end stands for itself too.
  */
-int reading_make(struct reading *, const uint8_t *src, size_t n, bool last);
+int reading_make(
+    struct reading *, enum spelling, const uint8_t *src, size_t n, bool last);
 /* Where [from, to) of the reading stands in its source, whole escapes. */
 void reading_source(const struct reading *, size_t *from, size_t *to);
-/* The start of the escape that source offset at lies in, or at itself. */
+/* The last place at or before source offset at that a text may be cut at and
+ * still be read alike. */
 size_t reading_boundary(const struct reading *, size_t at);
 /* Where source offset at, a boundary, stands in the reading. */
 size_t reading_offset(const struct reading *, size_t at);
+
+/* ---- shapes.c ---- */
+
+/* Every credential of a known shape in text[n], before which before[2] stood
+ * (zeros at the start), appended with HIT_SHAPE. */
+int shapes_find(const uint8_t *text, size_t n, const uint8_t before[static 2], bool last,
+    struct hits *);
+/* The first place from which text[n] may still become one; n if none. */
+size_t shapes_tail(const uint8_t *text, size_t n, const uint8_t before[static 2]);
+/* The next place from at on where one may begin, n if none.  The two answer
+ * alike; the first is quick. */
+size_t shapes_scan(const uint8_t *text, size_t n, size_t at);
+size_t shapes_scan_plain(const uint8_t *text, size_t n, size_t at);
+const char *shapes_name(uint32_t number); /* NULL after the last */
+/* "[REDACTED:kind]" */
+const char *shapes_mask(uint32_t number);
 
 #endif

@@ -1,15 +1,12 @@
 /*
- * A text as a JSON parser reads its strings: \" \\ \/ \b \f \n \r \t \uXXXX,
- * surrogate pairs joined, all as UTF-8.  Whether a place is inside a string is
- * not asked: outside of one JSON has no backslash, and what is not JSON at all
- * may quote some.  Applied to its own result it reads JSON inside a string.
+ * A text with one kind of escape decoded, and the way back to where each byte
+ * stood.  Applied to its own result it reads JSON inside a string.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "leash/scrub/private.h"
-#include "shim/base/utf8.h"
 
 void
 reading_free(struct reading *r)
@@ -56,123 +53,58 @@ reserve_escape(struct reading *r)
 	return 0;
 }
 
-static int
-hex_digit(uint8_t c)
+/* The escape at src[at], or the byte there: how far the source was read; 0 when
+ * the rest is no whole escape yet. */
+static size_t
+take_one(struct reading *r, size_t at, bool last)
 {
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
+	struct escape *e = &r->escape[r->escape_n];
+	uint8_t out[4];
+	int got = decode(r->spelling, r->src, r->src_n, at, out, &e->len);
 
-enum { UNFINISHED = -1, NONE = 0 };
-
-/* "\uXXXX" at src[n]: NONE, UNFINISHED, or 6 and *ret. */
-static int
-hex_unit(const uint8_t *src, size_t n, uint32_t *ret)
-{
-	uint32_t value = 0;
-	size_t i;
-	int d;
-
-	for (i = 0; i < 6; i++) {
-		if (i == n)
-			return UNFINISHED;
-		if (i < 2) {
-			if (src[i] != (uint8_t) "\\u"[i])
-				return NONE;
-			continue;
-		}
-		d = hex_digit(src[i]);
-		if (d < 0)
-			return NONE;
-		value = value << 4 | (uint32_t)d;
+	if (got == UNFINISHED && !last)
+		return 0;
+	if (got <= 0) {
+		r->data[r->len++] = r->src[at];
+		return 1;
 	}
-	*ret = value;
-	return 6;
-}
-
-/* The escape at src[n], whose first byte is a backslash: its length there and
- * *ret_len bytes in out; NONE; UNFINISHED. */
-static int
-escape_read(const uint8_t *src, size_t n, uint8_t out[static 4], uint8_t *ret_len)
-{
-	static const uint8_t simple[256] = {['"'] = '"',
-	    ['\\'] = '\\',
-	    ['/'] = '/',
-	    ['b'] = '\b',
-	    ['f'] = '\f',
-	    ['n'] = '\n',
-	    ['r'] = '\r',
-	    ['t'] = '\t'};
-	uint32_t high, low;
-	int r;
-
-	if (n < 2)
-		return UNFINISHED;
-	if (simple[src[1]] != 0) {
-		out[0] = simple[src[1]];
-		*ret_len = 1;
-		return 2;
-	}
-	r = hex_unit(src, n, &high);
-	if (r <= 0)
-		return r;
-	if (high >= 0xdc00 && high <= 0xdfff)
-		return NONE;
-	if (high >= 0xd800 && high <= 0xdbff) {
-		r = hex_unit(src + 6, n - 6, &low);
-		if (r <= 0)
-			return r;
-		if (low < 0xdc00 || low > 0xdfff)
-			return NONE;
-		high = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
-		r = 12;
-	} else {
-		r = 6;
-	}
-	*ret_len = (uint8_t)utf8_put(high, out);
-	return r;
+	e->at = r->len;
+	e->src = at;
+	e->src_len = (uint32_t)got;
+	r->escape_n++;
+	memcpy(r->data + r->len, out, e->len);
+	r->len += e->len;
+	return (size_t)got;
 }
 
 int
-reading_make(struct reading *r, const uint8_t *src, size_t n, bool last)
+reading_make(
+    struct reading *r, enum spelling spelling, const uint8_t *src, size_t n, bool last)
 {
-	size_t at = 0, run;
-	const uint8_t *slash;
-	int got;
+	size_t at = 0, next, took;
 
 	if (reserve(r, n + 4) < 0)
 		return -ENOMEM;
+	r->spelling = spelling;
+	r->src = src;
+	r->src_n = n;
 	r->len = r->escape_n = 0;
 	r->open = n;
 	while (at < n) {
-		slash = memchr(src + at, '\\', n - at);
-		run = slash == NULL ? n - at : (size_t)(slash - (src + at));
-		memcpy(r->data + r->len, src + at, run);
-		r->len += run;
-		at += run;
-		if (slash == NULL)
+		next = decode_next(spelling, src, n, at);
+		memcpy(r->data + r->len, src + at, next - at);
+		r->len += next - at;
+		at = next;
+		if (at == n)
 			break;
 		if (reserve_escape(r) < 0)
 			return -ENOMEM;
-		struct escape *e = &r->escape[r->escape_n];
-		got = escape_read(src + at, n - at, r->data + r->len, &e->len);
-		if (got == UNFINISHED && !last) {
+		took = take_one(r, at, last);
+		if (took == 0) {
 			r->open = at;
 			break;
 		}
-		if (got <= 0) {
-			r->data[r->len++] = '\\';
-			at++;
-			continue;
-		}
-		e->at = r->len;
-		e->src = at;
-		e->src_len = (uint8_t)got;
-		r->escape_n++;
-		r->len += e->len;
-		at += (size_t)got;
+		at += took;
 	}
 	return 0;
 }
@@ -225,12 +157,26 @@ reading_source(const struct reading *r, size_t *from, size_t *to)
 	*to = end;
 }
 
+static bool
+is_hex(uint8_t c)
+{
+	return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
+}
+
 size_t
 reading_boundary(const struct reading *r, size_t at)
 {
 	const struct escape *e = escape_before(r, at, true);
+	size_t back;
 
-	return e != NULL && at < e->src + e->src_len ? e->src : at;
+	if (e != NULL && at < e->src + e->src_len)
+		at = e->src;
+	if (r->spelling != SPELL_PAIRS || at >= r->src_n || !is_hex(r->src[at]))
+		return at;
+	/* inside a byte: what separates them asks for both digits */
+	for (back = 0; back < 2 && at > 0 && is_hex(r->src[at - 1]); back++)
+		at--;
+	return at;
 }
 
 size_t

@@ -3,36 +3,73 @@
  *
  * Process: the leash.  Its input is a stranger's: any bytes, in any pieces.
  *
- * A block is read three times: as it stands, with JSON escapes decoded, and
- * decoded twice (a server that answers with JSON inside a JSON string).  The
- * places found are brought back to the block, joined where they overlap, and
- * masked; a decoded match masks its whole spelling.
+ * A block is read as it stands and, where that could show something else, with
+ * its escapes decoded: JSON once and twice, percent, entities and so on, each
+ * also upon the other as the table says.  The places found are brought back to
+ * the block, joined where they overlap, and masked; a decoded match masks its
+ * whole spelling.
  *
  *	in:    ....ab\u0063d...........abc|  held: "abc" may become a value
  *	out:   ....***...........           next block starts with it
  *
- * A block always starts where all three readings have a boundary, so that
- * reading it again finds the same.
+ * A block always starts where all readings have a boundary, so that reading it
+ * again finds the same.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "leash/scrub/private.h"
+#include "leash/vault/vault.h"
 
 #define BLOCK    (64u << 10)
-#define DECODED  2                 /* readings beside the plain one */
 #define HELD_MAX ((size_t)4 << 20) /* 64 KiB of value, each byte spelled in 36 */
+#define RAW      (-1)              /* the block itself */
+
+#define PIECE      4096 /* of new bytes, joined to those that were held */
+#define ESCAPE_MAX 12   /* a pair of surrogates */
+#define BROKEN_MIN 4
+
+/* What is decoded upon what: rows name a row above them, or the block. */
+static const struct view {
+	enum spelling spelling;
+	int upon;
+} views[] = {
+    {SPELL_JSON, RAW},
+    {SPELL_JSON, 0},
+    {SPELL_PERCENT, RAW},
+    {SPELL_PERCENT, 0},
+    {SPELL_PERCENT, 1},
+    {SPELL_PERCENT, 2},
+    {SPELL_PERCENT, 3},
+    {SPELL_JSON, 2},
+    {SPELL_ENTITY, RAW},
+    {SPELL_ENTITY, 0},
+    {SPELL_ENTITY, 1},
+    {SPELL_QUOTED, RAW},
+    {SPELL_QUOTED, 0},
+    {SPELL_QUOTED, 1},
+    {SPELL_BROKEN, RAW},
+    {SPELL_BROKEN, 0},
+    {SPELL_BROKEN, 1},
+    {SPELL_BROKEN, 2},
+    {SPELL_BROKEN, 3},
+    {SPELL_PAIRS, RAW},
+    {SPELL_PAIRS, 0},
+    {SPELL_PAIRS, 1},
+};
+#define VIEWS ((int)(sizeof(views) / sizeof(views[0])))
 
 struct scrub_stream {
 	struct scrub *scrub;
 	struct buf held; /* bytes not passed on yet */
 	size_t masked;   /* of the next ones, already behind a mask */
-	struct reading reading[DECODED];
-	int reading_n; /* how many differ from the text */
+	struct reading reading[VIEWS];
+	bool made[VIEWS]; /* which differ from what they are upon */
 	struct hits hits;
-	uint64_t run; /* number of the last mask */
-	int error;    /* sticks */
+	uint64_t run;      /* number of the last mask */
+	uint8_t before[2]; /* the last bytes that were passed on */
+	int error;         /* sticks */
 };
 
 int
@@ -42,7 +79,9 @@ scrub_stream_new(struct scrub *s, struct scrub_stream **ret)
 	int r;
 
 	if (!s->built) {
-		r = filter_build(s);
+		r = forms_build(s);
+		if (r == 0)
+			r = filter_build(s);
 		if (r < 0)
 			return r;
 		s->built = true;
@@ -63,7 +102,7 @@ scrub_stream_free(struct scrub_stream *st)
 
 	if (st == NULL)
 		return;
-	for (i = 0; i < DECODED; i++)
+	for (i = 0; i < VIEWS; i++)
 		reading_free(&st->reading[i]);
 	if (st->held.data != NULL)
 		explicit_bzero(st->held.data, st->held.cap);
@@ -72,18 +111,30 @@ scrub_stream_free(struct scrub_stream *st)
 	free(st);
 }
 
+const char *
+scrub_shape(uint32_t number)
+{
+	return shapes_name(number);
+}
+
+uint64_t
+scrub_shape_count(const struct scrub *s, uint32_t number)
+{
+	return number < SHAPES_MAX ? s->shape_count[number] : 0;
+}
+
 /* ---- where values stand ---------------------------------------------------- */
 
-/* From a place in reading number i (0: the first decoded) to the block. */
+/* From a place in view i to the block. */
 static void
 to_block(const struct scrub_stream *st, int i, size_t *from, size_t *to)
 {
-	for (; i >= 0; i--)
+	for (; i != RAW; i = views[i].upon)
 		reading_source(&st->reading[i], from, to);
 }
 
-/* Hits from the n-th on are places in reading i.  One without an escape in it
- * is a place in the reading below as well and was found there. */
+/* Hits from the n-th on are places in view i.  One without an escape in it is
+ * a place in what the view is upon as well and was found there. */
 static void
 hits_to_block(struct scrub_stream *st, int i, size_t n)
 {
@@ -97,35 +148,55 @@ hits_to_block(struct scrub_stream *st, int i, size_t n)
 		reading_source(&st->reading[i], &from, &to);
 		if (to - from == h->to - h->from)
 			continue;
-		to_block(st, i - 1, &from, &to);
+		to_block(st, views[i].upon, &from, &to);
 		st->hits.hit[kept++] = (struct hit){from, to, h->value};
 	}
 	st->hits.n = kept;
 }
 
+/* View i of the block, if it could show something. */
+static int
+find_in_view(struct scrub_stream *st, int i, const uint8_t *text, size_t n,
+    unsigned int flags, bool last)
+{
+	struct reading *r = &st->reading[i];
+	size_t before = st->hits.n;
+	int e;
+
+	if (!decode_wanted(views[i].spelling, &st->scrub->filter, flags, text, n, !last))
+		return 0;
+	e = reading_make(r, views[i].spelling, text, n, last);
+	if (e < 0)
+		return e;
+	st->made[i] = true;
+	e = filter_find(st->scrub, r->data, r->len, &st->hits);
+	if (e == 0)
+		hits_to_block(st, i, before);
+	return e;
+}
+
 static int
 find_all(struct scrub_stream *st, const uint8_t *data, size_t n, bool last)
 {
-	const uint8_t *text = data;
-	size_t len = n, before;
-	int i, r;
+	unsigned int flags[VIEWS], raw = triage(data, n);
+	int i, upon, r;
 
 	st->hits.n = 0;
-	st->reading_n = 0;
-	r = filter_find(st->scrub, text, len, &st->hits);
-	for (i = 0; i < DECODED && r == 0; i++) {
-		if (memchr(text, '\\', len) == NULL)
-			break;
-		r = reading_make(&st->reading[i], text, len, last);
-		if (r < 0)
-			break;
-		st->reading_n = i + 1;
-		text = st->reading[i].data;
-		len = st->reading[i].len;
-		before = st->hits.n;
-		r = filter_find(st->scrub, text, len, &st->hits);
-		if (r == 0)
-			hits_to_block(st, i, before);
+	memset(st->made, 0, sizeof(st->made));
+	r = shapes_find(data, n, st->before, last, &st->hits);
+	if (r == 0)
+		r = filter_find(st->scrub, data, n, &st->hits);
+	if (st->scrub->pattern_n == 0)
+		return r;
+	for (i = 0; i < VIEWS && r == 0; i++) {
+		upon = views[i].upon;
+		if (upon == RAW)
+			r = find_in_view(st, i, data, n, raw, last);
+		else if (st->made[upon])
+			r = find_in_view(st, i, st->reading[upon].data,
+			    st->reading[upon].len, flags[upon], last);
+		if (st->made[i])
+			flags[i] = triage(st->reading[i].data, st->reading[i].len);
 	}
 	return r;
 }
@@ -136,36 +207,120 @@ least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
+/* Where a place in the block stands in view i; in *at its boundary there. */
+static size_t
+in_view(const struct scrub_stream *st, int i, size_t *at)
+{
+	size_t there = *at, from, to;
+
+	if (i == RAW)
+		return there;
+	there = in_view(st, views[i].upon, at);
+	from = to = reading_boundary(&st->reading[i], there);
+	if (from != there) {
+		there = from;
+		to_block(st, views[i].upon, &from, &to);
+		*at = from;
+	}
+	return reading_offset(&st->reading[i], there);
+}
+
+/*
+ * A place at or before at that is inside of no escape of JSON, once or twice
+ * decoded: what follows is read alike without what stands before.
+ */
+static size_t
+before_escape(const uint8_t *text, size_t n, size_t at)
+{
+	size_t least_i = at > ESCAPE_MAX ? at - ESCAPE_MAX : 0, i = at, start;
+	uint8_t out[4], len;
+	int r;
+
+	while (i > least_i && text[i - 1] != '\\')
+		i--;
+	if (i == least_i)
+		return at;
+	for (start = i; start > 0 && text[start - 1] == '\\'; start--)
+		;
+	/* four of them are one that was escaped twice */
+	if (i == at)
+		return start + ((at - start) & ~(size_t)3);
+	if ((i - start) % 2 == 0)
+		return at;
+	i--;
+	if (i == start && i >= ESCAPE_MAX / 2 &&
+	    decode(SPELL_JSON, text, n, i - ESCAPE_MAX / 2, out, &len) == ESCAPE_MAX)
+		start = i -= ESCAPE_MAX / 2;
+	r = text[i] == '\\' ? decode(SPELL_JSON, text, n, i, out, &len) : NONE;
+	if (r == UNFINISHED || (r > 0 && i + (size_t)r > at))
+		return start + ((i - start) & ~(size_t)3);
+	return at;
+}
+
+/* Down to a place that is a boundary in every view. */
+static size_t
+common_boundary(struct scrub_stream *st, const uint8_t *data, size_t n, size_t at)
+{
+	size_t before, there, from, to;
+	int i;
+
+	do {
+		before = at;
+		at = before_escape(data, n, at);
+		for (i = 0; i < VIEWS; i++) {
+			const struct reading *r = &st->reading[i];
+
+			if (!st->made[i])
+				continue;
+			there = in_view(st, i, &at);
+			if (there > r->len)
+				there = r->len;
+			from = to = before_escape(r->data, r->len, there);
+			if (from == there)
+				continue;
+			to_block(st, i, &from, &to);
+			at = least(at, from);
+		}
+	} while (at < before);
+	return at;
+}
+
+/* A server that speaks line by line is not kept waiting for what may be the
+ * beginning of base64 in columns, unless there is something of it. */
+static bool
+is_too_little(const struct reading *r, size_t tail)
+{
+	return r->spelling == SPELL_BROKEN && r->src_n > 0 &&
+	       r->src[r->src_n - 1] == '\n' && r->len - tail < BROKEN_MIN;
+}
+
 /* Up to where the block is certain. */
 static size_t
 certain(struct scrub_stream *st, const uint8_t *data, size_t n)
 {
-	size_t at = filter_tail(st->scrub, data, n), from, to, step[DECODED + 1];
+	size_t at = filter_tail(st->scrub, data, n), from, to;
 	int i;
 
-	for (i = 0; i < st->reading_n; i++) {
+	at = least(at, shapes_tail(data, n, st->before));
+	for (i = 0; i < VIEWS; i++) {
 		const struct reading *r = &st->reading[i];
 
-		/* An escape that has not ended may begin or carry on anything. */
-		from = to = r->open;
-		if (i > 0)
-			to_block(st, i - 1, &from, &to);
-		at = least(at, from);
+		if (!st->made[i])
+			continue;
+		/* An escape that has not ended may begin or carry on anything;
+		 * what joins others begins nothing. */
+		if (r->spelling < SPELL_BROKEN) {
+			from = to = r->open;
+			to_block(st, views[i].upon, &from, &to);
+			at = least(at, from);
+		}
 		from = to = filter_tail(st->scrub, r->data, r->len);
+		if (from == r->len || is_too_little(r, from))
+			continue;
 		to_block(st, i, &from, &to);
 		at = least(at, from);
 	}
-	/* Down to a place that is a boundary in every reading. */
-	step[0] = at;
-	for (i = 0; i < st->reading_n; i++) {
-		step[i] = reading_boundary(&st->reading[i], step[i]);
-		step[i + 1] = reading_offset(&st->reading[i], step[i]);
-	}
-	if (st->reading_n == 0)
-		return at;
-	from = to = step[st->reading_n - 1];
-	to_block(st, st->reading_n - 2, &from, &to);
-	return from;
+	return common_boundary(st, data, n, at);
 }
 
 /* ---- out --------------------------------------------------------------------- */
@@ -175,18 +330,34 @@ hit_order(const void *a, const void *b)
 {
 	const struct hit *x = a, *y = b;
 
-	return x->from < y->from ? -1 : x->from > y->from;
+	if (x->from != y->from)
+		return x->from < y->from ? -1 : 1;
+	return x->value < y->value ? -1 : x->value > y->value;
 }
 
 static void
 count(struct scrub_stream *st, const struct hit *h)
 {
-	struct value *v = &st->scrub->value[h->value];
+	struct value *v;
 
+	if ((h->value & HIT_SHAPE) != 0)
+		return;
+	v = &st->scrub->value[h->value];
 	if (v->run == st->run)
 		return; /* the same mask: its lines, a piece of itself */
 	v->run = st->run;
 	v->count++;
+}
+
+/* The mask for the hit that begins it. */
+static int
+put_mask(struct scrub_stream *st, const struct hit *h, struct buf *out)
+{
+	st->run = ++st->scrub->run;
+	if ((h->value & HIT_SHAPE) == 0)
+		return buf_puts(out, SCRUB_MASK);
+	st->scrub->shape_count[h->value & ~HIT_SHAPE]++;
+	return buf_puts(out, shapes_mask(h->value & ~HIT_SHAPE));
 }
 
 /* data[0..end) passes, masked. */
@@ -206,8 +377,7 @@ emit(struct scrub_stream *st, const uint8_t *data, size_t end, struct buf *out)
 		if (h->from >= at) {
 			r = buf_put(out, data + at, h->from - at);
 			if (r == 0)
-				r = buf_puts(out, SCRUB_MASK);
-			st->run = ++st->scrub->run;
+				r = put_mask(st, h, out);
 		}
 		count(st, h);
 		if (h->to > at)
@@ -233,25 +403,30 @@ pass(struct scrub_stream *st, const uint8_t *data, size_t n, bool last, struct b
 		return r;
 	end = last ? n : certain(st, data, n);
 	r = emit(st, data, end, out);
-	if (r == 0)
-		*ret_used = end;
-	return r;
+	if (r < 0)
+		return r;
+	if (end > 0) {
+		st->before[0] = end > 1 ? data[end - 2] : st->before[1];
+		st->before[1] = data[end - 1];
+	}
+	*ret_used = end;
+	return 0;
 }
 
 /* ---- in ------------------------------------------------------------------------ */
 
 /* With bytes held: they and a piece of the new ones are one block. */
 static int
-feed_held(struct scrub_stream *st, const uint8_t *in, size_t len, struct buf *out,
-    size_t *ret_taken)
+feed_held(struct scrub_stream *st, const uint8_t *in, size_t len, bool last,
+    struct buf *out, size_t *ret_taken)
 {
-	size_t n = least(len, BLOCK), before = st->held.len, used = 0;
+	size_t before = st->held.len, n = least(len, before + PIECE), used = 0;
 	int r;
 
 	r = buf_put(&st->held, in, n);
 	if (r < 0)
 		return r;
-	r = pass(st, st->held.data, st->held.len, false, out, &used);
+	r = pass(st, st->held.data, st->held.len, last && n == len, out, &used);
 	if (r < 0)
 		return r;
 	if (used >= before) {
@@ -265,13 +440,13 @@ feed_held(struct scrub_stream *st, const uint8_t *in, size_t len, struct buf *ou
 }
 
 static int
-feed_plain(struct scrub_stream *st, const uint8_t *in, size_t len, struct buf *out,
-    size_t *ret_taken)
+feed_plain(struct scrub_stream *st, const uint8_t *in, size_t len, bool last,
+    struct buf *out, size_t *ret_taken)
 {
 	size_t n = least(len, BLOCK), used = 0;
 	int r;
 
-	r = pass(st, in, n, false, out, &used);
+	r = pass(st, in, n, last && n == len, out, &used);
 	if (r < 0)
 		return r;
 	if (used == 0 || n == len) {
@@ -283,26 +458,28 @@ feed_plain(struct scrub_stream *st, const uint8_t *in, size_t len, struct buf *o
 	return r;
 }
 
-int
-scrub_feed(struct scrub_stream *st, const void *in, size_t len, struct buf *out)
+static int
+feed(struct scrub_stream *st, const uint8_t *in, size_t len, bool last, struct buf *out)
 {
-	const uint8_t *at = in;
 	size_t taken = 0, before = out->len;
 	int r = st->error;
 
-	if (r == 0 && st->scrub->pattern_n == 0) {
-		r = buf_put(out, in, len);
-		len = 0;
-	}
 	while (len > 0 && r == 0) {
 		if (st->held.len > 0)
-			r = feed_held(st, at, len, out, &taken);
+			r = feed_held(st, in, len, last, out, &taken);
 		else
-			r = feed_plain(st, at, len, out, &taken);
+			r = feed_plain(st, in, len, last, out, &taken);
 		if (r < 0)
 			break;
-		at += taken;
+		in += taken;
 		len -= taken;
+	}
+	if (r == 0 && last && st->held.len > 0)
+		r = pass(st, st->held.data, st->held.len, true, out, &taken);
+	if (last) {
+		buf_clear(&st->held);
+		st->masked = 0;
+		memset(st->before, 0, sizeof(st->before));
 	}
 	if (r < 0) {
 		out->len = before;
@@ -312,20 +489,21 @@ scrub_feed(struct scrub_stream *st, const void *in, size_t len, struct buf *out)
 }
 
 int
+scrub_feed(struct scrub_stream *st, const void *in, size_t len, struct buf *out)
+{
+	return feed(st, in, len, false, out);
+}
+
+int
+scrub_message(struct scrub_stream *st, const void *in, size_t len, struct buf *out)
+{
+	return feed(st, in, len, true, out);
+}
+
+int
 scrub_flush(struct scrub_stream *st, struct buf *out)
 {
-	size_t used, before = out->len;
-	int r = st->error;
-
-	if (r == 0 && st->held.len > 0)
-		r = pass(st, st->held.data, st->held.len, true, out, &used);
-	buf_clear(&st->held);
-	st->masked = 0;
-	if (r < 0) {
-		out->len = before;
-		st->error = r;
-	}
-	return r;
+	return feed(st, (const uint8_t *)"", 0, true, out);
 }
 
 int
@@ -336,9 +514,7 @@ scrub_text(struct scrub *s, const char *text, struct buf *out)
 
 	buf_clear(out);
 	if (r == 0)
-		r = scrub_feed(st, text, strlen(text), out);
-	if (r == 0)
-		r = scrub_flush(st, out);
+		r = scrub_message(st, text, strlen(text), out);
 	if (r == 0)
 		r = buf_put(out, "", 1);
 	scrub_stream_free(st);

@@ -1,7 +1,9 @@
 /*
  * Takes secrets out of what a server says: one streaming pass that knows the
- * exact values and finds them raw and in JSON strings however they are
- * escaped, also across reads.  A found value becomes "***".
+ * exact values and finds them raw, in JSON strings however they are escaped,
+ * and in the encodings of forms.c and decode.c, also across reads.  A found
+ * value becomes "***"; what is no value of ours but has the shape of a known
+ * kind of credential becomes "[REDACTED:kind]".
  *
  * Bytes that cannot be part of a match are passed on at once; at most the
  * longest possible beginning of a match is held back until the next bytes or
@@ -15,10 +17,9 @@
 
 #include "shim/base/buf.h"
 
-#define SCRUB_MASK "***" /* constant: tells neither length nor name */
-#define SCRUB_LEN_MIN \
-	4 /* a shorter value would mask ordinary text:
-				 * the start is refused (vault room says so) */
+#define SCRUB_MASK     "***" /* constant: tells neither length nor name */
+#define SCRUB_LEN_MIN  4     /* a shorter value would mask ordinary text */
+#define SCRUB_SURE_MIN 8     /* from here on it does not, unless it is a word */
 
 struct secret;
 struct scrub;        /* the patterns; shared by streams */
@@ -32,6 +33,17 @@ int scrub_learn(struct scrub *, const struct secret *, uint32_t number);
 /* Times the value with this number was taken out, over all streams. */
 uint64_t scrub_count(const struct scrub *, uint32_t number);
 
+/*
+ * Why this value could not be told from ordinary text, as the end of a
+ * sentence that names the secret; NULL when it can.  Says nothing else of it.
+ */
+const char *scrub_weakness(const struct secret *);
+
+/* The kinds of credentials that are known by their shape, 0 and up: the name
+ * of one, NULL after the last; and how often it was taken out. */
+const char *scrub_shape(uint32_t number);
+uint64_t scrub_shape_count(const struct scrub *, uint32_t number);
+
 int scrub_stream_new(struct scrub *, struct scrub_stream **ret);
 void scrub_stream_free(struct scrub_stream *);
 /* in[len] goes through; what is certain is appended to out.  0, -ENOMEM,
@@ -39,6 +51,9 @@ void scrub_stream_free(struct scrub_stream *);
 int scrub_feed(struct scrub_stream *, const void *in, size_t len, struct buf *out);
 /* The end of a message or of the stream: what is held back is no match. */
 int scrub_flush(struct scrub_stream *, struct buf *out);
+
+/* The rest of a message, whole: as scrub_feed() and scrub_flush(), and cheaper. */
+int scrub_message(struct scrub_stream *, const void *in, size_t len, struct buf *out);
 
 /*
  * One text on its way into a record: out gets it scrubbed, with a NUL behind

@@ -1,0 +1,536 @@
+/*
+ * How each spelling is read, one escape at a time, and when it is worth it.
+ * Whether a place is inside a string is not asked: outside of one JSON has no
+ * backslash, and what is not JSON at all may quote some.
+ */
+#include <string.h>
+
+#include "leash/scrub/private.h"
+#include "shim/base/utf8.h"
+
+#define ENTITY_MAX    12 /* "&#x0000010ffff;" is nobody's spelling */
+#define SEPARATOR_MAX 40 /* between two bytes of hex, with its indentation */
+
+static int
+hex_digit(uint8_t c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Digits of hex that end before src[at]. */
+static size_t
+digits_before(const uint8_t *src, size_t at, size_t from)
+{
+	size_t n = 0;
+
+	while (at - n > from && hex_digit(src[at - n - 1]) >= 0)
+		n++;
+	return n;
+}
+
+static size_t
+digits_from(const uint8_t *src, size_t n, size_t at)
+{
+	size_t i = at;
+
+	while (i < n && hex_digit(src[i]) >= 0)
+		i++;
+	return i - at;
+}
+
+/* count digits of hex at src[n]: NONE, UNFINISHED, or count and *ret. */
+static int
+hex_number(const uint8_t *src, size_t n, size_t count, uint32_t *ret)
+{
+	uint32_t value = 0;
+	size_t i;
+	int d;
+
+	for (i = 0; i < count; i++) {
+		if (i == n)
+			return UNFINISHED;
+		d = hex_digit(src[i]);
+		if (d < 0)
+			return NONE;
+		value = value << 4 | (uint32_t)d;
+	}
+	*ret = value;
+	return (int)count;
+}
+
+/* ---- JSON ------------------------------------------------------------------------ */
+
+static const uint8_t simple[256] = {['"'] = '"',
+    ['\''] = '\'',
+    ['\\'] = '\\',
+    ['/'] = '/',
+    ['b'] = '\b',
+    ['f'] = '\f',
+    ['n'] = '\n',
+    ['r'] = '\r',
+    ['t'] = '\t'};
+
+/* "\uXXXX" at src[n]: NONE, UNFINISHED, or 6 and *ret. */
+static int
+json_unit(const uint8_t *src, size_t n, uint32_t *ret)
+{
+	int r;
+
+	if (n == 0 || (n == 1 && src[0] == '\\'))
+		return UNFINISHED;
+	if (src[0] != '\\' || src[1] != 'u')
+		return NONE;
+	r = hex_number(src + 2, n - 2, 4, ret);
+	return r > 0 ? 6 : r;
+}
+
+static int
+json(const uint8_t *src, size_t n, uint8_t out[static 4], uint8_t *ret_len)
+{
+	uint32_t high, low;
+	int r;
+
+	if (n < 2)
+		return UNFINISHED;
+	*ret_len = 1;
+	if (simple[src[1]] != 0) {
+		out[0] = simple[src[1]];
+		return 2;
+	}
+	if (src[1] == 'x') {
+		r = hex_number(src + 2, n - 2, 2, &low);
+		out[0] = r > 0 ? (uint8_t)low : 0;
+		return r > 0 ? 4 : r;
+	}
+	r = json_unit(src, n, &high);
+	if (r <= 0)
+		return r;
+	if (high >= 0xdc00 && high <= 0xdfff)
+		return NONE;
+	if (high >= 0xd800 && high <= 0xdbff) {
+		r = json_unit(src + 6, n - 6, &low);
+		if (r <= 0)
+			return r;
+		if (low < 0xdc00 || low > 0xdfff)
+			return NONE;
+		high = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
+		r = 12;
+	}
+	*ret_len = (uint8_t)utf8_put(high, out);
+	return r;
+}
+
+/* ---- percent, entities, quoted-printable ------------------------------------------ */
+
+static int
+percent(const uint8_t *src, size_t n, uint8_t out[static 4], uint8_t *ret_len)
+{
+	uint32_t value;
+	int r = hex_number(src + 1, n - 1, 2, &value);
+
+	if (r <= 0)
+		return r;
+	out[0] = (uint8_t)value;
+	*ret_len = 1;
+	return 3;
+}
+
+/* "#38;" or "#x26;" at src[n], whose end is known to be at semi. */
+static uint32_t
+entity_number(const uint8_t *src, size_t semi)
+{
+	bool hex = semi > 1 && (src[1] | 0x20) == 'x';
+	uint32_t code = 0;
+	size_t i;
+
+	for (i = hex ? 2 : 1; i < semi; i++) {
+		int d = hex_digit(src[i]);
+
+		if (d < 0 || (!hex && d > 9))
+			return 0;
+		code = code * (hex ? 16 : 10) + (uint32_t)d;
+		if (code > 0x10ffff)
+			return 0;
+	}
+	return code;
+}
+
+static int
+entity(const uint8_t *src, size_t n, uint8_t out[static 4], uint8_t *ret_len)
+{
+	static const struct {
+		const char *name;
+		uint8_t c;
+	} names[] = {
+	    {"amp", '&'}, {"lt", '<'}, {"gt", '>'}, {"quot", '"'}, {"apos", '\''}};
+	uint32_t code = 0;
+	size_t semi;
+
+	for (semi = 1; semi < n && semi < ENTITY_MAX && src[semi] != ';'; semi++)
+		if (src[semi] != '#' && hex_digit(src[semi]) < 0 &&
+		    ((src[semi] | 0x20) < 'a' || (src[semi] | 0x20) > 'z'))
+			return NONE;
+	if (semi == ENTITY_MAX)
+		return NONE;
+	if (semi == n)
+		return UNFINISHED;
+	if (src[1] == '#')
+		code = entity_number(src + 1, semi - 1);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strlen(names[i].name) == semi - 1 &&
+		    memcmp(names[i].name, src + 1, semi - 1) == 0)
+			code = names[i].c;
+	if (code == 0)
+		return NONE;
+	*ret_len = (uint8_t)utf8_put(code, out);
+	return (int)semi + 1;
+}
+
+/* One end of a line at src[n], as it is or as JSON and its like escape it: its
+ * length, NONE or UNFINISHED. */
+static int
+line_end(const uint8_t *src, size_t n)
+{
+	size_t i = 0;
+
+	if (n == 0)
+		return UNFINISHED;
+	if (src[0] == '\n' || src[0] == '\r')
+		return 1;
+	while (i < n && i < 4 && src[i] == '\\')
+		i++;
+	if (i == n)
+		return UNFINISHED;
+	return i > 0 && (src[i] == 'n' || src[i] == 'r') ? (int)i + 1 : NONE;
+}
+
+static int
+quoted(const uint8_t *src, size_t n, uint8_t out[static 4], uint8_t *ret_len)
+{
+	uint32_t value;
+	int r = line_end(src + 1, n - 1), more;
+
+	if (r == UNFINISHED)
+		return UNFINISHED;
+	*ret_len = 0;
+	if (r > 0) {
+		/* a carriage return has a newline behind it */
+		more = line_end(src + 1 + r, n - 1 - (size_t)r);
+		if (src[r] != 'r' && src[r] != '\r')
+			return 1 + r;
+		return more == UNFINISHED ? UNFINISHED : 1 + r + more;
+	}
+	r = hex_number(src + 1, n - 1, 2, &value);
+	if (r <= 0)
+		return r;
+	out[0] = (uint8_t)value;
+	*ret_len = 1;
+	return 3;
+}
+
+/* ---- what stands between --------------------------------------------------------- */
+
+static bool
+is_base64(uint8_t c)
+{
+	return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') ||
+	       c == '+' || c == '/' || c == '-' || c == '_';
+}
+
+/* Line ends and what indents the next line, with base64 on both sides. */
+static int
+broken(const uint8_t *src, size_t n, size_t at)
+{
+	size_t i = at;
+	int r;
+
+	if (at == 0 || !is_base64(src[at - 1]))
+		return NONE;
+	while ((r = line_end(src + i, n - i)) > 0)
+		i += (size_t)r;
+	if (i == at)
+		return r; /* none: or one that has not ended */
+	while (i < n && (src[i] == ' ' || src[i] == '\t'))
+		i++;
+	if (i == n || r == UNFINISHED)
+		return UNFINISHED;
+	return i - at <= SEPARATOR_MAX && is_base64(src[i]) ? (int)(i - at) : NONE;
+}
+
+/* One piece of what separates two bytes of hex. */
+static int
+separator(const uint8_t *src, size_t n)
+{
+	int r = line_end(src, n);
+	size_t i = 0;
+
+	if (r != NONE)
+		return r;
+	if (strchr(" ,:-._\t", src[0]) != NULL && src[0] != '\0')
+		return 1;
+	while (i < n && i < 4 && src[i] == '\\')
+		i++;
+	if (i > 0 && i == n)
+		return UNFINISHED;
+	if (i == 0 && src[0] == '0')
+		i = 1;
+	if (i > 0 && i < n && (src[i] | 0x20) == 'x')
+		return (int)i + 1;
+	return NONE;
+}
+
+/* Two digits before, separators, two digits behind. */
+static int
+pairs(const uint8_t *src, size_t n, size_t at)
+{
+	uint32_t value;
+	size_t i = at;
+	int r;
+
+	if (at < 2 || hex_digit(src[at - 1]) < 0 || hex_digit(src[at - 2]) < 0)
+		return NONE;
+	while (i < n && i - at < SEPARATOR_MAX && (r = separator(src + i, n - i)) != 0) {
+		if (r == UNFINISHED)
+			return UNFINISHED;
+		i += (size_t)r;
+	}
+	if (i == at)
+		return NONE;
+	r = hex_number(src + i, n - i, 2, &value);
+	return r > 0 ? (int)(i - at) : r;
+}
+
+int
+decode(enum spelling how, const uint8_t *src, size_t n, size_t at, uint8_t out[static 4],
+    uint8_t *ret_len)
+{
+	*ret_len = 0;
+	switch (how) {
+	case SPELL_JSON:
+		return json(src + at, n - at, out, ret_len);
+	case SPELL_PERCENT:
+		return percent(src + at, n - at, out, ret_len);
+	case SPELL_ENTITY:
+		return entity(src + at, n - at, out, ret_len);
+	case SPELL_QUOTED:
+		return quoted(src + at, n - at, out, ret_len);
+	case SPELL_BROKEN:
+		return broken(src, n, at);
+	default:
+		return pairs(src, n, at);
+	}
+}
+
+static size_t
+next_of(const uint8_t *src, size_t n, size_t at, int c)
+{
+	const uint8_t *found = memchr(src + at, c, n - at);
+
+	return found == NULL ? n : (size_t)(found - src);
+}
+
+static size_t
+next_line(const uint8_t *src, size_t n, size_t at)
+{
+	while (at < n && src[at] != '\n' && src[at] != '\r' && src[at] != '\\')
+		at++;
+	return at;
+}
+
+/* Behind two digits of hex: something that is none, or "0x". */
+static size_t
+next_pairs(const uint8_t *src, size_t n, size_t at)
+{
+	for (; at < n; at++)
+		if (at >= 2 && (hex_digit(src[at]) < 0 || src[at] == '0') &&
+		    hex_digit(src[at - 1]) >= 0 && hex_digit(src[at - 2]) >= 0)
+			break;
+	return at;
+}
+
+size_t
+decode_next(enum spelling how, const uint8_t *src, size_t n, size_t at)
+{
+	static const char lead[SPELLINGS] = {'\\', '%', '&', '='};
+
+	if (how == SPELL_BROKEN)
+		return next_line(src, n, at);
+	if (how == SPELL_PAIRS)
+		return next_pairs(src, n, at);
+	return next_of(src, n, at, lead[how]);
+}
+
+/* ---- is it worth it? --------------------------------------------------------------- */
+
+/* A byte that a pattern has, or with which another spelling begins. */
+static bool
+matters(const struct filter *f, uint8_t c)
+{
+	return f->byte[c] || c == '%' || c == '&' || c == '=';
+}
+
+/* A run of backslashes at text[at] and what follows, read once or twice. */
+static bool
+json_matters(
+    const struct filter *f, const uint8_t *text, size_t n, size_t at, size_t *end)
+{
+	size_t i = at;
+	uint8_t out[4], len, k;
+	int r;
+
+	while (i < n && text[i] == '\\')
+		i++;
+	*end = i;
+	if (i == n)
+		return true;
+	if (i - at > 1)
+		return f->byte['\\'] || text[i] == 'u' || text[i] == 'x' ||
+		       (simple[text[i]] != 0 && matters(f, simple[text[i]]));
+	r = json(text + at, n - at, out, &len);
+	if (r == NONE)
+		return false;
+	if (r == UNFINISHED || out[0] == '\\')
+		return true;
+	*end = at + (size_t)r;
+	if (len > 1)
+		return f->high;
+	for (k = 0; k < len; k++)
+		if (matters(f, out[k]))
+			return true;
+	return false;
+}
+
+static bool
+json_wanted(const struct filter *f, const uint8_t *text, size_t n)
+{
+	size_t at = 0, end;
+
+	while ((at = next_of(text, n, at, '\\')) < n) {
+		if (json_matters(f, text, n, at, &end))
+			return true;
+		at = end;
+	}
+	return false;
+}
+
+static bool
+escapes_wanted(
+    enum spelling how, const struct filter *f, const uint8_t *text, size_t n, bool more)
+{
+	size_t at = 0;
+	uint8_t out[4], len;
+	int r;
+
+	for (; (at = decode_next(how, text, n, at)) < n; at++) {
+		r = decode(how, text, n, at, out, &len);
+		if (r == NONE)
+			continue;
+		if (r == UNFINISHED && !more)
+			continue;
+		if (r == UNFINISHED || len == 0 || (len > 1 && f->high))
+			return true;
+		if (matters(f, out[0]))
+			return true;
+	}
+	return false;
+}
+
+/* Lines that go on behind each other, with enough base64 in all for a pattern. */
+static bool
+broken_wanted(const struct filter *f, const uint8_t *text, size_t n, bool more)
+{
+	size_t at = 0, joined = 0, line = 0, run, i;
+	int r;
+
+	for (; (at = next_line(text, n, at)) < n; at++) {
+		r = broken(text, n, at);
+		if (r == UNFINISHED && more)
+			return true;
+		if (r <= 0)
+			continue;
+		for (run = 0; at - run > line && is_base64(text[at - run - 1]); run++)
+			;
+		joined = at - run == line ? joined + run : run;
+		at += (size_t)r;
+		line = at;
+		for (i = at; i < n && i - at < f->len_min && is_base64(text[i]); i++)
+			;
+		if (joined + i - at >= f->len_min || (i == n && more))
+			return true;
+		at--;
+	}
+	return false;
+}
+
+/* Does the text end in two digits and something behind them? */
+static bool
+pairs_open(const uint8_t *text, size_t n)
+{
+	size_t at = n > SEPARATOR_MAX + 4 ? n - SEPARATOR_MAX - 4 : 0;
+
+	for (; (at = next_pairs(text, n, at)) < n; at++)
+		if (pairs(text, n, at) == UNFINISHED)
+			return true;
+	return false;
+}
+
+/* Pairs in text[from..n) that make up enough digits for a pattern, or that may
+ * with what follows. */
+static bool
+pairs_from(const struct filter *f, const uint8_t *text, size_t n, size_t from, bool more)
+{
+	size_t at = from, joined = 0, group = from, run;
+	int r;
+
+	for (; (at = next_pairs(text, n, at)) < n; at++) {
+		r = pairs(text, n, at);
+		if (r <= 0)
+			continue;
+		run = digits_before(text, at, group);
+		joined = at - run == group ? joined + run : run;
+		at += (size_t)r;
+		group = at;
+		run = digits_from(text, n, at);
+		if (joined + run >= f->hex_min || (at + run == n && more))
+			return true;
+		at--;
+	}
+	return more && pairs_open(text, n);
+}
+
+static bool
+pairs_wanted(
+    const struct filter *f, unsigned int flags, const uint8_t *text, size_t n, bool more)
+{
+	if ((flags & TRIAGE_PAIRS) != 0)
+		return pairs_from(f, text, n, 0, more);
+	/* near the end too few may stand for two lanes */
+	return more && pairs_from(f, text, n, n > 32 ? n - 32 : 0, true);
+}
+
+bool
+decode_wanted(enum spelling how, const struct filter *f, unsigned int flags,
+    const uint8_t *text, size_t n, bool more)
+{
+	switch (how) {
+	case SPELL_JSON:
+		return (flags & TRIAGE_BACKSLASH) != 0 && json_wanted(f, text, n);
+	case SPELL_PERCENT:
+		return (flags & TRIAGE_PERCENT) != 0 &&
+		       escapes_wanted(how, f, text, n, more);
+	case SPELL_ENTITY:
+		return (flags & TRIAGE_AMPERSAND) != 0 &&
+		       escapes_wanted(how, f, text, n, more);
+	case SPELL_QUOTED:
+		return (flags & TRIAGE_EQUALS) != 0 &&
+		       escapes_wanted(how, f, text, n, more);
+	case SPELL_BROKEN:
+		return (flags & (TRIAGE_LINE | TRIAGE_BACKSLASH)) != 0 &&
+		       broken_wanted(f, text, n, more);
+	default:
+		return pairs_wanted(f, flags, text, n, more);
+	}
+}
