@@ -308,6 +308,7 @@ UNIT_json	= tests/fuzz/fuzz_json.o $(UNIT_frame)
 UNIT_canon	= supervisor/mcp/json.o supervisor/mcp/walk.o supervisor/mcp/canon.o \
 	   shim/base/buf.o
 UNIT_session	= $(UNIT_frame)
+UNIT_programs	= $(UNIT_frame)
 UNIT_pins	= $(UNIT_frame)
 UNIT_queue	= supervisor/approve/queue.o shim/base/loop.o $(BASE_SMALL)
 UNIT_unfit	= $(UNIT_frame)
@@ -372,7 +373,7 @@ UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
 	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o leash/exec/ask.o \
 	   leash/exec/pin.o leash/exec/caller.o \
 	   shim/base/loop.o $(POLICY_READ) $(SCRUB)
-UNITS	 = base leash nomem nomem_policy shim bare vault pages env container scrub load seal secretmeta match value index rules agree sign algebra diff filter lower parse gate frame json canon pins queue session exact unfit stream chain report recorder verify query payload tamper cell
+UNITS	 = base leash nomem nomem_policy shim bare vault pages env container scrub load seal secretmeta match value index rules agree sign algebra diff filter lower parse gate frame json canon pins queue session programs exact unfit stream chain report recorder verify query payload tamper cell
 UNIT_LIBS = $(COVER) $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
