@@ -181,16 +181,32 @@ try_thread(void)
  * PROGRAM is granted, but not executable), then a good one, by one thread.
  */
 static void
-try_after_failing(void)
+after_failing(char *argument)
 {
-	static char word[] = "dud", quiet[] = "quiet", path[300];
-	char *dud[] = {word, quiet, NULL};
+	static char word[] = "dud", path[300];
+	char *dud[] = {word, argument, NULL};
 
 	snprintf(path, sizeof(path), "%.*s/dud", (int)(strrchr(args[0], '/') - args[0]),
 	    args[0]);
 	for (int i = 0; i < 50; i++)
 		execve(path, dud, environ);
 	try_path();
+}
+
+static void
+try_after_failing(void)
+{
+	static char quiet[] = "quiet";
+
+	after_failing(quiet);
+}
+
+static void
+try_after_asking(void)
+{
+	static char asked[] = "asked";
+
+	after_failing(asked);
 }
 
 /* DIR NAME ARG...: from a working directory, then below a descriptor. */
@@ -392,6 +408,7 @@ static const struct {
     {"nofollow", try_nofollow},
     {"thread", try_thread},
     {"after-failing", try_after_failing},
+    {"after-asking", try_after_asking},
     {"relative", try_relative},
     {"below-fd", try_below_fd},
     {"bad-path", try_bad_path},

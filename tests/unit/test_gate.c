@@ -374,6 +374,22 @@ asked_and_answered(void **state)
 	assert_string_equal(r.record[2].reason, "nobody answered");
 }
 
+/* A yes is used up where the program starts, not where it was said: an exec that
+ * fails, fifty times, is asked about once. */
+static void
+asked_and_failed(void **state)
+{
+	const char *argv[] = {
+	    cell_path("try"), "after-asking", cell_path("mark3"), "asked", NULL};
+	struct cell_try how = {.argv = argv, .yes = "asked", .answer = GATE_ONCE};
+	struct cell_result r;
+
+	assert_string_equal(cell_run(&how, &r), "ran mark3 asked\n");
+	assert_int_equal(r.asked, 2); /* the dud, and what ran in the end */
+	assert_int_equal(r.counts.killed, 0);
+	assert_int_equal(r.busy, 0);
+}
+
 /* Whoever asked is killed while the person looks: nothing waits any more. */
 static void
 asked_and_killed(void **state)
@@ -544,6 +560,7 @@ grants(void)
 	cell_grant(race, race, VERDICT_ALLOW, "**", "");
 	cell_grant(all, all, VERDICT_ALLOW, "**", "");
 	cell_grant(dud, dud, VERDICT_ALLOW, "quiet", "");
+	cell_grant(dud, dud, VERDICT_ASK, "asked", "");
 	cell_grant(script, mark, VERDICT_ALLOW, "one", prefix);
 	cell_grant(mark, mark, VERDICT_ALLOW, "called", "");
 	cell_where(cell_path("try"), NULL);
@@ -570,6 +587,7 @@ main(int argc, char **argv)
 	static const struct CMUnitTest rest[] = {
 	    cmocka_unit_test(attack_in_moved),
 	    cmocka_unit_test(asked_and_answered),
+	    cmocka_unit_test(asked_and_failed),
 	    cmocka_unit_test(asked_and_killed),
 	    cmocka_unit_test(attack_asked_words_swapped_by_thread),
 	    cmocka_unit_test(attack_asked_words_swapped_by_peer),
