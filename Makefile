@@ -59,7 +59,7 @@ POLICY_READ = policy/load.o policy/rows.o policy/rules.o policy/plan.o policy/bp
 # Text to sealed bytes: the supervisor only.
 POLICY_TEXT = policy/arena.o policy/out.o policy/diag_code.o policy/diag.o policy/keyword.o policy/lex.o \
 	   policy/expand.o policy/parse.o policy/top.o policy/include.o \
-	   policy/grant.o policy/when.o policy/manifest.o policy/manifest_parse.o policy/secretpath.o policy/unit.o policy/host.o \
+	   policy/grant.o policy/source.o policy/when.o policy/manifest.o policy/manifest_parse.o policy/secretpath.o policy/unit.o policy/host.o \
 	   policy/check.o policy/check_mcp.o policy/check_net.o policy/check_value.o policy/conflict.o \
 	   policy/lint.o policy/expect.o policy/never.o policy/never_reach.o policy/format.o
 # What is known about secrets, and never a value (also kennel-secret's).
@@ -89,7 +89,7 @@ LEASH	 = leash/main.o leash/dispatch.o leash/launch.o leash/vaulted.o leash/stdi
 	   $(CELL) \
 	   leash/exec/notify.o leash/exec/stop.o leash/exec/image.o \
 	   leash/exec/grant.o leash/exec/copy.o leash/exec/pin.o leash/exec/caller.o leash/exec/ask.o \
-	   leash/vault/ring.o leash/vault/mem.o leash/vault/source.o \
+	   leash/vault/ring.o leash/vault/mem.o leash/vault/source.o leash/vault/helper.o leash/vault/fence.o \
 	   leash/vault/env.o \
 	   leash/scrub/scrub.o leash/scrub/forms.o \
 	   leash/scrub/filter.o leash/scrub/reading.o \
@@ -327,6 +327,7 @@ UNIT_verify	= supervisor/audit/connect.o $(QUERY) $(TREE) \
 UNIT_payload	= supervisor/audit/payload.o supervisor/audit/payload_key.o \
 	   $(CHAIN) $(BASE)
 
+UNIT_witness	= $(UNIT_verify)
 UNIT_query	= supervisor/audit/connect.o $(QUERY) $(TREE) \
 	   supervisor/audit/reader.o supervisor/audit/schema.o \
 	   $(CHAIN) supervisor/cli/paths.o leash/report.o $(BASE)
@@ -338,8 +339,8 @@ UNIT_leash	= $(BASE)
 UNIT_shim	= tests/unit/shim_main.o shim/doors.o shim/reap.o $(BASE_SMALL)
 UNIT_bare	= tests/unit/shim_bare.o
 
-UNIT_vault	= leash/vault/ring.o leash/vault/mem.o leash/vault/source.o \
-	   leash/vault/env.o $(BASE_SMALL)
+UNIT_vault	= leash/vault/ring.o leash/vault/mem.o leash/vault/source.o leash/vault/helper.o leash/vault/fence.o \
+	   leash/vault/env.o shim/base/confine.o $(BASE_SMALL)
 UNIT_env	= $(UNIT_vault)
 UNIT_container	= $(CONTAINER) leash/vault/ring.o leash/vault/mem.o \
 	   tests/fuzz/fuzz_vault.o $(BASE_SMALL) shim/base/slurp.o
@@ -373,7 +374,7 @@ UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
 	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o leash/exec/ask.o \
 	   leash/exec/pin.o leash/exec/caller.o \
 	   shim/base/loop.o $(POLICY_READ) $(SCRUB)
-UNITS	 = base leash nomem nomem_policy shim bare vault pages env container scrub load seal secretmeta match value index rules agree sign algebra diff filter lower parse gate frame json canon pins queue session programs exact unfit stream chain report recorder verify query payload tamper cell
+UNITS	 = base leash nomem nomem_policy shim bare vault pages env container scrub load seal secretmeta match value index rules agree sign algebra diff filter lower parse gate frame json canon pins queue session programs exact unfit stream chain report recorder verify query witness payload tamper cell
 UNIT_LIBS = $(COVER) $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 

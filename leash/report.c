@@ -61,6 +61,7 @@ static const char *const kind_name[EVENT_KIND_END] = {
     [EVENT_VAULT] = "vault",
     [EVENT_EXCEPTION] = "exception",
     [EVENT_MANIFEST] = "manifest",
+    [EVENT_ROTATE] = "rotate",
     [EVENT_GENESIS] = "genesis",
     [EVENT_OPEN] = "open",
     [EVENT_EPOCH] = "epoch",

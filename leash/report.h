@@ -46,6 +46,7 @@ enum event_kind {
 	EVENT_VAULT,     /* a value left the vault, or was put there */
 	EVENT_EXCEPTION, /* an exception of a policy came into force, or ran out */
 	EVENT_MANIFEST,  /* a tool's definition was seen, and whether it is as pinned */
+	EVENT_ROTATE,    /* the live file is to be closed; asked for by REPORT_AUDITOR */
 	/* From here on the recorder's own: no writer may send one. */
 	EVENT_GENESIS,   /* the log's first: its keys, its period */
 	EVENT_OPEN,      /* a recorder began: host, boot */
@@ -145,7 +146,7 @@ enum report_message {
 };
 #define REPORT_VERSION 2
 
-/* An auditor may say nothing but export, cosig and prune, a leash and a
+/* An auditor may say nothing but export, cosig, prune and rotate, a leash and a
  * supervisor none of these. */
 enum report_role { REPORT_SUPERVISOR = 1, REPORT_LEASH = 2, REPORT_AUDITOR = 3 };
 const char *report_role_name(enum report_role);

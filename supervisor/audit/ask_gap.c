@@ -1,8 +1,9 @@
 /*
- * gaps: where the log itself says that something is missing, and sessions that
- * never said that they ended.
+ * gaps: where the log itself says that something is missing, sessions that never
+ * said that they ended, and times when the recorder said nothing.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "supervisor/audit/query.h"
@@ -88,6 +89,57 @@ see_gaps(void *arg, const struct fact *fact)
 	return 0;
 }
 
+/* ---- heartbeats ------------------------------------------------------------------------ */
+
+#define BEATS_MISSED 2 /* periods without a word: what a verifier calls stale */
+
+struct beats {
+	struct ask *ask;
+	uint64_t period_ns; /* 0: not known yet */
+	uint64_t boot;      /* of the recorder's last word; 0: none runs */
+};
+
+static int
+see_beat(void *arg, const struct fact *fact)
+{
+	struct beats *b = arg;
+	uint64_t period, quiet = fact->boot > b->boot ? fact->boot - b->boot : 0;
+	char detail[160];
+
+	if (fact_number(fact, "period", &period) && period <= UINT64_MAX / NS_PER_S)
+		b->period_ns = period * NS_PER_S;
+	/* whoever begins answers for nothing before; the file only changed */
+	if (strcmp(fact->kind, "genesis") == 0 ||
+	    (strcmp(fact->kind, "open") == 0 && !fact_is(fact, "outcome", "rotated")))
+		quiet = 0;
+	if (b->boot > 0 && b->period_ns > 0 && quiet > BEATS_MISSED * b->period_ns &&
+	    fact->ts >= b->ask->from_ns) {
+		(void)snprintf(detail, sizeof(detail),
+		    "the recorder was silent for %" PRIu64 " s, and is due every %" PRIu64
+		    " s: it was stopped, or the machine slept",
+		    quiet / NS_PER_S, b->period_ns / NS_PER_S);
+		put_gap(b->ask, fact->idx, fact->ts, "missed heartbeats",
+		    quiet / b->period_ns - 1, detail);
+	}
+	b->boot = strcmp(fact->kind, "end") == 0 ? 0 : fact->boot;
+	return 0;
+}
+
+/* The recorder's own records have no session, which an index begins with. */
+static int
+see_beats(struct ask *ask)
+{
+	struct beats b = {.ask = ask};
+	struct question q = {.verb = ask->q.verb,
+	    .to_ns = ask->q.to_ns,
+	    .session = "",
+	    .kinds = "genesis open heartbeat end",
+	    .first = ask->q.first,
+	    .beyond = ask->q.beyond};
+
+	return pass_each(ask->book, &q, see_beat, &b);
+}
+
 static int
 end_gaps(struct ask *ask)
 {
@@ -107,7 +159,12 @@ end_gaps(struct ask *ask)
 		put_gap(ask, t->first_idx, t->first_ts, open ? "no end" : "killed", 0,
 		    detail);
 	}
-	return row != NULL ? 0 : -ENOMEM;
+	if (row == NULL)
+		return -ENOMEM;
+	/* of a server, a session or a tool the recorder says nothing */
+	return ask->q.server != NULL || ask->q.session != NULL || ask->q.tool != NULL
+		   ? 0
+		   : see_beats(ask);
 }
 
 const struct verb verbs_gap[] = {

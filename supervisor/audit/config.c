@@ -21,7 +21,7 @@ static const struct {
 } row[] = {
     {"epoch", offsetof(struct config, epoch_s), 1, 3600},
     {"heartbeat", offsetof(struct config, heartbeat_s), 1, 86400},
-    {"segment", offsetof(struct config, segment_records), 256, INT64_MAX},
+    {"segment", offsetof(struct config, segment_records), SEGMENT_LEAST, INT64_MAX},
 };
 
 /* One line; false: it cannot be understood. */

@@ -388,8 +388,10 @@ int ledger_commit(struct ledger *);
 /* When something is to be done next (loop_now()), and do what is due.  0: idle. */
 uint64_t ledger_next_ns(const struct ledger *);
 int ledger_tick(struct ledger *, size_t writers);
-/* A new file, when this one is full; -EAGAIN: later. */
-int ledger_rotate(struct ledger *);
+/* A new file, when this one is full, or is asked to be and holds this many; -EAGAIN:
+ * later. */
+#define SEGMENT_LEAST 256
+int ledger_rotate(struct ledger *, bool asked);
 /* Removes whole files of records before first; a record that says so is on disk. */
 int ledger_prune(struct ledger *, uint64_t first);
 /* A clean end: nothing is open.  Frees. */

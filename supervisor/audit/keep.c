@@ -1,5 +1,6 @@
 /*
- * "kennel audit prune": the oldest files of a log removed, which the log says.
+ * "kennel audit prune": the oldest files of a log removed, which the log says;
+ * "kennel audit rotate": the live file closed before it is full, to be kept away.
  *
  * The recorder does it, after the record of it is on disk; what is left still has
  * the tree over everything, and the checkpoints of what is gone.
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "leash/report.h"
@@ -107,6 +109,84 @@ prune(const struct logtree *t, uint64_t first)
 	event_number(&event, KEY_FIRST, first);
 	return audit_record(&event);
 }
+
+/* ---- rotate ------------------------------------------------------------------------ */
+
+#define ROTATE_WAIT_MS 10000
+#define ROTATE_LOOK_MS 20
+
+/* What the live file begins with, and how much it holds. */
+static int
+live_file(const char *dir, uint64_t *ret_base, uint64_t *ret_size)
+{
+	struct logtree *t = NULL;
+	int r = logtree_open(dir, 0, &t);
+
+	if (r == 0) {
+		*ret_base = t->segment[t->segment_n - 1].base;
+		*ret_size = t->size;
+	}
+	logtree_close(t);
+	return r;
+}
+
+/* The recorder closes it behind the record that asks for it, when nobody reads. */
+static int
+wait_closed(const char *dir, uint64_t old, uint64_t *ret_base)
+{
+	const struct timespec pause = {.tv_nsec = ROTATE_LOOK_MS * 1000000};
+	uint64_t size;
+
+	for (int i = 0; i < ROTATE_WAIT_MS / ROTATE_LOOK_MS; i++) {
+		/* one that is just being exchanged cannot be read for a moment */
+		if (live_file(dir, ret_base, &size) == 0 && *ret_base != old)
+			return 0;
+		(void)nanosleep(&pause, NULL); /* syscalls: clock_nanosleep nanosleep */
+	}
+	return -ETIMEDOUT;
+}
+
+int
+rotate_main(int argc, char **argv)
+{
+	const char *dir = paths_audit_dir();
+	uint64_t base = 0, size = 0, next = 0;
+	static struct event event;
+	int r;
+
+	(void)argv;
+	if (argc != 1) {
+		fprintf(stderr, "usage: kennel audit rotate\n");
+		return EXIT_USAGE;
+	}
+	r = dir == NULL ? -ENOENT : live_file(dir, &base, &size);
+	if (r == 0 && size - base < SEGMENT_LEAST) {
+		printf("nothing to close: the file holds %llu records, and one has %d or "
+		       "more\n",
+		    (unsigned long long)(size - base), SEGMENT_LEAST);
+		return 0;
+	}
+	event_begin(&event, EVENT_ROTATE);
+	event_number(&event, KEY_FIRST, base);
+	event_text(&event, KEY_REASON, "asked for");
+	if (r == 0)
+		r = audit_record(&event);
+	if (r == 0)
+		r = wait_closed(dir, base, &next);
+	if (r < 0) {
+		log_error("unable to close the file: %s",
+		    r == -ENOENT      ? "there is no log"
+		    : r == -ETIMEDOUT ? "somebody reads it; it is closed when they ended "
+					"and something is recorded"
+				      : strerror(-r));
+		return LOG_EXIT_FAILED;
+	}
+	printf("records %llu to %llu are in audit-%0*llu.db\n", (unsigned long long)base,
+	    (unsigned long long)next - 1, SEGMENT_DIGITS, (unsigned long long)base);
+	return 0;
+}
+
+/* ---- prune -------------------------------------------------------------------------- */
 
 static int
 usage(void)

@@ -347,15 +347,16 @@ begin_segment(struct ledger *l)
 }
 
 int
-ledger_rotate(struct ledger *l)
+ledger_rotate(struct ledger *l, bool asked)
 {
+	uint64_t full = asked ? SEGMENT_LEAST : l->config.segment_records;
 	struct store *old = l->store, *next = NULL;
 	uint64_t base = store_base(old), size;
 	const char *why;
 	struct own own;
 	int r;
 
-	if (store_pending(old) || store_records(old) < l->config.segment_records)
+	if (store_pending(old) || store_records(old) < full)
 		return -EAGAIN;
 	r = store_fold(old);
 	if (r == 0 && l->epoch_end_ns != 0) {

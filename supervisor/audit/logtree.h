@@ -5,7 +5,7 @@
  *	prove.c		"kennel audit prove", "verify-proof"
  *	tiles.c		"kennel audit tiles": the layout that C2SP's readers know
  *	witness.c	"kennel audit witness"
- *	keep.c		"kennel audit prune"
+ *	keep.c		"kennel audit prune", "rotate"
  */
 #ifndef KENNEL_SUPERVISOR_AUDIT_LOGTREE_H
 #define KENNEL_SUPERVISOR_AUDIT_LOGTREE_H
@@ -61,6 +61,7 @@ struct event;
 int audit_record(const struct event *);
 
 int prune_main(int argc, char **argv);
+int rotate_main(int argc, char **argv);
 int prove_main(int argc, char **argv);
 int verify_proof_main(int argc, char **argv);
 int tiles_main(int argc, char **argv);

@@ -40,7 +40,8 @@ static const struct {
     {"genesis", NULL, EVENT_LOG, 9, "Enable"}, {"open", NULL, EVENT_LOG, 6, "Start"},
     {"end", NULL, EVENT_LOG, 7, "Stop"}, {"epoch", NULL, EVENT_LOG, 5, "Rotate"},
     {"export", NULL, EVENT_LOG, 3, "Export"}, {"prune", NULL, EVENT_LOG, 2, "Delete"},
-    {"gap", NULL, EVENT_LOG, OTHER, "Gap"}, {"break", NULL, EVENT_LOG, OTHER, "Break"},
+    {"rotate", NULL, EVENT_LOG, 5, "Rotate"}, {"gap", NULL, EVENT_LOG, OTHER, "Gap"},
+    {"break", NULL, EVENT_LOG, OTHER, "Break"},
     {"clock", NULL, EVENT_LOG, OTHER, "Clock"},
     {NULL, NULL, EVENT_LOG, OTHER, "Other"}, /* and whatever else there is */
 };

@@ -83,13 +83,13 @@ on_rested(struct loop *loop, void *arg)
  * itself would take a processor from the call that it records.
  */
 static void
-rest(struct peer *peer)
+rest(struct peer *peer, bool busy)
 {
 	if (peer->rests)
 		return;
 	if (the.rest_timer < 0)
-		the.rest_timer =
-		    loop_timer_at(&the.loop, loop_now() + REST_NS, on_rested, NULL);
+		the.rest_timer = loop_timer_at(&the.loop,
+		    loop_now() + (busy ? REST_BUSY_NS : REST_NS), on_rested, NULL);
 	if (the.rest_timer < 0)
 		return; /* no timer: then it is read at once, as ever */
 	peer->rests = true;
@@ -179,15 +179,16 @@ settle(void)
 	tick_soon();
 }
 
-/* A file that is full is closed, and the next one begun; who reads it now makes
- * it wait. */
+/* A file that is full, or that an auditor wants closed, is closed, and the next one
+ * begun; who reads it now makes it wait. */
 static void
 next_segment(void)
 {
-	int r = ledger_rotate(the.ledger);
+	int r = ledger_rotate(the.ledger, the.rotate);
 
 	if (r == -EAGAIN)
 		return;
+	the.rotate = false;
 	the.store = ledger_store(the.ledger);
 	complain_for(the.store);
 	if (r < 0)
@@ -318,7 +319,8 @@ prune_first(const struct record *rec)
 static bool
 may_say(const struct peer *peer, enum event_kind kind)
 {
-	bool audits = kind == EVENT_EXPORT || kind == EVENT_COSIG || kind == EVENT_PRUNE;
+	bool audits = kind == EVENT_EXPORT || kind == EVENT_COSIG ||
+		      kind == EVENT_PRUNE || kind == EVENT_ROTATE;
 
 	return kind > 0 && kind < EVENT_GENESIS && audits == peer->auditor;
 }
@@ -357,6 +359,7 @@ on_event(struct peer *peer, struct wire_in *in)
 		peer->last = rec.wseq;
 		if (rec.kind == EVENT_PRUNE)
 			the.prune_first = prune_first(&rec);
+		the.rotate |= rec.kind == EVENT_ROTATE;
 	}
 	/* else: sent again after a crash, and here already */
 	if (rec.wseq > peer->heard)
@@ -404,7 +407,7 @@ peer_read(struct peer *peer)
 			r = dispatch(peer, packet, len);
 	}
 	if (r == -EAGAIN && peer->heard != before && !the.gate)
-		rest(peer);
+		rest(peer, peer->heard - before >= REST_BUSY);
 	if (r == 0 || r == -EAGAIN)
 		return;
 	if (r == -EBADMSG) {

@@ -12,8 +12,10 @@
 #define READY_MAX     64          /* peers looked at in one round */
 #define READ_MAX      256         /* packets of one peer in one round */
 #define BATCH_MAX     4096        /* records in one commit */
-#define FLOW_WAIT_NS  20000000ull /* well inside the 50 ms of EVENT_FLOW */
-#define REST_NS       3000000ull  /* before a busy writer is read again */
+#define FLOW_WAIT_NS  30000000ull /* inside the 50 ms of EVENT_FLOW, with the commit */
+#define REST_NS       3000000ull  /* before a writer is read again */
+#define REST_BUSY_NS  300000ull   /* one that is in a hurry: its socket holds 160 */
+#define REST_BUSY     48          /* packets at once: it is */
 #define IDLE_NS       1000000000ull
 #define HELLO_WAIT_NS 5000000000ull /* a peer that says nothing does not keep us */
 #define INSTANCE_LEN  16
@@ -41,6 +43,7 @@ struct recorder {
 	bool gate;            /* somebody waits for this transaction */
 	size_t batch_n;       /* records in it */
 	uint64_t prune_first; /* records before it may go; 0: none */
+	bool rotate;          /* an auditor wants the file closed */
 	struct writer self;
 	char socket_name[RECORDER_NAME_MAX];
 };

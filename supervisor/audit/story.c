@@ -43,6 +43,7 @@ static const struct {
     {"clock", "the clock was set[ from {before} to {after}]"},
     {"break", "the epoch's key was lost[: {reason}]"},
     {"end", "the recorder ended, and nothing was open"},
+    {"rotate", "the file of the records from {first} on was to be closed"},
     {"prune", "the records before {first} were removed"},
     {"export", "of the first {size} records something was given away[ by {mode}][ as "
 	       "{format}][ to {name}][ by uid {uid}][: {reason}][, {outcome}]"},

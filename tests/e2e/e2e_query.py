@@ -456,6 +456,34 @@ def segments():
     within(b"removed", ask("report", "--kind", "retention", env=env))
 
 
+@test("K-10 rotate: the live file is closed on demand, by an auditor only, and the log is one log")
+def rotate():
+    env = {"KENNEL_HOME": TMP + "/rotate"}
+    d = env["KENNEL_HOME"] + "/audit"
+    os.makedirs(env["KENNEL_HOME"], mode=0o700)
+    body = "    run /bin/sh **\n"
+    script = "i=0; while [ $i -lt %d ]; do /no/$i; i=$((i+1)); done 2>/dev/null; exit 0"
+
+    def closed():
+        return sorted(f for f in os.listdir(d) if f.startswith("audit-") and f.endswith(".db"))
+    ask("rotate", status=125, env=env)  # there is no log
+    kexec(body, ["/bin/sh", "-c", script % 5], env=env)
+    within(b"nothing to close", ask("rotate", env=env))
+    equal(closed(), [])
+    for n in (1, 2):
+        kexec(body, ["/bin/sh", "-c", script % 300], env=env)
+        within(b"audit-", ask("rotate", env=env))
+        equal(len(closed()), n, "files")
+    equal(json.loads(ask("verify", "--json", env=env))["status"], "intact")
+    whole = rows("log", "--all", env=env)
+    equal([e["idx"] for e in whole], list(range(len(whole))))
+    asked = [e for e in rows("log", "--kind", "rotate", "--all", env=env)]
+    equal(len(asked), 2)
+    # each is the last word of its file, but for the end of its epoch
+    check(0 < int(closed()[1][6:26]) - asked[0]["idx"] <= 3, asked, closed())
+    ask("rotate", "now", status=64, env=env)
+
+
 @test("unused names the grants that the log never saw used")
 def unused():
     env = {"KENNEL_HOME": TMP + "/unused"}

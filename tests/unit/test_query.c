@@ -613,6 +613,46 @@ test_filters(void **state)
 	}
 }
 
+/* ---- what the log says about itself ------------------------------------------------- */
+
+/* A recorder that was stopped for longer than two of its heartbeats, and one that
+ * was killed; the log of the other tests is the control. */
+static void
+test_gaps(void **state)
+{
+	struct fixture *f = fixture_new();
+	struct report *report;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(ask("gaps --json --no-header"), 0);
+	assert_null(strstr(said, "missed heartbeats"));
+	configure(f, "heartbeat 1\n");
+	report = writer_open(f, "s");
+	assert_int_equal(write_one(report, "x", EVENT_GATE), 0);
+	assert_int_equal(recorders(&pid), 1);
+	assert_int_equal(kill(pid, SIGSTOP), 0);
+	pause_ms(2500);
+	assert_int_equal(kill(pid, SIGCONT), 0);
+	/* its first word after that is the late heartbeat */
+	for (int i = 0; i < 400 && ask_number(f->db, "SELECT count(*) FROM rec WHERE "
+						     "kind = 'heartbeat'") == 0;
+	     i++)
+		pause_ms(20);
+	report_free(report);
+	assert_int_equal(kill(pid, SIGTERM), 0);
+	assert_true(recorders_gone(5000));
+	assert_int_equal(ask_in(f->log, "gaps --json --no-header"), 0);
+	assert_non_null(strstr(said, "missed heartbeats"));
+	assert_non_null(strstr(said, "due every 1 s"));
+	assert_null(strstr(said, "unclean stop"));
+	assert_int_equal(ask_in(f->log, "gaps --json --no-header --from 2099-01-01"), 0);
+	assert_null(strstr(said, "missed heartbeats"));
+	assert_int_equal(ask_in(f->log, "gaps --json --no-header --server x"), 0);
+	assert_null(strstr(said, "missed heartbeats"));
+	fixture_free(f);
+}
+
 /* ---- a log that is written meanwhile --------------------------------------------- */
 
 /* Gates until the log has so many closed files. */
@@ -753,6 +793,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_closed_meanwhile),
+	    cmocka_unit_test(test_gaps),
 	    cmocka_unit_test(test_verified_meanwhile),
 	    cmocka_unit_test(test_readers_apart),
 	    cmocka_unit_test(test_golden),
