@@ -2,6 +2,7 @@
  * Checks of `net`, and of secrets that say where they may be used.
  */
 #include "policy/check.h"
+#include "policy/source.h"
 
 #include <string.h>
 
@@ -124,6 +125,14 @@ check_secret_options(struct check *c, struct stmt *s)
 	if (q != NULL && strcmp(q->word[0].text, "session") != 0 &&
 	    strcmp(q->word[0].text, "per-call") != 0)
 		diag_error(c->diag, q->word[0].at, "`approve` takes session or per-call");
+	q = stmt_qual(s, KW_MAY);
+	for (i = 0; q != NULL && i < q->word_n; i++)
+		if (strcmp(q->word[i].text, "network") != 0 &&
+		    strcmp(q->word[i].text, "files") != 0)
+			diag_error(
+			    c->diag, q->word[i].at, "`may` takes network, files or both");
+	if (q != NULL && !source_is_program(s->word[1].text))
+		diag_error(c->diag, q->at, "`may` is about a program, as in `from cmd`");
 	q = stmt_qual(s, KW_HOSTS);
 	if (q == NULL || (q->word_n == 1 && strcmp(q->word[0].text, "any") == 0))
 		return;

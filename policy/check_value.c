@@ -6,6 +6,7 @@
 
 #include "policy/check.h"
 #include "policy/secretpath.h"
+#include "policy/source.h"
 
 #define NAME_LEN_MAX 256
 #define LANDLOCK_MAX 99
@@ -167,37 +168,69 @@ is_fixed(const char *name)
 	return false;
 }
 
+/* The words of a preset are told to a program: as they are, and as no option. */
+static void
+check_preset(struct check *c, const struct stmt *s)
+{
+	const struct word *w;
+	size_t i;
+
+	for (i = 2; i < s->word_n; i++) {
+		w = &s->word[i];
+		if (check_literal(c, w) && (w->text[0] == '-' || w->len == 0))
+			diag_error(c->diag, w->at,
+			    "%s would take this for an option; `from cmd` says what it "
+			    "means",
+			    s->word[1].text);
+	}
+	if (strcmp(s->word[1].text, "hashicorp-vault") == 0 &&
+	    strncmp(s->word[2].text, "https://", 8) != 0)
+		diag_error(c->diag, s->word[2].at, "an https:// address was expected");
+}
+
+/* What stands behind the source. */
+static void
+check_reference(struct check *c, struct stmt *s, const struct source_row *row)
+{
+	const char *why;
+	size_t i;
+
+	if (row->program != NULL) {
+		check_preset(c, s);
+	} else if (row->source == SOURCE_VAULT) {
+		why = secret_path_wrong(s->word[2].text, s->word[2].len);
+		if (why != NULL)
+			diag_error(c->diag, s->word[2].at, "%s", why);
+	} else if (row->source == SOURCE_ENV) {
+		(void)variable(c, &s->word[2]); /* it reports */
+	} else {
+		if (check_path_word(c, &s->word[2]) && row->source == SOURCE_CMD &&
+		    check_is_loader(s->word[2].text))
+			diag_error(c->diag, s->word[2].at,
+			    "the loader cannot be a secret's command");
+		for (i = 3; i < s->word_n; i++)
+			(void)check_literal(c, &s->word[i]); /* it reports */
+	}
+}
+
 void
 check_secret(struct check *c, struct stmt *s)
 {
-	const char *source = s->word[1].text, *why;
-	size_t i;
+	const struct source_row *row = source_find(s->word[1].text);
+	size_t n = s->word_n - 2;
 
 	(void)check_variable(c, &s->word[0]); /* it reports */
 	if (is_fixed(s->word[0].text))
 		diag_error(c->diag, s->word[0].at,
 		    "%s is one of the fixed variables; it cannot be a secret",
 		    s->word[0].text);
-	if (strcmp(source, "cmd") != 0 && s->word_n != 3) {
-		diag_error(c->diag, s->word[3].at, "`from %s` takes one %s", source,
-		    strcmp(source, "env") == 0 ? "variable" : "path");
+	if (row == NULL)
+		return; /* the parser has said so */
+	if (n < row->word_min || n > row->word_max) {
+		diag_error(c->diag, s->word[n > row->word_max ? row->word_max + 2 : 2].at,
+		    "`from %s` takes %s", row->word, row->takes);
 		return;
 	}
 	check_secret_options(c, s);
-	if (strcmp(source, "vault") == 0) {
-		why = secret_path_wrong(s->word[2].text, s->word[2].len);
-		if (why != NULL)
-			diag_error(c->diag, s->word[2].at, "%s", why);
-		return;
-	}
-	if (strcmp(source, "env") == 0) {
-		(void)variable(c, &s->word[2]); /* it reports */
-		return;
-	}
-	if (check_path_word(c, &s->word[2]) && strcmp(source, "cmd") == 0 &&
-	    check_is_loader(s->word[2].text))
-		diag_error(
-		    c->diag, s->word[2].at, "the loader cannot be a secret's command");
-	for (i = 3; i < s->word_n; i++)
-		(void)check_literal(c, &s->word[i]); /* it reports */
+	check_reference(c, s, row);
 }

@@ -3,6 +3,7 @@
  * what another one promises.
  */
 #include "policy/check.h"
+#include "policy/source.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -163,10 +164,18 @@ against_write(struct check *c, const struct stmt *s)
 static void
 secret_against_write(struct check *c, const struct stmt *s)
 {
+	const struct source_row *row = source_find(s->word[1].text);
 	const struct word *w;
 	size_t i;
 
 	c->diag->hide_line = true;
+	w = row == NULL || row->program == NULL ? NULL
+						: written(c->server, source_program(row));
+	if (w != NULL)
+		diag_error(c->diag, s->word[1].at,
+		    "the server could change the program of this preset: `write` on "
+		    "line %u holds it",
+		    w->at.line);
 	for (i = 2; strcmp(s->word[1].text, "cmd") == 0 && i < s->word_n; i++) {
 		if (!path_is_normal(s->word[i].text))
 			continue;

@@ -3,6 +3,7 @@
  * may stand behind them.
  */
 #include "policy/parse.h"
+#include "policy/source.h"
 
 #include <errno.h>
 #include <string.h>
@@ -61,6 +62,18 @@ qualifier_word(const struct parser *p, const struct stmt *s)
 	return parse_place(p, WHERE_QUAL) ? p->tok.word.kw : KW_NONE;
 }
 
+/* The option that the word at hand opens; `may` is one behind a secret only. */
+static enum keyword
+option_word(const struct parser *p, const struct stmt *s)
+{
+	const struct word *w = &p->tok.word;
+	enum keyword kw = parse_keyword(p);
+
+	if (kw == KW_NONE && s->kw == KW_SECRET && parse_at(p, TOKEN_WORD) && !w->quoted)
+		kw = keyword_context(w->raw, w->raw_len);
+	return (keyword_row(kw)->where & WHERE_OPTION) != 0 ? kw : KW_NONE;
+}
+
 /* Words of a qualifier or an option, up to what its row says. */
 static void
 qual_words(struct parser *p, const struct stmt *s, struct qual *q, size_t max)
@@ -69,7 +82,9 @@ qual_words(struct parser *p, const struct stmt *s, struct qual *q, size_t max)
 
 	/* a word like `plain` opens a qualifier only where none is still due */
 	while (parse_at(p, TOKEN_WORD) && parse_keyword(p) == KW_NONE &&
-	       q->word_n < max && (q->word_n < min || qualifier_word(p, s) == KW_NONE)) {
+	       q->word_n < max &&
+	       (q->word_n < min ||
+		   (qualifier_word(p, s) == KW_NONE && option_word(p, s) == KW_NONE))) {
 		parse_push(p, &q->word, &q->word_n);
 		parse_advance(p);
 	}
@@ -126,14 +141,14 @@ qualifier(struct parser *p, struct stmt *s)
 static bool
 option(struct parser *p, struct stmt *s)
 {
-	struct qual q = {.kw = parse_keyword(p), .at = p->tok.at};
+	struct qual q = {.kw = option_word(p, s), .at = p->tok.at};
 
 	if (!parse_at(p, TOKEN_WORD)) {
 		diag_error(p->diag, p->tok.at, "an option was expected, not %s",
 		    parse_token_text(p));
 		return false;
 	}
-	if (!parse_place(p, WHERE_OPTION)) {
+	if (q.kw == KW_NONE) {
 		parse_unknown(p, "option", WHERE_OPTION);
 		return false;
 	}
@@ -273,9 +288,6 @@ words_env(struct parser *p, struct stmt *s)
 static void
 words_secret(struct parser *p, struct stmt *s)
 {
-	static const char *const sources[] = {"env", "file", "cmd", "vault"};
-	size_t i;
-
 	if (!parse_at(p, TOKEN_WORD) || p->tok.word.kw != KW_NONE) {
 		diag_error(p->diag, p->tok.at, "`secret` takes %s",
 		    keyword_row(KW_SECRET)->takes);
@@ -289,13 +301,10 @@ words_secret(struct parser *p, struct stmt *s)
 		return;
 	}
 	parse_advance(p);
-	for (i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
-		if (parse_at(p, TOKEN_WORD) && parse_word_is(&p->tok.word, sources[i]))
-			break;
-	if (i == sizeof(sources) / sizeof(sources[0])) {
-		diag_error(p->diag, p->tok.at,
-		    "a source was expected: env NAME, file PATH, cmd PROGRAM... or "
-		    "vault PATH");
+	if (!parse_at(p, TOKEN_WORD) || p->tok.word.quoted ||
+	    source_find(p->tok.word.text) == NULL) {
+		diag_error(
+		    p->diag, p->tok.at, "a source was expected: %s", source_list());
 		return;
 	}
 	parse_push(p, &s->word, &s->word_n);

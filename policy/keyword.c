@@ -57,6 +57,8 @@ static const struct keyword_row rows[KW_END] = {
     ROW(KW_LET, "let", TOP, .hidden = true),
     ROW(KW_LIMIT, "limit", GRANT, NUM(2, WORDS_ANY),
 	.takes = "pairs of a limit and its value"),
+    CONTEXT(KW_MAY, "may", .where = WHERE_OPTION, NUM(1, 2), .quals = QUAL_SECRET,
+	.takes = "network, files or both"),
     ROW(KW_NET, "net", .where = ASKED, .verdict = true, NUM(1, WORDS_ANY),
 	.quals = QUAL_BECAUSE | QUAL_EXCEPTION | QUAL_NET,
 	.takes = "one or more HOST:PORT"),

@@ -231,6 +231,9 @@ json_secret(const struct policy *p, uint32_t i, FILE *f)
 		text(f, &first, "reference", policy_str(p, c->ref));
 	refs(f, &first, "hosts", p, c->hosts);
 	yes(f, &first, "hosts_any", (c->flags & SECRET_HOSTS_ANY) != 0);
+	yes(f, &first, "may_network", (c->flags & SECRET_MAY_NETWORK) != 0);
+	yes(f, &first, "may_files", (c->flags & SECRET_MAY_FILES) != 0);
+	yes(f, &first, "first_line", (c->flags & SECRET_FIRST_LINE) != 0);
 	if (c->approve != APPROVE_NONE)
 		text(f, &first, "approve",
 		    c->approve == APPROVE_SESSION ? "session" : "per-call");

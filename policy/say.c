@@ -287,6 +287,14 @@ say_secret_tail(const struct policy *p, const struct sealed_secret *s, FILE *f)
 	say_list(p, "hosts", s->hosts, f);
 	if ((s->flags & SECRET_HOSTS_ANY) != 0)
 		(void)fputs(" hosts any", f);
+	if ((s->flags & (SECRET_MAY_NETWORK | SECRET_MAY_FILES)) != 0)
+		(void)fputs(" may", f);
+	if ((s->flags & SECRET_MAY_NETWORK) != 0)
+		(void)fputs(" network", f);
+	if ((s->flags & SECRET_MAY_FILES) != 0)
+		(void)fputs(" files", f);
+	if ((s->flags & SECRET_FIRST_LINE) != 0)
+		(void)fputs(" first line", f);
 	(void)fputs(" }", f);
 }
 

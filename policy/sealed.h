@@ -130,7 +130,14 @@ enum sealed_source { SOURCE_ENV = 1, SOURCE_FILE, SOURCE_CMD, SOURCE_VAULT };
 
 enum sealed_approve { APPROVE_NONE = 0, APPROVE_SESSION, APPROVE_PER_CALL };
 
-#define SECRET_HOSTS_ANY 1
+enum {
+	SECRET_HOSTS_ANY = 1,
+	/* CMD: what its sandbox leaves open, and what of the output is meant */
+	SECRET_MAY_NETWORK = 2,
+	SECRET_MAY_FILES = 4,
+	SECRET_FIRST_LINE = 8,
+	SECRET_FLAGS = 15, /* all of them */
+};
 
 struct sealed_secret {
 	struct sealed_ref name;    /* the variable it arrives in */
@@ -140,7 +147,7 @@ struct sealed_secret {
 	struct sealed_at at;
 	uint32_t source;  /* enum sealed_source */
 	uint32_t approve; /* enum sealed_approve */
-	uint32_t flags;   /* SECRET_HOSTS_ANY */
+	uint32_t flags;   /* SECRET_HOSTS_ANY and the like */
 	uint32_t reserved;
 };
 

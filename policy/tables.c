@@ -3,9 +3,12 @@
  * environment, secrets, limits, requirements.
  */
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "policy/lower.h"
+#include "policy/source.h"
 
 static int
 env_put(struct lower *l, const char *name, const char *value, struct at at, bool fixed)
@@ -61,58 +64,93 @@ lower_envs(struct lower *l)
 	return 0;
 }
 
-static const struct {
-	const char *word;
-	enum sealed_source source;
-} sources[] = {
-    {"env", SOURCE_ENV},
-    {"file", SOURCE_FILE},
-    {"cmd", SOURCE_CMD},
-    {"vault", SOURCE_VAULT},
-};
-
 /* Where it may be used, and who is asked before. */
 static void
 secret_options(struct lower *l, const struct stmt *s, struct sealed_secret *c)
 {
 	const struct qual *q = stmt_qual(s, KW_APPROVE);
+	size_t i;
 
 	if (q != NULL)
 		c->approve = APPROVE_PER_CALL;
 	if (q != NULL && strcmp(q->word[0].text, "session") == 0)
 		c->approve = APPROVE_SESSION;
+	q = stmt_qual(s, KW_MAY);
+	for (i = 0; q != NULL && i < q->word_n; i++)
+		c->flags |= strcmp(q->word[i].text, "network") == 0 ? SECRET_MAY_NETWORK
+								    : SECRET_MAY_FILES;
 	q = stmt_qual(s, KW_HOSTS);
 	if (q == NULL)
 		return;
 	if (q->word_n == 1 && strcmp(q->word[0].text, "any") == 0)
-		c->flags = SECRET_HOSTS_ANY;
+		c->flags |= SECRET_HOSTS_ANY;
 	else
 		c->hosts = lower_refs(l, q->word, q->word_n);
+}
+
+static void
+secret_arg(struct lower *l, struct sealed_secret *c, const char *text)
+{
+	struct sealed_arg a = {.kind = ARG_LITERAL, .text = lower_str(l, text)};
+
+	(void)sealer_row(l->sealer, SEALED_ARGS, &a, sizeof(a));
+	c->args.n++;
+}
+
+/* The argv of a preset.  The words that it names by number are there: checked. */
+static int
+secret_preset(struct lower *l, const struct stmt *s, const struct source_row *row,
+    struct sealed_secret *c)
+{
+	const char *at;
+	char *text;
+	size_t i, k;
+
+	secret_arg(l, c, source_program(row));
+	for (i = 0; i < SOURCE_ARGS_MAX && row->args[i] != NULL; i++) {
+		at = strchr(row->args[i], '%');
+		for (k = 2; at != NULL && at[1] == '*' && k < s->word_n; k++)
+			secret_arg(l, c, s->word[k].text);
+		if (at != NULL && at[1] == '*')
+			continue;
+		if (at == NULL) {
+			secret_arg(l, c, row->args[i]);
+			continue;
+		}
+		if (asprintf(&text, "%.*s%s", (int)(at - row->args[i]), row->args[i],
+			s->word[1 + (at[1] - '0')].text) < 0)
+			return -ENOMEM;
+		secret_arg(l, c, text);
+		free(text);
+	}
+	return 0;
 }
 
 static int
 secret_put(struct lower *l, const struct stmt *s)
 {
+	const struct source_row *row = source_find(s->word[1].text);
 	struct sealed_secret c = {
 	    .name = lower_str(l, s->word[0].text), .at = lower_at(l, s->at)};
-	struct sealed_arg a = {.kind = ARG_LITERAL};
 	size_t i;
+	int r = 0;
 
-	for (i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
-		if (strcmp(s->word[1].text, sources[i].word) == 0)
-			c.source = sources[i].source;
+	if (row == NULL)
+		return -EINVAL; /* the parser has said so */
+	c.source = row->source;
+	c.flags = row->flags;
 	c.args.first = sealer_rows(l->sealer, SEALED_ARGS);
-	if (c.source != SOURCE_CMD)
+	if (row->program != NULL)
+		r = secret_preset(l, s, row, &c);
+	else if (row->source != SOURCE_CMD)
 		c.ref = lower_str(l, s->word[2].text);
-	for (i = 2; c.source == SOURCE_CMD && i < s->word_n; i++) {
-		a.text = lower_str(l, s->word[i].text);
-		(void)sealer_row(l->sealer, SEALED_ARGS, &a, sizeof(a));
-		c.args.n++;
-	}
+	for (i = 2; row->program == NULL && row->source == SOURCE_CMD && i < s->word_n;
+	     i++)
+		secret_arg(l, &c, s->word[i].text);
 	secret_options(l, s, &c);
 	(void)sealer_row(l->sealer, SEALED_SECRETS, &c, sizeof(c));
 	l->row.secrets.n++;
-	return 0;
+	return r;
 }
 
 int
@@ -120,6 +158,7 @@ lower_secrets(struct lower *l)
 {
 	const struct stmt *s;
 	size_t i;
+	int r;
 
 	l->row.secrets.first = sealer_rows(l->sealer, SEALED_SECRETS);
 	for (i = 0; i < l->server->stmt_n; i++) {
@@ -128,7 +167,9 @@ lower_secrets(struct lower *l)
 			continue;
 		if (s->word_n < 3)
 			return -EINVAL; /* the checker has said so */
-		(void)secret_put(l, s);
+		r = secret_put(l, s);
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }

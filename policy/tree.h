@@ -47,6 +47,7 @@ enum keyword {
 	KW_INSTEAD,
 	KW_LET,
 	KW_LIMIT,
+	KW_MAY,
 	KW_NET,
 	KW_NEVER,
 	KW_NO_PROC,

@@ -2,31 +2,25 @@
  * Where values come from: a variable, a file, a helper's output.
  *
  * Process: the leash, before its loop and before it confines itself.  Each
- * value is read straight into the vault's pages.  A helper is trusted with one
- * value, its own; what it prints when it fails is never told, for it may be
- * the value.
+ * value is read straight into the vault's pages.  A helper (helper.c) is trusted
+ * with one value, its own; what it prints when it fails is never told, for it
+ * may be the value.
  *
- * No call of this file is in the leash's allow-list: what starts a helper
- * (fork execve dup2 setpgid pidfd_open...) is gone once the leash is confined.
+ * No call of this file is in the leash's allow-list.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "leash/vault/helper.h"
 #include "leash/vault/private.h"
 #include "shim/base/fd.h"
-
-#define HELPER_PATH "PATH=/usr/local/bin:/usr/bin:/bin"
 
 extern char **environ;
 
@@ -231,14 +225,6 @@ out:
 
 /* ---- cmd ----------------------------------------------------------------- */
 
-struct helper {
-	pid_t pid;
-	int pidfd;
-	int out; /* its stdout, our end */
-	bool timed_out;
-	int status; /* as waitpid gives it */
-};
-
 static int64_t
 now_ms(void)
 {
@@ -246,80 +232,6 @@ now_ms(void)
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail */
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-/* In the child, between fork and exec: only what is safe there. */
-static void __attribute__((noreturn))
-helper_start(const char *const *argv, char *const *envp, int out, pid_t parent)
-{
-	sigset_t none;
-	int null, sig;
-
-	for (sig = 1; sig < NSIG; sig++)
-		(void)signal(sig, SIG_DFL); /* SIGKILL and SIGSTOP say no */
-	(void)sigemptyset(&none);
-	if (sigprocmask(SIG_SETMASK, &none, NULL) < 0 || setpgid(0, 0) < 0 ||
-	    prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
-		_exit(127);
-	/* Above 2 first: the leash may have been started without stdio. */
-	null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	null = null < 0 ? -1 : fcntl(null, F_DUPFD_CLOEXEC, 3);
-	out = fcntl(out, F_DUPFD_CLOEXEC, 3);
-	if (null < 0 || out < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 ||
-	    dup2(null, 2) < 0 || close_range(3, ~0u, 0) < 0 || chdir("/") < 0)
-		_exit(127);
-	execve(argv[0], (char *const *)argv, envp);
-	_exit(127);
-}
-
-/* A fixed PATH and, of ours, HOME USER LANG. */
-static void
-helper_environ(char *envp[static 5])
-{
-	static const char *const kept[] = {"HOME=", "USER=", "LANG="};
-	size_t i, n = 0;
-	char **e;
-
-	envp[n++] = (char *)HELPER_PATH;
-	for (i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
-		for (e = environ; e != NULL && *e != NULL; e++) {
-			if (strncmp(*e, kept[i], strlen(kept[i])) == 0) {
-				envp[n++] = *e;
-				break;
-			}
-		}
-	}
-	envp[n] = NULL;
-}
-
-static int
-helper_run(struct helper *h, const char *const *argv)
-{
-	pid_t self = getpid();
-	int pipe[2], r = 0;
-	char *envp[5];
-
-	helper_environ(envp);
-	if (pipe2(pipe, O_CLOEXEC) < 0)
-		return -errno;
-	h->pid = fork();
-	if (h->pid == 0)
-		helper_start(argv, envp, pipe[1], self);
-	if (h->pid < 0) {
-		r = -errno;
-		fd_close(&pipe[0]);
-	} else {
-		/* Both sides do it: whoever is first, the group is there. */
-		(void)setpgid(h->pid, h->pid);
-		h->out = pipe[0];
-		h->pidfd = (int)syscall(SYS_pidfd_open, h->pid, 0);
-		if (h->pidfd < 0)
-			r = -errno;
-		else
-			r = fd_nonblock(h->out, true);
-	}
-	fd_close(&pipe[1]);
-	return r;
 }
 
 /* What stands in the pipe now.  1 at its end, 0 for later, or -errno. */
@@ -339,9 +251,9 @@ helper_drain(struct helper *h, struct intake *in)
  * waited for: what stands in the pipe when the helper ends is its answer.
  */
 static int
-helper_hear(struct helper *h, struct intake *in)
+helper_hear(struct helper *h, struct intake *in, int64_t wait_ms)
 {
-	int64_t end = now_ms() + VAULT_CMD_WAIT_MS, left;
+	int64_t end = now_ms() + wait_ms, left;
 	struct pollfd p[2] = {
 	    {.fd = h->pidfd, .events = POLLIN}, {.fd = h->out, .events = POLLIN}};
 	int r;
@@ -367,46 +279,27 @@ helper_hear(struct helper *h, struct intake *in)
 	}
 }
 
-/* Nothing of the helper stays: its group is killed while the helper itself,
- * dead or not, still holds the group's number. */
+/* Of several lines the first. */
 static void
-helper_end(struct helper *h)
+intake_first_line(struct intake *in)
 {
-	if (h->pid > 0) {
-		(void)kill(-h->pid, SIGKILL); /* ESRCH: all gone */
-		(void)kill(h->pid, SIGKILL);  /* its group may not stand yet */
-		while (waitpid(h->pid, &h->status, 0) < 0 && errno == EINTR)
-			;
-	}
-	fd_close(&h->pidfd);
-	fd_close(&h->out);
-}
+	const char *end = memchr(in->secret->bytes, '\n', in->len);
+	size_t keep = end == NULL ? in->len : (size_t)(end - in->secret->bytes);
 
-/* How it ended, and no byte of what it said. */
-static int
-helper_told(const struct helper *h, int r, char *how, size_t how_cap)
-{
-	if (r == -ETIMEDOUT || h->timed_out)
-		(void)snprintf(how, how_cap, "timed out");
-	else if (r == -EFBIG)
-		(void)snprintf(how, how_cap, "printed more than 64 KiB");
-	else if (r < 0)
-		(void)snprintf(how, how_cap, "could not be heard: %s", strerror(-r));
-	else if (WIFSIGNALED(h->status)) {
-		(void)snprintf(
-		    how, how_cap, "was killed by signal %d", WTERMSIG(h->status));
-		r = -EIO;
-	} else if (WEXITSTATUS(h->status) != 0) {
-		(void)snprintf(
-		    how, how_cap, "exited with status %d", WEXITSTATUS(h->status));
-		r = -EIO;
-	}
-	return r;
+	vault_wipe(in->secret->bytes + keep, in->len - keep);
+	in->len = keep;
 }
 
 int
-secret_from_cmd(struct vault *v, const char *const *argv, struct secret **ret, char *why,
-    size_t why_cap)
+secret_from_cmd(struct vault *v, const char *const *argv, unsigned int may,
+    struct secret **ret, char *why, size_t why_cap)
+{
+	return secret_from_cmd_within(v, argv, may, VAULT_CMD_WAIT_MS, ret, why, why_cap);
+}
+
+int
+secret_from_cmd_within(struct vault *v, const char *const *argv, unsigned int may,
+    int64_t wait_ms, struct secret **ret, char *why, size_t why_cap)
 {
 	struct helper h = {.pid = -1, .pidfd = -1, .out = -1};
 	struct intake in = {0};
@@ -431,15 +324,18 @@ secret_from_cmd(struct vault *v, const char *const *argv, struct secret **ret, c
 		(void)snprintf(why, why_cap, "helper %s: the vault is full", argv[0]);
 		return r;
 	}
-	r = helper_run(&h, argv);
+	r = helper_run(&h, argv, may);
 	if (r == 0)
-		r = helper_hear(&h, &in);
+		r = helper_hear(&h, &in, wait_ms);
 	helper_end(&h);
 	r = helper_told(&h, r, how, sizeof(how));
 	if (r < 0)
 		value_drop(v, in.secret, in.len);
-	else
+	else {
+		if ((may & SECRET_CMD_FIRST_LINE) != 0)
+			intake_first_line(&in);
 		r = intake_close(&in, true, &what);
+	}
 	if (r < 0)
 		(void)snprintf(why, why_cap, "helper %s %s%s%s", argv[0],
 		    what != NULL ? "exited with status 0, but its output " : "", how,

@@ -42,10 +42,11 @@ void vault_wipe(void *, size_t);
  *	file	an absolute path to a regular file of ours or of root that
  *		neither group nor others may touch, no symbolic link at its
  *		end; one trailing newline is dropped
- *	cmd	absolute argv[0], no shell, no environment but a fixed PATH and
- *		our HOME USER LANG, no stdin, stdout kept, stderr thrown away,
- *		VAULT_CMD_WAIT_MS; only how it ended is told; one trailing
- *		newline is dropped
+ *	cmd	absolute argv[0], no shell, no environment but a fixed PATH, our
+ *		HOME USER LANG and XDG_RUNTIME_DIR, no stdin, stdout kept, stderr
+ *		thrown away, VAULT_CMD_WAIT_MS, behind a fence: no new privileges,
+ *		no file written, no network but what `may` says (fence.c); only how
+ *		it ended is told; one trailing newline is dropped
  * -ENOENT missing or empty, -EACCES, -ETIMEDOUT, -EFBIG, -EIO helper failed,
  * -EINVAL a bad reference, a NUL byte in the value or fewer than
  * VAULT_VALUE_MIN bytes, -ENOMEM the vault is full.
@@ -57,8 +58,13 @@ int secret_from_env(
     struct vault *, const char *variable, struct secret **ret, char *why, size_t why_cap);
 int secret_from_file(
     struct vault *, const char *path, struct secret **ret, char *why, size_t why_cap);
-int secret_from_cmd(struct vault *, const char *const *argv, struct secret **ret,
-    char *why, size_t why_cap);
+enum { /* may, or'ed */
+	SECRET_CMD_NETWORK = 1,
+	SECRET_CMD_WRITE = 2,
+	SECRET_CMD_FIRST_LINE = 4, /* the first of several lines is the value */
+};
+int secret_from_cmd(struct vault *, const char *const *argv, unsigned int may,
+    struct secret **ret, char *why, size_t why_cap);
 
 /*
  * remote.c: from the keeper at this connection, for what the policy is (see

@@ -259,6 +259,12 @@ add_path(int ruleset, uint64_t handled, const struct confine_path *path)
 int
 confine_paths(const struct confine_path *path, size_t n)
 {
+	return confine_paths_of(path, n, 0);
+}
+
+int
+confine_paths_of(const struct confine_path *path, size_t n, unsigned int left)
+{
 	struct ll_ruleset set = {0};
 	int abi, ruleset, r = 0;
 
@@ -273,6 +279,8 @@ confine_paths(const struct confine_path *path, size_t n)
 		set.net |= ll_abi[i].net;
 		set.scoped |= ll_abi[i].scoped;
 	}
+	if ((left & CONFINE_NETWORK) != 0)
+		set.net = 0;
 	ruleset = (int)syscall(SYS_landlock_create_ruleset, &set, sizeof(set), 0);
 	if (ruleset < 0)
 		return -errno;

@@ -51,5 +51,8 @@ struct confine_path {
  * running kernel does not know are left out.  0; -EOPNOTSUPP without Landlock.
  */
 int confine_paths(const struct confine_path *, size_t n);
+/* The same, with what stays open: CONFINE_NETWORK is TCP. */
+enum { CONFINE_NETWORK = 1 };
+int confine_paths_of(const struct confine_path *, size_t n, unsigned int left);
 
 #endif

@@ -100,6 +100,8 @@ class Writer:
             "SERVERS": lambda: pick(["a", "web-*", "*"]),
             "DIGEST": lambda: DIGEST, "SPATH": lambda: pick(["team/x/y", "a/b/c-d/e1"]),
             "SPATHS": lambda: pick(["team/*", "TOKEN"]),
+            "ENTRY": lambda: pick(["jira/token", "op://a/b/c"]),
+            "ADDRESS": lambda: "https://vault.example:8200",
             "QUOTED": lambda: '"inc/base.kennel"',
             "WORD": lambda: pick(["word", "--opt=1", "a,b", "x#y", "50%", "plain", "and"]),
             "LET": lambda: pick(["$scalar", "${scalar}"]), "LETLIST": lambda: "$many",

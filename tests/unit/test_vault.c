@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "leash/vault/helper.h"
 #include "leash/vault/vault.h"
 #include "tests/unit/vault_fixture.h"
 
@@ -234,7 +235,17 @@ from_sh(void *vault, const char *script, struct secret **ret, char *why)
 	const char *argv[] = {"/bin/sh", "-c", script, NULL};
 
 	why[0] = '\0';
-	return secret_from_cmd(vault, argv, ret, why, 200);
+	return secret_from_cmd(vault, argv, 0, ret, why, 200);
+}
+
+static int
+from_sh_that_may(
+    void *vault, unsigned int may, const char *script, struct secret **ret, char *why)
+{
+	const char *argv[] = {"/bin/sh", "-c", script, NULL};
+
+	why[0] = '\0';
+	return secret_from_cmd(vault, argv, may, ret, why, 200);
 }
 
 static void
@@ -347,29 +358,139 @@ cmd_that_cannot_start(void **state)
 	struct secret *s = NULL;
 	char why[200];
 
-	assert_int_equal(secret_from_cmd(*state, none, &s, why, sizeof(why)), -ENOENT);
+	assert_int_equal(secret_from_cmd(*state, none, 0, &s, why, sizeof(why)), -ENOENT);
 	assert_non_null(strstr(why, "/nonexistent/helper"));
-	assert_int_equal(secret_from_cmd(*state, bare, &s, why, sizeof(why)), -EINVAL);
-	assert_int_equal(secret_from_cmd(*state, nothing, &s, why, sizeof(why)), -EINVAL);
+	assert_int_equal(secret_from_cmd(*state, bare, 0, &s, why, sizeof(why)), -EINVAL);
+	assert_int_equal(
+	    secret_from_cmd(*state, nothing, 0, &s, why, sizeof(why)), -EINVAL);
 	assert_null(s);
 }
 
-/* Ten seconds: only with SLOW=1 in the environment. */
+/* ---- the fence around it ---- */
+
+/* What is tried without a fence, too: whatever it refuses would have worked. */
 static void
-cmd_that_hangs_is_killed(void **state)
+fenced(void **state, unsigned int may, const char *script, const char *want)
+{
+	struct secret *s = NULL;
+	char why[200], line[512];
+	FILE *f;
+
+	assert_int_equal(from_sh_that_may(*state, may, script, &s, why), 0);
+	holds(s, want);
+	f = popen(script, "re"); /* NOLINT(cert-env33-c): the control is a shell */
+	assert_non_null(f);
+	assert_non_null(fgets(line, sizeof(line), f));
+	(void)pclose(f);
+	line[strcspn(line, "\n")] = '\0';
+	assert_string_equal(line, "done");
+}
+
+static void
+cmd_writes_no_file(void **state)
+{
+	char script[512];
+	const char *to = in_folder("written");
+
+	(void)snprintf(script, sizeof(script),
+	    "if (echo x >%s) 2>/dev/null; then echo done; else echo refused; fi", to);
+	fenced(state, 0, script, "refused");
+	assert_int_equal(unlink(in_folder("written")), 0); /* by the control */
+	fenced(state, SECRET_CMD_WRITE, script, "done");
+	(void)unlink(in_folder("written"));
+	/* what keeps nothing is no file */
+	fenced(state, 0, "echo x >/dev/null && echo done", "done");
+}
+
+/* A socket of each kind, by the interpreter that the tests need anyhow. */
+#define SOCKET_OF(family) \
+	"/usr/bin/python3 -c 'import socket\ntry:\n socket.socket(socket." family \
+	")\n print(\"done\")\nexcept OSError:\n print(\"refused\")'"
+
+static void
+cmd_reaches_no_network(void **state)
+{
+	if (access("/usr/bin/python3", X_OK) < 0) {
+		print_message("skip: no /usr/bin/python3\n");
+		skip();
+	}
+	fenced(state, 0, SOCKET_OF("AF_INET"), "refused");
+	fenced(state, 0, SOCKET_OF("AF_INET6"), "refused");
+	fenced(state, SECRET_CMD_WRITE, SOCKET_OF("AF_INET"), "refused");
+	fenced(state, 0, SOCKET_OF("AF_NETLINK, socket.SOCK_RAW"), "refused");
+	fenced(state, 0, SOCKET_OF("AF_UNIX"), "done"); /* an agent that holds keys */
+	fenced(state, SECRET_CMD_NETWORK, SOCKET_OF("AF_INET"), "done");
+}
+
+static void
+cmd_gains_no_privilege(void **state)
 {
 	struct secret *s = NULL;
 	char why[200];
 
-	if (getenv("SLOW") == NULL) {
-		print_message("skip: a hanging helper takes ten seconds (SLOW=1)\n");
-		skip();
-	}
 	assert_int_equal(
-	    from_sh(*state, "echo " SENTINEL "; trap '' TERM; sleep 100", &s, why),
+	    from_sh(*state,
+		"while read k v; do case $k in NoNewPrivs:|Seccomp:) echo $v;; esac; "
+		"done </proc/self/status; unshare -U true 2>/dev/null || echo refused",
+		&s, why),
+	    0);
+	holds(s, "1\n2\nrefused");
+	/* nor a terminal: its session is its own */
+	assert_int_equal(
+	    from_sh(*state, "(: </dev/tty) 2>/dev/null || echo none", &s, why), 0);
+	holds(s, "none");
+}
+
+static void
+cmd_may_mean_its_first_line(void **state)
+{
+	struct secret *s = NULL;
+	char why[200];
+
+	assert_int_equal(from_sh_that_may(*state, SECRET_CMD_FIRST_LINE,
+			     "printf '" SENTINEL "\nuser: joe\n'", &s, why),
+	    0);
+	holds(s, SENTINEL);
+	assert_int_equal(
+	    from_sh_that_may(*state, SECRET_CMD_FIRST_LINE, "printf " SENTINEL, &s, why),
+	    0);
+	holds(s, SENTINEL);
+	assert_int_equal(from_sh_that_may(*state, SECRET_CMD_FIRST_LINE,
+			     "printf '\n" SENTINEL "'", &s, why),
+	    -ENOENT); /* an empty line is no value */
+	assert_null(strstr(why, "sentinel"));
+}
+
+/* It never ends by itself, so that any deadline is one. */
+static void
+cmd_that_hangs_is_killed(void **state)
+{
+	const char *argv[] = {
+	    "/bin/sh", "-c", "echo " SENTINEL "; trap '' TERM; sleep 1000", NULL};
+	struct secret *s = NULL;
+	char why[200] = "";
+
+	assert_int_equal(
+	    secret_from_cmd_within(*state, argv, 0, 300, &s, why, sizeof(why)),
 	    -ETIMEDOUT);
 	assert_non_null(strstr(why, "timed out"));
 	assert_null(strstr(why, "sentinel"));
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* nothing is left */
+	assert_null(s);
+}
+
+/* Ten megabytes, of which the value's limit is read and no more. */
+static void
+cmd_that_prints_much_is_stopped(void **state)
+{
+	struct secret *s = NULL;
+	char why[200];
+
+	assert_int_equal(
+	    from_sh(*state, "head -c 10485760 /dev/zero | tr '\\0' s", &s, why), -EFBIG);
+	assert_non_null(strstr(why, "printed more than 64 KiB"));
+	assert_null(strstr(why, "ssss"));
+	assert_null(s);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -392,7 +513,12 @@ main(void)
 	    TEST(cmd_that_prints_for_ever_is_stopped),
 	    TEST(cmd_leaves_nothing_behind),
 	    TEST(cmd_that_cannot_start),
+	    TEST(cmd_writes_no_file),
+	    TEST(cmd_reaches_no_network),
+	    TEST(cmd_gains_no_privilege),
+	    TEST(cmd_may_mean_its_first_line),
 	    TEST(cmd_that_hangs_is_killed),
+	    TEST(cmd_that_prints_much_is_stopped),
 	};
 	static const char *const made[] = {"a", "open", "real", "link", "fifo", "f"};
 	size_t i;
