@@ -54,7 +54,7 @@ SHIM	 = shim/main.o shim/doors.o shim/reap.o shim/bare.o $(BASE_SMALL)
 
 # Sealed bytes to answers: what a leash may know of policies.
 POLICY_READ = policy/load.o policy/rows.o policy/rules.o policy/plan.o policy/bpf.o policy/replay.o \
-	   policy/names.o policy/match.o policy/index.o policy/reach.o policy/fields.o policy/value.o policy/reader.o \
+	   policy/names.o policy/match.o policy/slot.o policy/index.o policy/reach.o policy/fields.o policy/value.o policy/reader.o \
 	   policy/sign_verify.o policy/trust.o shim/base/sha.o
 # Text to sealed bytes: the supervisor only.
 POLICY_TEXT = policy/arena.o policy/out.o policy/diag_code.o policy/diag.o policy/keyword.o policy/lex.o \
@@ -65,7 +65,8 @@ POLICY_TEXT = policy/arena.o policy/out.o policy/diag_code.o policy/diag.o polic
 # What is known about secrets, and never a value (also kennel-secret's).
 SECRETMETA = policy/secretmeta.o policy/secretmeta_read.o policy/secretmeta_say.o \
 	   policy/catalog.o policy/shape.o
-ALGEBRA	 = policy/algebra/sets.o policy/algebra/points.o policy/algebra/numbers.o
+ALGEBRA	 = policy/algebra/sets.o policy/algebra/slots.o policy/algebra/points.o \
+	   policy/algebra/numbers.o
 POLICY_MAKE = $(POLICY_TEXT) policy/read.o policy/compile.o policy/elf.o policy/lower.o policy/tables.o policy/gates.o policy/pinfile.o policy/memo.o \
 	   policy/program.o policy/libs.o policy/preset.o policy/view.o \
 	   policy/filter.o policy/prologue.o policy/decoded.o policy/calls.o policy/seal.o policy/seal_index.o policy/print.o policy/print_json.o policy/sign.o \
@@ -303,7 +304,7 @@ $(foreach p,$(CONFINED),$(eval $(call gen_rule,$p)))
 UNIT_base	= $(BASE)
 UNIT_cell	= tests/unit/cell_kit.o policy/names.o $(CELL) $(BASE)
 UNIT_frame	= $(MCP) supervisor/approve/queue.o supervisor/audit/chain.o shim/base/sha.o tests/unit/mcp_rig.o \
-	   policy/match.o policy/index.o policy/reach.o policy/value.o policy/reader.o policy/names.o $(BASE)
+	   policy/match.o policy/slot.o policy/index.o policy/reach.o policy/value.o policy/reader.o policy/names.o $(BASE)
 UNIT_json	= tests/fuzz/fuzz_json.o $(UNIT_frame)
 UNIT_canon	= supervisor/mcp/json.o supervisor/mcp/walk.o supervisor/mcp/canon.o \
 	   shim/base/buf.o
@@ -358,9 +359,10 @@ UNIT_match	= $(UNIT_load)
 UNIT_sign	= $(UNIT_load) supervisor/cli/seen.o shim/base/dirs.o
 UNIT_rules	= $(UNIT_load)
 UNIT_index	= $(UNIT_load)
-UNIT_value	= policy/value.o policy/reader.o policy/match.o policy/index.o policy/reach.o policy/names.o \
+UNIT_value	= policy/value.o policy/reader.o policy/match.o policy/slot.o policy/index.o policy/reach.o policy/names.o \
 	   tests/fuzz/fuzz_value.o shim/base/fd.o shim/base/slurp.o
-UNIT_algebra	= $(ALGEBRA)
+UNIT_slot	= $(ALGEBRA) $(UNIT_load)
+UNIT_algebra	= $(ALGEBRA) $(UNIT_load)
 UNIT_diff	= $(UNIT_lower)
 UNIT_lower	= $(POLICY_READ) $(filter-out policy/main.o policy/verb%.o policy/sign.o,$(POLICY_MAKE)) \
 	   shim/base/buf.o shim/base/fd.o shim/base/slurp.o
@@ -374,7 +376,7 @@ UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
 	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o leash/exec/ask.o \
 	   leash/exec/pin.o leash/exec/caller.o \
 	   shim/base/loop.o $(POLICY_READ) $(SCRUB)
-UNITS	 = base leash nomem nomem_policy shim bare vault pages env container scrub load seal secretmeta match value index rules agree sign algebra diff filter lower parse gate frame json canon pins queue session programs exact unfit stream chain report recorder verify query witness payload tamper cell
+UNITS	 = base leash nomem nomem_policy shim bare vault pages env container scrub load seal secretmeta match value index rules agree sign algebra slot diff filter lower parse gate frame json canon pins queue session programs exact unfit stream chain report recorder verify query witness payload tamper cell
 UNIT_LIBS = $(COVER) $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
@@ -541,7 +543,7 @@ valgrind: check-valgrind
 FUZZ_scrub	= $(SCRUB)
 FUZZ_vault	= $(CONTAINER) leash/vault/ring.o leash/vault/mem.o $(BASE_SMALL) shim/base/slurp.o
 FUZZ_load	= $(POLICY_READ)
-FUZZ_value	= policy/value.o policy/reader.o policy/match.o policy/index.o policy/reach.o policy/names.o
+FUZZ_value	= policy/value.o policy/reader.o policy/match.o policy/slot.o policy/index.o policy/reach.o policy/names.o
 FUZZ_json	= supervisor/mcp/json.o supervisor/mcp/walk.o supervisor/mcp/skim.o \
 	   supervisor/mcp/canon.o shim/base/buf.o
 FUZZ_session	= $(UNIT_frame)

@@ -48,7 +48,7 @@ name(struct check *c, const struct word *w)
 	if (w->len == 0)
 		diag_error(c->diag, w->at, "a name cannot be empty");
 	else if (word_pattern(c->tree->arena, w, &kind, &text) != 0 || kind == ARG_REST ||
-		 kind == ARG_CHOICE ||
+		 kind == ARG_CHOICE || kind >= ARG_SLOT ||
 		 (kind == ARG_LITERAL && strchr(w->text, '*') != NULL))
 		diag_error(c->diag, w->at,
 		    "in a name, `*` is any run of characters; "

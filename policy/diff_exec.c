@@ -56,12 +56,8 @@ add_pattern(struct image_diff *x, const struct policy *p, struct sealed_range ar
 		return -ENOMEM;
 	for (i = 0; i < args.n; i++) {
 		a = &p->arg[args.first + i];
-		w[i] = (struct sets_word){policy_str(p, a->text), a->text.len,
-		    a->kind == ARG_LITERAL  ? SETS_LITERAL
-		    : a->kind == ARG_ANY    ? SETS_ANY
-		    : a->kind == ARG_REST   ? SETS_REST
-		    : a->kind == ARG_CHOICE ? SETS_CHOICE
-					    : SETS_GLOB};
+		w[i] = (struct sets_word){
+		    policy_str(p, a->text), a->text.len, (enum sets_kind)a->kind};
 	}
 	r = sets_add(x->sets, w, args.n, &at);
 	free(w);

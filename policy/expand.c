@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "policy/slot.h"
+
 static size_t
 hash(const char *text, size_t len)
 {
@@ -221,6 +223,18 @@ count(const struct word *w, char c, size_t *ret_pattern, size_t *ret_plain)
 	*ret_plain = plain;
 }
 
+/* Written "<...>" at its end: a slot, or options. */
+static bool
+has_slot(const struct word *w)
+{
+	size_t open, close, plain;
+
+	count(w, '<', &open, &plain);
+	count(w, '>', &close, &plain);
+	return open > 0 && close > 0 && w->len > 1 && w->text[w->len - 1] == '>' &&
+	       (w->literal == NULL || !w->literal[w->len - 1]);
+}
+
 bool
 word_is_literal(const struct word *w)
 {
@@ -228,7 +242,29 @@ word_is_literal(const struct word *w)
 
 	count(w, '*', &star, &plain);
 	count(w, '|', &bar, &plain);
-	return star == 0 && bar == 0;
+	return star == 0 && bar == 0 && !has_slot(w);
+}
+
+/* What a let brings is text inside of a slot: none of its own signs. */
+static const char *
+slot_refuses(const struct word *w, enum sealed_arg_kind kind)
+{
+	size_t i;
+
+	for (i = 0; w->literal != NULL && i < w->len; i++)
+		if (w->literal[i] && strchr("<>,|*", w->text[i]) != NULL)
+			return "what stands in a slot has none of `<>,|*`";
+	return kind == ARG_OPTIONS ? slot_check_options(w->text, w->len)
+				   : slot_check(w->text, w->len);
+}
+
+const char *
+word_refused(const struct word *w)
+{
+	return has_slot(w)
+		   ? slot_refuses(w,
+			 w->text[0] == '<' && w->text[1] == '-' ? ARG_OPTIONS : ARG_SLOT)
+		   : NULL;
 }
 
 int
@@ -241,7 +277,9 @@ word_pattern(struct arena *arena, const struct word *w, enum sealed_arg_kind *re
 
 	count(w, '*', &star, &star_plain);
 	count(w, '|', &bar, &bar_plain);
-	if (star == 0 && bar == 0)
+	if (has_slot(w))
+		kind = w->text[0] == '<' && w->text[1] == '-' ? ARG_OPTIONS : ARG_SLOT;
+	else if (star == 0 && bar == 0)
 		kind = ARG_LITERAL;
 	else if (bar > 0)
 		kind = ARG_CHOICE;
@@ -251,6 +289,8 @@ word_pattern(struct arena *arena, const struct word *w, enum sealed_arg_kind *re
 		kind = ARG_REST;
 	else
 		kind = ARG_GLOB;
+	if (kind >= ARG_SLOT && slot_refuses(w, kind) != NULL)
+		return -EINVAL;
 	if (kind == ARG_CHOICE && (star > 0 || bar_plain > 0))
 		return -EINVAL;
 	if (kind == ARG_GLOB && (star_plain > 0 || strstr(w->text, "**") != NULL))

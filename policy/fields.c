@@ -112,7 +112,7 @@ const struct sealed_field sealed_fields[] = {
 
 #define F(member, is, lo, hi) FIELD(SEALED_ARGS, arg, member, is, lo, hi)
     F(text, FIELD_TEXT, 0, 0),
-    F(kind, FIELD_NUMBER, ARG_LITERAL, ARG_CHOICE),
+    F(kind, FIELD_NUMBER, ARG_LITERAL, ARG_OPTIONS),
     F(reserved, FIELD_NUMBER, 0, 0),
 #undef F
 

@@ -96,7 +96,7 @@ arg_covers(struct check *c, const struct word *out, const struct word *in)
 	    word_pattern(c->tree->arena, in, &i, &it) != 0)
 		return false;
 	if (o == ARG_ANY)
-		return i != ARG_REST;
+		return i != ARG_REST && i != ARG_OPTIONS;
 	if (o == ARG_GLOB)
 		return (i == ARG_LITERAL || i == ARG_GLOB) &&
 		       policy_glob(ot, strlen(ot), it, strlen(it));

@@ -9,6 +9,7 @@
 
 #include "policy/index.h"
 #include "policy/match.h"
+#include "policy/slot.h"
 
 static bool args_match(const struct policy *, struct sealed_range, struct policy_argv);
 static bool arg_match(const struct policy *, const struct sealed_arg *, const char *);
@@ -363,6 +364,55 @@ policy_under(const char *path, size_t path_len, const char *folder, size_t len)
 	       (path_len == len || path[len] == '/');
 }
 
+/* The patterns from `first` on, without options. */
+static bool
+words_match(const struct policy *p, struct sealed_range range, uint32_t i,
+    struct policy_argv argv)
+{
+	const struct sealed_arg *a;
+	size_t at = 0;
+
+	for (; i < range.n; i++, at++) {
+		a = &p->arg[range.first + i];
+		if (a->kind == ARG_REST)
+			return true; /* the loader made sure that it is the last */
+		if (at >= argv.n || !arg_match(p, a, argv.v[at]))
+			return false;
+	}
+	return argv.n == at;
+}
+
+/*
+ * Options take as many arguments as they like, one or two at a time: what stands
+ * behind them is tried at every place that they can lead to.  The gate refuses
+ * more arguments than OPTIONS_MAX before it asks (GATE_ARGS_MAX).
+ */
+#define OPTIONS_MAX 4096
+
+static bool
+options_match(const struct policy *p, struct sealed_range range, uint32_t i,
+    struct policy_argv argv)
+{
+	const struct sealed_arg *a = &p->arg[range.first + i];
+	bool can[OPTIONS_MAX + 2] = {true};
+	unsigned int takes;
+	size_t at;
+
+	for (at = 0; at <= argv.n && at < OPTIONS_MAX; at++) {
+		if (!can[at])
+			continue;
+		if (words_match(p, range, i + 1,
+			(struct policy_argv){.v = argv.v + at, .n = argv.n - at}))
+			return true;
+		takes = at == argv.n ? 0
+				     : slot_take(policy_str(p, a->text), a->text.len,
+					   argv.v + at, argv.n - at);
+		can[at + 1] |= (takes & SLOT_ONE) != 0;
+		can[at + 2] |= (takes & SLOT_TWO) != 0;
+	}
+	return false;
+}
+
 /* argv here is without argv[0]. */
 static bool
 args_match(const struct policy *p, struct sealed_range range, struct policy_argv argv)
@@ -374,6 +424,9 @@ args_match(const struct policy *p, struct sealed_range range, struct policy_argv
 		a = &p->arg[range.first + i];
 		if (a->kind == ARG_REST)
 			return true; /* the loader made sure that it is the last */
+		if (a->kind == ARG_OPTIONS)
+			return options_match(p, range, i,
+			    (struct policy_argv){.v = argv.v + i, .n = argv.n - i});
 		if (i >= argv.n || !arg_match(p, a, argv.v[i]))
 			return false;
 	}
@@ -412,6 +465,16 @@ choice_match(const char *words, size_t len, const char *text, size_t text_len)
 }
 
 static bool
+slot_matches(const char *want, size_t want_len, const char *text, size_t text_len)
+{
+	size_t prefix;
+	struct slot_value v = slot_value(want, want_len, &prefix);
+
+	return text_len >= prefix && memcmp(text, want, prefix) == 0 &&
+	       slot_match(&v, text + prefix, text_len - prefix);
+}
+
+static bool
 arg_match(const struct policy *p, const struct sealed_arg *a, const char *text)
 {
 	static arg_fn *const match[] = {
@@ -419,6 +482,7 @@ arg_match(const struct policy *p, const struct sealed_arg *a, const char *text)
 	    [ARG_ANY] = any_match,
 	    [ARG_GLOB] = policy_glob,
 	    [ARG_CHOICE] = choice_match,
+	    [ARG_SLOT] = slot_matches,
 	};
 
 	if (a->kind >= sizeof(match) / sizeof(match[0]) || match[a->kind] == NULL)

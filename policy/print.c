@@ -137,7 +137,7 @@ show_args(const struct policy *p, struct sealed_range range, FILE *f)
 			(void)fputc('*', f);
 		else if (a->kind == ARG_LITERAL &&
 			 (a->text.len == 0 ||
-			     strpbrk(policy_str(p, a->text), " *|\"#") != NULL)) {
+			     strpbrk(policy_str(p, a->text), " *|<\"#") != NULL)) {
 			(void)fputc('"', f);
 			put_ref(p, a->text, f);
 			(void)fputc('"', f);

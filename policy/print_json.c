@@ -155,6 +155,8 @@ json_args(const struct policy *p, struct sealed_range range, FILE *f)
 	    [ARG_REST] = "rest",
 	    [ARG_GLOB] = "glob",
 	    [ARG_CHOICE] = "choice",
+	    [ARG_SLOT] = "slot",
+	    [ARG_OPTIONS] = "options",
 	};
 	uint32_t i;
 

@@ -7,6 +7,7 @@
 #include <linux/seccomp.h>
 
 #include "policy/load.h"
+#include "policy/slot.h"
 
 static load_rule_fn rule_env, rule_secret, rule_mount, rule_exec, rule_gate, rule_limit,
     rule_require, rule_net, rule_cond, rule_step, rule_value, rule_pin, rule_audit,
@@ -61,16 +62,18 @@ all_literal(const struct load *l, struct sealed_range range)
 	return true;
 }
 
-/* Only the last may be ARG_REST. */
+/* Only the last may be ARG_REST, and only one ARG_OPTIONS. */
 static bool
 rest_is_last(const struct load *l, struct sealed_range range)
 {
-	uint32_t i;
+	uint32_t i, options = 0;
 
-	for (i = 0; i + 1 < range.n; i++)
-		if (l->p.arg[range.first + i].kind == ARG_REST)
+	for (i = 0; i < range.n; i++) {
+		if (l->p.arg[range.first + i].kind == ARG_REST && i + 1 < range.n)
 			return false;
-	return true;
+		options += l->p.arg[range.first + i].kind == ARG_OPTIONS;
+	}
+	return options <= 1;
 }
 
 static int
@@ -179,6 +182,12 @@ rule_arg(struct load *l, uint32_t i)
 
 	MUST(row->text.len == 0 || (row->kind != ARG_ANY && row->kind != ARG_REST),
 	    "text where none belongs");
+	MUST(row->kind != ARG_SLOT ||
+		 slot_check(text(l, row->text), row->text.len) == NULL,
+	    "a slot that cannot be read");
+	MUST(row->kind != ARG_OPTIONS ||
+		 slot_check_options(text(l, row->text), row->text.len) == NULL,
+	    "options that cannot be read");
 	return 0;
 }
 

@@ -48,7 +48,7 @@ say_day(uint32_t days, FILE *f)
 void
 say_word(const char *text, size_t len, FILE *f)
 {
-	if (len == 0 || strpbrk(text, " \t*|\"#${}[]\\'@") != NULL ||
+	if (len == 0 || strpbrk(text, " \t*|<\"#${}[]\\'@") != NULL ||
 	    strcmp(text, "->") == 0)
 		out_string(f, text, len);
 	else

@@ -239,6 +239,8 @@ enum sealed_arg_kind {
 	ARG_REST,        /* "**": zero or more, only last */
 	ARG_GLOB,        /* "*" inside a word */
 	ARG_CHOICE,      /* a|b: text holds the words, '|' between them */
+	ARG_SLOT,        /* a typed slot (slot.h), as it was written */
+	ARG_OPTIONS,     /* any number of these options (slot.h); once in a list */
 };
 
 struct sealed_arg {

@@ -403,7 +403,7 @@ const char *keyword_name(enum keyword);
 
 /*
  * What a word means as an argument pattern: ARG_LITERAL, ARG_ANY (*),
- * ARG_REST (**), ARG_GLOB or ARG_CHOICE, and its text as struct sealed_arg
+ * ARG_REST (**), ARG_GLOB, ARG_CHOICE, ARG_SLOT or ARG_OPTIONS, and its text as struct sealed_arg
  * wants it.  -EINVAL for a mixture that has no such text: a literal `*` beside
  * a pattern `*`, a literal `|` beside a choice, `**` inside a word.
  */
@@ -411,6 +411,8 @@ int word_pattern(struct arena *, const struct word *, enum sealed_arg_kind *ret_
     const char **ret_text);
 /* No byte of it is a pattern. */
 bool word_is_literal(const struct word *);
+/* Why its slot cannot be read; NULL: it can, or it has none. */
+const char *word_refused(const struct word *);
 /* The kind that a word of `limit` or `timeout` names; 0: none.  And its value
  * in the unit of the kind (enum sealed_limit_kind): 0 or -EINVAL. */
 enum sealed_limit_kind limit_kind(enum keyword, const char *name);

@@ -338,7 +338,7 @@ value_text(struct when *w, struct cond *c)
 	}
 	if (c->kind == COND_KIND_MATCHES &&
 	    (word_pattern(p->tree->arena, &p->tok.word, &kind, &text) != 0 ||
-		kind == ARG_REST || kind == ARG_CHOICE ||
+		kind == ARG_REST || kind == ARG_CHOICE || kind >= ARG_SLOT ||
 		(kind == ARG_LITERAL && strchr(p->tok.word.text, '*') != NULL))) {
 		diag_error(p->diag, p->tok.at,
 		    "in a pattern, `*` is any run of characters; `**`, `|` and a literal "

@@ -34,10 +34,12 @@ enum sets_domain {
 
 enum sets_kind { /* as enum sealed_arg_kind */
 	SETS_LITERAL = 1,
-	SETS_ANY,    /* exactly one text */
-	SETS_REST,   /* any texts; only last */
-	SETS_GLOB,   /* '*' is any run of bytes */
-	SETS_CHOICE, /* texts with '|' between them */
+	SETS_ANY,     /* exactly one text */
+	SETS_REST,    /* any texts; only last */
+	SETS_GLOB,    /* '*' is any run of bytes */
+	SETS_CHOICE,  /* texts with '|' between them */
+	SETS_SLOT,    /* as policy/slot.h reads it */
+	SETS_OPTIONS, /* the same: any number of texts */
 };
 
 struct sets_word {

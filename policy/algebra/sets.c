@@ -5,26 +5,12 @@
  *
  * An argument list is written as its texts, each followed by a NUL.
  */
-#include "policy/algebra/algebra.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define NONE 0xffffffffu
-
-enum node_kind {
-	NODE_BYTE,   /* this byte, then next */
-	NODE_STAR,   /* any byte but NUL, and stay; or next, for nothing */
-	NODE_SPLIT,  /* next and other, for nothing */
-	NODE_ACCEPT, /* pattern number `other` */
-};
-
-struct node {
-	uint8_t kind;
-	uint8_t byte;
-	uint32_t next, other;
-};
+#include "policy/algebra/nodes.h"
+#include "policy/slot.h"
 
 struct sets {
 	enum sets_domain domain;
@@ -64,8 +50,7 @@ sets_free(struct sets *s)
 
 /* ---- patterns to nodes -------------------------------------------------------- */
 
-/* The number of a new node, or NONE. */
-static uint32_t
+uint32_t
 node_new(struct sets *s, enum node_kind kind, uint8_t byte, uint32_t next, uint32_t other)
 {
 	size_t cap = s->node_cap == 0 ? 256 : 2 * s->node_cap;
@@ -82,8 +67,13 @@ node_new(struct sets *s, enum node_kind kind, uint8_t byte, uint32_t next, uint3
 	return (uint32_t)s->node_n++;
 }
 
-/* Built from the end: each returns the node that comes before `next`. */
-static uint32_t
+void
+node_join(struct sets *s, uint32_t split, uint32_t other)
+{
+	s->node[split].other = other;
+}
+
+uint32_t
 build_bytes(struct sets *s, const char *text, size_t len, bool glob, uint32_t next)
 {
 	while (len-- > 0 && next != NONE)
@@ -93,7 +83,7 @@ build_bytes(struct sets *s, const char *text, size_t len, bool glob, uint32_t ne
 	return next;
 }
 
-static uint32_t
+uint32_t
 build_choice(struct sets *s, const char *text, size_t len, uint32_t next)
 {
 	uint32_t all = NONE, one;
@@ -132,9 +122,13 @@ build_word(struct sets *s, const struct sets_word *w, uint32_t next)
 {
 	if (w->kind == SETS_REST)
 		return build_rest(s, next);
+	if (w->kind == SETS_OPTIONS)
+		return build_options(s, w->text, w->len, next);
 	next = node_new(s, NODE_BYTE, 0, next, NONE);
 	if (next == NONE)
 		return NONE;
+	if (w->kind == SETS_SLOT)
+		return build_slot(s, w->text, w->len, next);
 	if (w->kind == SETS_ANY)
 		return node_new(s, NODE_STAR, 0, next, NONE);
 	if (w->kind == SETS_CHOICE)
@@ -150,13 +144,18 @@ words_fit(const struct sets *s, const struct sets_word *w, size_t n)
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		if (w[i].kind < SETS_LITERAL || w[i].kind > SETS_CHOICE ||
+		if (w[i].kind < SETS_LITERAL || w[i].kind > SETS_OPTIONS ||
 		    (w[i].kind == SETS_REST && i + 1 != n))
 			return false;
 		if (w[i].len > 0 && memchr(w[i].text, 0, w[i].len) != NULL)
 			return false;
+		if ((w[i].kind == SETS_SLOT && slot_check(w[i].text, w[i].len) != NULL) ||
+		    (w[i].kind == SETS_OPTIONS &&
+			slot_check_options(w[i].text, w[i].len) != NULL))
+			return false;
 	}
-	return s->domain == SETS_ARGV || (n == 1 && w[0].kind != SETS_REST);
+	return s->domain == SETS_ARGV ||
+	       (n == 1 && w[0].kind != SETS_REST && w[0].kind != SETS_OPTIONS);
 }
 
 /* All of the words as bytes: a kind and a text each. */
@@ -381,6 +380,9 @@ step(struct walk *w, uint32_t from, uint8_t byte)
 		k = w->state[from].node[i];
 		if (node[k].kind == NODE_BYTE && node[k].byte == byte)
 			reach(w, node[k].next);
+		else if (node[k].kind == NODE_RANGE && byte >= node[k].byte &&
+			 byte <= node[k].other)
+			reach(w, node[k].next);
 		else if (node[k].kind == NODE_STAR && byte != 0)
 			reach(w, k);
 	}
@@ -388,31 +390,59 @@ step(struct walk *w, uint32_t from, uint8_t byte)
 	return state_add(w, from, byte, byte != 0);
 }
 
-/* A byte that no pattern waits for here: first of those that people read well. */
-static int
-other_byte(const bool wanted[256])
+/* The bytes that are in the same ranges have the same number. */
+static void
+classes(const struct walk *w, uint32_t from, uint16_t class[256])
+{
+	const struct node *node = w->s->node;
+	uint16_t number[512], made;
+	uint32_t i, k;
+	size_t key;
+	int c;
+
+	memset(class, 0, 256 * sizeof(*class));
+	for (i = 0; i < w->state[from].n; i++) {
+		k = w->state[from].node[i];
+		if (node[k].kind != NODE_RANGE)
+			continue;
+		memset(number, 0xff, sizeof(number));
+		for (c = 1, made = 0; c < 256; c++) {
+			key = 2u * class[c] +
+			      (c >= node[k].byte && (uint32_t)c <= node[k].other);
+			if (number[key] == 0xffff)
+				number[key] = made++;
+			class[c] = number[key];
+		}
+	}
+}
+
+/* Of each class a byte that no pattern waits for here: first of those that people
+ * read well. */
+static void
+other_bytes(const uint16_t class[256], const bool wanted[256], bool ret[256])
 {
 	static const char nice[] = "abcdefghijklmnopqrstuvwxyz0123456789_-."
 				   "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-	size_t i;
-	int c;
+	bool had[256] = {false};
+	int i, c;
 
-	for (i = 0; nice[i] != 0; i++)
-		if (!wanted[(unsigned char)nice[i]])
-			return (unsigned char)nice[i];
-	for (c = 1; c < 256; c++)
-		if (!wanted[c])
-			return c;
-	return -1;
+	for (i = 1 - (int)sizeof(nice); i < 256; i++) {
+		c = i < 0 ? (unsigned char)nice[i + (int)sizeof(nice) - 1] : i;
+		if (c == 0 || wanted[c] || had[class[c]])
+			continue;
+		had[class[c]] = true;
+		ret[c] = true;
+	}
 }
 
 static int
 expand(struct walk *w, uint32_t from)
 {
 	const struct node *node = w->s->node;
-	bool wanted[256] = {false};
+	bool wanted[256] = {false}, other[256] = {false};
 	bool one = w->s->domain != SETS_ARGV;
-	int c, r;
+	uint16_t class[256];
+	int c, r = 0;
 	uint32_t i;
 
 	/* one text is over with its NUL */
@@ -421,9 +451,11 @@ expand(struct walk *w, uint32_t from)
 	for (i = 0; i < w->state[from].n; i++)
 		if (node[w->state[from].node[i]].kind == NODE_BYTE)
 			wanted[node[w->state[from].node[i]].byte] = true;
-	wanted[0] = true;
-	c = other_byte(wanted);
-	r = c < 0 ? 0 : step(w, from, (uint8_t)c);
+	classes(w, from, class);
+	other_bytes(class, wanted, other);
+	for (c = 1; c < 256 && r == 0; c++)
+		if (other[c])
+			r = step(w, from, (uint8_t)c);
 	wanted[0] = w->s->domain != SETS_NAME || from != 0;
 	for (c = 0; c < 256 && r == 0; c++)
 		if (wanted[c])

@@ -118,6 +118,8 @@ class Writer:
             "DURATION": lambda: "30s", "DAYS": lambda: "90d", "DATE": lambda: "2999-12-31",
             "NUMBER": lambda: pick(["0", "17", "-2.5e3"]),
             "GLOB": lambda: pick(["a*", "*.c"]), "CHOICE": lambda: "log|show",
+            "SLOT": lambda: pick(["<number:1..50>", "--file=<path:/srv>", "<host>"]),
+            "OPTIONS": lambda: "<-v,-n=<number>,--color=auto|never>",
             "HOSTPORT": lambda: pick(["a.example:443", '"[2001:db8::1]:1-9"']),
             "HOST": lambda: pick(["a.example", "10.0.0.0/8"]),
             "HOSTS": lambda: pick(["*.example:*", "10.0.0.0/8", "*"]),
@@ -172,7 +174,7 @@ def grammar_is_the_parsers(folder):
     head = 'include "inc/base.kennel"\nlet scalar = /srv\nlet many = ["a", 1]\n'
     w, bad = Writer(g, random.Random(7)), []
     count = 0
-    while count < 120 or (min(w.taken) == 0 and count < 1500):
+    while count < 120 or (min(w.taken) == 0 and count < 2000):
         text = head + spell(w.make(("name", "file")))
         text += "server last { run /x\n" + spell(w.make(("name", "grant"))) + "\n}\n"
         if text.count("args") > 60:

@@ -210,7 +210,9 @@ BREAK(b_exec_args_share, ROW(c, exec, 1)->args.first--)
 BREAK(b_exec_prefix, ROW(c, arg, c->p.exec[1].prefix.first)->kind = ARG_GLOB)
 BREAK(b_arg_rest, ROW(c, arg, c->p.exec[0].args.first)->kind = ARG_REST;
       ROW(c, arg, c->p.exec[0].args.first)->text = (struct sealed_ref){0, 0})
-BREAK(b_arg_kind, ROW(c, arg, 0)->kind = 6)
+BREAK(b_arg_kind, ROW(c, arg, 0)->kind = 8)
+BREAK(b_arg_slot, ROW(c, arg, c->p.exec[0].args.first)->kind = ARG_SLOT)
+BREAK(b_arg_options, ROW(c, arg, c->p.exec[0].args.first)->kind = ARG_OPTIONS)
 BREAK(b_arg_reserved, ROW(c, arg, 0)->reserved = 1)
 BREAK(b_arg_text, ROW(c, arg, c->p.exec[1].args.first)->text = ref_of(c, "a"))
 
@@ -379,7 +381,9 @@ static const struct {
     {"exec args shared", b_exec_args_share, "next part"},
     {"prefix pattern", b_exec_prefix, "not literal"},
     {"** not last", b_arg_rest, "not the last"},
-    {"arg kind", b_arg_kind, "kind 6"},
+    {"arg kind", b_arg_kind, "kind 8"},
+    {"slot", b_arg_slot, "slot that cannot be read"},
+    {"options", b_arg_options, "options that cannot be read"},
     {"arg reserved", b_arg_reserved, "must be zero"},
     {"* with text", b_arg_text, "text where"},
     {"gate kind", b_gate_kind, "kind 7"},
