@@ -426,8 +426,8 @@ $(GATE_PROGRAMS): $B/attack/exec_%: $(OBJ)/tests/attack/exec_%.o
 $B/unit/gate $B/unit-san/gate: | $(GATE_PROGRAMS)
 # The races (tests/attack/attack_races.py), and what they are about: two programs
 # of one source, without a library.
-RACE_PROGRAMS = $(addprefix $B/attack/exec_,swap control goal won)
-$B/attack/exec_swap $B/attack/exec_control: $B/attack/exec_%: $(OBJ)/tests/attack/exec_%.o
+RACE_PROGRAMS = $(addprefix $B/attack/exec_,swap control crowd goal won)
+$B/attack/exec_swap $B/attack/exec_control $B/attack/exec_crowd: $B/attack/exec_%: $(OBJ)/tests/attack/exec_%.o
 	@mkdir -p $(@D)
 	$Q$(CC) -static -pthread -o $@ $^
 $B/attack/exec_goal $B/attack/exec_won: tests/attack/exec_goal.c
@@ -629,9 +629,10 @@ soak: deps
 	@$(MAKE) --no-print-directory all fault $B/tests/toy $B/tests/witness
 	@python3 tests/soak/soak.py
 .PHONY: soak
-# Long: a hundred thousand races of each shape against the exec gate.
+# Long: a hundred thousand races of each shape against the exec gate, and twenty
+# thousand processes of six threads that none of them may hang.
 races: deps
-	@$(MAKE) --no-print-directory all $(RACE_PROGRAMS)
+	@$(MAKE) --no-print-directory all $(RACE_PROGRAMS) $(GATE_PROGRAMS)
 	@python3 tests/soak/races.py
 .PHONY: races
 # Long: the recorder killed five hundred times under load, twice over, and at each

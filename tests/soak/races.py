@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""make races: the races of tests/attack/attack_races.py, for long.
+"""make races: the races of tests/attack/attack_races.py and the storm of
+attack_storm.py, for long.
 
-    races.py [SHAPE...]         only these
+    races.py [SHAPE...]         only these; the storm is one of them
 
-RACES_TRIES (100000) tries of each shape, under the leash as it ships, as an
-ordinary user, two shapes at a time; then its table in docs/BENCHMARKS.md
-(--print: not there).  Status 1: something that was not granted has run, or the
-control never won.
+RACES_TRIES (100000) tries of each shape and STORM_PROCESSES (20000) of six
+threads, under the leash as it ships, as an ordinary user, two at a time; then
+its table in docs/BENCHMARKS.md (--print: not there).  Status 1: something that
+was not granted has run, the control never won, or a process was hung.
 """
 import concurrent.futures
 import os
@@ -26,28 +27,39 @@ import kit  # noqa: E402
 import run as runner  # noqa: E402
 
 TRIES = int(os.environ.get("RACES_TRIES", "") or 100000)
+PROCESSES = int(os.environ.get("STORM_PROCESSES", "") or 20000)
+STORM = "storm"
 MARK = "## Races of an exec"
 COLUMNS = ("tries", "ran", "won", "refused", "killed", "failed")
 
 
 def shapes():
     with open(HERE + "/../attack/attack_races.py") as f:
-        return re.findall(r"^@test\(\"attack_.*\(([a-z-]+)\)\"", f.read(), re.M)
+        return [STORM] + re.findall(r"^@test\(\"attack_.*\(([a-z-]+)\)\"", f.read(), re.M)
 
 
 def one(shape, stage, user):
     """Its figures, or None."""
+    storm = shape == STORM
     tmp = stage.folder("races-" + shape, user.uid, user.gid)
     env = {"KT_STAGE": stage.path, "KT_TMP": tmp, "KT_AS": "user", "KT_UID": str(user.uid), "TMPDIR": tmp,
            "KENNEL_HOME": tmp + "/home", "HOME": tmp, "PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8",
-           "PYTHONDONTWRITEBYTECODE": "1", "RACES_TRIES": str(TRIES), "RACES_BOTH": "no"}
+           "PYTHONDONTWRITEBYTECODE": "1", "RACES_TRIES": str(TRIES), "RACES_BOTH": "no",
+           "STORM_PROCESSES": str(PROCESSES)}
     t0 = time.time()
-    r = subprocess.run(user.prefix() + ["/usr/bin/python3", stage.path + "/tests/attack/attack_races.py",
-                                        "(%s)" % shape], env=env, cwd="/", stdout=subprocess.PIPE)
+    r = subprocess.run(user.prefix() + [
+        "/usr/bin/python3", stage.path + "/tests/attack/attack_%s.py" % (STORM if storm else "races"),
+        "none hung" if storm else "(%s)" % shape], env=env, cwd="/", stdout=subprocess.PIPE)
     text = r.stdout.decode(errors="replace")
     print(text, end="", flush=True)
     got = re.search(r"^# %s: (.*); the control won (\d+) of (\d+);" % shape, text, re.M)
-    shutil.rmtree(tmp + "/home", ignore_errors=True)  # a gigabyte of records else
+    for name in ("home", "home-storm"):
+        shutil.rmtree("%s/%s" % (tmp, name), ignore_errors=True)  # a gigabyte of records else
+    if storm:
+        ended = re.search(r"^# finished (\d+) hung 0$", text, re.M)
+        return None if r.returncode or not ended else \
+            "%s processes of six threads that exec, fail to, exit, signal and are killed: none hung, in %.0f s.\n" % (
+                ended.group(1), time.time() - t0)
     if r.returncode or not got:
         return None
     counts = dict(re.findall(r"([a-z]+) (\d+)", got.group(1)))
@@ -65,7 +77,8 @@ def table(rows):
           "runs. Killed: stopped\nat its exec stop, before its first instruction. The control is a gate that believes " \
           "the notification.\n\n" % (MARK, time.strftime("%Y-%m-%d"), commit(), os.cpu_count())
     out += "| shape | %s | the control won | took |\n|%s\n" % (" | ".join(COLUMNS), " --- |" * (len(COLUMNS) + 3))
-    return out + "".join("| %s |\n" % " | ".join(r) for r in rows)
+    out += "".join("| %s |\n" % " | ".join(r) for r in rows if not isinstance(r, str))
+    return out + "".join("\n" + r for r in rows if isinstance(r, str))
 
 
 def write_page(text):
