@@ -198,17 +198,47 @@ program(struct check *c, struct stmt *s)
 		    "the loader starts any program: it cannot be granted");
 }
 
+/* Free text stands behind `--` only, where no program takes it for an option; and
+ * options stand once. */
+static void
+slots(struct check *c, const struct word *w, size_t at, enum sealed_arg_kind kind)
+{
+	enum sealed_arg_kind other;
+	const char *text;
+	size_t i;
+
+	for (i = 0; i < at && kind == ARG_SLOT; i++)
+		if (strcmp(w[i].text, "--") == 0)
+			return;
+	if (kind == ARG_SLOT && strcmp(w[at].text, "<text>") == 0)
+		diag_error(c->diag, w[at].at,
+		    "`<text>` stands behind `--` only: write `-- <text>`");
+	for (i = 0; i < at && kind == ARG_OPTIONS; i++)
+		if (word_pattern(c->tree->arena, &w[i], &other, &text) == 0 &&
+		    other == ARG_OPTIONS) {
+			diag_error(c->diag, w[at].at,
+			    "options stand once in a list: write them together");
+			return;
+		}
+}
+
 /* Patterns of arguments: `**` only last. */
 static void
 patterns(struct check *c, const struct word *w, size_t n)
 {
 	enum sealed_arg_kind kind;
-	const char *text;
+	const char *text, *why;
 	size_t i;
 	int r;
 
 	for (i = 0; i < n; i++) {
+		if ((why = word_refused(&w[i])) != NULL) {
+			diag_error(c->diag, w[i].at, "%s", why);
+			continue;
+		}
 		r = word_pattern(c->tree->arena, &w[i], &kind, &text);
+		if (r == 0)
+			slots(c, w, i, kind);
 		if (r != 0)
 			diag_error(c->diag, w[i].at,
 			    "in an argument, `*` is any characters, `a|b` a choice of "
