@@ -19,6 +19,12 @@ struct field {
 	enum event_key key;
 	uint64_t number;
 	struct span text;
+	uint16_t next; /* of the same key, plus one; 0: none */
+};
+
+/* Which come first and last, by their key, plus one; 0: none. */
+struct keys {
+	uint16_t first[KEY_END], last[KEY_END];
 };
 
 struct line {
@@ -224,9 +230,9 @@ put_head(struct line *line, const struct writer *writer, const struct record *re
 /* ---- fields --------------------------------------------------------------- */
 
 static int
-read_fields(struct wire_in *in, struct field *field, size_t *ret_n)
+read_fields(struct wire_in *in, struct field *field, struct keys *ret_keys, size_t *ret_n)
 {
-	bool seen[KEY_END] = {false};
+	struct keys keys = {0};
 	size_t n = 0;
 
 	while (in->error == 0 && in->off < in->len) {
@@ -234,18 +240,21 @@ read_fields(struct wire_in *in, struct field *field, size_t *ret_n)
 
 		if (key == 0 || key >= KEY_END || n == FIELDS_MAX)
 			return -EBADMSG;
-		if (seen[key] && !event_key_repeats(key))
+		if (keys.last[key] != 0 && !event_key_repeats(key))
 			return -EBADMSG;
-		seen[key] = true;
 		field[n] = (struct field){.key = key};
 		if (event_key_is_number(key))
 			field[n].number = wire_get_u64(in);
 		else
 			field[n].text = wire_get_bytes(in, REPORT_TEXT_MAX);
 		n++;
+		*(keys.last[key] == 0 ? &keys.first[key]
+				      : &field[keys.last[key] - 1].next) = (uint16_t)n;
+		keys.last[key] = (uint16_t)n;
 	}
 	if (wire_end(in) < 0)
 		return -EBADMSG;
+	*ret_keys = keys;
 	*ret_n = n;
 	return 0;
 }
@@ -263,20 +272,18 @@ put_value(struct line *line, const struct field *field)
 	put_string(line, text);
 }
 
-/* All values of one key, at the end of the line; 0 or how many did not fit.  The
- * first that did, or NULL. */
+/* All values of one key, from this number on, at the end of the line; 0 or how many
+ * did not fit.  The first that did, or NULL. */
 static size_t
-put_field(struct line *line, enum event_key key, const struct field *field, size_t n,
+put_field(struct line *line, enum event_key key, const struct field *field, size_t at,
     const struct field **ret_first)
 {
 	bool list = event_key_repeats(key), first = true;
 	size_t left_out = 0;
 
-	for (size_t i = 0; i < n; i++) {
+	for (; at > 0; at = field[at - 1].next) {
 		size_t back = line->len;
 
-		if (field[i].key != key)
-			continue;
 		if (first) {
 			put_text(line, line->at[line->len - 1] == '{' ? "\"" : ",\"");
 			put_text(line, event_key_name(key));
@@ -284,7 +291,7 @@ put_field(struct line *line, enum event_key key, const struct field *field, size
 		} else {
 			put(line, ",", 1);
 		}
-		put_value(line, &field[i]);
+		put_value(line, &field[at - 1]);
 		if (line->full || line->len + list > line->cap) {
 			line->len = back;
 			line->full = false;
@@ -292,7 +299,7 @@ put_field(struct line *line, enum event_key key, const struct field *field, size
 			continue;
 		}
 		if (first)
-			*ret_first = &field[i];
+			*ret_first = &field[at - 1];
 		first = false;
 	}
 	if (list && !first)
@@ -326,12 +333,13 @@ body_make(const struct writer *writer, struct wire_in *in, struct record *rec)
 {
 	static struct field field[FIELDS_MAX]; /* one event at a time */
 	struct line line = {.at = rec->body, .cap = sizeof(rec->body) - TAIL_ROOM};
+	struct keys keys;
 	size_t n, left_out = 0;
 	bool tool_call = false;
 	uint64_t cut = 0;
 	int r;
 
-	r = read_fields(in, field, &n);
+	r = read_fields(in, field, &keys, &n);
 	if (r < 0)
 		return r;
 	put_head(&line, writer, rec);
@@ -339,7 +347,9 @@ body_make(const struct writer *writer, struct wire_in *in, struct record *rec)
 	for (enum event_key key = 1; key < KEY_CUT; key++) {
 		const struct field *first = NULL;
 
-		left_out += put_field(&line, key, field, n, &first);
+		if (keys.first[key] == 0)
+			continue;
+		left_out += put_field(&line, key, field, keys.first[key], &first);
 		if (first == NULL)
 			continue;
 		copy_column(rec, first);
@@ -347,10 +357,8 @@ body_make(const struct writer *writer, struct wire_in *in, struct record *rec)
 	}
 	if (!tool_call)
 		rec->column[COLUMN_TOOL] = NULL;
-	for (size_t i = 0; i < n; i++) {
-		if (field[i].key == KEY_CUT)
-			cut = field[i].number;
-	}
+	if (keys.last[KEY_CUT] != 0)
+		cut = field[keys.last[KEY_CUT] - 1].number;
 	cut += left_out;
 	line.cap = sizeof(rec->body);
 	if (cut > 0) {

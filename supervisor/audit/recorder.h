@@ -12,7 +12,7 @@
 #define READY_MAX     64          /* peers looked at in one round */
 #define READ_MAX      256         /* packets of one peer in one round */
 #define BATCH_MAX     4096        /* records in one commit */
-#define FLOW_WAIT_NS  30000000ull /* inside the 50 ms of EVENT_FLOW, with the commit */
+#define FLOW_WAIT_NS  20000000ull /* well inside the 50 ms of EVENT_FLOW */
 #define REST_NS       3000000ull  /* before a writer is read again */
 #define REST_BUSY_NS  300000ull   /* one that is in a hurry: its socket holds 160 */
 #define REST_BUSY     48          /* packets at once: it is */
