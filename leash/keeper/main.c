@@ -24,7 +24,7 @@
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 
-#define QUIT_MS     2000
+#define QUIT_MS     500
 #define NS_PER_S    1000000000ull
 #define PAGES_BYTES (CONTAINER_ROOM + 2 * KEEPER_PACKET_MAX + (16u << 10))
 

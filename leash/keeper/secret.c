@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "leash/keeper/secret.h"
@@ -179,6 +180,32 @@ keeper_program(void)
 	return path;
 }
 
+/* What was inherited, but what the words name. */
+static void
+close_others(const struct order *o)
+{
+	unsigned int keep[2] = {STDERR_FILENO, STDERR_FILENO}, from = 3;
+
+	if (o->fd > STDERR_FILENO)
+		keep[0] = (unsigned int)o->fd;
+	if (o->policy_fd > STDERR_FILENO)
+		keep[1] = (unsigned int)o->policy_fd;
+	if (keep[0] > keep[1]) {
+		unsigned int last = keep[0];
+
+		keep[0] = keep[1];
+		keep[1] = last;
+	}
+	for (int i = 0; i < 2; i++) {
+		/* early: close_range */
+		if (keep[i] > from && syscall(SYS_close_range, from, keep[i] - 1, 0) < 0)
+			die("unable to close what was inherited");
+		from = keep[i] >= from ? keep[i] + 1 : from;
+	}
+	if (syscall(SYS_close_range, from, ~0u, 0) < 0)
+		die("unable to close what was inherited");
+}
+
 /* No keeper: then nothing is unlocked, and none is started to hear that. */
 static int
 already_locked(struct order *o, const char *run_dir)
@@ -268,8 +295,10 @@ main(int argc, char **argv)
 			continue;
 		o.verb = verbs[i].name;
 		status = read_words(&o, &verbs[i], argc - 1, argv + 1);
-		if (status == STATUS_OK)
+		if (status == STATUS_OK) {
+			close_others(&o);
 			status = run(&o, &verbs[i]);
+		}
 		return fflush(stdout) != 0 && status == STATUS_OK ? LOG_EXIT_FAILED
 								  : status;
 	}

@@ -1,0 +1,502 @@
+"""S1-121 S1-47 S4-29: the whole life of a vault, of its keeper, and of a value in it."""
+import os
+import pty
+import random
+import socket
+import struct
+import sys
+import threading
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
+from kit import *  # noqa: E402,F403
+
+be_subreaper()
+PASS = "correct horse battery %d" % os.getpid()
+VALUE = "vault-s3ntinel-%d-k3nn3l" % os.getpid()
+OTHER = "other-s3ntinel-%d-k3nn3l" % os.getpid()
+PATH = "team/github/token"
+SECRET = "    secret GH from vault %s\n" % PATH
+homes = [0]
+said = []  # all that any command printed
+
+
+def home():
+    """A home of this test's own."""
+    homes[0] += 1
+    return {"KENNEL_HOME": "%s/vault-%d" % (TMP, homes[0])}
+
+
+def secret(env, *words, stdin=b"", status=0):
+    r = run([KENNEL, "secret"] + list(words), stdin=stdin, env=env)
+    said.append(r.stdout + r.stderr)
+    check(status is None or r.returncode == status, " ".join(words), r.returncode, r.stderr)
+    for v in (VALUE, OTHER, PASS):
+        absent(v.encode(), r.stdout + r.stderr, "what %s says" % words[0])
+    return r
+
+
+def keepers():
+    return [p for p, comm in descendants(os.getpid()).items() if comm == "kennel-keeper"]
+
+
+def keeper():
+    got = keepers()
+    equal(len(got), 1, "keepers")
+    return got[0]
+
+
+def gone():
+    check(wait_for(lambda: not keepers(), 20) is not None, "the keeper stays")
+
+
+def ended(env):
+    """Ends what a test started."""
+    for pid in keepers():
+        os.kill(pid, signal.SIGTERM)
+    gone()
+
+
+def opened(env):
+    secret(env, "init", "--stdin", stdin=PASS)
+    secret(env, "set", PATH, "--stdin", stdin=VALUE + "\n")
+
+
+def start(env, p, name="t"):
+    """kennel run, its value by the toy; or what it said when it was refused."""
+    r = run([KENNEL, "run", name, "--policy", p], env=env, timeout=30)
+    return r.stderr.decode(errors="replace")
+
+
+def has(env, p, value):
+    s = Mcp([KENNEL, "run", "t", "--policy", p], env=env)
+    s.initialize()
+    equal(s.text("getenv", var="GH"), "***")
+    equal(s.text("spell", var="GH")[::2], value, "the server's value")
+    s.p.stdin.close()
+    check(wait_for(lambda: s.p.poll() is not None, 20) is not None, "kennel stays")
+    absent(value.encode(), s.p.stderr.read(), "stderr")
+
+
+# ---- the keeper's protocol, as anybody of this user can speak it ----------------------
+
+def wstr(b):
+    b = b.encode() if isinstance(b, str) else b
+    return struct.pack("<I", len(b)) + b + b"\0"
+
+
+def connect(env):
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    s.settimeout(20)
+    here = os.open(env["KENNEL_HOME"] + "/run", os.O_PATH)
+    try:
+        s.connect("/proc/self/fd/%d/keeper.sock" % here)
+    finally:
+        os.close(here)
+    return s
+
+
+def say(s, kind, body=b""):
+    s.send(struct.pack("<I", kind) + body)
+    return s.recv(1 << 17)
+
+
+def hello(env):
+    """A greeted connection, and the vault's state: 0 none, 1 locked, 2 open."""
+    s = connect(env)
+    got = say(s, 2, struct.pack("<I", 1) + wstr("test") + struct.pack("<QQ", 0, 0))
+    kind, state = struct.unpack("<II", got)
+    equal(kind, 3, "welcome")
+    return s, state
+
+
+def state(env):
+    s, now = hello(env)
+    s.close()
+    return now
+
+
+def release(s, path, server, pid):
+    return say(s, 32, wstr(path) + wstr(server) + wstr(pid) + wstr(b"") + wstr(b""))
+
+
+# ---- tests ----------------------------------------------------------------------------------
+
+@test("S1-121 S1-47 a value is kept, granted, given to its server, rotated, brought back, removed", 120)
+def life():
+    env, p = home(), policy(toy_policy(SECRET))
+    within("run kennel secret unlock", start(env, p), "no keeper")
+    secret(env, "set", PATH, "--stdin", stdin=VALUE, status=127)
+    secret(env, "init", "--stdin", stdin=PASS)
+    secret(env, "init", "--stdin", stdin=PASS, status=65)
+    secret(env, "grant", PATH, "--server", "t", "--policy", p)
+    text = start(env, p)
+    within("missing secret: GH (%s): it is not in the vault: run kennel secret set %s" % (PATH, PATH), text)
+    secret(env, "set", PATH, "--stdin", stdin=VALUE + "\n")
+    secret(env, "set", PATH, "--stdin", stdin=OTHER, status=65)
+    has(env, p, VALUE)
+    secret(env, "rotate", PATH, "--stdin", stdin=OTHER)
+    has(env, p, OTHER)
+    rows = json.loads(secret(env, "versions", PATH, "--json").stdout)
+    equal([(r["version"], r["replaced"] is None) for r in rows], [(1, False), (2, True)])
+    secret(env, "versions", PATH, "--restore", "1")
+    has(env, p, VALUE)
+    secret(env, "lock")
+    within("missing secret: GH (%s): the vault is locked: run kennel secret unlock" % PATH, start(env, p))
+    secret(env, "unlock", "--stdin", stdin="another passphrase", status=126)
+    secret(env, "unlock", "--stdin", stdin=PASS)
+    has(env, p, VALUE)
+    secret(env, "remove", PATH)
+    secret(env, "remove", PATH, status=127)
+    equal(json.loads(secret(env, "grants", "--json").stdout), [])
+    within("it is not granted to this server", start(env, p))
+    ended(env)
+    for folder, dirs, names in os.walk(env["KENNEL_HOME"]):
+        for name in names + dirs:
+            data, st = reads(folder + "/" + name), os.lstat(folder + "/" + name)
+            check(not st.st_mode & 0o077, name, oct(st.st_mode))
+            for v in (VALUE, OTHER, PASS):
+                absent(v.encode(), data, name)
+
+
+@test("a changed policy asks again, and the command that is named mends it", 120)
+def changed():
+    env, p = home(), policy(toy_policy(SECRET))
+    opened(env)
+    text = start(env, p)
+    within("it is not granted to this server: run kennel secret grant", text)
+    command = text.split("run kennel ", 1)[1].split()
+    within("t", command)
+    equal(run([KENNEL] + command, env=env).returncode, 0, command)
+    has(env, p, VALUE)
+    with open(p, "a") as f:
+        f.write("\n# nothing\nserver other {\n    run %s\n}\n" % words(TOY))
+    within("the policy is not the one that it was granted to: run kennel secret grant", start(env, p))
+    secret(env, "grant", PATH, "--server", "t", "--policy", p)
+    has(env, p, VALUE)
+    # who may have what, and no more
+    secret(env, "grant", PATH, "--server", "other", "--policy", p, status=65)
+    secret(env, "grant", "team/github/none", "--server", "t", "--policy", p, status=65)
+    equal(len(json.loads(secret(env, "grants", "--json").stdout)), 2)
+    secret(env, "revoke", PATH, "--server", "t")
+    within("it is not granted to this server", start(env, p))
+    ended(env)
+
+
+@test("a policy of the same signer needs no new grant, one of another does", 120)
+def signer():
+    env, p = home(), policy(toy_policy(SECRET))
+    d = env["KENNEL_HOME"] + "-keys"
+    os.mkdir(d, 0o700)
+    for key in ("a", "b"):
+        equal(run([KENNEL, "policy", "key", "new", key], env=env, cwd=d).returncode, 0)
+
+    def signed(name, key):
+        for cmd in (["compile", p, "-o", d + "/" + name], ["sign", d + "/" + name, "--key", d + "/" + key]):
+            r = run([KENNEL, "policy"] + cmd, env=env, cwd=d)
+            equal(r.returncode, 0, r.stderr)
+        return d + "/" + name
+    opened(env)
+    one = signed("one", "a")
+    secret(env, "grant", PATH, "--server", "t", "--policy", one)
+    equal(json.loads(secret(env, "grants", "--json").stdout)[0]["kind"], "signer")
+    has(env, one, VALUE)
+    with open(p, "a") as f:
+        f.write("\nserver other {\n    run %s\n}\n" % words(TOY))
+    has(env, signed("two", "a"), VALUE)
+    within("the policy is not the one that it was granted to", start(env, signed("three", "b")))
+    within("the policy is not the one that it was granted to", start(env, p))
+    ended(env)
+
+
+@test("the keeper gives a value for a grant, and for nothing else that is said")
+def protocol():
+    env, p = home(), policy(toy_policy(SECRET))
+    opened(env)
+    secret(env, "grant", PATH, "--server", "t", "--policy", p)
+    pid = bytes.fromhex(json.loads(secret(env, "grants", "--json").stdout)[0]["id"])
+    s, now = hello(env)
+    equal(now, 2)
+    got = release(s, PATH, "t", pid)  # as TRUST.md says: whoever is this user can
+    within(VALUE.encode(), got)
+    for path, server, who in ((PATH, "t", bytes(32)), (PATH, "u", pid), ("team/github/other", "t", pid),
+                              (PATH, "", pid), ("", "t", pid), ("x" * 200, "t", pid)):
+        got = release(s, path, server, who)
+        equal(struct.unpack("<I", got[:4])[0], 7, (path, server))
+        absent(VALUE.encode(), got)
+    s.close()
+    for bad in (b"", b"\0", b"\2\0\0\0", struct.pack("<I", 32), struct.pack("<II", 2, 9) + wstr("x"),
+                struct.pack("<I", 999), os.urandom(60000), struct.pack("<I", 14) + b"\xff" * 40):
+        s = connect(env)
+        if bad:
+            s.send(bad)
+            equal(s.recv(100), b"", "an answer to nonsense")
+        s.close()
+        s, now = hello(env)
+        if len(bad) >= 4:
+            s.send(bad if bad[0] != 2 else struct.pack("<I", 32) + bad)
+            equal(s.recv(100), b"", "an answer to nonsense")
+        s.close()
+    equal(state(env), 2, "the keeper goes on")
+    many = [connect(env) for _ in range(40)]  # more than there are places
+    for s in many:
+        s.close()
+    equal(state(env), 2)
+    ended(env)
+
+
+@test("another user is refused, whatever the modes")
+def another_user():
+    if os.geteuid() != 0:
+        skip("needs root to be two users")
+    env = home()
+    opened(env)
+    at = env["KENNEL_HOME"] + "/run"
+    code = ("import socket,struct\n"
+            "s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n"
+            "s.settimeout(20)\n"
+            "s.connect(%r)\n"
+            "try:\n"
+            "    s.send(struct.pack('<III', 2, 1, 4) + b'test\\0' + bytes(16))\n"
+            "    print('got', len(s.recv(100)))\n"
+            "except OSError as e: print('got', 0)\n" % (at + "/keeper.sock"))
+    r = unconfined(["/usr/bin/python3", "-c", code])
+    within(b"PermissionError", r.stderr, "the folder's mode")
+    for f, mode in ((env["KENNEL_HOME"], 0o711), (at, 0o711), (at + "/keeper.sock", 0o666)):
+        os.chmod(f, mode)
+    equal(unconfined(["/usr/bin/python3", "-c", code]).stdout, b"got 0\n", "another user")
+    equal(run(["/usr/bin/python3", "-c", code]).stdout, b"got 8\n", "the control")
+    os.chmod(at, 0o700)
+    within(b"user %d is refused" % UID, reads(env["KENNEL_HOME"] + "/vault/keeper.log"))
+    ended(env)
+
+
+@test("what is not used is locked, and what is used is locked in the end")
+def idle():
+    env = home()
+    opened(env)
+    for idle_s, cap_s, why in ((1, 1000, b"locked: it was not used"), (1000, 1, b"locked: its time is over")):
+        s, _ = hello(env)
+        got = say(s, 10, struct.pack("<III", idle_s, cap_s, 1) + wstr(PASS))
+        equal(struct.unpack("<I", got[:4])[0], 5)
+        s.close()
+        locked = []
+
+        def look():
+            if cap_s == 1 and not locked:  # used again and again: no matter
+                s, _ = hello(env)
+                say(s, 30, struct.pack("<I", 0))
+                s.close()
+            locked[:] = [1] if why in reads(env["KENNEL_HOME"] + "/vault/keeper.log") else []
+            return locked
+        check(wait_for(look, 30) is not None, why)
+    if keepers():
+        equal(state(env), 1)
+    secret(env, "versions", status=126)
+    ended(env)
+
+
+def memory_of(pid):
+    with open("/proc/%d/maps" % pid) as maps, open("/proc/%d/mem" % pid, "rb", 0) as mem:
+        for line in maps:
+            span, perms = line.split()[:2]
+            if "r" not in perms or "[v" in line:
+                continue
+            a, b = (int(x, 16) for x in span.split("-"))
+            try:
+                mem.seek(a)
+                yield mem.read(b - a)
+            except (OSError, OverflowError, ValueError):
+                continue
+
+
+@test("no memory of the keeper that can be read holds a value or a passphrase; locked, none does")
+def memory():
+    if os.geteuid() != 0:
+        skip("needs root to read another process's memory")
+    env, p = home(), policy(toy_policy(SECRET))
+    opened(env)
+    secret(env, "grant", PATH, "--server", "t", "--policy", p)
+    has(env, p, VALUE)
+
+    def look():
+        found = False
+        for part in memory_of(keeper()):
+            found = found or PATH.encode() in part
+            for v in (VALUE, PASS):
+                absent(v.encode(), part, "the keeper's memory")
+        return found
+    check(look(), "the control: a path is there while it is open")
+    secret(env, "lock")
+    s, _ = hello(env)  # it stays for us
+    look()
+    s.close()
+    gone()
+
+
+@test("TERM ends the keeper, with nothing open and no socket left")
+def term():
+    env = home()
+    opened(env)
+    pid = keeper()
+    status = reads("/proc/%d/status" % pid).decode()
+    check(matches(r"Seccomp:\s+2", status) and matches(r"NoNewPrivs:\s+1", status), status)
+    equal(reads("/proc/%d/environ" % pid), b"", "its environment")
+    equal(reads("/proc/%d/cmdline" % pid), b"kennel-keeper\0")
+    s, _ = hello(env)
+    os.kill(pid, signal.SIGTERM)
+    equal(s.recv(100), b"", "it hangs up")
+    s.close()
+    gone()
+    check(not os.path.exists(env["KENNEL_HOME"] + "/run/keeper.sock"), "a socket is left")
+    within(b"locked: the keeper ends", reads(env["KENNEL_HOME"] + "/vault/keeper.log"))
+    secret(env, "versions", status=126)
+    ended(env)
+
+
+@test("a keeper that is killed while it writes leaves a vault that opens", 120)
+def killed():
+    env = home()
+    opened(env)
+    values, rng = {VALUE}, random.Random(7)
+    for i in range(6):
+        new = "value-%d-%s" % (i, VALUE)
+        pid = keeper()
+        t = threading.Timer(rng.random() * 0.03, lambda p=pid: os.kill(p, 9))
+        t.start()
+        secret(env, "rotate", PATH, "--stdin", stdin=new, status=None)
+        t.join()
+        gone()
+        values.add(new)
+        secret(env, "unlock", "--stdin", stdin=PASS)
+        rows = json.loads(secret(env, "versions", PATH, "--json").stdout)
+        equal(sum(r["replaced"] is None for r in rows), 1)
+    ended(env)
+    equal(sorted(os.listdir(env["KENNEL_HOME"] + "/vault"))[0], "keeper.log")
+
+
+@test("a vault that was altered, or is open to others, is not opened")
+def altered():
+    env = home()
+    opened(env)
+    file = env["KENNEL_HOME"] + "/vault/secrets.vault"
+    whole = reads(file)
+    with open(file + ".copy", "wb") as f:
+        f.write(whole)
+    os.chmod(file + ".copy", 0o600)
+    os.rename(file + ".copy", file)  # another file in its place, while it is open
+    r = secret(env, "set", "team/x/y", "--stdin", stdin=OTHER, status=125)
+    within(b"another file stands in the vault's place", r.stderr)
+    equal(reads(file), whole)
+    secret(env, "unlock", "--stdin", stdin=PASS)
+    secret(env, "lock")
+    for at in (10, 70, 120, 300, len(whole) - 1):
+        with open(file, "r+b") as f:
+            f.write(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:])
+        r = secret(env, "unlock", "--stdin", stdin=PASS, status=None)
+        check(r.returncode in (125, 126), at, r.returncode)
+    with open(file, "r+b") as f:
+        f.write(whole)
+    os.chmod(file, 0o640)
+    within(b"chmod 600", secret(env, "unlock", "--stdin", stdin=PASS, status=125).stderr)
+    os.chmod(file, 0o600)
+    secret(env, "unlock", "--stdin", stdin=PASS)
+    ended(env)
+
+
+def at_terminal(env, answers, *words):
+    """The verb at a terminal of its own: what stood there, and its status."""
+    pid, tty = pty.fork()
+    if pid == 0:
+        try:
+            os.execve(KENNEL, [KENNEL, "secret"] + list(words), environment(env))
+        finally:
+            os._exit(99)
+    text = b""
+    try:
+        for prompt, answer in answers:
+            while prompt not in text.rsplit(b"\n", 1)[-1]:
+                text += os.read(tty, 4096)
+            os.write(tty, answer + b"\n")
+            text += b"\n"
+        while True:
+            text += os.read(tty, 4096)
+    except OSError:  # the other side is closed
+        pass
+    os.close(tty)
+    return text, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+@test("at a terminal nothing that is typed is seen, and a recovery phrase once", 120)
+def terminal():
+    env = home()
+    new = "a new passphrase " + VALUE
+    seen, status = at_terminal(env, [(b"passphrase for", PASS.encode()), (b"again", PASS.encode())], "init")
+    equal(status, 0, seen)
+    absent(PASS.encode(), seen)
+    seen, status = at_terminal(env, [(b"value", VALUE.encode())], "set", PATH)
+    equal(status, 0, seen)
+    absent(VALUE.encode(), seen)
+    seen, status = at_terminal(env, [(b"passphrase", PASS.encode())], "export-recovery")
+    equal(status, 0, seen)
+    absent(PASS.encode(), seen)
+    words_ = re.search(rb"((?:[a-z]{5} ){8}[a-z]{5})", seen)
+    check(words_, seen)
+    phrase = words_.group(1)
+    secret(env, "lock")
+    seen, status = at_terminal(env, [(b"recovery phrase", b"babab " + phrase[6:]), (b"passphrase", new.encode()),
+                                     (b"again", new.encode())], "recover")
+    equal(status, 126, seen)
+    seen, status = at_terminal(env, [(b"recovery phrase", phrase.upper()), (b"passphrase", new.encode()),
+                                     (b"again", new.encode())], "recover")
+    equal(status, 0, seen)
+    absent(phrase, seen.lower())
+    secret(env, "unlock", "--stdin", stdin=PASS, status=126)
+    secret(env, "unlock", "--stdin", stdin=new)
+    seen, status = at_terminal(env, [(b"passphrase", b"\x03")], "unlock")
+    equal(status, 65, seen)
+    # without a terminal nothing is asked, and no phrase is shown
+    r = run(["setsid", KENNEL, "secret", "export-recovery", "--stdin"], stdin=new, env=environment(env))
+    equal(r.returncode, 64)
+    equal(r.stdout, b"")
+    ended(env)
+
+
+@test("a key file opens it, if it is nobody else's; values come from descriptors, never from words")
+def inputs():
+    env = home()
+    key = env["KENNEL_HOME"] + ".key"
+    with open(key, "w") as f:
+        f.write(os.urandom(32).hex() + "\n")
+    os.chmod(key, 0o644)
+    secret(env, "init", "--key-file", key, status=65)
+    os.chmod(key, 0o600)
+    secret(env, "init", "--key-file", key)
+    secret(env, "lock")
+    secret(env, "unlock", "--stdin", stdin=PASS, status=126)
+    secret(env, "unlock", "--key-file", key)
+    secret(env, "set", PATH, VALUE, status=64)
+    r, w = os.pipe()
+    os.write(w, OTHER.encode() + b"\n")
+    os.close(w)
+    got = run([KENNEL, "secret", "set", PATH, "--fd", str(r)], env=env, pass_fds=[r])
+    os.close(r)
+    equal(got.returncode, 0, got.stderr)
+    for bad in (b"", b"abc", b"a\0bcd", b"x" * 70000):
+        secret(env, "rotate", PATH, "--stdin", stdin=bad, status=65)
+    for path in ("a", "a/b", "A/b/c", "../b/c", "a//c", "__sys/a/b"):
+        secret(env, "set", path, "--stdin", stdin=VALUE, status=65)
+    ended(env)
+
+
+@test("a server reaches neither the vault nor its keeper")
+def apart():
+    env = home()
+    opened(env)
+    for grant in ("read %s/vault", "write %s/vault", "read %s"):
+        p = policy(toy_policy(SECRET + "    " + grant % env["KENNEL_HOME"]))
+        within("where kennel keeps", start(env, p), grant)
+    ended(env)
+
+
+if __name__ == "__main__":
+    main()
