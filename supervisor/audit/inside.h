@@ -322,6 +322,8 @@ int store_carry(struct store *old, struct store *next);
 int store_notes(struct store *, FILE *);
 /* Folds the write-ahead log into the database. */
 void store_close(struct store *);
+/* Gives memory back that only speed needs. */
+void store_rest(struct store *);
 /* The right edge at this size, from the records and the tiles: 0, -EBADMSG. */
 int store_edge(struct store *, uint64_t size);
 int store_last_cp(struct store *, struct stored_cp *ret);

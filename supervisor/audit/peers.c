@@ -27,11 +27,11 @@ same_user(int fd)
 static struct peer *
 free_slot(void)
 {
-	for (size_t i = 0; i < PEERS_MAX; i++) {
+	for (size_t i = 0; i < the.peer_top; i++) {
 		if (the.peer[i].fd < 0)
 			return &the.peer[i];
 	}
-	return NULL;
+	return the.peer_top < PEERS_MAX ? &the.peer[the.peer_top++] : NULL;
 }
 
 /* 0, or -EAGAIN: nobody is waiting. */
@@ -44,10 +44,10 @@ accept_one(void)
 
 	if (fd < 0)
 		return errno == EINTR || errno == ECONNABORTED ? 0 : -EAGAIN;
-	peer = free_slot();
-	if (peer == NULL || !same_user(fd)) {
+	peer = same_user(fd) ? free_slot() : NULL;
+	if (peer == NULL) {
 		complain("refused a connection: %s",
-		    peer == NULL ? "too many" : "another user's");
+		    the.peer_n == PEERS_MAX ? "too many" : "another user's");
 		fd_close(&fd);
 		return 0;
 	}
@@ -68,7 +68,7 @@ on_listener(struct loop *loop, int fd, short revents, void *arg)
 static void
 end_silent(void)
 {
-	for (size_t i = 0; i < PEERS_MAX; i++) {
+	for (size_t i = 0; i < the.peer_top; i++) {
 		struct peer *peer = &the.peer[i];
 
 		if (peer->fd >= 0 && !peer->welcome &&

@@ -67,7 +67,7 @@ static void
 on_rested(struct loop *loop, void *arg)
 {
 	the.rest_timer = -1;
-	for (size_t i = 0; i < PEERS_MAX; i++) {
+	for (size_t i = 0; i < the.peer_top; i++) {
 		struct peer *peer = &the.peer[i];
 
 		if (peer->fd < 0 || !peer->rests)
@@ -172,7 +172,7 @@ settle(void)
 	the.flow_timer = -1;
 	the.gate = false;
 	the.batch_n = 0;
-	for (size_t i = 0; i < PEERS_MAX; i++)
+	for (size_t i = 0; i < the.peer_top; i++)
 		peer_tell(&the.peer[i]);
 	prune();
 	next_segment();
@@ -206,6 +206,7 @@ on_tick(struct loop *loop, void *arg)
 	if (r < 0)
 		give_up(r);
 	settle();
+	store_rest(the.store);
 }
 
 static void
@@ -257,7 +258,7 @@ is_instance(const char *text)
 static void
 take_over(const struct peer *peer)
 {
-	for (size_t i = 0; i < PEERS_MAX; i++) {
+	for (size_t i = 0; i < the.peer_top; i++) {
 		struct peer *old = &the.peer[i];
 
 		if (old != peer && old->fd >= 0 && old->welcome &&
@@ -463,8 +464,6 @@ start_loop(void)
 
 	loop_init(&the.loop);
 	the.idle_timer = the.flow_timer = the.rest_timer = the.tick_timer = -1;
-	for (size_t i = 0; i < PEERS_MAX; i++)
-		the.peer[i].fd = -1;
 	(void)sigemptyset(&ends);
 	(void)sigaddset(&ends, SIGTERM);
 	(void)sigaddset(&ends, SIGINT);
@@ -497,7 +496,7 @@ finish(void)
 	while ((fd = accept4(RECORDER_FD_LISTENER, NULL, NULL, SOCK_CLOEXEC)) >= 0)
 		fd_close(&fd);
 	(void)unlinkat(RECORDER_FD_RUN_DIR, the.socket_name, 0);
-	for (size_t i = 0; i < PEERS_MAX; i++)
+	for (size_t i = 0; i < the.peer_top; i++)
 		peer_end(&the.peer[i]);
 }
 

@@ -37,8 +37,9 @@ struct recorder {
 	struct loop loop;
 	struct ledger *ledger;
 	struct store *store; /* the ledger's */
+	/* slots from peer_top on were never used, nor their memory */
 	struct peer peer[PEERS_MAX];
-	size_t peer_n;
+	size_t peer_n, peer_top;
 	int epoll, idle_timer, flow_timer, rest_timer, tick_timer;
 	bool gate;            /* somebody waits for this transaction */
 	size_t batch_n;       /* records in it */

@@ -14,6 +14,7 @@
  * syscalls: mremap sysinfo sched_getaffinity uname clock_nanosleep
  */
 #include <errno.h>
+#include <malloc.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@
 #include "supervisor/audit/tables.h"
 
 #define WAL_PAGES 8000 /* folded into the database at this size */
-#define CACHE_KIB 16384
+#define CACHE_KIB 4096 /* the pages that one full batch writes */
 
 const char *const store_sql[STATEMENTS] = {
     [BEGIN] = "BEGIN IMMEDIATE",
@@ -379,6 +380,14 @@ store_close(struct store *store)
 	/* an open transaction is rolled back: nobody was told that it held */
 	(void)sqlite3_close(store->db);
 	free(store);
+}
+
+/* What was read and written lately is not kept for a log that is at rest. */
+void
+store_rest(struct store *store)
+{
+	(void)sqlite3_db_release_memory(store->db); /* as much as there is */
+	(void)malloc_trim(0);                       /* syscalls: brk madvise munmap */
 }
 
 /* ---- writing ---------------------------------------------------------------- */
