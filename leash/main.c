@@ -141,29 +141,42 @@ leash_watch_report(struct leash *l)
 	return l->report_slot < 0 ? l->report_slot : 0;
 }
 
-/* Which secrets were taken out since the last time: names and counts. */
+/* One of them was taken out since the last time: its name and how often. */
+static int
+record_scrub(
+    struct leash *l, const char *how, const char *name, uint64_t n, uint64_t *told)
+{
+	static struct event e;
+	char text[300];
+
+	if (n == *told)
+		return 0;
+	(void)snprintf(text, sizeof(text), "%s%s", how, name);
+	event_begin(&e, EVENT_SCRUB);
+	event_identity(&e, policy_str(&l->policy, l->server->name), l->policy.id);
+	event_text(&e, KEY_NAME, text);
+	event_number(&e, KEY_COUNT, n - *told);
+	if (report_send(l->report, &e, EVENT_FLOW, NULL) < 0) {
+		log_warn("unable to record what was scrubbed: will try again");
+		return -EAGAIN;
+	}
+	*told = n;
+	return 0;
+}
+
+/* Which secrets, and what looked like a credential: names and counts only. */
 static void
 record_scrubs(struct leash *l)
 {
-	static struct event e;
+	const struct sealed_secret *row = l->policy.secret + l->server->secrets.first;
+	int r = 0;
 
-	for (size_t i = 0; i < l->secret_n; i++) {
-		uint64_t n = scrub_count(l->scrub, (uint32_t)i);
-		const struct sealed_secret *row;
-
-		if (n == l->scrubbed[i])
-			continue;
-		row = &l->policy.secret[l->server->secrets.first + i];
-		event_begin(&e, EVENT_SCRUB);
-		event_identity(&e, policy_str(&l->policy, l->server->name), l->policy.id);
-		event_text(&e, KEY_NAME, policy_str(&l->policy, row->name));
-		event_number(&e, KEY_COUNT, n - l->scrubbed[i]);
-		if (report_send(l->report, &e, EVENT_FLOW, NULL) < 0) {
-			log_warn("unable to record what was scrubbed: will try again");
-			return;
-		}
-		l->scrubbed[i] = n;
-	}
+	for (uint32_t i = 0; i < l->secret_n && r == 0; i++)
+		r = record_scrub(l, "", policy_str(&l->policy, row[i].name),
+		    scrub_count(l->scrub, i), &l->scrubbed[i]);
+	for (uint32_t i = 0; l->scrub != NULL && scrub_shape(i) != NULL && r == 0; i++)
+		r = record_scrub(l, "shape:", scrub_shape(i),
+		    scrub_shape_count(l->scrub, i), &l->shaped[i]);
 }
 
 static void

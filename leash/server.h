@@ -70,6 +70,7 @@ struct leash {
 	struct vault *vault;
 	const struct secret *secret[LEASH_SECRETS_MAX];
 	uint64_t scrubbed[LEASH_SECRETS_MAX]; /* as last reported */
+	uint64_t shaped[SCRUB_SHAPES_MAX];    /* the same, by shape */
 	size_t secret_n;
 	struct env *env;
 	struct scrub *scrub;

@@ -245,15 +245,14 @@ pump_drain(struct pump *p)
 static int
 pump_scrub(struct pump *p, const uint8_t *bytes, size_t len)
 {
+	bool ends = len == 0 || (p->line_ends && bytes[len - 1] == '\n');
 	struct buf clean, *to;
-	int r = 0;
+	int r;
 
 	buf_init(&clean, PUMP_HELD_MAX);
 	to = p->to_log ? &clean : &p->held;
-	if (len > 0)
-		r = scrub_feed(p->scrub, bytes, len, to);
-	if (r == 0 && (len == 0 || (p->line_ends && bytes[len - 1] == '\n')))
-		r = scrub_flush(p->scrub, to);
+	r = ends ? scrub_message(p->scrub, bytes, len, to)
+		 : scrub_feed(p->scrub, bytes, len, to);
 	if (r == 0 && p->to_log)
 		r = make_printable(&p->printable, &clean, &p->held);
 	buf_free(&clean);

@@ -73,8 +73,6 @@ struct filter {
 	bool high;      /* one of 0x80 and above does */
 };
 
-#define SHAPES_MAX 40
-
 struct scrub {
 	struct pattern *pattern;
 	size_t pattern_n, pattern_cap;
@@ -83,7 +81,7 @@ struct scrub {
 	struct vault *forms; /* where the encodings lie */
 	uint32_t *z;         /* of all patterns */
 	struct filter filter;
-	uint64_t shape_count[SHAPES_MAX];
+	uint64_t shape_count[SCRUB_SHAPES_MAX];
 	bool built;   /* nothing is learned any more */
 	uint64_t run; /* masks made so far */
 };

@@ -120,7 +120,7 @@ scrub_shape(uint32_t number)
 uint64_t
 scrub_shape_count(const struct scrub *s, uint32_t number)
 {
-	return number < SHAPES_MAX ? s->shape_count[number] : 0;
+	return number < SCRUB_SHAPES_MAX ? s->shape_count[number] : 0;
 }
 
 /* ---- where values stand ---------------------------------------------------- */

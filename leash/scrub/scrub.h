@@ -17,9 +17,10 @@
 
 #include "shim/base/buf.h"
 
-#define SCRUB_MASK     "***" /* constant: tells neither length nor name */
-#define SCRUB_LEN_MIN  4     /* a shorter value would mask ordinary text */
-#define SCRUB_SURE_MIN 8     /* from here on it does not, unless it is a word */
+#define SCRUB_MASK       "***" /* constant: tells neither length nor name */
+#define SCRUB_LEN_MIN    4     /* a shorter value would mask ordinary text */
+#define SCRUB_SURE_MIN   8     /* from here on it does not, unless it is a word */
+#define SCRUB_SHAPES_MAX 40
 
 struct secret;
 struct scrub;        /* the patterns; shared by streams */

@@ -59,7 +59,7 @@ static const struct shape shapes[] = {
 };
 #define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
-_Static_assert(SHAPES <= SHAPES_MAX, "scrub counts them");
+_Static_assert(SHAPES <= SCRUB_SHAPES_MAX, "scrub counts them");
 
 const char *
 shapes_name(uint32_t number)

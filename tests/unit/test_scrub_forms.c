@@ -1,0 +1,635 @@
+/*
+ * Every encoder, cut everywhere, at every alignment, between random neighbours:
+ * the value is found, and found alike however the text comes in.  S4-35 S4-36
+ * K-06 ESCAPES 80
+ *
+ * The encoders here are their own, written as simply as can be.  CASES is how
+ * many texts are cut and looked at (make scrub-long: a million and more).
+ */
+#include <ctype.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "leash/scrub/private.h"
+#include "leash/scrub/scrub.h"
+#include "leash/vault/vault.h"
+
+#define TEXT_MAX 16384
+
+static uint64_t seed = 0x6b656e6e656cu;
+
+static unsigned int
+roll(unsigned int n)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return (unsigned int)((seed >> 11) % n);
+}
+
+struct text {
+	uint8_t byte[TEXT_MAX];
+	size_t n;
+};
+
+static void
+put(struct text *t, int c)
+{
+	assert_true(t->n < TEXT_MAX);
+	t->byte[t->n++] = (uint8_t)c;
+}
+
+static void
+puts_to(struct text *t, const char *s)
+{
+	while (*s != '\0')
+		put(t, *s++);
+}
+
+/* ---- encoders: pre, value and post in, text out ------------------------------------- */
+
+typedef void encoder(struct text *, const uint8_t *, size_t);
+
+static void
+bits(struct text *t, const uint8_t *v, size_t n, const char *alphabet, unsigned int width,
+    size_t columns, const char *line)
+{
+	unsigned int have = 0, acc = 0;
+	size_t i, col = 0;
+
+	for (i = 0; i < n || have > 0; i++) {
+		acc = acc << 8 | (i < n ? v[i] : 0u);
+		have += 8;
+		for (; have >= width || (i >= n && have > 0); have -= width) {
+			if (have < width) {
+				acc <<= width - have;
+				have = width;
+			}
+			if (columns > 0 && col++ == columns) {
+				puts_to(t, line);
+				col = 1;
+			}
+			put(t, alphabet[acc >> (have - width) & ((1u << width) - 1)]);
+			acc &= (1u << (have - width)) - 1;
+		}
+		if (i >= n)
+			break;
+	}
+}
+
+#define B64 "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+static void
+raw(struct text *t, const uint8_t *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		put(t, v[i]);
+}
+static void
+base64(struct text *t, const uint8_t *v, size_t n)
+{
+	bits(t, v, n, B64 "+/", 6, 0, "");
+}
+static void
+base64url(struct text *t, const uint8_t *v, size_t n)
+{
+	bits(t, v, n, B64 "-_", 6, 0, "");
+}
+static void
+base64_columns(struct text *t, const uint8_t *v, size_t n)
+{
+	bits(t, v, n, B64 "+/", 6, roll(2) ? 76 : 64, roll(2) ? "\r\n" : "\n");
+}
+static void
+base64_columns_json(struct text *t, const uint8_t *v, size_t n)
+{
+	bits(t, v, n, B64 "+/", 6, roll(2) ? 76 : 64, roll(2) ? "\\r\\n" : "\\n");
+}
+static void
+base64_slashes(struct text *t, const uint8_t *v, size_t n)
+{
+	struct text plain = {.n = 0};
+
+	base64(&plain, v, n);
+	for (size_t i = 0; i < plain.n; i++) {
+		if (plain.byte[i] == '/')
+			puts_to(t, "\\/");
+		else if (plain.byte[i] == '+')
+			puts_to(t, "\\u002b");
+		else
+			put(t, plain.byte[i]);
+	}
+}
+static void
+base64_percent(struct text *t, const uint8_t *v, size_t n)
+{
+	struct text plain = {.n = 0};
+
+	base64(&plain, v, n);
+	for (size_t i = 0; i < plain.n; i++) {
+		if (plain.byte[i] == '/')
+			puts_to(t, "%2F");
+		else if (plain.byte[i] == '+')
+			puts_to(t, "%2b");
+		else
+			put(t, plain.byte[i]);
+	}
+}
+static void
+base32(struct text *t, const uint8_t *v, size_t n)
+{
+	bits(t, v, n,
+	    roll(2) ? "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+		    : "abcdefghijklmnopqrstuvwxyz234567",
+	    5, 0, "");
+}
+/* The formats below are all of this file. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+static void
+numbers(
+    struct text *t, const uint8_t *v, size_t n, const char *format, const char *between)
+{
+	char one[32];
+
+	for (size_t i = 0; i < n; i++) {
+		(void)snprintf(one, sizeof(one), format, v[i]);
+		puts_to(t, i > 0 ? between : "");
+		puts_to(t, one);
+	}
+}
+#pragma GCC diagnostic pop
+static void
+hex_lower(struct text *t, const uint8_t *v, size_t n)
+{
+	numbers(t, v, n, "%02x", "");
+}
+static void
+hex_upper(struct text *t, const uint8_t *v, size_t n)
+{
+	numbers(t, v, n, "%02X", "");
+}
+static void
+hex_mixed(struct text *t, const uint8_t *v, size_t n)
+{
+	size_t from = t->n;
+
+	numbers(t, v, n, "%02x", "");
+	for (; from < t->n; from++)
+		if (roll(2))
+			t->byte[from] = (uint8_t)toupper(t->byte[from]);
+}
+static void
+hex_colons(struct text *t, const uint8_t *v, size_t n)
+{
+	numbers(t, v, n, roll(2) ? "%02x" : "%02X", ":");
+}
+static void
+hex_spaces(struct text *t, const uint8_t *v, size_t n)
+{
+	numbers(t, v, n, roll(2) ? "%02x" : "%02X", " ");
+}
+static void
+hex_c(struct text *t, const uint8_t *v, size_t n)
+{
+	numbers(t, v, n, roll(2) ? "0x%02x" : "0x%02X", roll(2) ? ", " : ",");
+}
+static void
+hex_backslash(struct text *t, const uint8_t *v, size_t n)
+{
+	numbers(t, v, n, "\\x%02x", "");
+}
+static void
+hex_backslash_json(struct text *t, const uint8_t *v, size_t n)
+{
+	numbers(t, v, n, "\\\\x%02x", "");
+}
+static void
+percent_all(struct text *t, const uint8_t *v, size_t n)
+{
+	numbers(t, v, n, roll(2) ? "%%%02x" : "%%%02X", "");
+}
+static void
+percent_some(struct text *t, const uint8_t *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (isalnum(v[i]) && roll(4))
+			put(t, v[i]);
+		else
+			numbers(t, v + i, 1, "%%%02X", "");
+}
+static void
+percent_twice(struct text *t, const uint8_t *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (isalnum(v[i]))
+			put(t, v[i]);
+		else
+			numbers(t, v + i, 1, "%%25%02X", "");
+}
+static void
+json_units(struct text *t, const uint8_t *v, size_t n)
+{
+	numbers(t, v, n, roll(2) ? "\\u%04x" : "\\u%04X", "");
+}
+static void
+json_units_twice(struct text *t, const uint8_t *v, size_t n)
+{
+	numbers(t, v, n, "\\\\u%04x", "");
+}
+static void
+json_some(struct text *t, const uint8_t *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (v[i] == '"' || v[i] == '\\' || v[i] == '/') {
+			put(t, '\\');
+			put(t, v[i]);
+		} else if (roll(5) == 0) {
+			numbers(t, v + i, 1, "\\u%04X", "");
+		} else {
+			put(t, v[i]);
+		}
+}
+static void
+entities(struct text *t, const uint8_t *v, size_t n)
+{
+	static const char *const format[] = {"&#%u;", "&#x%x;", "&#X%X;", "&#%05u;"};
+
+	numbers(t, v, n, format[roll(4)], "");
+}
+static void
+entities_some(struct text *t, const uint8_t *v, size_t n)
+{
+	static const char *const name[] = {
+	    "&&amp;", "<&lt;", ">&gt;", "\"&quot;", "'&apos;"};
+
+	for (size_t i = 0, k; i < n; i++) {
+		for (k = 0; k < 5 && name[k][0] != v[i]; k++)
+			;
+		if (k < 5)
+			puts_to(t, name[k] + 1);
+		else if (isalnum(v[i]))
+			put(t, v[i]);
+		else
+			numbers(t, v + i, 1, "&#%u;", "");
+	}
+}
+static void
+quoted_printable(struct text *t, const uint8_t *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (i > 0 && roll(9) == 0)
+			puts_to(t, roll(2) ? "=\r\n" : "=\n");
+		if (isalnum(v[i]) && roll(5))
+			put(t, v[i]);
+		else
+			numbers(t, v + i, 1, "=%02X", "");
+	}
+}
+static void
+utf16_little(struct text *t, const uint8_t *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		put(t, v[i]);
+		put(t, 0);
+	}
+}
+static void
+utf16_big(struct text *t, const uint8_t *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		put(t, 0);
+		put(t, v[i]);
+	}
+}
+static void
+utf16_base64(struct text *t, const uint8_t *v, size_t n)
+{
+	struct text wide = {.n = 0};
+
+	utf16_little(&wide, v, n);
+	base64(t, wide.byte, wide.n);
+}
+static void
+reversed(struct text *t, const uint8_t *v, size_t n)
+{
+	while (n-- > 0)
+		put(t, v[n]);
+}
+
+static const struct {
+	const char *name;
+	encoder *encode;
+	bool line; /* what a line's end splits is held from four bytes on only */
+} encoders[] = {
+    {"raw", raw, false},
+    {"base64", base64, false},
+    {"base64url", base64url, false},
+    {"base64 in columns", base64_columns, true},
+    {"base64 in columns, JSON", base64_columns_json, false},
+    {"base64, slashes escaped", base64_slashes, false},
+    {"base64, percent", base64_percent, false},
+    {"base32", base32, false},
+    {"hex", hex_lower, false},
+    {"HEX", hex_upper, false},
+    {"HeX", hex_mixed, false},
+    {"he:x", hex_colons, false},
+    {"he x", hex_spaces, false},
+    {"0xhe, 0x", hex_c, false},
+    {"\\xhe", hex_backslash, false},
+    {"\\\\xhe", hex_backslash_json, false},
+    {"%XX", percent_all, false},
+    {"percent where it must", percent_some, false},
+    {"percent twice", percent_twice, false},
+    {"\\uXXXX", json_units, false},
+    {"\\\\uXXXX", json_units_twice, false},
+    {"JSON", json_some, false},
+    {"&#NN;", entities, false},
+    {"entities where they must", entities_some, false},
+    {"quoted-printable", quoted_printable, false},
+    {"UTF-16LE", utf16_little, false},
+    {"UTF-16BE", utf16_big, false},
+    {"base64 of UTF-16LE", utf16_base64, false},
+    {"reversed", reversed, false},
+};
+#define ENCODERS (sizeof(encoders) / sizeof(encoders[0]))
+
+/* ---- one case ------------------------------------------------------------------------ */
+
+struct kit {
+	struct vault *vault;
+	struct scrub *scrub;
+	uint8_t value[256];
+	size_t n;
+};
+
+static void
+kit_open(struct kit *k, const char *value)
+{
+	struct secret *s;
+	char why[100];
+
+	assert_int_equal(vault_new(1u << 16, &k->vault), 0);
+	assert_int_equal(scrub_new(&k->scrub), 0);
+	assert_int_equal(setenv("KENNEL_F", value, 1), 0);
+	assert_int_equal(secret_from_env(k->vault, "KENNEL_F", &s, why, sizeof(why)), 0);
+	assert_int_equal(scrub_learn(k->scrub, s, 0), 0);
+	k->n = strlen(value);
+	memcpy(k->value, value, k->n);
+}
+
+static void
+kit_close(struct kit *k)
+{
+	scrub_free(k->scrub);
+	vault_free(k->vault);
+}
+
+static void
+through(struct kit *k, const struct text *t, size_t cut, size_t second, struct buf *out)
+{
+	struct scrub_stream *st;
+
+	buf_clear(out);
+	assert_int_equal(scrub_stream_new(k->scrub, &st), 0);
+	assert_int_equal(scrub_feed(st, t->byte, cut, out), 0);
+	assert_int_equal(scrub_feed(st, t->byte + cut, second - cut, out), 0);
+	assert_int_equal(scrub_message(st, t->byte + second, t->n - second, out), 0);
+	scrub_stream_free(st);
+}
+
+static void
+value_of(char *out, size_t n)
+{
+	static const char chars[] = B64 "-_+/=.:@!#$%&<>\"'\\ ~";
+
+	for (size_t i = 0; i < n; i++)
+		out[i] = chars[roll(roll(3) ? 62 : sizeof(chars) - 1)];
+	out[n] = '\0';
+}
+
+static void
+neighbours(struct text *t, size_t n)
+{
+	static const char chars[] = "aZ09 +/=-_.,:;{}[]\"\\%&#xun<>\n\t(";
+
+	while (n-- > 0)
+		put(t, chars[roll(sizeof(chars) - 1)]);
+}
+
+/* pre and post are encoded with the value, as a server would that prints an
+ * object; more stands around it as it is. */
+static void
+make_text(const struct kit *k, size_t e, size_t align, struct text *t)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz";
+	struct text in = {.n = 0};
+	size_t i;
+
+	t->n = 0;
+	neighbours(t, roll(12));
+	put(t, '"');
+	for (i = 0; i < align; i++)
+		put(&in, letters[roll(26)]);
+	raw(&in, k->value, k->n);
+	for (i = roll(40); i > 0; i--)
+		put(&in, letters[roll(26)]);
+	encoders[e].encode(t, in.byte, in.n);
+	put(t, '"');
+	neighbours(t, roll(12));
+}
+
+static void
+tell(const struct kit *k, size_t e, const struct text *t, const struct buf *out)
+{
+	print_error("%s\n value %.*s\n in  %.*s\n out %.*s\n", encoders[e].name,
+	    (int)k->n, k->value, (int)t->n, t->byte, (int)out->len, out->data);
+	fail();
+}
+
+static void
+every_encoder_every_cut(void **state)
+{
+	static struct text t;
+	struct buf whole, cut;
+	long cases = 0, goal = getenv("CASES") ? atol(getenv("CASES")) : 60000;
+	size_t e, align, i, times = 0;
+	char value[64];
+	struct kit k;
+
+	if (getenv("SEED") != NULL)
+		seed = strtoull(getenv("SEED"), NULL, 0) | 1;
+	buf_init(&whole, 1 << 20);
+	buf_init(&cut, 1 << 20);
+	while (cases < goal) {
+		value_of(value, 8 + roll(roll(2) ? 12 : 40));
+		kit_open(&k, value);
+		e = times % ENCODERS;
+		align = times++ / ENCODERS % 5;
+		make_text(&k, e, align, &t);
+		through(&k, &t, 0, 0, &whole);
+		/* each byte of the value is spelled in one or more, but for the
+		 * ends that the neighbours determine too */
+		if (whole.len + k.n > t.n + 3 ||
+		    memmem(whole.data, whole.len, "***", 3) == NULL)
+			tell(&k, e, &t, &whole);
+		for (i = 0; i <= t.n; i++, cases++) {
+			through(&k, &t, i, i + roll((unsigned int)(t.n - i + 1)), &cut);
+			if (encoders[e].line)
+				continue; /* may be less than could be: see scrub.c */
+			if (cut.len != whole.len ||
+			    memcmp(cut.data, whole.data, cut.len) != 0) {
+				print_error("cut at %zu\n", i);
+				tell(&k, e, &t, &cut);
+			}
+		}
+		kit_close(&k);
+	}
+	print_message("%ld cases, %zu texts\n", cases, times);
+	buf_free(&whole);
+	buf_free(&cut);
+}
+
+/* ---- the quick looks and the plain ones say the same --------------------------------- */
+
+static void
+vectors_say_what_bytes_say(void **state)
+{
+	static const char some[] =
+	    "\\%&=\n\r0:9aF x,nr_-.ghp_AKIAxoxb-sk-ant-eyJ~\x80\xff";
+	static uint8_t text[400];
+	size_t n, from, i, found = 0;
+
+	for (int turn = 0; turn < 60000; turn++) {
+		n = roll(sizeof(text));
+		for (i = 0; i < n; i++)
+			text[i] = roll(3)
+				      ? (uint8_t)some[roll(sizeof(some) - 1 - roll(8))]
+				      : (uint8_t)('g' + roll(14));
+		if (roll(3) == 0)
+			for (i = 0; i < n; i++)
+				text[i] = (uint8_t) "0123456789abcdef: ,x"[roll(20)];
+		assert_int_equal(triage(text, n), triage_plain(text, n));
+		from = roll((unsigned int)n + 1);
+		i = shapes_scan(text, n, from);
+		assert_int_equal(i, shapes_scan_plain(text, n, from));
+		found += i < n;
+	}
+	assert_true(found > 1000);
+}
+
+/* ---- shapes ---------------------------------------------------------------------------- */
+
+static const struct {
+	const char *in, *out;
+} shape_rows[] = {
+    /* checksums are right here, and wrong in one character there */
+    {"a 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 b", "a [REDACTED:github-token] b"},
+    {"a ghp_zQWBuTSOoRi4A9spHcVY5ncnsDkxkJ0mLq1A b", NULL},
+    {"x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", NULL},
+    {"a\\n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\"", "a\\n[REDACTED:github-token]\""},
+    {"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x", NULL},
+    {"key=AKIAIOSFODNN7EXAMPLE,", "key=[REDACTED:aws-key-id],"},
+    {"key=AKIAIOSFODNN7EXAMPL,", NULL},
+    {"an AKIA and a ghp_ and an xoxb- and eyJ are words", NULL},
+    {"glpat-abcdefghijklmnopqrst.", "[REDACTED:gitlab-token]."},
+    {"\"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl\"", "\"[REDACTED:jwt]\""},
+    {"eyJhbGciOiJIUzI1NiJ9.com is a name", NULL},
+    {"-----BEGIN RSA PRIVATE KEY-----\\nMIIE\\n-----END RSA PRIVATE KEY-----\\n",
+	"[REDACTED:private-key]\\n"},
+    {"-----BEGIN PUBLIC KEY-----\\nMIIE\\n-----END PUBLIC KEY-----", NULL},
+    {"-----BEGIN EC PRIVATE KEY----- and no end", "[REDACTED:private-key]"},
+};
+
+static void
+shapes_are_known(void **state)
+{
+	static struct text t;
+	struct buf out;
+	struct kit k;
+	size_t i, cut;
+
+	kit_open(&k, "some-value-of-ours");
+	buf_init(&out, 1 << 16);
+	for (i = 0; i < sizeof(shape_rows) / sizeof(shape_rows[0]); i++) {
+		const char *want = shape_rows[i].out;
+
+		t.n = 0;
+		puts_to(&t, shape_rows[i].in);
+		for (cut = 0; cut <= t.n; cut++) {
+			through(&k, &t, cut, cut, &out);
+			assert_string_equal(
+			    buf_str(&out), want != NULL ? want : shape_rows[i].in);
+		}
+	}
+	assert_true(scrub_shape_count(k.scrub, 0) > 0);
+	assert_string_equal(scrub_shape(0), "github-token");
+	buf_free(&out);
+	kit_close(&k);
+}
+
+/* A value of ours that has a shape is a value of ours. */
+static void
+a_value_comes_first(void **state)
+{
+	static struct text t;
+	struct buf out;
+	struct kit k;
+
+	kit_open(&k, "glpat-abcdefghijklmnopqrst");
+	buf_init(&out, 1 << 16);
+	t.n = 0;
+	puts_to(&t, "a glpat-abcdefghijklmnopqrst b");
+	through(&k, &t, 0, 0, &out);
+	assert_string_equal(buf_str(&out), "a *** b");
+	assert_int_equal(scrub_count(k.scrub, 0), 1);
+	buf_free(&out);
+	kit_close(&k);
+}
+
+/* ---- what is told apart from ordinary text --------------------------------------------- */
+
+static void
+weak_values_are_named(void **state)
+{
+	static const struct {
+		const char *value;
+		bool weak;
+	} rows[] = {{"1234567", true}, {"12345678", true}, {"password", true},
+	    {"ChangeMe", true}, {"aaaaaaaaaaaa", true}, {"abababababab", true},
+	    {"hgfedcba", true}, {"s3cret-v4lue", false}, {"Tr0ub4dor", false},
+	    {"00112233445566778899", false}};
+	struct vault *v;
+	struct secret *s;
+	char why[100];
+
+	assert_int_equal(vault_new(1u << 16, &v), 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char name[16];
+
+		(void)snprintf(name, sizeof(name), "KENNEL_W%zu", i);
+		assert_int_equal(setenv(name, rows[i].value, 1), 0);
+		assert_int_equal(secret_from_env(v, name, &s, why, sizeof(why)), 0);
+		assert_int_equal(scrub_weakness(s) != NULL, rows[i].weak);
+	}
+	vault_free(v);
+}
+
+int
+main(void)
+{
+	static const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(vectors_say_what_bytes_say),
+	    cmocka_unit_test(shapes_are_known),
+	    cmocka_unit_test(a_value_comes_first),
+	    cmocka_unit_test(weak_values_are_named),
+	    cmocka_unit_test(every_encoder_every_cut),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
