@@ -18,19 +18,6 @@
 
 /* ---- while a person is asked -------------------------------------------------- */
 
-void
-session_program(struct session *s, int change, bool answered)
-{
-	session_person(s, change, answered);
-	if (change > 0)
-		s->programs++;
-	else if (s->programs > 0)
-		s->programs--;
-	s->active_at = loop_now();
-	held_arm(s);
-	session_arm(s);
-}
-
 static void
 say_progress(struct session *s, struct call *call)
 {
@@ -60,6 +47,21 @@ programs_progress(struct session *s)
 	while ((call = calls_next(&s->asked, call, CALL_OPEN)) != NULL)
 		if (call->token_len > 0)
 			say_progress(s, call);
+}
+
+void
+session_program(struct session *s, int change, bool answered)
+{
+	session_person(s, change, answered);
+	if (change > 0)
+		s->programs++;
+	else if (s->programs > 0)
+		s->programs--;
+	s->active_at = loop_now();
+	if (change > 0)
+		programs_progress(s);
+	held_arm(s);
+	session_arm(s);
 }
 
 /* A call is on its way: what it wants to be told by. */
