@@ -9,7 +9,7 @@
 #	calls	may a confined leash start a program?
 #
 # From the Makefile: OBJ GEN BIN LIBEXEC CC LINKHARD LINKSTATIC KENNEL RECORDER
-# VERIFY SHIP SHIM BASE_SMALL LEASH and KENNEL_LIBS.
+# VERIFY SHIP SHIM BASE_SMALL LEASH KEEPER SECRET and KENNEL_LIBS.
 set -eu
 work=build/check/links
 failed=0
@@ -24,6 +24,8 @@ kennel_may='^(supervisor/(main|control|child)|supervisor/(mcp|hub|approve|cli)/[
 recorder_may='^(supervisor/audit/[a-z0-9_]+|leash/report|shim/base/[a-z0-9_]+)\.o$'
 verify_may='^(supervisor/audit/[a-z0-9_]+|leash/report|shim/base/[a-z0-9_]+)\.o$'
 ship_may='^(supervisor/audit/[a-z0-9_]+|leash/report|shim/base/[a-z0-9_]+)\.o$'
+keeper_may='^(leash/keeper/(main|peers|answer|change)|leash/vault/(path|container|container_key|container_edit|container_file|phrase|ring|mem)|shim/base/[a-z0-9_]+)\.o$'
+secret_may='^(leash/keeper/(secret|verbs|shows|type|talk|start|reach)|leash/vault/(path|ring|mem)|policy/[a-z0-9_]+|shim/base/[a-z0-9_]+)\.o$'
 shim_may='^(shim/[a-z0-9_]+|shim/base/(wire|fd))\.o$'
 
 judge_list() { # OBJECTS MAY
@@ -41,7 +43,7 @@ globals() {
 	nm -g --defined-only "$@" 2>/dev/null | awk 'NF == 3 { print $3 }' | sort -u
 }
 rooms() { # the objects of the rooms no other program may have
-	for o in $LEASH; do
+	for o in $LEASH $KEEPER $SECRET; do
 		case $o in
 		leash/report.o | policy/* | shim/base/*) ;;
 		*) echo "$OBJ/$o" ;;
@@ -137,9 +139,16 @@ ask "kennel is made of its rooms" "$(judge_list "$KENNEL" "$kennel_may")"
 ask "kennel-recorder is made of its rooms" "$(judge_list "$RECORDER" "$recorder_may")"
 ask "kennel-verify is made of its rooms" "$(judge_list "$VERIFY" "$verify_may")"
 ask "kennel-ship is made of its rooms" "$(judge_list "$SHIP" "$ship_may")"
+ask "kennel-keeper is made of its rooms" "$(judge_list "$KEEPER" "$keeper_may")"
+ask "kennel-secret is made of its rooms" "$(judge_list "$SECRET" "$secret_may")"
+caught "kennel-secret that could open a vault" \
+    "$(judge_list "$SECRET leash/vault/container_key.o" "$secret_may")"
+caught "kennel-secret that could ask for a value" \
+    "$(judge_list "$SECRET leash/vault/remote.o" "$secret_may")"
 ask "kennel-shim is made of its rooms" "$(judge_list "$SHIM" "$shim_may")"
 for o in leash/vault/ring.o leash/scrub/scrub.o leash/cell/ns.o leash/exec/notify.o \
-    leash/main.o tests/unit/test_base.o; do
+    leash/main.o leash/keeper/main.o leash/vault/container.o leash/vault/remote.o \
+    leash/keeper/reach.o tests/unit/test_base.o; do
 	caught "kennel with $o in its list" "$(judge_list "$KENNEL $o" "$kennel_may")"
 done
 
@@ -202,6 +211,11 @@ ask "a confined leash starts nothing" "$(starters "$GEN/leash_syscalls.h")"
 ask "a confined kennel-ship starts nothing" "$(starters "$GEN/ship_syscalls.h")"
 ask "a confined kennel-ship opens no socket" \
     "$(grep -owE 'SYS_(socket|connect|bind|socketpair)' "$GEN/ship_syscalls.h" || :)"
+for p in keeper secret; do
+	ask "a confined kennel-$p starts nothing" "$(starters "$GEN/${p}_syscalls.h")"
+	ask "a confined kennel-$p opens no socket" \
+	    "$(grep -owE 'SYS_(socket|connect|bind|socketpair)' "$GEN/${p}_syscalls.h" || :)"
+done
 printf '/* syscalls: read execve */\n' > "$work/starts.c"
 sh shim/base/collect.sh leash "$work/starts.c" > "$work/starts.h"
 caught "a leash that may execve" "$(starters "$work/starts.h")"
