@@ -68,7 +68,7 @@ SECRETMETA = policy/secretmeta.o policy/secretmeta_read.o policy/secretmeta_say.
 ALGEBRA	 = policy/algebra/sets.o policy/algebra/slots.o policy/algebra/points.o \
 	   policy/algebra/numbers.o
 POLICY_MAKE = $(POLICY_TEXT) policy/read.o policy/compile.o policy/elf.o policy/lower.o policy/tables.o policy/gates.o policy/pinfile.o policy/memo.o \
-	   policy/program.o policy/libs.o policy/preset.o policy/view.o \
+	   policy/program.o policy/digest.o policy/libs.o policy/preset.o policy/view.o \
 	   policy/filter.o policy/prologue.o policy/decoded.o policy/calls.o policy/seal.o policy/seal_index.o policy/print.o policy/print_json.o policy/sign.o \
 	   policy/verb.o policy/verb_check.o policy/verb_compile.o \
 	   policy/verb_show.o policy/fmt.o policy/verb_fmt.o $(ALGEBRA) \

@@ -324,6 +324,19 @@ check_exec(struct check *c, struct stmt *s)
 	check_exception(c, s);
 }
 
+/* A program that keeps its bytes: from now on, or those that the policy names. */
+static void
+check_digest(struct check *c, struct stmt *s)
+{
+	const struct word *w = &s->word[1];
+
+	(void)check_path_word(c, &s->word[0]); /* it reports */
+	if (s->word_n > 1 &&
+	    (w->len != 64 || strspn(w->text, "0123456789abcdef") != w->len))
+		diag_error(c->diag, w->at,
+		    "a digest is 64 digits, 0 to 9 and a to f (sha256sum FILE)");
+}
+
 /* ---- exceptions ---------------------------------------------------------- */
 
 void
@@ -411,6 +424,7 @@ static check_fn *const checks[KW_END] = {
     [KW_ABOUT] = check_about,
     [KW_AUDIT] = check_audit,
     [KW_CWD] = check_path,
+    [KW_DIGEST] = check_digest,
     [KW_ELICITATION] = check_offer,
     [KW_ENV] = check_env,
     [KW_EXEC] = check_exec,

@@ -33,6 +33,7 @@ static const struct {
     {"never_reach.c", "never"},
     {"expect.c", "expect"},
     {"program.c", "program"},
+    {"digest.c", "program"},
     {"libs.c", "program"},
     {"preset.c", "program"},
     {"elf.c", "program"},

@@ -295,14 +295,28 @@ read_audits(const struct policy *p, const struct sealed_server *s, struct pairs 
 }
 
 /* A script's interpreter, and a digest: what a name that may be started really is. */
+/* The bytes that a program must have, where the policy says it. */
+static void
+put_digest(const struct sealed_image *m, FILE *f)
+{
+	static const uint8_t none[32];
+	size_t k;
+
+	if (memcmp(m->sha256, none, sizeof(none)) == 0)
+		return;
+	(void)fputs(" sha256 ", f);
+	for (k = 0; k < sizeof(m->sha256); k++)
+		(void)fprintf(f, "%02x", m->sha256[k]);
+}
+
 static void
 read_images(const struct policy *p, const struct sealed_server *s, struct pairs *l)
 {
 	const struct sealed_exec *e;
 	const struct sealed_image *m;
 	const char *path;
-	char digest[65], *value;
-	uint32_t i, k;
+	char *value;
+	uint32_t i;
 	size_t len;
 	FILE *f;
 
@@ -318,13 +332,12 @@ read_images(const struct policy *p, const struct sealed_server *s, struct pairs 
 			free(value);
 			continue;
 		}
-		for (k = 0; k < 32; k++)
-			(void)snprintf(digest + 2 * (size_t)k, 3, "%02x", m->sha256[k]);
 		(void)fprintf(f, "%s run by %s", policy_str(p, m->real),
 		    policy_str(p, p->image[e->mapped].real));
 		say_args(p, e->prefix, f);
-		if (strspn(digest, "0") != 64)
-			(void)fprintf(f, " sha256 %s", digest);
+		put_digest(m, f);
+		if (e->mapped != e->asked)
+			put_digest(&p->image[e->mapped], f);
 		if (fclose(f) != 0)
 			l->failed = true;
 		add(l, path, strlen(path), value, 0);

@@ -430,7 +430,7 @@ use(struct parser *p, struct server *server, const struct stmt *s)
 void
 parse_grant(struct parser *p, struct server *server)
 {
-	struct stmt s = {.kw = parse_keyword(p), .at = p->tok.at};
+	struct stmt s = {.kw = parse_statement(p), .at = p->tok.at};
 	size_t before = p->diag->error_n;
 
 	p->diag->hide_line = keyword_row(s.kw)->hidden;

@@ -34,6 +34,8 @@ static const struct keyword_row rows[KW_END] = {
     CONTEXT(KW_BY_ANNOTATIONS, "by-annotations", .where = 0),
     ROW(KW_CWD, "cwd", GRANT, .once = true, NUM(1, 1), .takes = "one path"),
     ROW(KW_DENY, "deny", .where = 0),
+    CONTEXT(KW_DIGEST, "digest", GRANT, NUM(1, 2),
+	.takes = "a program, and the sha256 that it must have if that is known"),
     ROW(KW_ELICITATION, "elicitation", OFFER),
     ROW(KW_ENV, "env", GRANT, .hidden = true, NUM(1, 2),
 	.takes = "a name, or a name, `=` and one value"),

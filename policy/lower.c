@@ -48,6 +48,7 @@ static const struct {
     {KW_WRITE, PASS_PATHS, lower_path},
     {KW_RUN, PASS_PROGRAMS, program_lower},
     {KW_EXEC, PASS_PROGRAMS, program_lower},
+    {KW_DIGEST, PASS_HIDE, digest_lower},
     {KW_CWD, PASS_HIDE, lower_cwd},
     {KW_HIDE, PASS_HIDE, lower_hide},
     {KW_TOOL, PASS_GATES, lower_gate},

@@ -4,6 +4,7 @@
  *	lower.c		the order; statements about files
  *	tables.c	statements that are rows of a table
  *	program.c	run and exec: images, scripts, what they need
+ *	digest.c	programs that must keep their bytes
  *	libs.c elf.c	where a dynamic program finds its libraries
  *	preset.c	what the runtimes of languages need besides
  *	view.c		the mount plan
@@ -76,6 +77,8 @@ int memo_keep(
 
 /* ---- program.c -------------------------------------------------------------- */
 int program_lower(struct lower *, const struct stmt *);
+/* digest.c: the bytes that a program must have, when all programs are known. */
+int digest_lower(struct lower *, const struct stmt *);
 /* After every grant is known: deny rows, and no image is writable. */
 int program_end(struct lower *);
 

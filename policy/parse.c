@@ -228,7 +228,7 @@ body(struct parser *p, struct server *server, struct at open)
 		}
 		if (parse_at(p, TOKEN_NEWLINE)) {
 			parse_advance(p);
-		} else if (parse_place(p, WHERE_GRANT)) {
+		} else if ((keyword_row(parse_statement(p))->where & WHERE_GRANT) != 0) {
 			parse_grant(p, server);
 		} else {
 			body_stranger(p);

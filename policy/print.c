@@ -147,6 +147,22 @@ show_args(const struct policy *p, struct sealed_range range, FILE *f)
 }
 
 static void
+show_digest(const struct policy *p, const struct sealed_image *image, FILE *f)
+{
+	static const uint8_t none[32];
+	size_t k;
+
+	if (memcmp(image->sha256, none, sizeof(none)) == 0)
+		return;
+	(void)fputs("    digest ", f);
+	put_ref(p, image->path, f);
+	(void)fputc(' ', f);
+	for (k = 0; k < sizeof(image->sha256); k++)
+		(void)fprintf(f, "%02x", image->sha256[k]);
+	(void)fputc('\n', f);
+}
+
+static void
 show_execs(const struct policy *p, const struct sealed_server *s, FILE *f)
 {
 	const struct sealed_exec *e;
@@ -172,6 +188,8 @@ show_execs(const struct policy *p, const struct sealed_server *s, FILE *f)
 		(void)fputc('\n', f);
 	}
 	(void)fputs("    deny  every other program\n", f);
+	for (i = 0; i < s->images.n; i++)
+		show_digest(p, &p->image[s->images.first + i], f);
 }
 
 /* ---- the rest ------------------------------------------------------------------------ */

@@ -147,6 +147,21 @@ json_mount(const struct policy *p, uint32_t i, FILE *f)
 }
 
 static void
+json_digest(const struct sealed_image *m, bool *first, FILE *f)
+{
+	static const uint8_t none[32];
+	size_t k;
+
+	if (memcmp(m->sha256, none, sizeof(none)) == 0)
+		return;
+	key(f, first, "sha256");
+	(void)fputc('"', f);
+	for (k = 0; k < sizeof(m->sha256); k++)
+		(void)fprintf(f, "%02x", m->sha256[k]);
+	(void)fputc('"', f);
+}
+
+static void
 json_args(const struct policy *p, struct sealed_range range, FILE *f)
 {
 	static const char *const kinds[] = {
@@ -180,6 +195,7 @@ json_exec(const struct policy *p, uint32_t i, FILE *f)
 	yes(f, &first, "run", (e->flags & EXEC_FROM_RUN) != 0);
 	text(f, &first, "program", policy_str(p, p->image[e->asked].path));
 	text(f, &first, "image", policy_str(p, p->image[e->mapped].real));
+	json_digest(&p->image[e->asked], &first, f);
 	key(f, &first, "args");
 	json_args(p, e->args, f);
 	key(f, &first, "prefix");
