@@ -457,7 +457,7 @@ WITNESS	 = tests/witness/witness.o tests/witness/tell.o tests/witness/files.o \
 	   tests/witness/kernel.o tests/witness/space.o tests/witness/tasks.o \
 	   tests/witness/net.o tests/witness/run.o tests/witness/race.o \
 	   tests/witness/hoard.o
-TEST_PROGRAMS = $B/tests/toy $B/tests/witness $B/tests/relay $B/tests/spawn $B/tests/audit \
+TEST_PROGRAMS = $B/tests/toy $B/tests/witness $B/tests/relay $B/tests/spawn $B/tests/execs $B/tests/audit \
 	   $B/tests/policy_text
 
 $B/tests/toy: $(call obj,$(TOY))
@@ -469,6 +469,8 @@ $B/tests/relay: $(call obj,tests/bench/relay.o)
 	$(call link,$(LINKSTATIC),)
 $B/tests/spawn: $(call obj,tests/bench/spawn.o)
 	$(call link,$(LINKSTATIC),)
+$B/tests/execs: $(call obj,tests/bench/execs.o)
+	$(call link,$(LINKSTATIC),-pthread)
 $B/tests/decide: $(call obj,tests/bench/decide.o $(UNIT_load))
 	$(call link,-pie,$(call PKG_LIBS,libsodium))
 # A writer for the log: for the bench, and for what is long.

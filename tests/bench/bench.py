@@ -325,6 +325,8 @@ def inner():
     if "KT_ASK" in os.environ:
         pss_rows(kit)
     kit.end_all()
+    import execs
+    execs.rows(QUICK)
     import audit
     audit.rows(40000 if QUICK else 400000)
     return 0
