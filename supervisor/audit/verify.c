@@ -469,9 +469,13 @@ main(int argc, char **argv)
 	static struct options o;
 	static struct answer answer;
 	static struct walk walk;
+	static char said[BUFSIZ];
 	int c, r = 0;
 
 	log_open("kennel-verify", LOG_WARN);
+	/* room of our own: else the library asks a device whether it is a terminal,
+	 * when that call is out of reach */
+	(void)setvbuf(stdout, said, _IOFBF, sizeof(said));
 	if (argc > 1 && strcmp(argv[1], "proof") == 0)
 		return proof_main(argc - 1, argv + 1);
 	o.judge.threads = processors();

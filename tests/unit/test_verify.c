@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/audit_forge.h"
+#include "tests/unit/child.h"
 
 #define RECORDS 600 /* two nodes, and some leaves beside them */
 
@@ -101,6 +102,28 @@ test_no_log(void **state)
 	copy_file("/etc/passwd", path);
 	assert_int_equal(run_verify(log_, path, said, sizeof(said)), 1);
 	(void)unlink(path);
+}
+
+/* Whoever wants only the status sends the words to /dev/null: a device, of which the
+ * library would like to know whether it is a terminal. */
+static void
+test_status_alone(void **state)
+{
+	int status;
+	pid_t child = test_fork();
+
+	(void)state;
+	if (child == 0) {
+		int null = open("/dev/null", O_WRONLY);
+
+		(void)dup2(null, STDOUT_FILENO);
+		(void)execl(
+		    log_->verify, "kennel-verify", "--stopped", log_->log, (char *)NULL);
+		_exit(99);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 /* A copy of database and write-ahead log, without the index beside them: read
@@ -350,6 +373,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_flipped),
 	    cmocka_unit_test(test_no_log),
+	    cmocka_unit_test(test_status_alone),
 	    cmocka_unit_test(test_copy_of_live),
 	    cmocka_unit_test(test_header_of_wal),
 	    cmocka_unit_test(test_log),
