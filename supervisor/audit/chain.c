@@ -7,6 +7,7 @@
  * addition, the carry being the node hash.
  */
 #include <sodium.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "shim/base/sha.h"
@@ -15,19 +16,17 @@
 /* What keeps a leaf from passing for a node, and the other way round. */
 enum { TAG_LEAF = 0x00, TAG_NODE = 0x01 };
 
-/*
- * Whether the processor's own SHA-256 is used: once, and only if it says what
- * libsodium says, with a tag and without, short and long.
- */
-static bool
-is_fast(void)
+enum answer { UNKNOWN, FAST, SLOW };
+static _Atomic enum answer known;
+
+/* Does the processor's own SHA-256 say what libsodium says, with a tag and without,
+ * short and long? */
+static __attribute__((noinline)) bool
+compare_once(void)
 {
-	static _Atomic enum { UNKNOWN, FAST, SLOW } known;
 	uint8_t input[1 + 200], ours[CHAIN_HASH_LEN], theirs[CHAIN_HASH_LEN];
 	bool same = true;
 
-	if (known != UNKNOWN)
-		return known == FAST;
 	for (size_t i = 0; i < sizeof(input); i++)
 		input[i] = (uint8_t)(i * 7);
 	for (size_t n = 0; same && sha_fits() && n < sizeof(input); n += 9) {
@@ -40,6 +39,16 @@ is_fast(void)
 	}
 	known = same && sha_fits() ? FAST : SLOW;
 	return known == FAST;
+}
+
+/* In line: asked for every hash, and what only the first time needs is zeroed only
+ * then. */
+static inline bool
+is_fast(void)
+{
+	enum answer now = atomic_load_explicit(&known, memory_order_relaxed);
+
+	return now == UNKNOWN ? compare_once() : now == FAST;
 }
 
 void

@@ -78,7 +78,7 @@ cells_get(sqlite3_stmt *s, struct cell *cell, int n)
 	}
 }
 
-static void
+static inline __attribute__((always_inline)) void
 put(struct entry *e, const void *bytes, size_t len)
 {
 	if (len > sizeof(e->bytes) - e->len)

@@ -12,20 +12,23 @@ struct cursor {
 	size_t len, off;
 };
 
+#define BEFORE(literal) literal, sizeof(literal) - 1
+
 static const struct {
 	const char *before;
+	size_t len;
 	bool string;
 } head_row[SCAN_HEADS] = {
-    [SCAN_V] = {"{\"v\":", false},
-    [SCAN_IDX] = {",\"idx\":", false},
-    [SCAN_TS] = {",\"ts\":", false},
-    [SCAN_BOOT] = {",\"boot\":", false},
-    [SCAN_ROLE] = {",\"writer\":{\"role\":", true},
-    [SCAN_INSTANCE] = {",\"instance\":", true},
-    [SCAN_PID] = {",\"pid\":", false},
-    [SCAN_SEQ] = {",\"seq\":", false},
-    [SCAN_SESSION] = {"},\"session\":", true},
-    [SCAN_KIND] = {",\"kind\":", true},
+    [SCAN_V] = {BEFORE("{\"v\":"), false},
+    [SCAN_IDX] = {BEFORE(",\"idx\":"), false},
+    [SCAN_TS] = {BEFORE(",\"ts\":"), false},
+    [SCAN_BOOT] = {BEFORE(",\"boot\":"), false},
+    [SCAN_ROLE] = {BEFORE(",\"writer\":{\"role\":"), true},
+    [SCAN_INSTANCE] = {BEFORE(",\"instance\":"), true},
+    [SCAN_PID] = {BEFORE(",\"pid\":"), false},
+    [SCAN_SEQ] = {BEFORE(",\"seq\":"), false},
+    [SCAN_SESSION] = {BEFORE("},\"session\":"), true},
+    [SCAN_KIND] = {BEFORE(",\"kind\":"), true},
 };
 
 static int
@@ -34,16 +37,20 @@ peek(const struct cursor *c)
 	return c->off < c->len ? c->at[c->off] : -1;
 }
 
-/* In line: what the literal is, is known to the compiler. */
 static inline __attribute__((always_inline)) bool
-take(struct cursor *c, const char *literal)
+take_bytes(struct cursor *c, const char *literal, size_t n)
 {
-	size_t n = strlen(literal);
-
 	if (n > c->len - c->off || memcmp(c->at + c->off, literal, n) != 0)
 		return false;
 	c->off += n;
 	return true;
+}
+
+/* In line: how long the literal is, is known to the compiler. */
+static inline __attribute__((always_inline)) bool
+take(struct cursor *c, const char *literal)
+{
+	return take_bytes(c, literal, strlen(literal));
 }
 
 static bool
@@ -180,7 +187,7 @@ scan_body(const void *bytes, size_t len, struct scan *ret)
 	for (int i = 0; i < SCAN_HEADS; i++) {
 		size_t from;
 
-		if (!take(&c, head_row[i].before))
+		if (!take_bytes(&c, head_row[i].before, head_row[i].len))
 			return -EBADMSG;
 		from = c.off;
 		if (!(head_row[i].string ? take_string(&c) : take_number(&c)))
