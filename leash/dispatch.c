@@ -324,7 +324,8 @@ on_answer(struct leash *l, struct wire_in *in, int *fd)
 	if (wire_end(in) < 0 || answer < LEASH_ONCE || answer > LEASH_NOBODY)
 		return -EBADMSG;
 	/* one that was withdrawn meanwhile is answered in vain */
-	(void)gate_answer(l->gate, number, (enum gate_answer)answer, who);
+	if (l->gate != NULL)
+		(void)gate_answer(l->gate, number, (enum gate_answer)answer, who);
 	return 0;
 }
 

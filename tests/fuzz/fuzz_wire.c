@@ -1,7 +1,7 @@
 /*
  * Any bytes as a message between kennel's own processes, by the first byte:
  * read field by field in any order, as the shim's plan, as the launch message
- * that a leash takes, or as a request to one that runs.
+ * that a leash takes, as a request to one that runs, or as what such a one says.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,6 +12,7 @@
 #include "leash/server.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
+#include "supervisor/child.h"
 #include "tests/fuzz/fuzz.h"
 
 /* The shim has no header of its own for what it does with its plan. */
@@ -194,18 +195,47 @@ requested(const uint8_t *data, size_t len)
 	fd_close(&l.channel);
 }
 
+/* ---- what a leash says ------------------------------------------------------ */
+
+static void
+heard(const uint8_t *data, size_t len)
+{
+	struct child_news n = {0};
+	struct child c = {.channel = -1};
+	int channel[2];
+	size_t words = 0;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, channel) < 0)
+		abort();
+	c.channel = channel[0];
+	packet(channel[1], data, len, NULL, 0);
+	if (child_answer(&c, &n) == 0 && n.type == LEASH_ASK) {
+		for (uint32_t i = 0; i < n.ask.argc; i++)
+			words += strlen(n.ask.argv[i]);
+		for (uint32_t i = 0; i < n.ask.envc; i++)
+			words += strlen(n.ask.env[i]);
+		if (words + strlen(n.ask.cwd) + strlen(n.ask.program) > len)
+			abort();
+	}
+	if (n.type == LEASH_DENIED &&
+	    strlen(n.refusal.because) + strlen(n.refusal.instead) > len)
+		abort();
+	close(channel[0]);
+	close(channel[1]);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	static void (*const way[])(const uint8_t *, size_t) = {
-	    reads, plan, launched, requested};
+	    reads, plan, launched, requested, heard};
 	uint8_t *copy;
 
 	if (len < 2 || len > LEASH_PACKET_MAX || (copy = malloc(len - 1)) == NULL)
 		return 0;
 	log_open("fuzz", LOG_ERROR);
 	memcpy(copy, data + 1, len - 1);
-	way[data[0] % 4](copy, len - 1);
+	way[data[0] % 5](copy, len - 1);
 	free(copy);
 	return 0;
 }
