@@ -239,12 +239,11 @@ secret_values(struct launch *a)
 		    "unable to lock memory for secrets: %s", strerror(-r));
 	for (uint32_t i = 0; i < rows.n; i++) {
 		const struct sealed_secret *row = &p->secret[rows.first + i];
-		const char *name = policy_str(p, row->name);
 		struct secret *value = NULL;
 
 		r = secret_resolve(l, row, &value, why, sizeof(why));
 		if (r == 0)
-			r = env_secret(l->env, name, value);
+			r = env_secret(l->env, policy_str(p, row->name), value);
 		if (r == 0)
 			r = scrub_learn(l->scrub, value, i);
 		if (r < 0)

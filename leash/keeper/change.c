@@ -80,7 +80,7 @@ read_material(
 static uint8_t *
 words_room(void)
 {
-	return the.out + KEEPER_PACKET_MAX - 2 * PHRASE_BYTES;
+	return the.out + (KEEPER_PACKET_MAX - (size_t)2 * PHRASE_BYTES);
 }
 
 static void
@@ -237,7 +237,7 @@ change_phrase(struct peer *peer, struct wire_in *in, struct wire_out *out)
 	if (r < 0)
 		return answer_error(out, r);
 	wire_put_u32(out, KEEPER_PHRASE_IS);
-	wire_put_u32(out, PHRASE_LEN - 1);
+	wire_put_u32(out, (uint32_t)PHRASE_LEN - 1);
 	phrase_write(words, (char *)out->data + out->len);
 	out->len += PHRASE_LEN; /* its NUL included */
 	words_wipe();

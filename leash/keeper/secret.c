@@ -280,9 +280,20 @@ run(struct order *o, const struct verb *v)
 	return status;
 }
 
+static const struct verb *
+find_verb(const char *name)
+{
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+		if (strcmp(verbs[i].name, name) == 0)
+			return &verbs[i];
+	}
+	return NULL;
+}
+
 int
 main(int argc, char **argv)
 {
+	const struct verb *verb;
 	struct order o = {.fd = -1, .policy_fd = -1, .keeper = -1, .tty = -1};
 	int status;
 
@@ -290,18 +301,19 @@ main(int argc, char **argv)
 	if (confine_no_dumps() < 0)
 		die("unable to forbid dumps");
 	(void)signal(SIGPIPE, SIG_IGN); /* a good signal: cannot fail */
-	for (size_t i = 0; argc > 1 && i < sizeof(verbs) / sizeof(verbs[0]); i++) {
-		if (strcmp(argv[1], verbs[i].name) != 0)
-			continue;
-		o.verb = verbs[i].name;
-		status = read_words(&o, &verbs[i], argc - 1, argv + 1);
-		if (status == STATUS_OK) {
-			close_others(&o);
-			status = run(&o, &verbs[i]);
-		}
-		return fflush(stdout) != 0 && status == STATUS_OK ? LOG_EXIT_FAILED
-								  : status;
+	verb = find_verb(argc > 1 ? argv[1] : "");
+	if (verb == NULL) {
+		fprintf(
+		    stderr, "this program is started by kennel secret, not by hand\n");
+		return STATUS_USAGE;
 	}
-	fprintf(stderr, "this program is started by kennel secret, not by hand\n");
-	return STATUS_USAGE;
+	o.verb = verb->name;
+	status = read_words(&o, verb, argc - 1, argv + 1);
+	if (status == STATUS_OK) {
+		close_others(&o);
+		status = run(&o, verb);
+	}
+	if (fflush(stdout) != 0 && status == STATUS_OK)
+		status = LOG_EXIT_FAILED;
+	return status;
 }

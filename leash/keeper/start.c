@@ -29,12 +29,12 @@
 #include "shim/base/fd.h"
 #include "shim/base/loop.h"
 
-#define RETRY_NS     2000000
-#define START_WAIT_S 10
-#define BACKLOG      64
-#define FD_SAFE_MIN  16 /* above every descriptor that a keeper is given */
-#define LOG_BYTES    (1 << 20)
-#define STARTS_MAX   3 /* one that ends at once does so again */
+#define RETRY_NS      2000000
+#define START_WAIT_MS 10000
+#define BACKLOG       64
+#define FD_SAFE_MIN   16 /* above every descriptor that a keeper is given */
+#define LOG_BYTES     (1 << 20)
+#define STARTS_MAX    3 /* one that ends at once does so again */
 
 /* Must not return; says on report what kept it from becoming a keeper. */
 static void __attribute__((noreturn))
@@ -189,7 +189,7 @@ keeper_start(const char *program, const char *run_dir, const char *vault_dir,
     const char *who, int *ret_fd, enum keeper_state *ret_state)
 {
 	struct timespec pause = {.tv_nsec = RETRY_NS};
-	uint64_t end = loop_now() + START_WAIT_S * 1000 * LOOP_MS;
+	uint64_t end = loop_now() + START_WAIT_MS * LOOP_MS;
 	int run = -1, vault = -1, started = 0, r;
 
 	do {

@@ -97,6 +97,7 @@ hear(struct order *o, const char *prompt, size_t cap, struct typed *ret)
 	char *bytes;
 	int r;
 
+	*ret = (struct typed){0};
 	if (o->tty < 0)
 		return say(o, STATUS_USAGE,
 		    "there is no terminal to ask at: use --stdin or --fd N");
@@ -157,9 +158,10 @@ type_two(struct order *o, const char *const prompt[2], struct typed ret[2])
 
 	if (o->fd < 0) {
 		status = hear(o, prompt[0], CONTAINER_MATERIAL_MAX, &ret[0]);
-		return status != STATUS_OK ? status
-					   : type_line(o, prompt[1], true,
-						 CONTAINER_MATERIAL_MAX, &ret[1]);
+		if (status == STATUS_OK)
+			status = type_line(
+			    o, prompt[1], true, CONTAINER_MATERIAL_MAX, &ret[1]);
+		return status;
 	}
 	status = read_all(o, o->fd, (size_t)2 * CONTAINER_MATERIAL_MAX, &all);
 	if (status != STATUS_OK)

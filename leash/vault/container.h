@@ -178,7 +178,7 @@ int container_save(int folder, const uint8_t *, size_t, struct container_seen *s
 
 #define PHRASE_BYTES 16 /* drawn at random */
 #define PHRASE_WORDS 9  /* five letters each; the last one is a check */
-#define PHRASE_LEN   (PHRASE_WORDS * 6)
+#define PHRASE_LEN   ((size_t)PHRASE_WORDS * 6)
 
 void phrase_write(const uint8_t bytes[PHRASE_BYTES], char ret[PHRASE_LEN]);
 /* Letters in either case, with anything between words.  -EINVAL: it is none,

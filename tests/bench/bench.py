@@ -153,6 +153,39 @@ def spawn_rows(kit):
     print("\nGoal: kennel ≤ 0.5 × bwrap.\n")
 
 
+def vault_rows(kit):
+    """The same start with ten secrets from an unlocked vault, and with none."""
+    first = kit.STAGE + "/bin/spawn"
+    paths = ["bench/vault/secret-%s" % c for c in "abcdefghij"]
+    grants = "".join("    secret V%d from vault %s\n" % (i, path) for i, path in enumerate(paths))
+    kinds = {}
+
+    def told(*words, stdin=""):
+        r = kit.run([kit.KENNEL, "secret"] + list(words), stdin=stdin)
+        kit.check(r.returncode == 0, words, r.stderr)
+    told("init", "--stdin", stdin="a passphrase of the bench")
+    for what, more in (("no secret", ""), ("10 vault secrets", grants)):
+        p = kit.policy("    run %s **\n%s" % (kit.words(first), more))
+        kit.run([kit.KENNEL, "policy", "compile", p, "-o", p + ".sealed"])
+        kinds[what] = [kit.KENNEL, "exec", "--policy", p + ".sealed", "t", "--", first, "--first"]
+    for path in paths:
+        told("set", path, "--stdin", stdin="bench-vault-" + os.urandom(12).hex())
+        told("grant", path, "--server", "t", "--policy", p + ".sealed")
+    times = {k: [] for k in kinds}
+    log = kit.Mcp([kit.KENNEL, "run", "t", "--policy", kit.policy(kit.toy_policy())])
+    log.initialize()  # a recorder that is already there
+    for _ in range(3 if QUICK else 15):
+        for k, cmd in kinds.items():
+            times[k] += [int(x) for x in kit.run([first, "10"] + cmd, timeout=120).stdout.split()]
+    log.close()
+    told("lock")
+    print("## Spawn with secrets from the vault\n\n| what | median | p99 |\n| --- | --- | --- |")
+    for k, v in times.items():
+        print("| %s | %.2f ms | %.2f ms |" % (k, median(v) / 1e6, p99(v) / 1e6))
+    more = (median(times["10 vault secrets"]) - median(times["no secret"])) / 1e6
+    print("\n%.2f ms more. Goal: ≤ 1 ms more.\n" % more)
+
+
 # ---- round trips ------------------------------------------------------------------------
 
 def round_trips(s, n, arguments):
@@ -317,6 +350,7 @@ def inner():
     import kit
     os.makedirs(kit.HOME, mode=0o700, exist_ok=True)
     spawn_rows(kit)
+    vault_rows(kit)
     made = sessions(kit)
     small_rows(made)
     big_rows(made)
