@@ -149,33 +149,19 @@ plain_values(struct launch *a)
 	return 0;
 }
 
-/* What a row of the policy leaves open to its program. */
-static const struct {
-	uint32_t flag;
-	unsigned int may;
-} open_by[] = {
-    {SECRET_MAY_NETWORK, SECRET_CMD_NETWORK},
-    {SECRET_MAY_FILES, SECRET_CMD_WRITE},
-    {SECRET_FIRST_LINE, SECRET_CMD_FIRST_LINE},
-};
-
 static int
 secret_from_args(struct leash *l, const struct sealed_secret *row, struct secret **ret,
     char *why, size_t why_cap)
 {
 	const char **argv = calloc((size_t)row->args.n + 1, sizeof(*argv));
-	unsigned int may = 0;
 	int r;
-
-	for (size_t i = 0; i < sizeof(open_by) / sizeof(open_by[0]); i++)
-		if ((row->flags & open_by[i].flag) != 0)
-			may |= open_by[i].may;
 
 	if (argv == NULL)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < row->args.n; i++)
 		argv[i] = policy_str(&l->policy, l->policy.arg[row->args.first + i].text);
-	r = secret_from_cmd(l->vault, argv, may, ret, why, why_cap);
+	r = secret_from_cmd(
+	    l->vault, argv, row->flags & ~(uint32_t)SECRET_HOSTS_ANY, ret, why, why_cap);
 	free(argv);
 	return r;
 }

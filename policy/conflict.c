@@ -169,8 +169,9 @@ secret_against_write(struct check *c, const struct stmt *s)
 	size_t i;
 
 	c->diag->hide_line = true;
-	w = row == NULL || row->program == NULL ? NULL
-						: written(c->server, source_program(row));
+	w = NULL;
+	if (row != NULL && row->program != NULL)
+		w = written(c->server, source_program(row));
 	if (w != NULL)
 		diag_error(c->diag, s->word[1].at,
 		    "the server could change the program of this preset: `write` on "

@@ -63,15 +63,16 @@ fields(struct parser *p, struct manifest *m, struct at open)
 static bool
 manifest(struct parser *p, struct manifest *m)
 {
-	const char *takes = m->kw == KW_TOKEN ? "the name of a token was expected, "
-						"as in github/classic"
-					      : "the path of a secret was expected, "
-						"as in team/github/token";
+	static const char token[] = "the name of a token was expected, "
+				    "as in github/classic";
+	static const char path[] = "the path of a secret was expected, "
+				   "as in team/github/token";
+	static const char other[] = "; a server's own secret stands inside of it";
 	struct at open;
 
 	parse_advance(p);
 	if (!parse_at(p, TOKEN_WORD)) {
-		diag_error(p->diag, p->tok.at, "%s", takes);
+		diag_error(p->diag, p->tok.at, "%s", m->kw == KW_TOKEN ? token : path);
 		return false;
 	}
 	m->path = p->tok.word;
@@ -80,8 +81,7 @@ manifest(struct parser *p, struct manifest *m)
 	if (!parse_at(p, TOKEN_OPEN)) {
 		diag_error(p->diag, open, "`{` was expected: %s %s { field ... }%s",
 		    keyword_name(m->kw), m->kw == KW_TOKEN ? "NAME" : "PATH",
-		    m->kw == KW_SECRET ? "; a server's own secret stands inside of it"
-				       : "");
+		    m->kw == KW_SECRET ? other : "");
 		return false;
 	}
 	p->lex.flat = true;

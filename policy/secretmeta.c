@@ -109,14 +109,14 @@ static void
 row_field(struct meta *m, const struct field *f)
 {
 	enum manifest_kind kind = manifest_field(&f->name);
-	char *to = (char *)m + goes[kind].to;
+	void *to = (char *)m + goes[kind].to;
 	unsigned int choice;
 	uint32_t number = 0;
 
 	if (goes[kind].how == GO_TEXT) {
 		memcpy(to, &f->word[0].text, sizeof(f->word[0].text));
 	} else if (goes[kind].how == GO_WORDS) {
-		memcpy(to, &f->word, sizeof(f->word));
+		*(const struct word **)to = f->word;
 		memcpy((char *)m + goes[kind].to_n, &f->word_n, sizeof(f->word_n));
 	} else if (goes[kind].how == GO_CHOICE) {
 		choice = word_index(f->word, goes[kind].choice, 3);

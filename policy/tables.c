@@ -69,6 +69,7 @@ static void
 secret_options(struct lower *l, const struct stmt *s, struct sealed_secret *c)
 {
 	const struct qual *q = stmt_qual(s, KW_APPROVE);
+	bool network;
 	size_t i;
 
 	if (q != NULL)
@@ -76,9 +77,10 @@ secret_options(struct lower *l, const struct stmt *s, struct sealed_secret *c)
 	if (q != NULL && strcmp(q->word[0].text, "session") == 0)
 		c->approve = APPROVE_SESSION;
 	q = stmt_qual(s, KW_MAY);
-	for (i = 0; q != NULL && i < q->word_n; i++)
-		c->flags |= strcmp(q->word[i].text, "network") == 0 ? SECRET_MAY_NETWORK
-								    : SECRET_MAY_FILES;
+	for (i = 0; q != NULL && i < q->word_n; i++) {
+		network = strcmp(q->word[i].text, "network") == 0;
+		c->flags |= network ? SECRET_MAY_NETWORK : SECRET_MAY_FILES;
+	}
 	q = stmt_qual(s, KW_HOSTS);
 	if (q == NULL)
 		return;

@@ -27,6 +27,7 @@
 
 #include "leash/vault/helper.h"
 #include "leash/vault/vault.h"
+#include "policy/sealed.h"
 #include "shim/base/confine.h"
 
 #if defined(__x86_64__)
@@ -36,6 +37,12 @@
 #else
 #error "no system call table for this architecture"
 #endif
+
+/* What is open to a program has two names: the policy's, and this room's. */
+_Static_assert((unsigned int)SECRET_CMD_NETWORK == (unsigned int)SECRET_MAY_NETWORK &&
+		   (unsigned int)SECRET_CMD_WRITE == (unsigned int)SECRET_MAY_FILES &&
+		   (unsigned int)SECRET_CMD_FIRST_LINE == (unsigned int)SECRET_FIRST_LINE,
+    "flags of a command");
 
 #define X32_BIT  0x40000000U
 #define CODE_MAX 192

@@ -59,9 +59,9 @@ int secret_from_env(
 int secret_from_file(
     struct vault *, const char *path, struct secret **ret, char *why, size_t why_cap);
 enum { /* may, or'ed */
-	SECRET_CMD_NETWORK = 1,
-	SECRET_CMD_WRITE = 2,
-	SECRET_CMD_FIRST_LINE = 4, /* the first of several lines is the value */
+	SECRET_CMD_NETWORK = 2,
+	SECRET_CMD_WRITE = 4,
+	SECRET_CMD_FIRST_LINE = 8, /* the first of several lines is the value */
 };
 int secret_from_cmd(struct vault *, const char *const *argv, unsigned int may,
     struct secret **ret, char *why, size_t why_cap);

@@ -422,65 +422,66 @@ filters_all_hold(void **state) /* S1-19 S1-20 S1-21 S1-32 C1 */
 
 /* ---- what is said ---- */
 
-/* A sentinel in every place of a manifest where somebody may have written it:
- * file, line and column are told, and never the line.  C24 */
+/* A sentinel in every place of a manifest where somebody may have written it. */
+static const char *const stray[] = {
+    "value \"" SENTINEL "\"",
+    "value " SENTINEL,
+    "values = \"" SENTINEL "\"",
+    "secret " SENTINEL,
+    SENTINEL,
+    "\"" SENTINEL "\"",
+    "description " SENTINEL,
+    "description \"" SENTINEL,
+    "description \"" SENTINEL "\" \"" SENTINEL "\"",
+    "retrieval-url \"" SENTINEL "\"",
+    "retrieval-url \"http://" SENTINEL "\"",
+    "expires " SENTINEL,
+    "last-rotated " SENTINEL,
+    "rotation " SENTINEL,
+    "rotate-every " SENTINEL,
+    "approve " SENTINEL,
+    "pattern \"" SENTINEL " x\"",
+    "hosts " SENTINEL "/",
+    "scopes \"" SENTINEL " x\"",
+    "descriptionn " SENTINEL,
+    "expires 2030-01-01 " SENTINEL,
+    "$" SENTINEL,
+    "description \"\\x" SENTINEL "\"",
+    SENTINEL " {",
+    "} " SENTINEL,
+    "}\n" SENTINEL " {",
+    "}\nservr " SENTINEL "\n",
+    "}\nrequird " SENTINEL "\n",
+    "}\nrequired " SENTINEL "\n",
+    "}\noverride " SENTINEL " {}\n",
+    "}\nsecret " SENTINEL " {}\n",
+    "}\nlet " SENTINEL " " SENTINEL "\n",
+    "}\nenv X = " SENTINEL "\n",
+    "}\nserver x { " SENTINEL " }\n",
+    "}\ninclude \"" SENTINEL "\"\n",
+    "}\nexpect x { " SENTINEL " }\n",
+    "\x01" SENTINEL,
+    "\xff" SENTINEL,
+};
+
+/* File, line and column are told, and never the line.  C24 */
 static void
 no_value_is_ever_said(void **state)
 {
-	static const char *const lines[] = {
-	    "value \"" SENTINEL "\"",
-	    "value " SENTINEL,
-	    "values = \"" SENTINEL "\"",
-	    "secret " SENTINEL,
-	    SENTINEL,
-	    "\"" SENTINEL "\"",
-	    "description " SENTINEL,
-	    "description \"" SENTINEL,
-	    "description \"" SENTINEL "\" \"" SENTINEL "\"",
-	    "retrieval-url \"" SENTINEL "\"",
-	    "retrieval-url \"http://" SENTINEL "\"",
-	    "expires " SENTINEL,
-	    "last-rotated " SENTINEL,
-	    "rotation " SENTINEL,
-	    "rotate-every " SENTINEL,
-	    "approve " SENTINEL,
-	    "pattern \"" SENTINEL " x\"",
-	    "hosts " SENTINEL "/",
-	    "scopes \"" SENTINEL " x\"",
-	    "descriptionn " SENTINEL,
-	    "expires 2030-01-01 " SENTINEL,
-	    "$" SENTINEL,
-	    "description \"\\x" SENTINEL "\"",
-	    SENTINEL " {",
-	    "} " SENTINEL,
-	    "}\n" SENTINEL " {",
-	    "}\nservr " SENTINEL "\n",
-	    "}\nrequird " SENTINEL "\n",
-	    "}\nrequired " SENTINEL "\n",
-	    "}\noverride " SENTINEL " {}\n",
-	    "}\nsecret " SENTINEL " {}\n",
-	    "}\nlet " SENTINEL " " SENTINEL "\n",
-	    "}\nenv X = " SENTINEL "\n",
-	    "}\nserver x { " SENTINEL " }\n",
-	    "}\ninclude \"" SENTINEL "\"\n",
-	    "}\nexpect x { " SENTINEL " }\n",
-	    "\x01" SENTINEL,
-	    "\xff" SENTINEL,
-	};
 	char file[512];
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		(void)snprintf(file, sizeof(file), "secret a/b/c {\n\t%s\n}\n", lines[i]);
+	for (size_t i = 0; i < sizeof(stray) / sizeof(stray[0]); i++) {
+		(void)snprintf(file, sizeof(file), "secret a/b/c {\n\t%s\n}\n", stray[i]);
 		if (merge(file, NULL) != -EINVAL)
-			fail_msg("taken: %s", lines[i]);
+			fail_msg("taken: %s", stray[i]);
 		assert_null(strstr(said, SENTINEL));
 		if (strncmp(said, "p:", 2) != 0 || strstr(said, ": error: ") == NULL)
 			fail_msg("no place: %s", said);
 		assert_int_equal(merge(NULL, file), -EINVAL);
 		assert_null(strstr(said, SENTINEL));
 		assert_int_equal(strncmp(said, "i:", 2), 0);
-		(void)snprintf(file, sizeof(file), "secret a/b/c {\n\t%s\n}\n", lines[i]);
+		(void)snprintf(file, sizeof(file), "secret a/b/c {\n\t%s\n}\n", stray[i]);
 		assert_int_equal(merge_how(file, NULL, META_JSON), -EINVAL);
 		assert_null(strstr(said, SENTINEL));
 	}
