@@ -30,12 +30,16 @@ static const struct column policy_at_column[] = {
     {"idx", CELL_NUMBER, 8},
     {"session", CELL_TEXT, 16},
     {"version", CELL_NUMBER, 7},
-    {"signer", CELL_TEXT, 0},
+    {"signer", CELL_TEXT, 16},
+    {"file", CELL_TEXT, 24},
+    {"sha256", CELL_TEXT, 64},
+    {"text", CELL_TEXT, 0},
 };
 
-/* A session that began before that time, and its end, if it had one by then. */
-enum { SESSION, SERVER, POLICY, SIGNER };
-enum { STARTED = 1, STOPPED = 2, VERSIONED = 4 };
+/* A session that began before that time, and its end, if it had one by then; and,
+ * with the file as one part more, what it had loaded. */
+enum { SESSION, SERVER, POLICY, LOADED_FILE, LOADED_SHA256, LOADED_SIGNER };
+enum { STARTED = 1, STOPPED = 2, VERSIONED = 4, LOADED = 8 };
 
 static int
 begin_policy_at(struct ask *ask)
@@ -48,20 +52,36 @@ begin_policy_at(struct ask *ask)
 	return begin_tally(ask);
 }
 
+/* The text itself is not in the log; its digest is, and the file's name. */
+static int
+see_load(struct ask *ask, const struct fact *fact)
+{
+	const char *part[] = {fact->session, fact_text(fact, "server"),
+	    fact_text(fact, "policy"), fact_text(fact, "name"), fact_text(fact, "sha256"),
+	    fact_text(fact, "signer")};
+	struct tally_row *row = tally_count(ask->tally, fact, part, ARRAY_LEN(part));
+
+	if (row == NULL)
+		return -E2BIG;
+	row->flag |= LOADED;
+	if (fact_number(fact, "version", &row->sum))
+		row->flag |= VERSIONED;
+	return 0;
+}
+
 static int
 see_policy_at(void *arg, const struct fact *fact)
 {
 	struct ask *ask = arg;
-	bool start = strcmp(fact->kind, "start") == 0;
-	bool load = strcmp(fact->kind, "policy.load") == 0;
-	const char *part[] = {fact->session, fact_text(fact, "server"),
-	    fact_text(fact, "policy"), load ? fact_text(fact, "signer") : NULL};
+	const char *part[] = {
+	    fact->session, fact_text(fact, "server"), fact_text(fact, "policy")};
 	struct tally_row *row;
 
 	if (part[SERVER] == NULL || part[POLICY] == NULL)
 		return 0;
-	if (!start && !load) { /* the end of a server: by whatever started it */
-		part[SIGNER] = NULL;
+	if (strcmp(fact->kind, "policy.load") == 0)
+		return see_load(ask, fact);
+	if (strcmp(fact->kind, "start") != 0) { /* the end: by whatever started it */
 		row = tally_at(ask->tally, part, ARRAY_LEN(part));
 		if (row != NULL)
 			row->flag |= STOPPED;
@@ -71,8 +91,6 @@ see_policy_at(void *arg, const struct fact *fact)
 	if (row == NULL)
 		return -E2BIG;
 	row->flag |= STARTED;
-	if (load && fact_number(fact, "version", &row->sum))
-		row->flag |= VERSIONED;
 	return 0;
 }
 
@@ -87,8 +105,23 @@ by_server(const struct tally_row *a, const struct tally_row *b)
 	return a->first_idx < b->first_idx ? 1 : a->first_idx > b->first_idx ? -1 : 0;
 }
 
+/* What the session of this row had loaded: told before it started, so behind it
+ * here, and nearly beside it.  NULL: nothing told. */
+static const struct tally_row *
+loaded_by(struct tally_row *const *row, size_t n, const struct tally_row *t)
+{
+	for (size_t i = 0; i < n; i++) {
+		if ((row[i]->flag & LOADED) &&
+		    strcmp(row[i]->part[SESSION], t->part[SESSION]) == 0 &&
+		    strcmp(row[i]->part[SERVER], t->part[SERVER]) == 0 &&
+		    strcmp(row[i]->part[POLICY], t->part[POLICY]) == 0)
+			return row[i];
+	}
+	return NULL;
+}
+
 static void
-put_policy_at(struct ask *ask, const struct tally_row *t)
+put_policy_at(struct ask *ask, const struct tally_row *t, const struct tally_row *load)
 {
 	struct sheet *sheet = &ask->sheet;
 
@@ -98,11 +131,17 @@ put_policy_at(struct ask *ask, const struct tally_row *t)
 	sheet_number(sheet, t->first_ts);
 	sheet_number(sheet, t->first_idx);
 	sheet_text(sheet, or_null(t->part[SESSION]));
-	if (t->flag & VERSIONED)
-		sheet_number(sheet, t->sum);
+	if (load != NULL && (load->flag & VERSIONED))
+		sheet_number(sheet, load->sum);
 	else
 		sheet_none(sheet);
-	sheet_text(sheet, or_null(t->part[SIGNER]));
+	sheet_text(sheet, load != NULL ? or_null(load->part[LOADED_SIGNER]) : NULL);
+	sheet_text(sheet, load != NULL ? or_null(load->part[LOADED_FILE]) : NULL);
+	sheet_text(sheet, load != NULL ? or_null(load->part[LOADED_SHA256]) : NULL);
+	sheet_text(sheet, load == NULL ? "not recorded"
+			  : load->part[LOADED_SHA256][0] == 0
+			      ? "not kept: a sealed file"
+			      : "not kept: by its sha256");
 }
 
 static int
@@ -110,14 +149,15 @@ end_policy_at(struct ask *ask)
 {
 	struct tally_row *const *row = tally_sorted(ask->tally, by_server);
 	const char *server = NULL;
+	size_t n = tally_rows(ask->tally);
 
-	for (size_t i = 0; row != NULL && i < tally_rows(ask->tally); i++) {
+	for (size_t i = 0; row != NULL && i < n; i++) {
 		bool first = server == NULL || strcmp(server, row[i]->part[SERVER]) != 0;
 
 		if (!(row[i]->flag & STARTED) || (!first && (row[i]->flag & STOPPED)))
 			continue;
 		server = row[i]->part[SERVER];
-		put_policy_at(ask, row[i]);
+		put_policy_at(ask, row[i], loaded_by(row + i, n - i, row[i]));
 	}
 	return row != NULL ? 0 : -ENOMEM;
 }

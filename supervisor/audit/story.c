@@ -34,8 +34,9 @@ static const struct {
     {"vault", "vault: {action} {name}[ {verdict}][: {reason}]"},
     {"exception", "exception of {rule}[, owned by {owner}][, ticket {ticket}]"},
     {"manifest", "definition[ of {method}][ {name}] seen[, {outcome}][: {reason}]"},
-    {"policy.load", "policy {policy} came into force[, version {version}]"
-		    "[, signed by {signer}]"},
+    {"policy.load",
+	"policy {policy} was loaded[, {mode}][, from {name}][, version {version}]"
+	"[, signed by {signer}]"},
     {"genesis", "the log was begun[ as {origin}][ on {host}]"},
     {"open", "a recorder began[ on {host}]"},
     {"epoch", "epoch {epoch} begins with a new key"},

@@ -39,12 +39,21 @@ int secret_main(int argc, char **argv);
 
 /* ---- find.c: which policy, and its bytes ------------------------------------ */
 
+#define SIGNERS_SHOWN 8 /* of a policy, in its record */
+
 struct found {
 	struct policy policy;
 	const struct sealed_server *server;
 	int fd;    /* the sealed memfd that policy maps */
 	bool text; /* compiled for this start: the files that it names were read now */
+	/* for the record that it was loaded */
+	char file[REPORT_TEXT_MAX];           /* where it was found */
+	uint8_t sha256[REPORT_DIGEST_LEN];    /* of that file, as it was read */
+	uint64_t counter;                     /* the signed version; 0: not signed */
+	char signers[SIGNERS_SHOWN * 65 + 1]; /* their keys in hex, by spaces */
 };
+/* The fields of that record, but for what every record of a server has. */
+void found_tell(const struct found *, struct event *);
 
 /*
  * The policy for server `name`: file (sealed or text), or by the search order

@@ -29,7 +29,9 @@ struct search {
 	char *why;
 	size_t why_cap;
 	int status;
-	bool text; /* what was found was no sealed file */
+	bool text;                         /* what was found was no sealed file */
+	char path[REPORT_TEXT_MAX];        /* what was found */
+	uint8_t sha256[REPORT_DIGEST_LEN]; /* of that file */
 };
 
 static int failed(struct search *s, int status, const char *format, ...)
@@ -104,6 +106,7 @@ sealed_or_text(struct search *s, int fd, const char *path, int *ret_fd)
 	r = fd_slurp(fd, TEXT_LEN_MAX, &text, &len);
 	if (r < 0)
 		return failed(s, EXIT_INPUT, "%s: %s", path, strerror(-r));
+	policy_digest(text, len, s->sha256);
 	/* all of them: a name that is not there is the caller's mistake (78),
 	 * not the text's (65) */
 	r = compile_text(s, path, text, len, &out);
@@ -118,6 +121,16 @@ sealed_or_text(struct search *s, int fd, const char *path, int *ret_fd)
 	return 0;
 }
 
+/* For the record: whole, if the folder of this process is known. */
+static void
+remember(struct search *s, const char *path)
+{
+	char *whole = realpath(path, NULL);
+
+	(void)snprintf(s->path, sizeof(s->path), "%s", whole != NULL ? whole : path);
+	free(whole);
+}
+
 static int
 open_policy(struct search *s, const char *path, int *ret_fd)
 {
@@ -125,6 +138,7 @@ open_policy(struct search *s, const char *path, int *ret_fd)
 
 	if (fd < 0)
 		return failed(s, EXIT_CONFIG, "%s: %s", path, strerror(errno));
+	remember(s, path);
 	r = sealed_or_text(s, fd, path, ret_fd);
 	fd_close(&fd);
 	return r;
@@ -238,6 +252,26 @@ search_default(struct search *s, int *ret_fd)
 	return open_policy(s, path, ret_fd);
 }
 
+/* Whose signatures it bears; that they are good was seen. */
+static void
+put_signers(struct found *f)
+{
+	const struct sign_head *head = NULL;
+	const struct sign_row *row = NULL;
+	size_t body, at = 0;
+
+	if (sign_layout(f->policy.base, f->policy.map_len, &body, &head, &row) < 0 ||
+	    head == NULL)
+		return;
+	for (uint32_t i = 0; i < head->signer_n && i < SIGNERS_SHOWN; i++) {
+		if (i > 0)
+			f->signers[at++] = ' ';
+		for (size_t k = 0; k < SIGN_KEY_LEN; k++, at += 2)
+			(void)snprintf(f->signers + at, sizeof(f->signers) - at, "%02x",
+			    row[i].key[k]);
+	}
+}
+
 static int
 take(struct search *s, int fd, struct found *ret)
 {
@@ -265,14 +299,34 @@ take(struct search *s, int fd, struct found *ret)
 	}
 	ret->fd = fd;
 	ret->text = s->text;
+	ret->counter = by.wanted ? by.counter : 0;
+	ret->signers[0] = '\0';
+	if (by.wanted)
+		put_signers(ret);
+	(void)snprintf(ret->file, sizeof(ret->file), "%s", s->path);
+	memcpy(ret->sha256, s->sha256, sizeof(ret->sha256));
 	return 0;
+}
+
+void
+found_tell(const struct found *f, struct event *e)
+{
+	event_text(e, KEY_MODE, f->text ? "text" : "sealed");
+	event_text(e, KEY_NAME, f->file);
+	if (f->text)
+		event_digest(e, KEY_SHA256, f->sha256);
+	if (f->counter > 0)
+		event_number(e, KEY_VERSION, f->counter);
+	if (f->signers[0] != '\0')
+		event_text(e, KEY_SIGNER, f->signers);
 }
 
 int
 find_policy(
     const char *file, const char *name, struct found *ret, char *why, size_t why_cap)
 {
-	struct search s = {name, why, why_cap, EXIT_FAILED, false};
+	struct search s = {
+	    .name = name, .why = why, .why_cap = why_cap, .status = EXIT_FAILED};
 	int fd = -1, r;
 
 	r = file != NULL ? open_policy(&s, file, &fd) : search_default(&s, &fd);

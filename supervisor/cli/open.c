@@ -117,6 +117,20 @@ run_at(const struct opened *o)
 	return NULL;
 }
 
+/* Which policy, and whence: before the leash's own records, which name it.  With
+ * the first of those that waits for the disk it is there too. */
+static int
+record_policy(struct opened *o)
+{
+	static struct event e;
+
+	event_begin(&e, EVENT_POLICY);
+	event_identity(
+	    &e, policy_str(&o->found.policy, o->found.server->name), o->found.policy.id);
+	found_tell(&o->found, &e);
+	return report_send(o->report, &e, EVENT_FLOW, NULL);
+}
+
 static int
 start_child(struct opened *o, enum leash_mode mode, int argc, char *const *argv,
     char why[LEASH_TEXT_MAX], int *ret_status)
@@ -144,6 +158,8 @@ start_child(struct opened *o, enum leash_mode mode, int argc, char *const *argv,
 		return r;
 	}
 	r = open_report(o);
+	if (r == 0)
+		r = record_policy(o);
 	if (r == 0)
 		r = audit_connect(&o->place, RECORDER_WAIT_MS, &order.recorder_fd);
 	if (r < 0) {

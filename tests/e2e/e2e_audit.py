@@ -1,4 +1,5 @@
 """K-10 S3-41: what an auditor finds in the log, and what nobody gets into it."""
+import hashlib
 import os
 import resource
 import sys
@@ -53,10 +54,14 @@ def whole():
     s.close()
     check(wait_for(lambda: len(only(audit(env=env), "stop")) == 2, 3), kinds(audit(env=env)))
     events = audit(env=env)
-    for kind in ("start", "mounts", "secrets", "exec", "call", "refused", "scrub", "stop"):
+    for kind in ("policy.load", "start", "mounts", "secrets", "exec", "call", "refused", "scrub", "stop"):
         check(only(events, kind), "no " + kind)
     start = only(events, "start")[0]
-    equal(events[0]["kind"], "start", "first")
+    equal([e["kind"] for e in events[:2]], ["policy.load", "start"], "first")
+    load = events[0]["fields"]
+    equal((load["mode"], len(load["sha256"])), ("text", 64))
+    check(load["name"][0].endswith(".kennel") and load["name"][0][0] == "/", load)
+    equal(hashlib.sha256(reads(load["name"][0])).hexdigest(), load["sha256"], "the file that was read")
     equal(len({e["session"] for e in events}), 1, "sessions")
     for e in events:
         equal(e["fields"].get("policy"), start["fields"]["policy"], "policy of %s" % e["kind"])

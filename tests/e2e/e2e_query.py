@@ -75,6 +75,9 @@ def real():
     within(b"none recorded", ask("egress"))
     (now,) = rows("policy-at", "2099-01-01")
     equal((now["server"], now["state"], now["policy"]), ("t", "last used", rows("changes")[0]["policy"]))
+    # which file that was, and that the text is not in the log
+    (load,) = [json.loads(x)["fields"] for x in ask("log", "--json", "--no-header", "--kind", "policy.load").splitlines()]
+    equal((now["file"], now["sha256"], now["text"]), (load["name"][0], load["sha256"], "not kept: by its sha256"))
 
 
 @test("K-10 an answer names the log's size and root, is the same again, and can be had verified")
