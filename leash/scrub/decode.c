@@ -189,22 +189,36 @@ entity(const uint8_t *src, size_t n, uint8_t out[static 4], uint8_t *ret_len)
 	return (int)semi + 1;
 }
 
+/* Backslashes, as JSON in JSON in JSON has them, and one of these letters. */
+static int
+escaped(const uint8_t *src, size_t n, const char *letters)
+{
+	size_t i = 0;
+
+	while (i < n && i < 4 && src[i] == '\\')
+		i++;
+	if (i == n)
+		return UNFINISHED;
+	return i > 0 && src[i] != '\0' && strchr(letters, src[i]) != NULL ? (int)i + 1
+									  : NONE;
+}
+
+static int
+blank(const uint8_t *src, size_t n)
+{
+	if (n == 0)
+		return UNFINISHED;
+	return src[0] == ' ' || src[0] == '\t' ? 1 : escaped(src, n, "t");
+}
+
 /* One end of a line at src[n], as it is or as JSON and its like escape it: its
  * length, NONE or UNFINISHED. */
 static int
 line_end(const uint8_t *src, size_t n)
 {
-	size_t i = 0;
-
 	if (n == 0)
 		return UNFINISHED;
-	if (src[0] == '\n' || src[0] == '\r')
-		return 1;
-	while (i < n && i < 4 && src[i] == '\\')
-		i++;
-	if (i == n)
-		return UNFINISHED;
-	return i > 0 && (src[i] == 'n' || src[i] == 'r') ? (int)i + 1 : NONE;
+	return src[0] == '\n' || src[0] == '\r' ? 1 : escaped(src, n, "nr");
 }
 
 static int
@@ -233,8 +247,8 @@ quoted(const uint8_t *src, size_t n, uint8_t out[static 4], uint8_t *ret_len)
 
 /* ---- what stands between --------------------------------------------------------- */
 
-static bool
-is_base64(uint8_t c)
+bool
+decode_is_base64(uint8_t c)
 {
 	return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') ||
 	       c == '+' || c == '/' || c == '-' || c == '_';
@@ -247,39 +261,30 @@ broken(const uint8_t *src, size_t n, size_t at)
 	size_t i = at;
 	int r;
 
-	if (at == 0 || !is_base64(src[at - 1]))
+	if (at == 0 || !decode_is_base64(src[at - 1]))
 		return NONE;
 	while ((r = line_end(src + i, n - i)) > 0)
 		i += (size_t)r;
 	if (i == at)
 		return r; /* none: or one that has not ended */
-	while (i < n && (src[i] == ' ' || src[i] == '\t'))
-		i++;
+	while ((r = blank(src + i, n - i)) > 0)
+		i += (size_t)r;
 	if (i == n || r == UNFINISHED)
 		return UNFINISHED;
-	return i - at <= SEPARATOR_MAX && is_base64(src[i]) ? (int)(i - at) : NONE;
+	return i - at <= SEPARATOR_MAX && decode_is_base64(src[i]) ? (int)(i - at) : NONE;
 }
 
 /* One piece of what separates two bytes of hex. */
 static int
 separator(const uint8_t *src, size_t n)
 {
-	int r = line_end(src, n);
-	size_t i = 0;
-
-	if (r != NONE)
-		return r;
-	if (strchr(" ,:-._\t", src[0]) != NULL && src[0] != '\0')
-		return 1;
-	while (i < n && i < 4 && src[i] == '\\')
-		i++;
-	if (i > 0 && i == n)
+	if (n == 0)
 		return UNFINISHED;
-	if (i == 0 && src[0] == '0')
-		i = 1;
-	if (i > 0 && i < n && (src[i] | 0x20) == 'x')
-		return (int)i + 1;
-	return NONE;
+	if (src[0] != '\0' && strchr(" ,:-._\t\n\r", src[0]) != NULL)
+		return 1;
+	if (src[0] == '0' && n > 1 && (src[1] | 0x20) == 'x')
+		return 2;
+	return escaped(src, n, "nrtxX");
 }
 
 /* Two digits before, separators, two digits behind. */
@@ -332,14 +337,6 @@ next_of(const uint8_t *src, size_t n, size_t at, int c)
 	return found == NULL ? n : (size_t)(found - src);
 }
 
-static size_t
-next_line(const uint8_t *src, size_t n, size_t at)
-{
-	while (at < n && src[at] != '\n' && src[at] != '\r' && src[at] != '\\')
-		at++;
-	return at;
-}
-
 /* Behind two digits of hex: something that is none, or "0x". */
 static size_t
 next_pairs(const uint8_t *src, size_t n, size_t at)
@@ -357,7 +354,7 @@ decode_next(enum spelling how, const uint8_t *src, size_t n, size_t at)
 	static const char lead[SPELLINGS] = {'\\', '%', '&', '='};
 
 	if (how == SPELL_BROKEN)
-		return next_line(src, n, at);
+		return triage_line(src, n, at);
 	if (how == SPELL_PAIRS)
 		return next_pairs(src, n, at);
 	return next_of(src, n, at, lead[how]);
@@ -378,7 +375,7 @@ json_matters(
     const struct filter *f, const uint8_t *text, size_t n, size_t at, size_t *end)
 {
 	size_t i = at;
-	uint8_t out[4], len, k;
+	uint8_t out[4], len;
 	int r;
 
 	while (i < n && text[i] == '\\')
@@ -397,10 +394,8 @@ json_matters(
 	*end = at + (size_t)r;
 	if (len > 1)
 		return f->high;
-	for (k = 0; k < len; k++)
-		if (matters(f, out[k]))
-			return true;
-	return false;
+	/* line ends and tabs are understood as they are */
+	return matters(f, out[0]) || (r > 2 && separator(out, 1) == 1);
 }
 
 static bool
@@ -445,20 +440,22 @@ broken_wanted(const struct filter *f, const uint8_t *text, size_t n, bool more)
 	size_t at = 0, joined = 0, line = 0, run, i;
 	int r;
 
-	for (; (at = next_line(text, n, at)) < n; at++) {
+	for (; (at = triage_line(text, n, at)) < n; at++) {
 		r = broken(text, n, at);
 		if (r == UNFINISHED && more)
 			return true;
 		if (r <= 0)
 			continue;
-		for (run = 0; at - run > line && is_base64(text[at - run - 1]); run++)
+		for (run = 0; at - run > line && decode_is_base64(text[at - run - 1]);
+		     run++)
 			;
 		joined = at - run == line ? joined + run : run;
 		at += (size_t)r;
 		line = at;
-		for (i = at; i < n && i - at < f->len_min && is_base64(text[i]); i++)
+		for (i = at; i < n && i - at < f->broken_min && decode_is_base64(text[i]);
+		     i++)
 			;
-		if (joined + i - at >= f->len_min || (i == n && more))
+		if (joined + i - at >= f->broken_min || (i == n && more))
 			return true;
 		at--;
 	}

@@ -137,7 +137,7 @@ filter_build(struct scrub *s)
 	int r;
 
 	memset(f->first, 0xff, sizeof(f->first));
-	f->len_min = f->hex_min = SIZE_MAX;
+	f->len_min = f->hex_min = f->broken_min = SIZE_MAX;
 	if (s->pattern_n == 0)
 		return 0;
 	for (i = 0; i < s->pattern_n; i++) {
@@ -145,8 +145,9 @@ filter_build(struct scrub *s)
 
 		if (p->len < f->len_min)
 			f->len_min = p->len;
-		/* those of base32 are shorter still, which does no harm */
-		if (p->fold && p->len < f->hex_min)
+		if ((p->fits & FIT_BROKEN) != 0 && p->len < f->broken_min)
+			f->broken_min = p->len;
+		if ((p->fits & FIT_PAIRS) != 0 && p->len < f->hex_min)
 			f->hex_min = p->len;
 		if (p->len > f->len_max)
 			f->len_max = p->len;
@@ -246,7 +247,8 @@ hits_add(struct hits *h, size_t from, size_t to, uint32_t value)
 
 /* The run at text[at] is one of ours, or looks like it. */
 static int
-look(struct scrub *s, const uint8_t *text, size_t n, size_t at, struct hits *hits)
+look(struct scrub *s, const uint8_t *text, size_t n, size_t at, enum fits fits,
+    struct hits *hits)
 {
 	struct filter *f = &s->filter;
 	uint64_t h = hash_at(f, text + at);
@@ -258,7 +260,7 @@ look(struct scrub *s, const uint8_t *text, size_t n, size_t at, struct hits *hit
 		struct pattern *p = &s->pattern[g->pattern];
 		size_t from = at - g->offset;
 
-		if (g->tag != tag_of(h) || g->offset > at)
+		if (g->tag != tag_of(h) || g->offset > at || (p->fits & fits) == 0)
 			continue;
 		if (agree(p, f->scan, text, n, from) == p->len &&
 		    is_really(p, text + from))
@@ -285,7 +287,8 @@ next_short(const struct filter *f, const uint8_t *text, size_t at, size_t last)
 }
 
 int
-filter_find(struct scrub *s, const uint8_t *text, size_t n, struct hits *hits)
+filter_find(
+    struct scrub *s, const uint8_t *text, size_t n, enum fits fits, struct hits *hits)
 {
 	struct filter *f = &s->filter;
 	size_t at, last;
@@ -300,7 +303,7 @@ filter_find(struct scrub *s, const uint8_t *text, size_t n, struct hits *hits)
 				    : next_short(f, text, at, last);
 		if (at > last)
 			return 0;
-		r = look(s, text, n, at, hits);
+		r = look(s, text, n, at, fits, hits);
 		if (r < 0)
 			return r;
 	}
@@ -318,7 +321,7 @@ may_begin(const struct filter *f, const uint8_t *text, size_t n, size_t at)
 }
 
 size_t
-filter_tail(struct scrub *s, const uint8_t *text, size_t n)
+filter_tail(struct scrub *s, const uint8_t *text, size_t n, enum fits fits)
 {
 	struct filter *f = &s->filter;
 	size_t at;
@@ -334,7 +337,8 @@ filter_tail(struct scrub *s, const uint8_t *text, size_t n)
 		for (i = f->first[text[at] | 0x20]; i >= 0; i = s->pattern[i].next) {
 			struct pattern *p = &s->pattern[i];
 
-			if (n - at < p->len && agree(p, f->scan, text, n, at) == n - at)
+			if ((p->fits & fits) != 0 && n - at < p->len &&
+			    agree(p, f->scan, text, n, at) == n - at)
 				return at;
 		}
 	}

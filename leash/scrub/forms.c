@@ -93,6 +93,19 @@ is_known(
 	return false;
 }
 
+static uint8_t
+fits_of(const uint8_t *data, size_t len, bool fold)
+{
+	size_t base64s = 0, digits = 0, i;
+
+	for (i = 0; i < len; i++) {
+		base64s += decode_is_base64(data[i]);
+		digits += isxdigit(data[i]) != 0;
+	}
+	return (uint8_t)(FIT_ALL | (base64s == len ? FIT_BROKEN : 0) |
+			 (fold && digits == len && len >= 16 ? FIT_PAIRS : 0));
+}
+
 /* data[len] stays where it is. */
 static void
 add_pattern(struct maker *m, const uint8_t *data, size_t len, bool fold)
@@ -106,8 +119,11 @@ add_pattern(struct maker *m, const uint8_t *data, size_t len, bool fold)
 	}
 	if (is_known(m, data, len, fold, &slot))
 		return;
-	s->pattern[s->pattern_n++] = (struct pattern){
-	    .data = data, .len = (uint32_t)len, .value = m->value, .fold = fold};
+	s->pattern[s->pattern_n++] = (struct pattern){.data = data,
+	    .len = (uint32_t)len,
+	    .value = m->value,
+	    .fold = fold,
+	    .fits = fits_of(data, len, fold)};
 	m->seen[slot] = (uint32_t)s->pattern_n;
 }
 

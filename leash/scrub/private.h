@@ -32,12 +32,22 @@ struct value {
 	uint64_t run; /* the last mask it was counted for */
 };
 
+/* What decoding joins could make of other things what they are not, and whether
+ * it is done at all is asked of longer runs only: so not each pattern is looked
+ * for everywhere. */
+enum fits {
+	FIT_ALL = 1,
+	FIT_BROKEN = 2, /* nothing but characters of base64 */
+	FIT_PAIRS = 4,  /* hex of eight bytes or more */
+};
+
 /* One exact string.  Its bytes stay in locked pages. */
 struct pattern {
 	const uint8_t *data;
 	uint32_t len;
 	uint32_t value; /* index */
 	bool fold;      /* letters of either case; data has the small ones */
+	uint8_t fits;   /* enum fits: which readings it can stand in */
 	int32_t next;   /* with the same first byte, or -1 */
 	/* z[k]: how far data[k..] agrees with data[0..].  With it no byte of
 	 * the text is compared twice, however the pattern repeats itself. */
@@ -67,10 +77,10 @@ struct filter {
 	size_t gram_n;
 	size_t q, stride; /* every stride-th run of q bytes is looked up */
 	size_t len_min, len_max;
-	size_t hex_min; /* of the patterns in hex */
-	uint64_t scan;  /* number of the running scan */
-	bool byte[256]; /* stands in some pattern */
-	bool high;      /* one of 0x80 and above does */
+	size_t hex_min, broken_min; /* of those that fit there */
+	uint64_t scan;              /* number of the running scan */
+	bool byte[256];             /* stands in some pattern */
+	bool high;                  /* one of 0x80 and above does */
 };
 
 struct scrub {
@@ -107,10 +117,10 @@ struct hits {
 int filter_build(struct scrub *);
 void filter_free(struct filter *);
 int hits_add(struct hits *, size_t from, size_t to, uint32_t value);
-/* Every place of every pattern in text[n], appended.  0, -ENOMEM. */
-int filter_find(struct scrub *, const uint8_t *text, size_t n, struct hits *);
-/* The first place from which text[n] may still become a pattern; n if none. */
-size_t filter_tail(struct scrub *, const uint8_t *text, size_t n);
+/* Every place of every pattern that fits in text[n], appended.  0, -ENOMEM. */
+int filter_find(struct scrub *, const uint8_t *text, size_t n, enum fits, struct hits *);
+/* The first place from which text[n] may still become one; n if none. */
+size_t filter_tail(struct scrub *, const uint8_t *text, size_t n, enum fits);
 
 /* ---- triage.c ---- */
 
@@ -128,6 +138,8 @@ bool triage_is_wide(void);
 /* Which of these text[n] has.  The two answer alike; the first is quick. */
 unsigned int triage(const uint8_t *text, size_t n);
 unsigned int triage_plain(const uint8_t *text, size_t n);
+/* The next newline, carriage return or backslash from at on; n if none. */
+size_t triage_line(const uint8_t *text, size_t n, size_t at);
 
 /* ---- decode.c ---- */
 
@@ -149,6 +161,7 @@ enum { UNFINISHED = -1, NONE = 0 };
  */
 int decode(enum spelling, const uint8_t *src, size_t n, size_t at, uint8_t out[static 4],
     uint8_t *ret_len);
+bool decode_is_base64(uint8_t);
 /* The next place from at on where an escape could start; n if none. */
 size_t decode_next(enum spelling, const uint8_t *src, size_t n, size_t at);
 /*

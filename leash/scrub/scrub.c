@@ -154,6 +154,14 @@ hits_to_block(struct scrub_stream *st, int i, size_t n)
 	st->hits.n = kept;
 }
 
+static enum fits
+fits_in(int i)
+{
+	if (views[i].spelling == SPELL_BROKEN)
+		return FIT_BROKEN;
+	return views[i].spelling == SPELL_PAIRS ? FIT_PAIRS : FIT_ALL;
+}
+
 /* View i of the block, if it could show something. */
 static int
 find_in_view(struct scrub_stream *st, int i, const uint8_t *text, size_t n,
@@ -169,7 +177,7 @@ find_in_view(struct scrub_stream *st, int i, const uint8_t *text, size_t n,
 	if (e < 0)
 		return e;
 	st->made[i] = true;
-	e = filter_find(st->scrub, r->data, r->len, &st->hits);
+	e = filter_find(st->scrub, r->data, r->len, fits_in(i), &st->hits);
 	if (e == 0)
 		hits_to_block(st, i, before);
 	return e;
@@ -185,7 +193,7 @@ find_all(struct scrub_stream *st, const uint8_t *data, size_t n, bool last)
 	memset(st->made, 0, sizeof(st->made));
 	r = shapes_find(data, n, st->before, last, &st->hits);
 	if (r == 0)
-		r = filter_find(st->scrub, data, n, &st->hits);
+		r = filter_find(st->scrub, data, n, FIT_ALL, &st->hits);
 	if (st->scrub->pattern_n == 0)
 		return r;
 	for (i = 0; i < VIEWS && r == 0; i++) {
@@ -298,7 +306,7 @@ is_too_little(const struct reading *r, size_t tail)
 static size_t
 certain(struct scrub_stream *st, const uint8_t *data, size_t n)
 {
-	size_t at = filter_tail(st->scrub, data, n), from, to;
+	size_t at = filter_tail(st->scrub, data, n, FIT_ALL), from, to;
 	int i;
 
 	at = least(at, shapes_tail(data, n, st->before));
@@ -314,7 +322,7 @@ certain(struct scrub_stream *st, const uint8_t *data, size_t n)
 			to_block(st, views[i].upon, &from, &to);
 			at = least(at, from);
 		}
-		from = to = filter_tail(st->scrub, r->data, r->len);
+		from = to = filter_tail(st->scrub, r->data, r->len, fits_in(i));
 		if (from == r->len || is_too_little(r, from))
 			continue;
 		to_block(st, i, &from, &to);

@@ -261,9 +261,29 @@ group_of(const char *prefix)
  * groups it stands. */
 static const struct table {
 	uint8_t low[3][16], high[3][16];
+	uint8_t before_low[16], before_high[16];
 } * tables(void)
 {
-	static struct table t;
+	/* what may stand before: no letter or digit, unless it may be an escape's.
+	 * 1: all but ASCII's columns 3 to 7; 2 4 8: the signs in these; 16: b f n
+	 * 32: r t */
+	static struct table t = {.before_low = {[0] = 1 | 8,
+				     1,
+				     1 | 16 | 32,
+				     1,
+				     1 | 32,
+				     1,
+				     1 | 16,
+				     1,
+				     1,
+				     1,
+				     1 | 2,
+				     1 | 2 | 4,
+				     1 | 2 | 4,
+				     1 | 2 | 4,
+				     1 | 2 | 4 | 16,
+				     1 | 2 | 4},
+	    .before_high = {1, 1, 1, 2, 8, 4, 8 | 16, 4 | 32, 1, 1, 1, 1, 1, 1, 1, 1}};
 	static bool made;
 	size_t i, k;
 
@@ -279,9 +299,13 @@ static const struct table {
 }
 
 static bool
-may_begin(const struct table *t, const uint8_t *at)
+may_begin(const struct table *t, const uint8_t *text, size_t from)
 {
+	const uint8_t *at = text + from;
 	unsigned int all = 0xff;
+
+	if (from > 0 && (t->before_low[at[-1] & 15] & t->before_high[at[-1] >> 4]) == 0)
+		return false;
 
 	for (int k = 0; k < 3; k++)
 		all &= t->low[k][at[k] & 15] & t->high[k][at[k] >> 4];
@@ -294,7 +318,7 @@ shapes_scan_plain(const uint8_t *text, size_t n, size_t at)
 {
 	const struct table *t = tables();
 
-	while (at + 2 < n && !may_begin(t, text + at))
+	while (at + 2 < n && !may_begin(t, text, at))
 		at++;
 	return at + 2 < n ? at : n;
 }
@@ -306,6 +330,21 @@ __attribute__((target("avx2"))) static __m256i
 twice(const uint8_t row[16])
 {
 	return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)row));
+}
+
+/* Which of 32 bytes may stand before a beginning. */
+__attribute__((target("avx2"))) static inline unsigned int
+may_precede(const struct table *t, const uint8_t *at)
+{
+	const __m256i half = _mm256_set1_epi8(15);
+	__m256i v = _mm256_loadu_si256((const __m256i *)at);
+	__m256i up = _mm256_and_si256(_mm256_srli_epi16(v, 4), half);
+	__m256i fit = _mm256_and_si256(
+	    _mm256_shuffle_epi8(twice(t->before_low), _mm256_and_si256(v, half)),
+	    _mm256_shuffle_epi8(twice(t->before_high), up));
+
+	return ~(unsigned int)_mm256_movemask_epi8(
+	    _mm256_cmpeq_epi8(fit, _mm256_setzero_si256()));
 }
 
 __attribute__((target("avx2"))) static size_t
@@ -331,7 +370,9 @@ scan_quick(const struct table *t, const uint8_t *text, size_t n, size_t at)
 				_mm256_shuffle_epi8(low[k], _mm256_and_si256(v, half)),
 				_mm256_shuffle_epi8(high[k], up)));
 		}
-		found = ~(unsigned int)_mm256_movemask_epi8(_mm256_cmpeq_epi8(all, zero));
+		found = may_precede(t, text + at - 1);
+		found &=
+		    ~(unsigned int)_mm256_movemask_epi8(_mm256_cmpeq_epi8(all, zero));
 		if (found != 0)
 			return at + (size_t)__builtin_ctz(found);
 	}
@@ -343,7 +384,12 @@ size_t
 shapes_scan(const uint8_t *text, size_t n, size_t at)
 {
 #if defined(__x86_64__)
-	if (n - at >= 64 && triage_is_wide())
+	if (at == 0 && n > 2) {
+		if (may_begin(tables(), text, 0))
+			return 0;
+		at = 1;
+	}
+	if (at < n && n - at >= 64 && triage_is_wide())
 		at = scan_quick(tables(), text, n, at);
 #endif
 	return shapes_scan_plain(text, n, at);

@@ -167,6 +167,40 @@ wide(const uint8_t *text, size_t n, bool *ret_carry)
 }
 #endif
 
+#ifdef WIDE
+/* The first 32 bytes from at on that have a line's end or a backslash. */
+TARGET static size_t
+wide_line(const uint8_t *text, size_t n, size_t at)
+{
+	const __m256i slash = _mm256_set1_epi8('\\'), feed = _mm256_set1_epi8('\n'),
+		      back = _mm256_set1_epi8('\r');
+
+	for (; at + 32 <= n; at += 32) {
+		__m256i v = _mm256_loadu_si256((const __m256i *)(text + at));
+		__m256i found = _mm256_or_si256(_mm256_cmpeq_epi8(v, slash),
+		    _mm256_or_si256(
+			_mm256_cmpeq_epi8(v, feed), _mm256_cmpeq_epi8(v, back)));
+		unsigned int where = (unsigned int)_mm256_movemask_epi8(found);
+
+		if (where != 0)
+			return at + (size_t)__builtin_ctz(where);
+	}
+	return at;
+}
+#endif
+
+size_t
+triage_line(const uint8_t *text, size_t n, size_t at)
+{
+#ifdef WIDE
+	if (triage_is_wide())
+		at = wide_line(text, n, at);
+#endif
+	while (at < n && text[at] != '\n' && text[at] != '\r' && text[at] != '\\')
+		at++;
+	return at;
+}
+
 unsigned int
 triage(const uint8_t *text, size_t n)
 {
