@@ -126,7 +126,8 @@ QUERY	 = supervisor/audit/query.o supervisor/audit/options.o \
 	   supervisor/audit/figures.o supervisor/audit/svg.o \
 	   supervisor/audit/ship_run.o supervisor/audit/pack.o \
 	   supervisor/audit/payload_run.o supervisor/audit/payload.o \
-	   supervisor/audit/payload_key.o supervisor/audit/handout.o
+	   supervisor/audit/payload_key.o supervisor/audit/handout.o \
+	   supervisor/audit/certify.o
 
 # What speaks to the agent.  No vault object may ever stand here.
 KENNEL	 = supervisor/main.o supervisor/child.o supervisor/control.o $(APPROVE) \
@@ -458,7 +459,7 @@ WITNESS	 = tests/witness/witness.o tests/witness/tell.o tests/witness/files.o \
 	   tests/witness/net.o tests/witness/run.o tests/witness/race.o \
 	   tests/witness/hoard.o
 TEST_PROGRAMS = $B/tests/toy $B/tests/witness $B/tests/relay $B/tests/spawn $B/tests/execs $B/tests/audit \
-	   $B/tests/policy_text
+	   $B/tests/policy_text $B/tests/scrub
 
 $B/tests/toy: $(call obj,$(TOY))
 	$(call link,$(LINKSTATIC),)
@@ -473,6 +474,11 @@ $B/tests/execs: $(call obj,tests/bench/execs.o)
 	$(call link,$(LINKSTATIC),-pthread)
 $B/tests/decide: $(call obj,tests/bench/decide.o $(UNIT_load))
 	$(call link,-pie,$(call PKG_LIBS,libsodium))
+# Beside Hyperscan, where that is there.
+HAVE_HS	:= $(shell pkg-config --exists libhs 2>/dev/null && echo 1)
+$(OBJ)/tests/bench/scrub.o: CPPFLAGS += $(if $(HAVE_HS),-DHAVE_HS)
+$B/tests/scrub: $(call obj,tests/bench/scrub.o $(SCRUB))
+	$(call link,-pie,$(call PKG_LIBS,libsodium $(if $(HAVE_HS),libhs)))
 # A writer for the log: for the bench, and for what is long.
 $B/tests/audit: $(call obj,tests/bench/audit.o supervisor/audit/connect.o \
     supervisor/audit/logtree.o supervisor/audit/reader.o supervisor/audit/schema.o $(CHAIN) leash/report.o $(BASE))

@@ -346,11 +346,18 @@ def decision_rows():
     print("\nGoal: one decision < 200 ns, flat in the number of rules.\n")
 
 
+def scrub_rows(kit):
+    """The scrubber alone, with what it is compared with in the same process."""
+    r = kit.run([kit.STAGE + "/bin/scrub", "64" if QUICK else "256"], timeout=300)
+    sys.stdout.write(r.stdout if isinstance(r.stdout, str) else r.stdout.decode())
+
+
 def inner():
     import kit
     os.makedirs(kit.HOME, mode=0o700, exist_ok=True)
     spawn_rows(kit)
     vault_rows(kit)
+    scrub_rows(kit)
     made = sessions(kit)
     small_rows(made)
     big_rows(made)
