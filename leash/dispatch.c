@@ -55,6 +55,9 @@ launch_fields(struct leash *l, size_t len, const char **ret_name)
 		return -EBADMSG;
 	version = wire_get_u32(&in);
 	l->mode = wire_get_u32(&in);
+	l->explain = l->mode == LEASH_EXPLAIN;
+	if (l->explain)
+		l->mode = LEASH_EXEC;
 	*ret_name = wire_get_str(&in, NAME_MAX_LEN);
 	session = wire_get_str(&in, SESSION_LEN);
 	r = launch_args(l, &in);
@@ -312,7 +315,27 @@ refused(void *arg, const struct gate_refusal *r)
 	(void)tell(arg, &out); /* it is in the log all the same */
 }
 
-const struct gate_person dispatch_person = {ask, withdrawn, refused};
+static void
+judged(void *arg, const struct gate_judged *j)
+{
+	static uint8_t memory[LEASH_PACKET_MAX];
+	static uint32_t lost;
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, LEASH_JUDGED);
+	wire_put_str(&out, j->verdict);
+	wire_put_str(&out, j->program);
+	wire_put_str(&out, j->caller);
+	wire_put_str(&out, j->rule);
+	wire_put_str(&out, j->reason);
+	wire_put_u32(&out, lost);
+	wire_put_u32(&out, j->cut);
+	(void)put_strings(&out, j->argc, j->words); /* the end */
+	lost = tell(arg, &out) < 0 ? lost + 1 : 0;
+}
+
+const struct gate_person dispatch_person = {ask, withdrawn, refused, judged};
 
 static int
 on_answer(struct leash *l, struct wire_in *in, int *fd)

@@ -96,7 +96,9 @@ program_of_exec(struct launch *a)
 {
 	struct leash *l = a->l;
 	const struct policy *p = &l->policy;
-	struct policy_exec_ask ask = {.argv = {l->argv, l->argc}, .caller = SEALED_NONE};
+	struct policy_exec_ask ask = {.argv = {l->argv, l->argc},
+	    .caller = POLICY_NO_IMAGE,
+	    .cwd = policy_str(p, l->server->cwd)};
 	struct sealed_range images = l->server->images;
 	bool known = false;
 
@@ -457,7 +459,8 @@ make_ready(struct launch *a)
 	    .report = l->report,
 	    .scrub = l->secret_n > 0 ? l->scrub : NULL,
 	    .person = &dispatch_person,
-	    .person_arg = l};
+	    .person_arg = l,
+	    .explain = l->explain};
 	int r = gate_new(&gate, &l->gate);
 
 	if (r < 0)

@@ -75,6 +75,14 @@ enum leash_message {
 	/* For who speaks to the agent: str program, rule, because, instead, reason.
 	 * Sent before the server is told; not every one when there are many. */
 	LEASH_DENIED = 15,
+	/*
+	 * LEASH_EXPLAIN: an exec as it was judged.  str verdict (allow ask deny
+	 * killed), program, caller ("" when not known), rule ("" when there is
+	 * none), reason (""); u32 how many were not told before it because nobody
+	 * read; u32 1 when not all arguments follow, u32 n and n times str
+	 * arguments.  Without secrets.
+	 */
+	LEASH_JUDGED = 17,
 };
 
 #define LEASH_DIGEST_LEN    32
@@ -88,8 +96,9 @@ enum leash_answer {
 };
 
 enum leash_mode {
-	LEASH_RUN = 1,  /* the server's own "run" line, speaking MCP */
-	LEASH_EXEC = 2, /* kennel exec: a granted program, raw stdio */
+	LEASH_RUN = 1,     /* the server's own "run" line, speaking MCP */
+	LEASH_EXEC = 2,    /* kennel exec: a granted program, raw stdio */
+	LEASH_EXPLAIN = 3, /* the same, and each exec is told */
 };
 
 /* How long the leash waits between TERM and KILL when the supervisor asks for

@@ -49,6 +49,7 @@ enum leash_phase { PHASE_NEW, PHASE_RUNNING, PHASE_ENDING, PHASE_GONE };
 struct leash {
 	enum leash_phase phase;
 	enum leash_mode mode;
+	bool explain; /* each exec is told */
 	char session[17];
 	char *memory;      /* the launch message, kept for its strings */
 	const char **argv; /* what to start; NULL-terminated */

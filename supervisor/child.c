@@ -186,7 +186,7 @@ take_started(struct child *c, struct wire_in *in, const int *fds, size_t fds_n,
 
 	(void)wire_get_u32(in); /* the pid, for people who read the channel */
 	lacks = wire_get_str(in, LEASH_TEXT_MAX - 1);
-	if (wire_end(in) < 0 || fds_n != (mode == LEASH_EXEC ? 3 : 2))
+	if (wire_end(in) < 0 || fds_n != (mode == LEASH_RUN ? 2 : 3))
 		return -EBADMSG;
 	(void)snprintf(c->lacks, sizeof(c->lacks), "%s", lacks);
 	c->server_in = fds[0];
@@ -404,6 +404,23 @@ read_denied(struct wire_in *in, struct child_news *n)
 	return 0;
 }
 
+static int
+read_judged(struct wire_in *in, struct child_news *n)
+{
+	static const char *argv[CHILD_WORDS_MAX];
+	struct child_judged *j = &n->judged;
+
+	j->verdict = wire_get_str(in, LEASH_TEXT_MAX);
+	j->program = wire_get_str(in, LEASH_TEXT_MAX);
+	j->caller = wire_get_str(in, LEASH_TEXT_MAX);
+	j->rule = wire_get_str(in, LEASH_TEXT_MAX);
+	j->reason = wire_get_str(in, LEASH_TEXT_MAX);
+	j->lost = wire_get_u32(in);
+	j->cut = wire_get_u32(in) != 0;
+	j->argv = argv;
+	return read_words(in, argv, &j->argc);
+}
+
 int
 child_answer(struct child *c, struct child_news *ret)
 {
@@ -413,6 +430,7 @@ child_answer(struct child *c, struct child_news *ret)
 	    [LEASH_ASK] = read_ask,
 	    [LEASH_WITHDRAWN] = read_withdrawn,
 	    [LEASH_DENIED] = read_denied,
+	    [LEASH_JUDGED] = read_judged,
 	};
 	static uint8_t memory[LEASH_PACKET_MAX];
 	struct child_news news = {0};

@@ -24,7 +24,7 @@ struct child_order {
 	const char *run_at;  /* KENNEL_RUN_AT=folder of the keeper's socket; or NULL */
 	const char *session; /* 16 hex digits */
 	enum leash_mode mode;
-	char *const *argv; /* LEASH_EXEC: program and arguments */
+	char *const *argv; /* LEASH_EXEC, LEASH_EXPLAIN: program and arguments */
 	int argc;
 };
 
@@ -73,13 +73,23 @@ struct child_denied { /* LEASH_DENIED */
 	const char *program, *rule, *because, *instead, *reason;
 };
 
+struct child_judged { /* LEASH_JUDGED */
+	const char *verdict, *program, *caller, *rule, *reason;
+	uint32_t lost; /* so many before it were not told */
+	bool cut;
+	uint32_t argc;
+	const char *const *argv;
+};
+
 struct child_news {
-	enum leash_message type; /* EXITED NEEDS_RECORDER ASK WITHDRAWN DENIED */
-	int status;              /* EXITED: wait status of the server */
+	/* EXITED NEEDS_RECORDER ASK WITHDRAWN DENIED JUDGED */
+	enum leash_message type;
+	int status; /* EXITED: wait status of the server */
 	uint64_t scrubbed, denied;
 	uint32_t number; /* ASK, WITHDRAWN */
 	struct child_ask ask;
 	struct child_denied refusal;
+	struct child_judged judged;
 };
 /* Does not wait.  0; -EAGAIN; -EPIPE: the leash is gone; -EBADMSG. */
 int child_answer(struct child *, struct child_news *ret);

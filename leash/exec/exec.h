@@ -16,6 +16,7 @@
  *	caller.c	who asks, and in which folder
  *	grant.c		a policy answer for (image, argv, environment)
  *	ask.c		execs that wait for a person
+ *	explain.c	each exec in words, where somebody wants to know
  */
 #ifndef KENNEL_LEASH_EXEC_EXEC_H
 #define KENNEL_LEASH_EXEC_EXEC_H
@@ -70,6 +71,16 @@ struct gate_refusal {
 	const char *reason;
 };
 
+/* An exec as it was judged, for a person who wants to know; without secrets. */
+struct gate_judged {
+	const char *verdict, *program;
+	const char *caller; /* "": not known */
+	const char *rule, *reason;
+	const char *words; /* argc arguments, each with its NUL */
+	size_t argc;
+	bool cut; /* there are more of them */
+};
+
 /* Where questions go.  None of these may block. */
 struct gate_person {
 	/* 0; the answer comes by gate_answer, never from here. */
@@ -77,6 +88,8 @@ struct gate_person {
 	void (*withdrawn)(void *arg, uint32_t number);
 	/* before the caller is told; NULL: nobody wants to know */
 	void (*refused)(void *arg, const struct gate_refusal *);
+	/* each exec, where the order says so */
+	void (*judged)(void *arg, const struct gate_judged *);
 };
 
 struct gate_order {
@@ -90,6 +103,7 @@ struct gate_order {
 	struct scrub *scrub;   /* borrowed: for what a record shows; may be NULL */
 	const struct gate_person *person; /* NULL: what is asked about is refused */
 	void *person_arg;
+	bool explain; /* tell the person of each exec */
 };
 
 int gate_new(const struct gate_order *, struct gate **ret);

@@ -194,6 +194,10 @@ const char *grant_stands(struct gate *, const struct flight *, struct call *);
 int grant_record(
     struct gate *, pid_t, const struct call *, const struct verdict *, const char *name);
 
+/* ---- explain.c ----------------------------------------------------------- */
+void explain_judged(
+    struct gate *, const struct call *, const struct verdict *, const char *name);
+
 /* ---- stop.c -------------------------------------------------------------- */
 struct flight *flight_of_thread(struct gate *, pid_t tid);
 bool flight_in_group(const struct gate *, pid_t tgid);

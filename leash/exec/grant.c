@@ -362,6 +362,7 @@ grant_record(struct gate *g, pid_t pid, const struct call *c, const struct verdi
 	struct event *e = &g->event;
 	char rule[512] = "";
 
+	explain_judged(g, c, v, name);
 	if (!g->order.report)
 		return 0;
 	event_begin(e, EVENT_EXEC);

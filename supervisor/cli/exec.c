@@ -9,6 +9,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "policy/out.h"
+#include "policy/say.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "shim/base/loop.h"
@@ -141,6 +143,42 @@ on_signal(struct loop *loop, int fd, short revents, void *arg)
 	}
 }
 
+/* A word of the server's: nothing in it can forge a line. */
+static void
+put_word(const char *word)
+{
+	(void)fputc(' ', stderr);
+	say_word(word, strlen(word), stderr);
+}
+
+/* "kennel: allow: /usr/bin/git git log (by /usr/bin/bash; github.kennel:12)" */
+static void
+tell(const struct child_judged *j)
+{
+	if (j->lost > 0)
+		(void)fprintf(stderr, "kennel: %u execs were not told here\n", j->lost);
+	(void)fprintf(stderr, "kennel: %s:", j->verdict);
+	put_word(j->program);
+	(void)fputs(" [", stderr);
+	for (uint32_t i = 0; i < j->argc; i++) {
+		put_word(j->argv[i]);
+	}
+	(void)fprintf(stderr, "%s ]", j->cut ? " ..." : "");
+	if (j->caller[0] != '\0') {
+		(void)fputs(" by", stderr);
+		put_word(j->caller);
+	}
+	if (j->rule[0] != '\0') {
+		(void)fputs(" rule", stderr);
+		put_word(j->rule);
+	}
+	if (j->reason[0] != '\0') {
+		(void)fputs(": ", stderr);
+		out_plain(stderr, j->reason, strlen(j->reason));
+	}
+	(void)fputc('\n', stderr);
+}
+
 static void
 on_channel(struct loop *loop, int fd, short revents, void *arg)
 {
@@ -156,6 +194,10 @@ on_channel(struct loop *loop, int fd, short revents, void *arg)
 	if (r == 0 && news.type == LEASH_NEEDS_RECORDER) {
 		if (opened_recorder(&x->o) < 0)
 			log_error("unable to start the recorder again");
+		return;
+	}
+	if (r == 0 && news.type == LEASH_JUDGED) {
+		tell(&news.judged);
 		return;
 	}
 	if (r == 0 && news.type != LEASH_EXITED) {
@@ -249,7 +291,8 @@ serve(struct exec *x)
 }
 
 static int
-exec_program(const char *file, const char *name, int argc, char **argv)
+exec_program(
+    const char *file, const char *name, enum leash_mode mode, int argc, char **argv)
 {
 	static char why[LEASH_TEXT_MAX];
 	static struct exec x = {
@@ -259,7 +302,7 @@ exec_program(const char *file, const char *name, int argc, char **argv)
 	loop_init(&x.loop);
 	if (open_signals(&x.signals) < 0)
 		die("unable to take signals");
-	status = open_server(file, name, LEASH_EXEC, argc, argv, &x.o, why);
+	status = open_server(file, name, mode, argc, argv, &x.o, why);
 	if (status != 0) {
 		log_error("unable to run %s: %s", argv[0], why);
 		return status;
@@ -279,11 +322,14 @@ int
 exec_main(int argc, char **argv)
 {
 	const char *file = NULL, *name = NULL;
+	enum leash_mode mode = LEASH_EXEC;
 	int i;
 
 	for (i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
 		if (strcmp(argv[i], "--policy") == 0 && i + 1 < argc)
 			file = argv[++i];
+		else if (strcmp(argv[i], "--explain") == 0)
+			mode = LEASH_EXPLAIN;
 		else if (argv[i][0] != '-' && name == NULL)
 			name = argv[i];
 		else
@@ -291,8 +337,9 @@ exec_main(int argc, char **argv)
 	}
 	if (name == NULL || i + 1 >= argc || argc - i - 1 > LEASH_ARGS_MAX)
 		goto usage;
-	return exec_program(file, name, argc - i - 1, argv + i + 1);
+	return exec_program(file, name, mode, argc - i - 1, argv + i + 1);
 usage:
-	fprintf(stderr, "usage: kennel exec [--policy FILE] NAME -- PROG [ARG...]\n");
+	fprintf(stderr,
+	    "usage: kennel exec [--explain] [--policy FILE] NAME -- PROG [ARG...]\n");
 	return EXIT_USAGE;
 }

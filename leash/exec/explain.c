@@ -1,0 +1,72 @@
+/*
+ * Each exec in words, as it is judged: for who tries a policy (kennel exec
+ * --explain).
+ *
+ * Process: the leash.  What the server chose to say goes out as the log has it:
+ * without its secrets.  Must not wait: what is not read is not told.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "leash/exec/flight.h"
+#include "leash/scrub/scrub.h"
+
+#define WORDS_MAX 8192
+
+/* Valid until the next one. */
+static const char *
+clean(struct gate *g, const char *text)
+{
+	if (g->order.scrub == NULL)
+		return text;
+	return scrub_text(g->order.scrub, text, &g->shown) == 0
+		   ? (const char *)g->shown.data
+		   : SCRUB_MASK;
+}
+
+static void
+put_words(
+    struct gate *g, const struct call *c, char words[WORDS_MAX], struct gate_judged *ret)
+{
+	size_t len = 0, n;
+
+	for (size_t i = 0; i < c->argc && !ret->cut; i++) {
+		const char *word = clean(g, c->argv[i]);
+
+		n = strlen(word) + 1;
+		ret->cut = n > WORDS_MAX - len;
+		if (ret->cut)
+			break;
+		memcpy(words + len, word, n);
+		len += n;
+		ret->argc++;
+	}
+	ret->words = words;
+}
+
+void
+explain_judged(
+    struct gate *g, const struct call *c, const struct verdict *v, const char *name)
+{
+	static char words[WORDS_MAX];
+	const struct policy *p = g->order.policy;
+	struct gate_judged j = {.verdict = name,
+	    .caller = "",
+	    .rule = "",
+	    .reason = v->reason == NULL ? "" : v->reason};
+	char program[PATH_MAX], rule[512];
+
+	if (!g->order.explain || !g->order.person || !g->order.person->judged)
+		return;
+	(void)snprintf(program, sizeof(program), "%s", clean(g, v->program));
+	j.program = program;
+	if (v->row)
+		j.rule = policy_at(p, v->row->at, rule, sizeof(rule));
+	if (c->caller == POLICY_NO_IMAGE)
+		j.caller = "kennel-shim";
+	else if (c->caller < p->row_n[SEALED_IMAGES])
+		j.caller = policy_str(p, p->image[c->caller].real);
+	put_words(g, c, words, &j);
+	g->order.person->judged(g->order.person_arg, &j);
+}
