@@ -354,6 +354,23 @@ def missing():
     check(s.p.returncode != 0, "status 0")
 
 
+@test("a helper is fenced: no file, no network, no privilege; and `may` opens what it says")
+def fenced_helper():
+    helper, mark = TMP + "/fenced", TMP + "/fenced-mark"
+    with open(helper, "w") as f:
+        f.write("#!/bin/sh\n(echo x >%s) 2>/dev/null && w=wrote || w=not\n"
+                "n=$(sed -n 's/^NoNewPrivs:.//p' /proc/self/status)\necho value-$w-$n\n" % mark)
+    os.chmod(helper, 0o755)
+    for may, want in (("", "value-not-1"), (" { may files }", "value-wrote-1")):
+        s = kennel_run(toy_policy("    secret TOKEN from cmd %s%s" % (words(helper), may)))
+        s.initialize()
+        equal(s.text("spell", var="TOKEN").replace("-", ""), want.replace("-", ""))
+        equal(os.path.exists(mark), "wrote" in want)
+        s.close()
+    os.unlink(mark)
+    os.unlink(helper)
+
+
 @test("S4-38 S4-48 S4-49 a failing helper: its exit status and nothing of what it said")
 def failing_helper():
     helper = TMP + "/helper"

@@ -31,7 +31,7 @@ result() { # good name
 	fi
 }
 
-# Every answer is looked through for the sentinel.  S1-01 S1-05
+# Every answer is looked through for the sentinel.
 expect() { # status name argument...
 	want=$1 name=$2
 	shift 2
@@ -175,7 +175,7 @@ holds "with its place" says "catalog.kennel:6:2: error"
 rm "$tmp/home/catalog.kennel"
 expect 64 "no such verb of it" catalog drop
 
-# ---- what is not here ----  S1-06 S1-106 S1-107 S1-108 S1-109 S1-114
+# ---- what is not here ----  S1-106 S1-107 S1-108 S1-114
 for verb in get put export dump reveal; do
 	expect 64 "there is no $verb" $verb team/github/token
 done

@@ -339,7 +339,7 @@ card_of(const char *path, bool card)
 }
 
 /* S1-02: no record has a place for a value.
- * S1-22 S1-23 S1-27 S1-28 S1-29 S1-30 S1-34 S1-35 S1-36 S1-41 */
+ * S1-22 S1-23 S1-27 S1-28 S1-29 S1-30 S1-31 S1-34 S1-35 S1-36 S1-41 */
 static void
 records_are_as_agents_know_them(void **state)
 {
