@@ -21,7 +21,10 @@ said = []  # all that any command printed
 
 
 def home():
-    """A home of this test's own."""
+    """A home of this test's own; a keeper that a failed test left is ended."""
+    for pid in keepers():
+        os.kill(pid, signal.SIGKILL)
+    gone()
     homes[0] += 1
     return {"KENNEL_HOME": "%s/vault-%d" % (TMP, homes[0])}
 
