@@ -253,5 +253,45 @@ def refused_is_told():
     check(audited('"refused"', "exec refused", '"request": "%d"' % rid, "/bin/true"), "linked")
 
 
+@test("MCP-ATTACKS 46 the socket is not in the server's reach; whoever answers is written down")
+def out_of_reach():
+    s = session()
+    rid = ask(s, "/bin/echo", "x")
+    q = question(s.p.pid)
+    path = os.path.join(HOME, "run", "ask-%d" % s.p.pid)
+    check(os.path.exists(path), path)
+    p = subprocess.Popen([KENNEL, "approve", "allow", q["id"]])
+    equal(p.wait(), 0)
+    equal(text(s, rid), "exit 0\nx\n")
+    s.n += 1
+    s.send({"jsonrpc": "2.0", "id": s.n, "method": "tools/call",
+            "params": {"name": "open", "arguments": {"path": path}}})
+    equal(text(s, s.n), "ENOENT", "in the cell there is no such path")
+    s.close()
+    check(audited('"approve"', "uid %d, pid %d" % (os.getuid(), p.pid)), "who")
+
+
+@test("MCP-ATTACKS 27 an option where a word was granted is refused before it runs")
+def option_injected():
+    s = session("    exec allow /usr/bin/printf %s -- <text>\n")
+    equal(text(s, ask(s, "/usr/bin/printf", "%s", "--", "-x --output=/etc/passwd")),
+          "exit 0\n---x --output=/etc/passwd", "control: behind -- it is a word")
+    equal(text(s, ask(s, "/usr/bin/printf", "--output=/etc/passwd", "--", "x")), "EACCES")
+    equal(text(s, ask(s, "/usr/bin/printf", "%s", "--output", "--", "x")), "EACCES")
+    s.close()
+
+
+@test("MCP-ATTACKS 54 a program of the same name in a writable folder, early on PATH, is not run")
+def early_on_path():
+    s = session("    exec allow /bin/uname\n    exec allow /bin/chmod **\n")
+    evil = "printf '#!/bin/sh\\necho evil\\n' > /tmp/uname; /bin/chmod +x /tmp/uname; "
+    equal(text(s, ask(s, "/bin/sh", "-c", evil + "uname")), "exit 0\nLinux\n", "control")
+    equal(text(s, ask(s, "/bin/sh", "-c", evil + ". /tmp/uname")), "exit 0\nevil\n", "control: it is there")
+    absent("evil", text(s, ask(s, "/bin/sh", "-c", evil + "PATH=/tmp:$PATH; uname")))
+    absent("evil", text(s, ask(s, "/bin/sh", "-c", evil + "/tmp/uname")))
+    s.close()
+    check(audited('"deny"', "/tmp/uname"), "refused, and written down")
+
+
 if __name__ == "__main__":
     main()

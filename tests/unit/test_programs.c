@@ -1,7 +1,7 @@
 /*
  * Programs that a server starts, as its session sees them: while a person is
  * asked about one, time stands and kennel answers; what was refused is put
- * together with the calls that were open.  MCP-ATTACKS 27, 54.
+ * together with the calls that were open.  MCP-ATTACKS 27.
  */
 #include <unistd.h>
 
