@@ -7,7 +7,7 @@
 #include "supervisor/audit/query.h"
 
 struct handout {
-	const char *what;     /* export report pack tiles ship */
+	const char *what;     /* export report pack tiles certify ship */
 	const char *to;       /* a file, a folder, a collector; NULL: standard output */
 	const char *format;   /* NULL: none */
 	const char *outcome;  /* of ship: began, ended */

@@ -206,6 +206,9 @@ bool key_verify(
 #define NOTE_SIGS_MAX 32   /* the format asks for 16 or more */
 #define NOTE_VKEY_MAX 320
 
+/* The first line of what "kennel audit certify" signs; a checkpoint's is a name. */
+#define NOTE_CERTIFICATE "kennel integrity certificate 1"
+
 enum note_type { NOTE_ED25519 = 0x01, NOTE_COSIGNATURE = 0x04 };
 
 struct vkey { /* who may sign */
@@ -311,6 +314,8 @@ int store_open_as(
     int log_dir, const char *name, struct store **ret, const char **ret_why);
 /* The write-ahead log into the database, now.  -EAGAIN: somebody reads. */
 int store_fold(struct store *);
+/* The same when it is long, as far as readers let it: when nobody waits. */
+void store_fold_some(struct store *);
 uint64_t store_base(const struct store *);
 /* In this file. */
 uint64_t store_records(const struct store *);

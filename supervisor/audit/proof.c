@@ -66,6 +66,30 @@ say(const struct asked *asked, enum verdict verdict, uint64_t index, uint64_t si
 	return (int)verdict;
 }
 
+/* What "kennel audit certify" wrote. */
+static int
+check_certificate(const struct asked *asked, const char *text, size_t len)
+{
+	static struct note note;
+	char why[256];
+
+	if (note_parse(text, len, &note) < 0)
+		return say(asked, UNKNOWN, 0, 0, "this is no certificate");
+	if (!note_signed_by(&note, &asked->key, NULL))
+		return say(asked, TAMPERED, 0, 0, "it is not signed by this key");
+	(void)snprintf(
+	    why, sizeof(why), "the certificate is signed by %.150s", asked->key.name);
+	return say(asked, INTACT, 0, 0, why);
+}
+
+static bool
+is_certificate(const char *text, size_t len)
+{
+	size_t head = sizeof(NOTE_CERTIFICATE) - 1;
+
+	return len > head && memcmp(text, NOTE_CERTIFICATE "\n", head + 1) == 0;
+}
+
 /* The signatures first: nothing of an unsigned checkpoint is believed. */
 static int
 check(const struct asked *asked, const char *text, size_t len, const char *body,
@@ -156,5 +180,7 @@ proof_main(int argc, char **argv)
 		log_error("unable to read %s: %s", argv[optind], strerror(-r));
 		return UNKNOWN;
 	}
+	if (argc - optind == 1 && asked.witness_n == 0 && is_certificate(text, len))
+		return check_certificate(&asked, text, len);
 	return check(&asked, text, len, argc - optind == 2 ? body : NULL, body_len);
 }

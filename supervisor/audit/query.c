@@ -265,6 +265,7 @@ static const struct program {
     {"verify-proof", "--key VKEY FILE", "is that evidence?", verify_proof_main},
     {"tiles", "DIR", "the tree as files that others read", tiles_main},
     {"prune", "--before TIME|IDX", "old files of the log removed", prune_main},
+    {"certify", "[-o FILE]", "what kennel-verify found, signed by the log", certify_main},
     {"rotate", "", "the live file closed, to be kept elsewhere", rotate_main},
     {"witness", "VERB", "others sign what the log has come to", witness_main},
     {"export", "--format jsonl|csv|ocsf|cef", "the records for other systems",

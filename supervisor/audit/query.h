@@ -296,6 +296,7 @@ int export_main(int argc, char **argv);
 int page_main(int argc, char **argv);
 int tail_main(int argc, char **argv);
 int pack_main(int argc, char **argv);
+int certify_main(int argc, char **argv);
 /* Opens the log of q, asks, prints on stdout and says what went wrong. */
 int verb_main(const struct verb *, const struct question *);
 /* What is said, on standard error, about a status that is not ASK_OK. */

@@ -55,7 +55,7 @@ def real():
     check(session["calls"] >= 6, session)
     story = rows("session", session["session"])
     equal(story[0]["after"], 0)
-    check("is about to start" in story[0]["what"], story[0])
+    check("was loaded" in story[0]["what"] and "is about to start" in story[1]["what"], story[:2])
     (exec_,) = rows("exec", "/bin/echo")
     equal((exec_["verdict"], exec_["program"]), ("allow", "/bin/echo"))
     check(matches(r":\d+$", exec_["rule"]), exec_)
@@ -424,6 +424,47 @@ def pack():
     absent(SECRET.encode(), first)
     ask("pack", "-o", TMP + "/none.tar", "none", status=65)
     check(not os.path.exists(TMP + "/none.tar"), "half of a pack stays")
+
+
+@test("K-10 certify: what was verified, signed by the log's key; another text, another key and a changed log give none")
+def certify():
+    env = {"KENNEL_HOME": TMP + "/certify"}
+    d = env["KENNEL_HOME"] + "/audit"
+    os.makedirs(env["KENNEL_HOME"], mode=0o700)
+    body = "    run %s **\n" % words(WITNESS)
+    equal(kexec(body, [WITNESS, "exit", "0"], env=env).returncode, 0)
+    check(wait_for(lambda: not descendants(os.getpid()), 8), "the recorder stays")
+    told = json.loads(ask("verify", "--json", env=env))
+    out = TMP + "/certificate"
+    ask("certify", "-o", out, env=env)
+    ask("certify", "-o", out, status=125, env=env)  # nothing is overwritten
+    text = reads(out).decode()
+    lines = text.split("\n")
+    key = reads(d + "/origin.vkey").decode().strip()
+    equal(lines[0], "kennel integrity certificate 1")
+    equal(lines[1], "log " + key.split("+")[0])
+    equal(lines[2], "records 0 to %d of %d" % (told["records"] - 1, told["records"]))
+    import base64
+    equal(lines[3], "root " + base64.b64encode(bytes.fromhex(told["root"])).decode())
+    for said in ("end shown", "lost events 0 times", "lost keys 0 times"):
+        within(said, lines)
+    proof = [LIBEXEC + "/kennel-verify", "proof", "--key"]
+    equal(run(proof + [key, out]).returncode, 0)
+    ask("verify-proof", "--key", key, out, env=env)
+    bad = TMP + "/certificate.bad"
+    for a, b in (("lost events 0", "lost events 1"), ("records 0", "records 1"), ("certificate 1\nlog", "certificate 1\nLog")):
+        with open(bad, "w") as f:
+            f.write(text.replace(a, b))
+        equal(run(proof + [key, bad]).returncode, 1, a)
+    equal(run(proof + [reads(ENV["KENNEL_HOME"] + "/audit/origin.vkey").decode().strip(), out]).returncode, 1, "another key")
+    equal(rows("log", "--kind", "export", "--all", env=env)[0]["kind"], "export")
+    ask("certify", "--server", "t", status=64, env=env)
+    check(wait_for(lambda: not descendants(os.getpid()), 8), "the recorder stays")
+    data = reads(d + "/audit.db")
+    with open(d + "/audit.db", "wb") as f:
+        f.write(data.replace(b'"kind":"start"', b'"kind":"stort"', 1))
+    equal(run([KENNEL, "audit", "certify"], env=env).stdout, b"")
+    ask("certify", status=1, env=env)
 
 
 @test("K-10 a log of many files is one log, also when the first were removed")

@@ -1,0 +1,180 @@
+/*
+ * "kennel audit certify": what kennel-verify found, signed by the log's key.
+ *
+ * A C2SP signed note, which any reader of such notes takes.  Its second line is no
+ * number, so it can never be read as a checkpoint that the same key signed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shim/base/fd.h"
+#include "supervisor/audit/handout.h"
+
+struct found {
+	uint64_t records, first_ts, last_ts;
+	uint64_t epochs, openings, unclean, gaps, breaks, clocks, prunes, cosigs;
+	uint64_t witnessed; /* the largest size that a witness signed */
+};
+
+static int
+see(void *arg, const struct fact *fact)
+{
+	struct found *f = arg;
+	const struct {
+		const char *kind;
+		uint64_t *n;
+	} row[] = {{"epoch", &f->epochs}, {"end", &f->epochs}, {"open", &f->openings},
+	    {"genesis", &f->openings}, {"gap", &f->gaps}, {"break", &f->breaks},
+	    {"clock", &f->clocks}, {"prune", &f->prunes}, {"cosig", &f->cosigs}};
+	uint64_t size;
+
+	if (f->records++ == 0)
+		f->first_ts = fact->ts;
+	f->last_ts = fact->ts;
+	for (size_t i = 0; i < ARRAY_LEN(row); i++)
+		*row[i].n += strcmp(row[i].kind, fact->kind) == 0;
+	f->unclean +=
+	    strcmp(fact->kind, "open") == 0 && fact_is(fact, "outcome", "unclean");
+	if (strcmp(fact->kind, "cosig") == 0 && fact_number(fact, "size", &size) &&
+	    size > f->witnessed)
+		f->witnessed = size;
+	return 0;
+}
+
+/* The log's key and its public half, which must be each other's. */
+static int
+read_keys(const char *folder, struct key **ret_key, struct vkey *ret_vkey)
+{
+	char text[NOTE_VKEY_MAX];
+	struct key *key = NULL;
+	struct vkey vkey;
+	int r = 0, fd = -1, dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ssize_t n = 0;
+
+	/* syscalls: openat read */
+	if (dir < 0)
+		return -errno;
+	fd = openat(dir, "origin.vkey", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 || (n = read(fd, text, sizeof(text))) < 0)
+		r = -errno;
+	while (n > 0 && text[n - 1] == '\n')
+		n--;
+	if (r == 0)
+		r = vkey_parse((struct span){(const uint8_t *)text, (size_t)n}, &vkey);
+	if (r == 0)
+		r = slot_origin(dir, false, &key);
+	if (r == 0 && memcmp(key_public(key), vkey.public, KEY_LEN) != 0)
+		r = -EBADMSG;
+	fd_close(&fd);
+	fd_close(&dir);
+	if (r < 0) {
+		key_free(key);
+		return r;
+	}
+	*ret_key = key;
+	*ret_vkey = vkey;
+	return 0;
+}
+
+static size_t
+put_text(const struct book *book, const struct vkey *vkey, const struct found *f,
+    char *out, size_t cap)
+{
+	char root[BASE64_LEN(CHAIN_HASH_LEN)], first[SHEET_TIME_MAX],
+	    last[SHEET_TIME_MAX];
+	int n;
+
+	base64_put(root, book->root, CHAIN_HASH_LEN);
+	n = snprintf(out, cap,
+	    NOTE_CERTIFICATE
+	    "\nlog %s\nrecords %" PRIu64 " to %" PRIu64 " of %" PRIu64
+	    "\nroot %s\nfrom %s\nto %s\nverified every record, index, checkpoint and "
+	    "signature\nend %s\nepochs %" PRIu64 "\nrecorders %" PRIu64 ", %" PRIu64
+	    " without an end\ncosignatures %" PRIu64 ", the last of %" PRIu64
+	    " records\nlost events %" PRIu64 " times\nlost keys %" PRIu64
+	    " times\nclock set %" PRIu64 " times\nremoved %" PRIu64 " times\n",
+	    vkey->name, book->first, book->size - 1, book->size, root,
+	    sheet_time(f->first_ts, 9, first), sheet_time(f->last_ts, 9, last),
+	    book->complete ? "shown" : "not shown: it may have been cut off", f->epochs,
+	    f->openings, f->unclean, f->cosigs, f->witnessed, f->gaps, f->breaks,
+	    f->clocks, f->prunes);
+	return n > 0 && (size_t)n < cap ? (size_t)n : 0;
+}
+
+/* Never over a file that is there. */
+static int
+give(const char *path, const char *text, size_t len)
+{
+	int r, fd = STDOUT_FILENO;
+
+	if (path != NULL)
+		fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	r = fd_write_all(fd, text, len);
+	if (path != NULL)
+		fd_close(&fd);
+	return r;
+}
+
+/* An exit status; book->why says what went wrong. */
+static int
+certify(struct question *q, struct book *book)
+{
+	static char note[NOTE_MAX];
+	struct found f = {.records = 0};
+	struct key *key = NULL;
+	struct vkey vkey;
+	size_t text_len, len;
+	int r;
+
+	r = pass_each(book, q, see, &f);
+	if (r == -EUCLEAN)
+		return ASK_TAMPERED;
+	if (r == 0)
+		r = read_keys(book->folder, &key, &vkey);
+	if (r == 0) {
+		text_len = len = put_text(book, &vkey, &f, note, sizeof(note));
+		r = len > 0 ? note_sign(note, sizeof(note), text_len, &len, &vkey, key)
+			    : -E2BIG;
+	}
+	key_free(key);
+	if (r == 0)
+		r = handout_book("certify", "note", q, book);
+	if (r == 0)
+		r = give(q->out, note, len);
+	if (r < 0 && book->why[0] == '\0')
+		(void)snprintf(book->why, sizeof(book->why), "%s",
+		    r == -ENOENT    ? "the log's key is not there"
+		    : r == -EBADMSG ? "the log's key is another one"
+				    : strerror(-r));
+	return r == 0 ? ASK_OK : ASK_FAILED;
+}
+
+int
+certify_main(int argc, char **argv)
+{
+	static struct book book;
+	struct question q;
+	int status;
+
+	if (options_read(argc, argv, "o", &q) < 0)
+		return ASK_USAGE;
+	if (q.argc > 0 || q.as_of != NULL || q.from_given || q.to_given ||
+	    q.server != NULL || q.session != NULL || q.tool != NULL ||
+	    q.verdict != NULL || q.rule != NULL || q.form != FORM_TEXT) {
+		verb_complain(&q, ASK_USAGE, "it is about all of a log, as text");
+		return ASK_USAGE;
+	}
+	q.verified = true;
+	status = book_open(&q, &book);
+	if (status == ASK_OK)
+		status = certify(&q, &book);
+	verb_complain(&q, status, book.why);
+	book_close(&book);
+	return status;
+}
