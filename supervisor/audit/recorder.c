@@ -174,6 +174,7 @@ settle(void)
 	the.batch_n = 0;
 	for (size_t i = 0; i < the.peer_top; i++)
 		peer_tell(&the.peer[i]);
+	store_fold_some(the.store);
 	prune();
 	next_segment();
 	tick_soon();

@@ -22,7 +22,7 @@
 
 #include "supervisor/audit/tables.h"
 
-#define WAL_PAGES 8000 /* folded into the database at this size */
+#define WAL_PAGES 8000 /* folded into the database from this size on */
 #define CACHE_KIB 4096 /* the pages that one full batch writes */
 
 const char *const store_sql[STATEMENTS] = {
@@ -106,6 +106,17 @@ get_hash(sqlite3_stmt *s, int column, uint8_t ret[CHAIN_HASH_LEN])
 /* ---- opening ---------------------------------------------------------------- */
 
 static int
+on_committed(void *arg, sqlite3 *db, const char *name, int pages)
+{
+	struct store *store = arg;
+
+	(void)db;
+	(void)name;
+	store->wal_pages = pages;
+	return SQLITE_OK;
+}
+
+static int
 set_up(struct store *store)
 {
 	char sql[256];
@@ -116,13 +127,14 @@ set_up(struct store *store)
 	r = store_errno(sqlite3_busy_timeout(store->db, 5000));
 	(void)snprintf(sql, sizeof(sql),
 	    "PRAGMA mmap_size=0; PRAGMA temp_store=MEMORY; PRAGMA cell_size_check=ON;"
-	    "PRAGMA recursive_triggers=ON; PRAGMA cache_size=-%d;"
-	    "PRAGMA wal_autocheckpoint=%d;",
-	    CACHE_KIB, WAL_PAGES);
+	    "PRAGMA recursive_triggers=ON; PRAGMA cache_size=-%d;",
+	    CACHE_KIB);
 	if (r == 0)
 		r = run(store, sql);
 	if (r == 0)
 		r = run(store, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL");
+	/* in place of SQLite's own, which would fold it before a writer is told */
+	(void)sqlite3_wal_hook(store->db, on_committed, store);
 	return r;
 }
 
@@ -380,6 +392,17 @@ store_close(struct store *store)
 	/* an open transaction is rolled back: nobody was told that it held */
 	(void)sqlite3_close(store->db);
 	free(store);
+}
+
+void
+store_fold_some(struct store *store)
+{
+	if (store->wal_pages < WAL_PAGES)
+		return;
+	store->wal_pages = 0;
+	/* what it could not do, it will: nothing is lost by a long log */
+	(void)sqlite3_wal_checkpoint_v2(
+	    store->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
 }
 
 /* What was read and written lately is not kept for a log that is at rest. */

@@ -27,6 +27,7 @@ struct store {
 	struct tree tree;
 	uint64_t base; /* the first record in this file */
 	bool open;     /* a transaction */
+	int wal_pages; /* at the last commit */
 };
 
 /* What a writer is told: the disk, or everything else. */
