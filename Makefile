@@ -126,7 +126,8 @@ QUERY	 = supervisor/audit/query.o supervisor/audit/options.o \
 	   supervisor/audit/figures.o supervisor/audit/svg.o \
 	   supervisor/audit/ship_run.o supervisor/audit/pack.o \
 	   supervisor/audit/payload_run.o supervisor/audit/payload.o \
-	   supervisor/audit/payload_key.o supervisor/audit/handout.o
+	   supervisor/audit/payload_key.o supervisor/audit/handout.o \
+	   supervisor/audit/certify.o
 
 # What speaks to the agent.  No vault object may ever stand here.
 KENNEL	 = supervisor/main.o supervisor/child.o supervisor/control.o $(APPROVE) \
