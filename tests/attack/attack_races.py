@@ -190,6 +190,12 @@ def cwd():
     within(got["means"], REFUSED, "a process with the same working folder")
 
 
+@test("attack_58_swap: a peer moves the working folder that a grant is for (cwd-in)", seconds=SECONDS)
+def cwd_in():
+    d = TMP + "/race"
+    race("cwd-in", more="    exec allow %s here in %s\n" % (words(d + "/a/goal"), words(d + "/a")))
+
+
 @test("attack_58_swap: a thread puts another file at the descriptor (descriptor)", seconds=SECONDS)
 def descriptor():
     race("descriptor")
