@@ -198,6 +198,38 @@ folder_check(struct lower *l, const char *real, struct at at)
 	return 0;
 }
 
+/* Does the policy say which bytes it must have? */
+static bool
+has_digest(const struct lower *l, const char *path, const char *real)
+{
+	const struct stmt *s;
+	size_t i;
+
+	for (i = 0; i < l->server->stmt_n; i++) {
+		s = &l->server->stmt[i];
+		if (s->kw == KW_DIGEST && (strcmp(s->word[0].text, path) == 0 ||
+					      strcmp(s->word[0].text, real) == 0))
+			return true;
+	}
+	return false;
+}
+
+/* What others than root and whoever compiles can change is another program
+ * tomorrow. */
+static void
+owner_look(struct lower *l, const char *path, const char *real, const struct stat *st,
+    struct at at)
+{
+	bool group = (st->st_mode & S_IWGRP) != 0 && st->st_gid != 0;
+	/* syscalls: geteuid */
+	bool other = st->st_uid != 0 && st->st_uid != geteuid();
+
+	if ((group || other) && !has_digest(l, path, real))
+		diag_warning(l->diag, at,
+		    "%s can be changed by %s: `digest %s` keeps its bytes", real,
+		    group ? "its group" : "its owner", path);
+}
+
 /* What may not be started by anybody, or by everybody's hand. */
 static int
 image_check(struct lower *l, const char *path, const char *real, struct at at)
@@ -216,6 +248,7 @@ image_check(struct lower *l, const char *path, const char *real, struct at at)
 		diag_error(l->diag, at, "%s can be written by everybody", real);
 		return -EINVAL;
 	}
+	owner_look(l, path, real, &st, at);
 	return folder_check(l, real, at);
 }
 
