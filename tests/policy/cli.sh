@@ -9,7 +9,8 @@ if [ ! -x "$kennel" ]; then
 	exit 0
 fi
 tmp=$(mktemp -d) || exit 1
-trap 'rm -rf "$tmp"' EXIT
+own=$(mktemp -d /var/tmp/kennel-policy-XXXXXX) || exit 1 # /tmp is a server's own
+trap 'rm -rf "$tmp" "$own"' EXIT
 trap 'exit 1' HUP INT TERM
 KENNEL_HOME=$tmp/home
 export KENNEL_HOME
@@ -171,6 +172,29 @@ holds "it names the file and its line" \
 chmod 666 "$tmp/inc/base.kennel"
 expect 65 "what everybody may write is not included" check "$tmp/more.kennel"
 holds "it says so" grep -q "base.kennel: everybody may write it" "$tmp/err"
+
+# A program that others may change: told, unless the policy says its bytes.
+cp /bin/true "$own/mine"
+[ "$(id -u)" -ne 0 ] || chgrp 1 "$own/mine"
+chmod 775 "$own/mine"
+printf 'server one {\n\trun %s\n}\n' "$own/mine" >"$tmp/mine.kennel"
+expect 0 "a program that its group may write is granted" \
+    compile "$tmp/mine.kennel" -o "$tmp/mine.sealed"
+holds "with a warning" grep -q "mine.kennel:2:6: warning: .*changed by its group" "$tmp/err"
+printf 'server one {\n\trun %s\n\tdigest %s\n}\n' "$own/mine" "$own/mine" >"$tmp/mine.kennel"
+expect 0 "one with its digest too" compile "$tmp/mine.kennel" -o "$tmp/mine.sealed"
+holds "without a warning" test ! -s "$tmp/err"
+"$kennel" policy show "$tmp/mine.sealed" >"$tmp/out" 2>"$tmp/err"
+holds "show says which bytes" \
+    grep -q "digest $own/mine $(sha256sum <"$own/mine" | cut -c1-64)" "$tmp/out"
+printf x >>"$own/mine"
+printf 'server one {\n\trun %s\n\tdigest %s\n}\n' "$own/mine" "$own/mine" >"$tmp/mine.kennel"
+expect 1 "diff tells other bytes" diff "$tmp/mine.sealed" "$tmp/mine.kennel"
+holds "and which" grep -q sha256 "$tmp/out"
+sed "s|digest .*|digest $own/mine $(sha256sum </bin/sh | cut -c1-64)|" "$tmp/mine.kennel" >"$tmp/other.kennel"
+expect 65 "a digest that the file does not have" compile "$tmp/other.kennel" -o "$tmp/other.sealed"
+holds "it says which it has" \
+    grep -q "other.kennel:3:[0-9]*: error: the file is another one: its sha256 is" "$tmp/err"
 
 "$kennel" policy check - <"$tmp/bad.kennel" >"$tmp/out" 2>"$tmp/err"
 holds "- is standard input" grep -q '^(standard input):6:2: error:' "$tmp/err"
