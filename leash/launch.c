@@ -207,6 +207,19 @@ refuse_missing(struct launch *a, const struct sealed_secret *row, int r, const c
 	    why[0] != '\0' ? why : strerror(-r), vault ? "" : ")");
 }
 
+/* What the server says is scrubbed of it.  A value that ordinary text has too
+ * masks that as well: a person is told, and not what it is. */
+static int
+learn(struct leash *l, const char *name, const struct secret *value, uint32_t number)
+{
+	const char *why = scrub_weakness(value);
+
+	if (why != NULL)
+		log_warn("%s is masked wherever it stands, also in ordinary text: %s",
+		    name, why);
+	return scrub_learn(l->scrub, value, number);
+}
+
 static int
 secret_values(struct launch *a)
 {
@@ -233,7 +246,7 @@ secret_values(struct launch *a)
 		if (r == 0)
 			r = env_secret(l->env, policy_str(p, row->name), value);
 		if (r == 0)
-			r = scrub_learn(l->scrub, value, i);
+			r = learn(l, policy_str(p, row->name), value, i);
 		if (r < 0)
 			return refuse_missing(a, row, r, why);
 		l->secret[l->secret_n++] = value;

@@ -1,4 +1,5 @@
 """S1-02 S4-29 S4-30: a secret is in its server and nowhere else."""
+import base64
 import os
 import sys
 
@@ -107,6 +108,119 @@ def modes():
         for name in names + dirs:
             st = os.lstat(folder + "/" + name)
             check(not st.st_mode & 0o077, name, oct(st.st_mode))
+
+
+MODES = ("raw", "unicode", "split", "bytes", "error", "note", "key", "blob", "uri", "stderr", "junk")
+
+
+def spellings(value):
+    """What a value is recognised by, in whatever neighbourhood; all lower case."""
+    raw = value.encode()
+    found = {raw, raw[::-1], raw.hex().encode(), raw.decode().encode("utf-16-le"), raw.decode().encode("utf-16-be"),
+             b"".join(b"\\u%04x" % c for c in raw), b"".join(b"%%%02x" % c for c in raw)}
+    for before in range(3):
+        whole = base64.b64encode(b"\0" * before + raw + b"\0" * 3)
+        first, end = (8 * before + 5) // 6, 8 * (before + len(raw)) // 6
+        found |= {whole[first:end], whole[first:end].replace(b"+", b"-").replace(b"/", b"_")}
+    return {f.lower() for f in found}
+
+
+def nowhere(value, data, where):
+    data = (data if isinstance(data, bytes) else data.encode()).lower()
+    for f in spellings(value):
+        absent(f, data, where)
+
+
+@test("ESCAPES 77 78 80 82, S4-28 S4-29 S4-30 S4-35: pumped through every tool and way out, it is in the server's environment and nowhere else")
+def sentinel():
+    s = secret_session()
+    for mode in MODES:
+        for var in ("S_ENV", "S_FILE", "S_CMD"):
+            s.call("leak", var=var, mode=mode)
+    servers = 0
+    for pid, comm in descendants(os.getpid()).items():
+        env = reads("/proc/%d/environ" % pid)
+        if is_server(pid):
+            servers += all(v.encode() in env for v in VALUES.values())
+            continue
+        for v in VALUES.values():
+            nowhere(v, env + reads("/proc/%d/cmdline" % pid), "environment or command line of " + comm)
+    check(servers == 1 or os.geteuid() != 0, "the server itself has it in", servers, "processes")
+    said = s.stderr()
+    s.close()
+    wait_for(lambda: s.p.poll() is not None)
+    for v in VALUES.values():
+        nowhere(v, said, "kennel's own words")
+    outputs = 0
+    for verb in (["audit", "log"], ["audit", "log", "--json"], ["audit", "sessions"], ["audit", "secret", "S_FILE"],
+                 ["audit", "export", "--format", "jsonl"], ["audit", "report"], ["server", "log", "t"], ["doctor"],
+                 ["policy", "show", policy(toy_policy("    secret S_ENV from env AGENT_TOKEN"))]):
+        r = run([KENNEL] + verb, timeout=60)
+        outputs += len(r.stdout) > 0
+        for v in VALUES.values():
+            nowhere(v, r.stdout + r.stderr, " ".join(verb))
+    check(outputs >= 4, "only", outputs, "verbs said something")
+    for folder, _, names in os.walk(HOME):
+        for name in names:
+            for v in VALUES.values():
+                nowhere(v, reads(folder + "/" + name), name)
+    scrubs = [e for e in audit() if "scrub" in json.dumps(e)]
+    check(scrubs, "nothing was counted")
+
+
+FORMS = ["printf %s \"$S\"", "printf %s \"$S\" | base64 -w0", "printf x%s \"$S\" | base64 -w0", "printf xy%sz \"$S\" | base64",
+         "printf %s \"$S$S\" | base64 -w 76", "printf %s \"$S\" | base32 -w0", "printf %s \"$S\" | od -An -tx1",
+         "printf %s \"$S\" | od -An -v -tx1 -w999", "printf xyz%s \"$S\" | base64 -w 20"]
+
+
+@test("ESCAPES 80, K-06: base64 at each offset and in columns, base32, dumps in hex: all of them are masks")
+def encodings():
+    value = "K9x+Zq/7-encoded-s3ntinel-%d" % os.getpid()
+    body = "    run /bin/sh **\n    secret S from env AGENT_TOKEN\n" + "".join(
+        "    exec allow /usr/bin/%s **\n" % p for p in ("base64", "base32", "od"))
+    for form in FORMS:
+        r = kexec(body, ["/bin/sh", "-c", form + "; " + form + " >&2"], env={"AGENT_TOKEN": value})
+        equal(r.returncode, 0, form + repr(r.stderr[-300:]))
+        for what in (r.stdout, r.stderr):
+            check(b"***" in what, form, what[:200])
+            plain = b"".join(what.split())
+            nowhere(value, plain, form)
+    r = kexec(body, ["/bin/sh", "-c", "printf %s no-value-of-ours | base64 -w0"], env={"AGENT_TOKEN": value})
+    equal(r.stdout, base64.b64encode(b"no-value-of-ours"), "what is no secret passes")
+
+
+@test("ESCAPES 83: what one server was given is nothing that another finds, under the same name or any")
+def own_values():
+    a = kennel_run(toy_policy("    secret TOKEN from env AGENT_TOKEN"), env={"AGENT_TOKEN": VALUES["env"]})
+    a.initialize()
+    equal(a.text("getenv", var="TOKEN"), "***")
+    b = kennel_run(toy_policy("    secret TOKEN from env OTHER_TOKEN"), name="b",
+                   env={"AGENT_TOKEN": VALUES["env"], "OTHER_TOKEN": "b-of-its-own-%d-val" % os.getpid()})
+    b.initialize()
+    spelt = b.text("spell", var="TOKEN")
+    within("b", spelt)
+    check("s3ntinel" not in spelt.replace("-", ""), "the value of another server")
+    check("s3ntinel" not in b.text("spell", var="AGENT_TOKEN").replace("-", ""), "a value of the agent's environment")
+    a.close()
+    b.close()
+
+
+@test("a value that cannot be told from ordinary text is told of, and not what it is")
+def weak():
+    body = "    run /bin/sh **\n    secret S from env AGENT_TOKEN\n"
+    r = kexec(body, ["/bin/sh", "-c", "echo $S"], env={"AGENT_TOKEN": "changeme"})
+    within(b"S is masked wherever it stands, also in ordinary text: it is a common word", r.stderr)
+    absent(b"changeme", r.stdout + r.stderr)
+    r = kexec(body, ["/bin/sh", "-c", "echo $S"], env={"AGENT_TOKEN": "Wm4-kz81-Tq"})
+    absent(b"ordinary text", r.stderr)
+
+
+@test("S4-36: what has the shape of a credential is taken out by its kind, and counted under it")
+def shapes():
+    body = "    run /bin/sh **\n"
+    r = kexec(body, ["/bin/sh", "-c", "echo key=AKIAIOSFODNN7EXAMPLE."])
+    equal(r.stdout, b"key=[REDACTED:aws-key-id].\n")
+    check(audited("scrub", "shape:aws-key-id"), "not counted")
 
 
 if __name__ == "__main__":
