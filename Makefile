@@ -551,6 +551,7 @@ valgrind: check-valgrind
 
 FUZZ_scrub	= $(SCRUB)
 FUZZ_vault	= $(CONTAINER) leash/vault/ring.o leash/vault/mem.o $(BASE_SMALL) shim/base/slurp.o
+FUZZ_keeper	= $(filter-out leash/keeper/main.o leash/keeper/peers.o,$(KEEPER))
 FUZZ_load	= $(POLICY_READ)
 FUZZ_value	= policy/value.o policy/reader.o policy/match.o policy/slot.o policy/index.o policy/reach.o policy/names.o
 FUZZ_json	= supervisor/mcp/json.o supervisor/mcp/walk.o supervisor/mcp/skim.o \
@@ -575,7 +576,7 @@ FUZZ_body	= supervisor/audit/scan.o
 FUZZ_note	= $(CHAIN) $(BASE)
 FUZZ_log	= $(filter-out supervisor/audit/verify.o supervisor/audit/proof.o \
 	   supervisor/audit/noload.o,$(VERIFY))
-FUZZ	 = frame json session wire parse manifest pins load value copy scrub vault body query note log
+FUZZ	 = frame json session wire parse manifest pins load value copy scrub vault keeper body query note log
 
 define fuzz_rule
 $B/replay/$(1): $B/san/tests/fuzz/fuzz_$(1).o $B/san/tests/fuzz/replay.o \

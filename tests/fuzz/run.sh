@@ -2,7 +2,7 @@
 # Replays under the sanitizers the corpora that no unit test replays.
 set -eu
 cd "$(dirname "$0")/../.."
-for name in frame wire copy scrub body query note log pins manifest; do
+for name in frame wire copy scrub body query note log pins manifest keeper; do
 	make -s "build/replay/$name"
 	"build/replay/$name" "tests/fuzz/corpus/$name"
 done
