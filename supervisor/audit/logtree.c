@@ -76,8 +76,12 @@ open_segment(struct logtree *t, struct logtree_segment *s)
 	if (schema_differs(s->reader.db, name, sizeof(name)) != NULL)
 		return -EBADMSG;
 	if (sqlite3_prepare_v2(s->reader.db,
-		"SELECT root, h FROM tile WHERE level = ? AND n = ?", -1, &s->tile,
+		"SELECT h FROM tile WHERE level = ? AND n = ?", -1, &s->tile,
 		NULL) != SQLITE_OK ||
+	    sqlite3_prepare_v2(s->reader.db,
+		"SELECT n, root FROM tile WHERE level = ? AND n >= ? AND n < ? "
+		"ORDER BY n",
+		-1, &s->roots, NULL) != SQLITE_OK ||
 	    sqlite3_prepare_v2(s->reader.db, "SELECT body FROM rec WHERE idx = ?", -1,
 		&s->rec, NULL) != SQLITE_OK)
 		return -EBADMSG;
@@ -123,27 +127,45 @@ segment_of(struct logtree *t, uint64_t idx, struct logtree_segment **ret)
 
 /* ---- hashes ---------------------------------------------------------------------- */
 
-/* One row of tile: 0, -ENOENT. */
+/* A whole tile: 0, -ENOENT. */
 static int
-get_tile(struct logtree_segment *s, unsigned int level, uint64_t n,
-    uint8_t ret_root[CHAIN_HASH_LEN], uint8_t *ret_tile)
+get_tile(struct logtree_segment *at, unsigned int level, uint64_t n, uint8_t *ret)
 {
+	sqlite3_stmt *s = at->tile;
 	int r = -ENOENT;
 
-	(void)sqlite3_bind_int(s->tile, 1, (int)level);
-	(void)sqlite3_bind_int64(s->tile, 2, (sqlite3_int64)n);
-	if (sqlite3_step(s->tile) == SQLITE_ROW &&
-	    sqlite3_column_bytes(s->tile, 0) == CHAIN_HASH_LEN) {
-		memcpy(ret_root, sqlite3_column_blob(s->tile, 0), CHAIN_HASH_LEN);
-		if (ret_tile == NULL) {
-			r = 0;
-		} else if (sqlite3_column_bytes(s->tile, 1) == (int)TILE_LEN) {
-			memcpy(ret_tile, sqlite3_column_blob(s->tile, 1), TILE_LEN);
-			r = 0;
-		}
+	(void)sqlite3_bind_int(s, 1, (int)level);
+	(void)sqlite3_bind_int64(s, 2, (sqlite3_int64)n);
+	if (sqlite3_step(s) == SQLITE_ROW &&
+	    sqlite3_column_bytes(s, 0) == (int)TILE_LEN) {
+		memcpy(ret, sqlite3_column_blob(s, 0), TILE_LEN);
+		r = 0;
 	}
-	(void)sqlite3_reset(s->tile);
+	(void)sqlite3_reset(s);
 	return r;
+}
+
+/* The roots of `count` tiles from number n on, side by side.  In a row: to look one
+ * up, SQLite reads whole tiles on the way. */
+static int
+get_roots(struct logtree_segment *at, unsigned int level, uint64_t n, uint64_t count,
+    uint8_t *ret)
+{
+	sqlite3_stmt *s = at->roots;
+	uint64_t i = 0;
+
+	(void)sqlite3_bind_int(s, 1, (int)level);
+	(void)sqlite3_bind_int64(s, 2, (sqlite3_int64)n);
+	(void)sqlite3_bind_int64(s, 3, (sqlite3_int64)(n + count));
+	while (i < count && sqlite3_step(s) == SQLITE_ROW &&
+	       (uint64_t)sqlite3_column_int64(s, 0) == n + i &&
+	       sqlite3_column_bytes(s, 1) == CHAIN_HASH_LEN) {
+		memcpy(
+		    ret + i * CHAIN_HASH_LEN, sqlite3_column_blob(s, 1), CHAIN_HASH_LEN);
+		i++;
+	}
+	(void)sqlite3_reset(s);
+	return i == count ? 0 : -ENOENT;
 }
 
 int
@@ -169,18 +191,14 @@ logtree_body(struct logtree *t, uint64_t idx, void *out, size_t cap, size_t *ret
 	return r;
 }
 
-/* One entry of a tile that is not full: a leaf, or the root of a tile below. */
 static int
-entry(struct logtree *t, unsigned int level, uint64_t n, uint8_t ret[CHAIN_HASH_LEN])
+get_leaf(struct logtree *t, uint64_t idx, uint8_t ret[CHAIN_HASH_LEN])
 {
-	struct logtree_segment *live = &t->segment[t->segment_n - 1];
 	static uint8_t body[AUDIT_BODY_MAX];
 	size_t len;
 	int r;
 
-	if (level > 0)
-		return get_tile(live, level - 1, n, ret, NULL);
-	r = logtree_body(t, n, body, sizeof(body), &len);
+	r = logtree_body(t, idx, body, sizeof(body), &len);
 	if (r == 0)
 		chain_leaf(body, len, ret);
 	return r;
@@ -191,7 +209,6 @@ logtree_tile(
     struct logtree *t, unsigned int level, uint64_t n, uint64_t width, uint8_t *ret)
 {
 	struct logtree_segment *s = &t->segment[t->segment_n - 1];
-	uint8_t root[CHAIN_HASH_LEN] = {0};
 	int r = 0;
 
 	/* tiles of leaves lie where they became full; the others also in the live
@@ -199,9 +216,12 @@ logtree_tile(
 	if (level == 0 && width == TILE_WIDTH)
 		r = segment_of(t, n * TILE_WIDTH + TILE_WIDTH - 1, &s);
 	if (r == 0 && width == TILE_WIDTH)
-		return get_tile(s, level, n, root, ret);
+		return get_tile(s, level, n, ret);
+	/* one that is not full: roots of the tiles below it, or leaves */
+	if (r == 0 && level > 0)
+		return get_roots(s, level - 1, n * TILE_WIDTH, width, ret);
 	for (uint64_t i = 0; r == 0 && i < width; i++)
-		r = entry(t, level, n * TILE_WIDTH + i, ret + i * CHAIN_HASH_LEN);
+		r = get_leaf(t, n * TILE_WIDTH + i, ret + i * CHAIN_HASH_LEN);
 	return r;
 }
 
@@ -333,6 +353,7 @@ logtree_close(struct logtree *t)
 		struct logtree_segment *s = &t->segment[i];
 
 		(void)sqlite3_finalize(s->tile);
+		(void)sqlite3_finalize(s->roots);
 		(void)sqlite3_finalize(s->rec);
 		if (s->open)
 			reader_close(&s->reader);

@@ -20,7 +20,7 @@ struct logtree_segment {
 	uint64_t base;
 	bool open;
 	struct reader reader;
-	struct sqlite3_stmt *tile, *rec;
+	struct sqlite3_stmt *tile, *roots, *rec;
 };
 
 struct logtree {
