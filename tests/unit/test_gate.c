@@ -302,15 +302,18 @@ race_of_asked(const char *shape, const char *evil)
 	    cell_path("mark2"), NULL};
 	struct cell_try how = {.gate = CELL_NOTIFY, .argv = argv};
 	struct cell_result control, r;
-	size_t control_wins = 0, ran;
+	size_t control_wins = 0, ran = 0;
 	const char *marks;
 
 	for (int i = 0; i < 5 && control_wins == 0; i++)
 		control_wins = lines_with(cell_run(&how, &control), evil);
 	argv[2] = "120"; /* as many as may be asked in a row */
 	how = (struct cell_try){.argv = argv, .yes = "good", .answer = GATE_ONCE};
-	marks = cell_run(&how, &r);
-	ran = lines_with(marks, "ran mark3 good\n");
+	for (int i = 0; i < 5 && ran == 0; i++) {
+		marks = cell_run(&how, &r);
+		ran = lines_with(marks, "ran mark3 good\n");
+		assert_int_equal(lines_with(marks, "ran"), ran);
+	}
 	print_message(
 	    "asked, %s: control won %zu; asked %u, ran %zu, killed %llu, denied "
 	    "%llu\n",
@@ -320,7 +323,6 @@ race_of_asked(const char *shape, const char *evil)
 	assert_int_equal(r.busy, 0);
 	assert_true(control_wins > 0);
 	assert_true(ran > 0);
-	assert_int_equal(lines_with(marks, "ran"), ran);
 }
 
 static void
