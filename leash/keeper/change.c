@@ -181,7 +181,7 @@ int
 change_reseal(struct peer *peer, struct wire_in *in, struct wire_out *out)
 {
 	bool was_open = keeper_is_open();
-	struct container_material old, new;
+	struct container_material old = {0}, new = {0};
 	char why[KEEPER_TEXT_MAX];
 	int r;
 

@@ -119,6 +119,10 @@ peers_accept(struct loop *loop, int listener, short revents, void *arg)
 		fd_close(&fd);
 		return;
 	}
+	if (peer == NULL) { /* the listener is not heard then */
+		fd_close(&fd);
+		return;
+	}
 	*peer = (struct peer){.fd = fd, .pid = cred.pid};
 	peer->slot = loop_add(loop, fd, POLLIN, on_peer, peer);
 	if (peer->slot < 0) {
