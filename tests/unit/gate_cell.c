@@ -442,7 +442,10 @@ person_ask(void *arg, const struct gate_question *q)
 		return 0;
 	said.number[said.n] = q->number;
 	said.answer[said.n++] =
-	    strcmp(first, l->how->yes) == 0 ? l->how->answer : GATE_DENY;
+	    strcmp(first, l->how->yes) == 0 &&
+		    (l->how->in == NULL || strcmp(q->cwd, l->how->in) == 0)
+		? l->how->answer
+		: GATE_DENY;
 	return 0;
 }
 

@@ -49,6 +49,7 @@ struct cell_try {
 	/* A person answers so where the first argument is `yes`, else with a no;
 	 * NULL: there is nobody to ask. */
 	const char *yes;
+	const char *in;          /* and where it works in here; NULL: wherever */
 	enum gate_answer answer; /* 0: never */
 	int kill_asked;          /* SIGKILL to the program when there is a question */
 	unsigned int kill_ms;    /* SIGKILL to the program after so long */

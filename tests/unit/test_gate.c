@@ -440,6 +440,38 @@ attack_in_moved(void **state)
 	assert_true(ran > 0);
 }
 
+/* The same, where a person agreed to a program in one folder. */
+static void
+attack_asked_folder_moved(void **state)
+{
+	char in[300], out[300];
+	const char *argv[] = {
+	    cell_path("try"), "in-moved", in, out, cell_path("mark3"), "placed", NULL};
+	struct cell_try how = {.gate = CELL_NOTIFY, .argv = argv};
+	struct cell_result control, r;
+	size_t control_wins = 0, ran = 0;
+	const char *marks;
+
+	snprintf(in, sizeof(in), "%s", cell_path("in"));
+	snprintf(out, sizeof(out), "%s", cell_path("inn"));
+	for (int i = 0; i < 5 && control_wins == 0; i++)
+		control_wins =
+		    lines_with(cell_run(&how, &control), "ran mark3 placed at inn");
+	how = (struct cell_try){
+	    .argv = argv, .yes = "placed", .in = in, .answer = GATE_ONCE};
+	for (int i = 0; i < 5 && ran == 0; i++) {
+		marks = cell_run(&how, &r);
+		ran = lines_with(marks, "ran mark3 placed at in\n");
+		assert_int_equal(lines_with(marks, "ran mark3"), ran);
+	}
+	print_message("asked, folder: control won %zu; asked %u, ran %zu, killed %llu\n",
+	    control_wins, r.asked, ran, (unsigned long long)r.counts.killed);
+	assert_int_equal(r.hung, 0);
+	assert_int_equal(r.busy, 0);
+	assert_true(control_wins > 0);
+	assert_true(ran > 0);
+}
+
 /* ---- scheduling ------------------------------------------------------------ */
 
 static void
@@ -594,6 +626,7 @@ main(int argc, char **argv)
 	    cmocka_unit_test(attack_asked_words_swapped_by_thread),
 	    cmocka_unit_test(attack_asked_words_swapped_by_peer),
 	    cmocka_unit_test(attack_asked_path_swapped_by_peer),
+	    cmocka_unit_test(attack_asked_folder_moved),
 	    cmocka_unit_test(record_names_the_rule),
 	    cmocka_unit_test(attack_86_log_full),
 	    cmocka_unit_test(stopped_and_continued),
