@@ -23,6 +23,7 @@ static const struct column exec_column[] = {
     {"verdict", CELL_VERDICT, 7},
     {"program", CELL_TEXT, 24},
     {"image", CELL_TEXT, 24},
+    {"caller", CELL_TEXT, 24},
     {"sha256", CELL_ID, 12},
     {"argv_sha256", CELL_ID, 12},
     {"rule", CELL_TEXT, 0},

@@ -78,9 +78,9 @@ is_act(const struct fact *fact)
 
 static int
 count(struct tally *tally, const struct fact *fact, const char *a, const char *b,
-    bool denied, uint64_t sum)
+    const char *c, bool denied, uint64_t sum)
 {
-	const char *part[] = {a, b};
+	const char *part[] = {a, b, c};
 	struct tally_row *row = tally_count(tally, fact, part, ARRAY_LEN(part));
 
 	if (row == NULL)
@@ -95,19 +95,21 @@ see_tables(struct figures *f, const struct fact *fact, bool denied)
 {
 	const char *server = fact_text(fact, "server");
 	uint64_t out = 0, in = 0;
-	int r = count(f->kind, fact, fact->kind, NULL, denied, 0);
+	int r = count(f->kind, fact, fact->kind, NULL, NULL, denied, 0);
 
 	if (r == 0 && fact->session[0] != '\0')
-		r = count(f->session, fact, fact->session, NULL, denied, 0);
+		r = count(f->session, fact, fact->session, NULL, NULL, denied, 0);
 	if (r == 0 && server != NULL && is_act(fact))
-		r = count(f->server, fact, server, NULL, denied, 0);
+		r = count(f->server, fact, server, NULL, NULL, denied, 0);
 	if (r == 0 && strcmp(fact->kind, "exec") == 0)
-		r = count(f->exec, fact, server, fact_text(fact, "program"), denied, 0);
+		r = count(f->exec, fact, server, fact_text(fact, "caller"),
+		    fact_text(fact, "program"), denied, 0);
 	if (r < 0 || strcmp(fact->kind, "egress") != 0)
 		return r;
 	(void)fact_number(fact, "bytes_out", &out);
 	(void)fact_number(fact, "bytes_in", &in);
-	return count(f->egress, fact, fact_text(fact, "name"), server, denied, out + in);
+	return count(
+	    f->egress, fact, fact_text(fact, "name"), server, NULL, denied, out + in);
 }
 
 static void

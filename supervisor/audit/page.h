@@ -19,7 +19,7 @@ struct figures {
 	uint64_t latency[FIGURES_LATENCY], latency_n;
 	uint64_t records, calls, execs, denials, starts, scrubs, gaps;
 	struct tally *server; /* part: name; n, flag: denied */
-	struct tally *exec;   /* parts: server, program; n, flag: denied */
+	struct tally *exec;   /* parts: server, caller, program; n, flag: denied */
 	struct tally *egress; /* parts: host, server; n, sum: bytes, flag: denied */
 	struct tally *session;
 	struct tally *kind; /* part: kind; n */

@@ -290,6 +290,8 @@ static void
 put_branch(FILE *out, int from, int y, const struct tally_row *row)
 {
 	const char *class = row->flag == row->n ? "deny" : "allow";
+	const char *caller = strrchr(row->part[1], '/');
+	bool by_kennel = strcmp(row->part[1], "kennel-shim") == 0;
 	char text[STORY_MAX];
 
 	fprintf(out, "<path class=\"branch\" d=\"M%d %d C%d %d %d %d %d %d\"/>\n",
@@ -297,7 +299,11 @@ put_branch(FILE *out, int from, int y, const struct tally_row *row)
 	    y);
 	fprintf(out, "<circle class=\"%s\" cx=\"%d\" cy=\"%d\" r=\"4\"/>\n", class,
 	    TREE_LEFT + 28, y);
-	(void)snprintf(text, sizeof(text), "%.60s", row->part[1]);
+	(void)snprintf(text, sizeof(text), "%.60s%s%.30s", row->part[2],
+	    row->part[1][0] == '\0' || by_kennel ? "" : ", started by ",
+	    by_kennel        ? ""
+	    : caller != NULL ? caller + 1
+			     : row->part[1]);
 	text_at(out, TREE_LEFT + 40, y + 4, "left", text);
 	(void)snprintf(text, sizeof(text), "%" PRIu64 " x%s", row->n,
 	    row->flag == 0        ? ""

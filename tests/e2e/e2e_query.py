@@ -58,6 +58,7 @@ def real():
     check("was loaded" in story[0]["what"] and "is about to start" in story[1]["what"], story[:2])
     (exec_,) = rows("exec", "/bin/echo")
     equal((exec_["verdict"], exec_["program"]), ("allow", "/bin/echo"))
+    check(exec_["caller"] and exec_["caller"].endswith("/toy"), "who started it: %r" % exec_["caller"])
     check(matches(r":\d+$", exec_["rule"]), exec_)
     check([e for e in rows("exec", "ls") if e["verdict"] == "deny"], "ls")
     (denied,) = [d for d in rows("denials") if d["object"] == "env"]
@@ -122,6 +123,7 @@ def page():
     html = ask("report").decode()
     for kind in ("integrity", "access", "changes", "controls", "retention", "exceptions", "inventory"):
         within("</html>", ask("report", "--kind", kind).decode(), kind)
+    within("/bin/echo, started by toy", html, "the tree of programs")
     within("onerror", ask("report", "--kind", "incident", rows("sessions")[0]["session"]).decode())
     within("&#60;img src=x onerror=alert(1)&#62;\\u{202e}gnp.exe", html)
     absent("<img", html)
