@@ -73,7 +73,6 @@ put_uri(char *out, size_t cap, const char *path, const char *options)
 	(void)snprintf(out + n, cap - n, "?%s", options);
 }
 
-/* Few pages: what is read once, in order, is looked at while the processor has it. */
 static int
 harden(sqlite3 *db)
 {
@@ -85,7 +84,7 @@ harden(sqlite3 *db)
 		(void)sqlite3_limit(db, limit_row[i].id, limit_row[i].most);
 	return sqlite3_exec(db,
 	    "PRAGMA mmap_size=0; PRAGMA temp_store=MEMORY; PRAGMA query_only=ON;"
-	    "PRAGMA cell_size_check=ON; PRAGMA cache_size=-1024",
+	    "PRAGMA cell_size_check=ON; PRAGMA cache_size=-4096",
 	    NULL, NULL, NULL);
 }
 
