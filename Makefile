@@ -84,7 +84,7 @@ CELL	 = leash/cell/cell.o leash/cell/ns.o leash/cell/mount.o leash/cell/hide.o \
 	   leash/cell/net.o leash/cell/landlock.o leash/cell/caps.o \
 	   leash/cell/limits.o
 # Secrets, the cell, the gate.  No socket to the world, no MCP, no parser.
-LEASH	 = leash/main.o leash/dispatch.o leash/launch.o leash/vaulted.o leash/stdio.o \
+LEASH	 = leash/main.o leash/dispatch.o leash/launch.o leash/resolve.o leash/vaulted.o leash/stdio.o \
 	   leash/keeper/reach.o leash/vault/remote.o \
 	   leash/report.o \
 	   $(CELL) \

@@ -181,6 +181,7 @@ int
 container_grant(struct container *c, const struct container_grant *given)
 {
 	struct container_grant g = *given;
+	char *path, *server;
 	size_t place = 0;
 	int order = -1;
 
@@ -196,13 +197,15 @@ container_grant(struct container *c, const struct container_grant *given)
 		return -EEXIST;
 	if (c->grant_n == CONTAINER_GRANTS_MAX)
 		return -ENOSPC;
-	g.path = strdup(given->path);
-	g.server = strdup(given->server);
-	if (g.path == NULL || g.server == NULL) {
-		free((char *)g.path);
-		free((char *)g.server);
+	path = strdup(given->path);
+	server = strdup(given->server);
+	if (path == NULL || server == NULL) {
+		free(path);
+		free(server);
 		return -ENOMEM;
 	}
+	g.path = path;
+	g.server = server;
 	memmove(&c->grant[place + 1], &c->grant[place],
 	    (c->grant_n - place) * sizeof(c->grant[0]));
 	c->grant[place] = g;
