@@ -201,6 +201,11 @@ def descriptor():
     race("descriptor")
 
 
+@test("attack_63_alias: a thread puts another file behind /proc/self/fd (proc-fd)", seconds=SECONDS)
+def proc_fd():
+    race("proc-fd")
+
+
 @test("attack_65_loader_env: the environment is rewritten (env)", seconds=SECONDS)
 def env():
     race("env")

@@ -71,7 +71,9 @@ file_of(const struct seccomp_notif *n, struct stat *ret)
 
 	if (peek_word((pid_t)n->pid, n->data.args[at], word) < 0)
 		return -1;
-	if (word[0] == '/')
+	if (strncmp(word, "/proc/self/", 11) == 0)
+		snprintf(path, sizeof(path), "/proc/%d/%s", n->pid, word + 11);
+	else if (word[0] == '/')
 		snprintf(path, sizeof(path), "%s", word);
 	else if (word[0] == '\0')
 		snprintf(

@@ -182,6 +182,13 @@ by_descriptor(void)
 	syscall(SYS_execveat, SWAP_FD, "", w->argv, w->envp, AT_EMPTY_PATH);
 }
 
+/* "self" is whoever walks there: the gate must see it as the caller would. */
+static void
+by_proc(void)
+{
+	execve("/proc/self/fd/8", (char **)w->argv, (char **)w->envp);
+}
+
 /* ---- what a shape needs ------------------------------------------------------ */
 
 /* Descriptor of a file in memory of that length. */
@@ -348,6 +355,7 @@ static const struct shape {
     {"cwd", FS, ready_folders, set_cwd, by_relative},
     {"cwd-in", FS, ready_here, set_cwd, by_path},
     {"descriptor", SIBLING, ready_folders, set_descriptor, by_descriptor},
+    {"proc-fd", SIBLING, ready_folders, set_descriptor, by_proc},
     {"env", VM, NULL, set_env, by_path},
 };
 
