@@ -39,15 +39,14 @@ as_text(const uint8_t digest[32], char ret[DIGEST_TEXT_LEN + 1])
 static bool
 pin_images(struct lower *l, const char *path, const uint8_t digest[32])
 {
-	const char *real = NULL;
+	const char *real = path; /* or that of the image which has this name */
 	bool found = false;
 	size_t i;
 
-	for (i = 0; i < l->image_n && real == NULL; i++)
-		if (strcmp(l->image_path[i], path) == 0 ||
-		    strcmp(l->image_real[i], path) == 0)
+	for (i = 0; i < l->image_n; i++)
+		if (strcmp(l->image_path[i], path) == 0)
 			real = l->image_real[i];
-	for (i = 0; i < l->image_n && real != NULL; i++) {
+	for (i = 0; i < l->image_n; i++) {
 		if (strcmp(l->image_real[i], real) != 0)
 			continue;
 		memcpy(l->image[i].sha256, digest, sizeof(l->image[i].sha256));
@@ -61,7 +60,7 @@ digest_lower(struct lower *l, const struct stmt *s)
 {
 	const char *path = s->word[0].text;
 	char text[DIGEST_TEXT_LEN + 1];
-	uint8_t digest[32];
+	uint8_t digest[32] = {0};
 	int r = digest_of(path, digest);
 
 	if (r < 0) {

@@ -53,49 +53,50 @@ any_digits(struct sets *s, size_t n, uint32_t next)
 }
 
 /*
- * Numbers of as many digits as `bound`, on one side of it and it itself: at each
- * place either its digit, and on; or a digit beyond, and then any.
+ * Numbers of as many digits as `bound`, on one side of it and it itself, from digit
+ * `from` on: at each place either its digit, and on; or a digit beyond, and then any.
  */
 static uint32_t
 one_side(
-    struct sets *s, const char *bound, size_t at, size_t len, bool above, uint32_t next)
+    struct sets *s, const char *bound, size_t from, size_t len, bool above, uint32_t next)
 {
-	int lo = above ? bound[at] + 1 : '0', hi = above ? '9' : bound[at] - 1;
-	uint32_t same, beyond;
+	uint32_t all = next;
+	size_t at;
+	int lo, hi;
 
-	if (at == len)
-		return next;
-	same = one_side(s, bound, at + 1, len, above, next);
-	same = same == NONE ? NONE : build_bytes(s, bound + at, 1, false, same);
-	if (lo > hi)
-		return same;
-	beyond = any_digits(s, len - at - 1, next);
-	return one_of(s, same, range(s, lo, hi, beyond));
+	for (at = len; at-- > from && all != NONE;) {
+		lo = above ? bound[at] + 1 : '0';
+		hi = above ? '9' : bound[at] - 1;
+		all = build_bytes(s, bound + at, 1, false, all);
+		if (lo <= hi)
+			all = one_of(
+			    s, all, range(s, lo, hi, any_digits(s, len - at - 1, next)));
+	}
+	return all;
 }
 
-/* Of one length: from lo to hi. */
+/* Of one length: from lo to hi.  Behind the first digit in which they differ the
+ * two sides no longer meet. */
 static uint32_t
-between(
-    struct sets *s, const char *lo, const char *hi, size_t at, size_t len, uint32_t next)
+between(struct sets *s, const char *lo, const char *hi, size_t len, uint32_t next)
 {
-	uint32_t low, high, all;
+	uint32_t low, high, all = next;
+	size_t at = 0;
 
-	if (at == len)
-		return next;
-	if (lo[at] == hi[at]) {
-		all = between(s, lo, hi, at + 1, len, next);
-		return all == NONE ? NONE : build_bytes(s, lo + at, 1, false, all);
+	while (at < len && lo[at] == hi[at])
+		at++;
+	if (at < len) {
+		low = one_side(s, lo, at + 1, len, true, next);
+		low = low == NONE ? NONE : build_bytes(s, lo + at, 1, false, low);
+		high = one_side(s, hi, at + 1, len, false, next);
+		high = high == NONE ? NONE : build_bytes(s, hi + at, 1, false, high);
+		all = one_of(s, low, high);
+		if (all != NONE && lo[at] + 1 < hi[at])
+			all = one_of(s, all,
+			    range(s, lo[at] + 1, hi[at] - 1,
+				any_digits(s, len - at - 1, next)));
 	}
-	/* what lies behind differs: the sides no longer meet */
-	low = one_side(s, lo, at + 1, len, true, next);
-	low = low == NONE ? NONE : build_bytes(s, lo + at, 1, false, low);
-	high = one_side(s, hi, at + 1, len, false, next);
-	high = high == NONE ? NONE : build_bytes(s, hi + at, 1, false, high);
-	all = one_of(s, low, high);
-	if (all != NONE && lo[at] + 1 < hi[at])
-		all = one_of(s, all,
-		    range(s, lo[at] + 1, hi[at] - 1, any_digits(s, len - at - 1, next)));
-	return all;
+	return all == NONE ? NONE : build_bytes(s, lo, at, false, all);
 }
 
 static uint32_t
@@ -113,7 +114,7 @@ build_number(struct sets *s, const struct slot_value *v, uint32_t next)
 		    (unsigned long long)(first > v->lo ? first : v->lo));
 		(void)snprintf(hi, sizeof(hi), "%llu",
 		    (unsigned long long)(last < v->hi ? last : v->hi));
-		one = between(s, lo, hi, 0, len, next);
+		one = between(s, lo, hi, len, next);
 		if (one == NONE)
 			return NONE;
 		all = all == NONE ? one : one_of(s, all, one);
