@@ -199,8 +199,9 @@ escaped(const uint8_t *src, size_t n, const char *letters)
 		i++;
 	if (i == n)
 		return UNFINISHED;
-	return i > 0 && src[i] != '\0' && strchr(letters, src[i]) != NULL ? (int)i + 1
-									  : NONE;
+	if (i == 0 || src[i] == '\0' || strchr(letters, src[i]) == NULL)
+		return NONE;
+	return (int)i + 1;
 }
 
 static int

@@ -370,8 +370,10 @@ forms_build(struct scrub *s)
 	m.seen = calloc(m.seen_cap, sizeof(*m.seen));
 	s->pattern = calloc(m.patterns, sizeof(*s->pattern));
 	used = m.used + FORMS_SPARE;
-	r = m.seen == NULL || s->pattern == NULL ? -ENOMEM
-						 : vault_new(used + 4096, &s->forms);
+	r = -ENOMEM;
+	if (m.seen == NULL || s->pattern == NULL)
+		goto out;
+	r = vault_new(used + 4096, &s->forms);
 	if (r < 0)
 		goto out;
 	m.at = vault_scratch(s->forms, used);
