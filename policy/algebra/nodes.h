@@ -37,4 +37,11 @@ uint32_t build_slot(struct sets *, const char *text, size_t len, uint32_t next);
 /* Any of the options, each with its NULs. */
 uint32_t build_options(struct sets *, const char *text, size_t len, uint32_t next);
 
+/* The bytes that are in the same ranges, of the n nodes of a list, have one number. */
+void byte_classes(
+    const struct node *, const uint32_t *list, uint32_t n, uint16_t class[256]);
+/* Of each class a byte that no pattern waits for: first of those that people read
+ * well. */
+void byte_others(const uint16_t class[256], const bool wanted[256], bool ret[256]);
+
 #endif

@@ -390,51 +390,6 @@ step(struct walk *w, uint32_t from, uint8_t byte)
 	return state_add(w, from, byte, byte != 0);
 }
 
-/* The bytes that are in the same ranges have the same number. */
-static void
-classes(const struct walk *w, uint32_t from, uint16_t class[256])
-{
-	const struct node *node = w->s->node;
-	uint16_t number[512], made;
-	uint32_t i, k;
-	size_t key;
-	int c;
-
-	memset(class, 0, 256 * sizeof(*class));
-	for (i = 0; i < w->state[from].n; i++) {
-		k = w->state[from].node[i];
-		if (node[k].kind != NODE_RANGE)
-			continue;
-		memset(number, 0xff, sizeof(number));
-		for (c = 1, made = 0; c < 256; c++) {
-			key = 2u * class[c] +
-			      (c >= node[k].byte && (uint32_t)c <= node[k].other);
-			if (number[key] == 0xffff)
-				number[key] = made++;
-			class[c] = number[key];
-		}
-	}
-}
-
-/* Of each class a byte that no pattern waits for here: first of those that people
- * read well. */
-static void
-other_bytes(const uint16_t class[256], const bool wanted[256], bool ret[256])
-{
-	static const char nice[] = "abcdefghijklmnopqrstuvwxyz0123456789_-."
-				   "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-	bool had[256] = {false};
-	int i, c;
-
-	for (i = 1 - (int)sizeof(nice); i < 256; i++) {
-		c = i < 0 ? (unsigned char)nice[i + (int)sizeof(nice) - 1] : i;
-		if (c == 0 || wanted[c] || had[class[c]])
-			continue;
-		had[class[c]] = true;
-		ret[c] = true;
-	}
-}
-
 static int
 expand(struct walk *w, uint32_t from)
 {
@@ -451,8 +406,8 @@ expand(struct walk *w, uint32_t from)
 	for (i = 0; i < w->state[from].n; i++)
 		if (node[w->state[from].node[i]].kind == NODE_BYTE)
 			wanted[node[w->state[from].node[i]].byte] = true;
-	classes(w, from, class);
-	other_bytes(class, wanted, other);
+	byte_classes(node, w->state[from].node, w->state[from].n, class);
+	byte_others(class, wanted, other);
 	for (c = 1; c < 256 && r == 0; c++)
 		if (other[c])
 			r = step(w, from, (uint8_t)c);

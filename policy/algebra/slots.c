@@ -313,3 +313,47 @@ build_options(struct sets *s, const char *text, size_t len, uint32_t next)
 		node_join(s, loop, all);
 	return all == NONE ? NONE : loop;
 }
+
+/* ---- bytes that ranges do not tell apart ------------------------------------------- */
+
+void
+byte_classes(
+    const struct node *node, const uint32_t *list, uint32_t n, uint16_t class[256])
+{
+	uint16_t number[512], made;
+	uint32_t i, k;
+	size_t key;
+	int c;
+
+	memset(class, 0, 256 * sizeof(*class));
+	for (i = 0; i < n; i++) {
+		k = list[i];
+		if (node[k].kind != NODE_RANGE)
+			continue;
+		memset(number, 0xff, sizeof(number));
+		for (c = 1, made = 0; c < 256; c++) {
+			key = 2u * class[c] +
+			      (c >= node[k].byte && (uint32_t)c <= node[k].other);
+			if (number[key] == 0xffff)
+				number[key] = made++;
+			class[c] = number[key];
+		}
+	}
+}
+
+void
+byte_others(const uint16_t class[256], const bool wanted[256], bool ret[256])
+{
+	static const char nice[] = "abcdefghijklmnopqrstuvwxyz0123456789_-."
+				   "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	bool had[256] = {false};
+	int i, c;
+
+	for (i = 1 - (int)sizeof(nice); i < 256; i++) {
+		c = i < 0 ? (unsigned char)nice[i + (int)sizeof(nice) - 1] : i;
+		if (c == 0 || wanted[c] || had[class[c]])
+			continue;
+		had[class[c]] = true;
+		ret[c] = true;
+	}
+}

@@ -18,77 +18,78 @@
 
 /* ---- reading ------------------------------------------------------------------ */
 
+static const struct {
+	const char *text;
+	bool good;
+} slots[] = {
+    {"<number>", true},
+    {"--depth=<number>", true},
+    {"-n<number:1..50>", true},
+    {"<number:0..0>", true},
+    {"<number:5..4>", false},
+    {"<number:01..4>", false},
+    {"<number:>", false},
+    {"<number:1>", false},
+    {"<number:1..>", false},
+    {"<number:-1..5>", false},
+    {"<number:1..9999999999999999999>", false},
+    {"<path:/srv>", true},
+    {"<path:/>", true},
+    {"<path>", false},
+    {"<path:srv>", false},
+    {"<path:/srv/../x>", false},
+    {"<path:/srv/>", false},
+    {"<host>", true},
+    {"<host:a.example>", true},
+    {"<host:*.a.example>", true},
+    {"<host:*>", false},
+    {"<host:127.0.0.1>", false},
+    {"<host:-a.b>", false},
+    {"<host:A.b>", false},
+    {"<host:a..b>", false},
+    {"<host:a.b.>", false},
+    {"<text>", true},
+    {"<text:x>", false},
+    {"-m<text>", false},
+    {"<nothing>", false},
+    {"<>", false},
+    {"<number", false},
+    {"<number>x", false},
+    {"<number><number>", false},
+    {"a*<number>", false},
+    {"a|b<number>", false},
+    {"<number*>", false},
+};
+static const struct {
+	const char *text;
+	bool good;
+} options[] = {
+    {"<-v>", true},
+    {"<--verbose>", true},
+    {"<-v,-q,--x>", true},
+    {"<-n=<number:1..5>,--depth=<number>>", true},
+    {"<--c=a|b>", true},
+    {"<-name=<path:/srv>>", true},
+    {"<->", false},
+    {"<-->", false},
+    {"<-v,>", false},
+    {"<-v,,-q>", false},
+    {"<-v,x>", false},
+    {"<--c=>", false},
+    {"<--c=a||b>", false},
+    {"<--c=|a>", false},
+    {"<--c=*>", false},
+    {"<--c=<text>>", false},
+    {"<--c=<nope>>", false},
+    {"<--c=<number>", false},
+    {"<-v", false},
+    {"-v>", false},
+    {"<--a*>", false},
+};
+
 static void
 what_can_be_read(void **state)
 {
-	static const struct {
-		const char *text;
-		bool good;
-	} slots[] = {
-	    {"<number>", true},
-	    {"--depth=<number>", true},
-	    {"-n<number:1..50>", true},
-	    {"<number:0..0>", true},
-	    {"<number:5..4>", false},
-	    {"<number:01..4>", false},
-	    {"<number:>", false},
-	    {"<number:1>", false},
-	    {"<number:1..>", false},
-	    {"<number:-1..5>", false},
-	    {"<number:1..9999999999999999999>", false},
-	    {"<path:/srv>", true},
-	    {"<path:/>", true},
-	    {"<path>", false},
-	    {"<path:srv>", false},
-	    {"<path:/srv/../x>", false},
-	    {"<path:/srv/>", false},
-	    {"<host>", true},
-	    {"<host:a.example>", true},
-	    {"<host:*.a.example>", true},
-	    {"<host:*>", false},
-	    {"<host:127.0.0.1>", false},
-	    {"<host:-a.b>", false},
-	    {"<host:A.b>", false},
-	    {"<host:a..b>", false},
-	    {"<host:a.b.>", false},
-	    {"<text>", true},
-	    {"<text:x>", false},
-	    {"-m<text>", false},
-	    {"<nothing>", false},
-	    {"<>", false},
-	    {"<number", false},
-	    {"<number>x", false},
-	    {"<number><number>", false},
-	    {"a*<number>", false},
-	    {"a|b<number>", false},
-	    {"<number*>", false},
-	};
-	static const struct {
-		const char *text;
-		bool good;
-	} options[] = {
-	    {"<-v>", true},
-	    {"<--verbose>", true},
-	    {"<-v,-q,--x>", true},
-	    {"<-n=<number:1..5>,--depth=<number>>", true},
-	    {"<--c=a|b>", true},
-	    {"<-name=<path:/srv>>", true},
-	    {"<->", false},
-	    {"<-->", false},
-	    {"<-v,>", false},
-	    {"<-v,,-q>", false},
-	    {"<-v,x>", false},
-	    {"<--c=>", false},
-	    {"<--c=a||b>", false},
-	    {"<--c=|a>", false},
-	    {"<--c=*>", false},
-	    {"<--c=<text>>", false},
-	    {"<--c=<nope>>", false},
-	    {"<--c=<number>", false},
-	    {"<-v", false},
-	    {"-v>", false},
-	    {"<--a*>", false},
-	};
 	size_t i;
 
 	for (i = 0; i < sizeof(slots) / sizeof(slots[0]); i++)
