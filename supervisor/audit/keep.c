@@ -134,7 +134,7 @@ live_file(const char *dir, uint64_t *ret_base, uint64_t *ret_size)
 static int
 wait_closed(const char *dir, uint64_t old, uint64_t *ret_base)
 {
-	const struct timespec pause = {.tv_nsec = ROTATE_LOOK_MS * 1000000};
+	const struct timespec pause = {.tv_nsec = ROTATE_LOOK_MS * 1000000L};
 	uint64_t size;
 
 	for (int i = 0; i < ROTATE_WAIT_MS / ROTATE_LOOK_MS; i++) {
