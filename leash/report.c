@@ -1,8 +1,8 @@
 /*
- * Events from a writer to the recorder: built field by field, numbered, kept
- * until they are on disk, and sent again when the recorder was replaced.
- * Runs in kennel and in every leash.  It holds no secret (an event has no field
- * for one) and trusts the recorder with nothing but the number in DURABLE.
+ * Events from a writer to the recorder: built field by field, numbered, kept until
+ * they are on disk, sent again when the recorder was replaced.  Runs in kennel and
+ * in every leash.  Holds no secret (an event has no field for one) and trusts the
+ * recorder with nothing but the number in DURABLE.
  */
 #include <errno.h>
 #include <poll.h>

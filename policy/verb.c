@@ -270,8 +270,10 @@ verb_write(const char *path, const void *data, size_t len, unsigned int mode)
 {
 	const char *slash = strrchr(path, '/');
 	char temp[PATH_MAX];
-	int fd, n, r;
+	int fd, n, r = fd_may_replace(path);
 
+	if (r < 0)
+		return r;
 	n = snprintf(temp, sizeof(temp), "%.*s.kennel-%ld.new",
 	    slash == NULL ? 0 : (int)(slash - path + 1), path, (long)getpid());
 	if (n < 0 || (size_t)n >= sizeof(temp))

@@ -66,6 +66,17 @@ fd_write_all(int fd, const void *bytes, size_t n)
 }
 
 int
+fd_may_replace(const char *path)
+{
+	struct stat st;
+
+	/* syscalls: newfstatat lstat */
+	return lstat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)
+		   ? -EINVAL
+		   : 0;
+}
+
+int
 fd_sealed(const char *name, const void *bytes, size_t len, bool exec, int *ret_fd)
 {
 	unsigned int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;

@@ -16,6 +16,10 @@ int fd_cloexec(int fd, bool on);
 /* All n bytes, through EINTR and short counts. */
 int fd_write_all(int fd, const void *, size_t n);
 
+/* May a file be renamed to this path?  0; -EINVAL where something stands that is no
+ * regular file: as root, a rename would put a file in the place of /dev/null. */
+int fd_may_replace(const char *path);
+
 /*
  * A file's whole content, at most max bytes, into malloc'ed memory with a NUL
  * behind it (not counted).  -EFBIG above max.  The caller frees.

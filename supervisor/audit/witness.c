@@ -145,8 +145,10 @@ write_state(const char *path, const struct checkpoint *cp)
 {
 	char text[NOTE_MAX], beside[AUDIT_PATH_MAX];
 	size_t len = checkpoint_put(cp, text, sizeof(text));
-	int fd, r;
+	int fd, r = fd_may_replace(path);
 
+	if (r < 0)
+		return r;
 	if ((size_t)snprintf(beside, sizeof(beside), "%s.new", path) >= sizeof(beside))
 		return -ENAMETOOLONG;
 	fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

@@ -392,8 +392,10 @@ write_file(const struct pinning *p)
 {
 	char temp[PATH_MAX];
 	FILE *out;
-	int fd, n, r;
+	int fd, n, r = fd_may_replace(p->out);
 
+	if (r < 0)
+		return r;
 	n = snprintf(temp, sizeof(temp), "%s.%ld.new", p->out, (long)getpid());
 	if (n < 0 || (size_t)n >= sizeof(temp))
 		return -ENAMETOOLONG;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -418,6 +419,25 @@ confines(void **state)
 	(void)state;
 }
 
+/* A file or nothing may be replaced; a pipe stands for every device. */
+static void
+replaces_files_only(void **state)
+{
+	char folder[] = "/tmp/kennel-base-XXXXXX", name[64];
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	(void)snprintf(name, sizeof(name), "%s/pipe", folder);
+	assert_int_equal(fd_may_replace(name), 0); /* the control: not there yet */
+	assert_int_equal(mkfifo(name, 0600), 0);
+	assert_int_equal(fd_may_replace(name), -EINVAL);
+	assert_int_equal(fd_may_replace(folder), -EINVAL);
+	assert_int_equal(fd_may_replace("/dev/null"), -EINVAL);
+	assert_int_equal(fd_may_replace("/etc/passwd"), 0);
+	assert_int_equal(unlink(name), 0);
+	assert_int_equal(rmdir(folder), 0);
+}
+
 int
 main(void)
 {
@@ -428,6 +448,7 @@ main(void)
 	    cmocka_unit_test(wire_hears_last_words),
 	    cmocka_unit_test(buf_keeps_its_ceiling),
 	    cmocka_unit_test(sealed_memory_stays),
+	    cmocka_unit_test(replaces_files_only),
 	    cmocka_unit_test(loop_serves),
 	    cmocka_unit_test(loop_hears_what_is_armed),
 	    cmocka_unit_test(quotes_foreign_bytes),
