@@ -152,11 +152,11 @@ get_roots(struct logtree_segment *at, unsigned int level, uint64_t n, uint64_t c
     uint8_t *ret)
 {
 	sqlite3_stmt *s = at->roots;
-	uint64_t i = 0;
+	uint64_t i = 0, end = n + count;
 
 	(void)sqlite3_bind_int(s, 1, (int)level);
 	(void)sqlite3_bind_int64(s, 2, (sqlite3_int64)n);
-	(void)sqlite3_bind_int64(s, 3, (sqlite3_int64)(n + count));
+	(void)sqlite3_bind_int64(s, 3, (sqlite3_int64)end);
 	while (i < count && sqlite3_step(s) == SQLITE_ROW &&
 	       (uint64_t)sqlite3_column_int64(s, 0) == n + i &&
 	       sqlite3_column_bytes(s, 1) == CHAIN_HASH_LEN) {

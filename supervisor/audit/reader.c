@@ -189,7 +189,7 @@ reader_open(const char *path, struct reader *ret, char why[AUDIT_WHY_MAX])
 {
 	struct timespec pause = {.tv_nsec = PAUSE_NS};
 	struct reader reader = {.fd = -1};
-	struct stat st;
+	struct stat st = {0};
 	int code = SQLITE_CANTOPEN;
 
 	if ((size_t)snprintf(reader.path, sizeof(reader.path), "%s", path) >=
