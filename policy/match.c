@@ -93,7 +93,7 @@ static bool
 from_holds(const struct policy *p, const struct sealed_exec *e,
     const struct policy_exec_ask *ask)
 {
-	uint32_t first = ask->caller, end = ask->caller, i, k;
+	uint32_t first = ask->caller, end = first, i, k;
 
 	if (e->from.n == 0)
 		return true;

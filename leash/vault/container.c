@@ -277,7 +277,7 @@ container_parse(struct vault *pages, const uint8_t *bytes, size_t len,
     struct container **ret, char *why, size_t why_cap)
 {
 	struct reading r = {.why = why, .why_cap = why_cap};
-	uint32_t count[3];
+	uint32_t count[3] = {0};
 	int e;
 
 	if (len > CONTAINER_LEN_MAX)

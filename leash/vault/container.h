@@ -26,11 +26,11 @@
 #define CONTAINER_LEN_MAX      (16u << 20) /* bytes of a file */
 #define CONTAINER_ENTRIES_MAX  1024        /* values, old versions included */
 #define CONTAINER_GRANTS_MAX   1024
-#define CONTAINER_PATH_MAX     200           /* bytes of a secret's path */
-#define CONTAINER_SERVER_MAX   128           /* bytes of a server's name */
-#define CONTAINER_MATERIAL_MAX 4096          /* a passphrase, a key file */
-#define CONTAINER_ID_LEN       32            /* a policy's id; a signer's public key */
-#define CONTAINER_GRACE_S      (30u * 86400) /* an old version stays so long */
+#define CONTAINER_PATH_MAX     200       /* bytes of a secret's path */
+#define CONTAINER_SERVER_MAX   128       /* bytes of a server's name */
+#define CONTAINER_MATERIAL_MAX 4096      /* a passphrase, a key file */
+#define CONTAINER_ID_LEN       32        /* a policy's id; a signer's public key */
+#define CONTAINER_GRACE_S      2592000ul /* thirty days: an old version stays so long */
 
 /* Argon2id (RFC 9106, its second recommended choice): what a new envelope gets,
  * and what is read at most.  The product bounds the work. */

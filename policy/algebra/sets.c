@@ -369,6 +369,14 @@ state_add(struct walk *w, uint32_t from, uint8_t byte, bool open)
 	return 0;
 }
 
+static bool
+takes(const struct node *node, uint8_t byte)
+{
+	if (node->kind == NODE_RANGE)
+		return byte >= node->byte && byte <= node->other;
+	return node->kind == NODE_BYTE && node->byte == byte;
+}
+
 static int
 step(struct walk *w, uint32_t from, uint8_t byte)
 {
@@ -378,10 +386,7 @@ step(struct walk *w, uint32_t from, uint8_t byte)
 	w->set_n = 0;
 	for (i = 0; i < w->state[from].n; i++) {
 		k = w->state[from].node[i];
-		if (node[k].kind == NODE_BYTE && node[k].byte == byte)
-			reach(w, node[k].next);
-		else if (node[k].kind == NODE_RANGE && byte >= node[k].byte &&
-			 byte <= node[k].other)
+		if (takes(&node[k], byte))
 			reach(w, node[k].next);
 		else if (node[k].kind == NODE_STAR && byte != 0)
 			reach(w, k);

@@ -165,8 +165,10 @@ book_turn(struct book *book, size_t segment)
 	if (book->open < book->segment_n)
 		reader_close(&book->reader);
 	book->open = SIZE_MAX;
-	r = strcmp(at->name, AUDIT_DB_NAME) == 0 ? open_last(book, at)
-						 : open_file(book, at->name);
+	if (strcmp(at->name, AUDIT_DB_NAME) == 0)
+		r = open_last(book, at);
+	else
+		r = open_file(book, at->name);
 	if (r == 0)
 		book->open = segment;
 	return r;
