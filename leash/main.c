@@ -168,9 +168,12 @@ record_scrub(
 static void
 record_scrubs(struct leash *l)
 {
-	const struct sealed_secret *row = l->policy.secret + l->server->secrets.first;
+	const struct sealed_secret *row;
 	int r = 0;
 
+	if (l->server == NULL)
+		return; /* nothing was launched */
+	row = l->policy.secret + l->server->secrets.first;
 	for (uint32_t i = 0; i < l->secret_n && r == 0; i++)
 		r = record_scrub(l, "", policy_str(&l->policy, row[i].name),
 		    scrub_count(l->scrub, i), &l->scrubbed[i]);

@@ -376,7 +376,7 @@ json_matters(
     const struct filter *f, const uint8_t *text, size_t n, size_t at, size_t *end)
 {
 	size_t i = at;
-	uint8_t out[4], len;
+	uint8_t out[4] = {0}, len;
 	int r;
 
 	while (i < n && text[i] == '\\')

@@ -217,6 +217,7 @@ least(size_t a, size_t b)
 
 /* Where a place in the block stands in view i; in *at its boundary there. */
 static size_t
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as one view stands upon another */
 in_view(const struct scrub_stream *st, int i, size_t *at)
 {
 	size_t there = *at, from, to;

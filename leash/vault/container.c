@@ -421,8 +421,8 @@ container_front(const struct container *c, uint8_t **ret, size_t *ret_len)
 int
 container_again(const struct container *c, uint8_t **ret, size_t *ret_len)
 {
-	uint8_t *front, *all;
-	size_t len, at;
+	uint8_t *front = NULL, *all;
+	size_t len = 0, at;
 	int r = container_front(c, &front, &len);
 
 	if (r < 0)
