@@ -86,15 +86,14 @@ folder_of(pid_t pid, char path[PATH_MAX], struct image_key *ret)
 }
 
 /* Environment and working folder, as they stand in the copy and in /proc. */
-int
-ask_rest(const struct call *c, pid_t pid, uint8_t ret[ASK_DIGEST_LEN])
+static int
+rest_of(const struct call *c, pid_t pid, char path[PATH_MAX], uint8_t ret[ASK_DIGEST_LEN])
 {
 	struct {
 		uint8_t env[ASK_DIGEST_LEN], path[ASK_DIGEST_LEN];
 		uint64_t envc, dev, ino;
 	} all = {.envc = c->envc};
 	struct image_key key = {.known = false};
-	char path[PATH_MAX];
 	int r = folder_of(pid, path, &key);
 
 	if (r < 0)
@@ -107,12 +106,20 @@ ask_rest(const struct call *c, pid_t pid, uint8_t ret[ASK_DIGEST_LEN])
 	return 0;
 }
 
+int
+ask_rest(const struct call *c, pid_t pid, uint8_t ret[ASK_DIGEST_LEN])
+{
+	char path[PATH_MAX];
+
+	return rest_of(c, pid, path, ret);
+}
+
 /*
  * All that would be done, as one number.  Salted, anew for each cell: an
  * environment holds secrets, and the digest of a short one is that secret.
  */
 static int
-asked_about(const struct gate *g, const struct call *c, const struct sealed_exec *row,
+asked_about(struct gate *g, const struct call *c, const struct sealed_exec *row,
     struct asked *ret)
 {
 	struct {
@@ -127,7 +134,7 @@ asked_about(const struct gate *g, const struct call *c, const struct sealed_exec
 
 	if (image >= g->order.image_n || !g->image[image].known)
 		return -ENOENT;
-	r = ask_rest(c, c->tid, asked.rest);
+	r = rest_of(c, c->tid, g->asked_folder, asked.rest);
 	if (r < 0)
 		return r;
 	memcpy(all.salt, g->ask_salt, sizeof(all.salt));
@@ -229,20 +236,17 @@ put_question(struct gate *g, const struct call *c, const struct verdict *v,
 	    .digest = w->asked.digest,
 	    .program = v->program,
 	    .because = policy_str(p, v->row->because)};
-	char rule[512] = "", folder[PATH_MAX];
-	struct image_key key;
-	int r = folder_of(c->tid, folder, &key);
+	char rule[512] = "";
 
-	if (r < 0)
-		return r;
 	q.rule = policy_at(p, v->row->at, rule, sizeof(rule));
 	put_words(g, c, &q);
-	/* in a buffer of its own: `shown` is used by each word */
-	q.cwd = folder;
-	if (g->order.scrub != NULL) {
-		r = scrub_text(g->order.scrub, folder, &g->shown);
-		q.cwd = r == 0 ? (const char *)g->shown.data : SCRUB_MASK;
-	}
+	/* what the digest was made of, not read again: a thread of the caller's may
+	 * go to and fro meanwhile, and the person would agree to another folder */
+	q.cwd = g->asked_folder;
+	if (g->order.scrub != NULL)
+		q.cwd = scrub_text(g->order.scrub, g->asked_folder, &g->shown) == 0
+			    ? (const char *)g->shown.data
+			    : SCRUB_MASK;
 	return g->order.person->ask(g->order.person_arg, &q);
 }
 

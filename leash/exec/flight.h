@@ -146,7 +146,8 @@ struct gate {
 	uint64_t asked_until; /* loop_now() at which all questions are paid for */
 	uint64_t told_until;  /* the same, of refusals that the supervisor heard of */
 	uint8_t ask_salt[ASK_DIGEST_LEN];
-	struct buf words; /* what is shown */
+	char asked_folder[PATH_MAX]; /* as the newest digest has it */
+	struct buf words;            /* what is shown */
 };
 
 /* ---- copy.c -------------------------------------------------------------- */
