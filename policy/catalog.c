@@ -100,28 +100,6 @@ rows_make(const struct tree *t, struct diag *d, struct catalog *c)
 
 /* ---- texts ---------------------------------------------------------------- */
 
-static int
-texts_keep(const struct meta_text *const *given, struct catalog_own *own,
-    struct policy_source source[TEXTS])
-{
-	size_t i;
-
-	for (i = 0; i < TEXTS; i++) {
-		source[i] = (struct policy_source){.path = CATALOG_FILE, .text = ""};
-		if (given[i] == NULL)
-			continue;
-		own->text[i] = malloc(given[i]->len + 1);
-		if (own->text[i] == NULL)
-			return -ENOMEM;
-		memcpy(own->text[i], given[i]->text, given[i]->len);
-		own->text[i][given[i]->len] = '\0';
-		source[i].path = given[i]->shown;
-		source[i].text = own->text[i];
-		source[i].len = given[i]->len;
-	}
-	return 0;
-}
-
 int
 catalog_merge(const struct meta_text *project, const struct meta_text *personal,
     FILE *out, struct catalog *ret)
@@ -135,7 +113,8 @@ catalog_merge(const struct meta_text *project, const struct meta_text *personal,
 	int r = -ENOMEM;
 
 	c.own = calloc(1, sizeof(*c.own));
-	if (c.own == NULL || texts_keep(given, c.own, source) < 0)
+	if (c.own == NULL ||
+	    meta_texts_keep(given, TEXTS, CATALOG_FILE, c.own->text, source) < 0)
 		goto out;
 	d.out = out;
 	d.source = source;
@@ -157,20 +136,10 @@ out:
 int
 catalog_read(const char *project, const char *config, FILE *diag, struct catalog *ret)
 {
-	struct manifest_file own = {.data = NULL}, personal = {.data = NULL};
-	char folder[PATH_MAX];
-	int r = 0, n;
+	struct manifest_file own, personal;
+	int r = manifest_pair_read(project, config, CATALOG_FILE,
+	    META_PROJECT_DIR "/" CATALOG_FILE, diag, &own, &personal);
 
-	if (project != NULL) {
-		n = snprintf(folder, sizeof(folder), "%s/%s", project, META_PROJECT_DIR);
-		if (n < 0 || (size_t)n >= sizeof(folder))
-			return -ENAMETOOLONG;
-		r = manifest_file_read(
-		    folder, CATALOG_FILE, META_PROJECT_DIR "/" CATALOG_FILE, diag, &own);
-	}
-	if (r == 0)
-		r = manifest_file_read(
-		    config, CATALOG_FILE, CATALOG_FILE, diag, &personal);
 	if (r == 0)
 		r = catalog_merge(own.data != NULL ? &own.text : NULL,
 		    personal.data != NULL ? &personal.text : NULL, diag, ret);
@@ -239,26 +208,17 @@ json_words(struct out *o, const char *key, const struct word *w, size_t n)
 }
 
 static void
-json_or_null(struct out *o, const char *key, const char *text)
-{
-	if (text == NULL)
-		out_null(o, key);
-	else
-		out_text(o, key, text);
-}
-
-static void
 json_one(const struct catalog_row *t, struct out *o)
 {
 	out_object(o, NULL);
 	out_text(o, "name", t->meta.path);
-	json_or_null(o, "description", t->meta.description);
-	json_or_null(o, "retrieval_url", t->meta.retrieval_url);
+	out_text_or_null(o, "description", t->meta.description);
+	out_text_or_null(o, "retrieval_url", t->meta.retrieval_url);
 	json_words(o, "steps", t->step, t->step_n);
-	json_or_null(o, "pattern_id", t->meta.pattern);
+	out_text_or_null(o, "pattern_id", t->meta.pattern);
 	json_words(o, "scopes", t->meta.scope, t->meta.scope_n);
 	json_words(o, "hosts", t->meta.host, t->meta.host_n);
-	json_or_null(o, "liveness", t->liveness);
+	out_text_or_null(o, "liveness", t->liveness);
 	out_text(o, "rotation_method", meta_rotation_name(t->meta.rotation));
 	if (t->meta.rotate_every == 0)
 		out_null(o, "rotate_every_days");

@@ -95,6 +95,15 @@ out_null(struct out *o, const char *key)
 	(void)fputs("null", o->f);
 }
 
+void
+out_text_or_null(struct out *o, const char *key, const char *text)
+{
+	if (text == NULL)
+		out_null(o, key);
+	else
+		out_text(o, key, text);
+}
+
 /* ---- text ------------------------------------------------------------------- */
 
 void

@@ -28,6 +28,7 @@ void out_bytes(struct out *, const char *key, const char *, size_t len);
 void out_number(struct out *, const char *key, uint64_t);
 void out_yes(struct out *, const char *key, bool);
 void out_null(struct out *, const char *key);
+void out_text_or_null(struct out *, const char *key, const char *); /* NULL: null */
 
 /* Valid UTF-8 as a JSON string, with its quotes.  Bytes that are not UTF-8
  * become U+FFFD: what is written is always JSON. */

@@ -363,29 +363,6 @@ merge(struct merge *g)
 	return g->diag->error_n > 0 ? -EINVAL : 0;
 }
 
-/* The texts as sources of their own: what words point into lives as long. */
-static int
-sources(const struct meta_text *const *given, struct metas_own *own,
-    struct policy_source source[2])
-{
-	size_t i;
-
-	for (i = 0; i < 2; i++) {
-		source[i] = (struct policy_source){.path = META_FILE, .text = ""};
-		if (given[i] == NULL)
-			continue;
-		own->text[i] = malloc(given[i]->len + 1);
-		if (own->text[i] == NULL)
-			return -ENOMEM;
-		memcpy(own->text[i], given[i]->text, given[i]->len);
-		own->text[i][given[i]->len] = '\0';
-		source[i].path = given[i]->shown;
-		source[i].text = own->text[i];
-		source[i].len = given[i]->len;
-	}
-	return 0;
-}
-
 int
 metas_merge(const struct meta_text *project, const struct meta_text *index,
     unsigned int how, FILE *out, struct metas *ret)
@@ -399,7 +376,8 @@ metas_merge(const struct meta_text *project, const struct meta_text *index,
 	int r = -ENOMEM;
 
 	m.own = calloc(1, sizeof(*m.own));
-	if (m.own == NULL || sources(given, m.own, source) < 0)
+	if (m.own == NULL ||
+	    meta_texts_keep(given, 2, META_FILE, m.own->text, source) < 0)
 		goto out;
 	d.out = out;
 	d.source = source;

@@ -72,28 +72,61 @@ out:
 }
 
 int
-metas_read(const char *project, const char *config, unsigned int how, FILE *diag,
-    struct metas *ret)
+manifest_pair_read(const char *project, const char *config, const char *name,
+    const char *shown, FILE *diag, struct manifest_file *ret_own,
+    struct manifest_file *ret_index)
 {
-	struct manifest_file own = {.data = NULL}, index = {.data = NULL};
 	char folder[PATH_MAX];
 	int r = 0, n;
 
+	*ret_own = *ret_index = (struct manifest_file){.data = NULL};
 	if (project != NULL) {
 		n = snprintf(folder, sizeof(folder), "%s/%s", project, META_PROJECT_DIR);
 		if (n < 0 || (size_t)n >= sizeof(folder))
 			return -ENAMETOOLONG;
-		r = manifest_file_read(
-		    folder, META_FILE, META_PROJECT_DIR "/" META_FILE, diag, &own);
+		r = manifest_file_read(folder, name, shown, diag, ret_own);
 	}
 	if (r == 0)
-		r = manifest_file_read(config, META_FILE, META_FILE, diag, &index);
+		r = manifest_file_read(config, name, name, diag, ret_index);
+	return r;
+}
+
+int
+metas_read(const char *project, const char *config, unsigned int how, FILE *diag,
+    struct metas *ret)
+{
+	struct manifest_file own, index;
+	int r = manifest_pair_read(project, config, META_FILE,
+	    META_PROJECT_DIR "/" META_FILE, diag, &own, &index);
+
 	if (r == 0)
 		r = metas_merge(own.data != NULL ? &own.text : NULL,
 		    index.data != NULL ? &index.text : NULL, how, diag, ret);
 	free(own.data);
 	free(index.data);
 	return r;
+}
+
+int
+meta_texts_keep(const struct meta_text *const *given, size_t n, const char *name,
+    char **text, struct policy_source *source)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		source[i] = (struct policy_source){.path = name, .text = ""};
+		if (given[i] == NULL)
+			continue;
+		text[i] = malloc(given[i]->len + 1);
+		if (text[i] == NULL)
+			return -ENOMEM;
+		memcpy(text[i], given[i]->text, given[i]->len);
+		text[i][given[i]->len] = '\0';
+		source[i].path = given[i]->shown;
+		source[i].text = text[i];
+		source[i].len = given[i]->len;
+	}
+	return 0;
 }
 
 /* ---- words ---------------------------------------------------------------- */

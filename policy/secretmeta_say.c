@@ -23,26 +23,17 @@ json_day(struct out *o, const char *key, uint32_t day)
 }
 
 static void
-json_text(struct out *o, const char *key, const char *text)
-{
-	if (text == NULL)
-		out_null(o, key);
-	else
-		out_text(o, key, text);
-}
-
-static void
 json_card(const struct meta *m, struct out *o)
 {
-	json_text(o, "description", m->description);
-	json_text(o, "retrieval_url", m->retrieval_url);
+	out_text_or_null(o, "description", m->description);
+	out_text_or_null(o, "retrieval_url", m->retrieval_url);
 	out_text(o, "rotation_method", meta_rotation_name(m->rotation));
 	json_day(o, "last_rotated_at", m->last_rotated);
 	if (m->rotate_every == 0)
 		out_null(o, "rotate_every_days");
 	else
 		out_number(o, "rotate_every_days", m->rotate_every);
-	json_text(o, "pattern_id", m->pattern);
+	out_text_or_null(o, "pattern_id", m->pattern);
 }
 
 void

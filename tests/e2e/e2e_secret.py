@@ -50,20 +50,6 @@ def proc():
     s.close()
 
 
-def memory_of(pid):
-    with open("/proc/%d/maps" % pid) as maps, open("/proc/%d/mem" % pid, "rb", 0) as mem:
-        for line in maps:
-            span, perms = line.split()[:2]
-            if "r" not in perms or "[v" in line:
-                continue
-            a, b = (int(x, 16) for x in span.split("-"))
-            try:
-                mem.seek(a)
-                yield mem.read(b - a)
-            except (OSError, OverflowError, ValueError):
-                continue
-
-
 @test("the memory of the process that speaks to the agent holds no value")
 def memory():
     if os.geteuid() != 0:

@@ -298,20 +298,6 @@ def idle():
     ended(env)
 
 
-def memory_of(pid):
-    with open("/proc/%d/maps" % pid) as maps, open("/proc/%d/mem" % pid, "rb", 0) as mem:
-        for line in maps:
-            span, perms = line.split()[:2]
-            if "r" not in perms or "[v" in line:
-                continue
-            a, b = (int(x, 16) for x in span.split("-"))
-            try:
-                mem.seek(a)
-                yield mem.read(b - a)
-            except (OSError, OverflowError, ValueError):
-                continue
-
-
 @test("no memory of the keeper that can be read holds a value or a passphrase; locked, none does")
 def memory():
     if os.geteuid() != 0:
