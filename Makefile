@@ -64,7 +64,7 @@ POLICY_TEXT = policy/arena.o policy/out.o policy/diag_code.o policy/diag.o polic
 	   policy/lint.o policy/expect.o policy/never.o policy/never_reach.o policy/format.o
 # What is known about secrets, and never a value (also kennel-secret's).
 SECRETMETA = policy/secretmeta.o policy/secretmeta_read.o policy/secretmeta_say.o \
-	   policy/catalog.o policy/shape.o
+	   policy/catalog.o policy/shape.o policy/shape_sum.o
 ALGEBRA	 = policy/algebra/sets.o policy/algebra/slots.o policy/algebra/points.o \
 	   policy/algebra/numbers.o
 POLICY_MAKE = $(POLICY_TEXT) policy/read.o policy/compile.o policy/elf.o policy/lower.o policy/tables.o policy/gates.o policy/pinfile.o policy/memo.o \
@@ -94,7 +94,7 @@ LEASH	 = leash/main.o leash/dispatch.o leash/launch.o leash/resolve.o leash/vaul
 	   leash/vault/env.o \
 	   leash/scrub/scrub.o leash/scrub/forms.o \
 	   leash/scrub/filter.o leash/scrub/reading.o \
-	   leash/scrub/triage.o leash/scrub/decode.o leash/scrub/shapes.o \
+	   leash/scrub/triage.o leash/scrub/decode.o leash/scrub/shapes.o policy/shape_sum.o \
 	   $(POLICY_READ) $(BASE)
 
 # What waits for a person, and where it is answered.
@@ -371,7 +371,7 @@ UNIT_filter	= $(UNIT_seal) policy/filter.o policy/prologue.o policy/decoded.o po
 UNIT_agree	= $(UNIT_filter)
 SCRUB	= leash/scrub/scrub.o leash/scrub/forms.o leash/scrub/filter.o \
 	   leash/scrub/reading.o leash/scrub/triage.o leash/scrub/decode.o \
-	   leash/scrub/shapes.o shim/base/buf.o $(UNIT_vault)
+	   leash/scrub/shapes.o policy/shape_sum.o shim/base/buf.o $(UNIT_vault)
 UNIT_scrub	= tests/unit/scrub_bench.o $(SCRUB)
 UNIT_scrub_forms = $(SCRUB)
 UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \

@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 
 #include "leash/keeper/keeper.h"
 #include "leash/vaulted.h"
@@ -140,28 +138,8 @@ say_missing(const struct missing *m, int r, uint32_t reason, const char *what)
 static int
 read_signatures(int fd)
 {
-	const struct sign_head *head = NULL;
-	const struct sign_row *row = NULL;
-	size_t body = 0, len;
-	struct stat st;
-	void *file;
-	int r;
+	int r = the.read ? 0 : sign_rows(fd, &the.head, the.row, &the.row_n);
 
-	if (the.read)
-		return 0;
-	if (fstat(fd, &st) < 0 || st.st_size <= 0)
-		return -EBADMSG;
-	len = (size_t)st.st_size;
-	file = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (file == MAP_FAILED)
-		return -errno;
-	r = sign_layout(file, len, &body, &head, &row);
-	if (r == 0 && head != NULL) {
-		the.head = *head;
-		the.row_n = head->signer_n; /* sign_layout: at most SIGN_SIGNERS_MAX */
-		memcpy(the.row, row, the.row_n * sizeof(the.row[0]));
-	}
-	(void)munmap(file, len); /* cannot fail: it is ours */
 	the.read = r == 0;
 	return r;
 }

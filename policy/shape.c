@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "policy/shape_sum.h"
+
 #define ALNUM "A-Za-z0-9"
 #define WORD  "A-Za-z0-9_-"
 #define HEX   "a-f0-9"
@@ -34,7 +36,6 @@ static const struct shape table[] = {
     {"stripe-live", "sk_live_", ALNUM, 24, 250},
 };
 #define TABLE_N (sizeof(table) / sizeof(table[0]))
-#define SUM_LEN 6
 
 const struct shape *
 shapes(size_t *ret_n)
@@ -72,39 +73,6 @@ byte_fits(const char *bytes, char c)
 	return false;
 }
 
-/* CRC-32 as in zlib and gzip (reflected, 0xedb88320). */
-static uint32_t
-crc32_of(const char *text, size_t len)
-{
-	uint32_t crc = 0xffffffff;
-	size_t i;
-	int k;
-
-	for (i = 0; i < len; i++) {
-		crc ^= (unsigned char)text[i];
-		for (k = 0; k < 8; k++)
-			crc = (crc >> 1) ^ (0xedb88320 & (0U - (crc & 1)));
-	}
-	return ~crc;
-}
-
-static bool
-sum_fits(const char *text, size_t len)
-{
-	static const char digits[] =
-	    "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-	uint32_t crc;
-	size_t i;
-
-	if (len <= SUM_LEN)
-		return false;
-	crc = crc32_of(text, len - SUM_LEN);
-	for (i = 0; i < SUM_LEN; i++, crc /= 62)
-		if (text[len - 1 - i] != digits[crc % 62])
-			return false;
-	return true;
-}
-
 const char *
 shape_wrong(const struct shape *s, const char *text, size_t len)
 {
@@ -119,7 +87,7 @@ shape_wrong(const struct shape *s, const char *text, size_t len)
 	for (i = 0; i < len; i++)
 		if (!byte_fits(s->bytes, text[i]))
 			return "it has a byte that none of its kind has";
-	if (s->sum == SHAPE_CRC32_BASE62 && !sum_fits(text, len))
+	if (s->sum == SHAPE_CRC32_BASE62 && !shape_sum_fits((const uint8_t *)text, len))
 		return "its checksum is wrong: a byte was lost or mistyped";
 	return NULL;
 }

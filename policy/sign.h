@@ -97,6 +97,10 @@ int sign_verify(const uint8_t *bytes, size_t len, const struct trust *, uint32_t
  * 0 or -EBADMSG. */
 int sign_layout(const uint8_t *bytes, size_t len, size_t *ret_body,
     const struct sign_head **ret_head, const struct sign_row **ret_row);
+/* The signatures of the file at fd, as they stand there: nothing is verified.  0
+ * (*ret_n is 0 where it is not signed) or -errno. */
+int sign_rows(int fd, struct sign_head *ret_head,
+    struct sign_row ret_row[SIGN_SIGNERS_MAX], size_t *ret_n);
 void sign_message(
     const uint8_t *body, size_t len, const struct sign_head *, struct sign_message *ret);
 

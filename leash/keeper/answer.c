@@ -122,25 +122,62 @@ answer_lock(struct peer *peer, struct wire_in *in, struct wire_out *out)
 	return answer_done(out, 0);
 }
 
+/* ---- pages: u32 the row that comes next (0: none), u32 how many, the rows ---------- */
+
+struct page {
+	struct wire_out *out;
+	size_t head;     /* where its two numbers stand */
+	uint32_t n;      /* rows put so far */
+	size_t i, count; /* the row at hand, and of how many */
+};
+
+static struct page
+page_begin(struct wire_out *out, enum keeper_message type, uint32_t from, size_t count)
+{
+	struct page p = {.out = out, .i = from, .count = count};
+
+	wire_put_u32(out, type);
+	p.head = out->len;
+	wire_put_u32(out, 0);
+	wire_put_u32(out, 0);
+	return p;
+}
+
+static bool
+page_more(const struct page *p)
+{
+	return p->i < p->count && p->n < KEEPER_ROWS;
+}
+
+static int
+page_end(const struct page *p)
+{
+	if (p->out->error == 0) {
+		struct wire_out head = {p->out->data, p->head, p->out->cap, 0};
+
+		wire_put_u32(&head, p->i < p->count ? (uint32_t)p->i : 0);
+		wire_put_u32(&head, p->n);
+	}
+	keeper_used();
+	return p->out->error;
+}
+
 /* The versions from row `from` on; path: of one, or empty. */
 int
 answer_versions(struct peer *peer, struct wire_in *in, struct wire_out *out)
 {
 	const char *path = wire_get_str(in, CONTAINER_PATH_MAX);
-	uint32_t from = wire_get_u32(in), n = 0;
-	size_t count, i, at;
+	uint32_t from = wire_get_u32(in);
+	struct page page;
 
 	if (wire_end(in) < 0)
 		return -EBADMSG;
 	if (!keeper_is_open())
 		return answer_error(out, -ENOKEY);
-	wire_put_u32(out, KEEPER_VERSIONS_ARE);
-	at = out->len;
-	wire_put_u32(out, 0);
-	wire_put_u32(out, 0);
-	count = container_entry_n(the.container);
-	for (i = from; i < count && n < KEEPER_ROWS; i++) {
-		struct container_entry e = container_entry(the.container, i);
+	page =
+	    page_begin(out, KEEPER_VERSIONS_ARE, from, container_entry_n(the.container));
+	for (; page_more(&page); page.i++) {
+		struct container_entry e = container_entry(the.container, page.i);
 
 		if (path[0] != '\0' && strcmp(path, e.path) != 0)
 			continue;
@@ -148,35 +185,25 @@ answer_versions(struct peer *peer, struct wire_in *in, struct wire_out *out)
 		wire_put_u32(out, e.version);
 		wire_put_u64(out, e.made);
 		wire_put_u64(out, e.retired);
-		n++;
+		page.n++;
 	}
-	if (out->error == 0) {
-		struct wire_out head = {out->data, at, out->cap, 0};
-
-		wire_put_u32(&head, i < count ? (uint32_t)i : 0);
-		wire_put_u32(&head, n);
-	}
-	keeper_used();
-	return out->error;
+	return page_end(&page);
 }
 
 int
 answer_grants(struct peer *peer, struct wire_in *in, struct wire_out *out)
 {
-	uint32_t from = wire_get_u32(in), n = 0;
-	size_t count, i, at;
+	uint32_t from = wire_get_u32(in);
+	struct page page;
 
 	if (wire_end(in) < 0)
 		return -EBADMSG;
 	if (!keeper_is_open())
 		return answer_error(out, -ENOKEY);
-	wire_put_u32(out, KEEPER_GRANTS_ARE);
-	at = out->len;
-	wire_put_u32(out, 0);
-	wire_put_u32(out, 0);
-	count = container_grant_n(the.container);
-	for (i = from; i < count && n < KEEPER_ROWS; i++, n++) {
-		const struct container_grant *g = container_grant_at(the.container, i);
+	page = page_begin(out, KEEPER_GRANTS_ARE, from, container_grant_n(the.container));
+	for (; page_more(&page); page.i++, page.n++) {
+		const struct container_grant *g =
+		    container_grant_at(the.container, page.i);
 
 		wire_put_str(out, g->path);
 		wire_put_str(out, g->server);
@@ -184,14 +211,7 @@ answer_grants(struct peer *peer, struct wire_in *in, struct wire_out *out)
 		wire_put_bytes(out, g->id, sizeof(g->id));
 		wire_put_u64(out, g->made);
 	}
-	if (out->error == 0) {
-		struct wire_out head = {out->data, at, out->cap, 0};
-
-		wire_put_u32(&head, i < count ? (uint32_t)i : 0);
-		wire_put_u32(&head, n);
-	}
-	keeper_used();
-	return out->error;
+	return page_end(&page);
 }
 
 /* ---- a value ---------------------------------------------------------------------- */

@@ -7,8 +7,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 
 #include "leash/keeper/secret.h"
 #include "policy/policy.h"
@@ -265,25 +263,15 @@ wants(const struct policy *p, const struct sealed_server *s, const char *path)
 static int
 signer_of(int fd, struct whose *w)
 {
-	const struct sign_head *head = NULL;
-	const struct sign_row *row = NULL;
-	size_t body = 0, len;
-	struct stat st;
-	void *file;
-	int r;
+	struct sign_row row[SIGN_SIGNERS_MAX];
+	struct sign_head head;
+	size_t n = 0;
+	int r = sign_rows(fd, &head, row, &n);
 
-	if (fstat(fd, &st) < 0 || st.st_size <= 0)
-		return -EBADMSG;
-	len = (size_t)st.st_size;
-	file = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (file == MAP_FAILED)
-		return -errno;
-	r = sign_layout(file, len, &body, &head, &row);
-	if (r == 0 && head != NULL && head->signer_n == 1) {
+	if (r == 0 && n == 1) {
 		w->kind = GRANT_SIGNER;
-		memcpy(w->id, row->key, sizeof(w->id));
+		memcpy(w->id, row[0].key, sizeof(w->id));
 	}
-	(void)munmap(file, len); /* cannot fail: it is ours */
 	return r;
 }
 

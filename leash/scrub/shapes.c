@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "leash/scrub/private.h"
+#include "policy/shape_sum.h"
 
 #define TOKEN_MAX 4096  /* of one line; a longer run is no credential */
 #define PEM_MAX   16384 /* a key of RSA with 8192 bits has 6.4 KB */
@@ -18,7 +19,7 @@
 enum check { CHECK_NONE, CHECK_CRC, CHECK_JWT, CHECK_PEM };
 
 /* prefix, then min to max characters of the class, and none more. */
-struct shape {
+struct token {
 	const char *name, *prefix;
 	enum class { ALNUM, WORD, UPPER, HEX } class;
 	uint16_t min, max;
@@ -27,7 +28,7 @@ struct shape {
 
 /* As their makers document them: GitHub's and npm's six last characters are the
  * CRC32 of the thirty before, in base 62. */
-static const struct shape shapes[] = {
+static const struct token shapes[] = {
     {"github-token", "ghp_", ALNUM, 36, 36, CHECK_CRC},
     {"github-token", "gho_", ALNUM, 36, 36, CHECK_CRC},
     {"github-token", "ghu_", ALNUM, 36, 36, CHECK_CRC},
@@ -113,37 +114,6 @@ run_of(enum class class, const uint8_t *text, size_t n)
 	return i;
 }
 
-static uint32_t
-crc32(const uint8_t *at, size_t n)
-{
-	uint32_t crc = ~0u;
-	size_t i;
-	int k;
-
-	for (i = 0; i < n; i++) {
-		crc ^= at[i];
-		for (k = 0; k < 8; k++)
-			crc = crc >> 1 ^ (0xedb88320u & (0u - (crc & 1)));
-	}
-	return ~crc;
-}
-
-static bool
-crc_is_right(const uint8_t *at)
-{
-	static const char digits[] =
-	    "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-	uint32_t crc = crc32(at, 30);
-	int i;
-
-	for (i = 5; i >= 0; i--) {
-		if (at[30 + i] != (uint8_t)digits[crc % 62])
-			return false;
-		crc /= 62;
-	}
-	return true;
-}
-
 enum { OPEN = -1 }; /* it may become one */
 
 /* header.payload.signature at text[n], of which the first two are objects. */
@@ -191,7 +161,7 @@ pem(const uint8_t *text, size_t n, bool last)
 
 /* The shape at text[n], whose prefix stands there: its length, NONE or OPEN. */
 static int
-follow(const struct shape *s, const uint8_t *text, size_t n, bool last)
+follow(const struct token *s, const uint8_t *text, size_t n, bool last)
 {
 	size_t prefix = strlen(s->prefix), run;
 
@@ -204,7 +174,8 @@ follow(const struct shape *s, const uint8_t *text, size_t n, bool last)
 		return NONE;
 	if (prefix + run == n && !last)
 		return OPEN;
-	if (run < s->min || (s->check == CHECK_CRC && !crc_is_right(text + prefix)))
+	if (run < s->min ||
+	    (s->check == CHECK_CRC && !shape_sum_fits(text + prefix, run)))
 		return NONE;
 	return (int)(prefix + run);
 }
