@@ -6,7 +6,7 @@ attack_storm.py, for long.
 
 RACES_TRIES (100000) tries of each shape and STORM_PROCESSES (20000) of six
 threads, under the leash as it ships, as an ordinary user, two at a time; then
-its table in docs/BENCHMARKS.md (--print: not there).  Status 1: something that
+the rows of its table in docs/BENCHMARKS.md, and nothing else there (--print: not there).  Status 1: something that
 was not granted has run, the control never won, or a process was hung.
 """
 import concurrent.futures
@@ -30,6 +30,7 @@ TRIES = int(os.environ.get("RACES_TRIES", "") or 100000)
 PROCESSES = int(os.environ.get("STORM_PROCESSES", "") or 20000)
 STORM = "storm"
 MARK = "## Races of an exec"
+STORM_SAYS = r"\d+ processes of six threads[^:]*: none hung \([^)]*\)"
 COLUMNS = ("tries", "ran", "won", "refused", "killed", "failed")
 
 
@@ -58,12 +59,13 @@ def one(shape, stage, user):
     if storm:
         ended = re.search(r"^# finished (\d+) hung 0$", text, re.M)
         return None if r.returncode or not ended else \
-            "%s processes of six threads that exec, fail to, exit, signal and are killed: none hung, in %.0f s.\n" % (
-                ended.group(1), time.time() - t0)
+            "%s processes of six threads that exec, fail to, exit, signal and are killed: none hung (%s, in %.0f s)" % (
+                ended.group(1), commit(), time.time() - t0)
     if r.returncode or not got:
         return None
     counts = dict(re.findall(r"([a-z]+) (\d+)", got.group(1)))
-    return [shape] + [counts[c] for c in COLUMNS] + ["%s of %s" % got.groups()[1:], "%.0f s" % (time.time() - t0)]
+    return [shape] + [counts[c] for c in COLUMNS] + ["%s of %s" % got.groups()[1:], "%.0f s" % (time.time() - t0),
+                                                       commit()]
 
 
 def commit():
@@ -71,23 +73,60 @@ def commit():
     return r.stdout.strip() or "no repository"
 
 
-def table(rows):
-    out = "%s\n\n`make races`, %s, %s, %d cores shared with others: every try is one exec of a granted program under " \
-          "the leash\nas it ships, while a peer changes what it is judged on. Won: the forbidden program said that it " \
-          "runs. Killed: stopped\nat its exec stop, before its first instruction. The control is a gate that believes " \
-          "the notification.\n\n" % (MARK, time.strftime("%Y-%m-%d"), commit(), os.cpu_count())
-    out += "| shape | %s | the control won | took |\n|%s\n" % (" | ".join(COLUMNS), " --- |" * (len(COLUMNS) + 3))
-    out += "".join("| %s |\n" % " | ".join(r) for r in rows if not isinstance(r, str))
-    return out + "".join("\n" + r for r in rows if isinstance(r, str))
+HEAD = """%s
+
+`make races`, two cores shared with others: every try is one exec of a granted program under the leash as it ships,
+while a peer changes what it is judged on. Won: the forbidden program said that it runs, by its status or its mark. Killed:
+stopped at its exec stop, before its first instruction. The control is a gate that believes the notification.
+
+""" % MARK
 
 
-def write_page(text):
-    """The page's last part."""
+def cells(line):
+    return [c.strip() for c in line.strip().strip("|").split("|")]
+
+
+def table(rows, before=()):
+    """Lines: what stood there, the new rows in their places, and the sums."""
+    all_ = {r[0]: r for r in before if len(r) == len(COLUMNS) + 4 and r[0] not in ("shape", "---", "all")}
+    all_.update((r[0], r) for r in rows)
+    sums = [str(sum(int(r[i + 1]) for r in all_.values())) for i in range(len(COLUMNS))]
+    out = [["shape"] + list(COLUMNS) + ["the control won", "took", "of"], ["---"] * (len(COLUMNS) + 4)]
+    out += list(all_.values()) + [["all"] + sums + ["", "", ""]]
+    return ["| %s |\n" % " | ".join(r) for r in out]
+
+
+def merged(page, rows, storm):
+    """The page with these figures in it; not a word beside them is touched."""
+    if MARK not in page:
+        page = page.rstrip("\n") + "\n\n" + HEAD + "|\n"
+    head, mark, part = page.partition(MARK)
+    part, behind, rest = part.partition("\n## ")
+    lines = part.splitlines(True)
+    at = [i for i, line in enumerate(lines) if line.startswith("|")]
+    first, end = (at[0], at[-1] + 1) if at else (len(lines), len(lines))
+    lines[first:end] = table(rows, [cells(line) for line in lines[first:end]])
+    part = "".join(lines)
+    if storm:
+        part, n = re.subn(STORM_SAYS, storm, part)
+        part += "" if n else "\n" + storm + ".\n"
+    return head + mark + part + behind + rest
+
+
+def words(page):
+    """What is not ours to write."""
+    return re.sub(STORM_SAYS, "", re.sub(r"^\|.*\n", "", page, flags=re.M))
+
+
+def write_page(rows, storm):
     page = ROOT + "/docs/BENCHMARKS.md"
     with open(page) as f:
-        before = f.read().partition(MARK)[0].rstrip("\n")
+        old = f.read()
+    text = merged(old, rows, storm)
+    if MARK in old and words(old) != words(text):
+        raise SystemExit("races: %s: what stands beside the table would be lost; not written" % page)
     with open(page, "w") as f:
-        f.write(before + "\n\n" + text)
+        f.write(text)
 
 
 def main():
@@ -105,11 +144,12 @@ def main():
         stage.remove()
         user.remove()
     lost = [s for s, r in zip(wanted, rows) if r is None]
-    text = table([r for r in rows if r])
-    print(text, end="")
+    storm = next((r for r in rows if isinstance(r, str)), "")
+    rows = [r for r in rows if isinstance(r, list)]
+    print("".join(table(rows)) + storm)
     if "--print" not in sys.argv and not lost:
-        write_page(text)
-    print("races: " + ("failed: " + " ".join(lost) if lost else "none of %d shapes was won" % len(rows)))
+        write_page(rows, storm)
+    print("races: " + ("failed: " + " ".join(lost) if lost else "none of %d shapes was won" % len(wanted)))
     return 1 if lost else 0
 
 
