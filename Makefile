@@ -84,7 +84,7 @@ CELL	 = leash/cell/cell.o leash/cell/ns.o leash/cell/mount.o leash/cell/hide.o \
 	   leash/cell/net.o leash/cell/landlock.o leash/cell/caps.o \
 	   leash/cell/limits.o
 # Secrets, the cell, the gate.  No socket to the world, no MCP, no parser.
-LEASH	 = leash/main.o leash/dispatch.o leash/launch.o leash/resolve.o leash/vaulted.o leash/stdio.o \
+LEASH	 = leash/main.o leash/dispatch.o leash/launch.o leash/resolve.o leash/vaulted.o leash/give.o leash/stdio.o \
 	   leash/keeper/reach.o leash/vault/remote.o \
 	   leash/report.o \
 	   $(CELL) \
@@ -105,6 +105,7 @@ MCP	 = supervisor/mcp/frame.o supervisor/mcp/skim.o supervisor/mcp/json.o \
 	   supervisor/mcp/rpc.o supervisor/mcp/versions.o \
 	   supervisor/mcp/calls.o supervisor/mcp/session.o \
 	   supervisor/mcp/deadline.o supervisor/mcp/held.o supervisor/mcp/programs.o \
+	   supervisor/mcp/pings.o \
 	   supervisor/mcp/agent.o supervisor/mcp/answer.o \
 	   supervisor/mcp/unfit.o supervisor/mcp/batch.o \
 	   supervisor/mcp/filter.o supervisor/mcp/record.o \

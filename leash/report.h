@@ -73,7 +73,7 @@ enum event_key {
 	KEY_PID,         /* number */
 	KEY_METHOD,      /* text */
 	KEY_NAME,        /* text: tool, prompt, resource, secret; repeats */
-	KEY_DIRECTION,   /* text: agent server */
+	KEY_DIRECTION,   /* text: agent server kennel */
 	KEY_REQUEST,     /* text: the JSON-RPC id as written */
 	KEY_PARAMS_SHA256,
 	KEY_RESULT_SHA256, /* text: hex */

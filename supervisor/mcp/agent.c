@@ -290,6 +290,10 @@ agent_answer(struct session *s, const struct json_message *m, bool batch)
 		record_dropped(s, "agent", m->root.len, "an answer to no open request");
 		return DROP;
 	}
+	if (call->own) {
+		pings_answered(s, call, result);
+		return DROP;
+	}
 	if (call->state == CALL_OPEN && call->known != NULL &&
 	    (call->known->flags & METHOD_ASKS) != 0)
 		session_person(s, -1, true);

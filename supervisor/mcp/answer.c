@@ -69,6 +69,8 @@ server_notification(struct session *s, const struct json_message *m)
 	if (method == NULL || strcmp(method->name, "notifications/cancelled") != 0)
 		return PASS;
 	call = calls_find(&s->asking, m->param[PARAM_REQUEST_ID]);
+	if (call != NULL && call->own)
+		return DROP; /* a ping of kennel's: not the server's to cancel */
 	if (call != NULL && call->state == CALL_OPEN) {
 		if (call->known != NULL && (call->known->flags & METHOD_ASKS) != 0)
 			session_person(s, -1, false);

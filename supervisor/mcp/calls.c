@@ -147,7 +147,7 @@ calls_add(struct calls *c, struct json id, struct call **ret)
 	call = &c->call[i];
 	call->state = CALL_OPEN;
 	call->escaped = has_backslash(id);
-	call->deadlined = false;
+	call->deadlined = call->own = false;
 	call->id_len = (uint16_t)id.len;
 	call->name_len = 0;
 	call->known = NULL;

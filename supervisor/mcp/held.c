@@ -19,7 +19,8 @@
 #include "supervisor/mcp/mcp.h"
 
 #define HELD_BYTES_MAX ((size_t)32 << 20) /* of all calls that wait */
-#define PROGRESS_NS    (5000 * LOOP_MS)   /* between two words to the agent */
+#define FIRST_NS       (1000 * LOOP_MS)   /* until the first word to the agent */
+#define PROGRESS_NS    (5000 * LOOP_MS)   /* between two of them */
 
 struct held {
 	struct held *next;
@@ -214,6 +215,14 @@ say_progress(struct held *h)
 		session_say(s, &s->to_agent);
 }
 
+static bool
+asks(const struct session *s)
+{
+	return s->held != NULL || s->programs > 0;
+}
+
+static void arm_in(struct session *, uint64_t ns);
+
 static void
 on_progress(struct loop *loop, void *arg)
 {
@@ -224,17 +233,26 @@ on_progress(struct loop *loop, void *arg)
 	for (struct held *h = s->held; h != NULL; h = h->next)
 		say_progress(h);
 	programs_progress(s);
-	held_arm(s);
+	if (asks(s))
+		pings_send(s);
+	else
+		pings_end(s);
+	arm_in(s, PROGRESS_NS);
 	session_recorded(s); /* writes */
+}
+
+/* Without a timer nobody is told, and all else is as it was. */
+static void
+arm_in(struct session *s, uint64_t ns)
+{
+	if (asks(s) && s->held_timer < 0)
+		s->held_timer = loop_timer_at(s->o.loop, loop_now() + ns, on_progress, s);
 }
 
 void
 held_arm(struct session *s)
 {
-	/* without a timer nobody is told, and all else is as it was */
-	if ((s->held != NULL || s->programs > 0) && s->held_timer < 0)
-		s->held_timer =
-		    loop_timer_at(s->o.loop, loop_now() + PROGRESS_NS, on_progress, s);
+	arm_in(s, FIRST_NS);
 }
 
 /* ---- the question ------------------------------------------------------------------- */

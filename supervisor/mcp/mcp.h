@@ -15,6 +15,7 @@
  *	calls.c		who waits for which answer
  *	held.c		calls that wait for a person
  *	programs.c	programs of the server's that wait for one, or were refused
+ *	pings.c		kennel's own pings while one is asked
  *	session.c	the two streams, deadlines, how it ends
  *	agent.c		judging what the agent says
  *	answer.c	judging what the server says
@@ -264,6 +265,7 @@ struct call {
 	uint8_t state;  /* enum call_state */
 	bool escaped;   /* the id holds a backslash */
 	bool deadlined; /* on the list of deadlines */
+	bool own;       /* asked by kennel: the answer is kept from the server */
 	uint16_t id_len;
 	uint16_t next;          /* in its bucket, or the free list; 0: none */
 	uint16_t sooner, later; /* by deadline */
@@ -328,6 +330,16 @@ struct batch {
 	struct buf to_agent, to_server;
 };
 
+/* Pings of kennel's own; one is open at a time. */
+struct pings {
+	uint64_t name;           /* drawn: the server cannot know it */
+	uint32_t n;              /* of the session: no id comes twice */
+	struct call *open;       /* in `asking`; NULL: none */
+	bool off;                /* the agent said that it knows none */
+	uint32_t sent, answered; /* since a person is being asked */
+	uint64_t since;
+};
+
 #define REFUSALS_KEPT 8
 
 struct refusal { /* an exec that was refused, in words for the agent */
@@ -373,7 +385,8 @@ struct session {
 	char rule[512];      /* the line that asks about the call at hand */
 	const char *because; /* its words */
 	uint32_t programs;   /* execs of the server's that wait for a person */
-	bool asks_programs;  /* the policy has some that may */
+	struct pings pings;
+	bool asks_programs; /* the policy has some that may */
 	struct refusal refusal[REFUSALS_KEPT];
 	uint32_t refusal_n;       /* of them all; the last are kept */
 	struct buf insert;        /* to be said within the line at hand, */
@@ -460,6 +473,11 @@ bool programs_ping(struct session *, const struct json_message *);
 /* The answer to this call is at hand: what the agent should hear beside it. */
 void programs_explain(struct session *, const struct call *, const struct json_message *);
 
+/* pings.c */
+void pings_send(struct session *); /* where the agent can be expected to know them */
+void pings_answered(struct session *, struct call *, bool result);
+void pings_end(struct session *);
+
 /* filter.c */
 struct filter_gap { /* which members go: state of one pass over a container */
 	struct cuts *cuts;
@@ -489,6 +507,8 @@ void record_refused(struct session *, const char *direction, const char *method,
 /* An exec that was refused while this call was with the server. */
 void record_exec_refused(
     struct session *, const struct call *, const struct session_refusal *);
+/* How many pings of kennel's own the agent has answered. */
+void record_pings(struct session *, const struct pings *);
 /* What a person said about a call: durable before anything is done. */
 struct record_approval {
 	const struct call *call;

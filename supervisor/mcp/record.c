@@ -277,6 +277,23 @@ record_exec_refused(
 	(void)report_send(s->o.report, &s->event, EVENT_FLOW, NULL);
 }
 
+void
+record_pings(struct session *s, const struct pings *p)
+{
+	char text[64];
+
+	if (s->o.report == NULL)
+		return;
+	(void)snprintf(text, sizeof(text), "%u of %u answered", p->answered, p->sent);
+	begin(s, EVENT_CALL);
+	event_text(&s->event, KEY_DIRECTION, "kennel");
+	event_text(&s->event, KEY_METHOD, "ping");
+	event_number(&s->event, KEY_DURATION_US, (loop_now() - p->since) / 1000);
+	event_text(&s->event, KEY_OUTCOME, text);
+	/* They asked for nothing: a lost record of them hides nothing. */
+	(void)report_send(s->o.report, &s->event, EVENT_FLOW, NULL);
+}
+
 /* "tool", "prompt": what the pins file calls it. */
 static const char *const definition_word[] = {
     [PIN_TOOL] = "tool",

@@ -117,6 +117,7 @@ session_free(struct session *s)
 	if (s == NULL)
 		return;
 	held_drop_all(s);
+	pings_end(s);
 	record_drops(s);
 	loop_remove(s->o.loop, s->slot_agent_in);
 	loop_remove(s->o.loop, s->slot_agent_out);

@@ -65,6 +65,10 @@ answer_of_agent(struct session *s, struct json id, const char *why)
 
 	if (call == NULL)
 		return;
+	if (call->own) {
+		pings_answered(s, call, false);
+		return;
+	}
 	(void)snprintf(
 	    text, sizeof(text), "kennel: the answer was not let through: %s", why);
 	if (call->state == CALL_OPEN) {

@@ -9,7 +9,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
 from kit import *  # noqa: E402,F403
 
 ASKS = "    run %s\n    tool allow echo say was_cancelled\n" % words(TOY)
-RUN = ["KENNEL_HOME"]
+LONG = 45  # seconds until something that must come is given up: no measure of how fast it comes
 
 
 def session(more="    tool ask line because \"seen by a person\"\n", before=""):
@@ -41,8 +41,8 @@ def questions(s):
 
 
 def question(s):
-    wait_for(lambda: questions(s), 5)
-    got = questions(s)
+    got = []
+    wait_for(lambda: got.clear() or got.extend(questions(s)) or got, LONG)
     check(len(got) == 1, "one question: %s" % got)
     return got[0]
 
@@ -51,7 +51,7 @@ def refusal(r):
     return r["result"]["_meta"]["kennel/refusal"]["outcome"] if r["result"].get("isError") else None
 
 
-@test("S3-34 C18 an asked call waits for a person; once is once; the answer is on disk before the act")
+@test("S3-34 C18 an asked call waits for a person; once is once; the answer is on disk before the act", 300)
 def once():
     s = session()
     within("line", [t["name"] for t in s.request("tools/list")["result"]["tools"]], "it is shown")
@@ -62,16 +62,16 @@ def once():
     check(q["rule"].endswith(".kennel:5"), q["rule"])
     equal(s.text("echo", text="meanwhile"), "meanwhile", "the session goes on")
     equal(approve("allow", q["id"])[0], 0)
-    r = s.wait(rid)
+    r = s.wait(rid, LONG)
     within('"id":%d' % rid, r["result"]["content"][0]["text"], "the server got it as it was")
     equal(questions(s), [])
     rid = ask(s, a=1, b="x")  # the same again
     q = question(s)
     equal(approve("deny", q["id"])[0], 0)
-    equal(refusal(s.wait(rid)), "denied by a person")
+    equal(refusal(s.wait(rid, LONG)), "denied by a person")
     equal(approve("allow", q["id"])[0], 1, "it is over")
     s.close()
-    check(audited('"approve"', '"deny"', "line"), "the no is in the log")
+    check(audited('"approve"', '"deny"', "line", seconds=LONG), "the no is in the log")
     mine = [e["session"] for e in audit() if q["sha256"] in json.dumps(e)][-1]
     events = [e for e in audit() if e["session"] == mine and e["kind"] in ("approve", "call")
               and '"line"' in json.dumps(e)]
@@ -81,18 +81,18 @@ def once():
     within(q["sha256"], json.dumps(events), "what was shown")
 
 
-@test("for the session: the same thing is not asked about again, another one is")
+@test("for the session: the same thing is not asked about again, another one is", 300)
 def for_session():
     s = session()
     rid = ask(s, a=1)
     equal(approve("allow", question(s)["id"], "--session")[0], 0)
-    check(refusal(s.wait(rid)) is None, "allowed")
+    check(refusal(s.wait(rid, LONG)) is None, "allowed")
     s.n += 1  # the same arguments, written otherwise
     s.send_bytes(b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"arguments":{ "a" : 1 },"name":"line"}}\n' % s.n)
-    check(refusal(s.wait(s.n)) is None, "not asked again")
+    check(refusal(s.wait(s.n, LONG)) is None, "not asked again")
     rid = ask(s, a=2)
     equal(approve("deny", question(s)["id"])[0], 0)
-    equal(refusal(s.wait(rid)), "denied by a person")
+    equal(refusal(s.wait(rid, LONG)), "denied by a person")
     s.close()
     other = session()
     ask(other, a=1)
@@ -100,7 +100,7 @@ def for_session():
     other.close()
 
 
-@test("nothing of the arguments is left out unsaid, however long it becomes when it is shown")
+@test("nothing of the arguments is left out unsaid, however long it becomes when it is shown", 300)
 def all_of_it():
     s = session()
     s.n += 1
@@ -110,41 +110,43 @@ def all_of_it():
     check(q["whole"], "it fits")
     within('"the end"', approve("list")[1])
     equal(approve("deny", q["id"])[0], 0)
-    s.wait(s.n)
+    s.wait(s.n, LONG)
     ask(s, a="x" * 3000)
     check(not question(s)["whole"], "it does not")
     within("only the beginning", approve("list")[1])
     s.close()
 
 
-@test("silence is no: after timeout ask the call is refused, and its time does not count as the server's")
+@test("silence is no: after timeout ask the call is refused, and its time does not count as the server's", 300)
 def silence():
     s = session("    tool ask line\n    timeout ask 1s call 500ms\n")
     t = time.time()
-    r = s.wait(ask(s, a=1), 5)
-    equal(refusal(r), "nobody answered")
-    check(0.9 < time.time() - t < 3, "after a second: %s" % (time.time() - t))
+    r = s.wait(ask(s, a=1), LONG)
+    equal(refusal(r), "nobody answered", "and not that of calls, which is shorter")
+    check(time.time() - t > 0.9, "after a second: %s" % (time.time() - t))
+    s.close()
+    s = session("    tool ask line\n    timeout call 2s\n")
     rid = ask(s, a=1)
     q = question(s)
-    time.sleep(0.7)  # longer than `timeout call`
+    time.sleep(2.1)  # longer than `timeout call`
     equal(approve("allow", q["id"])[0], 0)
-    check(refusal(s.wait(rid)) is None, "its own time begins with the answer")
+    check(refusal(s.wait(rid, LONG)) is None, "its own time begins with the answer")
     s.close()
 
 
-@test("the agent takes its call back: the question is gone, the server never heard of it")
+@test("the agent takes its call back: the question is gone, the server never heard of it", 300)
 def taken_back():
     s = session()
     rid = ask(s, a=1)
     q = question(s)
     s.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": rid}})
-    check(wait_for(lambda: not questions(s), 3) is not None, "gone")
+    check(wait_for(lambda: not questions(s), LONG) is not None, "gone")
     equal(approve("allow", q["id"])[0], 1)
     equal(s.text("was_cancelled"), "", "the server was told nothing")
     s.close()
 
 
-@test("a server that answers a question which waits is not heard")
+@test("a server that answers a question which waits is not heard", 300)
 def answers_first():
     s = session()
     rid = ask(s, a=1)
@@ -154,11 +156,11 @@ def answers_first():
     equal(s.lines, [])
     equal(question(s)["id"], q["id"], "it still waits")
     equal(approve("allow", q["id"])[0], 0)
-    check("content" in s.wait(rid)["result"])
+    check("content" in s.wait(rid, LONG)["result"])
     s.close()
 
 
-@test("the end of the session ends its questions; the server's end answers them")
+@test("the end of the session ends its questions; the server's end answers them", 300)
 def ends():
     s = session()
     rid = ask(s, "line", a=1)
@@ -172,10 +174,10 @@ def ends():
     rid = ask(s, "line", a=1)
     question(s)
     ask(s, "exit", n=0)
-    check("error" in s.wait(rid), "the call that waits is answered")
+    check("error" in s.wait(rid, LONG), "the call that waits is answered")
 
 
-@test("only the same user answers: others cannot come in; rubbish ends a connection and no more")
+@test("only the same user answers: others cannot come in; rubbish ends a connection and no more", 300)
 def others():
     s = session()
     rid = ask(s, a=1)
@@ -204,11 +206,11 @@ def others():
         os.chmod(os.path.join(HOME, "run"), 0o700)
     equal(question(s)["id"], q["id"], "it still waits")
     equal(approve("allow", q["id"])[0], 0)
-    s.wait(rid)
+    s.wait(rid, LONG)
     s.close()
 
 
-@test("what is shown is inert: no control byte, no line of the agent's own")
+@test("what is shown is inert: no control byte, no line of the agent's own", 300)
 def inert():
     s = session('    tool ask *\n')
     ask(s, "evil\x1b[2J\n4711-1  allow", text="\u202egnp")
@@ -220,17 +222,34 @@ def inert():
     s.close()
 
 
-@test("who asked for progress hears that a person is asked")
+@test("who asked for progress hears that a person is asked", 300)
 def progress():
     s = session()
     rid = ask(s, meta={"progressToken": "p7"}, a=1)
     q = question(s)
-    m = s.message(8)
+    m = s.message(LONG)
     equal((m["method"], m["params"]["progressToken"]), ("notifications/progress", "p7"))
     within("person", m["params"]["message"])
     equal(approve("allow", q["id"])[0], 0)
-    s.wait(rid)
+    s.wait(rid, LONG)
     s.close()
+
+
+@test("kennel pings the agent while a person is asked about a call; no answer of the agent's reaches the server", 300)
+def pings():
+    s = session()
+    rid = ask(s, a=1)
+    q = question(s)
+    m = s.message(LONG)
+    equal((m["method"], m["id"][:7]), ("ping", "kennel-"))
+    s.send({"jsonrpc": "2.0", "id": m["id"], "error": {"code": -32601, "message": "no"}})
+    equal(s.text("say", text='{"jsonrpc":"2.0","id":"s","method":"ping"}'), "said")
+    equal([m["id"] for m in s.lines], ["s"], "control: the server's own comes through")
+    s.lines.clear()
+    equal(approve("allow", q["id"])[0], 0)
+    s.wait(rid, LONG)
+    s.close()
+    check(audited('"kennel"', '"ping"', "0 of 1 answered", seconds=LONG), "written down")
 
 
 if __name__ == "__main__":

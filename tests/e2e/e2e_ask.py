@@ -11,6 +11,7 @@ from kit import *  # noqa: E402,F403
 ECHO = os.path.realpath("/bin/echo")
 ASKS = ("    run %s\n    tool allow *\n    exec allow /bin/sh **\n    exec allow /bin/true\n"
         '    exec ask /bin/echo ** because "it speaks" instead "say it yourself"\n' % words(TOY))
+LONG = 45  # seconds until something that must come is given up: no measure of how fast it comes
 
 
 def session(more="", **how):
@@ -29,7 +30,7 @@ def ask(s, *argv, tool="exec", meta=None, **arguments):
     return s.n
 
 
-def text(s, rid, seconds=15):
+def text(s, rid, seconds=LONG):
     return s.wait(rid, seconds)["result"]["content"][0]["text"]
 
 
@@ -45,10 +46,23 @@ def questions(pid):
 
 
 def question(pid, n=1):
-    wait_for(lambda: len(questions(pid)) >= n, 8)
-    got = questions(pid)
+    got = []
+    wait_for(lambda: got.clear() or got.extend(questions(pid)) or len(got) >= n, LONG)
     check(len(got) == n, "%d questions: %s" % (n, got))
     return got[0] if n == 1 else got
+
+
+def gone(pid):
+    check(wait_for(lambda: not questions(pid), LONG) is not None, "the questions are gone")
+
+
+def said(s, method):
+    """The next such message of kennel's."""
+    while True:
+        m = s.lines.pop(0) if s.lines else s.message(LONG)
+        if m.get("method") == method:
+            return m
+        check("method" in m, "the call was answered: %s" % m)
 
 
 def allow(q, *more):
@@ -64,7 +78,7 @@ def execs(digest):
     return [e for e in audit() if e["kind"] == "exec" and digest in json.dumps(e)]
 
 
-@test("S4-20 an asked program waits for a person who sees it; once is once; who, how long, and what stand in the log")
+@test("S4-20 an asked program waits for a person who sees it; once is once; who, how long, and what stand in the log", 300)
 def once():
     s = session()
     rid = ask(s, "/bin/echo", "a b", "\x1b[2J")
@@ -84,7 +98,7 @@ def once():
     deny(q2)
     equal(text(s, rid), "EACCES")
     s.close()
-    check(wait_for(lambda: len(execs(q["sha256"])) == 4, 3), execs(q["sha256"]))
+    check(wait_for(lambda: len(execs(q["sha256"])) == 4, LONG), execs(q["sha256"]))
     got = execs(q["sha256"])
     equal([e["fields"]["verdict"] for e in got], ["ask", "allow", "ask", "deny"])
     equal([e["fields"].get("outcome") for e in got], [None, "once", None, "deny"])
@@ -94,7 +108,7 @@ def once():
     equal([e["fields"]["verdict"] for e in mine], ["allow", "deny"])
 
 
-@test("for the session: the same program with the same words, folder and environment is not asked about again")
+@test("for the session: the same program with the same words, folder and environment is not asked about again", 300)
 def for_session():
     s = session()
     rid = ask(s, "/bin/echo", "one")
@@ -112,38 +126,38 @@ def for_session():
     s.close()
 
 
-@test("silence is no, after timeout ask; the server's own time does not run meanwhile")
+@test("silence is no, after timeout ask; the server's own time does not run meanwhile", 300)
 def silence():
     s = session("    timeout ask 500ms\n")
     t = time.time()
     equal(text(s, ask(s, "/bin/echo", "x")), "EACCES")
     check(time.time() - t > 0.45, "asked for %s" % (time.time() - t))
     s.close()
-    check(audited('"approve"', "nobody"), "silence is in the log")
-    s = session("    timeout call 2s\n")
+    check(audited('"approve"', "nobody", seconds=LONG), "silence is in the log")
+    s = session("    timeout call 4s\n")  # enough for the server alone, however busy the machine
     rid = ask(s, "/bin/echo", "x")
     q = question(s.p.pid)
-    time.sleep(2.5)  # longer than `timeout call`
+    time.sleep(4.1)  # longer than `timeout call`
     allow(q)
     equal(text(s, rid), "exit 0\nx\n")
     s.close()
 
 
-@test("whoever asked is killed: the question is withdrawn")
+@test("whoever asked is killed: the question is withdrawn", 300)
 def withdrawn():
     s = session()
     rid = ask(s, "/bin/sh", "-c", "/bin/echo x & wait $!; echo $?")
     q = question(s.p.pid)
-    check(wait_for(lambda: execs(q["sha256"]), 5), "recorded")
+    check(wait_for(lambda: execs(q["sha256"]), LONG), "recorded")
     os.kill(execs(q["sha256"])[0]["fields"]["pid"], signal.SIGKILL)
-    check(wait_for(lambda: not questions(s.p.pid), 8) is not None, "gone")
+    gone(s.p.pid)
     within("137", text(s, rid))
     equal(approve("allow", q["id"])[0], 1)
     s.close()
-    check(wait_for(lambda: any(e["fields"].get("outcome") == "withdrawn" for e in execs(q["sha256"])), 3))
+    check(wait_for(lambda: any(e["fields"].get("outcome") == "withdrawn" for e in execs(q["sha256"])), LONG))
 
 
-@test("while a question is open other programs of the server go on, and so do other servers")
+@test("while a question is open other programs of the server go on, and so do other servers", 300)
 def others_go_on():
     s, other = session(), session()
     rid = ask(s, "/bin/sh", "-c", "/bin/echo late & /bin/true && echo early; wait")
@@ -159,14 +173,14 @@ def others_go_on():
     other.close()
 
 
-@test("the agent's pings are answered, and who asked for progress hears that a person is asked")
+@test("the agent's pings are answered, and who asked for progress hears that a person is asked", 300)
 def stands_still():
     s = session()
     rid = ask(s, "/bin/echo", "x", meta={"progressToken": 7})
     q = question(s.p.pid)
     equal(s.request("ping")["result"], {})
-    m = s.lines.pop() if s.lines else s.message(8)
-    equal((m["method"], m["params"]["progressToken"]), ("notifications/progress", 7))
+    m = said(s, "notifications/progress")
+    equal(m["params"]["progressToken"], 7)
     within("person", m["params"]["message"])
     equal(s.request("ping")["result"], {})
     allow(q)
@@ -175,32 +189,65 @@ def stands_still():
     s.close()
 
 
-@test("MCP-ATTACKS 45 too many questions: the 65th program is refused, the others still wait; the end withdraws all")
+@test("kennel pings the agent itself while the server stands still, and keeps the answer; without a question it sends none", 300)
+def pings():
+    s = session()
+    s.call("sleep", LONG, n=1500)
+    equal(s.lines, [], "control: longer than until the first, and nobody is asked")
+    rid = ask(s, "/bin/echo", "x")
+    q = question(s.p.pid)
+    m = said(s, "ping")
+    check(isinstance(m["id"], str) and m["id"].startswith("kennel-") and "params" not in m, m)
+    s.send({"jsonrpc": "2.0", "id": m["id"], "result": {}})
+    allow(q)
+    equal(text(s, rid), "exit 0\nx\n")
+    s.close()
+    check(audited('"kennel"', '"ping"', "1 of 1 answered", seconds=LONG), "written down")
+    absent("nobody's answer", json.dumps([e for e in audit("--kind", "dropped")]))
+
+
+@test("a version without pings is sent none while a person is asked: progress it hears of", 300)
+def no_pings():
+    s = kennel_run(ASKS)
+    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": "kit", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {}}
+    rid = ask(s, "/bin/echo", "x", meta=dict(meta, progressToken=1))
+    q = question(s.p.pid)
+    for _ in range(2):  # at once, and where a ping would have come with it
+        m = said(s, "notifications/progress")
+    allow(q)
+    equal(text(s, rid), "exit 0\nx\n")
+    equal([m for m in s.lines if m.get("method") == "ping"], [])
+    s.close()
+
+
+@test("MCP-ATTACKS 45 too many questions: the 65th program is refused, the others still wait; the end withdraws all", 300)
 def flood():
     s = session("    limit processes 256\n")
     ask(s, "/bin/sh", "-c", "i=0; while [ $i -lt 65 ]; do i=$((i+1)); /bin/echo $i & done; wait")
     question(s.p.pid, 64)
-    equal(s.lines, [], "it stands still")
-    check(audited("too many questions wait"), "the next one")
+    equal([m for m in s.lines if "result" in m], [], "it stands still")
+    check(audited("too many questions wait", seconds=LONG), "the next one")
     equal(len(questions(s.p.pid)), 64)
     pid = s.p.pid
     s.close()
-    check(wait_for(lambda: not questions(pid), 5) is not None)
+    gone(pid)
 
 
-@test("a supervisor that is gone is a no: nothing that waited has run")
+@test("a supervisor that is gone is a no: nothing that waited has run", 300)
 def supervisor_gone():
     s = session()
     ask(s, "/bin/sh", "-c", "/bin/echo x > /tmp/ran; sleep 60")
     q = question(s.p.pid)
     below = set(descendants(s.p.pid))
     os.kill(s.p.pid, signal.SIGKILL)
-    check(wait_for(lambda: not any(alive(p) for p in below), 8) is not None, "all of it is gone")
+    check(wait_for(lambda: not any(alive(p) for p in below), LONG) is not None, "all of it is gone")
     s.p.wait()
     absent("allow", [e["fields"]["verdict"] for e in execs(q["sha256"])])
 
 
-@test("MCP-ATTACKS 46 a number that is used again names no other question: the digest's beginning goes with it")
+@test("MCP-ATTACKS 46 a number that is used again names no other question: the digest's beginning goes with it", 300)
 def digest():
     s = session()
     rid = ask(s, "/bin/echo", "x")
@@ -217,43 +264,43 @@ def digest():
     s.close()
 
 
-@test("kennel exec asks at a socket of its own")
+@test("kennel exec asks at a socket of its own", 300)
 def by_exec():
     p = start([KENNEL, "exec", "--policy", policy(ASKS), "t", "--", "/bin/echo", "hello"],
               stdout=subprocess.PIPE)
     q = question(p.pid)
     equal(json.loads(q["detail"])["argv"], ["/bin/echo", "hello"])
     allow(q)
-    equal(p.communicate(timeout=15)[0], b"hello\n")
+    equal(p.communicate(timeout=LONG)[0], b"hello\n")
     equal(p.returncode, 0)
     p = start([KENNEL, "exec", "--policy", policy(ASKS), "t", "--", "/bin/echo", "hello"],
               stdout=subprocess.PIPE)
     deny(question(p.pid))
-    equal(p.communicate(timeout=15)[0], b"")
+    equal(p.communicate(timeout=LONG)[0], b"")
     equal(p.returncode, 126)
 
 
-@test("MCP-ATTACKS 27 a refused program is put together with the call, and its error says what to do instead")
+@test("MCP-ATTACKS 27 a refused program is put together with the call, and its error says what to do instead", 300)
 def refused_is_told():
     s = session('    exec deny /bin/sh -c evil because "no evil here" instead "be good"\n')
-    r = s.wait(ask(s, "/bin/sh", "-c", "evil", fail=True))["result"]
+    r = s.wait(ask(s, "/bin/sh", "-c", "evil", fail=True), LONG)["result"]
     equal(r["isError"], True)
     equal(r["content"][0]["text"], "EACCES")
     within("no evil here", r["content"][1]["text"])
     within("Instead: be good", r["content"][1]["text"])
     within("/bin/sh", r["content"][1]["text"])
     # a result that is no error stays as it is; so does one of an earlier call
-    equal(len(s.wait(ask(s, "/bin/sh", "-c", "evil"))["result"]["content"]), 1)
-    equal(len(s.wait(ask(s, "/nope", fail=True))["result"]["content"]), 1)
+    equal(len(s.wait(ask(s, "/bin/sh", "-c", "evil"), LONG)["result"]["content"]), 1)
+    equal(len(s.wait(ask(s, "/nope", fail=True), LONG)["result"]["content"]), 1)
     # what the policy has no words for is linked in the log, and no more
-    r = s.wait(ask(s, "/bin/true", "with", "words", fail=True))["result"]
+    r = s.wait(ask(s, "/bin/true", "with", "words", fail=True), LONG)["result"]
     equal(len(r["content"]), 1, r)
     rid = s.n
     s.close()
-    check(audited('"refused"', "exec refused", '"request": "%d"' % rid, "/bin/true"), "linked")
+    check(audited('"refused"', "exec refused", '"request": "%d"' % rid, "/bin/true", seconds=LONG), "linked")
 
 
-@test("MCP-ATTACKS 46 the socket is not in the server's reach; whoever answers is written down")
+@test("MCP-ATTACKS 46 the socket is not in the server's reach; whoever answers is written down", 300)
 def out_of_reach():
     s = session()
     rid = ask(s, "/bin/echo", "x")
@@ -268,10 +315,10 @@ def out_of_reach():
             "params": {"name": "open", "arguments": {"path": path}}})
     equal(text(s, s.n), "ENOENT", "in the cell there is no such path")
     s.close()
-    check(audited('"approve"', "uid %d, pid %d" % (os.getuid(), p.pid)), "who")
+    check(audited('"approve"', "uid %d, pid %d" % (os.getuid(), p.pid), seconds=LONG), "who")
 
 
-@test("MCP-ATTACKS 27 an option where a word was granted is refused before it runs")
+@test("MCP-ATTACKS 27 an option where a word was granted is refused before it runs", 300)
 def option_injected():
     s = session("    exec allow /usr/bin/printf %s -- <text>\n")
     equal(text(s, ask(s, "/usr/bin/printf", "%s", "--", "-x --output=/etc/passwd")),
@@ -281,7 +328,7 @@ def option_injected():
     s.close()
 
 
-@test("MCP-ATTACKS 54 a program of the same name in a writable folder, early on PATH, is not run")
+@test("MCP-ATTACKS 54 a program of the same name in a writable folder, early on PATH, is not run", 300)
 def early_on_path():
     s = session("    exec allow /bin/uname\n    exec allow /bin/chmod **\n")
     evil = "printf '#!/bin/sh\\necho evil\\n' > /tmp/uname; /bin/chmod +x /tmp/uname; "
@@ -290,7 +337,7 @@ def early_on_path():
     absent("evil", text(s, ask(s, "/bin/sh", "-c", evil + "PATH=/tmp:$PATH; uname")))
     absent("evil", text(s, ask(s, "/bin/sh", "-c", evil + "/tmp/uname")))
     s.close()
-    check(audited('"deny"', "/tmp/uname"), "refused, and written down")
+    check(audited('"deny"', "/tmp/uname", seconds=LONG), "refused, and written down")
 
 
 if __name__ == "__main__":

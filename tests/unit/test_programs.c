@@ -93,6 +93,164 @@ pings_are_answered(void **state)
 	rig_close(&R);
 }
 
+#define PING "{\"jsonrpc\":\"2.0\",\"id\":\"kennel-"
+
+static void
+greet(const char *version)
+{
+	char text[200];
+
+	agent_passes(ASK("0", "initialize", ""));
+	snprintf(text, sizeof(text),
+	    "{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{\"protocolVersion\":\"%s\"}}",
+	    version);
+	server_passes(text);
+}
+
+/* The id of kennel's ping, as written: "" where there is none. */
+static const char *
+pinged(void)
+{
+	static char id[64];
+	const char *at;
+
+	buf_clear(&R.agent_got);
+	pings_send(R.session);
+	session_recorded(R.session);
+	rig_run(&R, 0);
+	at = strstr(rig_agent_got(&R), PING);
+	id[0] = '\0';
+	if (at != NULL)
+		assert_int_equal(sscanf(at + strlen(PING) - 8, "%63[^,]", id), 1);
+	return id;
+}
+
+static const char *
+answer_to(const char *id, const char *body)
+{
+	static char line[200];
+
+	snprintf(line, sizeof(line), "{\"jsonrpc\":\"2.0\",\"id\":%s,%s}", id, body);
+	return line;
+}
+
+/* Kennel asks for a sign of life and keeps the answer; the next one has another
+ * name, and none is sent while one is out. */
+static void
+pings_are_sent(void **state)
+{
+	char first[64];
+
+	(void)state;
+	open_limits(limits, 2);
+	greet("2025-11-25");
+	snprintf(first, sizeof(first), "%s", pinged());
+	assert_true(strlen(first) > strlen("\"kennel-\""));
+	assert_string_equal(pinged(), "");
+	rig_agent(&R, answer_to(first, "\"result\":{}"));
+	assert_string_equal(rig_server_got(&R), "");
+	assert_null(strstr(rig_events, "dropped"));
+	assert_string_not_equal(pinged(), "");
+	assert_string_not_equal(pinged(), first);
+	pings_end(R.session);
+	assert_non_null(strstr(rig_events, "call kennel ping 1 of 2 answered"));
+	/* control: what nobody asked for is thrown away, and that is said */
+	rig_agent(&R, answer_to(first, "\"result\":{}"));
+	assert_string_equal(rig_server_got(&R), "");
+	assert_non_null(strstr(rig_events, "dropped agent"));
+	rig_close(&R);
+}
+
+/* Its id is in nobody's way: what the server names so is refused, and cannot be
+ * cancelled by it. */
+static void
+pings_are_kennels(void **state)
+{
+	char line[200], id[64];
+
+	(void)state;
+	open_limits(limits, 2);
+	greet("2025-03-26");
+	snprintf(id, sizeof(id), "%s", pinged());
+	snprintf(line, sizeof(line),
+	    "{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"ping\"}", id);
+	rig_server(&R, line);
+	assert_string_equal(rig_agent_got(&R), "");
+	assert_non_null(strstr(rig_server_got(&R), "this id is still in use"));
+	snprintf(line, sizeof(line),
+	    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{"
+	    "\"requestId\":%s}}",
+	    id);
+	server_dropped(line);
+	/* control: the server's own ping goes there and back */
+	server_passes("{\"jsonrpc\":\"2.0\",\"id\":\"s\",\"method\":\"ping\"}");
+	agent_passes("{\"jsonrpc\":\"2.0\",\"id\":\"s\",\"result\":{}}");
+	/* who knows no pings is sent no other; the server hears nothing of it */
+	rig_agent(&R, answer_to(id, "\"error\":{\"code\":-32601,\"message\":\"no\"}"));
+	assert_string_equal(rig_server_got(&R), "");
+	assert_string_equal(pinged(), "");
+	rig_close(&R);
+}
+
+/* An answer that cannot be judged is one, and is not the server's either. */
+static void
+pings_answered_badly(void **state)
+{
+	(void)state;
+	open_limits(limits, 2);
+	greet("2024-11-05");
+	rig_agent(&R, answer_to(pinged(), "\"result\":{},\"result\":{}"));
+	assert_string_equal(rig_server_got(&R), "");
+	assert_null(R.session->pings.open);
+	assert_string_equal(pinged(), "");
+	rig_close(&R);
+}
+
+/* Before the versions are agreed, and where there are no pings: none. */
+static void
+pings_have_their_time(void **state)
+{
+	static const struct {
+		const char *version;
+		bool pings;
+	} known[] = {{"2024-11-05", true}, {"2025-03-26", true}, {"2025-06-18", true},
+	    {"2025-11-25", true}, {"2026-07-28", false}, {"2031-01-01", false}};
+
+	(void)state;
+	for (size_t i = 0; i < N(known); i++) {
+		open_limits(limits, 2);
+		assert_string_equal(pinged(), "");
+		greet(known[i].version);
+		assert_int_equal(pinged()[0] != '\0', known[i].pings);
+		rig_close(&R);
+	}
+}
+
+/* By the clock, while somebody is asked and no longer. */
+static void
+pings_while_asked(void **state)
+{
+	(void)state;
+	open_limits(limits, 2);
+	greet("2025-11-25");
+	buf_clear(&R.agent_got);
+	session_program(R.session, 1, false);
+	for (int i = 0; i < 200 && R.agent_got.len == 0; i++)
+		rig_run(&R, 50);
+	assert_non_null(strstr(rig_agent_got(&R), PING));
+	assert_true(R.session->held_timer >= 0);
+	session_program(R.session, -1, true);
+	R.session->pings.open = NULL;
+	buf_clear(&R.agent_got);
+	loop_timer_stop(&R.loop, R.session->held_timer);
+	R.session->held_timer = -1;
+	held_arm(R.session);
+	assert_int_equal(R.session->held_timer, -1);
+	assert_string_equal(rig_agent_got(&R), "");
+	rig_close(&R);
+	assert_non_null(strstr(rig_events, "0 of 1 answered"));
+}
+
 /* More than the server said last, and only where it was asked for. */
 static void
 progress_is_told(void **state)
@@ -179,6 +337,11 @@ main(void)
 	    cmocka_unit_test(time_stands),
 	    cmocka_unit_test(time_is_bounded),
 	    cmocka_unit_test(pings_are_answered),
+	    cmocka_unit_test(pings_are_sent),
+	    cmocka_unit_test(pings_are_kennels),
+	    cmocka_unit_test(pings_answered_badly),
+	    cmocka_unit_test(pings_have_their_time),
+	    cmocka_unit_test(pings_while_asked),
 	    cmocka_unit_test(progress_is_told),
 	    cmocka_unit_test(refused_is_told),
 	    cmocka_unit_test(refused_in_other_answers),
