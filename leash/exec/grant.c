@@ -112,6 +112,17 @@ changed_of(const struct gate *g, const struct call *c, const char *ret[CHANGED_M
 	return n;
 }
 
+/* The first variable that has changed and that the row does not name. */
+static const char *
+first_ungranted(const struct policy *p, const struct sealed_exec *e,
+    const struct policy_exec_ask *ask)
+{
+	for (size_t i = 0; i < ask->env_n; i++)
+		if (!policy_exec_env(p, e, ask->env[i], strcspn(ask->env[i], "=")))
+			return ask->env[i];
+	return NULL;
+}
+
 /*
  * Nothing grants it: what is the nearest row that would, and what does it lack?
  * The first thing that is missing is told, as policy_exec_miss() finds it.
@@ -148,7 +159,7 @@ explain(struct gate *g, const struct image_key *key, const struct policy_exec_as
 		best = miss;
 		v->row = e;
 		v->reason = words[miss];
-		v->differs = miss == MISS_ENV ? ask.env[0] : NULL;
+		v->differs = miss == MISS_ENV ? first_ungranted(p, e, &ask) : NULL;
 	}
 }
 

@@ -39,6 +39,12 @@ def variable_named():
     equal(kexec(body, ["/bin/sh", "-c", "LC_ALL=C /bin/true"]).returncode, 0)
     equal(kexec(body, ["/bin/sh", "-c", "ODD_ONE=its-value /bin/true"]).returncode, 126)
     check(audited("environment differs from the launch: ODD_ONE"), "not in the log")
+    # the one that is missing, not one that the grant names
+    body = BODY + "    exec allow /bin/true with env GRANTED\n    exec allow /usr/bin/env **\n"
+    both = ["/usr/bin/env", "GRANTED=1", "OTHER_ONE=its-value", "/bin/true"]
+    equal(kexec(body, both[:2] + both[3:]).returncode, 0)
+    equal(kexec(body, both).returncode, 126)
+    check(audited("environment differs from the launch: OTHER_ONE"), "the one that nothing grants")
     long = "A" * 65
     equal(kexec(body, ["/bin/sh", "-c", long + "=1 /bin/true"]).returncode, 126)
     log = json.dumps(audit())
