@@ -227,6 +227,8 @@ int ask_rest(const struct call *, pid_t, uint8_t ret[ASK_DIGEST_LEN]);
 /* ---- notify.c ------------------------------------------------------------ */
 bool notify_valid(const struct gate *, uint64_t id);
 int notify_reply(const struct gate *, uint64_t id, int error);
+/* Who talks to the agent hears that this was refused, before the caller does. */
+void verdict_tell(struct gate *, const struct verdict *);
 /* Told no: recorded, counted, answered. */
 void verdict_deny(struct gate *, const struct call *, const struct verdict *);
 /* Recorded and let go, or denied after all. */

@@ -187,8 +187,8 @@ notify_reply(const struct gate *g, uint64_t id, int error)
  * Who talks to the agent hears of it before the caller does, so that the two
  * can be put together; not of more than it can read.
  */
-static void
-tell_refused(struct gate *g, const struct verdict *v)
+void
+verdict_tell(struct gate *g, const struct verdict *v)
 {
 	const struct policy *p = g->order.policy;
 	struct gate_refusal told = {
@@ -216,7 +216,7 @@ tell_refused(struct gate *g, const struct verdict *v)
 void
 verdict_deny(struct gate *g, const struct call *c, const struct verdict *v)
 {
-	tell_refused(g, v);
+	verdict_tell(g, v);
 	count_refusal(g, v->absent);
 	/* A full log stops acts; a refusal is none. */
 	(void)grant_record(g, c->tid, c, v, "deny");

@@ -217,6 +217,7 @@ stop_kill(struct gate *g, struct flight *f, const char *reason)
 
 	g->call->caller = f->caller;
 	v.program = f->row ? policy_str(p, p->image[f->row->asked].path) : "";
+	verdict_tell(g, &v); /* while whoever waits for its end still waits */
 	/* syscalls: kill */
 	(void)kill(f->tid, SIGKILL); /* stopped by us: it is there */
 	f->over = true;

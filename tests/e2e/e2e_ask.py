@@ -300,6 +300,30 @@ def refused_is_told():
     check(audited('"refused"', "exec refused", '"request": "%d"' % rid, "/bin/true", seconds=LONG), "linked")
 
 
+@test("MCP-ATTACKS 27 what is killed at its exec stop is put together with the call, in the policy's own words", 300)
+def killed_is_told():
+    d = public_folder("killed")
+    os.chmod(d, 0o755)
+    script = d + "/script"
+
+    def write(first):
+        with open(script, "w") as f:
+            f.write(first + "\n")
+        os.chmod(script, 0o755)
+    write("#!/bin/sh")
+    s = session('    exec allow /bin/cat\n    exec allow %s because "it is this script" instead "put it back"\n' % words(script))
+    equal(text(s, ask(s, script, fail=True)), "exit 0\n", "control")
+    # its owner, outside, gives it another interpreter: the kernel starts that one
+    write("#!/bin/cat")
+    r = s.wait(ask(s, script, fail=True), LONG)["result"]
+    equal(r["content"][0]["text"], "signal", "killed")
+    equal(len(r["content"]), 2, r)
+    within("it is this script", r["content"][1]["text"])
+    within("Instead: put it back", r["content"][1]["text"])
+    s.close()
+    check(audited('"killed"', "another program than the one judged", script, seconds=LONG), "written down")
+
+
 @test("MCP-ATTACKS 46 the socket is not in the server's reach; whoever answers is written down", 300)
 def out_of_reach():
     s = session()

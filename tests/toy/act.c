@@ -35,8 +35,8 @@ drain(int fd, char *text, size_t cap)
 	return n;
 }
 
-/* Runs argv; says "exit N", "signal N" or the errno (as an error, where it is
- * told to "fail"), then its output. */
+/* Runs argv; says "exit N", "signal N" or the errno, then its output; where it is
+ * told to "fail", an errno or a signal is an error. */
 static void
 do_exec(const struct call *c)
 {
@@ -68,11 +68,11 @@ do_exec(const struct call *c)
 	close(out[0]);
 	close(failed[0]);
 	(void)waitpid(pid, &status, 0); /* our own child */
-	if (e != 0 && json_get(c->args, "fail").at != NULL) {
+	if ((e != 0 || WIFSIGNALED(status)) && json_get(c->args, "fail").at != NULL) {
 		toy_head(c);
 		printf("\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"%s\"}],"
 		       "\"isError\":true}}\n",
-		    strerrorname_np(e));
+		    e != 0 ? strerrorname_np(e) : "signal");
 	} else if (e != 0)
 		toy_resultf(c, "%s", strerrorname_np(e));
 	else if (WIFSIGNALED(status))
