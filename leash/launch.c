@@ -164,17 +164,16 @@ refuse_missing(struct launch *a, const struct sealed_secret *row, int r, const c
 	    why[0] != '\0' ? why : strerror(-r), vault ? "" : ")");
 }
 
-/* What the server says is scrubbed of it.  A value that ordinary text has too
- * masks that as well: a person is told, and not what it is. */
 static int
-learn(struct leash *l, const char *name, const struct secret *value, uint32_t number)
+refuse_weak(struct launch *a, const struct sealed_secret *row, const char *weak)
 {
-	const char *why = scrub_weakness(value);
+	const struct policy *p = &a->l->policy;
+	char at[300];
 
-	if (why != NULL)
-		log_warn("%s is masked wherever it stands, also in ordinary text: %s",
-		    name, why);
-	return scrub_learn(l->scrub, value, number);
+	return refuse(a, LOG_EXIT_FAILED, -EINVAL,
+	    "%s: the value of %s is too weak: %s; give it a better one, or say "
+	    "`{ weak allowed }`",
+	    policy_at(p, row->at, at, sizeof(at)), policy_str(p, row->name), weak);
 }
 
 static int
@@ -183,6 +182,7 @@ secret_values(struct launch *a)
 	struct leash *l = a->l;
 	const struct policy *p = &l->policy;
 	struct sealed_range rows = l->server->secrets;
+	const char *weak = NULL;
 	char why[512] = "";
 	int r = 0;
 
@@ -201,9 +201,9 @@ secret_values(struct launch *a)
 
 		r = secret_resolve(l, row, &value, why, sizeof(why));
 		if (r == 0)
-			r = env_secret(l->env, policy_str(p, row->name), value);
-		if (r == 0)
-			r = learn(l, policy_str(p, row->name), value, i);
+			r = secret_give(l, row, value, i, &weak);
+		if (weak != NULL)
+			return refuse_weak(a, row, weak);
 		if (r < 0)
 			return refuse_missing(a, row, r, why);
 		l->secret[l->secret_n++] = value;
@@ -391,6 +391,8 @@ send_plan(struct launch *a, const struct cell_order *order)
 {
 	struct leash *l = a->l;
 	struct wire_out plan;
+	const int *files;
+	size_t files_n = env_files(l->env, &files);
 	void *memory;
 	int r;
 
@@ -405,7 +407,8 @@ send_plan(struct launch *a, const struct cell_order *order)
 		r = plan.error;
 	}
 	if (r == 0)
-		r = cell_send_plan(&l->cell, &plan);
+		r = cell_send_plan(&l->cell, &plan, files, files_n);
+	env_files_close(l->env); /* the server alone has them from here on */
 	vault_scratch_end(l->vault, memory, plan.len);
 	return r < 0 ? refuse(a, LOG_EXIT_FAILED, r, "unable to send the plan: %s",
 			   strerror(-r))

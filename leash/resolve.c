@@ -21,7 +21,7 @@ secret_from_args(struct leash *l, const struct sealed_secret *row, struct secret
 	for (uint32_t i = 0; i < row->args.n; i++)
 		argv[i] = policy_str(&l->policy, l->policy.arg[row->args.first + i].text);
 	r = secret_from_cmd(
-	    l->vault, argv, row->flags & ~(uint32_t)SECRET_HOSTS_ANY, ret, why, why_cap);
+	    l->vault, argv, row->flags & (uint32_t)SECRET_OF_CMD, ret, why, why_cap);
 	free(argv);
 	return r;
 }

@@ -1,6 +1,6 @@
 /*
  * What a launch gets its secrets from: resolve.c, and vaulted.c for `secret NAME
- * from vault PATH`, which asks the keeper.
+ * from vault PATH`, which asks the keeper; and how it gives them: give.c.
  */
 #ifndef KENNEL_LEASH_VAULTED_H
 #define KENNEL_LEASH_VAULTED_H
@@ -20,5 +20,13 @@ int vaulted_secret(struct leash *, const struct sealed_secret *, struct secret *
     char *why, size_t why_cap);
 /* The connection, once all are there. */
 void vaulted_end(void);
+
+/*
+ * Into the environment, or as a file beside it, and to the scrubber under this
+ * number.  0; -errno of env_secret(), env_file(), scrub_learn(); -EINVAL and
+ * *ret_weak for a value that the policy does not let in, as scrub_weakness() says.
+ */
+int secret_give(struct leash *, const struct sealed_secret *, const struct secret *,
+    uint32_t number, const char **ret_weak);
 
 #endif

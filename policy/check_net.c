@@ -125,6 +125,12 @@ check_secret_options(struct check *c, struct stmt *s)
 	if (q != NULL && strcmp(q->word[0].text, "session") != 0 &&
 	    strcmp(q->word[0].text, "per-call") != 0)
 		diag_error(c->diag, q->word[0].at, "`approve` takes session or per-call");
+	q = stmt_qual(s, KW_AS);
+	if (q != NULL && strcmp(q->word[0].text, "file") != 0)
+		diag_error(c->diag, q->word[0].at, "`as` takes file");
+	q = stmt_qual(s, KW_WEAK);
+	if (q != NULL && strcmp(q->word[0].text, "allowed") != 0)
+		diag_error(c->diag, q->word[0].at, "`weak` takes allowed");
 	q = stmt_qual(s, KW_MAY);
 	for (i = 0; q != NULL && i < q->word_n; i++)
 		if (strcmp(q->word[i].text, "network") != 0 &&

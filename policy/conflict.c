@@ -100,6 +100,19 @@ claims_report(struct check *c, struct claims *list, const char *where)
 	c->diag->hide_line = false;
 }
 
+/* `as file` sets NAME_FILE. */
+static void
+claim_file(struct check *c, struct claims *list, const struct word *name)
+{
+	char *text = arena_alloc(c->tree->arena, name->len + sizeof("_FILE"));
+
+	if (text == NULL)
+		return; /* as in claim() */
+	memcpy(text, name->text, name->len);
+	memcpy(text + name->len, "_FILE", sizeof("_FILE"));
+	claim(c, list, SPACE_VARIABLE, text, &name->at, true);
+}
+
 static void
 claim_stmt(struct check *c, struct claims *list, const struct stmt *s)
 {
@@ -109,6 +122,8 @@ claim_stmt(struct check *c, struct claims *list, const struct stmt *s)
 		claim(c, list, SPACE_WORD, keyword_name(s->kw), &s->at, false);
 	if (s->kw == KW_ENV || s->kw == KW_SECRET)
 		claim(c, list, SPACE_VARIABLE, s->word[0].text, &s->word[0].at, true);
+	if (s->kw == KW_SECRET && stmt_qual(s, KW_AS) != NULL)
+		claim_file(c, list, &s->word[0]);
 	if (s->kw == KW_REQUIRE)
 		claim(c, list, SPACE_REQUIRE, s->word[0].text, &s->word[0].at, false);
 	for (i = 0; (s->kw == KW_LIMIT || s->kw == KW_TIMEOUT) && i < s->word_n; i += 2)
@@ -190,6 +205,52 @@ secret_against_write(struct check *c, const struct stmt *s)
 	c->diag->hide_line = false;
 }
 
+/* `limit files`, where a server says it; else NULL. */
+static const struct word *
+files_limit(const struct stmt *s)
+{
+	for (size_t i = 0; s->kw == KW_LIMIT && i + 1 < s->word_n; i += 2)
+		if (limit_kind(s->kw, s->word[i].text) == LIMIT_FILES)
+			return &s->word[i + 1];
+	return NULL;
+}
+
+/* A secret that is a file is a descriptor, and its name leads through /proc. */
+static void
+secret_files(struct check *c)
+{
+	const struct server *server = c->server;
+	const struct word *files = NULL;
+	const struct stmt *s, *no_proc = NULL, *last = NULL;
+	uint64_t n = 0, most;
+
+	for (size_t i = 0; i < server->stmt_n; i++) {
+		s = &server->stmt[i];
+		if (s->kw == KW_NO_PROC)
+			no_proc = s;
+		if (files_limit(s) != NULL)
+			files = files_limit(s);
+		if (s->kw != KW_SECRET || stmt_qual(s, KW_AS) == NULL)
+			continue;
+		last = s;
+		n++;
+	}
+	if (last == NULL)
+		return;
+	if (no_proc != NULL)
+		diag_error(c->diag, stmt_qual(last, KW_AS)->at,
+		    "`as file` needs /proc, and `no-proc` on line %u says there is none",
+		    no_proc->at.line);
+	if (n > SECRET_FILES_MAX)
+		diag_error(c->diag, stmt_qual(last, KW_AS)->at,
+		    "a server has at most %d secrets `as file`", SECRET_FILES_MAX);
+	if (files != NULL && limit_value(LIMIT_FILES, files->text, &most) == 0 &&
+	    most < SECRET_FILE_FD + n)
+		diag_error(c->diag, files->at,
+		    "secrets `as file` are the descriptors from %d on: %llu or more",
+		    SECRET_FILE_FD, (unsigned long long)(SECRET_FILE_FD + n));
+}
+
 /* Folders of whoever compiles that decide what servers may do. */
 static const struct own {
 	const char *variable, *below;
@@ -256,6 +317,7 @@ conflict_server(struct tree *tree, const struct server *server, struct diag *dia
 		writes = writes || server->stmt[i].kw == KW_WRITE;
 	}
 	claims_report(&c, &list, " in this server");
+	secret_files(&c);
 	if (writes)
 		own_against_write(&c);
 	for (i = 0; writes && i < server->stmt_n; i++) {

@@ -165,7 +165,9 @@ parse_unknown(struct parser *p, const char *what, unsigned int where)
 
 	p->diag->hide_line = hide || near == KW_NONE || keyword_row(near)->hidden;
 	diag_text(shown, w->raw, w->raw_len);
-	if (near != KW_NONE)
+	if (near != KW_NONE && strcmp(shown, keyword_name(near)) == 0)
+		diag_error(p->diag, w->at, "`%s` cannot stand here", shown);
+	else if (near != KW_NONE)
 		diag_error(p->diag, w->at, "unknown %s `%s`; did you mean `%s`?", what,
 		    shown, keyword_name(near));
 	else if (w->kw != KW_NONE)

@@ -252,6 +252,8 @@ json_secret(const struct policy *p, uint32_t i, FILE *f)
 	yes(f, &first, "may_network", (c->flags & SECRET_MAY_NETWORK) != 0);
 	yes(f, &first, "may_files", (c->flags & SECRET_MAY_FILES) != 0);
 	yes(f, &first, "first_line", (c->flags & SECRET_FIRST_LINE) != 0);
+	yes(f, &first, "as_file", (c->flags & SECRET_AS_FILE) != 0);
+	yes(f, &first, "weak_allowed", (c->flags & SECRET_WEAK) != 0);
 	if (c->approve != APPROVE_NONE)
 		text(f, &first, "approve",
 		    c->approve == APPROVE_SESSION ? "session" : "per-call");

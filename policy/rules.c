@@ -104,7 +104,7 @@ rule_secret(struct load *l, uint32_t i)
 	MUST(all_literal(l, row->args), "an argument is not literal");
 	MUST((row->flags & SECRET_HOSTS_ANY) == 0 || row->hosts.n == 0,
 	    "both some hosts and any");
-	MUST((row->flags & ~(uint32_t)SECRET_HOSTS_ANY) == 0 || row->source == SOURCE_CMD,
+	MUST((row->flags & (uint32_t)SECRET_OF_CMD) == 0 || row->source == SOURCE_CMD,
 	    "what only a command may, without one");
 	return 0;
 }

@@ -295,6 +295,10 @@ say_secret_tail(const struct policy *p, const struct sealed_secret *s, FILE *f)
 		(void)fputs(" files", f);
 	if ((s->flags & SECRET_FIRST_LINE) != 0)
 		(void)fputs(" first line", f);
+	if ((s->flags & SECRET_AS_FILE) != 0)
+		(void)fputs(" as file", f);
+	if ((s->flags & SECRET_WEAK) != 0)
+		(void)fputs(" weak allowed", f);
 	(void)fputs(" }", f);
 }
 

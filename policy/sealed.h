@@ -136,8 +136,19 @@ enum {
 	SECRET_MAY_NETWORK = 2,
 	SECRET_MAY_FILES = 4,
 	SECRET_FIRST_LINE = 8,
-	SECRET_FLAGS = 15, /* all of them */
+	SECRET_OF_CMD = 14,
+	SECRET_AS_FILE = 16, /* NAME_FILE names a descriptor; NAME is not set */
+	SECRET_WEAK = 32,    /* may be a value that ordinary text has too */
+	SECRET_FLAGS = 63,   /* all of them */
 };
+
+/*
+ * Where the descriptors of SECRET_AS_FILE begin, in the order of the rows: clear
+ * of 0 to 15, which Node shuts to whatever it starts, of 10 and up, where shells
+ * keep theirs, and of what the shim has open; below the usual limit of 1024.
+ */
+#define SECRET_FILE_FD   100
+#define SECRET_FILES_MAX 64 /* in one server: they travel in one packet */
 
 struct sealed_secret {
 	struct sealed_ref name;    /* the variable it arrives in */

@@ -81,6 +81,10 @@ secret_options(struct lower *l, const struct stmt *s, struct sealed_secret *c)
 		network = strcmp(q->word[i].text, "network") == 0;
 		c->flags |= network ? SECRET_MAY_NETWORK : SECRET_MAY_FILES;
 	}
+	if (stmt_qual(s, KW_AS) != NULL)
+		c->flags |= SECRET_AS_FILE;
+	if (stmt_qual(s, KW_WEAK) != NULL)
+		c->flags |= SECRET_WEAK;
 	q = stmt_qual(s, KW_HOSTS);
 	if (q == NULL)
 		return;

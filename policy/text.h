@@ -26,7 +26,7 @@ enum keyword_qual {
 	QUAL_CALLER = 16, /* from in with */
 	QUAL_NET = 32,    /* to plain no-sni starttls */
 	QUAL_WHEN = 64,
-	QUAL_SECRET = 128, /* approve hosts */
+	QUAL_SECRET = 128, /* approve as hosts may weak */
 };
 
 #define WORDS_ANY 0xffff

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "shim/part.h"
@@ -26,6 +27,7 @@ static size_t memory_n;
 static struct shim_rule rules[SHIM_RULES_MAX];
 static const char *args[SHIM_ARGS_MAX + 1];
 static const char *envs[SHIM_ENVS_MAX + 1];
+static size_t files_n; /* from SHIM_FILE_FD on */
 
 /* ---- what it says -------------------------------------------------------- */
 
@@ -66,16 +68,39 @@ plan_wipe(void)
 	memory_n = 0;
 }
 
+/* What the server inherits besides its stdio, each at its number.  No step of the
+ * shim's own opens as many, so none stands there already. */
+static int
+place_files(const int *files, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		int number = SHIM_FILE_FD + (int)i;
+
+		if (files[i] >= SHIM_FILE_FD)
+			return -EBADMSG;
+		if (syscall(SYS_dup3, files[i], number, 0) < 0)
+			return -errno;
+		close(files[i]);
+	}
+	files_n = n;
+	return 0;
+}
+
 static int
 plan_receive(void)
 {
+	int files[SHIM_FILES_MAX];
+	size_t n = 0;
 	uint8_t head[16];
 	struct wire_in in;
 	size_t got;
 	uint32_t total;
 	int r;
 
-	r = wire_recv(SHIM_CHANNEL_FD, head, sizeof(head), &got, NULL, 0, NULL);
+	r = wire_recv(
+	    SHIM_CHANNEL_FD, head, sizeof(head), &got, files, SHIM_FILES_MAX, &n);
+	if (r == 0)
+		r = place_files(files, n);
 	if (r != 0)
 		return r;
 	wire_in_init(&in, head, got);
@@ -141,6 +166,7 @@ plan_parse(struct shim_plan *ret)
 	if (wire_end(&in) != 0 || p.filter.len == 0 || p.arg_n == 0 ||
 	    p.filter.len % sizeof(struct sock_filter) != 0)
 		return -EBADMSG;
+	p.file_n = (uint32_t)files_n;
 	*ret = p;
 	return 0;
 }

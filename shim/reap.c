@@ -164,6 +164,8 @@ reap_run(const struct shim_plan *plan, int signal_fd, void (*wipe)(void))
 	/* The server's stdio is the server's: its pipes must end with it. */
 	for (int fd = 0; fd < SHIM_CHANNEL_FD; fd++)
 		close(fd);
+	for (uint32_t i = 0; i < plan->file_n; i++)
+		close(SHIM_FILE_FD + (int)i);
 	for (;;) {
 		struct pollfd p[] = {
 		    {.fd = SHIM_CHANNEL_FD, .events = POLLIN},

@@ -30,11 +30,16 @@
 #define SHIM_ARGS_MAX   4096
 #define SHIM_ENVS_MAX   1024
 #define SHIM_RULES_MAX  4096
+/* Descriptors that come with SHIM_PLAN are the server's from this number on: clear
+ * of 0 to 15, which Node shuts to whatever it starts, of 10 and up, where shells
+ * keep theirs, and of what the shim has open. */
+#define SHIM_FILE_FD   100
+#define SHIM_FILES_MAX WIRE_FDS_MAX
 
 /* Each packet begins with its u32 enum shim_message; only the plan's own bytes,
  * behind the SHIM_PLAN packet that says how many they are, travel bare. */
 enum shim_message {
-	SHIM_PLAN = 2,   /* u32 total length, then raw plan packets */
+	SHIM_PLAN = 2,   /* u32 total length and the files, then raw plan packets */
 	SHIM_SHUT = 3,   /* u32 notify fd */
 	SHIM_GO = 4,     /* nothing */
 	SHIM_FAILED = 5, /* u32 enum shim_step, u32 errno, str detail */
@@ -82,6 +87,7 @@ struct shim_plan {
 	uint32_t arg_n;
 	const char **env; /* NULL-terminated */
 	uint32_t env_n;
+	uint32_t file_n; /* descriptors from SHIM_FILE_FD on */
 };
 
 #endif

@@ -78,7 +78,10 @@ const struct sealed_filter *cell_filter(const struct cell_order *);
  */
 int cell_plan(const struct cell_order *, const char *path, const char *const *argv,
     size_t argc, struct wire_out *);
-int cell_send_plan(struct cell *, const struct wire_out *);
+/* The descriptors, at most SHIM_FILES_MAX, are the server's from SHIM_FILE_FD on;
+ * they stay the caller's here. */
+int cell_send_plan(
+    struct cell *, const struct wire_out *, const int *files, size_t files_n);
 /* After SHIM_SHUT: fetch the notify descriptor from the shim. */
 int cell_notify_fd(struct cell *, uint32_t number, int *ret_fd);
 

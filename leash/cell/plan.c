@@ -131,13 +131,13 @@ cell_plan(const struct cell_order *o, const char *path, const char *const *argv,
 
 /* The channel may not block the leash's loop; here it may, for a while. */
 static int
-send_one(int channel, const struct wire_out *out)
+send_one(int channel, const struct wire_out *out, const int *fds, size_t fds_n)
 {
 	struct pollfd p = {.fd = channel, .events = POLLOUT};
 	int r;
 
 	for (;;) {
-		r = wire_send(channel, out, NULL, 0);
+		r = wire_send(channel, out, fds, fds_n);
 		if (r != -EAGAIN)
 			return r;
 		if (poll(&p, 1, PLAN_SEND_MS_MAX) == 0)
@@ -146,7 +146,8 @@ send_one(int channel, const struct wire_out *out)
 }
 
 int
-cell_send_plan(struct cell *cell, const struct wire_out *plan)
+cell_send_plan(
+    struct cell *cell, const struct wire_out *plan, const int *files, size_t files_n)
 {
 	uint8_t memory[8];
 	struct wire_out head;
@@ -160,7 +161,7 @@ cell_send_plan(struct cell *cell, const struct wire_out *plan)
 	wire_out_init(&head, memory, sizeof(memory));
 	wire_put_u32(&head, SHIM_PLAN);
 	wire_put_u32(&head, (uint32_t)plan->len);
-	r = send_one(cell->channel, &head);
+	r = send_one(cell->channel, &head, files, files_n);
 	for (off = 0; r == 0 && off < plan->len; off += SHIM_PACKET_MAX) {
 		struct wire_out part = {.data = plan->data + off,
 		    .len = plan->len - off,
@@ -168,7 +169,7 @@ cell_send_plan(struct cell *cell, const struct wire_out *plan)
 
 		if (part.len > SHIM_PACKET_MAX)
 			part.len = SHIM_PACKET_MAX;
-		r = send_one(cell->channel, &part);
+		r = send_one(cell->channel, &part, NULL, 0);
 	}
 	return r;
 }

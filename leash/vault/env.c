@@ -6,10 +6,14 @@
  * that leaves the process, and only into pages of the vault.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "leash/vault/private.h"
+#include "shim/base/fd.h"
 #include "shim/base/wire.h"
 #include "shim/shim.h"
 
@@ -23,6 +27,8 @@ struct env {
 	struct entry *entry; /* [cap] */
 	size_t n;
 	size_t cap;
+	int file[SHIM_FILES_MAX];
+	size_t file_n;
 };
 
 /* What any program may set for itself: none of these changes what a granted
@@ -53,6 +59,7 @@ env_free(struct env *e)
 		free(e->entry[i].value);
 	}
 	free(e->entry);
+	env_files_close(e);
 	free(e);
 }
 
@@ -150,6 +157,70 @@ size_t
 env_n(const struct env *e)
 {
 	return e->n;
+}
+
+/* ---- a value that is a file ---------------------------------------------- */
+
+/*
+ * Nobody changes it, and the server's uid may be another than ours: everybody who
+ * has the descriptor may read it, and nobody has but the server.
+ */
+static int
+value_file(const struct secret *s, int *ret)
+{
+	int fd, r;
+
+	r = fd_sealed("secret", secret_expose(s), secret_len(s), false, &fd);
+	if (r < 0)
+		return r;
+	/* early: fchmod lseek */
+	if (fchmod(fd, 0444) < 0 || lseek(fd, 0, SEEK_SET) < 0) {
+		r = -errno;
+		fd_close(&fd);
+		return r;
+	}
+	*ret = fd;
+	return 0;
+}
+
+int
+env_file(struct env *e, const char *name, const struct secret *s)
+{
+	char *own = NULL, path[32];
+	int fd = -1, r;
+
+	if (!name_good(name))
+		return -EINVAL;
+	if (e->file_n == SHIM_FILES_MAX)
+		return -ENOSPC;
+	(void)snprintf(path, sizeof(path), "/dev/fd/%zu", SHIM_FILE_FD + e->file_n);
+	if (asprintf(&own, "%s_FILE", name) < 0)
+		return -ENOMEM;
+	r = value_file(s, &fd);
+	if (r == 0)
+		r = env_plain(e, own, path);
+	if (r == 0) {
+		e->file[e->file_n++] = fd;
+		fd = -1;
+	}
+	fd_close(&fd);
+	free(own);
+	return r;
+}
+
+size_t
+env_files(const struct env *e, const int **ret)
+{
+	*ret = e->file;
+	return e->file_n;
+}
+
+void
+env_files_close(struct env *e)
+{
+	for (size_t i = 0; i < e->file_n; i++)
+		fd_close(&e->file[i]);
+	e->file_n = 0;
 }
 
 /* ---- judge --------------------------------------------------------------- */

@@ -94,6 +94,15 @@ void env_free(struct env *);
 /* 0; -EINVAL no name for a variable, -EEXIST named before, -ENOSPC, -ENOMEM. */
 int env_plain(struct env *, const char *name, const char *value);
 int env_secret(struct env *, const char *name, const struct secret *);
+/*
+ * NAME_FILE instead of NAME: the path under which the server finds a descriptor
+ * that holds the value, sealed, at its beginning.  As above; -ENOSPC too for more
+ * than SHIM_FILES_MAX of them.
+ */
+int env_file(struct env *, const char *name, const struct secret *);
+/* The descriptors, for cell_send_plan(); they stay here until they are closed. */
+size_t env_files(const struct env *, const int **ret);
+void env_files_close(struct env *);
 size_t env_n(const struct env *);
 /* May a later exec carry NAME=value?  Its value at launch, or one of the
  * benign names (LANG LC_* TZ PWD OLDPWD SHLVL _ TERM COLUMNS LINES). */

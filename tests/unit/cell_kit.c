@@ -297,7 +297,7 @@ kit_go(struct kit *k, struct run *run, const char *path, const char *const *argv
 	wire_put_u32(&plan, n);
 	for (uint32_t i = 0; i < n; i++)
 		wire_put_str(&plan, env[i]);
-	r = cell_send_plan(&run->cell, &plan);
+	r = cell_send_plan(&run->cell, &plan, NULL, 0);
 	if (r == 0)
 		r = hear(run, &what, &value);
 	if (r == 0 && what != SHIM_SHUT)

@@ -3,6 +3,7 @@
  * exec may carry.  S4-28 K-05
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "leash/vault/vault.h"
@@ -163,6 +165,71 @@ no_value_leaves_the_vault_otherwise(void **state)
 	assert_int_equal(w.error, 0);
 }
 
+/* A secret as a file: named by the environment, in it with no byte. */
+static void
+a_file_is_sealed(void **state)
+{
+	struct env *e = *state;
+	char path[32], got[64] = "";
+	struct wire_out w;
+	struct wire_in in;
+	const int *files;
+	int again;
+
+	assert_int_equal(env_plain(e, "B_FILE", "x"), 0);
+	assert_int_equal(env_file(e, "B", token), -EEXIST);
+	assert_int_equal(env_file(e, "1B", token), -EINVAL);
+	assert_int_equal(env_files(e, &files), 0);
+	assert_int_equal(env_file(e, "TOKEN", token), 0);
+	assert_int_equal(env_files(e, &files), 1);
+	assert_int_equal(fcntl(files[0], F_GETFD), FD_CLOEXEC);
+	assert_int_equal(fcntl(files[0], F_GET_SEALS) &
+			     (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL),
+	    F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
+	assert_int_equal(write(files[0], "x", 1), -1);
+	assert_int_equal(errno, EPERM);
+	assert_int_equal(ftruncate(files[0], 0), -1);
+	assert_int_equal(lseek(files[0], 0, SEEK_CUR), 0);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", files[0]);
+	for (int i = 0; i < 2; i++) { /* each opening begins at its beginning */
+		again = open(path, O_RDONLY | O_CLOEXEC);
+		assert_int_equal(read(again, got, sizeof(got)), 9);
+		assert_memory_equal(got, "tok-12345", 9);
+		close(again);
+	}
+	/* The heap is enough for the plan: no value is in it. */
+	wire_out_init(&w, got, sizeof(got));
+	memset(got, 0, sizeof(got));
+	env_write(e, &w);
+	assert_int_equal(w.error, 0);
+	assert_null(memmem(got, sizeof(got), "tok-", 4));
+	wire_in_init(&in, w.data, w.len);
+	assert_int_equal(wire_get_u32(&in), 2);
+	assert_string_equal(wire_get_str(&in, 64), "B_FILE=x");
+	assert_string_equal(wire_get_str(&in, 64), "TOKEN_FILE=/dev/fd/100");
+
+	assert_true(permits(e, "TOKEN_FILE=/dev/fd/100"));
+	assert_false(permits(e, "TOKEN_FILE=/dev/fd/101"));
+	assert_false(permits(e, "TOKEN=tok-12345"));
+	env_files_close(e);
+	assert_int_equal(env_files(e, &files), 0);
+}
+
+static void
+files_have_a_limit(void **state)
+{
+	struct env *e = *state;
+	char name[16];
+	int i;
+
+	for (i = 0; i < SHIM_FILES_MAX; i++) {
+		(void)snprintf(name, sizeof(name), "N%d", i);
+		assert_int_equal(env_file(e, name, token), 0);
+	}
+	assert_int_equal(env_file(e, "ONE_MORE", token), -ENOSPC);
+	assert_true(permits(e, "N63_FILE=/dev/fd/163"));
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int
@@ -173,6 +240,8 @@ main(void)
 	    TEST(there_is_a_limit),
 	    TEST(a_later_exec_is_judged),
 	    TEST(the_plan_holds_them_in_order),
+	    TEST(a_file_is_sealed),
+	    TEST(files_have_a_limit),
 	    TEST(no_value_leaves_the_vault_otherwise),
 	};
 

@@ -113,7 +113,8 @@ shim_start(void)
 }
 
 static void
-say(struct shim *s, uint32_t what, uint32_t value, size_t n)
+say_with(
+    struct shim *s, uint32_t what, uint32_t value, size_t n, const int *fds, size_t fds_n)
 {
 	uint8_t bytes[16];
 	struct wire_out out;
@@ -122,7 +123,13 @@ say(struct shim *s, uint32_t what, uint32_t value, size_t n)
 	wire_put_u32(&out, what);
 	if (n > 0)
 		wire_put_u32(&out, value);
-	assert_int_equal(wire_send(s->channel, &out, NULL, 0), 0);
+	assert_int_equal(wire_send(s->channel, &out, fds, fds_n), 0);
+}
+
+static void
+say(struct shim *s, uint32_t what, uint32_t value, size_t n)
+{
+	say_with(s, what, value, n, NULL, 0);
 }
 
 /* The plan in packets of at most each bytes. */
@@ -211,6 +218,42 @@ runs(void **state)
 		assert_int_equal(WEXITSTATUS(hear(&s, SHIM_EXITED, NULL)), 7);
 		assert_int_equal(shim_end(&s), 0);
 	}
+}
+
+/* What comes with the plan is the server's, at its number, and nobody else's: the
+ * first holds "one", the last is the end of a pipe that closes with the server. */
+static void
+files(void **state)
+{
+	const struct order o = {.arg = {"sh", "-c",
+				    "test \"$(cat /proc/self/fd/100)\" = one && "
+				    "test \"$(cat /proc/self/fd/100)\" = one && "
+				    "test -e /proc/self/fd/163 && "
+				    "! test -e /proc/self/fd/164 && exit 9"}};
+	struct shim s = shim_start();
+	struct pollfd p = {.events = POLLIN};
+	int fds[SHIM_FILES_MAX], ends[2];
+	size_t len = plan_put(&o);
+
+	(void)state;
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	assert_int_equal(fd_sealed("one", "one", 3, false, &fds[0]), 0);
+	for (size_t i = 1; i < ARRAY_LEN(fds); i++)
+		fds[i] = i + 1 < ARRAY_LEN(fds) ? fds[0] : ends[1];
+	say_with(&s, SHIM_PLAN, (uint32_t)len, 1, fds, ARRAY_LEN(fds));
+	close(fds[0]);
+	close(ends[1]);
+	assert_int_equal(send(s.channel, plan_memory, len, 0), (ssize_t)len);
+	(void)hear(&s, SHIM_SHUT, NULL);
+	p.fd = ends[0];
+	assert_int_equal(poll(&p, 1, 0), 0);
+	say(&s, SHIM_GO, 0, 0);
+	/* The server is gone, PID 1 may still be there: it holds none. */
+	assert_int_equal(poll(&p, 1, 10000), 1);
+	assert_int_equal(p.revents, POLLHUP);
+	assert_int_equal(WEXITSTATUS(hear(&s, SHIM_EXITED, NULL)), 9);
+	assert_int_equal(shim_end(&s), 0);
+	close(ends[0]);
 }
 
 /* Signals of the leash, and those that reach PID 1, are the server's. */
@@ -453,6 +496,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(runs),
+	    cmocka_unit_test(files),
 	    cmocka_unit_test(signals),
 	    cmocka_unit_test(reaps),
 	    cmocka_unit_test(landlock),

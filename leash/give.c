@@ -1,0 +1,40 @@
+/*
+ * How a server gets a secret: as a variable, or as a file that a variable names.
+ *
+ * Process: the leash, before it confines itself.  Holds: one value at a time, as
+ * what cannot be printed.  Must never give a value that the scrubber does not know.
+ */
+#include <errno.h>
+
+#include "leash/vaulted.h"
+#include "shim/base/log.h"
+
+_Static_assert((int)SECRET_FILE_FD == (int)SHIM_FILE_FD &&
+		   (int)SECRET_FILES_MAX <= (int)SHIM_FILES_MAX,
+    "the policy counts files as the shim does");
+
+/*
+ * What the server says is scrubbed of it.  A value that ordinary text has too would
+ * mask that as well, and is no secret to who guesses: it is let in where the policy
+ * says so, and a person is told.  Not what it is, in either case.
+ */
+int
+secret_give(struct leash *l, const struct sealed_secret *row, const struct secret *value,
+    uint32_t number, const char **ret_weak)
+{
+	const char *name = policy_str(&l->policy, row->name);
+	const char *weak = scrub_weakness(value);
+	int r;
+
+	if (weak != NULL && (row->flags & SECRET_WEAK) == 0) {
+		*ret_weak = weak;
+		return -EINVAL;
+	}
+	if (weak != NULL)
+		log_warn("%s is masked wherever it stands, also in ordinary text: %s",
+		    name, weak);
+	r = scrub_learn(l->scrub, value, number);
+	if (r == 0 && (row->flags & SECRET_AS_FILE) != 0)
+		return env_file(l->env, name, value);
+	return r == 0 ? env_secret(l->env, name, value) : r;
+}
