@@ -344,6 +344,8 @@ UNIT_bare	= tests/unit/shim_bare.o
 
 UNIT_vault	= leash/vault/ring.o leash/vault/mem.o leash/vault/source.o leash/vault/helper.o leash/vault/fence.o \
 	   leash/vault/env.o shim/base/confine.o $(BASE_SMALL)
+UNIT_plugin	= leash/vault/plugin.o leash/vault/request.o leash/vault/crashes.o leash/vault/reply.o $(UNIT_vault) \
+	   $(POLICY_READ) tests/fuzz/fuzz_reply.o shim/base/buf.o shim/base/slurp.o
 UNIT_env	= $(UNIT_vault)
 UNIT_container	= $(CONTAINER) leash/vault/ring.o leash/vault/mem.o \
 	   tests/fuzz/fuzz_vault.o $(BASE_SMALL) shim/base/slurp.o
@@ -379,7 +381,7 @@ UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
 	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o leash/exec/ask.o leash/exec/explain.o \
 	   leash/exec/pin.o leash/exec/caller.o \
 	   shim/base/loop.o $(POLICY_READ) $(SCRUB)
-UNITS	 = base leash nomem nomem_policy shim bare vault pages env container scrub scrub_forms load seal secretmeta match value index rules agree sign algebra slot diff filter lower parse gate frame json canon pins queue session programs exact unfit stream chain report recorder verify query witness payload tamper cell
+UNITS	 = base leash nomem nomem_policy shim bare vault plugin pages env container scrub scrub_forms load seal secretmeta match value index rules agree sign algebra slot diff filter lower parse gate frame json canon pins queue session programs exact unfit stream chain report recorder verify query witness payload tamper cell
 UNIT_LIBS = $(COVER) $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
@@ -552,6 +554,7 @@ valgrind: check-valgrind
 
 FUZZ_scrub	= $(SCRUB)
 FUZZ_vault	= $(CONTAINER) leash/vault/ring.o leash/vault/mem.o $(BASE_SMALL) shim/base/slurp.o
+FUZZ_reply	= leash/vault/reply.o $(FUZZ_value)
 FUZZ_keeper	= $(filter-out leash/keeper/main.o leash/keeper/peers.o,$(KEEPER))
 FUZZ_load	= $(POLICY_READ)
 FUZZ_value	= policy/value.o policy/reader.o policy/match.o policy/slot.o policy/index.o policy/reach.o policy/names.o
@@ -577,7 +580,7 @@ FUZZ_body	= supervisor/audit/scan.o
 FUZZ_note	= $(CHAIN) $(BASE)
 FUZZ_log	= $(filter-out supervisor/audit/verify.o supervisor/audit/proof.o \
 	   supervisor/audit/noload.o,$(VERIFY))
-FUZZ	 = frame json session wire parse manifest pins load value copy scrub vault keeper body query note log
+FUZZ	 = frame json session wire parse manifest pins load value copy scrub vault reply keeper body query note log
 
 define fuzz_rule
 $B/replay/$(1): $B/san/tests/fuzz/fuzz_$(1).o $B/san/tests/fuzz/replay.o \

@@ -1,9 +1,9 @@
 /*
- * A program that prints one secret: how it is started, ended, and told of.
+ * A program that a secret comes from: how it is started, ended, and told of.
  *
  * Process: the leash, before it confines itself, and between fork and exec its
  * child.  The program is the person's own and runs as the person, outside of any
- * cell, but behind a fence (fence.c): it is there to print one value.
+ * cell, but behind a fence (fence.c): it is there to say one value.
  *
  * No call of this file is in the leash's allow-list: what starts a helper
  * (fork execve dup2 setsid pidfd_open...) is gone once the leash is confined.
@@ -20,27 +20,66 @@
 #include <unistd.h>
 
 #include "leash/vault/helper.h"
+#include "leash/vault/private.h"
 #include "shim/base/fd.h"
 
 #define HELPER_PATH "PATH=/usr/local/bin:/usr/bin:/bin"
-#define ENV_MAX     6
+#define IMAGE_FD    3
+#define SECRETS_LEN (HELPER_SECRETS_MAX * (HELPER_SECRET_LEN_MAX + 256))
 
 extern char **environ;
 
 /* What the child needs, made before the fork. */
 struct start {
-	const char *const *argv;
-	char *envp[ENV_MAX];
-	unsigned int may;
+	const struct helper_order *order;
+	char *envp[HELPER_ENV_MAX + HELPER_SECRETS_MAX + 2];
+	size_t env_n;
 	char runtime[64];
+	int in[2], out[2], secrets[2]; /* pipes; -1: not this one */
 };
 
-/* In the child, between fork and exec: only what is safe there. */
-static void __attribute__((noreturn))
-helper_start(const struct start *s, int out, pid_t parent)
+/* In the child: values come through a pipe, for the pages that they lie in are not
+ * in this process, and a copy made before the fork would stay in the leash.  They
+ * lie here until the exec, where these pages go. */
+static void
+start_secrets(struct start *s)
 {
+	static char text[SECRETS_LEN];
+	size_t len = 0, i;
+	ssize_t n;
+
+	if (s->secrets[0] < 0)
+		return;
+	(void)close(s->secrets[1]);
+	while ((n = read(s->secrets[0], text + len, sizeof(text) - len)) > 0)
+		len += (size_t)n;
+	if (n < 0 || len == 0 || len == sizeof(text) || text[len - 1] != '\0')
+		_exit(127);
+	for (i = 0; i < len; i += strlen(text + i) + 1)
+		s->envp[s->env_n++] = text + i;
+	s->envp[s->env_n] = NULL;
+}
+
+/* fd as number to, and not to be lost by putting the others in their places. */
+static void
+start_fd(int *fd)
+{
+	if (*fd >= 0)
+		*fd = fcntl(*fd, F_DUPFD_CLOEXEC, 10);
+	else
+		*fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (*fd >= 0 && *fd < 10)
+		*fd = fcntl(*fd, F_DUPFD_CLOEXEC, 10);
+	if (*fd < 0)
+		_exit(127);
+}
+
+/* In the child, between fork and exec: only what is safe there. */
+static void __attribute__((noreturn)) helper_start(struct start *s, pid_t parent)
+{
+	const struct helper_order *o = s->order;
+	int fd[4] = {s->in[0], s->out[1], -1, o->image}, sig, i;
 	sigset_t none;
-	int null, sig;
 
 	for (sig = 1; sig < NSIG; sig++)
 		(void)signal(sig, SIG_DFL); /* SIGKILL and SIGSTOP say no */
@@ -49,73 +88,168 @@ helper_start(const struct start *s, int out, pid_t parent)
 	if (sigprocmask(SIG_SETMASK, &none, NULL) < 0 || setsid() < 0 ||
 	    prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
 		_exit(127);
-	/* Above 2 first: the leash may have been started without stdio. */
-	null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	null = null < 0 ? -1 : fcntl(null, F_DUPFD_CLOEXEC, 3);
-	out = fcntl(out, F_DUPFD_CLOEXEC, 3);
-	if (null < 0 || out < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 ||
-	    dup2(null, 2) < 0 || close_range(3, ~0u, 0) < 0 || chdir("/") < 0 ||
-	    fence_raise(s->may) < 0)
+	start_secrets(s);
+	/* Above the places first: the leash may have been started without stdio. */
+	for (i = 0; i < 4; i++)
+		start_fd(&fd[i]);
+	for (i = 0; i < 4; i++)
+		if ((i < IMAGE_FD || o->image >= 0) && dup2(fd[i], i) < 0)
+			_exit(127);
+	if (close_range(o->image >= 0 ? IMAGE_FD + 1 : IMAGE_FD, ~0u, 0) < 0 ||
+	    chdir("/") < 0 || fence_raise(o->may) < 0)
 		_exit(127);
-	execve(s->argv[0], (char *const *)s->argv, (char *const *)s->envp);
+	if (o->image >= 0)
+		(void)syscall(
+		    SYS_execveat, IMAGE_FD, "", o->argv, s->envp, AT_EMPTY_PATH);
+	else
+		(void)execve(o->argv[0], (char *const *)o->argv, s->envp);
 	_exit(127);
 }
 
-/* A fixed PATH; of ours, HOME USER LANG; and the folder of this user's sockets,
- * where it is this user's (an agent's word for it is not taken). */
-static void
-helper_environ(struct start *s)
+/* ---- its environment ------------------------------------------------------------- */
+
+static int
+env_put(struct start *s, const char *text)
 {
-	static const char *const kept[] = {"HOME=", "USER=", "LANG="};
+	if (s->env_n >= HELPER_ENV_MAX)
+		return -E2BIG;
+	s->envp[s->env_n++] = (char *)(uintptr_t)text;
+	s->envp[s->env_n] = NULL;
+	return 0;
+}
+
+/* The folder of this user's sockets, where it is this user's: an agent's word for
+ * it is not taken. */
+static int
+env_put_runtime(struct start *s)
+{
 	static const char name[] = "XDG_RUNTIME_DIR=";
 	struct stat st;
-	size_t i, n = 0;
-	char **e;
 
-	s->envp[n++] = (char *)HELPER_PATH;
-	for (i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
-		for (e = environ; e != NULL && *e != NULL; e++) {
-			if (strncmp(*e, kept[i], strlen(kept[i])) == 0) {
-				s->envp[n++] = *e;
-				break;
-			}
-		}
-	}
 	(void)snprintf(s->runtime, sizeof(s->runtime), "%s/run/user/%u", name,
 	    (unsigned int)geteuid());
-	if (stat(s->runtime + sizeof(name) - 1, &st) == 0 && S_ISDIR(st.st_mode) &&
-	    st.st_uid == geteuid())
-		s->envp[n++] = s->runtime;
-	s->envp[n] = NULL;
+	if (stat(s->runtime + sizeof(name) - 1, &st) < 0 || !S_ISDIR(st.st_mode) ||
+	    st.st_uid != geteuid())
+		return 0;
+	return env_put(s, s->runtime);
+}
+
+/* NAME=VALUE as it is; of NAME what this process has, where it may be told. */
+static int
+env_put_one(struct start *s, const char *text)
+{
+	static const char *const kept[] = {"HOME", "USER", "LANG"};
+	size_t i, len = strlen(text);
+	char **e;
+
+	if (strchr(text, '=') != NULL)
+		return env_put(s, text);
+	if (strcmp(text, "XDG_RUNTIME_DIR") == 0)
+		return env_put_runtime(s);
+	for (i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+		if (strcmp(text, kept[i]) != 0)
+			continue;
+		for (e = environ; e != NULL && *e != NULL; e++)
+			if (strncmp(*e, text, len) == 0 && (*e)[len] == '=')
+				return env_put(s, *e);
+	}
+	return 0;
+}
+
+static int
+helper_environ(struct start *s)
+{
+	static const char *const usual[] = {
+	    "HOME", "USER", "LANG", "XDG_RUNTIME_DIR", NULL};
+	const char *const *e = s->order->env != NULL ? s->order->env : usual;
+	int r = env_put(s, HELPER_PATH);
+
+	for (; r == 0 && *e != NULL; e++)
+		r = env_put_one(s, *e);
+	return r;
+}
+
+/* All of them fit into a pipe before anybody reads it. */
+static int
+helper_secrets(struct start *s)
+{
+	const struct helper_secret *c = s->order->secret;
+	size_t i;
+	int r = 0;
+
+	if (s->order->secret_n == 0)
+		return 0;
+	if (s->order->secret_n > HELPER_SECRETS_MAX)
+		return -E2BIG;
+	if (pipe2(s->secrets, O_CLOEXEC | O_NONBLOCK) < 0)
+		return -errno;
+	for (i = 0; r == 0 && i < s->order->secret_n; i++, c++) {
+		if (c->value->len > HELPER_SECRET_LEN_MAX || strlen(c->name) > 254)
+			return -E2BIG;
+		r = fd_write_all(s->secrets[1], c->name, strlen(c->name));
+		if (r == 0)
+			r = fd_write_all(s->secrets[1], "=", 1);
+		if (r == 0)
+			r = fd_write_all(
+			    s->secrets[1], c->value->bytes, c->value->len + 1);
+	}
+	/* the child reads to the end, and waits for what is still to come */
+	return r == 0 ? fd_nonblock(s->secrets[0], false) : r;
+}
+
+static int
+helper_pipes(struct start *s)
+{
+	int r;
+
+	if (pipe2(s->out, O_CLOEXEC) < 0 ||
+	    (s->order->asked && pipe2(s->in, O_CLOEXEC) < 0))
+		return -errno;
+	r = fd_nonblock(s->out[0], true);
+	return r == 0 && s->order->asked ? fd_nonblock(s->in[1], true) : r;
+}
+
+static void
+start_close(int pipe[2])
+{
+	fd_close(&pipe[0]);
+	fd_close(&pipe[1]);
 }
 
 int
-helper_run(struct helper *h, const char *const *argv, unsigned int may)
+helper_run(struct helper *h, const struct helper_order *order)
 {
-	struct start s = {.argv = argv, .may = may};
+	struct start s = {.order = order, .in = {-1, -1}, .out = {-1, -1}};
 	pid_t self = getpid();
-	int pipe[2], r = 0;
+	int r;
 
+	s.secrets[0] = s.secrets[1] = -1;
 	if (!fence_possible())
 		return -EOPNOTSUPP;
-	helper_environ(&s);
-	if (pipe2(pipe, O_CLOEXEC) < 0)
-		return -errno;
+	r = helper_environ(&s);
+	if (r == 0)
+		r = helper_pipes(&s);
+	if (r == 0)
+		r = helper_secrets(&s);
+	if (r < 0)
+		goto out;
 	h->pid = fork();
 	if (h->pid == 0)
-		helper_start(&s, pipe[1], self);
+		helper_start(&s, self);
 	if (h->pid < 0) {
 		r = -errno;
-		fd_close(&pipe[0]);
-	} else {
-		h->out = pipe[0];
-		h->pidfd = (int)syscall(SYS_pidfd_open, h->pid, 0);
-		if (h->pidfd < 0)
-			r = -errno;
-		else
-			r = fd_nonblock(h->out, true);
+		goto out;
 	}
-	fd_close(&pipe[1]);
+	h->out = s.out[0];
+	h->in = s.in[1];
+	s.out[0] = s.in[1] = -1;
+	h->pidfd = (int)syscall(SYS_pidfd_open, h->pid, 0);
+	if (h->pidfd < 0)
+		r = -errno;
+out:
+	start_close(s.in);
+	start_close(s.out);
+	start_close(s.secrets);
 	return r;
 }
 
@@ -130,7 +264,9 @@ helper_end(struct helper *h)
 		while (waitpid(h->pid, &h->status, 0) < 0 && errno == EINTR)
 			;
 	}
+	h->pid = -1;
 	fd_close(&h->pidfd);
+	fd_close(&h->in);
 	fd_close(&h->out);
 }
 

@@ -301,7 +301,18 @@ int
 secret_from_cmd_within(struct vault *v, const char *const *argv, unsigned int may,
     int64_t wait_ms, struct secret **ret, char *why, size_t why_cap)
 {
-	struct helper h = {.pid = -1, .pidfd = -1, .out = -1};
+	struct helper_order order = {.argv = argv, .may = may, .image = -1};
+
+	return secret_from_program(v, &order, wait_ms, ret, why, why_cap);
+}
+
+int
+secret_from_program(struct vault *v, const struct helper_order *order, int64_t wait_ms,
+    struct secret **ret, char *why, size_t why_cap)
+{
+	const char *const *argv = order->argv;
+	unsigned int may = order->may;
+	struct helper h = HELPER_NONE;
 	struct intake in = {0};
 	const char *what = NULL;
 	char how[96] = "";
@@ -324,7 +335,7 @@ secret_from_cmd_within(struct vault *v, const char *const *argv, unsigned int ma
 		(void)snprintf(why, why_cap, "helper %s: the vault is full", argv[0]);
 		return r;
 	}
-	r = helper_run(&h, argv, may);
+	r = helper_run(&h, order);
 	if (r == 0)
 		r = helper_hear(&h, &in, wait_ms);
 	helper_end(&h);
