@@ -191,16 +191,6 @@ def own_values():
     b.close()
 
 
-@test("a value that cannot be told from ordinary text is told of, and not what it is")
-def weak():
-    body = "    run /bin/sh **\n    secret S from env AGENT_TOKEN\n"
-    r = kexec(body, ["/bin/sh", "-c", "echo $S"], env={"AGENT_TOKEN": "changeme"})
-    within(b"S is masked wherever it stands, also in ordinary text: it is a common word", r.stderr)
-    absent(b"changeme", r.stdout + r.stderr)
-    r = kexec(body, ["/bin/sh", "-c", "echo $S"], env={"AGENT_TOKEN": "Wm4-kz81-Tq"})
-    absent(b"ordinary text", r.stderr)
-
-
 @test("S4-36: what has the shape of a credential is taken out by its kind, and counted under it")
 def shapes():
     body = "    run /bin/sh **\n"
