@@ -381,11 +381,13 @@ settle(struct gate *g, const struct waiting *w)
 	verdict_deny(g, g->call, &v);
 }
 
-/* May this thread's exec begin now: no other of its group is under way? */
+/* May this thread's exec begin now: no other of its group is under way, and the
+ * log is there? */
 static bool
-may_start(const struct gate *g, const struct waiting *w)
+may_start(struct gate *g, const struct waiting *w)
 {
-	return !flight_in_group(g, w->tgid) && g->flight_n < GATE_FLIGHTS_MAX;
+	return !log_waits(g) && !flight_in_group(g, w->tgid) &&
+	       g->flight_n < GATE_FLIGHTS_MAX;
 }
 
 void

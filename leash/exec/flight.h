@@ -1,7 +1,8 @@
 /*
  * The exec gate's own memory: private to leash/exec.
  *
- *	held	received, not judged: its thread group has an exec under way
+ *	held	received, not let go: its thread group has an exec under way, or
+ *		the log is late
  *	call	the words of the one call being judged, copied once (scratch)
  *	waiting	a person is being asked (ask.c)
  *	flight	a thread that was told to go on and is traced until its exec
@@ -19,6 +20,10 @@
 #define GATE_TICK_MS   10
 #define ASK_TICK_MS    100 /* while only questions wait */
 #define ASK_DIGEST_LEN 32
+/* So long execs wait for a log that is late (report_late) but not gone; where
+ * nobody has looked for a second, it counts anew. */
+#define GATE_LOG_WAIT_NS (5000 * LOOP_MS)
+#define GATE_LOG_SEEN_NS (1000 * LOOP_MS)
 /* What each refusal costs of the time in which it is paid for; a search along
  * PATH meets many absent files.  Who owes more than this waits. */
 #define GATE_REFUSAL_NS        10000000ull
@@ -59,6 +64,7 @@ struct call {
 struct held {
 	struct seccomp_notif notif;
 	pid_t tgid;
+	bool for_log; /* judged before; the log was late */
 };
 
 /* What a person saw; nothing of it may be otherwise at the exec stop. */
@@ -97,7 +103,7 @@ struct flight {
 	unsigned int ticks; /* how long others have waited for it */
 	struct asked asked; /* a person's yes, used up at the stop */
 	bool over;          /* only waits to be reaped: holds nobody up */
-	bool parked;        /* its thread asks a person: holds nobody up either */
+	bool parked;        /* its thread waits for a person, or for the log: the same */
 };
 
 struct image_key { /* which file; kept alive by image_fd */
@@ -143,6 +149,9 @@ struct gate {
 	size_t yes_n;
 	uint32_t ask_number; /* given last */
 	uint64_t ask_ns, ask_look;
+	uint64_t log_wait_ns;
+	uint64_t log_since,
+	    log_seen;         /* loop_now() at which it was late, first and last */
 	uint64_t asked_until; /* loop_now() at which all questions are paid for */
 	uint64_t told_until;  /* the same, of refusals that the supervisor heard of */
 	uint8_t ask_salt[ASK_DIGEST_LEN];
@@ -234,6 +243,12 @@ void verdict_deny(struct gate *, const struct call *, const struct verdict *);
 /* Recorded and let go, or denied after all. */
 void verdict_allow(struct gate *, const struct call *, struct verdict *, pid_t tgid,
     struct flight *again, const struct asked *);
+/*
+ * Must what is granted wait for the log?  A recorder that is starved for a while is
+ * no reason to refuse it; one that is gone, or that has stood for longer than
+ * GATE_LOG_WAIT_NS, is.
+ */
+bool log_waits(struct gate *);
 /* Judge what is held and need not wait any more. */
 void held_run(struct gate *);
 

@@ -4,6 +4,7 @@
  *	received -- same thread in flight? --> judged at once, not seized again
  *	   |
  *	   +-- its group in flight? --> held until that flight is over
+ *	   +-- granted, but the log is late? --> held until it is not
  *	   |
  *	   +--> judged: denied (answered), let go (stop.c), or a person is
  *		asked (ask.c)
@@ -57,6 +58,7 @@ gate_new(const struct gate_order *order, struct gate **ret)
 		return -ENOMEM;
 	g->order = *order;
 	g->root_fd = -1;
+	g->log_wait_ns = GATE_LOG_WAIT_NS;
 	buf_init(&g->shown, GATE_COPY_MAX + PATH_MAX);
 	g->order.notify_fd = -1;
 	g->flight = calloc(GATE_FLIGHTS_MAX, sizeof(*g->flight));
@@ -245,14 +247,33 @@ verdict_allow(struct gate *g, const struct call *c, struct verdict *v, pid_t tgi
 	verdict_deny(g, c, v);
 }
 
-static void
-judge(struct gate *g, const struct seccomp_notif *n, pid_t tgid, struct flight *again)
+bool
+log_waits(struct gate *g)
+{
+	uint64_t now;
+
+	if (g->order.report == NULL || !report_late(g->order.report) ||
+	    report_fd(g->order.report) < 0) {
+		g->log_since = 0;
+		return false;
+	}
+	now = loop_now();
+	if (g->log_since == 0 || now - g->log_seen > GATE_LOG_SEEN_NS)
+		g->log_since = now;
+	g->log_seen = now;
+	return now - g->log_since < g->log_wait_ns;
+}
+
+/* False: answered, let go or asked about.  True: to be held, and judged anew. */
+static bool
+judge(struct gate *g, struct held *h, struct flight *again)
 {
 	struct call *c = g->call;
 	bool first = g->root_fd < 0;
 	struct verdict v;
 
-	call_begin(c, n);
+	h->for_log = false;
+	call_begin(c, &h->notif);
 	grant_judge(g, c, &v);
 	/* All that was read was the caller's, if it still waits now: a thread
 	 * id cannot have been given to another in between. */
@@ -261,12 +282,17 @@ judge(struct gate *g, const struct seccomp_notif *n, pid_t tgid, struct flight *
 			fd_close(&g->root_fd);
 	} else if (v.error) {
 		verdict_deny(g, c, &v);
+	} else if (log_waits(g)) {
+		h->for_log = true;
 	} else if (v.verdict == VERDICT_ASK) {
-		ask_person(g, n, &v, tgid, again);
+		ask_person(g, &h->notif, &v, h->tgid, again);
 	} else {
-		verdict_allow(g, c, &v, tgid, again, NULL);
+		verdict_allow(g, c, &v, h->tgid, again, NULL);
 	}
 	call_wipe(c);
+	if (again != NULL && h->for_log)
+		again->parked = true;
+	return h->for_log;
 }
 
 /* The thread group of a thread; asked the cheap way first: a signal that is
@@ -306,24 +332,25 @@ take(struct gate *g, const struct seccomp_notif *n)
 {
 	pid_t tid = (pid_t)n->pid, tgid = 0;
 	struct flight *f = flight_of_thread(g, tid);
+	struct held h = {.notif = *n};
 
 	if (tid <= 0 || group_of(tid, &tgid) < 0) {
 		(void)notify_reply(g, n->id, -EACCES); /* gone, or not ours */
 		return;
 	}
+	h.tgid = tgid;
 	if (f && !f->over) {
 		/* A thread gives its id back inside its exec, before we see the
 		 * stop: who has it now may be another, whom nobody traces. */
-		if (f->tgid == tgid)
-			judge(g, n, tgid, f);
-		else
+		if (f->tgid != tgid)
 			(void)notify_reply(g, n->id, -EAGAIN);
+		else if (judge(g, &h, f))
+			g->held[g->held_n++] = h;
 		return;
 	}
-	if (flight_in_group(g, tgid) || g->flight_n == GATE_FLIGHTS_MAX)
-		g->held[g->held_n++] = (struct held){.notif = *n, .tgid = tgid};
-	else
-		judge(g, n, tgid, NULL);
+	if (flight_in_group(g, tgid) || g->flight_n == GATE_FLIGHTS_MAX ||
+	    judge(g, &h, NULL))
+		g->held[g->held_n++] = h;
 }
 
 int
@@ -350,6 +377,27 @@ gate_notified(struct gate *g)
 	return 0;
 }
 
+/* True: it stays held. */
+static bool
+held_stays(struct gate *g, struct held *h)
+{
+	struct flight *f = NULL;
+
+	if (h->for_log) { /* maybe of a thread that has a flight */
+		if (log_waits(g))
+			return true;
+		f = flight_of_thread(g, (pid_t)h->notif.pid);
+		if (f != NULL && (!f->parked || f->tgid != h->tgid))
+			f = NULL;
+	}
+	if (flight_in_group(g, h->tgid) || !may_judge(g) ||
+	    (f == NULL && g->flight_n == GATE_FLIGHTS_MAX))
+		return true;
+	if (f != NULL)
+		f->parked = false;
+	return notify_valid(g, h->notif.id) && judge(g, h, f);
+}
+
 void
 held_run(struct gate *g)
 {
@@ -358,11 +406,8 @@ held_run(struct gate *g)
 	for (size_t i = 0; i < g->held_n; i++) {
 		struct held h = g->held[i];
 
-		if (flight_in_group(g, h.tgid) || g->flight_n == GATE_FLIGHTS_MAX ||
-		    !may_judge(g))
+		if (held_stays(g, &h))
 			g->held[kept++] = h;
-		else if (notify_valid(g, h.notif.id))
-			judge(g, &h.notif, h.tgid, NULL);
 	}
 	g->held_n = kept;
 	ask_settle(g);

@@ -300,6 +300,38 @@ def full():
     s.close()
 
 
+@test("ESCAPES 86 a recorder that is starved for a while: what is granted waits for it, and goes on", seconds=90)
+def starved():
+    env = home("starved")
+    before = recorders()
+    p = start([KENNEL, "exec", "--policy", policy(SHELL), "t", "--", "/bin/sh", "-c",
+               "while read x; do /bin/cat </dev/null && echo ok || echo no; done"],
+              stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(env))
+
+    def ask():
+        p.stdin.write(b"x\n")
+        p.stdin.flush()
+    ask()
+    equal(p.stdout.readline(), b"ok\n", "control")
+    pid = new_recorder(before)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        ask()
+        equal(p.stdout.readline(), b"ok\n", "handed to the log, which is not late yet")
+        time.sleep(1.3)
+        t0 = time.time()
+        ask()
+        said = select.select([p.stdout], [], [], 0.5)[0]
+        check(not said or time.time() - t0 > 4, "it did not wait")
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    if not said:
+        equal(p.stdout.readline(), b"ok\n", "it goes on")
+    p.stdin.close()
+    equal(p.wait(), 0)
+    equal(audit_verify(env).returncode, 0)
+
+
 @test("two homes are two logs; a link or another's folder is no place for one")
 def places():
     a, b = home("one"), home("two")

@@ -26,6 +26,7 @@
 
 #include "leash/exec/flight.h"
 #include "leash/vault/vault.h"
+#include "shim/base/loop.h"
 #include "tests/unit/child.h"
 #include "tests/unit/gate_cell.h"
 
@@ -246,8 +247,11 @@ cell_teardown(void)
 
 struct report {
 	struct cell_result *result;
-	int full, late;
+	int full, late, gone;
+	double until; /* late until then; 0: for ever */
 };
+
+static double seconds(void);
 
 static struct cell_record now;
 
@@ -295,7 +299,16 @@ report_pending(const struct report *report)
 bool
 report_late(const struct report *r)
 {
-	return r->late != 0;
+	bool late = r->late != 0 && (r->until == 0 || seconds() < r->until);
+
+	r->result->late += late;
+	return late;
+}
+
+int
+report_fd(const struct report *r)
+{
+	return r->gone ? -1 : 0;
 }
 
 int
@@ -556,8 +569,11 @@ static void
 leash_main(const struct cell_try *how, struct cell_result *result, int marks)
 {
 	struct leash l = {.how = how, .result = result};
-	struct report report = {
-	    .result = result, .full = how->log_full, .late = how->log_late};
+	struct report report = {.result = result,
+	    .full = how->log_full,
+	    .late = how->log_late,
+	    .gone = how->log_gone,
+	    .until = how->log_back_ms ? seconds() + how->log_back_ms / 1000.0 : 0};
 	int sv[2], fd[ROWS_MAX], signals;
 	struct env *env = NULL;
 	sigset_t set;
@@ -591,6 +607,8 @@ leash_main(const struct cell_try *how, struct cell_result *result, int marks)
 	    .person_arg = &l};
 	if (order.notify_fd < 0 || gate_new(&order, &l.gate) < 0)
 		_exit(83);
+	if (how->log_wait_ms != 0)
+		l.gate->log_wait_ns = how->log_wait_ms * LOOP_MS;
 	loop(&l, signals);
 	if (!l.over)
 		kill(l.pid, SIGKILL);

@@ -34,7 +34,8 @@ struct cell_result {
 	size_t record_n; /* all of them; the first CELL_RECORDS are kept */
 	int status;      /* of the program; 128 + signal */
 	int hung;
-	size_t busy; /* gate_busy at the end */
+	size_t busy;       /* gate_busy at the end */
+	unsigned int late; /* how often the report said that it is */
 	unsigned int asked, withdrawn, refused;
 	char shown[256];       /* the last question's words, with spaces */
 	uint8_t digest[2][32]; /* the last two questions' */
@@ -44,8 +45,11 @@ struct cell_result {
 struct cell_try {
 	enum cell_gate gate;
 	const char *const *argv;
-	int log_full; /* the report takes no event */
-	int log_late; /* the report waits for its disk */
+	int log_full;             /* the report takes no event */
+	int log_late;             /* the report waits for its disk */
+	int log_gone;             /* and there is no recorder */
+	unsigned int log_back_ms; /* it waits so long; 0: for ever */
+	unsigned int log_wait_ms; /* the gate waits for it so long; 0: as it ships */
 	/* A person answers so where the first argument is `yes`, else with a no;
 	 * NULL: there is nobody to ask. */
 	const char *yes;

@@ -548,11 +548,45 @@ attack_86_log_full(void **state)
 	assert_string_equal(marks, "");
 	assert_int_equal(r.status, 91); /* even the program itself */
 	assert_int_equal(r.counts.allowed, 0);
-	how = (struct cell_try){.argv = argv, .log_late = 1};
+	for (int gone = 0; gone < 2; gone++) {
+		how = (struct cell_try){.argv = argv,
+		    .log_late = 1,
+		    .log_gone = gone,
+		    .log_wait_ms = gone ? 0 : 200};
+		assert_string_equal(cell_run(&how, &r), "");
+		assert_int_equal(r.counts.allowed, 0);
+		assert_string_equal(r.record[0].verdict, "deny");
+		assert_string_equal(r.record[0].reason, "no record, no act");
+		assert_true(gone || r.late > 2);
+	}
+}
+
+/* A recorder that is starved for a while is waited for; whoever waits can be killed,
+ * and what a person agreed to waits like the rest. */
+static void
+log_waited_for(void **state)
+{
+	const char *argv[] = {
+	    cell_path("try"), "after-failing", cell_path("mark1"), "good", NULL};
+	const char *asked[] = {cell_path("try"), "path", cell_path("mark3"), "one", NULL};
+	struct cell_try how = {.argv = argv, .log_late = 1, .log_back_ms = 300};
+	struct cell_result r;
+
+	assert_string_equal(cell_run(&how, &r), "ran mark1 good\n");
+	assert_int_equal(r.counts.denied, 0);
+	assert_int_equal(r.busy, 0);
+	assert_true(r.late > 1);
+	how.argv = asked;
+	how.yes = "one";
+	how.answer = GATE_ONCE;
+	assert_string_equal(cell_run(&how, &r), "ran mark3 one\n");
+	assert_int_equal(r.counts.denied, 0);
+	how = (struct cell_try){.argv = argv, .log_late = 1, .kill_ms = 100};
 	assert_string_equal(cell_run(&how, &r), "");
-	assert_int_equal(r.counts.allowed, 0);
-	assert_string_equal(r.record[0].verdict, "deny");
-	assert_string_equal(r.record[0].reason, "no record, no act");
+	assert_int_equal(r.hung, 0);
+	assert_int_equal(r.busy, 0);
+	assert_int_equal(r.status, 128 + 9);
+	assert_int_equal(r.record_n, 0);
 }
 
 static void
@@ -629,6 +663,7 @@ main(int argc, char **argv)
 	    cmocka_unit_test(attack_asked_folder_moved),
 	    cmocka_unit_test(record_names_the_rule),
 	    cmocka_unit_test(attack_86_log_full),
+	    cmocka_unit_test(log_waited_for),
 	    cmocka_unit_test(stopped_and_continued),
 	    cmocka_unit_test(attack_85_killed_while_held),
 	    cmocka_unit_test(many_threads_none_hung),
