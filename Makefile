@@ -84,7 +84,7 @@ CELL	 = leash/cell/cell.o leash/cell/ns.o leash/cell/mount.o leash/cell/hide.o \
 	   leash/cell/net.o leash/cell/landlock.o leash/cell/caps.o \
 	   leash/cell/limits.o
 # Secrets, the cell, the gate.  No socket to the world, no MCP, no parser.
-LEASH	 = leash/main.o leash/dispatch.o leash/launch.o leash/resolve.o leash/vaulted.o leash/give.o leash/stdio.o \
+LEASH	 = leash/main.o leash/dispatch.o leash/launch.o leash/uses.o leash/resolve.o leash/vaulted.o leash/give.o leash/stdio.o \
 	   leash/keeper/reach.o leash/vault/remote.o \
 	   leash/report.o \
 	   $(CELL) \
@@ -137,7 +137,7 @@ KENNEL	 = supervisor/main.o supervisor/child.o supervisor/control.o $(APPROVE) \
 	   $(QUERY) supervisor/audit/reader.o \
 	   supervisor/audit/schema.o \
 	   supervisor/cli/paths.o supervisor/cli/find.o supervisor/cli/seen.o supervisor/cli/own.o \
-	   supervisor/cli/open.o supervisor/cli/run.o supervisor/cli/exec.o \
+	   supervisor/cli/open.o supervisor/cli/asked.o supervisor/cli/run.o supervisor/cli/exec.o \
 	   supervisor/cli/grant.o supervisor/cli/doctor.o supervisor/cli/server.o \
 	   supervisor/cli/audit.o supervisor/cli/unused.o \
 	   supervisor/cli/init.o supervisor/cli/package.o supervisor/cli/preset.o \

@@ -43,6 +43,22 @@ launch_args(struct leash *l, struct wire_in *in)
 }
 
 static int
+launch_approves(struct leash *l, struct wire_in *in)
+{
+	uint32_t n = wire_get_u32(in);
+
+	if (n > LEASH_SECRETS_MAX)
+		return -EBADMSG;
+	for (uint32_t i = 0; i < n; i++) {
+		l->approve[i] = wire_get_u32(in);
+		if (l->approve[i] > APPROVE_PER_CALL)
+			return -EBADMSG;
+	}
+	l->approve_n = n;
+	return 0;
+}
+
+static int
 launch_fields(struct leash *l, size_t len, const char **ret_name)
 {
 	const char *session;
@@ -61,6 +77,8 @@ launch_fields(struct leash *l, size_t len, const char **ret_name)
 	*ret_name = wire_get_str(&in, NAME_MAX_LEN);
 	session = wire_get_str(&in, SESSION_LEN);
 	r = launch_args(l, &in);
+	if (r == 0)
+		r = launch_approves(l, &in);
 	if (r == 0)
 		r = wire_end(&in);
 	if (r < 0)
@@ -123,6 +141,11 @@ dispatch_launch(struct leash *l)
 	if (l->server == NULL) {
 		dispatch_refuse(l, 78, "the sealed policy has no server of this name");
 		return -ENOENT;
+	}
+	if (l->approve_n != 0 && l->approve_n != l->server->secrets.n) {
+		dispatch_refuse(
+		    l, LOG_EXIT_FAILED, "what manifests say is not understood");
+		return -EBADMSG;
 	}
 	return 0;
 }

@@ -209,6 +209,7 @@ secret_values(struct launch *a)
 		l->secret[l->secret_n++] = value;
 	}
 	vaulted_end();
+	routed_end();
 	return 0;
 }
 
@@ -551,6 +552,9 @@ launch(struct leash *l, int *ret_status, char why[LEASH_TEXT_MAX])
 		r = refuse(&a, LOG_EXIT_FAILED, -EIO, "unable to record the start");
 	if (r == 0)
 		r = plain_values(&a);
+	/* nothing is resolved before a person has agreed to its use */
+	if (r == 0)
+		r = uses_ask(l, &a.status, why);
 	if (r == 0)
 		r = secret_values(&a);
 	if (r == 0 && record_secrets(l, &a.secrets) < 0)

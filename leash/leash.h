@@ -7,6 +7,8 @@
  *	supervisor			leash
  *	LEASH_LAUNCH ---------------->	loads the policy, resolves secrets,
  *					makes the cell, records it all
+ *	   <--------------- LEASH_USE	a secret that a person is asked about
+ *	LEASH_ANSWER ---------------->	what the person said
  *	   <--------------- LEASH_STARTED  with the server's stdio
  *	   <--------------- LEASH_REFUSED  and it exits
  *	LEASH_SIGNAL ---------------->	to the server
@@ -31,16 +33,19 @@
 
 #include <stdint.h>
 
-#define LEASH_CHANNEL_FD 3
-#define LEASH_VERSION    2
-#define LEASH_PACKET_MAX (64u << 10)
-#define LEASH_ARGS_MAX   1024
-#define LEASH_TEXT_MAX   4096
+#define LEASH_CHANNEL_FD  3
+#define LEASH_VERSION     3
+#define LEASH_PACKET_MAX  (64u << 10)
+#define LEASH_ARGS_MAX    1024
+#define LEASH_SECRETS_MAX 256 /* of one server */
+#define LEASH_TEXT_MAX    4096
 
 enum leash_message {
 	/*
 	 * u32 LEASH_VERSION, u32 enum leash_mode, str server name, str session
-	 * (16 hex digits), u32 argc, argc times str (LEASH_EXEC only, else 0).
+	 * (16 hex digits), u32 argc, argc times str (LEASH_EXEC only, else 0),
+	 * u32 n, n times u32 how the use of each of the server's secrets is
+	 * approved as manifests have it (enum sealed_approve; n: of all, or 0).
 	 * Descriptors: the sealed policy (a sealed memfd), a connection to the
 	 * recorder, the folder for the server's stderr log.
 	 */
@@ -60,7 +65,8 @@ enum leash_message {
 	LEASH_EXITED = 7,
 	LEASH_RECORDER = 8,       /* descriptor: a connection */
 	LEASH_NEEDS_RECORDER = 9, /* nothing */
-	/* u32 number of a LEASH_ASK, u32 enum leash_answer, str who, for the log */
+	/* u32 number of a LEASH_ASK or LEASH_USE, u32 enum leash_answer, str who,
+	 * for the log */
 	LEASH_ANSWER = 10,
 	/*
 	 * An exec waits for a person: u32 number (from 1, never again), u32
@@ -83,6 +89,14 @@ enum leash_message {
 	 * arguments.  Without secrets.
 	 */
 	LEASH_JUDGED = 17,
+	/*
+	 * Before anything is resolved, one for each secret whose use is approved
+	 * by a person: u32 number (from 1), u32 milliseconds until silence is a
+	 * no, u32 enum sealed_approve, bytes (LEASH_DIGEST_LEN) digest of secret,
+	 * server, policy and session, str the variable, source, reference, rule,
+	 * and the keys that signed the policy (hex, by spaces).
+	 */
+	LEASH_USE = 19,
 };
 
 #define LEASH_DIGEST_LEN    32

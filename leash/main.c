@@ -405,8 +405,8 @@ watch_all(struct leash *l)
  * at once, and with it the helper or the half-made cell (PDEATHSIG, and the end
  * of their channel).
  */
-static int
-die_with_supervisor(struct leash *l, bool yes)
+int
+leash_die_with_supervisor(struct leash *l, bool yes)
 {
 	struct pollfd p = {.fd = l->channel, .events = 0};
 	int flags = fcntl(l->channel, F_GETFL);
@@ -446,7 +446,7 @@ watch_begin(struct leash *l)
 	int r = take_signals(l);
 
 	if (r == 0)
-		r = die_with_supervisor(l, false);
+		r = leash_die_with_supervisor(l, false);
 	return r == 0 ? watch_all(l) : r;
 }
 
@@ -537,7 +537,7 @@ main(void)
 	(void)signal(SIGPIPE, SIG_IGN); /* a good signal: cannot fail */
 	r = dispatch_launch(l);
 	if (r == 0)
-		r = die_with_supervisor(l, true);
+		r = leash_die_with_supervisor(l, true);
 	if (r == 0) {
 		r = launch(l, &status, why);
 		if (r < 0)

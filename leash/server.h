@@ -18,8 +18,6 @@
 #include "shim/base/buf.h"
 #include "shim/base/loop.h"
 
-#define LEASH_SECRETS_MAX 256
-
 /* One pipe of the server: read, scrub, pass on.  Armed for reading only while
  * nothing waits to be written. */
 /* Where in a character of UTF-8 the log file ends. */
@@ -69,6 +67,8 @@ struct leash {
 	int report_slot, report_timer;
 
 	struct vault *vault;
+	uint32_t approve[LEASH_SECRETS_MAX]; /* as manifests have it */
+	size_t approve_n;                    /* of all secrets, or 0 */
 	const struct secret *secret[LEASH_SECRETS_MAX];
 	uint64_t scrubbed[LEASH_SECRETS_MAX]; /* as last reported */
 	uint64_t shaped[SCRUB_SHAPES_MAX];    /* the same, by shape */
@@ -102,6 +102,10 @@ int launch(struct leash *, int *ret_status, char why[LEASH_TEXT_MAX]);
 /* Let the server run: nothing of this can be taken back. */
 int launch_go(struct leash *);
 
+/* uses.c: a person agrees to the use of each secret that wants it; blocks until
+ * all have been answered.  0, or the launch is over: *ret_status and why. */
+int uses_ask(struct leash *, int *ret_status, char why[LEASH_TEXT_MAX]);
+
 /* stdio.c */
 int pump_start(struct pump *, struct leash *, int in, int out, bool to_log);
 bool pump_done(const struct pump *);
@@ -119,6 +123,9 @@ void dispatch_exited(struct leash *);
 int dispatch_launch(struct leash *);
 
 /* main.c */
+/* Before the loop: the supervisor's end, or its next word, ends this process at
+ * once.  -EPIPE: it has gone already. */
+int leash_die_with_supervisor(struct leash *, bool yes);
 void leash_end(struct leash *, const char *why); /* kill now, then drain */
 int leash_watch_report(struct leash *);
 /* From the server's standard output and error to where they go. */

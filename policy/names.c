@@ -182,6 +182,22 @@ policy_why_name(enum sealed_mount_why why)
 }
 
 const char *
+policy_source_name(uint32_t source)
+{
+	static const char *const table[] = {
+	    [SOURCE_ENV] = "env",
+	    [SOURCE_FILE] = "file",
+	    [SOURCE_CMD] = "cmd",
+	    [SOURCE_VAULT] = "vault",
+	    [SOURCE_PLUGIN] = "plugin",
+	};
+
+	return source < sizeof(table) / sizeof(table[0]) && table[source] != NULL
+		   ? table[source]
+		   : "source";
+}
+
+const char *
 policy_arch_name(uint32_t arch)
 {
 	static const struct {

@@ -108,6 +108,7 @@ const char *policy_at(const struct policy *, struct sealed_at, char *out, size_t
 const char *policy_verdict_name(enum sealed_verdict);
 const char *policy_limit_name(enum sealed_limit_kind);
 const char *policy_gate_name(enum sealed_gate_kind);
+const char *policy_source_name(uint32_t source); /* of a secret: env file cmd vault */
 const char *policy_why_name(enum sealed_mount_why);
 const char *policy_arch_name(uint32_t audit_arch);
 

@@ -159,6 +159,16 @@ spawn_leash(const struct child_order *order, int channel, pid_t *ret_pid)
 	return -e;
 }
 
+static void
+put_approves(struct wire_out *out, const struct child_order *order)
+{
+	uint32_t n = order->approve == NULL ? 0 : order->server->secrets.n;
+
+	wire_put_u32(out, n);
+	for (uint32_t i = 0; i < n; i++)
+		wire_put_u32(out, order->approve[i]);
+}
+
 static int
 send_launch(const struct child_order *order, int channel)
 {
@@ -175,159 +185,8 @@ send_launch(const struct child_order *order, int channel)
 	wire_put_u32(&out, (uint32_t)order->argc);
 	for (int i = 0; i < order->argc; i++)
 		wire_put_str(&out, order->argv[i]);
+	put_approves(&out, order);
 	return wire_send(channel, &out, fds, 3);
-}
-
-static int
-take_started(struct child *c, struct wire_in *in, const int *fds, size_t fds_n,
-    enum leash_mode mode)
-{
-	const char *lacks;
-
-	(void)wire_get_u32(in); /* the pid, for people who read the channel */
-	lacks = wire_get_str(in, LEASH_TEXT_MAX - 1);
-	if (wire_end(in) < 0 || fds_n != (mode == LEASH_RUN ? 2 : 3))
-		return -EBADMSG;
-	(void)snprintf(c->lacks, sizeof(c->lacks), "%s", lacks);
-	c->server_in = fds[0];
-	c->server_out = fds[1];
-	c->server_err = fds_n > 2 ? fds[2] : -1;
-	return 0;
-}
-
-static int
-take_refused(struct wire_in *in, int *ret_status, char *why)
-{
-	uint32_t status = wire_get_u32(in);
-	const char *text = wire_get_str(in, LEASH_TEXT_MAX - 1);
-
-	if (wire_end(in) < 0)
-		return -EBADMSG;
-	*ret_status = status > 0 && status < 256 ? (int)status : LOG_EXIT_FAILED;
-	(void)snprintf(why, LEASH_TEXT_MAX, "%s", text);
-	return -ECONNREFUSED;
-}
-
-/* The first answer: started or refused. */
-static int
-first_answer(
-    struct child *c, enum leash_mode mode, int wait_ms, int *ret_status, char *why)
-{
-	struct pollfd wait = {c->channel, POLLIN, 0};
-	static uint8_t memory[LEASH_PACKET_MAX];
-	int fds[STARTED_FDS] = {-1, -1, -1};
-	size_t len = 0, fds_n = 0;
-	struct wire_in in;
-	uint32_t type;
-	int r;
-
-	if (poll(&wait, 1, wait_ms) <= 0)
-		return -ETIMEDOUT;
-	r = wire_recv(c->channel, memory, sizeof(memory), &len, fds, STARTED_FDS, &fds_n);
-	if (r < 0)
-		return r;
-	wire_in_init(&in, memory, len);
-	type = wire_get_u32(&in);
-	if (type == LEASH_STARTED)
-		r = take_started(c, &in, fds, fds_n, mode);
-	else
-		r = type == LEASH_REFUSED ? take_refused(&in, ret_status, why) : -EBADMSG;
-	if (r < 0)
-		for (size_t i = 0; i < STARTED_FDS; i++)
-			fd_close(&fds[i]);
-	return r;
-}
-
-int
-child_spawn(const struct child_order *order, struct child *ret)
-{
-	struct child c = {.pid = -1,
-	    .channel = -1,
-	    .server_in = -1,
-	    .server_out = -1,
-	    .server_err = -1};
-	int pair[2] = {-1, -1}, r;
-
-	r = fd_pair(pair);
-	if (r < 0)
-		return r;
-	c.channel = pair[0];
-	r = spawn_leash(order, pair[1], &c.pid);
-	forget_secrets(order);
-	fd_close(&pair[1]);
-	if (r < 0) {
-		child_free(&c);
-		return r;
-	}
-	*ret = c;
-	return 0;
-}
-
-int
-child_launch(const struct child_order *order, int wait_ms, struct child *c,
-    int *ret_status, char why[LEASH_TEXT_MAX])
-{
-	int r;
-
-	*ret_status = LOG_EXIT_FAILED;
-	(void)snprintf(why, LEASH_TEXT_MAX, "the leash does not answer");
-	r = send_launch(order, c->channel);
-	if (r == 0)
-		r = first_answer(c, order->mode, wait_ms, ret_status, why);
-	if (r == 0)
-		r = fd_nonblock(c->channel, true);
-	if (r < 0)
-		child_free(c);
-	return r;
-}
-
-static int
-child_send(struct child *c, enum leash_message type, uint32_t value)
-{
-	uint8_t memory[16];
-	struct wire_out out;
-
-	wire_out_init(&out, memory, sizeof(memory));
-	wire_put_u32(&out, type);
-	wire_put_u32(&out, value);
-	return wire_send(c->channel, &out, NULL, 0);
-}
-
-int
-child_signal(struct child *c, int sig)
-{
-	return child_send(c, LEASH_SIGNAL, (uint32_t)sig);
-}
-
-int
-child_end(struct child *c, uint32_t grace_ms)
-{
-	return child_send(c, LEASH_END, grace_ms);
-}
-
-int
-child_recorder(struct child *c, int fd)
-{
-	uint8_t memory[8];
-	struct wire_out out;
-
-	wire_out_init(&out, memory, sizeof(memory));
-	wire_put_u32(&out, LEASH_RECORDER);
-	return wire_send(c->channel, &out, &fd, 1);
-}
-
-int
-child_said(struct child *c, uint32_t number, enum leash_answer answer, const char *who)
-{
-	uint8_t memory[128];
-	struct wire_out out;
-
-	wire_out_init(&out, memory, sizeof(memory));
-	wire_put_u32(&out, LEASH_ANSWER);
-	wire_put_u32(&out, number);
-	wire_put_u32(&out, answer);
-	wire_put_str(&out, who);
-	return wire_send(c->channel, &out, NULL, 0);
 }
 
 /* ---- what it says ------------------------------------------------------------ */
@@ -387,6 +246,25 @@ read_ask(struct wire_in *in, struct child_news *n)
 }
 
 static int
+read_use(struct wire_in *in, struct child_news *n)
+{
+	struct child_use *u = &n->use;
+
+	n->number = wire_get_u32(in);
+	u->timeout_ms = wire_get_u32(in);
+	u->approve = wire_get_u32(in);
+	u->digest = wire_get_bytes(in, LEASH_DIGEST_LEN);
+	u->name = wire_get_str(in, LEASH_TEXT_MAX);
+	u->source = wire_get_str(in, LEASH_TEXT_MAX);
+	u->reference = wire_get_str(in, LEASH_PACKET_MAX);
+	u->rule = wire_get_str(in, LEASH_TEXT_MAX);
+	u->signers = wire_get_str(in, LEASH_PACKET_MAX);
+	return u->digest.len != LEASH_DIGEST_LEN || u->approve > APPROVE_PER_CALL
+		   ? -EBADMSG
+		   : 0;
+}
+
+static int
 read_withdrawn(struct wire_in *in, struct child_news *n)
 {
 	n->number = wire_get_u32(in);
@@ -421,8 +299,9 @@ read_judged(struct wire_in *in, struct child_news *n)
 	return read_words(in, argv, &j->argc);
 }
 
-int
-child_answer(struct child *c, struct child_news *ret)
+/* The rest of a packet of this type. */
+static int
+read_news(struct wire_in *in, uint32_t type, struct child_news *ret)
 {
 	static int (*const reads[])(struct wire_in *, struct child_news *) = {
 	    [LEASH_EXITED] = read_exited,
@@ -431,9 +310,190 @@ child_answer(struct child *c, struct child_news *ret)
 	    [LEASH_WITHDRAWN] = read_withdrawn,
 	    [LEASH_DENIED] = read_denied,
 	    [LEASH_JUDGED] = read_judged,
+	    [LEASH_USE] = read_use,
 	};
+	struct child_news news = {.type = type};
+
+	if (type >= sizeof(reads) / sizeof(reads[0]) || reads[type] == NULL ||
+	    reads[type](in, &news) < 0 || wire_end(in) < 0)
+		return -EBADMSG;
+	*ret = news;
+	return 0;
+}
+
+/* ---- how it begins ---------------------------------------------------------- */
+
+static int
+take_started(struct child *c, struct wire_in *in, const int *fds, size_t fds_n,
+    enum leash_mode mode)
+{
+	const char *lacks;
+
+	(void)wire_get_u32(in); /* the pid, for people who read the channel */
+	lacks = wire_get_str(in, LEASH_TEXT_MAX - 1);
+	if (wire_end(in) < 0 || fds_n != (mode == LEASH_RUN ? 2 : 3))
+		return -EBADMSG;
+	(void)snprintf(c->lacks, sizeof(c->lacks), "%s", lacks);
+	c->server_in = fds[0];
+	c->server_out = fds[1];
+	c->server_err = fds_n > 2 ? fds[2] : -1;
+	return 0;
+}
+
+static int
+take_refused(struct wire_in *in, int *ret_status, char *why)
+{
+	uint32_t status = wire_get_u32(in);
+	const char *text = wire_get_str(in, LEASH_TEXT_MAX - 1);
+
+	if (wire_end(in) < 0)
+		return -EBADMSG;
+	*ret_status = status > 0 && status < 256 ? (int)status : LOG_EXIT_FAILED;
+	(void)snprintf(why, LEASH_TEXT_MAX, "%s", text);
+	return -ECONNREFUSED;
+}
+
+/* The first answer: started or refused; or a question (1). */
+static int
+first_answer(struct child *c, enum leash_mode mode, struct child_news *news,
+    int *ret_status, char *why)
+{
 	static uint8_t memory[LEASH_PACKET_MAX];
-	struct child_news news = {0};
+	int fds[STARTED_FDS] = {-1, -1, -1};
+	size_t len = 0, fds_n = 0;
+	struct wire_in in;
+	uint32_t type;
+	int r;
+
+	r = wire_recv(c->channel, memory, sizeof(memory), &len, fds, STARTED_FDS, &fds_n);
+	if (r < 0)
+		return r;
+	wire_in_init(&in, memory, len);
+	type = wire_get_u32(&in);
+	if (type == LEASH_STARTED)
+		r = take_started(c, &in, fds, fds_n, mode);
+	else if (type == LEASH_USE && news != NULL)
+		r = read_news(&in, type, news) < 0 ? -EBADMSG : 1;
+	else
+		r = type == LEASH_REFUSED ? take_refused(&in, ret_status, why) : -EBADMSG;
+	if (r != 0)
+		for (size_t i = 0; i < STARTED_FDS; i++)
+			fd_close(&fds[i]);
+	return r;
+}
+
+int
+child_spawn(const struct child_order *order, struct child *ret)
+{
+	struct child c = {.pid = -1,
+	    .channel = -1,
+	    .server_in = -1,
+	    .server_out = -1,
+	    .server_err = -1};
+	int pair[2] = {-1, -1}, r;
+
+	r = fd_pair(pair);
+	if (r < 0)
+		return r;
+	c.channel = pair[0];
+	r = spawn_leash(order, pair[1], &c.pid);
+	forget_secrets(order);
+	fd_close(&pair[1]);
+	if (r < 0) {
+		child_free(&c);
+		return r;
+	}
+	*ret = c;
+	return 0;
+}
+
+int
+child_order(const struct child_order *order, struct child *c)
+{
+	int r = send_launch(order, c->channel);
+
+	return r == 0 ? fd_nonblock(c->channel, true) : r;
+}
+
+int
+child_first(const struct child_order *order, struct child *c, struct child_news *ret_news,
+    int *ret_status, char why[LEASH_TEXT_MAX])
+{
+	return first_answer(c, order->mode, ret_news, ret_status, why);
+}
+
+int
+child_launch(const struct child_order *order, int wait_ms, struct child *c,
+    int *ret_status, char why[LEASH_TEXT_MAX])
+{
+	struct pollfd wait = {c->channel, POLLIN, 0};
+	int r;
+
+	*ret_status = LOG_EXIT_FAILED;
+	(void)snprintf(why, LEASH_TEXT_MAX, "the leash does not answer");
+	r = child_order(order, c);
+	if (r == 0 && poll(&wait, 1, wait_ms) <= 0)
+		r = -ETIMEDOUT;
+	if (r == 0)
+		r = first_answer(c, order->mode, NULL, ret_status, why);
+	if (r < 0)
+		child_free(c);
+	return r;
+}
+
+static int
+child_send(struct child *c, enum leash_message type, uint32_t value)
+{
+	uint8_t memory[16];
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, type);
+	wire_put_u32(&out, value);
+	return wire_send(c->channel, &out, NULL, 0);
+}
+
+int
+child_signal(struct child *c, int sig)
+{
+	return child_send(c, LEASH_SIGNAL, (uint32_t)sig);
+}
+
+int
+child_end(struct child *c, uint32_t grace_ms)
+{
+	return child_send(c, LEASH_END, grace_ms);
+}
+
+int
+child_recorder(struct child *c, int fd)
+{
+	uint8_t memory[8];
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, LEASH_RECORDER);
+	return wire_send(c->channel, &out, &fd, 1);
+}
+
+int
+child_said(struct child *c, uint32_t number, enum leash_answer answer, const char *who)
+{
+	uint8_t memory[128];
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, LEASH_ANSWER);
+	wire_put_u32(&out, number);
+	wire_put_u32(&out, answer);
+	wire_put_str(&out, who);
+	return wire_send(c->channel, &out, NULL, 0);
+}
+
+int
+child_answer(struct child *c, struct child_news *ret)
+{
+	static uint8_t memory[LEASH_PACKET_MAX];
 	struct wire_in in;
 	size_t len = 0;
 	int r;
@@ -442,12 +502,7 @@ child_answer(struct child *c, struct child_news *ret)
 	if (r < 0)
 		return r;
 	wire_in_init(&in, memory, len);
-	news.type = wire_get_u32(&in);
-	if (news.type >= sizeof(reads) / sizeof(reads[0]) || reads[news.type] == NULL ||
-	    reads[news.type](&in, &news) < 0 || wire_end(&in) < 0)
-		return -EBADMSG;
-	*ret = news;
-	return 0;
+	return read_news(&in, wire_get_u32(&in), ret);
 }
 
 /* Wait for the leash; one that does not end is killed, and its cell with it. */

@@ -26,6 +26,9 @@ struct child_order {
 	enum leash_mode mode;
 	char *const *argv; /* LEASH_EXEC, LEASH_EXPLAIN: program and arguments */
 	int argc;
+	/* how manifests approve the use of each of the server's secrets (enum
+	 * sealed_approve); NULL: they say nothing */
+	const uint32_t *approve;
 };
 
 struct child {
@@ -51,6 +54,16 @@ int child_spawn(const struct child_order *, struct child *ret);
  */
 int child_launch(const struct child_order *, int wait_ms, struct child *, int *ret_status,
     char why[LEASH_TEXT_MAX]);
+struct child_news;
+/*
+ * The same in two steps, for a start that may ask: the order is given, and then
+ * each word of the leash's is taken when its channel is readable.  child_first: 0
+ * as child_launch; 1: it asks (LEASH_USE, in *ret_news, as child_answer gives it);
+ * -EAGAIN.  Neither frees the child.
+ */
+int child_order(const struct child_order *, struct child *);
+int child_first(const struct child_order *, struct child *, struct child_news *ret_news,
+    int *ret_status, char why[LEASH_TEXT_MAX]);
 int child_signal(struct child *, int sig);
 int child_end(struct child *, uint32_t grace_ms);
 /* A new connection for a leash that lost its recorder; fd is not closed. */
@@ -69,6 +82,12 @@ struct child_ask { /* LEASH_ASK */
 	const char *const *argv, *const *env; /* names only */
 };
 
+struct child_use {                    /* LEASH_USE */
+	uint32_t timeout_ms, approve; /* enum sealed_approve */
+	struct span digest;           /* LEASH_DIGEST_LEN */
+	const char *name, *source, *reference, *rule, *signers;
+};
+
 struct child_denied { /* LEASH_DENIED */
 	const char *program, *rule, *because, *instead, *reason;
 };
@@ -82,12 +101,13 @@ struct child_judged { /* LEASH_JUDGED */
 };
 
 struct child_news {
-	/* EXITED NEEDS_RECORDER ASK WITHDRAWN DENIED JUDGED */
+	/* EXITED NEEDS_RECORDER ASK USE WITHDRAWN DENIED JUDGED */
 	enum leash_message type;
 	int status; /* EXITED: wait status of the server */
 	uint64_t scrubbed, denied;
-	uint32_t number; /* ASK, WITHDRAWN */
+	uint32_t number; /* ASK, USE, WITHDRAWN */
 	struct child_ask ask;
+	struct child_use use;
 	struct child_denied refusal;
 	struct child_judged judged;
 };

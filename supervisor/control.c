@@ -1,6 +1,7 @@
 /*
- * Programs that a server wants to start and a person is asked about: from the
- * leash's question to the queue that all questions share, and the answer back.
+ * What a leash asks a person about: programs that its server wants to start, and
+ * the use of a secret before there is a server.  From the leash's question to the
+ * queue that all questions share, and the answer back.
  *
  * Process: kennel.  Holds the words of each question, which the leash has taken
  * the secrets out of.  Must never send a yes that is not on disk.
@@ -26,6 +27,7 @@ struct program {
 	uint64_t record;   /* number of the answer's event */
 	uint64_t since;
 	enum leash_answer answer;
+	const char *method; /* "exec", "secret": for the record */
 	char who[64];
 	char path[REPORT_TEXT_MAX], rule[512];
 	uint8_t digest[QUESTION_DIGEST_LEN];
@@ -93,9 +95,10 @@ record_answer_of(struct program *p, enum question_answer answer, uint64_t *ret_n
 		return 0;
 	event_begin(e, EVENT_APPROVE);
 	event_identity(e, policy_str(c->o.policy, c->o.server->name), c->o.policy->id);
-	event_text(e, KEY_METHOD, "exec");
+	event_text(e, KEY_METHOD, p->method);
 	event_text(e, KEY_NAME, p->path);
-	event_text(e, KEY_PROGRAM, p->path);
+	if (strcmp(p->method, "exec") == 0)
+		event_text(e, KEY_PROGRAM, p->path);
 	event_text(e, KEY_VERDICT, agreed ? "allow" : "deny");
 	event_text(e, KEY_OUTCOME, question_answer_name(answer));
 	event_text(e, KEY_RULE, p->rule);
@@ -224,15 +227,83 @@ question_of(struct control *c, const struct child_ask *a, struct question_text *
 	return 0;
 }
 
+/* "key":"text", behind a comma. */
+static void
+put_field(struct buf *out, const char *key, const char *text, bool *cut)
+{
+	(void)buf_printf(out, ",\"%s\":", key); /* a failure shows at the end */
+	put_string(out, text, cut);
+}
+
+/* "hex hex" as a list: none where the policy is not signed. */
+static void
+put_signers(struct buf *out, const char *signers)
+{
+	(void)buf_puts(out, ",\"signed_by\":["); /* a failure shows at the end */
+	for (size_t n; (n = strcspn(signers, " ")) > 0; signers += n) {
+		(void)buf_printf(out, "\"%.*s\"", (int)n, signers); /* the same */
+		if (signers[n] == ' ' && signers[n + 1] != '\0')
+			(void)buf_putc(out, ','), n++; /* the same */
+	}
+	(void)buf_putc(out, ']'); /* the same */
+}
+
+/* What would be done with the value of the server's secret of this number. */
+static const char *
+effect_of(const struct control *c, uint32_t number)
+{
+	struct sealed_range rows = c->o.server->secrets;
+	uint32_t flags =
+	    number > rows.n ? 0 : c->o.policy->secret[rows.first + number - 1].flags;
+
+	return (flags & (uint32_t)SECRET_AS_FILE) != 0
+		   ? "the value is given to the server, by a descriptor, when it starts"
+		   : "the value is given to the server, in its environment, when it "
+		     "starts";
+}
+
+/* What a person sees before a secret is used: which, for whom, by whose policy,
+ * and what would be done with it.  Its value is nowhere near. */
+static int
+question_of_use(struct control *c, uint32_t number, const struct child_use *u,
+    struct question_text *q)
+{
+	bool each = u->approve == APPROVE_PER_CALL, no_matter = false;
+	struct buf *d = &c->detail;
+	char id[2 * POLICY_ID_LEN + 1];
+
+	*q = (struct question_text){.kind = QUESTION_SECRET, .once_only = each};
+	copy(q->server, sizeof(q->server), policy_str(c->o.policy, c->o.server->name),
+	    c->o.server->name.len, &q->cut);
+	copy(q->subject, sizeof(q->subject), u->reference, strlen(u->reference), &q->cut);
+	copy(q->rule, sizeof(q->rule), u->rule, strlen(u->rule), &no_matter);
+	memcpy(q->digest, u->digest.data, sizeof(q->digest));
+	for (size_t i = 0; i < POLICY_ID_LEN; i++)
+		(void)snprintf(id + 2 * i, 3, "%02x", c->o.policy->id[i]); /* fits */
+	buf_clear(d);
+	(void)buf_puts(d, "{\"variable\":"); /* a failure shows at the end */
+	put_string(d, u->name, &q->cut);
+	put_field(d, "from", u->source, &q->cut);
+	put_field(d, "effect", effect_of(c, number), &q->cut);
+	put_field(d, "asked", each ? "at each start" : "once for this session", &q->cut);
+	put_field(d, "policy", id, &q->cut);
+	put_signers(d, u->signers);
+	if (buf_putc(d, '}') < 0)
+		return -EMSGSIZE;
+	copy(q->detail, sizeof(q->detail), (const char *)d->data, d->len, &q->cut);
+	return 0;
+}
+
 static void
 tell_operator(const struct question_text *q, uint32_t number)
 {
 	char text[200], id[QUESTION_ID_MAX];
 
-	log_info("%s asks for the program \"%s\" (%s); answer with: kennel approve "
+	log_info("%s asks for the %s \"%s\" (%s); answer with: kennel approve "
 		 "allow|deny %s",
-	    q->server, log_quote(text, sizeof(text), q->subject, strlen(q->subject)),
-	    q->rule, question_id(id, (long)getpid(), number, q->digest));
+	    q->server, question_kind_name(q->kind),
+	    log_quote(text, sizeof(text), q->subject, strlen(q->subject)), q->rule,
+	    question_id(id, (long)getpid(), number, q->digest));
 }
 
 /* ---- the leash's words ------------------------------------------------------- */
@@ -263,8 +334,10 @@ on_ask(struct control *c, const struct child_news *n)
 	if (n->number == 0 || find(c, n->number) != NULL)
 		return; /* a leash of ours says no such thing */
 	if (p != NULL && c->o.questions != NULL)
-		r = question_of(c, &n->ask, &q);
+		r = n->type == LEASH_USE ? question_of_use(c, n->number, &n->use, &q)
+					 : question_of(c, &n->ask, &q);
 	if (r == 0) {
+		p->method = n->type == LEASH_USE ? "secret" : "exec";
 		p->since = loop_now();
 		p->who[0] = '\0';
 		(void)snprintf(p->path, sizeof(p->path), "%.*s", (int)sizeof(p->path) - 1,
@@ -305,7 +378,7 @@ control_news(struct control *c, const struct child_news *n)
 	const struct session_refusal refusal = {
 	    d->program, d->rule, d->because, d->instead, d->reason};
 
-	if (n->type == LEASH_ASK)
+	if (n->type == LEASH_ASK || n->type == LEASH_USE)
 		on_ask(c, n);
 	else if (n->type == LEASH_WITHDRAWN)
 		on_withdrawn(c, n);

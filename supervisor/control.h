@@ -1,6 +1,7 @@
 /*
- * What a leash asks of the supervisor while its server runs: a person's word
- * about a program, and to pass on that an exec was refused.
+ * What a leash asks of the supervisor: a person's word about a secret before its
+ * server starts, about a program while it runs; and to pass on that an exec was
+ * refused.
  */
 #ifndef KENNEL_SUPERVISOR_CONTROL_H
 #define KENNEL_SUPERVISOR_CONTROL_H
@@ -25,7 +26,7 @@ struct control_order { /* all borrowed */
 int control_new(const struct control_order *, struct control **ret);
 /* Questions that wait are withdrawn; before queue and session are freed. */
 void control_free(struct control *);
-/* LEASH_ASK, LEASH_WITHDRAWN and LEASH_DENIED; anything else is not looked at. */
+/* LEASH_USE, LEASH_ASK, LEASH_WITHDRAWN, LEASH_DENIED; else it is not looked at. */
 void control_news(struct control *, const struct child_news *);
 /* The log has caught up: a yes that is on disk now goes to the leash. */
 void control_recorded(struct control *);

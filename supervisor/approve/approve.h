@@ -30,7 +30,8 @@ enum question_kind {
 	QUESTION_TOOL = 1,
 	QUESTION_RESOURCE,
 	QUESTION_PROMPT,
-	QUESTION_EXEC
+	QUESTION_EXEC,
+	QUESTION_SECRET /* its use by a server that is about to start */
 };
 const char *question_kind_name(enum question_kind);
 
@@ -53,6 +54,7 @@ struct question_text {
 	char because[512];
 	uint8_t digest[QUESTION_DIGEST_LEN]; /* of all that would be done */
 	bool cut;                            /* detail is not all of it */
+	bool once_only; /* asked about each time: "session" counts as "once" */
 };
 
 /* Who answered, as far as the kernel says. */

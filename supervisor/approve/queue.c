@@ -30,6 +30,7 @@ question_kind_name(enum question_kind kind)
 	    [QUESTION_RESOURCE] = "resource",
 	    [QUESTION_PROMPT] = "prompt",
 	    [QUESTION_EXEC] = "program",
+	    [QUESTION_SECRET] = "secret",
 	};
 
 	return (size_t)kind < sizeof(name) / sizeof(name[0]) && name[kind] != NULL
@@ -185,6 +186,8 @@ question_answer(struct queue *q, uint32_t number,
 	/* What the person saw must be what is asked. */
 	if (at == NULL || memcmp(at->text.digest, digest, QUESTION_DIGEST_LEN) != 0)
 		return -ENOENT;
+	if (answer == ANSWER_SESSION && at->text.once_only)
+		answer = ANSWER_ONCE;
 	if (answer == ANSWER_SESSION && !is_agreed(q, digest)) {
 		/* with no room left it holds once, and the next one is asked */
 		if (q->agreed_n < QUESTION_REMEMBERED)

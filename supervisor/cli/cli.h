@@ -87,6 +87,10 @@ int own_apart(const struct found *, const char *file, const struct audit_place *
 
 /* ---- open.c: what run and exec have in common --------------------------------- */
 
+struct loop;
+struct queue;
+struct desk;
+
 struct opened {
 	struct found found;
 	struct audit_place place;
@@ -94,14 +98,26 @@ struct opened {
 	int log_dir_fd;
 	struct report *report; /* this process's own connection to the log */
 	struct child child;
+	struct loop *loop;       /* borrowed */
+	struct queue *questions; /* for a person; NULL: nobody can be asked */
+	struct desk *desk;
+};
+
+/* What it is that is opened. */
+struct open_order {
+	const char *file, *name; /* file NULL: by name */
+	enum leash_mode mode;
+	int argc;
+	char *const *argv;
+	struct loop *loop; /* runs only while a person is asked about the start */
+	int signals;       /* of open_signals: one ends such a start */
 };
 
 /*
  * Find the policy, reach the recorder, start the leash and its server.  0, or an
  * exit status with why filled (and not printed).
  */
-int open_server(const char *file, const char *name, enum leash_mode, int argc,
-    char *const *argv, struct opened *ret, char why[LEASH_TEXT_MAX]);
+int open_server(const struct open_order *, struct opened *ret, char why[LEASH_TEXT_MAX]);
 void opened_free(struct opened *);
 /* TERM, INT and HUP are heard from a descriptor from here on; PIPE is ignored. */
 int open_signals(int *ret_fd);
@@ -109,11 +125,27 @@ int open_signals(int *ret_fd);
 int open_report(struct opened *);
 /* Answer LEASH_NEEDS_RECORDER. */
 int opened_recorder(struct opened *);
-/* Where a person answers what the policy asks about.  On failure both are NULL:
- * nothing is asked, and what would be is refused. */
-struct queue;
-struct desk;
-void open_desk(struct opened *, struct loop *, struct queue **, struct desk **);
+/* Where a person answers what the policy asks about, if it is not open already.  On
+ * failure both are NULL: nothing is asked, and what would be is refused. */
+void open_desk(struct opened *);
+void close_desk(struct opened *);
+/* ---- asked.c: secrets whose use a person is asked about ------------------------ */
+
+struct asked_approve {
+	uint32_t of[LEASH_SECRETS_MAX]; /* enum sealed_approve, as manifests have it */
+};
+/* What the project's manifest and the personal index say about the server's
+ * secrets.  0 (*ret_any: the use of one is asked about, by them or by the policy),
+ * or -errno and why: what cannot be read might have asked. */
+int asked_approves(
+    const struct found *, struct asked_approve *ret, bool *ret_any, char *why);
+/*
+ * As child_launch, and meanwhile a person is asked: each yes is on disk before the
+ * leash has it.  A signal, the agent's end, and the end of all time end it.
+ */
+int asked_launch(struct opened *, const struct child_order *, const struct open_order *,
+    uint64_t wait_ms, int *ret_status, char why[LEASH_TEXT_MAX]);
+
 /* The exit status of kennel for a wait status of the server. */
 int exit_status(int wait_status);
 /* Shut the doors of this process before it serves (its own seccomp list,

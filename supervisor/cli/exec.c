@@ -37,8 +37,6 @@ struct exec {
 	bool gone;
 	int status;
 	int report_slot;
-	struct queue *questions; /* for a person; NULL: nobody can be asked */
-	struct desk *desk;
 	struct control *control;
 	struct copy in, out, err;
 };
@@ -250,8 +248,8 @@ make_control(struct exec *x)
 	    .report = x->o.report,
 	    .child = &x->o.child};
 
-	open_desk(&x->o, &x->loop, &x->questions, &x->desk);
-	order.questions = x->questions;
+	open_desk(&x->o);
+	order.questions = x->o.questions;
 	watch_report(x);
 	return control_new(&order, &x->control);
 }
@@ -302,7 +300,14 @@ exec_program(
 	loop_init(&x.loop);
 	if (open_signals(&x.signals) < 0)
 		die("unable to take signals");
-	status = open_server(file, name, mode, argc, argv, &x.o, why);
+	status = open_server(&(struct open_order){.file = file,
+				 .name = name,
+				 .mode = mode,
+				 .argc = argc,
+				 .argv = argv,
+				 .loop = &x.loop,
+				 .signals = x.signals},
+	    &x.o, why);
 	if (status != 0) {
 		log_error("unable to run %s: %s", argv[0], why);
 		return status;
@@ -311,8 +316,7 @@ exec_program(
 	if (r < 0)
 		log_error("unable to serve %s: %s", argv[0], strerror(-r));
 	control_free(x.control);
-	desk_free(x.desk);
-	queue_free(x.questions);
+	close_desk(&x.o);
 	opened_free(&x.o);
 	fd_close(&x.signals);
 	return r < 0 ? EXIT_FAILED : x.status;

@@ -132,8 +132,27 @@ record_policy(struct opened *o)
 }
 
 static int
-start_child(struct opened *o, enum leash_mode mode, int argc, char *const *argv,
+launch(struct opened *o, const struct open_order *order, struct child_order *child,
     char why[LEASH_TEXT_MAX], int *ret_status)
+{
+	static struct asked_approve approve; /* large */
+	uint64_t ms = policy_limit(&o->found.policy, o->found.server, TIMEOUT_START) +
+		      START_MARGIN_MS;
+	bool asks = false;
+	int r = asked_approves(&o->found, &approve, &asks, why);
+
+	if (r < 0) {
+		*ret_status = EXIT_INPUT;
+		return r;
+	}
+	child->approve = asks ? approve.of : NULL;
+	return asks ? asked_launch(o, child, order, ms, ret_status, why)
+		    : child_launch(child, (int)ms, &o->child, ret_status, why);
+}
+
+static int
+start_child(struct opened *o, const struct open_order *given, char why[LEASH_TEXT_MAX],
+    int *ret_status)
 {
 	struct child_order order = {.leash = paths_libexec("kennel-leash"),
 	    .policy = &o->found.policy,
@@ -143,11 +162,9 @@ start_child(struct opened *o, enum leash_mode mode, int argc, char *const *argv,
 	    .log_dir_fd = o->log_dir_fd,
 	    .run_at = run_at(o),
 	    .session = o->session,
-	    .mode = mode,
-	    .argv = argv,
-	    .argc = argc};
-	uint64_t start_ms =
-	    policy_limit(&o->found.policy, o->found.server, TIMEOUT_START);
+	    .mode = given->mode,
+	    .argv = given->argv,
+	    .argc = given->argc};
 	int r;
 
 	/* It needs nothing but the policy to come up, and does so while we find
@@ -168,8 +185,7 @@ start_child(struct opened *o, enum leash_mode mode, int argc, char *const *argv,
 		    o->place.log_dir, strerror(-r));
 		return r;
 	}
-	r = child_launch(
-	    &order, (int)(start_ms + START_MARGIN_MS), &o->child, ret_status, why);
+	r = launch(o, given, &order, why, ret_status);
 	fd_close(&order.recorder_fd);
 	return r;
 }
@@ -224,11 +240,11 @@ room_for_descriptors(void)
 }
 
 int
-open_server(const char *file, const char *name, enum leash_mode mode, int argc,
-    char *const *argv, struct opened *ret, char why[LEASH_TEXT_MAX])
+open_server(const struct open_order *order, struct opened *ret, char why[LEASH_TEXT_MAX])
 {
 	struct opened o = {.found = {.fd = -1},
 	    .log_dir_fd = -1,
+	    .loop = order->loop,
 	    .child = {.pid = -1,
 		.channel = -1,
 		.server_in = -1,
@@ -242,7 +258,7 @@ open_server(const char *file, const char *name, enum leash_mode mode, int argc,
 		(void)snprintf(why, LEASH_TEXT_MAX, "unable to forbid dumps");
 		return EXIT_FAILED;
 	}
-	status = find_policy(file, name, &o.found, why, LEASH_TEXT_MAX);
+	status = find_policy(order->file, order->name, &o.found, why, LEASH_TEXT_MAX);
 	if (status != 0)
 		goto out;
 	status = EXIT_FAILED;
@@ -251,18 +267,18 @@ open_server(const char *file, const char *name, enum leash_mode mode, int argc,
 	if (r == 0)
 		r = make_places(&o, why);
 	if (r == 0) {
-		r = own_apart(&o.found, file, &o.place, why, LEASH_TEXT_MAX);
+		r = own_apart(&o.found, order->file, &o.place, why, LEASH_TEXT_MAX);
 		status = r == 0 ? EXIT_FAILED : EXIT_CONFIG;
 	}
 	if (r == 0)
-		r = start_child(&o, mode, argc, argv, why, &status);
+		r = start_child(&o, order, why, &status);
 	if (r == 0) {
 		*ret = o;
 		return 0;
 	}
 out:
 	if (r != -ECONNREFUSED) /* else the leash said no, and recorded it */
-		record_refusal(&o, name, mode, status, why);
+		record_refusal(&o, order->name, order->mode, status, why);
 	opened_free(&o);
 	return status;
 }
@@ -271,6 +287,7 @@ void
 opened_free(struct opened *o)
 {
 	child_free(&o->child);
+	close_desk(o);
 	report_free(o->report);
 	o->report = NULL;
 	fd_close(&o->log_dir_fd);
@@ -311,24 +328,30 @@ opened_recorder(struct opened *o)
 }
 
 void
-open_desk(
-    struct opened *o, struct loop *loop, struct queue **ret_queue, struct desk **ret_desk)
+open_desk(struct opened *o)
 {
 	uint64_t wait = policy_limit(&o->found.policy, o->found.server, TIMEOUT_ASK);
-	struct queue *queue = NULL;
-	struct desk *desk = NULL;
-	int r = queue_new(loop, wait, &queue);
+	int r;
 
+	if (o->desk != NULL)
+		return;
+	r = queue_new(o->loop, wait, &o->questions);
 	if (r == 0)
-		r = desk_open(loop, o->place.run_dir, queue, &desk);
+		r = desk_open(o->loop, o->place.run_dir, o->questions, &o->desk);
 	if (r < 0) {
 		log_warn("nobody can be asked: unable to listen in %s: %s",
 		    o->place.run_dir, strerror(-r));
-		queue_free(queue);
-		queue = NULL;
+		close_desk(o);
 	}
-	*ret_queue = queue;
-	*ret_desk = desk;
+}
+
+void
+close_desk(struct opened *o)
+{
+	desk_free(o->desk);
+	queue_free(o->questions);
+	o->desk = NULL;
+	o->questions = NULL;
 }
 
 int

@@ -38,8 +38,6 @@ struct run {
 	struct loop loop;
 	struct opened o;
 	struct session *session;
-	struct queue *questions; /* for a person; NULL: nobody can be asked */
-	struct desk *desk;
 	struct control *control;
 	struct child_news last; /* the leash's last word, when it was heard early */
 	bool heard_last;
@@ -291,7 +289,7 @@ make_session(struct run *u)
 	    .server_in = u->o.child.server_in,
 	    .server_out = u->o.child.server_out,
 	    .report = u->o.report,
-	    .questions = u->questions,
+	    .questions = u->o.questions,
 	    .keep = u->payloads == NULL ? NULL : keep_payload,
 	    .keep_arg = u,
 	    .hear = hear,
@@ -301,7 +299,7 @@ make_session(struct run *u)
 	struct control_order control = {.policy = &u->o.found.policy,
 	    .server = u->o.found.server,
 	    .report = u->o.report,
-	    .questions = u->questions,
+	    .questions = u->o.questions,
 	    .child = &u->o.child};
 	int r = session_new(&order, &u->session);
 
@@ -388,7 +386,12 @@ run_server(const char *file, const char *name)
 	/* blocked from here: a signal during the start ends it at its end */
 	if (open_signals(&u.signals) < 0)
 		die("unable to take signals");
-	status = open_server(file, name, LEASH_RUN, 0, NULL, &u.o, why);
+	status = open_server(&(struct open_order){.file = file,
+				 .name = name,
+				 .mode = LEASH_RUN,
+				 .loop = &u.loop,
+				 .signals = u.signals},
+	    &u.o, why);
 	if (status != 0) {
 		log_error("unable to start %s: %s", name, why);
 		session_refuse(STDIN_FILENO, STDOUT_FILENO, why, REFUSE_WAIT_MS);
@@ -396,7 +399,7 @@ run_server(const char *file, const char *name)
 	}
 	if (u.o.child.lacks[0] != '\0')
 		log_info("%s runs without: %s", name, u.o.child.lacks);
-	open_desk(&u.o, &u.loop, &u.questions, &u.desk);
+	open_desk(&u.o);
 	r = make_payloads(&u);
 	if (r == 0)
 		r = make_session(&u);
@@ -409,8 +412,7 @@ run_server(const char *file, const char *name)
 	}
 	control_free(u.control);
 	session_free(u.session);
-	desk_free(u.desk);
-	queue_free(u.questions);
+	close_desk(&u.o);
 	payloads_close(u.payloads);
 	last_records(&u.o);
 	opened_free(&u.o);

@@ -38,11 +38,12 @@ struct order {
 	uint32_t argc; /* said to be */
 	const char *policy;
 	size_t fds_n;
-	bool trailing, deaf; /* a recorder that is not there */
+	bool trailing, deaf;         /* a recorder that is not there */
+	uint32_t approve_n, approve; /* so many, each of this kind */
 };
 
 static const struct order good = {LEASH_LAUNCH, LEASH_VERSION, LEASH_RUN, "t", SESSION,
-    NULL, 0, sealed, 3, false, false};
+    NULL, 0, sealed, 3, false, false, 0, 0};
 
 struct leash_child {
 	pid_t pid;
@@ -116,6 +117,9 @@ launch(const struct order *o)
 	wire_put_u32(&out, o->argc);
 	if (o->arg != NULL)
 		wire_put_str(&out, o->arg);
+	wire_put_u32(&out, o->approve_n);
+	for (uint32_t i = 0; i < o->approve_n; i++)
+		wire_put_u32(&out, o->approve);
 	if (o->trailing)
 		wire_put_u8(&out, 0);
 	if (o->deaf)
@@ -212,7 +216,7 @@ static void
 no_launch(void **state)
 {
 	static uint8_t memory[LEASH_PACKET_MAX];
-	struct order row[12];
+	struct order row[13];
 	size_t n = 0;
 
 	(void)state;
@@ -230,6 +234,8 @@ no_launch(void **state)
 	row[n++].fds_n = 2;
 	row[n++].fds_n = 0;
 	row[n++].trailing = true;
+	row[n].approve_n = 1; /* a way that there is not */
+	row[n++].approve = 9;
 	row[n++].name = "a-name-that-is-longer-than-any-name-of-a-server-may-be-"
 			"a-name-that-is-longer-than-any-name-of-a-server-may-be-"
 			"a-name-that-is-longer-than-any-name-of-a-server-may-be";
@@ -269,6 +275,9 @@ refuses(void **state)
 	refused(&o, LOG_EXIT_FAILED, "");
 	o.policy = program; /* as much a policy as any other file */
 	refused(&o, LOG_EXIT_FAILED, "");
+	o = good;
+	o.approve_n = 1; /* of a server that has no secret */
+	refused(&o, LOG_EXIT_FAILED, "what manifests say");
 	o = good;
 	o.name = "u";
 	refused(&o, 78, "no server of this name");
@@ -331,6 +340,105 @@ ends(void **state)
 	}
 }
 
+/* ---- secrets that a person is asked about -------------------------------------------- */
+
+static void
+say_answer(struct leash_child *c, uint32_t type, uint32_t number, uint32_t answer)
+{
+	uint8_t memory[64];
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, type);
+	wire_put_u32(&out, number);
+	wire_put_u32(&out, answer);
+	wire_put_str(&out, "somebody");
+	say(c->channel, &out, NULL, 0);
+}
+
+/* Its question: number, digest; it is about this file. */
+static void
+asked(struct leash_child *c, uint32_t number, const char *file,
+    uint8_t ret[LEASH_DIGEST_LEN])
+{
+	static uint8_t memory[LEASH_PACKET_MAX];
+	struct wire_in in;
+	struct span digest;
+
+	assert_int_equal(hear(c, &in, memory), LEASH_USE);
+	assert_int_equal(wire_get_u32(&in), number);
+	assert_true(wire_get_u32(&in) > 0);
+	assert_int_equal(wire_get_u32(&in), 1); /* session */
+	digest = wire_get_bytes(&in, LEASH_DIGEST_LEN);
+	assert_int_equal(digest.len, LEASH_DIGEST_LEN);
+	memcpy(ret, digest.data, LEASH_DIGEST_LEN);
+	(void)wire_get_str(&in, 64);
+	assert_string_equal(wire_get_str(&in, 64), "file");
+	assert_string_equal(wire_get_str(&in, 64), file);
+	(void)wire_get_str(&in, 256);
+	assert_string_equal(wire_get_str(&in, 64), ""); /* nobody signed it */
+	assert_int_equal(wire_end(&in), 0);
+}
+
+/* S1-78 S1-84: nothing but a yes to each lets a start go on, and no other word does.
+ * The control: with both it goes on, and misses the file that is not there. */
+static void
+uses(void **state)
+{
+	static const struct {
+		uint32_t type, number, answer;
+		const char *why;
+	} row[] = {
+	    {LEASH_ANSWER, 1, LEASH_ONCE, "missing secret: A"},
+	    {LEASH_ANSWER, 1, LEASH_SESSION, "missing secret: A"},
+	    {LEASH_ANSWER, 1, LEASH_DENY, "denied by a person"},
+	    {LEASH_ANSWER, 1, LEASH_NOBODY, "nobody agreed"},
+	    {LEASH_ANSWER, 1, 0, "nobody agreed"},
+	    {LEASH_ANSWER, 2, LEASH_ONCE, "unable to ask"}, /* nobody was asked */
+	    {LEASH_ANSWER, 3, LEASH_ONCE, "unable to ask"}, /* twice */
+	    {LEASH_ANSWER, 0, LEASH_ONCE, "unable to ask"},
+	    {LEASH_ANSWER, 4, LEASH_ONCE, "unable to ask"},
+	    {LEASH_SIGNAL, 1, LEASH_ONCE, "unable to ask"},
+	    {LEASH_STARTED, 1, LEASH_ONCE, "unable to ask"},
+	};
+	static uint8_t memory[LEASH_PACKET_MAX];
+	uint8_t a[LEASH_DIGEST_LEN], c[LEASH_DIGEST_LEN];
+	struct order o = good;
+	struct wire_in in;
+
+	(void)state;
+	o.name = "s";
+	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
+		struct leash_child child = launch(&o);
+
+		asked(&child, 1, "/nowhere/a", a);
+		asked(&child, 3, "/nowhere/c", c);
+		assert_memory_not_equal(a, c, sizeof(a));
+		say_answer(&child, LEASH_ANSWER, 3, LEASH_ONCE);
+		say_answer(&child, row[i].type, row[i].number, row[i].answer);
+		assert_int_equal(hear(&child, &in, memory), LEASH_REFUSED);
+		(void)wire_get_u32(&in);
+		if (strstr(wire_get_str(&in, LEASH_TEXT_MAX), row[i].why) == NULL)
+			fail_msg("row %zu: not %s", i, row[i].why);
+		(void)leash_end_of(&child);
+	}
+}
+
+/* The supervisor is gone while it asks: it ends, and nothing was resolved. */
+static void
+uses_alone(void **state)
+{
+	uint8_t digest[LEASH_DIGEST_LEN];
+	struct leash_child c;
+	struct order o = good;
+
+	(void)state;
+	o.name = "s";
+	c = launch(&o);
+	asked(&c, 1, "/nowhere/a", digest);
+	assert_true(WIFEXITED(leash_end_of(&c)));
+}
+
 static int
 set_up(void **state)
 {
@@ -352,6 +460,10 @@ set_up(void **state)
 		return -1;
 	/* asleep until somebody ends it */
 	(void)fprintf(f, "server t {\n    run /bin/sleep 60\n}\n");
+	(void)fprintf(f, "server s {\n    run /bin/sleep 60\n"
+			 "    secret A from file /nowhere/a { approve session }\n"
+			 "    secret B from file /nowhere/b\n"
+			 "    secret C from file /nowhere/c { approve session }\n}\n");
 	(void)fclose(f);
 	(void)snprintf(command, sizeof(command),
 	    "%s/build/bin/kennel policy compile %s -o %s", cwd, text, sealed);
@@ -376,6 +488,8 @@ main(void)
 	    cmocka_unit_test(nobody),
 	    cmocka_unit_test(refuses),
 	    cmocka_unit_test(ends),
+	    cmocka_unit_test(uses),
+	    cmocka_unit_test(uses_alone),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -155,6 +155,28 @@ full(void **state)
 	queue_free(queue);
 }
 
+/* C5: what is asked about each time is never agreed to for the session. */
+static void
+once_only(void **state)
+{
+	struct question_text text = {
+	    .kind = QUESTION_SECRET, .digest = {9}, .once_only = true};
+	uint32_t a = 0, b = 0;
+
+	(void)state;
+	begin(60000);
+	assert_int_equal(question_ask(queue, &text, on_answer, NULL, &a), 0);
+	assert_int_equal(answer(a, 9, ANSWER_SESSION), 0);
+	assert_string_equal(said, "1:once:42 ");
+	assert_int_equal(question_ask(queue, &text, on_answer, NULL, &b), 0);
+	assert_int_equal(answer(b, 9, ANSWER_DENY), 0);
+	text.once_only = false; /* the control: S1-82 the second is not asked */
+	assert_int_equal(question_ask(queue, &text, on_answer, NULL, &a), 0);
+	assert_int_equal(answer(a, 9, ANSWER_SESSION), 0);
+	assert_int_equal(question_ask(queue, &text, on_answer, NULL, &b), 1);
+	queue_free(queue);
+}
+
 int
 main(void)
 {
@@ -164,6 +186,7 @@ main(void)
 	    cmocka_unit_test(remembered),
 	    cmocka_unit_test(silence),
 	    cmocka_unit_test(full),
+	    cmocka_unit_test(once_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
