@@ -1,10 +1,25 @@
 /*
- * A piece of the records: each looked up by its number, as a query would, its
- * body taken apart, every column compared with it, its leaf hashed; then the
- * tiles that it fills.
+ * A piece of the records: each found by its number, as a query would, its body
+ * taken apart, every column compared with it, its leaf hashed; then the tiles that
+ * it fills.
  *
- * Looked up one by one and not read in a row: a table whose inner pages lie
- * shows every record to a scan, and hides one from whoever asks for it.
+ * To be shown by a scan is not enough: a table whose inner pages lie shows every
+ * record to a scan, and hides one from whoever asks for it.  So the first and the
+ * last record of each page are asked for by their numbers as well, and that is
+ * enough for those between.  Why:
+ *
+ *	Asking for x goes down from the root; on each inner page the answers to
+ *	"is this key at least x?" tell which child is next.  Where the first
+ *	record a and the last record b of one page are both found, they come to
+ *	that page by the same children (a scan that shows each number once, and
+ *	as many as there are rows, has met each page once), so each key that was
+ *	looked at is below both or at least both; what lies between them gets the
+ *	same answers and comes to the same page.  There it is found, since the
+ *	scan showed that page's records in their order.
+ *
+ * Where a page ends SQLite does not say, but how many pages it has asked for: one
+ * that it did not ask for anew is the same.  Whatever is not as it should be is
+ * looked at again, each record by its number, and that is what is told.
  */
 #include <inttypes.h>
 #include <sqlite3.h>
@@ -29,11 +44,17 @@ enum {
 	COLUMNS_ALL
 };
 
+#define COLUMNS_SQL \
+	"idx, ts, kind, server, session, tool, verdict, rule, writer, wseq, body"
 #define OWN_FIRST 16
+#define PAGE_MOST 65536u /* bytes: more records than that are not on one page */
 
 struct rows {
 	sqlite3 *db;
-	sqlite3_stmt *rec, *tile;
+	sqlite3_stmt *rec, *scan_rec, *exists, *tile;
+	uint64_t page_first; /* of the page at hand, as far as it is in this piece */
+	size_t page_bytes;
+	int64_t pages; /* that SQLite had asked for */
 	char text[AUDIT_BODY_MAX];
 	struct scan scan;
 	struct cell cell[COLUMNS_ALL]; /* of the record at hand */
@@ -250,14 +271,14 @@ look_at_kind(struct rows *rows, struct piece *piece, uint64_t idx)
 /* ---- records ----------------------------------------------------------------------- */
 
 static int
-check_body(struct rows *rows, struct piece *piece, uint64_t at)
+check_body(struct rows *rows, sqlite3_stmt *s, struct piece *piece, uint64_t at)
 {
 	uint64_t idx = piece->first + at;
 	const void *body;
 	const char *lie;
 	int len;
 
-	cells_get(rows->rec, rows->cell, COLUMNS_ALL);
+	cells_get(s, rows->cell, COLUMNS_ALL);
 	body = rows->cell[BODY].bytes;
 	len = rows->cell[BODY].len;
 	if (body == NULL || len <= 0 || (size_t)len > AUDIT_BODY_MAX)
@@ -282,7 +303,7 @@ check_record(struct rows *rows, struct piece *piece, uint64_t at)
 	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)piece->first + (sqlite3_int64)at);
 	code = sqlite3_step(s);
 	if (code == SQLITE_ROW)
-		r = check_body(rows, piece, at);
+		r = check_body(rows, s, piece, at);
 	else if (code == SQLITE_DONE)
 		r = bad_record(&piece->answer, piece->first + at, "it is missing");
 	else
@@ -332,22 +353,115 @@ check_tile(struct rows *rows, struct piece *piece, uint64_t t)
 	return r;
 }
 
-void
-rows_check(struct rows *rows, struct piece *piece)
+/* ---- a piece ----------------------------------------------------------------------- */
+
+/* How many pages this connection has asked for, of its own memory or the file's. */
+static int64_t
+pages_asked(sqlite3 *db)
+{
+	int hit = 0, miss = 0, most;
+
+	(void)sqlite3_db_status(db, SQLITE_DBSTATUS_CACHE_HIT, &hit, &most, 0);
+	(void)sqlite3_db_status(db, SQLITE_DBSTATUS_CACHE_MISS, &miss, &most, 0);
+	return (int64_t)hit + miss;
+}
+
+static bool
+is_found(struct rows *rows, uint64_t idx)
+{
+	bool found;
+
+	(void)sqlite3_bind_int64(rows->exists, 1, (sqlite3_int64)idx);
+	found = sqlite3_step(rows->exists) == SQLITE_ROW;
+	(void)sqlite3_reset(rows->exists);
+	return found;
+}
+
+/* The scan shows record i: does a page begin with it, and one end before it?  Asked
+ * for, both. */
+static bool
+is_on_its_page(struct rows *rows, const struct piece *piece, uint64_t i)
+{
+	uint64_t idx = piece->first + i;
+
+	if (sqlite3_column_int64(rows->scan_rec, 0) != (sqlite3_int64)idx)
+		return false;
+	rows->page_bytes += (size_t)sqlite3_column_bytes(rows->scan_rec, BODY);
+	if (i > 0 && pages_asked(rows->db) == rows->pages)
+		/* else it counts in another way than we know */
+		return rows->page_bytes <= PAGE_MOST;
+	if (i > 0 && idx - 1 != rows->page_first && !is_found(rows, idx - 1))
+		return false;
+	rows->page_first = idx;
+	rows->page_bytes = (size_t)sqlite3_column_bytes(rows->scan_rec, BODY);
+	return is_found(rows, idx);
+}
+
+/* The tile that this record fills; one that began in the file before is the walk's
+ * to check. */
+static int
+check_tile_behind(struct rows *rows, struct piece *piece, uint64_t i)
+{
+	if (piece->first % TILE_WIDTH != 0 || i % TILE_WIDTH != TILE_WIDTH - 1)
+		return 0;
+	return check_tile(rows, piece, i / TILE_WIDTH);
+}
+
+/* In a row. */
+static int
+check_scanned(struct rows *rows, struct piece *piece)
+{
+	sqlite3_stmt *s = rows->scan_rec;
+	int r = 0;
+
+	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)piece->first);
+	for (uint64_t i = 0; r == 0 && i < piece->n; i++) {
+		r = sqlite3_step(s) == SQLITE_ROW && is_on_its_page(rows, piece, i)
+			? check_body(rows, s, piece, i)
+			: -EBADMSG;
+		if (r == 0)
+			r = check_tile_behind(rows, piece, i);
+		rows->pages = pages_asked(rows->db);
+	}
+	(void)sqlite3_reset(s);
+	if (r == 0 && piece->n > 0 && !is_found(rows, piece->first + piece->n - 1))
+		r = -EBADMSG;
+	return r;
+}
+
+/* One by one. */
+static int
+check_each(struct rows *rows, struct piece *piece)
 {
 	int r = 0;
 
+	for (uint64_t i = 0; r == 0 && i < piece->n; i++) {
+		r = check_record(rows, piece, i);
+		if (r == 0)
+			r = check_tile_behind(rows, piece, i);
+	}
+	return r;
+}
+
+static void
+piece_begin(struct piece *piece)
+{
 	piece->answer = (struct answer){0};
 	piece->own_n = 0;
 	piece->gaps = piece->boot_most = 0;
 	memset(piece->sum, 0, sizeof(piece->sum));
-	for (uint64_t i = 0; r == 0 && i < piece->n; i++) {
-		r = check_record(rows, piece, i);
-		/* a tile that began in the file before is the walk's to check */
-		if (r == 0 && piece->first % TILE_WIDTH == 0 &&
-		    i % TILE_WIDTH == TILE_WIDTH - 1)
-			r = check_tile(rows, piece, i / TILE_WIDTH);
-	}
+}
+
+void
+rows_check(struct rows *rows, struct piece *piece)
+{
+	piece_begin(piece);
+	if (check_scanned(rows, piece) == 0)
+		return;
+	piece_begin(piece);
+	if (check_each(rows, piece) == 0)
+		(void)bad_record(&piece->answer, piece->first,
+		    "it, or one behind it, is shown elsewhere than it is found");
 }
 
 int
@@ -359,9 +473,13 @@ rows_new(sqlite3 *db, struct answer *answer, struct rows **ret)
 		return found(answer, UNKNOWN, "no memory");
 	rows->db = db;
 	if (sqlite3_prepare_v2(db,
-		"SELECT idx, ts, kind, server, session, tool, verdict, rule, writer, "
-		"wseq, body FROM rec NOT INDEXED WHERE idx = ?",
-		-1, &rows->rec, NULL) != SQLITE_OK ||
+		"SELECT " COLUMNS_SQL " FROM rec NOT INDEXED WHERE idx = ?", -1,
+		&rows->rec, NULL) != SQLITE_OK ||
+	    sqlite3_prepare_v2(db,
+		"SELECT " COLUMNS_SQL " FROM rec NOT INDEXED WHERE idx >= ? ORDER BY idx",
+		-1, &rows->scan_rec, NULL) != SQLITE_OK ||
+	    sqlite3_prepare_v2(db, "SELECT 1 FROM rec NOT INDEXED WHERE idx = ?", -1,
+		&rows->exists, NULL) != SQLITE_OK ||
 	    sqlite3_prepare_v2(db, "SELECT root, h FROM tile WHERE level = 0 AND n = ?",
 		-1, &rows->tile, NULL) != SQLITE_OK) {
 		rows_free(rows);
@@ -377,6 +495,8 @@ rows_free(struct rows *rows)
 	if (rows == NULL)
 		return;
 	(void)sqlite3_finalize(rows->rec);
+	(void)sqlite3_finalize(rows->scan_rec);
+	(void)sqlite3_finalize(rows->exists);
 	(void)sqlite3_finalize(rows->tile);
 	free(rows);
 }

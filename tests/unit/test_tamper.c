@@ -438,6 +438,115 @@ test_hidden_from_index(void **state)
 	}
 }
 
+/* ---- inner pages ---------------------------------------------------------------- */
+
+/* The cells of rec's first page, which is an inner one: where each one's key lies in
+ * the file, two bytes long (numbers of 128 and more). */
+static size_t
+inner_keys(long *ret_at, size_t cap)
+{
+	long page = 0, size;
+	size_t n = 0;
+	uint8_t b[8];
+	FILE *f;
+
+	page = ask_number(kept, "SELECT rootpage FROM sqlite_schema WHERE name = 'rec'");
+	f = fopen(kept, "r");
+	assert_non_null(f);
+	assert_int_equal(fseek(f, 16, SEEK_SET), 0);
+	assert_int_equal(fread(b, 1, 2, f), 2);
+	size = b[0] << 8 | b[1];
+	page = (page - 1) * size;
+	assert_int_equal(fseek(f, page, SEEK_SET), 0);
+	assert_int_equal(fread(b, 1, 5, f), 5);
+	assert_int_equal(b[0], 5); /* inner, of a table */
+	for (int i = 0; i < (b[3] << 8 | b[4]) && n < cap; i++) {
+		uint8_t at[2], key[6];
+
+		assert_int_equal(fseek(f, page + 12 + 2 * (long)i, SEEK_SET), 0);
+		assert_int_equal(fread(at, 1, 2, f), 2);
+		ret_at[n] = page + (at[0] << 8 | at[1]) + 4;
+		assert_int_equal(fseek(f, ret_at[n] - 4, SEEK_SET), 0);
+		assert_int_equal(fread(key, 1, 6, f), 6);
+		n += (key[4] & 0x80) != 0 && (key[5] & 0x80) == 0;
+	}
+	(void)fclose(f);
+	return n;
+}
+
+static void
+lie_in_key(long at, int by)
+{
+	FILE *f = fopen(kept, "r+");
+	uint8_t b[2];
+	int key;
+
+	assert_non_null(f);
+	assert_int_equal(fseek(f, at, SEEK_SET), 0);
+	assert_int_equal(fread(b, 1, 2, f), 2);
+	key = ((b[0] & 0x7f) << 7 | b[1]) + by;
+	b[0] = (uint8_t)(0x80 | key >> 7);
+	b[1] = key & 0x7f;
+	assert_int_equal(fseek(f, at, SEEK_SET), 0);
+	assert_int_equal(fwrite(b, 1, 2, f), 2);
+	assert_int_equal(fclose(f), 0);
+}
+
+/* The first record that nobody finds who asks for it; -1: none.  A scan shows all. */
+static long
+first_hidden(void)
+{
+	sqlite3_stmt *s = NULL;
+	sqlite3 *db = NULL;
+	long hidden = -1;
+
+	assert_int_equal(ask_number(kept, "SELECT count(*) FROM rec NOT INDEXED"), ALL);
+	assert_int_equal(sqlite3_open(kept, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(db,
+			     "SELECT 1 FROM rec NOT INDEXED WHERE idx = ?", -1, &s, NULL),
+	    SQLITE_OK);
+	for (long i = 0; hidden < 0 && i < ALL; i++) {
+		(void)sqlite3_bind_int64(s, 1, i);
+		if (sqlite3_step(s) != SQLITE_ROW)
+			hidden = i;
+		(void)sqlite3_reset(s);
+	}
+	(void)sqlite3_finalize(s);
+	assert_int_equal(sqlite3_close(db), SQLITE_OK);
+	return hidden;
+}
+
+/* A page says of those below it what is not so: a scan goes on as ever, and who asks
+ * for one record does not find it.  (K-10, ESCAPES 95) */
+static void
+test_hidden_by_inner_page(void **state)
+{
+	/* the last of a page, most of it, some of the next, far away */
+	static const int by[] = {-1, -5, 1, 4, -128, 128};
+	long at[128];
+	size_t n, hid = 0;
+
+	copy_file(log_->db, kept);
+	assert_int_equal(first_hidden(), -1);
+	n = inner_keys(at, sizeof(at) / sizeof(at[0]));
+	assert_true(n > 20);
+	for (size_t i = 0; i < n; i += 4) {
+		long hidden;
+		int status;
+
+		lie_in_key(at[i], by[i / 4 % 6]);
+		hidden = first_hidden();
+		status = run_verify(log_, kept, said, sizeof(said));
+		hid += hidden >= 0;
+		if (status != (hidden >= 0) || first_bad() != hidden)
+			fail_msg("%ld is hidden: %d %s", hidden, status, said);
+		lie_in_key(at[i], -by[i / 4 % 6]);
+	}
+	assert_true(hid >= 3);
+	assert_int_equal(run_verify(log_, kept, said, sizeof(said)), 0);
+	(void)unlink(kept);
+}
+
 /* The old version is named, not guessed at. */
 static void
 test_version_1(void **state)
@@ -507,6 +616,7 @@ main(void)
 	    cmocka_unit_test(test_another_log),
 	    cmocka_unit_test(test_schema),
 	    cmocka_unit_test(test_hidden_from_index),
+	    cmocka_unit_test(test_hidden_by_inner_page),
 	    cmocka_unit_test(test_version_1),
 	    cmocka_unit_test(test_fresh),
 	    cmocka_unit_test(test_key_lost),
