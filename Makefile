@@ -165,7 +165,8 @@ RECORDER = supervisor/audit/recorder.o supervisor/audit/complain.o \
 	   supervisor/audit/ledger.o supervisor/audit/slot.o \
 	   supervisor/audit/segment.o supervisor/audit/begin.o \
 	   supervisor/audit/carry.o \
-	   supervisor/audit/store.o supervisor/audit/noload.o \
+	   supervisor/audit/store.o supervisor/audit/frames.o \
+	   supervisor/audit/noload.o \
 	   supervisor/audit/schema.o supervisor/audit/body.o \
 	   $(CHAIN) leash/report.o $(BASE)
 

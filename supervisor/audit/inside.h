@@ -316,6 +316,9 @@ int store_open_as(
 int store_fold(struct store *);
 /* The same when it is long, as far as readers let it: when nobody waits. */
 void store_fold_some(struct store *);
+/* Behind a commit that somebody waited for, and who now knows: room for the next
+ * ones.  0, or -EIO: as for a commit. */
+int store_room(struct store *);
 uint64_t store_base(const struct store *);
 /* In this file. */
 uint64_t store_records(const struct store *);

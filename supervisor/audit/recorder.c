@@ -164,6 +164,7 @@ static void next_segment(void);
 static void
 settle(void)
 {
+	bool waited = the.gate;
 	int r = ledger_commit(the.ledger);
 
 	if (r < 0)
@@ -175,6 +176,9 @@ settle(void)
 	for (size_t i = 0; i < the.peer_top; i++)
 		peer_tell(&the.peer[i]);
 	store_fold_some(the.store);
+	r = waited ? store_room(the.store) : 0;
+	if (r < 0)
+		give_up(r);
 	prune();
 	next_segment();
 	tick_soon();

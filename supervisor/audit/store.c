@@ -22,8 +22,8 @@
 
 #include "supervisor/audit/tables.h"
 
-#define WAL_PAGES 8000 /* folded into the database from this size on */
-#define CACHE_KIB 4096 /* the pages that one full batch writes */
+#define CACHE_KIB   4096 /* the pages that one full batch writes */
+#define ROOM_WAITED 16   /* a short session has no use for room */
 
 const char *const store_sql[STATEMENTS] = {
     [BEGIN] = "BEGIN IMMEDIATE",
@@ -365,7 +365,8 @@ store_open_as(int log_dir, const char *name, struct store **ret, const char **re
 	sqlite3_randomness(sizeof(path), path);
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", log_dir, name);
 	r = store_errno(sqlite3_open_v2(path, &store->db,
-	    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_PRIVATECACHE, NULL));
+	    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_PRIVATECACHE,
+	    frames_vfs()));
 	if (r == 0)
 		r = set_up(store);
 	if (r == 0)
@@ -403,6 +404,21 @@ store_fold_some(struct store *store)
 	/* what it could not do, it will: nothing is lost by a long log */
 	(void)sqlite3_wal_checkpoint_v2(
 	    store->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+}
+
+/* A commit into room that is there is on disk sooner than one that makes the file
+ * longer: what somebody waits for is worth it. */
+int
+store_room(struct store *store)
+{
+	int code;
+
+	if (store->waited < ROOM_WAITED) {
+		store->waited++;
+		return 0;
+	}
+	code = frames_room(store->db);
+	return code == SQLITE_FULL ? 0 : store_errno(code);
 }
 
 /* What was read and written lately is not kept for a log that is at rest. */

@@ -9,6 +9,8 @@
 
 #include "supervisor/audit/inside.h"
 
+#define WAL_PAGES 8000 /* folded into the database from this size on */
+
 enum statement {
 	BEGIN,
 	COMMIT,
@@ -28,11 +30,21 @@ struct store {
 	uint64_t base; /* the first record in this file */
 	bool open;     /* a transaction */
 	int wal_pages; /* at the last commit */
+	int waited;    /* commits that somebody waited for; no more than ROOM_WAITED */
 };
 
 /* What a writer is told: the disk, or everything else. */
 int store_errno(int code);
 /* Step a statement that returns nothing, and make it ready for the next time. */
 int store_finish(sqlite3_stmt *);
+
+/* ---- frames.c ------------------------------------------------------------------ */
+
+/* The name of the way to the file system that the recorder's databases take; NULL:
+ * there is none. */
+const char *frames_vfs(void);
+/* Room in the write-ahead log for the next commits, when nobody waits: an SQLite
+ * result code.  Full: there is none, and nothing is lost. */
+int frames_room(sqlite3 *);
 
 #endif
