@@ -524,7 +524,7 @@ main(void)
 	 * them is never there. */
 	(void)mallopt(M_MMAP_THRESHOLD, TABLE_BYTES_MIN); /* else: more memory */
 	log_open("kennel-leash", getenv("KENNEL_DEBUG") != NULL ? LOG_DEBUG : LOG_INFO);
-	if (confine_no_dumps() < 0)
+	if (confine_core() < 0)
 		die("unable to forbid dumps");
 	/* early: close_range */
 	if (syscall(SYS_close_range, LEASH_CHANNEL_FD + 1, ~0u, 0) < 0)
@@ -536,6 +536,11 @@ main(void)
 	/* A supervisor that is gone is an error of a write, not a signal. */
 	(void)signal(SIGPIPE, SIG_IGN); /* a good signal: cannot fail */
 	r = dispatch_launch(l);
+	/* Only the program that maps a subordinate uid needs privileges of its own;
+	 * where one is required they go with the doors (launch.c). */
+	if (r == 0 && policy_require(&l->policy, l->server, REQUIRE_SUBUID) == NULL &&
+	    confine_no_dumps() < 0)
+		die("unable to give up new privileges");
 	if (r == 0)
 		r = leash_die_with_supervisor(l, true);
 	if (r == 0) {

@@ -79,6 +79,18 @@ static const struct {
     [TIMEOUT_IDLE] = {"idle", 0},
 };
 
+const struct sealed_require *
+policy_require(
+    const struct policy *p, const struct sealed_server *s, enum sealed_require_kind kind)
+{
+	const struct sealed_require *q = p->require + s->requires.first;
+
+	for (uint32_t i = 0; i < s->requires.n; i++)
+		if (q[i].kind == (uint32_t)kind)
+			return &q[i];
+	return NULL;
+}
+
 uint64_t
 policy_limit(
     const struct policy *p, const struct sealed_server *s, enum sealed_limit_kind kind)

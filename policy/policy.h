@@ -102,6 +102,9 @@ const struct sealed_server *policy_server(const struct policy *, const char *nam
  * (0: no limit). */
 uint64_t policy_limit(
     const struct policy *, const struct sealed_server *, enum sealed_limit_kind);
+/* What the server requires of this kind, or NULL. */
+const struct sealed_require *policy_require(
+    const struct policy *, const struct sealed_server *, enum sealed_require_kind);
 /* "file:line" of a row, into out. */
 const char *policy_at(const struct policy *, struct sealed_at, char *out, size_t out_cap);
 

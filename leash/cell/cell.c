@@ -43,6 +43,7 @@ struct start {
 	struct cell_ids ids;
 	char *why;
 	int maps_error;
+	const char *maps_why; /* NULL: what the errno says */
 	bool done;
 };
 
@@ -74,6 +75,7 @@ static const struct {
     {"take the ids", ns_take_ids,
 	"before any file is made: the leash's own id may not exist in here"},
     {"open", mount_open_as_user, "what only that user may enter"},
+    {"reach", mount_reach, "said now and by name, not met by the server later"},
     {"lower", ns_no_more, "while a /proc that can be written is in sight"},
     {"mount the root", mount_root, "not executable, so nothing in it ever is"},
     {"mount", mount_build, "parents before children, as the policy's rows stand"},
@@ -256,7 +258,7 @@ heard_ready(struct start *s, struct wire_in *in, int *fds, size_t fds_n)
 	int r = wire_end(in);
 
 	if (r == 0)
-		r = ns_write_maps(s->cell, &s->ids);
+		r = ns_write_maps(s->cell, &s->ids, &s->maps_why);
 	if (r == 0)
 		r = say(s->cell->channel, CELL_GO);
 	/* A child that failed meanwhile has no maps to write; its own reason is
@@ -302,7 +304,8 @@ heard_failed(struct start *s, struct wire_in *in, int *fds, size_t fds_n)
 	    error > 4095 || w.at.file >= s->order->policy->row_n[SEALED_FILES])
 		return start_failed(s, -EBADMSG, "make the cell", NULL);
 	if (s->maps_error != 0 && steps[step].take == step_wait)
-		return start_failed(s, s->maps_error, "map the ids of the cell", NULL);
+		return start_failed(
+		    s, s->maps_error, "map the ids of the cell", s->maps_why);
 	w.step = steps[step].name;
 	w.reason = hint[0] != '\0' ? hint : NULL;
 	return cell_say(s->why, s->order->policy, -(int)error, &w);

@@ -207,24 +207,13 @@ limit_row(const struct cell_order *o, enum sealed_limit_kind kind)
 	return NULL;
 }
 
-static const struct sealed_require *
-require_row(const struct cell_order *o, enum sealed_require_kind kind)
-{
-	const struct sealed_require *q = o->policy->require + o->server->requires.first;
-
-	for (uint32_t i = 0; i < o->server->requires.n; i++)
-		if (q[i].kind == (uint32_t)kind)
-			return &q[i];
-	return NULL;
-}
-
 int
 limits_prepare(const struct cell_order *o, struct cell *cell, int *ret_cgroup_fd,
     char why[CELL_WHY_MAX])
 {
 	const struct sealed_limit *cpu = limit_row(o, LIMIT_CPU);
-	const struct sealed_require *required = require_row(o, REQUIRE_CGROUP);
-	const struct sealed_require *subuid = require_row(o, REQUIRE_SUBUID);
+	const struct sealed_require *required =
+	    policy_require(o->policy, o->server, REQUIRE_CGROUP);
 	uint64_t memory = policy_limit(o->policy, o->server, LIMIT_MEMORY);
 	uint64_t processes = policy_limit(o->policy, o->server, LIMIT_PROCESSES);
 	const char *wanted[4] = {NULL};
@@ -234,13 +223,6 @@ limits_prepare(const struct cell_order *o, struct cell *cell, int *ret_cgroup_fd
 	size_t n = 0;
 	int fd = -1, r;
 
-	if (subuid != NULL) {
-		w = (struct cell_reason){.step = "give the server",
-		    .object = "a subordinate uid",
-		    .reason = "not done by this version",
-		    .at = subuid->at};
-		return cell_say(why, o->policy, -EOPNOTSUPP, &w);
-	}
 	if (memory == 0 && cpu == NULL && required == NULL)
 		return 0; /* RLIMIT_NPROC counts per cell as it is */
 	if (memory != 0)

@@ -496,6 +496,40 @@ mount_open_as_user(struct cell_child *c)
 	return 0;
 }
 
+/*
+ * With subordinate ids the server is nobody to the files of the caller: what is
+ * shut to others is shut to it.  No capability helps: the owner of such a file
+ * does not exist in here.
+ */
+int
+mount_reach(struct cell_child *c)
+{
+	const struct sealed_mount *m;
+	int want;
+	size_t n;
+
+	if (!c->ids.lent)
+		return 0;
+	m = cell_mounts(c->order, &n);
+	for (size_t i = 0; i < n; i++) {
+		if (c->clone[i] < 0)
+			continue;
+		want = (m[i].right & RIGHT_START) != 0 ? X_OK : R_OK;
+		if (m[i].kind == MOUNT_TREE)
+			want |= X_OK;
+		if ((m[i].right & RIGHT_WRITE) != 0)
+			want |= W_OK;
+		if (syscall(SYS_faccessat2, c->clone[i], "", want,
+			AT_EMPTY_PATH | AT_EACCESS) == 0)
+			continue;
+		c->hint = "the server's uid is another one (require subuid), and this "
+			  "is not open to others";
+		return cell_blame(
+		    c, -errno, policy_str(c->order->policy, m[i].source), m[i].at);
+	}
+	return 0;
+}
+
 int
 mount_root(struct cell_child *c)
 {

@@ -137,9 +137,36 @@ default_ids(const struct cell_order *o, struct cell_ids *ret, char why[CELL_WHY_
 	return 0;
 }
 
+/* `require subuid`: ids that root has lent to this user, so that what reads as the
+ * user does not read the server's /proc/PID. */
+static int
+lent_ids(const struct cell_order *o, const struct sealed_require *required,
+    struct cell_ids *ids, char why[CELL_WHY_MAX])
+{
+	struct cell_reason w = {
+	    .step = "give the server", .object = "a subordinate uid", .at = required->at};
+	struct subid lent;
+	int r;
+
+	if (ids->root) {
+		w.reason = "root has none, and needs none: `user` names a uid that "
+			   "nobody else has";
+		return cell_say(why, o->policy, -EOPNOTSUPP, &w);
+	}
+	r = subid_find(ids->uid, &lent, &w.reason);
+	if (r != 0)
+		return cell_say(why, o->policy, -EOPNOTSUPP, &w);
+	ids->uid = lent.uid;
+	ids->gid = lent.gid;
+	ids->lent = true;
+	return 0;
+}
+
 int
 ns_choose_ids(const struct cell_order *o, struct cell_ids *ret, char why[CELL_WHY_MAX])
 {
+	const struct sealed_require *lent =
+	    policy_require(o->policy, o->server, REQUIRE_SUBUID);
 	const char *user = policy_str(o->policy, o->server->user);
 	struct cell_reason w = {
 	    .step = "run the server as", .object = user, .at = o->server->at};
@@ -170,8 +197,11 @@ ns_choose_ids(const struct cell_order *o, struct cell_ids *ret, char why[CELL_WH
 	ids.uid = named.uid;
 	if (ids.root)
 		ids.gid = named.gid;
-	*ret = ids;
-	return 0;
+	if (lent != NULL)
+		r = lent_ids(o, lent, &ids, why);
+	if (r == 0)
+		*ret = ids;
+	return r;
 }
 
 /* ---- the maps, written by the leash -------------------------------------- */
@@ -189,9 +219,27 @@ put_at(int dir, const char *name, const char *text)
 	return r;
 }
 
-int
-ns_write_maps(const struct cell *cell, const struct cell_ids *ids)
+/* One id each, to itself. */
+static int
+put_maps(int dir, const struct cell_ids *ids)
 {
+	char text[64];
+	int r = 0;
+
+	/* Root's child drops its groups itself, then has no way back. */
+	if (!ids->root)
+		r = put_at(dir, "setgroups", "deny");
+	snprintf(text, sizeof(text), "%u %u 1\n", ids->uid, ids->uid);
+	if (r == 0)
+		r = put_at(dir, "uid_map", text);
+	snprintf(text, sizeof(text), "%u %u 1\n", ids->gid, ids->gid);
+	return r == 0 ? put_at(dir, "gid_map", text) : r;
+}
+
+int
+ns_write_maps(const struct cell *cell, const struct cell_ids *ids, const char **ret_why)
+{
+	const struct subid lent = {ids->uid, ids->gid};
 	char text[64];
 	struct statfs fs;
 	int dir, r = 0;
@@ -212,15 +260,10 @@ ns_write_maps(const struct cell *cell, const struct cell_ids *ids)
 	 * cgroup, the machine's own end of memory ends the cell first. */
 	if (r == 0)
 		r = put_at(dir, "oom_score_adj", "1000");
-	/* Root's child drops its groups itself, then has no way back. */
-	if (r == 0 && !ids->root)
-		r = put_at(dir, "setgroups", "deny");
-	snprintf(text, sizeof(text), "%u %u 1\n", ids->uid, ids->uid);
-	if (r == 0)
-		r = put_at(dir, "uid_map", text);
-	snprintf(text, sizeof(text), "%u %u 1\n", ids->gid, ids->gid);
-	if (r == 0)
-		r = put_at(dir, "gid_map", text);
+	if (r == 0 && !ids->lent)
+		r = put_maps(dir, ids);
+	else if (r == 0)
+		r = subid_map(cell->pid, &lent, ret_why);
 	fd_close(&dir);
 	return r;
 }
@@ -272,8 +315,10 @@ ns_take_ids(struct cell_child *c)
 	const struct cell_ids *ids = &c->ids;
 	gid_t none;
 
-	/* An ordinary user cannot drop its groups: setgroups is denied in here. */
-	if (ids->root && (setgroups(0, NULL) < 0 || getgroups(0, &none) != 0))
+	/* With its own ids an ordinary user cannot drop its groups: setgroups is
+	 * denied in here. */
+	if ((ids->root || ids->lent) &&
+	    (setgroups(0, NULL) < 0 || getgroups(0, &none) != 0))
 		return cell_fault(c, errno != 0 ? -errno : -EPERM, "");
 	if (setresgid(ids->gid, ids->gid, ids->gid) < 0 ||
 	    setresuid(ids->uid, ids->uid, ids->uid) < 0 ||

@@ -21,6 +21,7 @@
 #include <sys/types.h>
 
 #include "leash/cell/cell.h"
+#include "shim/base/subid.h"
 
 #define CELL_PATH_MAX   4096
 #define CELL_OBJECT_MAX 256  /* bytes of a name in a failure */
@@ -41,6 +42,7 @@ struct cell_ids {
 	uid_t uid;
 	gid_t gid;
 	bool root; /* the leash is root: it may map any id, and drop groups */
+	bool lent; /* subordinate ids: others map them, and groups may be dropped */
 };
 
 struct cell_child {
@@ -87,13 +89,14 @@ int cell_say(
 /* ns.c: in the leash */
 int ns_choose_ids(
     const struct cell_order *, struct cell_ids *ret, char why[CELL_WHY_MAX]);
-int ns_write_maps(const struct cell *, const struct cell_ids *);
+/* *ret_why is set where the errno says too little. */
+int ns_write_maps(const struct cell *, const struct cell_ids *, const char **ret_why);
 /* ns.c: in the child, in this order */
 cell_step_fn ns_open_up, ns_take_ids, ns_no_more, ns_name, ns_tie;
 
 /* mount.c */
-cell_step_fn mount_private, mount_open, mount_open_as_user, mount_root, mount_build,
-    mount_enter, mount_seal;
+cell_step_fn mount_private, mount_open, mount_open_as_user, mount_reach, mount_root,
+    mount_build, mount_enter, mount_seal;
 /* openat2, close-on-exec; flags are O_*, resolve is RESOLVE_*. */
 int mount_open_below(int dir, const char *path, uint64_t flags, uint64_t resolve);
 /* A detached copy of what fd shows, with these attributes everywhere in it. */

@@ -49,7 +49,7 @@
 #endif
 
 int
-confine_no_dumps(void)
+confine_core(void)
 {
 	/* 1, not 0: a core handler behind a pipe is run for 0 as well, and for
 	 * 1 the kernel refuses it (core(5)). */
@@ -58,11 +58,17 @@ confine_no_dumps(void)
 	/* syscalls: prctl prlimit64 setrlimit */
 	if (setrlimit(RLIMIT_CORE, &core) < 0)
 		return -errno;
-	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
-		return -errno;
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		return -errno;
-	return 0;
+	return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? -errno : 0;
+}
+
+int
+confine_no_dumps(void)
+{
+	int r = confine_core();
+
+	if (r == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		r = -errno;
+	return r;
 }
 
 static int

@@ -19,6 +19,9 @@
 /* Not dumpable, no core by file (RLIMIT_CORE 1: a piped core handler ignores
  * 0), no new privileges.  0 or -errno; a caller that fails here must die. */
 int confine_no_dumps(void);
+/* Its first half, for who has yet to start a program with powers of its own
+ * (newuidmap); confine_syscalls() is the second one too. */
+int confine_core(void);
 
 /*
  * Only these system calls, on this architecture; anything else kills the

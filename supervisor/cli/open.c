@@ -254,7 +254,7 @@ open_server(const struct open_order *order, struct opened *ret, char why[LEASH_T
 
 	why[0] = '\0';
 	/* before the first secret of the environment could be dumped */
-	if (confine_no_dumps() < 0) {
+	if (confine_core() < 0) {
 		(void)snprintf(why, LEASH_TEXT_MAX, "unable to forbid dumps");
 		return EXIT_FAILED;
 	}
@@ -262,8 +262,13 @@ open_server(const struct open_order *order, struct opened *ret, char why[LEASH_T
 	if (status != 0)
 		goto out;
 	status = EXIT_FAILED;
+	/* A leash inherits this, and newuidmap, which it starts then, works without
+	 * only: open_confine() follows. */
+	if (policy_require(&o.found.policy, o.found.server, REQUIRE_SUBUID) == NULL)
+		r = confine_no_dumps();
 	room_for_descriptors();
-	r = draw_session(o.session);
+	if (r == 0)
+		r = draw_session(o.session);
 	if (r == 0)
 		r = make_places(&o, why);
 	if (r == 0) {

@@ -753,6 +753,7 @@ test_pid_reused(void **state)
 {
 	struct cell_ids ids = {getuid(), getgid(), geteuid() == 0};
 	struct cell cell = {.pid = -1};
+	const char *reason = NULL;
 	int dead, alive;
 	pid_t gone = mapless(&dead), stranger;
 
@@ -761,10 +762,10 @@ test_pid_reused(void **state)
 	stranger = mapless(&alive);
 	cell.pid = stranger;
 	cell.pidfd = dead;
-	assert_int_equal(ns_write_maps(&cell, &ids), -ESRCH);
+	assert_int_equal(ns_write_maps(&cell, &ids, &reason), -ESRCH);
 	assert_false(has_map(stranger));
 	cell.pidfd = alive;
-	assert_int_equal(ns_write_maps(&cell, &ids), 0);
+	assert_int_equal(ns_write_maps(&cell, &ids, &reason), 0);
 	assert_true(has_map(stranger));
 	kill(stranger, SIGKILL);
 	waitpid(stranger, NULL, 0);
