@@ -215,6 +215,7 @@ server_line(struct session *s, const uint8_t *line, size_t len)
 	int r = session_scan(line, len, &m);
 
 	s->cuts.n = 0;
+	buf_clear(&s->insert);
 	if (r < 0)
 		unfit_server_line(s, line, len, r);
 	else if (m.root.type != JSON_IS_ARRAY) {
@@ -224,6 +225,8 @@ server_line(struct session *s, const uint8_t *line, size_t len)
 		record_dropped(s, "server", len, "a batch, where there are none");
 	else if (batch_too_long(m.root))
 		record_dropped(s, "server", len, "a batch of too many elements");
-	else
+	else {
+		programs_hear(s);
 		batch_line(s, m.root, server_judge, &s->to_agent, line, len);
+	}
 }

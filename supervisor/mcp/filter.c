@@ -13,7 +13,7 @@
 #define META_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
 
 static int
-cut_add(struct cuts *c, const uint8_t *from, const uint8_t *to)
+cut_put(struct cuts *c, struct cut new)
 {
 	size_t at;
 
@@ -27,11 +27,26 @@ cut_add(struct cuts *c, const uint8_t *from, const uint8_t *to)
 		c->cap = cap;
 	}
 	/* In order: a gap before an item may become known after one in it. */
-	for (at = c->n; at > 0 && c->cut[at - 1].from > from; at--)
+	for (at = c->n; at > 0 && c->cut[at - 1].from > new.from; at--)
 		c->cut[at] = c->cut[at - 1];
-	c->cut[at] = (struct cut){from, to};
+	c->cut[at] = new;
 	c->n++;
 	return 0;
+}
+
+static int
+cut_add(struct cuts *c, const uint8_t *from, const uint8_t *to)
+{
+	return cut_put(c, (struct cut){.from = from, .to = to});
+}
+
+int
+filter_insert(struct session *s, const uint8_t *at, size_t len)
+{
+	struct cut cut = {
+	    .from = at, .to = at, .said = s->insert.len - len, .said_len = len};
+
+	return cut_put(&s->cuts, cut);
 }
 
 /*

@@ -306,6 +306,7 @@ struct call *calls_next(struct calls *, struct call *at, enum call_state);
 
 struct cut { /* bytes left out of the line at hand, in order */
 	const uint8_t *from, *to;
+	size_t said, said_len; /* and what stands there instead, in `insert` */
 };
 
 struct cuts {
@@ -388,10 +389,9 @@ struct session {
 	struct pings pings;
 	bool asks_programs; /* the policy has some that may */
 	struct refusal refusal[REFUSALS_KEPT];
-	uint32_t refusal_n;       /* of them all; the last are kept */
-	struct buf insert;        /* to be said within the line at hand, */
-	const uint8_t *insert_at; /* here; NULL: nothing */
-	bool leaving;             /* the agent closed while there was no room for it */
+	uint32_t refusal_n; /* of them all; the last are kept */
+	struct buf insert;  /* what is said within the line at hand */
+	bool leaving;       /* the agent closed while there was no room for it */
 	bool ended, agent_eof, server_eof;
 	int error; /* ours: out of memory */
 	char name[MCP_NAME_MAX];
@@ -472,6 +472,8 @@ void programs_progressed(struct session *, struct json params);
 bool programs_ping(struct session *, const struct json_message *);
 /* The answer to this call is at hand: what the agent should hear beside it. */
 void programs_explain(struct session *, const struct call *, const struct json_message *);
+/* What the leash has said by now counts for answers that are at hand. */
+void programs_hear(struct session *);
 
 /* pings.c */
 void pings_send(struct session *); /* where the agent can be expected to know them */
@@ -486,6 +488,8 @@ struct filter_gap { /* which members go: state of one pass over a container */
 };
 int filter_item(struct filter_gap *, struct json key, struct json value, bool keep);
 int filter_close(struct filter_gap *);
+/* Something of kennel's, so long and last in s->insert, is said here. */
+int filter_insert(struct session *, const uint8_t *at, size_t len);
 /* Cut what the policy does not grant.  0, -EEXIST a key twice, -ENOMEM;
  * -EINVAL something that is no list. */
 int filter_list(struct session *, const struct method *, const struct json_message *);

@@ -14,6 +14,7 @@
 #include "supervisor/mcp/mcp.h"
 
 #define PROGRESS_STEP  1e-6       /* more than was said last, less than anybody's step */
+#define SAID_MAX       (8u << 10) /* of one insertion: rpc_text's text, escaped */
 #define LOOKED_THROUGH (8u << 10) /* of a result, from either end, for a hint */
 
 /* ---- while a person is asked -------------------------------------------------- */
@@ -235,32 +236,43 @@ put_refusals(struct session *s, const struct call *call, struct buf *out)
 	}
 }
 
+/*
+ * What the leash said before the server could know is there by now.  Once for a
+ * line: the elements of a batch are all open then, each a call of its own.
+ */
+void
+programs_hear(struct session *s)
+{
+	if (s->o.hear != NULL)
+		s->o.hear(s->o.hear_arg);
+}
+
 void
 programs_explain(struct session *s, const struct call *call, const struct json_message *m)
 {
 	const char *before, *behind;
+	size_t was = s->insert.len;
 	const uint8_t *at;
 	struct buf text;
 
-	s->insert_at = NULL;
-	if (s->batch.open || call->known == NULL ||
-	    (call->known->flags & METHOD_RESULT) == 0 || !failed(m))
+	if (call->known == NULL || (call->known->flags & METHOD_RESULT) == 0 ||
+	    !failed(m))
 		return;
-	/* what the leash said before the server could know is there by now */
-	if (s->o.hear != NULL)
-		s->o.hear(s->o.hear_arg);
+	if (!s->batch.open) /* whose elements were heard for together */
+		programs_hear(s);
 	if (s->refusal_n == 0 || (at = place_of(m, &before, &behind)) == NULL)
 		return;
 	buf_init(&text, REFUSALS_KEPT * sizeof(s->refusal[0]));
 	put_refusals(s, call, &text);
-	if (text.len > 0) {
+	/* what is too much for one line stands in the log alone */
+	if (text.len > 0 && buf_reserve(&s->insert, SAID_MAX) == 0) {
 		bool error = m->top[TOP_ERROR].type == JSON_IS_OBJECT;
 
-		buf_clear(&s->insert);
-		(void)buf_puts(&s->insert, before); /* a failure shows below */
+		(void)buf_puts(&s->insert, before); /* there is room */
 		rpc_text(&s->insert, buf_str(&text), !error);
-		if (buf_puts(&s->insert, behind) == 0)
-			s->insert_at = at;
+		(void)buf_puts(&s->insert, behind); /* the same */
+		if (filter_insert(s, at, s->insert.len - was) < 0)
+			s->error = -ENOMEM;
 	}
 	buf_free(&text);
 }

@@ -23,6 +23,7 @@
 #include "supervisor/hub/hub.h"
 
 #define TEXT_MAX      (64u << 10) /* one message of our own */
+#define INSERT_MAX    (1u << 20)  /* what is said within one line of the server's */
 #define NO_START_TEXT "the server did not answer its first request in time"
 
 static void arm(struct session *);
@@ -65,7 +66,7 @@ prepare(struct session *s)
 	for (uint32_t i = 0; i < o->server->execs.n; i++)
 		if (o->policy->exec[o->server->execs.first + i].verdict == VERDICT_ASK)
 			s->asks_programs = true;
-	buf_init(&s->insert, TEXT_MAX);
+	buf_init(&s->insert, INSERT_MAX);
 	buf_init(&s->text, TEXT_MAX);
 	batch_init(&s->batch);
 	frame_out_init(&s->to_agent, o->agent_out);
@@ -292,23 +293,20 @@ session_scan(const uint8_t *line, size_t len, struct json_message *ret)
 	return -EBADMSG;
 }
 
-/* The line with its newline, without what has been cut. */
+/* The line with its newline, without what has been cut, with what is said there. */
 void
 session_emit(struct session *s, struct frame_out *out, const uint8_t *line, size_t len)
 {
 	const uint8_t *at = line;
 	int r = 0;
 
-	if (s->insert_at != NULL) { /* such a line has no cuts */
-		r = frame_put(out, at, (size_t)(s->insert_at - at));
-		if (r == 0)
-			r = frame_say(out, s->insert.data, s->insert.len);
-		at = s->insert_at;
-		s->insert_at = NULL;
-	}
 	for (size_t i = 0; r == 0 && i < s->cuts.n; i++) {
-		r = frame_put(out, at, (size_t)(s->cuts.cut[i].from - at));
-		at = s->cuts.cut[i].to;
+		const struct cut *cut = &s->cuts.cut[i];
+
+		r = frame_put(out, at, (size_t)(cut->from - at));
+		if (r == 0 && cut->said_len > 0)
+			r = frame_say(out, s->insert.data + cut->said, cut->said_len);
+		at = cut->to;
 	}
 	if (r == 0)
 		r = frame_put(out, at, (size_t)(line + len + 1 - at));

@@ -324,6 +324,35 @@ def killed_is_told():
     check(audited('"killed"', "another program than the one judged", script, seconds=LONG), "written down")
 
 
+@test("MCP-ATTACKS 27 in a batch each failed element says what to do instead, and each call is linked in the log", 300)
+def refused_in_a_batch():
+    more = '    exec deny /bin/sh -c evil because "no evil here" instead "be good"\n'
+    s = kennel_run(ASKS + more)
+    s.initialize("2025-03-26")
+
+    def call(rid, *argv):
+        return {"jsonrpc": "2.0", "id": rid, "method": "tools/call",
+                "params": {"name": "exec", "arguments": {"argv": list(argv), "fail": True}}}
+
+    def batch(*calls):
+        s.send(list(calls))
+        got = s.message(LONG)
+        check(isinstance(got, list), "an array is answered by an array: %s" % got)
+        return {m["id"]: [c["text"] for c in m["result"]["content"]] for m in got}
+    got = batch(call(71, "/bin/true"), call(72, "/nope"))
+    equal(got, {71: ["exit 0\n"], 72: ["ENOENT"]}, "control: nothing that the policy has words for")
+    got = batch(call(73, "/bin/sh", "-c", "evil"), call(74, "/bin/true"), call(75, "/bin/sh", "-c", "evil"))
+    equal(got[74], ["exit 0\n"])
+    for rid in (73, 75):
+        equal((got[rid][0], len(got[rid])), ("EACCES", 2), got)
+        within("no evil here", got[rid][1])
+        within("Instead: be good", got[rid][1])
+    s.close()
+    for rid in (73, 75):
+        check(audited('"refused"', "exec refused", '"request": "%d"' % rid, "/bin/sh", seconds=LONG), "linked")
+    absent('"request": "72"', json.dumps([e for e in audit("--kind", "refused") if "/bin/sh" in json.dumps(e)]))
+
+
 @test("MCP-ATTACKS 46 the socket is not in the server's reach; whoever answers is written down", 300)
 def out_of_reach():
     s = session()

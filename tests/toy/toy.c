@@ -239,6 +239,32 @@ answer(struct json line)
 	toy_result(&c, line.at, line.len);
 }
 
+/* 2025-03-26: an array is answered by one line, the array of the answers. */
+static void
+answer_all(struct json array)
+{
+	FILE *out = stdout;
+	const char *before = "[";
+	struct json item;
+
+	for (size_t i = 0; (item = json_item(array, i)).len > 0; i++) {
+		char *text = NULL;
+		size_t len = 0;
+
+		stdout = open_memstream(&text, &len);
+		answer(item);
+		fclose(stdout);
+		stdout = out;
+		if (len > 0) { /* without its newline */
+			printf("%s%.*s", before, (int)len - 1, text);
+			before = ",";
+		}
+		free(text);
+	}
+	if (*before == ',')
+		printf("]\n");
+}
+
 /* ---- start -------------------------------------------------------------- */
 
 /* A process that leaves its parent and session and never ends by itself. */
@@ -293,7 +319,10 @@ main(int argc, char **argv)
 		option(argv[i], i + 1 < argc ? argv[i + 1] : "");
 	fflush(stdout);
 	while ((line = toy_read()).at != NULL) {
-		answer(line);
+		if (line.len > 0 && line.at[0] == '[')
+			answer_all(line);
+		else
+			answer(line);
 		fflush(stdout);
 	}
 	while (toy.stay)

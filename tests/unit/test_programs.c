@@ -330,6 +330,119 @@ refused_in_other_answers(void **state)
 	rig_close(&R);
 }
 
+/* 2025-03-26: each element has its own call, and its own place for the words. */
+static void
+refused_in_a_batch(void **state)
+{
+	const char *got, *at;
+
+	(void)state;
+	open_all(true);
+	greet("2025-03-26");
+	agent_passes(CALL("1", "\"old\""));
+	rig_server(&R, "[" FAILED("1", TEXT("before")) "]"); /* nothing was refused yet */
+	assert_null(strstr(rig_agent_got(&R), "kennel"));
+	agent_passes("[" CALL("2", "\"a\"") "," CALL("3", "\"b\"") "," CALL(
+	    "4", "\"c\"") "," CALL("5", "\"d\"") "]");
+	session_exec_refused(R.session, &push);
+	assert_non_null(strstr(rig_events, " 2 /usr/bin/git p.kennel:7"));
+	assert_non_null(strstr(rig_events, " 5 /usr/bin/git p.kennel:7"));
+	assert_null(strstr(rig_events, " 1 /usr/bin/git"));
+	/* between them what may not pass: an answer to nothing */
+	rig_server(&R,
+	    "[" FAILED("77", TEXT("x")) "," FAILED("2",
+		TEXT("two")) ","
+			     "{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"content\":"
+			     "[" TEXT("fine") "]}}," FAILED("78",
+				 TEXT("x")) ","
+					    "{\"jsonrpc\":\"2.0\",\"id\":4,\"error\":{"
+					    "\"code\":-1,\"message\":\"oh\"}}," FAILED(
+						"5", "") "," FAILED("79", TEXT("x")) "]");
+	got = rig_agent_got(&R);
+	at = strstr(got, "[{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"content\":[" TEXT(
+			     "two") ",{\"type\":\"text\",\"text\":\"kennel: ");
+	assert_ptr_equal(at, got);
+	at = strstr(at,
+	    "pull request\"}],\"isError\":true}},{\"jsonrpc\":\"2.0\",\"id\":3,"
+	    "\"result\":{\"content\":[" TEXT("fine") "]}},");
+	assert_non_null(at);
+	at = strstr(at, "\"message\":\"oh (kennel: ");
+	assert_non_null(at);
+	at = strstr(at, "pull request)\"}},{\"jsonrpc\":\"2.0\",\"id\":5,\"result\":{"
+			"\"content\":[{\"type\":\"text\",\"text\":\"kennel: ");
+	assert_non_null(at);
+	assert_non_null(strstr(at, "pull request\"}],\"isError\":true}}]\n"));
+	assert_null(strchr(strchr(got, '\n') + 1, '\n')); /* one line */
+	/* and what came before it is not said again */
+	agent_passes(CALL("6", "\"c\""));
+	server_passes("[" FAILED("6", TEXT("x")) "]");
+	rig_close(&R);
+}
+
+static void
+hears(void *arg)
+{
+	if ((*(int *)arg)++ == 0)
+		session_exec_refused(R.session, &push);
+}
+
+/* What the leash has said counts for every element, though only some failed. */
+static void
+a_batch_is_heard_for(void **state)
+{
+	int n = 0;
+
+	(void)state;
+	open_all(true);
+	greet("2025-03-26");
+	R.session->o.hear = hears;
+	R.session->o.hear_arg = &n;
+	agent_passes("[" CALL("1", "\"a\"") "," CALL("2", "\"b\"") "]");
+	rig_server(
+	    &R, "[{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[]}}," FAILED(
+		    "2", TEXT("x")) "]");
+	assert_int_equal(n, 1);
+	assert_non_null(strstr(rig_agent_got(&R), "Instead: open a pull request"));
+	assert_non_null(strstr(rig_events, " 1 /usr/bin/git"));
+	assert_non_null(strstr(rig_events, " 2 /usr/bin/git"));
+	rig_close(&R);
+}
+
+/* As much as one line may hold: the rest of the elements pass as they are. */
+static void
+a_batch_is_bounded(void **state)
+{
+	enum { CALLS = 4000 };
+	char *line = malloc(CALLS * 200), *at = line;
+	size_t said = 0;
+
+	(void)state;
+	open_all(true);
+	greet("2025-03-26");
+	for (int i = 0; i < CALLS; i++)
+		at += sprintf(at,
+		    "%c{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"tools/"
+		    "call\",\"params\":{\"name\":\"a\"}}",
+		    i == 0 ? '[' : ',', i);
+	strcpy(at, "]");
+	agent_passes(line);
+	session_exec_refused(R.session, &push);
+	at = line;
+	for (int i = 0; i < CALLS; i++)
+		at += sprintf(at,
+		    "%c{\"jsonrpc\":\"2.0\",\"id\":%d,\"result\":{\"isError\":"
+		    "true,\"content\":[]}}",
+		    i == 0 ? '[' : ',', i);
+	strcpy(at, "]");
+	rig_server(&R, line);
+	for (const char *p = rig_agent_got(&R); (p = strstr(p, "Instead")) != NULL; p++)
+		said++;
+	assert_true(said > 100 && said <= CALLS);
+	assert_true(R.agent_got.len <= strlen(line) + 1 + (1u << 20));
+	free(line);
+	rig_close(&R);
+}
+
 int
 main(void)
 {
@@ -345,6 +458,9 @@ main(void)
 	    cmocka_unit_test(progress_is_told),
 	    cmocka_unit_test(refused_is_told),
 	    cmocka_unit_test(refused_in_other_answers),
+	    cmocka_unit_test(refused_in_a_batch),
+	    cmocka_unit_test(a_batch_is_heard_for),
+	    cmocka_unit_test(a_batch_is_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
