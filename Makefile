@@ -59,7 +59,7 @@ POLICY_READ = policy/load.o policy/rows.o policy/rules.o policy/plan.o policy/bp
 # Text to sealed bytes: the supervisor only.
 POLICY_TEXT = policy/arena.o policy/out.o policy/diag_code.o policy/diag.o policy/keyword.o policy/lex.o \
 	   policy/expand.o policy/parse.o policy/top.o policy/include.o \
-	   policy/grant.o policy/source.o policy/when.o policy/manifest.o policy/manifest_parse.o policy/secretpath.o policy/unit.o policy/host.o \
+	   policy/grant.o policy/source.o policy/router.o policy/router_parse.o policy/routed.o policy/when.o policy/manifest.o policy/manifest_parse.o policy/secretpath.o policy/unit.o policy/host.o \
 	   policy/check.o policy/check_mcp.o policy/check_net.o policy/check_value.o policy/conflict.o \
 	   policy/lint.o policy/expect.o policy/never.o policy/never_reach.o policy/format.o
 # What is known about secrets, and never a value (also kennel-secret's).
@@ -84,13 +84,14 @@ CELL	 = leash/cell/cell.o leash/cell/ns.o leash/cell/mount.o leash/cell/hide.o \
 	   leash/cell/net.o leash/cell/landlock.o leash/cell/caps.o \
 	   leash/cell/limits.o shim/base/subid.o
 # Secrets, the cell, the gate.  No socket to the world, no MCP, no parser.
-LEASH	 = leash/main.o leash/dispatch.o leash/launch.o leash/uses.o leash/resolve.o leash/vaulted.o leash/give.o leash/stdio.o \
+LEASH	 = leash/main.o leash/dispatch.o leash/launch.o leash/uses.o leash/resolve.o leash/routed.o leash/vaulted.o leash/give.o leash/stdio.o \
 	   leash/keeper/reach.o leash/vault/remote.o \
 	   leash/report.o \
 	   $(CELL) \
 	   leash/exec/notify.o leash/exec/stop.o leash/exec/image.o \
 	   leash/exec/grant.o leash/exec/copy.o leash/exec/pin.o leash/exec/caller.o leash/exec/ask.o leash/exec/explain.o \
 	   leash/vault/ring.o leash/vault/mem.o leash/vault/source.o leash/vault/helper.o leash/vault/fence.o \
+	   leash/vault/plugin.o leash/vault/request.o leash/vault/reply.o leash/vault/crashes.o \
 	   leash/vault/env.o \
 	   leash/scrub/scrub.o leash/scrub/forms.o \
 	   leash/scrub/filter.o leash/scrub/reading.o \
@@ -142,7 +143,7 @@ KENNEL	 = supervisor/main.o supervisor/child.o supervisor/control.o $(APPROVE) \
 	   supervisor/cli/audit.o supervisor/cli/unused.o \
 	   supervisor/cli/init.o supervisor/cli/package.o supervisor/cli/preset.o \
 	   supervisor/cli/pin.o supervisor/cli/client.o supervisor/cli/approve.o \
-	   supervisor/cli/secret.o supervisor/cli/secret_options.o supervisor/cli/secret_show.o \
+	   supervisor/cli/secret.o supervisor/cli/secret_options.o supervisor/cli/secret_show.o supervisor/cli/sources.o \
 	   $(SECRETMETA) \
 	   leash/report.o supervisor/audit/noload.o \
 	   $(POLICY_READ) $(POLICY_MAKE) $(BASE)

@@ -34,6 +34,8 @@ secret_give(struct leash *l, const struct sealed_secret *row, const struct secre
 		log_warn("%s is masked wherever it stands, also in ordinary text: %s",
 		    name, weak);
 	r = scrub_learn(l->scrub, value, number);
+	if (r == 0 && (row->flags & SECRET_CREDENTIAL) != 0)
+		return 0; /* its source's, and not the server's */
 	if (r == 0 && (row->flags & SECRET_AS_FILE) != 0)
 		return env_file(l->env, name, value);
 	return r == 0 ? env_secret(l->env, name, value) : r;

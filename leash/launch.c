@@ -209,6 +209,7 @@ secret_values(struct launch *a)
 		l->secret[l->secret_n++] = value;
 	}
 	vaulted_end();
+	routed_end();
 	return 0;
 }
 

@@ -11,6 +11,23 @@
 int secret_resolve(struct leash *, const struct sealed_secret *, struct secret **ret,
     char *why, size_t why_cap);
 
+/* The same, whether it was resolved before or not: for its source. */
+int secret_resolve_row(struct leash *, const struct sealed_secret *, struct secret **ret,
+    char *why, size_t why_cap);
+
+/*
+ * routed.c: from a program, which may need something to log in; and from a plugin.
+ * 0 or -errno, and why; -ELOOP: a credential would need a credential.
+ */
+int routed_command(struct leash *, const struct sealed_secret *, struct secret **ret,
+    char *why, size_t why_cap);
+int routed_plugin(struct leash *, const struct sealed_secret *, struct secret **ret,
+    char *why, size_t why_cap);
+/* Was this credential resolved already, for its source? */
+bool routed_known(struct leash *, const struct sealed_secret *, struct secret **ret);
+/* Ends the plugins, once all values are there. */
+void routed_end(void);
+
 /*
  * One from the vault.  The first one connects to the keeper that runs; none is started, for
  * one that was not there holds nothing open.  0 or -errno; why says what is missing

@@ -33,6 +33,8 @@ bool check_variable(struct check *, const struct word *);
 check_fn check_gate, check_offer, check_audit, check_syscalls, check_pins;
 check_fn check_net, check_secret_options;
 check_fn check_require, check_limit, check_env, check_secret;
+/* What stands behind `from` of a secret, wherever it is written. */
+check_fn check_secret_source;
 /* ld.so and its like, which start any program. */
 bool check_is_loader(const char *path);
 /* Every net grant against what each secret of the server says of hosts. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "policy/check.h"
+#include "policy/router.h"
 #include "policy/secretpath.h"
 #include "policy/source.h"
 
@@ -197,6 +198,8 @@ check_reference(struct check *c, struct stmt *s, const struct source_row *row)
 
 	if (row->program != NULL) {
 		check_preset(c, s);
+	} else if (row->source == SOURCE_ROUTED) {
+		routed_check(c, s);
 	} else if (row->source == SOURCE_VAULT) {
 		why = secret_path_wrong(s->word[2].text, s->word[2].len);
 		if (why != NULL)
@@ -214,23 +217,28 @@ check_reference(struct check *c, struct stmt *s, const struct source_row *row)
 }
 
 void
-check_secret(struct check *c, struct stmt *s)
+check_secret_source(struct check *c, struct stmt *s)
 {
 	const struct source_row *row = source_find(s->word[1].text);
 	size_t n = s->word_n - 2;
 
+	if (row == NULL)
+		return; /* the parser has said so */
+	if (n < row->word_min || n > row->word_max)
+		diag_error(c->diag, s->word[n > row->word_max ? row->word_max + 2 : n + 1].at,
+		    "`from %s` takes %s", row->word, row->takes);
+	else
+		check_reference(c, s, row);
+}
+
+void
+check_secret(struct check *c, struct stmt *s)
+{
 	(void)check_variable(c, &s->word[0]); /* it reports */
 	if (is_fixed(s->word[0].text))
 		diag_error(c->diag, s->word[0].at,
 		    "%s is one of the fixed variables; it cannot be a secret",
 		    s->word[0].text);
-	if (row == NULL)
-		return; /* the parser has said so */
-	if (n < row->word_min || n > row->word_max) {
-		diag_error(c->diag, s->word[n > row->word_max ? row->word_max + 2 : 2].at,
-		    "`from %s` takes %s", row->word, row->takes);
-		return;
-	}
 	check_secret_options(c, s);
-	check_reference(c, s, row);
+	check_secret_source(c, s);
 }

@@ -3,6 +3,7 @@
  * what another one promises.
  */
 #include "policy/check.h"
+#include "policy/router.h"
 #include "policy/source.h"
 
 #include <stdlib.h>
@@ -181,7 +182,7 @@ secret_against_write(struct check *c, const struct stmt *s)
 {
 	const struct source_row *row = source_find(s->word[1].text);
 	const struct word *w;
-	size_t i;
+	size_t i, words = 0;
 
 	c->diag->hide_line = true;
 	w = NULL;
@@ -192,7 +193,9 @@ secret_against_write(struct check *c, const struct stmt *s)
 		    "the server could change the program of this preset: `write` on "
 		    "line %u holds it",
 		    w->at.line);
-	for (i = 2; strcmp(s->word[1].text, "cmd") == 0 && i < s->word_n; i++) {
+	if (strcmp(s->word[1].text, "cmd") == 0 || strcmp(s->word[1].text, "plugin") == 0)
+		words = s->word_n;
+	for (i = 2; i < words; i++) {
 		if (!path_is_normal(s->word[i].text))
 			continue;
 		w = written(c->server, s->word[i].text);
@@ -203,6 +206,23 @@ secret_against_write(struct check *c, const struct stmt *s)
 			    w->at.line);
 	}
 	c->diag->hide_line = false;
+}
+
+/* The same of what answers for it, and of what that needs to log in. */
+static void
+routed_against_write(struct check *c, const struct stmt *s)
+{
+	struct diag mute = {.out = NULL}; /* what is wrong was said */
+	const struct answer *a;
+	size_t i;
+
+	if (s->word_n != 3 || strcmp(s->word[1].text, "source") != 0)
+		return;
+	a = routed_answer(c->tree, s, &mute);
+	for (i = 0; a != NULL && i < a->source->credential_n; i++)
+		secret_against_write(c, &a->credential[i].stmt);
+	if (a != NULL)
+		secret_against_write(c, &a->stmt);
 }
 
 /* `limit files`, where a server says it; else NULL. */
@@ -324,8 +344,10 @@ conflict_server(struct tree *tree, const struct server *server, struct diag *dia
 		s = &server->stmt[i];
 		if (s->kw == KW_RUN || (s->kw == KW_EXEC && s->verdict != VERDICT_DENY))
 			against_write(&c, s);
-		else if (s->kw == KW_SECRET)
+		else if (s->kw == KW_SECRET) {
 			secret_against_write(&c, s);
+			routed_against_write(&c, s);
+		}
 	}
 }
 

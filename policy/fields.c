@@ -68,7 +68,7 @@ const struct sealed_field sealed_fields[] = {
     F(args, FIELD_RANGE, SEALED_ARGS, ANY),
     F(hosts, FIELD_RANGE, SEALED_REFS, ANY),
     F(at, FIELD_AT, 0, 0),
-    F(source, FIELD_NUMBER, SOURCE_ENV, SOURCE_VAULT),
+    F(source, FIELD_NUMBER, SOURCE_ENV, SOURCE_PLUGIN),
     F(approve, FIELD_NUMBER, APPROVE_NONE, APPROVE_PER_CALL),
     F(flags, FIELD_FLAGS, 0, SECRET_FLAGS),
     F(reserved, FIELD_NUMBER, 0, 0),

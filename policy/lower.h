@@ -140,6 +140,8 @@ struct lower {
 	struct sealed_exec *exec;
 	size_t exec_n;
 	bool has_run;
+	const char **credential; /* names of rows that sources need, so far */
+	size_t credential_n;
 };
 
 struct sealed_ref lower_str(struct lower *, const char *);

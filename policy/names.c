@@ -201,6 +201,7 @@ policy_source_name(uint32_t source)
 	    [SOURCE_FILE] = "file",
 	    [SOURCE_CMD] = "cmd",
 	    [SOURCE_VAULT] = "vault",
+	    [SOURCE_PLUGIN] = "plugin",
 	};
 
 	return source < sizeof(table) / sizeof(table[0]) && table[source] != NULL

@@ -199,6 +199,7 @@ static const char *const sources[] = {
     [SOURCE_FILE] = "file",
     [SOURCE_CMD] = "cmd",
     [SOURCE_VAULT] = "vault",
+    [SOURCE_PLUGIN] = "plugin",
 };
 
 static void

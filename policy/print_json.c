@@ -236,6 +236,7 @@ json_secret(const struct policy *p, uint32_t i, FILE *f)
 	    [SOURCE_FILE] = "file",
 	    [SOURCE_CMD] = "cmd",
 	    [SOURCE_VAULT] = "vault",
+	    [SOURCE_PLUGIN] = "plugin",
 	};
 	const struct sealed_secret *c = &p->secret[i];
 	bool first = true;

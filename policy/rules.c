@@ -86,6 +86,41 @@ rule_env(struct load *l, uint32_t i)
 	return 0;
 }
 
+/* The name of a source: [a-z][a-z0-9-]*. */
+static bool
+is_source(const char *s, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		if (!(s[i] >= 'a' && s[i] <= 'z') &&
+		    (i == 0 || (!(s[i] >= '0' && s[i] <= '9') && s[i] != '-')))
+			return false;
+	return len > 0 && len <= SECRET_SOURCE_LEN;
+}
+
+/* A program, a digest, a reference; then variables. */
+static bool
+plugin_fits(const struct load *l, const struct sealed_secret *row)
+{
+	const struct sealed_arg *a = &l->p.arg[row->args.first];
+	uint32_t i;
+	size_t name;
+
+	if (row->args.n < SECRET_PLUGIN_ARGS ||
+	    row->args.n > SECRET_PLUGIN_ARGS + SECRET_PLUGIN_ENV ||
+	    !policy_is_path(text(l, a[0].text), a[0].text.len) || a[1].text.len != 64 ||
+	    strspn(text(l, a[1].text), "0123456789abcdef") != 64 || a[2].text.len == 0 ||
+	    a[2].text.len > SECRET_REFERENCE_LEN)
+		return false;
+	for (i = SECRET_PLUGIN_ARGS; i < row->args.n; i++) {
+		name = strcspn(text(l, a[i].text), "=");
+		if (!load_is_name(text(l, a[i].text), name, true))
+			return false;
+	}
+	return true;
+}
+
 static int
 rule_secret(struct load *l, uint32_t i)
 {
@@ -94,18 +129,24 @@ rule_secret(struct load *l, uint32_t i)
 	bool fits[] = {
 	    [SOURCE_ENV] = load_is_name(ref, row->ref.len, true),
 	    [SOURCE_FILE] = policy_is_path(ref, row->ref.len),
-	    [SOURCE_CMD] = row->ref.len == 0,
+	    [SOURCE_CMD] = row->ref.len == 0 || is_source(ref, row->ref.len),
 	    [SOURCE_VAULT] = row->ref.len > 0,
+	    [SOURCE_PLUGIN] = is_source(ref, row->ref.len),
 	};
+	bool program = row->source == SOURCE_CMD || row->source == SOURCE_PLUGIN;
 
-	MUST((row->source == SOURCE_CMD) == (row->args.n > 0),
-	    "a command where none belongs, or none");
+	MUST(program == (row->args.n > 0), "a command where none belongs, or none");
 	MUST(fits[row->source], "a reference that its source cannot have");
 	MUST(all_literal(l, row->args), "an argument is not literal");
 	MUST((row->flags & SECRET_HOSTS_ANY) == 0 || row->hosts.n == 0,
 	    "both some hosts and any");
-	MUST((row->flags & (uint32_t)SECRET_OF_CMD) == 0 || row->source == SOURCE_CMD,
+	MUST((row->flags & (uint32_t)SECRET_OF_CMD) == 0 || program,
 	    "what only a command may, without one");
+	MUST(
+	    row->source != SOURCE_PLUGIN || plugin_fits(l, row), "a plugin that is none");
+	MUST((row->flags & SECRET_CREDENTIAL) == 0 ||
+		 (row->approve == APPROVE_NONE && (row->flags & SECRET_AS_FILE) == 0),
+	    "a credential that is the server's, too");
 	return 0;
 }
 

@@ -259,6 +259,7 @@ say_secret(const struct policy *p, const struct sealed_secret *s, FILE *f)
 	    [SOURCE_FILE] = "file",
 	    [SOURCE_CMD] = "cmd",
 	    [SOURCE_VAULT] = "vault",
+	    [SOURCE_PLUGIN] = "plugin",
 	};
 
 	(void)fputs("secret ", f);

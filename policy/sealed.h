@@ -126,7 +126,13 @@ struct sealed_env {
 	uint32_t fixed;  /* 1: PATH HOME USER LANG TMPDIR */
 };
 
-enum sealed_source { SOURCE_ENV = 1, SOURCE_FILE, SOURCE_CMD, SOURCE_VAULT };
+enum sealed_source {
+	SOURCE_ENV = 1,
+	SOURCE_FILE,
+	SOURCE_CMD,
+	SOURCE_VAULT,
+	SOURCE_PLUGIN
+};
 
 enum sealed_approve { APPROVE_NONE = 0, APPROVE_SESSION, APPROVE_PER_CALL };
 
@@ -139,7 +145,9 @@ enum {
 	SECRET_OF_CMD = 14,
 	SECRET_AS_FILE = 16, /* NAME_FILE names a descriptor; NAME is not set */
 	SECRET_WEAK = 32,    /* may be a value that ordinary text has too */
-	SECRET_FLAGS = 63,   /* all of them */
+	SECRET_CREDENTIAL =
+	    64, /* for a source, which its name begins with; not the server's */
+	SECRET_FLAGS = 127, /* all of them */
 };
 
 /*
@@ -150,10 +158,21 @@ enum {
 #define SECRET_FILE_FD   100
 #define SECRET_FILES_MAX 64 /* in one server: they travel in one packet */
 
+/* Of a PLUGIN: what stands first in its args, and how many of what else. */
+#define SECRET_PLUGIN_ARGS   3
+#define SECRET_PLUGIN_ENV    16
+#define SECRET_SOURCE_LEN    64   /* bytes of a source's name */
+#define SECRET_REFERENCE_LEN 1024 /* bytes */
+
 struct sealed_secret {
-	struct sealed_ref name;    /* the variable it arrives in */
-	struct sealed_ref ref;     /* ENV: variable; FILE: path; VAULT: path */
-	struct sealed_range args;  /* CMD: argv as ARG_LITERAL rows */
+	struct sealed_ref name; /* the variable it arrives in */
+	/* ENV: variable; FILE: path; VAULT: path; PLUGIN: the source's name, of CMD too
+	 * where that needs something to log in: the rows SECRET_CREDENTIAL that are
+	 * called SOURCE__VARIABLE (a `-` is a `_`). */
+	struct sealed_ref ref;
+	/* ARG_LITERAL rows.  CMD: argv.  PLUGIN: the program, its SHA-256 in hex, what
+	 * the secret is called there; then NAME=VALUE, or NAME. */
+	struct sealed_range args;
 	struct sealed_range hosts; /* REFS: where it may be used; none: not said */
 	struct sealed_at at;
 	uint32_t source;  /* enum sealed_source */

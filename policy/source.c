@@ -18,6 +18,7 @@ static const struct source_row rows[] = {
     {"env", SOURCE_ENV, .word_min = 1, .word_max = 1, .takes = "one variable"},
     {"file", SOURCE_FILE, .word_min = 1, .word_max = 1, .takes = "one path"},
     {"cmd", SOURCE_CMD, .word_min = 1, .word_max = SIZE_MAX, .takes = "a program"},
+    {"source", SOURCE_ROUTED, .word_min = 1, .word_max = 1, .takes = "one path"},
     {"vault", SOURCE_VAULT, .word_min = 1, .word_max = 1, .takes = "one path"},
     {"pass", SOURCE_CMD, "pass", {"show", "%1"}, 1, 1, SECRET_FIRST_LINE,
 	"the name of one entry"},
@@ -70,6 +71,6 @@ source_program(const struct source_row *row)
 const char *
 source_list(void)
 {
-	return "env NAME, file PATH, cmd PROGRAM..., vault PATH, or a preset: pass, "
-	       "secret-tool, op, hashicorp-vault";
+	return "env NAME, file PATH, cmd PROGRAM..., vault PATH, source PATH, or a "
+	       "preset: pass, secret-tool, op, hashicorp-vault";
 }

@@ -12,11 +12,14 @@
 
 #include "policy/sealed.h"
 
+/* `from source PATH`: which one is the router's to say (router.h). */
+#define SOURCE_ROUTED 0
+
 #define SOURCE_ARGS_MAX 8 /* of a preset, before its own words */
 
 struct source_row {
 	const char *word;
-	enum sealed_source source;
+	unsigned int source; /* enum sealed_source, or SOURCE_ROUTED */
 	/* Of a preset; NULL: none.  In args, %1 is its first word, and %* all. */
 	const char *program;
 	const char *args[SOURCE_ARGS_MAX];

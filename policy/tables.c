@@ -3,12 +3,19 @@
  * environment, secrets, limits, requirements.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "policy/lower.h"
+#include "policy/router.h"
 #include "policy/source.h"
+#include "shim/base/fd.h"
+
+#define PLUGIN_LEN_MAX (64u << 20) /* as the leash has it */
+
+static int lower_routed(struct lower *, const struct stmt *);
 
 static int
 env_put(struct lower *l, const char *name, const char *value, struct at at, bool fixed)
@@ -132,30 +139,177 @@ secret_preset(struct lower *l, const struct stmt *s, const struct source_row *ro
 	return 0;
 }
 
+/* What stands behind `from`, as the row of its source has it. */
 static int
-secret_put(struct lower *l, const struct stmt *s)
+secret_words(struct lower *l, const struct stmt *s, struct sealed_secret *c)
 {
 	const struct source_row *row = source_find(s->word[1].text);
-	struct sealed_secret c = {
-	    .name = lower_str(l, s->word[0].text), .at = lower_at(l, s->at)};
 	size_t i;
 	int r = 0;
 
-	if (row == NULL)
-		return -EINVAL; /* the parser has said so */
-	c.source = row->source;
-	c.flags = row->flags;
-	c.args.first = sealer_rows(l->sealer, SEALED_ARGS);
+	if (row == NULL || row->source == SOURCE_ROUTED)
+		return -EINVAL; /* the parser has said so; the router gives none */
+	c->source = row->source;
+	c->flags |= row->flags;
+	c->args.first = sealer_rows(l->sealer, SEALED_ARGS);
 	if (row->program != NULL)
-		r = secret_preset(l, s, row, &c);
+		r = secret_preset(l, s, row, c);
 	else if (row->source != SOURCE_CMD)
-		c.ref = lower_str(l, s->word[2].text);
+		c->ref = lower_str(l, s->word[2].text);
 	for (i = 2; row->program == NULL && row->source == SOURCE_CMD && i < s->word_n;
 	     i++)
-		secret_arg(l, &c, s->word[i].text);
-	secret_options(l, s, &c);
-	(void)sealer_row(l->sealer, SEALED_SECRETS, &c, sizeof(c));
+		secret_arg(l, c, s->word[i].text);
+	return r;
+}
+
+static void
+secret_row(struct lower *l, const struct sealed_secret *c)
+{
+	(void)sealer_row(l->sealer, SEALED_SECRETS, c, sizeof(*c));
 	l->row.secrets.n++;
+}
+
+static int
+secret_put(struct lower *l, const struct stmt *s)
+{
+	struct sealed_secret c = {
+	    .name = lower_str(l, s->word[0].text), .at = lower_at(l, s->at)};
+	int r;
+
+	if (strcmp(s->word[1].text, "source") == 0)
+		return lower_routed(l, s);
+	r = secret_words(l, s, &c);
+	secret_options(l, s, &c);
+	secret_row(l, &c);
+	return r;
+}
+
+/* ---- from a source of sources.kennel ------------------------------------------- */
+
+/* Is the program of the plugin the one that its sidecar means? */
+static int
+plugin_judge(struct lower *l, const struct stmt *s, const struct sidecar *car)
+{
+	uint8_t digest[32];
+	const char *why = NULL;
+	int fd, r;
+
+	/* early: openat */
+	fd = open(car->program, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	r = fd < 0 ? -errno : policy_digest_fd(fd, PLUGIN_LEN_MAX, digest);
+	fd_close(&fd);
+	if (r < 0)
+		why = strerror(-r);
+	else if (memcmp(digest, car->sha256, sizeof(digest)) != 0)
+		why = "it is not the one whose sha256 its sidecar has";
+	if (why == NULL)
+		return 0;
+	diag_error(
+	    l->diag, s->word[2].at, "the program of plugin %s: %s", car->name, why);
+	return -EINVAL;
+}
+
+static void
+plugin_row(struct lower *l, const struct answer *a, struct sealed_secret *c)
+{
+	const struct routed_source *source = a->source;
+	char hex[65];
+	size_t i;
+
+	for (i = 0; i < 32; i++)
+		(void)snprintf(hex + 2 * i, 3, "%02x", source->sidecar->sha256[i]);
+	c->source = SOURCE_PLUGIN;
+	c->ref = lower_str(l, source->name.text);
+	c->args.first = sealer_rows(l->sealer, SEALED_ARGS);
+	secret_arg(l, c, source->sidecar->program);
+	secret_arg(l, c, hex);
+	secret_arg(l, c, a->reference);
+	for (i = 0; i < source->env_n; i++)
+		secret_arg(l, c, source->env[i]);
+}
+
+/* The row of what answers, named and flagged already. */
+static int
+answer_row(struct lower *l, const struct stmt *s, const struct answer *a,
+    struct sealed_secret *c)
+{
+	int r = 0;
+
+	if (a->source->sidecar != NULL) {
+		r = plugin_judge(l, s, a->source->sidecar);
+		plugin_row(l, a, c);
+	} else {
+		r = secret_words(l, &a->stmt, c);
+		if (a->source->credential_n > 0)
+			c->ref = lower_str(l, a->source->name.text);
+	}
+	c->flags |= a->source->may;
+	return r;
+}
+
+/* SOURCE__VARIABLE, where a `-` is a `_`. */
+static char *
+credential_name(struct lower *l, const struct answer *a, const struct answer *c)
+{
+	char *name =
+	    lower_printf(l, "%s__%s", a->source->name.text, c->stmt.word[0].text);
+	size_t i, len = a->source->name.len;
+
+	for (i = 0; name != NULL && i < len; i++)
+		if (name[i] == '-')
+			name[i] = '_';
+	return name;
+}
+
+/* Once in a server, however many of its secrets come from that source. */
+static int
+credential_put(struct lower *l, const struct stmt *s, const struct answer *a,
+    const struct answer *c, uint32_t weak)
+{
+	const char *name = credential_name(l, a, c), **known;
+	struct sealed_secret row = {
+	    .at = lower_at(l, s->at), .flags = SECRET_CREDENTIAL | weak};
+	size_t i;
+
+	if (name == NULL)
+		return -ENOMEM;
+	for (i = 0; i < l->credential_n; i++)
+		if (strcmp(l->credential[i], name) == 0)
+			return 0;
+	if (env_named(l, name) != NULL) {
+		diag_error(l->diag, s->word[1].at,
+		    "%s is what its source needs; nothing else can be called so", name);
+		return -EINVAL;
+	}
+	/* NOLINTNEXTLINE(bugprone-sizeof-expression): its elements are pointers */
+	known = arena_push(l->arena, l->credential, l->credential_n, sizeof(*known));
+	if (known == NULL)
+		return -ENOMEM;
+	known[l->credential_n++] = name;
+	l->credential = known;
+	row.name = lower_str(l, name);
+	i = answer_row(l, s, c, &row) < 0;
+	secret_row(l, &row);
+	return i != 0 ? -EINVAL : 0;
+}
+
+static int
+lower_routed(struct lower *l, const struct stmt *s)
+{
+	struct tree tree = *l->tree; /* its router was read when it was checked */
+	const struct answer *a = routed_answer(&tree, s, l->diag);
+	struct sealed_secret c = {
+	    .name = lower_str(l, s->word[0].text), .at = lower_at(l, s->at)};
+	size_t i;
+	int r;
+
+	if (a == NULL)
+		return -EINVAL;
+	r = answer_row(l, s, a, &c);
+	secret_options(l, s, &c);
+	secret_row(l, &c);
+	for (i = 0; r == 0 && i < a->source->credential_n; i++)
+		r = credential_put(l, s, a, &a->credential[i], c.flags & SECRET_WEAK);
 	return r;
 }
 

@@ -324,6 +324,7 @@ struct tree {
 	struct declare *declare;
 	size_t declare_n;
 	struct memo *memo; /* while it is lowered: what the file system said */
+	struct router *router; /* what answers for secrets; NULL: not asked yet */
 };
 
 /* ---- arena: everything of one compilation, freed at once (arena.c) ------ */

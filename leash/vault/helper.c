@@ -173,7 +173,7 @@ helper_environ(struct start *s)
 static int
 helper_secrets(struct start *s)
 {
-	const struct helper_secret *c = s->order->secret;
+	const struct plugin_credential *c = s->order->secret;
 	size_t i;
 	int r = 0;
 

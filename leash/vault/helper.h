@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "leash/vault/plugin.h"
+
 struct helper {
 	pid_t pid;
 	int pidfd;
@@ -19,12 +21,6 @@ struct helper {
 };
 #define HELPER_NONE ((struct helper){.pid = -1, .pidfd = -1, .in = -1, .out = -1})
 
-/* One variable of a program's environment whose value is a secret. */
-struct secret;
-struct helper_secret {
-	const char *name;
-	const struct secret *value;
-};
 #define HELPER_SECRETS_MAX    4
 #define HELPER_SECRET_LEN_MAX (8u << 10) /* bytes of one value */
 #define HELPER_ENV_MAX        24
@@ -35,7 +31,7 @@ struct helper_order {
 	/* Variables besides PATH: NAME=VALUE, or NAME for our own HOME, USER, LANG or
 	 * XDG_RUNTIME_DIR.  NULL: these four. */
 	const char *const *env;
-	const struct helper_secret *secret; /* for its environment, too */
+	const struct plugin_credential *secret; /* for its environment, too */
 	size_t secret_n;
 	int image;  /* run these bytes and not argv[0]'s; -1 */
 	bool asked; /* its stdin is a pipe, and ours to write */
@@ -52,7 +48,6 @@ void helper_end(struct helper *);
 int helper_told(const struct helper *, int r, char *how, size_t how_cap);
 
 /* secret_from_cmd with all that can be said of the program. */
-struct vault;
 int secret_from_program(struct vault *, const struct helper_order *, int64_t wait_ms,
     struct secret **ret, char *why, size_t why_cap);
 /* The same with another deadline: what a test waits for. */

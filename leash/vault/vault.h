@@ -65,6 +65,11 @@ enum { /* may, or'ed */
 };
 int secret_from_cmd(struct vault *, const char *const *argv, unsigned int may,
     struct secret **ret, char *why, size_t why_cap);
+/* The same with secrets in the command's environment: at most four, of 8 KiB each. */
+struct plugin_credential;
+int secret_from_cmd_with(struct vault *, const char *const *argv, unsigned int may,
+    const struct plugin_credential *, size_t n, struct secret **ret, char *why,
+    size_t why_cap);
 
 /*
  * remote.c: from the keeper at this connection, for what the policy is (see

@@ -101,7 +101,8 @@ open_report(struct opened *o)
 	return r;
 }
 
-/* Where the leash finds the keeper: said when a secret is in the vault. */
+/* Where the leash finds the keeper and counts what plugins fail: said when a secret
+ * is theirs. */
 static const char *
 run_at(const struct opened *o)
 {
@@ -109,7 +110,8 @@ run_at(const struct opened *o)
 	struct sealed_range rows = o->found.server->secrets;
 
 	for (uint32_t i = rows.first; i < rows.first + rows.n; i++) {
-		if (o->found.policy.secret[i].source != SOURCE_VAULT)
+		if (o->found.policy.secret[i].source != SOURCE_VAULT &&
+		    o->found.policy.secret[i].source != SOURCE_PLUGIN)
 			continue;
 		(void)snprintf(out, sizeof(out), "KENNEL_RUN_AT=%s", o->place.run_dir);
 		return out;

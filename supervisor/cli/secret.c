@@ -31,6 +31,7 @@ static const struct verb {
 	"all that is known about a secret, but its value"},
     {"validate", secret_validate_main, "[--json] [--strict]",
 	"are the manifests in order?"},
+    {"sources", secret_sources_main, "[--json] [PATH]", "where values come from"},
     {"catalog", secret_catalog_main, "list|show NAME|validate", "where tokens come from"},
     {"init", NULL, "", "a vault of one's own"},
     {"set", NULL, "PATH", "a value, typed or from a descriptor"},

@@ -158,7 +158,11 @@ BREAK(b_secret_order, struct sealed_ref n = c->p.secret[0].name;
       ROW(c, secret, 0)->name = c->p.secret[1].name; ROW(c, secret, 1)->name = n)
 BREAK(b_secret_path, ROW(c, secret, 1)->ref = ref_of(c, "TOKEN"))
 BREAK(b_secret_cmd, ROW(c, secret, 0)->source = SOURCE_VAULT)
-BREAK(b_secret_ref, ROW(c, secret, 0)->ref = ref_of(c, "a"))
+BREAK(b_secret_ref, ROW(c, secret, 0)->ref = ref_of(c, "TOKEN"))
+BREAK(b_secret_plugin, ROW(c, secret, 0)->source = SOURCE_PLUGIN;
+      ROW(c, secret, 0)->ref = ref_of(c, "a"))
+BREAK(b_secret_plugin_name, ROW(c, secret, 0)->source = SOURCE_PLUGIN)
+BREAK(b_secret_credential, ROW(c, secret, 0)->flags = SECRET_CREDENTIAL | SECRET_AS_FILE)
 BREAK(b_secret_env, ROW(c, secret, 1)->source = SOURCE_ENV)
 BREAK(b_secret_pattern, ROW(c, arg, c->p.secret[0].args.first)->kind = ARG_GLOB)
 
@@ -343,6 +347,9 @@ static const struct {
     {"secret file relative", b_secret_path, "source cannot"},
     {"secret with a command", b_secret_cmd, "command"},
     {"secret with a reference", b_secret_ref, "source cannot"},
+    {"secret of no plugin", b_secret_plugin, "plugin"},
+    {"secret of a plugin without a source", b_secret_plugin_name, "source cannot"},
+    {"secret for a source and a server", b_secret_credential, "credential"},
     {"secret from no variable", b_secret_env, "source cannot"},
     {"secret command pattern", b_secret_pattern, "not literal"},
     {"mount kind 0", b_mount_kind, "kind 0"},

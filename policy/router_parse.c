@@ -1,0 +1,678 @@
+/*
+ * sources.kennel and the sidecars of plugins, text to rows.  Both are written in the
+ * policy language's words, one statement or field a line:
+ *
+ *	source NAME {			plugin NAME {
+ *		from ...			version TEXT
+ *		credential NAME from ...	run PATH
+ *		env NAME [VALUE]		sha256 HEX
+ *		may network			env NAME...
+ *	}				}
+ *	route PREFIX SOURCE
+ *	secret PATH SOURCE [REFERENCE]
+ *	default SOURCE
+ *
+ * Any word may be a value gone astray: no line of them is shown.
+ */
+#include "policy/router.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "policy/check.h"
+#include "policy/secretpath.h"
+#include "policy/source.h"
+
+#define WORDS_MAX 64 /* of one line */
+#define LINES_MAX 64 /* of one block */
+
+struct line {
+	struct word word[WORDS_MAX];
+	size_t n;
+};
+
+struct reading {
+	struct arena *arena;
+	const struct policy_reader *reader;
+	struct lexer lex;
+	struct token tok;
+	struct diag *diag;
+	struct router *router; /* NULL: a sidecar is read */
+	struct routed_source *source;
+	struct sidecar *sidecar;
+	unsigned int seen; /* fields of the block at hand, or'ed */
+	int error;         /* 0 or -ENOMEM */
+};
+
+typedef void field_fn(struct reading *, const struct line *);
+
+struct field_row {
+	const char *name;
+	field_fn *read;
+	size_t min, max; /* words behind the name */
+	bool once, needed;
+	const char *takes;
+};
+
+static void
+advance(struct reading *r)
+{
+	if (lex_next(&r->lex, &r->tok) < 0) {
+		r->error = -ENOMEM;
+		r->tok.kind = TOKEN_END;
+	}
+}
+
+/* The words up to a newline or a mark.  false: reported, and the line is passed. */
+static bool
+line_read(struct reading *r, struct line *ret)
+{
+	ret->n = 0;
+	while (r->tok.kind == TOKEN_WORD && ret->n < WORDS_MAX) {
+		ret->word[ret->n++] = r->tok.word;
+		advance(r);
+	}
+	if (r->tok.kind == TOKEN_NEWLINE || r->tok.kind == TOKEN_END ||
+	    r->tok.kind == TOKEN_OPEN || r->tok.kind == TOKEN_CLOSE)
+		return true;
+	diag_error(r->diag, r->tok.at, "one too many here");
+	while (r->tok.kind != TOKEN_NEWLINE && r->tok.kind != TOKEN_END)
+		advance(r);
+	return false;
+}
+
+static const struct field_row *
+row_of(const struct field_row *rows, size_t n, const struct word *w, size_t *ret_index)
+{
+	size_t i;
+
+	for (i = 0; i < n && !w->quoted; i++)
+		if (strcmp(rows[i].name, w->text) == 0) {
+			*ret_index = i;
+			return &rows[i];
+		}
+	return NULL;
+}
+
+/* Is the number of its words right? */
+static bool
+words_fit(struct reading *r, const struct line *l, const struct field_row *row)
+{
+	if (l->n - 1 >= row->min && l->n - 1 <= row->max)
+		return true;
+	diag_error(r->diag, l->word[0].at, "`%s` takes %s", row->name, row->takes);
+	return false;
+}
+
+static void
+field_read(
+    struct reading *r, const struct line *l, const struct field_row *rows, size_t n)
+{
+	const struct field_row *row;
+	size_t i = 0;
+
+	row = row_of(rows, n, &l->word[0], &i);
+	if (row == NULL) {
+		diag_error(r->diag, l->word[0].at, "unknown field of %s",
+		    r->router != NULL ? "a source" : "a plugin");
+		return;
+	}
+	if (row->once && (r->seen & (1u << i)) != 0)
+		diag_error(r->diag, l->word[0].at, "`%s` stands here twice", row->name);
+	r->seen |= 1u << i;
+	if (words_fit(r, l, row))
+		row->read(r, l);
+}
+
+/* The lines between { and }; `{` is at hand. */
+static void
+block_read(struct reading *r, const struct field_row *rows, size_t n, struct at name)
+{
+	struct at open = r->tok.at;
+	struct line l;
+	size_t i;
+
+	r->seen = 0;
+	advance(r);
+	for (;;) {
+		if (r->tok.kind == TOKEN_END) {
+			diag_error(r->diag, open, "this `{` has no `}`");
+			return;
+		}
+		if (r->tok.kind == TOKEN_CLOSE)
+			break;
+		if (r->tok.kind != TOKEN_WORD) {
+			if (r->tok.kind != TOKEN_NEWLINE)
+				diag_error(r->diag, r->tok.at, "a field was expected");
+			advance(r);
+			continue;
+		}
+		if (line_read(r, &l))
+			field_read(r, &l, rows, n);
+		if (r->tok.kind == TOKEN_OPEN) {
+			diag_error(r->diag, r->tok.at, "no field has a `{`");
+			advance(r);
+		}
+	}
+	advance(r);
+	for (i = 0; i < n; i++)
+		if (rows[i].needed && (r->seen & (1u << i)) == 0)
+			diag_error(r->diag, name, "`%s` is missing", rows[i].name);
+}
+
+/* The words of a line from the nth on, in the arena. */
+static struct word *
+words_keep(struct reading *r, const struct line *l, size_t from)
+{
+	struct word *w = arena_alloc(r->arena, (l->n - from + 1) * sizeof(struct word));
+
+	if (w == NULL) {
+		r->error = -ENOMEM;
+		return NULL;
+	}
+	memcpy(w, l->word + from, (l->n - from) * sizeof(*w));
+	return w;
+}
+
+/* ---- names --------------------------------------------------------------------- */
+
+static bool
+name_good(const struct word *w)
+{
+	return !w->quoted && w->len <= ROUTER_NAME_MAX &&
+	       secret_path_part(w->text, w->len);
+}
+
+/* One or more parts of a secret's path. */
+static bool
+prefix_good(const struct word *w)
+{
+	const char *at = w->text, *slash;
+
+	if (w->quoted || w->len > SECRET_PATH_MAX)
+		return false;
+	while ((slash = strchr(at, '/')) != NULL) {
+		if (!secret_path_part(at, (size_t)(slash - at)))
+			return false;
+		at = slash + 1;
+	}
+	return secret_path_part(at, strlen(at));
+}
+
+static bool
+variable_good(struct reading *r, const struct word *w)
+{
+	static const char *const fixed[] = {
+	    "PATH", "HOME", "USER", "LANG", "XDG_RUNTIME_DIR"};
+	struct tree none = {.arena = r->arena};
+	struct check c = {.tree = &none, .diag = r->diag};
+	size_t i;
+
+	for (i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
+		if (strcmp(w->text, fixed[i]) == 0) {
+			diag_error(r->diag, w->at, "%s is kennel's own to set", fixed[i]);
+			return false;
+		}
+	return check_variable(&c, w);
+}
+
+/* Variables that a program gets from kennel itself. */
+static bool
+is_own(const struct word *w)
+{
+	static const char *const own[] = {"HOME", "USER", "LANG", "XDG_RUNTIME_DIR"};
+	size_t i;
+
+	for (i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (strcmp(w->text, own[i]) == 0)
+			return true;
+	return false;
+}
+
+static const char *
+text_keep(struct reading *r, const struct word *w)
+{
+	char *text = arena_copy(r->arena, w->text, w->len);
+
+	if (text == NULL)
+		r->error = -ENOMEM;
+	return text == NULL ? "" : text;
+}
+
+/* ---- a sidecar ------------------------------------------------------------------- */
+
+static void
+plugin_version(struct reading *r, const struct line *l)
+{
+	r->sidecar->version = text_keep(r, &l->word[1]);
+}
+
+static void
+plugin_run(struct reading *r, const struct line *l)
+{
+	const struct word *w = &l->word[1];
+
+	if (!path_is_normal(w->text) || check_is_loader(w->text))
+		diag_error(r->diag, w->at,
+		    "an absolute path of a program was expected, without `.` and `..`");
+	r->sidecar->program = text_keep(r, w);
+}
+
+static void
+plugin_sha256(struct reading *r, const struct line *l)
+{
+	static const char digits[] = "0123456789abcdef";
+	const struct word *w = &l->word[1];
+	size_t i;
+
+	if (w->len != 64 || strspn(w->text, digits) != 64) {
+		diag_error(r->diag, w->at, "64 small hexadecimal digits were expected");
+		return;
+	}
+	for (i = 0; i < 32; i++)
+		r->sidecar->sha256[i] =
+		    (uint8_t)((strchr(digits, w->text[2 * i]) - digits) << 4 |
+			      (strchr(digits, w->text[2 * i + 1]) - digits));
+}
+
+static void
+plugin_env(struct reading *r, const struct line *l)
+{
+	size_t i;
+
+	for (i = 1; i < l->n; i++) {
+		if (!is_own(&l->word[i]) && !variable_good(r, &l->word[i]))
+			continue;
+		if (r->sidecar->env_n == ROUTER_ENV_MAX) {
+			diag_error(r->diag, l->word[i].at, "more than %d variables",
+			    ROUTER_ENV_MAX);
+			return;
+		}
+		r->sidecar->env[r->sidecar->env_n++] = text_keep(r, &l->word[i]);
+	}
+}
+
+static const struct field_row plugin_rows[] = {
+    {"version", plugin_version, 1, 1, true, true, "one word"},
+    {"run", plugin_run, 1, 1, true, true, "one path"},
+    {"sha256", plugin_sha256, 1, 1, true, true, "the program's SHA-256"},
+    {"env", plugin_env, 1, ROUTER_ENV_MAX, false, false, "names of variables"},
+};
+
+int
+sidecar_parse(struct arena *arena, const struct policy_source *s, struct diag *diag,
+    struct sidecar *ret)
+{
+	struct sidecar car = {.path = s->path};
+	struct reading r = {.arena = arena, .diag = diag, .sidecar = &car};
+	size_t before = diag->error_n;
+	struct at at = {.line = 1, .col = 1};
+	struct line l;
+
+	lex_scan(s, 0, diag);
+	lex_init(&r.lex, s, 0, arena, diag);
+	advance(&r);
+	while (r.tok.kind == TOKEN_NEWLINE)
+		advance(&r);
+	l.n = 0;
+	if (r.tok.kind == TOKEN_WORD)
+		at = r.tok.at;
+	if (!line_read(&r, &l) || l.n != 2 || r.tok.kind != TOKEN_OPEN ||
+	    strcmp(l.word[0].text, "plugin") != 0 || !name_good(&l.word[1])) {
+		diag_error(diag, at, "`plugin NAME {` was expected");
+		goto out;
+	}
+	car.name = text_keep(&r, &l.word[1]);
+	block_read(&r, plugin_rows, sizeof(plugin_rows) / sizeof(plugin_rows[0]), at);
+	while (r.tok.kind == TOKEN_NEWLINE)
+		advance(&r);
+	if (r.tok.kind != TOKEN_END)
+		diag_error(diag, r.tok.at, "one plugin is all that a sidecar has");
+out:
+	if (r.error != 0)
+		return r.error;
+	if (diag->error_n > before)
+		return -EINVAL;
+	*ret = car;
+	return 0;
+}
+
+/* ---- a source ---------------------------------------------------------------------- */
+
+/* Reads the sidecar that `from plugin` names. */
+static void
+source_sidecar(struct reading *r, const struct word *w)
+{
+	struct policy_source s = {.path = w->text};
+	struct sidecar *car = arena_alloc(r->arena, sizeof(*car));
+	struct diag own = {.out = r->diag->out,
+	    .source = &s,
+	    .source_n = 1,
+	    .hide_all = true,
+	    .quiet = true};
+	char *text = NULL;
+	int err;
+
+	if (!path_is_normal(w->text)) {
+		diag_error(r->diag, w->at, "an absolute path was expected");
+		return;
+	}
+	if (car == NULL) {
+		r->error = -ENOMEM;
+		return;
+	}
+	err = r->reader == NULL ? -EACCES
+				: r->reader->read(r->reader->arg, w->text, ROUTER_LEN_MAX,
+				      &text, &s.len);
+	if (err == -ENOMEM)
+		r->error = err;
+	if (err < 0) {
+		diag_error(
+		    r->diag, w->at, "unable to read this sidecar: %s", strerror(-err));
+		return;
+	}
+	s.text = arena_copy(r->arena, text, s.len);
+	free(text);
+	s.path = text_keep(r, w);
+	err = s.text == NULL ? -ENOMEM : sidecar_parse(r->arena, &s, &own, car);
+	if (err == 0)
+		r->source->sidecar = car;
+	else if (err == -ENOMEM)
+		r->error = err;
+	else
+		diag_error(r->diag, w->at, "the sidecar is not in order");
+}
+
+static void
+source_from(struct reading *r, const struct line *l)
+{
+	const struct source_row *row = source_find(l->word[1].text);
+	bool plugin = strcmp(l->word[1].text, "plugin") == 0;
+
+	if (l->word[1].quoted || (!plugin && (row == NULL || row->source == 0))) {
+		diag_error(r->diag, l->word[1].at,
+		    "a source was expected: plugin SIDECAR, %s", source_list());
+		return;
+	}
+	if (plugin && l->n != 3) {
+		diag_error(r->diag, l->word[1].at, "`from plugin` takes one sidecar");
+		return;
+	}
+	r->source->from = words_keep(r, l, 1);
+	r->source->from_n = r->source->from == NULL ? 0 : l->n - 1;
+	if (plugin)
+		source_sidecar(r, &l->word[2]);
+}
+
+static void
+source_credential(struct reading *r, const struct line *l)
+{
+	struct routed_credential c = {.variable = l->word[1], .word_n = l->n - 3};
+	size_t i;
+
+	if (strcmp(l->word[2].text, "from") != 0 || l->word[3].quoted ||
+	    source_find(l->word[3].text) == NULL) {
+		diag_error(r->diag, l->word[2].at, "a source was expected: from %s",
+		    source_list());
+		return;
+	}
+	if (strcmp(l->word[3].text, "source") == 0 &&
+	    (l->n != 5 || secret_path_wrong(l->word[4].text, l->word[4].len) != NULL)) {
+		diag_error(
+		    r->diag, l->word[3].at, "`from source` takes the path of a secret");
+		return;
+	}
+	if (!variable_good(r, &l->word[1]))
+		return;
+	for (i = 0; i < r->source->credential_n; i++)
+		if (strcmp(r->source->credential[i].variable.text, c.variable.text) ==
+		    0) {
+			diag_error(r->diag, l->word[1].at, "this one stands here twice");
+			return;
+		}
+	if (r->source->credential_n == ROUTER_CREDENTIALS) {
+		diag_error(r->diag, l->word[0].at, "more than %d credentials",
+		    ROUTER_CREDENTIALS);
+		return;
+	}
+	c.word = words_keep(r, l, 3);
+	if (c.word != NULL)
+		r->source->credential[r->source->credential_n++] = c;
+}
+
+static void
+source_env(struct reading *r, const struct line *l)
+{
+	struct routed_source *s = r->source;
+	char *text;
+	size_t len;
+
+	if (l->n == 2 ? !is_own(&l->word[1]) : !variable_good(r, &l->word[1])) {
+		diag_error(r->diag, l->word[1].at,
+		    "`env` takes a variable and its value, or HOME, USER, LANG or "
+		    "XDG_RUNTIME_DIR");
+		return;
+	}
+	if (s->env_n == ROUTER_ENV_MAX) {
+		diag_error(
+		    r->diag, l->word[0].at, "more than %d variables", ROUTER_ENV_MAX);
+		return;
+	}
+	if (l->n == 2) {
+		s->env[s->env_n++] = text_keep(r, &l->word[1]);
+		return;
+	}
+	len = l->word[1].len + 1 + l->word[2].len;
+	text = arena_alloc(r->arena, len + 1);
+	if (text == NULL) {
+		r->error = -ENOMEM;
+		return;
+	}
+	memcpy(text, l->word[1].text, l->word[1].len);
+	text[l->word[1].len] = '=';
+	memcpy(text + l->word[1].len + 1, l->word[2].text, l->word[2].len + 1);
+	s->env[s->env_n++] = text;
+}
+
+static void
+source_may(struct reading *r, const struct line *l)
+{
+	size_t i;
+
+	for (i = 1; i < l->n; i++) {
+		if (strcmp(l->word[i].text, "network") == 0)
+			r->source->may |= SECRET_MAY_NETWORK;
+		else if (strcmp(l->word[i].text, "files") == 0)
+			r->source->may |= SECRET_MAY_FILES;
+		else
+			diag_error(
+			    r->diag, l->word[i].at, "`may` takes network, files or both");
+	}
+}
+
+static const struct field_row source_rows[] = {
+    {"from", source_from, 1, WORDS_MAX, true, true, "a source and its words"},
+    {"credential", source_credential, 4, WORDS_MAX, false, false,
+	"NAME from a source and its words"},
+    {"env", source_env, 1, 2, false, false, "a variable and its value"},
+    {"may", source_may, 1, 2, true, false, "network, files or both"},
+};
+
+/* ---- the statements of the file --------------------------------------------------- */
+
+static size_t
+source_named(const struct router *router, const struct word *w)
+{
+	size_t i;
+
+	for (i = 0; i < router->source_n; i++)
+		if (strcmp(router->source[i].name.text, w->text) == 0)
+			break;
+	return i;
+}
+
+static void
+statement_source(struct reading *r, const struct line *l)
+{
+	struct router *router = r->router;
+	size_t old = source_named(router, &l->word[1]);
+
+	if (!name_good(&l->word[1]))
+		diag_error(r->diag, l->word[1].at,
+		    "a source is called with a small letter, and small letters, digits "
+		    "and `-`");
+	else if (old == 0)
+		diag_error(r->diag, l->word[1].at, "`vault` is kennel's own");
+	else if (old < router->source_n)
+		diag_error(r->diag, l->word[1].at,
+		    "this source stands twice; the first is on line %u",
+		    router->source[old].name.at.line);
+	else if (router->source_n == ROUTER_SOURCES_MAX)
+		diag_error(
+		    r->diag, l->word[1].at, "more than %d sources", ROUTER_SOURCES_MAX);
+	else
+		r->source = &router->source[router->source_n++];
+	/* one that is wrong is read all the same, for what else is wrong in it */
+	if (r->source == NULL)
+		r->source = &router->source[ROUTER_SOURCES_MAX];
+	*r->source = (struct routed_source){.name = l->word[1]};
+	block_read(
+	    r, source_rows, sizeof(source_rows) / sizeof(source_rows[0]), l->word[1].at);
+	r->source = NULL;
+}
+
+static void
+route_add(struct reading *r, const struct line *l, struct route *route, size_t name)
+{
+	struct router *router = r->router;
+	size_t i;
+
+	for (i = 0; i < router->route_n; i++)
+		if (router->route[i].by == route->by &&
+		    strcmp(router->route[i].path, route->path) == 0) {
+			diag_error(r->diag, l->word[name].at,
+			    "this stands twice; the first is on line %u",
+			    router->route[i].at.line);
+			return;
+		}
+	if (router->route_n == ROUTER_ROUTES_MAX) {
+		diag_error(
+		    r->diag, l->word[0].at, "more than %d routes", ROUTER_ROUTES_MAX);
+		return;
+	}
+	route->at = l->word[0].at;
+	router->route[router->route_n++] = *route;
+}
+
+static void
+statement_route(struct reading *r, const struct line *l)
+{
+	struct route route = {.by = BY_ROUTE, .path = text_keep(r, &l->word[1])};
+
+	if (!prefix_good(&l->word[1])) {
+		diag_error(r->diag, l->word[1].at,
+		    "the beginning of a secret's path was expected, as in team/github");
+		return;
+	}
+	route.named = l->word[2];
+	route_add(r, l, &route, 1);
+}
+
+static void
+statement_secret(struct reading *r, const struct line *l)
+{
+	struct route route = {.by = BY_SECRET, .path = text_keep(r, &l->word[1])};
+	const char *why = secret_path_wrong(l->word[1].text, l->word[1].len);
+
+	if (why != NULL) {
+		diag_error(r->diag, l->word[1].at, "%s", why);
+		return;
+	}
+	route.named = l->word[2];
+	if (l->n > 3) {
+		if (l->word[3].len == 0 || l->word[3].len > ROUTER_REFERENCE_MAX ||
+		    l->word[3].text[0] == '-') {
+			diag_error(r->diag, l->word[3].at,
+			    "a reference has 1 to %d bytes, and does not begin with `-`",
+			    ROUTER_REFERENCE_MAX);
+			return;
+		}
+		route.reference = text_keep(r, &l->word[3]);
+	}
+	route_add(r, l, &route, 1);
+}
+
+static void
+statement_default(struct reading *r, const struct line *l)
+{
+	struct route route = {.by = BY_DEFAULT, .path = "", .named = l->word[1]};
+
+	route_add(r, l, &route, 0);
+}
+
+static const struct field_row statements[] = {
+    {"source", statement_source, 1, 1, false, false, "a name, and a block"},
+    {"route", statement_route, 2, 2, false, false, "a prefix and a source"},
+    {"secret", statement_secret, 2, 3, false, false,
+	"a path, a source, and what the secret is called there"},
+    {"default", statement_default, 1, 1, false, false, "a source"},
+};
+#define STATEMENTS (sizeof(statements) / sizeof(statements[0]))
+
+static void
+statement_read(struct reading *r)
+{
+	const struct field_row *row;
+	struct line l;
+	size_t i = 0;
+
+	if (r->tok.kind != TOKEN_WORD) {
+		diag_error(r->diag, r->tok.at, "a statement was expected");
+		advance(r);
+		return;
+	}
+	if (!line_read(r, &l))
+		return;
+	row = row_of(statements, STATEMENTS, &l.word[0], &i);
+	if (row == NULL)
+		diag_error(r->diag, l.word[0].at,
+		    "source, route, secret or default was expected");
+	else if (!words_fit(r, &l, row))
+		row = NULL;
+	else if ((r->tok.kind == TOKEN_OPEN) != (row->read == statement_source)) {
+		diag_error(r->diag, r->tok.at, "`%s` takes %s", row->name, row->takes);
+		row = NULL;
+	}
+	if (row != NULL)
+		row->read(r, &l);
+	else if (r->tok.kind == TOKEN_OPEN || r->tok.kind == TOKEN_CLOSE)
+		advance(r);
+}
+
+int
+router_parse(struct router *router, const struct policy_reader *reader,
+    const struct policy_source *s, struct diag *diag)
+{
+	struct reading r = {
+	    .arena = router->arena, .reader = reader, .diag = diag, .router = router};
+	struct route *route;
+	size_t i;
+
+	lex_scan(s, 0, diag);
+	lex_init(&r.lex, s, 0, router->arena, diag);
+	advance(&r);
+	while (r.tok.kind != TOKEN_END && r.error == 0) {
+		if (r.tok.kind == TOKEN_NEWLINE)
+			advance(&r);
+		else
+			statement_read(&r);
+	}
+	for (i = 0; i < router->route_n; i++) {
+		route = &router->route[i];
+		route->source = source_named(router, &route->named);
+		if (route->source == router->source_n)
+			diag_error(diag, route->named.at, "no source is called this");
+	}
+	return r.error;
+}
