@@ -84,7 +84,7 @@ CELL	 = leash/cell/cell.o leash/cell/ns.o leash/cell/mount.o leash/cell/hide.o \
 	   leash/cell/net.o leash/cell/landlock.o leash/cell/caps.o \
 	   leash/cell/limits.o shim/base/subid.o
 # Secrets, the cell, the gate.  No socket to the world, no MCP, no parser.
-LEASH	 = leash/main.o leash/dispatch.o leash/launch.o leash/uses.o leash/resolve.o leash/routed.o leash/vaulted.o leash/give.o leash/stdio.o \
+LEASH	 = leash/main.o leash/dispatch.o leash/launch.o leash/uses.o leash/traces.o leash/resolve.o leash/routed.o leash/vaulted.o leash/give.o leash/stdio.o \
 	   leash/keeper/reach.o leash/vault/remote.o \
 	   leash/report.o \
 	   $(CELL) \
@@ -92,7 +92,7 @@ LEASH	 = leash/main.o leash/dispatch.o leash/launch.o leash/uses.o leash/resolve
 	   leash/exec/grant.o leash/exec/copy.o leash/exec/pin.o leash/exec/caller.o leash/exec/ask.o leash/exec/explain.o \
 	   leash/vault/ring.o leash/vault/mem.o leash/vault/source.o leash/vault/helper.o leash/vault/fence.o \
 	   leash/vault/plugin.o leash/vault/request.o leash/vault/reply.o leash/vault/crashes.o \
-	   leash/vault/env.o \
+	   leash/vault/env.o leash/vault/trace.o leash/vault/traced.o \
 	   leash/scrub/scrub.o leash/scrub/forms.o \
 	   leash/scrub/filter.o leash/scrub/reading.o \
 	   leash/scrub/triage.o leash/scrub/decode.o leash/scrub/shapes.o policy/shape_sum.o \
@@ -143,7 +143,7 @@ KENNEL	 = supervisor/main.o supervisor/child.o supervisor/control.o $(APPROVE) \
 	   supervisor/cli/audit.o supervisor/cli/unused.o \
 	   supervisor/cli/init.o supervisor/cli/package.o supervisor/cli/preset.o \
 	   supervisor/cli/pin.o supervisor/cli/client.o supervisor/cli/approve.o \
-	   supervisor/cli/secret.o supervisor/cli/secret_options.o supervisor/cli/secret_show.o supervisor/cli/sources.o \
+	   supervisor/cli/secret.o supervisor/cli/find_secret.o supervisor/cli/secret_options.o supervisor/cli/secret_show.o supervisor/cli/sources.o \
 	   $(SECRETMETA) \
 	   leash/report.o supervisor/audit/noload.o \
 	   $(POLICY_READ) $(POLICY_MAKE) $(BASE)
@@ -203,7 +203,7 @@ KEEPER	 = leash/keeper/main.o leash/keeper/peers.o leash/keeper/answer.o \
 # The verbs that a person gives values to.  No container: the keeper alone opens it.
 SECRET	 = leash/keeper/secret.o leash/keeper/verbs.o leash/keeper/shows.o \
 	   leash/keeper/type.o leash/keeper/talk.o leash/keeper/start.o leash/keeper/reach.o \
-	   leash/vault/ring.o leash/vault/mem.o leash/vault/path.o $(POLICY_READ) $(BASE)
+	   leash/vault/ring.o leash/vault/mem.o leash/vault/path.o leash/vault/trace.o $(POLICY_READ) $(BASE)
 
 PROGRAMS = $(BIN)/kennel $(LIBEXEC)/kennel-keeper $(LIBEXEC)/kennel-secret $(LIBEXEC)/kennel-ship $(LIBEXEC)/kennel-leash $(LIBEXEC)/kennel-shim \
 	   $(LIBEXEC)/kennel-recorder $(LIBEXEC)/kennel-verify
@@ -520,7 +520,7 @@ fault: $(FAULT)
 # Each plants violations of its own and must find them.
 
 # The files that may call secret_expose(), the one way to a secret's bytes.
-SECRET_EXPOSERS = leash/vault/env.c leash/scrub/forms.c
+SECRET_EXPOSERS = leash/vault/env.c leash/vault/traced.c leash/scrub/forms.c
 
 check-links: $(PROGRAMS) $(call obj,$(LEASH) $(SHIM))
 	@OBJ="$(OBJ)" GEN="$B/gen" BIN="$(BIN)" LIBEXEC="$(LIBEXEC)" CC="$(CC)" \

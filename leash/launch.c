@@ -238,22 +238,6 @@ record_start(struct leash *l, const struct launch *a)
 	return report_send(l->report, &e, EVENT_GATE, NULL);
 }
 
-/* The names of what the plan will hold; durable before it does. */
-static int
-record_secrets(struct leash *l, uint64_t *ret_number)
-{
-	static struct event e;
-	struct sealed_range rows = l->server->secrets;
-
-	if (rows.n == 0)
-		return 0;
-	begin(l, &e, EVENT_SECRETS);
-	for (uint32_t i = rows.first; i < rows.first + rows.n; i++)
-		event_text(
-		    &e, KEY_NAME, policy_str(&l->policy, l->policy.secret[i].name));
-	return report_send(l->report, &e, EVENT_GATE, ret_number);
-}
-
 static int
 record_view(struct leash *l, const struct cell *cell, uint64_t *ret_number)
 {
@@ -544,6 +528,7 @@ int
 launch(struct leash *l, int *ret_status, char why[LEASH_TEXT_MAX])
 {
 	struct launch a = {.l = l, .status = LOG_EXIT_FAILED, .why = why};
+	char traced[512];
 	int r;
 
 	r = l->mode == LEASH_RUN ? program_of_run(&a) : program_of_exec(&a);
@@ -557,7 +542,9 @@ launch(struct leash *l, int *ret_status, char why[LEASH_TEXT_MAX])
 		r = uses_ask(l, &a.status, why);
 	if (r == 0)
 		r = secret_values(&a);
-	if (r == 0 && record_secrets(l, &a.secrets) < 0)
+	if (r == 0 && (r = traces_make(l, traced, sizeof(traced))) < 0)
+		r = refuse(&a, LOG_EXIT_FAILED, r, "%s", traced);
+	if (r == 0 && traces_record(l, &a.secrets) < 0)
 		r = refuse(&a, LOG_EXIT_FAILED, -EIO, "unable to record the secrets");
 	if (r == 0)
 		r = make_cell(&a);

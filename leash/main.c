@@ -141,21 +141,24 @@ leash_watch_report(struct leash *l)
 	return l->report_slot < 0 ? l->report_slot : 0;
 }
 
-/* One of them was taken out since the last time: its name and how often. */
+/* One of them was taken out since the last time: its name, how often, and by what it
+ * is found again; a shape has no trace. */
 static int
 record_scrub(
-    struct leash *l, const char *how, const char *name, uint64_t n, uint64_t *told)
+    struct leash *l, const char *name, const char *trace, uint64_t n, uint64_t *told)
 {
 	static struct event e;
 	char text[300];
 
 	if (n == *told)
 		return 0;
-	(void)snprintf(text, sizeof(text), "%s%s", how, name);
+	(void)snprintf(text, sizeof(text), "%s%s", trace == NULL ? "shape:" : "", name);
 	event_begin(&e, EVENT_SCRUB);
 	event_identity(&e, policy_str(&l->policy, l->server->name), l->policy.id);
 	event_text(&e, KEY_NAME, text);
 	event_number(&e, KEY_COUNT, n - *told);
+	if (trace != NULL)
+		event_text(&e, KEY_TRACE, trace);
 	if (report_send(l->report, &e, EVENT_FLOW, NULL) < 0) {
 		log_warn("unable to record what was scrubbed: will try again");
 		return -EAGAIN;
@@ -175,11 +178,11 @@ record_scrubs(struct leash *l)
 		return; /* nothing was launched */
 	row = l->policy.secret + l->server->secrets.first;
 	for (uint32_t i = 0; i < l->secret_n && r == 0; i++)
-		r = record_scrub(l, "", policy_str(&l->policy, row[i].name),
+		r = record_scrub(l, policy_str(&l->policy, row[i].name), l->trace[i],
 		    scrub_count(l->scrub, i), &l->scrubbed[i]);
 	for (uint32_t i = 0; l->scrub != NULL && scrub_shape(i) != NULL && r == 0; i++)
-		r = record_scrub(l, "shape:", scrub_shape(i),
-		    scrub_shape_count(l->scrub, i), &l->shaped[i]);
+		r = record_scrub(l, scrub_shape(i), NULL, scrub_shape_count(l->scrub, i),
+		    &l->shaped[i]);
 }
 
 static void

@@ -142,6 +142,7 @@ static const struct {
     [KEY_SHA256] = {"sha256", 0},
     [KEY_PINNED] = {"pinned", 0},
     [KEY_CALLER] = {"caller", 0},
+    [KEY_TRACE] = {"trace", REPEATS},
     [KEY_CUT] = {"cut", NUMBER},
 };
 

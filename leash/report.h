@@ -121,6 +121,7 @@ enum event_key {
 	KEY_SHA256,    /* text: hex, of what was shown or defined */
 	KEY_PINNED,    /* text: hex, of the definition as pinned */
 	KEY_CALLER,    /* text: canonical path of the image that asked for an exec */
+	KEY_TRACE,     /* text: hex, repeats: by what a secret is found again */
 	KEY_CUT,       /* number: fields cut or left out; set here, not by callers */
 	KEY_END
 };

@@ -13,6 +13,7 @@
 #include "leash/leash.h"
 #include "leash/report.h"
 #include "leash/scrub/scrub.h"
+#include "leash/vault/trace.h"
 #include "leash/vault/vault.h"
 #include "policy/policy.h"
 #include "shim/base/buf.h"
@@ -73,6 +74,7 @@ struct leash {
 	uint64_t scrubbed[LEASH_SECRETS_MAX]; /* as last reported */
 	uint64_t shaped[SCRUB_SHAPES_MAX];    /* the same, by shape */
 	size_t secret_n;
+	char trace[LEASH_SECRETS_MAX][TRACE_CAP];
 	struct env *env;
 	struct scrub *scrub;
 	int scrub_timer;

@@ -6,6 +6,7 @@
 #define KENNEL_LEASH_VAULTED_H
 
 #include "leash/server.h"
+#include "leash/vault/trace.h"
 
 /* The value of this line.  0 or -errno, and why. */
 int secret_resolve(struct leash *, const struct sealed_secret *, struct secret **ret,
@@ -45,5 +46,10 @@ void vaulted_end(void);
  */
 int secret_give(struct leash *, const struct sealed_secret *, const struct secret *,
     uint32_t number, const char **ret_weak);
+
+/* traces.c: of every value, once all are there: 0 or -errno, and why. */
+int traces_make(struct leash *, char *why, size_t why_cap);
+/* The record of the names that the plan will hold, and of their traces. */
+int traces_record(struct leash *, uint64_t *ret_number);
 
 #endif

@@ -60,12 +60,14 @@ leash_environment(const struct child_order *order, char **envp, size_t cap)
 	char *debug = environ_entry("KENNEL_DEBUG");
 	size_t n = 0;
 
-	if ((size_t)envs.n + secrets.n + 3 > cap)
+	if ((size_t)envs.n + secrets.n + 4 > cap)
 		return -E2BIG;
 	if (debug != NULL)
 		envp[n++] = debug;
 	if (order->run_at != NULL)
 		envp[n++] = (char *)order->run_at;
+	if (order->trace_at != NULL)
+		envp[n++] = (char *)order->trace_at;
 	for (uint32_t i = envs.first; i < envs.first + envs.n; i++) {
 		char *entry = p->env[i].passed != 0
 				  ? environ_entry(policy_str(p, p->env[i].name))

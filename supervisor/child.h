@@ -18,11 +18,12 @@ struct child_order {
 	const char *leash; /* path of kennel-leash */
 	const struct policy *policy;
 	const struct sealed_server *server;
-	int policy_fd;       /* sealed memfd; borrowed */
-	int recorder_fd;     /* borrowed: the leash's own connection */
-	int log_dir_fd;      /* borrowed: for the server's stderr */
-	const char *run_at;  /* KENNEL_RUN_AT=folder of the keeper's socket; or NULL */
-	const char *session; /* 16 hex digits */
+	int policy_fd;        /* sealed memfd; borrowed */
+	int recorder_fd;      /* borrowed: the leash's own connection */
+	int log_dir_fd;       /* borrowed: for the server's stderr */
+	const char *run_at;   /* KENNEL_RUN_AT=folder of the keeper's socket; or NULL */
+	const char *trace_at; /* KENNEL_TRACE_AT=folder of the key of traces; or NULL */
+	const char *session;  /* 16 hex digits */
 	enum leash_mode mode;
 	char *const *argv; /* LEASH_EXEC, LEASH_EXPLAIN: program and arguments */
 	int argc;

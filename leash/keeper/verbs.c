@@ -6,9 +6,11 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "leash/keeper/secret.h"
+#include "leash/vault/trace.h"
 #include "policy/policy.h"
 #include "policy/sign.h"
 #include "shim/base/log.h"
@@ -235,6 +237,39 @@ verb_remove(struct order *o)
 	talk_begin(o, &out, KEEPER_REMOVE);
 	wire_put_str(&out, o->path);
 	return ask_done(o, &out, NULL);
+}
+
+/* What the audit log knows a value by, for kennel, which has none (`kennel audit
+ * find-secret`). */
+int
+verb_trace(struct order *o)
+{
+	const char *folder = getenv("KENNEL_VAULT_AT");
+	struct trace_key key;
+	char trace[TRACE_CAP];
+	struct typed t;
+	int status, r;
+
+	status = type_line(
+	    o, "The value to look for (it is not shown): ", false, VAULT_VALUE_MAX, &t);
+	if (status != STATUS_OK)
+		return status;
+	if (t.len < VAULT_VALUE_MIN)
+		return bad(o, "a value has four bytes or more");
+	r = folder == NULL ? -ENOENT : trace_key_read(folder, false, &key);
+	if (r == -ENOENT) {
+		log_error("there is no key of traces: no server of this user's was given "
+			  "a secret");
+		return STATUS_NOT_FOUND;
+	}
+	if (r < 0)
+		return bad(o, r == -EPERM ? "the key of traces is open to others, or "
+					    "another user's"
+					  : "the key of traces cannot be read");
+	trace_of(&key, t.bytes, t.len, trace);
+	trace_key_wipe(&key);
+	printf("%s\n", trace);
+	return STATUS_OK;
 }
 
 /* ---- grants ----------------------------------------------------------------------- */

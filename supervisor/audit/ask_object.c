@@ -78,6 +78,64 @@ match_name(struct ask *ask, const struct fact *fact)
 	return ask->word == NULL || fact_has(fact, "name", ask->word);
 }
 
+/* ---- find-secret TRACE -------------------------------------------------------------------
+ *
+ * What kennel-secret made of a value that a person has typed: the value itself does
+ * not come here.
+ */
+
+static const struct column found_column[] = {
+    {"idx", CELL_NUMBER, 8},
+    {"time", CELL_TIME, 24},
+    {"session", CELL_TEXT, 16},
+    {"server", CELL_TEXT, 16},
+    {"how", CELL_TEXT, 9},
+    {"count", CELL_NUMBER, 6},
+    {"name", CELL_TEXT, 0},
+};
+
+#define TRACE_DIGITS 32 /* leash/vault/trace.h */
+
+static int
+begin_found(struct ask *ask)
+{
+	return strlen(ask->word) == TRACE_DIGITS &&
+		       strspn(ask->word, "0123456789abcdef") == TRACE_DIGITS
+		   ? 0
+		   : -EINVAL;
+}
+
+/* Names and traces stand in the same order. */
+static int
+see_found(void *arg, const struct fact *fact)
+{
+	const struct fact_field *trace = fact_find(fact, "trace");
+	const struct fact_field *name = fact_find(fact, "name");
+	bool given = strcmp(fact->kind, "secrets") == 0;
+	struct ask *ask = arg;
+
+	for (size_t i = 0; trace != NULL && i < trace->n; i++) {
+		if (strcmp(fact_item(trace, i), ask->word) != 0)
+			continue;
+		see_cell(ask, fact, "idx");
+		see_cell(ask, fact, "time");
+		see_cell(ask, fact, "session");
+		see_cell(ask, fact, "server");
+		sheet_text(&ask->sheet, given ? "given" : "taken out");
+		see_cell(ask, fact, "count");
+		sheet_text(
+		    &ask->sheet, name != NULL && i < name->n ? fact_item(name, i) : NULL);
+		ask->number++;
+	}
+	return ferror(ask->sheet.out) ? -EPIPE : 0;
+}
+
+static int
+end_found(struct ask *ask)
+{
+	return ask->number > 0 ? 0 : -ENOENT;
+}
+
 /* ---- touched PATH ------------------------------------------------------------------------ */
 
 static const struct column touched_column[] = {
@@ -370,6 +428,16 @@ const struct verb verbs_object[] = {
 	.column = secret_column,
 	.column_n = ARRAY_LEN(secret_column),
 	.match = match_name},
+    {.name = "find-secret",
+	.words = "TRACE",
+	.what = "where a value was given or taken out; kennel asks for it",
+	.may = "",
+	.kinds = "secrets scrub",
+	.column = found_column,
+	.column_n = ARRAY_LEN(found_column),
+	.begin = begin_found,
+	.see = see_found,
+	.end = end_found},
     {.name = "touched",
 	.words = "PATH",
 	.what = "who could read or write a path, who ran it or tried to",

@@ -13,6 +13,8 @@ audit_family_main(int argc, char **argv)
 		int (*main)(int argc, char **argv);
 	} row[] = {
 	    {"unused", "SERVER             grants that were never used", unused_main},
+	    {"find-secret", "[--stdin]          where a value was given or taken out",
+		find_secret_main},
 	};
 	int status;
 

@@ -36,6 +36,9 @@ int grant_main(int argc, char **argv);
  * where it cannot, and it was said. */
 int secret_become(int argc, char **argv);
 int secret_main(int argc, char **argv);
+/* What kennel-secret is told by its environment: 0 or an exit status. */
+int secret_places(void);
+int find_secret_main(int argc, char **argv);
 
 /* ---- find.c: which policy, and its bytes ------------------------------------ */
 

@@ -119,6 +119,21 @@ run_at(const struct opened *o)
 	return NULL;
 }
 
+/* Where the leash finds the key of traces, with its folder made: said when there is a
+ * secret. */
+static const char *
+trace_at(const struct opened *o)
+{
+	static char out[PATH_MAX + 16];
+	const char *folder = paths_vault_dir();
+
+	if (o->found.server->secrets.n == 0 || folder == NULL)
+		return NULL;
+	(void)fd_make_dirs(folder); /* the leash says what is wrong with it */
+	(void)snprintf(out, sizeof(out), "KENNEL_TRACE_AT=%s", folder);
+	return out;
+}
+
 /* Which policy, and whence: before the leash's own records, which name it.  With
  * the first of those that waits for the disk it is there too. */
 static int
@@ -163,6 +178,7 @@ start_child(struct opened *o, const struct open_order *given, char why[LEASH_TEX
 	    .recorder_fd = -1,
 	    .log_dir_fd = o->log_dir_fd,
 	    .run_at = run_at(o),
+	    .trace_at = trace_at(o),
 	    .session = o->session,
 	    .mode = given->mode,
 	    .argv = given->argv,

@@ -59,8 +59,8 @@ usage(FILE *to)
 }
 
 /* Where the vault and its keeper's socket are: it asks no one else. */
-static int
-tell_places(void)
+int
+secret_places(void)
 {
 	const char *vault = paths_vault_dir(), *run = paths_run_dir();
 
@@ -88,7 +88,7 @@ secret_become(int argc, char **argv)
 		fprintf(stderr, "kennel secret: where this program lies is not known\n");
 		return EXIT_FAILED;
 	}
-	status = tell_places();
+	status = secret_places();
 	if (status != 0)
 		return status;
 	word[0] = (char *)"kennel-secret";

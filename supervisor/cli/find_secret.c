@@ -1,0 +1,106 @@
+/*
+ * kennel audit find-secret: where was this value?
+ *
+ * Process: kennel, which never has it.  kennel-secret reads the value from the
+ * person and says its trace; the log is asked for that.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+#include "supervisor/cli/cli.h"
+#include "supervisor/cli/paths.h"
+
+#define TRACE_DIGITS 32 /* what kennel-secret says, and a newline */
+#define ARGS_MAX     64
+
+/* In the child: its standard output is the pipe. */
+static void
+become(const char *path, const char *from, const char *fd, int out)
+{
+	const char *word[5] = {"kennel-secret", "trace", from, fd, NULL};
+
+	/* early: dup2 execve */
+	if (dup2(out, STDOUT_FILENO) == STDOUT_FILENO)
+		(void)execv(path, (char *const *)word);
+	log_error("unable to run %s: %s", path, strerror(errno));
+	_exit(EXIT_FAILED);
+}
+
+/* All that it says: at most cap bytes. */
+static size_t
+hear(int fd, char *text, size_t cap)
+{
+	size_t len = 0;
+	ssize_t n = 1;
+
+	while (n != 0 && len < cap) {
+		n = read(fd, text + len, cap - len);
+		if (n < 0 && errno != EINTR)
+			break;
+		len += n > 0 ? (size_t)n : 0;
+	}
+	return len;
+}
+
+/* from: "--stdin", "--fd" with its number, or NULL.  0 or an exit status; said. */
+static int
+trace_of_value(const char *from, const char *fd, char ret[TRACE_DIGITS + 1])
+{
+	const char *path = paths_libexec("kennel-secret");
+	int out[2], status = secret_places();
+	char text[TRACE_DIGITS + 2] = "";
+	size_t len;
+	pid_t child;
+
+	if (status != 0)
+		return status;
+	/* early: pipe2 clone fork vfork wait4 */
+	if (path == NULL || pipe2(out, O_CLOEXEC) < 0)
+		return EXIT_FAILED;
+	child = fork();
+	if (child == 0)
+		become(path, from, fd, out[1]);
+	fd_close(&out[1]);
+	len = child < 0 ? 0 : hear(out[0], text, sizeof(text));
+	fd_close(&out[0]);
+	if (child < 0 || waitpid(child, &status, 0) < 0 || !WIFEXITED(status))
+		return EXIT_FAILED;
+	if (WEXITSTATUS(status) != 0)
+		return WEXITSTATUS(status); /* it has said why */
+	if (len != TRACE_DIGITS + 1 || text[TRACE_DIGITS] != '\n') {
+		log_error("audit find-secret: kennel-secret is not understood");
+		return EXIT_FAILED;
+	}
+	memcpy(ret, text, TRACE_DIGITS);
+	ret[TRACE_DIGITS] = '\0';
+	return 0;
+}
+
+int
+find_secret_main(int argc, char **argv)
+{
+	const char *from = NULL, *fd = NULL;
+	char trace[TRACE_DIGITS + 1], *word[ARGS_MAX];
+	int n = 0, status;
+
+	for (int i = 0; i < argc; i++) {
+		if (i > 0 && strcmp(argv[i], "--stdin") == 0)
+			from = argv[i];
+		else if (i > 0 && i + 1 < argc && strcmp(argv[i], "--fd") == 0) {
+			from = argv[i];
+			fd = argv[++i];
+		} else if (n + 1 < ARGS_MAX)
+			word[n++] = argv[i];
+	}
+	status = trace_of_value(from, fd, trace);
+	if (status != 0)
+		return status;
+	word[n++] = trace;
+	return audit_main(n, word);
+}
