@@ -1,12 +1,14 @@
 // A second opinion on an exported log, by code that is not kennel's: Go's
 // golang.org/x/mod/sumdb reads the checkpoint, the tiles and the proofs.
 //
-//	check DIR ORIGIN-VKEY EPOCH-VKEY [PROOF...]
+//	check DIR ORIGIN-VKEY EPOCH-VKEY CHECKPOINTS CERTIFICATE [PROOF...]
 //
 // It opens the checkpoint with both keys, rebuilds the tree from the records,
 // reads records through the tiles as a client of any such log does, and asks for
-// the heads of many sizes; then it changes a byte here and there, and must find
-// each.  Prints one line for each kind of question; exit status 1 at the first
+// the heads of many sizes; then it follows the keys from the origin's through all
+// the checkpoints there ever were (CHECKPOINTS, each with a NUL behind it) and counts
+// what the certificate says (chain.go).  It changes a byte here and there, and must
+// find each.  Prints one line for each kind of question; exit status 1 at the first
 // disagreement.
 package main
 
@@ -230,8 +232,8 @@ func proofFile(path string, keys ...string) {
 }
 
 func main() {
-	if len(os.Args) < 4 {
-		die("usage: check DIR ORIGIN-VKEY EPOCH-VKEY [PROOF...]")
+	if len(os.Args) < 6 {
+		die("usage: check DIR ORIGIN-VKEY EPOCH-VKEY CHECKPOINTS CERTIFICATE [PROOF...]")
 	}
 	dir, keys := os.Args[1], os.Args[2:4]
 	data, err := os.ReadFile(filepath.Join(dir, "checkpoint"))
@@ -249,8 +251,11 @@ func main() {
 	fmt.Printf("ok - the records give its root\n")
 	fmt.Printf("ok - %d inclusion proofs through the tiles\n", inclusion(dir, head, records))
 	fmt.Printf("ok - %d consistency proofs through the tiles\n", consistency(dir, head, read))
-	for _, path := range os.Args[4:] {
+	all := parse(records)
+	chain(os.Args[4], keys[0], all, read)
+	certificate(os.Args[5], keys[0], all, read)
+	for _, path := range os.Args[6:] {
 		proofFile(path, keys...)
 	}
-	fmt.Printf("ok - %d proofs of kennel's\n", len(os.Args)-4)
+	fmt.Printf("ok - %d proofs of kennel's\n", len(os.Args)-6)
 }

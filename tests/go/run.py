@@ -20,7 +20,8 @@ RECORDER = ROOT + "/build/libexec/kennel/kennel-recorder"
 WRITER = ROOT + "/build/tests/audit"
 MODULES = "/usr/share/gocode"
 # Records beside the log's own two or three: around the widths of tiles.
-SIZES = [1, 3, 252, 253, 254, 255, 509, 512, 700, 65533, 70000]
+# A second number: by so many recorders, with keys and files that do not last.
+SIZES = [1, 3, 252, 253, 254, 255, 509, 512, 700, 65533, 70000, (700, 3)]
 
 
 def skip(why):
@@ -38,7 +39,7 @@ def build():
     env = {"PATH": os.environ["PATH"], "HOME": ROOT + "/build", "GOPATH": MODULES, "GO111MODULE": "off",
            "GOPROXY": "off", "GOFLAGS": "-mod=mod", "GOCACHE": ROOT + "/build/go", "GOTOOLCHAIN": "local",
            "CGO_ENABLED": "0"}
-    subprocess.run([go, "build", "-o", out, "check.go"], cwd=ROOT + "/tests/go", env=env, check=True)
+    subprocess.run([go, "build", "-o", out, "check.go", "chain.go"], cwd=ROOT + "/tests/go", env=env, check=True)
     return out
 
 
@@ -54,6 +55,33 @@ def epoch_key(db, name):
     raise SystemExit("not ok - no key of " + name)
 
 
+def checkpoints(log, path, without=None):
+    """Every one that was ever signed, of all the log's files, but for that of one size."""
+    found = {}
+    for name in os.listdir(log):
+        if name.startswith("audit") and name.endswith(".db"):
+            c = sqlite3.connect("file:%s/%s?mode=ro" % (log, name), uri=True)
+            found.update(c.execute("select size, note from cp"))
+            c.close()
+    found.pop(without, None)
+    with open(path, "wb") as f:
+        for size in sorted(found):
+            note = found[size]
+            f.write((note.encode() if isinstance(note, str) else note) + b"\0")
+
+
+def write(home, n, times):
+    log = home + "/audit"
+    if times > 1:
+        os.mkdir(log, 0o700)
+        with open(log + "/audit.conf", "w") as f:
+            f.write("epoch 1\nsegment 256\n")
+    for _ in range(times):
+        subprocess.run([WRITER, "write", RECORDER, log, home + "/run", str(n // times), str(max(1, n // times // 7))],
+                       check=True, stdout=subprocess.DEVNULL)
+        quiet(log)
+
+
 def quiet(log):
     """The recorder goes a second after its last writer."""
     for _ in range(200):
@@ -64,12 +92,12 @@ def quiet(log):
 
 def one(check, n):
     home = tempfile.mkdtemp(prefix="kennel-go-")
+    n, times = n if isinstance(n, tuple) else (n, 1)
     try:
         log = home + "/audit"
-        subprocess.run([WRITER, "write", RECORDER, log, home + "/run", str(n), str(max(1, n // 7))], check=True,
-                       stdout=subprocess.DEVNULL)
-        quiet(log)
+        write(home, n, times)
         env = {"KENNEL_HOME": home, "PATH": "/usr/bin:/bin"}
+        subprocess.run([KENNEL, "audit", "certify", "-o", home + "/certificate"], env=env, check=True)
         subprocess.run([KENNEL, "audit", "tiles", home + "/tiles"], env=env, check=True, stdout=subprocess.DEVNULL)
         with open(home + "/tiles/checkpoint") as f:
             text = f.read()
@@ -81,14 +109,26 @@ def one(check, n):
         with open(log + "/origin.vkey") as f:
             origin = f.read().strip()
         epoch = epoch_key(log + "/audit.db", text.rstrip().split("\n")[-1].split(" ")[1])
-        r = subprocess.run([check, home + "/tiles", origin, epoch] + proofs, stdout=subprocess.PIPE)
+        checkpoints(log, home + "/checkpoints")
+        judge = [check, home + "/tiles", origin, epoch, home + "/checkpoints", home + "/certificate"]
+        r = subprocess.run(judge + proofs, stdout=subprocess.PIPE)
         lines = r.stdout.decode().splitlines()
-        if r.returncode != 0 or len(lines) != 5:
+        if r.returncode != 0 or len(lines) != 7:
             print("\n".join(lines))
             print("not ok - a log of %d records" % size)
             return 1
         print("ok - a log of %d records: %s" % (size, "; ".join(x[5:] for x in lines)))
-        # the control: a byte of a record turned over
+        # controls: the checkpoint under which the first key named the second is gone
+        first = sorted(x for x in os.listdir(log) if x.startswith("audit") and x.endswith(".db"))[0]
+        c = sqlite3.connect("file:%s/%s?mode=ro" % (log, first), uri=True)
+        (ended,) = c.execute("select min(idx) from rec where kind in ('epoch', 'end')").fetchone()
+        c.close()
+        checkpoints(log, judge[4], without=ended + 1)
+        r = subprocess.run(judge, stdout=subprocess.PIPE)
+        if r.returncode == 0 or b"covers the key of the next" not in r.stdout:
+            print("not ok - a key that nobody vouched for is taken")
+            return 1
+        # and a byte of a record turned over
         entries = home + "/tiles/tile/entries/"
         path = next(os.path.join(d, f) for d, _, fs in os.walk(entries) for f in fs)
         with open(path, "r+b") as f:
@@ -96,7 +136,7 @@ def one(check, n):
             b = f.read(1)
             f.seek(40)
             f.write(bytes([b[0] ^ 1]))
-        r = subprocess.run([check, home + "/tiles", origin, epoch], stdout=subprocess.PIPE)
+        r = subprocess.run(judge, stdout=subprocess.PIPE)
         if r.returncode == 0:
             print("not ok - a changed record of %d is taken" % size)
             return 1
