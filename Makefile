@@ -145,7 +145,7 @@ KENNEL	 = supervisor/main.o supervisor/child.o supervisor/control.o $(APPROVE) \
 	   supervisor/cli/pin.o supervisor/cli/client.o supervisor/cli/approve.o \
 	   supervisor/cli/secret.o supervisor/cli/find_secret.o supervisor/cli/secret_options.o supervisor/cli/secret_show.o supervisor/cli/sources.o \
 	   $(SECRETMETA) \
-	   leash/report.o supervisor/audit/noload.o \
+	   leash/report.o supervisor/audit/noload.o shim/base/subid.o \
 	   $(POLICY_READ) $(POLICY_MAKE) $(BASE)
 
 # What shows the tree to others.
@@ -341,6 +341,7 @@ UNIT_nomem	= tests/fault/fault_unit.o \
 	   $(sort $(UNIT_frame) $(SCRUB))
 UNIT_nomem_policy = tests/fault/fault_unit.o $(POLICY_FRONT)
 UNIT_leash	= $(BASE)
+UNIT_subid	= shim/base/subid.o tests/fuzz/fuzz_subid.o $(BASE_SMALL) shim/base/slurp.o
 UNIT_shim	= tests/unit/shim_main.o shim/doors.o shim/reap.o $(BASE_SMALL)
 UNIT_bare	= tests/unit/shim_bare.o
 
@@ -383,7 +384,7 @@ UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
 	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o leash/exec/ask.o leash/exec/explain.o \
 	   leash/exec/pin.o leash/exec/caller.o \
 	   shim/base/loop.o $(POLICY_READ) $(SCRUB)
-UNITS	 = base leash nomem nomem_policy shim bare vault plugin pages env container scrub scrub_forms load seal secretmeta match value index rules agree sign algebra slot diff filter lower parse gate frame json canon pins queue session programs exact unfit stream chain report recorder verify query witness payload tamper cell
+UNITS	 = base subid leash nomem nomem_policy shim bare vault plugin pages env container scrub scrub_forms load seal secretmeta match value index rules agree sign algebra slot diff filter lower parse gate frame json canon pins queue session programs exact unfit stream chain report recorder verify query witness payload tamper cell
 UNIT_LIBS = $(COVER) $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
@@ -580,9 +581,10 @@ FUZZ_query	= supervisor/audit/fact.o supervisor/audit/story.o \
 	   $(CHAIN) $(BASE)
 FUZZ_body	= supervisor/audit/scan.o
 FUZZ_note	= $(CHAIN) $(BASE)
+FUZZ_subid	= shim/base/subid.o $(BASE_SMALL) shim/base/slurp.o
 FUZZ_log	= $(filter-out supervisor/audit/verify.o supervisor/audit/proof.o \
 	   supervisor/audit/noload.o,$(VERIFY))
-FUZZ	 = frame json session wire parse manifest pins load value copy scrub vault reply keeper body query note log
+FUZZ	 = frame json session wire parse manifest pins load value copy scrub vault reply keeper body query note log subid
 
 define fuzz_rule
 $B/replay/$(1): $B/san/tests/fuzz/fuzz_$(1).o $B/san/tests/fuzz/replay.o \

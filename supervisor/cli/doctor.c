@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "shim/base/fd.h"
+#include "shim/base/subid.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/paths.h"
 
@@ -366,27 +367,71 @@ probe_secret(struct finding *f)
 	    "boot with secretmem.enable=1 (locked pages serve meanwhile)");
 }
 
+/* A child in a user namespace of its own, for newuidmap to map. */
+static pid_t
+mapless(int *ret_end)
+{
+	int ready[2], end[2];
+	char byte = 0;
+	pid_t pid;
+
+	if (pipe2(ready, O_CLOEXEC) < 0)
+		return -1;
+	if (pipe2(end, O_CLOEXEC) < 0 || (pid = fork()) < 0) {
+		(void)close(ready[0]); /* nothing was written */
+		(void)close(ready[1]);
+		return -1;
+	}
+	if (pid == 0) {
+		(void)close(end[1]); /* only read */
+		if (unshare(CLONE_NEWUSER) == 0 && write(ready[1], &byte, 1) == 1 &&
+		    read(end[0], &byte, 1) < 0)
+			_exit(1);
+		_exit(0);
+	}
+	(void)close(ready[1]); /* both theirs */
+	(void)close(end[0]);
+	if (read(ready[0], &byte, 1) != 1)
+		byte = 1;
+	(void)close(ready[0]); /* only read */
+	*ret_end = end[1];
+	return pid;
+}
+
+/* What it keeps out, and what not: TRUST.md. */
 static void
 probe_subuid(struct finding *f)
 {
-	const struct passwd *pw = getpwuid(getuid());
-	char line[256];
-	FILE *file = fopen("/etc/subuid", "re");
+	const char *why = "no process could be made";
+	struct subid ids = {0};
+	int end = -1, r;
+	pid_t child;
 
-	while (file != NULL && pw != NULL && fgets(line, sizeof(line), file) != NULL) {
-		size_t len = strlen(pw->pw_name);
-
-		if (strncmp(line, pw->pw_name, len) == 0 && line[len] == ':')
-			f->holds = true;
+	if (getuid() == 0) {
+		f->holds = true;
+		(void)snprintf(f->said, sizeof(f->said), "%s",
+		    "root needs none: user in the policy is another uid");
+		return;
 	}
-	if (file != NULL)
-		(void)fclose(file); /* only read */
-	if (access("/usr/bin/newuidmap", X_OK) < 0)
-		f->holds = false;
-	(void)snprintf(f->said, sizeof(f->said), "%s",
-	    f->holds ? "there; this version does not use it yet" : "none");
+	r = subid_find(getuid(), &ids, &why);
+	if (r == 0) {
+		child = mapless(&end);
+		r = child < 0 ? -EAGAIN : subid_map(child, &ids, &why);
+		fd_close(&end);
+		while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	f->holds = r == 0;
+	if (r == 0)
+		(void)snprintf(f->said, sizeof(f->said),
+		    "require subuid runs a server as uid %u: your other processes do not "
+		    "read its /proc, but may attach to it and join it",
+		    ids.uid);
+	else
+		(void)snprintf(f->said, sizeof(f->said), "%s", why);
 	(void)snprintf(f->fix, sizeof(f->fix),
-	    "apt install uidmap; usermod --add-subuids 100000-165535 USER");
+	    "apt install uidmap; usermod --add-subuids 100000-165535 --add-subgids "
+	    "100000-165535 USER");
 }
 
 static void
@@ -411,7 +456,8 @@ probe_same_uid(struct finding *f)
 	f->holds = getuid() == 0;
 	(void)snprintf(f->said, sizeof(f->said), "%s",
 	    f->holds ? "servers run under another uid"
-		     : "your other processes can read a server's environment");
+		     : "your other processes can read a server's environment, or with "
+		       "require subuid attach to it");
 	(void)snprintf(f->fix, sizeof(f->fix),
 	    "do not give the agent a shell as this user, or run kennel as root with "
 	    "user in the policy");

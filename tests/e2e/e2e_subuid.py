@@ -109,11 +109,13 @@ def session(body):
 
 
 READ = """
-import sys
-try:
-    print(len(open("/proc/%s/environ" % sys.argv[1], "rb").read()) > 0 and "read")
-except OSError as e:
-    print(e.strerror)
+import os, sys
+at = "/proc/%s/" % sys.argv[1]
+for way in (lambda: open(at + "environ", "rb").read(), lambda: open(at + "mem", "rb"), lambda: os.listdir(at + "fd")):
+    try:
+        print(way() and "read")
+    except OSError as e:
+        print(e.strerror)
 """
 
 # What an owner of the namespace does: attach; and join, become the lent id, read.
@@ -145,12 +147,12 @@ def plain_read():
     s = session(SECRET)
     pid, uid = server_of(s)
     equal(uid, UID if ROOT else os.getuid())
-    equal(by_user(READ, pid)[0], "read", "the control: without `require subuid`")
+    equal(by_user(READ, pid)[:3], ["read"] * 3, "the control: without `require subuid`")
     s.close()
     s = session(SECRET + SUBUID)
     pid, uid = server_of(s)
     equal(uid, state["uid"])
-    equal(by_user(READ, pid)[0], "Permission denied")
+    equal(by_user(READ, pid)[:3], ["Permission denied"] * 3)
     status = reads("/proc/%d/status" % pid).decode()
     within("Groups:\t \n", status, "no group of the user's is left")
     uids = [e["fields"].get("uid") for e in audit(env={"KENNEL_HOME": state["home"]}) if "fields" in e]
@@ -176,6 +178,14 @@ def works():
     r = lent_exec(body, ["/bin/sh", "-c", 'echo $TOKEN; cat $OTHER_FILE; echo; echo x >/tmp/f && cat /tmp/f; ls -d / || echo refused; id -u; exit 7'])
     equal(r.returncode, 7, r.stderr)
     equal(r.stdout.decode().split(), ["***", "***", "x", "refused"], r.stderr)
+    python = "/usr/bin/python3"
+    if not os.path.exists(python):
+        return
+    by_fd = "import os; fd = os.open('/bin/echo', os.O_RDONLY); os.execve(fd, ['/bin/echo', 'by descriptor'], os.environ)"
+    body = "    run %s -c %s\n    exec allow /bin/echo **\n" % (words(python), words(by_fd))
+    said = [lent_exec(body + more, [python, "-c", by_fd]) for more in ("", SUBUID)]
+    equal([r.stdout for r in said], [b"by descriptor\n", b""], said[1].stderr)
+    within(b"PermissionError", said[1].stderr)
 
 
 @test("what others may not is refused at the start, by name; what they may works, and belongs to the lent uid")
@@ -232,6 +242,29 @@ def refusals():
     r = run(cmd[:at + 1] + ["--no-new-privs"] + cmd[at + 1:], env=env())
     equal(r.returncode, 125)
     within(b"newuidmap did not map it", r.stderr)
+
+
+@test("doctor tries it, and says what is kept out and what is not")
+def doctor():
+    ready()
+    row = lambda cmd: [x for x in json.loads(run(cmd, env=env()).stdout) if x["name"] == "subordinate-uids"][0]  # noqa: E731
+    got = row(lent([KENNEL, "doctor", "--json"]))
+    check(got["holds"] and "uid %d" % state["uid"] in got["said"], got)
+    within("do not read its /proc", got["said"])
+    within("may attach to it and join it", got["said"])
+    if not ROOT:
+        return
+    none = TMP + "/lent-none"
+    with open(none, "w") as f:
+        f.write("else:3000000000:1000\n")
+    os.chmod(none, 0o644)
+    got = row(lent([KENNEL, "doctor", "--json"], subuid=none))
+    check(not got["holds"], got)
+    within("no range of this user in /etc/subuid", got["said"])
+    within("--add-subuids", got["fix"])
+    cmd = lent([KENNEL, "doctor", "--json"])
+    at = cmd.index("setpriv")
+    check(not row(cmd[:at + 1] + ["--no-new-privs"] + cmd[at + 1:])["holds"], "without privileges for newuidmap")
 
 
 if __name__ == "__main__":

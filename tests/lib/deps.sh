@@ -52,6 +52,7 @@ for what in "$@"; do
 		need mandoc mandoc
 		need util-linux setpriv
 		need passwd useradd
+		need uidmap newuidmap
 		need npm npm
 		need golang-go go
 		[ -d /usr/share/gocode/src/golang.org/x/mod/sumdb ] ||
