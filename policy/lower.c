@@ -321,7 +321,7 @@ static bool
 is_synthetic(const char *path)
 {
 	static const char *const names[] = {"/etc/passwd", "/etc/group", "/etc/hosts",
-	    "/etc/resolv.conf", "/etc/nsswitch.conf"};
+	    "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/ld.so.cache"};
 	size_t i;
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)

@@ -166,7 +166,7 @@ static bool
 etc_has(const char *path)
 {
 	static const char *const names[] = {"/etc", "/etc/passwd", "/etc/group",
-	    "/etc/hosts", "/etc/resolv.conf", "/etc/nsswitch.conf"};
+	    "/etc/hosts", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/ld.so.cache"};
 	size_t i;
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)

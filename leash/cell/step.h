@@ -123,6 +123,10 @@ int synthetic_dev(struct cell_child *, const char *path);
 int synthetic_etc(struct cell_child *, const char *path);
 const char *synthetic_device_name(size_t i); /* NULL behind the last */
 
+/* libcache.c: what the loader is told of the libraries in the view, into to.
+ * -ENOENT, -EXDEV, -E2BIG: nothing; it searches. */
+int libcache_make(const struct cell_order *, uint8_t *to, size_t cap, size_t *ret_len);
+
 /* net.c, caps.c */
 cell_step_fn net_begin, net_join, caps_none;
 

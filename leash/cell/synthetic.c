@@ -24,6 +24,7 @@
 #define ATTR_NODE (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC)
 
 #define ETC_TEXT_MAX 256
+#define LIBCACHE_MAX (128u << 10)
 
 static const struct {
 	const char *name, *host; /* host: below "/" */
@@ -116,7 +117,8 @@ synthetic_dev(struct cell_child *c, const char *path)
 }
 
 static int
-put_file(struct cell_child *c, const char *folder, const char *name, const char *text)
+put_file(struct cell_child *c, const char *folder, const char *name, const void *text,
+    size_t len)
 {
 	char path[CELL_PATH_MAX];
 	int parent, fd, r;
@@ -129,9 +131,21 @@ put_file(struct cell_child *c, const char *folder, const char *name, const char 
 	    parent, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
 	if (fd < 0)
 		return -errno;
-	r = fd_write_all(fd, text, strlen(text));
+	r = fd_write_all(fd, text, len);
 	fd_close(&fd);
 	return r;
+}
+
+/* No cache is no failure: each start of a program takes longer. */
+static int
+put_libcache(struct cell_child *c, const char *folder)
+{
+	static uint8_t cache[LIBCACHE_MAX];
+	size_t len;
+
+	if (libcache_make(c->order, cache, sizeof(cache), &len) < 0)
+		return 0;
+	return put_file(c, folder, "ld.so.cache", cache, len);
 }
 
 /* Nothing of the host's users, hosts or resolvers is told. */
@@ -155,6 +169,7 @@ synthetic_etc(struct cell_child *c, const char *path)
 	    c->ids.uid, c->ids.gid);
 	snprintf(group, sizeof(group), "kennel:x:%u:\n", c->ids.gid);
 	for (size_t i = 0; r == 0 && i < sizeof(files) / sizeof(files[0]); i++)
-		r = put_file(c, path, files[i].name, files[i].text);
-	return r;
+		r = put_file(
+		    c, path, files[i].name, files[i].text, strlen(files[i].text));
+	return r == 0 ? put_libcache(c, path) : r;
 }

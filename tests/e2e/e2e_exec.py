@@ -9,6 +9,24 @@ TOKEN = "exec-s3ntinel-%d" % os.getpid()
 BODY = '    run %s **\n    exec allow /bin/sh **\n    exec allow /bin/cat\n' % words(WITNESS)
 
 
+@test("the loader's cache names the libraries of the view and nothing else of the host's")
+def libcache():
+    if not os.path.exists("/etc/ld.so.cache"):
+        skip("the loader here has no cache")
+    r = kexec("    run /bin/cat **\n", ["/bin/cat", "/etc/ld.so.cache"])
+    equal(r.returncode, 0, r.stderr)
+    data, names = r.stdout, set()
+    check(data.startswith(b"glibc-ld.so.cache1.1"), data[:20])
+    for i in range(int.from_bytes(data[20:24], sys.byteorder)):
+        at = 48 + 24 * i
+        name, path = (int.from_bytes(data[at + k:at + k + 4], sys.byteorder) for k in (4, 8))
+        names.add(data[name:data.index(b"\0", name)].decode())
+        check(os.path.exists(data[path:data.index(b"\0", path)]), "a path that is nowhere")
+    check("libc.so.6" in names, names)
+    check(len(names) <= 4, "more than cat needs: %s" % names)
+    check(len(data) < 4096, "the host's own cache")
+
+
 @test("the program's own status")
 def status():
     for n in (0, 1, 7, 124, 125, 200):
