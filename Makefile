@@ -143,7 +143,7 @@ KENNEL	 = supervisor/main.o supervisor/child.o supervisor/control.o $(APPROVE) \
 	   supervisor/cli/audit.o supervisor/cli/unused.o \
 	   supervisor/cli/init.o supervisor/cli/package.o supervisor/cli/preset.o \
 	   supervisor/cli/pin.o supervisor/cli/client.o supervisor/cli/approve.o \
-	   supervisor/cli/secret.o supervisor/cli/find_secret.o supervisor/cli/secret_options.o supervisor/cli/secret_show.o supervisor/cli/sources.o \
+	   supervisor/cli/secret.o supervisor/cli/put.o supervisor/cli/find_secret.o supervisor/cli/secret_options.o supervisor/cli/secret_show.o supervisor/cli/sources.o \
 	   $(SECRETMETA) \
 	   leash/report.o supervisor/audit/noload.o shim/base/subid.o \
 	   $(POLICY_READ) $(POLICY_MAKE) $(BASE)
@@ -203,7 +203,7 @@ KEEPER	 = leash/keeper/main.o leash/keeper/peers.o leash/keeper/answer.o \
 # The verbs that a person gives values to.  No container: the keeper alone opens it.
 SECRET	 = leash/keeper/secret.o leash/keeper/verbs.o leash/keeper/shows.o \
 	   leash/keeper/type.o leash/keeper/talk.o leash/keeper/start.o leash/keeper/reach.o \
-	   leash/vault/ring.o leash/vault/mem.o leash/vault/path.o leash/vault/trace.o $(POLICY_READ) $(BASE)
+	   leash/vault/ring.o leash/vault/mem.o leash/vault/path.o leash/vault/trace.o policy/shape.o policy/shape_sum.o $(POLICY_READ) $(BASE)
 
 PROGRAMS = $(BIN)/kennel $(LIBEXEC)/kennel-keeper $(LIBEXEC)/kennel-secret $(LIBEXEC)/kennel-ship $(LIBEXEC)/kennel-leash $(LIBEXEC)/kennel-shim \
 	   $(LIBEXEC)/kennel-recorder $(LIBEXEC)/kennel-verify

@@ -37,6 +37,7 @@ enum takes { /* what a verb may be told, or'ed */
 	TAKES_POLICY = 64,
 	TAKES_JSON = 128,
 	TAKES_RESTORE = 256,
+	TAKES_SHAPE = 1024,
 	NO_KEEPER = 512, /* it asks nobody */
 };
 
@@ -50,8 +51,10 @@ static const struct verb {
     {"unlock", verb_unlock, TAKES_INPUT | TAKES_KEY | TAKES_TIMES,
 	"[--idle MINUTES] [--for MINUTES] [--key-file FILE | --stdin | --fd N]"},
     {"lock", verb_lock, 0, ""},
-    {"set", verb_set, NEEDS_PATH | TAKES_INPUT, "PATH [--stdin | --fd N]"},
-    {"rotate", verb_rotate, NEEDS_PATH | TAKES_INPUT, "PATH [--stdin | --fd N]"},
+    {"set", verb_set, NEEDS_PATH | TAKES_INPUT | TAKES_SHAPE,
+	"PATH [--any-shape] [--stdin | --fd N]"},
+    {"rotate", verb_rotate, NEEDS_PATH | TAKES_INPUT | TAKES_SHAPE,
+	"PATH [--any-shape] [--stdin | --fd N]"},
     {"remove", verb_remove, NEEDS_PATH, "PATH"},
     {"versions", show_versions, TAKES_PATH | TAKES_JSON | TAKES_RESTORE,
 	"[--json] [PATH [--restore N]]"},
@@ -108,6 +111,8 @@ option(struct order *o, unsigned int takes, const char *name, const char *word)
 		o->policy_fd = (int)n;
 	} else if (strcmp(name, "--key-file") == 0 && (takes & TAKES_KEY) != 0)
 		o->key_file = word;
+	else if (strcmp(name, "--shape") == 0 && (takes & TAKES_SHAPE) != 0)
+		o->shape = word;
 	else if (strcmp(name, "--server") == 0 && (takes & TAKES_SERVER) != 0)
 		o->server = word;
 	else if (strcmp(name, "--restore") == 0 && (takes & TAKES_RESTORE) != 0)
@@ -133,6 +138,9 @@ read_words(struct order *o, const struct verb *v, int argc, char **argv)
 
 		if (strcmp(word, "--json") == 0 && (v->takes & TAKES_JSON) != 0)
 			o->json = true;
+		else if (strcmp(word, "--any-shape") == 0 &&
+			 (v->takes & TAKES_SHAPE) != 0)
+			o->any_shape = true;
 		else if (strcmp(word, "--stdin") == 0 && (v->takes & TAKES_INPUT) != 0)
 			o->fd = STDIN_FILENO;
 		else if (word[0] == '-') {

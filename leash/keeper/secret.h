@@ -20,8 +20,10 @@ struct order {
 	const char *verb;
 	const char *path; /* NULL: none was given */
 	const char *server, *key_file;
-	int fd;        /* where a value or a passphrase comes from; -1: typed */
-	int policy_fd; /* the sealed policy of --policy; -1 */
+	const char *shape; /* of the value, by the manifests; NULL: nobody says */
+	bool any_shape;    /* it is kept whatever it looks like */
+	int fd;            /* where a value or a passphrase comes from; -1: typed */
+	int policy_fd;     /* the sealed policy of --policy; -1 */
 	uint32_t version;
 	uint32_t idle_s, cap_s;
 	bool json;

@@ -12,6 +12,7 @@
 #include "leash/keeper/secret.h"
 #include "leash/vault/trace.h"
 #include "policy/policy.h"
+#include "policy/shape.h"
 #include "policy/sign.h"
 #include "shim/base/log.h"
 
@@ -180,6 +181,38 @@ verb_export(struct order *o)
 
 /* ---- values ----------------------------------------------------------------------- */
 
+/*
+ * Does it look like what it should be?  What a manifest says it is must be it, for a
+ * byte that was lost shows here and nowhere else; what only begins like a token with
+ * a checksum may be something else.
+ */
+static int
+judge_shape(const struct order *o, const struct typed *t)
+{
+	const struct shape *s = o->shape == NULL ? NULL : shape_find(o->shape), *all;
+	const char *wrong = s == NULL ? NULL : shape_wrong(s, t->bytes, t->len);
+	size_t n;
+
+	if (wrong != NULL && !o->any_shape) {
+		log_error("%s: %s is %s by its manifest, and this is none: %s; "
+			  "--any-shape keeps it all the same",
+		    o->verb, o->path, s->name, wrong);
+		return STATUS_INPUT;
+	}
+	all = shapes(&n);
+	for (size_t i = 0; s == NULL && i < n; i++) {
+		size_t prefix = strlen(all[i].prefix);
+
+		if (all[i].sum != SHAPE_NO_SUM && t->len == prefix + all[i].max &&
+		    memcmp(t->bytes, all[i].prefix, prefix) == 0 &&
+		    shape_wrong(&all[i], t->bytes, t->len) != NULL)
+			log_warn("%s: it begins as %s does and is none: a byte may be "
+				 "mistyped",
+			    o->verb, all[i].name);
+	}
+	return STATUS_OK;
+}
+
 static int
 put(struct order *o, bool next)
 {
@@ -203,6 +236,9 @@ put(struct order *o, bool next)
 		return bad(o, "a value has four bytes or more");
 	if (memchr(t.bytes, '\0', t.len) != NULL)
 		return bad(o, "a value has no NUL byte");
+	status = judge_shape(o, &t);
+	if (status != STATUS_OK)
+		return status;
 	talk_begin(o, &out, KEEPER_PUT);
 	wire_put_str(&out, o->path);
 	wire_put_u8(&out, next);

@@ -13,6 +13,7 @@ int secret_list_main(int argc, char **argv);
 int secret_show_main(int argc, char **argv);
 int secret_validate_main(int argc, char **argv);
 int secret_catalog_main(int argc, char **argv);
+int secret_put_main(int argc, char **argv);
 int secret_sources_main(int argc, char **argv);
 
 /* What these verbs are told. */

@@ -25,7 +25,7 @@ recorder_may='^(supervisor/audit/[a-z0-9_]+|leash/report|shim/base/[a-z0-9_]+)\.
 verify_may='^(supervisor/audit/[a-z0-9_]+|leash/report|shim/base/[a-z0-9_]+)\.o$'
 ship_may='^(supervisor/audit/[a-z0-9_]+|leash/report|shim/base/[a-z0-9_]+)\.o$'
 keeper_may='^(leash/keeper/(main|peers|answer|change)|leash/vault/(path|container|container_key|container_edit|container_file|phrase|ring|mem)|shim/base/[a-z0-9_]+)\.o$'
-secret_may='^(leash/keeper/(secret|verbs|shows|type|talk|start|reach)|leash/vault/(path|ring|mem)|policy/[a-z0-9_]+|shim/base/[a-z0-9_]+)\.o$'
+secret_may='^(leash/keeper/(secret|verbs|shows|type|talk|start|reach)|leash/vault/(path|ring|mem|trace)|policy/[a-z0-9_]+|shim/base/[a-z0-9_]+)\.o$'
 shim_may='^(shim/[a-z0-9_]+|shim/base/(wire|fd))\.o$'
 
 judge_list() { # OBJECTS MAY

@@ -6,6 +6,7 @@ import socket
 import struct
 import sys
 import threading
+import zlib
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
 from kit import *  # noqa: E402,F403
@@ -36,6 +37,16 @@ def secret(env, *words, stdin=b"", status=0):
     for v in (VALUE, OTHER, PASS):
         absent(v.encode(), r.stdout + r.stderr, "what %s says" % words[0])
     return r
+
+
+def crc62(body):
+    """body and its checksum, as GitHub's and npm's tokens have it."""
+    digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+    crc, tail = zlib.crc32(body.encode()), ""
+    for _ in range(6):
+        crc, d = divmod(crc, 62)
+        tail = digits[d] + tail
+    return body + tail
 
 
 def keepers():
@@ -447,6 +458,36 @@ def terminal():
     r = run(["setsid", KENNEL, "secret", "export-recovery", "--stdin"], stdin=new, env=environment(env))
     equal(r.returncode, 64)
     equal(r.stdout, b"")
+    ended(env)
+
+
+@test("a value must have the shape that its manifest names; a wrong checksum is seen, and no byte shown")
+def shapes():
+    good = "ghp_" + crc62("A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5")
+    wrong = good[:10] + ("x" if good[10] != "x" else "y") + good[11:]
+    env = home()
+    secret(env, "init", "--stdin", stdin=PASS)
+    with open(env["KENNEL_HOME"] + "/secrets.kennel", "w") as f:
+        f.write("secret %s { pattern github-pat }\n" % PATH)
+    os.chmod(env["KENNEL_HOME"] + "/secrets.kennel", 0o600)
+    for value, why in ((wrong, b"checksum"), (good[:-1], b"longer or shorter"), (good[:-1] + "-", b"byte"),
+                       (VALUE, b"begin")):
+        r = secret(env, "set", PATH, "--stdin", stdin=value, status=65)
+        within(b"github-pat", r.stderr)
+        within(why, r.stderr)
+        absent(value.encode(), r.stdout + r.stderr)
+    equal(json.loads(secret(env, "versions", "--json").stdout), [], "nothing was kept")
+    secret(env, "set", PATH, "--stdin", stdin=good)  # the control
+    secret(env, "rotate", PATH, "--stdin", stdin=wrong, status=65)
+    secret(env, "rotate", PATH, "--stdin", "--any-shape", stdin=wrong)
+    # a path of which no manifest says anything
+    within(b"mistyped", secret(env, "set", "team/other/token", "--stdin", stdin=wrong).stderr)
+    absent(b"mistyped", secret(env, "set", "team/third/token", "--stdin", stdin=good).stderr)
+    secret(env, "set", "team/fourth/token", "--stdin", stdin=VALUE)
+    # S1-26 what a list says does not tell what the value looks like
+    before = secret(env, "list", "--all", "--json").stdout
+    secret(env, "rotate", PATH, "--stdin", stdin=good)
+    equal(secret(env, "list", "--all", "--json").stdout, before)
     ended(env)
 
 
