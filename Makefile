@@ -167,6 +167,7 @@ RECORDER = supervisor/audit/recorder.o supervisor/audit/complain.o \
 	   supervisor/audit/segment.o supervisor/audit/begin.o \
 	   supervisor/audit/carry.o \
 	   supervisor/audit/store.o supervisor/audit/frames.o \
+	   supervisor/audit/pending.o \
 	   supervisor/audit/noload.o \
 	   supervisor/audit/schema.o supervisor/audit/body.o \
 	   $(CHAIN) leash/report.o $(BASE)

@@ -8,6 +8,7 @@
  *	noload.c	why its SQLite loads nothing
  *	chain.c		RFC 6962 leaf and node hashes, the frontier, the root
  *	store.c		the tables of audit.db, as their only writer
+ *	pending.c	records on their way into the table
  *	frames.c	its write-ahead log, in few pieces and with room
  *	schema.c	their text, byte for byte
  *	body.c		an event as the bytes that are stored and hashed

@@ -297,6 +297,8 @@ on_hello(struct peer *peer, struct wire_in *in)
 	    session.len);
 	take_over(peer);
 	r = store_last_seq(the.store, &peer->writer, &peer->last);
+	if (r == -ENOSPC)
+		give_up(r); /* what others said was written first */
 	if (r == 0 && peer->last == 0)
 		r = segment_last_seq(RECORDER_FD_LOG_DIR, &peer->writer, &peer->last);
 	if (r < 0)

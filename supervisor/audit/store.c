@@ -29,8 +29,11 @@ const char *const store_sql[STATEMENTS] = {
     [BEGIN] = "BEGIN IMMEDIATE",
     [COMMIT] = "COMMIT",
     [ROLLBACK] = "ROLLBACK",
-    [PUT_REC] = "INSERT INTO rec(idx, ts, kind, server, session, tool, verdict, rule, "
-		"writer, wseq, body) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    /* OR FAIL: what fails is rolled back as a whole by whoever began it, and no page
+     * needs to be kept for going back to where this statement began */
+    [PUT_REC] = "INSERT OR FAIL INTO rec(idx, ts, kind, server, session, tool, verdict, "
+		"rule, writer, wseq, body) SELECT idx, ts, kind, server, session, tool, "
+		"verdict, rule, writer, wseq, body FROM pending",
     [PUT_TILE] = "INSERT INTO tile(level, n, root, h) VALUES(?, ?, ?, ?)",
     [PUT_CP] = "INSERT INTO cp(size, epoch, note) VALUES(?, ?, ?)",
     [LAST_SEQ] = "SELECT coalesce(max(wseq), 0) FROM rec WHERE session = ? AND "
@@ -103,6 +106,18 @@ get_hash(sqlite3_stmt *s, int column, uint8_t ret[CHAIN_HASH_LEN])
 	return 0;
 }
 
+/* What was taken goes into the table: before anybody looks there. */
+static int
+put_pending(struct store *store)
+{
+	int r = 0;
+
+	if (pending_n(store->pending) > 0)
+		r = store_finish(store->statement[PUT_REC]);
+	pending_clear(store->pending);
+	return r;
+}
+
 /* ---- opening ---------------------------------------------------------------- */
 
 static int
@@ -125,6 +140,8 @@ set_up(struct store *store)
 	(void)sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	(void)sqlite3_db_config(store->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	r = store_errno(sqlite3_busy_timeout(store->db, 5000));
+	if (r == 0)
+		r = pending_new(store->db, &store->pending);
 	(void)snprintf(sql, sizeof(sql),
 	    "PRAGMA mmap_size=0; PRAGMA temp_store=MEMORY; PRAGMA cell_size_check=ON;"
 	    "PRAGMA recursive_triggers=ON; PRAGMA cache_size=-%d;",
@@ -251,6 +268,9 @@ store_body(struct store *store, uint64_t idx, char body[AUDIT_BODY_MAX], size_t 
 	sqlite3_stmt *s = NULL;
 	int code, len, r;
 
+	r = put_pending(store);
+	if (r < 0)
+		return r;
 	code = sqlite3_prepare_v2(
 	    store->db, "SELECT body FROM rec WHERE idx = ?", -1, &s, NULL);
 	if (code == SQLITE_OK) {
@@ -392,6 +412,7 @@ store_close(struct store *store)
 		(void)sqlite3_finalize(store->statement[i]);
 	/* an open transaction is rolled back: nobody was told that it held */
 	(void)sqlite3_close(store->db);
+	pending_free(store->pending);
 	free(store);
 }
 
@@ -426,7 +447,8 @@ void
 store_rest(struct store *store)
 {
 	(void)sqlite3_db_release_memory(store->db); /* as much as there is */
-	(void)malloc_trim(0);                       /* syscalls: brk madvise munmap */
+	pending_rest(store->pending);
+	(void)malloc_trim(0); /* syscalls: brk madvise munmap */
 }
 
 /* ---- writing ---------------------------------------------------------------- */
@@ -453,8 +475,10 @@ int
 store_last_seq(struct store *store, const struct writer *writer, uint64_t *ret)
 {
 	sqlite3_stmt *s = store->statement[LAST_SEQ];
-	int code;
+	int code, r = put_pending(store);
 
+	if (r < 0)
+		return r;
 	(void)sqlite3_bind_text(s, 1, writer->session, -1, SQLITE_STATIC);
 	(void)sqlite3_bind_text(s, 2, writer->instance, -1, SQLITE_STATIC);
 	code = sqlite3_step(s);
@@ -532,36 +556,20 @@ keep_tile(void *arg, unsigned int level, uint64_t n, const uint8_t root[CHAIN_HA
 	return store_finish(s);
 }
 
-/* NULL binds as NULL.  A bind can only fail for want of memory, and then the
- * NOT NULL column refuses the row. */
-static void
-bind_text(sqlite3_stmt *s, int at, const char *text)
-{
-	(void)sqlite3_bind_text(s, at, text, -1, SQLITE_STATIC);
-}
-
 int
 store_append(struct store *store, const struct writer *writer, const struct record *rec)
 {
-	sqlite3_stmt *s = store->statement[PUT_REC];
 	uint8_t leaf[CHAIN_HASH_LEN];
 	int r;
 
 	r = begin(store);
-	if (r < 0)
-		return r;
-	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)rec->idx);
-	(void)sqlite3_bind_int64(s, 2, (sqlite3_int64)rec->ts);
-	bind_text(s, 3, event_kind_name(rec->kind));
-	bind_text(s, 4, rec->column[COLUMN_SERVER]);
-	bind_text(s, 5, writer->session);
-	bind_text(s, 6, rec->column[COLUMN_TOOL]);
-	bind_text(s, 7, rec->column[COLUMN_VERDICT]);
-	bind_text(s, 8, rec->column[COLUMN_RULE]);
-	bind_text(s, 9, writer->instance);
-	(void)sqlite3_bind_int64(s, 10, (sqlite3_int64)rec->wseq);
-	(void)sqlite3_bind_blob(s, 11, rec->body, (int)rec->body_len, SQLITE_STATIC);
-	r = store_finish(s);
+	if (r == 0)
+		r = pending_put(store->pending, writer, rec);
+	if (r == -ENOBUFS) {
+		r = put_pending(store);
+		if (r == 0)
+			r = pending_put(store->pending, writer, rec);
+	}
 	if (r < 0)
 		return r;
 	chain_leaf(rec->body, rec->body_len, leaf);
@@ -576,9 +584,12 @@ store_commit(struct store *store, uint64_t epoch, const char *note)
 
 	if (!store->open)
 		return 0;
+	r = put_pending(store);
+	if (r < 0)
+		return r;
 	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)store->tree.chain.size);
 	(void)sqlite3_bind_int64(s, 2, (sqlite3_int64)epoch);
-	bind_text(s, 3, note);
+	(void)sqlite3_bind_text(s, 3, note, -1, SQLITE_STATIC);
 	r = store_finish(s);
 	if (r == 0)
 		r = store_finish(store->statement[COMMIT]);
@@ -593,5 +604,6 @@ store_rollback(struct store *store)
 	if (store->open)
 		/* if it fails, SQLite has rolled back by itself */
 		(void)store_finish(store->statement[ROLLBACK]);
+	pending_clear(store->pending);
 	store->open = false;
 }

@@ -26,6 +26,7 @@ extern const char *const store_sql[STATEMENTS];
 struct store {
 	sqlite3 *db;
 	sqlite3_stmt *statement[STATEMENTS];
+	struct pending *pending; /* owned; records that are not in the table yet */
 	struct tree tree;
 	uint64_t base; /* the first record in this file */
 	bool open;     /* a transaction */
@@ -37,6 +38,19 @@ struct store {
 int store_errno(int code);
 /* Step a statement that returns nothing, and make it ready for the next time. */
 int store_finish(sqlite3_stmt *);
+
+/* ---- pending.c ----------------------------------------------------------------- */
+
+struct pending;
+/* The table "pending" of this connection, which goes before it is freed. */
+int pending_new(sqlite3 *, struct pending **ret);
+void pending_free(struct pending *);
+/* A copy.  -ENOBUFS: those that are there must go first. */
+int pending_put(struct pending *, const struct writer *, const struct record *);
+size_t pending_n(const struct pending *);
+void pending_clear(struct pending *);
+/* Gives the memory back, if it holds nothing. */
+void pending_rest(struct pending *);
 
 /* ---- frames.c ------------------------------------------------------------------ */
 
