@@ -202,6 +202,8 @@ secret_values(struct launch *a)
 		r = secret_resolve(l, row, &value, why, sizeof(why));
 		if (r == 0)
 			r = secret_give(l, row, value, i, &weak);
+		if (r == 0)
+			r = vaulted_replaced(l, row, i, why, sizeof(why));
 		if (weak != NULL)
 			return refuse_weak(a, row, weak);
 		if (r < 0)

@@ -14,7 +14,8 @@
 #include "leash/vaulted.h"
 #include "shim/base/fd.h"
 
-#define COMMAND_MAX 400
+#define COMMAND_MAX  400
+#define REPLACED_MAX 16 /* old values of one path that are taken out */
 
 static struct {
 	int keeper;
@@ -22,6 +23,7 @@ static struct {
 	struct sign_head head;
 	struct sign_row row[SIGN_SIGNERS_MAX];
 	size_t row_n;
+	const struct sealed_secret *last; /* what the keeper gave last */
 } the = {.keeper = -1};
 
 /* Can it stand in a command as it is? */
@@ -167,13 +169,22 @@ connect_keeper(const struct missing *m)
 	return r;
 }
 
+static struct container_asker
+asker_of(const struct leash *l, const struct sealed_secret *row)
+{
+	return (struct container_asker){.path = policy_str(&l->policy, row->ref),
+	    .server = policy_str(&l->policy, l->server->name),
+	    .id = l->policy.id,
+	    .head = the.row_n > 0 ? &the.head : NULL,
+	    .row = the.row,
+	    .row_n = the.row_n};
+}
+
 int
 vaulted_secret(struct leash *l, const struct sealed_secret *row, struct secret **ret,
     char *why, size_t why_cap)
 {
-	struct container_asker asker = {.path = policy_str(&l->policy, row->ref),
-	    .server = policy_str(&l->policy, l->server->name),
-	    .id = l->policy.id};
+	struct container_asker asker;
 	struct missing m = {l, row, why, why_cap};
 	const char *what = NULL;
 	uint32_t reason = 0;
@@ -183,12 +194,48 @@ vaulted_secret(struct leash *l, const struct sealed_secret *row, struct secret *
 		return r;
 	r = read_signatures(l->policy_fd);
 	if (r == 0) {
-		asker.head = the.row_n > 0 ? &the.head : NULL;
-		asker.row = the.row;
-		asker.row_n = the.row_n;
+		asker = asker_of(l, row);
 		r = secret_from_keeper(l->vault, the.keeper, &asker, ret, &reason, &what);
 	}
+	if (r == 0)
+		the.last = row;
 	return r < 0 ? say_missing(&m, r, reason, what) : 0;
+}
+
+/*
+ * A value that was rotated lives on for a while: in files and caches, and at who
+ * issued it until it is revoked.  The server is not given it and may still say it.
+ */
+int
+vaulted_replaced(struct leash *l, const struct sealed_secret *row, uint32_t number,
+    char *why, size_t why_cap)
+{
+	struct container_asker asker = asker_of(l, row);
+	struct missing m = {l, row, why, why_cap};
+	int r = 0;
+
+	if (the.last != row)
+		return 0; /* it is not from the vault */
+	for (uint32_t which = 1; which <= REPLACED_MAX; which++) {
+		const char *what = NULL;
+		struct secret *old = NULL;
+		uint32_t reason = 0;
+
+		r = secret_old_from_keeper(
+		    l->vault, the.keeper, &asker, which, &old, &reason, &what);
+		if (r < 0)
+			return reason == REASON_NOT_THERE
+				   ? 0
+				   : say_missing(&m, r, reason, what);
+		/* one that ordinary text has would mask that; it was refused, or the
+		 * policy let it in */
+		if (scrub_weakness(old) != NULL && (row->flags & SECRET_WEAK) == 0)
+			continue;
+		r = scrub_learn(l->scrub, old, number);
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 void

@@ -36,6 +36,10 @@ void routed_end(void);
  */
 int vaulted_secret(struct leash *, const struct sealed_secret *, struct secret **ret,
     char *why, size_t why_cap);
+/* The values that the keeper still has of the path of this row, which it gave last:
+ * learned by the scrubber under this number, and no more. */
+int vaulted_replaced(struct leash *, const struct sealed_secret *, uint32_t number,
+    char *why, size_t why_cap);
 /* The connection, once all are there. */
 void vaulted_end(void);
 

@@ -222,8 +222,9 @@ struct asking {
 	struct sign_row row[SIGN_SIGNERS_MAX];
 };
 
+/* which: an old version's number stands behind it; NULL: it does not. */
 static int
-read_asking(struct wire_in *in, struct asking *ret)
+read_asking(struct wire_in *in, struct asking *ret, uint32_t *which)
 {
 	struct container_asker *a = &ret->asker;
 	struct span id, head, rows;
@@ -233,6 +234,8 @@ read_asking(struct wire_in *in, struct asking *ret)
 	id = wire_get_bytes(in, CONTAINER_ID_LEN);
 	head = wire_get_bytes(in, sizeof(ret->head));
 	rows = wire_get_bytes(in, sizeof(ret->row));
+	if (which != NULL)
+		*which = wire_get_u32(in);
 	if (wire_end(in) < 0 || id.len != CONTAINER_ID_LEN ||
 	    (head.len != 0 && head.len != sizeof(ret->head)) ||
 	    rows.len % sizeof(ret->row[0]) != 0 || (head.len == 0 && rows.len != 0))
@@ -260,36 +263,56 @@ note(const struct peer *peer, const struct container_asker *a, const char *what)
 	    peer->who);
 }
 
-int
-answer_release(struct peer *peer, struct wire_in *in, struct wire_out *out)
+/* which: 0 is the value that counts. */
+static int
+release(struct peer *peer, const struct asking *q, uint32_t which, struct wire_out *out)
 {
-	struct asking q = {0};
+	const struct container_asker *a = &q->asker;
 	size_t len = 0;
 	int r;
 
-	if (read_asking(in, &q) < 0)
-		return -EBADMSG;
 	if (!keeper_is_open())
 		return state() == STATE_NONE
 			   ? answer_refuse(out, REASON_NO_VAULT, "there is no vault")
 			   : answer_error(out, -ENOKEY);
-	if (!container_allows(the.container, &q.asker)) {
-		note(peer, &q.asker, "refused");
-		if (container_granted_once(the.container, q.asker.path, q.asker.server))
+	if (!container_allows(the.container, a)) {
+		note(peer, a, "refused");
+		if (container_granted_once(the.container, a->path, a->server))
 			return answer_refuse(out, REASON_OTHER_POLICY,
 			    "it was granted for another policy");
 		return answer_refuse(
 		    out, REASON_NO_GRANT, "it was not granted to this server");
 	}
 	/* straight into the packet: u32 type, u32 length, the bytes, NUL */
-	r = container_get(the.container, q.asker.path, out->data + 8, &len);
+	r = container_get_old(the.container, a->path, which, out->data + 8, &len);
 	if (r < 0)
 		return answer_error(out, r);
 	wire_put_u32(out, KEEPER_VALUE);
 	wire_put_u32(out, (uint32_t)len);
 	out->len += len;
 	wire_put_u8(out, 0);
-	note(peer, &q.asker, "released");
+	note(
+	    peer, a, which == 0 ? "released" : "released an old value, to be taken out,");
 	keeper_used();
 	return out->error;
+}
+
+int
+answer_release(struct peer *peer, struct wire_in *in, struct wire_out *out)
+{
+	struct asking q = {0};
+
+	return read_asking(in, &q, NULL) < 0 ? -EBADMSG : release(peer, &q, 0, out);
+}
+
+/* Whoever may have the value may have those that it replaced: it had them. */
+int
+answer_release_old(struct peer *peer, struct wire_in *in, struct wire_out *out)
+{
+	struct asking q = {0};
+	uint32_t which = 0;
+
+	if (read_asking(in, &q, &which) < 0 || which == 0)
+		return -EBADMSG;
+	return release(peer, &q, which, out);
 }

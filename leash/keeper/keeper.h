@@ -58,6 +58,7 @@ enum keeper_message {
 	KEEPER_GRANTS_ARE = 31,
 	KEEPER_RELEASE = 32,
 	KEEPER_VALUE = 33,
+	KEEPER_RELEASE_OLD = 34, /* a value that was replaced, for the scrubber */
 };
 
 enum keeper_state { STATE_NONE = 0, STATE_LOCKED, STATE_OPEN };

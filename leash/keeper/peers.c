@@ -33,6 +33,7 @@ static const struct {
     {KEEPER_VERSIONS, answer_versions},
     {KEEPER_GRANTS, answer_grants},
     {KEEPER_RELEASE, answer_release},
+    {KEEPER_RELEASE_OLD, answer_release_old},
 };
 
 void

@@ -122,6 +122,10 @@ struct container_entry container_entry(const struct container *, size_t);
 /* Opens the value that counts into out, which lies in the pages, VAULT_VALUE_MAX
  * bytes.  -ENOKEY -ENOENT -EUCLEAN. */
 int container_get(struct container *, const char *path, void *out, size_t *ret_len);
+/* The same of an old version: 1 is the one that was replaced last.  -ENOENT behind
+ * the oldest that is kept. */
+int container_get_old(
+    struct container *, const char *path, uint32_t which, void *out, size_t *ret_len);
 
 /* 0; -EEXIST it is there; -EINVAL -ENOSPC -ENOMEM. */
 int container_grant(struct container *, const struct container_grant *);

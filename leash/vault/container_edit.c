@@ -144,7 +144,8 @@ container_entry(const struct container *c, size_t i)
 }
 
 int
-container_get(struct container *c, const char *path, void *out, size_t *ret_len)
+container_get_old(
+    struct container *c, const char *path, uint32_t which, void *out, size_t *ret_len)
 {
 	const struct entry *e;
 	int r;
@@ -152,12 +153,20 @@ container_get(struct container *c, const char *path, void *out, size_t *ret_len)
 	if (!c->open)
 		return -ENOKEY;
 	e = entry_current(c, path);
-	if (e == NULL)
+	/* versions of a path stand one behind the other, the newest last */
+	if (e == NULL || which > (size_t)(e - c->entry) ||
+	    strcmp((e - which)->said.path, path) != 0)
 		return -ENOENT;
-	r = entry_open(c, e, out);
+	r = entry_open(c, e - which, out);
 	if (r == 0)
-		*ret_len = e->said.len;
+		*ret_len = (e - which)->said.len;
 	return r;
+}
+
+int
+container_get(struct container *c, const char *path, void *out, size_t *ret_len)
+{
+	return container_get_old(c, path, 0, out, ret_len);
 }
 
 uint64_t

@@ -14,19 +14,22 @@
 
 #define HEAD_LEN 8 /* u32 type, u32 length of the value or the reason */
 
+/* which: 0 is the value that counts. */
 static int
-ask(int keeper, const struct container_asker *a)
+ask(int keeper, const struct container_asker *a, uint32_t which)
 {
 	uint8_t memory[4096];
 	struct wire_out out;
 
 	wire_out_init(&out, memory, sizeof(memory));
-	wire_put_u32(&out, KEEPER_RELEASE);
+	wire_put_u32(&out, which == 0 ? KEEPER_RELEASE : KEEPER_RELEASE_OLD);
 	wire_put_str(&out, a->path);
 	wire_put_str(&out, a->server);
 	wire_put_bytes(&out, a->id, CONTAINER_ID_LEN);
 	wire_put_bytes(&out, a->head, a->head != NULL ? sizeof(*a->head) : 0);
 	wire_put_bytes(&out, a->row, a->row_n * sizeof(*a->row));
+	if (which != 0)
+		wire_put_u32(&out, which);
 	return wire_send(keeper, &out, NULL, 0);
 }
 
@@ -53,8 +56,8 @@ hear(int keeper, uint8_t head[HEAD_LEN], char *rest, size_t cap, size_t *ret_len
 }
 
 int
-secret_from_keeper(struct vault *v, int keeper, const struct container_asker *a,
-    struct secret **ret, uint32_t *ret_reason, const char **ret_what)
+secret_old_from_keeper(struct vault *v, int keeper, const struct container_asker *a,
+    uint32_t which, struct secret **ret, uint32_t *ret_reason, const char **ret_what)
 {
 	uint8_t head[HEAD_LEN];
 	struct secret *s;
@@ -66,7 +69,7 @@ secret_from_keeper(struct vault *v, int keeper, const struct container_asker *a,
 	*ret_reason = 0;
 	if (r < 0)
 		return r;
-	r = ask(keeper, a);
+	r = ask(keeper, a, which);
 	if (r == 0)
 		r = hear(keeper, head, s->bytes, cap, &len);
 	if (r < 0) {
@@ -86,4 +89,11 @@ secret_from_keeper(struct vault *v, int keeper, const struct container_asker *a,
 	if (r == 0)
 		*ret = s;
 	return r;
+}
+
+int
+secret_from_keeper(struct vault *v, int keeper, const struct container_asker *a,
+    struct secret **ret, uint32_t *ret_reason, const char **ret_what)
+{
+	return secret_old_from_keeper(v, keeper, a, 0, ret, ret_reason, ret_what);
 }

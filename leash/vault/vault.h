@@ -80,6 +80,11 @@ struct container_asker;
 int secret_from_keeper(struct vault *, int keeper, const struct container_asker *,
     struct secret **ret, uint32_t *ret_reason, const char **ret_what);
 
+/* The same of a value that was replaced: 1 is the last that was.  *ret_reason is
+ * REASON_NOT_THERE behind the oldest. */
+int secret_old_from_keeper(struct vault *, int keeper, const struct container_asker *,
+    uint32_t which, struct secret **ret, uint32_t *ret_reason, const char **ret_what);
+
 size_t secret_len(const struct secret *);
 /* In time that depends on the lengths only. */
 bool secret_equals(const struct secret *, const void *, size_t);

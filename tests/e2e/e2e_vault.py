@@ -1,4 +1,5 @@
 """S1-121 S1-47 S4-29: the whole life of a vault, of its keeper, and of a value in it."""
+import base64
 import os
 import pty
 import random
@@ -488,6 +489,57 @@ def shapes():
     before = secret(env, "list", "--all", "--json").stdout
     secret(env, "rotate", PATH, "--stdin", stdin=good)
     equal(secret(env, "list", "--all", "--json").stdout, before)
+    ended(env)
+
+
+def release_old(s, path, server, pid, which):
+    return say(s, 34, wstr(path) + wstr(server) + wstr(pid) + wstr(b"") + wstr(b"") + struct.pack("<I", which))
+
+
+@test("a value that was rotated is taken out of what later servers say, while it is kept, and is given to none of them")
+def rotated():
+    env, p = home(), policy(toy_policy(SECRET))
+    opened(env)
+    secret(env, "grant", PATH, "--server", "t", "--policy", p)
+
+    def says(text):
+        s = Mcp([KENNEL, "run", "t", "--policy", p], env=env)
+        s.initialize()
+        got = s.text("echo", text=text), s.text("spell", var="GH")[::2]
+        s.p.stdin.close()
+        check(wait_for(lambda: s.p.poll() is not None, 20) is not None, "kennel stays")
+        return got
+
+    third = "third-" + OTHER
+    # the server that runs keeps what it has
+    running = Mcp([KENNEL, "run", "t", "--policy", p], env=env)
+    running.initialize()
+    equal(says("<%s>" % OTHER), ("<%s>" % OTHER, VALUE), "the control: a value that is not yet one")
+    secret(env, "rotate", PATH, "--stdin", stdin=OTHER)
+    equal(running.text("spell", var="GH")[::2], VALUE)
+    equal(running.text("echo", text=VALUE), "***")
+    running.close()
+    equal(says("<%s> <%s>" % (VALUE, OTHER)), ("<***> <***>", OTHER))
+    secret(env, "rotate", PATH, "--stdin", stdin=third)
+    wide = base64.b64encode(("x" + VALUE).encode()).decode()
+    text, value = says("<%s> <%s> <%s> %s" % (VALUE, OTHER, third, wide))
+    equal((text[:17], value), ("<***> <***> <***>", third))
+    absent(wide[4:-8], text, "an old one, encoded")
+    # the keeper gives it for the grant, and for no other
+    pid = bytes.fromhex(json.loads(secret(env, "grants", "--json").stdout)[0]["id"])
+    s, _ = hello(env)
+    for which, value in ((1, OTHER), (2, VALUE)):
+        within(value.encode(), release_old(s, PATH, "t", pid, which), "the control")
+    equal(struct.unpack("<II", release_old(s, PATH, "t", pid, 3)[:8]), (7, 6), "behind the oldest")
+    equal(struct.unpack("<II", release_old(s, PATH, "u", pid, 1)[:8]), (7, 10), "another server")
+    equal(struct.unpack("<II", release_old(s, PATH, "t", b"\1" * 32, 1)[:8]), (7, 11), "another policy")
+    equal(release_old(s, PATH, "t", pid, 0), b"", "none is the one that counts")
+    s.close()
+    # what is removed is forgotten
+    secret(env, "remove", PATH)
+    secret(env, "set", PATH, "--stdin", stdin=OTHER)
+    secret(env, "grant", PATH, "--server", "t", "--policy", p)
+    equal(says("<%s>" % VALUE), ("<%s>" % VALUE, OTHER))
     ended(env)
 
 
