@@ -89,7 +89,7 @@ LEASH	 = leash/main.o leash/dispatch.o leash/launch.o leash/uses.o leash/traces.
 	   leash/report.o \
 	   $(CELL) \
 	   leash/exec/notify.o leash/exec/stop.o leash/exec/image.o \
-	   leash/exec/grant.o leash/exec/copy.o leash/exec/pin.o leash/exec/caller.o leash/exec/ask.o leash/exec/explain.o \
+	   leash/exec/grant.o leash/exec/copy.o leash/exec/pin.o leash/exec/caller.o leash/exec/kin.o leash/exec/ask.o leash/exec/explain.o \
 	   leash/vault/ring.o leash/vault/mem.o leash/vault/source.o leash/vault/helper.o leash/vault/fence.o \
 	   leash/vault/plugin.o leash/vault/request.o leash/vault/reply.o leash/vault/crashes.o \
 	   leash/vault/env.o leash/vault/trace.o leash/vault/traced.o \
@@ -384,7 +384,7 @@ UNIT_scrub	= tests/unit/scrub_bench.o $(SCRUB)
 UNIT_scrub_forms = $(SCRUB)
 UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
 	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o leash/exec/ask.o leash/exec/explain.o \
-	   leash/exec/pin.o leash/exec/caller.o \
+	   leash/exec/pin.o leash/exec/caller.o leash/exec/kin.o \
 	   shim/base/loop.o $(POLICY_READ) $(SCRUB)
 UNITS	 = base subid leash nomem nomem_policy shim bare vault plugin pages env container scrub scrub_forms load seal secretmeta match value index rules agree sign algebra slot diff filter lower parse gate frame json canon pins queue session programs exact unfit stream chain report recorder verify query witness payload tamper cell libcache
 UNIT_LIBS = $(COVER) $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)

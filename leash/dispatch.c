@@ -353,6 +353,7 @@ judged(void *arg, const struct gate_judged *j)
 	wire_put_str(&out, j->rule);
 	wire_put_str(&out, j->reason);
 	wire_put_u32(&out, lost);
+	(void)put_strings(&out, j->chain_n, j->chain); /* the end */
 	wire_put_u32(&out, j->cut);
 	(void)put_strings(&out, j->argc, j->words); /* the end */
 	lost = tell(arg, &out) < 0 ? lost + 1 : 0;

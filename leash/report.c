@@ -143,6 +143,7 @@ static const struct {
     [KEY_PINNED] = {"pinned", 0},
     [KEY_CALLER] = {"caller", 0},
     [KEY_TRACE] = {"trace", REPEATS},
+    [KEY_CHAIN] = {"chain", REPEATS},
     [KEY_CUT] = {"cut", NUMBER},
 };
 

@@ -122,7 +122,8 @@ enum event_key {
 	KEY_PINNED,    /* text: hex, of the definition as pinned */
 	KEY_CALLER,    /* text: canonical path of the image that asked for an exec */
 	KEY_TRACE,     /* text: hex, repeats: by what a secret is found again */
-	KEY_CUT,       /* number: fields cut or left out; set here, not by callers */
+	KEY_CHAIN, /* text, repeats: "PID PROGRAM", who started that image, and so on */
+	KEY_CUT,   /* number: fields cut or left out; set here, not by callers */
 	KEY_END
 };
 const char *event_key_name(enum event_key);
@@ -145,7 +146,7 @@ enum report_message {
 	REPORT_EVENT = 4,
 	REPORT_DURABLE = 5, /* u64 writer's number: all up to it are on disk */
 };
-#define REPORT_VERSION 2
+#define REPORT_VERSION 3
 
 /* An auditor may say nothing but export, cosig, prune and rotate, a leash and a
  * supervisor none of these. */

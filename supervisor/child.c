@@ -287,8 +287,9 @@ read_denied(struct wire_in *in, struct child_news *n)
 static int
 read_judged(struct wire_in *in, struct child_news *n)
 {
-	static const char *argv[CHILD_WORDS_MAX];
+	static const char *argv[CHILD_WORDS_MAX], *chain[CHILD_WORDS_MAX];
 	struct child_judged *j = &n->judged;
+	int r;
 
 	j->verdict = wire_get_str(in, LEASH_TEXT_MAX);
 	j->program = wire_get_str(in, LEASH_TEXT_MAX);
@@ -296,9 +297,11 @@ read_judged(struct wire_in *in, struct child_news *n)
 	j->rule = wire_get_str(in, LEASH_TEXT_MAX);
 	j->reason = wire_get_str(in, LEASH_TEXT_MAX);
 	j->lost = wire_get_u32(in);
+	r = read_words(in, chain, &j->chain_n);
+	j->chain = chain;
 	j->cut = wire_get_u32(in) != 0;
 	j->argv = argv;
-	return read_words(in, argv, &j->argc);
+	return r < 0 ? r : read_words(in, argv, &j->argc);
 }
 
 /* The rest of a packet of this type. */

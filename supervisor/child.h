@@ -96,6 +96,8 @@ struct child_denied { /* LEASH_DENIED */
 struct child_judged { /* LEASH_JUDGED */
 	const char *verdict, *program, *caller, *rule, *reason;
 	uint32_t lost; /* so many before it were not told */
+	uint32_t chain_n;
+	const char *const *chain; /* "PID PROGRAM" */
 	bool cut;
 	uint32_t argc;
 	const char *const *argv;

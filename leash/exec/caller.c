@@ -86,21 +86,23 @@ caller_folders(struct gate *g)
 	}
 }
 
-void
-caller_of(const struct gate *g, struct call *c)
+uint32_t
+caller_image(const struct gate *g, pid_t pid)
 {
 	struct image_key key;
 
-	c->caller = SEALED_NONE;
-	if (image_mapped(c->tid, &key) < 0)
-		return;
-	c->caller = POLICY_NO_IMAGE;
-	for (size_t i = 0; i < g->order.image_n; i++) {
-		if (!image_same(&g->image[i], &key))
-			continue;
-		c->caller = g->order.server->images.first + (uint32_t)i;
-		return;
-	}
+	if (image_mapped(pid, &key) < 0)
+		return SEALED_NONE;
+	for (size_t i = 0; i < g->order.image_n; i++)
+		if (image_same(&g->image[i], &key))
+			return g->order.server->images.first + (uint32_t)i;
+	return POLICY_NO_IMAGE;
+}
+
+void
+caller_of(const struct gate *g, struct call *c)
+{
+	c->caller = caller_image(g, c->tid);
 }
 
 /* Is what stands so many steps above this folder the one that was granted? */

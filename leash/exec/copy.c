@@ -70,6 +70,7 @@ call_begin(struct call *c, const struct seccomp_notif *n)
 	c->envp_at = arg[at ? 3 : 2];
 	c->argc = c->envc = c->argv_len = c->text_len = 0;
 	c->caller = SEALED_NONE;
+	c->chain.n = 0;
 	c->path[0] = '\0';
 }
 

@@ -14,6 +14,7 @@
  *	image.c		which granted file is this descriptor
  *	pin.c		does a pinned file still hold what it held
  *	caller.c	who asks, and in which folder
+ *	kin.c		who started who asks
  *	grant.c		a policy answer for (image, argv, environment)
  *	ask.c		execs that wait for a person
  *	explain.c	each exec in words, where somebody wants to know
@@ -31,6 +32,7 @@
 
 #define GATE_FLIGHTS_MAX 1024         /* judged execs under way; more wait */
 #define GATE_ARGS_MAX    4096         /* arguments of one exec; more: refused */
+#define GATE_CHAIN_MAX   16           /* processes above a caller that are told */
 #define GATE_COPY_MAX    (256u << 10) /* bytes of argv and environment */
 
 struct env;
@@ -75,6 +77,8 @@ struct gate_refusal {
 struct gate_judged {
 	const char *verdict, *program;
 	const char *caller; /* "": not known */
+	const char *chain;  /* chain_n times "PID PROGRAM", each with its NUL */
+	size_t chain_n;
 	const char *rule, *reason;
 	const char *words; /* argc arguments, each with its NUL */
 	size_t argc;

@@ -13,6 +13,7 @@
 #include "leash/scrub/scrub.h"
 
 #define WORDS_MAX 8192
+#define CHAIN_MAX 4096
 
 /* Valid until the next one. */
 static const char *
@@ -45,11 +46,29 @@ put_words(
 	ret->words = words;
 }
 
+static void
+put_chain(
+    struct gate *g, const struct call *c, char chain[CHAIN_MAX], struct gate_judged *ret)
+{
+	char text[PATH_MAX + 32];
+	size_t len = 0, n;
+
+	for (size_t i = 0; i < c->chain.n; i++) {
+		n = strlen(kin_text(g, c, i, text, sizeof(text))) + 1;
+		if (n > CHAIN_MAX - len)
+			break;
+		memcpy(chain + len, text, n);
+		len += n;
+		ret->chain_n++;
+	}
+	ret->chain = chain;
+}
+
 void
 explain_judged(
     struct gate *g, const struct call *c, const struct verdict *v, const char *name)
 {
-	static char words[WORDS_MAX];
+	static char words[WORDS_MAX], chain[CHAIN_MAX];
 	const struct policy *p = g->order.policy;
 	struct gate_judged j = {.verdict = name,
 	    .caller = "",
@@ -67,6 +86,7 @@ explain_judged(
 		j.caller = "kennel-shim";
 	else if (c->caller < p->row_n[SEALED_IMAGES])
 		j.caller = policy_str(p, p->image[c->caller].real);
+	put_chain(g, c, chain, &j);
 	put_words(g, c, words, &j);
 	g->order.person->judged(g->order.person_arg, &j);
 }

@@ -40,6 +40,18 @@ struct call_page {
 	uint8_t data[CALL_PAGE_LEN];
 };
 
+struct kin_level {
+	pid_t pid;
+	uint32_t image; /* as a policy_exec_ask has it */
+};
+
+/* Who started who asks, and so on; the nearest first. */
+struct kin_chain {
+	size_t n;
+	bool more; /* there are others above */
+	struct kin_level level[GATE_CHAIN_MAX];
+};
+
 /*
  * Our own copy of what a call says.  It may hold secrets (an environment):
  * not dumped, not in children, wiped by call_wipe() after each use.
@@ -52,6 +64,7 @@ struct call {
 	uint64_t path_at, argv_at, envp_at;
 	size_t argc, envc;
 	uint32_t caller; /* image that asks, as a policy_exec_ask has it */
+	struct kin_chain chain;
 	size_t argv_len; /* text[0..argv_len): the arguments, each with NUL */
 	size_t text_len; /* in use: arguments, then environment */
 	char path[PATH_MAX];
@@ -130,7 +143,8 @@ struct gate {
 	struct gate_order order;
 	struct image_key *image; /* one per row of the server's images */
 	struct pin *pin;         /* the same; NULL where none is pinned */
-	struct place *place;     /* one per folder that a row's `in` names */
+	struct kinship *kin;
+	struct place *place; /* one per folder that a row's `in` names */
 	size_t place_n;
 	int root_fd; /* "/" of the cell, -1 before the first call */
 	struct call *call;
@@ -186,9 +200,23 @@ int caller_load(struct gate *);
 void caller_folders(struct gate *);
 /* Who asks: into the call. */
 void caller_of(const struct gate *, struct call *);
+/* The image that a process runs, as a policy_exec_ask has it. */
+uint32_t caller_image(const struct gate *, pid_t);
 /* Where a thread works: its folder in the cell, into text; NULL: not known, or it
  * only looks like one that a row names. */
 const char *caller_place(const struct gate *, pid_t, char *text, size_t cap);
+
+/* ---- kin.c --------------------------------------------------------------- */
+int kin_new(struct kinship **ret);
+void kin_free(struct kinship *);
+/* Who is above the caller, into the call: best effort, nothing where it is not
+ * known. */
+void kin_of(struct gate *, struct call *);
+/* A process runs another image now. */
+void kin_exec(struct gate *, pid_t, uint32_t image);
+/* One level of the chain: "PID PROGRAM". */
+const char *kin_text(
+    const struct gate *, const struct call *, size_t i, char *text, size_t cap);
 
 /* ---- pin.c --------------------------------------------------------------- */
 int pin_load(struct gate *);

@@ -237,6 +237,7 @@ grant_judge(struct gate *g, struct call *c, struct verdict *ret)
 		goto out;
 	}
 	caller_of(g, c);
+	kin_of(g, c);
 	match(g, c, &key, &v);
 	if (v.error == 0) {
 		const char *but = granted_but(g, c, v.row);
@@ -333,12 +334,17 @@ static void
 put_caller(struct gate *g, const struct call *c)
 {
 	const struct policy *p = g->order.policy;
+	char text[REPORT_TEXT_MAX];
 
 	if (c->caller == POLICY_NO_IMAGE)
 		event_text(&g->event, KEY_CALLER, "kennel-shim");
 	else if (c->caller < p->row_n[SEALED_IMAGES])
 		event_text(
 		    &g->event, KEY_CALLER, policy_str(p, p->image[c->caller].real));
+	for (size_t i = 0; i < c->chain.n; i++)
+		event_text(&g->event, KEY_CHAIN, kin_text(g, c, i, text, sizeof(text)));
+	if (c->chain.n > 0 && c->chain.more)
+		event_text(&g->event, KEY_CHAIN, "...");
 }
 
 /* What the file must hold, where the policy says it. */

@@ -69,6 +69,8 @@ gate_new(const struct gate_order *order, struct gate **ret)
 	if (r == 0)
 		r = ask_init(g);
 	if (r == 0)
+		r = kin_new(&g->kin);
+	if (r == 0)
 		r = image_load(g);
 	if (r == 0)
 		r = pin_load(g);
@@ -105,6 +107,7 @@ gate_free(struct gate *g)
 		flight_drop(g, &g->flight[0]);
 	call_free(g->call);
 	ask_free(g);
+	kin_free(g->kin);
 	buf_free(&g->shown);
 	free(g->flight);
 	free(g->held);

@@ -216,6 +216,8 @@ stop_kill(struct gate *g, struct flight *f, const char *reason)
 	struct verdict v = {.verdict = VERDICT_DENY, .row = f->row, .reason = reason};
 
 	g->call->caller = f->caller;
+	g->call->tid = f->tid;
+	kin_of(g, g->call);
 	v.program = f->row ? policy_str(p, p->image[f->row->asked].path) : "";
 	verdict_tell(g, &v); /* while whoever waits for its end still waits */
 	/* syscalls: kill */
@@ -254,6 +256,7 @@ stop_exec(struct gate *g, pid_t pid)
 	reason = differs(g, f, g->call);
 	if (!reason) {
 		g->counts.allowed++;
+		kin_exec(g, pid, f->row->mapped);
 		let_go(g, f, 0);
 	} else if (ptrace(PTRACE_GETEVENTMSG, pid, NULL, &old) < 0) {
 		f->over = true; /* somebody killed it while we looked */

@@ -200,6 +200,18 @@ say_mechanism(struct ask *ask, const struct fact *fact)
 	}
 }
 
+/* Who started the program that asked, and so on; the nearest first. */
+static void
+say_chain(struct ask *ask, const struct fact *fact)
+{
+	const struct fact_field *chain = fact_find(fact, "chain");
+
+	if (fact_text(fact, "caller") != NULL)
+		say(ask, "caller", fact_text(fact, "caller"));
+	for (size_t i = 0; chain != NULL && i < chain->n; i++)
+		say(ask, i == 0 ? "started by" : "", fact_item(chain, i));
+}
+
 static int
 see_why(void *arg, const struct fact *fact)
 {
@@ -218,6 +230,7 @@ see_why(void *arg, const struct fact *fact)
 		if (fact_text(fact, key[i]) != NULL)
 			say(ask, key[i], fact_text(fact, key[i]));
 	}
+	say_chain(ask, fact);
 	if (fact_find(fact, "rule") == NULL && fact_is(fact, "verdict", "deny"))
 		say(ask, "rule", "none: what no line allows is denied");
 	say_mechanism(ask, fact);

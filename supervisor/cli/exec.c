@@ -149,7 +149,8 @@ put_word(const char *word)
 	say_word(word, strlen(word), stderr);
 }
 
-/* "kennel: allow: /usr/bin/git git log (by /usr/bin/bash; github.kennel:12)" */
+/* "kennel: allow: /usr/bin/git [ git log ] by /usr/bin/bash below 57 /usr/bin/bash
+ * < 40 /usr/bin/node rule github.kennel:12" */
 static void
 tell(const struct child_judged *j)
 {
@@ -165,6 +166,10 @@ tell(const struct child_judged *j)
 	if (j->caller[0] != '\0') {
 		(void)fputs(" by", stderr);
 		put_word(j->caller);
+	}
+	for (uint32_t i = 0; i < j->chain_n; i++) {
+		(void)fputs(i == 0 ? " below " : " < ", stderr);
+		out_plain(stderr, j->chain[i], strlen(j->chain[i]));
 	}
 	if (j->rule[0] != '\0') {
 		(void)fputs(" rule", stderr);

@@ -105,6 +105,64 @@ def explain():
     absent("kennel: allow", sh(body, "/usr/bin/id -u").stderr.decode(), "standard error")
 
 
+KIN = "    exec allow /bin/bash **\n    exec allow /usr/bin/env **\n    exec allow /usr/bin/id -u\n"
+
+
+def chains(since, program="/id"):
+    """Of each exec of the program: its record's pid, who asked, who was above."""
+    return [(e["fields"]["pid"], e["fields"]["caller"], e["fields"].get("chain", []))
+            for e in audit("--kind", "exec")[since:] if e["fields"]["program"].endswith(program)]
+
+
+@test("who started whom: with program and pid, up to the server; a process that runs another program now")
+def kin():
+    since = len(audit("--kind", "exec"))
+    r = sh(KIN, "/bin/bash -c '/usr/bin/env /usr/bin/id -u; /usr/bin/id -u; true'; exec /bin/bash -c '/usr/bin/id -u; true'",
+           "--explain")
+    equal(r.returncode, 0, r.stderr)
+    (bash, _, above), = [c for c in chains(since, "/bash") if c[2]]
+    top = above[0].split(" ")[0]
+    dash = os.path.realpath("/bin/sh")
+    equal(above, ["%s %s" % (top, dash)])
+    got = chains(since)
+    below = ["%d /usr/bin/bash" % bash, "%s %s" % (top, dash)]
+    equal([c[1:] for c in got], [("/usr/bin/env", below), ("/usr/bin/bash", below),
+                                 ("/usr/bin/bash", ["%s /usr/bin/bash" % top])])
+    within(" by /usr/bin/env below %s < %s rule" % tuple(below), r.stderr.decode())
+    idx = [e["idx"] for e in audit("--kind", "exec")[since:] if e["fields"]["program"].endswith("/id")][0]
+    r = run([KENNEL, "audit", "why", str(idx)])
+    for line in ("caller          /usr/bin/env", "started by      " + below[0], "                " + below[1]):
+        within(line, r.stdout.decode())
+
+
+@test("who started whom: more parents than are remembered, each its own; one whose parent has ended has none")
+def many_kin():
+    since = len(audit("--kind", "exec"))
+    # a fork of its own for each, so that there is something above
+    r = sh(KIN, "i=0; while [ $i -lt 80 ]; do /bin/bash -c '/usr/bin/id -u; true'; i=$((i+1)); done")
+    equal(r.stdout.count(b"\n"), 80, r.stderr)
+    parents = [pid for pid, _, above in chains(since, "/bash") if above]
+    equal([c[2][0] for c in chains(since)], ["%d /usr/bin/bash" % p for p in parents])
+    equal({c[2][1] for c in chains(since)}, {chains(since, "/bash")[0][2][0]}, "and the server above all of them")
+    since = len(audit("--kind", "exec"))
+    orphan = ("while p=; do while read k v; do [ \"$k\" = PPid: ] && p=$v; done </proc/$$/status; "
+              "[ \"$p\" = 1 ] && break; done; /usr/bin/id -u; true")
+    r = sh(KIN, "x=$( ( /bin/bash -c '%s' & ) ); echo $x" % orphan)
+    equal(r.returncode, 0, r.stderr)
+    (_, caller, above), = chains(since)
+    equal((caller, len(above)), ("/usr/bin/bash", 1), above)
+    within(" /usr/bin/bash", above[0], "its chain ends with itself")
+
+
+@test("who started whom: sixteen levels, and that there are more")
+def deep_kin():
+    since = len(audit("--kind", "exec"))
+    r = sh(KIN, "d() { if [ $1 -gt 0 ]; then ( d $(($1 - 1)); true ); else /usr/bin/id -u; fi; }; d 20")
+    equal(r.returncode, 0, r.stderr)
+    (_, _, above), = chains(since)
+    equal((len(above), above[-1]), (17, "..."))
+
+
 def secret_file():
     path = TMP + "/callers-secret"
     with open(path, "w") as f:
