@@ -129,7 +129,8 @@ QUERY	 = supervisor/audit/query.o supervisor/audit/options.o \
 	   supervisor/audit/ship_run.o supervisor/audit/pack.o \
 	   supervisor/audit/payload_run.o supervisor/audit/payload.o \
 	   supervisor/audit/payload_key.o supervisor/audit/handout.o \
-	   supervisor/audit/certify.o
+	   supervisor/audit/certify.o \
+	   supervisor/audit/policies.o supervisor/audit/policies_run.o
 
 # What speaks to the agent.  No vault object may ever stand here.
 KENNEL	 = supervisor/main.o supervisor/child.o supervisor/control.o $(APPROVE) \
@@ -333,6 +334,7 @@ UNIT_verify	= supervisor/audit/connect.o $(QUERY) $(TREE) \
 	   $(CHAIN) supervisor/cli/paths.o leash/report.o $(BASE)
 UNIT_payload	= supervisor/audit/payload.o supervisor/audit/payload_key.o \
 	   $(CHAIN) $(BASE)
+UNIT_policies	= supervisor/audit/policies.o $(CHAIN) $(BASE)
 
 UNIT_witness	= $(UNIT_verify)
 UNIT_query	= supervisor/audit/connect.o $(QUERY) $(TREE) \
@@ -386,7 +388,7 @@ UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
 	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o leash/exec/ask.o leash/exec/explain.o \
 	   leash/exec/pin.o leash/exec/caller.o leash/exec/kin.o \
 	   shim/base/loop.o $(POLICY_READ) $(SCRUB)
-UNITS	 = base subid leash nomem nomem_policy shim bare vault plugin pages env container scrub scrub_forms load seal secretmeta match value index rules agree sign algebra slot diff filter lower parse gate frame json canon pins queue session programs exact unfit stream chain report recorder verify query witness payload tamper cell libcache
+UNITS	 = base subid leash nomem nomem_policy shim bare vault plugin pages env container scrub scrub_forms load seal secretmeta match value index rules agree sign algebra slot diff filter lower parse gate frame json canon pins queue session programs exact unfit stream chain report recorder verify query witness payload policies tamper cell libcache
 UNIT_LIBS = $(COVER) $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 

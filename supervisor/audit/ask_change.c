@@ -39,7 +39,7 @@ static const struct column policy_at_column[] = {
 /* A session that began before that time, and its end, if it had one by then; and,
  * with the file as one part more, what it had loaded. */
 enum { SESSION, SERVER, POLICY, LOADED_FILE, LOADED_SHA256, LOADED_SIGNER };
-enum { STARTED = 1, STOPPED = 2, VERSIONED = 4, LOADED = 8 };
+enum { STARTED = 1, STOPPED = 2, VERSIONED = 4, LOADED = 8, KEPT = 16 };
 
 static int
 begin_policy_at(struct ask *ask)
@@ -52,7 +52,8 @@ begin_policy_at(struct ask *ask)
 	return begin_tally(ask);
 }
 
-/* The text itself is not in the log; its digest is, and the file's name. */
+/* The text itself is not in the log; its digest is, the file's name, and whether it
+ * was kept beside the log. */
 static int
 see_load(struct ask *ask, const struct fact *fact)
 {
@@ -64,6 +65,8 @@ see_load(struct ask *ask, const struct fact *fact)
 	if (row == NULL)
 		return -E2BIG;
 	row->flag |= LOADED;
+	if (fact_is(fact, "outcome", "kept"))
+		row->flag |= KEPT;
 	if (fact_number(fact, "version", &row->sum))
 		row->flag |= VERSIONED;
 	return 0;
@@ -120,6 +123,22 @@ loaded_by(struct tally_row *const *row, size_t n, const struct tally_row *t)
 	return NULL;
 }
 
+/* Whether its text was kept then, says the log; whether it still is, policy-text. */
+static const char *
+text_of(const struct tally_row *load)
+{
+	bool text, kept;
+
+	if (load == NULL)
+		return "not recorded";
+	text = load->part[LOADED_SHA256][0] != '\0';
+	kept = (load->flag & KEPT) != 0;
+	if (!kept)
+		return text ? "not kept: by its sha256" : "not kept: a sealed file";
+	return text ? "kept: policy-text, by its sha256"
+		    : "kept: policy-text, sealed, by its id";
+}
+
 static void
 put_policy_at(struct ask *ask, const struct tally_row *t, const struct tally_row *load)
 {
@@ -138,10 +157,7 @@ put_policy_at(struct ask *ask, const struct tally_row *t, const struct tally_row
 	sheet_text(sheet, load != NULL ? or_null(load->part[LOADED_SIGNER]) : NULL);
 	sheet_text(sheet, load != NULL ? or_null(load->part[LOADED_FILE]) : NULL);
 	sheet_text(sheet, load != NULL ? or_null(load->part[LOADED_SHA256]) : NULL);
-	sheet_text(sheet, load == NULL ? "not recorded"
-			  : load->part[LOADED_SHA256][0] == 0
-			      ? "not kept: a sealed file"
-			      : "not kept: by its sha256");
+	sheet_text(sheet, text_of(load));
 }
 
 static int

@@ -6,7 +6,9 @@
  *	origin.vkey		the log's public key, to be compared with one kept elsewhere
  *	records.jsonl		the session's records, byte for byte
  *	proofs/IDX.tlog-proof	the evidence for each of them
- *	report.html		the same, to read
+ *	policies/DIGEST.kennel	the policy that the session had, as text, if it was kept,
+ *	policies/ID.sealed	and as it was enforced
+ *	report.html		the records, to read
  *
  * A tar of the ustar kind without times, owners or anything else of this machine:
  * of one session and one checkpoint there is one pack.
@@ -24,9 +26,11 @@
 #include "supervisor/audit/handout.h"
 #include "supervisor/audit/logtree.h"
 #include "supervisor/audit/page.h"
+#include "supervisor/audit/policies.h"
 
 #define TAR_BLOCK   512
 #define RECORDS_MAX 100000
+#define LOADS_MAX   64 /* policies of one session: there is one */
 #define VKEY_NAME   "origin.vkey"
 
 struct pack {
@@ -35,6 +39,11 @@ struct pack {
 	struct buf records;
 	uint64_t *idx;
 	size_t idx_n;
+	struct {
+		enum policies_form form;
+		uint8_t digest[CHAIN_HASH_LEN];
+	} load[LOADS_MAX];
+	size_t load_n;
 };
 
 /* ---- tar ------------------------------------------------------------------------- */
@@ -89,6 +98,26 @@ put_end(FILE *out)
 
 /* ---- what is in it ------------------------------------------------------------------ */
 
+/* Once each, whoever says it how often. */
+static void
+want_policy(struct pack *p, enum policies_form form, const char *hex)
+{
+	uint8_t digest[CHAIN_HASH_LEN];
+	size_t i = 0;
+
+	if (hex == NULL || !tally_bytes(hex, digest))
+		return;
+	while (
+	    i < p->load_n && (p->load[i].form != form ||
+				 memcmp(p->load[i].digest, digest, sizeof(digest)) != 0))
+		i++;
+	if (i < p->load_n || i == LOADS_MAX)
+		return;
+	p->load[i].form = form;
+	memcpy(p->load[i].digest, digest, sizeof(digest));
+	p->load_n++;
+}
+
 static int
 see_record(void *arg, const struct fact *fact)
 {
@@ -101,6 +130,34 @@ see_record(void *arg, const struct fact *fact)
 	if (r == 0)
 		r = buf_putc(&p->records, '\n');
 	p->idx[p->idx_n++] = fact->idx;
+	if (strcmp(fact->kind, "policy.load") == 0) {
+		want_policy(p, POLICIES_TEXT, fact_text(fact, "sha256"));
+		want_policy(p, POLICIES_SEALED, fact_text(fact, "policy"));
+	}
+	return r;
+}
+
+/* Under the digest that the records have: what is not those bytes is not in it. */
+static int
+put_policies(struct pack *p, const char *folder)
+{
+	char name[POLICIES_NAME], path[sizeof(name) + 16];
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < p->load_n; i++) {
+		char *bytes = NULL;
+		size_t len = 0;
+
+		policies_name(p->load[i].form, p->load[i].digest, name);
+		(void)snprintf(path, sizeof(path), "policies/%s", name);
+		r = policies_get(
+		    folder, p->load[i].form, p->load[i].digest, &bytes, &len);
+		if (r == 0)
+			r = put_file(p->out, path, bytes, len);
+		else if (r == -ENOENT || r == -EBADMSG)
+			r = 0; /* not kept, removed, or something else by now */
+		free(bytes);
+	}
 	return r;
 }
 
@@ -145,7 +202,15 @@ put_readme(struct pack *p, const struct question *q)
 	    ")\" proofs/IDX.tlog-proof\n\n"
 	    "Compare " VKEY_NAME
 	    " with the key that was kept elsewhere: a pack with a key\n"
-	    "of its own proves nothing.  report.html is for reading only.\n",
+	    "of its own proves nothing.  report.html is for reading only.\n\n"
+	    "The record \"policy.load\" names the policy by \"policy\" and its text by\n"
+	    "\"sha256\".  What was kept of them lies in policies/, each file named by "
+	    "the\n"
+	    "SHA-256 of its bytes:\n\n"
+	    "\tsha256sum policies/*\n\n"
+	    "ID.sealed is what was enforced, without signatures (kennel policy show);\n"
+	    "DIGEST.kennel is the text that it was compiled from, without what that\n"
+	    "included.\n",
 	    p->idx_n, p->tree->size);
 	if (fclose(out) == 0)
 		r = put_file(p->out, "README", text, len);
@@ -202,6 +267,8 @@ put_all(struct pack *p, const struct question *q, const char *folder)
 		r = put_file(p->out, "records.jsonl", p->records.data, p->records.len);
 	if (r == 0)
 		r = put_proofs(p);
+	if (r == 0)
+		r = put_policies(p, folder);
 	if (r == 0)
 		r = put_report(p, q);
 	return r == 0 ? put_end(p->out) : r;

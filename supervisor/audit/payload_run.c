@@ -11,18 +11,6 @@
 #include "supervisor/audit/query.h"
 #include "supervisor/cli/paths.h"
 
-static bool
-read_hex(const char *hex, uint8_t ret[CHAIN_HASH_LEN])
-{
-	uint64_t part[4];
-
-	if (!tally_pack(hex, part))
-		return false;
-	for (size_t i = 0; i < CHAIN_HASH_LEN; i++)
-		ret[i] = (uint8_t)(part[i / 8] >> (56 - 8 * (i % 8)));
-	return true;
-}
-
 /* A terminal gets inert text; a file or a pipe the bytes themselves. */
 static int
 show(void *bytes, size_t len)
@@ -48,7 +36,7 @@ show_of(const struct fact *fact, const char *folder)
 
 	if (hex == NULL)
 		hex = fact_text(fact, "result_sha256");
-	if (hex == NULL || !read_hex(hex, digest))
+	if (hex == NULL || !tally_bytes(hex, digest))
 		return -ENOENT;
 	r = payloads_open(folder, false, &p);
 	if (r == 0)

@@ -14,6 +14,7 @@
 #include "shim/base/log.h"
 #include "supervisor/audit/logtree.h"
 #include "supervisor/audit/payload.h"
+#include "supervisor/audit/policies.h"
 #include "supervisor/audit/ship.h"
 #include "supervisor/cli/paths.h"
 
@@ -275,6 +276,10 @@ static const struct program {
     {"pack", "-o FILE SESSION", "a session as one file that proves itself", pack_main},
     {"payload", "IDX", "arguments or a result, where they were kept", payload_main},
     {"prune-payloads", "--to TIME", "removes what was kept so long", prune_payloads_main},
+    {"policy-text", "[-o FILE] ID|SHA256", "a policy as it was, where it was kept",
+	policy_text_main},
+    {"prune-policies", "--to TIME", "removes those that are not used since",
+	prune_policies_main},
     {"tail", "[-f] [-n N]", "the last records, and those that come", tail_main},
     {"help", "", "this list", help_main},
 };

@@ -235,6 +235,7 @@ struct tally_row *tally_count(
 /* A digest of 64 digits as a row's extra, and back; false: it is none. */
 #define TALLY_DIGEST_MAX 65
 bool tally_pack(const char *hex, uint64_t ret[4]);
+bool tally_bytes(const char *hex, uint8_t ret[CHAIN_HASH_LEN]);
 void tally_unpack(const uint64_t from[4], char hex[TALLY_DIGEST_MAX]);
 size_t tally_rows(const struct tally *);
 /* Rows sorted, ties by their parts; the array is the tally's. */

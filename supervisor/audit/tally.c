@@ -197,6 +197,18 @@ tally_pack(const char *hex, uint64_t ret[4])
 	return true;
 }
 
+bool
+tally_bytes(const char *hex, uint8_t ret[CHAIN_HASH_LEN])
+{
+	uint64_t part[4];
+
+	if (!tally_pack(hex, part))
+		return false;
+	for (size_t i = 0; i < CHAIN_HASH_LEN; i++)
+		ret[i] = (uint8_t)(part[i / 8] >> (56 - 8 * (i % 8)));
+	return true;
+}
+
 void
 tally_unpack(const uint64_t from[4], char hex[TALLY_DIGEST_MAX])
 {

@@ -32,13 +32,17 @@ int init_main(int argc, char **argv);
 int approve_main(int argc, char **argv);
 int pin_main(int argc, char **argv);
 int grant_main(int argc, char **argv);
-/* secret.c: this process becomes kennel-secret, with these words.  An exit status
- * where it cannot, and it was said. */
+/* secret.c: kennel-secret is started, with these words and our terminal and
+ * descriptors.  Its exit status, or ours where it cannot be, and it was said. */
 int secret_become(int argc, char **argv);
 int secret_main(int argc, char **argv);
 /* What kennel-secret is told by its environment: 0 or an exit status. */
 int secret_places(void);
 int find_secret_main(int argc, char **argv);
+/* vault_log.c: a verb that changes the vault is in the audit log, before it is done
+ * where it gives power.  0 or an exit status, which was said; then how it ended. */
+int vault_log_begin(int argc, char **argv);
+void vault_log_end(int status);
 
 /* ---- find.c: which policy, and its bytes ------------------------------------ */
 
@@ -54,7 +58,12 @@ struct found {
 	uint8_t sha256[REPORT_DIGEST_LEN];    /* of that file, as it was read */
 	uint64_t counter;                     /* the signed version; 0: not signed */
 	char signers[SIGNERS_SHOWN * 65 + 1]; /* their keys in hex, by spaces */
+	char *source;                         /* that file, if it is a text; owned */
+	size_t source_len;
 };
+/* The policy, and its text, are put beside the log, if they are not there: true when
+ * they are.  The log tells what is in force either way. */
+bool found_keep(struct found *, const char *log_dir);
 /* The fields of that record, but for what every record of a server has. */
 void found_tell(const struct found *, struct event *);
 

@@ -16,6 +16,7 @@
 #include "policy/sign.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
+#include "supervisor/audit/policies.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/paths.h"
 
@@ -32,6 +33,8 @@ struct search {
 	bool text;                         /* what was found was no sealed file */
 	char path[REPORT_TEXT_MAX];        /* what was found */
 	uint8_t sha256[REPORT_DIGEST_LEN]; /* of that file */
+	char *source;                      /* its text, to be kept; owned */
+	size_t source_len;
 };
 
 static int failed(struct search *s, int status, const char *format, ...)
@@ -110,9 +113,12 @@ sealed_or_text(struct search *s, int fd, const char *path, int *ret_fd)
 	/* all of them: a name that is not there is the caller's mistake (78),
 	 * not the text's (65) */
 	r = compile_text(s, path, text, len, &out);
-	free(text);
-	if (r < 0)
+	if (r < 0) {
+		free(text);
 		return -1;
+	}
+	s->source = text;
+	s->source_len = len;
 	r = fd_sealed("policy", out.data, out.len, false, ret_fd);
 	buf_free(&out);
 	if (r < 0)
@@ -305,7 +311,33 @@ take(struct search *s, int fd, struct found *ret)
 		put_signers(ret);
 	(void)snprintf(ret->file, sizeof(ret->file), "%s", s->path);
 	memcpy(ret->sha256, s->sha256, sizeof(ret->sha256));
+	ret->source = s->source;
+	ret->source_len = s->source_len;
+	s->source = NULL;
 	return 0;
+}
+
+bool
+found_keep(struct found *f, const char *log_dir)
+{
+	const struct sign_head *head = NULL;
+	const struct sign_row *row = NULL;
+	size_t body;
+	int r = sign_layout(f->policy.base, f->policy.map_len, &body, &head, &row);
+
+	if (r == 0)
+		r = policies_keep(
+		    log_dir, POLICIES_SEALED, f->policy.id, f->policy.base, body);
+	if (r == 0 && f->source != NULL)
+		r = policies_keep(
+		    log_dir, POLICIES_TEXT, f->sha256, f->source, f->source_len);
+	free(f->source);
+	f->source = NULL;
+	if (r < 0)
+		log_warn("unable to keep the policy beside the log: %s; its digest is "
+			 "recorded",
+		    strerror(-r));
+	return r == 0;
 }
 
 void
@@ -333,6 +365,7 @@ find_policy(
 	if (r == 0)
 		r = take(&s, fd, ret);
 	if (r < 0) {
+		free(s.source);
 		fd_close(&fd);
 		return s.status;
 	}
@@ -346,5 +379,7 @@ found_free(struct found *f)
 		return;
 	policy_unload(&f->policy);
 	fd_close(&f->fd);
+	free(f->source);
+	f->source = NULL;
 	f->server = NULL;
 }

@@ -140,11 +140,13 @@ static int
 record_policy(struct opened *o)
 {
 	static struct event e;
+	bool kept = found_keep(&o->found, o->place.log_dir);
 
 	event_begin(&e, EVENT_POLICY);
 	event_identity(
 	    &e, policy_str(&o->found.policy, o->found.server->name), o->found.policy.id);
 	found_tell(&o->found, &e);
+	event_text(&e, KEY_OUTCOME, kept ? "kept" : "not kept");
 	return report_send(o->report, &e, EVENT_FLOW, NULL);
 }
 

@@ -1,4 +1,5 @@
 """K-10: an auditor asks a real session's log, reads its report, and takes it away."""
+import hashlib
 import os
 import shutil
 import socket
@@ -76,9 +77,59 @@ def real():
     within(b"none recorded", ask("egress"))
     (now,) = rows("policy-at", "2099-01-01")
     equal((now["server"], now["state"], now["policy"]), ("t", "last used", rows("changes")[0]["policy"]))
-    # which file that was, and that the text is not in the log
+    # which file that was, and that its text lies beside the log
     (load,) = [json.loads(x)["fields"] for x in ask("log", "--json", "--no-header", "--kind", "policy.load").splitlines()]
-    equal((now["file"], now["sha256"], now["text"]), (load["name"][0], load["sha256"], "not kept: by its sha256"))
+    equal((now["file"], now["sha256"], now["text"]), (load["name"][0], load["sha256"], "kept: policy-text, by its sha256"))
+
+
+@test("a policy is kept as it was: its text and what was enforced, each checked by the digest in the record; prune removes it")
+def policy_text():
+    env = {"KENNEL_HOME": TMP + "/kept"}
+    body = "    run %s **\n" % words(WITNESS)
+
+    def loads():
+        got = ask("log", "--json", "--no-header", "--kind", "policy.load", env=env).splitlines()
+        return [json.loads(x)["fields"] for x in got]
+    path = policy(body)
+    first = reads(path)
+    for _ in range(2):  # the second finds it there
+        equal(run([KENNEL, "exec", "--policy", path, "t", "--", WITNESS, "exit", "0"], env=env).returncode, 0)
+    with open(path, "a") as f:
+        f.write("# another text, the same policy\n")
+    equal(run([KENNEL, "exec", "--policy", path, "t", "--", WITNESS, "exit", "0"], env=env).returncode, 0)
+    sealed = TMP + "/kept.sealed"
+    equal(run([KENNEL, "policy", "compile", path, "-o", sealed]).returncode, 0)
+    equal(run([KENNEL, "exec", "--policy", sealed, "t", "--", WITNESS, "exit", "0"], env=env).returncode, 0)
+    was = loads()
+    equal([w["outcome"] for w in was], ["kept"] * 4)
+    equal(len({w["policy"] for w in was}), 1, "what it means is the same")
+    equal(was[0]["sha256"], hashlib.sha256(first).hexdigest())
+    equal(ask("policy-text", was[0]["sha256"], env=env), first, "as it was, though the file is another by now")
+    equal(ask("policy-text", was[2]["sha256"], env=env), reads(path))
+    check("sha256" not in was[3], was[3])
+    equal(rows("policy-at", "2099-01-01", env=env)[0]["text"], "kept: policy-text, sealed, by its id")
+    out = TMP + "/kept.out"
+    ask("policy-text", "-o", out, was[0]["policy"], env=env)
+    equal(hashlib.sha256(reads(out)).hexdigest(), was[0]["policy"], "the id is the digest of these bytes")
+    within(was[0]["policy"].encode(), run([KENNEL, "policy", "show", out]).stdout, "and they are the policy")
+    ask("policy-text", "-o", out, was[0]["policy"], status=125, env=env)  # nothing is overwritten
+    ask("policy-text", "0" * 64, status=65, env=env)
+    ask("policy-text", "0" * 63, status=64, env=env)
+    # another text in its place is not taken for it
+    place = env["KENNEL_HOME"] + "/audit/policies/%s.kennel" % was[0]["sha256"]
+    with open(place, "r+b") as f:
+        f.write(b"#")
+    ask("policy-text", was[0]["sha256"], status=1, env=env)
+    within(b"0 policies", ask("prune-policies", "--to", "2001-01-01", env=env))
+    within(b"3 policies", ask("prune-policies", "--to", "2099-01-01", env=env))
+    ask("policy-text", was[2]["sha256"], status=65, env=env)
+    equal(run([KENNEL, "audit", "verify"], env=env).returncode, 0, "the log is as it was")
+    # where it cannot be kept the log says so, and the start is as before
+    os.rmdir(env["KENNEL_HOME"] + "/audit/policies")
+    os.symlink("/nowhere", env["KENNEL_HOME"] + "/audit/policies")
+    equal(run([KENNEL, "exec", "--policy", path, "t", "--", WITNESS, "exit", "0"], env=env).returncode, 0)
+    equal(loads()[-1]["outcome"], "not kept")
+    equal(rows("policy-at", "2099-01-01", env=env)[0]["text"], "not kept: by its sha256")
 
 
 @test("K-10 an answer names the log's size and root, is the same again, and can be had verified")
@@ -423,6 +474,22 @@ def pack():
         equal(proved(n, x), 0, x)
         check(proved(n, x.replace(b'"session"', b'"sessiom"')) != 0, "an altered record is proved")
     within(b"</html>", reads(d + "/report.html"))
+    # the policy, named by the digests that a proved record has of it
+    (load,) = [x["fields"] for x in map(json.loads, records) if x["kind"] == "policy.load"]
+    equal(sorted(n for n in names if n.startswith("policies/")),
+          sorted(["policies/%s.kennel" % load["sha256"], "policies/%s.sealed" % load["policy"]]))
+    for n in names:
+        if n.startswith("policies/"):
+            equal(hashlib.sha256(reads(d + "/" + n)).hexdigest(), n[9:73], n)
+    within(b"sha256sum policies/*", reads(d + "/README"))
+    # one that is no longer what the record says does not go along
+    kept = copy + "/policies/%s.kennel" % load["sha256"]
+    with open(kept, "r+b") as f:
+        f.write(b"#")
+    os.unlink(out)
+    ask("pack", "--log", copy, "-o", out, session)
+    with tarfile.open(out) as t:
+        equal([n for n in t.getnames() if n.startswith("policies/")], ["policies/%s.sealed" % load["policy"]])
     absent(SECRET.encode(), first)
     ask("pack", "-o", TMP + "/none.tar", "none", status=65)
     check(not os.path.exists(TMP + "/none.tar"), "half of a pack stays")
