@@ -216,8 +216,8 @@ on_gate(struct loop *loop, int fd, short revents, void *arg)
 	struct leash *l = arg;
 
 	(void)fd;
-	(void)revents;
-	if (gate_notified(l->gate) == -EPIPE) {
+	l->gate_turn = (revents & POLLIN) != 0;
+	if (gate_notified(l->gate, revents) == -EPIPE) {
 		loop_remove(loop, l->gate_slot);
 		l->gate_slot = -1;
 	}
@@ -275,17 +275,19 @@ on_shim(struct loop *loop, int sock, short revents, void *arg)
 static void
 on_signal(struct loop *loop, int fd, short revents, void *arg)
 {
-	struct signalfd_siginfo info;
+	struct signalfd_siginfo info[4]; /* there is one of each at most */
 	struct leash *l = arg;
+	ssize_t n;
 
 	(void)loop;
 	(void)revents;
-	while (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
-		if (info.ssi_signo != SIGCHLD) {
+	n = read(fd, info, sizeof(info));
+	for (size_t i = 0; n > 0 && i < (size_t)n / sizeof(*info); i++)
+		if (info[i].ssi_signo != SIGCHLD) {
 			l->ordered = true;
 			leash_end(l, "signalled");
 		}
-	(void)gate_reap(l->gate, on_reaped, l); /* nothing to reap is no error */
+	l->signal_turn = true; /* serve() reaps */
 }
 
 /* ---- the end -------------------------------------------------------------------- */
@@ -477,10 +479,14 @@ serve(struct leash *l)
 		if (l->report_slot >= 0)
 			loop_events(&l->loop, l->report_slot,
 			    report_wants_write(l->report) ? POLLIN | POLLOUT : POLLIN);
+		l->gate_turn = l->signal_turn = false;
 		r = loop_once(&l->loop, gate_wait_ms(l->gate));
 		gate_tick(l->gate);
-		/* a child may have died before the signal was unblocked */
-		(void)gate_reap(l->gate, on_reaped, l);
+		/* A child may have died before the signal was unblocked, so every
+		 * turn looks; but one that brought a notification only is in
+		 * a hurry to let its caller run. */
+		if (l->signal_turn || !l->gate_turn)
+			(void)gate_reap(l->gate, on_reaped, l);
 	}
 	if (r < 0)
 		die("unable to wait for events: %s", strerror(-r));

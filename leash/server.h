@@ -95,6 +95,7 @@ struct leash {
 	bool exec_failed; /* the shim could not start the program */
 	int exec_errno;
 	bool pid1_reaped;
+	bool gate_turn, signal_turn; /* what this turn of the loop was about */
 	int status; /* wait status of the server */
 };
 

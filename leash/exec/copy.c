@@ -19,6 +19,8 @@
 
 #include "leash/exec/flight.h"
 
+#define CALL_FETCH_MAX 3 /* pages by one call */
+
 #if defined(__x86_64__)
 #define NATIVE_ARCH AUDIT_ARCH_X86_64
 #elif defined(__aarch64__)
@@ -94,6 +96,37 @@ page_at(struct call *c, uint64_t at)
 		page->at = base;
 	}
 	return page->data + (at - base);
+}
+
+/*
+ * Pages that will be wanted, by one call.  What it does not bring, page_at()
+ * asks for by itself: it stops at the first page that is not there.
+ */
+static void
+pages_fetch(struct call *c, const uint64_t *at, size_t n)
+{
+	struct iovec to[CALL_FETCH_MAX], from[CALL_FETCH_MAX];
+	struct call_page *page[CALL_FETCH_MAX];
+	size_t page_n = 0;
+	ssize_t got;
+
+	for (size_t i = 0; i < n && page_n < CALL_FETCH_MAX; i++) {
+		uint64_t base = at[i] & ~(uint64_t)(CALL_PAGE_LEN - 1);
+		struct call_page *p = &c->page[base / CALL_PAGE_LEN % CALL_PAGES];
+
+		if (p->used || base == 0)
+			continue; /* the same, or one in its place; or NULL */
+		p->used = true;
+		p->at = 1;
+		to[page_n] =
+		    (struct iovec){.iov_base = p->data, .iov_len = CALL_PAGE_LEN};
+		from[page_n] = (struct iovec){
+		    .iov_base = (void *)(uintptr_t)base, .iov_len = CALL_PAGE_LEN};
+		page[page_n++] = p;
+	}
+	got = process_vm_readv(c->tid, to, page_n, from, page_n, 0);
+	for (size_t i = 0; got >= CALL_PAGE_LEN; i++, got -= CALL_PAGE_LEN)
+		page[i]->at = (uint64_t)(uintptr_t)from[i].iov_base;
 }
 
 /* A string with its NUL; -E2BIG when it does not fit.  Of one that fails
@@ -179,9 +212,12 @@ copy_list(struct call *c, uint64_t at, const char **v, size_t *ret_n)
 int
 call_copy_path(struct call *c)
 {
+	const uint64_t wanted[] = {c->path_at, c->argv_at, c->envp_at};
 	size_t len;
-	int r = copy_string(c, c->path_at, c->path, sizeof(c->path), &len);
+	int r;
 
+	pages_fetch(c, wanted, sizeof(wanted) / sizeof(wanted[0]));
+	r = copy_string(c, c->path_at, c->path, sizeof(c->path), &len);
 	if (r < 0)
 		c->path[0] = '\0';
 	return r == -E2BIG ? -ENAMETOOLONG : r;
@@ -207,7 +243,7 @@ int
 call_read_process(struct call *c, pid_t pid)
 {
 	struct __ptrace_syscall_info info = {.arch = 0};
-	uint64_t argc, sp;
+	uint64_t argc, sp, wanted[2];
 	int r;
 
 	c->tid = pid;
@@ -218,6 +254,9 @@ call_read_process(struct call *c, pid_t pid)
 	if (info.arch != NATIVE_ARCH)
 		return -ENOEXEC; /* another layout */
 	sp = info.stack_pointer;
+	wanted[0] = sp;
+	wanted[1] = sp + CALL_PAGE_LEN; /* a small environment ends there */
+	pages_fetch(c, wanted, sizeof(wanted) / sizeof(wanted[0]));
 	r = copy_pointer(c, sp, &argc);
 	if (r == 0)
 		r = copy_list(c, sp + sizeof(argc), c->argv, &c->argc);

@@ -118,8 +118,8 @@ void gate_free(struct gate *);
 int gate_fd(const struct gate *);
 /* Back-pressure: while false, do not poll gate_fd for POLLIN. */
 bool gate_wants(const struct gate *);
-/* poll said the notify descriptor is readable.  -EPIPE: the cell is gone. */
-int gate_notified(struct gate *);
+/* What poll said of the notify descriptor, just now.  -EPIPE: the cell is gone. */
+int gate_notified(struct gate *, short revents);
 /*
  * SIGCHLD: reap everything that waitpid(-1, __WALL|WNOHANG) has.  The end of
  * what is not only the gate's (the cell's PID 1, a helper, any process whose

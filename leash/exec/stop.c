@@ -127,13 +127,13 @@ flight_start(struct gate *g, const struct call *c, pid_t tgid,
 		flight_forget_words(&fresh);
 		return r;
 	}
-	/* A notification that has died meanwhile leaves a thread that ends, or,
-	 * if its id was given away at once, a stranger: it is let go at the
-	 * interrupt, and nothing is granted to it. */
-	if (!notify_valid(g, c->id))
+	/* The answer asks by itself whether the call still waits: if it does, its
+	 * thread has waited all the time, and is the one that was seized.  One
+	 * that has died meanwhile leaves a thread that ends, or, if its id was
+	 * given away at once, a stranger: it is let go at the interrupt, and
+	 * nothing is granted to it. */
+	if (notify_reply(g, c->id, 0) < 0)
 		fresh.row = NULL;
-	else
-		(void)notify_reply(g, c->id, 0); /* dead: it ends, and is reaped */
 	(void)ptrace(PTRACE_INTERRUPT, c->tid, NULL, NULL); /* the same */
 	g->flight[g->flight_n++] = fresh;
 	return 0;

@@ -551,7 +551,7 @@ loop(struct leash *l, int signals)
 			gate_reap(l->gate, reaped, l);
 		if (p[0].revents & POLLIN) {
 			if (l->how->gate == CELL_GATED)
-				gate_notified(l->gate);
+				gate_notified(l->gate, p[0].revents);
 			else
 				notify_only(l);
 		} else if (p[0].revents) {
