@@ -31,6 +31,10 @@ struct frames {
 	size_t held_n;
 	sqlite3_int64 held_at;
 	sqlite3_int64 end; /* behind what was written last */
+	/* The file's, once it was asked for; -1: not yet.  Kept, because to ask makes
+	 * the file system stamp the next write with a time of its own, and each
+	 * stamp is one more thing to write. */
+	sqlite3_int64 size;
 };
 
 static sqlite3_vfs *below;
@@ -75,6 +79,8 @@ on_write(sqlite3_file *file, const void *bytes, int len, sqlite3_int64 at)
 	if (code != SQLITE_OK)
 		return code;
 	f->end = at + len;
+	if (f->size >= 0 && f->size < f->end)
+		f->size = f->end;
 	if (n > HELD_MAX)
 		return real_of(file)->pMethods->xWrite(real_of(file), bytes, len, at);
 	if (f->held_n == 0)
@@ -109,6 +115,7 @@ on_truncate(sqlite3_file *file, sqlite3_int64 size)
 	int code = give(file);
 
 	frames_of(file)->end = 0;
+	frames_of(file)->size = -1;
 	return code != SQLITE_OK
 		   ? code
 		   : real_of(file)->pMethods->xTruncate(real_of(file), size);
@@ -195,7 +202,7 @@ on_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *
 	(void)vfs;
 	if ((flags & SQLITE_OPEN_WAL) == 0)
 		return below->xOpen(below, name, file, flags, ret_flags);
-	*f = (struct frames){.held = malloc(HELD_MAX)};
+	*f = (struct frames){.held = malloc(HELD_MAX), .size = -1};
 	if (f->held == NULL)
 		return SQLITE_NOMEM;
 	code = below->xOpen(below, name, real_of(file), flags, ret_flags);
@@ -234,7 +241,7 @@ int
 frames_room(sqlite3 *db)
 {
 	sqlite3_file *file = NULL, *real;
-	sqlite3_int64 size = 0, more;
+	sqlite3_int64 more;
 	struct frames *f;
 	int code;
 
@@ -244,15 +251,21 @@ frames_room(sqlite3 *db)
 		return SQLITE_OK;
 	f = frames_of(file);
 	real = real_of(file);
-	code = on_size(file, &size);
-	if (code != SQLITE_OK || size >= ROOM_MOST || f->end + ROOM_ENOUGH <= size)
+	code = f->size < 0 ? on_size(file, &f->size) : give(file);
+	if (code != SQLITE_OK || f->size >= ROOM_MOST || f->end + ROOM_ENOUGH <= f->size)
 		return code;
-	more = size < ROOM_FIRST ? ROOM_FIRST : size > ROOM_STEP ? ROOM_STEP : size;
+	more = f->size < ROOM_FIRST  ? ROOM_FIRST
+	       : f->size > ROOM_STEP ? ROOM_STEP
+				     : f->size;
 	memset(f->held, 0, HELD_MAX);
-	for (sqlite3_int64 at = size; code == SQLITE_OK && at < size + more;
-	     at += HELD_MAX)
-		code = real->pMethods->xWrite(real, f->held, (int)HELD_MAX, at);
-	return code != SQLITE_OK ? code
-				 : real->pMethods->xSync(
-				       real, SQLITE_SYNC_DATAONLY | SQLITE_SYNC_NORMAL);
+	while (code == SQLITE_OK && more > 0) {
+		code = real->pMethods->xWrite(real, f->held, (int)HELD_MAX, f->size);
+		f->size += HELD_MAX;
+		more -= HELD_MAX;
+	}
+	if (code != SQLITE_OK) {
+		f->size = -1;
+		return code;
+	}
+	return real->pMethods->xSync(real, SQLITE_SYNC_DATAONLY | SQLITE_SYNC_NORMAL);
 }
