@@ -365,6 +365,7 @@ POLICY_FRONT = $(POLICY_TEXT) $(POLICY_READ) $(ALGEBRA) policy/read.o policy/fil
 	   policy/calls.o policy/seal.o policy/seal_index.o shim/base/buf.o shim/base/fd.o \
 	   shim/base/slurp.o
 UNIT_parse	= $(POLICY_FRONT)
+UNIT_router	= tests/fuzz/fuzz_sources.o $(POLICY_FRONT)
 UNIT_secretmeta	= $(SECRETMETA) policy/say.o $(POLICY_FRONT)
 UNIT_match	= $(UNIT_load)
 UNIT_sign	= $(UNIT_load) supervisor/cli/seen.o shim/base/dirs.o
@@ -388,7 +389,7 @@ UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
 	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o leash/exec/ask.o leash/exec/explain.o \
 	   leash/exec/pin.o leash/exec/caller.o leash/exec/kin.o \
 	   shim/base/loop.o $(POLICY_READ) $(SCRUB)
-UNITS	 = base subid leash nomem nomem_policy shim bare vault plugin pages env container scrub scrub_forms load seal secretmeta match value index rules agree sign algebra slot diff filter lower parse gate frame json canon pins queue session programs exact unfit stream chain report recorder verify query witness payload policies tamper cell libcache
+UNITS	 = base subid leash nomem nomem_policy shim bare vault plugin pages env container scrub scrub_forms load seal secretmeta router match value index rules agree sign algebra slot diff filter lower parse gate frame json canon pins queue session programs exact unfit stream chain report recorder verify query witness payload policies tamper cell libcache
 UNIT_LIBS = $(COVER) $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
@@ -570,6 +571,7 @@ FUZZ_json	= supervisor/mcp/json.o supervisor/mcp/walk.o supervisor/mcp/skim.o \
 FUZZ_session	= $(UNIT_frame)
 FUZZ_parse	= $(POLICY_FRONT)
 FUZZ_manifest	= $(SECRETMETA) policy/say.o $(POLICY_FRONT)
+FUZZ_sources	= $(POLICY_FRONT)
 FUZZ_pins	= $(POLICY_FRONT) policy/pinfile.o
 FUZZ_frame	= supervisor/mcp/frame.o $(FUZZ_json)
 FUZZ_wire	= supervisor/child.o shim/doors.o shim/reap.o $(filter-out leash/main.o,$(LEASH))
@@ -588,7 +590,7 @@ FUZZ_note	= $(CHAIN) $(BASE)
 FUZZ_subid	= shim/base/subid.o $(BASE_SMALL) shim/base/slurp.o
 FUZZ_log	= $(filter-out supervisor/audit/verify.o supervisor/audit/proof.o \
 	   supervisor/audit/noload.o,$(VERIFY))
-FUZZ	 = frame json session wire parse manifest pins load value copy scrub vault reply keeper body query note log subid
+FUZZ	 = frame json session wire parse manifest sources pins load value copy scrub vault reply keeper body query note log subid
 
 define fuzz_rule
 $B/replay/$(1): $B/san/tests/fuzz/fuzz_$(1).o $B/san/tests/fuzz/replay.o \

@@ -296,19 +296,24 @@ chain_closes(struct chain *c, const struct routed_source *s)
 	return false;
 }
 
-/* What one credential may not be: a way in a circle, or one of two steps. */
+/* A way in a circle: no source on it can be asked first. */
+static void
+check_circle(const struct router *router, const struct routed_source *s, struct diag *d)
+{
+	struct chain c = {.router = router, .first = s};
+
+	if (chain_closes(&c, s))
+		diag_error(d, s->credential[0].variable.at,
+		    "a credential cycle, which nothing can begin: %s", c.text);
+}
+
+/* One of two steps. */
 static void
 check_depth(const struct router *router, const struct routed_source *s, struct diag *d)
 {
-	struct chain c = {.router = router, .first = s};
 	const struct routed_source *from;
 	size_t i;
 
-	if (chain_closes(&c, s)) {
-		diag_error(d, s->credential[0].variable.at,
-		    "a credential cycle, which nothing can begin: %s", c.text);
-		return;
-	}
 	for (i = 0; i < s->credential_n; i++) {
 		from = credential_source(router, &s->credential[i]);
 		if (from != NULL && from->credential_n > 0)
@@ -443,6 +448,9 @@ router_read(struct arena *arena, const struct policy_reader *reader, const char 
 		if (d.error_n == 0)
 			check_words(&router, &router.source[i], &d);
 	}
+	/* circles first: the first error is what a policy's own error tells */
+	for (i = 1; r == 0 && i < router.source_n; i++)
+		check_circle(&router, &router.source[i], &d);
 	for (i = 1; r == 0 && d.error_n == 0 && i < router.source_n; i++)
 		check_depth(&router, &router.source[i], &d);
 	if (r == 0 && d.error_n > 0)
