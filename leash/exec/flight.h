@@ -113,6 +113,7 @@ struct flight {
 	uint32_t caller;               /* who asked for it */
 	char *argv;                    /* the arguments as judged */
 	size_t argv_len;
+	const char *script; /* behind them: the path of the call, of a script */
 	unsigned int ticks; /* how long others have waited for it */
 	struct asked asked; /* a person's yes, used up at the stop */
 	bool over;          /* only waits to be reaped: holds nobody up */
@@ -226,6 +227,9 @@ bool pin_holds(const struct gate *, size_t image);
 
 /* ---- grant.c ------------------------------------------------------------- */
 void grant_judge(struct gate *, struct call *, struct verdict *ret);
+/* At the exec stop, words read: a script's interpreter was told the path of the
+ * call.  True: it is or names the granted one, which then stands in its place. */
+bool grant_script(const struct gate *, const struct flight *, struct call *);
 /* At the exec stop, after image and words: NULL, or what is not as it was judged. */
 const char *grant_stands(struct gate *, const struct flight *, struct call *);
 /* Hand it to the log.  -ENOBUFS: the act must not happen. */

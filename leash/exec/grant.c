@@ -7,8 +7,11 @@
  * scrubbed, a digest and the count, never the rest.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "leash/exec/flight.h"
 #include "leash/scrub/scrub.h"
@@ -196,6 +199,35 @@ image_of(const struct gate *g, uint32_t row)
 	return row - g->order.server->images.first;
 }
 
+/*
+ * Does this relative path name the granted file by names alone: the folder that
+ * the process works in, then what stands there?  Its interpreter opens it anew,
+ * so nothing that the server could turn to another file may lie on the way: no
+ * link, no "..".  Then it is as good as the granted path itself.
+ */
+static bool
+leads_to(
+    const struct policy *p, const struct sealed_image *image, pid_t pid, const char *path)
+{
+	char link[64], text[2 * PATH_MAX];
+	ssize_t n;
+	int len;
+
+	(void)snprintf(link, sizeof(link), "/proc/%d/cwd", pid); /* fits */
+	/* syscalls: readlink readlinkat */
+	n = readlink(link, text, PATH_MAX);
+	if (n <= 0 || n == PATH_MAX || text[0] != '/')
+		return false;
+	while (strncmp(path, "./", 2) == 0)
+		path += 2;
+	len = snprintf(text + n, sizeof(text) - (size_t)n, "%s%s",
+	    text[n - 1] == '/' ? "" : "/", path);
+	if (len < 0 || (size_t)len >= sizeof(text) - (size_t)n)
+		return false;
+	return strcmp(text, policy_str(p, image->path)) == 0 ||
+	       strcmp(text, policy_str(p, image->real)) == 0;
+}
+
 /* What the policy lets go on, but its own file does not. */
 static const char *
 granted_but(const struct gate *g, const struct call *c, const struct sealed_exec *row)
@@ -205,12 +237,30 @@ granted_but(const struct gate *g, const struct call *c, const struct sealed_exec
 	if (!pin_holds(g, image_of(g, row->asked)) ||
 	    !pin_holds(g, image_of(g, row->mapped)))
 		return because_pin;
-	/* The kernel tells a script's interpreter the path of this call: any other
-	 * than the granted one would be killed at the stop. */
+	/* The kernel tells a script's interpreter the path of this call: one that
+	 * might lead elsewhere by then would be killed at the stop. */
 	if (row->prefix.n > 0 &&
-	    strcmp(c->path, policy_str(p, p->image[row->asked].path)) != 0)
+	    strcmp(c->path, policy_str(p, p->image[row->asked].path)) != 0 &&
+	    (c->dirfd != AT_FDCWD ||
+		!leads_to(p, &p->image[row->asked], c->tid, c->path)))
 		return "a script is started by its granted path";
 	return NULL;
+}
+
+bool
+grant_script(const struct gate *g, const struct flight *f, struct call *c)
+{
+	const struct policy *p = g->order.policy;
+	const struct sealed_image *image = &p->image[f->row->asked];
+	size_t last = (size_t)f->row->prefix.n - 1;
+
+	if (f->row->prefix.n == 0 || strcmp(f->script, policy_str(p, image->path)) == 0)
+		return true;
+	if (last >= c->argc || strcmp(c->argv[last], f->script) != 0 ||
+	    !leads_to(p, image, f->tid, f->script))
+		return false;
+	c->argv[last] = policy_str(p, image->path);
+	return true;
 }
 
 void

@@ -88,12 +88,16 @@ static int
 flight_expect(struct flight *f, const struct call *c, const struct sealed_exec *row,
     const struct asked *asked)
 {
-	char *argv = malloc(c->argv_len + 1);
+	size_t path_len = row->prefix.n > 0 ? strlen(c->path) : 0;
+	char *argv = malloc(c->argv_len + path_len + 1);
 
 	if (!argv)
 		return -ENOMEM;
 	memcpy(argv, c->text, c->argv_len);
+	memcpy(argv + c->argv_len, c->path, path_len);
+	argv[c->argv_len + path_len] = '\0';
 	flight_forget_words(f);
+	f->script = argv + c->argv_len;
 	f->argv = argv;
 	f->argv_len = c->argv_len;
 	f->row = row;
@@ -190,6 +194,8 @@ differs(struct gate *g, const struct flight *f, struct call *c)
 		return "another program than the one judged";
 	if (call_read_process(c, f->tid) < 0)
 		return "arguments or environment cannot be read";
+	if (!grant_script(g, f, c))
+		return "a script by another path than the one judged";
 	argv = (struct policy_argv){.v = c->argv, .n = c->argc};
 	if (!policy_match_exec_stop(p, f->row, f->row->mapped, argv) ||
 	    !argv_as_judged(f, c))

@@ -25,7 +25,7 @@ main(int argc, char **argv, char **envp)
 	for (int i = 1; i < argc && len < 400; i++)
 		len +=
 		    (size_t)snprintf(line + len, sizeof(line) - len, " %.60s", argv[i]);
-	if (argc > 1 && strcmp(argv[1], "placed") == 0 && getcwd(cwd, sizeof(cwd)))
+	if (argc > 1 && strcmp(argv[argc - 1], "placed") == 0 && getcwd(cwd, sizeof(cwd)))
 		len += (size_t)snprintf(
 		    line + len, sizeof(line) - len, " at %s", basename(cwd));
 	for (int i = 0; envp[i] && len < 400; i++) {

@@ -214,9 +214,11 @@ cell_setup(void)
 		exit(1);
 	script("script1");
 	script("script2");
+	script("in/script1");
 	copy("exec_mark", "dud");
 	chmod(cell_path("dud"), 0644);
-	if (symlink("mark1", cell_path("link1")) ||
+	if (symlink("mark1", cell_path("link1")) || symlink(".", cell_path("here")) ||
+	    symlink("script1", cell_path("scriptlink")) ||
 	    symlink("mark2", cell_path("link2")) ||
 	    symlink("/proc/self/exe", cell_path("selflink")) ||
 	    link(cell_path("mark1"), cell_path("hard1")) ||
@@ -231,8 +233,9 @@ void
 cell_teardown(void)
 {
 	static const char *const names[] = {"mark1", "mark2", "mark3", "copy", "try",
-	    "race", "many", "script1", "script2", "link1", "link2", "selflink", "hard1",
-	    "hard2", "dud", "marks", "pinned1", "pinned2", "pinned3"};
+	    "race", "many", "script1", "script2", "in/script1", "here", "scriptlink",
+	    "link1", "link2", "selflink", "hard1", "hard2", "dud", "marks", "pinned1",
+	    "pinned2", "pinned3"};
 	static const char *const folders[] = {
 	    "in/gone", "in/below", "in", "inn", "play/in", "play/in.old", "play"};
 

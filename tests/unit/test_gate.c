@@ -105,6 +105,21 @@ static const struct attempt attempts[] = {
     {"folder_is_no_program", {"path", "/usr/bin"}, ERRNO(ACCES), NULL, "deny"},
     {"granted_script", {"path", "@script1", "one"}, "ran mark1 as-script @script1 one",
 	NULL, "allow"},
+    {"granted_script_relative", {"relative", "@", "./script1", "one"},
+	"ran mark1 as-script ./script1 one", NULL, "allow"},
+    {"granted_script_bare", {"relative", "@", "script1", "one"},
+	"ran mark1 as-script script1 one", NULL, "allow"},
+    {"attack_71_script_by_a_link_to_its_folder",
+	{"relative", "@", "./here/script1", "one"}, ERRNO(ACCES),
+	"ran mark1 as-script ./here/script1 one", "deny"},
+    {"attack_71_script_by_a_link", {"relative", "@", "./scriptlink", "one"}, ERRNO(ACCES),
+	"ran mark1 as-script ./scriptlink one", "deny"},
+    {"attack_71_script_from_below", {"relative", "@in", "../script1", "one"},
+	ERRNO(ACCES), "ran mark1 as-script ../script1 one", "deny"},
+    {"attack_71_script_below_fd", {"below-fd", "@", "script1", "one"}, ERRNO(ACCES),
+	"ran mark1 as-script /dev/fd", "deny"},
+    {"attack_71_script_of_its_name", {"relative", "@in", "./script1", "one"},
+	ERRNO(ACCES), "ran mark1 as-script ./script1 one", "deny"},
     {"missing_is_missing", {"path", "/nope/nope"}, ERRNO(NO_ENT), NULL, "deny"},
 
     {"S4_20_not_granted", {"path", "@mark2", "good"}, ERRNO(ACCES), "ran mark2 good",
@@ -409,27 +424,28 @@ asked_and_killed(void **state)
 
 /* A thread of the caller moves its folder after the call was judged. */
 static void
-attack_in_moved(void **state)
+moved(const char *from, const char *to, const char *program, const char *good,
+    const char *evil)
 {
-	char in[300], out[300];
+	char word[3][300]; /* cell_path() is used again below */
 	const char *argv[] = {
-	    NULL, "in-moved", in, out, cell_path("mark1"), "placed", NULL};
+	    NULL, "in-moved", word[0], word[1], word[2], "placed", NULL};
 	struct cell_try how = {.gate = CELL_NOTIFY, .argv = argv};
 	struct cell_result control, r;
 	size_t control_wins = 0, wins, ran;
 	const char *marks;
 
+	snprintf(word[0], sizeof(word[0]), "%s", from);
+	snprintf(word[1], sizeof(word[1]), "%s", to);
+	snprintf(word[2], sizeof(word[2]), "%s", program);
 	argv[0] = cell_path("try");
-	snprintf(in, sizeof(in), "%s", cell_path("in"));
-	snprintf(out, sizeof(out), "%s", cell_path("inn"));
 	for (int i = 0; i < 5 && control_wins == 0; i++)
-		control_wins =
-		    lines_with(cell_run(&how, &control), "ran mark1 placed at inn");
+		control_wins = lines_with(cell_run(&how, &control), evil);
 	how.gate = CELL_GATED;
 	marks = cell_run(&how, &r);
-	wins = lines_with(marks, "ran mark1 placed at inn");
-	ran = lines_with(marks, "ran mark1 placed at in\n");
-	print_message("in_moved: control won %zu; here won %zu, ran %zu, killed %llu, "
+	wins = lines_with(marks, evil);
+	ran = lines_with(marks, good);
+	print_message("moved: control won %zu; here won %zu, ran %zu, killed %llu, "
 		      "denied %llu\n",
 	    control_wins, wins, ran, (unsigned long long)r.counts.killed,
 	    (unsigned long long)r.counts.denied);
@@ -438,6 +454,25 @@ attack_in_moved(void **state)
 	assert_true(control_wins > 0);
 	assert_int_equal(wins, 0);
 	assert_true(ran > 0);
+}
+
+static void
+attack_in_moved(void **state)
+{
+	moved(cell_path("in"), cell_path("inn"), cell_path("mark1"),
+	    "ran mark1 placed at in\n", "ran mark1 placed at inn\n");
+}
+
+/* A script by a relative path: the folder becomes one where another has its name. */
+static void
+attack_71_script_moved(void **state)
+{
+	char good[100];
+
+	snprintf(good, sizeof(good), "ran mark1 as-script ./script1 placed at %s\n",
+	    strrchr(cell_dir(), '/') + 1);
+	moved(cell_dir(), cell_path("in"), "./script1", good,
+	    "ran mark1 as-script ./script1 placed at in\n");
 }
 
 /* The same, where a person agreed to a program in one folder. */
@@ -630,6 +665,7 @@ grants(void)
 	cell_grant(dud, dud, VERDICT_ALLOW, "quiet", "");
 	cell_grant(dud, dud, VERDICT_ASK, "asked", "");
 	cell_grant(script, mark, VERDICT_ALLOW, "one", prefix);
+	cell_grant(script, mark, VERDICT_ALLOW, "placed", prefix);
 	cell_grant(mark, mark, VERDICT_ALLOW, "called", "");
 	cell_where(cell_path("try"), NULL);
 	cell_grant(mark, mark, VERDICT_ALLOW, "others", "");
@@ -654,6 +690,7 @@ main(int argc, char **argv)
 {
 	static const struct CMUnitTest rest[] = {
 	    cmocka_unit_test(attack_in_moved),
+	    cmocka_unit_test(attack_71_script_moved),
 	    cmocka_unit_test(asked_and_answered),
 	    cmocka_unit_test(asked_and_failed),
 	    cmocka_unit_test(asked_and_killed),
