@@ -144,7 +144,7 @@ KENNEL	 = supervisor/main.o supervisor/child.o supervisor/control.o $(APPROVE) \
 	   supervisor/cli/audit.o supervisor/cli/unused.o \
 	   supervisor/cli/init.o supervisor/cli/package.o supervisor/cli/preset.o \
 	   supervisor/cli/pin.o supervisor/cli/client.o supervisor/cli/approve.o \
-	   supervisor/cli/secret.o supervisor/cli/put.o supervisor/cli/find_secret.o supervisor/cli/secret_options.o supervisor/cli/secret_show.o supervisor/cli/sources.o \
+	   supervisor/cli/secret.o supervisor/cli/vault_log.o supervisor/cli/put.o supervisor/cli/find_secret.o supervisor/cli/secret_options.o supervisor/cli/secret_show.o supervisor/cli/sources.o \
 	   $(SECRETMETA) \
 	   leash/report.o supervisor/audit/noload.o shim/base/subid.o \
 	   $(POLICY_READ) $(POLICY_MAKE) $(BASE)

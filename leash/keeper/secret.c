@@ -1,7 +1,7 @@
 /*
  * kennel-secret: the verbs of `kennel secret` that could meet a value.
  *
- * Process: one for each verb; kennel becomes it (supervisor/cli/secret.c), so that
+ * Process: one for each verb; kennel starts it (supervisor/cli/secret.c), so that
  * the program that speaks MCP is never linked with what handles values.
  * Holds: what a person types, until the keeper has it, in locked pages.
  * Trusts: the person at the terminal.  Must never: print a value, take one from

@@ -2,14 +2,17 @@
  * kennel secret: the table of its verbs.
  *
  * Process: kennel, before it is anything else.  What shows metadata runs here;
- * what could meet a value is kennel-secret's, whose name is put in the place of
- * this program: no value passes through a process that is linked with MCP.
+ * what could meet a value is kennel-secret's, which is started with our terminal
+ * and descriptors: no value passes through a process that is linked with MCP.
  */
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "shim/base/log.h"
@@ -72,35 +75,70 @@ secret_places(void)
 	return 0;
 }
 
-/* This process becomes kennel-secret; it is told here when it cannot. */
+/* In the child. */
+static void
+become(const char *path, char **word)
+{
+	/* no value is typed for a parent that is gone; early: prctl execve */
+	if (prctl(PR_SET_PDEATHSIG, SIGTERM) == 0)
+		(void)execv(path, word);
+	fprintf(stderr, "kennel secret: unable to run %s: %s\n", path, strerror(errno));
+	if (errno == ENOENT)
+		fprintf(stderr, "kennel secret: this installation has no vault\n");
+	_exit(EXIT_FAILED);
+}
+
+static int
+start(const char *path, char **word)
+{
+	int status;
+	pid_t child;
+
+	(void)fflush(NULL); /* what is not written yet is ours alone */
+	/* early: clone fork vfork wait4 */
+	child = fork();
+	if (child == 0)
+		become(path, word);
+	while (child > 0 && waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			child = -1;
+	if (child < 0) {
+		fprintf(stderr, "kennel secret: unable to run %s: %s\n", path,
+		    strerror(errno));
+		return EXIT_FAILED;
+	}
+	return exit_status(status);
+}
+
 int
 secret_become(int argc, char **argv)
 {
 	char *word[ARGS_MAX + 2];
-	const char *path = paths_libexec("kennel-secret");
+	const char *own = paths_libexec("kennel-secret");
+	char path[PATH_MAX];
 	int status;
 
 	if (argc > ARGS_MAX) {
 		fprintf(stderr, "kennel secret: more than %d words\n", ARGS_MAX);
 		return EXIT_USAGE;
 	}
-	if (path == NULL) {
+	if (own == NULL || strlen(own) >= sizeof(path)) {
 		fprintf(stderr, "kennel secret: where this program lies is not known\n");
 		return EXIT_FAILED;
 	}
+	memcpy(path, own, strlen(own) + 1); /* the next one's, too */
 	status = secret_places();
+	if (status == 0)
+		status = vault_log_begin(argc, argv);
 	if (status != 0)
 		return status;
 	word[0] = (char *)"kennel-secret";
 	for (int i = 0; i < argc; i++)
 		word[i + 1] = argv[i];
 	word[argc + 1] = NULL;
-	/* early: execve */
-	(void)execv(path, word);
-	fprintf(stderr, "kennel secret: unable to run %s: %s\n", path, strerror(errno));
-	if (errno == ENOENT)
-		fprintf(stderr, "kennel secret: this installation has no vault\n");
-	return EXIT_FAILED;
+	status = start(path, word);
+	vault_log_end(status);
+	return status;
 }
 
 int

@@ -543,6 +543,53 @@ def rotated():
     ended(env)
 
 
+@test("what people do to the vault is in the audit log: before it is done where it gives power; never a value")
+def recorded():
+    env, p = home(), policy(toy_policy(SECRET))
+    opened(env)
+    secret(env, "grant", PATH, "--server", "t", "--policy", p)
+    secret(env, "rotate", PATH, "--stdin", stdin=OTHER)
+    secret(env, "versions", PATH, "--restore", "1")
+    secret(env, "versions", PATH)  # asks, and changes nothing
+    secret(env, "revoke", PATH, "--server", "t")
+    secret(env, "set", OTHER, "--stdin", stdin=VALUE, status=65)  # a value in the place of a path
+    secret(env, "lock")
+    secret(env, "unlock", "--stdin", stdin="another passphrase", status=126)
+    secret(env, "unlock", "--stdin", stdin=PASS)
+    secret(env, "remove", PATH)
+    got = [e for e in audit(env=env) if e["kind"] == "vault"]
+    field = [e.get("fields", e) for e in got]
+    says = [(f["action"], f["outcome"], f.get("verdict"), (f.get("name") or [None])[0], f.get("server"))
+            for f in field]
+    wanted = []
+    for verb, status, name, server in (
+            ("init", 0, None, None), ("set", 0, PATH, None), ("grant", 0, PATH, "t"), ("rotate", 0, PATH, None),
+            ("restore", 0, PATH, None), ("revoke", 0, PATH, "t"), ("set", 65, None, None), ("lock", 0, None, None),
+            ("unlock", 126, None, None), ("unlock", 0, None, None), ("remove", 0, PATH, None)):
+        if verb not in ("revoke", "lock", "remove"):
+            wanted.append((verb, "asked", None, name, server))
+        wanted.append((verb, "done" if status == 0 else "failed", "allow" if status == 0 else "deny", name, server))
+    equal(says, wanted)
+    for v in (VALUE, OTHER, PASS):
+        absent(v, json.dumps(audit(env=env)), "the audit log")
+    within("grant", json.dumps(run([KENNEL, "audit", "secret", PATH], env=env).stdout.decode()))
+    # a log that cannot be written: nothing that gives power, and all that takes it away
+    log = env["KENNEL_HOME"] + "/audit"
+    wait_for(lambda: "kennel-recorder" not in descendants(os.getpid()).values(), 30)
+    os.rename(log, log + ".was")
+    with open(log, "w"):
+        pass
+    try:
+        within(b"nothing is done", secret(env, "set", PATH, "--stdin", stdin=VALUE, status=125).stderr)
+        within(b"cannot be written", secret(env, "lock").stderr)
+        equal(state(env) if keepers() else 1, 1, "it is locked")
+        secret(env, "unlock", "--stdin", stdin=PASS, status=125)
+    finally:
+        os.unlink(log)
+        os.rename(log + ".was", log)
+    ended(env)
+
+
 @test("a key file opens it, if it is nobody else's; values come from descriptors, never from words")
 def inputs():
     env = home()
