@@ -95,7 +95,7 @@ LEASH	 = leash/main.o leash/dispatch.o leash/launch.o leash/uses.o leash/traces.
 	   leash/vault/env.o leash/vault/trace.o leash/vault/traced.o \
 	   leash/scrub/scrub.o leash/scrub/forms.o \
 	   leash/scrub/filter.o leash/scrub/reading.o \
-	   leash/scrub/triage.o leash/scrub/decode.o leash/scrub/shapes.o policy/shape_sum.o \
+	   leash/scrub/sieve.o leash/scrub/sieve_wide.o leash/scrub/decode.o leash/scrub/shapes.o policy/shape_sum.o \
 	   $(POLICY_READ) $(BASE)
 
 # What waits for a person, and where it is answered.
@@ -381,7 +381,7 @@ UNIT_lower	= $(POLICY_READ) $(filter-out policy/main.o policy/verb%.o policy/sig
 UNIT_filter	= $(UNIT_seal) policy/filter.o policy/prologue.o policy/decoded.o policy/calls.o
 UNIT_agree	= $(UNIT_filter)
 SCRUB	= leash/scrub/scrub.o leash/scrub/forms.o leash/scrub/filter.o \
-	   leash/scrub/reading.o leash/scrub/triage.o leash/scrub/decode.o \
+	   leash/scrub/reading.o leash/scrub/sieve.o leash/scrub/sieve_wide.o leash/scrub/decode.o \
 	   leash/scrub/shapes.o policy/shape_sum.o shim/base/buf.o $(UNIT_vault)
 UNIT_scrub	= tests/unit/scrub_bench.o $(SCRUB)
 UNIT_scrub_forms = $(SCRUB)

@@ -355,7 +355,7 @@ decode_next(enum spelling how, const uint8_t *src, size_t n, size_t at)
 	static const char lead[SPELLINGS] = {'\\', '%', '&', '='};
 
 	if (how == SPELL_BROKEN)
-		return triage_line(src, n, at);
+		return sieve_line(src, n, at);
 	if (how == SPELL_PAIRS)
 		return next_pairs(src, n, at);
 	return next_of(src, n, at, lead[how]);
@@ -441,7 +441,7 @@ broken_wanted(const struct filter *f, const uint8_t *text, size_t n, bool more)
 	size_t at = 0, joined = 0, line = 0, run, i;
 	int r;
 
-	for (; (at = triage_line(text, n, at)) < n; at++) {
+	for (; (at = sieve_line(text, n, at)) < n; at++) {
 		r = broken(text, n, at);
 		if (r == UNFINISHED && more)
 			return true;
@@ -503,10 +503,13 @@ static bool
 pairs_wanted(
     const struct filter *f, unsigned int flags, const uint8_t *text, size_t n, bool more)
 {
+	size_t tail;
+
 	if ((flags & TRIAGE_PAIRS) != 0)
 		return pairs_from(f, text, n, 0, more);
-	/* near the end too few may stand for two lanes */
-	return more && pairs_from(f, text, n, n > 32 ? n - 32 : 0, true);
+	/* near the end too few may stand for so many lanes */
+	tail = (size_t)(f->net.lanes_min + 2) * SIEVE_LANE;
+	return more && pairs_from(f, text, n, n > tail ? n - tail : 0, true);
 }
 
 bool

@@ -1,11 +1,7 @@
 /*
- * Finds the patterns.  If every pattern has m bytes or more, each place of one
- * covers wholly one of the runs of q bytes that start at every (m-q+1)-th byte
- * of the text: only these are looked up, first in a bit map, then by hash.
- * What is found there is compared, and the Z array keeps that linear too.
- *
- *	text	..........|qqqqqqqq|.................|qqqqqqqq|........
- *	pattern	      pppppqqqqqqqqpppppp    (m = 19, q = 8, stride 12)
+ * Finds the patterns in the chunks that the sieve stopped at (sieve.h says why
+ * nothing stands in the others).  A run that is in the bit map is looked up by
+ * its hash, what is found there is compared, and the Z array keeps that linear.
  *
  * Hashes are of bytes with bit 5 set, so that letters of both cases are found
  * at once; the comparison knows which pattern wants which.
@@ -16,14 +12,9 @@
 
 #include "leash/scrub/private.h"
 
-#define STRIDE_MAX 64 /* a line of the cache: more saves nothing */
-#define Q_LONG     8
-#define Q_SHORT    4
-#define LONG_MIN   16 /* patterns from this length on take long runs */
-#define BITS_MIN   13 /* 1 KiB, for one short value */
-#define BITS_MAX   22 /* 512 KiB: the second cache */
-#define SPARSE     5  /* bits of the map for one run: 1 of 32 is set */
-#define FOLD_ALL   0x2020202020202020u
+#define BITS_MIN 13 /* 1 KiB, for one short value */
+#define BITS_MAX 22 /* 512 KiB: the second cache */
+#define SPARSE   7  /* bits of the map for one run, of which it has three */
 
 static uint64_t
 load_eight(const uint8_t *at)
@@ -34,39 +25,10 @@ load_eight(const uint8_t *at)
 	return eight;
 }
 
-static uint64_t
-load_four(const uint8_t *at)
-{
-	uint32_t four;
-
-	memcpy(&four, at, sizeof(four));
-	return four;
-}
-
-static uint64_t
-hash(uint64_t bytes)
-{
-	return (bytes | FOLD_ALL) * 0x9e3779b97f4a7c15u;
-}
-
-static uint64_t
-hash_at(const struct filter *f, const uint8_t *at)
-{
-	return hash(f->q == Q_LONG ? load_eight(at) : load_four(at));
-}
-
-static bool
-maybe(const struct filter *f, uint64_t h)
-{
-	uint64_t i = h >> f->bit_shift;
-
-	return f->bit[i >> 6] >> (i & 63) & 1;
-}
-
 static uint32_t
-tag_of(uint64_t h)
+tag_of(struct hash h)
 {
-	return (uint32_t)(h >> 8);
+	return (uint32_t)(h.low >> 8);
 }
 
 /* ---- the tables ---------------------------------------------------------------- */
@@ -78,21 +40,21 @@ add_grams(struct filter *f, const struct pattern *p, uint32_t number)
 {
 	size_t offset;
 
-	for (offset = 0; offset < f->stride; offset++) {
+	for (offset = 0; offset < f->net.step; offset++) {
 		struct gram *g = &f->gram[f->gram_n];
-		uint64_t h = hash_at(f, p->data + offset), i = h >> f->bit_shift;
-		int32_t *chain = &f->chain[h >> f->chain_shift];
+		struct hash h = sieve_hash(p->data + offset, f->net.q);
+		int32_t *chain = &f->chain[h.low >> f->chain_shift];
 
 		*g = (struct gram){tag_of(h), number, (uint32_t)offset, *chain};
 		*chain = (int32_t)f->gram_n++;
-		f->bit[i >> 6] |= 1ull << (i & 63);
+		f->net.bit[h.low >> f->net.word_shift] |= sieve_bits(h);
 	}
 }
 
 static void
 add_prefix(struct filter *f, struct pattern *p, int32_t number)
 {
-	uint64_t i = hash(load_four(p->data)) >> (64 - PREFIX_BITS);
+	uint64_t i = sieve_hash(p->data, SIEVE_SHORT).low >> (64 - PREFIX_BITS);
 	size_t k;
 
 	f->prefix[i >> 6] |= 1ull << (i & 63);
@@ -115,15 +77,15 @@ make_tables(struct filter *f, size_t runs)
 
 	while (bits < BITS_MAX && (runs << SPARSE) > (size_t)1 << bits)
 		bits++;
-	f->bit_shift = 64 - bits;
-	f->bit = calloc(((size_t)1 << bits) / 64, sizeof(*f->bit));
+	f->net.word_shift = 64 - bits + 6;
+	f->net.bit = calloc(((size_t)1 << bits) / 64, sizeof(*f->net.bit));
 	bits = BITS_MIN - 3;
 	while (bits < BITS_MAX && runs > (size_t)1 << bits)
 		bits++;
 	f->chain_shift = 64 - bits;
 	f->chain = calloc((size_t)1 << bits, sizeof(*f->chain));
 	f->gram = reallocarray(NULL, runs, sizeof(*f->gram));
-	if (f->bit == NULL || f->chain == NULL || f->gram == NULL)
+	if (f->net.bit == NULL || f->chain == NULL || f->gram == NULL)
 		return -ENOMEM;
 	memset(f->chain, 0xff, sizeof(*f->chain) << bits);
 	return 0;
@@ -136,6 +98,7 @@ filter_build(struct scrub *s)
 	size_t i;
 	int r;
 
+	net_init(&f->net);
 	memset(f->first, 0xff, sizeof(f->first));
 	f->len_min = f->hex_min = f->broken_min = SIZE_MAX;
 	if (s->pattern_n == 0)
@@ -153,11 +116,8 @@ filter_build(struct scrub *s)
 			f->len_max = p->len;
 		add_prefix(f, p, (int32_t)i);
 	}
-	f->q = f->len_min >= LONG_MIN ? Q_LONG : Q_SHORT;
-	f->stride = f->len_min - f->q + 1;
-	if (f->stride > STRIDE_MAX)
-		f->stride = STRIDE_MAX;
-	r = make_tables(f, s->pattern_n * f->stride);
+	net_plan(&f->net, f->len_min, f->hex_min);
+	r = make_tables(f, s->pattern_n * f->net.step);
 	for (i = 0; i < s->pattern_n && r == 0; i++)
 		add_grams(f, &s->pattern[i], (uint32_t)i);
 	return r;
@@ -166,7 +126,7 @@ filter_build(struct scrub *s)
 void
 filter_free(struct filter *f)
 {
-	free(f->bit);
+	free(f->net.bit);
 	free(f->chain);
 	free(f->gram);
 }
@@ -177,7 +137,7 @@ filter_free(struct filter *f)
 static size_t
 compare(const uint8_t *data, const uint8_t *text, size_t m, size_t max, bool fold)
 {
-	uint64_t mask = fold ? FOLD_ALL : 0, differ;
+	uint64_t mask = fold ? SIEVE_FOLD : 0, differ;
 
 	while (m + 8 <= max) {
 		differ = (load_eight(data + m) | mask) ^ (load_eight(text + m) | mask);
@@ -247,12 +207,11 @@ hits_add(struct hits *h, size_t from, size_t to, uint32_t value)
 
 /* The run at text[at] is one of ours, or looks like it. */
 static int
-look(struct scrub *s, const uint8_t *text, size_t n, size_t at, enum fits fits,
-    struct hits *hits)
+look(struct scrub *s, const uint8_t *text, size_t n, size_t at, struct hash h,
+    enum fits fits, struct hits *hits)
 {
 	struct filter *f = &s->filter;
-	uint64_t h = hash_at(f, text + at);
-	int32_t i = f->chain[h >> f->chain_shift];
+	int32_t i = f->chain[h.low >> f->chain_shift];
 	int r = 0;
 
 	for (; i >= 0 && r == 0; i = f->gram[i].next) {
@@ -269,44 +228,31 @@ look(struct scrub *s, const uint8_t *text, size_t n, size_t at, enum fits fits,
 	return r;
 }
 
-/* The next place from at on whose run may be one of ours; above last if none. */
-static size_t
-next_long(const struct filter *f, const uint8_t *text, size_t at, size_t last)
+void
+filter_start(struct scrub *s)
 {
-	while (at <= last && !maybe(f, hash(load_eight(text + at))))
-		at += f->stride;
-	return at;
-}
-
-static size_t
-next_short(const struct filter *f, const uint8_t *text, size_t at, size_t last)
-{
-	while (at <= last && !maybe(f, hash(load_four(text + at))))
-		at += f->stride;
-	return at;
+	s->filter.scan++;
 }
 
 int
-filter_find(
-    struct scrub *s, const uint8_t *text, size_t n, enum fits fits, struct hits *hits)
+filter_find(struct scrub *s, const uint8_t *text, size_t n, size_t at, enum fits fits,
+    struct hits *hits)
 {
-	struct filter *f = &s->filter;
-	size_t at, last;
-	int r;
+	const struct net *net = &s->filter.net;
+	struct hash h;
+	uint64_t lacks;
+	size_t i;
+	int r = 0;
 
-	f->scan++;
-	if (s->pattern_n == 0 || n < f->q)
-		return 0;
-	last = n - f->q;
-	for (at = 0;; at += f->stride) {
-		at = f->q == Q_LONG ? next_long(f, text, at, last)
-				    : next_short(f, text, at, last);
-		if (at > last)
-			return 0;
-		r = look(s, text, n, at, fits, hits);
-		if (r < 0)
-			return r;
+	for (i = 0; i < net->run_n && r == 0; i++, at += net->step) {
+		if (n < net->q || at > n - net->q)
+			break;
+		h = sieve_hash(text + at, net->q);
+		lacks = sieve_bits(h) & ~net->bit[h.low >> net->word_shift];
+		if (lacks == 0)
+			r = look(s, text, n, at, h, fits, hits);
 	}
+	return r;
 }
 
 static bool
@@ -316,7 +262,7 @@ may_begin(const struct filter *f, const uint8_t *text, size_t n, size_t at)
 
 	if (n - at < 4)
 		return true;
-	i = hash(load_four(text + at)) >> (64 - PREFIX_BITS);
+	i = sieve_hash(text + at, SIEVE_SHORT).low >> (64 - PREFIX_BITS);
 	return f->prefix[i >> 6] >> (i & 63) & 1;
 }
 

@@ -3,11 +3,13 @@
  * readings of a text.
  *
  *	forms.c		a value -> patterns: itself, its lines, its encodings
- *	filter.c	patterns + bytes -> where they stand
- *	triage.c	bytes -> which decoders could say something about them
+ *	sieve.c		bytes -> the few pieces in which something may stand, and
+ *			which decoders could say something: one pass over all
+ *	sieve_wide.c	the same with a processor's vectors
+ *	filter.c	such a piece -> which patterns stand there
  *	decode.c	one escape, one separator: how each spelling is read
  *	reading.c	bytes -> the same decoded, and the way back
- *	shapes.c	bytes -> what looks like a credential of a known kind
+ *	shapes.c	such a piece -> what looks like a credential of a known kind
  *	scrub.c		a stream: readings, masks, what is held back
  */
 #ifndef KENNEL_LEASH_SCRUB_PRIVATE_H
@@ -18,6 +20,7 @@
 #include <stdint.h>
 
 #include "leash/scrub/scrub.h"
+#include "leash/scrub/sieve.h"
 
 #define SCRUB_LINE_MIN     8          /* a shorter line of a value is no pattern */
 #define SCRUB_FORM_MIN     8          /* nor is a shorter encoding: it would mask words */
@@ -68,14 +71,13 @@ struct gram {
 #define PREFIX_BITS 13 /* the first four bytes of each pattern, hashed */
 
 struct filter {
-	uint64_t *bit; /* runs that patterns have */
-	unsigned int bit_shift, chain_shift;
+	struct net net;
+	unsigned int chain_shift;
 	int32_t *chain;
 	int32_t first[256]; /* patterns by first byte, folded */
 	uint64_t prefix[(1u << PREFIX_BITS) / 64];
 	struct gram *gram;
 	size_t gram_n;
-	size_t q, stride; /* every stride-th run of q bytes is looked up */
 	size_t len_min, len_max;
 	size_t hex_min, broken_min; /* of those that fit there */
 	uint64_t scan;              /* number of the running scan */
@@ -117,29 +119,14 @@ struct hits {
 int filter_build(struct scrub *);
 void filter_free(struct filter *);
 int hits_add(struct hits *, size_t from, size_t to, uint32_t value);
-/* Every place of every pattern that fits in text[n], appended.  0, -ENOMEM. */
-int filter_find(struct scrub *, const uint8_t *text, size_t n, enum fits, struct hits *);
+/* A text is looked at from here on. */
+void filter_start(struct scrub *);
+/* Every place of every pattern that fits in text[n] and has one of the runs that
+ * are looked up in the chunk at at, appended.  0, -ENOMEM. */
+int filter_find(
+    struct scrub *, const uint8_t *text, size_t n, size_t at, enum fits, struct hits *);
 /* The first place from which text[n] may still become one; n if none. */
 size_t filter_tail(struct scrub *, const uint8_t *text, size_t n, enum fits);
-
-/* ---- triage.c ---- */
-
-enum triage {
-	TRIAGE_BACKSLASH = 1,
-	TRIAGE_PERCENT = 2,
-	TRIAGE_AMPERSAND = 4,
-	TRIAGE_EQUALS = 8,
-	TRIAGE_LINE = 16,  /* a newline or a carriage return */
-	TRIAGE_PAIRS = 32, /* digits of hex with something between them */
-};
-
-/* Has the processor vectors of 32 bytes that shuffle (AVX2)? */
-bool triage_is_wide(void);
-/* Which of these text[n] has.  The two answer alike; the first is quick. */
-unsigned int triage(const uint8_t *text, size_t n);
-unsigned int triage_plain(const uint8_t *text, size_t n);
-/* The next newline, carriage return or backslash from at on; n if none. */
-size_t triage_line(const uint8_t *text, size_t n, size_t at);
 
 /* ---- decode.c ---- */
 
@@ -166,7 +153,7 @@ bool decode_is_base64(uint8_t);
 size_t decode_next(enum spelling, const uint8_t *src, size_t n, size_t at);
 /*
  * Could decoding text[n] show a pattern that does not stand there already?
- * flags: what triage() said.  more: other bytes may follow.
+ * flags: what the sieve saw.  more: other bytes may follow.
  */
 bool decode_wanted(enum spelling, const struct filter *, unsigned int flags,
     const uint8_t *text, size_t n, bool more);
@@ -207,16 +194,22 @@ size_t reading_offset(const struct reading *, size_t at);
 
 /* ---- shapes.c ---- */
 
-/* Every credential of a known shape in text[n], before which before[2] stood
- * (zeros at the start), appended with HIT_SHAPE. */
-int shapes_find(const uint8_t *text, size_t n, const uint8_t before[static 2], bool last,
-    struct hits *);
+/* One block that is looked at. */
+struct shaping {
+	const uint8_t *before; /* the two bytes before it; zeros at the start */
+	bool last;             /* nothing follows */
+	size_t done;           /* up to here it is a credential already */
+	size_t open;           /* the first that may still become one; SIZE_MAX */
+};
+
+/* The hooks: three bytes of each beginning, by which it is found. */
+void shapes_hooks(struct net *);
+/* Every credential of a known shape in text[n] whose hook the sieve saw in the
+ * chunk at at, appended with HIT_SHAPE. */
+int shapes_find(const struct net *, struct shaping *, const uint8_t *text, size_t n,
+    size_t at, const uint64_t hook[static SIEVE_WORDS], struct hits *);
 /* The first place from which text[n] may still become one; n if none. */
-size_t shapes_tail(const uint8_t *text, size_t n, const uint8_t before[static 2]);
-/* The next place from at on where one may begin, n if none.  The two answer
- * alike; the first is quick. */
-size_t shapes_scan(const uint8_t *text, size_t n, size_t at);
-size_t shapes_scan_plain(const uint8_t *text, size_t n, size_t at);
+size_t shapes_tail(const struct shaping *, const uint8_t *text, size_t n);
 const char *shapes_name(uint32_t number); /* NULL after the last */
 /* "[REDACTED:kind]" */
 const char *shapes_mask(uint32_t number);

@@ -67,6 +67,7 @@ struct scrub_stream {
 	struct reading reading[VIEWS];
 	bool made[VIEWS]; /* which differ from what they are upon */
 	struct hits hits;
+	struct shaping shaping;
 	uint64_t run;      /* number of the last mask */
 	uint8_t before[2]; /* the last bytes that were passed on */
 	int error;         /* sticks */
@@ -162,22 +163,46 @@ fits_in(int i)
 	return views[i].spelling == SPELL_PAIRS ? FIT_PAIRS : FIT_ALL;
 }
 
-/* View i of the block, if it could show something. */
+/* What stands in a text; shapes are NULL in a view.  *ret_flags: which decoders
+ * could say something about it. */
 static int
-find_in_view(struct scrub_stream *st, int i, const uint8_t *text, size_t n,
-    unsigned int flags, bool last)
+find_in(struct scrub_stream *st, const uint8_t *text, size_t n, enum fits fits,
+    struct shaping *shapes, unsigned int *ret_flags)
+{
+	const struct net *net = &st->scrub->filter.net;
+	struct sieve sieve = {0};
+	size_t at = 0;
+	int r = 0;
+
+	filter_start(st->scrub);
+	for (; (at = sieve_next(net, text, n, at, &sieve)) < n; at += SIEVE_CHUNK) {
+		if (shapes != NULL)
+			r = shapes_find(net, shapes, text, n, at, sieve.hook, &st->hits);
+		if (r == 0)
+			r = filter_find(st->scrub, text, n, at, fits, &st->hits);
+		if (r < 0)
+			return r;
+	}
+	*ret_flags = sieve.flags;
+	return 0;
+}
+
+/* View i of a text, if it could show something. */
+static int
+find_in_view(struct scrub_stream *st, int i, const uint8_t *text, size_t n, bool last,
+    unsigned int *flags)
 {
 	struct reading *r = &st->reading[i];
 	size_t before = st->hits.n;
 	int e;
 
-	if (!decode_wanted(views[i].spelling, &st->scrub->filter, flags, text, n, !last))
+	if (!decode_wanted(views[i].spelling, &st->scrub->filter, *flags, text, n, !last))
 		return 0;
 	e = reading_make(r, views[i].spelling, text, n, last);
 	if (e < 0)
 		return e;
 	st->made[i] = true;
-	e = filter_find(st->scrub, r->data, r->len, fits_in(i), &st->hits);
+	e = find_in(st, r->data, r->len, fits_in(i), NULL, flags);
 	if (e == 0)
 		hits_to_block(st, i, before);
 	return e;
@@ -186,25 +211,24 @@ find_in_view(struct scrub_stream *st, int i, const uint8_t *text, size_t n,
 static int
 find_all(struct scrub_stream *st, const uint8_t *data, size_t n, bool last)
 {
-	unsigned int flags[VIEWS], raw = triage(data, n);
+	unsigned int flags[VIEWS], raw = 0;
 	int i, upon, r;
 
 	st->hits.n = 0;
 	memset(st->made, 0, sizeof(st->made));
-	r = shapes_find(data, n, st->before, last, &st->hits);
-	if (r == 0)
-		r = filter_find(st->scrub, data, n, FIT_ALL, &st->hits);
+	st->shaping =
+	    (struct shaping){.before = st->before, .last = last, .open = SIZE_MAX};
+	r = find_in(st, data, n, FIT_ALL, &st->shaping, &raw);
 	if (st->scrub->pattern_n == 0)
 		return r;
 	for (i = 0; i < VIEWS && r == 0; i++) {
 		upon = views[i].upon;
+		flags[i] = upon == RAW ? raw : flags[upon];
 		if (upon == RAW)
-			r = find_in_view(st, i, data, n, raw, last);
+			r = find_in_view(st, i, data, n, last, &flags[i]);
 		else if (st->made[upon])
 			r = find_in_view(st, i, st->reading[upon].data,
-			    st->reading[upon].len, flags[upon], last);
-		if (st->made[i])
-			flags[i] = triage(st->reading[i].data, st->reading[i].len);
+			    st->reading[upon].len, last, &flags[i]);
 	}
 	return r;
 }
@@ -310,7 +334,7 @@ certain(struct scrub_stream *st, const uint8_t *data, size_t n)
 	size_t at = filter_tail(st->scrub, data, n, FIT_ALL), from, to;
 	int i;
 
-	at = least(at, shapes_tail(data, n, st->before));
+	at = least(at, shapes_tail(&st->shaping, data, n));
 	for (i = 0; i < VIEWS; i++) {
 		const struct reading *r = &st->reading[i];
 

@@ -3,9 +3,8 @@
  * fixed beginning and what must follow it.  Where the kind has a checksum it
  * is computed, so that nothing else is taken for it.
  *
- * The beginnings are looked for all at once: three bytes of the text are looked
- * up by their halves, sixteen places at a time where the processor can, and
- * what is left is compared.  shapes_scan_plain() answers alike.
+ * The beginnings are found by their hooks, for which the sieve looks (sieve.h):
+ * three bytes each, such that there are few of them in ordinary text.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +12,9 @@
 #include "leash/scrub/private.h"
 #include "policy/shape_sum.h"
 
-#define TOKEN_MAX 4096  /* of one line; a longer run is no credential */
-#define PEM_MAX   16384 /* a key of RSA with 8192 bits has 6.4 KB */
+#define TOKEN_MAX  4096  /* of one line; a longer run is no credential */
+#define PREFIX_MAX 24    /* no beginning is longer */
+#define PEM_MAX    16384 /* a key of RSA with 8192 bits has 6.4 KB */
 
 enum check { CHECK_NONE, CHECK_CRC, CHECK_JWT, CHECK_PEM };
 
@@ -191,228 +191,145 @@ is_start(const uint8_t *text, size_t at, const uint8_t before[static 2])
 	return !is_in(ALNUM, one) || two == '\\';
 }
 
-/* What stands at text[at], of which three bytes are there: the number of a shape, or
- * SHAPES; *ret_len of it. */
-static size_t
-shape_at(const uint8_t *text, size_t n, size_t at, bool last, int *ret_len)
-{
-	size_t i;
-
-	for (i = 0; i < SHAPES; i++) {
-		const char *prefix = shapes[i].prefix;
-
-		if (text[at] != (uint8_t)prefix[0] ||
-		    text[at + 1] != (uint8_t)prefix[1] ||
-		    text[at + 2] != (uint8_t)prefix[2] || n - at < strlen(prefix) ||
-		    memcmp(text + at, prefix, strlen(prefix)) != 0)
-			continue;
-		*ret_len = follow(&shapes[i], text + at, n - at, last);
-		if (*ret_len != NONE)
-			return i;
-	}
-	return SHAPES;
-}
-
 /* ---- where one may begin ----------------------------------------------------------- */
 
-/* In which of eight groups a beginning is looked for: the like ones together, so
- * that their halves make up few words that none of them begins with. */
-static uint8_t
-group_of(const char *prefix)
-{
-	static const char *const groups[8] = {"g", "sS", "x", "rp", "nh", "A", "de", "-"};
-	unsigned int i = 0;
+/* Each beginning has one of these in it.  Those of a group share its bit, so that
+ * the sieve stops at any mixture of theirs: together stand such as make up few
+ * words, and few names with underscores. */
+static const struct {
+	char three[SIEVE_HOOK + 1];
+	uint8_t group;
+} hooks[] = {
+    {"hp_", 0},
+    {"ho_", 0},
+    {"hu_", 0},
+    {"hs_", 0},
+    {"hr_", 0},
+    {"hf_", 0},
+    {"b_p", 1},
+    {"k_l", 1},
+    {"p_v", 1},
+    {"vs.", 2},
+    {"SG.", 2},
+    {"pm_", 2},
+    {"xb-", 3},
+    {"xp-", 3},
+    {"xa-", 3},
+    {"pp-", 3},
+    {"sk-", 3},
+    {"-BE", 4},
+    {"-Ag", 4},
+    {"-SE", 4},
+    {"KIA", 5},
+    {"SIA", 5},
+    {"Iza", 6},
+    {"lpa", 6},
+    {"hpa", 6},
+    {"eyJ", 7},
+};
+#define HOOKS (sizeof(hooks) / sizeof(hooks[0]))
 
-	while (i < 7 && strchr(groups[i], prefix[0]) == NULL)
-		i++;
-	return (uint8_t)(1u << i);
-}
-
-/* Of each of the first three bytes, by its lower and its upper half: in which
- * groups it stands. */
-static const struct table {
-	uint8_t low[3][16], high[3][16];
-	uint8_t before_low[16], before_high[16];
-} * tables(void)
+void
+shapes_hooks(struct net *net)
 {
-	/* what may stand before: no letter or digit, unless it may be an escape's.
-	 * 1: all but ASCII's columns 3 to 7; 2 4 8: the signs in these; 16: b f n
-	 * 32: r t */
-	static struct table t = {.before_low = {[0] = 1 | 8,
-				     1,
-				     1 | 16 | 32,
-				     1,
-				     1 | 32,
-				     1,
-				     1 | 16,
-				     1,
-				     1,
-				     1,
-				     1 | 2,
-				     1 | 2 | 4,
-				     1 | 2 | 4,
-				     1 | 2 | 4,
-				     1 | 2 | 4 | 16,
-				     1 | 2 | 4},
-	    .before_high = {1, 1, 1, 2, 8, 4, 8 | 16, 4 | 32, 1, 1, 1, 1, 1, 1, 1, 1}};
-	static bool made;
 	size_t i, k;
 
-	for (i = 0; i < SHAPES && !made; i++)
-		for (k = 0; k < 3; k++) {
-			uint8_t c = (uint8_t)shapes[i].prefix[k];
+	for (i = 0; i < HOOKS; i++)
+		for (k = 0; k < SIEVE_HOOK; k++) {
+			uint8_t c = (uint8_t)hooks[i].three[k];
+			uint8_t group = (uint8_t)(1u << hooks[i].group);
 
-			t.low[k][c & 15] |= group_of(shapes[i].prefix);
-			t.high[k][c >> 4] |= group_of(shapes[i].prefix);
+			net->hook[k][c] |= group;
+			net->hooks[k].low[c & 15] |= group;
+			net->hooks[k].high[c >> 4] |= group;
 		}
-	made = true;
-	return &t;
-}
+	for (i = 0; i < SHAPES; i++) {
+		const char *at = NULL;
 
-static bool
-may_begin(const struct table *t, const uint8_t *text, size_t from)
-{
-	const uint8_t *at = text + from;
-	unsigned int all = 0xff;
-
-	if (from > 0 && (t->before_low[at[-1] & 15] & t->before_high[at[-1] >> 4]) == 0)
-		return false;
-
-	for (int k = 0; k < 3; k++)
-		all &= t->low[k][at[k] & 15] & t->high[k][at[k] >> 4];
-	return all != 0;
-}
-
-/* The next place from at on that may begin one; n - 2 if none. */
-size_t
-shapes_scan_plain(const uint8_t *text, size_t n, size_t at)
-{
-	const struct table *t = tables();
-
-	while (at + 2 < n && !may_begin(t, text, at))
-		at++;
-	return at + 2 < n ? at : n;
-}
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-
-__attribute__((target("avx2"))) static __m256i
-twice(const uint8_t row[16])
-{
-	return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)row));
-}
-
-/* Which of 32 bytes may stand before a beginning. */
-__attribute__((target("avx2"))) static inline unsigned int
-may_precede(const struct table *t, const uint8_t *at)
-{
-	const __m256i half = _mm256_set1_epi8(15);
-	__m256i v = _mm256_loadu_si256((const __m256i *)at);
-	__m256i up = _mm256_and_si256(_mm256_srli_epi16(v, 4), half);
-	__m256i fit = _mm256_and_si256(
-	    _mm256_shuffle_epi8(twice(t->before_low), _mm256_and_si256(v, half)),
-	    _mm256_shuffle_epi8(twice(t->before_high), up));
-
-	return ~(unsigned int)_mm256_movemask_epi8(
-	    _mm256_cmpeq_epi8(fit, _mm256_setzero_si256()));
-}
-
-__attribute__((target("avx2"))) static size_t
-scan_quick(const struct table *t, const uint8_t *text, size_t n, size_t at)
-{
-	const __m256i half = _mm256_set1_epi8(15), zero = _mm256_setzero_si256();
-	__m256i low[3], high[3];
-
-	for (int k = 0; k < 3; k++) {
-		low[k] = twice(t->low[k]);
-		high[k] = twice(t->high[k]);
+		for (k = 0; k < HOOKS && at == NULL; k++)
+			at = strstr(shapes[i].prefix, hooks[k].three);
+		if (at == NULL)
+			abort(); /* it would never be found */
+		net->hook_at[i] = (uint8_t)(at - shapes[i].prefix);
 	}
-	for (; at + 34 <= n; at += 32) {
-		__m256i all = _mm256_set1_epi8(-1);
-		unsigned int found;
-
-		for (int k = 0; k < 3; k++) {
-			__m256i v = _mm256_loadu_si256((const __m256i *)(text + at + k));
-			__m256i up = _mm256_and_si256(_mm256_srli_epi16(v, 4), half);
-
-			all = _mm256_and_si256(all,
-			    _mm256_and_si256(
-				_mm256_shuffle_epi8(low[k], _mm256_and_si256(v, half)),
-				_mm256_shuffle_epi8(high[k], up)));
-		}
-		found = may_precede(t, text + at - 1);
-		found &=
-		    ~(unsigned int)_mm256_movemask_epi8(_mm256_cmpeq_epi8(all, zero));
-		if (found != 0)
-			return at + (size_t)__builtin_ctz(found);
-	}
-	return at;
 }
-#endif
 
-size_t
-shapes_scan(const uint8_t *text, size_t n, size_t at)
+/* The hook at text[place], of which all bytes are there: where one begins with it,
+ * and *ret_which; SIZE_MAX if none does. */
+static size_t
+beginning(const struct net *net, const struct shaping *c, const uint8_t *text, size_t n,
+    size_t place, size_t *ret_which)
 {
-#if defined(__x86_64__)
-	if (at == 0 && n > 2) {
-		if (may_begin(tables(), text, 0))
-			return 0;
-		at = 1;
+	size_t i, len, from;
+
+	for (i = 0; i < SHAPES; i++) {
+		const char *prefix = shapes[i].prefix, *hook = prefix + net->hook_at[i];
+
+		if (text[place] != (uint8_t)hook[0] ||
+		    text[place + 1] != (uint8_t)hook[1] ||
+		    text[place + 2] != (uint8_t)hook[2] || place < net->hook_at[i])
+			continue;
+		len = strlen(prefix);
+		from = place - net->hook_at[i];
+		if (n - from < len || memcmp(text + from, prefix, len) != 0 ||
+		    !is_start(text, from, c->before))
+			continue;
+		*ret_which = i;
+		return from;
 	}
-	if (at < n && n - at >= 64 && triage_is_wide())
-		at = scan_quick(tables(), text, n, at);
-#endif
-	return shapes_scan_plain(text, n, at);
+	return SIZE_MAX;
+}
+
+static int
+find_one(const struct net *net, struct shaping *c, const uint8_t *text, size_t n,
+    size_t place, struct hits *hits)
+{
+	size_t which, from = beginning(net, c, text, n, place, &which);
+	int len;
+
+	if (from == SIZE_MAX || from < c->done)
+		return 0;
+	len = follow(&shapes[which], text + from, n - from, c->last);
+	if (len == OPEN && from < c->open)
+		c->open = from;
+	if (len <= 0)
+		return 0;
+	c->done = from + (size_t)len;
+	return hits_add(hits, from, c->done, (uint32_t)which | HIT_SHAPE);
 }
 
 int
-shapes_find(const uint8_t *text, size_t n, const uint8_t before[static 2], bool last,
-    struct hits *hits)
+shapes_find(const struct net *net, struct shaping *c, const uint8_t *text, size_t n,
+    size_t at, const uint64_t hook[static SIEVE_WORDS], struct hits *hits)
 {
-	size_t at = 0, which;
-	int len, r;
+	uint64_t bits;
+	int i, r = 0;
 
-	for (; (at = shapes_scan(text, n, at)) < n; at++) {
-		if (!is_start(text, at, before))
-			continue;
-		which = shape_at(text, n, at, last, &len);
-		if (which == SHAPES || len <= 0)
-			continue;
-		r = hits_add(hits, at, at + (size_t)len, (uint32_t)which | HIT_SHAPE);
-		if (r < 0)
-			return r;
-		at += (size_t)len - 1;
-	}
-	return 0;
+	for (i = 0; i < SIEVE_WORDS; i++)
+		for (bits = hook[i]; bits != 0 && r == 0; bits &= bits - 1)
+			r = find_one(net, c, text, n,
+			    at + (size_t)i * 64 + (size_t)__builtin_ctzll(bits), hits);
+	return r;
 }
 
 static bool
 prefix_open(const uint8_t *text, size_t n)
 {
 	for (size_t i = 0; i < SHAPES; i++)
-		if (n < strlen(shapes[i].prefix) &&
+		if (text[0] == (uint8_t)shapes[i].prefix[0] &&
+		    n < strlen(shapes[i].prefix) &&
 		    memcmp(text, shapes[i].prefix, n) == 0)
 			return true;
 	return false;
 }
 
 size_t
-shapes_tail(const uint8_t *text, size_t n, const uint8_t before[static 2])
+shapes_tail(const struct shaping *c, const uint8_t *text, size_t n)
 {
-	size_t at = n > PEM_MAX ? n - PEM_MAX : 0;
-	int len;
+	size_t at = n > PREFIX_MAX ? n - PREFIX_MAX : 0;
 
-	for (; (at = shapes_scan(text, n, at)) < n; at++) {
-		if (!is_start(text, at, before))
-			continue;
-		if (n - at < 24 && prefix_open(text + at, n - at))
+	for (; at < n && at < c->open; at++)
+		if (is_start(text, at, c->before) && prefix_open(text + at, n - at))
 			return at;
-		if (shape_at(text, n, at, false, &len) < SHAPES && len == OPEN)
-			return at;
-	}
-	for (at = n > 2 ? n - 2 : 0; at < n; at++)
-		if (is_start(text, at, before) && prefix_open(text + at, n - at))
-			return at;
-	return n;
+	return c->open < n ? c->open : n;
 }

@@ -42,7 +42,7 @@ judge() {
 			    file == "supervisor/audit/key.c" ||
 			    file == "supervisor/audit/payload_key.c" # seals what a policy keeps whole
 		# What the C library found the processor to be.
-		if (what == "sys/platform/x86.h") return file == "leash/scrub/triage.c"
+		if (what == "sys/platform/x86.h") return file == "leash/scrub/sieve_wide.c"
 		# Nobody loads code; one file says so in the place of the loader.
 		if (what ~ /^dlfcn\.h$/) return file == "supervisor/audit/noload.c"
 		return what in system_header || what ~ /^(sys|linux|asm|netinet)\/[a-z0-9_]+\.h$/

@@ -16,6 +16,7 @@
 
 #include "leash/scrub/scrub.h"
 #include "leash/vault/vault.h"
+#include "tests/unit/roll.h"
 #include "tests/unit/scrub_bench.h"
 
 #define VALUES 6
@@ -217,17 +218,6 @@ reference(const struct kit *k, const char *in, size_t len, struct buf *out)
 }
 
 /* ---- every spelling × every split × many texts -------------------------------- */
-
-static uint64_t seed = 0x6b656e6e656cu;
-
-static unsigned int
-roll(unsigned int n)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return (unsigned int)((seed >> 11) % n);
-}
 
 /* One byte or character of p as some JSON encoder might write it. */
 static size_t

@@ -19,19 +19,9 @@
 #include "leash/scrub/private.h"
 #include "leash/scrub/scrub.h"
 #include "leash/vault/vault.h"
+#include "tests/unit/roll.h"
 
 #define TEXT_MAX 16384
-
-static uint64_t seed = 0x6b656e6e656cu;
-
-static unsigned int
-roll(unsigned int n)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return (unsigned int)((seed >> 11) % n);
-}
 
 struct text {
 	uint8_t byte[TEXT_MAX];
@@ -371,6 +361,7 @@ struct kit {
 static void
 kit_open(struct kit *k, const char *value)
 {
+	struct scrub_stream *st;
 	struct secret *s;
 	char why[100];
 
@@ -381,6 +372,8 @@ kit_open(struct kit *k, const char *value)
 	assert_int_equal(scrub_learn(k->scrub, s, 0), 0);
 	k->n = strlen(value);
 	memcpy(k->value, value, k->n);
+	assert_int_equal(scrub_stream_new(k->scrub, &st), 0); /* makes the tables */
+	scrub_stream_free(st);
 }
 
 static void
@@ -432,7 +425,7 @@ make_text(const struct kit *k, size_t e, size_t align, struct text *t)
 	size_t i;
 
 	t->n = 0;
-	neighbours(t, roll(12));
+	neighbours(t, roll(roll(30) ? 12 : 700));
 	put(t, '"');
 	for (i = 0; i < align; i++)
 		put(&in, letters[roll(26)]);
@@ -469,6 +462,8 @@ every_encoder_every_cut(void **state)
 	while (cases < goal) {
 		value_of(value, 8 + roll(roll(2) ? 12 : 40));
 		kit_open(&k, value);
+		(void)net_walks(
+		    &k.scrub->filter.net, times % SIEVE_KINDS); /* if it can */
 		e = times % ENCODERS;
 		align = times++ / ENCODERS % 5;
 		make_text(&k, e, align, &t);
@@ -495,32 +490,139 @@ every_encoder_every_cut(void **state)
 	buf_free(&cut);
 }
 
-/* ---- the quick looks and the plain ones say the same --------------------------------- */
+/* ---- the ways of the sieve ------------------------------------------------------------ */
+
+#define WALKED 1200
+
+/* What one way over a text sees: flags, and where it stops for which hooks. */
+struct walked {
+	unsigned int flags;
+	bool stopped[WALKED / SIEVE_CHUNK + 1];
+	uint64_t hook[WALKED / SIEVE_CHUNK + 1][SIEVE_WORDS];
+};
+
+static bool
+walk(struct net *net, enum sieve_kind kind, const uint8_t *text, size_t n,
+    struct walked *w)
+{
+	struct sieve sieve = {0};
+	size_t at = 0;
+
+	memset(w, 0, sizeof(*w));
+	if (!net_walks(net, kind))
+		return false;
+	for (; (at = sieve_next(net, text, n, at, &sieve)) < n; at += SIEVE_CHUNK) {
+		w->stopped[at / SIEVE_CHUNK] = true;
+		memcpy(w->hook[at / SIEVE_CHUNK], sieve.hook, sizeof(sieve.hook));
+	}
+	w->flags = sieve.flags;
+	return true;
+}
 
 static void
-vectors_say_what_bytes_say(void **state)
+random_text(uint8_t *text, size_t n)
 {
 	static const char some[] =
-	    "\\%&=\n\r0:9aF x,nr_-.ghp_AKIAxoxb-sk-ant-eyJ~\x80\xff";
-	static uint8_t text[400];
-	size_t n, from, i, found = 0;
+	    "\\%&=\n\r0:9aF x,nr_-.ghp_AKIAxoxb-sk-lp.aeyJ~\x80\xff";
+	static const char pairs[] = "0123456789abcdef: ,x";
+	unsigned int kind = roll(3);
 
-	for (int turn = 0; turn < 60000; turn++) {
-		n = roll(sizeof(text));
-		for (i = 0; i < n; i++)
-			text[i] = roll(3)
-				      ? (uint8_t)some[roll(sizeof(some) - 1 - roll(8))]
-				      : (uint8_t)('g' + roll(14));
-		if (roll(3) == 0)
-			for (i = 0; i < n; i++)
-				text[i] = (uint8_t) "0123456789abcdef: ,x"[roll(20)];
-		assert_int_equal(triage(text, n), triage_plain(text, n));
-		from = roll((unsigned int)n + 1);
-		i = shapes_scan(text, n, from);
-		assert_int_equal(i, shapes_scan_plain(text, n, from));
-		found += i < n;
+	for (size_t i = 0; i < n; i++) {
+		if (kind == 0)
+			text[i] = (uint8_t)pairs[roll(20)];
+		else if (kind == 1)
+			text[i] = (uint8_t)('g' + roll(14));
+		else
+			text[i] = (uint8_t)some[roll(sizeof(some) - 1 - roll(8))];
 	}
-	assert_true(found > 1000);
+}
+
+/* Wider ways stop wherever the plain one does, and see the same escapes. */
+static void
+all_ways_say_the_same(void **state)
+{
+	static const char *const values[] = {"short", "a-value-of-twenty-by",
+	    "one-that-is-as-long-as-the-usual-ones-are-too"};
+	static uint8_t text[WALKED];
+	struct walked plain, wide;
+	size_t n, i, k, stops = 0;
+	struct net *net = NULL;
+	struct kit kit;
+
+	kit_open(&kit, values[0]);
+	for (int turn = 0; turn < 9000; turn++) {
+		if (turn % 3000 == 0) {
+			kit_close(&kit);
+			kit_open(&kit, values[turn / 3000]);
+			net = &kit.scrub->filter.net;
+		}
+		n = roll(roll(3) ? 300 : WALKED);
+		random_text(text, n);
+		if (n > 100 && roll(4) == 0)
+			memcpy(text + roll((unsigned int)n - 50), kit.value, kit.n);
+		assert_true(walk(net, SIEVE_PLAIN, text, n, &plain));
+		for (int kind = SIEVE_AVX2; kind < SIEVE_KINDS; kind++) {
+			if (!walk(net, kind, text, n, &wide))
+				continue;
+			assert_int_equal(plain.flags, wide.flags);
+			for (i = 0; i < sizeof(plain.stopped); i++) {
+				stops += plain.stopped[i];
+				assert_true(wide.stopped[i] || !plain.stopped[i]);
+				for (k = 0; k < SIEVE_WORDS; k++)
+					assert_true(
+					    (plain.hook[i][k] & ~wide.hook[i][k]) == 0);
+			}
+		}
+	}
+	kit_close(&kit);
+	/* none where the processor has no wide way */
+	print_message("%zu stops of wider ways\n", stops);
+}
+
+/* A text of ordinary letters with one thing in it at every place. */
+static void
+at_every_place(struct kit *k, const char *thing, const char *mask)
+{
+	static struct text t;
+	struct buf out;
+	size_t at, n = strlen(thing), len = strlen(mask), i;
+
+	buf_init(&out, 1 << 20);
+	for (at = 0; at < 2 * SIEVE_CHUNK + 40; at++) {
+		t.n = 0;
+		for (i = 0; i < at; i++)
+			put(&t, i + 1 == at ? ' ' : (int)('a' + i * 7 % 26));
+		puts_to(&t, thing);
+		for (i = 0; i < SIEVE_CHUNK; i++)
+			put(&t, i == 0 ? ' ' : (int)('a' + i * 5 % 26));
+		through(k, &t, 0, 0, &out);
+		if (out.len != t.n - n + len || memcmp(out.data + at, mask, len) != 0) {
+			print_error(
+			    "%s at %zu: %.*s\n", thing, at, (int)out.len, out.data);
+			fail();
+		}
+	}
+	buf_free(&out);
+}
+
+static void
+values_stand_at_every_place(void **state)
+{
+	static const size_t lens[] = {
+	    4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 16, 17, 23, 31, 38, 39, 40, 70, 200};
+	char value[256];
+	struct kit k;
+
+	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++)
+		for (int kind = 0; kind < SIEVE_KINDS; kind++) {
+			value_of(value, lens[i]);
+			value[0] = '#'; /* not of the text around it */
+			value[lens[i] - 1] = '#';
+			kit_open(&k, value);
+			if (net_walks(&k.scrub->filter.net, kind))
+				at_every_place(&k, value, "***");
+			kit_close(&k);
+		}
 }
 
 /* ---- shapes ---------------------------------------------------------------------------- */
@@ -571,6 +673,68 @@ shapes_are_known(void **state)
 	assert_string_equal(scrub_shape(0), "github-token");
 	buf_free(&out);
 	kit_close(&k);
+}
+
+/* One of each kind, at every place, each way. */
+static const struct {
+	const char *beginning, *kind;
+	size_t more; /* characters, if it does not stand there whole */
+} tokens[] = {
+    {"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", "github-token", 0},
+    {"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", "github-token", 0},
+    {"ghu_zQWBuTSOoRi4A9spHcVY5ncnsDkxkJ0mLq17", "github-token", 0},
+    {"ghs_zQWBuTSOoRi4A9spHcVY5ncnsDkxkJ0mLq17", "github-token", 0},
+    {"ghr_", "github-token", 36},
+    {"github_pat_", "github-token", 82},
+    {"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", "npm-token", 0},
+    {"glpat-", "gitlab-token", 20},
+    {"sk-ant-", "anthropic-key", 90},
+    {"sk-proj-", "openai-key", 48},
+    {"xoxb-", "slack-token", 40},
+    {"xoxp-", "slack-token", 40},
+    {"xoxa-", "slack-token", 40},
+    {"xapp-", "slack-token", 40},
+    {"sk_live_", "stripe-key", 24},
+    {"rk_live_", "stripe-key", 24},
+    {"AIza", "google-key", 35},
+    {"AKIA", "aws-key-id", 16},
+    {"ASIA", "aws-key-id", 16},
+    {"pypi-AgEI", "pypi-token", 100},
+    {"dop_v1_", "digitalocean-token", 64},
+    {"shpat_", "shopify-token", 32},
+    {"hf_", "huggingface-token", 34},
+    {"hvs.", "vault-token", 90},
+    {"SG.", "sendgrid-key", 22},
+    {"AGE-SECRET-KEY-1", "age-key", 58},
+    {"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl", "jwt", 0},
+    {"-----BEGIN RSA PRIVATE KEY-----MIIE-----END RSA PRIVATE KEY-----", "private-key",
+	0},
+};
+
+static void
+every_kind_stands_at_every_place(void **state)
+{
+	char token[256], mask[64];
+	struct kit k;
+	size_t i, n, seen = 0;
+
+	kit_open(&k, "some-value-of-ours");
+	for (i = 0; i < sizeof(tokens) / sizeof(tokens[0]); i++) {
+		n = strlen(tokens[i].beginning);
+		memcpy(token, tokens[i].beginning, n);
+		/* hex, and upper letters' digits, and all others' */
+		memset(token + n, '7', tokens[i].more);
+		token[n + tokens[i].more] = '\0';
+		(void)snprintf(mask, sizeof(mask), "[REDACTED:%s]", tokens[i].kind);
+		for (int kind = 0; kind < SIEVE_KINDS; kind++)
+			if (net_walks(&k.scrub->filter.net, kind))
+				at_every_place(&k, token, mask);
+	}
+	kit_close(&k);
+	/* none that is known is missing above */
+	while (scrub_shape((uint32_t)seen) != NULL)
+		seen++;
+	assert_int_equal(seen, sizeof(tokens) / sizeof(tokens[0]));
 }
 
 /* A value of ours that has a shape is a value of ours. */
@@ -624,7 +788,9 @@ int
 main(void)
 {
 	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(vectors_say_what_bytes_say),
+	    cmocka_unit_test(all_ways_say_the_same),
+	    cmocka_unit_test(values_stand_at_every_place),
+	    cmocka_unit_test(every_kind_stands_at_every_place),
 	    cmocka_unit_test(shapes_are_known),
 	    cmocka_unit_test(a_value_comes_first),
 	    cmocka_unit_test(weak_values_are_named),
