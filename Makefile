@@ -135,7 +135,7 @@ QUERY	 = supervisor/audit/query.o supervisor/audit/options.o \
 # What speaks to the agent.  No vault object may ever stand here.
 KENNEL	 = supervisor/main.o supervisor/child.o supervisor/control.o $(APPROVE) \
 	   $(MCP) \
-	   supervisor/audit/connect.o $(CHAIN) $(TREE) \
+	   supervisor/audit/connect.o shim/base/apart.o $(CHAIN) $(TREE) \
 	   $(QUERY) supervisor/audit/reader.o \
 	   supervisor/audit/schema.o \
 	   supervisor/cli/paths.o supervisor/cli/find.o supervisor/cli/seen.o supervisor/cli/own.o \
@@ -204,7 +204,7 @@ KEEPER	 = leash/keeper/main.o leash/keeper/peers.o leash/keeper/answer.o \
 
 # The verbs that a person gives values to.  No container: the keeper alone opens it.
 SECRET	 = leash/keeper/secret.o leash/keeper/verbs.o leash/keeper/shows.o \
-	   leash/keeper/type.o leash/keeper/talk.o leash/keeper/start.o leash/keeper/reach.o \
+	   leash/keeper/type.o leash/keeper/talk.o leash/keeper/start.o shim/base/apart.o leash/keeper/reach.o \
 	   leash/vault/ring.o leash/vault/mem.o leash/vault/path.o leash/vault/trace.o policy/shape.o policy/shape_sum.o $(POLICY_READ) $(BASE)
 
 PROGRAMS = $(BIN)/kennel $(LIBEXEC)/kennel-keeper $(LIBEXEC)/kennel-secret $(LIBEXEC)/kennel-ship $(LIBEXEC)/kennel-leash $(LIBEXEC)/kennel-shim \
@@ -285,8 +285,10 @@ SOURCES_secret	 = $(SECRET:.o=.c)
 # What shared code could do, and these two never do once they serve.
 LESS_keeper	 = -socketpair -memfd_create -landlock_create_ruleset -landlock_add_rule \
 	   -landlock_restrict_self -seccomp -setrlimit
+# (the keeper is started before)
 LESS_secret	 = -socketpair -memfd_create -landlock_create_ruleset -landlock_add_rule \
-	   -landlock_restrict_self -seccomp -setrlimit
+	   -landlock_restrict_self -seccomp -setrlimit -chdir -clone -close_range -dup2 -dup3 \
+	   -execve -fork -pipe2 -setsid -vfork -wait4
 # It starts nothing, and has its socket: the rest is for other programs of its files.
 LESS_ship	 = -socketpair -execve -clone -clone3 -fork -vfork -wait4 -pipe2 -dup2 -dup3 -mkdir -mkdirat
 # The leash makes its cell first: it needs no more of these once a server runs.
@@ -324,11 +326,11 @@ UNIT_exact	= $(UNIT_frame)
 UNIT_stream	= tests/fuzz/fuzz_session.o $(UNIT_frame)
 UNIT_chain	= $(CHAIN)
 UNIT_report	= leash/report.o $(BASE)
-UNIT_recorder	= supervisor/audit/connect.o leash/report.o $(BASE)
-UNIT_tamper	= supervisor/audit/connect.o $(CHAIN) leash/report.o $(BASE)
+UNIT_recorder	= supervisor/audit/connect.o shim/base/apart.o leash/report.o $(BASE)
+UNIT_tamper	= supervisor/audit/connect.o shim/base/apart.o $(CHAIN) leash/report.o $(BASE)
 # Long, and needs build/fault: not one of UNITS (audit-kill).
 UNIT_steps	= $(UNIT_tamper)
-UNIT_verify	= supervisor/audit/connect.o $(QUERY) $(TREE) \
+UNIT_verify	= supervisor/audit/connect.o shim/base/apart.o $(QUERY) $(TREE) \
 	   supervisor/audit/reader.o supervisor/audit/schema.o \
 	   supervisor/audit/body.o \
 	   $(CHAIN) supervisor/cli/paths.o leash/report.o $(BASE)
@@ -337,7 +339,7 @@ UNIT_payload	= supervisor/audit/payload.o supervisor/audit/payload_key.o \
 UNIT_policies	= supervisor/audit/policies.o $(CHAIN) $(BASE)
 
 UNIT_witness	= $(UNIT_verify)
-UNIT_query	= supervisor/audit/connect.o $(QUERY) $(TREE) \
+UNIT_query	= supervisor/audit/connect.o shim/base/apart.o $(QUERY) $(TREE) \
 	   supervisor/audit/reader.o supervisor/audit/schema.o \
 	   $(CHAIN) supervisor/cli/paths.o leash/report.o $(BASE)
 
@@ -491,7 +493,7 @@ $(OBJ)/tests/bench/scrub.o: CPPFLAGS += $(if $(HAVE_HS),-DHAVE_HS)
 $B/tests/scrub: $(call obj,tests/bench/scrub.o $(SCRUB))
 	$(call link,-pie,$(call PKG_LIBS,libsodium $(if $(HAVE_HS),libhs)))
 # A writer for the log: for the bench, and for what is long.
-$B/tests/audit: $(call obj,tests/bench/audit.o supervisor/audit/connect.o \
+$B/tests/audit: $(call obj,tests/bench/audit.o supervisor/audit/connect.o shim/base/apart.o \
     supervisor/audit/logtree.o supervisor/audit/reader.o supervisor/audit/schema.o $(CHAIN) leash/report.o $(BASE))
 	$(call link,-pie,$(call PKG_LIBS,sqlite3 libsodium))
 

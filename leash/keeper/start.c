@@ -13,102 +13,25 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "leash/keeper/keeper.h"
+#include "shim/base/apart.h"
 #include "shim/base/fd.h"
 #include "shim/base/loop.h"
 
 #define RETRY_NS      2000000
 #define START_WAIT_MS 10000
 #define BACKLOG       64
-#define FD_SAFE_MIN   16 /* above every descriptor that a keeper is given */
 #define LOG_BYTES     (1 << 20)
 #define STARTS_MAX    3 /* one that ends at once does so again */
-
-/* Must not return; says on report what kept it from becoming a keeper. */
-static void __attribute__((noreturn))
-become(const char *path, const int give[KEEPER_FDS], int log, int report)
-{
-	char *argv[] = {(char *)"kennel-keeper", NULL}, *envp[] = {NULL};
-	int high[KEEPER_FDS], null, failed;
-	sigset_t none;
-
-	for (int i = 0; i < KEEPER_FDS; i++) {
-		high[i] = fcntl(give[i], F_DUPFD, FD_SAFE_MIN);
-		if (high[i] < 0)
-			goto fail;
-	}
-	report = fcntl(report, F_DUPFD_CLOEXEC, FD_SAFE_MIN);
-	log = fcntl(log, F_DUPFD_CLOEXEC, FD_SAFE_MIN);
-	null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	if (report < 0 || log < 0 || null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 ||
-	    dup2(log, 2) < 0)
-		goto fail;
-	for (int i = 0; i < KEEPER_FDS; i++) {
-		if (dup2(high[i], KEEPER_FD_FIRST + i) < 0)
-			goto fail;
-	}
-	/* CLOEXEC for all others: report included */
-	if (syscall(SYS_close_range, KEEPER_FD_FIRST + KEEPER_FDS, ~0u, 4) < 0)
-		goto fail;
-	(void)sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL); /* it sets its own */
-	if (chdir("/") < 0)
-		goto fail;
-	execve(path, argv, envp);
-fail:
-	failed = errno;
-	/* if nobody reads it, the missing welcome says it */
-	(void)!write(report, &failed, sizeof(failed));
-	_exit(127);
-}
-
-/* Forked twice: it is nobody's child here and has no terminal. */
-static int
-spawn(const char *path, const int give[KEEPER_FDS], int log)
-{
-	int pipe_fd[2], failed = 0, status;
-	pid_t child;
-	ssize_t n;
-
-	if (pipe2(pipe_fd, O_CLOEXEC) < 0)
-		return -errno;
-	child = fork();
-	if (child == 0) {
-		if (setsid() < 0)
-			_exit(127);
-		child = fork();
-		if (child == 0)
-			become(path, give, log, pipe_fd[1]);
-		_exit(child < 0 ? 127 : 0);
-	}
-	fd_close(&pipe_fd[1]);
-	if (child < 0) {
-		fd_close(&pipe_fd[0]);
-		return -EAGAIN;
-	}
-	do
-		n = waitpid(child, &status, 0);
-	while (n < 0 && errno == EINTR);
-	do
-		n = read(pipe_fd[0], &failed, sizeof(failed));
-	while (n < 0 && errno == EINTR);
-	fd_close(&pipe_fd[0]);
-	if (n == (ssize_t)sizeof(failed))
-		return -failed;
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EAGAIN;
-}
 
 /* What it says of itself, beside the vault; begun anew when it has become long. */
 static int
@@ -172,9 +95,14 @@ lock_and_start(const char *program, int run, int vault)
 	if (r == 0)
 		r = listen_at(run, &listener);
 	if (r == 0) {
-		int give[KEEPER_FDS] = {listener, lock, vault, run};
+		const int give[KEEPER_FDS] = {listener, lock, vault, run};
+		const struct apart keeper = {.path = program,
+		    .name = "kennel-keeper",
+		    .give = give,
+		    .give_n = KEEPER_FDS,
+		    .log = log};
 
-		r = spawn(program, give, log);
+		r = apart_start(&keeper);
 	}
 	fd_close(&listener);
 	fd_close(&log);

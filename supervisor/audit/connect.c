@@ -28,26 +28,23 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "supervisor/audit/audit.h"
 #include "supervisor/audit/inside.h"
+#include "shim/base/apart.h"
 #include "shim/base/fd.h"
 #include "shim/base/loop.h"
 
-#define RETRY_NS    2000000 /* between two looks at a recorder that starts or ends */
-#define BACKLOG     128
-#define FD_SAFE_MIN 16 /* above every descriptor that a recorder is given */
+#define RETRY_NS 2000000 /* between two looks at a recorder that starts or ends */
+#define BACKLOG  128
 
 struct reach {
 	int log_dir, run_dir, lock;
@@ -148,95 +145,16 @@ try_connect(const struct reach *reach, int *ret_fd)
 
 /* ---- starting one ----------------------------------------------------------- */
 
-/*
- * The child that becomes the recorder.  Must not return; says on report what
- * kept it from becoming one.
- */
-static void __attribute__((noreturn))
-become_recorder(const char *path, const int give[RECORDER_FDS], int report)
-{
-	char *argv[] = {(char *)"kennel-recorder", NULL}, *envp[] = {NULL};
-	int high[RECORDER_FDS + 1], null, failed;
-	sigset_t none;
-
-	/* First out of the way, then into place: the numbers may overlap. */
-	for (int i = 0; i < RECORDER_FDS; i++) {
-		high[i] = fcntl(give[i], F_DUPFD, FD_SAFE_MIN); /* syscalls: fcntl */
-		if (high[i] < 0)
-			goto fail;
-	}
-	report = fcntl(report, F_DUPFD_CLOEXEC, FD_SAFE_MIN);
-	null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	if (report < 0 || null < 0)
-		goto fail;
-	for (int i = 0; i < RECORDER_FD_FIRST; i++) {
-		if (null != i && dup2(null, i) < 0) /* syscalls: dup2 dup3 */
-			goto fail;
-	}
-	for (int i = 0; i < RECORDER_FDS; i++) {
-		if (dup2(high[i], RECORDER_FD_FIRST + i) < 0)
-			goto fail;
-	}
-	/* Everything else closes at the exec, report included.
-	 * syscalls: close_range */
-	if (syscall(SYS_close_range, RECORDER_FD_FIRST + RECORDER_FDS, ~0u, 4) < 0)
-		goto fail;
-	(void)sigemptyset(&none);
-	/* a mask that cannot be set stays ours, and the recorder sets its own */
-	(void)sigprocmask(SIG_SETMASK, &none, NULL); /* syscalls: rt_sigprocmask */
-	if (chdir("/") < 0)                          /* syscalls: chdir */
-		goto fail;
-	execve(path, argv, envp); /* syscalls: execve */
-fail:
-	failed = errno;
-	/* if nobody reads it, the missing welcome says it */
-	(void)!write(report, &failed, sizeof(failed));
-	_exit(127);
-}
-
-/* Fork twice, so that the recorder is nobody's child here and has no terminal;
- * then read what went wrong, or the end of file that an exec leaves. */
-static int
-spawn(const char *path, const int give[RECORDER_FDS])
-{
-	int pipe_fd[2], failed = 0, status;
-	pid_t child;
-	ssize_t n;
-
-	if (pipe2(pipe_fd, O_CLOEXEC) < 0) /* syscalls: pipe2 */
-		return -errno;
-	child = fork(); /* syscalls: clone fork vfork */
-	if (child == 0) {
-		if (setsid() < 0) /* syscalls: setsid */
-			_exit(127);
-		child = fork();
-		if (child == 0)
-			become_recorder(path, give, pipe_fd[1]);
-		_exit(child < 0 ? 127 : 0);
-	}
-	fd_close(&pipe_fd[1]);
-	if (child < 0) {
-		fd_close(&pipe_fd[0]);
-		return -EAGAIN;
-	}
-	do
-		/* syscalls: wait4 */
-		n = waitpid(child, &status, 0);
-	while (n < 0 && errno == EINTR);
-	do
-		n = read(pipe_fd[0], &failed, sizeof(failed));
-	while (n < 0 && errno == EINTR);
-	fd_close(&pipe_fd[0]);
-	if (n == (ssize_t)sizeof(failed))
-		return -failed;
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EAGAIN;
-}
-
 /* The lock is held: whatever socket stands there is dead. */
 static int
 start_recorder(const struct audit_place *place, struct reach *reach)
 {
 	int give[RECORDER_FDS], listener = -1, r;
+	const struct apart recorder = {.path = place->recorder,
+	    .name = "kennel-recorder",
+	    .give = give,
+	    .give_n = RECORDER_FDS,
+	    .log = -1};
 	mode_t mask;
 
 	/* syscalls: unlinkat */
@@ -257,7 +175,7 @@ start_recorder(const struct audit_place *place, struct reach *reach)
 		give[1] = reach->lock;
 		give[2] = reach->log_dir;
 		give[3] = reach->run_dir;
-		r = spawn(place->recorder, give);
+		r = apart_start(&recorder);
 	}
 	fd_close(&listener);
 	return r;
