@@ -14,6 +14,16 @@ GRANT = "    secret TOKEN from env AGENT_TOKEN { as file }\n"
 SH = "    run /bin/sh **\n    exec allow /bin/cat **\n    exec allow /usr/bin/wc **\n    exec allow /bin/sh **\n"
 
 
+def fds_of(pid):
+    out = []
+    try:
+        for fd in os.listdir("/proc/%d/fd" % pid):
+            out.append(os.readlink("/proc/%d/fd/%s" % (pid, fd)))
+    except OSError:
+        pass  # of another user, or gone
+    return out
+
+
 def sh(script, more="", grant=GRANT):
     r = kexec(SH + grant + more, ["/bin/sh", "-c", script], env={"AGENT_TOKEN": VALUE, "OTHER_TOKEN": OTHER})
     absent(VALUE.encode(), r.stdout + r.stderr)
@@ -74,15 +84,29 @@ def nowhere():
         s.initialize()
         name = "TOKEN_FILE" if as_file else "TOKEN"
         equal(s.text("getenv", var=name), "/dev/fd/100" if as_file else "***")
-        found, read = 0, 0
+        found, read, held = 0, 0, []
         for pid, comm in descendants(os.getpid()).items():
             env = reads("/proc/%d/environ" % pid)
             read += any(v.startswith(name.encode() + b"=") for v in env.split(b"\0"))
             found += VALUE.encode() in env
             absent(VALUE.encode(), reads("/proc/%d/cmdline" % pid), comm)
+            held += [comm for fd in fds_of(pid) if "memfd:secret" in fd]
         equal(read, 1, "the server's environment was read")
         equal(found, 0 if as_file else 1, "environments with the value")
+        equal(held, ["toy"] if as_file else [], "who has the descriptor")
         s.close()
+
+
+@test("show says how it is given, and diff that it changed")
+def shown():
+    plain, as_file = (policy(SH + g) for g in (GRANT.replace(" { as file }", ""), GRANT))
+    r = run([KENNEL, "policy", "show", as_file])
+    within(b"{ as file }", r.stdout)
+    r = run([KENNEL, "policy", "show", "--json", as_file])
+    within(b'"as_file":true', r.stdout.replace(b" ", b""))
+    r = run([KENNEL, "policy", "diff", plain, as_file])
+    equal(r.returncode, 1, r.stderr)
+    within(b"as file", r.stdout)
 
 
 @test("a program cannot be started with another path in its place, nor with the value as a variable")
