@@ -125,7 +125,7 @@ pages_fetch(struct call *c, const uint64_t *at, size_t n)
 		page[page_n++] = p;
 	}
 	got = process_vm_readv(c->tid, to, page_n, from, page_n, 0);
-	for (size_t i = 0; got >= CALL_PAGE_LEN; i++, got -= CALL_PAGE_LEN)
+	for (size_t i = 0; i < page_n && got >= CALL_PAGE_LEN; i++, got -= CALL_PAGE_LEN)
 		page[i]->at = (uint64_t)(uintptr_t)from[i].iov_base;
 }
 
