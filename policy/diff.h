@@ -81,6 +81,7 @@ struct regions {
 	struct region_cell *cell;
 	size_t cell_n, cell_cap, words;
 	uint32_t *hash;
+	size_t asked_n; /* members so far */
 	bool beyond;
 };
 
@@ -92,6 +93,15 @@ size_t regions_line(
  * witness.  0 or -ENOMEM. */
 int regions_cell(struct regions *, const bool *held, struct state from, struct state to,
     const char *witness);
+/* How one member is asked about: what a side says of it, with `held` set to the lines
+ * that hold there, and its words (malloc; NULL: no memory).  x is the domain's. */
+struct regions_how {
+	struct state (*side)(void *x, int side, const void *member);
+	char *(*text)(const void *x, const void *member);
+};
+/* Both sides, into a cell; nothing more, and `beyond`, past DIFF_POINTS_MAX members. */
+int regions_member(struct regions *, const bool *held, const struct regions_how *,
+    void *x, const void *member);
 /* What changed, as sets of lines, into the diff. */
 int regions_tell(struct regions *, struct diff *, const char *domain);
 

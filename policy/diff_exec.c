@@ -28,7 +28,6 @@ struct image_diff {
 	struct regions g;
 	bool *held;
 	struct points name, caller, cwd, env;
-	size_t asked_n; /* members so far */
 
 	const char *const *argv; /* of the cell at hand: [0] is free for the name */
 	size_t argc;
@@ -173,8 +172,10 @@ struct member {
 };
 
 static struct state
-ask_side(struct image_diff *x, int side, const struct member *m)
+ask_side(void *domain, int side, const void *member)
 {
+	struct image_diff *x = domain;
+	const struct member *m = member;
 	struct policy_exec_ask ask = {.asked = x->asked[side],
 	    .argv = {x->argv, x->argc},
 	    .caller = SEALED_NONE,
@@ -202,8 +203,10 @@ ask_side(struct image_diff *x, int side, const struct member *m)
 }
 
 static char *
-member_text(const struct image_diff *x, const struct member *m)
+member_text(const void *domain, const void *member)
 {
+	const struct image_diff *x = domain;
+	const struct member *m = member;
 	char *out = NULL;
 	size_t len, i;
 	FILE *f = open_memstream(&out, &len);
@@ -228,24 +231,7 @@ member_text(const struct image_diff *x, const struct member *m)
 	return fclose(f) == 0 ? out : NULL;
 }
 
-static int
-ask_member(struct image_diff *x, const struct member *m)
-{
-	struct state from, to;
-	char *text;
-	int r;
-
-	if (x->asked_n++ >= DIFF_POINTS_MAX) {
-		x->g.beyond = true;
-		return 0;
-	}
-	from = ask_side(x, 0, m);
-	to = ask_side(x, 1, m);
-	text = member_text(x, m);
-	r = text == NULL ? -ENOMEM : regions_cell(&x->g, x->held, from, to, text);
-	free(text);
-	return r;
-}
+static const struct regions_how members = {ask_side, member_text};
 
 /* Every set of the variables that a line names. */
 static int
@@ -259,7 +245,7 @@ ask_envs(struct image_diff *x, struct member *m)
 		for (i = 0; i < x->env.n; i++)
 			if ((set >> i & 1) != 0)
 				m->env[m->env_n++] = x->env.v[i];
-		r = ask_member(x, m);
+		r = regions_member(&x->g, x->held, &members, x, m);
 	}
 	return r;
 }

@@ -25,7 +25,6 @@ struct kind_diff {
 	bool *held;
 	struct conds_of *conds;
 	bool classes; /* a line asks for a class: what the server says counts */
-	size_t asked_n;
 };
 
 /* ---- lines --------------------------------------------------------------------------- */
@@ -86,8 +85,10 @@ add_rows(struct kind_diff *x)
 /* ---- asking ------------------------------------------------------------------------------ */
 
 static struct state
-ask_side(struct kind_diff *x, int side, struct policy_gate_ask ask)
+ask_side(void *domain, int side, const void *member)
 {
+	struct kind_diff *x = domain;
+	struct policy_gate_ask ask = *(const struct policy_gate_ask *)member;
 	const struct sealed_server *s = x->d->s[side];
 	const struct policy *p = x->d->p[side];
 	struct state st = {.verdict = VERDICT_DENY};
@@ -105,14 +106,16 @@ ask_side(struct kind_diff *x, int side, struct policy_gate_ask ask)
 }
 
 static char *
-member_text(const struct kind_diff *x, const struct policy_gate_ask *ask)
+member_text(const void *domain, const void *member)
 {
+	const struct policy_gate_ask *ask = member;
 	static const char *const said[] = {
 	    " readonly", " destructive", " idempotent", " openworld"};
 	char *out = NULL;
 	size_t len, i;
 	FILE *f = open_memstream(&out, &len);
 
+	(void)domain;
 	if (f == NULL)
 		return NULL;
 	say_word(ask->name, ask->name_len, f);
@@ -128,24 +131,7 @@ member_text(const struct kind_diff *x, const struct policy_gate_ask *ask)
 	return fclose(f) == 0 ? out : NULL;
 }
 
-static int
-ask_member(struct kind_diff *x, const struct policy_gate_ask *ask)
-{
-	struct state from, to;
-	char *text;
-	int r;
-
-	if (x->asked_n++ >= DIFF_POINTS_MAX) {
-		x->g.beyond = true;
-		return 0;
-	}
-	from = ask_side(x, 0, *ask);
-	to = ask_side(x, 1, *ask);
-	text = member_text(x, ask);
-	r = text == NULL ? -ENOMEM : regions_cell(&x->g, x->held, from, to, text);
-	free(text);
-	return r;
-}
+static const struct regions_how members = {ask_side, member_text};
 
 /* A line that may speak of this name says it, whatever the arguments: its words. */
 static char *
@@ -193,7 +179,7 @@ ask_documents(struct kind_diff *x, struct policy_gate_ask *ask, const struct poi
 		ask->args_len = strlen(ask->args);
 		for (said = 0; said < most && r == 0; said++) {
 			ask->said = said;
-			r = ask_member(x, ask);
+			r = regions_member(&x->g, x->held, &members, x, ask);
 		}
 	}
 	return r;

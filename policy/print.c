@@ -123,30 +123,6 @@ show_files(const struct policy *p, const struct sealed_server *s, FILE *f)
 /* ---- programs --------------------------------------------------------------------- */
 
 static void
-show_args(const struct policy *p, struct sealed_range range, FILE *f)
-{
-	const struct sealed_arg *a;
-	uint32_t i;
-
-	for (i = 0; i < range.n; i++) {
-		a = &p->arg[range.first + i];
-		(void)fputc(' ', f);
-		if (a->kind == ARG_REST)
-			(void)fputs("**", f);
-		else if (a->kind == ARG_ANY)
-			(void)fputc('*', f);
-		else if (a->kind == ARG_LITERAL &&
-			 (a->text.len == 0 ||
-			     strpbrk(policy_str(p, a->text), " *|<\"#") != NULL)) {
-			(void)fputc('"', f);
-			put_ref(p, a->text, f);
-			(void)fputc('"', f);
-		} else
-			put_ref(p, a->text, f);
-	}
-}
-
-static void
 show_digest(const struct policy *p, const struct sealed_image *image, FILE *f)
 {
 	static const uint8_t none[32];
@@ -177,7 +153,7 @@ show_execs(const struct policy *p, const struct sealed_server *s, FILE *f)
 			? "run"
 			: policy_verdict_name((enum sealed_verdict)e->verdict));
 		put_ref(p, p->image[e->asked].path, f);
-		show_args(p, e->args, f);
+		say_args(p, e->args, f);
 		if (e->mapped != e->asked) {
 			(void)fputs("  (a script of ", f);
 			put_ref(p, p->image[e->mapped].real, f);
@@ -228,7 +204,7 @@ show_envs(const struct policy *p, const struct sealed_server *s, FILE *f)
 		put_ref(p, c->name, f);
 		(void)fprintf(f, " is a secret from %s ", sources[c->source]);
 		put_ref(p, c->ref, f);
-		show_args(p, c->args, f);
+		say_args(p, c->args, f);
 		say_secret_tail(p, c, f);
 		put_at(p, c->at, f);
 		(void)fputc('\n', f);

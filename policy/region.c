@@ -136,6 +136,26 @@ regions_cell(struct regions *g, const bool *held, struct state from, struct stat
 	return 0;
 }
 
+int
+regions_member(struct regions *g, const bool *held, const struct regions_how *how,
+    void *x, const void *member)
+{
+	struct state from, to;
+	char *text;
+	int r;
+
+	if (g->asked_n++ >= DIFF_POINTS_MAX) {
+		g->beyond = true;
+		return 0;
+	}
+	from = how->side(x, 0, member);
+	to = how->side(x, 1, member);
+	text = how->text(x, member);
+	r = text == NULL ? -ENOMEM : regions_cell(g, held, from, to, text);
+	free(text);
+	return r;
+}
+
 /* ---- a description ------------------------------------------------------------------- */
 
 /* Lines that all members have, lines that none has. */
