@@ -145,7 +145,6 @@ int
 secret_main(int argc, char **argv)
 {
 	const char *verb = argc > 0 ? argv[0] : "";
-	char shown[128];
 
 	if (strcmp(verb, "help") == 0 || strcmp(verb, "--help") == 0)
 		return usage(stdout);
@@ -155,8 +154,7 @@ secret_main(int argc, char **argv)
 		return verbs[i].main != NULL ? verbs[i].main(argc, argv)
 					     : secret_become(argc, argv);
 	}
-	if (argc > 0)
-		fprintf(stderr, "kennel secret: unknown verb %s\n",
-		    log_quote(shown, sizeof(shown), verb, strlen(verb)));
+	if (argc > 0) /* not shown: it may be a value in the wrong place */
+		fprintf(stderr, "kennel secret: there is no such verb\n");
 	return usage(stderr);
 }

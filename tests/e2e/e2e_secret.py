@@ -1,6 +1,7 @@
 """S1-02 S4-29 S4-30: a secret is in its server and nowhere else."""
 import base64
 import os
+import shutil
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
@@ -189,6 +190,146 @@ def own_values():
     check("s3ntinel" not in b.text("spell", var="AGENT_TOKEN").replace("-", ""), "a value of the agent's environment")
     a.close()
     b.close()
+
+
+def told(value, words_, where, **how):
+    """What kennel says of these words: the value is not in it, however it is spelt."""
+    r = run([KENNEL] + words_, timeout=60, **how)
+    nowhere(value, r.stdout + r.stderr, where)
+    return r
+
+
+@test("S4-30 C24: a value in a malformed line of a manifest, a catalog or a policy is not in what is said about that line")
+def malformed():
+    value = VALUES["file"]
+    env = {"KENNEL_HOME": TMP + "/malformed"}
+    project = TMP + "/malformed-project"
+    lines = ["secret %s { description x }", "secret team/a/b { value %s }", "secret team/a/b { description %s }",
+             "secret team/a/b { expires %s }", "secret team/a/b { approve %s }", "secret team/a/b { pattern %s }",
+             "%s", "secret team/a/b %s", "secret team/a/b { \"%s", "token %s { pattern github-pat }",
+             "override %s { approve session }", "required %s", "let x = %s", "include \"%s\"", "secret team/%s { }",
+             "secret team/a/b { hosts %s }", "secret team/a/b { rotation %s rotate-every %s }"]
+    odd = 0
+    for line in lines:
+        text = line.replace("%s", value) + "\n"
+        for folder, name in ((env["KENNEL_HOME"], "secrets.kennel"), (env["KENNEL_HOME"], "catalog.kennel"),
+                             (project + "/.kennel", "secrets.kennel"), (project + "/.kennel", "catalog.kennel")):
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            at = folder + "/" + name
+            with open(at, "w") as f:
+                f.write(text)
+            os.chmod(at, 0o600)
+            for verb in (["validate"], ["list"], ["show", "team/a/b"], ["catalog", "validate"], ["catalog", "list"]):
+                # what parses is said: a description is text for people
+                if "description" in line and "{ description %s }" not in line:
+                    continue
+                r = run([KENNEL, "secret"] + verb, env=env, cwd=project, timeout=60)
+                if r.returncode:
+                    odd += 1
+                    nowhere(value, r.stdout + r.stderr, "%s of %s" % (verb, line))
+            os.unlink(at)
+    check(odd > len(lines), "the control: %d were refused" % odd)
+    for body in ("    run /bin/true\n    secret X from env %s\n", "    run /bin/true\n    env X=%s %s\n",
+                 "    run /bin/true\n    secret X from cmd %s\n", "    run /bin/true\n    secret %s from env X\n",
+                 "    run /bin/true\n    secret X from vault %s\n"):
+        p = policy(body.replace("%s", value))
+        r = run([KENNEL, "run", "t", "--policy", p], timeout=60)
+        check(r.returncode != 0, body)
+
+
+@test("S4-30: a value in the wrong place of a command line is not said back, nor kept in the log")
+def wrong_place():
+    value = VALUES["cmd"]
+    env = {"KENNEL_HOME": TMP + "/wrong-place"}
+    for verb in ("init", "set", "rotate", "remove", "versions", "revoke", "grants", "unlock", "lock", "recover",
+                 "export-recovery", "show", "list", "validate", "catalog", "trace", value):
+        told(value, ["secret", verb, value], verb, env=env)
+        told(value, ["secret", verb, "--fd", value], verb, env=env)
+        told(value, ["secret", verb, "--" + value], verb, env=env)
+    told(value, ["secret", "grant", value, "--server", "t"], "grant", env=env)
+    told(value, ["secret", "revoke", "team/a/b", "--server", value + "/"], "revoke", env=env)
+    told(value, ["audit", "find-secret", value], "find-secret", env=env)
+    told(value, ["approve", "allow", value], "allow", env=env)
+    for folder, _, names in os.walk(env["KENNEL_HOME"]):
+        for name in names:
+            nowhere(value, reads(folder + "/" + name), name)
+
+
+@test("S4-30 ESCAPES 82: exports in every format, an incident pack, tiles, a proof and a sample hold no value")
+def given_away():
+    s = secret_session()
+    for mode in MODES:
+        s.call("leak", var="S_FILE", mode=mode)
+    s.close()
+    wait_for(lambda: s.p.poll() is not None)
+    mine = [e for e in audit() if e["kind"] == "secrets"][-1]
+    out = TMP + "/given-away"
+    os.makedirs(out, exist_ok=True)
+    n = 0
+    for words_ in ([["export", "--format", f] for f in ("jsonl", "csv", "ocsf", "cef")] +
+                   [["pack", "-o", out + "/pack", mine["session"]], ["tiles", out + "/tiles"],
+                    ["report", "-o", out + "/report.html"], ["prove", "-o", out + "/proof", str(mine["idx"])],
+                    ["certify", "-o", out + "/certificate"], ["why", str(mine["idx"])], ["sample", "--all"],
+                    ["session", mine["session"]], ["calls"], ["secret"], ["anomalies"], ["gaps"]]):
+        r = run([KENNEL, "audit"] + words_, timeout=60)
+        n += r.returncode == 0
+        for v in VALUES.values():
+            nowhere(v, r.stdout + r.stderr, " ".join(words_))
+    check(n >= 12, "the control: %d of them were answered" % n)
+    files = [os.path.join(f, x) for f, _, names in os.walk(out) for x in names]
+    check(len(files) >= 5, "the control: %s" % files)
+    for f in files:
+        for v in VALUES.values():
+            nowhere(v, reads(f), f)
+
+
+@test("S4-30: who dies of a fault leaves no dump, neither kennel's processes nor one with the value in it")
+def crash_dumps():
+    import resource
+    import signal as signals
+    soft, hard = resource.getrlimit(resource.RLIMIT_CORE)
+    if hard == 0:
+        skip("no dumps are allowed here")
+    resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
+    here = TMP + "/dumps"
+    os.makedirs(here, exist_ok=True)
+    os.chmod(here, 0o777)
+    try:
+        # the control: another process leaves one
+        p = subprocess.Popen(["/bin/sh", "-c", "kill -SEGV $$"], cwd=here)
+        dumps = os.WCOREDUMP(os.waitpid(p.pid, 0)[1])
+        for comm in ("kennel-leash", "kennel"):
+            s = secret_session()
+            pids = [p for p, c in descendants(os.getpid()).items() if c == comm]
+            for pid in pids:
+                os.kill(pid, signals.SIGSEGV)
+            check(wait_for(lambda: s.p.poll() is not None, 30) is not None, "kennel stays")
+            if comm == "kennel":
+                equal(s.p.returncode, -signals.SIGSEGV)
+            wait_for(lambda: not [p for p in pids if alive(p)], 30)
+        for folder in {here, "/", "/tmp", "/var/tmp", TMP, HOME}:
+            for name in os.listdir(folder):
+                if name.startswith("core") and os.path.isfile(folder + "/" + name):
+                    for v in VALUES.values():
+                        nowhere(v, reads(folder + "/" + name), folder + "/" + name)
+        if not dumps:
+            skip("the kernel makes no dumps here (core_pattern), and none was made")
+    finally:
+        resource.setrlimit(resource.RLIMIT_CORE, (soft, hard))
+        shutil.rmtree(here, ignore_errors=True)
+
+
+@test("ESCAPES 79: a secret that is for one host is not given to a server that reaches another")
+def one_host():
+    secret = "    secret S from env AGENT_TOKEN { hosts api.example.com }\n"
+    for net, status in (("    net allow api.example.com:443\n", 0), ("    net allow *.example.com:443\n", 65),
+                        ("    net allow other.example.com:443\n", 65), ("    net allow 198.51.100.7:443\n", 65)):
+        r = run([KENNEL, "policy", "check", policy("    run /bin/true\n" + secret + net)])
+        check((r.returncode == 0) == (status == 0), net, r.returncode, r.stderr)
+        if status:
+            r = run([KENNEL, "run", "t", "--policy", policy("    run /bin/true\n" + secret + net)],
+                    env={"AGENT_TOKEN": VALUES["env"]})
+            check(r.returncode != 0, "it is started all the same")
 
 
 @test("S4-36: what has the shape of a credential is taken out by its kind, and counted under it")
