@@ -316,26 +316,30 @@ shim_image(int *ret_fd)
 	return r;
 }
 
+/* The server's uid may be another one than ours, and what opens /dev/stdout or
+ * /dev/stderr by name is asked for the mode: theirs, for others. */
 static int
-make_pipe(int ret[2])
+make_pipe(int ret[2], mode_t theirs)
 {
-	/* early: pipe2 */
-	return pipe2(ret, O_CLOEXEC) < 0 ? -errno : 0;
+	/* early: pipe2 fchmod */
+	if (pipe2(ret, O_CLOEXEC) < 0)
+		return -errno;
+	return theirs != 0 && fchmod(ret[0], 0600 | theirs) < 0 ? -errno : 0;
 }
 
 static int
 make_pipes(struct leash *l)
 {
-	int r = make_pipe(l->server_in);
+	int r = make_pipe(l->server_in, 0004);
 
 	if (r == 0)
-		r = make_pipe(l->server_out);
+		r = make_pipe(l->server_out, 0002);
 	if (r == 0)
-		r = make_pipe(l->server_err);
+		r = make_pipe(l->server_err, 0002);
 	if (r == 0)
-		r = make_pipe(l->pass_out);
+		r = make_pipe(l->pass_out, 0);
 	if (r == 0 && l->mode == LEASH_EXEC)
-		r = make_pipe(l->pass_err);
+		r = make_pipe(l->pass_err, 0);
 	return r;
 }
 

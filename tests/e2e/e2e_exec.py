@@ -163,5 +163,11 @@ def limits():
     check(int(f["core"].split()[1]) <= 1, f["core"])
 
 
+@test("a server opens its streams by name, under whatever uid")
+def streams():
+    r = kexec("    run /bin/sh **\n", ["/bin/sh", "-c", "read -r x </dev/stdin; echo out $x >/dev/stdout; echo err >/dev/stderr"], stdin=b"in\n")
+    equal((r.stdout, r.stderr), (b"out in\n", b"err\n"))
+
+
 if __name__ == "__main__":
     main()

@@ -175,9 +175,9 @@ def works():
     ready()
     body = ("    run /bin/sh **\n    exec allow /bin/cat **\n    tmp 1M\n" + SUBUID + SECRET +
             "    secret OTHER from env AGENT_TOKEN { as file }\n")
-    r = lent_exec(body, ["/bin/sh", "-c", 'echo $TOKEN; cat $OTHER_FILE; echo; echo x >/tmp/f && cat /tmp/f; ls -d / || echo refused; id -u; exit 7'])
+    r = lent_exec(body, ["/bin/sh", "-c", 'echo $TOKEN; cat $OTHER_FILE; echo; echo x >/tmp/f && cat /tmp/f; ls -d / || echo refused; echo named >/dev/stdout; exit 7'])
     equal(r.returncode, 7, r.stderr)
-    equal(r.stdout.decode().split(), ["***", "***", "x", "refused"], r.stderr)
+    equal(r.stdout.decode().split(), ["***", "***", "x", "refused", "named"], r.stderr)
     python = "/usr/bin/python3"
     if not os.path.exists(python):
         return
