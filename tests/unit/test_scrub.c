@@ -174,6 +174,9 @@ ref_mark(const struct ref *r, const char *p, size_t len, size_t *reach)
 			reach[r->from[i]] = r->to[i + len - 1];
 }
 
+/* Which bytes of the last text the reference masked. */
+static bool ref_masked[8192];
+
 static void
 reference(const struct kit *k, const char *in, size_t len, struct buf *out)
 {
@@ -212,6 +215,7 @@ reference(const struct kit *k, const char *in, size_t len, struct buf *out)
 			assert_int_equal(buf_puts(out, "***"), 0);
 		if (reach[i] > end)
 			end = reach[i];
+		ref_masked[i] = i < end;
 		if (i >= end)
 			assert_int_equal(buf_put(out, in + i, 1), 0);
 	}
@@ -321,12 +325,51 @@ make_text(const struct kit *k, char *out)
 	return strlen(out);
 }
 
+/* Can got be the text with masks such that no byte is left that the reference
+ * masked?  here[i]: got up to some byte can be the text up to i. */
+static bool
+masks_as_much(const char *in, size_t len, const struct buf *got)
+{
+	static bool can[4][8193]; /* of four bytes of got, one behind the other */
+	size_t i, j, first;
+
+	memset(can, 0, sizeof(can));
+	can[0][0] = true;
+	for (j = 0; j < got->len; j++) {
+		bool *here = can[j % 4], *next = can[(j + 1) % 4],
+		     *behind = can[(j + 3) % 4];
+		bool mask = got->len - j >= 3 && memcmp(got->data + j, "***", 3) == 0;
+
+		memset(behind, 0, sizeof(can[0]));
+		first = len + 1;
+		for (i = 0; i <= len; i++) {
+			if (mask && i > first)
+				behind[i] = true;
+			if (!here[i])
+				continue;
+			if (first > len)
+				first = i;
+			if (i < len && !ref_masked[i] && in[i] == (char)got->data[j])
+				next[i + 1] = true;
+		}
+	}
+	return can[got->len % 4][len];
+}
+
+/* Texts of which more was masked than the reference knows of: it does not join
+ * lines of base64, of which some lines of values consist, and knows no encoding. */
+static size_t more_than_it_knows;
+
 static void
 same(const struct kit *k, const char *in, size_t len, const struct buf *got,
     const struct buf *want, size_t cut)
 {
 	if (got->len == want->len && memcmp(got->data, want->data, got->len) == 0)
 		return;
+	if (masks_as_much(in, len, got)) {
+		more_than_it_knows += cut == 0;
+		return;
+	}
 	print_error("cut at %zu\n in   %.*s\n got  %.*s\n want %.*s\n", cut, (int)len, in,
 	    (int)got->len, got->data, (int)want->len, want->data);
 	for (int i = 0; i < k->n; i++)
@@ -372,8 +415,10 @@ it_does_what_the_reference_does(void **state)
 		}
 		kit_close(&k);
 	}
-	print_message("%ld cases, %zu texts with a value\n", cases, masked);
+	print_message("%ld cases, %zu texts with a value, %zu with more\n", cases, masked,
+	    more_than_it_knows);
 	assert_true(masked > 100);
+	assert_true(more_than_it_knows <= 1 + masked / 500);
 	buf_free(&got);
 	buf_free(&want);
 }
