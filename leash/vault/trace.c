@@ -135,5 +135,5 @@ trace_of(const struct trace_key *key, const void *bytes, size_t len, char ret[TR
 		ret[2 * i] = digit[hash[i] >> 4];
 		ret[2 * i + 1] = digit[hash[i] & 15];
 	}
-	ret[2 * TRACE_LEN] = '\0';
+	ret[TRACE_CAP - 1] = '\0';
 }
