@@ -11,13 +11,34 @@
 #define ENTITY_MAX    12 /* "&#x0000010ffff;" is nobody's spelling */
 #define SEPARATOR_MAX 40 /* between two bytes of hex, with its indentation */
 
+/* One more than what a digit of hex is worth; zero for all others. */
+static const uint8_t worth[256] = {['0'] = 1,
+    ['1'] = 2,
+    ['2'] = 3,
+    ['3'] = 4,
+    ['4'] = 5,
+    ['5'] = 6,
+    ['6'] = 7,
+    ['7'] = 8,
+    ['8'] = 9,
+    ['9'] = 10,
+    ['a'] = 11,
+    ['b'] = 12,
+    ['c'] = 13,
+    ['d'] = 14,
+    ['e'] = 15,
+    ['f'] = 16,
+    ['A'] = 11,
+    ['B'] = 12,
+    ['C'] = 13,
+    ['D'] = 14,
+    ['E'] = 15,
+    ['F'] = 16};
+
 static int
 hex_digit(uint8_t c)
 {
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+	return worth[c] - 1;
 }
 
 /* Digits of hex that end before src[at]. */
@@ -342,11 +363,18 @@ next_of(const uint8_t *src, size_t n, size_t at, int c)
 static size_t
 next_pairs(const uint8_t *src, size_t n, size_t at)
 {
-	for (; at < n; at++)
-		if (at >= 2 && (hex_digit(src[at]) < 0 || src[at] == '0') &&
-		    hex_digit(src[at - 1]) >= 0 && hex_digit(src[at - 2]) >= 0)
-			break;
-	return at;
+	if (at < 2)
+		at = 2;
+	while (at < n) {
+		if (worth[src[at - 1]] == 0)
+			at += 2; /* no pair ends here, nor behind the next byte */
+		else if (worth[src[at - 2]] == 0 ||
+			 (worth[src[at]] != 0 && src[at] != '0'))
+			at++;
+		else
+			return at;
+	}
+	return n;
 }
 
 size_t

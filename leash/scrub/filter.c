@@ -13,7 +13,7 @@
 #include "leash/scrub/private.h"
 
 #define BITS_MIN 13 /* 1 KiB, for one short value */
-#define BITS_MAX 22 /* 512 KiB: the second cache */
+#define BITS_MAX 24 /* 2 MiB; 64 values of 40 bytes take 512 KiB, the second cache */
 #define SPARSE   7  /* bits of the map for one run, of which it has three */
 
 static uint64_t
