@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +23,8 @@
 #include <time.h>
 #include <unistd.h>
 
-static char **words;
-static char *environment[] = {NULL};
+#include "tests/lib/start.h"
+
 static unsigned int seed = 1;
 
 static long
@@ -52,15 +51,6 @@ thread(void *arg)
 }
 
 /* ---- one by one ------------------------------------------------------------ */
-
-static pid_t
-by_spawn(void)
-{
-	pid_t pid;
-
-	return posix_spawn(&pid, words[0], NULL, NULL, words, environment) == 0 ? pid
-										: -1;
-}
 
 static pid_t
 by_vfork(void)

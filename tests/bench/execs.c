@@ -9,7 +9,6 @@
  * Prints the nanoseconds of each (spawn, fork), or of all (loops, busy).
  */
 #include <pthread.h>
-#include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,12 +17,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/lib/start.h"
+
 #define LOOPS   64
 #define THREADS 4
 #define WORK    20000 /* additions for one request: some ten microseconds */
-
-static char **words;
-static char *environment[] = {NULL};
 
 static uint64_t
 now(void)
@@ -32,15 +30,6 @@ now(void)
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail */
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static pid_t
-by_spawn(void)
-{
-	pid_t pid;
-
-	return posix_spawn(&pid, words[0], NULL, NULL, words, environment) == 0 ? pid
-										: -1;
 }
 
 static pid_t
