@@ -276,7 +276,7 @@ static bool
 is_told(const struct word *w)
 {
 	static const char *const told[] = {"GIT_EXEC_PATH", "GIT_PREFIX",
-	    "npm_config_globalconfig", "npm_config_userconfig"};
+	    "GIT_REFLOG_ACTION", "npm_config_globalconfig", "npm_config_userconfig"};
 
 	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
 		if (strcmp(told[i], w->text) == 0)
@@ -299,7 +299,7 @@ callers(struct check *c, const struct stmt *s)
 		(void)check_path_word(c, &q->word[0]); /* it reports */
 	q = stmt_qual(s, KW_WITH);
 	for (i = 0; q != NULL && i < q->word_n; i++)
-		if (!is_told(&q->word[i]))
+		if (!is_told(&q->word[i]) && !check_beginning(c, &q->word[i]))
 			(void)check_variable(c, &q->word[i]); /* it reports */
 }
 

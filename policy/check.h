@@ -29,6 +29,8 @@ bool check_literal(struct check *, const struct word *);
 bool check_path_word(struct check *, const struct word *);
 /* The name of a variable that may be set; false: reported. */
 bool check_variable(struct check *, const struct word *);
+/* True: it names a beginning ("NAME_*"), good or reported. */
+bool check_beginning(struct check *, const struct word *);
 
 check_fn check_gate, check_offer, check_audit, check_syscalls, check_pins;
 check_fn check_net, check_secret_options;

@@ -149,6 +149,27 @@ check_variable(struct check *c, const struct word *w)
 	return false;
 }
 
+bool
+check_beginning(struct check *c, const struct word *w)
+{
+	size_t len = w->len > 0 ? w->len - 1 : 0;
+	struct shown s;
+
+	if (w->len == 0 || w->text[len] != '*' || word_is_literal(w))
+		return false;
+	if (!policy_env_beginning(w->text, w->len))
+		diag_error(c->diag, w->at,
+		    "`%s`: of several variables the beginning is named, three letters, "
+		    "digits or `_` and one more `_` at least, then `*`",
+		    show(&s, w));
+	else if (env_beginning_is_refused(w->text, len))
+		diag_error(c->diag, w->at,
+		    "%s is refused: there are variables so called that make a loader, an "
+		    "interpreter or a tool run what no grant names",
+		    w->text);
+	return true;
+}
+
 void
 check_env(struct check *c, struct stmt *s)
 {
@@ -225,7 +246,8 @@ check_secret_source(struct check *c, struct stmt *s)
 	if (row == NULL)
 		return; /* the parser has said so */
 	if (n < row->word_min || n > row->word_max)
-		diag_error(c->diag, s->word[n > row->word_max ? row->word_max + 2 : n + 1].at,
+		diag_error(c->diag,
+		    s->word[n > row->word_max ? row->word_max + 2 : n + 1].at,
 		    "`from %s` takes %s", row->word, row->takes);
 	else
 		check_reference(c, s, row);

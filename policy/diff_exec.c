@@ -10,7 +10,8 @@
 
 #include "policy/out.h"
 
-#define ENV_NAMES_MAX 6 /* named by `with env`: every set of them is asked */
+#define ENV_NAMES_MAX 6   /* named by `with env`: every set of them is asked */
+#define TEXT_CAP      640 /* a beginning, and so much behind it */
 
 struct exec_row {
 	int side;
@@ -27,7 +28,7 @@ struct image_diff {
 	struct sets *sets;
 	struct regions g;
 	bool *held;
-	struct points name, caller, cwd, env;
+	struct points name, caller, cwd, env, beginning;
 
 	const char *const *argv; /* of the cell at hand: [0] is free for the name */
 	size_t argc;
@@ -73,6 +74,54 @@ add_refs(struct points *to, const struct policy *p, struct sealed_range refs)
 		    p->ref[refs.first + i].len);
 }
 
+static void
+add_envs(struct image_diff *x, const struct policy *p, struct sealed_range refs)
+{
+	struct sealed_ref ref;
+	uint32_t i;
+
+	for (i = 0; i < refs.n; i++) {
+		ref = p->ref[refs.first + i];
+		if (policy_env_beginning(policy_str(p, ref), ref.len))
+			points_add(&x->beginning, policy_str(p, ref), ref.len - 1);
+		else
+			points_add(&x->env, policy_str(p, ref), ref.len);
+	}
+}
+
+static bool
+is_point(const struct points *p, const char *text)
+{
+	size_t i;
+
+	for (i = 0; i < p->n; i++)
+		if (strcmp(p->v[i], text) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * Of each beginning one variable that no longer one and no name stands for: that
+ * is how all others of it fare.
+ */
+static void
+cut_beginnings(struct image_diff *x)
+{
+	char text[TEXT_CAP];
+	size_t i, n;
+
+	for (i = 0; i < x->beginning.n; i++) {
+		/* a longer beginning ends with "_", and this never does */
+		n = (size_t)snprintf(
+		    text, sizeof(text), "%.*sX", TEXT_CAP / 2, x->beginning.v[i]);
+		while (is_point(&x->env, text) && n + 1 < sizeof(text)) {
+			text[n++] = 'X';
+			text[n] = '\0';
+		}
+		points_add(&x->env, text, n);
+	}
+}
+
 static int
 add_row(struct image_diff *x, int side, const struct sealed_exec *e)
 {
@@ -86,7 +135,7 @@ add_row(struct image_diff *x, int side, const struct sealed_exec *e)
 	x->row[x->row_n++] = (struct exec_row){side, e};
 	points_add(&x->name, name, strlen(name));
 	add_refs(&x->caller, p, e->from);
-	add_refs(&x->env, p, e->env);
+	add_envs(x, p, e->env);
 	if (e->in.len > 0)
 		points_add(&x->cwd, policy_str(p, e->in), e->in.len);
 	r = add_pattern(x, p, e->args);
@@ -321,6 +370,7 @@ diff_image(struct diff *d, const char *real)
 	x.held = calloc(most + 1, sizeof(*x.held));
 	r = x.sets == NULL || x.row == NULL || x.held == NULL ? -ENOMEM : add_rows(&x);
 	points_add(&x.name, "another-name", 12);
+	cut_beginnings(&x);
 	if (r == 0)
 		r = cut_folders(&x);
 	if (r == 0 && x.env.n > ENV_NAMES_MAX)
@@ -341,6 +391,7 @@ diff_image(struct diff *d, const char *real)
 	points_free(&x.caller);
 	points_free(&x.cwd);
 	points_free(&x.env);
+	points_free(&x.beginning);
 	return r;
 }
 

@@ -11,6 +11,9 @@
 #include "policy/match.h"
 #include "policy/slot.h"
 
+#define ENV_BEGINNING_MIN 4 /* three characters and "_" */
+#define ENV_BEGINNING_MAX 255
+
 static bool args_match(const struct policy *, struct sealed_range, struct policy_argv);
 static bool arg_match(const struct policy *, const struct sealed_arg *, const char *);
 static bool same_file(const struct policy *, uint32_t image, uint32_t granted);
@@ -123,16 +126,44 @@ in_holds(const struct policy *p, const struct sealed_exec *e,
 	return policy_under(ask->cwd, strlen(ask->cwd), policy_str(p, e->in), e->in.len);
 }
 
+static bool
+is_name(const char *s, size_t len)
+{
+	return strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+			 "0123456789_") >= len;
+}
+
+bool
+policy_env_beginning(const char *text, size_t len)
+{
+	return len >= ENV_BEGINNING_MIN + 1 && len <= ENV_BEGINNING_MAX &&
+	       text[len - 1] == '*' && text[len - 2] == '_' && is_name(text, len - 1) &&
+	       (text[0] < '0' || text[0] > '9');
+}
+
+/* Something must stand behind the beginning, of what names are made of. */
+static bool
+env_named(const char *row, size_t row_len, const char *name, size_t len)
+{
+	size_t n = row_len - 1;
+
+	if (row[n] != '*')
+		return row_len == len && memcmp(row, name, len) == 0;
+	return len > n && memcmp(row, name, n) == 0 && is_name(name + n, len - n);
+}
+
 bool
 policy_exec_env(
     const struct policy *p, const struct sealed_exec *e, const char *name, size_t len)
 {
 	struct sealed_ref ref;
+	const char *row;
 	uint32_t i;
 
 	for (i = 0; i < e->env.n; i++) {
 		ref = p->ref[e->env.first + i];
-		if (ref.len == len && memcmp(policy_str(p, ref), name, len) == 0)
+		row = policy_str(p, ref);
+		if (row[0] != '\0' && env_named(row, ref.len, name, len))
 			return true;
 	}
 	return false;

@@ -166,6 +166,8 @@ struct policy_answer policy_match_exec_call(
 bool policy_match_exec_stop(const struct policy *, const struct sealed_exec *granted,
     uint32_t mapped, struct policy_argv);
 /* Does the row let this variable (its name) differ from the launch? */
+/* A name of `with env` that stands for all that begin so: "GITHEAD_*". */
+bool policy_env_beginning(const char *text, size_t len);
 bool policy_exec_env(
     const struct policy *, const struct sealed_exec *, const char *name, size_t len);
 

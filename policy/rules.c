@@ -203,7 +203,9 @@ rule_exec(struct load *l, uint32_t i)
 	for (k = row->from.first; k < row->from.first + row->from.n; k++)
 		MUST(policy_is_path(text(l, ref[k]), ref[k].len), "a caller is no path");
 	for (k = row->env.first; k < row->env.first + row->env.n; k++)
-		MUST(load_is_name(text(l, ref[k]), ref[k].len, true), "not a variable");
+		MUST(load_is_name(text(l, ref[k]), ref[k].len, true) ||
+			 policy_env_beginning(text(l, ref[k]), ref[k].len),
+		    "not a variable");
 	return 0;
 }
 

@@ -155,7 +155,10 @@ say_exec_tail(const struct policy *p, const struct sealed_exec *e, FILE *f)
 		(void)fputs(" in ", f);
 		say_ref(p, e->in, f);
 	}
-	say_list(p, "with env", e->env, f);
+	for (i = 0; i < e->env.n; i++) { /* "NAME_*" stays bare */
+		(void)fputs(i == 0 ? " with env " : " ", f);
+		say_bare(p, p->ref[e->env.first + i], f);
+	}
 	say_quoted(p, "because", e->because, f);
 	say_quoted(p, "instead", e->instead, f);
 	say_exception_of(p, e->exception, f);

@@ -323,7 +323,7 @@ struct tree {
 	size_t manifest_n;
 	struct declare *declare;
 	size_t declare_n;
-	struct memo *memo; /* while it is lowered: what the file system said */
+	struct memo *memo;     /* while it is lowered: what the file system said */
 	struct router *router; /* what answers for secrets; NULL: not asked yet */
 };
 
@@ -403,6 +403,8 @@ int unit_count(const char *, uint64_t *ret);
 bool path_is_normal(const char *);
 /* Variables a policy may not set: loaders and interpreters. */
 bool env_is_refused(const char *name);
+/* Has any name that no policy may set this beginning? */
+bool env_beginning_is_refused(const char *text, size_t len);
 const char *keyword_name(enum keyword);
 
 /*

@@ -393,6 +393,22 @@ name_matches(const char *pattern, const char *name)
 }
 
 bool
+env_beginning_is_refused(const char *text, size_t len)
+{
+	const char *star;
+	size_t i, n;
+
+	for (i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		star = strchr(refused[i], '*');
+		n = star != NULL ? (size_t)(star - refused[i]) : strlen(refused[i]);
+		if (star == NULL ? n > len && strncasecmp(refused[i], text, len) == 0
+				 : strncasecmp(refused[i], text, n < len ? n : len) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool
 env_is_refused(const char *name)
 {
 	size_t i;

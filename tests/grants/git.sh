@@ -17,6 +17,7 @@ git add b.txt
 git commit -q -m side
 git checkout -q main
 git cherry-pick side >picked
+git merge -q -m merged side
 git log --oneline | wc -l
 git tag v1
 git show --stat v1 | tail -n 1

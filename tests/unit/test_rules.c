@@ -406,6 +406,45 @@ answers(void **state)
 	assert_int_equal(policy_gate_miss(&p, &p.gate[0], &g), MISS_EXPIRED);
 }
 
+/* A beginning of variables' names, and what it stands for. */
+static void
+beginnings(void **state)
+{
+	static const struct {
+		const char *row, *name;
+		bool is; /* a beginning */
+		bool holds;
+	} table[] = {
+	    {"ABC_*", "ABC_D", true, true},
+	    {"ABC_*", "ABC_", true, false},
+	    {"ABC_*", "ABC_*", true, false},
+	    {"ABC_*", "ABC_D%", true, false},
+	    {"ABC_*", "abc_D", true, false},
+	    {"ABC_*", "LD_PRELOAD", true, false},
+	    {"AB_*", "AB_", false, false},
+	    {"ABC*", "ABC", false, false},
+	    {"A*C_*", "", false, false},
+	    {"1BC_*", "", false, false},
+	    {"*", "", false, false},
+	    {"", "", false, false},
+	    {"ABC_", "ABC_", false, true},
+	};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		struct sealed_ref ref = {0, (uint32_t)strlen(table[i].row)};
+		struct policy q = {
+		    .strings = table[i].row, .strings_len = ref.len + 1, .ref = &ref};
+		struct sealed_exec row = {.env = {0, 1}};
+
+		assert_int_equal(
+		    policy_env_beginning(table[i].row, ref.len), table[i].is);
+		if (table[i].is || table[i].holds)
+			assert_int_equal(policy_exec_env(&q, &row, table[i].name,
+					     strlen(table[i].name)),
+			    table[i].holds);
+	}
+}
+
 static int
 group_setup(void **state)
 {
@@ -435,6 +474,7 @@ main(void)
 	    cmocka_unit_test(private_and_named),
 	    cmocka_unit_test(ceilings_and_no_half_load),
 	    cmocka_unit_test(answers),
+	    cmocka_unit_test(beginnings),
 	};
 
 	return cmocka_run_group_tests(tests, group_setup, group_teardown);

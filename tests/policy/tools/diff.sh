@@ -88,3 +88,18 @@ expect 0 "diff: the same conditions need no telling" diff "$tmp/many.kennel" "$t
 expect 64 "diff: two files" diff "$tmp/old.kennel"
 expect 69 "diff: no such file" diff "$tmp/old.kennel" "$tmp/no.kennel"
 expect 65 "diff: a policy with an error" diff "$tmp/old.kennel" "$here/fail/01-nul.kennel"
+# names of variables, and their beginnings
+for with in "CI GITHEAD_ab" "GITHEAD_*" "GITHEAD_* GITHEAD_X GITHEAD_more_*"; do
+	printf 'server a {\n\trun /bin/sh -c true\n\texec allow /usr/bin/env x with env %s\n}\n' "$with" \
+	    >"$tmp/env-$(echo "$with" | wc -w).kennel"
+done
+expect 1 "diff: a beginning for a name" diff "$tmp/env-2.kennel" "$tmp/env-1.kennel"
+says "+ newly allowed: exec: exec allow /usr/bin/env x with env GITHEAD_* ["
+says "with env GITHEAD_X"
+says "- newly denied: exec:"
+says "with env CI"
+expect 0 "diff: what a beginning has already" diff "$tmp/env-1.kennel" "$tmp/env-3.kennel"
+lacks "+ "
+expect 0 "diff: the same the other way round" diff "$tmp/env-3.kennel" "$tmp/env-1.kennel"
+lacks "+ "
+lacks "- "

@@ -6,7 +6,7 @@ server w {
 	read /usr/share
 	write /var/tmp
 	hide /var/tmp/secret { optional }
-	exec allow /usr/bin/env log ** in /var/tmp with env FOO because "it is" instead "ask" owner bob ticket T-1 until 2099-12-31
+	exec allow /usr/bin/env log ** in /var/tmp with env FOO TESTS_* because "it is" instead "ask" owner bob ticket T-1 until 2099-12-31
 	exec deny /usr/bin/env log x
 	net allow *.example.com:443 to private
 	secret TOKEN from env TOKEN { hosts *.example.com }
@@ -20,7 +20,7 @@ EOT
 expect 0 "show" show "$tmp/w.kennel"
 says "net allow *.example.com:443 to private  # $tmp/w.kennel:9"
 says "no relay yet: nothing is reachable"
-says "in /var/tmp with env FOO because \"it is\" instead \"ask\" owner bob ticket T-1 until 2099-12-31"
+says "in /var/tmp with env FOO TESTS_* because \"it is\" instead \"ask\" owner bob ticket T-1 until 2099-12-31"
 says "programs (exec gate: image, arguments and environment, at the exec)"
 says "may write (noexec mount, Landlock)"
 says "may read (read-only mount, Landlock)"
