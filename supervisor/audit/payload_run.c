@@ -2,14 +2,12 @@
  * "kennel audit payload IDX": what was said, if it was kept; and "payloads prune".
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "supervisor/audit/payload.h"
 #include "supervisor/audit/query.h"
-#include "supervisor/cli/paths.h"
 
 /* A terminal gets inert text; a file or a pipe the bytes themselves. */
 static int
@@ -84,35 +82,25 @@ payload_main(int argc, char **argv)
 	return fflush(stdout) == 0 ? status : ASK_FAILED;
 }
 
+/* Opened to read first: where there is nothing to remove nothing is made. */
+static int
+prune(const char *folder, uint64_t before_ns, uint64_t *ret_n)
+{
+	struct payloads *p = NULL;
+	int r = payloads_open(folder, false, &p);
+
+	payloads_close(p);
+	p = NULL;
+	if (r == 0)
+		r = payloads_open(folder, true, &p);
+	if (r == 0)
+		r = payloads_prune(p, before_ns, ret_n);
+	payloads_close(p);
+	return r;
+}
+
 int
 prune_payloads_main(int argc, char **argv)
 {
-	const char *folder = paths_audit_dir();
-	struct payloads *p = NULL;
-	struct question q;
-	uint64_t n = 0;
-	int r;
-
-	if (options_read(argc, argv, "", &q) < 0)
-		return ASK_USAGE;
-	if (q.argc != 0 || !q.to_given) {
-		fprintf(stderr, "usage: kennel audit prune-payloads --to TIME\n");
-		return ASK_USAGE;
-	}
-	if (q.log != NULL)
-		folder = q.log;
-	r = folder != NULL ? payloads_open(folder, false, &p) : -ENOENT;
-	payloads_close(p);
-	p = NULL;
-	if (r == 0) /* there is something to remove: as the writer */
-		r = payloads_open(folder, true, &p);
-	if (r == 0)
-		r = payloads_prune(p, q.to_ns, &n);
-	payloads_close(p);
-	if (r < 0 && r != -ENOENT) {
-		verb_complain(&q, ASK_FAILED, strerror(-r));
-		return ASK_FAILED;
-	}
-	printf("%" PRIu64 " payloads were removed; the log is as it was\n", n);
-	return ASK_OK;
+	return verb_prune(argc, argv, "payloads", prune);
 }

@@ -3,7 +3,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -114,24 +113,5 @@ policy_text_main(int argc, char **argv)
 int
 prune_policies_main(int argc, char **argv)
 {
-	const char *folder = paths_audit_dir();
-	struct question q;
-	uint64_t n = 0;
-	int r;
-
-	if (options_read(argc, argv, "", &q) < 0)
-		return ASK_USAGE;
-	if (q.argc != 0 || !q.to_given) {
-		fprintf(stderr, "usage: kennel audit prune-policies --to TIME\n");
-		return ASK_USAGE;
-	}
-	if (q.log != NULL)
-		folder = q.log;
-	r = folder != NULL ? policies_prune(folder, q.to_ns, &n) : -ENOENT;
-	if (r < 0 && r != -ENOENT) {
-		verb_complain(&q, ASK_FAILED, strerror(-r));
-		return ASK_FAILED;
-	}
-	printf("%" PRIu64 " policies were removed; the log is as it was\n", n);
-	return ASK_OK;
+	return verb_prune(argc, argv, "policies", policies_prune);
 }

@@ -6,6 +6,7 @@
  * and --verified asks it.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -254,6 +255,32 @@ static int
 verify_main(int argc, char **argv)
 {
 	return run_program("kennel-verify", argc, argv);
+}
+
+int
+verb_prune(int argc, char **argv, const char *what,
+    int (*prune)(const char *log_dir, uint64_t before_ns, uint64_t *ret_n))
+{
+	const char *folder = paths_audit_dir();
+	struct question q;
+	uint64_t n = 0;
+	int r;
+
+	if (options_read(argc, argv, "", &q) < 0)
+		return ASK_USAGE;
+	if (q.argc != 0 || !q.to_given) {
+		fprintf(stderr, "usage: kennel audit prune-%s --to TIME\n", what);
+		return ASK_USAGE;
+	}
+	if (q.log != NULL)
+		folder = q.log;
+	r = folder != NULL ? prune(folder, q.to_ns, &n) : -ENOENT;
+	if (r < 0 && r != -ENOENT) {
+		verb_complain(&q, ASK_FAILED, strerror(-r));
+		return ASK_FAILED;
+	}
+	printf("%" PRIu64 " %s were removed; the log is as it was\n", n, what);
+	return ASK_OK;
 }
 
 /* Verbs that are more than a question and its rows. */

@@ -300,6 +300,9 @@ int pack_main(int argc, char **argv);
 int certify_main(int argc, char **argv);
 /* Opens the log of q, asks, prints on stdout and says what went wrong. */
 int verb_main(const struct verb *, const struct question *);
+/* "kennel audit prune-WHAT --to TIME": what is kept beside the log, and is older. */
+int verb_prune(int argc, char **argv, const char *what,
+    int (*prune)(const char *log_dir, uint64_t before_ns, uint64_t *ret_n));
 /* What is said, on standard error, about a status that is not ASK_OK. */
 void verb_complain(const struct question *, int status, const char *why);
 
