@@ -59,7 +59,7 @@ POLICY_READ = policy/load.o policy/rows.o policy/rules.o policy/plan.o policy/bp
 # Text to sealed bytes: the supervisor only.
 POLICY_TEXT = policy/arena.o policy/out.o policy/diag_code.o policy/diag.o policy/keyword.o policy/lex.o \
 	   policy/expand.o policy/parse.o policy/top.o policy/include.o \
-	   policy/grant.o policy/source.o policy/router.o policy/router_parse.o policy/routed.o policy/when.o policy/manifest.o policy/manifest_parse.o policy/secretpath.o policy/unit.o policy/host.o \
+	   policy/grant.o policy/source.o policy/router.o policy/router_parse.o policy/sidecar.o policy/routed.o policy/when.o policy/manifest.o policy/manifest_parse.o policy/secretpath.o policy/unit.o policy/host.o \
 	   policy/check.o policy/check_mcp.o policy/check_net.o policy/check_value.o policy/conflict.o \
 	   policy/lint.o policy/expect.o policy/never.o policy/never_reach.o policy/format.o
 # What is known about secrets, and never a value (also kennel-secret's).

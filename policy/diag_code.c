@@ -29,6 +29,7 @@ static const struct {
     {"host.c", "net"},
     {"router.c", "sources"},
     {"router_parse.c", "sources"},
+    {"sidecar.c", "sources"},
     {"routed.c", "sources"},
     {"conflict.c", "conflict"},
     {"lint.c", "lint"},

@@ -108,7 +108,7 @@ const struct answer *routed_answer(struct tree *, const struct stmt *, struct di
 /* What such a line takes is there, and is in order. */
 void routed_check(struct check *, struct stmt *);
 
-/* ---- router_parse.c: for router.c ---------------------------------------------- */
+/* ---- router_parse.c, sidecar.c: for router.c ---------------------------------------------- */
 
 int router_parse(struct router *, const struct policy_reader *,
     const struct policy_source *, struct diag *);

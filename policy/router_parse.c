@@ -14,7 +14,7 @@
  *
  * Any word may be a value gone astray: no line of them is shown.
  */
-#include "policy/router.h"
+#include "policy/router_own.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -24,39 +24,8 @@
 #include "policy/secretpath.h"
 #include "policy/source.h"
 
-#define WORDS_MAX 64 /* of one line */
-#define LINES_MAX 64 /* of one block */
-
-struct line {
-	struct word word[WORDS_MAX];
-	size_t n;
-};
-
-struct reading {
-	struct arena *arena;
-	const struct policy_reader *reader;
-	struct lexer lex;
-	struct token tok;
-	struct diag *diag;
-	struct router *router; /* NULL: a sidecar is read */
-	struct routed_source *source;
-	struct sidecar *sidecar;
-	unsigned int seen; /* fields of the block at hand, or'ed */
-	int error;         /* 0 or -ENOMEM */
-};
-
-typedef void field_fn(struct reading *, const struct line *);
-
-struct field_row {
-	const char *name;
-	field_fn *read;
-	size_t min, max; /* words behind the name */
-	bool once, needed;
-	const char *takes;
-};
-
-static void
-advance(struct reading *r)
+void
+reading_advance(struct reading *r)
 {
 	if (lex_next(&r->lex, &r->tok) < 0) {
 		r->error = -ENOMEM;
@@ -65,20 +34,20 @@ advance(struct reading *r)
 }
 
 /* The words up to a newline or a mark.  false: reported, and the line is passed. */
-static bool
-line_read(struct reading *r, struct line *ret)
+bool
+reading_line(struct reading *r, struct line *ret)
 {
 	ret->n = 0;
 	while (r->tok.kind == TOKEN_WORD && ret->n < WORDS_MAX) {
 		ret->word[ret->n++] = r->tok.word;
-		advance(r);
+		reading_advance(r);
 	}
 	if (r->tok.kind == TOKEN_NEWLINE || r->tok.kind == TOKEN_END ||
 	    r->tok.kind == TOKEN_OPEN || r->tok.kind == TOKEN_CLOSE)
 		return true;
 	diag_error(r->diag, r->tok.at, "one too many here");
 	while (r->tok.kind != TOKEN_NEWLINE && r->tok.kind != TOKEN_END)
-		advance(r);
+		reading_advance(r);
 	return false;
 }
 
@@ -126,15 +95,15 @@ field_read(
 }
 
 /* The lines between { and }; `{` is at hand. */
-static void
-block_read(struct reading *r, const struct field_row *rows, size_t n, struct at name)
+void
+reading_block(struct reading *r, const struct field_row *rows, size_t n, struct at name)
 {
 	struct at open = r->tok.at;
 	struct line l;
 	size_t i;
 
 	r->seen = 0;
-	advance(r);
+	reading_advance(r);
 	for (;;) {
 		if (r->tok.kind == TOKEN_END) {
 			diag_error(r->diag, open, "this `{` has no `}`");
@@ -145,17 +114,17 @@ block_read(struct reading *r, const struct field_row *rows, size_t n, struct at 
 		if (r->tok.kind != TOKEN_WORD) {
 			if (r->tok.kind != TOKEN_NEWLINE)
 				diag_error(r->diag, r->tok.at, "a field was expected");
-			advance(r);
+			reading_advance(r);
 			continue;
 		}
-		if (line_read(r, &l))
+		if (reading_line(r, &l))
 			field_read(r, &l, rows, n);
 		if (r->tok.kind == TOKEN_OPEN) {
 			diag_error(r->diag, r->tok.at, "no field has a `{`");
-			advance(r);
+			reading_advance(r);
 		}
 	}
-	advance(r);
+	reading_advance(r);
 	for (i = 0; i < n; i++)
 		if (rows[i].needed && (r->seen & (1u << i)) == 0)
 			diag_error(r->diag, name, "`%s` is missing", rows[i].name);
@@ -177,8 +146,8 @@ words_keep(struct reading *r, const struct line *l, size_t from)
 
 /* ---- names --------------------------------------------------------------------- */
 
-static bool
-name_good(const struct word *w)
+bool
+reading_name_good(const struct word *w)
 {
 	return !w->quoted && w->len <= ROUTER_NAME_MAX &&
 	       secret_path_part(w->text, w->len);
@@ -200,8 +169,8 @@ prefix_good(const struct word *w)
 	return secret_path_part(at, strlen(at));
 }
 
-static bool
-variable_good(struct reading *r, const struct word *w)
+bool
+reading_variable_good(struct reading *r, const struct word *w)
 {
 	static const char *const fixed[] = {
 	    "PATH", "HOME", "USER", "LANG", "XDG_RUNTIME_DIR"};
@@ -218,8 +187,8 @@ variable_good(struct reading *r, const struct word *w)
 }
 
 /* Variables that a program gets from kennel itself. */
-static bool
-is_own(const struct word *w)
+bool
+reading_is_own(const struct word *w)
 {
 	static const char *const own[] = {"HOME", "USER", "LANG", "XDG_RUNTIME_DIR"};
 	size_t i;
@@ -230,112 +199,14 @@ is_own(const struct word *w)
 	return false;
 }
 
-static const char *
-text_keep(struct reading *r, const struct word *w)
+const char *
+reading_text(struct reading *r, const struct word *w)
 {
 	char *text = arena_copy(r->arena, w->text, w->len);
 
 	if (text == NULL)
 		r->error = -ENOMEM;
 	return text == NULL ? "" : text;
-}
-
-/* ---- a sidecar ------------------------------------------------------------------- */
-
-static void
-plugin_version(struct reading *r, const struct line *l)
-{
-	r->sidecar->version = text_keep(r, &l->word[1]);
-}
-
-static void
-plugin_run(struct reading *r, const struct line *l)
-{
-	const struct word *w = &l->word[1];
-
-	if (!path_is_normal(w->text) || check_is_loader(w->text))
-		diag_error(r->diag, w->at,
-		    "an absolute path of a program was expected, without `.` and `..`");
-	r->sidecar->program = text_keep(r, w);
-}
-
-static void
-plugin_sha256(struct reading *r, const struct line *l)
-{
-	static const char digits[] = "0123456789abcdef";
-	const struct word *w = &l->word[1];
-	size_t i;
-
-	if (w->len != 64 || strspn(w->text, digits) != 64) {
-		diag_error(r->diag, w->at, "64 small hexadecimal digits were expected");
-		return;
-	}
-	for (i = 0; i < 32; i++)
-		r->sidecar->sha256[i] =
-		    (uint8_t)((strchr(digits, w->text[2 * i]) - digits) << 4 |
-			      (strchr(digits, w->text[2 * i + 1]) - digits));
-}
-
-static void
-plugin_env(struct reading *r, const struct line *l)
-{
-	size_t i;
-
-	for (i = 1; i < l->n; i++) {
-		if (!is_own(&l->word[i]) && !variable_good(r, &l->word[i]))
-			continue;
-		if (r->sidecar->env_n == ROUTER_ENV_MAX) {
-			diag_error(r->diag, l->word[i].at, "more than %d variables",
-			    ROUTER_ENV_MAX);
-			return;
-		}
-		r->sidecar->env[r->sidecar->env_n++] = text_keep(r, &l->word[i]);
-	}
-}
-
-static const struct field_row plugin_rows[] = {
-    {"version", plugin_version, 1, 1, true, true, "one word"},
-    {"run", plugin_run, 1, 1, true, true, "one path"},
-    {"sha256", plugin_sha256, 1, 1, true, true, "the program's SHA-256"},
-    {"env", plugin_env, 1, ROUTER_ENV_MAX, false, false, "names of variables"},
-};
-
-int
-sidecar_parse(struct arena *arena, const struct policy_source *s, struct diag *diag,
-    struct sidecar *ret)
-{
-	struct sidecar car = {.path = s->path};
-	struct reading r = {.arena = arena, .diag = diag, .sidecar = &car};
-	size_t before = diag->error_n;
-	struct at at = {.line = 1, .col = 1};
-	struct line l;
-
-	lex_scan(s, 0, diag);
-	lex_init(&r.lex, s, 0, arena, diag);
-	advance(&r);
-	while (r.tok.kind == TOKEN_NEWLINE)
-		advance(&r);
-	l.n = 0;
-	if (r.tok.kind == TOKEN_WORD)
-		at = r.tok.at;
-	if (!line_read(&r, &l) || l.n != 2 || r.tok.kind != TOKEN_OPEN ||
-	    strcmp(l.word[0].text, "plugin") != 0 || !name_good(&l.word[1])) {
-		diag_error(diag, at, "`plugin NAME {` was expected");
-		goto out;
-	}
-	car.name = text_keep(&r, &l.word[1]);
-	block_read(&r, plugin_rows, sizeof(plugin_rows) / sizeof(plugin_rows[0]), at);
-	while (r.tok.kind == TOKEN_NEWLINE)
-		advance(&r);
-	if (r.tok.kind != TOKEN_END)
-		diag_error(diag, r.tok.at, "one plugin is all that a sidecar has");
-out:
-	if (r.error != 0)
-		return r.error;
-	if (diag->error_n > before)
-		return -EINVAL;
-	*ret = car;
-	return 0;
 }
 
 /* ---- a source ---------------------------------------------------------------------- */
@@ -374,7 +245,7 @@ source_sidecar(struct reading *r, const struct word *w)
 	}
 	s.text = arena_copy(r->arena, text, s.len);
 	free(text);
-	s.path = text_keep(r, w);
+	s.path = reading_text(r, w);
 	err = s.text == NULL ? -ENOMEM : sidecar_parse(r->arena, &s, &own, car);
 	if (err == 0)
 		r->source->sidecar = car;
@@ -423,7 +294,7 @@ source_credential(struct reading *r, const struct line *l)
 		    r->diag, l->word[3].at, "`from source` takes the path of a secret");
 		return;
 	}
-	if (!variable_good(r, &l->word[1]))
+	if (!reading_variable_good(r, &l->word[1]))
 		return;
 	for (i = 0; i < r->source->credential_n; i++)
 		if (strcmp(r->source->credential[i].variable.text, c.variable.text) ==
@@ -448,7 +319,8 @@ source_env(struct reading *r, const struct line *l)
 	char *text;
 	size_t len;
 
-	if (l->n == 2 ? !is_own(&l->word[1]) : !variable_good(r, &l->word[1])) {
+	if (l->n == 2 ? !reading_is_own(&l->word[1])
+		      : !reading_variable_good(r, &l->word[1])) {
 		diag_error(r->diag, l->word[1].at,
 		    "`env` takes a variable and its value, or HOME, USER, LANG or "
 		    "XDG_RUNTIME_DIR");
@@ -460,7 +332,7 @@ source_env(struct reading *r, const struct line *l)
 		return;
 	}
 	if (l->n == 2) {
-		s->env[s->env_n++] = text_keep(r, &l->word[1]);
+		s->env[s->env_n++] = reading_text(r, &l->word[1]);
 		return;
 	}
 	len = l->word[1].len + 1 + l->word[2].len;
@@ -518,7 +390,7 @@ statement_source(struct reading *r, const struct line *l)
 	struct router *router = r->router;
 	size_t old = source_named(router, &l->word[1]);
 
-	if (!name_good(&l->word[1]))
+	if (!reading_name_good(&l->word[1]))
 		diag_error(r->diag, l->word[1].at,
 		    "a source is called with a small letter, and small letters, digits "
 		    "and `-`");
@@ -537,7 +409,7 @@ statement_source(struct reading *r, const struct line *l)
 	if (r->source == NULL)
 		r->source = &router->source[ROUTER_SOURCES_MAX];
 	*r->source = (struct routed_source){.name = l->word[1]};
-	block_read(
+	reading_block(
 	    r, source_rows, sizeof(source_rows) / sizeof(source_rows[0]), l->word[1].at);
 	r->source = NULL;
 }
@@ -568,7 +440,7 @@ route_add(struct reading *r, const struct line *l, struct route *route, size_t n
 static void
 statement_route(struct reading *r, const struct line *l)
 {
-	struct route route = {.by = BY_ROUTE, .path = text_keep(r, &l->word[1])};
+	struct route route = {.by = BY_ROUTE, .path = reading_text(r, &l->word[1])};
 
 	if (!prefix_good(&l->word[1])) {
 		diag_error(r->diag, l->word[1].at,
@@ -582,7 +454,7 @@ statement_route(struct reading *r, const struct line *l)
 static void
 statement_secret(struct reading *r, const struct line *l)
 {
-	struct route route = {.by = BY_SECRET, .path = text_keep(r, &l->word[1])};
+	struct route route = {.by = BY_SECRET, .path = reading_text(r, &l->word[1])};
 	const char *why = secret_path_wrong(l->word[1].text, l->word[1].len);
 
 	if (why != NULL) {
@@ -598,7 +470,7 @@ statement_secret(struct reading *r, const struct line *l)
 			    ROUTER_REFERENCE_MAX);
 			return;
 		}
-		route.reference = text_keep(r, &l->word[3]);
+		route.reference = reading_text(r, &l->word[3]);
 	}
 	route_add(r, l, &route, 1);
 }
@@ -629,10 +501,10 @@ statement_read(struct reading *r)
 
 	if (r->tok.kind != TOKEN_WORD) {
 		diag_error(r->diag, r->tok.at, "a statement was expected");
-		advance(r);
+		reading_advance(r);
 		return;
 	}
-	if (!line_read(r, &l))
+	if (!reading_line(r, &l))
 		return;
 	row = row_of(statements, STATEMENTS, &l.word[0], &i);
 	if (row == NULL)
@@ -647,7 +519,7 @@ statement_read(struct reading *r)
 	if (row != NULL)
 		row->read(r, &l);
 	else if (r->tok.kind == TOKEN_OPEN || r->tok.kind == TOKEN_CLOSE)
-		advance(r);
+		reading_advance(r);
 }
 
 int
@@ -661,10 +533,10 @@ router_parse(struct router *router, const struct policy_reader *reader,
 
 	lex_scan(s, 0, diag);
 	lex_init(&r.lex, s, 0, router->arena, diag);
-	advance(&r);
+	reading_advance(&r);
 	while (r.tok.kind != TOKEN_END && r.error == 0) {
 		if (r.tok.kind == TOKEN_NEWLINE)
-			advance(&r);
+			reading_advance(&r);
 		else
 			statement_read(&r);
 	}
