@@ -86,7 +86,7 @@ CELL	 = leash/cell/cell.o leash/cell/ns.o leash/cell/mount.o leash/cell/hide.o \
 # Secrets, the cell, the gate.  No socket to the world, no MCP, no parser.
 LEASH	 = leash/main.o leash/dispatch.o leash/launch.o leash/uses.o leash/traces.o leash/resolve.o leash/routed.o leash/vaulted.o leash/give.o leash/stdio.o \
 	   leash/keeper/reach.o leash/vault/remote.o \
-	   leash/report.o \
+	   leash/report.o leash/event.o \
 	   $(CELL) \
 	   leash/exec/notify.o leash/exec/stop.o leash/exec/image.o \
 	   leash/exec/grant.o leash/exec/copy.o leash/exec/pin.o leash/exec/caller.o leash/exec/kin.o leash/exec/ask.o leash/exec/explain.o \
@@ -146,7 +146,7 @@ KENNEL	 = supervisor/main.o supervisor/child.o supervisor/control.o $(APPROVE) \
 	   supervisor/cli/pin.o supervisor/cli/client.o supervisor/cli/approve.o \
 	   supervisor/cli/secret.o supervisor/cli/vault_log.o supervisor/cli/put.o supervisor/cli/find_secret.o supervisor/cli/secret_options.o supervisor/cli/secret_show.o supervisor/cli/sources.o \
 	   $(SECRETMETA) \
-	   leash/report.o supervisor/audit/noload.o shim/base/subid.o \
+	   leash/report.o leash/event.o supervisor/audit/noload.o shim/base/subid.o \
 	   $(POLICY_READ) $(POLICY_MAKE) $(BASE)
 
 # What shows the tree to others.
@@ -171,7 +171,7 @@ RECORDER = supervisor/audit/recorder.o supervisor/audit/complain.o \
 	   supervisor/audit/pending.o \
 	   supervisor/audit/noload.o \
 	   supervisor/audit/schema.o supervisor/audit/body.o \
-	   $(CHAIN) leash/report.o $(BASE)
+	   $(CHAIN) leash/report.o leash/event.o $(BASE)
 
 VERIFY	 = supervisor/audit/verify.o supervisor/audit/judge.o \
 	   supervisor/audit/crew.o supervisor/audit/rows.o \
@@ -181,7 +181,7 @@ VERIFY	 = supervisor/audit/verify.o supervisor/audit/judge.o \
 	   supervisor/audit/reader.o \
 	   supervisor/audit/noload.o \
 	   supervisor/audit/schema.o \
-	   $(CHAIN) leash/report.o $(BASE)
+	   $(CHAIN) leash/report.o leash/event.o $(BASE)
 
 # Records to a collector: one socket, opened before it is confined.
 SHIP	 = supervisor/audit/ship.o supervisor/audit/ship_send.o \
@@ -192,7 +192,7 @@ SHIP	 = supervisor/audit/ship.o supervisor/audit/ship_send.o \
 	   supervisor/audit/story.o supervisor/audit/sheet.o \
 	   supervisor/audit/reader.o supervisor/audit/schema.o \
 	   supervisor/audit/noload.o supervisor/audit/logtree.o \
-	   supervisor/audit/ship_paths.o leash/report.o \
+	   supervisor/audit/ship_paths.o leash/report.o leash/event.o \
 	   $(CHAIN) $(BASE)
 
 # The file that values are kept in.
@@ -325,15 +325,15 @@ UNIT_unfit	= $(UNIT_frame)
 UNIT_exact	= $(UNIT_frame)
 UNIT_stream	= tests/fuzz/fuzz_session.o $(UNIT_frame)
 UNIT_chain	= $(CHAIN)
-UNIT_report	= leash/report.o $(BASE)
-UNIT_recorder	= supervisor/audit/connect.o shim/base/apart.o leash/report.o $(BASE)
-UNIT_tamper	= supervisor/audit/connect.o shim/base/apart.o $(CHAIN) leash/report.o $(BASE)
+UNIT_report	= leash/report.o leash/event.o $(BASE)
+UNIT_recorder	= supervisor/audit/connect.o shim/base/apart.o leash/report.o leash/event.o $(BASE)
+UNIT_tamper	= supervisor/audit/connect.o shim/base/apart.o $(CHAIN) leash/report.o leash/event.o $(BASE)
 # Long, and needs build/fault: not one of UNITS (audit-kill).
 UNIT_steps	= $(UNIT_tamper)
 UNIT_verify	= supervisor/audit/connect.o shim/base/apart.o $(QUERY) $(TREE) \
 	   supervisor/audit/reader.o supervisor/audit/schema.o \
 	   supervisor/audit/body.o \
-	   $(CHAIN) supervisor/cli/paths.o leash/report.o $(BASE)
+	   $(CHAIN) supervisor/cli/paths.o leash/report.o leash/event.o $(BASE)
 UNIT_payload	= supervisor/audit/payload.o supervisor/audit/payload_key.o \
 	   $(CHAIN) $(BASE)
 UNIT_policies	= supervisor/audit/policies.o $(CHAIN) $(BASE)
@@ -341,7 +341,7 @@ UNIT_policies	= supervisor/audit/policies.o $(CHAIN) $(BASE)
 UNIT_witness	= $(UNIT_verify)
 UNIT_query	= supervisor/audit/connect.o shim/base/apart.o $(QUERY) $(TREE) \
 	   supervisor/audit/reader.o supervisor/audit/schema.o \
-	   $(CHAIN) supervisor/cli/paths.o leash/report.o $(BASE)
+	   $(CHAIN) supervisor/cli/paths.o leash/report.o leash/event.o $(BASE)
 
 UNIT_nomem	= tests/fault/fault_unit.o \
 	   $(sort $(UNIT_frame) $(SCRUB))
@@ -494,7 +494,7 @@ $B/tests/scrub: $(call obj,tests/bench/scrub.o $(SCRUB))
 	$(call link,-pie,$(call PKG_LIBS,libsodium $(if $(HAVE_HS),libhs)))
 # A writer for the log: for the bench, and for what is long.
 $B/tests/audit: $(call obj,tests/bench/audit.o supervisor/audit/connect.o shim/base/apart.o \
-    supervisor/audit/logtree.o supervisor/audit/reader.o supervisor/audit/schema.o $(CHAIN) leash/report.o $(BASE))
+    supervisor/audit/logtree.o supervisor/audit/reader.o supervisor/audit/schema.o $(CHAIN) leash/report.o leash/event.o $(BASE))
 	$(call link,-pie,$(call PKG_LIBS,sqlite3 libsodium))
 
 # ---- faults -------------------------------------------------------------------
@@ -585,7 +585,7 @@ FUZZ_query	= supervisor/audit/fact.o supervisor/audit/story.o \
 	   supervisor/audit/options.o supervisor/audit/ship_line.o \
 	   supervisor/audit/book.o supervisor/audit/pass.o \
 	   supervisor/audit/reader.o supervisor/audit/schema.o \
-	   supervisor/audit/logtree.o supervisor/cli/paths.o leash/report.o \
+	   supervisor/audit/logtree.o supervisor/cli/paths.o leash/report.o leash/event.o \
 	   $(CHAIN) $(BASE)
 FUZZ_body	= supervisor/audit/scan.o
 FUZZ_note	= $(CHAIN) $(BASE)

@@ -23,8 +23,11 @@
 #define REPORT_TEXT_MAX  1024        /* one string field; longer is cut and marked */
 #define REPORT_NAME_MAX  64          /* session and instance in a hello */
 #define REPORT_CUT_ROOM  9           /* kept free for the mark: KEY_CUT */
-#define REPORT_LATER     (-1)        /* instead of a time to wait */
-#define REPORT_LATE_MS   1000        /* not durable for so long: see report_late */
+/* u32 message, u64 number, u32 kind, u32 class, u64 realtime, u64 boottime */
+#define EVENT_HEAD_LEN   36
+#define REPORT_JOIN_ROOM 5    /* around each of several in one packet */
+#define REPORT_LATER     (-1) /* instead of a time to wait */
+#define REPORT_LATE_MS   1000 /* not durable for so long: see report_late */
 
 enum event_kind {
 	EVENT_START = 1, /* a server was asked for: policy, mode */
@@ -59,7 +62,7 @@ enum event_kind {
 };
 const char *event_kind_name(enum event_kind);
 
-/* Fields.  The type and whether it may repeat stand in report.c's table. */
+/* Fields.  The type and whether it may repeat stand in event.c's table. */
 enum event_key {
 	KEY_SERVER = 1,  /* text */
 	KEY_POLICY,      /* text: hex of the policy's id */
@@ -145,6 +148,9 @@ enum report_message {
 	 * boottime ns, then fields to the end: u8 key, u64 or str */
 	REPORT_EVENT = 4,
 	REPORT_DURABLE = 5, /* u64 writer's number: all up to it are on disk */
+	/* several of REPORT_EVENT, in order, each as bytes: those that waited for
+	 * room in the socket */
+	REPORT_EVENTS = 6,
 };
 #define REPORT_VERSION 3
 

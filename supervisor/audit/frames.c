@@ -18,6 +18,7 @@
 
 #define VFS_NAME    "kennel"
 #define HELD_MAX    (64u << 10)
+#define ROOM_WAITED 16           /* a short session has no use for room */
 #define ROOM_FIRST  (256u << 10) /* the first time; as much again as there is, then */
 #define ROOM_STEP   (4u << 20)   /* but never more than this at once */
 #define WAL_FRAME   (4096u + 24u)
@@ -237,8 +238,9 @@ frames_vfs(void)
 	return VFS_NAME;
 }
 
-int
-frames_room(sqlite3 *db)
+/* Room for the next commits; full: there is none, and nothing is lost. */
+static int
+make_room(sqlite3 *db)
 {
 	sqlite3_file *file = NULL, *real;
 	sqlite3_int64 more;
@@ -268,4 +270,19 @@ frames_room(sqlite3 *db)
 		return code;
 	}
 	return real->pMethods->xSync(real, SQLITE_SYNC_DATAONLY | SQLITE_SYNC_NORMAL);
+}
+
+/* A commit into room that is there is on disk sooner than one that makes the file
+ * longer: what somebody waits for is worth it. */
+int
+store_room(struct store *store)
+{
+	int code;
+
+	if (store->waited < ROOM_WAITED) {
+		store->waited++;
+		return 0;
+	}
+	code = make_room(store->db);
+	return code == SQLITE_FULL ? 0 : store_errno(code);
 }

@@ -15,6 +15,7 @@
  *	EVENT 1 (flow) ------------>	into the open transaction
  *	EVENT 2 (gate) ------------>	and commit as soon as the sockets are read
  *	   <--------------- DURABLE 2
+ *	EVENTS 3, 4 ... ----------->	those that waited for room in the socket
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -377,12 +378,29 @@ on_event(struct peer *peer, struct wire_in *in)
 	return 0;
 }
 
+/* What stands before one that is malformed is taken, as it is from packets. */
+static int
+on_events(struct peer *peer, struct wire_in *in)
+{
+	int r = 0;
+
+	while (r == 0 && in->error == 0 && in->off < in->len) {
+		struct span bytes = wire_get_bytes(in, REPORT_EVENT_MAX);
+		struct wire_in one;
+
+		wire_in_init(&one, bytes.data, bytes.len);
+		r = wire_get_u32(&one) == REPORT_EVENT ? on_event(peer, &one) : -EBADMSG;
+	}
+	return r == 0 ? wire_end(in) : r;
+}
+
 static const struct {
 	uint32_t type;
 	int (*on)(struct peer *, struct wire_in *);
 } message_row[] = {
     {REPORT_HELLO, on_hello},
     {REPORT_EVENT, on_event},
+    {REPORT_EVENTS, on_events},
 };
 
 static int
@@ -407,7 +425,9 @@ peer_read(struct peer *peer)
 	uint64_t before = peer->heard;
 	int r = 0;
 
-	for (int i = 0; r == 0 && i < READ_MAX && the.batch_n < BATCH_MAX; i++) {
+	for (int i = 0; r == 0 && i < READ_MAX && peer->heard - before < READ_MAX &&
+			the.batch_n < BATCH_MAX;
+	     i++) {
 		size_t len;
 
 		r = wire_recv(peer->fd, packet, sizeof(packet), &len, NULL, 0, NULL);

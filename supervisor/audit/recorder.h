@@ -10,12 +10,12 @@
 
 #define PEERS_MAX     512
 #define READY_MAX     64          /* peers looked at in one round */
-#define READ_MAX      256         /* packets of one peer in one round */
+#define READ_MAX      256         /* records of one peer in one round */
 #define BATCH_MAX     4096        /* records in one commit */
 #define FLOW_WAIT_NS  20000000ull /* well inside the 50 ms of EVENT_FLOW */
 #define REST_NS       3000000ull  /* before a writer is read again */
-#define REST_BUSY_NS  300000ull   /* one that is in a hurry: its socket holds 160 */
-#define REST_BUSY     48          /* packets at once: it is */
+#define REST_BUSY_NS  300000ull /* one that is in a hurry: its socket holds 160, or more */
+#define REST_BUSY     48        /* records at once: it is */
 #define IDLE_NS       1000000000ull
 #define HELLO_WAIT_NS 5000000000ull /* a peer that says nothing does not keep us */
 #define INSTANCE_LEN  16

@@ -22,8 +22,7 @@
 
 #include "supervisor/audit/tables.h"
 
-#define CACHE_KIB   4096 /* the pages that one full batch writes */
-#define ROOM_WAITED 16   /* a short session has no use for room */
+#define CACHE_KIB 4096 /* the pages that one full batch writes */
 
 const char *const store_sql[STATEMENTS] = {
     [BEGIN] = "BEGIN IMMEDIATE",
@@ -425,21 +424,6 @@ store_fold_some(struct store *store)
 	/* what it could not do, it will: nothing is lost by a long log */
 	(void)sqlite3_wal_checkpoint_v2(
 	    store->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-}
-
-/* A commit into room that is there is on disk sooner than one that makes the file
- * longer: what somebody waits for is worth it. */
-int
-store_room(struct store *store)
-{
-	int code;
-
-	if (store->waited < ROOM_WAITED) {
-		store->waited++;
-		return 0;
-	}
-	code = frames_room(store->db);
-	return code == SQLITE_FULL ? 0 : store_errno(code);
 }
 
 /* What was read and written lately is not kept for a log that is at rest. */

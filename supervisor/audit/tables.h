@@ -31,7 +31,7 @@ struct store {
 	uint64_t base; /* the first record in this file */
 	bool open;     /* a transaction */
 	int wal_pages; /* at the last commit */
-	int waited;    /* commits that somebody waited for; no more than ROOM_WAITED */
+	int waited;    /* commits that somebody waited for; up to the first few */
 };
 
 /* What a writer is told: the disk, or everything else. */
@@ -57,8 +57,5 @@ void pending_rest(struct pending *);
 /* The name of the way to the file system that the recorder's databases take; NULL:
  * there is none. */
 const char *frames_vfs(void);
-/* Room in the write-ahead log for the next commits, when nobody waits: an SQLite
- * result code.  Full: there is none, and nothing is lost. */
-int frames_room(sqlite3 *);
 
 #endif

@@ -463,6 +463,63 @@ test_malformed(void **state)
 	fixture_free(f);
 }
 
+/* An event as it stands in a packet by itself or in one of several. */
+static void
+put_event(struct wire_out *out, uint64_t number, bool whole)
+{
+	uint8_t memory[64];
+	struct wire_out one;
+
+	wire_out_init(&one, memory, sizeof(memory));
+	wire_put_u32(&one, REPORT_EVENT);
+	wire_put_u64(&one, number);
+	wire_put_u32(&one, EVENT_CALL);
+	wire_put_u32(&one, EVENT_GATE);
+	wire_put_u64(&one, 1);
+	if (whole)
+		wire_put_u64(&one, 2);
+	wire_put_bytes(out, memory, one.len);
+}
+
+/* Several in one packet: taken in order, up to the first that is none. */
+static void
+test_joined(void **state)
+{
+	static const char instance[] = "00000000000000bb";
+	struct fixture *f = fixture_new();
+	struct report *report = writer_open(f, "good");
+	int sock = raw_hello(f, instance);
+	uint8_t memory[512];
+	struct wire_out out;
+
+	(void)state;
+	for (int half = 0; half < 3; half++) {
+		wire_out_init(&out, memory, sizeof(memory));
+		wire_put_u32(&out, REPORT_EVENTS);
+		for (uint64_t n = 1; n <= 3; n++)
+			put_event(&out, 3 * (uint64_t)half + n, half == 0 || n < 3);
+		out.len -= half == 2; /* the last one's NUL */
+		assert_int_equal(say(sock, &out), 0);
+		if (half == 0)
+			continue;
+		assert_true(hung_up(sock));
+		close(sock);
+		sock = half == 1 ? raw_hello(f, instance) : -1;
+	}
+	/* with it, or before it, those are on disk */
+	assert_int_equal(write_one(report, "x", EVENT_GATE), 0);
+	assert_int_equal(
+	    ask_number(
+		f->db, "SELECT count(*) FROM rec WHERE writer = '00000000000000bb'"),
+	    7);
+	assert_int_equal(ask_number(f->db, "SELECT max(wseq) FROM rec WHERE writer = "
+					   "'00000000000000bb'"),
+	    8);
+	report_free(report);
+	assert_intact(f);
+	fixture_free(f);
+}
+
 /* Numbers that are missing are recorded as missing; those that come twice are
  * acknowledged and written once. */
 static void
@@ -705,6 +762,7 @@ main(void)
 	    cmocka_unit_test(test_one_recorder),
 	    cmocka_unit_test(test_term),
 	    cmocka_unit_test(test_malformed),
+	    cmocka_unit_test(test_joined),
 	    cmocka_unit_test(test_numbers),
 	    cmocka_unit_test(test_other_user),
 	    cmocka_unit_test(test_disk_full),
