@@ -455,13 +455,25 @@ static void
 versions(void **state)
 {
 	struct container *c = fresh(*state);
+	char *room = vault_scratch(*state, VAULT_VALUE_MAX);
 	uint32_t n = 0;
+	size_t len = 0;
 
 	put(c, PATH, "first-value", false);
 	assert_int_equal(container_put(c, PATH, "abcd", 4, false, NOW, &n), -EEXIST);
 	assert_int_equal(
 	    container_put(c, "team/no/one", "abcd", 4, true, NOW, &n), -ENOENT);
 	put(c, PATH, "second-value", true);
+	put(c, "team/zz/last", "of-another-path", false);
+	/* the scrubber's: those that were replaced, and of no other path */
+	assert_int_equal(container_get_old(c, PATH, 1, room, &len), 0);
+	assert_int_equal(len, strlen("first-value"));
+	assert_memory_equal(room, "first-value", len);
+	assert_int_equal(container_get_old(c, PATH, 2, room, &len), -ENOENT);
+	assert_int_equal(container_get_old(c, "team/zz/last", 1, room, &len), -ENOENT);
+	assert_int_equal(container_get_old(c, PATH, UINT32_MAX, room, &len), -ENOENT);
+	assert_int_equal(container_get_old(c, "team/no/one", 1, room, &len), -ENOENT);
+	assert_int_equal(container_remove(c, "team/zz/last"), 0);
 	assert_int_equal(container_entry_n(c), 2);
 	assert_int_equal(container_entry(c, 0).retired, NOW);
 	assert_int_equal(container_entry(c, 1).retired, 0);
