@@ -113,7 +113,7 @@ def refused_():
         check(audited('"approve"', '"secret"', '"deny"', answer or "nobody"), "and the answer")
 
 
-@test("S1-89 C32 C5 a secret that is asked for each time is for one run: kennel exec asks, and a yes holds once")
+@test("S1-76 S1-89 C32 C5 a secret that is asked for each time is for one run: kennel exec asks, and a yes holds once")
 def per_call():
     secret = helper() % "approve per-call"
     s = begun(secret)
