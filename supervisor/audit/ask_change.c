@@ -3,8 +3,10 @@
  * afterwards that had not been used before.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "supervisor/audit/policies.h"
 #include "supervisor/audit/query.h"
 
 static const char *
@@ -139,6 +141,60 @@ text_of(const struct tally_row *load)
 		    : "kept: policy-text, sealed, by its id";
 }
 
+/* The text itself, where it still lies there.  NULL, and *ret_why. */
+static char *
+read_text(struct ask *ask, const struct tally_row *load, const char **ret_why)
+{
+	uint8_t digest[CHAIN_HASH_LEN];
+	char *text = NULL;
+	size_t len;
+	int r = -ENOENT;
+
+	*ret_why = text_of(load);
+	if (load == NULL || !tally_bytes(load->part[LOADED_SHA256], digest))
+		return NULL;
+	r = policies_get(ask->book->folder, POLICIES_TEXT, digest, &text, &len);
+	if (r == 0)
+		return text;
+	*ret_why = r == -EBADMSG         ? "what lies there is not what was in force"
+		   : r != -ENOENT        ? "what lies there cannot be read"
+		   : (load->flag & KEPT) ? "kept, and removed since"
+					 : *ret_why;
+	return NULL;
+}
+
+/* Below its row, for people: each line of it is inert. */
+static void
+put_lines(FILE *out, char *text)
+{
+	char *line;
+
+	while ((line = strsep(&text, "\n")) != NULL) {
+		if (text == NULL && line[0] == '\0')
+			return; /* behind the last newline */
+		(void)fputs("    ", out);
+		inert_text(out, line);
+		(void)fputc('\n', out);
+	}
+}
+
+static void
+put_text(struct ask *ask, const struct tally_row *load)
+{
+	const char *why = NULL;
+	char *text = read_text(ask, load, &why);
+
+	if (text == NULL)
+		sheet_text(&ask->sheet, why);
+	else if (ask->sheet.form != FORM_TEXT)
+		sheet_text(&ask->sheet, text);
+	else {
+		sheet_text(&ask->sheet, text_of(load));
+		put_lines(ask->sheet.out, text);
+	}
+	free(text);
+}
+
 static void
 put_policy_at(struct ask *ask, const struct tally_row *t, const struct tally_row *load)
 {
@@ -157,7 +213,10 @@ put_policy_at(struct ask *ask, const struct tally_row *t, const struct tally_row
 	sheet_text(sheet, load != NULL ? or_null(load->part[LOADED_SIGNER]) : NULL);
 	sheet_text(sheet, load != NULL ? or_null(load->part[LOADED_FILE]) : NULL);
 	sheet_text(sheet, load != NULL ? or_null(load->part[LOADED_SHA256]) : NULL);
-	sheet_text(sheet, text_of(load));
+	if (ask->q.text)
+		put_text(ask, load);
+	else
+		sheet_text(sheet, text_of(load));
 }
 
 static int
@@ -327,9 +386,9 @@ end_widened(struct ask *ask)
 
 const struct verb verbs_change[] = {
     {.name = "policy-at",
-	.words = "TIME",
+	.words = "[--text] TIME",
 	.what = "which policy each server had at a time",
-	.may = "",
+	.may = "t",
 	.kinds = "start stop policy.load",
 	.column = policy_at_column,
 	.column_n = ARRAY_LEN(policy_at_column),

@@ -126,6 +126,7 @@ TAKE_FLAG(bare)
 TAKE_FLAG(follow)
 TAKE_FLAG(all)
 TAKE_FLAG(once)
+TAKE_FLAG(text)
 
 static bool
 take_kind(struct question *q, const char *v)
@@ -210,6 +211,7 @@ static const struct option_row {
     {"--n", 'n', "count above 0", take_n},
     {"-f", 'f', NULL, take_follow},
     {"--once", '1', NULL, take_once},
+    {"--text", 't', NULL, take_text},
     {"--days", 'd', "number of days", take_days},
     {"--control", 'c', "control", take_control},
     {"--seed", 's', "seed", take_seed},

@@ -80,7 +80,7 @@ struct question {
 	const char *out;     /* -o */
 	const char *report;  /* --kind of report, --format of export */
 	uint64_t days;
-	bool verified, bare /* no header */, follow, all, once;
+	bool verified, bare /* no header */, follow, all, once, text;
 	/* set by verb_ask */
 	const char *kinds;  /* "exec call": only these; NULL: all */
 	bool hide;          /* not what the log says about itself */

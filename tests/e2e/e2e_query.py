@@ -108,6 +108,12 @@ def policy_text():
     equal(ask("policy-text", was[2]["sha256"], env=env), reads(path))
     check("sha256" not in was[3], was[3])
     equal(rows("policy-at", "2099-01-01", env=env)[0]["text"], "kept: policy-text, sealed, by its id")
+    # the text with the answer, for programs and for people
+    equal(rows("policy-at", "--text", "2099-01-01", env=env)[0]["text"], "kept: policy-text, sealed, by its id")
+    equal(run([KENNEL, "exec", "--policy", path, "t", "--", WITNESS, "exit", "0"], env=env).returncode, 0)
+    equal(rows("policy-at", "--text", "2099-01-01", env=env)[0]["text"].encode(), reads(path))
+    lines = ask("policy-at", "--text", "2099-01-01", env=env).decode().splitlines()
+    within("    # another text, the same policy", lines)
     out = TMP + "/kept.out"
     ask("policy-text", "-o", out, was[0]["policy"], env=env)
     equal(hashlib.sha256(reads(out)).hexdigest(), was[0]["policy"], "the id is the digest of these bytes")
@@ -123,6 +129,7 @@ def policy_text():
     within(b"0 policies", ask("prune-policies", "--to", "2001-01-01", env=env))
     within(b"3 policies", ask("prune-policies", "--to", "2099-01-01", env=env))
     ask("policy-text", was[2]["sha256"], status=65, env=env)
+    equal(rows("policy-at", "--text", "2099-01-01", env=env)[0]["text"], "kept, and removed since")
     equal(run([KENNEL, "audit", "verify"], env=env).returncode, 0, "the log is as it was")
     # where it cannot be kept the log says so, and the start is as before
     os.rmdir(env["KENNEL_HOME"] + "/audit/policies")
