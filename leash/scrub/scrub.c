@@ -178,7 +178,7 @@ find_in(struct scrub_stream *st, const uint8_t *text, size_t n, enum fits fits,
 	for (; (at = sieve_next(net, text, n, at, &sieve)) < n; at += SIEVE_CHUNK) {
 		if (shapes != NULL)
 			r = shapes_find(net, shapes, text, n, at, sieve.hook, &st->hits);
-		if (r == 0)
+		if (r == 0 && sieve.run)
 			r = filter_find(st->scrub, text, n, at, fits, &st->hits);
 		if (r < 0)
 			return r;

@@ -108,11 +108,11 @@ net_plan(struct net *net, size_t len_min, size_t hex_min)
 static bool
 has_hook(const struct net *net, const uint8_t *at)
 {
-	unsigned int all = 0xff;
+	unsigned int groups = net->hook[0][at[0] & 127];
 
-	for (int k = 0; k < SIEVE_HOOK; k++)
-		all &= at[k] < 128 ? net->hook[k][at[k]] : 0;
-	return all != 0;
+	groups &= net->hook[1][at[1] & 127];
+	groups &= net->hook[2][at[2] & 127];
+	return groups != 0 && ((at[0] | at[1] | at[2]) & 128) == 0;
 }
 
 static size_t
@@ -122,9 +122,11 @@ walk_plain(
 	for (; at < end; at += SIEVE_CHUNK) {
 		uint8_t some = 0;
 		uint32_t full = 0;
-		bool stop = sieve_runs(
-		    net, text + at, net->q == SIEVE_LONG ? RUNS_LONG : RUNS_SHORT);
+		bool stop;
 
+		s->run = sieve_runs(
+		    net, text + at, net->q == SIEVE_LONG ? RUNS_LONG : RUNS_SHORT);
+		stop = s->run;
 		memset(s->hook, 0, sizeof(s->hook));
 		for (size_t i = 0; i < SIEVE_CHUNK; i++) {
 			uint8_t c = text[at + i],

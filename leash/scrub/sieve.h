@@ -77,8 +77,9 @@ enum triage {
 struct sieve {
 	unsigned int flags; /* enum triage, of what was passed */
 	uint32_t lanes;     /* full ones right before the next chunk */
-	/* Of the chunk it stopped at: bit i % 64 of word i / 64 says that a hook
+	/* Of the chunk it stopped at: may a run be in the map?  And bit i % 64 of word i / 64 says that a hook
 	 * may stand at byte i. */
+	bool run;
 	uint64_t hook[SIEVE_WORDS];
 };
 

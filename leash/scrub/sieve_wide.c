@@ -106,7 +106,7 @@ walk_512(const struct net *net, const uint8_t *text, size_t at, size_t end,
 	__m512i seen = _mm512_setzero_si512(), a, b, c, d, any;
 	uint32_t full, lanes = s->lanes;
 	uint64_t hooks = 0;
-	bool found;
+	bool found = false;
 
 	for (; at < end; at += SIEVE_CHUNK) {
 		const uint8_t *chunk = text + at;
@@ -145,6 +145,7 @@ walk_512(const struct net *net, const uint8_t *text, size_t at, size_t end,
 		s->hook[2] = _mm512_test_epi8_mask(c, c);
 		s->hook[3] = _mm512_test_epi8_mask(d, d);
 	}
+	s->run = found;
 	s->lanes = lanes;
 	s->flags |= signs_of((uint32_t)_mm512_reduce_or_epi32(seen));
 	return at;
@@ -232,7 +233,7 @@ places_256(const struct net *net, const uint8_t *chunk, uint64_t hook[SIEVE_WORD
 	const __m256i zero = _mm256_setzero_si256();
 
 	memset(hook, 0, SIEVE_WORDS * sizeof(*hook));
-	for (int i = 0; i < SIEVE_CHUNK / 32; i++) {
+	for (size_t i = 0; i < SIEVE_CHUNK / 32; i++) {
 		__m256i none = _mm256_cmpeq_epi8(hooks_256(net, chunk + 32 * i), zero);
 		uint32_t some = ~(uint32_t)_mm256_movemask_epi8(none);
 
@@ -246,14 +247,14 @@ walk_256(const struct net *net, const uint8_t *text, size_t at, size_t end,
 {
 	__m256i seen = _mm256_setzero_si256(), any;
 	uint32_t full, lanes = s->lanes, four[8];
-	bool hooks = false;
+	bool hooks = false, found = false;
 
 	for (; at < end; at += SIEVE_CHUNK) {
 		const uint8_t *chunk = text + at;
 
 		full = 0;
 		any = _mm256_setzero_si256();
-		for (int i = 0; i < SIEVE_CHUNK / 32; i++) {
+		for (size_t i = 0; i < SIEVE_CHUNK / 32; i++) {
 			full |= classes_256(net, chunk + 32 * i, &seen) << 4 * i;
 			any = _mm256_or_si256(any, hooks_256(net, chunk + 32 * i));
 		}
@@ -262,13 +263,15 @@ walk_256(const struct net *net, const uint8_t *text, size_t at, size_t end,
 		else
 			lanes = full >> 31;
 		hooks = _mm256_testz_si256(any, any) == 0;
-		if (sieve_runs(net, chunk, runs) || hooks)
+		found = sieve_runs(net, chunk, runs);
+		if (found || hooks)
 			break;
 	}
 	if (at < end && hooks)
 		places_256(net, text + at, s->hook);
 	else
 		memset(s->hook, 0, sizeof(s->hook));
+	s->run = found;
 	s->lanes = lanes;
 	_mm256_storeu_si256((__m256i *)four, seen);
 	for (int i = 0; i < 8; i++)
