@@ -7,7 +7,9 @@ win is what the forbidden program itself says, by its status and by a mark.
     RACES_TRIES     tries of each shape, half of them in the run as root, half
                     in the one as a user
     RACES_CHUNK     tries of one session
+    RACES_HELD      tries of each that a person is asked about
 """
+import json
 import os
 import shutil
 import subprocess
@@ -209,6 +211,70 @@ def proc_fd():
 @test("attack_65_loader_env: the environment is rewritten (env)", seconds=SECONDS)
 def env():
     race("env")
+
+
+# ---- what a person agreed to ---------------------------------------------------------
+
+HELD = int(os.environ.get("RACES_HELD", "") or 24)  # tries; each waits for an answer
+
+
+def person(p, good):
+    """Answers what the server below p asks, one question at a time."""
+    agreed = 0
+    while p.poll() is None:
+        r = run([KENNEL, "approve", "list", "--json"])
+        for line in r.stdout.decode().splitlines():
+            q = json.loads(line)
+            if not q["id"].startswith("%d-" % p.pid):
+                continue
+            yes = good(json.loads(q["detail"]))
+            r = run([KENNEL, "approve", "allow" if yes else "deny", q["id"]])
+            agreed += yes and r.returncode == 0
+    return agreed
+
+
+def held(shape, lines, good):
+    """All of it is rewritten without a break: before the question, while it is open, after the yes,
+    up to the exec stop.  What the policy would ask about anyway is not what the person agreed to."""
+    d = scene()
+    # what root's run left, and the other way round
+    user = '    user "%d"\n' % UID if os.geteuid() == 0 else ""
+    body = user + "    run %s **\n    read %s\n    write %s\n%s" % (words(SWAP), words(d), words(d + "/w"), lines)
+    total, agreed = dict.fromkeys(COUNTS, 0), 0
+    for _ in range(4):  # it needs to stand still once only
+        p = start([KENNEL, "exec", "--policy", policy(body), "t", "--", SWAP, shape, str(HELD), d, d + "/w", "evenly"],
+                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(), cwd="/")
+        agreed += person(p, good)
+        got = counted(*p.communicate())
+        for k in COUNTS:
+            total[k] += got[k]
+        total["means"] = got["means"]
+        if total["ran"] > 0:
+            break
+    wins = tried = 0
+    for _ in range(8):
+        if wins == 0:
+            c = believing(shape, 300, d)
+            wins, tried = wins + c["won"], tried + c["tries"]
+    print("# held, %s: agreed to %d of %s; the control won %d of %d" % (shape, agreed, figures(total), wins, tried), flush=True)
+    equal((total["won"], total["marks"]), (0, 0), shape)
+    check(0 < total["ran"] <= agreed, "what ran was agreed to", figures(total))
+    check(wins, "the control never won")
+
+
+@test("attack_58_swap: what a person agreed to is rewritten while it is held, after the yes, at the stop: arguments", seconds=SECONDS)
+def held_arguments():
+    held("thread-argv", "    exec ask %s *\n" % words(TMP + "/race/a/goal"), lambda q: q["argv"][1:] == ["good"])
+
+
+@test("attack_65_loader_env: the same: environment", seconds=SECONDS)
+def held_environment():
+    held("env", "    exec ask %s good with env EZ\n" % words(TMP + "/race/a/goal"), lambda q: "changed" not in q)
+
+
+@test("attack_58_swap: the same: working folder", seconds=SECONDS)
+def held_folder():
+    held("cwd-in", "    exec ask %s here\n" % words(TMP + "/race/a/goal"), lambda q: q["cwd"].endswith("/race/a"))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 /*
  * The words, the file or the folder of an exec are changed while it is judged.
  *
- *	exec_swap SHAPE TRIES DIR WRITABLE
+ *	exec_swap SHAPE TRIES DIR WRITABLE [evenly]
  *
  * DIR/a/goal with the argument "good" and no variable but TZ is granted.
  * DIR/b/goal (another program) is too, with another argument: nothing but who
@@ -17,6 +17,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -361,13 +362,17 @@ static const struct shape {
 
 static const struct shape *shape;
 
+static bool evenly;
+
 /* There and back; who would rather judge than wait for a fresh thread's share of
- * the processor is let by. */
+ * the processor is let by: with the good words in place, or as often with the bad. */
 static void
 flip_once(unsigned int *seed)
 {
 	shape->set(1);
 	spin(rand_r(seed) % SPIN_MAX);
+	if (evenly && rand_r(seed) % 8 == 0)
+		sched_yield();
 	shape->set(0);
 	spin(rand_r(seed) % SPIN_MAX);
 	if (rand_r(seed) % 8 == 0)
@@ -572,7 +577,8 @@ main(int argc, char **argv)
 {
 	pid_t peer;
 
-	if (argc != 5)
+	evenly = argc == 6 && strcmp(argv[5], "evenly") == 0;
+	if (argc != 5 && !evenly)
 		return 64;
 	base = argv[3];
 	writable = argv[4];
