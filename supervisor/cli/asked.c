@@ -149,7 +149,8 @@ static void
 on_agent(struct loop *loop, int fd, short revents, void *arg)
 {
 	(void)loop, (void)fd;
-	if ((revents & (POLLHUP | POLLERR)) != 0)
+	/* it closed its end, or says that nothing more will come */
+	if ((revents & (POLLHUP | POLLERR | POLLRDHUP)) != 0)
 		ends(arg, -EPIPE, "the agent was gone before a person had answered");
 }
 

@@ -2,6 +2,7 @@
 import json
 import os
 import signal
+import socket
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
@@ -43,9 +44,9 @@ def question(pid, n=1, env=None):
     return got[0] if n == 1 else got
 
 
-def begun(secret, more="", env=None):
+def begun(secret, more="", env=None, **how):
     """kennel run, and its agent's first request, which waits."""
-    s = kennel_run(toy_policy(secret + more), env=env)
+    s = kennel_run(toy_policy(secret + more), env=env, **how)
     s.send({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "kit", "version": "1"}}})
     s.n = 1
@@ -153,14 +154,16 @@ def silent():
 
 @test("the agent's end and a signal end a start that waits; the question is gone, and nothing is left")
 def ends():
-    for how in ("agent", "signal"):
-        s = begun(helper() % "approve session")
+    for how in ("agent", "half", "signal"):
+        s = begun(helper() % "approve session", socket_stdio=how == "half")
         pid = s.p.pid
         q = question(pid)
         leash = [p for p, comm in descendants(pid).items() if comm == "kennel-leash"]
         equal(len(leash), 1, "the control: a leash waits")
         if how == "agent":
             s.p.stdin.close()
+        elif how == "half":  # nothing more will come, but answers are read
+            s.sock.shutdown(socket.SHUT_WR)
         else:
             os.kill(pid, signal.SIGTERM)
         check(wait_for(lambda: s.p.poll() is not None, LONG) is not None, "kennel stays after %s" % how)

@@ -427,7 +427,7 @@ def at_terminal(env, answers, *words):
     return text, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-@test("at a terminal nothing that is typed is seen, and a recovery phrase once", 120)
+@test("S1-111 at a terminal nothing that is typed is seen, and a recovery phrase once", 120)
 def terminal():
     env = home()
     new = "a new passphrase " + VALUE
@@ -437,6 +437,10 @@ def terminal():
     seen, status = at_terminal(env, [(b"value", VALUE.encode())], "set", PATH)
     equal(status, 0, seen)
     absent(VALUE.encode(), seen)
+    seen, status = at_terminal(env, [(b"value", OTHER.encode())], "rotate", PATH)
+    equal(status, 0, seen)
+    absent(OTHER.encode(), seen)
+    within(b"version 2", seen)
     seen, status = at_terminal(env, [(b"passphrase", PASS.encode())], "export-recovery")
     equal(status, 0, seen)
     absent(PASS.encode(), seen)
