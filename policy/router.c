@@ -104,6 +104,7 @@ word_fill(struct arena *arena, struct word *w, const char *reference)
 	for (at = w->text; (next = strstr(at, REFERENCE)) != NULL; at = next + mark) {
 		memcpy(out + n, at, (size_t)(next - at));
 		n += (size_t)(next - at);
+		/* NOLINTNEXTLINE(bugprone-not-null-terminated-result): more follows */
 		memcpy(out + n, reference, len);
 		n += len;
 	}
@@ -270,6 +271,7 @@ chain_put(struct chain *c, const char *text)
 }
 
 /* Does what this source needs lead back to the first?  The way is in c->text. */
+/* NOLINTBEGIN(misc-no-recursion): each source is passed once */
 static bool
 chain_closes(struct chain *c, const struct routed_source *s)
 {
@@ -295,6 +297,8 @@ chain_closes(struct chain *c, const struct routed_source *s)
 	c->text[len] = '\0';
 	return false;
 }
+
+/* NOLINTEND(misc-no-recursion) */
 
 /* A way in a circle: no source on it can be asked first. */
 static void

@@ -389,6 +389,8 @@ statement_source(struct reading *r, const struct line *l)
 {
 	struct router *router = r->router;
 	size_t old = source_named(router, &l->word[1]);
+	/* one that is wrong is read all the same, for what else is wrong in it */
+	struct routed_source *source = &router->source[ROUTER_SOURCES_MAX];
 
 	if (!reading_name_good(&l->word[1]))
 		diag_error(r->diag, l->word[1].at,
@@ -404,11 +406,9 @@ statement_source(struct reading *r, const struct line *l)
 		diag_error(
 		    r->diag, l->word[1].at, "more than %d sources", ROUTER_SOURCES_MAX);
 	else
-		r->source = &router->source[router->source_n++];
-	/* one that is wrong is read all the same, for what else is wrong in it */
-	if (r->source == NULL)
-		r->source = &router->source[ROUTER_SOURCES_MAX];
-	*r->source = (struct routed_source){.name = l->word[1]};
+		source = &router->source[router->source_n++];
+	*source = (struct routed_source){.name = l->word[1]};
+	r->source = source;
 	reading_block(
 	    r, source_rows, sizeof(source_rows) / sizeof(source_rows[0]), l->word[1].at);
 	r->source = NULL;
