@@ -186,15 +186,30 @@ take_yes(struct gate *g, pid_t tgid, const struct asked *asked)
 
 /* ---- the question --------------------------------------------------------------- */
 
+/*
+ * A text of the caller's as a person may see it: without secrets.  False where what
+ * looks like a key in lines is taken out of it: whoever writes its first line can put
+ * a command behind it, which the mask would hide.
+ */
+static bool
+clean(struct gate *g, const char *text, const char **ret)
+{
+	struct scrub *s = g->order.scrub;
+	uint64_t before = s != NULL ? scrub_free_count(s) : 0;
+
+	*ret = text;
+	if (s == NULL)
+		return true;
+	*ret = scrub_text(s, text, &g->shown) == 0 ? (const char *)g->shown.data
+						   : SCRUB_MASK;
+	return scrub_free_count(s) == before;
+}
+
 /* One word, without the secrets in it.  Nothing is shown by half. */
 static bool
 put_word(struct gate *g, const char *word)
 {
-	if (g->order.scrub != NULL)
-		word = scrub_text(g->order.scrub, word, &g->shown) == 0
-			   ? (const char *)g->shown.data
-			   : SCRUB_MASK;
-	if (strlen(word) + 1 > ASK_WORDS_MAX - g->words.len)
+	if (!clean(g, word, &word) || strlen(word) + 1 > ASK_WORDS_MAX - g->words.len)
 		return false;
 	return buf_put(&g->words, word, strlen(word) + 1) == 0;
 }
@@ -242,11 +257,8 @@ put_question(struct gate *g, const struct call *c, const struct verdict *v,
 	put_words(g, c, &q);
 	/* what the digest was made of, not read again: a thread of the caller's may
 	 * go to and fro meanwhile, and the person would agree to another folder */
-	q.cwd = g->asked_folder;
-	if (g->order.scrub != NULL)
-		q.cwd = scrub_text(g->order.scrub, g->asked_folder, &g->shown) == 0
-			    ? (const char *)g->shown.data
-			    : SCRUB_MASK;
+	if (!clean(g, g->asked_folder, &q.cwd))
+		q.cut = true;
 	return g->order.person->ask(g->order.person_arg, &q);
 }
 

@@ -213,5 +213,7 @@ size_t shapes_tail(const struct shaping *, const uint8_t *text, size_t n);
 const char *shapes_name(uint32_t number); /* NULL after the last */
 /* "[REDACTED:kind]" */
 const char *shapes_mask(uint32_t number);
+/* May any text stand in one? */
+bool shapes_free(uint32_t number);
 
 #endif

@@ -124,6 +124,16 @@ scrub_shape_count(const struct scrub *s, uint32_t number)
 	return number < SCRUB_SHAPES_MAX ? s->shape_count[number] : 0;
 }
 
+uint64_t
+scrub_free_count(const struct scrub *s)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; shapes_name(i) != NULL; i++)
+		n += shapes_free(i) ? s->shape_count[i] : 0;
+	return n;
+}
+
 /* ---- where values stand ---------------------------------------------------- */
 
 /* From a place in view i to the block. */

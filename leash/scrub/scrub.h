@@ -44,6 +44,9 @@ const char *scrub_weakness(const struct secret *);
  * of one, NULL after the last; and how often it was taken out. */
 const char *scrub_shape(uint32_t number);
 uint64_t scrub_shape_count(const struct scrub *, uint32_t number);
+/* How often a mask stood for text of any kind: a key in lines has its end where the
+ * text says so.  What is behind such a mask nobody has seen. */
+uint64_t scrub_free_count(const struct scrub *);
 
 int scrub_stream_new(struct scrub *, struct scrub_stream **ret);
 void scrub_stream_free(struct scrub_stream *);

@@ -83,6 +83,12 @@ shapes_mask(uint32_t number)
 	return mask;
 }
 
+bool
+shapes_free(uint32_t number)
+{
+	return number < SHAPES && shapes[number].check == CHECK_PEM;
+}
+
 /* ---- what must follow -------------------------------------------------------------- */
 
 static bool

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "leash/exec/flight.h"
+#include "leash/scrub/scrub.h"
 #include "leash/vault/vault.h"
 #include "shim/base/loop.h"
 #include "tests/unit/child.h"
@@ -448,6 +449,7 @@ person_ask(void *arg, const struct gate_question *q)
 	size_t n = q->words_len < sizeof(r->shown) ? q->words_len : sizeof(r->shown);
 
 	r->asked++;
+	r->cut = q->cut;
 	memcpy(r->digest[1], r->digest[0], 32);
 	memcpy(r->digest[0], q->digest, 32);
 	memcpy(r->shown, q->words, n);
@@ -608,6 +610,8 @@ leash_main(const struct cell_try *how, struct cell_result *result, int marks)
 	    .report = &report,
 	    .person = how->yes != NULL ? &person : NULL,
 	    .person_arg = &l};
+	if (how->scrubbed && scrub_new(&order.scrub) < 0)
+		_exit(83);
 	if (order.notify_fd < 0 || gate_new(&order, &l.gate) < 0)
 		_exit(83);
 	if (how->log_wait_ms != 0)
@@ -623,6 +627,7 @@ leash_main(const struct cell_try *how, struct cell_result *result, int marks)
 	result->busy = gate_busy(l.gate);
 	result->counts = gate_counts(l.gate);
 	gate_free(l.gate);
+	scrub_free(order.scrub);
 	env_free(env);
 	_exit(0);
 }

@@ -38,6 +38,7 @@ struct cell_result {
 	unsigned int late; /* how often the report said that it is */
 	unsigned int asked, withdrawn, refused;
 	char shown[256];       /* the last question's words, with spaces */
+	int cut;               /* and there were more of them */
 	uint8_t digest[2][32]; /* the last two questions' */
 	double seconds;
 };
@@ -54,6 +55,7 @@ struct cell_try {
 	 * NULL: there is nobody to ask. */
 	const char *yes;
 	const char *in;          /* and where it works in here; NULL: wherever */
+	int scrubbed;            /* what is shown is scrubbed of what looks like a key */
 	enum gate_answer answer; /* 0: never */
 	int kill_asked;          /* SIGKILL to the program when there is a question */
 	unsigned int kill_ms;    /* SIGKILL to the program after so long */

@@ -391,6 +391,38 @@ asked_and_answered(void **state)
 	assert_string_equal(r.record[2].reason, "nobody answered");
 }
 
+/*
+ * What begins like a key in lines is masked up to where the server says, and behind
+ * the mask may be any command: a person is not shown it as if that were all.
+ */
+static void
+attack_asked_words_behind_mask(void **state)
+{
+	static const struct {
+		const char *word, *shown;
+		int cut;
+	} row[] = {
+	    /* control: a token has no room for a command, and is masked */
+	    {"-H=glpat-abcdefghijklmnopqrst", "-H=[REDACTED:gitlab-token]", 0},
+	    {": -----BEGIN A PRIVATE KEY-----; mark3 & more", "", 1},
+	    {": -----BEGIN A PRIVATE KEY-----; mark3 -----END A PRIVATE KEY-----", "", 1},
+	};
+
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		const char *argv[] = {
+		    cell_path("try"), "path", cell_path("mark3"), row[i].word, NULL};
+		struct cell_try how = {
+		    .argv = argv, .yes = "", .answer = GATE_DENY, .scrubbed = 1};
+		struct cell_result r;
+
+		assert_string_equal(cell_run(&how, &r), "errno 13\n");
+		assert_int_equal(r.asked, 1);
+		assert_int_equal(r.cut, row[i].cut);
+		assert_null(strstr(r.shown, "REDACTED:private-key"));
+		assert_non_null(strstr(r.shown, row[i].shown));
+	}
+}
+
 /* A yes is used up where the program starts, not where it was said: an exec that
  * fails, fifty times, is asked about once. */
 static void
@@ -692,6 +724,7 @@ main(int argc, char **argv)
 	    cmocka_unit_test(attack_in_moved),
 	    cmocka_unit_test(attack_71_script_moved),
 	    cmocka_unit_test(asked_and_answered),
+	    cmocka_unit_test(attack_asked_words_behind_mask),
 	    cmocka_unit_test(asked_and_failed),
 	    cmocka_unit_test(asked_and_killed),
 	    cmocka_unit_test(attack_asked_words_swapped_by_thread),
