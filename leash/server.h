@@ -96,7 +96,7 @@ struct leash {
 	int exec_errno;
 	bool pid1_reaped;
 	bool gate_turn, signal_turn; /* what this turn of the loop was about */
-	int status; /* wait status of the server */
+	int status;                  /* wait status of the server */
 };
 
 /* launch.c: from the launch message to a server that waits for SHIM_GO.  On
