@@ -51,9 +51,22 @@ write_out(const char *path, const char *bytes, size_t len)
 	return r;
 }
 
+/* The bytes where they were asked for; -EINVAL: a terminal is no place for them. */
 static int
-give(const struct question *q, const char *folder, const uint8_t digest[CHAIN_HASH_LEN],
-    const char **ret_why)
+hand_over(
+    const struct question *q, enum policies_form form, const char *bytes, size_t len)
+{
+	if (q->out != NULL)
+		return write_out(q->out, bytes, len);
+	if (form == POLICIES_TEXT)
+		return show_text(bytes, len);
+	if (isatty(STDOUT_FILENO))
+		return -EINVAL;
+	return fwrite(bytes, 1, len, stdout) == len ? 0 : -EPIPE;
+}
+
+static int
+give(const struct question *q, const char *folder, const uint8_t digest[CHAIN_HASH_LEN])
 {
 	enum policies_form form = POLICIES_TEXT;
 	char *bytes = NULL;
@@ -64,23 +77,34 @@ give(const struct question *q, const char *folder, const uint8_t digest[CHAIN_HA
 		form = POLICIES_SEALED;
 		r = policies_get(folder, form, digest, &bytes, &len);
 	}
-	if (r == 0 && q->out != NULL)
-		r = write_out(q->out, bytes, len);
-	else if (r == 0 && form == POLICIES_SEALED && isatty(STDOUT_FILENO)) {
-		*ret_why = "it is a sealed policy: -o FILE, then kennel policy show FILE";
-		r = -EINVAL;
-	} else if (r == 0)
-		r = form == POLICIES_TEXT                  ? show_text(bytes, len)
-		    : fwrite(bytes, 1, len, stdout) == len ? 0
-							   : -EPIPE;
+	if (r == 0)
+		r = hand_over(q, form, bytes, len);
 	free(bytes);
 	return r;
+}
+
+static const char *
+why_not(int r)
+{
+	static const struct {
+		int r;
+		const char *why;
+	} row[] = {
+	    {-ENOENT, "no policy of that digest was kept, or it was removed"},
+	    {-EBADMSG, "what lies there is not what was in force"},
+	    {-EINVAL, "it is a sealed policy: -o FILE, then kennel policy show FILE"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(row); i++)
+		if (row[i].r == r)
+			return row[i].why;
+	return strerror(-r);
 }
 
 int
 policy_text_main(int argc, char **argv)
 {
-	const char *folder = paths_audit_dir(), *why = NULL;
+	const char *folder = paths_audit_dir();
 	uint8_t digest[CHAIN_HASH_LEN];
 	struct question q;
 	int r, status;
@@ -93,7 +117,7 @@ policy_text_main(int argc, char **argv)
 	}
 	if (q.log != NULL)
 		folder = q.log;
-	r = folder != NULL ? give(&q, folder, digest, &why) : -ENOENT;
+	r = folder != NULL ? give(&q, folder, digest) : -ENOENT;
 	if (fflush(stdout) != 0 && r == 0)
 		r = -EPIPE;
 	status = r == 0          ? ASK_OK
@@ -101,12 +125,7 @@ policy_text_main(int argc, char **argv)
 		 : r == -EBADMSG ? ASK_TAMPERED
 		 : r == -EINVAL  ? ASK_USAGE
 				 : ASK_FAILED;
-	if (why == NULL)
-		why = r == -ENOENT
-			  ? "no policy of that digest was kept, or it was removed"
-		      : r == -EBADMSG ? "what lies there is not what was in force"
-				      : strerror(-r);
-	verb_complain(&q, status, why);
+	verb_complain(&q, status, why_not(r));
 	return status;
 }
 
