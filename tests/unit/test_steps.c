@@ -17,8 +17,8 @@
 #include "tests/unit/audit_forge.h"
 
 #define STEPS_MIN 500 /* fewer would not be what this is for */
-#define ROUNDS    20 /* the last of them behind room in the write-ahead log */
-#define EACH      30 /* flow events before a gate one */
+#define ROUNDS    20  /* the last of them behind room in the write-ahead log */
+#define EACH      30  /* flow events before a gate one */
 #define CONFIG    "epoch 1\nsegment 256\n"
 
 static char exe[128]; /* the round's own recorder, beside which its orders lie */
