@@ -35,8 +35,8 @@ const char *const store_sql[STATEMENTS] = {
 		"verdict, rule, writer, wseq, body FROM pending",
     [PUT_TILE] = "INSERT INTO tile(level, n, root, h) VALUES(?, ?, ?, ?)",
     [PUT_CP] = "INSERT INTO cp(size, epoch, note) VALUES(?, ?, ?)",
-    [LAST_SEQ] = "SELECT coalesce(max(wseq), 0) FROM rec WHERE session = ? AND "
-		 "writer = ?",
+    [LAST_SEQ] = ("SELECT coalesce(max(wseq), 0) FROM rec WHERE session = ? AND "
+		  "writer = ?"),
 };
 
 /* ---- small change ---------------------------------------------------------- */
