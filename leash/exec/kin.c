@@ -207,7 +207,7 @@ still_there(struct kinship *all, struct kin *const *met, size_t n)
 static bool
 walk_up(struct gate *g, pid_t child, struct kin_chain *ret)
 {
-	struct kin *met[GATE_CHAIN_MAX + 1];
+	struct kin *met[GATE_CHAIN_MAX + 1] = {NULL};
 	size_t n = 0;
 	pid_t pid = parent_of(child);
 
