@@ -93,7 +93,8 @@ static const struct keyword_row rows[KW_END] = {
     ROW(KW_SCRUB, "scrub", .where = WHERE_GRANT | WHERE_LATER),
     ROW(KW_SECRET, "secret", .where = WHERE_TOP | WHERE_GRANT, .hidden = true,
 	NUM(3, WORDS_ANY), .quals = QUAL_SECRET,
-	.takes = "NAME from env NAME, file PATH, cmd PROGRAM..., vault PATH or source PATH"),
+	.takes =
+	    "NAME from env NAME, file PATH, cmd PROGRAM..., vault PATH or source PATH"),
     ROW(KW_SERVER, "server", TOP),
     CONTEXT(KW_STARTTLS, "starttls", .where = WHERE_QUAL, NUM(1, 1), .quals = QUAL_NET,
 	.takes = "postgres, smtp, imap or mysql"),
