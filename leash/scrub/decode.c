@@ -533,7 +533,9 @@ pairs_wanted(
 {
 	size_t tail;
 
-	if ((flags & TRIAGE_PAIRS) != 0)
+	/* short ones may fill fewer lanes than the sieve counts */
+	if ((flags & TRIAGE_PAIRS) != 0 ||
+	    f->hex_min < (size_t)(f->net.lanes_min + 1) * SIEVE_LANE)
 		return pairs_from(f, text, n, 0, more);
 	/* near the end too few may stand for so many lanes */
 	tail = (size_t)(f->net.lanes_min + 2) * SIEVE_LANE;

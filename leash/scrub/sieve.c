@@ -72,7 +72,6 @@ net_init(struct net *net)
 		pair = class_of(&paired, c);
 		net->class[c] = class_of(&signs, c);
 		net->class[c] |= pair == 0 ? CLASS_OTHER : 0;
-		net->class[c] |= (pair & SIEVE_SEPARATES) != 0 ? CLASS_SEPARATES : 0;
 	}
 	shapes_hooks(net);
 	net->lanes_min = LANES_MIN;
@@ -134,8 +133,7 @@ walk_plain(
 
 			some |= class;
 			if (i % SIEVE_LANE == SIEVE_LANE - 1) {
-				if ((some & CLASS_OTHER) == 0 &&
-				    (some & CLASS_SEPARATES) != 0)
+				if ((some & CLASS_OTHER) == 0)
 					full |= 1u << i / SIEVE_LANE;
 				s->flags |= some & TRIAGE_SIGNS;
 				some = 0;

@@ -28,9 +28,9 @@
  * the table of its place.  All places are looked at.
  *
  * Hex with separators.  Its digits and what stands between them fill whole lanes
- * of eight bytes, and if no seven digits stand together each lane has a
- * separator.  D digits with one separator in each seven have C = D+D/7-1 bytes or
- * more, that is (C-7)/8 whole lanes, one behind the other, wherever they begin.
+ * of eight bytes, and how many digits stand together is up to who writes them.  D
+ * digits with a separator have D+1 bytes or more, that is (D-6)/8 whole lanes, one
+ * behind the other, wherever they begin.  Long hex without one is looked at in vain.
  *
  * The walkers answer alike, except that a wider one may see a hook more.
  */
@@ -70,8 +70,7 @@ enum triage {
 #define TRIAGE_SIGNS 0x1f /* those of single bytes */
 
 /* Beside them in the class of a byte. */
-#define CLASS_OTHER     0x20 /* does not stand in hex with separators */
-#define CLASS_SEPARATES 0x40 /* is one of these */
+#define CLASS_OTHER 0x20 /* does not stand in hex with separators */
 
 /* One pass over one text; all zero before. */
 struct sieve {
@@ -92,8 +91,6 @@ typedef size_t sieve_walker(
     const struct net *, const uint8_t *text, size_t at, size_t end, struct sieve *);
 
 enum sieve_kind { SIEVE_PLAIN, SIEVE_AVX2, SIEVE_AVX512, SIEVE_KINDS };
-
-#define SIEVE_SEPARATES 0x1f /* those bits of paired */
 
 /* A class is the bytes whose lower half and whose upper half both have its bit. */
 struct halves {

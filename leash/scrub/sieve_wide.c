@@ -32,7 +32,7 @@ signs_of(uint32_t four)
 struct tables {
 	__m512i class_low, class_high;
 	__m512i first_low, first_high, second_low, second_high, third_low, third_high;
-	__m512i other, separates, ascii;
+	__m512i other, ascii;
 };
 
 TARGET_AVX512 INLINE struct tables
@@ -48,7 +48,6 @@ tables_of(const struct net *net)
 	    .third_low = _mm512_loadu_si512(net->hook[2]),
 	    .third_high = _mm512_loadu_si512(net->hook[2] + 64),
 	    .other = _mm512_set1_epi8(CLASS_OTHER),
-	    .separates = _mm512_set1_epi8(CLASS_SEPARATES),
 	    .ascii = _mm512_set1_epi8(127), /* which is other */
 	};
 }
@@ -61,8 +60,7 @@ classes_512(const struct tables *t, const uint8_t *at)
 	return _mm512_permutex2var_epi8(t->class_low, bytes, t->class_high);
 }
 
-/* The lanes of a chunk that have no byte of class other; and of these, that have a
- * separator. */
+/* The lanes of a chunk that have no byte of class other. */
 TARGET_AVX512 INLINE uint32_t
 full_512(const struct tables *t, __m512i a, __m512i b, __m512i c, __m512i d)
 {
@@ -72,15 +70,6 @@ full_512(const struct tables *t, __m512i a, __m512i b, __m512i c, __m512i d)
 	    _mm512_testn_epi64_mask(d, t->other), _mm512_testn_epi64_mask(c, t->other));
 
 	return _mm512_kunpackw(high, low);
-}
-
-TARGET_AVX512 INLINE uint32_t
-separated_512(const struct tables *t, __m512i a, __m512i b, __m512i c, __m512i d)
-{
-	return (uint32_t)_mm512_test_epi64_mask(a, t->separates) |
-	       (uint32_t)_mm512_test_epi64_mask(b, t->separates) << 8 |
-	       (uint32_t)_mm512_test_epi64_mask(c, t->separates) << 16 |
-	       (uint32_t)_mm512_test_epi64_mask(d, t->separates) << 24;
 }
 
 /* The groups that have a hook at each of 64 bytes.  One above 127 is looked up as
@@ -124,8 +113,6 @@ walk_512(const struct net *net, const uint8_t *text, size_t at, size_t end,
 		seen = _mm512_ternarylogic_epi64(seen, a, b, 0xfe); /* or */
 		seen = _mm512_ternarylogic_epi64(seen, c, d, 0xfe);
 		full = full_512(&t, a, b, c, d);
-		if (full != 0)
-			full &= separated_512(&t, a, b, c, d);
 		if ((full & (full << 1 | (lanes != 0))) != 0)
 			lanes = sieve_lanes(net, full, lanes, &s->flags);
 		else
@@ -200,15 +187,12 @@ classes_256(const struct net *net, const uint8_t *at, __m256i *seen)
 {
 	const __m256i zero = _mm256_setzero_si256();
 	__m256i bytes = _mm256_loadu_si256((const __m256i *)at);
-	__m256i upper = upper_half(bytes), pair, none, full;
+	__m256i upper = upper_half(bytes), pair, full;
 
 	*seen = _mm256_or_si256(*seen, look_halves(&net->signs, bytes, upper));
 	pair = look_halves(&net->paired, bytes, upper);
-	/* lanes with no byte of no class, but for those without a separator */
+	/* lanes with no byte of no class */
 	full = _mm256_cmpeq_epi64(_mm256_cmpeq_epi8(pair, zero), zero);
-	none = _mm256_cmpeq_epi64(
-	    _mm256_and_si256(pair, _mm256_set1_epi8(SIEVE_SEPARATES)), zero);
-	full = _mm256_andnot_si256(none, full);
 	return (uint32_t)_mm256_movemask_pd(_mm256_castsi256_pd(full));
 }
 

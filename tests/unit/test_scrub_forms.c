@@ -625,6 +625,36 @@ values_stand_at_every_place(void **state)
 		}
 }
 
+/* Digits of hex by the group, however many the server writes together. */
+static void
+attack_hex_in_groups_at_every_place(void **state)
+{
+	static const size_t lens[] = {8, 11, 12, 40}, groups[] = {2, 4, 8, 10, 16, 20};
+	static const char digit[] = "0123456789abcdef";
+	char value[65];
+	static struct text t;
+	struct kit k;
+
+	for (size_t i = 0; i < 4 * 6 * SIEVE_KINDS; i++) {
+		size_t len = lens[i % 4], group = groups[i / 4 % 6];
+
+		value_of(value, len);
+		kit_open(&k, value);
+		t.n = 0;
+		for (size_t at = 0; at < 2 * len; at++) {
+			unsigned int c = k.value[at / 2];
+
+			if (at > 0 && at % group == 0)
+				put(&t, i % 2 ? ' ' : ':');
+			put(&t, digit[at % 2 ? c & 15 : c >> 4]);
+		}
+		put(&t, '\0');
+		if (net_walks(&k.scrub->filter.net, (enum sieve_kind)(i / 24)))
+			at_every_place(&k, (const char *)t.byte, "***");
+		kit_close(&k);
+	}
+}
+
 /* ---- shapes ---------------------------------------------------------------------------- */
 
 static const struct {
@@ -790,6 +820,7 @@ main(void)
 	static const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(all_ways_say_the_same),
 	    cmocka_unit_test(values_stand_at_every_place),
+	    cmocka_unit_test(attack_hex_in_groups_at_every_place),
 	    cmocka_unit_test(every_kind_stands_at_every_place),
 	    cmocka_unit_test(shapes_are_known),
 	    cmocka_unit_test(a_value_comes_first),
