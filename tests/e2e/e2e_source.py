@@ -2,6 +2,7 @@
 import hashlib
 import os
 import shutil
+import struct
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
@@ -203,6 +204,26 @@ def cycle():
                 within(part, said, words)
     h.sources(box % ("a", cred % "in/b/token") + box % ("b", "") + "route team a\nroute in b\n")
     h.has(secret(), "team/github/token")  # the control: one step
+
+
+@test("a sealed file that gives a credential a credential is refused by the leash, whoever made it")
+def depth():
+    h = Home()
+    token = h.write("token", TOKEN + "\n")
+    h.sources("source box {\n\tfrom cmd /bin/echo $reference\n\tcredential T from cmd /bin/cat %s\n}\nroute team box\n" % token)
+    sealed = h.at + "/deep.sealed"
+    h.kennel("policy", "compile", secret(), "-o", sealed)
+    h.has(sealed, "team/github/token")  # the control
+    data = bytearray(reads(sealed))
+    # docs/FORMAT.sealed: 32 bytes, then 24 for each section; kind 5 is SECRETS, whose ref is at 8
+    sections = [struct.unpack_from("<IIQQ", data, 32 + 24 * i) for i in range(struct.unpack_from("<I", data, 12)[0])]
+    off = [x[2] for x in sections if x[0] == 5][0]
+    rows = [struct.unpack_from("<II", data, off + 56 * i + 8) for i in range(2)]
+    needs = [i for i in range(2) if rows[i][1] == 0][0]
+    struct.pack_into("<II", data, off + 56 * needs + 8, *rows[1 - needs])
+    with open(sealed, "wb") as f:
+        f.write(data)
+    h.refused(sealed, "what its source needs, box__T: a credential of a credential")
 
 
 @test("S1-124 another program than the sealed policy's is not run, nor one that is not its sidecar's")
