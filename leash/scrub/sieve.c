@@ -17,13 +17,13 @@ static const struct halves signs = {
     .high = {[0] = 16, [2] = 2 | 4, [3] = 8, [5] = 1}};
 
 /* What stands in hex with separators.  1: space , - .  2: :  4: x X  8: \ _
- * 16: tab and line ends.  No separators: 32: digits  64: a to f  128: n r (of
- * escaped line ends). */
+ * 16: tab and line ends.  32: digits  64: a to f  128: n r t (of escaped line ends
+ * and tabs). */
 static const struct halves paired = {.low = {[0] = 1 | 32,
 					 [1] = 32 | 64,
 					 [2] = 32 | 64 | 128,
 					 [3] = 32 | 64,
-					 [4] = 32 | 64,
+					 [4] = 32 | 64 | 128,
 					 [5] = 32 | 64,
 					 [6] = 32 | 64,
 					 [7] = 32,

@@ -630,6 +630,7 @@ static void
 attack_hex_in_groups_at_every_place(void **state)
 {
 	static const size_t lens[] = {8, 11, 12, 40}, groups[] = {2, 4, 8, 10, 16, 20};
+	static const char *const between[] = {":", " ", "\\t", "\\n", "_", ", 0x"};
 	static const char digit[] = "0123456789abcdef";
 	char value[65];
 	static struct text t;
@@ -645,7 +646,7 @@ attack_hex_in_groups_at_every_place(void **state)
 			unsigned int c = k.value[at / 2];
 
 			if (at > 0 && at % group == 0)
-				put(&t, i % 2 ? ' ' : ':');
+				puts_to(&t, between[(i + i / 24) % 6]);
 			put(&t, digit[at % 2 ? c & 15 : c >> 4]);
 		}
 		put(&t, '\0');
