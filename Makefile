@@ -55,7 +55,7 @@ SHIM	 = shim/main.o shim/doors.o shim/reap.o shim/bare.o $(BASE_SMALL)
 # Sealed bytes to answers: what a leash may know of policies.
 POLICY_READ = policy/load.o policy/rows.o policy/rules.o policy/plan.o policy/bpf.o policy/replay.o \
 	   policy/names.o policy/match.o policy/slot.o policy/index.o policy/reach.o policy/fields.o policy/value.o policy/reader.o \
-	   policy/sign_verify.o policy/trust.o shim/base/sha.o
+	   policy/sign_verify.o policy/sign_rows.o policy/trust.o shim/base/sha.o
 # Text to sealed bytes: the supervisor only.
 POLICY_TEXT = policy/arena.o policy/out.o policy/diag_code.o policy/diag.o policy/keyword.o policy/lex.o \
 	   policy/expand.o policy/parse.o policy/top.o policy/include.o \
