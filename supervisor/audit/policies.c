@@ -117,8 +117,8 @@ has_room(int dir, size_t len)
 	return r;
 }
 
-/* Whole or not at all.  A crash of the machine may leave less of it: then its length
- * or its digest is another, and the next start writes it again. */
+/* Whole or not at all.  A crash of the machine may leave less of it, or zeros: then
+ * the next start writes it again. */
 static int
 write_file(int dir, const char *name, const void *bytes, size_t len)
 {
@@ -140,6 +140,24 @@ write_file(int dir, const char *name, const void *bytes, size_t len)
 	return r;
 }
 
+/* It is there, to the byte: else a record would say "kept" of something else. */
+static bool
+is_kept(int dir, const char *name, const void *bytes, size_t len)
+{
+	char *there = NULL;
+	size_t there_len = 0;
+	bool same = false;
+	int fd;
+
+	/* early: openat read fstat */
+	fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd >= 0 && fd_slurp(fd, POLICIES_LEN_MAX, &there, &there_len) == 0)
+		same = there_len == len && memcmp(there, bytes, len) == 0;
+	free(there);
+	fd_close(&fd);
+	return same;
+}
+
 int
 policies_keep(const char *log_dir, enum policies_form form,
     const uint8_t digest[CHAIN_HASH_LEN], const void *bytes, size_t len)
@@ -156,7 +174,7 @@ policies_keep(const char *log_dir, enum policies_form form,
 	policies_name(form, digest, name);
 	/* early: newfstatat utimensat */
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
-	    (uint64_t)st.st_size == len)
+	    (uint64_t)st.st_size == len && is_kept(dir, name, bytes, len))
 		/* its time is that of its last use, for prune; no more depends on it */
 		(void)utimensat(dir, name, NULL, AT_SYMLINK_NOFOLLOW);
 	else {
@@ -192,7 +210,7 @@ policies_get(const char *log_dir, enum policies_form form,
 	}
 	if (r < 0) {
 		free(bytes);
-		return r == -EFBIG || r == -ELOOP ? -EBADMSG : r;
+		return r == -EFBIG || r == -ELOOP || r == -EISDIR ? -EBADMSG : r;
 	}
 	*ret = bytes;
 	*ret_len = len;

@@ -144,6 +144,8 @@ nothing_else(void **state)
 	same[8] ^= 1; /* as long as it */
 	put(path_of(POLICIES_TEXT), same);
 	assert_int_equal(get(POLICIES_TEXT), -EBADMSG);
+	assert_int_equal(keep(POLICIES_TEXT), 0); /* what is called kept, is */
+	assert_int_equal(get(POLICIES_TEXT), 0);
 	put(path_of(POLICIES_TEXT), "server");
 	assert_int_equal(get(POLICIES_TEXT), -EBADMSG);
 	assert_int_equal(keep(POLICIES_TEXT), 0);
@@ -158,6 +160,11 @@ nothing_else(void **state)
 	assert_int_equal(unlink(path_of(POLICIES_TEXT)), 0);
 	assert_int_equal(mkfifo(path_of(POLICIES_TEXT), 0600), 0);
 	assert_int_not_equal(get(POLICIES_TEXT), 0); /* and nobody waits for it */
+	assert_int_equal(unlink(path_of(POLICIES_TEXT)), 0);
+	assert_int_equal(mkdir(path_of(POLICIES_TEXT), 0700), 0);
+	assert_int_equal(get(POLICIES_TEXT), -EBADMSG); /* a pack goes on without it */
+	assert_int_not_equal(keep(POLICIES_TEXT), 0);
+	assert_int_equal(rmdir(path_of(POLICIES_TEXT)), 0);
 }
 
 /* The folder is no link to another one. */
