@@ -20,10 +20,10 @@ say() {
 
 # ---- lists -----------------------------------------------------------------
 # What each program's objects may be: an extended regular expression.
-kennel_may='^(supervisor/(main|control|child)|supervisor/(mcp|hub|approve|cli)/[a-z0-9_]+|supervisor/audit/[a-z0-9_]+|leash/report|policy/(algebra/)?[a-z0-9_]+|shim/base/[a-z0-9_]+)\.o$'
-recorder_may='^(supervisor/audit/[a-z0-9_]+|leash/report|shim/base/[a-z0-9_]+)\.o$'
-verify_may='^(supervisor/audit/[a-z0-9_]+|leash/report|shim/base/[a-z0-9_]+)\.o$'
-ship_may='^(supervisor/audit/[a-z0-9_]+|leash/report|shim/base/[a-z0-9_]+)\.o$'
+kennel_may='^(supervisor/(main|control|child)|supervisor/(mcp|hub|approve|cli)/[a-z0-9_]+|supervisor/audit/[a-z0-9_]+|leash/(report|event)|policy/(algebra/)?[a-z0-9_]+|shim/base/[a-z0-9_]+)\.o$'
+recorder_may='^(supervisor/audit/[a-z0-9_]+|leash/(report|event)|shim/base/[a-z0-9_]+)\.o$'
+verify_may='^(supervisor/audit/[a-z0-9_]+|leash/(report|event)|shim/base/[a-z0-9_]+)\.o$'
+ship_may='^(supervisor/audit/[a-z0-9_]+|leash/(report|event)|shim/base/[a-z0-9_]+)\.o$'
 keeper_may='^(leash/keeper/(main|peers|answer|change)|leash/vault/(path|container|container_key|container_edit|container_file|phrase|ring|mem)|shim/base/[a-z0-9_]+)\.o$'
 secret_may='^(leash/keeper/(secret|verbs|shows|type|talk|start|reach)|leash/vault/(path|ring|mem|trace)|policy/[a-z0-9_]+|shim/base/[a-z0-9_]+)\.o$'
 shim_may='^(shim/[a-z0-9_]+|shim/base/(wire|fd))\.o$'
@@ -45,7 +45,7 @@ globals() {
 rooms() { # the objects of the rooms no other program may have
 	for o in $LEASH $KEEPER $SECRET; do
 		case $o in
-		leash/report.o | policy/* | shim/base/*) ;;
+		leash/report.o | leash/event.o | policy/* | shim/base/*) ;;
 		*) echo "$OBJ/$o" ;;
 		esac
 	done
