@@ -109,7 +109,8 @@ peer_end(struct peer *peer)
 	idle_soon();
 }
 
-/* DURABLE for all that this connection was heard to say. */
+/* DURABLE for all that this connection was heard to say before the last commit; what
+ * it said since is not on disk, and a socket may have room again at any time. */
 static void
 peer_tell(struct peer *peer)
 {
@@ -117,11 +118,11 @@ peer_tell(struct peer *peer)
 	struct wire_out out;
 	int r;
 
-	if (peer->fd < 0 || !peer->welcome || peer->heard == peer->told)
+	if (peer->fd < 0 || !peer->welcome || peer->kept == peer->told)
 		return;
 	wire_out_init(&out, memory, sizeof(memory));
 	wire_put_u32(&out, REPORT_DURABLE);
-	wire_put_u64(&out, peer->heard);
+	wire_put_u64(&out, peer->kept);
 	r = wire_send(peer->fd, &out, NULL, 0);
 	if (r == -EAGAIN) {
 		wait_write(peer, true);
@@ -131,7 +132,7 @@ peer_tell(struct peer *peer)
 		peer_end(peer);
 		return;
 	}
-	peer->told = peer->heard;
+	peer->told = peer->kept;
 	wait_write(peer, false);
 }
 
@@ -174,8 +175,10 @@ settle(void)
 	the.flow_timer = -1;
 	the.gate = false;
 	the.batch_n = 0;
-	for (size_t i = 0; i < the.peer_top; i++)
+	for (size_t i = 0; i < the.peer_top; i++) {
+		the.peer[i].kept = the.peer[i].heard;
 		peer_tell(&the.peer[i]);
+	}
 	store_fold_some(the.store);
 	r = waited ? store_room(the.store) : 0;
 	if (r < 0)

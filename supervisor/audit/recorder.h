@@ -29,6 +29,7 @@ struct peer {
 	struct writer writer;
 	uint64_t last;  /* the highest number of this writer in the log */
 	uint64_t heard; /* the highest number on this connection */
+	uint64_t kept;  /* and what is on disk of it */
 	uint64_t told;  /* the last DURABLE */
 	uint64_t since_ns;
 };

@@ -8,18 +8,22 @@
 #include <stdint.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <linux/sockios.h>
 #include <cmocka.h>
 
 #include "tests/unit/child.h"
 
 #include "tests/unit/audit_fixture.h"
 
-#define WRITERS 8
-#define KILLS   20
+#define WRITERS      8
+#define KILLS        20
+#define TOLD         600 /* DURABLEs: more than a socket holds */
+#define TOLD_AT_ONCE 100
 
 /* what the writers said, beside the log's own records */
 #define EXECS "SELECT count(*) FROM rec WHERE kind = 'exec'"
@@ -520,6 +524,97 @@ test_joined(void **state)
 	fixture_free(f);
 }
 
+/* One event by itself, and until the recorder has read it. */
+static void
+say_one(int sock, uint64_t number, uint32_t class)
+{
+	uint8_t memory[64];
+	struct wire_out out;
+	int unread = 1;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, REPORT_EVENT);
+	wire_put_u64(&out, number);
+	wire_put_u32(&out, EVENT_CALL);
+	wire_put_u32(&out, class);
+	wire_put_u64(&out, 1);
+	wire_put_u64(&out, 2);
+	assert_int_equal(say(sock, &out), 0);
+	while (unread > 0) {
+		assert_int_equal(ioctl(sock, SIOCOUTQ, &unread), 0);
+		(void)sched_yield();
+	}
+}
+
+static void
+say_some(int sock, uint64_t before)
+{
+	uint8_t memory[TOLD_AT_ONCE * 64];
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, REPORT_EVENTS);
+	for (uint64_t n = 1; n <= TOLD_AT_ONCE; n++)
+		put_event(&out, before + n, true);
+	assert_int_equal(say(sock, &out), 0);
+}
+
+/* The next DURABLE; 0: there is none just now. */
+static uint64_t
+told(int sock, int wait_ms)
+{
+	uint8_t memory[64];
+	struct wire_in in;
+	size_t len;
+
+	if (poll(&(struct pollfd){sock, POLLIN, 0}, 1, wait_ms) != 1)
+		return 0;
+	assert_int_equal(wire_recv(sock, memory, sizeof(memory), &len, NULL, 0, NULL), 0);
+	wire_in_init(&in, memory, len);
+	assert_int_equal(wire_get_u32(&in), REPORT_DURABLE);
+	return wire_get_u64(&in);
+}
+
+/* A writer that does not listen until its socket is full, says one thing more that
+ * nobody waits for, and listens again: it is not told of what is not on disk yet. */
+static void
+test_told_late(void **state)
+{
+	static const char instance[] = "00000000000000cc";
+	struct fixture *f = fixture_new();
+	int sock = raw_hello(f, instance);
+	uint64_t last, heard = 0, messages = 0;
+	pid_t pid;
+
+	(void)state;
+	for (uint64_t n = 0; n < TOLD; n += TOLD_AT_ONCE)
+		say_some(sock, n);
+	while (heard < TOLD) {
+		last = told(sock, WAIT_MS);
+		assert_true(last > heard);
+		heard = last;
+	}
+	close(sock);
+	/* again: each is acknowledged at once, as it is there */
+	sock = raw_hello(f, instance);
+	for (uint64_t n = 1; n <= TOLD; n++)
+		say_one(sock, n, EVENT_GATE);
+	say_one(sock, TOLD + 1, EVENT_FLOW);
+	for (heard = 0; heard <= TOLD; heard = last, messages++) {
+		last = told(sock, WAIT_MS);
+		assert_true(last > heard);
+	}
+	assert_int_equal(recorders(&pid), 1);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_true(recorders_gone(4000));
+	assert_true(messages < TOLD); /* else it was never full */
+	assert_int_equal(ask_number(f->db, "SELECT max(wseq) FROM rec WHERE writer = "
+					   "'00000000000000cc'"),
+	    TOLD + 1);
+	close(sock);
+	fixture_free(f);
+}
+
 /* Numbers that are missing are recorded as missing; those that come twice are
  * acknowledged and written once. */
 static void
@@ -763,6 +858,7 @@ main(void)
 	    cmocka_unit_test(test_term),
 	    cmocka_unit_test(test_malformed),
 	    cmocka_unit_test(test_joined),
+	    cmocka_unit_test(test_told_late),
 	    cmocka_unit_test(test_numbers),
 	    cmocka_unit_test(test_other_user),
 	    cmocka_unit_test(test_disk_full),
