@@ -59,17 +59,27 @@ match_expired(const struct policy *p, uint32_t exception, uint32_t verdict)
 struct exec_match {
 	struct match m;
 	const struct policy_exec_ask *ask;
+	const struct sealed_exec *spared; /* would ask, but for a changed variable */
 };
+
+static bool
+stands_before(struct sealed_at a, struct sealed_at b)
+{
+	return a.file < b.file || (a.file == b.file && a.line < b.line);
+}
 
 static void
 exec_consider(const struct policy *p, uint32_t row, void *arg)
 {
 	const struct sealed_exec *e = &p->exec[row];
 	struct exec_match *m = arg;
+	enum policy_miss miss = policy_exec_miss(p, e, m->ask);
 
-	if (policy_exec_miss(p, e, m->ask) == MISS_NONE &&
-	    match_wins(&m->m, e->verdict, e->at))
+	if (miss == MISS_NONE && match_wins(&m->m, e->verdict, e->at))
 		m->m.answer.exec = e;
+	if (miss == MISS_ENV && e->verdict == VERDICT_ASK &&
+	    (m->spared == NULL || stands_before(e->at, m->spared->at)))
+		m->spared = e;
 }
 
 struct policy_answer
@@ -79,6 +89,10 @@ policy_match_exec_call(const struct policy *p, const struct sealed_server *s,
 	struct exec_match m = {.m.answer.verdict = VERDICT_DENY, .ask = ask};
 
 	index_execs(p, s, ask, exec_consider, &m);
+	/* The caller sets its variables itself: none of them spares a question. */
+	if (m.spared != NULL && m.m.answer.verdict == VERDICT_ALLOW)
+		m.m.answer =
+		    (struct policy_answer){.verdict = VERDICT_DENY, .exec = m.spared};
 	return m.m.answer;
 }
 

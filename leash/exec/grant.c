@@ -189,6 +189,8 @@ match(
 	/* where it says "ask", ask.c puts the question */
 	if (!best.exec || best.verdict == VERDICT_DENY)
 		refuse(v, -EACCES, known ? NULL : "no grant names this file");
+	if (best.exec && best.verdict != (enum sealed_verdict)best.exec->verdict)
+		v->reason = "environment differs from the launch";
 	if (known && !best.exec)
 		explain(g, key, &ask, v);
 }

@@ -67,3 +67,17 @@ expect 65 "explain: a policy with an error" explain "$here/fail/01-nul.kennel" a
 expect 1 "explain: a file of the host's /etc" explain "$tmp/e.kennel" files read /etc/shadow
 says "enforced: absent from the view"
 expect 0 "explain: a file that every cell has" explain "$tmp/e.kennel" files read /etc/passwd
+cat >"$tmp/spared.kennel" <<'EOT'
+server x {
+	run /bin/cat
+	exec allow /usr/bin/env ** with env FOO because "all but one"
+	exec ask /usr/bin/env push **
+}
+EOT
+expect 1 "explain: a question" explain "$tmp/spared.kennel" x exec /usr/bin/env push a
+says "ask: exec /usr/bin/env push a"
+expect 1 "explain: a changed variable spares no question" explain --env FOO "$tmp/spared.kennel" x exec /usr/bin/env push a
+says "deny: exec /usr/bin/env push a"
+says "by: exec ask /usr/bin/env push **  # $tmp/spared.kennel:4"
+expect 0 "explain: nor is one asked that nobody wanted" explain --env FOO "$tmp/spared.kennel" x exec /usr/bin/env pull a
+says "allow: exec /usr/bin/env pull a"
