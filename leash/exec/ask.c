@@ -200,8 +200,9 @@ clean(struct gate *g, const char *text, const char **ret)
 	*ret = text;
 	if (s == NULL)
 		return true;
-	*ret = scrub_text(s, text, &g->shown) == 0 ? (const char *)g->shown.data
-						   : SCRUB_MASK;
+	*ret = SCRUB_MASK;
+	if (scrub_text(s, text, &g->shown) == 0)
+		*ret = (const char *)g->shown.data;
 	return scrub_free_count(s) == before;
 }
 
