@@ -55,6 +55,7 @@ struct rows {
 	uint64_t page_first; /* of the page at hand, as far as it is in this piece */
 	size_t page_bytes;
 	int64_t pages; /* that SQLite had asked for */
+	bool trouble;  /* it could not tell: no word about the records */
 	char text[AUDIT_BODY_MAX];
 	struct scan scan;
 	struct cell cell[COLUMNS_ALL]; /* of the record at hand */
@@ -366,13 +367,25 @@ pages_asked(sqlite3 *db)
 	return (int64_t)hit + miss;
 }
 
+/* Is there a row?  No memory or a disk that does not answer is no lie of the log's. */
+static bool
+has_row(struct rows *rows, sqlite3_stmt *s)
+{
+	int code = sqlite3_step(s) & 0xff;
+
+	if (code == SQLITE_NOMEM || code == SQLITE_IOERR || code == SQLITE_BUSY ||
+	    code == SQLITE_INTERRUPT)
+		rows->trouble = true;
+	return code == SQLITE_ROW;
+}
+
 static bool
 is_found(struct rows *rows, uint64_t idx)
 {
 	bool found;
 
 	(void)sqlite3_bind_int64(rows->exists, 1, (sqlite3_int64)idx);
-	found = sqlite3_step(rows->exists) == SQLITE_ROW;
+	found = has_row(rows, rows->exists);
 	(void)sqlite3_reset(rows->exists);
 	return found;
 }
@@ -416,7 +429,7 @@ check_scanned(struct rows *rows, struct piece *piece)
 
 	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)piece->first);
 	for (uint64_t i = 0; r == 0 && i < piece->n; i++) {
-		r = sqlite3_step(s) == SQLITE_ROW && is_on_its_page(rows, piece, i)
+		r = has_row(rows, s) && is_on_its_page(rows, piece, i)
 			? check_body(rows, s, piece, i)
 			: -EBADMSG;
 		if (r == 0)
@@ -456,10 +469,16 @@ void
 rows_check(struct rows *rows, struct piece *piece)
 {
 	piece_begin(piece);
+	rows->trouble = false;
 	if (check_scanned(rows, piece) == 0)
 		return;
 	piece_begin(piece);
-	if (check_each(rows, piece) == 0)
+	if (check_each(rows, piece) < 0)
+		return;
+	if (rows->trouble)
+		(void)found(
+		    &piece->answer, UNKNOWN, "unable to read the records in a row");
+	else
 		(void)bad_record(&piece->answer, piece->first,
 		    "it, or one behind it, is shown elsewhere than it is found");
 }
