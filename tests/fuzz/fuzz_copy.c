@@ -10,6 +10,7 @@
  * into the memory); then the text behind them.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -29,27 +30,46 @@ static struct {
 	unsigned int absent, flags, reads;
 } memory;
 
+/* One page; false where none is. */
+static bool
+read_page(uint8_t *to, uint64_t at)
+{
+	uint64_t page = (at - memory.base) / CALL_PAGE_LEN;
+
+	memory.reads++;
+	if (at < memory.base || page >= PAGES || (memory.absent >> page & 1) != 0)
+		return false;
+	memcpy(to, memory.data + page * CALL_PAGE_LEN, CALL_PAGE_LEN);
+	if ((memory.flags & CHANGES) != 0)
+		memory.data[page * CALL_PAGE_LEN + memory.reads * 8 % CALL_PAGE_LEN] ^=
+		    (uint8_t)memory.reads;
+	return true;
+}
+
+/* As the kernel does: it stops at the first that is not there. */
 ssize_t
 process_vm_readv(pid_t pid, const struct iovec *to, unsigned long to_n,
     const struct iovec *from, unsigned long from_n, unsigned long flags)
 {
-	uint64_t at = (uint64_t)(uintptr_t)from->iov_base;
-	uint64_t page = (at - memory.base) / CALL_PAGE_LEN;
+	ssize_t got = 0;
 
 	(void)pid;
-	if (to_n != 1 || from_n != 1 || flags != 0 || to->iov_len != CALL_PAGE_LEN ||
-	    from->iov_len != CALL_PAGE_LEN || at % CALL_PAGE_LEN != 0)
+	if (to_n != from_n || flags != 0)
 		abort();
-	memory.reads++;
-	if (at < memory.base || page >= PAGES || (memory.absent >> page & 1) != 0) {
-		errno = EFAULT;
-		return -1;
+	for (unsigned long i = 0; i < to_n; i++) {
+		uint64_t at = (uint64_t)(uintptr_t)from[i].iov_base;
+
+		if (to[i].iov_len != CALL_PAGE_LEN || from[i].iov_len != CALL_PAGE_LEN ||
+		    at % CALL_PAGE_LEN != 0)
+			abort();
+		if (!read_page(to[i].iov_base, at))
+			break;
+		got += CALL_PAGE_LEN;
 	}
-	memcpy(to->iov_base, memory.data + page * CALL_PAGE_LEN, CALL_PAGE_LEN);
-	if ((memory.flags & CHANGES) != 0)
-		memory.data[page * CALL_PAGE_LEN + memory.reads * 8 % CALL_PAGE_LEN] ^=
-		    (uint8_t)memory.reads;
-	return CALL_PAGE_LEN;
+	if (got > 0 || to_n == 0)
+		return got;
+	errno = EFAULT;
+	return -1;
 }
 
 static uint16_t

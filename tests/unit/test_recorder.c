@@ -134,7 +134,7 @@ write_through_kills(const struct fixture *f, int which)
 	return 0;
 }
 
-/* K-10: kill -9 of the recorder at random moments under load (issue 2, Tests). */
+/* K-10: kill -9 of the recorder at random moments under load. */
 static void
 killed(const char *config, bool verified, int want)
 {
