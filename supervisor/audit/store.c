@@ -30,9 +30,9 @@ const char *const store_sql[STATEMENTS] = {
     [ROLLBACK] = "ROLLBACK",
     /* OR FAIL: what fails is rolled back as a whole by whoever began it, and no page
      * needs to be kept for going back to where this statement began */
-    [PUT_REC] = "INSERT OR FAIL INTO rec(idx, ts, kind, server, session, tool, verdict, "
-		"rule, writer, wseq, body) SELECT idx, ts, kind, server, session, tool, "
-		"verdict, rule, writer, wseq, body FROM pending",
+    [PUT_REC] = ("INSERT OR FAIL INTO rec(idx, ts, kind, server, session, tool, verdict, "
+		 "rule, writer, wseq, body) SELECT idx, ts, kind, server, session, tool, "
+		 "verdict, rule, writer, wseq, body FROM pending"),
     [PUT_TILE] = "INSERT INTO tile(level, n, root, h) VALUES(?, ?, ?, ?)",
     [PUT_CP] = "INSERT INTO cp(size, epoch, note) VALUES(?, ?, ?)",
     [LAST_SEQ] = ("SELECT coalesce(max(wseq), 0) FROM rec WHERE session = ? AND "
