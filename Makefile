@@ -82,7 +82,7 @@ POLICY_MAKE = $(POLICY_TEXT) policy/read.o policy/compile.o policy/elf.o policy/
 CELL	 = leash/cell/cell.o leash/cell/ns.o leash/cell/mount.o leash/cell/hide.o \
 	   leash/cell/synthetic.o leash/cell/libcache.o leash/cell/images.o leash/cell/plan.o \
 	   leash/cell/net.o leash/cell/landlock.o leash/cell/caps.o \
-	   leash/cell/limits.o shim/base/subid.o
+	   leash/cell/limits.o shim/base/subid.o shim/base/colon.o
 # Secrets, the cell, the gate.  No socket to the world, no MCP, no parser.
 LEASH	 = leash/main.o leash/dispatch.o leash/launch.o leash/uses.o leash/traces.o leash/resolve.o leash/routed.o leash/vaulted.o leash/give.o leash/stdio.o \
 	   leash/keeper/reach.o leash/vault/remote.o \
@@ -146,7 +146,7 @@ KENNEL	 = supervisor/main.o supervisor/child.o supervisor/control.o $(APPROVE) \
 	   supervisor/cli/pin.o supervisor/cli/client.o supervisor/cli/approve.o \
 	   supervisor/cli/secret.o supervisor/cli/vault_log.o supervisor/cli/put.o supervisor/cli/find_secret.o supervisor/cli/secret_options.o supervisor/cli/secret_show.o supervisor/cli/sources.o \
 	   $(SECRETMETA) \
-	   leash/report.o leash/event.o supervisor/audit/noload.o shim/base/subid.o \
+	   leash/report.o leash/event.o supervisor/audit/noload.o shim/base/subid.o shim/base/colon.o \
 	   $(POLICY_READ) $(POLICY_MAKE) $(BASE)
 
 # What shows the tree to others.
@@ -347,7 +347,7 @@ UNIT_nomem	= tests/fault/fault_unit.o \
 	   $(sort $(UNIT_frame) $(SCRUB))
 UNIT_nomem_policy = tests/fault/fault_unit.o $(POLICY_FRONT)
 UNIT_leash	= $(BASE)
-UNIT_subid	= shim/base/subid.o tests/fuzz/fuzz_subid.o $(BASE_SMALL) shim/base/slurp.o
+UNIT_subid	= shim/base/subid.o shim/base/colon.o tests/fuzz/fuzz_subid.o $(BASE_SMALL) shim/base/slurp.o
 UNIT_shim	= tests/unit/shim_main.o shim/doors.o shim/reap.o $(BASE_SMALL)
 UNIT_bare	= tests/unit/shim_bare.o
 
@@ -589,7 +589,7 @@ FUZZ_query	= supervisor/audit/fact.o supervisor/audit/story.o \
 	   $(CHAIN) $(BASE)
 FUZZ_body	= supervisor/audit/scan.o
 FUZZ_note	= $(CHAIN) $(BASE)
-FUZZ_subid	= shim/base/subid.o $(BASE_SMALL) shim/base/slurp.o
+FUZZ_subid	= shim/base/subid.o shim/base/colon.o $(BASE_SMALL) shim/base/slurp.o
 FUZZ_log	= $(filter-out supervisor/audit/verify.o supervisor/audit/proof.o \
 	   supervisor/audit/noload.o,$(VERIFY))
 FUZZ	 = frame json session wire parse manifest sources pins load value copy scrub vault reply keeper body query note log subid

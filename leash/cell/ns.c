@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "leash/cell/step.h"
+#include "shim/base/colon.h"
 #include "shim/base/fd.h"
 
 #define NS_PASSWD_MAX (1u << 20)
@@ -29,44 +30,6 @@
 #define NS_HOST_NAME  "kennel"
 
 /* ---- which id ------------------------------------------------------------ */
-
-/* The n-th field (from 0) of a line of passwd, into out; false: no such. */
-static bool
-passwd_field(const char *line, const char *end, int n, char *out, size_t cap)
-{
-	const char *stop;
-	size_t len;
-
-	for (; n > 0; n--) {
-		line = memchr(line, ':', (size_t)(end - line));
-		if (line == NULL)
-			return false;
-		line++;
-	}
-	stop = memchr(line, ':', (size_t)(end - line));
-	len = (size_t)((stop != NULL ? stop : end) - line);
-	if (len == 0 || len >= cap)
-		return false;
-	memcpy(out, line, len);
-	out[len] = '\0';
-	return true;
-}
-
-static bool
-number(const char *text, uint32_t *ret)
-{
-	unsigned long v;
-	char *end;
-
-	if (text[0] < '0' || text[0] > '9')
-		return false;
-	errno = 0;
-	v = strtoul(text, &end, 10);
-	if (errno != 0 || *end != '\0' || v >= UINT32_MAX)
-		return false;
-	*ret = (uint32_t)v;
-	return true;
-}
 
 /*
  * The static C library cannot load the host's name services, and a process
@@ -77,7 +40,7 @@ passwd_find(const char *user, struct cell_ids *ret)
 {
 	char *text = NULL, *line, *end, field[64];
 	uint32_t wanted = 0, uid, gid;
-	bool by_number = number(user, &wanted);
+	bool by_number = colon_number(user, &wanted);
 	size_t len = 0;
 	int fd, r;
 
@@ -91,13 +54,13 @@ passwd_find(const char *user, struct cell_ids *ret)
 		end = memchr(line, '\n', (size_t)(text + len - line));
 		if (end == NULL)
 			end = text + len;
-		if (!passwd_field(line, end, 2, field, sizeof(field)) ||
-		    !number(field, &uid) ||
-		    !passwd_field(line, end, 3, field, sizeof(field)) ||
-		    !number(field, &gid))
+		if (!colon_field(line, end, 2, field, sizeof(field)) ||
+		    !colon_number(field, &uid) ||
+		    !colon_field(line, end, 3, field, sizeof(field)) ||
+		    !colon_number(field, &gid))
 			continue;
 		if (by_number ? uid != wanted
-			      : !passwd_field(line, end, 0, field, sizeof(field)) ||
+			      : !colon_field(line, end, 0, field, sizeof(field)) ||
 				    strcmp(field, user) != 0)
 			continue;
 		ret->uid = uid;

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "shim/base/colon.h"
 #include "shim/base/fd.h"
 #include "shim/base/subid.h"
 
@@ -28,42 +29,6 @@
 
 /* ---- text ---------------------------------------------------------------------- */
 
-/* The n-th field (from 0) of a line, into out; false: none, empty, or too long. */
-static bool
-field(const char *line, const char *end, int n, char *out, size_t cap)
-{
-	const char *stop;
-	size_t len;
-
-	for (; n > 0; n--) {
-		line = memchr(line, ':', (size_t)(end - line));
-		if (line == NULL)
-			return false;
-		line++;
-	}
-	stop = memchr(line, ':', (size_t)(end - line));
-	len = (size_t)((stop != NULL ? stop : end) - line);
-	if (len == 0 || len >= cap || memchr(line, '\0', len) != NULL)
-		return false;
-	memcpy(out, line, len);
-	out[len] = '\0';
-	return true;
-}
-
-static bool
-number(const char *text, uint32_t *ret)
-{
-	uint64_t v = 0;
-	size_t i;
-
-	for (i = 0; text[i] >= '0' && text[i] <= '9' && v < UINT32_MAX; i++)
-		v = v * 10 + (uint64_t)(text[i] - '0');
-	if (i == 0 || text[i] != '\0' || v >= UINT32_MAX)
-		return false;
-	*ret = (uint32_t)v;
-	return true;
-}
-
 static bool
 range_last(const char *line, const char *end, uint32_t own, uint32_t *ret)
 {
@@ -71,8 +36,10 @@ range_last(const char *line, const char *end, uint32_t own, uint32_t *ret)
 	uint32_t first, n;
 	uint64_t last;
 
-	if (!field(line, end, 1, text, sizeof(text)) || !number(text, &first) ||
-	    !field(line, end, 2, text, sizeof(text)) || !number(text, &n) || n == 0)
+	if (!colon_field(line, end, 1, text, sizeof(text)) ||
+	    !colon_number(text, &first) ||
+	    !colon_field(line, end, 2, text, sizeof(text)) || !colon_number(text, &n) ||
+	    n == 0)
 		return false;
 	last = (uint64_t)first + n - 1;
 	if (first == 0 || last >= UINT32_MAX || (first <= own && own <= last))
@@ -92,10 +59,10 @@ subid_in(const char *text, size_t len, const char *name, uint32_t own, uint32_t 
 		stop = memchr(line, '\n', (size_t)(end - line));
 		if (stop == NULL)
 			stop = end;
-		if (!field(line, stop, 0, who, sizeof(who)))
+		if (!colon_field(line, stop, 0, who, sizeof(who)))
 			continue;
 		if (strcmp(who, name) != 0 &&
-		    !(number(who, &by_number) && by_number == own))
+		    !(colon_number(who, &by_number) && by_number == own))
 			continue;
 		if (range_last(line, stop, own, ret))
 			return true;
@@ -137,8 +104,9 @@ name_of(uid_t user, char out[SUBID_NAME_MAX])
 		stop = memchr(line, '\n', (size_t)(text + len - line));
 		if (stop == NULL)
 			stop = text + len;
-		if (field(line, stop, 2, id, sizeof(id)) && number(id, &uid) &&
-		    uid == user && field(line, stop, 0, out, SUBID_NAME_MAX))
+		if (colon_field(line, stop, 2, id, sizeof(id)) &&
+		    colon_number(id, &uid) && uid == user &&
+		    colon_field(line, stop, 0, out, SUBID_NAME_MAX))
 			break;
 		out[0] = '\0';
 	}
