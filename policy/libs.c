@@ -11,22 +11,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "policy/libdirs.h"
 #include "policy/lower.h"
 
 #define CACHE_PATH    "/etc/ld.so.cache"
 #define CACHE_LEN_MAX (16u << 20)
 #define LIBS_MAX      2048 /* of one program */
 
-#if defined(__x86_64__)
-#define TRIPLET     "x86_64-linux-gnu"
-#define CACHE_FLAGS 0x0303
-#else
-#define TRIPLET     "aarch64-linux-gnu"
-#define CACHE_FLAGS 0x0a03
-#endif
-
-static const char *const default_dirs[] = {"/lib/" TRIPLET, "/usr/lib/" TRIPLET, "/lib64",
-    "/usr/lib64", "/lib", "/usr/lib", NULL};
+static const char *const default_dirs[] = {LIB_DIRS, NULL};
 static const char *const musl_dirs[] = {"/lib", "/usr/local/lib", "/usr/lib", NULL};
 
 /* A file whose needs are looked at; from is the one that brought it. */
@@ -111,7 +103,7 @@ cache_find(const struct search *s, const char *name)
 	for (i = 0; i < h.lib_n; i++) {
 		memcpy(&e, s->cache + sizeof(h) + i * sizeof(e), sizeof(e));
 		/* A variant for some processors only: the plain one always works. */
-		if (e.flags != CACHE_FLAGS || e.hwcap != 0 ||
+		if (e.flags != LIB_CACHE_FLAGS || e.hwcap != 0 ||
 		    strcmp(cache_string(s, e.key), name) != 0)
 			continue;
 		path = cache_string(s, e.value);

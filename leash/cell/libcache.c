@@ -21,17 +21,10 @@
 #include <string.h>
 
 #include "leash/cell/step.h"
+#include "policy/libdirs.h"
 
 #define LIBS_MAX   1024 /* more: no cache */
 #define DIGITS_MAX 9    /* of a number in a name: glibc's compare takes an int */
-
-#if defined(__x86_64__)
-#define TRIPLET   "x86_64-linux-gnu"
-#define LIB_FLAGS 0x0303 /* libc6, x86-64 */
-#elif defined(__aarch64__)
-#define TRIPLET   "aarch64-linux-gnu"
-#define LIB_FLAGS 0x0a03 /* libc6, AArch64 */
-#endif
 
 struct header {
 	char magic[20];
@@ -51,9 +44,7 @@ struct lib {
 	size_t dir;              /* which default folder it lies in */
 };
 
-/* In the loader's order (policy/libs.c has the same). */
-static const char *const dirs[] = {"/lib/" TRIPLET "/", "/usr/lib/" TRIPLET "/",
-    "/lib64/", "/usr/lib64/", "/lib/", "/usr/lib/"};
+static const char *const dirs[] = {LIB_DIRS};
 
 #define DIRS (sizeof(dirs) / sizeof(dirs[0]))
 
@@ -122,9 +113,10 @@ in_dir(const char *path, struct lib *ret)
 	for (size_t i = 0; i < DIRS; i++) {
 		size_t len = strlen(dirs[i]);
 
-		if (strncmp(path, dirs[i], len) != 0 || !is_library(path + len))
+		if (strncmp(path, dirs[i], len) != 0 || path[len] != '/' ||
+		    !is_library(path + len + 1))
 			continue;
-		*ret = (struct lib){.path = path, .name = path + len, .dir = i};
+		*ret = (struct lib){.path = path, .name = path + len + 1, .dir = i};
 		return true;
 	}
 	return false;
@@ -139,7 +131,7 @@ tree_near(const char *path)
 	size_t len = strlen(path);
 
 	for (size_t i = 0; i < DIRS; i++) {
-		size_t dir_len = strlen(dirs[i]) - 1; /* without the slash */
+		size_t dir_len = strlen(dirs[i]);
 		size_t n = len < dir_len ? len : dir_len;
 		const char *rest = len < dir_len ? dirs[i] + n : path + n;
 
@@ -186,7 +178,7 @@ write_cache(const struct lib *lib, size_t lib_n, uint8_t *to, size_t cap, size_t
 		return -E2BIG;
 	for (size_t i = 0; i < lib_n; i++, at += sizeof(struct entry)) {
 		size_t len = strlen(lib[i].path) + 1;
-		struct entry e = {.flags = LIB_FLAGS,
+		struct entry e = {.flags = LIB_CACHE_FLAGS,
 		    .name = (uint32_t)(string + (size_t)(lib[i].name - lib[i].path)),
 		    .path = (uint32_t)string};
 

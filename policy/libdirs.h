@@ -1,0 +1,20 @@
+/*
+ * Where glibc's loader looks for libraries by itself, in its order, and how its cache
+ * marks those of this machine (ld.so(8); glibc's sysdeps/generic/dl-cache.h).
+ */
+#ifndef KENNEL_POLICY_LIBDIRS_H
+#define KENNEL_POLICY_LIBDIRS_H
+
+#if defined(__x86_64__)
+#define LIB_TRIPLET     "x86_64-linux-gnu"
+#define LIB_CACHE_FLAGS 0x0303 /* libc6, x86-64 */
+#else
+#define LIB_TRIPLET     "aarch64-linux-gnu"
+#define LIB_CACHE_FLAGS 0x0a03 /* libc6, AArch64 */
+#endif
+
+#define LIB_DIRS \
+	"/lib/" LIB_TRIPLET, "/usr/lib/" LIB_TRIPLET, "/lib64", "/usr/lib64", "/lib", \
+	    "/usr/lib"
+
+#endif
