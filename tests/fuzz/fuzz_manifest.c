@@ -9,18 +9,9 @@
 #include <string.h>
 
 #include "policy/catalog.h"
+#include "tests/fuzz/fuzz.h"
 
 #define PARTS 3
-
-int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
-
-static void
-printable(const char *text, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		if (text[i] != '\n' && (text[i] < 0x20 || text[i] > 0x7e))
-			abort();
-}
 
 static void
 judge(const struct metas *m)

@@ -38,14 +38,6 @@ memory_read(void *arg, const char *path, size_t max, char **ret_text, size_t *re
 
 static const struct policy_reader memory = {.read = memory_read};
 
-static void
-printable(const char *text, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		if (text[i] != '\n' && (text[i] < 0x20 || text[i] > 0x7e))
-			abort();
-}
-
 /* The best line again, by looking at each from the end. */
 static void
 found_again(const struct router *r, const char *path, const struct route *x)
