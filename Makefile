@@ -47,165 +47,165 @@ BASE_SMALL = shim/base/wire.o shim/base/fd.o
 # Every program but the shim.
 BASE	 = $(BASE_SMALL) shim/base/buf.o shim/base/loop.o shim/base/log.o \
 	   shim/base/confine.o shim/base/slurp.o \
-	   shim/base/dirs.o
+	   shim/base/make_dirs.o
 
 # PID 1 of a cell.
-SHIM	 = shim/main.o shim/doors.o shim/reap.o shim/bare.o $(BASE_SMALL)
+SHIM	 = shim/main.o shim/restrict.o shim/reap.o shim/nolibc.o $(BASE_SMALL)
 
 # Sealed bytes to answers: what a leash may know of policies.
-POLICY_READ = policy/load.o policy/rows.o policy/rules.o policy/plan.o policy/bpf.o policy/replay.o \
-	   policy/names.o policy/match.o policy/slot.o policy/index.o policy/reach.o policy/fields.o policy/value.o policy/reader.o \
-	   policy/sign_verify.o policy/sign_rows.o policy/trust.o shim/base/sha.o
+POLICY_READ = policy/sealed/load.o policy/sealed/check_rows.o policy/sealed/check_rules.o policy/sealed/check_mounts.o policy/sealed/check_bpf.o policy/sealed/simulate_bpf.o \
+	   policy/sealed/accessors.o policy/sealed/match.o policy/sealed/arg_slot.o policy/sealed/row_index.o policy/sealed/match_net_paths.o policy/sealed/fields.o policy/sealed/condition.o policy/sealed/json_reader.o \
+	   policy/sealed/signature_check.o policy/sealed/signature_rows.o policy/sealed/trusted_keys.o shim/base/sha256.o
 # Text to sealed bytes: the supervisor only.
-POLICY_TEXT = policy/arena.o policy/out.o policy/diag_code.o policy/diag.o policy/keyword.o policy/lex.o \
-	   policy/expand.o policy/parse.o policy/top.o policy/include.o \
-	   policy/grant.o policy/source.o policy/router.o policy/router_parse.o policy/sidecar.o policy/routed.o policy/when.o policy/manifest.o policy/manifest_parse.o policy/secretpath.o policy/unit.o policy/host.o \
-	   policy/check.o policy/check_mcp.o policy/check_net.o policy/check_value.o policy/conflict.o \
-	   policy/lint.o policy/expect.o policy/never.o policy/never_reach.o policy/format.o
+POLICY_TEXT = policy/lang/arena.o policy/lang/output.o policy/diag_code.o policy/lang/diag.o policy/lang/keyword.o policy/lang/lex.o \
+	   policy/lang/expand.o policy/lang/parse.o policy/lang/parse_file.o policy/lang/include.o \
+	   policy/lang/parse_grant.o policy/lang/secret_source.o policy/sources/sources.o policy/sources/parse_sources.o policy/sources/sidecar.o policy/sources/route.o policy/lang/parse_condition.o policy/lang/manifest.o policy/lang/parse_manifest.o policy/lang/secret_path.o policy/lang/scalar.o policy/lang/host.o \
+	   policy/check/check.o policy/check/mcp.o policy/check/net.o policy/check/settings.o policy/check/conflict.o \
+	   policy/check/lint.o policy/check/expect.o policy/check/never.o policy/check/never_paths.o tests/unit/ast_print.o
 # What is known about secrets, and never a value (also kennel-secret's).
-SECRETMETA = policy/secretmeta.o policy/secretmeta_read.o policy/secretmeta_say.o \
-	   policy/catalog.o policy/shape.o policy/shape_sum.o
-ALGEBRA	 = policy/algebra/sets.o policy/algebra/slots.o policy/algebra/points.o \
-	   policy/algebra/numbers.o
-POLICY_MAKE = $(POLICY_TEXT) policy/read.o policy/compile.o policy/elf.o policy/lower.o policy/tables.o policy/gates.o policy/pinfile.o policy/memo.o \
-	   policy/program.o policy/digest.o policy/libs.o policy/preset.o policy/view.o \
-	   policy/filter.o policy/prologue.o policy/decoded.o policy/calls.o policy/seal.o policy/seal_index.o policy/print.o policy/print_json.o policy/sign.o \
-	   policy/verb.o policy/verb_check.o policy/verb_compile.o \
-	   policy/verb_show.o policy/fmt.o policy/verb_fmt.o $(ALGEBRA) \
-	   policy/say.o policy/ask.o policy/near.o policy/verb_explain.o \
-	   policy/region.o policy/finding.o policy/diff_exec.o policy/diff_gate.o policy/diff_values.o \
-	   policy/diff_reach.o policy/diff_flat.o policy/verb_diff.o \
-	   policy/verb_test.o policy/verb_query.o policy/score.o policy/verb_score.o \
-	   policy/doc.o policy/verb_doc.o \
-	   policy/main.o
+SECRETMETA = policy/manifests/merge.o policy/manifests/read_manifests.o policy/manifests/print_manifests.o \
+	   policy/manifests/catalog.o policy/manifests/token_format.o shim/base/token_checksum.o
+ALGEBRA	 = policy/algebra/sets.o policy/algebra/slot_sets.o policy/algebra/intervals.o \
+	   policy/algebra/decimals.o
+POLICY_MAKE = $(POLICY_TEXT) policy/compile/read_file.o policy/compile/compile.o policy/compile/elf.o policy/compile/lower.o policy/compile/lower_tables.o policy/compile/lower_mcp.o policy/compile/lower_pins.o policy/compile/fs_cache.o \
+	   policy/compile/lower_exec.o policy/compile/lower_digest.o policy/compile/shared_libs.o policy/compile/runtime_files.o policy/compile/mount_plan.o \
+	   policy/compile/seccomp.o policy/compile/seccomp_prologue.o policy/compile/seccomp_rows.o policy/compile/syscall_list.o policy/compile/write_sealed.o policy/compile/write_index.o policy/print/show.o policy/print/show_json.o policy/cli/verb_sign.o \
+	   policy/cli/verb.o policy/cli/verb_check.o policy/cli/verb_compile.o \
+	   policy/cli/verb_show.o policy/lang/fmt.o policy/cli/verb_fmt.o $(ALGEBRA) \
+	   policy/print/statement.o policy/check/request.o policy/cli/near_miss.o policy/cli/verb_explain.o \
+	   policy/diff/summarize.o policy/diff/diff.o policy/diff/diff_exec.o policy/diff/diff_mcp.o policy/diff/diff_arguments.o \
+	   policy/diff/diff_net_paths.o policy/diff/diff_settings.o policy/cli/verb_diff.o \
+	   policy/cli/verb_test.o policy/cli/verb_query.o policy/print/score.o policy/cli/verb_score.o \
+	   policy/print/review.o policy/cli/verb_doc.o \
+	   policy/cli/main.o
 
 CELL	 = leash/cell/cell.o leash/cell/ns.o leash/cell/mount.o leash/cell/hide.o \
-	   leash/cell/synthetic.o leash/cell/libcache.o leash/cell/images.o leash/cell/plan.o \
+	   leash/cell/etc_dev.o leash/cell/libcache.o leash/cell/images.o leash/cell/shim_plan.o \
 	   leash/cell/net.o leash/cell/landlock.o leash/cell/caps.o \
-	   leash/cell/limits.o shim/base/subid.o shim/base/colon.o
+	   leash/cell/limits.o shim/host/subid.o shim/host/passwd_line.o
 # Secrets, the cell, the gate.  No socket to the world, no MCP, no parser.
-LEASH	 = leash/main.o leash/dispatch.o leash/launch.o leash/uses.o leash/traces.o leash/resolve.o leash/routed.o leash/vaulted.o leash/give.o leash/stdio.o \
-	   leash/keeper/reach.o leash/vault/remote.o \
-	   leash/report.o leash/event.o \
+LEASH	 = leash/main.o leash/channel.o leash/launch.o leash/launch_approval.o leash/launch_fingerprint.o leash/launch_secret.o leash/launch_source.o leash/launch_vault.o leash/launch_inject.o leash/output.o \
+	   leash/keeper/connect.o leash/vault/keeper_value.o \
+	   leash/audit/writer.o leash/audit/event.o \
 	   $(CELL) \
 	   leash/exec/notify.o leash/exec/stop.o leash/exec/image.o \
-	   leash/exec/grant.o leash/exec/copy.o leash/exec/pin.o leash/exec/caller.o leash/exec/kin.o leash/exec/ask.o leash/exec/explain.o \
-	   leash/vault/ring.o leash/vault/mem.o leash/vault/source.o leash/vault/helper.o leash/vault/fence.o \
-	   leash/vault/plugin.o leash/vault/request.o leash/vault/reply.o leash/vault/crashes.o \
-	   leash/vault/env.o leash/vault/trace.o leash/vault/traced.o \
-	   leash/scrub/scrub.o leash/scrub/forms.o \
-	   leash/scrub/filter.o leash/scrub/reading.o \
-	   leash/scrub/sieve.o leash/scrub/sieve_wide.o leash/scrub/decode.o leash/scrub/shapes.o policy/shape_sum.o \
+	   leash/exec/decide.o leash/exec/copy_args.o leash/exec/digest_pin.o leash/exec/caller.o leash/exec/ancestry.o leash/exec/approval.o leash/exec/explain.o \
+	   leash/vault/vault.o leash/vault/locked_pages.o leash/vault/read_value.o leash/vault/helper.o leash/vault/helper_sandbox.o \
+	   leash/vault/plugin.o leash/vault/plugin_request.o leash/vault/plugin_reply.o leash/vault/plugin_failures.o \
+	   leash/vault/server_env.o leash/vault/fingerprint.o leash/vault/fingerprint_secret.o \
+	   leash/scrub/scrub.o leash/scrub/encodings.o \
+	   leash/scrub/pattern_match.o leash/scrub/decoded.o \
+	   leash/scrub/prefilter.o leash/scrub/prefilter_simd.o leash/scrub/decode.o leash/scrub/credentials.o shim/base/token_checksum.o \
 	   $(POLICY_READ) $(BASE)
 
 # What waits for a person, and where it is answered.
-APPROVE	 = supervisor/approve/queue.o supervisor/approve/desk.o
+APPROVE	 = supervisor/approve/queue.o supervisor/approve/socket.o
 # Messages of the agent and of the server, and who may name what.
-MCP	 = supervisor/mcp/frame.o supervisor/mcp/skim.o supervisor/mcp/json.o \
-	   supervisor/mcp/walk.o supervisor/mcp/canon.o \
-	   supervisor/mcp/rpc.o supervisor/mcp/versions.o \
-	   supervisor/mcp/calls.o supervisor/mcp/session.o \
-	   supervisor/mcp/deadline.o supervisor/mcp/held.o supervisor/mcp/programs.o \
-	   supervisor/mcp/pings.o \
-	   supervisor/mcp/agent.o supervisor/mcp/answer.o \
-	   supervisor/mcp/unfit.o supervisor/mcp/batch.o \
-	   supervisor/mcp/filter.o supervisor/mcp/record.o \
-	   supervisor/mcp/refuse.o supervisor/mcp/digest.o \
+MCP	 = supervisor/mcp/frame.o supervisor/mcp/oversize_id.o supervisor/json/json_scan.o \
+	   supervisor/json/json_access.o supervisor/json/json_canonical.o \
+	   supervisor/mcp/rpc.o supervisor/mcp/methods.o \
+	   supervisor/mcp/requests.o supervisor/mcp/session.o \
+	   supervisor/mcp/deadline.o supervisor/mcp/pending_calls.o supervisor/mcp/exec_status.o \
+	   supervisor/mcp/keepalive.o \
+	   supervisor/mcp/from_agent.o supervisor/mcp/from_server.o \
+	   supervisor/mcp/malformed.o supervisor/mcp/batch.o \
+	   supervisor/mcp/filter.o supervisor/mcp/events.o \
+	   supervisor/mcp/startup_error.o supervisor/json/digest.o \
 	   supervisor/hub/gate.o supervisor/hub/pins.o
 
 # The questions that a log answers.
-QUERY	 = supervisor/audit/query.o supervisor/audit/options.o \
-	   supervisor/audit/book.o supervisor/audit/pass.o supervisor/audit/fact.o \
-	   supervisor/audit/sheet.o supervisor/audit/inert.o \
-	   supervisor/audit/story.o supervisor/audit/tally.o \
-	   supervisor/audit/ask_log.o supervisor/audit/ask_session.o \
-	   supervisor/audit/ask_object.o supervisor/audit/ask_call.o \
-	   supervisor/audit/ask_count.o supervisor/audit/ask_change.o \
-	   supervisor/audit/ask_gap.o supervisor/audit/ask_odd.o \
-	   supervisor/audit/ask_sample.o supervisor/audit/export.o \
-	   supervisor/audit/export_run.o \
-	   supervisor/audit/ocsf.o supervisor/audit/page.o \
-	   supervisor/audit/figures.o supervisor/audit/svg.o \
-	   supervisor/audit/ship_run.o supervisor/audit/pack.o \
-	   supervisor/audit/payload_run.o supervisor/audit/payload.o \
-	   supervisor/audit/payload_key.o supervisor/audit/handout.o \
-	   supervisor/audit/certify.o \
-	   supervisor/audit/policies.o supervisor/audit/policies_run.o
+QUERY	 = supervisor/audit/query/query.o supervisor/audit/query/options.o \
+	   supervisor/audit/query/log_view.o supervisor/audit/query/scan.o supervisor/audit/query/record.o \
+	   supervisor/audit/query/table.o supervisor/audit/query/escape.o \
+	   supervisor/audit/query/describe.o supervisor/audit/query/group.o \
+	   supervisor/audit/query/verb_log.o supervisor/audit/query/verb_session.o \
+	   supervisor/audit/query/verb_object.o supervisor/audit/query/verb_call.o \
+	   supervisor/audit/query/verb_denials.o supervisor/audit/query/verb_policy.o \
+	   supervisor/audit/query/verb_gaps.o supervisor/audit/query/verb_anomalies.o \
+	   supervisor/audit/query/verb_sample.o supervisor/audit/report/export.o \
+	   supervisor/audit/report/verb_export.o \
+	   supervisor/audit/report/ocsf.o supervisor/audit/report/report_html.o \
+	   supervisor/audit/report/chart_data.o supervisor/audit/report/charts.o \
+	   supervisor/audit/ship/verb_ship.o supervisor/audit/report/evidence_pack.o \
+	   supervisor/audit/report/verb_payload.o supervisor/audit/log/kept_payloads.o \
+	   supervisor/audit/log/payload_key.o supervisor/audit/query/disclosure.o \
+	   supervisor/audit/report/certify.o \
+	   supervisor/audit/log/kept_policies.o supervisor/audit/report/verb_policy_text.o
 
 # What speaks to the agent.  No vault object may ever stand here.
-KENNEL	 = supervisor/main.o supervisor/child.o supervisor/control.o $(APPROVE) \
+KENNEL	 = supervisor/main.o supervisor/launch/leash_client.o supervisor/launch/leash_approvals.o $(APPROVE) \
 	   $(MCP) \
-	   supervisor/audit/connect.o shim/base/apart.o $(CHAIN) $(TREE) \
-	   $(QUERY) supervisor/audit/reader.o \
-	   supervisor/audit/schema.o \
-	   supervisor/cli/paths.o supervisor/cli/find.o supervisor/cli/seen.o supervisor/cli/own.o \
-	   supervisor/cli/open.o supervisor/cli/asked.o supervisor/cli/run.o supervisor/cli/exec.o \
-	   supervisor/cli/grant.o supervisor/cli/doctor.o supervisor/cli/server.o \
-	   supervisor/cli/audit.o supervisor/cli/unused.o \
-	   supervisor/cli/init.o supervisor/cli/package.o supervisor/cli/preset.o \
-	   supervisor/cli/pin.o supervisor/cli/client.o supervisor/cli/approve.o \
-	   supervisor/cli/secret.o supervisor/cli/vault_log.o supervisor/cli/put.o supervisor/cli/find_secret.o supervisor/cli/secret_options.o supervisor/cli/secret_show.o supervisor/cli/sources.o \
+	   supervisor/audit/connect.o shim/base/detach.o $(CHAIN) $(TREE) \
+	   $(QUERY) supervisor/audit/log/open_log.o \
+	   supervisor/audit/log/schema.o \
+	   supervisor/cli/paths.o supervisor/launch/policy_find.o supervisor/launch/rollback.o supervisor/cli/own.o \
+	   supervisor/launch/start_server.o supervisor/launch/start_approval.o supervisor/cli/run.o supervisor/cli/exec.o \
+	   supervisor/cli/secret_grant.o supervisor/cli/doctor.o supervisor/cli/server.o \
+	   supervisor/cli/audit.o supervisor/cli/audit_unused.o \
+	   supervisor/cli/init.o supervisor/cli/npm_package.o supervisor/cli/preset.o \
+	   supervisor/cli/server_pin.o supervisor/cli/mcp_client.o supervisor/cli/approve.o \
+	   supervisor/cli/secret.o supervisor/cli/secret_audit.o supervisor/cli/secret_set.o supervisor/cli/audit_find_secret.o supervisor/cli/secret_options.o supervisor/cli/secret_show.o supervisor/cli/secret_sources.o \
 	   $(SECRETMETA) \
-	   leash/report.o leash/event.o supervisor/audit/noload.o shim/base/subid.o shim/base/colon.o \
+	   leash/audit/writer.o leash/audit/event.o supervisor/audit/log/sqlite_noload.o shim/host/subid.o shim/host/passwd_line.o \
 	   $(POLICY_READ) $(POLICY_MAKE) $(BASE)
 
 # What shows the tree to others.
-TREE	 = supervisor/audit/logtree.o supervisor/audit/prove.o \
-	   supervisor/audit/tiles.o supervisor/audit/witness.o \
-	   supervisor/audit/keep.o supervisor/audit/slot.o
+TREE	 = supervisor/audit/log/merkle_read.o supervisor/audit/report/prove.o \
+	   supervisor/audit/report/export_tiles.o supervisor/audit/report/witness.o \
+	   supervisor/audit/report/prune.o supervisor/audit/log/key_store.o
 
 # The tree, its hashes, its keys and its signatures.
-CHAIN	 = supervisor/audit/chain.o shim/base/sha.o \
-	   supervisor/audit/tree.o supervisor/audit/note.o \
-	   supervisor/audit/base64.o supervisor/audit/key.o \
-	   supervisor/audit/path.o \
-	   supervisor/audit/scan.o
+CHAIN	 = supervisor/audit/log/merkle.o shim/base/sha256.o \
+	   supervisor/audit/log/merkle_tiles.o supervisor/audit/log/signed_note.o \
+	   supervisor/audit/log/base64.o supervisor/audit/log/sign_key.o \
+	   supervisor/audit/log/merkle_proof.o \
+	   supervisor/audit/log/record_read.o
 
-RECORDER = supervisor/audit/recorder.o supervisor/audit/complain.o \
-	   supervisor/audit/peers.o \
-	   supervisor/audit/given.o supervisor/audit/config.o \
-	   supervisor/audit/ledger.o supervisor/audit/slot.o \
-	   supervisor/audit/segment.o supervisor/audit/begin.o \
-	   supervisor/audit/carry.o \
-	   supervisor/audit/store.o supervisor/audit/frames.o \
-	   supervisor/audit/pending.o \
-	   supervisor/audit/noload.o \
-	   supervisor/audit/schema.o supervisor/audit/body.o \
-	   $(CHAIN) leash/report.o leash/event.o $(BASE)
+RECORDER = supervisor/audit/recorder/main.o supervisor/audit/recorder/own_log.o \
+	   supervisor/audit/recorder/peers.o \
+	   supervisor/audit/recorder/startup.o supervisor/audit/recorder/config.o \
+	   supervisor/audit/recorder/epochs.o supervisor/audit/log/key_store.o \
+	   supervisor/audit/recorder/rotate.o supervisor/audit/recorder/recover.o \
+	   supervisor/audit/recorder/carry.o \
+	   supervisor/audit/recorder/store.o supervisor/audit/recorder/wal_vfs.o \
+	   supervisor/audit/recorder/insert_batch.o \
+	   supervisor/audit/log/sqlite_noload.o \
+	   supervisor/audit/log/schema.o supervisor/audit/log/record_write.o \
+	   $(CHAIN) leash/audit/writer.o leash/audit/event.o $(BASE)
 
-VERIFY	 = supervisor/audit/verify.o supervisor/audit/judge.o \
-	   supervisor/audit/crew.o supervisor/audit/rows.o \
-	   supervisor/audit/indexes.o supervisor/audit/walk.o \
-	   supervisor/audit/carried.o supervisor/audit/signs.o \
-	   supervisor/audit/anchor.o supervisor/audit/proof.o \
-	   supervisor/audit/reader.o \
-	   supervisor/audit/noload.o \
-	   supervisor/audit/schema.o \
-	   $(CHAIN) leash/report.o leash/event.o $(BASE)
+VERIFY	 = supervisor/audit/verify/main.o supervisor/audit/verify/verify.o \
+	   supervisor/audit/verify/workers.o supervisor/audit/verify/check_records.o \
+	   supervisor/audit/verify/check_indexes.o supervisor/audit/verify/check_order.o \
+	   supervisor/audit/verify/check_carry.o supervisor/audit/verify/check_signatures.o \
+	   supervisor/audit/verify/anchors.o supervisor/audit/verify/check_proof.o \
+	   supervisor/audit/log/open_log.o \
+	   supervisor/audit/log/sqlite_noload.o \
+	   supervisor/audit/log/schema.o \
+	   $(CHAIN) leash/audit/writer.o leash/audit/event.o $(BASE)
 
 # Records to a collector: one socket, opened before it is confined.
-SHIP	 = supervisor/audit/ship.o supervisor/audit/ship_send.o \
-	   supervisor/audit/ship_line.o supervisor/audit/ship_place.o \
-	   supervisor/audit/export.o supervisor/audit/ocsf.o \
-	   supervisor/audit/book.o supervisor/audit/pass.o supervisor/audit/fact.o \
-	   supervisor/audit/options.o supervisor/audit/inert.o \
-	   supervisor/audit/story.o supervisor/audit/sheet.o \
-	   supervisor/audit/reader.o supervisor/audit/schema.o \
-	   supervisor/audit/noload.o supervisor/audit/logtree.o \
-	   supervisor/audit/ship_paths.o leash/report.o leash/event.o \
+SHIP	 = supervisor/audit/ship/main.o supervisor/audit/ship/send.o \
+	   supervisor/audit/ship/syslog_line.o supervisor/audit/ship/progress.o \
+	   supervisor/audit/report/export.o supervisor/audit/report/ocsf.o \
+	   supervisor/audit/query/log_view.o supervisor/audit/query/scan.o supervisor/audit/query/record.o \
+	   supervisor/audit/query/options.o supervisor/audit/query/escape.o \
+	   supervisor/audit/query/describe.o supervisor/audit/query/table.o \
+	   supervisor/audit/log/open_log.o supervisor/audit/log/schema.o \
+	   supervisor/audit/log/sqlite_noload.o supervisor/audit/log/merkle_read.o \
+	   supervisor/audit/ship/paths_stub.o leash/audit/writer.o leash/audit/event.o \
 	   $(CHAIN) $(BASE)
 
 # The file that values are kept in.
-CONTAINER = leash/vault/path.o leash/vault/container.o leash/vault/container_key.o \
-	   leash/vault/container_edit.o leash/vault/container_file.o leash/vault/phrase.o
+CONTAINER = leash/vault/secret_path.o leash/vault_file/vault_file.o leash/vault_file/key.o \
+	   leash/vault_file/edit.o leash/vault_file/save.o leash/vault_file/recovery_phrase.o
 # What keeps values between starts: the vault's key, while it is unlocked.
 KEEPER	 = leash/keeper/main.o leash/keeper/peers.o leash/keeper/answer.o \
-	   leash/keeper/change.o $(CONTAINER) leash/vault/ring.o leash/vault/mem.o $(BASE)
+	   leash/keeper/change.o $(CONTAINER) leash/vault/vault.o leash/vault/locked_pages.o $(BASE)
 
 # The verbs that a person gives values to.  No container: the keeper alone opens it.
-SECRET	 = leash/keeper/secret.o leash/keeper/verbs.o leash/keeper/shows.o \
-	   leash/keeper/type.o leash/keeper/talk.o leash/keeper/start.o shim/base/apart.o leash/keeper/reach.o \
-	   leash/vault/ring.o leash/vault/mem.o leash/vault/path.o leash/vault/trace.o policy/shape.o policy/shape_sum.o $(POLICY_READ) $(BASE)
+SECRET	 = leash/secret/main.o leash/secret/verbs.o leash/secret/list.o \
+	   leash/secret/input.o leash/secret/request.o leash/secret/start_keeper.o shim/base/detach.o leash/keeper/connect.o \
+	   leash/vault/vault.o leash/vault/locked_pages.o leash/vault/secret_path.o leash/vault/fingerprint.o policy/manifests/token_format.o shim/base/token_checksum.o $(POLICY_READ) $(BASE)
 
 PROGRAMS = $(BIN)/kennel $(LIBEXEC)/kennel-keeper $(LIBEXEC)/kennel-secret $(LIBEXEC)/kennel-ship $(LIBEXEC)/kennel-leash $(LIBEXEC)/kennel-shim \
 	   $(LIBEXEC)/kennel-recorder $(LIBEXEC)/kennel-verify
@@ -224,7 +224,7 @@ $(OBJ)/%.o: %.c | $B/gen/stamp
 	    -MMD -MP -c -o $@ $<
 
 # Compiled in as it is.
-$(OBJ)/policy/catalog.o $B/san/policy/catalog.o: policy/catalog.kennel
+$(OBJ)/policy/manifests/catalog.o $B/san/policy/manifests/catalog.o: policy/manifests/catalog.kennel
 
 # libnl keeps its headers in a folder of its own.
 $(OBJ)/leash/cell/net.o $B/san/leash/cell/net.o: \
@@ -233,7 +233,7 @@ $(OBJ)/leash/cell/net.o $B/san/leash/cell/net.o: \
 # All are static: nothing of the host's loader or of its library search reaches
 # a process that speaks to an agent, holds secrets or becomes PID 1, and a start
 # does not wait for either (docs/ARCHITECTURE.md).
-# The shim brings its own few calls (shim/bare.c): no start files, no library,
+# The shim brings its own few calls (shim/nolibc.c): no start files, no library,
 # and nothing to relocate, since nobody would.  What the compiler takes for
 # memcpy is not made a call of memcpy inside memcpy.
 BARE	 = -mstack-protector-guard=global $(if $(findstring clang,$(CC)),\
@@ -310,88 +310,88 @@ $(foreach p,$(CONFINED),$(eval $(call gen_rule,$p)))
 # is what stands here.  Built twice: as it ships, and with ASan and UBSan.
 
 UNIT_base	= $(BASE)
-UNIT_libcache	= policy/names.o $(CELL) $(BASE)
-UNIT_cell	= tests/unit/cell_kit.o policy/names.o $(CELL) $(BASE)
-UNIT_frame	= $(MCP) supervisor/approve/queue.o supervisor/audit/chain.o shim/base/sha.o tests/unit/mcp_rig.o \
-	   policy/match.o policy/slot.o policy/index.o policy/reach.o policy/value.o policy/reader.o policy/names.o $(BASE)
+UNIT_libcache	= policy/sealed/accessors.o $(CELL) $(BASE)
+UNIT_cell	= tests/unit/cell_kit.o policy/sealed/accessors.o $(CELL) $(BASE)
+UNIT_frame	= $(MCP) supervisor/approve/queue.o supervisor/audit/log/merkle.o shim/base/sha256.o tests/unit/mcp_rig.o \
+	   policy/sealed/match.o policy/sealed/arg_slot.o policy/sealed/row_index.o policy/sealed/match_net_paths.o policy/sealed/condition.o policy/sealed/json_reader.o policy/sealed/accessors.o $(BASE)
 UNIT_json	= tests/fuzz/fuzz_json.o $(UNIT_frame)
-UNIT_canon	= supervisor/mcp/json.o supervisor/mcp/walk.o supervisor/mcp/canon.o \
+UNIT_json_canonical	= supervisor/json/json_scan.o supervisor/json/json_access.o supervisor/json/json_canonical.o \
 	   shim/base/buf.o
 UNIT_session	= $(UNIT_frame)
-UNIT_programs	= $(UNIT_frame)
+UNIT_exec_status	= $(UNIT_frame)
 UNIT_pins	= $(UNIT_frame)
 UNIT_queue	= supervisor/approve/queue.o shim/base/loop.o $(BASE_SMALL)
-UNIT_unfit	= $(UNIT_frame)
-UNIT_exact	= $(UNIT_frame)
-UNIT_stream	= tests/fuzz/fuzz_session.o $(UNIT_frame)
-UNIT_chain	= $(CHAIN)
-UNIT_report	= leash/report.o leash/event.o $(BASE)
-UNIT_recorder	= supervisor/audit/connect.o shim/base/apart.o leash/report.o leash/event.o $(BASE)
-UNIT_tamper	= supervisor/audit/connect.o shim/base/apart.o $(CHAIN) leash/report.o leash/event.o $(BASE)
+UNIT_malformed	= $(UNIT_frame)
+UNIT_byte_exact	= $(UNIT_frame)
+UNIT_session_errors	= tests/fuzz/fuzz_session.o $(UNIT_frame)
+UNIT_merkle	= $(CHAIN)
+UNIT_audit_writer	= leash/audit/writer.o leash/audit/event.o $(BASE)
+UNIT_recorder	= supervisor/audit/connect.o shim/base/detach.o leash/audit/writer.o leash/audit/event.o $(BASE)
+UNIT_log_tamper	= supervisor/audit/connect.o shim/base/detach.o $(CHAIN) leash/audit/writer.o leash/audit/event.o $(BASE)
 # Long, and needs build/fault: not one of UNITS (audit-kill).
-UNIT_steps	= $(UNIT_tamper)
-UNIT_verify	= supervisor/audit/connect.o shim/base/apart.o $(QUERY) $(TREE) \
-	   supervisor/audit/reader.o supervisor/audit/schema.o \
-	   supervisor/audit/body.o \
-	   $(CHAIN) supervisor/cli/paths.o leash/report.o leash/event.o $(BASE)
-UNIT_payload	= supervisor/audit/payload.o supervisor/audit/payload_key.o \
+UNIT_recorder_steps	= $(UNIT_log_tamper)
+UNIT_verify	= supervisor/audit/connect.o shim/base/detach.o $(QUERY) $(TREE) \
+	   supervisor/audit/log/open_log.o supervisor/audit/log/schema.o \
+	   supervisor/audit/log/record_write.o \
+	   $(CHAIN) supervisor/cli/paths.o leash/audit/writer.o leash/audit/event.o $(BASE)
+UNIT_kept_payloads	= supervisor/audit/log/kept_payloads.o supervisor/audit/log/payload_key.o \
 	   $(CHAIN) $(BASE)
-UNIT_policies	= supervisor/audit/policies.o $(CHAIN) $(BASE)
+UNIT_kept_policies	= supervisor/audit/log/kept_policies.o $(CHAIN) $(BASE)
 
 UNIT_witness	= $(UNIT_verify)
-UNIT_query	= supervisor/audit/connect.o shim/base/apart.o $(QUERY) $(TREE) \
-	   supervisor/audit/reader.o supervisor/audit/schema.o \
-	   $(CHAIN) supervisor/cli/paths.o leash/report.o leash/event.o $(BASE)
+UNIT_query	= supervisor/audit/connect.o shim/base/detach.o $(QUERY) $(TREE) \
+	   supervisor/audit/log/open_log.o supervisor/audit/log/schema.o \
+	   $(CHAIN) supervisor/cli/paths.o leash/audit/writer.o leash/audit/event.o $(BASE)
 
 UNIT_nomem	= tests/fault/fault_unit.o \
 	   $(sort $(UNIT_frame) $(SCRUB))
 UNIT_nomem_policy = tests/fault/fault_unit.o $(POLICY_FRONT)
 UNIT_leash	= $(BASE)
-UNIT_subid	= shim/base/subid.o shim/base/colon.o tests/fuzz/fuzz_subid.o $(BASE_SMALL) shim/base/slurp.o
-UNIT_shim	= tests/unit/shim_main.o shim/doors.o shim/reap.o $(BASE_SMALL)
-UNIT_bare	= tests/unit/shim_bare.o
+UNIT_subid	= shim/host/subid.o shim/host/passwd_line.o tests/fuzz/fuzz_subid.o $(BASE_SMALL) shim/base/slurp.o
+UNIT_shim	= tests/unit/shim_main.o shim/restrict.o shim/reap.o $(BASE_SMALL)
+UNIT_nolibc	= tests/unit/shim_bare.o
 
-UNIT_vault	= leash/vault/ring.o leash/vault/mem.o leash/vault/source.o leash/vault/helper.o leash/vault/fence.o \
-	   leash/vault/env.o shim/base/confine.o $(BASE_SMALL)
-UNIT_plugin	= leash/vault/plugin.o leash/vault/request.o leash/vault/crashes.o leash/vault/reply.o $(UNIT_vault) \
-	   $(POLICY_READ) tests/fuzz/fuzz_reply.o shim/base/buf.o shim/base/slurp.o
-UNIT_env	= $(UNIT_vault)
-UNIT_container	= $(CONTAINER) leash/vault/ring.o leash/vault/mem.o \
+UNIT_vault	= leash/vault/vault.o leash/vault/locked_pages.o leash/vault/read_value.o leash/vault/helper.o leash/vault/helper_sandbox.o \
+	   leash/vault/server_env.o shim/base/confine.o $(BASE_SMALL)
+UNIT_plugin	= leash/vault/plugin.o leash/vault/plugin_request.o leash/vault/plugin_failures.o leash/vault/plugin_reply.o $(UNIT_vault) \
+	   $(POLICY_READ) tests/fuzz/fuzz_plugin_reply.o shim/base/buf.o shim/base/slurp.o
+UNIT_server_env	= $(UNIT_vault)
+UNIT_vault_file	= $(CONTAINER) leash/vault/vault.o leash/vault/locked_pages.o \
 	   tests/fuzz/fuzz_vault.o $(BASE_SMALL) shim/base/slurp.o
-UNIT_pages	= $(UNIT_vault)
-UNIT_load	= $(POLICY_READ) policy/seal.o policy/seal_index.o tests/fuzz/fuzz_load.o shim/base/buf.o shim/base/fd.o shim/base/slurp.o
-UNIT_seal	= $(UNIT_load)
+UNIT_locked_pages	= $(UNIT_vault)
+UNIT_load	= $(POLICY_READ) policy/compile/write_sealed.o policy/compile/write_index.o tests/fuzz/fuzz_load.o shim/base/buf.o shim/base/fd.o shim/base/slurp.o
+UNIT_write_sealed	= $(UNIT_load)
 # Text to a checked tree, and what the checks ask of others.
-POLICY_FRONT = $(POLICY_TEXT) $(POLICY_READ) $(ALGEBRA) policy/read.o policy/filter.o \
-	   policy/prologue.o policy/decoded.o \
-	   policy/calls.o policy/seal.o policy/seal_index.o shim/base/buf.o shim/base/fd.o \
+POLICY_FRONT = $(POLICY_TEXT) $(POLICY_READ) $(ALGEBRA) policy/compile/read_file.o policy/compile/seccomp.o \
+	   policy/compile/seccomp_prologue.o policy/compile/seccomp_rows.o \
+	   policy/compile/syscall_list.o policy/compile/write_sealed.o policy/compile/write_index.o shim/base/buf.o shim/base/fd.o \
 	   shim/base/slurp.o
 UNIT_parse	= $(POLICY_FRONT)
-UNIT_router	= tests/fuzz/fuzz_sources.o $(POLICY_FRONT)
-UNIT_secretmeta	= $(SECRETMETA) policy/say.o $(POLICY_FRONT)
+UNIT_sources	= tests/fuzz/fuzz_sources.o $(POLICY_FRONT)
+UNIT_manifests	= $(SECRETMETA) policy/print/statement.o $(POLICY_FRONT)
 UNIT_match	= $(UNIT_load)
-UNIT_sign	= $(UNIT_load) supervisor/cli/seen.o shim/base/dirs.o
-UNIT_rules	= $(UNIT_load)
-UNIT_index	= $(UNIT_load)
-UNIT_value	= policy/value.o policy/reader.o policy/match.o policy/slot.o policy/index.o policy/reach.o policy/names.o \
-	   tests/fuzz/fuzz_value.o shim/base/fd.o shim/base/slurp.o
-UNIT_slot	= $(ALGEBRA) $(UNIT_load)
+UNIT_signature	= $(UNIT_load) supervisor/launch/rollback.o shim/base/make_dirs.o
+UNIT_check_rules	= $(UNIT_load)
+UNIT_row_index	= $(UNIT_load)
+UNIT_condition	= policy/sealed/condition.o policy/sealed/json_reader.o policy/sealed/match.o policy/sealed/arg_slot.o policy/sealed/row_index.o policy/sealed/match_net_paths.o policy/sealed/accessors.o \
+	   tests/fuzz/fuzz_condition.o shim/base/fd.o shim/base/slurp.o
+UNIT_arg_slot	= $(ALGEBRA) $(UNIT_load)
 UNIT_algebra	= $(ALGEBRA) $(UNIT_load)
 UNIT_diff	= $(UNIT_lower)
-UNIT_lower	= $(POLICY_READ) $(filter-out policy/main.o policy/verb%.o policy/sign.o,$(POLICY_MAKE)) \
+UNIT_lower	= $(POLICY_READ) $(filter-out policy/cli/main.o policy/cli/verb%.o policy/cli/verb_sign.o,$(POLICY_MAKE)) \
 	   shim/base/buf.o shim/base/fd.o shim/base/slurp.o
-UNIT_filter	= $(UNIT_seal) policy/filter.o policy/prologue.o policy/decoded.o policy/calls.o
-UNIT_agree	= $(UNIT_filter)
-SCRUB	= leash/scrub/scrub.o leash/scrub/forms.o leash/scrub/filter.o \
-	   leash/scrub/reading.o leash/scrub/sieve.o leash/scrub/sieve_wide.o leash/scrub/decode.o \
-	   leash/scrub/shapes.o policy/shape_sum.o shim/base/buf.o $(UNIT_vault)
+UNIT_seccomp	= $(UNIT_write_sealed) policy/compile/seccomp.o policy/compile/seccomp_prologue.o policy/compile/seccomp_rows.o policy/compile/syscall_list.o
+UNIT_agree	= $(UNIT_seccomp)
+SCRUB	= leash/scrub/scrub.o leash/scrub/encodings.o leash/scrub/pattern_match.o \
+	   leash/scrub/decoded.o leash/scrub/prefilter.o leash/scrub/prefilter_simd.o leash/scrub/decode.o \
+	   leash/scrub/credentials.o shim/base/token_checksum.o shim/base/buf.o $(UNIT_vault)
 UNIT_scrub	= tests/unit/scrub_bench.o $(SCRUB)
-UNIT_scrub_forms = $(SCRUB)
+UNIT_scrub_encodings = $(SCRUB)
 UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
-	   leash/exec/image.o leash/exec/grant.o leash/exec/copy.o leash/exec/ask.o leash/exec/explain.o \
-	   leash/exec/pin.o leash/exec/caller.o leash/exec/kin.o \
+	   leash/exec/image.o leash/exec/decide.o leash/exec/copy_args.o leash/exec/approval.o leash/exec/explain.o \
+	   leash/exec/digest_pin.o leash/exec/caller.o leash/exec/ancestry.o \
 	   shim/base/loop.o $(POLICY_READ) $(SCRUB)
-UNITS	 = base subid leash nomem nomem_policy shim bare vault plugin pages env container scrub scrub_forms load seal secretmeta router match value index rules agree sign algebra slot diff filter lower parse gate frame json canon pins queue session programs exact unfit stream chain report recorder verify query witness payload policies tamper cell libcache
+UNITS	 = base subid leash nomem nomem_policy shim nolibc vault plugin locked_pages server_env vault_file scrub scrub_encodings load write_sealed manifests sources match condition row_index check_rules agree signature algebra arg_slot diff seccomp lower parse gate frame json json_canonical pins queue session exec_status byte_exact malformed session_errors merkle audit_writer recorder verify query witness kept_payloads kept_policies log_tamper cell libcache
 UNIT_LIBS = $(COVER) $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
@@ -418,15 +418,15 @@ $B/san/tests/fault/fault_unit.o: tests/fault/fault.c
 	$Q$(CC) $(CPPFLAGS) $(filter-out -D_FORTIFY_SOURCE=3,$(CFLAGS)) $(SAN) -DFAULT_UNIT -MMD -MP -c -o $@ $<
 $(foreach d,unit unit-san,$B/$d/nomem $B/$d/nomem_policy): UNIT_LIBS += $(call WRAP,$(WRAP_MEMORY))
 # Steps of a write that fail, or end the process, on order.
-$B/unit/container $B/unit-san/container: UNIT_LIBS += $(call WRAP,openat write fsync renameat unlinkat)
+$B/unit/vault_file $B/unit-san/vault_file: UNIT_LIBS += $(call WRAP,openat write fsync renameat unlinkat)
 # The shim's main and its own calls beside the library's: under other names.
-$(OBJ)/shim/bare.o $B/san/shim/bare.o: CFLAGS += $(filter-out -mstack%,$(BARE))
+$(OBJ)/shim/nolibc.o $B/san/shim/nolibc.o: CFLAGS += $(filter-out -mstack%,$(BARE))
 $(OBJ)/tests/unit/shim_main.o $B/san/tests/unit/shim_main.o: \
     %/tests/unit/shim_main.o: %/shim/main.o
 	@mkdir -p $(@D)
 	$Qobjcopy --redefine-sym main=shim_main $< $@
 $(OBJ)/tests/unit/shim_bare.o $B/san/tests/unit/shim_bare.o: \
-    %/tests/unit/shim_bare.o: %/shim/bare.o
+    %/tests/unit/shim_bare.o: %/shim/nolibc.o
 	@mkdir -p $(@D)
 	$Qobjcopy --redefine-sym main=bare_main \
 	    $$(nm -g --defined-only $< | sed -n 's/.* T \(.*\)/--redefine-sym \1=bare_\1/p') $< $@
@@ -493,8 +493,8 @@ $(OBJ)/tests/bench/scrub.o: CPPFLAGS += $(if $(HAVE_HS),-DHAVE_HS)
 $B/tests/scrub: $(call obj,tests/bench/scrub.o $(SCRUB))
 	$(call link,-pie,$(call PKG_LIBS,libsodium $(if $(HAVE_HS),libhs)))
 # A writer for the log: for the bench, and for what is long.
-$B/tests/audit: $(call obj,tests/bench/audit.o supervisor/audit/connect.o shim/base/apart.o \
-    supervisor/audit/logtree.o supervisor/audit/reader.o supervisor/audit/schema.o $(CHAIN) leash/report.o leash/event.o $(BASE))
+$B/tests/audit: $(call obj,tests/bench/audit.o supervisor/audit/connect.o shim/base/detach.o \
+    supervisor/audit/log/merkle_read.o supervisor/audit/log/open_log.o supervisor/audit/log/schema.o $(CHAIN) leash/audit/writer.o leash/audit/event.o $(BASE))
 	$(call link,-pie,$(call PKG_LIBS,sqlite3 libsodium))
 
 # ---- faults -------------------------------------------------------------------
@@ -528,7 +528,7 @@ fault: $(FAULT)
 # Each plants violations of its own and must find them.
 
 # The files that may call secret_expose(), the one way to a secret's bytes.
-SECRET_EXPOSERS = leash/vault/env.c leash/vault/traced.c leash/scrub/forms.c
+SECRET_EXPOSERS = leash/vault/server_env.c leash/vault/fingerprint_secret.c leash/scrub/encodings.c
 
 check-links: $(PROGRAMS) $(call obj,$(LEASH) $(SHIM))
 	@OBJ="$(OBJ)" GEN="$B/gen" BIN="$(BIN)" LIBEXEC="$(LIBEXEC)" CC="$(CC)" \
@@ -563,36 +563,36 @@ valgrind: check-valgrind
 # build/fuzz/X is a fuzzer (clang's); build/replay/X takes files and folders.
 
 FUZZ_scrub	= $(SCRUB)
-FUZZ_vault	= $(CONTAINER) leash/vault/ring.o leash/vault/mem.o $(BASE_SMALL) shim/base/slurp.o
-FUZZ_reply	= leash/vault/reply.o $(FUZZ_value)
+FUZZ_vault	= $(CONTAINER) leash/vault/vault.o leash/vault/locked_pages.o $(BASE_SMALL) shim/base/slurp.o
+FUZZ_plugin_reply	= leash/vault/plugin_reply.o $(FUZZ_condition)
 FUZZ_keeper	= $(filter-out leash/keeper/main.o leash/keeper/peers.o,$(KEEPER))
 FUZZ_load	= $(POLICY_READ)
-FUZZ_value	= policy/value.o policy/reader.o policy/match.o policy/slot.o policy/index.o policy/reach.o policy/names.o
-FUZZ_json	= supervisor/mcp/json.o supervisor/mcp/walk.o supervisor/mcp/skim.o \
-	   supervisor/mcp/canon.o shim/base/buf.o
+FUZZ_condition	= policy/sealed/condition.o policy/sealed/json_reader.o policy/sealed/match.o policy/sealed/arg_slot.o policy/sealed/row_index.o policy/sealed/match_net_paths.o policy/sealed/accessors.o
+FUZZ_json	= supervisor/json/json_scan.o supervisor/json/json_access.o supervisor/mcp/oversize_id.o \
+	   supervisor/json/json_canonical.o shim/base/buf.o
 FUZZ_session	= $(UNIT_frame)
 FUZZ_parse	= $(POLICY_FRONT)
-FUZZ_manifest	= $(SECRETMETA) policy/say.o $(POLICY_FRONT)
+FUZZ_manifest	= $(SECRETMETA) policy/print/statement.o $(POLICY_FRONT)
 FUZZ_sources	= $(POLICY_FRONT)
-FUZZ_pins	= $(POLICY_FRONT) policy/pinfile.o
+FUZZ_pins	= $(POLICY_FRONT) policy/compile/lower_pins.o
 FUZZ_frame	= supervisor/mcp/frame.o $(FUZZ_json)
-FUZZ_wire	= supervisor/child.o shim/doors.o shim/reap.o $(filter-out leash/main.o,$(LEASH))
+FUZZ_wire	= supervisor/launch/leash_client.o shim/restrict.o shim/reap.o $(filter-out leash/main.o,$(LEASH))
 FUZZ_FLAGS_wire	= $(shell pkg-config --cflags libnl-3.0)
-FUZZ_copy	= leash/exec/copy.o
-FUZZ_query	= supervisor/audit/fact.o supervisor/audit/story.o \
-	   supervisor/audit/inert.o supervisor/audit/sheet.o \
-	   supervisor/audit/export.o supervisor/audit/ocsf.o \
-	   supervisor/audit/options.o supervisor/audit/ship_line.o \
-	   supervisor/audit/book.o supervisor/audit/pass.o \
-	   supervisor/audit/reader.o supervisor/audit/schema.o \
-	   supervisor/audit/logtree.o supervisor/cli/paths.o leash/report.o leash/event.o \
+FUZZ_copy_args	= leash/exec/copy_args.o
+FUZZ_query	= supervisor/audit/query/record.o supervisor/audit/query/describe.o \
+	   supervisor/audit/query/escape.o supervisor/audit/query/table.o \
+	   supervisor/audit/report/export.o supervisor/audit/report/ocsf.o \
+	   supervisor/audit/query/options.o supervisor/audit/ship/syslog_line.o \
+	   supervisor/audit/query/log_view.o supervisor/audit/query/scan.o \
+	   supervisor/audit/log/open_log.o supervisor/audit/log/schema.o \
+	   supervisor/audit/log/merkle_read.o supervisor/cli/paths.o leash/audit/writer.o leash/audit/event.o \
 	   $(CHAIN) $(BASE)
-FUZZ_body	= supervisor/audit/scan.o
-FUZZ_note	= $(CHAIN) $(BASE)
-FUZZ_subid	= shim/base/subid.o shim/base/colon.o $(BASE_SMALL) shim/base/slurp.o
-FUZZ_log	= $(filter-out supervisor/audit/verify.o supervisor/audit/proof.o \
-	   supervisor/audit/noload.o,$(VERIFY))
-FUZZ	 = frame json session wire parse manifest sources pins load value copy scrub vault reply keeper body query note log subid
+FUZZ_record_read	= supervisor/audit/log/record_read.o
+FUZZ_signed_note	= $(CHAIN) $(BASE)
+FUZZ_subid	= shim/host/subid.o shim/host/passwd_line.o $(BASE_SMALL) shim/base/slurp.o
+FUZZ_log	= $(filter-out supervisor/audit/verify/main.o supervisor/audit/verify/check_proof.o \
+	   supervisor/audit/log/sqlite_noload.o,$(VERIFY))
+FUZZ	 = frame json session wire parse manifest sources pins load condition copy_args scrub vault plugin_reply keeper record_read query signed_note log subid
 
 define fuzz_rule
 $B/replay/$(1): $B/san/tests/fuzz/fuzz_$(1).o $B/san/tests/fuzz/replay.o \
@@ -671,9 +671,9 @@ races: deps
 # step of its commits (more than five hundred again); a log of
 # ten million records, written, judged and proved from (8 GB in /var/tmp).
 audit-kill: deps
-	@$(MAKE) --no-print-directory $B/unit/recorder $B/unit/steps $B/fault/libexec/kennel/kennel-recorder
+	@$(MAKE) --no-print-directory $B/unit/recorder $B/unit/recorder_steps $B/fault/libexec/kennel/kennel-recorder
 	@KENNEL_AUDIT_KILLS=500 $B/unit/recorder
-	@KENNEL_AUDIT_KILLS=500 $B/unit/steps
+	@KENNEL_AUDIT_KILLS=500 $B/unit/recorder_steps
 audit-long: deps
 	@$(MAKE) --no-print-directory all $B/tests/audit
 	@python3 tests/bench/audit.py 10000000

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "leash/server.h"
-#include "leash/vaulted.h"
+#include "leash/launch.h"
 #include "shim/base/confine.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"

@@ -2,7 +2,7 @@
  * The code of a message: which part of the compiler says it.  kennel-policy(1)
  * lists the codes; they stay, while messages may be worded anew.
  */
-#include "policy/tree.h"
+#include "policy/lang/ast.h"
 
 #include <string.h>
 

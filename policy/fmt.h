@@ -4,7 +4,7 @@
 #ifndef KENNEL_POLICY_FMT_H
 #define KENNEL_POLICY_FMT_H
 
-#include "policy/tree.h"
+#include "policy/lang/ast.h"
 
 #define FMT_WIDTH 100 /* columns; a tab is eight of them */
 

@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "shim/part.h"
+#include "shim/private.h"
 
 #define SHIM_PATH_MAX    4096
 #define SHIM_FILTER_MAX  4096 /* instructions; the kernel's own limit */

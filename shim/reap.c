@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "shim/part.h"
+#include "shim/private.h"
 
 #define EXIT_FAILED    125
 #define EXIT_DENIED    126

@@ -58,7 +58,7 @@ enum shim_step {
 	SHIM_STEP_START, /* said by the cell: the shim itself did not start */
 	SHIM_STEP_END
 };
-const char *shim_step_name(uint32_t); /* defined in leash/cell/plan.c */
+const char *shim_step_name(uint32_t); /* defined in leash/cell/shim_plan.c */
 
 /*
  * The plan's fields, in this order on the wire:

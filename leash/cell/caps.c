@@ -9,7 +9,7 @@
 #include <linux/securebits.h>
 #include <sys/prctl.h>
 
-#include "leash/cell/step.h"
+#include "leash/cell/private.h"
 
 #define CAPS_BITS \
 	(SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | \

@@ -10,7 +10,7 @@
 #include <linux/openat2.h>
 #include <sys/stat.h>
 
-#include "leash/cell/step.h"
+#include "leash/cell/private.h"
 #include "shim/base/fd.h"
 
 static int

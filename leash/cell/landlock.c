@@ -1,14 +1,14 @@
 /*
  * Landlock: what the running kernel knows of it, and which rights a row of
  * the view stands for.  The second fence behind the mounts; the shim raises
- * it (shim/doors.c) with the plan that plan.c writes from here.
+ * it (shim/restrict.c) with the plan that plan.c writes from here.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "leash/cell/step.h"
+#include "leash/cell/private.h"
 
 /* The header of the build host may be older than the kernel. */
 #define FS_EXECUTE      (1ULL << 0)

@@ -20,8 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "leash/cell/step.h"
-#include "policy/libdirs.h"
+#include "leash/cell/private.h"
+#include "policy/sealed/lib_dirs.h"
 
 #define LIBS_MAX   1024 /* more: no cache */
 #define DIGITS_MAX 9    /* of a number in a name: glibc's compare takes an int */

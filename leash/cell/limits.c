@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "leash/cell/step.h"
+#include "leash/cell/private.h"
 #include "shim/base/fd.h"
 
 #define CGROUP2_MAGIC    0x63677270

@@ -24,7 +24,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "leash/cell/step.h"
+#include "leash/cell/private.h"
 #include "shim/base/fd.h"
 
 #define VIEW_ROOT_SIZE  (64u << 20) /* read-only before anybody could fill it */

@@ -31,7 +31,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "leash/cell/step.h"
+#include "leash/cell/private.h"
 #include "shim/base/fd.h"
 
 #define HELPER_STACK (32u << 10)

@@ -20,8 +20,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "leash/cell/step.h"
-#include "shim/base/colon.h"
+#include "leash/cell/private.h"
+#include "shim/host/passwd_line.h"
 #include "shim/base/fd.h"
 
 #define NS_PASSWD_MAX (1u << 20)

@@ -22,7 +22,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "leash/exec/flight.h"
+#include "leash/exec/private.h"
 #include "shim/base/fd.h"
 
 struct place {

@@ -27,8 +27,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "leash/report.h"
-#include "policy/policy.h"
+#include "leash/audit/writer.h"
+#include "policy/sealed/policy.h"
 
 #define GATE_FLIGHTS_MAX 1024         /* judged execs under way; more wait */
 #define GATE_ARGS_MAX    4096         /* arguments of one exec; more: refused */

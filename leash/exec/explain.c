@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "leash/exec/flight.h"
+#include "leash/exec/private.h"
 #include "leash/scrub/scrub.h"
 
 #define WORDS_MAX 8192

@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "leash/exec/flight.h"
+#include "leash/exec/private.h"
 #include "shim/base/fd.h"
 
 #define RESOLVE_TRIES 4 /* a rename beside "..": openat2 says EAGAIN */

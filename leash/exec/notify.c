@@ -24,7 +24,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "leash/exec/flight.h"
+#include "leash/exec/private.h"
 #include "leash/scrub/scrub.h"
 #include "shim/base/fd.h"
 #include "shim/base/loop.h"

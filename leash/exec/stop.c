@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "leash/exec/flight.h"
+#include "leash/exec/private.h"
 #include "leash/vault/vault.h"
 #include "shim/base/fd.h"
 

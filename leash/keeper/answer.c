@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "leash/keeper/inside.h"
+#include "leash/keeper/private.h"
 #include "shim/base/log.h"
 
 #define DAY_S 86400

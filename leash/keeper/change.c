@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "leash/keeper/inside.h"
+#include "leash/keeper/private.h"
 #include "shim/base/log.h"
 
 static uint64_t

@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "leash/vault/container.h"
+#include "leash/vault_file/vault_file.h"
 #include "shim/base/wire.h"
 
 #define KEEPER_VERSION    1

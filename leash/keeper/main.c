@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "keeper_syscalls.h"
-#include "leash/keeper/inside.h"
+#include "leash/keeper/private.h"
 #include "shim/base/confine.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "leash/keeper/inside.h"
+#include "leash/keeper/private.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 

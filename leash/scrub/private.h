@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #include "leash/scrub/scrub.h"
-#include "leash/scrub/sieve.h"
+#include "leash/scrub/prefilter.h"
 
 #define SCRUB_LINE_MIN     8          /* a shorter line of a value is no pattern */
 #define SCRUB_FORM_MIN     8          /* nor is a shorter encoding: it would mask words */

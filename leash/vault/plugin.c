@@ -28,8 +28,8 @@
 
 #include "leash/vault/helper.h"
 #include "leash/vault/private.h"
-#include "leash/vault/request.h"
-#include "policy/policy.h"
+#include "leash/vault/plugin_request.h"
+#include "policy/sealed/policy.h"
 #include "shim/base/fd.h"
 
 #define CAPABILITY_READ 1u

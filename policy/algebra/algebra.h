@@ -38,7 +38,7 @@ enum sets_kind { /* as enum sealed_arg_kind */
 	SETS_REST,    /* any texts; only last */
 	SETS_GLOB,    /* '*' is any run of bytes */
 	SETS_CHOICE,  /* texts with '|' between them */
-	SETS_SLOT,    /* as policy/slot.h reads it */
+	SETS_SLOT,    /* as policy/sealed/arg_slot.h reads it */
 	SETS_OPTIONS, /* the same: any number of texts */
 };
 

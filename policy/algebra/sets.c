@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "policy/algebra/nodes.h"
-#include "policy/slot.h"
+#include "policy/sealed/arg_slot.h"
 
 struct sets {
 	enum sets_domain domain;

@@ -38,8 +38,8 @@
 #include <unistd.h>
 
 #include "supervisor/audit/audit.h"
-#include "supervisor/audit/inside.h"
-#include "shim/base/apart.h"
+#include "supervisor/audit/log/inside.h"
+#include "shim/base/detach.h"
 #include "shim/base/fd.h"
 #include "shim/base/loop.h"
 

@@ -4,7 +4,7 @@
 #ifndef KENNEL_SUPERVISOR_AUDIT_HANDOUT_H
 #define KENNEL_SUPERVISOR_AUDIT_HANDOUT_H
 
-#include "supervisor/audit/query.h"
+#include "supervisor/audit/query/query.h"
 
 struct handout {
 	const char *what;     /* export report pack tiles certify ship */

@@ -20,7 +20,7 @@
 #include "shim/base/wire.h"
 #include "supervisor/approve/approve.h"
 #include "supervisor/cli/cli.h"
-#include "supervisor/cli/package.h"
+#include "supervisor/cli/npm_package.h"
 #include "supervisor/cli/paths.h"
 
 #define DESKS_MAX   256

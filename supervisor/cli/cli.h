@@ -9,10 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "leash/report.h"
-#include "policy/policy.h"
+#include "leash/audit/writer.h"
+#include "policy/sealed/policy.h"
 #include "supervisor/audit/audit.h"
-#include "supervisor/child.h"
+#include "supervisor/launch/leash_client.h"
 
 #define EXIT_USAGE     64 /* sysexits(3), as the man page lists them */
 #define EXIT_INPUT     65

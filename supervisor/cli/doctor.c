@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #include "shim/base/fd.h"
-#include "shim/base/subid.h"
+#include "shim/host/subid.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/paths.h"
 

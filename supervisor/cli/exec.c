@@ -9,14 +9,14 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "policy/out.h"
-#include "policy/say.h"
+#include "policy/lang/output.h"
+#include "policy/print/statement.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "shim/base/loop.h"
 #include "supervisor/approve/approve.h"
 #include "supervisor/cli/cli.h"
-#include "supervisor/control.h"
+#include "supervisor/launch/leash_approvals.h"
 
 #define COPY_MAX (64u << 10)
 

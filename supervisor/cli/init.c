@@ -20,7 +20,7 @@
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "supervisor/cli/cli.h"
-#include "supervisor/cli/package.h"
+#include "supervisor/cli/npm_package.h"
 #include "supervisor/cli/paths.h"
 #include "supervisor/cli/preset.h"
 

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "policy/text.h"
+#include "policy/lang/lex.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/paths.h"
 

@@ -19,9 +19,9 @@
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "supervisor/approve/approve.h"
-#include "supervisor/audit/payload.h"
+#include "supervisor/audit/log/kept_payloads.h"
 #include "supervisor/cli/cli.h"
-#include "supervisor/control.h"
+#include "supervisor/launch/leash_approvals.h"
 #include "supervisor/mcp/mcp.h"
 
 #define EOF_GRACE_MS  800 /* after stdin closed, before TERM */

@@ -6,7 +6,7 @@
 #ifndef KENNEL_SUPERVISOR_CLI_SECRET_H
 #define KENNEL_SUPERVISOR_CLI_SECRET_H
 
-#include "policy/secretmeta.h"
+#include "policy/manifests/manifests.h"
 
 /* argv[0] is the verb; an exit status. */
 int secret_list_main(int argc, char **argv);

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "policy/catalog.h"
-#include "policy/out.h"
+#include "policy/manifests/catalog.h"
+#include "policy/lang/output.h"
 #include "policy/shape.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/paths.h"

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "policy/policy.h"
+#include "policy/sealed/policy.h"
 #include "supervisor/mcp/mcp.h"
 
 /* ---- pins.c --------------------------------------------------------------- */

@@ -34,11 +34,11 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#include "leash/report.h"
-#include "policy/policy.h"
+#include "leash/audit/writer.h"
+#include "policy/sealed/policy.h"
 #include "shim/base/buf.h"
 #include "shim/base/loop.h"
-#include "supervisor/mcp/json.h"
+#include "supervisor/json/json.h"
 
 #define MCP_MESSAGE_MAX (16u << 20)   /* bytes of a line, policy may lower */
 #define MCP_CALLS_MAX   4096          /* requests under way, each direction */

@@ -22,8 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "leash/report.h"
-#include "supervisor/audit/logtree.h"
+#include "leash/audit/writer.h"
+#include "supervisor/audit/log/merkle_read.h"
 
 #define WAIT_MS 60000
 

@@ -10,7 +10,7 @@
 set -eu
 root=${1:-.}
 work=build/check/accessor
-home="leash/vault/vault.h leash/vault/ring.c" # declares it; is it
+home="leash/vault/vault.h leash/vault/vault.c" # declares it; is it
 
 is_one_of() { # WORD LIST
 	case " $2 " in *" $1 "*) return 0 ;; esac
@@ -65,9 +65,9 @@ plant() { # FILE TEXT
 	fi
 }
 plant leash/main.c 'const char *x(const struct secret *s) { return secret_expose(s); }'
-plant leash/report.h '#define SAY(s) secret_expose (s)'
+plant leash/audit/writer.h '#define SAY(s) secret_expose (s)'
 plant supervisor/mcp/session.c 'static const char *(*leak)(const struct secret *) = secret_expose;'
-plant leash/vault/source.c 'void y(void) { puts(secret_expose(0)); }'
+plant leash/vault/read_value.c 'void y(void) { puts(secret_expose(0)); }'
 
 # By paste: nothing in the text, but in the object.
 mkdir -p "$work/leash"

@@ -25,26 +25,26 @@ judge() {
 		if (file ~ /^leash\//) return what ~ /^(leash|policy|shim)\//
 		# The supervisor speaks with a leash; it is none.
 		return what ~ /^(supervisor|policy|shim)\// ||
-		    what == "leash/leash.h" || what == "leash/report.h"
+		    what == "leash/leash.h" || what == "leash/audit/writer.h"
 	}
 	# ---- one file for each library
 	function library() {
-		if (what ~ /^seccomp\.h$/) return file == "policy/filter.c"
+		if (what ~ /^seccomp\.h$/) return file == "policy/compile/seccomp.c"
 		if (what ~ /^cap-ng\.h$/) return file == "leash/cell/caps.c"
 		if (what ~ /^netlink\//) return file == "leash/cell/net.c"
 		# What people wrote; messages are never parsed into a tree.
-		if (what ~ /^jansson\.h$/) return file == "supervisor/cli/package.c"
+		if (what ~ /^jansson\.h$/) return file == "supervisor/cli/npm_package.c"
 		if (what ~ /^sqlite3\.h$/) return file ~ /^supervisor\/audit\//
 		if (what ~ /^sodium\.h$/)
-			return file ~ /^leash\/vault\// || file == "policy/seal.c" ||
-			    file == "policy/load.c" ||
-			    file == "policy/sign.c" || file == "policy/sign_verify.c" || file == "supervisor/audit/chain.c" ||
-			    file == "supervisor/audit/key.c" ||
-			    file == "supervisor/audit/payload_key.c" # seals what a policy keeps whole
+			return file ~ /^leash\/vault\// || file == "policy/compile/write_sealed.c" ||
+			    file == "policy/sealed/load.c" ||
+			    file == "policy/cli/verb_sign.c" || file == "policy/sealed/signature_check.c" || file == "supervisor/audit/log/merkle.c" ||
+			    file == "supervisor/audit/log/sign_key.c" ||
+			    file == "supervisor/audit/log/payload_key.c" # seals what a policy keeps whole
 		# What the C library found the processor to be.
-		if (what == "sys/platform/x86.h") return file == "leash/scrub/sieve_wide.c"
+		if (what == "sys/platform/x86.h") return file == "leash/scrub/prefilter_simd.c"
 		# Nobody loads code; one file says so in the place of the loader.
-		if (what ~ /^dlfcn\.h$/) return file == "supervisor/audit/noload.c"
+		if (what ~ /^dlfcn\.h$/) return file == "supervisor/audit/log/sqlite_noload.c"
 		return what in system_header || what ~ /^(sys|linux|asm|netinet)\/[a-z0-9_]+\.h$/
 	}
 	BEGIN {
@@ -101,15 +101,15 @@ fi
 plant supervisor/main.c '#include "leash/vault/vault.h"'
 plant supervisor/mcp/session.c '#include "leash/scrub/scrub.h"'
 plant leash/scrub/scrub.c '#include "leash/vault/private.h"'
-plant leash/main.c '#include "supervisor/child.h"'
-plant policy/match.c '#include "leash/leash.h"'
-plant policy/match.c '#include "shim/shim.h"'
+plant leash/main.c '#include "supervisor/launch/leash_client.h"'
+plant policy/sealed/match.c '#include "leash/leash.h"'
+plant policy/sealed/match.c '#include "shim/shim.h"'
 plant shim/base/fd.c '#include "shim/shim.h"'
-plant shim/main.c '#include "policy/policy.h"'
+plant shim/main.c '#include "policy/sealed/policy.h"'
 plant shim/main.c ' # include "../policy/policy.h"'
 plant leash/main.c '#include <sodium.h>'
 plant leash/main.c '#include <jansson.h>'
-plant policy/match.c '#include <seccomp.h>'
+plant policy/sealed/match.c '#include <seccomp.h>'
 plant leash/cell/cell.c '#include <netlink/netlink.h>'
 plant supervisor/main.c '#include <sqlite3.h>'
 plant supervisor/main.c '#include <curl/curl.h>'

@@ -5,8 +5,8 @@
 # leash cannot: valgrind 3.19 knows no clone3, of which the cell is made; nor can
 # what confines itself, because valgrind's own calls are in no list.
 command -v valgrind >/dev/null || { echo "valgrind is missing"; exit 77; }
-units="report env load unfit"
-corpora="wire scrub copy frame"
+units="audit_writer server_env load malformed"
+corpora="wire scrub copy_args frame"
 targets=
 for u in $units; do targets="$targets build/unit/$u"; done
 for c in $corpora; do targets="$targets build/valgrind/$c"; done

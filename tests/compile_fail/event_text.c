@@ -1,5 +1,5 @@
 /* error: incompatible */
-#include "leash/report.h"
+#include "leash/audit/writer.h"
 #include "leash/vault/vault.h"
 
 void f(struct event *e, const struct secret *s);

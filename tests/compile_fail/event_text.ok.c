@@ -1,4 +1,4 @@
-#include "leash/report.h"
+#include "leash/audit/writer.h"
 #include "leash/vault/vault.h"
 
 void f(struct event *e, const struct secret *s);

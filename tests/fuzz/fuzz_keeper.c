@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "leash/keeper/inside.h"
+#include "leash/keeper/private.h"
 #include "tests/fuzz/fuzz.h"
 
 #define VALUE  "fuzz-s3ntinel-value"

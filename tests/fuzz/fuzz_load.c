@@ -13,8 +13,8 @@
 
 #include <sodium.h>
 
-#include "policy/load.h"
-#include "policy/sign.h"
+#include "policy/sealed/load.h"
+#include "policy/sealed/signature.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/ask.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "supervisor/audit/judge.h"
+#include "supervisor/audit/verify/verify.h"
 #include "tests/fuzz/fuzz.h"
 
 static char path[] = "/tmp/kennel-fuzz-log-XXXXXX";

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/catalog.h"
+#include "policy/manifests/catalog.h"
 #include "tests/fuzz/fuzz.h"
 
 #define PARTS 3

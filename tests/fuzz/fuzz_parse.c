@@ -4,7 +4,7 @@
  *
  *	make build/fuzz/parse && build/fuzz/parse tests/fuzz/corpus/parse
  */
-#include "policy/tree.h"
+#include "policy/lang/ast.h"
 
 #include <stdlib.h>
 #include <string.h>

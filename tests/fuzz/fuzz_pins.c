@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/lower.h"
+#include "policy/compile/lower.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 

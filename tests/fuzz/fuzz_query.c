@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/audit/ship.h"
+#include "supervisor/audit/ship/ship.h"
 #include "tests/fuzz/fuzz.h"
 
 static char *out;

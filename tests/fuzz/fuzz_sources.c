@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/router.h"
-#include "policy/secretpath.h"
+#include "policy/sources/sources.h"
+#include "policy/lang/secret_path.h"
 #include "tests/fuzz/fuzz.h"
 
 static struct {

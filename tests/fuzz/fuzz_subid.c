@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "shim/base/subid.h"
+#include "shim/host/subid.h"
 #include "tests/fuzz/fuzz.h"
 
 int

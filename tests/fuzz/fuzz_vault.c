@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "leash/vault/inside.h"
+#include "leash/vault_file/private.h"
 #include "tests/fuzz/fuzz.h"
 
 /* Room and key are the container's own: one pair for all inputs. */

@@ -12,7 +12,7 @@
 #include "leash/server.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
-#include "supervisor/child.h"
+#include "supervisor/launch/leash_client.h"
 #include "tests/fuzz/fuzz.h"
 
 /* The shim has no header of its own for what it does with its plan. */

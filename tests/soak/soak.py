@@ -381,7 +381,7 @@ def full_once(part, kit, round_, home):
 
 def full_inside():
     """What was durable stays; with no room nothing more is done once an event is
-    late (leash/report.h: REPORT_LATE_MS), and it is said why."""
+    late (leash/audit/writer.h: REPORT_LATE_MS), and it is said why."""
     import kit
     import e2e_death as death
     part, home = Part("full"), os.environ["KENNEL_HOME"]

@@ -4,7 +4,7 @@
 #ifndef KENNEL_TESTS_ASK_H
 #define KENNEL_TESTS_ASK_H
 
-#include "policy/policy.h"
+#include "policy/sealed/policy.h"
 
 static inline struct policy_answer
 ask_exec(const struct policy *p, const struct sealed_server *s, uint32_t asked,

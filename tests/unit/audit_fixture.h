@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "leash/report.h"
+#include "leash/audit/writer.h"
 #include "supervisor/audit/audit.h"
 
 #define WAIT_MS 10000

@@ -5,7 +5,7 @@
 #ifndef KENNEL_TESTS_AUDIT_FORGE_H
 #define KENNEL_TESTS_AUDIT_FORGE_H
 
-#include "supervisor/audit/inside.h"
+#include "supervisor/audit/log/inside.h"
 #include "tests/unit/audit_fixture.h"
 
 enum forge {

@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "leash/exec/flight.h"
+#include "leash/exec/private.h"
 #include "leash/scrub/scrub.h"
 #include "leash/vault/vault.h"
 #include "shim/base/loop.h"

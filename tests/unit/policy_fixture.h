@@ -11,7 +11,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 
-#include "policy/tree.h"
+#include "policy/lang/ast.h"
 
 static inline struct sealed_ref
 fix_str(struct sealer *s, const char *text)

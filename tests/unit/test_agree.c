@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "policy/load.h"
+#include "policy/sealed/load.h"
 #include "tests/unit/child.h"
 #include "tests/unit/policy_fixture.h"
 

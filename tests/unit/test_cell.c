@@ -27,7 +27,7 @@
 
 #include "tests/unit/child.h"
 
-#include "leash/cell/step.h"
+#include "leash/cell/private.h"
 #include "shim/base/fd.h"
 #include "shim/base/loop.h"
 #include "tests/unit/cell_kit.h"

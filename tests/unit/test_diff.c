@@ -12,7 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "policy/diff.h"
+#include "policy/diff/diff.h"
 #include "shim/base/buf.h"
 
 #define LEN(a) (sizeof(a) / sizeof((a)[0]))

@@ -20,7 +20,7 @@
 #include <cmocka.h>
 
 #include "leash/leash.h"
-#include "leash/report.h"
+#include "leash/audit/writer.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "tests/unit/child.h"

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "leash/cell/step.h"
+#include "leash/cell/private.h"
 
 #if defined(__x86_64__)
 #define LIB      "/usr/lib/x86_64-linux-gnu/"

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "policy/lower.h"
+#include "policy/compile/lower.h"
 #include "tests/unit/ask.h"
 
 static char top[64]; /* a folder of our own, without links on the way */

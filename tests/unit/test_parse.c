@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "policy/text.h"
+#include "policy/lang/lex.h"
 
 #include "tests/fuzz/fuzz_parse.c"
 

@@ -18,8 +18,8 @@
 #include <cmocka.h>
 
 #include "leash/vault/plugin.h"
-#include "leash/vault/reply.h"
-#include "policy/policy.h"
+#include "leash/vault/plugin_reply.h"
+#include "policy/sealed/policy.h"
 #include "tests/unit/corpus.h"
 
 #define SENTINEL "sentinel-4kP1x-value"
@@ -592,7 +592,7 @@ static void
 corpus_of_answers(void **state)
 {
 	(void)state;
-	assert_true(corpus_each("tests/fuzz/corpus/reply", corpus_input) >= 20);
+	assert_true(corpus_each("tests/fuzz/corpus/plugin_reply", corpus_input) >= 20);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

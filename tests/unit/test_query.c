@@ -13,8 +13,8 @@
 
 #include <ctype.h>
 
-#include "supervisor/audit/export.h"
-#include "supervisor/audit/logtree.h"
+#include "supervisor/audit/report/export.h"
+#include "supervisor/audit/log/merkle_read.h"
 #include "tests/unit/child.h"
 #include "tests/unit/query_log.h"
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "shim/base/subid.h"
+#include "shim/host/subid.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/corpus.h"
 

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "supervisor/audit/logtree.h"
+#include "supervisor/audit/log/merkle_read.h"
 #include "tests/unit/audit_forge.h"
 #include "tests/unit/child.h"
 

@@ -1,0 +1,488 @@
+/*
+ * Execs that a person is asked about.  The call waits in the kernel, its
+ * notification unanswered; the loop goes on.  What the person saw is kept as a
+ * digest: of the file, the arguments, the environment, the working folder.
+ *
+ *	judged "ask" --> put to the supervisor --> once, session --> judged again,
+ *	   |		     |		  |			     the same: it goes
+ *	   |		     |		  +--> deny, nobody --> EACCES
+ *	   |		     +--> its caller is gone: withdrawn
+ *	   +--> cannot be put: EACCES
+ *
+ * A yes is for one program: it is used up at the exec stop, where all of the
+ * digest is compared again.  An exec that fails leaves it to the next try of
+ * the same process.
+ *
+ * Process: the leash.  Trusts the supervisor for what the person said, and the
+ * person for what was shown.  Must never wait.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "leash/exec/private.h"
+#include "leash/scrub/scrub.h"
+#include "leash/vault/vault.h"
+#include "shim/base/loop.h"
+
+#define ASK_WORDS_MAX (4u << 10)       /* of arguments and names that are shown */
+#define ASK_SLACK_NS  (2000 * LOOP_MS) /* for the supervisor, which counts too */
+#define ASK_LOOK_NS   (100 * LOOP_MS)
+#define ASK_COST_NS   (1000 * LOOP_MS)    /* of each question: one a second, */
+#define ASK_BURST_NS  (128 * ASK_COST_NS) /* and so many at first */
+#define ASK_VARIABLES 64                  /* names of changed variables that are shown */
+
+int
+ask_init(struct gate *g)
+{
+	/* syscalls: getrandom */
+	if (getrandom(g->ask_salt, sizeof(g->ask_salt), 0) !=
+	    (ssize_t)sizeof(g->ask_salt))
+		return -EIO;
+	g->ask_ns = policy_limit(g->order.policy, g->order.server, TIMEOUT_ASK) * LOOP_MS;
+	buf_init(&g->words, ASK_WORDS_MAX + PATH_MAX);
+	g->waiting = calloc(GATE_QUESTIONS_MAX, sizeof(*g->waiting));
+	g->yes = calloc(GATE_QUESTIONS_MAX, sizeof(*g->yes));
+	return g->waiting != NULL && g->yes != NULL ? 0 : -ENOMEM;
+}
+
+void
+ask_free(struct gate *g)
+{
+	buf_free(&g->words);
+	free(g->waiting);
+	free(g->yes);
+}
+
+/* ---- what is asked about ------------------------------------------------------ */
+
+/* The folder that a process works in, as it calls it, and which one it is; a
+ * file system that does not answer is not asked. */
+static int
+folder_of(pid_t pid, char path[PATH_MAX], struct image_key *ret)
+{
+	char link[64];
+	struct statx sx;
+	ssize_t n;
+
+	(void)snprintf(link, sizeof(link), "/proc/%d/cwd", pid); /* fits */
+	/* syscalls: readlink readlinkat statx */
+	n = readlink(link, path, PATH_MAX - 1);
+	if (n < 0)
+		return -errno;
+	path[n] = '\0';
+	if (statx(AT_FDCWD, link, AT_STATX_DONT_SYNC, STATX_INO, &sx) < 0)
+		return -errno;
+	*ret = (struct image_key){.dev = makedev(sx.stx_dev_major, sx.stx_dev_minor),
+	    .ino = sx.stx_ino,
+	    .known = true};
+	return 0;
+}
+
+/* Environment and working folder, as they stand in the copy and in /proc. */
+static int
+rest_of(const struct call *c, pid_t pid, char path[PATH_MAX], uint8_t ret[ASK_DIGEST_LEN])
+{
+	struct {
+		uint8_t env[ASK_DIGEST_LEN], path[ASK_DIGEST_LEN];
+		uint64_t envc, dev, ino;
+	} all = {.envc = c->envc};
+	struct image_key key = {.known = false};
+	int r = folder_of(pid, path, &key);
+
+	if (r < 0)
+		return r;
+	policy_digest(c->text + c->argv_len, c->text_len - c->argv_len, all.env);
+	policy_digest(path, strlen(path), all.path);
+	all.dev = key.dev;
+	all.ino = key.ino;
+	policy_digest(&all, sizeof(all), ret);
+	return 0;
+}
+
+int
+ask_rest(const struct call *c, pid_t pid, uint8_t ret[ASK_DIGEST_LEN])
+{
+	char path[PATH_MAX];
+
+	return rest_of(c, pid, path, ret);
+}
+
+/*
+ * All that would be done, as one number.  Salted, anew for each cell: an
+ * environment holds secrets, and the digest of a short one is that secret.
+ */
+static int
+asked_about(struct gate *g, const struct call *c, const struct sealed_exec *row,
+    struct asked *ret)
+{
+	struct {
+		uint8_t salt[ASK_DIGEST_LEN], argv[ASK_DIGEST_LEN], rest[ASK_DIGEST_LEN];
+		uint64_t argc, row, caller, dev, ino;
+	} all = {.argc = c->argc,
+	    .row = (uint64_t)(row - g->order.policy->exec),
+	    .caller = c->caller};
+	size_t image = row->mapped - g->order.server->images.first;
+	struct asked asked = {.on = true};
+	int r;
+
+	if (image >= g->order.image_n || !g->image[image].known)
+		return -ENOENT;
+	r = rest_of(c, c->tid, g->asked_folder, asked.rest);
+	if (r < 0)
+		return r;
+	memcpy(all.salt, g->ask_salt, sizeof(all.salt));
+	policy_digest(c->text, c->argv_len, all.argv);
+	memcpy(all.rest, asked.rest, sizeof(all.rest));
+	all.dev = g->image[image].dev;
+	all.ino = g->image[image].ino;
+	policy_digest(&all, sizeof(all), asked.digest);
+	*ret = asked;
+	return 0;
+}
+
+static bool
+same(const struct asked *a, const struct asked *b)
+{
+	return a->on && b->on && memcmp(a->digest, b->digest, ASK_DIGEST_LEN) == 0;
+}
+
+/* ---- a yes that is not used up -------------------------------------------------- */
+
+void
+ask_keep(struct gate *g, pid_t tgid, const struct asked *asked)
+{
+	struct yes yes = {.tgid = tgid, .asked = *asked, .until = loop_now() + g->ask_ns};
+
+	if (!asked->on)
+		return;
+	if (g->yes_n == GATE_QUESTIONS_MAX) /* the oldest is asked again */
+		memmove(g->yes, g->yes + 1, --g->yes_n * sizeof(*g->yes));
+	g->yes[g->yes_n++] = yes;
+}
+
+static bool
+take_yes(struct gate *g, pid_t tgid, const struct asked *asked)
+{
+	uint64_t now = loop_now();
+
+	for (size_t i = 0; i < g->yes_n; i++) {
+		const struct yes *y = &g->yes[i];
+		bool good = y->until > now;
+
+		if (y->tgid != tgid || !same(&y->asked, asked))
+			continue;
+		memmove(g->yes + i, g->yes + i + 1, (--g->yes_n - i) * sizeof(*g->yes));
+		return good;
+	}
+	return false;
+}
+
+/* ---- the question --------------------------------------------------------------- */
+
+/*
+ * A text of the caller's as a person may see it: without secrets.  False where what
+ * looks like a key in lines is taken out of it: whoever writes its first line can put
+ * a command behind it, which the mask would hide.
+ */
+static bool
+clean(struct gate *g, const char *text, const char **ret)
+{
+	struct scrub *s = g->order.scrub;
+	uint64_t before = s != NULL ? scrub_free_count(s) : 0;
+
+	*ret = text;
+	if (s == NULL)
+		return true;
+	*ret = SCRUB_MASK;
+	if (scrub_text(s, text, &g->shown) == 0)
+		*ret = (const char *)g->shown.data;
+	return scrub_free_count(s) == before;
+}
+
+/* One word, without the secrets in it.  Nothing is shown by half. */
+static bool
+put_word(struct gate *g, const char *word)
+{
+	if (!clean(g, word, &word) || strlen(word) + 1 > ASK_WORDS_MAX - g->words.len)
+		return false;
+	return buf_put(&g->words, word, strlen(word) + 1) == 0;
+}
+
+static void
+put_words(struct gate *g, const struct call *c, struct gate_question *q)
+{
+	char name[ASK_VARIABLES];
+
+	buf_clear(&g->words);
+	while (q->argc < c->argc && put_word(g, c->argv[q->argc]))
+		q->argc++;
+	q->cut = q->argc < c->argc;
+	for (size_t i = 0; i < c->envc && !q->cut; i++) {
+		size_t len = strlen(c->envp[i]), n = strcspn(c->envp[i], "=");
+
+		if (env_permits(g->order.env, c->envp[i], len))
+			continue;
+		/* what is this long is no name: it may be a value */
+		q->cut = n >= sizeof(name) || c->envp[i][n] == '\0';
+		if (q->cut)
+			break;
+		memcpy(name, c->envp[i], n);
+		name[n] = '\0';
+		q->cut = !put_word(g, name);
+		q->envc += q->cut ? 0 : 1;
+	}
+	q->words = (const char *)g->words.data;
+	q->words_len = g->words.len;
+}
+
+static int
+put_question(struct gate *g, const struct call *c, const struct verdict *v,
+    const struct waiting *w)
+{
+	const struct policy *p = g->order.policy;
+	struct gate_question q = {.number = w->number,
+	    .timeout_ms = g->ask_ns / LOOP_MS,
+	    .digest = w->asked.digest,
+	    .program = v->program,
+	    .because = policy_str(p, v->row->because)};
+	char rule[512] = "";
+
+	q.rule = policy_at(p, v->row->at, rule, sizeof(rule));
+	put_words(g, c, &q);
+	/* what the digest was made of, not read again: a thread of the caller's may
+	 * go to and fro meanwhile, and the person would agree to another folder */
+	if (!clean(g, g->asked_folder, &q.cwd))
+		q.cut = true;
+	return g->order.person->ask(g->order.person_arg, &q);
+}
+
+/* NULL: it was put.  Else why it cannot be. */
+static const char *
+hold(struct gate *g, const struct seccomp_notif *n, struct verdict *v, pid_t tgid,
+    const struct asked *asked)
+{
+	struct waiting *w = &g->waiting[g->waiting_n];
+	uint64_t now = loop_now();
+
+	if (g->order.person == NULL || g->ask_number == UINT32_MAX)
+		return "ask: nobody can be asked";
+	if (g->waiting_n == GATE_QUESTIONS_MAX)
+		return "ask: too many questions wait";
+	if (g->asked_until > now + ASK_BURST_NS)
+		return "ask: too many questions";
+	if (g->order.report != NULL && report_late(g->order.report))
+		return "no record, no act";
+	*w = (struct waiting){.notif = *n,
+	    .tgid = tgid,
+	    .number = ++g->ask_number,
+	    .since = now,
+	    .until = now + g->ask_ns + ASK_SLACK_NS,
+	    .asked = *asked,
+	    .row = v->row,
+	    .program = v->program};
+	v->digest = w->asked.digest;
+	if (grant_record(g, g->call->tid, g->call, v, "ask") < 0)
+		return "no record, no act";
+	if (put_question(g, g->call, v, w) < 0)
+		return "ask: the question cannot be put";
+	g->asked_until = (g->asked_until < now ? now : g->asked_until) + ASK_COST_NS;
+	g->waiting_n++;
+	return NULL;
+}
+
+void
+ask_person(struct gate *g, const struct seccomp_notif *n, struct verdict *v, pid_t tgid,
+    struct flight *again)
+{
+	struct call *c = g->call;
+	struct asked asked = {.on = false};
+
+	v->reason = "ask: its folder cannot be read";
+	if (asked_about(g, c, v->row, &asked) == 0) {
+		if ((again != NULL && same(&again->asked, &asked)) ||
+		    take_yes(g, tgid, &asked)) {
+			v->reason = NULL;
+			v->outcome = "asked before";
+			v->digest = asked.digest;
+			verdict_allow(g, c, v, tgid, again, &asked);
+			return;
+		}
+		v->reason = NULL;
+		v->reason = hold(g, n, v, tgid, &asked);
+	}
+	if (v->reason == NULL) {
+		if (again != NULL)
+			again->parked = true;
+		return;
+	}
+	v->error = -EACCES;
+	verdict_deny(g, c, v);
+}
+
+/* ---- the answer ------------------------------------------------------------------ */
+
+static const char *const answer_name[] = {
+    [GATE_ONCE] = "once",
+    [GATE_SESSION] = "session",
+    [GATE_DENY] = "deny",
+    [GATE_NOBODY] = "nobody",
+};
+
+static const char *const answer_reason[] = {
+    [GATE_DENY] = "denied by a person",
+    [GATE_NOBODY] = "nobody answered",
+};
+
+static bool
+is_yes(enum gate_answer a)
+{
+	return a == GATE_ONCE || a == GATE_SESSION;
+}
+
+/* Somebody has agreed: is it still what was shown? */
+static void
+settle_yes(struct gate *g, const struct waiting *w, struct verdict *v, struct flight *f)
+{
+	struct call *c = g->call;
+	struct verdict again;
+	struct asked asked = {.on = false};
+
+	call_begin(c, &w->notif);
+	grant_judge(g, c, &again);
+	if (again.error == 0 && again.row == w->row &&
+	    asked_about(g, c, w->row, &asked) == 0 && same(&asked, &w->asked)) {
+		v->verdict = VERDICT_ASK;
+		verdict_allow(g, c, v, w->tgid, f, &asked);
+	} else {
+		v->reason = "changed while a person was asked";
+		v->error = -EACCES;
+		verdict_deny(g, c, v);
+	}
+	call_wipe(c);
+}
+
+static void
+settle(struct gate *g, const struct waiting *w)
+{
+	struct flight *f = flight_of_thread(g, (pid_t)w->notif.pid);
+	struct verdict v = {.verdict = VERDICT_ASK,
+	    .row = w->row,
+	    .program = w->program,
+	    .digest = w->asked.digest,
+	    .outcome = answer_name[w->answer],
+	    .who = w->who,
+	    .held_ns = loop_now() - w->since};
+
+	if (f != NULL)
+		f->parked = false;
+	if (!notify_valid(g, w->notif.id))
+		return;
+	if (is_yes(w->answer)) {
+		settle_yes(g, w, &v, f);
+		return;
+	}
+	v.reason = answer_reason[w->answer];
+	v.error = -EACCES;
+	call_begin(g->call, &w->notif);
+	verdict_deny(g, g->call, &v);
+}
+
+/* May this thread's exec begin now: no other of its group is under way, and the
+ * log is there? */
+static bool
+may_start(struct gate *g, const struct waiting *w)
+{
+	return !log_waits(g) && !flight_in_group(g, w->tgid) &&
+	       g->flight_n < GATE_FLIGHTS_MAX;
+}
+
+void
+ask_settle(struct gate *g)
+{
+	for (size_t i = 0; i < g->waiting_n;) {
+		struct waiting w = g->waiting[i];
+
+		if (w.answer == 0 || (is_yes(w.answer) && !may_start(g, &w))) {
+			i++;
+			continue;
+		}
+		g->waiting[i] = g->waiting[--g->waiting_n];
+		settle(g, &w);
+	}
+}
+
+int
+gate_answer(struct gate *g, uint32_t number, enum gate_answer answer, const char *who)
+{
+	for (size_t i = 0; i < g->waiting_n; i++) {
+		struct waiting *w = &g->waiting[i];
+
+		if (w->number != number || w->answer != 0)
+			continue;
+		w->answer = answer;
+		(void)snprintf(w->who, sizeof(w->who), "%s", who); /* cut is fine */
+		ask_settle(g);
+		return 0;
+	}
+	return -ENOENT;
+}
+
+/* ---- while it waits ---------------------------------------------------------------- */
+
+/* Whoever asked is gone: nobody need answer any more. */
+static void
+withdraw(struct gate *g, const struct waiting *w)
+{
+	struct flight *f = flight_of_thread(g, (pid_t)w->notif.pid);
+	struct verdict v = {.verdict = VERDICT_ASK,
+	    .row = w->row,
+	    .program = w->program,
+	    .digest = w->asked.digest,
+	    .reason = "its process is gone",
+	    .outcome = "withdrawn",
+	    .held_ns = loop_now() - w->since};
+
+	if (f != NULL)
+		f->parked = false;
+	if (w->answer == 0)
+		g->order.person->withdrawn(g->order.person_arg, w->number);
+	call_begin(g->call, &w->notif);
+	(void)grant_record(g, (pid_t)w->notif.pid, g->call, &v, "deny"); /* no act */
+}
+
+void
+ask_tick(struct gate *g)
+{
+	uint64_t now;
+
+	if (g->waiting_n == 0)
+		return;
+	now = loop_now();
+	if (now < g->ask_look)
+		return;
+	g->ask_look = now + ASK_LOOK_NS;
+	for (size_t i = 0; i < g->waiting_n;) {
+		struct waiting *w = &g->waiting[i];
+
+		if (!notify_valid(g, w->notif.id)) {
+			struct waiting gone = *w;
+
+			*w = g->waiting[--g->waiting_n];
+			withdraw(g, &gone);
+			continue;
+		}
+		if (w->answer == 0 && now >= w->until) {
+			w->answer = GATE_NOBODY; /* not even the supervisor */
+			g->order.person->withdrawn(g->order.person_arg, w->number);
+		}
+		i++;
+	}
+	ask_settle(g);
+}

@@ -1,0 +1,59 @@
+/*
+ * What the audit log keeps of a value, so that a person who finds it somewhere can
+ * ask where it has been: its trace (leash/vault/fingerprint.h), with its name.
+ *
+ * Process: the leash, before it confines itself.  Holds the key for a moment.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "leash/launch.h"
+
+#define NAMES_MAX 64 /* of one record: it is never full */
+
+int
+traces_make(struct leash *l, char *why, size_t why_cap)
+{
+	const char *folder = getenv("KENNEL_TRACE_AT");
+	struct trace_key key;
+	int r;
+
+	if (l->secret_n == 0)
+		return 0;
+	r = folder == NULL ? -ENOENT : trace_key_read(folder, true, &key);
+	if (r < 0) {
+		(void)snprintf(why, why_cap,
+		    "the key by which secrets are found in the log cannot be used "
+		    "(%.200s/" TRACE_KEY_FILE "): %s",
+		    folder == NULL ? "" : folder, strerror(-r));
+		return r;
+	}
+	for (size_t i = 0; i < l->secret_n; i++)
+		secret_trace(l->secret[i], &key, l->trace[i]);
+	trace_key_wipe(&key);
+	return 0;
+}
+
+/* Durable before the plan holds a value: whoever waits for the last waits for all. */
+int
+traces_record(struct leash *l, uint64_t *ret_number)
+{
+	const struct sealed_secret *row = l->policy.secret + l->server->secrets.first;
+	static struct event e;
+	int r = 0;
+
+	for (size_t at = 0; r == 0 && at < l->secret_n; at += NAMES_MAX) {
+		size_t n = l->secret_n - at < NAMES_MAX ? l->secret_n - at : NAMES_MAX;
+
+		event_begin(&e, EVENT_SECRETS);
+		event_identity(&e, policy_str(&l->policy, l->server->name), l->policy.id);
+		for (size_t i = at; i < at + n; i++)
+			event_text(&e, KEY_NAME, policy_str(&l->policy, row[i].name));
+		for (size_t i = at; i < at + n; i++)
+			event_text(&e, KEY_TRACE, l->trace[i]);
+		r = report_send(l->report, &e, EVENT_GATE, ret_number);
+	}
+	return r;
+}

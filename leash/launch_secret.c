@@ -1,0 +1,40 @@
+/*
+ * One secret of a policy: from where its line says.
+ *
+ * Process: the leash, before it confines itself.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "leash/launch.h"
+
+int
+secret_resolve_row(struct leash *l, const struct sealed_secret *row, struct secret **ret,
+    char *why, size_t why_cap)
+{
+	const char *ref = policy_str(&l->policy, row->ref);
+
+	switch (row->source) {
+	case SOURCE_ENV:
+		return secret_from_env(l->vault, ref, ret, why, why_cap);
+	case SOURCE_FILE:
+		return secret_from_file(l->vault, ref, ret, why, why_cap);
+	case SOURCE_CMD:
+		return routed_command(l, row, ret, why, why_cap);
+	case SOURCE_VAULT:
+		return vaulted_secret(l, row, ret, why, why_cap);
+	case SOURCE_PLUGIN:
+		return routed_plugin(l, row, ret, why, why_cap);
+	default:
+		(void)snprintf(why, why_cap, "this source is not in this version");
+		return -EOPNOTSUPP;
+	}
+}
+
+int
+secret_resolve(struct leash *l, const struct sealed_secret *row, struct secret **ret,
+    char *why, size_t why_cap)
+{
+	return routed_known(l, row, ret) ? 0
+					 : secret_resolve_row(l, row, ret, why, why_cap);
+}

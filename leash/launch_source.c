@@ -1,0 +1,197 @@
+/*
+ * Secrets from sources that sources.kennel names: a plugin's, and what a plugin or a
+ * program needs to log in.
+ *
+ * Process: the leash, before it confines itself.  What is needed to log in is a row of
+ * its own (SECRET_CREDENTIAL), called SOURCE__VARIABLE: it is resolved like any other,
+ * scrubbed like any other, and given to its source and never to the server.  A
+ * credential has no credential: the compiler refuses that, and so does this file, so
+ * that no sealed file leads in a circle.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "leash/vault/plugin.h"
+#include "leash/launch.h"
+#include "shim/base/fd.h"
+
+#define CREDENTIALS_MAX 4
+
+/* Of a plugin: its program, that program's digest, what the secret is called there;
+ * then variables (rules.c has seen to it). */
+enum { ARG_PROGRAM, ARG_DIGEST, ARG_REFERENCE, ARG_ENV };
+
+static struct {
+	struct plugins *plugins;
+	int run_dir;
+	struct secret *got[LEASH_SECRETS_MAX]; /* credentials, by row of the server */
+} the = {.run_dir = -1};
+
+static const char *
+arg(const struct leash *l, const struct sealed_secret *row, uint32_t i)
+{
+	return policy_str(&l->policy, l->policy.arg[row->args.first + i].text);
+}
+
+/* ---- credentials -------------------------------------------------------------------- */
+
+/* SOURCE__VARIABLE of this source: its VARIABLE; else NULL.  A `-` is a `_` there. */
+static const char *
+variable_of(const char *name, const char *source)
+{
+	for (; *source != '\0'; name++, source++)
+		if (*name != (*source == '-' ? '_' : *source))
+			return NULL;
+	return strncmp(name, "__", 2) == 0 ? name + 2 : NULL;
+}
+
+static int
+credential(struct leash *l, uint32_t i, struct secret **ret, char *why, size_t why_cap)
+{
+	const struct sealed_secret *row = &l->policy.secret[l->server->secrets.first + i];
+	char inner[300] = "";
+	int r = 0;
+
+	if (the.got[i] == NULL)
+		r = secret_resolve_row(l, row, &the.got[i], inner, sizeof(inner));
+	if (r < 0)
+		(void)snprintf(why, why_cap, "what its source needs, %s: %s",
+		    policy_str(&l->policy, row->name), inner);
+	else
+		*ret = the.got[i];
+	return r;
+}
+
+/* All that the source of this row needs. */
+static int
+credentials(struct leash *l, const struct sealed_secret *row,
+    struct plugin_credential *ret, size_t *ret_n, char *why, size_t why_cap)
+{
+	const char *source = policy_str(&l->policy, row->ref), *variable;
+	struct sealed_range rows = l->server->secrets;
+	struct secret *value = NULL;
+	size_t n = 0;
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && source[0] != '\0' && i < rows.n; i++) {
+		const struct sealed_secret *c = &l->policy.secret[rows.first + i];
+
+		variable = variable_of(policy_str(&l->policy, c->name), source);
+		if ((c->flags & SECRET_CREDENTIAL) == 0 || variable == NULL)
+			continue;
+		if ((row->flags & SECRET_CREDENTIAL) != 0 || n == CREDENTIALS_MAX) {
+			(void)snprintf(why, why_cap, "a credential of a credential");
+			return -ELOOP;
+		}
+		r = credential(l, i, &value, why, why_cap);
+		ret[n++] = (struct plugin_credential){variable, value};
+	}
+	if (r == 0)
+		*ret_n = n;
+	return r;
+}
+
+/* ---- programs ------------------------------------------------------------------------ */
+
+int
+routed_command(struct leash *l, const struct sealed_secret *row, struct secret **ret,
+    char *why, size_t why_cap)
+{
+	struct plugin_credential c[CREDENTIALS_MAX];
+	const char **argv = calloc((size_t)row->args.n + 1, sizeof(*argv));
+	size_t n = 0;
+	int r;
+
+	if (argv == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < row->args.n; i++)
+		argv[i] = arg(l, row, i);
+	r = credentials(l, row, c, &n, why, why_cap);
+	if (r == 0)
+		r = secret_from_cmd_with(l->vault, argv,
+		    row->flags & (uint32_t)SECRET_OF_CMD, c, n, ret, why, why_cap);
+	free(argv);
+	return r;
+}
+
+/* Digits that were checked. */
+static void
+digest_read(const char *text, uint8_t ret[32])
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < 32; i++)
+		ret[i] = (uint8_t)((strchr(digits, text[2 * i]) - digits) << 4 |
+				   (strchr(digits, text[2 * i + 1]) - digits));
+}
+
+static int
+plugins_ready(char *why, size_t why_cap)
+{
+	const char *at = getenv("KENNEL_RUN_AT");
+	int r = 0;
+
+	if (the.plugins != NULL)
+		return 0;
+	/* early: openat */
+	the.run_dir =
+	    at == NULL ? -1 : open(at, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (the.run_dir < 0) {
+		(void)snprintf(why, why_cap, "the run folder cannot be opened: %s",
+		    strerror(at == NULL ? ENOENT : errno));
+		return -ENOENT;
+	}
+	r = plugins_new(the.run_dir, NULL, &the.plugins);
+	if (r < 0)
+		(void)snprintf(why, why_cap,
+		    "unable to lock memory for what plugins say: %s", strerror(-r));
+	return r;
+}
+
+int
+routed_plugin(struct leash *l, const struct sealed_secret *row, struct secret **ret,
+    char *why, size_t why_cap)
+{
+	struct plugin_credential c[CREDENTIALS_MAX];
+	const char *env[PLUGIN_ENV_MAX + 1] = {NULL};
+	struct plugin_ask ask = {.source = policy_str(&l->policy, row->ref),
+	    .program = arg(l, row, ARG_PROGRAM),
+	    .reference = arg(l, row, ARG_REFERENCE),
+	    .env = env,
+	    .may = row->flags & (uint32_t)SECRET_OF_CMD,
+	    .credential = c};
+	int r;
+
+	for (uint32_t i = ARG_ENV; i < row->args.n && i - ARG_ENV < PLUGIN_ENV_MAX; i++)
+		env[i - ARG_ENV] = arg(l, row, i);
+	digest_read(arg(l, row, ARG_DIGEST), ask.digest);
+	r = credentials(l, row, c, &ask.credential_n, why, why_cap);
+	if (r == 0)
+		r = plugins_ready(why, why_cap);
+	return r == 0 ? plugins_get(the.plugins, l->vault, &ask, ret, why, why_cap) : r;
+}
+
+/* One that was resolved for its source already is the same value. */
+bool
+routed_known(struct leash *l, const struct sealed_secret *row, struct secret **ret)
+{
+	size_t i = (size_t)(row - &l->policy.secret[l->server->secrets.first]);
+
+	if ((row->flags & SECRET_CREDENTIAL) == 0 || i >= LEASH_SECRETS_MAX ||
+	    the.got[i] == NULL)
+		return false;
+	*ret = the.got[i];
+	return true;
+}
+
+void
+routed_end(void)
+{
+	plugins_free(the.plugins);
+	the.plugins = NULL;
+	fd_close(&the.run_dir);
+}

@@ -1,0 +1,245 @@
+/*
+ * Secrets from the vault: the keeper is asked for each, in the name of the sealed
+ * policy.
+ *
+ * Process: the leash, before it confines itself.  Told to a person when a value is
+ * missing: the path, the reason, and the command that mends it.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "leash/keeper/keeper.h"
+#include "leash/launch.h"
+#include "shim/base/fd.h"
+
+#define COMMAND_MAX  400
+#define REPLACED_MAX 16 /* old values of one path that are taken out */
+
+static struct {
+	int keeper;
+	bool read; /* head and row are filled */
+	struct sign_head head;
+	struct sign_row row[SIGN_SIGNERS_MAX];
+	size_t row_n;
+	const struct sealed_secret *last; /* what the keeper gave last */
+} the = {.keeper = -1};
+
+/* Can it stand in a command as it is? */
+static bool
+plain(const char *word)
+{
+	return word[0] != '\0' && word[0] != '-' &&
+	       strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+			    "0123456789/._-") == strlen(word);
+}
+
+/* The file that the line stands in. */
+static const char *
+policy_file(const struct policy *p, const struct sealed_secret *row)
+{
+	const char *file = policy_str(p, p->file[row->at.file]);
+
+	return plain(file) ? file : "FILE";
+}
+
+/* ---- what is missing ------------------------------------------------------------ */
+
+struct missing {
+	const struct leash *l;
+	const struct sealed_secret *row;
+	char *why;
+	size_t cap;
+};
+
+static void
+say_unlock(const struct missing *m)
+{
+	(void)snprintf(m->why, m->cap, "the vault is locked: run kennel secret unlock");
+}
+
+static void
+say_none(const struct missing *m)
+{
+	(void)snprintf(m->why, m->cap, "there is no vault: run kennel secret init");
+}
+
+static void
+say_set(const struct missing *m)
+{
+	(void)snprintf(m->why, m->cap, "it is not in the vault: run kennel secret set %s",
+	    policy_str(&m->l->policy, m->row->ref));
+}
+
+static void
+say_grant_as(const struct missing *m, const char *what)
+{
+	const char *server = policy_str(&m->l->policy, m->l->server->name);
+	char command[COMMAND_MAX];
+
+	(void)snprintf(command, sizeof(command),
+	    "kennel secret grant %s --server %s --policy %s",
+	    policy_str(&m->l->policy, m->row->ref), plain(server) ? server : "NAME",
+	    policy_file(&m->l->policy, m->row));
+	(void)snprintf(m->why, m->cap, "%s: run %s", what, command);
+}
+
+static void
+say_grant(const struct missing *m)
+{
+	say_grant_as(m, "it is not granted to this server");
+}
+
+static void
+say_again(const struct missing *m)
+{
+	say_grant_as(m, "the policy is not the one that it was granted to");
+}
+
+static void
+say_altered(const struct missing *m)
+{
+	(void)snprintf(m->why, m->cap,
+	    "the vault's file was altered by something else: kennel did not write it");
+}
+
+static const struct {
+	uint32_t reason;
+	int error;
+	void (*say)(const struct missing *);
+} reason_row[] = {
+    {REASON_LOCKED, -ENOKEY, say_unlock},
+    {REASON_NO_VAULT, -ENOENT, say_none},
+    {REASON_NOT_THERE, -ENOENT, say_set},
+    {REASON_NO_GRANT, -EACCES, say_grant},
+    {REASON_OTHER_POLICY, -EACCES, say_again},
+    {REASON_ALTERED, -EUCLEAN, say_altered},
+};
+
+static int
+say_missing(const struct missing *m, int r, uint32_t reason, const char *what)
+{
+	for (size_t i = 0; i < sizeof(reason_row) / sizeof(reason_row[0]); i++) {
+		if (reason_row[i].reason != reason)
+			continue;
+		reason_row[i].say(m);
+		return reason_row[i].error;
+	}
+	if (what != NULL)
+		(void)snprintf(m->why, m->cap, "the value %s", what);
+	else
+		(void)snprintf(
+		    m->why, m->cap, "the keeper does not answer: %s", strerror(-r));
+	return r;
+}
+
+/* ---- who asks -------------------------------------------------------------------- */
+
+/* What stands behind the sealed policy's body: the keeper looks at it itself. */
+static int
+read_signatures(int fd)
+{
+	int r = the.read ? 0 : sign_rows(fd, &the.head, the.row, &the.row_n);
+
+	the.read = r == 0;
+	return r;
+}
+
+/* The keeper that runs; none: then no vault is open. */
+static int
+connect_keeper(const struct missing *m)
+{
+	const char *run_dir = getenv("KENNEL_RUN_AT");
+	enum keeper_state state;
+	char who[KEEPER_WHO_MAX];
+	int r;
+
+	if (the.keeper >= 0)
+		return 0;
+	(void)snprintf(who, sizeof(who), "kennel-leash %.40s",
+	    policy_str(&m->l->policy, m->l->server->name));
+	r = run_dir == NULL ? -ENOENT
+			    : keeper_reach(run_dir, -1, who, &the.keeper, &state);
+	if (r == -ENOENT)
+		say_unlock(m);
+	else if (r < 0)
+		(void)snprintf(
+		    m->why, m->cap, "unable to reach the keeper: %s", strerror(-r));
+	return r;
+}
+
+static struct container_asker
+asker_of(const struct leash *l, const struct sealed_secret *row)
+{
+	return (struct container_asker){.path = policy_str(&l->policy, row->ref),
+	    .server = policy_str(&l->policy, l->server->name),
+	    .id = l->policy.id,
+	    .head = the.row_n > 0 ? &the.head : NULL,
+	    .row = the.row,
+	    .row_n = the.row_n};
+}
+
+int
+vaulted_secret(struct leash *l, const struct sealed_secret *row, struct secret **ret,
+    char *why, size_t why_cap)
+{
+	struct container_asker asker;
+	struct missing m = {l, row, why, why_cap};
+	const char *what = NULL;
+	uint32_t reason = 0;
+	int r = connect_keeper(&m);
+
+	if (r < 0)
+		return r;
+	r = read_signatures(l->policy_fd);
+	if (r == 0) {
+		asker = asker_of(l, row);
+		r = secret_from_keeper(l->vault, the.keeper, &asker, ret, &reason, &what);
+	}
+	if (r == 0)
+		the.last = row;
+	return r < 0 ? say_missing(&m, r, reason, what) : 0;
+}
+
+/*
+ * A value that was rotated lives on for a while: in files and caches, and at who
+ * issued it until it is revoked.  The server is not given it and may still say it.
+ */
+int
+vaulted_replaced(struct leash *l, const struct sealed_secret *row, uint32_t number,
+    char *why, size_t why_cap)
+{
+	struct container_asker asker = asker_of(l, row);
+	struct missing m = {l, row, why, why_cap};
+	int r = 0;
+
+	if (the.last != row)
+		return 0; /* it is not from the vault */
+	for (uint32_t which = 1; which <= REPLACED_MAX; which++) {
+		const char *what = NULL;
+		struct secret *old = NULL;
+		uint32_t reason = 0;
+
+		r = secret_old_from_keeper(
+		    l->vault, the.keeper, &asker, which, &old, &reason, &what);
+		if (r < 0)
+			return reason == REASON_NOT_THERE
+				   ? 0
+				   : say_missing(&m, r, reason, what);
+		/* one that ordinary text has would mask that; it was refused, or the
+		 * policy let it in */
+		if (scrub_weakness(old) != NULL && (row->flags & SECRET_WEAK) == 0)
+			continue;
+		r = scrub_learn(l->scrub, old, number);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+void
+vaulted_end(void)
+{
+	fd_close(&the.keeper);
+}

@@ -1,0 +1,190 @@
+/*
+ * What kennel-secret shows: versions and grants, never a value.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "leash/secret/private.h"
+#include "shim/base/log.h"
+
+static void
+date(uint64_t seconds, char out[24])
+{
+	time_t t = (time_t)seconds;
+	struct tm tm;
+
+	if (seconds == 0 || gmtime_r(&t, &tm) == NULL ||
+	    strftime(out, 24, "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)
+		(void)snprintf(out, 24, "-");
+}
+
+/* As a JSON string: what is not plain ASCII as its bytes. */
+static void
+print_json(const char *text)
+{
+	putchar('"');
+	for (const unsigned char *c = (const unsigned char *)text; *c != '\0'; c++) {
+		if (*c == '"' || *c == '\\')
+			printf("\\%c", *c);
+		else if (*c < 0x20 || *c >= 0x7f)
+			printf("\\u%04x", *c);
+		else
+			putchar(*c);
+	}
+	putchar('"');
+}
+
+static void
+print_hex(const uint8_t *bytes, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		printf("%02x", bytes[i]);
+}
+
+struct paging {
+	uint32_t from; /* the next row; 0: no more */
+	uint32_t shown;
+};
+
+/* One answer's rows by fn; then where the next ones begin. */
+static int
+page(struct order *o, struct wire_out *out, enum keeper_message wanted,
+    void (*fn)(struct order *, struct wire_in *, struct paging *), struct paging *p)
+{
+	struct wire_in in;
+	int status = talk(o, out, wanted, &in);
+	uint32_t next, n;
+
+	if (status != STATUS_OK)
+		return status;
+	next = wire_get_u32(&in);
+	n = wire_get_u32(&in);
+	for (uint32_t i = 0; i < n && i < KEEPER_ROWS && in.error == 0; i++)
+		fn(o, &in, p);
+	if (wire_end(&in) < 0 || (next != 0 && next <= p->from)) {
+		log_error("%s: the keeper is not understood", o->verb);
+		return LOG_EXIT_FAILED;
+	}
+	p->from = next;
+	return STATUS_OK;
+}
+
+static void
+print_version(struct order *o, struct wire_in *in, struct paging *p)
+{
+	const char *path = wire_get_str(in, CONTAINER_PATH_MAX);
+	uint32_t version = wire_get_u32(in);
+	char made[24], retired[24];
+	uint64_t until;
+
+	date(wire_get_u64(in), made);
+	until = wire_get_u64(in);
+	date(until, retired);
+	if (in->error != 0)
+		return;
+	if (!o->json) {
+		printf("%-40s %4u  made %s", path, version, made);
+		printf(until == 0 ? "  current\n" : "  replaced %s\n", retired);
+		p->shown++;
+		return;
+	}
+	printf("%s{\"path\":", p->shown++ > 0 ? "," : "");
+	print_json(path);
+	printf(",\"version\":%u,\"made\":\"%s\",\"replaced\":", version, made);
+	printf(until == 0 ? "null}" : "\"%s\"}", retired);
+}
+
+static int
+restore(struct order *o)
+{
+	struct wire_out out;
+	struct wire_in in;
+	uint32_t made;
+	int status;
+
+	talk_begin(o, &out, KEEPER_RESTORE);
+	wire_put_str(&out, o->path);
+	wire_put_u32(&out, o->version);
+	status = talk(o, &out, KEEPER_DONE, &in);
+	if (status != STATUS_OK)
+		return status;
+	made = wire_get_u32(&in);
+	printf("%s: version %u counts again, as version %u\n", o->path, o->version, made);
+	return STATUS_OK;
+}
+
+int
+show_versions(struct order *o)
+{
+	struct paging p = {0};
+	struct wire_out out;
+	int status;
+
+	if (o->version != 0)
+		return restore(o);
+	if (o->json)
+		putchar('[');
+	do {
+		talk_begin(o, &out, KEEPER_VERSIONS);
+		wire_put_str(&out, o->path != NULL ? o->path : "");
+		wire_put_u32(&out, p.from);
+		status = page(o, &out, KEEPER_VERSIONS_ARE, print_version, &p);
+	} while (status == STATUS_OK && p.from != 0);
+	if (o->json)
+		printf("]\n");
+	if (status == STATUS_OK && p.shown == 0 && o->path != NULL) {
+		log_error("versions: %s: it is not in the vault", o->path);
+		status = STATUS_NOT_FOUND;
+	}
+	return status;
+}
+
+static void
+print_grant(struct order *o, struct wire_in *in, struct paging *p)
+{
+	const char *path = wire_get_str(in, CONTAINER_PATH_MAX);
+	const char *server = wire_get_str(in, CONTAINER_SERVER_MAX);
+	uint32_t whose = wire_get_u32(in);
+	struct span id = wire_get_bytes(in, CONTAINER_ID_LEN);
+	char made[24], shown[CONTAINER_SERVER_MAX * 4 + 1];
+	const char *kind = whose == GRANT_SIGNER ? "signer" : "policy";
+
+	date(wire_get_u64(in), made);
+	if (in->error != 0 || (o->path != NULL && strcmp(o->path, path) != 0))
+		return;
+	if (!o->json) {
+		printf("%-40s server %s  %s ", path,
+		    log_quote(shown, sizeof(shown), server, strlen(server)), kind);
+		print_hex(id.data, id.len);
+		printf("  made %s\n", made);
+		p->shown++;
+		return;
+	}
+	printf("%s{\"path\":", p->shown++ > 0 ? "," : "");
+	print_json(path);
+	printf(",\"server\":");
+	print_json(server);
+	printf(",\"kind\":\"%s\",\"id\":\"", kind);
+	print_hex(id.data, id.len);
+	printf("\",\"made\":\"%s\"}", made);
+}
+
+int
+show_grants(struct order *o)
+{
+	struct paging p = {0};
+	struct wire_out out;
+	int status;
+
+	if (o->json)
+		putchar('[');
+	do {
+		talk_begin(o, &out, KEEPER_GRANTS);
+		wire_put_u32(&out, p.from);
+		status = page(o, &out, KEEPER_GRANTS_ARE, print_grant, &p);
+	} while (status == STATUS_OK && p.from != 0);
+	if (o->json)
+		printf("]\n");
+	return status;
+}

@@ -1,0 +1,329 @@
+/*
+ * kennel-secret: the verbs of `kennel secret` that could meet a value.
+ *
+ * Process: one for each verb; kennel starts it (supervisor/cli/secret.c), so that
+ * the program that speaks MCP is never linked with what handles values.
+ * Holds: what a person types, until the keeper has it, in locked pages.
+ * Trusts: the person at the terminal.  Must never: print a value, take one from
+ * the command line, ask the keeper for one.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "leash/secret/private.h"
+#include "secret_syscalls.h"
+#include "shim/base/confine.h"
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+
+#define PAGES_BYTES  (KEEPER_PACKET_MAX + VAULT_VALUE_MAX + (32u << 10))
+#define MINUTES_MAX  (24u * 60)
+#define VERSIONS_MAX 1000000000u
+
+enum takes { /* what a verb may be told, or'ed */
+	TAKES_PATH = 1,
+	NEEDS_PATH = 2,
+	TAKES_INPUT = 4, /* --stdin, --fd N */
+	TAKES_KEY = 8,   /* --key-file FILE */
+	TAKES_TIMES = 16,
+	TAKES_SERVER = 32,
+	TAKES_POLICY = 64,
+	TAKES_JSON = 128,
+	TAKES_RESTORE = 256,
+	TAKES_SHAPE = 1024,
+	NO_KEEPER = 512, /* it asks nobody */
+};
+
+static const struct verb {
+	const char *name;
+	verb_fn *fn;
+	unsigned int takes;
+	const char *usage;
+} verbs[] = {
+    {"init", verb_init, TAKES_INPUT | TAKES_KEY, "[--key-file FILE | --stdin | --fd N]"},
+    {"unlock", verb_unlock, TAKES_INPUT | TAKES_KEY | TAKES_TIMES,
+	"[--idle MINUTES] [--for MINUTES] [--key-file FILE | --stdin | --fd N]"},
+    {"lock", verb_lock, 0, ""},
+    {"set", verb_set, NEEDS_PATH | TAKES_INPUT | TAKES_SHAPE,
+	"PATH [--any-shape] [--stdin | --fd N]"},
+    {"rotate", verb_rotate, NEEDS_PATH | TAKES_INPUT | TAKES_SHAPE,
+	"PATH [--any-shape] [--stdin | --fd N]"},
+    {"remove", verb_remove, NEEDS_PATH, "PATH"},
+    {"versions", show_versions, TAKES_PATH | TAKES_JSON | TAKES_RESTORE,
+	"[--json] [PATH [--restore N]]"},
+    {"recover", verb_recover, TAKES_INPUT, "[--stdin | --fd N]"},
+    {"export-recovery", verb_export, TAKES_INPUT | TAKES_KEY,
+	"[--key-file FILE | --stdin | --fd N]"},
+    {"grant", verb_grant, NEEDS_PATH | TAKES_SERVER | TAKES_POLICY,
+	"PATH --server NAME --policy FILE"},
+    {"grants", show_grants, TAKES_PATH | TAKES_JSON, "[--json] [PATH]"},
+    {"trace", verb_trace, TAKES_INPUT | NO_KEEPER, "[--stdin | --fd N]"},
+    {"revoke", verb_revoke, NEEDS_PATH | TAKES_SERVER, "PATH [--server NAME]"},
+};
+
+static int
+usage(const struct verb *v)
+{
+	fprintf(stderr, "usage: kennel secret %s %s\n", v->name, v->usage);
+	return STATUS_USAGE;
+}
+
+/* ---- the command line ---------------------------------------------------------------- */
+
+static bool
+number(const char *text, uint32_t max, uint32_t *ret)
+{
+	uint64_t n = 0;
+
+	if (*text == '\0')
+		return false;
+	for (; *text != '\0'; text++) {
+		if (*text < '0' || *text > '9')
+			return false;
+		n = n * 10 + (uint64_t)(*text - '0');
+		if (n > max)
+			return false;
+	}
+	*ret = (uint32_t)n;
+	return true;
+}
+
+/* One option with its word; false: it is none of this verb's, or not like that. */
+static bool
+option(struct order *o, unsigned int takes, const char *name, const char *word)
+{
+	uint32_t n = 0;
+
+	if (strcmp(name, "--fd") == 0 && (takes & TAKES_INPUT) != 0) {
+		if (!number(word, INT_MAX, &n))
+			return false;
+		o->fd = (int)n;
+	} else if (strcmp(name, "--policy-fd") == 0 && (takes & TAKES_POLICY) != 0) {
+		if (!number(word, INT_MAX, &n))
+			return false;
+		o->policy_fd = (int)n;
+	} else if (strcmp(name, "--key-file") == 0 && (takes & TAKES_KEY) != 0)
+		o->key_file = word;
+	else if (strcmp(name, "--shape") == 0 && (takes & TAKES_SHAPE) != 0)
+		o->shape = word;
+	else if (strcmp(name, "--server") == 0 && (takes & TAKES_SERVER) != 0)
+		o->server = word;
+	else if (strcmp(name, "--restore") == 0 && (takes & TAKES_RESTORE) != 0)
+		return number(word, VERSIONS_MAX, &o->version) && o->version > 0;
+	else if (strcmp(name, "--idle") == 0 && (takes & TAKES_TIMES) != 0) {
+		if (!number(word, MINUTES_MAX, &n) || n == 0)
+			return false;
+		o->idle_s = n * 60;
+	} else if (strcmp(name, "--for") == 0 && (takes & TAKES_TIMES) != 0) {
+		if (!number(word, MINUTES_MAX, &n) || n == 0)
+			return false;
+		o->cap_s = n * 60;
+	} else
+		return false;
+	return true;
+}
+
+static int
+read_words(struct order *o, const struct verb *v, int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		const char *word = argv[i];
+
+		if (strcmp(word, "--json") == 0 && (v->takes & TAKES_JSON) != 0)
+			o->json = true;
+		else if (strcmp(word, "--any-shape") == 0 &&
+			 (v->takes & TAKES_SHAPE) != 0)
+			o->any_shape = true;
+		else if (strcmp(word, "--stdin") == 0 && (v->takes & TAKES_INPUT) != 0)
+			o->fd = STDIN_FILENO;
+		else if (word[0] == '-') {
+			if (i + 1 == argc || !option(o, v->takes, word, argv[i + 1]))
+				return usage(v);
+			i++;
+		} else if (o->path == NULL && (v->takes & (TAKES_PATH | NEEDS_PATH)) != 0)
+			o->path = word;
+		else
+			return usage(v);
+	}
+	if (((v->takes & NEEDS_PATH) != 0 || o->version != 0) && o->path == NULL)
+		return usage(v);
+	if (o->path != NULL && !container_path_good(o->path)) {
+		log_error("%s: a path is three or more names of a-z, 0-9 and -, with / "
+			  "between them, as team/github/token",
+		    v->name);
+		return STATUS_INPUT;
+	}
+	if (o->server != NULL &&
+	    (o->server[0] == '\0' || strlen(o->server) > CONTAINER_SERVER_MAX)) {
+		log_error("%s: no server has this name", v->name);
+		return STATUS_INPUT;
+	}
+	return STATUS_OK;
+}
+
+/* ---- the keeper ---------------------------------------------------------------------- */
+
+/* kennel-keeper, beside this program. */
+static const char *
+keeper_program(void)
+{
+	static char path[PATH_MAX];
+	/* early: readlink readlinkat */
+	ssize_t n =
+	    readlink("/proc/self/exe", path, sizeof(path) - sizeof("kennel-keeper"));
+	char *slash;
+
+	if (n < 0)
+		return NULL;
+	path[n] = '\0';
+	slash = strrchr(path, '/');
+	if (slash == NULL)
+		return NULL;
+	memcpy(slash + 1, "kennel-keeper", sizeof("kennel-keeper"));
+	return path;
+}
+
+/* What was inherited, but what the words name. */
+static void
+close_others(const struct order *o)
+{
+	unsigned int keep[2] = {STDERR_FILENO, STDERR_FILENO}, from = 3;
+
+	if (o->fd > STDERR_FILENO)
+		keep[0] = (unsigned int)o->fd;
+	if (o->policy_fd > STDERR_FILENO)
+		keep[1] = (unsigned int)o->policy_fd;
+	if (keep[0] > keep[1]) {
+		unsigned int last = keep[0];
+
+		keep[0] = keep[1];
+		keep[1] = last;
+	}
+	for (int i = 0; i < 2; i++) {
+		/* early: close_range */
+		if (keep[i] > from && syscall(SYS_close_range, from, keep[i] - 1, 0) < 0)
+			die("unable to close what was inherited");
+		from = keep[i] >= from ? keep[i] + 1 : from;
+	}
+	if (syscall(SYS_close_range, from, ~0u, 0) < 0)
+		die("unable to close what was inherited");
+}
+
+/* No keeper: then nothing is unlocked, and none is started to hear that. */
+static int
+already_locked(struct order *o, const char *run_dir)
+{
+	return keeper_reach(run_dir, -1, "kennel secret lock", &o->keeper, &o->state);
+}
+
+static int
+connect_keeper(struct order *o)
+{
+	const char *run_dir = getenv("KENNEL_RUN_AT"),
+		   *vault_dir = getenv("KENNEL_VAULT_AT");
+	const char *program = keeper_program();
+	char who[KEEPER_WHO_MAX];
+	int r;
+
+	if (run_dir == NULL || vault_dir == NULL || run_dir[0] != '/' ||
+	    vault_dir[0] != '/' || program == NULL) {
+		log_error("this program is started by kennel secret, not by hand");
+		return STATUS_USAGE;
+	}
+	(void)snprintf(who, sizeof(who), "kennel secret %s", o->verb);
+	if (strcmp(o->verb, "lock") == 0) {
+		r = already_locked(o, run_dir);
+		if (r == -ENOENT || r == -EPIPE)
+			return -1;
+	} else
+		r = keeper_start(program, run_dir, vault_dir, who, &o->keeper, &o->state);
+	if (r == 0)
+		return STATUS_OK;
+	log_error("%s: unable to reach the keeper: %s", o->verb,
+	    r == -EXDEV       ? "the one that runs keeps another vault"
+	    : r == -EACCES    ? "a folder of it, or it itself, is another user's"
+	    : r == -ETIMEDOUT ? "it does not answer (see keeper.log beside the vault)"
+			      : strerror(-r));
+	return r == -EXDEV ? STATUS_CONFIG : LOG_EXIT_FAILED;
+}
+
+/* From here on: the terminal, what is to be read, the keeper; no program, no
+ * socket. */
+static void
+confine(void)
+{
+	int r = confine_syscalls(
+	    secret_syscalls, sizeof(secret_syscalls) / sizeof(secret_syscalls[0]));
+
+	if (r < 0)
+		die("unable to confine this program: %s", strerror(-r));
+}
+
+static int
+run(struct order *o, const struct verb *v)
+{
+	int status = (v->takes & NO_KEEPER) != 0 ? STATUS_OK : connect_keeper(o), r;
+
+	if (status < 0)
+		return STATUS_OK; /* nothing runs, so nothing is open */
+	if (status != STATUS_OK)
+		return status;
+	r = vault_new(PAGES_BYTES, &o->pages);
+	if (r == 0)
+		o->packet = vault_scratch(o->pages, KEEPER_PACKET_MAX);
+	if (r < 0 || o->packet == NULL)
+		die("unable to lock memory for secrets: %s", strerror(-r));
+	/* may not be there */
+	o->tty = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+	confine();
+	status = v->fn(o);
+	fd_close(&o->keeper);
+	fd_close(&o->tty);
+	vault_free(o->pages);
+	return status;
+}
+
+static const struct verb *
+find_verb(const char *name)
+{
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+		if (strcmp(verbs[i].name, name) == 0)
+			return &verbs[i];
+	}
+	return NULL;
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct verb *verb;
+	struct order o = {.fd = -1, .policy_fd = -1, .keeper = -1, .tty = -1};
+	int status;
+
+	log_open("kennel secret", LOG_INFO);
+	if (confine_no_dumps() < 0)
+		die("unable to forbid dumps");
+	(void)signal(SIGPIPE, SIG_IGN); /* a good signal: cannot fail */
+	verb = find_verb(argc > 1 ? argv[1] : "");
+	if (verb == NULL) {
+		fprintf(
+		    stderr, "this program is started by kennel secret, not by hand\n");
+		return STATUS_USAGE;
+	}
+	o.verb = verb->name;
+	status = read_words(&o, verb, argc - 1, argv + 1);
+	if (status == STATUS_OK) {
+		close_others(&o);
+		status = run(&o, verb);
+	}
+	if (fflush(stdout) != 0 && status == STATUS_OK)
+		status = LOG_EXIT_FAILED;
+	return status;
+}

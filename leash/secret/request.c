@@ -1,0 +1,81 @@
+/*
+ * kennel-secret and the keeper: a request, its answer, and what a refusal means
+ * for the person who asked.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "leash/secret/private.h"
+#include "shim/base/log.h"
+
+static const struct {
+	enum keeper_reason reason;
+	int status;
+	const char *then; /* what mends it */
+} reason_row[] = {
+    {REASON_FAILED, LOG_EXIT_FAILED, ""},
+    {REASON_NO_VAULT, STATUS_NOT_FOUND, ": kennel secret init makes one"},
+    {REASON_LOCKED, STATUS_DENIED, ": kennel secret unlock opens it"},
+    {REASON_WRONG, STATUS_DENIED, ""},
+    {REASON_ALTERED, LOG_EXIT_FAILED, ""},
+    {REASON_NOT_THERE, STATUS_NOT_FOUND, ""},
+    {REASON_THERE, STATUS_INPUT, ""},
+    {REASON_BAD, STATUS_INPUT, ""},
+    {REASON_FULL, LOG_EXIT_FAILED, ""},
+    {REASON_OTHER_VAULT, STATUS_CONFIG, ""},
+};
+
+static int
+refused(const struct order *o, struct wire_in *in)
+{
+	uint32_t reason = wire_get_u32(in);
+	const char *text = wire_get_str(in, KEEPER_TEXT_MAX), *then = "";
+	int status = LOG_EXIT_FAILED;
+
+	if (wire_end(in) < 0)
+		text = "the keeper is not understood";
+	for (size_t i = 0; i < sizeof(reason_row) / sizeof(reason_row[0]); i++) {
+		if (reason_row[i].reason != reason)
+			continue;
+		status = reason_row[i].status;
+		then = reason_row[i].then;
+	}
+	log_error("%s: %s%s%s%s", o->verb, o->path != NULL ? o->path : "",
+	    o->path != NULL ? ": " : "", text, then);
+	return status;
+}
+
+void
+talk_begin(struct order *o, struct wire_out *out, enum keeper_message type)
+{
+	wire_out_init(out, o->packet, KEEPER_PACKET_MAX);
+	wire_put_u32(out, type);
+}
+
+int
+talk(struct order *o, const struct wire_out *out, enum keeper_message wanted,
+    struct wire_in *ret_in)
+{
+	size_t len = 0;
+	uint32_t type;
+	int r;
+
+	r = wire_send(o->keeper, out, NULL, 0);
+	vault_wipe(o->packet, out->len);
+	if (r == 0)
+		r = wire_recv(
+		    o->keeper, o->packet, KEEPER_PACKET_MAX, &len, NULL, 0, NULL);
+	if (r < 0) {
+		log_error("%s: the keeper does not answer: %s", o->verb, strerror(-r));
+		return LOG_EXIT_FAILED;
+	}
+	wire_in_init(ret_in, o->packet, len);
+	type = wire_get_u32(ret_in);
+	if (type == (uint32_t)wanted)
+		return STATUS_OK;
+	if (type == KEEPER_REFUSED)
+		return refused(o, ret_in);
+	log_error("%s: the keeper is not understood", o->verb);
+	return LOG_EXIT_FAILED;
+}

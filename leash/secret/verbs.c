@@ -1,0 +1,419 @@
+/*
+ * The verbs that change something: what they ask the person, and the keeper.
+ *
+ * Process: kennel-secret.  A value goes from the person to the keeper; none comes
+ * back, for the keeper gives none to this program.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "leash/secret/private.h"
+#include "leash/vault/fingerprint.h"
+#include "policy/sealed/policy.h"
+#include "policy/shape.h"
+#include "policy/sealed/signature.h"
+#include "shim/base/log.h"
+
+#define PASSPHRASE_MIN 8
+
+static int
+done(const struct order *o, struct wire_in *in, uint32_t *ret)
+{
+	uint32_t what = wire_get_u32(in);
+
+	if (wire_end(in) < 0) {
+		log_error("%s: the keeper is not understood", o->verb);
+		return LOG_EXIT_FAILED;
+	}
+	if (ret != NULL)
+		*ret = what;
+	return STATUS_OK;
+}
+
+static int
+ask_done(struct order *o, const struct wire_out *out, uint32_t *ret)
+{
+	struct wire_in in;
+	int status = talk(o, out, KEEPER_DONE, &in);
+
+	return status == STATUS_OK ? done(o, &in, ret) : status;
+}
+
+static int
+bad(const struct order *o, const char *what)
+{
+	log_error("%s: %s", o->verb, what);
+	return STATUS_INPUT;
+}
+
+static void
+put_material(struct wire_out *out, enum container_opener kind, const struct typed *t)
+{
+	wire_put_u32(out, kind);
+	wire_put_bytes(out, t->bytes, t->len);
+}
+
+/* The passphrase, or the key file of --key-file. */
+static int
+opener(struct order *o, const char *prompt, bool new, enum container_opener *ret_kind,
+    struct typed *ret)
+{
+	int status;
+
+	if (o->key_file != NULL) {
+		*ret_kind = OPENER_KEY_FILE;
+		return type_file(o, o->key_file, ret);
+	}
+	*ret_kind = OPENER_PASSPHRASE;
+	status = type_line(o, prompt, new, CONTAINER_MATERIAL_MAX, ret);
+	if (status == STATUS_OK && new && ret->len < PASSPHRASE_MIN)
+		return bad(o, "a passphrase has eight characters or more");
+	return status;
+}
+
+/* ---- the vault -------------------------------------------------------------------- */
+
+int
+verb_init(struct order *o)
+{
+	enum container_opener kind;
+	struct wire_out out;
+	struct typed t;
+	int status;
+
+	if (o->state != STATE_NONE)
+		return bad(o, "there is a vault already");
+	status = opener(o, "A passphrase for the vault: ", true, &kind, &t);
+	if (status != STATUS_OK)
+		return status;
+	talk_begin(o, &out, KEEPER_INIT);
+	put_material(&out, kind, &t);
+	return ask_done(o, &out, NULL);
+}
+
+int
+verb_unlock(struct order *o)
+{
+	enum container_opener kind;
+	struct wire_out out;
+	struct typed t;
+	int status;
+
+	if (o->state == STATE_NONE) {
+		log_error("unlock: there is no vault: kennel secret init makes one");
+		return STATUS_NOT_FOUND;
+	}
+	status = opener(o, "The vault's passphrase: ", false, &kind, &t);
+	if (status != STATUS_OK)
+		return status;
+	talk_begin(o, &out, KEEPER_UNLOCK);
+	wire_put_u32(&out, o->idle_s);
+	wire_put_u32(&out, o->cap_s);
+	put_material(&out, kind, &t);
+	return ask_done(o, &out, NULL);
+}
+
+int
+verb_lock(struct order *o)
+{
+	struct wire_out out;
+
+	talk_begin(o, &out, KEEPER_LOCK);
+	return ask_done(o, &out, NULL);
+}
+
+int
+verb_recover(struct order *o)
+{
+	static const char *const prompt[2] = {
+	    "The recovery phrase: ", "A new passphrase for the vault: "};
+	struct wire_out out;
+	struct typed t[2];
+	int status = type_two(o, prompt, t);
+
+	if (status != STATUS_OK)
+		return status;
+	if (t[1].len < PASSPHRASE_MIN)
+		return bad(o, "a passphrase has eight characters or more");
+	talk_begin(o, &out, KEEPER_RESEAL);
+	put_material(&out, OPENER_RECOVERY, &t[0]);
+	put_material(&out, OPENER_PASSPHRASE, &t[1]);
+	return ask_done(o, &out, NULL);
+}
+
+/* Shown once, on the terminal, and nowhere else. */
+int
+verb_export(struct order *o)
+{
+	static const char before[] =
+	    "\nThe vault's recovery phrase.  Write it down, and keep it where nobody\n"
+	    "finds it: it opens the vault without the passphrase.  An earlier one no\n"
+	    "longer does, and this one is not shown again.\n\n    ";
+	enum container_opener kind;
+	struct wire_out out;
+	struct span phrase;
+	struct wire_in in;
+	struct typed t;
+	int status;
+
+	if (o->tty < 0)
+		return type_show(o, "", 0); /* it says so */
+	status = opener(o, "The vault's passphrase: ", false, &kind, &t);
+	if (status != STATUS_OK)
+		return status;
+	talk_begin(o, &out, KEEPER_PHRASE);
+	put_material(&out, kind, &t);
+	status = talk(o, &out, KEEPER_PHRASE_IS, &in);
+	if (status != STATUS_OK)
+		return status;
+	phrase = wire_get_bytes(&in, PHRASE_LEN);
+	if (wire_end(&in) < 0)
+		return done(o, &in, NULL); /* it says so */
+	status = type_show(o, before, sizeof(before) - 1);
+	if (status == STATUS_OK)
+		status = type_show(o, (const char *)phrase.data, phrase.len);
+	if (status == STATUS_OK)
+		status = type_show(o, "\n\n", 2);
+	return status;
+}
+
+/* ---- values ----------------------------------------------------------------------- */
+
+/*
+ * Does it look like what it should be?  What a manifest says it is must be it, for a
+ * byte that was lost shows here and nowhere else; what only begins like a token with
+ * a checksum may be something else.
+ */
+static int
+judge_shape(const struct order *o, const struct typed *t)
+{
+	const struct shape *s = o->shape == NULL ? NULL : shape_find(o->shape), *all;
+	const char *wrong = s == NULL ? NULL : shape_wrong(s, t->bytes, t->len);
+	size_t n;
+
+	if (wrong != NULL && !o->any_shape) {
+		log_error("%s: %s is %s by its manifest, and this is none: %s; "
+			  "--any-shape keeps it all the same",
+		    o->verb, o->path, s->name, wrong);
+		return STATUS_INPUT;
+	}
+	all = shapes(&n);
+	for (size_t i = 0; s == NULL && i < n; i++) {
+		size_t prefix = strlen(all[i].prefix);
+
+		if (all[i].sum != SHAPE_NO_SUM && t->len == prefix + all[i].max &&
+		    memcmp(t->bytes, all[i].prefix, prefix) == 0 &&
+		    shape_wrong(&all[i], t->bytes, t->len) != NULL)
+			log_warn("%s: it begins as %s does and is none: a byte may be "
+				 "mistyped",
+			    o->verb, all[i].name);
+	}
+	return STATUS_OK;
+}
+
+static int
+put(struct order *o, bool next)
+{
+	struct wire_out out;
+	uint32_t version = 0;
+	struct typed t;
+	int status;
+
+	if (o->state != STATE_OPEN) { /* before anything is typed */
+		log_error("%s: %s", o->verb,
+		    o->state == STATE_NONE
+			? "there is no vault: kennel secret init makes one"
+			: "the vault is locked: kennel secret unlock opens it");
+		return o->state == STATE_NONE ? STATUS_NOT_FOUND : STATUS_DENIED;
+	}
+	status =
+	    type_line(o, "The value (it is not shown): ", false, VAULT_VALUE_MAX, &t);
+	if (status != STATUS_OK)
+		return status;
+	if (t.len < VAULT_VALUE_MIN)
+		return bad(o, "a value has four bytes or more");
+	if (memchr(t.bytes, '\0', t.len) != NULL)
+		return bad(o, "a value has no NUL byte");
+	status = judge_shape(o, &t);
+	if (status != STATUS_OK)
+		return status;
+	talk_begin(o, &out, KEEPER_PUT);
+	wire_put_str(&out, o->path);
+	wire_put_u8(&out, next);
+	wire_put_bytes(&out, t.bytes, t.len);
+	status = ask_done(o, &out, &version);
+	if (status == STATUS_OK)
+		printf("%s: version %u is kept\n", o->path, version);
+	else if (status == STATUS_INPUT && !next)
+		fprintf(stderr, "kennel secret rotate %s replaces it\n", o->path);
+	else if (status == STATUS_NOT_FOUND && next)
+		fprintf(stderr, "kennel secret set %s adds it\n", o->path);
+	return status;
+}
+
+int
+verb_set(struct order *o)
+{
+	return put(o, false);
+}
+
+int
+verb_rotate(struct order *o)
+{
+	return put(o, true);
+}
+
+int
+verb_remove(struct order *o)
+{
+	struct wire_out out;
+
+	talk_begin(o, &out, KEEPER_REMOVE);
+	wire_put_str(&out, o->path);
+	return ask_done(o, &out, NULL);
+}
+
+/* What the audit log knows a value by, for kennel, which has none (`kennel audit
+ * find-secret`). */
+int
+verb_trace(struct order *o)
+{
+	const char *folder = getenv("KENNEL_VAULT_AT");
+	struct trace_key key;
+	char trace[TRACE_CAP];
+	struct typed t;
+	int status, r;
+
+	status = type_line(
+	    o, "The value to look for (it is not shown): ", false, VAULT_VALUE_MAX, &t);
+	if (status != STATUS_OK)
+		return status;
+	if (t.len < VAULT_VALUE_MIN)
+		return bad(o, "a value has four bytes or more");
+	r = folder == NULL ? -ENOENT : trace_key_read(folder, false, &key);
+	if (r == -ENOENT) {
+		log_error("there is no key of traces: no server of this user's was given "
+			  "a secret");
+		return STATUS_NOT_FOUND;
+	}
+	if (r < 0)
+		return bad(o, r == -EPERM ? "the key of traces is open to others, or "
+					    "another user's"
+					  : "the key of traces cannot be read");
+	trace_of(&key, t.bytes, t.len, trace);
+	trace_key_wipe(&key);
+	printf("%s\n", trace);
+	return STATUS_OK;
+}
+
+/* ---- grants ----------------------------------------------------------------------- */
+
+/* What a grant is for: one policy, or whoever signed it. */
+struct whose {
+	enum container_whose kind;
+	uint8_t id[CONTAINER_ID_LEN];
+};
+
+/* Does the policy give this server this path? */
+static bool
+wants(const struct policy *p, const struct sealed_server *s, const char *path)
+{
+	for (uint32_t i = s->secrets.first; i < s->secrets.first + s->secrets.n; i++) {
+		const struct sealed_secret *row = &p->secret[i];
+
+		if (row->source == SOURCE_VAULT &&
+		    strcmp(policy_str(p, row->ref), path) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A policy that one person signed may change under the same signature. */
+static int
+signer_of(int fd, struct whose *w)
+{
+	struct sign_row row[SIGN_SIGNERS_MAX];
+	struct sign_head head;
+	size_t n = 0;
+	int r = sign_rows(fd, &head, row, &n);
+
+	if (r == 0 && n == 1) {
+		w->kind = GRANT_SIGNER;
+		memcpy(w->id, row[0].key, sizeof(w->id));
+	}
+	return r;
+}
+
+static int
+whose(struct order *o, struct whose *ret)
+{
+	struct whose w = {.kind = GRANT_POLICY};
+	const struct sealed_server *server;
+	struct policy policy;
+	char why[256] = "";
+	int status = STATUS_OK;
+
+	if (policy_load(o->policy_fd, &policy, why, sizeof(why)) < 0 ||
+	    signer_of(o->policy_fd, &w) < 0) {
+		log_error("grant: the policy cannot be read: %s", why);
+		return STATUS_INPUT;
+	}
+	if (w.kind == GRANT_POLICY)
+		memcpy(w.id, policy.id, sizeof(w.id));
+	server = policy_server(&policy, o->server);
+	if (server == NULL)
+		status = bad(o, "the policy has no server of this name");
+	else if (!wants(&policy, server, o->path))
+		status = bad(o, "the policy gives this server no secret of this path");
+	policy_unload(&policy);
+	if (status == STATUS_OK)
+		*ret = w;
+	return status;
+}
+
+int
+verb_grant(struct order *o)
+{
+	struct wire_out out;
+	struct whose w;
+	int status;
+
+	if (o->server == NULL || o->policy_fd < 0) {
+		fprintf(stderr, "usage: kennel secret grant PATH --server NAME "
+				"--policy FILE\n");
+		return STATUS_USAGE;
+	}
+	status = whose(o, &w);
+	if (status != STATUS_OK)
+		return status;
+	talk_begin(o, &out, KEEPER_GRANT);
+	wire_put_str(&out, o->path);
+	wire_put_str(&out, o->server);
+	wire_put_u32(&out, w.kind);
+	wire_put_bytes(&out, w.id, sizeof(w.id));
+	status = ask_done(o, &out, NULL);
+	if (status == STATUS_OK)
+		printf("%s: granted to %s\n", o->path,
+		    w.kind == GRANT_SIGNER
+			? "this server, under policies that the same key signed"
+			: "this server, under this policy as it is now");
+	return status;
+}
+
+int
+verb_revoke(struct order *o)
+{
+	struct wire_out out;
+	uint32_t n = 0;
+	int status;
+
+	talk_begin(o, &out, KEEPER_REVOKE);
+	wire_put_str(&out, o->path);
+	wire_put_str(&out, o->server != NULL ? o->server : "");
+	status = ask_done(o, &out, &n);
+	if (status == STATUS_OK)
+		printf("%s: %u taken back\n", o->path, n);
+	return status;
+}

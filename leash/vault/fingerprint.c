@@ -1,0 +1,139 @@
+/*
+ * The key of traces, and what is made with it.
+ *
+ * Process: the leash, before it confines itself; kennel-secret, for a person who
+ * asks where a value was.  Holds the key for as long as a few hashes take.  Must
+ * never: write it anywhere but to its own file.
+ */
+#include "leash/vault/fingerprint.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sodium.h>
+
+#include "shim/base/fd.h"
+
+#define DOMAIN "kennel trace v1"
+
+_Static_assert(TRACE_LEN >= crypto_generichash_BYTES_MIN &&
+		   TRACE_KEY_LEN >= crypto_generichash_KEYBYTES_MIN &&
+		   TRACE_KEY_LEN <= crypto_generichash_KEYBYTES_MAX,
+    "BLAKE2b takes and gives so much");
+
+/* ---- the key -------------------------------------------------------------------------- */
+
+static int
+read_key(int folder, struct trace_key *ret)
+{
+	struct trace_key key;
+	char more;
+	struct stat st;
+	int fd, r = 0;
+
+	/* NONBLOCK: a fifo in its place must not hold us up.
+	 * early: openat newfstatat fstat read close
+	 * syscalls: openat newfstatat fstat read close */
+	fd = openat(folder, TRACE_KEY_FILE,
+	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) < 0)
+		r = -errno;
+	else if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+		 (st.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+		r = -EPERM;
+	else if (read(fd, key.bytes, sizeof(key.bytes)) != (ssize_t)sizeof(key.bytes) ||
+		 read(fd, &more, 1) != 0)
+		r = -EBADMSG;
+	fd_close(&fd);
+	if (r == 0)
+		*ret = key;
+	trace_key_wipe(&key);
+	return r;
+}
+
+/* Whole and on the disk under a name of its own before it has its name, which only
+ * one of several at a time gets. */
+static int
+make_key(int folder)
+{
+	char name[64];
+	struct trace_key key;
+	int fd, r = 0;
+
+	/* early: getrandom getpid unlinkat linkat fsync write geteuid */
+	(void)snprintf(
+	    name, sizeof(name), TRACE_KEY_FILE ".%d", (int)getpid()); /* fits */
+	if (getrandom(key.bytes, sizeof(key.bytes), 0) != (ssize_t)sizeof(key.bytes))
+		return -EIO;
+	(void)unlinkat(folder, name, 0); /* of a process that had our number */
+	fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		r = -errno;
+	if (r == 0)
+		r = fd_write_all(fd, key.bytes, sizeof(key.bytes));
+	if (r == 0 && fsync(fd) < 0)
+		r = -errno;
+	if (r == 0 && linkat(folder, name, folder, TRACE_KEY_FILE, 0) < 0 &&
+	    errno != EEXIST)
+		r = -errno;
+	if (fd >= 0)
+		(void)unlinkat(folder, name, 0); /* it has its other name, or no use */
+	if (r == 0 && fsync(folder) < 0)
+		r = -errno;
+	fd_close(&fd);
+	trace_key_wipe(&key);
+	return r;
+}
+
+int
+trace_key_read(const char *folder, bool make, struct trace_key *ret)
+{
+	int at = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), r;
+
+	if (at < 0)
+		return -errno;
+	r = read_key(at, ret);
+	if (r == -ENOENT && make) {
+		r = make_key(at);
+		if (r == 0)
+			r = read_key(at, ret);
+	}
+	fd_close(&at);
+	return r;
+}
+
+void
+trace_key_wipe(struct trace_key *key)
+{
+	explicit_bzero(key, sizeof(*key));
+}
+
+/* ---- traces --------------------------------------------------------------------------- */
+
+void
+trace_of(const struct trace_key *key, const void *bytes, size_t len, char ret[TRACE_CAP])
+{
+	static const char digit[] = "0123456789abcdef";
+	crypto_generichash_state state;
+	uint8_t hash[TRACE_LEN];
+
+	/* none of these fails: sizes are constants that it takes */
+	(void)crypto_generichash_init(&state, key->bytes, sizeof(key->bytes), TRACE_LEN);
+	(void)crypto_generichash_update(&state, (const uint8_t *)DOMAIN, sizeof(DOMAIN));
+	(void)crypto_generichash_update(&state, bytes, len);
+	(void)crypto_generichash_final(&state, hash, sizeof(hash));
+	explicit_bzero(&state, sizeof(state)); /* the value's last block is in it */
+	for (size_t i = 0; i < TRACE_LEN; i++) {
+		ret[2 * i] = digit[hash[i] >> 4];
+		ret[2 * i + 1] = digit[hash[i] & 15];
+	}
+	ret[TRACE_CAP - 1] = '\0';
+}

@@ -1,0 +1,13 @@
+/*
+ * The trace of a secret.
+ *
+ * Process: the leash.  The value goes into a hash and nowhere else.
+ */
+#include "leash/vault/fingerprint.h"
+#include "leash/vault/vault.h"
+
+void
+secret_trace(const struct secret *s, const struct trace_key *key, char ret[TRACE_CAP])
+{
+	trace_of(key, secret_expose(s), secret_len(s), ret);
+}

@@ -1,0 +1,407 @@
+/*
+ * What a plugin answers: one JSON object a line, by the rules of JSON-RPC 2.0.
+ *
+ * Process: the leash, before it confines itself.  The plugin is the person's own,
+ * but what it says may be anything.  The line holds a value: it is decoded where it
+ * stands, in the vault's pages, and no message of this file has a byte of it.
+ *
+ * First the whole line must be JSON (policy/sealed/json_reader.c: strict, UTF-8, a limited
+ * depth); then it is walked once.  A name that counts may stand once.
+ */
+#include "leash/vault/plugin_reply.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "policy/sealed/policy.h"
+#include "shim/base/utf8.h"
+
+#define NUMBER_LEN_MAX 9 /* digits: no number of ours has more */
+
+struct walk {
+	char *s;
+	size_t len, at;
+	bool bad;
+	const char *what;
+	struct reply reply;
+	uint32_t id;
+};
+
+struct text {
+	char *at;
+	size_t len;
+};
+
+/* One name that counts, and who reads what stands behind it. */
+struct member {
+	const char *name;
+	void (*read)(struct walk *);
+};
+
+static const char *const kinds[] = {
+    [REPLY_RESULT] = "answered",
+    [REPLY_UNAVAILABLE] = "unavailable",
+    [REPLY_UNSUPPORTED] = "unsupported-capability",
+    [REPLY_BAD_REFERENCE] = "bad-reference",
+    [REPLY_NEEDS_CREDENTIAL] = "needs-credential",
+    [REPLY_OTHER] = "other",
+};
+
+const char *
+reply_kind_name(enum reply_kind k)
+{
+	return kinds[k];
+}
+
+static void
+wrong(struct walk *w, const char *what)
+{
+	if (!w->bad)
+		w->what = what;
+	w->bad = true;
+}
+
+static void
+space(struct walk *w)
+{
+	while (w->at < w->len && strchr(" \t\n\r", w->s[w->at]) != NULL &&
+	       w->s[w->at] != '\0')
+		w->at++;
+}
+
+/* Behind white space: this byte, and passed; or not. */
+static bool
+is(struct walk *w, char c)
+{
+	space(w);
+	if (w->bad || w->at >= w->len || w->s[w->at] != c)
+		return false;
+	w->at++;
+	return true;
+}
+
+/* ---- strings ---------------------------------------------------------------------- */
+
+static uint32_t
+hex4(const char *s)
+{
+	uint32_t code = 0;
+	int i, c;
+
+	for (i = 0; i < 4; i++) {
+		c = (unsigned char)s[i];
+		code = code << 4 | (uint32_t)(c <= '9' ? c - '0' : (c | 32) - 'a' + 10);
+	}
+	return code;
+}
+
+/* Behind a `\`, at its letter: decoded to out, and how many bytes that is. */
+static size_t
+escape(struct walk *w, uint8_t out[4])
+{
+	static const char letters[] = "\"\\/bfnrt", bytes[] = "\"\\/\b\f\n\r\t";
+	char c = w->s[w->at++];
+	const char *at = strchr(letters, c);
+	uint32_t code, low;
+
+	if (at != NULL && c != '\0') {
+		out[0] = (uint8_t)bytes[at - letters];
+		return 1;
+	}
+	if (c != 'u' || w->len - w->at < 4)
+		goto bad;
+	code = hex4(w->s + w->at);
+	w->at += 4;
+	if (code >= 0xd800 && code < 0xdc00) {
+		if (w->len - w->at < 6 || memcmp(w->s + w->at, "\\u", 2) != 0)
+			goto bad;
+		low = hex4(w->s + w->at + 2);
+		w->at += 6;
+		if (low < 0xdc00 || low > 0xdfff)
+			goto bad;
+		code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+	}
+	if ((code >= 0xd800 && code < 0xe000) || code > 0x10ffff)
+		goto bad;
+	return utf8_put(code, out);
+bad:
+	wrong(w, "half a character in a string");
+	return 0;
+}
+
+/* Decoded where it stands: that is never longer. */
+static struct text
+string(struct walk *w)
+{
+	struct text t = {.at = w->s + w->at + 1};
+	uint8_t one[4];
+	size_t n;
+
+	if (!is(w, '"')) {
+		wrong(w, "something else where a string belongs");
+		return t;
+	}
+	t.at = w->s + w->at;
+	while (!w->bad && w->at < w->len && w->s[w->at] != '"') {
+		if (w->s[w->at] != '\\') {
+			t.at[t.len++] = w->s[w->at++];
+			continue;
+		}
+		w->at++;
+		if (w->at >= w->len)
+			break;
+		n = escape(w, one);
+		memcpy(t.at + t.len, one, n);
+		t.len += n;
+	}
+	if (w->at >= w->len)
+		wrong(w, "a string without an end");
+	w->at++;
+	return t;
+}
+
+static bool
+text_is(struct text t, const char *word)
+{
+	return t.len == strlen(word) && memcmp(t.at, word, t.len) == 0;
+}
+
+/* ---- other values ------------------------------------------------------------------ */
+
+/* The bytes of a number or a word. */
+static struct text
+bare(struct walk *w)
+{
+	struct text t;
+
+	space(w);
+	t.at = w->s + w->at;
+	t.len = 0;
+	while (w->at < w->len && strchr(",]} \t\n\r\"[{:", w->s[w->at]) == NULL) {
+		w->at++;
+		t.len++;
+	}
+	if (t.len == 0)
+		wrong(w, "something else where a number or a word belongs");
+	return t;
+}
+
+static uint32_t
+number(struct walk *w)
+{
+	struct text t = bare(w);
+	uint32_t n = 0;
+	size_t i;
+
+	if (t.len > NUMBER_LEN_MAX)
+		wrong(w, "a number that is too big");
+	for (i = 0; !w->bad && i < t.len; i++) {
+		if (t.at[i] < '0' || t.at[i] > '9')
+			wrong(w, "something else where a whole number belongs");
+		n = n * 10 + (uint32_t)(t.at[i] - '0');
+	}
+	return w->bad ? 0 : n;
+}
+
+/* Over one value of any kind: it is JSON, so that brackets are enough. */
+static void
+skip(struct walk *w)
+{
+	size_t depth = 0;
+
+	do {
+		space(w);
+		if (w->bad || w->at >= w->len)
+			break;
+		if (w->s[w->at] == '"')
+			(void)string(w);
+		else if (strchr("[{", w->s[w->at]) != NULL)
+			depth++, w->at++;
+		else if (strchr("]}", w->s[w->at]) != NULL)
+			depth--, w->at++;
+		else if (strchr(",:", w->s[w->at]) != NULL)
+			w->at++;
+		else
+			(void)bare(w);
+	} while (!w->bad && depth > 0);
+	if (depth > 0)
+		wrong(w, "a value without an end");
+}
+
+/* An object: names of the table to who reads them, the others skipped, or refused
+ * where strict.  *ret_seen has a bit for each that stood there. */
+static void
+object(
+    struct walk *w, const struct member *m, size_t n, bool strict, unsigned int *ret_seen)
+{
+	unsigned int seen = 0;
+	struct text name;
+	size_t i;
+
+	if (!is(w, '{')) {
+		wrong(w, "something else where an object belongs");
+		return;
+	}
+	if (is(w, '}')) {
+		*ret_seen = 0;
+		return;
+	}
+	do {
+		name = string(w);
+		if (!is(w, ':'))
+			wrong(w, "a name without a value");
+		for (i = 0; i < n && !text_is(name, m[i].name); i++)
+			;
+		if (i < n && (seen & (1u << i)) != 0)
+			wrong(w, "a name that stands twice");
+		if (i == n && strict)
+			wrong(w, "a name that no answer has");
+		if (w->bad)
+			return;
+		if (i < n)
+			seen |= 1u << i;
+		if (i < n)
+			m[i].read(w);
+		else
+			skip(w);
+	} while (is(w, ','));
+	if (!is(w, '}'))
+		wrong(w, "an object without an end");
+	*ret_seen = seen;
+}
+
+/* ---- what an answer holds ---------------------------------------------------------- */
+
+static void
+read_protocol(struct walk *w)
+{
+	w->reply.protocol = number(w);
+}
+
+static void
+read_capabilities(struct walk *w)
+{
+	w->reply.capabilities = number(w);
+}
+
+static void
+read_available(struct walk *w)
+{
+	struct text t = bare(w);
+
+	w->reply.available = text_is(t, "true");
+	if (!w->reply.available && !text_is(t, "false"))
+		wrong(w, "something else where true or false belongs");
+}
+
+static void
+read_value(struct walk *w)
+{
+	struct text t;
+
+	space(w);
+	if (w->at >= w->len || w->s[w->at] != '"') {
+		wrong(w, "a value that is no string");
+		return;
+	}
+	t = string(w);
+	w->reply.value = t.at;
+	w->reply.value_len = t.len;
+}
+
+static void
+read_result(struct walk *w)
+{
+	static const struct member list[] = {
+	    {"protocol_version", read_protocol},
+	    {"capabilities_bits", read_capabilities},
+	    {"available", read_available},
+	    {"value", read_value},
+	};
+	unsigned int seen;
+
+	object(w, list, sizeof(list) / sizeof(list[0]), false, &seen);
+}
+
+static void
+read_kind(struct walk *w)
+{
+	struct text t = string(w);
+	int i;
+
+	for (i = REPLY_UNAVAILABLE; i < REPLY_OTHER; i++)
+		if (text_is(t, kinds[i]))
+			w->reply.kind = (enum reply_kind)i;
+}
+
+static void
+read_data(struct walk *w)
+{
+	static const struct member list[] = {{"kind", read_kind}};
+	unsigned int seen;
+
+	space(w);
+	if (w->at < w->len && w->s[w->at] == '{')
+		object(w, list, 1, false, &seen);
+	else
+		skip(w);
+}
+
+static void
+read_error(struct walk *w)
+{
+	static const struct member list[] = {
+	    {"code", skip},
+	    {"message", skip},
+	    {"data", read_data},
+	};
+	unsigned int seen = 0;
+
+	w->reply.kind = REPLY_OTHER;
+	object(w, list, sizeof(list) / sizeof(list[0]), false, &seen);
+	if ((seen & 3) != 3)
+		wrong(w, "an error without code or message");
+}
+
+static void
+read_version(struct walk *w)
+{
+	if (!text_is(string(w), "2.0"))
+		wrong(w, "another version of JSON-RPC");
+}
+
+static void
+read_id(struct walk *w)
+{
+	if (number(w) != w->id)
+		wrong(w, "the answer to another request");
+}
+
+int
+reply_read(char *line, size_t len, uint32_t id, struct reply *ret, const char **ret_what)
+{
+	static const struct member list[] = {
+	    {"jsonrpc", read_version},
+	    {"id", read_id},
+	    {"result", read_result},
+	    {"error", read_error},
+	};
+	struct walk w = {.s = line, .len = len, .id = id};
+	unsigned int seen = 0;
+
+	if (!policy_is_json(line, len)) {
+		*ret_what = "no JSON";
+		return -EPROTO;
+	}
+	object(&w, list, sizeof(list) / sizeof(list[0]), true, &seen);
+	if (!w.bad && (seen & 3) != 3)
+		wrong(&w, "no jsonrpc, or no id");
+	if (!w.bad && seen != 7 && seen != 11)
+		wrong(&w, "not one of result and error");
+	if (w.bad) {
+		*ret_what = w.what;
+		return -EPROTO;
+	}
+	*ret = w.reply;
+	return 0;
+}

@@ -1,0 +1,27 @@
+/*
+ * What a secret's path looks like: for who keeps values and for who asks.
+ */
+#include <string.h>
+
+#include "leash/vault_file/vault_file.h"
+
+bool
+container_path_good(const char *path)
+{
+	size_t parts = 1, len = strlen(path);
+
+	if (len > CONTAINER_PATH_MAX || path[0] < 'a' || path[0] > 'z')
+		return false;
+	for (size_t i = 1; i < len; i++) {
+		bool letter = path[i] >= 'a' && path[i] <= 'z';
+		bool later = (path[i] >= '0' && path[i] <= '9') || path[i] == '-';
+
+		if (path[i] == '/')
+			parts++;
+		else if (!letter && (!later || path[i - 1] == '/'))
+			return false;
+		if (path[i] == '/' && path[i - 1] == '/')
+			return false;
+	}
+	return parts >= 3 && path[len - 1] != '/';
+}

@@ -1,0 +1,96 @@
+/*
+ * Between the files of the container: what it is in memory.
+ */
+#ifndef KENNEL_LEASH_VAULT_INSIDE_H
+#define KENNEL_LEASH_VAULT_INSIDE_H
+
+#include <sodium.h>
+
+#include "leash/vault_file/vault_file.h"
+#include "shim/base/wire.h"
+
+#define FILE_MAGIC   "KNLVAULT" /* eight bytes, no NUL */
+#define FILE_VERSION 1
+#define OPENERS      3
+#define SALT_LEN     16
+#define NONCE_LEN    24
+#define TAG_LEN      16
+#define KEY_LEN      32
+#define VAULT_ID_LEN 16
+#define COMMIT_LEN   32
+#define DATE_MAX     ((uint64_t)1 << 40) /* no clock of ours says more */
+#define HEADER_LEN   64
+#define ENVELOPE_LEN 104
+#define LABEL_MAX    (CONTAINER_PATH_MAX + 64)
+
+_Static_assert(SALT_LEN == crypto_pwhash_SALTBYTES, "Argon2id");
+_Static_assert(NONCE_LEN == crypto_aead_xchacha20poly1305_ietf_NPUBBYTES, "XChaCha20");
+_Static_assert(TAG_LEN == crypto_aead_xchacha20poly1305_ietf_ABYTES, "Poly1305");
+_Static_assert(KEY_LEN == crypto_aead_xchacha20poly1305_ietf_KEYBYTES, "XChaCha20");
+_Static_assert(KEY_LEN == crypto_kdf_KEYBYTES, "one key makes the others");
+_Static_assert(COMMIT_LEN == crypto_generichash_BYTES, "BLAKE2b");
+
+struct envelope {
+	uint32_t kind; /* enum container_opener */
+	uint32_t passes;
+	uint32_t kib;
+	uint8_t salt[SALT_LEN];
+	uint8_t nonce[NONCE_LEN];
+	uint8_t sealed[KEY_LEN + TAG_LEN];
+};
+
+struct entry {
+	struct container_entry said; /* its path is owned */
+	uint8_t nonce[NONCE_LEN];
+	uint8_t tag[TAG_LEN];
+	uint8_t *sealed; /* said.len bytes; owned */
+};
+
+/* In the vault's pages. */
+struct keys {
+	uint8_t vault[KEY_LEN];  /* what the envelopes hold */
+	uint8_t entry[KEY_LEN];  /* seals values */
+	uint8_t commit[KEY_LEN]; /* makes the commitment */
+	uint8_t opener[KEY_LEN]; /* of an envelope, for a moment */
+	uint8_t work[VAULT_VALUE_MAX];
+};
+
+struct container {
+	struct vault *pages;
+	struct keys *keys;
+	bool open;
+	uint64_t generation;
+	uint64_t written; /* seconds since 1970-01-01 */
+	uint8_t id[VAULT_ID_LEN];
+	uint32_t passes, kib; /* of the next envelope */
+	struct envelope envelope[OPENERS];
+	size_t envelope_n;
+	struct entry *entry; /* [CONTAINER_ENTRIES_MAX] */
+	size_t entry_n;
+	struct container_grant *grant; /* [CONTAINER_GRANTS_MAX]; texts are owned */
+	size_t grant_n;
+	uint8_t commitment[COMMIT_LEN];
+};
+
+/* ---- container.c ---- */
+
+int container_make(struct vault *pages, struct container **ret);
+/* All that the commitment is about.  The caller frees. */
+int container_front(const struct container *, uint8_t **ret, size_t *ret_len);
+/* By path, then version: where it is, or would be. */
+size_t entry_place(const struct container *, const char *path, uint32_t version);
+/* The version of path that counts, or NULL. */
+struct entry *entry_current(const struct container *, const char *path);
+int grant_order(const struct container_grant *, const struct container_grant *);
+
+/* ---- container_key.c ---- */
+
+/* From keys->vault. */
+void keys_derive(struct keys *);
+void commitment_make(struct keys *, const uint8_t *, size_t, uint8_t ret[COMMIT_LEN]);
+int entry_seal(const struct container *, struct entry *, const void *value);
+int entry_open(const struct container *, const struct entry *, void *out);
+/* What was on the stack of functions that held a key. */
+void stack_wipe(void);
+
+#endif

@@ -1,0 +1,155 @@
+/*
+ * The vault's file in its folder: read with care, replaced whole.
+ *
+ *	write secrets.vault.new, fsync, rename over secrets.vault, fsync the folder
+ *
+ * so that whoever dies anywhere leaves the old file or the new one.
+ *
+ * Process: the keeper, the only writer, with the folder open.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "leash/vault_file/vault_file.h"
+#include "shim/base/fd.h"
+
+#define FILE_NEW CONTAINER_FILE ".new"
+
+static struct container_seen
+seen_of(const struct stat *st)
+{
+	return (struct container_seen){.dev = st->st_dev,
+	    .ino = st->st_ino,
+	    .size = (uint64_t)st->st_size,
+	    .changed_s = st->st_mtim.tv_sec,
+	    .changed_ns = st->st_mtim.tv_nsec};
+}
+
+static int
+judge(const struct stat *st, char *why, size_t why_cap)
+{
+	const char *what = NULL;
+
+	if (!S_ISREG(st->st_mode))
+		what = "is not a regular file";
+	else if (st->st_uid != geteuid())
+		what = "belongs to another user";
+	else if ((st->st_mode & 07777) != 0600)
+		what = "may be touched by others, or not by its owner (chmod 600)";
+	else if (st->st_nlink != 1)
+		what = "has a second name";
+	if (what == NULL)
+		return 0;
+	(void)snprintf(why, why_cap, "%s", what);
+	return -EACCES;
+}
+
+/* The file, if it may be read. */
+static int
+open_old(int folder, struct stat *ret, char *why, size_t why_cap, int *ret_fd)
+{
+	struct stat st;
+	int fd, r;
+
+	/* NONBLOCK: a fifo in its place must not hold us up.
+	 * syscalls: openat fstat */
+	fd = openat(folder, CONTAINER_FILE,
+	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0) {
+		r = -errno;
+		(void)snprintf(why, why_cap, "%s",
+		    r == -ELOOP ? "is a symbolic link" : strerror(errno));
+		return r == -ELOOP ? -EACCES : r;
+	}
+	r = fstat(fd, &st) < 0 ? -errno : judge(&st, why, why_cap);
+	if (r < 0) {
+		fd_close(&fd);
+		return r;
+	}
+	*ret = st;
+	*ret_fd = fd;
+	return 0;
+}
+
+int
+container_load(int folder, struct vault *pages, struct container **ret,
+    struct container_seen *ret_seen, char *why, size_t why_cap)
+{
+	struct stat st = {0};
+	char *bytes = NULL;
+	size_t len = 0;
+	int fd = -1, r;
+
+	r = open_old(folder, &st, why, why_cap, &fd);
+	if (r < 0)
+		return r;
+	r = fd_slurp(fd, CONTAINER_LEN_MAX, &bytes, &len);
+	fd_close(&fd);
+	if (r < 0) {
+		(void)snprintf(why, why_cap, "%s",
+		    r == -EFBIG ? "is longer than a vault may be" : strerror(-r));
+		return r;
+	}
+	r = container_parse(pages, (uint8_t *)bytes, len, ret, why, why_cap);
+	free(bytes);
+	if (r == 0)
+		*ret_seen = seen_of(&st);
+	return r;
+}
+
+/* Is what stands there still what was read? */
+static int
+same(int folder, const struct container_seen *seen)
+{
+	struct container_seen now;
+	struct stat st;
+
+	/* syscalls: newfstatat */
+	if (fstatat(folder, CONTAINER_FILE, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT && seen->ino == 0 ? 0 : -ESTALE;
+	if (seen->ino == 0)
+		return -EEXIST;
+	now = seen_of(&st);
+	return now.dev == seen->dev && now.ino == seen->ino && now.size == seen->size &&
+		       now.changed_s == seen->changed_s &&
+		       now.changed_ns == seen->changed_ns
+		   ? 0
+		   : -ESTALE;
+}
+
+int
+container_save(int folder, const uint8_t *bytes, size_t len, struct container_seen *seen)
+{
+	struct stat st;
+	int fd, r;
+
+	/* syscalls: unlinkat */
+	if (unlinkat(folder, FILE_NEW, 0) < 0 && errno != ENOENT)
+		return -errno;
+	fd = openat(
+	    folder, FILE_NEW, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	r = fd_write_all(fd, bytes, len);
+	/* syscalls: fsync */
+	if (r == 0 && (fsync(fd) < 0 || fstat(fd, &st) < 0))
+		r = -errno;
+	if (r == 0)
+		r = same(folder, seen);
+	/* syscalls: renameat renameat2 */
+	if (r == 0 && renameat(folder, FILE_NEW, folder, CONTAINER_FILE) < 0)
+		r = -errno;
+	if (r == 0) {
+		*seen = seen_of(&st);
+		/* It stands there; if the folder cannot be synced, say so. */
+		r = fsync(folder) < 0 ? -errno : 0;
+	} else
+		(void)unlinkat(folder, FILE_NEW, 0); /* the next save does it too */
+	fd_close(&fd);
+	return r;
+}

@@ -1,0 +1,425 @@
+/*
+ * What is emptier or wider than it looks: grants that another one takes away or
+ * says already, and grants that say more than their author may have meant.
+ *
+ * Each kind is a row that says whether it is an error or a warning.  A grant is
+ * only called dead or said already where that is certain.
+ */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "policy/check/check.h"
+
+/* Pairs of grants that are looked at in one server; then no more are. */
+#define PAIRS_MAX 2000000
+
+enum lint {
+	LINT_DEAD,        /* another grant takes all of it away */
+	LINT_TWICE,       /* another grant says it already */
+	LINT_HIDDEN,      /* `hide` covers it */
+	LINT_HIDES,       /* hides what nothing grants */
+	LINT_FROM,        /* nothing starts the caller */
+	LINT_INTERPRETER, /* runs whatever it is told */
+	LINT_BROAD,       /* more than one thing lives there */
+	LINT_SOCKET,      /* whoever speaks to it rules the machine */
+	LINT_HOST,        /* net: said twice */
+};
+
+/* Which of them stop a compilation. */
+static const bool is_error[] = {
+    [LINT_DEAD] = false,
+    [LINT_TWICE] = false,
+    [LINT_HIDDEN] = false,
+    [LINT_HIDES] = false,
+    [LINT_FROM] = false,
+    [LINT_INTERPRETER] = false,
+    [LINT_BROAD] = false,
+    [LINT_SOCKET] = true,
+    [LINT_HOST] = false,
+};
+
+struct work {
+	struct check *c;
+	const struct server *server;
+	size_t pairs;
+};
+
+static void tell(struct work *, enum lint, struct at, const char *, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static void
+tell(struct work *w, enum lint lint, struct at at, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap); /* cut is good enough */
+	va_end(ap);
+	if (is_error[lint])
+		diag_error(w->c->diag, at, "%s", text);
+	else
+		diag_warning(w->c->diag, at, "%s", text);
+}
+
+/* ---- does one grant hold all of another? ----------------------------------- */
+
+/* No condition, no carve-out, no end: what it says always holds. */
+static bool
+is_plain(const struct stmt *s)
+{
+	return s->when == NULL && stmt_qual(s, KW_EXCEPT) == NULL &&
+	       stmt_qual(s, KW_FROM) == NULL && stmt_qual(s, KW_IN) == NULL &&
+	       stmt_qual(s, KW_WITH) == NULL && stmt_qual(s, KW_UNTIL) == NULL;
+}
+
+static bool
+name_covers(const struct word *out, const struct word *in)
+{
+	if (gate_class(out) != 0)
+		return gate_class(out) == gate_class(in);
+	if (gate_class(in) != 0)
+		return out->len == 1 && out->text[0] == '*' && !out->quoted;
+	/* a star of the inner one is met by a star only: they are bytes here */
+	return policy_glob(out->text, out->len, in->text, in->len);
+}
+
+static bool
+arg_covers(struct check *c, const struct word *out, const struct word *in)
+{
+	enum sealed_arg_kind o, i;
+	const char *ot, *it;
+
+	if (word_pattern(c->tree->arena, out, &o, &ot) != 0 ||
+	    word_pattern(c->tree->arena, in, &i, &it) != 0)
+		return false;
+	if (o == ARG_ANY)
+		return i != ARG_REST && i != ARG_OPTIONS;
+	if (o == ARG_GLOB)
+		return (i == ARG_LITERAL || i == ARG_GLOB) &&
+		       policy_glob(ot, strlen(ot), it, strlen(it));
+	return o == i && strcmp(ot, it) == 0;
+}
+
+static bool
+args_cover(struct check *c, const struct stmt *out, const struct stmt *in)
+{
+	size_t i;
+
+	if (strcmp(out->word[0].text, in->word[0].text) != 0)
+		return false;
+	for (i = 1; i < out->word_n; i++) {
+		if (out->word[i].len == 2 && !out->word[i].quoted &&
+		    memcmp(out->word[i].text, "**", 2) == 0)
+			return true;
+		if (i >= in->word_n || !arg_covers(c, &out->word[i], &in->word[i]))
+			return false;
+	}
+	return in->word_n == out->word_n;
+}
+
+static bool
+net_covers(const struct stmt *out, const struct word *w, const struct stmt *in,
+    const struct word *v)
+{
+	const struct qual *to = stmt_qual(in, KW_TO), *by = stmt_qual(out, KW_TO);
+	struct host a, b;
+
+	if (host_read(w, true, &a) != NULL || host_read(v, true, &b) != NULL)
+		return false;
+	if (out->verdict != VERDICT_DENY &&
+	    ((to == NULL) != (by == NULL) ||
+		(to != NULL && strcmp(to->word[0].text, by->word[0].text) != 0)))
+		return false;
+	return host_covers(&a, &b) && a.port_first <= b.port_first &&
+	       b.port_last <= a.port_last;
+}
+
+/* ---- pairs ------------------------------------------------------------------ */
+
+/* Deny beats ask beats allow. */
+static bool
+beats(const struct stmt *a, const struct stmt *b)
+{
+	static const int rank[] = {
+	    [VERDICT_ALLOW] = 1, [VERDICT_ASK] = 2, [VERDICT_DENY] = 3};
+
+	return rank[a->verdict] > rank[b->verdict];
+}
+
+/* Both were written here: what blocks bring may well be said again. */
+static bool
+both_own(const struct stmt *a, const struct stmt *b)
+{
+	return !a->expanded && !b->expanded;
+}
+
+static void
+covered(struct work *w, const struct stmt *out, const struct stmt *in, struct at at)
+{
+	if (beats(out, in))
+		tell(w, LINT_DEAD, at,
+		    "this grants nothing: `%s` on line %u holds all "
+		    "of it",
+		    policy_verdict_name(out->verdict), out->at.line);
+	else if (out->verdict == in->verdict && both_own(out, in))
+		tell(w, in->kw == KW_NET ? LINT_HOST : LINT_TWICE, at,
+		    "line %u says this already", out->at.line);
+}
+
+/* A pattern, or a word that may stand there again. */
+static bool
+is_wide(const struct stmt *s, const struct word *w)
+{
+	return s->kw == KW_NET || gate_class(w) != 0 ||
+	       memchr(w->text, '*', w->len) != NULL;
+}
+
+static void
+gate_pair(struct work *w, const struct stmt *out, const struct stmt *in)
+{
+	size_t i, k;
+
+	for (i = 0; i < out->word_n; i++) {
+		if (!is_wide(out, &out->word[i]))
+			continue;
+		for (k = 0; k < in->word_n && w->pairs < PAIRS_MAX; k++) {
+			w->pairs++;
+			if (out == in && i == k)
+				continue;
+			if (out->kw == KW_NET
+				? !net_covers(out, &out->word[i], in, &in->word[k])
+				: !name_covers(&out->word[i], &in->word[k]))
+				continue;
+			/* of two that are the same the second is told */
+			if (out->verdict == in->verdict &&
+			    name_covers(&in->word[k], &out->word[i]) &&
+			    in->word[k].at.line < out->word[i].at.line)
+				continue;
+			covered(w, out, in, in->word[k].at);
+		}
+	}
+}
+
+static void
+exec_pair(struct work *w, const struct stmt *out, const struct stmt *in)
+{
+	w->pairs++;
+	if (out == in || !args_cover(w->c, out, in))
+		return;
+	if (out->verdict == in->verdict && args_cover(w->c, in, out) && in < out)
+		return;
+	covered(w, out, in, in->at);
+}
+
+static void
+pairs(struct work *w, const struct stmt *out)
+{
+	const struct stmt *in;
+	size_t i;
+
+	if (!is_plain(out) || !out->has_verdict)
+		return;
+	for (i = 0; i < w->server->stmt_n && w->pairs < PAIRS_MAX; i++) {
+		in = &w->server->stmt[i];
+		if (in->kw != out->kw || (!beats(out, in) && !is_plain(in)) ||
+		    (!beats(out, in) && out->verdict != in->verdict))
+			continue;
+		if (out->kw == KW_EXEC)
+			exec_pair(w, out, in);
+		else
+			gate_pair(w, out, in);
+	}
+}
+
+/* ---- paths ------------------------------------------------------------------ */
+
+static const struct word *
+path_holder(
+    const struct work *w, enum keyword kw, const char *path, const struct word * not )
+{
+	const struct stmt *s;
+	size_t i, k;
+
+	for (i = 0; i < w->server->stmt_n; i++) {
+		s = &w->server->stmt[i];
+		for (k = 0; s->kw == kw && k < s->word_n; k++)
+			if (&s->word[k] != not &&path_is_normal(s->word[k].text) &&
+			    path_below(s->word[k].text, path))
+				return &s->word[k];
+	}
+	return NULL;
+}
+
+/* Folders in which more than one thing lives. */
+static const char *const whole[] = {"/bin", "/boot", "/etc", "/home", "/lib", "/lib64",
+    "/media", "/mnt", "/opt", "/root", "/run", "/sbin", "/usr", "/var", "/var/lib",
+    "/var/run", "/usr/local"};
+/* To read these is common, and tells nothing of a person. */
+static const char *const common[] = {
+    "/bin", "/lib", "/lib64", "/sbin", "/usr", "/usr/local", "/opt"};
+static const char *const sockets[] = {"/run/docker.sock", "/var/run/docker.sock",
+    "/run/containerd/containerd.sock", "/run/podman/podman.sock", "/run/dbus",
+    "/var/run/dbus", "/run/systemd/private", "/run/crio/crio.sock"};
+
+static bool
+is_in(const char *text, const char *const *list, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (strcmp(text, list[i]) == 0)
+			return true;
+	return false;
+}
+#define IN(text, list) is_in(text, list, sizeof(list) / sizeof((list)[0]))
+
+/* /home/NAME or /root itself. */
+static bool
+is_home(const char *path)
+{
+	return strncmp(path, "/home/", 6) == 0 && strchr(path + 6, '/') == NULL;
+}
+
+static void
+path_lint(struct work *w, const struct stmt *s, const struct word *p)
+{
+	const struct word *by;
+
+	if (!path_is_normal(p->text))
+		return;
+	by = path_holder(w, KW_HIDE, p->text, NULL);
+	if (by != NULL)
+		tell(w, LINT_HIDDEN, p->at, "`hide` on line %u covers all of this",
+		    by->at.line);
+	if (IN(p->text, sockets))
+		tell(w, LINT_SOCKET, p->at,
+		    "whoever can speak to this socket rules the machine: it is never "
+		    "granted");
+	else if (IN(p->text, whole) && (s->kw == KW_WRITE || !IN(p->text, common)))
+		tell(w, LINT_BROAD, p->at, "this is all of %s: name the folders in it",
+		    p->text);
+	else if (is_home(p->text))
+		tell(w, LINT_BROAD, p->at,
+		    "this is all of somebody's home, with keys and start files: name the "
+		    "folders in it");
+	if (s->expanded)
+		return;
+	by = path_holder(w, s->kw, p->text, p);
+	if (by != NULL && (strcmp(by->text, p->text) != 0 || by < p))
+		tell(w, LINT_TWICE, p->at, "`%s` on line %u says this already",
+		    keyword_name(s->kw), by->at.line);
+	else if (s->kw == KW_READ &&
+		 (by = path_holder(w, KW_WRITE, p->text, NULL)) != NULL)
+		tell(w, LINT_TWICE, p->at, "`write` on line %u says this already",
+		    by->at.line);
+}
+
+static void
+paths(struct work *w, const struct stmt *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->word_n; i++) {
+		if (s->kw != KW_HIDE) {
+			path_lint(w, s, &s->word[i]);
+			continue;
+		}
+		if (!s->expanded && path_is_normal(s->word[i].text) &&
+		    path_holder(w, KW_READ, s->word[i].text, NULL) == NULL &&
+		    path_holder(w, KW_WRITE, s->word[i].text, NULL) == NULL)
+			tell(w, LINT_HIDES, s->word[i].at,
+			    "no grant holds this: there is nothing to hide");
+	}
+}
+
+/* ---- programs --------------------------------------------------------------- */
+
+/* What runs a program that it is told, as a file, an argument or by its input. */
+static const char *const runners[] = {"ash", "awk", "bash", "bun", "busybox", "bunx",
+    "chroot", "cmake", "csh", "dash", "deno", "doas", "docker", "env", "expect", "find",
+    "fish", "gawk", "gdb", "java", "julia", "ksh", "lua", "luajit", "make", "mawk",
+    "nice", "node", "nodejs", "nohup", "npm", "npx", "parallel", "perl", "php", "pip",
+    "pipx", "pnpm", "podman", "pypy3", "python", "python2", "python3", "Rscript", "ruby",
+    "setsid", "sh", "ssh", "stdbuf", "strace", "sudo", "su", "tclsh", "tcsh", "time",
+    "timeout", "ts-node", "unshare", "uv", "uvx", "watch", "xargs", "yarn", "zsh"};
+
+static bool
+is_runner(const char *path)
+{
+	const char *base = strrchr(path, '/');
+	char name[32];
+	size_t n;
+
+	base = base == NULL ? path : base + 1;
+	n = strcspn(base, ".0123456789");
+	if (n >= sizeof(name) || n == 0)
+		return IN(base, runners);
+	memcpy(name, base, n);
+	name[n] = '\0';
+	return IN(base, runners) || IN(name, runners);
+}
+
+/* Does it say which program is run: a first argument that is no pattern? */
+static bool
+is_told(const struct stmt *s)
+{
+	return s->word_n > 1 && word_is_literal(&s->word[1]) && s->word[1].text[0] != '-';
+}
+
+static bool
+is_startable(const struct work *w, const char *path)
+{
+	const struct stmt *s;
+	size_t i;
+
+	for (i = 0; i < w->server->stmt_n; i++) {
+		s = &w->server->stmt[i];
+		if ((s->kw == KW_RUN || s->kw == KW_EXEC) &&
+		    (!s->has_verdict || s->verdict != VERDICT_DENY) &&
+		    strcmp(s->word[0].text, path) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void
+program(struct work *w, const struct stmt *s)
+{
+	const struct qual *from = stmt_qual(s, KW_FROM);
+	size_t i;
+
+	for (i = 0; from != NULL && i < from->word_n; i++)
+		if (!is_startable(w, from->word[i].text))
+			tell(w, LINT_FROM, from->word[i].at,
+			    "no `run` or `exec` of this server starts it: nothing is "
+			    "ever "
+			    "asked from there");
+	/* whoever says why has thought of it */
+	if (s->verdict == VERDICT_ALLOW && is_runner(s->word[0].text) && !is_told(s) &&
+	    stmt_qual(s, KW_BECAUSE) == NULL)
+		tell(w, LINT_INTERPRETER, s->word[0].at,
+		    "this runs whatever it is told: name the script behind it, say "
+		    "`ask`, or say why with `because`");
+}
+
+void
+lint_server(struct check *c, const struct server *server)
+{
+	struct work w = {.c = c, .server = server};
+	const struct stmt *s;
+	size_t i;
+
+	for (i = 0; i < server->stmt_n; i++) {
+		s = &server->stmt[i];
+		if (s->kw == KW_READ || s->kw == KW_WRITE || s->kw == KW_HIDE)
+			paths(&w, s);
+		else if (s->kw == KW_EXEC)
+			program(&w, s);
+		if (s->kw == KW_EXEC || s->kw == KW_NET || s->kw == KW_TOOL ||
+		    s->kw == KW_RESOURCE || s->kw == KW_PROMPT)
+			pairs(&w, s);
+	}
+}

@@ -1,0 +1,212 @@
+/*
+ * Checks of what is said about an MCP server: tools, resources and prompts,
+ * classes, sampling and its like, the log, pins, system calls.
+ */
+#include "policy/check/check.h"
+
+#include <string.h>
+
+/* ---- names --------------------------------------------------------------- */
+
+uint32_t
+gate_class(const struct word *w)
+{
+	static const char *const classes[] = {
+	    "@readonly", "@destructive", "@idempotent", "@openworld", "@unannotated"};
+	size_t i;
+
+	for (i = 0; !w->quoted && i < sizeof(classes) / sizeof(classes[0]); i++)
+		if (strcmp(w->text, classes[i]) == 0)
+			return 1u << i;
+	return 0;
+}
+
+static void
+class_unknown(struct check *c, const struct word *w)
+{
+	static const char *const classes[] = {
+	    "@readonly", "@destructive", "@idempotent", "@openworld", "@unannotated"};
+	const char *near = diag_near(w->text, classes, 5);
+	struct shown s;
+
+	if (near != NULL)
+		diag_error(c->diag, w->at, "no class `%s`; did you mean `%s`?",
+		    check_show(&s, w), near);
+	else
+		diag_error(c->diag, w->at,
+		    "a class is @readonly, @destructive, @idempotent, @openworld or "
+		    "@unannotated; quote the word to mean a name");
+}
+
+/* A name, in which `*` is any run of characters. */
+static void
+name(struct check *c, const struct word *w)
+{
+	enum sealed_arg_kind kind;
+	const char *text;
+
+	if (w->len == 0)
+		diag_error(c->diag, w->at, "a name cannot be empty");
+	else if (word_pattern(c->tree->arena, w, &kind, &text) != 0 || kind == ARG_REST ||
+		 kind == ARG_CHOICE || kind >= ARG_SLOT ||
+		 (kind == ARG_LITERAL && strchr(w->text, '*') != NULL))
+		diag_error(c->diag, w->at,
+		    "in a name, `*` is any run of characters; "
+		    "`**`, `|` and a literal `*` are not known here");
+}
+
+static void
+names(struct check *c, const struct stmt *s, const struct word *w, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (!w[i].quoted && w[i].text[0] == '@' && w[i].literal == NULL) {
+			if (gate_class(&w[i]) == 0)
+				class_unknown(c, &w[i]);
+			else if (s->kw != KW_TOOL)
+				diag_error(c->diag, w[i].at,
+				    "only tools have classes (annotations)");
+			continue;
+		}
+		name(c, &w[i]);
+	}
+}
+
+void
+check_gate(struct check *c, struct stmt *s)
+{
+	const struct qual *except = stmt_qual(s, KW_EXCEPT);
+	size_t i;
+
+	names(c, s, s->word, s->word_n);
+	for (i = 0; except != NULL && i < except->word_n; i++) {
+		if (gate_class(&except->word[i]) != 0)
+			diag_error(c->diag, except->word[i].at,
+			    "`except` takes names; `tool deny %s` takes a class away",
+			    except->word[i].text);
+		else
+			name(c, &except->word[i]);
+	}
+	check_exception(c, s);
+}
+
+void
+check_offer(struct check *c, struct stmt *s)
+{
+	check_exception(c, s);
+}
+
+/* ---- the log ------------------------------------------------------------- */
+
+/* args full [tool...] | result full [tool...] | sync strict */
+void
+check_audit(struct check *c, struct stmt *s)
+{
+	static const char *const list[] = {"args", "result", "sync"};
+	const struct word *w = s->word;
+	const char *near;
+	bool sync = strcmp(w[0].text, "sync") == 0;
+	size_t i;
+
+	if (!sync && strcmp(w[0].text, "args") != 0 && strcmp(w[0].text, "result") != 0) {
+		near = diag_near(w[0].text, list, 3);
+		if (near != NULL)
+			diag_error(c->diag, w[0].at, "did you mean `%s`?", near);
+		else
+			diag_error(c->diag, w[0].at, "`audit` takes %s",
+			    keyword_row(KW_AUDIT)->takes);
+		return;
+	}
+	if (strcmp(w[1].text, sync ? "strict" : "full") != 0) {
+		diag_error(c->diag, w[1].at, "`audit %s` is followed by `%s`", w[0].text,
+		    sync ? "strict" : "full");
+		return;
+	}
+	if (sync && s->word_n > 2)
+		diag_error(c->diag, w[2].at, "nothing follows `audit sync strict`");
+	for (i = 2; !sync && i < s->word_n; i++)
+		name(c, &w[i]);
+}
+
+/* ---- system calls -------------------------------------------------------- */
+
+/*
+ * Never allowed, whatever a policy says: each reaches another process, another
+ * namespace, the machine, or past the filter and the gate (calls.c has why).
+ */
+static const char *const forbidden[] = {"ptrace", "process_vm_readv", "process_vm_writev",
+    "process_madvise", "pidfd_getfd", "kcmp", "mount", "umount", "umount2", "pivot_root",
+    "chroot", "fsopen", "fsconfig", "fsmount", "fspick", "open_tree", "open_tree_attr",
+    "move_mount", "mount_setattr", "statmount", "listmount", "open_by_handle_at",
+    "name_to_handle_at", "bpf", "perf_event_open", "userfaultfd", "keyctl", "add_key",
+    "request_key", "io_uring_setup", "io_uring_enter", "io_uring_register", "clone3",
+    "clone", "unshare", "setns", "execve", "execveat", "seccomp", "prctl", "ioctl",
+    "socket", "socketpair", "memfd_create", "memfd_secret", "mknod", "mknodat",
+    "personality", "init_module", "finit_module", "delete_module", "create_module",
+    "kexec_load", "kexec_file_load", "reboot", "swapon", "swapoff", "acct", "quotactl",
+    "quotactl_fd", "syslog", "vhangup", "settimeofday", "clock_settime",
+    "clock_settime64", "adjtimex", "clock_adjtime", "clock_adjtime64", "stime",
+    "sethostname", "setdomainname", "iopl", "ioperm", "modify_ldt", "fanotify_init",
+    "fanotify_mark", "move_pages", "migrate_pages", "openat2", "fchmodat2",
+    "lookup_dcookie", "nfsservctl", "uselib", "sysfs", "ustat", "vm86", "vm86old",
+    "_sysctl", "lsm_set_self_attr", "landlock_create_ruleset", "map_shadow_stack"};
+
+/* What a program cannot be without: the shim's own steps come after the filter. */
+static const char *const needed[] = {"exit", "exit_group", "rt_sigreturn", "execve",
+    "read", "write", "close", "mmap", "munmap", "brk", "restart_syscall"};
+
+static bool
+is_in(const char *text, const char *const *list, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (strcmp(text, list[i]) == 0)
+			return true;
+	return false;
+}
+
+void
+check_syscalls(struct check *c, struct stmt *s)
+{
+	const struct word *w;
+	struct shown sh;
+	size_t i;
+
+	if (s->verdict == VERDICT_ASK)
+		diag_error(c->diag, s->at, "a system call cannot be asked about");
+	for (i = 0; i < s->word_n; i++) {
+		w = &s->word[i];
+		if (!check_literal(c, w))
+			continue;
+		if (!syscall_is_known(w->text))
+			diag_error(c->diag, w->at, "no system call is named `%s`",
+			    check_show(&sh, w));
+		else if (s->verdict == VERDICT_ALLOW &&
+			 is_in(
+			     w->text, forbidden, sizeof(forbidden) / sizeof(*forbidden)))
+			diag_error(c->diag, w->at,
+			    "`%s` is never allowed: it would reach out of the cell, or "
+			    "past what is looked at",
+			    w->text);
+		else if (s->verdict == VERDICT_DENY &&
+			 is_in(w->text, needed, sizeof(needed) / sizeof(*needed)))
+			diag_error(
+			    c->diag, w->at, "no program runs without `%s`", w->text);
+	}
+}
+
+/* ---- pins ---------------------------------------------------------------- */
+
+void
+check_pins(struct check *c, struct stmt *s)
+{
+	const char *why;
+
+	if (!s->word[0].quoted || s->word[0].len == 0)
+		diag_error(c->diag, s->word[0].at, "`pins` takes one quoted path");
+	else if (include_path(c->tree, c->tree->source[s->at.file].path, s->word[0].text,
+		     &why) == NULL)
+		diag_error(c->diag, s->word[0].at, "%s", why);
+}

@@ -1,0 +1,265 @@
+/*
+ * A question as people ask it, made one that the matcher answers.
+ */
+#include "policy/check/request.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "policy/print/statement.h"
+#include "policy/lang/ast.h"
+
+static const struct {
+	const char *name;
+	size_t word_min, word_max; /* behind the name */
+	const char *takes;
+	enum sealed_gate_kind gate;
+} kinds[] = {
+    [ASK_EXEC] = {"exec", 1, SIZE_MAX, "exec takes a program and its arguments", 0},
+    [ASK_NET] = {"net", 1, 1, "net takes HOST:PORT", 0},
+    [ASK_READ] = {"read", 1, 1, "read takes one absolute path", 0},
+    [ASK_WRITE] = {"write", 1, 1, "write takes one absolute path", 0},
+    [ASK_TOOL] = {"tool", 1, 2, "tool takes a name and JSON arguments", GATE_TOOL},
+    [ASK_RESOURCE] = {"resource", 1, 1, "resource takes a URI", GATE_RESOURCE},
+    [ASK_PROMPT] = {"prompt", 1, 2, "prompt takes a name", GATE_PROMPT},
+    [ASK_SAMPLING] = {"sampling", 0, 0, "nothing follows sampling", GATE_SAMPLING},
+    [ASK_ELICITATION] = {"elicitation", 0, 0, "nothing follows elicitation",
+	GATE_ELICITATION},
+    [ASK_ROOTS] = {"roots", 0, 0, "nothing follows roots", GATE_ROOTS},
+};
+#define KIND_N (sizeof(kinds) / sizeof(kinds[0]))
+
+const char *
+ask_kind_name(enum ask_kind kind)
+{
+	return kinds[kind].name;
+}
+
+enum sealed_gate_kind
+ask_gate(enum ask_kind kind)
+{
+	return kinds[kind].gate;
+}
+
+/* HOST:PORT, [ADDRESS]:PORT. */
+static int
+read_host(struct ask *a)
+{
+	const char *text = a->word[0], *colon = strrchr(text, ':');
+	unsigned long port;
+	char *end;
+
+	if (colon == NULL || colon == text || colon[1] < '0' || colon[1] > '9')
+		return -EINVAL;
+	port = strtoul(colon + 1, &end, 10);
+	if (*end != 0 || port < 1 || port > 65535)
+		return -EINVAL;
+	a->port = (uint32_t)port;
+	a->host_len = (size_t)(colon - text);
+	return 0;
+}
+
+int
+ask_read(const char *const *word, size_t n, struct ask *ret, const char **ret_why)
+{
+	struct ask a = {.word = word + 1};
+	size_t k;
+
+	for (k = 1; n > 0 && k < KIND_N; k++)
+		if (strcmp(word[0], kinds[k].name) == 0)
+			break;
+	if (n == 0 || k == KIND_N) {
+		*ret_why = "a question is exec, net, read, write, tool, resource, "
+			   "prompt, sampling, elicitation or roots";
+		return -EINVAL;
+	}
+	a.kind = (enum ask_kind)k;
+	a.word_n = n - 1;
+	*ret_why = kinds[k].takes;
+	if (a.word_n < kinds[k].word_min || a.word_n > kinds[k].word_max)
+		return -EINVAL;
+	if ((a.kind == ASK_READ || a.kind == ASK_WRITE) && !path_is_normal(word[1]))
+		return -EINVAL;
+	if (a.kind == ASK_NET && read_host(&a) != 0)
+		return -EINVAL;
+	if ((a.kind == ASK_TOOL || a.kind == ASK_PROMPT) && a.word_n == 2) {
+		a.args = word[2];
+		*ret_why = "the arguments of a call are one JSON value";
+		if (!policy_is_json(a.args, strlen(a.args)))
+			return -EINVAL;
+		a.word_n = 1;
+	}
+	*ret = a;
+	return 0;
+}
+
+void
+ask_say(const struct ask *a, FILE *f)
+{
+	size_t i;
+
+	(void)fputs(kinds[a->kind].name, f);
+	for (i = 0; i < a->word_n; i++) {
+		(void)fputc(' ', f);
+		say_word(a->word[i], strlen(a->word[i]), f);
+	}
+	if (a->args != NULL) {
+		(void)fputc(' ', f);
+		out_plain(f, a->args, strlen(a->args));
+	}
+}
+
+/* ---- to the matcher ------------------------------------------------------------- */
+
+uint32_t
+ask_image(const struct policy *p, const struct sealed_server *s, const char *path)
+{
+	char real[PATH_MAX];
+	const char *names[2] = {path, NULL};
+	const struct sealed_image *m;
+	uint32_t i;
+	size_t k;
+
+	/* syscalls: readlink newfstatat */
+	if (path[0] == '/' && realpath(path, real) != NULL)
+		names[1] = real;
+	for (k = 0; k < 2 && names[k] != NULL; k++)
+		for (i = 0; i < s->images.n; i++) {
+			m = &p->image[s->images.first + i];
+			if (strcmp(policy_str(p, m->path), names[k]) == 0 ||
+			    strcmp(policy_str(p, m->real), names[k]) == 0)
+				return s->images.first + i;
+		}
+	return SEALED_NONE;
+}
+
+struct policy_exec_ask
+ask_exec(const struct policy *p, const struct sealed_server *s, const struct ask *a)
+{
+	struct policy_exec_ask e = {
+	    .asked = ask_image(p, s, a->word[0]),
+	    .argv = {a->word, a->word_n},
+	    .caller = a->from == NULL ? SEALED_NONE : ask_image(p, s, a->from),
+	    .cwd = a->in,
+	    .env = a->env,
+	    .env_n = a->env_n,
+	};
+
+	return e;
+}
+
+struct policy_gate_ask
+ask_to_gate(const struct policy *p, const struct sealed_server *s, const struct ask *a)
+{
+	struct policy_gate_ask g = {.kind = kinds[a->kind].gate, .name = ""};
+
+	if (a->word_n > 0) {
+		g.name = a->word[0];
+		g.name_len = strlen(g.name);
+	}
+	if (a->kind == ASK_TOOL)
+		g.pin = policy_pin(p, s, PIN_TOOL, g.name, g.name_len, NULL);
+	/* who gives none asks for a call without: what a condition reads is missing */
+	if (a->kind == ASK_TOOL || a->kind == ASK_PROMPT) {
+		g.args = a->args != NULL ? a->args : "{}";
+		g.args_len = strlen(g.args);
+	}
+	return g;
+}
+
+struct policy_net_ask
+ask_to_net(const struct ask *a)
+{
+	struct policy_net_ask n = {
+	    .host = a->word[0], .host_len = a->host_len, .port = a->port};
+
+	if (n.host_len > 2 && n.host[0] == '[' && n.host[n.host_len - 1] == ']') {
+		n.host++;
+		n.host_len -= 2;
+	}
+	return n;
+}
+
+struct policy_answer
+ask_policy(const struct policy *p, const struct sealed_server *s, const struct ask *a)
+{
+	struct policy_exec_ask e;
+	struct policy_gate_ask g;
+	/* `allow` without a line of its own */
+	static const uint32_t offers[] = {
+	    [ASK_SAMPLING] = SERVER_MCP_SAMPLING,
+	    [ASK_ELICITATION] = SERVER_MCP_ELICITATION,
+	    [ASK_ROOTS] = SERVER_MCP_ROOTS,
+	};
+	struct policy_answer answer;
+	struct policy_net_ask n;
+
+	if (a->kind == ASK_EXEC) {
+		e = ask_exec(p, s, a);
+		return policy_match_exec_call(p, s, &e);
+	}
+	if (a->kind == ASK_NET) {
+		n = ask_to_net(a);
+		return policy_match_net(p, s, &n);
+	}
+	if (a->kind == ASK_READ || a->kind == ASK_WRITE)
+		return policy_match_path(
+		    p, s, a->word[0], a->kind == ASK_READ ? RIGHT_READ : RIGHT_WRITE);
+	g = ask_to_gate(p, s, a);
+	answer = policy_match_gate(p, s, &g);
+	if (answer.gate == NULL && (s->flags & offers[a->kind]) != 0)
+		answer.verdict = VERDICT_ALLOW;
+	return answer;
+}
+
+struct sealed_at
+ask_decides(const struct policy_answer *a)
+{
+	static const struct sealed_at none = {0, 0};
+
+	if (a->exec != NULL)
+		return a->exec->at;
+	if (a->gate != NULL)
+		return a->gate->at;
+	if (a->net != NULL)
+		return a->net->at;
+	return a->mount != NULL ? a->mount->at : none;
+}
+
+/* ---- what enforces it ------------------------------------------------------------- */
+
+static const char *
+path_mechanism(const struct ask *q, const struct policy_answer *a)
+{
+	const struct sealed_mount *m = a->mount;
+
+	if (m == NULL)
+		return "absent from the view";
+	if (m->kind == MOUNT_HIDE)
+		return "hidden: covered by an empty, unreadable mount";
+	if (a->verdict == VERDICT_ALLOW)
+		return q->kind == ASK_READ ? "in the view; mount, Landlock"
+					   : "in the view, noexec; mount, Landlock";
+	if (q->kind == ASK_WRITE)
+		return "read-only mount, Landlock";
+	return "absent from the view";
+}
+
+const char *
+ask_mechanism(const struct ask *q, const struct policy_answer *a)
+{
+	if (q->kind == ASK_EXEC)
+		return a->exec == NULL
+			   ? "exec gate; a file that nothing names is absent "
+			     "from the view or cannot be started (Landlock)"
+			   : "exec gate: image, arguments and environment, at "
+			     "the exec";
+	if (q->kind == ASK_NET)
+		return "no relay yet: nothing is reachable (network namespace)";
+	if (q->kind == ASK_READ || q->kind == ASK_WRITE)
+		return path_mechanism(q, a);
+	return q->kind >= ASK_SAMPLING ? "tool gate: capabilities and requests"
+				       : "tool gate: lists and calls";
+}

@@ -1,0 +1,67 @@
+/*
+ * A question to a compiled policy, as it is asked on a command line, and what
+ * the one matcher answers (ask.c).
+ */
+#ifndef KENNEL_POLICY_ASK_H
+#define KENNEL_POLICY_ASK_H
+
+#include "policy/lang/output.h"
+#include "policy/sealed/policy.h"
+
+enum ask_kind {
+	ASK_EXEC = 1,
+	ASK_NET,
+	ASK_READ,
+	ASK_WRITE,
+	ASK_TOOL,
+	ASK_RESOURCE,
+	ASK_PROMPT,
+	ASK_SAMPLING,
+	ASK_ELICITATION,
+	ASK_ROOTS,
+};
+
+/* Points into the words that it was made of. */
+struct ask {
+	enum ask_kind kind;
+	const char *const *word; /* exec: program and arguments; else name... */
+	size_t word_n;
+	const char *args; /* of a tool; NULL: none given */
+	uint32_t port;
+	size_t host_len;
+	const char *from, *in; /* exec: who asks, from where; NULL: not known */
+	const char *const *env;
+	size_t env_n;
+};
+
+/*
+ * `exec PROG ARG...`, `net HOST:PORT`, `read PATH`, `write PATH`, `tool NAME
+ * [JSON]`, `resource NAME`, `prompt NAME`, `sampling`, `elicitation`, `roots`.
+ * 0, or -EINVAL and *ret_why says what is wrong with it.
+ */
+int ask_read(const char *const *word, size_t n, struct ask *ret, const char **ret_why);
+/* The question as one printable line. */
+void ask_say(const struct ask *, FILE *);
+const char *ask_kind_name(enum ask_kind);
+/* The gate of a tool, a resource ...; 0: not one of these. */
+enum sealed_gate_kind ask_gate(enum ask_kind);
+
+/* The matcher's own questions. */
+struct policy_exec_ask ask_exec(
+    const struct policy *, const struct sealed_server *, const struct ask *);
+struct policy_gate_ask ask_to_gate(
+    const struct policy *, const struct sealed_server *, const struct ask *);
+struct policy_net_ask ask_to_net(const struct ask *);
+/* IMAGES row that a path means: as granted, as it is on disk, or where it leads
+ * here; SEALED_NONE. */
+uint32_t ask_image(const struct policy *, const struct sealed_server *, const char *path);
+
+/* The matcher's answer. */
+struct policy_answer ask_policy(
+    const struct policy *, const struct sealed_server *, const struct ask *);
+/* Where the row stands that decides; line 0: no row does. */
+struct sealed_at ask_decides(const struct policy_answer *);
+/* What enforces the answer. */
+const char *ask_mechanism(const struct ask *, const struct policy_answer *);
+
+#endif

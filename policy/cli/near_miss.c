@@ -1,0 +1,567 @@
+/*
+ * The lines that nearly decided, and the smallest change that flips an answer.
+ * What a line lacks is what the matcher says that it lacks; what a change does
+ * is what the matcher says without the line.
+ */
+#include "policy/cli/near_miss.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "policy/print/statement.h"
+
+/* A row, whichever table it is in. */
+struct candidate {
+	const void *row;
+	struct sealed_at at;
+	enum policy_miss miss;
+	uint32_t close;
+	uint32_t arg; /* of MISS_ARGS: the first that does not fit, from 1 */
+};
+
+void
+nears_free(struct nears *n)
+{
+	size_t i;
+
+	for (i = 0; i < n->near_n; i++) {
+		free(n->near[i].text);
+		free(n->near[i].detail);
+	}
+	for (i = 0; i < n->change_n; i++)
+		free(n->change[i].text);
+	memset(n, 0, sizeof(*n));
+}
+
+/* ---- how near -------------------------------------------------------------------- */
+
+/* How many of the arguments a row's patterns take, asked of the matcher: with
+ * only so many patterns and so many arguments. */
+static uint32_t
+args_taken(const struct policy *p, const struct sealed_exec *e,
+    const struct policy_exec_ask *ask)
+{
+	struct policy_exec_ask part = *ask;
+	struct sealed_exec row = *e;
+	uint32_t n = 0;
+
+	while (n < e->args.n && n + 1 < ask->argv.n &&
+	       p->arg[e->args.first + n].kind != ARG_REST) {
+		row.args.n = n + 1;
+		part.argv.n = n + 2;
+		if (policy_exec_miss(p, &row, &part) == MISS_ARGS)
+			break;
+		n++;
+	}
+	return n;
+}
+
+static uint32_t
+common_prefix(const char *a, size_t a_n, const char *b, size_t b_n)
+{
+	uint32_t i = 0;
+
+	while (i < a_n && i < b_n && a[i] == b[i])
+		i++;
+	return i;
+}
+
+static uint32_t
+common_suffix(const char *a, size_t a_n, const char *b, size_t b_n)
+{
+	uint32_t i = 0;
+
+	while (i < a_n && i < b_n && a[a_n - 1 - i] == b[b_n - 1 - i])
+		i++;
+	return i;
+}
+
+static const char *
+base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
+
+static struct candidate
+judge_exec(const struct policy *p, const void *row, const struct ask *q,
+    const struct sealed_server *s)
+{
+	const struct policy_exec_ask ask = ask_exec(p, s, q);
+	const struct sealed_exec *e = row;
+	struct candidate c = {.row = row, .at = e->at};
+	const char *path = policy_str(p, p->image[e->asked].path);
+
+	c.miss = policy_exec_miss(p, e, &ask);
+	if (c.miss == MISS_IMAGE) {
+		c.close = strcmp(base_name(path), base_name(q->word[0])) == 0 ? 5 : 0;
+	} else if (c.miss == MISS_ARGS) {
+		c.arg = args_taken(p, e, &ask) + 1;
+		c.close = 10 + c.arg;
+	} else {
+		c.close = 1000 + (uint32_t)c.miss;
+	}
+	return c;
+}
+
+static struct candidate
+judge_gate(const struct policy *p, const void *row, const struct ask *q,
+    const struct sealed_server *s)
+{
+	const struct policy_gate_ask ask = ask_to_gate(p, s, q);
+	const struct sealed_gate *g = row;
+	struct candidate c = {.row = row, .at = g->at};
+
+	c.miss = policy_gate_miss(p, g, &ask);
+	if (c.miss == MISS_KIND)
+		c.close = 0;
+	else if (c.miss == MISS_NAME)
+		c.close = common_prefix(policy_str(p, g->name), g->name.len, ask.name,
+			      ask.name_len) +
+			  common_suffix(policy_str(p, g->name), g->name.len, ask.name,
+			      ask.name_len);
+	else
+		c.close = 1000 + (uint32_t)c.miss;
+	if (c.miss == MISS_NAME && c.close < 3)
+		c.close = 0;
+	return c;
+}
+
+static struct candidate
+judge_net(const struct policy *p, const void *row, const struct ask *q,
+    const struct sealed_server *s)
+{
+	const struct policy_net_ask ask = ask_to_net(q);
+	const struct sealed_net *n = row;
+	struct candidate c = {.row = row, .at = n->at};
+
+	c.miss = policy_net_miss(p, n, &ask);
+	if (c.miss == MISS_HOST)
+		c.close = common_suffix(
+		    policy_str(p, n->host), n->host.len, ask.host, ask.host_len);
+	else
+		c.close = 1000 + (uint32_t)c.miss;
+	if (c.miss == MISS_HOST && c.close < 5)
+		c.close = 0;
+	return c;
+}
+
+/* A grant of a place beside the path, or above it. */
+static struct candidate
+judge_mount(const struct policy *p, const void *row, const struct ask *q,
+    const struct sealed_server *s)
+{
+	const struct sealed_mount *m = row;
+	struct candidate c = {.row = row, .at = m->at, .miss = MISS_NAME};
+	const char *target = policy_str(p, m->target);
+
+	if (m->why != WHY_READ && m->why != WHY_WRITE && m->why != WHY_HIDE)
+		return c;
+	c.close = common_prefix(target, m->target.len, q->word[0], strlen(q->word[0]));
+	c.close = c.close < 3 ? 0 : c.close;
+	return c;
+}
+
+/* ---- what it lacks ------------------------------------------------------------------ */
+
+static void
+detail_args(
+    const struct policy *p, const struct candidate *c, const struct ask *q, FILE *f)
+{
+	const struct sealed_exec *e = c->row;
+	struct sealed_range one = {e->args.first + c->arg - 1, 1};
+
+	if (c->arg > e->args.n) {
+		(void)fprintf(f, "it ends before argument %u, `", c->arg);
+		say_word(q->word[c->arg], strlen(q->word[c->arg]), f);
+		(void)fputc('`', f);
+		return;
+	}
+	if (c->arg >= q->word_n)
+		(void)fprintf(f, "argument %u is missing; it says `", c->arg);
+	else {
+		(void)fprintf(f, "argument %u is `", c->arg);
+		say_word(q->word[c->arg], strlen(q->word[c->arg]), f);
+		(void)fputs("`; it says `", f);
+	}
+	/* without the space in front */
+	{
+		char *text = NULL;
+		size_t len;
+		FILE *m = open_memstream(&text, &len);
+
+		if (m != NULL) {
+			say_args(p, one, m);
+			if (fclose(m) == 0 && len > 0)
+				(void)fputs(text + 1, f);
+			free(text);
+		}
+	}
+	(void)fputc('`', f);
+}
+
+/* Which comparison is not met, the first of them. */
+static void
+detail_cond(
+    const struct policy *p, const struct candidate *c, const struct ask *q, FILE *f)
+{
+	const struct sealed_gate *g = c->row;
+	const char *args = q->args != NULL ? q->args : "{}";
+	enum policy_truth t;
+	struct sealed_range one = {0, 1};
+	uint32_t i;
+
+	for (i = 0; i < g->conds.n; i++) {
+		one.first = g->conds.first + i;
+		if (p->cond[one.first].op >= COND_AND)
+			continue;
+		t = policy_conds(p, one, args, strlen(args));
+		if (t == TRUTH_YES)
+			continue;
+		(void)fputc('`', f);
+		say_conds(p, one, f);
+		(void)fputs(t == TRUTH_UNKNOWN
+				? "` cannot be told: it is missing or of another type"
+				: "` does not hold",
+		    f);
+		return;
+	}
+	(void)fputs("its condition does not hold", f);
+}
+
+static void
+detail_other(const struct candidate *c, FILE *f)
+{
+	static const char *const details[] = {
+	    [MISS_IMAGE] = "another file has this name",
+	    [MISS_NAME] = "it speaks of another",
+	    [MISS_EXCEPT] = "it leaves this out, by `except`",
+	    [MISS_EXPIRED] = "its exception has run out",
+	    [MISS_FROM] = "it is for another caller, or the caller is not known (--from)",
+	    [MISS_IN] = "it is for another working folder, or that is not known (--in)",
+	    [MISS_ENV] = "a variable changed that it does not name (with env)",
+	    [MISS_CLASS] = "the pinned definition is of another class",
+	    [MISS_HOST] = "it speaks of another host",
+	    [MISS_PORT] = "it speaks of another port",
+	};
+
+	(void)fputs((size_t)c->miss < sizeof(details) / sizeof(details[0]) &&
+			    details[c->miss] != NULL
+			? details[c->miss]
+			: "it does not hold",
+	    f);
+}
+
+static char *
+detail(const struct policy *p, const struct candidate *c, const struct ask *q)
+{
+	char *out = NULL;
+	size_t len;
+	FILE *f = open_memstream(&out, &len);
+
+	if (f == NULL)
+		return NULL;
+	if (c->miss == MISS_ARGS)
+		detail_args(p, c, q, f);
+	else if (c->miss == MISS_COND)
+		detail_cond(p, c, q, f);
+	else
+		detail_other(c, f);
+	return fclose(f) == 0 ? out : NULL;
+}
+
+/* ---- tables -------------------------------------------------------------------------- */
+
+typedef struct candidate judge_fn(const struct policy *, const void *, const struct ask *,
+    const struct sealed_server *);
+
+struct table {
+	judge_fn *judge;
+	say_fn *say;
+	size_t size;
+	enum sealed_kind kind;
+};
+
+static const struct table tables[] = {
+    {judge_exec, say_exec_row, sizeof(struct sealed_exec), SEALED_EXECS},
+    {judge_gate, say_gate_row, sizeof(struct sealed_gate), SEALED_GATES},
+    {judge_net, say_net_row, sizeof(struct sealed_net), SEALED_NETS},
+    {judge_mount, say_mount_row, sizeof(struct sealed_mount), SEALED_MOUNTS},
+};
+
+static const struct table *
+table_of(const struct ask *q)
+{
+	if (q->kind == ASK_EXEC)
+		return &tables[0];
+	if (q->kind == ASK_NET)
+		return &tables[2];
+	return q->kind == ASK_READ || q->kind == ASK_WRITE ? &tables[3] : &tables[1];
+}
+
+static const char *
+rows_of(const struct policy *p, const struct sealed_server *s, const struct table *t,
+    struct sealed_range *ret)
+{
+	if (t->kind == SEALED_EXECS) {
+		*ret = s->execs;
+		return (const char *)p->exec;
+	}
+	if (t->kind == SEALED_NETS) {
+		*ret = s->nets;
+		return (const char *)p->net;
+	}
+	*ret = t->kind == SEALED_GATES ? s->gates : s->mounts;
+	return t->kind == SEALED_GATES ? (const char *)p->gate : (const char *)p->mount;
+}
+
+/* ---- near misses ------------------------------------------------------------------------ */
+
+static void
+keep(struct candidate *best, size_t *n, const struct candidate *c)
+{
+	size_t i;
+
+	if (c->close == 0 || c->miss == MISS_NONE)
+		return;
+	for (i = *n; i > 0 && best[i - 1].close < c->close; i--)
+		if (i < NEAR_MAX)
+			best[i] = best[i - 1];
+	if (i >= NEAR_MAX)
+		return;
+	best[i] = *c;
+	if (*n < NEAR_MAX)
+		++*n;
+}
+
+static int
+near_find(const struct policy *p, const struct sealed_server *s, const struct ask *q,
+    const struct policy_answer *decided, struct nears *ret)
+{
+	const struct table *t = table_of(q);
+	struct candidate best[NEAR_MAX + 1], c;
+	struct sealed_range range;
+	const char *rows = rows_of(p, s, t, &range), *row;
+	struct near *near;
+	size_t n = 0, i;
+	uint32_t k;
+
+	for (k = 0; k < range.n; k++) {
+		row = rows + t->size * (range.first + k);
+		if (row == (const char *)decided->mount)
+			continue;
+		c = t->judge(p, row, q, s);
+		keep(best, &n, &c);
+	}
+	for (i = 0; i < n; i++) {
+		near = &ret->near[ret->near_n];
+		*near = (struct near){.at = best[i].at,
+		    .text = say_text(t->say, p, best[i].row),
+		    .detail = detail(p, &best[i], q),
+		    .miss = best[i].miss,
+		    .close = best[i].close};
+		ret->near_n++;
+		if (near->text == NULL || near->detail == NULL)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* ---- the smallest change -------------------------------------------------------------------- */
+
+/* A policy in which rows can be taken out: its tables are copies. */
+struct without {
+	struct policy p;
+	void *table;
+	size_t size;
+};
+
+/* Where a policy keeps its pointer to a table. */
+static void *
+table_in(struct policy *p, const struct table *t)
+{
+	void *at = &p->mount;
+
+	if (t->kind == SEALED_EXECS)
+		at = &p->exec;
+	else if (t->kind == SEALED_GATES)
+		at = &p->gate;
+	else if (t->kind == SEALED_NETS)
+		at = &p->net;
+	return at;
+}
+
+static int
+without_open(const struct policy *p, const struct table *t, struct without *ret)
+{
+	struct without w = {.p = *p};
+	void *at = table_in(&w.p, t);
+	const void *from;
+
+	w.size = t->size * p->row_n[t->kind];
+	w.table = malloc(w.size + 1);
+	if (w.table == NULL)
+		return -ENOMEM;
+	memcpy(&from, at, sizeof(from));
+	memcpy(w.table, from, w.size);
+	memcpy(at, &w.table, sizeof(w.table));
+	*ret = w;
+	return 0;
+}
+
+/* The row that decides matches nothing any more. */
+static void
+take_out(struct without *w, const struct policy_answer *a)
+{
+	if (a->exec != NULL)
+		((struct sealed_exec *)w->table)[a->exec - w->p.exec].asked = SEALED_NONE;
+	else if (a->gate != NULL)
+		((struct sealed_gate *)w->table)[a->gate - w->p.gate].kind = 0;
+	else if (a->net != NULL)
+		((struct sealed_net *)w->table)[a->net - w->p.net].port_first = 65536;
+	else if (a->mount != NULL) {
+		struct sealed_mount *m =
+		    &((struct sealed_mount *)w->table)[a->mount - w->p.mount];
+
+		m->kind = MOUNT_DIR;
+		m->right = RIGHT_NONE;
+		m->target = (struct sealed_ref){0, 0};
+	}
+}
+
+static const void *
+decider(const struct policy_answer *a)
+{
+	if (a->exec != NULL)
+		return a->exec;
+	if (a->gate != NULL)
+		return a->gate;
+	return a->net != NULL ? (const void *)a->net : a->mount;
+}
+
+static bool
+has_change(const struct nears *n, struct sealed_at at)
+{
+	size_t i;
+
+	for (i = 0; i < n->change_n; i++)
+		if (n->change[i].at.file == at.file && n->change[i].at.line == at.line)
+			return true;
+	return false;
+}
+
+/* The line that says exactly this question. */
+static char *
+new_line(const struct ask *q, const char *verdict)
+{
+	bool plain = q->kind == ASK_READ || q->kind == ASK_WRITE;
+	char *out = NULL;
+	size_t len, i;
+	FILE *f = open_memstream(&out, &len);
+
+	if (f == NULL)
+		return NULL;
+	(void)fputs(
+	    plain && strcmp(verdict, "deny") == 0 ? "hide" : ask_kind_name(q->kind), f);
+	if (!plain)
+		(void)fprintf(f, " %s", verdict);
+	for (i = 0; i < q->word_n; i++) {
+		(void)fputc(' ', f);
+		say_word(q->word[i], strlen(q->word[i]), f);
+	}
+	return fclose(f) == 0 ? out : NULL;
+}
+
+static int
+add_line(const struct ask *q, const char *verdict, struct nears *ret)
+{
+	struct change *c = &ret->change[ret->change_n];
+
+	if (ret->change_n == CHANGES_MAX) {
+		ret->open_end = true;
+		return 0;
+	}
+	*c = (struct change){.verb = "add", .text = new_line(q, verdict)};
+	if (c->text == NULL)
+		return -ENOMEM;
+	ret->change_n++;
+	return 0;
+}
+
+/* A line of the policy that stands in the way. */
+static int
+name_line(const struct policy *p, const struct table *t, const struct policy_answer *a,
+    struct nears *ret)
+{
+	struct change *c = &ret->change[ret->change_n];
+
+	if (has_change(ret, ask_decides(a)))
+		return 0;
+	if (ret->change_n == CHANGES_MAX) {
+		ret->open_end = true;
+		return 0;
+	}
+	*c = (struct change){.verb = "narrow or remove",
+	    .at = ask_decides(a),
+	    .text = say_text(t->say, p, decider(a))};
+	if (c->text == NULL)
+		return -ENOMEM;
+	ret->change_n++;
+	return 0;
+}
+
+/* A mount that grants what is granted by others does not stand in the way. */
+static bool
+in_the_way(const struct policy_answer *a)
+{
+	return a->mount != NULL ? a->mount->kind == MOUNT_HIDE : decider(a) != NULL;
+}
+
+static int
+changes_find(const struct policy *p, const struct sealed_server *s, const struct ask *q,
+    struct nears *ret)
+{
+	const struct table *t = table_of(q);
+	struct policy_answer a = ask_policy(p, s, q);
+	struct without w;
+	int r;
+
+	ret->then = VERDICT_ALLOW;
+	if (a.verdict == VERDICT_ALLOW) {
+		ret->then = VERDICT_DENY;
+		return add_line(q, "deny", ret);
+	}
+	r = without_open(p, t, &w);
+	if (r != 0)
+		return r;
+	a = ask_policy(&w.p, s, q);
+	while (r == 0 && !ret->open_end && a.verdict != VERDICT_ALLOW && in_the_way(&a)) {
+		r = name_line(&w.p, t, &a, ret);
+		take_out(&w, &a);
+		a = ask_policy(&w.p, s, q);
+	}
+	if (r == 0 && a.verdict != VERDICT_ALLOW)
+		r = add_line(q, "allow", ret);
+	free(w.table);
+	return r;
+}
+
+int
+nears_find(const struct policy *p, const struct sealed_server *s, const struct ask *q,
+    struct nears *ret)
+{
+	struct policy_answer a = ask_policy(p, s, q);
+	struct nears n = {.near_n = 0};
+	int r;
+
+	r = near_find(p, s, q, &a, &n);
+	if (r == 0)
+		r = changes_find(p, s, q, &n);
+	if (r != 0)
+		nears_free(&n);
+	else
+		*ret = n;
+	return r;
+}

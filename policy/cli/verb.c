@@ -1,0 +1,315 @@
+/*
+ * What the verbs of "kennel policy" share: arguments, files in, files out.
+ *
+ * Runs in the supervisor's program, as the person who called it.  Holds no
+ * secret; reads the policies it is given and the programs they name, writes
+ * what it was told to write and nothing else.
+ */
+#include "policy/cli/verb.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+
+/* ---- arguments ----------------------------------------------------------- */
+
+#define NO_VALUE   SIZE_MAX       /* it takes none */
+#define MANY_TIMES (SIZE_MAX - 1) /* one more of env */
+#define SLOT(name) offsetof(struct args, name)
+
+static const struct {
+	const char *name;
+	unsigned int bit;
+	size_t slot; /* where its value goes */
+} options[] = {
+    {"-o", OPT_OUT, SLOT(out)},
+    {"--json", OPT_JSON, NO_VALUE},
+    {"--check", OPT_CHECK, NO_VALUE},
+    {"-w", OPT_WRITE, NO_VALUE},
+    {"--threshold", OPT_THRESHOLD, SLOT(threshold)},
+    {"--html", OPT_HTML, NO_VALUE},
+    {"--no-mutation", OPT_QUICK, NO_VALUE},
+    {"--from", OPT_CALLER, SLOT(from)},
+    {"--in", OPT_CALLER, SLOT(in)},
+    {"--env", OPT_CALLER, MANY_TIMES},
+    {"--key", OPT_SIGN, SLOT(key)},
+    {"--counter", OPT_SIGN, SLOT(counter)},
+    {"--until", OPT_SIGN, SLOT(until)},
+};
+
+/* The value of options[k]; 0 or EXIT_USAGE. */
+static int
+option_value(size_t k, const char *value, struct args *a)
+{
+	const char **slot;
+
+	if (options[k].slot == MANY_TIMES) {
+		if (a->env_n == VERB_WORDS_MAX)
+			return verb_usage("too many variables", "");
+		a->env[a->env_n++] = value;
+		return 0;
+	}
+	slot = (const char **)(void *)((char *)a + options[k].slot);
+	if (*slot != NULL)
+		return verb_usage(options[k].name, " is given twice");
+	*slot = value;
+	return 0;
+}
+
+/* The option argv[*i], with its value; 0 or EXIT_USAGE. */
+static int
+option(const struct verb *v, int argc, char **argv, int *i, struct args *a)
+{
+	const char *name = argv[*i];
+	size_t k;
+
+	for (k = 0; k < sizeof(options) / sizeof(options[0]); k++)
+		if (strcmp(name, options[k].name) == 0 && (options[k].bit & v->may) != 0)
+			break;
+	if (k == sizeof(options) / sizeof(options[0]))
+		return verb_usage("unknown option ", name);
+	a->given |= options[k].bit;
+	if (options[k].slot == NO_VALUE)
+		return 0;
+	if (*i + 1 == argc)
+		return verb_usage(name, " takes one value");
+	return option_value(k, argv[++*i], a);
+}
+
+int
+verb_args(const struct verb *v, int argc, char **argv, struct args *ret)
+{
+	bool plain = false; /* behind "--", and behind the words of a question */
+	int i, status;
+
+	memset(ret, 0, sizeof(*ret));
+	for (i = 1; i < argc; i++) {
+		plain = plain || (v->plain > 0 && ret->word_n >= v->plain);
+		if (plain || argv[i][0] != '-' || argv[i][1] == '\0') {
+			if (ret->word_n == VERB_WORDS_MAX)
+				return verb_usage("too many files or words", "");
+			ret->word[ret->word_n++] = argv[i];
+		} else if (strcmp(argv[i], "--") == 0) {
+			plain = true;
+		} else {
+			status = option(v, argc, argv, &i, ret);
+			if (status != 0)
+				return status;
+		}
+	}
+	if (ret->word_n == 0)
+		return verb_usage("no file", "");
+	if (ret->word_n < v->word_min || ret->word_n > v->word_max) {
+		fprintf(stderr, "usage: kennel policy %s %s\n", v->name, v->takes);
+		return EXIT_USAGE;
+	}
+	return 0;
+}
+
+/* ---- reading ------------------------------------------------------------- */
+
+void
+texts_free(struct texts *t)
+{
+	size_t i;
+
+	for (i = 0; i < t->n; i++)
+		free(t->data[i]);
+	t->n = 0;
+}
+
+/* 0 or an exit status; the reason has been told. */
+static int
+file_read(const char *path, size_t max, char **ret_data, size_t *ret_len)
+{
+	bool in = strcmp(path, "-") == 0;
+	char shown[256];
+	int fd, r, status = 0;
+
+	/* syscalls: openat newfstatat fstat read lseek */
+	fd = in ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0) {
+		r = errno;
+		fprintf(stderr, "kennel policy: unable to open %s: %s\n",
+		    log_quote(shown, sizeof(shown), path, strlen(path)), strerror(r));
+		return r == ENOENT ? EXIT_MISSING : EXIT_BAD_INPUT;
+	}
+	r = fd_slurp(fd, max, ret_data, ret_len);
+	if (r != 0) {
+		fprintf(stderr, "kennel policy: unable to read %s: %s\n",
+		    in ? "standard input"
+		       : log_quote(shown, sizeof(shown), path, strlen(path)),
+		    strerror(-r));
+		status = EXIT_BAD_INPUT;
+	}
+	if (!in)
+		fd_close(&fd);
+	return status;
+}
+
+int
+texts_read(const char *const *path, size_t n, size_t max, struct texts *ret)
+{
+	int status;
+
+	for (ret->n = 0; ret->n < n; ret->n++) {
+		struct policy_source *s = &ret->source[ret->n];
+
+		status = file_read(path[ret->n], max, &ret->data[ret->n], &s->len);
+		if (status != 0) {
+			texts_free(ret);
+			return status;
+		}
+		s->text = ret->data[ret->n];
+		s->path = strcmp(path[ret->n], "-") == 0 ? NULL : path[ret->n];
+		s->reader = &policy_files;
+	}
+	return 0;
+}
+
+bool
+text_is_sealed(const struct policy_source *s)
+{
+	return s->len >= 8 && memcmp(s->text, SEALED_MAGIC, 8) == 0;
+}
+
+/* ---- a policy to ask ------------------------------------------------------ */
+
+void
+compiled_free(struct compiled *o)
+{
+	policy_unload(&o->p);
+	buf_free(&o->bytes);
+	free(o->data);
+	memset(o, 0, sizeof(*o));
+}
+
+/* The sealed bytes: those of the file, or what its text compiles to. */
+static int
+sealed_bytes(const struct policy_source *s, struct compiled *o, const uint8_t **ret,
+    size_t *ret_len)
+{
+	int status;
+
+	*ret = (const uint8_t *)s->text;
+	*ret_len = s->len;
+	if (text_is_sealed(s))
+		return 0;
+	status = verb_status(policy_compile(s, 1, NULL, &o->bytes, stderr));
+	*ret = o->bytes.data;
+	*ret_len = o->bytes.len;
+	return status;
+}
+
+int
+compiled_read(const char *path, struct compiled *ret)
+{
+	struct policy_source s = {
+	    .path = strcmp(path, "-") == 0 ? NULL : path, .reader = &policy_files};
+	struct compiled o = {.data = NULL};
+	const uint8_t *bytes = NULL;
+	char why[256], shown[256];
+	size_t len = 0;
+	int status;
+
+	buf_init(&o.bytes, SEALED_LEN_MAX);
+	status = file_read(path, SEALED_LEN_MAX, &o.data, &s.len);
+	if (status != 0)
+		return status;
+	s.text = o.data;
+	status = sealed_bytes(&s, &o, &bytes, &len);
+	if (status == 0 && policy_load_bytes(bytes, len, &o.p, why, sizeof(why)) != 0) {
+		fprintf(stderr, "kennel policy: %s: %s\n",
+		    log_quote(shown, sizeof(shown), path, strlen(path)), why);
+		status = EXIT_BAD_INPUT;
+	}
+	if (status != 0) {
+		buf_free(&o.bytes);
+		free(o.data);
+		return status;
+	}
+	*ret = o;
+	return 0;
+}
+
+const struct sealed_server *
+compiled_server(const struct compiled *o, const char *path, const char *name)
+{
+	const struct sealed_server *s = policy_server(&o->p, name);
+	char file[256], shown[128];
+
+	if (s == NULL)
+		fprintf(stderr, "kennel policy: %s: no server `%s`\n",
+		    log_quote(file, sizeof(file), path, strlen(path)),
+		    log_quote(shown, sizeof(shown), name, strlen(name)));
+	return s;
+}
+
+int
+verb_status(int r)
+{
+	if (r == 0)
+		return EXIT_OK;
+	if (r == -EINVAL)
+		return EXIT_BAD_INPUT; /* every error has been told */
+	fprintf(stderr, "kennel policy: unable to compile: %s\n", strerror(-r));
+	return EXIT_FAILED;
+}
+
+/* ---- writing ------------------------------------------------------------- */
+
+int
+verb_write(const char *path, const void *data, size_t len, unsigned int mode)
+{
+	const char *slash = strrchr(path, '/');
+	char temp[PATH_MAX];
+	int fd, n, r = fd_may_replace(path);
+
+	if (r < 0)
+		return r;
+	n = snprintf(temp, sizeof(temp), "%.*s.kennel-%ld.new",
+	    slash == NULL ? 0 : (int)(slash - path + 1), path, (long)getpid());
+	if (n < 0 || (size_t)n >= sizeof(temp))
+		return -ENAMETOOLONG;
+	/* syscalls: unlink unlinkat openat fsync rename renameat getpid fchmod */
+	(void)unlink(temp); /* of an earlier process with this number, if any */
+	fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return -errno;
+	r = fd_write_all(fd, data, len);
+	if (r == 0 && mode != 0600 && fchmod(fd, (mode_t)mode) != 0)
+		r = -errno;
+	if (r == 0 && fsync(fd) != 0)
+		r = -errno;
+	fd_close(&fd);
+	if (r == 0 && rename(temp, path) != 0)
+		r = -errno;
+	if (r != 0)
+		(void)unlink(temp); /* the reason is in r already */
+	return r;
+}
+
+int
+verb_unable(const char *what, const char *path, int r)
+{
+	char shown[256];
+
+	fprintf(stderr, "kennel policy: unable to %s %s: %s\n", what,
+	    log_quote(shown, sizeof(shown), path, strlen(path)), strerror(-r));
+	return EXIT_CONFIG;
+}
+
+int
+verb_flush(void)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return 0;
+	return verb_unable("write", "standard output", errno == 0 ? -EIO : -errno);
+}

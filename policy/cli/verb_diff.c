@@ -1,0 +1,221 @@
+/*
+ * "kennel policy diff OLD NEW": what is newly allowed, asked and denied, server
+ * by server, as sets with a member of each.  Exits 1 when anything is wider.
+ */
+#include "policy/cli/verb.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "policy/diff/diff.h"
+
+static int
+diff_server(struct diff *d)
+{
+	static int (*const domains[])(struct diff *) = {
+	    diff_exec, diff_nets, diff_paths, diff_gates, diff_flat};
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < sizeof(domains) / sizeof(domains[0]) && r == 0; i++)
+		r = domains[i](d);
+	return r;
+}
+
+/* ---- telling ------------------------------------------------------------------------ */
+
+static const struct {
+	const char *from, *to, *title;
+} titles[] = {
+    {"deny", "allow", "+ newly allowed"},
+    {"ask", "allow", "+ newly allowed, was asked"},
+    {"deny", "ask", "+ newly asked, was denied"},
+    {"allow", "ask", "- newly asked, was allowed"},
+    {"allow", "deny", "- newly denied"},
+    {"ask", "deny", "- newly denied, was asked"},
+};
+
+static const char *
+title_of(const struct finding *f)
+{
+	size_t i;
+
+	for (i = 0; f->from != NULL && i < sizeof(titles) / sizeof(titles[0]); i++)
+		if (strcmp(titles[i].from, f->from) == 0 &&
+		    strcmp(titles[i].to, f->to) == 0)
+			return titles[i].title;
+	return f->way == DIFF_WIDER      ? "+ wider"
+	       : f->way == DIFF_NARROWER ? "- narrower"
+					 : "~ other";
+}
+
+static void
+put(const char *text)
+{
+	out_plain(stdout, text, strlen(text));
+}
+
+static void
+tell_text(const struct finding *f)
+{
+	printf("  %s: %s", title_of(f), f->domain);
+	if (f->set != NULL) {
+		(void)fputs(f->from != NULL ? ": " : " ", stdout);
+		put(f->set);
+	}
+	if (f->from == NULL || strcmp(f->from, f->to) == 0) {
+		(void)fputs(": ", stdout);
+		put(f->from_text != NULL ? f->from_text : "");
+		(void)fputs(" -> ", stdout);
+		put(f->to_text != NULL ? f->to_text : "");
+	}
+	if (f->witness != NULL) {
+		(void)fputs("\n      such as ", stdout);
+		put(f->witness);
+	}
+	(void)fputc('\n', stdout);
+}
+
+static void
+text_or_not(struct out *o, const char *key, const char *text)
+{
+	if (text != NULL)
+		out_text(o, key, text);
+}
+
+static void
+tell_json(struct out *o, const struct finding *f)
+{
+	static const char *const ways[] = {[DIFF_WIDER] = "wider",
+	    [DIFF_NARROWER] = "narrower",
+	    [DIFF_NEUTRAL] = "other"};
+
+	out_object(o, NULL);
+	out_text(o, "way", ways[f->way]);
+	out_text(o, "domain", f->domain);
+	text_or_not(o, "from", f->from_text != NULL ? f->from_text : f->from);
+	text_or_not(o, "to", f->to_text != NULL ? f->to_text : f->to);
+	text_or_not(o, f->from != NULL ? "set" : "name", f->set);
+	text_or_not(o, "witness", f->witness);
+	out_end(o);
+}
+
+struct verdicts {
+	struct out o;
+	bool json, wider, beyond;
+};
+
+static void
+tell_server(struct verdicts *v, const struct diff *d, const char *name)
+{
+	const char *is = d->s[0] == NULL ? "new" : d->s[1] == NULL ? "gone" : "changed";
+	size_t i;
+
+	if (v->json) {
+		out_object(&v->o, NULL);
+		out_text(&v->o, "server", name);
+		out_text(&v->o, "is", is);
+		out_yes(&v->o, "beyond", d->beyond);
+		out_number(&v->o, "left_out", d->left_out);
+		out_list(&v->o, "differences");
+	} else {
+		printf("server %s", name);
+		puts(d->s[0] == NULL ? " (new)" : d->s[1] == NULL ? " (gone)" : "");
+	}
+	for (i = 0; i < d->found_n; i++)
+		if (v->json)
+			tell_json(&v->o, &d->found[i]);
+		else
+			tell_text(&d->found[i]);
+	if (v->json) {
+		out_end(&v->o);
+		out_end(&v->o);
+		return;
+	}
+	if (d->left_out > 0)
+		printf("  and %zu more\n", d->left_out);
+	if (d->beyond)
+		puts("  + cannot be told apart within bounds: taken to be wider");
+}
+
+static int
+compare(struct verdicts *v, struct diff *d, const char *name)
+{
+	size_t i;
+	int r;
+
+	r = diff_server(d);
+	/* one that is new can be started, even if it may do nothing else */
+	if (d->s[0] == NULL)
+		v->wider = true;
+	for (i = 0; i < d->found_n; i++)
+		v->wider = v->wider || d->found[i].way == DIFF_WIDER;
+	v->beyond = v->beyond || d->beyond;
+	if (r == 0 && (d->found_n > 0 || d->beyond || d->s[0] == NULL || d->s[1] == NULL))
+		tell_server(v, d, name);
+	diff_free(d);
+	return r;
+}
+
+/* Both lists of servers are sorted by name. */
+static int
+compare_all(struct verdicts *v, const struct policy *a, const struct policy *b)
+{
+	uint32_t i = 0, k = 0, an = a->row_n[SEALED_SERVERS],
+		 bn = b->row_n[SEALED_SERVERS];
+	const char *name;
+	int c, r = 0;
+
+	while (r == 0 && (i < an || k < bn)) {
+		struct diff d = {.p = {a, b}};
+
+		c = i == an   ? 1
+		    : k == bn ? -1
+			      : strcmp(policy_str(a, a->server[i].name),
+				    policy_str(b, b->server[k].name));
+		name = c <= 0 ? policy_str(a, a->server[i].name)
+			      : policy_str(b, b->server[k].name);
+		if (c <= 0)
+			d.s[0] = &a->server[i++];
+		if (c >= 0)
+			d.s[1] = &b->server[k++];
+		r = compare(v, &d, name);
+	}
+	return r;
+}
+
+int
+verb_diff(const struct args *a)
+{
+	struct verdicts v = {.json = (a->given & OPT_JSON) != 0};
+	struct compiled old, new;
+	int r, status;
+
+	status = compiled_read(a->word[0], &old);
+	if (status != 0)
+		return status;
+	status = compiled_read(a->word[1], &new);
+	if (status != 0) {
+		compiled_free(&old);
+		return status;
+	}
+	out_init(&v.o, stdout);
+	if (v.json) {
+		out_object(&v.o, NULL);
+		out_list(&v.o, "servers");
+	}
+	r = compare_all(&v, &old.p, &new.p);
+	if (v.json && r == 0) {
+		out_end(&v.o);
+		out_yes(&v.o, "wider", v.wider || v.beyond);
+		out_end(&v.o);
+	}
+	compiled_free(&old);
+	compiled_free(&new);
+	if (r != 0)
+		return verb_status(r);
+	if (verb_flush() != 0)
+		return EXIT_CONFIG;
+	return v.wider || v.beyond ? EXIT_NO : EXIT_OK;
+}

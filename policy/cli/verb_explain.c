@@ -1,0 +1,209 @@
+/*
+ * "kennel policy explain": what the matcher says to a question, by which line,
+ * what came near, what would change it.
+ */
+#include "policy/cli/verb.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "policy/cli/near_miss.h"
+#include "policy/print/statement.h"
+
+struct answer {
+	const struct policy *p;
+	const struct ask *q;
+	struct policy_answer a;
+	struct nears n;
+	char *line; /* the one that decides, or NULL */
+	const char *because, *instead;
+};
+
+static void
+answer_line(struct answer *x)
+{
+	const struct policy_answer *a = &x->a;
+
+	if (a->exec != NULL) {
+		x->line = say_text(say_exec_row, x->p, a->exec);
+		x->because = policy_str(x->p, a->exec->because);
+		x->instead = policy_str(x->p, a->exec->instead);
+	} else if (a->gate != NULL) {
+		x->line = say_text(say_gate_row, x->p, a->gate);
+		x->because = policy_str(x->p, a->gate->because);
+		x->instead = policy_str(x->p, a->gate->instead);
+	} else if (a->net != NULL) {
+		x->line = say_text(say_net_row, x->p, a->net);
+		x->because = policy_str(x->p, a->net->because);
+		x->instead = policy_str(x->p, a->net->instead);
+	} else if (a->mount != NULL) {
+		x->line = say_text(say_mount_row, x->p, a->mount);
+	}
+}
+
+static void
+text_changes(const struct answer *x)
+{
+	const struct change *c;
+	size_t i;
+
+	if (x->n.change_n == 0)
+		return;
+	printf("to make it %s:\n", policy_verdict_name(x->n.then));
+	for (i = 0; i < x->n.change_n; i++) {
+		c = &x->n.change[i];
+		printf("  %s: %s", c->verb, c->text);
+		if (c->at.line != 0) {
+			(void)fputs("  # ", stdout);
+			say_at(x->p, c->at, stdout);
+		}
+		(void)fputc('\n', stdout);
+	}
+	if (x->n.open_end)
+		puts("  and more: too many lines stand in the way");
+}
+
+static void
+text(const struct answer *x)
+{
+	size_t i;
+
+	printf("%s: ", policy_verdict_name(x->a.verdict));
+	ask_say(x->q, stdout);
+	(void)fputs("\nby: ", stdout);
+	if (x->line != NULL) {
+		printf("%s  # ", x->line);
+		say_at(x->p, ask_decides(&x->a), stdout);
+		(void)fputc('\n', stdout);
+	} else {
+		puts("no line: what nothing grants is denied");
+	}
+	printf("enforced: %s\n", ask_mechanism(x->q, &x->a));
+	if (x->n.near_n > 0)
+		puts("near:");
+	for (i = 0; i < x->n.near_n; i++) {
+		printf("  %s  # ", x->n.near[i].text);
+		say_at(x->p, x->n.near[i].at, stdout);
+		printf("\n    %s\n", x->n.near[i].detail);
+	}
+	text_changes(x);
+}
+
+/* ---- JSON ----------------------------------------------------------------------- */
+
+static void
+json_line(struct out *o, const struct policy *p, struct sealed_at at, const char *line)
+{
+	if (at.line != 0) {
+		out_text(o, "file", policy_str(p, p->file[at.file]));
+		out_number(o, "line", at.line);
+	}
+	out_text(o, "text", line);
+}
+
+static void
+json_changes(struct out *o, const struct answer *x)
+{
+	size_t i;
+
+	out_object(o, "change");
+	out_text(o, "then", policy_verdict_name(x->n.then));
+	out_yes(o, "complete", !x->n.open_end);
+	out_list(o, "edits");
+	for (i = 0; i < x->n.change_n; i++) {
+		out_object(o, NULL);
+		out_text(o, "verb", x->n.change[i].verb);
+		json_line(o, x->p, x->n.change[i].at, x->n.change[i].text);
+		out_end(o);
+	}
+	out_end(o);
+	out_end(o);
+}
+
+static void
+json(const struct answer *x, const char *server)
+{
+	struct out o;
+	size_t i;
+
+	out_init(&o, stdout);
+	out_object(&o, NULL);
+	out_text(&o, "server", server);
+	out_text(&o, "verdict", policy_verdict_name(x->a.verdict));
+	out_text(&o, "kind", ask_kind_name(x->q->kind));
+	out_list(&o, "words");
+	for (i = 0; i < x->q->word_n; i++)
+		out_text(&o, NULL, x->q->word[i]);
+	out_end(&o);
+	if (x->line != NULL) {
+		out_object(&o, "by");
+		json_line(&o, x->p, ask_decides(&x->a), x->line);
+		if (x->because != NULL && x->because[0] != 0)
+			out_text(&o, "because", x->because);
+		if (x->instead != NULL && x->instead[0] != 0)
+			out_text(&o, "instead", x->instead);
+		out_end(&o);
+	}
+	out_text(&o, "enforced", ask_mechanism(x->q, &x->a));
+	out_list(&o, "near");
+	for (i = 0; i < x->n.near_n; i++) {
+		out_object(&o, NULL);
+		json_line(&o, x->p, x->n.near[i].at, x->n.near[i].text);
+		out_text(&o, "missing", policy_miss_name(x->n.near[i].miss));
+		out_text(&o, "detail", x->n.near[i].detail);
+		out_end(&o);
+	}
+	out_end(&o);
+	json_changes(&o, x);
+	out_end(&o);
+}
+
+/* ---- the verb ---------------------------------------------------------------------- */
+
+static int
+explain(const struct args *a, const struct compiled *c, const struct sealed_server *s)
+{
+	struct answer x = {.p = &c->p};
+	const char *why;
+	struct ask q;
+
+	if (ask_read(a->word + 2, a->word_n - 2, &q, &why) != 0)
+		return verb_usage(why, "");
+	q.from = a->from;
+	q.in = a->in;
+	q.env = a->env;
+	q.env_n = a->env_n;
+	x.q = &q;
+	x.a = ask_policy(&c->p, s, &q);
+	answer_line(&x);
+	if (nears_find(&c->p, s, &q, &x.n) != 0) {
+		free(x.line);
+		return verb_status(-ENOMEM);
+	}
+	if ((a->given & OPT_JSON) != 0)
+		json(&x, policy_str(&c->p, s->name));
+	else
+		text(&x);
+	free(x.line);
+	nears_free(&x.n);
+	return x.a.verdict == VERDICT_ALLOW ? EXIT_OK : EXIT_NO;
+}
+
+int
+verb_explain(const struct args *a)
+{
+	const struct sealed_server *s;
+	struct compiled c;
+	int status;
+
+	status = compiled_read(a->word[0], &c);
+	if (status != 0)
+		return status;
+	s = compiled_server(&c, a->word[0], a->word[1]);
+	status = s == NULL ? EXIT_MISSING : explain(a, &c, s);
+	compiled_free(&c);
+	if (verb_flush() != 0)
+		return EXIT_CONFIG;
+	return status;
+}

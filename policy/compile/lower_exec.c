@@ -1,0 +1,566 @@
+/*
+ * run and exec: which images there are, which rows let them start, and what
+ * they need to be there.
+ *
+ * A binary is one image and one row.  A script is two images (itself and its
+ * interpreter) and one row; "#!/usr/bin/env X" is a second row, because env
+ * starts X by an exec of its own.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "policy/compile/lower.h"
+
+#define SHEBANG_MAX 255 /* bytes that the kernel reads, "#!" included */
+#define PREFIX_MAX  3
+
+static int image_add(struct lower *, const char *path, struct at, uint32_t *ret);
+static int image_need(struct lower *, uint32_t image, bool script, struct at);
+static int script_lower(struct lower *, const struct stmt *, uint32_t image);
+
+/* What stands behind "#!". */
+struct shebang {
+	char line[SHEBANG_MAX + 1];
+	const char *interp;
+	const char *arg; /* or NULL */
+};
+
+/* ---- rows ---------------------------------------------------------------------- */
+
+static uint32_t
+arg_put(struct lower *l, enum sealed_arg_kind kind, const char *text)
+{
+	struct sealed_arg a = {.kind = kind, .text = lower_str(l, text)};
+
+	return sealer_row(l->sealer, SEALED_ARGS, &a, sizeof(a));
+}
+
+/* Patterns of arguments. */
+static int
+args_put(struct lower *l, const struct word *w, size_t w_n, uint32_t *n)
+{
+	enum sealed_arg_kind kind;
+	const char *text;
+	size_t i;
+	int r;
+
+	for (i = 0; i < w_n; i++) {
+		if ((r = word_pattern(l->arena, &w[i], &kind, &text)) < 0)
+			return r; /* the checker has said why */
+		(void)arg_put(l, kind, kind == ARG_ANY || kind == ARG_REST ? "" : text);
+		++*n;
+	}
+	return 0;
+}
+
+/* What the grant does not mean; lead as in exec_put. */
+static int
+excepts_put(
+    struct lower *l, const struct stmt *s, const char *lead, struct sealed_exec *e)
+{
+	struct sealed_except x;
+	size_t i;
+	int r;
+
+	for (i = 0; i < s->qual_n; i++) {
+		if (s->qual[i].kw != KW_EXCEPT)
+			continue;
+		x.args = (struct sealed_range){sealer_rows(l->sealer, SEALED_ARGS), 0};
+		if (lead != NULL) {
+			(void)arg_put(l, ARG_LITERAL, lead);
+			x.args.n++;
+		}
+		r = args_put(l, s->qual[i].word, s->qual[i].word_n, &x.args.n);
+		if (r < 0)
+			return r;
+		if (e->excepts.n++ == 0)
+			e->excepts.first = sealer_rows(l->sealer, SEALED_EXCEPTS);
+		(void)sealer_row(l->sealer, SEALED_EXCEPTS, &x, sizeof(x));
+	}
+	return 0;
+}
+
+/* Who may start it, where, with which variables changed. */
+static int
+caller_put(struct lower *l, const struct stmt *s, struct sealed_exec *e)
+{
+	const struct qual *from = stmt_qual(s, KW_FROM), *in = stmt_qual(s, KW_IN),
+			  *with = stmt_qual(s, KW_WITH);
+	size_t links = l->view_n;
+	const char *real;
+	int r;
+
+	if (from != NULL)
+		e->from = lower_refs(l, from->word, from->word_n);
+	if (with != NULL)
+		e->env = lower_refs(l, with->word, with->word_n);
+	if (in == NULL)
+		return 0;
+	/* the kernel says where a process is by the canonical name */
+	r = view_walk(l, in->word[0].text, in->word[0].at, &real);
+	l->view_n = links;
+	if (r < 0 && r != -ENOENT)
+		return r;
+	e->in = lower_str(l, real);
+	return 0;
+}
+
+/* lead: a literal in front of the patterns (env's X gets the script), or NULL.
+ * prefix: what the kernel puts in front of a script's arguments. */
+static int
+exec_put(struct lower *l, const struct stmt *s, uint32_t asked, uint32_t mapped,
+    const char *lead, const char *const prefix[PREFIX_MAX + 1])
+{
+	struct sealed_exec e = {.asked = asked,
+	    .mapped = mapped,
+	    .exception = lower_exception(l, s),
+	    .instead = lower_qual(l, s, KW_INSTEAD),
+	    .verdict = s->kw == KW_RUN ? VERDICT_ALLOW : s->verdict,
+	    .because = lower_qual(l, s, KW_BECAUSE),
+	    .at = lower_at(l, s->at)};
+	struct sealed_exec *all;
+	int r;
+
+	e.args.first = sealer_rows(l->sealer, SEALED_ARGS);
+	if (lead != NULL) {
+		(void)arg_put(l, ARG_LITERAL, lead);
+		e.args.n++;
+	} else if (s->kw == KW_RUN)
+		e.flags = EXEC_FROM_RUN;
+	if ((r = args_put(l, s->word + 1, s->word_n - 1, &e.args.n)) < 0 ||
+	    (r = excepts_put(l, s, lead, &e)) < 0 || (r = caller_put(l, s, &e)) < 0)
+		return r;
+	e.prefix.first = sealer_rows(l->sealer, SEALED_ARGS);
+	for (; prefix != NULL && prefix[e.prefix.n] != NULL; e.prefix.n++)
+		(void)arg_put(l, ARG_LITERAL, prefix[e.prefix.n]);
+	all = arena_push(l->arena, l->exec, l->exec_n, sizeof(*all));
+	if (all == NULL)
+		return -ENOMEM;
+	l->exec = all;
+	if (e.flags == EXEC_FROM_RUN) {
+		l->row.run = (uint32_t)l->exec_n;
+		l->has_run = true;
+	}
+	l->exec[l->exec_n++] = e;
+	return 0;
+}
+
+/* ---- images ---------------------------------------------------------------------- */
+
+static int
+image_keep(struct lower *l, const char *path, const char *real, struct at at)
+{
+	struct sealed_image *image;
+	const char **paths, **reals;
+
+	image = arena_push(l->arena, l->image, l->image_n, sizeof(*image));
+	paths = arena_push(l->arena, l->image_path, l->image_n, sizeof(*paths));
+	reals = arena_push(l->arena, l->image_real, l->image_n, sizeof(*reals));
+	if (image == NULL || paths == NULL || reals == NULL)
+		return -ENOMEM;
+	l->image = image;
+	l->image_path = paths;
+	l->image_real = reals;
+	image[l->image_n] = (struct sealed_image){.path = lower_str(l, path),
+	    .real = lower_str(l, real),
+	    .at = lower_at(l, at)};
+	paths[l->image_n] = path;
+	reals[l->image_n++] = real;
+	return 0;
+}
+
+/* Nobody but its owner puts another program in its place. */
+static int
+folder_check(struct lower *l, const char *real, struct at at)
+{
+	char folder[PATH_MAX];
+	size_t n = (size_t)(strrchr(real, '/') - real);
+	struct stat st;
+
+	if (n == 0 || n >= sizeof(folder))
+		return 0;
+	memcpy(folder, real, n);
+	folder[n] = '\0';
+	/* syscalls: newfstatat */
+	if (stat(folder, &st) == 0 && (st.st_mode & S_IWOTH) != 0 &&
+	    (st.st_mode & S_ISVTX) == 0) {
+		diag_error(l->diag, at,
+		    "everybody can put another file in the place of %s: its folder can "
+		    "be "
+		    "written by all",
+		    real);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Does the policy say which bytes it must have? */
+static bool
+has_digest(const struct lower *l, const char *path, const char *real)
+{
+	const struct stmt *s;
+	size_t i;
+
+	for (i = 0; i < l->server->stmt_n; i++) {
+		s = &l->server->stmt[i];
+		if (s->kw == KW_DIGEST && (strcmp(s->word[0].text, path) == 0 ||
+					      strcmp(s->word[0].text, real) == 0))
+			return true;
+	}
+	return false;
+}
+
+/* What others than root and whoever compiles can change is another program
+ * tomorrow. */
+static void
+owner_look(struct lower *l, const char *path, const char *real, const struct stat *st,
+    struct at at)
+{
+	bool group = (st->st_mode & S_IWGRP) != 0 && st->st_gid != 0;
+	/* syscalls: geteuid */
+	bool other = st->st_uid != 0 && st->st_uid != geteuid();
+
+	if ((group || other) && !has_digest(l, path, real))
+		diag_warning(l->diag, at,
+		    "%s can be changed by %s: `digest %s` keeps its bytes", real,
+		    group ? "its group" : "its owner", path);
+}
+
+/* What may not be started by anybody, or by everybody's hand. */
+static int
+image_check(struct lower *l, const char *path, const char *real, struct at at)
+{
+	struct stat st;
+
+	/* syscalls: newfstatat */
+	if (stat(real, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || (st.st_mode & 0111) == 0) {
+		diag_error(l->diag, at,
+		    "%s is not a program: no file that may be executed", path);
+		return -EINVAL;
+	}
+	if ((st.st_mode & S_IWOTH) != 0) {
+		diag_error(l->diag, at, "%s can be written by everybody", real);
+		return -EINVAL;
+	}
+	owner_look(l, path, real, &st, at);
+	return folder_check(l, real, at);
+}
+
+static int
+image_add(struct lower *l, const char *path, struct at at, uint32_t *ret)
+{
+	struct view_row row = {.kind = MOUNT_FILE,
+	    .right = RIGHT_READ | RIGHT_START,
+	    .why = WHY_PROGRAM,
+	    .at = at};
+	const char *real;
+	size_t i;
+	int r;
+
+	for (i = 0; i < l->image_n; i++)
+		if (strcmp(l->image_path[i], path) == 0) {
+			*ret = (uint32_t)i;
+			return 0;
+		}
+	l->link_writable = false;
+	r = view_walk(l, path, at, &real);
+	if (r == -ENOENT) {
+		diag_error(l->diag, at, "%s is not there", path);
+		return -EINVAL;
+	}
+	/* It could lead to another program tomorrow, and a script's interpreter
+	 * to another script right after it was judged (tried). */
+	if (r == 0 && l->link_writable) {
+		diag_error(l->diag, at,
+		    "%s leads through a link that `write` lets the server change: "
+		    "grant %s",
+		    path, real);
+		return -EINVAL;
+	}
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0 || (r = image_check(l, path, real, at)) == -EACCES) {
+		diag_error(l->diag, at, "%s: %s", path, strerror(-r));
+		return -EINVAL;
+	}
+	if (r < 0)
+		return r;
+	row.source = row.target = real;
+	if ((r = view_put(l, &row)) < 0 || (r = image_keep(l, path, real, at)) < 0)
+		return r;
+	*ret = (uint32_t)l->image_n - 1;
+	return 0;
+}
+
+/* What the same program brought into the view of another server. */
+static int
+need_again(struct lower *l, const struct view_row *row, size_t n, struct at at)
+{
+	struct view_row one;
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < n && r == 0; i++) {
+		one = row[i];
+		one.at = at;
+		r = view_put(l, &one);
+	}
+	return r;
+}
+
+static int need_ask(struct lower *, uint32_t image, bool interpreter, struct at);
+
+/* The image's own needs; script: it may not be a script itself. */
+static int
+image_need(struct lower *l, uint32_t image, bool interpreter, struct at at)
+{
+	const char *path = l->image_path[image], *real = l->image_real[image];
+	const struct view_row *row;
+	size_t n = 0;
+	int r;
+
+	row = memo_closure(l->tree->memo, path, real, &n);
+	if (row != NULL)
+		return need_again(l, row, n, at);
+	l->recording = true;
+	l->put = NULL;
+	l->put_n = 0;
+	r = need_ask(l, image, interpreter, at);
+	l->recording = false;
+	if (r == 0)
+		r = memo_keep(l->tree->memo, path, real, l->put, l->put_n);
+	return r;
+}
+
+static int
+need_ask(struct lower *l, uint32_t image, bool interpreter, struct at at)
+{
+	const char *path = l->image_path[image], *real = l->image_real[image],
+		   *why = NULL;
+	struct elf elf;
+	int r = elf_read(l->arena, real, &elf, &why);
+
+	if (r == -ENOEXEC && interpreter) {
+		diag_error(l->diag, at,
+		    "its interpreter %s is a script itself: name that one's interpreter",
+		    path);
+		return -EINVAL;
+	}
+	if (r == -ENOEXEC || r == -ENOMEM)
+		return r;
+	if (r < 0) {
+		diag_error(l->diag, at, "%s cannot be started: %s", path,
+		    why != NULL ? why : strerror(-r));
+		return -EINVAL;
+	}
+	if ((r = libs_need(l, real, &elf, at, WHY_LIBRARY)) < 0)
+		return r;
+	return preset_need(l, path, real, at);
+}
+
+/* ---- scripts ------------------------------------------------------------------------ */
+
+/* As the kernel does: blanks, the interpreter, blanks, the rest as one word. */
+static int
+shebang_read(const char *real, struct shebang *ret)
+{
+	char *p, *end;
+	ssize_t n;
+	int fd;
+
+	/* syscalls: openat read close */
+	fd = open(real, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	n = read(fd, ret->line, SHEBANG_MAX);
+	(void)close(fd); /* only read */
+	if (n < 3 || ret->line[0] != '#' || ret->line[1] != '!')
+		return -ENOEXEC;
+	ret->line[n] = 0;
+	if ((end = strchr(ret->line, '\n')) == NULL && n == SHEBANG_MAX)
+		return -ENAMETOOLONG;
+	if (end != NULL)
+		*end = 0;
+	for (end = ret->line + strlen(ret->line); end > ret->line + 2; *--end = 0)
+		if (end[-1] != ' ' && end[-1] != '\t')
+			break;
+	p = ret->line + 2 + strspn(ret->line + 2, " \t");
+	ret->interp = p;
+	p += strcspn(p, " \t");
+	ret->arg = NULL;
+	if (*p != 0) {
+		*p++ = 0;
+		ret->arg = p + strspn(p, " \t");
+	}
+	return ret->interp[0] == '/' ? 0 : -ENOEXEC;
+}
+
+/* X of "#!/usr/bin/env X", where the fixed PATH finds it. */
+static int
+env_find(struct lower *l, const char *name, struct at at, const char **ret)
+{
+	static const char *const dirs[] = {"/usr/local/bin", "/usr/bin", "/bin"};
+	struct stat st;
+	size_t i;
+	char *path;
+
+	if (name == NULL || name[0] == '-' || strpbrk(name, " \t=/") != NULL) {
+		diag_error(l->diag, at,
+		    "its first line gives env more than one name: grant the interpreter, "
+		    "with the script as its argument");
+		return -EINVAL;
+	}
+	for (i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
+		if ((path = lower_printf(l, "%s/%s", dirs[i], name)) == NULL)
+			return -ENOMEM;
+		/* syscalls: newfstatat */
+		if (stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+		    (st.st_mode & 0111) != 0) {
+			*ret = path;
+			return 0;
+		}
+	}
+	diag_error(l->diag, at,
+	    "its interpreter %s is not in /usr/local/bin, /usr/bin, /bin", name);
+	return -EINVAL;
+}
+
+static int
+interpreter_add(struct lower *l, const char *path, struct at at, uint32_t *ret)
+{
+	size_t before = l->image_n, i;
+	int r = image_add(l, path, at, ret);
+
+	if (r < 0)
+		return r;
+	for (i = 0; before != l->image_n && i < l->view_n; i++)
+		if (l->view[i].kind == MOUNT_FILE && l->view[i].why == WHY_PROGRAM &&
+		    strcmp(l->view[i].target, l->image_real[*ret]) == 0)
+			l->view[i].why = WHY_SCRIPT;
+	return image_need(l, *ret, true, at);
+}
+
+static bool
+is_env(const char *path)
+{
+	return strcmp(strrchr(path, '/') + 1, "env") == 0;
+}
+
+static int
+script_lower(struct lower *l, const struct stmt *s, uint32_t image)
+{
+	const char *path = l->image_path[image], *prefix[PREFIX_MAX + 1] = {NULL}, *name;
+	struct at at = s->word[0].at;
+	struct shebang line = {.interp = NULL};
+	uint32_t interp, named;
+	size_t n = 0;
+	int r = shebang_read(l->image_real[image], &line);
+
+	if (r < 0) {
+		diag_error(l->diag, at,
+		    "%s is not a program: neither ELF nor a script whose first line "
+		    "names "
+		    "its interpreter",
+		    path);
+		return -EINVAL;
+	}
+	/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): set where r is 0 */
+	prefix[n++] = arena_copy(l->arena, line.interp, strlen(line.interp));
+	if (line.arg != NULL)
+		prefix[n++] = arena_copy(l->arena, line.arg, strlen(line.arg));
+	prefix[n++] = path;
+	if (prefix[0] == NULL || prefix[1] == NULL)
+		return -ENOMEM;
+	if (!path_is_normal(prefix[0])) {
+		diag_error(l->diag, at, "its interpreter's path is not in normal form");
+		return -EINVAL;
+	}
+	if ((r = interpreter_add(l, prefix[0], at, &interp)) < 0 ||
+	    (r = exec_put(l, s, image, interp, NULL, prefix)) < 0)
+		return r;
+	if (!is_env(prefix[0]))
+		return 0;
+	if ((r = env_find(l, line.arg, at, &name)) < 0 ||
+	    (r = interpreter_add(l, name, at, &named)) < 0)
+		return r;
+	return exec_put(l, s, named, named, path, NULL);
+}
+
+/* ---- the statements ------------------------------------------------------------------ */
+
+int
+program_lower(struct lower *l, const struct stmt *s)
+{
+	uint32_t image;
+	int r;
+
+	if (s->kw == KW_EXEC && s->verdict == VERDICT_DENY)
+		return 0; /* program_end, when all that may start is known */
+	if ((r = image_add(l, s->word[0].text, s->word[0].at, &image)) < 0)
+		return r;
+	r = image_need(l, image, false, s->word[0].at);
+	if (r == -ENOEXEC)
+		return script_lower(l, s, image);
+	return r < 0 ? r : exec_put(l, s, image, image, NULL, NULL);
+}
+
+/* A deny brings nothing into the view: it speaks of images that others grant,
+ * under whatever name.  Of any other it is true already. */
+static int
+deny_lower(struct lower *l, const struct stmt *s)
+{
+	char *real = realpath(s->word[0].text, NULL);
+	bool found = false;
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < l->image_n && real != NULL && !found; i++) {
+		if (strcmp(l->image_real[i], real) != 0)
+			continue;
+		found = true;
+		r = exec_put(l, s, (uint32_t)i, (uint32_t)i, NULL, NULL);
+	}
+	free(real);
+	return r;
+}
+
+int
+program_end(struct lower *l)
+{
+	const struct stmt *s;
+	size_t i;
+	int r;
+
+	for (i = 0; i < l->server->stmt_n; i++) {
+		s = &l->server->stmt[i];
+		if (s->kw == KW_EXEC && s->verdict == VERDICT_DENY &&
+		    (r = deny_lower(l, s)) < 0)
+			return r;
+	}
+	for (i = 0; i < l->view_n; i++) {
+		const struct view_row *v = &l->view[i];
+		bool writable;
+
+		if (v->kind != MOUNT_FILE ||
+		    (v->why != WHY_PROGRAM && v->why != WHY_LOADER &&
+			v->why != WHY_LIBRARY && v->why != WHY_SCRIPT))
+			continue;
+		writable = (v->right & RIGHT_WRITE) != 0;
+		if ((v->right & RIGHT_START) != 0)
+			writable = view_has(l, v->target, RIGHT_WRITE);
+		if (writable)
+			diag_error(l->diag, v->at,
+			    "%s can be started and written: it lies in %s", v->target,
+			    strncmp(v->target, "/tmp/", 5) == 0
+				? "/tmp, which every server has of its own; put it "
+				  "elsewhere"
+				: "what `write` grants");
+	}
+	return 0;
+}

@@ -1,0 +1,316 @@
+/*
+ * A pins file (docs/FORMAT.pins): read while its policy is compiled.  Each line is
+ * one definition as a person reviewed it; its body goes into the sealed file byte
+ * by byte.  Nothing is repaired: a line that is not as "kennel server pin" writes
+ * it is an error.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "policy/compile/lower.h"
+
+#define PINFILE_LEN_MAX (16u << 20)
+#define PINFILE_ROWS    65536
+#define BODY_LEN_MAX    (1u << 20)
+#define NAME_MAX_LEN    4096
+
+static const char head[] = "{\"kennel-pins\":1,\"server\":\"";
+
+static const char *const kinds[] = {
+    [PIN_TOOL] = "tool",
+    [PIN_RESOURCE] = "resource",
+    [PIN_TEMPLATE] = "template",
+    [PIN_PROMPT] = "prompt",
+    [PIN_CAPABILITIES] = "capabilities",
+    [PIN_INSTRUCTIONS] = "instructions",
+    [PIN_SERVER_INFO] = "server-info",
+};
+
+/* ---- JSON, as far as a canonical line goes ---------------------------------- */
+
+struct at_line {
+	const char *p, *end;
+};
+
+static bool
+take(struct at_line *l, const char *text)
+{
+	size_t n = strlen(text);
+
+	if ((size_t)(l->end - l->p) < n || memcmp(l->p, text, n) != 0)
+		return false;
+	l->p += n;
+	return true;
+}
+
+/* Behind the value that begins here; it is judged by policy_is_json later. */
+static bool
+skip_value(struct at_line *l)
+{
+	size_t depth = 0;
+	bool text = false;
+
+	for (; l->p < l->end; l->p++) {
+		if (text && *l->p == '\\' && l->p + 1 < l->end)
+			l->p++;
+		else if (*l->p == '"')
+			text = !text;
+		else if (!text && (*l->p == '{' || *l->p == '['))
+			depth++;
+		else if (!text && depth == 0 &&
+			 (*l->p == ',' || *l->p == '}' || *l->p == ']'))
+			return true;
+		else if (!text && (*l->p == '}' || *l->p == ']'))
+			depth--;
+	}
+	return false;
+}
+
+static int
+hex(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* One escape of a canonical text: the byte, or -1. */
+static int
+unescape(struct at_line *l)
+{
+	static const char from[] = "\"\\bfnrt", to[] = "\"\\\b\f\n\r\t";
+	const char *k;
+	int high, low;
+
+	if (l->end - l->p < 2)
+		return -1;
+	k = l->p[1] == '\0' ? NULL : strchr(from, l->p[1]);
+	if (k != NULL) {
+		l->p += 2;
+		return (unsigned char)to[k - from];
+	}
+	if (l->end - l->p < 6 || memcmp(l->p, "\\u00", 4) != 0)
+		return -1;
+	high = hex(l->p[4]);
+	low = hex(l->p[5]);
+	if (high < 0 || low < 0 || high > 1 || (high == 0 && low == 0))
+		return -1;
+	l->p += 6;
+	return high * 16 + low;
+}
+
+/* A text in quotes, decoded into out: its length, or -1. */
+static int
+text(struct at_line *l, char *out, size_t cap)
+{
+	size_t n = 0;
+	int c;
+
+	if (!take(l, "\""))
+		return -1;
+	while (l->p < l->end && *l->p != '"') {
+		c = *l->p == '\\' ? unescape(l) : (unsigned char)*l->p++;
+		if (c < 0 || n + 1 == cap)
+			return -1;
+		out[n++] = (char)c;
+	}
+	out[n] = '\0';
+	return take(l, "\"") ? (int)n : -1;
+}
+
+/* The value of a member of the object at p, or NULL. */
+static const char *
+member(const char *p, const char *end, const char *key, const char **ret_end)
+{
+	struct at_line l = {p, end};
+	char name[256];
+	const char *from;
+
+	if (!take(&l, "{"))
+		return NULL;
+	while (l.p < l.end && *l.p == '"') {
+		/* a name that is longer is none of those asked for */
+		if (text(&l, name, sizeof(name)) < 0 || !take(&l, ":"))
+			return NULL;
+		from = l.p;
+		if (!skip_value(&l))
+			return NULL;
+		if (strcmp(name, key) == 0) {
+			*ret_end = l.p;
+			return from;
+		}
+		if (!take(&l, ","))
+			return NULL;
+	}
+	return NULL;
+}
+
+/* 1 true, 0 false or another value, -1 not there. */
+static int
+hint(const char *p, const char *end, const char *key)
+{
+	const char *to = NULL, *v = member(p, end, key, &to);
+
+	if (v == NULL)
+		return -1;
+	return to - v == 4 && memcmp(v, "true", 4) == 0;
+}
+
+/* What a tool's annotations say, with what the protocol takes for granted: as
+ * the supervisor reads those of a live server (supervisor/hub/pins.c). */
+static uint32_t
+classes_of(const char *body, size_t len)
+{
+	const char *end, *p = member(body, body + len, "annotations", &end);
+	uint32_t classes = 0;
+	bool reads;
+
+	if (p == NULL || *p != '{')
+		return CLASS_UNANNOTATED;
+	reads = hint(p, end, "readOnlyHint") == 1;
+	if (reads)
+		classes |= CLASS_READONLY;
+	if (hint(p, end, "destructiveHint") == 1 ||
+	    (!reads && hint(p, end, "destructiveHint") != 0))
+		classes |= CLASS_DESTRUCTIVE;
+	if (hint(p, end, "idempotentHint") == 1)
+		classes |= CLASS_IDEMPOTENT;
+	if (hint(p, end, "openWorldHint") != 0)
+		classes |= CLASS_OPENWORLD;
+	return classes;
+}
+
+/* ---- a line ------------------------------------------------------------------- */
+
+static uint32_t
+kind_of(const char *name)
+{
+	uint32_t i;
+
+	for (i = PIN_TOOL; i <= PIN_SERVER_INFO; i++)
+		if (strcmp(kinds[i], name) == 0)
+			return i;
+	return 0;
+}
+
+/* What is wrong with it, or NULL and *ret is filled. */
+static const char *
+line_read(struct sealer *s, const char *p, size_t len, struct sealed_pin *ret)
+{
+	struct at_line l = {p, p + len};
+	char kind[32], name[NAME_MAX_LEN + 1], variant[256];
+	struct sealed_pin pin = {.kind = 0};
+	const char *body;
+	size_t body_len;
+	int n = 0, v = 0;
+
+	if (!policy_is_json(p, len))
+		return "it is no JSON";
+	if (!take(&l, "{\"body\":"))
+		return "it does not begin with a body";
+	body = l.p;
+	if (!skip_value(&l))
+		return "its body has no end";
+	body_len = (size_t)(l.p - body);
+	if (body_len > BODY_LEN_MAX)
+		return "its body is too long";
+	if (!take(&l, ",\"kind\":") || text(&l, kind, sizeof(kind)) < 0 ||
+	    (pin.kind = kind_of(kind)) == 0)
+		return "its kind is not known";
+	if (!take(&l, ",\"name\":") || (n = text(&l, name, sizeof(name))) < 0 ||
+	    !take(&l, ",\"variant\":") || (v = text(&l, variant, sizeof(variant))) < 0 ||
+	    !take(&l, "}") || l.p != l.end)
+		return "it is not body, kind, name, variant";
+	if ((n > 0) != (pin.kind < PIN_CAPABILITIES))
+		return "a name where none belongs, or none";
+	pin.name = sealer_str(s, name, (size_t)n);
+	pin.variant = sealer_str(s, variant, (size_t)v);
+	pin.body = sealer_str(s, body, body_len);
+	policy_digest(body, body_len, pin.sha256);
+	if (pin.kind == PIN_TOOL)
+		pin.classes = classes_of(body, body_len);
+	*ret = pin;
+	return NULL;
+}
+
+/* The first line: whose it is. */
+static const char *
+head_read(const char *p, size_t len, const char *server)
+{
+	struct at_line l = {p, p + len};
+	char name[80];
+
+	if (!take(&l, head))
+		return "it is no pins file of this version";
+	l.p--; /* the quote */
+	if (text(&l, name, sizeof(name)) < 0 || !take(&l, "}") || l.p != l.end)
+		return "its first line is not right";
+	return strcmp(name, server) == 0 ? NULL : "it holds the pins of another server";
+}
+
+const char *
+pinfile_read(struct sealer *s, const char *server, const char *p, size_t len,
+    struct sealed_range *ret, uint32_t *ret_line)
+{
+	struct sealed_pin pin;
+	const char *end, *why;
+	uint32_t line = 0;
+
+	ret->first = sealer_rows(s, SEALED_PINS);
+	ret->n = 0;
+	while (len > 0) {
+		*ret_line = ++line;
+		end = memchr(p, '\n', len);
+		if (end == NULL)
+			return "the last line has no end";
+		why = line == 1 ? head_read(p, (size_t)(end - p), server)
+				: line_read(s, p, (size_t)(end - p), &pin);
+		if (why != NULL)
+			return why;
+		if (line > 1) {
+			(void)sealer_row(s, SEALED_PINS, &pin, sizeof(pin));
+			if (++ret->n > PINFILE_ROWS)
+				return "it has too many lines";
+		}
+		len -= (size_t)(end - p) + 1;
+		p = end + 1;
+	}
+	*ret_line = 1;
+	return line == 0 ? "it is empty" : NULL;
+}
+
+/* ---- the statement --------------------------------------------------------------- */
+
+int
+lower_pins(struct lower *l, const struct stmt *s)
+{
+	const struct policy_source *source = &l->tree->source[s->at.file];
+	const char *path, *why = NULL;
+	char shown[DIAG_TEXT_CAP], *data = NULL;
+	struct tree own = *l->tree;
+	uint32_t line = 0;
+	size_t len = 0;
+	int r;
+
+	own.arena = l->arena;
+	path = include_path(&own, source->path, s->word[0].text, &why);
+	if (path == NULL || source->reader == NULL) {
+		diag_error(l->diag, s->word[0].at, "no file can be read here");
+		return -EINVAL;
+	}
+	diag_text(shown, path, strlen(path));
+	r = source->reader->read(source->reader->arg, path, PINFILE_LEN_MAX, &data, &len);
+	if (r != 0) {
+		diag_error(l->diag, s->word[0].at, "unable to read %s: %s", shown,
+		    r == -EPERM   ? "everybody may write it"
+		    : r == -EFBIG ? "it is larger than 16 MiB"
+				  : strerror(-r));
+		return -EINVAL;
+	}
+	why =
+	    pinfile_read(l->sealer, l->server->name.text, data, len, &l->row.pins, &line);
+	free(data);
+	if (why == NULL)
+		return 0;
+	diag_error(l->diag, s->word[0].at, "%s:%u: %s", shown, line, why);
+	return -EINVAL;
+}

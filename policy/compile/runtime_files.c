@@ -1,0 +1,158 @@
+/*
+ * What the runtimes of languages need besides their libraries: found when the
+ * policy is compiled, shown by "policy show" as preset.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "policy/compile/lower.h"
+
+#define MODULES_MAX 512
+
+static int python_need(struct lower *, const char *real, struct at);
+static int node_need(struct lower *, const char *real, struct at);
+
+/* By the base name of the image as granted or as it really is. */
+static const struct {
+	const char *start; /* name, or name and a version */
+	int (*need)(struct lower *, const char *real, struct at);
+} presets[] = {
+    {"python3", python_need},
+    {"node", node_need},
+};
+
+/* start, or start and then digits and dots, as in python3.11. */
+static bool
+named(const char *path, const char *start)
+{
+	const char *base = strrchr(path, '/') + 1;
+	size_t n = strlen(start);
+
+	return strncmp(base, start, n) == 0 &&
+	       strspn(base + n, ".0123456789") == strlen(base + n);
+}
+
+int
+preset_need(struct lower *l, const char *path, const char *real, struct at at)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(presets) / sizeof(presets[0]); i++)
+		if (named(path, presets[i].start) || named(real, presets[i].start))
+			return presets[i].need(l, real, at);
+	return 0;
+}
+
+/* A file or folder, if it is there. */
+static int
+root_put(struct lower *l, const char *path, struct at at)
+{
+	struct view_row row = {.right = RIGHT_READ, .why = WHY_PRESET, .at = at};
+	const char *real;
+	struct stat st;
+	int r;
+
+	/* syscalls: newfstatat */
+	if (path == NULL)
+		return -ENOMEM;
+	if (stat(path, &st) < 0 || (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)))
+		return 0;
+	if ((r = view_walk(l, path, at, &real)) < 0)
+		return r == -ENOENT ? 0 : r;
+	row.kind = S_ISDIR(st.st_mode) ? MOUNT_TREE : MOUNT_FILE;
+	row.source = row.target = real;
+	return view_put(l, &row);
+}
+
+static int
+common_need(struct lower *l, struct at at)
+{
+	static const char *const roots[] = {
+	    "/usr/lib/ssl/openssl.cnf", "/etc/ssl/openssl.cnf"};
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < sizeof(roots) / sizeof(roots[0]) && r == 0; i++)
+		r = root_put(l, roots[i], at);
+	return r;
+}
+
+/* Node's own modules of a distribution, and the one part of the C library that
+ * prebuilt add-ons name and node itself does not. */
+static int
+node_need(struct lower *l, const char *real, struct at at)
+{
+	static const char *const roots[] = {"/usr/share/nodejs",
+	    "/lib/x86_64-linux-gnu/librt.so.1", "/lib/aarch64-linux-gnu/librt.so.1",
+	    "/lib64/librt.so.1"};
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < sizeof(roots) / sizeof(roots[0]) && r == 0; i++)
+		r = root_put(l, roots[i], at);
+	return r < 0 ? r : common_need(l, at);
+}
+
+/* Libraries of the modules that are themselves libraries. */
+static int
+modules_need(struct lower *l, const char *dir, struct at at)
+{
+	struct dirent *entry;
+	struct elf elf;
+	const char *why;
+	char *path;
+	size_t n = 0, len;
+	int r = 0;
+	DIR *d;
+
+	/* syscalls: openat getdents64 close fstat newfstatat */
+	if ((d = opendir(dir)) == NULL)
+		return 0;
+	while (r == 0 && n < MODULES_MAX && (entry = readdir(d)) != NULL) {
+		len = strlen(entry->d_name);
+		if (len < 3 || strcmp(entry->d_name + len - 3, ".so") != 0)
+			continue;
+		n++;
+		if ((path = lower_printf(l, "%s/%s", dir, entry->d_name)) == NULL)
+			r = -ENOMEM;
+		else if (elf_read(l->arena, path, &elf, &why) == 0)
+			r = libs_need(l, path, &elf, at, WHY_PRESET);
+	}
+	(void)closedir(d); /* only read */
+	return r;
+}
+
+/* PREFIX/lib/python3.X, its modules, and what a distribution puts beside it. */
+static int
+python_lib(struct lower *l, const char *prefix, size_t prefix_len, const char *version,
+    struct at at)
+{
+	char *lib = lower_printf(l, "%.*s/lib/%s", (int)prefix_len, prefix, version);
+	int r;
+
+	if ((r = root_put(l, lib, at)) < 0 ||
+	    (r = root_put(l, lower_printf(l, "%.*s/lib/python3", (int)prefix_len, prefix),
+		 at)) < 0 ||
+	    (r = root_put(l, lower_printf(l, "/usr/local/lib/%s", version), at)) < 0)
+		return r;
+	return modules_need(l, lower_printf(l, "%s/lib-dynload", lib), at);
+}
+
+static int
+python_need(struct lower *l, const char *real, struct at at)
+{
+	const char *base = strrchr(real, '/') + 1, *up;
+	size_t len = (size_t)(base - 1 - real);
+	int r;
+
+	/* PREFIX/bin/python3.X */
+	for (up = real + len; up > real && up[-1] != '/'; up--)
+		;
+	if (up == real || strncmp(base, "python3.", 8) != 0)
+		return common_need(l, at); /* a build of another shape: no guess */
+	r = python_lib(l, real, (size_t)(up - 1 - real), base, at);
+	return r < 0 ? r : common_need(l, at);
+}

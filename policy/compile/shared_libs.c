@@ -1,0 +1,336 @@
+/*
+ * Where the loader will find the libraries of a program: DT_RPATH of the file
+ * and of those that brought it, DT_RUNPATH, the loader's cache, the default
+ * folders.  What is found is put into the view where the loader looks for it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "policy/sealed/lib_dirs.h"
+#include "policy/compile/lower.h"
+
+#define CACHE_PATH    "/etc/ld.so.cache"
+#define CACHE_LEN_MAX (16u << 20)
+#define LIBS_MAX      2048 /* of one program */
+
+static const char *const default_dirs[] = {LIB_DIRS, NULL};
+static const char *const musl_dirs[] = {"/lib", "/usr/local/lib", "/usr/lib", NULL};
+
+/* A file whose needs are looked at; from is the one that brought it. */
+struct object {
+	const char *real; /* canonical */
+	struct elf elf;
+	const struct object *from;
+};
+
+struct search {
+	struct lower *l;
+	struct at at;
+	enum sealed_mount_why why;
+	const char *interp; /* real path of the program's loader */
+	bool musl;
+	struct object *object[LIBS_MAX]; /* work list: found so far */
+	size_t object_n;
+	const uint8_t *cache;
+	size_t cache_len;
+	bool cache_used;
+};
+
+/* ---- ld.so.cache -------------------------------------------------------------- */
+
+/* The format "glibc-ld.so.cache1.1"; numbers in the machine's order. */
+struct cache_header {
+	char magic[20];
+	uint32_t lib_n, string_len;
+	uint32_t rest[5];
+};
+struct cache_entry {
+	int32_t flags;
+	uint32_t key, value, version;
+	uint64_t hwcap;
+};
+
+static void
+cache_open(struct search *s)
+{
+	struct stat st;
+	void *map;
+	int fd;
+
+	/* syscalls: openat fstat newfstatat mmap munmap close */
+	fd = open(CACHE_PATH, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return; /* then there is none */
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
+	    st.st_size <= (off_t)CACHE_LEN_MAX) {
+		map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+		if (map != MAP_FAILED) {
+			s->cache = map;
+			s->cache_len = (size_t)st.st_size;
+		}
+	}
+	(void)close(fd); /* only read */
+}
+
+static const char *
+cache_string(const struct search *s, uint32_t off)
+{
+	if (off >= s->cache_len || memchr(s->cache + off, 0, s->cache_len - off) == NULL)
+		return "";
+	return (const char *)s->cache + off;
+}
+
+/* The path that the cache has for a name, or NULL. */
+static const char *
+cache_find(const struct search *s, const char *name)
+{
+	struct cache_header h;
+	struct cache_entry e;
+	const char *path;
+	uint64_t i;
+
+	if (s->cache_len < sizeof(h))
+		return NULL;
+	memcpy(&h, s->cache, sizeof(h));
+	if (memcmp(h.magic, "glibc-ld.so.cache1.1", sizeof(h.magic)) != 0 ||
+	    h.lib_n > (s->cache_len - sizeof(h)) / sizeof(e))
+		return NULL;
+	for (i = 0; i < h.lib_n; i++) {
+		memcpy(&e, s->cache + sizeof(h) + i * sizeof(e), sizeof(e));
+		/* A variant for some processors only: the plain one always works. */
+		if (e.flags != LIB_CACHE_FLAGS || e.hwcap != 0 ||
+		    strcmp(cache_string(s, e.key), name) != 0)
+			continue;
+		path = cache_string(s, e.value);
+		if (path_is_normal(path))
+			return path;
+	}
+	return NULL;
+}
+
+/* ---- one library ---------------------------------------------------------------- */
+
+static struct object *
+object_seen(const struct search *s, const char *real)
+{
+	size_t i;
+
+	for (i = 0; i < s->object_n; i++)
+		if (strcmp(s->object[i]->real, real) == 0)
+			return s->object[i];
+	return NULL;
+}
+
+/* Is there a library of this machine at path?  -ENOENT: look further. */
+static int
+object_try(struct search *s, const char *path, const struct object *from)
+{
+	struct view_row row = {.kind = MOUNT_FILE, .right = RIGHT_READ, .why = s->why};
+	struct object *o;
+	const char *real, *why;
+	struct elf elf;
+	int r;
+
+	r = elf_read(s->l->arena, path, &elf, &why);
+	if (r < 0)
+		return r == -ENOMEM ? r : -ENOENT;
+	if ((r = view_walk(s->l, path, s->at, &real)) < 0)
+		return r;
+	row.source = row.target = real;
+	row.at = s->at;
+	if ((r = view_put(s->l, &row)) < 0 || object_seen(s, real) != NULL)
+		return r;
+	if (s->object_n == LIBS_MAX)
+		return -E2BIG;
+	if ((o = arena_alloc(s->l->arena, sizeof(*o))) == NULL)
+		return -ENOMEM;
+	*o = (struct object){.real = real, .elf = elf, .from = from};
+	s->object[s->object_n++] = o;
+	return 0;
+}
+
+/* One folder of a list, with $ORIGIN and ${ORIGIN} put in; NULL: not usable. */
+static char *
+dir_expand(struct lower *l, const char *dir, size_t len, const char *real)
+{
+	static const char *const token[] = {"$ORIGIN", "${ORIGIN}"};
+	size_t i, n;
+
+	for (i = 0; i < 2; i++) {
+		n = strlen(token[i]);
+		if (len >= n && memcmp(dir, token[i], n) == 0)
+			return lower_printf(l, "%.*s%.*s",
+			    (int)(strrchr(real, '/') - real), real, (int)(len - n),
+			    dir + n);
+	}
+	if (len == 0 || dir[0] != '/' || memchr(dir, '$', len) != NULL)
+		return NULL; /* relative to who knows what: never followed here */
+	return lower_printf(l, "%.*s", (int)len, dir);
+}
+
+static int
+list_try(struct search *s, const char *list, const struct object *owner, const char *name,
+    const struct object *from)
+{
+	const char *p, *end;
+	char *dir, *path;
+	int r;
+
+	for (p = list; p != NULL && *p != 0; p = *end == 0 ? end : end + 1) {
+		end = p + strcspn(p, ":");
+		dir = dir_expand(s->l, p, (size_t)(end - p), owner->real);
+		if (dir == NULL)
+			continue;
+		if ((path = lower_printf(s->l, "%s/%s", dir, name)) == NULL)
+			return -ENOMEM;
+		if ((r = object_try(s, path, from)) != -ENOENT)
+			return r;
+	}
+	return -ENOENT;
+}
+
+static int
+dirs_try(
+    struct search *s, const char *const *dir, const char *name, const struct object *from)
+{
+	char *path;
+	int r = -ENOENT;
+
+	for (; *dir != NULL && r == -ENOENT; dir++) {
+		if ((path = lower_printf(s->l, "%s/%s", *dir, name)) == NULL)
+			return -ENOMEM;
+		r = object_try(s, path, from);
+	}
+	return r;
+}
+
+static int
+cache_try(struct search *s, const char *name, const struct object *from)
+{
+	const char *path = cache_find(s, name);
+	size_t i, n;
+	int r;
+
+	if (path == NULL)
+		return -ENOENT;
+	if ((r = object_try(s, path, from)) < 0)
+		return r;
+	for (i = 0; default_dirs[i] != NULL; i++) {
+		n = strlen(default_dirs[i]);
+		if (strncmp(path, default_dirs[i], n) == 0 && path[n] == '/' &&
+		    strchr(path + n + 1, '/') == NULL)
+			return 0;
+	}
+	s->cache_used = true; /* the loader finds it by the cache only */
+	return 0;
+}
+
+static int
+library_find(struct search *s, const char *name, const struct object *from)
+{
+	const struct object *o;
+	int r = -ENOENT;
+
+	if (name[0] == '/')
+		return object_try(s, name, from);
+	if (strchr(name, '/') != NULL)
+		return -ENOENT;
+	for (o = from; o != NULL && from->elf.runpath == NULL && r == -ENOENT;
+	     o = o->from)
+		r = list_try(s, o->elf.rpath, o, name, from);
+	if (r == -ENOENT)
+		r = list_try(s, from->elf.runpath, from, name, from);
+	if (r == -ENOENT && !s->musl)
+		r = cache_try(s, name, from);
+	if (r == -ENOENT)
+		r = dirs_try(s, s->musl ? musl_dirs : default_dirs, name, from);
+	return r;
+}
+
+/* ---- the closure --------------------------------------------------------------- */
+
+static int
+interp_need(struct search *s, const char *interp)
+{
+	struct view_row row = {
+	    .kind = MOUNT_FILE, .right = RIGHT_READ | RIGHT_START, .why = WHY_LOADER};
+	const char *base = strrchr(interp, '/');
+	int r;
+
+	if (interp[0] != '/' ||
+	    (r = view_walk(s->l, interp, s->at, &s->interp)) == -ENOENT) {
+		diag_error(s->l->diag, s->at, "its loader is not there: %s", interp);
+		return -EINVAL;
+	}
+	if (r < 0)
+		return r;
+	s->musl = strncmp(base + 1, "ld-musl-", 8) == 0;
+	row.source = row.target = s->interp;
+	row.at = s->at;
+	return view_put(s->l, &row);
+}
+
+static int
+search_run(struct search *s)
+{
+	const struct object *o;
+	size_t i, k;
+	int r;
+
+	/* The list grows while it is walked; each file is on it once. */
+	for (i = 0; i < s->object_n; i++) {
+		o = s->object[i];
+		for (k = 0; k < o->elf.needed_n; k++) {
+			r = library_find(s, o->elf.needed[k], o);
+			if (r == -ENOENT && s->why == WHY_PRESET)
+				continue; /* a module that cannot be loaded outside either */
+			if (r == -ENOENT) {
+				diag_error(s->l->diag, s->at,
+				    "library %s of %s is not there", o->elf.needed[k],
+				    o->real);
+				return -EINVAL;
+			}
+			if (r < 0)
+				return r;
+		}
+	}
+	return 0;
+}
+
+int
+libs_need(struct lower *l, const char *real, const struct elf *elf, struct at at,
+    enum sealed_mount_why why)
+{
+	struct view_row cache = {.kind = MOUNT_FILE,
+	    .right = RIGHT_READ,
+	    .why = why,
+	    .source = CACHE_PATH,
+	    .target = CACHE_PATH,
+	    .at = at};
+	struct object root = {.real = real, .elf = *elf};
+	struct search *s;
+	int r = 0;
+
+	if ((s = calloc(1, sizeof(*s))) == NULL)
+		return -ENOMEM;
+	s->l = l;
+	s->at = at;
+	s->why = why;
+	s->object[s->object_n++] = &root;
+	cache_open(s);
+	if (elf->interp != NULL)
+		r = interp_need(s, elf->interp);
+	if (r == 0)
+		r = search_run(s);
+	if (r == 0 && s->cache_used)
+		r = view_put(l, &cache);
+	if (s->cache != NULL)
+		(void)munmap((void *)(uintptr_t)s->cache, s->cache_len); /* ends anyway */
+	free(s);
+	return r;
+}

@@ -1,0 +1,64 @@
+/*
+ * Differences, as they are found.
+ */
+#include "policy/diff/diff.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const uint8_t rank[] = {
+    [VERDICT_ALLOW] = 0,
+    [VERDICT_ASK] = 1,
+    [VERDICT_DENY] = 2,
+};
+
+enum diff_way
+diff_way(struct state a, struct state b)
+{
+	if (rank[b.verdict] < rank[a.verdict])
+		return DIFF_WIDER;
+	if (rank[b.verdict] > rank[a.verdict])
+		return DIFF_NARROWER;
+	/* more ways to get through is wider, fewer is not */
+	return (b.more & ~a.more) != 0 ? DIFF_WIDER : DIFF_NARROWER;
+}
+
+static void
+finding_free(struct finding *f)
+{
+	free(f->from_text);
+	free(f->to_text);
+	free(f->set);
+	free(f->witness);
+}
+
+int
+diff_found(struct diff *d, const struct finding *f)
+{
+	struct finding copy = *f, *grown;
+
+	if (d->found_n == d->found_cap) {
+		d->found_cap = d->found_cap == 0 ? 64 : 2 * d->found_cap;
+		grown = realloc(d->found, d->found_cap * sizeof(*grown));
+		if (grown == NULL) {
+			finding_free(&copy);
+			return -ENOMEM;
+		}
+		d->found = grown;
+	}
+	d->found[d->found_n++] = copy;
+	return 0;
+}
+
+void
+diff_free(struct diff *d)
+{
+	size_t i;
+
+	for (i = 0; i < d->found_n; i++)
+		finding_free(&d->found[i]);
+	free(d->found);
+	d->found = NULL;
+	d->found_n = d->found_cap = 0;
+}

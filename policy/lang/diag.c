@@ -1,0 +1,420 @@
+/*
+ * What is wrong, where: "file:line:col: error: ...", the line, a caret.
+ *
+ * The text of a policy is foreign: it is shown printable and cut, and a line
+ * that may hold a value is not shown at all.
+ */
+#include "policy/lang/output.h"
+#include "policy/lang/ast.h"
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NEAR_LEN_MAX 32
+#define MESSAGE_MAX  8192 /* bytes; a path may stand in it */
+
+/* One byte as it is shown: its width. */
+static size_t
+show_byte(char out[5], unsigned char c)
+{
+	if (c == '\t')
+		c = ' ';
+	if (c >= 0x20 && c < 0x7f) {
+		out[0] = (char)c;
+		out[1] = '\0';
+		return 1;
+	}
+	(void)snprintf(out, 5, "\\x%02x", c); /* four characters fit */
+	return 4;
+}
+
+char *
+diag_text(char out[DIAG_TEXT_CAP], const char *text, size_t len)
+{
+	size_t i, w, n = 0;
+	char one[5];
+
+	for (i = 0; i < len; i++) {
+		w = show_byte(one, (unsigned char)text[i]);
+		if (n + w > DIAG_TEXT_MAX) {
+			memcpy(out + (n < DIAG_TEXT_MAX - 3 ? n : DIAG_TEXT_MAX - 3),
+			    "...", 4);
+			return out;
+		}
+		memcpy(out + n, one, w);
+		n += w;
+	}
+	out[n] = '\0';
+	return out;
+}
+
+struct line {
+	const char *text;
+	size_t len;
+};
+
+static bool
+line_find(const struct policy_source *s, uint32_t line, struct line *ret)
+{
+	const char *p = s->text, *end = s->text + s->len, *nl;
+	uint32_t i;
+
+	if (s->len == 0 || line == 0)
+		return false;
+	for (i = 1; i < line; i++) {
+		p = memchr(p, '\n', (size_t)(end - p));
+		if (p == NULL)
+			return false;
+		p++;
+	}
+	nl = memchr(p, '\n', (size_t)(end - p));
+	ret->text = p;
+	ret->len = (size_t)((nl == NULL ? end : nl) - p);
+	return true;
+}
+
+static bool
+blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '{' || c == '}';
+}
+
+/* Does a word of this line announce a value? */
+static bool
+line_has_value_word(const struct line *l)
+{
+	static const char *const words[] = {"env", "secret", "let"};
+	size_t i, k, n;
+
+	for (i = 0; i < l->len; i++) {
+		if (i > 0 && !blank(l->text[i - 1]))
+			continue;
+		for (k = 0; k < sizeof(words) / sizeof(words[0]); k++) {
+			n = strlen(words[k]);
+			if (l->len - i >= n && memcmp(l->text + i, words[k], n) == 0 &&
+			    (i + n == l->len || blank(l->text[i + n])))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* The line, or one that it continues. */
+static bool
+line_is_hidden(const struct policy_source *s, struct line l)
+{
+	const char *end;
+
+	for (;;) {
+		if (line_has_value_word(&l))
+			return true;
+		if (l.text == s->text)
+			return false;
+		end = l.text - 1; /* the newline before */
+		if (end == s->text || end[-1] != '\\')
+			return false;
+		for (l.text = end; l.text > s->text && l.text[-1] != '\n'; l.text--)
+			;
+		l.len = (size_t)(end - l.text);
+	}
+}
+
+/* The line and a caret under col, in a window of DIAG_TEXT_MAX. */
+static void
+line_show(FILE *out, const struct line *l, uint32_t col)
+{
+	size_t at = col > 0 ? col - 1 : 0, first = 0, i, w, width = 0, caret = 0;
+	char one[5];
+
+	if (at > l->len)
+		at = l->len;
+	if (at > DIAG_TEXT_MAX / 2 && l->len > DIAG_TEXT_MAX)
+		first = at - DIAG_TEXT_MAX / 2;
+	fputs(first > 0 ? "    ..." : "    ", out);
+	if (first > 0)
+		caret = 3;
+	for (i = first; i < l->len; i++) {
+		w = show_byte(one, (unsigned char)l->text[i]);
+		if (width + w > DIAG_TEXT_MAX) {
+			fputs("...", out);
+			break;
+		}
+		fputs(one, out);
+		width += w;
+		if (i < at)
+			caret += w;
+	}
+	fprintf(out, "\n    %*s^\n", (int)caret, "");
+}
+
+/* Whoever wrote the message, what comes out of it is printable. */
+static void message(FILE *out, const char *fmt, va_list ap)
+    __attribute__((format(printf, 2, 0)));
+
+static void
+message(FILE *out, const char *fmt, va_list ap)
+{
+	char text[MESSAGE_MAX], one[5];
+	size_t i;
+
+	(void)vsnprintf(text, sizeof(text), fmt, ap); /* cut is good enough */
+	for (i = 0; text[i] != '\0'; i++) {
+		(void)show_byte(one, (unsigned char)text[i]);
+		fputs(one, out);
+	}
+	fputc('\n', out);
+}
+
+static void report(FILE *out, const struct diag *d, struct at at, const char *kind,
+    const char *fmt, va_list ap) __attribute__((format(printf, 5, 0)));
+
+static void
+report(FILE *out, const struct diag *d, struct at at, const char *kind, const char *fmt,
+    va_list ap)
+{
+	const struct policy_source *s = NULL;
+	const char *path = "(standard input)";
+	char shown[DIAG_TEXT_CAP];
+	struct line l;
+
+	if (at.file < d->source_n)
+		s = &d->source[at.file];
+	if (s != NULL && s->path != NULL)
+		path = s->path;
+	fputs(diag_text(shown, path, strlen(path)), out);
+	if (at.line > 0)
+		fprintf(out, ":%u:%u", at.line, at.col);
+	fprintf(out, ": %s: ", kind);
+	message(out, fmt, ap);
+	if (s != NULL && !d->hide_line && !d->hide_all && line_find(s, at.line, &l) &&
+	    !line_is_hidden(s, l))
+		line_show(out, &l, at.col);
+}
+
+static void report_json(FILE *f, const struct diag *d, struct at at, const char *kind,
+    const char *code, const char *fmt, va_list ap) __attribute__((format(printf, 6, 0)));
+
+/* The same as one object; never the line itself. */
+static void
+report_json(FILE *f, const struct diag *d, struct at at, const char *kind,
+    const char *code, const char *fmt, va_list ap)
+{
+	const char *path = at.file < d->source_n ? d->source[at.file].path : NULL;
+	char *text = NULL;
+	size_t len = 0;
+	struct out o;
+	FILE *m = open_memstream(&text, &len);
+
+	if (m == NULL)
+		return;
+	message(m, fmt, ap);
+	if (fclose(m) != 0 || len == 0) {
+		free(text);
+		return;
+	}
+	out_init(&o, f);
+	out_object(&o, NULL);
+	out_text(&o, "severity", kind);
+	out_text(&o, "code", code);
+	out_text(&o, "file", path == NULL ? "(standard input)" : path);
+	out_number(&o, "line", at.line);
+	out_number(&o, "column", at.col);
+	out_bytes(&o, "message", text, len - 1); /* less the newline */
+	out_end(&o);
+	free(text);
+}
+
+/* ---- in the order of the text -------------------------------------------- */
+
+struct held {
+	struct at at;
+	size_t order;
+	char *text;
+};
+
+#define HELD_MAX (2 * (size_t)DIAG_SHOWN_MAX)
+
+static int
+held_order(const void *va, const void *vb)
+{
+	const struct held *a = va, *b = vb;
+
+	if (a->at.file != b->at.file)
+		return a->at.file < b->at.file ? -1 : 1;
+	if (a->at.line != b->at.line)
+		return a->at.line < b->at.line ? -1 : 1;
+	if (a->at.col != b->at.col)
+		return a->at.col < b->at.col ? -1 : 1;
+	return a->order < b->order ? -1 : 1;
+}
+
+static void
+held_flush(struct diag *d)
+{
+	size_t i;
+
+	if (d->held_n > 1)
+		qsort(d->held, d->held_n, sizeof(*d->held), held_order);
+	for (i = 0; i < d->held_n; i++) {
+		if (d->json && i > 0)
+			fputc(',', d->out);
+		fputs(d->held[i].text, d->out);
+		free(d->held[i].text);
+	}
+	free(d->held);
+	d->held = NULL;
+	d->held_n = 0;
+}
+
+/* Where the next message goes: a buffer of its own, or straight out. */
+static FILE *
+held_open(struct diag *d, struct at at, size_t *len)
+{
+	struct held *h;
+	FILE *f;
+
+	if (!d->sorted)
+		return d->out;
+	if (d->held == NULL)
+		d->held = calloc(HELD_MAX, sizeof(*d->held));
+	if (d->held == NULL || d->held_n == HELD_MAX)
+		return d->out;
+	h = &d->held[d->held_n];
+	f = open_memstream(&h->text, len);
+	if (f == NULL)
+		return d->out;
+	h->at = at;
+	h->order = d->held_n;
+	return f;
+}
+
+static void say(struct diag *d, struct at at, const char *kind, const char *source,
+    const char *fmt, va_list ap) __attribute__((format(printf, 5, 0)));
+
+static void
+say(struct diag *d, struct at at, const char *kind, const char *source, const char *fmt,
+    va_list ap)
+{
+	size_t len = 0;
+	FILE *f;
+
+	if (d->out == NULL)
+		return;
+	f = held_open(d, at, &len);
+	if (d->json && f == d->out)
+		return; /* there is no memory for it; it is counted */
+	if (d->json)
+		report_json(f, d, at, kind, diag_code(source), fmt, ap);
+	else
+		report(f, d, at, kind, fmt, ap);
+	if (f != d->out && fclose(f) == 0)
+		d->held_n++;
+}
+
+void
+diag_error_in(const char *source, struct diag *d, struct at at, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (d->error_n++ >= DIAG_SHOWN_MAX)
+		return;
+	va_start(ap, fmt);
+	say(d, at, "error", source, fmt, ap);
+	va_end(ap);
+}
+
+void
+diag_warning_in(const char *source, struct diag *d, struct at at, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (d->warning_n++ >= DIAG_SHOWN_MAX || d->quiet)
+		return;
+	va_start(ap, fmt);
+	say(d, at, "warning", source, fmt, ap);
+	va_end(ap);
+}
+
+static void
+end_count(struct diag *d, size_t n, const char *kind)
+{
+	if (d->out != NULL && n > DIAG_SHOWN_MAX)
+		fprintf(d->out, "%zu more %s%s not shown\n", n - DIAG_SHOWN_MAX, kind,
+		    n - DIAG_SHOWN_MAX == 1 ? "" : "s");
+}
+
+void
+diag_end(struct diag *d)
+{
+	if (d->json && d->out != NULL)
+		fputs("{\"diagnostics\":[", d->out);
+	held_flush(d);
+	if (d->json && d->out != NULL)
+		fprintf(d->out, "],\"errors\":%zu,\"warnings\":%zu}\n", d->error_n,
+		    d->warning_n);
+	if (d->json)
+		return;
+	end_count(d, d->error_n, "error");
+	end_count(d, d->quiet ? 0 : d->warning_n, "warning");
+}
+
+/* ---- did you mean -------------------------------------------------------- */
+
+static size_t
+min_of(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Edits between two words: insert, delete, replace, swap neighbours. */
+static size_t
+edits(const char *a, size_t a_n, const char *b, size_t b_n)
+{
+	size_t row[3][NEAR_LEN_MAX + 1], *old = row[0], *prev = row[1], *cur = row[2];
+	size_t i, j, *t;
+
+	for (j = 0; j <= b_n; j++)
+		prev[j] = j;
+	for (i = 1; i <= a_n; i++) {
+		cur[0] = i;
+		for (j = 1; j <= b_n; j++) {
+			cur[j] = prev[j - 1] + (a[i - 1] != b[j - 1]);
+			cur[j] = min_of(cur[j], min_of(prev[j], cur[j - 1]) + 1);
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] &&
+			    a[i - 2] == b[j - 1])
+				cur[j] = min_of(cur[j], old[j - 2] + 1);
+		}
+		t = old;
+		old = prev;
+		prev = cur;
+		cur = t;
+	}
+	return prev[b_n];
+}
+
+const char *
+diag_near(const char *word, const char *const *list, size_t n)
+{
+	size_t len = strlen(word), best = len / 3 + 1, i, k, d;
+	const char *found = NULL;
+
+	if (len > NEAR_LEN_MAX || len < 2)
+		return NULL;
+	if (best > 3)
+		best = 3;
+	for (i = 0; i < n; i++) {
+		k = list[i] == NULL ? 0 : strlen(list[i]);
+		if (k == 0 || k > NEAR_LEN_MAX)
+			continue;
+		d = edits(word, len, list[i], k);
+		/* nothing of the word may be left to guess; of two, the one that
+		 * begins alike */
+		if (d <= best && d < k && d < len &&
+		    (found == NULL || d < best ||
+			(d == best && found[0] != word[0] && list[i][0] == word[0]))) {
+			best = d;
+			found = list[i];
+		}
+	}
+	return found;
+}

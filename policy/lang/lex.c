@@ -1,0 +1,455 @@
+/*
+ * Bytes to words.  A newline ends a statement, `\` before it continues one,
+ * `#` at the start of a word is a comment, a quoted string is literal.
+ *
+ * Any bytes at all come in.  The whole text is scanned first for what no
+ * policy may hold; after that a bad byte is an ordinary one, so that it is
+ * reported once and parsing goes on.
+ */
+#include "policy/lang/lex.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "shim/base/utf8.h"
+
+/* ---- bytes --------------------------------------------------------------- */
+
+size_t
+lex_utf8(const char *text, size_t len, uint32_t *ret)
+{
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	const unsigned char *p = (const unsigned char *)text;
+	uint32_t code;
+	size_t n, i;
+
+	if (p[0] < 0x80) {
+		*ret = p[0];
+		return 1;
+	}
+	n = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
+	if (p[0] < 0xc2 || p[0] > 0xf4 || n > len)
+		return 0;
+	code = p[0] & (0x7fu >> n);
+	for (i = 1; i < n; i++) {
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (p[i] & 0x3f);
+	}
+	if (code < least[n] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
+		return 0;
+	*ret = code;
+	return n;
+}
+
+bool
+lex_unseen(uint32_t c)
+{
+	return (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
+	       (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || c == 0xad || c == 0x61c;
+}
+
+/* Why this code point may not stand in a policy, or NULL. */
+static const char *
+refused(uint32_t c, bool first)
+{
+	if (c == '\n' || c == '\t' || (c >= 0x20 && c < 0x7f))
+		return NULL;
+	if (c == 0)
+		return "a NUL byte";
+	if (c == '\r')
+		return "a carriage return: lines end in a newline alone "
+		       "(sed -i 's/\\r$//' FILE mends a Windows file)";
+	if (c < 0x20 || c == 0x7f || (c >= 0x80 && c < 0xa0))
+		return "a control byte (in quotes, write it as \\u00XX)";
+	if (c == 0xfeff && first)
+		return "a byte order mark: files are UTF-8 without one";
+	if (lex_unseen(c))
+		return "a character that cannot be seen or reorders the line "
+		       "(in quotes, write it as \\uXXXX)";
+	return NULL;
+}
+
+void
+lex_scan(const struct policy_source *s, uint32_t file, struct diag *diag)
+{
+	struct at at = {.file = file, .line = 1, .col = 1};
+	uint32_t code = 0, last = 0;
+	size_t off = 0, n;
+	const char *why;
+	bool cr = false;
+
+	while (off < s->len) {
+		n = lex_utf8(s->text + off, s->len - off, &code);
+		why = n == 0 ? "a byte that is not UTF-8" : refused(code, off == 0);
+		if (n == 0)
+			n = 1;
+		/* once a line, and a Windows file once */
+		if (why != NULL && at.line != last && !(cr && code == '\r')) {
+			diag_error(diag, at, "%s", why);
+			last = at.line;
+			cr = cr || code == '\r';
+		}
+		at.col += (uint32_t)n;
+		if (s->text[off] == '\n') {
+			at.line++;
+			at.col = 1;
+		}
+		off += n;
+	}
+}
+
+void
+lex_init(struct lexer *l, const struct policy_source *s, uint32_t file,
+    struct arena *arena, struct diag *diag)
+{
+	memset(l, 0, sizeof(*l));
+	l->text = s->text;
+	l->len = s->len;
+	l->at = (struct at){.file = file, .line = 1, .col = 1};
+	l->arena = arena;
+	l->diag = diag;
+	if (l->len >= 3 && memcmp(l->text, "\xef\xbb\xbf", 3) == 0)
+		l->off = 3; /* reported by lex_scan */
+}
+
+/* The byte n further on; '\n' at the end, which ends whatever is open. */
+static char
+peek(const struct lexer *l, size_t n)
+{
+	if (n >= l->len - l->off)
+		return '\n';
+	return l->text[l->off + n];
+}
+
+static void
+take(struct lexer *l, size_t n)
+{
+	while (n-- > 0 && l->off < l->len) {
+		l->at.col++;
+		if (l->text[l->off++] == '\n') {
+			l->at.line++;
+			l->at.col = 1;
+		}
+	}
+}
+
+/* A `\` before a newline; one at the very end of the file continues nothing. */
+static bool
+continues(const struct lexer *l)
+{
+	return l->off + 1 < l->len && peek(l, 0) == '\\' && peek(l, 1) == '\n';
+}
+
+static bool
+is_space(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v';
+}
+
+/* ---- quoted strings ------------------------------------------------------ */
+
+static int
+hex4(const struct lexer *l, size_t n, uint32_t *ret)
+{
+	uint32_t v = 0;
+	size_t i;
+	char c;
+
+	for (i = 0; i < 4; i++) {
+		c = peek(l, n + i);
+		if (c >= '0' && c <= '9')
+			v = v << 4 | (uint32_t)(c - '0');
+		else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
+			v = v << 4 | (uint32_t)((c | 0x20) - 'a' + 10);
+		else
+			return -EINVAL;
+	}
+	*ret = v;
+	return 0;
+}
+
+/* The \u at off, with its second half where it is a pair: how much it took,
+ * and how much it put into out. */
+static size_t
+escape_unicode(struct lexer *l, char *out, size_t *ret_put)
+{
+	uint32_t c, low;
+	size_t took = 6;
+
+	*ret_put = 0;
+	if (hex4(l, 2, &c) != 0) {
+		diag_error(l->diag, l->at, "`\\u` stands before four hexadecimal digits");
+		return 2;
+	}
+	if (c >= 0xd800 && c < 0xdc00 && peek(l, 6) == '\\' && peek(l, 7) == 'u' &&
+	    hex4(l, 8, &low) == 0 && low >= 0xdc00 && low < 0xe000) {
+		c = 0x10000 + ((c - 0xd800) << 10 | (low - 0xdc00));
+		took = 12;
+	}
+	if (c == 0)
+		diag_error(l->diag, l->at, "no text may hold a NUL");
+	else if (c >= 0xd800 && c < 0xe000)
+		diag_error(l->diag, l->at, "half of a surrogate pair is not a character");
+	else
+		*ret_put = utf8_put(c, (uint8_t *)out);
+	return took;
+}
+
+static size_t
+escape(struct lexer *l, char *out, size_t *ret_put)
+{
+	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+	char c = peek(l, 1);
+	const char *p = c == '\0' ? NULL : strchr(from, c);
+
+	*ret_put = 0;
+	if (p != NULL) {
+		*out = to[p - from];
+		*ret_put = 1;
+		return 2;
+	}
+	if (c == 'u')
+		return escape_unicode(l, out, ret_put);
+	diag_error(l->diag, l->at,
+	    "unknown escape: a quoted text knows \\\" \\\\ \\/ \\b \\f \\n \\r \\t "
+	    "\\uXXXX");
+	/* not past the end of the line */
+	return c == '\n' ? 1 : 2;
+}
+
+/* The text between the quotes into out, which has room for all of it. */
+static size_t
+quoted_text(struct lexer *l, char *out)
+{
+	size_t n = 0, put;
+
+	take(l, 1);
+	while (peek(l, 0) != '"') {
+		if (peek(l, 0) == '\n')
+			return n;
+		if (peek(l, 0) == '\\') {
+			take(l, escape(l, out + n, &put));
+			n += put;
+		} else {
+			/* a raw NUL was reported by lex_scan */
+			if (peek(l, 0) != '\0')
+				out[n++] = peek(l, 0);
+			take(l, 1);
+		}
+	}
+	return n;
+}
+
+static bool
+ends_word(const struct lexer *l, char c)
+{
+	if ((c == ',' && (l->commas || l->parens)) ||
+	    ((c == '(' || c == ')') && l->parens))
+		return true;
+	return is_space(c) || c == '\n' || c == '{' || c == '}' || c == '[' || c == ']' ||
+	       c == '"';
+}
+
+static int
+quoted(struct lexer *l, struct word *w)
+{
+	const char *end;
+	size_t room;
+	char *out;
+
+	end = memchr(l->text + l->off, '\n', l->len - l->off);
+	room = (size_t)((end == NULL ? l->text + l->len : end) - (l->text + l->off));
+	/* an escape is never shorter than what it means */
+	out = arena_alloc(l->arena, room + 1);
+	if (out == NULL)
+		return -ENOMEM;
+	w->quoted = true;
+	w->text = out;
+	w->len = quoted_text(l, out);
+	out[w->len] = '\0';
+	if (peek(l, 0) != '"') {
+		diag_error(l->diag, w->at, "the quoted text has no end on this line");
+		return 0;
+	}
+	take(l, 1);
+	if (w->len > WORD_LEN_MAX)
+		diag_error(
+		    l->diag, w->at, "a word is at most %d bytes long", WORD_LEN_MAX);
+	if (!ends_word(l, peek(l, 0)) || peek(l, 0) == '"')
+		diag_error(l->diag, l->at,
+		    "a quoted text is a whole word: put a space behind it, "
+		    "or quote all of the word");
+	return 0;
+}
+
+/* ---- bare words ---------------------------------------------------------- */
+
+static void
+bare_backslash(struct lexer *l)
+{
+	diag_error(l->diag, l->at,
+	    "`\\` stands only at the end of a line that goes on; "
+	    "quote the word to mean the character");
+	take(l, 1);
+}
+
+/* ${name} is part of a word although a brace is not; so is what is wrong in
+ * it, up to its end. */
+static void
+bare_brace(struct lexer *l)
+{
+	size_t n = 2;
+
+	while (!ends_word(l, peek(l, n)))
+		n++;
+	take(l, peek(l, n) == '}' ? n + 1 : n);
+}
+
+static int
+bare(struct lexer *l, struct word *w)
+{
+	size_t start = l->off, raw_len;
+	bool gap = false;
+	char *clean;
+
+	for (;;) {
+		if (peek(l, 0) == '$' && peek(l, 1) == '{') {
+			bare_brace(l);
+			continue;
+		}
+		if (peek(l, 0) == '\\' && !continues(l)) {
+			bare_backslash(l);
+			continue;
+		}
+		if (ends_word(l, peek(l, 0)) || peek(l, 0) == '\\')
+			break;
+		gap = gap || peek(l, 0) == '\0';
+		take(l, 1);
+	}
+	raw_len = l->off - start;
+	w->raw = l->text + start;
+	w->raw_len = raw_len;
+	if (gap) { /* reported by lex_scan: keep text a C string */
+		clean = arena_copy(l->arena, w->raw, raw_len);
+		if (clean == NULL)
+			return -ENOMEM;
+		for (; raw_len > 0; raw_len--)
+			if (clean[raw_len - 1] == '\0')
+				clean[raw_len - 1] = '?';
+		w->raw = clean;
+	}
+	if (peek(l, 0) == '"')
+		diag_error(l->diag, l->at,
+		    "a quoted text is a whole word: put a space before it, "
+		    "or quote all of the word");
+	if (w->raw[0] == '\'')
+		diag_error(l->diag, w->at,
+		    "' does not quote; use \"...\", with \\\" for a quote inside");
+	w->kw = keyword_find(w->raw, w->raw_len);
+	return word_expand(l->arena, l->lets, l->diag, w);
+}
+
+/* ---- tokens -------------------------------------------------------------- */
+
+static void
+skip_space(struct lexer *l)
+{
+	for (;;) {
+		if (l->off == l->len)
+			return;
+		if (peek(l, 0) == '#') {
+			if (l->keep_comments)
+				return;
+			while (l->off < l->len && peek(l, 0) != '\n')
+				take(l, 1);
+		} else if (continues(l)) {
+			take(l, 2);
+		} else if (is_space(peek(l, 0)) || (l->flat && peek(l, 0) == '\n')) {
+			take(l, 1);
+		} else {
+			return;
+		}
+	}
+}
+
+static const struct {
+	char c;
+	enum token_kind kind;
+	bool commas, parens; /* in one of these modes only; none: always */
+} marks[] = {
+    {'\n', TOKEN_NEWLINE, false, false},
+    {'{', TOKEN_OPEN, false, false},
+    {'}', TOKEN_CLOSE, false, false},
+    {'[', TOKEN_LIST, false, false},
+    {']', TOKEN_UNLIST, false, false},
+    {',', TOKEN_COMMA, true, true},
+    {'(', TOKEN_LEFT, false, true},
+    {')', TOKEN_RIGHT, false, true},
+};
+
+/* The mark that stands there: its kind, or TOKEN_END for none. */
+static enum token_kind
+mark(const struct lexer *l)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
+		if (peek(l, 0) == marks[i].c &&
+		    ((!marks[i].commas && !marks[i].parens) ||
+			(marks[i].commas && l->commas) || (marks[i].parens && l->parens)))
+			return marks[i].kind;
+	return TOKEN_END;
+}
+
+/* With keep_comments: up to the end of the line. */
+static void
+comment(struct lexer *l, struct word *w)
+{
+	size_t start = l->off;
+
+	while (l->off < l->len && peek(l, 0) != '\n')
+		take(l, 1);
+	w->raw = l->text + start;
+	w->raw_len = l->off - start;
+}
+
+int
+lex_next(struct lexer *l, struct token *ret)
+{
+	struct token t = {.kind = TOKEN_END};
+	size_t start;
+	int r;
+
+	skip_space(l);
+	t.at = l->at;
+	if (l->off == l->len) {
+		*ret = t;
+		return 0;
+	}
+	t.kind = mark(l);
+	if (t.kind != TOKEN_END) {
+		take(l, 1);
+		*ret = t;
+		return 0;
+	}
+	t.word.at = l->at;
+	if (peek(l, 0) == '#') {
+		t.kind = TOKEN_COMMENT;
+		comment(l, &t.word);
+		*ret = t;
+		return 0;
+	}
+	t.kind = TOKEN_WORD;
+	start = l->off;
+	if (peek(l, 0) == '"') {
+		r = quoted(l, &t.word);
+		t.word.raw = l->text + start;
+		t.word.raw_len = l->off - start;
+	} else {
+		r = bare(l, &t.word);
+	}
+	if (r == 0)
+		*ret = t;
+	return r;
+}

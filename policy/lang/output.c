@@ -1,0 +1,175 @@
+/*
+ * JSON and printable text, byte by byte: what a verb of "kennel policy" says.
+ */
+#include "policy/lang/output.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "policy/lang/lex.h"
+
+void
+out_init(struct out *o, FILE *f)
+{
+	memset(o, 0, sizeof(*o));
+	o->f = f;
+}
+
+/* What stands before every value: a comma, a key. */
+static void
+lead(struct out *o, const char *key)
+{
+	if (o->more[o->depth])
+		(void)fputc(',', o->f);
+	o->more[o->depth] = true;
+	if (key == NULL)
+		return;
+	out_string(o->f, key, strlen(key));
+	(void)fputc(':', o->f);
+}
+
+static void
+begin(struct out *o, const char *key, char open, char close)
+{
+	lead(o, key);
+	(void)fputc(open, o->f);
+	if (o->depth + 1 < OUT_DEPTH_MAX)
+		o->depth++;
+	o->more[o->depth] = false;
+	o->close[o->depth] = close;
+}
+
+void
+out_object(struct out *o, const char *key)
+{
+	begin(o, key, '{', '}');
+}
+
+void
+out_list(struct out *o, const char *key)
+{
+	begin(o, key, '[', ']');
+}
+
+void
+out_end(struct out *o)
+{
+	(void)fputc(o->close[o->depth], o->f);
+	if (o->depth > 0)
+		o->depth--;
+	if (o->depth == 0)
+		(void)fputc('\n', o->f);
+}
+
+void
+out_bytes(struct out *o, const char *key, const char *text, size_t len)
+{
+	lead(o, key);
+	out_string(o->f, text, len);
+}
+
+void
+out_text(struct out *o, const char *key, const char *text)
+{
+	out_bytes(o, key, text, strlen(text));
+}
+
+void
+out_number(struct out *o, const char *key, uint64_t value)
+{
+	lead(o, key);
+	(void)fprintf(o->f, "%" PRIu64, value);
+}
+
+void
+out_yes(struct out *o, const char *key, bool value)
+{
+	lead(o, key);
+	(void)fputs(value ? "true" : "false", o->f);
+}
+
+void
+out_null(struct out *o, const char *key)
+{
+	lead(o, key);
+	(void)fputs("null", o->f);
+}
+
+void
+out_text_or_null(struct out *o, const char *key, const char *text)
+{
+	if (text == NULL)
+		out_null(o, key);
+	else
+		out_text(o, key, text);
+}
+
+/* ---- text ------------------------------------------------------------------- */
+
+void
+out_string(FILE *f, const char *text, size_t len)
+{
+	uint32_t code;
+	size_t i, n;
+
+	(void)fputc('"', f);
+	for (i = 0; i < len; i += n) {
+		n = lex_utf8(text + i, len - i, &code);
+		if (n == 0) {
+			n = 1;
+			(void)fputs("\\ufffd", f);
+		} else if (code == '"' || code == '\\') {
+			(void)fprintf(f, "\\%c", (int)code);
+		} else if (code < 0x20 || (code >= 0x7f && code < 0xa0) ||
+			   lex_unseen(code)) {
+			(void)fprintf(f, "\\u%04x", code);
+		} else {
+			(void)fwrite(text + i, 1, n, f); /* ferror, at the end */
+		}
+	}
+	(void)fputc('"', f);
+}
+
+/* One code point as people see it; `&lt;` and the like where html. */
+static void
+put_code(FILE *f, const char *text, size_t n, uint32_t code, bool html)
+{
+	static const char marks[] = "&<>\"'";
+	static const char *const names[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
+	const char *mark = code < 0x80 && code != 0 ? strchr(marks, (int)code) : NULL;
+	size_t i;
+
+	if (html && mark != NULL) {
+		(void)fputs(names[mark - marks], f);
+	} else if (n == 0 || code < 0x20 || (code >= 0x7f && code < 0xa0) ||
+		   lex_unseen(code)) {
+		for (i = 0; i < (n == 0 ? 1 : n); i++)
+			(void)fprintf(f, "\\x%02x", (unsigned char)text[i]);
+	} else {
+		(void)fwrite(text, 1, n, f); /* ferror, at the end */
+	}
+}
+
+static void
+put_text(FILE *f, const char *text, size_t len, bool html)
+{
+	uint32_t code = 0;
+	size_t i, n;
+
+	for (i = 0; i < len; i += n == 0 ? 1 : n) {
+		n = lex_utf8(text + i, len - i, &code);
+		put_code(f, text + i, n, code, html);
+	}
+}
+
+void
+out_plain(FILE *f, const char *text, size_t len)
+{
+	put_text(f, text, len, false);
+}
+
+void
+out_html(FILE *f, const char *text, size_t len)
+{
+	put_text(f, text, len, true);
+}

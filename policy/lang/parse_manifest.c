@@ -1,0 +1,143 @@
+/*
+ * The statements of manifests, words to a tree: secret, override, token,
+ * required, optional.  Any word of them may be a value gone astray: no line of
+ * theirs is shown.
+ */
+#include "policy/lang/parse.h"
+
+#include <errno.h>
+
+/* Does the word at hand end the words of this field?  A field of one value ends
+ * behind it, so that a word nobody knows is told where it stands. */
+static bool
+field_ends(const struct parser *p, const struct field *f)
+{
+	if (!parse_at(p, TOKEN_WORD) || manifest_field(&p->tok.word) != MANIFEST_NONE ||
+	    manifest_is_value_word(&p->tok.word))
+		return true;
+	return f->word_n == 1 && manifest_takes_one(manifest_field(&f->name));
+}
+
+/* The words of a field end with its line; the last may stand before the `}`. */
+static bool
+field(struct parser *p, struct manifest *m)
+{
+	struct field f = {.word_n = 0}, *array;
+
+	if (!parse_at(p, TOKEN_WORD)) {
+		diag_error(p->diag, p->tok.at, "a field was expected, not %s",
+		    parse_token_text(p));
+		return false;
+	}
+	f.name = p->tok.word;
+	parse_advance(p);
+	while (!field_ends(p, &f)) {
+		parse_push(p, &f.word, &f.word_n);
+		parse_advance(p);
+	}
+	array = arena_push(p->tree->arena, m->field, m->field_n, sizeof(f));
+	if (array == NULL) {
+		p->error = -ENOMEM;
+		return false;
+	}
+	array[m->field_n++] = f;
+	m->field = array;
+	return true;
+}
+
+static bool
+fields(struct parser *p, struct manifest *m, struct at open)
+{
+	while (!parse_at(p, TOKEN_CLOSE)) {
+		if (parse_at(p, TOKEN_END)) {
+			diag_error(p->diag, open, "this `{` has no `}`");
+			return false;
+		}
+		if (!field(p, m))
+			return false;
+	}
+	return true;
+}
+
+/* The word that the statement opened with is passed. */
+static bool
+manifest(struct parser *p, struct manifest *m)
+{
+	static const char token[] = "the name of a token was expected, "
+				    "as in github/classic";
+	static const char path[] = "the path of a secret was expected, "
+				   "as in team/github/token";
+	static const char other[] = "; a server's own secret stands inside of it";
+	struct at open;
+
+	parse_advance(p);
+	if (!parse_at(p, TOKEN_WORD)) {
+		diag_error(p->diag, p->tok.at, "%s", m->kw == KW_TOKEN ? token : path);
+		return false;
+	}
+	m->path = p->tok.word;
+	parse_advance(p);
+	open = p->tok.at;
+	if (!parse_at(p, TOKEN_OPEN)) {
+		diag_error(p->diag, open, "`{` was expected: %s %s { field ... }%s",
+		    keyword_name(m->kw), m->kw == KW_TOKEN ? "NAME" : "PATH",
+		    m->kw == KW_SECRET ? other : "");
+		return false;
+	}
+	p->lex.flat = true;
+	parse_advance(p);
+	if (!fields(p, m, open))
+		return false;
+	p->lex.flat = false;
+	parse_advance(p);
+	if (parse_at(p, TOKEN_NEWLINE) || parse_at(p, TOKEN_END))
+		return true;
+	diag_error(p->diag, p->tok.at, "%s is one too many here", parse_token_text(p));
+	return false;
+}
+
+void
+top_manifest(struct parser *p)
+{
+	struct manifest m = {.kw = parse_statement(p), .at = p->tok.at}, *array;
+	struct tree *t = p->tree;
+
+	p->diag->hide_line = true;
+	if (!manifest(p, &m)) {
+		parse_skip(p, true);
+	} else {
+		array = arena_push(t->arena, t->manifest, t->manifest_n, sizeof(m));
+		if (array == NULL) {
+			p->error = -ENOMEM;
+		} else {
+			array[t->manifest_n++] = m;
+			t->manifest = array;
+		}
+	}
+	p->diag->hide_line = false;
+}
+
+void
+top_declare(struct parser *p)
+{
+	struct declare d = {.kw = parse_statement(p), .at = p->tok.at}, *array;
+	struct tree *t = p->tree;
+
+	p->diag->hide_line = true;
+	parse_advance(p);
+	parse_words(p, &d.word, &d.word_n, MANIFEST_WORDS_MAX);
+	array = arena_push(t->arena, t->declare, t->declare_n, sizeof(d));
+	if (array == NULL) {
+		p->error = -ENOMEM;
+	} else {
+		array[t->declare_n++] = d;
+		t->declare = array;
+	}
+	if (d.word_n == 0 || !parse_at_end(p)) {
+		diag_error(p->diag, d.word_n == 0 ? d.at : p->tok.at,
+		    "`%s` takes paths of secrets, as in team/github/token",
+		    keyword_name(d.kw));
+		parse_skip(p, true);
+	}
+	p->diag->hide_line = false;
+}

@@ -1,0 +1,303 @@
+/*
+ * The catalog of tokens, read from three texts.
+ */
+#include "policy/manifests/catalog.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "policy/lang/output.h"
+#include "policy/manifests/private.h"
+
+#define TEXTS 3 /* enum catalog_origin is their number */
+
+struct catalog_own {
+	struct tree tree;
+	char *text[TEXTS];
+};
+
+/* policy/manifests/catalog.kennel as it is, and a NUL. */
+extern const char catalog_bundled[];
+__asm__(".pushsection .rodata\n"
+	".global catalog_bundled\n"
+	"catalog_bundled:\n"
+	".incbin \"policy/manifests/catalog.kennel\"\n"
+	".byte 0\n"
+	".popsection\n");
+
+/* ---- rows ----------------------------------------------------------------- */
+
+static int
+by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct catalog_row *)a)->meta.path,
+	    ((const struct catalog_row *)b)->meta.path);
+}
+
+static void
+row_fill(struct catalog_row *row, const struct manifest *from)
+{
+	enum manifest_kind kind;
+	size_t i;
+
+	*row = (struct catalog_row){
+	    .meta.path = from->path.text, .origin = (enum catalog_origin)from->at.file};
+	meta_fill(&row->meta, from);
+	for (i = 0; i < from->field_n; i++) {
+		kind = manifest_field(&from->field[i].name);
+		if (kind == MANIFEST_LIVENESS)
+			row->liveness = from->field[i].word[0].text;
+		if (kind == MANIFEST_STEPS) {
+			row->step = from->field[i].word;
+			row->step_n = from->field[i].word_n;
+		}
+	}
+}
+
+/* The row of this name that has been taken, or the place behind the last. */
+static struct catalog_row *
+row_place(const struct catalog *c, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < c->n && strcmp(c->row[i].meta.path, name) != 0; i++)
+		;
+	return &c->row[i];
+}
+
+static int
+rows_make(const struct tree *t, struct diag *d, struct catalog *c)
+{
+	struct catalog_row *row;
+	size_t i;
+
+	manifest_check_foreign(t, d);
+	for (i = 0; i < t->declare_n; i++)
+		diag_error(d, t->declare[i].at, "`%s` stands in a project's manifest",
+		    keyword_name(t->declare[i].kw));
+	for (i = 0; i < t->manifest_n; i++)
+		if (t->manifest[i].kw != KW_TOKEN)
+			diag_error(d, t->manifest[i].at, "`%s` stands in a manifest",
+			    keyword_name(t->manifest[i].kw));
+	if (t->manifest_n > META_N_MAX)
+		diag_error(d, (struct at){.file = 0}, "more than %u tokens", META_N_MAX);
+	if (d->error_n > 0)
+		return -EINVAL;
+	c->row = calloc(t->manifest_n + 1, sizeof(*c->row));
+	if (c->row == NULL)
+		return -ENOMEM;
+	/* in the order of the texts: the later one stays */
+	for (i = 0; i < t->manifest_n; i++) {
+		row = row_place(c, t->manifest[i].path.text);
+		c->n += row == &c->row[c->n];
+		row_fill(row, &t->manifest[i]);
+	}
+	qsort(c->row, c->n, sizeof(*c->row), by_name);
+	return 0;
+}
+
+/* ---- texts ---------------------------------------------------------------- */
+
+int
+catalog_merge(const struct meta_text *project, const struct meta_text *personal,
+    FILE *out, struct catalog *ret)
+{
+	const struct meta_text bundled = {
+	    "(bundled)", catalog_bundled, strlen(catalog_bundled)};
+	const struct meta_text *const given[TEXTS] = {&bundled, personal, project};
+	struct policy_source source[TEXTS];
+	struct diag d = {.sorted = true, .hide_all = true};
+	struct catalog c = {.n = 0};
+	int r = -ENOMEM;
+
+	c.own = calloc(1, sizeof(*c.own));
+	if (c.own == NULL ||
+	    meta_texts_keep(given, TEXTS, CATALOG_FILE, c.own->text, source) < 0)
+		goto out;
+	d.out = out;
+	d.source = source;
+	d.source_n = TEXTS;
+	r = tree_parse(source, TEXTS, &d, &c.own->tree);
+	if (r == 0) {
+		manifest_check(&c.own->tree, &d);
+		r = rows_make(&c.own->tree, &d, &c);
+	}
+	diag_end(&d);
+out:
+	if (r == 0)
+		*ret = c;
+	else
+		catalog_free(&c);
+	return r;
+}
+
+int
+catalog_read(const char *project, const char *config, FILE *diag, struct catalog *ret)
+{
+	struct manifest_file own, personal;
+	int r = manifest_pair_read(project, config, CATALOG_FILE,
+	    META_PROJECT_DIR "/" CATALOG_FILE, diag, &own, &personal);
+
+	if (r == 0)
+		r = catalog_merge(own.data != NULL ? &own.text : NULL,
+		    personal.data != NULL ? &personal.text : NULL, diag, ret);
+	free(own.data);
+	free(personal.data);
+	return r;
+}
+
+void
+catalog_free(struct catalog *c)
+{
+	size_t i;
+
+	if (c->own != NULL) {
+		if (c->own->tree.arena != NULL)
+			tree_free(&c->own->tree);
+		for (i = 0; i < TEXTS; i++)
+			free(c->own->text[i]);
+	}
+	free(c->own);
+	free(c->row);
+	memset(c, 0, sizeof(*c));
+}
+
+/* ---- questions ------------------------------------------------------------ */
+
+const struct catalog_row *
+catalog_find(const struct catalog *c, const char *name)
+{
+	const struct catalog_row *row = row_place(c, name);
+
+	return row < c->row + c->n ? row : NULL;
+}
+
+const struct catalog_row *
+catalog_of_pattern(const struct catalog *c, const char *pattern)
+{
+	size_t i;
+
+	for (i = 0; i < c->n; i++)
+		if (c->row[i].meta.pattern != NULL &&
+		    strcmp(c->row[i].meta.pattern, pattern) == 0)
+			return &c->row[i];
+	return NULL;
+}
+
+const char *
+catalog_origin_name(enum catalog_origin o)
+{
+	static const char *const names[] = {"bundled", "personal", "project"};
+
+	return names[o];
+}
+
+/* ---- said ----------------------------------------------------------------- */
+
+static void
+json_words(struct out *o, const char *key, const struct word *w, size_t n)
+{
+	size_t i;
+
+	out_list(o, key);
+	for (i = 0; i < n; i++)
+		out_bytes(o, NULL, w[i].text, w[i].len);
+	out_end(o);
+}
+
+static void
+json_one(const struct catalog_row *t, struct out *o)
+{
+	out_object(o, NULL);
+	out_text(o, "name", t->meta.path);
+	out_text_or_null(o, "description", t->meta.description);
+	out_text_or_null(o, "retrieval_url", t->meta.retrieval_url);
+	json_words(o, "steps", t->step, t->step_n);
+	out_text_or_null(o, "pattern_id", t->meta.pattern);
+	json_words(o, "scopes", t->meta.scope, t->meta.scope_n);
+	json_words(o, "hosts", t->meta.host, t->meta.host_n);
+	out_text_or_null(o, "liveness", t->liveness);
+	out_text(o, "rotation_method", meta_rotation_name(t->meta.rotation));
+	if (t->meta.rotate_every == 0)
+		out_null(o, "rotate_every_days");
+	else
+		out_number(o, "rotate_every_days", t->meta.rotate_every);
+	out_text(o, "origin", catalog_origin_name(t->origin));
+	out_end(o);
+}
+
+void
+token_json(const struct catalog_row *t, FILE *f)
+{
+	struct out o;
+
+	out_init(&o, f);
+	json_one(t, &o);
+}
+
+void
+catalog_json(const struct catalog *c, FILE *f)
+{
+	struct out o;
+	size_t i;
+
+	out_init(&o, f);
+	out_list(&o, NULL);
+	for (i = 0; i < c->n; i++)
+		json_one(&c->row[i], &o);
+	out_end(&o);
+}
+
+void
+catalog_show(const struct catalog *c, FILE *f)
+{
+	const struct catalog_row *t;
+	size_t i;
+
+	for (i = 0; i < c->n; i++) {
+		t = &c->row[i];
+		(void)fprintf(
+		    f, "%-24s %-8s  ", t->meta.path, catalog_origin_name(t->origin));
+		if (t->meta.description != NULL)
+			out_plain(f, t->meta.description, strlen(t->meta.description));
+		(void)fputc('\n', f);
+	}
+}
+
+static void
+show_row(FILE *f, const char *what, const char *text)
+{
+	if (text == NULL)
+		return;
+	(void)fprintf(f, "  %-14s ", what);
+	out_plain(f, text, strlen(text));
+	(void)fputc('\n', f);
+}
+
+static void
+show_words(FILE *f, const char *what, const struct word *w, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		show_row(f, i == 0 ? what : "", w[i].text);
+}
+
+void
+token_show(const struct catalog_row *t, FILE *f)
+{
+	(void)fprintf(f, "%s (%s)\n", t->meta.path, catalog_origin_name(t->origin));
+	show_row(f, "description", t->meta.description);
+	show_row(f, "retrieval-url", t->meta.retrieval_url);
+	show_words(f, "steps", t->step, t->step_n);
+	show_row(f, "pattern", t->meta.pattern);
+	show_words(f, "scopes", t->meta.scope, t->meta.scope_n);
+	show_words(f, "hosts", t->meta.host, t->meta.host_n);
+	show_row(f, "liveness", t->liveness);
+	show_row(f, "rotation", meta_rotation_name(t->meta.rotation));
+	if (t->meta.rotate_every > 0)
+		(void)fprintf(
+		    f, "  %-14s %u days\n", "rotate-every", t->meta.rotate_every);
+}

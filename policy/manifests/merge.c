@@ -1,0 +1,415 @@
+/*
+ * The merge of manifests.  What the project says about a path of its own stands
+ * alone; what it declares and the index knows is the index's row with the
+ * project's `override`.  How a use is approved can only become stricter on the
+ * way: who may write into a project does not take a question away from a person.
+ */
+#include "policy/manifests/manifests.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "policy/manifests/private.h"
+
+enum { PROJECT, INDEX }; /* files, in the order in which they are given */
+
+struct metas_own {
+	struct tree tree;
+	char *text[2];
+};
+
+/* The merge at hand.  The tree's words outlive it. */
+struct merge {
+	struct tree *tree;
+	struct diag *diag;
+	struct metas *out;
+	unsigned int how;
+};
+
+static const struct meta internal[] = {
+    {.path = "__sources/cmd", .description = "what a program prints", .internal = true},
+    {.path = "__sources/env", .description = "a variable", .internal = true},
+    {.path = "__sources/file", .description = "a file", .internal = true},
+    {.path = "__sources/plugin",
+	.description = "what a plugin answers",
+	.internal = true},
+    {.path = "__sources/vault", .description = "kennel's own vault", .internal = true},
+    {.path = "__sys/supervisor/log-key",
+	.description = "signs the audit log; the recorder has it",
+	.internal = true},
+    {.path = "__sys/supervisor/payload-key",
+	.description = "opens what the log keeps whole; its public half seals",
+	.internal = true},
+};
+#define INTERNAL_N (sizeof(internal) / sizeof(internal[0]))
+
+/* ---- rows ----------------------------------------------------------------- */
+
+static int
+by_path(const void *a, const void *b)
+{
+	return strcmp(((const struct meta *)a)->path, ((const struct meta *)b)->path);
+}
+
+static struct meta *
+row_find(const struct metas *m, const char *path)
+{
+	struct meta key = {.path = path};
+
+	/* NULL: bsearch may not be given a table of nothing */
+	return m->n == 0 ? NULL : bsearch(&key, m->meta, m->n, sizeof(key), by_path);
+}
+
+static const struct manifest *
+statement_find(const struct tree *t, enum keyword kw, uint32_t file, const char *path)
+{
+	size_t i;
+
+	for (i = 0; i < t->manifest_n; i++)
+		if (t->manifest[i].kw == kw && t->manifest[i].at.file == file &&
+		    strcmp(t->manifest[i].path.text, path) == 0)
+			return &t->manifest[i];
+	return NULL;
+}
+
+static unsigned int
+word_index(const struct word *w, const char *const *list, unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 0; i + 1 < n && strcmp(list[i], w->text) != 0; i++)
+		;
+	return i; /* the check has seen that it is one of them */
+}
+
+static const char *const rotations[] = {"manual", "provider-ui", "provider-api"};
+static const char *const approvals[] = {"never", "session", "per-call"};
+
+/* Where a field goes, and how. */
+static const struct {
+	enum { GO_NOWHERE, GO_TEXT, GO_DATE, GO_DAYS, GO_WORDS, GO_CHOICE } how;
+	size_t to, to_n;
+	const char *const *choice;
+} goes[] = {
+    [MANIFEST_APPROVE] = {GO_CHOICE, offsetof(struct meta, approve), 0, approvals},
+    [MANIFEST_DESCRIPTION] = {GO_TEXT, offsetof(struct meta, description)},
+    [MANIFEST_EXPIRES] = {GO_DATE, offsetof(struct meta, expires)},
+    [MANIFEST_HOSTS] = {GO_WORDS, offsetof(struct meta, host),
+	offsetof(struct meta, host_n)},
+    [MANIFEST_LAST_ROTATED] = {GO_DATE, offsetof(struct meta, last_rotated)},
+    [MANIFEST_PATTERN] = {GO_TEXT, offsetof(struct meta, pattern)},
+    [MANIFEST_RETRIEVAL_URL] = {GO_TEXT, offsetof(struct meta, retrieval_url)},
+    [MANIFEST_ROTATE_EVERY] = {GO_DAYS, offsetof(struct meta, rotate_every)},
+    [MANIFEST_ROTATION] = {GO_CHOICE, offsetof(struct meta, rotation), 0, rotations},
+    [MANIFEST_SCOPES] = {GO_WORDS, offsetof(struct meta, scope),
+	offsetof(struct meta, scope_n)},
+    [MANIFEST_STEPS] = {GO_NOWHERE},
+};
+
+/* One field into the row.  It has been checked, so that nothing fails here. */
+static void
+row_field(struct meta *m, const struct field *f)
+{
+	enum manifest_kind kind = manifest_field(&f->name);
+	void *to = (char *)m + goes[kind].to;
+	unsigned int choice;
+	uint32_t number = 0;
+
+	if (goes[kind].how == GO_TEXT) {
+		memcpy(to, &f->word[0].text, sizeof(f->word[0].text));
+	} else if (goes[kind].how == GO_WORDS) {
+		*(const struct word **)to = f->word;
+		memcpy((char *)m + goes[kind].to_n, &f->word_n, sizeof(f->word_n));
+	} else if (goes[kind].how == GO_CHOICE) {
+		choice = word_index(f->word, goes[kind].choice, 3);
+		memcpy(to, &choice, sizeof(choice)); /* an enum of three is one */
+	} else if (goes[kind].how == GO_DATE) {
+		(void)unit_date(f->word[0].text, &number);
+		memcpy(to, &number, sizeof(number));
+	} else if (goes[kind].how == GO_DAYS) {
+		(void)manifest_days(f->word, &number);
+		memcpy(to, &number, sizeof(number));
+	}
+}
+
+void
+meta_fill(struct meta *m, const struct manifest *from)
+{
+	size_t i;
+
+	for (i = 0; i < from->field_n; i++)
+		row_field(m, &from->field[i]);
+}
+
+/* Does the field change nothing?  Then somebody is mistaken. */
+static bool
+field_is_idle(const struct meta *m, const struct field *f)
+{
+	struct meta changed = *m;
+
+	row_field(&changed, f);
+	return changed.approve == m->approve && changed.rotate_every == m->rotate_every &&
+	       (changed.description == m->description ||
+		   (m->description != NULL &&
+		       strcmp(changed.description, m->description) == 0));
+}
+
+static void
+row_override(struct merge *g, struct meta *m, const struct manifest *from)
+{
+	enum meta_approve floor = m->approve;
+	const struct field *f;
+	size_t i;
+
+	for (i = 0; i < from->field_n; i++) {
+		f = &from->field[i];
+		if (field_is_idle(m, f))
+			diag_warning(g->diag, f->name.at,
+			    "this override changes nothing: `%.*s` is so already",
+			    (int)f->name.raw_len, f->name.raw);
+		row_field(m, f);
+		if (m->approve >= floor)
+			continue;
+		diag_warning(g->diag, f->name.at,
+		    "`approve` can only become stricter here; it stays %s",
+		    meta_approve_name(floor));
+		m->approve = floor;
+	}
+}
+
+/* ---- what a project declares ---------------------------------------------- */
+
+static void
+declare_one(struct merge *g, const struct word *w, bool required)
+{
+	const struct manifest *own, *known;
+	struct meta *m;
+
+	own = statement_find(g->tree, KW_SECRET, PROJECT, w->text);
+	known = statement_find(g->tree, KW_SECRET, INDEX, w->text);
+	m = row_find(g->out, w->text);
+	if (m == NULL || (own == NULL && known == NULL)) {
+		diag_error(g->diag, w->at,
+		    "neither this manifest nor the personal index knows this path");
+		return;
+	}
+	if (m->declared && m->required != required) {
+		if ((g->how & META_STRICT) != 0)
+			diag_error(
+			    g->diag, w->at, "this path is both required and optional");
+		else
+			diag_warning(g->diag, w->at,
+			    "this path is both required and optional: it is required");
+	}
+	m->declared = true;
+	m->required = m->required || required;
+}
+
+/* The project's own secret, which stands in no list. */
+static void
+declare_own(struct merge *g, const struct manifest *own)
+{
+	struct meta *m = row_find(g->out, own->path.text);
+
+	if (m == NULL || m->declared)
+		return;
+	diag_warning(g->diag, own->path.at,
+	    "neither `required` nor `optional` names it: it is optional");
+	m->declared = true;
+}
+
+static void
+declare_all(struct merge *g)
+{
+	const struct tree *t = g->tree;
+	size_t i, k;
+
+	for (i = 0; i < t->declare_n; i++)
+		for (k = 0; k < t->declare[i].word_n; k++)
+			declare_one(
+			    g, &t->declare[i].word[k], t->declare[i].kw == KW_REQUIRED);
+	for (i = 0; i < t->manifest_n; i++)
+		if (t->manifest[i].kw == KW_SECRET && t->manifest[i].at.file == PROJECT)
+			declare_own(g, &t->manifest[i]);
+}
+
+static void
+override_all(struct merge *g)
+{
+	const struct manifest *o;
+	struct meta *m;
+	size_t i;
+
+	for (i = 0; i < g->tree->manifest_n; i++) {
+		o = &g->tree->manifest[i];
+		if (o->kw != KW_OVERRIDE)
+			continue;
+		if (statement_find(g->tree, KW_SECRET, PROJECT, o->path.text) != NULL) {
+			diag_error(g->diag, o->path.at,
+			    "this path has both `secret` and `override` here");
+			continue;
+		}
+		m = row_find(g->out, o->path.text);
+		if (m == NULL || !m->declared)
+			diag_warning(g->diag, o->path.at,
+			    "an override of a path that this manifest does not declare");
+		else
+			row_override(g, m, o);
+	}
+}
+
+/* ---- in order ------------------------------------------------------------- */
+
+/* What only policies have. */
+void
+manifest_check_foreign(const struct tree *t, struct diag *d)
+{
+	size_t i;
+
+	for (i = 0; i < t->server_n; i++)
+		diag_error(d, t->server[i].at, "`server` stands in a policy");
+	for (i = 0; i < t->block_n; i++)
+		diag_error(d, t->block[i]->body.at, "`block` stands in a policy");
+	for (i = 0; i < t->let_n; i++)
+		diag_error(d, t->let[i]->name.at, "`let` stands in a policy");
+	for (i = 0; i < t->never_n; i++)
+		diag_error(d, t->never[i].at, "`never` stands in a policy");
+	for (i = 0; i < t->expect_n; i++)
+		diag_error(d, t->expect[i].at, "`expect` stands in a policy");
+	for (i = 0; i < t->include_n; i++)
+		diag_error(d, t->include[i].at, "`include` stands in a policy");
+}
+
+/* The index declares nothing, and the catalog has a file of its own. */
+static void
+check_kinds(const struct tree *t, struct diag *d)
+{
+	const struct manifest *m;
+	size_t i;
+
+	manifest_check_foreign(t, d);
+	for (i = 0; i < t->manifest_n; i++) {
+		m = &t->manifest[i];
+		if (m->kw == KW_TOKEN)
+			diag_error(d, m->at, "`token` stands in a catalog");
+		if (m->kw == KW_OVERRIDE && m->at.file == INDEX)
+			diag_error(d, m->at, "`override` stands in a project's manifest");
+	}
+	for (i = 0; i < t->declare_n; i++)
+		if (t->declare[i].at.file == INDEX)
+			diag_error(d, t->declare[i].at,
+			    "`%s` stands in a project's manifest",
+			    keyword_name(t->declare[i].kw));
+}
+
+/* A row for each path that is known: the project's own word alone, else the
+ * index's.  The stricter question of both holds. */
+static int
+rows_make(struct merge *g)
+{
+	const struct tree *t = g->tree;
+	const struct manifest *s, *other;
+	struct meta *m;
+	size_t i;
+
+	g->out->meta = calloc(t->manifest_n + INTERNAL_N, sizeof(*m));
+	if (g->out->meta == NULL)
+		return -ENOMEM;
+	for (i = 0; i < t->manifest_n; i++) {
+		s = &t->manifest[i];
+		other = statement_find(
+		    t, KW_SECRET, s->at.file == PROJECT ? INDEX : PROJECT, s->path.text);
+		if (s->kw != KW_SECRET || (s->at.file == INDEX && other != NULL))
+			continue;
+		m = &g->out->meta[g->out->n++];
+		*m = (struct meta){.path = s->path.text, .local = s->at.file == PROJECT};
+		meta_fill(m, s);
+		if (other != NULL) {
+			struct meta index = {.approve = META_NEVER};
+
+			diag_warning(g->diag, s->path.at,
+			    "this stands before what the personal index knows of it");
+			meta_fill(&index, other);
+			if (index.approve > m->approve)
+				m->approve = index.approve;
+		}
+	}
+	memcpy(g->out->meta + g->out->n, internal, sizeof(internal));
+	g->out->n += INTERNAL_N;
+	qsort(g->out->meta, g->out->n, sizeof(*g->out->meta), by_path);
+	return 0;
+}
+
+static int
+merge(struct merge *g)
+{
+	size_t i, words = 0;
+	int r;
+
+	for (i = 0; i < g->tree->declare_n; i++)
+		words += g->tree->declare[i].word_n;
+	if (g->tree->manifest_n > META_N_MAX || words > META_N_MAX) {
+		diag_error(
+		    g->diag, (struct at){.file = 0}, "more than %u secrets", META_N_MAX);
+		return -EINVAL;
+	}
+	check_kinds(g->tree, g->diag);
+	manifest_check(g->tree, g->diag);
+	if (g->diag->error_n > 0)
+		return -EINVAL;
+	r = rows_make(g);
+	if (r < 0)
+		return r;
+	declare_all(g);
+	override_all(g);
+	return g->diag->error_n > 0 ? -EINVAL : 0;
+}
+
+int
+metas_merge(const struct meta_text *project, const struct meta_text *index,
+    unsigned int how, FILE *out, struct metas *ret)
+{
+	const struct meta_text *const given[2] = {project, index};
+	struct policy_source source[2];
+	struct diag d = {
+	    .sorted = true, .hide_all = true, .json = (how & META_JSON) != 0};
+	struct metas m = {.n = 0};
+	struct merge g = {.diag = &d, .out = &m, .how = how};
+	int r = -ENOMEM;
+
+	m.own = calloc(1, sizeof(*m.own));
+	if (m.own == NULL ||
+	    meta_texts_keep(given, 2, META_FILE, m.own->text, source) < 0)
+		goto out;
+	d.out = out;
+	d.source = source;
+	d.source_n = 2;
+	d.quiet = (how & META_WARN) == 0;
+	r = tree_parse(source, 2, &d, &m.own->tree);
+	g.tree = &m.own->tree;
+	if (r == 0)
+		r = merge(&g);
+	diag_end(&d);
+	m.warning_n = d.warning_n;
+out:
+	if (r == 0)
+		*ret = m;
+	else
+		metas_free(&m);
+	return r;
+}
+
+void
+metas_free(struct metas *m)
+{
+	if (m->own != NULL) {
+		if (m->own->tree.arena != NULL)
+			tree_free(&m->own->tree);
+		free(m->own->text[0]);
+		free(m->own->text[1]);
+	}
+	free(m->own);
+	free(m->meta);
+	memset(m, 0, sizeof(*m));
+}

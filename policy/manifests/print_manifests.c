@@ -1,0 +1,158 @@
+/*
+ * Records of secrets as JSON, in the order of keys that the agent's tools have,
+ * and as text for people.  No field of a record holds a value: there is none
+ * here to hold.
+ */
+#include "policy/manifests/manifests.h"
+
+#include <string.h>
+
+#include "policy/lang/output.h"
+#include "policy/print/statement.h"
+#include "policy/lang/ast.h"
+
+static void
+json_day(struct out *o, const char *key, uint32_t day)
+{
+	char text[SAY_DAY_CAP];
+
+	if (day == 0)
+		out_null(o, key);
+	else
+		out_text(o, key, say_day_text(day, text));
+}
+
+static void
+json_card(const struct meta *m, struct out *o)
+{
+	out_text_or_null(o, "description", m->description);
+	out_text_or_null(o, "retrieval_url", m->retrieval_url);
+	out_text(o, "rotation_method", meta_rotation_name(m->rotation));
+	json_day(o, "last_rotated_at", m->last_rotated);
+	if (m->rotate_every == 0)
+		out_null(o, "rotate_every_days");
+	else
+		out_number(o, "rotate_every_days", m->rotate_every);
+	out_text_or_null(o, "pattern_id", m->pattern);
+}
+
+void
+meta_json(const struct meta *m, bool card, uint32_t today, struct out *o)
+{
+	out_object(o, NULL);
+	out_text(o, "path", m->path);
+	out_text(o, "status", meta_status_name(meta_status(m, today)));
+	json_day(o, "expires_at", m->expires);
+	out_null(o, "source_name"); /* kept for later: where it lies is not told */
+	out_text(
+	    o, "capabilities_hint", m->rotation == META_MANUAL ? "read" : "read,rotate");
+	if (card)
+		json_card(m, o);
+	if (m->approve != META_NEVER)
+		out_text(o, "approve_on_use", meta_approve_name(m->approve));
+	out_end(o);
+}
+
+void
+metas_json(const struct metas *m, const struct meta_filter *f, uint32_t today, FILE *to)
+{
+	struct out o;
+	size_t i;
+
+	out_init(&o, to);
+	out_list(&o, NULL);
+	for (i = 0; i < m->n; i++)
+		if (meta_passes(&m->meta[i], f, today))
+			meta_json(&m->meta[i], false, today, &o);
+	out_end(&o);
+}
+
+/* ---- for people ----------------------------------------------------------- */
+
+static void
+row(FILE *f, const char *what, const char *text)
+{
+	if (text == NULL)
+		return;
+	(void)fprintf(f, "  %-14s ", what);
+	out_plain(f, text, strlen(text));
+	(void)fputc('\n', f);
+}
+
+static void
+row_day(FILE *f, const char *what, uint32_t day)
+{
+	char text[SAY_DAY_CAP];
+
+	row(f, what, day == 0 ? NULL : say_day_text(day, text));
+}
+
+static void
+row_words(FILE *f, const char *what, const struct word *w, size_t n)
+{
+	size_t i;
+
+	if (n == 0)
+		return;
+	(void)fprintf(f, "  %-14s", what);
+	for (i = 0; i < n; i++) {
+		(void)fputc(' ', f);
+		out_plain(f, w[i].text, w[i].len);
+	}
+	(void)fputc('\n', f);
+}
+
+static const char *
+where(const struct meta *m)
+{
+	if (m->internal)
+		return "kennel's own";
+	if (!m->declared)
+		return "in the personal index; this project does not name it";
+	if (m->required)
+		return m->local ? "required; the project's own" : "required";
+	return m->local ? "optional; the project's own" : "optional";
+}
+
+void
+meta_show(const struct meta *m, uint32_t today, FILE *f)
+{
+	out_plain(f, m->path, strlen(m->path));
+	(void)fprintf(f, "\n");
+	row(f, "status", meta_status_name(meta_status(m, today)));
+	row(f, "here", where(m));
+	row(f, "description", m->description);
+	row(f, "retrieval-url", m->retrieval_url);
+	row(f, "pattern", m->pattern);
+	row_words(f, "scopes", m->scope, m->scope_n);
+	row_words(f, "hosts", m->host, m->host_n);
+	row(f, "approve", meta_approve_name(m->approve));
+	row(f, "rotation", meta_rotation_name(m->rotation));
+	row_day(f, "expires", m->expires);
+	row_day(f, "last-rotated", m->last_rotated);
+	row_day(f, "rotate by", meta_rotate_by(m));
+}
+
+size_t
+metas_show(const struct metas *m, const struct meta_filter *f, uint32_t today, FILE *to)
+{
+	size_t i, n = 0;
+	const struct meta *x;
+	char day[SAY_DAY_CAP];
+
+	for (i = 0; i < m->n; i++) {
+		x = &m->meta[i];
+		if (!meta_passes(x, f, today))
+			continue;
+		n++;
+		(void)fprintf(to, "%-10s  %-10s  ",
+		    meta_status_name(meta_status(x, today)),
+		    x->expires == 0 ? "-" : say_day_text(x->expires, day));
+		out_plain(to, x->path, strlen(x->path));
+		if (x->approve != META_NEVER)
+			(void)fprintf(
+			    to, "  (approve %s)", meta_approve_name(x->approve));
+		(void)fputc('\n', to);
+	}
+	return n;
+}

@@ -1,0 +1,246 @@
+/*
+ * Manifests from files, and what is asked of them once they are merged.
+ */
+#include "policy/manifests/private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "shim/base/fd.h"
+
+/* ---- files ---------------------------------------------------------------- */
+
+/* May what this file says be believed?  NULL, or why not. */
+static const char *
+file_wrong(const struct stat *st)
+{
+	if (!S_ISREG(st->st_mode))
+		return "it is not a regular file";
+	/* early: geteuid */
+	if (st->st_uid != 0 && st->st_uid != geteuid())
+		return "it belongs to another user";
+	if ((st->st_mode & S_IWOTH) != 0)
+		return "everybody may write it (chmod o-w)";
+	return NULL;
+}
+
+int
+manifest_file_read(const char *folder, const char *name, const char *shown, FILE *diag,
+    struct manifest_file *ret)
+{
+	struct manifest_file f = {.text = {.shown = shown}};
+	const char *why = NULL;
+	char path[PATH_MAX];
+	struct stat st;
+	int fd = -1, r, n;
+
+	*ret = f;
+	if (folder == NULL)
+		return 0;
+	n = snprintf(path, sizeof(path), "%s/%s", folder, name);
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return -ENAMETOOLONG;
+	/* early: openat fstat newfstatat read lseek close */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0) {
+		r = errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
+		goto out;
+	}
+	r = fstat(fd, &st) < 0 ? -errno : 0;
+	if (r == 0 && (why = file_wrong(&st)) != NULL)
+		r = -EPERM;
+	if (r == 0)
+		r = fd_slurp(fd, META_LEN_MAX, &f.data, &f.text.len);
+	if (r == 0) {
+		f.text.text = f.data;
+		*ret = f;
+	}
+out:
+	fd_close(&fd);
+	if (r == -EFBIG)
+		why = "it has more than 1 MiB";
+	if (r < 0)
+		(void)fprintf(
+		    diag, "%s: error: %s\n", shown, why != NULL ? why : strerror(-r));
+	return r;
+}
+
+int
+manifest_pair_read(const char *project, const char *config, const char *name,
+    const char *shown, FILE *diag, struct manifest_file *ret_own,
+    struct manifest_file *ret_index)
+{
+	char folder[PATH_MAX];
+	int r = 0, n;
+
+	*ret_own = *ret_index = (struct manifest_file){.data = NULL};
+	if (project != NULL) {
+		n = snprintf(folder, sizeof(folder), "%s/%s", project, META_PROJECT_DIR);
+		if (n < 0 || (size_t)n >= sizeof(folder))
+			return -ENAMETOOLONG;
+		r = manifest_file_read(folder, name, shown, diag, ret_own);
+	}
+	if (r == 0)
+		r = manifest_file_read(config, name, name, diag, ret_index);
+	return r;
+}
+
+int
+metas_read(const char *project, const char *config, unsigned int how, FILE *diag,
+    struct metas *ret)
+{
+	struct manifest_file own, index;
+	int r = manifest_pair_read(project, config, META_FILE,
+	    META_PROJECT_DIR "/" META_FILE, diag, &own, &index);
+
+	if (r == 0)
+		r = metas_merge(own.data != NULL ? &own.text : NULL,
+		    index.data != NULL ? &index.text : NULL, how, diag, ret);
+	free(own.data);
+	free(index.data);
+	return r;
+}
+
+int
+meta_texts_keep(const struct meta_text *const *given, size_t n, const char *name,
+    char **text, struct policy_source *source)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		source[i] = (struct policy_source){.path = name, .text = ""};
+		if (given[i] == NULL)
+			continue;
+		text[i] = malloc(given[i]->len + 1);
+		if (text[i] == NULL)
+			return -ENOMEM;
+		memcpy(text[i], given[i]->text, given[i]->len);
+		text[i][given[i]->len] = '\0';
+		source[i].path = given[i]->shown;
+		source[i].text = text[i];
+		source[i].len = given[i]->len;
+	}
+	return 0;
+}
+
+/* ---- words ---------------------------------------------------------------- */
+
+static const char *const statuses[] = {"registered", "expiring", "expired"};
+
+const char *
+meta_status_name(enum meta_status s)
+{
+	return statuses[s];
+}
+
+int
+meta_status_find(const char *word)
+{
+	int i;
+
+	for (i = 0; i < 3; i++)
+		if (strcmp(statuses[i], word) == 0)
+			return i;
+	return -1;
+}
+
+const char *
+meta_rotation_name(enum meta_rotation r)
+{
+	static const char *const names[] = {"manual", "provider-ui", "provider-api"};
+
+	return names[r];
+}
+
+const char *
+meta_approve_name(enum meta_approve a)
+{
+	static const char *const names[] = {"never", "session", "per-call"};
+
+	return names[a];
+}
+
+const char *
+meta_error_name(enum meta_error e)
+{
+	static const char *const names[] = {"not-found", "invalid-path", "merge-failed"};
+
+	return names[e];
+}
+
+/* ---- dates ---------------------------------------------------------------- */
+
+uint32_t
+meta_today(void)
+{
+	time_t now = time(NULL); /* early: clock_gettime openat */
+	struct tm here;
+
+	/* the day of this place: its midnight, counted as if it were UTC's */
+	if (now < 0 || localtime_r(&now, &here) == NULL)
+		return 0;
+	return (uint32_t)(((int64_t)now + here.tm_gmtoff) / 86400);
+}
+
+enum meta_status
+meta_status(const struct meta *m, uint32_t today)
+{
+	if (m->expires == 0)
+		return META_REGISTERED;
+	if (m->expires < today)
+		return META_EXPIRED;
+	return m->expires - today <= META_EXPIRING_DAYS ? META_EXPIRING : META_REGISTERED;
+}
+
+uint32_t
+meta_rotate_by(const struct meta *m)
+{
+	return m->last_rotated == 0 || m->rotate_every == 0
+		   ? 0
+		   : m->last_rotated + m->rotate_every;
+}
+
+/* ---- questions ------------------------------------------------------------ */
+
+const struct meta *
+metas_find(const struct metas *m, const char *path, enum meta_error *ret_why)
+{
+	size_t i;
+
+	if (secret_path_wrong(path, strlen(path)) != NULL) {
+		*ret_why = META_INVALID_PATH;
+		return NULL;
+	}
+	for (i = 0; i < m->n; i++)
+		if (m->meta[i].declared && strcmp(m->meta[i].path, path) == 0)
+			return &m->meta[i];
+	*ret_why = META_NOT_FOUND;
+	return NULL;
+}
+
+static bool
+in_scope(const char *path, const char *scope)
+{
+	size_t len = strlen(scope);
+
+	return strncmp(path, scope, len) == 0 && path[len] == '/';
+}
+
+bool
+meta_passes(const struct meta *m, const struct meta_filter *f, uint32_t today)
+{
+	if (m->internal ? !f->internal : !m->declared && !f->all)
+		return false;
+	if (f->contains != NULL && strstr(m->path, f->contains) == NULL)
+		return false;
+	if (f->scope != NULL && !in_scope(m->path, f->scope))
+		return false;
+	return f->status == NULL ||
+	       strcmp(f->status, meta_status_name(meta_status(m, today))) == 0;
+}

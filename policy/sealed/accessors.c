@@ -1,0 +1,228 @@
+/*
+ * Small answers about a loaded policy: strings, servers, limits, names.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include <linux/audit.h>
+
+#include "policy/sealed/policy.h"
+
+#define PATH_LEN_MAX 4095 /* what the kernel takes, without its NUL */
+
+#define NAME_OF(table, i) \
+	((size_t)(i) < sizeof(table) / sizeof((table)[0]) && (table)[i] != NULL \
+		? (table)[i] \
+		: "unknown")
+
+const char *
+policy_str(const struct policy *p, struct sealed_ref ref)
+{
+	/* Checked by the loader; a ref from elsewhere must not reach past. */
+	if ((uint64_t)ref.off + ref.len >= p->strings_len)
+		return "";
+	return p->strings + ref.off;
+}
+
+const struct sealed_server *
+policy_server(const struct policy *p, const char *name)
+{
+	size_t lo = 0, hi = p->row_n[SEALED_SERVERS], mid;
+	int c;
+
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		c = strcmp(name, policy_str(p, p->server[mid].name));
+		if (c == 0)
+			return &p->server[mid];
+		if (c < 0)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return NULL;
+}
+
+bool
+policy_is_path(const char *s, size_t len)
+{
+	size_t i, from;
+
+	if (len == 0 || s[0] != '/' || len > PATH_LEN_MAX)
+		return false;
+	for (i = from = 1; i <= len && len > 1; i++) {
+		if (i < len && s[i] != '/')
+			continue;
+		if (i == from || (i == from + 1 && s[from] == '.') ||
+		    (i == from + 2 && s[from] == '.' && s[from + 1] == '.'))
+			return false;
+		from = i + 1;
+	}
+	return true;
+}
+
+/* Name as the policy writes it, and what holds where nothing is written. */
+static const struct {
+	const char *name;
+	uint64_t value;
+} limits[] = {
+    [LIMIT_MEMORY] = {"memory", 0},
+    [LIMIT_PROCESSES] = {"processes", 512},
+    [LIMIT_FILES] = {"files", 1024},
+    [LIMIT_CPU] = {"cpu", 0},
+    /* below the 10 MiB at which the common SDK drops the connection */
+    [LIMIT_OUTPUT] = {"output", (10u << 20) - (64u << 10)},
+    [LIMIT_INPUT] = {"input", 16u << 20},
+    [TIMEOUT_CALL] = {"call", 30 * 1000ull},
+    [TIMEOUT_ASK] = {"ask", 300 * 1000ull},
+    [TIMEOUT_START] = {"start", 20 * 1000ull},
+    [TIMEOUT_IDLE] = {"idle", 0},
+};
+
+const struct sealed_require *
+policy_require(
+    const struct policy *p, const struct sealed_server *s, enum sealed_require_kind kind)
+{
+	const struct sealed_require *q = p->require + s->requires.first;
+
+	for (uint32_t i = 0; i < s->requires.n; i++)
+		if (q[i].kind == (uint32_t)kind)
+			return &q[i];
+	return NULL;
+}
+
+uint64_t
+policy_limit(
+    const struct policy *p, const struct sealed_server *s, enum sealed_limit_kind kind)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->limits.n; i++)
+		if (p->limit[s->limits.first + i].kind == kind)
+			return p->limit[s->limits.first + i].value;
+	return (size_t)kind < sizeof(limits) / sizeof(limits[0]) ? limits[kind].value : 0;
+}
+
+const char *
+policy_limit_name(enum sealed_limit_kind kind)
+{
+	if ((size_t)kind >= sizeof(limits) / sizeof(limits[0]) ||
+	    limits[kind].name == NULL)
+		return "unknown";
+	return limits[kind].name;
+}
+
+const char *
+policy_at(const struct policy *p, struct sealed_at at, char *out, size_t out_cap)
+{
+	const char *file = "?";
+
+	if (at.file < p->row_n[SEALED_FILES])
+		file = policy_str(p, p->file[at.file]);
+	(void)snprintf(out, out_cap, "%s:%u", file, at.line); /* cut is fine */
+	return out;
+}
+
+const char *
+policy_verdict_name(enum sealed_verdict v)
+{
+	static const char *const name[] = {
+	    [VERDICT_DENY] = "deny",
+	    [VERDICT_ALLOW] = "allow",
+	    [VERDICT_ASK] = "ask",
+	};
+
+	return NAME_OF(name, v);
+}
+
+const char *
+policy_gate_name(enum sealed_gate_kind kind)
+{
+	static const char *const name[] = {
+	    [GATE_TOOL] = "tool",
+	    [GATE_RESOURCE] = "resource",
+	    [GATE_PROMPT] = "prompt",
+	    [GATE_SAMPLING] = "sampling",
+	    [GATE_ELICITATION] = "elicitation",
+	    [GATE_ROOTS] = "roots",
+	};
+
+	return NAME_OF(name, kind);
+}
+
+const char *
+policy_miss_name(enum policy_miss miss)
+{
+	static const char *const name[] = {
+	    [MISS_NONE] = "holds",
+	    [MISS_KIND] = "another kind",
+	    [MISS_IMAGE] = "another program",
+	    [MISS_ARGS] = "other arguments",
+	    [MISS_NAME] = "another name",
+	    [MISS_EXCEPT] = "excepted",
+	    [MISS_EXPIRED] = "the exception has run out",
+	    [MISS_FROM] = "another caller",
+	    [MISS_IN] = "another folder",
+	    [MISS_ENV] = "a changed variable",
+	    [MISS_CLASS] = "another class",
+	    [MISS_COND] = "the condition does not hold",
+	    [MISS_HOST] = "another host",
+	    [MISS_PORT] = "another port",
+	};
+
+	return NAME_OF(name, miss);
+}
+
+const char *
+policy_why_name(enum sealed_mount_why why)
+{
+	static const char *const name[] = {
+	    [WHY_BASE] = "base",
+	    [WHY_READ] = "read",
+	    [WHY_WRITE] = "write",
+	    [WHY_HIDE] = "hide",
+	    [WHY_TMP] = "tmp",
+	    [WHY_PROGRAM] = "program",
+	    [WHY_LOADER] = "loader",
+	    [WHY_LIBRARY] = "library",
+	    [WHY_SCRIPT] = "script",
+	    [WHY_PRESET] = "preset",
+	    [WHY_LINK] = "link",
+	};
+
+	return NAME_OF(name, why);
+}
+
+const char *
+policy_source_name(uint32_t source)
+{
+	static const char *const table[] = {
+	    [SOURCE_ENV] = "env",
+	    [SOURCE_FILE] = "file",
+	    [SOURCE_CMD] = "cmd",
+	    [SOURCE_VAULT] = "vault",
+	    [SOURCE_PLUGIN] = "plugin",
+	};
+
+	return source < sizeof(table) / sizeof(table[0]) && table[source] != NULL
+		   ? table[source]
+		   : "source";
+}
+
+const char *
+policy_arch_name(uint32_t arch)
+{
+	static const struct {
+		uint32_t arch;
+		const char *name;
+	} table[] = {
+	    {AUDIT_ARCH_X86_64, "x86_64"},
+	    {AUDIT_ARCH_AARCH64, "aarch64"},
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (table[i].arch == arch)
+			return table[i].name;
+	return "unknown";
+}

@@ -1,0 +1,127 @@
+/*
+ * The loader, third part: a server's mount plan can be carried out in order.
+ * Parents come first, nothing is made below a link or a file, nothing twice,
+ * and what is hidden is hidden last.
+ *
+ * Targets met so far stand in a hash table that is never more than half full,
+ * so that a plan costs its own length and no more.
+ */
+#include <string.h>
+
+#include "policy/sealed/load.h"
+
+#define SLOT_N (2 * SEALED_MOUNTS_MAX) /* a power of two, never more than half full */
+
+/* Targets met so far: slots hold a row's place in the plan, plus 1. */
+struct targets {
+	const struct load *l;
+	const struct sealed_mount *plan;
+	uint32_t mask;
+	uint16_t slot[SLOT_N];
+};
+
+#define HASH_START 2166136261u
+
+static uint32_t
+hash_byte(uint32_t h, char c)
+{
+	return (h ^ (uint8_t)c) * 16777619u;
+}
+
+/* Spread, so that the low bits depend on every byte. */
+static uint32_t
+hash_end(uint32_t h)
+{
+	return h ^ (h >> 15);
+}
+
+/* The first row with this target, or NULL; *ret_slot is where it belongs. */
+static const struct sealed_mount *
+target_find(const struct targets *t, const char *path, uint32_t len, uint32_t hash,
+    uint32_t *ret_slot)
+{
+	const struct sealed_mount *m;
+	uint32_t i = hash & t->mask;
+
+	for (; t->slot[i] != 0; i = (i + 1) & t->mask) {
+		m = &t->plan[t->slot[i] - 1];
+		if (m->target.len == len &&
+		    memcmp(t->l->p.strings + m->target.off, path, len) == 0)
+			return m;
+	}
+	*ret_slot = i;
+	return NULL;
+}
+
+/* Can something be mounted below such a row?  A tree has folders of its own. */
+static const struct {
+	bool child, below;
+} holds[] = {
+    [MOUNT_DIR] = {true, false},
+    [MOUNT_TREE] = {true, true},
+    [MOUNT_TMPFS] = {true, false},
+    [MOUNT_DEV] = {true, false},
+    [MOUNT_ETC] = {true, false},
+    [MOUNT_HIDE] = {false, false},
+};
+
+/*
+ * Row i of the plan: its parent is there, or it lies in a tree that is; and
+ * the walk from the root meets no link, file or other end on the way.
+ */
+static int
+target_check(struct targets *t, struct load *l, uint32_t i, uint32_t row)
+{
+	const struct sealed_mount *m = &t->plan[i], *up;
+	const char *s = l->p.strings + m->target.off;
+	uint32_t k, h = HASH_START, slot = 0;
+	bool parent = true, tree = false;
+
+	for (k = 0; k < m->target.len; k++) {
+		if (k == 0 || s[k] != '/') {
+			h = hash_byte(h, s[k]);
+			continue;
+		}
+		up = target_find(t, s, k, hash_end(h), &slot);
+		parent = up != NULL && holds[up->kind].child;
+		tree = (tree && up == NULL) || (parent && holds[up->kind].below);
+		if (!parent && !tree)
+			return load_refuse(
+			    l, "server %u: mount %u has no parent", row, i);
+		h = hash_byte(h, s[k]);
+	}
+	up = target_find(t, s, m->target.len, hash_end(h), &slot);
+	if (up == NULL)
+		t->slot[slot] = (uint16_t)(i + 1);
+	else if (m->kind != MOUNT_HIDE &&
+		 (up->kind != MOUNT_DIR || m->kind == MOUNT_SYMLINK))
+		return load_refuse(l, "server %u: mount %u is there twice", row, i);
+	return 0;
+}
+
+int
+load_plan(struct load *l, const struct sealed_server *s, uint32_t row)
+{
+	struct targets t;
+	bool hiding = false;
+	uint32_t i;
+	int r;
+
+	if (s->mounts.n > SEALED_MOUNTS_MAX)
+		return load_refuse(
+		    l, "server %u: more than %d mounts", row, SEALED_MOUNTS_MAX);
+	t.l = l;
+	t.plan = l->p.mount + s->mounts.first;
+	for (t.mask = 1; t.mask < 2 * s->mounts.n; t.mask *= 2)
+		;
+	memset(t.slot, 0, t.mask * sizeof(t.slot[0]));
+	t.mask--;
+	for (i = 0; i < s->mounts.n; i++) {
+		if (hiding && t.plan[i].kind != MOUNT_HIDE)
+			return load_refuse(l, "server %u: mount %u after a hide", row, i);
+		hiding = t.plan[i].kind == MOUNT_HIDE;
+		if ((r = target_check(&t, l, i, row)) < 0)
+			return r;
+	}
+	return 0;
+}

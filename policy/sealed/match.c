@@ -1,0 +1,566 @@
+/*
+ * The one matcher: what explain says and what the leash enforces is this file
+ * (and reach.c, hosts and paths).
+ *
+ * deny beats ask beats allow; nothing matches is deny.  The order of the rows
+ * never matters.  Bytes are compared, nothing is folded or decoded.
+ */
+#include <string.h>
+
+#include "policy/sealed/row_index.h"
+#include "policy/sealed/match.h"
+#include "policy/sealed/arg_slot.h"
+
+#define ENV_BEGINNING_MIN 4 /* three characters and "_" */
+#define ENV_BEGINNING_MAX 255
+
+static bool args_match(const struct policy *, struct sealed_range, struct policy_argv);
+static bool arg_match(const struct policy *, const struct sealed_arg *, const char *);
+static bool same_file(const struct policy *, uint32_t image, uint32_t granted);
+static bool called_by_name(
+    const struct policy *, const struct sealed_exec *, const char *argv0);
+
+bool
+match_wins(struct match *m, uint32_t verdict, struct sealed_at at)
+{
+	static const uint8_t rank[] = {
+	    [VERDICT_ALLOW] = 1,
+	    [VERDICT_ASK] = 2,
+	    [VERDICT_DENY] = 3,
+	};
+	uint8_t r = verdict < sizeof(rank) ? rank[verdict] : rank[VERDICT_DENY];
+
+	if (r < m->rank ||
+	    (r == m->rank && (at.file > m->at.file ||
+				 (at.file == m->at.file && at.line >= m->at.line))))
+		return false;
+	m->rank = r;
+	m->at = at;
+	m->answer.verdict =
+	    verdict < sizeof(rank) ? (enum sealed_verdict)verdict : VERDICT_DENY;
+	return true;
+}
+
+bool
+match_expired(const struct policy *p, uint32_t exception, uint32_t verdict)
+{
+	uint32_t today;
+
+	if (exception == SEALED_NONE || verdict == VERDICT_DENY)
+		return false;
+	if (exception >= p->row_n[SEALED_EXCEPTIONS])
+		return true;
+	today = p->today != 0 ? p->today : policy_days_now();
+	return p->exception[exception].until < today;
+}
+
+/* ---- programs -------------------------------------------------------------- */
+
+struct exec_match {
+	struct match m;
+	const struct policy_exec_ask *ask;
+	const struct sealed_exec *spared; /* would ask, but for a changed variable */
+};
+
+static bool
+stands_before(struct sealed_at a, struct sealed_at b)
+{
+	return a.file < b.file || (a.file == b.file && a.line < b.line);
+}
+
+static void
+exec_consider(const struct policy *p, uint32_t row, void *arg)
+{
+	const struct sealed_exec *e = &p->exec[row];
+	struct exec_match *m = arg;
+	enum policy_miss miss = policy_exec_miss(p, e, m->ask);
+
+	if (miss == MISS_NONE && match_wins(&m->m, e->verdict, e->at))
+		m->m.answer.exec = e;
+	if (miss == MISS_ENV && e->verdict == VERDICT_ASK &&
+	    (m->spared == NULL || stands_before(e->at, m->spared->at)))
+		m->spared = e;
+}
+
+struct policy_answer
+policy_match_exec_call(const struct policy *p, const struct sealed_server *s,
+    const struct policy_exec_ask *ask)
+{
+	struct exec_match m = {.m.answer.verdict = VERDICT_DENY, .ask = ask};
+
+	index_execs(p, s, ask, exec_consider, &m);
+	/* The caller sets its variables itself: none of them spares a question. */
+	if (m.spared != NULL && m.m.answer.verdict == VERDICT_ALLOW)
+		m.m.answer =
+		    (struct policy_answer){.verdict = VERDICT_DENY, .exec = m.spared};
+	return m.m.answer;
+}
+
+/* Is this image granted, or to be found, under that path? */
+static bool
+image_called(const struct policy *p, uint32_t image, const char *path)
+{
+	return strcmp(path, policy_str(p, p->image[image].path)) == 0 ||
+	       strcmp(path, policy_str(p, p->image[image].real)) == 0;
+}
+
+/* Is the caller one of those that the row names?  One file may be granted under
+ * several paths: rows side by side, for they are sorted by the canonical one. */
+static bool
+from_holds(const struct policy *p, const struct sealed_exec *e,
+    const struct policy_exec_ask *ask)
+{
+	uint32_t first = ask->caller, end = first, i, k;
+
+	if (e->from.n == 0)
+		return true;
+	if (ask->caller == POLICY_NO_IMAGE)
+		return false;
+	if (ask->caller >= p->row_n[SEALED_IMAGES])
+		return e->verdict != VERDICT_ALLOW; /* not known */
+	while (first > 0 && same_file(p, first - 1, ask->caller))
+		first--;
+	while (end < p->row_n[SEALED_IMAGES] && same_file(p, end, ask->caller))
+		end++;
+	for (i = 0; i < e->from.n; i++)
+		for (k = first; k < end; k++)
+			if (image_called(p, k, policy_str(p, p->ref[e->from.first + i])))
+				return true;
+	return false;
+}
+
+static bool
+in_holds(const struct policy *p, const struct sealed_exec *e,
+    const struct policy_exec_ask *ask)
+{
+	if (e->in.len == 0)
+		return true;
+	if (ask->cwd == NULL)
+		return e->verdict != VERDICT_ALLOW; /* not known */
+	return policy_under(ask->cwd, strlen(ask->cwd), policy_str(p, e->in), e->in.len);
+}
+
+static bool
+is_name(const char *s, size_t len)
+{
+	return strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+			 "0123456789_") >= len;
+}
+
+bool
+policy_env_beginning(const char *text, size_t len)
+{
+	return len >= ENV_BEGINNING_MIN + 1 && len <= ENV_BEGINNING_MAX &&
+	       text[len - 1] == '*' && text[len - 2] == '_' && is_name(text, len - 1) &&
+	       (text[0] < '0' || text[0] > '9');
+}
+
+/* Something must stand behind the beginning, of what names are made of. */
+static bool
+env_named(const char *row, size_t row_len, const char *name, size_t len)
+{
+	size_t n = row_len - 1;
+
+	if (row[n] != '*')
+		return row_len == len && memcmp(row, name, len) == 0;
+	return len > n && memcmp(row, name, n) == 0 && is_name(name + n, len - n);
+}
+
+bool
+policy_exec_env(
+    const struct policy *p, const struct sealed_exec *e, const char *name, size_t len)
+{
+	struct sealed_ref ref;
+	const char *row;
+	uint32_t i;
+
+	for (i = 0; i < e->env.n; i++) {
+		ref = p->ref[e->env.first + i];
+		row = policy_str(p, ref);
+		if (row[0] != '\0' && env_named(row, ref.len, name, len))
+			return true;
+	}
+	return false;
+}
+
+/* A denial holds whatever else has changed. */
+static bool
+env_holds(const struct policy *p, const struct sealed_exec *e,
+    const struct policy_exec_ask *ask)
+{
+	size_t i;
+
+	for (i = 0; i < ask->env_n && e->verdict != VERDICT_DENY; i++)
+		if (!policy_exec_env(p, e, ask->env[i], strcspn(ask->env[i], "=")))
+			return false;
+	return true;
+}
+
+enum policy_miss
+policy_exec_miss(const struct policy *p, const struct sealed_exec *e,
+    const struct policy_exec_ask *ask)
+{
+	struct policy_argv rest;
+	uint32_t i;
+
+	/* No argv[0]: programs then read the environment as arguments. */
+	if (ask->argv.n == 0 || ask->argv.v[0] == NULL)
+		return MISS_NAME;
+	rest = (struct policy_argv){.v = ask->argv.v + 1, .n = ask->argv.n - 1};
+	if (!same_file(p, ask->asked, e->asked))
+		return MISS_IMAGE;
+	if (!args_match(p, e->args, rest))
+		return MISS_ARGS;
+	/* A deny holds whatever the program is called. */
+	if (e->verdict != VERDICT_DENY && !called_by_name(p, e, ask->argv.v[0]))
+		return MISS_NAME;
+	for (i = 0; i < e->excepts.n; i++)
+		if (args_match(p, p->except[e->excepts.first + i].args, rest))
+			return MISS_EXCEPT;
+	if (match_expired(p, e->exception, e->verdict))
+		return MISS_EXPIRED;
+	if (!from_holds(p, e, ask))
+		return MISS_FROM;
+	if (!in_holds(p, e, ask))
+		return MISS_IN;
+	return env_holds(p, e, ask) ? MISS_NONE : MISS_ENV;
+}
+
+bool
+policy_match_exec_stop(const struct policy *p, const struct sealed_exec *granted,
+    uint32_t mapped, struct policy_argv argv)
+{
+	const struct sealed_arg *a;
+	uint32_t i, skip = granted->prefix.n;
+	size_t len;
+
+	if (argv.n == 0 || granted->verdict == VERDICT_DENY ||
+	    !same_file(p, mapped, granted->mapped))
+		return false;
+	if (skip == 0) {
+		if (!called_by_name(p, granted, argv.v[0]))
+			return false;
+		skip = 1;
+	} else if (argv.n < skip)
+		return false;
+	for (i = 0; i < granted->prefix.n; i++) {
+		a = &p->arg[granted->prefix.first + i];
+		len = strlen(argv.v[i]);
+		if (len != a->text.len ||
+		    memcmp(argv.v[i], policy_str(p, a->text), len) != 0)
+			return false;
+	}
+	argv.v += skip;
+	argv.n -= skip;
+	for (i = 0; i < granted->excepts.n; i++)
+		if (args_match(p, p->except[granted->excepts.first + i].args, argv))
+			return false;
+	return args_match(p, granted->args, argv);
+}
+
+/* ---- tools, resources, prompts ------------------------------------------------ */
+
+struct gate_match {
+	struct match m;
+	const struct policy_gate_ask *ask;
+};
+
+static void
+gate_consider(const struct policy *p, uint32_t row, void *arg)
+{
+	const struct sealed_gate *g = &p->gate[row];
+	struct gate_match *m = arg;
+
+	if (policy_gate_miss(p, g, m->ask) == MISS_NONE &&
+	    match_wins(&m->m, policy_gate_verdict(g, m->ask), g->at))
+		m->m.answer.gate = g;
+}
+
+struct policy_answer
+policy_match_gate(const struct policy *p, const struct sealed_server *s,
+    const struct policy_gate_ask *ask)
+{
+	struct gate_match m = {.m.answer.verdict = VERDICT_DENY, .ask = ask};
+
+	index_gates(p, s, ask, gate_consider, &m);
+	return m.m.answer;
+}
+
+/* What its definition, as reviewed, says of the tool. */
+static uint32_t
+classes_of(const struct policy_gate_ask *ask)
+{
+	if (ask->pin == NULL || ask->pin->classes == 0)
+		return CLASS_UNANNOTATED;
+	return ask->pin->classes;
+}
+
+enum sealed_verdict
+policy_gate_verdict(const struct sealed_gate *g, const struct policy_gate_ask *ask)
+{
+	uint32_t classes = classes_of(ask);
+
+	if ((g->flags & GATE_BY_ANNOTATIONS) == 0)
+		return (enum sealed_verdict)g->verdict;
+	if (((classes | ask->said) & CLASS_DESTRUCTIVE) != 0)
+		return VERDICT_ASK;
+	return (classes & CLASS_READONLY) != 0 ? VERDICT_ALLOW : VERDICT_ASK;
+}
+
+static bool
+class_holds(const struct sealed_gate *g, const struct policy_gate_ask *ask)
+{
+	uint32_t classes = classes_of(ask);
+
+	if (g->verdict != VERDICT_ALLOW)
+		classes |= ask->said;
+	return g->classes == 0 || (g->classes & classes) != 0;
+}
+
+static bool
+cond_holds(const struct policy *p, const struct sealed_gate *g,
+    const struct policy_gate_ask *ask)
+{
+	enum policy_truth t;
+
+	if (g->conds.n == 0)
+		return true;
+	if (ask->args == NULL)
+		return g->verdict != VERDICT_DENY;
+	t = policy_conds(p, g->conds, ask->args, ask->args_len);
+	return t == TRUTH_YES || (t == TRUTH_UNKNOWN && g->verdict != VERDICT_ALLOW);
+}
+
+enum policy_miss
+policy_gate_miss(const struct policy *p, const struct sealed_gate *g,
+    const struct policy_gate_ask *ask)
+{
+	struct sealed_ref ref;
+	uint32_t i;
+
+	if (g->kind != ask->kind)
+		return MISS_KIND;
+	if (g->name.len > 0 &&
+	    !policy_glob(policy_str(p, g->name), g->name.len, ask->name, ask->name_len))
+		return MISS_NAME;
+	for (i = 0; i < g->excepts.n; i++) {
+		ref = p->ref[g->excepts.first + i];
+		if (policy_glob(policy_str(p, ref), ref.len, ask->name, ask->name_len))
+			return MISS_EXCEPT;
+	}
+	if (match_expired(p, g->exception, g->verdict))
+		return MISS_EXPIRED;
+	if (!class_holds(g, ask))
+		return MISS_CLASS;
+	return cond_holds(p, g, ask) ? MISS_NONE : MISS_COND;
+}
+
+const struct sealed_pin *
+policy_pin(const struct policy *p, const struct sealed_server *s,
+    enum sealed_pin_kind kind, const char *name, size_t name_len, const char *variant)
+{
+	const struct sealed_pin *pin, *first = NULL;
+	uint32_t i;
+
+	for (i = 0; i < s->pins.n; i++) {
+		pin = &p->pin[s->pins.first + i];
+		if (pin->kind != kind || pin->name.len != name_len ||
+		    memcmp(policy_str(p, pin->name), name, name_len) != 0)
+			continue;
+		if (variant != NULL && strcmp(policy_str(p, pin->variant), variant) == 0)
+			return pin;
+		first = first == NULL ? pin : first;
+	}
+	return first;
+}
+
+/* ---- words ------------------------------------------------------------------- */
+
+bool
+policy_glob(const char *pattern, size_t pattern_len, const char *text, size_t text_len)
+{
+	size_t p = 0, t = 0, star = SIZE_MAX, from = 0;
+
+	/* Only the last star is ever tried again: never exponential. */
+	while (t < text_len) {
+		if (p < pattern_len && pattern[p] == '*') {
+			star = p++;
+			from = t;
+		} else if (p < pattern_len && pattern[p] == text[t]) {
+			p++;
+			t++;
+		} else if (star != SIZE_MAX) {
+			p = star + 1;
+			t = ++from;
+		} else
+			return false;
+	}
+	while (p < pattern_len && pattern[p] == '*')
+		p++;
+	return p == pattern_len;
+}
+
+bool
+policy_under(const char *path, size_t path_len, const char *folder, size_t len)
+{
+	if (len == 1) /* "/" */
+		return path_len > 0 && path[0] == '/';
+	return path_len >= len && memcmp(path, folder, len) == 0 &&
+	       (path_len == len || path[len] == '/');
+}
+
+/* The patterns from `first` on, without options. */
+static bool
+words_match(const struct policy *p, struct sealed_range range, uint32_t i,
+    struct policy_argv argv)
+{
+	const struct sealed_arg *a;
+	size_t at = 0;
+
+	for (; i < range.n; i++, at++) {
+		a = &p->arg[range.first + i];
+		if (a->kind == ARG_REST)
+			return true; /* the loader made sure that it is the last */
+		if (at >= argv.n || !arg_match(p, a, argv.v[at]))
+			return false;
+	}
+	return argv.n == at;
+}
+
+/*
+ * Options take as many arguments as they like, one or two at a time: what stands
+ * behind them is tried at every place that they can lead to.  The gate refuses
+ * more arguments than OPTIONS_MAX before it asks (GATE_ARGS_MAX).
+ */
+#define OPTIONS_MAX 4096
+
+static bool
+options_match(const struct policy *p, struct sealed_range range, uint32_t i,
+    struct policy_argv argv)
+{
+	const struct sealed_arg *a = &p->arg[range.first + i];
+	bool can[OPTIONS_MAX + 2] = {true};
+	unsigned int takes;
+	size_t at;
+
+	for (at = 0; at <= argv.n && at < OPTIONS_MAX; at++) {
+		if (!can[at])
+			continue;
+		if (words_match(p, range, i + 1,
+			(struct policy_argv){.v = argv.v + at, .n = argv.n - at}))
+			return true;
+		takes = at == argv.n ? 0
+				     : slot_take(policy_str(p, a->text), a->text.len,
+					   argv.v + at, argv.n - at);
+		can[at + 1] |= (takes & SLOT_ONE) != 0;
+		can[at + 2] |= (takes & SLOT_TWO) != 0;
+	}
+	return false;
+}
+
+/* argv here is without argv[0]. */
+static bool
+args_match(const struct policy *p, struct sealed_range range, struct policy_argv argv)
+{
+	const struct sealed_arg *a;
+	uint32_t i;
+
+	for (i = 0; i < range.n; i++) {
+		a = &p->arg[range.first + i];
+		if (a->kind == ARG_REST)
+			return true; /* the loader made sure that it is the last */
+		if (a->kind == ARG_OPTIONS)
+			return options_match(p, range, i,
+			    (struct policy_argv){.v = argv.v + i, .n = argv.n - i});
+		if (i >= argv.n || !arg_match(p, a, argv.v[i]))
+			return false;
+	}
+	return argv.n == range.n;
+}
+
+/* One argument against the text of a pattern, by kind; ARG_REST is not one. */
+typedef bool arg_fn(const char *want, size_t want_len, const char *text, size_t text_len);
+
+static bool
+literal_match(const char *want, size_t want_len, const char *text, size_t text_len)
+{
+	return text_len == want_len && memcmp(text, want, text_len) == 0;
+}
+
+static bool
+any_match(const char *want, size_t want_len, const char *text, size_t text_len)
+{
+	return true;
+}
+
+static bool
+choice_match(const char *words, size_t len, const char *text, size_t text_len)
+{
+	size_t at = 0, end;
+
+	for (;;) {
+		for (end = at; end < len && words[end] != '|'; end++)
+			;
+		if (end - at == text_len && memcmp(words + at, text, text_len) == 0)
+			return true;
+		if (end == len)
+			return false;
+		at = end + 1;
+	}
+}
+
+static bool
+slot_matches(const char *want, size_t want_len, const char *text, size_t text_len)
+{
+	size_t prefix;
+	struct slot_value v = slot_value(want, want_len, &prefix);
+
+	return text_len >= prefix && memcmp(text, want, prefix) == 0 &&
+	       slot_match(&v, text + prefix, text_len - prefix);
+}
+
+static bool
+arg_match(const struct policy *p, const struct sealed_arg *a, const char *text)
+{
+	static arg_fn *const match[] = {
+	    [ARG_LITERAL] = literal_match,
+	    [ARG_ANY] = any_match,
+	    [ARG_GLOB] = policy_glob,
+	    [ARG_CHOICE] = choice_match,
+	    [ARG_SLOT] = slot_matches,
+	};
+
+	if (a->kind >= sizeof(match) / sizeof(match[0]) || match[a->kind] == NULL)
+		return false;
+	return match[a->kind](policy_str(p, a->text), a->text.len, text, strlen(text));
+}
+
+/* One file may be granted under two paths: two images, one canonical name. */
+static bool
+same_file(const struct policy *p, uint32_t image, uint32_t granted)
+{
+	struct sealed_ref a, b;
+
+	if (image >= p->row_n[SEALED_IMAGES] || granted >= p->row_n[SEALED_IMAGES])
+		return false;
+	a = p->image[image].real;
+	b = p->image[granted].real;
+	return a.len == b.len && memcmp(policy_str(p, a), policy_str(p, b), a.len) == 0;
+}
+
+static const char *
+base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
+
+/* A multi-call image does what its name says, so the name is part of the grant. */
+static bool
+called_by_name(const struct policy *p, const struct sealed_exec *e, const char *argv0)
+{
+	const char *granted = policy_str(p, p->image[e->asked].path);
+
+	return strcmp(base_name(argv0), base_name(granted)) == 0;
+}

@@ -1,0 +1,278 @@
+/*
+ * The trust folder: the keys whose signatures count.
+ *
+ * Process: leash and kennel, early.  The folder says what may be started on this
+ * machine, so whatever others than root could have written there, or above it,
+ * is no trust at all: the start is refused.  Must never: take a folder that a
+ * variable or an option names.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "policy/sealed/signature.h"
+
+#define KEY_WORD "kennel-key-1 "
+#define TEXT_MAX (256u << 10)
+
+struct reading {
+	struct trust *t;
+	const char *folder;
+	uid_t owner;
+	char *why;
+	size_t why_cap;
+	char text[TEXT_MAX + 1];
+	size_t len;
+};
+
+static int
+refuse(const struct reading *d, int r, const char *name, const char *what)
+{
+	(void)snprintf(d->why, d->why_cap, "%s%s%s: %s", d->folder,
+	    name[0] != 0 ? "/" : "", name, what); /* cut is fine */
+	return r;
+}
+
+/* In lower case, as it is written; -1. */
+static int
+hex_value(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool
+trust_hex(const char *text, size_t len, uint8_t ret[32])
+{
+	int hi, lo;
+	size_t i;
+
+	if (len != 64)
+		return false;
+	for (i = 0; i < 32; i++) {
+		hi = hex_value(text[2 * i]);
+		lo = hex_value(text[2 * i + 1]);
+		if (hi < 0 || lo < 0)
+			return false;
+		ret[i] = (uint8_t)((unsigned int)hi << 4 | (unsigned int)lo);
+	}
+	return true;
+}
+
+bool
+trust_key_parse(const char *text, size_t len, uint8_t ret[SIGN_KEY_LEN])
+{
+	const size_t word = sizeof(KEY_WORD) - 1;
+
+	return len >= word + 64 && memcmp(text, KEY_WORD, word) == 0 &&
+	       (len == word + 64 || strchr(" \n", text[word + 64]) != NULL) &&
+	       trust_hex(text + word, 64, ret);
+}
+
+/* Nobody but root and the owner can change it; a sticky folder's entries are
+ * their owners'. */
+static bool
+is_firm(const struct reading *d, const struct stat *st)
+{
+	if (st->st_uid != 0 && st->st_uid != d->owner)
+		return false;
+	return (st->st_mode & (S_IWGRP | S_IWOTH)) == 0 ||
+	       (S_ISDIR(st->st_mode) && (st->st_mode & S_ISVTX) != 0);
+}
+
+/* Each folder above it; a link on the way would be somebody's to turn. */
+static int
+above_check(const struct reading *d)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	size_t n = strlen(d->folder);
+
+	if (n >= sizeof(path) || d->folder[0] != '/')
+		return refuse(d, -EINVAL, "", "not an absolute path");
+	memcpy(path, d->folder, n + 1);
+	while (n > 1) {
+		while (n > 1 && path[n - 1] != '/')
+			n--;
+		n = n > 1 ? n - 1 : 1;
+		path[n] = 0;
+		/* early: newfstatat lstat */
+		if (lstat(path, &st) < 0)
+			return refuse(
+			    d, -errno, "", "a folder above it cannot be looked at");
+		if (!S_ISDIR(st.st_mode) || !is_firm(d, &st))
+			return refuse(d, -EPERM, "",
+			    "a folder above it is a link, or others than root may write "
+			    "it");
+	}
+	return 0;
+}
+
+/* The whole file, if it is firm; its name for the message. */
+static int
+file_read(struct reading *d, int dir, const char *name)
+{
+	struct stat st;
+	ssize_t n = 1;
+	int fd, r = 0;
+
+	/* early: openat read close fstat newfstatat */
+	fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0)
+		return errno == ENOENT ? -ENOENT
+				       : refuse(d, -errno, name, "cannot be opened");
+	d->len = 0;
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || !is_firm(d, &st))
+		r = refuse(d, -EPERM, name, "not a file that only root may write");
+	while (r == 0 && n > 0 && d->len < TEXT_MAX) {
+		n = read(fd, d->text + d->len, TEXT_MAX - d->len);
+		if (n < 0)
+			r = refuse(d, -errno, name, "cannot be read");
+		else
+			d->len += (size_t)n;
+	}
+	(void)close(fd); /* only read */
+	d->text[d->len] = 0;
+	if (r == 0 && d->len == TEXT_MAX)
+		r = refuse(d, -EFBIG, name, "too long");
+	return r;
+}
+
+static int
+key_read(struct reading *d, int dir, const char *name)
+{
+	struct trust *t = d->t;
+	int r;
+
+	if ((r = file_read(d, dir, name)) < 0)
+		return r;
+	if (t->key_n == TRUST_KEYS_MAX)
+		return refuse(d, -ENOSPC, name, "one key too many");
+	if (!trust_key_parse(d->text, d->len, t->key[t->key_n]))
+		return refuse(d, -EINVAL, name, "not a public key");
+	for (uint32_t i = 0; i < t->key_n; i++)
+		if (memcmp(t->key[i], t->key[t->key_n], SIGN_KEY_LEN) == 0)
+			return refuse(d, -EEXIST, name, "a key that is there twice");
+	t->key_n++;
+	return 0;
+}
+
+static int
+threshold_read(struct reading *d, int dir)
+{
+	int r = file_read(d, dir, "threshold");
+
+	d->t->threshold = 1;
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0)
+		return r;
+	d->len -= d->len > 0 && d->text[d->len - 1] == '\n';
+	if (d->len == 0 || d->len > 2 || strspn(d->text, "0123456789") != d->len)
+		return refuse(d, -EINVAL, "threshold", "not a number");
+	d->t->threshold = (uint32_t)strtoul(d->text, NULL, 10); /* one or two digits */
+	if (d->t->threshold == 0 || d->t->threshold > SIGN_SIGNERS_MAX)
+		return refuse(d, -EINVAL, "threshold", "not from 1 to 16");
+	return 0;
+}
+
+/* One digest in hex a line, of a key or of a policy; # begins a comment. */
+static int
+revoked_read(struct reading *d, int dir)
+{
+	struct trust *t = d->t;
+	const char *line, *end;
+	int r = file_read(d, dir, "revoked");
+
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0)
+		return r;
+	for (line = d->text; *line != 0; line = end + (*end == '\n')) {
+		end = line + strcspn(line, "\n");
+		size_t n = strcspn(line, " \t#\n");
+
+		if (n == 0 && (*line == '#' || line == end))
+			continue;
+		if (t->revoked_n == TRUST_REVOKED_MAX)
+			return refuse(d, -ENOSPC, "revoked", "too many lines");
+		if (!trust_hex(line, n, t->revoked[t->revoked_n]))
+			return refuse(
+			    d, -EINVAL, "revoked", "a line that is no digest in hex");
+		t->revoked_n++;
+	}
+	if (strlen(d->text) != d->len)
+		return refuse(d, -EINVAL, "revoked", "a NUL byte");
+	return 0;
+}
+
+/* Every *.pub of the folder. */
+static int
+keys_read(struct reading *d, DIR *dir)
+{
+	const char *dot;
+	struct dirent *e;
+	int r = 0;
+
+	/* early: getdents64 */
+	for (errno = 0; r == 0 && (e = readdir(dir)) != NULL; errno = 0) {
+		dot = strrchr(e->d_name, '.');
+		if (e->d_name[0] != '.' && dot != NULL && strcmp(dot, ".pub") == 0)
+			r = key_read(d, dirfd(dir), e->d_name);
+	}
+	if (r == 0 && errno != 0)
+		r = refuse(d, -errno, "", "cannot be read");
+	return r == -ENOENT ? refuse(d, -EAGAIN, "", "is being changed") : r;
+}
+
+int
+trust_read(const char *folder, uid_t owner, struct trust *ret, char *why, size_t why_cap)
+{
+	struct reading *d = calloc(1, sizeof(*d));
+	struct stat st;
+	DIR *dir = NULL;
+	int r = 0, fd = -1;
+
+	if (d == NULL)
+		return -ENOMEM;
+	memset(ret, 0, sizeof(*ret));
+	*d = (struct reading){
+	    .t = ret, .folder = folder, .owner = owner, .why = why, .why_cap = why_cap};
+	/* early: openat fstat newfstatat close */
+	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0) {
+		r = errno == ENOENT ? 0 : refuse(d, -errno, "", "cannot be opened");
+		goto out;
+	}
+	if (fstat(fd, &st) < 0 || !is_firm(d, &st) || (st.st_mode & S_ISVTX) != 0) {
+		r = refuse(d, -EPERM, "", "others than root may write it");
+		goto out;
+	}
+	if ((r = above_check(d)) < 0)
+		goto out;
+	if ((dir = fdopendir(fd)) == NULL) {
+		r = refuse(d, -errno, "", "cannot be read");
+		goto out;
+	}
+	fd = -1;
+	if ((r = keys_read(d, dir)) < 0 || (r = threshold_read(d, dirfd(dir))) < 0 ||
+	    (r = revoked_read(d, dirfd(dir))) < 0)
+		goto out;
+	ret->wanted = ret->key_n > 0;
+	if (ret->wanted && ret->threshold > ret->key_n)
+		r = refuse(d, -EINVAL, "threshold", "more than there are keys");
+out:
+	if (dir != NULL)
+		(void)closedir(dir); /* only read */
+	if (fd >= 0)
+		(void)close(fd);
+	free(d);
+	return r;
+}

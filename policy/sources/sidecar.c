@@ -1,0 +1,107 @@
+/*
+ * The sidecar of a plugin: what its author says of a program, and which program it
+ * is.  In the words of the policy language; no line of it is shown.
+ */
+#include "policy/sources/private.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "policy/check/check.h"
+
+static void
+plugin_version(struct reading *r, const struct line *l)
+{
+	r->sidecar->version = reading_text(r, &l->word[1]);
+}
+
+static void
+plugin_run(struct reading *r, const struct line *l)
+{
+	const struct word *w = &l->word[1];
+
+	if (!path_is_normal(w->text) || check_is_loader(w->text))
+		diag_error(r->diag, w->at,
+		    "an absolute path of a program was expected, without `.` and `..`");
+	r->sidecar->program = reading_text(r, w);
+}
+
+static void
+plugin_sha256(struct reading *r, const struct line *l)
+{
+	static const char digits[] = "0123456789abcdef";
+	const struct word *w = &l->word[1];
+	size_t i;
+
+	if (w->len != 64 || strspn(w->text, digits) != 64) {
+		diag_error(r->diag, w->at, "64 small hexadecimal digits were expected");
+		return;
+	}
+	for (i = 0; i < 32; i++)
+		r->sidecar->sha256[i] =
+		    (uint8_t)((strchr(digits, w->text[2 * i]) - digits) << 4 |
+			      (strchr(digits, w->text[2 * i + 1]) - digits));
+}
+
+static void
+plugin_env(struct reading *r, const struct line *l)
+{
+	size_t i;
+
+	for (i = 1; i < l->n; i++) {
+		if (!reading_is_own(&l->word[i]) &&
+		    !reading_variable_good(r, &l->word[i]))
+			continue;
+		if (r->sidecar->env_n == ROUTER_ENV_MAX) {
+			diag_error(r->diag, l->word[i].at, "more than %d variables",
+			    ROUTER_ENV_MAX);
+			return;
+		}
+		r->sidecar->env[r->sidecar->env_n++] = reading_text(r, &l->word[i]);
+	}
+}
+
+static const struct field_row plugin_rows[] = {
+    {"version", plugin_version, 1, 1, true, true, "one word"},
+    {"run", plugin_run, 1, 1, true, true, "one path"},
+    {"sha256", plugin_sha256, 1, 1, true, true, "the program's SHA-256"},
+    {"env", plugin_env, 1, ROUTER_ENV_MAX, false, false, "names of variables"},
+};
+
+int
+sidecar_parse(struct arena *arena, const struct policy_source *s, struct diag *diag,
+    struct sidecar *ret)
+{
+	struct sidecar car = {.path = s->path};
+	struct reading r = {.arena = arena, .diag = diag, .sidecar = &car};
+	size_t before = diag->error_n;
+	struct at at = {.line = 1, .col = 1};
+	struct line l;
+
+	lex_scan(s, 0, diag);
+	lex_init(&r.lex, s, 0, arena, diag);
+	reading_advance(&r);
+	while (r.tok.kind == TOKEN_NEWLINE)
+		reading_advance(&r);
+	l.n = 0;
+	if (r.tok.kind == TOKEN_WORD)
+		at = r.tok.at;
+	if (!reading_line(&r, &l) || l.n != 2 || r.tok.kind != TOKEN_OPEN ||
+	    strcmp(l.word[0].text, "plugin") != 0 || !reading_name_good(&l.word[1])) {
+		diag_error(diag, at, "`plugin NAME {` was expected");
+		goto out;
+	}
+	car.name = reading_text(&r, &l.word[1]);
+	reading_block(&r, plugin_rows, sizeof(plugin_rows) / sizeof(plugin_rows[0]), at);
+	while (r.tok.kind == TOKEN_NEWLINE)
+		reading_advance(&r);
+	if (r.tok.kind != TOKEN_END)
+		diag_error(diag, r.tok.at, "one plugin is all that a sidecar has");
+out:
+	if (r.error != 0)
+		return r.error;
+	if (diag->error_n > before)
+		return -EINVAL;
+	*ret = car;
+	return 0;
+}

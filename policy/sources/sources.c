@@ -1,0 +1,466 @@
+/*
+ * Which source answers for a secret, and what its line becomes.
+ *
+ * A route is looked for part by part, so that team/git is no beginning of
+ * team/github/token; the longest one wins, and the same one twice is an error, so
+ * that nothing depends on the order of lines.
+ *
+ * What a program needs to log in may come from another source, but not from one that
+ * needs something itself: then there is no chain to follow when a server is started,
+ * and no way back to where it began.
+ */
+#include "policy/sources/sources.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "policy/check/check.h"
+#include "policy/lang/secret_source.h"
+
+#define ETC_DIR   "/etc/kennel"
+#define REFERENCE "$reference"
+
+static const char *
+absolute(const char *variable)
+{
+	const char *dir = getenv(variable);
+
+	return dir != NULL && dir[0] == '/' ? dir : NULL;
+}
+
+const char *
+router_place(void)
+{
+	static const char *const below[][2] = {
+	    {"KENNEL_HOME", ""},
+	    {"XDG_CONFIG_HOME", "/kennel"},
+	    {"HOME", "/.config/kennel"},
+	};
+	static char out[PATH_MAX];
+	size_t i;
+	int n;
+
+	/* early: access faccessat faccessat2 */
+	if (access(ETC_DIR "/" ROUTER_FILE, F_OK) == 0)
+		return ETC_DIR "/" ROUTER_FILE;
+	for (i = 0; i < sizeof(below) / sizeof(below[0]); i++) {
+		if (absolute(below[i][0]) == NULL)
+			continue;
+		n = snprintf(out, sizeof(out), "%s%s/%s", absolute(below[i][0]),
+		    below[i][1], ROUTER_FILE);
+		return n > 0 && (size_t)n < sizeof(out) ? out : NULL;
+	}
+	return NULL;
+}
+
+/* ---- what it says --------------------------------------------------------------- */
+
+static bool
+begins_with(const char *path, const char *prefix)
+{
+	size_t len = strlen(prefix);
+
+	return strncmp(path, prefix, len) == 0 &&
+	       (len == 0 || path[len] == '\0' || path[len] == '/');
+}
+
+const struct route *
+router_find(const struct router *router, const char *path)
+{
+	const struct route *best = NULL, *x;
+	size_t i;
+
+	for (i = 0; i < router->route_n; i++) {
+		x = &router->route[i];
+		if (x->by == BY_SECRET ? strcmp(x->path, path) != 0
+				       : !begins_with(path, x->path))
+			continue;
+		if (best == NULL || x->by > best->by ||
+		    (x->by == best->by && strlen(x->path) > strlen(best->path)))
+			best = x;
+	}
+	return best;
+}
+
+/* The word with the reference in the place of every $reference. */
+static bool
+word_fill(struct arena *arena, struct word *w, const char *reference)
+{
+	size_t mark = sizeof(REFERENCE) - 1, len = strlen(reference), n = 0;
+	const char *at, *next;
+	char *out;
+
+	for (at = w->text; (at = strstr(at, REFERENCE)) != NULL; at += mark)
+		n++;
+	out = arena_alloc(arena, w->len + n * len + 1);
+	if (out == NULL)
+		return false;
+	w->quoted = true; /* it is no pattern, whatever stands in it */
+	w->kw = KW_NONE;
+	n = 0;
+	for (at = w->text; (next = strstr(at, REFERENCE)) != NULL; at = next + mark) {
+		memcpy(out + n, at, (size_t)(next - at));
+		n += (size_t)(next - at);
+		/* NOLINTNEXTLINE(bugprone-not-null-terminated-result): more follows */
+		memcpy(out + n, reference, len);
+		n += len;
+	}
+	memcpy(out + n, at, strlen(at) + 1);
+	w->text = out;
+	w->len = strlen(out);
+	w->raw = out;
+	w->raw_len = w->len;
+	return true;
+}
+
+/* VARIABLE from WORDS, as a policy would say it. */
+static bool
+stmt_make(struct arena *arena, const struct word *variable, const struct word *word,
+    size_t n, const char *reference, struct stmt *ret)
+{
+	struct stmt s = {.kw = KW_SECRET, .at = variable->at, .word_n = n + 1};
+	size_t i;
+
+	s.word = arena_alloc(arena, (n + 1) * sizeof(struct word));
+	if (s.word == NULL)
+		return false;
+	s.word[0] = *variable;
+	memcpy(s.word + 1, word, n * sizeof(*word));
+	for (i = 1; i <= n; i++) {
+		s.word[i].at = variable->at; /* in the policy, not in this file */
+		if (i > 1 && !word_fill(arena, &s.word[i], reference))
+			return false;
+	}
+	*ret = s;
+	return true;
+}
+
+/* The first thing that is wrong with it, without the lines of any file. */
+static int
+stmt_judge(struct arena *arena, struct stmt *s, char *why, size_t why_cap)
+{
+	struct policy_source none = {.path = "", .text = ""};
+	struct tree tree = {.arena = arena};
+	char *said = NULL, *text;
+	size_t len = 0;
+	FILE *f = open_memstream(&said, &len);
+	struct diag d = {.out = f, .source = &none, .source_n = 1, .hide_all = true};
+	struct check c = {.tree = &tree, .diag = &d};
+	int r = 0;
+
+	if (f == NULL)
+		return -ENOMEM;
+	check_secret_source(&c, s);
+	if (fclose(f) != 0)
+		r = -ENOMEM;
+	if (r == 0 && d.error_n > 0) {
+		text = strstr(said, "error: ");
+		text = text == NULL ? said : text + strlen("error: ");
+		(void)snprintf(why, why_cap, "%.*s", (int)strcspn(text, "\n"), text);
+		r = -EINVAL;
+	}
+	free(said);
+	return r;
+}
+
+static int
+answer_one(const struct router *router, const struct word *variable, const char *path,
+    struct answer *ret, char *why, size_t why_cap)
+{
+	struct answer a = {.route = router_find(router, path)};
+	struct word program = {.quoted = true};
+
+	a.source = &router->source[a.route == NULL ? 0 : a.route->source];
+	a.reference =
+	    a.route != NULL && a.route->reference != NULL ? a.route->reference : path;
+	if (!stmt_make(router->arena, variable, a.source->from, a.source->from_n,
+		a.reference, &a.stmt))
+		return -ENOMEM;
+	*ret = a;
+	if (a.source->sidecar == NULL)
+		return stmt_judge(router->arena, &ret->stmt, why, why_cap);
+	program.text = program.raw = a.source->sidecar->program;
+	program.len = program.raw_len = strlen(program.text);
+	program.at = variable->at;
+	ret->stmt.word[2] = program;
+	return 0;
+}
+
+static int
+answer_credential(const struct router *router, const struct routed_credential *c,
+    struct answer *ret, char *why, size_t why_cap)
+{
+	struct answer a = {.source = &router->source[0]};
+
+	if (strcmp(c->word[0].text, "source") == 0)
+		return answer_one(
+		    router, &c->variable, c->word[1].text, ret, why, why_cap);
+	if (!stmt_make(router->arena, &c->variable, c->word, c->word_n, "", &a.stmt))
+		return -ENOMEM;
+	*ret = a;
+	return stmt_judge(router->arena, &ret->stmt, why, why_cap);
+}
+
+int
+router_answer(const struct router *router, const struct word *variable, const char *path,
+    struct answer *ret, char *why, size_t why_cap)
+{
+	struct answer a;
+	size_t i, n;
+	int r;
+
+	r = answer_one(router, variable, path, &a, why, why_cap);
+	if (r < 0)
+		return r;
+	n = a.source->credential_n;
+	if (n > 0) {
+		a.credential = arena_alloc(router->arena, n * sizeof(*a.credential));
+		if (a.credential == NULL)
+			return -ENOMEM;
+	}
+	for (i = 0; i < n && r == 0; i++) {
+		r = answer_credential(
+		    router, &a.source->credential[i], &a.credential[i], why, why_cap);
+		/* router_read has refused it: here so that nothing goes deeper */
+		if (r == 0 && a.credential[i].route != NULL &&
+		    a.credential[i].source->credential_n > 0) {
+			(void)snprintf(why, why_cap, "a credential of a credential");
+			r = -EINVAL;
+		}
+	}
+	if (r == 0)
+		*ret = a;
+	return r;
+}
+
+/* ---- is it in order? -------------------------------------------------------------- */
+
+/* The source that this credential comes from, where it is one of the file's. */
+static const struct routed_source *
+credential_source(const struct router *router, const struct routed_credential *c)
+{
+	const struct route *x;
+
+	if (strcmp(c->word[0].text, "source") != 0 || c->word_n != 2)
+		return NULL;
+	x = router_find(router, c->word[1].text);
+	return x == NULL ? &router->source[0] : &router->source[x->source];
+}
+
+struct chain {
+	const struct router *router;
+	const struct routed_source *first;
+	bool passed[ROUTER_SOURCES_MAX];
+	char text[512];
+	size_t len;
+};
+
+static void
+chain_put(struct chain *c, const char *text)
+{
+	int n = snprintf(c->text + c->len, sizeof(c->text) - c->len, "%s%s",
+	    c->len > 0 ? " -> " : "", text);
+
+	if (n > 0)
+		c->len += (size_t)n;
+	if (c->len >= sizeof(c->text))
+		c->len = sizeof(c->text) - 1;
+}
+
+/* Does what this source needs lead back to the first?  The way is in c->text. */
+/* NOLINTBEGIN(misc-no-recursion): each source is passed once */
+static bool
+chain_closes(struct chain *c, const struct routed_source *s)
+{
+	const struct routed_source *next;
+	size_t i, len = c->len;
+
+	c->passed[s - c->router->source] = true;
+	for (i = 0; i < s->credential_n; i++) {
+		next = credential_source(c->router, &s->credential[i]);
+		if (next == NULL)
+			continue;
+		c->len = len;
+		chain_put(c, s->name.text);
+		chain_put(c, s->credential[i].word[1].text);
+		if (next == c->first) {
+			chain_put(c, next->name.text);
+			return true;
+		}
+		if (!c->passed[next - c->router->source] && chain_closes(c, next))
+			return true;
+	}
+	c->len = len;
+	c->text[len] = '\0';
+	return false;
+}
+
+/* NOLINTEND(misc-no-recursion) */
+
+/* A way in a circle: no source on it can be asked first. */
+static void
+check_circle(const struct router *router, const struct routed_source *s, struct diag *d)
+{
+	struct chain c = {.router = router, .first = s};
+
+	if (chain_closes(&c, s))
+		diag_error(d, s->credential[0].variable.at,
+		    "a credential cycle, which nothing can begin: %s", c.text);
+}
+
+/* One of two steps. */
+static void
+check_depth(const struct router *router, const struct routed_source *s, struct diag *d)
+{
+	const struct routed_source *from;
+	size_t i;
+
+	for (i = 0; i < s->credential_n; i++) {
+		from = credential_source(router, &s->credential[i]);
+		if (from != NULL && from->credential_n > 0)
+			diag_error(d, s->credential[i].variable.at,
+			    "the credential is too deep: source %s, which answers for "
+			    "it, needs one itself",
+			    from->name.text);
+	}
+}
+
+static bool
+sidecar_names(const struct sidecar *car, const char *env)
+{
+	size_t i, len = strcspn(env, "=");
+
+	for (i = 0; i < car->env_n; i++)
+		if (strlen(car->env[i]) == len && memcmp(car->env[i], env, len) == 0)
+			return true;
+	return false;
+}
+
+static void
+check_fields(const struct routed_source *s, struct diag *d)
+{
+	bool plugin = s->sidecar != NULL ||
+		      (s->from_n > 0 && strcmp(s->from[0].text, "plugin") == 0);
+	bool program = plugin || (s->from_n > 0 && source_is_program(s->from[0].text));
+	size_t i;
+
+	if (s->from_n == 0)
+		return; /* it was said */
+	if (!program && (s->credential_n > 0 || s->may != 0))
+		diag_error(d, s->name.at,
+		    "`credential` and `may` are about a program, as in `from cmd`");
+	if (!plugin && s->env_n > 0)
+		diag_error(d, s->name.at, "`env` is about a plugin");
+	for (i = 0; s->sidecar != NULL && i < s->env_n; i++)
+		if (!sidecar_names(s->sidecar, s->env[i]))
+			diag_error(d, s->name.at,
+			    "the sidecar does not say that its plugin may have %.*s",
+			    (int)strcspn(s->env[i], "="), s->env[i]);
+}
+
+/* Would these words do for one reference at least? */
+static bool
+words_do(
+    const struct router *router, const struct routed_source *s, char *why, size_t cap)
+{
+	static const char *const sample[] = {"a/b/c", "/a/b/c", "A", "op://a/b/c"};
+	struct stmt stmt;
+	size_t i;
+
+	for (i = 0; i < sizeof(sample) / sizeof(sample[0]); i++)
+		if (!stmt_make(
+			router->arena, &s->name, s->from, s->from_n, sample[i], &stmt) ||
+		    stmt_judge(router->arena, &stmt, why, cap) == 0)
+			return true;
+	return false;
+}
+
+/* As they would stand in a policy. */
+static void
+check_words(const struct router *router, const struct routed_source *s, struct diag *d)
+{
+	struct answer a;
+	char why[256] = "";
+	size_t i;
+
+	if (s->from_n > 0 && strcmp(s->from[0].text, "plugin") != 0 &&
+	    !words_do(router, s, why, sizeof(why)))
+		diag_error(d, s->from[0].at, "%s", why);
+	for (i = 0; i < s->credential_n; i++)
+		if (answer_credential(router, &s->credential[i], &a, why, sizeof(why)) ==
+		    -EINVAL)
+			diag_error(d, s->credential[i].word[0].at, "%s", why);
+}
+
+/* ---- a file ------------------------------------------------------------------------- */
+
+static int
+router_new(struct arena *arena, struct router *ret)
+{
+	static struct word from[2] = {
+	    {.text = "vault", .len = 5, .raw = "vault", .raw_len = 5},
+	    {.text = REFERENCE, .len = sizeof(REFERENCE) - 1}};
+	struct router r = {.arena = arena, .source_n = 1};
+
+	/* one more for what is read only to see what else is wrong in it */
+	r.source = arena_alloc(arena, (ROUTER_SOURCES_MAX + 1) * sizeof(*r.source));
+	r.route = arena_alloc(arena, ROUTER_ROUTES_MAX * sizeof(*r.route));
+	if (r.source == NULL || r.route == NULL)
+		return -ENOMEM;
+	r.source[0].name = (struct word){.text = ROUTER_VAULT, .len = 5};
+	r.source[0].from = from;
+	r.source[0].from_n = 2;
+	*ret = r;
+	return 0;
+}
+
+int
+router_read(struct arena *arena, const struct policy_reader *reader, const char *file,
+    FILE *out, struct router *ret)
+{
+	struct policy_source s = {.path = file};
+	struct diag d = {.out = out, .source = &s, .source_n = 1, .hide_all = true};
+	struct router router;
+	char *text = NULL;
+	size_t i;
+	int r;
+
+	r = router_new(arena, &router);
+	if (r < 0 || file == NULL || reader == NULL)
+		goto out;
+	r = reader->read(reader->arg, file, ROUTER_LEN_MAX, &text, &s.len);
+	if (r == -ENOENT || r == -ENOTDIR) {
+		r = 0;
+		goto out;
+	}
+	if (r < 0) {
+		(void)fprintf(
+		    out, "%s: error: unable to read it: %s\n", file, strerror(-r));
+		return r == -ENOMEM ? r : -EINVAL;
+	}
+	s.text = arena_copy(arena, text, s.len);
+	free(text);
+	if (s.text == NULL)
+		return -ENOMEM;
+	router.file = file;
+	r = router_parse(&router, reader, &s, &d);
+	for (i = 1; r == 0 && i < router.source_n; i++) {
+		check_fields(&router.source[i], &d);
+		if (d.error_n == 0)
+			check_words(&router, &router.source[i], &d);
+	}
+	/* circles first: the first error is what a policy's own error tells */
+	for (i = 1; r == 0 && i < router.source_n; i++)
+		check_circle(&router, &router.source[i], &d);
+	for (i = 1; r == 0 && d.error_n == 0 && i < router.source_n; i++)
+		check_depth(&router, &router.source[i], &d);
+	if (r == 0 && d.error_n > 0)
+		r = -EINVAL;
+out:
+	if (r == 0)
+		*ret = router;
+	return r;
+}

@@ -1,0 +1,99 @@
+/*
+ * The text of audit.db, byte for byte as SQLite keeps it: what the recorder
+ * makes, and what everybody who reads a log compares with.  An index, a view or
+ * a trigger that is not here could answer a question falsely.
+ */
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "supervisor/audit/log/inside.h"
+
+#define NO_CHANGE(table, what, name) \
+	{ \
+		"trigger", name, table, \
+		    "CREATE TRIGGER " name " BEFORE " what " ON " table \
+		    " BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END" \
+	}
+#define APPEND_ONLY(table) \
+	NO_CHANGE(table, "UPDATE", table "_no_update"), \
+	    NO_CHANGE(table, "DELETE", table "_no_delete")
+
+const struct schema_row schema_row[] = {
+    {"table", "rec", "rec",
+	"CREATE TABLE rec(idx INTEGER PRIMARY KEY, ts INTEGER NOT NULL, "
+	"kind TEXT NOT NULL, server TEXT, session TEXT NOT NULL, tool TEXT, "
+	"verdict TEXT, rule TEXT, writer TEXT NOT NULL, wseq INTEGER NOT NULL, "
+	"body BLOB NOT NULL) STRICT"},
+    {"index", "rec_session", "rec",
+	"CREATE UNIQUE INDEX rec_session ON rec(session, writer, wseq)"},
+    {"index", "rec_server", "rec",
+	"CREATE INDEX rec_server ON rec(server, ts) WHERE server IS NOT NULL"},
+    {"index", "rec_tool", "rec",
+	"CREATE INDEX rec_tool ON rec(tool, ts) WHERE tool IS NOT NULL"},
+    {"index", "rec_denied", "rec",
+	"CREATE INDEX rec_denied ON rec(ts) WHERE verdict <> 'allow'"},
+    {"index", "rec_rare", "rec",
+	"CREATE INDEX rec_rare ON rec(kind, ts) WHERE " SCHEMA_RARE},
+    {"table", "tile", "tile",
+	"CREATE TABLE tile(level INTEGER NOT NULL, n INTEGER NOT NULL, "
+	"root BLOB NOT NULL, h BLOB NOT NULL, PRIMARY KEY(level, n)) "
+	"STRICT, WITHOUT ROWID"},
+    {"table", "cp", "cp",
+	"CREATE TABLE cp(size INTEGER PRIMARY KEY, epoch INTEGER NOT NULL, "
+	"note TEXT NOT NULL) STRICT"},
+    {"table", "meta", "meta",
+	"CREATE TABLE meta(k TEXT PRIMARY KEY, v TEXT NOT NULL) STRICT, WITHOUT ROWID"},
+    APPEND_ONLY("rec"),
+    APPEND_ONLY("tile"),
+    APPEND_ONLY("cp"),
+    APPEND_ONLY("meta"),
+};
+const size_t schema_rows = sizeof(schema_row) / sizeof(schema_row[0]);
+
+static bool
+same(sqlite3_stmt *s, int column, const char *want)
+{
+	const char *is = (const char *)sqlite3_column_text(s, column);
+
+	return is != NULL && (size_t)sqlite3_column_bytes(s, column) == strlen(want) &&
+	       strcmp(is, want) == 0;
+}
+
+static const char *
+name_of(sqlite3_stmt *s, char *name, size_t name_cap)
+{
+	const char *is = (const char *)sqlite3_column_text(s, 1);
+
+	(void)snprintf(name, name_cap, "%s", is != NULL ? is : "?");
+	return name;
+}
+
+const char *
+schema_differs(sqlite3 *db, char *name, size_t name_cap)
+{
+	sqlite3_stmt *s = NULL;
+	const char *differs = NULL;
+	size_t i = 0;
+	int r;
+
+	if (sqlite3_prepare_v2(db,
+		"SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY rowid", -1,
+		&s, NULL) != SQLITE_OK)
+		return "sqlite_schema";
+	while ((r = sqlite3_step(s)) == SQLITE_ROW && differs == NULL) {
+		const struct schema_row *row = &schema_row[i];
+
+		if (i == schema_rows || !same(s, 0, row->type) ||
+		    !same(s, 1, row->name) || !same(s, 2, row->table) ||
+		    !same(s, 3, row->sql))
+			differs = name_of(s, name, name_cap);
+		i++;
+	}
+	if (differs == NULL && r != SQLITE_DONE)
+		differs = "sqlite_schema";
+	if (differs == NULL && i < schema_rows)
+		differs = schema_row[i].name;
+	(void)sqlite3_finalize(s); /* its result was seen at the last step */
+	return differs;
+}

@@ -1,0 +1,216 @@
+/*
+ * A record as a sentence, and the thing that it is about.  Two tables; a kind
+ * that is not in them is told by its fields, so that a record of later work is
+ * never hidden.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "supervisor/audit/query/query.h"
+
+struct line {
+	char *at;
+	size_t len;
+	bool lacking; /* a field that the pattern names is not there */
+};
+
+static const struct {
+	const char *kind, *pattern;
+} story[] = {
+    {"start", "{mode} of {program} is about to start[, by {rule}][, as uid {uid}]"},
+    {"mounts", "its view was built[; this kernel lacks {lacks}]"},
+    {"secrets", "it is given the secrets {name}"},
+    {"exec", "exec {verdict}: {program}[ (mapped {image})][, by {rule}][: {reason}]"},
+    {"call", "{direction} {method}[ {name}] {outcome}[ after {duration_us} us]"
+	     "[, {params_bytes} bytes of arguments][, {result_bytes} bytes of result]"},
+    {"refused", "refused[ {direction}][ {method}][ {name}][, by {rule}][: {reason}]"},
+    {"dropped", "a line of {bytes} bytes from the {direction} was dropped[: {reason}]"},
+    {"scrub", "secret {name} was taken out {count} times"},
+    {"stop", "ended[ with status {status}][ by signal {signal}][: {reason}]"},
+    {"egress", "connection {verdict}: {name}[ port {port}][ at {address}][, {bytes_out} "
+	       "bytes out][, {bytes_in} bytes in][, by {rule}][: {reason}]"},
+    {"approve", "asked about {name}: {verdict}[ ({outcome})][ by {approver}]"
+		"[ after {duration_us} us]"},
+    {"vault", "vault: {action} {name}[ {verdict}][: {reason}]"},
+    {"exception", "exception of {rule}[, owned by {owner}][, ticket {ticket}]"},
+    {"manifest", "definition[ of {method}][ {name}] seen[, {outcome}][: {reason}]"},
+    {"policy.load",
+	"policy {policy} was loaded[, {mode}][, from {name}][, version {version}]"
+	"[, signed by {signer}]"},
+    {"genesis", "the log was begun[ as {origin}][ on {host}]"},
+    {"open", "a recorder began[ on {host}]"},
+    {"epoch", "epoch {epoch} begins with a new key"},
+    {"heartbeat", "the recorder is alive[, {records} records][, {writers} writers]"},
+    {"clock", "the clock was set[ from {before} to {after}]"},
+    {"break", "the epoch's key was lost[: {reason}]"},
+    {"end", "the recorder ended, and nothing was open"},
+    {"rotate", "the file of the records from {first} on was to be closed"},
+    {"prune", "the records before {first} were removed"},
+    {"export", "of the first {size} records something was given away[ by {mode}][ as "
+	       "{format}][ to {name}][ by uid {uid}][: {reason}][, {outcome}]"},
+    {"cosig", "a witness signed {size} records"},
+    {"gap", "events are missing[: {count} of writer {name}][ ({reason})]"},
+};
+
+/* ---- filling a pattern ----------------------------------------------------------- */
+
+static void
+put(struct line *line, const char *text, size_t len)
+{
+	if (len > STORY_MAX - 1 - line->len)
+		len = STORY_MAX - 1 - line->len;
+	memcpy(line->at + line->len, text, len);
+	line->len += len;
+	line->at[line->len] = '\0';
+}
+
+static void
+put_text(struct line *line, const char *text)
+{
+	put(line, text, strlen(text));
+}
+
+static void
+put_value(struct line *line, const struct fact_field *field)
+{
+	char digits[24];
+
+	if (field->text == NULL) {
+		(void)snprintf(digits, sizeof(digits), "%" PRIu64, field->number);
+		put_text(line, digits);
+		return;
+	}
+	for (size_t i = 0; i < field->n; i++) {
+		put_text(line, i == 0 ? "" : ", ");
+		put_text(line, fact_item(field, i));
+	}
+}
+
+/* {key} at *at. */
+static void
+put_key(struct line *line, const struct fact *fact, const char **at)
+{
+	const char *end = strchr(*at, '}');
+	const struct fact_field *field;
+	char key[32] = "";
+
+	if (end != NULL && (size_t)(end - *at - 1) < sizeof(key))
+		memcpy(key, *at + 1, (size_t)(end - *at - 1));
+	field = fact_find(fact, key);
+	if (field != NULL)
+		put_value(line, field);
+	else
+		line->lacking = true;
+	*at = end != NULL ? end : *at + strlen(*at) - 1;
+}
+
+const char *
+story_fill(const struct fact *fact, const char *pattern, char out[STORY_MAX])
+{
+	struct line line = {.at = out};
+	size_t back = 0;
+
+	out[0] = '\0';
+	for (const char *at = pattern; *at != '\0'; at++) {
+		if (*at == '[') {
+			back = line.len;
+			line.lacking = false;
+		} else if (*at == ']') {
+			if (line.lacking)
+				line.len = back;
+			out[line.len] = '\0';
+			line.lacking = false;
+		} else if (*at == '{') {
+			put_key(&line, fact, &at);
+		} else {
+			put(&line, at, 1);
+		}
+	}
+	return out;
+}
+
+/* ---- what a record says ------------------------------------------------------------ */
+
+static void
+put_quoted(struct line *line, const char *text)
+{
+	bool quote = text[0] == '\0' || strpbrk(text, " =,") != NULL;
+
+	put_text(line, quote ? "\"" : "");
+	put_text(line, text);
+	put_text(line, quote ? "\"" : "");
+}
+
+static bool
+is_one(const char *key, const char *const *of, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && strcmp(key, of[i]) != 0)
+		i++;
+	return i < n;
+}
+
+/* Every field but those that stand in columns of their own. */
+const char *
+story_fields(const struct fact *fact, char out[STORY_MAX])
+{
+	static const char *const column[] = {"server", "verdict", "policy"};
+	struct line line = {.at = out};
+
+	out[0] = '\0';
+	for (size_t i = 0; i < fact->field_n; i++) {
+		const struct fact_field *field = &fact->field[i];
+
+		if (is_one(field->key, column, ARRAY_LEN(column)))
+			continue;
+		put_text(&line, line.len > 0 ? " " : "");
+		put_text(&line, field->key);
+		put_text(&line, "=");
+		if (field->text == NULL)
+			put_value(&line, field);
+		for (size_t k = 0; k < field->n; k++) {
+			put_text(&line, k == 0 ? "" : ",");
+			put_quoted(&line, fact_item(field, k));
+		}
+	}
+	return out;
+}
+
+const char *
+story_tell(const struct fact *fact, char out[STORY_MAX])
+{
+	for (size_t i = 0; i < ARRAY_LEN(story); i++) {
+		if (strcmp(story[i].kind, fact->kind) == 0)
+			return story_fill(fact, story[i].pattern, out);
+	}
+	return story_fields(fact, out);
+}
+
+const char *
+story_object(const struct fact *fact)
+{
+	static const struct {
+		const char *kind, *key;
+	} row[] = {
+	    {"exec", "program"},
+	    {"start", "program"},
+	    {"call", "name"},
+	    {"call", "method"},
+	    {"egress", "name"},
+	    {"refused", "name"},
+	    {"refused", "method"},
+	    {"refused", "mode"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
+		const char *text;
+
+		if (strcmp(row[i].kind, fact->kind) != 0)
+			continue;
+		text = fact_text(fact, row[i].key);
+		if (text != NULL)
+			return text;
+	}
+	return fact_text(fact, "name");
+}

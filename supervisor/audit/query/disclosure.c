@@ -1,0 +1,118 @@
+/*
+ * What of the log leaves it says so itself: what was taken, by whom, to where,
+ * and of which records.  On disk before the first byte is out.
+ *
+ * Another log than one's own (--log: a copy, somebody else's) is not written to.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "leash/audit/writer.h"
+#include "supervisor/audit/handout.h"
+#include "supervisor/audit/log/merkle_read.h"
+#include "supervisor/cli/paths.h"
+
+struct line {
+	char text[REPORT_TEXT_MAX];
+	size_t len;
+};
+
+static void
+add(struct line *line, const char *key, const char *value)
+{
+	size_t room = sizeof(line->text) - line->len;
+	int n;
+
+	if (value == NULL)
+		return;
+	n = snprintf(line->text + line->len, room, "%s%s %s", line->len > 0 ? ", " : "",
+	    key, value);
+	line->len += n < 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;
+}
+
+/* What the question left out. */
+static void
+add_question(struct line *line, const struct question *q)
+{
+	char time[SHEET_TIME_MAX], digits[24];
+
+	if (q->from_given)
+		add(line, "from", sheet_time(q->from_ns, 9, time));
+	if (q->to_given)
+		add(line, "to", sheet_time(q->to_ns, 9, time));
+	add(line, "server", q->server);
+	add(line, "session", q->session);
+	add(line, "tool", q->tool);
+	add(line, "verdict", q->verdict);
+	add(line, "rule", q->rule);
+	add(line, "kind", q->kind);
+	if (q->last_n > 0) {
+		(void)snprintf(digits, sizeof(digits), "%" PRIu64, q->last_n);
+		add(line, "the last", digits);
+	}
+}
+
+static bool
+is_own(const char *folder)
+{
+	const char *own = paths_audit_dir();
+	struct stat a, b;
+
+	/* syscalls: newfstatat */
+	return own != NULL && stat(own, &a) == 0 && stat(folder, &b) == 0 &&
+	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+int
+handout_record(const struct handout *h)
+{
+	char root[BASE64_LEN(CHAIN_HASH_LEN)];
+	static struct event event;
+	struct line line = {.len = 0};
+
+	if (!is_own(h->folder))
+		return 0;
+	event_begin(&event, EVENT_EXPORT);
+	event_text(&event, KEY_MODE, h->what);
+	event_text(&event, KEY_NAME, h->to != NULL ? h->to : "standard output");
+	event_number(&event, KEY_UID, getuid()); /* syscalls: getuid */
+	event_number(&event, KEY_FIRST, h->first);
+	event_number(&event, KEY_SIZE, h->size);
+	if (h->root != NULL) {
+		base64_put(root, h->root, CHAIN_HASH_LEN);
+		event_text(&event, KEY_ROOT, root);
+	}
+	if (h->format != NULL)
+		event_text(&event, KEY_FORMAT, h->format);
+	if (h->outcome != NULL)
+		event_text(&event, KEY_OUTCOME, h->outcome);
+	if (h->q != NULL)
+		add_question(&line, h->q);
+	if (line.len > 0)
+		event_text(&event, KEY_REASON, line.text);
+	return audit_record(&event);
+}
+
+int
+handout_book(
+    const char *what, const char *format, const struct question *q, struct book *book)
+{
+	const struct handout h = {.what = what,
+	    .format = format,
+	    .to = q->out,
+	    .folder = book->folder,
+	    .first = book->first,
+	    .size = book->size,
+	    .root = book->root,
+	    .q = q};
+	int r = handout_record(&h);
+
+	if (r < 0)
+		(void)snprintf(book->why, sizeof(book->why),
+		    "the log cannot record that it is given away (%s): nothing is given",
+		    strerror(-r));
+	return r;
+}

@@ -1,0 +1,181 @@
+/*
+ * Foreign text made harmless for the place it is printed in.  Whatever is
+ * printed of a record goes through here: a tool's name is the server's own word.
+ */
+#include <string.h>
+
+#include "supervisor/audit/query/query.h"
+
+#define BAD 0xfffdu
+
+/* The character at *at, which moves behind it; U+FFFD for what is none. */
+static uint32_t
+take(const char **at)
+{
+	static const struct {
+		uint8_t mask, is;
+		int more;
+		uint32_t least;
+	} form[] = {
+	    {0x80, 0x00, 0, 0},
+	    {0xe0, 0xc0, 1, 0x80},
+	    {0xf0, 0xe0, 2, 0x800},
+	    {0xf8, 0xf0, 3, 0x10000},
+	};
+	const uint8_t *s = (const uint8_t *)*at;
+
+	for (size_t i = 0; i < ARRAY_LEN(form); i++) {
+		uint32_t c = s[0] & (uint8_t)~form[i].mask;
+		int k = 0;
+
+		if ((s[0] & form[i].mask) != form[i].is)
+			continue;
+		while (k < form[i].more && (s[k + 1] & 0xc0) == 0x80)
+			c = c << 6 | (s[++k] & 0x3f);
+		*at += k + 1;
+		if (k < form[i].more || c < form[i].least || c > 0x10ffff ||
+		    (c >= 0xd800 && c < 0xe000))
+			return BAD;
+		return c;
+	}
+	*at += 1;
+	return BAD;
+}
+
+void
+inert_text(FILE *out, const char *text)
+{
+	for (; *text != '\0'; text++) {
+		uint8_t c = (uint8_t)*text;
+
+		if (c >= 0x20 && c < 0x7f && c != '\\')
+			(void)fputc(c, out);
+		else
+			fprintf(out, "\\x%02x", c);
+	}
+}
+
+void
+inert_json(FILE *out, const char *text)
+{
+	while (*text != '\0') {
+		uint32_t c = take(&text);
+
+		if (c == '"' || c == '\\')
+			fprintf(out, "\\%c", (int)c);
+		else if (c >= 0x20 && c < 0x7f)
+			(void)fputc((int)c, out);
+		else if (c < 0x10000)
+			fprintf(out, "\\u%04x", (unsigned int)c);
+		else
+			fprintf(out, "\\u%04x\\u%04x",
+			    (unsigned int)(0xd800 + ((c - 0x10000) >> 10)),
+			    (unsigned int)(0xdc00 + ((c - 0x10000) & 0x3ff)));
+	}
+}
+
+/* A table program takes a cell that begins like this for a formula. */
+void
+inert_csv(FILE *out, const char *text)
+{
+	if (text[0] != '\0' && strchr("=+-@", text[0]) != NULL)
+		(void)fputc('\'', out);
+	for (; *text != '\0'; text++) {
+		uint8_t c = (uint8_t)*text;
+
+		if (c == '"')
+			fprintf(out, "\"\"");
+		else if (c >= 0x20 && c < 0x7f && c != '\\')
+			(void)fputc(c, out);
+		else
+			fprintf(out, "\\x%02x", c);
+	}
+}
+
+/* Letters of scripts that run from left to right and stand alone: no marks that
+ * combine, no directions, no spaces that look like none. */
+static bool
+legible(uint32_t c)
+{
+	static const struct {
+		uint32_t first, last;
+	} range[] = {
+	    {0x20, 0x7e},
+	    {0xa1, 0xac},
+	    {0xae, 0x24f},
+	    {0x370, 0x377},
+	    {0x384, 0x482},
+	    {0x48a, 0x52f},
+	    {0x1e00, 0x1eff},
+	    {0x2010, 0x2027},
+	    {0x20a0, 0x20bf},
+	    {0x3041, 0x3096},
+	    {0x30a1, 0x30fa},
+	    {0x4e00, 0x9fff},
+	    {0xac00, 0xd7a3},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(range); i++) {
+		if (c >= range[i].first && c <= range[i].last)
+			return true;
+	}
+	return false;
+}
+
+static void
+put_utf8(FILE *out, uint32_t c)
+{
+	if (c < 0x80) {
+		(void)fputc((int)c, out);
+	} else if (c < 0x800) {
+		(void)fputc((int)(0xc0 | c >> 6), out);
+		(void)fputc((int)(0x80 | (c & 0x3f)), out);
+	} else {
+		(void)fputc((int)(0xe0 | c >> 12), out);
+		(void)fputc((int)(0x80 | (c >> 6 & 0x3f)), out);
+		(void)fputc((int)(0x80 | (c & 0x3f)), out);
+	}
+}
+
+void
+inert_html(FILE *out, const char *text)
+{
+	while (*text != '\0') {
+		uint32_t c = take(&text);
+
+		if (c < 0x80 && strchr("<>&\"'`", (int)c) != NULL)
+			fprintf(out, "&#%u;", (unsigned int)c);
+		else if (legible(c))
+			put_utf8(out, c);
+		else
+			fprintf(out, "\\u{%x}", (unsigned int)c);
+	}
+}
+
+/* The escapes that stand in a body are ASCII already. */
+void
+inert_body(FILE *out, const void *body, size_t len)
+{
+	static char text[AUDIT_BODY_MAX + 1];
+	const char *at = text;
+
+	if (len > AUDIT_BODY_MAX)
+		return;
+	memcpy(text, body, len);
+	text[len] = '\0';
+	while (*at != '\0') {
+		char one[8] = {*at, '\0'};
+
+		if ((uint8_t)*at < 0x80) {
+			(void)fputc(*at++, out);
+			continue;
+		}
+		for (const char *from = at, *end = from; end == from;) {
+			(void)take(&end);
+			memcpy(one, from, (size_t)(end - from));
+			one[end - from] = '\0';
+			at = end;
+		}
+		inert_json(out, one);
+	}
+}

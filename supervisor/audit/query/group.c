@@ -1,0 +1,275 @@
+/*
+ * Rows counted under a name of several parts.  The names are foreign text, so
+ * the table is keyed by a hash that nobody outside can aim at, and it has a
+ * ceiling.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "supervisor/audit/query/query.h"
+
+#define SLOTS_FIRST 1024
+
+struct tally {
+	struct tally_row **slot; /* open addressing, a power of two */
+	size_t slot_n, row_n;
+	struct tally_row **order;
+};
+
+struct tally *
+tally_new(void)
+{
+	struct tally *t = calloc(1, sizeof(*t));
+
+	if (t == NULL)
+		return NULL;
+	t->slot_n = SLOTS_FIRST;
+	t->slot = calloc(t->slot_n, sizeof(struct tally_row *));
+	if (t->slot == NULL) {
+		free(t);
+		return NULL;
+	}
+	return t;
+}
+
+void
+tally_free(struct tally *t)
+{
+	if (t == NULL)
+		return;
+	for (size_t i = 0; i < t->slot_n; i++)
+		free(t->slot[i]);
+	free(t->slot);
+	free(t->order);
+	free(t);
+}
+
+/* SHA-256 has no collisions to aim at, and a record costs one anyway. */
+static uint64_t
+hash_of(const char *const part[TALLY_PARTS])
+{
+	static char all[TALLY_PARTS * (AUDIT_BODY_MAX + 1)];
+	uint8_t digest[CHAIN_HASH_LEN];
+	size_t len = 0;
+	uint64_t hash;
+
+	for (size_t i = 0; i < TALLY_PARTS; i++) {
+		size_t n = strlen(part[i]) + 1;
+
+		memcpy(all + len, part[i], n);
+		len += n;
+	}
+	chain_digest(all, len, digest);
+	memcpy(&hash, digest, sizeof(hash));
+	return hash;
+}
+
+static bool
+same(const struct tally_row *row, const char *const part[TALLY_PARTS])
+{
+	for (size_t i = 0; i < TALLY_PARTS; i++) {
+		if (strcmp(row->part[i], part[i]) != 0)
+			return false;
+	}
+	return true;
+}
+
+static struct tally_row **
+find(struct tally_row **slot, size_t slot_n, const char *const part[TALLY_PARTS])
+{
+	size_t at = hash_of(part) & (slot_n - 1);
+
+	while (slot[at] != NULL && !same(slot[at], part))
+		at = (at + 1) & (slot_n - 1);
+	return &slot[at];
+}
+
+static bool
+grow(struct tally *t)
+{
+	size_t slot_n = 2 * t->slot_n;
+	struct tally_row **slot = calloc(slot_n, sizeof(struct tally_row *));
+
+	if (slot == NULL)
+		return false;
+	for (size_t i = 0; i < t->slot_n; i++) {
+		if (t->slot[i] != NULL)
+			*find(slot, slot_n, t->slot[i]->part) = t->slot[i];
+	}
+	free(t->slot);
+	t->slot = slot;
+	t->slot_n = slot_n;
+	return true;
+}
+
+/* The row and its texts in one piece. */
+static struct tally_row *
+new_row(const char *const part[TALLY_PARTS])
+{
+	struct tally_row *row;
+	size_t len = 0;
+	char *at;
+
+	for (size_t i = 0; i < TALLY_PARTS; i++)
+		len += strlen(part[i]) + 1;
+	row = calloc(1, sizeof(*row) + len);
+	if (row == NULL)
+		return NULL;
+	at = (char *)(row + 1);
+	for (size_t i = 0; i < TALLY_PARTS; i++) {
+		size_t n = strlen(part[i]) + 1;
+
+		memcpy(at, part[i], n);
+		row->part[i] = at;
+		at += n;
+	}
+	return row;
+}
+
+struct tally_row *
+tally_at(struct tally *t, const char *const *part, size_t part_n)
+{
+	const char *key[TALLY_PARTS];
+	struct tally_row **slot;
+
+	for (size_t i = 0; i < TALLY_PARTS; i++) {
+		key[i] = i < part_n && part[i] != NULL ? part[i] : "";
+		if (strlen(key[i]) > AUDIT_BODY_MAX)
+			return NULL;
+	}
+	slot = find(t->slot, t->slot_n, key);
+	if (*slot != NULL)
+		return *slot;
+	if (t->row_n >= TALLY_MAX)
+		return NULL;
+	if (2 * (t->row_n + 1) > t->slot_n) {
+		if (!grow(t))
+			return NULL;
+		slot = find(t->slot, t->slot_n, key);
+	}
+	*slot = new_row(key);
+	t->row_n += *slot != NULL;
+	return *slot;
+}
+
+struct tally_row *
+tally_count(
+    struct tally *t, const struct fact *fact, const char *const *part, size_t part_n)
+{
+	struct tally_row *row = tally_at(t, part, part_n);
+
+	if (row == NULL)
+		return NULL;
+	if (row->n++ == 0) {
+		row->first_ts = row->last_ts = fact->ts;
+		row->first_idx = row->last_idx = fact->idx;
+	}
+	if (fact->ts < row->first_ts)
+		row->first_ts = fact->ts;
+	if (fact->ts > row->last_ts)
+		row->last_ts = fact->ts;
+	if (fact->idx < row->first_idx)
+		row->first_idx = fact->idx;
+	if (fact->idx > row->last_idx)
+		row->last_idx = fact->idx;
+	return row;
+}
+
+size_t
+tally_rows(const struct tally *t)
+{
+	return t->row_n;
+}
+
+bool
+tally_pack(const char *hex, uint64_t ret[4])
+{
+	if (strlen(hex) != TALLY_DIGEST_MAX - 1 ||
+	    strspn(hex, "0123456789abcdef") != TALLY_DIGEST_MAX - 1)
+		return false;
+	for (size_t i = 0; i < 4; i++) {
+		char part[17];
+
+		memcpy(part, hex + 16 * i, 16);
+		part[16] = '\0';
+		ret[i] = strtoull(part, NULL, 16);
+	}
+	return true;
+}
+
+bool
+tally_bytes(const char *hex, uint8_t ret[CHAIN_HASH_LEN])
+{
+	uint64_t part[4];
+
+	if (!tally_pack(hex, part))
+		return false;
+	for (size_t i = 0; i < CHAIN_HASH_LEN; i++)
+		ret[i] = (uint8_t)(part[i / 8] >> (56 - 8 * (i % 8)));
+	return true;
+}
+
+void
+tally_unpack(const uint64_t from[4], char hex[TALLY_DIGEST_MAX])
+{
+	for (size_t i = 0; i < 4; i++)
+		(void)snprintf(hex + 16 * i, 17, "%016llx", (unsigned long long)from[i]);
+}
+
+/* ---- order ---------------------------------------------------------------------- */
+
+static int
+by_number(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+int
+tally_by_name(const struct tally_row *a, const struct tally_row *b)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < TALLY_PARTS; i++)
+		r = strcmp(a->part[i], b->part[i]);
+	return r;
+}
+
+int
+tally_by_count(const struct tally_row *a, const struct tally_row *b)
+{
+	return by_number(b->n, a->n);
+}
+
+int
+tally_by_first(const struct tally_row *a, const struct tally_row *b)
+{
+	return by_number(a->first_idx, b->first_idx);
+}
+
+static int
+compare(const void *a, const void *b, void *arg)
+{
+	const struct tally_row *x = *(struct tally_row *const *)a;
+	const struct tally_row *y = *(struct tally_row *const *)b;
+	tally_order **order = arg;
+	int r = (*order)(x, y);
+
+	return r != 0 ? r : tally_by_name(x, y);
+}
+
+struct tally_row *const *
+tally_sorted(struct tally *t, tally_order *order)
+{
+	size_t n = 0;
+
+	free(t->order);
+	t->order = calloc(t->row_n + 1, sizeof(struct tally_row *));
+	if (t->order == NULL)
+		return NULL;
+	for (size_t i = 0; i < t->slot_n; i++) {
+		if (t->slot[i] != NULL)
+			t->order[n++] = t->slot[i];
+	}
+	qsort_r(t->order, n, sizeof(struct tally_row *), compare, (void *)&order);
+	return t->order;
+}

@@ -1,0 +1,497 @@
+/*
+ * A log opened to be asked: its segments in order, the checkpoint that the
+ * answer is about, and, when --verified asks for it, kennel-verify's word.
+ *
+ * Runs in kennel.  Nothing is written, and no column, index or view of the
+ * log is needed for the truth: see pass.c.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+#include "supervisor/audit/log/merkle_read.h"
+#include "supervisor/audit/query/query.h"
+#include "supervisor/cli/paths.h"
+
+#define SEGMENT_PREFIX "audit-"
+#define SEGMENT_DIGITS 20
+
+/* ---- segments ------------------------------------------------------------------ */
+
+/* "audit-00000000000000000256.db" */
+static bool
+is_segment(const char *name, uint64_t *ret_base)
+{
+	size_t prefix = strlen(SEGMENT_PREFIX);
+	struct span digits = {(const uint8_t *)name + prefix, SEGMENT_DIGITS};
+
+	return strncmp(name, SEGMENT_PREFIX, prefix) == 0 &&
+	       strlen(name) == prefix + SEGMENT_DIGITS + 3 &&
+	       strcmp(name + prefix + SEGMENT_DIGITS, ".db") == 0 &&
+	       scan_number(digits, ret_base);
+}
+
+static int
+by_base(const void *a, const void *b)
+{
+	const struct segment_at *x = a, *y = b;
+
+	return x->base < y->base ? -1 : x->base > y->base;
+}
+
+static int
+add_segment(struct book *book, uint64_t base, const char *name)
+{
+	struct segment_at *more;
+
+	if (book->segment_n >= BOOK_SEGMENTS_MAX)
+		return -E2BIG;
+	more = reallocarray(book->segment, book->segment_n + 1, sizeof(*more));
+	if (more == NULL)
+		return -ENOMEM;
+	book->segment = more;
+	more[book->segment_n].base = base;
+	(void)snprintf(more[book->segment_n].name, sizeof(more->name), "%s", name);
+	book->segment_n++;
+	return 0;
+}
+
+/* The closed segments that end where the live one begins; one that was closed
+ * since we opened the live one is that one. */
+static int
+list_segments(struct book *book, uint64_t live_base)
+{
+	DIR *dir = opendir(book->folder); /* syscalls: openat getdents64 newfstatat */
+	struct dirent *e;
+	int r = 0;
+
+	if (dir == NULL)
+		return -errno;
+	while (r == 0 && (e = readdir(dir)) != NULL) {
+		uint64_t base;
+
+		if (is_segment(e->d_name, &base) && base < live_base)
+			r = add_segment(book, base, e->d_name);
+	}
+	(void)closedir(dir); /* it was only read */
+	if (r == 0 && book->segment_n > 0)
+		qsort(book->segment, book->segment_n, sizeof(*book->segment), by_base);
+	if (r == 0)
+		r = add_segment(book, live_base, AUDIT_DB_NAME);
+	if (r == 0)
+		book->first = book->segment[0].base;
+	return r;
+}
+
+/* A file of the log opened, and its schema compared. */
+static int
+open_file(struct book *book, const char *file)
+{
+	char path[AUDIT_PATH_MAX + 48];
+	char name[64];
+	int r;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", book->folder, file);
+	r = reader_open(path, &book->reader, book->why);
+	if (r < 0)
+		return r;
+	if (schema_differs(book->reader.db, name, sizeof(name)) == NULL)
+		return 0;
+	(void)snprintf(book->why, sizeof(book->why), "the schema is not kennel's");
+	reader_close(&book->reader);
+	return -EBADMSG;
+}
+
+/* The base of the file at hand; one without the row begins the log. */
+static int
+read_base(struct book *book, uint64_t *ret)
+{
+	sqlite3_stmt *s = NULL;
+	const char *text;
+	int r = -EBADMSG;
+
+	*ret = 0;
+	if (sqlite3_prepare_v2(book->reader.db, "SELECT v FROM meta WHERE k = 'base'", -1,
+		&s, NULL) == SQLITE_OK) {
+		int code = sqlite3_step(s);
+
+		if (code == SQLITE_DONE)
+			r = 0;
+		text =
+		    code == SQLITE_ROW ? (const char *)sqlite3_column_text(s, 0) : NULL;
+		if (text != NULL &&
+		    scan_number((struct span){(const uint8_t *)text, strlen(text)}, ret))
+			r = 0;
+	}
+	(void)sqlite3_finalize(s);
+	return r;
+}
+
+/* The live file; one that was full since it was listed has its number now. */
+static int
+open_last(struct book *book, struct segment_at *at)
+{
+	uint64_t base = 0;
+	int r = open_file(book, at->name);
+
+	if (r == 0) {
+		r = read_base(book, &base);
+		if (r < 0 || base != at->base)
+			reader_close(&book->reader);
+	}
+	if (r < 0 || base == at->base)
+		return r;
+	(void)snprintf(at->name, sizeof(at->name), SEGMENT_PREFIX "%0*" PRIu64 ".db",
+	    SEGMENT_DIGITS, at->base);
+	return open_file(book, at->name);
+}
+
+int
+book_turn(struct book *book, size_t segment)
+{
+	struct segment_at *at = &book->segment[segment];
+	int r;
+
+	if (book->open == segment)
+		return 0;
+	if (book->open < book->segment_n)
+		reader_close(&book->reader);
+	book->open = SIZE_MAX;
+	if (strcmp(at->name, AUDIT_DB_NAME) == 0)
+		r = open_last(book, at);
+	else
+		r = open_file(book, at->name);
+	if (r == 0)
+		book->open = segment;
+	return r;
+}
+
+/* ---- checkpoints ---------------------------------------------------------------- */
+
+static bool
+read_note(
+    const char *text, size_t len, uint64_t *ret_size, uint8_t ret_root[CHAIN_HASH_LEN])
+{
+	static struct note note;
+	struct checkpoint cp;
+
+	if (note_parse(text, len, &note) < 0 || checkpoint_parse(note.text, &cp) < 0)
+		return false;
+	*ret_size = cp.size;
+	memcpy(ret_root, cp.root, CHAIN_HASH_LEN);
+	return true;
+}
+
+/* The checkpoint of exactly this size in the segment at hand, or the last one
+ * (size UINT64_MAX): 0, -ENOENT, -EBADMSG. */
+static int
+find_checkpoint(struct book *book, uint64_t size, uint64_t *ret_size,
+    uint8_t ret_root[CHAIN_HASH_LEN])
+{
+	sqlite3_stmt *s = NULL;
+	const char *note;
+	int code, r = -EBADMSG;
+
+	if (sqlite3_prepare_v2(book->reader.db,
+		"SELECT note FROM cp NOT INDEXED WHERE ?1 < 0 OR size = ?1 "
+		"ORDER BY size DESC LIMIT 1",
+		-1, &s, NULL) != SQLITE_OK)
+		goto out;
+	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)size);
+	code = sqlite3_step(s);
+	if (code == SQLITE_DONE)
+		r = -ENOENT;
+	if (code != SQLITE_ROW)
+		goto out;
+	note = (const char *)sqlite3_column_text(s, 0);
+	if (note != NULL &&
+	    read_note(note, (size_t)sqlite3_column_bytes(s, 0), ret_size, ret_root))
+		r = 0;
+out:
+	(void)sqlite3_finalize(s); /* its result was seen at the step */
+	return r;
+}
+
+/* ---- --as-of ---------------------------------------------------------------------- */
+
+struct as_of {
+	uint64_t size;
+	bool rooted;
+	char root[2 * CHAIN_HASH_LEN + 1];
+};
+
+/* SIZE, SIZE:ROOT, or a file that holds a checkpoint. */
+static int
+read_as_of(const char *text, struct as_of *ret)
+{
+	const char *colon = strchr(text, ':');
+	size_t len = colon != NULL ? (size_t)(colon - text) : strlen(text);
+	uint8_t root[CHAIN_HASH_LEN];
+	char note[NOTE_MAX];
+	ssize_t n;
+	int fd;
+
+	if (scan_number((struct span){(const uint8_t *)text, len}, &ret->size)) {
+		ret->rooted = colon != NULL;
+		if (colon != NULL && strlen(colon + 1) != sizeof(ret->root) - 1)
+			return -EINVAL;
+		(void)snprintf(
+		    ret->root, sizeof(ret->root), "%s", colon != NULL ? colon + 1 : "");
+		return 0;
+	}
+	fd = open(text, O_RDONLY | O_CLOEXEC); /* syscalls: openat */
+	if (fd < 0)
+		return -errno;
+	n = read(fd, note, sizeof(note));
+	fd_close(&fd);
+	ret->rooted = true;
+	if (n <= 0 || !read_note(note, (size_t)n, &ret->size, root))
+		return -EINVAL;
+	sheet_hex(ret->root, root);
+	return 0;
+}
+
+/* The book up to that checkpoint, which some segment holds. */
+static int
+go_back(struct book *book, const char *text)
+{
+	struct as_of want;
+	char root[2 * CHAIN_HASH_LEN + 1];
+	int r = read_as_of(text, &want);
+	size_t i = book->segment_n;
+
+	if (r < 0) {
+		(void)snprintf(book->why, sizeof(book->why), "--as-of: no checkpoint");
+		return ASK_USAGE;
+	}
+	r = -ENOENT;
+	while (r == -ENOENT && i-- > 0) {
+		if (book->segment[i].base >= want.size && want.size > 0)
+			continue;
+		r = book_turn(book, i);
+		if (r == 0)
+			r = find_checkpoint(book, want.size, &book->size, book->root);
+	}
+	if (r < 0 && r != -ENOENT)
+		return ASK_FAILED;
+	sheet_hex(root, book->root);
+	if (r == 0 && (!want.rooted || strcmp(root, want.root) == 0))
+		return ASK_OK;
+	(void)snprintf(book->why, sizeof(book->why),
+	    r < 0 ? "no checkpoint counts %" PRIu64 " records"
+		  : "the checkpoint of %" PRIu64 " records has another root here",
+	    want.size);
+	return r < 0 ? ASK_NO_SUCH : ASK_TAMPERED;
+}
+
+/* Exit statuses of kennel-verify. */
+enum { VERIFY_INTACT = 0, VERIFY_INCOMPLETE = 2 };
+
+/* ---- --verified -------------------------------------------------------------------- */
+
+/* "key":VALUE in one line that kennel-verify wrote. */
+static bool
+find_word(const char *said, const char *key, const char **ret)
+{
+	const char *at = strstr(said, key);
+
+	*ret = at != NULL ? at + strlen(key) : NULL;
+	return at != NULL;
+}
+
+static bool
+read_verdict(const char *said, uint64_t *ret_size, uint8_t ret_root[CHAIN_HASH_LEN])
+{
+	const char *records, *root;
+	char *end;
+
+	if (!find_word(said, "\"records\":", &records) ||
+	    !find_word(said, "\"root\":\"", &root) || strlen(root) < 64)
+		return false;
+	*ret_size = strtoull(records, &end, 10);
+	for (size_t i = 0; i < CHAIN_HASH_LEN; i++) {
+		char byte[3] = {root[2 * i], root[2 * i + 1], '\0'};
+
+		ret_root[i] = (uint8_t)strtoul(byte, &end, 16);
+		if (*end != '\0')
+			return false;
+	}
+	return end != NULL && root[64] == '"';
+}
+
+/* kennel-verify on the whole log; its exit status, and its one line. */
+static int
+run_verify(const char *folder, char *said, size_t said_cap)
+{
+	const char *path = paths_libexec("kennel-verify");
+	size_t len = 0;
+	int out[2], status;
+	ssize_t n;
+	pid_t child;
+
+	if (path == NULL || pipe2(out, O_CLOEXEC) < 0) /* syscalls: pipe2 */
+		return ASK_FAILED;
+	child = fork(); /* syscalls: clone fork vfork */
+	if (child == 0) {
+		(void)dup2(out[1], STDOUT_FILENO); /* syscalls: dup2 dup3 */
+		(void)execl(path, "kennel-verify", "--json", folder, (char *)NULL);
+		_exit(ASK_FAILED); /* syscalls: execve */
+	}
+	fd_close(&out[1]);
+	while (child > 0 && len < said_cap - 1 &&
+	       (n = read(out[0], said + len, said_cap - 1 - len)) > 0)
+		len += (size_t)n;
+	said[len] = '\0';
+	fd_close(&out[0]);
+	if (child < 0 || waitpid(child, &status, 0) < 0) /* syscalls: wait4 */
+		return ASK_FAILED;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : ASK_FAILED;
+}
+
+/* What stands left of the first record, where others were removed: the roots of
+ * full subtrees.  Lies among them give another root at the end. */
+static int
+seed(struct book *book)
+{
+	struct logtree *t = NULL;
+	struct hashes hashes;
+	int r = logtree_open(book->folder, book->sure_size, &t);
+
+	if (r < 0)
+		return r;
+	hashes = logtree_hashes(t);
+	for (unsigned int level = 0; r == 0 && level < CHAIN_LEVELS - 1; level++) {
+		if (book->first >> level & 1)
+			r = hashes.get(hashes.arg, level, book->first >> (level + 1) << 1,
+			    book->start.edge[level]);
+	}
+	book->start.size = book->first;
+	logtree_close(t);
+	return r;
+}
+
+static int
+open_live(struct book *book)
+{
+	uint64_t base;
+	int r;
+
+	r = open_file(book, AUDIT_DB_NAME);
+	if (r < 0)
+		return r;
+	r = read_base(book, &base);
+	if (r == 0)
+		r = list_segments(book, base);
+	if (r < 0) {
+		reader_close(&book->reader);
+		return r;
+	}
+	book->open = book->segment_n - 1;
+	r = find_checkpoint(book, UINT64_MAX, &book->size, book->root);
+	if (r == -ENOENT) { /* begun, and nothing in it */
+		book->size = base;
+		chain_digest("", 0, book->root);
+		r = 0;
+	}
+	if (r == -EBADMSG)
+		(void)snprintf(book->why, sizeof(book->why), "no checkpoint can be read");
+	return r;
+}
+
+/* The log as it is now: what was opened before it was verified may be older. */
+static int
+open_again(struct book *book)
+{
+	uint64_t size = book->size;
+	uint8_t root[CHAIN_HASH_LEN];
+	int r;
+
+	memcpy(root, book->root, sizeof(root));
+	if (book->open < book->segment_n)
+		reader_close(&book->reader);
+	free(book->segment);
+	book->segment = NULL;
+	book->segment_n = 0;
+	book->open = SIZE_MAX;
+	r = open_live(book);
+	book->size = size;
+	memcpy(book->root, root, sizeof(root));
+	return r;
+}
+
+static int
+make_sure(struct book *book)
+{
+	char said[4096], shown[200];
+	int status = run_verify(book->folder, said, sizeof(said));
+
+	/* an old log is whole, and never shown to be complete */
+	if ((status == VERIFY_INTACT || status == VERIFY_INCOMPLETE) &&
+	    read_verdict(said, &book->sure_size, book->sure_root)) {
+		book->verified = true;
+		book->complete = status == VERIFY_INTACT;
+		if (open_again(book) < 0)
+			return ASK_FAILED;
+		if (book->first == 0 || seed(book) == 0)
+			return ASK_OK;
+		(void)snprintf(book->why, sizeof(book->why),
+		    "the tree left of the first record cannot be read");
+		return ASK_FAILED;
+	}
+	said[strcspn(said, "\n")] = '\0';
+	(void)snprintf(book->why, sizeof(book->why), "not verified (%d): %s", status,
+	    log_quote(shown, sizeof(shown), said, strlen(said)));
+	return status == 0 ? ASK_FAILED : ASK_TAMPERED;
+}
+
+/* ---- the whole ---------------------------------------------------------------------- */
+
+int
+book_open(const struct question *q, struct book *ret)
+{
+	const char *folder = q->log != NULL ? q->log : paths_audit_dir();
+	int r;
+
+	*ret = (struct book){.open = SIZE_MAX};
+	if (folder == NULL || (size_t)snprintf(ret->folder, sizeof(ret->folder), "%s",
+				  folder) >= sizeof(ret->folder)) {
+		(void)snprintf(ret->why, sizeof(ret->why), "no home folder: which log?");
+		return ASK_FAILED;
+	}
+	ret->fact = calloc(1, sizeof(*ret->fact));
+	r = ret->fact != NULL ? open_live(ret) : -ENOMEM;
+	if (r < 0) {
+		if (ret->why[0] == '\0')
+			(void)snprintf(ret->why, sizeof(ret->why), "%s", strerror(-r));
+		return r == -ENOENT ? ASK_NO_LOG : ASK_FAILED;
+	}
+	r = q->as_of != NULL ? go_back(ret, q->as_of) : ASK_OK;
+	if (r == ASK_OK && q->verified)
+		r = make_sure(ret);
+	if (r != ASK_OK || !ret->verified || q->as_of != NULL)
+		return r;
+	/* what was written since is not what was verified */
+	ret->size = ret->sure_size;
+	memcpy(ret->root, ret->sure_root, sizeof(ret->root));
+	return ASK_OK;
+}
+
+void
+book_close(struct book *book)
+{
+	if (book->open < book->segment_n)
+		reader_close(&book->reader);
+	free(book->segment);
+	free(book->fact);
+	book->segment = NULL;
+	book->fact = NULL;
+	book->segment_n = 0;
+}

@@ -1,0 +1,327 @@
+/*
+ * What every verb of "kennel audit" may be told, in one table.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "shim/base/log.h"
+#include "supervisor/audit/query/query.h"
+
+/* ---- values ------------------------------------------------------------------ */
+
+int
+options_time(const char *text, uint64_t *ret_ns)
+{
+	static const struct {
+		char unit;
+		uint64_t seconds;
+	} unit[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}, {'w', 604800}};
+	static const char *const format[] = {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S",
+	    "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M", "%Y-%m-%d"};
+	uint64_t now = (uint64_t)time(NULL);
+	unsigned long n;
+	char *end;
+
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	for (size_t i = 0; end != text && errno == 0 && i < ARRAY_LEN(unit); i++) {
+		if (end[0] != unit[i].unit || end[1] != '\0' || text[0] == '-')
+			continue;
+		if (n > now / unit[i].seconds)
+			return -EINVAL;
+		*ret_ns = (now - n * unit[i].seconds) * NS_PER_S;
+		return 0;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(format); i++) {
+		struct tm tm = {.tm_isdst = -1};
+		const char *rest = strptime(text, format[i], &tm);
+		uint64_t part = 0, scale = NS_PER_S;
+		time_t t;
+
+		if (rest == NULL)
+			continue;
+		/* the decimals that an answer's header has */
+		if (*rest == '.') {
+			for (rest++; *rest >= '0' && *rest <= '9' && scale > 1; rest++)
+				part += (uint64_t)(*rest - '0') * (scale /= 10);
+		}
+		if (rest[0] != '\0' && strcmp(rest, "Z") != 0)
+			continue;
+		t = rest[0] == 'Z' ? timegm(&tm) : mktime(&tm);
+		if (t < 0)
+			return -EINVAL;
+		*ret_ns = (uint64_t)t * NS_PER_S + part;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static int
+read_count(const char *text, uint64_t *ret)
+{
+	char *end;
+	uint64_t n;
+
+	errno = 0;
+	n = strtoull(text, &end, 10);
+	if (errno != 0 || end == text || *end != '\0' || text[0] == '-' || n == 0 ||
+	    n > INT64_MAX)
+		return -EINVAL;
+	*ret = n;
+	return 0;
+}
+
+/* A slip in a name would read as "nothing of the kind happened". */
+static bool
+is_kind(const char *text)
+{
+	for (int kind = EVENT_START; kind < EVENT_KIND_END; kind++)
+		if (strcmp(text, event_kind_name((enum event_kind)kind)) == 0)
+			return true;
+	return false;
+}
+
+static bool
+is_verdict(const char *text)
+{
+	static const char *const verdict[] = {"allow", "ask", "deny", "killed"};
+
+	for (size_t i = 0; i < ARRAY_LEN(verdict); i++)
+		if (strcmp(text, verdict[i]) == 0)
+			return true;
+	return false;
+}
+
+/* ---- the table ------------------------------------------------------------------ */
+
+/* Each takes its value, NULL for a flag: false when it is none. */
+#define TAKE_TEXT(field) \
+	static bool take_##field(struct question *q, const char *v) \
+	{ \
+		q->field = v; \
+		return v[0] != '\0'; \
+	}
+#define TAKE_FLAG(field) \
+	static bool take_##field(struct question *q, const char *v) \
+	{ \
+		(void)v; \
+		q->field = true; \
+		return true; \
+	}
+TAKE_TEXT(server)
+TAKE_TEXT(session)
+TAKE_TEXT(tool)
+TAKE_TEXT(rule)
+TAKE_TEXT(as_of)
+TAKE_TEXT(log)
+TAKE_TEXT(policy)
+TAKE_TEXT(control)
+TAKE_TEXT(seed)
+TAKE_TEXT(out)
+TAKE_TEXT(report)
+TAKE_FLAG(verified)
+TAKE_FLAG(bare)
+TAKE_FLAG(follow)
+TAKE_FLAG(all)
+TAKE_FLAG(once)
+TAKE_FLAG(text)
+
+static bool
+take_kind(struct question *q, const char *v)
+{
+	q->kind = v;
+	return is_kind(v);
+}
+
+static bool
+take_verdict(struct question *q, const char *v)
+{
+	q->verdict = v;
+	return is_verdict(v);
+}
+
+static bool
+take_from(struct question *q, const char *v)
+{
+	q->from_given = true;
+	return options_time(v, &q->from_ns) == 0;
+}
+
+static bool
+take_to(struct question *q, const char *v)
+{
+	q->to_given = true;
+	return options_time(v, &q->to_ns) == 0;
+}
+
+static bool
+take_n(struct question *q, const char *v)
+{
+	return read_count(v, &q->last_n) == 0;
+}
+
+static bool
+take_days(struct question *q, const char *v)
+{
+	return read_count(v, &q->days) == 0 && q->days < 100000;
+}
+
+static bool
+take_json(struct question *q, const char *v)
+{
+	(void)v;
+	q->form = FORM_JSON;
+	return true;
+}
+
+static bool
+take_csv(struct question *q, const char *v)
+{
+	(void)v;
+	q->form = FORM_CSV;
+	return true;
+}
+
+/* letter: 0 for what every verb takes, else in the verb's "may". */
+static const struct option_row {
+	const char *name;
+	char letter;
+	const char *value; /* what it is called; NULL: a flag */
+	bool (*take)(struct question *, const char *);
+} option_row[] = {
+    {"--json", 0, NULL, take_json},
+    {"--csv", 0, NULL, take_csv},
+    {"--no-header", 0, NULL, take_bare},
+    {"--verified", 0, NULL, take_verified},
+    {"--from", 0, "time", take_from},
+    {"--since", 0, "time", take_from},
+    {"--to", 0, "time", take_to},
+    {"--server", 0, "server", take_server},
+    {"--tool", 0, "tool", take_tool},
+    {"--verdict", 0, "verdict", take_verdict},
+    {"--rule", 0, "rule", take_rule},
+    {"--session", 0, "session", take_session},
+    {"--as-of", 0, "checkpoint", take_as_of},
+    {"--log", 0, "folder", take_log},
+    {"--kind", 'k', "kind of record", take_kind},
+    {"--all", 'a', NULL, take_all},
+    {"-n", 'n', "count above 0", take_n},
+    {"--n", 'n', "count above 0", take_n},
+    {"-f", 'f', NULL, take_follow},
+    {"--once", '1', NULL, take_once},
+    {"--text", 't', NULL, take_text},
+    {"--days", 'd', "number of days", take_days},
+    {"--control", 'c', "control", take_control},
+    {"--seed", 's', "seed", take_seed},
+    {"--policy", 'p', "file", take_policy},
+    {"-o", 'o', "file", take_out},
+    {"--kind", 'r', "kind of report", take_report},
+    {"--format", 'x', "format", take_report},
+};
+
+static const struct option_row *
+find_row(const char *word, size_t len, const char *may)
+{
+	for (size_t i = 0; i < ARRAY_LEN(option_row); i++) {
+		const struct option_row *row = &option_row[i];
+
+		if (strlen(row->name) == len && memcmp(row->name, word, len) == 0 &&
+		    (row->letter == 0 || strchr(may, row->letter) != NULL))
+			return row;
+	}
+	return NULL;
+}
+
+/* One option at argv[*at]; *at moves to the last word of it. */
+static int
+take_one(int argc, char **argv, int *at, const char *may, struct question *q)
+{
+	const char *word = argv[*at], *equals = strchr(word, '='), *value = NULL;
+	size_t len = equals != NULL ? (size_t)(equals - word) : strlen(word);
+	const struct option_row *row = find_row(word, len, may);
+	char shown[160];
+
+	if (row == NULL || (row->value == NULL && equals != NULL)) {
+		log_error("audit %s: there is no option %s", q->verb,
+		    log_quote(shown, sizeof(shown), word, strlen(word)));
+		return -EINVAL;
+	}
+	if (row->value != NULL) {
+		value = equals != NULL ? equals + 1 : NULL;
+		if (value == NULL && *at + 1 < argc)
+			value = argv[++*at];
+		if (value == NULL) {
+			log_error(
+			    "audit %s: %s wants a %s", q->verb, row->name, row->value);
+			return -EINVAL;
+		}
+	}
+	if (row->take(q, value))
+		return 0;
+	value = value != NULL ? value : ""; /* no flag is refused */
+	log_error("audit %s: \"%s\" is not a %s", q->verb,
+	    log_quote(shown, sizeof(shown), value, strlen(value)), row->value);
+	return -EINVAL;
+}
+
+int
+options_read(int argc, char **argv, const char *may, struct question *ret)
+{
+	struct question q = {.verb = argv[0], .to_ns = INT64_MAX, .argv = argv + 1};
+	bool over = false;
+
+	for (int i = 1; i < argc; i++) {
+		if (!over && strcmp(argv[i], "--") == 0) {
+			over = true;
+		} else if (!over && argv[i][0] == '-' && argv[i][1] != '\0') {
+			if (take_one(argc, argv, &i, may, &q) < 0)
+				return -EINVAL;
+		} else {
+			q.argv[q.argc++] = argv[i]; /* never beyond i */
+		}
+	}
+	*ret = q;
+	return 0;
+}
+
+/* ---- is it meant? ------------------------------------------------------------------ */
+
+/* A word of "exec call". */
+static bool
+one_of(const char *words, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *at = words; (at = strstr(at, word)) != NULL; at += len) {
+		if ((at == words || at[-1] == ' ') && (at[len] == ' ' || at[len] == '\0'))
+			return true;
+	}
+	return false;
+}
+
+bool
+options_match(const struct question *q, const struct fact *fact)
+{
+	const char *verdict = fact_text(fact, "verdict");
+
+	if (fact->idx < q->first || (q->beyond > 0 && fact->idx >= q->beyond))
+		return false;
+	if (fact->ts < q->from_ns || fact->ts >= q->to_ns)
+		return false;
+	if ((q->server != NULL && !fact_is(fact, "server", q->server)) ||
+	    (q->verdict != NULL && !fact_is(fact, "verdict", q->verdict)) ||
+	    (q->rule != NULL && !fact_is(fact, "rule", q->rule)))
+		return false;
+	if ((q->kind != NULL && strcmp(fact->kind, q->kind) != 0) ||
+	    (q->session != NULL && strcmp(fact->session, q->session) != 0) ||
+	    (q->kinds != NULL && !one_of(q->kinds, fact->kind)))
+		return false;
+	if (q->tool != NULL &&
+	    (fact_find(fact, "action") == NULL || !fact_is(fact, "name", q->tool)))
+		return false;
+	if (q->hide && one_of(QUERY_HIDDEN, fact->kind))
+		return false;
+	return !q->denied || (verdict != NULL && strcmp(verdict, "allow") != 0);
+}

@@ -1,0 +1,344 @@
+/*
+ * "kennel audit ...": the questions that a log answers, one table.
+ *
+ * Runs in kennel.  The log is opened as reader.c opens it, its schema compared
+ * first; whether the records are what was written is kennel-verify's to say,
+ * and --verified asks it.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "shim/base/log.h"
+#include "supervisor/audit/log/merkle_read.h"
+#include "supervisor/audit/log/kept_payloads.h"
+#include "supervisor/audit/log/kept_policies.h"
+#include "supervisor/audit/ship/ship.h"
+#include "supervisor/cli/paths.h"
+
+/* ---- the table -------------------------------------------------------------------- */
+
+static const struct verb *const family[] = {verbs_log, verbs_session, verbs_object,
+    verbs_call, verbs_count, verbs_change, verbs_gap, verbs_odd, verbs_sample};
+
+const struct verb *
+verb_find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(family); i++) {
+		for (const struct verb *v = family[i]; v->name != NULL; v++) {
+			if (strcmp(v->name, name) == 0)
+				return v;
+		}
+	}
+	return NULL;
+}
+
+/* ---- a plain row -------------------------------------------------------------------- */
+
+void
+see_cell(struct ask *ask, const struct fact *fact, const char *column)
+{
+	static char story[STORY_MAX];
+	struct sheet *sheet = &ask->sheet;
+
+	if (strcmp(column, "idx") == 0)
+		sheet_number(sheet, fact->idx);
+	else if (strcmp(column, "time") == 0)
+		sheet_number(sheet, fact->ts);
+	else if (strcmp(column, "session") == 0)
+		sheet_text(sheet, fact->session);
+	else if (strcmp(column, "kind") == 0)
+		sheet_text(sheet, fact->kind);
+	else if (strcmp(column, "role") == 0)
+		sheet_text(sheet, fact->role);
+	else if (strcmp(column, "fields") == 0)
+		sheet_text(sheet, story_fields(fact, story));
+	else if (strcmp(column, "what") == 0)
+		sheet_text(sheet, story_tell(fact, story));
+	else
+		sheet_field(sheet, fact, column);
+}
+
+int
+see_plain(void *arg, const struct fact *fact)
+{
+	struct ask *ask = arg;
+
+	if (ask->verb->match != NULL && !ask->verb->match(ask, fact))
+		return 0;
+	for (size_t i = 0; i < ask->verb->column_n; i++)
+		see_cell(ask, fact, ask->verb->column[i].name);
+	return ferror(ask->sheet.out) ? -EPIPE : 0;
+}
+
+/* ---- asking --------------------------------------------------------------------------- */
+
+/* What went wrong, as an exit status. */
+static int
+status_of(int r)
+{
+	static const struct {
+		int r, status;
+	} row[] = {
+	    {0, ASK_OK},
+	    {-EPIPE, ASK_OK}, /* who does not read on has read enough */
+	    {-EINVAL, ASK_USAGE},
+	    {-ENOENT, ASK_NO_SUCH},
+	    {-EUCLEAN, ASK_TAMPERED},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
+		if (row[i].r == r)
+			return row[i].status;
+	}
+	return ASK_FAILED;
+}
+
+static const char *
+words_of(int r)
+{
+	return r == -ENOMEM  ? "not enough memory"
+	       : r == -E2BIG ? "too many different things: narrow it with --from and --to"
+	       : r == -ENOENT ? "it is not in the log"
+	       : r == -EINVAL ? "wrong usage"
+			      : "it is damaged; see \"kennel audit verify\"";
+}
+
+int
+verb_ask(const struct verb *verb, const struct question *q, struct book *book, FILE *out,
+    const char **ret_why)
+{
+	struct ask ask = {
+	    .verb = verb, .q = *q, .book = book, .sheet = {.out = out, .form = q->form}};
+	int r = 0, ended;
+
+	if (q->argc > 0)
+		ask.word = q->argv[0];
+	if (verb->kinds != NULL)
+		ask.q.kinds = verb->kinds;
+	ask.from_ns = q->from_ns;
+	ask.sheet.colour = q->form == FORM_TEXT && out == stdout && isatty(STDOUT_FILENO);
+	if ((q->argc > 0 && verb->words[0] == '\0') || q->argc > 1 ||
+	    (q->argc == 0 && verb->words[0] != '\0' && verb->words[0] != '['))
+		r = -EINVAL;
+	if (r == 0 && verb->begin != NULL)
+		r = verb->begin(&ask);
+	if (r < 0)
+		goto out;
+	sheet_begin(&ask.sheet, q, book, verb->column, verb->column_n);
+	r = pass_each(book, &ask.q, verb->see != NULL ? verb->see : see_plain, &ask);
+	if (r == 0 && verb->end != NULL)
+		r = verb->end(&ask);
+	ended = sheet_end(&ask.sheet);
+	if (r == 0)
+		r = ended;
+out:
+	tally_free(ask.tally);
+	free(ask.own);
+	*ret_why = words_of(r);
+	if (book->why[0] != '\0' && r != -EINVAL)
+		*ret_why = book->why;
+	if (ask.why != NULL)
+		*ret_why = ask.why;
+	return status_of(r);
+}
+
+static int
+usage(const struct verb *verb)
+{
+	if (verb != NULL) {
+		fprintf(stderr, "usage: kennel audit %s [OPTION...]%s%s\n", verb->name,
+		    verb->words[0] != '\0' ? " " : "", verb->words);
+		return ASK_USAGE;
+	}
+	fprintf(
+	    stderr, "usage: kennel audit VERB ...; \"kennel audit help\" lists them\n");
+	return ASK_USAGE;
+}
+
+void
+verb_complain(const struct question *q, int status, const char *why)
+{
+	if (status == ASK_NO_LOG)
+		log_error("there is no log yet in %s",
+		    q->log != NULL ? q->log : paths_audit_dir());
+	else if (status != ASK_OK)
+		log_error("audit %s: %s", q->verb, why);
+}
+
+int
+verb_main(const struct verb *verb, const struct question *q)
+{
+	const char *why = NULL;
+	struct book book;
+	int status = book_open(q, &book);
+
+	if (status == ASK_OK)
+		status = verb_ask(verb, q, &book, stdout, &why);
+	else
+		why = book.why;
+	if (status == ASK_USAGE)
+		(void)usage(verb);
+	verb_complain(q, status, why);
+	book_close(&book);
+	if (fflush(stdout) != 0 && status == ASK_OK && errno != EPIPE)
+		status = ASK_FAILED;
+	return status;
+}
+
+int
+audit_log(const char *log_dir, const struct audit_filter *filter, bool json, FILE *out)
+{
+	struct question q = {.verb = "log",
+	    .log = log_dir,
+	    .server = filter->server,
+	    .kind = filter->kind,
+	    .verdict = filter->verdict,
+	    .session = filter->session,
+	    .from_ns = filter->since_ns,
+	    .to_ns = INT64_MAX,
+	    .last_n = filter->last_n,
+	    .bare = true,
+	    .form = json ? FORM_JSON : FORM_TEXT};
+	struct book book;
+	const char *why;
+	int status = book_open(&q, &book);
+
+	if (status == ASK_OK)
+		status = verb_ask(&verbs_log[0], &q, &book, out, &why);
+	book_close(&book);
+	return status == ASK_OK ? 0 : status == ASK_NO_LOG ? -ENOENT : -EBADMSG;
+}
+
+/* ---- programs --------------------------------------------------------------------------- */
+
+static int help_main(int argc, char **argv);
+
+/* What a program of its own answers: it gets the verb and all behind it. */
+static int
+run_program(const char *name, int argc, char **argv)
+{
+	const char *path = paths_libexec(name), *log = paths_audit_dir();
+	char *give[64];
+	int n = 0, status;
+	pid_t child;
+
+	if (log == NULL || path == NULL || argc > 60) {
+		log_error("no home folder: which log?");
+		return ASK_FAILED;
+	}
+	give[n++] = (char *)name;
+	/* one's own, unless another is named: by the program itself, which alone
+	 * knows which words are values of its options */
+	give[n++] = (char *)"--log";
+	give[n++] = (char *)log;
+	for (int i = 1; i < argc; i++)
+		give[n++] = argv[i];
+	give[n] = NULL;
+	child = fork(); /* syscalls: clone fork vfork */
+	if (child == 0) {
+		(void)execv(path, give); /* syscalls: execve */
+		log_error("unable to run %s: %s", path, strerror(errno));
+		_exit(ASK_FAILED);
+	}
+	if (child < 0 || waitpid(child, &status, 0) < 0) { /* syscalls: wait4 */
+		log_error("unable to run %s: %s", path, strerror(errno));
+		return ASK_FAILED;
+	}
+	return WIFEXITED(status) ? WEXITSTATUS(status) : ASK_FAILED;
+}
+
+static int
+verify_main(int argc, char **argv)
+{
+	return run_program("kennel-verify", argc, argv);
+}
+
+int
+verb_prune(int argc, char **argv, const char *what,
+    int (*prune)(const char *log_dir, uint64_t before_ns, uint64_t *ret_n))
+{
+	const char *folder = paths_audit_dir();
+	struct question q;
+	uint64_t n = 0;
+	int r;
+
+	if (options_read(argc, argv, "", &q) < 0)
+		return ASK_USAGE;
+	if (q.argc != 0 || !q.to_given) {
+		fprintf(stderr, "usage: kennel audit prune-%s --to TIME\n", what);
+		return ASK_USAGE;
+	}
+	if (q.log != NULL)
+		folder = q.log;
+	r = folder != NULL ? prune(folder, q.to_ns, &n) : -ENOENT;
+	if (r < 0 && r != -ENOENT) {
+		verb_complain(&q, ASK_FAILED, strerror(-r));
+		return ASK_FAILED;
+	}
+	printf("%" PRIu64 " %s were removed; the log is as it was\n", n, what);
+	return ASK_OK;
+}
+
+/* Verbs that are more than a question and its rows. */
+static const struct program {
+	const char *name, *words, *what;
+	int (*main)(int argc, char **argv);
+} programs[] = {
+    {"verify", "[--json] [LOG]", "is the log what was written?", verify_main},
+    {"prove", "[-o FILE] IDX", "the evidence for one record", prove_main},
+    {"verify-proof", "--key VKEY FILE", "is that evidence?", verify_proof_main},
+    {"tiles", "DIR", "the tree as files that others read", tiles_main},
+    {"prune", "--before TIME|IDX", "old files of the log removed", prune_main},
+    {"certify", "[-o FILE]", "what kennel-verify found, signed by the log", certify_main},
+    {"rotate", "", "the live file closed, to be kept elsewhere", rotate_main},
+    {"witness", "VERB", "others sign what the log has come to", witness_main},
+    {"export", "--format jsonl|csv|ocsf|cef", "the records for other systems",
+	export_main},
+    {"report", "[--kind K] [-o FILE]", "a page of HTML to read or to print", page_main},
+    {"ship", "[--once] TO", "the records to a collector, and those that come", ship_main},
+    {"pack", "-o FILE SESSION", "a session as one file that proves itself", pack_main},
+    {"payload", "IDX", "arguments or a result, where they were kept", payload_main},
+    {"prune-payloads", "--to TIME", "removes what was kept so long", prune_payloads_main},
+    {"policy-text", "[-o FILE] ID|SHA256", "a policy as it was, where it was kept",
+	policy_text_main},
+    {"prune-policies", "--to TIME", "removes those that are not used since",
+	prune_policies_main},
+    {"tail", "[-f] [-n N]", "the last records, and those that come", tail_main},
+    {"help", "", "this list", help_main},
+};
+
+static int
+help_main(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	for (size_t i = 0; i < ARRAY_LEN(programs); i++)
+		printf("  kennel audit %-12s %-18s %s\n", programs[i].name,
+		    programs[i].words, programs[i].what);
+	for (size_t i = 0; i < ARRAY_LEN(family); i++)
+		for (const struct verb *v = family[i]; v->name != NULL; v++)
+			printf("  kennel audit %-12s %-18s %s\n", v->name, v->words,
+			    v->what);
+	return 0;
+}
+
+int
+audit_main(int argc, char **argv)
+{
+	const struct verb *verb = argc > 0 ? verb_find(argv[0]) : NULL;
+	struct question q;
+
+	for (size_t i = 0; argc > 0 && i < ARRAY_LEN(programs); i++) {
+		if (strcmp(argv[0], programs[i].name) == 0)
+			return programs[i].main(argc, argv);
+	}
+	if (verb == NULL)
+		return usage(NULL);
+	if (options_read(argc, argv, verb->may, &q) < 0)
+		return usage(verb);
+	return verb_main(verb, &q);
+}

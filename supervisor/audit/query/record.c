@@ -1,0 +1,161 @@
+/*
+ * One record as the queries see it: its values as text, read from its body and
+ * from nothing else.  Runs on bytes that nobody vouches for.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "supervisor/audit/query/query.h"
+
+struct room {
+	char *at;
+	size_t left;
+};
+
+/* A raw string or number as text with its NUL. */
+static const char *
+keep(struct room *room, struct span raw)
+{
+	char *text = room->at;
+	long len;
+
+	if (raw.len == 0 || room->left < raw.len + 1)
+		return NULL;
+	if (raw.data[0] == '"') {
+		len = scan_string(raw, text, room->left - 1);
+		if (len < 0)
+			return NULL;
+	} else {
+		len = (long)raw.len;
+		memcpy(text, raw.data, raw.len);
+	}
+	/* our writer stores no NUL: what was said behind one is not hidden */
+	for (long i = 0; i < len; i++) {
+		if (text[i] == '\0')
+			text[i] = '?';
+	}
+	text[len] = '\0';
+	room->at += len + 1;
+	room->left -= (size_t)len + 1;
+	return text;
+}
+
+static int
+make_field(const struct scan_field *from, struct room *room, struct fact_field *ret)
+{
+	struct span item;
+	size_t at = 0;
+
+	if (from->key.len >= sizeof(ret->key))
+		return -EBADMSG;
+	memcpy(ret->key, from->key.data, from->key.len);
+	ret->key[from->key.len] = '\0';
+	ret->text = NULL;
+	ret->n = 0;
+	ret->number = 0;
+	if (from->value.data[0] != '"' && from->value.data[0] != '[')
+		return scan_number(from->value, &ret->number) ? 0 : -EBADMSG;
+	while (scan_next(from->value, &at, &item) == 1) {
+		const char *text = keep(room, item);
+
+		if (text == NULL)
+			return -EBADMSG;
+		if (ret->n++ == 0)
+			ret->text = text;
+	}
+	return 0;
+}
+
+int
+fact_make(const void *body, size_t len, struct fact *ret)
+{
+	struct room room = {ret->memory, sizeof(ret->memory)};
+	const struct scan *scan = &ret->scan;
+
+	if (len > AUDIT_BODY_MAX || scan_body(body, len, &ret->scan) < 0)
+		return -EBADMSG;
+	ret->body = body;
+	ret->len = len;
+	if (!scan_number(scan->head[SCAN_IDX], &ret->idx) ||
+	    !scan_number(scan->head[SCAN_TS], &ret->ts) ||
+	    !scan_number(scan->head[SCAN_BOOT], &ret->boot) ||
+	    !scan_number(scan->head[SCAN_PID], &ret->pid) ||
+	    !scan_number(scan->head[SCAN_SEQ], &ret->seq))
+		return -EBADMSG;
+	ret->role = keep(&room, scan->head[SCAN_ROLE]);
+	ret->writer = keep(&room, scan->head[SCAN_INSTANCE]);
+	ret->session = keep(&room, scan->head[SCAN_SESSION]);
+	ret->kind = keep(&room, scan->head[SCAN_KIND]);
+	if (ret->role == NULL || ret->writer == NULL || ret->session == NULL ||
+	    ret->kind == NULL)
+		return -EBADMSG;
+	ret->field_n = scan->field_n;
+	for (size_t i = 0; i < scan->field_n; i++) {
+		if (make_field(&scan->field[i], &room, &ret->field[i]) < 0)
+			return -EBADMSG;
+	}
+	return 0;
+}
+
+const struct fact_field *
+fact_find(const struct fact *fact, const char *key)
+{
+	for (size_t i = 0; i < fact->field_n; i++) {
+		if (strcmp(fact->field[i].key, key) == 0)
+			return &fact->field[i];
+	}
+	return NULL;
+}
+
+const char *
+fact_text(const struct fact *fact, const char *key)
+{
+	const struct fact_field *field = fact_find(fact, key);
+
+	return field != NULL ? field->text : NULL;
+}
+
+bool
+fact_number(const struct fact *fact, const char *key, uint64_t *ret)
+{
+	const struct fact_field *field = fact_find(fact, key);
+
+	if (field == NULL || field->text != NULL)
+		return false;
+	*ret = field->number;
+	return true;
+}
+
+const char *
+fact_item(const struct fact_field *field, size_t i)
+{
+	const char *at = field->text;
+
+	if (at == NULL || i >= field->n)
+		return NULL;
+	for (; i > 0; i--)
+		at += strlen(at) + 1;
+	return at;
+}
+
+bool
+fact_is(const struct fact *fact, const char *key, const char *text)
+{
+	const char *is = fact_text(fact, key);
+
+	return is != NULL && strcmp(is, text) == 0;
+}
+
+bool
+fact_has(const struct fact *fact, const char *key, const char *text)
+{
+	const struct fact_field *field = fact_find(fact, key);
+
+	for (size_t i = 0; field != NULL && i < field->n; i++) {
+		const char *item = fact_item(field, i);
+
+		if (item != NULL && strcmp(item, text) == 0)
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,542 @@
+/*
+ * One pass over the records of a log.
+ *
+ * As a rule: by whatever index is fastest.  Each record that is found is taken
+ * apart and must itself meet the question, so a column that lies about a record
+ * is seen; an index that hides a record is not.
+ *
+ * With --verified: every record by its number, without an index, its hash
+ * computed on the way.  The answer stands only if the root at the end is the
+ * one that kennel-verify found.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "supervisor/audit/query/query.h"
+
+#define SQL_MAX  2048
+#define LAST_MAX (1u << 20)
+#define SLACK_NS (60 * NS_PER_S) /* how far a record's time may be out of order */
+
+/* The partial indexes of schema.c, whose conditions a query must repeat. */
+#define RARE   SCHEMA_RARE
+#define COMMON "exec call scrub dropped heartbeat epoch"
+
+struct pass {
+	struct book *book;
+	const struct question *q;
+	fact_fn *fn;
+	void *arg;
+	struct chain chain;
+};
+
+static int
+broken(struct book *book, uint64_t idx, const char *why)
+{
+	(void)snprintf(book->why, sizeof(book->why), "record %" PRIu64 ": %s", idx, why);
+	return -EBADMSG;
+}
+
+static int
+sql_broken(struct book *book)
+{
+	(void)snprintf(
+	    book->why, sizeof(book->why), "%s", sqlite3_errmsg(book->reader.db));
+	return -EBADMSG;
+}
+
+/* ---- the statement ----------------------------------------------------------------- */
+
+struct sql {
+	char text[SQL_MAX];
+	size_t len;
+};
+
+static void
+add(struct sql *sql, const char *text)
+{
+	sql->len += (size_t)snprintf(
+	    sql->text + sql->len, sizeof(sql->text) - sql->len, "%s", text);
+	if (sql->len >= sizeof(sql->text))
+		sql->len = sizeof(sql->text) - 1;
+}
+
+/* 'exec','call' of "exec call": words of ours. */
+static void
+add_words(struct sql *sql, const char *words)
+{
+	const char *before = "'";
+
+	while (*words != '\0') {
+		size_t n = strcspn(words, " ");
+		char word[40];
+
+		(void)snprintf(word, sizeof(word), "%s%.*s'", before, (int)n, words);
+		add(sql, word);
+		before = ",'";
+		words += n + (words[n] == ' ');
+	}
+}
+
+static bool
+all_rare(const char *words)
+{
+	char list[] = COMMON, *save = NULL;
+
+	for (char *w = strtok_r(list, " ", &save); w != NULL;
+	     w = strtok_r(NULL, " ", &save)) {
+		if (strstr(words, w) != NULL)
+			return false;
+	}
+	return true;
+}
+
+static bool
+only_denied(const struct question *q)
+{
+	return q->denied || (q->verdict != NULL && strcmp(q->verdict, "allow") != 0);
+}
+
+static bool
+only_rare(const struct question *q)
+{
+	return (q->kinds != NULL && all_rare(q->kinds)) ||
+	       (q->kind != NULL && all_rare(q->kind));
+}
+
+/* Which index, and the order that needs no sorting: most of them hold a time.
+ * What is left is few records, or all of them. */
+static void
+pick(const struct question *q, const char **ret_index, const char **ret_order)
+{
+	const struct {
+		bool when;
+		const char *index, *order;
+	} row[] = {
+	    {q->session != NULL, " INDEXED BY rec_session", " ORDER BY idx"},
+	    {q->server != NULL && q->by_time, " INDEXED BY rec_server",
+		" ORDER BY ts, idx"},
+	    {q->tool != NULL, " INDEXED BY rec_tool", " ORDER BY ts, idx"},
+	    {only_denied(q), " INDEXED BY rec_denied", " ORDER BY ts, idx"},
+	    {only_rare(q), " INDEXED BY rec_rare", " ORDER BY idx"},
+	    {true, " NOT INDEXED", " ORDER BY idx"},
+	};
+	size_t i = 0;
+
+	while (!row[i].when)
+		i++;
+	*ret_index = row[i].index;
+	*ret_order = row[i].order;
+}
+
+static void
+add_where(struct sql *sql, const struct question *q)
+{
+	const struct {
+		bool when;
+		const char *text;
+	} row[] = {
+	    {true, " WHERE idx >= ?1 AND idx < ?2 AND ts >= ?3 AND ts < ?4"},
+	    {q->server != NULL, " AND server = ?5"},
+	    {q->kind != NULL, " AND kind = ?6"},
+	    {q->verdict != NULL, " AND verdict = ?7"},
+	    {q->session != NULL, " AND session = ?8"},
+	    {q->tool != NULL, " AND tool = ?9"},
+	    {q->rule != NULL, " AND rule = ?10"},
+	    {only_denied(q), " AND verdict <> 'allow'"},
+	    {only_rare(q), " AND " RARE},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
+		if (row[i].when)
+			add(sql, row[i].text);
+	}
+	if (q->kinds != NULL) {
+		add(sql, " AND kind IN (");
+		add_words(sql, q->kinds);
+		add(sql, ")");
+	}
+	if (q->hide) {
+		add(sql, " AND kind NOT IN (");
+		add_words(sql, QUERY_HIDDEN);
+		add(sql, ")");
+	}
+}
+
+/* order NULL: the index's own. */
+static sqlite3_stmt *
+prepare(
+    const struct pass *p, const char *what, const char *order, uint64_t from, uint64_t to)
+{
+	const struct question *q = p->q;
+	const char *index, *by_index;
+	const char *const text[] = {
+	    q->server, q->kind, q->verdict, q->session, q->tool, q->rule};
+	struct sql sql = {.len = 0};
+	sqlite3_stmt *s = NULL;
+
+	add(&sql, "SELECT ");
+	add(&sql, what);
+	add(&sql, " FROM rec");
+	pick(q, &index, &by_index);
+	add(&sql, index);
+	add_where(&sql, q);
+	add(&sql, order != NULL ? order : by_index);
+	if (sqlite3_prepare_v2(p->book->reader.db, sql.text, -1, &s, NULL) != SQLITE_OK)
+		return NULL;
+	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)from);
+	(void)sqlite3_bind_int64(s, 2, (sqlite3_int64)to);
+	(void)sqlite3_bind_int64(s, 3, (sqlite3_int64)q->from_ns);
+	(void)sqlite3_bind_int64(s, 4, (sqlite3_int64)q->to_ns);
+	for (size_t i = 0; i < ARRAY_LEN(text); i++) {
+		if (text[i] != NULL)
+			(void)sqlite3_bind_text(
+			    s, 5 + (int)i, text[i], -1, SQLITE_STATIC);
+	}
+	return s;
+}
+
+/* ---- where a time begins ------------------------------------------------------------- */
+
+/* One number of the segment at hand; what is not there leaves it alone. */
+static int
+ask_number(const struct book *book, const char *sql, uint64_t arg, uint64_t *ret)
+{
+	sqlite3_stmt *s = NULL;
+	int r = 0;
+
+	if (sqlite3_prepare_v2(book->reader.db, sql, -1, &s, NULL) != SQLITE_OK ||
+	    sqlite3_bind_int64(s, 1, (sqlite3_int64)arg) != SQLITE_OK)
+		r = -EBADMSG;
+	else if (sqlite3_step(s) == SQLITE_ROW &&
+		 sqlite3_column_type(s, 0) == SQLITE_INTEGER)
+		*ret = (uint64_t)sqlite3_column_int64(s, 0);
+	(void)sqlite3_finalize(s);
+	return r;
+}
+
+/* Where nobody set the clock the times rise with the numbers, but for the moments
+ * in which a record was on its way. */
+static void
+narrow(const struct pass *p, uint64_t *from, uint64_t *to)
+{
+	static const char at[] = "SELECT ts FROM rec NOT INDEXED WHERE idx = ?1";
+	uint64_t set = 0, low = *from, high = *to;
+
+	if (p->q->from_ns < SLACK_NS || low >= high ||
+	    ask_number(p->book,
+		"SELECT 1 FROM rec INDEXED BY rec_rare WHERE kind = 'clock' AND " RARE
+		" AND ts >= ?1 LIMIT 1",
+		0, &set) < 0 ||
+	    set != 0)
+		return;
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2, ts = 0;
+
+		if (ask_number(p->book, at, middle, &ts) < 0)
+			return;
+		if (ts + SLACK_NS < p->q->from_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	*from = low;
+}
+
+/* ---- fast ------------------------------------------------------------------------------ */
+
+static int
+take_row(struct pass *p, sqlite3_stmt *s, uint64_t last)
+{
+	struct fact *fact = p->book->fact;
+	const void *body = sqlite3_column_blob(s, 1);
+	int len = sqlite3_column_bytes(s, 1);
+	uint64_t idx = (uint64_t)sqlite3_column_int64(s, 0);
+
+	if (body == NULL || fact_make(body, (size_t)len, fact) < 0)
+		return broken(p->book, idx, "it was not written by kennel");
+	if (fact->idx != idx || idx >= last)
+		return broken(p->book, idx, "its number is not the one in its body");
+	if (!options_match(p->q, fact))
+		return broken(p->book, idx, "a column is not what its body says");
+	return p->fn(p->arg, fact);
+}
+
+/* Its records of the segment at hand: [*from, *to) */
+static void
+bounds(const struct pass *p, size_t segment, uint64_t *from, uint64_t *to)
+{
+	const struct book *book = p->book;
+	bool last = segment + 1 == book->segment_n;
+
+	*from = book->segment[segment].base;
+	*to = last ? book->size : book->segment[segment + 1].base;
+	if (*to > book->size)
+		*to = book->size;
+	if (*from < p->q->first)
+		*from = p->q->first;
+	if (p->q->beyond > 0 && *to > p->q->beyond)
+		*to = p->q->beyond;
+}
+
+static int
+fast_segment(struct pass *p, size_t segment)
+{
+	const char *index, *order;
+	uint64_t from, to;
+	sqlite3_stmt *s;
+	int code = SQLITE_DONE, r = book_turn(p->book, segment);
+
+	if (r < 0)
+		return r;
+	bounds(p, segment, &from, &to);
+	pick(p->q, &index, &order);
+	if (strstr(order, "ts") == NULL) /* else the index begins where it should */
+		narrow(p, &from, &to);
+	s = prepare(p, "idx, body", NULL, from, to);
+	if (s == NULL)
+		return sql_broken(p->book);
+	while (r == 0 && (code = sqlite3_step(s)) == SQLITE_ROW)
+		r = take_row(p, s, to);
+	if (r == 0 && code != SQLITE_DONE)
+		r = sql_broken(p->book);
+	(void)sqlite3_finalize(s); /* its result was seen at the last step */
+	return r;
+}
+
+/* ---- the last n -------------------------------------------------------------------------- */
+
+static int
+collect_last(struct pass *p, uint64_t *number, uint64_t want, uint64_t *n)
+{
+	int r = 0;
+
+	for (size_t i = p->book->segment_n; r == 0 && i-- > 0 && *n < want;) {
+		uint64_t from, to;
+		sqlite3_stmt *s;
+		int code = SQLITE_DONE;
+
+		r = book_turn(p->book, i);
+		if (r < 0)
+			return r;
+		bounds(p, i, &from, &to);
+		s = prepare(p, "idx", " ORDER BY idx DESC", from, to);
+		if (s == NULL)
+			return sql_broken(p->book);
+		while (*n < want && (code = sqlite3_step(s)) == SQLITE_ROW)
+			number[(*n)++] = (uint64_t)sqlite3_column_int64(s, 0);
+		if (*n < want && code != SQLITE_DONE)
+			r = sql_broken(p->book);
+		(void)sqlite3_finalize(s);
+	}
+	return r;
+}
+
+static int
+fast_last(struct pass *p)
+{
+	uint64_t want = p->q->last_n < LAST_MAX ? p->q->last_n : LAST_MAX, n = 0;
+	uint64_t *number = calloc(want, sizeof(*number));
+	int r;
+
+	if (number == NULL)
+		return -ENOMEM;
+	r = collect_last(p, number, want, &n);
+	while (r == 0 && n-- > 0) {
+		r = pass_one(p->book, number[n]);
+		if (r == -ENOENT)
+			r = broken(p->book, number[n], "it is missing");
+		if (r == 0 && !options_match(p->q, p->book->fact))
+			r = broken(
+			    p->book, number[n], "a column is not what its body says");
+		if (r == 0)
+			r = p->fn(p->arg, p->book->fact);
+	}
+	free(number);
+	return r;
+}
+
+/* ---- verified ---------------------------------------------------------------------------- */
+
+/* The last n that match, as copies: in this pass none is read twice. */
+struct ring {
+	struct {
+		void *body;
+		size_t len;
+	} * at;
+	uint64_t cap, n;
+};
+
+static int
+ring_put(struct ring *ring, const void *body, size_t len)
+{
+	size_t slot = (size_t)(ring->n % ring->cap);
+	void *copy = malloc(len);
+
+	if (copy == NULL)
+		return -ENOMEM;
+	memcpy(copy, body, len);
+	free(ring->at[slot].body);
+	ring->at[slot].body = copy;
+	ring->at[slot].len = len;
+	ring->n++;
+	return 0;
+}
+
+static int
+sure_row(struct pass *p, sqlite3_stmt *s, struct ring *ring)
+{
+	struct fact *fact = p->book->fact;
+	const void *body = sqlite3_column_blob(s, 1);
+	int len = sqlite3_column_bytes(s, 1);
+	uint64_t idx = (uint64_t)sqlite3_column_int64(s, 0);
+	uint8_t leaf[CHAIN_HASH_LEN];
+
+	if (idx != p->chain.size || body == NULL || len > (int)AUDIT_BODY_MAX)
+		return -EUCLEAN;
+	chain_leaf(body, (size_t)len, leaf);
+	chain_append(&p->chain, leaf);
+	if (idx >= p->book->size)
+		return 0; /* only for the root */
+	if (fact_make(body, (size_t)len, fact) < 0 || fact->idx != idx)
+		return -EUCLEAN;
+	if (!options_match(p->q, fact))
+		return 0;
+	if (ring->cap > 0)
+		return ring_put(ring, body, (size_t)len);
+	return p->fn(p->arg, fact);
+}
+
+static int
+sure_segment(struct pass *p, size_t segment, struct ring *ring)
+{
+	sqlite3_stmt *s = NULL;
+	int code = SQLITE_DONE, r = book_turn(p->book, segment);
+
+	if (r < 0)
+		return r;
+	if (sqlite3_prepare_v2(p->book->reader.db,
+		"SELECT idx, body FROM rec NOT INDEXED WHERE idx < ?1 ORDER BY idx", -1,
+		&s, NULL) != SQLITE_OK)
+		return sql_broken(p->book);
+	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)p->book->sure_size);
+	while (r == 0 && (code = sqlite3_step(s)) == SQLITE_ROW)
+		r = sure_row(p, s, ring);
+	if (r == 0 && code != SQLITE_DONE)
+		r = sql_broken(p->book);
+	(void)sqlite3_finalize(s);
+	return r;
+}
+
+static int
+sure_end(struct pass *p, const struct ring *ring)
+{
+	uint64_t n = ring->cap == 0 ? 0 : ring->n < ring->cap ? ring->n : ring->cap;
+	uint8_t root[CHAIN_HASH_LEN];
+	int r = 0;
+
+	chain_root(&p->chain, root);
+	if (p->chain.size != p->book->sure_size ||
+	    memcmp(root, p->book->sure_root, sizeof(root)) != 0)
+		return -EUCLEAN;
+	for (uint64_t i = ring->n - n; r == 0 && i < ring->n; i++) {
+		size_t slot = (size_t)(i % ring->cap);
+
+		r = fact_make(ring->at[slot].body, ring->at[slot].len, p->book->fact);
+		if (r == 0)
+			r = p->fn(p->arg, p->book->fact);
+	}
+	return r;
+}
+
+static int
+sure_all(struct pass *p)
+{
+	struct ring ring = {.cap = p->q->last_n < LAST_MAX ? p->q->last_n : LAST_MAX};
+	int r = 0;
+
+	p->chain = p->book->start;
+	if (ring.cap > 0) {
+		ring.at = calloc(ring.cap, sizeof(*ring.at));
+		if (ring.at == NULL)
+			return -ENOMEM;
+	}
+	for (size_t i = 0; r == 0 && i < p->book->segment_n; i++)
+		r = sure_segment(p, i, &ring);
+	if (r == 0)
+		r = sure_end(p, &ring);
+	if (r == -EUCLEAN)
+		(void)snprintf(p->book->why, sizeof(p->book->why),
+		    "the log changed after it was verified: this answer is worth "
+		    "nothing");
+	for (uint64_t i = 0; ring.at != NULL && i < ring.cap; i++)
+		free(ring.at[i].body);
+	free(ring.at);
+	return r;
+}
+
+/* ---- shown -------------------------------------------------------------------------------- */
+
+int
+pass_each(struct book *book, const struct question *q, fact_fn *fn, void *arg)
+{
+	struct pass p = {.book = book, .q = q, .fn = fn, .arg = arg};
+	int r = 0;
+
+	book->why[0] = '\0';
+	if (book->verified)
+		return sure_all(&p);
+	if (q->last_n > 0)
+		return fast_last(&p);
+	for (size_t i = 0; r == 0 && i < book->segment_n; i++)
+		r = fast_segment(&p, i);
+	return r;
+}
+
+int
+pass_one(struct book *book, uint64_t idx)
+{
+	size_t at = book->segment_n;
+	sqlite3_stmt *s = NULL;
+	int code, r;
+
+	if (idx >= book->size)
+		return -ENOENT;
+	while (at > 0 && book->segment[at - 1].base > idx)
+		at--;
+	if (at == 0)
+		return -ENOENT;
+	r = book_turn(book, at - 1);
+	if (r < 0)
+		return r;
+	if (sqlite3_prepare_v2(book->reader.db,
+		"SELECT body FROM rec NOT INDEXED WHERE idx = ?1", -1, &s,
+		NULL) != SQLITE_OK)
+		return sql_broken(book);
+	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)idx);
+	code = sqlite3_step(s);
+	if (code == SQLITE_DONE) {
+		r = -ENOENT;
+	} else if (code != SQLITE_ROW) {
+		r = sql_broken(book);
+	} else {
+		/* the fact's body must outlive the statement */
+		static char kept[AUDIT_BODY_MAX];
+		int len = sqlite3_column_bytes(s, 0);
+
+		if (len <= 0 || (size_t)len > sizeof(kept) ||
+		    sqlite3_column_blob(s, 0) == NULL) {
+			r = broken(book, idx, "its body has an impossible size");
+		} else {
+			memcpy(kept, sqlite3_column_blob(s, 0), (size_t)len);
+			r = fact_make(kept, (size_t)len, book->fact);
+			if (r < 0 || book->fact->idx != idx)
+				r = broken(book, idx, "it was not written by kennel");
+		}
+	}
+	(void)sqlite3_finalize(s);
+	return r;
+}

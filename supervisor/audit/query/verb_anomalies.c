@@ -1,0 +1,178 @@
+/*
+ * anomalies: what a person should look at first.  Rules, not a model; the same
+ * log gives the same rows.
+ *
+ *	first seen	a server did something that it never did before --from
+ *	rate		an hour with far more than the server's hours before it had
+ *	after hours	on a weekend, or outside of 06:00 to 20:00 UTC
+ *	denied, then	the same thing refused several times, then allowed
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "supervisor/audit/query/query.h"
+
+#define HOUR_NS      (3600 * NS_PER_S)
+#define DENIALS_MANY 3
+#define RATE_LEAST   20 /* in an hour, before it is a spike at all */
+#define RATE_FACTOR  4  /* times the mean of the hours that had any */
+#define DAY_BEGINS   6
+#define DAY_ENDS     20
+
+static const struct column odd_column[] = {
+    {"idx", CELL_NUMBER, 8},
+    {"time", CELL_TIME, 24},
+    {"what", CELL_TEXT, 12},
+    {"server", CELL_TEXT, 16},
+    {"kind", CELL_TEXT, 8},
+    {"object", CELL_TEXT, 32},
+    {"count", CELL_NUMBER, 7},
+    {"detail", CELL_TEXT, 0},
+};
+
+enum { SERVER, KIND, OBJECT, RULE };
+
+static int
+begin_odd(struct ask *ask)
+{
+	ask->tally = tally_new();
+	ask->q.from_ns = 0; /* what came before is what is usual */
+	return ask->tally != NULL ? 0 : -ENOMEM;
+}
+
+static void
+put_odd(struct ask *ask, uint64_t idx, uint64_t ts, const char *what, const char *server,
+    const char *kind, const char *object, uint64_t count, const char *detail)
+{
+	sheet_number(&ask->sheet, idx);
+	sheet_number(&ask->sheet, ts);
+	sheet_text(&ask->sheet, what);
+	sheet_text(&ask->sheet, server);
+	sheet_text(&ask->sheet, kind);
+	sheet_text(&ask->sheet, object);
+	sheet_number(&ask->sheet, count);
+	sheet_text(&ask->sheet, detail);
+}
+
+/* The thing itself: seen before?  Refused until now? */
+static int
+see_thing(struct ask *ask, const struct fact *fact, bool allowed, bool in)
+{
+	const char *kind = strcmp(fact->kind, "refused") == 0 ? "call" : fact->kind;
+	const char *part[] = {
+	    fact_text(fact, "server"), kind, story_object(fact), "thing"};
+	struct tally_row *row = tally_count(ask->tally, fact, part, ARRAY_LEN(part));
+
+	if (row == NULL)
+		return -E2BIG;
+	if (in && row->n == 1)
+		put_odd(ask, fact->idx, fact->ts, "first seen", part[SERVER], kind,
+		    part[OBJECT], 1, allowed ? "allowed" : "refused");
+	if (!allowed) {
+		row->flag++;
+		return 0;
+	}
+	if (in && row->flag >= DENIALS_MANY)
+		put_odd(ask, fact->idx, fact->ts, "denied, then", part[SERVER], kind,
+		    part[OBJECT], row->flag, "refused so often, and now allowed");
+	row->flag = 0;
+	return 0;
+}
+
+/* Each hour of each server is a row, "00000495063". */
+static int
+see_hour(struct ask *ask, const struct fact *fact)
+{
+	char hour[24];
+	const char *part[] = {fact_text(fact, "server"), "hour", hour, "rate"};
+
+	(void)snprintf(hour, sizeof(hour), "%011" PRIu64, fact->ts / HOUR_NS);
+	return tally_count(ask->tally, fact, part, ARRAY_LEN(part)) != NULL ? 0 : -E2BIG;
+}
+
+static bool
+after_hours(uint64_t ts)
+{
+	time_t s = (time_t)(ts / NS_PER_S);
+	struct tm tm;
+
+	return gmtime_r(&s, &tm) != NULL &&
+	       (tm.tm_wday == 0 || tm.tm_wday == 6 || tm.tm_hour < DAY_BEGINS ||
+		   tm.tm_hour >= DAY_ENDS);
+}
+
+static int
+see_start(struct ask *ask, const struct fact *fact)
+{
+	if (strcmp(fact->kind, "start") == 0 && after_hours(fact->ts))
+		put_odd(ask, fact->idx, fact->ts, "after hours",
+		    fact_text(fact, "server"), fact->kind, fact_text(fact, "program"), 1,
+		    "started on a weekend, or between 20:00 and 06:00 UTC");
+	return 0;
+}
+
+static int
+see_odd(void *arg, const struct fact *fact)
+{
+	struct ask *ask = arg;
+	const char *verdict = fact_text(fact, "verdict");
+	bool in = fact->ts >= ask->from_ns;
+	int r;
+
+	/* an answer is no act of its own */
+	if (fact_text(fact, "server") == NULL || story_object(fact) == NULL ||
+	    verdict == NULL)
+		return 0;
+	r = see_thing(ask, fact, strcmp(verdict, "allow") == 0, in);
+	if (r == 0)
+		r = see_hour(ask, fact);
+	if (r == 0 && in)
+		r = see_start(ask, fact);
+	return r;
+}
+
+/* By server, then by hour: each is compared with the mean of those before it. */
+static int
+end_odd(struct ask *ask)
+{
+	struct tally_row *const *row = tally_sorted(ask->tally, tally_by_name);
+	const char *server = "";
+	uint64_t sum = 0, hours = 0;
+	char detail[64];
+
+	for (size_t i = 0; row != NULL && i < tally_rows(ask->tally); i++) {
+		const struct tally_row *t = row[i];
+
+		if (strcmp(t->part[RULE], "rate") != 0)
+			continue;
+		if (strcmp(server, t->part[SERVER]) != 0)
+			sum = hours = 0;
+		server = t->part[SERVER];
+		if (t->last_ts >= ask->from_ns && t->n >= RATE_LEAST && hours > 0 &&
+		    t->n * hours > RATE_FACTOR * sum) {
+			(void)snprintf(detail, sizeof(detail),
+			    "in this hour; the mean before it was %" PRIu64, sum / hours);
+			put_odd(ask, t->first_idx, t->first_ts, "rate", server, "hour",
+			    NULL, t->n, detail);
+		}
+		sum += t->n;
+		hours++;
+	}
+	return row != NULL ? 0 : -ENOMEM;
+}
+
+const struct verb verbs_odd[] = {
+    {.name = "anomalies",
+	.words = "",
+	.what = "first-seen things, spikes, after hours, refused and then allowed",
+	.may = "",
+	.kinds = "start exec call refused egress",
+	.column = odd_column,
+	.column_n = ARRAY_LEN(odd_column),
+	.begin = begin_odd,
+	.see = see_odd,
+	.end = end_odd},
+    {.name = NULL},
+};

@@ -1,0 +1,128 @@
+/*
+ * The records themselves: log, and tail, which goes on.
+ */
+#include <errno.h>
+#include <time.h>
+
+#include "supervisor/audit/query/query.h"
+
+#define TAIL_DEFAULT 10
+#define TAIL_NS      200000000
+
+static const struct column log_column[] = {
+    {"idx", CELL_NUMBER, 8},
+    {"time", CELL_TIME, 24},
+    {"kind", CELL_TEXT, 8},
+    {"server", CELL_TEXT, 16},
+    {"verdict", CELL_VERDICT, 7},
+    {"session", CELL_TEXT, 16},
+    {"policy", CELL_ID, 12},
+    {"fields", CELL_TEXT, 0},
+};
+
+static const struct column tail_column[] = {
+    {"idx", CELL_NUMBER, 8},
+    {"time", CELL_TIME, 24},
+    {"server", CELL_TEXT, 16},
+    {"verdict", CELL_VERDICT, 7},
+    {"what", CELL_TEXT, 0},
+};
+
+static int
+begin_log(struct ask *ask)
+{
+	ask->q.hide = !ask->q.all && ask->q.kind == NULL;
+	/* one server from a time on: by the index that has just these */
+	ask->q.by_time = ask->q.server != NULL && ask->q.from_given;
+	return 0;
+}
+
+/* As JSON a record is itself, its fields in the order of the log. */
+static int
+see_log(void *arg, const struct fact *fact)
+{
+	struct ask *ask = arg;
+
+	if (ask->sheet.form != FORM_JSON)
+		return see_plain(ask, fact);
+	inert_body(ask->sheet.out, fact->body, fact->len);
+	(void)fputc('\n', ask->sheet.out);
+	return ferror(ask->sheet.out) ? -EPIPE : 0;
+}
+
+const struct verb verbs_log[] = {
+    {.name = "log",
+	.words = "",
+	.what = "the records that match every option",
+	.may = "kan",
+	.column = log_column,
+	.column_n = ARRAY_LEN(log_column),
+	.begin = begin_log,
+	.see = see_log},
+    {.name = NULL},
+};
+
+/* ---- tail -f ---------------------------------------------------------------------- */
+
+static const struct verb tail_verb = {.name = "tail",
+    .words = "",
+    .what = "",
+    .may = "kanf",
+    .column = tail_column,
+    .column_n = ARRAY_LEN(tail_column),
+    .begin = begin_log,
+    .see = see_log};
+
+/* Until nobody reads any more, or the log cannot be read. */
+static int
+follow(const struct verb *verb, struct question *q, const char **ret_why)
+{
+	const struct timespec pause = {.tv_nsec = TAIL_NS};
+	int status = ASK_OK;
+
+	q->bare = true;
+	q->last_n = 0;
+	while (status == ASK_OK && !ferror(stdout) && fflush(stdout) == 0) {
+		static struct book book;
+
+		(void)nanosleep(&pause, NULL); /* syscalls: nanosleep clock_nanosleep */
+		status = book_open(q, &book);
+		*ret_why = book.why;
+		if (status == ASK_OK && book.size > q->first) {
+			status = verb_ask(verb, q, &book, stdout, ret_why);
+			q->first = book.size;
+		}
+		book_close(&book);
+	}
+	return status;
+}
+
+int
+tail_main(int argc, char **argv)
+{
+	const char *why = NULL;
+	struct question q;
+	struct book book;
+	int status;
+
+	if (options_read(argc, argv, tail_verb.may, &q) < 0)
+		return ASK_USAGE;
+	if (q.last_n == 0)
+		q.last_n = TAIL_DEFAULT;
+	if (q.follow && (q.verified || q.as_of != NULL)) {
+		verb_complain(
+		    &q, ASK_USAGE, "what is still to come is neither verified nor past");
+		return ASK_USAGE;
+	}
+	status = book_open(&q, &book);
+	why = book.why;
+	if (status == ASK_OK) {
+		status = verb_ask(&tail_verb, &q, &book, stdout, &why);
+		q.first = book.size;
+	}
+	book_close(&book);
+	if (status == ASK_OK && q.follow)
+		status = follow(&tail_verb, &q, &why);
+	verb_complain(&q, status, why);
+	return status;
+}

@@ -1,0 +1,485 @@
+/*
+ * What happened to one thing: a program, a path, a host, a secret, a tool's
+ * definition, a question that a person answered.  Most verbs are their columns
+ * and what they match; see_plain does the rest.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "supervisor/audit/query/query.h"
+
+#define DIGEST_LEAST 8 /* digits that name a digest */
+
+/* ---- exec BIN|SHA256 ------------------------------------------------------------------ */
+
+static const struct column exec_column[] = {
+    {"idx", CELL_NUMBER, 8},
+    {"time", CELL_TIME, 24},
+    {"session", CELL_TEXT, 16},
+    {"server", CELL_TEXT, 12},
+    {"pid", CELL_NUMBER, 7},
+    {"verdict", CELL_VERDICT, 7},
+    {"program", CELL_TEXT, 24},
+    {"image", CELL_TEXT, 24},
+    {"caller", CELL_TEXT, 24},
+    {"sha256", CELL_ID, 12},
+    {"argv_sha256", CELL_ID, 12},
+    {"rule", CELL_TEXT, 0},
+};
+
+/* The path, or its last part when the word is no path. */
+static bool
+names(const char *path, const char *word)
+{
+	const char *slash = path != NULL ? strrchr(path, '/') : NULL;
+
+	if (path == NULL)
+		return false;
+	if (strcmp(path, word) == 0)
+		return true;
+	return strchr(word, '/') == NULL && slash != NULL && strcmp(slash + 1, word) == 0;
+}
+
+static bool
+begins(const char *digest, const char *word)
+{
+	size_t len = strlen(word);
+
+	return digest != NULL && len >= DIGEST_LEAST && strncmp(digest, word, len) == 0;
+}
+
+static bool
+match_exec(struct ask *ask, const struct fact *fact)
+{
+	return ask->word == NULL || names(fact_text(fact, "program"), ask->word) ||
+	       names(fact_text(fact, "image"), ask->word) ||
+	       begins(fact_text(fact, "sha256"), ask->word) ||
+	       begins(fact_text(fact, "argv_sha256"), ask->word);
+}
+
+/* ---- secret NAME ------------------------------------------------------------------------ */
+
+static const struct column secret_column[] = {
+    {"idx", CELL_NUMBER, 8},
+    {"time", CELL_TIME, 24},
+    {"session", CELL_TEXT, 16},
+    {"server", CELL_TEXT, 16},
+    {"kind", CELL_TEXT, 8},
+    {"verdict", CELL_VERDICT, 7},
+    {"count", CELL_NUMBER, 6},
+    {"what", CELL_TEXT, 0},
+};
+
+static bool
+match_name(struct ask *ask, const struct fact *fact)
+{
+	return ask->word == NULL || fact_has(fact, "name", ask->word);
+}
+
+/* ---- find-secret TRACE -------------------------------------------------------------------
+ *
+ * What kennel-secret made of a value that a person has typed: the value itself does
+ * not come here.
+ */
+
+static const struct column found_column[] = {
+    {"idx", CELL_NUMBER, 8},
+    {"time", CELL_TIME, 24},
+    {"session", CELL_TEXT, 16},
+    {"server", CELL_TEXT, 16},
+    {"how", CELL_TEXT, 9},
+    {"count", CELL_NUMBER, 6},
+    {"name", CELL_TEXT, 0},
+};
+
+#define TRACE_DIGITS 32 /* leash/vault/fingerprint.h */
+
+static int
+begin_found(struct ask *ask)
+{
+	return strlen(ask->word) == TRACE_DIGITS &&
+		       strspn(ask->word, "0123456789abcdef") == TRACE_DIGITS
+		   ? 0
+		   : -EINVAL;
+}
+
+/* Names and traces stand in the same order. */
+static int
+see_found(void *arg, const struct fact *fact)
+{
+	const struct fact_field *trace = fact_find(fact, "trace");
+	const struct fact_field *name = fact_find(fact, "name");
+	bool given = strcmp(fact->kind, "secrets") == 0;
+	struct ask *ask = arg;
+
+	for (size_t i = 0; trace != NULL && i < trace->n; i++) {
+		if (strcmp(fact_item(trace, i), ask->word) != 0)
+			continue;
+		see_cell(ask, fact, "idx");
+		see_cell(ask, fact, "time");
+		see_cell(ask, fact, "session");
+		see_cell(ask, fact, "server");
+		sheet_text(&ask->sheet, given ? "given" : "taken out");
+		see_cell(ask, fact, "count");
+		sheet_text(
+		    &ask->sheet, name != NULL && i < name->n ? fact_item(name, i) : NULL);
+		ask->number++;
+	}
+	return ferror(ask->sheet.out) ? -EPIPE : 0;
+}
+
+static int
+end_found(struct ask *ask)
+{
+	return ask->number > 0 ? 0 : -ENOENT;
+}
+
+/* ---- touched PATH ------------------------------------------------------------------------ */
+
+static const struct column touched_column[] = {
+    {"idx", CELL_NUMBER, 8},
+    {"time", CELL_TIME, 24},
+    {"session", CELL_TEXT, 16},
+    {"server", CELL_TEXT, 16},
+    {"verdict", CELL_VERDICT, 7},
+    {"how", CELL_TEXT, 14},
+    {"path", CELL_TEXT, 0},
+};
+
+/* Is one of them the other, or below it? */
+static bool
+covers(const char *path, size_t len, const char *word)
+{
+	size_t n = strlen(word), least = len < n ? len : n;
+
+	while (least > 1 && (path[least - 1] == '/' || word[least - 1] == '/'))
+		least--;
+	if (strncmp(path, word, least) != 0)
+		return false;
+	return (len <= least || path[least] == '/' || least == 1) &&
+	       (n <= least || word[least] == '/' || least == 1);
+}
+
+static void
+put_touched(struct ask *ask, const struct fact *fact, const char *how, const char *path)
+{
+	static const char *const column[] = {
+	    "idx", "time", "session", "server", "verdict"};
+
+	for (size_t i = 0; i < ARRAY_LEN(column); i++)
+		see_cell(ask, fact, column[i]);
+	sheet_text(&ask->sheet, how);
+	sheet_text(&ask->sheet, path);
+}
+
+/* "ro /usr/lib/x (library)": what the view lets the server do with it. */
+static void
+see_mount(struct ask *ask, const struct fact *fact, const char *item)
+{
+	const char *path = strchr(item, ' ');
+
+	if (path == NULL || path[1] != '/' ||
+	    !covers(path + 1, strcspn(path + 1, " "), ask->word))
+		return;
+	put_touched(ask, fact,
+	    strncmp(item, "rw ", 3) == 0 ? "could write" : "could read", path + 1);
+}
+
+static int
+see_touched(void *arg, const struct fact *fact)
+{
+	static const char *const key[] = {"program", "image"};
+	const struct fact_field *mount = fact_find(fact, "mount");
+	struct ask *ask = arg;
+
+	for (size_t i = 0; mount != NULL && i < mount->n; i++)
+		see_mount(ask, fact, fact_item(mount, i));
+	for (size_t i = 0; i < ARRAY_LEN(key); i++) {
+		const char *path = fact_text(fact, key[i]);
+
+		if (path == NULL || !covers(path, strlen(path), ask->word))
+			continue;
+		put_touched(ask, fact,
+		    fact_is(fact, "verdict", "allow") ? "was run" : "tried to run", path);
+		break;
+	}
+	return ferror(ask->sheet.out) ? -EPIPE : 0;
+}
+
+static int
+begin_touched(struct ask *ask)
+{
+	return ask->word[0] == '/' ? 0 : -EINVAL;
+}
+
+/* ---- egress [HOST|CIDR] ------------------------------------------------------------------- */
+
+static const struct column egress_column[] = {
+    {"idx", CELL_NUMBER, 8},
+    {"time", CELL_TIME, 24},
+    {"session", CELL_TEXT, 16},
+    {"server", CELL_TEXT, 16},
+    {"verdict", CELL_VERDICT, 7},
+    {"name", CELL_TEXT, 28},
+    {"port", CELL_NUMBER, 5},
+    {"address", CELL_TEXT, 20},
+    {"bytes_out", CELL_NUMBER, 10},
+    {"bytes_in", CELL_NUMBER, 10},
+    {"duration_us", CELL_US, 11},
+    {"first", CELL_TEXT, 5},
+    {"rule", CELL_TEXT, 0},
+};
+
+/* "192.0.2.0/24" holds "192.0.2.7". */
+static bool
+in_cidr(const char *cidr, const char *address)
+{
+	const char *slash = strchr(cidr, '/');
+	uint8_t net[16], is[16];
+	char text[64];
+	int family = strchr(cidr, ':') != NULL ? AF_INET6 : AF_INET;
+	unsigned long bits;
+	char *end;
+
+	if (slash == NULL || address == NULL || (size_t)(slash - cidr) >= sizeof(text))
+		return false;
+	memcpy(text, cidr, (size_t)(slash - cidr));
+	text[slash - cidr] = '\0';
+	bits = strtoul(slash + 1, &end, 10);
+	if (*end != '\0' || bits > (family == AF_INET ? 32 : 128) ||
+	    inet_pton(family, text, net) != 1 || inet_pton(family, address, is) != 1)
+		return false;
+	if (memcmp(net, is, bits / 8) != 0)
+		return false;
+	return bits % 8 == 0 || (net[bits / 8] ^ is[bits / 8]) >> (8 - bits % 8) == 0;
+}
+
+static bool
+meant_host(const struct ask *ask, const struct fact *fact)
+{
+	const char *name = fact_text(fact, "name"), *word = ask->word;
+	size_t n = name != NULL ? strlen(name) : 0, w = word != NULL ? strlen(word) : 0;
+
+	if (word == NULL || fact_is(fact, "name", word) ||
+	    fact_is(fact, "address", word) || in_cidr(word, fact_text(fact, "address")))
+		return true;
+	/* "*.example.com" */
+	return w > 2 && word[0] == '*' && n > w - 1 &&
+	       strcmp(name + n - (w - 1), word + 1) == 0;
+}
+
+/* The first time is the first of the whole log, not of what was asked for. */
+static int
+begin_egress(struct ask *ask)
+{
+	ask->tally = tally_new();
+	ask->q.from_ns = 0;
+	return ask->tally != NULL ? 0 : -ENOMEM;
+}
+
+static int
+see_egress(void *arg, const struct fact *fact)
+{
+	struct ask *ask = arg;
+	const char *part[] = {fact_text(fact, "server"), fact_text(fact, "name")};
+	struct tally_row *row = tally_count(ask->tally, fact, part, ARRAY_LEN(part));
+
+	if (row == NULL)
+		return -E2BIG;
+	if (fact->ts < ask->from_ns || !meant_host(ask, fact))
+		return 0;
+	for (size_t i = 0; i < ARRAY_LEN(egress_column); i++) {
+		if (strcmp(egress_column[i].name, "first") == 0)
+			sheet_text(&ask->sheet, row->n == 1 ? "first" : NULL);
+		else
+			see_cell(ask, fact, egress_column[i].name);
+	}
+	return ferror(ask->sheet.out) ? -EPIPE : 0;
+}
+
+/* ---- manifest, who-approved, exceptions --------------------------------------------------- */
+
+static const struct column manifest_column[] = {
+    {"idx", CELL_NUMBER, 8},
+    {"time", CELL_TIME, 24},
+    {"server", CELL_TEXT, 16},
+    {"method", CELL_TEXT, 12},
+    {"name", CELL_TEXT, 24},
+    {"sha256", CELL_ID, 12},
+    {"pinned", CELL_ID, 12},
+    {"verdict", CELL_VERDICT, 7},
+    {"outcome", CELL_TEXT, 12},
+    {"reason", CELL_TEXT, 0},
+};
+
+static bool
+match_server(struct ask *ask, const struct fact *fact)
+{
+	return ask->word == NULL || fact_is(fact, "server", ask->word);
+}
+
+static const struct column approved_column[] = {
+    {"idx", CELL_NUMBER, 8},
+    {"time", CELL_TIME, 24},
+    {"session", CELL_TEXT, 16},
+    {"server", CELL_TEXT, 16},
+    {"name", CELL_TEXT, 24},
+    {"verdict", CELL_VERDICT, 7},
+    {"outcome", CELL_TEXT, 12},
+    {"approver", CELL_TEXT, 20},
+    {"duration_us", CELL_US, 11},
+    {"sha256", CELL_ID, 12},
+    {"odd", CELL_TEXT, 0},
+};
+
+#define HASTY_US ((uint64_t)1000000) /* nobody reads a question in a second */
+#define BULK_NS  (10 * NS_PER_S)     /* answers one behind the other */
+#define BULK_N   5
+
+static int
+begin_approved(struct ask *ask)
+{
+	ask->tally = tally_new();
+	return ask->tally != NULL ? 0 : -ENOMEM;
+}
+
+static const char *
+odd_answer(struct ask *ask, const struct fact *fact, int *ret)
+{
+	const char *part[] = {fact_text(fact, "approver")};
+	struct tally_row *row = tally_at(ask->tally, part, 1);
+	uint64_t us;
+
+	*ret = row != NULL ? 0 : -E2BIG;
+	if (row == NULL || !fact_is(fact, "verdict", "allow"))
+		return NULL;
+	row->n = fact->ts - row->last_ts < BULK_NS ? row->n + 1 : 1;
+	row->last_ts = fact->ts;
+	if (row->n >= BULK_N)
+		return "one of many in a row";
+	return fact_number(fact, "duration_us", &us) && us < HASTY_US ? "hasty" : NULL;
+}
+
+static int
+see_approved(void *arg, const struct fact *fact)
+{
+	struct ask *ask = arg;
+	const char *odd;
+	int r = 0;
+
+	if (ask->word != NULL && !fact_is(fact, "approver", ask->word) &&
+	    !fact_has(fact, "name", ask->word))
+		return 0;
+	odd = odd_answer(ask, fact, &r);
+	for (size_t i = 0; r == 0 && i + 1 < ARRAY_LEN(approved_column); i++)
+		see_cell(ask, fact, approved_column[i].name);
+	if (r == 0)
+		sheet_text(&ask->sheet, odd);
+	return r;
+}
+
+static const struct column exceptions_column[] = {
+    {"idx", CELL_NUMBER, 8},
+    {"time", CELL_TIME, 24},
+    {"server", CELL_TEXT, 16},
+    {"rule", CELL_TEXT, 24},
+    {"owner", CELL_TEXT, 16},
+    {"ticket", CELL_TEXT, 12},
+    {"until", CELL_TIME, 24},
+    {"state", CELL_TEXT, 0},
+};
+
+/* Live or not at the end of what was asked for, which is said the same way by
+ * whoever asks again. */
+static int
+see_exception(void *arg, const struct fact *fact)
+{
+	struct ask *ask = arg;
+	uint64_t until, at = ask->q.to_given ? ask->q.to_ns : fact->ts;
+
+	for (size_t i = 0; i < 6; i++)
+		see_cell(ask, fact, exceptions_column[i].name);
+	if (!fact_number(fact, "until", &until)) {
+		sheet_none(&ask->sheet);
+		sheet_text(&ask->sheet, "without an end");
+		return 0;
+	}
+	sheet_number(&ask->sheet, until * NS_PER_S);
+	sheet_text(&ask->sheet, until * NS_PER_S <= at ? "expired" : "live");
+	return 0;
+}
+
+const struct verb verbs_object[] = {
+    {.name = "exec",
+	.words = "[PROGRAM|SHA256]",
+	.what = "what ran, and what was refused",
+	.may = "",
+	.kinds = "exec start",
+	.column = exec_column,
+	.column_n = ARRAY_LEN(exec_column),
+	.match = match_exec},
+    {.name = "secret",
+	.words = "[NAME]",
+	.what = "where a secret was given, and where it was taken out",
+	.may = "",
+	.kinds = "secrets scrub vault approve",
+	.column = secret_column,
+	.column_n = ARRAY_LEN(secret_column),
+	.match = match_name},
+    {.name = "find-secret",
+	.words = "TRACE",
+	.what = "where a value was given or taken out; kennel asks for it",
+	.may = "",
+	.kinds = "secrets scrub",
+	.column = found_column,
+	.column_n = ARRAY_LEN(found_column),
+	.begin = begin_found,
+	.see = see_found,
+	.end = end_found},
+    {.name = "touched",
+	.words = "PATH",
+	.what = "who could read or write a path, who ran it or tried to",
+	.may = "",
+	.kinds = "mounts exec start",
+	.column = touched_column,
+	.column_n = ARRAY_LEN(touched_column),
+	.begin = begin_touched,
+	.see = see_touched},
+    {.name = "egress",
+	.words = "[HOST|CIDR]",
+	.what = "who connected where, and how much went there",
+	.may = "",
+	.kinds = "egress",
+	.column = egress_column,
+	.column_n = ARRAY_LEN(egress_column),
+	.begin = begin_egress,
+	.see = see_egress},
+    {.name = "manifest",
+	.words = "[SERVER]",
+	.what = "the definitions that servers gave of their tools",
+	.may = "",
+	.kinds = "manifest",
+	.column = manifest_column,
+	.column_n = ARRAY_LEN(manifest_column),
+	.match = match_server},
+    {.name = "who-approved",
+	.words = "[PERSON|NAME]",
+	.what = "what people were asked, what they said, and how fast",
+	.may = "",
+	.kinds = "approve",
+	.column = approved_column,
+	.column_n = ARRAY_LEN(approved_column),
+	.begin = begin_approved,
+	.see = see_approved},
+    {.name = "exceptions",
+	.words = "",
+	.what = "exceptions of policies: owner, ticket, until when",
+	.may = "",
+	.kinds = "exception",
+	.column = exceptions_column,
+	.column_n = ARRAY_LEN(exceptions_column),
+	.see = see_exception},
+    {.name = NULL},
+};

@@ -1,0 +1,418 @@
+/*
+ * Policies over time: which one was in force, when it changed, and what was used
+ * afterwards that had not been used before.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "supervisor/audit/log/kept_policies.h"
+#include "supervisor/audit/query/query.h"
+
+static const char *
+or_null(const char *text)
+{
+	return text != NULL && text[0] != '\0' ? text : NULL;
+}
+
+static int
+begin_tally(struct ask *ask)
+{
+	ask->tally = tally_new();
+	return ask->tally != NULL ? 0 : -ENOMEM;
+}
+
+/* ---- policy-at TIME ------------------------------------------------------------------- */
+
+static const struct column policy_at_column[] = {
+    {"server", CELL_TEXT, 16},
+    {"policy", CELL_TEXT, 64},
+    {"state", CELL_TEXT, 12},
+    {"since", CELL_TIME, 24},
+    {"idx", CELL_NUMBER, 8},
+    {"session", CELL_TEXT, 16},
+    {"version", CELL_NUMBER, 7},
+    {"signer", CELL_TEXT, 16},
+    {"file", CELL_TEXT, 24},
+    {"sha256", CELL_TEXT, 64},
+    {"text", CELL_TEXT, 0},
+};
+
+/* A session that began before that time, and its end, if it had one by then; and,
+ * with the file as one part more, what it had loaded. */
+enum { SESSION, SERVER, POLICY, LOADED_FILE, LOADED_SHA256, LOADED_SIGNER };
+enum { STARTED = 1, STOPPED = 2, VERSIONED = 4, LOADED = 8, KEPT = 16 };
+
+static int
+begin_policy_at(struct ask *ask)
+{
+	uint64_t at;
+
+	if (ask->q.from_given || ask->q.to_given || options_time(ask->word, &at) < 0)
+		return -EINVAL;
+	ask->q.to_ns = at + 1;
+	return begin_tally(ask);
+}
+
+/* The text itself is not in the log; its digest is, the file's name, and whether it
+ * was kept beside the log. */
+static int
+see_load(struct ask *ask, const struct fact *fact)
+{
+	const char *part[] = {fact->session, fact_text(fact, "server"),
+	    fact_text(fact, "policy"), fact_text(fact, "name"), fact_text(fact, "sha256"),
+	    fact_text(fact, "signer")};
+	struct tally_row *row = tally_count(ask->tally, fact, part, ARRAY_LEN(part));
+
+	if (row == NULL)
+		return -E2BIG;
+	row->flag |= LOADED;
+	if (fact_is(fact, "outcome", "kept"))
+		row->flag |= KEPT;
+	if (fact_number(fact, "version", &row->sum))
+		row->flag |= VERSIONED;
+	return 0;
+}
+
+static int
+see_policy_at(void *arg, const struct fact *fact)
+{
+	struct ask *ask = arg;
+	const char *part[] = {
+	    fact->session, fact_text(fact, "server"), fact_text(fact, "policy")};
+	struct tally_row *row;
+
+	if (part[SERVER] == NULL || part[POLICY] == NULL)
+		return 0;
+	if (strcmp(fact->kind, "policy.load") == 0)
+		return see_load(ask, fact);
+	if (strcmp(fact->kind, "start") != 0) { /* the end: by whatever started it */
+		row = tally_at(ask->tally, part, ARRAY_LEN(part));
+		if (row != NULL)
+			row->flag |= STOPPED;
+		return row != NULL ? 0 : -E2BIG;
+	}
+	row = tally_count(ask->tally, fact, part, ARRAY_LEN(part));
+	if (row == NULL)
+		return -E2BIG;
+	row->flag |= STARTED;
+	return 0;
+}
+
+/* By server; the running ones, else the one that ran last. */
+static int
+by_server(const struct tally_row *a, const struct tally_row *b)
+{
+	int r = strcmp(a->part[SERVER], b->part[SERVER]);
+
+	if (r != 0)
+		return r;
+	return a->first_idx < b->first_idx ? 1 : a->first_idx > b->first_idx ? -1 : 0;
+}
+
+/* What the session of this row had loaded: told before it started, so behind it
+ * here, and nearly beside it.  NULL: nothing told. */
+static const struct tally_row *
+loaded_by(struct tally_row *const *row, size_t n, const struct tally_row *t)
+{
+	for (size_t i = 0; i < n; i++) {
+		if ((row[i]->flag & LOADED) &&
+		    strcmp(row[i]->part[SESSION], t->part[SESSION]) == 0 &&
+		    strcmp(row[i]->part[SERVER], t->part[SERVER]) == 0 &&
+		    strcmp(row[i]->part[POLICY], t->part[POLICY]) == 0)
+			return row[i];
+	}
+	return NULL;
+}
+
+/* Whether its text was kept then, says the log; whether it still is, policy-text. */
+static const char *
+text_of(const struct tally_row *load)
+{
+	bool text, kept;
+
+	if (load == NULL)
+		return "not recorded";
+	text = load->part[LOADED_SHA256][0] != '\0';
+	kept = (load->flag & KEPT) != 0;
+	if (!kept)
+		return text ? "not kept: by its sha256" : "not kept: a sealed file";
+	return text ? "kept: policy-text, by its sha256"
+		    : "kept: policy-text, sealed, by its id";
+}
+
+/* The text itself, where it still lies there.  NULL, and *ret_why. */
+static char *
+read_text(struct ask *ask, const struct tally_row *load, const char **ret_why)
+{
+	uint8_t digest[CHAIN_HASH_LEN];
+	char *text = NULL;
+	size_t len;
+	int r = -ENOENT;
+
+	*ret_why = text_of(load);
+	if (load == NULL || !tally_bytes(load->part[LOADED_SHA256], digest))
+		return NULL;
+	r = policies_get(ask->book->folder, POLICIES_TEXT, digest, &text, &len);
+	if (r == 0)
+		return text;
+	*ret_why = r == -EBADMSG         ? "what lies there is not what was in force"
+		   : r != -ENOENT        ? "what lies there cannot be read"
+		   : (load->flag & KEPT) ? "kept, and removed since"
+					 : *ret_why;
+	return NULL;
+}
+
+/* Below its row, for people: each line of it is inert. */
+static void
+put_lines(FILE *out, char *text)
+{
+	char *line;
+
+	while ((line = strsep(&text, "\n")) != NULL) {
+		if (text == NULL && line[0] == '\0')
+			return; /* behind the last newline */
+		(void)fputs("    ", out);
+		inert_text(out, line);
+		(void)fputc('\n', out);
+	}
+}
+
+static void
+put_text(struct ask *ask, const struct tally_row *load)
+{
+	const char *why = NULL;
+	char *text = read_text(ask, load, &why);
+
+	if (text == NULL)
+		sheet_text(&ask->sheet, why);
+	else if (ask->sheet.form != FORM_TEXT)
+		sheet_text(&ask->sheet, text);
+	else {
+		sheet_text(&ask->sheet, text_of(load));
+		put_lines(ask->sheet.out, text);
+	}
+	free(text);
+}
+
+static void
+put_policy_at(struct ask *ask, const struct tally_row *t, const struct tally_row *load)
+{
+	struct sheet *sheet = &ask->sheet;
+
+	sheet_text(sheet, t->part[SERVER]);
+	sheet_text(sheet, t->part[POLICY]);
+	sheet_text(sheet, t->flag & STOPPED ? "last used" : "in force");
+	sheet_number(sheet, t->first_ts);
+	sheet_number(sheet, t->first_idx);
+	sheet_text(sheet, or_null(t->part[SESSION]));
+	if (load != NULL && (load->flag & VERSIONED))
+		sheet_number(sheet, load->sum);
+	else
+		sheet_none(sheet);
+	sheet_text(sheet, load != NULL ? or_null(load->part[LOADED_SIGNER]) : NULL);
+	sheet_text(sheet, load != NULL ? or_null(load->part[LOADED_FILE]) : NULL);
+	sheet_text(sheet, load != NULL ? or_null(load->part[LOADED_SHA256]) : NULL);
+	if (ask->q.text)
+		put_text(ask, load);
+	else
+		sheet_text(sheet, text_of(load));
+}
+
+static int
+end_policy_at(struct ask *ask)
+{
+	struct tally_row *const *row = tally_sorted(ask->tally, by_server);
+	const char *server = NULL;
+	size_t n = tally_rows(ask->tally);
+
+	for (size_t i = 0; row != NULL && i < n; i++) {
+		bool first = server == NULL || strcmp(server, row[i]->part[SERVER]) != 0;
+
+		if (!(row[i]->flag & STARTED) || (!first && (row[i]->flag & STOPPED)))
+			continue;
+		server = row[i]->part[SERVER];
+		put_policy_at(ask, row[i], loaded_by(row + i, n - i, row[i]));
+	}
+	return row != NULL ? 0 : -ENOMEM;
+}
+
+/* ---- changes ---------------------------------------------------------------------------- */
+
+static const struct column changes_column[] = {
+    {"idx", CELL_NUMBER, 8},
+    {"time", CELL_TIME, 24},
+    {"what", CELL_TEXT, 12},
+    {"server", CELL_TEXT, 16},
+    {"before", CELL_ID, 12},
+    {"policy", CELL_ID, 12},
+    {"version", CELL_NUMBER, 7},
+    {"signer", CELL_TEXT, 16},
+    {"session", CELL_TEXT, 0},
+};
+
+/* What was in force before the range counts as before. */
+static int
+begin_changes(struct ask *ask)
+{
+	ask->q.from_ns = 0;
+	return begin_tally(ask);
+}
+
+/* The policy that a server had last stands in the row of "now"; a policy that it
+ * ever had, in a row of its own. */
+static const char *
+change_of(const struct tally_row *now, const struct tally_row *ever, const char *kind)
+{
+	if (strcmp(kind, "exception") == 0)
+		return "exception";
+	if (now == NULL)
+		return "first";
+	return ever->n > 1 ? "back" : "new";
+}
+
+static void
+put_change(struct ask *ask, const struct fact *fact, const char *what, const char *before)
+{
+	struct sheet *sheet = &ask->sheet;
+
+	sheet_number(sheet, fact->idx);
+	sheet_number(sheet, fact->ts);
+	sheet_text(sheet, what);
+	sheet_field(sheet, fact, "server");
+	sheet_text(sheet, before);
+	sheet_field(sheet, fact, "policy");
+	sheet_field(sheet, fact, "version");
+	sheet_field(sheet, fact, "signer");
+	sheet_text(sheet, fact->session);
+}
+
+static int
+see_changes(void *arg, const struct fact *fact)
+{
+	struct ask *ask = arg;
+	const char *server = fact_text(fact, "server");
+	const char *policy = fact_text(fact, "policy");
+	const char *now_part[] = {server}, *ever_part[] = {server, policy};
+	char before[TALLY_DIGEST_MAX] = "";
+	struct tally_row *now, *ever;
+	uint64_t id[4];
+
+	if (server == NULL || policy == NULL || !tally_pack(policy, id))
+		return 0;
+	now = tally_at(ask->tally, now_part, 1);
+	ever = tally_count(ask->tally, fact, ever_part, 2);
+	if (now == NULL || ever == NULL)
+		return -E2BIG;
+	if (now->flag)
+		tally_unpack(now->extra, before);
+	if (strcmp(before, policy) == 0 && strcmp(fact->kind, "exception") != 0)
+		return 0;
+	if (fact->ts >= ask->from_ns)
+		put_change(ask, fact, change_of(now->flag ? now : NULL, ever, fact->kind),
+		    or_null(before));
+	memcpy(now->extra, id, sizeof(id));
+	now->flag = 1;
+	return ferror(ask->sheet.out) ? -EPIPE : 0;
+}
+
+/* ---- widened --------------------------------------------------------------------------- */
+
+static const struct column widened_column[] = {
+    {"server", CELL_TEXT, 16},
+    {"kind", CELL_TEXT, 8},
+    {"object", CELL_TEXT, 32},
+    {"before", CELL_TEXT, 16},
+    {"used", CELL_NUMBER, 7},
+    {"first", CELL_TIME, 24},
+    {"first_idx", CELL_NUMBER, 9},
+    {"policy", CELL_ID, 12},
+    {"rule", CELL_TEXT, 0},
+};
+enum { W_SERVER, W_KIND, W_OBJECT, W_POLICY, W_RULE };
+enum { ALLOWED_BEFORE = 1, DENIED_BEFORE = 2, ALLOWED_IN = 4 };
+
+static int
+see_widened(void *arg, const struct fact *fact)
+{
+	struct ask *ask = arg;
+	bool allowed = fact_is(fact, "verdict", "allow");
+	const char *kind = strcmp(fact->kind, "refused") == 0 ? "call" : fact->kind;
+	const char *part[] = {fact_text(fact, "server"), kind, story_object(fact)};
+	const char *row_part[] = {part[0], part[1], part[2], fact_text(fact, "policy"),
+	    fact_text(fact, "rule")};
+	struct tally_row *row, *with;
+
+	if (part[2] == NULL || fact_find(fact, "verdict") == NULL)
+		return 0;
+	row = tally_at(ask->tally, part, ARRAY_LEN(part));
+	if (row == NULL)
+		return -E2BIG;
+	if (fact->ts < ask->from_ns) {
+		row->flag |= allowed ? ALLOWED_BEFORE : DENIED_BEFORE;
+		return 0;
+	}
+	if (!allowed || (row->flag & ALLOWED_BEFORE))
+		return 0;
+	with = tally_count(ask->tally, fact, row_part, ARRAY_LEN(row_part));
+	if (with == NULL)
+		return -E2BIG;
+	with->flag |= ALLOWED_IN | (row->flag & DENIED_BEFORE);
+	return 0;
+}
+
+static int
+end_widened(struct ask *ask)
+{
+	struct tally_row *const *row = tally_sorted(ask->tally, tally_by_first);
+	struct sheet *sheet = &ask->sheet;
+
+	for (size_t i = 0; row != NULL && i < tally_rows(ask->tally); i++) {
+		const struct tally_row *t = row[i];
+
+		if (!(t->flag & ALLOWED_IN))
+			continue;
+		for (size_t k = W_SERVER; k <= W_OBJECT; k++)
+			sheet_text(sheet, or_null(t->part[k]));
+		sheet_text(sheet, t->flag & DENIED_BEFORE ? "was denied" : "never asked");
+		sheet_number(sheet, t->n);
+		sheet_number(sheet, t->first_ts);
+		sheet_number(sheet, t->first_idx);
+		sheet_text(sheet, or_null(t->part[W_POLICY]));
+		sheet_text(sheet, or_null(t->part[W_RULE]));
+	}
+	return row != NULL ? 0 : -ENOMEM;
+}
+
+const struct verb verbs_change[] = {
+    {.name = "policy-at",
+	.words = "[--text] TIME",
+	.what = "which policy each server had at a time",
+	.may = "t",
+	.kinds = "start stop policy.load",
+	.column = policy_at_column,
+	.column_n = ARRAY_LEN(policy_at_column),
+	.begin = begin_policy_at,
+	.see = see_policy_at,
+	.end = end_policy_at},
+    {.name = "changes",
+	.words = "",
+	.what = "when a server got another policy, and back",
+	.may = "",
+	.kinds = "start policy.load exception",
+	.column = changes_column,
+	.column_n = ARRAY_LEN(changes_column),
+	.begin = begin_changes,
+	.see = see_changes},
+    {.name = "widened",
+	.words = "",
+	.what = "what was allowed since --from and never before it",
+	.may = "",
+	.kinds = "exec call refused egress",
+	.column = widened_column,
+	.column_n = ARRAY_LEN(widened_column),
+	.begin = begin_changes,
+	.see = see_widened,
+	.end = end_widened},
+    {.name = NULL},
+};

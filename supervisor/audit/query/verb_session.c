@@ -1,0 +1,287 @@
+/*
+ * Sessions: which there were, and what happened in one of them.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "supervisor/audit/query/query.h"
+
+/* ---- sessions --------------------------------------------------------------------- */
+
+static const struct column sessions_column[] = {
+    {"session", CELL_TEXT, 16},
+    {"server", CELL_TEXT, 16},
+    {"policy", CELL_ID, 12},
+    {"first", CELL_TIME, 24},
+    {"last", CELL_TIME, 24},
+    {"records", CELL_NUMBER, 8},
+    {"calls", CELL_NUMBER, 7},
+    {"execs", CELL_NUMBER, 7},
+    {"denied", CELL_NUMBER, 7},
+    {"ended", CELL_TEXT, 0},
+};
+
+enum { CALLS, EXECS, DENIED, ENDS };
+enum { END_SERVER = 1, END_KENNEL = 2, REFUSED = 4, EXEC = 8 };
+
+static int
+begin_tally(struct ask *ask)
+{
+	ask->tally = tally_new();
+	return ask->tally != NULL ? 0 : -ENOMEM;
+}
+
+static int
+see_sessions(void *arg, const struct fact *fact)
+{
+	struct ask *ask = arg;
+	const char *verdict = fact_text(fact, "verdict");
+	const char *part[] = {
+	    fact->session, fact_text(fact, "server"), fact_text(fact, "policy")};
+	struct tally_row *row;
+
+	if (fact->session[0] == '\0')
+		return 0;
+	row = tally_count(ask->tally, fact, part, ARRAY_LEN(part));
+	if (row == NULL)
+		return -E2BIG;
+	row->extra[CALLS] +=
+	    strcmp(fact->kind, "call") == 0 && fact_is(fact, "outcome", "forwarded");
+	row->extra[EXECS] += strcmp(fact->kind, "exec") == 0;
+	row->extra[DENIED] += verdict != NULL && strcmp(verdict, "allow") != 0;
+	if (strcmp(fact->kind, "stop") == 0)
+		row->flag |= strcmp(fact->role, "leash") == 0 ? END_SERVER : END_KENNEL;
+	if (strcmp(fact->kind, "start") == 0 && fact_is(fact, "mode", "exec"))
+		row->flag |= EXEC;
+	if (strcmp(fact->kind, "refused") == 0 && fact_find(fact, "direction") == NULL)
+		row->flag |= REFUSED;
+	return 0;
+}
+
+/* A session whose leash alone said so ended because kennel was killed; one program
+ * that was tried has no more than its end. */
+static const char *
+how_ended(uint64_t flag)
+{
+	if (flag & REFUSED)
+		return "never started: refused";
+	if ((flag & END_KENNEL) || ((flag & EXEC) && (flag & END_SERVER)))
+		return "cleanly";
+	return flag & END_SERVER ? "kennel was killed" : "not yet, or without a word";
+}
+
+static int
+end_sessions(struct ask *ask)
+{
+	struct tally_row *const *row = tally_sorted(ask->tally, tally_by_first);
+
+	for (size_t i = 0; row != NULL && i < tally_rows(ask->tally); i++) {
+		const struct tally_row *t = row[i];
+
+		for (size_t k = 0; k < 3; k++)
+			sheet_text(
+			    &ask->sheet, t->part[k][0] != '\0' ? t->part[k] : NULL);
+		sheet_number(&ask->sheet, t->first_ts);
+		sheet_number(&ask->sheet, t->last_ts);
+		sheet_number(&ask->sheet, t->n);
+		for (size_t k = 0; k < ENDS; k++)
+			sheet_number(&ask->sheet, t->extra[k]);
+		sheet_text(&ask->sheet, how_ended(t->flag));
+	}
+	return row != NULL ? 0 : -ENOMEM;
+}
+
+/* ---- session S ---------------------------------------------------------------------- */
+
+static const struct column session_column[] = {
+    {"idx", CELL_NUMBER, 8},
+    {"time", CELL_TIME, 24},
+    {"after", CELL_US, 9},
+    {"by", CELL_TEXT, 10},
+    {"verdict", CELL_VERDICT, 7},
+    {"what", CELL_TEXT, 0},
+};
+
+static int
+begin_session(struct ask *ask)
+{
+	if (ask->q.session != NULL)
+		return -EINVAL;
+	ask->q.session = ask->word;
+	return 0;
+}
+
+static int
+see_session(void *arg, const struct fact *fact)
+{
+	struct ask *ask = arg;
+	static char story[STORY_MAX];
+
+	/* boottime: the clock may have been set meanwhile */
+	if (ask->number == 0)
+		ask->number = fact->boot;
+	sheet_number(&ask->sheet, fact->idx);
+	sheet_number(&ask->sheet, fact->ts);
+	if (fact->boot >= ask->number)
+		sheet_number(&ask->sheet, (fact->boot - ask->number) / 1000);
+	else
+		sheet_none(&ask->sheet);
+	sheet_text(&ask->sheet, fact->role);
+	sheet_field(&ask->sheet, fact, "verdict");
+	sheet_text(&ask->sheet, story_tell(fact, story));
+	return ferror(ask->sheet.out) ? -EPIPE : 0;
+}
+
+static int
+end_session(struct ask *ask)
+{
+	return ask->sheet.rows > 0 ? 0 : -ENOENT;
+}
+
+/* ---- why IDX -------------------------------------------------------------------------- */
+
+static const struct column why_column[] = {
+    {"about", CELL_TEXT, 14},
+    {"answer", CELL_TEXT, 0},
+};
+
+/* What enforced it, and what would have let it through.  The first row whose
+ * fields are all there counts. */
+static const struct {
+	const char *kind, *has, *mechanism, *allow;
+} reason[] = {
+    {"exec", "program", "exec gate: held at execve, judged again on the mapped image",
+	"exec allow {program} **"},
+    {"refused", "mode", "start: refused before a cell was made", NULL},
+    {"refused", "name", "tool gate of kennel, on the message before it was passed on",
+	"{method} of \"{name}\": a `tool`, `resource` or `prompt allow {name}` line"},
+    {"refused", "method", "message check of kennel, before it was passed on", NULL},
+    {"refused", NULL, "before anything was started or passed on", NULL},
+    {"call", NULL, "tool gate of kennel", "it was allowed"},
+    {"start", NULL, "the leash, from the sealed policy", "it was allowed"},
+    {"secrets", NULL, "the leash, from the sealed policy", "it was allowed"},
+    {"scrub", NULL, "scrubber of the leash, on what the server said", NULL},
+    {"egress", "name", "relay: the cell has no other way out",
+	"net allow {name}[:{port}]"},
+    {"approve", NULL, "a person's answer", NULL},
+};
+
+static void
+say(struct ask *ask, const char *about, const char *answer)
+{
+	sheet_text(&ask->sheet, about);
+	sheet_text(&ask->sheet, answer);
+}
+
+static void
+say_mechanism(struct ask *ask, const struct fact *fact)
+{
+	static char text[STORY_MAX];
+	bool denied =
+	    !fact_is(fact, "verdict", "allow") && fact_find(fact, "verdict") != NULL;
+
+	for (size_t i = 0; i < ARRAY_LEN(reason); i++) {
+		if (strcmp(reason[i].kind, fact->kind) != 0 ||
+		    (reason[i].has != NULL && fact_find(fact, reason[i].has) == NULL))
+			continue;
+		say(ask, "enforced by", reason[i].mechanism);
+		if (!denied || reason[i].allow == NULL)
+			return;
+		say(ask, "would allow it", story_fill(fact, reason[i].allow, text));
+		if (fact_find(fact, "rule") != NULL)
+			say(ask, "",
+			    story_fill(fact,
+				"unless the line {rule} says otherwise: "
+				"a deny wins over an allow",
+				text));
+		return;
+	}
+}
+
+/* Who started the program that asked, and so on; the nearest first. */
+static void
+say_chain(struct ask *ask, const struct fact *fact)
+{
+	const struct fact_field *chain = fact_find(fact, "chain");
+
+	if (fact_text(fact, "caller") != NULL)
+		say(ask, "caller", fact_text(fact, "caller"));
+	for (size_t i = 0; chain != NULL && i < chain->n; i++)
+		say(ask, i == 0 ? "started by" : "", fact_item(chain, i));
+}
+
+static int
+see_why(void *arg, const struct fact *fact)
+{
+	static const char *const key[] = {
+	    "server", "policy", "verdict", "rule", "reason", "outcome"};
+	static char text[STORY_MAX];
+	struct ask *ask = arg;
+	char time[SHEET_TIME_MAX];
+
+	if (fact->idx != ask->number)
+		return 0;
+	say(ask, "what", story_tell(fact, text));
+	say(ask, "when", sheet_time(fact->ts, 9, time));
+	say(ask, "session", fact->session);
+	for (size_t i = 0; i < ARRAY_LEN(key); i++) {
+		if (fact_text(fact, key[i]) != NULL)
+			say(ask, key[i], fact_text(fact, key[i]));
+	}
+	say_chain(ask, fact);
+	if (fact_find(fact, "rule") == NULL && fact_is(fact, "verdict", "deny"))
+		say(ask, "rule", "none: what no line allows is denied");
+	say_mechanism(ask, fact);
+	return 0;
+}
+
+static int
+begin_why(struct ask *ask)
+{
+	struct span digits = {(const uint8_t *)ask->word, strlen(ask->word)};
+
+	if (!scan_number(digits, &ask->number))
+		return -EINVAL;
+	ask->q.first = ask->number;
+	ask->q.beyond = ask->number + 1;
+	return 0;
+}
+
+static int
+end_why(struct ask *ask)
+{
+	return ask->sheet.rows > 0 ? 0 : -ENOENT;
+}
+
+const struct verb verbs_session[] = {
+    {.name = "sessions",
+	.words = "",
+	.what = "every session: when, how much, how it ended",
+	.may = "",
+	.column = sessions_column,
+	.column_n = ARRAY_LEN(sessions_column),
+	.begin = begin_tally,
+	.see = see_sessions,
+	.end = end_sessions},
+    {.name = "session",
+	.words = "SESSION",
+	.what = "all that happened in one session, in order",
+	.may = "",
+	.column = session_column,
+	.column_n = ARRAY_LEN(session_column),
+	.begin = begin_session,
+	.see = see_session,
+	.end = end_session},
+    {.name = "why",
+	.words = "IDX",
+	.what = "one record: the rule, what enforced it, what would allow it",
+	.may = "",
+	.column = why_column,
+	.column_n = ARRAY_LEN(why_column),
+	.begin = begin_why,
+	.see = see_why,
+	.end = end_why},
+    {.name = NULL},
+};

@@ -1,0 +1,565 @@
+/*
+ * kennel-recorder: the only writer of a log.
+ *
+ * Process: one per log, started by whoever needs it first (connect.c), holding
+ * audit.lock for its life; ends by itself when nobody is connected.
+ * Holds: the database, the listening socket, the log folder, the run folder.
+ * Trusts: the bytes of nobody.  A peer of another uid is refused; one that says
+ * what no writer of ours says is hung up on, and the log says so.
+ * Must never: parse MCP, change or remove a record, acknowledge what is not on
+ * disk, go on after a failed write.
+ *
+ *	writer				recorder
+ *	HELLO --------------------->	takes the place of an older connection
+ *	   <---------------- WELCOME	of the same instance
+ *	EVENT 1 (flow) ------------>	into the open transaction
+ *	EVENT 2 (gate) ------------>	and commit as soon as the sockets are read
+ *	   <--------------- DURABLE 2
+ *	EVENTS 3, 4 ... ----------->	those that waited for room in the socket
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <stdarg.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "shim/base/confine.h"
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+#include "shim/base/loop.h"
+#include "supervisor/audit/recorder/private.h"
+
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+struct recorder the;
+
+/* ---- peers ------------------------------------------------------------------ */
+
+void
+peer_watch(struct peer *peer, int operation)
+{
+	struct epoll_event e = {.data.ptr = peer};
+
+	e.events = (peer->rests ? 0u : EPOLLIN) | (peer->waits_write ? EPOLLOUT : 0u);
+	/* syscalls: epoll_ctl */
+	if (epoll_ctl(the.epoll, operation, peer->fd, &e) < 0)
+		complain_and_end("watch a connection", -errno);
+}
+
+static void
+wait_write(struct peer *peer, bool waits)
+{
+	if (peer->waits_write == waits)
+		return;
+	peer->waits_write = waits;
+	peer_watch(peer, EPOLL_CTL_MOD);
+}
+
+static void
+on_rested(struct loop *loop, void *arg)
+{
+	the.rest_timer = -1;
+	for (size_t i = 0; i < the.peer_top; i++) {
+		struct peer *peer = &the.peer[i];
+
+		if (peer->fd < 0 || !peer->rests)
+			continue;
+		peer->rests = false;
+		peer_watch(peer, EPOLL_CTL_MOD);
+	}
+}
+
+/*
+ * A writer whose events nobody waits for is left alone for a moment: what it
+ * says meanwhile stays in its socket and wakes nobody, where each event by
+ * itself would take a processor from the call that it records.
+ */
+static void
+rest(struct peer *peer, bool busy)
+{
+	if (peer->rests)
+		return;
+	if (the.rest_timer < 0)
+		the.rest_timer = loop_timer_at(&the.loop,
+		    loop_now() + (busy ? REST_BUSY_NS : REST_NS), on_rested, NULL);
+	if (the.rest_timer < 0)
+		return; /* no timer: then it is read at once, as ever */
+	peer->rests = true;
+	peer_watch(peer, EPOLL_CTL_MOD);
+}
+
+static void tick_soon(void);
+
+void
+peer_end(struct peer *peer)
+{
+	if (peer->fd < 0)
+		return;
+	fd_close(&peer->fd);
+	the.peer_n--;
+	idle_soon();
+}
+
+/* DURABLE for all that this connection was heard to say before the last commit; what
+ * it said since is not on disk, and a socket may have room again at any time. */
+static void
+peer_tell(struct peer *peer)
+{
+	uint8_t memory[16];
+	struct wire_out out;
+	int r;
+
+	if (peer->fd < 0 || !peer->welcome || peer->kept == peer->told)
+		return;
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, REPORT_DURABLE);
+	wire_put_u64(&out, peer->kept);
+	r = wire_send(peer->fd, &out, NULL, 0);
+	if (r == -EAGAIN) {
+		wait_write(peer, true);
+		return;
+	}
+	if (r < 0) {
+		peer_end(peer);
+		return;
+	}
+	peer->told = peer->kept;
+	wait_write(peer, false);
+}
+
+/* ---- the transaction -------------------------------------------------------- */
+
+/* Nothing more is written after a failure; a full disk is still told of. */
+static void __attribute__((noreturn)) give_up(int error)
+{
+	if (error == -ENOSPC)
+		ledger_last_words(the.ledger, ledger_lost(the.ledger));
+	complain_and_end("write the log", error);
+}
+
+/* Its record is on disk: what it says may be done. */
+static void
+prune(void)
+{
+	int r;
+
+	if (the.prune_first == 0)
+		return;
+	r = ledger_prune(the.ledger, the.prune_first);
+	if (r < 0)
+		complain("unable to remove old files: %s", strerror(-r));
+	the.prune_first = 0;
+}
+
+static void next_segment(void);
+
+/* On disk, and only then told. */
+static void
+settle(void)
+{
+	bool waited = the.gate;
+	int r = ledger_commit(the.ledger);
+
+	if (r < 0)
+		give_up(r);
+	loop_timer_stop(&the.loop, the.flow_timer);
+	the.flow_timer = -1;
+	the.gate = false;
+	the.batch_n = 0;
+	for (size_t i = 0; i < the.peer_top; i++) {
+		the.peer[i].kept = the.peer[i].heard;
+		peer_tell(&the.peer[i]);
+	}
+	store_fold_some(the.store);
+	r = waited ? store_room(the.store) : 0;
+	if (r < 0)
+		give_up(r);
+	prune();
+	next_segment();
+	tick_soon();
+}
+
+/* A file that is full, or that an auditor wants closed, is closed, and the next one
+ * begun; who reads it now makes it wait. */
+static void
+next_segment(void)
+{
+	int r = ledger_rotate(the.ledger, the.rotate);
+
+	if (r == -EAGAIN)
+		return;
+	the.rotate = false;
+	the.store = ledger_store(the.ledger);
+	complain_for(the.store);
+	if (r < 0)
+		complain_and_end("begin another file", r);
+}
+
+/* Heartbeats, and the ends of epochs. */
+static void
+on_tick(struct loop *loop, void *arg)
+{
+	int r;
+
+	the.tick_timer = -1;
+	r = ledger_tick(the.ledger, the.peer_n);
+	if (r < 0)
+		give_up(r);
+	settle();
+	store_rest(the.store);
+}
+
+static void
+tick_soon(void)
+{
+	loop_timer_stop(&the.loop, the.tick_timer);
+	the.tick_timer =
+	    loop_timer_at(&the.loop, ledger_next_ns(the.ledger), on_tick, NULL);
+	if (the.tick_timer < 0)
+		complain_and_end("wait for the end of an epoch", the.tick_timer);
+}
+
+static void
+on_flow_timer(struct loop *loop, void *arg)
+{
+	the.flow_timer = -1;
+	settle();
+}
+
+static void
+appended(int r)
+{
+	if (r < 0)
+		give_up(r);
+	the.batch_n++;
+	if (the.flow_timer < 0)
+		the.flow_timer = loop_timer_at(
+		    &the.loop, loop_now() + FLOW_WAIT_NS, on_flow_timer, NULL);
+}
+
+/* What the log lacks, in the log itself. */
+static void
+record_gap(const struct peer *peer, const char *reason, uint64_t count)
+{
+	appended(ledger_gap(the.ledger, peer->writer.instance, reason, count));
+}
+
+/* ---- what a peer says ------------------------------------------------------- */
+
+static bool
+is_instance(const char *text)
+{
+	return strlen(text) == INSTANCE_LEN &&
+	       strspn(text, "0123456789abcdef") == INSTANCE_LEN;
+}
+
+/* A writer that lost its connection comes back while we still read the old
+ * one: what it had there it sends again. */
+static void
+take_over(const struct peer *peer)
+{
+	for (size_t i = 0; i < the.peer_top; i++) {
+		struct peer *old = &the.peer[i];
+
+		if (old != peer && old->fd >= 0 && old->welcome &&
+		    strcmp(old->writer.instance, peer->writer.instance) == 0)
+			peer_end(old);
+	}
+}
+
+static int
+on_hello(struct peer *peer, struct wire_in *in)
+{
+	uint32_t version = wire_get_u32(in);
+	enum report_role role = wire_get_u32(in);
+	struct span session = wire_get_bytes(in, REPORT_NAME_MAX);
+	const char *instance = wire_get_str(in, INSTANCE_LEN);
+	uint32_t pid = wire_get_u32(in);
+	uint8_t memory[16];
+	struct wire_out out;
+	int r;
+
+	if (wire_end(in) < 0 || peer->welcome || version != REPORT_VERSION ||
+	    (role < REPORT_SUPERVISOR || role > REPORT_AUDITOR) || !is_instance(instance))
+		return -EBADMSG;
+	peer->auditor = role == REPORT_AUDITOR;
+	peer->writer.pid = pid;
+	(void)snprintf(
+	    peer->writer.role, sizeof(peer->writer.role), "%s", report_role_name(role));
+	(void)snprintf(
+	    peer->writer.instance, sizeof(peer->writer.instance), "%s", instance);
+	body_utf8(peer->writer.session, sizeof(peer->writer.session), session.data,
+	    session.len);
+	take_over(peer);
+	r = store_last_seq(the.store, &peer->writer, &peer->last);
+	if (r == -ENOSPC)
+		give_up(r); /* what others said was written first */
+	if (r == 0 && peer->last == 0)
+		r = segment_last_seq(RECORDER_FD_LOG_DIR, &peer->writer, &peer->last);
+	if (r < 0)
+		complain_and_end("read the log", r);
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, REPORT_WELCOME);
+	wire_put_u64(&out, store_next(the.store));
+	peer->welcome = true;
+	return wire_send(peer->fd, &out, NULL, 0);
+}
+
+/* From which record on an auditor wants the log kept; 0: from the first. */
+static uint64_t
+prune_first(const struct record *rec)
+{
+	static struct scan scan;
+	const struct scan_field *first = NULL;
+	uint64_t number = 0;
+
+	if (scan_body(rec->body, rec->body_len, &scan) == 0)
+		first = scan_find(&scan, event_key_name(KEY_FIRST));
+	return first != NULL && scan_number(first->value, &number) ? number : 0;
+}
+
+/* The log's own words are nobody else's; an auditor's are the auditor's. */
+static bool
+may_say(const struct peer *peer, enum event_kind kind)
+{
+	bool audits = kind == EVENT_EXPORT || kind == EVENT_COSIG ||
+		      kind == EVENT_PRUNE || kind == EVENT_ROTATE;
+
+	return kind > 0 && kind < EVENT_GENESIS && audits == peer->auditor;
+}
+
+static int
+on_event(struct peer *peer, struct wire_in *in)
+{
+	static struct record rec; /* one at a time, and 22 KiB */
+	uint32_t class;
+
+	rec.wseq = wire_get_u64(in);
+	rec.kind = wire_get_u32(in);
+	class = wire_get_u32(in);
+	rec.ts = wire_get_u64(in);
+	rec.boot = wire_get_u64(in);
+	if (in->error != 0 || !peer->welcome || rec.wseq == 0 || rec.wseq > INT64_MAX ||
+	    rec.ts > INT64_MAX || rec.boot > loop_now() || !may_say(peer, rec.kind) ||
+	    class > EVENT_GATE)
+		return -EBADMSG;
+	if (rec.wseq > peer->last) {
+		/* made first: its number is only known behind a gap record, and
+		 * a packet that is no event must not leave one */
+		struct wire_in again = *in;
+
+		rec.idx = store_next(the.store);
+		if (body_make(&peer->writer, in, &rec) < 0)
+			return -EBADMSG;
+		if (rec.wseq > peer->last + 1) {
+			record_gap(peer, "numbers of this writer are missing",
+			    rec.wseq - peer->last - 1);
+			rec.idx = store_next(the.store);
+			if (body_make(&peer->writer, &again, &rec) < 0)
+				bug("the same event twice, once malformed");
+		}
+		appended(ledger_append(the.ledger, &peer->writer, &rec));
+		peer->last = rec.wseq;
+		if (rec.kind == EVENT_PRUNE)
+			the.prune_first = prune_first(&rec);
+		the.rotate |= rec.kind == EVENT_ROTATE;
+	}
+	/* else: sent again after a crash, and here already */
+	if (rec.wseq > peer->heard)
+		peer->heard = rec.wseq;
+	if (class == EVENT_GATE)
+		the.gate = true;
+	return 0;
+}
+
+/* What stands before one that is malformed is taken, as it is from packets. */
+static int
+on_events(struct peer *peer, struct wire_in *in)
+{
+	int r = 0;
+
+	while (r == 0 && in->error == 0 && in->off < in->len) {
+		struct span bytes = wire_get_bytes(in, REPORT_EVENT_MAX);
+		struct wire_in one;
+
+		wire_in_init(&one, bytes.data, bytes.len);
+		r = wire_get_u32(&one) == REPORT_EVENT ? on_event(peer, &one) : -EBADMSG;
+	}
+	return r == 0 ? wire_end(in) : r;
+}
+
+static const struct {
+	uint32_t type;
+	int (*on)(struct peer *, struct wire_in *);
+} message_row[] = {
+    {REPORT_HELLO, on_hello},
+    {REPORT_EVENT, on_event},
+    {REPORT_EVENTS, on_events},
+};
+
+static int
+dispatch(struct peer *peer, const uint8_t *packet, size_t len)
+{
+	struct wire_in in;
+	uint32_t type;
+
+	wire_in_init(&in, packet, len);
+	type = wire_get_u32(&in);
+	for (size_t i = 0; i < ARRAY_LEN(message_row); i++) {
+		if (message_row[i].type == type)
+			return message_row[i].on(peer, &in);
+	}
+	return -EBADMSG;
+}
+
+static void
+peer_read(struct peer *peer)
+{
+	static uint8_t packet[REPORT_EVENT_MAX];
+	uint64_t before = peer->heard;
+	int r = 0;
+
+	for (int i = 0; r == 0 && i < READ_MAX && peer->heard - before < READ_MAX &&
+			the.batch_n < BATCH_MAX;
+	     i++) {
+		size_t len;
+
+		r = wire_recv(peer->fd, packet, sizeof(packet), &len, NULL, 0, NULL);
+		if (r == 0)
+			r = dispatch(peer, packet, len);
+	}
+	if (r == -EAGAIN && peer->heard != before && !the.gate)
+		rest(peer, peer->heard - before >= REST_BUSY);
+	if (r == 0 || r == -EAGAIN)
+		return;
+	if (r == -EBADMSG) {
+		complain("a %s said what no writer says; hung up on it",
+		    peer->welcome ? peer->writer.role : "stranger");
+		if (peer->welcome)
+			record_gap(peer, "malformed message: hung up on this writer", 0);
+	}
+	peer_end(peer);
+}
+
+static void
+on_epoll(struct loop *loop, int fd, short revents, void *arg)
+{
+	struct epoll_event ready[READY_MAX];
+	int n;
+
+	n = epoll_wait(the.epoll, ready, READY_MAX, 0); /* syscalls: epoll_wait */
+	for (int i = 0; i < n; i++) {
+		struct peer *peer = ready[i].data.ptr;
+
+		/* taken over or ended by one before it in this round */
+		if (peer->fd < 0)
+			continue;
+		if ((ready[i].events & EPOLLOUT) != 0)
+			peer_tell(peer);
+		if (peer->fd >= 0 && (ready[i].events & ~(uint32_t)EPOLLOUT) != 0)
+			peer_read(peer);
+	}
+	if (the.gate || the.batch_n >= BATCH_MAX || !store_pending(the.store))
+		settle();
+}
+
+/* ---- start and end ---- */
+
+static void
+on_signal(struct loop *loop, int fd, short revents, void *arg)
+{
+	loop_stop(loop);
+}
+
+static void
+watch(int fd, loop_fd_fn *fn)
+{
+	if (fd < 0 || loop_add(&the.loop, fd, POLLIN, fn, NULL) < 0)
+		complain_and_end("watch a descriptor", -errno);
+}
+
+static void
+start_loop(void)
+{
+	sigset_t ends;
+
+	loop_init(&the.loop);
+	the.idle_timer = the.flow_timer = the.rest_timer = the.tick_timer = -1;
+	(void)sigemptyset(&ends);
+	(void)sigaddset(&ends, SIGTERM);
+	(void)sigaddset(&ends, SIGINT);
+	(void)sigaddset(&ends, SIGHUP);
+	/* syscalls: rt_sigprocmask signalfd4 epoll_create1 */
+	(void)sigprocmask(SIG_BLOCK, &ends, NULL);
+	watch(signalfd(-1, &ends, SFD_CLOEXEC), on_signal);
+	the.epoll = epoll_create1(EPOLL_CLOEXEC);
+	watch(the.epoll, on_epoll);
+	if (fd_nonblock(RECORDER_FD_LISTENER, true) < 0)
+		complain_and_end("listen", -EBADF);
+	watch(RECORDER_FD_LISTENER, on_listener);
+	idle_soon();
+	tick_soon();
+}
+
+/* No new connection, all that was taken on disk, no socket left behind.  The
+ * lock goes with the process. */
+static void
+finish(void)
+{
+	int fd, r;
+
+	settle();
+	r = ledger_end(the.ledger);
+	if (r < 0)
+		give_up(r);
+	/* syscalls: shutdown */
+	(void)shutdown(RECORDER_FD_LISTENER, SHUT_RDWR); /* it is ours: cannot fail */
+	while ((fd = accept4(RECORDER_FD_LISTENER, NULL, NULL, SOCK_CLOEXEC)) >= 0)
+		fd_close(&fd);
+	(void)unlinkat(RECORDER_FD_RUN_DIR, the.socket_name, 0);
+	for (size_t i = 0; i < the.peer_top; i++)
+		peer_end(&the.peer[i]);
+}
+
+int
+main(void)
+{
+	const char *why = "";
+	int r;
+
+	given_check();
+	(void)umask(077);               /* syscalls: umask */
+	(void)signal(SIGPIPE, SIG_IGN); /* syscalls: rt_sigaction */
+	complain_open();
+	r = confine_no_dumps();
+	if (r < 0)
+		complain_and_end("forbid dumps of itself", r);
+	r = recorder_socket_name(RECORDER_FD_LOG_DIR, the.socket_name);
+	if (r < 0)
+		complain_and_end("name its socket", r);
+	given_name(&the.self);
+	r = ledger_open(RECORDER_FD_LOG_DIR, &the.self, &the.ledger, &why);
+	if (r < 0) {
+		complain("refuses to run: %s", why);
+		complain_and_end("open the log", r);
+	}
+	the.store = ledger_store(the.ledger);
+	complain_for(the.store);
+	start_loop();
+	given_confine();
+	confine_drop_start();
+	r = loop_run(&the.loop);
+	if (r < 0)
+		complain_and_end("wait", r);
+	finish();
+	return 0;
+}

@@ -1,0 +1,65 @@
+/*
+ * What the recorder is given at its start, and what it gives up.
+ *
+ * Process: kennel-recorder, before its loop.  Must never let it run with a
+ * descriptor that connect.c did not make, or without its fences.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "recorder_syscalls.h"
+#include "shim/base/confine.h"
+#include "shim/base/log.h"
+#include "supervisor/audit/log/inside.h"
+
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+void
+given_check(void)
+{
+	struct stat st;
+	int listens = 0;
+	socklen_t len = sizeof(listens);
+
+	/* syscalls: getsockopt */
+	if (getsockopt(RECORDER_FD_LISTENER, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) <
+		0 ||
+	    listens == 0 || fstat(RECORDER_FD_LOG_DIR, &st) < 0 || !S_ISDIR(st.st_mode) ||
+	    fstat(RECORDER_FD_RUN_DIR, &st) < 0 || !S_ISDIR(st.st_mode))
+		die("this program is started by kennel, not by hand");
+}
+
+void
+given_confine(void)
+{
+	const struct confine_path path[] = {
+	    {RECORDER_FD_LOG_DIR, CONFINE_READ | CONFINE_WRITE},
+	    {RECORDER_FD_RUN_DIR, CONFINE_WRITE},
+	};
+	int r;
+
+	r = confine_paths(path, ARRAY_LEN(path));
+	if (r < 0)
+		complain_and_end("confine itself by Landlock", r);
+	r = confine_syscalls(recorder_syscalls, ARRAY_LEN(recorder_syscalls));
+	if (r < 0)
+		complain_and_end("confine itself by seccomp", r);
+}
+
+void
+given_name(struct writer *ret)
+{
+	uint64_t drawn;
+
+	/* syscalls: getrandom */
+	if (getrandom(&drawn, sizeof(drawn), 0) != (ssize_t)sizeof(drawn))
+		complain_and_end("draw a number", -EIO);
+	(void)snprintf(ret->role, sizeof(ret->role), "recorder");
+	(void)snprintf(
+	    ret->instance, sizeof(ret->instance), "%016llx", (unsigned long long)drawn);
+	ret->pid = (uint32_t)getpid();
+}

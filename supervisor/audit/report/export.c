@@ -1,0 +1,155 @@
+/*
+ * Records as JSON lines, CSV, OCSF and CEF.
+ *
+ * Runs in kennel and in kennel-ship.  JSON lines are the stored bytes, so that
+ * whoever gets them can compute the hashes of the tree; all else is inert text.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "supervisor/audit/report/export.h"
+
+/* ---- jsonl, csv ---------------------------------------------------------------- */
+
+static void
+put_jsonl(FILE *out, const struct fact *fact)
+{
+	(void)fwrite(fact->body, 1, fact->len, out); /* ferror is asked at the end */
+}
+
+static void
+put_csv_text(FILE *out, const char *text)
+{
+	fprintf(out, ",\"");
+	inert_csv(out, text != NULL ? text : "");
+	fprintf(out, "\"");
+}
+
+static void
+put_csv(FILE *out, const struct fact *fact)
+{
+	static const char *const key[] = {"server", "verdict", "rule", "policy"};
+	static char fields[STORY_MAX];
+	char time[SHEET_TIME_MAX];
+
+	fprintf(out, "%" PRIu64 ",%s", fact->idx, sheet_time(fact->ts, 9, time));
+	put_csv_text(out, fact->kind);
+	put_csv_text(out, fact->role);
+	put_csv_text(out, fact->session);
+	for (size_t i = 0; i < ARRAY_LEN(key); i++)
+		put_csv_text(out, fact_text(fact, key[i]));
+	put_csv_text(out, story_object(fact));
+	put_csv_text(out, story_fields(fact, fields));
+	(void)fputc('\r', out);
+}
+
+/* ---- cef ------------------------------------------------------------------------- */
+
+/* Of the header a bar, of an extension an equals sign is escaped; what is not
+ * plain is \xNN with its backslash escaped. */
+static void
+put_cef_text(FILE *out, const char *text, char special)
+{
+	for (; *text != '\0'; text++) {
+		uint8_t c = (uint8_t)*text;
+
+		if (c == (uint8_t)special || c == '\\')
+			fprintf(out, "\\%c", c);
+		else if (c >= 0x20 && c < 0x7f)
+			(void)fputc(c, out);
+		else
+			fprintf(out, "\\\\x%02x", c);
+	}
+}
+
+static void
+put_cef_field(FILE *out, const char *key, const char *text)
+{
+	if (text == NULL)
+		return;
+	fprintf(out, " %s=", key);
+	put_cef_text(out, text, '=');
+}
+
+static int
+severity(const struct fact *fact)
+{
+	static const struct {
+		const char *kind, *verdict; /* NULL: any */
+		int severity;
+	} row[] = {
+	    {NULL, "killed", 8},
+	    {NULL, "deny", 5},
+	    {"break", NULL, 8},
+	    {"gap", NULL, 7},
+	    {"clock", NULL, 5},
+	    {"dropped", NULL, 4},
+	    {"scrub", NULL, 4},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
+		if ((row[i].kind == NULL || strcmp(row[i].kind, fact->kind) == 0) &&
+		    (row[i].verdict == NULL || fact_is(fact, "verdict", row[i].verdict)))
+			return row[i].severity;
+	}
+	return 2;
+}
+
+static void
+put_cef(FILE *out, const struct fact *fact)
+{
+	static const struct {
+		const char *key, *field, *label;
+	} row[] = {
+	    {"act", "verdict", NULL},
+	    {"outcome", "outcome", NULL},
+	    {"reason", "reason", NULL},
+	    {"dhost", "name", NULL},
+	    {"fname", "program", NULL},
+	    {"cs1", "server", "server"},
+	    {"cs2", "policy", "policy"},
+	    {"cs3", "rule", "rule"},
+	    {"cs4", "name", "name"},
+	};
+	static char story[STORY_MAX];
+	bool egress = strcmp(fact->kind, "egress") == 0;
+
+	fprintf(out, "CEF:0|kennel|kennel|0.1|");
+	put_cef_text(out, fact->kind, '|');
+	fprintf(out, "|kennel ");
+	put_cef_text(out, fact->kind, '|');
+	fprintf(out, "|%d|rt=%" PRIu64 " externalId=%" PRIu64, severity(fact),
+	    fact->ts / 1000000, fact->idx);
+	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
+		const char *text = fact_text(fact, row[i].field);
+
+		if (text == NULL || (strcmp(row[i].key, "dhost") == 0 && !egress))
+			continue;
+		if (row[i].label != NULL)
+			fprintf(out, " %sLabel=%s", row[i].key, row[i].label);
+		put_cef_field(out, row[i].key, text);
+	}
+	fprintf(out, " cs5Label=session");
+	put_cef_field(out, "cs5", fact->session);
+	put_cef_field(out, "msg", story_tell(fact, story));
+}
+
+/* ---- the formats -------------------------------------------------------------------- */
+
+static const struct export_format formats[] = {
+    {"jsonl", NULL, put_jsonl},
+    {"csv", "idx,time,kind,role,session,server,verdict,rule,policy,object,fields\r",
+	put_csv},
+    {"ocsf", NULL, export_ocsf},
+    {"cef", NULL, put_cef},
+};
+
+const struct export_format *
+export_find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(formats); i++) {
+		if (strcmp(formats[i].name, name) == 0)
+			return &formats[i];
+	}
+	return NULL;
+}

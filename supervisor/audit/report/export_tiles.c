@@ -1,0 +1,212 @@
+/*
+ * "kennel audit tiles DIR": the log as the files that readers of C2SP's
+ * tlog-tiles know:
+ *
+ *	checkpoint
+ *	tile/<level>/<n>		256 hashes
+ *	tile/<level>/<n>.p/<w>		the first w of one that is not full
+ *	tile/entries/<n>[.p/<w>]	the records: a length (2 bytes, big-endian)
+ *					and the bytes, each
+ *
+ * n is written in groups of three digits, all but the last behind an x.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+#include "supervisor/audit/handout.h"
+#include "supervisor/audit/log/merkle_read.h"
+#include "supervisor/cli/paths.h"
+
+#define EXIT_USAGE  64
+#define NAME_MAX_   64
+#define ENTRIES_MAX (TILE_WIDTH * (2 + AUDIT_BODY_MAX))
+
+static void
+put_number(char out[NAME_MAX_], uint64_t n)
+{
+	char digits[NAME_MAX_];
+	size_t len, o = 0;
+
+	(void)snprintf(digits, sizeof(digits), "%021llu", (unsigned long long)n);
+	len = strlen(digits);
+	for (size_t i = 0; i < len; i += 3) {
+		bool last = i + 3 == len;
+
+		if (o == 0 && !last && memcmp(digits + i, "000", 3) == 0)
+			continue;
+		o += (size_t)snprintf(
+		    out + o, NAME_MAX_ - o, last ? "%.3s" : "x%.3s/", digits + i);
+	}
+}
+
+/* A file and the folders on the way to it, below dir. */
+static int
+put_file(int dir, const char *path, const void *bytes, size_t len)
+{
+	char part[256];
+	int fd, r;
+
+	if ((size_t)snprintf(part, sizeof(part), "%s", path) >= sizeof(part))
+		return -ENAMETOOLONG;
+	for (char *at = part; (at = strchr(at, '/')) != NULL; at++) {
+		*at = '\0';
+		if (mkdirat(dir, part, 0777) < 0 && errno != EEXIST)
+			return -errno;
+		*at = '/';
+	}
+	fd = openat(
+	    dir, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
+	if (fd < 0)
+		return -errno;
+	r = fd_write_all(fd, bytes, len);
+	if (close(fd) < 0 && r == 0)
+		r = -errno;
+	return r;
+}
+
+static int
+put_tile(
+    int dir, const char *kind, uint64_t n, uint64_t width, const void *bytes, size_t len)
+{
+	char number[NAME_MAX_], path[128];
+
+	put_number(number, n);
+	if (width == TILE_WIDTH)
+		(void)snprintf(path, sizeof(path), "tile/%s/%s", kind, number);
+	else
+		(void)snprintf(path, sizeof(path), "tile/%s/%s.p/%llu", kind, number,
+		    (unsigned long long)width);
+	return put_file(dir, path, bytes, len);
+}
+
+/* All tiles of one level; those that were removed are left out. */
+static int
+put_level(struct logtree *t, int dir, unsigned int level)
+{
+	uint64_t all = t->size >> (level * TILE_BITS);
+	static uint8_t tile[TILE_LEN];
+	char kind[8];
+	int r = 0;
+
+	(void)snprintf(kind, sizeof(kind), "%u", level);
+	for (uint64_t n = 0; r == 0 && n * TILE_WIDTH < all; n++) {
+		uint64_t left = all - n * TILE_WIDTH;
+		uint64_t width = left < TILE_WIDTH ? left : TILE_WIDTH;
+
+		r = logtree_tile(t, level, n, width, tile);
+		if (r == 0)
+			r = put_tile(dir, kind, n, width, tile, width * CHAIN_HASH_LEN);
+		else if (r == -ENOENT && level == 0 &&
+			 n * TILE_WIDTH < t->segment[0].base)
+			r = 0;
+	}
+	return r;
+}
+
+static int
+put_entries(struct logtree *t, int dir)
+{
+	uint8_t *bundle = malloc(ENTRIES_MAX);
+	int r = bundle == NULL ? -ENOMEM : 0;
+
+	for (uint64_t n = 0; r == 0 && n * TILE_WIDTH < t->size; n++) {
+		uint64_t left = t->size - n * TILE_WIDTH;
+		uint64_t width = left < TILE_WIDTH ? left : TILE_WIDTH;
+		size_t at = 0, len;
+
+		for (uint64_t i = 0; r == 0 && i < width; i++) {
+			r = logtree_body(
+			    t, n * TILE_WIDTH + i, bundle + at + 2, AUDIT_BODY_MAX, &len);
+			if (r < 0)
+				break;
+			bundle[at] = (uint8_t)(len >> 8);
+			bundle[at + 1] = (uint8_t)len;
+			at += 2 + len;
+		}
+		if (r == 0)
+			r = put_tile(dir, "entries", n, width, bundle, at);
+		else if (r == -ENOENT && n * TILE_WIDTH < t->segment[0].base)
+			r = 0;
+	}
+	free(bundle);
+	return r;
+}
+
+static int
+record(const char *log_dir, const char *out_dir, const struct logtree *t)
+{
+	const struct handout h = {.what = "tiles",
+	    .to = out_dir,
+	    .folder = log_dir,
+	    .first = t->segment[0].base,
+	    .size = t->size,
+	    .root = t->cp.root};
+	int r = handout_record(&h);
+
+	if (r < 0)
+		log_error("the log cannot record that it is given away");
+	return r;
+}
+
+int
+audit_tiles(const char *log_dir, const char *out_dir, uint64_t *ret_size)
+{
+	struct logtree *t = NULL;
+	int dir = -1, r;
+
+	r = logtree_open(log_dir, 0, &t);
+	if (r == 0)
+		r = record(log_dir, out_dir, t);
+	if (r == 0 && mkdir(out_dir, 0777) < 0 && errno != EEXIST)
+		r = -errno;
+	if (r == 0) {
+		dir = open(out_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		r = dir < 0 ? -errno : 0;
+	}
+	for (unsigned int level = 0; r == 0 && level < TILE_LEVELS; level++)
+		r = put_level(t, dir, level);
+	if (r == 0)
+		r = put_entries(t, dir);
+	/* last: who finds it finds all that it counts */
+	if (r == 0)
+		r = put_file(dir, "checkpoint", t->note, strlen(t->note));
+	if (r == 0)
+		*ret_size = t->size;
+	fd_close(&dir);
+	logtree_close(t);
+	return r;
+}
+
+int
+tiles_main(int argc, char **argv)
+{
+	const char *dir = paths_audit_dir();
+	uint64_t size = 0;
+	int r;
+
+	if (argc != 2 || argv[1][0] == '-') {
+		fprintf(stderr, "usage: kennel audit tiles DIR\n");
+		return EXIT_USAGE;
+	}
+	if (dir == NULL) {
+		log_error("no home folder: where is the log?");
+		return LOG_EXIT_FAILED;
+	}
+	r = audit_tiles(dir, argv[1], &size);
+	if (r < 0) {
+		log_error("unable to write tiles to %s: %s", argv[1],
+		    r == -EBADMSG  ? "the log is damaged; see \"kennel audit verify\""
+		    : r == -ENOENT ? "there is no log"
+				   : strerror(-r));
+		return LOG_EXIT_FAILED;
+	}
+	printf("%llu records, in %s\n", (unsigned long long)size, argv[1]);
+	return 0;
+}

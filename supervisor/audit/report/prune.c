@@ -1,0 +1,239 @@
+/*
+ * "kennel audit prune": the oldest files of a log removed, which the log says;
+ * "kennel audit rotate": the live file closed before it is full, to be kept away.
+ *
+ * The recorder does it, after the record of it is on disk; what is left still has
+ * the tree over everything, and the checkpoints of what is gone.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "leash/audit/writer.h"
+#include "shim/base/log.h"
+#include "supervisor/audit/log/merkle_read.h"
+#include "supervisor/audit/query/query.h"
+#include "supervisor/cli/paths.h"
+
+#define EXIT_USAGE 64
+#define WAIT_MS    10000
+
+int
+audit_record(const struct event *event)
+{
+	struct audit_place place = {
+	    paths_audit_dir(), paths_run_dir(), paths_libexec("kennel-recorder")};
+	struct report *report = NULL;
+	uint64_t number;
+	int sock = -1, r = -EPIPE;
+
+	if (place.log_dir == NULL || place.run_dir == NULL || place.recorder == NULL)
+		return -ENOENT;
+	/* once more when a recorder was just leaving */
+	for (int i = 0; r == -EPIPE && i < 5; i++) {
+		r = audit_connect(&place, WAIT_MS, &sock);
+		if (r == 0)
+			r = report_open(sock, REPORT_AUDITOR, "", WAIT_MS, &report);
+	}
+	if (r == 0)
+		r = report_send(report, event, EVENT_GATE, &number);
+	if (r == 0)
+		r = report_wait(report, number, WAIT_MS);
+	report_free(report);
+	return r;
+}
+
+/* When the last record of a segment was written. */
+static int
+last_ts(const char *path, uint64_t *ret)
+{
+	char why[AUDIT_WHY_MAX];
+	struct reader reader;
+	sqlite3_stmt *s = NULL;
+	int r;
+
+	r = reader_open(path, &reader, why);
+	if (r < 0)
+		return r;
+	r = -EBADMSG;
+	if (sqlite3_prepare_v2(reader.db, "SELECT ts FROM rec ORDER BY idx DESC LIMIT 1",
+		-1, &s, NULL) == SQLITE_OK &&
+	    sqlite3_step(s) == SQLITE_ROW) {
+		*ret = (uint64_t)sqlite3_column_int64(s, 0);
+		r = 0;
+	}
+	(void)sqlite3_finalize(s);
+	reader_close(&reader);
+	return r;
+}
+
+/* Whole files, from the oldest on, whose last record is before that time, or whose
+ * records all stand before number. */
+static int
+choose(const struct logtree *t, uint64_t number, uint64_t before_ns, uint64_t *ret_first)
+{
+	uint64_t first = t->segment[0].base, ts;
+	int r;
+
+	for (size_t i = 0; i + 1 < t->segment_n; i++) {
+		uint64_t end = t->segment[i + 1].base;
+
+		if (before_ns > 0) {
+			r = last_ts(t->segment[i].path, &ts);
+			if (r < 0)
+				return r;
+			if (ts >= before_ns)
+				break;
+		} else if (end > number) {
+			break;
+		}
+		first = end;
+	}
+	*ret_first = first;
+	return 0;
+}
+
+static int
+prune(const struct logtree *t, uint64_t first)
+{
+	static struct event event;
+
+	event_begin(&event, EVENT_PRUNE);
+	event_text(&event, KEY_REASON, "asked for");
+	event_number(&event, KEY_COUNT, first - t->segment[0].base);
+	event_number(&event, KEY_FIRST, first);
+	return audit_record(&event);
+}
+
+/* ---- rotate ------------------------------------------------------------------------ */
+
+#define ROTATE_WAIT_MS 10000
+#define ROTATE_LOOK_MS 20
+
+/* What the live file begins with, and how much it holds. */
+static int
+live_file(const char *dir, uint64_t *ret_base, uint64_t *ret_size)
+{
+	struct logtree *t = NULL;
+	int r = logtree_open(dir, 0, &t);
+
+	if (r == 0) {
+		*ret_base = t->segment[t->segment_n - 1].base;
+		*ret_size = t->size;
+	}
+	logtree_close(t);
+	return r;
+}
+
+/* The recorder closes it behind the record that asks for it, when nobody reads. */
+static int
+wait_closed(const char *dir, uint64_t old, uint64_t *ret_base)
+{
+	const struct timespec pause = {.tv_nsec = ROTATE_LOOK_MS * 1000000L};
+	uint64_t size;
+
+	for (int i = 0; i < ROTATE_WAIT_MS / ROTATE_LOOK_MS; i++) {
+		/* one that is just being exchanged cannot be read for a moment */
+		if (live_file(dir, ret_base, &size) == 0 && *ret_base != old)
+			return 0;
+		(void)nanosleep(&pause, NULL); /* syscalls: clock_nanosleep nanosleep */
+	}
+	return -ETIMEDOUT;
+}
+
+int
+rotate_main(int argc, char **argv)
+{
+	const char *dir = paths_audit_dir();
+	uint64_t base = 0, size = 0, next = 0;
+	static struct event event;
+	int r;
+
+	(void)argv;
+	if (argc != 1) {
+		fprintf(stderr, "usage: kennel audit rotate\n");
+		return EXIT_USAGE;
+	}
+	r = dir == NULL ? -ENOENT : live_file(dir, &base, &size);
+	if (r == 0 && size - base < SEGMENT_LEAST) {
+		printf("nothing to close: the file holds %llu records, and one has %d or "
+		       "more\n",
+		    (unsigned long long)(size - base), SEGMENT_LEAST);
+		return 0;
+	}
+	event_begin(&event, EVENT_ROTATE);
+	event_number(&event, KEY_FIRST, base);
+	event_text(&event, KEY_REASON, "asked for");
+	if (r == 0)
+		r = audit_record(&event);
+	if (r == 0)
+		r = wait_closed(dir, base, &next);
+	if (r < 0) {
+		log_error("unable to close the file: %s",
+		    r == -ENOENT      ? "there is no log"
+		    : r == -ETIMEDOUT ? "somebody reads it; it is closed when they ended "
+					"and something is recorded"
+				      : strerror(-r));
+		return LOG_EXIT_FAILED;
+	}
+	printf("records %llu to %llu are in audit-%0*llu.db\n", (unsigned long long)base,
+	    (unsigned long long)next - 1, SEGMENT_DIGITS, (unsigned long long)base);
+	return 0;
+}
+
+/* ---- prune -------------------------------------------------------------------------- */
+
+static int
+usage(void)
+{
+	fprintf(stderr, "usage: kennel audit prune --before TIME | IDX\n");
+	return EXIT_USAGE;
+}
+
+int
+prune_main(int argc, char **argv)
+{
+	static const struct option option[] = {
+	    {"before", required_argument, NULL, 'b'},
+	    {NULL, 0, NULL, 0},
+	};
+	const char *dir = paths_audit_dir();
+	uint64_t before = 0, number = 0, first = 0, base = 0;
+	struct logtree *t = NULL;
+	int c, r;
+
+	optind = 0;
+	while ((c = getopt_long(argc, argv, "", option, NULL)) != -1) {
+		if (c != 'b' || options_time(optarg, &before) < 0)
+			return usage();
+	}
+	if (argc - optind != (before == 0) ||
+	    (before == 0 &&
+		!scan_number((struct span){(uint8_t *)argv[optind], strlen(argv[optind])},
+		    &number)))
+		return usage();
+	r = dir == NULL ? -ENOENT : logtree_open(dir, 0, &t);
+	if (r == 0)
+		r = choose(t, number, before, &first);
+	if (r == 0) {
+		base = t->segment[0].base;
+		if (first > base)
+			r = prune(t, first);
+	}
+	logtree_close(t);
+	if (r < 0) {
+		log_error("unable to remove old records: %s", strerror(-r));
+		return LOG_EXIT_FAILED;
+	}
+	if (first == base)
+		printf("nothing to remove: no whole file is that old\n");
+	else
+		printf("records %llu to %llu are removed\n", (unsigned long long)base,
+		    (unsigned long long)first - 1);
+	return 0;
+}

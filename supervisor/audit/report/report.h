@@ -1,0 +1,44 @@
+/*
+ * A report: one page of HTML, nothing outside of it, no script.
+ *
+ *	page.c		the eight kinds, as tables of sections
+ *	figures.c	what the plots count, in one pass
+ *	svg.c		the plots
+ */
+#ifndef KENNEL_SUPERVISOR_AUDIT_PAGE_H
+#define KENNEL_SUPERVISOR_AUDIT_PAGE_H
+
+#include "supervisor/audit/query/query.h"
+
+#define FIGURES_BUCKETS 60
+#define FIGURES_LATENCY 256 /* eight to a doubling, from 1 us to an hour */
+
+struct figures {
+	uint64_t first_ts, last_ts, bucket_ns;
+	uint64_t done[FIGURES_BUCKETS], denied[FIGURES_BUCKETS];
+	uint64_t latency[FIGURES_LATENCY], latency_n;
+	uint64_t records, calls, execs, denials, starts, scrubs, gaps;
+	struct tally *server; /* part: name; n, flag: denied */
+	struct tally *exec;   /* parts: server, caller, program; n, flag: denied */
+	struct tally *egress; /* parts: host, server; n, sum: bytes, flag: denied */
+	struct tally *session;
+	struct tally *kind; /* part: kind; n */
+};
+
+int figures_count(struct book *, const struct question *, struct figures *ret);
+void figures_free(struct figures *);
+/* The latency that so many of a thousand calls stay below, in microseconds. */
+uint64_t figures_latency(const struct figures *, unsigned int per_mille);
+/* The least latency of a class. */
+uint64_t figures_latency_from(size_t class);
+
+/* The page about one session (q->argv[0]), on out: 0 or -errno. */
+int page_incident(FILE *out, const struct question *);
+
+void svg_time(FILE *, const struct figures *);
+void svg_servers(FILE *, const struct figures *);
+void svg_latency(FILE *, const struct figures *);
+void svg_execs(FILE *, const struct figures *);
+void svg_egress(FILE *, const struct figures *);
+
+#endif

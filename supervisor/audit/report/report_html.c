@@ -1,0 +1,543 @@
+/*
+ * "kennel audit report": a page of HTML that a person reads or prints.
+ *
+ * Nothing in it points outside of it, its own policy forbids that anything is
+ * loaded or run, and every word of a record goes through inert.c.  The page says
+ * nothing of when it was made: of one checkpoint there is one page.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/base/log.h"
+#include "supervisor/audit/handout.h"
+#include "supervisor/audit/report/report.h"
+
+#define ROWS_SHOWN 200
+
+struct page {
+	FILE *out;
+	const struct question *q;
+	struct book *book;
+	struct figures figures;
+	const char *why;
+};
+
+struct section {
+	const char *heading, *intro;
+	const char *verb; /* its rows; NULL: put instead */
+	const char *kind; /* of record, for log */
+	int (*put)(struct page *);
+	bool word; /* the verb gets the word of the report */
+};
+
+/* ---- pieces that are no rows ---------------------------------------------------------- */
+
+static int
+put_time(struct page *p)
+{
+	svg_time(p->out, &p->figures);
+	return 0;
+}
+
+static int
+put_servers(struct page *p)
+{
+	svg_servers(p->out, &p->figures);
+	return 0;
+}
+
+static void
+put_us(FILE *out, uint64_t us)
+{
+	fprintf(out, us < 10000 ? "%" PRIu64 " us" : "%" PRIu64 " ms",
+	    us < 10000 ? us : us / 1000);
+}
+
+static int
+put_latency(struct page *p)
+{
+	const struct figures *f = &p->figures;
+
+	svg_latency(p->out, f);
+	if (f->latency_n == 0)
+		return 0;
+	fprintf(p->out, "<p>Half of %" PRIu64 " answers came within ", f->latency_n);
+	put_us(p->out, figures_latency(f, 500));
+	fprintf(p->out, ", 95 of 100 within ");
+	put_us(p->out, figures_latency(f, 950));
+	fprintf(p->out, ", 99 within ");
+	put_us(p->out, figures_latency(f, 990));
+	fprintf(p->out, ".</p>\n");
+	return 0;
+}
+
+static int
+put_execs(struct page *p)
+{
+	svg_execs(p->out, &p->figures);
+	return 0;
+}
+
+static int
+put_egress(struct page *p)
+{
+	svg_egress(p->out, &p->figures);
+	return 0;
+}
+
+/* Which of the usual frameworks asks for what, and what the log has of it. */
+static int
+put_controls(struct page *p)
+{
+	static const struct {
+		const char *framework, *control, *asks, *kinds;
+	} row[] = {
+	    {"SOC 2", "CC6.1, CC6.3", "access is granted and limited", "start mounts"},
+	    {"SOC 2", "CC7.2", "anomalies are seen", "refused dropped scrub gap"},
+	    {"SOC 2", "CC8.1", "changes are authorised", "policy.load exception"},
+	    {"NIST 800-53", "AU-2, AU-12", "events are generated",
+		"start exec call stop"},
+	    {"NIST 800-53", "AU-5", "failures of the log are seen", "gap break"},
+	    {"NIST 800-53", "AU-8", "time", "clock"},
+	    {"NIST 800-53", "AU-9(3), AU-10", "cryptographic protection", "epoch cosig"},
+	    {"NIST 800-53", "AC-3, AC-6", "least privilege is enforced", "refused exec"},
+	    {"ISO 27001", "A.8.15", "logging", "start exec call stop heartbeat"},
+	    {"ISO 27001", "A.8.16", "monitoring", "refused dropped gap"},
+	    {"ISO 27001", "A.5.28", "collection of evidence", "export cosig"},
+	    {"EU AI Act", "Art. 12", "events over the lifetime", "call start stop"},
+	    {"OWASP MCP", "01 secrets exposed", "given and taken out", "secrets scrub"},
+	    {"OWASP MCP", "03 tool poisoning", "definitions are watched", "manifest"},
+	    {"OWASP MCP", "05 command injection", "programs are bounded", "exec"},
+	    {"OWASP MCP", "08 lack of audit", "there is a log", "genesis open end"},
+	};
+
+	fprintf(p->out, "<table><thead><tr><th>framework</th><th>control</th><th>asks for"
+			"</th><th>kinds of record</th><th class=\"c1\">records</th>"
+			"</tr></thead><tbody>\n");
+	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
+		char list[80], *save = NULL;
+		uint64_t n = 0;
+
+		(void)snprintf(list, sizeof(list), "%s", row[i].kinds);
+		for (char *k = strtok_r(list, " ", &save); k != NULL;
+		     k = strtok_r(NULL, " ", &save)) {
+			const char *part[] = {k};
+			struct tally_row *t = tally_at(p->figures.kind, part, 1);
+
+			n += t != NULL ? t->n : 0;
+		}
+		fprintf(p->out,
+		    "<tr><td>%s</td><td>%s</td><td>%s</td><td>%s</td>"
+		    "<td class=\"c1\">%" PRIu64 "</td></tr>\n",
+		    row[i].framework, row[i].control, row[i].asks, row[i].kinds, n);
+	}
+	fprintf(p->out, "</tbody></table>\n");
+	return 0;
+}
+
+static int
+put_files(struct page *p)
+{
+	const struct book *book = p->book;
+
+	fprintf(p->out, "<table><thead><tr><th class=\"c1\">first record</th>"
+			"<th>file</th></tr></thead><tbody>\n");
+	for (size_t i = 0; i < book->segment_n; i++)
+		fprintf(p->out, "<tr><td class=\"c1\">%" PRIu64 "</td><td>%s</td></tr>\n",
+		    book->segment[i].base, book->segment[i].name);
+	fprintf(p->out, "</tbody></table>\n<p>%s</p>\n",
+	    book->first == 0
+		? "No record was removed: the files begin with record 0."
+		: "The records before the first of these files were removed; the hashes "
+		  "of "
+		  "their subtrees remain, so that every later proof still leads to the "
+		  "same roots.");
+	return 0;
+}
+
+/* ---- the kinds ---------------------------------------------------------------------------- */
+
+#define S_TIME \
+	{ \
+		"Over time", "Each bar is a sixtieth of the time covered.", \
+		    .put = put_time \
+	}
+#define S_SERVERS \
+	{ \
+		"By server", NULL, .put = put_servers \
+	}
+#define S_LATENCY \
+	{ \
+		"How long calls took", "From the agent's request to the answer.", \
+		    .put = put_latency \
+	}
+#define S_EXECS \
+	{ \
+		"Programs", "What each server started, and what it tried to.", \
+		    .put = put_execs \
+	}
+#define S_EGRESS \
+	{ \
+		"Network", "Bytes by destination, both ways.", .put = put_egress \
+	}
+#define S_GAPS \
+	{ \
+		"Gaps", \
+		    "What the log itself says is missing, and sessions without an end.", \
+		    .verb = "gaps" \
+	}
+#define S_DENIALS \
+	{ \
+		"Refused", "The most frequent first.", .verb = "denials" \
+	}
+
+static const struct section activity[] = {S_TIME, S_SERVERS, S_LATENCY, S_EXECS, S_EGRESS,
+    S_DENIALS, {"Sessions", NULL, .verb = "sessions"}, {"Calls", NULL, .verb = "tool"},
+    {"Worth a look", "First-seen things, spikes, hours, refusals that ended.",
+	.verb = "anomalies"},
+    S_GAPS, {NULL}};
+static const struct section integrity[] = {S_GAPS,
+    {"Checkpoints of others", "What witnesses signed.", .verb = "log", .kind = "cosig"},
+    {"Keys", "Each epoch has a key of its own, which is erased at its end.",
+	.verb = "log", .kind = "epoch"},
+    {"Broken epochs", "Where a key was lost.", .verb = "log", .kind = "break"},
+    {"Recorders", NULL, .verb = "log", .kind = "open"}, {"Files", NULL, .put = put_files},
+    {NULL}};
+static const struct section access_[] = {S_SERVERS, S_EXECS, S_EGRESS,
+    {"First used in this time",
+	"Allowed since the beginning of the range, and never "
+	"before it.",
+	.verb = "widened"},
+    S_DENIALS, {"Secrets", NULL, .verb = "secret"},
+    {"Policies in use", NULL, .verb = "changes"}, {NULL}};
+static const struct section changes[] = {
+    {"Policies", "When a server got another policy.", .verb = "changes"},
+    {"First used in this time", NULL, .verb = "widened"},
+    {"Exceptions", NULL, .verb = "exceptions"},
+    {"Definitions of tools", NULL, .verb = "manifest"}, {NULL}};
+static const struct section controls[] = {
+    {"Controls", "What frameworks ask for, and the records that answer.",
+	.put = put_controls},
+    S_GAPS, S_DENIALS, {"Approvals", NULL, .verb = "who-approved"}, {NULL}};
+static const struct section incident[] = {S_TIME, S_EXECS, S_EGRESS,
+    {"What happened", "Every record of the session, in order.", .verb = "session",
+	.word = true},
+    S_DENIALS, {"Calls", NULL, .verb = "tool"}, {"Secrets", NULL, .verb = "secret"},
+    S_GAPS, {NULL}};
+static const struct section retention[] = {{"Files", NULL, .put = put_files},
+    {"Removed", NULL, .verb = "log", .kind = "prune"},
+    {"Given away", NULL, .verb = "log", .kind = "export"}, S_GAPS, {NULL}};
+static const struct section exceptions[] = {{"Exceptions", NULL, .verb = "exceptions"},
+    {"Approvals", NULL, .verb = "who-approved"}, {NULL}};
+static const struct section inventory[] = {S_SERVERS,
+    {"Policies of servers", NULL, .verb = "changes"},
+    {"Programs that servers are", NULL, .verb = "log", .kind = "start"},
+    {"Definitions of tools", NULL, .verb = "manifest"},
+    {"Recorders", NULL, .verb = "log", .kind = "open"}, {NULL}};
+
+static const struct report {
+	const char *kind, *title;
+	const struct section *section;
+	bool word; /* it is about one session */
+} reports[] = {
+    {"activity", "What the servers did", activity, false},
+    {"integrity", "Integrity of the audit log", integrity, false},
+    {"access", "Access review", access_, false},
+    {"changes", "Changes", changes, false},
+    {"controls", "Controls and their evidence", controls, false},
+    {"incident", "Incident", incident, true},
+    {"retention", "Retention", retention, false},
+    {"exceptions", "Exceptions", exceptions, false},
+    {"inventory", "Inventory", inventory, false},
+};
+
+/* ---- the page ------------------------------------------------------------------------------ */
+
+static const char style[] =
+    ":root{--ink:#1d2733;--quiet:#667485;--line:#dde3ea;--allow:#3f7cac;--deny:#c8402f;"
+    "--ask:#b97a12;--card:#f5f7fa}"
+    "*{box-sizing:border-box}"
+    "body{margin:0 auto;max-width:1080px;padding:40px 28px 80px;color:var(--ink);"
+    "font:15px/1.5 system-ui,-apple-system,'Segoe UI','DejaVu Sans',sans-serif;"
+    "background:#fff}"
+    "h1{font-size:30px;line-height:1.2;margin:0 0 4px}"
+    "h2{font-size:20px;margin:44px 0 4px;padding-top:12px;border-top:2px solid "
+    "var(--line)}"
+    "p{margin:4px 0 12px}.lead{color:var(--quiet);margin:0}"
+    "code,.c3,.mono{font-family:ui-monospace,'DejaVu Sans "
+    "Mono',monospace;font-size:12.5px}"
+    ".seal{margin:20px 0;padding:14px 18px;background:var(--card);"
+    "border-left:4px solid var(--allow);overflow-wrap:anywhere}"
+    ".seal.un{border-color:var(--ask)}"
+    ".cards{display:flex;flex-wrap:wrap;gap:12px;margin:20px 0}"
+    ".cards div{flex:1 1 110px;background:var(--card);padding:12px "
+    "16px;border-radius:6px}"
+    ".cards "
+    "b{display:block;font-size:26px;line-height:1.2;font-variant-numeric:tabular-nums}"
+    ".cards span{color:var(--quiet)}.cards .bad b{color:var(--deny)}"
+    "nav{columns:2;margin:8px 0}nav a{display:block}a{color:var(--allow)}"
+    ".wide{overflow-x:auto}"
+    "table{border-collapse:collapse;width:100%;font-size:13px;margin:8px 0 4px}"
+    "th{text-align:left;color:var(--quiet);font-weight:600;border-bottom:1px solid "
+    "var(--ink)}"
+    "th,td{padding:4px 12px 4px 0;vertical-align:top}"
+    "td.c0{max-width:420px;overflow-wrap:break-word}"
+    "td{border-bottom:1px solid var(--line)}"
+    ".c1,.c4{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}"
+    ".c2{white-space:nowrap;font-variant-numeric:tabular-nums}"
+    ".va{color:var(--allow)}.vd,.vk{color:var(--deny)}.vx{color:var(--ask)}"
+    ".none{color:var(--quiet)}"
+    "svg{width:100%;height:auto;max-width:880px;display:block;margin:10px 0}"
+    "svg text{font-size:12px;fill:var(--ink)}svg .right{text-anchor:end}"
+    "svg .middle{text-anchor:middle}svg .quiet{fill:var(--quiet)}svg "
+    ".strong{font-weight:600}"
+    "rect.allow,circle.allow{fill:var(--allow)}rect.deny,circle.deny{fill:var(--deny)}"
+    ".grid{stroke:var(--line)}.branch{stroke:var(--quiet);fill:none;stroke-width:1.2}"
+    "footer{margin-top:48px;color:var(--quiet);border-top:1px solid "
+    "var(--line);padding-top:12px}"
+    "@media print{body{padding:0;max-width:none;font-size:11px}nav{display:none}"
+    "h2{break-after:avoid}tr,svg{break-inside:avoid}table{font-size:9px}"
+    ".wide{overflow:visible}"
+    "*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}";
+
+static void
+put_card(FILE *out, const char *name, uint64_t n, bool bad)
+{
+	fprintf(out, "<div%s><b>%" PRIu64 "</b><span>%s</span></div>\n",
+	    bad && n > 0 ? " class=\"bad\"" : "", n, name);
+}
+
+static void
+put_cards(struct page *p)
+{
+	const struct figures *f = &p->figures;
+
+	fprintf(p->out, "<div class=\"cards\">\n");
+	put_card(p->out, "records", f->records, false);
+	put_card(p->out, "servers", tally_rows(f->server), false);
+	put_card(p->out, "sessions", tally_rows(f->session), false);
+	put_card(p->out, "calls", f->calls, false);
+	put_card(p->out, "programs run", f->execs, false);
+	put_card(p->out, "refused", f->denials, true);
+	put_card(p->out, "secrets taken out", f->scrubs, false);
+	put_card(p->out, "gaps", f->gaps, true);
+	fprintf(p->out, "</div>\n");
+}
+
+static void
+put_seal(struct page *p)
+{
+	const struct book *book = p->book;
+	char root[2 * CHAIN_HASH_LEN + 1];
+
+	sheet_hex(root, book->root);
+	fprintf(p->out,
+	    "<div class=\"seal%s\"><b>%s</b><br>Log of %" PRIu64
+	    " records, root <span class=\"mono\">%s</span><br>%s%s</div>\n",
+	    book->verified ? "" : " un", book->verified ? "Verified" : "Not verified",
+	    book->size, root,
+	    book->verified ? "kennel-verify found the log whole, and every figure below "
+			     "comes from a "
+			     "reading of all its records that gave this root."
+			   : "The figures below come from the log as it lies there. "
+			     "Whether it is what "
+			     "was written, \"kennel audit verify\" says; with --verified "
+			     "this page does.",
+	    book->verified && !book->complete
+		? " Nothing shows that the log's end was not cut off: it is no longer "
+		  "written, and no witness was asked."
+		: "");
+}
+
+static void
+put_filter(FILE *out, const char *name, const char *value)
+{
+	if (value == NULL)
+		return;
+	fprintf(out, " &middot; %s ", name);
+	inert_html(out, value);
+}
+
+static void
+put_head(struct page *p, const struct report *report)
+{
+	char from[SHEET_TIME_MAX], to[SHEET_TIME_MAX];
+	const struct figures *f = &p->figures;
+
+	fprintf(p->out,
+	    "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+	    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+	    "style-src 'unsafe-inline'\">\n"
+	    "<meta name=\"viewport\" content=\"width=device-width\">\n"
+	    "<title>kennel: %s</title>\n<style>%s</style></head><body>\n"
+	    "<h1>%s</h1>\n<p class=\"lead\">",
+	    report->title, style, report->title);
+	if (f->records > 0)
+		fprintf(p->out, "%s to %s", sheet_time(f->first_ts, 3, from),
+		    sheet_time(f->last_ts, 3, to));
+	else
+		fprintf(p->out, "no record meets what was asked for");
+	put_filter(p->out, "server", p->q->server);
+	put_filter(p->out, "session", p->q->session);
+	put_filter(p->out, "tool", p->q->tool);
+	put_filter(p->out, "verdict", p->q->verdict);
+	put_filter(p->out, "rule", p->q->rule);
+	fprintf(p->out, "</p>\n");
+	put_seal(p);
+	put_cards(p);
+	fprintf(p->out, "<nav>\n");
+	for (const struct section *s = report->section; s->heading != NULL; s++)
+		fprintf(p->out, "<a href=\"#s%d\">%s</a>\n", (int)(s - report->section),
+		    s->heading);
+	fprintf(p->out, "</nav>\n");
+}
+
+static int
+put_section(struct page *p, const struct section *s)
+{
+	const struct verb *verb = s->verb != NULL ? verb_find(s->verb) : NULL;
+	struct question q = *p->q;
+	int status;
+
+	if (verb == NULL)
+		return s->put != NULL ? s->put(p) : -EINVAL;
+	q.verb = verb->name;
+	q.kind = s->kind;
+	q.most_rows = ROWS_SHOWN;
+	if (s->word)
+		q.session = NULL;
+	else
+		q.argc = 0;
+	fprintf(p->out, "<div class=\"wide\">");
+	status = verb_ask(verb, &q, p->book, p->out, &p->why);
+	fprintf(p->out, "</div>\n");
+	return status == ASK_OK || status == ASK_NO_SUCH ? 0 : -EBADMSG;
+}
+
+static int
+put_page(struct page *p, const struct report *report)
+{
+	int r = figures_count(p->book, p->q, &p->figures);
+
+	p->why = p->book->why;
+	if (r < 0)
+		return r;
+	put_head(p, report);
+	for (const struct section *s = report->section; r == 0 && s->heading != NULL;
+	     s++) {
+		fprintf(p->out, "<h2 id=\"s%d\">%s</h2>\n%s%s%s",
+		    (int)(s - report->section), s->heading, s->intro != NULL ? "<p>" : "",
+		    s->intro != NULL ? s->intro : "", s->intro != NULL ? "</p>\n" : "");
+		r = put_section(p, s);
+	}
+	fprintf(p->out,
+	    "<footer>Times are UTC. Digests and ids show their first digits; "
+	    "\"kennel audit why IDX\" and \"kennel audit prove IDX\" tell the rest."
+	    "</footer>\n</body></html>\n");
+	return r;
+}
+
+/* ---- kennel audit report --------------------------------------------------------------------- */
+
+static const struct report *
+find_report(const char *kind)
+{
+	for (size_t i = 0; i < ARRAY_LEN(reports); i++) {
+		if (strcmp(reports[i].kind, kind) == 0)
+			return &reports[i];
+	}
+	return NULL;
+}
+
+/* Never over a file that is there. */
+static FILE *
+open_page(const char *path)
+{
+	int fd;
+
+	if (path == NULL)
+		return stdout;
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	return fd >= 0 ? fdopen(fd, "w") : NULL;
+}
+
+static int
+make_page(struct question *q, const struct report *report)
+{
+	static struct book book;
+	struct page p = {.q = q, .book = &book, .out = open_page(q->out)};
+	int r = 0, status = ASK_FAILED;
+
+	if (p.out == NULL) {
+		verb_complain(q, ASK_FAILED, strerror(errno));
+		return ASK_FAILED;
+	}
+	q->form = FORM_HTML;
+	status = book_open(q, &book);
+	p.why = book.why;
+	if (status == ASK_OK && handout_book("report", report->kind, q, &book) < 0)
+		status = ASK_FAILED;
+	if (status == ASK_OK) {
+		r = put_page(&p, report);
+		status = r == 0 ? ASK_OK : r == -EUCLEAN ? ASK_TAMPERED : ASK_FAILED;
+		figures_free(&p.figures);
+	}
+	verb_complain(q, status, p.why);
+	book_close(&book);
+	if (p.out != stdout ? fclose(p.out) != 0 : fflush(stdout) != 0)
+		status = ASK_FAILED;
+	if (status != ASK_OK && q->out != NULL)
+		(void)remove(q->out); /* no half of a page stays */
+	return status;
+}
+
+int
+page_incident(FILE *out, const struct question *q)
+{
+	static struct book book;
+	struct question mine = *q;
+	struct page p = {.q = &mine, .book = &book, .out = out};
+	const struct report *report;
+	int r = -EBADMSG, status;
+
+	mine.form = FORM_HTML;
+	mine.bare = true;
+	mine.session = q->argv[0];
+	status = book_open(&mine, &book);
+	if (status == ASK_OK) {
+		report = find_report("incident");
+		r = report != NULL ? put_page(&p, report) : -ENOENT;
+		figures_free(&p.figures);
+	}
+	book_close(&book);
+	return r;
+}
+
+int
+page_main(int argc, char **argv)
+{
+	const struct report *report;
+	struct question q;
+
+	if (options_read(argc, argv, "ro", &q) < 0)
+		return ASK_USAGE;
+	report = find_report(q.report != NULL ? q.report : "activity");
+	if (report == NULL || (q.form != FORM_TEXT && q.form != FORM_HTML)) {
+		verb_complain(&q, ASK_USAGE,
+		    "--kind is one of activity integrity access changes controls "
+		    "incident "
+		    "retention exceptions inventory, and a report is HTML");
+		return ASK_USAGE;
+	}
+	if (q.argc > (report->word ? 1 : 0) || (report->word && q.argc != 1)) {
+		verb_complain(&q, ASK_USAGE,
+		    "an incident is about one SESSION; others take no word");
+		return ASK_USAGE;
+	}
+	if (report->word)
+		q.session = q.argv[0];
+	return make_page(&q, report);
+}

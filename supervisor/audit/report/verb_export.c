@@ -1,0 +1,93 @@
+/*
+ * "kennel audit export": the records in the words of other systems.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "supervisor/audit/report/export.h"
+#include "supervisor/audit/handout.h"
+
+struct giving {
+	const struct export_format *format;
+	FILE *out;
+	uint64_t n;
+};
+
+static int
+see_export(void *arg, const struct fact *fact)
+{
+	struct giving *e = arg;
+
+	e->format->line(e->out, fact);
+	(void)fputc('\n', e->out);
+	e->n++;
+	return ferror(e->out) ? -EIO : 0;
+}
+
+/* The file is new: nothing is overwritten. */
+static FILE *
+open_out(const char *path)
+{
+	int fd;
+	FILE *out;
+
+	if (path == NULL)
+		return stdout;
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	out = fd >= 0 ? fdopen(fd, "w") : NULL;
+	return out;
+}
+
+static int
+run_export(const struct question *q, struct giving *e, const char **ret_why)
+{
+	static struct book book;
+	int r, status = book_open(q, &book);
+
+	*ret_why = book.why;
+	if (status == ASK_OK && handout_book("export", e->format->name, q, &book) < 0)
+		status = ASK_FAILED;
+	if (status == ASK_OK) {
+		if (e->format->first != NULL)
+			fprintf(e->out, "%s\n", e->format->first);
+		r = pass_each(&book, q, see_export, e);
+		if (fflush(e->out) != 0 && r == 0)
+			r = -errno;
+		status = r == 0 || r == -EPIPE ? ASK_OK
+			 : r == -EUCLEAN       ? ASK_TAMPERED
+					       : ASK_FAILED;
+		if (r < 0 && book.why[0] == '\0')
+			*ret_why = strerror(-r);
+	}
+	book_close(&book);
+	return status;
+}
+
+int
+export_main(int argc, char **argv)
+{
+	struct giving e = {.out = stdout};
+	const char *why = NULL;
+	struct question q;
+	int status;
+
+	if (options_read(argc, argv, "kaxo", &q) < 0)
+		return ASK_USAGE;
+	e.format = export_find(q.report != NULL ? q.report : "jsonl");
+	if (e.format == NULL || q.argc > 0) {
+		verb_complain(&q, ASK_USAGE, "--format is one of jsonl csv ocsf cef");
+		return ASK_USAGE;
+	}
+	e.out = open_out(q.out);
+	if (e.out == NULL) {
+		verb_complain(&q, ASK_FAILED, strerror(errno));
+		return ASK_FAILED;
+	}
+	status = run_export(&q, &e, &why);
+	verb_complain(&q, status, why);
+	if (e.out != stdout && fclose(e.out) != 0 && status == ASK_OK)
+		status = ASK_FAILED;
+	return status;
+}

@@ -1,0 +1,106 @@
+/*
+ * "kennel audit payload IDX": what was said, if it was kept; and "payloads prune".
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "supervisor/audit/log/kept_payloads.h"
+#include "supervisor/audit/query/query.h"
+
+/* A terminal gets inert text; a file or a pipe the bytes themselves. */
+static int
+show(void *bytes, size_t len)
+{
+	if (!isatty(STDOUT_FILENO))
+		return fwrite(bytes, 1, len, stdout) == len ? 0 : -EPIPE;
+	((char *)bytes)[len] = '\0'; /* payloads_get leaves room */
+	inert_text(stdout, bytes);
+	(void)fputc('\n', stdout);
+	return 0;
+}
+
+/* The digest that the log's record has says which one, and that it is that one. */
+static int
+show_of(const struct fact *fact, const char *folder)
+{
+	const char *hex = fact_text(fact, "params_sha256");
+	uint8_t digest[CHAIN_HASH_LEN];
+	struct payloads *p = NULL;
+	void *bytes = NULL;
+	size_t len = 0;
+	int r;
+
+	if (hex == NULL)
+		hex = fact_text(fact, "result_sha256");
+	if (hex == NULL || !tally_bytes(hex, digest))
+		return -ENOENT;
+	r = payloads_open(folder, false, &p);
+	if (r == 0)
+		r = payloads_get(p, digest, &bytes, &len);
+	if (r == 0)
+		r = show(bytes, len);
+	payloads_close(p);
+	free(bytes);
+	return r;
+}
+
+int
+payload_main(int argc, char **argv)
+{
+	static struct book book;
+	struct question q;
+	uint64_t idx;
+	int r, status;
+
+	if (options_read(argc, argv, "", &q) < 0)
+		return ASK_USAGE;
+	if (q.argc != 1 ||
+	    !scan_number(
+		(struct span){(const uint8_t *)q.argv[0], strlen(q.argv[0])}, &idx)) {
+		fprintf(stderr, "usage: kennel audit payload IDX\n");
+		return ASK_USAGE;
+	}
+	status = book_open(&q, &book);
+	if (status == ASK_OK) {
+		r = pass_one(&book, idx);
+		if (r == 0)
+			r = show_of(book.fact, book.folder);
+		status = r == 0          ? ASK_OK
+			 : r == -ENOENT  ? ASK_NO_SUCH
+			 : r == -EBADMSG ? ASK_TAMPERED
+					 : ASK_FAILED;
+		if (r < 0)
+			(void)snprintf(book.why, sizeof(book.why), "%s",
+			    r == -ENOENT ? "its arguments were not kept, or were removed"
+			    : r == -EBADMSG ? "what lies there is not what was said"
+					    : strerror(-r));
+	}
+	verb_complain(&q, status, book.why);
+	book_close(&book);
+	return fflush(stdout) == 0 ? status : ASK_FAILED;
+}
+
+/* Opened to read first: where there is nothing to remove nothing is made. */
+static int
+prune(const char *folder, uint64_t before_ns, uint64_t *ret_n)
+{
+	struct payloads *p = NULL;
+	int r = payloads_open(folder, false, &p);
+
+	payloads_close(p);
+	p = NULL;
+	if (r == 0)
+		r = payloads_open(folder, true, &p);
+	if (r == 0)
+		r = payloads_prune(p, before_ns, ret_n);
+	payloads_close(p);
+	return r;
+}
+
+int
+prune_payloads_main(int argc, char **argv)
+{
+	return verb_prune(argc, argv, "payloads", prune);
+}

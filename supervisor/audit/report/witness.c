@@ -1,0 +1,389 @@
+/*
+ * "kennel audit witness": somebody on another machine, or with another account,
+ * signs what this log has come to, and never two histories of it.
+ *
+ *	log's side			witness's side
+ *	request --old N ------------>	sign: is the checkpoint the log's, is what
+ *					was signed last time its head?  Then the new
+ *	   <---- cosignature ---------	one is written down, and signed
+ *	add: into the log
+ *
+ * The request is C2SP tlog-witness's add-checkpoint: "old N", the hashes of a
+ * consistency proof in base64, a blank line, the checkpoint.  The answer is one
+ * cosignature line.  Anything can carry both: a pipe, ssh, a file.
+ *
+ * The witness's key and what it signed last lie in files that it names; losing
+ * the latter makes it sign nothing until a person has looked.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "leash/audit/writer.h"
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+#include "supervisor/audit/log/merkle_read.h"
+#include "supervisor/cli/paths.h"
+
+#define EXIT_USAGE   64
+#define EXIT_REFUSED 1
+#define REQUEST_MAX  (PROOF_MAX + NOTE_MAX)
+
+struct asked {
+	const char *key, *state, *log, *name;
+	uint64_t old;
+	bool old_given;
+};
+
+/* ---- the log's side: request ------------------------------------------------------ */
+
+static int
+make_request(struct logtree *t, uint64_t old, FILE *out)
+{
+	char base64[BASE64_LEN(CHAIN_HASH_LEN)];
+	struct hashes h = logtree_hashes(t);
+	struct path path;
+	int r;
+
+	r = path_consistency(&h, old, t->size, &path);
+	if (r < 0)
+		return r;
+	fprintf(out, "old %llu\n", (unsigned long long)old);
+	for (size_t i = 0; i < path.n; i++) {
+		base64_put(base64, path.hash[i], CHAIN_HASH_LEN);
+		fprintf(out, "%s\n", base64);
+	}
+	fprintf(out, "\n%s", t->note);
+	return fflush(out) != 0 ? -errno : 0;
+}
+
+static int
+request(const struct asked *asked)
+{
+	const char *dir = paths_audit_dir();
+	struct logtree *t = NULL;
+	int r;
+
+	if (dir == NULL) {
+		log_error("no home folder: where is the log?");
+		return LOG_EXIT_FAILED;
+	}
+	r = logtree_open(dir, 0, &t);
+	if (r == 0)
+		r = make_request(t, asked->old, stdout);
+	logtree_close(t);
+	if (r == 0)
+		return 0;
+	log_error("unable to ask a witness: %s",
+	    r == -ENOENT    ? "there is no log"
+	    : r == -EINVAL  ? "the log is smaller than that"
+	    : r == -EBADMSG ? "it is damaged; see \"kennel audit verify\""
+			    : strerror(-r));
+	return LOG_EXIT_FAILED;
+}
+
+/* ---- the witness's side: key, sign --------------------------------------------------- */
+
+static int
+new_key(const struct asked *asked)
+{
+	char text[NOTE_VKEY_MAX];
+	struct key *key = NULL;
+	struct vkey vkey;
+	int r;
+
+	r = slot_file(asked->key, true, &key);
+	if (r == 0)
+		r = vkey_make(asked->name, NOTE_COSIGNATURE, key_public(key), &vkey);
+	if (r == 0) {
+		vkey_put(&vkey, text);
+		printf("%s\n", text);
+	} else {
+		log_error("unable to make a witness's key in %s: %s", asked->key,
+		    r == -EINVAL ? "its name may not be empty, nor hold a space or a plus"
+				 : strerror(-r));
+	}
+	key_free(key);
+	return r == 0 ? 0 : LOG_EXIT_FAILED;
+}
+
+struct wanted {
+	uint64_t old;
+	struct path path;
+	struct note note;
+	struct checkpoint cp;
+	size_t text_at; /* of the note in the request */
+};
+
+/* What was signed last: a checkpoint's text.  -ENOENT: nothing yet. */
+static int
+read_state(const char *path, struct checkpoint *ret)
+{
+	char *text = NULL;
+	size_t len = 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC), r;
+
+	if (fd < 0)
+		return -errno;
+	r = fd_slurp(fd, NOTE_MAX, &text, &len);
+	fd_close(&fd);
+	if (r == 0)
+		r = checkpoint_parse((struct span){(uint8_t *)text, len}, ret);
+	free(text);
+	return r;
+}
+
+/* On disk before the signature is out: or it might sign another history after a
+ * crash. */
+static int
+write_state(const char *path, const struct checkpoint *cp)
+{
+	char text[NOTE_MAX], beside[AUDIT_PATH_MAX];
+	size_t len = checkpoint_put(cp, text, sizeof(text));
+	int fd, r = fd_may_replace(path);
+
+	if (r < 0)
+		return r;
+	if ((size_t)snprintf(beside, sizeof(beside), "%s.new", path) >= sizeof(beside))
+		return -ENAMETOOLONG;
+	fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	r = fd_write_all(fd, text, len);
+	if (r == 0 && fsync(fd) < 0)
+		r = -errno;
+	fd_close(&fd);
+	if (r == 0 && rename(beside, path) < 0)
+		r = -errno;
+	return r;
+}
+
+static const char *
+refusal(const struct asked *asked, const struct wanted *w, const struct checkpoint *last,
+    bool first)
+{
+	struct vkey log;
+
+	if (vkey_parse((struct span){(const uint8_t *)asked->log, strlen(asked->log)},
+		&log) < 0 ||
+	    strcmp(w->cp.origin, log.name) != 0 || !note_signed_by(&w->note, &log, NULL))
+		return "it is not signed by that log";
+	if (first)
+		return w->old == 0 ? NULL : "nothing of this log was signed before";
+	if (strcmp(last->origin, w->cp.origin) != 0)
+		return "the state is another log's";
+	if (w->old != last->size)
+		return "that is not what was signed last";
+	if (!path_consistent(&w->path, last->size, last->root, w->cp.size, w->cp.root))
+		return "what was signed last is not the head of it: two histories";
+	return NULL;
+}
+
+static int
+put_cosignature(const struct wanted *w, const struct vkey *vkey, const struct key *key)
+{
+	char text[NOTE_MAX + 64], base64[BASE64_LEN(4 + 8 + KEY_SIGN_LEN)];
+	uint64_t now = (uint64_t)time(NULL);
+	uint8_t sig[4 + 8 + KEY_SIGN_LEN];
+	int n;
+
+	if (w->note.text.len > NOTE_MAX)
+		return -E2BIG;
+	n = snprintf(
+	    text, sizeof(text), "cosignature/v1\ntime %llu\n", (unsigned long long)now);
+	memcpy(text + n, w->note.text.data, w->note.text.len);
+	memcpy(sig, vkey->id, 4);
+	for (size_t i = 0; i < 8; i++)
+		sig[4 + i] = (uint8_t)(now >> (56 - 8 * i));
+	key_sign(key, text, (size_t)n + w->note.text.len, sig + 12);
+	base64_put(base64, sig, sizeof(sig));
+	printf("\xe2\x80\x94 %s %s\n", vkey->name, base64);
+	return fflush(stdout) != 0 ? -errno : 0;
+}
+
+static int
+sign(const struct asked *asked)
+{
+	static struct wanted w;
+	struct checkpoint last = {.size = 0};
+	const char *why = NULL;
+	struct key *key = NULL;
+	struct vkey vkey;
+	char *text = NULL;
+	size_t len = 0;
+	bool first = false;
+	int r;
+
+	r = fd_slurp(STDIN_FILENO, REQUEST_MAX, &text, &len);
+	if (r == 0)
+		r = witness_parse(text, len, &w.old, &w.path, &w.note, &w.cp);
+	if (r == 0)
+		r = slot_file(asked->key, false, &key);
+	if (r == 0)
+		r = vkey_make(asked->name, NOTE_COSIGNATURE, key_public(key), &vkey);
+	if (r == 0) {
+		r = read_state(asked->state, &last);
+		first = r == -ENOENT;
+		r = first ? 0 : r;
+	}
+	if (r == 0)
+		why = refusal(asked, &w, &last, first);
+	if (r == 0 && why == NULL)
+		r = write_state(asked->state, &w.cp);
+	if (r == 0 && why == NULL)
+		r = put_cosignature(&w, &vkey, key);
+	free(text);
+	key_free(key);
+	if (why != NULL)
+		log_error("refused: %s (signed last: %llu)", why,
+		    (unsigned long long)last.size);
+	else if (r < 0)
+		log_error("unable to sign: %s",
+		    r == -EBADMSG ? "the request or the state cannot be read"
+				  : strerror(-r));
+	return why != NULL ? EXIT_REFUSED : r < 0 ? LOG_EXIT_FAILED : 0;
+}
+
+/* ---- the log's side: add --------------------------------------------------------------- */
+
+/* The line belongs to the checkpoint of the last request: the log's last one when
+ * it was asked, which --size names. */
+static int
+add(const struct asked *asked)
+{
+	static struct event event;
+	char text[1100];
+	size_t len = 0;
+	ssize_t n;
+	int r;
+
+	do {
+		n = read(STDIN_FILENO, text + len, sizeof(text) - 1 - len);
+		len += n > 0 ? (size_t)n : 0;
+	} while (n > 0 && len < sizeof(text) - 1);
+	text[len] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	if (n < 0 || strncmp(text, "\xe2\x80\x94 ", 4) != 0 || strlen(text) > 1000) {
+		log_error("unable to add it: this is no cosignature");
+		return LOG_EXIT_FAILED;
+	}
+	event_begin(&event, EVENT_COSIG);
+	event_number(&event, KEY_SIZE, asked->old);
+	event_text(&event, KEY_NOTE, text);
+	r = audit_record(&event);
+	if (r < 0)
+		log_error("unable to add it: %s", strerror(-r));
+	return r < 0 ? LOG_EXIT_FAILED : 0;
+}
+
+/* ---- the verbs ----------------------------------------------------------------------------- */
+
+static const struct {
+	const char *name;
+	int (*run)(const struct asked *);
+	const char *needs; /* letters of the options it cannot do without */
+} verb[] = {
+    {"key", new_key, "kn"},
+    {"request", request, ""},
+    {"sign", sign, "knsl"},
+    {"add", add, "o"},
+};
+
+static int
+usage(void)
+{
+	fprintf(stderr,
+	    "usage: kennel audit witness key --key FILE --name NAME\n"
+	    "       kennel audit witness request [--old N]\n"
+	    "       kennel audit witness sign --key FILE --name NAME --state FILE "
+	    "--log VKEY < REQUEST\n"
+	    "       kennel audit witness add --size N < COSIGNATURE\n");
+	return EXIT_USAGE;
+}
+
+static bool
+has(const struct asked *asked, char letter)
+{
+	switch (letter) {
+	case 'k':
+		return asked->key != NULL;
+	case 'n':
+		return asked->name != NULL;
+	case 's':
+		return asked->state != NULL;
+	case 'l':
+		return asked->log != NULL;
+	default:
+		return asked->old_given;
+	}
+}
+
+static bool
+has_all(const struct asked *asked, const char *letters)
+{
+	while (*letters != '\0') {
+		if (!has(asked, *letters++))
+			return false;
+	}
+	return true;
+}
+
+static bool
+take(int c, struct asked *asked)
+{
+	const struct {
+		int c;
+		const char **text;
+	} row[] = {{'k', &asked->key}, {'n', &asked->name}, {'s', &asked->state},
+	    {'l', &asked->log}};
+
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		if (row[i].c != c)
+			continue;
+		*row[i].text = optarg;
+		return true;
+	}
+	if (c != 'o' ||
+	    !scan_number(
+		(struct span){(const uint8_t *)optarg, strlen(optarg)}, &asked->old))
+		return false;
+	asked->old_given = true;
+	return true;
+}
+
+int
+witness_main(int argc, char **argv)
+{
+	static const struct option option[] = {
+	    {"key", required_argument, NULL, 'k'},
+	    {"name", required_argument, NULL, 'n'},
+	    {"state", required_argument, NULL, 's'},
+	    {"log", required_argument, NULL, 'l'},
+	    {"old", required_argument, NULL, 'o'},
+	    {"size", required_argument, NULL, 'o'},
+	    {NULL, 0, NULL, 0},
+	};
+	struct asked asked = {.key = NULL};
+	int c;
+
+	optind = 0;
+	while ((c = getopt_long(argc, argv, "", option, NULL)) != -1) {
+		if (!take(c, &asked))
+			return usage();
+	}
+	if (argc - optind != 1)
+		return usage();
+	for (size_t i = 0; i < sizeof(verb) / sizeof(verb[0]); i++) {
+		if (strcmp(argv[optind], verb[i].name) != 0)
+			continue;
+		if (!has_all(&asked, verb[i].needs))
+			break;
+		return verb[i].run(&asked);
+	}
+	return usage();
+}

@@ -1,0 +1,265 @@
+/*
+ * kennel-ship: the log's records, one by one, to a collector of syslog messages.
+ *
+ * Process: kennel-ship, started by "kennel audit ship".
+ * Holds: the log's folder, to read; the file that says how far it came; one
+ * socket, connected before it confined itself.
+ * Trusts: nobody.  What comes from the log is made inert, what comes from the
+ * collector is never read.
+ * Must never: write the log; hold a key; open another socket.
+ *
+ * A record counts as sent when the collector's side has taken it; after a crash
+ * or a lost connection those since the last such moment are sent again.  Their
+ * idx tells: at least once, never not at all.
+ */
+/* As kennel-verify does, by SQLite:
+ * syscalls: openat read pread64 lseek fcntl fstat newfstatat stat lstat readlink
+ * syscalls: getcwd access faccessat faccessat2 geteuid getpid mmap munmap mremap
+ * syscalls: sysinfo sched_getaffinity uname clock_nanosleep getdents64 */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "shim/base/confine.h"
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+#include "ship_syscalls.h"
+#include "supervisor/audit/ship/ship.h"
+
+#define USAGE \
+	"usage: kennel-ship LOG_DIR POSITION TO FORMAT once|follow (by kennel audit " \
+	"ship)"
+#define PLACE_EACH 256       /* records between two writes of the place */
+#define POLL_NS    300000000 /* between two looks at the log */
+
+struct ship {
+	struct ship_to to;
+	const struct export_format *format;
+	int place_fd;
+	uint64_t next;   /* to be sent */
+	uint64_t placed; /* on disk as the next */
+	char log[33];    /* the log's own name */
+	char host[256];
+	char line[SHIP_LINE_MAX];
+	int error; /* of the socket */
+};
+
+/* ---- one record ------------------------------------------------------------------ */
+
+static int
+put_place(struct ship *s)
+{
+	int r;
+
+	if (s->placed == s->next || !ship_all_taken(&s->to))
+		return 0;
+	r = ship_place_put(s->place_fd, s->log, s->next);
+	if (r == 0)
+		s->placed = s->next;
+	return r;
+}
+
+static int
+see_ship(void *arg, const struct fact *fact)
+{
+	struct ship *s = arg;
+	size_t len = ship_line(fact, s->format, s->host, s->line);
+	char text[96];
+
+	if (len == 0) { /* told, not dropped */
+		(void)snprintf(text, sizeof(text),
+		    "record %" PRIu64 " is too long for a message", fact->idx);
+		len = ship_notice(s->host, fact->ts, text, s->line);
+	}
+	s->error = ship_send(&s->to, s->line, len);
+	if (s->error < 0)
+		return s->error;
+	s->next = fact->idx + 1;
+	return s->next - s->placed >= PLACE_EACH ? put_place(s) : 0;
+}
+
+/* ---- the log ----------------------------------------------------------------------- */
+
+static int
+read_log_name(struct book *book, char ret[33])
+{
+	sqlite3_stmt *s = NULL;
+	const char *name;
+	int r = -EBADMSG;
+
+	if (sqlite3_prepare_v2(book->reader.db, "SELECT v FROM meta WHERE k = 'log'", -1,
+		&s, NULL) == SQLITE_OK &&
+	    sqlite3_step(s) == SQLITE_ROW) {
+		name = (const char *)sqlite3_column_text(s, 0);
+		if (name != NULL && strlen(name) == 32 &&
+		    strspn(name, "0123456789abcdef") == 32) {
+			memcpy(ret, name, 33);
+			r = 0;
+		}
+	}
+	(void)sqlite3_finalize(s);
+	return r;
+}
+
+/* What was pruned before it was shipped is said. */
+static int
+skip_pruned(struct ship *s, const struct book *book)
+{
+	char text[128];
+	size_t len;
+
+	if (s->next >= book->first)
+		return 0;
+	(void)snprintf(text, sizeof(text),
+	    "records %" PRIu64 " to %" PRIu64 " were pruned before they were shipped",
+	    s->next, book->first - 1);
+	len = ship_notice(s->host, (uint64_t)time(NULL) * NS_PER_S, text, s->line);
+	s->error = ship_send(&s->to, s->line, len);
+	if (s->error == 0)
+		s->next = book->first;
+	return s->error;
+}
+
+/* All that is new: 0, or what went wrong with why said. */
+static int
+ship_new(struct ship *s, struct question *q)
+{
+	static struct book book;
+	int r = 0, status = book_open(q, &book);
+
+	if (status != ASK_OK) {
+		log_error("unable to read the log: %s", book.why);
+		r = -EBADMSG;
+	} else if (book.size > s->next) {
+		r = skip_pruned(s, &book);
+		q->first = s->next;
+		if (r == 0)
+			r = pass_each(&book, q, see_ship, s);
+		if (r < 0 && s->error == 0)
+			log_error("unable to read the log: %s",
+			    book.why[0] != '\0' ? book.why : strerror(-r));
+	}
+	book_close(&book);
+	return r;
+}
+
+/* ---- the process ------------------------------------------------------------------- */
+
+/* As root SQLite gives a write-ahead log to the owner of its database, who has it
+ * already: this process may not. */
+static int
+no_fchown(void)
+{
+	return 0;
+}
+
+static void
+take_fchown_away(void)
+{
+	sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+
+	if (vfs == NULL || vfs->iVersion < 3 ||
+	    vfs->xSetSystemCall(vfs, "fchown",
+		(sqlite3_syscall_ptr)(void (*)(void))no_fchown) != SQLITE_OK)
+		die("unable to keep SQLite from writing");
+}
+
+static void
+confine(const char *log_dir)
+{
+	struct confine_path may = {.may = CONFINE_READ};
+	int r;
+
+	may.fd = open(log_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	r = may.fd < 0 ? -errno : confine_no_dumps();
+	if (r == 0)
+		r = confine_paths(&may, 1);
+	if (r == 0)
+		r = confine_syscalls(ship_syscalls, ARRAY_LEN(ship_syscalls));
+	fd_close(&may.fd);
+	if (r < 0)
+		die("unable to confine itself: %s", strerror(-r));
+}
+
+static void
+open_place(struct ship *s, struct question *q, const char *path)
+{
+	static struct book book;
+	int r, status = book_open(q, &book);
+
+	if (status != ASK_OK || read_log_name(&book, s->log) < 0)
+		die("unable to read the log: %s", book.why);
+	book_close(&book);
+	r = ship_place_open(path, s->log, &s->place_fd, &s->next);
+	if (r == -EUCLEAN)
+		die("%s says how far another log was shipped: nothing is sent", path);
+	if (r < 0)
+		die("unable to open %s: %s", path,
+		    r == -EWOULDBLOCK ? "another kennel-ship has it" : strerror(-r));
+	s->placed = s->next;
+}
+
+/* Until what was sent is taken, at most a few seconds. */
+static int
+last_place(struct ship *s)
+{
+	const struct timespec pause = {.tv_nsec = 20000000};
+
+	for (int i = 0; i < 250 && s->placed != s->next; i++) {
+		if (put_place(s) < 0)
+			return -EIO;
+		if (s->placed != s->next)
+			(void)nanosleep(&pause, NULL);
+	}
+	return s->placed == s->next ? 0 : -ETIMEDOUT;
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct timespec pause = {.tv_nsec = POLL_NS};
+	static struct ship s = {.place_fd = -1};
+	struct question q = {.verb = "ship", .to_ns = INT64_MAX};
+	bool once;
+	int r;
+
+	log_open("kennel-ship", LOG_INFO);
+	if (argc != 6 || (s.format = export_find(argv[4])) == NULL) {
+		fprintf(stderr, "%s\n", USAGE);
+		return ASK_USAGE;
+	}
+	once = strcmp(argv[5], "once") == 0;
+	q.log = argv[1];
+	(void)signal(SIGPIPE, SIG_IGN);                  /* early: rt_sigaction */
+	if (gethostname(s.host, sizeof(s.host) - 1) < 0) /* early: uname */
+		s.host[0] = '\0';
+	take_fchown_away();
+	open_place(&s, &q, argv[2]);
+	r = ship_connect(argv[3], &s.to);
+	if (r < 0) {
+		log_error("unable to reach %s: %s", argv[3],
+		    r == -EINVAL ? "not unix:PATH, unix-stream:PATH or tcp:ADDRESS:PORT"
+				 : strerror(-r));
+		return r == -EINVAL ? ASK_USAGE : SHIP_AGAIN;
+	}
+	confine(argv[1]);
+	for (r = 0; r == 0;) {
+		r = ship_new(&s, &q);
+		if (r == 0)
+			r = put_place(&s);
+		if (once)
+			break;
+		(void)nanosleep(&pause, NULL); /* syscalls: nanosleep */
+	}
+	if (s.error < 0) {
+		log_error("the collector is gone: %s", strerror(-s.error));
+		return SHIP_AGAIN;
+	}
+	return r == 0 && last_place(&s) == 0 ? 0 : ASK_FAILED;
+}

@@ -1,0 +1,143 @@
+/*
+ * A record as a syslog message (RFC 5424).  The header and the structured data
+ * are ASCII; what is foreign in them is made inert.
+ */
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "supervisor/audit/ship/ship.h"
+
+#define FACILITY 13 /* log audit */
+#define SD_ID    "kennel@32473"
+#define HEAD_MAX 32 /* MSGID */
+
+enum { SEVERITY_ERROR = 3, SEVERITY_WARNING = 4, SEVERITY_NOTICE = 5, SEVERITY_INFO = 6 };
+
+static int
+severity(const struct fact *fact)
+{
+	static const struct {
+		const char *kind;
+		int severity;
+	} row[] = {
+	    {"break", SEVERITY_ERROR},
+	    {"gap", SEVERITY_ERROR},
+	    {"clock", SEVERITY_WARNING},
+	    {"dropped", SEVERITY_NOTICE},
+	    {"scrub", SEVERITY_NOTICE},
+	};
+	const char *verdict = fact_text(fact, "verdict");
+
+	if (verdict != NULL && strcmp(verdict, "allow") != 0)
+		return SEVERITY_WARNING;
+	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
+		if (strcmp(row[i].kind, fact->kind) == 0)
+			return row[i].severity;
+	}
+	return SEVERITY_INFO;
+}
+
+/* A name of the header: printable, no space, not empty. */
+static void
+put_name(FILE *out, const char *text, size_t most)
+{
+	size_t n = 0;
+
+	for (; *text != '\0' && n < most; text++, n++)
+		(void)fputc(*text > 0x20 && *text < 0x7f ? *text : '?', out);
+	if (n == 0)
+		(void)fputc('-', out);
+}
+
+/* ", \ and ] get a backslash; what is not plain is \xNN, so escaped. */
+static void
+put_param(FILE *out, const char *key, const char *text)
+{
+	if (text == NULL)
+		return;
+	fprintf(out, " %s=\"", key);
+	for (; *text != '\0'; text++) {
+		uint8_t c = (uint8_t)*text;
+
+		if (c == '"' || c == '\\' || c == ']')
+			fprintf(out, "\\%c", c);
+		else if (c >= 0x20 && c < 0x7f)
+			(void)fputc(c, out);
+		else
+			fprintf(out, "\\\\x%02x", c);
+	}
+	fprintf(out, "\"");
+}
+
+/* Microseconds: a syslog time may have no more. */
+static void
+put_time(FILE *out, uint64_t ns)
+{
+	char time[SHEET_TIME_MAX];
+
+	(void)sheet_time(ns, 9, time);
+	fprintf(out, "%.26sZ", time);
+}
+
+static void
+put_line(FILE *out, const struct fact *fact, const struct export_format *format,
+    const char *host)
+{
+	static const char *const key[] = {"server", "verdict", "rule", "policy"};
+
+	fprintf(out, "<%d>1 ", FACILITY * 8 + severity(fact));
+	put_time(out, fact->ts);
+	(void)fputc(' ', out);
+	put_name(out, host, 255);
+	fprintf(out, " kennel %" PRIu64 " ", fact->pid);
+	put_name(out, fact->kind, HEAD_MAX);
+	fprintf(out, " [" SD_ID " idx=\"%" PRIu64 "\"", fact->idx);
+	put_param(out, "session", fact->session);
+	for (size_t i = 0; i < ARRAY_LEN(key); i++)
+		put_param(out, key[i], fact_text(fact, key[i]));
+	fprintf(out, "] ");
+	if (strcmp(format->name, "jsonl") == 0)
+		inert_body(out, fact->body, fact->len); /* a collector may show it */
+	else
+		format->line(out, fact);
+}
+
+/* What was written, when all of it fitted. */
+static size_t
+close_line(FILE *out)
+{
+	bool whole = fflush(out) == 0 && !ferror(out);
+	long len = ftell(out);
+
+	return fclose(out) == 0 && whole && len > 0 && len < (long)SHIP_LINE_MAX - 1
+		   ? (size_t)len
+		   : 0;
+}
+
+size_t
+ship_line(const struct fact *fact, const struct export_format *format, const char *host,
+    char out[SHIP_LINE_MAX])
+{
+	FILE *f = fmemopen(out, SHIP_LINE_MAX, "w");
+
+	if (f == NULL)
+		return 0;
+	put_line(f, fact, format, host);
+	return close_line(f);
+}
+
+size_t
+ship_notice(const char *host, uint64_t now_ns, const char *text, char out[SHIP_LINE_MAX])
+{
+	FILE *f = fmemopen(out, SHIP_LINE_MAX, "w");
+
+	if (f == NULL)
+		return 0;
+	fprintf(f, "<%d>1 ", FACILITY * 8 + SEVERITY_WARNING);
+	put_time(f, now_ns);
+	(void)fputc(' ', f);
+	put_name(f, host, 255);
+	fprintf(f, " kennel-ship - notice - %s", text);
+	return close_line(f);
+}

@@ -1,0 +1,214 @@
+/*
+ * "kennel audit ship": starts kennel-ship, and again when its collector was
+ * gone.  kennel itself opens no socket to the world.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+#include "supervisor/audit/handout.h"
+#include "supervisor/audit/ship/ship.h"
+#include "supervisor/cli/paths.h"
+
+#define WAIT_FIRST_S 1
+#define WAIT_MOST_S  30
+
+/* Where the place is kept: beside the log's folder, by the collector's name. */
+static int
+place_of(const char *log, const char *to, char ret[AUDIT_PATH_MAX])
+{
+	uint8_t digest[CHAIN_HASH_LEN];
+	char hex[2 * CHAIN_HASH_LEN + 1], folder[AUDIT_PATH_MAX];
+	int n = snprintf(folder, sizeof(folder), "%s.ship", log);
+
+	if (n < 0 || (size_t)n >= sizeof(folder) - 64)
+		return -ENAMETOOLONG;
+	n = fd_make_dirs(folder);
+	if (n < 0)
+		return n;
+	chain_digest(to, strlen(to), digest);
+	sheet_hex(hex, digest);
+	(void)snprintf(ret, AUDIT_PATH_MAX, "%.4000s/%.16s", folder, hex);
+	return 0;
+}
+
+/* TERM, INT and HUP end the shipping, and that is recorded like its beginning. */
+static volatile sig_atomic_t ended_by;
+static volatile pid_t shipper; /* 0: none */
+
+static void
+on_end(int sig)
+{
+	int error = errno;
+
+	ended_by = sig;
+	if (shipper > 0)
+		(void)kill(shipper, SIGTERM); /* reaped by nobody else: it is ours */
+	errno = error;
+}
+
+static const int end_signal[] = {SIGTERM, SIGINT, SIGHUP};
+
+static void
+hear_ends(sigset_t *ret_set)
+{
+	struct sigaction act = {.sa_handler = on_end}; /* a wait is interrupted */
+
+	(void)sigemptyset(ret_set);
+	for (size_t i = 0; i < ARRAY_LEN(end_signal); i++) {
+		(void)sigaddset(ret_set, end_signal[i]);
+		(void)sigaction(end_signal[i], &act, NULL); /* cannot fail: known */
+	}
+}
+
+static int
+wait_for(pid_t child)
+{
+	int status;
+	pid_t pid;
+
+	do
+		pid = waitpid(child, &status, 0); /* syscalls: wait4 */
+	while (pid < 0 && errno == EINTR);
+	shipper = 0;
+	if (pid < 0)
+		return ASK_FAILED;
+	if (WIFSIGNALED(status) && ended_by == 0)
+		log_error("kennel-ship was ended by signal %d", WTERMSIG(status));
+	return WIFEXITED(status) ? WEXITSTATUS(status)
+	       : ended_by != 0   ? 128 + ended_by
+				 : ASK_FAILED;
+}
+
+static int
+run_once(char *const give[], const char *path, const sigset_t *ends)
+{
+	pid_t parent = getpid(), child;
+	sigset_t before;
+
+	/* an end that comes before it is known whom to end waits */
+	(void)sigprocmask(SIG_BLOCK, ends, &before);
+	if (ended_by != 0) {
+		(void)sigprocmask(SIG_SETMASK, &before, NULL);
+		return 128 + ended_by;
+	}
+	child = fork(); /* syscalls: clone fork vfork */
+	if (child == 0) {
+		for (size_t i = 0; i < ARRAY_LEN(end_signal); i++)
+			(void)signal(end_signal[i], SIG_DFL);
+		(void)sigprocmask(SIG_SETMASK, &before, NULL);
+		/* it does not outlive the verb; syscalls: prctl */
+		if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || getppid() != parent)
+			_exit(ASK_FAILED);
+		(void)execv(path, give); /* syscalls: execve */
+		log_error("unable to run %s: %s", path, strerror(errno));
+		_exit(ASK_FAILED);
+	}
+	shipper = child < 0 ? 0 : child;
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+	return child < 0 ? ASK_FAILED : wait_for(child);
+}
+
+/* Not 0: somebody ended it meanwhile. */
+static int
+rest(unsigned int seconds, const sigset_t *ends)
+{
+	const struct timespec wait = {.tv_sec = seconds};
+	sigset_t before;
+
+	(void)sigprocmask(SIG_BLOCK, ends, &before);
+	if (ended_by == 0)
+		(void)ppoll(NULL, 0, &wait, &before); /* syscalls: ppoll */
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+	return ended_by;
+}
+
+/* Again and again while the collector is gone, until somebody ends it. */
+static int
+run(char *const give[], const char *path, bool once)
+{
+	unsigned int wait_s = WAIT_FIRST_S;
+	sigset_t ends;
+
+	hear_ends(&ends);
+	for (;;) {
+		int status = run_once(give, path, &ends);
+
+		if (status != SHIP_AGAIN || once)
+			return status == SHIP_AGAIN ? ASK_FAILED : status;
+		if (rest(wait_s, &ends) != 0)
+			return 128 + ended_by;
+		wait_s = 2 * wait_s < WAIT_MOST_S ? 2 * wait_s : WAIT_MOST_S;
+	}
+}
+
+/* That it begins and that it ended; the former before anything leaves. */
+static int
+record(const struct question *q, const char *outcome)
+{
+	struct question now = {.verb = q->verb, .log = q->log, .to_ns = INT64_MAX};
+	struct handout h = {
+	    .what = "ship", .to = q->argv[0], .format = q->report, .outcome = outcome};
+	static struct book book;
+	int r = 0, status = book_open(&now, &book);
+
+	if (status == ASK_OK) {
+		h.folder = book.folder;
+		h.first = book.first;
+		h.size = book.size;
+		h.root = book.root;
+		r = handout_record(&h);
+	}
+	book_close(&book);
+	if (r < 0)
+		log_error("audit ship: the log cannot record that it %s: %s", outcome,
+		    strerror(-r));
+	/* a log that cannot be read is told of by kennel-ship, which ships nothing */
+	return r;
+}
+
+int
+ship_main(int argc, char **argv)
+{
+	const char *found = paths_libexec("kennel-ship"), *log = paths_audit_dir();
+	char place[AUDIT_PATH_MAX], path[AUDIT_PATH_MAX];
+	char *give[] = {(char *)"kennel-ship", NULL, place, NULL, NULL, NULL, NULL};
+	struct question q;
+	int status, r;
+
+	if (options_read(argc, argv, "x1", &q) < 0)
+		return ASK_USAGE;
+	if (q.argc != 1 || (q.report != NULL && export_find(q.report) == NULL)) {
+		verb_complain(&q, ASK_USAGE,
+		    "it wants where to: unix:PATH, unix-stream:PATH or tcp:ADDRESS:PORT");
+		return ASK_USAGE;
+	}
+	if (q.log != NULL)
+		log = q.log;
+	if (q.report == NULL)
+		q.report = "jsonl";
+	r = log != NULL && found != NULL ? place_of(log, q.argv[0], place) : -ENOENT;
+	if (r < 0) {
+		verb_complain(&q, ASK_FAILED, strerror(-r));
+		return ASK_FAILED;
+	}
+	/* found stands where the next path will */
+	(void)snprintf(path, sizeof(path), "%s", found);
+	if (record(&q, "began") < 0)
+		return ASK_FAILED;
+	give[1] = (char *)log;
+	give[3] = q.argv[0];
+	give[4] = (char *)q.report;
+	give[5] = (char *)(q.once ? "once" : "follow");
+	status = run(give, path, q.once);
+	(void)record(&q, "ended"); /* said already, and nothing leaves any more */
+	return status;
+}

@@ -1,0 +1,111 @@
+/*
+ * What somebody else knows of a log: checkpoints that were kept elsewhere, and
+ * how old its last word may be.
+ *
+ * A log that was cut back to an earlier, genuine end looks like one that ended
+ * there.  Only somebody who saw more, or expects it to be running, can tell.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shim/base/fd.h"
+#include "supervisor/audit/verify/verify.h"
+
+#define NS_PER_S 1000000000ull
+
+int
+anchor_read(const char *path, struct note *note, char text[NOTE_MAX], struct anchor *ret)
+{
+	struct anchor anchor = {.file = path};
+	size_t len = 0;
+	ssize_t n;
+	int fd, r;
+
+	fd = open(path, O_RDONLY | O_CLOEXEC); /* early: openat */
+	if (fd < 0)
+		return -errno;
+	do {
+		n = read(fd, text + len, NOTE_MAX - len); /* early: read */
+		len += n > 0 ? (size_t)n : 0;
+	} while (n > 0 && len < NOTE_MAX);
+	fd_close(&fd);
+	if (n != 0)
+		return n < 0 ? -EIO : -EFBIG;
+	r = note_parse(text, len, note);
+	if (r == 0)
+		r = checkpoint_parse(note->text, &anchor.cp);
+	if (r == 0)
+		*ret = anchor;
+	return r;
+}
+
+/* Every kept checkpoint was met on the way, unless it counts more than there is,
+ * or less than is left. */
+static int
+check_anchors(const struct walk *walk, struct answer *answer, bool *ret_at_end)
+{
+	uint64_t size = walk->tree.chain.size;
+
+	for (size_t i = 0; i < walk->anchor_n; i++) {
+		const struct anchor *a = &walk->anchor[i];
+
+		if (strcmp(a->cp.origin, walk->origin) != 0)
+			return found(answer, TAMPERED,
+			    "a kept checkpoint is of another log: %s", a->cp.origin);
+		if (a->cp.size > size) {
+			(void)bad_record(
+			    answer, size, "it is missing: a kept checkpoint counted it");
+			return -EBADMSG;
+		}
+		if (a->cp.size == size)
+			*ret_at_end = true;
+		if (!a->seen && a->cp.size >= walk->first_record)
+			return found(answer, TAMPERED, "a kept checkpoint was not met");
+	}
+	return 0;
+}
+
+void
+freshness_check(const struct freshness *f, const struct walk *walk, struct answer *answer)
+{
+	uint64_t max = f->max_age_ns, age, period;
+	bool at_end = f->stopped;
+
+	if (check_anchors(walk, answer, &at_end) < 0)
+		return;
+	if (walk->first_record > walk->pruned) {
+		(void)found(answer, INCOMPLETE,
+		    "the records before %" PRIu64
+		    " are gone, and none says that they were removed",
+		    walk->first_record);
+		return;
+	}
+	if (walk->breaks > 0) {
+		(void)found(answer, INCOMPLETE,
+		    "the chain of keys is broken at record %" PRIu64
+		    ": from there on only the origin's key vouches",
+		    walk->first_break);
+		return;
+	}
+	if (walk->witness_n > 0 && walk->witness_time == 0) {
+		(void)found(answer, INCOMPLETE, "no witness that was named has signed");
+		return;
+	}
+	period = walk->period_s > 0 ? walk->period_s : 60;
+	if (max == 0)
+		max = 2 * period * NS_PER_S;
+	age = f->now_ns > walk->last_ts ? f->now_ns - walk->last_ts : 0;
+	if (age <= max || (at_end && walk->ended))
+		return;
+	(void)found(answer, INCOMPLETE,
+	    walk->ended
+		? "stale: the log ended %" PRIu64 " s ago, and nothing shows that it "
+		  "was not cut back to there (--stopped says so, or a kept checkpoint)"
+		: "stale: the log's last word is %" PRIu64 " s old, and it is no end",
+	    (uint64_t)(age / NS_PER_S));
+}

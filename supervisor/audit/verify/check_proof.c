@@ -1,0 +1,186 @@
+/*
+ * One record's proof (C2SP tlog-proof), checked without the log:
+ *
+ *	c2sp.org/tlog-proof@v1
+ *	extra BASE64			(optional)
+ *	index N
+ *	BASE64 of each hash, one a line
+ *					(a blank line)
+ *	the checkpoint, a signed note
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+#include "supervisor/audit/verify/verify.h"
+
+#define EXIT_USAGE    64
+#define WITNESSES_MAX 16
+
+/* A file whole, or -EFBIG. */
+static int
+slurp(const char *path, char *out, size_t cap, size_t *ret_len)
+{
+	size_t len = 0;
+	ssize_t n;
+	int fd = open(path, O_RDONLY | O_CLOEXEC); /* early: openat read */
+
+	if (fd < 0)
+		return -errno;
+	do {
+		n = read(fd, out + len, cap - len);
+		len += n > 0 ? (size_t)n : 0;
+	} while (n > 0 && len < cap);
+	fd_close(&fd);
+	if (n != 0)
+		return n < 0 ? -EIO : -EFBIG;
+	*ret_len = len;
+	return 0;
+}
+
+struct asked {
+	bool json, key_given;
+	struct vkey key, witness[WITNESSES_MAX];
+	size_t witness_n;
+};
+
+static int
+say(const struct asked *asked, enum verdict verdict, uint64_t index, uint64_t size,
+    const char *why)
+{
+	static const char *const name[] = {"proved", "tampered", "incomplete", "error"};
+
+	if (asked->json)
+		printf("{\"status\":\"%s\",\"index\":%" PRIu64 ",\"size\":%" PRIu64
+		       ",\"reason\":\"%s\"}\n",
+		    name[verdict], index, size, why);
+	else
+		printf("%s: %s\n", name[verdict], why);
+	return (int)verdict;
+}
+
+/* What "kennel audit certify" wrote. */
+static int
+check_certificate(const struct asked *asked, const char *text, size_t len)
+{
+	static struct note note;
+	char why[256];
+
+	if (note_parse(text, len, &note) < 0)
+		return say(asked, UNKNOWN, 0, 0, "this is no certificate");
+	if (!note_signed_by(&note, &asked->key, NULL))
+		return say(asked, TAMPERED, 0, 0, "it is not signed by this key");
+	(void)snprintf(
+	    why, sizeof(why), "the certificate is signed by %.150s", asked->key.name);
+	return say(asked, INTACT, 0, 0, why);
+}
+
+static bool
+is_certificate(const char *text, size_t len)
+{
+	size_t head = sizeof(NOTE_CERTIFICATE) - 1;
+
+	return len > head && memcmp(text, NOTE_CERTIFICATE "\n", head + 1) == 0;
+}
+
+/* The signatures first: nothing of an unsigned checkpoint is believed. */
+static int
+check(const struct asked *asked, const char *text, size_t len, const char *body,
+    size_t body_len)
+{
+	static struct proof proof;
+	static struct note note;
+	struct checkpoint cp;
+	uint8_t leaf[CHAIN_HASH_LEN];
+	char why[256];
+
+	if (proof_parse(text, len, &proof, &note, &cp) < 0)
+		return say(asked, UNKNOWN, 0, 0, "this is no proof");
+	if (strcmp(cp.origin, asked->key.name) != 0 ||
+	    !note_signed_by(&note, &asked->key, NULL))
+		return say(asked, TAMPERED, proof.index, cp.size,
+		    "its checkpoint is not signed by this key");
+	for (size_t i = 0; i < asked->witness_n; i++) {
+		if (!note_signed_by(&note, &asked->witness[i], NULL))
+			return say(asked, INCOMPLETE, proof.index, cp.size,
+			    "its checkpoint is not cosigned by every witness named");
+	}
+	if (body != NULL)
+		chain_leaf(body, body_len, leaf);
+	else if (proof.has_leaf)
+		chain_leaf(proof.leaf, proof.leaf_len, leaf);
+	else
+		return say(asked, UNKNOWN, proof.index, cp.size,
+		    "which record? its bytes are not in the proof");
+	if (body != NULL && body_len > 0 && body[body_len - 1] == '\n' &&
+	    !proof_included(&proof, leaf, &cp))
+		chain_leaf(body, body_len - 1, leaf); /* as "log --json" printed it */
+	if (!proof_included(&proof, leaf, &cp))
+		return say(asked, TAMPERED, proof.index, cp.size,
+		    "the record is not in the tree of this checkpoint");
+	(void)snprintf(why, sizeof(why),
+	    "record %" PRIu64 " is in the log of %" PRIu64 " records", proof.index,
+	    cp.size);
+	return say(asked, INTACT, proof.index, cp.size, why);
+}
+
+static bool
+take_vkey(const char *text, struct vkey *ret)
+{
+	return vkey_parse((struct span){(const uint8_t *)text, strlen(text)}, ret) == 0;
+}
+
+static int
+usage(void)
+{
+	fprintf(stderr,
+	    "usage: kennel-verify proof [--json] --key VKEY [--witness VKEY]... "
+	    "FILE.tlog-proof [RECORD]\n");
+	return EXIT_USAGE;
+}
+
+int
+proof_main(int argc, char **argv)
+{
+	static const struct option option[] = {
+	    {"json", no_argument, NULL, 'j'},
+	    {"key", required_argument, NULL, 'k'},
+	    {"witness", required_argument, NULL, 'w'},
+	    {NULL, 0, NULL, 0},
+	};
+	static char text[PROOF_MAX], body[AUDIT_BODY_MAX + 1];
+	static struct asked asked;
+	size_t len = 0, body_len = 0;
+	int c, r;
+
+	while ((c = getopt_long(argc, argv, "", option, NULL)) != -1) {
+		if (c == 'j')
+			asked.json = true;
+		else if (c == 'k' && take_vkey(optarg, &asked.key))
+			asked.key_given = true;
+		else if (c == 'w' && asked.witness_n < WITNESSES_MAX &&
+			 take_vkey(optarg, &asked.witness[asked.witness_n]))
+			asked.witness_n++;
+		else
+			return usage();
+	}
+	if (!asked.key_given || argc - optind < 1 || argc - optind > 2)
+		return usage();
+	r = slurp(argv[optind], text, sizeof(text), &len);
+	if (r == 0 && argc - optind == 2)
+		r = slurp(argv[optind + 1], body, sizeof(body), &body_len);
+	if (r < 0) {
+		log_error("unable to read %s: %s", argv[optind], strerror(-r));
+		return UNKNOWN;
+	}
+	if (argc - optind == 1 && asked.witness_n == 0 && is_certificate(text, len))
+		return check_certificate(&asked, text, len);
+	return check(&asked, text, len, argc - optind == 2 ? body : NULL, body_len);
+}

@@ -1,0 +1,521 @@
+/*
+ * A piece of the records: each found by its number, as a query would, its body
+ * taken apart, every column compared with it, its leaf hashed; then the tiles that
+ * it fills.
+ *
+ * To be shown by a scan is not enough: a table whose inner pages lie shows every
+ * record to a scan, and hides one from whoever asks for it.  So the first and the
+ * last record of each page are asked for by their numbers as well, and that is
+ * enough for those between.  Why:
+ *
+ *	Asking for x goes down from the root; on each inner page the answers to
+ *	"is this key at least x?" tell which child is next.  Where the first
+ *	record a and the last record b of one page are both found, they come to
+ *	that page by the same children (a scan that shows each number once, and
+ *	as many as there are rows, has met each page once), so each key that was
+ *	looked at is below both or at least both; what lies between them gets the
+ *	same answers and comes to the same page.  There it is found, since the
+ *	scan showed that page's records in their order.
+ *
+ * Where a page ends SQLite does not say, but how many pages it has asked for: one
+ * that it did not ask for anew is the same.  Whatever is not as it should be is
+ * looked at again, each record by its number, and that is what is told.
+ */
+#include <inttypes.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "supervisor/audit/verify/verify.h"
+
+enum {
+	IDX,
+	TS,
+	KIND,
+	SERVER,
+	SESSION,
+	TOOL,
+	VERDICT,
+	RULE,
+	WRITER,
+	WSEQ,
+	BODY,
+	COLUMNS_ALL
+};
+
+#define COLUMNS_SQL \
+	"idx, ts, kind, server, session, tool, verdict, rule, writer, wseq, body"
+#define OWN_FIRST 16
+#define PAGE_MOST 65536u /* bytes: more records than that are not on one page */
+
+struct rows {
+	sqlite3 *db;
+	sqlite3_stmt *rec, *scan_rec, *exists, *tile;
+	uint64_t page_first; /* of the page at hand, as far as it is in this piece */
+	size_t page_bytes;
+	int64_t pages; /* that SQLite had asked for */
+	bool trouble;  /* it could not tell: no word about the records */
+	char text[AUDIT_BODY_MAX];
+	struct scan scan;
+	struct cell cell[COLUMNS_ALL]; /* of the record at hand */
+	struct entry entry;
+};
+
+/* ---- columns ------------------------------------------------------------------ */
+
+static bool
+is_number(const struct rows *rows, int column, struct span raw)
+{
+	const struct cell *cell = &rows->cell[column];
+	uint64_t number;
+
+	return cell->type == SQLITE_INTEGER && scan_number(raw, &number) &&
+	       number <= INT64_MAX && (int64_t)number == cell->number;
+}
+
+static bool
+is_string(struct rows *rows, int column, struct span raw)
+{
+	const struct cell *cell = &rows->cell[column];
+	const void *want = raw.data + 1;
+	long len = (long)raw.len - 2;
+
+	if (cell->type != SQLITE_TEXT)
+		return false;
+	/* as it stands, mostly */
+	if (len < 0 || raw.data[0] != '"' || memchr(raw.data, '\\', raw.len) != NULL) {
+		len = scan_string(raw, rows->text, sizeof(rows->text));
+		want = rows->text;
+	}
+	return cell->len == len &&
+	       (len == 0 || memcmp(cell->bytes, want, (size_t)len) == 0);
+}
+
+/* A field that may be missing: then the column is NULL. */
+static bool
+is_field(struct rows *rows, int column, const char *key)
+{
+	const struct scan_field *field = scan_find(&rows->scan, key);
+
+	if (field == NULL)
+		return rows->cell[column].type == SQLITE_NULL;
+	return is_string(rows, column, field->value);
+}
+
+/* The first name of a tools/call, and of nothing else. */
+static bool
+is_tool(struct rows *rows)
+{
+	const struct scan_field *name = scan_find(&rows->scan, "name");
+	struct span first;
+	size_t at = 0;
+
+	if (name == NULL || scan_find(&rows->scan, "action") == NULL ||
+	    scan_next(name->value, &at, &first) != 1)
+		return rows->cell[TOOL].type == SQLITE_NULL;
+	return is_string(rows, TOOL, first);
+}
+
+/* Each copied column says what the body says; NULL, or what lies. */
+static const char *
+lying_column(struct rows *rows)
+{
+	const struct scan *scan = &rows->scan;
+	uint64_t v;
+
+	if (!scan_number(scan->head[SCAN_V], &v) || v != SCHEMA_VERSION)
+		return "its version is unknown";
+	if (!is_number(rows, IDX, scan->head[SCAN_IDX]))
+		return "its number is not the one in its body";
+	if (!is_number(rows, TS, scan->head[SCAN_TS]))
+		return "column ts is not what the body says";
+	if (!is_string(rows, KIND, scan->head[SCAN_KIND]))
+		return "column kind is not what the body says";
+	if (!is_field(rows, SERVER, "server"))
+		return "column server is not what the body says";
+	if (!is_string(rows, SESSION, scan->head[SCAN_SESSION]))
+		return "column session is not what the body says";
+	if (!is_tool(rows))
+		return "column tool is not what the body says";
+	if (!is_field(rows, VERDICT, "verdict"))
+		return "column verdict is not what the body says";
+	if (!is_field(rows, RULE, "rule"))
+		return "column rule is not what the body says";
+	if (!is_string(rows, WRITER, scan->head[SCAN_INSTANCE]))
+		return "column writer is not what the body says";
+	if (!is_number(rows, WSEQ, scan->head[SCAN_SEQ]))
+		return "column wseq is not what the body says";
+	return NULL;
+}
+
+/* ---- the log's own records ------------------------------------------------------ */
+
+static bool
+own_number(const struct rows *rows, const char *key, uint64_t *ret)
+{
+	const struct scan_field *field = scan_find(&rows->scan, key);
+
+	return field != NULL && scan_number(field->value, ret);
+}
+
+/* A string as C text; "" when it is not there or too long. */
+static void
+own_text(const struct rows *rows, struct span raw, char *out, size_t out_cap)
+{
+	long n = scan_string(raw, out, out_cap - 1);
+
+	out[n >= 0 ? n : 0] = '\0';
+}
+
+static void
+own_field(const struct rows *rows, const char *key, char *out, size_t out_cap)
+{
+	const struct scan_field *field = scan_find(&rows->scan, key);
+	struct span value = {0};
+	size_t at = 0;
+
+	out[0] = '\0';
+	if (field != NULL && scan_next(field->value, &at, &value) == 1)
+		own_text(rows, value, out, out_cap);
+}
+
+static void
+own_vkeys(const struct rows *rows, struct own_record *own)
+{
+	const struct scan_field *field = scan_find(&rows->scan, "vkey");
+	char text[NOTE_VKEY_MAX];
+	struct span value;
+	size_t at = 0;
+
+	while (field != NULL && own->vkey_n < ARRAY_LEN(own->vkey) &&
+	       scan_next(field->value, &at, &value) == 1) {
+		own_text(rows, value, text, sizeof(text));
+		if (vkey_parse((struct span){(uint8_t *)text, strlen(text)},
+			&own->vkey[own->vkey_n]) == 0)
+			own->vkey_n++;
+	}
+}
+
+static int
+keep_own(struct rows *rows, struct piece *piece, enum event_kind kind)
+{
+	const struct scan *scan = &rows->scan;
+	struct own_record *own;
+	char outcome[16];
+
+	if (piece->own_n == piece->own_cap) {
+		size_t cap = piece->own_cap == 0 ? OWN_FIRST : 2 * piece->own_cap;
+		struct own_record *more = realloc(piece->own, cap * sizeof(*more));
+
+		if (more == NULL)
+			return found(&piece->answer, UNKNOWN, "no memory");
+		piece->own = more;
+		piece->own_cap = cap;
+	}
+	own = &piece->own[piece->own_n++];
+	memset(own, 0, sizeof(*own));
+	own->kind = kind;
+	(void)scan_number(scan->head[SCAN_IDX], &own->idx);
+	(void)scan_number(scan->head[SCAN_TS], &own->ts);
+	(void)scan_number(scan->head[SCAN_BOOT], &own->boot);
+	if (kind >= EVENT_GENESIS || kind == EVENT_GAP) {
+		own->before = piece->boot_most;
+		piece->boot_most = 0;
+	}
+	own_text(rows, scan->head[SCAN_INSTANCE], own->instance, sizeof(own->instance));
+	if (!own_number(rows, "epoch", &own->epoch))
+		own->epoch = UINT64_MAX;
+	(void)own_number(rows, "period", &own->period);
+	(void)own_number(rows, "size", &own->size);
+	(void)own_number(rows, "first", &own->count);
+	own_field(rows, "boot_id", own->boot_id, sizeof(own->boot_id));
+	own_field(rows, "origin", own->origin, sizeof(own->origin));
+	own_field(rows, "note", own->note, sizeof(own->note));
+	own_field(rows, "outcome", outcome, sizeof(outcome));
+	own->clean = strcmp(outcome, "unclean") != 0;
+	own->rotated = strcmp(outcome, "rotated") == 0;
+	own_vkeys(rows, own);
+	return 0;
+}
+
+/* The walk looks at what the recorder says of itself, and at cosignatures. */
+static int
+look_at_kind(struct rows *rows, struct piece *piece, uint64_t idx)
+{
+	const struct scan *scan = &rows->scan;
+	bool own = scan_is(scan->head[SCAN_ROLE], "recorder");
+	uint64_t boot;
+
+	if (!own && scan_number(scan->head[SCAN_BOOT], &boot) && boot > piece->boot_most)
+		piece->boot_most = boot;
+	/* most of them */
+	if (!own && (scan_is(scan->head[SCAN_KIND], "call") ||
+			scan_is(scan->head[SCAN_KIND], "exec")))
+		return 0;
+	if (scan_is(scan->head[SCAN_KIND], event_kind_name(EVENT_GAP)))
+		piece->gaps++;
+	for (enum event_kind kind = EVENT_COSIG; kind < EVENT_KIND_END; kind++) {
+		if (!scan_is(scan->head[SCAN_KIND], event_kind_name(kind)))
+			continue;
+		if (!own && kind != EVENT_COSIG && kind != EVENT_PRUNE)
+			return kind < EVENT_GENESIS
+				   ? 0
+				   : bad_record(&piece->answer, idx,
+					 "a writer says what only the recorder may");
+		return keep_own(rows, piece, kind);
+	}
+	/* a gap is the recorder's too: its time counts */
+	return own ? keep_own(rows, piece, EVENT_GAP) : 0;
+}
+
+/* ---- records ----------------------------------------------------------------------- */
+
+static int
+check_body(struct rows *rows, sqlite3_stmt *s, struct piece *piece, uint64_t at)
+{
+	uint64_t idx = piece->first + at;
+	const void *body;
+	const char *lie;
+	int len;
+
+	cells_get(s, rows->cell, COLUMNS_ALL);
+	body = rows->cell[BODY].bytes;
+	len = rows->cell[BODY].len;
+	if (body == NULL || len <= 0 || (size_t)len > AUDIT_BODY_MAX)
+		return bad_record(&piece->answer, idx, "its body has an impossible size");
+	chain_leaf(body, (size_t)len, piece->leaf + at * CHAIN_HASH_LEN);
+	if (scan_body(body, (size_t)len, &rows->scan) < 0)
+		return bad_record(
+		    &piece->answer, idx, "its body was not written by kennel");
+	lie = lying_column(rows);
+	if (lie != NULL)
+		return bad_record(&piece->answer, idx, lie);
+	index_add(rows->cell, &rows->entry, piece->sum);
+	return look_at_kind(rows, piece, idx);
+}
+
+static int
+check_record(struct rows *rows, struct piece *piece, uint64_t at)
+{
+	sqlite3_stmt *s = rows->rec;
+	int code, r;
+
+	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)piece->first + (sqlite3_int64)at);
+	code = sqlite3_step(s);
+	if (code == SQLITE_ROW)
+		r = check_body(rows, s, piece, at);
+	else if (code == SQLITE_DONE)
+		r = bad_record(&piece->answer, piece->first + at, "it is missing");
+	else
+		r = sql_failed(&piece->answer, rows->db, piece->first + at);
+	(void)sqlite3_reset(s);
+	return r;
+}
+
+/* The first record of a tile whose hash is not the stored one. */
+static uint64_t
+first_other(const uint8_t *stored, const uint8_t *leaf)
+{
+	uint64_t i = 0;
+
+	while (i < TILE_WIDTH && memcmp(stored + i * CHAIN_HASH_LEN,
+				     leaf + i * CHAIN_HASH_LEN, CHAIN_HASH_LEN) == 0)
+		i++;
+	return i;
+}
+
+/* A stored tile must be the hashes of the records below it. */
+static int
+check_tile(struct rows *rows, struct piece *piece, uint64_t t)
+{
+	uint64_t first = piece->first + t * TILE_WIDTH, other;
+	const uint8_t *leaf = piece->leaf + t * TILE_LEN;
+	sqlite3_stmt *s = rows->tile;
+	int r = 0;
+
+	tree_root_of_tile(leaf, piece->root[t]);
+	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)(first / TILE_WIDTH));
+	if (sqlite3_step(s) != SQLITE_ROW ||
+	    sqlite3_column_bytes(s, 0) != CHAIN_HASH_LEN ||
+	    sqlite3_column_bytes(s, 1) != (int)TILE_LEN) {
+		r = bad_record(&piece->answer, first, "its tile is missing");
+	} else {
+		other = first_other(sqlite3_column_blob(s, 1), leaf);
+		if (other < TILE_WIDTH)
+			r = bad_record(&piece->answer, first + other,
+			    "it does not have the hash that its tile holds");
+		else if (memcmp(sqlite3_column_blob(s, 0), piece->root[t],
+			     CHAIN_HASH_LEN) != 0)
+			r = bad_record(
+			    &piece->answer, first, "its tile does not have its root");
+	}
+	(void)sqlite3_reset(s);
+	return r;
+}
+
+/* ---- a piece ----------------------------------------------------------------------- */
+
+/* How many pages this connection has asked for, of its own memory or the file's. */
+static int64_t
+pages_asked(sqlite3 *db)
+{
+	int hit = 0, miss = 0, most;
+
+	(void)sqlite3_db_status(db, SQLITE_DBSTATUS_CACHE_HIT, &hit, &most, 0);
+	(void)sqlite3_db_status(db, SQLITE_DBSTATUS_CACHE_MISS, &miss, &most, 0);
+	return (int64_t)hit + miss;
+}
+
+/* Is there a row?  No memory or a disk that does not answer is no lie of the log's. */
+static bool
+has_row(struct rows *rows, sqlite3_stmt *s)
+{
+	int code = sqlite3_step(s) & 0xff;
+
+	if (code == SQLITE_NOMEM || code == SQLITE_IOERR || code == SQLITE_BUSY ||
+	    code == SQLITE_INTERRUPT)
+		rows->trouble = true;
+	return code == SQLITE_ROW;
+}
+
+static bool
+is_found(struct rows *rows, uint64_t idx)
+{
+	bool found;
+
+	(void)sqlite3_bind_int64(rows->exists, 1, (sqlite3_int64)idx);
+	found = has_row(rows, rows->exists);
+	(void)sqlite3_reset(rows->exists);
+	return found;
+}
+
+/* The scan shows record i: does a page begin with it, and one end before it?  Asked
+ * for, both. */
+static bool
+is_on_its_page(struct rows *rows, const struct piece *piece, uint64_t i)
+{
+	uint64_t idx = piece->first + i;
+
+	if (sqlite3_column_int64(rows->scan_rec, 0) != (sqlite3_int64)idx)
+		return false;
+	rows->page_bytes += (size_t)sqlite3_column_bytes(rows->scan_rec, BODY);
+	if (i > 0 && pages_asked(rows->db) == rows->pages)
+		/* else it counts in another way than we know */
+		return rows->page_bytes <= PAGE_MOST;
+	if (i > 0 && idx - 1 != rows->page_first && !is_found(rows, idx - 1))
+		return false;
+	rows->page_first = idx;
+	rows->page_bytes = (size_t)sqlite3_column_bytes(rows->scan_rec, BODY);
+	return is_found(rows, idx);
+}
+
+/* The tile that this record fills; one that began in the file before is the walk's
+ * to check. */
+static int
+check_tile_behind(struct rows *rows, struct piece *piece, uint64_t i)
+{
+	if (piece->first % TILE_WIDTH != 0 || i % TILE_WIDTH != TILE_WIDTH - 1)
+		return 0;
+	return check_tile(rows, piece, i / TILE_WIDTH);
+}
+
+/* In a row. */
+static int
+check_scanned(struct rows *rows, struct piece *piece)
+{
+	sqlite3_stmt *s = rows->scan_rec;
+	int r = 0;
+
+	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)piece->first);
+	for (uint64_t i = 0; r == 0 && i < piece->n; i++) {
+		r = has_row(rows, s) && is_on_its_page(rows, piece, i)
+			? check_body(rows, s, piece, i)
+			: -EBADMSG;
+		if (r == 0)
+			r = check_tile_behind(rows, piece, i);
+		rows->pages = pages_asked(rows->db);
+	}
+	(void)sqlite3_reset(s);
+	if (r == 0 && piece->n > 0 && !is_found(rows, piece->first + piece->n - 1))
+		r = -EBADMSG;
+	return r;
+}
+
+/* One by one. */
+static int
+check_each(struct rows *rows, struct piece *piece)
+{
+	int r = 0;
+
+	for (uint64_t i = 0; r == 0 && i < piece->n; i++) {
+		r = check_record(rows, piece, i);
+		if (r == 0)
+			r = check_tile_behind(rows, piece, i);
+	}
+	return r;
+}
+
+static void
+piece_begin(struct piece *piece)
+{
+	piece->answer = (struct answer){0};
+	piece->own_n = 0;
+	piece->gaps = piece->boot_most = 0;
+	memset(piece->sum, 0, sizeof(piece->sum));
+}
+
+void
+rows_check(struct rows *rows, struct piece *piece)
+{
+	piece_begin(piece);
+	rows->trouble = false;
+	if (check_scanned(rows, piece) == 0)
+		return;
+	piece_begin(piece);
+	if (check_each(rows, piece) < 0)
+		return;
+	if (rows->trouble)
+		(void)found(
+		    &piece->answer, UNKNOWN, "unable to read the records in a row");
+	else
+		(void)bad_record(&piece->answer, piece->first,
+		    "it, or one behind it, is shown elsewhere than it is found");
+}
+
+int
+rows_new(sqlite3 *db, struct answer *answer, struct rows **ret)
+{
+	struct rows *rows = calloc(1, sizeof(*rows));
+
+	if (rows == NULL)
+		return found(answer, UNKNOWN, "no memory");
+	rows->db = db;
+	if (sqlite3_prepare_v2(db,
+		"SELECT " COLUMNS_SQL " FROM rec NOT INDEXED WHERE idx = ?", -1,
+		&rows->rec, NULL) != SQLITE_OK ||
+	    sqlite3_prepare_v2(db,
+		"SELECT " COLUMNS_SQL " FROM rec NOT INDEXED WHERE idx >= ? ORDER BY idx",
+		-1, &rows->scan_rec, NULL) != SQLITE_OK ||
+	    sqlite3_prepare_v2(db, "SELECT 1 FROM rec NOT INDEXED WHERE idx = ?", -1,
+		&rows->exists, NULL) != SQLITE_OK ||
+	    sqlite3_prepare_v2(db, "SELECT root, h FROM tile WHERE level = 0 AND n = ?",
+		-1, &rows->tile, NULL) != SQLITE_OK) {
+		rows_free(rows);
+		return sql_failed(answer, db, 0);
+	}
+	*ret = rows;
+	return 0;
+}
+
+void
+rows_free(struct rows *rows)
+{
+	if (rows == NULL)
+		return;
+	(void)sqlite3_finalize(rows->rec);
+	(void)sqlite3_finalize(rows->scan_rec);
+	(void)sqlite3_finalize(rows->exists);
+	(void)sqlite3_finalize(rows->tile);
+	free(rows);
+}

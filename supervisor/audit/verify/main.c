@@ -1,0 +1,508 @@
+/*
+ * kennel-verify: is this log what was written?
+ *
+ * Process: started by hand or by "kennel audit verify"; ends with the answer.
+ * Holds: a database that somebody else may have made.
+ * Trusts: nothing in it: no index, no column, no view, no trigger; and no key
+ * but the one that was given, where one was.
+ * Must never: write anything, or take an answer from what it has not checked.
+ *
+ * Exit status: 0 intact, 1 tampered with, 2 incomplete or stale, 3 it cannot be
+ * told, 64 wrong usage.
+ *
+ * SQLite reading (strace -f):
+ * syscalls: openat read pread64 lseek fcntl fstat newfstatat stat lstat readlink
+ * syscalls: getcwd access faccessat faccessat2 geteuid getpid mmap munmap mremap
+ * syscalls: sysinfo sched_getaffinity uname clock_nanosleep
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "shim/base/confine.h"
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+#include "supervisor/audit/verify/verify.h"
+#include "verify_syscalls.h"
+
+#define AGAIN_MAX   10 /* how often a log may change under our eyes */
+#define ANCHORS_MAX 64
+#define EXIT_USAGE  64
+#define NS_PER_S    1000000000ull
+
+static const char *const verdict_name[] = {"intact", "tampered", "incomplete", "error"};
+
+static const char usage_text[] =
+    "usage: kennel-verify [--json] [--stopped] [--max-age SECONDS] [--key VKEY]\n"
+    "                     [--witness VKEY]... [--anchor FILE]... [--jobs N]\n"
+    "                     [--log] LOG_DIR|FILE\n"
+    "       kennel-verify proof [--json] --key VKEY [--witness VKEY]... "
+    "FILE.tlog-proof [RECORD]\n";
+
+struct options {
+	bool json;
+	const char *log; /* where none is named behind the options */
+	struct judge_options judge;
+	struct freshness fresh;
+	struct anchor anchor[ANCHORS_MAX];
+	struct note anchor_note[ANCHORS_MAX];
+	char anchor_text[ANCHORS_MAX][NOTE_MAX];
+	struct vkey origin, witness[ANCHORS_MAX];
+	char folder[AUDIT_PATH_MAX];
+	bool whole; /* a folder was named, not a file */
+};
+
+/* ---- telling ---------------------------------------------------------------------- */
+
+/* Inert: no quote, no backslash, nothing that is not printable. */
+static void
+make_inert(char *text)
+{
+	for (; *text != '\0'; text++) {
+		if (*text < 0x20 || *text == 0x7f || *text == '"' || *text == '\\')
+			*text = '?';
+	}
+}
+
+static void
+put_root(const struct walk *walk, char out[2 * CHAIN_HASH_LEN + 1])
+{
+	uint8_t hash[CHAIN_HASH_LEN];
+
+	chain_root(&walk->tree.chain, hash);
+	for (size_t i = 0; i < CHAIN_HASH_LEN; i++)
+		(void)snprintf(out + 2 * i, 3, "%02x", hash[i]);
+}
+
+static void
+tell_json(const struct answer *answer, const struct walk *walk, const char *root)
+{
+	char vkey[NOTE_VKEY_MAX];
+
+	printf("{\"status\":\"%s\",\"records\":%" PRIu64 ",\"gaps\":%" PRIu64,
+	    verdict_name[answer->verdict], walk->tree.chain.size, walk->gaps);
+	if (answer->verdict == INTACT || answer->verdict == INCOMPLETE)
+		printf(",\"root\":\"%s\",\"first\":%" PRIu64 ",\"epochs\":%" PRIu64
+		       ",\"checkpoints\":%" PRIu64 ",\"heartbeats\":%" PRIu64
+		       ",\"clocks\":%" PRIu64 ",\"breaks\":%" PRIu64
+		       ",\"unclean\":%" PRIu64 ",\"cosignatures\":%" PRIu64
+		       ",\"ended\":%s,\"last\":%" PRIu64,
+		    root, walk->first_record, walk->key_n, walk->cp_n, walk->heartbeats,
+		    walk->clocks, walk->breaks, walk->unclean, walk->cosigs,
+		    walk->ended ? "true" : "false", walk->last_ts);
+	if (answer->verdict == INTACT && walk->begun) {
+		vkey_put(&walk->origin_key, vkey);
+		printf(",\"key\":\"%s\"", vkey);
+	}
+	if (answer->named)
+		printf(",\"first_bad\":%" PRIu64, answer->bad);
+	if (answer->file[0] != '\0')
+		printf(",\"file\":\"%s\"", answer->file);
+	if (answer->verdict != INTACT)
+		printf(",\"reason\":\"%s\"", answer->why);
+	printf("}\n");
+}
+
+static void
+tell_more(const struct walk *walk)
+{
+	static const char *const what[] = {"say that events are missing",
+	    "are breaks of the chain of keys", "are starts after no end",
+	    "say that the clock was set"};
+	const uint64_t n[] = {walk->gaps, walk->breaks, walk->unclean, walk->clocks};
+
+	for (size_t i = 0; i < ARRAY_LEN(n); i++) {
+		if (n[i] > 0)
+			printf("; %" PRIu64 " of them %s", n[i], what[i]);
+	}
+	if (walk->first_record > 0)
+		printf("; those before %" PRIu64 " were removed", walk->first_record);
+	printf("\n");
+}
+
+static void
+tell(struct answer *answer, const struct walk *walk, bool json)
+{
+	char root[2 * CHAIN_HASH_LEN + 1], vkey[NOTE_VKEY_MAX];
+
+	put_root(walk, root);
+	make_inert(answer->why);
+	make_inert(answer->file);
+	if (json) {
+		tell_json(answer, walk, root);
+		return;
+	}
+	if (answer->verdict != INTACT) {
+		printf("%s: %s%s%s%s\n", verdict_name[answer->verdict],
+		    answer->named || answer->file[0] == '\0' ? "" : answer->file,
+		    answer->named || answer->file[0] == '\0' ? "" : ": ", answer->why,
+		    "");
+		return;
+	}
+	vkey_put(&walk->origin_key, vkey);
+	printf("intact: %" PRIu64 " records, root %s, %" PRIu64 " checkpoints in %" PRIu64
+	       " epochs, signed by %s",
+	    walk->tree.chain.size, root, walk->cp_n, walk->key_n, vkey);
+	tell_more(walk);
+}
+
+/* ---- fences ------------------------------------------------------------------------- */
+
+/* The folder that is read, and nothing else from here on. */
+static int
+confine(const char *folder)
+{
+	struct confine_path may = {.may = CONFINE_READ};
+	int r;
+
+	may.fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (may.fd < 0)
+		return -errno;
+	r = confine_no_dumps();
+	if (r == 0)
+		r = confine_paths(&may, 1);
+	if (r == 0)
+		r = confine_syscalls(verify_syscalls, ARRAY_LEN(verify_syscalls));
+	fd_close(&may.fd);
+	return r;
+}
+
+/* What SQLite might write with (as root it gives a write-ahead log to the owner
+ * of the database): taken from it before it opens anything. */
+static int
+no_writing(void)
+{
+	errno = EROFS;
+	return -1;
+}
+
+/* The exclusive lock that SQLite wants on a copy whose index it keeps in memory
+ * needs a descriptor that can write, and there is none. */
+static int
+read_only_fcntl(int fd, int command, ...)
+{
+	va_list ap;
+	void *arg;
+	int r;
+
+	va_start(ap, command);
+	arg = va_arg(ap, void *);
+	va_end(ap);
+	r = fcntl(fd, command, arg);
+	return r < 0 && command == F_SETLK && errno == EBADF ? 0 : r;
+}
+
+static int
+take_writing_away(void)
+{
+	static const char *const call[] = {"fchown", "fchmod", "ftruncate", "fallocate",
+	    "write", "pwrite", "pwrite64", "unlink", "mkdir", "rmdir"};
+	sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+
+	if (vfs == NULL || vfs->iVersion < 3)
+		return -ENOSYS;
+	for (size_t i = 0; i < ARRAY_LEN(call); i++) {
+		/* one that this SQLite does not know, it does not call */
+		(void)vfs->xSetSystemCall(
+		    vfs, call[i], (sqlite3_syscall_ptr)(void (*)(void))no_writing);
+	}
+	return vfs->xSetSystemCall(vfs, "fcntl",
+		   (sqlite3_syscall_ptr)(void (*)(void))read_only_fcntl) == SQLITE_OK
+		   ? 0
+		   : -ENOSYS;
+}
+
+/* ---- what is asked ---------------------------------------------------------------------- */
+
+static bool
+take_vkey(const char *text, struct vkey *ret)
+{
+	return vkey_parse((struct span){(const uint8_t *)text, strlen(text)}, ret) == 0;
+}
+
+static bool
+take_seconds(const char *text, uint64_t *ret_ns)
+{
+	char *end;
+	unsigned long long n;
+
+	errno = 0;
+	n = strtoull(text, &end, 10);
+	if (errno != 0 || *text < '0' || *text > '9' || *end != '\0' ||
+	    n > UINT64_MAX / NS_PER_S)
+		return false;
+	*ret_ns = n * NS_PER_S;
+	return true;
+}
+
+/* -EINVAL: usage.  Others: said already. */
+static int
+take_option(int c, const char *arg, struct options *o)
+{
+	struct judge_options *j = &o->judge;
+	uint64_t n;
+	int r;
+
+	switch (c) {
+	case 'j':
+		o->json = true;
+		return 0;
+	case 's':
+		o->fresh.stopped = true;
+		return 0;
+	case 'r':
+		o->fresh.stopped = false;
+		return 0;
+	case 'm':
+		return take_seconds(arg, &o->fresh.max_age_ns) ? 0 : -EINVAL;
+	case 'n':
+		return take_seconds(arg, &o->fresh.now_ns) ? 0 : -EINVAL;
+	case 'J':
+		if (!take_seconds(arg, &n) || n == 0 || n / NS_PER_S > CREW_MAX)
+			return -EINVAL;
+		j->threads = (int)(n / NS_PER_S);
+		return 0;
+	case 'l':
+		o->log = arg;
+		return *arg != '\0' ? 0 : -EINVAL;
+	case 'k':
+		j->origin = &o->origin;
+		return take_vkey(arg, &o->origin) && o->origin.type == NOTE_ED25519
+			   ? 0
+			   : -EINVAL;
+	case 'w':
+		if (j->witness_n == ARRAY_LEN(o->witness))
+			return -EINVAL;
+		return take_vkey(arg, &o->witness[j->witness_n++]) ? 0 : -EINVAL;
+	case 'a':
+		if (j->anchor_n == ANCHORS_MAX)
+			return -EINVAL;
+		r = anchor_read(arg, &o->anchor_note[j->anchor_n],
+		    o->anchor_text[j->anchor_n], &o->anchor[j->anchor_n]);
+		if (r < 0) {
+			log_error("unable to read the checkpoint %s: %s", arg,
+			    r == -EBADMSG ? "it is none" : strerror(-r));
+			return -EIO;
+		}
+		j->anchor_n++;
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+static int
+by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* syscalls: mmap munmap mremap brk */
+static int
+add_path(struct judge_options *j, const char *folder, const char *name)
+{
+	const char **more;
+	char *path;
+
+	if (j->path_n == SEGMENTS_MAX)
+		return -E2BIG;
+	if ((j->path_n & (j->path_n - 1)) == 0) { /* full: 0, 1, 2, 4, ... */
+		more = reallocarray(
+		    j->path, j->path_n == 0 ? 1 : 2 * j->path_n, sizeof(*more));
+		if (more == NULL)
+			return -ENOMEM;
+		j->path = more;
+	}
+	if (asprintf(&path, "%s%s%s", folder, name[0] != '\0' ? "/" : "", name) < 0)
+		return -ENOMEM;
+	j->path[j->path_n++] = path;
+	return 0;
+}
+
+/* The segments of a folder in their order: their names sort. */
+static int
+list_segments(struct options *o, const char *path)
+{
+	struct judge_options *j = &o->judge;
+	struct dirent *e;
+	DIR *dir = opendir(path); /* syscalls: openat getdents64 */
+	int r = 0;
+
+	if (dir == NULL)
+		return -errno;
+	while (j->path_n > 0)
+		free((char *)(uintptr_t)j->path[--j->path_n]); /* ours, made below */
+	while (r == 0 && (e = readdir(dir)) != NULL) {
+		if (segment_is_name(e->d_name))
+			r = add_path(j, path, e->d_name);
+	}
+	(void)closedir(dir);
+	if (j->path_n > 0)
+		qsort(j->path, j->path_n, sizeof(j->path[0]), by_name);
+	if (r == 0)
+		r = add_path(j, path, AUDIT_DB_NAME);
+	if (r < 0)
+		return r;
+	if (path != o->folder)
+		(void)snprintf(o->folder, sizeof(o->folder), "%s", path);
+	o->whole = true;
+	return 0;
+}
+
+static int
+find_log(struct options *o, const char *path)
+{
+	struct stat st;
+	char *slash;
+
+	if (strlen(path) >= sizeof(o->folder))
+		return -ENAMETOOLONG;
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		return list_segments(o, path);
+	(void)snprintf(o->folder, sizeof(o->folder), "%s", path);
+	slash = strrchr(o->folder, '/');
+	if (slash == NULL)
+		(void)snprintf(o->folder, sizeof(o->folder), ".");
+	else
+		slash[slash == o->folder ? 1 : 0] = '\0';
+	return add_path(&o->judge, path, "");
+}
+
+static int
+processors(void)
+{
+	cpu_set_t set;
+	int n;
+
+	if (sched_getaffinity(0, sizeof(set), &set) < 0) /* early: sched_getaffinity */
+		return 1;
+	n = CPU_COUNT(&set);
+	return n < 1 ? 1 : n > CREW_MAX ? CREW_MAX : n;
+}
+
+/* ---- the answer ------------------------------------------------------------------------------ */
+
+/* Kept checkpoints are the log's only if the log's key signed them. */
+static void
+check_anchor_keys(const struct options *o, const struct walk *walk, struct answer *answer)
+{
+	for (size_t i = 0; i < o->judge.anchor_n; i++) {
+		if (strcmp(o->anchor[i].cp.origin, walk->origin) == 0 &&
+		    !note_signed_by(&o->anchor_note[i], &walk->origin_key, NULL))
+			(void)found(answer, TAMPERED,
+			    "a kept checkpoint is not signed by the log's key");
+	}
+}
+
+static void
+verify(struct options *o, struct walk *walk, struct answer *answer)
+{
+	size_t files;
+	int r = 0;
+
+	for (int i = 0; r == 0 && i < AGAIN_MAX; i++) {
+		free(walk->key);
+		free(walk->mark);
+		*walk = (struct walk){0};
+		*answer = (struct answer){0};
+		for (size_t k = 0; k < o->judge.anchor_n; k++)
+			o->anchor[k].seen = false;
+		judge(&o->judge, walk, answer);
+		/* Was a file closed, or were some removed, while we read?  What was
+		 * found whole was a whole log at the moment when its live file was
+		 * opened; what was not may be of two moments. */
+		files = o->judge.path_n;
+		if (o->whole)
+			r = list_segments(o, o->folder);
+		if (r == 0 && !walk->changed &&
+		    (files == o->judge.path_n || answer->verdict == INTACT))
+			break;
+		walk->changed = true;
+	}
+	if (r < 0)
+		(void)found(answer, UNKNOWN, "the log went away while it was read");
+	if (walk->changed) {
+		/* what was found may be what two moments have to do with each other */
+		*answer = (struct answer){0};
+		(void)found(answer, UNKNOWN, "the log changes faster than it is read");
+	}
+	if (answer->verdict == INTACT)
+		check_anchor_keys(o, walk, answer);
+	if (answer->verdict == INTACT)
+		freshness_check(&o->fresh, walk, answer);
+}
+
+static int
+usage(void)
+{
+	(void)fputs(usage_text, stderr);
+	return EXIT_USAGE;
+}
+
+int
+main(int argc, char **argv)
+{
+	static const struct option option[] = {
+	    {"json", no_argument, NULL, 'j'},
+	    {"stopped", no_argument, NULL, 's'},
+	    {"expect-running", no_argument, NULL, 'r'},
+	    {"max-age", required_argument, NULL, 'm'},
+	    {"now", required_argument, NULL, 'n'},
+	    {"jobs", required_argument, NULL, 'J'},
+	    {"key", required_argument, NULL, 'k'},
+	    {"witness", required_argument, NULL, 'w'},
+	    {"anchor", required_argument, NULL, 'a'},
+	    {"log", required_argument, NULL, 'l'},
+	    {NULL, 0, NULL, 0},
+	};
+	static struct options o;
+	static struct answer answer;
+	static struct walk walk;
+	static char said[BUFSIZ];
+	int c, r = 0;
+
+	log_open("kennel-verify", LOG_WARN);
+	/* room of our own: else the library asks a device whether it is a terminal,
+	 * when that call is out of reach */
+	(void)setvbuf(stdout, said, _IOFBF, sizeof(said));
+	if (argc > 1 && strcmp(argv[1], "proof") == 0)
+		return proof_main(argc - 1, argv + 1);
+	o.judge.threads = processors();
+	o.judge.anchor = o.anchor;
+	o.judge.witness = o.witness;
+	o.fresh.now_ns = (uint64_t)time(NULL) * NS_PER_S;
+	while ((c = getopt_long(argc, argv, "", option, NULL)) != -1) {
+		r = take_option(c, optarg, &o);
+		if (r < 0)
+			return r == -EINVAL ? usage() : UNKNOWN;
+	}
+	if (argc - optind == 1)
+		o.log = argv[optind];
+	if (argc - optind > 1 || o.log == NULL)
+		return usage();
+	r = find_log(&o, o.log);
+	if (r == 0)
+		r = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0) == SQLITE_OK
+			? take_writing_away()
+			: -ENOSYS;
+	if (r == 0)
+		r = confine(o.folder);
+	if (r < 0) {
+		log_error("unable to read %s: %s", o.log, strerror(-r));
+		return UNKNOWN;
+	}
+	verify(&o, &walk, &answer);
+	tell(&answer, &walk, o.json);
+	return (int)answer.verdict;
+}

@@ -1,0 +1,218 @@
+/*
+ * kennel audit unused SERVER: the grants of a policy that the log never saw used.
+ *
+ * A program, a host and a secret name the line that granted them, so their uses
+ * are counted by line; what a gate allowed is counted by the names that it fits.
+ */
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "shim/base/log.h"
+#include "supervisor/audit/query/query.h"
+#include "supervisor/cli/cli.h"
+
+#define DAY_NS       (86400 * NS_PER_S)
+#define DAYS_DEFAULT 90
+#define GRANTS_MAX   4096
+
+struct grant {
+	const char *kind;
+	const char *what; /* a path, a host, a glob, a name; the policy's */
+	char rule[300];
+	bool by_name; /* else by line */
+	bool by_class;
+	uint64_t used, last_ts, last_idx;
+};
+
+struct unused {
+	struct found found;
+	struct grant *grant;
+	size_t grant_n;
+};
+
+/* ---- the policy's grants ------------------------------------------------------------ */
+
+static void
+add(struct unused *u, const char *kind, struct sealed_ref what, struct sealed_at at,
+    bool by_name, bool by_class)
+{
+	const struct policy *p = &u->found.policy;
+	struct grant *g = &u->grant[u->grant_n];
+
+	if (u->grant_n == GRANTS_MAX)
+		return; /* said by who calls: the count is the ceiling */
+	g->kind = kind;
+	g->what = policy_str(p, what);
+	(void)policy_at(p, at, g->rule, sizeof(g->rule));
+	g->by_name = by_name;
+	g->by_class = by_class;
+	u->grant_n++;
+}
+
+static void
+collect(struct unused *u)
+{
+	const struct policy *p = &u->found.policy;
+	const struct sealed_server *s = u->found.server;
+
+	for (uint32_t i = s->execs.first; i < s->execs.first + s->execs.n; i++) {
+		if (p->exec[i].verdict != VERDICT_DENY)
+			add(u, "exec", p->image[p->exec[i].asked].path, p->exec[i].at,
+			    false, false);
+	}
+	for (uint32_t i = s->gates.first; i < s->gates.first + s->gates.n; i++) {
+		const struct sealed_gate *g = &p->gate[i];
+
+		if (g->verdict != VERDICT_DENY)
+			add(u, policy_gate_name((enum sealed_gate_kind)g->kind), g->name,
+			    g->at, true, g->classes != 0 || g->flags != 0);
+	}
+	for (uint32_t i = s->nets.first; i < s->nets.first + s->nets.n; i++) {
+		if (p->net[i].verdict != VERDICT_DENY)
+			add(u, "net", p->net[i].host, p->net[i].at, false, false);
+	}
+	for (uint32_t i = s->secrets.first; i < s->secrets.first + s->secrets.n; i++)
+		add(u, "secret", p->secret[i].name, p->secret[i].at, true, false);
+}
+
+/* ---- what was used --------------------------------------------------------------------- */
+
+static bool
+fits(const struct grant *g, const struct fact *fact)
+{
+	const char *name = fact_text(fact, "name"), *verdict = fact_text(fact, "verdict");
+
+	if (strcmp(g->kind, "secret") == 0)
+		return strcmp(fact->kind, "secrets") == 0 &&
+		       fact_has(fact, "name", g->what);
+	if (verdict == NULL || strcmp(verdict, "allow") != 0)
+		return false;
+	if (!g->by_name)
+		return fact_is(fact, "rule", g->rule);
+	return strcmp(fact->kind, "call") == 0 && name != NULL &&
+	       fnmatch(g->what, name, FNM_NOESCAPE) == 0;
+}
+
+static int
+see_use(void *arg, const struct fact *fact)
+{
+	struct unused *u = arg;
+
+	for (size_t i = 0; i < u->grant_n; i++) {
+		struct grant *g = &u->grant[i];
+
+		if (!fits(g, fact))
+			continue;
+		g->used++;
+		g->last_ts = fact->ts;
+		g->last_idx = fact->idx;
+	}
+	return 0;
+}
+
+static int
+see_last(void *arg, const struct fact *fact)
+{
+	uint64_t *last = arg;
+
+	if (fact->ts > *last)
+		*last = fact->ts;
+	return 0;
+}
+
+/* ---- telling --------------------------------------------------------------------------- */
+
+static const struct column unused_column[] = {
+    {"kind", CELL_TEXT, 10},
+    {"grant", CELL_TEXT, 40},
+    {"rule", CELL_TEXT, 30},
+    {"used", CELL_TEXT, 0},
+};
+
+static void
+put_unused(struct sheet *sheet, const struct grant *g)
+{
+	sheet_text(sheet, g->kind);
+	sheet_text(sheet, g->what);
+	sheet_text(sheet, g->rule);
+	sheet_text(sheet, g->by_class
+			      ? "cannot be told: it allows by what a tool says of itself"
+			      : "never");
+}
+
+/* The days are counted back from the log's last record, so that the same log gives
+ * the same answer. */
+static int
+ask_unused(struct unused *u, struct question *q, struct book *book)
+{
+	struct question all = *q, uses = *q;
+	struct sheet sheet = {.out = stdout, .form = q->form};
+	uint64_t last = 0, days = q->days > 0 ? q->days : DAYS_DEFAULT;
+	int r;
+
+	all.last_n = 1;
+	r = pass_each(book, &all, see_last, &last);
+	if (!q->from_given && last > days * DAY_NS)
+		uses.from_ns = last - days * DAY_NS;
+	uses.from_given = true;
+	uses.server = q->argv[0];
+	uses.by_time = !book->verified;
+	if (r == 0)
+		r = pass_each(book, &uses, see_use, u);
+	if (r < 0)
+		return r;
+	uses.server = NULL; /* the word says it */
+	sheet_begin(&sheet, &uses, book, unused_column, ARRAY_LEN(unused_column));
+	for (size_t i = 0; i < u->grant_n; i++) {
+		if (u->grant[i].used == 0)
+			put_unused(&sheet, &u->grant[i]);
+	}
+	return sheet_end(&sheet);
+}
+
+static int
+run_unused(struct unused *u, struct question *q)
+{
+	static struct book book;
+	int r, status = book_open(q, &book);
+	const char *why = book.why;
+
+	if (status == ASK_OK) {
+		collect(u);
+		r = ask_unused(u, q, &book);
+		status = r == 0 || r == -EPIPE ? ASK_OK
+			 : r == -EUCLEAN       ? ASK_TAMPERED
+					       : ASK_FAILED;
+	}
+	verb_complain(q, status, why);
+	book_close(&book);
+	return status;
+}
+
+int
+unused_main(int argc, char **argv)
+{
+	static struct grant grant[GRANTS_MAX];
+	struct unused u = {.grant = grant};
+	struct question q;
+	char why[256] = "";
+	int status;
+
+	if (options_read(argc, argv, "dp", &q) < 0)
+		return ASK_USAGE;
+	if (q.argc != 1 || q.server != NULL) {
+		fprintf(stderr, "usage: kennel audit unused [--policy FILE] [--days N] "
+				"SERVER\n");
+		return ASK_USAGE;
+	}
+	status = find_policy(q.policy, q.argv[0], &u.found, why, sizeof(why));
+	if (status != 0) {
+		log_error("audit unused: %s", why);
+		return status;
+	}
+	status = run_unused(&u, &q);
+	found_free(&u.found);
+	return status;
+}

@@ -1,0 +1,216 @@
+/*
+ * A small MCP client over pipes.  Runs in kennel, on what a confined server has
+ * said (scrubbed by its leash): believes nothing, waits a bounded time, holds
+ * one message at a time.
+ */
+#include "supervisor/cli/mcp_client.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "shim/base/fd.h"
+
+#define LEGACY "2025-11-25"
+#define MODERN "2026-07-28"
+
+#define QUESTION_MAX (256u << 10)
+#define ID_TEXT_MAX  16
+
+#define CLIENT_INFO "{\"name\":\"kennel\",\"version\":\"1\"}"
+
+static int
+failed(struct client *c, int r, const char *why)
+{
+	(void)snprintf(c->why, sizeof(c->why), "%s", why); /* ours: fits */
+	return r;
+}
+
+/* ---- out ------------------------------------------------------------------ */
+
+static int
+say(struct client *c)
+{
+	/* syscalls: write */
+	int r = fd_write_all(c->to, c->text.data, c->text.len);
+
+	return r < 0 ? failed(c, -EPIPE, "the server takes no more input") : 0;
+}
+
+static int
+put_question(struct client *c, const char *method, const char *params)
+{
+	const char *comma = params[0] == '\0' ? "" : ",";
+	int r;
+
+	buf_clear(&c->text);
+	r = buf_printf(&c->text,
+	    "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"%s\",\"params\":{%s", ++c->id,
+	    method, params);
+	if (r == 0 && c->modern)
+		r = buf_printf(&c->text,
+		    "%s\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"" MODERN
+		    "\",\"io.modelcontextprotocol/clientInfo\":" CLIENT_INFO
+		    ",\"io.modelcontextprotocol/clientCapabilities\":%s}",
+		    comma, c->shown);
+	if (r == 0)
+		r = buf_puts(&c->text, "}}\n");
+	return r < 0 ? failed(c, r, "a question became too long") : 0;
+}
+
+/* ---- in ------------------------------------------------------------------- */
+
+/* One line in c->m, before the deadline. */
+static int
+hear(struct client *c, uint64_t deadline)
+{
+	enum frame_what what;
+	const uint8_t *line;
+	uint64_t len, now;
+	int r;
+
+	for (;;) {
+		what = frame_next(&c->in, &line, &len);
+		if (what == FRAME_OVERSIZE)
+			return failed(
+			    c, -EPROTO, "the server sent a line that is too long");
+		if (what == FRAME_LINE && json_scan(line, (size_t)len, &c->m) == 0)
+			return 0; /* what is no JSON is not for us */
+		if (what == FRAME_LINE)
+			continue;
+		now = loop_now();
+		if (now >= deadline)
+			return failed(c, -ETIMEDOUT, "the server did not answer in time");
+		/* syscalls: poll */
+		(void)poll(&(struct pollfd){.fd = c->from, .events = POLLIN}, 1,
+		    (int)((deadline - now) / LOOP_MS) + 1); /* frame_fill says */
+		r = frame_fill(&c->in);
+		if (r == 0)
+			return failed(c, -EPIPE, "the server closed its output");
+		if (r < 0 && r != -EAGAIN)
+			return failed(c, r, "unable to read what the server says");
+	}
+}
+
+/* The server asks back: it gets an empty list of roots, a pong, or a no. */
+static int
+reply(struct client *c)
+{
+	struct json id = c->m.top[TOP_ID];
+	char method[MCP_METHOD_MAX];
+	const char *body = "\"error\":{\"code\":-32601,\"message\":\"not here\"}";
+	size_t len;
+	int r;
+
+	if (id.type == JSON_IS_NONE || id.len > MCP_ID_MAX ||
+	    json_text(c->m.top[TOP_METHOD], method, sizeof(method), &len) < 0)
+		return 0;
+	if (strcmp(method, "ping") == 0)
+		body = "\"result\":{}";
+	if (strcmp(method, "roots/list") == 0)
+		body = "\"result\":{\"roots\":[]}";
+	buf_clear(&c->text);
+	r = buf_printf(&c->text, "{\"jsonrpc\":\"2.0\",\"id\":%.*s,%s}\n", (int)id.len,
+	    (const char *)id.at, body);
+	return r < 0 ? failed(c, r, "out of memory") : say(c);
+}
+
+/* Is the line at hand the answer to our last question? */
+static bool
+is_ours(const struct client *c)
+{
+	struct json id = c->m.top[TOP_ID];
+	char text[ID_TEXT_MAX];
+	int n = snprintf(text, sizeof(text), "%u", c->id);
+
+	return id.type == JSON_IS_NUMBER && id.len == (size_t)n &&
+	       memcmp(id.at, text, id.len) == 0;
+}
+
+static int
+answer(struct client *c)
+{
+	uint64_t deadline = loop_now() + CLIENT_WAIT_MS * LOOP_MS;
+	int r;
+
+	for (;;) {
+		if ((r = hear(c, deadline)) < 0)
+			return r;
+		if (c->m.top[TOP_METHOD].type != JSON_IS_NONE) {
+			if ((r = reply(c)) < 0)
+				return r;
+			continue;
+		}
+		if (!is_ours(c))
+			continue;
+		if ((c->m.flags & (JSON_TOP_TWICE | JSON_RESULT_TWICE)) != 0)
+			return failed(
+			    c, -EPROTO, "a key of the answer stands there twice");
+		if (c->m.top[TOP_RESULT].type == JSON_IS_OBJECT)
+			return 0;
+		return failed(c, -EREMOTEIO, "the server answered with an error");
+	}
+}
+
+int
+client_ask(struct client *c, const char *method, const char *params)
+{
+	int r = put_question(c, method, params);
+
+	if (r == 0)
+		r = say(c);
+	return r < 0 ? r : answer(c);
+}
+
+/* ---- begin and end -------------------------------------------------------- */
+
+static int
+greet(struct client *c)
+{
+	char params[512];
+	int n, r;
+
+	n = snprintf(params, sizeof(params),
+	    "\"protocolVersion\":\"" LEGACY "\",\"capabilities\":%s,"
+	    "\"clientInfo\":" CLIENT_INFO,
+	    c->shown);
+	if (n < 0 || (size_t)n >= sizeof(params))
+		return failed(c, -E2BIG, "too many capabilities");
+	r = client_ask(c, "initialize", params);
+	if (r == 0) { /* the answer stays where it is: nothing is read here */
+		buf_clear(&c->text);
+		r = buf_puts(&c->text,
+		    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
+		return r < 0 ? failed(c, r, "out of memory") : say(c);
+	}
+	if (r != -EREMOTEIO)
+		return r;
+	/* One that knows only the later protocol has no initialize. */
+	c->modern = true;
+	return client_ask(c, "server/discover", "");
+}
+
+int
+client_open(struct client *c, int to, int from, const char *capabilities)
+{
+	int r;
+
+	*c = (struct client){.to = to, .from = from, .shown = capabilities};
+	buf_init(&c->text, QUESTION_MAX);
+	r = frame_in_init(&c->in, from, MCP_MESSAGE_MAX);
+	if (r == 0)
+		r = fd_nonblock(from, true);
+	if (r < 0)
+		return failed(c, r, "unable to talk to the server");
+	return greet(c);
+}
+
+void
+client_free(struct client *c)
+{
+	fd_close(&c->to);
+	fd_close(&c->from);
+	frame_in_free(&c->in);
+	buf_free(&c->text);
+}

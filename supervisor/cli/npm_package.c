@@ -1,0 +1,181 @@
+/*
+ * package.json, read with jansson: the one file that knows it.  What stands
+ * there was written by a stranger: only short plain texts and paths below the
+ * package are taken from it.
+ */
+#include "supervisor/cli/npm_package.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "shim/base/fd.h"
+
+#define FILE_MAX (4u << 20)
+
+/* Letters, digits and -._~ in parts: what a package may be called. */
+static int
+name_ok(const char *name)
+{
+	const char *plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+			    "0123456789-._~";
+	const char *rest = name;
+	size_t n;
+
+	if (*rest == '@') {
+		n = strspn(++rest, plain);
+		if (n == 0 || rest[n] != '/' || rest[0] == '.')
+			return 0;
+		rest += n + 1;
+	}
+	n = strspn(rest, plain);
+	return n > 0 && rest[n] == '\0' && rest[0] != '.' && rest[0] != '-';
+}
+
+static int
+version_ok(const char *version)
+{
+	return version[0] != '-' &&
+	       version[strspn(version, "abcdefghijklmnopqrstuvwxyz"
+				       "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._+")] ==
+		   '\0';
+}
+
+int
+package_split(
+    const char *spec, char name[PACKAGE_TEXT_MAX], char version[PACKAGE_TEXT_MAX])
+{
+	/* the @ of a scope is no version's */
+	const char *at = strchr(spec[0] == '@' ? spec + 1 : spec, '@');
+	size_t n = at == NULL ? strlen(spec) : (size_t)(at - spec);
+
+	if (n >= PACKAGE_TEXT_MAX || (at != NULL && strlen(at) > PACKAGE_TEXT_MAX))
+		return -EINVAL;
+	memcpy(name, spec, n);
+	name[n] = '\0';
+	(void)snprintf(version, PACKAGE_TEXT_MAX, "%s", at == NULL ? "" : at + 1);
+	return name_ok(name) && version_ok(version) ? 0 : -EINVAL;
+}
+
+/* A path that a package gives, below its root: 0 or -EBADMSG. */
+static int
+take_program(struct package *p, const char *path)
+{
+	char joined[2 * PATH_MAX], real[PATH_MAX];
+	size_t n = strlen(p->root);
+
+	if (path == NULL || strlen(path) >= PATH_MAX)
+		return -EBADMSG;
+	(void)snprintf(joined, sizeof(joined), "%s/%s", p->root, path); /* both fit */
+	if (realpath(joined, real) == NULL || strncmp(real, p->root, n) != 0 ||
+	    real[n] != '/')
+		return -EBADMSG;
+	(void)snprintf(p->program, sizeof(p->program), "%s", real); /* the same size */
+	return 0;
+}
+
+static int
+take_bin(struct package *p, json_t *bin)
+{
+	const char *slash = strrchr(p->name, '/');
+	const char *own = slash == NULL ? p->name : slash + 1;
+	json_t *program;
+
+	if (bin == NULL)
+		return 0;
+	if (json_is_string(bin))
+		return take_program(p, json_string_value(bin));
+	program = json_object_get(bin, own);
+	if (program == NULL && json_object_size(bin) == 1)
+		program = json_object_iter_value(json_object_iter(bin));
+	return program == NULL ? 0 : take_program(p, json_string_value(program));
+}
+
+static int
+take(struct package *p, const json_t *root)
+{
+	const char *name = json_string_value(json_object_get(root, "name"));
+	const char *version = json_string_value(json_object_get(root, "version"));
+
+	if (name == NULL || strlen(name) >= PACKAGE_TEXT_MAX || !name_ok(name))
+		return -EBADMSG;
+	if (version == NULL)
+		version = "";
+	if (strlen(version) >= PACKAGE_TEXT_MAX || !version_ok(version))
+		return -EBADMSG;
+	(void)snprintf(p->name, sizeof(p->name), "%s", name);          /* fits */
+	(void)snprintf(p->version, sizeof(p->version), "%s", version); /* fits */
+	return take_bin(p, json_object_get(root, "bin"));
+}
+
+int
+package_read(const char *root, struct package *ret)
+{
+	struct package p = {.name = ""};
+	char path[PATH_MAX + 32];
+	char *text = NULL;
+	json_t *json;
+	size_t len;
+	int fd, r;
+
+	if (realpath(root, p.root) == NULL)
+		return -ENOENT;
+	(void)snprintf(path, sizeof(path), "%s/package.json", p.root); /* fits */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0)
+		return -ENOENT;
+	r = fd_slurp(fd, FILE_MAX, &text, &len);
+	fd_close(&fd);
+	if (r < 0)
+		return -EBADMSG;
+	json = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
+	free(text);
+	if (json == NULL)
+		return -EBADMSG;
+	r = take(&p, json);
+	json_decref(json);
+	if (r == 0)
+		*ret = p;
+	return r;
+}
+
+int
+package_of(const char *file, struct package *ret)
+{
+	char dir[PATH_MAX], home[PATH_MAX];
+	const char *said = getenv("HOME");
+	char *slash;
+
+	if (realpath(file, dir) == NULL)
+		return -ENOENT;
+	if (said == NULL || realpath(said, home) == NULL)
+		home[0] = '\0';
+	while ((slash = strrchr(dir, '/')) != NULL && slash != dir) {
+		int r;
+
+		*slash = '\0';
+		if (strcmp(dir, home) == 0)
+			break; /* a person's folder is no package, whatever lies in it */
+		r = package_read(dir, ret);
+		if (r != -ENOENT && r != -EBADMSG)
+			return r; /* a package.json without a name is only a setting */
+	}
+	return -ENOENT;
+}
+
+char *
+package_json_text(const char *text)
+{
+	json_t *string = json_string(text);
+	char *out = string == NULL
+			? NULL
+			: json_dumps(string, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+
+	json_decref(string);
+	return out;
+}

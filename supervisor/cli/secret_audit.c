@@ -1,0 +1,172 @@
+/*
+ * What people do to the vault, in the audit log: who may have what, when it was
+ * unlocked, which path got another value.
+ *
+ * Process: kennel, beside the kennel-secret that does it.  It knows the verb and
+ * the path and how it ended, and never a value.  The keeper itself speaks to no
+ * recorder: what is asked of it by its socket alone, and that it locked itself,
+ * stands in keeper.log (docs/TRUST.md).
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "policy/lang/secret_path.h"
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+#include "supervisor/cli/cli.h"
+#include "supervisor/cli/paths.h"
+#include "supervisor/cli/secret.h"
+
+#define RECORDER_WAIT_MS 5000
+#define TRIES            5
+#define NAME_CHARS       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
+
+/* gives: it gives power, and is on disk before it does; what takes power away is
+ * done in any case. */
+static const struct {
+	const char *verb;
+	bool gives;
+} row[] = {
+    {"init", true},
+    {"set", true},
+    {"rotate", true},
+    {"versions", true}, /* with --restore */
+    {"unlock", true},
+    {"grant", true},
+    {"recover", true},
+    {"export-recovery", true},
+    {"remove", false},
+    {"revoke", false},
+    {"lock", false},
+};
+
+static struct {
+	struct report *report;
+	const char *verb, *path, *server; /* NULL: none was named, or none that is one */
+	bool gives;
+} the;
+
+/* Words that are what they should be; a value in the wrong place is not kept. */
+static void
+take_words(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		const char *before = argv[i - 1], *word = argv[i];
+
+		if (strcmp(before, "--server") == 0) {
+			if (word[strspn(word, NAME_CHARS)] == '\0' && strlen(word) <= 128)
+				the.server = word;
+		} else if (word[0] != '-' && strncmp(before, "--", 2) != 0 &&
+			   secret_path_wrong(word, strlen(word)) == NULL)
+			the.path = word;
+	}
+}
+
+static bool
+restores(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], "--restore") == 0)
+			return true;
+	return false;
+}
+
+static int
+record(const char *outcome, const char *verdict, uint64_t *ret_number)
+{
+	static struct event e;
+
+	event_begin(&e, EVENT_VAULT);
+	event_text(&e, KEY_ACTION, the.verb);
+	event_text(&e, KEY_OUTCOME, outcome);
+	if (verdict != NULL)
+		event_text(&e, KEY_VERDICT, verdict);
+	if (the.path != NULL)
+		event_text(&e, KEY_NAME, the.path);
+	if (the.server != NULL)
+		event_text(&e, KEY_SERVER, the.server);
+	event_number(&e, KEY_UID, getuid());
+	event_number(&e, KEY_PID, (uint64_t)getpid());
+	return report_send(the.report, &e, EVENT_GATE, ret_number);
+}
+
+static int
+reach(void)
+{
+	struct audit_place place = {
+	    .log_dir = paths_audit_dir(), .run_dir = paths_run_dir()};
+	static char log[4096], run[4096], recorder[4200];
+	int sock = -1, r;
+
+	if (place.log_dir == NULL || place.run_dir == NULL)
+		return -ENOENT;
+	/* each of them is static, and the next one's */
+	(void)snprintf(log, sizeof(log), "%s", place.log_dir);
+	(void)snprintf(run, sizeof(run), "%s", place.run_dir);
+	(void)snprintf(
+	    recorder, sizeof(recorder), "%s", paths_libexec("kennel-recorder"));
+	place = (struct audit_place){log, run, recorder};
+	r = fd_make_dirs(log);
+	if (r == 0)
+		r = fd_make_dirs(run);
+	/* one that was just leaving gives no welcome: then there is a new one */
+	for (int i = 0; (r == 0 && the.report == NULL) || (r == -EPIPE && i < TRIES);
+	     i++) {
+		r = audit_connect(&place, RECORDER_WAIT_MS, &sock);
+		if (r == 0)
+			r = report_open(
+			    sock, REPORT_SUPERVISOR, "", RECORDER_WAIT_MS, &the.report);
+	}
+	return r;
+}
+
+int
+vault_log_begin(int argc, char **argv)
+{
+	uint64_t number = 0;
+	size_t i, n = sizeof(row) / sizeof(row[0]);
+	int r;
+
+	for (i = 0; i < n && strcmp(row[i].verb, argv[0]) != 0; i++)
+		;
+	if (i == n || (strcmp(argv[0], "versions") == 0 && !restores(argc, argv)))
+		return 0;
+	the.verb = strcmp(argv[0], "versions") == 0 ? "restore" : row[i].verb;
+	the.gives = row[i].gives;
+	take_words(argc, argv);
+	r = reach();
+	if (r == 0 && the.gives) {
+		r = record("asked", NULL, &number);
+		if (r == 0)
+			r = report_wait(the.report, number, RECORDER_WAIT_MS);
+	}
+	if (r == 0)
+		return 0;
+	report_free(the.report);
+	the.report = NULL;
+	if (!the.gives) {
+		log_warn("secret %s: it cannot be written into the audit log: %s",
+		    the.verb, strerror(-r));
+		return 0;
+	}
+	log_error("secret %s: the audit log cannot be written (%s): nothing is done",
+	    the.verb, strerror(-r));
+	return EXIT_FAILED;
+}
+
+void
+vault_log_end(int status)
+{
+	uint64_t number = 0;
+
+	if (the.report == NULL)
+		return;
+	if (record(status == 0 ? "done" : "failed", status == 0 ? "allow" : "deny",
+		&number) < 0 ||
+	    report_wait(the.report, number, RECORDER_WAIT_MS) < 0)
+		log_warn("secret %s: how it ended could not be recorded", the.verb);
+	report_free(the.report);
+	the.report = NULL;
+}

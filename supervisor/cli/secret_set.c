@@ -1,0 +1,61 @@
+/*
+ * kennel secret set, rotate: which shape the manifests say that the value has.
+ * kennel-secret, which this process becomes, compares it; no value is here.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "policy/manifests/manifests.h"
+#include "policy/shape.h"
+#include "supervisor/cli/cli.h"
+#include "supervisor/cli/paths.h"
+#include "supervisor/cli/secret.h"
+
+#define WORDS_MAX 32
+
+/* The shape of this path's values, or NULL: none is named, or none that is known. */
+static const char *
+shape_of(const char *path)
+{
+	const struct secret_options here = {0};
+	const struct shape *found = NULL;
+	struct metas m;
+
+	if (metas_read(secret_project(&here), paths_config_dir(), 0, stderr, &m) < 0) {
+		fprintf(stderr, "kennel secret: the value is kept without a look at its "
+				"shape\n");
+		return NULL;
+	}
+	for (size_t i = 0; i < m.n; i++)
+		if (!m.meta[i].internal && m.meta[i].pattern != NULL &&
+		    strcmp(m.meta[i].path, path) == 0)
+			found = shape_find(m.meta[i].pattern);
+	metas_free(&m);
+	return found == NULL ? NULL : found->name; /* the table's own */
+}
+
+int
+secret_put_main(int argc, char **argv)
+{
+	const char *path = NULL, *shape;
+	char *word[WORDS_MAX + 2];
+	int n = 0;
+
+	if (argc > WORDS_MAX) {
+		fprintf(stderr, "kennel secret: more than %d words\n", WORDS_MAX);
+		return EXIT_USAGE;
+	}
+	for (int i = 0; i < argc; i++) {
+		bool value = i > 0 && strcmp(argv[i - 1], "--fd") == 0;
+
+		if (i > 0 && argv[i][0] != '-' && !value)
+			path = argv[i];
+		word[n++] = argv[i];
+	}
+	shape = path == NULL ? NULL : shape_of(path);
+	if (shape != NULL) {
+		word[n++] = (char *)"--shape";
+		word[n++] = (char *)shape;
+	}
+	return secret_become(n, word);
+}

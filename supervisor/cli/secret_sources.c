@@ -1,0 +1,290 @@
+/*
+ * kennel secret sources: what sources.kennel says, which source answers for a path,
+ * and whether its plugin is the one that its sidecar means.
+ *
+ * Process: kennel.  No source is asked, no plugin is started, no value is met.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "policy/lang/output.h"
+#include "policy/sealed/policy.h"
+#include "policy/sources/sources.h"
+#include "policy/lang/secret_path.h"
+#include "policy/lang/secret_source.h"
+#include "shim/base/fd.h"
+#include "supervisor/cli/cli.h"
+#include "supervisor/cli/secret.h"
+
+#define PROGRAM_LEN_MAX (64u << 20) /* as the leash has it */
+
+/* The plugin's program, by what its sidecar says of it. */
+static const char *
+program_state(const struct sidecar *car)
+{
+	uint8_t digest[32];
+	const char *state = "missing";
+	struct stat st;
+	int fd;
+
+	/* early: openat fstat newfstatat read close */
+	fd = open(car->program, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return state;
+	state = "unsafe";
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	    (st.st_mode & (S_IWGRP | S_IWOTH)) == 0) {
+		if (policy_digest_fd(fd, PROGRAM_LEN_MAX, digest) < 0)
+			state = "missing";
+		else
+			state = memcmp(digest, car->sha256, sizeof(digest)) == 0
+				    ? "ok"
+				    : "changed";
+	}
+	fd_close(&fd);
+	return state;
+}
+
+static const char *
+by_name(const struct route *x)
+{
+	static const char *const names[] = {[BY_NOTHING] = "",
+	    [BY_DEFAULT] = "default",
+	    [BY_ROUTE] = "route",
+	    [BY_SECRET] = "secret"};
+
+	return x == NULL ? "" : names[x->by];
+}
+
+/* ---- for people ----------------------------------------------------------------- */
+
+static void
+plain(const char *text)
+{
+	out_plain(stdout, text, strlen(text));
+}
+
+static void
+say_source(const struct routed_source *s)
+{
+	size_t i;
+
+	(void)fputs("source ", stdout);
+	plain(s->name.text);
+	if (s->sidecar != NULL) {
+		(void)fputs(": plugin ", stdout);
+		plain(s->sidecar->name);
+		(void)fputs(" ", stdout);
+		plain(s->sidecar->version);
+		(void)fputs(", ", stdout);
+		plain(s->sidecar->program);
+		(void)printf(" (%s)", program_state(s->sidecar));
+	} else {
+		(void)fputs(": from", stdout);
+		for (i = 0; i < s->from_n; i++) {
+			(void)fputs(" ", stdout);
+			plain(s->from[i].text);
+		}
+	}
+	for (i = 0; i < s->credential_n; i++) {
+		(void)fputs("; needs ", stdout);
+		plain(s->credential[i].variable.text);
+		(void)fputs(" from ", stdout);
+		plain(s->credential[i].word[0].text);
+	}
+	if ((s->may & SECRET_MAY_NETWORK) != 0)
+		(void)fputs("; may network", stdout);
+	if ((s->may & SECRET_MAY_FILES) != 0)
+		(void)fputs("; may files", stdout);
+	(void)fputs("\n", stdout);
+}
+
+static void
+say_route(const struct router *router, const struct route *x)
+{
+	(void)printf("%s%s", by_name(x), x->path[0] != '\0' ? " " : "");
+	plain(x->path);
+	(void)fputs(" -> ", stdout);
+	plain(router->source[x->source].name.text);
+	if (x->reference != NULL) {
+		(void)fputs(" as ", stdout);
+		plain(x->reference);
+	}
+	(void)fputs("\n", stdout);
+}
+
+static void
+say_answer(const char *path, const struct route *x, const struct answer *a)
+{
+	(void)printf("%s: source ", path);
+	plain(a->source->name.text);
+	if (x == NULL)
+		(void)fputs(", for no line says another", stdout);
+	else
+		(void)printf(", by `%s` on line %u", by_name(x), x->at.line);
+	(void)fputs(", as ", stdout);
+	plain(a->reference);
+	(void)fputs("\n", stdout);
+	say_source(a->source);
+}
+
+/* ---- for programs ----------------------------------------------------------------- */
+
+static void
+json_source(struct out *o, const char *key, const struct routed_source *s)
+{
+	size_t i;
+
+	out_object(o, key);
+	out_text(o, "name", s->name.text);
+	out_list(o, "from");
+	for (i = 0; i < s->from_n; i++)
+		out_text(o, NULL, s->from[i].text);
+	out_end(o);
+	if (s->sidecar != NULL) {
+		out_object(o, "plugin");
+		out_text(o, "name", s->sidecar->name);
+		out_text(o, "version", s->sidecar->version);
+		out_text(o, "program", s->sidecar->program);
+		out_text(o, "state", program_state(s->sidecar));
+		out_end(o);
+	}
+	out_list(o, "credentials");
+	for (i = 0; i < s->credential_n; i++)
+		out_text(o, NULL, s->credential[i].variable.text);
+	out_end(o);
+	out_yes(o, "may_network", (s->may & SECRET_MAY_NETWORK) != 0);
+	out_yes(o, "may_files", (s->may & SECRET_MAY_FILES) != 0);
+	out_end(o);
+}
+
+static void
+json_route(
+    struct out *o, const char *key, const struct router *router, const struct route *x)
+{
+	out_object(o, key);
+	out_text(o, "by", by_name(x));
+	out_text(o, "path", x->path);
+	out_text(o, "source", router->source[x->source].name.text);
+	out_text_or_null(o, "reference", x->reference);
+	out_number(o, "line", x->at.line);
+	out_end(o);
+}
+
+static void
+json_answer(struct out *o, const struct router *router, const char *path,
+    const struct route *x, const struct answer *a)
+{
+	out_object(o, NULL);
+	out_text(o, "path", path);
+	out_text(o, "reference", a->reference);
+	if (x != NULL)
+		json_route(o, "route", router, x);
+	else
+		out_null(o, "route");
+	json_source(o, "source", a->source);
+	out_end(o);
+}
+
+static void
+json_all(struct out *o, const struct router *router)
+{
+	size_t i;
+
+	out_object(o, NULL);
+	out_text_or_null(o, "file", router->file);
+	out_list(o, "sources");
+	for (i = 0; i < router->source_n; i++)
+		json_source(o, NULL, &router->source[i]);
+	out_end(o);
+	out_list(o, "routes");
+	for (i = 0; i < router->route_n; i++)
+		json_route(o, NULL, router, &router->route[i]);
+	out_end(o);
+	out_end(o);
+}
+
+/* ---- the verb ------------------------------------------------------------------------ */
+
+static int
+show_all(const struct router *router, bool json)
+{
+	struct out o;
+	size_t i;
+
+	out_init(&o, stdout);
+	if (json) {
+		json_all(&o, router);
+		return 0;
+	}
+	if (router->file != NULL) {
+		plain(router->file);
+		(void)fputs("\n", stdout);
+	}
+	for (i = 0; i < router->source_n; i++)
+		say_source(&router->source[i]);
+	for (i = 0; i < router->route_n; i++)
+		say_route(router, &router->route[i]);
+	return 0;
+}
+
+static int
+show_answer(const struct router *router, const char *path, bool json)
+{
+	struct word variable = {.text = "SECRET", .len = 6};
+	const struct route *x;
+	char why[300] = "";
+	struct answer a;
+	struct out o;
+	int r;
+
+	if (secret_path_wrong(path, strlen(path)) != NULL) {
+		fprintf(stderr, "kennel secret sources: %s\n",
+		    secret_path_wrong(path, strlen(path)));
+		return EXIT_INPUT;
+	}
+	x = router_find(router, path);
+	r = router_answer(router, &variable, path, &a, why, sizeof(why));
+	if (r < 0) {
+		fprintf(stderr, "kennel secret sources: %s: %s\n", path,
+		    r == -EINVAL ? why : strerror(-r));
+		return r == -EINVAL ? EXIT_CONFIG : EXIT_FAILED;
+	}
+	out_init(&o, stdout);
+	if (json)
+		json_answer(&o, router, path, x, &a);
+	else
+		say_answer(path, x, &a);
+	return 0;
+}
+
+int
+secret_sources_main(int argc, char **argv)
+{
+	struct secret_options o;
+	struct router router;
+	struct arena *arena;
+	int r = secret_options(argc, argv, SECRET_JSON, 0, 1, &o);
+
+	if (r != 0)
+		return r;
+	arena = arena_new();
+	r = arena == NULL
+		? -ENOMEM
+		: router_read(arena, &policy_files, router_place(), stderr, &router);
+	if (r == -EINVAL)
+		r = EXIT_CONFIG;
+	else if (r < 0)
+		r = EXIT_FAILED;
+	else
+		r = o.word_n == 0 ? show_all(&router, o.json)
+				  : show_answer(&router, o.word[0], o.json);
+	if (fflush(stdout) != 0 || ferror(stdout) != 0)
+		r = EXIT_CONFIG;
+	arena_free(arena);
+	return r;
+}

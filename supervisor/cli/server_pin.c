@@ -1,0 +1,592 @@
+/*
+ * kennel server pin: a server is started in its cell, asked what it has, and
+ * what it says is written down for a person to review (docs/FORMAT.pins).
+ *
+ * Runs as kennel, on what the server says: its answers are data, never shown
+ * but by their names, and those made inert.  The server runs under `kennel
+ * exec`, so that there is one way to launch; the gates of the policy are not
+ * asked, for what is denied is worth reviewing too.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+#include "supervisor/cli/cli.h"
+#include "supervisor/cli/mcp_client.h"
+
+#define ROWS_MAX  8192        /* definitions of one server */
+#define PAGES_MAX 1000        /* of one list */
+#define BYTES_MAX (48u << 20) /* of all definitions: a sealed file holds 64 MiB */
+#define ARGS_MAX  LEASH_ARGS_MAX
+#define FIRST_ROW "{\"kennel-pins\":1,\"server\":"
+
+struct row {
+	enum sealed_pin_kind kind;
+	struct buf name, body; /* canonical */
+	const char *variant;
+};
+
+struct pinning {
+	const char *file, *server, *out;
+	bool diff;
+	struct found found;
+	struct row *row;
+	size_t row_n;
+	size_t bytes;
+	char why[CLIENT_WHY_MAX];
+};
+
+static const struct list {
+	enum sealed_pin_kind kind;
+	const char *word; /* in the file */
+	const char *method;
+	enum json_result key;
+	const char *name;       /* the member that is its name */
+	const char *capability; /* the server says that it has such */
+} lists[] = {
+    {PIN_TOOL, "tool", "tools/list", RESULT_TOOLS, "name", "tools"},
+    {PIN_RESOURCE, "resource", "resources/list", RESULT_RESOURCES, "uri", "resources"},
+    {PIN_TEMPLATE, "template", "resources/templates/list", RESULT_TEMPLATES,
+	"uriTemplate", "resources"},
+    {PIN_PROMPT, "prompt", "prompts/list", RESULT_PROMPTS, "name", "prompts"},
+    {PIN_CAPABILITIES, "capabilities", NULL, 0, "capabilities", NULL},
+    {PIN_INSTRUCTIONS, "instructions", NULL, 0, "instructions", NULL},
+    {PIN_SERVER_INFO, "server-info", NULL, 0, "serverInfo", NULL},
+};
+#define LISTS (sizeof(lists) / sizeof(lists[0]))
+
+static const char *
+kind_word(enum sealed_pin_kind kind)
+{
+	for (size_t i = 0; i < LISTS; i++)
+		if (lists[i].kind == kind)
+			return lists[i].word;
+	return "thing";
+}
+
+/* ---- rows ------------------------------------------------------------------ */
+
+static void
+row_free(struct row *r)
+{
+	buf_free(&r->name);
+	buf_free(&r->body);
+}
+
+static int
+failed(struct pinning *p, int r, const char *why)
+{
+	(void)snprintf(p->why, sizeof(p->why), "%s", why);
+	return r;
+}
+
+static int
+by_bytes(const struct buf *a, const struct buf *b)
+{
+	size_t n = a->len < b->len ? a->len : b->len;
+	int d = memcmp(a->data, b->data, n);
+
+	return d != 0 ? d : (a->len > b->len) - (a->len < b->len);
+}
+
+/* The same definition for other client capabilities is one row: 1.  Two of one
+ * name in one list are none that can be told apart. */
+static int
+row_known(const struct pinning *p, const struct row *row)
+{
+	for (size_t i = 0; i < p->row_n; i++) {
+		const struct row *r = &p->row[i];
+
+		if (r->kind != row->kind || by_bytes(&r->name, &row->name) != 0)
+			continue;
+		if (by_bytes(&r->body, &row->body) == 0)
+			return 1;
+		if (r->variant == row->variant)
+			return -EEXIST;
+	}
+	return 0;
+}
+
+static int
+row_keep(struct pinning *p, struct row *row)
+{
+	struct row *more;
+	int r = row_known(p, row);
+
+	if (r < 0)
+		return failed(p, r, "two definitions of the server have one name");
+	if (r > 0) {
+		row_free(row);
+		return 0;
+	}
+	p->bytes += row->body.len + row->name.len;
+	if (p->row_n == ROWS_MAX || p->bytes > BYTES_MAX)
+		return failed(p, -E2BIG, "the server defines more than can be pinned");
+	more = realloc(p->row, (p->row_n + 1) * sizeof(*more));
+	if (more == NULL)
+		return failed(p, -ENOMEM, "out of memory");
+	p->row = more;
+	p->row[p->row_n++] = *row;
+	return 0;
+}
+
+/* name JSON_IS_NONE: it has none. */
+static int
+row_add(struct pinning *p, enum sealed_pin_kind kind, struct json name, struct json body,
+    const char *variant)
+{
+	struct row row = {.kind = kind, .variant = variant};
+	int r;
+
+	buf_init(&row.name, MCP_NAME_MAX);
+	buf_init(&row.body, MCP_MESSAGE_MAX);
+	r = name.type == JSON_IS_NONE ? buf_puts(&row.name, "\"\"")
+				      : json_canon(name, &row.name);
+	if (r == 0)
+		r = json_canon(body, &row.body);
+	r = r < 0 ? failed(p, r, "a definition cannot be read for certain")
+		  : row_keep(p, &row);
+	if (r < 0)
+		row_free(&row);
+	return r;
+}
+
+static int
+by_row(const void *one, const void *two)
+{
+	const struct row *a = one, *b = two;
+	int d = (a->kind > b->kind) - (a->kind < b->kind);
+
+	if (d == 0)
+		d = by_bytes(&a->name, &b->name);
+	if (d == 0)
+		d = strcmp(a->variant, b->variant);
+	return d != 0 ? d : by_bytes(&a->body, &b->body);
+}
+
+/* ---- asking ----------------------------------------------------------------- */
+
+static int
+add_items(struct pinning *p, const struct list *l, struct json items, const char *variant)
+{
+	struct json key, item, name;
+	struct json_walk w;
+	int r = 0;
+
+	/* some answer a question that they do not know with anything at all */
+	if (items.type == JSON_IS_NONE && l->kind == PIN_TEMPLATE)
+		return 0;
+	if (items.type != JSON_IS_ARRAY)
+		return failed(p, -EPROTO, "a list of the server is no list");
+	json_walk(&w, items);
+	while (r == 0 && json_next(&w, &key, &item)) {
+		if (json_get(item, l->name, &name) < 0 || name.type != JSON_IS_STRING)
+			return failed(p, -EPROTO, "a definition has no name");
+		r = row_add(p, l->kind, name, item, variant);
+	}
+	return r;
+}
+
+static int
+ask_list(struct pinning *p, struct client *c, const struct list *l, const char *variant)
+{
+	char params[MCP_NAME_MAX + 32] = "";
+	struct json cursor;
+	int r;
+
+	for (int page = 0; page < PAGES_MAX; page++) {
+		if ((r = client_ask(c, l->method, params)) < 0)
+			return failed(p, r, c->why);
+		if ((r = add_items(p, l, c->m.result[l->key], variant)) < 0)
+			return r;
+		if (json_get(c->m.top[TOP_RESULT], "nextCursor", &cursor) < 0 ||
+		    cursor.type != JSON_IS_STRING)
+			return 0;
+		if (cursor.len > MCP_NAME_MAX)
+			return failed(p, -E2BIG, "a cursor of the server is too long");
+		(void)snprintf(params, sizeof(params), "\"cursor\":%.*s", /* fits */
+		    (int)cursor.len, (const char *)cursor.at);
+	}
+	return failed(p, -E2BIG, "a list of the server has no end");
+}
+
+/* What it said when it was greeted; which lists it has, as bits. */
+static int
+add_greeting(struct pinning *p, struct client *c, const char *variant, uint32_t *ret_has)
+{
+	const struct json none = {0};
+	struct json value, inner;
+	uint32_t has = 0;
+	int r;
+
+	for (size_t i = 0; i < LISTS; i++) {
+		if (lists[i].method != NULL)
+			continue;
+		r = json_get(c->m.top[TOP_RESULT], lists[i].name, &value);
+		if (r == -ENOENT)
+			continue;
+		if (r == 0)
+			r = row_add(p, lists[i].kind, none, value, variant);
+		if (r < 0)
+			return failed(p, r, "what the server greets with is not clear");
+	}
+	if (json_get(c->m.top[TOP_RESULT], "capabilities", &value) == 0)
+		for (size_t i = 0; i < LISTS; i++)
+			if (lists[i].capability != NULL &&
+			    json_get(value, lists[i].capability, &inner) == 0)
+				has |= 1u << i;
+	*ret_has = has;
+	return 0;
+}
+
+static int
+ask_all(struct pinning *p, struct client *c, const char *variant)
+{
+	uint32_t has;
+	int r = add_greeting(p, c, variant, &has);
+
+	for (size_t i = 0; r == 0 && i < LISTS; i++) {
+		if ((has & 1u << i) == 0)
+			continue;
+		r = ask_list(p, c, &lists[i], variant);
+		/* resources without templates answer the latter with an error */
+		if (r == -EREMOTEIO && lists[i].kind == PIN_TEMPLATE)
+			r = 0;
+	}
+	return r;
+}
+
+/* ---- the server ------------------------------------------------------------- */
+
+/* The argv that `run` grants, behind "kennel exec ... --". */
+static int
+run_argv(struct pinning *p, const char **argv, size_t cap, size_t *ret_n)
+{
+	const struct policy *policy = &p->found.policy;
+	const struct sealed_exec *run = &policy->exec[p->found.server->run];
+	size_t n = *ret_n;
+
+	argv[n++] = policy_str(policy, policy->image[run->asked].path);
+	for (uint32_t i = 0; i < run->args.n; i++) {
+		const struct sealed_arg *a = &policy->arg[run->args.first + i];
+
+		if (a->kind != ARG_LITERAL || n + 1 >= cap)
+			return failed(p, -EINVAL,
+			    "`run` has a pattern: only a server with a fixed command "
+			    "can be pinned");
+		argv[n++] = policy_str(policy, a->text);
+	}
+	argv[n] = NULL;
+	*ret_n = n;
+	return 0;
+}
+
+static int
+spawn(struct pinning *p, pid_t *ret_pid, int *ret_to, int *ret_from)
+{
+	static const char *argv[ARGS_MAX + 8];
+	posix_spawn_file_actions_t act;
+	int in[2] = {-1, -1}, out[2] = {-1, -1}, r;
+	size_t n = 0;
+
+	argv[n++] = "kennel";
+	argv[n++] = "exec";
+	if (p->file != NULL) {
+		argv[n++] = "--policy";
+		argv[n++] = p->file;
+	}
+	argv[n++] = p->server;
+	argv[n++] = "--";
+	if ((r = run_argv(p, argv, sizeof(argv) / sizeof(argv[0]), &n)) < 0)
+		return r;
+	/* early: pipe2 clone vfork execve dup2 */
+	if (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0 ||
+	    posix_spawn_file_actions_init(&act) != 0) {
+		r = failed(p, -errno, "unable to make pipes");
+		goto out;
+	}
+	(void)posix_spawn_file_actions_adddup2(&act, in[0], 0);  /* shows at the spawn */
+	(void)posix_spawn_file_actions_adddup2(&act, out[1], 1); /* the same */
+	r = -posix_spawn(ret_pid, "/proc/self/exe", &act, NULL,
+	    (char *const *)(uintptr_t)argv, environ); /* spawn changes nothing */
+	(void)posix_spawn_file_actions_destroy(&act); /* frees */
+	if (r < 0) {
+		r = failed(p, r, "unable to start kennel exec");
+		goto out;
+	}
+	*ret_to = in[1];
+	*ret_from = out[0];
+	in[1] = out[0] = -1;
+out:
+	fd_close(&in[0]);
+	fd_close(&in[1]);
+	fd_close(&out[0]);
+	fd_close(&out[1]);
+	return r;
+}
+
+/* Its input is closed; one that does not end by itself is told to. */
+static void
+reap(pid_t pid)
+{
+	int status;
+
+	/* early: wait4 kill nanosleep clock_nanosleep */
+	for (int i = 0; i < 30; i++) {
+		if (waitpid(pid, &status, WNOHANG) != 0)
+			return;
+		(void)usleep(100000); /* once more round */
+	}
+	(void)kill(pid, SIGTERM);       /* kennel exec ends its server and itself */
+	(void)waitpid(pid, &status, 0); /* ours */
+}
+
+static int
+pin_variant(struct pinning *p, const char *variant, const char *capabilities)
+{
+	int to = -1, from = -1, r;
+	struct client c;
+	pid_t pid = -1;
+
+	r = spawn(p, &pid, &to, &from);
+	if (r < 0)
+		return r;
+	r = client_open(&c, to, from, capabilities);
+	if (r < 0)
+		(void)failed(p, r, c.why); /* r says it */
+	else
+		r = ask_all(p, &c, variant);
+	client_free(&c);
+	reap(pid);
+	return r;
+}
+
+/* ---- out -------------------------------------------------------------------- */
+
+static int
+write_rows(const struct pinning *p, FILE *out)
+{
+	fprintf(out, FIRST_ROW "\"%s\"}\n", p->server); /* a server's name is plain */
+	for (size_t i = 0; i < p->row_n; i++) {
+		const struct row *r = &p->row[i];
+
+		fprintf(out,
+		    "{\"body\":%.*s,\"kind\":\"%s\",\"name\":%.*s,\"variant\":\"%s\"}\n",
+		    (int)r->body.len, (const char *)r->body.data, kind_word(r->kind),
+		    (int)r->name.len, (const char *)r->name.data, r->variant);
+	}
+	return fflush(out) != 0 || ferror(out) ? -EIO : 0;
+}
+
+static int
+write_file(const struct pinning *p)
+{
+	char temp[PATH_MAX];
+	FILE *out;
+	int fd, n, r = fd_may_replace(p->out);
+
+	if (r < 0)
+		return r;
+	n = snprintf(temp, sizeof(temp), "%s.%ld.new", p->out, (long)getpid());
+	if (n < 0 || (size_t)n >= sizeof(temp))
+		return -ENAMETOOLONG;
+	fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+	if (fd < 0)
+		return -errno;
+	out = fdopen(fd, "w");
+	if (out == NULL) {
+		fd_close(&fd);
+		(void)unlink(temp);
+		return -ENOMEM;
+	}
+	r = write_rows(p, out);
+	if (r == 0 && fsync(fd) != 0)
+		r = -errno;
+	if (fclose(out) != 0 && r == 0)
+		r = -EIO;
+	if (r == 0 && rename(temp, p->out) != 0)
+		r = -errno;
+	if (r != 0)
+		(void)unlink(temp); /* the reason is in r already */
+	return r;
+}
+
+/* ---- the difference --------------------------------------------------------- */
+
+static bool
+is_pin(const struct pinning *p, const struct sealed_pin *pin, const struct row *row,
+    bool body)
+{
+	const struct policy *policy = &p->found.policy;
+	char text[MCP_NAME_MAX];
+	struct json name = {row->name.data, row->name.len, JSON_IS_STRING};
+	size_t len;
+
+	if (pin->kind != (uint32_t)row->kind ||
+	    json_text(name, text, sizeof(text), &len) < 0 || pin->name.len != len ||
+	    memcmp(policy_str(policy, pin->name), text, len) != 0)
+		return false;
+	return !body || (pin->body.len == row->body.len &&
+			    memcmp(policy_str(policy, pin->body), row->body.data,
+				row->body.len) == 0);
+}
+
+static const struct sealed_pin *
+pin_of(const struct pinning *p, const struct row *row, bool body)
+{
+	const struct sealed_range *range = &p->found.server->pins;
+
+	for (uint32_t i = 0; i < range->n; i++) {
+		const struct sealed_pin *pin = &p->found.policy.pin[range->first + i];
+
+		if (is_pin(p, pin, row, body))
+			return pin;
+	}
+	return NULL;
+}
+
+static void
+tell(const char *what, enum sealed_pin_kind kind, const void *name, size_t len)
+{
+	char text[200];
+
+	printf("%s %s %s\n", what, kind_word(kind),
+	    log_quote(text, sizeof(text), name, len));
+}
+
+/* One line for each definition that is not as it was pinned; how many. */
+static size_t
+tell_diff(const struct pinning *p)
+{
+	const struct sealed_range *range = &p->found.server->pins;
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->row_n; i++) {
+		const struct row *row = &p->row[i];
+
+		if (pin_of(p, row, true) != NULL)
+			continue;
+		n++;
+		tell(pin_of(p, row, false) != NULL ? "changed" : "new", row->kind,
+		    row->name.data, row->name.len);
+	}
+	for (uint32_t i = 0; i < range->n; i++) {
+		const struct sealed_pin *pin = &p->found.policy.pin[range->first + i];
+		size_t at = 0;
+
+		while (at < p->row_n && !is_pin(p, pin, &p->row[at], false))
+			at++;
+		if (at < p->row_n)
+			continue;
+		n++;
+		tell("gone", (enum sealed_pin_kind)pin->kind,
+		    policy_str(&p->found.policy, pin->name), pin->name.len);
+	}
+	return n;
+}
+
+/* ---- the verb --------------------------------------------------------------- */
+
+/* The client capabilities that the policy lets the server see, as it is written
+ * in the file and as the server is shown them. */
+static void
+capabilities(const struct sealed_server *s, char variant[64], char shown[96])
+{
+	static const struct {
+		uint32_t flag;
+		const char *word;
+	} known[] = {
+	    {SERVER_MCP_ELICITATION, "elicitation"},
+	    {SERVER_MCP_ROOTS, "roots"},
+	    {SERVER_MCP_SAMPLING, "sampling"},
+	};
+	size_t v = 0, n = 0;
+
+	variant[0] = '\0';
+	n += (size_t)snprintf(shown, 96, "{");
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if ((s->flags & known[i].flag) == 0)
+			continue;
+		n += (size_t)snprintf(
+		    shown + n, 96 - n, "%s\"%s\":{}", v > 0 ? "," : "", known[i].word);
+		v += (size_t)snprintf(
+		    variant + v, 64 - v, "%s%s", v > 0 ? "," : "", known[i].word);
+	}
+	(void)snprintf(shown + n, 96 - n, "}"); /* all three fit */
+}
+
+static int
+pin(struct pinning *p)
+{
+	char variant[64], shown[96];
+	int r;
+
+	capabilities(p->found.server, variant, shown);
+	r = pin_variant(p, "", "{}");
+	if (r == 0 && variant[0] != '\0')
+		r = pin_variant(p, variant, shown);
+	if (r < 0) {
+		log_error("unable to pin %s: %s", p->server, p->why);
+		return EXIT_FAILED;
+	}
+	if (p->row_n > 0)
+		qsort(p->row, p->row_n, sizeof(*p->row), by_row);
+	if (p->diff)
+		return tell_diff(p) > 0 ? 1 : 0;
+	if (p->out == NULL || strcmp(p->out, "-") == 0)
+		return write_rows(p, stdout) < 0 ? EXIT_FAILED : 0;
+	r = write_file(p);
+	if (r < 0) {
+		log_error("unable to write %s: %s", p->out, strerror(-r));
+		return EXIT_CONFIG;
+	}
+	log_info("%zu definitions of %s are in %s: review them, then name the file with "
+		 "`pins` in its policy",
+	    p->row_n, p->server, p->out);
+	return 0;
+}
+
+int
+pin_main(int argc, char **argv)
+{
+	struct pinning p = {0};
+	int status;
+
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--policy") == 0 && i + 1 < argc)
+			p.file = argv[++i];
+		else if (strcmp(argv[i], "-o") == 0 && i + 1 < argc)
+			p.out = argv[++i];
+		else if (strcmp(argv[i], "--diff") == 0)
+			p.diff = true;
+		else if (argv[i][0] != '-' && p.server == NULL)
+			p.server = argv[i];
+		else
+			goto usage;
+	}
+	if (p.server == NULL || (p.diff && p.out != NULL))
+		goto usage;
+	(void)signal(SIGPIPE, SIG_IGN); /* a good signal: cannot fail */
+	status = find_policy(p.file, p.server, &p.found, NULL, 0);
+	if (status != 0)
+		return status;
+	status = pin(&p);
+	for (size_t i = 0; i < p.row_n; i++)
+		row_free(&p.row[i]);
+	free(p.row);
+	found_free(&p.found);
+	return status;
+usage:
+	fprintf(
+	    stderr, "usage: kennel server pin NAME [--policy FILE] [-o FILE | --diff]\n");
+	return EXIT_USAGE;
+}

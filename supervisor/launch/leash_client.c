@@ -1,0 +1,538 @@
+/*
+ * Start a leash, tell it what to launch, hear how it went.
+ *
+ * Process: kennel.  The leash gets an environment built from nothing: the
+ * variables that the policy passes on, and those that secrets come "from env",
+ * whose values then leave this process.  No value is looked at here: the
+ * kernel copies them.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+#include "shim/base/wire.h"
+#include "supervisor/launch/leash_client.h"
+
+#define ENVS_MAX     1024
+#define STARTED_FDS  3
+#define REAP_WAIT_MS 3000
+
+extern char **environ;
+
+/* The entry NAME=value of our own environment, or NULL. */
+static char *
+environ_entry(const char *name)
+{
+	size_t len = strlen(name);
+
+	for (char **e = environ; e != NULL && *e != NULL; e++)
+		if (strncmp(*e, name, len) == 0 && (*e)[len] == '=')
+			return *e;
+	return NULL;
+}
+
+static bool
+already_in(char *const *envp, size_t n, const char *entry)
+{
+	for (size_t i = 0; i < n; i++)
+		if (envp[i] == entry)
+			return true;
+	return false;
+}
+
+/* Pointers into our environment for what the policy names; nothing else. */
+static int
+leash_environment(const struct child_order *order, char **envp, size_t cap)
+{
+	const struct policy *p = order->policy;
+	struct sealed_range envs = order->server->envs;
+	struct sealed_range secrets = order->server->secrets;
+	char *debug = environ_entry("KENNEL_DEBUG");
+	size_t n = 0;
+
+	if ((size_t)envs.n + secrets.n + 4 > cap)
+		return -E2BIG;
+	if (debug != NULL)
+		envp[n++] = debug;
+	if (order->run_at != NULL)
+		envp[n++] = (char *)order->run_at;
+	if (order->trace_at != NULL)
+		envp[n++] = (char *)order->trace_at;
+	for (uint32_t i = envs.first; i < envs.first + envs.n; i++) {
+		char *entry = p->env[i].passed != 0
+				  ? environ_entry(policy_str(p, p->env[i].name))
+				  : NULL;
+
+		if (entry != NULL && !already_in(envp, n, entry))
+			envp[n++] = entry;
+	}
+	for (uint32_t i = secrets.first; i < secrets.first + secrets.n; i++) {
+		char *entry = p->secret[i].source == SOURCE_ENV
+				  ? environ_entry(policy_str(p, p->secret[i].ref))
+				  : NULL;
+
+		if (entry != NULL && !already_in(envp, n, entry))
+			envp[n++] = entry;
+	}
+	envp[n] = NULL;
+	return 0;
+}
+
+/* The secrets' own variables: gone from here, in place, so that neither
+ * getenv nor /proc/PID/environ of this process has them any more. */
+static void
+forget_secrets(const struct child_order *order)
+{
+	struct sealed_range secrets = order->server->secrets;
+
+	for (uint32_t i = secrets.first; i < secrets.first + secrets.n; i++) {
+		const struct sealed_secret *row = &order->policy->secret[i];
+		const char *name = policy_str(order->policy, row->ref);
+		char *entry;
+
+		if (row->source != SOURCE_ENV || (entry = environ_entry(name)) == NULL)
+			continue;
+		explicit_bzero(
+		    entry + strlen(name) + 1, strlen(entry + strlen(name) + 1));
+		(void)unsetenv(name); /* it is there */
+	}
+}
+
+static int
+spawn_actions(posix_spawn_file_actions_t *actions, int channel)
+{
+	int e = posix_spawn_file_actions_init(actions);
+
+	if (e == 0)
+		e = posix_spawn_file_actions_addopen(
+		    actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	/* the agent's stdout must not be within reach of a leash */
+	if (e == 0)
+		e = posix_spawn_file_actions_addopen(
+		    actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+	if (e == 0)
+		e = posix_spawn_file_actions_adddup2(actions, channel, LEASH_CHANNEL_FD);
+	return -e;
+}
+
+static int
+spawn_leash(const struct child_order *order, int channel, pid_t *ret_pid)
+{
+	char *argv[] = {(char *)"kennel-leash", NULL};
+	char *envp[ENVS_MAX];
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attr;
+	sigset_t none, all;
+	int e, r;
+
+	r = leash_environment(order, envp, ENVS_MAX);
+	if (r < 0)
+		return r;
+	r = spawn_actions(&actions, channel);
+	if (r < 0)
+		return r;
+	sigemptyset(&none);
+	sigfillset(&all);
+	e = posix_spawnattr_init(&attr);
+	if (e == 0)
+		e = posix_spawnattr_setsigmask(&attr, &none);
+	if (e == 0)
+		e = posix_spawnattr_setsigdefault(&attr, &all);
+	/* a session of its own: a terminal's ^C is for kennel, which then
+	 * ends the server politely */
+	if (e == 0)
+		e = posix_spawnattr_setflags(&attr,
+		    POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	/* syscalls: clone clone3 vfork execve dup2 setsid openat */
+	if (e == 0)
+		e = posix_spawn(ret_pid, order->leash, &actions, &attr, argv, envp);
+	posix_spawnattr_destroy(&attr);
+	posix_spawn_file_actions_destroy(&actions);
+	return -e;
+}
+
+static void
+put_approves(struct wire_out *out, const struct child_order *order)
+{
+	uint32_t n = order->approve == NULL ? 0 : order->server->secrets.n;
+
+	wire_put_u32(out, n);
+	for (uint32_t i = 0; i < n; i++)
+		wire_put_u32(out, order->approve[i]);
+}
+
+static int
+send_launch(const struct child_order *order, int channel)
+{
+	static uint8_t memory[LEASH_PACKET_MAX];
+	int fds[3] = {order->policy_fd, order->recorder_fd, order->log_dir_fd};
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, LEASH_LAUNCH);
+	wire_put_u32(&out, LEASH_VERSION);
+	wire_put_u32(&out, order->mode);
+	wire_put_str(&out, policy_str(order->policy, order->server->name));
+	wire_put_str(&out, order->session);
+	wire_put_u32(&out, (uint32_t)order->argc);
+	for (int i = 0; i < order->argc; i++)
+		wire_put_str(&out, order->argv[i]);
+	put_approves(&out, order);
+	return wire_send(channel, &out, fds, 3);
+}
+
+/* ---- what it says ------------------------------------------------------------ */
+
+static int
+read_exited(struct wire_in *in, struct child_news *n)
+{
+	n->status = (int)wire_get_u32(in);
+	n->scrubbed = wire_get_u64(in);
+	n->denied = wire_get_u64(in);
+	return 0;
+}
+
+static int
+read_nothing(struct wire_in *in, struct child_news *n)
+{
+	(void)in, (void)n;
+	return 0;
+}
+
+static int
+read_words(struct wire_in *in, const char **words, uint32_t *ret_n)
+{
+	uint32_t n = wire_get_u32(in);
+
+	if (n > CHILD_WORDS_MAX)
+		return -EBADMSG;
+	for (uint32_t i = 0; i < n; i++)
+		words[i] = wire_get_str(in, LEASH_PACKET_MAX);
+	*ret_n = n;
+	return 0;
+}
+
+static int
+read_ask(struct wire_in *in, struct child_news *n)
+{
+	static const char *argv[CHILD_WORDS_MAX], *env[CHILD_WORDS_MAX];
+	struct child_ask *a = &n->ask;
+	uint32_t cut;
+	int r;
+
+	n->number = wire_get_u32(in);
+	a->timeout_ms = wire_get_u32(in);
+	a->digest = wire_get_bytes(in, LEASH_DIGEST_LEN);
+	a->program = wire_get_str(in, LEASH_TEXT_MAX);
+	a->cwd = wire_get_str(in, LEASH_PACKET_MAX);
+	a->rule = wire_get_str(in, LEASH_TEXT_MAX);
+	a->because = wire_get_str(in, LEASH_TEXT_MAX);
+	cut = wire_get_u32(in);
+	r = read_words(in, argv, &a->argc);
+	if (r == 0)
+		r = read_words(in, env, &a->envc);
+	a->cut = cut != 0;
+	a->argv = argv;
+	a->env = env;
+	return r == 0 && (a->digest.len != LEASH_DIGEST_LEN || cut > 1) ? -EBADMSG : r;
+}
+
+static int
+read_use(struct wire_in *in, struct child_news *n)
+{
+	struct child_use *u = &n->use;
+
+	n->number = wire_get_u32(in);
+	u->timeout_ms = wire_get_u32(in);
+	u->approve = wire_get_u32(in);
+	u->digest = wire_get_bytes(in, LEASH_DIGEST_LEN);
+	u->name = wire_get_str(in, LEASH_TEXT_MAX);
+	u->source = wire_get_str(in, LEASH_TEXT_MAX);
+	u->reference = wire_get_str(in, LEASH_PACKET_MAX);
+	u->rule = wire_get_str(in, LEASH_TEXT_MAX);
+	u->signers = wire_get_str(in, LEASH_PACKET_MAX);
+	return u->digest.len != LEASH_DIGEST_LEN || u->approve > APPROVE_PER_CALL
+		   ? -EBADMSG
+		   : 0;
+}
+
+static int
+read_withdrawn(struct wire_in *in, struct child_news *n)
+{
+	n->number = wire_get_u32(in);
+	return 0;
+}
+
+static int
+read_denied(struct wire_in *in, struct child_news *n)
+{
+	n->refusal.program = wire_get_str(in, LEASH_PACKET_MAX);
+	n->refusal.rule = wire_get_str(in, LEASH_TEXT_MAX);
+	n->refusal.because = wire_get_str(in, LEASH_PACKET_MAX);
+	n->refusal.instead = wire_get_str(in, LEASH_PACKET_MAX);
+	n->refusal.reason = wire_get_str(in, LEASH_TEXT_MAX);
+	return 0;
+}
+
+static int
+read_judged(struct wire_in *in, struct child_news *n)
+{
+	static const char *argv[CHILD_WORDS_MAX], *chain[CHILD_WORDS_MAX];
+	struct child_judged *j = &n->judged;
+	int r;
+
+	j->verdict = wire_get_str(in, LEASH_TEXT_MAX);
+	j->program = wire_get_str(in, LEASH_TEXT_MAX);
+	j->caller = wire_get_str(in, LEASH_TEXT_MAX);
+	j->rule = wire_get_str(in, LEASH_TEXT_MAX);
+	j->reason = wire_get_str(in, LEASH_TEXT_MAX);
+	j->lost = wire_get_u32(in);
+	r = read_words(in, chain, &j->chain_n);
+	j->chain = chain;
+	j->cut = wire_get_u32(in) != 0;
+	j->argv = argv;
+	return r < 0 ? r : read_words(in, argv, &j->argc);
+}
+
+/* The rest of a packet of this type. */
+static int
+read_news(struct wire_in *in, uint32_t type, struct child_news *ret)
+{
+	static int (*const reads[])(struct wire_in *, struct child_news *) = {
+	    [LEASH_EXITED] = read_exited,
+	    [LEASH_NEEDS_RECORDER] = read_nothing,
+	    [LEASH_ASK] = read_ask,
+	    [LEASH_WITHDRAWN] = read_withdrawn,
+	    [LEASH_DENIED] = read_denied,
+	    [LEASH_JUDGED] = read_judged,
+	    [LEASH_USE] = read_use,
+	};
+	struct child_news news = {.type = type};
+
+	if (type >= sizeof(reads) / sizeof(reads[0]) || reads[type] == NULL ||
+	    reads[type](in, &news) < 0 || wire_end(in) < 0)
+		return -EBADMSG;
+	*ret = news;
+	return 0;
+}
+
+/* ---- how it begins ---------------------------------------------------------- */
+
+static int
+take_started(struct child *c, struct wire_in *in, const int *fds, size_t fds_n,
+    enum leash_mode mode)
+{
+	const char *lacks;
+
+	(void)wire_get_u32(in); /* the pid, for people who read the channel */
+	lacks = wire_get_str(in, LEASH_TEXT_MAX - 1);
+	if (wire_end(in) < 0 || fds_n != (mode == LEASH_RUN ? 2 : 3))
+		return -EBADMSG;
+	(void)snprintf(c->lacks, sizeof(c->lacks), "%s", lacks);
+	c->server_in = fds[0];
+	c->server_out = fds[1];
+	c->server_err = fds_n > 2 ? fds[2] : -1;
+	return 0;
+}
+
+static int
+take_refused(struct wire_in *in, int *ret_status, char *why)
+{
+	uint32_t status = wire_get_u32(in);
+	const char *text = wire_get_str(in, LEASH_TEXT_MAX - 1);
+
+	if (wire_end(in) < 0)
+		return -EBADMSG;
+	*ret_status = status > 0 && status < 256 ? (int)status : LOG_EXIT_FAILED;
+	(void)snprintf(why, LEASH_TEXT_MAX, "%s", text);
+	return -ECONNREFUSED;
+}
+
+/* The first answer: started or refused; or a question (1). */
+static int
+first_answer(struct child *c, enum leash_mode mode, struct child_news *news,
+    int *ret_status, char *why)
+{
+	static uint8_t memory[LEASH_PACKET_MAX];
+	int fds[STARTED_FDS] = {-1, -1, -1};
+	size_t len = 0, fds_n = 0;
+	struct wire_in in;
+	uint32_t type;
+	int r;
+
+	r = wire_recv(c->channel, memory, sizeof(memory), &len, fds, STARTED_FDS, &fds_n);
+	if (r < 0)
+		return r;
+	wire_in_init(&in, memory, len);
+	type = wire_get_u32(&in);
+	if (type == LEASH_STARTED)
+		r = take_started(c, &in, fds, fds_n, mode);
+	else if (type == LEASH_USE && news != NULL)
+		r = read_news(&in, type, news) < 0 ? -EBADMSG : 1;
+	else
+		r = type == LEASH_REFUSED ? take_refused(&in, ret_status, why) : -EBADMSG;
+	if (r != 0)
+		for (size_t i = 0; i < STARTED_FDS; i++)
+			fd_close(&fds[i]);
+	return r;
+}
+
+int
+child_spawn(const struct child_order *order, struct child *ret)
+{
+	struct child c = {.pid = -1,
+	    .channel = -1,
+	    .server_in = -1,
+	    .server_out = -1,
+	    .server_err = -1};
+	int pair[2] = {-1, -1}, r;
+
+	r = fd_pair(pair);
+	if (r < 0)
+		return r;
+	c.channel = pair[0];
+	r = spawn_leash(order, pair[1], &c.pid);
+	forget_secrets(order);
+	fd_close(&pair[1]);
+	if (r < 0) {
+		child_free(&c);
+		return r;
+	}
+	*ret = c;
+	return 0;
+}
+
+int
+child_order(const struct child_order *order, struct child *c)
+{
+	int r = send_launch(order, c->channel);
+
+	return r == 0 ? fd_nonblock(c->channel, true) : r;
+}
+
+int
+child_first(const struct child_order *order, struct child *c, struct child_news *ret_news,
+    int *ret_status, char why[LEASH_TEXT_MAX])
+{
+	return first_answer(c, order->mode, ret_news, ret_status, why);
+}
+
+int
+child_launch(const struct child_order *order, int wait_ms, struct child *c,
+    int *ret_status, char why[LEASH_TEXT_MAX])
+{
+	struct pollfd wait = {c->channel, POLLIN, 0};
+	int r;
+
+	*ret_status = LOG_EXIT_FAILED;
+	(void)snprintf(why, LEASH_TEXT_MAX, "the leash does not answer");
+	r = child_order(order, c);
+	if (r == 0 && poll(&wait, 1, wait_ms) <= 0)
+		r = -ETIMEDOUT;
+	if (r == 0)
+		r = first_answer(c, order->mode, NULL, ret_status, why);
+	if (r < 0)
+		child_free(c);
+	return r;
+}
+
+static int
+child_send(struct child *c, enum leash_message type, uint32_t value)
+{
+	uint8_t memory[16];
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, type);
+	wire_put_u32(&out, value);
+	return wire_send(c->channel, &out, NULL, 0);
+}
+
+int
+child_signal(struct child *c, int sig)
+{
+	return child_send(c, LEASH_SIGNAL, (uint32_t)sig);
+}
+
+int
+child_end(struct child *c, uint32_t grace_ms)
+{
+	return child_send(c, LEASH_END, grace_ms);
+}
+
+int
+child_recorder(struct child *c, int fd)
+{
+	uint8_t memory[8];
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, LEASH_RECORDER);
+	return wire_send(c->channel, &out, &fd, 1);
+}
+
+int
+child_said(struct child *c, uint32_t number, enum leash_answer answer, const char *who)
+{
+	uint8_t memory[128];
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, LEASH_ANSWER);
+	wire_put_u32(&out, number);
+	wire_put_u32(&out, answer);
+	wire_put_str(&out, who);
+	return wire_send(c->channel, &out, NULL, 0);
+}
+
+int
+child_answer(struct child *c, struct child_news *ret)
+{
+	static uint8_t memory[LEASH_PACKET_MAX];
+	struct wire_in in;
+	size_t len = 0;
+	int r;
+
+	r = wire_recv(c->channel, memory, sizeof(memory), &len, NULL, 0, NULL);
+	if (r < 0)
+		return r;
+	wire_in_init(&in, memory, len);
+	return read_news(&in, wire_get_u32(&in), ret);
+}
+
+/* Wait for the leash; one that does not end is killed, and its cell with it. */
+static void
+reap_leash(pid_t pid)
+{
+	/* syscalls: pidfd_open wait4 kill */
+	struct pollfd end = {(int)syscall(SYS_pidfd_open, pid, 0), POLLIN, 0};
+
+	if (end.fd < 0 || poll(&end, 1, REAP_WAIT_MS) <= 0)
+		(void)kill(pid, SIGKILL); /* not reaped: the number is still its own */
+	fd_close(&end.fd);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+void
+child_free(struct child *c)
+{
+	fd_close(&c->server_in);
+	fd_close(&c->server_out);
+	fd_close(&c->server_err);
+	/* the leash sees the end of its channel, kills the cell and exits */
+	fd_close(&c->channel);
+	if (c->pid > 0)
+		reap_leash(c->pid);
+	c->pid = -1;
+}

@@ -1,0 +1,385 @@
+/*
+ * Which policy, and its bytes as a sealed memfd (kennel(1), POLICIES).
+ *
+ * Never the current folder: a repository must not bring its own leash.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "policy/sealed/signature.h"
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+#include "supervisor/audit/log/kept_policies.h"
+#include "supervisor/cli/cli.h"
+#include "supervisor/cli/paths.h"
+
+#define ETC_DIR      "/etc/kennel"
+#define TEXT_LEN_MAX (16u << 20)
+#define FILES_MAX    1024
+#define MAGIC_LEN    8
+
+struct search {
+	const char *name;
+	char *why;
+	size_t why_cap;
+	int status;
+	bool text;                         /* what was found was no sealed file */
+	char path[REPORT_TEXT_MAX];        /* what was found */
+	uint8_t sha256[REPORT_DIGEST_LEN]; /* of that file */
+	char *source;                      /* its text, to be kept; owned */
+	size_t source_len;
+};
+
+static int failed(struct search *s, int status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static int
+failed(struct search *s, int status, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	(void)vsnprintf(s->why, s->why_cap, format, ap);
+	va_end(ap);
+	s->status = status;
+	return -1;
+}
+
+/* The first line that says "error:", for those who get only one line. */
+static void
+first_error(struct search *s, const char *diag)
+{
+	const char *said = diag != NULL ? diag : "out of memory";
+
+	(void)snprintf(s->why, s->why_cap, "%.*s", (int)strcspn(said, "\n"), said);
+}
+
+/* Text to sealed bytes; all diagnostics go to standard error. */
+static int
+compile_text(
+    struct search *s, const char *path, const char *text, size_t len, struct buf *out)
+{
+	struct policy_source source = {path, text, len, &policy_files};
+	char *diag = NULL;
+	size_t diag_len = 0;
+	FILE *stream = open_memstream(&diag, &diag_len);
+	int r;
+
+	if (stream == NULL)
+		return failed(s, EXIT_FAILED, "out of memory");
+	buf_init(out, SEALED_LEN_MAX);
+	r = policy_compile(&source, 1, NULL, out, stream);
+	(void)fclose(stream); /* what it lost was only to be shown */
+	if (diag_len > 0)
+		(void)fd_write_all(STDERR_FILENO, diag, diag_len); /* shown only */
+	if (r == -EINVAL) {
+		first_error(s, diag);
+		s->status = EXIT_INPUT;
+	} else if (r < 0)
+		failed(s, EXIT_FAILED, "unable to compile %s: %s", path, strerror(-r));
+	free(diag);
+	if (r < 0)
+		buf_free(out);
+	return r < 0 ? -1 : 0;
+}
+
+static int
+sealed_or_text(struct search *s, int fd, const char *path, int *ret_fd)
+{
+	char magic[MAGIC_LEN], *text = NULL;
+	struct buf out = {0};
+	size_t len = 0;
+	int r;
+
+	if (pread(fd, magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) &&
+	    memcmp(magic, SEALED_MAGIC, MAGIC_LEN) == 0) {
+		r = policy_seal_fd(fd, ret_fd);
+		if (r < 0)
+			return failed(s, EXIT_INPUT, "%s: %s", path, strerror(-r));
+		return 0;
+	}
+	s->text = true;
+	r = fd_slurp(fd, TEXT_LEN_MAX, &text, &len);
+	if (r < 0)
+		return failed(s, EXIT_INPUT, "%s: %s", path, strerror(-r));
+	policy_digest(text, len, s->sha256);
+	/* all of them: a name that is not there is the caller's mistake (78),
+	 * not the text's (65) */
+	r = compile_text(s, path, text, len, &out);
+	if (r < 0) {
+		free(text);
+		return -1;
+	}
+	s->source = text;
+	s->source_len = len;
+	r = fd_sealed("policy", out.data, out.len, false, ret_fd);
+	buf_free(&out);
+	if (r < 0)
+		return failed(
+		    s, EXIT_FAILED, "unable to seal the policy: %s", strerror(-r));
+	return 0;
+}
+
+/* For the record: whole, if the folder of this process is known. */
+static void
+remember(struct search *s, const char *path)
+{
+	char *whole = realpath(path, NULL);
+
+	(void)snprintf(s->path, sizeof(s->path), "%s", whole != NULL ? whole : path);
+	free(whole);
+}
+
+static int
+open_policy(struct search *s, const char *path, int *ret_fd)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY), r;
+
+	if (fd < 0)
+		return failed(s, EXIT_CONFIG, "%s: %s", path, strerror(errno));
+	remember(s, path);
+	r = sealed_or_text(s, fd, path, ret_fd);
+	fd_close(&fd);
+	return r;
+}
+
+/* Does this text define the server?  Answered by compiling it: a second, lax
+ * parser would sometimes say otherwise than the real one. */
+static int
+text_defines(struct search *s, const char *path, bool *ret)
+{
+	char *text = NULL, why[256];
+	struct policy policy;
+	struct buf out = {0};
+	size_t len = 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC), r;
+
+	if (fd < 0)
+		return failed(s, EXIT_CONFIG, "%s: %s", path, strerror(errno));
+	r = fd_slurp(fd, TEXT_LEN_MAX, &text, &len);
+	fd_close(&fd);
+	if (r < 0)
+		return failed(s, EXIT_INPUT, "%s: %s", path, strerror(-r));
+	/* A file with an error might define it too: say so, start nothing. */
+	r = compile_text(s, path, text, len, &out);
+	free(text);
+	if (r < 0)
+		return -1;
+	r = policy_load_bytes(out.data, out.len, &policy, why, sizeof(why));
+	if (r == 0) {
+		*ret = policy_server(&policy, s->name) != NULL;
+		policy_unload(&policy);
+	}
+	buf_free(&out);
+	return r < 0 ? failed(s, EXIT_FAILED, "%s: %s", path, why) : 0;
+}
+
+static bool
+has_suffix(const char *name, const char *suffix)
+{
+	size_t n = strlen(name), m = strlen(suffix);
+
+	return name[0] != '.' && n > m && strcmp(name + n - m, suffix) == 0;
+}
+
+/* The one policies/NAME.kennel that defines the server, in found[]. */
+static int
+search_texts(struct search *s, const char *dir, char found[PATH_MAX])
+{
+	char path[PATH_MAX];
+	struct dirent *entry;
+	int files = 0, r = 0;
+	DIR *d = opendir(dir);
+
+	found[0] = '\0';
+	if (d == NULL)
+		return 0;
+	while (r == 0 && (entry = readdir(d)) != NULL) {
+		bool defines = false;
+
+		if (!has_suffix(entry->d_name, ".kennel"))
+			continue;
+		if (++files > FILES_MAX) {
+			r = failed(s, EXIT_CONFIG, "%s: too many policies", dir);
+			break;
+		}
+		if (snprintf(path, sizeof(path), "%s/%s", dir, entry->d_name) >=
+		    (int)sizeof(path))
+			continue;
+		r = text_defines(s, path, &defines);
+		if (r == 0 && defines && found[0] != '\0')
+			r = failed(s, EXIT_CONFIG, "%s and %s both define server %s",
+			    found, path, s->name);
+		if (r == 0 && defines)
+			memcpy(found, path, sizeof(path));
+	}
+	closedir(d);
+	return r;
+}
+
+/* Names become file names: nothing that could leave the folder. */
+static bool
+name_is_plain(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len > 0 && len <= 100 && name[0] != '.' && strchr(name, '/') == NULL;
+}
+
+static int
+search_default(struct search *s, int *ret_fd)
+{
+	char path[PATH_MAX], dir[PATH_MAX];
+	const char *config = paths_config_dir();
+
+	if (!name_is_plain(s->name))
+		return failed(s, EXIT_CONFIG, "%s is not a server's name", s->name);
+	(void)snprintf(path, sizeof(path), ETC_DIR "/sealed/%s.sealed", s->name);
+	if (access(path, F_OK) == 0)
+		return open_policy(s, path, ret_fd);
+	if (config == NULL)
+		return failed(s, EXIT_CONFIG, "no home folder: set HOME or KENNEL_HOME");
+	(void)snprintf(path, sizeof(path), "%.3900s/sealed/%s.sealed", config, s->name);
+	if (access(path, F_OK) == 0)
+		return open_policy(s, path, ret_fd);
+	(void)snprintf(dir, sizeof(dir), "%.4000s/policies", config);
+	if (search_texts(s, dir, path) < 0)
+		return -1;
+	if (path[0] == '\0')
+		return failed(
+		    s, EXIT_CONFIG, "no policy for server %s in %s", s->name, config);
+	return open_policy(s, path, ret_fd);
+}
+
+/* Whose signatures it bears; that they are good was seen. */
+static void
+put_signers(struct found *f)
+{
+	const struct sign_head *head = NULL;
+	const struct sign_row *row = NULL;
+	size_t body, at = 0;
+
+	if (sign_layout(f->policy.base, f->policy.map_len, &body, &head, &row) < 0 ||
+	    head == NULL)
+		return;
+	for (uint32_t i = 0; i < head->signer_n && i < SIGNERS_SHOWN; i++) {
+		if (i > 0)
+			f->signers[at++] = ' ';
+		for (size_t k = 0; k < SIGN_KEY_LEN; k++, at += 2)
+			(void)snprintf(f->signers + at, sizeof(f->signers) - at, "%02x",
+			    row[i].key[k]);
+	}
+}
+
+static int
+take(struct search *s, int fd, struct found *ret)
+{
+	char why[512] = "";
+	struct signed_by by;
+	int r;
+
+	/* Where an administrator put keys, only what they signed is looked at. */
+	if (sign_admit(fd, &by, why, sizeof(why)) < 0)
+		return failed(s, EXIT_CONFIG, "%s", why);
+	r = policy_load(fd, &ret->policy, why, sizeof(why));
+	if (r < 0)
+		return failed(s, EXIT_INPUT, "the sealed policy is not sound: %s",
+		    why[0] != '\0' ? why : strerror(-r));
+	ret->server = policy_server(&ret->policy, s->name);
+	if (ret->server == NULL) {
+		policy_unload(&ret->policy);
+		return failed(s, EXIT_CONFIG, "the policy defines no server %s", s->name);
+	}
+	if (by.wanted &&
+	    seen_admit(s->name, by.counter, ret->policy.id, why, sizeof(why)) < 0) {
+		policy_unload(&ret->policy);
+		ret->server = NULL;
+		return failed(s, EXIT_CONFIG, "%s", why);
+	}
+	ret->fd = fd;
+	ret->text = s->text;
+	ret->counter = by.wanted ? by.counter : 0;
+	ret->signers[0] = '\0';
+	if (by.wanted)
+		put_signers(ret);
+	(void)snprintf(ret->file, sizeof(ret->file), "%s", s->path);
+	memcpy(ret->sha256, s->sha256, sizeof(ret->sha256));
+	ret->source = s->source;
+	ret->source_len = s->source_len;
+	s->source = NULL;
+	return 0;
+}
+
+bool
+found_keep(struct found *f, const char *log_dir)
+{
+	const struct sign_head *head = NULL;
+	const struct sign_row *row = NULL;
+	size_t body;
+	int r = sign_layout(f->policy.base, f->policy.map_len, &body, &head, &row);
+
+	if (r == 0)
+		r = policies_keep(
+		    log_dir, POLICIES_SEALED, f->policy.id, f->policy.base, body);
+	if (r == 0 && f->source != NULL)
+		r = policies_keep(
+		    log_dir, POLICIES_TEXT, f->sha256, f->source, f->source_len);
+	free(f->source);
+	f->source = NULL;
+	if (r < 0)
+		log_warn("unable to keep the policy beside the log: %s; its digest is "
+			 "recorded",
+		    strerror(-r));
+	return r == 0;
+}
+
+void
+found_tell(const struct found *f, struct event *e)
+{
+	event_text(e, KEY_MODE, f->text ? "text" : "sealed");
+	event_text(e, KEY_NAME, f->file);
+	if (f->text)
+		event_digest(e, KEY_SHA256, f->sha256);
+	if (f->counter > 0)
+		event_number(e, KEY_VERSION, f->counter);
+	if (f->signers[0] != '\0')
+		event_text(e, KEY_SIGNER, f->signers);
+}
+
+int
+find_policy(
+    const char *file, const char *name, struct found *ret, char *why, size_t why_cap)
+{
+	struct search s = {
+	    .name = name, .why = why, .why_cap = why_cap, .status = EXIT_FAILED};
+	int fd = -1, r;
+
+	r = file != NULL ? open_policy(&s, file, &fd) : search_default(&s, &fd);
+	if (r == 0)
+		r = take(&s, fd, ret);
+	if (r < 0) {
+		free(s.source);
+		fd_close(&fd);
+		return s.status;
+	}
+	return 0;
+}
+
+void
+found_free(struct found *f)
+{
+	if (f->server == NULL)
+		return;
+	policy_unload(&f->policy);
+	fd_close(&f->fd);
+	free(f->source);
+	f->source = NULL;
+	f->server = NULL;
+}

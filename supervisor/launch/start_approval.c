@@ -1,0 +1,225 @@
+/*
+ * A start that a person is asked about: secrets whose use the policy or a manifest
+ * wants approved.  The leash asks and waits; here is where the answer comes from.
+ *
+ * Process: kennel, before it is confined.  Holds no secret.  The agent's first
+ * request lies in its pipe meanwhile and is answered when the server runs, or with
+ * why it does not.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "policy/manifests/manifests.h"
+#include "shim/base/log.h"
+#include "supervisor/approve/approve.h"
+#include "supervisor/cli/cli.h"
+#include "supervisor/cli/paths.h"
+#include "supervisor/cli/secret.h"
+#include "supervisor/launch/leash_approvals.h"
+
+_Static_assert((int)META_NEVER == (int)APPROVE_NONE &&
+		   (int)META_SESSION == (int)APPROVE_SESSION &&
+		   (int)META_PER_CALL == (int)APPROVE_PER_CALL,
+    "manifests and policies mean the same");
+
+/* ---- what manifests say ----------------------------------------------------------- */
+
+/* Of a path, whether the project names it or not: this asks more, and tells nobody. */
+static uint32_t
+approve_of(const struct metas *m, const char *path)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (!m->meta[i].internal && strcmp(m->meta[i].path, path) == 0)
+			return (uint32_t)m->meta[i].approve;
+	return APPROVE_NONE;
+}
+
+static int
+read_manifests(struct metas *ret, char *why)
+{
+	const struct secret_options here = {0};
+	/* its lines go to standard error, where a person sees them */
+	int r = metas_read(secret_project(&here), paths_config_dir(), 0, stderr, ret);
+
+	if (r < 0)
+		(void)snprintf(why, LEASH_TEXT_MAX,
+		    "what is known about secrets cannot be read: see kennel secret "
+		    "validate");
+	return r;
+}
+
+int
+asked_approves(const struct found *f, struct asked_approve *ret, bool *ret_any, char *why)
+{
+	struct sealed_range rows = f->server->secrets;
+	struct metas m = {.n = 0};
+	bool any = false, read = false;
+	int r = 0;
+
+	if (rows.n > LEASH_SECRETS_MAX) {
+		(void)snprintf(
+		    why, LEASH_TEXT_MAX, "more than %d secrets", LEASH_SECRETS_MAX);
+		return -E2BIG;
+	}
+	for (uint32_t i = 0; r == 0 && i < rows.n; i++) {
+		const struct sealed_secret *row = &f->policy.secret[rows.first + i];
+
+		ret->of[i] = APPROVE_NONE;
+		if (row->source == SOURCE_VAULT && !read) {
+			r = read_manifests(&m, why);
+			read = r == 0;
+		}
+		if (r == 0 && row->source == SOURCE_VAULT)
+			ret->of[i] = approve_of(&m, policy_str(&f->policy, row->ref));
+		any = any || row->approve != APPROVE_NONE || ret->of[i] != APPROVE_NONE;
+	}
+	if (read)
+		metas_free(&m);
+	if (r == 0)
+		*ret_any = any;
+	return r;
+}
+
+/* ---- while it is asked ------------------------------------------------------------ */
+
+struct asking {
+	struct opened *o;
+	const struct child_order *order;
+	struct control *control;
+	int report_slot;
+	int result; /* -EINPROGRESS, then what asked_launch says */
+	int *status;
+	char *why;
+};
+
+static void
+ends(struct asking *a, int r, const char *why)
+{
+	if (why != NULL)
+		(void)snprintf(a->why, LEASH_TEXT_MAX, "%s", why);
+	a->result = r;
+}
+
+static void
+on_channel(struct loop *loop, int fd, short revents, void *arg)
+{
+	static struct child_news news; /* large */
+	struct asking *a = arg;
+	int r = child_first(a->order, &a->o->child, &news, a->status, a->why);
+
+	(void)loop, (void)fd, (void)revents;
+	if (r == 1)
+		control_news(a->control, &news);
+	else if (r == 0 || r == -ECONNREFUSED)
+		ends(a, r, NULL);
+	else if (r != -EAGAIN)
+		ends(a, r, "the leash is gone");
+}
+
+static void
+on_report(struct loop *loop, int fd, short revents, void *arg)
+{
+	struct asking *a = arg;
+
+	(void)fd, (void)revents;
+	if (report_ready(a->o->report) == 0) {
+		control_recorded(a->control);
+		return;
+	}
+	loop_remove(loop, a->report_slot);
+	a->report_slot = -1;
+	ends(a, -EPIPE, "the audit log is gone: nobody's yes can be written down");
+}
+
+static void
+on_signal(struct loop *loop, int fd, short revents, void *arg)
+{
+	struct signalfd_siginfo info;
+
+	(void)loop, (void)revents;
+	while (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		ends(arg, -EINTR, "ended by a signal while a person was asked");
+}
+
+/* Watched for its end alone: what it says is for the session to come. */
+static void
+on_agent(struct loop *loop, int fd, short revents, void *arg)
+{
+	(void)loop, (void)fd;
+	/* it closed its end, or says that nothing more will come */
+	if ((revents & (POLLHUP | POLLERR | POLLRDHUP)) != 0)
+		ends(arg, -EPIPE, "the agent was gone before a person had answered");
+}
+
+static void
+on_time(struct loop *loop, void *arg)
+{
+	(void)loop;
+	ends(arg, -ETIMEDOUT, "the leash does not answer");
+}
+
+/* The loop has only these for so long. */
+static void
+wait_for_leash(struct asking *a, const struct open_order *order, uint64_t ms)
+{
+	struct loop *loop = order->loop;
+	int channel = loop_add(loop, a->o->child.channel, POLLIN, on_channel, a);
+	int signals = loop_add(loop, order->signals, POLLIN, on_signal, a);
+	int agent = order->mode != LEASH_RUN
+			? -1
+			: loop_add(loop, STDIN_FILENO, POLLRDHUP, on_agent, a);
+	int timer = loop_timer_at(loop, loop_now() + ms * LOOP_MS, on_time, a);
+
+	a->report_slot = loop_add(loop, report_fd(a->o->report), POLLIN, on_report, a);
+	if (channel < 0 || signals < 0 || timer < 0 || a->report_slot < 0)
+		ends(a, -ENOSPC, "no slot in the loop");
+	while (a->result == -EINPROGRESS) {
+		loop_events(loop, a->report_slot,
+		    report_wants_write(a->o->report) ? POLLIN | POLLOUT : POLLIN);
+		if (loop_once(loop, -1) < 0)
+			ends(a, -EIO, "unable to wait for events");
+	}
+	loop_remove(loop, channel);
+	loop_remove(loop, signals);
+	loop_remove(loop, agent);
+	loop_remove(loop, a->report_slot);
+	loop_timer_stop(loop, timer);
+}
+
+int
+asked_launch(struct opened *o, const struct child_order *child,
+    const struct open_order *order, uint64_t wait_ms, int *ret_status,
+    char why[LEASH_TEXT_MAX])
+{
+	struct asking a = {.o = o,
+	    .order = child,
+	    .report_slot = -1,
+	    .result = -EINPROGRESS,
+	    .status = ret_status,
+	    .why = why};
+	struct control_order control = {.policy = &o->found.policy,
+	    .server = o->found.server,
+	    .report = o->report,
+	    .child = &o->child};
+	uint64_t ask_ms = policy_limit(&o->found.policy, o->found.server, TIMEOUT_ASK);
+	int r;
+
+	*ret_status = EXIT_FAILED;
+	(void)snprintf(why, LEASH_TEXT_MAX, "nobody can be asked about its secrets");
+	open_desk(o);
+	control.questions = o->questions;
+	r = o->questions == NULL ? -ENOTCONN : control_new(&control, &a.control);
+	if (r == 0) {
+		(void)snprintf(why, LEASH_TEXT_MAX, "the leash does not answer");
+		r = child_order(child, &o->child);
+	}
+	if (r == 0) {
+		wait_for_leash(&a, order, ask_ms + wait_ms);
+		r = a.result;
+	}
+	control_free(a.control); /* what still waits is withdrawn */
+	return r;
+}
