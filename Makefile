@@ -45,169 +45,509 @@ PKG_STATIC = $(shell pkg-config --libs --static $(1))
 # Every program: no allocation, no text, fit for the sandbox.
 BASE_SMALL = shim/base/wire.o shim/base/fd.o
 # Every program but the shim.
-BASE	 = $(BASE_SMALL) shim/base/buf.o shim/base/loop.o shim/base/log.o \
-	   shim/base/confine.o shim/base/slurp.o \
-	   shim/base/make_dirs.o
+BASE = \
+	$(BASE_SMALL) \
+	shim/base/buf.o \
+	shim/base/cause.o \
+	shim/base/confine.o \
+	shim/base/log.o \
+	shim/base/loop.o \
+	shim/base/make_dirs.o \
+	shim/base/slurp.o \
+	shim/base/sort.o
+
+# Which links of a path may be followed: where policies are read, and where a start opens.
+PATHS = \
+	shim/host/path_open.o \
+	shim/host/path_resolve.o \
+	shim/host/program_paths.o
 
 # PID 1 of a cell.
-SHIM	 = shim/main.o shim/restrict.o shim/reap.o shim/nolibc.o $(BASE_SMALL)
+SHIM = \
+	$(BASE_SMALL) \
+	shim/main.o \
+	shim/nolibc.o \
+	shim/reap.o \
+	shim/restrict.o
 
 # Sealed bytes to answers: what a leash may know of policies.
-POLICY_READ = policy/sealed/load.o policy/sealed/check_rows.o policy/sealed/check_rules.o policy/sealed/check_mounts.o policy/sealed/check_bpf.o policy/sealed/simulate_bpf.o \
-	   policy/sealed/accessors.o policy/sealed/match.o policy/sealed/arg_slot.o policy/sealed/row_index.o policy/sealed/match_net_paths.o policy/sealed/fields.o policy/sealed/condition.o policy/sealed/json_reader.o \
-	   policy/sealed/signature_check.o policy/sealed/signature_rows.o policy/sealed/trusted_keys.o shim/base/sha256.o
+POLICY_READ = \
+	policy/sealed/accessors.o \
+	policy/sealed/arg_slot.o \
+	policy/sealed/check_bpf.o \
+	policy/sealed/check_mounts.o \
+	policy/sealed/check_rows.o \
+	policy/sealed/check_rules.o \
+	policy/sealed/condition.o \
+	policy/sealed/fields.o \
+	policy/sealed/json_reader.o \
+	policy/sealed/load.o \
+	policy/sealed/match.o \
+	policy/sealed/match_mcp.o \
+	policy/sealed/match_net_paths.o \
+	policy/sealed/net_hint.o \
+	policy/sealed/row_index.o \
+	policy/sealed/signature_check.o \
+	policy/sealed/signature_rows.o \
+	policy/sealed/simulate_bpf.o \
+	policy/sealed/trusted_keys.o \
+	policy/sealed/values/method_name.o \
+	policy/sealed/values/number.o \
+	policy/sealed/values/uri.o \
+	shim/base/sha256.o
 # Text to sealed bytes: the supervisor only.
-POLICY_TEXT = policy/lang/arena.o policy/lang/output.o policy/diag_code.o policy/lang/diag.o policy/lang/keyword.o policy/lang/lex.o \
-	   policy/lang/expand.o policy/lang/parse.o policy/lang/parse_file.o policy/lang/include.o \
-	   policy/lang/parse_grant.o policy/lang/secret_source.o policy/sources/sources.o policy/sources/parse_sources.o policy/sources/sidecar.o policy/sources/route.o policy/lang/parse_condition.o policy/lang/manifest.o policy/lang/parse_manifest.o policy/lang/secret_path.o policy/lang/scalar.o policy/lang/host.o \
-	   policy/check/check.o policy/check/mcp.o policy/check/net.o policy/check/settings.o policy/check/conflict.o \
-	   policy/check/lint.o policy/check/expect.o policy/check/never.o policy/check/never_paths.o tests/unit/ast_print.o
+POLICY_TEXT = \
+	$(PATHS) \
+	policy/check/agent_files.o \
+	policy/check/check.o \
+	policy/check/conflict.o \
+	policy/check/expect.o \
+	policy/check/lint.o \
+	policy/check/mcp.o \
+	policy/check/net.o \
+	policy/check/never.o \
+	policy/check/never_paths.o \
+	policy/check/settings.o \
+	policy/check/trusted.o \
+	policy/check/trusted_command.o \
+	policy/check/trusted_text.o \
+	policy/compile/fs_cache.o \
+	policy/lang/arena.o \
+	policy/lang/diag.o \
+	policy/lang/expand.o \
+	policy/lang/host.o \
+	policy/lang/include.o \
+	policy/lang/keyword.o \
+	policy/lang/lex.o \
+	policy/lang/manifest.o \
+	policy/lang/output.o \
+	policy/lang/parse.o \
+	policy/lang/parse_condition.o \
+	policy/lang/parse_file.o \
+	policy/lang/parse_grant.o \
+	policy/lang/parse_manifest.o \
+	policy/lang/scalar.o \
+	policy/lang/secret_path.o \
+	policy/lang/secret_source.o \
+	policy/sources/parse_sources.o \
+	policy/sources/route.o \
+	policy/sources/sidecar.o \
+	policy/sources/sources.o
 # What is known about secrets, and never a value (also kennel-secret's).
-SECRETMETA = policy/manifests/merge.o policy/manifests/read_manifests.o policy/manifests/print_manifests.o \
-	   policy/manifests/catalog.o policy/manifests/token_format.o shim/base/token_checksum.o
-ALGEBRA	 = policy/algebra/sets.o policy/algebra/slot_sets.o policy/algebra/intervals.o \
-	   policy/algebra/decimals.o
-POLICY_MAKE = $(POLICY_TEXT) policy/compile/read_file.o policy/compile/compile.o policy/compile/elf.o policy/compile/lower.o policy/compile/lower_tables.o policy/compile/lower_mcp.o policy/compile/lower_pins.o policy/compile/fs_cache.o \
-	   policy/compile/lower_exec.o policy/compile/lower_digest.o policy/compile/shared_libs.o policy/compile/runtime_files.o policy/compile/mount_plan.o \
-	   policy/compile/seccomp.o policy/compile/seccomp_prologue.o policy/compile/seccomp_rows.o policy/compile/syscall_list.o policy/compile/write_sealed.o policy/compile/write_index.o policy/print/show.o policy/print/show_json.o policy/cli/verb_sign.o \
-	   policy/cli/verb.o policy/cli/verb_check.o policy/cli/verb_compile.o \
-	   policy/cli/verb_show.o policy/lang/fmt.o policy/cli/verb_fmt.o $(ALGEBRA) \
-	   policy/print/statement.o policy/check/request.o policy/cli/near_miss.o policy/cli/verb_explain.o \
-	   policy/diff/summarize.o policy/diff/diff.o policy/diff/diff_exec.o policy/diff/diff_mcp.o policy/diff/diff_arguments.o \
-	   policy/diff/diff_net_paths.o policy/diff/diff_settings.o policy/cli/verb_diff.o \
-	   policy/cli/verb_test.o policy/cli/verb_query.o policy/print/score.o policy/cli/verb_score.o \
-	   policy/print/review.o policy/cli/verb_doc.o \
-	   policy/cli/main.o
+SECRETMETA = \
+	policy/manifests/catalog.o \
+	policy/manifests/merge.o \
+	policy/manifests/print_manifests.o \
+	policy/manifests/read_manifests.o \
+	policy/manifests/token_format.o \
+	shim/base/token_checksum.o
+ALGEBRA = \
+	policy/algebra/decimals.o \
+	policy/algebra/intervals.o \
+	policy/algebra/sets.o \
+	policy/algebra/slot_sets.o
+POLICY_MAKE = \
+	$(POLICY_TEXT) $(ALGEBRA) \
+	policy/check/request.o \
+	policy/cli/main.o \
+	policy/cli/near_miss.o \
+	policy/cli/verb.o \
+	policy/cli/verb_check.o \
+	policy/cli/verb_compile.o \
+	policy/cli/verb_diff.o \
+	policy/cli/verb_doc.o \
+	policy/cli/verb_explain.o \
+	policy/cli/verb_fmt.o \
+	policy/cli/verb_query.o \
+	policy/cli/verb_score.o \
+	policy/cli/verb_show.o \
+	policy/cli/verb_sign.o \
+	policy/cli/verb_test.o \
+	policy/compile/compile.o \
+	policy/compile/elf.o \
+	policy/compile/lower.o \
+	policy/compile/lower_digest.o \
+	policy/compile/lower_exec.o \
+	policy/compile/lower_mcp.o \
+	policy/compile/lower_pins.o \
+	policy/compile/lower_tables.o \
+	policy/compile/mount_plan.o \
+	policy/compile/read_file.o \
+	policy/compile/runtime_files.o \
+	policy/compile/seccomp.o \
+	policy/compile/seccomp_prologue.o \
+	policy/compile/seccomp_rows.o \
+	policy/compile/shared_libs.o \
+	policy/compile/syscall_list.o \
+	policy/compile/trusted_rows.o \
+	policy/compile/venv.o \
+	policy/compile/write_index.o \
+	policy/compile/write_sealed.o \
+	policy/diff/diff.o \
+	policy/diff/diff_arguments.o \
+	policy/diff/diff_exec.o \
+	policy/diff/diff_mcp.o \
+	policy/diff/diff_net_paths.o \
+	policy/diff/diff_settings.o \
+	policy/diff/summarize.o \
+	policy/lang/fmt.o \
+	policy/print/review.o \
+	policy/print/score.o \
+	policy/print/show.o \
+	policy/print/show_json.o \
+	policy/print/statement.o
 
-CELL	 = leash/cell/cell.o leash/cell/ns.o leash/cell/mount.o leash/cell/hide.o \
-	   leash/cell/etc_dev.o leash/cell/libcache.o leash/cell/images.o leash/cell/shim_plan.o \
-	   leash/cell/net.o leash/cell/landlock.o leash/cell/caps.o \
-	   leash/cell/limits.o shim/host/subid.o shim/host/passwd_line.o
+CELL = \
+	leash/cell/caps.o \
+	leash/cell/cell.o \
+	leash/cell/etc_dev.o \
+	leash/cell/hide.o \
+	leash/cell/images.o \
+	leash/cell/landlock.o \
+	leash/cell/libcache.o \
+	leash/cell/limits.o \
+	leash/cell/mount.o \
+	leash/cell/mount_watch.o \
+	leash/cell/mountinfo.o \
+	leash/cell/net.o \
+	leash/cell/ns.o \
+	leash/cell/shim_plan.o \
+	leash/cell/sockets.o \
+	leash/egress/address.o \
+	leash/egress/plan.o \
+	shim/host/passwd_line.o \
+	shim/host/subid.o
 # Secrets, the cell, the gate.  No socket to the world, no MCP, no parser.
-LEASH	 = leash/main.o leash/channel.o leash/launch.o leash/launch_approval.o leash/launch_fingerprint.o leash/launch_secret.o leash/launch_source.o leash/launch_vault.o leash/launch_inject.o leash/output.o \
-	   leash/keeper/connect.o leash/vault/keeper_value.o \
-	   leash/audit/writer.o leash/audit/event.o \
-	   $(CELL) \
-	   leash/exec/notify.o leash/exec/stop.o leash/exec/image.o \
-	   leash/exec/decide.o leash/exec/copy_args.o leash/exec/digest_pin.o leash/exec/caller.o leash/exec/ancestry.o leash/exec/approval.o leash/exec/explain.o \
-	   leash/vault/vault.o leash/vault/locked_pages.o leash/vault/read_value.o leash/vault/helper.o leash/vault/helper_sandbox.o \
-	   leash/vault/plugin.o leash/vault/plugin_request.o leash/vault/plugin_reply.o leash/vault/plugin_failures.o \
-	   leash/vault/server_env.o leash/vault/fingerprint.o leash/vault/fingerprint_secret.o \
-	   leash/scrub/scrub.o leash/scrub/encodings.o \
-	   leash/scrub/pattern_match.o leash/scrub/decoded.o \
-	   leash/scrub/prefilter.o leash/scrub/prefilter_simd.o leash/scrub/decode.o leash/scrub/credentials.o shim/base/token_checksum.o \
-	   $(POLICY_READ) $(BASE)
+LEASH = \
+	$(CELL) $(POLICY_READ) $(BASE) $(PATHS) \
+	leash/audit/event.o \
+	leash/audit/writer.o \
+	leash/channel.o \
+	leash/channel_network.o \
+	leash/cover.o \
+	leash/egress/dial_wire.o \
+	leash/egress/egress_wire.o \
+	leash/exec/ancestry.o \
+	leash/exec/approval.o \
+	leash/exec/caller.o \
+	leash/exec/copy_args.o \
+	leash/exec/decide.o \
+	leash/exec/digest_pin.o \
+	leash/exec/explain.o \
+	leash/exec/image.o \
+	leash/exec/notify.o \
+	leash/exec/stop.o \
+	leash/keeper/connect.o \
+	leash/launch.o \
+	leash/launch_approval.o \
+	leash/launch_fingerprint.o \
+	leash/launch_inject.o \
+	leash/launch_network.o \
+	leash/launch_program.o \
+	leash/launch_secret.o \
+	leash/launch_source.o \
+	leash/launch_vault.o \
+	leash/main.o \
+	leash/network.o \
+	leash/network_ask.o \
+	leash/output.o \
+	leash/scrub/credentials.o \
+	leash/scrub/decode.o \
+	leash/scrub/decoded.o \
+	leash/scrub/encodings.o \
+	leash/scrub/html_entities.o \
+	leash/scrub/pattern_match.o \
+	leash/scrub/pem.o \
+	leash/scrub/prefilter.o \
+	leash/scrub/prefilter_simd.o \
+	leash/scrub/scan_block.o \
+	leash/scrub/stream.o \
+	leash/scrub/structured.o \
+	leash/vault/fingerprint.o \
+	leash/vault/fingerprint_secret.o \
+	leash/vault/helper.o \
+	leash/vault/helper_sandbox.o \
+	leash/vault/keeper_value.o \
+	leash/vault/locked_pages.o \
+	leash/vault/open_checked.o \
+	leash/vault/plugin.o \
+	leash/vault/plugin_failures.o \
+	leash/vault/plugin_reply.o \
+	leash/vault/plugin_request.o \
+	leash/vault/read_value.o \
+	leash/vault/server_env.o \
+	leash/vault/vault.o \
+	leash/write_grants.o \
+	shim/base/token_checksum.o
+
+# What the server sends to the network, and its resolver.  No socket, no file.
+EGRESS = \
+	$(POLICY_READ) $(BASE) \
+	leash/egress/address.o \
+	leash/egress/client_hello.o \
+	leash/egress/connection.o \
+	leash/egress/dial_wire.o \
+	leash/egress/dns.o \
+	leash/egress/egress_wire.o \
+	leash/egress/events.o \
+	leash/egress/greeting.o \
+	leash/egress/kernel_refusals.o \
+	leash/egress/listeners.o \
+	leash/egress/name_addresses.o \
+	leash/egress/plan.o \
+	leash/egress/relay.o \
+	leash/egress/resolver.o \
+	leash/egress/splice.o
+# The network and the host's resolver.  No byte of the server's.
+DIAL = \
+	$(POLICY_READ) $(BASE) \
+	leash/egress/address.o \
+	leash/egress/attempt.o \
+	leash/egress/dial_wire.o \
+	leash/egress/dialer.o \
+	leash/egress/host_facts.o \
+	leash/egress/lookup.o
 
 # What waits for a person, and where it is answered.
-APPROVE	 = supervisor/approve/queue.o supervisor/approve/socket.o
+APPROVE = \
+	supervisor/approve/detail.o \
+	supervisor/approve/queue.o \
+	supervisor/approve/socket.o
 # Messages of the agent and of the server, and who may name what.
-MCP	 = supervisor/mcp/frame.o supervisor/mcp/oversize_id.o supervisor/json/json_scan.o \
-	   supervisor/json/json_access.o supervisor/json/json_canonical.o \
-	   supervisor/mcp/rpc.o supervisor/mcp/methods.o \
-	   supervisor/mcp/requests.o supervisor/mcp/session.o \
-	   supervisor/mcp/deadline.o supervisor/mcp/pending_calls.o supervisor/mcp/exec_status.o \
-	   supervisor/mcp/keepalive.o \
-	   supervisor/mcp/from_agent.o supervisor/mcp/from_server.o \
-	   supervisor/mcp/malformed.o supervisor/mcp/batch.o \
-	   supervisor/mcp/filter.o supervisor/mcp/events.o \
-	   supervisor/mcp/startup_error.o supervisor/json/digest.o \
-	   supervisor/hub/gate.o supervisor/hub/pins.o
+MCP = \
+	supervisor/hub/gate.o \
+	supervisor/hub/pins.o \
+	supervisor/json/digest.o \
+	supervisor/json/json_access.o \
+	supervisor/json/json_canonical.o \
+	supervisor/json/json_scan.o \
+	supervisor/mcp/approved_params.o \
+	supervisor/mcp/batch.o \
+	supervisor/mcp/deadline.o \
+	supervisor/mcp/events.o \
+	supervisor/mcp/exec_status.o \
+	supervisor/mcp/filter.o \
+	supervisor/mcp/frame.o \
+	supervisor/mcp/from_agent.o \
+	supervisor/mcp/from_server.o \
+	supervisor/mcp/indirect_requests.o \
+	supervisor/mcp/keepalive.o \
+	supervisor/mcp/malformed.o \
+	supervisor/mcp/methods.o \
+	supervisor/mcp/oversize_id.o \
+	supervisor/mcp/pending_calls.o \
+	supervisor/mcp/requests.o \
+	supervisor/mcp/rpc.o \
+	supervisor/mcp/session.o \
+	supervisor/mcp/startup_error.o
 
 # The questions that a log answers.
-QUERY	 = supervisor/audit/query/query.o supervisor/audit/query/options.o \
-	   supervisor/audit/query/log_view.o supervisor/audit/query/scan.o supervisor/audit/query/record.o \
-	   supervisor/audit/query/table.o supervisor/audit/query/escape.o \
-	   supervisor/audit/query/describe.o supervisor/audit/query/group.o \
-	   supervisor/audit/query/verb_log.o supervisor/audit/query/verb_session.o \
-	   supervisor/audit/query/verb_object.o supervisor/audit/query/verb_call.o \
-	   supervisor/audit/query/verb_denials.o supervisor/audit/query/verb_policy.o \
-	   supervisor/audit/query/verb_gaps.o supervisor/audit/query/verb_anomalies.o \
-	   supervisor/audit/query/verb_sample.o supervisor/audit/report/export.o \
-	   supervisor/audit/report/verb_export.o \
-	   supervisor/audit/report/ocsf.o supervisor/audit/report/report_html.o \
-	   supervisor/audit/report/chart_data.o supervisor/audit/report/charts.o \
-	   supervisor/audit/ship/verb_ship.o supervisor/audit/report/evidence_pack.o \
-	   supervisor/audit/report/verb_payload.o supervisor/audit/log/kept_payloads.o \
-	   supervisor/audit/log/payload_key.o supervisor/audit/query/disclosure.o \
-	   supervisor/audit/report/certify.o \
-	   supervisor/audit/log/kept_policies.o supervisor/audit/report/verb_policy_text.o
+QUERY = \
+	policy/sealed/net_hint.o \
+	supervisor/audit/log/kept_payloads.o \
+	supervisor/audit/log/kept_policies.o \
+	supervisor/audit/log/payload_key.o \
+	supervisor/audit/query/describe.o \
+	supervisor/audit/query/disclosure.o \
+	supervisor/audit/query/escape.o \
+	supervisor/audit/query/group.o \
+	supervisor/audit/query/log_view.o \
+	supervisor/audit/query/options.o \
+	supervisor/audit/query/query.o \
+	supervisor/audit/query/record.o \
+	supervisor/audit/query/scan.o \
+	supervisor/audit/query/table.o \
+	supervisor/audit/query/verb_anomalies.o \
+	supervisor/audit/query/verb_call.o \
+	supervisor/audit/query/verb_denials.o \
+	supervisor/audit/query/verb_gaps.o \
+	supervisor/audit/query/verb_log.o \
+	supervisor/audit/query/verb_object.o \
+	supervisor/audit/query/verb_policy.o \
+	supervisor/audit/query/verb_sample.o \
+	supervisor/audit/query/verb_session.o \
+	supervisor/audit/report/certify.o \
+	supervisor/audit/report/chart_data.o \
+	supervisor/audit/report/charts.o \
+	supervisor/audit/report/evidence_pack.o \
+	supervisor/audit/report/export.o \
+	supervisor/audit/report/ocsf.o \
+	supervisor/audit/report/report_html.o \
+	supervisor/audit/report/verb_export.o \
+	supervisor/audit/report/verb_payload.o \
+	supervisor/audit/report/verb_policy_text.o \
+	supervisor/audit/ship/verb_ship.o
+
+# A log opened by who does not trust it, and does not write.
+READER = \
+	supervisor/audit/log/open_log.o \
+	supervisor/audit/log/readonly_vfs.o \
+	supervisor/audit/log/wal_check.o
 
 # What speaks to the agent.  No vault object may ever stand here.
-KENNEL	 = supervisor/main.o supervisor/launch/leash_client.o supervisor/launch/leash_approvals.o $(APPROVE) \
-	   $(MCP) \
-	   supervisor/audit/connect.o shim/base/detach.o $(CHAIN) $(TREE) \
-	   $(QUERY) supervisor/audit/log/open_log.o \
-	   supervisor/audit/log/schema.o \
-	   supervisor/cli/paths.o supervisor/launch/policy_find.o supervisor/launch/rollback.o supervisor/cli/own.o \
-	   supervisor/launch/start_server.o supervisor/launch/start_approval.o supervisor/cli/run.o supervisor/cli/exec.o \
-	   supervisor/cli/secret_grant.o supervisor/cli/doctor.o supervisor/cli/server.o \
-	   supervisor/cli/audit.o supervisor/cli/audit_unused.o \
-	   supervisor/cli/init.o supervisor/cli/npm_package.o supervisor/cli/preset.o \
-	   supervisor/cli/server_pin.o supervisor/cli/mcp_client.o supervisor/cli/approve.o \
-	   supervisor/cli/secret.o supervisor/cli/secret_audit.o supervisor/cli/secret_set.o supervisor/cli/audit_find_secret.o supervisor/cli/secret_options.o supervisor/cli/secret_show.o supervisor/cli/secret_sources.o \
-	   $(SECRETMETA) \
-	   leash/audit/writer.o leash/audit/event.o supervisor/audit/log/sqlite_noload.o shim/host/subid.o shim/host/passwd_line.o \
-	   $(POLICY_READ) $(POLICY_MAKE) $(BASE)
+KENNEL = \
+	$(READER) $(APPROVE) $(MCP) $(CHAIN) $(TREE) $(QUERY) $(SECRETMETA) \
+	$(POLICY_READ) $(POLICY_MAKE) $(BASE) \
+	leash/audit/event.o \
+	leash/audit/writer.o \
+	shim/base/detach.o \
+	shim/host/passwd_line.o \
+	shim/host/subid.o \
+	supervisor/audit/connect.o \
+	supervisor/audit/log/schema.o \
+	supervisor/audit/log/sqlite_noload.o \
+	supervisor/base/paths.o \
+	supervisor/cli/approve.o \
+	supervisor/cli/audit.o \
+	supervisor/cli/audit_find_secret.o \
+	supervisor/cli/audit_unused.o \
+	supervisor/cli/check_all.o \
+	supervisor/cli/doctor.o \
+	supervisor/cli/doctor_policies.o \
+	supervisor/cli/exec.o \
+	supervisor/cli/init.o \
+	supervisor/cli/mcp_client.o \
+	supervisor/cli/npm_package.o \
+	supervisor/cli/preset.o \
+	supervisor/cli/run.o \
+	supervisor/cli/secret.o \
+	supervisor/cli/secret_audit.o \
+	supervisor/cli/secret_grant.o \
+	supervisor/cli/secret_options.o \
+	supervisor/cli/secret_set.o \
+	supervisor/cli/secret_show.o \
+	supervisor/cli/secret_sources.o \
+	supervisor/cli/server.o \
+	supervisor/cli/server_pin.o \
+	supervisor/launch/leash_approvals.o \
+	supervisor/launch/leash_client.o \
+	supervisor/launch/leash_message.o \
+	supervisor/launch/policy_find.o \
+	supervisor/launch/rollback.o \
+	supervisor/launch/self_protect.o \
+	supervisor/launch/start_approval.o \
+	supervisor/launch/start_server.o \
+	supervisor/main.o
 
 # What shows the tree to others.
-TREE	 = supervisor/audit/log/merkle_read.o supervisor/audit/report/prove.o \
-	   supervisor/audit/report/export_tiles.o supervisor/audit/report/witness.o \
-	   supervisor/audit/report/prune.o supervisor/audit/log/key_store.o
+TREE = \
+	supervisor/audit/log/key_store.o \
+	supervisor/audit/log/merkle_read.o \
+	supervisor/audit/report/export_tiles.o \
+	supervisor/audit/report/prove.o \
+	supervisor/audit/report/prune.o \
+	supervisor/audit/report/witness.o
 
 # The tree, its hashes, its keys and its signatures.
-CHAIN	 = supervisor/audit/log/merkle.o shim/base/sha256.o \
-	   supervisor/audit/log/merkle_tiles.o supervisor/audit/log/signed_note.o \
-	   supervisor/audit/log/base64.o supervisor/audit/log/sign_key.o \
-	   supervisor/audit/log/merkle_proof.o \
-	   supervisor/audit/log/record_read.o
+CHAIN = \
+	shim/base/sha256.o \
+	supervisor/audit/log/base64.o \
+	supervisor/audit/log/merkle.o \
+	supervisor/audit/log/merkle_proof.o \
+	supervisor/audit/log/merkle_tiles.o \
+	supervisor/audit/log/record_read.o \
+	supervisor/audit/log/sign_key.o \
+	supervisor/audit/log/signed_note.o
 
-RECORDER = supervisor/audit/recorder/main.o supervisor/audit/recorder/own_log.o \
-	   supervisor/audit/recorder/peers.o \
-	   supervisor/audit/recorder/startup.o supervisor/audit/recorder/config.o \
-	   supervisor/audit/recorder/epochs.o supervisor/audit/log/key_store.o \
-	   supervisor/audit/recorder/rotate.o supervisor/audit/recorder/recover.o \
-	   supervisor/audit/recorder/carry.o \
-	   supervisor/audit/recorder/store.o supervisor/audit/recorder/wal_vfs.o \
-	   supervisor/audit/recorder/insert_batch.o \
-	   supervisor/audit/log/sqlite_noload.o \
-	   supervisor/audit/log/schema.o supervisor/audit/log/record_write.o \
-	   $(CHAIN) leash/audit/writer.o leash/audit/event.o $(BASE)
+RECORDER = \
+	$(CHAIN) $(BASE) \
+	leash/audit/event.o \
+	leash/audit/writer.o \
+	supervisor/audit/log/key_store.o \
+	supervisor/audit/log/record_write.o \
+	supervisor/audit/log/schema.o \
+	supervisor/audit/log/sqlite_noload.o \
+	supervisor/audit/recorder/carry.o \
+	supervisor/audit/recorder/config.o \
+	supervisor/audit/recorder/epochs.o \
+	supervisor/audit/recorder/insert_batch.o \
+	supervisor/audit/recorder/main.o \
+	supervisor/audit/recorder/own_log.o \
+	supervisor/audit/recorder/peers.o \
+	supervisor/audit/recorder/recover.o \
+	supervisor/audit/recorder/rotate.o \
+	supervisor/audit/recorder/startup.o \
+	supervisor/audit/recorder/store.o \
+	supervisor/audit/recorder/wal_vfs.o
 
-VERIFY	 = supervisor/audit/verify/main.o supervisor/audit/verify/verify.o \
-	   supervisor/audit/verify/workers.o supervisor/audit/verify/check_records.o \
-	   supervisor/audit/verify/check_indexes.o supervisor/audit/verify/check_order.o \
-	   supervisor/audit/verify/check_carry.o supervisor/audit/verify/check_signatures.o \
-	   supervisor/audit/verify/anchors.o supervisor/audit/verify/check_proof.o \
-	   supervisor/audit/log/open_log.o \
-	   supervisor/audit/log/sqlite_noload.o \
-	   supervisor/audit/log/schema.o \
-	   $(CHAIN) leash/audit/writer.o leash/audit/event.o $(BASE)
+VERIFY = \
+	$(READER) $(CHAIN) $(BASE) \
+	leash/audit/event.o \
+	leash/audit/writer.o \
+	supervisor/audit/log/schema.o \
+	supervisor/audit/log/sqlite_noload.o \
+	supervisor/audit/verify/anchors.o \
+	supervisor/audit/verify/check_carry.o \
+	supervisor/audit/verify/check_file.o \
+	supervisor/audit/verify/check_indexes.o \
+	supervisor/audit/verify/check_order.o \
+	supervisor/audit/verify/check_proof.o \
+	supervisor/audit/verify/check_records.o \
+	supervisor/audit/verify/check_signatures.o \
+	supervisor/audit/verify/main.o \
+	supervisor/audit/verify/verify.o \
+	supervisor/audit/verify/workers.o
 
 # Records to a collector: one socket, opened before it is confined.
-SHIP	 = supervisor/audit/ship/main.o supervisor/audit/ship/send.o \
-	   supervisor/audit/ship/syslog_line.o supervisor/audit/ship/progress.o \
-	   supervisor/audit/report/export.o supervisor/audit/report/ocsf.o \
-	   supervisor/audit/query/log_view.o supervisor/audit/query/scan.o supervisor/audit/query/record.o \
-	   supervisor/audit/query/options.o supervisor/audit/query/escape.o \
-	   supervisor/audit/query/describe.o supervisor/audit/query/table.o \
-	   supervisor/audit/log/open_log.o supervisor/audit/log/schema.o \
-	   supervisor/audit/log/sqlite_noload.o supervisor/audit/log/merkle_read.o \
-	   supervisor/audit/ship/paths_stub.o leash/audit/writer.o leash/audit/event.o \
-	   $(CHAIN) $(BASE)
+SHIP = \
+	$(READER) $(CHAIN) $(BASE) \
+	leash/audit/event.o \
+	leash/audit/writer.o \
+	supervisor/audit/log/merkle_read.o \
+	supervisor/audit/log/schema.o \
+	supervisor/audit/log/sqlite_noload.o \
+	supervisor/audit/query/describe.o \
+	supervisor/audit/query/escape.o \
+	supervisor/audit/query/log_view.o \
+	supervisor/audit/query/options.o \
+	supervisor/audit/query/record.o \
+	supervisor/audit/query/scan.o \
+	supervisor/audit/query/table.o \
+	supervisor/audit/report/export.o \
+	supervisor/audit/report/ocsf.o \
+	supervisor/audit/ship/main.o \
+	supervisor/audit/ship/paths_stub.o \
+	supervisor/audit/ship/progress.o \
+	supervisor/audit/ship/send.o \
+	supervisor/audit/ship/syslog_line.o
 
 # The file that values are kept in.
-CONTAINER = leash/vault/secret_path.o leash/vault_file/vault_file.o leash/vault_file/key.o \
-	   leash/vault_file/edit.o leash/vault_file/save.o leash/vault_file/recovery_phrase.o
+CONTAINER = \
+	leash/vault/secret_path.o \
+	leash/vault_file/edit.o \
+	leash/vault_file/key.o \
+	leash/vault_file/recovery_phrase.o \
+	leash/vault_file/save.o \
+	leash/vault_file/vault_file.o
 # What keeps values between starts: the vault's key, while it is unlocked.
-KEEPER	 = leash/keeper/main.o leash/keeper/peers.o leash/keeper/answer.o \
-	   leash/keeper/change.o $(CONTAINER) leash/vault/vault.o leash/vault/locked_pages.o $(BASE)
+KEEPER = \
+	$(CONTAINER) $(BASE) \
+	leash/keeper/answer.o \
+	leash/keeper/change.o \
+	leash/keeper/main.o \
+	leash/keeper/peers.o \
+	leash/vault/locked_pages.o \
+	leash/vault/vault.o
 
 # The verbs that a person gives values to.  No container: the keeper alone opens it.
-SECRET	 = leash/secret/main.o leash/secret/verbs.o leash/secret/list.o \
-	   leash/secret/input.o leash/secret/request.o leash/secret/start_keeper.o shim/base/detach.o leash/keeper/connect.o \
-	   leash/vault/vault.o leash/vault/locked_pages.o leash/vault/secret_path.o leash/vault/fingerprint.o policy/manifests/token_format.o shim/base/token_checksum.o $(POLICY_READ) $(BASE)
+SECRET = \
+	$(POLICY_READ) $(BASE) \
+	leash/keeper/connect.o \
+	leash/secret/input.o \
+	leash/secret/list.o \
+	leash/secret/main.o \
+	leash/secret/request.o \
+	leash/secret/start_keeper.o \
+	leash/secret/verbs.o \
+	leash/vault/fingerprint.o \
+	leash/vault/locked_pages.o \
+	leash/vault/secret_path.o \
+	leash/vault/vault.o \
+	policy/manifests/token_format.o \
+	shim/base/detach.o \
+	shim/base/token_checksum.o
 
-PROGRAMS = $(BIN)/kennel $(LIBEXEC)/kennel-keeper $(LIBEXEC)/kennel-secret $(LIBEXEC)/kennel-ship $(LIBEXEC)/kennel-leash $(LIBEXEC)/kennel-shim \
+PROGRAMS = $(BIN)/kennel $(LIBEXEC)/kennel-dial $(LIBEXEC)/kennel-egress $(LIBEXEC)/kennel-keeper $(LIBEXEC)/kennel-secret $(LIBEXEC)/kennel-ship $(LIBEXEC)/kennel-leash $(LIBEXEC)/kennel-shim \
 	   $(LIBEXEC)/kennel-recorder $(LIBEXEC)/kennel-verify
 
 .DEFAULT_GOAL := all
@@ -232,7 +572,7 @@ $(OBJ)/leash/cell/net.o $B/san/leash/cell/net.o: \
 
 # All are static: nothing of the host's loader or of its library search reaches
 # a process that speaks to an agent, holds secrets or becomes PID 1, and a start
-# does not wait for either (docs/ARCHITECTURE.md).
+# does not wait for either (docs/DECISIONS.md).
 # The shim brings its own few calls (shim/nolibc.c): no start files, no library,
 # and nothing to relocate, since nobody would.  What the compiler takes for
 # memcpy is not made a call of memcpy inside memcpy.
@@ -247,6 +587,11 @@ $(LIBEXEC)/kennel-shim: $(addprefix $B/bare/,$(SHIM))
 	@! readelf -rW $@ | grep R_ || { rm -f $@; exit 1; }
 $(LIBEXEC)/kennel-leash: $(call obj,$(LEASH))
 	$(call link,$(LINKSTATIC),$(call PKG_STATIC,libcap-ng libnl-3.0 libsodium))
+$(LIBEXEC)/kennel-egress: $(call obj,$(EGRESS))
+	$(call link,$(LINKSTATIC),$(call PKG_STATIC,libsodium))
+# The one that is not static: the host's name services are modules of its library.
+$(LIBEXEC)/kennel-dial: $(call obj,$(DIAL))
+	$(call link,-pie,-Wl$(,)-Bstatic $(call PKG_LIBS,libsodium) -Wl$(,)-Bdynamic)
 $(LIBEXEC)/kennel-recorder: $(call obj,$(RECORDER))
 	$(call link,$(LINKSTATIC),$(call PKG_STATIC,sqlite3 libsodium))
 $(LIBEXEC)/kennel-verify: $(call obj,$(VERIFY))
@@ -274,8 +619,10 @@ LINKSAID = in statically linked applications requires at runtime\|: in function
 # ---- what is generated: the syscall allow-lists ----------------------------
 # Each program's own notes, from its own sources (shim/base/confine.h).
 
-CONFINED = leash kennel recorder verify ship keeper secret
+CONFINED = leash egress dial kennel recorder verify ship keeper secret
 SOURCES_leash	 = $(LEASH:.o=.c)
+SOURCES_egress	 = $(EGRESS:.o=.c)
+SOURCES_dial	 = $(DIAL:.o=.c)
 SOURCES_kennel	 = $(KENNEL:.o=.c)
 SOURCES_recorder = $(RECORDER:.o=.c)
 SOURCES_verify	 = $(VERIFY:.o=.c)
@@ -291,9 +638,14 @@ LESS_secret	 = -socketpair -memfd_create -landlock_create_ruleset -landlock_add_
 	   -execve -fork -pipe2 -setsid -vfork -wait4
 # It starts nothing, and has its socket: the rest is for other programs of its files.
 LESS_ship	 = -socketpair -execve -clone -clone3 -fork -vfork -wait4 -pipe2 -dup2 -dup3 -mkdir -mkdirat
+# It has its sockets handed over, and opens nothing.
+LESS_egress	 = -socketpair -memfd_create -landlock_create_ruleset -landlock_add_rule \
+	   -landlock_restrict_self -seccomp -setrlimit -prlimit64 -prctl -lstat
+LESS_dial	 = -memfd_create -landlock_create_ruleset -landlock_add_rule \
+	   -landlock_restrict_self -seccomp -setrlimit
 # The leash makes its cell first: it needs no more of these once a server runs.
 LESS_leash	 = -memfd_create -socketpair -landlock_create_ruleset -landlock_add_rule \
-	   -landlock_restrict_self -seccomp -prctl -setrlimit -prlimit64
+	   -landlock_restrict_self -seccomp -prctl -setrlimit -prlimit64 -fstatfs -getcwd
 
 $B/gen/stamp: $(CONFINED:%=$B/gen/%_syscalls.h)
 	@touch $@
@@ -310,88 +662,310 @@ $(foreach p,$(CONFINED),$(eval $(call gen_rule,$p)))
 # is what stands here.  Built twice: as it ships, and with ASan and UBSan.
 
 UNIT_base	= $(BASE)
-UNIT_libcache	= policy/sealed/accessors.o $(CELL) $(BASE)
-UNIT_cell	= tests/unit/cell_kit.o policy/sealed/accessors.o $(CELL) $(BASE)
-UNIT_frame	= $(MCP) supervisor/approve/queue.o supervisor/audit/log/merkle.o shim/base/sha256.o tests/unit/mcp_rig.o \
-	   policy/sealed/match.o policy/sealed/arg_slot.o policy/sealed/row_index.o policy/sealed/match_net_paths.o policy/sealed/condition.o policy/sealed/json_reader.o policy/sealed/accessors.o $(BASE)
+UNIT_path_resolve = $(PATHS) $(BASE_SMALL)
+UNIT_libcache	= $(CELL) $(POLICY_READ) $(BASE)
+UNIT_cell = \
+	$(CELL) $(POLICY_READ) $(BASE) \
+	tests/unit/cell_kit.o
+UNIT_frame = \
+	$(MCP) $(BASE) \
+	policy/sealed/accessors.o \
+	policy/sealed/arg_slot.o \
+	policy/sealed/condition.o \
+	policy/sealed/json_reader.o \
+	policy/sealed/match.o \
+	policy/sealed/match_mcp.o \
+	policy/sealed/match_net_paths.o \
+	policy/sealed/row_index.o \
+	policy/sealed/values/method_name.o \
+	policy/sealed/values/number.o \
+	policy/sealed/values/uri.o \
+	shim/base/sha256.o \
+	supervisor/approve/detail.o \
+	supervisor/approve/queue.o \
+	supervisor/audit/log/merkle.o \
+	tests/unit/mcp_rig.o
 UNIT_json	= tests/fuzz/fuzz_json.o $(UNIT_frame)
-UNIT_json_canonical	= supervisor/json/json_scan.o supervisor/json/json_access.o supervisor/json/json_canonical.o \
-	   shim/base/buf.o
+UNIT_json_canonical = \
+	shim/base/buf.o \
+	supervisor/json/json_access.o \
+	supervisor/json/json_canonical.o \
+	supervisor/json/json_scan.o
 UNIT_session	= $(UNIT_frame)
 UNIT_exec_status	= $(UNIT_frame)
+UNIT_indirect_requests	= $(UNIT_frame)
+UNIT_approved_params	= $(UNIT_frame)
 UNIT_pins	= $(UNIT_frame)
-UNIT_queue	= supervisor/approve/queue.o shim/base/loop.o $(BASE_SMALL)
+UNIT_queue = \
+	$(BASE_SMALL) \
+	shim/base/buf.o \
+	shim/base/loop.o \
+	supervisor/approve/detail.o \
+	supervisor/approve/queue.o
 UNIT_malformed	= $(UNIT_frame)
 UNIT_byte_exact	= $(UNIT_frame)
 UNIT_session_errors	= tests/fuzz/fuzz_session.o $(UNIT_frame)
 UNIT_merkle	= $(CHAIN)
-UNIT_audit_writer	= leash/audit/writer.o leash/audit/event.o $(BASE)
-UNIT_recorder	= supervisor/audit/connect.o shim/base/detach.o leash/audit/writer.o leash/audit/event.o $(BASE)
-UNIT_log_tamper	= supervisor/audit/connect.o shim/base/detach.o $(CHAIN) leash/audit/writer.o leash/audit/event.o $(BASE)
+UNIT_audit_writer = \
+	$(BASE) \
+	leash/audit/event.o \
+	leash/audit/writer.o
+UNIT_recorder = \
+	$(BASE) \
+	leash/audit/event.o \
+	leash/audit/writer.o \
+	shim/base/detach.o \
+	supervisor/audit/connect.o
+UNIT_log_tamper = \
+	$(CHAIN) $(BASE) \
+	leash/audit/event.o \
+	leash/audit/writer.o \
+	shim/base/detach.o \
+	supervisor/audit/connect.o \
+	supervisor/audit/log/schema.o
 # Long, and needs build/fault: not one of UNITS (audit-kill).
 UNIT_recorder_steps	= $(UNIT_log_tamper)
-UNIT_verify	= supervisor/audit/connect.o shim/base/detach.o $(QUERY) $(TREE) \
-	   supervisor/audit/log/open_log.o supervisor/audit/log/schema.o \
-	   supervisor/audit/log/record_write.o \
-	   $(CHAIN) supervisor/cli/paths.o leash/audit/writer.o leash/audit/event.o $(BASE)
-UNIT_kept_payloads	= supervisor/audit/log/kept_payloads.o supervisor/audit/log/payload_key.o \
-	   $(CHAIN) $(BASE)
+UNIT_log_files	= $(UNIT_log_tamper)
+UNIT_verify = \
+	$(READER) $(QUERY) $(TREE) $(CHAIN) $(PATHS) $(BASE) \
+	leash/audit/event.o \
+	leash/audit/writer.o \
+	shim/base/detach.o \
+	supervisor/audit/connect.o \
+	supervisor/audit/log/record_write.o \
+	supervisor/audit/log/schema.o \
+	supervisor/base/paths.o
+UNIT_kept_payloads = \
+	$(CHAIN) $(BASE) \
+	supervisor/audit/log/kept_payloads.o \
+	supervisor/audit/log/payload_key.o
 UNIT_kept_policies	= supervisor/audit/log/kept_policies.o $(CHAIN) $(BASE)
 
 UNIT_witness	= $(UNIT_verify)
-UNIT_query	= supervisor/audit/connect.o shim/base/detach.o $(QUERY) $(TREE) \
-	   supervisor/audit/log/open_log.o supervisor/audit/log/schema.o \
-	   $(CHAIN) supervisor/cli/paths.o leash/audit/writer.o leash/audit/event.o $(BASE)
+UNIT_query = \
+	$(READER) $(QUERY) $(TREE) $(CHAIN) $(PATHS) $(BASE) \
+	leash/audit/event.o \
+	leash/audit/writer.o \
+	shim/base/detach.o \
+	supervisor/audit/connect.o \
+	supervisor/audit/log/schema.o \
+	supervisor/base/paths.o
 
-UNIT_nomem	= tests/fault/fault_unit.o \
-	   $(sort $(UNIT_frame) $(SCRUB))
+UNIT_nomem = \
+	$(sort $(UNIT_frame) $(SCRUB)) \
+	tests/fault/fault_unit.o
 UNIT_nomem_policy = tests/fault/fault_unit.o $(POLICY_FRONT)
 UNIT_leash	= $(BASE)
-UNIT_subid	= shim/host/subid.o shim/host/passwd_line.o tests/fuzz/fuzz_subid.o $(BASE_SMALL) shim/base/slurp.o
-UNIT_shim	= tests/unit/shim_main.o shim/restrict.o shim/reap.o $(BASE_SMALL)
+UNIT_subid = \
+	$(BASE_SMALL) \
+	shim/base/slurp.o \
+	shim/host/passwd_line.o \
+	shim/host/subid.o \
+	tests/fuzz/fuzz_subid.o
+UNIT_shim = \
+	$(BASE_SMALL) \
+	shim/reap.o \
+	shim/restrict.o \
+	tests/unit/shim_main.o
 UNIT_nolibc	= tests/unit/shim_bare.o
 
-UNIT_vault	= leash/vault/vault.o leash/vault/locked_pages.o leash/vault/read_value.o leash/vault/helper.o leash/vault/helper_sandbox.o \
-	   leash/vault/server_env.o shim/base/confine.o $(BASE_SMALL)
-UNIT_plugin	= leash/vault/plugin.o leash/vault/plugin_request.o leash/vault/plugin_failures.o leash/vault/plugin_reply.o $(UNIT_vault) \
-	   $(POLICY_READ) tests/fuzz/fuzz_plugin_reply.o shim/base/buf.o shim/base/slurp.o
+UNIT_vault = \
+	$(BASE_SMALL) \
+	leash/vault/helper.o \
+	leash/vault/helper_sandbox.o \
+	leash/vault/locked_pages.o \
+	leash/vault/open_checked.o \
+	leash/vault/read_value.o \
+	leash/vault/server_env.o \
+	leash/vault/vault.o \
+	shim/base/confine.o \
+	shim/host/path_open.o \
+	shim/host/path_resolve.o \
+	shim/host/program_paths.o
+UNIT_egress = \
+	$(POLICY_READ) $(BASE) \
+	leash/egress/address.o \
+	leash/egress/client_hello.o \
+	leash/egress/dial_wire.o \
+	leash/egress/dns.o \
+	leash/egress/egress_wire.o \
+	leash/egress/plan.o
+UNIT_plugin = \
+	$(UNIT_vault) $(POLICY_READ) \
+	leash/vault/plugin.o \
+	leash/vault/plugin_failures.o \
+	leash/vault/plugin_reply.o \
+	leash/vault/plugin_request.o \
+	shim/base/buf.o \
+	shim/base/slurp.o \
+	tests/fuzz/fuzz_plugin_reply.o
 UNIT_server_env	= $(UNIT_vault)
-UNIT_vault_file	= $(CONTAINER) leash/vault/vault.o leash/vault/locked_pages.o \
-	   tests/fuzz/fuzz_vault.o $(BASE_SMALL) shim/base/slurp.o
+UNIT_vault_file = \
+	$(CONTAINER) $(BASE_SMALL) \
+	leash/vault/locked_pages.o \
+	leash/vault/vault.o \
+	shim/base/slurp.o \
+	tests/fuzz/fuzz_vault.o
 UNIT_locked_pages	= $(UNIT_vault)
-UNIT_load	= $(POLICY_READ) policy/compile/write_sealed.o policy/compile/write_index.o tests/fuzz/fuzz_load.o shim/base/buf.o shim/base/fd.o shim/base/slurp.o
+UNIT_load = \
+	$(POLICY_READ) \
+	policy/compile/write_index.o \
+	policy/compile/write_sealed.o \
+	shim/base/buf.o \
+	shim/base/fd.o \
+	shim/base/slurp.o \
+	tests/fuzz/fuzz_load.o
 UNIT_write_sealed	= $(UNIT_load)
 # Text to a checked tree, and what the checks ask of others.
-POLICY_FRONT = $(POLICY_TEXT) $(POLICY_READ) $(ALGEBRA) policy/compile/read_file.o policy/compile/seccomp.o \
-	   policy/compile/seccomp_prologue.o policy/compile/seccomp_rows.o \
-	   policy/compile/syscall_list.o policy/compile/write_sealed.o policy/compile/write_index.o shim/base/buf.o shim/base/fd.o \
-	   shim/base/slurp.o
-UNIT_parse	= $(POLICY_FRONT)
+POLICY_FRONT = \
+	$(POLICY_TEXT) $(POLICY_READ) $(ALGEBRA) \
+	policy/compile/read_file.o \
+	policy/compile/seccomp.o \
+	policy/compile/seccomp_prologue.o \
+	policy/compile/seccomp_rows.o \
+	policy/compile/syscall_list.o \
+	policy/compile/write_index.o \
+	policy/compile/write_sealed.o \
+	shim/base/buf.o \
+	shim/base/fd.o \
+	shim/base/slurp.o
+UNIT_parse	= tests/unit/ast_print.o $(POLICY_FRONT)
 UNIT_sources	= tests/fuzz/fuzz_sources.o $(POLICY_FRONT)
 UNIT_manifests	= $(SECRETMETA) policy/print/statement.o $(POLICY_FRONT)
 UNIT_match	= $(UNIT_load)
-UNIT_signature	= $(UNIT_load) supervisor/launch/rollback.o shim/base/make_dirs.o
+UNIT_signature = \
+	$(UNIT_load) $(PATHS) \
+	shim/base/make_dirs.o \
+	supervisor/base/paths.o \
+	supervisor/launch/rollback.o
 UNIT_check_rules	= $(UNIT_load)
 UNIT_row_index	= $(UNIT_load)
-UNIT_condition	= policy/sealed/condition.o policy/sealed/json_reader.o policy/sealed/match.o policy/sealed/arg_slot.o policy/sealed/row_index.o policy/sealed/match_net_paths.o policy/sealed/accessors.o \
-	   tests/fuzz/fuzz_condition.o shim/base/fd.o shim/base/slurp.o
+UNIT_condition = \
+	policy/sealed/accessors.o \
+	policy/sealed/arg_slot.o \
+	policy/sealed/condition.o \
+	policy/sealed/json_reader.o \
+	policy/sealed/match.o \
+	policy/sealed/match_mcp.o \
+	policy/sealed/match_net_paths.o \
+	policy/sealed/row_index.o \
+	policy/sealed/values/method_name.o \
+	policy/sealed/values/number.o \
+	policy/sealed/values/uri.o \
+	shim/base/fd.o \
+	shim/base/slurp.o \
+	tests/fuzz/fuzz_condition.o
 UNIT_arg_slot	= $(ALGEBRA) $(UNIT_load)
 UNIT_algebra	= $(ALGEBRA) $(UNIT_load)
 UNIT_diff	= $(UNIT_lower)
-UNIT_lower	= $(POLICY_READ) $(filter-out policy/cli/main.o policy/cli/verb%.o policy/cli/verb_sign.o,$(POLICY_MAKE)) \
-	   shim/base/buf.o shim/base/fd.o shim/base/slurp.o
-UNIT_seccomp	= $(UNIT_write_sealed) policy/compile/seccomp.o policy/compile/seccomp_prologue.o policy/compile/seccomp_rows.o policy/compile/syscall_list.o
+UNIT_lower = \
+	$(POLICY_READ) \
+	$(filter-out policy/cli/main.o policy/cli/verb%.o,$(POLICY_MAKE)) \
+	shim/base/buf.o \
+	shim/base/fd.o \
+	shim/base/slurp.o
+UNIT_seccomp = \
+	$(UNIT_write_sealed) \
+	policy/compile/seccomp.o \
+	policy/compile/seccomp_prologue.o \
+	policy/compile/seccomp_rows.o \
+	policy/compile/syscall_list.o
 UNIT_agree	= $(UNIT_seccomp)
-SCRUB	= leash/scrub/scrub.o leash/scrub/encodings.o leash/scrub/pattern_match.o \
-	   leash/scrub/decoded.o leash/scrub/prefilter.o leash/scrub/prefilter_simd.o leash/scrub/decode.o \
-	   leash/scrub/credentials.o shim/base/token_checksum.o shim/base/buf.o $(UNIT_vault)
+SCRUB = \
+	$(UNIT_vault) \
+	leash/scrub/credentials.o \
+	leash/scrub/decode.o \
+	leash/scrub/decoded.o \
+	leash/scrub/encodings.o \
+	leash/scrub/html_entities.o \
+	leash/scrub/pattern_match.o \
+	leash/scrub/pem.o \
+	leash/scrub/prefilter.o \
+	leash/scrub/prefilter_simd.o \
+	leash/scrub/scan_block.o \
+	leash/scrub/stream.o \
+	leash/scrub/structured.o \
+	shim/base/buf.o \
+	shim/base/sort.o \
+	shim/base/token_checksum.o
 UNIT_scrub	= tests/unit/scrub_bench.o $(SCRUB)
 UNIT_scrub_encodings = $(SCRUB)
-UNIT_gate	= tests/unit/gate_cell.o leash/exec/notify.o leash/exec/stop.o \
-	   leash/exec/image.o leash/exec/decide.o leash/exec/copy_args.o leash/exec/approval.o leash/exec/explain.o \
-	   leash/exec/digest_pin.o leash/exec/caller.o leash/exec/ancestry.o \
-	   shim/base/loop.o $(POLICY_READ) $(SCRUB)
-UNITS	 = base subid leash nomem nomem_policy shim nolibc vault plugin locked_pages server_env vault_file scrub scrub_encodings load write_sealed manifests sources match condition row_index check_rules agree signature algebra arg_slot diff seccomp lower parse gate frame json json_canonical pins queue session exec_status byte_exact malformed session_errors merkle audit_writer recorder verify query witness kept_payloads kept_policies log_tamper cell libcache
+UNIT_scrub_structured = $(SCRUB)
+UNIT_scrub_credentials = $(SCRUB)
+UNIT_gate = \
+	$(POLICY_READ) $(SCRUB) \
+	leash/exec/ancestry.o \
+	leash/exec/approval.o \
+	leash/exec/caller.o \
+	leash/exec/copy_args.o \
+	leash/exec/decide.o \
+	leash/exec/digest_pin.o \
+	leash/exec/explain.o \
+	leash/exec/image.o \
+	leash/exec/notify.o \
+	leash/exec/stop.o \
+	shim/base/loop.o \
+	tests/unit/gate_cell.o
+UNITS = \
+	agree \
+	algebra \
+	approved_params \
+	arg_slot \
+	audit_writer \
+	base \
+	byte_exact \
+	cell \
+	check_rules \
+	condition \
+	diff \
+	egress \
+	exec_status \
+	frame \
+	gate \
+	indirect_requests \
+	json \
+	json_canonical \
+	kept_payloads \
+	kept_policies \
+	leash \
+	libcache \
+	load \
+	locked_pages \
+	log_files \
+	log_tamper \
+	lower \
+	malformed \
+	manifests \
+	match \
+	merkle \
+	nolibc \
+	nomem \
+	nomem_policy \
+	parse \
+	path_resolve \
+	pins \
+	plugin \
+	query \
+	queue \
+	recorder \
+	row_index \
+	scrub \
+	scrub_credentials \
+	scrub_encodings \
+	scrub_structured \
+	seccomp \
+	server_env \
+	session \
+	session_errors \
+	shim \
+	signature \
+	sources \
+	subid \
+	vault \
+	vault_file \
+	verify \
+	witness \
+	write_sealed
 UNIT_LIBS = $(COVER) $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
@@ -407,7 +981,7 @@ $B/unit-san/$(1): $B/san/tests/unit/test_$(1).o $$(addprefix $B/san/,$$(UNIT_$(1
 	@mkdir -p $$(@D)
 	$Q$$(CC) -pie $(SAN) -o $$@ $$(filter %.o,$$^) $$(UNIT_LIBS)
 endef
-$(foreach u,$(UNITS) steps,$(eval $(call unit_rule,$u)))
+$(foreach u,$(UNITS) recorder_steps,$(eval $(call unit_rule,$u)))
 $B/unit/leash $B/unit-san/leash: | $(BIN)/kennel $(LIBEXEC)/kennel-leash $(LIBEXEC)/kennel-shim
 # Allocations that fail on order.
 $(OBJ)/tests/fault/fault_unit.o: tests/fault/fault.c
@@ -431,7 +1005,7 @@ $(OBJ)/tests/unit/shim_bare.o $B/san/tests/unit/shim_bare.o: \
 	$Qobjcopy --redefine-sym main=bare_main \
 	    $$(nm -g --defined-only $< | sed -n 's/.* T \(.*\)/--redefine-sym \1=bare_\1/p') $< $@
 # Prints the tree or the errors of one policy (tests/policy/run.sh).
-$B/tests/policy_text: $(call obj,tests/unit/policy_text.o $(POLICY_FRONT))
+$B/tests/policy_text: $(call obj,tests/unit/ast_print.o tests/unit/policy_text.o $(POLICY_FRONT))
 	$(call link,-pie,$(call PKG_LIBS,libseccomp libsodium))
 # What the gate's test lets loose: static, so that an exec costs what it costs.
 GATE_PROGRAMS = $(addprefix $B/attack/,exec_mark exec_try exec_race exec_many)
@@ -455,7 +1029,7 @@ $B/unit/cell-witness: $(OBJ)/tests/unit/cell_witness.o
 	$Q$(CC) -static-pie -o $@ $<
 $B/unit/cell $B/unit-san/cell: | $B/unit/cell-witness $(LIBEXEC)/kennel-shim
 # These two run the programs as they ship.
-$(foreach d,unit unit-san,$(foreach u,recorder verify query tamper,$B/$d/$u)): \
+$(foreach d,unit unit-san,$(foreach u,recorder verify query tamper beside,$B/$d/$u)): \
     | $(LIBEXEC)/kennel-recorder $(LIBEXEC)/kennel-verify
 unit: $(UNITS:%=$B/unit/%) $(UNITS:%=$B/unit-san/%)
 .PHONY: all unit clean
@@ -466,11 +1040,22 @@ clean:
 
 # ---- tests: what they are made of -------------------------------------------
 
-TOY	 = tests/toy/toy.o tests/toy/say.o tests/toy/act.o tests/toy/json.o
-WITNESS	 = tests/witness/witness.o tests/witness/tell.o tests/witness/files.o \
-	   tests/witness/kernel.o tests/witness/space.o tests/witness/tasks.o \
-	   tests/witness/net.o tests/witness/run.o tests/witness/race.o \
-	   tests/witness/hoard.o
+TOY = \
+	tests/toy/act.o \
+	tests/toy/json.o \
+	tests/toy/say.o \
+	tests/toy/toy.o
+WITNESS = \
+	tests/witness/files.o \
+	tests/witness/hoard.o \
+	tests/witness/kernel.o \
+	tests/witness/net.o \
+	tests/witness/race.o \
+	tests/witness/run.o \
+	tests/witness/space.o \
+	tests/witness/tasks.o \
+	tests/witness/tell.o \
+	tests/witness/witness.o
 TEST_PROGRAMS = $B/tests/toy $B/tests/witness $B/tests/relay $B/tests/spawn $B/tests/execs $B/tests/audit \
 	   $B/tests/policy_text $B/tests/scrub
 
@@ -494,7 +1079,7 @@ $B/tests/scrub: $(call obj,tests/bench/scrub.o $(SCRUB))
 	$(call link,-pie,$(call PKG_LIBS,libsodium $(if $(HAVE_HS),libhs)))
 # A writer for the log: for the bench, and for what is long.
 $B/tests/audit: $(call obj,tests/bench/audit.o supervisor/audit/connect.o shim/base/detach.o \
-    supervisor/audit/log/merkle_read.o supervisor/audit/log/open_log.o supervisor/audit/log/schema.o $(CHAIN) leash/audit/writer.o leash/audit/event.o $(BASE))
+    supervisor/audit/log/merkle_read.o supervisor/audit/log/schema.o $(READER) $(CHAIN) leash/audit/writer.o leash/audit/event.o $(BASE))
 	$(call link,-pie,$(call PKG_LIBS,sqlite3 libsodium))
 
 # ---- faults -------------------------------------------------------------------
@@ -538,6 +1123,10 @@ check-links: $(PROGRAMS) $(call obj,$(LEASH) $(SHIM))
 	    LEASH="$(LEASH)" KEEPER="$(KEEPER)" SECRET="$(SECRET)" \
 	    KENNEL_LIBS="$(call PKG_STATIC,libseccomp jansson sqlite3 libsodium)" \
 	    sh tests/check/links.sh
+check-libc: $(PROGRAMS)
+	@OBJ="$(OBJ)" GEN="$B/gen" CC="$(CC)" CONFINED="$(CONFINED)" \
+	    $(foreach p,$(CONFINED),OBJECTS_$(p)="$(sort $(SOURCES_$(p):.c=.o))") \
+	    sh tests/check/libc.sh
 check-accessor: $(call obj,$(sort $(LEASH) $(KENNEL)))
 	@OBJ="$(OBJ)" CC="$(CC)" SECRET_EXPOSERS="$(SECRET_EXPOSERS)" \
 	    sh tests/check/accessor.sh
@@ -545,7 +1134,7 @@ check-includes:
 	@sh tests/check/includes.sh
 check-compile-fail:
 	@CC="$(CC)" FLAGS="$(CPPFLAGS) $(CFLAGS)" sh tests/compile_fail/run.sh
-.PHONY: check-links check-accessor check-includes check-compile-fail
+.PHONY: check-links check-libc check-accessor check-includes check-compile-fail
 
 # ---- what the compilers and the analyzers say --------------------------------
 # As `make check` runs them, one by one: make check-tidy.
@@ -563,36 +1152,104 @@ valgrind: check-valgrind
 # build/fuzz/X is a fuzzer (clang's); build/replay/X takes files and folders.
 
 FUZZ_scrub	= $(SCRUB)
-FUZZ_vault	= $(CONTAINER) leash/vault/vault.o leash/vault/locked_pages.o $(BASE_SMALL) shim/base/slurp.o
+FUZZ_vault = \
+	$(CONTAINER) $(BASE_SMALL) \
+	leash/vault/locked_pages.o \
+	leash/vault/vault.o \
+	shim/base/slurp.o
 FUZZ_plugin_reply	= leash/vault/plugin_reply.o $(FUZZ_condition)
 FUZZ_keeper	= $(filter-out leash/keeper/main.o leash/keeper/peers.o,$(KEEPER))
 FUZZ_load	= $(POLICY_READ)
-FUZZ_condition	= policy/sealed/condition.o policy/sealed/json_reader.o policy/sealed/match.o policy/sealed/arg_slot.o policy/sealed/row_index.o policy/sealed/match_net_paths.o policy/sealed/accessors.o
-FUZZ_json	= supervisor/json/json_scan.o supervisor/json/json_access.o supervisor/mcp/oversize_id.o \
-	   supervisor/json/json_canonical.o shim/base/buf.o
+FUZZ_condition = \
+	policy/sealed/accessors.o \
+	policy/sealed/arg_slot.o \
+	policy/sealed/condition.o \
+	policy/sealed/json_reader.o \
+	policy/sealed/match.o \
+	policy/sealed/match_mcp.o \
+	policy/sealed/match_net_paths.o \
+	policy/sealed/row_index.o \
+	policy/sealed/values/method_name.o \
+	policy/sealed/values/number.o \
+	policy/sealed/values/uri.o
+FUZZ_json = \
+	shim/base/buf.o \
+	supervisor/json/json_access.o \
+	supervisor/json/json_canonical.o \
+	supervisor/json/json_scan.o \
+	supervisor/mcp/oversize_id.o
 FUZZ_session	= $(UNIT_frame)
-FUZZ_parse	= $(POLICY_FRONT)
+FUZZ_parse	= tests/unit/ast_print.o $(POLICY_FRONT)
 FUZZ_manifest	= $(SECRETMETA) policy/print/statement.o $(POLICY_FRONT)
 FUZZ_sources	= $(POLICY_FRONT)
 FUZZ_pins	= $(POLICY_FRONT) policy/compile/lower_pins.o
 FUZZ_frame	= supervisor/mcp/frame.o $(FUZZ_json)
-FUZZ_wire	= supervisor/launch/leash_client.o shim/restrict.o shim/reap.o $(filter-out leash/main.o,$(LEASH))
+FUZZ_wire = \
+	$(filter-out leash/main.o,$(LEASH)) \
+	shim/reap.o \
+	shim/restrict.o \
+	supervisor/launch/leash_client.o \
+	supervisor/launch/leash_message.o
 FUZZ_FLAGS_wire	= $(shell pkg-config --cflags libnl-3.0)
 FUZZ_copy_args	= leash/exec/copy_args.o
-FUZZ_query	= supervisor/audit/query/record.o supervisor/audit/query/describe.o \
-	   supervisor/audit/query/escape.o supervisor/audit/query/table.o \
-	   supervisor/audit/report/export.o supervisor/audit/report/ocsf.o \
-	   supervisor/audit/query/options.o supervisor/audit/ship/syslog_line.o \
-	   supervisor/audit/query/log_view.o supervisor/audit/query/scan.o \
-	   supervisor/audit/log/open_log.o supervisor/audit/log/schema.o \
-	   supervisor/audit/log/merkle_read.o supervisor/cli/paths.o leash/audit/writer.o leash/audit/event.o \
-	   $(CHAIN) $(BASE)
+FUZZ_query = \
+	$(READER) $(CHAIN) $(PATHS) $(BASE) \
+	leash/audit/event.o \
+	leash/audit/writer.o \
+	supervisor/audit/log/merkle_read.o \
+	supervisor/audit/log/schema.o \
+	supervisor/audit/query/describe.o \
+	supervisor/audit/query/escape.o \
+	supervisor/audit/query/log_view.o \
+	supervisor/audit/query/options.o \
+	supervisor/audit/query/record.o \
+	supervisor/audit/query/scan.o \
+	supervisor/audit/query/table.o \
+	supervisor/audit/report/export.o \
+	supervisor/audit/report/ocsf.o \
+	supervisor/audit/ship/syslog_line.o \
+	supervisor/base/paths.o
 FUZZ_record_read	= supervisor/audit/log/record_read.o
 FUZZ_signed_note	= $(CHAIN) $(BASE)
-FUZZ_subid	= shim/host/subid.o shim/host/passwd_line.o $(BASE_SMALL) shim/base/slurp.o
+FUZZ_subid = \
+	$(BASE_SMALL) \
+	shim/base/slurp.o \
+	shim/host/passwd_line.o \
+	shim/host/subid.o
+FUZZ_mountinfo	= leash/cell/mountinfo.o
 FUZZ_log	= $(filter-out supervisor/audit/verify/main.o supervisor/audit/verify/check_proof.o \
 	   supervisor/audit/log/sqlite_noload.o,$(VERIFY))
-FUZZ	 = frame json session wire parse manifest sources pins load condition copy_args scrub vault plugin_reply keeper record_read query signed_note log subid
+FUZZ_dns	= leash/egress/dns.o
+FUZZ_client_hello	= leash/egress/client_hello.o
+FUZZ_dial = \
+	$(BASE_SMALL) \
+	leash/egress/dial_wire.o \
+	leash/egress/egress_wire.o
+FUZZ = \
+	client_hello \
+	condition \
+	copy_args \
+	dial \
+	dns \
+	frame \
+	json \
+	keeper \
+	load \
+	log \
+	manifest \
+	mountinfo \
+	parse \
+	pins \
+	plugin_reply \
+	query \
+	record_read \
+	scrub \
+	session \
+	signed_note \
+	sources \
+	subid \
+	vault \
+	wire
 
 define fuzz_rule
 $B/replay/$(1): $B/san/tests/fuzz/fuzz_$(1).o $B/san/tests/fuzz/replay.o \
@@ -606,15 +1263,17 @@ $B/valgrind/$(1): $(OBJ)/tests/fuzz/fuzz_$(1).o $(OBJ)/tests/fuzz/replay.o \
 	$Q$$(CC) -pie -o $$@ $$(filter %.o,$$^) $$(UNIT_LIBS)
 $B/fuzz/$(1): $$(patsubst %.o,%.c,tests/fuzz/fuzz_$(1).o $$(FUZZ_$(1))) | $B/gen/stamp
 	@mkdir -p $$(@D)
-	$Qclang -g -O1 -std=gnu11 $(CPPFLAGS) \
+	$Qclang -g -O1 -std=gnu11 $(CPPFLAGS) $$(FUZZ_FLAGS_$(1)) \
 	    -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -o $$@ $$(filter %.c,$$^) $$(UNIT_LIBS)
 endef
 $(foreach f,$(FUZZ),$(eval $(call fuzz_rule,$f)))
-# Each for FUZZ_SECONDS; a finding's input stays in build/fuzz/found.
-FUZZ_SECONDS ?= 600
+# Each for FUZZ_SECONDS, those of FUZZ_LONG twice as long, two at a time; a finding's
+# input stays in build/fuzz/found.
+FUZZ_SECONDS ?= 300
+FUZZ_LONG = scrub session load
 fuzz: deps
 	@$(MAKE) --no-print-directory $(FUZZ:%=$B/fuzz/%)
-	@FUZZ_SECONDS=$(FUZZ_SECONDS) sh tests/fuzz/fuzz.sh $(FUZZ)
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_LONG="$(FUZZ_LONG)" sh tests/fuzz/fuzz.sh $(FUZZ)
 .PHONY: fuzz
 
 # ---- coverage ------------------------------------------------------------------
@@ -652,10 +1311,16 @@ bench: deps
 	@python3 tests/bench/bench.py
 # Long: two million texts with a value in every encoding, cut everywhere.
 scrub-long: deps-build
-	@$(MAKE) --no-print-directory $B/unit/scrub $B/unit/scrub_forms
+	@$(MAKE) --no-print-directory $B/unit/scrub $B/unit/scrub_encodings
 	@CASES=1000000 $B/unit/scrub
-	@CASES=2000000 $B/unit/scrub_forms
-.PHONY: scrub-long
+	@CASES=2000000 $B/unit/scrub_encodings
+# Long: a million texts of this machine through the confined leash, as root and as
+# a user, and every form of every kind of value cut at each place.
+scrub-texts: deps
+	@$(MAKE) --no-print-directory tests-built
+	@KENNEL_TEXTS=1000000 KENNEL_CUTS=100000 KENNEL_JOB_SECONDS=14400 \
+	    nice python3 tests/run.py test e2e_scrub
+.PHONY: scrub-long scrub-texts
 # Long: what holds when anything dies, fills up or runs for hours.
 soak: deps
 	@$(MAKE) --no-print-directory all fault $B/tests/toy $B/tests/witness

@@ -1,19 +1,22 @@
 /*
- * What the supervisor asks and what it is told (docs/PROTOCOL.leash): one row
- * per request, with the phases in which it may come.  Anything else, a broken
- * message, or the end of the channel ends the cell: a supervisor that is not
- * understood is not obeyed.
+ * The supervisor's requests and the leash's messages (docs/PROTOCOL.leash): one row
+ * per request, with the phases in which it is valid.  Any other message, a
+ * malformed one, or the end of the channel ends the cell: a supervisor that breaks
+ * the protocol is not obeyed.
  *
- * Process: the leash.  Trusts the supervisor for what to start and when to
- * end; not for what is allowed, that is the sealed policy's.
+ * Process: the leash.  Trusts the supervisor for what to start and when to end, but
+ * not for what is allowed: the sealed policy defines that.
  */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "leash/server.h"
+#include "leash/launch_program.h"
+#include "leash/network.h"
+#include "leash/private.h"
 #include "policy/sealed/signature.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
@@ -118,18 +121,19 @@ dispatch_launch(struct leash *l)
 		fd_close(&fds[1]);
 		return r;
 	}
-	/* The policy is read while the recorder makes up its answer. */
+	/* The policy is loaded while the recorder prepares its reply. */
 	r = report_open(fds[1], REPORT_LEASH, l->session, REPORT_LATER, &l->report);
-	/* The supervisor has looked already; who holds the secrets looks again. */
+	/* The supervisor has checked it already; the process that holds the secrets
+	 * checks again. */
 	loaded = sign_admit(l->policy_fd, &by, why, sizeof(why));
 	if (loaded == 0)
 		loaded = policy_load(l->policy_fd, &l->policy, why, sizeof(why));
 	if (r == 0)
 		r = report_welcome(l->report, RECORDER_WAIT_MS);
-	/* From here on a failure has somebody to be told. */
+	/* From here on failures are reported to the supervisor. */
 	if (r < 0) {
 		dispatch_refuse(l, LOG_EXIT_FAILED,
-		    "the audit log does not answer: nothing is started");
+		    "the audit recorder does not answer; nothing was started");
 		return r;
 	}
 	r = loaded;
@@ -139,18 +143,18 @@ dispatch_launch(struct leash *l)
 	}
 	l->server = policy_server(&l->policy, name);
 	if (l->server == NULL) {
-		dispatch_refuse(l, 78, "the sealed policy has no server of this name");
+		dispatch_refuse(l, 78, "no server with this name in the sealed policy");
 		return -ENOENT;
 	}
 	if (l->approve_n != 0 && l->approve_n != l->server->secrets.n) {
 		dispatch_refuse(
-		    l, LOG_EXIT_FAILED, "what manifests say is not understood");
+		    l, LOG_EXIT_FAILED, "invalid approval list in the launch message");
 		return -EBADMSG;
 	}
 	return 0;
 }
 
-/* ---- answers --------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------- */
 
 static void
 answer(struct leash *l, const struct wire_out *out, const int *fds, size_t fds_n)
@@ -160,20 +164,21 @@ answer(struct leash *l, const struct wire_out *out, const int *fds, size_t fds_n
 
 	if (l->channel >= 0)
 		r = wire_send(l->channel, out, fds, fds_n);
-	/* nothing else waits for this process when it says its last words */
+	/* the last message may wait: nothing else needs this process */
 	if (r == -EAGAIN && poll(&room, 1, ANSWER_WAIT_MS) > 0) /* syscalls: poll */
 		r = wire_send(l->channel, out, fds, fds_n);
-	/* A supervisor that is gone is seen as the end of the channel. */
+	/* If the supervisor is gone, the channel reports its end. */
 	if (r < 0 && r != -EPIPE)
 		log_warn("unable to answer the supervisor: %s", strerror(-r));
 }
 
-/* Nothing was started: that too is in the log, before anybody is told. */
+/* The refusal is recorded, too, before it is reported. */
 static void
 record_refusal(struct leash *l, int status, const char *why)
 {
 	static struct event e;
 	uint64_t number = 0;
+	char at[300];
 
 	if (l->report == NULL)
 		return;
@@ -184,6 +189,10 @@ record_refusal(struct leash *l, int status, const char *why)
 	event_text(&e, KEY_VERDICT, "deny");
 	if (l->path != NULL || l->argc > 0)
 		event_text(&e, KEY_PROGRAM, l->path != NULL ? l->path : l->argv[0]);
+	if (l->denied != NULL)
+		event_text(
+		    &e, KEY_RULE, policy_at(&l->policy, l->denied->at, at, sizeof(at)));
+	program_put_argv(l, &e);
 	event_text(&e, KEY_REASON, why);
 	event_number(&e, KEY_STATUS, (uint64_t)status);
 	if (report_send(l->report, &e, EVENT_GATE, &number) < 0 ||
@@ -205,7 +214,7 @@ dispatch_refuse(struct leash *l, int status, const char *why)
 	answer(l, &out, NULL, 0);
 }
 
-/* What the kernel could not give, as one line for people. */
+/* The features that the kernel lacks, as one line for people. */
 static void
 put_lacks(struct leash *l, struct wire_out *out)
 {
@@ -247,12 +256,42 @@ dispatch_started(struct leash *l)
 	return r;
 }
 
+bool
+dispatch_lost_shim(const struct leash *l, char why[CAUSE_MAX])
+{
+	bool killed = l->end_why != NULL && strcmp(l->end_why, SHIM_CLOSED) != 0;
+
+	why[0] = '\0';
+	if (l->shim_reported || l->exec_failed)
+		return false;
+	if (killed) {
+		(void)snprintf(why, CAUSE_MAX, "%s", l->end_why); /* fits */
+		return false;
+	}
+	(void)cause_text(why, CAUSE_MAX, "kennel-shim", l->pid1_status); /* why itself */
+	return true;
+}
+
+void
+dispatch_ends(struct leash *l, const char *reason, const char *text)
+{
+	uint8_t memory[LEASH_TEXT_MAX + 256];
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, LEASH_ENDS);
+	wire_put_str(&out, reason);
+	wire_put_str(&out, text);
+	answer(l, &out, NULL, 0);
+}
+
 void
 dispatch_exited(struct leash *l)
 {
 	struct gate_counts counts = {0};
+	char why[CAUSE_MAX];
 	uint64_t scrubbed = 0;
-	uint8_t memory[64];
+	uint8_t memory[CAUSE_MAX + 64];
 	struct wire_out out;
 
 	for (size_t i = 0; i < l->secret_n; i++)
@@ -264,19 +303,20 @@ dispatch_exited(struct leash *l)
 	wire_put_u32(&out, (uint32_t)l->status);
 	wire_put_u64(&out, scrubbed);
 	wire_put_u64(&out, counts.denied + counts.killed);
+	wire_put_str(&out, dispatch_lost_shim(l, why) ? why : "");
 	answer(l, &out, NULL, 0);
 }
 
-/* ---- execs that a person is asked about ---------------------------------------- */
+/* ---- execs that need approval -------------------------------------------------- */
 
-/* A supervisor that does not read is not waited for: the loop must not stand. */
-static int
-tell(struct leash *l, const struct wire_out *out)
+/* Does not wait for a slow supervisor: the loop must not block. */
+int
+dispatch_tell(struct leash *l, const struct wire_out *out)
 {
 	return l->channel < 0 ? -EPIPE : wire_send(l->channel, out, NULL, 0);
 }
 
-/* So many strings, one behind the other.  What is behind them. */
+/* Appends n consecutive strings; returns the position after them. */
 static const char *
 put_strings(struct wire_out *out, size_t n, const char *at)
 {
@@ -307,7 +347,7 @@ ask(void *arg, const struct gate_question *q)
 	wire_put_u32(&out, q->cut);
 	at = put_strings(&out, q->argc, q->words);
 	(void)put_strings(&out, q->envc, at); /* the end */
-	return tell(arg, &out);
+	return dispatch_tell(arg, &out);
 }
 
 static void
@@ -319,7 +359,13 @@ withdrawn(void *arg, uint32_t number)
 	wire_out_init(&out, memory, sizeof(memory));
 	wire_put_u32(&out, LEASH_WITHDRAWN);
 	wire_put_u32(&out, number);
-	(void)tell(arg, &out); /* an answer to it is none */
+	(void)dispatch_tell(arg, &out); /* its answer will be ignored */
+}
+
+void
+dispatch_withdrawn(struct leash *l, uint32_t number)
+{
+	withdrawn(l, number);
 }
 
 static void
@@ -335,7 +381,7 @@ refused(void *arg, const struct gate_refusal *r)
 	wire_put_str(&out, r->because);
 	wire_put_str(&out, r->instead);
 	wire_put_str(&out, r->reason == NULL ? "" : r->reason);
-	(void)tell(arg, &out); /* it is in the log all the same */
+	(void)dispatch_tell(arg, &out); /* it is in the log in any case */
 }
 
 static void
@@ -356,7 +402,7 @@ judged(void *arg, const struct gate_judged *j)
 	(void)put_strings(&out, j->chain_n, j->chain); /* the end */
 	wire_put_u32(&out, j->cut);
 	(void)put_strings(&out, j->argc, j->words); /* the end */
-	lost = tell(arg, &out) < 0 ? lost + 1 : 0;
+	lost = dispatch_tell(arg, &out) < 0 ? lost + 1 : 0;
 }
 
 const struct gate_person dispatch_person = {ask, withdrawn, refused, judged};
@@ -370,7 +416,9 @@ on_answer(struct leash *l, struct wire_in *in, int *fd)
 	(void)fd;
 	if (wire_end(in) < 0 || answer < LEASH_ONCE || answer > LEASH_NOBODY)
 		return -EBADMSG;
-	/* one that was withdrawn meanwhile is answered in vain */
+	if (number >= LEASH_NET_FIRST)
+		return network_answer(l, number, (enum leash_answer)answer, who);
+	/* an answer to a withdrawn request is ignored */
 	if (l->gate != NULL)
 		(void)gate_answer(l->gate, number, (enum gate_answer)answer, who);
 	return 0;
@@ -387,8 +435,19 @@ shim_signal(struct leash *l, uint32_t sig)
 	wire_out_init(&out, memory, sizeof(memory));
 	wire_put_u32(&out, SHIM_KILL);
 	wire_put_u32(&out, sig);
-	/* a shim that is gone needs no signal: its pidfd has fired */
+	/* a shim that is gone needs no signal: its pidfd is readable */
 	(void)wire_send(l->cell.channel, &out, NULL, 0);
+}
+
+int
+dispatch_go(struct leash *l)
+{
+	uint8_t memory[8];
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, SHIM_GO);
+	return wire_send(l->cell.channel, &out, NULL, 0);
 }
 
 static int
@@ -410,7 +469,7 @@ on_grace_over(struct loop *loop, void *arg)
 
 	(void)loop;
 	l->grace_timer = -1;
-	leash_end(l, "grace time over");
+	leash_end(l, "grace period expired");
 }
 
 static int
@@ -440,7 +499,7 @@ on_recorder(struct leash *l, struct wire_in *in, int *fd)
 
 	if (wire_end(in) < 0 || *fd < 0)
 		return -EBADMSG;
-	/* One that was just dying gives no welcome: then another is asked for. */
+	/* A recorder that is just exiting sends no welcome: then request another. */
 	r = report_replace(l->report, *fd, RECORDER_WAIT_MS);
 	*fd = -1;
 	if (r < 0)
@@ -450,7 +509,7 @@ on_recorder(struct leash *l, struct wire_in *in, int *fd)
 
 static const struct request {
 	enum leash_message type;
-	enum leash_phase from, to; /* the phases in which it may come */
+	enum leash_phase from, to; /* the phases in which it is valid */
 	int (*fn)(struct leash *, struct wire_in *, int *fd);
 } requests[] = {
     {LEASH_SIGNAL, PHASE_RUNNING, PHASE_GONE, on_signal},
@@ -497,8 +556,8 @@ on_channel(struct loop *loop, int sock, short revents, void *arg)
 		l->channel_slot = -1;
 		fd_close(&l->channel);
 		l->ordered = true;
-		leash_end(
-		    l, r == -EPIPE ? "supervisor gone" : "supervisor not understood");
+		leash_end(l, r == -EPIPE ? "supervisor gone"
+					 : "protocol error from the supervisor");
 	}
 }
 

@@ -1,12 +1,12 @@
 /*
- * From an order to a server that stands behind shut doors and waits for its
- * go: policy, program, environment, secrets, cell, shim, gate, in this order.
- * What is recorded is recorded before the act: secrets before they are written
- * into the plan, the start before SHIM_GO.
+ * From an order to a sandboxed server that waits for its go: policy, program,
+ * environment, secrets, cell, shim, gate, in this order.  Records precede the acts:
+ * secrets are recorded before they are written into the plan, the start before
+ * SHIM_GO.
  *
- * Process: the leash, single-threaded, before its loop.  It is confined right
- * before the server may run.  Must never: start with a secret missing, with a
- * door open, or without a record.
+ * Process: the leash, single-threaded, before its loop.  It is sandboxed right
+ * before the server may run.  Must never: start the server without one of its
+ * secrets, with an incomplete sandbox, or without a record.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "leash/server.h"
+#include "leash/network.h"
+#include "leash/launch_program.h"
+#include "leash/private.h"
 #include "leash/launch.h"
 #include "shim/base/confine.h"
 #include "shim/base/fd.h"
@@ -27,25 +29,23 @@
 
 #include "leash_syscalls.h"
 
-#define STATUS_INPUT     65
-#define STATUS_CONFIG    78
-#define STATUS_REFUSED   126
-#define STATUS_NOT_FOUND 127
-#define RECORD_WAIT_MS   5000
-#define SHIM_WAIT_MS     5000
-#define VAULT_BYTES      (2u << 20) /* secrets, and once the whole plan */
-#define PLAN_BYTES       SHIM_PLAN_MAX
-#define SHIM_IMAGE_MAX   (8u << 20)
-#define NO_START_RECORD  "the audit log does not take the start: nothing is started"
+#define STATUS_INPUT    65
+#define STATUS_CONFIG   78
+#define RECORD_WAIT_MS  5000
+#define SHIM_WAIT_MS    5000
+#define VAULT_BYTES     (2u << 20) /* bytes: secrets, and once the whole plan */
+#define PLAN_BYTES      SHIM_PLAN_MAX
+#define SHIM_IMAGE_MAX  (8u << 20)
+#define NO_START_RECORD "unable to record the start in the audit log; nothing was started"
 
-/* Where the launch stands, for messages and for what to undo. */
+/* Progress of the launch, for messages and for the cleanup. */
 struct launch {
 	struct leash *l;
 	int status;
 	char *why; /* LEASH_TEXT_MAX */
 	const struct sealed_exec *row;
-	uint64_t secrets; /* the record of their names, 0: none */
-	uint64_t view;    /* the record of what the server will see */
+	uint64_t secrets; /* number of the record of their names, 0: none */
+	uint64_t view;    /* number of the record of the view */
 };
 
 static int refuse(struct launch *a, int status, int r, const char *format, ...)
@@ -63,9 +63,9 @@ refuse(struct launch *a, int status, int r, const char *format, ...)
 	return r;
 }
 
-/* ---- which program ----------------------------------------------------------- */
+/* ---- the program ------------------------------------------------------------- */
 
-/* run: the argv of the policy's own line; its closing ** adds nothing. */
+/* run: the argv of the policy's own line; its final ** adds nothing. */
 static int
 program_of_run(struct launch *a)
 {
@@ -90,40 +90,6 @@ program_of_run(struct launch *a)
 	return 0;
 }
 
-/* exec: what a person asks for must be what the policy grants. */
-static int
-program_of_exec(struct launch *a)
-{
-	struct leash *l = a->l;
-	const struct policy *p = &l->policy;
-	struct policy_exec_ask ask = {.argv = {l->argv, l->argc},
-	    .caller = POLICY_NO_IMAGE,
-	    .cwd = policy_str(p, l->server->cwd)};
-	struct sealed_range images = l->server->images;
-	bool known = false;
-
-	for (uint32_t i = images.first; i < images.first + images.n; i++) {
-		struct policy_answer answer;
-
-		if (strcmp(policy_str(p, p->image[i].path), l->argv[0]) != 0)
-			continue;
-		known = true;
-		ask.asked = i;
-		answer = policy_match_exec_call(p, l->server, &ask);
-		/* what is asked about is asked when it starts */
-		if (answer.exec != NULL && answer.verdict != VERDICT_DENY) {
-			a->row = answer.exec;
-			l->path = policy_str(p, p->image[i].path);
-			return 0;
-		}
-	}
-	/* early: access faccessat faccessat2 */
-	if (!known && access(l->argv[0], F_OK) < 0 && errno == ENOENT)
-		return refuse(a, STATUS_NOT_FOUND, -ENOENT, "%s: not found", l->argv[0]);
-	return refuse(a, STATUS_REFUSED, -EACCES, "%s: %s", l->argv[0],
-	    known ? "not granted with these arguments" : "not granted by the policy");
-}
-
 /* ---- environment and secrets ---------------------------------------------------- */
 
 static int
@@ -141,13 +107,13 @@ plain_values(struct launch *a)
 
 		if (e->passed != 0)
 			value = getenv(name);
-		/* a variable that the agent did not have is not made up */
+		/* a variable that is not set in the agent's environment is not added */
 		if (value != NULL)
 			r = env_plain(l->env, name, value);
 	}
 	if (r < 0)
-		return refuse(a, LOG_EXIT_FAILED, r, "unable to make the environment: %s",
-		    strerror(-r));
+		return refuse(a, LOG_EXIT_FAILED, r,
+		    "unable to build the environment: %s", strerror(-r));
 	return 0;
 }
 
@@ -164,16 +130,24 @@ refuse_missing(struct launch *a, const struct sealed_secret *row, int r, const c
 	    why[0] != '\0' ? why : strerror(-r), vault ? "" : ")");
 }
 
+/* weak NULL: the value is too large. */
 static int
-refuse_weak(struct launch *a, const struct sealed_secret *row, const char *weak)
+refuse_value(struct launch *a, const struct sealed_secret *row, const char *weak)
 {
 	const struct policy *p = &a->l->policy;
+	const char *name = policy_str(p, row->name);
 	char at[300];
 
+	policy_at(p, row->at, at, sizeof(at));
+	if (weak == NULL)
+		return refuse(a, LOG_EXIT_FAILED, -E2BIG,
+		    "%s: secret `%s` has more than 64 lines and secret fields to redact; "
+		    "store its secret parts as separate secrets",
+		    at, name);
 	return refuse(a, LOG_EXIT_FAILED, -EINVAL,
-	    "%s: the value of %s is too weak: %s; give it a better one, or say "
-	    "`{ weak allowed }`",
-	    policy_at(p, row->at, at, sizeof(at)), policy_str(p, row->name), weak);
+	    "%s: the value of %s is too weak: %s; choose a stronger value, or write `{ "
+	    "weak allowed }`",
+	    at, name, weak);
 }
 
 static int
@@ -183,13 +157,15 @@ secret_values(struct launch *a)
 	const struct policy *p = &l->policy;
 	struct sealed_range rows = l->server->secrets;
 	const char *weak = NULL;
-	char why[512] = "";
+	char why[2048] = "";
 	int r = 0;
 
 	if (rows.n > LEASH_SECRETS_MAX)
 		return refuse(
 		    a, STATUS_CONFIG, -E2BIG, "more than %d secrets", LEASH_SECRETS_MAX);
 	r = vault_new(VAULT_BYTES + PLAN_BYTES, &l->vault);
+	if (r == 0)
+		vault_judge(l->vault, writes_find, &l->policy);
 	if (r == 0)
 		r = scrub_new(&l->scrub);
 	if (r < 0)
@@ -204,8 +180,8 @@ secret_values(struct launch *a)
 			r = secret_give(l, row, value, i, &weak);
 		if (r == 0)
 			r = vaulted_replaced(l, row, i, why, sizeof(why));
-		if (weak != NULL)
-			return refuse_weak(a, row, weak);
+		if (weak != NULL || r == -E2BIG)
+			return refuse_value(a, row, weak);
 		if (r < 0)
 			return refuse_missing(a, row, r, why);
 		l->secret[l->secret_n++] = value;
@@ -286,12 +262,12 @@ copy_sealed(int fd, int *ret_fd)
 	if (image == MAP_FAILED)
 		return -errno;
 	r = fd_sealed("kennel-shim", image, len, true, ret_fd);
-	(void)munmap(image, len); /* cannot fail: it is ours */
+	(void)munmap(image, len); /* cannot fail: our mapping */
 	return r;
 }
 
-/* The shim's image, beside this program, as a sealed memfd: nothing that is
- * done to the file later reaches a running cell. */
+/* The shim's image, from this program's directory, as a sealed memfd: later changes of
+ * the file do not reach a running cell. */
 static int
 shim_image(int *ret_fd)
 {
@@ -316,8 +292,8 @@ shim_image(int *ret_fd)
 	return r;
 }
 
-/* The server's uid may be another one than ours, and what opens /dev/stdout or
- * /dev/stderr by name is asked for the mode: theirs, for others. */
+/* The server's uid may differ from ours, and opening /dev/stdout or /dev/stderr by
+ * name checks the mode: theirs is the mode for others. */
 static int
 make_pipe(int ret[2], mode_t theirs)
 {
@@ -343,7 +319,7 @@ make_pipes(struct leash *l)
 	return r;
 }
 
-/* One answer of the shim before the server runs. */
+/* One reply of the shim before the server runs. */
 static int
 shim_answer(struct launch *a, uint32_t *ret_notify)
 {
@@ -358,25 +334,26 @@ shim_answer(struct launch *a, uint32_t *ret_notify)
 		return refuse(a, LOG_EXIT_FAILED, -ETIMEDOUT, "the shim does not answer");
 	r = wire_recv(a->l->cell.channel, memory, sizeof(memory), &len, NULL, 0, NULL);
 	if (r < 0)
-		return refuse(
-		    a, LOG_EXIT_FAILED, r, "the shim is gone: %s", strerror(-r));
+		return refuse(a, LOG_EXIT_FAILED, r, "lost the shim: %s", strerror(-r));
 	wire_in_init(&in, memory, len);
 	type = wire_get_u32(&in);
 	if (type == SHIM_SHUT) {
 		*ret_notify = wire_get_u32(&in);
 		r = wire_end(&in);
-		return r < 0 ? refuse(a, LOG_EXIT_FAILED, r, "the shim is not understood")
-			     : 0;
+		return r < 0
+			   ? refuse(a, LOG_EXIT_FAILED, r, "protocol error from the shim")
+			   : 0;
 	}
 	step = wire_get_u32(&in);
 	error = wire_get_u32(&in);
 	if (type != SHIM_FAILED || in.error != 0)
-		return refuse(a, LOG_EXIT_FAILED, -EBADMSG, "the shim is not understood");
+		return refuse(
+		    a, LOG_EXIT_FAILED, -EBADMSG, "protocol error from the shim");
 	return refuse(a, LOG_EXIT_FAILED, -EIO, "unable to %s in the cell: %s",
 	    shim_step_name(step), strerror((int)error));
 }
 
-/* The plan, in locked memory, from here to the shim's. */
+/* Sends the plan, which is in locked memory here and in the shim. */
 static int
 send_plan(struct launch *a, const struct cell_order *order)
 {
@@ -389,8 +366,8 @@ send_plan(struct launch *a, const struct cell_order *order)
 
 	memory = vault_scratch(l->vault, PLAN_BYTES);
 	if (memory == NULL)
-		return refuse(
-		    a, LOG_EXIT_FAILED, -ENOMEM, "no locked memory for the plan");
+		return refuse(a, LOG_EXIT_FAILED, -ENOMEM,
+		    "unable to allocate locked memory for the plan");
 	wire_out_init(&plan, memory, PLAN_BYTES);
 	r = cell_plan(order, l->path, l->argv, l->argc, &plan);
 	if (r == 0) {
@@ -399,7 +376,7 @@ send_plan(struct launch *a, const struct cell_order *order)
 	}
 	if (r == 0)
 		r = cell_send_plan(&l->cell, &plan, files, files_n);
-	env_files_close(l->env); /* the server alone has them from here on */
+	env_files_close(l->env); /* from here on only the server has them */
 	vault_scratch_end(l->vault, memory, plan.len);
 	return r < 0 ? refuse(a, LOG_EXIT_FAILED, r, "unable to send the plan: %s",
 			   strerror(-r))
@@ -407,8 +384,8 @@ send_plan(struct launch *a, const struct cell_order *order)
 }
 
 /*
- * All that this process needs before the server may run, and then its own
- * doors; done while the shim shuts the last ones of the cell.
+ * Prepares everything that this process needs before the server may run, then
+ * sandboxes it; meanwhile the shim finishes the cell's sandbox.
  */
 static int
 make_ready(struct launch *a)
@@ -428,14 +405,14 @@ make_ready(struct launch *a)
 	int r = gate_new(&gate, &l->gate);
 
 	if (r < 0)
-		return refuse(a, LOG_EXIT_FAILED, r, "unable to take the exec gate: %s",
+		return refuse(a, LOG_EXIT_FAILED, r, "unable to set up the exec gate: %s",
 		    strerror(-r));
 	r = leash_watch_output(l);
 	if (r < 0)
 		return refuse(a, LOG_EXIT_FAILED, r,
-		    "unable to take the server's output: %s", strerror(-r));
-	/* Nothing is opened from here on.  No Landlock: a process that has it
-	 * may no longer seize the tasks it guards (tried). */
+		    "unable to set up the server's output: %s", strerror(-r));
+	/* Nothing is opened from here on.  No Landlock: a process that has it cannot
+	 * seize the tasks it traces (tested). */
 	r = confine_syscalls(
 	    leash_syscalls, sizeof(leash_syscalls) / sizeof(leash_syscalls[0]));
 	return r < 0 ? refuse(a, LOG_EXIT_FAILED, r, "unable to confine the leash: %s",
@@ -450,10 +427,11 @@ shut_doors(struct launch *a, const struct cell_order *order)
 	uint32_t number = 0;
 	int notify = -1, r;
 
-	/* asked for before the cell was made: mostly there by now */
+	/* requested before the cell was made: usually on disk by now */
 	if (report_wait(l->report, a->secrets, RECORD_WAIT_MS) < 0)
 		return refuse(a, LOG_EXIT_FAILED, -EIO,
-		    "the audit log does not take the secrets' names: none is given");
+		    "unable to record the secrets' names in the audit log; no secret was "
+		    "used");
 	r = send_plan(a, order);
 	if (r == 0)
 		r = make_ready(a);
@@ -463,16 +441,16 @@ shut_doors(struct launch *a, const struct cell_order *order)
 		return r;
 	r = cell_notify_fd(&l->cell, number, &notify);
 	if (r < 0)
-		return refuse(a, LOG_EXIT_FAILED, r, "unable to take the exec gate: %s",
+		return refuse(a, LOG_EXIT_FAILED, r, "unable to set up the exec gate: %s",
 		    strerror(-r));
 	gate_hear(l->gate, notify);
 	return 0;
 }
 
 /*
- * While the cell is made: its view is sent to the log (waiting for the disk
- * later would be half of the start), and the filter that the shim will install
- * is tried out.
+ * Meanwhile the cell is made.  Sends the record of its view to the log (waiting for
+ * the disk later would take half of the start), and tests the filter that the shim
+ * will install.
  */
 static int
 cell_begun(const struct cell_order *order, const struct cell *cell)
@@ -486,8 +464,7 @@ cell_begun(const struct cell_order *order, const struct cell *cell)
 		return refuse(a, LOG_EXIT_FAILED, -EIO, "%s", NO_START_RECORD);
 	if (filter != NULL)
 		r = policy_replay(order->policy, filter, why, sizeof(why));
-	return r < 0 ? refuse(a, STATUS_INPUT, -EINVAL,
-			   "the sealed policy is not sound: %s", why)
+	return r < 0 ? refuse(a, STATUS_INPUT, -EINVAL, "invalid sealed policy: %s", why)
 		     : 0;
 }
 
@@ -500,35 +477,78 @@ make_cell(struct launch *a)
 	    .shim_fd = -1,
 	    .begun = cell_begun,
 	    .begun_arg = a};
-	char why[CELL_WHY_MAX] = "";
+	char why[CELL_WHY_MAX] = "", lacks[NETWORK_WHY_MAX] = "";
 	int r;
 
+	r = network_start(l, lacks);
+	if (r < 0)
+		return refuse(a, r == -EOPNOTSUPP ? STATUS_CONFIG : LOG_EXIT_FAILED, r,
+		    "%s", lacks);
 	r = shim_image(&order.shim_fd);
 	if (r == 0)
 		r = make_pipes(l);
 	if (r < 0) {
 		fd_close(&order.shim_fd);
-		return refuse(
-		    a, LOG_EXIT_FAILED, r, "unable to make ready: %s", strerror(-r));
+		return refuse(a, LOG_EXIT_FAILED, r, "unable to prepare the cell: %s",
+		    strerror(-r));
 	}
 	order.stdin_fd = l->server_in[0];
 	order.stdout_fd = l->server_out[1];
 	order.stderr_fd = l->server_err[1];
+	order.has_relay = true;
+	order.relay_fd = l->network->relay;
 	r = cell_start(&order, &l->cell, why);
-	/* the server's ends are the server's alone, or a pipe never closes */
+	/* only the server may have its ends, or a pipe never closes */
 	fd_close(&order.shim_fd);
 	fd_close(&l->server_in[0]);
 	fd_close(&l->server_out[1]);
 	fd_close(&l->server_err[1]);
 	if (r == 0) {
 		l->cell_up = true;
+		r = network_serve(l);
+		if (r < 0)
+			return refuse(a, LOG_EXIT_FAILED, r,
+			    "unable to start serving in kennel-egress: %s", strerror(-r));
 		r = shut_doors(a, &order);
-	} else if (why[0] != '\0') /* else cell_begun has said it */
+	} else if (why[0] != '\0') /* else cell_begun has set it */
 		r = refuse(a, LOG_EXIT_FAILED, r, "%s", why);
 	return r;
 }
 
-/* ---- in order -------------------------------------------------------------------- */
+static void
+warn_absent(const struct leash *l)
+{
+	char at[300];
+
+	for (size_t i = 0; i < l->cell.absent_n; i++) {
+		const struct sealed_mount *m =
+		    &l->policy.mount[l->server->mounts.first + l->cell.absent[i]];
+
+		log_warn("%s is not there: nothing covers it if another program creates "
+			 "it while the server runs (%s)",
+		    policy_str(&l->policy, m->target),
+		    policy_at(&l->policy, m->at, at, sizeof(at)));
+	}
+}
+
+/* The host may have replaced a name since the mount. */
+static int
+covers_hold(struct launch *a)
+{
+	const struct leash *l = a->l;
+	int r = cover_check(a->l);
+	char at[300];
+
+	warn_absent(l);
+	return r == 0 ? 0
+		      : refuse(a, LOG_EXIT_FAILED, r,
+			    "unable to cover %s: it changed while the server was "
+			    "started; start again (%s)",
+			    policy_str(&l->policy, l->lost->target),
+			    policy_at(&l->policy, l->lost->at, at, sizeof(at)));
+}
+
+/* ---- the sequence -------------------------------------------------------------- */
 
 int
 launch(struct leash *l, int *ret_status, char why[LEASH_TEXT_MAX])
@@ -537,13 +557,14 @@ launch(struct leash *l, int *ret_status, char why[LEASH_TEXT_MAX])
 	char traced[512];
 	int r;
 
-	r = l->mode == LEASH_RUN ? program_of_run(&a) : program_of_exec(&a);
+	r = l->mode == LEASH_RUN ? program_of_run(&a)
+				 : program_of_exec(l, &a.row, &a.status, why);
 	/* before a helper runs or a file with a secret is read */
 	if (r == 0 && record_start(l, &a) < 0)
 		r = refuse(&a, LOG_EXIT_FAILED, -EIO, "unable to record the start");
 	if (r == 0)
 		r = plain_values(&a);
-	/* nothing is resolved before a person has agreed to its use */
+	/* nothing is resolved before the user has approved its use */
 	if (r == 0)
 		r = uses_ask(l, &a.status, why);
 	if (r == 0)
@@ -554,20 +575,12 @@ launch(struct leash *l, int *ret_status, char why[LEASH_TEXT_MAX])
 		r = refuse(&a, LOG_EXIT_FAILED, -EIO, "unable to record the secrets");
 	if (r == 0)
 		r = make_cell(&a);
+	/* In parallel: reads mountinfo while the view is written to disk. */
+	if (r == 0)
+		r = covers_hold(&a);
 	if (r == 0 && report_wait(l->report, a.view, RECORD_WAIT_MS) < 0)
 		r = refuse(&a, LOG_EXIT_FAILED, -EIO, "%s", NO_START_RECORD);
 	if (r < 0)
 		*ret_status = a.status;
 	return r;
-}
-
-int
-launch_go(struct leash *l)
-{
-	uint8_t memory[8];
-	struct wire_out out;
-
-	wire_out_init(&out, memory, sizeof(memory));
-	wire_put_u32(&out, SHIM_GO);
-	return wire_send(l->cell.channel, &out, NULL, 0);
 }

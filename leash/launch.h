@@ -1,23 +1,24 @@
 /*
- * What a launch gets its secrets from: resolve.c, and vaulted.c for `secret NAME
- * from vault PATH`, which asks the keeper; and how it gives them: give.c.
+ * Where a launch gets its secrets: launch_secret.c, and launch_vault.c for `secret
+ * NAME from vault PATH`, which queries the keeper; and how the server receives
+ * them: launch_inject.c.
  */
 #ifndef KENNEL_LEASH_VAULTED_H
 #define KENNEL_LEASH_VAULTED_H
 
-#include "leash/server.h"
+#include "leash/private.h"
 #include "leash/vault/fingerprint.h"
 
 /* The value of this line.  0 or -errno, and why. */
 int secret_resolve(struct leash *, const struct sealed_secret *, struct secret **ret,
     char *why, size_t why_cap);
 
-/* The same, whether it was resolved before or not: for its source. */
+/* The same for the line's source, whether it was resolved before or not. */
 int secret_resolve_row(struct leash *, const struct sealed_secret *, struct secret **ret,
     char *why, size_t why_cap);
 
 /*
- * routed.c: from a program, which may need something to log in; and from a plugin.
+ * launch_source.c: from a program, which may need credentials, and from a plugin.
  * 0 or -errno, and why; -ELOOP: a credential would need a credential.
  */
 int routed_command(struct leash *, const struct sealed_secret *, struct secret **ret,
@@ -26,34 +27,35 @@ int routed_plugin(struct leash *, const struct sealed_secret *, struct secret **
     char *why, size_t why_cap);
 /* Was this credential resolved already, for its source? */
 bool routed_known(struct leash *, const struct sealed_secret *, struct secret **ret);
-/* Ends the plugins, once all values are there. */
+/* Ends the plugins; call once all values are resolved. */
 void routed_end(void);
 
 /*
- * One from the vault.  The first one connects to the keeper that runs; none is started, for
- * one that was not there holds nothing open.  0 or -errno; why says what is missing
- * and which command mends it.
+ * A value from the vault.  The first call connects to the running keeper.  It does
+ * not start one, because a keeper that is not running has no unlocked vault.  0 or
+ * -errno; why names what is missing and the command that fixes it.
  */
 int vaulted_secret(struct leash *, const struct sealed_secret *, struct secret **ret,
     char *why, size_t why_cap);
-/* The values that the keeper still has of the path of this row, which it gave last:
- * learned by the scrubber under this number, and no more. */
+/* The old values of the path of this row, which must be the last one resolved.  The
+ * scrubber learns them under this number; the server does not get them. */
 int vaulted_replaced(struct leash *, const struct sealed_secret *, uint32_t number,
     char *why, size_t why_cap);
-/* The connection, once all are there. */
+/* Closes the connection; call once all values are resolved. */
 void vaulted_end(void);
 
 /*
- * Into the environment, or as a file beside it, and to the scrubber under this
- * number.  0; -errno of env_secret(), env_file(), scrub_learn(); -EINVAL and
- * *ret_weak for a value that the policy does not let in, as scrub_weakness() says.
+ * Adds the value to the environment, or as a file, and to the scrubber under this
+ * number. 0; -errno of env_secret(), env_file(), scrub_learn(); -EINVAL and
+ * *ret_weak (see scrub_weakness()) for a weak value that the policy does not
+ * permit.
  */
 int secret_give(struct leash *, const struct sealed_secret *, const struct secret *,
     uint32_t number, const char **ret_weak);
 
-/* traces.c: of every value, once all are there: 0 or -errno, and why. */
+/* launch_fingerprint.c: of every value, once all are resolved: 0 or -errno, and why. */
 int traces_make(struct leash *, char *why, size_t why_cap);
-/* The record of the names that the plan will hold, and of their traces. */
+/* Records the names in the plan, with their fingerprints. */
 int traces_record(struct leash *, uint64_t *ret_number);
 
 #endif

@@ -1,25 +1,25 @@
 /*
- * Secrets whose use a person is asked about (`approve`, in the policy or in a
- * manifest; the stricter holds): the questions of one start, all at once, and the
+ * Secrets that need approval (`approve`, in the policy or in a manifest; the
+ * stricter one applies): the requests of one start, sent all at once, and the
  * answers.
  *
  * Process: the leash, before it has resolved anything and before its loop.  Holds
- * no value.  Trusts the supervisor for what the person said, and for what the
- * manifests say; what the policy says it reads itself.  Must never: let a start go
- * on without a yes to every one of them.
+ * no value.  Trusts the supervisor for the user's answers and for the manifests;
+ * reads the policy itself.  Must never: continue a start before all of them are
+ * approved.
  */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "leash/server.h"
+#include "leash/private.h"
 #include "policy/sealed/match.h"
 #include "policy/sealed/signature.h"
 #include "shim/base/log.h"
 
-#define LATE_MS         2000 /* the supervisor says "nobody" in time, or is none */
-#define POLL_MS         1000 /* between two looks at the clock */
+#define LATE_MS         2000 /* then the supervisor must have failed */
+#define POLL_MS         1000 /* between two checks of the clock */
 #define STATUS_CONFIG   78
 #define STATUS_REFUSED  126
 #define SIGNERS_CAP     (SIGN_SIGNERS_MAX * (2 * SIGN_KEY_LEN + 1) + 1)
@@ -29,7 +29,7 @@ enum { WAITS = 1, AGREED };
 
 struct uses {
 	struct leash *l;
-	uint8_t state[LEASH_SECRETS_MAX]; /* of each row; 0: nobody is asked */
+	uint8_t state[LEASH_SECRETS_MAX]; /* of each row; 0: needs no approval */
 	uint32_t waiting;
 	char signers[SIGNERS_CAP];
 	int *status;
@@ -42,7 +42,7 @@ row_of(const struct leash *l, uint32_t i)
 	return &l->policy.secret[l->server->secrets.first + i];
 }
 
-/* The stricter of what the policy and the manifests say. */
+/* The stricter of the policy and the manifests. */
 static uint32_t
 approve_of(const struct leash *l, uint32_t i)
 {
@@ -52,7 +52,7 @@ approve_of(const struct leash *l, uint32_t i)
 	return policy > manifest ? policy : manifest;
 }
 
-/* Where it comes from; a program by its path, without its arguments. */
+/* Its source; of a program only the path, without its arguments. */
 static const char *
 reference(const struct leash *l, const struct sealed_secret *row)
 {
@@ -77,9 +77,9 @@ refuse(struct uses *u, uint32_t i, int status, int r, const char *what)
 	return r;
 }
 
-/* ---- the questions --------------------------------------------------------------- */
+/* ---- the requests -------------------------------------------------------------- */
 
-/* What is agreed to: this secret, for this server, under this policy, now. */
+/* Digest of what is approved: this secret, for this server, under this policy, now. */
 static void
 digest_of(const struct leash *l, uint32_t i, uint8_t ret[LEASH_DIGEST_LEN])
 {
@@ -123,7 +123,7 @@ ask_one(struct uses *u, uint32_t i)
 	return wire_send(l->channel, &out, NULL, 0);
 }
 
-/* The keys that signed the policy: all of them are good, or it was not loaded. */
+/* The keys that signed the policy; all are valid, or it would not have been loaded. */
 static void
 read_signers(struct uses *u)
 {
@@ -132,7 +132,7 @@ read_signers(struct uses *u)
 	size_t n = 0, len = 0;
 
 	if (sign_rows(u->l->policy_fd, &head, row, &n) < 0)
-		n = 0; /* shown as not signed, which asks for more care */
+		n = 0; /* shown as unsigned, which calls for more care */
 	for (size_t i = 0; i < n; i++) {
 		if (i > 0)
 			u->signers[len++] = ' ';
@@ -142,7 +142,7 @@ read_signers(struct uses *u)
 	u->signers[len] = '\0';
 }
 
-/* One that is asked about each time is not for a server that stays. */
+/* A secret approved per use is refused for a server that keeps running. */
 static int
 ask_all(struct uses *u)
 {
@@ -156,14 +156,15 @@ ask_all(struct uses *u)
 			continue;
 		if (approve == APPROVE_PER_CALL && l->mode == LEASH_RUN)
 			return refuse(u, i, STATUS_CONFIG, -EPERM,
-			    "its use is approved per call, and kennel run keeps its "
-			    "server: kennel exec starts it for one run");
+			    "its use is approved per call, but kennel run keeps the "
+			    "server running; use kennel exec for a single run");
 		if (u->waiting == LEASH_QUESTIONS_MAX)
 			return refuse(u, i, STATUS_CONFIG, -E2BIG,
-			    "more secrets than may wait for a person at one time");
+			    "too many secrets need approval at the same time");
 		r = ask_one(u, i);
 		if (r < 0)
-			return refuse(u, i, LOG_EXIT_FAILED, r, "nobody can be asked");
+			return refuse(
+			    u, i, LOG_EXIT_FAILED, r, "no approval channel is available");
 	}
 	return 0;
 }
@@ -182,10 +183,10 @@ take_answer(struct uses *u, uint32_t number, uint32_t answer)
 		return 0;
 	}
 	if (answer == LEASH_DENY)
-		return refuse(u, number - 1, STATUS_REFUSED, -EACCES,
-		    "its use was denied by a person");
+		return refuse(
+		    u, number - 1, STATUS_REFUSED, -EACCES, "a person denied its use");
 	return refuse(u, number - 1, STATUS_REFUSED, -EACCES,
-	    "nobody agreed to its use in time (kennel approve)");
+	    "approval of its use timed out; answer in time with kennel approve");
 }
 
 static int
@@ -211,7 +212,7 @@ hear_one(struct uses *u, uint64_t until)
 	type = wire_get_u32(&in);
 	number = wire_get_u32(&in);
 	answer = wire_get_u32(&in);
-	(void)wire_get_str(&in, GATE_WHO_MAX); /* the supervisor's record has it */
+	(void)wire_get_str(&in, GATE_WHO_MAX); /* the supervisor's record contains it */
 	if (wire_end(&in) < 0 || type != LEASH_ANSWER)
 		return -EBADMSG;
 	return take_answer(u, number, answer);
@@ -227,7 +228,7 @@ uses_ask(struct leash *l, int *ret_status, char why[LEASH_TEXT_MAX])
 	u = (struct uses){.l = l, .status = ret_status, .why = why};
 	why[0] = '\0';
 	read_signers(&u);
-	/* its words are awaited now; its end is seen below */
+	/* its messages are expected now; its end is detected below */
 	r = leash_die_with_supervisor(l, false);
 	if (r == 0)
 		r = ask_all(&u);
@@ -239,7 +240,7 @@ uses_ask(struct leash *l, int *ret_status, char why[LEASH_TEXT_MAX])
 		r = leash_die_with_supervisor(l, true);
 	if (r < 0 && why[0] == '\0') {
 		(void)snprintf(why, LEASH_TEXT_MAX,
-		    "unable to ask a person about a secret: %s", strerror(-r));
+		    "unable to request approval for a secret: %s", strerror(-r));
 		*ret_status = LOG_EXIT_FAILED;
 	}
 	return r;

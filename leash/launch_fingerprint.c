@@ -1,8 +1,9 @@
 /*
- * What the audit log keeps of a value, so that a person who finds it somewhere can
- * ask where it has been: its trace (leash/vault/fingerprint.h), with its name.
+ * What the audit log keeps of a secret value: its name and its fingerprint
+ * (leash/vault/fingerprint.h).  With the value, a user can find its uses in the
+ * log.
  *
- * Process: the leash, before it confines itself.  Holds the key for a moment.
+ * Process: the leash, before it sandboxes itself.  Holds the key briefly.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +12,7 @@
 
 #include "leash/launch.h"
 
-#define NAMES_MAX 64 /* of one record: it is never full */
+#define NAMES_MAX 64 /* per record, so that it is never full */
 
 int
 traces_make(struct leash *l, char *why, size_t why_cap)
@@ -25,7 +26,7 @@ traces_make(struct leash *l, char *why, size_t why_cap)
 	r = folder == NULL ? -ENOENT : trace_key_read(folder, true, &key);
 	if (r < 0) {
 		(void)snprintf(why, why_cap,
-		    "the key by which secrets are found in the log cannot be used "
+		    "unable to use the key for fingerprints of secrets "
 		    "(%.200s/" TRACE_KEY_FILE "): %s",
 		    folder == NULL ? "" : folder, strerror(-r));
 		return r;
@@ -36,7 +37,7 @@ traces_make(struct leash *l, char *why, size_t why_cap)
 	return 0;
 }
 
-/* Durable before the plan holds a value: whoever waits for the last waits for all. */
+/* Durable before the plan contains a value; waiting for the last record waits for all. */
 int
 traces_record(struct leash *l, uint64_t *ret_number)
 {

@@ -1,24 +1,26 @@
 /*
- * How a server gets a secret: as a variable, or as a file that a variable names.
+ * How a server gets a secret: as a variable, or as a file named by a variable.
  *
- * Process: the leash, before it confines itself.  Holds: one value at a time, as
- * what cannot be printed.  Must never give a value that the scrubber does not know.
+ * Process: the leash, before it sandboxes itself.  Holds: one value at a time, as a
+ * type that cannot be printed.  Must never give a value that the scrubber does not
+ * know.
  */
 #include <errno.h>
 
 #include "leash/launch.h"
 #include "shim/base/log.h"
 
-/* Two names for each number: the policy's, and the shim's. */
+/* The policy's and the shim's names for the same numbers. */
 /* NOLINTBEGIN(misc-redundant-expression) */
 _Static_assert(SECRET_FILE_FD == SHIM_FILE_FD, "where files begin");
 _Static_assert(SECRET_FILES_MAX <= SHIM_FILES_MAX, "how many there are");
 /* NOLINTEND(misc-redundant-expression) */
 
 /*
- * What the server says is scrubbed of it.  A value that ordinary text has too would
- * mask that as well, and is no secret to who guesses: it is let in where the policy
- * says so, and a person is told.  Not what it is, in either case.
+ * The value is redacted from the server's output.  A value that also occurs in
+ * ordinary text would redact that too, and can be guessed: it is accepted only if
+ * the policy permits it, and the user gets a warning, which never contains the
+ * value.
  */
 int
 secret_give(struct leash *l, const struct sealed_secret *row, const struct secret *value,
@@ -33,11 +35,16 @@ secret_give(struct leash *l, const struct sealed_secret *row, const struct secre
 		return -EINVAL;
 	}
 	if (weak != NULL)
-		log_warn("%s is masked wherever it stands, also in ordinary text: %s",
-		    name, weak);
+		log_warn(
+		    "%s is redacted everywhere, also in ordinary text: %s", name, weak);
+	if (scrub_trims(value))
+		log_warn("secret `%s` begins or ends with white space or a byte order "
+			 "mark, which servers trim: redacting it with and without; store "
+			 "it without",
+		    name);
 	r = scrub_learn(l->scrub, value, number);
 	if (r == 0 && (row->flags & SECRET_CREDENTIAL) != 0)
-		return 0; /* its source's, and not the server's */
+		return 0; /* for its source only, not for the server */
 	if (r == 0 && (row->flags & SECRET_AS_FILE) != 0)
 		return env_file(l->env, name, value);
 	return r == 0 ? env_secret(l->env, name, value) : r;

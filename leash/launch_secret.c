@@ -1,7 +1,7 @@
 /*
- * One secret of a policy: from where its line says.
+ * Gets one secret of a policy from the source in its line.
  *
- * Process: the leash, before it confines itself.
+ * Process: the leash, before it sandboxes itself.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ secret_resolve_row(struct leash *l, const struct sealed_secret *row, struct secr
 	case SOURCE_PLUGIN:
 		return routed_plugin(l, row, ret, why, why_cap);
 	default:
-		(void)snprintf(why, why_cap, "this source is not in this version");
+		(void)snprintf(why, why_cap, "this version does not support this source");
 		return -EOPNOTSUPP;
 	}
 }

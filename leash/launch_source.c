@@ -1,12 +1,12 @@
 /*
- * Secrets from sources that sources.kennel names: a plugin's, and what a plugin or a
- * program needs to log in.
+ * Secrets from sources that sources.kennel defines: those of a plugin, and the
+ * credentials that a plugin or a program needs.
  *
- * Process: the leash, before it confines itself.  What is needed to log in is a row of
- * its own (SECRET_CREDENTIAL), called SOURCE__VARIABLE: it is resolved like any other,
- * scrubbed like any other, and given to its source and never to the server.  A
- * credential has no credential: the compiler refuses that, and so does this file, so
- * that no sealed file leads in a circle.
+ * Process: the leash, before it sandboxes itself.  A credential is a row of its own
+ * (SECRET_CREDENTIAL), named SOURCE__VARIABLE.  It is resolved and redacted like
+ * any other secret, and given to its source, never to the server.  A credential has
+ * no credentials: the compiler and this file both reject that, so a sealed file
+ * cannot contain a cycle.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,8 +21,8 @@
 
 #define CREDENTIALS_MAX 4
 
-/* Of a plugin: its program, that program's digest, what the secret is called there;
- * then variables (rules.c has seen to it). */
+/* Arguments of a plugin: its program, that program's digest, the secret's name there;
+ * then variables (check_rules.c has checked them). */
 enum { ARG_PROGRAM, ARG_DIGEST, ARG_REFERENCE, ARG_ENV };
 
 static struct {
@@ -39,7 +39,8 @@ arg(const struct leash *l, const struct sealed_secret *row, uint32_t i)
 
 /* ---- credentials -------------------------------------------------------------------- */
 
-/* SOURCE__VARIABLE of this source: its VARIABLE; else NULL.  A `-` is a `_` there. */
+/* The VARIABLE of SOURCE__VARIABLE for this source, else NULL.  A `-` in it becomes
+ * `_`. */
 static const char *
 variable_of(const char *name, const char *source)
 {
@@ -59,14 +60,14 @@ credential(struct leash *l, uint32_t i, struct secret **ret, char *why, size_t w
 	if (the.got[i] == NULL)
 		r = secret_resolve_row(l, row, &the.got[i], inner, sizeof(inner));
 	if (r < 0)
-		(void)snprintf(why, why_cap, "what its source needs, %s: %s",
+		(void)snprintf(why, why_cap, "credential %s of its source: %s",
 		    policy_str(&l->policy, row->name), inner);
 	else
 		*ret = the.got[i];
 	return r;
 }
 
-/* All that the source of this row needs. */
+/* All credentials that the source of this row needs. */
 static int
 credentials(struct leash *l, const struct sealed_secret *row,
     struct plugin_credential *ret, size_t *ret_n, char *why, size_t why_cap)
@@ -84,7 +85,8 @@ credentials(struct leash *l, const struct sealed_secret *row,
 		if ((c->flags & SECRET_CREDENTIAL) == 0 || variable == NULL)
 			continue;
 		if ((row->flags & SECRET_CREDENTIAL) != 0 || n == CREDENTIALS_MAX) {
-			(void)snprintf(why, why_cap, "a credential of a credential");
+			(void)snprintf(
+			    why, why_cap, "a credential cannot need a credential");
 			return -ELOOP;
 		}
 		r = credential(l, i, &value, why, why_cap);
@@ -118,7 +120,7 @@ routed_command(struct leash *l, const struct sealed_secret *row, struct secret *
 	return r;
 }
 
-/* Digits that were checked. */
+/* The digits have been checked. */
 static void
 digest_read(const char *text, uint8_t ret[32])
 {
@@ -141,14 +143,14 @@ plugins_ready(char *why, size_t why_cap)
 	the.run_dir =
 	    at == NULL ? -1 : open(at, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (the.run_dir < 0) {
-		(void)snprintf(why, why_cap, "the run folder cannot be opened: %s",
+		(void)snprintf(why, why_cap, "unable to open the runtime directory: %s",
 		    strerror(at == NULL ? ENOENT : errno));
 		return -ENOENT;
 	}
 	r = plugins_new(the.run_dir, NULL, &the.plugins);
 	if (r < 0)
 		(void)snprintf(why, why_cap,
-		    "unable to lock memory for what plugins say: %s", strerror(-r));
+		    "unable to lock memory for plugin replies: %s", strerror(-r));
 	return r;
 }
 
@@ -175,7 +177,7 @@ routed_plugin(struct leash *l, const struct sealed_secret *row, struct secret **
 	return r == 0 ? plugins_get(the.plugins, l->vault, &ask, ret, why, why_cap) : r;
 }
 
-/* One that was resolved for its source already is the same value. */
+/* The value of a secret that was resolved for its source before. */
 bool
 routed_known(struct leash *l, const struct sealed_secret *row, struct secret **ret)
 {

@@ -1,9 +1,9 @@
 /*
- * Secrets from the vault: the keeper is asked for each, in the name of the sealed
+ * Secrets from the vault: requests each from the keeper, on behalf of the sealed
  * policy.
  *
- * Process: the leash, before it confines itself.  Told to a person when a value is
- * missing: the path, the reason, and the command that mends it.
+ * Process: the leash, before it sandboxes itself.  If a value is missing, the user
+ * gets the path, the reason, and the command that fixes it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,18 +15,18 @@
 #include "shim/base/fd.h"
 
 #define COMMAND_MAX  400
-#define REPLACED_MAX 16 /* old values of one path that are taken out */
+#define REPLACED_MAX 16 /* old values of one path that are redacted */
 
 static struct {
 	int keeper;
-	bool read; /* head and row are filled */
+	bool read; /* head and row are filled in */
 	struct sign_head head;
 	struct sign_row row[SIGN_SIGNERS_MAX];
 	size_t row_n;
-	const struct sealed_secret *last; /* what the keeper gave last */
+	const struct sealed_secret *last; /* the last one that the keeper returned */
 } the = {.keeper = -1};
 
-/* Can it stand in a command as it is? */
+/* Is it safe in a command without quotes? */
 static bool
 plain(const char *word)
 {
@@ -35,7 +35,7 @@ plain(const char *word)
 			    "0123456789/._-") == strlen(word);
 }
 
-/* The file that the line stands in. */
+/* The file that contains the line. */
 static const char *
 policy_file(const struct policy *p, const struct sealed_secret *row)
 {
@@ -62,7 +62,7 @@ say_unlock(const struct missing *m)
 static void
 say_none(const struct missing *m)
 {
-	(void)snprintf(m->why, m->cap, "there is no vault: run kennel secret init");
+	(void)snprintf(m->why, m->cap, "no vault found: run kennel secret init");
 }
 
 static void
@@ -101,7 +101,7 @@ static void
 say_altered(const struct missing *m)
 {
 	(void)snprintf(m->why, m->cap,
-	    "the vault's file was altered by something else: kennel did not write it");
+	    "the vault file was changed by another program, not by kennel");
 }
 
 static const struct {
@@ -134,9 +134,9 @@ say_missing(const struct missing *m, int r, uint32_t reason, const char *what)
 	return r;
 }
 
-/* ---- who asks -------------------------------------------------------------------- */
+/* ---- signatures ---------------------------------------------------------------- */
 
-/* What stands behind the sealed policy's body: the keeper looks at it itself. */
+/* The signatures after the sealed policy's body; the keeper checks them itself. */
 static int
 read_signatures(int fd)
 {
@@ -146,7 +146,7 @@ read_signatures(int fd)
 	return r;
 }
 
-/* The keeper that runs; none: then no vault is open. */
+/* Connects to the running keeper; without one, no vault is unlocked. */
 static int
 connect_keeper(const struct missing *m)
 {
@@ -203,8 +203,8 @@ vaulted_secret(struct leash *l, const struct sealed_secret *row, struct secret *
 }
 
 /*
- * A value that was rotated lives on for a while: in files and caches, and at who
- * issued it until it is revoked.  The server is not given it and may still say it.
+ * A rotated value remains valid for a while: in files and caches, and at its issuer
+ * until it is revoked.  The server does not get it, but may still output it.
  */
 int
 vaulted_replaced(struct leash *l, const struct sealed_secret *row, uint32_t number,
@@ -227,8 +227,8 @@ vaulted_replaced(struct leash *l, const struct sealed_secret *row, uint32_t numb
 			return reason == REASON_NOT_THERE
 				   ? 0
 				   : say_missing(&m, r, reason, what);
-		/* one that ordinary text has would mask that; it was refused, or the
-		 * policy let it in */
+		/* a weak value would redact ordinary text; it was refused, or the
+		 * policy permitted it */
 		if (scrub_weakness(old) != NULL && (row->flags & SECRET_WEAK) == 0)
 			continue;
 		r = scrub_learn(l->scrub, old, number);

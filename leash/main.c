@@ -1,13 +1,13 @@
 /*
  * kennel-leash: one server on its leash.
  *
- * Holds: that server's secrets, its sealed policy, its namespaces, its exec
- * gate, its stdio.  Trusts: the sealed policy as the loader checked it, and
- * the supervisor for when to start and when to end.  Must never: speak to the
- * agent, reach the network, or outlive its cell.
+ * Holds: that server's secrets, its sealed policy, its namespaces, its exec gate,
+ * its stdio.  Trusts: the sealed policy as the loader checked it, and the
+ * supervisor for when to start and when to end.  Must never: speak to the agent,
+ * reach the network, or outlive its cell.
  *
  * One thread, one loop.  It ends when the cell is gone, every traced task is
- * reaped, and all that the server said has been passed on.
+ * reaped, and all output of the server has been passed on.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,17 +22,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "leash/server.h"
+#include "leash/network.h"
+#include "leash/private.h"
 #include "shim/base/confine.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 
-#define RECORDER_GONE_MS 3000 /* no record, no act: then the cell dies */
+#define RECORDER_GONE_MS 3000 /* then the cell is killed: no act without a record */
 #define TABLE_BYTES_MIN  (32 << 10)
 #define LAST_RECORD_MS   1000
 #define SCRUB_REPORT_MS  1000
-/* After the cell is gone, for somebody to take what it said last: as long as
- * some of it is taken, or a moment in all when it was to end. */
+/* After the cell is gone, for the readers of its last output: restarts while they
+ * read, or the total if the end was requested. */
 #define DRAIN_MS        700
 #define DRAIN_ENDING_MS 250
 
@@ -46,6 +47,8 @@ static struct leash leash = {
     .report_slot = -1,
     .report_timer = -1,
     .scrub_timer = -1,
+    .mounts_slot = -1,
+    .moves_slot = -1,
     .shim_slot = -1,
     .pidfd_slot = -1,
     .grace_timer = -1,
@@ -57,7 +60,7 @@ static struct leash leash = {
     .server_err = {-1, -1},
     .pass_out = {-1, -1},
     .pass_err = {-1, -1},
-    .cell = {.pid = -1, .pidfd = -1, .channel = -1},
+    .cell = {.pid = -1, .pidfd = -1, .channel = -1, .mounts_fd = -1, .moves_fd = -1},
 };
 
 void
@@ -66,6 +69,8 @@ leash_end(struct leash *l, const char *why)
 	if (l->phase == PHASE_GONE)
 		return;
 	log_debug("ending the cell: %s", why);
+	if (l->end_why == NULL)
+		l->end_why = why;
 	l->phase = PHASE_ENDING;
 	if (l->cell_up)
 		cell_kill(&l->cell);
@@ -80,7 +85,7 @@ on_recorder_missed(struct loop *loop, void *arg)
 
 	(void)loop;
 	l->report_timer = -1;
-	log_error("the audit log is gone and no other came; ending the server");
+	log_error("lost the recorder and could not start another; stopping the server");
 	leash_end(l, "no recorder");
 }
 
@@ -94,16 +99,16 @@ recorder_gone(struct leash *l)
 	l->report_slot = -1;
 	wire_out_init(&out, memory, sizeof(memory));
 	wire_put_u32(&out, LEASH_NEEDS_RECORDER);
-	/* asked for each time; the time to find one that works runs once */
+	/* one request each time, but a single timeout for finding one that works */
 	if (l->report_timer < 0)
 		l->report_timer = loop_timer_at(&l->loop,
 		    loop_now() + RECORDER_GONE_MS * LOOP_MS, on_recorder_missed, l);
 	if (l->channel < 0 || wire_send(l->channel, &out, NULL, 0) < 0 ||
 	    l->report_timer < 0)
-		leash_end(l, "no recorder and nobody to ask for one");
+		leash_end(l, "no audit recorder, and no supervisor to start one");
 }
 
-/* One that is there but gets nothing onto the disk is no recorder. */
+/* A recorder that writes nothing to the disk counts as missing. */
 static void
 recorder_works(struct leash *l)
 {
@@ -119,12 +124,12 @@ on_report(struct loop *loop, int fd, short revents, void *arg)
 	struct leash *l = arg;
 
 	(void)loop;
-	(void)fd;
 	(void)revents;
 	if (report_ready(l->report) < 0)
 		recorder_gone(l);
 	else
 		recorder_works(l);
+	network_recorded(l);
 }
 
 int
@@ -141,8 +146,8 @@ leash_watch_report(struct leash *l)
 	return l->report_slot < 0 ? l->report_slot : 0;
 }
 
-/* One of them was taken out since the last time: its name, how often, and by what it
- * is found again; a shape has no trace. */
+/* Records redactions since the last call: a name, a count and a fingerprint; a
+ * credential format has no fingerprint. */
 static int
 record_scrub(
     struct leash *l, const char *name, const char *trace, uint64_t n, uint64_t *told)
@@ -160,14 +165,14 @@ record_scrub(
 	if (trace != NULL)
 		event_text(&e, KEY_TRACE, trace);
 	if (report_send(l->report, &e, EVENT_FLOW, NULL) < 0) {
-		log_warn("unable to record what was scrubbed: will try again");
+		log_warn("unable to record what was redacted; trying again later");
 		return -EAGAIN;
 	}
 	*told = n;
 	return 0;
 }
 
-/* Which secrets, and what looked like a credential: names and counts only. */
+/* Which secrets, and which credential formats: names and counts only. */
 static void
 record_scrubs(struct leash *l)
 {
@@ -205,7 +210,8 @@ on_reaped(void *arg, pid_t pid, int status)
 	if (pid != l->cell.pid)
 		return;
 	l->pid1_reaped = true;
-	/* the shim's own word, if it came, says more: which signal */
+	l->pid1_status = status;
+	/* the shim's own report, if any, is more precise: which signal */
 	if (l->status < 0)
 		l->status = status;
 }
@@ -249,10 +255,10 @@ on_shim(struct loop *loop, int sock, short revents, void *arg)
 	if (r == -EAGAIN)
 		return;
 	if (r < 0) {
-		/* PID 1 is going, or is no shim of ours any more */
+		/* PID 1 is exiting, or is compromised */
 		loop_remove(loop, l->shim_slot);
 		l->shim_slot = -1;
-		leash_end(l, "the shim closed its channel");
+		leash_end(l, SHIM_CLOSED);
 		return;
 	}
 	wire_in_init(&in, memory, len);
@@ -260,6 +266,7 @@ on_shim(struct loop *loop, int sock, short revents, void *arg)
 	a = wire_get_u32(&in);
 	if (type == SHIM_EXITED && wire_end(&in) == 0) {
 		l->status = (int)a;
+		l->shim_reported = true;
 		return;
 	}
 	b = wire_get_u32(&in);
@@ -269,13 +276,13 @@ on_shim(struct loop *loop, int sock, short revents, void *arg)
 		log_error("unable to %s: %s", shim_step_name(a), strerror((int)b));
 		return;
 	}
-	leash_end(l, "the shim is not understood");
+	leash_end(l, "protocol error from the shim");
 }
 
 static void
 on_signal(struct loop *loop, int fd, short revents, void *arg)
 {
-	struct signalfd_siginfo info[4]; /* there is one of each at most */
+	struct signalfd_siginfo info[4]; /* at most one of each */
 	struct leash *l = arg;
 	ssize_t n;
 
@@ -302,8 +309,8 @@ cell_gone(struct leash *l)
 }
 
 /*
- * The last events on disk, by another recorder when this one is gone: the
- * supervisor still listens, and what was allowed a moment ago is among them.
+ * Gets the last events to disk, through another recorder if this one is gone: the
+ * supervisor still listens, and the events include the last allowed acts.
  */
 static int
 last_records(struct leash *l, uint64_t number)
@@ -312,7 +319,7 @@ last_records(struct leash *l, uint64_t number)
 
 	if (report_wait(l->report, number, LAST_RECORD_MS) != -EPIPE)
 		return report_durable(l->report, number) ? 0 : -ETIMEDOUT;
-	l->loop.stopping = false; /* for what was said, all is over; not for this */
+	l->loop.stopping = false; /* the output is finished; this is not */
 	recorder_gone(l);
 	while (!report_durable(l->report, number) && l->channel >= 0 &&
 	       (now = loop_now()) < until) {
@@ -330,6 +337,7 @@ record_stop(struct leash *l)
 {
 	static struct event e;
 	struct gate_counts c = gate_counts(l->gate);
+	char why[CAUSE_MAX] = "";
 	uint64_t number = 0;
 	int code = l->status < 0 ? 0 : l->status;
 
@@ -343,6 +351,12 @@ record_stop(struct leash *l)
 		event_number(&e, KEY_STATUS, (uint64_t)WEXITSTATUS(code));
 	if (l->exec_failed)
 		event_text(&e, KEY_REASON, strerror(l->exec_errno));
+	else if (dispatch_lost_shim(l, why))
+		event_text(&e, KEY_PROGRAM, "kennel-shim");
+	if (l->lost != NULL)
+		cover_record(l, &e);
+	else if (why[0] != '\0')
+		event_text(&e, KEY_REASON, why);
 	event_number(&e, KEY_COUNT, c.allowed);
 	if (report_send(l->report, &e, EVENT_GATE, &number) < 0 ||
 	    last_records(l, number) < 0)
@@ -361,7 +375,7 @@ on_drain_over(struct loop *loop, void *arg)
 	l->drained = written;
 }
 
-/* ---- in order -------------------------------------------------------------------- */
+/* ---- the sequence -------------------------------------------------------------- */
 
 int
 leash_watch_output(struct leash *l)
@@ -385,8 +399,10 @@ static int
 watch_all(struct leash *l)
 {
 	struct loop *loop = &l->loop;
-	int r = dispatch_add(l);
+	int r = cover_watch(l); /* first: it is urgent */
 
+	if (r == 0)
+		r = dispatch_add(l);
 	if (r == 0)
 		r = leash_watch_report(l);
 	if (r == 0)
@@ -395,6 +411,8 @@ watch_all(struct leash *l)
 		r = l->pidfd_slot = loop_add(loop, l->cell.pidfd, POLLIN, on_pidfd, l);
 	if (r >= 0)
 		r = l->gate_slot = loop_add(loop, gate_fd(l->gate), POLLIN, on_gate, l);
+	if (r >= 0)
+		r = network_watch(l);
 	if (r >= 0)
 		r = l->signals_slot = loop_add(loop, l->signals, POLLIN, on_signal, l);
 	if (r < 0)
@@ -405,10 +423,10 @@ watch_all(struct leash *l)
 }
 
 /*
- * Until the server runs no loop hears of anything: a polite signal, or the
- * supervisor's end (or its next word, which can only be "end"), ends the leash
- * at once, and with it the helper or the half-made cell (PDEATHSIG, and the end
- * of their channel).
+ * Until the server runs there is no loop.  A termination signal, or the
+ * supervisor's end (or its next message, which can only be "end"), ends the leash
+ * at once, and with it the helper or the partial cell (PDEATHSIG, and the end of
+ * their channel).
  */
 int
 leash_die_with_supervisor(struct leash *l, bool yes)
@@ -420,13 +438,13 @@ leash_die_with_supervisor(struct leash *l, bool yes)
 	    fcntl(l->channel, F_SETOWN, getpid()) < 0 ||
 	    fcntl(l->channel, F_SETFL, yes ? flags | O_ASYNC : flags & ~O_ASYNC) < 0)
 		return -errno;
-	/* One that went before the line above sent no signal. */
+	/* A supervisor that exited before the line above sent no signal. */
 	if (poll(&p, 1, 0) < 0)
 		return -errno;
 	return (p.revents & (POLLHUP | POLLERR)) != 0 ? -EPIPE : 0;
 }
 
-/* SIGCHLD and the polite signals come through the loop. */
+/* SIGCHLD and the termination signals arrive through the loop. */
 static int
 take_signals(struct leash *l)
 {
@@ -444,7 +462,7 @@ take_signals(struct leash *l)
 	return l->signals < 0 ? -errno : 0;
 }
 
-/* Takes over from above: what came in between is in the channel, or pending. */
+/* Takes over from above: earlier messages and signals are still pending. */
 static int
 watch_begin(struct leash *l)
 {
@@ -455,8 +473,8 @@ watch_begin(struct leash *l)
 	return r == 0 ? watch_all(l) : r;
 }
 
-/* PID 1 tells how the server ended right before it ends itself: its word may
- * still lie in the channel when the kernel's comes. */
+/* PID 1 reports how the server ended right before it exits: its report may still be in
+ * the channel when the kernel's notification arrives. */
 static void
 last_words(struct leash *l)
 {
@@ -473,23 +491,24 @@ serve(struct leash *l)
 	int r = 0;
 
 	while (r == 0 && !cell_gone(l)) {
-		/* a gate that can hold no more hears no more: back-pressure */
+		/* back-pressure: a full gate receives nothing more */
 		loop_events(&l->loop, l->gate_slot, gate_wants(l->gate) ? POLLIN : 0);
-		/* poll says "writable" only while the report has something */
+		/* poll for writing only while the report has something to write */
 		if (l->report_slot >= 0)
 			loop_events(&l->loop, l->report_slot,
 			    report_wants_write(l->report) ? POLLIN | POLLOUT : POLLIN);
 		l->gate_turn = l->signal_turn = false;
 		r = loop_once(&l->loop, gate_wait_ms(l->gate));
 		gate_tick(l->gate);
-		/* A child may have died before the signal was unblocked, so every
-		 * turn looks; but one that brought a notification only is in
-		 * a hurry to let its caller run. */
+		/* A child may have died before the signal was unblocked, so every turn
+		 * checks, except one that only handled a notification, whose caller is
+		 * waiting. */
 		if (l->signal_turn || !l->gate_turn)
 			(void)gate_reap(l->gate, on_reaped, l);
 	}
 	if (r < 0)
 		die("unable to wait for events: %s", strerror(-r));
+	cover_unwatch(l);
 	last_words(l);
 	drain_ms = l->ordered ? DRAIN_ENDING_MS : DRAIN_MS;
 	l->drained = l->out.written + l->err.written;
@@ -506,6 +525,7 @@ static void
 release(struct leash *l)
 {
 	gate_free(l->gate);
+	network_end(l); /* before their cgroup is removed */
 	if (l->cell_up)
 		cell_free(&l->cell);
 	pump_free(&l->out);
@@ -529,24 +549,23 @@ main(void)
 	struct leash *l = &leash;
 	int status = LOG_EXIT_FAILED, r;
 
-	/* Tables that are made whole are mapped, so that what is never used of
-	 * them is never there. */
+	/* Map large tables, so that untouched pages are never allocated. */
 	(void)mallopt(M_MMAP_THRESHOLD, TABLE_BYTES_MIN); /* else: more memory */
 	log_open("kennel-leash", getenv("KENNEL_DEBUG") != NULL ? LOG_DEBUG : LOG_INFO);
 	if (confine_core() < 0)
 		die("unable to forbid dumps");
 	/* early: close_range */
 	if (syscall(SYS_close_range, LEASH_CHANNEL_FD + 1, ~0u, 0) < 0)
-		die("unable to close what was inherited: %s", strerror(errno));
+		die("unable to close inherited descriptors: %s", strerror(errno));
 	if (fd_cloexec(l->channel, true) < 0)
 		die("no supervisor on descriptor %d", LEASH_CHANNEL_FD);
 	l->status = -1;
 	loop_init(&l->loop);
-	/* A supervisor that is gone is an error of a write, not a signal. */
-	(void)signal(SIGPIPE, SIG_IGN); /* a good signal: cannot fail */
+	/* A supervisor that is gone causes a write error, not a signal. */
+	(void)signal(SIGPIPE, SIG_IGN); /* a valid signal: cannot fail */
 	r = dispatch_launch(l);
-	/* Only the program that maps a subordinate uid needs privileges of its own;
-	 * where one is required they go with the doors (launch.c). */
+	/* Only the program that maps a subordinate uid needs privileges of its own; if
+	 * one is required, the leash drops them when it is sandboxed (launch.c). */
 	if (r == 0 && policy_require(&l->policy, l->server, REQUIRE_SUBUID) == NULL &&
 	    confine_no_dumps() < 0)
 		die("unable to give up new privileges");
@@ -563,7 +582,7 @@ main(void)
 		if (r == 0)
 			r = dispatch_started(l);
 		if (r == 0)
-			r = launch_go(l);
+			r = dispatch_go(l);
 		if (r < 0)
 			dispatch_refuse(
 			    l, LOG_EXIT_FAILED, "unable to let the server run");

@@ -1,9 +1,9 @@
 /*
  * The server's standard output and error on their way out.
  *
- * Process: the leash.  Everything a server says passes here and is scrubbed
- * here, before any process that speaks to an agent or writes a file for people
- * can see it.  Must never: pass on a byte that the scrubber has not released.
+ * Process: the leash.  All output of a server passes through here and is redacted
+ * here, before any process that talks to an agent or writes a file for people can
+ * see it.  Must never: pass on a byte that the scrubber has not released.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,16 +11,20 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "leash/server.h"
+#include "leash/private.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 
-#define PUMP_READ_MAX (64u << 10)  /* one read; what a pipe holds by default */
-#define PUMP_HELD_MAX (512u << 10) /* one read, scrubbed and made printable */
-#define LOG_FILE_MAX  (1u << 20)   /* then NAME.log becomes NAME.log.1 */
+#define PUMP_READ_MAX (64u << 10)  /* bytes per read; the default size of a pipe */
+#define PUMP_HELD_MAX (512u << 10) /* bytes of one read, redacted and made printable */
+#define LOG_FILE_MAX  (1u << 20)   /* bytes; then NAME.log becomes NAME.log.1 */
+
+/* How long a line that may begin a multi-line secret waits for the next line. */
+#define PUMP_QUIET_MS 100
 
 static void pump_readable(struct loop *, int, short, void *);
 static void pump_writable(struct loop *, int, short, void *);
+static void pump_quiet(struct loop *, void *);
 
 /* The name of this server's log file, or of its predecessor. */
 static void
@@ -38,8 +42,8 @@ pump_open_log(struct leash *l, int *ret_fd, uint64_t *ret_len)
 	int fd;
 
 	log_name(l, "", name, sizeof(name));
-	/* The folder is ours and 0700, and still: no link, no fifo of
-	 * somebody else's. */
+	/* The directory is ours with mode 0700, and still: no symbolic link, no fifo
+	 * of another user. */
 	/* syscalls: openat */
 	fd = openat(l->log_dir, name,
 	    O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
@@ -55,7 +59,7 @@ pump_open_log(struct leash *l, int *ret_fd, uint64_t *ret_len)
 	return 0;
 }
 
-/* Start a new file; the one before last is forgotten. */
+/* Starts a new file; removes the one before the last. */
 static void
 log_rotate(struct pump *p)
 {
@@ -68,7 +72,8 @@ log_rotate(struct pump *p)
 	/* syscalls: renameat renameat2 */
 	if (renameat(p->leash->log_dir, now, p->leash->log_dir, old) < 0 ||
 	    pump_open_log(p->leash, &fd, &len) < 0) {
-		log_warn("unable to rotate %s: %s; writing on", now, strerror(errno));
+		log_warn("unable to rotate %s: %s; continuing with the old file", now,
+		    strerror(errno));
 		p->log_len = 0;
 		return;
 	}
@@ -77,8 +82,8 @@ log_rotate(struct pump *p)
 	p->log_len = len;
 }
 
-/* Does this byte end what a terminal would obey, or what turns text around or
- * hides it?  U+0080-9F, U+200B-200F, U+2028-202E, U+2060-206F, U+FEFF. */
+/* Does this byte complete a character that controls a terminal, or that reorders or
+ * hides text?  U+0080-9F, U+200B-200F, U+2028-202E, U+2060-206F, U+FEFF. */
 static bool
 is_hidden(const uint8_t before[2], uint8_t c)
 {
@@ -100,8 +105,8 @@ is_hidden(const uint8_t before[2], uint8_t c)
 	return false;
 }
 
-/* One byte after the others: text that may stand in a file that people read?
- * A character that is not gets its last byte written as a number. */
+/* Processes the next byte: is the text safe in a file that people read?  A character
+ * that is not has its last byte written as a number. */
 static bool
 is_plain(struct printable *s, uint8_t c)
 {
@@ -120,8 +125,8 @@ is_plain(struct printable *s, uint8_t c)
 }
 
 /*
- * Control bytes of a log file are data, not commands to the terminal of
- * whoever reads it: \xNN, except newline and tab; nor is what is no UTF-8.
+ * Control bytes in a log file are data, not commands to the reader's terminal:
+ * writes them, and invalid UTF-8, as \xNN, except newline and tab.
  */
 static int
 make_printable(struct printable *s, const struct buf *in, struct buf *out)
@@ -150,10 +155,12 @@ pump_start(struct pump *p, struct leash *l, int in, int out, bool to_log)
 	p->in = in;
 	p->out = out;
 	p->to_log = to_log;
-	p->line_ends = l->mode == LEASH_RUN && !to_log;
-	p->in_slot = p->out_slot = -1;
+	p->messages = l->mode == LEASH_RUN && !to_log;
+	p->in_slot = p->out_slot = p->quiet_timer = -1;
 	buf_init(&p->held, PUMP_HELD_MAX);
 	r = scrub_stream_new(l->scrub, &p->scrub);
+	if (r == 0 && p->messages)
+		scrub_stream_messages(p->scrub);
 	if (r == 0)
 		r = fd_nonblock(in, true);
 	if (r == 0 && !to_log)
@@ -177,8 +184,9 @@ pump_free(struct pump *p)
 	if (p->leash != NULL) {
 		loop_remove(&p->leash->loop, p->in_slot);
 		loop_remove(&p->leash->loop, p->out_slot);
+		loop_timer_stop(&p->leash->loop, p->quiet_timer);
 	}
-	p->in_slot = p->out_slot = -1;
+	p->in_slot = p->out_slot = p->quiet_timer = -1;
 	fd_close(&p->in);
 	fd_close(&p->out);
 	scrub_stream_free(p->scrub);
@@ -187,8 +195,8 @@ pump_free(struct pump *p)
 	p->held_off = 0;
 }
 
-/* Nobody reads any more: what the server says is thrown away from here on, so
- * that it meets no full pipe and nothing unscrubbed goes anywhere. */
+/* The reader is gone: from here on the server's output is discarded, so that it meets
+ * no full pipe and nothing leaves unredacted. */
 static void
 pump_deaf(struct pump *p)
 {
@@ -199,7 +207,7 @@ pump_deaf(struct pump *p)
 	p->held_off = 0;
 }
 
-/* Write what is held; arm for the rest. */
+/* Writes what is held; polls for the rest. */
 static void
 pump_drain(struct pump *p)
 {
@@ -215,7 +223,7 @@ pump_drain(struct pump *p)
 		if (n < 0) {
 			if (p->to_log)
 				log_warn("unable to write the server's log: %s; its "
-					 "standard error is lost from here on",
+					 "standard error is no longer kept",
 				    strerror(errno));
 			pump_deaf(p);
 			break;
@@ -234,29 +242,74 @@ pump_drain(struct pump *p)
 	if (p->in >= 0)
 		loop_events(&p->leash->loop, p->in_slot, p->held.len > 0 ? 0 : POLLIN);
 	else if (p->held.len == 0 && !p->to_log) {
-		/* all said and all written: the reader sees the end */
+		/* everything is written: closing it shows the reader the end */
 		loop_remove(&p->leash->loop, p->out_slot);
 		p->out_slot = -1;
 		fd_close(&p->out);
 	}
 }
 
-/* Scrub bytes into held.  len 0: the end of the stream. */
+enum pump_step { PUMP_BYTES, PUMP_QUIET, PUMP_END };
+
+/* Redacts into held, depending on the step: new bytes; after a delay, the lines held
+ * back; at the end of the stream, everything held back. */
 static int
-pump_scrub(struct pump *p, const uint8_t *bytes, size_t len)
+pump_scrub(struct pump *p, enum pump_step step, const uint8_t *bytes, size_t len)
 {
-	bool ends = len == 0 || (p->line_ends && bytes[len - 1] == '\n');
 	struct buf clean, *to;
 	int r;
 
 	buf_init(&clean, PUMP_HELD_MAX);
 	to = p->to_log ? &clean : &p->held;
-	r = ends ? scrub_message(p->scrub, bytes, len, to)
-		 : scrub_feed(p->scrub, bytes, len, to);
+	if (step == PUMP_BYTES)
+		r = scrub_feed(p->scrub, bytes, len, to);
+	else if (step == PUMP_QUIET)
+		r = scrub_flush_lines(p->scrub, to);
+	else
+		r = scrub_flush(p->scrub, to);
 	if (r == 0 && p->to_log)
 		r = make_printable(&p->printable, &clean, &p->held);
 	buf_free(&clean);
 	return r;
+}
+
+static void
+pump_failed(struct pump *p, int error)
+{
+	log_error(
+	    "unable to redact secrets from the server's output: %s; stopping the server",
+	    strerror(-error));
+	leash_end(p->leash, "scrub failed");
+}
+
+/* Starts the delay for the next line, if a multi-line secret may have begun. */
+static void
+pump_wait(struct pump *p)
+{
+	struct loop *loop = &p->leash->loop;
+
+	loop_timer_stop(loop, p->quiet_timer);
+	p->quiet_timer = -1;
+	if (!p->messages && p->in >= 0 && scrub_holds_lines(p->scrub))
+		p->quiet_timer = loop_timer_at(
+		    loop, loop_now() + PUMP_QUIET_MS * LOOP_MS, pump_quiet, p);
+}
+
+static void
+pump_quiet(struct loop *loop, void *arg)
+{
+	struct pump *p = arg;
+	int r = 0;
+
+	(void)loop;
+	p->quiet_timer = -1;
+	if (p->held.len > 0)
+		pump_wait(p); /* the reader is slow: wait again */
+	else
+		r = p->out >= 0 ? pump_scrub(p, PUMP_QUIET, NULL, 0) : 0;
+	if (r < 0)
+		pump_failed(p, r);
+	pump_drain(p);
 }
 
 static void
@@ -273,19 +326,21 @@ pump_readable(struct loop *loop, int fd, short revents, void *arg)
 		return;
 	if (n < 0)
 		n = 0;
-	r = p->out >= 0 || n == 0 ? pump_scrub(p, chunk, (size_t)n) : 0;
+	if (n == 0)
+		r = pump_scrub(p, PUMP_END, NULL, 0);
+	else
+		r = p->out >= 0 ? pump_scrub(p, PUMP_BYTES, chunk, (size_t)n) : 0;
 	explicit_bzero(chunk, (size_t)n);
 	if (r < 0) {
-		log_error(
-		    "unable to scrub what the server says: %s; ending it", strerror(-r));
-		leash_end(p->leash, "scrub failed");
-		n = 0; /* no more is read: it would fail again, and again be said */
+		pump_failed(p, r);
+		n = 0; /* stop reading: it would fail again, and be reported again */
 	}
 	if (n == 0) {
 		loop_remove(loop, p->in_slot);
 		p->in_slot = -1;
 		fd_close(&p->in);
 	}
+	pump_wait(p);
 	pump_drain(p);
 }
 

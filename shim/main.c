@@ -1,11 +1,11 @@
 /*
- * kennel-shim: PID 1 of a cell.  Takes the plan, shuts the last doors, starts
- * the server, reaps.
+ * kennel-shim: PID 1 of a cell.  Receives the plan, confines itself, starts the
+ * server, reaps.
  *
- * Process: inside every namespace of the cell, without a capability.  Holds
- * the plan, secrets in its environment included, until the server's exec.
- * Trusts the leash at the other end of the channel, nobody else.  Must never
- * allocate, parse text, or be dynamically linked.
+ * Process: inside every namespace of the cell, without a capability.  Holds the
+ * plan, secrets in its environment included, until the server's exec.  Trusts
+ * only the leash at the other end of the channel.  Must never allocate, parse
+ * text, or be dynamically linked.
  */
 #include <errno.h>
 #include <limits.h>
@@ -29,7 +29,7 @@ static const char *args[SHIM_ARGS_MAX + 1];
 static const char *envs[SHIM_ENVS_MAX + 1];
 static size_t files_n; /* from SHIM_FILE_FD on */
 
-/* ---- what it says -------------------------------------------------------- */
+/* ---- messages to the leash ----------------------------------------------- */
 
 int
 shim_say(enum shim_message what, uint32_t value, size_t n)
@@ -55,7 +55,7 @@ shim_failed(enum shim_step step, int error, const char *detail)
 	wire_put_u32(&out, step);
 	wire_put_u32(&out, (uint32_t)-error);
 	wire_put_str(&out, detail);
-	/* If it cannot be sent, the end of file says that something failed. */
+	/* If it cannot be sent, the end of file shows that something failed. */
 	(void)wire_send(SHIM_CHANNEL_FD, &out, NULL, 0);
 }
 
@@ -68,8 +68,10 @@ plan_wipe(void)
 	memory_n = 0;
 }
 
-/* What the server inherits besides its stdio, each at its number.  No step of the
- * shim's own opens as many, so none stands there already. */
+/*
+ * Places the descriptors that the server inherits besides its stdio, each at
+ * its number.  The shim's own steps open fewer, so these numbers are free.
+ */
 static int
 place_files(const int *files, size_t n)
 {
@@ -109,8 +111,10 @@ plan_receive(void)
 	total = wire_get_u32(&in);
 	if (wire_end(&in) != 0 || total > sizeof(memory))
 		return -EBADMSG;
-	/* Swapped out, a secret would outlive the cell; a small RLIMIT_MEMLOCK
-	 * forbids this and nothing can be done about it here. */
+	/*
+	 * A swapped-out secret would outlive the cell.  A small RLIMIT_MEMLOCK
+	 * prevents the lock, and the shim cannot change that.
+	 */
 	(void)mlock(memory, total);
 	while (memory_n < total) {
 		r = wire_recv(SHIM_CHANNEL_FD, memory + memory_n, total - memory_n, &got,
@@ -122,7 +126,7 @@ plan_receive(void)
 	return 0;
 }
 
-/* A counted list of strings, with a NULL behind them. */
+/* A counted list of strings; adds a final NULL. */
 static int
 plan_strings(
     struct wire_in *in, const char **list, uint32_t max, size_t len, uint32_t *ret_n)
@@ -171,7 +175,7 @@ plan_parse(struct shim_plan *ret)
 	return 0;
 }
 
-/* ---- the order of things ------------------------------------------------- */
+/* ---- steps --------------------------------------------------------------- */
 
 static void
 must(enum shim_step step, int error, const char *detail)
@@ -205,7 +209,10 @@ main(void)
 	const char *detail = "";
 	int notify = -1, signals = -1;
 
-	/* Exec made it dumpable again; from here on nobody reads its memory. */
+	/*
+	 * exec made it dumpable again; from here on no other process can read
+	 * its memory
+	 */
 	must(SHIM_STEP_PRIVS, prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? -errno : 0, "");
 	must(SHIM_STEP_PLAN, plan_receive(), "");
 	must(SHIM_STEP_PLAN, plan_parse(&plan), "");
@@ -219,6 +226,6 @@ main(void)
 	must(SHIM_STEP_SECCOMP, doors_seccomp(&plan, &notify), "");
 	must(SHIM_STEP_SECCOMP, shim_say(SHIM_SHUT, (uint32_t)notify, 1), "");
 	must(SHIM_STEP_PLAN, wait_go(), "");
-	close(notify); /* the leash has it; nobody in here may answer itself */
+	close(notify); /* the leash has it; no process in the cell may reply itself */
 	reap_run(&plan, signals, plan_wipe);
 }

@@ -1,14 +1,14 @@
 /*
- * What the shim asks of a C library, as bare system calls.
+ * The part of a C library that the shim needs, as bare system calls.
  *
- * The library itself begins every program by asking the processor what it can
- * do, which a virtual machine answers slowly (0.4 ms), and makes of the shim a
- * file of 850 KiB that each leash copies for its cell (1 ms).  So the shim is
- * linked with this instead: no start files, no table to relocate (the Makefile
- * looks), no memory but what is static.
+ * The C library starts every program by querying the processor's features,
+ * which is slow in a virtual machine (0.4 ms), and makes the shim a file of 850
+ * KiB that each leash copies for its cell (1 ms). So the shim is linked with
+ * this file instead: no start files, no relocation table (the Makefile checks
+ * this), only static memory.
  *
  * Process: PID 1 of a cell, under the server's own filter.  Must never do more
- * than the one system call that the name says.
+ * than the one system call that each function is named after.
  */
 #include <elf.h>
 #include <errno.h>
@@ -28,11 +28,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define KERNEL_SIGSET 8 /* bytes of a signal set, as the kernel has it */
+#define KERNEL_SIGSET 8 /* bytes of a signal set in the kernel */
 
 int main(void);
 void bare_start(const uintptr_t *stack) __attribute__((noreturn));
-/* The compiler itself calls these, so their names are not ours to choose. */
+/* The compiler generates calls of these, so their names are fixed. */
 /* NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
 extern uintptr_t __stack_chk_guard;
 void __stack_chk_fail(void) __attribute__((noreturn));
@@ -43,7 +43,7 @@ void *__memset_chk(void *, int, size_t, size_t);
 
 uintptr_t __stack_chk_guard;
 
-/* ---- the door to the kernel ---------------------------------------------- */
+/* ---- system calls -------------------------------------------------------- */
 
 #if defined(__x86_64__)
 
@@ -103,7 +103,7 @@ call6(long nr, long a, long b, long c, long d, long e, long f)
 }
 
 #else
-#error "no door to the kernel on this architecture"
+#error "no system call entry for this architecture"
 #endif
 
 int *
@@ -129,8 +129,10 @@ result(long r)
 	result(call6((nr), AS_LONG(a), AS_LONG(b), AS_LONG(c), AS_LONG(d), AS_LONG(e), \
 	    AS_LONG(f)))
 
-/* As many arguments as the longest call has: more are read than were given,
- * and the kernel looks at none of those. */
+/*
+ * Always passes as many arguments as the longest call has: va_arg reads more
+ * than the caller gave, and the kernel ignores the excess.
+ */
 long
 syscall(long nr, ...)
 {
@@ -144,10 +146,12 @@ syscall(long nr, ...)
 	return result(call6(nr, a[0], a[1], a[2], a[3], a[4], a[5]));
 }
 
-/* ---- the beginning and the end ------------------------------------------- */
+/* ---- start and exit ------------------------------------------------------ */
 
-/* On the stack: argc, argv, NULL, environment, NULL, auxiliary vector.  The
- * guard is set in here, so this function has none. */
+/*
+ * The stack holds: argc, argv, NULL, environment, NULL, auxiliary vector.  This
+ * function sets the stack guard, so it has none itself.
+ */
 __attribute__((no_stack_protector)) void
 bare_start(const uintptr_t *stack)
 {
@@ -158,7 +162,7 @@ bare_start(const uintptr_t *stack)
 	for (; at[0] != AT_NULL; at += 2)
 		if (at[0] == AT_RANDOM)
 			__stack_chk_guard = *(const uintptr_t *)at[1];
-	/* a string that runs over cannot write a zero into its middle */
+	/* a string that overflows cannot write a zero into its middle */
 	__stack_chk_guard &= ~(uintptr_t)0xff;
 	_exit(main());
 }
@@ -167,7 +171,7 @@ void
 _exit(int status)
 {
 	for (;;)
-		(void)CALL(SYS_exit_group, status); /* does not come back */
+		(void)CALL(SYS_exit_group, status); /* does not return */
 }
 
 void
@@ -224,10 +228,13 @@ void
 explicit_bzero(void *at, size_t n)
 {
 	memset(at, 0, n);
-	__asm__ volatile("" : : "r"(at) : "memory"); /* somebody may look */
+	__asm__ volatile("" : : "r"(at) : "memory"); /* keep the stores */
 }
 
-/* What a checked build calls where it cannot see that the room is enough. */
+/*
+ * Called by a fortified build if the compiler cannot prove that the buffer is
+ * large enough.
+ */
 static void
 must_fit(size_t n, size_t room)
 {
@@ -402,7 +409,7 @@ sigprocmask(int how, const sigset_t *restrict set, sigset_t *restrict before)
 	return (int)CALL(SYS_rt_sigprocmask, how, set, before, KERNEL_SIGSET);
 }
 
-/* To the default and nothing else: a handler would need a way back. */
+/* Only sets the default action: a handler would need a return trampoline. */
 int
 sigaction(
     int signal, const struct sigaction *restrict act, struct sigaction *restrict before)

@@ -1,14 +1,14 @@
 /*
- * The server's start, then PID 1: reap everything, hand signals on, end with
- * the server or with the leash, whichever goes first.
+ * Starts the server, then acts as PID 1: reaps all children, forwards signals,
+ * and ends with the server or with the leash, whichever ends first.
  *
  *	channel		SHIM_KILL		to the server
  *			end of file		exit: the kernel kills the rest
- *	signals		CHLD			reap; the server's status is told
+ *	signals		CHLD			reap; report the server's status
  *			TERM INT HUP ...	to the server
- *	started		end of file		the server's exec is over: wipe
+ *	started		end of file		the server's exec is done: wipe
  *
- * Process: the shim, under the server's own filter by now.
+ * Process: the shim, already under the server's own filter.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@ static const int heard[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, 
 struct life {
 	pid_t server;
 	int signal_fd;
-	int started_fd; /* -1 once the exec is over */
+	int started_fd; /* -1 once the exec is done */
 	void (*wipe)(void);
 };
 
@@ -45,8 +45,10 @@ reap_signals(int *ret_signal_fd)
 	sigfillset(&set);
 	if (sigprocmask(SIG_SETMASK, &set, NULL) < 0)
 		return -errno;
-	/* What the leash ignores the server must not inherit.  Some numbers are
-	 * not ours to change; that is what the result says. */
+	/*
+	 * The server must not inherit ignored signals from the leash.  Some
+	 * signals cannot be changed, which gives an error that is ignored.
+	 */
 	for (int i = 1; i < NSIG; i++)
 		(void)sigaction(i, &plain, NULL);
 	sigemptyset(&set);
@@ -67,7 +69,10 @@ server_run(const struct shim_plan *plan)
 	sigset_t none;
 	int r;
 
-	/* A group of its own: what it sends to its group spares PID 1. */
+	/*
+	 * A process group of its own: signals that the server sends to its
+	 * group do not reach PID 1.
+	 */
 	(void)setsid();
 	if (chdir(plan->cwd) < 0) {
 		shim_failed(SHIM_STEP_CWD, -errno, plan->cwd);
@@ -87,7 +92,7 @@ server_run(const struct shim_plan *plan)
 static _Noreturn void
 life_end(int status)
 {
-	(void)shim_say(SHIM_EXITED, (uint32_t)status, 1); /* nobody else to tell */
+	(void)shim_say(SHIM_EXITED, (uint32_t)status, 1); /* no other receiver */
 	_exit(0);
 }
 
@@ -104,16 +109,16 @@ on_channel(struct life *l)
 	if (r == -EAGAIN)
 		return;
 	if (r != 0)
-		_exit(EXIT_FAILED); /* the leash is gone, and so is the cell */
+		_exit(EXIT_FAILED); /* the leash ended, so the cell ends */
 	wire_in_init(&in, bytes, got);
 	what = wire_get_u32(&in);
 	number = wire_get_u32(&in);
 	if (wire_end(&in) != 0 || what != SHIM_KILL || number == 0 || number >= NSIG)
 		_exit(EXIT_FAILED);
-	(void)kill(l->server, (int)number); /* it may have just ended */
+	(void)kill(l->server, (int)number); /* it may already have ended */
 }
 
-/* Everything that has ended; the server's end is the end. */
+/* Reaps all ended processes; exits when the server ended. */
 static void
 reap(struct life *l)
 {
@@ -161,7 +166,10 @@ reap_run(const struct shim_plan *plan, int signal_fd, void (*wipe)(void))
 		server_run(plan);
 	close(started[1]);
 	l.started_fd = started[0];
-	/* The server's stdio is the server's: its pipes must end with it. */
+	/*
+	 * The server's stdio belongs to the server: its pipes must close when
+	 * it ends.
+	 */
 	for (int fd = 0; fd < SHIM_CHANNEL_FD; fd++)
 		close(fd);
 	for (uint32_t i = 0; i < plan->file_n; i++)

@@ -1,8 +1,8 @@
 /*
- * The last doors, in their order: no new privileges, Landlock, seccomp.
+ * Confines the shim, in this order: no new privileges, Landlock, seccomp.
  *
  * Process: the shim, PID 1 of the cell, before the server exists.  Trusts the
- * plan.  Must never go on after one of these failed.
+ * plan.  Must never continue after one of these failed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 #include "shim/private.h"
 
-/* Newer than some headers: linux/seccomp.h, linux/landlock.h. */
+/* Newer than some versions of linux/seccomp.h and linux/landlock.h. */
 #ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
 #define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
 #endif
@@ -37,7 +37,7 @@ doors_privs(const struct shim_plan *plan, const char **ret_detail)
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
-	/* Exec may have cleared it; and the leash may be gone already. */
+	/* exec may have cleared it; and the leash may already have ended */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || poll(&p, 1, 0) < 0)
 		return -errno;
 	return (p.revents & (POLLHUP | POLLERR)) != 0 ? -EPIPE : 0;
@@ -50,7 +50,7 @@ add_rule(int ruleset, const struct shim_rule *rule)
 	int r = 0;
 
 	attr.parent_fd = open(rule->path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	/* An optional row that is not there: a right less. */
+	/* a missing optional path: one right less */
 	if (attr.parent_fd < 0)
 		return errno == ENOENT ? 0 : -errno;
 	if (syscall(SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &attr, 0) < 0)
@@ -83,8 +83,8 @@ doors_landlock(const struct shim_plan *plan, const char **ret_detail)
 }
 
 /*
- * WAIT_KILLABLE_RECV, so that a storm of signals cannot start a judged exec
- * again and again; a kernel without it is below the floor.
+ * WAIT_KILLABLE_RECV, so that a flood of signals cannot restart an exec again
+ * and again while it is judged.  Kernels without it are not supported.
  */
 int
 doors_seccomp(const struct shim_plan *plan, int *ret_notify)

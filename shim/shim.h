@@ -1,7 +1,7 @@
 /*
- * What the leash tells the shim, once, and what the shim answers
- * (docs/PROTOCOL.shim).  The shim is PID 1 of the cell: it answers, so it owns
- * this protocol.  Requests are even, answers odd.
+ * The protocol between leash and shim (docs/PROTOCOL.shim). The shim is PID 1
+ * of the cell: it answers, so it owns this protocol.  Requests are even,
+ * answers odd.
  *
  *	leash				shim
  *	SHIM_PLAN ------------------->	reads it into static memory
@@ -13,7 +13,7 @@
  *	SHIM_KILL {signal} ---------->	forwards it to the server
  *	   <------------------- SHIM_EXITED {wait status}; then PID 1 exits
  *
- * The leash trusts no word of it for a decision: the shim is a stranger.
+ * The leash bases no decision on the shim's answers: the shim is untrusted.
  */
 #ifndef KENNEL_SHIM_SHIM_H
 #define KENNEL_SHIM_SHIM_H
@@ -26,25 +26,30 @@
 #define SHIM_VERSION    1
 #define SHIM_CHANNEL_FD 3           /* the SOCK_SEQPACKET to the leash */
 #define SHIM_PLAN_MAX   (1u << 20)  /* bytes of a plan, static in the shim */
-#define SHIM_PACKET_MAX (60u << 10) /* a plan travels in packets of this */
+#define SHIM_PACKET_MAX (60u << 10) /* a plan is sent in packets of this size */
 #define SHIM_ARGS_MAX   4096
 #define SHIM_ENVS_MAX   1024
 #define SHIM_RULES_MAX  4096
-/* Descriptors that come with SHIM_PLAN are the server's from this number on: clear
- * of 0 to 15, which Node shuts to whatever it starts, of 10 and up, where shells
- * keep theirs, and of what the shim has open. */
+/*
+ * Descriptors that come with SHIM_PLAN get numbers from here on in the server.
+ * This avoids 0 to 15, which Node closes in its children; 10 and up, where
+ * shells keep theirs; and the shim's open descriptors.
+ */
 #define SHIM_FILE_FD   100
 #define SHIM_FILES_MAX WIRE_FDS_MAX
 
-/* Each packet begins with its u32 enum shim_message; only the plan's own bytes,
- * behind the SHIM_PLAN packet that says how many they are, travel bare. */
+/*
+ * Each packet begins with its u32 enum shim_message.  The exception is the plan
+ * itself: its bytes follow the SHIM_PLAN packet, which contains their total
+ * length.
+ */
 enum shim_message {
 	SHIM_PLAN = 2,   /* u32 total length and the files, then raw plan packets */
 	SHIM_SHUT = 3,   /* u32 notify fd */
 	SHIM_GO = 4,     /* nothing */
 	SHIM_FAILED = 5, /* u32 enum shim_step, u32 errno, str detail */
 	SHIM_KILL = 6,   /* u32 signal */
-	SHIM_EXITED = 7, /* u32 wait status as waitpid(2) gives it */
+	SHIM_EXITED = 7, /* u32 wait status as in waitpid(2) */
 };
 
 enum shim_step {
@@ -55,7 +60,7 @@ enum shim_step {
 	SHIM_STEP_FORK,
 	SHIM_STEP_CWD,
 	SHIM_STEP_EXEC,
-	SHIM_STEP_START, /* said by the cell: the shim itself did not start */
+	SHIM_STEP_START, /* sent by the cell: the shim itself did not start */
 	SHIM_STEP_END
 };
 const char *shim_step_name(uint32_t); /* defined in leash/cell/shim_plan.c */

@@ -1,7 +1,7 @@
 /*
- * What an event is called, and how one is built, field by field: never too long,
- * for what does not fit is left out and counted.  Runs in kennel, in every leash
- * and in whoever reads a log.  There is no field for a secret.
+ * The names of events, and how an event is built field by field.  An event is never
+ * too long: fields that do not fit are left out and counted.  Runs in kennel, in
+ * every leash and in the readers of a log.  There is no field for a secret.
  */
 #include <string.h>
 
@@ -115,6 +115,9 @@ static const struct {
     [KEY_CALLER] = {"caller", 0},
     [KEY_TRACE] = {"trace", REPEATS},
     [KEY_CHAIN] = {"chain", REPEATS},
+    [KEY_CHECKPOINTS] = {"checkpoints", NUMBER},
+    [KEY_ALPN] = {"alpn", 0},
+    [KEY_ECH] = {"ech", NUMBER},
     [KEY_CUT] = {"cut", NUMBER},
 };
 
@@ -160,14 +163,14 @@ report_role_name(enum report_role role)
 void
 event_begin(struct event *event, enum event_kind kind)
 {
-	/* Room for the head in front and for the mark of a cut behind. */
+	/* Room for the head in front, and for the KEY_CUT mark at the end. */
 	wire_out_init(&event->out, event->memory + EVENT_HEAD_LEN,
 	    sizeof(event->memory) - EVENT_HEAD_LEN - REPORT_CUT_ROOM);
 	event->kind = kind;
 	event->cut_n = 0;
 }
 
-/* One field, whole or not at all: an event never fails for being long. */
+/* A field is added whole or not at all: an event never fails for its length. */
 static bool
 room_for(struct event *event, size_t len)
 {
@@ -185,7 +188,7 @@ event_bytes(struct event *event, enum event_key key, const void *bytes, size_t l
 	if (len > REPORT_TEXT_MAX) {
 		event->cut_n++;
 		len = REPORT_TEXT_MAX;
-		/* not through the middle of a character */
+		/* do not split a UTF-8 character */
 		for (int i = 0; i < 3 && len > 0 && (at[len] & 0xc0) == 0x80; i++)
 			len--;
 	}

@@ -1,8 +1,8 @@
 /*
- * Events from a writer to the recorder: numbered, kept until they are on disk, sent
- * again when the recorder was replaced.  Runs in kennel and
- * in every leash.  Holds no secret (an event has no field for one) and trusts the
- * recorder with nothing but the number in DURABLE.
+ * Events from a writer to the recorder: numbered, kept until they are on disk, and
+ * sent again to a new recorder.  Runs in kennel and in every leash.  Holds no
+ * secret (an event has no field for one).  Trusts only the recorder's number in
+ * DURABLE.
  */
 #include <errno.h>
 #include <poll.h>
@@ -21,17 +21,17 @@
 struct item {
 	uint8_t *packet; /* owned */
 	uint32_t len;
-	uint64_t since; /* monotonic ns: a sleeping machine writes nothing */
+	uint64_t since; /* monotonic ns: a suspended machine writes nothing */
 };
 
-/* Numbers acked+1 .. last are in the queue; acked+1 .. sent are on their way. */
+/* Numbers acked+1 .. last are in the queue; acked+1 .. sent have been sent. */
 struct report {
 	int fd; /* -1 while the recorder is gone */
 	enum report_role role;
 	char session[REPORT_NAME_MAX + 1];
 	char instance[17];
 	uint64_t acked, sent, last;
-	struct item queue[REPORT_QUEUE_MAX]; /* by number modulo the size */
+	struct item queue[REPORT_QUEUE_MAX]; /* indexed by number modulo the size */
 };
 
 static uint64_t
@@ -40,11 +40,11 @@ clock_ns(clockid_t clock)
 	struct timespec t;
 
 	/* syscalls: clock_gettime */
-	(void)clock_gettime(clock, &t); /* cannot fail: both clocks are known */
+	(void)clock_gettime(clock, &t); /* cannot fail: both clocks exist */
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Wait until the descriptor is ready; deadline in boottime ns. */
+/* Waits until the descriptor is ready; deadline in boottime ns. */
 static int
 wait_for(int fd, short events, uint64_t deadline)
 {
@@ -66,7 +66,7 @@ deadline_in(int wait_ms)
 	       (uint64_t)(wait_ms > 0 ? wait_ms : 0) * 1000000u;
 }
 
-/* One packet that must be of this type; the rest is left to the caller. */
+/* Receives one packet, which must be of this type; the caller parses the rest. */
 static int
 take_answer(int fd, uint8_t memory[ANSWER_MAX], uint32_t want, uint64_t *ret_number)
 {
@@ -131,7 +131,7 @@ static void
 hang_up(struct report *report)
 {
 	fd_close(&report->fd);
-	report->sent = report->acked; /* all of it goes again */
+	report->sent = report->acked; /* all of it is sent again */
 }
 
 static struct item *
@@ -140,8 +140,8 @@ item_at(struct report *report, uint64_t number)
 	return &report->queue[number % REPORT_QUEUE_MAX];
 }
 
-/* The next packet to send: an event by itself, or as many of those that wait as go
- * into one.  How many. */
+/* Builds the next packet: one event, or as many waiting events as fit.  Returns how
+ * many. */
 static uint64_t
 next_packet(struct report *report, uint8_t memory[REPORT_EVENT_MAX], struct wire_out *ret)
 {
@@ -164,7 +164,7 @@ next_packet(struct report *report, uint8_t memory[REPORT_EVENT_MAX], struct wire
 	return 1;
 }
 
-/* Send what the socket takes.  A full socket is no failure. */
+/* Sends what the socket accepts.  A full socket is not a failure. */
 static int
 flush(struct report *report)
 {
@@ -203,7 +203,7 @@ report_open(int sock, enum report_role role, const char *session, int wait_ms,
 		r = -ENOMEM;
 		goto out;
 	}
-	/* Not the queue: pages that are never used are never made. */
+	/* Not the queue: untouched pages are never allocated. */
 	report->acked = report->sent = report->last = 0;
 	report->fd = -1;
 	report->role = role;
@@ -283,7 +283,7 @@ report_send(struct report *report, const struct event *event, enum event_class c
 	report->last++;
 	item = item_at(report, report->last);
 	*item = (struct item){packet, (uint32_t)len, clock_ns(CLOCK_MONOTONIC)};
-	/* kept either way: report_ready tells the loop that the recorder is gone */
+	/* kept in either case: report_ready reports that the recorder is gone */
 	(void)flush(report);
 	if (ret_number != NULL)
 		*ret_number = report->last;
@@ -328,8 +328,8 @@ report_wants_write(const struct report *report)
 	return report->fd >= 0 && report->sent < report->last;
 }
 
-/* All up to this number is on disk: forget it.  A recorder that claims more
- * than it was sent is broken, and what it says proves nothing. */
+/* All events up to this number are on disk: drop them.  A number that was never sent
+ * means that the recorder is broken, and proves nothing. */
 static int
 take_durable(struct report *report, uint64_t number)
 {
@@ -388,7 +388,7 @@ report_late(const struct report *report)
 	if (report->last == report->acked ||
 	    clock_ns(CLOCK_MONOTONIC) - oldest->since <= REPORT_LATE_MS * 1000000ull)
 		return false;
-	/* Its answer is here and we are the ones who are late. */
+	/* Its reply has arrived, and we are the ones who are late. */
 	return poll(&p, 1, 0) <= 0 || p.revents != POLLIN;
 }
 

@@ -1,13 +1,13 @@
 /*
  * Events on their way to the recorder: what a writer (a leash, a supervisor)
- * says, and how it knows that it is on disk.
+ * records, and how it knows that an event is on disk.
  *
- * Each writer numbers its own events from 1 and has a connection of its own,
- * so the process that parses MCP cannot drop what the leash saw.  The recorder
- * adds the log's own number; both stand in the record.
+ * Each writer numbers its own events from 1 and has its own connection, so the
+ * process that parses MCP cannot drop events of the leash.  The recorder adds the
+ * log's own number; the record contains both.
  *
- * An event is typed fields, never text that somebody else must parse.  There
- * is no way to put a secret into one: a value has no field and no accessor.
+ * An event consists of typed fields, never of text to be parsed.  It cannot contain
+ * a secret: there is no field and no accessor for one.
  */
 #ifndef KENNEL_LEASH_REPORT_H
 #define KENNEL_LEASH_REPORT_H
@@ -20,56 +20,56 @@
 
 #define REPORT_EVENT_MAX (12u << 10) /* bytes of one event on the wire */
 #define REPORT_QUEUE_MAX 4096        /* events not yet durable */
-#define REPORT_TEXT_MAX  1024        /* one string field; longer is cut and marked */
-#define REPORT_NAME_MAX  64          /* session and instance in a hello */
-#define REPORT_CUT_ROOM  9           /* kept free for the mark: KEY_CUT */
+#define REPORT_TEXT_MAX  1024        /* bytes of a string field; longer is cut, marked */
+#define REPORT_NAME_MAX  64          /* bytes of session and instance in a hello */
+#define REPORT_CUT_ROOM  9           /* bytes reserved for the mark KEY_CUT */
 /* u32 message, u64 number, u32 kind, u32 class, u64 realtime, u64 boottime */
 #define EVENT_HEAD_LEN   36
-#define REPORT_JOIN_ROOM 5    /* around each of several in one packet */
-#define REPORT_LATER     (-1) /* instead of a time to wait */
-#define REPORT_LATE_MS   1000 /* not durable for so long: see report_late */
+#define REPORT_JOIN_ROOM 5    /* bytes around each event of a joint packet */
+#define REPORT_LATER     (-1) /* instead of a timeout */
+#define REPORT_LATE_MS   1000 /* older events are late: see report_late */
 
 enum event_kind {
-	EVENT_START = 1, /* a server was asked for: policy, mode */
-	EVENT_MOUNTS,    /* the view as built; what the kernel lacked */
+	EVENT_START = 1, /* a server start was requested: policy, mode */
+	EVENT_MOUNTS,    /* the view as built; features the kernel lacks */
 	EVENT_SECRETS,   /* names injected */
 	EVENT_EXEC,      /* each exec: program, argv digest, verdict, rule */
 	EVENT_CALL,      /* each MCP request: method, tool, digests, time */
-	EVENT_REFUSED,   /* an MCP message, or a whole start, that was refused */
+	EVENT_REFUSED,   /* a refused MCP message, or a refused start */
 	EVENT_DROPPED,   /* a line that is not JSON, a late answer... */
-	EVENT_SCRUB,     /* how often which secret was taken out */
-	EVENT_STOP,      /* how it ended: the server (leash), the session */
+	EVENT_SCRUB,     /* how often each secret was redacted */
+	EVENT_STOP,      /* how the server (leash) or the session ended */
 	EVENT_GAP,       /* events lost, and why */
-	EVENT_POLICY,    /* a policy came into force: id, version, who signed it */
-	EVENT_EXPORT,    /* the log was given away: range, format, for whom */
+	EVENT_POLICY,    /* a policy took effect: id, version, signer */
+	EVENT_EXPORT,    /* the log was exported: range, format, recipient */
 	EVENT_COSIG,     /* what a witness signed */
-	EVENT_PRUNE,     /* the first records were removed; asked for by REPORT_AUDITOR */
+	EVENT_PRUNE,     /* the first records were removed; sent by REPORT_AUDITOR */
 	EVENT_EGRESS,    /* a connection out of a cell, granted or refused */
-	EVENT_APPROVE,   /* a person was asked: what was shown, the answer, by whom */
-	EVENT_VAULT,     /* a value left the vault, or was put there */
-	EVENT_EXCEPTION, /* an exception of a policy came into force, or ran out */
-	EVENT_MANIFEST,  /* a tool's definition was seen, and whether it is as pinned */
-	EVENT_ROTATE,    /* the live file is to be closed; asked for by REPORT_AUDITOR */
+	EVENT_APPROVE,   /* an approval request: its content, answer, answerer */
+	EVENT_VAULT,     /* a value left the vault, or was stored in it */
+	EVENT_EXCEPTION, /* an exception of a policy took effect or expired */
+	EVENT_MANIFEST,  /* a tool's definition, and whether it matches the pin */
+	EVENT_ROTATE,    /* close the live file; sent by REPORT_AUDITOR */
 	/* From here on the recorder's own: no writer may send one. */
-	EVENT_GENESIS,   /* the log's first: its keys, its period */
-	EVENT_OPEN,      /* a recorder began: host, boot */
+	EVENT_GENESIS,   /* first of the log: its keys, its period */
+	EVENT_OPEN,      /* a recorder started: host, boot */
 	EVENT_EPOCH,     /* the next epoch's key; the last record of its epoch */
-	EVENT_HEARTBEAT, /* still here: counters */
+	EVENT_HEARTBEAT, /* sent periodically: counters */
 	EVENT_CLOCK,     /* the clock was set */
 	EVENT_BREAK,     /* the epoch's key was lost */
-	EVENT_END,       /* the recorder ended, and nothing was open */
+	EVENT_END,       /* the recorder ended, with no writer connected */
 	EVENT_KIND_END
 };
 const char *event_kind_name(enum event_kind);
 
-/* Fields.  The type and whether it may repeat stand in event.c's table. */
+/* Fields.  event.c's table has the type, and whether a field may repeat. */
 enum event_key {
 	KEY_SERVER = 1,  /* text */
 	KEY_POLICY,      /* text: hex of the policy's id */
 	KEY_MODE,        /* text: run exec */
 	KEY_VERDICT,     /* text: allow ask deny killed */
 	KEY_RULE,        /* text: file:line */
-	KEY_PROGRAM,     /* text: path as granted or asked */
+	KEY_PROGRAM,     /* text: path as granted or requested */
 	KEY_IMAGE,       /* text: canonical path of the mapped image */
 	KEY_ARGV,        /* text, repeats */
 	KEY_ARGV_SHA256, /* text: hex */
@@ -88,19 +88,19 @@ enum event_key {
 	KEY_COUNT,        /* number */
 	KEY_STATUS,       /* number: exit status */
 	KEY_SIGNAL,       /* number */
-	KEY_LACKS,        /* text, repeats: what the kernel could not give */
+	KEY_LACKS,        /* text, repeats: features the kernel lacks */
 	KEY_MOUNT,        /* text, repeats: "ro /usr/lib/x (library)" */
 	KEY_BYTES,        /* number */
 	KEY_UID,          /* number */
 	KEY_SOURCE,       /* text: "mcp:SERVER", of a tool call */
 	KEY_ACTION,       /* text: "mcp_tool_call" */
-	/* the log's own words (docs/FORMAT.audit) */
-	KEY_ORIGIN,  /* text: the log's name, as its checkpoints say it */
+	/* fields of the log itself (docs/FORMAT.audit) */
+	KEY_ORIGIN,  /* text: the log's name, as in its checkpoints */
 	KEY_VKEY,    /* text, repeats: public keys as C2SP vkeys */
 	KEY_EPOCH,   /* number */
 	KEY_PERIOD,  /* number: seconds between heartbeats */
 	KEY_HOST,    /* text */
-	KEY_BOOT_ID, /* text: of this start of the machine */
+	KEY_BOOT_ID, /* text: of this boot of the machine */
 	KEY_SIZE,    /* number: records counted by a checkpoint */
 	KEY_ROOT,    /* text: base64, as in a checkpoint */
 	KEY_NOTE,    /* text: a line of a signed note */
@@ -112,21 +112,24 @@ enum event_key {
 	KEY_FORMAT,  /* text */
 	KEY_RECORDS, /* number */
 	KEY_WRITERS, /* number: connected */
-	/* what connections, questions, exceptions and pins say */
+	/* fields of connections, approvals, exceptions and pins */
 	KEY_ADDRESS,   /* text: the address that was dialled */
 	KEY_PORT,      /* number */
-	KEY_BYTES_OUT, /* number: from the server to the world */
+	KEY_BYTES_OUT, /* number: sent by the server */
 	KEY_BYTES_IN,  /* number */
-	KEY_APPROVER,  /* text: who answered */
+	KEY_APPROVER,  /* text: the user who answered */
 	KEY_OWNER,     /* text */
 	KEY_TICKET,    /* text */
-	KEY_UNTIL,     /* number: seconds since 1970, the first that is too late */
+	KEY_UNTIL,     /* number: seconds since 1970, the first second after the end */
 	KEY_SHA256,    /* text: hex, of what was shown or defined */
 	KEY_PINNED,    /* text: hex, of the definition as pinned */
-	KEY_CALLER,    /* text: canonical path of the image that asked for an exec */
-	KEY_TRACE,     /* text: hex, repeats: by what a secret is found again */
-	KEY_CHAIN, /* text, repeats: "PID PROGRAM", who started that image, and so on */
-	KEY_CUT,   /* number: fields cut or left out; set here, not by callers */
+	KEY_CALLER,    /* text: canonical path of the image that called exec */
+	KEY_TRACE,     /* text: hex, repeats: fingerprint of a secret */
+	KEY_CHAIN, /* text, repeats: "PID PROGRAM", the parent of that image, and so on */
+	KEY_CHECKPOINTS, /* number: in an epoch, before its last */
+	KEY_ALPN,        /* of a ClientHello: "h2,http/1.1" */
+	KEY_ECH,         /* number: 1, it contained another, encrypted hello */
+	KEY_CUT,         /* number: fields cut or left out; set here, not by callers */
 	KEY_END
 };
 const char *event_key_name(enum event_key);
@@ -135,46 +138,46 @@ bool event_key_repeats(enum event_key);
 
 enum event_class {
 	EVENT_FLOW, /* durable within 50 ms */
-	EVENT_GATE, /* durable before the act: wait for it */
+	EVENT_GATE, /* durable before the act: the caller waits */
 };
 
 /* Each packet begins with a u32 enum report_message. */
 enum report_message {
-	/* u32 version, u32 enum report_role, str session, str instance (16 hex
-	 * digits, drawn by the writer), u32 pid */
+	/* u32 version, u32 enum report_role, str session, str instance (16 hex digits,
+	 * random, by the writer), u32 pid */
 	REPORT_HELLO = 2,
 	REPORT_WELCOME = 3, /* u64 next number of the log */
 	/* u64 writer's number, u32 kind, u32 class, u64 realtime ns, u64
 	 * boottime ns, then fields to the end: u8 key, u64 or str */
 	REPORT_EVENT = 4,
-	REPORT_DURABLE = 5, /* u64 writer's number: all up to it are on disk */
-	/* several of REPORT_EVENT, in order, each as bytes: those that waited for
-	 * room in the socket */
+	REPORT_DURABLE = 5, /* u64 writer's number: all events up to it are on disk */
+	/* several REPORT_EVENT, in order, each as bytes: those that waited for room in
+	 * the socket */
 	REPORT_EVENTS = 6,
 };
 #define REPORT_VERSION 3
 
-/* An auditor may say nothing but export, cosig, prune and rotate, a leash and a
- * supervisor none of these. */
+/* An auditor may send only export, cosig, prune and rotate; a leash and a supervisor
+ * may send none of these. */
 enum report_role { REPORT_SUPERVISOR = 1, REPORT_LEASH = 2, REPORT_AUDITOR = 3 };
 const char *report_role_name(enum report_role);
 
 struct event {
 	uint8_t memory[REPORT_EVENT_MAX];
-	struct wire_out out; /* begins behind the head that report_send writes */
+	struct wire_out out; /* begins after the head, which report_send writes */
 	enum event_kind kind;
-	uint32_t cut_n; /* fields that did not fit whole */
+	uint32_t cut_n; /* fields left out or cut */
 };
 
 void event_begin(struct event *, enum event_kind);
-/* Text is cut at REPORT_TEXT_MAX; bytes that are not UTF-8 become U+FFFD in
- * the recorder.  A field that no longer fits is left out and the event is
- * marked as cut: an event never fails for being long. */
+/* Text is cut at REPORT_TEXT_MAX; the recorder replaces invalid UTF-8 with U+FFFD.  A
+ * field that no longer fits is left out and the event is marked as cut: an event never
+ * fails for its length. */
 void event_text(struct event *, enum event_key, const char *);
 void event_bytes(struct event *, enum event_key, const void *, size_t);
 void event_number(struct event *, enum event_key, uint64_t);
 
-/* What every record of a server carries: its name and the policy's id. */
+/* Fields of every record of a server: its name and the policy's id. */
 #define REPORT_DIGEST_LEN 32
 void event_identity(
     struct event *, const char *server, const uint8_t policy[REPORT_DIGEST_LEN]);
@@ -185,45 +188,45 @@ void event_digest(
 struct report;
 
 /*
- * Greets the recorder on sock (now the report's) and waits for its welcome,
- * at most wait_ms; with REPORT_LATER that is left to report_welcome.  0, -ETIMEDOUT, -EPIPE, -EPROTO, -ENOMEM.
+ * Greets the recorder on sock (now owned by the report) and waits for its welcome,
+ * at most wait_ms; with REPORT_LATER report_welcome does that.  0, -ETIMEDOUT,
+ * -EPIPE, -EPROTO, -ENOMEM.
  */
 int report_open(
     int sock, enum report_role, const char *session, int wait_ms, struct report **ret);
-/* After report_open with REPORT_LATER, and before anything is sent: 0, or as
- * report_open. */
+/* After report_open with REPORT_LATER, before anything is sent: 0, or as report_open. */
 int report_welcome(struct report *, int wait_ms);
 void report_free(struct report *);
 
 /*
- * Hand an event over.  Its number in *ret_number (may be NULL).  0 means: kept
- * here until it is durable and, unless the recorder is gone, on its way.
- * -ENOBUFS when the queue is full: the act that wanted the record must not
- * happen.  Never blocks.
+ * Queues an event.  Its number is in *ret_number (may be NULL).  0: the event is
+ * kept here until it is durable and, unless the recorder is gone, being sent.
+ * -ENOBUFS: the queue is full, and the act to be recorded must not happen.  Never
+ * blocks.
  */
 int report_send(
     struct report *, const struct event *, enum event_class, uint64_t *ret_number);
 /* Is the event with this number on disk? */
 bool report_durable(const struct report *, uint64_t number);
-/* Block until it is, at most wait_ms: only before the loop runs.  0,
- * -ETIMEDOUT, -EPIPE. */
+/* Blocks until it is, at most wait_ms: only before the loop runs.  0, -ETIMEDOUT,
+ * -EPIPE. */
 int report_wait(struct report *, uint64_t number, int wait_ms);
 
-/* For the loop: the descriptor (-1 while the recorder is gone), whether it
- * has something to write, and what to do when poll says so.  -EPIPE: the
- * recorder is gone; events are kept, ask for a new connection. */
+/* For the loop: the descriptor (-1 while the recorder is gone), whether there is
+ * something to write, and the handler of poll's result.  -EPIPE: the recorder is gone;
+ * events are kept, request a new connection. */
 int report_fd(const struct report *);
 bool report_wants_write(const struct report *);
 int report_ready(struct report *);
-/* A new connection: greets and sends again all that was not durable. */
+/* A new connection: greets and sends again everything not yet durable. */
 int report_replace(struct report *, int sock, int wait_ms);
 /*
- * Has an event waited so long for the disk that something is wrong with the log
- * (full, stuck, a recorder that comes and goes)?  Then no act that wants a
- * record may happen; what is refused or has ended is still handed over.
+ * Has an event waited so long for the disk that the log must have a problem (full,
+ * stuck, a recorder that keeps restarting)?  Then no act that needs a record may
+ * happen; refusals and ends are still queued.
  */
 bool report_late(const struct report *);
-/* Events given and not durable yet. */
+/* Events queued and not yet durable. */
 size_t report_pending(const struct report *);
 
 #endif

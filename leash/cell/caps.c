@@ -1,8 +1,8 @@
 /*
- * Capabilities: none, in any set, with no way back.
+ * Drops all capabilities from every set, irrevocably.
  *
- * Process: the cell's first process, which is all-powerful in its own user
- * namespace until here.  The only file that knows libcap-ng.
+ * Process: the cell's first process, which has all capabilities in its own user
+ * namespace until here.  The only file that uses libcap-ng.
  */
 #include <cap-ng.h>
 #include <errno.h>
@@ -19,7 +19,7 @@
 int
 caps_none(struct cell_child *c)
 {
-	/* Before the sets go: setting these bits is itself a capability. */
+	/* Before the sets are cleared: setting these bits needs a capability. */
 	if (prctl(PR_SET_SECUREBITS, CAPS_BITS, 0, 0, 0) < 0)
 		return cell_fault(c, -errno, "");
 	capng_clear(CAPNG_SELECT_ALL);

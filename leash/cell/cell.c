@@ -1,10 +1,10 @@
 /*
- * The cell: the list of steps, and the exchange between the leash and the
- * cell's first process while they are taken.
+ * The cell: the list of steps, and the exchange between the leash and the cell's
+ * first process meanwhile.
  *
- * Process: the leash, which holds no secret yet; then its child.  Trusts the
- * sealed policy; nothing that the child says decides anything.  Must never
- * leave a half-made cell behind, or go on after a failed step.
+ * Process: the leash, before it holds a secret; then its child.  Trusts the sealed
+ * policy; no decision depends on the child's messages.  Must never leave a partial
+ * cell, or go on after a failed step.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,11 +21,12 @@
 #include <unistd.h>
 
 #include "leash/cell/private.h"
+#include "leash/egress/egress.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "shim/base/loop.h"
 
-#define CELL_START_MS_MAX 20000 /* a source on a dead network file system */
+#define CELL_START_MS_MAX 20000 /* e.g. a source on a dead network file system */
 #define CELL_END_MS_MAX   2000
 
 #ifndef CLONE_INTO_CGROUP
@@ -36,22 +37,21 @@
 	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | \
 	    CLONE_NEWCGROUP)
 
-/* What the leash knows while the cell is being made. */
+/* The leash's state while it creates the cell. */
 struct start {
 	const struct cell_order *order;
 	struct cell *cell;
 	struct cell_ids ids;
 	char *why;
 	int maps_error;
-	const char *maps_why; /* NULL: what the errno says */
+	const char *maps_why; /* NULL: the errno's text */
 	bool done;
 };
 
 static cell_step_fn step_wait, step_shim;
 
 /*
- * The order.  "unable to NAME OBJECT: ..." is what a person reads when one
- * fails.
+ * The order.  If a step fails, the user reads "unable to NAME OBJECT: ...".
  */
 static const struct {
 	const char *name;
@@ -59,47 +59,56 @@ static const struct {
 	const char *reason;
 } steps[] = {
     {"leave the leash's session", ns_open_up,
-	"nothing of the leash's descriptors, terminal or folder may reach further; "
-	"dumpable, because the maps of one that is not cannot be written"},
+	"the cell must not inherit the leash's descriptors, terminal or working "
+	"directory; dumpable, because the id maps of a process that is not dumpable are "
+	"read-only"},
     {"make a network for the cell", net_begin,
-	"it takes as long as all the mounts: beside them, and like them before the "
-	"ids are taken, when the capability is surely there"},
-    {"make private the mounts", mount_private,
-	"before any mount is made or cloned: none may travel to the host or back"},
+	"it takes as long as all the mounts, so it runs in parallel with them; like them "
+	"before the ids are set, while the process surely has the capability"},
+    {"make the mounts private", mount_private,
+	"before any mount is made or cloned, because none may propagate to the host or "
+	"back"},
     {"open", mount_open,
-	"inside the new mount namespace, where alone a tree can be cloned, and with "
+	"in the new mount namespace, because a tree can be cloned only there, and with "
 	"the caller's own rights, so before the ids change"},
     {"open the device", synthetic_open_devices,
 	"from the host's /dev, for the same reason"},
-    {"wait for the id maps", step_wait, "no id means anything before"},
+    {"wait for the id maps", step_wait, "ids have no meaning before"},
     {"take the ids", ns_take_ids,
 	"before any file is made: the leash's own id may not exist in here"},
-    {"open", mount_open_as_user, "what only that user may enter"},
-    {"reach", mount_reach, "said now and by name, not met by the server later"},
-    {"lower", ns_no_more, "while a /proc that can be written is in sight"},
+    {"open", mount_open_as_user, "directories that only that user may enter"},
+    {"reach", mount_reach,
+	"report an unreachable path now and by name, not when the server uses it"},
+    {"lower", ns_no_more, "while a writable /proc is visible"},
     {"mount the root", mount_root, "not executable, so nothing in it ever is"},
-    {"mount", mount_build, "parents before children, as the policy's rows stand"},
+    {"mount", mount_build, "parents before children, in the order of the policy's rows"},
     {"enter the view", mount_enter, "after this no path leads to the host"},
-    {"seal the view", mount_seal, "last of the mounts: no name can be made any more"},
+    {"seal the view", mount_seal,
+	"after the last mount: no name can be created from here on"},
     {"name", ns_name, "needs the capability over the uts namespace"},
     {"enter the cell's network", net_join,
 	"needs the capability over it; nothing of ours has used a network before"},
+    {"listen at", sockets_open,
+	"in the cell's network, and before the limits: they count for no server"},
     {"open the program", images_open,
 	"in the view itself: the gate compares images with these descriptors"},
     {"limit", limits_set, "after the last descriptor has been opened"},
     {"stay with the leash", ns_tie,
-	"after the ids are set: that clears the wish to die with the parent"},
+	"after the ids are set: setting them clears the parent-death signal"},
     {"drop the capabilities", caps_none, "nothing after this needs one"},
-    {"start the shim", step_shim, "the shim shuts the last doors itself"},
+    {"start the shim", step_shim, "the shim applies the last restrictions itself"},
 };
 
-/* ---- small things -------------------------------------------------------- */
+/* ---- helpers ------------------------------------------------------------- */
 
 int
 cell_blame(struct cell_child *c, int error, const char *object, struct sealed_at at)
 {
 	snprintf(c->object, sizeof(c->object), "%s", object);
 	c->at = at;
+	if (error == -ELOOP && c->hint == NULL)
+		c->hint = "it now contains a symbolic link that was not there when the "
+			  "policy was compiled";
 	return error;
 }
 
@@ -115,7 +124,7 @@ cell_say(char why[CELL_WHY_MAX], const struct policy *p, int error,
 {
 	char place[256] = "", object[CELL_OBJECT_MAX * 4];
 
-	/* A path comes from the policy, but a terminal may show it. */
+	/* A path comes from the policy, but may be shown on a terminal. */
 	log_quote(object, sizeof(object), w->object, strlen(w->object));
 	if (w->at.line != 0)
 		policy_at(p, w->at, place, sizeof(place));
@@ -185,7 +194,7 @@ step_shim(struct cell_child *c)
 	return cell_fault(c, r, "");
 }
 
-/* After CELL_DONE the socket speaks the shim's protocol, before it ours. */
+/* After CELL_DONE the socket uses the shim's protocol, before it ours. */
 static void
 child_report(struct cell_child *c, size_t step, int error)
 {
@@ -207,7 +216,7 @@ child_report(struct cell_child *c, size_t step, int error)
 		wire_put_str(&out, c->object);
 		wire_put_str(&out, c->hint != NULL ? c->hint : "");
 	}
-	(void)wire_send(c->channel, &out, NULL, 0); /* the end of file says enough */
+	(void)wire_send(c->channel, &out, NULL, 0); /* or the end of file */
 }
 
 static _Noreturn void
@@ -234,7 +243,7 @@ child_run(const struct start *s, int channel)
 		if (r != 0)
 			break;
 	}
-	/* The last step does not come back with 0: then this process is the shim. */
+	/* The last step does not return 0: this process is then the shim. */
 	if (i < sizeof(steps) / sizeof(steps[0]))
 		child_report(&c, i, r);
 	_exit(LOG_EXIT_FAILED);
@@ -261,12 +270,12 @@ heard_ready(struct start *s, struct wire_in *in, int *fds, size_t fds_n)
 		r = ns_write_maps(s->cell, &s->ids, &s->maps_why);
 	if (r == 0)
 		r = say(s->cell->channel, CELL_GO);
-	/* A child that failed meanwhile has no maps to write; its own reason is
-	 * on its way.  One that waits for them sees the end and says so. */
+	/* A child that has failed meanwhile has no maps to write; its own reason is on
+	 * its way.  A child that waits for them gets the end of file and reports that. */
 	s->maps_error = r;
 	if (r != 0)
-		(void)shutdown(s->cell->channel, SHUT_WR); /* else: the deadline */
-	/* It has what it needs from us, and a while to go. */
+		(void)shutdown(s->cell->channel, SHUT_WR); /* else the deadline applies */
+	/* The child has what it needs from us, and takes a while. */
 	return r == 0 && s->order->begun != NULL ? s->order->begun(s->order, s->cell) : 0;
 }
 
@@ -279,11 +288,49 @@ heard_images(struct start *s, struct wire_in *in, int *fds, size_t fds_n)
 	while (n < cell->image_n && cell->image_fd[n] != -1)
 		n++;
 	if (wire_end(in) != 0 || fds_n == 0 || fds_n > cell->image_n - n)
-		return start_failed(s, -EBADMSG, "take the programs of the cell", NULL);
+		return start_failed(s, -EBADMSG, "receive the cell's programs", NULL);
 	for (size_t i = 0; i < fds_n; i++) {
 		cell->image_fd[n + i] = fds[i];
 		fds[i] = -1;
 	}
+	return 0;
+}
+
+/* In order: kennel-egress derives from its own plan what each socket is. */
+static int
+heard_sockets(struct start *s, struct wire_in *in, int *fds, size_t fds_n)
+{
+	struct span there = wire_get_bytes(in, WIRE_FDS_MAX);
+	uint8_t memory[CELL_PACKET_MAX];
+	struct wire_out out;
+	int r;
+
+	if (wire_end(in) != 0 || !s->order->has_relay)
+		return start_failed(s, -EBADMSG, "receive the cell's sockets", NULL);
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, EGRESS_SOCKETS);
+	wire_put_bytes(&out, there.data, there.len);
+	r = wire_send(s->order->relay_fd, &out, fds, fds_n);
+	return r < 0 ? start_failed(s, r, "pass the cell's sockets to kennel-egress",
+			   r == -EPIPE ? "it has ended" : NULL)
+		     : 0;
+}
+
+static int
+heard_placed(struct start *s, struct wire_in *in, int *fds, size_t fds_n)
+{
+	return watch_placed(s->cell, s->order, in, fds, fds_n, s->why);
+}
+
+static int
+heard_absent(struct start *s, struct wire_in *in, int *fds, size_t fds_n)
+{
+	uint32_t row = wire_get_u32(in);
+
+	if (wire_end(in) != 0 || row >= s->order->server->mounts.n)
+		return -EBADMSG;
+	if (s->cell->absent_n < CELL_ABSENT_MAX)
+		s->cell->absent[s->cell->absent_n++] = row;
 	return 0;
 }
 
@@ -315,9 +362,12 @@ static int
 heard_done(struct start *s, struct wire_in *in, int *fds, size_t fds_n)
 {
 	size_t n = s->cell->image_n;
+	int r;
 
 	if (wire_end(in) != 0 || (n > 0 && s->cell->image_fd[n - 1] == -1))
-		return start_failed(s, -EBADMSG, "take the programs of the cell", NULL);
+		return start_failed(s, -EBADMSG, "receive the cell's programs", NULL);
+	if (s->cell->cover_n > 0 && (r = watch_begin(s->cell)) < 0)
+		return start_failed(s, r, "watch the mounts of the cell", NULL);
 	s->done = true;
 	return 0;
 }
@@ -327,7 +377,10 @@ static const struct {
 	heard_fn *heard;
 } answers[] = {
     {CELL_READY, heard_ready},
+    {CELL_PLACED, heard_placed},
+    {CELL_ABSENT, heard_absent},
     {CELL_IMAGES, heard_images},
+    {CELL_SOCKETS, heard_sockets},
     {CELL_FAILED, heard_failed},
     {CELL_DONE, heard_done},
 };
@@ -367,7 +420,7 @@ hear(struct start *s, uint64_t until_ns)
 	return r;
 }
 
-/* The leash's handlers must not run in the child, so all signals wait. */
+/* All signals are blocked: the leash's handlers must not run in the child. */
 static int
 cell_clone(struct start *s, int cgroup_fd, int theirs)
 {
@@ -392,8 +445,8 @@ cell_clone(struct start *s, int cgroup_fd, int theirs)
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (r != 0)
 		return start_failed(s, r, "make namespaces",
-		    r == -EPERM ? "this kernel does not let this user make one (kennel "
-				  "doctor says what to change)"
+		    r == -EPERM ? "the kernel does not let this user create them; run "
+				  "kennel doctor to see what to change"
 				: NULL);
 	s->cell->pid = (pid_t)pid;
 	return 0;
@@ -428,7 +481,8 @@ cell_open(struct start *s)
 int
 cell_start(const struct cell_order *o, struct cell *ret, char why[CELL_WHY_MAX])
 {
-	struct cell cell = {.pid = -1, .pidfd = -1, .channel = -1};
+	struct cell cell = {
+	    .pid = -1, .pidfd = -1, .channel = -1, .mounts_fd = -1, .moves_fd = -1};
 	struct start s = {.order = o, .cell = &cell, .why = why};
 	int pair[2] = {-1, -1}, cgroup_fd = -1, r;
 	uint64_t until_ns;
@@ -462,7 +516,7 @@ out:
 void
 cell_kill(struct cell *cell)
 {
-	/* The end of PID 1 is the end of everything in its namespace. */
+	/* When PID 1 ends, so does every process in its namespace. */
 	if (cell->pidfd >= 0)
 		/* syscalls: pidfd_send_signal */
 		syscall(SYS_pidfd_send_signal, cell->pidfd, SIGKILL, NULL, 0);
@@ -477,13 +531,20 @@ cell_free(struct cell *cell)
 	if (cell->pidfd >= 0) {
 		while (poll(&p, 1, CELL_END_MS_MAX) < 0 && errno == EINTR)
 			;
-		/* Someone who waits for everything may have been faster. */
+		/* Another waiter for any child may have reaped it. */
 		/* syscalls: wait4 */
 		(void)waitpid(cell->pid, NULL, __WALL | WNOHANG);
 	}
 	limits_free(cell);
 	fd_close(&cell->pidfd);
 	fd_close(&cell->channel);
+	fd_close(&cell->mounts_fd);
+	fd_close(&cell->moves_fd);
+	free(cell->cover);
+	cell->cover = NULL;
+	free(cell->move);
+	cell->move = NULL;
+	cell->cover_n = cell->move_n = 0;
 	for (size_t i = 0; i < cell->image_n; i++)
 		fd_close(&cell->image_fd[i]);
 	free(cell->image_fd);

@@ -1,9 +1,9 @@
 /*
- * The files of every cell that are not the host's: /dev with five nodes, /etc
- * with what name services look for.
+ * The files of every cell that are not the host's: /dev with five nodes, and /etc
+ * with the files that name services read.
  *
- * Process: the cell's first process.  Must never take a device for another:
- * each node is known by its number, not by its name.
+ * Process: the cell's first process.  Must never confuse devices: each node is
+ * identified by its number, not by its name.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,8 +19,8 @@
 #include "leash/cell/private.h"
 #include "shim/base/fd.h"
 
-/* Not nodev, alone in the whole view; a node on a read-only mount can still
- * be written, but not be changed. */
+/* The only mounts of the view without nodev.  A node on a read-only mount can still be
+ * written to, but not replaced. */
 #define ATTR_NODE (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC)
 
 #define ETC_TEXT_MAX 256
@@ -136,7 +136,7 @@ put_file(struct cell_child *c, const char *folder, const char *name, const void 
 	return r;
 }
 
-/* No cache is no failure: each start of a program takes longer. */
+/* A missing cache is not a failure: program starts only take longer. */
 static int
 put_libcache(struct cell_child *c, const char *folder)
 {
@@ -148,7 +148,7 @@ put_libcache(struct cell_child *c, const char *folder)
 	return put_file(c, folder, "ld.so.cache", cache, len);
 }
 
-/* Nothing of the host's users, hosts or resolvers is told. */
+/* Reveals nothing about the host's users, hosts or resolvers. */
 int
 synthetic_etc(struct cell_child *c, const char *path)
 {

@@ -1,7 +1,7 @@
 /*
- * Landlock: what the running kernel knows of it, and which rights a row of
- * the view stands for.  The second fence behind the mounts; the shim raises
- * it (shim/restrict.c) with the plan that plan.c writes from here.
+ * Landlock: the features of the running kernel, and the rights of each kind of row.
+ * It is the second layer after the mounts.  The shim applies it (shim/restrict.c),
+ * with the plan that shim_plan.c writes from this file.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #include "leash/cell/private.h"
 
-/* The header of the build host may be older than the kernel. */
+/* The build host's header may be older than the kernel. */
 #define FS_EXECUTE      (1ULL << 0)
 #define FS_WRITE_FILE   (1ULL << 1)
 #define FS_READ_FILE    (1ULL << 2)
@@ -28,8 +28,6 @@
 #define FS_TRUNCATE     (1ULL << 14)
 #define FS_IOCTL_DEV    (1ULL << 15)
 #define FS_RESOLVE_UNIX (1ULL << 16)
-#define NET_BIND_TCP    (1ULL << 0)
-#define NET_CONNECT_TCP (1ULL << 1)
 #define SCOPE_ABSTRACT  (1ULL << 0)
 #define SCOPE_SIGNAL    (1ULL << 1)
 
@@ -40,34 +38,39 @@
 	    FS_REMOVE_FILE | FS_MAKE_CHAR | FS_MAKE_DIR | FS_MAKE_REG | FS_MAKE_SOCK | \
 	    FS_MAKE_FIFO | FS_MAKE_BLOCK | FS_MAKE_SYM)
 
-/* The rights that a rule on a file, not a folder, may carry. */
+/* The rights that a rule on a file, not a directory, may carry. */
 #define FS_OF_FILE \
 	(FS_EXECUTE | FS_WRITE_FILE | FS_READ_FILE | FS_TRUNCATE | FS_IOCTL_DEV | \
 	    FS_RESOLVE_UNIX)
 
 /*
- * Neither devices nor programs come to be in a folder that the server may
- * write; and it connects there to its own sockets only, which need no right.
+ * In a directory that the server may write, it may neither create devices nor
+ * execute programs.  It connects there to its own sockets only, which needs no
+ * right.
  */
 #define FS_OF_WRITE \
 	(FS_WRITE_FILE | FS_READ_FILE | FS_READ_DIR | FS_REMOVE_DIR | FS_REMOVE_FILE | \
 	    FS_MAKE_DIR | FS_MAKE_REG | FS_MAKE_SOCK | FS_MAKE_FIFO | FS_MAKE_SYM | \
 	    FS_REFER | FS_TRUNCATE)
 
-/* The ladder: what each ABI added, and what is missing below it.  Rungs that
- * only newest kernels have are no lack worth a line in every log. */
+/*
+ * The features by ABI: what each added, and what is missing below it.  Features
+ * that only the newest kernels have are not reported as missing.  TCP (ABI 4) is
+ * not used: its rights know ports but no addresses, so they would either block the
+ * server's own loopback or leave a port open to every address.  The network
+ * namespace confines TCP.
+ */
 static const struct {
 	int abi;
-	uint64_t fs, net, scoped;
+	uint64_t fs, scoped;
 	const char *lack;
 } ladder[] = {
-    {1, FS_FIRST, 0, 0, NULL},
-    {2, FS_REFER, 0, 0, "landlock 2: renames between folders"},
-    {3, FS_TRUNCATE, 0, 0, "landlock 3: truncate"},
-    {4, 0, NET_BIND_TCP | NET_CONNECT_TCP, 0, "landlock 4: tcp"},
-    {5, FS_IOCTL_DEV, 0, 0, "landlock 5: ioctl on devices"},
-    {6, 0, 0, SCOPE_ABSTRACT | SCOPE_SIGNAL, "landlock 6: scopes"},
-    {9, FS_RESOLVE_UNIX, 0, 0, NULL},
+    {1, FS_FIRST, 0, NULL},
+    {2, FS_REFER, 0, "landlock 2: renames between directories"},
+    {3, FS_TRUNCATE, 0, "landlock 3: truncate"},
+    {5, FS_IOCTL_DEV, 0, "landlock 5: ioctl on devices"},
+    {6, 0, SCOPE_ABSTRACT | SCOPE_SIGNAL, "landlock 6: scopes"},
+    {9, FS_RESOLVE_UNIX, 0, NULL},
 };
 
 void
@@ -82,13 +85,12 @@ cell_landlock_probe(struct cell_landlock *ret)
 		if (ladder[i].abi > l.abi)
 			continue;
 		l.handled_fs |= ladder[i].fs;
-		l.handled_net |= ladder[i].net;
 		l.scoped |= ladder[i].scoped;
 	}
 	*ret = l;
 }
 
-/* The floor, what the policy requires, and what is missing in between. */
+/* Requires ABI 1 and what the policy requires; reports what else is missing. */
 int
 landlock_check(const struct cell_order *o, struct cell *cell, char why[CELL_WHY_MAX])
 {
@@ -99,7 +101,8 @@ landlock_check(const struct cell_order *o, struct cell *cell, char why[CELL_WHY_
 
 	cell_landlock_probe(&l);
 	if (l.abi < 1) {
-		w.reason = "this kernel does not have it, or it is not among its lsm=";
+		w.reason = "the kernel does not support it, or its lsm= parameter does "
+			   "not list landlock";
 		return cell_say(why, o->policy, -EOPNOTSUPP, &w);
 	}
 	for (uint32_t i = 0; i < o->server->requires.n; i++) {
@@ -117,7 +120,7 @@ landlock_check(const struct cell_order *o, struct cell *cell, char why[CELL_WHY_
 	return 0;
 }
 
-/* Which kinds of rows are files; the others are folders or nothing. */
+/* Which kinds of rows are files or directories; the others are neither. */
 static const struct {
 	bool file, folder;
 } shape[MOUNT_HIDE + 1] = {
@@ -144,8 +147,8 @@ landlock_rights(const struct sealed_mount *m, uint64_t handled)
 		fs |= FS_READ_FILE | FS_EXECUTE;
 	if ((m->right & RIGHT_WRITE) != 0)
 		fs |= FS_OF_WRITE;
-	/* An empty folder may be listed; what lies in it has rows of its own, and
-	 * a right here would reach down to all of them. */
+	/* An empty directory may be listed.  Its entries have rows of their own, and a
+	 * right here would apply to all of them. */
 	if (m->kind == MOUNT_DIR)
 		fs &= FS_READ_DIR;
 	if (shape[m->kind].file)

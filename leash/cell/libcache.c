@@ -1,20 +1,20 @@
 /*
- * The /etc/ld.so.cache of a cell: where glibc's loader finds the libraries that
- * the view has in its default folders.  Without one each start of a program
- * asks for every library in every variant of every folder, some two dozen calls
- * for libc alone, a tenth of all that /bin/true takes.
+ * The /etc/ld.so.cache of a cell: where glibc's loader finds the libraries that the
+ * view has in its default directories.  Without it each start of a program tries
+ * every library in every variant of every directory: about two dozen calls for libc
+ * alone, a tenth of the time that /bin/true takes.
  *
- * Of the host's cache nothing is told: what is listed is in the view anyway, and
- * what the loader does not find here it searches for as before.
+ * It reveals nothing of the host's cache: all listed libraries are in the view, and
+ * the loader searches for all others as before.
  *
- * The file (glibc's sysdeps/generic/dl-cache.h, 1.1, numbers of this machine):
+ * The file (glibc's sysdeps/generic/dl-cache.h, version 1.1, native byte order):
  *
  *	0	"glibc-ld.so.cache1.1"
  *	20	u32 entries, u32 bytes of strings, u8 byte order, 3 of 0,
  *		u32 extensions, 3 x u32 of 0
- *	48	entries: i32 flags, u32 name, u32 path, u32 0, u64 0; the places
- *		count from the file's begin, the names descend
- *	...	strings, each with its NUL; the name is the path's end
+ *	48	entries: i32 flags, u32 name, u32 path, u32 0, u64 0; name and path
+ *		are offsets from the start of the file, the names descend
+ *	...	strings, each with its NUL; the name is the end of the path
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,9 +22,10 @@
 
 #include "leash/cell/private.h"
 #include "policy/sealed/lib_dirs.h"
+#include "shim/base/sort.h"
 
 #define LIBS_MAX   1024 /* more: no cache */
-#define DIGITS_MAX 9    /* of a number in a name: glibc's compare takes an int */
+#define DIGITS_MAX 9    /* digits of a number in a name: glibc compares them as an int */
 
 struct header {
 	char magic[20];
@@ -40,15 +41,15 @@ struct entry {
 };
 
 struct lib {
-	const char *path, *name; /* the name is its end */
-	size_t dir;              /* which default folder it lies in */
+	const char *path, *name; /* the name is the end of the path */
+	size_t dir;              /* index of its default directory */
 };
 
 static const char *const dirs[] = {LIB_DIRS};
 
 #define DIRS (sizeof(dirs) / sizeof(dirs[0]))
 
-/* A number in a name; longer ones do not get this far. */
+/* A number in a name; longer ones were rejected before. */
 static long
 number_at(const char **p)
 {
@@ -59,8 +60,8 @@ number_at(const char **p)
 	return n;
 }
 
-/* The loader searches by halves, in this order: digits are numbers and stand
- * above all else. */
+/* The order of the loader's binary search: runs of digits compare as numbers, and sort
+ * above all other characters. */
 static int
 compare_names(const char *a, const char *b)
 {
@@ -83,7 +84,7 @@ compare_names(const char *a, const char *b)
 	}
 }
 
-/* Names descend; of one name the first folder is found. */
+/* Descending names; for equal names the first directory wins. */
 static int
 compare_libs(const void *a, const void *b)
 {
@@ -100,7 +101,7 @@ is_library(const char *name)
 
 	for (const char *p = name; *p != '\0'; p++) {
 		digits = *p >= '0' && *p <= '9' ? digits + 1 : 0;
-		/* plain ASCII: glibc's compare has it as char, signed or not */
+		/* ASCII only: glibc compares char, signed or unsigned */
 		if (digits > DIGITS_MAX || *p == '/' || *p < ' ' || *p > '~')
 			return false;
 	}
@@ -122,9 +123,9 @@ in_dir(const char *path, struct lib *ret)
 	return false;
 }
 
-/* Does a whole tree of the host's stand at, above or below a default folder?
- * Then there are libraries that no row names, and variants for this processor
- * that a search prefers. */
+/* Is a whole tree of the host mounted at, above or below a default directory?  It
+ * contains libraries without a row, and variants for this processor that a search
+ * prefers. */
 static bool
 tree_near(const char *path)
 {
@@ -141,7 +142,7 @@ tree_near(const char *path)
 	return false;
 }
 
-/* -EXDEV: no cache can say what is there. */
+/* -EXDEV: the libraries cannot be listed. */
 static int
 find_libs(const struct cell_order *order, struct lib lib[LIBS_MAX], size_t *ret_n)
 {
@@ -203,6 +204,6 @@ libcache_make(const struct cell_order *order, uint8_t *to, size_t cap, size_t *r
 
 	if (r < 0 || n == 0)
 		return r < 0 ? r : -ENOENT;
-	qsort(lib, n, sizeof(*lib), compare_libs);
+	sort_in_place(lib, n, sizeof(*lib), compare_libs);
 	return write_cache(lib, n, to, cap, ret_len);
 }

@@ -1,9 +1,9 @@
 /*
- * Limits: a cgroup of the cell's own where one is delegated, rlimits always.
+ * Limits: a cgroup for the cell if one is delegated, rlimits always.
  *
- * Process: limits_prepare and limits_free in the leash, limits_set in the
- * cell's first process.  A limit that cannot be enforced at all refuses the
- * start; one that falls back to its per-process form is written down.
+ * Process: limits_prepare and limits_free in the leash, limits_set in the cell's
+ * first process.  A limit that cannot be enforced at all refuses the start.  One
+ * that falls back to its per-process form is logged.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,10 +22,10 @@
 #define CGROUP2_MAGIC    0x63677270
 #define CGROUP_TEXT_MAX  4096
 #define CGROUP_CPU_US    100000 /* the period of cpu.max */
-#define CGROUP_END_TRIES 50     /* times 2 ms, until the last task is gone */
+#define CGROUP_END_TRIES 50     /* of 2 ms each, until the last task is gone */
 #define STACK_SOFT_MAX   (8ul << 20)
 #define SIGNALS_MAX      2048 /* queued signals and timers; the user has ~ 4000 per GB */
-#define QUEUE_BYTES_MAX  (128u << 10) /* of POSIX queues; the user has 800 KB in all */
+#define QUEUE_BYTES_MAX  (128u << 10) /* of POSIX queues; the user has 800 KB in total */
 
 static const char *const roots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
 
@@ -87,7 +87,7 @@ own_cgroup(char *out, size_t cap)
 	line = strncmp(text, "0::/", 4) == 0 ? text : strstr(text, "\n0::/");
 	if (line == NULL)
 		return -ENOENT;
-	line += line[0] == '\n' ? 4 : 3; /* to the slash */
+	line += line[0] == '\n' ? 4 : 3; /* up to the slash */
 	end = strchr(line, '\n');
 	if (end != NULL)
 		*end = '\0';
@@ -101,8 +101,8 @@ own_cgroup(char *out, size_t cap)
 }
 
 /*
- * A new cgroup below dir, if dir hands on every controller that is wanted.
- * *ret_fd is its folder.
+ * Makes a cgroup below dir, if dir delegates every wanted controller.  *ret_fd is
+ * its directory.
  */
 static int
 make_below(const char *dir, const char *const *wanted, struct cell *cell, int *ret_fd)
@@ -117,8 +117,8 @@ make_below(const char *dir, const char *const *wanted, struct cell *cell, int *r
 	for (size_t i = 0; r == 0 && wanted[i] != NULL; i++)
 		if (!has_word(text, wanted[i]))
 			r = -ENOENT;
-	/* Fails where processes live in dir itself, which is the usual case for
-	 * the leash's own: then its parent is tried. */
+	/* Fails if dir itself contains processes, which is usual for the leash's own
+	 * cgroup: the caller then tries the parent. */
 	for (size_t i = 0; r == 0 && wanted[i] != NULL; i++) {
 		snprintf(text, sizeof(text), "+%s", wanted[i]);
 		r = put_number(fd, "cgroup.subtree_control", text);
@@ -139,7 +139,7 @@ make_below(const char *dir, const char *const *wanted, struct cell *cell, int *r
 		if (r == 0 && made < 0)
 			r = -errno;
 		if (r != 0 && r != -EEXIST)
-			(void)rmdir(cell->cgroup); /* may not have been made */
+			(void)rmdir(cell->cgroup); /* may not exist */
 		if (r != 0)
 			cell->cgroup[0] = '\0';
 	}
@@ -176,7 +176,7 @@ fill_cgroup(int fd, uint64_t memory, uint64_t processes, uint64_t cpu)
 	if (memory != 0) {
 		snprintf(text, sizeof(text), "%llu", (unsigned long long)memory);
 		r = put_number(fd, "memory.max", text);
-		/* Where swap is not counted there is no such file. */
+		/* Without swap accounting this file does not exist. */
 		if (r == 0)
 			r = put_number(fd, "memory.swap.max", "0");
 		if (r == -ENOENT)
@@ -194,7 +194,7 @@ fill_cgroup(int fd, uint64_t memory, uint64_t processes, uint64_t cpu)
 	return r;
 }
 
-/* ---- what the policy asks for -------------------------------------------- */
+/* ---- limits of the policy ------------------------------------------------ */
 
 static const struct sealed_limit *
 limit_row(const struct cell_order *o, enum sealed_limit_kind kind)
@@ -218,13 +218,13 @@ limits_prepare(const struct cell_order *o, struct cell *cell, int *ret_cgroup_fd
 	uint64_t processes = policy_limit(o->policy, o->server, LIMIT_PROCESSES);
 	const char *wanted[4] = {NULL};
 	struct cell_reason w = {.step = "limit",
-	    .object = "the processor's time",
+	    .object = "CPU time",
 	    .reason = "no cgroup with that controller is delegated to this user"};
 	size_t n = 0;
 	int fd = -1, r;
 
 	if (memory == 0 && cpu == NULL && required == NULL)
-		return 0; /* RLIMIT_NPROC counts per cell as it is */
+		return 0; /* RLIMIT_NPROC already counts per cell */
 	if (memory != 0)
 		wanted[n++] = "memory";
 	if (cpu != NULL)
@@ -244,7 +244,7 @@ limits_prepare(const struct cell_order *o, struct cell *cell, int *ret_cgroup_fd
 		return cell_say(why, o->policy, -EOPNOTSUPP, &w);
 	}
 	if (required != NULL) {
-		w.object = "by the cgroup that is required";
+		w.object = "with the required cgroup";
 		w.at = required->at;
 		return cell_say(why, o->policy, -EOPNOTSUPP, &w);
 	}
@@ -263,7 +263,7 @@ limits_free(struct cell *cell)
 		/* syscalls: rmdir unlinkat clock_nanosleep */
 		if (rmdir(cell->cgroup) == 0 || errno != EBUSY)
 			break;
-		(void)nanosleep(&pause, NULL); /* shorter is fine */
+		(void)nanosleep(&pause, NULL); /* may be shorter */
 	}
 	cell->cgroup[0] = '\0';
 }
@@ -277,7 +277,7 @@ set_limit(int what, rlim_t soft, rlim_t hard)
 
 	if (getrlimit(what, &now) < 0)
 		return -errno;
-	/* Never up: the caller's own limits hold as well. */
+	/* Never raise: the caller's own limits also apply. */
 	if (hard > now.rlim_max)
 		hard = now.rlim_max;
 	now.rlim_max = hard;
@@ -289,7 +289,7 @@ int
 limits_set(struct cell_child *c)
 {
 	const struct cell_order *o = c->order;
-	/* In a cgroup what is touched counts, here what is asked for. */
+	/* A cgroup counts memory that is touched, this limit what is allocated. */
 	uint64_t memory =
 	    c->cgroup ? 0 : policy_limit(o->policy, o->server, LIMIT_MEMORY);
 	uint64_t processes = policy_limit(o->policy, o->server, LIMIT_PROCESSES);
@@ -299,7 +299,7 @@ limits_set(struct cell_child *c)
 		int what;
 		rlim_t soft, hard;
 	} rows[] = {
-	    /* 1: a core handler behind a pipe takes 0 for "as you like". */
+	    /* 1: a core handler that the kernel pipes to treats 0 as no limit. */
 	    {"cores", RLIMIT_CORE, 1, 1},
 	    /* Counted in the cell's own user namespace; PID 1 is one more. */
 	    {"processes", RLIMIT_NPROC, processes != 0 ? processes + 1 : RLIM_INFINITY,
@@ -308,10 +308,10 @@ limits_set(struct cell_child *c)
 		files != 0 ? files : RLIM_INFINITY},
 	    {"memory", RLIMIT_DATA, memory != 0 ? memory : RLIM_INFINITY,
 		memory != 0 ? memory : RLIM_INFINITY},
-	    /* Without a limit here the kernel lays memory out predictably. */
+	    /* Without a limit here the kernel's memory layout is predictable. */
 	    {"the stack", RLIMIT_STACK, STACK_SOFT_MAX, RLIM_INFINITY},
-	    /* Both count against the cell's user on the host, timers with the
-	     * signals: without a bound one server takes all that user may have. */
+	    /* Both count for the cell's user on the host, timers as signals.  Without
+	     * a bound one server could use up everything that user has. */
 	    {"pending signals", RLIMIT_SIGPENDING, SIGNALS_MAX, SIGNALS_MAX},
 	    {"message queues", RLIMIT_MSGQUEUE, QUEUE_BYTES_MAX, QUEUE_BYTES_MAX},
 	    {"real-time priority", RLIMIT_RTPRIO, 0, 0},

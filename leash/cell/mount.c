@@ -1,15 +1,15 @@
 /*
- * The view: what the server sees of files.  Sources are opened and cloned on
- * the host's side of the new mount namespace, then placed one by one in a
- * root of our own; then the host's root goes.
+ * The view: the files that the server sees.  Sources are opened and cloned on the
+ * host's side of the new mount namespace, then attached one by one in a root of our
+ * own; then the host's root is removed.
  *
  *	mount_private   mount_open   mount_open_as_user   mount_root
  *	mount_build     mount_enter  mount_seal
  *
- * Process: the cell's first process.  Trusts the rows; does not trust what it
- * finds on disk: no symbolic link is followed to a source or a target, and a
- * name is made only in a tmpfs that was made here.  Must never attach a mount
- * that is both writable and executable, or one that still hears of the host's.
+ * Process: the cell's first process.  Trusts the rows, but nothing it finds on
+ * disk: it follows no symbolic link to a source or a target, and makes a name only
+ * in a tmpfs that was made here.  Must never attach a mount that is both writable
+ * and executable, or one that still receives mount events from the host.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,18 +27,18 @@
 #include "leash/cell/private.h"
 #include "shim/base/fd.h"
 
-#define VIEW_ROOT_SIZE  (64u << 20) /* read-only before anybody could fill it */
+#define VIEW_ROOT_SIZE  (64u << 20) /* read-only before any process could fill it */
 #define VIEW_PAGE       4096        /* bytes of a file that cost one inode, at least */
 #define VIEW_INODES_MIN 1024
 #define PROC_MAGIC      0x9fa0
-#define CLONE_LATER     (-2) /* shut to the caller: tried again as the user */
+#define CLONE_LATER     (-2) /* not accessible to the caller: tried again as the user */
 
 #define ATTR_TMP  (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)
 #define ATTR_NONE (ATTR_TMP | MOUNT_ATTR_RDONLY)
 
 #define VIEW_RESOLVE (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
 
-/* ---- the kernel's calls -------------------------------------------------- */
+/* ---- system calls -------------------------------------------------------- */
 
 int
 mount_open_below(int dir, const char *path, uint64_t flags, uint64_t resolve)
@@ -52,7 +52,7 @@ mount_open_below(int dir, const char *path, uint64_t flags, uint64_t resolve)
 int
 mount_clone(int fd, uint64_t attr, int *ret)
 {
-	/* Recursive, both: a mount further down would else keep its own rights,
+	/* Both recursive: otherwise a mount further down would keep its own rights,
 	 * and one that the host makes later would appear here. */
 	struct mount_attr a = {.attr_set = attr, .propagation = MS_PRIVATE};
 	int tree, r;
@@ -119,7 +119,7 @@ new_tmpfs(uint64_t size, const char *mode, uint64_t attr, int *ret)
 	const struct option option[] = {
 	    {"size", bytes}, {"nr_inodes", files}, {"mode", mode}, {NULL, NULL}};
 
-	if (size == 0) /* the kernel would take it for "no limit" */
+	if (size == 0) /* 0 means "no limit" to the kernel */
 		return -EINVAL;
 	if (inodes < VIEW_INODES_MIN)
 		inodes = VIEW_INODES_MIN;
@@ -156,8 +156,8 @@ own(struct cell_child *c, int tree)
 	return 0;
 }
 
-/* The folder at path (a prefix of len bytes), with the names on the way made
- * where they are ours to make. */
+/* Opens the directory at path (a prefix of len bytes), and makes missing directories
+ * on the way if they are in our own tmpfs. */
 static int
 open_folder(struct cell_child *c, const char *path, size_t len, int *ret)
 {
@@ -192,7 +192,7 @@ open_folder(struct cell_child *c, const char *path, size_t len, int *ret)
 	return 0;
 }
 
-/* The parent of path is open in c->parent_fd; *ret_name is its last part. */
+/* Opens the parent of path in c->parent_fd; *ret_name is the last component. */
 static int
 parent_of(struct cell_child *c, const char *path, const char **ret_name)
 {
@@ -219,7 +219,7 @@ parent_of(struct cell_child *c, const char *path, const char **ret_name)
 	return 0;
 }
 
-/* A mount over a folder makes what was kept of the way to it stale. */
+/* A mount over a directory invalidates the cached parent. */
 static void
 parent_forget(struct cell_child *c)
 {
@@ -246,7 +246,7 @@ mount_make_file(struct cell_child *c, const char *path, int *ret_parent)
 	const char *name;
 	int r = parent_of(c, path, &name);
 
-	/* In a tree of the host's nothing is made: the name is there or not. */
+	/* In a tree of the host nothing is made: the name must exist. */
 	if (r == 0 && mount_is_own(c, c->parent_fd) &&
 	    mknodat(c->parent_fd, name, S_IFREG | 0444, 0) < 0 && errno != EEXIST)
 		r = -errno;
@@ -313,7 +313,7 @@ place_file(struct cell_child *c, const struct sealed_mount *m, int *clone)
 	const char *path = target_of(c, m);
 	int parent, r = mount_make_file(c, path, &parent);
 
-	return r != 0 ? r : mount_attach(*clone, parent, last_part(path));
+	return r != 0 ? r : hide_attach(c, m, *clone, parent);
 }
 
 static int
@@ -326,7 +326,7 @@ place_tree(struct cell_child *c, const struct sealed_mount *m, int *clone)
 		return -EBUSY; /* the root of the view is ours */
 	r = make_dir(c, path, &parent);
 	if (r == 0)
-		r = mount_attach(*clone, parent, last_part(path));
+		r = hide_attach(c, m, *clone, parent);
 	parent_forget(c);
 	return r;
 }
@@ -349,8 +349,8 @@ place_proc(struct cell_child *c, const struct sealed_mount *m, int *clone)
 	int r = fresh("proc", none, ATTR_NONE, clone);
 
 	if (r == -EPERM) {
-		c->hint = "no fresh /proc can be mounted here, because parts of the "
-			  "host's are covered; the policy may say \"no-proc\"";
+		c->hint = "a fresh /proc cannot be mounted, because parts of the host's "
+			  "are covered; allow this with `no-proc` in the policy";
 		return r;
 	}
 	if (r == 0 && (fstatfs(*clone, &fs) < 0 || fs.f_type != PROC_MAGIC))
@@ -373,7 +373,7 @@ place_etc(struct cell_child *c, const struct sealed_mount *m, int *clone)
 static int
 place_hide(struct cell_child *c, const struct sealed_mount *m, int *clone)
 {
-	int r = hide_place(c, target_of(c, m));
+	int r = hide_place(c, m);
 
 	parent_forget(c);
 	return r;
@@ -411,9 +411,10 @@ open_source(struct cell_child *c, const struct sealed_mount *m, int *ret)
 	struct stat st;
 	int fd, r;
 
-	/* Canonical since the policy was compiled: a link now is a swap. */
-	fd = mount_open_below(c->host_fd, path[1] != '\0' ? path + 1 : ".", O_PATH,
-	    RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+	/* The path was canonical when the policy was compiled: a link now was
+	 * swapped in.  Without links and ".." no `write` grant on the way matters. */
+	fd = mount_open_below(
+	    c->host_fd, path[1] != '\0' ? path + 1 : ".", O_PATH, MOUNT_RESOLVE_REAL);
 	if (fd < 0)
 		return fd;
 	r = fstat(fd, &st) < 0 ? -errno : 0;
@@ -432,7 +433,7 @@ open_source(struct cell_child *c, const struct sealed_mount *m, int *ret)
 	return r;
 }
 
-/* One descriptor per row is open at once, for a moment. */
+/* Raises the limit: for a moment one descriptor per row is open. */
 static void
 room_for_rows(void)
 {
@@ -440,7 +441,7 @@ room_for_rows(void)
 
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
 		files.rlim_cur = files.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &files); /* opening will tell */
+		(void)setrlimit(RLIMIT_NOFILE, &files); /* a failure shows when opening */
 	}
 }
 
@@ -473,8 +474,8 @@ mount_open(struct cell_child *c)
 }
 
 /*
- * Root has no power over the host's files in here, so a folder that only the
- * server's user may enter is shut until the ids are that user's.
+ * Root has no power over the host's files in here.  So a directory that only the
+ * server's user may enter is inaccessible until the ids are that user's.
  */
 int
 mount_open_as_user(struct cell_child *c)
@@ -497,9 +498,9 @@ mount_open_as_user(struct cell_child *c)
 }
 
 /*
- * With subordinate ids the server is nobody to the files of the caller: what is
- * shut to others is shut to it.  No capability helps: the owner of such a file
- * does not exist in here.
+ * With subordinate ids the server is "other" to the caller's files: it can access
+ * only what others can.  No capability helps, because the owner of such a file does
+ * not exist in here.
  */
 int
 mount_reach(struct cell_child *c)
@@ -522,8 +523,8 @@ mount_reach(struct cell_child *c)
 		if (syscall(SYS_faccessat2, c->clone[i], "", want,
 			AT_EMPTY_PATH | AT_EACCESS) == 0)
 			continue;
-		c->hint = "the server's uid is another one (require subuid), and this "
-			  "is not open to others";
+		c->hint = "the server has another uid (require subuid), and this path is "
+			  "not open to others";
 		return cell_blame(
 		    c, -errno, policy_str(c->order->policy, m[i].source), m[i].at);
 	}
@@ -537,8 +538,8 @@ mount_root(struct cell_child *c)
 
 	if (r == 0)
 		r = own(c, c->root_fd);
-	/* Over the old root: nothing that is looked up there from now on matters,
-	 * and no folder of the host's has to be found for it. */
+	/* Over the old root: no later lookup there matters, and this needs no
+	 * directory of the host. */
 	if (r == 0)
 		r = mount_attach(c->root_fd, c->host_fd, "");
 	fd_close(&c->host_fd);
@@ -557,7 +558,7 @@ mount_build(struct cell_child *c)
 		bool bound = m[i].kind == MOUNT_FILE || m[i].kind == MOUNT_TREE;
 
 		if (bound && c->clone[i] < 0)
-			continue; /* optional, and not there */
+			continue; /* optional, and absent */
 		r = m[i].kind <= MOUNT_HIDE && place[m[i].kind] != NULL
 			? place[m[i].kind](c, &m[i], &c->clone[i])
 			: -EINVAL;
@@ -578,7 +579,7 @@ mount_enter(struct cell_child *c)
 
 	if (r != 0)
 		return cell_fault(c, r, "");
-	/* The old root lands on top of the new one and goes from there. */
+	/* The old root ends up on top of the new one and is detached there. */
 	if (fchdir(c->root_fd) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||
 	    umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
 		return cell_fault(c, -errno, "");

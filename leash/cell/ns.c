@@ -1,10 +1,10 @@
 /*
- * Namespaces and ids: which id the server runs as, the maps that make it
- * exist in the cell, and what ties the cell to its leash.
+ * Namespaces and ids: the id the server runs as, the maps that make it exist in the
+ * cell, and what ties the cell to its leash.
  *
- * Process: the first two functions run in the leash, the rest in its child.
- * Must never: map an id that the policy or the caller did not name; let the
- * server be the host's uid 0.
+ * Process: the first two functions run in the leash, the rest in its child.  Must
+ * never map an id that neither the policy nor the caller named, or let the server
+ * be the host's uid 0.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,11 +29,11 @@
 #define NS_PROC_MAGIC 0x9fa0
 #define NS_HOST_NAME  "kennel"
 
-/* ---- which id ------------------------------------------------------------ */
+/* ---- choosing the id ----------------------------------------------------- */
 
 /*
- * The static C library cannot load the host's name services, and a process
- * that will hold secrets should not: /etc/passwd is read here, nothing else.
+ * The static C library cannot load the host's name services, and a process that
+ * will hold secrets should not.  So this reads /etc/passwd and nothing else.
  */
 static int
 passwd_find(const char *user, struct cell_ids *ret)
@@ -78,14 +78,15 @@ out:
 	return r;
 }
 
-/* As root, a write grant without a user would write as whoever nobody is. */
+/* As root, a write grant without a user would write as an arbitrary user. */
 static int
 default_ids(const struct cell_order *o, struct cell_ids *ret, char why[CELL_WHY_MAX])
 {
 	const struct sealed_mount *m;
 	struct cell_reason w = {.step = "choose a user for the server",
 	    .object = "",
-	    .reason = "started by root, and it may write: the policy must say \"user\""};
+	    .reason = "kennel runs as root, and the server may write; name another user "
+		      "with `user` in the policy"};
 	size_t n;
 
 	m = cell_mounts(o, &n);
@@ -100,8 +101,8 @@ default_ids(const struct cell_order *o, struct cell_ids *ret, char why[CELL_WHY_
 	return 0;
 }
 
-/* `require subuid`: ids that root has lent to this user, so that what reads as the
- * user does not read the server's /proc/PID. */
+/* `require subuid`: subordinate ids that root has assigned to this user, so that
+ * another process of the user cannot read the server's /proc/PID. */
 static int
 lent_ids(const struct cell_order *o, const struct sealed_require *required,
     struct cell_ids *ids, char why[CELL_WHY_MAX])
@@ -112,8 +113,8 @@ lent_ids(const struct cell_order *o, const struct sealed_require *required,
 	int r;
 
 	if (ids->root) {
-		w.reason = "root has none, and needs none: `user` names a uid that "
-			   "nobody else has";
+		w.reason = "root has none; choose a uid of its own for the server with "
+			   "`user` instead";
 		return cell_say(why, o->policy, -EOPNOTSUPP, &w);
 	}
 	r = subid_find(ids->uid, &lent, &w.reason);
@@ -167,7 +168,7 @@ ns_choose_ids(const struct cell_order *o, struct cell_ids *ret, char why[CELL_WH
 	return r;
 }
 
-/* ---- the maps, written by the leash -------------------------------------- */
+/* ---- writing the maps, in the leash -------------------------------------- */
 
 static int
 put_at(int dir, const char *name, const char *text)
@@ -182,14 +183,14 @@ put_at(int dir, const char *name, const char *text)
 	return r;
 }
 
-/* One id each, to itself. */
+/* Each id is mapped to itself. */
 static int
 put_maps(int dir, const struct cell_ids *ids)
 {
 	char text[64];
 	int r = 0;
 
-	/* Root's child drops its groups itself, then has no way back. */
+	/* Root's child drops its groups itself, and then cannot regain them. */
 	if (!ids->root)
 		r = put_at(dir, "setgroups", "deny");
 	snprintf(text, sizeof(text), "%u %u 1\n", ids->uid, ids->uid);
@@ -211,16 +212,16 @@ ns_write_maps(const struct cell *cell, const struct cell_ids *ids, const char **
 	dir = open(text, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return -errno;
-	/* Nobody else reaps it, so the number cannot have been given away: the
-	 * signal says that it has not been reaped when the folder was opened. */
+	/* Only we reap it, so the pid cannot have been reused.  The signal proves that
+	 * the child was not reaped when the directory was opened. */
 	if (fstatfs(dir, &fs) < 0 || fs.f_type != NS_PROC_MAGIC ||
 	    syscall(SYS_pidfd_send_signal, cell->pidfd, 0, NULL, 0) < 0)
 		r = -ESRCH;
-	/* Inherited over exec: no memory of the cell in any core. */
+	/* Inherited over exec: no core dump contains memory of the cell. */
 	if (r == 0)
 		r = put_at(dir, "coredump_filter", "0");
-	/* Shared memory counts against no limit of a process: where there is no
-	 * cgroup, the machine's own end of memory ends the cell first. */
+	/* Shared memory does not count against the limits of a process.  Without a
+	 * cgroup, the host's out-of-memory killer ends the cell first. */
 	if (r == 0)
 		r = put_at(dir, "oom_score_adj", "1000");
 	if (r == 0 && !ids->lent)
@@ -234,8 +235,8 @@ ns_write_maps(const struct cell *cell, const struct cell_ids *ids, const char **
 /* ---- in the child -------------------------------------------------------- */
 
 /*
- * 0 1 2 stdio, 3 the channel, 4 the shim; nothing else.  The six are first
- * moved out of each other's way.
+ * 0 1 2 stdio, 3 the channel, 4 the shim; nothing else.  The six are first moved
+ * out of each other's way.
  */
 static int
 place_fds(struct cell_child *c)
@@ -278,7 +279,7 @@ ns_take_ids(struct cell_child *c)
 	const struct cell_ids *ids = &c->ids;
 	gid_t none;
 
-	/* With its own ids an ordinary user cannot drop its groups: setgroups is
+	/* An ordinary user that keeps its own ids cannot drop its groups: setgroups is
 	 * denied in here. */
 	if ((ids->root || ids->lent) &&
 	    (setgroups(0, NULL) < 0 || getgroups(0, &none) != 0))
@@ -290,7 +291,7 @@ ns_take_ids(struct cell_child *c)
 	return 0;
 }
 
-/* What the host allows one user in all, 0 when it does not say. */
+/* The host's limit per user, 0 if unknown. */
 static unsigned long
 of_the_host(const char *path)
 {
@@ -307,14 +308,14 @@ of_the_host(const char *path)
 }
 
 /* These files are the cell's own: the kernel finds them by the writer's user
- * namespace.  seccomp refuses new namespaces too, this is the second.  What
- * the cell watches counts against its user on the host as well, whose other
- * programs, and whose other cells, would find nothing left (tried). */
+ * namespace. seccomp also refuses new namespaces; this is the second barrier.  The
+ * cell's watches count for its user on the host as well, and could leave none for that
+ * user's other programs and cells (tested). */
 int
 ns_no_more(struct cell_child *c)
 {
 	static const struct {
-		const char *name, *path, *host; /* host: half of what stands there */
+		const char *name, *path, *host; /* host: the limit is half of its value */
 	} bounds[] = {
 	    {"max_user_namespaces", "/proc/sys/user/max_user_namespaces", NULL},
 	    {"max_inotify_instances", "/proc/sys/user/max_inotify_instances",
@@ -355,7 +356,7 @@ ns_tie(struct cell_child *c)
 
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
 		return cell_fault(c, -errno, "");
-	/* A leash that died before the line above left no signal: look. */
+	/* A leash that died before the line above sent no signal: check. */
 	if (poll(&p, 1, 0) < 0)
 		return cell_fault(c, -errno, "");
 	if ((p.revents & (POLLHUP | POLLERR)) != 0)

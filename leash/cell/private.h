@@ -1,17 +1,20 @@
 /*
- * What the steps of a cell share: private to the room.  cell.c holds the
- * table; each step is a function on struct cell_child that runs in the cell's
- * first process, between clone3 and the exec of the shim.
+ * Shared by the steps of a cell: private to the room.  cell.c contains the table.
+ * Each step is a function on struct cell_child that runs in the cell's first
+ * process, between clone3 and the exec of the shim.
  *
  *	child				leash (cell_start)
  *	CELL_READY ------------------>	id maps, coredump_filter
  *	   <------------------- CELL_GO
- *	CELL_IMAGES {descriptors} --->	kept; once per batch
- *	CELL_FAILED ----------------->	why; nothing is left
- *	CELL_DONE ------------------->	the same socket is the shim's from here
+ *	CELL_PLACED {descriptors} --->	watched; one per directory and mount
+ *	CELL_ABSENT ----------------->	the user gets a warning
+ *	CELL_IMAGES {descriptors} --->	kept; one per batch
+ *	CELL_SOCKETS {descriptors} -->	sent to kennel-egress; one per batch
+ *	CELL_FAILED ----------------->	why; the cell is removed
+ *	CELL_DONE ------------------->	from here on the socket is the shim's
  *
- * The functions of the child carry no notes of system calls: the leash shuts
- * its own doors after the cell is made, and must not keep mount(2) for it.
+ * The child's functions carry no notes of system calls: the leash sandboxes itself
+ * after the cell exists, and must not keep mount(2) for these steps.
  */
 #ifndef KENNEL_LEASH_CELL_STEP_H
 #define KENNEL_LEASH_CELL_STEP_H
@@ -25,58 +28,64 @@
 
 #define CELL_PATH_MAX   4096
 #define CELL_OBJECT_MAX 256  /* bytes of a name in a failure */
-#define CELL_PACKET_MAX 1024 /* of this file's messages */
+#define CELL_PACKET_MAX 1024 /* bytes of a message of this file */
 #define CELL_OWN_MAX    64   /* tmpfs mounts in one view */
 #define CELL_DEVICES    5
 
 enum cell_message {
-	CELL_READY = 101,  /* nothing: dumpable, waits for its maps */
-	CELL_GO = 102,     /* nothing */
+	CELL_READY = 101,  /* empty: dumpable, waits for its maps */
+	CELL_GO = 102,     /* empty */
 	CELL_IMAGES = 103, /* O_PATH descriptors, in the order of the images */
 	/* u32 step, u32 errno, u32 file, u32 line (0: none), str object, str hint */
 	CELL_FAILED = 105,
-	CELL_DONE = 107, /* nothing */
+	CELL_DONE = 107, /* empty */
+	/* u32 row, u64 mount id (0: a directory on the way to the row's target).
+	 * Descriptors: none, or the directory and the covered entry in it. */
+	CELL_PLACED = 109,
+	/* bytes: 1 for each socket sent, 0 for each missing one; descriptors */
+	CELL_SOCKETS = 111,
+	CELL_ABSENT = 113, /* u32 row: optional, with nothing to cover */
 };
 
 struct cell_ids {
 	uid_t uid;
 	gid_t gid;
-	bool root; /* the leash is root: it may map any id, and drop groups */
-	bool lent; /* subordinate ids: others map them, and groups may be dropped */
+	bool root; /* the leash is root: it may map any id and drop groups */
+	bool lent; /* subordinate ids: newuidmap maps them; groups may be dropped */
 };
 
 struct cell_child {
 	const struct cell_order *order;
 	struct cell_ids ids;
-	bool cgroup; /* it has one of its own */
+	bool cgroup; /* the cell has a cgroup of its own */
 	int channel; /* SHIM_CHANNEL_FD once the descriptors are in place */
 	int shim_fd;
-	pid_t net_pid; /* who makes the network, until net_join */
+	pid_t net_pid; /* helper that makes the network, until net_join */
 
 	int *clone;               /* per mount row: a detached tree, or -1 */
-	int device[CELL_DEVICES]; /* detached clones of the real nodes */
+	int device[CELL_DEVICES]; /* detached clones of the host's device nodes */
 	int host_fd;              /* "/" before the view, O_PATH */
 	int root_fd;              /* the root of the view */
-	dev_t own[CELL_OWN_MAX];  /* our tmpfs mounts: names may be made there */
+	dev_t own[CELL_OWN_MAX];  /* our tmpfs mounts, where names may be made */
 	size_t own_n;
-	int hidden[2];              /* what covers a file, a folder; or -1 */
-	int parent_fd;              /* the folder of the last target, */
-	char parent[CELL_PATH_MAX]; /* its path, so that the next is cheap */
+	int hidden[2];              /* covers for a file and for a directory; or -1 */
+	int parent_fd;              /* the directory of the last target, */
+	char parent[CELL_PATH_MAX]; /* and its path; a cache for the next target */
 
-	/* Whom to blame when a step fails. */
+	/* Reported when a step fails. */
 	char object[CELL_OBJECT_MAX];
 	struct sealed_at at; /* line 0: no line of the policy */
-	const char *hint;    /* instead of the errno's text */
+	const char *hint;    /* replaces the errno's text */
 };
 
 typedef int cell_step_fn(struct cell_child *);
 
-/* Remember what the step was about, and give the error back. */
+/* Stores the object of a failed step, and returns the error. */
 int cell_blame(struct cell_child *, int error, const char *object, struct sealed_at);
 /* The same without a line of the policy. */
 int cell_fault(struct cell_child *, int error, const char *object);
 
-/* "unable to STEP OBJECT: REASON (file:line)" into why. */
+/* Written to why as "unable to STEP OBJECT: REASON (file:line)". */
 struct cell_reason {
 	const char *step;
 	const char *object;
@@ -89,7 +98,7 @@ int cell_say(
 /* ns.c: in the leash */
 int ns_choose_ids(
     const struct cell_order *, struct cell_ids *ret, char why[CELL_WHY_MAX]);
-/* *ret_why is set where the errno says too little. */
+/* *ret_why is set if the errno is not enough. */
 int ns_write_maps(const struct cell *, const struct cell_ids *, const char **ret_why);
 /* ns.c: in the child, in this order */
 cell_step_fn ns_open_up, ns_take_ids, ns_no_more, ns_name, ns_tie;
@@ -97,38 +106,65 @@ cell_step_fn ns_open_up, ns_take_ids, ns_no_more, ns_name, ns_tie;
 /* mount.c */
 cell_step_fn mount_private, mount_open, mount_open_as_user, mount_reach, mount_root,
     mount_build, mount_enter, mount_seal;
+/* For canonical paths: a link in one was put there later. */
+#define MOUNT_RESOLVE_REAL (RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
 /* openat2, close-on-exec; flags are O_*, resolve is RESOLVE_*. */
 int mount_open_below(int dir, const char *path, uint64_t flags, uint64_t resolve);
-/* A detached copy of what fd shows, with these attributes everywhere in it. */
+/* A detached, recursive clone of the tree at fd, all of it with these attributes. */
 int mount_clone(int fd, uint64_t attr, int *ret);
-/* A name at path in the view: *ret_parent is borrowed until the next call. */
+/* Makes a file at path in the view; *ret_parent is borrowed until the next call. */
 int mount_make_file(struct cell_child *, const char *path, int *ret_parent);
-/* The folder of path, if names may be made in it; borrowed as above. */
+/* The directory of path, if names may be made in it; borrowed as above. */
 int mount_own_parent(struct cell_child *, const char *path, int *ret_parent);
 int mount_attach(int tree, int parent, const char *name);
 /* Is this in one of our own tmpfs mounts? */
 bool mount_is_own(const struct cell_child *, int fd);
 
-/* hide.c: cover a path of the view; then, before the view is entered, take away
- * the names of what covers. */
-int hide_place(struct cell_child *, const char *path);
+/* hide.c: covers a path of the view; then, before the view is entered, removes the
+ * names of the covers. */
+int hide_place(struct cell_child *, const struct sealed_mount *);
+/* Attaches a row's tree at its target, whose parent is open. */
+int hide_attach(struct cell_child *, const struct sealed_mount *, int tree, int parent);
 int hide_forget(struct cell_child *);
 
 /* images.c */
 cell_step_fn images_open;
 
-/* synthetic.c: /dev and /etc as the cell has them */
+/* mountinfo.c: marks the covers that it finds.  Set all fields but the first two to
+ * zero before each text. */
+struct mountinfo {
+	struct cell_cover *cover;
+	size_t cover_n;
+	unsigned field; /* number of the current field in the line */
+	uint64_t id;
+	struct cell_cover *line; /* the cover with this line's mount id, or NULL */
+	const char *want;        /* the rest of its path; NULL: the path differs */
+	unsigned escape;         /* octal digits of "\040" still to come */
+	unsigned char value;
+};
+void mountinfo_byte(struct mountinfo *, char);
+
+/* mount_watch.c: in the leash, handles a CELL_PLACED. */
+int watch_placed(struct cell *, const struct cell_order *, struct wire_in *,
+    const int *fds, size_t fds_n, char why[CELL_WHY_MAX]);
+/* Call after CELL_DONE, if anything is watched. */
+int watch_begin(struct cell *);
+
+/* etc_dev.c: /dev and /etc of the cell */
 cell_step_fn synthetic_open_devices;
 int synthetic_dev(struct cell_child *, const char *path);
 int synthetic_etc(struct cell_child *, const char *path);
-const char *synthetic_device_name(size_t i); /* NULL behind the last */
+const char *synthetic_device_name(size_t i); /* NULL after the last */
 
-/* libcache.c: what the loader is told of the libraries in the view, into to.
- * -ENOENT, -EXDEV, -E2BIG: nothing; it searches. */
+/* libcache.c: writes a loader cache of the libraries in the view to to.  -ENOENT,
+ * -EXDEV, -E2BIG: no cache, the loader searches. */
 int libcache_make(const struct cell_order *, uint8_t *to, size_t cap, size_t *ret_len);
 
 /* net.c, caps.c */
 cell_step_fn net_begin, net_join, caps_none;
+
+/* sockets.c */
+cell_step_fn sockets_open;
 
 /* limits.c */
 int limits_prepare(

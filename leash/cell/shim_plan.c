@@ -1,7 +1,7 @@
 /*
- * The plan: what the shim is told (shim/shim.h), and the descriptor it gives
- * back.  Process: the leash.  The environment, with the secrets in it, is
- * written behind this by the vault.
+ * The plan: the message to the shim (shim/shim.h), and the descriptor that the shim
+ * returns.  Process: the leash.  The vault appends the environment, which contains
+ * the secrets.
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -35,7 +35,7 @@ _Static_assert(sizeof(struct sealed_insn) == sizeof(struct sock_filter),
 
 static const char *const step_names[SHIM_STEP_END] = {
     [SHIM_STEP_PLAN] = "read the plan",
-    [SHIM_STEP_PRIVS] = "give up privileges",
+    [SHIM_STEP_PRIVS] = "drop privileges",
     [SHIM_STEP_LANDLOCK] = "confine files by Landlock",
     [SHIM_STEP_SECCOMP] = "filter system calls",
     [SHIM_STEP_FORK] = "fork",
@@ -48,11 +48,11 @@ const char *
 shim_step_name(uint32_t step)
 {
 	if (step >= SHIM_STEP_END || step_names[step] == NULL)
-		return "do something unknown";
+		return "take an unknown step";
 	return step_names[step];
 }
 
-/* Count first, because the count stands in front of the rules. */
+/* Counts first, because the count precedes the rules. */
 static uint32_t
 put_rules(const struct cell_order *o, uint64_t handled, struct wire_out *out)
 {
@@ -115,7 +115,7 @@ cell_plan(const struct cell_order *o, const char *path, const char *const *argv,
 		return -E2BIG;
 	wire_put_u32(out, SHIM_VERSION);
 	wire_put_u64(out, l.handled_fs);
-	wire_put_u64(out, l.handled_net);
+	wire_put_u64(out, 0); /* TCP: see landlock.c */
 	wire_put_u64(out, l.scoped);
 	wire_put_u32(out, rules);
 	put_rules(o, l.handled_fs, out);
@@ -129,7 +129,7 @@ cell_plan(const struct cell_order *o, const char *path, const char *const *argv,
 	return out->error;
 }
 
-/* The channel may not block the leash's loop; here it may, for a while. */
+/* The channel must not block the leash's loop; here it may, for a while. */
 static int
 send_one(int channel, const struct wire_out *out, const int *fds, size_t fds_n)
 {
@@ -182,13 +182,13 @@ cell_notify_fd(struct cell *cell, uint32_t number, int *ret_fd)
 
 	if (number > INT32_MAX)
 		return -EBADMSG;
-	/* Behind the leash's own fence: who may ptrace the shim, as its leash
-	 * does, gains nothing by it. */
+	/* Allowed in the leash's own sandbox: a process that may ptrace the shim, as
+	 * its leash does, gains nothing by it. */
 	/* syscalls: pidfd_getfd */
 	fd = (int)syscall(SYS_pidfd_getfd, cell->pidfd, (int)number, 0);
 	if (fd < 0)
 		return -errno;
-	/* Only a listener answers that it does not know this notification. */
+	/* Only a notify descriptor reports an unknown notification id. */
 	/* syscalls: ioctl */
 	if (ioctl(fd, PLAN_ID_VALID, &none) == 0 || errno != ENOENT) {
 		fd_close(&fd);

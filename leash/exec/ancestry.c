@@ -1,17 +1,17 @@
 /*
- * Who started whom: the processes above the one that asks for an exec, for the
- * record and for --explain.  Nothing is decided by it.
+ * The processes above the caller of an exec, for the record and for --explain.  No
+ * decision depends on it.
  *
- * A process that has children is learned once: its pid, the pid above it and the
- * image that it runs.  A pidfd is kept of each, so that one look (poll) tells
- * whether all of a chain are still the processes that were learned; a number that
- * was given to another is never taken for the first.  Its image changes with an
- * exec, and each exec comes by here.
+ * A process that has children is learned once: its pid, its parent's pid and the
+ * image that it runs.  A pidfd is kept for each, so that one poll shows whether all
+ * processes of a chain are still the ones that were learned.  A reused pid is never
+ * mistaken for the first process.  An exec changes the image, and each exec passes
+ * through here.
  *
- *	asks --pidfd, or /proc/PID/stat--> 57 --learned--> 40 --learned--> 3: the shim's child
+ *  caller --pidfd or /proc/PID/stat--> 57 --learned--> 40 --learned--> 3 (shim's child)
  *
- * Process: the leash.  Reads what the kernel says of strangers.  Must not wait:
- * what cannot be read ends the chain.
+ * Process: the leash.  Reads kernel data about untrusted processes.  Must not wait:
+ * an unreadable entry ends the chain.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,22 +26,22 @@
 #include "leash/exec/private.h"
 #include "shim/base/fd.h"
 
-#define KIN_MAX   64 /* learned at one time; more than a chain has */
-#define KIN_TRIES 3  /* one of them ended meanwhile: once more */
+#define KIN_MAX   64 /* processes learned at one time; longer than any chain */
+#define KIN_TRIES 3  /* retries if one of them ended meanwhile */
 
 _Static_assert(KIN_MAX > 2 * GATE_CHAIN_MAX, "a chain fits beside another");
 
 struct kin {
 	pid_t pid; /* 0: free */
-	pid_t up;  /* who started it, or who has it now; 0: the chain ends here */
+	pid_t up;  /* its parent, or the process it was reparented to; 0: end of chain */
 	int fd;    /* pidfd */
 	uint32_t image;
-	uint32_t walk; /* the last that came by */
+	uint32_t walk; /* the last walk that used it */
 };
 
 struct kinship {
 	struct kin kin[KIN_MAX];
-	size_t next; /* the first that gives way */
+	size_t next; /* the next one to evict */
 	uint32_t walk;
 };
 
@@ -63,7 +63,7 @@ kin_free(struct kinship *all)
 	free(all);
 }
 
-/* linux/pidfd.h of Linux 6.13: what a pidfd tells of its process. */
+/* The reply of PIDFD_GET_INFO, from linux/pidfd.h of Linux 6.13. */
 struct pidfd_says {
 	uint64_t mask, cgroup;
 	uint32_t pid, tgid, ppid;
@@ -71,10 +71,10 @@ struct pidfd_says {
 };
 
 #define SAYS_PID  1u
-#define SAYS_OPEN O_EXCL /* PIDFD_THREAD: of a thread, too */
+#define SAYS_OPEN O_EXCL /* PIDFD_THREAD: accepts thread ids */
 #define SAYS_GET  _IOWR(0xff, 11, struct pidfd_says)
 
-/* Half of what /proc takes; -1: it must be asked. */
+/* Half the cost of reading /proc; -1: use /proc. */
 static pid_t
 parent_by_pidfd(pid_t pid)
 {
@@ -84,13 +84,13 @@ parent_by_pidfd(pid_t pid)
 	/* syscalls: pidfd_open ioctl */
 	fd = (int)syscall(SYS_pidfd_open, pid, SAYS_OPEN);
 	if (fd < 0)
-		return -1; /* before Linux 6.9, or it is gone */
+		return -1; /* before Linux 6.9, or the process is gone */
 	r = ioctl(fd, SAYS_GET, &says);
 	fd_close(&fd);
 	return r < 0 || !(says.mask & SAYS_PID) ? -1 : (pid_t)says.ppid;
 }
 
-/* Who has started this process; 0: not known, or it is not ours. */
+/* The parent of this process; 0: unknown, or outside of the cell. */
 static pid_t
 parent_of(pid_t pid)
 {
@@ -116,7 +116,7 @@ parent_of(pid_t pid)
 	return at != NULL && strlen(at) > 4 ? (pid_t)strtol(at + 4, NULL, 10) : 0;
 }
 
-/* With it those that were learned below it: who is above them is known no more. */
+/* Also forgets the processes learned below it: their parent is now unknown. */
 static void
 forget(struct kinship *all, pid_t pid)
 {
@@ -128,7 +128,7 @@ forget(struct kinship *all, pid_t pid)
 			if (k->pid == 0 || (k->pid != gone[i] && k->up != gone[i]))
 				continue;
 			if (k->pid != gone[i])
-				gone[n++] = k->pid; /* each once: it is free then */
+				gone[n++] = k->pid; /* once per entry: it is free then */
 			fd_close(&k->fd);
 			k->pid = 0;
 		}
@@ -143,7 +143,7 @@ known(struct kinship *all, pid_t pid)
 	return NULL;
 }
 
-/* A free place, or that of one which is not of this walk. */
+/* A free entry, or one that this walk does not use. */
 static struct kin *
 place(struct kinship *all)
 {
@@ -159,8 +159,8 @@ place(struct kinship *all)
 	return k;
 }
 
-/* The parent of `child`.  Asked again once its pidfd is there: if it had ended
- * before, the child would be somebody else's by now. */
+/* The parent of `child`.  Reads the child's parent again once the pidfd exists: if the
+ * parent had ended before, the child now has another one. */
 static struct kin *
 learn(struct gate *g, pid_t pid, pid_t child)
 {
@@ -187,7 +187,7 @@ learn(struct gate *g, pid_t pid, pid_t child)
 	return k;
 }
 
-/* True: all of them are whom they were learned as; else they are forgotten. */
+/* True if all are still the processes that were learned; else forgets the others. */
 static bool
 still_there(struct kinship *all, struct kin *const *met, size_t n)
 {
@@ -242,7 +242,7 @@ kin_of(struct gate *g, struct call *c)
 
 	while (!walk_up(g, c->tid, &c->chain))
 		if (--tries == 0) {
-			c->chain.n = 0; /* nothing rather than half of it */
+			c->chain.n = 0; /* no chain rather than half of one */
 			return;
 		}
 }

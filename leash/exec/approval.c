@@ -1,20 +1,20 @@
 /*
- * Execs that a person is asked about.  The call waits in the kernel, its
- * notification unanswered; the loop goes on.  What the person saw is kept as a
- * digest: of the file, the arguments, the environment, the working folder.
+ * Execs that need the user's approval.  The call waits in the kernel, with its
+ * notification unanswered, while the loop goes on.  The request is kept as a digest
+ * of the file, the arguments, the environment and the working directory.
  *
- *	judged "ask" --> put to the supervisor --> once, session --> judged again,
- *	   |		     |		  |			     the same: it goes
- *	   |		     |		  +--> deny, nobody --> EACCES
+ *	judged "ask" --> sent to the supervisor --> once, session --> judged again,
+ *	   |		     |		  |			     unchanged: continues
+ *	   |		     |		  +--> deny, timeout --> EACCES
  *	   |		     +--> its caller is gone: withdrawn
- *	   +--> cannot be put: EACCES
+ *	   +--> cannot be sent: EACCES
  *
- * A yes is for one program: it is used up at the exec stop, where all of the
- * digest is compared again.  An exec that fails leaves it to the next try of
- * the same process.
+ * An approval is for one program.  It is used up at the exec stop, where the whole
+ * digest is compared again.  If the exec fails, the approval applies to the next
+ * attempt of the same process.
  *
- * Process: the leash.  Trusts the supervisor for what the person said, and the
- * person for what was shown.  Must never wait.
+ * Process: the leash.  Trusts the supervisor to report the user's answer, and the
+ * user to have read the request.  Must never wait.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,12 +31,12 @@
 #include "leash/vault/vault.h"
 #include "shim/base/loop.h"
 
-#define ASK_WORDS_MAX (4u << 10)       /* of arguments and names that are shown */
-#define ASK_SLACK_NS  (2000 * LOOP_MS) /* for the supervisor, which counts too */
+#define ASK_WORDS_MAX (4u << 10)       /* bytes of arguments and names in a request */
+#define ASK_SLACK_NS  (2000 * LOOP_MS) /* added to the supervisor's own timeout */
 #define ASK_LOOK_NS   (100 * LOOP_MS)
-#define ASK_COST_NS   (1000 * LOOP_MS)    /* of each question: one a second, */
-#define ASK_BURST_NS  (128 * ASK_COST_NS) /* and so many at first */
-#define ASK_VARIABLES 64                  /* names of changed variables that are shown */
+#define ASK_COST_NS   (1000 * LOOP_MS)    /* rate limit: one request a second, */
+#define ASK_BURST_NS  (128 * ASK_COST_NS) /* after a burst of 128 */
+#define ASK_VARIABLES 64                  /* names of changed variables in a request */
 
 int
 ask_init(struct gate *g)
@@ -60,10 +60,10 @@ ask_free(struct gate *g)
 	free(g->yes);
 }
 
-/* ---- what is asked about ------------------------------------------------------ */
+/* ---- the digest --------------------------------------------------------------- */
 
-/* The folder that a process works in, as it calls it, and which one it is; a
- * file system that does not answer is not asked. */
+/* The path of a process's working directory, as the process names it, and its
+ * identity.  A file system that does not respond is not queried. */
 static int
 folder_of(pid_t pid, char path[PATH_MAX], struct image_key *ret)
 {
@@ -85,7 +85,7 @@ folder_of(pid_t pid, char path[PATH_MAX], struct image_key *ret)
 	return 0;
 }
 
-/* Environment and working folder, as they stand in the copy and in /proc. */
+/* Digest of the environment in the copy and of the working directory in /proc. */
 static int
 rest_of(const struct call *c, pid_t pid, char path[PATH_MAX], uint8_t ret[ASK_DIGEST_LEN])
 {
@@ -115,8 +115,8 @@ ask_rest(const struct call *c, pid_t pid, uint8_t ret[ASK_DIGEST_LEN])
 }
 
 /*
- * All that would be done, as one number.  Salted, anew for each cell: an
- * environment holds secrets, and the digest of a short one is that secret.
+ * The digest of the whole exec.  The salt is new for each cell: an environment
+ * contains secrets, and the digest of a short one could be reversed.
  */
 static int
 asked_about(struct gate *g, const struct call *c, const struct sealed_exec *row,
@@ -153,7 +153,7 @@ same(const struct asked *a, const struct asked *b)
 	return a->on && b->on && memcmp(a->digest, b->digest, ASK_DIGEST_LEN) == 0;
 }
 
-/* ---- a yes that is not used up -------------------------------------------------- */
+/* ---- unused approvals ---------------------------------------------------------- */
 
 void
 ask_keep(struct gate *g, pid_t tgid, const struct asked *asked)
@@ -162,7 +162,7 @@ ask_keep(struct gate *g, pid_t tgid, const struct asked *asked)
 
 	if (!asked->on)
 		return;
-	if (g->yes_n == GATE_QUESTIONS_MAX) /* the oldest is asked again */
+	if (g->yes_n == GATE_QUESTIONS_MAX) /* drop the oldest; it needs approval again */
 		memmove(g->yes, g->yes + 1, --g->yes_n * sizeof(*g->yes));
 	g->yes[g->yes_n++] = yes;
 }
@@ -184,12 +184,12 @@ take_yes(struct gate *g, pid_t tgid, const struct asked *asked)
 	return false;
 }
 
-/* ---- the question --------------------------------------------------------------- */
+/* ---- the request --------------------------------------------------------------- */
 
 /*
- * A text of the caller's as a person may see it: without secrets.  False where what
- * looks like a key in lines is taken out of it: whoever writes its first line can put
- * a command behind it, which the mask would hide.
+ * A text of the caller as shown to the user: without secrets.  False if it contains
+ * what looks like a private key in lines: an attacker could write the first line of
+ * a key and put a command after it, which the redaction would hide.
  */
 static bool
 clean(struct gate *g, const char *text, const char **ret)
@@ -206,7 +206,7 @@ clean(struct gate *g, const char *text, const char **ret)
 	return scrub_free_count(s) == before;
 }
 
-/* One word, without the secrets in it.  Nothing is shown by half. */
+/* Appends one argument, redacted.  An argument is never shown in part. */
 static bool
 put_word(struct gate *g, const char *word)
 {
@@ -229,7 +229,7 @@ put_words(struct gate *g, const struct call *c, struct gate_question *q)
 
 		if (env_permits(g->order.env, c->envp[i], len))
 			continue;
-		/* what is this long is no name: it may be a value */
+		/* too long for a name: it may be a value */
 		q->cut = n >= sizeof(name) || c->envp[i][n] == '\0';
 		if (q->cut)
 			break;
@@ -256,14 +256,15 @@ put_question(struct gate *g, const struct call *c, const struct verdict *v,
 
 	q.rule = policy_at(p, v->row->at, rule, sizeof(rule));
 	put_words(g, c, &q);
-	/* what the digest was made of, not read again: a thread of the caller's may
-	 * go to and fro meanwhile, and the person would agree to another folder */
+	/* Show the directory that the digest covers, without reading it again: another
+	 * thread of the caller could change it in between, and the user would approve
+	 * a different one. */
 	if (!clean(g, g->asked_folder, &q.cwd))
 		q.cut = true;
 	return g->order.person->ask(g->order.person_arg, &q);
 }
 
-/* NULL: it was put.  Else why it cannot be. */
+/* NULL: the request was sent.  Else the reason why it cannot be. */
 static const char *
 hold(struct gate *g, const struct seccomp_notif *n, struct verdict *v, pid_t tgid,
     const struct asked *asked)
@@ -272,13 +273,13 @@ hold(struct gate *g, const struct seccomp_notif *n, struct verdict *v, pid_t tgi
 	uint64_t now = loop_now();
 
 	if (g->order.person == NULL || g->ask_number == UINT32_MAX)
-		return "ask: nobody can be asked";
+		return "ask: no approval channel is available";
 	if (g->waiting_n == GATE_QUESTIONS_MAX)
-		return "ask: too many questions wait";
+		return "ask: too many pending approvals";
 	if (g->asked_until > now + ASK_BURST_NS)
-		return "ask: too many questions";
+		return "ask: too many requests for approval";
 	if (g->order.report != NULL && report_late(g->order.report))
-		return "no record, no act";
+		return "the audit log did not take the record";
 	*w = (struct waiting){.notif = *n,
 	    .tgid = tgid,
 	    .number = ++g->ask_number,
@@ -289,9 +290,9 @@ hold(struct gate *g, const struct seccomp_notif *n, struct verdict *v, pid_t tgi
 	    .program = v->program};
 	v->digest = w->asked.digest;
 	if (grant_record(g, g->call->tid, g->call, v, "ask") < 0)
-		return "no record, no act";
+		return "the audit log did not take the record";
 	if (put_question(g, g->call, v, w) < 0)
-		return "ask: the question cannot be put";
+		return "ask: unable to request approval";
 	g->asked_until = (g->asked_until < now ? now : g->asked_until) + ASK_COST_NS;
 	g->waiting_n++;
 	return NULL;
@@ -304,7 +305,7 @@ ask_person(struct gate *g, const struct seccomp_notif *n, struct verdict *v, pid
 	struct call *c = g->call;
 	struct asked asked = {.on = false};
 
-	v->reason = "ask: its folder cannot be read";
+	v->reason = "ask: unable to read its working directory";
 	if (asked_about(g, c, v->row, &asked) == 0) {
 		if ((again != NULL && same(&again->asked, &asked)) ||
 		    take_yes(g, tgid, &asked)) {
@@ -326,7 +327,7 @@ ask_person(struct gate *g, const struct seccomp_notif *n, struct verdict *v, pid
 	verdict_deny(g, c, v);
 }
 
-/* ---- the answer ------------------------------------------------------------------ */
+/* ---- the answer ---------------------------------------------------------------- */
 
 static const char *const answer_name[] = {
     [GATE_ONCE] = "once",
@@ -337,7 +338,7 @@ static const char *const answer_name[] = {
 
 static const char *const answer_reason[] = {
     [GATE_DENY] = "denied by a person",
-    [GATE_NOBODY] = "nobody answered",
+    [GATE_NOBODY] = "approval timed out",
 };
 
 static bool
@@ -346,7 +347,7 @@ is_yes(enum gate_answer a)
 	return a == GATE_ONCE || a == GATE_SESSION;
 }
 
-/* Somebody has agreed: is it still what was shown? */
+/* The user has approved: is the exec still the one that was shown? */
 static void
 settle_yes(struct gate *g, const struct waiting *w, struct verdict *v, struct flight *f)
 {
@@ -361,7 +362,7 @@ settle_yes(struct gate *g, const struct waiting *w, struct verdict *v, struct fl
 		v->verdict = VERDICT_ASK;
 		verdict_allow(g, c, v, w->tgid, f, &asked);
 	} else {
-		v->reason = "changed while a person was asked";
+		v->reason = "changed while the approval was pending";
 		v->error = -EACCES;
 		verdict_deny(g, c, v);
 	}
@@ -394,8 +395,8 @@ settle(struct gate *g, const struct waiting *w)
 	verdict_deny(g, g->call, &v);
 }
 
-/* May this thread's exec begin now: no other of its group is under way, and the
- * log is there? */
+/* May this thread's exec begin now?  Its group must have no other exec in progress,
+ * and the recorder must be connected. */
 static bool
 may_start(struct gate *g, const struct waiting *w)
 {
@@ -427,16 +428,16 @@ gate_answer(struct gate *g, uint32_t number, enum gate_answer answer, const char
 		if (w->number != number || w->answer != 0)
 			continue;
 		w->answer = answer;
-		(void)snprintf(w->who, sizeof(w->who), "%s", who); /* cut is fine */
+		(void)snprintf(w->who, sizeof(w->who), "%s", who); /* may be cut */
 		ask_settle(g);
 		return 0;
 	}
 	return -ENOENT;
 }
 
-/* ---- while it waits ---------------------------------------------------------------- */
+/* ---- while pending ------------------------------------------------------------- */
 
-/* Whoever asked is gone: nobody need answer any more. */
+/* The caller is gone: withdraws the request. */
 static void
 withdraw(struct gate *g, const struct waiting *w)
 {
@@ -445,7 +446,7 @@ withdraw(struct gate *g, const struct waiting *w)
 	    .row = w->row,
 	    .program = w->program,
 	    .digest = w->asked.digest,
-	    .reason = "its process is gone",
+	    .reason = "its process has exited",
 	    .outcome = "withdrawn",
 	    .held_ns = loop_now() - w->since};
 
@@ -454,7 +455,7 @@ withdraw(struct gate *g, const struct waiting *w)
 	if (w->answer == 0)
 		g->order.person->withdrawn(g->order.person_arg, w->number);
 	call_begin(g->call, &w->notif);
-	(void)grant_record(g, (pid_t)w->notif.pid, g->call, &v, "deny"); /* no act */
+	(void)grant_record(g, (pid_t)w->notif.pid, g->call, &v, "deny"); /* not an act */
 }
 
 void
@@ -479,7 +480,7 @@ ask_tick(struct gate *g)
 			continue;
 		}
 		if (w->answer == 0 && now >= w->until) {
-			w->answer = GATE_NOBODY; /* not even the supervisor */
+			w->answer = GATE_NOBODY; /* nor has the supervisor */
 			g->order.person->withdrawn(g->order.person_arg, w->number);
 		}
 		i++;

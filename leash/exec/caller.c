@@ -1,16 +1,16 @@
 /*
- * Who starts a program, and where: for grants that say `from` and `in`, and for
- * the record.
+ * Which image starts a program, and in which directory: for grants with `from` and
+ * `in`, and for the record.
  *
- * Process: the leash.  A caller is known by the image that it runs, which is
- * read while it waits for our answer; it cannot change until its exec is over,
- * because another exec of the same process waits, and a process without
- * capabilities cannot name another file as its own.  Where it works can be moved
- * by its own threads until they are gone: it is looked at again at the stop.
+ * Process: the leash.  A caller is identified by the image that it runs, read while
+ * it waits for our reply.  The image cannot change until its exec is over: another
+ * exec of the same process waits, and a process without capabilities cannot change
+ * its /proc/PID/exe.  Its own threads can change its working directory until they
+ * are gone, so that is read again at the exec stop.
  *
- * A folder that a grant names is the one that stands there before the server's
- * first instruction, by device and inode; its name alone could be given to
- * another where the server may write.
+ * A directory in a grant is the one with that name before the server's first
+ * instruction, identified by device and inode.  The name alone is not enough: the
+ * server could give it to another directory where it may write.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,8 +26,8 @@
 #include "shim/base/fd.h"
 
 struct place {
-	struct sealed_ref in; /* equal texts are one place in the pool */
-	struct image_key key; /* of that folder */
+	struct sealed_ref in; /* equal texts have the same offset in the pool */
+	struct image_key key; /* of that directory */
 };
 
 int
@@ -78,10 +78,10 @@ caller_folders(struct gate *g)
 {
 	for (size_t i = 0; i < g->place_n; i++) {
 		const char *path = policy_str(g->order.policy, g->place[i].in);
-		/* canonical, and without its first slash below the root */
+		/* canonical; without the first slash it is below the root */
 		int fd = folder_open(g->root_fd, path[1] != '\0' ? path + 1 : ".");
 
-		(void)key_of(fd, &g->place[i].key); /* not there: never known */
+		(void)key_of(fd, &g->place[i].key); /* absent: matches nothing */
 		fd_close(&fd);
 	}
 }
@@ -105,7 +105,7 @@ caller_of(const struct gate *g, struct call *c)
 	c->caller = caller_image(g, c->tid);
 }
 
-/* Is what stands so many steps above this folder the one that was granted? */
+/* Is the directory that many steps above this one the granted one? */
 static bool
 is_above(int fd, size_t steps, const struct image_key *want)
 {
@@ -155,7 +155,7 @@ caller_place(const struct gate *g, pid_t tid, char *text, size_t cap)
 		(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 		n = readlink(link, text, cap);
 	}
-	/* a removed folder has a name of its own making */
+	/* the kernel appends to the name of a removed directory */
 	if (n <= 0 || (size_t)n >= cap || text[0] != '/' || fstat(fd, &st) < 0 ||
 	    st.st_nlink == 0)
 		goto out;

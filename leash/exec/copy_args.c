@@ -1,10 +1,9 @@
 /*
- * The words of a call, copied once.
+ * Copies the arguments of a call, once.
  *
- * Process: the leash.  Reads the memory of strangers, page by page, into
- * memory of its own; nothing is read twice for one decision.  Trusts no
- * length and no end mark of theirs.  Must never keep a copy: an environment
- * holds secrets.
+ * Process: the leash.  Reads untrusted memory, page by page, into its own; never
+ * reads anything twice for one decision.  Trusts neither the lengths nor the
+ * terminators in it.  Must never keep a copy: an environment contains secrets.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +18,7 @@
 
 #include "leash/exec/private.h"
 
-#define CALL_FETCH_MAX 3 /* pages by one call */
+#define CALL_FETCH_MAX 3 /* pages per system call */
 
 #if defined(__x86_64__)
 #define NATIVE_ARCH AUDIT_ARCH_X86_64
@@ -43,8 +42,8 @@ call_new(struct call **ret)
 		munmap(p, sizeof(struct call));
 		return -EPERM;
 	}
-	/* What stands here is wiped within the same call; where the limit on
-	 * locked memory is used up by the vault, that must do. */
+	/* The contents are wiped within the same call.  That must do if the vault has
+	 * used up the limit on locked memory. */
 	(void)mlock2(p, sizeof(struct call), MLOCK_ONFAULT);
 	*ret = p;
 	return 0;
@@ -76,8 +75,8 @@ call_begin(struct call *c, const struct seccomp_notif *n)
 	c->path[0] = '\0';
 }
 
-/* Our copy of the page that holds this address; whole pages, so that one that
- * can be read at all is read in full. */
+/* Our copy of the page that contains this address.  Whole pages, because a readable
+ * page is then readable in full. */
 static const uint8_t *
 page_at(struct call *c, uint64_t at)
 {
@@ -89,7 +88,7 @@ page_at(struct call *c, uint64_t at)
 
 	if (!page->used || page->at != base) {
 		page->used = true;
-		page->at = 1; /* no page's address: a failure is not kept */
+		page->at = 1; /* not a page address: failures are not cached */
 		/* syscalls: process_vm_readv */
 		if (process_vm_readv(c->tid, &to, 1, &from, 1, 0) != CALL_PAGE_LEN)
 			return NULL;
@@ -99,8 +98,8 @@ page_at(struct call *c, uint64_t at)
 }
 
 /*
- * Pages that will be wanted, by one call.  What it does not bring, page_at()
- * asks for by itself: it stops at the first page that is not there.
+ * Prefetches pages in one system call.  It stops at the first unreadable page;
+ * page_at() fetches the others one by one.
  */
 static void
 pages_fetch(struct call *c, const uint64_t *at, size_t n)
@@ -115,7 +114,7 @@ pages_fetch(struct call *c, const uint64_t *at, size_t n)
 		struct call_page *p = &c->page[base / CALL_PAGE_LEN % CALL_PAGES];
 
 		if (p->used || base == 0)
-			continue; /* the same, or one in its place; or NULL */
+			continue; /* the same page, one in its slot, or NULL */
 		p->used = true;
 		p->at = 1;
 		to[page_n] =
@@ -129,8 +128,8 @@ pages_fetch(struct call *c, const uint64_t *at, size_t n)
 		page[i]->at = (uint64_t)(uintptr_t)from[i].iov_base;
 }
 
-/* A string with its NUL; -E2BIG when it does not fit.  Of one that fails
- * nothing stays: call_wipe() knows of whole strings only. */
+/* Copies a string with its NUL; -E2BIG if it does not fit.  A failed copy leaves
+ * nothing: call_wipe() knows complete strings only. */
 static int
 copy_string(struct call *c, uint64_t at, char *to, size_t cap, size_t *ret_len)
 {
@@ -235,9 +234,9 @@ call_copy_words(struct call *c)
 }
 
 /*
- * At the exec stop the new stack is as the kernel made it: the count, the
- * arguments, NULL, the environment, NULL.  That is what the program will see,
- * and reading it costs a tenth of opening /proc/PID/cmdline and environ.
+ * At the exec stop the new stack is as the kernel made it: argc, argv, NULL, envp,
+ * NULL.  The program will see exactly this, and reading it costs a tenth of opening
+ * /proc/PID/cmdline and environ.
  */
 int
 call_read_process(struct call *c, pid_t pid)
@@ -252,10 +251,10 @@ call_read_process(struct call *c, pid_t pid)
 	if (ptrace(PTRACE_GET_SYSCALL_INFO, pid, (void *)sizeof(info), &info) < 0)
 		return -errno;
 	if (info.arch != NATIVE_ARCH)
-		return -ENOEXEC; /* another layout */
+		return -ENOEXEC; /* unexpected layout */
 	sp = info.stack_pointer;
 	wanted[0] = sp;
-	wanted[1] = sp + CALL_PAGE_LEN; /* a small environment ends there */
+	wanted[1] = sp + CALL_PAGE_LEN; /* a small environment ends within these pages */
 	pages_fetch(c, wanted, sizeof(wanted) / sizeof(wanted[0]));
 	r = copy_pointer(c, sp, &argc);
 	if (r == 0)

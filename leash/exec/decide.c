@@ -1,10 +1,9 @@
 /*
- * What the policy says about (image, arguments, environment), and the record
- * of it.
+ * The policy's decision about (image, arguments, environment), and its record.
  *
- * Process: the leash.  Works on our own copy of the call only.  An argument
- * may hold a secret: the log gets argv[0] and the path that was asked for, both
- * scrubbed, a digest and the count, never the rest.
+ * Process: the leash.  Works on our own copy of the call only.  An argument may
+ * contain a secret: the log gets argv[0] and the requested path, both redacted, a
+ * digest and the count, never the rest.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,26 +17,26 @@
 #include "leash/vault/vault.h"
 
 #define VARIABLE_SHOWN_MAX 64
-#define CHANGED_MAX        64 /* variables that a grant may let change */
+#define CHANGED_MAX        64 /* variables that a grant may allow to change */
 
-static const char because_pin[] = "its file is not the one that is pinned";
+static const char because_pin[] = "its file does not have the digest in the policy";
 
-/* Words for what could not even be judged. */
+/* Reasons for calls that could not be decided at all. */
 static const struct {
 	int error;
 	const char *reason;
 } unjudged[] = {
-    {-EACCES, "the path cannot be followed, or leads through a magic link"},
-    {-EFAULT, "path, arguments or environment cannot be read"},
+    {-EACCES, "unable to follow the path, or it contains a magic link"},
+    {-EFAULT, "unable to read path, arguments or environment"},
     {-E2BIG, "too many or too long arguments"},
     {-EINVAL, "unknown flags"},
     {-EBADF, "no such descriptor"},
 };
 
 /*
- * What execve itself would say of a path that leads to nothing.  In a cell that
- * is how most programs that nothing grants look: they are not in the view.  So
- * it is recorded like any refusal, though a search along PATH asks for many.
+ * The errors of execve for a path that does not exist.  In a cell most programs
+ * without a grant look like this, because they are not in the view.  So the attempt
+ * is recorded like any refusal, although a search along PATH makes many.
  */
 static bool
 leads_nowhere(int error)
@@ -66,8 +65,8 @@ refuse_unjudged(struct verdict *v, int error)
 	}
 }
 
-/* deny beats ask beats allow beats "nothing grants it", over all names that
- * one file was granted under. */
+/* deny beats ask beats allow beats "no grant", over all names under which one file was
+ * granted. */
 static unsigned int
 weight(struct policy_answer a)
 {
@@ -102,7 +101,7 @@ match_images(struct gate *g, const struct image_key *key, struct policy_exec_ask
 	return best;
 }
 
-/* The variables that are not as at the launch, CHANGED_MAX at most. */
+/* The variables that have changed since the launch, at most CHANGED_MAX. */
 static size_t
 changed_of(const struct gate *g, const struct call *c, const char *ret[CHANGED_MAX])
 {
@@ -115,7 +114,7 @@ changed_of(const struct gate *g, const struct call *c, const char *ret[CHANGED_M
 	return n;
 }
 
-/* The first variable that has changed and that the row does not name. */
+/* The first changed variable that the row does not name. */
 static const char *
 first_ungranted(const struct policy *p, const struct sealed_exec *e,
     const struct policy_exec_ask *ask)
@@ -127,8 +126,8 @@ first_ungranted(const struct policy *p, const struct sealed_exec *e,
 }
 
 /*
- * Nothing grants it: what is the nearest row that would, and what does it lack?
- * The first thing that is missing is told, as policy_exec_miss() finds it.
+ * No grant matches: finds the nearest row that would, and what is missing.  Only
+ * the first missing condition is reported, as policy_exec_miss() finds it.
  */
 static void
 explain(struct gate *g, const struct image_key *key, const struct policy_exec_ask *asked,
@@ -136,10 +135,10 @@ explain(struct gate *g, const struct image_key *key, const struct policy_exec_as
 {
 	static const char *const words[] = {
 	    [MISS_NAME] = "called by another name than the granted one",
-	    [MISS_EXCEPT] = "these arguments are an exception of the grant",
-	    [MISS_EXPIRED] = "the grant's exception has run out",
+	    [MISS_EXCEPT] = "the grant excludes these arguments (`except`)",
+	    [MISS_EXPIRED] = "the exception has expired",
 	    [MISS_FROM] = "the grant is for another caller",
-	    [MISS_IN] = "the grant is for another folder",
+	    [MISS_IN] = "the grant is for another directory",
 	    [MISS_ENV] = "environment differs from the launch",
 	};
 	const struct policy *p = g->order.policy;
@@ -186,7 +185,7 @@ match(
 		best = (struct policy_answer){.verdict = VERDICT_DENY};
 	v->verdict = best.verdict;
 	v->row = best.exec;
-	/* where it says "ask", ask.c puts the question */
+	/* if the verdict is "ask", approval.c sends the request */
 	if (!best.exec || best.verdict == VERDICT_DENY)
 		refuse(v, -EACCES, known ? NULL : "no grant names this file");
 	if (best.exec && best.verdict != (enum sealed_verdict)best.exec->verdict)
@@ -202,10 +201,10 @@ image_of(const struct gate *g, uint32_t row)
 }
 
 /*
- * Does this relative path name the granted file by names alone: the folder that
- * the process works in, then what stands there?  Its interpreter opens it anew,
- * so nothing that the server could turn to another file may lie on the way: no
- * link, no "..".  Then it is as good as the granted path itself.
+ * Does this relative path lead to the granted file by plain names alone, starting
+ * at the process's working directory?  The interpreter opens it anew, so the path
+ * must contain nothing that the server could redirect: no link, no "..".  It is
+ * then equivalent to the granted path itself.
  */
 static bool
 leads_to(
@@ -230,7 +229,7 @@ leads_to(
 	       strcmp(text, policy_str(p, image->real)) == 0;
 }
 
-/* What the policy lets go on, but its own file does not. */
+/* What the policy allows but the file's own state does not. */
 static const char *
 granted_but(const struct gate *g, const struct call *c, const struct sealed_exec *row)
 {
@@ -239,13 +238,13 @@ granted_but(const struct gate *g, const struct call *c, const struct sealed_exec
 	if (!pin_holds(g, image_of(g, row->asked)) ||
 	    !pin_holds(g, image_of(g, row->mapped)))
 		return because_pin;
-	/* The kernel tells a script's interpreter the path of this call: one that
-	 * might lead elsewhere by then would be killed at the stop. */
+	/* The kernel passes the path of this call to a script's interpreter.  One that
+	 * might lead elsewhere by then would be killed at the exec stop. */
 	if (row->prefix.n > 0 &&
 	    strcmp(c->path, policy_str(p, p->image[row->asked].path)) != 0 &&
 	    (c->dirfd != AT_FDCWD ||
 		!leads_to(p, &p->image[row->asked], c->tid, c->path)))
-		return "a script is started by its granted path";
+		return "a script must be started by its granted path";
 	return NULL;
 }
 
@@ -302,8 +301,8 @@ out:
 }
 
 /*
- * The words of the call, as the process at its stop has them: a script's
- * interpreter has its own in place of the first.
+ * The arguments of the call, as the process has them at the exec stop: in a
+ * script's process the interpreter's arguments replace the first.
  */
 static struct policy_argv
 words_of(const struct flight *f, struct call *c)
@@ -315,8 +314,8 @@ words_of(const struct flight *f, struct call *c)
 	return (struct policy_argv){.v = c->argv + skip, .n = c->argc - skip};
 }
 
-/* The threads that could move the folder are gone now: the policy is asked once
- * more, with where it is and with the environment that it really has. */
+/* The threads that could change the directory are gone now.  Asks the policy once
+ * more, with the actual directory and environment. */
 static bool
 same_answer(struct gate *g, const struct flight *f, struct call *c)
 {
@@ -341,11 +340,11 @@ grant_stands(struct gate *g, const struct flight *f, struct call *c)
 	    !pin_holds(g, image_of(g, f->row->mapped)))
 		return because_pin;
 	if (g->place_n > 0 && !same_answer(g, f, c))
-		return "another folder than the one judged";
+		return "another directory than the one checked";
 	return NULL;
 }
 
-/* The arguments as one number: each with its NUL, as /proc/PID/cmdline has them. */
+/* Digest of the arguments, each with its NUL, as in /proc/PID/cmdline. */
 static void
 put_argv_digest(struct event *e, const struct call *c)
 {
@@ -355,7 +354,7 @@ put_argv_digest(struct event *e, const struct call *c)
 	event_digest(e, KEY_ARGV_SHA256, digest);
 }
 
-/* What the server chose to call something may be a secret of its own. */
+/* A name that the server chose may itself contain a secret. */
 static void
 put_foreign(struct gate *g, enum event_key key, const char *text)
 {
@@ -366,8 +365,8 @@ put_foreign(struct gate *g, enum event_key key, const char *text)
 	event_text(&g->event, key, text);
 }
 
-/* Which variable refused it, for who writes the policy: its name, never its
- * value.  A long one is no name, and half of it would pass the scrub. */
+/* Names the variable that caused the refusal, for the author of the policy; never its
+ * value.  A long text is not a name, and half of a secret would pass the redaction. */
 static void
 put_reason(struct gate *g, const struct verdict *v)
 {
@@ -399,7 +398,7 @@ put_caller(struct gate *g, const struct call *c)
 		event_text(&g->event, KEY_CHAIN, "...");
 }
 
-/* What the file must hold, where the policy says it. */
+/* The required digest, if the policy has one. */
 static void
 put_pin(struct event *e, const struct sealed_image *image)
 {
@@ -409,7 +408,7 @@ put_pin(struct event *e, const struct sealed_image *image)
 		event_digest(e, KEY_PINNED, image->sha256);
 }
 
-/* What a person was asked about, and what came of it. */
+/* What was asked, and the answer. */
 static void
 put_question(struct event *e, const struct verdict *v)
 {
@@ -455,6 +454,6 @@ grant_record(struct gate *g, pid_t pid, const struct call *c, const struct verdi
 	event_number(e, KEY_PID, (uint64_t)pid);
 	if (v->reason)
 		put_reason(g, v);
-	/* Durable within 50 ms: an exec is too frequent to wait. */
+	/* Durable within 50 ms: execs are too frequent to wait for the disk. */
 	return report_send(g->order.report, e, EVENT_FLOW, NULL);
 }

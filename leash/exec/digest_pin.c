@@ -1,11 +1,10 @@
 /*
- * Pinned programs: a file that a policy names with its digest is that file only
- * while its bytes are those.
+ * Pinned programs: a file that a policy names with its digest matches only while
+ * its bytes have that digest.
  *
- * Process: the leash.  A pinned file is read once, before the server starts.
- * Later its size and its times are looked at; a file that was touched is read
- * again only if that is quickly done, and is refused if it is not: nobody may
- * hold up the gate by touching a file.
+ * Process: the leash.  A pinned file is read once, before the server starts.  Later
+ * only its size and times are checked.  A file that was touched is read again if it
+ * is small enough, and refused otherwise: touching a file must not delay the gate.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,12 +16,12 @@
 #include "leash/exec/private.h"
 #include "shim/base/fd.h"
 
-#define PIN_LEN_MAX   (1ull << 30)  /* read at the start */
-#define PIN_AGAIN_MAX (32ull << 20) /* read while an exec waits: a tenth of a second */
+#define PIN_LEN_MAX   (1ull << 30)  /* bytes read at the start */
+#define PIN_AGAIN_MAX (32ull << 20) /* bytes read while an exec waits: 0.1 s */
 
 struct pin {
 	bool wanted;
-	bool good;      /* what is written below held these bytes */
+	bool good;      /* the file had these bytes at the time below */
 	struct stat st; /* of the file when it was read */
 };
 
@@ -36,8 +35,8 @@ as_it_was(const struct stat *a, const struct stat *b)
 	       a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-/* Read it, if it is not too long.  Its times are taken before its bytes: what
- * is written meanwhile changes them. */
+/* Reads the file, if it is not too long.  Takes its times before its bytes, so that a
+ * write in between changes them. */
 static void
 pin_read(const struct gate *g, size_t image, uint64_t max)
 {

@@ -1,9 +1,9 @@
 /*
- * Each exec in words, as it is judged: for who tries a policy (kennel exec
+ * Reports each exec with its verdict, for an author who tries a policy (kennel exec
  * --explain).
  *
- * Process: the leash.  What the server chose to say goes out as the log has it:
- * without its secrets.  Must not wait: what is not read is not told.
+ * Process: the leash.  Text of the server is redacted as in the log.  Must not
+ * wait: if the reader is too slow, reports are dropped.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #define WORDS_MAX 8192
 #define CHAIN_MAX 4096
 
-/* Valid until the next one. */
+/* Valid until the next call. */
 static const char *
 clean(struct gate *g, const char *text)
 {

@@ -1,11 +1,11 @@
 /*
- * Which granted file is this?  Files are known by device and inode of the
- * descriptors that the cell opened, never by a path; the descriptors stay
- * open, so an inode number cannot come back as another file.
+ * Which granted file is this?  Files are identified by device and inode of the
+ * descriptors that the cell opened, never by a path.  The descriptors stay open, so
+ * an inode number cannot be reused for another file.
  *
- * Process: the leash, outside the cell's namespaces.  What a path means for
- * the caller decides only whether the call may go on: the exec stop asks again
- * what is mapped, so a path that moves in between gains nothing.
+ * Process: the leash, outside the cell's namespaces.  The caller's meaning of a
+ * path only decides whether the call may continue.  The exec stop checks which file
+ * is mapped, so changing the path in between gains nothing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 #include "leash/exec/private.h"
 #include "shim/base/fd.h"
 
-#define RESOLVE_TRIES 4 /* a rename beside "..": openat2 says EAGAIN */
+#define RESOLVE_TRIES 4 /* openat2 returns EAGAIN for a rename during ".." */
 
 int
 image_load(struct gate *g)
@@ -32,7 +32,7 @@ image_load(struct gate *g)
 		struct stat st;
 
 		if (g->order.image_fd[i] < 0)
-			continue; /* optional, and not there */
+			continue; /* optional, and absent */
 		/* syscalls: fstat newfstatat */
 		if (fstat(g->order.image_fd[i], &st) < 0)
 			return -errno;
@@ -48,8 +48,8 @@ image_same(const struct image_key *a, const struct image_key *b)
 	return a->known && b->known && a->dev == b->dev && a->ino == b->ino;
 }
 
-/* What a link of the caller's /proc folder leads to; the link is the kernel's
- * own and needs no walk through anybody's tree. */
+/* The file that a link in the caller's /proc directory leads to.  The kernel itself
+ * resolves the link; no path of the caller is walked. */
 static int
 key_of_link(const char *link, struct image_key *ret)
 {
@@ -71,7 +71,7 @@ image_mapped(pid_t pid, struct image_key *ret)
 	return key_of_link(link, ret);
 }
 
-/* The folder a relative path starts in, as text in the caller's own view. */
+/* The start directory of a relative path, as a path in the caller's view. */
 static int
 base_of(const struct call *c, char *ret, size_t cap)
 {
@@ -109,8 +109,8 @@ root_open(struct gate *g, pid_t tid)
 }
 
 /*
- * Walk the caller's tree.  A magic link would be followed as the leash, not
- * as the caller ("self" is us there): such a path is refused.
+ * Walks a path in the caller's tree.  Magic links would resolve for the leash, not
+ * for the caller ("self" is the leash here), so such a path is refused.
  */
 static int
 walk(struct gate *g, const struct call *c, const char *path, struct image_key *ret)
@@ -143,8 +143,8 @@ walk(struct gate *g, const struct call *c, const char *path, struct image_key *r
 	return r;
 }
 
-/* The number behind this word in the status of a task, of the innermost pid
- * namespace where there are several; -1. */
+/* The number after this key in the status of a task, for the innermost pid namespace
+ * if there are several; -1. */
 static long
 number_inside(pid_t tid, const char *word)
 {
@@ -171,8 +171,8 @@ number_inside(pid_t tid, const char *word)
 	return tab ? strtol(tab + 1, NULL, 10) : -1;
 }
 
-/* Past "self/", "thread-self/" or the caller's own number, else NULL: of others
- * nothing is followed. */
+/* The part after "self/", "thread-self/" or the caller's own pid, else NULL: links of
+ * other processes are not followed. */
 static const char *
 past_self(const struct call *c, const char *path)
 {
@@ -192,10 +192,10 @@ past_self(const struct call *c, const char *path)
 }
 
 /*
- * /proc/self and its like name the leash when the leash walks there; in the
- * cell's own proc they are not even there.  What a program calls of itself this
- * way (its own image, a descriptor of its own) is followed by name, through the
- * caller's folder in ours; anything else behind /proc is refused.
+ * /proc/self and the like name the leash when the leash walks them, and in the
+ * cell's own proc they do not exist.  A program's references to itself (its image,
+ * one of its descriptors) are resolved through the caller's directory in our /proc.
+ * Any other path below /proc is refused.
  */
 static int
 own_link(const struct call *c, const char *path, struct image_key *ret)
@@ -217,7 +217,7 @@ own_link(const struct call *c, const char *path, struct image_key *ret)
 	return key_of_link(link, ret);
 }
 
-/* True: the path leads there, and *ret_r is what own_link() says. */
+/* True if the path leads there; *ret_r is then the result of own_link(). */
 static bool
 through_proc(const struct call *c, const char *path, struct image_key *ret, int *ret_r)
 {

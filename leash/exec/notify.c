@@ -1,17 +1,16 @@
 /*
- * The gate's door: notifications in, verdicts out.
+ * The gate's loop: notifications in, verdicts out.
  *
  *	received -- same thread in flight? --> judged at once, not seized again
  *	   |
  *	   +-- its group in flight? --> held until that flight is over
- *	   +-- granted, but the log is late? --> held until it is not
+ *	   +-- granted, but the recorder is slow? --> held until it is not
  *	   |
- *	   +--> judged: denied (answered), let go (stop.c), or a person is
- *		asked (ask.c)
+ *	   +--> judged: denied (replied), continued (stop.c), or approval is
+ *		requested (approval.c)
  *
- * Process: the leash.  Holds the notify descriptor.  Trusts its own copies
- * only.  Must never block, and must never answer "go on" to a thread that it
- * does not trace.
+ * Process: the leash.  Holds the notify descriptor.  Trusts its own copies only.
+ * Must never block, and must never let a thread continue that it does not trace.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,11 +33,11 @@
 #define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
 #endif
 
-/* Of refusals the supervisor hears so many at once, then so many a second. */
+/* Refusals are reported in bursts of 64, then at most 20 a second. */
 #define TOLD_COST_NS  (50 * LOOP_MS)
 #define TOLD_BURST_NS (64 * TOLD_COST_NS)
 
-/* A kernel to come may write a longer record than ours. */
+/* A future kernel may write a longer record. */
 union notif {
 	struct seccomp_notif n;
 	uint8_t room[1024];
@@ -91,8 +90,8 @@ void
 gate_hear(struct gate *g, int notify_fd)
 {
 	g->order.notify_fd = notify_fd;
-	/* The caller sleeps until we answer: wake each other on the same
-	 * processor (Linux 6.6; else only slower). */
+	/* The caller sleeps until we reply: wake each other on the same processor
+	 * (Linux 6.6; otherwise only slower). */
 	/* syscalls: ioctl */
 	(void)ioctl(
 	    notify_fd, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
@@ -126,9 +125,9 @@ gate_fd(const struct gate *g)
 }
 
 /*
- * A refusal costs the server nothing and us a record: past a burst of them the
- * next call waits in the kernel, so that the log grows by so many a second and
- * no more.  Nor is a call heard whose record could not be kept.
+ * A refusal costs the server nothing and us a record.  After a burst of refusals
+ * the next call waits in the kernel, which limits the growth of the log.  A call
+ * whose record could not be kept is not received either.
  */
 static bool
 may_judge(const struct gate *g)
@@ -189,8 +188,8 @@ notify_reply(const struct gate *g, uint64_t id, int error)
 }
 
 /*
- * Who talks to the agent hears of it before the caller does, so that the two
- * can be put together; not of more than it can read.
+ * Reports the refusal to the process that talks to the agent before the caller gets
+ * its reply, so that the two can be matched; at most as fast as it can read.
  */
 void
 verdict_tell(struct gate *g, const struct verdict *v)
@@ -223,9 +222,9 @@ verdict_deny(struct gate *g, const struct call *c, const struct verdict *v)
 {
 	verdict_tell(g, v);
 	count_refusal(g, v->absent);
-	/* A full log stops acts; a refusal is none. */
+	/* a full log stops execs; a refusal is not one */
 	(void)grant_record(g, c->tid, c, v, "deny");
-	(void)notify_reply(g, c->id, v->error); /* dead: nobody to tell */
+	(void)notify_reply(g, c->id, v->error); /* a dead caller needs no reply */
 }
 
 void
@@ -240,10 +239,10 @@ verdict_allow(struct gate *g, const struct call *c, struct verdict *v, pid_t tgi
 	if (r == 0) {
 		r = flight_start(g, c, tgid, v->row, again, asked);
 		if (r == 0 || !notify_valid(g, c->id))
-			return; /* on its way, or gone meanwhile */
-		v->reason = "cannot be watched";
+			return; /* in progress, or gone meanwhile */
+		v->reason = "unable to trace the process";
 	} else {
-		v->reason = "no record, no act";
+		v->reason = "the audit log did not take the record";
 	}
 	v->verdict = VERDICT_DENY;
 	v->error = -EACCES;
@@ -267,7 +266,7 @@ log_waits(struct gate *g)
 	return now - g->log_since < g->log_wait_ns;
 }
 
-/* False: answered, let go or asked about.  True: to be held, and judged anew. */
+/* False: replied, continued or sent for approval.  True: hold it and decide again. */
 static bool
 judge(struct gate *g, struct held *h, struct flight *again)
 {
@@ -278,8 +277,8 @@ judge(struct gate *g, struct held *h, struct flight *again)
 	h->for_log = false;
 	call_begin(c, &h->notif);
 	grant_judge(g, c, &v);
-	/* All that was read was the caller's, if it still waits now: a thread
-	 * id cannot have been given to another in between. */
+	/* Everything read belonged to the caller if it still waits now: its thread id
+	 * cannot have been reused in between. */
 	if (!notify_valid(g, c->id)) {
 		if (first)
 			fd_close(&g->root_fd);
@@ -298,8 +297,8 @@ judge(struct gate *g, struct held *h, struct flight *again)
 	return h->for_log;
 }
 
-/* The thread group of a thread; asked the cheap way first: a signal that is
- * none reaches (tid, tid) only if the thread leads its group. */
+/* The thread group of a thread.  First the cheap way: signal 0 to (tid, tid) succeeds
+ * only if the thread leads its group. */
 static int
 group_of(pid_t tid, pid_t *ret)
 {
@@ -338,13 +337,13 @@ take(struct gate *g, const struct seccomp_notif *n)
 	struct held h = {.notif = *n};
 
 	if (tid <= 0 || group_of(tid, &tgid) < 0) {
-		(void)notify_reply(g, n->id, -EACCES); /* gone, or not ours */
+		(void)notify_reply(g, n->id, -EACCES); /* gone, or not in the cell */
 		return;
 	}
 	h.tgid = tgid;
 	if (f && !f->over) {
-		/* A thread gives its id back inside its exec, before we see the
-		 * stop: who has it now may be another, whom nobody traces. */
+		/* A thread gives up its id inside its exec, before we see the stop.
+		 * The id may now belong to another thread, which nothing traces. */
 		if (f->tgid != tgid)
 			(void)notify_reply(g, n->id, -EAGAIN);
 		else if (judge(g, &h, f))
@@ -365,9 +364,9 @@ gate_notified(struct gate *g, short revents)
 		gate_tick(g);
 		return 0;
 	}
-	/* Before Linux 6.11 a receive waits for ever once the last task under the
-	 * filter is gone; never after POLLIN, since nobody else receives: whose
-	 * call has died meanwhile has been counted, and is ENOENT. */
+	/* Before Linux 6.11 a receive blocks forever once the last task under the
+	 * filter is gone.  It never blocks after POLLIN, because this is the only
+	 * receiver: a call that died meanwhile is still counted, and returns ENOENT. */
 	if (!(revents & POLLIN))
 		return revents ? -EPIPE : 0;
 	memset(&u, 0, sizeof(u));
@@ -383,7 +382,7 @@ held_stays(struct gate *g, struct held *h)
 {
 	struct flight *f = NULL;
 
-	if (h->for_log) { /* maybe of a thread that has a flight */
+	if (h->for_log) { /* its thread may have a flight */
 		if (log_waits(g))
 			return true;
 		f = flight_of_thread(g, (pid_t)h->notif.pid);

@@ -1,12 +1,12 @@
 /*
- * The exec gate's own memory: private to leash/exec.
+ * The exec gate's state: private to leash/exec.
  *
- *	held	received, not let go: its thread group has an exec under way, or
- *		the log is late
- *	call	the words of the one call being judged, copied once (scratch)
- *	waiting	a person is being asked (ask.c)
- *	flight	a thread that was told to go on and is traced until its exec
- *		has stopped, failed, or the thread is dead
+ *	held	received but not decided: its thread group has an exec in progress,
+ *		or the recorder is slow
+ *	call	the arguments of the one call being decided, copied once (scratch)
+ *	waiting	pending approval (approval.c)
+ *	flight	a thread that was allowed to continue and is traced until its exec
+ *		has stopped or failed, or the thread is dead
  */
 #ifndef KENNEL_LEASH_EXEC_FLIGHT_H
 #define KENNEL_LEASH_EXEC_FLIGHT_H
@@ -18,21 +18,21 @@
 #include "shim/base/buf.h"
 
 #define GATE_TICK_MS   10
-#define ASK_TICK_MS    100 /* while only questions wait */
+#define ASK_TICK_MS    100 /* while there are only pending approvals */
 #define ASK_DIGEST_LEN 32
-/* So long execs wait for a log that is late (report_late) but not gone; where
- * nobody has looked for a second, it counts anew. */
+/* How long execs may wait for a slow but connected recorder (report_late).  Restarts
+ * after GATE_LOG_SEEN_NS (one second) without a check. */
 #define GATE_LOG_WAIT_NS (5000 * LOOP_MS)
 #define GATE_LOG_SEEN_NS (1000 * LOOP_MS)
-/* What each refusal costs of the time in which it is paid for; a search along
- * PATH meets many absent files.  Who owes more than this waits. */
+/* Rate limit: each refusal adds this much to the server's debt; above the burst the
+ * next call waits.  An absent file adds less, because a search along PATH hits many. */
 #define GATE_REFUSAL_NS        10000000ull
 #define GATE_ABSENT_NS         1000000ull
 #define GATE_REFUSALS_BURST_NS (2000 * GATE_REFUSAL_NS)
-/* Room in the report for what is under way, and for how the server ended. */
+/* Room in the audit writer for execs in progress and for the server's end. */
 #define GATE_RECORDS_KEPT (GATE_FLIGHTS_MAX + 64)
-#define CALL_PAGES        16   /* the caller's pages kept while one call is copied */
-#define CALL_PAGE_LEN     4096 /* the least page of any kernel: never faults inside */
+#define CALL_PAGES        16   /* pages of the caller kept while one call is copied */
+#define CALL_PAGE_LEN     4096 /* bytes; the smallest page size, so no fault inside */
 
 struct call_page {
 	uint64_t at;
@@ -42,19 +42,19 @@ struct call_page {
 
 struct kin_level {
 	pid_t pid;
-	uint32_t image; /* as a policy_exec_ask has it */
+	uint32_t image; /* as in struct policy_exec_ask */
 };
 
-/* Who started who asks, and so on; the nearest first. */
+/* The processes above the caller, nearest first. */
 struct kin_chain {
 	size_t n;
-	bool more; /* there are others above */
+	bool more; /* the chain is longer */
 	struct kin_level level[GATE_CHAIN_MAX];
 };
 
 /*
- * Our own copy of what a call says.  It may hold secrets (an environment):
- * not dumped, not in children, wiped by call_wipe() after each use.
+ * Our own copy of a call's arguments.  It may contain secrets (an environment):
+ * excluded from core dumps and from children, wiped by call_wipe() after each use.
  */
 struct call {
 	uint64_t id;
@@ -63,10 +63,10 @@ struct call {
 	unsigned int flags; /* AT_* of execveat */
 	uint64_t path_at, argv_at, envp_at;
 	size_t argc, envc;
-	uint32_t caller; /* image that asks, as a policy_exec_ask has it */
+	uint32_t caller; /* the calling image, as in struct policy_exec_ask */
 	struct kin_chain chain;
 	size_t argv_len; /* text[0..argv_len): the arguments, each with NUL */
-	size_t text_len; /* in use: arguments, then environment */
+	size_t text_len; /* bytes used: arguments, then environment */
 	char path[PATH_MAX];
 	const char *argv[GATE_ARGS_MAX + 1];
 	const char *envp[GATE_ARGS_MAX + 1];
@@ -77,14 +77,14 @@ struct call {
 struct held {
 	struct seccomp_notif notif;
 	pid_t tgid;
-	bool for_log; /* judged before; the log was late */
+	bool for_log; /* decided once already; the recorder was slow */
 };
 
-/* What a person saw; nothing of it may be otherwise at the exec stop. */
+/* What the user approved; the exec stop must find exactly this. */
 struct asked {
-	bool on; /* else: nobody was asked */
+	bool on; /* false: no approval was requested */
 	uint8_t digest[ASK_DIGEST_LEN];
-	uint8_t rest[ASK_DIGEST_LEN]; /* of the environment and the folder */
+	uint8_t rest[ASK_DIGEST_LEN]; /* of the environment and the directory */
 };
 
 struct waiting {
@@ -99,7 +99,7 @@ struct waiting {
 	const char *program;
 };
 
-/* A yes whose exec has failed. */
+/* An approval whose exec has failed. */
 struct yes {
 	pid_t tgid;
 	struct asked asked;
@@ -109,43 +109,43 @@ struct yes {
 struct flight {
 	pid_t tid;
 	pid_t tgid;
-	const struct sealed_exec *row; /* what the stop must find */
-	uint32_t caller;               /* who asked for it */
-	char *argv;                    /* the arguments as judged */
+	const struct sealed_exec *row; /* what the exec stop must find */
+	uint32_t caller;               /* the calling image */
+	char *argv;                    /* the arguments as decided */
 	size_t argv_len;
-	const char *script; /* behind them: the path of the call, of a script */
+	const char *script; /* after them: for a script, the path of the call */
 	unsigned int ticks; /* how long others have waited for it */
-	struct asked asked; /* a person's yes, used up at the stop */
-	bool over;          /* only waits to be reaped: holds nobody up */
-	bool parked;        /* its thread waits for a person, or for the log: the same */
+	struct asked asked; /* an approval, used up at the stop */
+	bool over;          /* only needs reaping; delays no other exec */
+	bool parked;        /* its thread, too, waits for approval or the recorder */
 };
 
-struct image_key { /* which file; kept alive by image_fd */
+struct image_key { /* identifies a file; image_fd keeps the inode in use */
 	dev_t dev;
 	ino_t ino;
 	bool known;
 };
 
 struct verdict {
-	int error;   /* what the caller gets, 0: go on */
-	bool absent; /* leads to no file: recorded, not counted */
+	int error;   /* the caller's errno, 0: continue */
+	bool absent; /* the file does not exist: recorded, not counted */
 	enum sealed_verdict verdict;
 	const struct sealed_exec *row;
 	const char *program;
-	const char *reason;  /* NULL: the rule says it all */
-	const char *differs; /* the variable that refused it, in the call's copy */
-	/* of a question: */
+	const char *reason;  /* NULL: the rule is the reason */
+	const char *differs; /* the variable that caused it, in the call's copy */
+	/* of an approval: */
 	const uint8_t *digest;
-	const char *outcome, *who; /* NULL, "": nothing was said */
+	const char *outcome, *who; /* NULL, "": no answer */
 	uint64_t held_ns;
 };
 
 struct gate {
 	struct gate_order order;
 	struct image_key *image; /* one per row of the server's images */
-	struct pin *pin;         /* the same; NULL where none is pinned */
+	struct pin *pin;         /* the same; NULL if no image is pinned */
 	struct kinship *kin;
-	struct place *place; /* one per folder that a row's `in` names */
+	struct place *place; /* one per directory in the `in` of a row */
 	size_t place_n;
 	int root_fd; /* "/" of the cell, -1 before the first call */
 	struct call *call;
@@ -154,27 +154,26 @@ struct gate {
 	struct held *held; /* GATE_FLIGHTS_MAX, oldest first */
 	size_t held_n;
 	struct gate_counts counts;
-	uint64_t refused_until; /* loop_now() at which all refusals are paid for */
+	uint64_t refused_until; /* loop_now() at which the refusal debt is paid off */
 	struct event event;
-	struct buf shown; /* a word of the call, scrubbed for the record */
+	struct buf shown; /* one argument, redacted for the record */
 
 	struct waiting *waiting; /* GATE_QUESTIONS_MAX */
 	size_t waiting_n;
 	struct yes *yes; /* GATE_QUESTIONS_MAX, oldest first */
 	size_t yes_n;
-	uint32_t ask_number; /* given last */
+	uint32_t ask_number; /* the last one used */
 	uint64_t ask_ns, ask_look;
 	uint64_t log_wait_ns;
-	uint64_t log_since,
-	    log_seen;         /* loop_now() at which it was late, first and last */
-	uint64_t asked_until; /* loop_now() at which all questions are paid for */
-	uint64_t told_until;  /* the same, of refusals that the supervisor heard of */
+	uint64_t log_since, log_seen; /* loop_now() of its first and last delay */
+	uint64_t asked_until;         /* when the approval requests' debt is paid off */
+	uint64_t told_until;          /* the same, for refusals sent to kennel */
 	uint8_t ask_salt[ASK_DIGEST_LEN];
-	char asked_folder[PATH_MAX]; /* as the newest digest has it */
-	struct buf words;            /* what is shown */
+	char asked_folder[PATH_MAX]; /* as in the newest digest */
+	struct buf words;            /* text shown to the user */
 };
 
-/* ---- copy.c -------------------------------------------------------------- */
+/* ---- copy_args.c --------------------------------------------------------- */
 int call_new(struct call **ret);
 void call_free(struct call *);
 void call_begin(struct call *, const struct seccomp_notif *);
@@ -182,14 +181,14 @@ void call_begin(struct call *, const struct seccomp_notif *);
 int call_copy_path(struct call *);
 /* 0, -EFAULT, -E2BIG. */
 int call_copy_words(struct call *);
-/* The same words as a process at its exec stop has them. */
+/* Reads the arguments of a process at its exec stop. */
 int call_read_process(struct call *, pid_t);
 void call_wipe(struct call *);
 
 /* ---- image.c ------------------------------------------------------------- */
 int image_load(struct gate *);
-/* The file that the call asks for, as the caller sees it; a negative errno is
- * what the caller gets. */
+/* The file that the call names, resolved as the caller would.  A negative errno is the
+ * caller's result. */
 int image_asked(struct gate *, const struct call *, struct image_key *ret);
 /* The file that a process runs. */
 int image_mapped(pid_t, struct image_key *ret);
@@ -197,42 +196,43 @@ bool image_same(const struct image_key *, const struct image_key *);
 
 /* ---- caller.c ------------------------------------------------------------ */
 int caller_load(struct gate *);
-/* The folders of `in`, below the cell's root, before anything has run there. */
+/* Opens the directories of `in` below the cell's root; call before any program runs. */
 void caller_folders(struct gate *);
-/* Who asks: into the call. */
+/* Stores the calling image in the call. */
 void caller_of(const struct gate *, struct call *);
-/* The image that a process runs, as a policy_exec_ask has it. */
+/* The image that a process runs, as in struct policy_exec_ask. */
 uint32_t caller_image(const struct gate *, pid_t);
-/* Where a thread works: its folder in the cell, into text; NULL: not known, or it
- * only looks like one that a row names. */
+/* Writes a thread's working directory, as a path in the cell, to text.  NULL: unknown,
+ * or a different directory under the name that a row uses. */
 const char *caller_place(const struct gate *, pid_t, char *text, size_t cap);
 
-/* ---- kin.c --------------------------------------------------------------- */
+/* ---- ancestry.c ---------------------------------------------------------- */
 int kin_new(struct kinship **ret);
 void kin_free(struct kinship *);
-/* Who is above the caller, into the call: best effort, nothing where it is not
- * known. */
+/* Stores the chain above the caller in the call; best effort, empty if unknown. */
 void kin_of(struct gate *, struct call *);
-/* A process runs another image now. */
+/* Records that a process now runs another image. */
 void kin_exec(struct gate *, pid_t, uint32_t image);
 /* One level of the chain: "PID PROGRAM". */
 const char *kin_text(
     const struct gate *, const struct call *, size_t i, char *text, size_t cap);
 
-/* ---- pin.c --------------------------------------------------------------- */
+/* ---- digest_pin.c -------------------------------------------------------- */
 int pin_load(struct gate *);
-/* Is the file of this image (from the server's first) still what was pinned?
- * True where nothing is. */
+/* Is the file of this image (index in the server's range) unchanged since it was
+ * pinned?  True if it has no pin. */
 bool pin_holds(const struct gate *, size_t image);
 
-/* ---- grant.c ------------------------------------------------------------- */
+/* ---- decide.c ------------------------------------------------------------ */
 void grant_judge(struct gate *, struct call *, struct verdict *ret);
-/* At the exec stop, words read: a script's interpreter was told the path of the
- * call.  True: it is or names the granted one, which then stands in its place. */
+/* At the exec stop, after the arguments were read: a script's interpreter got the path
+ * of the call.  True: that path is the granted one or names the same file; the granted
+ * path replaces it. */
 bool grant_script(const struct gate *, const struct flight *, struct call *);
-/* At the exec stop, after image and words: NULL, or what is not as it was judged. */
+/* At the exec stop, after image and arguments: NULL, or what differs from the
+ * decision. */
 const char *grant_stands(struct gate *, const struct flight *, struct call *);
-/* Hand it to the log.  -ENOBUFS: the act must not happen. */
+/* Queues a record.  -ENOBUFS: the exec must not happen. */
 int grant_record(
     struct gate *, pid_t, const struct call *, const struct verdict *, const char *name);
 
@@ -244,44 +244,44 @@ void explain_judged(
 struct flight *flight_of_thread(struct gate *, pid_t tid);
 bool flight_in_group(const struct gate *, pid_t tgid);
 void flight_drop(struct gate *, struct flight *);
-/* Trace the caller, then let it go on.  Again: the flight that it has.  Asked:
- * what a person agreed to, or NULL. */
+/* Traces the caller, then lets it continue.  again: the flight that it already has, or
+ * NULL.  asked: what the user approved, or NULL. */
 int flight_start(struct gate *, const struct call *, pid_t tgid,
     const struct sealed_exec *, struct flight *again, const struct asked *asked);
-/* Leaders that ended alone hold up nobody. */
+/* Ends flights of leaders that ended before their group, so they delay no other exec. */
 void flight_tick(struct gate *, pid_t tgid);
 
-/* ---- ask.c --------------------------------------------------------------- */
+/* ---- approval.c ---------------------------------------------------------- */
 int ask_init(struct gate *);
 void ask_free(struct gate *);
-/* The call at hand was judged "ask". */
+/* Requests approval for the current call, whose verdict is "ask". */
 void ask_person(struct gate *, const struct seccomp_notif *, struct verdict *, pid_t tgid,
     struct flight *again);
-/* What was answered goes on, where nothing else of its group is under way. */
+/* Continues answered calls whose thread group has no other exec in progress. */
 void ask_settle(struct gate *);
-/* Questions whose callers are gone are withdrawn; silence is no. */
+/* Withdraws requests whose callers are gone; refuses those that timed out. */
 void ask_tick(struct gate *);
-/* An exec that was agreed to has failed. */
+/* Keeps the approval of an exec that has failed. */
 void ask_keep(struct gate *, pid_t tgid, const struct asked *);
 int ask_rest(const struct call *, pid_t, uint8_t ret[ASK_DIGEST_LEN]);
 
 /* ---- notify.c ------------------------------------------------------------ */
 bool notify_valid(const struct gate *, uint64_t id);
 int notify_reply(const struct gate *, uint64_t id, int error);
-/* Who talks to the agent hears that this was refused, before the caller does. */
+/* Reports a refusal to the process that talks to the agent, before the caller's reply. */
 void verdict_tell(struct gate *, const struct verdict *);
-/* Told no: recorded, counted, answered. */
+/* Records, counts and replies a refusal. */
 void verdict_deny(struct gate *, const struct call *, const struct verdict *);
-/* Recorded and let go, or denied after all. */
+/* Records the exec and lets it continue, or refuses it after all. */
 void verdict_allow(struct gate *, const struct call *, struct verdict *, pid_t tgid,
     struct flight *again, const struct asked *);
 /*
- * Must what is granted wait for the log?  A recorder that is starved for a while is
- * no reason to refuse it; one that is gone, or that has stood for longer than
- * GATE_LOG_WAIT_NS, is.
+ * Must an allowed exec wait for the recorder?  A recorder that is slow for a while
+ * is no reason to refuse.  A disconnected one is, and one that has been slow for
+ * longer than GATE_LOG_WAIT_NS.
  */
 bool log_waits(struct gate *);
-/* Judge what is held and need not wait any more. */
+/* Decides the held calls that need not wait any longer. */
 void held_run(struct gate *);
 
 #endif

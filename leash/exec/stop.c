@@ -1,17 +1,17 @@
 /*
- * The exec stop: trace the caller, let it go on, and look at what it became
+ * The exec stop: traces the caller, lets it continue, and checks the new image
  * before its first instruction.
  *
  *	gate				caller
- *	SEIZE, reply, INTERRUPT ----->	execve goes on
+ *	SEIZE, reply, INTERRUPT ----->	execve continues
  *	   <----- EVENT_EXEC		new image, no instruction has run:
- *					compared; let go, or killed
- *	   <----- any other stop	back from a failed exec: let go
+ *					compared; continued, or killed
+ *	   <----- any other stop	back from a failed exec: continued
  *	   <----- it ended		reaped
  *
- * Process: the leash.  It waits for nobody: waitpid(-1, WNOHANG) only.  A
- * thread that has changed its id with its exec (a leader's tid is taken over)
- * is found by what the kernel says its old id was.
+ * Process: the leash.  Never blocks: waitpid(-1, WNOHANG) only.  A thread whose id
+ * changed with its exec (it takes over the leader's tid) is found by its old id,
+ * which the kernel reports.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@
 #include "leash/vault/vault.h"
 #include "shim/base/fd.h"
 
-#define LEADER_TICKS 10 /* then a flight that others wait for is looked at */
+#define LEADER_TICKS 10 /* ticks; then a flight that others wait for is checked */
 
 struct flight *
 flight_of_thread(struct gate *g, pid_t tid)
@@ -51,8 +51,9 @@ flight_in_group(const struct gate *g, pid_t tgid)
 }
 
 /*
- * Whose wait status is this?  A thread that dies inside execve may have taken
- * over its leader's id already, and no exec stop has told of it.
+ * Which flight does this wait status belong to?  A thread that dies inside execve
+ * may have taken over its leader's id already, without an exec stop that reports
+ * it.
  */
 static struct flight *
 flight_of_status(struct gate *g, pid_t pid)
@@ -83,7 +84,7 @@ flight_drop(struct gate *g, struct flight *f)
 	*f = g->flight[--g->flight_n];
 }
 
-/* What the stop must find. */
+/* Stores what the exec stop must find. */
 static int
 flight_expect(struct flight *f, const struct call *c, const struct sealed_exec *row,
     const struct asked *asked)
@@ -114,8 +115,8 @@ flight_start(struct gate *g, const struct call *c, pid_t tgid,
 	int r;
 
 	if (again) {
-		/* Its seize and its interrupt still stand: what stops next is
-		 * compared with this judgement, or has failed again. */
+		/* Its seize and its interrupt are still in effect: the next stop is
+		 * compared with this verdict, or the exec has failed again. */
 		r = flight_expect(again, c, row, asked);
 		return r < 0 ? r : notify_reply(g, c->id, 0);
 	}
@@ -131,11 +132,10 @@ flight_start(struct gate *g, const struct call *c, pid_t tgid,
 		flight_forget_words(&fresh);
 		return r;
 	}
-	/* The answer asks by itself whether the call still waits: if it does, its
-	 * thread has waited all the time, and is the one that was seized.  One
-	 * that has died meanwhile leaves a thread that ends, or, if its id was
-	 * given away at once, a stranger: it is let go at the interrupt, and
-	 * nothing is granted to it. */
+	/* The reply fails with ENOENT if the caller is gone.  If it succeeds, the
+	 * thread has waited all the time and is the one that was seized.  If the
+	 * caller died meanwhile, the seized thread is ending, or its id was reused at
+	 * once by another: that thread continues at the interrupt, and gains no grant. */
 	if (notify_reply(g, c->id, 0) < 0)
 		fresh.row = NULL;
 	(void)ptrace(PTRACE_INTERRUPT, c->tid, NULL, NULL); /* the same */
@@ -143,7 +143,7 @@ flight_start(struct gate *g, const struct call *c, pid_t tgid,
 	return 0;
 }
 
-/* Let a stopped thread go; one that is being killed is kept until reaped. */
+/* Lets a stopped thread continue; one that is being killed is kept until reaped. */
 static void
 let_go(struct gate *g, struct flight *f, int sig)
 {
@@ -153,8 +153,8 @@ let_go(struct gate *g, struct flight *f, int sig)
 		f->over = true;
 }
 
-/* The judged arguments are those of the call; a script's process has the
- * interpreter's words in place of the first. */
+/* The judged arguments are those of the call.  In a script's process the interpreter's
+ * arguments replace the first. */
 static bool
 argv_as_judged(const struct flight *f, const struct call *c)
 {
@@ -176,7 +176,7 @@ argv_as_judged(const struct flight *f, const struct call *c)
 	return want != NULL && want_len == have_len && memcmp(want, have, want_len) == 0;
 }
 
-/* NULL: this process is what was granted.  Else what is not. */
+/* NULL: this process is what was granted.  Else what differs. */
 static const char *
 differs(struct gate *g, const struct flight *f, struct call *c)
 {
@@ -187,31 +187,31 @@ differs(struct gate *g, const struct flight *f, struct call *c)
 	size_t image;
 
 	if (!f->row)
-		return "an exec that was not let go";
+		return "an exec that was not released";
 	image = f->row->mapped - g->order.server->images.first;
 	if (image >= g->order.image_n || image_mapped(f->tid, &mapped) < 0 ||
 	    !image_same(&mapped, &g->image[image]))
-		return "another program than the one judged";
+		return "another program than the one checked";
 	if (call_read_process(c, f->tid) < 0)
-		return "arguments or environment cannot be read";
+		return "unable to read arguments or environment";
 	if (!grant_script(g, f, c))
-		return "a script by another path than the one judged";
+		return "a script by another path than the one checked";
 	argv = (struct policy_argv){.v = c->argv, .n = c->argc};
 	if (!policy_match_exec_stop(p, f->row, f->row->mapped, argv) ||
 	    !argv_as_judged(f, c))
-		return "other arguments than those judged";
+		return "other arguments than those checked";
 	for (size_t i = 0; i < c->envc; i++) {
 		size_t name_len = strcspn(c->envp[i], "=");
 
 		if (!env_permits(g->order.env, c->envp[i], strlen(c->envp[i])) &&
 		    (c->envp[i][name_len] == 0 ||
 			!policy_exec_env(p, f->row, c->envp[i], name_len)))
-			return "another environment than the one judged";
+			return "another environment than the one checked";
 	}
-	/* Each variable, and the folder: all that the person agreed to. */
+	/* Every variable and the directory: everything that the user approved. */
 	if (f->asked.on && (ask_rest(c, f->tid, rest) < 0 ||
 			       memcmp(rest, f->asked.rest, sizeof(rest)) != 0))
-		return "another environment or folder than a person agreed to";
+		return "another environment or directory than the one approved";
 	return grant_stands(g, f, c);
 }
 
@@ -225,12 +225,12 @@ stop_kill(struct gate *g, struct flight *f, const char *reason)
 	g->call->tid = f->tid;
 	kin_of(g, g->call);
 	v.program = f->row ? policy_str(p, p->image[f->row->asked].path) : "";
-	verdict_tell(g, &v); /* while whoever waits for its end still waits */
+	verdict_tell(g, &v); /* while the process that waits for its end still waits */
 	/* syscalls: kill */
-	(void)kill(f->tid, SIGKILL); /* stopped by us: it is there */
+	(void)kill(f->tid, SIGKILL); /* stopped by us, so it exists */
 	f->over = true;
 	g->counts.killed++;
-	/* The process is dead already; the recorder's own gap shows a loss. */
+	/* The process is dead already; the recorder detects a lost record as a gap. */
 	(void)grant_record(g, f->tid, g->call, &v, "killed");
 }
 
@@ -244,19 +244,19 @@ stop_exec(struct gate *g, pid_t pid)
 	if (ptrace(PTRACE_GETEVENTMSG, pid, NULL, &old) == 0)
 		f = flight_of_thread(g, (pid_t)old);
 	if (!f) {
-		(void)kill(pid, SIGKILL); /* no such exec was let go */
+		(void)kill(pid, SIGKILL); /* no such exec was allowed */
 		return;
 	}
 	f->tid = f->tgid = pid;
-	/* No other thread of the group is left.  A leader goes without a word
-	 * to its tracer, so its flight would stand for ever. */
+	/* No other thread of the group is left.  A leader ends without a report to its
+	 * tracer, so its flight would never end. */
 	for (size_t i = g->flight_n; i-- > 0;) {
 		struct flight *o = &g->flight[i];
 
 		if (o == f || o->tgid != pid)
 			continue;
 		if (f == &g->flight[g->flight_n - 1])
-			f = o; /* the last one moves into the gap */
+			f = o; /* the last one fills the gap */
 		flight_drop(g, o);
 	}
 	reason = differs(g, f, g->call);
@@ -265,7 +265,7 @@ stop_exec(struct gate *g, pid_t pid)
 		kin_exec(g, pid, f->row->mapped);
 		let_go(g, f, 0);
 	} else if (ptrace(PTRACE_GETEVENTMSG, pid, NULL, &old) < 0) {
-		f->over = true; /* somebody killed it while we looked */
+		f->over = true; /* it was killed while we looked */
 		g->counts.failed++;
 	} else {
 		stop_kill(g, f, reason);
@@ -274,9 +274,9 @@ stop_exec(struct gate *g, pid_t pid)
 }
 
 /*
- * Any other stop is one on the way back to user mode: the exec has failed (a
- * good one stops at EVENT_EXEC before everything else), and a signal in the
- * air goes on with the detach.  A group stop is taken up again by the kernel.
+ * Any other stop is on the way back to user mode: the exec has failed (a successful
+ * one first stops at EVENT_EXEC).  A pending signal is delivered with the detach.
+ * The kernel resumes a group stop.
  */
 static void
 stop_other(struct gate *g, pid_t tid, int status)
@@ -294,8 +294,8 @@ stop_other(struct gate *g, pid_t tid, int status)
 	let_go(g, f, sig);
 }
 
-/* A leader's status comes last: with it, all of its group are gone.  True when
- * this was a thread that nobody but us waits for. */
+/* A leader's status comes last: with it, its whole group is gone.  True if only we
+ * wait for this thread. */
 static bool
 ended(struct gate *g, pid_t pid)
 {
@@ -334,8 +334,8 @@ gate_reap(struct gate *g, gate_reaped_fn *other, void *arg)
 	return 0;
 }
 
-/* A leader that ended alone stays a zombie without a status until the last
- * thread is gone; its exec is over all the same. */
+/* A leader that ended before its group stays a zombie without a status until the last
+ * thread is gone; its exec is over nevertheless. */
 static bool
 is_dead(pid_t tid)
 {

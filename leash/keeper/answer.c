@@ -1,11 +1,11 @@
 /*
- * What the keeper is asked: the state, what there is, and a leash's question for
- * a value.
+ * The keeper's read requests: the state, the list, and a leash's request for a
+ * value.
  *
- * Process: kennel-keeper.  Here is the one place where a value goes out, and the
- * one question that decides it: is there a grant in the vault's file for this
- * path, this server and this policy?  Who asks, and what he calls himself, is for
- * the log.
+ * Process: kennel-keeper.  This file has the only place where a value is sent, and
+ * the only check that permits it: is there a grant in the vault file for this path,
+ * this server and this policy?  The client's identity and the name it gives itself
+ * are for the log only.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 
 #define DAY_S 86400
 
-/* ---- answers --------------------------------------------------------------------- */
+/* ---- replies ------------------------------------------------------------------- */
 
 int
 answer_refuse(struct wire_out *out, enum keeper_reason reason, const char *text)
@@ -45,14 +45,14 @@ static const struct {
 	const char *text;
 } error_row[] = {
     {-ENOKEY, REASON_LOCKED, "the vault is locked"},
-    {-EKEYREJECTED, REASON_WRONG, "that does not open the vault"},
-    {-EUCLEAN, REASON_ALTERED, "the vault's file was altered by something else"},
-    {-ESTALE, REASON_ALTERED, "another file stands in the vault's place"},
+    {-EKEYREJECTED, REASON_WRONG, "wrong passphrase, key file or recovery phrase"},
+    {-EUCLEAN, REASON_ALTERED, "the vault file was changed by another program"},
+    {-ESTALE, REASON_ALTERED, "the vault file was replaced"},
     {-ENOENT, REASON_NOT_THERE, "it is not in the vault"},
     {-EEXIST, REASON_THERE, "it is in the vault already"},
-    {-EINVAL, REASON_BAD, "no path, name or value is like that"},
-    {-ENOSPC, REASON_FULL, "there is no room"},
-    {-EFBIG, REASON_FULL, "the vault is as big as it may be"},
+    {-EINVAL, REASON_BAD, "invalid path, name or value"},
+    {-ENOSPC, REASON_FULL, "the vault is full"},
+    {-EFBIG, REASON_FULL, "the vault has its maximum size"},
 };
 
 int
@@ -76,7 +76,7 @@ answer_load(char why[KEEPER_TEXT_MAX])
 	    KEEPER_FD_VAULT, the.pages, &the.container, &the.seen, why, KEEPER_TEXT_MAX);
 }
 
-/* ---- questions ------------------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------------ */
 
 static enum keeper_state
 state(void)
@@ -105,7 +105,7 @@ answer_hello(struct peer *peer, struct wire_in *in, struct wire_out *out)
 		return -errno;
 	if (ino != 0 && (dev != st.st_dev || ino != st.st_ino))
 		return answer_refuse(
-		    out, REASON_OTHER_VAULT, "this keeper keeps another vault");
+		    out, REASON_OTHER_VAULT, "this keeper serves another vault");
 	(void)snprintf(peer->who, sizeof(peer->who), "%s", who);
 	peer->greeted = true;
 	wire_put_u32(out, KEEPER_WELCOME);
@@ -118,17 +118,17 @@ answer_lock(struct peer *peer, struct wire_in *in, struct wire_out *out)
 {
 	if (wire_end(in) < 0)
 		return -EBADMSG;
-	keeper_lock("somebody asked");
+	keeper_lock("on request");
 	return answer_done(out, 0);
 }
 
-/* ---- pages: u32 the row that comes next (0: none), u32 how many, the rows ---------- */
+/* ---- pages: u32 the next row (0: none), u32 count, the rows -------------------- */
 
 struct page {
 	struct wire_out *out;
-	size_t head;     /* where its two numbers stand */
-	uint32_t n;      /* rows put so far */
-	size_t i, count; /* the row at hand, and of how many */
+	size_t head;     /* offset of these two numbers */
+	uint32_t n;      /* rows written so far */
+	size_t i, count; /* the current row, and the total */
 };
 
 static struct page
@@ -162,7 +162,7 @@ page_end(const struct page *p)
 	return p->out->error;
 }
 
-/* The versions from row `from` on; path: of one, or empty. */
+/* The versions from row `from` on; path: of one secret, or empty for all. */
 int
 answer_versions(struct peer *peer, struct wire_in *in, struct wire_out *out)
 {
@@ -214,7 +214,7 @@ answer_grants(struct peer *peer, struct wire_in *in, struct wire_out *out)
 	return page_end(&page);
 }
 
-/* ---- a value ---------------------------------------------------------------------- */
+/* ---- values -------------------------------------------------------------------- */
 
 struct asking {
 	struct container_asker asker;
@@ -222,7 +222,7 @@ struct asking {
 	struct sign_row row[SIGN_SIGNERS_MAX];
 };
 
-/* which: an old version's number stands behind it; NULL: it does not. */
+/* which: the number of an old version follows; NULL: it does not. */
 static int
 read_asking(struct wire_in *in, struct asking *ret, uint32_t *which)
 {
@@ -256,14 +256,14 @@ note(const struct peer *peer, const struct container_asker *a, const char *what)
 {
 	char server[CONTAINER_SERVER_MAX * 4 + 1];
 
-	/* for the log: anybody of this user can call himself anything */
+	/* for the log only: any process of this user can claim any name */
 	log_info("%s %s for server %s: asked by process %d, which calls itself %s", what,
 	    container_path_good(a->path) ? a->path : "(no path)",
 	    log_quote(server, sizeof(server), a->server, strlen(a->server)), peer->pid,
 	    peer->who);
 }
 
-/* which: 0 is the value that counts. */
+/* which: 0 is the current value. */
 static int
 release(struct peer *peer, const struct asking *q, uint32_t which, struct wire_out *out)
 {
@@ -273,7 +273,7 @@ release(struct peer *peer, const struct asking *q, uint32_t which, struct wire_o
 
 	if (!keeper_is_open())
 		return state() == STATE_NONE
-			   ? answer_refuse(out, REASON_NO_VAULT, "there is no vault")
+			   ? answer_refuse(out, REASON_NO_VAULT, "no vault found")
 			   : answer_error(out, -ENOKEY);
 	if (!container_allows(the.container, a)) {
 		note(peer, a, "refused");
@@ -283,7 +283,7 @@ release(struct peer *peer, const struct asking *q, uint32_t which, struct wire_o
 		return answer_refuse(
 		    out, REASON_NO_GRANT, "it was not granted to this server");
 	}
-	/* straight into the packet: u32 type, u32 length, the bytes, NUL */
+	/* directly into the packet: u32 type, u32 length, the bytes, NUL */
 	r = container_get_old(the.container, a->path, which, out->data + 8, &len);
 	if (r < 0)
 		return answer_error(out, r);
@@ -291,8 +291,7 @@ release(struct peer *peer, const struct asking *q, uint32_t which, struct wire_o
 	wire_put_u32(out, (uint32_t)len);
 	out->len += len;
 	wire_put_u8(out, 0);
-	note(
-	    peer, a, which == 0 ? "released" : "released an old value, to be taken out,");
+	note(peer, a, which == 0 ? "released" : "released an old value, to be redacted,");
 	keeper_used();
 	return out->error;
 }
@@ -305,7 +304,7 @@ answer_release(struct peer *peer, struct wire_in *in, struct wire_out *out)
 	return read_asking(in, &q, NULL) < 0 ? -EBADMSG : release(peer, &q, 0, out);
 }
 
-/* Whoever may have the value may have those that it replaced: it had them. */
+/* A client with access to the value may have its old values: it had them before. */
 int
 answer_release_old(struct peer *peer, struct wire_in *in, struct wire_out *out)
 {

@@ -1,8 +1,8 @@
 /*
- * What a person has the keeper change: a row each, and one way to the disk.
+ * The keeper's change requests: a function each, and one way to the disk.
  *
- * Process: kennel-keeper.  A change is answered when it is on the disk.  When it
- * does not get there, what is in memory is thrown away, and the vault is locked.
+ * Process: kennel-keeper.  A change is acknowledged once it is on the disk.  If it
+ * cannot be written, the state in memory is discarded and the vault is locked.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -28,19 +28,19 @@ save(void)
 	size_t len = 0;
 	int r;
 
-	(void)container_prune(the.container, now()); /* what is old goes along */
+	(void)container_prune(the.container, now()); /* also remove what has expired */
 	r = container_write(the.container, now(), &bytes, &len);
 	if (r == 0)
 		r = container_save(KEEPER_FD_VAULT, bytes, len, &the.seen);
 	free(bytes);
 	if (r < 0) {
 		log_error("unable to write the vault: %s", strerror(-r));
-		keeper_lock("what was changed is not on the disk");
+		keeper_lock("unable to save the change");
 	}
 	return r;
 }
 
-/* The end of each change: on the disk, and then answered. */
+/* The end of each change: writes it to the disk, then replies. */
 static int
 settle(struct wire_out *out, int r, uint32_t what)
 {
@@ -52,7 +52,7 @@ settle(struct wire_out *out, int r, uint32_t what)
 	return answer_done(out, what);
 }
 
-/* u32 kind, bytes.  A phrase comes as text and is read into words[]. */
+/* u32 kind, bytes.  A phrase is sent as text and decoded into words[]. */
 static int
 read_material(
     struct wire_in *in, struct container_material *ret, uint8_t words[PHRASE_BYTES])
@@ -66,7 +66,7 @@ read_material(
 	ret->bytes = bytes.data;
 	ret->len = bytes.len;
 	if (kind == OPENER_RECOVERY) {
-		/* one that is no phrase opens nothing: length 0 */
+		/* an invalid phrase unlocks nothing: length 0 */
 		ret->len = 0;
 		if (phrase_read((const char *)bytes.data, bytes.len, words) == 0) {
 			ret->bytes = words;
@@ -76,7 +76,7 @@ read_material(
 	return 0;
 }
 
-/* Room for a phrase's bytes, in the pages: behind the longest answer. */
+/* Room for a phrase's bytes, in the pages: after the longest reply. */
 static uint8_t *
 words_room(void)
 {
@@ -103,22 +103,22 @@ change_init(struct peer *peer, struct wire_in *in, struct wire_out *out)
 		return -EBADMSG;
 	r = answer_load(why);
 	if (r != -ENOENT)
-		return answer_refuse(out, REASON_THERE, "there is a vault already");
+		return answer_refuse(out, REASON_THERE, "the vault already exists");
 	r = container_new(the.pages, &the.container);
 	if (r == 0)
 		r = container_seal(the.container, &m);
 	if (r == 0)
 		r = save();
 	if (r < 0) {
-		keeper_lock("it could not be made");
+		keeper_lock("unable to create the vault");
 		return answer_error(out, r);
 	}
 	keeper_opened(0, 0);
-	log_info("made by process %d (%s)", peer->pid, peer->who);
+	log_info("created by process %d (%s)", peer->pid, peer->who);
 	return answer_done(out, 0);
 }
 
-/* Opens it, from the file as it stands there now. */
+/* Unlocks it, from the file as it is on disk now. */
 static int
 open_with(const struct container_material *m, char why[KEEPER_TEXT_MAX])
 {
@@ -134,7 +134,7 @@ open_with(const struct container_material *m, char why[KEEPER_TEXT_MAX])
 			    container_opener_name(m->kind));
 	}
 	if (r < 0)
-		keeper_lock("something did not open it");
+		keeper_lock("unlock failed");
 	return r;
 }
 
@@ -147,11 +147,10 @@ refuse_open(struct wire_out *out, int r, const char *why, const struct peer *pee
 	if (r == -ENOENT && why[0] != '\0' && strncmp(why, "the vault", 9) == 0)
 		return answer_refuse(out, REASON_WRONG, why);
 	if (r == -ENOENT)
-		return answer_refuse(out, REASON_NO_VAULT, "there is no vault");
+		return answer_refuse(out, REASON_NO_VAULT, "no vault found");
 	if (why[0] == '\0')
 		return answer_error(out, r);
-	(void)snprintf(
-	    text, sizeof(text), "the vault's file cannot be read: %.150s", why);
+	(void)snprintf(text, sizeof(text), "unable to read the vault file: %.150s", why);
 	return answer_refuse(out, REASON_ALTERED, text);
 }
 
@@ -176,7 +175,7 @@ change_unlock(struct peer *peer, struct wire_in *in, struct wire_out *out)
 	return answer_done(out, 0);
 }
 
-/* Something that opens it, and something else that shall. */
+/* Material that unlocks it, and new material to add. */
 int
 change_reseal(struct peer *peer, struct wire_in *in, struct wire_out *out)
 {
@@ -197,23 +196,23 @@ change_reseal(struct peer *peer, struct wire_in *in, struct wire_out *out)
 	}
 	r = settle(out, container_seal(the.container, &new), 0);
 	words_wipe();
-	log_info("another %s, by process %d (%s)", container_opener_name(new.kind),
-	    peer->pid, peer->who);
+	log_info("new %s, by process %d (%s)", container_opener_name(new.kind), peer->pid,
+	    peer->who);
 	if (!was_open) {
 		uint8_t answer[KEEPER_TEXT_MAX + 16];
 		size_t len = out->len;
 
-		/* what is said is no secret; locking wipes the packet */
+		/* the reply contains no secret; locking wipes the packet */
 		if (len > sizeof(answer))
 			return -EMSGSIZE;
 		memcpy(answer, out->data, len);
-		keeper_lock("it was not open before");
+		keeper_lock("it was locked before");
 		memcpy(out->data, answer, len);
 	}
 	return r;
 }
 
-/* Another phrase, in the place of the one there was; told once. */
+/* Replaces the recovery phrase; it is sent once. */
 int
 change_phrase(struct peer *peer, struct wire_in *in, struct wire_out *out)
 {
@@ -239,9 +238,9 @@ change_phrase(struct peer *peer, struct wire_in *in, struct wire_out *out)
 	wire_put_u32(out, KEEPER_PHRASE_IS);
 	wire_put_u32(out, (uint32_t)PHRASE_LEN - 1);
 	phrase_write(words, (char *)out->data + out->len);
-	out->len += PHRASE_LEN; /* its NUL included */
+	out->len += PHRASE_LEN; /* including its NUL */
 	words_wipe();
-	log_info("another recovery phrase, by process %d (%s)", peer->pid, peer->who);
+	log_info("new recovery phrase, by process %d (%s)", peer->pid, peer->who);
 	return out->error;
 }
 
@@ -314,7 +313,7 @@ change_grant(struct peer *peer, struct wire_in *in, struct wire_out *out)
 	if (!keeper_is_open())
 		return answer_error(out, -ENOKEY);
 	r = container_grant(the.container, &g);
-	if (r == -EEXIST) /* it may have it already: that is what is wanted */
+	if (r == -EEXIST) /* it may exist already, which is fine */
 		return answer_done(out, 0);
 	if (r == 0)
 		log_info("%s is granted to a server, by process %d (%s)", g.path,

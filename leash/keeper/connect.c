@@ -1,9 +1,9 @@
 /*
- * Find the keeper that runs, and greet it.
+ * Finds the running keeper and greets it.
  *
- * Runs in the leash (before it confines itself) and in kennel-secret.  The folder
- * must be ours alone and the one who answers must be of our user: what is said to
- * a keeper may be a passphrase.
+ * Process: the leash (before it sandboxes itself) and kennel-secret.  The directory
+ * must be private to our user and the peer must be a process of our user: a message
+ * to a keeper may contain a passphrase.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include "leash/keeper/keeper.h"
 #include "shim/base/fd.h"
 
-#define ANSWER_WAIT_S 20 /* it may be opening a vault for somebody */
+#define ANSWER_WAIT_S 20 /* it may be unlocking a vault for another client */
 
 int
 keeper_folder(const char *path, bool make, int *ret_fd)
@@ -53,7 +53,7 @@ reach_socket(int run, int *ret_fd)
 	socklen_t len = sizeof(peer);
 	int fd, r = 0;
 
-	/* Through the descriptor: a path may be longer than sun_path holds. */
+	/* Through the descriptor: a path may be longer than sun_path. */
 	(void)snprintf(address.sun_path, sizeof(address.sun_path),
 	    "/proc/self/fd/%d/" KEEPER_SOCKET, run);
 	/* early: socket connect getsockopt setsockopt */
@@ -97,7 +97,8 @@ greet(int fd, int vault, const char *who, enum keeper_state *ret_state)
 	wire_put_u64(&out, st.st_dev);
 	wire_put_u64(&out, st.st_ino);
 	r = wire_send(fd, &out, NULL, 0);
-	if (r == 0)
+	/* A keeper that refused the connection may have closed it by now: read why. */
+	if (r == 0 || r == -EPIPE)
 		r = wire_recv(fd, memory, sizeof(memory), &len, NULL, 0, NULL);
 	if (r < 0)
 		return r == -EAGAIN ? -ETIMEDOUT : r;
@@ -106,6 +107,8 @@ greet(int fd, int vault, const char *who, enum keeper_state *ret_state)
 	state = wire_get_u32(&in);
 	if (type == KEEPER_REFUSED && state == REASON_OTHER_VAULT)
 		return -EXDEV;
+	if (type == KEEPER_REFUSED && state == REASON_TOO_MANY)
+		return -EUSERS;
 	if (type != KEEPER_WELCOME || wire_end(&in) < 0 || state > STATE_OPEN)
 		return -EPROTO;
 	*ret_state = state;

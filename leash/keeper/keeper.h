@@ -1,19 +1,19 @@
 /*
- * What is asked of the keeper and what it answers (docs/PROTOCOL.keeper), and how
- * it is reached.  One SOCK_SEQPACKET each, keeper.sock in the run folder, 0600;
- * requests even, answers odd, one answer for each request.
+ * The keeper's requests and replies (docs/PROTOCOL.keeper), and how to connect to
+ * it.  One SOCK_SEQPACKET per client on keeper.sock in the run directory, mode
+ * 0600; requests are even, replies odd, one reply for each request.
  *
  *	kennel-secret, leash		keeper
- *	HELLO ----------------------->	of this user, or hung up on
- *	   <------------------ WELCOME	is there a vault, and is it open
- *	UNLOCK, PUT, GRANT, ... ----->	kennel-secret's
+ *	HELLO ----------------------->	must be of this user, else closed
+ *	   <------------------ WELCOME	is there a vault, and is it unlocked
+ *	UNLOCK, PUT, GRANT, ... ----->	from kennel-secret
  *	   <-------- DONE or REFUSED
- *	RELEASE --------------------->	a leash's
+ *	RELEASE --------------------->	from a leash
  *	   <------- VALUE or REFUSED
  *
- * It gives a value to nothing but a leash: no other request is answered with one.
- * Which process asks cannot be known among those of one user (docs/TRUST.md); what
- * it is asked to believe is the grant that a person made.
+ * Only RELEASE, which a leash sends, is answered with a value.  The keeper cannot
+ * tell which process of its user sends it (docs/TRUST.md); it relies on the grant
+ * that the user made.
  */
 #ifndef KENNEL_LEASH_KEEPER_KEEPER_H
 #define KENNEL_LEASH_KEEPER_KEEPER_H
@@ -27,19 +27,19 @@
 #define KEEPER_VERSION    1
 #define KEEPER_SOCKET     "keeper.sock"
 #define KEEPER_PACKET_MAX (VAULT_VALUE_MAX + (8u << 10))
-#define KEEPER_ROWS       64  /* rows in one answer */
-#define KEEPER_WHO_MAX    64  /* what a peer calls itself */
-#define KEEPER_TEXT_MAX   200 /* a reason, for people */
+#define KEEPER_ROWS       64  /* rows in one reply */
+#define KEEPER_WHO_MAX    64  /* bytes of the name a client gives itself */
+#define KEEPER_TEXT_MAX   200 /* bytes of a reason, for people */
 
-#define KEEPER_IDLE_S     (15u * 60) /* unlocked and not used: locked */
+#define KEEPER_IDLE_S     (15u * 60) /* locked after this time without use */
 #define KEEPER_IDLE_MAX_S (24u * 3600)
-#define KEEPER_CAP_S      (8u * 3600) /* since it was unlocked, used or not */
+#define KEEPER_CAP_S      (8u * 3600) /* locked after this time, used or not */
 #define KEEPER_CAP_MAX_S  (24u * 3600)
 
 enum keeper_message {
 	KEEPER_HELLO = 2,
 	KEEPER_WELCOME = 3,
-	KEEPER_DONE = 5,    /* u32, what it means is the request's */
+	KEEPER_DONE = 5,    /* u32, whose meaning depends on the request */
 	KEEPER_REFUSED = 7, /* u32 enum keeper_reason, str for people */
 	KEEPER_INIT = 8,
 	KEEPER_UNLOCK = 10,
@@ -58,50 +58,52 @@ enum keeper_message {
 	KEEPER_GRANTS_ARE = 31,
 	KEEPER_RELEASE = 32,
 	KEEPER_VALUE = 33,
-	KEEPER_RELEASE_OLD = 34, /* a value that was replaced, for the scrubber */
+	KEEPER_RELEASE_OLD = 34, /* a replaced value, for the scrubber */
 };
 
 enum keeper_state { STATE_NONE = 0, STATE_LOCKED, STATE_OPEN };
 
 enum keeper_reason {
-	REASON_FAILED = 1, /* its own work */
+	REASON_FAILED = 1, /* internal error */
 	REASON_NO_VAULT,
 	REASON_LOCKED,
-	REASON_WRONG,   /* it does not open */
+	REASON_WRONG,   /* wrong passphrase, key file or phrase */
 	REASON_ALTERED, /* the file is not what the keeper wrote */
 	REASON_NOT_THERE,
-	REASON_THERE, /* and should not be */
-	REASON_BAD,   /* a path, a value, a name */
+	REASON_THERE, /* it already exists */
+	REASON_BAD,   /* invalid path, value or name */
 	REASON_FULL,
 	REASON_NO_GRANT,
-	REASON_OTHER_POLICY, /* granted, but not for this one */
-	REASON_OTHER_VAULT,  /* this keeper keeps another one */
+	REASON_OTHER_POLICY, /* granted, but to another policy */
+	REASON_OTHER_VAULT,  /* this keeper holds another vault */
+	REASON_TOO_MANY,     /* connections of this process */
 };
 
-/* ---- reach.c: one that runs ---------------------------------------------------- */
+/* ---- connect.c: a running keeper ----------------------------------------- */
 
 /*
- * A connection to the keeper of this run folder, greeted.  vault: the folder that
- * it must keep (a descriptor), or -1.  0; -ENOENT nobody is there; -EACCES it is
- * another user's; -EXDEV it keeps another vault; -EPROTO -ETIMEDOUT.
+ * A connection to the keeper of this run directory, greeted.  vault: the directory
+ * of the vault that it must hold (a descriptor), or -1.  0; -ENOENT: not running;
+ * -EACCES: it belongs to another user; -EXDEV: it holds another vault; -EUSERS: this
+ * process has too many connections; -EPROTO; -ETIMEDOUT.
  */
 int keeper_reach(const char *run_dir, int vault, const char *who, int *ret_fd,
     enum keeper_state *ret_state);
 
-/* ---- start.c: one that is started if need be (kennel-secret) -------------------- */
+/* ---- start_keeper.c: starts one if necessary (kennel-secret) ------------- */
 
-/* The same; makes the folders, and starts the program where nobody is there. */
+/* The same; makes the directories, and starts the program if none is running. */
 int keeper_start(const char *program, const char *run_dir, const char *vault_dir,
     const char *who, int *ret_fd, enum keeper_state *ret_state);
 
 #define KEEPER_FD_FIRST    3
 #define KEEPER_FD_LISTENER 3
-#define KEEPER_FD_LOCK     4 /* keeper.lock of the run folder, held for its life */
-#define KEEPER_FD_VAULT    5 /* the vault's folder, locked too */
+#define KEEPER_FD_LOCK     4 /* keeper.lock of the run directory, held until exit */
+#define KEEPER_FD_VAULT    5 /* the vault's directory, locked too */
 #define KEEPER_FD_RUN      6
 #define KEEPER_FDS         4
 
-/* A folder of ours alone, made where it is not there.  -EACCES: another's. */
+/* Opens a directory private to our user; make: creates it.  -EACCES: not private. */
 int keeper_folder(const char *path, bool make, int *ret_fd);
 
 #endif

@@ -1,13 +1,13 @@
 /*
  * kennel-keeper: holds the vault's key while it is unlocked.
  *
- * Process: one per user and run folder, started by kennel-secret when somebody
- * needs it; ends when it is locked and nobody is connected, and on TERM.
- * Holds: the key, in locked pages that are in no dump; the vault's folder.
- * Trusts: a connection of its own user for what a person may do, as far as that
- * proves anything (docs/TRUST.md), and a grant in the vault's file for a value.
- * Must never: give a value to anything but a leash, or to one without a grant;
- * start a program, open a socket, or write outside the vault's folder.
+ * Process: one per user and run directory, started by kennel-secret when needed;
+ * ends when the vault is locked and no client is connected, and on TERM.  Holds:
+ * the key, in locked pages excluded from core dumps; the vault's directory.
+ * Trusts: a connection of its own user with everything the user may do, as far as
+ * that proves anything (docs/TRUST.md); a grant in the vault file to release a
+ * value.  Must never: send a value to anything but a leash, or without a grant;
+ * start a program, open a socket, or write outside the vault's directory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,9 +28,10 @@
 #define NS_PER_S    1000000000ull
 #define PAGES_BYTES (CONTAINER_ROOM + 2 * KEEPER_PACKET_MAX + (16u << 10))
 
-struct keeper the = {.lock_timer = -1, .quit_timer = -1, .listener_slot = -1};
+struct keeper the = {
+    .lock_timer = -1, .quit_timer = -1, .hello_timer = -1, .listener_slot = -1};
 
-/* ---- open and locked ------------------------------------------------------------ */
+/* ---- unlocked and locked ------------------------------------------------------- */
 
 bool
 keeper_is_open(void)
@@ -47,9 +48,9 @@ on_lock_timer(struct loop *loop, void *arg)
 	if (!keeper_is_open())
 		return;
 	if (now >= the.cap_at)
-		keeper_lock("its time is over");
+		keeper_lock("maximum time reached");
 	else if (now >= the.idle_at)
-		keeper_lock("it was not used");
+		keeper_lock("idle");
 	else
 		keeper_used();
 }
@@ -62,7 +63,7 @@ arm(void)
 	loop_timer_stop(&the.loop, the.lock_timer);
 	the.lock_timer = loop_timer_at(&the.loop, at, on_lock_timer, NULL);
 	if (the.lock_timer < 0)
-		keeper_lock("it could not be locked later");
+		keeper_lock("unable to set the timer");
 }
 
 void
@@ -97,7 +98,7 @@ keeper_lock(const char *why)
 
 	loop_timer_stop(&the.loop, the.lock_timer);
 	the.lock_timer = -1;
-	container_free(the.container); /* wipes the key and what was opened */
+	container_free(the.container); /* wipes the key and the decrypted data */
 	the.container = NULL;
 	vault_wipe(the.in, KEEPER_PACKET_MAX);
 	vault_wipe(the.out, KEEPER_PACKET_MAX);
@@ -147,10 +148,10 @@ given_check(void)
 		0 ||
 	    listens == 0 || fstat(KEEPER_FD_VAULT, &st) < 0 || !S_ISDIR(st.st_mode) ||
 	    fstat(KEEPER_FD_RUN, &st) < 0 || !S_ISDIR(st.st_mode))
-		die("this program is started by kennel secret, not by hand");
+		die("started by kennel secret, not by hand");
 	for (int fd = KEEPER_FD_FIRST; fd < KEEPER_FD_FIRST + KEEPER_FDS; fd++) {
 		if (fd_cloexec(fd, true) < 0)
-			die("descriptor %d was not given", fd);
+			die("descriptor %d is missing", fd);
 	}
 }
 
@@ -184,7 +185,7 @@ make_ready(void)
 	(void)sigaddset(&ends, SIGTERM);
 	(void)sigaddset(&ends, SIGINT);
 	(void)sigaddset(&ends, SIGHUP);
-	(void)sigprocmask(SIG_BLOCK, &ends, NULL); /* signals that are there */
+	(void)sigprocmask(SIG_BLOCK, &ends, NULL); /* valid signals */
 	/* early: signalfd4 */
 	watch(signalfd(-1, &ends, SFD_CLOEXEC), on_signal, NULL);
 	if (fd_nonblock(KEEPER_FD_LISTENER, true) < 0)
@@ -198,7 +199,7 @@ confine(void)
 {
 	const struct confine_path path[] = {
 	    {KEEPER_FD_VAULT, CONFINE_READ | CONFINE_WRITE},
-	    {KEEPER_FD_RUN, CONFINE_WRITE}, /* its own socket, in the end */
+	    {KEEPER_FD_RUN, CONFINE_WRITE}, /* to unlink its own socket at the end */
 	};
 	int r = confine_paths(path, ARRAY_LEN(path));
 
@@ -209,14 +210,13 @@ confine(void)
 		die("unable to confine the keeper's system calls: %s", strerror(-r));
 }
 
-/* No new connection, no key, no socket left behind.  The locks go with the
- * process. */
+/* No new connection, no key, no socket file remain.  The locks end with the process. */
 static void
 finish(void)
 {
-	keeper_lock("the keeper ends");
+	keeper_lock("the keeper is exiting");
 	/* syscalls: shutdown unlinkat */
-	(void)shutdown(KEEPER_FD_LISTENER, SHUT_RDWR); /* it is ours: cannot fail */
+	(void)shutdown(KEEPER_FD_LISTENER, SHUT_RDWR); /* our socket: cannot fail */
 	(void)unlinkat(KEEPER_FD_RUN, KEEPER_SOCKET, 0);
 	for (size_t i = 0; i < PEERS_MAX; i++)
 		peers_end(&the.peer[i]);
@@ -233,7 +233,7 @@ main(void)
 	if (confine_no_dumps() < 0)
 		die("unable to forbid dumps");
 	(void)umask(077);
-	(void)signal(SIGPIPE, SIG_IGN); /* a good signal: cannot fail */
+	(void)signal(SIGPIPE, SIG_IGN); /* a valid signal: cannot fail */
 	make_ready();
 	confine();
 	confine_drop_start();

@@ -1,14 +1,16 @@
 /*
- * Connections to the keeper, and which requests there are: a row each.
+ * Connections to the keeper, and the table of requests: a row each.
  *
- * Process: kennel-keeper.  A peer of another user is hung up on before a word; so
- * is one that says what no program of ours says.  Packets lie in the vault's pages
- * and are wiped when they are answered.
+ * Process: kennel-keeper.  The connection of another user is closed before it can
+ * send anything.  A connection is also closed on a protocol error.  Packets are in
+ * the vault's pages, and are wiped once answered.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "leash/keeper/private.h"
@@ -81,16 +83,89 @@ on_peer(struct loop *loop, int fd, short revents, void *arg)
 	if (r == 0) {
 		r = dispatch(peer, len, &out);
 		if (r == -EBADMSG)
-			log_warn("process %d said what none of ours says: hung up on",
+			log_warn("protocol error from process %d: connection closed",
 			    peer->pid);
 	}
-	/* One answer for each request: it fits into an empty socket. */
+	/* One reply for each request: it fits into an empty socket. */
 	if (r == 0)
 		r = wire_send(fd, &out, NULL, 0);
 	vault_wipe(the.in, used);
 	vault_wipe(the.out, out.len);
 	if (r < 0)
 		peers_end(peer);
+}
+
+/* ---- connections without HELLO ------------------------------------------------- */
+
+/* Closes silent connections: 32 of them would block all other clients. */
+static void
+on_hello_timer(struct loop *loop, void *arg)
+{
+	uint64_t now = loop_now(), next = UINT64_MAX;
+
+	the.hello_timer = -1;
+	for (size_t i = 0; i < PEERS_MAX; i++) {
+		struct peer *peer = &the.peer[i];
+
+		if (peer->fd < 0 || peer->greeted)
+			continue;
+		if (peer->hello_until <= now) {
+			log_warn("process %d sent no HELLO in 2 s: connection closed",
+			    peer->pid);
+			peers_end(peer);
+		} else if (peer->hello_until < next) {
+			next = peer->hello_until;
+		}
+	}
+	if (next != UINT64_MAX)
+		the.hello_timer = loop_timer_at(loop, next, on_hello_timer, NULL);
+}
+
+/* Closed by the other side, which the loop has not noticed yet: poll returned the
+ * listener together with it, or before it. */
+static bool
+hung_up(int fd)
+{
+	struct pollfd p = {.fd = fd};
+	struct timespec now = {0};
+
+	/* syscalls: ppoll poll */
+	return ppoll(&p, 1, &now, NULL) == 1 && (p.revents & POLLHUP) != 0;
+}
+
+/* The peer's pid is only a hint.  Counting by it keeps one process that opens many
+ * connections, by mistake or on purpose, from taking all slots.  Connections that it
+ * has closed do not count. */
+static size_t
+places_of(int pid)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < PEERS_MAX; i++) {
+		struct peer *peer = &the.peer[i];
+
+		if (peer->fd < 0 || peer->pid != pid)
+			continue;
+		if (hung_up(peer->fd))
+			peers_end(peer);
+		else
+			n++;
+	}
+	return n;
+}
+
+static void
+refuse_one_more(int fd, int pid)
+{
+	uint8_t memory[KEEPER_TEXT_MAX + 64];
+	struct wire_out out;
+
+	log_warn(
+	    "refused a connection of process %d: it has %d already", pid, PEERS_OF_ONE);
+	wire_out_init(&out, memory, sizeof(memory));
+	(void)answer_refuse(
+	    &out, REASON_TOO_MANY, "this process has too many connections; close some");
+	(void)wire_send(fd, &out, NULL, 0); /* it fits into an empty socket */
 }
 
 static struct peer *
@@ -107,30 +182,40 @@ void
 peers_accept(struct loop *loop, int listener, short revents, void *arg)
 {
 	struct ucred cred = {.uid = (uid_t)-1};
-	struct peer *peer = free_place();
+	struct peer *peer;
 	socklen_t len = sizeof(cred);
 	/* syscalls: accept4 getsockopt */
 	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (fd < 0)
-		return; /* it went again */
+		return; /* it has disconnected */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0 ||
 	    cred.uid != geteuid()) {
-		log_warn("user %u is refused", (unsigned int)cred.uid);
+		log_warn("refused a connection of user %u", (unsigned int)cred.uid);
 		fd_close(&fd);
 		return;
 	}
-	if (peer == NULL) { /* the listener is not heard then */
+	if (places_of(cred.pid) >= PEERS_OF_ONE) {
+		refuse_one_more(fd, cred.pid);
 		fd_close(&fd);
 		return;
 	}
-	*peer = (struct peer){.fd = fd, .pid = cred.pid};
+	peer = free_place();
+	if (peer == NULL) { /* the listener is not polled then */
+		fd_close(&fd);
+		return;
+	}
+	*peer = (struct peer){
+	    .fd = fd, .pid = cred.pid, .hello_until = loop_now() + HELLO_NS};
+	if (the.hello_timer < 0)
+		the.hello_timer =
+		    loop_timer_at(loop, peer->hello_until, on_hello_timer, NULL);
 	peer->slot = loop_add(loop, fd, POLLIN, on_peer, peer);
 	if (peer->slot < 0) {
 		fd_close(&peer->fd);
 		return;
 	}
-	/* no more are heard than there are places for */
+	/* do not accept more than there are slots */
 	if (++the.peer_n == PEERS_MAX)
 		loop_events(loop, the.listener_slot, 0);
 	keeper_quit_soon();

@@ -1,5 +1,5 @@
 /*
- * Between the files of the keeper: what it holds, and what it is asked.
+ * Shared by the files of the keeper: its state, and its requests.
  */
 #ifndef KENNEL_LEASH_KEEPER_INSIDE_H
 #define KENNEL_LEASH_KEEPER_INSIDE_H
@@ -9,23 +9,26 @@
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define PEERS_MAX    32
+#define PEERS_OF_ONE 8 /* connections of one process, greeted or not */
+#define HELLO_NS     2000000000ull
 
 struct peer {
-	int fd; /* -1: the place is free */
+	int fd; /* -1: the slot is free */
 	int slot;
-	int pid; /* a hint, as is: */
+	int pid; /* a hint, unverified: */
 	char who[KEEPER_WHO_MAX];
 	bool greeted;
+	uint64_t hello_until; /* loop_now() */
 };
 
 struct keeper {
 	struct loop loop;
 	struct vault *pages;
-	uint8_t *in, *out;           /* packets, in the pages: KEEPER_PACKET_MAX each */
-	struct container *container; /* NULL: not read yet, or none is there */
+	uint8_t *in, *out;           /* packets in the pages: KEEPER_PACKET_MAX bytes */
+	struct container *container; /* NULL: not read yet, or no file */
 	struct container_seen seen;
-	uint64_t idle_ns, idle_at, cap_at; /* loop_now(): when it is locked */
-	int lock_timer, quit_timer, listener_slot;
+	uint64_t idle_ns, idle_at, cap_at; /* loop_now(): when it will be locked */
+	int lock_timer, quit_timer, hello_timer, listener_slot;
 	struct peer peer[PEERS_MAX];
 	int peer_n;
 	bool stopping;
@@ -35,14 +38,14 @@ extern struct keeper the;
 
 /* ---- main.c ---- */
 
-/* The key, what was opened, and what was said with it: wiped. */
+/* Wipes the key and everything decrypted or received with it. */
 void keeper_lock(const char *why);
-/* It is open from now on; 0: the usual times. */
+/* It is unlocked from now on; 0: default times. */
 void keeper_opened(uint32_t idle_s, uint32_t cap_s);
-/* It was used: the idle time begins anew. */
+/* Restarts the idle time. */
 void keeper_used(void);
 bool keeper_is_open(void);
-/* When nobody is connected and nothing is open there is nothing to stay for. */
+/* Ends the process when no client is connected and the vault is locked. */
 void keeper_quit_soon(void);
 
 /* ---- peers.c ---- */
@@ -53,8 +56,9 @@ void peers_end(struct peer *);
 /* ---- answer.c, change.c: one request each ---- */
 
 /*
- * What is asked in `in`, answered into `out` (both are in the pages, and wiped by
- * who calls).  A negative errno: it is no such request, and the peer is hung up on.
+ * Handles the request in `in` and writes the reply to `out` (both are in the pages;
+ * the caller wipes them).  A negative errno: protocol error, the connection is
+ * closed.
  */
 typedef int answer_fn(struct peer *, struct wire_in *in, struct wire_out *out);
 
@@ -66,10 +70,10 @@ answer_fn change_init, change_unlock, change_put, change_remove, change_restore,
 /* ---- answer.c ---- */
 
 int answer_refuse(struct wire_out *, enum keeper_reason, const char *text);
-/* For what the container said. */
+/* Replies with the reason for an error of the container. */
 int answer_error(struct wire_out *, int error);
 int answer_done(struct wire_out *, uint32_t what);
-/* Reads the file if it was not read.  0, or what the container says. */
+/* Reads the file if it was not read yet.  0, or the container's error. */
 int answer_load(char why[KEEPER_TEXT_MAX]);
 
 #endif

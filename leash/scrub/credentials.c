@@ -1,10 +1,10 @@
 /*
- * Credentials that are no value of ours but look like one of a known kind: a
- * fixed beginning and what must follow it.  Where the kind has a checksum it
- * is computed, so that nothing else is taken for it.
+ * Finds credentials that are not values from the vault but have the format of a
+ * known kind: a fixed prefix and what must follow it.  If the format has a checksum
+ * it is verified, which excludes other text.
  *
- * The beginnings are found by their hooks, for which the sieve looks (sieve.h):
- * three bytes each, such that there are few of them in ordinary text.
+ * The prefilter finds the prefixes by their hooks (prefilter.h): three bytes each,
+ * chosen to be rare in ordinary text.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,13 +12,12 @@
 #include "leash/scrub/private.h"
 #include "shim/base/token_checksum.h"
 
-#define TOKEN_MAX  4096  /* of one line; a longer run is no credential */
-#define PREFIX_MAX 24    /* no beginning is longer */
-#define PEM_MAX    16384 /* a key of RSA with 8192 bits has 6.4 KB */
+#define TOKEN_MAX  4096 /* bytes on one line; a longer run is not a credential */
+#define PREFIX_MAX 24   /* bytes; the longest prefix */
 
 enum check { CHECK_NONE, CHECK_CRC, CHECK_JWT, CHECK_PEM };
 
-/* prefix, then min to max characters of the class, and none more. */
+/* A prefix, then min to max characters of the class, not followed by another. */
 struct token {
 	const char *name, *prefix;
 	enum class { ALNUM, WORD, UPPER, HEX } class;
@@ -26,8 +25,8 @@ struct token {
 	enum check check;
 };
 
-/* As their makers document them: GitHub's and npm's six last characters are the
- * CRC32 of the thirty before, in base 62. */
+/* Formats as their makers document them.  The last six characters of GitHub's and
+ * npm's tokens are the CRC32 of the thirty before, in base 62. */
 static const struct token shapes[] = {
     {"github-token", "ghp_", ALNUM, 36, 36, CHECK_CRC},
     {"github-token", "gho_", ALNUM, 36, 36, CHECK_CRC},
@@ -120,9 +119,7 @@ run_of(enum class class, const uint8_t *text, size_t n)
 	return i;
 }
 
-enum { OPEN = -1 }; /* it may become one */
-
-/* header.payload.signature at text[n], of which the first two are objects. */
+/* header.payload.signature at text[n]; the first two must be JSON objects. */
 static int
 jwt(const uint8_t *text, size_t n, bool last)
 {
@@ -145,27 +142,7 @@ jwt(const uint8_t *text, size_t n, bool last)
 	}
 }
 
-/* From "-----BEGIN X PRIVATE KEY-----" to its end, or to where none is. */
-static int
-pem(const uint8_t *text, size_t n, bool last)
-{
-	static const char key[] = "PRIVATE KEY-----", end[] = "-----END ";
-	size_t max = n < PEM_MAX ? n : PEM_MAX;
-	const uint8_t *at, *stop;
-
-	at = memmem(text, n < 64 ? n : 64, key, sizeof(key) - 1);
-	if (at == NULL)
-		return n < 64 && !last ? OPEN : NONE;
-	stop = memmem(at, max - (size_t)(at - text), end, sizeof(end) - 1);
-	if (stop != NULL)
-		stop = memmem(stop, max - (size_t)(stop - text), key, sizeof(key) - 1);
-	if (stop != NULL)
-		return (int)(stop - text) + (int)sizeof(key) - 1;
-	/* a key without its end is one all the same */
-	return n < PEM_MAX && !last ? OPEN : (int)max;
-}
-
-/* The shape at text[n], whose prefix stands there: its length, NONE or OPEN. */
+/* The credential at text[n], whose prefix matches: its length, NONE or OPEN. */
 static int
 follow(const struct token *s, const uint8_t *text, size_t n, bool last)
 {
@@ -174,7 +151,7 @@ follow(const struct token *s, const uint8_t *text, size_t n, bool last)
 	if (s->check == CHECK_JWT)
 		return jwt(text, n, last);
 	if (s->check == CHECK_PEM)
-		return pem(text, n, last);
+		return pem_key(text, n, last);
 	run = run_of(s->class, text + prefix, n - prefix);
 	if (run > s->max)
 		return NONE;
@@ -186,22 +163,129 @@ follow(const struct token *s, const uint8_t *text, size_t n, bool last)
 	return (int)(prefix + run);
 }
 
-/* A letter or digit before makes it the middle of something else; the letter of
- * an escape does not. */
-static bool
-is_start(const uint8_t *text, size_t at, const uint8_t before[static 2])
-{
-	uint8_t one = at > 0 ? text[at - 1] : before[1];
-	uint8_t two = at > 1 ? text[at - 2] : before[at];
+/* ---- what may precede --------------------------------------------------------- */
 
-	return !is_in(ALNUM, one) || two == '\\';
+/* The k-th byte before text[at]; k is 1 for the nearest. */
+static uint8_t
+back(const struct shaping *c, const uint8_t *text, size_t at, size_t k)
+{
+	if (k <= at)
+		return text[at - k];
+	return k - at <= SHAPING_BEFORE ? c->before[SHAPING_BEFORE - (k - at)] : 0;
+}
+
+/* Counts digits of a base, at most max, that end right before text[at]; their value is
+ * in *ret. */
+static size_t
+digits_back(const struct shaping *c, const uint8_t *text, size_t at, unsigned int base,
+    size_t max, uint32_t *ret)
+{
+	uint32_t value = 0, one = 1;
+	size_t k;
+	int d;
+
+	for (k = 0; k < max; k++, one *= base) {
+		d = decode_hex_digit(back(c, text, at, k + 1));
+		if (d < 0 || (unsigned int)d >= base)
+			break;
+		value += (uint32_t)d * one;
+	}
+	*ret = value;
+	return k;
+}
+
+/* An escape: these bytes (given in reverse order), then this many digits.  True if it
+ * encodes neither a letter nor a digit. */
+static bool
+is_escape(const struct shaping *c, const uint8_t *text, size_t at, unsigned int base,
+    size_t digits, const char *reversed)
+{
+	uint32_t value;
+	size_t k;
+
+	if (digits_back(c, text, at, base, digits, &value) < digits)
+		return false;
+	for (k = 0; reversed[k] != '\0'; k++)
+		if (back(c, text, at, digits + 1 + k) != (uint8_t)reversed[k])
+			return false;
+	return value > 0x7f || !is_in(ALNUM, (uint8_t)value);
+}
+
+/* "%22", also as "%2522", with its percent sign escaped any number of times. */
+static bool
+is_percent(const struct shaping *c, const uint8_t *text, size_t at)
+{
+	size_t k = 0;
+
+	while (k < SHAPING_BEFORE && back(c, text, at, k + 3) == '5' &&
+	       back(c, text, at, k + 4) == '2')
+		k += 2;
+	return back(c, text, at, k + 3) == '%' && is_escape(c, text, at, 16, 2, "");
+}
+
+/* The end of a terminal's color sequence: "[0;31m". */
+static bool
+is_colour(const struct shaping *c, const uint8_t *text, size_t at)
+{
+	size_t k = 2;
+	uint8_t byte = back(c, text, at, k);
+
+	while (k < SHAPING_BEFORE && ((byte >= '0' && byte <= '9') || byte == ';' ||
+					 byte == ':' || byte == '?'))
+		byte = back(c, text, at, ++k);
+	return byte == '[';
+}
+
+/* "&#34" and "&#x22", which browsers accept without a semicolon. */
+static bool
+is_entity(const struct shaping *c, const uint8_t *text, size_t at)
+{
+	uint32_t value;
+	size_t k = digits_back(c, text, at, 16, 6, &value);
+
+	if (k > 0 && back(c, text, at, k + 1) == 'x' && back(c, text, at, k + 2) == '#' &&
+	    back(c, text, at, k + 3) == '&')
+		return value > 0x7f || !is_in(ALNUM, (uint8_t)value);
+	k = digits_back(c, text, at, 10, 7, &value);
+	return k > 0 && back(c, text, at, k + 1) == '#' &&
+	       back(c, text, at, k + 2) == '&' &&
+	       (value > 0x7f || !is_in(ALNUM, (uint8_t)value));
+}
+
+/* Is the letter or digit before text[at] the last one of an escape? */
+static bool
+is_after_escape(const struct shaping *c, const uint8_t *text, size_t at)
+{
+	return back(c, text, at, 2) == '\\' || is_escape(c, text, at, 16, 4, "u\\") ||
+	       is_escape(c, text, at, 16, 2, "x\\") ||
+	       is_escape(c, text, at, 8, 3, "\\") ||
+	       is_escape(c, text, at, 16, 8, "U\\") ||
+	       is_escape(c, text, at, 16, 2, "=") || is_percent(c, text, at) ||
+	       is_colour(c, text, at) || is_entity(c, text, at);
+}
+
+/* A credential cannot begin after a letter or digit, unless that byte ends an escape
+ * or the prefix begins with dashes. */
+static bool
+is_start(const struct shaping *c, const uint8_t *text, size_t at)
+{
+	return !is_in(ALNUM, back(c, text, at, 1)) || text[at] == '-' ||
+	       is_after_escape(c, text, at);
+}
+
+void
+shapes_bytes(bool byte[static 256])
+{
+	for (int c = 0; c < 256; c++)
+		byte[c] |= is_in(WORD, (uint8_t)c);
+	byte['.'] = true;
 }
 
 /* ---- where one may begin ----------------------------------------------------------- */
 
-/* Each beginning has one of these in it.  Those of a group share its bit, so that
- * the sieve stops at any mixture of theirs: together stand such as make up few
- * words, and few names with underscores. */
+/* Each prefix contains one of these.  The hooks of a group share its bit, so the
+ * prefilter also stops at any mixture of their bytes: a group combines hooks whose
+ * mixtures are rare in words and in names with underscores. */
 static const struct {
 	char three[SIEVE_HOOK + 1];
 	uint8_t group;
@@ -255,13 +339,13 @@ shapes_hooks(struct net *net)
 		for (k = 0; k < HOOKS && at == NULL; k++)
 			at = strstr(shapes[i].prefix, hooks[k].three);
 		if (at == NULL)
-			abort(); /* it would never be found */
+			abort(); /* a prefix without a hook would never be found */
 		net->hook_at[i] = (uint8_t)(at - shapes[i].prefix);
 	}
 }
 
-/* The hook at text[place], of which all bytes are there: where one begins with it,
- * and *ret_which; SIZE_MAX if none does. */
+/* The offset at which a credential begins whose hook is at text[place], and its format
+ * in *ret_which; SIZE_MAX if not found.  All bytes of the hook are in the text. */
 static size_t
 beginning(const struct net *net, const struct shaping *c, const uint8_t *text, size_t n,
     size_t place, size_t *ret_which)
@@ -278,7 +362,7 @@ beginning(const struct net *net, const struct shaping *c, const uint8_t *text, s
 		len = strlen(prefix);
 		from = place - net->hook_at[i];
 		if (n - from < len || memcmp(text + from, prefix, len) != 0 ||
-		    !is_start(text, from, c->before))
+		    !is_start(c, text, from))
 			continue;
 		*ret_which = i;
 		return from;
@@ -295,6 +379,7 @@ find_one(const struct net *net, struct shaping *c, const uint8_t *text, size_t n
 
 	if (from == SIZE_MAX || from < c->done)
 		return 0;
+	c->key |= shapes[which].check == CHECK_PEM;
 	len = follow(&shapes[which], text + from, n - from, c->last);
 	if (len == OPEN && from < c->open)
 		c->open = from;
@@ -318,6 +403,19 @@ shapes_find(const struct net *net, struct shaping *c, const uint8_t *text, size_
 	return r;
 }
 
+bool
+shapes_whole(const uint8_t *text, size_t n)
+{
+	for (size_t i = 0; i < SHAPES; i++) {
+		size_t len = strlen(shapes[i].prefix);
+
+		if (n > len && memcmp(text, shapes[i].prefix, len) == 0 &&
+		    follow(&shapes[i], text, n, true) == (int)n)
+			return true;
+	}
+	return false;
+}
+
 static bool
 prefix_open(const uint8_t *text, size_t n)
 {
@@ -335,7 +433,7 @@ shapes_tail(const struct shaping *c, const uint8_t *text, size_t n)
 	size_t at = n > PREFIX_MAX ? n - PREFIX_MAX : 0;
 
 	for (; at < n && at < c->open; at++)
-		if (is_start(text, at, c->before) && prefix_open(text + at, n - at))
+		if (prefix_open(text + at, n - at) && is_start(c, text, at))
 			return at;
 	return c->open < n ? c->open : n;
 }

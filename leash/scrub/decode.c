@@ -1,17 +1,17 @@
 /*
- * How each spelling is read, one escape at a time, and when it is worth it.
- * Whether a place is inside a string is not asked: outside of one JSON has no
- * backslash, and what is not JSON at all may quote some.
+ * How each spelling is decoded, one escape at a time, and when decoding is
+ * worthwhile.  The decoder does not check whether an offset is inside a JSON
+ * string: JSON has no backslash outside of strings, and text that is not JSON may
+ * quote some.
  */
 #include <string.h>
 
 #include "leash/scrub/private.h"
 #include "shim/base/utf8.h"
 
-#define ENTITY_MAX    12 /* "&#x0000010ffff;" is nobody's spelling */
-#define SEPARATOR_MAX 40 /* between two bytes of hex, with its indentation */
+#define SEPARATOR_MAX 40 /* between two bytes of hex, with indentation */
 
-/* One more than what a digit of hex is worth; zero for all others. */
+/* The value of a hex digit plus one; zero for all other bytes. */
 static const uint8_t worth[256] = {['0'] = 1,
     ['1'] = 2,
     ['2'] = 3,
@@ -35,19 +35,19 @@ static const uint8_t worth[256] = {['0'] = 1,
     ['E'] = 15,
     ['F'] = 16};
 
-static int
-hex_digit(uint8_t c)
+int
+decode_hex_digit(uint8_t c)
 {
 	return worth[c] - 1;
 }
 
-/* Digits of hex that end before src[at]. */
+/* Counts the hex digits that end before src[at]. */
 static size_t
 digits_before(const uint8_t *src, size_t at, size_t from)
 {
 	size_t n = 0;
 
-	while (at - n > from && hex_digit(src[at - n - 1]) >= 0)
+	while (at - n > from && decode_hex_digit(src[at - n - 1]) >= 0)
 		n++;
 	return n;
 }
@@ -57,12 +57,12 @@ digits_from(const uint8_t *src, size_t n, size_t at)
 {
 	size_t i = at;
 
-	while (i < n && hex_digit(src[i]) >= 0)
+	while (i < n && decode_hex_digit(src[i]) >= 0)
 		i++;
 	return i - at;
 }
 
-/* count digits of hex at src[n]: NONE, UNFINISHED, or count and *ret. */
+/* Exactly count hex digits at src[n]: NONE, UNFINISHED, or count, the value in *ret. */
 static int
 hex_number(const uint8_t *src, size_t n, size_t count, uint32_t *ret)
 {
@@ -73,7 +73,7 @@ hex_number(const uint8_t *src, size_t n, size_t count, uint32_t *ret)
 	for (i = 0; i < count; i++) {
 		if (i == n)
 			return UNFINISHED;
-		d = hex_digit(src[i]);
+		d = decode_hex_digit(src[i]);
 		if (d < 0)
 			return NONE;
 		value = value << 4 | (uint32_t)d;
@@ -94,7 +94,7 @@ static const uint8_t simple[256] = {['"'] = '"',
     ['r'] = '\r',
     ['t'] = '\t'};
 
-/* "\uXXXX" at src[n]: NONE, UNFINISHED, or 6 and *ret. */
+/* "\uXXXX" at src[n]: NONE, UNFINISHED, or 6 and the value in *ret. */
 static int
 json_unit(const uint8_t *src, size_t n, uint32_t *ret)
 {
@@ -144,7 +144,7 @@ json(const uint8_t *src, size_t n, uint8_t out[static 4], uint8_t *ret_len)
 	return r;
 }
 
-/* ---- percent, entities, quoted-printable ------------------------------------------ */
+/* ---- percent, quoted-printable ------------------------------------------ */
 
 static int
 percent(const uint8_t *src, size_t n, uint8_t out[static 4], uint8_t *ret_len)
@@ -159,58 +159,7 @@ percent(const uint8_t *src, size_t n, uint8_t out[static 4], uint8_t *ret_len)
 	return 3;
 }
 
-/* "#38;" or "#x26;" at src[n], whose end is known to be at semi. */
-static uint32_t
-entity_number(const uint8_t *src, size_t semi)
-{
-	bool hex = semi > 1 && (src[1] | 0x20) == 'x';
-	uint32_t code = 0;
-	size_t i;
-
-	for (i = hex ? 2 : 1; i < semi; i++) {
-		int d = hex_digit(src[i]);
-
-		if (d < 0 || (!hex && d > 9))
-			return 0;
-		code = code * (hex ? 16 : 10) + (uint32_t)d;
-		if (code > 0x10ffff)
-			return 0;
-	}
-	return code;
-}
-
-static int
-entity(const uint8_t *src, size_t n, uint8_t out[static 4], uint8_t *ret_len)
-{
-	static const struct {
-		const char *name;
-		uint8_t c;
-	} names[] = {
-	    {"amp", '&'}, {"lt", '<'}, {"gt", '>'}, {"quot", '"'}, {"apos", '\''}};
-	uint32_t code = 0;
-	size_t semi;
-
-	for (semi = 1; semi < n && semi < ENTITY_MAX && src[semi] != ';'; semi++)
-		if (src[semi] != '#' && hex_digit(src[semi]) < 0 &&
-		    ((src[semi] | 0x20) < 'a' || (src[semi] | 0x20) > 'z'))
-			return NONE;
-	if (semi == ENTITY_MAX)
-		return NONE;
-	if (semi == n)
-		return UNFINISHED;
-	if (src[1] == '#')
-		code = entity_number(src + 1, semi - 1);
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strlen(names[i].name) == semi - 1 &&
-		    memcmp(names[i].name, src + 1, semi - 1) == 0)
-			code = names[i].c;
-	if (code == 0)
-		return NONE;
-	*ret_len = (uint8_t)utf8_put(code, out);
-	return (int)semi + 1;
-}
-
-/* Backslashes, as JSON in JSON in JSON has them, and one of these letters. */
+/* Backslashes, any number as in nested JSON, then one of these letters. */
 static int
 escaped(const uint8_t *src, size_t n, const char *letters)
 {
@@ -233,10 +182,8 @@ blank(const uint8_t *src, size_t n)
 	return src[0] == ' ' || src[0] == '\t' ? 1 : escaped(src, n, "t");
 }
 
-/* One end of a line at src[n], as it is or as JSON and its like escape it: its
- * length, NONE or UNFINISHED. */
-static int
-line_end(const uint8_t *src, size_t n)
+int
+decode_line_end(const uint8_t *src, size_t n)
 {
 	if (n == 0)
 		return UNFINISHED;
@@ -247,14 +194,14 @@ static int
 quoted(const uint8_t *src, size_t n, uint8_t out[static 4], uint8_t *ret_len)
 {
 	uint32_t value;
-	int r = line_end(src + 1, n - 1), more;
+	int r = decode_line_end(src + 1, n - 1), more;
 
 	if (r == UNFINISHED)
 		return UNFINISHED;
 	*ret_len = 0;
 	if (r > 0) {
-		/* a carriage return has a newline behind it */
-		more = line_end(src + 1 + r, n - 1 - (size_t)r);
+		/* a newline must follow a carriage return */
+		more = decode_line_end(src + 1 + r, n - 1 - (size_t)r);
 		if (src[r] != 'r' && src[r] != '\r')
 			return 1 + r;
 		return more == UNFINISHED ? UNFINISHED : 1 + r + more;
@@ -267,7 +214,7 @@ quoted(const uint8_t *src, size_t n, uint8_t out[static 4], uint8_t *ret_len)
 	return 3;
 }
 
-/* ---- what stands between --------------------------------------------------------- */
+/* ---- separators ------------------------------------------------------------------ */
 
 bool
 decode_is_base64(uint8_t c)
@@ -276,7 +223,7 @@ decode_is_base64(uint8_t c)
 	       c == '+' || c == '/' || c == '-' || c == '_';
 }
 
-/* Line ends and what indents the next line, with base64 on both sides. */
+/* Line ends and the next line's indentation, with base64 on both sides. */
 static int
 broken(const uint8_t *src, size_t n, size_t at)
 {
@@ -285,10 +232,10 @@ broken(const uint8_t *src, size_t n, size_t at)
 
 	if (at == 0 || !decode_is_base64(src[at - 1]))
 		return NONE;
-	while ((r = line_end(src + i, n - i)) > 0)
+	while ((r = decode_line_end(src + i, n - i)) > 0)
 		i += (size_t)r;
 	if (i == at)
-		return r; /* none: or one that has not ended */
+		return r; /* none, or one that is not finished */
 	while ((r = blank(src + i, n - i)) > 0)
 		i += (size_t)r;
 	if (i == n || r == UNFINISHED)
@@ -296,20 +243,20 @@ broken(const uint8_t *src, size_t n, size_t at)
 	return i - at <= SEPARATOR_MAX && decode_is_base64(src[i]) ? (int)(i - at) : NONE;
 }
 
-/* One piece of what separates two bytes of hex. */
+/* One part of the separator between two bytes of hex. */
 static int
 separator(const uint8_t *src, size_t n)
 {
 	if (n == 0)
 		return UNFINISHED;
-	if (src[0] != '\0' && strchr(" ,:-._\t\n\r", src[0]) != NULL)
+	if (src[0] != '\0' && strchr(" ,:;|-._\t\n\r\"'", src[0]) != NULL)
 		return 1;
 	if (src[0] == '0' && n > 1 && (src[1] | 0x20) == 'x')
 		return 2;
-	return escaped(src, n, "nrtxX");
+	return escaped(src, n, "nrtxX\"'");
 }
 
-/* Two digits before, separators, two digits behind. */
+/* Two digits, separators, two digits. */
 static int
 pairs(const uint8_t *src, size_t n, size_t at)
 {
@@ -317,7 +264,8 @@ pairs(const uint8_t *src, size_t n, size_t at)
 	size_t i = at;
 	int r;
 
-	if (at < 2 || hex_digit(src[at - 1]) < 0 || hex_digit(src[at - 2]) < 0)
+	if (at < 2 || decode_hex_digit(src[at - 1]) < 0 ||
+	    decode_hex_digit(src[at - 2]) < 0)
 		return NONE;
 	while (i < n && i - at < SEPARATOR_MAX && (r = separator(src + i, n - i)) != 0) {
 		if (r == UNFINISHED)
@@ -359,7 +307,7 @@ next_of(const uint8_t *src, size_t n, size_t at, int c)
 	return found == NULL ? n : (size_t)(found - src);
 }
 
-/* Behind two digits of hex: something that is none, or "0x". */
+/* The offset after two hex digits that are followed by a non-digit or by "0x". */
 static size_t
 next_pairs(const uint8_t *src, size_t n, size_t at)
 {
@@ -367,7 +315,7 @@ next_pairs(const uint8_t *src, size_t n, size_t at)
 		at = 2;
 	while (at < n) {
 		if (worth[src[at - 1]] == 0)
-			at += 2; /* no pair ends here, nor behind the next byte */
+			at += 2; /* no pair ends here or at the next byte */
 		else if (worth[src[at - 2]] == 0 ||
 			 (worth[src[at]] != 0 && src[at] != '0'))
 			at++;
@@ -389,16 +337,16 @@ decode_next(enum spelling how, const uint8_t *src, size_t n, size_t at)
 	return next_of(src, n, at, lead[how]);
 }
 
-/* ---- is it worth it? --------------------------------------------------------------- */
+/* ---- is decoding worthwhile? ------------------------------------------------------- */
 
-/* A byte that a pattern has, or with which another spelling begins. */
+/* A byte that occurs in a pattern, or that begins another spelling. */
 static bool
 matters(const struct filter *f, uint8_t c)
 {
 	return f->byte[c] || c == '%' || c == '&' || c == '=';
 }
 
-/* A run of backslashes at text[at] and what follows, read once or twice. */
+/* A run of backslashes at text[at] and what follows, decoded once or twice. */
 static bool
 json_matters(
     const struct filter *f, const uint8_t *text, size_t n, size_t at, size_t *end)
@@ -423,7 +371,7 @@ json_matters(
 	*end = at + (size_t)r;
 	if (len > 1)
 		return f->high;
-	/* line ends and tabs are understood as they are */
+	/* line ends and tabs are also handled undecoded */
 	return matters(f, out[0]) || (r > 2 && separator(out, 1) == 1);
 }
 
@@ -462,7 +410,7 @@ escapes_wanted(
 	return false;
 }
 
-/* Lines that go on behind each other, with enough base64 in all for a pattern. */
+/* Consecutive lines with enough base64 in total for a pattern. */
 static bool
 broken_wanted(const struct filter *f, const uint8_t *text, size_t n, bool more)
 {
@@ -491,7 +439,7 @@ broken_wanted(const struct filter *f, const uint8_t *text, size_t n, bool more)
 	return false;
 }
 
-/* Does the text end in two digits and something behind them? */
+/* Does the text end in two digits and a separator? */
 static bool
 pairs_open(const uint8_t *text, size_t n)
 {
@@ -503,8 +451,8 @@ pairs_open(const uint8_t *text, size_t n)
 	return false;
 }
 
-/* Pairs in text[from..n) that make up enough digits for a pattern, or that may
- * with what follows. */
+/* Do pairs in text[from..n) contain enough digits for a pattern, or could they with
+ * the bytes that follow? */
 static bool
 pairs_from(const struct filter *f, const uint8_t *text, size_t n, size_t from, bool more)
 {
@@ -533,19 +481,26 @@ pairs_wanted(
 {
 	size_t tail;
 
-	/* short ones may fill fewer lanes than the sieve counts */
+	/* short pairs may fill fewer lanes than the prefilter counts */
 	if ((flags & TRIAGE_PAIRS) != 0 ||
 	    f->hex_min < (size_t)(f->net.lanes_min + 1) * SIEVE_LANE)
 		return pairs_from(f, text, n, 0, more);
-	/* near the end too few may stand for so many lanes */
+	/* near the end, fewer lanes than that may be present */
 	tail = (size_t)(f->net.lanes_min + 2) * SIEVE_LANE;
 	return more && pairs_from(f, text, n, n > tail ? n - tail : 0, true);
 }
 
 bool
 decode_wanted(enum spelling how, const struct filter *f, unsigned int flags,
-    const uint8_t *text, size_t n, bool more)
+    const uint8_t *text, size_t n, bool more, bool key)
 {
+	static const unsigned int sign[SPELLINGS] = {
+	    TRIAGE_BACKSLASH, TRIAGE_PERCENT, TRIAGE_AMPERSAND, TRIAGE_EQUALS};
+
+	if (key && (flags & sign[how]) != 0)
+		return true;
+	if (how >= SPELL_BROKEN && f->len_max == 0)
+		return false;
 	switch (how) {
 	case SPELL_JSON:
 		return (flags & TRIAGE_BACKSLASH) != 0 && json_wanted(f, text, n);

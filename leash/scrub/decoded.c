@@ -1,6 +1,6 @@
 /*
- * A text with one kind of escape decoded, and the way back to where each byte
- * stood.  Applied to its own result it reads JSON inside a string.
+ * A text with one kind of escape decoded, and the mapping of each byte back to its
+ * source.  Applied to its own result, it decodes JSON inside a JSON string.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ reading_free(struct reading *r)
 	*r = (struct reading){0};
 }
 
-/* Room for a source of n bytes: a reading is never longer. */
+/* Reserves memory for a source of n bytes; the decoded text is never longer. */
 static int
 reserve(struct reading *r, size_t n)
 {
@@ -53,8 +53,21 @@ reserve_escape(struct reading *r)
 	return 0;
 }
 
-/* The escape at src[at], or the byte there: how far the source was read; 0 when
- * the rest is no whole escape yet. */
+/* At the end of the stream an entity may lack its terminator. */
+static int
+last_entity(const uint8_t *src, size_t n, struct escape *e, uint8_t out[static 4])
+{
+	uint8_t copy[16];
+
+	if (n >= sizeof(copy))
+		return NONE;
+	memcpy(copy, src, n);
+	copy[n] = ' ';
+	return entity(copy, n + 1, out, &e->len);
+}
+
+/* Decodes the escape at src[at], or copies the byte.  Returns the source offset after
+ * it; 0 if the rest is an incomplete escape. */
 static size_t
 take_one(struct reading *r, size_t at, bool last)
 {
@@ -64,6 +77,8 @@ take_one(struct reading *r, size_t at, bool last)
 
 	if (got == UNFINISHED && !last)
 		return 0;
+	if (got == UNFINISHED && r->spelling == SPELL_ENTITY)
+		got = last_entity(r->src + at, r->src_n - at, e, out);
 	if (got <= 0) {
 		r->data[r->len++] = r->src[at];
 		return 1;
@@ -109,7 +124,7 @@ reading_make(
 	return 0;
 }
 
-/* The last escape that starts at or before: by reading or by source offset. */
+/* The last escape that starts at or before an offset, decoded or source. */
 static const struct escape *
 escape_before(const struct reading *r, size_t at, bool in_source)
 {
@@ -125,7 +140,7 @@ escape_before(const struct reading *r, size_t at, bool in_source)
 	return low == 0 ? NULL : &r->escape[low - 1];
 }
 
-/* Where the unit that reading offset at lies in starts, and ends. */
+/* The start and the end of the unit that contains decoded offset at. */
 static void
 unit_of(const struct reading *r, size_t at, size_t *ret_from, size_t *ret_to)
 {
@@ -173,7 +188,7 @@ reading_boundary(const struct reading *r, size_t at)
 		at = e->src;
 	if (r->spelling != SPELL_PAIRS || at >= r->src_n || !is_hex(r->src[at]))
 		return at;
-	/* inside a byte: what separates them asks for both digits */
+	/* inside a byte: the separator test needs both digits */
 	for (back = 0; back < 2 && at > 0 && is_hex(r->src[at - 1]); back++)
 		at--;
 	return at;

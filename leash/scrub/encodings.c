@@ -1,18 +1,18 @@
 /*
- * What is looked for: each value in the forms that it may come out in.
+ * The patterns to find: each value in the encodings that it may be sent in.
  *
- *	as it is, and each of its lines
+ *	raw, and the strings that structured.c finds in it
  *	base64 and base64url at three offsets, base32 at five: only the
  *		characters that the value alone determines, so that it is found
- *		whatever stands before and behind it
- *	hex in either case; UTF-16 of both byte orders, and base64 of the one
- *		that PowerShell takes; reversed; spaces as plus signs
+ *		regardless of the bytes before and after it
+ *	hex in either case; UTF-16 of both byte orders, and base64 of it;
+ *		reversed; spaces as plus signs; each byte as a character
  *
- * Escapes (JSON, percent, entities, quoted-printable), lines of columns and
- * separated hex are no forms: the text is decoded instead (decode.c).
+ * Escapes (JSON, percent, entities, quoted-printable), base64 in columns and hex
+ * with separators are not patterns: the text is decoded instead (decode.c).
  *
- * Process: the leash.  The only file of this room that asks for a secret's
- * bytes; encodings lie in locked pages, all others point into the vault.
+ * Process: the leash.  The only file of this room that reads a secret's bytes.
+ * Encodings are in locked pages; all other patterns point into the vault.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -22,20 +22,21 @@
 
 #include "leash/scrub/private.h"
 #include "leash/vault/vault.h"
+#include "shim/base/utf8.h"
 
-#define ENTROPY_KINDS 5  /* different bytes that a value has at least */
-#define FORMS_SPARE   64 /* of the pages: the room's own bookkeeping */
+#define ENTROPY_KINDS 5  /* a value needs at least this many different bytes */
+#define FORMS_SPARE   64 /* bytes of these pages for their own bookkeeping */
 
-/* Encodings go where at points; without it they are only counted.  Built in
- * two turns, of which the first says how much room the second needs. */
+/* Encodings are written at at, or only counted if at is NULL.  Patterns are built in
+ * two passes; the first computes the size that the second needs. */
 struct maker {
 	struct scrub *scrub;
 	uint8_t *at;
 	size_t used;
 	uint32_t value;
-	uint32_t *seen; /* indexes of patterns + 1, by hash: none is taken twice */
+	uint32_t *seen; /* hash table of pattern index + 1, to skip duplicates */
 	size_t seen_cap;
-	size_t patterns; /* of the first turn */
+	size_t patterns; /* from the first pass */
 };
 
 int
@@ -54,8 +55,11 @@ scrub_free(struct scrub *s)
 {
 	if (s == NULL)
 		return;
+	for (size_t i = 0; i < s->value_n; i++)
+		vault_free(s->value[i].decoded);
 	free(s->pattern);
 	free(s->value);
+	free(s->string);
 	free(s->z);
 	filter_free(&s->filter);
 	vault_free(s->forms);
@@ -76,7 +80,7 @@ hash_of(const uint8_t *data, size_t len, bool fold)
 	return h ^ h >> 29;
 }
 
-/* Is it known already?  *ret_slot is where it would be remembered. */
+/* Is it a duplicate?  *ret_slot is the slot for it. */
 static bool
 is_known(
     const struct maker *m, const uint8_t *data, size_t len, bool fold, size_t *ret_slot)
@@ -106,7 +110,7 @@ fits_of(const uint8_t *data, size_t len, bool fold)
 			 (fold && digits == len && len >= 16 ? FIT_PAIRS : 0));
 }
 
-/* data[len] stays where it is. */
+/* data[len] must stay valid. */
 static void
 add_pattern(struct maker *m, const uint8_t *data, size_t len, bool fold)
 {
@@ -127,7 +131,7 @@ add_pattern(struct maker *m, const uint8_t *data, size_t len, bool fold)
 	m->seen[slot] = (uint32_t)s->pattern_n;
 }
 
-/* What was just written to at + used: an encoding of len bytes. */
+/* Adds the encoding of len bytes just written at at + used. */
 static void
 add_encoding(struct maker *m, size_t len, bool fold)
 {
@@ -148,8 +152,8 @@ put(const struct maker *m, size_t i, uint8_t c)
 
 struct alphabet {
 	const char *chars;
-	unsigned int bits;    /* of one character */
-	unsigned int offsets; /* bytes until a value stands alike again */
+	unsigned int bits;    /* bits per character */
+	unsigned int offsets; /* number of different alignments */
 	bool fold;
 };
 
@@ -160,8 +164,8 @@ static const struct alphabet base64url = {
 static const struct alphabet base32 = {"abcdefghijklmnopqrstuvwxyz234567", 5, 5, true};
 static const struct alphabet base16 = {"0123456789abcdef", 4, 1, true};
 
-/* The characters of which every bit is the value's, if off bytes of something
- * else stand before it.  v may be NULL while they are counted. */
+/* Adds the characters whose bits all come from the value if off other bytes precede
+ * it. v may be NULL in the counting pass. */
 static void
 add_bits(
     struct maker *m, const struct alphabet *a, const uint8_t *v, size_t n, size_t off)
@@ -188,7 +192,7 @@ add_alphabet(struct maker *m, const struct alphabet *a, const uint8_t *v, size_t
 		add_bits(m, a, v, n, off);
 }
 
-/* The character of UTF-8 at v[n], or one byte as itself: its code. */
+/* The code of the UTF-8 character at v[n]; an invalid byte is its own code. */
 static uint32_t
 take_code(const uint8_t *v, size_t n, size_t *ret_len)
 {
@@ -208,20 +212,23 @@ take_code(const uint8_t *v, size_t n, size_t *ret_len)
 	return code;
 }
 
-/* UTF-16 to at + used; its length. */
+/* Writes UTF-16 to at + used; returns its length, first and last code. */
 static size_t
-put_wide(const struct maker *m, const uint8_t *v, size_t n, bool big)
+put_wide(const struct maker *m, const uint8_t *v, size_t n, bool big, uint32_t code[2])
 {
 	size_t at = 0, len = 0, used, i, units;
 
 	for (; at < n; at += used) {
-		uint32_t code = take_code(v + at, n - at, &used);
-		uint32_t unit[2] = {code, 0};
+		uint32_t unit[2];
 
-		units = code >= 0x10000 ? 2 : 1;
+		code[1] = take_code(v + at, n - at, &used);
+		if (at == 0)
+			code[0] = code[1];
+		unit[0] = code[1];
+		units = code[1] >= 0x10000 ? 2 : 1;
 		if (units == 2) {
-			unit[0] = 0xd800 + ((code - 0x10000) >> 10);
-			unit[1] = 0xdc00 + ((code - 0x10000) & 0x3ff);
+			unit[0] = 0xd800 + ((code[1] - 0x10000) >> 10);
+			unit[1] = 0xdc00 + ((code[1] - 0x10000) & 0x3ff);
 		}
 		for (i = 0; i < units; i++, len += 2) {
 			put(m, len + big, (uint8_t)unit[i]);
@@ -231,17 +238,51 @@ put_wide(const struct maker *m, const uint8_t *v, size_t n, bool big)
 	return len;
 }
 
+/* UTF-16 without the outermost zero byte, which some writers omit; without it both
+ * byte orders of ASCII are the same.  Also base64 of it. */
 static void
-add_wide(struct maker *m, const uint8_t *v, size_t n)
+add_wide(struct maker *m, const uint8_t *v, size_t n, bool big)
 {
-	size_t len = put_wide(m, v, n, true), at;
+	uint32_t code[2] = {0, 0};
+	size_t len = put_wide(m, v, n, big, code), skip = 0;
+	const uint8_t *wide;
 
+	if (len > SCRUB_FORM_MIN && code[big ? 0 : 1] < 0x100) {
+		skip = big;
+		len--;
+	}
+	if (len < SCRUB_FORM_MIN)
+		return;
+	wide = m->at == NULL ? NULL : m->at + m->used + skip;
+	m->used += len + skip;
+	add_pattern(m, wide, len, false);
+	add_alphabet(m, &base64, wide, len);
+	add_alphabet(m, &base64url, wide, len);
+}
+
+static bool
+is_ascii(const uint8_t *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (v[i] >= 0x80)
+			return false;
+	return true;
+}
+
+/* Each byte as a character: the result of reading UTF-8 as Latin-1, and what entities
+ * and escapes of single bytes decode to. */
+static void
+add_bytes(struct maker *m, const uint8_t *v, size_t n)
+{
+	uint8_t out[4];
+	size_t len = 0, i, k, used;
+
+	for (i = 0; i < n; i++) {
+		used = utf8_put(v[i], out);
+		for (k = 0; k < used; k++)
+			put(m, len++, out[k]);
+	}
 	add_encoding(m, len, false);
-	len = put_wide(m, v, n, false);
-	at = m->used;
-	add_encoding(m, len, false);
-	if (m->used > at)
-		add_alphabet(m, &base64, m->at == NULL ? NULL : m->at + at, len);
 }
 
 static void
@@ -249,6 +290,20 @@ add_reversed(struct maker *m, const uint8_t *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		put(m, i, v[n - 1 - i]);
+	add_encoding(m, n, false);
+}
+
+/* Reversed by characters. */
+static void
+add_reversed_text(struct maker *m, const uint8_t *v, size_t n)
+{
+	size_t at, used, k;
+
+	for (at = 0; at < n; at += used) {
+		(void)take_code(v + at, n - at, &used);
+		for (k = 0; k < used; k++)
+			put(m, n - at - used + k, v[at + k]);
+	}
 	add_encoding(m, n, false);
 }
 
@@ -270,28 +325,15 @@ add_forms(struct maker *m, const uint8_t *v, size_t n)
 	add_alphabet(m, &base64, v, n);
 	add_alphabet(m, &base64url, v, n);
 	add_alphabet(m, &base32, v, n);
-	add_wide(m, v, n);
+	add_wide(m, v, n, false);
 	add_reversed(m, v, n);
 	add_plus(m, v, n);
-}
-
-/* Each line of a value of several, without its end. */
-static void
-add_lines(struct maker *m, const uint8_t *data, size_t len)
-{
-	const uint8_t *end = data + len, *stop, *line;
-	size_t line_len;
-
-	for (line = data; line < end; line = stop + 1) {
-		stop = memchr(line, '\n', (size_t)(end - line));
-		if (stop == NULL)
-			stop = end;
-		line_len = (size_t)(stop - line);
-		if (line_len > 0 && line[line_len - 1] == '\r')
-			line_len--;
-		if (line_len >= SCRUB_LINE_MIN)
-			add_forms(m, line, line_len);
-	}
+	if (!is_ascii(v, n) || 2 * n <= SCRUB_FORM_MIN)
+		add_wide(m, v, n, true);
+	if (is_ascii(v, n))
+		return;
+	add_bytes(m, v, n);
+	add_reversed_text(m, v, n);
 }
 
 static void
@@ -300,14 +342,9 @@ add_all(struct maker *m)
 	const struct scrub *s = m->scrub;
 
 	m->used = 0;
-	for (uint32_t i = 0; i < s->value_n; i++) {
-		const uint8_t *v = (const uint8_t *)secret_expose(s->value[i].secret);
-		size_t n = secret_len(s->value[i].secret);
-
-		m->value = i;
-		add_forms(m, v, n);
-		if (memchr(v, '\n', n) != NULL)
-			add_lines(m, v, n);
+	for (size_t i = 0; i < s->string_n; i++) {
+		m->value = s->string[i].value;
+		add_forms(m, s->string[i].data, s->string[i].len);
 	}
 }
 
@@ -392,7 +429,9 @@ out:
 int
 scrub_learn(struct scrub *s, const struct secret *secret, uint32_t number)
 {
+	size_t string_n = s->string_n;
 	struct value *v;
+	int r;
 
 	if (s->built)
 		return -EBUSY;
@@ -404,8 +443,14 @@ scrub_learn(struct scrub *s, const struct secret *secret, uint32_t number)
 	if (v == NULL)
 		return -ENOMEM;
 	s->value = v;
-	s->value[s->value_n++] = (struct value){.secret = secret, .number = number};
-	return 0;
+	s->value[s->value_n++] = (struct value){.number = number};
+	r = leaves_learn(s, (uint32_t)s->value_n - 1,
+	    (const uint8_t *)secret_expose(secret), secret_len(secret));
+	if (r < 0) {
+		vault_free(s->value[--s->value_n].decoded);
+		s->string_n = string_n;
+	}
+	return r;
 }
 
 uint64_t
@@ -420,7 +465,7 @@ scrub_count(const struct scrub *s, uint32_t number)
 	return count;
 }
 
-/* Words that ordinary text has, or that everybody tries first. */
+/* Words common in ordinary text, and passwords that are guessed first. */
 static bool
 is_common(const char *v, size_t n)
 {
@@ -453,16 +498,32 @@ is_monotonous(const uint8_t *v, size_t n)
 }
 
 const char *
-scrub_weakness(const struct secret *secret)
+forms_weakness(const uint8_t *data, size_t n)
 {
-	const char *v = secret_expose(secret);
-	size_t n = secret_len(secret);
-
 	if (n < SCRUB_SURE_MIN)
 		return "it has fewer than 8 bytes";
-	if (is_common(v, n))
+	if (is_common((const char *)data, n))
 		return "it is a common word";
-	if (is_monotonous((const uint8_t *)v, n))
+	if (is_monotonous(data, n))
 		return "it has too few different characters";
 	return NULL;
+}
+
+const char *
+scrub_weakness(const struct secret *secret)
+{
+	const uint8_t *inner = (const uint8_t *)secret_expose(secret);
+	size_t n = secret_len(secret);
+
+	(void)leaves_trim(&inner, &n);
+	return forms_weakness(inner, n);
+}
+
+bool
+scrub_trims(const struct secret *secret)
+{
+	const uint8_t *inner = (const uint8_t *)secret_expose(secret);
+	size_t n = secret_len(secret);
+
+	return leaves_trim(&inner, &n);
 }

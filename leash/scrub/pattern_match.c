@@ -1,10 +1,11 @@
 /*
- * Finds the patterns in the chunks that the sieve stopped at (sieve.h says why
- * nothing stands in the others).  A run that is in the bit map is looked up by
- * its hash, what is found there is compared, and the Z array keeps that linear.
+ * Finds the patterns in the chunks that the prefilter stopped at (prefilter.h
+ * explains why no other chunk contains one).  A run that is in the bit map is
+ * looked up by its hash, candidates are compared, and the Z array keeps the
+ * comparison linear.
  *
- * Hashes are of bytes with bit 5 set, so that letters of both cases are found
- * at once; the comparison knows which pattern wants which.
+ * Hashes are computed with bit 5 of each byte set, which finds letters of both
+ * cases.  The comparison then applies each pattern's own case rule.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,9 +13,10 @@
 
 #include "leash/scrub/private.h"
 
-#define BITS_MIN 13 /* 1 KiB, for one short value */
-#define BITS_MAX 24 /* 2 MiB; 64 values of 40 bytes take 512 KiB, the second cache */
-#define SPARSE   7  /* bits of the map for one run, of which it has three */
+#define BITS_MIN 13 /* bits of the size: 1 KiB, for one short value */
+#define BITS_MAX \
+	24       /* 2 MiB; 64 values of 40 bytes take 512 KiB, which fits the L2 cache */
+#define SPARSE 7 /* bits of the map per run, of which it sets three */
 
 static uint64_t
 load_eight(const uint8_t *at)
@@ -33,8 +35,8 @@ tag_of(struct hash h)
 
 /* ---- the tables ---------------------------------------------------------------- */
 
-/* Runs of one pattern, offsets upwards: a chain then has them downwards, and
- * the places they stand for come in the order of the text. */
+/* Adds the runs of one pattern by increasing offset.  A chain then has them by
+ * decreasing offset, so matches are found in the order of the text. */
 static void
 add_grams(struct filter *f, const struct pattern *p, uint32_t number)
 {
@@ -49,6 +51,19 @@ add_grams(struct filter *f, const struct pattern *p, uint32_t number)
 		*chain = (int32_t)f->gram_n++;
 		f->net.bit[h.low >> f->net.word_shift] |= sieve_bits(h);
 	}
+}
+
+/* May it occur in JSON outside of a string? */
+static bool
+is_bare(const struct pattern *p)
+{
+	size_t i;
+
+	if (p->data[0] == '{' || p->data[0] == '[')
+		return true;
+	for (i = 0; i < p->len && scrub_is_number(p->data[i]); i++)
+		;
+	return i == p->len;
 }
 
 static void
@@ -100,6 +115,7 @@ filter_build(struct scrub *s)
 
 	net_init(&f->net);
 	memset(f->first, 0xff, sizeof(f->first));
+	shapes_bytes(f->byte);
 	f->len_min = f->hex_min = f->broken_min = SIZE_MAX;
 	if (s->pattern_n == 0)
 		return 0;
@@ -114,6 +130,7 @@ filter_build(struct scrub *s)
 			f->hex_min = p->len;
 		if (p->len > f->len_max)
 			f->len_max = p->len;
+		f->bare |= is_bare(p);
 		add_prefix(f, p, (int32_t)i);
 	}
 	net_plan(&f->net, f->len_min, f->hex_min);
@@ -131,9 +148,9 @@ filter_free(struct filter *f)
 	free(f->gram);
 }
 
-/* ---- comparing ------------------------------------------------------------------- */
+/* ---- comparison ------------------------------------------------------------------ */
 
-/* From the m-th byte on: up to where data and text agree, at most max. */
+/* Extends a match of m bytes, to at most max; returns its length. */
 static size_t
 compare(const uint8_t *data, const uint8_t *text, size_t m, size_t max, bool fold)
 {
@@ -150,7 +167,7 @@ compare(const uint8_t *data, const uint8_t *text, size_t m, size_t max, bool fol
 	return m;
 }
 
-/* How many bytes of the pattern stand at text[start..n). */
+/* How many bytes of the pattern match at text[start..n). */
 static size_t
 agree(struct pattern *p, uint64_t scan, const uint8_t *text, size_t n, size_t start)
 {
@@ -171,7 +188,7 @@ agree(struct pattern *p, uint64_t scan, const uint8_t *text, size_t n, size_t st
 	return m;
 }
 
-/* Bit 5 makes a digit of some control bytes: they are none. */
+/* Setting bit 5 turns some control bytes into digits; rejects those. */
 static bool
 is_really(const struct pattern *p, const uint8_t *text)
 {
@@ -203,9 +220,9 @@ hits_add(struct hits *h, size_t from, size_t to, uint32_t value)
 	return 0;
 }
 
-/* ---- looking ---------------------------------------------------------------------- */
+/* ---- search ----------------------------------------------------------------------- */
 
-/* The run at text[at] is one of ours, or looks like it. */
+/* Compares the run at text[at], which is in the map, with the patterns. */
 static int
 look(struct scrub *s, const uint8_t *text, size_t n, size_t at, struct hash h,
     enum fits fits, struct hits *hits)

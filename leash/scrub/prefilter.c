@@ -1,36 +1,37 @@
 /*
- * The pass of sieve.h: its tables, its plain walker, and what a text shorter
- * than a chunk is made of.
+ * The pass that prefilter.h describes: its tables, its portable walker, and the
+ * handling of texts shorter than a chunk.
  *
- * Process: the leash.  What it reads is a stranger's.
+ * Process: the leash.  Trusts: nothing; its input is untrusted.
  */
 #include <stdlib.h>
 
 #include "leash/scrub/private.h"
 
-#define LONG_MIN  16 /* patterns from this length on take long runs */
-#define LANES_MIN 2  /* 23 bytes of "73:33:..." hold two, wherever they begin */
+#define LONG_MIN  16 /* bytes; patterns from this length on use long runs */
+#define LANES_MIN 2  /* 23 bytes of "73:33:..." fill two, at any alignment */
 
 /* TRIAGE_BACKSLASH to TRIAGE_LINE: \ % & = and newline, carriage return. */
 static const struct halves signs = {
     .low = {[5] = 2, [6] = 4, [0xa] = 16, [0xc] = 1, [0xd] = 8 | 16},
     .high = {[0] = 16, [2] = 2 | 4, [3] = 8, [5] = 1}};
 
-/* What stands in hex with separators.  1: space , - .  2: :  4: x X  8: \ _
- * 16: tab and line ends.  32: digits  64: a to f  128: n r t (of escaped line ends
- * and tabs). */
+/* The bytes of hex with separators.  1: space , - . " '  2: : ;  4: x X |  8: \ _ 16:
+ * tab and line ends.  32: digits.  64: a to f.  128: n r t (of escaped line ends and
+ * tabs). */
 static const struct halves paired = {.low = {[0] = 1 | 32,
 					 [1] = 32 | 64,
-					 [2] = 32 | 64 | 128,
+					 [2] = 1 | 32 | 64 | 128,
 					 [3] = 32 | 64,
 					 [4] = 32 | 64 | 128,
 					 [5] = 32 | 64,
 					 [6] = 32 | 64,
-					 [7] = 32,
+					 [7] = 1 | 32,
 					 [8] = 4 | 32,
 					 [9] = 16 | 32,
 					 [0xa] = 2 | 16,
-					 [0xc] = 1 | 8,
+					 [0xb] = 2,
+					 [0xc] = 1 | 4 | 8,
 					 [0xd] = 1 | 16,
 					 [0xe] = 1 | 128,
 					 [0xf] = 8},
@@ -88,8 +89,8 @@ net_plan(struct net *net, size_t len_min, size_t hex_min)
 	apart = len_min - net->q + 1;
 	if (apart > STEP_USUAL)
 		apart = STEP_USUAL;
-	/* as few as there can be, then as close as so many may stand.  The last of
-	 * them begins at most 17 bytes behind the chunk: SIEVE_BEYOND is more. */
+	/* The fewest runs, then the smallest distance for that number.  The last run
+	 * begins at most 17 bytes after the chunk: SIEVE_BEYOND is larger. */
 	net->run_n = (SIEVE_CHUNK + apart - 1) / apart;
 	net->run_n = (net->run_n + SIEVE_UNROLL - 1) / SIEVE_UNROLL * SIEVE_UNROLL;
 	net->step = (SIEVE_CHUNK + net->run_n - 1) / net->run_n;
@@ -102,7 +103,7 @@ net_plan(struct net *net, size_t len_min, size_t hex_min)
 	net_best(net);
 }
 
-/* ---- walking ------------------------------------------------------------------- */
+/* ---- scanning ------------------------------------------------------------------ */
 
 static bool
 has_hook(const struct net *net, const uint8_t *at)
@@ -162,7 +163,7 @@ net_walks(struct net *net, enum sieve_kind kind)
 	return walk != NULL;
 }
 
-/* The end of a text: with zeros behind it, of which no table has anything. */
+/* The end of a text, padded with zeros, which are in none of the tables. */
 static size_t
 next_of_rest(
     const struct net *net, const uint8_t *text, size_t n, size_t at, struct sieve *s)

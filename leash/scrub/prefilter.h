@@ -1,38 +1,41 @@
 /*
- * One pass over a text that tells its few interesting pieces from the rest.
+ * The prefilter: one pass over a text that finds the few chunks worth a closer
+ * look.
  *
- * A text is looked at in chunks of 256 bytes.  Of each, one load of its bytes
+ * The pass reads the text in chunks of 256 bytes.  It loads each chunk once and
  * answers three questions:
  *
- *	which escapes and separators are there?	-> flags, for all of the text
- *	may a credential of a known kind begin?	-> the hooks
- *	may a part of a pattern stand there?	-> the runs
+ *	Which escapes and separators does it contain?	-> flags, for the whole text
+ *	May a credential of a known kind begin here?	-> the hooks
+ *	May it contain part of a pattern?		-> the runs
  *
- * The pass stops where the second or third may be; what stands there is then
- * compared byte by byte (filter.c, shapes.c).  So it may stop too often and
- * must never go on too far:
+ * The pass stops at a chunk when the second or third answer is yes.  That chunk is
+ * then compared byte by byte (pattern_match.c, credentials.c).  The pass may stop
+ * too often, but it must never skip a match:
  *
- * Runs.  A pattern of m bytes or more has wholly in it each run of q bytes that
- * begins at one of m-q+1 places, one behind the other.  Of each chunk run_n runs
- * are looked up, step apart from its first byte on, with step <= m-q+1 and
- * run_n*step >= 256: between two places, also over the end of a chunk, there
- * are at most m-q+1 bytes.  So of each pattern in the text one run is looked up
- * that begins at most step-1 bytes behind the pattern's own beginning, and of
- * just these all are in the bit map.
+ * Runs (q-grams).  A pattern of m bytes or more fully contains every run of q bytes
+ * that begins at one of its first m-q+1 offsets.  The pass looks up run_n runs of
+ * each chunk: the first at the start of the chunk, the others step bytes apart,
+ * with step <= m-q+1 and run_n*step >= 256.  Consecutive lookups, also across a
+ * chunk boundary, are at most m-q+1 bytes apart.  So for each pattern in the text
+ * the pass looks up one run that begins at most step-1 bytes into the pattern.  The
+ * bit map contains exactly those runs.
  *
  *	text	..........|qqqqqqqq|.................|qqqqqqqq|........
  *	pattern	      pppppqqqqqqqqpppppp    (m = 19, q = 8, step 12)
  *
- * Hooks.  The beginning of each kind has one of the hooks in it (shapes_hooks()
- * ends the program where not): three bytes, each of which has its group's bit in
- * the table of its place.  All places are looked at.
+ * Hooks (trigrams).  The prefix of each kind of credential contains one hook
+ * (shapes_hooks() aborts otherwise): three bytes, each with the bit of its group in
+ * the table of its position.  The pass checks every offset.
  *
- * Hex with separators.  Its digits and what stands between them fill whole lanes
- * of eight bytes, and how many digits stand together is up to who writes them.  D
- * digits with a separator have D+1 bytes or more, that is (D-6)/8 whole lanes, one
- * behind the other, wherever they begin.  Long hex without one is looked at in vain.
+ * Hex with separators.  The digits and their separators fill whole lanes of eight
+ * bytes; the writer chooses how many digits are in a group.  D digits with a
+ * separator take D+1 bytes or more, which is (D-6)/8 consecutive whole lanes, at
+ * any alignment.  Long hex without separators also sets the flag, and the decoder
+ * then finds nothing.
  *
- * The walkers answer alike, except that a wider one may see a hook more.
+ * All walkers (implementations of the pass) give the same answer, except that a
+ * wider one may report additional hooks.
  */
 #ifndef KENNEL_LEASH_SCRUB_SIEVE_H
 #define KENNEL_LEASH_SCRUB_SIEVE_H
@@ -44,99 +47,99 @@
 
 #include "leash/scrub/scrub.h"
 
-#define SIEVE_CHUNK  256 /* bytes that are looked at together */
-#define SIEVE_BEYOND 32  /* and those behind them that may be looked at with them */
-#define SIEVE_LANE   8   /* bytes that are hex and its separators, or are not */
+#define SIEVE_CHUNK  256 /* bytes examined together */
+#define SIEVE_BEYOND 32  /* readable bytes that a walker needs after them */
+#define SIEVE_LANE   8   /* bytes; a lane is all hex and separators, or not */
 #define SIEVE_HOOK   3   /* bytes of a hook */
 #define SIEVE_WORDS  (SIEVE_CHUNK / 64)
-#define SIEVE_UNROLL 4 /* so many runs are looked up at once */
-#define SIEVE_LONG   8 /* bytes of a run: so many, */
-#define SIEVE_SHORT  4 /* or so many for short patterns */
+#define SIEVE_UNROLL 4 /* runs looked up per iteration */
+#define SIEVE_LONG   8 /* bytes of a run */
+#define SIEVE_SHORT  4 /* the same, for short patterns */
 
-#define STEP_USUAL 32 /* of patterns of 39 bytes or more: eight in a chunk */
+#define STEP_USUAL 32 /* for patterns of 39 bytes or more: eight per chunk */
 
-/* How the runs of a text are looked up. */
+/* Spacing and length of the runs. */
 enum sieve_runs { RUNS_USUAL, RUNS_LONG, RUNS_SHORT, RUNS_KINDS };
 
-/* What stands in a text: which decoders could say something about it. */
+/* What a text contains, which selects the decoders to run. */
 enum triage {
 	TRIAGE_BACKSLASH = 1,
 	TRIAGE_PERCENT = 2,
 	TRIAGE_AMPERSAND = 4,
 	TRIAGE_EQUALS = 8,
 	TRIAGE_LINE = 16,  /* a newline or a carriage return */
-	TRIAGE_PAIRS = 32, /* digits of hex with something between them */
+	TRIAGE_PAIRS = 32, /* hex digits with separators */
 };
-#define TRIAGE_SIGNS 0x1f /* those of single bytes */
+#define TRIAGE_SIGNS 0x1f /* the flags of single bytes */
 
-/* Beside them in the class of a byte. */
-#define CLASS_OTHER 0x20 /* does not stand in hex with separators */
+/* A further bit in the class of a byte. */
+#define CLASS_OTHER 0x20 /* not part of hex with separators */
 
-/* One pass over one text; all zero before. */
+/* State of one pass over one text.  The caller sets it to zero first. */
 struct sieve {
-	unsigned int flags; /* enum triage, of what was passed */
-	uint32_t lanes;     /* full ones right before the next chunk */
-	/* Of the chunk it stopped at: may a run be in the map?  And bit i % 64 of word i / 64 says that a hook
-	 * may stand at byte i. */
+	unsigned int flags; /* enum triage, for the bytes passed so far */
+	uint32_t lanes;     /* consecutive full lanes just before the next chunk */
+	/* For the chunk at which the pass stopped: may a run be in the map?  Bit i %
+	 * 64 of word i / 64 is set if a hook may be at byte i. */
 	bool run;
 	uint64_t hook[SIEVE_WORDS];
 };
 
 struct net;
 /*
- * Goes over text[at..end), whole chunks, behind which SIEVE_BEYOND bytes may be
- * read.  Where it stopped: at a chunk in which something may stand, or at end.
+ * Scans text[at..end), whole chunks, after which SIEVE_BEYOND bytes must be
+ * readable.  Returns the offset where it stopped: a chunk that may contain a match,
+ * or end.
  */
 typedef size_t sieve_walker(
     const struct net *, const uint8_t *text, size_t at, size_t end, struct sieve *);
 
 enum sieve_kind { SIEVE_PLAIN, SIEVE_AVX2, SIEVE_AVX512, SIEVE_KINDS };
 
-/* A class is the bytes whose lower half and whose upper half both have its bit. */
+/* A class is the set of bytes whose low and high nibbles both have its bit. */
 struct halves {
 	uint8_t low[16], high[16];
 };
 
-/* What is looked for, as the walkers need it. */
+/* The tables that the walkers use. */
 struct net {
 	sieve_walker *walk;
 	uint8_t class[128];            /* enum triage, CLASS_ */
-	uint8_t hook[SIEVE_HOOK][128]; /* groups that have this byte there */
-	struct halves signs, paired;   /* class, by the halves of a byte */
+	uint8_t hook[SIEVE_HOOK][128]; /* groups with this byte at this position */
+	struct halves signs, paired;   /* class, by the nibbles of a byte */
 	struct halves hooks[SIEVE_HOOK];
-	uint8_t hook_at[SCRUB_SHAPES_MAX]; /* of a shape: where in its beginning */
-	uint64_t *bit;                     /* runs that patterns have, by hash */
+	uint8_t hook_at[SCRUB_SHAPES_MAX]; /* hook's offset in the prefix of a format */
+	uint64_t *bit;                     /* hashes of the runs of all patterns */
 	unsigned int word_shift;
 	enum sieve_runs runs;
 	size_t q;           /* bytes of a run */
-	size_t step, run_n; /* of a chunk; none while nothing is looked for */
-	uint32_t lanes_min; /* so many full lanes are TRIAGE_PAIRS */
+	size_t step, run_n; /* per chunk; 0 while there are no patterns */
+	uint32_t lanes_min; /* this many full lanes set TRIAGE_PAIRS */
 };
 
-/* The tables that do not depend on patterns. */
+/* Builds the tables that do not depend on patterns. */
 void net_init(struct net *);
-/* How far apart runs may be for patterns of len_min bytes or more. */
+/* Chooses the distance between runs for patterns of len_min bytes or more. */
 void net_plan(struct net *, size_t len_min, size_t hex_min);
-/* Goes this way from now on instead of the quickest; false where the processor
- * cannot. */
+/* Selects this walker instead of the fastest one; false if the processor lacks it. */
 bool net_walks(struct net *, enum sieve_kind);
-/* The next chunk of text[n] from at on, a multiple of SIEVE_CHUNK, in which
- * something may stand; n or more if none. */
+/* The next chunk of text[n], from offset at on (a multiple of SIEVE_CHUNK), that may
+ * contain a match; n or more if none. */
 size_t sieve_next(
     const struct net *, const uint8_t *text, size_t n, size_t at, struct sieve *);
 /* The next newline, carriage return or backslash from at on; n if none. */
 size_t sieve_line(const uint8_t *text, size_t n, size_t at);
 
-/* ---- sieve_wide.c ---- */
+/* ---- prefilter_simd.c ---------------------------------------------------- */
 
 sieve_walker *sieve_wide(enum sieve_kind, enum sieve_runs);
-/* As sieve_line() says, or before that: the bytes up to there are none. */
+/* As sieve_line(), but may return a smaller offset: no such byte precedes it. */
 size_t sieve_wide_line(const uint8_t *text, size_t n, size_t at);
 
-/* ---- what each walker has in its loop, where a call would cost registers ---- */
+/* ---- in the loop of each walker; inline, as a call would cost registers ----- */
 
-/* Counts on through a chunk, of which bit i of full says it of lane i: the full
- * ones one behind the other at its end; TRIAGE_PAIRS if they were enough. */
+/* Updates the count of consecutive full lanes over one chunk; bit i of full is lane i.
+ * Returns the count at the end of the chunk.  Sets TRIAGE_PAIRS at lanes_min lanes. */
 static inline __attribute__((always_inline)) uint32_t
 sieve_lanes(const struct net *net, uint32_t full, uint32_t lanes, unsigned int *flags)
 {
@@ -148,11 +151,12 @@ sieve_lanes(const struct net *net, uint32_t full, uint32_t lanes, unsigned int *
 	return lanes;
 }
 
-#define SIEVE_FOLD 0x2020202020202020u /* letters of both cases at once */
+#define SIEVE_FOLD 0x2020202020202020u /* folds the case of letters */
 
-/* The product of a run with an odd number: its lower half says which word of the
- * map, and by its lowest bits, of the first byte alone, which bit in that; the upper
- * half says two more.  Shifts are what the loop is short of. */
+/* A run multiplied by an odd number.  The high bits of the lower half select one word in
+ * the map; its lowest bits, which depend on the first byte only, select one bit in it.
+ * The upper half selects two more bits.  This keeps shifts, the bottleneck of the
+ * loop, to a minimum. */
 struct hash {
 	uint64_t low, high;
 };
@@ -181,7 +185,8 @@ sieve_bits(struct hash h)
 	return 1ull << (h.low & 63) | 1ull << (h.high & 63) | 1ull << (h.high >> 8 & 63);
 }
 
-/* Lowest, with others above it: are two of them in the map? */
+/* The lowest bit of the result says whether two of the three bits are in the map;
+ * ignore the bits above it. */
 static inline uint64_t
 sieve_has(const uint64_t *bit, unsigned int shift, struct hash h)
 {
@@ -190,11 +195,11 @@ sieve_has(const uint64_t *bit, unsigned int shift, struct hash h)
 	return word >> (h.low & 63) & word >> (h.high & 63);
 }
 
-/* One run behind the other, or the compiler holds more of them in registers than
- * there are. */
+/* Forces one run after the other.  Otherwise the compiler needs more registers than
+ * the processor has. */
 #define SIEVE_ORDER(any) __asm__ volatile("" : "+r"(any) : : "memory")
 
-/* Four runs, step apart. */
+/* Four runs, step bytes apart. */
 static inline __attribute__((always_inline)) uint64_t
 sieve_four(
     const uint64_t *bit, unsigned int shift, const uint8_t *at, size_t q, size_t step)
@@ -211,7 +216,7 @@ sieve_four(
 	return any;
 }
 
-/* May one of the chunk's runs be in the map?  kind is a constant. */
+/* May one of the chunk's runs be in the map?  kind is a compile-time constant. */
 static inline __attribute__((always_inline)) bool
 sieve_runs(const struct net *net, const uint8_t *at, enum sieve_runs kind)
 {

@@ -1,14 +1,14 @@
 /*
- * The walkers of sieve.c with vectors: 64 bytes at once where the processor looks
- * up all of them in a table of 128 (AVX-512 VBMI), 32 where it looks up by half a
- * byte (AVX2).
+ * The walkers of prefilter.c with vector instructions: 64 bytes at once where the
+ * processor has lookups in a table of 128 bytes (AVX-512 VBMI), 32 where it has
+ * lookups by nibble (AVX2).
  *
- * Process: the leash.  What it reads is a stranger's.
+ * Process: the leash.  Trusts: nothing; its input is untrusted.
  */
 #include "leash/scrub/private.h"
 
-/* The C library knows the processor already; asking it again would cost an exit
- * of a virtual machine for each question. */
+/* The C library has already detected the processor's features.  CPUID would cost an
+ * exit from the virtual machine per query. */
 #if defined(__x86_64__) && __has_include(<sys/platform/x86.h>)
 #include <immintrin.h>
 #include <sys/platform/x86.h>
@@ -18,7 +18,7 @@
 #define TARGET_AVX2   __attribute__((target("avx2,bmi,bmi2")))
 #define TARGET_AVX512 __attribute__((target("avx512f,avx512bw,avx512vbmi,bmi,bmi2")))
 
-/* What four bytes have of the signs. */
+/* The flags of single bytes among these four. */
 static unsigned int
 signs_of(uint32_t four)
 {
@@ -28,7 +28,7 @@ signs_of(uint32_t four)
 
 /* ---- AVX-512 ------------------------------------------------------------------- */
 
-/* Tables of 128 bytes, in two registers each. */
+/* Tables of 128 bytes, each in two registers. */
 struct tables {
 	__m512i class_low, class_high;
 	__m512i first_low, first_high, second_low, second_high, third_low, third_high;
@@ -48,7 +48,7 @@ tables_of(const struct net *net)
 	    .third_low = _mm512_loadu_si512(net->hook[2]),
 	    .third_high = _mm512_loadu_si512(net->hook[2] + 64),
 	    .other = _mm512_set1_epi8(CLASS_OTHER),
-	    .ascii = _mm512_set1_epi8(127), /* which is other */
+	    .ascii = _mm512_set1_epi8(127), /* 127 is in class other */
 	};
 }
 
@@ -60,7 +60,7 @@ classes_512(const struct tables *t, const uint8_t *at)
 	return _mm512_permutex2var_epi8(t->class_low, bytes, t->class_high);
 }
 
-/* The lanes of a chunk that have no byte of class other. */
+/* The lanes of a chunk without a byte of class other. */
 TARGET_AVX512 INLINE uint32_t
 full_512(const struct tables *t, __m512i a, __m512i b, __m512i c, __m512i d)
 {
@@ -72,8 +72,8 @@ full_512(const struct tables *t, __m512i a, __m512i b, __m512i c, __m512i d)
 	return _mm512_kunpackw(high, low);
 }
 
-/* The groups that have a hook at each of 64 bytes.  One above 127 is looked up as
- * the one 128 below. */
+/* The groups that have a hook at each of 64 bytes.  Bytes above 127 are looked up
+ * modulo 128. */
 TARGET_AVX512 INLINE __m512i
 hooks_512(const struct tables *t, const uint8_t *at)
 {
@@ -84,7 +84,7 @@ hooks_512(const struct tables *t, const uint8_t *at)
 	__m512i third = _mm512_permutex2var_epi8(
 	    t->third_low, _mm512_loadu_epi8(at + 2), t->third_high);
 
-	return _mm512_ternarylogic_epi64(first, second, third, 0x80); /* and */
+	return _mm512_ternarylogic_epi64(first, second, third, 0x80); /* AND */
 }
 
 TARGET_AVX512 INLINE size_t
@@ -100,7 +100,7 @@ walk_512(const struct net *net, const uint8_t *text, size_t at, size_t end,
 	for (; at < end; at += SIEVE_CHUNK) {
 		const uint8_t *chunk = text + at;
 
-		/* it comes from memory as quickly as it is gone over */
+		/* loading takes about as long as scanning */
 		__builtin_prefetch(chunk + AHEAD);
 		__builtin_prefetch(chunk + AHEAD + 64);
 		__builtin_prefetch(chunk + AHEAD + 128);
@@ -110,7 +110,7 @@ walk_512(const struct net *net, const uint8_t *text, size_t at, size_t end,
 		b = classes_512(&t, chunk + 64);
 		c = classes_512(&t, chunk + 128);
 		d = classes_512(&t, chunk + 192);
-		seen = _mm512_ternarylogic_epi64(seen, a, b, 0xfe); /* or */
+		seen = _mm512_ternarylogic_epi64(seen, a, b, 0xfe); /* OR */
 		seen = _mm512_ternarylogic_epi64(seen, c, d, 0xfe);
 		full = full_512(&t, a, b, c, d);
 		if ((full & (full << 1 | (lanes != 0))) != 0)
@@ -173,7 +173,7 @@ upper_half(__m256i bytes)
 	return _mm256_and_si256(_mm256_srli_epi16(bytes, 4), _mm256_set1_epi8(15));
 }
 
-/* The classes of 32 bytes; those above 127 have none, as a shuffle has it. */
+/* The classes of 32 bytes; bytes above 127 get none, as the shuffle defines. */
 TARGET_AVX2 INLINE __m256i
 look_halves(const struct halves *h, __m256i bytes, __m256i upper)
 {
@@ -191,7 +191,7 @@ classes_256(const struct net *net, const uint8_t *at, __m256i *seen)
 
 	*seen = _mm256_or_si256(*seen, look_halves(&net->signs, bytes, upper));
 	pair = look_halves(&net->paired, bytes, upper);
-	/* lanes with no byte of no class */
+	/* lanes in which each byte has a class */
 	full = _mm256_cmpeq_epi64(_mm256_cmpeq_epi8(pair, zero), zero);
 	return (uint32_t)_mm256_movemask_pd(_mm256_castsi256_pd(full));
 }
@@ -210,7 +210,7 @@ hooks_256(const struct net *net, const uint8_t *at)
 	return all;
 }
 
-/* Where in a chunk that was stopped at. */
+/* Marks the hooks in a chunk at which the pass stopped. */
 TARGET_AVX2 static void
 places_256(const struct net *net, const uint8_t *chunk, uint64_t hook[SIEVE_WORDS])
 {
@@ -284,7 +284,7 @@ walk_256_short(
 	return walk_256(net, text, at, end, s, RUNS_SHORT);
 }
 
-/* The first 32 bytes from at on that have a line's end or a backslash. */
+/* The first 32 bytes from at on that contain a line end or a backslash. */
 TARGET_AVX2 static size_t
 line_256(const uint8_t *text, size_t n, size_t at)
 {

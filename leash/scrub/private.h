@@ -1,16 +1,21 @@
 /*
- * Between the files of this room: the patterns, how they are found, and the
- * readings of a text.
+ * Shared by the files of this room: the patterns, the search, and the decodings of
+ * a text.
  *
- *	forms.c		a value -> patterns: itself, its lines, its encodings
- *	sieve.c		bytes -> the few pieces in which something may stand, and
- *			which decoders could say something: one pass over all
- *	sieve_wide.c	the same with a processor's vectors
- *	filter.c	such a piece -> which patterns stand there
- *	decode.c	one escape, one separator: how each spelling is read
- *	reading.c	bytes -> the same decoded, and the way back
- *	shapes.c	such a piece -> what looks like a credential of a known kind
- *	scrub.c		a stream: readings, masks, what is held back
+ *	structured.c		a value -> strings: itself, its lines, its secret fields
+ *	encodings.c		a string -> patterns: itself, its encodings
+ *	prefilter.c		bytes -> the chunks that may contain a match, and flags
+ *				that select the decoders, in one pass
+ *	prefilter_simd.c	the same with vector instructions
+ *	pattern_match.c		a chunk -> the patterns in it
+ *	decode.c		one escape or separator: how each spelling is decoded
+ *	html_entities.c		the same for HTML character references
+ *	decoded.c		bytes -> decoded bytes, and the mapping back
+ *	credentials.c		a chunk -> credentials of a known format in it
+ *	pem.c			the same for private keys in PEM
+ *	scan_block.c		a block in all decodings: its matches, and the offset up
+ *				to which later bytes cannot change them
+ *	stream.c		a stream: redacts matches, holds back undecided bytes
  */
 #ifndef KENNEL_LEASH_SCRUB_PRIVATE_H
 #define KENNEL_LEASH_SCRUB_PRIVATE_H
@@ -22,25 +27,32 @@
 #include "leash/scrub/scrub.h"
 #include "leash/scrub/prefilter.h"
 
-#define SCRUB_LINE_MIN     8          /* a shorter line of a value is no pattern */
-#define SCRUB_FORM_MIN     8          /* nor is a shorter encoding: it would mask words */
-#define SCRUB_PATTERNS_MAX (1u << 18) /* 7281 lines of a value of 64 KiB, 25 forms */
+#define SCRUB_LINE_MIN     8  /* bytes; a shorter line of a value is no pattern */
+#define SCRUB_FORM_MIN     8  /* bytes; a shorter encoding would match words */
+#define SCRUB_STRINGS_MAX  64 /* per value: itself, its lines, its fields */
+#define SCRUB_PATTERNS_MAX (1u << 18)
 #define SCRUB_VALUES_MAX   1024
-#define SCRUB_HITS_MAX     (1u << 20) /* in one block; above it: fail */
+#define SCRUB_HITS_MAX     (1u << 20) /* per block; more is a failure */
 
 struct value {
-	const struct secret *secret;
+	struct vault *decoded; /* pages for strings that needed decoding */
 	uint32_t number;
 	uint64_t count;
-	uint64_t run; /* the last mask it was counted for */
+	uint64_t run; /* number of the last redaction counted for it */
 };
 
-/* What decoding joins could make of other things what they are not, and whether
- * it is done at all is asked of longer runs only: so not each pattern is looked
- * for everywhere. */
+/* A string to find in all encodings: bytes of a value, or of its decoded pages. */
+struct string {
+	const uint8_t *data;
+	size_t len;
+	uint32_t value; /* index */
+};
+
+/* Decoders that join fragments create false matches, and run only on long inputs.  So
+ * each pattern lists the decodings it may match in. */
 enum fits {
 	FIT_ALL = 1,
-	FIT_BROKEN = 2, /* nothing but characters of base64 */
+	FIT_BROKEN = 2, /* base64 characters only */
 	FIT_PAIRS = 4,  /* hex of eight bytes or more */
 };
 
@@ -49,40 +61,42 @@ struct pattern {
 	const uint8_t *data;
 	uint32_t len;
 	uint32_t value; /* index */
-	bool fold;      /* letters of either case; data has the small ones */
-	uint8_t fits;   /* enum fits: which readings it can stand in */
-	int32_t next;   /* with the same first byte, or -1 */
-	/* z[k]: how far data[k..] agrees with data[0..].  With it no byte of
-	 * the text is compared twice, however the pattern repeats itself. */
+	bool fold;      /* ignores case; data is in lower case */
+	uint8_t fits;   /* enum fits: the decodings it may match in */
+	int32_t next;   /* pattern with the same first byte, or -1 */
+	/* Z array: z[k] is the length of the common prefix of data[k..] and data[0..].
+	 * With it no byte of the text is compared twice, even if the pattern repeats
+	 * itself. */
 	const uint32_t *z;
-	/* The last comparison: text[start..start+lcp) agreed. */
+	/* The last comparison: text[start..start+lcp) matched. */
 	uint64_t scan;
 	size_t start, lcp;
 };
 
-/* A run of q bytes of a pattern, found by its hash. */
+/* A run (q-gram) of a pattern, found by its hash. */
 struct gram {
-	uint32_t tag; /* of the hash: the bytes themselves are nowhere else */
+	uint32_t tag; /* bits of the hash; the bytes themselves are not copied */
 	uint32_t pattern;
 	uint32_t offset; /* in the pattern */
 	int32_t next;
 };
 
-#define PREFIX_BITS 13 /* the first four bytes of each pattern, hashed */
+#define PREFIX_BITS 13 /* for the hash of each pattern's first four bytes */
 
 struct filter {
 	struct net net;
 	unsigned int chain_shift;
 	int32_t *chain;
-	int32_t first[256]; /* patterns by first byte, folded */
+	int32_t first[256]; /* patterns by first byte, case folded */
 	uint64_t prefix[(1u << PREFIX_BITS) / 64];
 	struct gram *gram;
 	size_t gram_n;
 	size_t len_min, len_max;
-	size_t hex_min, broken_min; /* of those that fit there */
-	uint64_t scan;              /* number of the running scan */
-	bool byte[256];             /* stands in some pattern */
-	bool high;                  /* one of 0x80 and above does */
+	size_t hex_min, broken_min; /* of the patterns that fit there */
+	uint64_t scan;              /* number of the current scan */
+	bool byte[256];             /* occurs in a pattern or credential */
+	bool high;                  /* a byte of 0x80 or above occurs */
+	bool bare;                  /* a pattern may occur in JSON outside of a string */
 };
 
 struct scrub {
@@ -90,22 +104,38 @@ struct scrub {
 	size_t pattern_n, pattern_cap;
 	struct value *value;
 	size_t value_n;
-	struct vault *forms; /* where the encodings lie */
+	struct string *string;
+	size_t string_n;
+	struct vault *forms; /* pages that contain the encodings */
 	uint32_t *z;         /* of all patterns */
 	struct filter filter;
 	uint64_t shape_count[SCRUB_SHAPES_MAX];
-	bool built;   /* nothing is learned any more */
-	uint64_t run; /* masks made so far */
+	bool built;   /* patterns are complete; no more values */
+	uint64_t run; /* redactions so far */
 };
 
-/* ---- forms.c ---- */
+/* ---- encodings.c --------------------------------------------------------- */
 
-/* All patterns of all values. */
+/* Builds the patterns of all strings. */
 int forms_build(struct scrub *);
+/* As scrub_weakness(). */
+const char *forms_weakness(const uint8_t *data, size_t n);
 
-/* ---- filter.c ---- */
+/* ---- stream.c ------------------------------------------------------------ */
 
-#define HIT_SHAPE 0x80000000u /* value is a shape's number, with this bit */
+/* Can this byte be part of a JSON number? */
+bool scrub_is_number(uint8_t);
+
+/* ---- structured.c -------------------------------------------------------- */
+
+/* Extracts the strings of a value.  0, -ENOMEM, -E2BIG: more than SCRUB_STRINGS_MAX. */
+int leaves_learn(struct scrub *, uint32_t value, const uint8_t *data, size_t len);
+/* Removes outer white space and a byte order mark; true if there were any. */
+bool leaves_trim(const uint8_t **data, size_t *len);
+
+/* ---- pattern_match.c ----------------------------------------------------- */
+
+#define HIT_SHAPE 0x80000000u /* set if value is the number of a credential format */
 
 struct hit {
 	size_t from, to;
@@ -119,48 +149,60 @@ struct hits {
 int filter_build(struct scrub *);
 void filter_free(struct filter *);
 int hits_add(struct hits *, size_t from, size_t to, uint32_t value);
-/* A text is looked at from here on. */
+/* Begins a new text. */
 void filter_start(struct scrub *);
-/* Every place of every pattern that fits in text[n] and has one of the runs that
- * are looked up in the chunk at at, appended.  0, -ENOMEM. */
+/* Appends each match of a pattern that fits, if one of its runs is among those looked
+ * up in the chunk at offset at of text[n].  0, -ENOMEM. */
 int filter_find(
     struct scrub *, const uint8_t *text, size_t n, size_t at, enum fits, struct hits *);
-/* The first place from which text[n] may still become one; n if none. */
+/* The first offset from which a pattern may still become complete; n if none. */
 size_t filter_tail(struct scrub *, const uint8_t *text, size_t n, enum fits);
 
 /* ---- decode.c ---- */
 
 enum spelling {
-	SPELL_JSON,    /* \" \\ \/ \b \f \n \r \t \uXXXX, and \' \xXX of others */
+	SPELL_JSON,    /* \" \\ \/ \b \f \n \r \t \uXXXX, and other languages' \' \xXX */
 	SPELL_PERCENT, /* %XX */
 	SPELL_ENTITY,  /* &amp; &#38; &#x26; */
 	SPELL_QUOTED,  /* quoted-printable: =XX, and = at a line's end */
-	SPELL_BROKEN,  /* lines joined: base64 in columns */
+	SPELL_BROKEN,  /* joined lines: base64 in columns */
 	SPELL_PAIRS,   /* hex with separators: 73:33, 0x73, 0x33, \x73\x33 */
 	SPELLINGS
 };
 
-enum { UNFINISHED = -1, NONE = 0 };
+/* UNFINISHED, OPEN: the text ends inside of it; more bytes may complete it. */
+enum { UNFINISHED = -1, OPEN = -1, NONE = 0 };
 
 /*
- * The escape at src[at], where decode_next() stopped: its length in the source
- * and *ret_len bytes in out, or NONE, or UNFINISHED when src[n] ends in it.
+ * Decodes the escape at src[at], where decode_next() stopped.  Returns its length
+ * in the source, with *ret_len bytes in out; or NONE; or UNFINISHED if src[n] ends
+ * inside it.
  */
 int decode(enum spelling, const uint8_t *src, size_t n, size_t at, uint8_t out[static 4],
     uint8_t *ret_len);
 bool decode_is_base64(uint8_t);
-/* The next place from at on where an escape could start; n if none. */
+/* The value of a hex digit; -1 for all other bytes. */
+int decode_hex_digit(uint8_t);
+/* A line end at src[n], raw or escaped as in JSON: its length, NONE or UNFINISHED. */
+int decode_line_end(const uint8_t *src, size_t n);
+/* The next offset from at on where an escape could start; n if none. */
 size_t decode_next(enum spelling, const uint8_t *src, size_t n, size_t at);
 /*
- * Could decoding text[n] show a pattern that does not stand there already?
- * flags: what the sieve saw.  more: other bytes may follow.
+ * Could decoding text[n] reveal a pattern that the raw text does not contain?
+ * flags: the prefilter's result.  more: other bytes may follow.  key: the text
+ * contains the beginning of a private key, so any escape could.
  */
 bool decode_wanted(enum spelling, const struct filter *, unsigned int flags,
-    const uint8_t *text, size_t n, bool more);
+    const uint8_t *text, size_t n, bool more, bool key);
 
-/* ---- reading.c ---- */
+/* ---- html_entities.c ----------------------------------------------------- */
 
-/* An escape: src_len bytes of the source became len bytes here. */
+/* The entity at src[n]; returns as decode() does. */
+int entity(const uint8_t *src, size_t n, uint8_t out[static 4], uint8_t *ret_len);
+
+/* ---- decoded.c ----------------------------------------------------------- */
+
+/* An escape: src_len bytes of the source decode to len bytes here. */
 struct escape {
 	size_t at, src;
 	uint32_t src_len;
@@ -174,46 +216,79 @@ struct reading {
 	size_t len, cap;
 	struct escape *escape;
 	size_t escape_n, escape_cap;
-	size_t open; /* source offset of an unfinished escape, or its length */
+	size_t open; /* source offset of an unfinished escape, or the source's length */
 };
 
 void reading_free(struct reading *);
 /*
- * src[n] decoded; what is no escape stands for itself.  last: an unfinished
- * escape at the end stands for itself too.
+ * Decodes src[n]; bytes that are not an escape are copied.  last: an unfinished
+ * escape at the end is copied too.
  */
 int reading_make(
     struct reading *, enum spelling, const uint8_t *src, size_t n, bool last);
-/* Where [from, to) of the reading stands in its source, whole escapes. */
+/* Maps [from, to) of the decoded text to its source, in whole escapes. */
 void reading_source(const struct reading *, size_t *from, size_t *to);
-/* The last place at or before source offset at that a text may be cut at and
- * still be read alike. */
+/* The last offset at or before source offset at where the text may be cut without
+ * changing how the rest is decoded. */
 size_t reading_boundary(const struct reading *, size_t at);
-/* Where source offset at, a boundary, stands in the reading. */
+/* Maps source offset at, a boundary, to the decoded text. */
 size_t reading_offset(const struct reading *, size_t at);
 
-/* ---- shapes.c ---- */
+/* ---- credentials.c ------------------------------------------------------- */
 
-/* One block that is looked at. */
+#define SHAPING_BEFORE 24 /* bytes before a text that decide whether one may begin */
+
+/* State of the search for credentials in one text. */
 struct shaping {
-	const uint8_t *before; /* the two bytes before it; zeros at the start */
+	const uint8_t *before; /* SHAPING_BEFORE bytes before it; zeros at the start */
 	bool last;             /* nothing follows */
-	size_t done;           /* up to here it is a credential already */
-	size_t open;           /* the first that may still become one; SIZE_MAX */
+	bool key;              /* the beginning of a private key was found */
+	size_t done;           /* end of the last credential found */
+	size_t open;           /* the first that may become one; SIZE_MAX: none */
 };
 
-/* The hooks: three bytes of each beginning, by which it is found. */
+/* Fills in the hooks: three bytes of each prefix, which the prefilter looks for. */
 void shapes_hooks(struct net *);
-/* Every credential of a known shape in text[n] whose hook the sieve saw in the
- * chunk at at, appended with HIT_SHAPE. */
+/* Appends every credential of a known format in text[n] whose hook the prefilter found
+ * in the chunk at offset at, with HIT_SHAPE set. */
 int shapes_find(const struct net *, struct shaping *, const uint8_t *text, size_t n,
     size_t at, const uint64_t hook[static SIEVE_WORDS], struct hits *);
-/* The first place from which text[n] may still become one; n if none. */
+/* Is text[n] exactly one credential? */
+bool shapes_whole(const uint8_t *text, size_t n);
+/* The first offset from which a credential may still become complete; n if none. */
 size_t shapes_tail(const struct shaping *, const uint8_t *text, size_t n);
 const char *shapes_name(uint32_t number); /* NULL after the last */
+/* Marks the bytes that credentials consist of, except the lines of a private key. */
+void shapes_bytes(bool byte[static 256]);
 /* "[REDACTED:kind]" */
 const char *shapes_mask(uint32_t number);
-/* May any text stand in one? */
+/* May one contain arbitrary text? */
 bool shapes_free(uint32_t number);
+
+/* ---- pem.c ---- */
+
+/* The private key at text[n], which begins "-----BEGIN ": its length, NONE or OPEN. */
+int pem_key(const uint8_t *text, size_t n, bool last);
+
+/* ---- scan_block.c -------------------------------------------------------- */
+
+#define VIEWS_MAX 32
+
+/* A block and its decodings; RAW is the block itself. */
+struct views {
+	struct scrub *scrub;
+	struct reading reading[VIEWS_MAX];
+	struct shaping shaping[VIEWS_MAX + 1]; /* the last one is the block's */
+	bool made[VIEWS_MAX];                  /* decodings that differ from the source */
+	struct hits hits;                      /* offsets in the block */
+};
+
+void views_free(struct views *);
+/* Finds all matches in data[n] and puts them in hits.  before: as in struct shaping.
+ * last: nothing follows. */
+int views_find(
+    struct views *, const uint8_t *data, size_t n, const uint8_t *before, bool last);
+/* The offset in the scanned block up to which later bytes cannot change the result. */
+size_t views_certain(struct views *, const uint8_t *data, size_t n);
 
 #endif

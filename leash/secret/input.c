@@ -1,9 +1,9 @@
 /*
- * Where kennel-secret gets values from: a person at the terminal, who sees none
- * of what is typed; a descriptor; a key file.  Never the command line.
+ * Where kennel-secret reads values from: the terminal, without echo; a descriptor;
+ * a key file.  Never the command line.
  *
- * Process: kennel-secret.  Everything goes into locked pages, and is wiped with
- * them.  The terminal is this process's own, /dev/tty, whatever stdin is.
+ * Process: kennel-secret.  All input goes into locked pages, and is wiped with
+ * them.  The terminal is this process's own, /dev/tty, regardless of stdin.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 
-#define KEY_FILE_MIN 32 /* bytes: what is shorter could be guessed */
+#define KEY_FILE_MIN 32 /* bytes; a shorter one could be guessed */
 #define BYTE_CANCEL  3  /* ^C */
 #define BYTE_END     4  /* ^D */
 
@@ -39,17 +39,17 @@ read_all(struct order *o, int fd, size_t cap, struct typed *ret)
 	ssize_t n = 1;
 
 	if (bytes == NULL)
-		return say(o, LOG_EXIT_FAILED, "no locked memory is left");
+		return say(o, LOG_EXIT_FAILED, "no locked memory left");
 	while (n != 0 && len < cap + 2) {
 		n = read(fd, bytes + len, cap + 2 - len);
 		if (n < 0 && errno != EINTR)
-			return say(o, STATUS_INPUT, "what was to be read cannot be");
+			return say(o, STATUS_INPUT, "unable to read the input");
 		len += n > 0 ? (size_t)n : 0;
 	}
 	if (len > 0 && bytes[len - 1] == '\n')
 		len--;
 	if (len > cap)
-		return say(o, STATUS_INPUT, "what was read is too long");
+		return say(o, STATUS_INPUT, "the input is too long");
 	ret->bytes = bytes;
 	ret->len = len;
 	return STATUS_OK;
@@ -60,10 +60,10 @@ read_all(struct order *o, int fd, size_t cap, struct typed *ret)
 static void
 print(int fd, const char *text)
 {
-	(void)fd_write_all(fd, text, strlen(text)); /* a person who is gone sees none */
+	(void)fd_write_all(fd, text, strlen(text)); /* the user may be gone */
 }
 
-/* Up to the end of the line; 0, -ECANCELED, -EFBIG, -errno. */
+/* Reads to the end of the line; 0, -ECANCELED, -EFBIG, -errno. */
 static int
 hear_line(int tty, char *bytes, size_t cap, size_t *ret_len)
 {
@@ -87,7 +87,7 @@ hear_line(int tty, char *bytes, size_t cap, size_t *ret_len)
 	return 0;
 }
 
-/* Line by line as ever, but unseen, and ^C is a byte: the terminal is set back
+/* Reads a line without echo; ^C arrives as a byte.  The terminal's mode is restored
  * before anything else happens. */
 static int
 hear(struct order *o, const char *prompt, size_t cap, struct typed *ret)
@@ -99,12 +99,12 @@ hear(struct order *o, const char *prompt, size_t cap, struct typed *ret)
 
 	*ret = (struct typed){0};
 	if (o->tty < 0)
-		return say(o, STATUS_USAGE,
-		    "there is no terminal to ask at: use --stdin or --fd N");
+		return say(
+		    o, STATUS_USAGE, "no terminal to prompt on: use --stdin or --fd N");
 	bytes = vault_scratch(o->pages, cap + 1);
 	/* syscalls: ioctl */
 	if (bytes == NULL || tcgetattr(o->tty, &was) < 0)
-		return say(o, LOG_EXIT_FAILED, "the terminal cannot be used");
+		return say(o, LOG_EXIT_FAILED, "unable to use the terminal");
 	quiet = was;
 	quiet.c_lflag &= (tcflag_t) ~(ECHO | ECHOE | ECHOK | ECHONL | ISIG);
 	(void)sigemptyset(&ends);
@@ -112,20 +112,20 @@ hear(struct order *o, const char *prompt, size_t cap, struct typed *ret)
 	(void)sigaddset(&ends, SIGHUP);
 	(void)sigaddset(&ends, SIGINT);
 	(void)sigaddset(&ends, SIGTSTP);
-	(void)sigprocmask(SIG_BLOCK, &ends, &before); /* signals that are there */
+	(void)sigprocmask(SIG_BLOCK, &ends, &before); /* valid signals */
 	r = tcsetattr(o->tty, TCSAFLUSH, &quiet) < 0 ? -errno : 0;
 	if (r == 0) {
 		print(o->tty, prompt);
 		r = hear_line(o->tty, bytes, cap, &ret->len);
 		print(o->tty, "\n");
-		/* it cannot be helped where this fails: `reset` does */
+		/* if this fails, the user needs `reset` */
 		(void)tcsetattr(o->tty, TCSAFLUSH, &was);
 	}
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
 	if (r == -EFBIG)
-		return say(o, STATUS_INPUT, "what was typed is too long");
+		return say(o, STATUS_INPUT, "the input is too long");
 	if (r < 0)
-		return say(o, STATUS_INPUT, "nothing was done");
+		return say(o, STATUS_INPUT, "aborted; nothing was changed");
 	ret->bytes = bytes;
 	return STATUS_OK;
 }
@@ -141,11 +141,11 @@ type_line(struct order *o, const char *prompt, bool twice, size_t cap, struct ty
 	status = hear(o, prompt, cap, ret);
 	if (status != STATUS_OK || !twice)
 		return status;
-	status = hear(o, "The same again: ", cap, &again);
+	status = hear(o, "Enter it again: ", cap, &again);
 	if (status != STATUS_OK)
 		return status;
 	if (again.len != ret->len || memcmp(again.bytes, ret->bytes, ret->len) != 0)
-		return say(o, STATUS_INPUT, "the two are not the same");
+		return say(o, STATUS_INPUT, "the two entries differ");
 	return STATUS_OK;
 }
 
@@ -168,7 +168,7 @@ type_two(struct order *o, const char *const prompt[2], struct typed ret[2])
 		return status;
 	end = memchr(all.bytes, '\n', all.len);
 	if (end == NULL)
-		return say(o, STATUS_INPUT, "two lines were expected");
+		return say(o, STATUS_INPUT, "expected two lines");
 	ret[0] = (struct typed){all.bytes, (size_t)(end - all.bytes)};
 	ret[1] = (struct typed){end + 1, all.len - ret[0].len - 1};
 	return STATUS_OK;
@@ -183,10 +183,10 @@ type_file(struct order *o, const char *path, struct typed *ret)
 	struct stat st;
 	int fd, status;
 
-	/* NONBLOCK: a fifo in its place must not hold us up.  syscalls: openat */
+	/* NONBLOCK: do not wait if it is a fifo.  syscalls: openat */
 	fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0)
-		what = "the key file cannot be opened";
+		what = "unable to open the key file";
 	else if (!S_ISREG(st.st_mode))
 		what = "the key file is not a regular file";
 	else if (st.st_uid != geteuid() && st.st_uid != 0)
@@ -198,7 +198,7 @@ type_file(struct order *o, const char *path, struct typed *ret)
 	fd_close(&fd);
 	if (status == STATUS_OK && ret->len < KEY_FILE_MIN)
 		status = say(o, STATUS_INPUT,
-		    "the key file is too short: 32 random bytes at least");
+		    "the key file is too short: expected at least 32 random bytes");
 	return status;
 }
 
@@ -206,8 +206,8 @@ int
 type_show(struct order *o, const char *text, size_t len)
 {
 	if (o->tty < 0)
-		return say(o, STATUS_USAGE, "there is no terminal to show it on");
+		return say(o, STATUS_USAGE, "no terminal to show it on");
 	if (fd_write_all(o->tty, text, len) < 0)
-		return say(o, LOG_EXIT_FAILED, "the terminal cannot be written to");
+		return say(o, LOG_EXIT_FAILED, "unable to write to the terminal");
 	return STATUS_OK;
 }

@@ -1,5 +1,5 @@
 /*
- * What kennel-secret shows: versions and grants, never a value.
+ * The lists of kennel-secret: versions and grants, never a value.
  */
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@ date(uint64_t seconds, char out[24])
 		(void)snprintf(out, 24, "-");
 }
 
-/* As a JSON string: what is not plain ASCII as its bytes. */
+/* As a JSON string, with bytes other than plain ASCII escaped. */
 static void
 print_json(const char *text)
 {
@@ -47,7 +47,7 @@ struct paging {
 	uint32_t shown;
 };
 
-/* One answer's rows by fn; then where the next ones begin. */
+/* Calls fn for each row of one reply; then *ret is where the next rows begin. */
 static int
 page(struct order *o, struct wire_out *out, enum keeper_message wanted,
     void (*fn)(struct order *, struct wire_in *, struct paging *), struct paging *p)
@@ -63,7 +63,7 @@ page(struct order *o, struct wire_out *out, enum keeper_message wanted,
 	for (uint32_t i = 0; i < n && i < KEEPER_ROWS && in.error == 0; i++)
 		fn(o, &in, p);
 	if (wire_end(&in) < 0 || (next != 0 && next <= p->from)) {
-		log_error("%s: the keeper is not understood", o->verb);
+		log_error("%s: protocol error from the keeper", o->verb);
 		return LOG_EXIT_FAILED;
 	}
 	p->from = next;
@@ -110,7 +110,7 @@ restore(struct order *o)
 	if (status != STATUS_OK)
 		return status;
 	made = wire_get_u32(&in);
-	printf("%s: version %u counts again, as version %u\n", o->path, o->version, made);
+	printf("%s: version %u restored as version %u\n", o->path, o->version, made);
 	return STATUS_OK;
 }
 

@@ -1,11 +1,11 @@
 /*
- * kennel-secret: the verbs of `kennel secret` that could meet a value.
+ * kennel-secret: those verbs of `kennel secret` that may handle a value.
  *
- * Process: one for each verb; kennel starts it (supervisor/cli/secret.c), so that
- * the program that speaks MCP is never linked with what handles values.
- * Holds: what a person types, until the keeper has it, in locked pages.
- * Trusts: the person at the terminal.  Must never: print a value, take one from
- * the command line, ask the keeper for one.
+ * Process: one per verb.  kennel starts it (supervisor/cli/secret.c), so that the
+ * program that speaks MCP never links code that handles values.  Holds: what the
+ * user types, until the keeper has it, in locked pages.  Trusts: the user at the
+ * terminal.  Must never: print a value, accept one on the command line, request one
+ * from the keeper.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@
 #define MINUTES_MAX  (24u * 60)
 #define VERSIONS_MAX 1000000000u
 
-enum takes { /* what a verb may be told, or'ed */
+enum takes { /* the options of a verb, as bits */
 	TAKES_PATH = 1,
 	NEEDS_PATH = 2,
 	TAKES_INPUT = 4, /* --stdin, --fd N */
@@ -38,7 +38,7 @@ enum takes { /* what a verb may be told, or'ed */
 	TAKES_JSON = 128,
 	TAKES_RESTORE = 256,
 	TAKES_SHAPE = 1024,
-	NO_KEEPER = 512, /* it asks nobody */
+	NO_KEEPER = 512, /* works without the keeper */
 };
 
 static const struct verb {
@@ -95,7 +95,7 @@ number(const char *text, uint32_t max, uint32_t *ret)
 	return true;
 }
 
-/* One option with its word; false: it is none of this verb's, or not like that. */
+/* Parses one option and its value; false: not an option of this verb, or invalid. */
 static bool
 option(struct order *o, unsigned int takes, const char *name, const char *word)
 {
@@ -155,14 +155,14 @@ read_words(struct order *o, const struct verb *v, int argc, char **argv)
 	if (((v->takes & NEEDS_PATH) != 0 || o->version != 0) && o->path == NULL)
 		return usage(v);
 	if (o->path != NULL && !container_path_good(o->path)) {
-		log_error("%s: a path is three or more names of a-z, 0-9 and -, with / "
-			  "between them, as team/github/token",
+		log_error("%s: a path has three or more names of a-z, 0-9 and -, "
+			  "separated by /, such as team/github/token",
 		    v->name);
 		return STATUS_INPUT;
 	}
 	if (o->server != NULL &&
 	    (o->server[0] == '\0' || strlen(o->server) > CONTAINER_SERVER_MAX)) {
-		log_error("%s: no server has this name", v->name);
+		log_error("%s: invalid server name", v->name);
 		return STATUS_INPUT;
 	}
 	return STATUS_OK;
@@ -170,7 +170,7 @@ read_words(struct order *o, const struct verb *v, int argc, char **argv)
 
 /* ---- the keeper ---------------------------------------------------------------------- */
 
-/* kennel-keeper, beside this program. */
+/* kennel-keeper, in the directory of this program. */
 static const char *
 keeper_program(void)
 {
@@ -190,7 +190,7 @@ keeper_program(void)
 	return path;
 }
 
-/* What was inherited, but what the words name. */
+/* Closes inherited descriptors, except those that the options name. */
 static void
 close_others(const struct order *o)
 {
@@ -209,14 +209,14 @@ close_others(const struct order *o)
 	for (int i = 0; i < 2; i++) {
 		/* early: close_range */
 		if (keep[i] > from && syscall(SYS_close_range, from, keep[i] - 1, 0) < 0)
-			die("unable to close what was inherited");
+			die("unable to close inherited descriptors");
 		from = keep[i] >= from ? keep[i] + 1 : from;
 	}
 	if (syscall(SYS_close_range, from, ~0u, 0) < 0)
-		die("unable to close what was inherited");
+		die("unable to close inherited descriptors");
 }
 
-/* No keeper: then nothing is unlocked, and none is started to hear that. */
+/* Without a keeper nothing is unlocked; do not start one to find that out. */
 static int
 already_locked(struct order *o, const char *run_dir)
 {
@@ -234,7 +234,7 @@ connect_keeper(struct order *o)
 
 	if (run_dir == NULL || vault_dir == NULL || run_dir[0] != '/' ||
 	    vault_dir[0] != '/' || program == NULL) {
-		log_error("this program is started by kennel secret, not by hand");
+		log_error("started by kennel secret, not by hand");
 		return STATUS_USAGE;
 	}
 	(void)snprintf(who, sizeof(who), "kennel secret %s", o->verb);
@@ -247,15 +247,16 @@ connect_keeper(struct order *o)
 	if (r == 0)
 		return STATUS_OK;
 	log_error("%s: unable to reach the keeper: %s", o->verb,
-	    r == -EXDEV       ? "the one that runs keeps another vault"
-	    : r == -EACCES    ? "a folder of it, or it itself, is another user's"
+	    r == -EXDEV ? "the running keeper serves another vault"
+	    : r == -EACCES
+		? "the keeper, or one of its directories, belongs to another user"
+	    : r == -EUSERS    ? "this process has too many connections to it; close some"
 	    : r == -ETIMEDOUT ? "it does not answer (see keeper.log beside the vault)"
 			      : strerror(-r));
 	return r == -EXDEV ? STATUS_CONFIG : LOG_EXIT_FAILED;
 }
 
-/* From here on: the terminal, what is to be read, the keeper; no program, no
- * socket. */
+/* From here on: the terminal, the input and the keeper; no program, no socket. */
 static void
 confine(void)
 {
@@ -272,7 +273,7 @@ run(struct order *o, const struct verb *v)
 	int status = (v->takes & NO_KEEPER) != 0 ? STATUS_OK : connect_keeper(o), r;
 
 	if (status < 0)
-		return STATUS_OK; /* nothing runs, so nothing is open */
+		return STATUS_OK; /* no keeper is running, so the vault is locked */
 	if (status != STATUS_OK)
 		return status;
 	r = vault_new(PAGES_BYTES, &o->pages);
@@ -280,7 +281,7 @@ run(struct order *o, const struct verb *v)
 		o->packet = vault_scratch(o->pages, KEEPER_PACKET_MAX);
 	if (r < 0 || o->packet == NULL)
 		die("unable to lock memory for secrets: %s", strerror(-r));
-	/* may not be there */
+	/* may not exist */
 	o->tty = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
 	confine();
 	status = v->fn(o);
@@ -310,11 +311,10 @@ main(int argc, char **argv)
 	log_open("kennel secret", LOG_INFO);
 	if (confine_no_dumps() < 0)
 		die("unable to forbid dumps");
-	(void)signal(SIGPIPE, SIG_IGN); /* a good signal: cannot fail */
+	(void)signal(SIGPIPE, SIG_IGN); /* a valid signal: cannot fail */
 	verb = find_verb(argc > 1 ? argv[1] : "");
 	if (verb == NULL) {
-		fprintf(
-		    stderr, "this program is started by kennel secret, not by hand\n");
+		fprintf(stderr, "started by kennel secret, not by hand\n");
 		return STATUS_USAGE;
 	}
 	o.verb = verb->name;

@@ -1,6 +1,6 @@
 /*
- * kennel-secret and the keeper: a request, its answer, and what a refusal means
- * for the person who asked.
+ * kennel-secret and the keeper: a request, its reply, and the meaning of a refusal
+ * for the user.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,11 +12,11 @@
 static const struct {
 	enum keeper_reason reason;
 	int status;
-	const char *then; /* what mends it */
+	const char *then; /* how to fix it */
 } reason_row[] = {
     {REASON_FAILED, LOG_EXIT_FAILED, ""},
-    {REASON_NO_VAULT, STATUS_NOT_FOUND, ": kennel secret init makes one"},
-    {REASON_LOCKED, STATUS_DENIED, ": kennel secret unlock opens it"},
+    {REASON_NO_VAULT, STATUS_NOT_FOUND, ": create one with kennel secret init"},
+    {REASON_LOCKED, STATUS_DENIED, ": open it with kennel secret unlock"},
     {REASON_WRONG, STATUS_DENIED, ""},
     {REASON_ALTERED, LOG_EXIT_FAILED, ""},
     {REASON_NOT_THERE, STATUS_NOT_FOUND, ""},
@@ -24,6 +24,7 @@ static const struct {
     {REASON_BAD, STATUS_INPUT, ""},
     {REASON_FULL, LOG_EXIT_FAILED, ""},
     {REASON_OTHER_VAULT, STATUS_CONFIG, ""},
+    {REASON_TOO_MANY, LOG_EXIT_FAILED, ""},
 };
 
 static int
@@ -34,7 +35,7 @@ refused(const struct order *o, struct wire_in *in)
 	int status = LOG_EXIT_FAILED;
 
 	if (wire_end(in) < 0)
-		text = "the keeper is not understood";
+		text = "protocol error from the keeper";
 	for (size_t i = 0; i < sizeof(reason_row) / sizeof(reason_row[0]); i++) {
 		if (reason_row[i].reason != reason)
 			continue;
@@ -76,6 +77,6 @@ talk(struct order *o, const struct wire_out *out, enum keeper_message wanted,
 		return STATUS_OK;
 	if (type == KEEPER_REFUSED)
 		return refused(o, ret_in);
-	log_error("%s: the keeper is not understood", o->verb);
+	log_error("%s: protocol error from the keeper", o->verb);
 	return LOG_EXIT_FAILED;
 }

@@ -1,14 +1,14 @@
 /*
- * Start the keeper where none runs.
+ * Starts the keeper if none is running.
  *
- * Process: kennel-secret.  There is one keeper for a run folder because it holds
- * keeper.lock there for its life, and one for a vault because it holds a lock on
- * the vault's folder, too.
+ * Process: kennel-secret.  There is one keeper per run directory, because it holds
+ * keeper.lock there until it exits; and one per vault, because it holds a lock on
+ * the vault's directory, too.
  *
- *	reach: nobody is there
- *	lock keeper.lock, lock the vault's folder    held: it starts or ends; again
+ *	reach: not running
+ *	lock keeper.lock, lock the vault's directory   held: it starts or ends; again
  *	unlink, bind, listen
- *	fork, fork, exec --------> 3 socket, 4 lock, 5 vault's folder, 6 run folder
+ *	fork, fork, exec --------> 3 socket, 4 lock, 5 vault's directory, 6 run directory
  *	reach -------------------> waits in the backlog until it is up
  */
 #include <errno.h>
@@ -31,9 +31,9 @@
 #define START_WAIT_MS 10000
 #define BACKLOG       64
 #define LOG_BYTES     (1 << 20)
-#define STARTS_MAX    3 /* one that ends at once does so again */
+#define STARTS_MAX    3 /* a keeper that exits at once would do so again */
 
-/* What it says of itself, beside the vault; begun anew when it has become long. */
+/* Its own log, in the vault's directory; truncated once it is too long. */
 static int
 open_log(int vault, int *ret_fd)
 {
@@ -78,7 +78,7 @@ listen_at(int run, int *ret_fd)
 	return r;
 }
 
-/* -EAGAIN: somebody else holds a lock.  0: one was started. */
+/* -EAGAIN: another process holds a lock.  0: one was started. */
 static int
 lock_and_start(const char *program, int run, int vault)
 {
@@ -110,8 +110,8 @@ lock_and_start(const char *program, int run, int vault)
 	return r;
 }
 
-/* Until somebody answers, or it is no use.  A keeper that just ends answers
- * nobody who was still waiting. */
+/* Repeats until a keeper answers, or cannot be started.  One that is just exiting
+ * closes the connections that wait for it. */
 int
 keeper_start(const char *program, const char *run_dir, const char *vault_dir,
     const char *who, int *ret_fd, enum keeper_state *ret_state)
@@ -121,7 +121,7 @@ keeper_start(const char *program, const char *run_dir, const char *vault_dir,
 	int run = -1, vault = -1, started = 0, r;
 
 	do {
-		/* opened anew: the lock of one that is tried again is let go */
+		/* open again: this releases the lock of the attempt before */
 		fd_close(&vault);
 		fd_close(&run);
 		r = keeper_folder(vault_dir, true, &vault);

@@ -1,8 +1,8 @@
 /*
- * The verbs that change something: what they ask the person, and the keeper.
+ * The verbs that change the vault: their prompts, and their requests to the keeper.
  *
- * Process: kennel-secret.  A value goes from the person to the keeper; none comes
- * back, for the keeper gives none to this program.
+ * Process: kennel-secret.  Values go from the user to the keeper; the keeper never
+ * sends one to this program.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "leash/secret/private.h"
 #include "leash/vault/fingerprint.h"
 #include "policy/sealed/policy.h"
-#include "policy/shape.h"
+#include "policy/manifests/token_format.h"
 #include "policy/sealed/signature.h"
 #include "shim/base/log.h"
 
@@ -24,7 +24,7 @@ done(const struct order *o, struct wire_in *in, uint32_t *ret)
 	uint32_t what = wire_get_u32(in);
 
 	if (wire_end(in) < 0) {
-		log_error("%s: the keeper is not understood", o->verb);
+		log_error("%s: protocol error from the keeper", o->verb);
 		return LOG_EXIT_FAILED;
 	}
 	if (ret != NULL)
@@ -69,7 +69,7 @@ opener(struct order *o, const char *prompt, bool new, enum container_opener *ret
 	*ret_kind = OPENER_PASSPHRASE;
 	status = type_line(o, prompt, new, CONTAINER_MATERIAL_MAX, ret);
 	if (status == STATUS_OK && new && ret->len < PASSPHRASE_MIN)
-		return bad(o, "a passphrase has eight characters or more");
+		return bad(o, "a passphrase needs at least eight characters");
 	return status;
 }
 
@@ -84,7 +84,7 @@ verb_init(struct order *o)
 	int status;
 
 	if (o->state != STATE_NONE)
-		return bad(o, "there is a vault already");
+		return bad(o, "the vault already exists");
 	status = opener(o, "A passphrase for the vault: ", true, &kind, &t);
 	if (status != STATUS_OK)
 		return status;
@@ -102,7 +102,7 @@ verb_unlock(struct order *o)
 	int status;
 
 	if (o->state == STATE_NONE) {
-		log_error("unlock: there is no vault: kennel secret init makes one");
+		log_error("unlock: no vault found: create one with kennel secret init");
 		return STATUS_NOT_FOUND;
 	}
 	status = opener(o, "The vault's passphrase: ", false, &kind, &t);
@@ -136,7 +136,7 @@ verb_recover(struct order *o)
 	if (status != STATUS_OK)
 		return status;
 	if (t[1].len < PASSPHRASE_MIN)
-		return bad(o, "a passphrase has eight characters or more");
+		return bad(o, "a passphrase needs at least eight characters");
 	talk_begin(o, &out, KEEPER_RESEAL);
 	put_material(&out, OPENER_RECOVERY, &t[0]);
 	put_material(&out, OPENER_PASSPHRASE, &t[1]);
@@ -148,9 +148,10 @@ int
 verb_export(struct order *o)
 {
 	static const char before[] =
-	    "\nThe vault's recovery phrase.  Write it down, and keep it where nobody\n"
-	    "finds it: it opens the vault without the passphrase.  An earlier one no\n"
-	    "longer does, and this one is not shown again.\n\n    ";
+	    "\nThe vault's recovery phrase.  Write it down, and keep it in a safe\n"
+	    "place: it opens the vault without the passphrase.  It replaces any earlier\n"
+	    "phrase, and is not shown again.\n\n"
+	    "    ";
 	enum container_opener kind;
 	struct wire_out out;
 	struct span phrase;
@@ -159,7 +160,7 @@ verb_export(struct order *o)
 	int status;
 
 	if (o->tty < 0)
-		return type_show(o, "", 0); /* it says so */
+		return type_show(o, "", 0); /* it prints the error */
 	status = opener(o, "The vault's passphrase: ", false, &kind, &t);
 	if (status != STATUS_OK)
 		return status;
@@ -170,7 +171,7 @@ verb_export(struct order *o)
 		return status;
 	phrase = wire_get_bytes(&in, PHRASE_LEN);
 	if (wire_end(&in) < 0)
-		return done(o, &in, NULL); /* it says so */
+		return done(o, &in, NULL); /* it prints the error */
 	status = type_show(o, before, sizeof(before) - 1);
 	if (status == STATUS_OK)
 		status = type_show(o, (const char *)phrase.data, phrase.len);
@@ -182,9 +183,9 @@ verb_export(struct order *o)
 /* ---- values ----------------------------------------------------------------------- */
 
 /*
- * Does it look like what it should be?  What a manifest says it is must be it, for a
- * byte that was lost shows here and nowhere else; what only begins like a token with
- * a checksum may be something else.
+ * Does the value have the expected format?  If a manifest names the format, the
+ * value must have it, because nothing else would detect a lost byte.  A value that
+ * only begins like a token with a checksum may be something else.
  */
 static int
 judge_shape(const struct order *o, const struct typed *t)
@@ -194,8 +195,8 @@ judge_shape(const struct order *o, const struct typed *t)
 	size_t n;
 
 	if (wrong != NULL && !o->any_shape) {
-		log_error("%s: %s is %s by its manifest, and this is none: %s; "
-			  "--any-shape keeps it all the same",
+		log_error("%s: %s is a %s by its manifest, but this value is not: %s; "
+			  "use --any-shape to store it anyway",
 		    o->verb, o->path, s->name, wrong);
 		return STATUS_INPUT;
 	}
@@ -206,8 +207,8 @@ judge_shape(const struct order *o, const struct typed *t)
 		if (all[i].sum != SHAPE_NO_SUM && t->len == prefix + all[i].max &&
 		    memcmp(t->bytes, all[i].prefix, prefix) == 0 &&
 		    shape_wrong(&all[i], t->bytes, t->len) != NULL)
-			log_warn("%s: it begins as %s does and is none: a byte may be "
-				 "mistyped",
+			log_warn("%s: it starts like a %s but its checksum is wrong: "
+				 "check for a typing error",
 			    o->verb, all[i].name);
 	}
 	return STATUS_OK;
@@ -221,11 +222,11 @@ put(struct order *o, bool next)
 	struct typed t;
 	int status;
 
-	if (o->state != STATE_OPEN) { /* before anything is typed */
+	if (o->state != STATE_OPEN) { /* before prompting */
 		log_error("%s: %s", o->verb,
 		    o->state == STATE_NONE
-			? "there is no vault: kennel secret init makes one"
-			: "the vault is locked: kennel secret unlock opens it");
+			? "no vault found: create one with kennel secret init"
+			: "the vault is locked: open it with kennel secret unlock");
 		return o->state == STATE_NONE ? STATUS_NOT_FOUND : STATUS_DENIED;
 	}
 	status =
@@ -233,9 +234,9 @@ put(struct order *o, bool next)
 	if (status != STATUS_OK)
 		return status;
 	if (t.len < VAULT_VALUE_MIN)
-		return bad(o, "a value has four bytes or more");
+		return bad(o, "a value needs at least four bytes");
 	if (memchr(t.bytes, '\0', t.len) != NULL)
-		return bad(o, "a value has no NUL byte");
+		return bad(o, "a value must not contain a NUL byte");
 	status = judge_shape(o, &t);
 	if (status != STATUS_OK)
 		return status;
@@ -245,11 +246,11 @@ put(struct order *o, bool next)
 	wire_put_bytes(&out, t.bytes, t.len);
 	status = ask_done(o, &out, &version);
 	if (status == STATUS_OK)
-		printf("%s: version %u is kept\n", o->path, version);
+		printf("%s: stored as version %u\n", o->path, version);
 	else if (status == STATUS_INPUT && !next)
-		fprintf(stderr, "kennel secret rotate %s replaces it\n", o->path);
+		fprintf(stderr, "to replace it, run kennel secret rotate %s\n", o->path);
 	else if (status == STATUS_NOT_FOUND && next)
-		fprintf(stderr, "kennel secret set %s adds it\n", o->path);
+		fprintf(stderr, "to add it, run kennel secret set %s\n", o->path);
 	return status;
 }
 
@@ -275,8 +276,8 @@ verb_remove(struct order *o)
 	return ask_done(o, &out, NULL);
 }
 
-/* What the audit log knows a value by, for kennel, which has none (`kennel audit
- * find-secret`). */
+/* The fingerprint of a value in the audit log, for kennel, which does not handle
+ * values (`kennel audit find-secret`). */
 int
 verb_trace(struct order *o)
 {
@@ -291,17 +292,17 @@ verb_trace(struct order *o)
 	if (status != STATUS_OK)
 		return status;
 	if (t.len < VAULT_VALUE_MIN)
-		return bad(o, "a value has four bytes or more");
+		return bad(o, "a value needs at least four bytes");
 	r = folder == NULL ? -ENOENT : trace_key_read(folder, false, &key);
 	if (r == -ENOENT) {
-		log_error("there is no key of traces: no server of this user's was given "
-			  "a secret");
+		log_error(
+		    "no fingerprint key: no server of this user has been given a secret");
 		return STATUS_NOT_FOUND;
 	}
 	if (r < 0)
-		return bad(o, r == -EPERM ? "the key of traces is open to others, or "
-					    "another user's"
-					  : "the key of traces cannot be read");
+		return bad(o, r == -EPERM ? "the fingerprint key is open to others, or "
+					    "belongs to another user"
+					  : "unable to read the fingerprint key");
 	trace_of(&key, t.bytes, t.len, trace);
 	trace_key_wipe(&key);
 	printf("%s\n", trace);
@@ -310,7 +311,7 @@ verb_trace(struct order *o)
 
 /* ---- grants ----------------------------------------------------------------------- */
 
-/* What a grant is for: one policy, or whoever signed it. */
+/* The scope of a grant: one policy, or all of one signer. */
 struct whose {
 	enum container_whose kind;
 	uint8_t id[CONTAINER_ID_LEN];
@@ -330,7 +331,7 @@ wants(const struct policy *p, const struct sealed_server *s, const char *path)
 	return false;
 }
 
-/* A policy that one person signed may change under the same signature. */
+/* A policy signed by one key may change under the same signature. */
 static int
 signer_of(int fd, struct whose *w)
 {
@@ -357,16 +358,16 @@ whose(struct order *o, struct whose *ret)
 
 	if (policy_load(o->policy_fd, &policy, why, sizeof(why)) < 0 ||
 	    signer_of(o->policy_fd, &w) < 0) {
-		log_error("grant: the policy cannot be read: %s", why);
+		log_error("grant: unable to read the policy: %s", why);
 		return STATUS_INPUT;
 	}
 	if (w.kind == GRANT_POLICY)
 		memcpy(w.id, policy.id, sizeof(w.id));
 	server = policy_server(&policy, o->server);
 	if (server == NULL)
-		status = bad(o, "the policy has no server of this name");
+		status = bad(o, "no server with this name in the policy");
 	else if (!wants(&policy, server, o->path))
-		status = bad(o, "the policy gives this server no secret of this path");
+		status = bad(o, "the policy gives this server no secret with this path");
 	policy_unload(&policy);
 	if (status == STATUS_OK)
 		*ret = w;
@@ -414,6 +415,6 @@ verb_revoke(struct order *o)
 	wire_put_str(&out, o->server != NULL ? o->server : "");
 	status = ask_done(o, &out, &n);
 	if (status == STATUS_OK)
-		printf("%s: %u taken back\n", o->path, n);
+		printf("%s: revoked %u grants\n", o->path, n);
 	return status;
 }

@@ -1,9 +1,9 @@
 /*
- * The key of traces, and what is made with it.
+ * The fingerprint key, and the fingerprints made with it.
  *
- * Process: the leash, before it confines itself; kennel-secret, for a person who
- * asks where a value was.  Holds the key for as long as a few hashes take.  Must
- * never: write it anywhere but to its own file.
+ * Process: the leash, before it sandboxes itself; kennel-secret, when the user
+ * searches for a value.  Holds the key only while it computes a few hashes.  Must
+ * never write it anywhere but to its own file.
  */
 #include "leash/vault/fingerprint.h"
 
@@ -37,7 +37,7 @@ read_key(int folder, struct trace_key *ret)
 	struct stat st;
 	int fd, r = 0;
 
-	/* NONBLOCK: a fifo in its place must not hold us up.
+	/* NONBLOCK: do not wait if it is a fifo.
 	 * early: openat newfstatat fstat read close
 	 * syscalls: openat newfstatat fstat read close */
 	fd = openat(folder, TRACE_KEY_FILE,
@@ -59,8 +59,8 @@ read_key(int folder, struct trace_key *ret)
 	return r;
 }
 
-/* Whole and on the disk under a name of its own before it has its name, which only
- * one of several at a time gets. */
+/* Written completely and synced under a temporary name.  It is then linked to its
+ * final name, which succeeds for only one of several concurrent writers. */
 static int
 make_key(int folder)
 {
@@ -73,7 +73,7 @@ make_key(int folder)
 	    name, sizeof(name), TRACE_KEY_FILE ".%d", (int)getpid()); /* fits */
 	if (getrandom(key.bytes, sizeof(key.bytes), 0) != (ssize_t)sizeof(key.bytes))
 		return -EIO;
-	(void)unlinkat(folder, name, 0); /* of a process that had our number */
+	(void)unlinkat(folder, name, 0); /* left by a process with our pid */
 	fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		r = -errno;
@@ -85,7 +85,7 @@ make_key(int folder)
 	    errno != EEXIST)
 		r = -errno;
 	if (fd >= 0)
-		(void)unlinkat(folder, name, 0); /* it has its other name, or no use */
+		(void)unlinkat(folder, name, 0); /* linked by now, or useless */
 	if (r == 0 && fsync(folder) < 0)
 		r = -errno;
 	fd_close(&fd);
@@ -116,7 +116,7 @@ trace_key_wipe(struct trace_key *key)
 	explicit_bzero(key, sizeof(*key));
 }
 
-/* ---- traces --------------------------------------------------------------------------- */
+/* ---- fingerprints -------------------------------------------------------------- */
 
 void
 trace_of(const struct trace_key *key, const void *bytes, size_t len, char ret[TRACE_CAP])
@@ -125,12 +125,12 @@ trace_of(const struct trace_key *key, const void *bytes, size_t len, char ret[TR
 	crypto_generichash_state state;
 	uint8_t hash[TRACE_LEN];
 
-	/* none of these fails: sizes are constants that it takes */
+	/* none of these can fail: the sizes are valid constants */
 	(void)crypto_generichash_init(&state, key->bytes, sizeof(key->bytes), TRACE_LEN);
 	(void)crypto_generichash_update(&state, (const uint8_t *)DOMAIN, sizeof(DOMAIN));
 	(void)crypto_generichash_update(&state, bytes, len);
 	(void)crypto_generichash_final(&state, hash, sizeof(hash));
-	explicit_bzero(&state, sizeof(state)); /* the value's last block is in it */
+	explicit_bzero(&state, sizeof(state)); /* it contains the value's last block */
 	for (size_t i = 0; i < TRACE_LEN; i++) {
 		ret[2 * i] = digit[hash[i] >> 4];
 		ret[2 * i + 1] = digit[hash[i] & 15];

@@ -1,5 +1,5 @@
 /*
- * The trace of a secret.
+ * The fingerprint of a secret.
  *
  * Process: the leash.  The value goes into a hash and nowhere else.
  */

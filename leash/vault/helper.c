@@ -1,12 +1,13 @@
 /*
- * A program that a secret comes from: how it is started, ended, and told of.
+ * A program that prints a secret: how it is started and stopped, and how its end is
+ * reported.
  *
- * Process: the leash, before it confines itself, and between fork and exec its
- * child.  The program is the person's own and runs as the person, outside of any
- * cell, but behind a fence (fence.c): it is there to say one value.
+ * Process: the leash, before it sandboxes itself, and its child between fork and
+ * exec.  The program is the user's own and runs as the user, outside of any cell,
+ * but in a sandbox (helper_sandbox.c): its only task is to print one value.
  *
- * No call of this file is in the leash's allow-list: what starts a helper
- * (fork execve dup2 setsid pidfd_open...) is gone once the leash is confined.
+ * No call of this file is in the leash's allow-list: what starts a helper (fork
+ * execve dup2 setsid pidfd_open...) is blocked once the leash is sandboxed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,18 +30,18 @@
 
 extern char **environ;
 
-/* What the child needs, made before the fork. */
+/* What the child needs, prepared before the fork. */
 struct start {
 	const struct helper_order *order;
 	char *envp[HELPER_ENV_MAX + HELPER_SECRETS_MAX + 2];
 	size_t env_n;
 	char runtime[64];
-	int in[2], out[2], secrets[2]; /* pipes; -1: not this one */
+	int in[2], out[2], secrets[2]; /* pipes; -1: not used */
 };
 
-/* In the child: values come through a pipe, for the pages that they lie in are not
- * in this process, and a copy made before the fork would stay in the leash.  They
- * lie here until the exec, where these pages go. */
+/* In the child: values come through a pipe.  The pages with the secrets are not in
+ * this process, and a copy made before the fork would stay in the leash.  The values
+ * remain here until the exec, which discards this memory. */
 static void
 start_secrets(struct start *s)
 {
@@ -60,7 +61,7 @@ start_secrets(struct start *s)
 	s->envp[s->env_n] = NULL;
 }
 
-/* fd as number to, and not to be lost by putting the others in their places. */
+/* Moves fd to number to; the other moves must not overwrite it. */
 static void
 start_fd(int *fd)
 {
@@ -74,35 +75,37 @@ start_fd(int *fd)
 		_exit(127);
 }
 
-/* In the child, between fork and exec: only what is safe there. */
+/* In the child, between fork and exec: async-signal-safe calls only. */
 static void __attribute__((noreturn)) helper_start(struct start *s, pid_t parent)
 {
 	const struct helper_order *o = s->order;
-	int fd[4] = {s->in[0], s->out[1], -1, o->image}, sig, i;
+	int fd[4] = {s->in[0], s->out[1], -1, o->image}, sig, i; /* IMAGE_FD is last */
+	char first[2];
 	sigset_t none;
 
 	for (sig = 1; sig < NSIG; sig++)
-		(void)signal(sig, SIG_DFL); /* SIGKILL and SIGSTOP say no */
+		(void)signal(sig, SIG_DFL); /* fails for SIGKILL and SIGSTOP */
 	(void)sigemptyset(&none);
-	/* a session of its own: no terminal, and a group that can be killed */
+	/* a session of its own: no terminal, and a process group that can be killed */
 	if (sigprocmask(SIG_SETMASK, &none, NULL) < 0 || setsid() < 0 ||
 	    prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
 		_exit(127);
 	start_secrets(s);
-	/* Above the places first: the leash may have been started without stdio. */
+	/* First out of the way: the leash may have been started without stdio. */
 	for (i = 0; i < 4; i++)
 		start_fd(&fd[i]);
 	for (i = 0; i < 4; i++)
-		if ((i < IMAGE_FD || o->image >= 0) && dup2(fd[i], i) < 0)
+		if (dup2(fd[i], i) < 0)
 			_exit(127);
-	if (close_range(o->image >= 0 ? IMAGE_FD + 1 : IMAGE_FD, ~0u, 0) < 0 ||
-	    chdir("/") < 0 || fence_raise(o->may) < 0)
+	if (close_range(IMAGE_FD + 1, ~0u, 0) < 0 || chdir("/") < 0 ||
+	    fence_raise(o->may) < 0)
 		_exit(127);
-	if (o->image >= 0)
-		(void)syscall(
-		    SYS_execveat, IMAGE_FD, "", o->argv, s->envp, AT_EMPTY_PATH);
-	else
-		(void)execve(o->argv[0], (char *const *)o->argv, s->envp);
+	/* A script's interpreter opens it as /dev/fd/3; nothing else needs it. */
+	if ((pread(IMAGE_FD, first, sizeof(first), 0) != sizeof(first) ||
+		memcmp(first, "#!", sizeof(first)) != 0) &&
+	    fcntl(IMAGE_FD, F_SETFD, FD_CLOEXEC) < 0)
+		_exit(127);
+	(void)syscall(SYS_execveat, IMAGE_FD, "", o->argv, s->envp, AT_EMPTY_PATH);
 	_exit(127);
 }
 
@@ -118,8 +121,8 @@ env_put(struct start *s, const char *text)
 	return 0;
 }
 
-/* The folder of this user's sockets, where it is this user's: an agent's word for
- * it is not taken. */
+/* This user's XDG_RUNTIME_DIR, if this user owns it: the agent's value alone is not
+ * trusted. */
 static int
 env_put_runtime(struct start *s)
 {
@@ -134,7 +137,7 @@ env_put_runtime(struct start *s)
 	return env_put(s, s->runtime);
 }
 
-/* NAME=VALUE as it is; of NAME what this process has, where it may be told. */
+/* NAME=VALUE as is; for NAME our own value, if it may be passed on. */
 static int
 env_put_one(struct start *s, const char *text)
 {
@@ -169,7 +172,7 @@ helper_environ(struct start *s)
 	return r;
 }
 
-/* All of them fit into a pipe before anybody reads it. */
+/* All of them fit into a pipe before the child reads. */
 static int
 helper_secrets(struct start *s)
 {
@@ -193,7 +196,7 @@ helper_secrets(struct start *s)
 			r = fd_write_all(
 			    s->secrets[1], c->value->bytes, c->value->len + 1);
 	}
-	/* the child reads to the end, and waits for what is still to come */
+	/* the child reads to the end, and waits for the rest */
 	return r == 0 ? fd_nonblock(s->secrets[0], false) : r;
 }
 
@@ -253,14 +256,14 @@ out:
 	return r;
 }
 
-/* Nothing of the helper stays: its group is killed while the helper itself,
- * dead or not, still holds the group's number. */
+/* Kills the helper's process group while the helper itself, dead or not, still
+ * reserves the group's id. */
 void
 helper_end(struct helper *h)
 {
 	if (h->pid > 0) {
 		(void)kill(-h->pid, SIGKILL); /* ESRCH: all gone */
-		(void)kill(h->pid, SIGKILL);  /* its group may not stand yet */
+		(void)kill(h->pid, SIGKILL);  /* its group may not exist yet */
 		while (waitpid(h->pid, &h->status, 0) < 0 && errno == EINTR)
 			;
 	}
@@ -270,18 +273,20 @@ helper_end(struct helper *h)
 	fd_close(&h->out);
 }
 
-/* How it ended, and no byte of what it said. */
+/* Describes how it ended, without any of its output. */
 int
 helper_told(const struct helper *h, int r, char *how, size_t how_cap)
 {
 	if (r == -ETIMEDOUT || h->timed_out)
 		(void)snprintf(how, how_cap, "timed out");
 	else if (r == -EOPNOTSUPP)
-		(void)snprintf(how, how_cap, "cannot be confined: no Landlock here");
+		(void)snprintf(
+		    how, how_cap, "cannot be confined: this kernel has no Landlock");
 	else if (r == -EFBIG)
 		(void)snprintf(how, how_cap, "printed more than 64 KiB");
 	else if (r < 0)
-		(void)snprintf(how, how_cap, "could not be heard: %s", strerror(-r));
+		(void)snprintf(
+		    how, how_cap, "failed while its output was read: %s", strerror(-r));
 	else if (WIFSIGNALED(h->status)) {
 		(void)snprintf(
 		    how, how_cap, "was killed by signal %d", WTERMSIG(h->status));

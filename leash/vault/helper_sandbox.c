@@ -1,13 +1,12 @@
 /*
- * The fence around a program that prints a secret.
+ * The sandbox of a program that prints a secret.
  *
- * Process: a child of the leash between fork and exec, where only calls of the
- * kernel are safe.  The program reads what its person may read and talks to local
- * services (an agent that holds keys, a keyring: Unix sockets with a path); it
- * writes nothing and reaches no network, so that a value it prints wrongly, or a
- * program that was changed, has one way out: the pipe.  `may` opens what a
- * policy says by name.  Stricter things break what people have: a helper is no
- * stranger, it holds the secret already.
+ * Process: a child of the leash between fork and exec, where only system calls are
+ * safe.  The program may read what its user may read, and use local services (a key
+ * agent, a keyring: Unix sockets with a path).  It may write nothing and reach no
+ * network, so a value it misprints, or a program that was changed, has one way out:
+ * the pipe.  `may` permits what the policy names.  Stricter rules would break
+ * common programs; and a helper is trusted, because it has the secret already.
  *
  * No call of this file is in the leash's allow-list.
  */
@@ -38,7 +37,7 @@
 #error "no system call table for this architecture"
 #endif
 
-/* What is open to a program has two names: the policy's, and this room's. */
+/* The policy's and this room's names for the same permissions. */
 _Static_assert((unsigned int)SECRET_CMD_NETWORK == (unsigned int)SECRET_MAY_NETWORK &&
 		   (unsigned int)SECRET_CMD_WRITE == (unsigned int)SECRET_MAY_FILES &&
 		   (unsigned int)SECRET_CMD_FIRST_LINE == (unsigned int)SECRET_FIRST_LINE,
@@ -50,7 +49,7 @@ _Static_assert((unsigned int)SECRET_CMD_NETWORK == (unsigned int)SECRET_MAY_NETW
 	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | \
 	    CLONE_NEWPID | CLONE_NEWNET)
 
-/* What reaches into other processes, around Landlock, or into the kernel. */
+/* Calls that reach other processes, around Landlock, or the kernel. */
 static const int refused[] = {
     SYS_ptrace,
     SYS_process_vm_readv,
@@ -111,8 +110,8 @@ put_answer(struct sock_fprog *p, uint32_t answer)
 	put(p, BPF_RET | BPF_K, answer, 0, 0);
 }
 
-/* If this call: load the low half of an argument (its value on both of our
- * machines), else jump over the n instructions that judge it. */
+/* If it is this call: load the low half of an argument (which contains its value on
+ * both architectures), else jump over the n instructions that check it. */
 static void
 put_call(struct sock_fprog *p, int nr, size_t arg, uint8_t n)
 {
@@ -148,7 +147,7 @@ filter_make(struct sock_fprog *p, unsigned int may)
 		put(p, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)refused[i], 0, 1);
 		put_answer(p, SECCOMP_RET_ERRNO | EPERM);
 	}
-	/* its flags cannot be seen here; libraries go back to clone */
+	/* its flags are in memory; libraries fall back to clone */
 	put(p, BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1);
 	put_answer(p, SECCOMP_RET_ERRNO | ENOSYS);
 	put_call(p, SYS_clone, 0, 3);
@@ -173,7 +172,7 @@ fence_possible(void)
 	return syscall(SYS_landlock_create_ruleset, NULL, 0, 1) >= 1;
 }
 
-/* Everything may be read and started; written are the devices that keep nothing. */
+/* All files may be read and executed; only devices that store nothing may be written. */
 static int
 fence_files(unsigned int may)
 {
@@ -190,7 +189,7 @@ fence_files(unsigned int may)
 		return -errno;
 	return confine_paths_of(
 	    path, 2, (may & SECRET_CMD_NETWORK) != 0 ? CONFINE_NETWORK : 0);
-	/* both are closed by the exec */
+	/* the exec closes both */
 }
 
 int
@@ -198,7 +197,7 @@ fence_raise(unsigned int may)
 {
 	struct sock_filter code[CODE_MAX];
 	struct sock_fprog program = {.filter = code};
-	/* 1, not 0: a core handler behind a pipe is run for 0 as well */
+	/* 1, not 0: a core handler that the kernel pipes to also runs for 0 */
 	struct rlimit core = {1, 1};
 	int r;
 

@@ -1,8 +1,8 @@
 /*
- * A value from the keeper, straight into the vault's pages.
+ * Gets a value from the keeper, directly into the vault's pages.
  *
- * Process: the leash, before it confines itself.  What the keeper is told is who
- * the policy is and who signed it; it decides by the grants in the vault's file.
+ * Process: the leash, before it sandboxes itself.  The request contains the
+ * policy's id and its signers; the keeper decides by the grants in the vault file.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 #define HEAD_LEN 8 /* u32 type, u32 length of the value or the reason */
 
-/* which: 0 is the value that counts. */
+/* which: 0 is the current value. */
 static int
 ask(int keeper, const struct container_asker *a, uint32_t which)
 {
@@ -33,7 +33,7 @@ ask(int keeper, const struct container_asker *a, uint32_t which)
 	return wire_send(keeper, &out, NULL, 0);
 }
 
-/* One packet: its head apart, the rest where a value is to stand. */
+/* Receives one packet: the head into head, the rest where the value belongs. */
 static int
 hear(int keeper, uint8_t head[HEAD_LEN], char *rest, size_t cap, size_t *ret_len)
 {

@@ -1,12 +1,12 @@
 /*
- * Pages for secrets: memfd_secret(2) where the kernel has it (such pages leave
- * the kernel's own map too, so no other process reads them, root included),
- * else private locked ones.  A page that traps stands on either side.
+ * Pages for secrets: memfd_secret(2) if the kernel has it (it also removes the
+ * pages from the kernel's direct map, so that no other process reads them, root
+ * included), else private locked pages.  There is a guard page on either side.
  *
  *	| PROT_NONE | usable, locked, DONTDUMP, DONTFORK | PROT_NONE |
  *
- * Process: the leash.  It must never hand out memory that can be swapped.  A
- * vault is made before the leash is confined; only its end is noted below.
+ * Process: the leash.  Must never return memory that can be swapped.  A vault is
+ * made before the leash is sandboxed; only the calls of its end are noted below.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 #define SYS_memfd_secret 447
 #endif
 
-#define PAGES_MAX (64u << 20) /* bytes in one vault, and no overflow below */
+#define PAGES_MAX (64u << 20) /* bytes of one vault; prevents overflow below */
 
 static size_t
 page_size(void)
@@ -30,7 +30,7 @@ page_size(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Over [at, at + len), which is reserved already.  0 or -errno. */
+/* Maps over [at, at + len), which is already reserved.  0 or -errno. */
 static int
 map_secret(void *at, size_t len)
 {
@@ -94,7 +94,7 @@ pages_new(size_t len, void **ret, size_t *ret_len)
 	all = NULL;
 out:
 	if (all != NULL)
-		(void)munmap(all, len + 2 * page); /* cannot fail: it is ours */
+		(void)munmap(all, len + 2 * page); /* cannot fail: our mapping */
 	return r;
 }
 
@@ -107,5 +107,5 @@ pages_free(void *at, size_t len, size_t used)
 		return;
 	vault_wipe(at, used);
 	/* syscalls: munmap */
-	(void)munmap((uint8_t *)at - page, len + 2 * page); /* cannot fail: ours */
+	(void)munmap((uint8_t *)at - page, len + 2 * page); /* cannot fail: our mapping */
 }

@@ -1,13 +1,13 @@
 /*
- * A plugin that answers for secrets: started, asked, stopped.
+ * A plugin that returns secrets: started, queried, stopped.
  *
- * Process: the leash, before it confines itself.  The plugin is the person's own
- * program and stands behind the fence of every helper; its bytes are compared with
- * the digest of the sealed policy where they are run from: a sealed copy, so that
- * what is done to the file meanwhile changes nothing.  What it is given to log in
- * with and what it answers lie in locked pages; nothing else of what it says is kept
- * or told.  It must never: see more of the environment than is named, be asked
- * again when it broke the protocol, outlive the launch.
+ * Process: the leash, before it sandboxes itself.  The plugin is the user's own
+ * program and runs in the sandbox of every helper.  Its digest is compared with the
+ * sealed policy on a sealed copy, which is then run, so later changes of the file
+ * have no effect.  Its credentials and its replies are in locked pages; nothing
+ * else of its output is kept or reported.  It must never see more of the
+ * environment than is named, be queried again after a protocol error, or outlive
+ * the launch.
  *
  *	-> {"jsonrpc":"2.0","id":1,"method":"secret_source.init","params":{...}}
  *	<- {"jsonrpc":"2.0","id":1,"result":{...}}
@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "leash/vault/helper.h"
+#include "leash/vault/open_checked.h"
 #include "leash/vault/private.h"
 #include "leash/vault/plugin_request.h"
 #include "policy/sealed/policy.h"
@@ -57,7 +58,7 @@ plugins_new(int run_dir, const struct plugin_times *times, struct plugins **ret)
 	return 0;
 }
 
-/* ---- the end of one ---------------------------------------------------------------- */
+/* ---- stop ---------------------------------------------------------------------- */
 
 static bool
 ended_within(const struct helper *h, int64_t ms)
@@ -76,7 +77,7 @@ ended_within(const struct helper *h, int64_t ms)
 	return false;
 }
 
-/* Politely: its input ends, then TERM, then KILL for all of its group. */
+/* Closes its input, then sends TERM, then KILL to its whole process group. */
 static void
 plugin_stop(struct plugin *p, int64_t ms)
 {
@@ -103,9 +104,9 @@ plugins_free(struct plugins *all)
 	free(all);
 }
 
-/* ---- its start --------------------------------------------------------------------------- */
+/* ---- start --------------------------------------------------------------------- */
 
-/* Who could change this program? */
+/* Which users could change this program? */
 static const char *
 program_wrong(const struct stat *st)
 {
@@ -116,11 +117,11 @@ program_wrong(const struct stat *st)
 	if ((st->st_mode & (S_IWGRP | S_IWOTH)) != 0)
 		return "its group or others may write it (chmod go-w)";
 	if ((st->st_mode & S_IXUSR) == 0)
-		return "it may not be run";
+		return "it is not executable";
 	return NULL;
 }
 
-/* Its bytes, compared where they are run from: a sealed copy. */
+/* Makes a sealed copy of the program and compares the copy's digest. */
 static int
 program_image(struct request *q, int *ret_fd)
 {
@@ -130,12 +131,9 @@ program_image(struct request *q, int *ret_fd)
 	size_t len = 0;
 	int fd, r;
 
-	/* NONBLOCK: a fifo in its place must not hold us up. */
-	fd = open(
-	    q->ask->program, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd < 0) {
-		r = -errno;
-		q->what = r == -ELOOP ? "it is a symbolic link" : "it is not there";
+	r = opened_program(q->vault, q->ask->program, &fd, q->wrong, sizeof(q->wrong));
+	if (r < 0) {
+		q->what = q->wrong;
 		return -EACCES;
 	}
 	r = fstat(fd, &st) < 0 ? -errno : 0;
@@ -149,8 +147,8 @@ program_image(struct request *q, int *ret_fd)
 		goto out;
 	policy_digest(bytes, len, digest);
 	if (memcmp(digest, q->ask->digest, sizeof(digest)) != 0) {
-		q->what = "it is not the program whose digest the policy has: compile "
-			  "the policy again once its sidecar has the new one";
+		q->what = "it does not have the digest in the policy: update its "
+			  "sidecar, then compile the policy again";
 		r = -EACCES;
 		goto out;
 	}
@@ -211,11 +209,11 @@ plugin_init(struct request *q)
 		return reply.kind == REPLY_NEEDS_CREDENTIAL ? -ENOKEY : -EREMOTEIO;
 	}
 	if (reply.protocol != PLUGIN_PROTOCOL) {
-		q->what = "it speaks another version of the protocol";
+		q->what = "it uses another version of the protocol";
 		return -EPROTO;
 	}
 	if ((reply.capabilities & CAPABILITY_READ) == 0) {
-		q->what = "it gives no values: its capabilities have no READ";
+		q->what = "it provides no values: its capabilities do not include READ";
 		return -EPROTO;
 	}
 	return 0;
@@ -238,7 +236,7 @@ plugin_available(struct request *q)
 	return r;
 }
 
-/* ---- its answer ---------------------------------------------------------------------------- */
+/* ---- reply --------------------------------------------------------------------- */
 
 static int
 value_keep(
@@ -281,7 +279,7 @@ plugin_value(struct request *q, struct vault *v, struct secret **ret)
 		q->what = reply_kind_name(reply.kind);
 		r = reply.kind == REPLY_BAD_REFERENCE ? -ENOENT : -EREMOTEIO;
 	} else if (reply.value == NULL) {
-		q->what = "an answer without a value";
+		q->what = "a reply without a value";
 		r = -EPROTO;
 	} else {
 		r = value_keep(q, v, &reply, ret);
@@ -291,7 +289,7 @@ out:
 	return r;
 }
 
-/* Did it fail, and not only say no? */
+/* A failure of the plugin, as opposed to a refusal? */
 static bool
 is_crash(const struct request *q, int r)
 {
@@ -308,8 +306,8 @@ tell(const struct request *q, int r, uint64_t wait_ms, char *why, size_t cap)
 	} list[] = {
 	    {-ETIMEDOUT, "it does not answer"},
 	    {-EPIPE, "it ended"},
-	    {-EFBIG, "it said more than 512 KiB"},
-	    {-EOPNOTSUPP, "it cannot be confined: no Landlock here"},
+	    {-EFBIG, "it sent more than 512 KiB"},
+	    {-EOPNOTSUPP, "it cannot be confined: this kernel has no Landlock"},
 	    {-ENOKEY, "needs-credential: its source has none, or not this one"},
 	};
 	const char *what = q->what != NULL ? q->what : strerror(-r);
@@ -320,7 +318,7 @@ tell(const struct request *q, int r, uint64_t wait_ms, char *why, size_t cap)
 		if (list[i].r == r && (q->what == NULL || r == -ENOKEY))
 			what = list[i].what;
 	if (r == -EAGAIN)
-		(void)snprintf(when, sizeof(when), "; it is tried again in %llu s",
+		(void)snprintf(when, sizeof(when), "; trying again in %llu s",
 		    (unsigned long long)(wait_ms + 999) / 1000);
 	(void)snprintf(why, cap, "source %s, plugin %s%s%s: %s%s%s", q->ask->source,
 	    q->ask->program, q->method != NULL ? ": " : "",
@@ -328,7 +326,7 @@ tell(const struct request *q, int r, uint64_t wait_ms, char *why, size_t cap)
 	    when);
 }
 
-/* It runs, and has said who it is. */
+/* Starts the plugin if necessary and completes its init request. */
 static int
 plugin_ready(struct request *q, uint64_t *ret_wait)
 {
@@ -338,8 +336,8 @@ plugin_ready(struct request *q, uint64_t *ret_wait)
 		return 0;
 	r = crashes_may(q->all->run_dir, q->ask->source, crashes_now(), ret_wait);
 	if (r < 0) {
-		q->what = r == -EAGAIN ? "it failed too often"
-				       : "its failures cannot be counted";
+		q->what =
+		    r == -EAGAIN ? "it failed too often" : "unable to count its failures";
 		return r;
 	}
 	q->p->helper = HELPER_NONE;
@@ -350,7 +348,7 @@ plugin_ready(struct request *q, uint64_t *ret_wait)
 	return r == 0 ? plugin_available(q) : r;
 }
 
-/* The plugin of this source; what nobody asked for long is stopped on the way. */
+/* The plugin of this source; stops idle ones on the way. */
 static struct plugin *
 plugin_find(struct plugins *all, const struct plugin_ask *ask)
 {
@@ -377,7 +375,7 @@ int
 plugins_get(struct plugins *all, struct vault *v, const struct plugin_ask *ask,
     struct secret **ret, char *why, size_t why_cap)
 {
-	struct request q = {.all = all, .ask = ask};
+	struct request q = {.all = all, .ask = ask, .vault = v};
 	uint64_t wait_ms = 0;
 	int r = -E2BIG;
 
@@ -396,10 +394,10 @@ plugins_get(struct plugins *all, struct vault *v, const struct plugin_ask *ask,
 	if (q.p->helper.pid <= 0)
 		return r;
 	if (is_crash(&q, r)) {
-		/* not noted: then the next start may fail like this one */
+		/* not counted: then the next start may fail in the same way */
 		(void)crashes_note(all->run_dir, ask->source, crashes_now());
 		helper_end(&q.p->helper);
 	} else if (q.method == NULL || strcmp(q.method, "secret_source.get") != 0)
-		plugin_stop(q.p, all->times.stop); /* it never came so far */
+		plugin_stop(q.p, all->times.stop); /* it never became ready */
 	return r;
 }

@@ -1,10 +1,10 @@
 /*
- * How often a plugin failed, in a file of the run folder: three times the clock
- * since the machine started, oldest first.  Each launch has its own plugin; what is
- * counted is counted for all of them.
+ * How often a plugin failed, in a file of the run directory: three times on the
+ * clock that counts from boot, oldest first.  Each launch has its own plugin; the
+ * count is shared by all.
  *
- * Process: the leash, before it confines itself.  The file is this user's, and says
- * nothing of a secret; whoever alters it gains a start that fails, or a wait.
+ * Process: the leash, before it sandboxes itself.  The file belongs to this user
+ * and contains no secret.  Altering it can only cause a failing start or a delay.
  *
  * No call of this file is in the leash's allow-list.
  */
@@ -57,7 +57,7 @@ crashes_open(int run_dir, const char *source, int *ret_fd)
 	return 0;
 }
 
-/* What was never written, or before the machine was started, is nothing. */
+/* A file that is empty, or was written before the last boot, counts as empty. */
 static void
 crashes_read(int fd, uint64_t now, struct crashes *ret)
 {

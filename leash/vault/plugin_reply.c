@@ -1,12 +1,14 @@
 /*
- * What a plugin answers: one JSON object a line, by the rules of JSON-RPC 2.0.
+ * A reply of a plugin: one JSON object per line, by the rules of JSON-RPC 2.0.
  *
- * Process: the leash, before it confines itself.  The plugin is the person's own,
- * but what it says may be anything.  The line holds a value: it is decoded where it
- * stands, in the vault's pages, and no message of this file has a byte of it.
+ * Process: the leash, before it sandboxes itself.  The plugin is the user's own
+ * program, but its output is untrusted.  The line contains a value: it is decoded
+ * in place, in the vault's pages, and no message of this file contains a byte of
+ * it.
  *
- * First the whole line must be JSON (policy/sealed/json_reader.c: strict, UTF-8, a limited
- * depth); then it is walked once.  A name that counts may stand once.
+ * First the whole line must be valid JSON (policy/sealed/json_reader.c: strict,
+ * UTF-8, limited depth); then it is walked once.  Duplicate known names are
+ * rejected.
  */
 #include "leash/vault/plugin_reply.h"
 
@@ -16,7 +18,7 @@
 #include "policy/sealed/policy.h"
 #include "shim/base/utf8.h"
 
-#define NUMBER_LEN_MAX 9 /* digits: no number of ours has more */
+#define NUMBER_LEN_MAX 9 /* digits; no valid number here has more */
 
 struct walk {
 	char *s;
@@ -32,7 +34,7 @@ struct text {
 	size_t len;
 };
 
-/* One name that counts, and who reads what stands behind it. */
+/* A known name, and the function that reads its value. */
 struct member {
 	const char *name;
 	void (*read)(struct walk *);
@@ -69,7 +71,7 @@ space(struct walk *w)
 		w->at++;
 }
 
-/* Behind white space: this byte, and passed; or not. */
+/* Skips white space, then this byte if it is next; true if it was. */
 static bool
 is(struct walk *w, char c)
 {
@@ -95,7 +97,7 @@ hex4(const char *s)
 	return code;
 }
 
-/* Behind a `\`, at its letter: decoded to out, and how many bytes that is. */
+/* Decodes the escape after a `\` into out; returns the number of bytes. */
 static size_t
 escape(struct walk *w, uint8_t out[4])
 {
@@ -125,11 +127,11 @@ escape(struct walk *w, uint8_t out[4])
 		goto bad;
 	return utf8_put(code, out);
 bad:
-	wrong(w, "half a character in a string");
+	wrong(w, "invalid \\u escape in a string");
 	return 0;
 }
 
-/* Decoded where it stands: that is never longer. */
+/* Decodes in place: the result is never longer. */
 static struct text
 string(struct walk *w)
 {
@@ -138,7 +140,7 @@ string(struct walk *w)
 	size_t n;
 
 	if (!is(w, '"')) {
-		wrong(w, "something else where a string belongs");
+		wrong(w, "expected a string");
 		return t;
 	}
 	t.at = w->s + w->at;
@@ -155,7 +157,7 @@ string(struct walk *w)
 		t.len += n;
 	}
 	if (w->at >= w->len)
-		wrong(w, "a string without an end");
+		wrong(w, "unterminated string");
 	w->at++;
 	return t;
 }
@@ -168,7 +170,7 @@ text_is(struct text t, const char *word)
 
 /* ---- other values ------------------------------------------------------------------ */
 
-/* The bytes of a number or a word. */
+/* The bytes of a number or a literal. */
 static struct text
 bare(struct walk *w)
 {
@@ -182,7 +184,7 @@ bare(struct walk *w)
 		t.len++;
 	}
 	if (t.len == 0)
-		wrong(w, "something else where a number or a word belongs");
+		wrong(w, "expected a number or a literal");
 	return t;
 }
 
@@ -194,16 +196,16 @@ number(struct walk *w)
 	size_t i;
 
 	if (t.len > NUMBER_LEN_MAX)
-		wrong(w, "a number that is too big");
+		wrong(w, "number out of range");
 	for (i = 0; !w->bad && i < t.len; i++) {
 		if (t.at[i] < '0' || t.at[i] > '9')
-			wrong(w, "something else where a whole number belongs");
+			wrong(w, "expected an integer");
 		n = n * 10 + (uint32_t)(t.at[i] - '0');
 	}
 	return w->bad ? 0 : n;
 }
 
-/* Over one value of any kind: it is JSON, so that brackets are enough. */
+/* Skips one value of any kind.  The line is valid JSON, so counting brackets suffices. */
 static void
 skip(struct walk *w)
 {
@@ -225,11 +227,11 @@ skip(struct walk *w)
 			(void)bare(w);
 	} while (!w->bad && depth > 0);
 	if (depth > 0)
-		wrong(w, "a value without an end");
+		wrong(w, "unterminated value");
 }
 
-/* An object: names of the table to who reads them, the others skipped, or refused
- * where strict.  *ret_seen has a bit for each that stood there. */
+/* An object: calls the table's function for each known name.  Other names are skipped,
+ * or rejected if strict.  *ret_seen has a bit for each name found. */
 static void
 object(
     struct walk *w, const struct member *m, size_t n, bool strict, unsigned int *ret_seen)
@@ -239,7 +241,7 @@ object(
 	size_t i;
 
 	if (!is(w, '{')) {
-		wrong(w, "something else where an object belongs");
+		wrong(w, "expected an object");
 		return;
 	}
 	if (is(w, '}')) {
@@ -249,13 +251,13 @@ object(
 	do {
 		name = string(w);
 		if (!is(w, ':'))
-			wrong(w, "a name without a value");
+			wrong(w, "expected a value after a name");
 		for (i = 0; i < n && !text_is(name, m[i].name); i++)
 			;
 		if (i < n && (seen & (1u << i)) != 0)
-			wrong(w, "a name that stands twice");
+			wrong(w, "duplicate name");
 		if (i == n && strict)
-			wrong(w, "a name that no answer has");
+			wrong(w, "unknown name");
 		if (w->bad)
 			return;
 		if (i < n)
@@ -266,11 +268,11 @@ object(
 			skip(w);
 	} while (is(w, ','));
 	if (!is(w, '}'))
-		wrong(w, "an object without an end");
+		wrong(w, "unterminated object");
 	*ret_seen = seen;
 }
 
-/* ---- what an answer holds ---------------------------------------------------------- */
+/* ---- members of a reply -------------------------------------------------------- */
 
 static void
 read_protocol(struct walk *w)
@@ -291,7 +293,7 @@ read_available(struct walk *w)
 
 	w->reply.available = text_is(t, "true");
 	if (!w->reply.available && !text_is(t, "false"))
-		wrong(w, "something else where true or false belongs");
+		wrong(w, "expected true or false");
 }
 
 static void
@@ -301,7 +303,7 @@ read_value(struct walk *w)
 
 	space(w);
 	if (w->at >= w->len || w->s[w->at] != '"') {
-		wrong(w, "a value that is no string");
+		wrong(w, "expected a string as the value");
 		return;
 	}
 	t = string(w);
@@ -367,14 +369,14 @@ static void
 read_version(struct walk *w)
 {
 	if (!text_is(string(w), "2.0"))
-		wrong(w, "another version of JSON-RPC");
+		wrong(w, "expected JSON-RPC 2.0");
 }
 
 static void
 read_id(struct walk *w)
 {
 	if (number(w) != w->id)
-		wrong(w, "the answer to another request");
+		wrong(w, "a reply to another request");
 }
 
 int
@@ -390,14 +392,14 @@ reply_read(char *line, size_t len, uint32_t id, struct reply *ret, const char **
 	unsigned int seen = 0;
 
 	if (!policy_is_json(line, len)) {
-		*ret_what = "no JSON";
+		*ret_what = "invalid JSON";
 		return -EPROTO;
 	}
 	object(&w, list, sizeof(list) / sizeof(list[0]), true, &seen);
 	if (!w.bad && (seen & 3) != 3)
-		wrong(&w, "no jsonrpc, or no id");
+		wrong(&w, "missing `jsonrpc` or `id`");
 	if (!w.bad && seen != 7 && seen != 11)
-		wrong(&w, "not one of result and error");
+		wrong(&w, "expected either `result` or `error`");
 	if (w.bad) {
 		*ret_what = w.what;
 		return -EPROTO;

@@ -1,8 +1,8 @@
 /*
- * One request to a plugin and its answer: a line there, a line back, each in locked
- * pages, each within its time and its length (docs/PROTOCOL.plugin).
+ * One request to a plugin and its reply: one line each, in locked pages, with
+ * limits on time and length (docs/PROTOCOL.plugin).
  *
- * Process: the leash, before it confines itself.  The plugin may say anything, at
+ * Process: the leash, before it sandboxes itself.  The plugin may send anything, at
  * any speed, or nothing.
  *
  * No call of this file is in the leash's allow-list.
@@ -44,7 +44,7 @@ request_word(struct request *q, const char *word)
 	put(q, word, strlen(word));
 }
 
-/* A JSON string, with its quotes. */
+/* Appends a JSON string, with its quotes. */
 void
 request_string(struct request *q, const char *bytes, size_t len)
 {
@@ -123,7 +123,7 @@ request_send(struct request *q)
 	return r;
 }
 
-/* One line into the pages, *ret_len bytes without its newline. */
+/* Reads one line into the pages, *ret_len bytes without its newline. */
 static int
 request_hear(struct request *q, size_t *ret_len)
 {
@@ -146,7 +146,7 @@ request_hear(struct request *q, size_t *ret_len)
 		}
 		end = memchr(line + len, '\n', (size_t)n);
 		len += (size_t)n;
-		q->len = len; /* what is to be wiped */
+		q->len = len; /* the bytes to wipe */
 		if (end == NULL && len == PLUGIN_LINE_MAX)
 			return -EFBIG;
 		if (end == NULL)
@@ -167,7 +167,7 @@ request_wipe(struct request *q)
 	q->len = 0;
 }
 
-/* Asked and answered.  What ret points to lies in the line, until it is wiped. */
+/* Sends the request and reads the reply.  ret points into the line, until it is wiped. */
 int
 request_end(struct request *q, struct reply *ret)
 {
@@ -178,7 +178,7 @@ request_end(struct request *q, struct reply *ret)
 	if (q->full)
 		return -E2BIG;
 	if (!policy_is_json(q->all->line, q->len - 1)) {
-		q->what = "a credential that is no text";
+		q->what = "a credential that is not text";
 		request_wipe(q);
 		return -EILSEQ;
 	}

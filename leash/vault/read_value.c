@@ -1,10 +1,10 @@
 /*
- * Where values come from: a variable, a file, a helper's output.
+ * Reads values: from a variable, a file, or the output of a helper.
  *
- * Process: the leash, before its loop and before it confines itself.  Each
- * value is read straight into the vault's pages.  A helper (helper.c) is trusted
- * with one value, its own; what it prints when it fails is never told, for it
- * may be the value.
+ * Process: the leash, before its loop and before it sandboxes itself.  Each value
+ * is read directly into the vault's pages.  A helper (helper.c) is trusted with its
+ * own value only.  Output of a failed helper is never shown, because it may be the
+ * value.
  *
  * No call of this file is in the leash's allow-list.
  */
@@ -19,17 +19,20 @@
 #include <unistd.h>
 
 #include "leash/vault/helper.h"
+#include "leash/vault/open_checked.h"
 #include "leash/vault/private.h"
 #include "shim/base/fd.h"
 
+#define WRONG_MAX 9000 /* bytes: two paths and what is wrong with them */
+
 extern char **environ;
 
-/* A value on its way in. */
+/* A value being read. */
 struct intake {
 	struct vault *vault;
 	struct secret *secret; /* open in the vault */
 	size_t len;            /* bytes so far */
-	size_t cap;            /* bytes there is room for */
+	size_t cap;            /* maximum */
 };
 
 static int
@@ -39,7 +42,7 @@ intake_open(struct intake *in, struct vault *v)
 	return value_open(v, &in->secret, &in->cap);
 }
 
-/* Read once.  1 at the end, 0 when there may be more, or -errno. */
+/* Reads once.  1 at the end, 0 if there may be more, or -errno. */
 static int
 intake_read(struct intake *in, int fd)
 {
@@ -64,7 +67,7 @@ intake_close(struct intake *in, bool chomp, const char **ret_what)
 
 /* ---- env ----------------------------------------------------------------- */
 
-/* The value inside this process's environment, or NULL. */
+/* The value in this process's environment, or NULL. */
 static char *
 environ_find(const char *variable)
 {
@@ -77,7 +80,7 @@ environ_find(const char *variable)
 	return NULL;
 }
 
-/* Out of the environment, and out of the memory that /proc/PID/environ shows. */
+/* Removes it from the environment and from the memory that /proc/PID/environ shows. */
 static void
 environ_take(const char *variable)
 {
@@ -105,7 +108,7 @@ secret_from_env(
 		return 0;
 	}
 	if (*variable == '\0' || strchr(variable, '=') != NULL) {
-		(void)snprintf(why, why_cap, "no variable can have this name");
+		(void)snprintf(why, why_cap, "invalid name of an environment variable");
 		return -EINVAL;
 	}
 	r = -ENOENT;
@@ -140,7 +143,7 @@ out:
 
 /* ---- file ---------------------------------------------------------------- */
 
-/* May a value come from this open file?  Says why not. */
+/* May a value come from this open file?  If not, says why. */
 static int
 file_judge(int fd, const char **ret_what, mode_t *ret_mode)
 {
@@ -168,21 +171,6 @@ file_judge(int fd, const char **ret_what, mode_t *ret_mode)
 	return 0;
 }
 
-static int
-file_open(const char *path, int *ret_fd)
-{
-	int fd;
-
-	if (*path != '/')
-		return -EINVAL;
-	/* NONBLOCK: a fifo in its place must not hold us up. */
-	fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ELOOP ? -EACCES : -errno;
-	*ret_fd = fd;
-	return 0;
-}
-
 int
 secret_from_file(
     struct vault *v, const char *path, struct secret **ret, char *why, size_t why_cap)
@@ -190,14 +178,12 @@ secret_from_file(
 	const char *what = NULL;
 	struct intake in = {0};
 	mode_t mode = 0;
-	char shown[24] = "";
+	char shown[24] = "", wrong[WRONG_MAX] = "";
 	int r, fd = -1;
 
-	r = file_open(path, &fd);
+	r = opened_file(v, path, &fd, wrong, sizeof(wrong));
 	if (r < 0) {
-		what = r == -EINVAL   ? "is not absolute"
-		       : r == -EACCES ? "is a symbolic link or not ours to read"
-				      : strerror(-r);
+		what = wrong;
 		goto out;
 	}
 	r = file_judge(fd, &what, &mode);
@@ -234,7 +220,7 @@ now_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* What stands in the pipe now.  1 at its end, 0 for later, or -errno. */
+/* Reads what is in the pipe now.  1 at its end, 0 if there may be more, or -errno. */
 static int
 helper_drain(struct helper *h, struct intake *in)
 {
@@ -247,8 +233,8 @@ helper_drain(struct helper *h, struct intake *in)
 }
 
 /*
- * Until the helper is gone.  A grandchild that keeps the pipe open is not
- * waited for: what stands in the pipe when the helper ends is its answer.
+ * Reads until the helper is gone.  Does not wait for a grandchild that keeps the
+ * pipe open: the content of the pipe when the helper ends is its reply.
  */
 static int
 helper_hear(struct helper *h, struct intake *in, int64_t wait_ms)
@@ -266,7 +252,7 @@ helper_hear(struct helper *h, struct intake *in, int64_t wait_ms)
 		}
 		if (poll(p, 2, (int)left) < 0 && errno != EINTR)
 			return -errno;
-		/* Drained after the poll that saw the end: nothing is missed. */
+		/* Read again after the poll that reported the end: nothing is missed. */
 		if (p[1].fd >= 0) {
 			r = helper_drain(h, in);
 			if (r < 0)
@@ -279,7 +265,7 @@ helper_hear(struct helper *h, struct intake *in, int64_t wait_ms)
 	}
 }
 
-/* Of several lines the first. */
+/* Keeps the first of several lines. */
 static void
 intake_first_line(struct intake *in)
 {
@@ -322,31 +308,32 @@ secret_from_program(struct vault *v, const struct helper_order *order, int64_t w
     struct secret **ret, char *why, size_t why_cap)
 {
 	const char *const *argv = order->argv;
+	struct helper_order judged = *order;
 	unsigned int may = order->may;
 	struct helper h = HELPER_NONE;
 	struct intake in = {0};
 	const char *what = NULL;
-	char how[96] = "";
+	char how[96] = "", wrong[WRONG_MAX] = "";
 	int r;
 
-	if (argv[0] == NULL || argv[0][0] != '/') {
+	if (argv[0] == NULL) {
 		(void)snprintf(why, why_cap, "helper has no absolute path");
 		return -EINVAL;
 	}
-	/* Asked before the fork, so that a missing program is told by its own
-	 * reason. */
-	if (access(argv[0], X_OK) < 0) {
-		r = errno == ENOENT ? -ENOENT : -EACCES;
-		(void)snprintf(why, why_cap, "helper %s cannot be run: %s", argv[0],
-		    strerror(errno));
-		return r;
+	/* Before the fork, so that a missing program is reported as such. */
+	r = opened_program(v, argv[0], &judged.image, wrong, sizeof(wrong));
+	if (r == 0)
+		r = opened_words(v, argv, wrong, sizeof(wrong));
+	if (r < 0) {
+		(void)snprintf(why, why_cap, "helper %s %s", argv[0], wrong);
+		goto out;
 	}
 	r = intake_open(&in, v);
 	if (r < 0) {
 		(void)snprintf(why, why_cap, "helper %s: the vault is full", argv[0]);
-		return r;
+		goto out;
 	}
-	r = helper_run(&h, order);
+	r = helper_run(&h, &judged);
 	if (r == 0)
 		r = helper_hear(&h, &in, wait_ms);
 	helper_end(&h);
@@ -364,5 +351,7 @@ secret_from_program(struct vault *v, const struct helper_order *order, int64_t w
 		    what != NULL ? what : "");
 	else
 		*ret = in.secret;
+out:
+	fd_close(&judged.image);
 	return r;
 }

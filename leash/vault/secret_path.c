@@ -1,5 +1,5 @@
 /*
- * What a secret's path looks like: for who keeps values and for who asks.
+ * The format of a secret's path, for the keeper and for its clients.
  */
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /*
- * The environment a server is started with: built from nothing, written into
- * the shim's plan, and remembered to judge the environment of later execs.
+ * The environment that a server starts with: built from scratch, written into the
+ * shim's plan, and kept to check the environment of later execs.
  *
- * Process: the leash.  The one file that writes a secret's bytes into memory
- * that leaves the process, and only into pages of the vault.
+ * Process: the leash.  The only file that writes a secret's bytes into memory that
+ * leaves the process, and only into pages of the vault.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -31,8 +31,8 @@ struct env {
 	size_t file_n;
 };
 
-/* What any program may set for itself: none of these changes what a granted
- * program does to the outside. */
+/* Any program may set these for itself: none of them changes the effects of a granted
+ * program. */
 static const char *const benign[] = {
     "COLUMNS", "LANG", "LINES", "OLDPWD", "PWD", "SHLVL", "TERM", "TZ", "_"};
 
@@ -91,7 +91,7 @@ env_find(const struct env *e, const char *name, size_t len)
 	return NULL;
 }
 
-/* A new entry with nothing but its name. */
+/* Adds an entry with only a name. */
 static int
 env_add(struct env *e, const char *name, struct entry **ret)
 {
@@ -159,11 +159,11 @@ env_n(const struct env *e)
 	return e->n;
 }
 
-/* ---- a value that is a file ---------------------------------------------- */
+/* ---- values as files ----------------------------------------------------- */
 
 /*
- * Nobody changes it, and the server's uid may be another than ours: everybody who
- * has the descriptor may read it, and nobody has but the server.
+ * The file is sealed.  The server's uid may differ from ours, so its mode lets
+ * everyone read it; but only the server has the descriptor.
  */
 static int
 value_file(const struct secret *s, int *ret)
@@ -223,7 +223,7 @@ env_files_close(struct env *e)
 	e->file_n = 0;
 }
 
-/* ---- judge --------------------------------------------------------------- */
+/* ---- checks -------------------------------------------------------------- */
 
 static bool
 name_benign(const char *name, size_t len)
@@ -263,8 +263,8 @@ env_permits(const struct env *e, const char *text, size_t len)
 
 /* ---- write --------------------------------------------------------------- */
 
-/* u32 length, bytes, NUL, as wire_put_str writes it, without a second copy of
- * the value anywhere. */
+/* u32 length, bytes, NUL, as wire_put_str writes it, but without a second copy of the
+ * value. */
 static void
 entry_write(const struct entry *entry, struct wire_out *w)
 {

@@ -1,9 +1,9 @@
 /*
- * The vault: a stack of values in locked pages.  No value is given back before
- * the whole is wiped and unmapped; a vault lives as long as its server.
+ * The vault: a stack of values in locked pages.  Values are freed only together,
+ * when the vault is wiped and unmapped.  A vault lives as long as its server.
  *
- * Process: the leash.  Holds: every secret of one server.  Must never copy a
- * value out of the pages, except into other memory of the same vault.
+ * Process: the leash.  Holds every secret of one server.  Must never copy a value
+ * out of the pages, except into other memory of the same vault.
  */
 #include <errno.h>
 #include <sodium.h>
@@ -20,6 +20,8 @@ struct vault {
 	size_t len;  /* usable bytes */
 	size_t used; /* of them, from the front */
 	struct secret *newest;
+	vault_judge_fn *judge; /* NULL: no path is checked */
+	void *judge_arg;
 };
 
 int
@@ -49,6 +51,19 @@ vault_free(struct vault *v)
 		return;
 	pages_free(v->page, v->len, v->used);
 	free(v);
+}
+
+void
+vault_judge(struct vault *v, vault_judge_fn *fn, void *arg)
+{
+	v->judge = fn;
+	v->judge_arg = arg;
+}
+
+const char *
+vault_judged(const struct vault *v, const char *path)
+{
+	return v->judge == NULL ? NULL : v->judge(v->judge_arg, path);
 }
 
 void
@@ -103,8 +118,8 @@ int
 value_open(struct vault *v, struct secret **ret, size_t *ret_cap)
 {
 	struct secret *s = (struct secret *)(v->page + v->used);
-	/* Room for the newline that is dropped, and for one byte more, whose
-	 * arrival says that the value is too big. */
+	/* Room for the trailing newline, which is dropped, and for one more byte,
+	 * which shows that the value is too big. */
 	size_t cap = VAULT_VALUE_MAX + 2, rest = v->len - v->used;
 
 	if (rest < sizeof(*s) + VAULT_VALUE_MIN + 1)
@@ -130,10 +145,10 @@ value_close(struct vault *v, struct secret *s, size_t len, const char **ret_what
 		*ret_what = "is empty";
 		r = -ENOENT;
 	} else if (memchr(s->bytes, '\0', len) != NULL) {
-		*ret_what = "holds a NUL byte";
+		*ret_what = "contains a NUL byte";
 		r = -EINVAL;
 	} else if (len < VAULT_VALUE_MIN) {
-		*ret_what = "is too short to be kept out of the output";
+		*ret_what = "is too short to be redacted from the output";
 		r = -EINVAL;
 	} else if (len > VAULT_VALUE_MAX) {
 		*ret_what = "is bigger than 64 KiB";
@@ -149,7 +164,7 @@ value_close(struct vault *v, struct secret *s, size_t len, const char **ret_what
 	s->bytes[len] = '\0';
 	s->next = v->newest;
 	v->newest = s;
-	(void)vault_scratch(v, sizeof(*s) + len + 1); /* value_open saw the room */
+	(void)vault_scratch(v, sizeof(*s) + len + 1); /* value_open checked the room */
 	return 0;
 }
 
@@ -164,7 +179,7 @@ value_of_variable(struct vault *v, const char *variable)
 	return NULL;
 }
 
-/* ---- what others may ask ------------------------------------------------- */
+/* ---- accessors ----------------------------------------------------------- */
 
 size_t
 secret_len(const struct secret *s)

@@ -1,5 +1,5 @@
 /*
- * What changes in a vault: values, their versions, and who may have them.
+ * Changes to a vault: values, their versions, and grants.
  *
  * Process: the keeper.  A change is in memory only until container_save.
  */
@@ -69,7 +69,7 @@ container_put(struct container *c, const char *path, const void *value, size_t l
 	r = entry_add(c, &said, value);
 	if (r < 0)
 		return r;
-	if (next) /* right before it: they are in order */
+	if (next) /* the version before it; entries are sorted */
 		entry_current(c, path)[-1].said.retired = now > 0 ? now : 1;
 	*ret = said.version;
 	return 0;
@@ -90,7 +90,7 @@ container_restore(
 	    e->said.version != version)
 		return -ENOENT;
 	if (e->said.retired == 0)
-		return -EEXIST; /* it counts already */
+		return -EEXIST; /* it is already current */
 	len = e->said.len;
 	r = entry_open(c, e, c->keys->work);
 	if (r == 0)
@@ -153,7 +153,7 @@ container_get_old(
 	if (!c->open)
 		return -ENOKEY;
 	e = entry_current(c, path);
-	/* versions of a path stand one behind the other, the newest last */
+	/* versions of a path are adjacent, the newest last */
 	if (e == NULL || which > (size_t)(e - c->entry) ||
 	    strcmp((e - which)->said.path, path) != 0)
 		return -ENOENT;
@@ -256,8 +256,8 @@ container_grant_at(const struct container *c, size_t i)
 	return &c->grant[i];
 }
 
-/* Did key sign this policy?  The grant is for the signer, so the signature is
- * looked at here, and not only by whoever asks. */
+/* Did key sign this policy?  The grant is for the signer, so the keeper checks the
+ * signature itself. */
 static bool
 signed_with(const struct container_asker *a, const uint8_t key[CONTAINER_ID_LEN])
 {

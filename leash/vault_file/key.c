@@ -1,11 +1,11 @@
 /*
- * What opens the vault, and what it seals with.
+ * The keys that unlock the vault, and those that seal it.
  *
  *	passphrase, key file, phrase --Argon2id--> opener --opens--> vault key
  *	vault key --BLAKE2b--> key of the values, key of the commitment
  *
- * Process: the keeper.  Every key is in the vault's pages; what a function of
- * libsodium leaves on the stack is overwritten when it is done.
+ * Process: the keeper.  Every key is in the vault's pages.  What libsodium leaves
+ * on the stack is overwritten afterwards.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 #include "leash/vault_file/private.h"
 
-#define STACK_LEN     (16u << 10) /* more than any of these functions uses */
+#define STACK_LEN     (16u << 10) /* bytes; more than any of these functions uses */
 #define SUBKEY_ENTRY  1
 #define SUBKEY_COMMIT 2
 #define SUBKEY_USE    "KNLvault" /* crypto_kdf_CONTEXTBYTES */
@@ -33,21 +33,21 @@ void __attribute__((noinline)) stack_wipe(void)
 void
 keys_derive(struct keys *k)
 {
-	(void)crypto_kdf_derive_from_key(/* cannot fail: the length is one it knows */
+	(void)crypto_kdf_derive_from_key(/* cannot fail: the length is valid */
 	    k->entry, KEY_LEN, SUBKEY_ENTRY, SUBKEY_USE, k->vault);
 	(void)crypto_kdf_derive_from_key(
 	    k->commit, KEY_LEN, SUBKEY_COMMIT, SUBKEY_USE, k->vault);
 	stack_wipe();
 }
 
-/* Its state has the key in it: in the pages, too. */
+/* Its state contains the key, so it is in the pages, too. */
 void
 commitment_make(struct keys *k, const uint8_t *bytes, size_t len, uint8_t ret[COMMIT_LEN])
 {
 	uintptr_t at = ((uintptr_t)k->work + 63) & ~(uintptr_t)63;
 	crypto_generichash_state *state = (crypto_generichash_state *)at;
 
-	/* cannot fail: the lengths are its own */
+	/* cannot fail: the lengths are constants */
 	(void)crypto_generichash_init(state, k->commit, KEY_LEN, COMMIT_LEN);
 	(void)crypto_generichash_update(state, bytes, len);
 	(void)crypto_generichash_final(state, ret, COMMIT_LEN);
@@ -150,7 +150,7 @@ container_seal(struct container *c, const struct container_material *m)
 	return 0;
 }
 
-/* ---- open, shut ---------------------------------------------------------------- */
+/* ---- unlock, lock -------------------------------------------------------------- */
 
 bool
 container_is_open(const struct container *c)
@@ -184,7 +184,7 @@ container_new(struct vault *pages, struct container **ret)
 	return 0;
 }
 
-/* All that the key can say about the file. */
+/* All checks of the file that need the key. */
 static int
 believe(struct container *c)
 {
@@ -245,7 +245,7 @@ entry_label(const struct container *c, const struct entry *e, char *out)
 	int n =
 	    snprintf(out, LABEL_MAX, ENTRY_USE " %s@%u", e->said.path, e->said.version);
 
-	memcpy(out + n + 1, c->id, sizeof(c->id)); /* behind its NUL */
+	memcpy(out + n + 1, c->id, sizeof(c->id)); /* after the NUL */
 	return (size_t)n + 1 + sizeof(c->id);
 }
 

@@ -1,5 +1,5 @@
 /*
- * Between the files of the container: what it is in memory.
+ * Shared by the files of this room: the vault file in memory.
  */
 #ifndef KENNEL_LEASH_VAULT_INSIDE_H
 #define KENNEL_LEASH_VAULT_INSIDE_H
@@ -18,7 +18,7 @@
 #define KEY_LEN      32
 #define VAULT_ID_LEN 16
 #define COMMIT_LEN   32
-#define DATE_MAX     ((uint64_t)1 << 40) /* no clock of ours says more */
+#define DATE_MAX     ((uint64_t)1 << 40) /* later than any date of a clock */
 #define HEADER_LEN   64
 #define ENVELOPE_LEN 104
 #define LABEL_MAX    (CONTAINER_PATH_MAX + 64)
@@ -48,10 +48,10 @@ struct entry {
 
 /* In the vault's pages. */
 struct keys {
-	uint8_t vault[KEY_LEN];  /* what the envelopes hold */
+	uint8_t vault[KEY_LEN];  /* content of the envelopes */
 	uint8_t entry[KEY_LEN];  /* seals values */
 	uint8_t commit[KEY_LEN]; /* makes the commitment */
-	uint8_t opener[KEY_LEN]; /* of an envelope, for a moment */
+	uint8_t opener[KEY_LEN]; /* of an envelope, temporary */
 	uint8_t work[VAULT_VALUE_MAX];
 };
 
@@ -72,25 +72,25 @@ struct container {
 	uint8_t commitment[COMMIT_LEN];
 };
 
-/* ---- container.c ---- */
+/* ---- vault_file.c -------------------------------------------------------- */
 
 int container_make(struct vault *pages, struct container **ret);
-/* All that the commitment is about.  The caller frees. */
+/* Everything that the commitment covers.  The caller frees it. */
 int container_front(const struct container *, uint8_t **ret, size_t *ret_len);
-/* By path, then version: where it is, or would be. */
+/* By path, then version: the index of an entry, or where it would be. */
 size_t entry_place(const struct container *, const char *path, uint32_t version);
-/* The version of path that counts, or NULL. */
+/* The current version of path, or NULL. */
 struct entry *entry_current(const struct container *, const char *path);
 int grant_order(const struct container_grant *, const struct container_grant *);
 
-/* ---- container_key.c ---- */
+/* ---- key.c --------------------------------------------------------------- */
 
 /* From keys->vault. */
 void keys_derive(struct keys *);
 void commitment_make(struct keys *, const uint8_t *, size_t, uint8_t ret[COMMIT_LEN]);
 int entry_seal(const struct container *, struct entry *, const void *value);
 int entry_open(const struct container *, const struct entry *, void *out);
-/* What was on the stack of functions that held a key. */
+/* Wipes what functions that used a key left on the stack. */
 void stack_wipe(void);
 
 #endif

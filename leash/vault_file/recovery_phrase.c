@@ -1,9 +1,9 @@
 /*
- * A recovery phrase: sixteen random bytes as eight words that can be said, and
- * a ninth that tells when one of them was written down wrongly.
+ * A recovery phrase: sixteen random bytes as eight pronounceable words, and a ninth
+ * that detects a wrong word.
  *
- * A word is sixteen bits: consonant, vowel, consonant, vowel, consonant, with
- * four bits for a consonant and two for a vowel, the highest first.
+ * A word is sixteen bits: consonant, vowel, consonant, vowel, consonant, with four
+ * bits for a consonant and two for a vowel, most significant first.
  *
  * Process: the keeper (makes and reads them), kennel-secret (passes them on).
  */
@@ -26,7 +26,7 @@ check_word(const uint8_t bytes[PHRASE_BYTES])
 	uint8_t hash[crypto_generichash_BYTES];
 	uint16_t word;
 
-	/* cannot fail: the lengths are its own */
+	/* cannot fail: the lengths are constants */
 	(void)crypto_generichash(hash, sizeof(hash), bytes, PHRASE_BYTES, NULL, 0);
 	word = (uint16_t)(hash[0] << 8 | hash[1]);
 	sodium_memzero(hash, sizeof(hash));

@@ -1,11 +1,11 @@
 /*
- * The vault's file in its folder: read with care, replaced whole.
+ * The vault file in its directory: checked when read, replaced as a whole.
  *
- *	write secrets.vault.new, fsync, rename over secrets.vault, fsync the folder
+ *	write secrets.vault.new, fsync, rename over secrets.vault, fsync the directory
  *
- * so that whoever dies anywhere leaves the old file or the new one.
+ * so that a crash at any point leaves the old file or the new one.
  *
- * Process: the keeper, the only writer, with the folder open.
+ * Process: the keeper, the only writer, with the directory open.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -40,23 +40,23 @@ judge(const struct stat *st, char *why, size_t why_cap)
 	else if (st->st_uid != geteuid())
 		what = "belongs to another user";
 	else if ((st->st_mode & 07777) != 0600)
-		what = "may be touched by others, or not by its owner (chmod 600)";
+		what = "has other permissions than expected (chmod 600)";
 	else if (st->st_nlink != 1)
-		what = "has a second name";
+		what = "has more than one hard link";
 	if (what == NULL)
 		return 0;
 	(void)snprintf(why, why_cap, "%s", what);
 	return -EACCES;
 }
 
-/* The file, if it may be read. */
+/* Opens the file, if its owner and mode are acceptable. */
 static int
 open_old(int folder, struct stat *ret, char *why, size_t why_cap, int *ret_fd)
 {
 	struct stat st;
 	int fd, r;
 
-	/* NONBLOCK: a fifo in its place must not hold us up.
+	/* NONBLOCK: do not wait if it is a fifo.
 	 * syscalls: openat fstat */
 	fd = openat(folder, CONTAINER_FILE,
 	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -92,7 +92,7 @@ container_load(int folder, struct vault *pages, struct container **ret,
 	fd_close(&fd);
 	if (r < 0) {
 		(void)snprintf(why, why_cap, "%s",
-		    r == -EFBIG ? "is longer than a vault may be" : strerror(-r));
+		    r == -EFBIG ? "exceeds the maximum size of a vault" : strerror(-r));
 		return r;
 	}
 	r = container_parse(pages, (uint8_t *)bytes, len, ret, why, why_cap);
@@ -102,7 +102,7 @@ container_load(int folder, struct vault *pages, struct container **ret,
 	return r;
 }
 
-/* Is what stands there still what was read? */
+/* Is the file still the one that was read? */
 static int
 same(int folder, const struct container_seen *seen)
 {
@@ -146,10 +146,10 @@ container_save(int folder, const uint8_t *bytes, size_t len, struct container_se
 		r = -errno;
 	if (r == 0) {
 		*seen = seen_of(&st);
-		/* It stands there; if the folder cannot be synced, say so. */
+		/* The file is in place; if the directory cannot be synced, report it. */
 		r = fsync(folder) < 0 ? -errno : 0;
 	} else
-		(void)unlinkat(folder, FILE_NEW, 0); /* the next save does it too */
+		(void)unlinkat(folder, FILE_NEW, 0); /* the next save also removes it */
 	fd_close(&fd);
 	return r;
 }

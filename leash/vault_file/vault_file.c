@@ -1,9 +1,9 @@
 /*
- * The vault's file and what it is in memory: bytes to a container and back.
+ * The vault file and its form in memory: parses and writes it.
  *
- * Process: the keeper.  The file is from a disk that others of the same user can
- * write: nothing of it is believed before the commitment was made again with the
- * key.  Here no key is touched.
+ * Process: the keeper.  Other processes of the same user can write the file:
+ * nothing in it is trusted before the commitment has been verified with the key.
+ * This file uses no key.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -29,7 +29,7 @@ refuse(struct reading *r, const char *format, ...)
 	va_list ap;
 
 	va_start(ap, format);
-	(void)vsnprintf(r->why, r->why_cap, format, ap); /* cut is fine */
+	(void)vsnprintf(r->why, r->why_cap, format, ap); /* may be cut */
 	va_end(ap);
 	return -EBADMSG;
 }
@@ -79,7 +79,7 @@ entry_current(const struct container *c, const char *path)
 {
 	size_t after = entry_place(c, path, UINT32_MAX);
 
-	/* the last version of a path is the one that counts, and no other */
+	/* the last version of a path is the current one, and no other is */
 	if (after == 0 || strcmp(c->entry[after - 1].said.path, path) != 0)
 		return NULL;
 	return &c->entry[after - 1];
@@ -97,7 +97,7 @@ grant_order(const struct container_grant *a, const struct container_grant *b)
 	return order != 0 ? order : memcmp(a->id, b->id, sizeof(a->id));
 }
 
-/* ---- bytes to a container -------------------------------------------------------- */
+/* ---- parsing ------------------------------------------------------------------- */
 
 static void
 get_raw(struct wire_in *in, void *to, size_t len)
@@ -121,10 +121,10 @@ read_header(struct reading *r, uint32_t count[3])
 		return refuse(r, "it is too short");
 	get_raw(in, magic, sizeof(magic));
 	if (memcmp(magic, FILE_MAGIC, sizeof(magic)) != 0)
-		return refuse(r, "it is no vault");
+		return refuse(r, "it is not a vault file");
 	version = wire_get_u32(in);
 	if (version != FILE_VERSION)
-		return refuse(r, "it has version %u, which is not known here", version);
+		return refuse(r, "unknown format version %u", version);
 	for (int i = 0; i < 3; i++)
 		count[i] = wire_get_u32(in);
 	if (count[0] < 1 || count[0] > OPENERS || count[1] > CONTAINER_ENTRIES_MAX ||
@@ -132,7 +132,7 @@ read_header(struct reading *r, uint32_t count[3])
 		return refuse(r, "its counts are out of bounds");
 	r->c->generation = wire_get_u64(in);
 	if (wire_get_u64(in) != in->len)
-		return refuse(r, "it is not as long as it says");
+		return refuse(r, "its length does not match its header");
 	r->c->written = wire_get_u64(in);
 	get_raw(in, r->c->id, sizeof(r->c->id));
 	if (r->c->generation == 0 || r->c->written > DATE_MAX)
@@ -156,17 +156,17 @@ read_envelope(struct reading *r, size_t i)
 	if (e->kind < OPENER_PASSPHRASE || e->kind > OPENER_RECOVERY ||
 	    (i > 0 && e->kind <= e[-1].kind))
 		return refuse(r, "envelope %zu: out of order", i + 1);
-	/* before anybody allocates what it asks for */
+	/* before anything of this size is allocated */
 	if (e->passes < 1 || e->passes > CONTAINER_PASSES_MAX ||
 	    e->kib < CONTAINER_KIB_MIN || e->kib > CONTAINER_KIB_MAX ||
 	    (uint64_t)e->passes * e->kib > CONTAINER_KIB_ALL_MAX)
 		return refuse(
-		    r, "envelope %zu: it asks for more work than is done", i + 1);
+		    r, "envelope %zu: its key derivation cost exceeds the limit", i + 1);
 	r->c->envelope_n = i + 1;
 	return 0;
 }
 
-/* Is e's place right behind the one before it? */
+/* Does e directly follow the entry before it? */
 static bool
 entry_follows(const struct entry *e, const struct entry *before)
 {
@@ -196,7 +196,7 @@ read_entry(struct reading *r, size_t i)
 	    e->said.version == UINT32_MAX || e->said.len == 0 ||
 	    e->said.len > VAULT_VALUE_MAX || e->said.made > DATE_MAX ||
 	    e->said.retired > DATE_MAX)
-		return refuse(r, "value %zu: its line is out of bounds", i + 1);
+		return refuse(r, "value %zu: its index row is out of bounds", i + 1);
 	e->said.path = strdup(path);
 	if (e->said.path == NULL)
 		return -ENOMEM;
@@ -218,7 +218,7 @@ read_grant(struct reading *r, size_t i)
 	g->made = wire_get_u64(&r->in);
 	if (r->in.error != 0 || !container_path_good(path) || server[0] == '\0' ||
 	    (g->whose != GRANT_POLICY && g->whose != GRANT_SIGNER) || g->made > DATE_MAX)
-		return refuse(r, "grant %zu: its line is out of bounds", i + 1);
+		return refuse(r, "grant %zu: its row is out of bounds", i + 1);
 	g->path = strdup(path);
 	g->server = strdup(server);
 	r->c->grant_n = i + 1;
@@ -244,8 +244,8 @@ read_values(struct reading *r)
 		get_raw(&r->in, e->sealed, e->said.len);
 	}
 	if (wire_end(&r->in) < 0)
-		return refuse(r, "its values are not as long as its index says");
-	/* the last path's newest value counts, too */
+		return refuse(r, "the length of its values does not match its index");
+	/* the newest version of the last path must also be current */
 	if (r->c->entry_n > 0 && r->c->entry[r->c->entry_n - 1].said.retired != 0)
 		return refuse(r, "its last path has no value");
 	return 0;
@@ -281,7 +281,7 @@ container_parse(struct vault *pages, const uint8_t *bytes, size_t len,
 	int e;
 
 	if (len > CONTAINER_LEN_MAX)
-		return refuse(&r, "it is longer than a vault may be");
+		return refuse(&r, "it exceeds the maximum size of a vault");
 	e = container_make(pages, &r.c);
 	if (e < 0)
 		return e;
@@ -323,7 +323,7 @@ container_free(struct container *c)
 	free(c);
 }
 
-/* ---- a container to bytes -------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------------- */
 
 static void
 put_raw(struct wire_out *out, const void *bytes, size_t len)
@@ -370,7 +370,7 @@ put_grant(struct wire_out *out, const struct container_grant *g)
 	wire_put_u64(out, g->made);
 }
 
-/* At most what any front may have: paths and names at their limits. */
+/* Upper bound for the size of the front: all paths and names at their limits. */
 static size_t
 front_room(const struct container *c)
 {
@@ -397,7 +397,7 @@ container_front(const struct container *c, uint8_t **ret, size_t *ret_len)
 	wire_put_u32(&out, (uint32_t)c->entry_n);
 	wire_put_u32(&out, (uint32_t)c->grant_n);
 	wire_put_u64(&out, c->generation);
-	wire_put_u64(&out, 0); /* the length: below */
+	wire_put_u64(&out, 0); /* the length: set below */
 	wire_put_u64(&out, c->written);
 	put_raw(&out, c->id, sizeof(c->id));
 	for (size_t i = 0; i < c->envelope_n; i++)

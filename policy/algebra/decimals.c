@@ -1,6 +1,6 @@
 /*
- * Decimals, exactly: numbers are digits here and are never rounded.  Between
- * two that differ there is one with a digit more than either.
+ * Exact decimals: numbers are digit strings and are never rounded.  Between two
+ * different ones there is one with one digit more than either.
  */
 #include "policy/algebra/algebra.h"
 
@@ -9,17 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -?WHOLE.PART, without leading zeros of the whole or closing ones of the part. */
+/* -?WHOLE.PART, without leading zeros of WHOLE or trailing zeros of PART. */
 struct decimal {
 	bool minus;
 	char whole[NUMBERS_DIGITS_MAX + 1], part[NUMBERS_DIGITS_MAX + 1];
 };
 
-/* The digits of a number as it is written, and where its point is. */
+/* The digits of a number as written, and the position of its point. */
 struct digits {
 	char v[NUMBERS_DIGITS_MAX];
 	size_t n;
-	long point; /* digits before it */
+	long point; /* digits before the point */
 };
 
 static bool
@@ -61,7 +61,7 @@ digits_read(const char *t, struct digits *d)
 	return 0;
 }
 
-/* The digits without the exponent; zeros fill up. */
+/* The digits without exponent, padded with zeros. */
 static int
 decimal_read(const char *text, struct decimal *ret)
 {
@@ -132,8 +132,8 @@ decimal_add(struct points *p, bool minus, const char *lead, const struct decimal
 }
 
 /*
- * Between a and b, which is greater: the one that is further from 0, or, of two
- * of one sign, the one that is nearer, with a digit behind all of theirs.
+ * A number between a and b, where b is greater: takes the one nearer to 0, if
+ * both have the same sign, and appends a digit after all digits of both.
  */
 static void
 between(struct points *p, const struct decimal *a, const struct decimal *b)
@@ -142,7 +142,7 @@ between(struct points *p, const struct decimal *a, const struct decimal *b)
 	size_t an = strlen(a->part), bn = strlen(b->part), n = an > bn ? an : bn;
 	char zeros[NUMBERS_DIGITS_MAX + 1];
 
-	/* from a to 0 and on to b: just below or above 0 */
+	/* if a < 0 < b, the number is 0 */
 	if (a->minus && !b->minus && (b->whole[0] != 0 || b->part[0] != 0)) {
 		points_add(p, "0", 1);
 		return;
@@ -161,7 +161,7 @@ cells(struct decimal *d, size_t n, struct points *p)
 	qsort(d, n, sizeof(*d), decimal_order);
 	for (i = 0; i < n; i++)
 		decimal_add(p, d[i].minus, "", &d[i], "", "");
-	/* below and above all: a digit more in front, on their side of 0 */
+	/* below and above all: one more leading digit, with the same sign */
 	if (d[0].minus)
 		decimal_add(p, true, "1", &d[0], "", "");
 	else

@@ -1,7 +1,7 @@
 /*
- * Sets that are unions of prefixes or of intervals: paths, names of hosts,
- * addresses, ports.  What decides is the longest prefix that is mentioned, or
- * the interval between two borders: one point of each is enough.
+ * Sets that are unions of prefixes or intervals: paths, host names, addresses,
+ * ports.  The longest mentioned prefix decides, or the interval between two
+ * bounds: one point of each is enough.
  */
 #include "policy/algebra/algebra.h"
 
@@ -58,7 +58,7 @@ points_free(struct points *p)
 
 /* ---- prefixes -------------------------------------------------------------------- */
 
-/* A part that stands in no text that is mentioned. */
+/* A component that occurs in none of the mentioned texts. */
 static void
 fresh_part(const struct points *mentioned, char out[32])
 {
@@ -136,7 +136,7 @@ points_hosts(const struct points *mentioned, struct points *ret)
 
 /* ---- intervals ------------------------------------------------------------------- */
 
-/* One more; true when it went over the end. */
+/* Increments the address; true on overflow. */
 static bool
 address_next(uint8_t a[16])
 {

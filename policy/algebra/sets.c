@@ -1,7 +1,7 @@
 /*
- * Names and argument lists.  Patterns become one nondeterministic automaton;
- * the sets of its nodes that some text reaches are walked breadth first, so the
- * first text that reaches a cell is a shortest one.
+ * Names and argument lists.  The patterns form one nondeterministic automaton.
+ * The sets of nodes that texts reach are searched breadth first, so the first
+ * text found for a cell is a shortest one.
  *
  * An argument list is written as its texts, each followed by a NUL.
  */
@@ -18,7 +18,7 @@ struct sets {
 	size_t node_n, node_cap;
 	uint32_t *start; /* of each pattern */
 	size_t pattern_n, pattern_cap;
-	char **key; /* of each pattern: what makes it equal to another */
+	char **key; /* for each pattern: equal patterns have equal keys */
 	size_t *key_len;
 };
 
@@ -158,7 +158,7 @@ words_fit(const struct sets *s, const struct sets_word *w, size_t n)
 	       (n == 1 && w[0].kind != SETS_REST && w[0].kind != SETS_OPTIONS);
 }
 
-/* All of the words as bytes: a kind and a text each. */
+/* All words as bytes: a kind and a text each. */
 static char *
 key_make(const struct sets_word *w, size_t n, size_t *ret_len)
 {
@@ -241,16 +241,16 @@ sets_add(struct sets *s, const struct sets_word *w, size_t n, uint32_t *ret)
 	return 0;
 }
 
-/* ---- the walk ---------------------------------------------------------------------- */
+/* ---- search -------------------------------------------------------------- */
 
-/* Nodes that are reached together, by the shortest text that does. */
+/* A set of nodes reached together, with the shortest text that reaches it. */
 struct state {
 	uint32_t *node; /* ascending; BYTE, STAR and ACCEPT only */
 	uint32_t n;
-	uint32_t from; /* the state before, or NONE */
+	uint32_t from; /* the previous state, or NONE */
 	uint32_t hash_next;
-	uint8_t byte; /* what led here from there */
-	uint8_t open; /* inside of a text; of a name, before its end */
+	uint8_t byte; /* the byte that leads here from it */
+	uint8_t open; /* inside a text; for a name, before its end */
 };
 
 #define HASH_N 65536
@@ -263,7 +263,7 @@ struct walk {
 	uint8_t *seen; /* scratch: one flag for each node */
 	uint32_t *set, *stack;
 	size_t set_n;
-	uint32_t *cell_hash; /* states that are a cell, by what they accept */
+	uint32_t *cell_hash; /* states that form a cell, hashed by accepted patterns */
 	uint32_t *cell_next;
 	uint32_t *in;
 };
@@ -271,7 +271,7 @@ struct walk {
 static uint32_t
 hash_of(const uint32_t *v, size_t n, uint32_t seed)
 {
-	uint32_t h = 2166136261u ^ seed; /* FNV-1a, by words */
+	uint32_t h = 2166136261u ^ seed; /* FNV-1a over 32-bit words */
 	size_t i;
 
 	for (i = 0; i < n; i++) {
@@ -289,7 +289,7 @@ u32_order(const void *va, const void *vb)
 	return *a < *b ? -1 : *a > *b;
 }
 
-/* A node into the set at hand, and what it leads to for nothing. */
+/* Adds a node to the current set, with all nodes reachable without input. */
 static void
 reach(struct walk *w, uint32_t first)
 {
@@ -317,7 +317,7 @@ reach(struct walk *w, uint32_t first)
 	}
 }
 
-/* The set at hand, in order, without what only leads on. */
+/* Sorts the current set and drops nodes that only lead to others. */
 static void
 settle(struct walk *w)
 {
@@ -333,7 +333,7 @@ settle(struct walk *w)
 		qsort(w->set, n, sizeof(*w->set), u32_order);
 }
 
-/* The set at hand as a state, if it is a new one. */
+/* Stores the current set as a state, if it is new. */
 static int
 state_add(struct walk *w, uint32_t from, uint8_t byte, bool open)
 {
@@ -405,7 +405,7 @@ expand(struct walk *w, uint32_t from)
 	int c, r = 0;
 	uint32_t i;
 
-	/* one text is over with its NUL */
+	/* a single text ends with its NUL */
 	if (one && from != 0 && !w->state[from].open)
 		return 0;
 	for (i = 0; i < w->state[from].n; i++)
@@ -423,7 +423,7 @@ expand(struct walk *w, uint32_t from)
 	return r;
 }
 
-/* ---- cells ---------------------------------------------------------------------------- */
+/* ---- cells --------------------------------------------------------------- */
 
 /* The patterns that a state accepts, ascending. */
 static size_t
@@ -440,7 +440,7 @@ accepts(const struct walk *w, const struct state *st, uint32_t *in)
 	return n;
 }
 
-/* Is this state the first of its cell?  Then w->in has the patterns. */
+/* Is this state the first of its cell? Then w->in has the patterns. */
 static bool
 cell_is_new(struct walk *w, uint32_t i, size_t *ret_n)
 {
@@ -458,7 +458,7 @@ cell_is_new(struct walk *w, uint32_t i, size_t *ret_n)
 	return true;
 }
 
-/* The texts that lead to a state; one block of memory, or NULL. */
+/* The texts that lead to a state, in one block of memory, or NULL. */
 static char *
 spell(const struct walk *w, uint32_t i, struct sets_cell *ret)
 {

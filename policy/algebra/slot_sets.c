@@ -1,6 +1,6 @@
 /*
- * Typed slots as automata: the same sets as policy/sealed/arg_slot.c says, but for the length
- * that a path may have.
+ * Typed slots as automata: the same sets as in policy/sealed/arg_slot.h, except
+ * that paths have no maximal length.
  */
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +24,7 @@ range(struct sets *s, int lo, int hi, uint32_t next)
 			    : node_new(s, NODE_RANGE, (uint8_t)lo, next, (uint32_t)hi);
 }
 
-/* Any number of bytes from these ranges, none too. */
+/* Zero or more bytes from these ranges. */
 static uint32_t
 many(struct sets *s, const int (*ranges)[2], size_t n, uint32_t next)
 {
@@ -53,8 +53,9 @@ any_digits(struct sets *s, size_t n, uint32_t next)
 }
 
 /*
- * Numbers of as many digits as `bound`, on one side of it and it itself, from digit
- * `from` on: at each place either its digit, and on; or a digit beyond, and then any.
+ * Numbers with as many digits as `bound` that are on one side of it or equal to
+ * it, from digit `from` on.  At each position: either the bound's digit, and
+ * continue, or a digit beyond it, and then any digits.
  */
 static uint32_t
 one_side(
@@ -75,8 +76,10 @@ one_side(
 	return all;
 }
 
-/* Of one length: from lo to hi.  Behind the first digit in which they differ the
- * two sides no longer meet. */
+/*
+ * Numbers of one length, from lo to hi.  After the first digit that differs,
+ * the two bounds are independent.
+ */
 static uint32_t
 between(struct sets *s, const char *lo, const char *hi, size_t len, uint32_t next)
 {
@@ -130,7 +133,7 @@ build_number(struct sets *s, const struct slot_value *v, uint32_t next)
 static const int no_slash[][2] = {{1, 46}, {48, 255}};
 static const int no_dot[][2] = {{1, 45}, {48, 255}};
 
-/* A byte of two ranges. */
+/* A byte in one of two ranges. */
 static uint32_t
 of_two(struct sets *s, const int (*ranges)[2], uint32_t next)
 {
@@ -138,7 +141,7 @@ of_two(struct sets *s, const int (*ranges)[2], uint32_t next)
 	    range(s, ranges[1][0], ranges[1][1], next));
 }
 
-/* One part of a path: not empty, not "." and not "..". */
+/* One component of a path: not empty, not "." and not "..". */
 static uint32_t
 build_part(struct sets *s, uint32_t next)
 {
@@ -146,9 +149,9 @@ build_part(struct sets *s, uint32_t next)
 
 	if (rest == NONE)
 		return NONE;
-	more = of_two(s, no_slash, rest); /* behind ".." */
+	more = of_two(s, no_slash, rest); /* after ".." */
 	two = more == NONE ? NONE : build_bytes(s, ".", 1, false, more);
-	two = one_of(s, two, of_two(s, no_dot, rest)); /* behind "." */
+	two = one_of(s, two, of_two(s, no_dot, rest)); /* after "." */
 	one = two == NONE ? NONE : build_bytes(s, ".", 1, false, two);
 	return one_of(s, one, of_two(s, no_dot, rest));
 }
@@ -189,7 +192,7 @@ build_label(struct sets *s, bool last, uint32_t next)
 		    : of_two(s, letters, tail);
 }
 
-/* Any number of labels, each with a dot behind it. */
+/* Any number of labels, each followed by a dot. */
 static uint32_t
 build_labels(struct sets *s, uint32_t next)
 {
@@ -255,7 +258,7 @@ nul(struct sets *s, uint32_t next)
 	return next == NONE ? NONE : node_new(s, NODE_BYTE, 0, next, NONE);
 }
 
-/* What stands behind its name: nothing, or a value in one of the ways. */
+/* The rest after an option's name: nothing, or a value in one of its forms. */
 static uint32_t
 behind_name(struct sets *s, const struct slot_option *o, uint32_t next)
 {
@@ -270,7 +273,7 @@ behind_name(struct sets *s, const struct slot_option *o, uint32_t next)
 	return one_of(s, beside, apart);
 }
 
-/* The letters of one word: `more` is where the next of them begins. */
+/* The letters of combined short options: the next letter begins at `more`. */
 static uint32_t
 build_letter(struct sets *s, const struct slot_option *o, uint32_t more, uint32_t next)
 {
@@ -314,7 +317,7 @@ build_options(struct sets *s, const char *text, size_t len, uint32_t next)
 	return all == NONE ? NONE : loop;
 }
 
-/* ---- bytes that ranges do not tell apart ------------------------------------------- */
+/* ---- byte classes -------------------------------------------------------- */
 
 void
 byte_classes(

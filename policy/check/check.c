@@ -1,11 +1,14 @@
 /*
- * A tree that says something: types, units, paths, variables.  Each word of the
- * language has one check.
+ * Checks the meaning of a tree: types, units, paths, variables.  Each keyword
+ * has one check.
  *
- * Values of env and secret lines are never named in a message, and no line
- * that may hold one is shown.
+ * No message contains a value of an env or secret line, and no line that may
+ * hold one is shown.
  */
+#define DIAG_CODE "value"
+
 #include "policy/check/check.h"
+#include "policy/check/trusted.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +20,7 @@
 #define TMP_LEN_MIN  (64u << 10)
 #define TMP_LEN_MAX  (1ULL << 40)
 
-/* Where a bare program name is looked for, when the policy is compiled. */
+/* Where bare program names are looked up at compile time. */
 static const char *const bin_folders[] = {"/usr/local/bin", "/usr/bin", "/bin"};
 
 const char *
@@ -33,8 +36,8 @@ check_literal(struct check *c, const struct word *w)
 	if (word_is_literal(w))
 		return true;
 	diag_error(c->diag, w->at,
-	    "`*` and `|` make a pattern, and there is none here; "
-	    "quote the word to mean the characters");
+	    "a pattern (`*` or `|`) is not allowed here; quote it to use the characters "
+	    "literally");
 	return false;
 }
 
@@ -60,21 +63,23 @@ check_path_word(struct check *c, const struct word *w)
 		return false;
 	if (w->len > PATH_LEN_MAX) {
 		diag_error(
-		    c->diag, w->at, "a path is at most %d bytes long", PATH_LEN_MAX);
+		    c->diag, w->at, "invalid path: longer than %d bytes", PATH_LEN_MAX);
 		return false;
 	}
 	if (path_is_normal(w->text))
 		return true;
 	if (c->diag->hide_line)
 		diag_error(c->diag, w->at,
-		    "a path starts with `/` and has no `//`, `.`, `..` or closing `/`");
+		    "invalid path: expected an absolute path without `//`, `.`, `..` or "
+		    "a trailing `/`");
 	else if (w->text[0] == '~')
 		diag_error(c->diag, w->at,
-		    "`~` is not known here: write the whole path, or `let home = ...`");
+		    "`~` is not supported: write the whole path, or define `let home = "
+		    "...`");
 	else
 		diag_error(c->diag, w->at,
-		    "`%s`: a path starts with `/` and has no `//`, `.`, `..` "
-		    "or closing `/`",
+		    "invalid path `%s`: expected an absolute path without `//`, `.`, "
+		    "`..` or a trailing `/`",
 		    show(&s, w));
 	return false;
 }
@@ -88,14 +93,14 @@ path_place(struct check *c, const struct stmt *s, const struct word *w)
 
 	if (strcmp(w->text, "/") == 0) {
 		diag_error(
-		    c->diag, w->at, "`%s /` is not a grant: name the folders", verb);
+		    c->diag, w->at, "`%s /` is not allowed: name the directories", verb);
 		return;
 	}
 	for (i = 0; i < sizeof(own) / sizeof(own[0]); i++)
 		if (path_below(own[i], w->text)) {
 			diag_error(c->diag, w->at,
-			    "`%s` of the host is never in the view; "
-			    "the server has its own or none",
+			    "`%s` of the host cannot be granted: the server has its own "
+			    "or none",
 			    own[i]);
 			return;
 		}
@@ -103,12 +108,13 @@ path_place(struct check *c, const struct stmt *s, const struct word *w)
 		return;
 	if (strcmp(w->text, "/tmp") == 0)
 		diag_error(c->diag, w->at,
-		    "/tmp of the host is never in the view; "
-		    "the server has its own (`tmp SIZE`)");
+		    "/tmp of the host cannot be granted: the server has its own (`tmp "
+		    "SIZE`)");
 	if (s->kw == KW_WRITE &&
 	    (path_below(w->text, "/etc/kennel") || path_below("/etc/kennel", w->text)))
 		diag_error(c->diag, w->at,
-		    "this would let the server write policies (/etc/kennel)");
+		    "this would let the server write policies (/etc/kennel): grant "
+		    "another directory");
 }
 
 static void
@@ -124,12 +130,12 @@ check_paths(struct check *c, struct stmt *s)
 static void
 check_path(struct check *c, struct stmt *s)
 {
-	(void)check_path_word(c, &s->word[0]); /* it reports */
+	(void)check_path_word(c, &s->word[0]); /* reports errors itself */
 }
 
 /* ---- programs ------------------------------------------------------------ */
 
-/* A bare name becomes the path of the first program of that name. */
+/* Replaces a bare name by the path of the first program with that name. */
 static bool
 program_find(struct check *c, struct word *w)
 {
@@ -150,14 +156,16 @@ program_find(struct check *c, struct word *w)
 		copy = arena_copy(c->tree->arena, buf, (size_t)n);
 		if (copy == NULL)
 			break;
-		diag_warning(c->diag, w->at, "`%s` is taken to be %s; write the path",
+		diag_warning(c->diag, w->at, "`%s` resolves to %s: write the full path",
 		    show(&s, w), buf);
 		w->text = copy;
 		w->len = (size_t)n;
 		w->literal = NULL;
 		return true;
 	}
-	diag_error(c->diag, w->at, "no program `%s` in /usr/local/bin, /usr/bin, /bin",
+	diag_error(c->diag, w->at,
+	    "no program `%s` found in /usr/local/bin, /usr/bin, /bin: write its full "
+	    "path",
 	    show(&s, w));
 	return false;
 }
@@ -195,11 +203,13 @@ program(struct check *c, struct stmt *s)
 	}
 	if (check_is_loader(w->text))
 		diag_error(c->diag, w->at,
-		    "the loader starts any program: it cannot be granted");
+		    "the dynamic loader cannot be granted: it can start any program");
 }
 
-/* Free text stands behind `--` only, where no program takes it for an option; and
- * options stand once. */
+/*
+ * A free-text slot is allowed only after `--`, where no program takes it for an
+ * option; an option list is allowed once.
+ */
 static void
 slots(struct check *c, const struct word *w, size_t at, enum sealed_arg_kind kind)
 {
@@ -212,17 +222,17 @@ slots(struct check *c, const struct word *w, size_t at, enum sealed_arg_kind kin
 			return;
 	if (kind == ARG_SLOT && strcmp(w[at].text, "<text>") == 0)
 		diag_error(c->diag, w[at].at,
-		    "`<text>` stands behind `--` only: write `-- <text>`");
+		    "`<text>` is only allowed after `--`: write `-- <text>`");
 	for (i = 0; i < at && kind == ARG_OPTIONS; i++)
 		if (word_pattern(c->tree->arena, &w[i], &other, &text) == 0 &&
 		    other == ARG_OPTIONS) {
 			diag_error(c->diag, w[at].at,
-			    "options stand once in a list: write them together");
+			    "duplicate option list: write all options in one list");
 			return;
 		}
 }
 
-/* Patterns of arguments: `**` only last. */
+/* Argument patterns: `**` is only allowed last. */
 static void
 patterns(struct check *c, const struct word *w, size_t n)
 {
@@ -241,16 +251,20 @@ patterns(struct check *c, const struct word *w, size_t n)
 			slots(c, w, i, kind);
 		if (r != 0)
 			diag_error(c->diag, w[i].at,
-			    "in an argument, `*` is any characters, `a|b` a choice of "
-			    "words, `**` alone the rest; not all at once, and not beside "
-			    "a literal `*` or `|`");
+			    "invalid pattern: `*` matches any characters, `a|b` either "
+			    "text, and `**` alone the remaining arguments; they cannot "
+			    "be combined, or used next to a literal `*` or `|`");
 		else if (kind == ARG_REST && i + 1 < n)
 			diag_error(c->diag, w[i].at,
-			    "`**` is the rest of the arguments: it can only be last");
+			    "`**` matches the remaining arguments: it is only allowed as "
+			    "the last one");
 	}
 }
 
-/* `run` is what is started: of patterns it knows a closing `**`. */
+/*
+ * `run` is an exact command; the only pattern that it allows is a trailing
+ * `**`.
+ */
 static void
 run_arguments(struct check *c, const struct stmt *s)
 {
@@ -262,15 +276,16 @@ run_arguments(struct check *c, const struct stmt *s)
 			continue;
 		if (!word_is_literal(&s->word[i]))
 			diag_error(c->diag, s->word[i].at,
-			    "`run` is the server's whole command: no pattern but a "
-			    "closing `**`; quote the word to mean the characters");
+			    "`run` is the server's exact command: only a final `**` is "
+			    "allowed as a pattern; quote the argument to use the "
+			    "characters literally");
 	}
 }
 
 /*
- * What tools tell all that they start: where their settings and helpers lie.  It
- * leads a tool to programs, of which each is judged by itself; so a grant may say
- * that it changes, though no policy may set it.
+ * Variables with which a tool passes its own settings and helper paths to its
+ * children.  They point to programs, each of which is checked by itself.  So a
+ * grant may allow them to change, although no policy may set them.
  */
 static bool
 is_told(const struct word *w)
@@ -292,15 +307,16 @@ callers(struct check *c, const struct stmt *s)
 
 	for (i = 0; q != NULL && i < q->word_n; i++)
 		if (check_path_word(c, &q->word[i]) && check_is_loader(q->word[i].text))
-			diag_error(
-			    c->diag, q->word[i].at, "the loader is never who asks");
+			diag_error(c->diag, q->word[i].at,
+			    "the dynamic loader is never the caller: name the program "
+			    "that it loads");
 	q = stmt_qual(s, KW_IN);
 	if (q != NULL)
-		(void)check_path_word(c, &q->word[0]); /* it reports */
+		(void)check_path_word(c, &q->word[0]); /* reports errors itself */
 	q = stmt_qual(s, KW_WITH);
 	for (i = 0; q != NULL && i < q->word_n; i++)
 		if (!is_told(&q->word[i]) && !check_beginning(c, &q->word[i]))
-			(void)check_variable(c, &q->word[i]); /* it reports */
+			(void)check_variable(c, &q->word[i]); /* reports errors itself */
 }
 
 static void
@@ -324,17 +340,20 @@ check_exec(struct check *c, struct stmt *s)
 	check_exception(c, s);
 }
 
-/* A program that keeps its bytes: from now on, or those that the policy names. */
+/*
+ * A program with a required digest: the one it has now, or the one in the
+ * policy.
+ */
 static void
 check_digest(struct check *c, struct stmt *s)
 {
 	const struct word *w = &s->word[1];
 
-	(void)check_path_word(c, &s->word[0]); /* it reports */
+	(void)check_path_word(c, &s->word[0]); /* reports errors itself */
 	if (s->word_n > 1 &&
 	    (w->len != 64 || strspn(w->text, "0123456789abcdef") != w->len))
 		diag_error(c->diag, w->at,
-		    "a digest is 64 digits, 0 to 9 and a to f (sha256sum FILE)");
+		    "invalid digest: expected 64 lower-case hex digits (sha256sum FILE)");
 }
 
 /* ---- exceptions ---------------------------------------------------------- */
@@ -352,17 +371,17 @@ check_exception(struct check *c, const struct stmt *s)
 		return;
 	if (owner == NULL || ticket == NULL || until == NULL) {
 		diag_error(c->diag, any->at,
-		    "an exception says all three: owner WORD ticket WORD until DATE");
+		    "incomplete exception: expected `owner WORD ticket WORD until DATE`");
 		return;
 	}
 	if (unit_date(until->word[0].text, &day) != 0)
-		diag_error(
-		    c->diag, until->word[0].at, "a date is YYYY-MM-DD, as in 2027-01-31");
+		diag_error(c->diag, until->word[0].at,
+		    "invalid date: expected YYYY-MM-DD, as in 2027-01-31");
 	else if (day < unit_today())
-		diag_warning(c->diag, until->at, "this exception is over: %s",
+		diag_warning(c->diag, until->at, "this exception has expired: %s",
 		    s->has_verdict && s->verdict == VERDICT_DENY
-			? "the deny stays all the same"
-			: "nothing is granted by it");
+			? "the deny still applies"
+			: "it grants nothing");
 }
 
 bool
@@ -375,13 +394,13 @@ stmt_is_expired(const struct stmt *s)
 	       day < unit_today();
 }
 
-/* ---- small ones ---------------------------------------------------------- */
+/* ---- short checks -------------------------------------------------------- */
 
 static void
 check_about(struct check *c, struct stmt *s)
 {
 	if (!s->word[0].quoted)
-		diag_error(c->diag, s->word[0].at, "`about` takes one quoted text");
+		diag_error(c->diag, s->word[0].at, "`about` takes one quoted string");
 }
 
 static void
@@ -393,11 +412,12 @@ check_user(struct check *c, struct stmt *s)
 	size_t i;
 
 	if (number && (unit_count(w->text, &id) != 0 || id >= UINT32_MAX)) {
-		diag_error(c->diag, w->at, "a user's number is from 1 to 4294967294");
+		diag_error(c->diag, w->at, "invalid user id: expected 1 to 4294967294");
 		return;
 	}
 	if (strcmp(w->text, "root") == 0 || strcmp(w->text, "0") == 0) {
-		diag_error(c->diag, w->at, "a server never runs as root");
+		diag_error(
+		    c->diag, w->at, "a server cannot run as root: name another user");
 		return;
 	}
 	for (i = 0; !number && i < w->len; i++)
@@ -405,7 +425,8 @@ check_user(struct check *c, struct stmt *s)
 		    w->text[i] != '.')
 			break;
 	if (w->len == 0 || w->len > 32 || (!number && i < w->len) || w->text[0] == '-')
-		diag_error(c->diag, w->at, "not the name or number of a user");
+		diag_error(c->diag, w->at,
+		    "invalid user: expected a user name or a numeric user id");
 }
 
 static void
@@ -414,8 +435,8 @@ check_tmp(struct check *c, struct stmt *s)
 	uint64_t v;
 
 	if (unit_bytes(s->word[0].text, &v) != 0 || v < TMP_LEN_MIN || v > TMP_LEN_MAX)
-		diag_error(c->diag, s->word[0].at,
-		    "a size from 64K to 1T was expected, as in 64M");
+		diag_error(
+		    c->diag, s->word[0].at, "expected a size from 64K to 1T, as in 64M");
 }
 
 /* ---- a statement --------------------------------------------------------- */
@@ -430,6 +451,7 @@ static check_fn *const checks[KW_END] = {
     [KW_EXEC] = check_exec,
     [KW_HIDE] = check_paths,
     [KW_LIMIT] = check_limit,
+    [KW_METHOD] = check_method,
     [KW_NET] = check_net,
     [KW_PINS] = check_pins,
     [KW_PROMPT] = check_gate,
@@ -459,7 +481,10 @@ check_stmt(struct check *c, struct stmt *s)
 	c->diag->hide_line = false;
 }
 
-/* Once, however many servers use it; what it says against theirs comes there. */
+/*
+ * Checked once, however many servers use it; conflicts with a server's own
+ * statements are found when that server is checked.
+ */
 static void
 check_block(struct check *c, struct block *b)
 {
@@ -486,11 +511,14 @@ check_server(struct check *c, struct server *server)
 	check_secret_hosts(c, server);
 	conflict_server(c->tree, server, c->diag);
 	if (!run && !server->broken)
-		diag_error(c->diag, server->at, "the server has no `run`");
+		diag_error(c->diag, server->at,
+		    "the server has no `run`: add `run PROGRAM ARGUMENT...`");
 }
 
-/* What files that were given set and nobody takes; of what they include, other
- * files may take it. */
+/*
+ * Warns about unused definitions in the files given by the caller; those in
+ * included files may be used elsewhere.
+ */
 static void
 check_unused(struct check *c)
 {
@@ -529,6 +557,7 @@ tree_check(struct tree *tree, struct diag *diag)
 	manifest_check_policy(tree, diag);
 	expects_check(&c);
 	conflict_names(tree, diag);
+	trusted_check(tree, diag);
 	for (i = 0; diag->error_n == 0 && i < tree->server_n; i++)
 		lint_server(&c, &tree->server[i]);
 	never_check(&c);

@@ -1,8 +1,9 @@
 /*
- * Between the files that check a tree: check.c (files, programs, variables),
- * check_mcp.c (tools, conditions, audit), check_net.c (hosts, and secrets that
- * may meet them), check_value.c (limits, variables, secrets), conflict.c (statements against each other), lint.c (what is
- * wider or emptier than it looks).
+ * Shared by the files that check a tree: check.c (files, programs, variables),
+ * mcp.c (tools, conditions, audit), net.c (hosts, and secrets that may be sent
+ * to them), settings.c (limits, variables, secrets), conflict.c (conflicts
+ * between statements), lint.c (grants that are wider or emptier than they
+ * look).
  */
 #ifndef KENNEL_POLICY_CHECK_H
 #define KENNEL_POLICY_CHECK_H
@@ -12,7 +13,7 @@
 struct check {
 	struct tree *tree;
 	struct diag *diag;
-	const struct server *server; /* conflict.c */
+	const struct server *server; /* for conflict.c */
 };
 
 typedef void check_fn(struct check *, struct stmt *);
@@ -21,39 +22,39 @@ struct shown {
 	char text[DIAG_TEXT_CAP];
 };
 
-/* A word as it was written, fit for a message. */
+/* The source text of a word, safe for a message. */
 const char *check_show(struct shown *, const struct word *);
-/* A literal word; false: reported. */
+/* Requires a literal word; false: reported. */
 bool check_literal(struct check *, const struct word *);
-/* A path in normal form; false: reported. */
+/* Requires a path in normal form; false: reported. */
 bool check_path_word(struct check *, const struct word *);
-/* The name of a variable that may be set; false: reported. */
+/* Requires the name of a variable that may be set; false: reported. */
 bool check_variable(struct check *, const struct word *);
-/* True: it names a beginning ("NAME_*"), good or reported. */
+/* True: the name is a prefix ("NAME_*"), valid or reported. */
 bool check_beginning(struct check *, const struct word *);
 
-check_fn check_gate, check_offer, check_audit, check_syscalls, check_pins;
+check_fn check_gate, check_method, check_offer, check_audit, check_syscalls, check_pins;
 check_fn check_net, check_secret_options;
 check_fn check_require, check_limit, check_env, check_secret;
-/* What stands behind `from` of a secret, wherever it is written. */
+/* Checks the source after `from` of a secret, in any statement. */
 check_fn check_secret_source;
-/* ld.so and its like, which start any program. */
+/* Is it ld.so or another loader, which can start any program? */
 bool check_is_loader(const char *path);
-/* Every net grant against what each secret of the server says of hosts. */
+/* Checks every net grant against the hosts of each secret of the server. */
 void check_secret_hosts(struct check *, const struct server *);
 
-/* owner, ticket, until: all or none, and a date. */
+/* owner, ticket, until: all or none, and a valid date. */
 void check_exception(struct check *, const struct stmt *);
-/* The exception of a grant that is over (today, in UTC). */
+/* Is the grant's exception expired (today, in UTC)? */
 bool stmt_is_expired(const struct stmt *);
 /* The qualifier, or NULL. */
 const struct qual *stmt_qual(const struct stmt *, enum keyword);
 
-/* never.c: claims are written as they can be; and they hold. */
+/* never.c: checks that claims are well formed, and that they hold. */
 void never_check(struct check *);
-/* expect.c: servers that are there, patterns that are none. */
+/* expect.c: checks that servers exist and that no word is a pattern. */
 void expects_check(struct check *);
-/* lint.c: dead, shadowed, over-broad. */
+/* lint.c: dead, shadowed and over-broad grants. */
 void lint_server(struct check *, const struct server *);
 
 #endif

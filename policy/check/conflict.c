@@ -1,20 +1,21 @@
 /*
- * Statements against each other: what stands twice, and grants that would undo
- * what another one promises.
+ * Conflicts between statements: duplicates, and secrets as files.  For
+ * conflicts between what a server may write and what runs or decides, see
+ * trusted.h.
  */
+#define DIAG_CODE "conflict"
+
 #include "policy/check/check.h"
-#include "policy/sources/sources.h"
-#include "policy/lang/secret_source.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what stands twice --------------------------------------------------- */
+/* ---- duplicates ---------------------------------------------------------- */
 
-/* A name that may be given once, and where. */
+/* A name that may be defined once, and its position. */
 struct claim {
 	const char *name;
-	unsigned int space; /* names of different spaces do not meet */
+	unsigned int space; /* names in different spaces do not conflict */
 	size_t order;
 	struct at at;
 	bool hidden;
@@ -60,7 +61,7 @@ claim_order(const void *va, const void *vb)
 	return a->order < b->order ? -1 : 1;
 }
 
-/* "line 7", or "other.kennel:7" when that is another file. */
+/* "line 7", or "other.kennel:7" for another file. */
 static const char *
 place(const struct check *c, struct at at, struct at from, char *out, size_t cap)
 {
@@ -68,14 +69,14 @@ place(const struct check *c, struct at at, struct at from, char *out, size_t cap
 	char shown[DIAG_TEXT_CAP];
 
 	if (at.file == from.file || path == NULL)
-		(void)snprintf(out, cap, "line %u", at.line); /* cut is good enough */
+		(void)snprintf(out, cap, "on line %u", at.line); /* may be truncated */
 	else
 		(void)snprintf(
-		    out, cap, "%s:%u", diag_text(shown, path, strlen(path)), at.line);
+		    out, cap, "at %s:%u", diag_text(shown, path, strlen(path)), at.line);
 	return out;
 }
 
-/* Report every claim that is not the first of its name. */
+/* Reports every claim except the first of its name. */
 static void
 claims_report(struct check *c, struct claims *list, const char *where)
 {
@@ -94,7 +95,7 @@ claims_report(struct check *c, struct claims *list, const char *where)
 			continue;
 		}
 		c->diag->hide_line = row->hidden;
-		diag_error(c->diag, row->at, "`%s` stands twice%s; the first is on %s",
+		diag_error(c->diag, row->at, "duplicate `%s`%s: first defined %s",
 		    diag_text(s.text, row->name, strlen(row->name)), where,
 		    place(c, first->at, row->at, text, sizeof(text)));
 	}
@@ -133,99 +134,9 @@ claim_stmt(struct check *c, struct claims *list, const struct stmt *s)
 			    s->word[i].text, &s->word[i].at, false);
 }
 
-/* ---- grants against each other ------------------------------------------- */
+/* ---- secrets as files ---------------------------------------------------- */
 
-/* The write grant of the server that holds this path, or NULL. */
-static const struct word *
-written(const struct server *s, const char *p)
-{
-	size_t i, k;
-
-	for (i = 0; i < s->stmt_n; i++)
-		for (k = 0; s->stmt[i].kw == KW_WRITE && k < s->stmt[i].word_n; k++)
-			if (path_below(s->stmt[i].word[k].text, p) &&
-			    path_is_normal(s->stmt[i].word[k].text))
-				return &s->stmt[i].word[k];
-	return NULL;
-}
-
-static void
-against_write(struct check *c, const struct stmt *s)
-{
-	const struct word *w;
-	size_t i;
-
-	if (!path_is_normal(s->word[0].text) || s->word[0].text[1] == '\0')
-		return;
-	w = written(c->server, s->word[0].text);
-	if (w != NULL)
-		diag_error(c->diag, s->word[0].at,
-		    "the same file cannot be both writable and startable: "
-		    "`write` on line %u holds it",
-		    w->at.line);
-	for (i = 1; i < s->word_n; i++) {
-		if (s->word[i].text[0] != '/' || !path_is_normal(s->word[i].text))
-			continue;
-		w = written(c->server, s->word[i].text);
-		if (w != NULL && w->len < s->word[i].len)
-			diag_warning(c->diag, s->word[i].at,
-			    "the server may write here (`write` on line %u): "
-			    "this path says nothing about what is run",
-			    w->at.line);
-	}
-}
-
-/* A secret's command runs outside of the cell, as the person: what the server
- * could change must not reach it. */
-static void
-secret_against_write(struct check *c, const struct stmt *s)
-{
-	const struct source_row *row = source_find(s->word[1].text);
-	const struct word *w;
-	size_t i, words = 0;
-
-	c->diag->hide_line = true;
-	w = NULL;
-	if (row != NULL && row->program != NULL)
-		w = written(c->server, source_program(row));
-	if (w != NULL)
-		diag_error(c->diag, s->word[1].at,
-		    "the server could change the program of this preset: `write` on "
-		    "line %u holds it",
-		    w->at.line);
-	if (strcmp(s->word[1].text, "cmd") == 0 || strcmp(s->word[1].text, "plugin") == 0)
-		words = s->word_n;
-	for (i = 2; i < words; i++) {
-		if (!path_is_normal(s->word[i].text))
-			continue;
-		w = written(c->server, s->word[i].text);
-		if (w != NULL)
-			diag_error(c->diag, s->word[i].at,
-			    "the server could change what this command runs: "
-			    "`write` on line %u holds it",
-			    w->at.line);
-	}
-	c->diag->hide_line = false;
-}
-
-/* The same of what answers for it, and of what that needs to log in. */
-static void
-routed_against_write(struct check *c, const struct stmt *s)
-{
-	struct diag mute = {.out = NULL}; /* what is wrong was said */
-	const struct answer *a;
-	size_t i;
-
-	if (s->word_n != 3 || strcmp(s->word[1].text, "source") != 0)
-		return;
-	a = routed_answer(c->tree, s, &mute);
-	for (i = 0; a != NULL && i < a->source->credential_n; i++)
-		secret_against_write(c, &a->credential[i].stmt);
-	if (a != NULL)
-		secret_against_write(c, &a->stmt);
-}
-
-/* `limit files`, where a server says it; else NULL. */
+/* `limit files`, if the server sets it; else NULL. */
 static const struct word *
 files_limit(const struct stmt *s)
 {
@@ -235,7 +146,7 @@ files_limit(const struct stmt *s)
 	return NULL;
 }
 
-/* A secret that is a file is a descriptor, and its name leads through /proc. */
+/* A secret as a file is a descriptor, and its name is a path in /proc. */
 static void
 secret_files(struct check *c)
 {
@@ -259,96 +170,33 @@ secret_files(struct check *c)
 		return;
 	if (no_proc != NULL)
 		diag_error(c->diag, stmt_qual(last, KW_AS)->at,
-		    "`as file` needs /proc, and `no-proc` on line %u says there is none",
+		    "`as file` needs /proc, but `no-proc` on line %u removes it",
 		    no_proc->at.line);
 	if (n > SECRET_FILES_MAX)
 		diag_error(c->diag, stmt_qual(last, KW_AS)->at,
-		    "a server has at most %d secrets `as file`", SECRET_FILES_MAX);
+		    "too many secrets `as file`: a server can have at most %d",
+		    SECRET_FILES_MAX);
 	if (files != NULL && limit_value(LIMIT_FILES, files->text, &most) == 0 &&
 	    most < SECRET_FILE_FD + n)
 		diag_error(c->diag, files->at,
-		    "secrets `as file` are the descriptors from %d on: %llu or more",
+		    "too low: secrets `as file` use the descriptors from %d on; set "
+		    "`files` to %llu or more",
 		    SECRET_FILE_FD, (unsigned long long)(SECRET_FILE_FD + n));
 }
 
-/* Folders of whoever compiles that decide what servers may do. */
-static const struct own {
-	const char *variable, *below;
-} own_folders[] = {
-    {"KENNEL_HOME", ""},
-    {"XDG_CONFIG_HOME", "/kennel"},
-    {"XDG_STATE_HOME", "/kennel"},
-    {"HOME", "/.config/kennel"},
-    {"HOME", "/.local/state/kennel"},
-};
-
-static bool
-hidden(const struct server *s, const char *p)
-{
-	size_t i, k;
-
-	for (i = 0; i < s->stmt_n; i++)
-		for (k = 0; s->stmt[i].kw == KW_HIDE && k < s->stmt[i].word_n; k++)
-			if (path_is_normal(s->stmt[i].word[k].text) &&
-			    path_below(s->stmt[i].word[k].text, p))
-				return true;
-	return false;
-}
-
-/* Whoever can write a policy needs none. */
-static void
-own_against_write(struct check *c)
-{
-	const struct word *w;
-	const char *base;
-	char p[4096];
-	size_t i;
-	int n;
-
-	for (i = 0; i < sizeof(own_folders) / sizeof(own_folders[0]); i++) {
-		base = getenv(own_folders[i].variable);
-		if (base == NULL)
-			continue;
-		n = snprintf(p, sizeof(p), "%s%s", base, own_folders[i].below);
-		if (n < 0 || (size_t)n >= sizeof(p) || !path_is_normal(p))
-			continue;
-		w = written(c->server, p);
-		if (w != NULL && !hidden(c->server, p))
-			diag_warning(c->diag, w->at,
-			    "the server could change your policies or their log: "
-			    "`hide %s`",
-			    p);
-	}
-}
-
-/* ---- in all -------------------------------------------------------------- */
+/* ---- all checks ---------------------------------------------------------- */
 
 void
 conflict_server(struct tree *tree, const struct server *server, struct diag *diag)
 {
 	struct check c = {.tree = tree, .diag = diag, .server = server};
 	struct claims list = {NULL, 0};
-	const struct stmt *s;
-	bool writes = false;
 	size_t i;
 
-	for (i = 0; i < server->stmt_n; i++) {
+	for (i = 0; i < server->stmt_n; i++)
 		claim_stmt(&c, &list, &server->stmt[i]);
-		writes = writes || server->stmt[i].kw == KW_WRITE;
-	}
 	claims_report(&c, &list, " in this server");
 	secret_files(&c);
-	if (writes)
-		own_against_write(&c);
-	for (i = 0; writes && i < server->stmt_n; i++) {
-		s = &server->stmt[i];
-		if (s->kw == KW_RUN || (s->kw == KW_EXEC && s->verdict != VERDICT_DENY))
-			against_write(&c, s);
-		else if (s->kw == KW_SECRET) {
-			secret_against_write(&c, s);
-			routed_against_write(&c, s);
-		}
-	}
 }
 
 void
@@ -361,5 +209,5 @@ conflict_names(struct tree *tree, struct diag *diag)
 	for (i = 0; i < tree->server_n; i++)
 		claim(&c, &list, SPACE_WORD, tree->server[i].name.text,
 		    &tree->server[i].name.at, false);
-	claims_report(&c, &list, " as a server's name");
+	claims_report(&c, &list, " as a server name");
 }

@@ -1,15 +1,19 @@
 /*
- * expect: what a policy says of itself.  Written as it can be (expects_check), and
- * asked of the sealed bytes by the one matcher (expect_ask, expect_run).
+ * expect: tests that a policy contains.  expects_check checks their form;
+ * expect_ask and expect_run run them on the sealed bytes with the matcher.
  */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/check/check.h"
+#define DIAG_CODE "expect"
 
-/* ---- as it can be -------------------------------------------------------- */
+#include "policy/check/check.h"
+#include "shim/base/fd.h"
+#include "shim/host/path_resolve.h"
+
+/* ---- form ---------------------------------------------------------------- */
 
 static void
 check_host(struct check *c, const struct word *w)
@@ -19,7 +23,7 @@ check_host(struct check *c, const struct word *w)
 
 	if (why == NULL && (h.kind == HOST_SUFFIX || h.port_first != h.port_last ||
 			       (h.kind == HOST_CIDR && h.prefix != 128)))
-		why = "one host and one port are expected of";
+		why = "expected exactly one host and one port";
 	if (why != NULL)
 		diag_error(c->diag, w->at, "%s", why);
 }
@@ -34,7 +38,7 @@ check_row(struct check *c, const struct expectation *e)
 		return;
 	}
 	if (e->kw == KW_EXEC || e->kw == KW_READ || e->kw == KW_WRITE)
-		(void)check_path_word(c, &e->word[0]); /* it reports */
+		(void)check_path_word(c, &e->word[0]); /* reports errors itself */
 	else if (e->word_n > 0)
 		(void)check_literal(c, &e->word[0]);
 	for (i = 1; i < e->word_n; i++)
@@ -44,9 +48,10 @@ check_row(struct check *c, const struct expectation *e)
 	if (e->in != NULL)
 		(void)check_path_word(c, e->in);
 	if (e->json != NULL && !policy_is_json(e->json, e->json_len))
-		diag_error(c->diag, e->at, "its arguments are no JSON");
+		diag_error(c->diag, e->at, "invalid JSON in the arguments");
 	if ((e->kw == KW_READ || e->kw == KW_WRITE) && e->verdict == VERDICT_ASK)
-		diag_error(c->diag, e->at, "a path is never asked about");
+		diag_error(c->diag, e->at,
+		    "`ask` is not allowed for a path: expect allow or deny");
 }
 
 static bool
@@ -75,9 +80,10 @@ expects_check(struct check *c)
 			near = diag_near(x->name.text, list, i);
 			if (near != NULL)
 				diag_error(c->diag, x->name.at,
-				    "no such server; did you mean `%s`?", near);
+				    "unknown server: did you mean `%s`?", near);
 			else
-				diag_error(c->diag, x->name.at, "no such server");
+				diag_error(c->diag, x->name.at,
+				    "unknown server: no `server` block has this name");
 		}
 	}
 	for (k = 0; k < c->tree->expect_n; k++)
@@ -85,25 +91,27 @@ expects_check(struct check *c)
 			check_row(c, &c->tree->expect[k].row[i]);
 }
 
-/* ---- as it is ------------------------------------------------------------ */
+/* ---- result -------------------------------------------------------------- */
 
-/* The server's image for a path: as it was granted, or the same file. */
+/* The server's image for a path: as granted, or the same file. */
 static uint32_t
 image_of(const struct policy *p, const struct sealed_server *s, const char *path)
 {
-	char *real = realpath(path, NULL); /* syscalls: readlink lstat newfstatat */
+	struct path_resolved real;
+	bool found = path_resolve(path, 0, NULL, NULL, &real) == 0;
 	uint32_t i, row = SEALED_NONE;
+
+	fd_close(&real.fd);
 
 	for (i = s->images.first; i < s->images.first + s->images.n; i++) {
 		if (strcmp(policy_str(p, p->image[i].path), path) == 0) {
 			row = i;
 			break;
 		}
-		if (real != NULL && row == SEALED_NONE &&
-		    strcmp(policy_str(p, p->image[i].real), real) == 0)
+		if (found && row == SEALED_NONE &&
+		    strcmp(policy_str(p, p->image[i].real), real.real) == 0)
 			row = i;
 	}
-	free(real);
 	return row;
 }
 
@@ -146,6 +154,7 @@ ask_gate(const struct policy *p, const struct sealed_server *s,
 	    [KW_SAMPLING] = GATE_SAMPLING,
 	    [KW_ELICITATION] = GATE_ELICITATION,
 	    [KW_ROOTS] = GATE_ROOTS,
+	    [KW_METHOD] = GATE_METHOD,
 	};
 	struct policy_gate_ask ask = {.kind = kind[e->kw], .args = "{}", .args_len = 2};
 
@@ -170,7 +179,7 @@ ask_net(const struct policy *p, const struct sealed_server *s,
 	struct host h;
 
 	if (host_read(&e->word[0], true, &h) != NULL)
-		return; /* the checker has said so */
+		return; /* the checker reported it */
 	ask = (struct policy_net_ask){h.name, h.len, h.port_first};
 	if (h.len > 2 && h.name[0] == '[') {
 		ask.host++;
@@ -218,11 +227,11 @@ told(const struct policy *p, const struct expectation *e, const struct policy_an
 	char place[PATH_MAX];
 
 	if (at != NULL)
-		diag_error(d, e->at, "expected %s, got %s: %s decides",
+		diag_error(d, e->at, "expected %s, got %s: decided by %s",
 		    policy_verdict_name(e->verdict), policy_verdict_name(a->verdict),
 		    policy_at(p, *at, place, sizeof(place)));
 	else
-		diag_error(d, e->at, "expected %s, got %s: no grant means it",
+		diag_error(d, e->at, "expected %s, got %s: no rule matches",
 		    policy_verdict_name(e->verdict), policy_verdict_name(a->verdict));
 }
 

@@ -1,33 +1,44 @@
 /*
- * What is emptier or wider than it looks: grants that another one takes away or
- * says already, and grants that say more than their author may have meant.
+ * Finds grants that are emptier or wider than they look: another grant cancels
+ * or repeats them, or they allow more than the author may have intended.
  *
- * Each kind is a row that says whether it is an error or a warning.  A grant is
- * only called dead or said already where that is certain.
+ * Each kind is a row that is either an error or a warning.  A grant is reported
+ * as dead or repeated only if that is certain.
  */
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#define DIAG_CODE "lint"
+
+#include "policy/check/agent_files.h"
 #include "policy/check/check.h"
 
-/* Pairs of grants that are looked at in one server; then no more are. */
+/* How many pairs of grants of one server are compared; the rest are skipped. */
 #define PAIRS_MAX 2000000
 
 enum lint {
-	LINT_DEAD,        /* another grant takes all of it away */
-	LINT_TWICE,       /* another grant says it already */
+	LINT_DEAD,        /* another grant cancels it completely */
+	LINT_TWICE,       /* another grant already covers it */
 	LINT_HIDDEN,      /* `hide` covers it */
-	LINT_HIDES,       /* hides what nothing grants */
+	LINT_HIDES,       /* hides something that nothing grants */
 	LINT_FROM,        /* nothing starts the caller */
-	LINT_INTERPRETER, /* runs whatever it is told */
-	LINT_BROAD,       /* more than one thing lives there */
-	LINT_SOCKET,      /* whoever speaks to it rules the machine */
-	LINT_HOST,        /* net: said twice */
+	LINT_INTERPRETER, /* runs any program that it is given */
+	LINT_BROAD,       /* contains more than one thing */
+	LINT_SOCKET,      /* access to it gives control of the machine */
+	LINT_HOST,        /* net: duplicate */
+	LINT_AGENT,       /* an agent reads from it what to start */
+	LINT_UNSEARCHED,  /* whether an agent does is unknown */
+	LINT_REPLACED,    /* programs replace the file that `hide` covers */
+	LINT_ABSENT,      /* `hide` covers nothing yet */
+	LINT_LINK,        /* `hide` of a symbolic link */
 };
 
-/* Which of them stop a compilation. */
+/* The kinds that stop a compilation. */
 static const bool is_error[] = {
     [LINT_DEAD] = false,
     [LINT_TWICE] = false,
@@ -38,6 +49,11 @@ static const bool is_error[] = {
     [LINT_BROAD] = false,
     [LINT_SOCKET] = true,
     [LINT_HOST] = false,
+    [LINT_AGENT] = false,
+    [LINT_UNSEARCHED] = true,
+    [LINT_REPLACED] = false,
+    [LINT_ABSENT] = false,
+    [LINT_LINK] = true,
 };
 
 struct work {
@@ -56,7 +72,7 @@ tell(struct work *w, enum lint lint, struct at at, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	(void)vsnprintf(text, sizeof(text), fmt, ap); /* cut is good enough */
+	(void)vsnprintf(text, sizeof(text), fmt, ap); /* may be truncated */
 	va_end(ap);
 	if (is_error[lint])
 		diag_error(w->c->diag, at, "%s", text);
@@ -64,9 +80,9 @@ tell(struct work *w, enum lint lint, struct at at, const char *fmt, ...)
 		diag_warning(w->c->diag, at, "%s", text);
 }
 
-/* ---- does one grant hold all of another? ----------------------------------- */
+/* ---- does one grant cover another? --------------------------------------- */
 
-/* No condition, no carve-out, no end: what it says always holds. */
+/* No condition, no exception, no end date: always in effect. */
 static bool
 is_plain(const struct stmt *s)
 {
@@ -82,7 +98,7 @@ name_covers(const struct word *out, const struct word *in)
 		return gate_class(out) == gate_class(in);
 	if (gate_class(in) != 0)
 		return out->len == 1 && out->text[0] == '*' && !out->quoted;
-	/* a star of the inner one is met by a star only: they are bytes here */
+	/* a star of the inner glob matches only a star: here both are bytes */
 	return policy_glob(out->text, out->len, in->text, in->len);
 }
 
@@ -149,7 +165,7 @@ beats(const struct stmt *a, const struct stmt *b)
 	return rank[a->verdict] > rank[b->verdict];
 }
 
-/* Both were written here: what blocks bring may well be said again. */
+/* Both are written here: a repetition from a block is fine. */
 static bool
 both_own(const struct stmt *a, const struct stmt *b)
 {
@@ -161,15 +177,14 @@ covered(struct work *w, const struct stmt *out, const struct stmt *in, struct at
 {
 	if (beats(out, in))
 		tell(w, LINT_DEAD, at,
-		    "this grants nothing: `%s` on line %u holds all "
-		    "of it",
+		    "this has no effect: `%s` on line %u covers all of it",
 		    policy_verdict_name(out->verdict), out->at.line);
 	else if (out->verdict == in->verdict && both_own(out, in))
 		tell(w, in->kw == KW_NET ? LINT_HOST : LINT_TWICE, at,
-		    "line %u says this already", out->at.line);
+		    "redundant: line %u already covers this", out->at.line);
 }
 
-/* A pattern, or a word that may stand there again. */
+/* A pattern, or a word that may be repeated there. */
 static bool
 is_wide(const struct stmt *s, const struct word *w)
 {
@@ -193,7 +208,7 @@ gate_pair(struct work *w, const struct stmt *out, const struct stmt *in)
 				? !net_covers(out, &out->word[i], in, &in->word[k])
 				: !name_covers(&out->word[i], &in->word[k]))
 				continue;
-			/* of two that are the same the second is told */
+			/* of two equal grants the second is reported */
 			if (out->verdict == in->verdict &&
 			    name_covers(&in->word[k], &out->word[i]) &&
 			    in->word[k].at.line < out->word[i].at.line)
@@ -253,11 +268,11 @@ path_holder(
 	return NULL;
 }
 
-/* Folders in which more than one thing lives. */
+/* Directories that contain more than one thing. */
 static const char *const whole[] = {"/bin", "/boot", "/etc", "/home", "/lib", "/lib64",
     "/media", "/mnt", "/opt", "/root", "/run", "/sbin", "/usr", "/var", "/var/lib",
     "/var/run", "/usr/local"};
-/* To read these is common, and tells nothing of a person. */
+/* Commonly read, and without personal data. */
 static const char *const common[] = {
     "/bin", "/lib", "/lib64", "/sbin", "/usr", "/usr/local", "/opt"};
 static const char *const sockets[] = {"/run/docker.sock", "/var/run/docker.sock",
@@ -276,11 +291,41 @@ is_in(const char *text, const char *const *list, size_t n)
 }
 #define IN(text, list) is_in(text, list, sizeof(list) / sizeof((list)[0]))
 
-/* /home/NAME or /root itself. */
+/* Is it /home/NAME or /root itself? */
 static bool
 is_home(const char *path)
 {
 	return strncmp(path, "/home/", 6) == 0 && strchr(path + 6, '/') == NULL;
+}
+
+/* A server that can write what an agent starts has escaped its cell. */
+static void
+agent_lint(struct work *w, const struct word *p)
+{
+	char path[PATH_MAX], shown[DIAG_TEXT_CAP], text[AGENT_TEXT_MAX];
+	int r;
+
+	if (agent_files_is(p->text))
+		tell(w, LINT_AGENT, p->at,
+		    "server `%s` may write this file, from which an agent reads which "
+		    "programs to start: remove the grant if this is not intended",
+		    w->server->name.text);
+	r = agent_files_warn(p->text, path);
+	if (r < 0) {
+		agent_files_text(text, path, r);
+		tell(w, LINT_UNSEARCHED, p->at, "%s", text);
+	}
+	if (r <= AGENT_FILE_NONE)
+		return;
+	diag_text(shown, path, strlen(path));
+	tell(w, LINT_AGENT, p->at,
+	    r == AGENT_FILE_EXISTS
+		? "server `%s` may write where an agent reads which programs to "
+		  "start: %s is read-only for the server while it exists; grant the "
+		  "directories next to it"
+		: "server `%s` may create %s, from which an agent reads which "
+		  "programs to start: grant directories inside the project",
+	    w->server->name.text, shown);
 }
 
 static void
@@ -296,25 +341,93 @@ path_lint(struct work *w, const struct stmt *s, const struct word *p)
 		    by->at.line);
 	if (IN(p->text, sockets))
 		tell(w, LINT_SOCKET, p->at,
-		    "whoever can speak to this socket rules the machine: it is never "
+		    "access to this socket gives control of the machine: it is never "
 		    "granted");
 	else if (IN(p->text, whole) && (s->kw == KW_WRITE || !IN(p->text, common)))
-		tell(w, LINT_BROAD, p->at, "this is all of %s: name the folders in it",
-		    p->text);
+		tell(w, LINT_BROAD, p->at,
+		    "this grants all of %s: name the directories in it", p->text);
 	else if (is_home(p->text))
 		tell(w, LINT_BROAD, p->at,
-		    "this is all of somebody's home, with keys and start files: name the "
-		    "folders in it");
+		    "this grants a whole home directory, with its keys and startup "
+		    "files: name the directories in it");
+	if (s->kw == KW_WRITE)
+		agent_lint(w, p);
 	if (s->expanded)
 		return;
 	by = path_holder(w, s->kw, p->text, p);
 	if (by != NULL && (strcmp(by->text, p->text) != 0 || by < p))
-		tell(w, LINT_TWICE, p->at, "`%s` on line %u says this already",
-		    keyword_name(s->kw), by->at.line);
+		tell(w, LINT_TWICE, p->at,
+		    "redundant: `%s` on line %u already covers this", keyword_name(s->kw),
+		    by->at.line);
 	else if (s->kw == KW_READ &&
 		 (by = path_holder(w, KW_WRITE, p->text, NULL)) != NULL)
-		tell(w, LINT_TWICE, p->at, "`write` on line %u says this already",
-		    by->at.line);
+		tell(w, LINT_TWICE, p->at,
+		    "redundant: `write` on line %u already covers this", by->at.line);
+}
+
+static bool
+is_optional(const struct stmt *s)
+{
+	for (size_t i = 0; i < s->qual_n; i++)
+		if (s->qual[i].kw == KW_OPTIONAL)
+			return true;
+	return false;
+}
+
+/* A link is not a path of the view: its target has another name. */
+static void
+hide_link(struct work *w, const struct word *p)
+{
+	char to[PATH_MAX], real[PATH_MAX], shown[DIAG_TEXT_CAP], named[DIAG_TEXT_CAP];
+	ssize_t n = readlink(p->text, to, sizeof(to)); /* syscalls: readlink readlinkat */
+
+	if (n < 0 || (size_t)n == sizeof(to))
+		n = 0;
+	to[n] = '\0';
+	if (realpath(p->text, real) == NULL)
+		memcpy(real, to, (size_t)n + 1);
+	tell(w, LINT_LINK, p->at, "`%s` is a symbolic link to `%s`: hide `%s`", p->text,
+	    diag_text(shown, to, (size_t)n), diag_text(named, real, strlen(real)));
+}
+
+/*
+ * How a hide can become ineffective: programs create missing files and replace
+ * existing ones.
+ */
+static void
+hide_lint(struct work *w, const struct stmt *s, const struct word *p)
+{
+	const struct word *grant;
+	const char *slash;
+	struct stat st;
+
+	if (!path_is_normal(p->text))
+		return;
+	if (lstat(p->text, &st) < 0) { /* syscalls: lstat newfstatat */
+		if (is_optional(s))
+			tell(w, LINT_ABSENT, p->at,
+			    "%s does not exist: it is not hidden if another program "
+			    "creates it while the server runs",
+			    p->text);
+		return;
+	}
+	if (S_ISLNK(st.st_mode)) {
+		hide_link(w, p);
+		return;
+	}
+	grant = path_holder(w, KW_WRITE, p->text, NULL);
+	if (!S_ISREG(st.st_mode) || grant == NULL)
+		return;
+	slash = strrchr(p->text, '/');
+	if (strlen(grant->text) < (size_t)(slash - p->text))
+		tell(w, LINT_REPLACED, p->at,
+		    "programs replace this file when they save it, and kennel then kills "
+		    "the server: hide its directory `%.*s` instead",
+		    (int)(slash - p->text), p->text);
+	else
+		tell(w, LINT_REPLACED, p->at,
+		    "programs replace this file when they save it, and kennel then kills "
+		    "the server: move it to a directory of its own and hide that");
 }
 
 static void
@@ -327,17 +440,18 @@ paths(struct work *w, const struct stmt *s)
 			path_lint(w, s, &s->word[i]);
 			continue;
 		}
+		hide_lint(w, s, &s->word[i]);
 		if (!s->expanded && path_is_normal(s->word[i].text) &&
 		    path_holder(w, KW_READ, s->word[i].text, NULL) == NULL &&
 		    path_holder(w, KW_WRITE, s->word[i].text, NULL) == NULL)
 			tell(w, LINT_HIDES, s->word[i].at,
-			    "no grant holds this: there is nothing to hide");
+			    "nothing to hide: no grant covers this path");
 	}
 }
 
 /* ---- programs --------------------------------------------------------------- */
 
-/* What runs a program that it is told, as a file, an argument or by its input. */
+/* Programs that run code given as a file, an argument or input. */
 static const char *const runners[] = {"ash", "awk", "bash", "bun", "busybox", "bunx",
     "chroot", "cmake", "csh", "dash", "deno", "doas", "docker", "env", "expect", "find",
     "fish", "gawk", "gdb", "java", "julia", "ksh", "lua", "luajit", "make", "mawk",
@@ -362,7 +476,7 @@ is_runner(const char *path)
 	return IN(base, runners) || IN(name, runners);
 }
 
-/* Does it say which program is run: a first argument that is no pattern? */
+/* Does the grant name the code to run, with a literal first argument? */
 static bool
 is_told(const struct stmt *s)
 {
@@ -394,15 +508,14 @@ program(struct work *w, const struct stmt *s)
 	for (i = 0; from != NULL && i < from->word_n; i++)
 		if (!is_startable(w, from->word[i].text))
 			tell(w, LINT_FROM, from->word[i].at,
-			    "no `run` or `exec` of this server starts it: nothing is "
-			    "ever "
-			    "asked from there");
-	/* whoever says why has thought of it */
+			    "no `run` or `exec` of this server starts this program: it "
+			    "is never the caller");
+	/* an author who gives a reason has considered it */
 	if (s->verdict == VERDICT_ALLOW && is_runner(s->word[0].text) && !is_told(s) &&
 	    stmt_qual(s, KW_BECAUSE) == NULL)
 		tell(w, LINT_INTERPRETER, s->word[0].at,
-		    "this runs whatever it is told: name the script behind it, say "
-		    "`ask`, or say why with `because`");
+		    "this interpreter runs any code from its arguments: name the script "
+		    "after it, use `ask`, or give a reason with `because`");
 }
 
 void
@@ -419,7 +532,7 @@ lint_server(struct check *c, const struct server *server)
 		else if (s->kw == KW_EXEC)
 			program(&w, s);
 		if (s->kw == KW_EXEC || s->kw == KW_NET || s->kw == KW_TOOL ||
-		    s->kw == KW_RESOURCE || s->kw == KW_PROMPT)
+		    s->kw == KW_RESOURCE || s->kw == KW_PROMPT || s->kw == KW_METHOD)
 			pairs(&w, s);
 	}
 }

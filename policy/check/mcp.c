@@ -1,8 +1,11 @@
 /*
- * Checks of what is said about an MCP server: tools, resources and prompts,
- * classes, sampling and its like, the log, pins, system calls.
+ * Checks of MCP statements: tools, resources and prompts, classes, sampling and
+ * the like, the log, pins, system calls.
  */
+#define DIAG_CODE "value"
+
 #include "policy/check/check.h"
+#include "policy/sealed/values/method_name.h"
 
 #include <string.h>
 
@@ -30,15 +33,15 @@ class_unknown(struct check *c, const struct word *w)
 	struct shown s;
 
 	if (near != NULL)
-		diag_error(c->diag, w->at, "no class `%s`; did you mean `%s`?",
+		diag_error(c->diag, w->at, "unknown class `%s`: did you mean `%s`?",
 		    check_show(&s, w), near);
 	else
 		diag_error(c->diag, w->at,
-		    "a class is @readonly, @destructive, @idempotent, @openworld or "
-		    "@unannotated; quote the word to mean a name");
+		    "unknown class: expected @readonly, @destructive, @idempotent, "
+		    "@openworld or @unannotated; quote it to use it as a name");
 }
 
-/* A name, in which `*` is any run of characters. */
+/* A name, in which `*` matches any run of characters. */
 static void
 name(struct check *c, const struct word *w)
 {
@@ -51,8 +54,8 @@ name(struct check *c, const struct word *w)
 		 kind == ARG_CHOICE || kind >= ARG_SLOT ||
 		 (kind == ARG_LITERAL && strchr(w->text, '*') != NULL))
 		diag_error(c->diag, w->at,
-		    "in a name, `*` is any run of characters; "
-		    "`**`, `|` and a literal `*` are not known here");
+		    "invalid name pattern: `*` matches any characters; `**`, `|` and a "
+		    "literal `*` are not supported here");
 }
 
 static void
@@ -66,7 +69,7 @@ names(struct check *c, const struct stmt *s, const struct word *w, size_t n)
 				class_unknown(c, &w[i]);
 			else if (s->kw != KW_TOOL)
 				diag_error(c->diag, w[i].at,
-				    "only tools have classes (annotations)");
+				    "classes (annotations) are only allowed for tools");
 			continue;
 		}
 		name(c, &w[i]);
@@ -83,11 +86,43 @@ check_gate(struct check *c, struct stmt *s)
 	for (i = 0; except != NULL && i < except->word_n; i++) {
 		if (gate_class(&except->word[i]) != 0)
 			diag_error(c->diag, except->word[i].at,
-			    "`except` takes names; `tool deny %s` takes a class away",
+			    "`except` takes names; use `tool deny %s` to exclude a class",
 			    except->word[i].text);
 		else
 			name(c, &except->word[i]);
 	}
+	check_exception(c, s);
+}
+
+/* Refuses a method that no session can pass, or that every session needs. */
+static void
+method_word(struct check *c, const struct stmt *s, const struct word *w)
+{
+	struct shown sh;
+
+	name(c, w);
+	if (s->verdict == VERDICT_ALLOW && method_form(w->text, w->len) == METHOD_TWIN)
+		diag_error(c->diag, w->at,
+		    "`%s` cannot be allowed: a server may treat it as a method that "
+		    "kennel checks",
+		    check_show(&sh, w));
+	else if (s->verdict == VERDICT_DENY &&
+		 method_glob(w->text, w->len, "initialize", strlen("initialize")))
+		diag_error(c->diag, w->at,
+		    "this denies `initialize`, which starts every session; `method allow "
+		    "NAME...` denies every other unknown method");
+}
+
+void
+check_method(struct check *c, struct stmt *s)
+{
+	size_t i;
+
+	if (s->verdict == VERDICT_ASK)
+		diag_error(c->diag, s->at,
+		    "`ask` is not allowed for a method: use allow or deny");
+	for (i = 0; i < s->word_n; i++)
+		method_word(c, s, &s->word[i]);
 	check_exception(c, s);
 }
 
@@ -112,19 +147,21 @@ check_audit(struct check *c, struct stmt *s)
 	if (!sync && strcmp(w[0].text, "args") != 0 && strcmp(w[0].text, "result") != 0) {
 		near = diag_near(w[0].text, list, 3);
 		if (near != NULL)
-			diag_error(c->diag, w[0].at, "did you mean `%s`?", near);
+			diag_error(c->diag, w[0].at,
+			    "unknown setting: did you mean `%s`?", near);
 		else
 			diag_error(c->diag, w[0].at, "`audit` takes %s",
 			    keyword_row(KW_AUDIT)->takes);
 		return;
 	}
 	if (strcmp(w[1].text, sync ? "strict" : "full") != 0) {
-		diag_error(c->diag, w[1].at, "`audit %s` is followed by `%s`", w[0].text,
+		diag_error(c->diag, w[1].at, "`audit %s` takes `%s`", w[0].text,
 		    sync ? "strict" : "full");
 		return;
 	}
 	if (sync && s->word_n > 2)
-		diag_error(c->diag, w[2].at, "nothing follows `audit sync strict`");
+		diag_error(
+		    c->diag, w[2].at, "nothing is allowed after `audit sync strict`");
 	for (i = 2; !sync && i < s->word_n; i++)
 		name(c, &w[i]);
 }
@@ -132,8 +169,8 @@ check_audit(struct check *c, struct stmt *s)
 /* ---- system calls -------------------------------------------------------- */
 
 /*
- * Never allowed, whatever a policy says: each reaches another process, another
- * namespace, the machine, or past the filter and the gate (calls.c has why).
+ * Never allowed by a policy: each reaches another process, another namespace or
+ * the machine, or bypasses the filter or the gate (reasons in syscall_list.c).
  */
 static const char *const forbidden[] = {"ptrace", "process_vm_readv", "process_vm_writev",
     "process_madvise", "pidfd_getfd", "kcmp", "mount", "umount", "umount2", "pivot_root",
@@ -152,7 +189,10 @@ static const char *const forbidden[] = {"ptrace", "process_vm_readv", "process_v
     "lookup_dcookie", "nfsservctl", "uselib", "sysfs", "ustat", "vm86", "vm86old",
     "_sysctl", "lsm_set_self_attr", "landlock_create_ruleset", "map_shadow_stack"};
 
-/* What a program cannot be without: the shim's own steps come after the filter. */
+/*
+ * Never denied: a program needs them, and so do the shim's steps after the
+ * filter.
+ */
 static const char *const needed[] = {"exit", "exit_group", "rt_sigreturn", "execve",
     "read", "write", "close", "mmap", "munmap", "brk", "restart_syscall"};
 
@@ -175,25 +215,26 @@ check_syscalls(struct check *c, struct stmt *s)
 	size_t i;
 
 	if (s->verdict == VERDICT_ASK)
-		diag_error(c->diag, s->at, "a system call cannot be asked about");
+		diag_error(c->diag, s->at,
+		    "`ask` is not allowed for a system call: use allow or deny");
 	for (i = 0; i < s->word_n; i++) {
 		w = &s->word[i];
 		if (!check_literal(c, w))
 			continue;
 		if (!syscall_is_known(w->text))
-			diag_error(c->diag, w->at, "no system call is named `%s`",
+			diag_error(c->diag, w->at, "unknown system call `%s`",
 			    check_show(&sh, w));
 		else if (s->verdict == VERDICT_ALLOW &&
 			 is_in(
 			     w->text, forbidden, sizeof(forbidden) / sizeof(*forbidden)))
 			diag_error(c->diag, w->at,
-			    "`%s` is never allowed: it would reach out of the cell, or "
-			    "past what is looked at",
+			    "`%s` cannot be allowed: it could escape the cell or bypass "
+			    "its checks",
 			    w->text);
 		else if (s->verdict == VERDICT_DENY &&
 			 is_in(w->text, needed, sizeof(needed) / sizeof(*needed)))
-			diag_error(
-			    c->diag, w->at, "no program runs without `%s`", w->text);
+			diag_error(c->diag, w->at,
+			    "`%s` cannot be denied: every program needs it", w->text);
 	}
 }
 

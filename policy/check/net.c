@@ -1,12 +1,17 @@
 /*
- * Checks of `net`, and of secrets that say where they may be used.
+ * Checks of `net`, and of secrets with a list of hosts.
  */
+#define DIAG_CODE "net"
+
 #include "policy/check/check.h"
 #include "policy/lang/secret_source.h"
 
 #include <string.h>
 
-/* Below these anybody can have a name: `*.` of one says nothing about whose. */
+/*
+ * Public suffixes: anyone can register a name below them, so `*.` of one does
+ * not limit the owner.
+ */
 static const char *const shared[] = {"co.uk", "org.uk", "com.au", "co.jp", "com.br",
     "co.in", "co.nz", "com.cn", "github.io", "gitlab.io", "githubusercontent.com",
     "herokuapp.com", "vercel.app", "netlify.app", "pages.dev", "workers.dev", "web.app",
@@ -14,6 +19,8 @@ static const char *const shared[] = {"co.uk", "org.uk", "com.au", "co.jp", "com.
     "blob.core.windows.net", "amazonaws.com", "s3.amazonaws.com", "cloudfront.net",
     "elasticbeanstalk.com", "ngrok.io", "ngrok-free.app", "trycloudflare.com", "fly.dev",
     "onrender.com", "surge.sh", "nip.io", "sslip.io", "duckdns.org"};
+
+#define PORTS_MAX 64
 
 static void
 broad(struct check *c, const struct word *w, const struct host *h)
@@ -24,15 +31,35 @@ broad(struct check *c, const struct word *w, const struct host *h)
 		if (strlen(shared[i]) == h->len &&
 		    memcmp(shared[i], h->name, h->len) == 0)
 			diag_warning(c->diag, w->at,
-			    "anybody can have a name below %s: name the hosts",
+			    "anyone can register a name under %s: name the hosts",
 			    shared[i]);
 	if (h->kind == HOST_CIDR && h->prefix < (h->addr[10] == 0xff ? 96 + 8 : 16))
-		diag_warning(c->diag, w->at, "this is a large part of the whole network");
-	if (h->port_last - h->port_first > 1023)
-		diag_warning(c->diag, w->at, "more than a thousand ports");
+		diag_warning(c->diag, w->at,
+		    "this block covers a large part of the network: grant a smaller one");
 }
 
-/* loopback, private, or a block of addresses. */
+/* What kennel-egress could not enforce (leash/egress/plan.h). */
+static void
+possible(
+    struct check *c, const struct stmt *s, const struct word *w, const struct host *h)
+{
+	if (h->port_last - h->port_first >= PORTS_MAX)
+		diag_error(c->diag, w->at,
+		    "more than %d ports in one allow or ask grant: name the ports in use",
+		    PORTS_MAX);
+	if (h->kind == HOST_CIDR && stmt_qual(s, KW_NO_SNI) == NULL &&
+	    stmt_qual(s, KW_PLAIN) == NULL)
+		diag_error(c->diag, w->at,
+		    "an IP address cannot be the server name of a TLS ClientHello: add "
+		    "`no-sni` (TLS without a name) or `plain` (any protocol)");
+	else if (h->kind == HOST_CIDR && h->prefix < 128)
+		diag_warning(c->diag, w->at,
+		    "for an address block, kennel listens on %s of every address: no "
+		    "program of this server can listen there",
+		    h->port_first == h->port_last ? "this port" : "these ports");
+}
+
+/* loopback, private, or an address block. */
 bool
 net_scope_read(
     const struct word *w, uint32_t *ret_scope, uint8_t addr[16], uint32_t *ret_prefix)
@@ -70,14 +97,15 @@ quals(struct check *c, const struct stmt *s)
 
 	if (q != NULL && !net_scope_read(&q->word[0], &scope, addr, &prefix))
 		diag_error(c->diag, q->word[0].at,
-		    "`to` takes loopback, private, or an address block with its other "
+		    "`to` takes loopback, private, or an address block with its host "
 		    "bits 0, as in 10.1.0.0/16");
 	for (i = 0; i < sizeof(protos) / sizeof(protos[0]); i++) {
 		q = stmt_qual(s, protos[i]);
 		if (q == NULL)
 			continue;
 		if (first != NULL)
-			diag_error(c->diag, q->at, "`%s` and `%s` are not both true",
+			diag_error(c->diag, q->at,
+			    "`%s` and `%s` exclude each other: remove one",
 			    keyword_name(first->kw), keyword_name(q->kw));
 		first = q;
 	}
@@ -99,14 +127,17 @@ check_net(struct check *c, struct stmt *s)
 		    strchr(s->word[i].text, '*') != NULL &&
 		    memchr(s->word[i].raw, '*', s->word[i].raw_len) == NULL) {
 			diag_error(c->diag, s->word[i].at,
-			    "what a `let` says is no pattern: write the `*` here");
+			    "the value of a `let` is never a pattern: write the `*` "
+			    "here");
 			continue;
 		}
 		why = host_read(&s->word[i], true, &h);
 		if (why != NULL)
 			diag_error(c->diag, s->word[i].at, "%s", why);
-		else if (s->verdict != VERDICT_DENY)
+		else if (s->verdict != VERDICT_DENY) {
 			broad(c, &s->word[i], &h);
+			possible(c, s, &s->word[i], &h);
+		}
 	}
 	quals(c, s);
 	check_exception(c, s);
@@ -138,7 +169,8 @@ check_secret_options(struct check *c, struct stmt *s)
 			diag_error(
 			    c->diag, q->word[i].at, "`may` takes network, files or both");
 	if (q != NULL && !source_is_program(s->word[1].text))
-		diag_error(c->diag, q->at, "`may` is about a program, as in `from cmd`");
+		diag_error(c->diag, q->at,
+		    "`may` is only allowed for a program, as in `from cmd`");
 	q = stmt_qual(s, KW_HOSTS);
 	if (q == NULL || (q->word_n == 1 && strcmp(q->word[0].text, "any") == 0))
 		return;
@@ -163,7 +195,7 @@ hosts_cover(const struct qual *q, const struct host *net)
 	return false;
 }
 
-/* One net grant against one secret. */
+/* Checks one net grant against one secret. */
 static void
 against_secret(struct check *c, const struct stmt *net, const struct stmt *secret)
 {
@@ -176,8 +208,8 @@ against_secret(struct check *c, const struct stmt *net, const struct stmt *secre
 	for (i = 0; i < net->word_n; i++)
 		if (host_read(&net->word[i], true, &h) == NULL && !hosts_cover(q, &h))
 			diag_error(c->diag, net->word[i].at,
-			    "secret %s, on line %u, says `hosts`, and this is none of "
-			    "them; add it there, or say `hosts any`",
+			    "this host is not in `hosts` of secret %s on line %u: add it "
+			    "there, or use `hosts any`",
 			    secret->word[0].text, secret->at.line);
 }
 

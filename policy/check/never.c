@@ -1,16 +1,18 @@
 /*
- * never: claims over every server, after includes and blocks.
+ * never: claims about every server, checked after includes and blocks.
  *
- * Each kind of claim is a set, each grant is one, and what is told is a member of
- * both that no `deny`, `except` or `hide` takes away.  What cannot be known here
- * (conditions, classes, who calls) counts as granted, and takes nothing away.
- * Names and argument lists are decided by policy/algebra; hosts and paths are
- * prefixes of labels and of parts.
+ * Each kind of claim is a set, and so is each grant.  A breach is reported with
+ * an example: a member of both that no `deny`, `except` or `hide` removes.
+ * What is unknown at compile time (conditions, classes, the caller) counts as
+ * granted and removes nothing.  policy/algebra decides names and argument
+ * lists; hosts and paths are prefixes of labels and of components.
  */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define DIAG_CODE "never"
 
 #include "policy/algebra/algebra.h"
 #include "policy/check/never.h"
@@ -29,7 +31,7 @@ never_example(struct witness *w, struct at at, const char *text)
 	w->at = at;
 }
 
-/* Does this grant give what is claimed never to be? */
+/* Does this grant allow something that the claim forbids? */
 bool
 never_gives(const struct ask *a, const struct stmt *s)
 {
@@ -41,12 +43,12 @@ never_gives(const struct ask *a, const struct stmt *s)
 
 /* ---- names and argument lists ---------------------------------------------- */
 
-/* Which number of the set a pattern has, and what it is there. */
+/* The role of a pattern in the family of sets, which gives its number there. */
 enum role { ROLE_CLAIM, ROLE_GIVE, ROLE_TAKE, ROLE_EXCEPT };
 struct pattern {
 	enum role role;
 	uint32_t number;
-	const struct stmt *s; /* GIVE, TAKE; EXCEPT: of which */
+	const struct stmt *s; /* GIVE, TAKE: the grant; EXCEPT: the grant it belongs to */
 };
 
 struct family {
@@ -54,7 +56,7 @@ struct family {
 	struct sets *sets;
 	struct pattern *row;
 	size_t n;
-	const struct sets_cell *cell; /* at hand */
+	const struct sets_cell *cell; /* the current one */
 	int r;
 };
 
@@ -75,7 +77,7 @@ pattern_add(struct family *f, enum role role, const struct stmt *s,
 	f->n++;
 }
 
-/* A name, in which * is any run. */
+/* Adds a name, in which * matches any run. */
 static void
 name_add(struct family *f, enum role role, const struct stmt *s, const char *text)
 {
@@ -86,7 +88,7 @@ name_add(struct family *f, enum role role, const struct stmt *s, const char *tex
 	pattern_add(f, role, s, &w, 1);
 }
 
-/* Patterns of arguments. */
+/* Adds argument patterns. */
 static void
 args_add(struct family *f, enum role role, const struct stmt *s, const struct word *w,
     size_t n)
@@ -122,7 +124,7 @@ excepted(const struct family *f, const struct stmt *s)
 	return false;
 }
 
-/* The grant whose pattern, of this role, the cell lies in; NULL: none. */
+/* The grant with this role whose pattern contains the cell; NULL: none. */
 static const struct stmt *
 in_role(const struct family *f, enum role role)
 {
@@ -146,7 +148,7 @@ in_claim(const struct family *f)
 	return false;
 }
 
-/* One cell: given, claimed never to be, and not taken away. */
+/* Looks for a cell that is granted, forbidden by the claim, and not removed. */
 static int
 cell_look(void *arg, const struct sets_cell *cell)
 {
@@ -249,7 +251,7 @@ is_program(const struct stmt *s)
 	return s->kw == KW_EXEC || s->kw == KW_RUN;
 }
 
-/* The arguments of one program: those of all grants of the same file. */
+/* The arguments of one program: those in all grants of the same file. */
 static bool
 program_breached(struct ask *a, const char *real)
 {
@@ -296,7 +298,7 @@ exec_breached(struct ask *a)
 	return false;
 }
 
-/* ---- secrets, sampling and its like ---------------------------------------------- */
+/* ---- secrets, sampling and the like -------------------------------------- */
 
 static bool
 secret_breached(struct ask *a)
@@ -348,9 +350,9 @@ static const struct {
     [KW_WRITE] = {path_breached, "write"},
     [KW_EXEC] = {exec_breached, "start"},
     [KW_NET] = {net_breached, "reach"},
-    [KW_TOOL] = {gate_breached, "show the tool"},
-    [KW_RESOURCE] = {gate_breached, "show the resource"},
-    [KW_PROMPT] = {gate_breached, "show the prompt"},
+    [KW_TOOL] = {gate_breached, "offer the tool"},
+    [KW_RESOURCE] = {gate_breached, "offer the resource"},
+    [KW_PROMPT] = {gate_breached, "offer the prompt"},
     [KW_SECRET] = {secret_breached, "hold"},
     [KW_SAMPLING] = {offer_breached, "ask for sampling"},
     [KW_ELICITATION] = {offer_breached, "ask for elicitation"},
@@ -374,7 +376,7 @@ named(const struct word *w, size_t n, const struct server *s)
 	return false;
 }
 
-/* Is the server one that the claim speaks of? */
+/* Does the claim apply to this server? */
 static bool
 meant(struct check *c, const struct never *n, const struct server *s)
 {
@@ -411,7 +413,7 @@ hold(struct check *c, const struct never *n, const struct server *s)
 		return;
 	if (w.unknown) {
 		diag_error(c->diag, n->at,
-		    "this cannot be decided for server %s: its patterns are too many",
+		    "unable to decide this for server %s: it has too many patterns",
 		    s->name.text);
 		return;
 	}
@@ -424,22 +426,25 @@ hold(struct check *c, const struct never *n, const struct server *s)
 	    file[0] == '\0' ? " " : ":", w.at.line);
 }
 
-/* ---- as they can be written ------------------------------------------------------- */
+/* ---- form ---------------------------------------------------------------- */
 
-/* `*` in a part of a path, `**` as the last part. */
+/* Allows `*` in a component of a path, and `**` as the last component. */
 static void
-check_path_pattern(struct check *c, const struct word *w)
+check_path_pattern(struct check *c, enum keyword what, const struct word *w)
 {
 	const char *p = w->text, *star = strstr(p, "**");
 
 	if (p[0] == '/' && strstr(p, "//") == NULL && strstr(p, "/../") == NULL &&
 	    strstr(p, "/./") == NULL && strlen(p) < PATH_MAX &&
 	    (p[1] == '\0' || p[strlen(p) - 1] != '/') &&
-	    (star == NULL || (star[2] == '\0' && star[-1] == '/')))
+	    (star == NULL || (star[2] == '\0' && star[-1] == '/'))) {
+		if (what != KW_EXEC) /* a program is matched by both of its names */
+			never_link_check(c, w);
 		return;
+	}
 	diag_error(c->diag, w->at,
-	    "a path starts with `/`, may have `*` in its parts and `**` as the last, and "
-	    "has no `//`, `.`, `..` or closing `/`");
+	    "invalid path pattern: expected an absolute path, with `*` in its parts or a "
+	    "final `**`, without `//`, `.`, `..` or a trailing `/`");
 }
 
 static void
@@ -454,10 +459,10 @@ check_words(struct check *c, enum keyword what, const struct word *w, size_t n)
 		if (memchr(w[i].text, '*', w[i].len) != NULL &&
 		    (w[i].quoted || w[i].literal != NULL)) {
 			diag_error(
-			    c->diag, w[i].at, "a literal `*` is not known in a claim");
+			    c->diag, w[i].at, "`never` rules cannot match a literal `*`");
 		} else if (what == KW_READ || what == KW_WRITE ||
 			   (what == KW_EXEC && i == 0)) {
-			check_path_pattern(c, &w[i]);
+			check_path_pattern(c, what, &w[i]);
 		} else if (what == KW_NET) {
 			why = host_pattern_read(&w[i], &h);
 			if (why != NULL)
@@ -466,11 +471,12 @@ check_words(struct check *c, enum keyword what, const struct word *w, size_t n)
 			if (word_pattern(c->tree->arena, &w[i], &kind, &text) != 0 ||
 			    (kind == ARG_REST && i + 1 < n))
 				diag_error(c->diag, w[i].at,
-				    "a pattern of one argument, or a closing `**`");
+				    "expected a pattern for one argument, or a final "
+				    "`**`");
 		} else if (w[i].len == 0 || strstr(w[i].text, "**") != NULL ||
 			   gate_class(&w[i]) != 0) {
 			diag_error(c->diag, w[i].at,
-			    "a name, in which `*` is any run of characters");
+			    "expected a name, in which `*` matches any characters");
 		}
 	}
 }
@@ -483,7 +489,7 @@ check_claim(struct check *c, const struct never *n)
 	uint8_t addr[16];
 
 	if (offer && n->word_n > 0)
-		diag_error(c->diag, n->word[0].at, "nothing follows `%s`",
+		diag_error(c->diag, n->word[0].at, "nothing is allowed after `%s`",
 		    keyword_name(n->what));
 	else
 		check_words(c, n->what, n->word, n->word_n);
@@ -503,7 +509,7 @@ never_check(struct check *c)
 
 	for (i = 0; i < c->tree->never_n; i++)
 		check_claim(c, &c->tree->never[i]);
-	/* a claim over what is not right yet would say nothing */
+	/* do not judge claims over statements that have errors */
 	if (c->diag->error_n != before || c->diag->error_n > 0)
 		return;
 	for (i = 0; i < c->tree->never_n; i++)

@@ -1,5 +1,6 @@
 /*
- * Between never.c (claims, names, arguments) and never_reach.c (paths, hosts).
+ * Shared by never.c (claims, names, arguments) and never_paths.c (paths,
+ * hosts).
  */
 #ifndef KENNEL_POLICY_NEVER_H
 #define KENNEL_POLICY_NEVER_H
@@ -11,10 +12,10 @@
 struct witness {
 	char text[WITNESS_MAX];
 	struct at at; /* of the grant */
-	bool unknown; /* the question was too large: taken for a breach */
+	bool unknown; /* too large to decide: counts as a breach */
 };
 
-/* Does the server have a grant that this claim says is never there? */
+/* Does the server have a grant that this claim forbids? */
 struct ask {
 	struct check *c;
 	const struct server *server;
@@ -27,13 +28,18 @@ struct ask {
 };
 
 void never_example(struct witness *, struct at, const char *);
-/* Does this grant give what is claimed never to be? */
+/* Does this grant allow something that the claim forbids? */
 bool never_gives(const struct ask *, const struct stmt *);
 bool path_breached(struct ask *);
 bool net_breached(struct ask *);
-/* Is the program one that the first word of the claim means? */
+/* Does the program pattern of the claim match this program? */
 bool never_program_meets(struct ask *, const char *path);
-/* The name that the kernel knows a path by, as far as it is there; in the arena. */
+/*
+ * Refuses a claim about files that starts with a link that a user other than
+ * root can change.
+ */
+void never_link_check(struct check *, const struct word *);
+/* The canonical name of a path, as far as the path exists; in the arena. */
 const char *never_canonical(struct check *, const char *path);
 
 #endif

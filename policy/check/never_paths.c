@@ -1,23 +1,27 @@
 /*
- * never, of paths and of hosts: prefixes of parts and of labels.  A path counts by
- * the name that the kernel knows it by, where it is there.
+ * never, for paths and hosts: prefixes of components and of labels.  An
+ * existing path counts by its canonical name.
  */
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define DIAG_CODE "never"
+
 #include "policy/check/never.h"
+#include "shim/host/path_open.h"
 
 #define PARTS_MAX 256
 
 /* ---- paths ------------------------------------------------------------------- */
 
-/* Parts of a path; a closing ** is left out and said. */
+/* Components of a path; a trailing ** is removed and recorded. */
 struct parts {
 	const char *text[PARTS_MAX];
 	size_t len[PARTS_MAX];
 	size_t n;
-	bool below; /* a closing ** */
+	bool below; /* a trailing ** */
 };
 
 static bool
@@ -45,7 +49,7 @@ parts_of(const char *path, struct parts *ret)
 	return *path == '\0';
 }
 
-/* Do the parts that both have go together? */
+/* Do the components that both have match? */
 static bool
 parts_meet(const struct parts *pattern, const struct parts *plain)
 {
@@ -58,7 +62,7 @@ parts_meet(const struct parts *pattern, const struct parts *plain)
 	return true;
 }
 
-/* A path of both: the plain one, and what the pattern has more. */
+/* An example path of both: the plain one, and the rest of the pattern. */
 static void
 parts_example(const struct parts *pattern, const struct parts *plain, char out[PATH_MAX])
 {
@@ -81,20 +85,25 @@ parts_example(const struct parts *pattern, const struct parts *plain, char out[P
 		memcpy(out, "/", 2);
 }
 
-/* The name that the kernel knows it by, as far as it is there; in the arena. */
+/* The canonical name, as far as the path exists; in the arena. */
 const char *
 never_canonical(struct check *c, const char *path)
 {
-	char *real = realpath(path, NULL), *copy; /* syscalls: readlink newfstatat */
+	struct memo *memo = tree_memo(c->tree);
+	const struct way *w = memo == NULL ? NULL : memo_way(memo, path);
 
-	if (real == NULL)
+	if (w == NULL)
 		return path;
-	copy = arena_copy(c->tree->arena, real, strlen(real));
-	free(real);
-	return copy == NULL ? path : copy;
+	/*
+	 * Lowering refuses a grant through such a link; here it counts as the
+	 * link's current target.
+	 */
+	if (w->error == -ELOOP && w->target[0] != '\0')
+		return w->target;
+	return w->error == 0 ? w->real : path;
 }
 
-/* Is all of the path that was found hidden? */
+/* Is the whole matching path hidden? */
 static bool
 is_hidden(const struct ask *a, const char *path)
 {
@@ -110,23 +119,50 @@ is_hidden(const struct ask *a, const char *path)
 	return false;
 }
 
-/* A pattern as it is written, and with its plain beginning as the kernel names it. */
+/* Length of a pattern's literal prefix, in whole components; 0: none. */
+static size_t
+claim_head(const char *pattern, char head[PATH_MAX])
+{
+	const char *star = strchr(pattern, '*'), *slash;
+	size_t n = strlen(pattern);
+
+	if (star != NULL) {
+		for (slash = star; *slash != '/'; slash--)
+			;
+		n = (size_t)(slash - pattern);
+	}
+	if (n >= PATH_MAX)
+		return 0;
+	(void)snprintf(head, PATH_MAX, "%.*s", (int)n, pattern); /* it fits */
+	return n;
+}
+
+void
+never_link_check(struct check *c, const struct word *w)
+{
+	struct memo *memo = tree_memo(c->tree);
+	char head[PATH_MAX], why[PATH_WHY_MAX];
+	const struct way *way;
+
+	if (memo == NULL || claim_head(w->text, head) == 0 ||
+	    (way = memo_way(memo, head)) == NULL)
+		return;
+	if (way->error == -ELOOP || way->error == -EXDEV)
+		diag_error(c->diag, w->at, "%s", way_why(way, why, sizeof(why)));
+}
+
+/* A pattern as written, or with the canonical name of its literal prefix. */
 static const char *
 claim_canonical(struct check *c, const char *pattern)
 {
-	const char *star = strchr(pattern, '*'), *slash, *real;
+	const char *slash, *real;
 	char head[PATH_MAX];
 	char *out;
-	size_t n;
+	size_t n = claim_head(pattern, head);
 
-	if (star == NULL)
-		return never_canonical(c, pattern);
-	for (slash = star; *slash != '/'; slash--)
-		;
-	n = (size_t)(slash - pattern);
-	if (n == 0 || n >= sizeof(head))
+	if (n == 0)
 		return pattern;
-	(void)snprintf(head, sizeof(head), "%.*s", (int)n, pattern); /* it fits */
+	slash = pattern + n;
 	real = never_canonical(c, head);
 	n = strlen(real) + strlen(slash) + 1;
 	out = arena_alloc(c->tree->arena, n);
@@ -177,7 +213,7 @@ path_breached(struct ask *a)
 	return false;
 }
 
-/* Is the program one that the pattern means: it, or something in it? */
+/* Does the pattern match the program, or a directory above it? */
 bool
 never_program_meets(struct ask *a, const char *path)
 {
@@ -196,7 +232,7 @@ never_program_meets(struct ask *a, const char *path)
 
 /* ---- hosts --------------------------------------------------------------------- */
 
-/* What a name cannot lead to without `to`. */
+/* Addresses to which a name cannot resolve without `to`. */
 static const char *const inner[] = {"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10",
     "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16", "224.0.0.0/3",
     "::/128", "::1/128", "fc00::/7", "fe80::/10", "ff00::/8"};
@@ -206,10 +242,10 @@ block_of(const char *text, struct host *h)
 {
 	memset(h, 0, sizeof(*h));
 	h->kind = HOST_CIDR;
-	(void)host_cidr(text, strlen(text), h->addr, &h->prefix); /* of ours: good */
+	(void)host_cidr(text, strlen(text), h->addr, &h->prefix); /* constant: valid */
 }
 
-/* May a name that is granted with this scope lead into the block? */
+/* May a name with this scope resolve into the block? */
 static bool
 scope_meets(const struct stmt *s, const struct host *block)
 {
@@ -258,7 +294,7 @@ to_meets(const struct ask *a, const struct stmt *s)
 	       own == NET_CIDR;
 }
 
-/* Is all of this host taken away by a deny? */
+/* Does a deny cover this whole host? */
 static bool
 net_denied(const struct ask *a, const struct host *h)
 {

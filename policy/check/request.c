@@ -1,5 +1,5 @@
 /*
- * A question as people ask it, made one that the matcher answers.
+ * Translates a request from the command line into one for the matcher.
  */
 #include "policy/check/request.h"
 
@@ -10,10 +10,12 @@
 
 #include "policy/print/statement.h"
 #include "policy/lang/ast.h"
+#include "shim/base/fd.h"
+#include "shim/host/path_resolve.h"
 
 static const struct {
 	const char *name;
-	size_t word_min, word_max; /* behind the name */
+	size_t word_min, word_max; /* after the name */
 	const char *takes;
 	enum sealed_gate_kind gate;
 } kinds[] = {
@@ -24,10 +26,11 @@ static const struct {
     [ASK_TOOL] = {"tool", 1, 2, "tool takes a name and JSON arguments", GATE_TOOL},
     [ASK_RESOURCE] = {"resource", 1, 1, "resource takes a URI", GATE_RESOURCE},
     [ASK_PROMPT] = {"prompt", 1, 2, "prompt takes a name", GATE_PROMPT},
-    [ASK_SAMPLING] = {"sampling", 0, 0, "nothing follows sampling", GATE_SAMPLING},
-    [ASK_ELICITATION] = {"elicitation", 0, 0, "nothing follows elicitation",
+    [ASK_METHOD] = {"method", 1, 1, "method takes a name", GATE_METHOD},
+    [ASK_SAMPLING] = {"sampling", 0, 0, "sampling takes no arguments", GATE_SAMPLING},
+    [ASK_ELICITATION] = {"elicitation", 0, 0, "elicitation takes no arguments",
 	GATE_ELICITATION},
-    [ASK_ROOTS] = {"roots", 0, 0, "nothing follows roots", GATE_ROOTS},
+    [ASK_ROOTS] = {"roots", 0, 0, "roots takes no arguments", GATE_ROOTS},
 };
 #define KIND_N (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -71,8 +74,8 @@ ask_read(const char *const *word, size_t n, struct ask *ret, const char **ret_wh
 		if (strcmp(word[0], kinds[k].name) == 0)
 			break;
 	if (n == 0 || k == KIND_N) {
-		*ret_why = "a question is exec, net, read, write, tool, resource, "
-			   "prompt, sampling, elicitation or roots";
+		*ret_why = "expected exec, net, read, write, tool, resource, prompt, "
+			   "method, sampling, elicitation or roots";
 		return -EINVAL;
 	}
 	a.kind = (enum ask_kind)k;
@@ -86,7 +89,7 @@ ask_read(const char *const *word, size_t n, struct ask *ret, const char **ret_wh
 		return -EINVAL;
 	if ((a.kind == ASK_TOOL || a.kind == ASK_PROMPT) && a.word_n == 2) {
 		a.args = word[2];
-		*ret_why = "the arguments of a call are one JSON value";
+		*ret_why = "expected one JSON value for the arguments of the call";
 		if (!policy_is_json(a.args, strlen(a.args)))
 			return -EINVAL;
 		a.word_n = 1;
@@ -111,20 +114,21 @@ ask_say(const struct ask *a, FILE *f)
 	}
 }
 
-/* ---- to the matcher ------------------------------------------------------------- */
+/* ---- calls of the matcher ------------------------------------------------ */
 
 uint32_t
 ask_image(const struct policy *p, const struct sealed_server *s, const char *path)
 {
-	char real[PATH_MAX];
+	struct path_resolved real;
 	const char *names[2] = {path, NULL};
 	const struct sealed_image *m;
 	uint32_t i;
 	size_t k;
 
-	/* syscalls: readlink newfstatat */
-	if (path[0] == '/' && realpath(path, real) != NULL)
-		names[1] = real;
+	if (path[0] == '/' && path_resolve(path, 0, NULL, NULL, &real) == 0) {
+		fd_close(&real.fd);
+		names[1] = real.real;
+	}
 	for (k = 0; k < 2 && names[k] != NULL; k++)
 		for (i = 0; i < s->images.n; i++) {
 			m = &p->image[s->images.first + i];
@@ -161,7 +165,10 @@ ask_to_gate(const struct policy *p, const struct sealed_server *s, const struct 
 	}
 	if (a->kind == ASK_TOOL)
 		g.pin = policy_pin(p, s, PIN_TOOL, g.name, g.name_len, NULL);
-	/* who gives none asks for a call without: what a condition reads is missing */
+	/*
+	 * no arguments given means a call without any: a condition finds them
+	 * missing
+	 */
 	if (a->kind == ASK_TOOL || a->kind == ASK_PROMPT) {
 		g.args = a->args != NULL ? a->args : "{}";
 		g.args_len = strlen(g.args);
@@ -187,7 +194,7 @@ ask_policy(const struct policy *p, const struct sealed_server *s, const struct a
 {
 	struct policy_exec_ask e;
 	struct policy_gate_ask g;
-	/* `allow` without a line of its own */
+	/* Allowed by a flag of the server, without a row. */
 	static const uint32_t offers[] = {
 	    [ASK_SAMPLING] = SERVER_MCP_SAMPLING,
 	    [ASK_ELICITATION] = SERVER_MCP_ELICITATION,
@@ -228,7 +235,7 @@ ask_decides(const struct policy_answer *a)
 	return a->mount != NULL ? a->mount->at : none;
 }
 
-/* ---- what enforces it ------------------------------------------------------------- */
+/* ---- enforcement --------------------------------------------------------- */
 
 static const char *
 path_mechanism(const struct ask *q, const struct policy_answer *a)
@@ -252,14 +259,16 @@ ask_mechanism(const struct ask *q, const struct policy_answer *a)
 {
 	if (q->kind == ASK_EXEC)
 		return a->exec == NULL
-			   ? "exec gate; a file that nothing names is absent "
-			     "from the view or cannot be started (Landlock)"
+			   ? "exec gate; a file that no rule names is absent from the "
+			     "view or cannot be started (Landlock)"
 			   : "exec gate: image, arguments and environment, at "
 			     "the exec";
 	if (q->kind == ASK_NET)
-		return "no relay yet: nothing is reachable (network namespace)";
+		return "kennel-egress and kennel-dial (network namespace)";
 	if (q->kind == ASK_READ || q->kind == ASK_WRITE)
 		return path_mechanism(q, a);
+	if (q->kind == ASK_METHOD)
+		return "tool gate: requests and notifications, both ways";
 	return q->kind >= ASK_SAMPLING ? "tool gate: capabilities and requests"
 				       : "tool gate: lists and calls";
 }

@@ -1,6 +1,6 @@
 /*
- * A question to a compiled policy, as it is asked on a command line, and what
- * the one matcher answers (ask.c).
+ * A request to a compiled policy, as written on a command line, and the
+ * matcher's answer (request.c).
  */
 #ifndef KENNEL_POLICY_ASK_H
 #define KENNEL_POLICY_ASK_H
@@ -16,52 +16,56 @@ enum ask_kind {
 	ASK_TOOL,
 	ASK_RESOURCE,
 	ASK_PROMPT,
+	ASK_METHOD,
 	ASK_SAMPLING,
 	ASK_ELICITATION,
 	ASK_ROOTS,
 };
 
-/* Points into the words that it was made of. */
+/* Points into the words that it was parsed from. */
 struct ask {
 	enum ask_kind kind;
 	const char *const *word; /* exec: program and arguments; else name... */
 	size_t word_n;
-	const char *args; /* of a tool; NULL: none given */
+	const char *args; /* of a tool; NULL: not given */
 	uint32_t port;
 	size_t host_len;
-	const char *from, *in; /* exec: who asks, from where; NULL: not known */
+	const char *from, *in; /* exec: the caller and its directory; NULL: unknown */
 	const char *const *env;
 	size_t env_n;
 };
 
 /*
  * `exec PROG ARG...`, `net HOST:PORT`, `read PATH`, `write PATH`, `tool NAME
- * [JSON]`, `resource NAME`, `prompt NAME`, `sampling`, `elicitation`, `roots`.
- * 0, or -EINVAL and *ret_why says what is wrong with it.
+ * [JSON]`, `resource NAME`, `prompt NAME`, `method NAME`, `sampling`,
+ * `elicitation`, `roots`.
+ * 0, or -EINVAL with the reason in *ret_why.
  */
 int ask_read(const char *const *word, size_t n, struct ask *ret, const char **ret_why);
-/* The question as one printable line. */
+/* The request as one printable line. */
 void ask_say(const struct ask *, FILE *);
 const char *ask_kind_name(enum ask_kind);
-/* The gate of a tool, a resource ...; 0: not one of these. */
+/* The gate for a tool, a resource ...; 0: the request has none. */
 enum sealed_gate_kind ask_gate(enum ask_kind);
 
-/* The matcher's own questions. */
+/* The matcher's form of the request. */
 struct policy_exec_ask ask_exec(
     const struct policy *, const struct sealed_server *, const struct ask *);
 struct policy_gate_ask ask_to_gate(
     const struct policy *, const struct sealed_server *, const struct ask *);
 struct policy_net_ask ask_to_net(const struct ask *);
-/* IMAGES row that a path means: as granted, as it is on disk, or where it leads
- * here; SEALED_NONE. */
+/*
+ * The IMAGES row of a path: as granted, by its canonical name, or by what it
+ * resolves to on this machine; or SEALED_NONE.
+ */
 uint32_t ask_image(const struct policy *, const struct sealed_server *, const char *path);
 
 /* The matcher's answer. */
 struct policy_answer ask_policy(
     const struct policy *, const struct sealed_server *, const struct ask *);
-/* Where the row stands that decides; line 0: no row does. */
+/* The policy line of the deciding row; line 0: no row decided. */
 struct sealed_at ask_decides(const struct policy_answer *);
-/* What enforces the answer. */
+/* The mechanism that enforces the answer. */
 const char *ask_mechanism(const struct ask *, const struct policy_answer *);
 
 #endif

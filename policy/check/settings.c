@@ -1,8 +1,11 @@
 /*
- * Checks of values: limits, requirements, variables, secrets.  What env and secret
- * lines hold is never named in a message, and no line that may hold one is shown.
+ * Checks of values: limits, requirements, variables, secrets.  No message
+ * contains a value of an env or secret line, and no line that may hold one is
+ * shown.
  */
 #include <string.h>
+
+#define DIAG_CODE "value"
 
 #include "policy/check/check.h"
 #include "policy/sources/sources.h"
@@ -27,23 +30,23 @@ check_require(struct check *c, struct stmt *s)
 		if (s->word_n != 2 || unit_count(s->word[1].text, &v) != 0 || v < 1 ||
 		    v > LANDLOCK_MAX)
 			diag_error(c->diag, s->word[s->word_n - 1].at,
-			    "`require landlock` takes the least ABI: 1 to %d",
+			    "`require landlock` takes the minimum ABI version: 1 to %d",
 			    LANDLOCK_MAX);
 		return;
 	}
 	if (strcmp(w->text, "cgroup") == 0 || strcmp(w->text, "subuid") == 0) {
 		if (s->word_n != 1)
-			diag_error(c->diag, s->word[1].at, "nothing follows `require %s`",
-			    w->text);
+			diag_error(c->diag, s->word[1].at,
+			    "nothing is allowed after `require %s`", w->text);
 		return;
 	}
 	near = diag_near(w->text, list, 3);
 	if (near != NULL)
-		diag_error(c->diag, w->at, "unknown requirement `%s`; did you mean `%s`?",
+		diag_error(c->diag, w->at, "unknown requirement `%s`: did you mean `%s`?",
 		    show(&sh, w), near);
 	else
 		diag_error(c->diag, w->at,
-		    "unknown requirement `%s`: landlock N, cgroup or subuid",
+		    "unknown requirement `%s`: expected landlock N, cgroup or subuid",
 		    show(&sh, w));
 }
 
@@ -62,16 +65,16 @@ limit_unknown(struct check *c, const struct stmt *s, const struct word *w)
 	struct shown sh;
 
 	if (near != NULL)
-		diag_error(c->diag, w->at, "unknown %s `%s`; did you mean `%s`?",
+		diag_error(c->diag, w->at, "unknown %s `%s`: did you mean `%s`?",
 		    keyword_name(s->kw), show(&sh, w), near);
 	else
-		diag_error(c->diag, w->at, "unknown %s `%s`: %s", keyword_name(s->kw),
-		    show(&sh, w),
+		diag_error(c->diag, w->at, "unknown %s `%s`: expected %s",
+		    keyword_name(s->kw), show(&sh, w),
 		    timeout ? "call, ask, start or idle"
 			    : "memory, processes, files, cpu, output or input");
 }
 
-/* What a value of each kind is, for the message. */
+/* The form of a value of each kind, for the message. */
 static const char *const limit_takes[] = {
     [LIMIT_MEMORY] = "a size from 1M to 16T, as in 512M",
     [LIMIT_PROCESSES] = "a number from 1 to 4194304",
@@ -100,10 +103,10 @@ check_limit(struct check *c, struct stmt *s)
 		if (kind == 0) {
 			limit_unknown(c, s, w);
 		} else if (i + 1 == s->word_n) {
-			diag_error(c->diag, w->at, "`%s` has no value: %s", w->text,
-			    limit_takes[kind]);
+			diag_error(c->diag, w->at, "`%s` has no value: expected %s",
+			    w->text, limit_takes[kind]);
 		} else if (limit_value(kind, w[1].text, &v) != 0) {
-			diag_error(c->diag, w[1].at, "`%s`: `%s` takes %s",
+			diag_error(c->diag, w[1].at, "invalid value `%s`: `%s` takes %s",
 			    show(&sh, &w[1]), w->text, limit_takes[kind]);
 		}
 	}
@@ -123,15 +126,19 @@ variable(struct check *c, const struct word *w)
 		good = good && name_byte((unsigned char)w->text[i]);
 	if (good)
 		return true;
-	/* what stands there may hold the value: NAME=value */
+	/* the word may contain a value: NAME=value */
 	if (memchr(w->text, '=', w->len) != NULL)
 		diag_error(c->diag, w->at,
-		    "`=` with a space on both sides was expected behind the name");
+		    "expected `=` with a space on both sides after the name");
 	else if (w->len <= NAME_LEN_MAX && c->diag->hide_line)
 		diag_error(c->diag, w->at,
-		    "a variable's name is letters, digits and `_`, not a digit first");
+		    "invalid variable name: use letters, digits and `_`, not starting "
+		    "with a digit");
 	else
-		diag_error(c->diag, w->at, "`%s` is not a variable's name", show(&s, w));
+		diag_error(c->diag, w->at,
+		    "invalid variable name `%s`: use letters, digits and `_`, not "
+		    "starting with a digit",
+		    show(&s, w));
 	return false;
 }
 
@@ -143,8 +150,8 @@ check_variable(struct check *c, const struct word *w)
 	if (!env_is_refused(w->text))
 		return true;
 	diag_error(c->diag, w->at,
-	    "%s is refused: it makes a loader, an interpreter or a tool "
-	    "run what no grant names",
+	    "%s is not allowed: it can make a loader, an interpreter or a tool run code "
+	    "that no grant names",
 	    w->text);
 	return false;
 }
@@ -159,13 +166,13 @@ check_beginning(struct check *c, const struct word *w)
 		return false;
 	if (!policy_env_beginning(w->text, w->len))
 		diag_error(c->diag, w->at,
-		    "`%s`: of several variables the beginning is named, three letters, "
-		    "digits or `_` and one more `_` at least, then `*`",
+		    "invalid variable pattern `%s`: expected three or more letters, "
+		    "digits or `_`, then `_*`",
 		    show(&s, w));
 	else if (env_beginning_is_refused(w->text, len))
 		diag_error(c->diag, w->at,
-		    "%s is refused: there are variables so called that make a loader, an "
-		    "interpreter or a tool run what no grant names",
+		    "%s is not allowed: it matches variables that can make a loader, an "
+		    "interpreter or a tool run code that no grant names",
 		    w->text);
 	return true;
 }
@@ -173,9 +180,9 @@ check_beginning(struct check *c, const struct word *w)
 void
 check_env(struct check *c, struct stmt *s)
 {
-	(void)check_variable(c, &s->word[0]); /* it reports */
+	(void)check_variable(c, &s->word[0]); /* reports errors itself */
 	if (s->word_n == 2)
-		(void)check_literal(c, &s->word[1]); /* it reports */
+		(void)check_literal(c, &s->word[1]); /* reports errors itself */
 }
 
 static bool
@@ -190,7 +197,10 @@ is_fixed(const char *name)
 	return false;
 }
 
-/* The words of a preset are told to a program: as they are, and as no option. */
+/*
+ * A preset's words become arguments of a program: unchanged, and never an
+ * option.
+ */
 static void
 check_preset(struct check *c, const struct stmt *s)
 {
@@ -201,16 +211,16 @@ check_preset(struct check *c, const struct stmt *s)
 		w = &s->word[i];
 		if (check_literal(c, w) && (w->text[0] == '-' || w->len == 0))
 			diag_error(c->diag, w->at,
-			    "%s would take this for an option; `from cmd` says what it "
-			    "means",
+			    "%s would read this as an option: use `from cmd` to write "
+			    "its exact arguments",
 			    s->word[1].text);
 	}
 	if (strcmp(s->word[1].text, "hashicorp-vault") == 0 &&
 	    strncmp(s->word[2].text, "https://", 8) != 0)
-		diag_error(c->diag, s->word[2].at, "an https:// address was expected");
+		diag_error(c->diag, s->word[2].at, "expected an https:// address");
 }
 
-/* What stands behind the source. */
+/* Checks the reference after the source. */
 static void
 check_reference(struct check *c, struct stmt *s, const struct source_row *row)
 {
@@ -226,14 +236,14 @@ check_reference(struct check *c, struct stmt *s, const struct source_row *row)
 		if (why != NULL)
 			diag_error(c->diag, s->word[2].at, "%s", why);
 	} else if (row->source == SOURCE_ENV) {
-		(void)variable(c, &s->word[2]); /* it reports */
+		(void)variable(c, &s->word[2]); /* reports errors itself */
 	} else {
 		if (check_path_word(c, &s->word[2]) && row->source == SOURCE_CMD &&
 		    check_is_loader(s->word[2].text))
 			diag_error(c->diag, s->word[2].at,
-			    "the loader cannot be a secret's command");
+			    "the dynamic loader cannot be the command of a secret");
 		for (i = 3; i < s->word_n; i++)
-			(void)check_literal(c, &s->word[i]); /* it reports */
+			(void)check_literal(c, &s->word[i]); /* reports errors itself */
 	}
 }
 
@@ -244,7 +254,7 @@ check_secret_source(struct check *c, struct stmt *s)
 	size_t n = s->word_n - 2;
 
 	if (row == NULL)
-		return; /* the parser has said so */
+		return; /* the parser reported it */
 	if (n < row->word_min || n > row->word_max)
 		diag_error(c->diag,
 		    s->word[n > row->word_max ? row->word_max + 2 : n + 1].at,
@@ -256,11 +266,10 @@ check_secret_source(struct check *c, struct stmt *s)
 void
 check_secret(struct check *c, struct stmt *s)
 {
-	(void)check_variable(c, &s->word[0]); /* it reports */
+	(void)check_variable(c, &s->word[0]); /* reports errors itself */
 	if (is_fixed(s->word[0].text))
 		diag_error(c->diag, s->word[0].at,
-		    "%s is one of the fixed variables; it cannot be a secret",
-		    s->word[0].text);
+		    "%s is a fixed variable: it cannot be a secret", s->word[0].text);
 	check_secret_options(c, s);
 	check_secret_source(c, s);
 }

@@ -1,5 +1,5 @@
 /*
- * "kennel policy VERB ...": the table of its verbs.
+ * "kennel policy VERB ...": the table of verbs.
  */
 #include "policy/cli/verb.h"
 
@@ -8,7 +8,7 @@
 #define MANY VERB_WORDS_MAX
 
 static const struct verb verbs[] = {
-    {"check", verb_check, "FILE... [--json]", OPT_JSON, 1, MANY},
+    {"check", verb_check, "FILE... [--json] | --all", OPT_JSON, 1, MANY},
     {"compile", verb_compile, "FILE... [-o OUT]", OPT_OUT, 1, MANY},
     {"diff", verb_diff, "OLD NEW [--json]", OPT_JSON, 2, 2},
     {"doc", verb_doc, "FILE [SERVER] [--html] [-o OUT]", OPT_HTML | OPT_OUT, 1, 2},
@@ -52,12 +52,13 @@ policy_main(int argc, char **argv)
 	int status;
 
 	if (argc < 1 || argv[0] == NULL)
-		return verb_usage("a verb is missing", "");
+		return verb_usage("expected a verb", "");
 	for (i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
 		if (strcmp(argv[0], verbs[i].name) != 0)
 			continue;
 		if (verbs[i].run == NULL) {
-			fprintf(stderr, "kennel policy: %s is not in this version\n",
+			fprintf(stderr,
+			    "kennel policy: %s is not supported in this version\n",
 			    verbs[i].name);
 			return EXIT_USAGE;
 		}

@@ -1,7 +1,7 @@
 /*
- * The lines that nearly decided, and the smallest change that flips an answer.
- * What a line lacks is what the matcher says that it lacks; what a change does
- * is what the matcher says without the line.
+ * Finds the lines that nearly decided a request, and the smallest change that
+ * gives another answer.  The matcher itself reports what a line lacks, and what
+ * the answer is without a line.
  */
 #include "policy/cli/near_miss.h"
 
@@ -9,15 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "policy/sealed/values/method_name.h"
 #include "policy/print/statement.h"
+#include "policy/sealed/values/uri.h"
 
-/* A row, whichever table it is in. */
+/* A row of any table. */
 struct candidate {
 	const void *row;
 	struct sealed_at at;
 	enum policy_miss miss;
 	uint32_t close;
-	uint32_t arg; /* of MISS_ARGS: the first that does not fit, from 1 */
+	uint32_t arg; /* for MISS_ARGS: the first argument that does not match, from 1 */
 };
 
 void
@@ -34,10 +36,12 @@ nears_free(struct nears *n)
 	memset(n, 0, sizeof(*n));
 }
 
-/* ---- how near -------------------------------------------------------------------- */
+/* ---- distance ------------------------------------------------------------ */
 
-/* How many of the arguments a row's patterns take, asked of the matcher: with
- * only so many patterns and so many arguments. */
+/*
+ * How many arguments match a row's patterns.  Asks the matcher with the first n
+ * patterns and the first n arguments.
+ */
 static uint32_t
 args_taken(const struct policy *p, const struct sealed_exec *e,
     const struct policy_exec_ask *ask)
@@ -148,7 +152,7 @@ judge_net(const struct policy *p, const void *row, const struct ask *q,
 	return c;
 }
 
-/* A grant of a place beside the path, or above it. */
+/* A file grant: the longer the common prefix with the path, the nearer. */
 static struct candidate
 judge_mount(const struct policy *p, const void *row, const struct ask *q,
     const struct sealed_server *s)
@@ -164,7 +168,7 @@ judge_mount(const struct policy *p, const void *row, const struct ask *q,
 	return c;
 }
 
-/* ---- what it lacks ------------------------------------------------------------------ */
+/* ---- what a line lacks --------------------------------------------------- */
 
 static void
 detail_args(
@@ -180,13 +184,13 @@ detail_args(
 		return;
 	}
 	if (c->arg >= q->word_n)
-		(void)fprintf(f, "argument %u is missing; it says `", c->arg);
+		(void)fprintf(f, "argument %u is missing; expected `", c->arg);
 	else {
 		(void)fprintf(f, "argument %u is `", c->arg);
 		say_word(q->word[c->arg], strlen(q->word[c->arg]), f);
-		(void)fputs("`; it says `", f);
+		(void)fputs("`; expected `", f);
 	}
-	/* without the space in front */
+	/* without the leading space */
 	{
 		char *text = NULL;
 		size_t len;
@@ -202,7 +206,7 @@ detail_args(
 	(void)fputc('`', f);
 }
 
-/* Which comparison is not met, the first of them. */
+/* The first comparison that is not true. */
 static void
 detail_cond(
     const struct policy *p, const struct candidate *c, const struct ask *q, FILE *f)
@@ -223,7 +227,7 @@ detail_cond(
 		(void)fputc('`', f);
 		say_conds(p, one, f);
 		(void)fputs(t == TRUTH_UNKNOWN
-				? "` cannot be told: it is missing or of another type"
+				? "` is unknown: it is missing or has another type"
 				: "` does not hold",
 		    f);
 		return;
@@ -235,22 +239,27 @@ static void
 detail_other(const struct candidate *c, FILE *f)
 {
 	static const char *const details[] = {
-	    [MISS_IMAGE] = "another file has this name",
-	    [MISS_NAME] = "it speaks of another",
-	    [MISS_EXCEPT] = "it leaves this out, by `except`",
-	    [MISS_EXPIRED] = "its exception has run out",
-	    [MISS_FROM] = "it is for another caller, or the caller is not known (--from)",
-	    [MISS_IN] = "it is for another working folder, or that is not known (--in)",
-	    [MISS_ENV] = "a variable changed that it does not name (with env)",
-	    [MISS_CLASS] = "the pinned definition is of another class",
-	    [MISS_HOST] = "it speaks of another host",
-	    [MISS_PORT] = "it speaks of another port",
+	    [MISS_IMAGE] = "the name refers to another file",
+	    [MISS_NAME] = "it names something else",
+	    [MISS_EXCEPT] = "it excludes this (`except`)",
+	    [MISS_EXPIRED] = "its exception has expired",
+	    [MISS_FROM] =
+		"it names another caller, or the caller is unknown (use --from)",
+	    [MISS_IN] =
+		("it names another working directory, or the directory is unknown "
+		 "(use --in)"),
+	    [MISS_ENV] = "a variable changed that its `with env` does not name",
+	    [MISS_CLASS] = "the pinned definition has another class",
+	    [MISS_HOST] = "it names another host",
+	    [MISS_PORT] = "it names another port",
+	    [MISS_URI] = ("a server may interpret this URI as another one: only `deny` "
+			  "rules match it"),
 	};
 
 	(void)fputs((size_t)c->miss < sizeof(details) / sizeof(details[0]) &&
 			    details[c->miss] != NULL
 			? details[c->miss]
-			: "it does not hold",
+			: "it does not match",
 	    f);
 }
 
@@ -272,7 +281,7 @@ detail(const struct policy *p, const struct candidate *c, const struct ask *q)
 	return fclose(f) == 0 ? out : NULL;
 }
 
-/* ---- tables -------------------------------------------------------------------------- */
+/* ---- tables -------------------------------------------------------------- */
 
 typedef struct candidate judge_fn(const struct policy *, const void *, const struct ask *,
     const struct sealed_server *);
@@ -317,7 +326,7 @@ rows_of(const struct policy *p, const struct sealed_server *s, const struct tabl
 	return t->kind == SEALED_GATES ? (const char *)p->gate : (const char *)p->mount;
 }
 
-/* ---- near misses ------------------------------------------------------------------------ */
+/* ---- near misses --------------------------------------------------------- */
 
 static void
 keep(struct candidate *best, size_t *n, const struct candidate *c)
@@ -369,16 +378,16 @@ near_find(const struct policy *p, const struct sealed_server *s, const struct as
 	return 0;
 }
 
-/* ---- the smallest change -------------------------------------------------------------------- */
+/* ---- the smallest change ------------------------------------------------- */
 
-/* A policy in which rows can be taken out: its tables are copies. */
+/* A policy from which rows can be removed: its tables are copies. */
 struct without {
 	struct policy p;
 	void *table;
 	size_t size;
 };
 
-/* Where a policy keeps its pointer to a table. */
+/* The address of a policy's pointer to a table. */
 static void *
 table_in(struct policy *p, const struct table *t)
 {
@@ -411,7 +420,7 @@ without_open(const struct policy *p, const struct table *t, struct without *ret)
 	return 0;
 }
 
-/* The row that decides matches nothing any more. */
+/* Changes the deciding row so that it matches nothing. */
 static void
 take_out(struct without *w, const struct policy_answer *a)
 {
@@ -452,7 +461,7 @@ has_change(const struct nears *n, struct sealed_at at)
 	return false;
 }
 
-/* The line that says exactly this question. */
+/* The line that grants exactly this request. */
 static char *
 new_line(const struct ask *q, const char *verdict)
 {
@@ -490,7 +499,7 @@ add_line(const struct ask *q, const char *verdict, struct nears *ret)
 	return 0;
 }
 
-/* A line of the policy that stands in the way. */
+/* A line of the policy that prevents the answer. */
 static int
 name_line(const struct policy *p, const struct table *t, const struct policy_answer *a,
     struct nears *ret)
@@ -512,7 +521,7 @@ name_line(const struct policy *p, const struct table *t, const struct policy_ans
 	return 0;
 }
 
-/* A mount that grants what is granted by others does not stand in the way. */
+/* Only a hide prevents an answer; a mount that other lines grant too does not. */
 static bool
 in_the_way(const struct policy_answer *a)
 {
@@ -529,6 +538,11 @@ changes_find(const struct policy *p, const struct sealed_server *s, const struct
 	int r;
 
 	ret->then = VERDICT_ALLOW;
+	if ((q->kind == ASK_RESOURCE &&
+		uri_form(q->word[0], strlen(q->word[0])) == URI_ODD) ||
+	    (q->kind == ASK_METHOD &&
+		method_form(q->word[0], strlen(q->word[0])) == METHOD_TWIN))
+		return 0; /* no line allows it */
 	if (a.verdict == VERDICT_ALLOW) {
 		ret->then = VERDICT_DENY;
 		return add_line(q, "deny", ret);

@@ -1,24 +1,24 @@
 /*
- * The lines that came near to deciding a question, and what would change its
- * answer (near.c): for explain.
+ * For explain: the lines that nearly decided a request, and the changes that
+ * would give another answer (near_miss.c).
  */
 #ifndef KENNEL_POLICY_NEAR_H
 #define KENNEL_POLICY_NEAR_H
 
 #include "policy/check/request.h"
 
-#define NEAR_MAX    5  /* misses that are told */
-#define CHANGES_MAX 16 /* lines that stand in the way */
+#define NEAR_MAX    5  /* near misses that are reported */
+#define CHANGES_MAX 16 /* lines that prevent the answer */
 
 struct near {
 	struct sealed_at at;
 	char *text;   /* the line */
-	char *detail; /* what it lacks */
+	char *detail; /* what the line lacks */
 	enum policy_miss miss;
-	uint32_t close; /* the more the nearer */
+	uint32_t close; /* higher is nearer */
 };
 
-/* One edit of the text.  line 0: a new line of the server. */
+/* One edit of the policy. line 0: a new line in the server. */
 struct change {
 	const char *verb; /* "add", "narrow or remove" */
 	struct sealed_at at;
@@ -31,10 +31,10 @@ struct nears {
 	struct change change[CHANGES_MAX];
 	size_t change_n;
 	enum sealed_verdict then; /* the answer after the changes */
-	bool open_end;            /* more stands in the way than is told */
+	bool open_end;            /* more lines prevent it than are reported */
 };
 
-/* 0 or -ENOMEM; freed by nears_free. */
+/* 0 or -ENOMEM; free the result with nears_free. */
 int nears_find(const struct policy *, const struct sealed_server *, const struct ask *,
     struct nears *ret);
 void nears_free(struct nears *);

@@ -1,9 +1,10 @@
 /*
- * What the verbs of "kennel policy" share: arguments, files in, files out.
+ * Code that the verbs of "kennel policy" share: arguments, input and output
+ * files.
  *
- * Runs in the supervisor's program, as the person who called it.  Holds no
- * secret; reads the policies it is given and the programs they name, writes
- * what it was told to write and nothing else.
+ * Runs in the supervisor's program, as the calling user.  Holds no secret.
+ * Reads the policies given to it and the programs that they name; writes only
+ * the requested output.
  */
 #include "policy/cli/verb.h"
 
@@ -17,17 +18,18 @@
 
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
+#include "shim/host/path_open.h"
 
 /* ---- arguments ----------------------------------------------------------- */
 
-#define NO_VALUE   SIZE_MAX       /* it takes none */
-#define MANY_TIMES (SIZE_MAX - 1) /* one more of env */
+#define NO_VALUE   SIZE_MAX       /* takes no value */
+#define MANY_TIMES (SIZE_MAX - 1) /* appends to env */
 #define SLOT(name) offsetof(struct args, name)
 
 static const struct {
 	const char *name;
 	unsigned int bit;
-	size_t slot; /* where its value goes */
+	size_t slot; /* where the value is stored */
 } options[] = {
     {"-o", OPT_OUT, SLOT(out)},
     {"--json", OPT_JSON, NO_VALUE},
@@ -44,7 +46,7 @@ static const struct {
     {"--until", OPT_SIGN, SLOT(until)},
 };
 
-/* The value of options[k]; 0 or EXIT_USAGE. */
+/* Stores the value of options[k]; 0 or EXIT_USAGE. */
 static int
 option_value(size_t k, const char *value, struct args *a)
 {
@@ -58,12 +60,12 @@ option_value(size_t k, const char *value, struct args *a)
 	}
 	slot = (const char **)(void *)((char *)a + options[k].slot);
 	if (*slot != NULL)
-		return verb_usage(options[k].name, " is given twice");
+		return verb_usage("duplicate option ", options[k].name);
 	*slot = value;
 	return 0;
 }
 
-/* The option argv[*i], with its value; 0 or EXIT_USAGE. */
+/* Parses the option argv[*i] with its value; 0 or EXIT_USAGE. */
 static int
 option(const struct verb *v, int argc, char **argv, int *i, struct args *a)
 {
@@ -86,7 +88,7 @@ option(const struct verb *v, int argc, char **argv, int *i, struct args *a)
 int
 verb_args(const struct verb *v, int argc, char **argv, struct args *ret)
 {
-	bool plain = false; /* behind "--", and behind the words of a question */
+	bool plain = false; /* after "--", and once a request begins */
 	int i, status;
 
 	memset(ret, 0, sizeof(*ret));
@@ -94,7 +96,7 @@ verb_args(const struct verb *v, int argc, char **argv, struct args *ret)
 		plain = plain || (v->plain > 0 && ret->word_n >= v->plain);
 		if (plain || argv[i][0] != '-' || argv[i][1] == '\0') {
 			if (ret->word_n == VERB_WORDS_MAX)
-				return verb_usage("too many files or words", "");
+				return verb_usage("too many arguments", "");
 			ret->word[ret->word_n++] = argv[i];
 		} else if (strcmp(argv[i], "--") == 0) {
 			plain = true;
@@ -105,7 +107,7 @@ verb_args(const struct verb *v, int argc, char **argv, struct args *ret)
 		}
 	}
 	if (ret->word_n == 0)
-		return verb_usage("no file", "");
+		return verb_usage("expected a file", "");
 	if (ret->word_n < v->word_min || ret->word_n > v->word_max) {
 		fprintf(stderr, "usage: kennel policy %s %s\n", v->name, v->takes);
 		return EXIT_USAGE;
@@ -125,7 +127,7 @@ texts_free(struct texts *t)
 	t->n = 0;
 }
 
-/* 0 or an exit status; the reason has been told. */
+/* 0 or an exit status, with the reason reported. */
 static int
 file_read(const char *path, size_t max, char **ret_data, size_t *ret_len)
 {
@@ -133,14 +135,13 @@ file_read(const char *path, size_t max, char **ret_data, size_t *ret_len)
 	char shown[256];
 	int fd, r, status = 0;
 
-	/* syscalls: openat newfstatat fstat read lseek */
-	fd = in ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	if (fd < 0) {
-		r = errno;
-		fprintf(stderr, "kennel policy: unable to open %s: %s\n",
-		    log_quote(shown, sizeof(shown), path, strlen(path)), strerror(r));
-		return r == ENOENT ? EXIT_MISSING : EXIT_BAD_INPUT;
+	fd = STDIN_FILENO;
+	r = in ? 0 : path_open(path, &fd);
+	if (r < 0) {
+		(void)verb_unable("open", path, r);
+		return r == -ENOENT ? EXIT_MISSING : EXIT_BAD_INPUT;
 	}
+	/* syscalls: newfstatat fstat read lseek */
 	r = fd_slurp(fd, max, ret_data, ret_len);
 	if (r != 0) {
 		fprintf(stderr, "kennel policy: unable to read %s: %s\n",
@@ -180,7 +181,7 @@ text_is_sealed(const struct policy_source *s)
 	return s->len >= 8 && memcmp(s->text, SEALED_MAGIC, 8) == 0;
 }
 
-/* ---- a policy to ask ------------------------------------------------------ */
+/* ---- compiled policies --------------------------------------------------- */
 
 void
 compiled_free(struct compiled *o)
@@ -191,7 +192,7 @@ compiled_free(struct compiled *o)
 	memset(o, 0, sizeof(*o));
 }
 
-/* The sealed bytes: those of the file, or what its text compiles to. */
+/* The sealed bytes: read from the file, or compiled from its text. */
 static int
 sealed_bytes(const struct policy_source *s, struct compiled *o, const uint8_t **ret,
     size_t *ret_len)
@@ -258,7 +259,7 @@ verb_status(int r)
 	if (r == 0)
 		return EXIT_OK;
 	if (r == -EINVAL)
-		return EXIT_BAD_INPUT; /* every error has been told */
+		return EXIT_BAD_INPUT; /* every error was reported */
 	fprintf(stderr, "kennel policy: unable to compile: %s\n", strerror(-r));
 	return EXIT_FAILED;
 }
@@ -279,7 +280,7 @@ verb_write(const char *path, const void *data, size_t len, unsigned int mode)
 	if (n < 0 || (size_t)n >= sizeof(temp))
 		return -ENAMETOOLONG;
 	/* syscalls: unlink unlinkat openat fsync rename renameat getpid fchmod */
-	(void)unlink(temp); /* of an earlier process with this number, if any */
+	(void)unlink(temp); /* from an earlier process with the same number, if any */
 	fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno;
@@ -292,17 +293,19 @@ verb_write(const char *path, const void *data, size_t len, unsigned int mode)
 	if (r == 0 && rename(temp, path) != 0)
 		r = -errno;
 	if (r != 0)
-		(void)unlink(temp); /* the reason is in r already */
+		(void)unlink(temp); /* r already has the reason */
 	return r;
 }
 
 int
 verb_unable(const char *what, const char *path, int r)
 {
-	char shown[256];
+	char shown[256], why[PATH_WHY_MAX], plain[PATH_WHY_MAX];
 
+	(void)path_why(path, r, why, sizeof(why));
 	fprintf(stderr, "kennel policy: unable to %s %s: %s\n", what,
-	    log_quote(shown, sizeof(shown), path, strlen(path)), strerror(-r));
+	    log_quote(shown, sizeof(shown), path, strlen(path)),
+	    log_quote(plain, sizeof(plain), why, strlen(why)));
 	return EXIT_CONFIG;
 }
 

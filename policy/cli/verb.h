@@ -1,6 +1,6 @@
 /*
- * Private to "kennel policy": what its verbs share.  main.c is their table,
- * verb.c reads arguments and files, verb_*.c are the verbs.
+ * Private to "kennel policy": code that its verbs share.  main.c has the table
+ * of verbs, verb.c parses arguments and reads files, each verb_*.c is a verb.
  */
 #ifndef KENNEL_POLICY_VERB_H
 #define KENNEL_POLICY_VERB_H
@@ -8,7 +8,7 @@
 #include "policy/lang/output.h"
 #include "policy/lang/ast.h"
 
-#define VERB_WORDS_MAX 1024 /* files of one call, or words of one question */
+#define VERB_WORDS_MAX 1024 /* files or request words in one call */
 
 /* kennel-policy(1), EXIT STATUS */
 enum {
@@ -21,7 +21,7 @@ enum {
 	EXIT_FAILED = 125,
 };
 
-/* Options; which of them a verb knows stands in its row. */
+/* Options.  The row of a verb lists those that it accepts. */
 enum {
 	OPT_OUT = 1,        /* -o FILE */
 	OPT_JSON = 2,       /* --json */
@@ -47,17 +47,17 @@ struct verb {
 	const char *name;
 	int (*run)(const struct args *); /* NULL: not in this version */
 	const char *takes;               /* for the usage */
-	unsigned int may;                /* OPT_*, or'ed */
+	unsigned int may;                /* accepted OPT_*, or'ed */
 	size_t word_min, word_max;
-	size_t plain; /* behind so many words nothing is an option; 0: never */
+	size_t plain; /* no options after this many words; 0: no such limit */
 };
 
-/* One line of why, then how the verb is used; EXIT_USAGE. */
+/* Prints one line with the reason, then the verb's usage; returns EXIT_USAGE. */
 int verb_usage(const char *why, const char *what);
-/* 0 or an exit status, which has been told. */
+/* 0 or an exit status, with the reason reported. */
 int verb_args(const struct verb *, int argc, char **argv, struct args *ret);
 
-/* ---- reading: 0 or an exit status, the reason told --------------------------- */
+/* ---- reading: 0 or an exit status, with the reason reported -------------- */
 
 struct texts {
 	struct policy_source source[VERB_WORDS_MAX];
@@ -69,29 +69,32 @@ int texts_read(const char *const *path, size_t n, size_t max, struct texts *ret)
 void texts_free(struct texts *);
 bool text_is_sealed(const struct policy_source *);
 
-/* A policy to ask questions of: a sealed file as it is, a text compiled. */
+/* A policy to query: a sealed file used as it is, or a text that is compiled. */
 struct compiled {
 	struct policy p;
-	struct buf bytes; /* of a text */
-	char *data;       /* of a file */
+	struct buf bytes; /* if compiled from a text */
+	char *data;       /* if read from a sealed file */
 };
 
 int compiled_read(const char *path, struct compiled *ret);
 void compiled_free(struct compiled *);
-/* The server of this name, or NULL and it has been told. */
+/* The server with this name; NULL: not found, reported. */
 const struct sealed_server *compiled_server(
     const struct compiled *, const char *path, const char *name);
 
-/* What the compiler said, as an exit status. */
+/* The compiler's result as an exit status. */
 int verb_status(int r);
 
 /* ---- writing ------------------------------------------------------------------ */
 
-/* Beside the file, then in its place: it is never half there.  0 or -errno. */
+/*
+ * Writes a temporary file next to the target, then renames it: the target is
+ * never incomplete.  0 or -errno.
+ */
 int verb_write(const char *path, const void *, size_t len, unsigned int mode);
-/* Tells what could not be done; EXIT_CONFIG. */
+/* Reports what failed; returns EXIT_CONFIG. */
 int verb_unable(const char *what, const char *path, int r);
-/* Standard output is flushed and had no error: 0, or told and EXIT_CONFIG. */
+/* Flushes standard output: 0, or EXIT_CONFIG after reporting an error. */
 int verb_flush(void);
 
 /* ---- the verbs ------------------------------------------------------------------ */
@@ -105,7 +108,7 @@ int verb_diff(const struct args *);
 int verb_query(const struct args *);
 int verb_score(const struct args *);
 int verb_doc(const struct args *);
-/* sign.c */
+/* verb_sign.c */
 int verb_key(const struct args *);
 int verb_sign(const struct args *);
 int verb_verify(const struct args *);

@@ -10,13 +10,15 @@
 #include <unistd.h>
 
 #include "shim/base/fd.h"
+#include "shim/host/path_resolve.h"
 
-/* Where sealed files of this user live; every folder of it exists after. */
+/* The directory of this user's sealed files; creates it and its parents. */
 static int
 sealed_folder(char *out, size_t cap)
 {
 	const char *home = getenv("KENNEL_HOME"), *rest = "/sealed";
-	int n;
+	struct path_resolved p;
+	int n, r;
 
 	if (home == NULL || home[0] != '/') {
 		home = getenv("XDG_CONFIG_HOME");
@@ -31,7 +33,12 @@ sealed_folder(char *out, size_t cap)
 	n = snprintf(out, cap, "%s%s", home, rest);
 	if (n < 0 || (size_t)n >= cap)
 		return -ENAMETOOLONG;
-	return fd_make_dirs(out); /* syscalls: mkdir mkdirat */
+	r = path_resolve(out, PATH_MISSING_OK, NULL, NULL, &p);
+	fd_close(&p.fd);
+	if (r < 0)
+		return r;
+	(void)snprintf(out, cap, "%s", p.real); /* paths have a maximal length */
+	return fd_make_dirs(out);               /* syscalls: mkdir mkdirat */
 }
 
 static int
@@ -55,7 +62,7 @@ compile_to(const struct texts *t, const char *out)
 	return status;
 }
 
-/* One server into its own file of the folder. */
+/* Writes one server into its own file in the directory. */
 static int
 write_one(const char *server, const struct buf *b, void *arg)
 {
@@ -75,12 +82,13 @@ write_one(const char *server, const struct buf *b, void *arg)
 static int
 compile_files(const struct texts *t)
 {
-	char folder[PATH_MAX];
+	char folder[PATH_MAX] = "";
 	int r;
 
 	r = sealed_folder(folder, sizeof(folder));
 	if (r != 0)
-		return verb_unable("make", "the folder for sealed files", r);
+		return verb_unable("create",
+		    folder[0] != '\0' ? folder : "the directory for sealed files", r);
 	r = compile_each(t->source, t->n, write_one, folder, stderr);
 	return r > 0 ? r : verb_status(r);
 }

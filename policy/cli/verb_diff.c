@@ -1,6 +1,7 @@
 /*
  * "kennel policy diff OLD NEW": what is newly allowed, asked and denied, server
- * by server, as sets with a member of each.  Exits 1 when anything is wider.
+ * by server, as sets with an example each.  Exits with 1 if any permission is
+ * wider.
  */
 #include "policy/cli/verb.h"
 
@@ -23,7 +24,7 @@ diff_server(struct diff *d)
 	return r;
 }
 
-/* ---- telling ------------------------------------------------------------------------ */
+/* ---- output -------------------------------------------------------------- */
 
 static const struct {
 	const char *from, *to, *title;
@@ -136,7 +137,7 @@ tell_server(struct verdicts *v, const struct diff *d, const char *name)
 	if (d->left_out > 0)
 		printf("  and %zu more\n", d->left_out);
 	if (d->beyond)
-		puts("  + cannot be told apart within bounds: taken to be wider");
+		puts("  + too complex to compare: treated as wider");
 }
 
 static int
@@ -146,7 +147,7 @@ compare(struct verdicts *v, struct diff *d, const char *name)
 	int r;
 
 	r = diff_server(d);
-	/* one that is new can be started, even if it may do nothing else */
+	/* a new server can be started, even if it may do nothing else */
 	if (d->s[0] == NULL)
 		v->wider = true;
 	for (i = 0; i < d->found_n; i++)

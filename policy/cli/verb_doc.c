@@ -1,6 +1,6 @@
 /*
- * "kennel policy doc": a review page for each server, to standard output, into a
- * file, or one file each into a folder.
+ * "kennel policy doc": a review page for each server, on standard output, in
+ * one file, or in one file each in a directory.
  */
 #include "policy/cli/verb.h"
 
@@ -12,7 +12,7 @@
 
 #include "policy/print/review.h"
 
-/* The pages of the servers (only: of this one), as one text of malloc. */
+/* The pages of all servers (only: of this one), as one malloc'd text. */
 static int
 pages(const struct policy *p, const char *only, const char *title, bool html, char **ret,
     size_t *ret_len)
@@ -52,7 +52,7 @@ page_write(const struct policy *p, const char *only, bool html, const char *out)
 	if (r != 0)
 		return verb_status(r);
 	if (out == NULL) {
-		(void)fwrite(text, 1, len, stdout); /* verb_flush() sees */
+		(void)fwrite(text, 1, len, stdout); /* checked by verb_flush() */
 		r = 0;
 	} else {
 		r = verb_write(out, text, len, 0644);
@@ -61,7 +61,10 @@ page_write(const struct policy *p, const char *only, bool html, const char *out)
 	return r == 0 ? 0 : verb_unable("write", out, r);
 }
 
-/* NAME.html or NAME.txt of each; a name has no `/` (the loader made sure). */
+/*
+ * Writes NAME.html or NAME.txt for each server; a name has no `/` (the loader
+ * checks it).
+ */
 static int
 folder_write(const struct policy *p, const char *only, bool html, const char *folder)
 {

@@ -1,6 +1,6 @@
 /*
- * "kennel policy explain": what the matcher says to a question, by which line,
- * what came near, what would change it.
+ * "kennel policy explain": the matcher's answer to a request, the deciding
+ * line, near misses, and changes that would give another answer.
  */
 #include "policy/cli/verb.h"
 
@@ -16,7 +16,7 @@ struct answer {
 	const struct ask *q;
 	struct policy_answer a;
 	struct nears n;
-	char *line; /* the one that decides, or NULL */
+	char *line; /* the deciding line, or NULL */
 	const char *because, *instead;
 };
 
@@ -61,7 +61,7 @@ text_changes(const struct answer *x)
 		(void)fputc('\n', stdout);
 	}
 	if (x->n.open_end)
-		puts("  and more: too many lines stand in the way");
+		puts("  and more: too many rules prevent it");
 }
 
 static void
@@ -77,7 +77,7 @@ text(const struct answer *x)
 		say_at(x->p, ask_decides(&x->a), stdout);
 		(void)fputc('\n', stdout);
 	} else {
-		puts("no line: what nothing grants is denied");
+		puts("no rule matches: denied by default");
 	}
 	printf("enforced: %s\n", ask_mechanism(x->q, &x->a));
 	if (x->n.near_n > 0)

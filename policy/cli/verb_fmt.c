@@ -1,6 +1,6 @@
 /*
- * "kennel policy fmt": a policy in its canonical form, to standard output, in
- * the file's place (-w), or only asked for (--check).
+ * "kennel policy fmt": prints a policy in canonical form, replaces the file
+ * (-w), or only tests it (--check).
  */
 #include "policy/cli/verb.h"
 
@@ -10,11 +10,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "policy/fmt.h"
+#include "policy/lang/fmt.h"
 #include "policy/lang/lex.h"
 #include "shim/base/fd.h"
+#include "shim/host/path_resolve.h"
 
-/* What does not parse has no form; every error is told. */
+/* A text that does not parse has no canonical form; reports every error. */
 static int
 parses(const struct policy_source *s)
 {
@@ -37,18 +38,24 @@ name_of(const struct policy_source *s)
 	return s->path == NULL ? "(standard input)" : s->path;
 }
 
-/* In the file's place, with the file's mode; behind a link, in its place. */
+/*
+ * Replaces the file and keeps its mode; replaces the target of a link that root
+ * owns.
+ */
 static int
 write_back(const struct policy_source *s, const struct buf *b)
 {
-	char real[PATH_MAX];
+	struct path_resolved p;
 	struct stat st;
-	int r;
+	int r = path_resolve(s->path, 0, NULL, NULL, &p);
 
-	/* syscalls: readlink newfstatat */
-	if (realpath(s->path, real) == NULL || stat(real, &st) != 0)
-		return verb_unable("write", s->path, -errno);
-	r = verb_write(real, b->data, b->len, st.st_mode & 07777);
+	/* syscalls: fstat newfstatat */
+	if (r == 0 && fstat(p.fd, &st) != 0)
+		r = -errno;
+	fd_close(&p.fd);
+	if (r != 0)
+		return verb_unable("write", s->path, r);
+	r = verb_write(p.real, b->data, b->len, st.st_mode & 07777);
 	return r == 0 ? 0 : verb_unable("write", s->path, r);
 }
 

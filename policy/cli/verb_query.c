@@ -1,6 +1,6 @@
 /*
  * "kennel policy query": which servers can reach a host, run a program, read or
- * write a path, hold a secret, or carry a secret out.
+ * write a path, hold a secret, or leak a secret.
  */
 #include "policy/cli/verb.h"
 
@@ -14,18 +14,18 @@
 struct query {
 	const struct policy *p;
 	const struct args *a;
-	const char *const *word; /* behind the kind */
+	const char *const *word; /* after the kind */
 	size_t word_n;
 	bool json;
 	struct out o;
 	size_t found;
 };
 
-/* ---- telling -------------------------------------------------------------------- */
+/* ---- output -------------------------------------------------------------- */
 
-/* One row of the answer: which server, how, by which line. */
+/* One row of the result: the server, the verdict, the policy line. */
 struct hit {
-	const char *server, *verdict, *what; /* what: one more word, or NULL */
+	const char *server, *verdict, *what; /* what: extra text, or NULL */
 	struct sealed_at at;                 /* line 0: none */
 	const char *line;
 };
@@ -71,7 +71,7 @@ name_of(const struct query *q, const struct sealed_server *s)
 	return policy_str(q->p, s->name);
 }
 
-/* ---- the matcher's own questions --------------------------------------------------- */
+/* ---- requests to the matcher --------------------------------------------- */
 
 static char *
 decider(const struct query *q, const struct policy_answer *a)
@@ -83,7 +83,7 @@ decider(const struct query *q, const struct policy_answer *a)
 	return a->mount != NULL ? say_text(say_mount_row, q->p, a->mount) : NULL;
 }
 
-/* A folder that is there for what is in it. */
+/* A directory created only as a parent of mounts. */
 static bool
 is_way(const struct policy_answer *a)
 {
@@ -122,7 +122,7 @@ query_reach(struct query *q)
 	return ask_all(q, "net");
 }
 
-/* ---- what is granted below a path ----------------------------------------------------- */
+/* ---- grants below a path ------------------------------------------------- */
 
 static void
 tell_below(struct query *q, const struct sealed_server *s, enum sealed_mount_right right)
@@ -144,7 +144,10 @@ tell_below(struct query *q, const struct sealed_server *s, enum sealed_mount_rig
 	}
 }
 
-/* Who has the path itself, and who has something in it. */
+/*
+ * The servers that have access to the path itself, and those to something in
+ * it.
+ */
 static int
 query_path(struct query *q, const char *kind, enum sealed_mount_right right)
 {
@@ -175,9 +178,12 @@ query_write(struct query *q)
 	return query_path(q, "write", RIGHT_WRITE);
 }
 
-/* ---- programs ----------------------------------------------------------------------------- */
+/* ---- programs ------------------------------------------------------------ */
 
-/* Everything that may be started of this file: what differs from nothing. */
+/*
+ * Everything of this file that may be started: computed as the difference from
+ * an empty policy.
+ */
 static int
 run_server(struct query *q, const struct sealed_server *s)
 {
@@ -195,7 +201,7 @@ run_server(struct query *q, const struct sealed_server *s)
 			    (struct sealed_at){0, 0}, d.found[i].set});
 	if (r == 0 && d.beyond)
 		tell(q, &(struct hit){name_of(q, s), "allow", NULL, s->at,
-			    "perhaps: too many lines to tell"});
+			    "perhaps: too many rules to decide"});
 	diff_free(&d);
 	return r;
 }
@@ -213,9 +219,9 @@ query_run(struct query *q)
 	return r == 0 ? 0 : verb_status(r);
 }
 
-/* ---- secrets -------------------------------------------------------------------------------- */
+/* ---- secrets ------------------------------------------------------------- */
 
-/* By the variable, or by where it comes from. */
+/* Selects a secret by its variable or by its source. */
 static bool
 is_secret(const struct query *q, const struct sealed_secret *c)
 {
@@ -246,7 +252,7 @@ query_hold(struct query *q)
 	return 0;
 }
 
-/* May the secret be used with this host, by its own list? */
+/* Does the secret's own list include this host? */
 static bool
 host_listed(const struct query *q, const struct sealed_secret *c, const char *host)
 {
@@ -267,7 +273,10 @@ host_listed(const struct query *q, const struct sealed_secret *c, const char *ho
 	return false;
 }
 
-/* Hosts of every kind that the server's lines and the secret's list tell apart. */
+/*
+ * One host for each class that the server's lines and the secret's list
+ * distinguish.
+ */
 static int
 host_kinds(const struct query *q, const struct sealed_server *s,
     const struct sealed_secret *c, struct points *ret)
@@ -296,7 +305,7 @@ host_kinds(const struct query *q, const struct sealed_server *s,
 	return r;
 }
 
-/* A place that this server reaches and that is not on the secret's list. */
+/* A host that this server reaches and that is not on the secret's list. */
 static int
 leak_of(struct query *q, const struct sealed_server *s, const struct sealed_secret *c)
 {
@@ -316,7 +325,7 @@ leak_of(struct query *q, const struct sealed_server *s, const struct sealed_secr
 			const char *host =
 			    k < hosts.n ? hosts.v[k] : policy_str(q->p, n->host);
 
-			/* an address, for the lines of those */
+			/* an address, for lines with addresses */
 			ask = (struct policy_net_ask){
 			    host, strcspn(host, "/"), n->port_first};
 			a = policy_match_net(q->p, s, &ask);
@@ -335,7 +344,7 @@ leak_of(struct query *q, const struct sealed_server *s, const struct sealed_secr
 	return r;
 }
 
-/* ... or writes what a server that reaches some host can read. */
+/* ... or the server writes a file that a server with network access can read. */
 static void
 leak_through(struct query *q, const struct sealed_server *s,
     const struct sealed_secret *c, const struct sealed_server *other)
@@ -385,7 +394,7 @@ query_leak(struct query *q)
 	return r == 0 ? 0 : verb_status(r);
 }
 
-/* ---- the verb ---------------------------------------------------------------------------------- */
+/* ---- the verb ------------------------------------------------------------ */
 
 static const struct {
 	const char *name;
@@ -413,9 +422,8 @@ query(struct query *q)
 			break;
 	if (i == sizeof(kinds) / sizeof(kinds[0]) || q->word_n < kinds[i].word_min ||
 	    q->word_n > kinds[i].word_max)
-		return verb_usage(
-		    "a query is reach HOST:PORT, run PROGRAM [ARG...], read "
-		    "PATH, write PATH, hold [SECRET] or leak [SECRET]",
+		return verb_usage("expected reach HOST:PORT, run PROGRAM [ARG...], read "
+				  "PATH, write PATH, hold [SECRET] or leak [SECRET]",
 		    "");
 	return kinds[i].run(q);
 }

@@ -1,5 +1,5 @@
 /*
- * "kennel policy score": what each server puts at risk, point by point.
+ * "kennel policy score": the risk of each server, item by item.
  */
 #include "policy/cli/verb.h"
 
@@ -53,16 +53,16 @@ tell_json(struct out *o, const struct policy *p, const char *name, const struct 
 	out_end(o);
 }
 
-/* What the number is not. */
+/* What the number does not mean. */
 static const char caveat[] =
-    "The points count what the policy grants, not what a server does with it: 0 is not\n"
-    "safe, and two servers with one number are not alike.  Compare a server with "
-    "itself.\n";
+    "The points count what the policy grants, not what a server does with it: 0 is "
+    "not\nsafe, and two servers with the same score are not equally safe.  Compare a "
+    "server\nonly with itself.\n";
 
 struct scores {
 	bool json;
 	struct out o;
-	uint64_t most; /* the highest of all */
+	uint64_t most; /* the highest score */
 };
 
 static int

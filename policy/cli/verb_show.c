@@ -1,5 +1,6 @@
 /*
- * "kennel policy show": what a compiled policy grants, by which mechanism.
+ * "kennel policy show": what a compiled policy grants, and the mechanism that
+ * enforces it.
  */
 #include "policy/cli/verb.h"
 

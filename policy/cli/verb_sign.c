@@ -1,11 +1,11 @@
 /*
- * "kennel policy key new | sign | verify": keys, and signatures behind a sealed
- * file.
+ * "kennel policy key new | sign | verify": keys, and signatures of sealed
+ * files.
  *
- * Runs in the supervisor's program as the person who called it.  Holds a signing
- * key for the time of one signature; never prints it, never takes it from the
- * command line or the environment, wipes it.  There is no passphrase: the file's
- * mode (0600) and where it is kept are all that guards it.
+ * Runs in the supervisor's program as the calling user.  Holds a signing key
+ * while it makes one signature; never prints it, never reads it from the
+ * command line or the environment, and wipes it.  There is no passphrase: only
+ * the file's mode (0600) and its place protect the key.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +22,7 @@
 #include "policy/sealed/signature.h"
 #include "policy/cli/verb.h"
 #include "shim/base/fd.h"
+#include "shim/host/path_open.h"
 
 #define SECRET_WORD "kennel-secret-key-1 "
 #define KEY_MAX     4096
@@ -55,7 +56,10 @@ hex(const uint8_t *bytes, size_t len, char *out)
 
 /* ---- keys ------------------------------------------------------------------------ */
 
-/* Neither is there before: a key that signed is not to be lost to a mistake. */
+/*
+ * Creates a file that must not exist yet, so that a signing key is not
+ * overwritten by mistake.
+ */
 static int
 key_file(const char *path, const char *word, const uint8_t bytes[32], mode_t mode)
 {
@@ -72,9 +76,9 @@ key_file(const char *path, const char *word, const uint8_t bytes[32], mode_t mod
 		r = -errno;
 	sodium_memzero(line, sizeof(line));
 	if (fd >= 0 && r < 0)
-		(void)unlink(path); /* the reason is in r */
+		(void)unlink(path); /* r has the reason */
 	fd_close(&fd);
-	return r < 0 ? verb_unable("make", path, r) : EXIT_OK;
+	return r < 0 ? verb_unable("create", path, r) : EXIT_OK;
 }
 
 int
@@ -86,9 +90,9 @@ verb_key(const struct args *a)
 	int status;
 
 	if (strcmp(a->word[0], "new") != 0)
-		return verb_usage("key takes new and a file", "");
+		return verb_usage("expected key new FILE", "");
 	if ((size_t)snprintf(pub, sizeof(pub), "%s.pub", a->word[1]) >= sizeof(pub))
-		return verb_unable("make", a->word[1], -ENAMETOOLONG);
+		return verb_unable("create", a->word[1], -ENAMETOOLONG);
 	if (sodium_init() < 0)
 		return EXIT_FAILED;
 	randombytes_buf(seed, sizeof(seed));
@@ -106,7 +110,7 @@ verb_key(const struct args *a)
 	return status;
 }
 
-/* Only its owner may be able to read it. */
+/* Refuses the file unless only its owner can read it. */
 static int
 signer_read(const char *path, struct signer *ret)
 {
@@ -115,11 +119,13 @@ signer_read(const char *path, struct signer *ret)
 	char *text = NULL;
 	struct stat st = {0};
 	size_t len = 0;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY), r, status = EXIT_OK;
+	int fd = -1, r = path_open(path, &fd), status = EXIT_OK;
 
-	r = fd < 0 || fstat(fd, &st) < 0 ? -errno : 0;
+	if (r == 0 && fstat(fd, &st) < 0)
+		r = -errno;
 	if (r == 0 && (!S_ISREG(st.st_mode) || (st.st_mode & 077) != 0))
-		status = told(path, "others may read it: a signing key has mode 0600");
+		status = told(path, "not a private file: a signing key must be a regular "
+				    "file with mode 0600");
 	else if (r == 0)
 		r = fd_slurp(fd, KEY_MAX, &text, &len);
 	fd_close(&fd);
@@ -141,7 +147,7 @@ signer_read(const char *path, struct signer *ret)
 
 /* ---- days ----------------------------------------------------------------------- */
 
-/* YYYY-MM-DD as days since 1970-01-01; false: no such day. */
+/* YYYY-MM-DD as days since 1970-01-01; false: not a valid day. */
 static bool
 day_parse(const char *s, uint32_t *ret)
 {
@@ -191,9 +197,9 @@ counter_parse(const char *s, uint64_t *ret)
 	return *ret > 0;
 }
 
-/* ---- sign --------------------------------------------------------------------------- */
+/* ---- sign ---------------------------------------------------------------- */
 
-/* A sealed file that is sound, and its signatures so far. */
+/* A valid sealed file, and its signatures so far. */
 struct sealed_file {
 	struct texts t;
 	const uint8_t *bytes;
@@ -218,11 +224,11 @@ file_read(const char *path, struct sealed_file *f)
 		return told(path, why);
 	policy_unload(&p);
 	if (sign_layout(f->bytes, f->t.source[0].len, &f->body, &f->head, &f->row) < 0)
-		return told(path, "its signatures are not sound");
+		return told(path, "invalid signatures: compile it again");
 	return EXIT_OK;
 }
 
-/* Version and last day: as they stand, or as asked for, or new ones. */
+/* Version and last day: those of the file, or the requested ones, or new ones. */
 static int
 head_make(const struct args *a, const struct sealed_file *f, struct sign_head *ret)
 {
@@ -232,19 +238,18 @@ head_make(const struct args *a, const struct sealed_file *f, struct sign_head *r
 	if (f->head != NULL)
 		h = *f->head;
 	if (a->counter != NULL && !counter_parse(a->counter, &h.counter))
-		return verb_usage("--counter takes a number from 1", "");
+		return verb_usage("--counter takes a number, 1 or more", "");
 	if (a->until != NULL && !day_parse(a->until, &h.until))
-		return verb_usage("--until takes a day, YYYY-MM-DD", "");
+		return verb_usage("--until takes a date, YYYY-MM-DD", "");
 	if (f->head != NULL &&
 	    (h.counter != f->head->counter || h.until != f->head->until))
-		return told(a->word[0], "signed with another version or last day: "
-					"compile it anew, so that all "
-					"sign the same");
+		return told(a->word[0], "already signed with another version or last "
+					"day: use the same values, or compile it again");
 	*ret = h;
 	return EXIT_OK;
 }
 
-/* The rows so far without this signer's own, and the new one, in order. */
+/* The existing rows except this signer's old one, and the new row, in order. */
 static int
 rows_put(const struct sealed_file *f, struct sign_head *h, const struct sign_row *mine,
     struct buf *out)
@@ -310,9 +315,9 @@ out:
 	return status;
 }
 
-/* ---- verify -------------------------------------------------------------------------- */
+/* ---- verify -------------------------------------------------------------- */
 
-/* The keys that were named: all of them must have signed. */
+/* The keys given as arguments: all of them must have signed. */
 static int
 keys_named(const struct args *a, struct trust *t)
 {
@@ -382,9 +387,8 @@ verb_verify(const struct args *a)
 		    why, sizeof(why));
 	status = verb_flush();
 	if (r == 0 && !t.wanted)
-		fprintf(stderr,
-		    "kennel policy: every signature is good; no key was named, and "
-		    "none is in " TRUST_DIR "\n");
+		fprintf(stderr, "kennel policy: every signature is valid, but no key was "
+				"checked: name a key, or put one in " TRUST_DIR "\n");
 	if (r < 0) {
 		(void)told(a->word[0], why);
 		status = EXIT_NO;

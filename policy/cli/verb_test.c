@@ -1,7 +1,7 @@
 /*
- * "kennel policy test": every `expect` of the files, asked of the compiled policy;
- * which grants none of them decides by; and which grants can be taken away
- * without any of them noticing.  Speaks TAP.
+ * "kennel policy test": runs every `expect` of the files on the compiled
+ * policy; lists the grants that decide none of them, and the grants that can be
+ * removed without failing any of them.  Prints TAP.
  */
 #include "policy/cli/verb.h"
 
@@ -14,7 +14,7 @@
 
 struct test {
 	const struct tree *tree;
-	bool json, whole; /* whole: mutation too */
+	bool json, whole; /* whole: also mutation */
 	size_t n, failed;
 	struct out o;
 };
@@ -32,7 +32,7 @@ sealed_free(struct sealed *s)
 	buf_free(&s->bytes);
 }
 
-/* 0; -EINVAL: it does not compile (d says why); -ENOMEM. */
+/* 0; -EINVAL: it does not compile (d has the reason); -ENOMEM. */
 static int
 seal_one(
     const struct tree *t, const struct server *server, struct diag *d, struct sealed *ret)
@@ -62,9 +62,9 @@ seal_one(
 	return r == -EBADMSG ? -EINVAL : r;
 }
 
-/* ---- lines -------------------------------------------------------------------------- */
+/* ---- lines --------------------------------------------------------------- */
 
-/* The line of a statement, as it stands in its file, without what leads it. */
+/* The source line of a statement, without its indentation. */
 static void
 line_say(const struct tree *t, struct at at, FILE *f)
 {
@@ -112,7 +112,7 @@ described(const struct tree *t, struct at at, const char *lead)
 	return fclose(f) == 0 ? out : NULL;
 }
 
-/* One line of TAP, or one object. */
+/* Prints one line of TAP, or one JSON object. */
 static int
 told(struct test *t, bool good, const char *kind, const char *lead, struct at at,
     const char *got)
@@ -135,7 +135,7 @@ told(struct test *t, bool good, const char *kind, const char *lead, struct at at
 			out_text(&t->o, "got", got);
 		out_end(&t->o);
 	} else {
-		/* `#` would begin a directive */
+		/* `#` would begin a TAP directive */
 		printf("%sok %zu - ", good ? "" : "not ", t->n);
 		for (got = good ? NULL : got, kind = text; *kind != 0; kind++)
 			(void)fputs(*kind == '#' ? "\\#" : (char[]){*kind, 0}, stdout);
@@ -147,9 +147,9 @@ told(struct test *t, bool good, const char *kind, const char *lead, struct at at
 	return 0;
 }
 
-/* ---- what is expected ----------------------------------------------------------------- */
+/* ---- expectations -------------------------------------------------------- */
 
-/* The statement that a row came from. */
+/* Marks the statement that a row was compiled from. */
 static void
 touch(struct test *t, const struct server *server, uint8_t *touched,
     const struct sealed *s, const struct policy_answer *a)
@@ -183,7 +183,7 @@ got_text(const struct sealed *s, const struct policy_answer *a)
 		(void)fputs(", by ", f);
 		out_plain(f, where, strlen(where));
 	} else {
-		(void)fputs(": no line grants it", f);
+		(void)fputs(": no rule matches", f);
 	}
 	return fclose(f) == 0 ? out : NULL;
 }
@@ -210,7 +210,7 @@ expect_one(struct test *t, const struct server *server, uint8_t *touched,
 
 typedef int each_fn(void *arg, const struct expectation *);
 
-/* Every expectation of this server. */
+/* Runs every expectation of this server. */
 static int
 each_expectation(
     const struct tree *t, const struct server *server, each_fn *fn, void *arg)
@@ -245,7 +245,7 @@ each_expect(void *arg, const struct expectation *e)
 	return expect_one(x->t, x->server, x->touched, x->s, e);
 }
 
-/* ---- mutation ------------------------------------------------------------------------------ */
+/* ---- mutation ------------------------------------------------------------ */
 
 static bool
 is_rule(const struct stmt *s)
@@ -254,6 +254,7 @@ is_rule(const struct stmt *s)
 	    [KW_ELICITATION] = true,
 	    [KW_EXEC] = true,
 	    [KW_HIDE] = true,
+	    [KW_METHOD] = true,
 	    [KW_NET] = true,
 	    [KW_PROMPT] = true,
 	    [KW_READ] = true,
@@ -280,7 +281,7 @@ each_notice(void *arg, const struct expectation *e)
 	return r;
 }
 
-/* Without one statement: does any expectation notice? */
+/* Removes one statement: does any expectation fail? */
 static int
 mutate(struct test *t, const struct server *server, const struct sealed *whole,
     size_t drop, bool *ret)
@@ -300,7 +301,7 @@ mutate(struct test *t, const struct server *server, const struct sealed *whole,
 	less.stmt_n--;
 	r = seal_one(t->tree, &less, &mute, &s);
 	free(less.stmt);
-	if (r == -EINVAL) { /* the compiler noticed */
+	if (r == -EINVAL) { /* it no longer compiles: detected */
 		*ret = true;
 		return 0;
 	}
@@ -327,16 +328,16 @@ mutate_all(struct test *t, const struct server *server, const struct sealed *who
 		r = mutate(t, server, whole, i, &noticed);
 		if (r == 0)
 			r = told(t, noticed, "mutation",
-			    "it is noticed when this goes: ", server->stmt[i].at,
+			    "a test depends on this line: ", server->stmt[i].at,
 			    noticed      ? NULL
-			    : touched[i] ? "no difference: what is left answers every "
-					   "test as before"
-					 : "no difference: no test decides by it");
+			    : touched[i] ? "no difference: the other rules give every "
+					   "test the same result"
+					 : "no difference: no test depends on it");
 	}
 	return r;
 }
 
-/* ---- a server -------------------------------------------------------------------------------- */
+/* ---- a server ------------------------------------------------------------ */
 
 static void
 coverage(struct test *t, const struct server *server, const uint8_t *touched)
@@ -349,12 +350,12 @@ coverage(struct test *t, const struct server *server, const uint8_t *touched)
 	}
 	if (t->json)
 		return;
-	printf("# server %s: %zu of %zu grants decide some test\n", server->name.text,
-	    hit, rules);
+	printf("# server %s: %zu of %zu grants decide a test\n", server->name.text, hit,
+	    rules);
 	for (i = 0; i < server->stmt_n; i++) {
 		if (!is_rule(&server->stmt[i]) || touched[i])
 			continue;
-		(void)fputs("# decides none: ", stdout);
+		(void)fputs("# decides no test: ", stdout);
 		line_say(t->tree, server->stmt[i].at, stdout);
 		(void)fputs("  [", stdout);
 		place_say(t->tree, server->stmt[i].at, stdout);
@@ -396,7 +397,7 @@ test_tree(struct test *t, struct diag *d)
 	return r;
 }
 
-/* ---- the verb ----------------------------------------------------------------------------------- */
+/* ---- the verb ------------------------------------------------------------ */
 
 static int
 test_texts(const struct texts *x, struct test *t)
@@ -450,6 +451,6 @@ verb_test(const struct args *a)
 		return EXIT_CONFIG;
 	if (r != 0)
 		return verb_status(r);
-	/* what expects nothing has not been tested */
+	/* a policy without expectations counts as not tested */
 	return t.failed > 0 || t.n == 0 ? EXIT_NO : EXIT_OK;
 }

@@ -1,14 +1,19 @@
 /*
- * Text in, sealed bytes out: the order of the steps.  With one error nothing
- * is produced.
+ * Text in, sealed bytes out: the sequence of steps.  If there is any error,
+ * nothing is produced.
  */
+#define DIAG_CODE "seal"
+
 #include "policy/lang/ast.h"
+#include "policy/check/trusted.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Parse and check: 0 with *ret filled; -EINVAL (and nothing to free); -ENOMEM. */
+/*
+ * Parses and checks: 0 with *ret filled; -EINVAL with nothing to free; -ENOMEM.
+ */
 static int
 read_tree(const struct policy_source *source, size_t n, struct diag *d, struct tree *ret)
 {
@@ -18,6 +23,10 @@ read_tree(const struct policy_source *source, size_t n, struct diag *d, struct t
 	r = tree_parse(source, n, d, &t);
 	if (r != 0)
 		return r;
+	if (tree_memo(&t) == NULL) {
+		tree_free(&t);
+		return -ENOMEM;
+	}
 	tree_check(&t, d);
 	if (d->error_n > 0) {
 		tree_free(&t);
@@ -61,7 +70,7 @@ policy_check_json(const struct policy_source *source, size_t source_n, FILE *out
 	return check(source, source_n, &d);
 }
 
-/* The server that was asked for is not there: which one may be meant? */
+/* The requested server does not exist: suggests one. */
 static void
 no_server(const struct tree *t, const char *only, struct diag *d)
 {
@@ -75,13 +84,15 @@ no_server(const struct tree *t, const char *only, struct diag *d)
 	near = diag_near(only, list, i);
 	diag_text(shown, only, strlen(only));
 	if (near != NULL)
-		diag_error(d, whole, "no server `%s`; did you mean `%s`?", shown, near);
+		diag_error(d, whole, "no server `%s`: did you mean `%s`?", shown, near);
 	else
 		diag_error(d, whole, "no server `%s`", shown);
 }
 
-/* With memory of its own: what lowering one server takes is not there for the
- * thousandth. */
+/*
+ * Uses a temporary arena, so that the memory for lowering one server is free
+ * again for the next.
+ */
 static int
 lower(const struct tree *t, const struct server *server, struct sealer *sealer,
     struct diag *d)
@@ -97,13 +108,6 @@ lower(const struct tree *t, const struct server *server, struct sealer *sealer,
 	return r;
 }
 
-static int
-memo_begin(struct tree *t)
-{
-	t->memo = memo_new();
-	return t->memo == NULL ? -ENOMEM : 0;
-}
-
 static bool
 is_expected_of(const struct tree *t, const char *only)
 {
@@ -115,7 +119,7 @@ is_expected_of(const struct tree *t, const char *only)
 	return false;
 }
 
-/* The sealed bytes say what the text expects of them. */
+/* Runs the `expect` lines of the text on the sealed bytes. */
 static int
 expectations(const struct tree *t, const char *only, const struct buf *b, struct diag *d)
 {
@@ -133,8 +137,10 @@ expectations(const struct tree *t, const char *only, const struct buf *b, struct
 	return r == 0 && d->error_n > 0 ? -EINVAL : r;
 }
 
-/* One server, or every one, into a sealed file of its own.  Nothing when it has
- * an error; d says which. */
+/*
+ * Compiles one server, or all, into one sealed file.  Produces nothing after an
+ * error; d contains it.
+ */
 static int
 seal(const struct tree *t, const char *only, struct buf *out, struct diag *d)
 {
@@ -150,7 +156,7 @@ seal(const struct tree *t, const char *only, struct buf *out, struct diag *d)
 		if (only != NULL && strcmp(only, t->server[i].name.text) != 0)
 			continue;
 		r = lower(t, &t->server[i], sealer, d);
-		/* every error of every server is told */
+		/* report every error of every server */
 		if (r == -EINVAL && d->error_n > 0)
 			r = 0;
 	}
@@ -163,8 +169,8 @@ seal(const struct tree *t, const char *only, struct buf *out, struct diag *d)
 	if (r == 0)
 		r = buf_put(out, bytes.data, bytes.len);
 	if (r == -EBADMSG) {
-		diag_error(
-		    d, whole, "the sealed file would not load: %s", sealer_why(sealer));
+		diag_error(d, whole, "unable to load the sealed file again: %s",
+		    sealer_why(sealer));
 		r = -EINVAL;
 	}
 	buf_free(&bytes);
@@ -183,8 +189,10 @@ has_server(const struct tree *t, const char *name)
 	return false;
 }
 
-/* What everything needs: a tree with at least one server, and the one that was
- * asked for. */
+/*
+ * Common steps: a tree with at least one server, and the requested server
+ * exists.
+ */
 static int
 read_servers(const struct policy_source *source, size_t n, const char *only,
     struct diag *d, struct tree *ret)
@@ -197,7 +205,7 @@ read_servers(const struct policy_source *source, size_t n, const char *only,
 	if (r != 0)
 		return r;
 	if (t.server_n == 0)
-		diag_error(d, whole, "there is no server here");
+		diag_error(d, whole, "no server found: add `server NAME { ... }`");
 	else if (only != NULL && !has_server(&t, only))
 		no_server(&t, only, d);
 	if (d->error_n > 0) {
@@ -208,9 +216,10 @@ read_servers(const struct policy_source *source, size_t n, const char *only,
 	return 0;
 }
 
-int
-policy_compile(const struct policy_source *source, size_t source_n, const char *only,
-    struct buf *out, FILE *diag)
+/* known: from the caller, or NULL. */
+static int
+compile(const struct policy_source *source, size_t source_n, const char *only,
+    struct buf *out, FILE *diag, struct trusted *known, unsigned int group)
 {
 	struct diag d = {
 	    .sorted = true, .out = diag, .source = source, .source_n = source_n};
@@ -219,17 +228,32 @@ policy_compile(const struct policy_source *source, size_t source_n, const char *
 
 	r = read_servers(source, source_n, only, &d, &t);
 	if (r == 0) {
-		r = memo_begin(&t);
+		t.known = known;
+		t.known_group = group;
+		r = trusted_collect(&t);
 		if (r == 0)
 			r = seal(&t, only, out, &d);
-		memo_free(t.memo);
 		tree_free(&t);
 	}
 	diag_end(&d);
 	return r;
 }
 
-/* Each server into its own bytes of all. */
+int
+policy_compile(const struct policy_source *source, size_t source_n, const char *only,
+    struct buf *out, FILE *diag)
+{
+	return compile(source, source_n, only, out, diag, NULL, 0);
+}
+
+int
+policy_compile_known(const struct policy_source *source, size_t source_n, struct buf *out,
+    FILE *diag, struct trusted *known, unsigned int group)
+{
+	return compile(source, source_n, NULL, out, diag, known, group);
+}
+
+/* Compiles each server into its own buffer in all. */
 static int
 seal_each(const struct tree *t, struct buf *all, struct diag *d)
 {
@@ -258,10 +282,7 @@ compile_each(
 	r = read_servers(source, n, NULL, &d, &t);
 	if (r == 0) {
 		all = calloc(t.server_n, sizeof(*all));
-		r = all == NULL ? -ENOMEM : memo_begin(&t);
-		if (r == 0)
-			r = seal_each(&t, all, &d);
-		memo_free(t.memo);
+		r = all == NULL ? -ENOMEM : seal_each(&t, all, &d);
 	}
 	diag_end(&d);
 	for (i = 0; all != NULL && i < t.server_n; i++) {

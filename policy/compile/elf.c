@@ -1,7 +1,7 @@
 /*
- * A reader of ELF files, as far as the loader's search for libraries goes.
- * Files may be hostile: every place is checked against the file's size before
- * it is read, every count has a bound.
+ * Reads ELF files, as far as the search for libraries needs it.  Files may be
+ * hostile: every offset is checked against the file's size before it is read,
+ * and every count is limited.
  */
 #include <elf.h>
 #include <errno.h>
@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "policy/compile/lower.h"
+#include "shim/host/path_open.h"
 
 #define PHDR_MAX   256
 #define DYN_MAX    65536
@@ -30,7 +31,7 @@ struct file {
 	struct arena *arena;
 	Elf64_Phdr ph[PHDR_MAX];
 	size_t ph_n;
-	uint64_t strtab, strsz; /* place in the file */
+	uint64_t strtab, strsz; /* offset in the file */
 	const char *why;
 };
 
@@ -44,18 +45,21 @@ bad(struct file *f, const char *why)
 	return -ELIBBAD;
 }
 
-/* All of len bytes at off, or it is not an ELF file that can be used. */
+/*
+ * Copies len bytes at off; if they are not all in the file, the ELF file is
+ * invalid.
+ */
 static int
 take(struct file *f, void *out, uint64_t off, size_t len)
 {
 	ssize_t n;
 
 	if (off > f->size || len > f->size - off)
-		return bad(f, "it is cut short");
+		return bad(f, "the file is truncated");
 	n = pread(f->fd, out, len, (off_t)off);
 	if (n < 0)
 		return -errno;
-	return (size_t)n == len ? 0 : bad(f, "it is cut short");
+	return (size_t)n == len ? 0 : bad(f, "the file is truncated");
 }
 
 /* A NUL-terminated string of at most STRING_MAX bytes, below end. */
@@ -67,19 +71,19 @@ take_string(struct file *f, uint64_t off, uint64_t end, const char **ret)
 	int r;
 
 	if (end > f->size || off >= end)
-		return bad(f, "a name lies outside of it");
+		return bad(f, "invalid offset in the ELF file");
 	if (len > end - off)
 		len = (size_t)(end - off);
 	if ((r = take(f, text, off, len)) < 0)
 		return r;
 	if (memchr(text, 0, len) == NULL)
-		return bad(f, "a name does not end");
+		return bad(f, "unterminated name in the ELF file");
 	*ret = arena_copy(f->arena, text, strlen(text));
 	return *ret == NULL ? -ENOMEM : 0;
 }
 
 int
-elf_read(struct arena *arena, const char *path, struct elf *ret, const char **ret_why)
+elf_read(struct arena *arena, const char *real, struct elf *ret, const char **ret_why)
 {
 	struct file f = {.fd = -1, .arena = arena};
 	struct elf e = {.interp = NULL};
@@ -87,10 +91,10 @@ elf_read(struct arena *arena, const char *path, struct elf *ret, const char **re
 	size_t i;
 	int r;
 
-	/* syscalls: openat fstat newfstatat pread64 close */
-	f.fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	if (f.fd < 0)
-		return -errno;
+	r = path_open_real(real, &f.fd);
+	if (r < 0)
+		return r;
+	/* syscalls: fstat newfstatat pread64 close */
 	if (fstat(f.fd, &st) < 0) {
 		r = -errno;
 		goto out;
@@ -135,11 +139,11 @@ header_read(struct file *f, struct elf *e)
 	if (h.e_ident[EI_CLASS] != ELFCLASS64)
 		return bad(f, "it is a 32-bit program");
 	if (h.e_ident[EI_DATA] != ELFDATA2LSB || h.e_machine != MACHINE)
-		return bad(f, "it is for another machine");
+		return bad(f, "it is built for another architecture");
 	if (h.e_type != ET_EXEC && h.e_type != ET_DYN)
 		return bad(f, "it is neither a program nor a library");
 	if (h.e_phentsize != sizeof(Elf64_Phdr) || h.e_phnum > PHDR_MAX)
-		return bad(f, "its headers are not known");
+		return bad(f, "invalid ELF program headers");
 	if ((r = take(f, f->ph, h.e_phoff, h.e_phnum * sizeof(f->ph[0]))) < 0)
 		return r;
 	f->ph_n = h.e_phnum;
@@ -147,11 +151,11 @@ header_read(struct file *f, struct elf *e)
 	for (i = 0; i < f->ph_n; i++)
 		if (f->ph[i].p_offset > f->size ||
 		    f->ph[i].p_filesz > f->size - f->ph[i].p_offset)
-			return bad(f, "it is cut short");
+			return bad(f, "the file is truncated");
 	return 0;
 }
 
-/* Where an address of memory lies in the file: *ret_end is that segment's end. */
+/* The file offset of a memory address; *ret_end is the end of its segment. */
 static int
 place_of(struct file *f, uint64_t addr, uint64_t *ret_off, uint64_t *ret_end)
 {
@@ -167,10 +171,10 @@ place_of(struct file *f, uint64_t addr, uint64_t *ret_off, uint64_t *ret_end)
 		*ret_end = p->p_offset + p->p_filesz;
 		return 0;
 	}
-	return bad(f, "its names are nowhere");
+	return bad(f, "invalid address of the ELF string table");
 }
 
-/* One entry that names something; others are passed over. */
+/* Handles one entry that names a file or path; skips others. */
 static int
 dynamic_take(struct file *f, const Elf64_Dyn *d, struct elf *e)
 {
@@ -180,7 +184,7 @@ dynamic_take(struct file *f, const Elf64_Dyn *d, struct elf *e)
 	if (d->d_tag != DT_NEEDED && d->d_tag != DT_RPATH && d->d_tag != DT_RUNPATH)
 		return 0;
 	if (d->d_un.d_val >= f->strsz)
-		return bad(f, "a name lies outside of it");
+		return bad(f, "invalid offset in the ELF file");
 	r = take_string(f, f->strtab + d->d_un.d_val, f->strtab + f->strsz, &text);
 	if (r < 0)
 		return r;
@@ -203,7 +207,7 @@ dynamic_read(struct file *f, const Elf64_Phdr *p, struct elf *e)
 	int r;
 
 	if (n > DYN_MAX || e->needed != NULL)
-		return bad(f, "its dynamic section is not known");
+		return bad(f, "invalid ELF dynamic section");
 	for (i = 0; i < n; i++) {
 		if ((r = take(f, &d, p->p_offset + i * sizeof(d), sizeof(d))) < 0)
 			return r;

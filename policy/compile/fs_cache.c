@@ -1,27 +1,28 @@
 /*
- * What the file system said, asked once in one compilation: a thousand servers of
- * one file start the same few programs.
+ * Caches answers of the file system during one compilation: a thousand servers
+ * in one file start the same few programs.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "policy/compile/lower.h"
+#include "shim/base/fd.h"
+#include "shim/host/path_open.h"
+#include "shim/host/path_resolve.h"
 
-#define SLOTS 4096 /* lists of that hash; a file mentions a few thousand paths */
+#define SLOTS 4096 /* hash buckets; a file mentions a few thousand paths */
 
 struct seen {
 	struct seen *next;
 	const char *path;
-	int error; /* of lstat, or 0 */
-	mode_t mode;
-	const char *link; /* of a symbolic link; NULL: not read yet */
-	size_t link_len;
+	struct way way;
 };
 
-/* What a program brought into a view, in the order in which it came. */
+/* The rows that a program adds to a view, in order. */
 struct closure {
 	struct closure *next;
 	const char *path, *real;
@@ -56,6 +57,14 @@ memo_free(struct memo *m)
 	free(m);
 }
 
+struct memo *
+tree_memo(struct tree *t)
+{
+	if (t->memo == NULL)
+		t->memo = memo_new();
+	return t->memo;
+}
+
 /* ---- paths ------------------------------------------------------------------- */
 
 static size_t
@@ -68,63 +77,92 @@ hash(const char *text)
 	return (h ^ h >> 15) % SLOTS;
 }
 
-static struct seen *
-seen_find(struct memo *m, const char *path)
+/* The links of one resolution, in order. */
+struct followed {
+	struct arena *arena;
+	struct way *way;
+	int error;
+};
+
+static void
+follow(void *arg, const char *path)
 {
-	struct seen **list = &m->seen[hash(path)], *s;
-	struct stat st;
-
-	for (s = *list; s != NULL; s = s->next)
-		if (strcmp(s->path, path) == 0)
-			return s;
-	s = arena_alloc(m->arena, sizeof(*s));
-	if (s == NULL || (s->path = arena_copy(m->arena, path, strlen(path))) == NULL)
-		return NULL;
-	/* syscalls: newfstatat */
-	if (lstat(path, &st) < 0)
-		s->error = errno;
-	else
-		s->mode = st.st_mode;
-	s->next = *list;
-	*list = s;
-	return s;
-}
-
-int
-memo_mode(struct memo *m, const char *path, mode_t *ret)
-{
-	const struct seen *s = seen_find(m, path);
-
-	if (s == NULL)
-		return -ENOMEM;
-	if (s->error != 0)
-		return -s->error;
-	*ret = s->mode;
-	return 0;
-}
-
-int
-memo_link(struct memo *m, const char *path, const char **ret, size_t *ret_len)
-{
-	struct seen *s = seen_find(m, path);
+	struct followed *f = arg;
+	struct way_link link, *all;
 	char text[PATH_MAX];
 	ssize_t n;
 
-	if (s == NULL)
-		return -ENOMEM;
-	if (s->link == NULL) {
-		/* syscalls: readlink readlinkat */
-		n = readlink(path, text, sizeof(text));
-		if (n < 0)
-			return -errno;
-		s->link = arena_copy(m->arena, text, (size_t)n);
-		if (s->link == NULL)
-			return -ENOMEM;
-		s->link_len = (size_t)n;
+	/* Only root can change it: what is read here is what was followed.
+	 * syscalls: readlink readlinkat */
+	n = readlink(path, text, sizeof(text));
+	if (n < 0 || (size_t)n >= sizeof(text)) {
+		f->error = n < 0 ? -errno : -ENAMETOOLONG;
+		return;
 	}
-	*ret = s->link;
-	*ret_len = s->link_len;
+	link.path = arena_copy(f->arena, path, strlen(path));
+	link.text = arena_copy(f->arena, text, (size_t)n);
+	all = arena_push(f->arena, f->way->followed, f->way->followed_n, sizeof(*all));
+	if (link.path == NULL || link.text == NULL || all == NULL) {
+		f->error = -ENOMEM;
+		return;
+	}
+	all[f->way->followed_n++] = link;
+	f->way->followed = all;
+}
+
+static int
+resolve(struct memo *m, const char *path, struct way *w)
+{
+	struct followed f = {.arena = m->arena, .way = w};
+	struct path_resolved p;
+	struct stat st;
+
+	w->error = path_resolve(path, PATH_MISSING_OK, follow, &f, &p);
+	if (w->error == 0 && p.missing == 0) {
+		/* syscalls: fstat newfstatat */
+		if (fstat(p.fd, &st) < 0)
+			w->error = -errno;
+		else
+			w->mode = st.st_mode;
+	}
+	fd_close(&p.fd);
+	if (w->error == 0)
+		w->error = f.error;
+	w->real = arena_copy(m->arena, p.real, strlen(p.real));
+	w->link = arena_copy(m->arena, p.link, strlen(p.link));
+	w->target = arena_copy(m->arena, p.target, strlen(p.target));
+	if (w->error == -ENOMEM || w->real == NULL || w->link == NULL ||
+	    w->target == NULL)
+		return -ENOMEM;
+	w->missing = w->error == 0 && p.missing != 0;
 	return 0;
+}
+
+const struct way *
+memo_way(struct memo *m, const char *path)
+{
+	struct seen **list = &m->seen[hash(path)], *s;
+
+	for (s = *list; s != NULL; s = s->next)
+		if (strcmp(s->path, path) == 0)
+			return &s->way;
+	s = arena_alloc(m->arena, sizeof(*s));
+	if (s == NULL || (s->path = arena_copy(m->arena, path, strlen(path))) == NULL ||
+	    resolve(m, path, &s->way) < 0)
+		return NULL;
+	s->next = *list;
+	*list = s;
+	return &s->way;
+}
+
+const char *
+way_why(const struct way *w, char *out, size_t out_cap)
+{
+	struct path_resolved p;
+
+	(void)snprintf(p.link, sizeof(p.link), "%s", w->link);       /* it fits */
+	(void)snprintf(p.target, sizeof(p.target), "%s", w->target); /* it fits */
+	return path_link_why(&p, w->error, out, out_cap);
 }
 
 /* ---- programs ---------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /*
- * A checked server becomes rows of the sealed file.  One statement, one
- * function; what a program needs to be there is found here, on this machine.
+ * Compiles a checked server to rows of the sealed file.  One function for each
+ * statement.  The files that a program needs are found here, on this machine.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -11,6 +11,8 @@
 
 #include <linux/audit.h>
 
+#define DIAG_CODE "lowering"
+
 #include "policy/compile/lower.h"
 
 typedef int lower_fn(struct lower *, const struct stmt *);
@@ -19,7 +21,7 @@ static lower_fn lower_about, lower_cwd, lower_user, lower_tmp, lower_path, lower
     lower_no_proc;
 static int lower_tables(struct lower *);
 
-/* Statements whose rows go into one table each, table after table. */
+/* Passes over the statements, in the order of their tables. */
 enum pass {
 	PASS_PATHS,
 	PASS_PROGRAMS,
@@ -54,6 +56,7 @@ static const struct {
     {KW_TOOL, PASS_GATES, lower_gate},
     {KW_RESOURCE, PASS_GATES, lower_gate},
     {KW_PROMPT, PASS_GATES, lower_gate},
+    {KW_METHOD, PASS_GATES, lower_gate},
     {KW_NET, PASS_NETS, lower_net},
     {KW_AUDIT, PASS_AUDITS, lower_audit},
     {KW_SYSCALLS, PASS_CALLS, lower_syscalls},
@@ -63,7 +66,7 @@ static const struct {
     {KW_REQUIRE, PASS_REQUIRES, lower_require},
 };
 
-/* ---- small helpers ------------------------------------------------------------ */
+/* ---- helpers ------------------------------------------------------------- */
 
 struct sealed_ref
 lower_str(struct lower *l, const char *text)
@@ -103,7 +106,7 @@ has_option(const struct stmt *s, enum keyword kw)
 	return false;
 }
 
-/* ---- the order ------------------------------------------------------------------- */
+/* ---- passes -------------------------------------------------------------- */
 
 static int
 pass_run(struct lower *l, enum pass pass)
@@ -117,7 +120,7 @@ pass_run(struct lower *l, enum pass pass)
 			    statements[k].pass != pass)
 				continue;
 			r = statements[k].lower(l, &l->server->stmt[i]);
-			/* A located error: go on and find the others. */
+			/* the error is reported: go on and find others */
 			if (r < 0 && r != -EINVAL)
 				return r;
 			if (r == -EINVAL && l->diag->error_n == 0)
@@ -143,7 +146,7 @@ common_rows(struct lower *l)
 	return 0;
 }
 
-/* After the lines about system calls: servers with the same lines share it. */
+/* Runs after the `syscalls` lines: servers with equal lines share a filter. */
 static int
 lower_filters(struct lower *l)
 {
@@ -151,7 +154,7 @@ lower_filters(struct lower *l)
 
 	if (r == 0 || r == -ENOMEM)
 		return r;
-	diag_error(l->diag, l->server->at, "the system call filter cannot be made: %s",
+	diag_error(l->diag, l->server->at, "unable to build the system call filter: %s",
 	    strerror(-r));
 	return -EINVAL;
 }
@@ -171,10 +174,12 @@ lower_one(
 	if ((r = common_rows(&l)) < 0 || (r = pass_run(&l, PASS_PATHS)) < 0 ||
 	    (r = view_base(&l)) < 0 || (r = pass_run(&l, PASS_PROGRAMS)) < 0 ||
 	    (r = program_end(&l)) < 0 || (r = pass_run(&l, PASS_HIDE)) < 0 ||
-	    (r = lower_tables(&l)) < 0)
+	    (r = view_agents(&l)) < 0 || (r = lower_tables(&l)) < 0)
 		return r;
 	if (!l.has_run && d->error_n == errors)
-		diag_error(d, server->at, "server `%s` has no `run`", server->name.text);
+		diag_error(d, server->at,
+		    "server `%s` has no `run`: add `run PROGRAM ARGUMENT...`",
+		    server->name.text);
 	if (d->error_n != errors)
 		return -EINVAL;
 	(void)sealer_row(s, SEALED_SERVERS, &l.row, sizeof(l.row));
@@ -198,7 +203,7 @@ tree_lower(
 	return r;
 }
 
-/* The rows that were gathered, table by table. */
+/* Writes the collected rows, table by table. */
 static int
 lower_tables(struct lower *l)
 {
@@ -235,7 +240,7 @@ lower_tables(struct lower *l)
 	return pass_run(l, PASS_REQUIRES);
 }
 
-/* ---- one value -------------------------------------------------------------------- */
+/* ---- statements with one value ------------------------------------------- */
 
 static int
 lower_about(struct lower *l, const struct stmt *s)
@@ -265,12 +270,12 @@ lower_no_proc(struct lower *l, const struct stmt *s)
 	return 0;
 }
 
-/* The server starts there, so it has to be in the view. */
+/* The server starts there, so the directory must be in the view. */
 static int
 lower_cwd(struct lower *l, const struct stmt *s)
 {
 	const char *path = s->word[0].text, *real;
-	int r = view_walk(l, path, s->at, &real);
+	int r = view_walk(l, path, s->word[0].at, &real);
 
 	if (r < 0 && r != -ENOENT)
 		return r;
@@ -281,25 +286,27 @@ lower_cwd(struct lower *l, const struct stmt *s)
 	}
 	if (r == -ENOENT && !path_inside(real, "/tmp"))
 		diag_warning(l->diag, s->word[0].at,
-		    "%s is not there: the server will not start unless it is by then",
-		    path);
-	l->row.cwd = lower_str(l, path);
+		    "%s does not exist: the server cannot start until it does", path);
+	/* the canonical name: no link is followed when the server starts */
+	l->row.cwd = lower_str(l, real);
 	return 0;
 }
 
-/* ---- paths -------------------------------------------------------------------------- */
+/* ---- paths --------------------------------------------------------------- */
 
-/* Folders of the view that are kennel's own. */
+/* Directories of the view that belong to kennel. */
 static const struct {
 	const char *path;
-	bool below; /* and everything in it */
+	bool below; /* and everything below it */
 	const char *why;
 } own[] = {
-    {"/", false, "the whole root cannot be granted"},
-    {"/proc", true, "/proc is the cell's own"},
-    {"/sys", true, "/sys of the host is never in the view"},
-    {"/dev", true, "/dev is the cell's own"},
-    {"/tmp", false, "/tmp is the server's own; a folder in it can be granted"},
+    {"/", false, "the root directory cannot be granted: name the directories in it"},
+    {"/proc", true, "/proc of the host cannot be granted: the cell has its own"},
+    {"/sys", true, "/sys of the host cannot be granted"},
+    {"/dev", true, "/dev of the host cannot be granted: the cell has its own"},
+    {"/tmp", false,
+	"/tmp of the host cannot be granted, only a directory in it: the server has its "
+	"own /tmp"},
 };
 
 static int
@@ -316,7 +323,7 @@ path_grantable(struct lower *l, const char *real, struct at at)
 	return 0;
 }
 
-/* Files of /etc that a cell has of its own; a link cannot stand there too. */
+/* Files that a cell has in its own /etc; a link cannot have the same path. */
 static bool
 is_synthetic(const char *path)
 {
@@ -339,40 +346,40 @@ path_put(struct lower *l, const struct stmt *s, const struct word *w)
 	    .why = writing ? WHY_WRITE : WHY_READ,
 	    .optional = has_option(s, KW_OPTIONAL),
 	    .at = w->at};
+	const struct way *way;
 	const char *real = NULL;
-	mode_t mode;
 	int r = view_walk(l, w->text, w->at, &real);
 
-	if (r == -ENOMEM)
+	if (r < 0 && r != -ENOENT)
 		return r;
-	if (r < 0 && r != -ENOENT) {
-		diag_error(l->diag, w->at, "%s: %s", w->text, strerror(-r));
-		return -EINVAL;
-	}
 	if (r == -ENOENT && !row.optional)
 		diag_warning(l->diag, w->at,
-		    "%s is not there: the server will not start unless it is by then",
-		    w->text);
+		    "%s does not exist: the server cannot start until it does", w->text);
 	if ((r = path_grantable(l, real, w->at)) < 0)
 		return r;
 	if (is_synthetic(w->text) && strcmp(w->text, real) != 0) {
 		diag_error(l->diag, w->at,
-		    "%s is a link, and the cell has a file of its own there; grant %s",
+		    "%s is a symbolic link, and the cell has its own file there: grant "
+		    "%s",
 		    w->text, real);
 		return -EINVAL;
 	}
-	/* The checker looked at the words; a link may lead there as well. */
+	/* the checker tested the path as written; a link may lead there too */
 	if (writing &&
 	    (path_inside(real, "/etc/kennel") || path_inside("/etc/kennel", real))) {
-		diag_error(l->diag, w->at, "this would let the server write policies");
+		diag_error(l->diag, w->at,
+		    "this would let the server write policies: grant another directory");
 		return -EINVAL;
 	}
-	if (memo_mode(l->tree->memo, real, &mode) == 0) {
-		if (S_ISREG(mode))
+	way = memo_way(l->tree->memo, w->text);
+	if (way == NULL)
+		return -ENOMEM;
+	if (!way->missing) {
+		if (S_ISREG(way->mode))
 			row.kind = MOUNT_FILE;
-		else if (!S_ISDIR(mode)) {
-			diag_error(
-			    l->diag, w->at, "%s is neither a file nor a folder", w->text);
+		else if (!S_ISDIR(way->mode)) {
+			diag_error(l->diag, w->at, "%s is neither a file nor a directory",
+			    w->text);
 			return -EINVAL;
 		}
 	}
@@ -395,7 +402,7 @@ lower_path(struct lower *l, const struct stmt *s)
 	return bad;
 }
 
-/* After the programs: what starts cannot be hidden, it would not start. */
+/* After the programs: a program that starts cannot be hidden. */
 static int
 lower_hide(struct lower *l, const struct stmt *s)
 {
@@ -403,22 +410,21 @@ lower_hide(struct lower *l, const struct stmt *s)
 	    .kind = MOUNT_HIDE,
 	    .why = WHY_HIDE,
 	    .optional = has_option(s, KW_OPTIONAL)};
-	size_t i, k, links;
+	size_t i, k;
 	int r;
 
 	for (i = 0; i < s->word_n; i++) {
 		row.at = s->word[i].at;
-		links = l->view_n;
-		r = view_walk(l, s->word[i].text, row.at, &row.target);
-		/* What is hidden needs no link to lead to it. */
-		l->view_n = links;
+		/* a hidden path needs no link that leads to it */
+		r = view_real(l, s->word[i].text, row.at, &row.target);
 		if (r < 0 && r != -ENOENT)
 			return r;
 		for (k = 0; k < l->image_n; k++)
 			if (path_inside(l->image_real[k], row.target)) {
 				diag_error(l->diag, row.at,
-				    "%s would hide the program %s", s->word[i].text,
-				    l->image_real[k]);
+				    "%s would hide the program %s: hide less, or move "
+				    "the program",
+				    s->word[i].text, l->image_real[k]);
 				return -EINVAL;
 			}
 		if ((r = path_grantable(l, row.target, row.at)) < 0 ||

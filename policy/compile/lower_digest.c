@@ -1,26 +1,28 @@
 /*
- * digest: a program that the server starts must have these bytes.
+ * digest: a program that the server starts must have this digest.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define DIAG_CODE "program"
+
 #include "policy/compile/lower.h"
 #include "shim/base/fd.h"
+#include "shim/host/path_open.h"
 
-#define DIGEST_FILE_MAX (1ull << 30) /* as the leash reads them (leash/exec/digest_pin.c) */
+#define DIGEST_FILE_MAX (1ull << 30) /* the leash's limit (leash/exec/digest_pin.c) */
 #define DIGEST_TEXT_LEN 64
 
 static int
-digest_of(const char *path, uint8_t ret[32])
+digest_of(const char *real, uint8_t ret[32])
 {
-	/* syscalls: openat pread64 close */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), r;
+	int fd, r = path_open_real(real, &fd);
 
-	if (fd < 0)
-		return -errno;
+	if (r < 0)
+		return r;
+	/* syscalls: pread64 close */
 	r = policy_digest_fd(fd, DIGEST_FILE_MAX, ret);
 	fd_close(&fd);
 	return r;
@@ -35,17 +37,13 @@ as_text(const uint8_t digest[32], char ret[DIGEST_TEXT_LEN + 1])
 		(void)snprintf(ret + 2 * i, 3, "%02x", digest[i]);
 }
 
-/* Every image of this file, under whatever name it was granted. */
+/* Sets the digest of every image of this file, under any granted name. */
 static bool
-pin_images(struct lower *l, const char *path, const uint8_t digest[32])
+pin_images(struct lower *l, const char *real, const uint8_t digest[32])
 {
-	const char *real = path; /* or that of the image which has this name */
 	bool found = false;
 	size_t i;
 
-	for (i = 0; i < l->image_n; i++)
-		if (strcmp(l->image_path[i], path) == 0)
-			real = l->image_real[i];
 	for (i = 0; i < l->image_n; i++) {
 		if (strcmp(l->image_real[i], real) != 0)
 			continue;
@@ -58,25 +56,29 @@ pin_images(struct lower *l, const char *path, const uint8_t digest[32])
 int
 digest_lower(struct lower *l, const struct stmt *s)
 {
-	const char *path = s->word[0].text;
+	const char *path = s->word[0].text, *real = NULL;
 	char text[DIGEST_TEXT_LEN + 1];
 	uint8_t digest[32] = {0};
-	int r = digest_of(path, digest);
+	int r = program_real(l, path, s->word[0].at, &real);
 
+	if (r == -EINVAL || r == -ENOMEM)
+		return r;
+	if (r == 0)
+		r = digest_of(real, digest);
 	if (r < 0) {
 		diag_error(
-		    l->diag, s->word[0].at, "%s cannot be read: %s", path, strerror(-r));
+		    l->diag, s->word[0].at, "unable to read %s: %s", path, strerror(-r));
 		return -EINVAL;
 	}
 	as_text(digest, text);
 	if (s->word_n > 1 && strcmp(text, s->word[1].text) != 0) {
 		diag_error(l->diag, s->word[1].at,
-		    "the file is another one: its sha256 is %s", text);
+		    "the digest does not match: the sha256 of the file is %s", text);
 		return -EINVAL;
 	}
-	if (!pin_images(l, path, digest)) {
+	if (!pin_images(l, real, digest)) {
 		diag_error(l->diag, s->word[0].at,
-		    "no `run` and no `exec` here starts %s", path);
+		    "no `run` or `exec` of this server starts %s", path);
 		return -EINVAL;
 	}
 	return 0;

@@ -1,10 +1,10 @@
 /*
- * run and exec: which images there are, which rows let them start, and what
- * they need to be there.
+ * run and exec: creates the images, the rows that let them start, and the
+ * mounts that they need.
  *
  * A binary is one image and one row.  A script is two images (itself and its
- * interpreter) and one row; "#!/usr/bin/env X" is a second row, because env
- * starts X by an exec of its own.
+ * interpreter) and one row.  "#!/usr/bin/env X" needs a second row, because env
+ * starts X by another exec.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define DIAG_CODE "program"
+
 #include "policy/compile/lower.h"
+#include "shim/host/path_open.h"
 
 #define SHEBANG_MAX 255 /* bytes that the kernel reads, "#!" included */
 #define PREFIX_MAX  3
@@ -22,7 +25,7 @@ static int image_add(struct lower *, const char *path, struct at, uint32_t *ret)
 static int image_need(struct lower *, uint32_t image, bool script, struct at);
 static int script_lower(struct lower *, const struct stmt *, uint32_t image);
 
-/* What stands behind "#!". */
+/* The parsed text after "#!". */
 struct shebang {
 	char line[SHEBANG_MAX + 1];
 	const char *interp;
@@ -50,14 +53,14 @@ args_put(struct lower *l, const struct word *w, size_t w_n, uint32_t *n)
 
 	for (i = 0; i < w_n; i++) {
 		if ((r = word_pattern(l->arena, &w[i], &kind, &text)) < 0)
-			return r; /* the checker has said why */
+			return r; /* the checker reported it */
 		(void)arg_put(l, kind, kind == ARG_ANY || kind == ARG_REST ? "" : text);
 		++*n;
 	}
 	return 0;
 }
 
-/* What the grant does not mean; lead as in exec_put. */
+/* The exceptions of a grant; lead as in exec_put. */
 static int
 excepts_put(
     struct lower *l, const struct stmt *s, const char *lead, struct sealed_exec *e)
@@ -84,13 +87,12 @@ excepts_put(
 	return 0;
 }
 
-/* Who may start it, where, with which variables changed. */
+/* Which callers may start it, where, with which changed variables. */
 static int
 caller_put(struct lower *l, const struct stmt *s, struct sealed_exec *e)
 {
 	const struct qual *from = stmt_qual(s, KW_FROM), *in = stmt_qual(s, KW_IN),
 			  *with = stmt_qual(s, KW_WITH);
-	size_t links = l->view_n;
 	const char *real;
 	int r;
 
@@ -100,17 +102,18 @@ caller_put(struct lower *l, const struct stmt *s, struct sealed_exec *e)
 		e->env = lower_refs(l, with->word, with->word_n);
 	if (in == NULL)
 		return 0;
-	/* the kernel says where a process is by the canonical name */
-	r = view_walk(l, in->word[0].text, in->word[0].at, &real);
-	l->view_n = links;
+	/* the kernel reports a process's directory by its canonical name */
+	r = view_real(l, in->word[0].text, in->word[0].at, &real);
 	if (r < 0 && r != -ENOENT)
 		return r;
 	e->in = lower_str(l, real);
 	return 0;
 }
 
-/* lead: a literal in front of the patterns (env's X gets the script), or NULL.
- * prefix: what the kernel puts in front of a script's arguments. */
+/*
+ * lead: a literal before the patterns (env's X gets the script), or NULL.
+ * prefix: what the kernel puts before a script's arguments.
+ */
 static int
 exec_put(struct lower *l, const struct stmt *s, uint32_t asked, uint32_t mapped,
     const char *lead, const char *const prefix[PREFIX_MAX + 1])
@@ -173,7 +176,7 @@ image_keep(struct lower *l, const char *path, const char *real, struct at at)
 	return 0;
 }
 
-/* Nobody but its owner puts another program in its place. */
+/* Only the owner of the directory may be able to replace the program. */
 static int
 folder_check(struct lower *l, const char *real, struct at at)
 {
@@ -186,19 +189,18 @@ folder_check(struct lower *l, const char *real, struct at at)
 	memcpy(folder, real, n);
 	folder[n] = '\0';
 	/* syscalls: newfstatat */
-	if (stat(folder, &st) == 0 && (st.st_mode & S_IWOTH) != 0 &&
+	if (lstat(folder, &st) == 0 && (st.st_mode & S_IWOTH) != 0 &&
 	    (st.st_mode & S_ISVTX) == 0) {
 		diag_error(l->diag, at,
-		    "everybody can put another file in the place of %s: its folder can "
-		    "be "
-		    "written by all",
+		    "any user can replace %s: its directory is world-writable (chmod "
+		    "o-w)",
 		    real);
 		return -EINVAL;
 	}
 	return 0;
 }
 
-/* Does the policy say which bytes it must have? */
+/* Does the policy require a digest for this program? */
 static bool
 has_digest(const struct lower *l, const char *path, const char *real)
 {
@@ -214,8 +216,10 @@ has_digest(const struct lower *l, const char *path, const char *real)
 	return false;
 }
 
-/* What others than root and whoever compiles can change is another program
- * tomorrow. */
+/*
+ * Warns about a program without a digest that a user other than root or the
+ * compiling user can change: it can be a different program tomorrow.
+ */
 static void
 owner_look(struct lower *l, const char *path, const char *real, const struct stat *st,
     struct at at)
@@ -226,26 +230,27 @@ owner_look(struct lower *l, const char *path, const char *real, const struct sta
 
 	if ((group || other) && !has_digest(l, path, real))
 		diag_warning(l->diag, at,
-		    "%s can be changed by %s: `digest %s` keeps its bytes", real,
+		    "%s can be changed by %s: pin its contents with `digest %s`", real,
 		    group ? "its group" : "its owner", path);
 }
 
-/* What may not be started by anybody, or by everybody's hand. */
+/* Refuses a file that is not executable, or that everyone can replace. */
 static int
 image_check(struct lower *l, const char *path, const char *real, struct at at)
 {
 	struct stat st;
 
 	/* syscalls: newfstatat */
-	if (stat(real, &st) < 0)
+	if (lstat(real, &st) < 0)
 		return -errno;
 	if (!S_ISREG(st.st_mode) || (st.st_mode & 0111) == 0) {
 		diag_error(l->diag, at,
-		    "%s is not a program: no file that may be executed", path);
+		    "%s is not a program: expected an executable regular file", path);
 		return -EINVAL;
 	}
 	if ((st.st_mode & S_IWOTH) != 0) {
-		diag_error(l->diag, at, "%s can be written by everybody", real);
+		diag_error(l->diag, at,
+		    "%s is world-writable: any user can change it (chmod o-w)", real);
 		return -EINVAL;
 	}
 	owner_look(l, path, real, &st, at);
@@ -269,23 +274,26 @@ image_add(struct lower *l, const char *path, struct at at, uint32_t *ret)
 			return 0;
 		}
 	l->link_writable = false;
-	r = view_walk(l, path, at, &real);
+	r = venv_walk(l, path, at, &real);
 	if (r == -ENOENT) {
-		diag_error(l->diag, at, "%s is not there", path);
+		diag_error(l->diag, at, "%s does not exist", path);
 		return -EINVAL;
 	}
-	/* It could lead to another program tomorrow, and a script's interpreter
-	 * to another script right after it was judged (tried). */
-	if (r == 0 && l->link_writable) {
+	if (r < 0)
+		return r;
+	/*
+	 * The link could lead to another program tomorrow; a script's link
+	 * could lead to another script right after the check (tried).
+	 */
+	if (l->link_writable) {
 		diag_error(l->diag, at,
-		    "%s leads through a link that `write` lets the server change: "
-		    "grant %s",
+		    "%s goes through a symbolic link that `write` lets the server "
+		    "change: grant %s",
 		    path, real);
 		return -EINVAL;
 	}
-	if (r == -ENOMEM)
-		return r;
-	if (r < 0 || (r = image_check(l, path, real, at)) == -EACCES) {
+	r = image_check(l, path, real, at);
+	if (r < 0 && r != -EINVAL) {
 		diag_error(l->diag, at, "%s: %s", path, strerror(-r));
 		return -EINVAL;
 	}
@@ -298,7 +306,24 @@ image_add(struct lower *l, const char *path, struct at at, uint32_t *ret)
 	return 0;
 }
 
-/* What the same program brought into the view of another server. */
+/*
+ * The file of a program that may be granted by this name: for a virtual
+ * environment, the name is its link.
+ */
+int
+program_real(struct lower *l, const char *path, struct at at, const char **ret_real)
+{
+	size_t i;
+
+	for (i = 0; i < l->image_n; i++)
+		if (strcmp(l->image_path[i], path) == 0) {
+			*ret_real = l->image_real[i];
+			return 0;
+		}
+	return view_real(l, path, at, ret_real);
+}
+
+/* Adds the rows that the same program added to another server's view. */
 static int
 need_again(struct lower *l, const struct view_row *row, size_t n, struct at at)
 {
@@ -316,7 +341,7 @@ need_again(struct lower *l, const struct view_row *row, size_t n, struct at at)
 
 static int need_ask(struct lower *, uint32_t image, bool interpreter, struct at);
 
-/* The image's own needs; script: it may not be a script itself. */
+/* Adds the image's own needs; interpreter: it must not be a script itself. */
 static int
 image_need(struct lower *l, uint32_t image, bool interpreter, struct at at)
 {
@@ -348,7 +373,8 @@ need_ask(struct lower *l, uint32_t image, bool interpreter, struct at at)
 
 	if (r == -ENOEXEC && interpreter) {
 		diag_error(l->diag, at,
-		    "its interpreter %s is a script itself: name that one's interpreter",
+		    "its interpreter %s is itself a script: name the interpreter of that "
+		    "script",
 		    path);
 		return -EINVAL;
 	}
@@ -364,20 +390,23 @@ need_ask(struct lower *l, uint32_t image, bool interpreter, struct at at)
 	return preset_need(l, path, real, at);
 }
 
-/* ---- scripts ------------------------------------------------------------------------ */
+/* ---- scripts ------------------------------------------------------------- */
 
-/* As the kernel does: blanks, the interpreter, blanks, the rest as one word. */
+/*
+ * Parses like the kernel: blanks, the interpreter, blanks, the rest as one
+ * argument.
+ */
 static int
 shebang_read(const char *real, struct shebang *ret)
 {
 	char *p, *end;
 	ssize_t n;
-	int fd;
+	int fd, r;
 
-	/* syscalls: openat read close */
-	fd = open(real, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	if (fd < 0)
-		return -errno;
+	r = path_open_real(real, &fd);
+	if (r < 0)
+		return r;
+	/* syscalls: read close */
 	n = read(fd, ret->line, SHEBANG_MAX);
 	(void)close(fd); /* only read */
 	if (n < 3 || ret->line[0] != '#' || ret->line[1] != '!')
@@ -401,33 +430,37 @@ shebang_read(const char *real, struct shebang *ret)
 	return ret->interp[0] == '/' ? 0 : -ENOEXEC;
 }
 
-/* X of "#!/usr/bin/env X", where the fixed PATH finds it. */
+/* X of "#!/usr/bin/env X", found in the fixed PATH. */
 static int
 env_find(struct lower *l, const char *name, struct at at, const char **ret)
 {
 	static const char *const dirs[] = {"/usr/local/bin", "/usr/bin", "/bin"};
-	struct stat st;
+	const struct way *w;
 	size_t i;
 	char *path;
 
 	if (name == NULL || name[0] == '-' || strpbrk(name, " \t=/") != NULL) {
 		diag_error(l->diag, at,
-		    "its first line gives env more than one name: grant the interpreter, "
-		    "with the script as its argument");
+		    "its first line gives `env` more than a program name: grant the "
+		    "interpreter, with the script as its argument");
 		return -EINVAL;
 	}
 	for (i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
 		if ((path = lower_printf(l, "%s/%s", dirs[i], name)) == NULL)
 			return -ENOMEM;
-		/* syscalls: newfstatat */
-		if (stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
-		    (st.st_mode & 0111) != 0) {
+		if ((w = memo_way(l->tree->memo, path)) == NULL)
+			return -ENOMEM;
+		/* a link that is not followed is an error when it is added */
+		if (w->error == -ELOOP || w->error == -EXDEV ||
+		    (S_ISREG(w->mode) && (w->mode & 0111) != 0)) {
 			*ret = path;
 			return 0;
 		}
 	}
 	diag_error(l->diag, at,
-	    "its interpreter %s is not in /usr/local/bin, /usr/bin, /bin", name);
+	    "its interpreter %s is not in /usr/local/bin, /usr/bin, /bin: write its full "
+	    "path in the first line",
+	    name);
 	return -EINVAL;
 }
 
@@ -464,9 +497,8 @@ script_lower(struct lower *l, const struct stmt *s, uint32_t image)
 
 	if (r < 0) {
 		diag_error(l->diag, at,
-		    "%s is not a program: neither ELF nor a script whose first line "
-		    "names "
-		    "its interpreter",
+		    "%s is not a program: expected an ELF file, or a script whose first "
+		    "line names its interpreter",
 		    path);
 		return -EINVAL;
 	}
@@ -478,7 +510,9 @@ script_lower(struct lower *l, const struct stmt *s, uint32_t image)
 	if (prefix[0] == NULL || prefix[1] == NULL)
 		return -ENOMEM;
 	if (!path_is_normal(prefix[0])) {
-		diag_error(l->diag, at, "its interpreter's path is not in normal form");
+		diag_error(l->diag, at,
+		    "invalid path of its interpreter: expected an absolute path without "
+		    "`//`, `.` or `..`");
 		return -EINVAL;
 	}
 	if ((r = interpreter_add(l, prefix[0], at, &interp)) < 0 ||
@@ -492,7 +526,7 @@ script_lower(struct lower *l, const struct stmt *s, uint32_t image)
 	return exec_put(l, s, named, named, path, NULL);
 }
 
-/* ---- the statements ------------------------------------------------------------------ */
+/* ---- statements ---------------------------------------------------------- */
 
 int
 program_lower(struct lower *l, const struct stmt *s)
@@ -501,7 +535,7 @@ program_lower(struct lower *l, const struct stmt *s)
 	int r;
 
 	if (s->kw == KW_EXEC && s->verdict == VERDICT_DENY)
-		return 0; /* program_end, when all that may start is known */
+		return 0; /* program_end does it, when all programs are known */
 	if ((r = image_add(l, s->word[0].text, s->word[0].at, &image)) < 0)
 		return r;
 	r = image_need(l, image, false, s->word[0].at);
@@ -510,23 +544,26 @@ program_lower(struct lower *l, const struct stmt *s)
 	return r < 0 ? r : exec_put(l, s, image, image, NULL, NULL);
 }
 
-/* A deny brings nothing into the view: it speaks of images that others grant,
- * under whatever name.  Of any other it is true already. */
+/*
+ * A deny adds nothing to the view: it matters only for images that other
+ * statements grant, under any name.  Any other program is denied anyway.
+ */
 static int
 deny_lower(struct lower *l, const struct stmt *s)
 {
-	char *real = realpath(s->word[0].text, NULL);
+	const char *real = NULL;
 	bool found = false;
 	size_t i;
-	int r = 0;
+	int r = program_real(l, s->word[0].text, s->word[0].at, &real);
 
-	for (i = 0; i < l->image_n && real != NULL && !found; i++) {
+	if (r == -ENOENT)
+		return 0; /* a missing program is not started */
+	for (i = 0; i < l->image_n && r == 0 && !found; i++) {
 		if (strcmp(l->image_real[i], real) != 0)
 			continue;
 		found = true;
 		r = exec_put(l, s, (uint32_t)i, (uint32_t)i, NULL, NULL);
 	}
-	free(real);
 	return r;
 }
 
@@ -543,24 +580,18 @@ program_end(struct lower *l)
 		    (r = deny_lower(l, s)) < 0)
 			return r;
 	}
+	/* view_put checked what `write` grants when it added the row */
 	for (i = 0; i < l->view_n; i++) {
 		const struct view_row *v = &l->view[i];
-		bool writable;
 
-		if (v->kind != MOUNT_FILE ||
-		    (v->why != WHY_PROGRAM && v->why != WHY_LOADER &&
-			v->why != WHY_LIBRARY && v->why != WHY_SCRIPT))
-			continue;
-		writable = (v->right & RIGHT_WRITE) != 0;
-		if ((v->right & RIGHT_START) != 0)
-			writable = view_has(l, v->target, RIGHT_WRITE);
-		if (writable)
+		if (v->kind == MOUNT_FILE && (v->right & RIGHT_START) != 0 &&
+		    view_has(l, v->target, RIGHT_WRITE) && l->diag->error_n == 0)
 			diag_error(l->diag, v->at,
-			    "%s can be started and written: it lies in %s", v->target,
+			    "%s is both executable and writable: it is in %s", v->target,
 			    strncmp(v->target, "/tmp/", 5) == 0
-				? "/tmp, which every server has of its own; put it "
+				? "/tmp, which is private to each server; put it "
 				  "elsewhere"
-				: "what `write` grants");
+				: "a path that `write` grants");
 	}
 	return 0;
 }

@@ -1,6 +1,6 @@
 /*
- * Lowering: tools, resources, prompts and their conditions; sampling and its
- * like; hosts; what the log keeps; system calls.  Rows of tables and nothing else.
+ * Lowers tools, resources, prompts and their conditions; sampling and the like;
+ * hosts; log settings; system calls.  All become rows of tables.
  */
 #include <errno.h>
 #include <string.h>
@@ -109,7 +109,7 @@ cond_values(struct lower *l, const struct cond *c, struct sealed_cond *row)
 		row->values.first = 0;
 }
 
-/* Left, right, then what joins them; deeper than the matcher's stack never. */
+/* Postfix: left, right, operator; the depth never exceeds the matcher's stack. */
 /* NOLINTBEGIN(misc-no-recursion): as deep as COND_NODES_MAX at most */
 static void
 cond_put(struct lower *l, const struct cond *c, uint32_t *n)
@@ -158,6 +158,7 @@ lower_gate(struct lower *l, const struct stmt *s)
 	    .verdict = s->verdict,
 	    .kind = s->kw == KW_TOOL       ? GATE_TOOL
 		    : s->kw == KW_RESOURCE ? GATE_RESOURCE
+		    : s->kw == KW_METHOD   ? GATE_METHOD
 					   : GATE_PROMPT};
 	size_t i;
 
@@ -176,7 +177,10 @@ lower_gate(struct lower *l, const struct stmt *s)
 	return 0;
 }
 
-/* sampling, elicitation, roots: the verdict, and a flag that says it is offered. */
+/*
+ * sampling, elicitation, roots: the verdict, and a flag that offers the
+ * capability.
+ */
 int
 lower_offer(struct lower *l, const struct stmt *s)
 {
@@ -230,7 +234,7 @@ lower_net(struct lower *l, const struct stmt *s)
 
 	if (to != NULL &&
 	    !net_scope_read(&to->word[0], &n.scope, n.scope_addr, &n.scope_prefix))
-		return -EINVAL; /* the checker has said so */
+		return -EINVAL; /* the checker reported it */
 	for (i = 0; i < s->word_n; i++) {
 		if (host_read(&s->word[i], true, &h) != NULL)
 			return -EINVAL;
@@ -277,7 +281,7 @@ lower_audit(struct lower *l, const struct stmt *s)
 	return 0;
 }
 
-/* One row for each name; of two that say different things, deny. */
+/* One row for each name; deny wins if two lines disagree. */
 int
 lower_syscalls(struct lower *l, const struct stmt *s)
 {

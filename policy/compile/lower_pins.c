@@ -1,14 +1,17 @@
 /*
- * A pins file (docs/FORMAT.pins): read while its policy is compiled.  Each line is
- * one definition as a person reviewed it; its body goes into the sealed file byte
- * by byte.  Nothing is repaired: a line that is not as "kennel server pin" writes
- * it is an error.
+ * Reads a pins file (docs/FORMAT.pins) while its policy is compiled.  Each line
+ * is one reviewed definition; its body is copied to the sealed file byte by
+ * byte.  A line that differs from the output of "kennel server pin" is an
+ * error; nothing is repaired.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define DIAG_CODE "pins"
+
 #include "policy/compile/lower.h"
+#include "shim/host/path_open.h"
 
 #define PINFILE_LEN_MAX (16u << 20)
 #define PINFILE_ROWS    65536
@@ -27,7 +30,7 @@ static const char *const kinds[] = {
     [PIN_SERVER_INFO] = "server-info",
 };
 
-/* ---- JSON, as far as a canonical line goes ---------------------------------- */
+/* ---- JSON of a canonical line -------------------------------------------- */
 
 struct at_line {
 	const char *p, *end;
@@ -44,7 +47,7 @@ take(struct at_line *l, const char *text)
 	return true;
 }
 
-/* Behind the value that begins here; it is judged by policy_is_json later. */
+/* Skips the value that begins here; policy_is_json checks it later. */
 static bool
 skip_value(struct at_line *l)
 {
@@ -73,7 +76,7 @@ hex(char c)
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* One escape of a canonical text: the byte, or -1. */
+/* One escape of a canonical string: the byte, or -1. */
 static int
 unescape(struct at_line *l)
 {
@@ -98,7 +101,7 @@ unescape(struct at_line *l)
 	return high * 16 + low;
 }
 
-/* A text in quotes, decoded into out: its length, or -1. */
+/* A quoted string, decoded into out: its length, or -1. */
 static int
 text(struct at_line *l, char *out, size_t cap)
 {
@@ -128,7 +131,7 @@ member(const char *p, const char *end, const char *key, const char **ret_end)
 	if (!take(&l, "{"))
 		return NULL;
 	while (l.p < l.end && *l.p == '"') {
-		/* a name that is longer is none of those asked for */
+		/* a longer name is not one of those that are searched */
 		if (text(&l, name, sizeof(name)) < 0 || !take(&l, ":"))
 			return NULL;
 		from = l.p;
@@ -144,7 +147,7 @@ member(const char *p, const char *end, const char *key, const char **ret_end)
 	return NULL;
 }
 
-/* 1 true, 0 false or another value, -1 not there. */
+/* 1 true, 0 false or another value, -1 absent. */
 static int
 hint(const char *p, const char *end, const char *key)
 {
@@ -155,8 +158,10 @@ hint(const char *p, const char *end, const char *key)
 	return to - v == 4 && memcmp(v, "true", 4) == 0;
 }
 
-/* What a tool's annotations say, with what the protocol takes for granted: as
- * the supervisor reads those of a live server (supervisor/hub/pins.c). */
+/*
+ * The classes from a tool's annotations, with the protocol's defaults: the same
+ * as the supervisor computes for a live server (supervisor/hub/pins.c).
+ */
 static uint32_t
 classes_of(const char *body, size_t len)
 {
@@ -192,7 +197,7 @@ kind_of(const char *name)
 	return 0;
 }
 
-/* What is wrong with it, or NULL and *ret is filled. */
+/* Why the line is invalid, or NULL with *ret filled. */
 static const char *
 line_read(struct sealer *s, const char *p, size_t len, struct sealed_pin *ret)
 {
@@ -204,24 +209,24 @@ line_read(struct sealer *s, const char *p, size_t len, struct sealed_pin *ret)
 	int n = 0, v = 0;
 
 	if (!policy_is_json(p, len))
-		return "it is no JSON";
+		return "invalid JSON";
 	if (!take(&l, "{\"body\":"))
-		return "it does not begin with a body";
+		return "expected a body first";
 	body = l.p;
 	if (!skip_value(&l))
-		return "its body has no end";
+		return "unterminated body";
 	body_len = (size_t)(l.p - body);
 	if (body_len > BODY_LEN_MAX)
-		return "its body is too long";
+		return "the body is too long";
 	if (!take(&l, ",\"kind\":") || text(&l, kind, sizeof(kind)) < 0 ||
 	    (pin.kind = kind_of(kind)) == 0)
-		return "its kind is not known";
+		return "unknown kind";
 	if (!take(&l, ",\"name\":") || (n = text(&l, name, sizeof(name))) < 0 ||
 	    !take(&l, ",\"variant\":") || (v = text(&l, variant, sizeof(variant))) < 0 ||
 	    !take(&l, "}") || l.p != l.end)
-		return "it is not body, kind, name, variant";
+		return "expected body, kind, name and variant, in this order";
 	if ((n > 0) != (pin.kind < PIN_CAPABILITIES))
-		return "a name where none belongs, or none";
+		return "unexpected or missing name";
 	pin.name = sealer_str(s, name, (size_t)n);
 	pin.variant = sealer_str(s, variant, (size_t)v);
 	pin.body = sealer_str(s, body, body_len);
@@ -232,7 +237,7 @@ line_read(struct sealer *s, const char *p, size_t len, struct sealed_pin *ret)
 	return NULL;
 }
 
-/* The first line: whose it is. */
+/* The first line: the server that it belongs to. */
 static const char *
 head_read(const char *p, size_t len, const char *server)
 {
@@ -240,11 +245,13 @@ head_read(const char *p, size_t len, const char *server)
 	char name[80];
 
 	if (!take(&l, head))
-		return "it is no pins file of this version";
+		return "not a pins file of this version: write it again with `kennel "
+		       "server pin`";
 	l.p--; /* the quote */
 	if (text(&l, name, sizeof(name)) < 0 || !take(&l, "}") || l.p != l.end)
-		return "its first line is not right";
-	return strcmp(name, server) == 0 ? NULL : "it holds the pins of another server";
+		return "invalid first line";
+	return strcmp(name, server) == 0 ? NULL
+					 : "the file contains the pins of another server";
 }
 
 const char *
@@ -261,7 +268,7 @@ pinfile_read(struct sealer *s, const char *server, const char *p, size_t len,
 		*ret_line = ++line;
 		end = memchr(p, '\n', len);
 		if (end == NULL)
-			return "the last line has no end";
+			return "expected a newline at the end of the file";
 		why = line == 1 ? head_read(p, (size_t)(end - p), server)
 				: line_read(s, p, (size_t)(end - p), &pin);
 		if (why != NULL)
@@ -269,13 +276,13 @@ pinfile_read(struct sealer *s, const char *server, const char *p, size_t len,
 		if (line > 1) {
 			(void)sealer_row(s, SEALED_PINS, &pin, sizeof(pin));
 			if (++ret->n > PINFILE_ROWS)
-				return "it has too many lines";
+				return "the file has too many lines";
 		}
 		len -= (size_t)(end - p) + 1;
 		p = end + 1;
 	}
 	*ret_line = 1;
-	return line == 0 ? "it is empty" : NULL;
+	return line == 0 ? "the file is empty" : NULL;
 }
 
 /* ---- the statement --------------------------------------------------------------- */
@@ -285,7 +292,7 @@ lower_pins(struct lower *l, const struct stmt *s)
 {
 	const struct policy_source *source = &l->tree->source[s->at.file];
 	const char *path, *why = NULL;
-	char shown[DIAG_TEXT_CAP], *data = NULL;
+	char shown[DIAG_TEXT_CAP], why_not[PATH_WHY_MAX], *data = NULL;
 	struct tree own = *l->tree;
 	uint32_t line = 0;
 	size_t len = 0;
@@ -294,16 +301,16 @@ lower_pins(struct lower *l, const struct stmt *s)
 	own.arena = l->arena;
 	path = include_path(&own, source->path, s->word[0].text, &why);
 	if (path == NULL || source->reader == NULL) {
-		diag_error(l->diag, s->word[0].at, "no file can be read here");
+		diag_error(l->diag, s->word[0].at, "unable to read a pins file here");
 		return -EINVAL;
 	}
 	diag_text(shown, path, strlen(path));
 	r = source->reader->read(source->reader->arg, path, PINFILE_LEN_MAX, &data, &len);
 	if (r != 0) {
 		diag_error(l->diag, s->word[0].at, "unable to read %s: %s", shown,
-		    r == -EPERM   ? "everybody may write it"
+		    r == -EPERM   ? "it is world-writable (chmod o-w)"
 		    : r == -EFBIG ? "it is larger than 16 MiB"
-				  : strerror(-r));
+				  : path_why(path, r, why_not, sizeof(why_not)));
 		return -EINVAL;
 	}
 	why =

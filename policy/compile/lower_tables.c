@@ -1,6 +1,6 @@
 /*
- * Lowering, the statements that are rows of a table and nothing else: the
- * environment, secrets, limits, requirements.
+ * Lowers statements that become rows of one table: the environment, secrets,
+ * limits, requirements.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -8,12 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define DIAG_CODE "lowering"
+
 #include "policy/compile/lower.h"
 #include "policy/sources/sources.h"
 #include "policy/lang/secret_source.h"
 #include "shim/base/fd.h"
 
-#define PLUGIN_LEN_MAX (64u << 20) /* as the leash has it */
+#define PLUGIN_LEN_MAX (64u << 20) /* the same as in the leash */
 
 static int lower_routed(struct lower *, const struct stmt *);
 
@@ -63,7 +65,7 @@ lower_envs(struct lower *l)
 			(void)env_put(l, fixed[i][0], fixed[i][1], l->server->at, true);
 	for (i = 0; i < l->server->stmt_n; i++) {
 		s = &l->server->stmt[i];
-		/* said twice is said once: the first stands, the checker compares */
+		/* of duplicates the first counts; the checker compares them */
 		if (s->kw == KW_ENV && env_named(l, s->word[0].text) == s)
 			(void)env_put(l, s->word[0].text,
 			    s->word_n > 1 ? s->word[1].text : NULL, s->at, false);
@@ -71,7 +73,7 @@ lower_envs(struct lower *l)
 	return 0;
 }
 
-/* Where it may be used, and who is asked before. */
+/* The hosts that may get the secret, and the approval it needs. */
 static void
 secret_options(struct lower *l, const struct stmt *s, struct sealed_secret *c)
 {
@@ -110,7 +112,7 @@ secret_arg(struct lower *l, struct sealed_secret *c, const char *text)
 	c->args.n++;
 }
 
-/* The argv of a preset.  The words that it names by number are there: checked. */
+/* The argv of a preset.  The checker verified that its numbered words exist. */
 static int
 secret_preset(struct lower *l, const struct stmt *s, const struct source_row *row,
     struct sealed_secret *c)
@@ -139,7 +141,7 @@ secret_preset(struct lower *l, const struct stmt *s, const struct source_row *ro
 	return 0;
 }
 
-/* What stands behind `from`, as the row of its source has it. */
+/* The reference after `from`, in the form of its source. */
 static int
 secret_words(struct lower *l, const struct stmt *s, struct sealed_secret *c)
 {
@@ -148,7 +150,7 @@ secret_words(struct lower *l, const struct stmt *s, struct sealed_secret *c)
 	int r = 0;
 
 	if (row == NULL || row->source == SOURCE_ROUTED)
-		return -EINVAL; /* the parser has said so; the router gives none */
+		return -EINVAL; /* reported by the parser; the router has none */
 	c->source = row->source;
 	c->flags |= row->flags;
 	c->args.first = sealer_rows(l->sealer, SEALED_ARGS);
@@ -184,9 +186,9 @@ secret_put(struct lower *l, const struct stmt *s)
 	return r;
 }
 
-/* ---- from a source of sources.kennel ------------------------------------------- */
+/* ---- `from source`, by sources.kennel ------------------------------------ */
 
-/* Is the program of the plugin the one that its sidecar means? */
+/* Is the plugin's program the one in its sidecar? */
 static int
 plugin_judge(struct lower *l, const struct stmt *s, const struct sidecar *car)
 {
@@ -201,7 +203,7 @@ plugin_judge(struct lower *l, const struct stmt *s, const struct sidecar *car)
 	if (r < 0)
 		why = strerror(-r);
 	else if (memcmp(digest, car->sha256, sizeof(digest)) != 0)
-		why = "it is not the one whose sha256 its sidecar has";
+		why = "its sha256 differs from the one in its sidecar";
 	if (why == NULL)
 		return 0;
 	diag_error(
@@ -228,7 +230,7 @@ plugin_row(struct lower *l, const struct answer *a, struct sealed_secret *c)
 		secret_arg(l, c, source->env[i]);
 }
 
-/* The row of what answers, named and flagged already. */
+/* The row for the source's program; name and flags are already set. */
 static int
 answer_row(struct lower *l, const struct stmt *s, const struct answer *a,
     struct sealed_secret *c)
@@ -247,7 +249,7 @@ answer_row(struct lower *l, const struct stmt *s, const struct answer *a,
 	return r;
 }
 
-/* SOURCE__VARIABLE, where a `-` is a `_`. */
+/* SOURCE__VARIABLE, with `_` for each `-`. */
 static char *
 credential_name(struct lower *l, const struct answer *a, const struct answer *c)
 {
@@ -278,7 +280,9 @@ credential_put(struct lower *l, const struct stmt *s, const struct answer *a,
 			return 0;
 	if (env_named(l, name) != NULL) {
 		diag_error(l->diag, s->word[1].at,
-		    "%s is what its source needs; nothing else can be called so", name);
+		    "%s is reserved for the source of this secret: rename the other "
+		    "variable",
+		    name);
 		return -EINVAL;
 	}
 	/* NOLINTNEXTLINE(bugprone-sizeof-expression): its elements are pointers */
@@ -296,7 +300,7 @@ credential_put(struct lower *l, const struct stmt *s, const struct answer *a,
 static int
 lower_routed(struct lower *l, const struct stmt *s)
 {
-	struct tree tree = *l->tree; /* its router was read when it was checked */
+	struct tree tree = *l->tree; /* its router was read by the checker */
 	const struct answer *a = routed_answer(&tree, s, l->diag);
 	struct sealed_secret c = {
 	    .name = lower_str(l, s->word[0].text), .at = lower_at(l, s->at)};
@@ -326,7 +330,7 @@ lower_secrets(struct lower *l)
 		if (s->kw != KW_SECRET)
 			continue;
 		if (s->word_n < 3)
-			return -EINVAL; /* the checker has said so */
+			return -EINVAL; /* the checker reported it */
 		r = secret_put(l, s);
 		if (r < 0)
 			return r;
@@ -334,7 +338,7 @@ lower_secrets(struct lower *l)
 	return 0;
 }
 
-/* Said twice, the smaller one holds. */
+/* Of duplicates the smaller value applies. */
 static void
 limit_put(struct lower *l, const struct sealed_limit *m)
 {
@@ -387,7 +391,7 @@ lower_require(struct lower *l, const struct stmt *s)
 	if (s->word_n > 1 && unit_count(s->word[1].text, &value) < 0)
 		return -EINVAL;
 	q.value = (uint32_t)value;
-	/* said twice, the greater one holds */
+	/* of duplicates the greater value applies */
 	for (i = 0; i < l->row.requires.n; i++) {
 		old = sealer_at(
 		    l->sealer, SEALED_REQUIRES, l->row.requires.first + (uint32_t)i);

@@ -1,9 +1,10 @@
 /*
- * The mount plan: what of the host's files a server sees, and where.
+ * The mount plan: which host files a server sees, and where.
  *
- * Everything stands in the view where it stands on the host, by its canonical
- * path; symbolic links on the way to it are made again.  The plan is sorted by
- * path, so that parents come before children; what is hidden comes last.
+ * Every file has the same path in the view as on the host: its canonical path.
+ * Root's symbolic links on the way to it are created again; others are not
+ * followed.  The plan is sorted by path, so that parents come before children;
+ * hidden paths come last.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,10 +12,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define DIAG_CODE "view"
+
+#include "policy/check/agent_files.h"
 #include "policy/sealed/load.h"
 #include "policy/compile/lower.h"
+#include "policy/check/trusted.h"
+#include "shim/host/path_open.h"
 
-#define LINKS_MAX   40 /* as the kernel */
 #define TMP_DEFAULT (64u << 20)
 
 bool
@@ -27,108 +32,92 @@ path_inside(const char *path, const char *folder)
 
 /* ---- resolving ------------------------------------------------------------------ */
 
-/* Where a walk stands: real is canonical and there, rest is still to go. */
-struct walk {
-	char real[PATH_MAX], rest[PATH_MAX];
-	int links;
-	bool missing;
-};
-
-/* The next part of rest goes to the end of real. */
+/* A link with this text at this path of the view. */
 static int
-walk_part(struct walk *w, size_t *ret_len)
+link_put(struct lower *l, const struct way_link *link, struct at at)
 {
-	size_t n = strspn(w->rest, "/"), len, at = strlen(w->real);
+	struct view_row row = {.kind = MOUNT_SYMLINK,
+	    .why = WHY_LINK,
+	    .source = link->text,
+	    .target = link->path,
+	    .at = at};
 
-	memmove(w->rest, w->rest + n, strlen(w->rest + n) + 1);
-	len = strcspn(w->rest, "/");
-	if (at + len + 2 > sizeof(w->real))
-		return -ENAMETOOLONG;
-	if (len == 0 || (len == 1 && w->rest[0] == '.')) {
-		*ret_len = 0;
-	} else if (len == 2 && w->rest[0] == '.' && w->rest[1] == '.') {
-		while (at > 0 && w->real[--at] != '/')
-			;
-		w->real[at] = 0;
-		*ret_len = 0;
-	} else {
-		w->real[at] = '/';
-		memcpy(w->real + at + 1, w->rest, len);
-		w->real[at + 1 + len] = 0;
-		*ret_len = len;
-	}
-	memmove(w->rest, w->rest + len, strlen(w->rest + len) + 1);
-	return 0;
+	return view_put(l, &row);
 }
 
-/* real is a link: its text is walked instead of its last part. */
 static int
-walk_link(struct lower *l, struct walk *w, struct at at)
+way_failed(struct lower *l, const char *path, const struct way *w, struct at at)
 {
-	struct view_row row = {.kind = MOUNT_SYMLINK, .why = WHY_LINK, .at = at};
-	const char *text;
-	size_t n;
-	int r;
+	char why[PATH_WHY_MAX];
 
-	if (++w->links > LINKS_MAX)
-		return -ELOOP;
-	l->link_writable = l->link_writable || view_has(l, w->real, RIGHT_WRITE);
-	if ((r = memo_link(l->tree->memo, w->real, &text, &n)) < 0)
-		return r;
-	if (n == 0 || n + strlen(w->rest) + 1 > sizeof(w->rest))
-		return -ENAMETOOLONG;
-	row.source = arena_copy(l->arena, text, n);
-	row.target = arena_copy(l->arena, w->real, strlen(w->real));
-	if (row.source == NULL || row.target == NULL || view_put(l, &row) < 0)
+	diag_error(
+	    l->diag, at, "unable to resolve %s: %s", path, way_why(w, why, sizeof(why)));
+	return -EINVAL;
+}
+
+int
+view_real(struct lower *l, const char *path, struct at at, const char **ret_real)
+{
+	const struct way *w = memo_way(l->tree->memo, path);
+
+	if (w == NULL)
 		return -ENOMEM;
-	memmove(w->rest + n, w->rest, strlen(w->rest) + 1);
-	memcpy(w->rest, text, n);
-	if (text[0] == '/')
-		w->real[0] = 0;
-	else
-		*strrchr(w->real, '/') = 0;
-	return 0;
+	if (w->error != 0)
+		return way_failed(l, path, w, at);
+	*ret_real = w->real;
+	return w->missing ? -ENOENT : 0;
 }
 
 int
 view_walk(struct lower *l, const char *path, struct at at, const char **ret_real)
 {
-	struct walk w = {.links = 0};
-	mode_t mode = 0;
-	size_t len = 0;
-	int r;
+	const struct way *w = memo_way(l->tree->memo, path);
+	size_t i;
 
-	if (path[0] != '/' || strlen(path) >= sizeof(w.rest))
-		return -ENAMETOOLONG;
-	memcpy(w.rest, path, strlen(path) + 1);
-	while (w.rest[0] != 0) {
-		if ((r = walk_part(&w, &len)) < 0)
-			return r;
-		if (len == 0 || w.missing)
-			continue;
-		r = memo_mode(l->tree->memo, w.real, &mode);
-		if (r < 0 && r != -ENOENT && r != -ENOTDIR)
-			return r;
-		if (r < 0)
-			w.missing = true;
-		else if (S_ISLNK(mode) && (r = walk_link(l, &w, at)) < 0)
-			return r;
+	for (i = 0; w != NULL && w->error == 0 && i < w->followed_n; i++) {
+		l->link_writable =
+		    l->link_writable || view_has(l, w->followed[i].path, RIGHT_WRITE);
+		if (link_put(l, &w->followed[i], at) < 0)
+			return -ENOMEM;
 	}
-	*ret_real = w.real[0] == 0 ? "/" : arena_copy(l->arena, w.real, strlen(w.real));
-	if (*ret_real == NULL)
-		return -ENOMEM;
-	return w.missing ? -ENOENT : 0;
+	return view_real(l, path, at, ret_real);
 }
 
 /* ---- rows -------------------------------------------------------------------------- */
 
-/* Rows of the same target and kind are one row with the rights of both. */
+/* A file that a program needs is trusted: no server may write it. */
+static int
+view_trust(struct lower *l, const struct view_row *row)
+{
+	static const struct {
+		enum sealed_mount_why why;
+		enum trusted_use use;
+	} uses[] = {
+	    {WHY_PROGRAM, USE_INTERPRETER}, /* a granted one was checked before */
+	    {WHY_SCRIPT, USE_INTERPRETER},
+	    {WHY_LOADER, USE_INTERPRETER},
+	    {WHY_LIBRARY, USE_LIBRARY},
+	    {WHY_PRESET, USE_RUNTIME},
+	};
+	bool tree = row->kind == MOUNT_TREE;
+	size_t i;
+
+	for (i = 0; i < sizeof(uses) / sizeof(uses[0]); i++)
+		if (uses[i].why == row->why && (tree || row->kind == MOUNT_FILE))
+			return trusted_need(l->tree, l->server, uses[i].use, tree,
+			    row->at, row->target, l->diag);
+	return 0;
+}
+
+/* Merges rows of the same target and kind, with the rights of both. */
 int
 view_put(struct lower *l, const struct view_row *row)
 {
 	struct view_row *rows;
 	size_t i;
 
+	if (view_trust(l, row) < 0)
+		return -ENOMEM;
 	if (l->recording) {
 		rows = arena_push(l->arena, l->put, l->put_n, sizeof(*rows));
 		if (rows == NULL)
@@ -140,7 +129,7 @@ view_put(struct lower *l, const struct view_row *row)
 		rows = &l->view[i];
 		if (rows->kind != row->kind || strcmp(rows->target, row->target) != 0)
 			continue;
-		/* What starts says why it is there; a plain library does not. */
+		/* a row that adds START or WRITE gives the reason */
 		if ((row->right & ~rows->right & (RIGHT_START | RIGHT_WRITE)) != 0) {
 			rows->why = row->why;
 			rows->at = row->at;
@@ -209,9 +198,73 @@ view_has(const struct lower *l, const char *real, uint32_t right)
 	return false;
 }
 
-/* ---- the order ---------------------------------------------------------------------- */
+/* ---- agents' configurations ------------------------------------------------------- */
 
-/* As a walk through the folders meets them: "/" is smaller than any byte. */
+struct agents {
+	struct lower *l;
+	struct at at; /* of the grant */
+};
+
+static int
+agent_put(void *arg, const char *path)
+{
+	struct agents *a = arg;
+	struct view_row row = {.kind = MOUNT_FILE,
+	    .right = RIGHT_READ,
+	    .why = WHY_AGENT,
+	    .optional = true,
+	    .at = a->at};
+	struct view_row *v;
+
+	for (size_t i = 0; i < a->l->view_n; i++) {
+		v = &a->l->view[i];
+		if (v->kind == MOUNT_HIDE && path_inside(path, v->target))
+			return 0;
+		if (v->kind != MOUNT_FILE || strcmp(v->target, path) != 0)
+			continue;
+		/* `write` of the file itself is deliberate; any other row of it
+		 * must not be dropped as part of the writable directory */
+		if ((v->right & RIGHT_WRITE) == 0)
+			v->why = WHY_AGENT;
+		return 0;
+	}
+	row.source = row.target = arena_copy(a->l->arena, path, strlen(path));
+	return row.target == NULL ? -ENOMEM : view_put(a->l, &row);
+}
+
+static int
+agents_failed(struct agents *a, const char *failed, int error)
+{
+	char text[AGENT_TEXT_MAX];
+
+	agent_files_text(text, failed, error);
+	diag_error(a->l->diag, a->at, "%s", text);
+	return -EINVAL;
+}
+
+int
+view_agents(struct lower *l)
+{
+	struct agents a = {.l = l};
+	char failed[PATH_MAX];
+	size_t n = l->view_n;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		if (l->view[i].kind != MOUNT_TREE ||
+		    (l->view[i].right & RIGHT_WRITE) == 0)
+			continue;
+		a.at = l->view[i].at;
+		r = agent_files_find(l->view[i].target, agent_put, &a, failed);
+		if (r < 0 && r != -ENOMEM)
+			r = agents_failed(&a, failed, r);
+	}
+	return r;
+}
+
+/* ---- sorting ------------------------------------------------------------- */
+
+/* In the order of a directory walk: "/" is smaller than any byte. */
 static int
 path_compare(const char *a, const char *b)
 {
@@ -222,7 +275,7 @@ path_compare(const char *a, const char *b)
 	return (unsigned char)*a - (unsigned char)*b;
 }
 
-/* What is there for people to see comes before what it brought. */
+/* Hidden paths last; else by path, then by kind. */
 static int
 row_compare(const void *x, const void *y)
 {
@@ -236,7 +289,7 @@ row_compare(const void *x, const void *y)
 	return (a->kind > b->kind) - (a->kind < b->kind);
 }
 
-/* Folders on the way to every row. */
+/* Adds the parent directories of every row. */
 static int
 put_parents(struct lower *l)
 {
@@ -259,7 +312,10 @@ put_parents(struct lower *l)
 	return 0;
 }
 
-/* The nearest row kept so far that row lies in (or stands on): they are sorted. */
+/*
+ * The nearest kept row that contains this one (or has the same path): rows are
+ * sorted.
+ */
 static const struct view_row *
 holder(const struct view_row *kept, size_t n, const char *target)
 {
@@ -271,7 +327,7 @@ holder(const struct view_row *kept, size_t n, const char *target)
 	return NULL;
 }
 
-/* Is there nothing in this row that the rows before it do not give? */
+/* Do the rows before this one already give everything in it? */
 static bool
 covered(const struct view_row *kept, size_t n, const struct view_row *row)
 {
@@ -280,7 +336,7 @@ covered(const struct view_row *kept, size_t n, const struct view_row *row)
 
 	if (up == NULL)
 		return false;
-	if (row->kind == MOUNT_HIDE)
+	if (row->kind == MOUNT_HIDE || row->why == WHY_AGENT)
 		return false;
 	if (row->kind == MOUNT_DIR || row->kind == MOUNT_SYMLINK)
 		return same || up->kind == MOUNT_TREE;
@@ -300,8 +356,10 @@ hidden_before(const struct view_row *kept, size_t n, const char *target)
 	return false;
 }
 
-/* Rows that matter, in order.  A hide of what is not in the view needs none;
- * a tree granted at /etc replaces the synthetic one. */
+/*
+ * Keeps the rows that have an effect, in order.  A hide of a path outside the
+ * view is dropped; a tree granted at /etc replaces the synthetic one.
+ */
 static size_t
 rows_settle(struct lower *l)
 {
@@ -320,7 +378,10 @@ rows_settle(struct lower *l)
 		} else if (covered(v, n, &v[i]))
 			continue;
 		last = n > 0 ? &v[n - 1] : NULL;
-		/* DIR then the real thing: one row is enough; so is one /etc. */
+		/*
+		 * a DIR row and a real one for the same path: keep one; the
+		 * same for /etc
+		 */
 		if (last != NULL && v[i].kind != MOUNT_HIDE &&
 		    strcmp(last->target, v[i].target) == 0)
 			n--;
@@ -347,8 +408,8 @@ view_seal(struct lower *l, struct sealed_range *ret)
 	l->view_n = rows_settle(l);
 	if (l->view_n > SEALED_MOUNTS_MAX) {
 		diag_error(l->diag, l->server->at,
-		    "it needs %zu mounts, more than %d: grant a folder instead of its "
-		    "files",
+		    "the server needs %zu mounts, more than %d: grant a directory "
+		    "instead of its files",
 		    l->view_n, SEALED_MOUNTS_MAX);
 		return -EINVAL;
 	}

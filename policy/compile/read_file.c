@@ -1,15 +1,15 @@
 /*
- * The reader that opens files: what `include` and `pins` name, when a policy is
- * compiled by a person or for a start.
+ * The reader of real files: those named by `include` and `pins`, when a user
+ * compiles a policy or a server starts.
  */
 #include "policy/sealed/policy.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "shim/base/fd.h"
+#include "shim/host/path_open.h"
 
 static int
 file_read(void *arg, const char *path, size_t max, char **ret_text, size_t *ret_len)
@@ -18,10 +18,10 @@ file_read(void *arg, const char *path, size_t max, char **ret_text, size_t *ret_
 	int fd, r;
 
 	(void)arg;
-	/* syscalls: openat fstat newfstatat read lseek close */
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	if (fd < 0)
-		return -errno;
+	r = path_open(path, &fd);
+	if (r < 0)
+		return r;
+	/* syscalls: fstat newfstatat read lseek close */
 	if (fstat(fd, &st) != 0)
 		r = -errno;
 	else if (!S_ISREG(st.st_mode))

@@ -1,6 +1,6 @@
 /*
- * What the runtimes of languages need besides their libraries: found when the
- * policy is compiled, shown by "policy show" as preset.
+ * Files that language runtimes need besides their libraries.  They are found at
+ * compile time; "policy show" marks them as preset.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 static int python_need(struct lower *, const char *real, struct at);
 static int node_need(struct lower *, const char *real, struct at);
 
-/* By the base name of the image as granted or as it really is. */
+/* Chosen by the base name of the image, as granted or canonical. */
 static const struct {
 	const char *start; /* name, or name and a version */
 	int (*need)(struct lower *, const char *real, struct at);
@@ -24,7 +24,7 @@ static const struct {
     {"node", node_need},
 };
 
-/* start, or start and then digits and dots, as in python3.11. */
+/* start, or start followed by digits and dots, as in python3.11. */
 static bool
 named(const char *path, const char *start)
 {
@@ -46,23 +46,23 @@ preset_need(struct lower *l, const char *path, const char *real, struct at at)
 	return 0;
 }
 
-/* A file or folder, if it is there. */
+/* Adds a file or directory, if it exists. */
 static int
 root_put(struct lower *l, const char *path, struct at at)
 {
 	struct view_row row = {.right = RIGHT_READ, .why = WHY_PRESET, .at = at};
+	const struct way *w;
 	const char *real;
-	struct stat st;
 	int r;
 
-	/* syscalls: newfstatat */
-	if (path == NULL)
+	if (path == NULL || (w = memo_way(l->tree->memo, path)) == NULL)
 		return -ENOMEM;
-	if (stat(path, &st) < 0 || (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)))
+	if (w->error == -ENOTDIR || w->error == -EACCES ||
+	    (w->error == 0 && !S_ISDIR(w->mode) && !S_ISREG(w->mode)))
 		return 0;
 	if ((r = view_walk(l, path, at, &real)) < 0)
-		return r == -ENOENT ? 0 : r;
-	row.kind = S_ISDIR(st.st_mode) ? MOUNT_TREE : MOUNT_FILE;
+		return r;
+	row.kind = S_ISDIR(w->mode) ? MOUNT_TREE : MOUNT_FILE;
 	row.source = row.target = real;
 	return view_put(l, &row);
 }
@@ -80,8 +80,10 @@ common_need(struct lower *l, struct at at)
 	return r;
 }
 
-/* Node's own modules of a distribution, and the one part of the C library that
- * prebuilt add-ons name and node itself does not. */
+/*
+ * Node's modules of a distribution, and the one part of the C library that
+ * prebuilt add-ons name but node does not.
+ */
 static int
 node_need(struct lower *l, const char *real, struct at at)
 {
@@ -96,10 +98,11 @@ node_need(struct lower *l, const char *real, struct at at)
 	return r < 0 ? r : common_need(l, at);
 }
 
-/* Libraries of the modules that are themselves libraries. */
+/* The libraries of modules that are shared objects. */
 static int
 modules_need(struct lower *l, const char *dir, struct at at)
 {
+	const struct way *w = dir == NULL ? NULL : memo_way(l->tree->memo, dir);
 	struct dirent *entry;
 	struct elf elf;
 	const char *why;
@@ -108,15 +111,17 @@ modules_need(struct lower *l, const char *dir, struct at at)
 	int r = 0;
 	DIR *d;
 
+	if (w == NULL)
+		return -ENOMEM;
 	/* syscalls: openat getdents64 close fstat newfstatat */
-	if ((d = opendir(dir)) == NULL)
+	if (w->error != 0 || (d = opendir(w->real)) == NULL)
 		return 0;
 	while (r == 0 && n < MODULES_MAX && (entry = readdir(d)) != NULL) {
 		len = strlen(entry->d_name);
 		if (len < 3 || strcmp(entry->d_name + len - 3, ".so") != 0)
 			continue;
 		n++;
-		if ((path = lower_printf(l, "%s/%s", dir, entry->d_name)) == NULL)
+		if ((path = lower_printf(l, "%s/%s", w->real, entry->d_name)) == NULL)
 			r = -ENOMEM;
 		else if (elf_read(l->arena, path, &elf, &why) == 0)
 			r = libs_need(l, path, &elf, at, WHY_PRESET);
@@ -125,7 +130,10 @@ modules_need(struct lower *l, const char *dir, struct at at)
 	return r;
 }
 
-/* PREFIX/lib/python3.X, its modules, and what a distribution puts beside it. */
+/*
+ * PREFIX/lib/python3.X, its modules, and the distribution's additions next to
+ * it.
+ */
 static int
 python_lib(struct lower *l, const char *prefix, size_t prefix_len, const char *version,
     struct at at)
@@ -152,7 +160,7 @@ python_need(struct lower *l, const char *real, struct at at)
 	for (up = real + len; up > real && up[-1] != '/'; up--)
 		;
 	if (up == real || strncmp(base, "python3.", 8) != 0)
-		return common_need(l, at); /* a build of another shape: no guess */
+		return common_need(l, at); /* an unknown layout: do not guess */
 	r = python_lib(l, real, (size_t)(up - 1 - real), base, at);
 	return r < 0 ? r : common_need(l, at);
 }

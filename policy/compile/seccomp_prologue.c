@@ -1,11 +1,12 @@
 /*
- * What stands in front of libseccomp's part of a filter (filter.c has it drawn),
- * as instructions and as rows.
+ * The prologue before libseccomp's part of a filter (see the diagram in
+ * seccomp.c), as instructions and as rows.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <linux/audit.h>
@@ -22,15 +23,20 @@
 #define CMD_SETLEASE  1024u /* F_SETLEASE */
 #define OPEN_MAKES    (O_CREAT | (O_TMPFILE & ~O_DIRECTORY))
 #define CMD_TYPE      0xff00u
-#define TYPE_BITS     0xfu /* of a socket; the rest are flags */
+#define TYPE_BITS     0xfu /* of a socket; the other bits are flags */
 #define TYPE_DCCP     6u
 #define CMD_BTRFS     0x9400u
 
 #define LOAD(field) BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field), 0, 0
-#define JUMP(op)    (BPF_JMP | BPF_##op | BPF_K)
-#define RETURN      (BPF_RET | BPF_K)
+#define LOAD_HIGH(field) \
+	BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field) + 4, 0, 0
+#define JUMP(op) (BPF_JMP | BPF_##op | BPF_K)
+#define RETURN   (BPF_RET | BPF_K)
 
-/* Jumps of the prologue go to labels; put in when all places are known. */
+/*
+ * Jumps of the prologue go to labels, which are resolved when all offsets are
+ * known.
+ */
 enum label {
 	TO_NEXT,
 	TO_KILL,
@@ -42,6 +48,8 @@ enum label {
 	TO_OPENAT,
 	TO_FCNTL,
 	TO_SOCKET,
+	TO_RLIMIT,
+	TO_PRLIMIT,
 	TO_BODY,
 	LABEL_N
 };
@@ -61,21 +69,33 @@ labels_resolve(struct program *p, const uint32_t place[LABEL_N])
 	}
 }
 
-/* An owner of any file of a btrfs subvolume may have a snapshot of all of it made
- * in a folder of its own: what the view leaves out or hides would stand there.
- * These three bear the same letter and copy open files only. */
+/*
+ * The owner of any file in a btrfs subvolume may snapshot all of it into a
+ * directory of their own: files that the view omits or hides would appear
+ * there.  These three ioctls have the same type letter but only clone open
+ * files.
+ */
 static const uint32_t clones[] = {
     0x40049409u, /* FICLONE */
     0x4020940du, /* FICLONERANGE */
     0xc0189436u, /* FIDEDUPERANGE */
 };
 
-/* No set-user-id program is left in a folder of the host's: whoever started it
- * there would be the server's user, with nothing around him.  Where the mode
- * stands; openat2 and fchmodat2 are not there, their fallbacks are these.
+/*
+ * The server must not leave a set-user-id program in a host directory: any user
+ * could start it there, without a sandbox, with the server user's rights.  So
+ * the mode argument is checked.  openat2 and fchmodat2 are not available;
+ * programs fall back to these calls.
  *
- * And no lease on a file of the host's: to read it is enough for one, and whoever
- * opens the file to write would wait for 45 seconds, again and again (tried). */
+ * No lease on a host file: read access is enough to take one, and every process
+ * that opens the file for writing would block for 45 seconds, again and again
+ * (tried).
+ *
+ * No limit on core size: below 1, the kernel runs a core handler that is a pipe
+ * (core(5)), and it dumps the program with its secrets.  No limit of another
+ * process: one for PID 1 would end the cell with a status of the server's
+ * choice.
+ */
 static const struct {
 	const char *name;
 	enum label mode;
@@ -90,12 +110,35 @@ static const struct {
     {"openat", TO_OPENAT},
     {"fcntl", TO_FCNTL},
     {"socket", TO_SOCKET},
+    {"setrlimit", TO_RLIMIT},
+    {"prlimit64", TO_PRLIMIT},
 };
+
+/*
+ * pid and resource are int and unsigned int in the kernel: only their low
+ * halves count.  The new limit is a pointer: both halves count.
+ */
+static void
+prologue_limits(struct program *p, uint32_t place[LABEL_N])
+{
+	place[TO_RLIMIT] = p->n;
+	filter_put(p, LOAD(args[0]));
+	filter_put(p, JUMP(JEQ), RLIMIT_CORE, TO_EPERM, TO_BODY);
+	place[TO_PRLIMIT] = p->n;
+	filter_put(p, LOAD(args[0]));
+	filter_put(p, JUMP(JEQ), 0, TO_NEXT, TO_EPERM);
+	filter_put(p, LOAD(args[1]));
+	filter_put(p, JUMP(JEQ), RLIMIT_CORE, TO_NEXT, TO_BODY);
+	filter_put(p, LOAD(args[2]));
+	filter_put(p, JUMP(JEQ), 0, TO_NEXT, TO_EPERM);
+	filter_put(p, LOAD_HIGH(args[2]));
+	filter_put(p, JUMP(JEQ), 0, TO_BODY, TO_EPERM);
+}
 
 static void
 prologue_modes(struct program *p, uint32_t place[LABEL_N])
 {
-	/* A mode means something only where a file is made. */
+	/* The mode matters only if the call creates a file. */
 	place[TO_OPENAT] = p->n;
 	filter_put(p, LOAD(args[2]));
 	filter_put(p, JUMP(JSET), OPEN_MAKES, TO_NEXT, TO_BODY);
@@ -111,15 +154,16 @@ prologue_modes(struct program *p, uint32_t place[LABEL_N])
 	filter_put(p, LOAD(args[2]));
 	filter_put(p, JUMP(JSET), S_ISUID, TO_EPERM, TO_BODY);
 	place[TO_FCNTL] = p->n;
-	filter_put(p, LOAD(args[1])); /* an unsigned int for the kernel: the low half */
+	filter_put(p, LOAD(args[1])); /* an unsigned int in the kernel: the low half */
 	filter_put(p, JUMP(JEQ), CMD_SETLEASE, TO_EPERM, TO_BODY);
 	place[TO_SOCKET] = p->n;
 	filter_put(p, LOAD(args[1]));
 	filter_put(p, BPF_ALU | BPF_AND | BPF_K, TYPE_BITS, 0, 0);
 	filter_put(p, JUMP(JEQ), TYPE_DCCP, TO_EPERM, TO_BODY);
+	prologue_limits(p, place);
 }
 
-/* A comparison of the low half of an argument. */
+/* Compares the low half of an argument. */
 #define LOW_EQ(i, m, v) \
 	{ \
 		.arg = i, .op = COMPARE_EQ, .mask = m, .value = v \
@@ -129,7 +173,7 @@ prologue_modes(struct program *p, uint32_t place[LABEL_N])
 		.arg = i, .op = COMPARE_NE, .mask = m \
 	}
 
-/* The same as rows: what the prologue answers before the body is asked. */
+/* The same as rows: the verdicts of the prologue, before the body runs. */
 static const struct {
 	const char *name;
 	uint32_t action;
@@ -151,6 +195,11 @@ static const struct {
 	2},
     MODE("fcntl", LOW_EQ(1, LOW, CMD_SETLEASE)),
     MODE("socket", LOW_EQ(1, TYPE_BITS, TYPE_DCCP)),
+    MODE("setrlimit", LOW_EQ(0, LOW, RLIMIT_CORE)),
+    MODE("prlimit64", LOW_SET(0, LOW)), /* another process */
+    {"prlimit64", SECCOMP_RET_ERRNO | EPERM,
+	{LOW_EQ(1, LOW, RLIMIT_CORE), {.arg = 2, .op = COMPARE_NE, .mask = UINT64_MAX}},
+	2},
     MODE("ioctl", LOW_EQ(1, LOW, CMD_TIOCSTI)),
     MODE("ioctl", LOW_EQ(1, LOW, CMD_TIOCLINUX)),
     {"ioctl", SECCOMP_RET_ALLOW, {LOW_EQ(1, LOW, 0x40049409u)}, 1},
@@ -216,7 +265,10 @@ filter_prologue(struct making *m)
 		if ((nr = filter_number(m->arch, modes[i].name)) >= 0 &&
 		    filter_said(m, modes[i].name) != VERDICT_DENY)
 			filter_put(p, JUMP(JEQ), (uint32_t)nr, modes[i].mode, TO_NEXT);
-	/* refused as a whole, it is the body's: what follows is then dead */
+	/*
+	 * if ioctl is refused completely, the body does it: the code below is
+	 * then dead
+	 */
 	filter_put(p, JUMP(JEQ), (uint32_t)nr_ioctl, ioctls ? TO_NEXT : TO_BODY, TO_BODY);
 	filter_put(p, LOAD(args[1])); /* the low half: the machine is little-endian */
 	filter_put(p, JUMP(JEQ), CMD_TIOCSTI, TO_EPERM, TO_NEXT);
@@ -235,5 +287,5 @@ filter_prologue(struct making *m)
 	place[TO_BODY] = p->n;
 	labels_resolve(p, place);
 	if (m->arch == AUDIT_ARCH_X86_64)
-		p->insn[3].jf = 1; /* below the x32 bit: over the look at -1 */
+		p->insn[3].jf = 1; /* below the x32 bit: skip the test for -1 */
 }

@@ -1,5 +1,5 @@
 /*
- * The rows of a filter: what it must answer, number by number.
+ * The rows of a filter: its required verdict for each system call number.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "policy/compile/seccomp_rows.h"
 
-#define LINES_MAX (64u << 10) /* bytes of one server's lines about system calls */
+#define LINES_MAX (64u << 10) /* bytes of one server's `syscalls` lines */
 
 void
 decoded_put(struct decoded *d, const struct decoded_row *row)
@@ -39,7 +39,7 @@ row_compare(const void *a, const void *b)
 	return (x->seq > y->seq) - (x->seq < y->seq);
 }
 
-/* The name and number of row, for arguments that it does not take. */
+/* The name and number of row, for arguments that match no row. */
 static void
 rest_seal(struct sealer *s, const struct decoded_row *row, uint32_t rest)
 {
@@ -78,7 +78,7 @@ decoded_seal(struct decoded *d, struct sealer *s, uint32_t rest, struct sealed_r
 			rest_seal(s, from, rest);
 	}
 	ret->n = sealer_rows(s, SEALED_SYSCALLS) - ret->first;
-	return 0; /* what failed, the sealer says at the end */
+	return 0; /* sealer_finish reports the failure */
 }
 
 static int
@@ -87,7 +87,7 @@ line_compare(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* "+name -name ...", sorted: what the lines amount to. */
+/* "+name -name ...", sorted: the combined effect of the lines. */
 static int
 lines_key(struct sealer *s, struct sealed_range calls, struct buf *out)
 {
@@ -114,10 +114,12 @@ lines_key(struct sealer *s, struct sealed_range calls, struct buf *out)
 	return r == 0 ? buf_putc(out, 0) : r;
 }
 
-/* ---- made once -------------------------------------------------------------- */
+/* ---- cache --------------------------------------------------------------- */
 
-/* The filters of servers that say nothing about system calls, as the first sealer
- * of this process got them: each file of `compile` has a sealer of its own. */
+/*
+ * The filters of servers without `syscalls` lines, as built for the first
+ * sealer of this process: each file of `compile` has its own sealer.
+ */
 #define KEPT_MAX 2
 static struct kept {
 	struct sealed_filter row;
@@ -155,7 +157,7 @@ keep_free(struct kept *k)
 	free(k->compare);
 }
 
-/* Without memory there is nothing kept, and no harm. */
+/* Without memory nothing is cached, which does no harm. */
 static bool
 keep_one(struct sealer *s, uint32_t filter, struct kept *ret)
 {
@@ -210,7 +212,7 @@ keep(struct sealer *s, struct sealed_range filters)
 		keep_free(&now[--n]);
 }
 
-/* The same rows, where this sealer's tables end. */
+/* Appends the same rows to this sealer's tables. */
 static void
 put_again(struct sealer *s, const struct kept *k)
 {

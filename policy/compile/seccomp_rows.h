@@ -1,6 +1,6 @@
 /*
- * What a filter answers, as rows: gathered while the filter is made, sealed
- * beside it, and what the loader replays it against.
+ * The verdicts of a filter as rows: collected while the filter is built, sealed
+ * with it, and used by the loader to simulate it.
  */
 #ifndef KENNEL_POLICY_DECODED_H
 #define KENNEL_POLICY_DECODED_H
@@ -13,20 +13,22 @@ struct decoded_row {
 	struct sealed_ref name;
 	uint32_t nr;
 	uint32_t action;
-	uint32_t seq; /* rows of one number keep their order */
+	uint32_t seq; /* keeps the order of rows with one number */
 	struct sealed_compare compare[DECODED_COMPARES_MAX];
 	uint32_t compare_n;
 };
 
 struct decoded {
-	struct decoded_row *row; /* free() it */
+	struct decoded_row *row; /* the caller frees it */
 	size_t n, cap;
 	bool failed;
 };
 
 void decoded_put(struct decoded *, const struct decoded_row *);
-/* Everything sorted into SYSCALLS and COMPARES; a number of which no row takes
- * all arguments gets one more, with the action `rest`.  0, -ENOMEM. */
+/*
+ * Sorts everything into SYSCALLS and COMPARES. A number whose rows do not cover
+ * all arguments gets another row, with the action `rest`. 0, -ENOMEM.
+ */
 int decoded_seal(
     struct decoded *, struct sealer *, uint32_t rest, struct sealed_range *ret);
 

@@ -1,7 +1,8 @@
 /*
- * Where the loader will find the libraries of a program: DT_RPATH of the file
- * and of those that brought it, DT_RUNPATH, the loader's cache, the default
- * folders.  What is found is put into the view where the loader looks for it.
+ * Finds the libraries of a program as glibc's loader will: DT_RPATH of the file
+ * and of those that loaded it, DT_RUNPATH, the loader's cache, the default
+ * directories.  Each library is added to the view at the path where the loader
+ * searches for it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +11,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define DIAG_CODE "program"
 
 #include "policy/sealed/lib_dirs.h"
 #include "policy/compile/lower.h"
@@ -21,7 +24,7 @@
 static const char *const default_dirs[] = {LIB_DIRS, NULL};
 static const char *const musl_dirs[] = {"/lib", "/usr/local/lib", "/usr/lib", NULL};
 
-/* A file whose needs are looked at; from is the one that brought it. */
+/* A file whose needs are resolved; from is the file that needed it. */
 struct object {
 	const char *real; /* canonical */
 	struct elf elf;
@@ -32,7 +35,7 @@ struct search {
 	struct lower *l;
 	struct at at;
 	enum sealed_mount_why why;
-	const char *interp; /* real path of the program's loader */
+	const char *interp; /* canonical path of the program's loader */
 	bool musl;
 	struct object *object[LIBS_MAX]; /* work list: found so far */
 	size_t object_n;
@@ -43,7 +46,7 @@ struct search {
 
 /* ---- ld.so.cache -------------------------------------------------------------- */
 
-/* The format "glibc-ld.so.cache1.1"; numbers in the machine's order. */
+/* The format "glibc-ld.so.cache1.1"; numbers in native byte order. */
 struct cache_header {
 	char magic[20];
 	uint32_t lib_n, string_len;
@@ -65,7 +68,7 @@ cache_open(struct search *s)
 	/* syscalls: openat fstat newfstatat mmap munmap close */
 	fd = open(CACHE_PATH, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return; /* then there is none */
+		return; /* then there is no cache */
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
 	    st.st_size <= (off_t)CACHE_LEN_MAX) {
 		map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -85,7 +88,7 @@ cache_string(const struct search *s, uint32_t off)
 	return (const char *)s->cache + off;
 }
 
-/* The path that the cache has for a name, or NULL. */
+/* The path in the cache for a name, or NULL. */
 static const char *
 cache_find(const struct search *s, const char *name)
 {
@@ -102,7 +105,10 @@ cache_find(const struct search *s, const char *name)
 		return NULL;
 	for (i = 0; i < h.lib_n; i++) {
 		memcpy(&e, s->cache + sizeof(h) + i * sizeof(e), sizeof(e));
-		/* A variant for some processors only: the plain one always works. */
+		/*
+		 * skip variants for specific processors: the plain one always
+		 * works
+		 */
 		if (e.flags != LIB_CACHE_FLAGS || e.hwcap != 0 ||
 		    strcmp(cache_string(s, e.key), name) != 0)
 			continue;
@@ -126,20 +132,55 @@ object_seen(const struct search *s, const char *real)
 	return NULL;
 }
 
-/* Is there a library of this machine at path?  -ENOENT: look further. */
+/*
+ * Would the loader find a file at path?  Also true through a link that is not
+ * followed: the search then ends with that error.
+ */
+static bool
+object_exists(const struct way *w)
+{
+	struct stat st;
+
+	if (w->error != -ELOOP && w->error != -EXDEV)
+		return w->error == 0 && !w->missing;
+	/* syscalls: newfstatat */
+	return w->target[0] == '\0' || lstat(w->target, &st) == 0;
+}
+
+/*
+ * A link from one tree granted for reading into such a tree: the loader finds
+ * both there, so nothing is added to the view.
+ */
+static bool
+link_in_trees(const struct lower *l, const struct way *w)
+{
+	return w->error == -ELOOP && w->target[0] != '\0' &&
+	       view_has(l, w->link, RIGHT_READ) && view_has(l, w->target, RIGHT_READ) &&
+	       !view_has(l, w->link, RIGHT_WRITE) && !view_has(l, w->target, RIGHT_WRITE);
+}
+
+/* Is there a library for this machine at path? -ENOENT: continue the search. */
 static int
 object_try(struct search *s, const char *path, const struct object *from)
 {
+	const struct way *w = memo_way(s->l->tree->memo, path);
+	const char *at;
 	struct view_row row = {.kind = MOUNT_FILE, .right = RIGHT_READ, .why = s->why};
 	struct object *o;
 	const char *real, *why;
 	struct elf elf;
 	int r;
 
-	r = elf_read(s->l->arena, path, &elf, &why);
-	if (r < 0)
+	if (w == NULL)
+		return -ENOMEM;
+	if (!object_exists(w))
+		return -ENOENT;
+	at = link_in_trees(s->l, w) ? w->target : w->real;
+	if ((w->error == 0 || at == w->target) &&
+	    (r = elf_read(s->l->arena, at, &elf, &why)) < 0)
 		return r == -ENOMEM ? r : -ENOENT;
-	if ((r = view_walk(s->l, path, s->at, &real)) < 0)
+	real = at;
+	if (at != w->target && (r = view_walk(s->l, path, s->at, &real)) < 0)
 		return r;
 	row.source = row.target = real;
 	row.at = s->at;
@@ -154,7 +195,9 @@ object_try(struct search *s, const char *path, const struct object *from)
 	return 0;
 }
 
-/* One folder of a list, with $ORIGIN and ${ORIGIN} put in; NULL: not usable. */
+/*
+ * One directory of a list, with $ORIGIN and ${ORIGIN} replaced; NULL: unusable.
+ */
 static char *
 dir_expand(struct lower *l, const char *dir, size_t len, const char *real)
 {
@@ -169,7 +212,7 @@ dir_expand(struct lower *l, const char *dir, size_t len, const char *real)
 			    dir + n);
 	}
 	if (len == 0 || dir[0] != '/' || memchr(dir, '$', len) != NULL)
-		return NULL; /* relative to who knows what: never followed here */
+		return NULL; /* relative to an unknown directory: never used */
 	return lower_printf(l, "%.*s", (int)len, dir);
 }
 
@@ -226,7 +269,7 @@ cache_try(struct search *s, const char *name, const struct object *from)
 		    strchr(path + n + 1, '/') == NULL)
 			return 0;
 	}
-	s->cache_used = true; /* the loader finds it by the cache only */
+	s->cache_used = true; /* the loader finds it only in the cache */
 	return 0;
 }
 
@@ -252,7 +295,7 @@ library_find(struct search *s, const char *name, const struct object *from)
 	return r;
 }
 
-/* ---- the closure --------------------------------------------------------------- */
+/* ---- dependencies -------------------------------------------------------- */
 
 static int
 interp_need(struct search *s, const char *interp)
@@ -262,9 +305,10 @@ interp_need(struct search *s, const char *interp)
 	const char *base = strrchr(interp, '/');
 	int r;
 
-	if (interp[0] != '/' ||
-	    (r = view_walk(s->l, interp, s->at, &s->interp)) == -ENOENT) {
-		diag_error(s->l->diag, s->at, "its loader is not there: %s", interp);
+	r = interp[0] != '/' ? -ENOENT : view_walk(s->l, interp, s->at, &s->interp);
+	if (r == -ENOENT) {
+		diag_error(
+		    s->l->diag, s->at, "its dynamic loader does not exist: %s", interp);
 		return -EINVAL;
 	}
 	if (r < 0)
@@ -282,16 +326,16 @@ search_run(struct search *s)
 	size_t i, k;
 	int r;
 
-	/* The list grows while it is walked; each file is on it once. */
+	/* The list grows during the loop; each file is on it once. */
 	for (i = 0; i < s->object_n; i++) {
 		o = s->object[i];
 		for (k = 0; k < o->elf.needed_n; k++) {
 			r = library_find(s, o->elf.needed[k], o);
 			if (r == -ENOENT && s->why == WHY_PRESET)
-				continue; /* a module that cannot be loaded outside either */
+				continue; /* it cannot be loaded outside either */
 			if (r == -ENOENT) {
 				diag_error(s->l->diag, s->at,
-				    "library %s of %s is not there", o->elf.needed[k],
+				    "library %s of %s does not exist", o->elf.needed[k],
 				    o->real);
 				return -EINVAL;
 			}
@@ -330,7 +374,7 @@ libs_need(struct lower *l, const char *real, const struct elf *elf, struct at at
 	if (r == 0 && s->cache_used)
 		r = view_put(l, &cache);
 	if (s->cache != NULL)
-		(void)munmap((void *)(uintptr_t)s->cache, s->cache_len); /* ends anyway */
+		(void)munmap((void *)(uintptr_t)s->cache, s->cache_len); /* best effort */
 	free(s);
 	return r;
 }

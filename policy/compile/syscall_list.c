@@ -1,22 +1,22 @@
 /*
- * What a confined program may ask of the kernel.  Everything that Node, Python,
- * Go, .NET, a JVM and a browser without its own sandbox use, and nothing that
- * reaches another process, another namespace, the machine or a young and
- * little used part of the kernel.
+ * The system calls that a confined program may use: everything that Node,
+ * Python, Go, .NET, a JVM and a browser without its own sandbox need, and
+ * nothing that reaches another process, another namespace, the machine, or a
+ * new and rarely used part of the kernel.
  *
  * Left out on purpose (ENOSYS inside): clone3 (its flags are in memory and a
  * filter cannot see them); io_uring_* (would do I/O past every other filter);
  * keyctl add_key request_key; bpf perf_event_open; userfaultfd; ptrace
- * process_vm_readv process_vm_writev process_madvise pidfd_getfd kcmp;
- * mount umount2 pivot_root chroot fsopen fsconfig fsmount fspick open_tree
+ * process_vm_readv process_vm_writev process_madvise pidfd_getfd kcmp; mount
+ * umount2 pivot_root chroot fsopen fsconfig fsmount fspick open_tree
  * open_tree_attr move_mount mount_setattr statmount listmount;
  * open_by_handle_at name_to_handle_at; *_module kexec_* reboot swapon swapoff
  * acct quotactl quotactl_fd syslog vhangup; settimeofday clock_settime adjtimex
- * clock_adjtime; sethostname setdomainname; iopl ioperm modify_ldt;
- * fanotify_*; io_setup and its family; move_pages migrate_pages;
- * openat2 fchmodat2 (their modes are in memory, or younger than the look at
- * them; programs fall back); memfd_secret; lookup_dcookie nfsservctl uselib sysfs ustat.
- * With arguments looked at: filter.c.
+ * clock_adjtime; sethostname setdomainname; iopl ioperm modify_ldt; fanotify_*;
+ * io_setup and its family; move_pages migrate_pages; openat2 (its mode is in
+ * memory) and fchmodat2 (the prologue does not check its mode): programs fall
+ * back; memfd_secret; lookup_dcookie nfsservctl uselib sysfs ustat.  Calls with
+ * argument checks: seccomp.c.
  */
 #include "policy/compile/syscall_list.h"
 
@@ -41,26 +41,26 @@ const struct calls calls_allowed[] = {
     {"memory",
 	"brk mmap munmap mprotect mremap madvise msync mincore mlock mlock2 "
 	"mlockall munlock munlockall pkey_alloc pkey_free pkey_mprotect membarrier"},
-    {"memory and processors of a large machine: JVM and .NET ask",
+    {"memory and processors of a large machine: the JVM and .NET need them",
 	"mbind set_mempolicy get_mempolicy getcpu"},
-    {"threads and processes; clone is looked at, exec is asked",
+    {"threads and processes; clone is filtered by argument, exec goes to the exec gate",
 	"fork vfork exit exit_group wait4 waitid set_tid_address set_robust_list "
 	"get_robust_list rseq futex futex_waitv restart_syscall arch_prctl"},
-    {"signals: nobody outside can be named",
+    {"signals: no process outside the cell can be named",
 	"rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigtimedwait "
 	"rt_sigsuspend rt_sigqueueinfo rt_tgsigqueueinfo sigaltstack kill tkill tgkill "
 	"pause signalfd signalfd4 pidfd_open pidfd_send_signal"},
-    {"who am I; there are no capabilities, so setting is only giving up",
+    {"own ids; without capabilities, setting them can only drop privilege",
 	"getpid getppid gettid getuid geteuid getgid getegid getgroups getresuid "
 	"getresgid setuid setgid setreuid setregid setresuid setresgid setfsuid "
 	"setfsgid setgroups capget capset getpgrp getpgid setpgid getsid setsid"},
-    {"limits and scheduling of itself; hard limits hold",
+    {"own limits and scheduling; hard limits apply; RLIMIT_CORE is read only",
 	"getrlimit setrlimit prlimit64 getrusage times getpriority setpriority "
 	"ioprio_get ioprio_set sched_yield sched_getparam sched_setparam "
 	"sched_getscheduler sched_setscheduler sched_get_priority_max "
 	"sched_get_priority_min sched_rr_get_interval sched_getaffinity "
 	"sched_setaffinity sched_getattr sched_setattr"},
-    {"time, read and waited for",
+    {"reading the time and timers",
 	"time gettimeofday clock_gettime clock_getres clock_nanosleep nanosleep alarm "
 	"getitimer setitimer timer_create timer_settime timer_gettime "
 	"timer_getoverrun timer_delete timerfd_create timerfd_settime "
@@ -68,15 +68,15 @@ const struct calls calls_allowed[] = {
     {"waiting",
 	"poll ppoll select pselect6 epoll_create epoll_create1 epoll_ctl epoll_ctl_old "
 	"epoll_wait epoll_wait_old epoll_pwait epoll_pwait2 eventfd eventfd2 pipe pipe2"},
-    {"sockets: which kinds can be made is looked at",
+    {"sockets: socket and socketpair are filtered by argument",
 	"bind listen accept accept4 connect shutdown getsockname getpeername "
 	"getsockopt setsockopt sendto recvfrom sendmsg recvmsg sendmmsg recvmmsg"},
     {"System V and POSIX queues: the ipc namespace is the cell's own",
 	"shmget shmat shmdt shmctl semget semop semtimedop semctl msgget msgsnd msgrcv "
 	"msgctl mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify "
 	"mq_getsetattr"},
-    {"about the machine", "uname sysinfo getrandom"},
-    {"further fences that a program puts around itself",
+    {"information about the machine", "uname sysinfo getrandom"},
+    {"further restrictions that a program sets for itself",
 	"landlock_create_ruleset landlock_add_rule landlock_restrict_self"},
     {0, 0},
 };

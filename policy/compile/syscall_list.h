@@ -1,6 +1,6 @@
 /*
- * The system calls of a cell, by name and reason: calls.c is the list that
- * people review, filter.c makes BPF of it.
+ * The system calls of a cell, by name and reason: people review the list in
+ * syscall_list.c, and seccomp.c compiles it to BPF.
  */
 #ifndef KENNEL_POLICY_CALLS_H
 #define KENNEL_POLICY_CALLS_H
@@ -15,7 +15,7 @@ struct calls {
 /* Allowed with any arguments; ends with names NULL. */
 extern const struct calls calls_allowed[];
 
-/* Younger than libseccomp; the number is one for all architectures. */
+/* Newer than libseccomp; the number is the same on all architectures. */
 struct calls_young {
 	const char *name;
 	uint32_t number;

@@ -1,5 +1,5 @@
 /*
- * The sealer, last part: the hash tables of rows (index.h).
+ * The sealer: the hash tables of rows (row_index.h).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "policy/sealed/row_index.h"
 #include "policy/sealed/load.h"
 
-/* One hash table for these rows, behind those that are there. */
+/* Appends one hash table for these rows. */
 static int
 slots_make(struct buf *slots, const struct policy *p, const struct sealed_server *server,
     enum index_of of, struct sealed_range rows, struct sealed_range *ret,
@@ -35,7 +35,7 @@ slots_make(struct buf *slots, const struct policy *p, const struct sealed_server
 	return r;
 }
 
-/* After all rows and texts are where they stay. */
+/* Runs after all rows and strings have their final places. */
 int
 index_make(struct buf table[SEALED_KIND_END])
 {

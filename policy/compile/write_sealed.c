@@ -1,9 +1,9 @@
 /*
- * The sealer: rows in, bytes out; the same rows give the same bytes.
+ * The sealer: rows in, bytes out; equal rows give equal bytes.
  *
- * Rows come in any order of servers.  sealer_finish sorts the servers by name,
- * gives each its part of every table, and lays the file out as the loader
- * wants it; the loader then has the last word.
+ * The rows of servers come in any order.  sealer_finish sorts the servers by
+ * name, gives each its part of every table, and lays out the file as the loader
+ * requires.  Finally the loader checks the result.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,17 +17,17 @@
 
 struct sealer {
 	struct buf table[SEALED_KIND_END];
-	uint32_t *slot; /* strings: place in the pool plus 1; 0: free */
+	uint32_t *slot; /* strings: offset in the pool plus 1; 0: free */
 	size_t slot_n;  /* a power of two */
 	size_t str_n;
 	struct memo {
 		char *key;
 		struct sealed_range range;
-	} * memo; /* what callers want to find again */
+	} * memo; /* entries for sealer_recall */
 	size_t memo_n;
 	bool sorted;
 	int error;
-	char why[200]; /* what the loader said */
+	char why[200]; /* the loader's reason */
 };
 
 static int sealer_sort(struct sealer *);
@@ -46,7 +46,7 @@ sealer_new(void)
 		buf_init(&s->table[kind], SEALED_LEN_MAX);
 	s->slot_n = 1024;
 	s->slot = calloc(s->slot_n, sizeof(*s->slot));
-	/* The empty string is the first, so that a zeroed ref is one. */
+	/* The empty string is the first, so that a zeroed ref is valid. */
 	if (s->slot == NULL || buf_putc(&s->table[SEALED_STRINGS], 0) < 0) {
 		sealer_free(s);
 		return NULL;
@@ -73,9 +73,7 @@ sealer_free(struct sealer *s)
 bool
 sealer_recall(const struct sealer *s, const char *key, struct sealed_range *ret)
 {
-	size_t i;
-
-	for (i = 0; i < s->memo_n; i++)
+	for (size_t i = 0; i < s->memo_n; i++)
 		if (strcmp(s->memo[i].key, key) == 0) {
 			*ret = s->memo[i].range;
 			return true;
@@ -101,21 +99,20 @@ static uint32_t
 hash(const char *text, size_t len)
 {
 	uint32_t h = 2166136261u;
-	size_t i;
 
-	for (i = 0; i < len; i++)
+	for (size_t i = 0; i < len; i++)
 		h = (h ^ (uint8_t)text[i]) * 16777619u;
 	return h ^ (h >> 15);
 }
 
-/* The slot of this text: its own, or the free one where it belongs. */
+/* The slot of this text, or the free slot for it. */
 static uint32_t *
 slot_find(struct sealer *s, const char *text, size_t len)
 {
 	const char *pool = (const char *)s->table[SEALED_STRINGS].data;
 	size_t i = hash(text, len) & (s->slot_n - 1);
 
-	/* A pool string ends in NUL and text holds none. */
+	/* Pool strings end in NUL, and texts contain none. */
 	for (; s->slot[i] != 0; i = (i + 1) & (s->slot_n - 1))
 		if (strncmp(pool + s->slot[i] - 1, text, len) == 0 &&
 		    pool[s->slot[i] - 1 + len] == 0)
@@ -235,14 +232,14 @@ sealer_why(const struct sealer *s)
 	return s->why;
 }
 
-/* ---- order ----------------------------------------------------------------- */
+/* ---- sorting ------------------------------------------------------------- */
 
-/* Rows of one kind, for sorting: qsort has no argument, so it is in each. */
+/* Sort keys of rows of one kind; qsort has no context, so each has it. */
 struct keyed {
 	const struct sealer *s;
 	const uint8_t *row;
 	uint32_t kind;
-	uint32_t from; /* ties keep their order */
+	uint32_t from; /* keeps the order on ties */
 };
 
 static uint32_t
@@ -277,7 +274,7 @@ keyed_compare(const void *a, const void *b)
 	return (x->from > y->from) - (x->from < y->from);
 }
 
-/* The rows of this range, in order; free() it. */
+/* The rows of this range in order; the caller frees it. */
 static struct keyed *
 keys_make(const struct sealer *s, uint32_t kind, struct sealed_range range)
 {
@@ -296,13 +293,13 @@ keys_make(const struct sealer *s, uint32_t kind, struct sealed_range range)
 }
 
 /*
- * One move of all rows to where they belong: server by server, kind by kind,
- * and what a row has in other tables when the row itself moves.
+ * Moves all rows to their final places: server by server, kind by kind.  The
+ * rows that a row has in other tables move after it.
  */
 struct move {
 	struct sealer *s;
 	struct buf out[SEALED_KIND_END];
-	uint32_t *to[SEALED_KIND_END];   /* old row to new, where rows are named */
+	uint32_t *to[SEALED_KIND_END];   /* old row to new, for referenced kinds */
 	uint32_t start[SEALED_KIND_END]; /* where the server's part begins */
 };
 
@@ -312,7 +309,7 @@ out_rows(const struct move *m, uint32_t kind)
 	return (uint32_t)(m->out[kind].len / field_kind[kind].size);
 }
 
-/* Append the server's own rows of this kind. */
+/* Appends the server's own rows of this kind. */
 static int
 part_move(struct move *m, uint32_t kind, struct sealed_range range)
 {
@@ -334,7 +331,7 @@ part_move(struct move *m, uint32_t kind, struct sealed_range range)
 	return r;
 }
 
-/* What the new rows of this kind have in other tables follows them. */
+/* Moves rows in other tables that the new rows of this kind refer to. */
 static int
 ranges_follow(struct move *m, uint32_t kind)
 {
@@ -365,7 +362,7 @@ ranges_follow(struct move *m, uint32_t kind)
 	return r;
 }
 
-/* A field that names a row names the same one where it is now. */
+/* Updates a field that contains a row number. */
 static int
 row_follows(struct move *m, const struct sealed_field *f, uint8_t *row)
 {
@@ -393,7 +390,7 @@ rows_follow(struct move *m, uint32_t kind)
 	return r;
 }
 
-/* Children are never of a smaller kind than ARGS, which has none, or parents. */
+/* A child's kind is not below its parent's; except ARGS: it has no children. */
 static int
 server_move(struct move *m, struct sealed_server *server)
 {
@@ -427,7 +424,7 @@ server_move(struct move *m, struct sealed_server *server)
 	return r;
 }
 
-/* Servers, and what belongs to them; not the files and the filters. */
+/* Moves servers and their rows, but not files and filters. */
 static int
 servers_move(struct move *m)
 {
@@ -485,7 +482,7 @@ sealer_sort(struct sealer *s)
 	return r == 0 ? index_make(s->table) : r;
 }
 
-/* Call back for every reference of every row. */
+/* Calls back for every reference of every row. */
 static void
 refs_walk(struct sealer *s, void (*see)(struct sealed_ref *, uint32_t *), uint32_t *arg)
 {
@@ -524,7 +521,7 @@ text_compare(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Only what a row speaks of, sorted by bytes. */
+/* Keeps only strings that a row refers to, sorted by bytes. */
 static int
 pool_sort(struct sealer *s)
 {
@@ -571,13 +568,14 @@ sealer_lay(struct sealer *s, struct buf *out)
 	    .version = SEALED_VERSION, .section_n = SEALED_KIND_END - 1};
 	struct sealed_section section;
 	static const uint8_t zero[SEALED_ALIGN];
+	uint8_t digest[SEALED_DIGEST];
 	uint64_t at = sizeof(h) + (SEALED_KIND_END - 1) * sizeof(section);
 	struct buf *t;
 	uint32_t kind;
 	int r;
 
 	memcpy(h.magic, SEALED_MAGIC, sizeof(h.magic));
-	for (kind = 1, h.body_len = at; kind < SEALED_KIND_END; kind++)
+	for (kind = 1, h.body_len = at + SEALED_DIGEST; kind < SEALED_KIND_END; kind++)
 		h.body_len += ALIGN(s->table[kind].len);
 	r = buf_put(out, &h, sizeof(h));
 	for (kind = 1; kind < SEALED_KIND_END && r == 0; kind++) {
@@ -596,5 +594,7 @@ sealer_lay(struct sealer *s, struct buf *out)
 		if (r == 0)
 			r = buf_put(out, zero, ALIGN(t->len) - t->len);
 	}
-	return r;
+	if (r == 0)
+		policy_digest(out->data, out->len, digest);
+	return r == 0 ? buf_put(out, digest, sizeof(digest)) : r;
 }

@@ -1,5 +1,5 @@
 /*
- * Differences, as they are found.
+ * Collects differences.
  */
 #include "policy/diff/diff.h"
 
@@ -20,7 +20,7 @@ diff_way(struct state a, struct state b)
 		return DIFF_WIDER;
 	if (rank[b.verdict] > rank[a.verdict])
 		return DIFF_NARROWER;
-	/* more ways to get through is wider, fewer is not */
+	/* additional protocols or scopes are wider, fewer are not */
 	return (b.more & ~a.more) != 0 ? DIFF_WIDER : DIFF_NARROWER;
 }
 

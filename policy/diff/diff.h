@@ -1,16 +1,16 @@
 /*
- * What two compiled policies say differently, exactly: private to diff.
+ * Private to diff: the exact differences between two compiled policies.
  *
- *	diff_exec.c	programs: image x arguments x caller x folder x variables
- *	diff_gate.c	tools, resources, prompts: name x pin x arguments
- *	diff_values.c	arguments that tell the conditions of both apart
- *	diff_reach.c	hosts x ports, paths
- *	diff_flat.c	what has no sets: variables, secrets, limits, calls, pins
- *	region.c	cells that changed, as sets of lines
+ *	diff_exec.c		programs: image x argv x caller x directory x env
+ *	diff_mcp.c		tools, resources, prompts: name x pin x arguments
+ *	diff_arguments.c	arguments that distinguish the conditions of both
+ *	diff_net_paths.c	hosts x ports, paths
+ *	diff_settings.c		variables, secrets, limits, calls, pins
+ *	summarize.c		changed cells as sets of lines
  *
- * Each domain is cut into cells (policy/algebra); one member of each is asked of
- * both matchers.  Where there are too many cells the answer is "beyond", and a
- * difference that cannot be excluded counts as a widening.
+ * Each domain is divided into cells (policy/algebra), and both matchers are
+ * asked about one member of each.  If there are too many cells, the result is
+ * "beyond": a difference that cannot be excluded counts as wider.
  */
 #ifndef KENNEL_POLICY_DIFF_H
 #define KENNEL_POLICY_DIFF_H
@@ -19,12 +19,12 @@
 #include "policy/sealed/policy.h"
 #include "policy/print/statement.h"
 
-#define DIFF_POINTS_MAX  400000     /* members asked in one domain */
+#define DIFF_POINTS_MAX  400000     /* members tested in one domain */
 #define DIFF_VALUES_MAX  20000      /* documents of arguments for one name */
-#define DIFF_BITS_MAX    (8u << 20) /* 64-bit words of all cells of one domain */
-#define DIFF_REGIONS_MAX 200        /* told of one domain; then only counted */
+#define DIFF_BITS_MAX    (8u << 20) /* 64-bit units for all cells of one domain */
+#define DIFF_REGIONS_MAX 200        /* reported for one domain; more are only counted */
 
-/* What one side says of one member. */
+/* One side's answer for one member. */
 struct state {
 	enum sealed_verdict verdict;
 	uint32_t more; /* net: scopes and protocols, one bit each */
@@ -36,20 +36,20 @@ enum diff_way { DIFF_WIDER = 1, DIFF_NARROWER, DIFF_NEUTRAL };
 struct finding {
 	enum diff_way way;
 	const char *domain;    /* "exec", "tool", "read", "secret" ... */
-	const char *from, *to; /* verdicts; of a flat one the old and new value */
+	const char *from, *to; /* verdicts; for a setting the old and new value */
 	char *from_text, *to_text;
-	char *set;     /* the lines that make the set */
+	char *set;     /* the lines that describe the set */
 	char *witness; /* one member */
 };
 
 struct diff {
 	const struct policy *p[2];        /* old, new */
-	const struct sealed_server *s[2]; /* one may be NULL: not there */
+	const struct sealed_server *s[2]; /* NULL: no such server on that side */
 	struct finding *found;
 	size_t found_n, found_cap;
 	size_t left_out;
 	bool beyond;      /* a domain had too many cells */
-	const char *only; /* this program alone, by its canonical name; NULL: all */
+	const char *only; /* only this program, by its canonical name; NULL: all */
 };
 
 /* All domains of one server: 0 or -ENOMEM. */
@@ -59,12 +59,12 @@ int diff_nets(struct diff *);
 int diff_paths(struct diff *);
 int diff_flat(struct diff *);
 void diff_free(struct diff *);
-/* One more; takes the texts over, also when it fails. */
+/* Adds a finding; takes ownership of its texts, even on failure. */
 int diff_found(struct diff *, const struct finding *);
-/* Which way is it from a to b? */
+/* The direction of the change from a to b. */
 enum diff_way diff_way(struct state a, struct state b);
 
-/* ---- region.c -------------------------------------------------------------------- */
+/* ---- summarize.c --------------------------------------------------------- */
 
 /* A line of either policy. */
 struct line {
@@ -74,45 +74,55 @@ struct line {
 	struct sealed_at at;
 };
 
-/* The cells of one domain: which lines hold in each. */
+/* The cells of one domain: the lines that match in each. */
 struct regions {
 	struct line *line;
 	size_t line_n, line_cap;
 	struct region_cell *cell;
 	size_t cell_n, cell_cap, words;
 	uint32_t *hash;
-	size_t asked_n; /* members so far */
+	size_t asked_n; /* members tested so far */
 	bool beyond;
 };
 
 void regions_free(struct regions *);
-/* Every line first; its number, or SIZE_MAX: no memory. */
+/* Add all lines first.  Returns the line's number, or SIZE_MAX: no memory. */
 size_t regions_line(
     struct regions *, int side, const void *row, say_fn *, struct sealed_at);
-/* Then cells: held has one flag for each line.  The first member of a cell is its
- * witness.  0 or -ENOMEM. */
+/*
+ * Then add cells: held has one flag for each line.  The first member of a cell
+ * is its example.  0 or -ENOMEM.
+ */
 int regions_cell(struct regions *, const bool *held, struct state from, struct state to,
     const char *witness);
-/* How one member is asked about: what a side says of it, with `held` set to the lines
- * that hold there, and its words (malloc; NULL: no memory).  x is the domain's. */
+/*
+ * How to test one member: returns a side's answer, sets `held` to the lines
+ * that match, and returns the member's text (malloc'd; NULL: no memory). x
+ * belongs to the domain.
+ */
 struct regions_how {
 	struct state (*side)(void *x, int side, const void *member);
 	char *(*text)(const void *x, const void *member);
 };
-/* Both sides, into a cell; nothing more, and `beyond`, past DIFF_POINTS_MAX members. */
+/*
+ * Tests both sides and adds the member to its cell.  Past DIFF_POINTS_MAX
+ * members it only sets `beyond`.
+ */
 int regions_member(struct regions *, const bool *held, const struct regions_how *,
     void *x, const void *member);
-/* What changed, as sets of lines, into the diff. */
+/* Adds the changes to the diff, as sets of lines. */
 int regions_tell(struct regions *, struct diff *, const char *domain);
 
-/* ---- diff_values.c ------------------------------------------------------------------ */
+/* ---- diff_arguments.c ---------------------------------------------------- */
 
 struct conds_of {
 	const struct policy *p;
 	struct sealed_range conds;
 };
-/* Arguments of which every combination of comparisons that can be is one: JSON
- * objects.  0, -E2BIG, -ENOMEM. */
+/*
+ * JSON objects that cover every possible combination of comparison results.  0,
+ * -E2BIG, -ENOMEM.
+ */
 int diff_values(const struct conds_of *, size_t n, struct points *ret);
 
 #endif

@@ -1,7 +1,8 @@
 /*
- * Arguments of a call that tell two policies' conditions apart: for each place
- * that a condition looks at, one value of every kind that a comparison there can
- * tell from others; then every combination of these that one JSON value can have.
+ * Arguments that distinguish the conditions of two policies.  For each place in
+ * the arguments that a condition reads: one value of each class that the
+ * comparisons can distinguish.  Then every combination of these that one JSON
+ * value can have.
  */
 #include "policy/diff/diff.h"
 
@@ -19,8 +20,8 @@ struct node {
 	uint32_t index;
 	int parent, child, next; /* -1: none */
 	struct points strings, folders, globs, numbers;
-	struct points value; /* candidates, as JSON; without what is in it */
-	bool null, truth;    /* compared with one of these */
+	struct points value; /* candidate values as JSON, without members or elements */
+	bool null, truth;    /* compared with null; with true or false */
 };
 
 struct tree_of {
@@ -28,7 +29,7 @@ struct tree_of {
 	int n;
 };
 
-/* ---- places ------------------------------------------------------------------------ */
+/* ---- places in the arguments --------------------------------------------- */
 
 static int
 node_under(
@@ -93,7 +94,7 @@ add_cond(struct tree_of *t, const struct policy *p, const struct sealed_cond *c)
 	return 0;
 }
 
-/* ---- what may stand there ------------------------------------------------------------ */
+/* ---- candidate values ---------------------------------------------------- */
 
 static void
 add_json(struct points *to, const char *text, size_t len)
@@ -132,7 +133,7 @@ add_set(struct sets *s, const char *text, size_t len, enum sets_kind kind)
 	return sets_add(s, &w, 1, &at);
 }
 
-/* A folder is itself and what is below it, where the path is a normal one. */
+/* A directory matches itself and all normal paths below it. */
 static int
 add_folders(struct sets *s, const struct node *n)
 {
@@ -147,8 +148,8 @@ add_folders(struct sets *s, const struct node *n)
 	for (i = 0; i < n->folders.n && r == 0; i++) {
 		r = add_set(s, n->folders.v[i], strlen(n->folders.v[i]), SETS_LITERAL);
 		if (r == 0 && strchr(n->folders.v[i], '*') != NULL)
-			r = -E2BIG; /* a star of a folder is no pattern */
-		(void)snprintf(below, sizeof(below), "%s/*",
+			r = -E2BIG; /* a star in a directory name is not a pattern */
+		(void)snprintf(below, sizeof(below), "%s/*", /* "/" needs no more */
 		    strcmp(n->folders.v[i], "/") == 0 ? "" : n->folders.v[i]);
 		if (r == 0)
 			r = add_set(s, below, strlen(below), SETS_GLOB);
@@ -175,7 +176,7 @@ node_texts(struct node *n)
 	return r;
 }
 
-/* A type that nothing here is compared with is as any other such type is. */
+/* One value represents all types that no comparison here names. */
 static int
 node_values(struct node *n)
 {
@@ -201,9 +202,9 @@ node_values(struct node *n)
 	return r != 0 ? r : n->value.failed ? -ENOMEM : 0;
 }
 
-/* ---- combinations ----------------------------------------------------------------------- */
+/* ---- combinations -------------------------------------------------------- */
 
-/* One member more, or none: "" is a member that is not there. */
+/* Adds one member to each object; "" means that the member is absent. */
 static int
 join(const struct points *left, const struct node *n, const struct points *right,
     struct points *ret)
@@ -282,7 +283,7 @@ node_objects(struct tree_of *t, int at, struct points *ret)
 	return r;
 }
 
-/* The place of this index below a node; -1: nothing looks there. */
+/* The child of a node for this index; -1: no condition reads it. */
 static int
 node_index(const struct tree_of *t, int at, uint32_t index)
 {
@@ -322,7 +323,7 @@ array_more(struct points *all, const struct points *one)
 	return more.failed ? -ENOMEM : 0;
 }
 
-/* Lists of every length up to the last index that is looked at. */
+/* Lists of every length up to the last index that a condition reads. */
 static int
 /* NOLINTNEXTLINE(misc-no-recursion): as deep as steps are */
 node_arrays(struct tree_of *t, int at, struct points *ret)
@@ -360,8 +361,10 @@ node_arrays(struct tree_of *t, int at, struct points *ret)
 	return r;
 }
 
-/* Everything that may stand at a place; the depth is that of the conditions' steps,
- * which the loader bounds. */
+/*
+ * Every value for a place.  The recursion is as deep as the conditions' steps,
+ * which the loader limits.
+ */
 static int
 /* NOLINTNEXTLINE(misc-no-recursion): as deep as steps are */
 node_documents(struct tree_of *t, int at, struct points *ret)

@@ -1,6 +1,6 @@
 /*
- * Programs: for each file that either policy lets start, every kind of argument
- * list, name, caller, working folder and changed variable.
+ * Programs.  For each file that either policy lets start: every class of
+ * argument list, name, caller, working directory and changed variables.
  */
 #include "policy/diff/diff.h"
 
@@ -10,8 +10,8 @@
 
 #include "policy/lang/output.h"
 
-#define ENV_NAMES_MAX 6   /* named by `with env`: every set of them is asked */
-#define TEXT_CAP      640 /* a beginning, and so much behind it */
+#define ENV_NAMES_MAX 6   /* named by `with env`: every subset of them is tested */
+#define TEXT_CAP      640 /* a prefix, and what follows it */
 
 struct exec_row {
 	int side;
@@ -30,11 +30,11 @@ struct image_diff {
 	bool *held;
 	struct points name, caller, cwd, env, beginning;
 
-	const char *const *argv; /* of the cell at hand: [0] is free for the name */
+	const char *const *argv; /* for the current cell: [0] is reserved for the name */
 	size_t argc;
 };
 
-/* ---- lines, and what they mention -------------------------------------------------- */
+/* ---- lines, and what they mention ---------------------------------------- */
 
 static const char *
 base_name(const char *path)
@@ -101,8 +101,8 @@ is_point(const struct points *p, const char *text)
 }
 
 /*
- * Of each beginning one variable that no longer one and no name stands for: that
- * is how all others of it fare.
+ * For each prefix one variable that matches no longer prefix and no listed
+ * name: it represents all others with the prefix.
  */
 static void
 cut_beginnings(struct image_diff *x)
@@ -111,7 +111,7 @@ cut_beginnings(struct image_diff *x)
 	size_t i, n;
 
 	for (i = 0; i < x->beginning.n; i++) {
-		/* a longer beginning ends with "_", and this never does */
+		/* a longer prefix ends with "_", and this never does */
 		n = (size_t)snprintf(
 		    text, sizeof(text), "%.*sX", TEXT_CAP / 2, x->beginning.v[i]);
 		while (is_point(&x->env, text) && n + 1 < sizeof(text)) {
@@ -168,9 +168,9 @@ add_rows(struct image_diff *x)
 	return r;
 }
 
-/* ---- asking ---------------------------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------ */
 
-/* The image of this name on this side; SEALED_NONE: it has none. */
+/* The image with this name on this side; SEALED_NONE: not found. */
 static uint32_t
 image_named(const struct diff *d, int side, const char *path)
 {
@@ -211,8 +211,10 @@ image_unnamed(const struct image_diff *x, int side)
 	return SEALED_NONE;
 }
 
-/* One member: caller is an index of x->caller, one more is another program, one
- * more again is not known. */
+/*
+ * One member.  caller is an index of x->caller; x->caller.n means another
+ * program, and x->caller.n + 1 an unknown one.
+ */
 struct member {
 	size_t caller;
 	const char *cwd;
@@ -239,7 +241,7 @@ ask_side(void *domain, int side, const void *member)
 		ask.caller = image_named(x->d, side, x->caller.v[m->caller]);
 	else if (is && m->caller == x->caller.n)
 		ask.caller = image_unnamed(x, side);
-	/* a caller that is not there starts nothing */
+	/* a missing caller starts nothing */
 	is = is && (ask.caller != SEALED_NONE || m->caller == x->caller.n + 1);
 	for (i = 0; i < x->row_n; i++)
 		if (x->row[i].side == side)
@@ -282,7 +284,7 @@ member_text(const void *domain, const void *member)
 
 static const struct regions_how members = {ask_side, member_text};
 
-/* Every set of the variables that a line names. */
+/* Tests every subset of the variables that lines name. */
 static int
 ask_envs(struct image_diff *x, struct member *m)
 {
@@ -309,7 +311,10 @@ ask_argv(struct image_diff *x)
 	for (c = 0; c < callers && r == 0; c++)
 		for (w = 0; w <= x->cwd.n && r == 0; w++) {
 			memset(&m, 0, sizeof(m));
-			/* nobody asks who calls: not known is as good as any */
+			/*
+			 * no line names callers: testing the unknown one is
+			 * enough
+			 */
 			m.caller = x->caller.n == 0 ? 1 : c;
 			m.cwd = w == 0 ? NULL : x->cwd.v[w - 1];
 			r = ask_envs(x, &m);
@@ -339,7 +344,7 @@ ask_cell(void *arg, const struct sets_cell *cell)
 	return r;
 }
 
-/* ---- one image ------------------------------------------------------------------------------ */
+/* ---- one image ----------------------------------------------------------- */
 
 static int
 cut_folders(struct image_diff *x)

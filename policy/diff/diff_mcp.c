@@ -1,6 +1,6 @@
 /*
- * Tools, resources, prompts: every kind of name, with what is pinned of it and
- * what the server says of itself, and every kind of arguments.
+ * Tools, resources, prompts: every class of name, with its pins and the classes
+ * that the server announces, and every class of arguments.
  */
 #include "policy/diff/diff.h"
 
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "policy/lang/output.h"
+#include "policy/sealed/values/uri.h"
 
 struct gate_row {
 	int side;
@@ -24,19 +25,31 @@ struct kind_diff {
 	struct regions g;
 	bool *held;
 	struct conds_of *conds;
-	bool classes; /* a line asks for a class: what the server says counts */
+	bool classes; /* a line uses a class, so the server's own classes matter */
 };
 
-/* ---- lines --------------------------------------------------------------------------- */
+/* ---- lines --------------------------------------------------------------- */
 
 static int
 add_glob(struct kind_diff *x, const struct policy *p, struct sealed_ref ref, bool literal)
 {
 	struct sets_word w = {
 	    policy_str(p, ref), ref.len, literal ? SETS_LITERAL : SETS_GLOB};
+	char *decoded;
 	uint32_t at;
+	int r;
 
-	return ref.len == 0 ? 0 : sets_add(x->sets, &w, 1, &at);
+	r = ref.len == 0 ? 0 : sets_add(x->sets, &w, 1, &at);
+	if (r != 0 || x->kind != GATE_RESOURCE || memchr(w.text, '%', w.len) == NULL)
+		return r;
+	decoded = malloc(w.len); /* a deny also matches the decoded form */
+	if (decoded == NULL)
+		return -ENOMEM;
+	w.len = uri_decode(w.text, w.len, decoded);
+	w.text = decoded;
+	r = memchr(decoded, 0, w.len) != NULL ? 0 : sets_add(x->sets, &w, 1, &at);
+	free(decoded);
+	return r;
 }
 
 static int
@@ -82,7 +95,7 @@ add_rows(struct kind_diff *x)
 	return r;
 }
 
-/* ---- asking ------------------------------------------------------------------------------ */
+/* ---- requests ------------------------------------------------------------ */
 
 static struct state
 ask_side(void *domain, int side, const void *member)
@@ -133,7 +146,7 @@ member_text(const void *domain, const void *member)
 
 static const struct regions_how members = {ask_side, member_text};
 
-/* A line that may speak of this name says it, whatever the arguments: its words. */
+/* The text of a line that matches this name for some arguments. */
 static char *
 lines_of(const struct kind_diff *x, int side, const struct policy_gate_ask *name,
     size_t *ret_conds)
@@ -192,6 +205,7 @@ ask_name(void *arg, const struct sets_cell *cell)
 	struct policy_gate_ask ask = {.kind = x->kind,
 	    .name = cell->text[0],
 	    .name_len = cell->text_len[0],
+	    .normal = true,
 	    .args = "{}",
 	    .args_len = 2};
 	struct points docs = {.n = 0};
@@ -204,7 +218,7 @@ ask_name(void *arg, const struct sets_cell *cell)
 	if (was == NULL || is == NULL)
 		r = -ENOMEM;
 	else if (strcmp(was, is) == 0)
-		points_add(&docs, "{}", 2); /* the same lines: the same answers */
+		points_add(&docs, "{}", 2); /* the same lines give the same answers */
 	else
 		r = diff_values(x->conds, conds, &docs);
 	if (r == -E2BIG) {
@@ -234,7 +248,8 @@ diff_kind(struct diff *d, enum sealed_gate_kind kind, const char *name)
 	r = x.sets == NULL || x.row == NULL || x.held == NULL || x.conds == NULL
 		? -ENOMEM
 		: add_rows(&x);
-	if (r == 0)
+	/* methods that no line of either side names pass on both */
+	if (r == 0 && (x.row_n > 0 || kind != GATE_METHOD))
 		r = sets_cells(x.sets, ask_name, &x);
 	if (r == -E2BIG) {
 		d->beyond = true;
@@ -250,7 +265,7 @@ diff_kind(struct diff *d, enum sealed_gate_kind kind, const char *name)
 	return r;
 }
 
-/* ---- what has no name ------------------------------------------------------------------- */
+/* ---- gates without a name ------------------------------------------------ */
 
 static enum sealed_verdict
 offer(const struct diff *d, int side, enum sealed_gate_kind kind, uint32_t flag)
@@ -291,6 +306,7 @@ diff_gates(struct diff *d)
 	    {GATE_TOOL, "tool", 0},
 	    {GATE_RESOURCE, "resource", 0},
 	    {GATE_PROMPT, "prompt", 0},
+	    {GATE_METHOD, "method", 0},
 	    {GATE_SAMPLING, "sampling", SERVER_MCP_SAMPLING},
 	    {GATE_ELICITATION, "elicitation", SERVER_MCP_ELICITATION},
 	    {GATE_ROOTS, "roots", SERVER_MCP_ROOTS},
@@ -299,7 +315,7 @@ diff_gates(struct diff *d)
 	int r = 0;
 
 	for (i = 0; i < sizeof(all) / sizeof(all[0]) && r == 0; i++)
-		r = all[i].kind >= GATE_SAMPLING
+		r = all[i].flag != 0
 			? diff_offer(d, all[i].kind, all[i].name, all[i].flag)
 			: diff_kind(d, all[i].kind, all[i].name);
 	return r;

@@ -1,5 +1,5 @@
 /*
- * Where a server may go: hosts and ports, files and folders.
+ * Hosts and ports, files and directories.
  */
 #include "policy/diff/diff.h"
 
@@ -27,7 +27,7 @@ struct net_diff {
 	uint32_t (*port)[2];
 };
 
-/* Which bit stands for this CIDR: the lines of one have the same. */
+/* The bit of this CIDR: lines with the same CIDR share it. */
 static uint32_t
 cidr_bit(const struct net_diff *x, const struct sealed_net *n)
 {
@@ -103,7 +103,7 @@ add_net(struct net_diff *x, int side, const struct sealed_net *n)
 	return 0;
 }
 
-/* The verdict, and of what is let through the widest that any line says. */
+/* The verdict, and all scopes and protocols that matching lines permit. */
 static struct state
 net_side(struct net_diff *x, int side, const struct policy_net_ask *ask)
 {
@@ -206,9 +206,9 @@ diff_nets(struct diff *d)
 	return r;
 }
 
-/* ---- files --------------------------------------------------------------------------- */
+/* ---- files --------------------------------------------------------------- */
 
-/* The line that says: this very path, not what is below. */
+/* A line for exactly this path, not for paths below it. */
 static void
 say_itself(const struct policy *p, const void *row, FILE *f)
 {
@@ -220,7 +220,7 @@ struct path_diff {
 	enum sealed_mount_right right;
 	struct regions g;
 	bool *held;
-	size_t first[2]; /* where the lines of a side begin */
+	size_t first[2]; /* where the lines of each side begin */
 };
 
 static bool
@@ -240,7 +240,7 @@ path_side(struct path_diff *x, int side, const char *path)
 	if (s == NULL)
 		return st;
 	a = policy_match_path(x->d->p[side], s, path, x->right);
-	/* what every cell has is no news of a server that only one policy has */
+	/* if only one policy has the server, do not report what every cell has */
 	if (x->d->s[1 - side] != NULL || (a.mount != NULL && of_a_line(a.mount)))
 		st.verdict = a.verdict;
 	held = x->held + x->first[side];
@@ -248,7 +248,7 @@ path_side(struct path_diff *x, int side, const char *path)
 	if (a.mount == NULL)
 		return st;
 	held[a.mount - (x->d->p[side]->mount + s->mounts.first)] = true;
-	/* a file, and a folder made for what is in it, are only themselves */
+	/* a file and a directory created as a parent match only themselves */
 	held[s->mounts.n] = strcmp(path, policy_str(x->d->p[side], a.mount->target)) == 0;
 	return st;
 }

@@ -1,7 +1,7 @@
 /*
- * What has no sets to compare: variables, secrets, limits, requirements, system
- * calls, pins, audit.  Each is a list of (name, value); what is in one list only,
- * or has another value there, is a difference.
+ * Settings without sets: variables, secrets, limits, requirements, system
+ * calls, pins, audit.  Each is a list of (name, value). An entry that is in one
+ * list only, or with another value, is a difference.
  */
 #include "policy/diff/diff.h"
 
@@ -23,16 +23,16 @@ struct pairs {
 	bool failed;
 };
 
-/* How to judge what is new, gone, or another. */
+/* How to judge entries that are new, gone, or changed. */
 struct flat {
 	const char *domain;
 	void (*read)(const struct policy *, const struct sealed_server *, struct pairs *);
 	enum diff_way added, removed;
 	enum diff_way (*changed)(const struct pair *from, const struct pair *to);
-	bool alone; /* told of a server that only one policy has, too */
+	bool alone; /* also reported if only one policy has the server */
 };
 
-/* ---- lists --------------------------------------------------------------------------- */
+/* ---- lists --------------------------------------------------------------- */
 
 static void
 pairs_free(struct pairs *l)
@@ -47,7 +47,7 @@ pairs_free(struct pairs *l)
 	memset(l, 0, sizeof(*l));
 }
 
-/* Takes value over. */
+/* Takes ownership of value. */
 static void
 add(struct pairs *l, const char *name, size_t len, char *value, uint64_t number)
 {
@@ -92,7 +92,7 @@ neutral(const struct pair *from, const struct pair *to)
 	return DIFF_NEUTRAL;
 }
 
-/* 0 is no limit. */
+/* 0 means no limit. */
 static enum diff_way
 more_is_wider(const struct pair *from, const struct pair *to)
 {
@@ -107,7 +107,7 @@ less_is_wider(const struct pair *from, const struct pair *to)
 	return to->number < from->number ? DIFF_WIDER : DIFF_NARROWER;
 }
 
-/* ---- what is listed ---------------------------------------------------------------------- */
+/* ---- lists of each kind -------------------------------------------------- */
 
 static void
 read_env(const struct policy *p, const struct sealed_server *s, struct pairs *l)
@@ -163,7 +163,7 @@ read_limits(const struct policy *p, const struct sealed_server *s, struct pairs 
 	}
 }
 
-/* The size of its own /tmp. */
+/* The size of the private /tmp. */
 static void
 read_tmp(const struct policy *p, const struct sealed_server *s, struct pairs *l)
 {
@@ -217,8 +217,10 @@ read_proc(const struct policy *p, const struct sealed_server *s, struct pairs *l
 		add(l, "/proc", 5, strdup("its own"), 0);
 }
 
-/* What each filter does with each call: the decoded table, against which the loader
- * runs the program itself. */
+/*
+ * The verdict of each filter for each call: the rows against which the loader
+ * simulates the filter.
+ */
 static void
 read_filter(const struct policy *p, const struct sealed_filter *k, struct pairs *l)
 {
@@ -294,8 +296,7 @@ read_audits(const struct policy *p, const struct sealed_server *s, struct pairs 
 	}
 }
 
-/* A script's interpreter, and a digest: what a name that may be started really is. */
-/* The bytes that a program must have, where the policy says it. */
+/* The required digest of a program, if the policy has one. */
 static void
 put_digest(const struct sealed_image *m, FILE *f)
 {
@@ -344,7 +345,7 @@ read_images(const struct policy *p, const struct sealed_server *s, struct pairs 
 	}
 }
 
-/* ---- comparing -------------------------------------------------------------------------------- */
+/* ---- comparing ----------------------------------------------------------- */
 
 static const struct flat flats[] = {
     {"program", read_images, DIFF_NEUTRAL, DIFF_NEUTRAL, always_wider, false},
@@ -384,7 +385,10 @@ tell(struct diff *d, const struct flat *k, const struct pair *from, const struct
 	return diff_found(d, &f);
 }
 
-/* Both lists in order: those that only one has, and those with another value. */
+/*
+ * Merges both sorted lists: entries of one only, and entries with another
+ * value.
+ */
 static int
 merge(struct diff *d, const struct flat *k, struct pairs *a, struct pairs *b)
 {
@@ -411,7 +415,7 @@ merge(struct diff *d, const struct flat *k, struct pairs *a, struct pairs *b)
 	return r;
 }
 
-/* One name with one value stands once. */
+/* Removes repeated entries with the same name and value. */
 static void
 unique(struct pairs *l)
 {

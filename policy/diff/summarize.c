@@ -1,7 +1,7 @@
 /*
- * Cells that changed become sets that people can read: "what these lines grant,
- * but not what those do".  A description is checked against all cells before it
- * is used; where none fits, the set is split in two.
+ * Describes changed cells as readable sets: "what these lines grant, except
+ * what those do". A description is used only if it fits all cells; if none
+ * fits, the set is split in two.
  */
 #include "policy/diff/diff.h"
 
@@ -156,9 +156,9 @@ regions_member(struct regions *g, const bool *held, const struct regions_how *ho
 	return r;
 }
 
-/* ---- a description ------------------------------------------------------------------- */
+/* ---- descriptions -------------------------------------------------------- */
 
-/* Lines that all members have, lines that none has. */
+/* Lines that all members have, and lines that no member has. */
 struct words {
 	uint64_t *all, *except;
 };
@@ -185,7 +185,7 @@ meets(const struct regions *g, const uint64_t *bits, const uint64_t *other)
 	return false;
 }
 
-/* The first line that this cell has and no member does, into except. */
+/* Adds to except the first line that this cell has and no member has. */
 static bool
 except_one(
     const struct regions *g, const uint64_t *bits, const uint64_t *any, uint64_t *except)
@@ -203,8 +203,10 @@ except_one(
 	return false;
 }
 
-/* Is "all of these lines, but none of except" exactly the members?  except is made
- * on the way. */
+/*
+ * Does "all of these lines, but none of except" describe exactly the members?
+ * Builds except on the way.
+ */
 static bool
 describes(
     const struct regions *g, const bool *member, const uint64_t *any, struct words *w)
@@ -232,8 +234,10 @@ bits_n(const struct regions *g, const uint64_t *bits)
 	return n;
 }
 
-/* Without the lines that say nothing more, those of the old policy first; never
- * with more exceptions than before. */
+/*
+ * Drops lines that are redundant, those of the old policy first; never
+ * increases the number of exceptions.
+ */
 static void
 shorten(const struct regions *g, const bool *member, const uint64_t *any, struct words *w)
 {
@@ -251,7 +255,7 @@ shorten(const struct regions *g, const bool *member, const uint64_t *any, struct
 			if (!describes(g, member, any, w) || bits_n(g, w->except) > most)
 				w->all[i / 64] |= bit;
 		}
-	(void)describes(g, member, any, w); /* except as it is for what is left */
+	(void)describes(g, member, any, w); /* except, for the remaining lines */
 }
 
 static void
@@ -297,7 +301,7 @@ set_text(const struct regions *g, const struct diff *d, const struct words *w)
 	return fclose(f) == 0 ? out : NULL;
 }
 
-/* ---- what changed --------------------------------------------------------------------- */
+/* ---- changes ------------------------------------------------------------- */
 
 struct tell {
 	struct regions *g;
@@ -352,7 +356,7 @@ tell_set(struct tell *t, const bool *member, const struct words *w)
 	return diff_found(t->d, &f);
 }
 
-/* A line that some members have and some have not; SIZE_MAX: none. */
+/* A line that some members have and others do not; SIZE_MAX: none. */
 static size_t
 splitter(const struct regions *g, const uint64_t *all, const uint64_t *any)
 {
@@ -386,7 +390,7 @@ tell_halves(struct tell *t, const bool *member, size_t line)
 	return r;
 }
 
-/* Deep as there are lines, at most: each split settles one. */
+/* The depth is at most the number of lines: each split settles one. */
 static int
 tell_members(struct tell *t, const bool *member) /* NOLINT(misc-no-recursion) */
 {
@@ -410,7 +414,7 @@ tell_members(struct tell *t, const bool *member) /* NOLINT(misc-no-recursion) */
 		shorten(g, member, any, &w);
 		r = tell_set(t, member, &w);
 	} else if (splitter(g, w.all, any) == SIZE_MAX) {
-		r = tell_set(t, member, &w); /* as near as lines can say it */
+		r = tell_set(t, member, &w); /* the closest description with lines */
 	} else {
 		r = tell_halves(t, member, splitter(g, w.all, any));
 	}

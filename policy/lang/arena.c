@@ -1,6 +1,6 @@
 /*
- * The memory of one compilation: blocks that only grow and are freed at once.
- * The ceiling bounds what a hostile text can make the compiler hold.
+ * The memory of one compilation: blocks that only grow and are freed together.
+ * A ceiling limits how much memory a hostile policy can make the compiler use.
  */
 #include "policy/lang/ast.h"
 
@@ -18,7 +18,7 @@ struct chunk {
 };
 
 struct arena {
-	struct chunk *block; /* the one being filled first */
+	struct chunk *block; /* the block that is filled first */
 	size_t total;
 };
 
@@ -72,7 +72,9 @@ arena_alloc(struct arena *a, size_t len)
 		if (b == NULL)
 			return NULL;
 		if (len > ARENA_BLOCK && a->block != NULL) {
-			/* a big one is full at once: keep filling the first */
+			/*
+			 * a large block is full at once: keep filling the first
+			 */
 			b->next = a->block->next;
 			a->block->next = b;
 		} else {
@@ -103,7 +105,10 @@ arena_push(struct arena *a, void *array, size_t n, size_t row_size)
 {
 	void *p;
 
-	/* full at 0, 1, 2, 4, 8, ... rows: the number is its own capacity */
+	/*
+	 * full at 0, 1, 2, 4, 8, ... rows: the row count doubles as the
+	 * capacity
+	 */
 	if ((n & (n - 1)) != 0)
 		return array;
 	if (n > ARENA_MAX / row_size / 2)

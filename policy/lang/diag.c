@@ -1,8 +1,8 @@
 /*
- * What is wrong, where: "file:line:col: error: ...", the line, a caret.
+ * Error messages: "file:line:col: error: ...", the line, a caret.
  *
- * The text of a policy is foreign: it is shown printable and cut, and a line
- * that may hold a value is not shown at all.
+ * The text of a policy is untrusted: it is shown printable and cut, and a line
+ * that may hold a secret is not shown at all.
  */
 #include "policy/lang/output.h"
 #include "policy/lang/ast.h"
@@ -11,9 +11,9 @@
 #include <string.h>
 
 #define NEAR_LEN_MAX 32
-#define MESSAGE_MAX  8192 /* bytes; a path may stand in it */
+#define MESSAGE_MAX  8192 /* bytes; a message may contain a path */
 
-/* One byte as it is shown: its width. */
+/* One byte in printable form; returns its width. */
 static size_t
 show_byte(char out[5], unsigned char c)
 {
@@ -79,7 +79,7 @@ blank(char c)
 	return c == ' ' || c == '\t' || c == '\r' || c == '{' || c == '}';
 }
 
-/* Does a word of this line announce a value? */
+/* Does this line contain a keyword that a secret may follow? */
 static bool
 line_has_value_word(const struct line *l)
 {
@@ -99,7 +99,7 @@ line_has_value_word(const struct line *l)
 	return false;
 }
 
-/* The line, or one that it continues. */
+/* Does this line, or one that it continues, contain a secret? */
 static bool
 line_is_hidden(const struct policy_source *s, struct line l)
 {
@@ -110,7 +110,7 @@ line_is_hidden(const struct policy_source *s, struct line l)
 			return true;
 		if (l.text == s->text)
 			return false;
-		end = l.text - 1; /* the newline before */
+		end = l.text - 1; /* the preceding newline */
 		if (end == s->text || end[-1] != '\\')
 			return false;
 		for (l.text = end; l.text > s->text && l.text[-1] != '\n'; l.text--)
@@ -119,7 +119,7 @@ line_is_hidden(const struct policy_source *s, struct line l)
 	}
 }
 
-/* The line and a caret under col, in a window of DIAG_TEXT_MAX. */
+/* Prints the line and a caret under col, in a window of DIAG_TEXT_MAX. */
 static void
 line_show(FILE *out, const struct line *l, uint32_t col)
 {
@@ -147,7 +147,7 @@ line_show(FILE *out, const struct line *l, uint32_t col)
 	fprintf(out, "\n    %*s^\n", (int)caret, "");
 }
 
-/* Whoever wrote the message, what comes out of it is printable. */
+/* Makes the whole message printable, whichever caller wrote it. */
 static void message(FILE *out, const char *fmt, va_list ap)
     __attribute__((format(printf, 2, 0)));
 
@@ -157,7 +157,7 @@ message(FILE *out, const char *fmt, va_list ap)
 	char text[MESSAGE_MAX], one[5];
 	size_t i;
 
-	(void)vsnprintf(text, sizeof(text), fmt, ap); /* cut is good enough */
+	(void)vsnprintf(text, sizeof(text), fmt, ap); /* may be truncated */
 	for (i = 0; text[i] != '\0'; i++) {
 		(void)show_byte(one, (unsigned char)text[i]);
 		fputs(one, out);
@@ -194,7 +194,7 @@ report(FILE *out, const struct diag *d, struct at at, const char *kind, const ch
 static void report_json(FILE *f, const struct diag *d, struct at at, const char *kind,
     const char *code, const char *fmt, va_list ap) __attribute__((format(printf, 6, 0)));
 
-/* The same as one object; never the line itself. */
+/* The same message as a JSON object; never includes the source line. */
 static void
 report_json(FILE *f, const struct diag *d, struct at at, const char *kind,
     const char *code, const char *fmt, va_list ap)
@@ -219,12 +219,12 @@ report_json(FILE *f, const struct diag *d, struct at at, const char *kind,
 	out_text(&o, "file", path == NULL ? "(standard input)" : path);
 	out_number(&o, "line", at.line);
 	out_number(&o, "column", at.col);
-	out_bytes(&o, "message", text, len - 1); /* less the newline */
+	out_bytes(&o, "message", text, len - 1); /* without the newline */
 	out_end(&o);
 	free(text);
 }
 
-/* ---- in the order of the text -------------------------------------------- */
+/* ---- source order -------------------------------------------------------- */
 
 struct held {
 	struct at at;
@@ -266,7 +266,7 @@ held_flush(struct diag *d)
 	d->held_n = 0;
 }
 
-/* Where the next message goes: a buffer of its own, or straight out. */
+/* The stream for the next message: a buffer of its own, or the output. */
 static FILE *
 held_open(struct diag *d, struct at at, size_t *len)
 {
@@ -288,11 +288,11 @@ held_open(struct diag *d, struct at at, size_t *len)
 	return f;
 }
 
-static void say(struct diag *d, struct at at, const char *kind, const char *source,
+static void say(struct diag *d, struct at at, const char *kind, const char *code,
     const char *fmt, va_list ap) __attribute__((format(printf, 5, 0)));
 
 static void
-say(struct diag *d, struct at at, const char *kind, const char *source, const char *fmt,
+say(struct diag *d, struct at at, const char *kind, const char *code, const char *fmt,
     va_list ap)
 {
 	size_t len = 0;
@@ -302,9 +302,9 @@ say(struct diag *d, struct at at, const char *kind, const char *source, const ch
 		return;
 	f = held_open(d, at, &len);
 	if (d->json && f == d->out)
-		return; /* there is no memory for it; it is counted */
+		return; /* no memory to keep it; it is still counted */
 	if (d->json)
-		report_json(f, d, at, kind, diag_code(source), fmt, ap);
+		report_json(f, d, at, kind, code, fmt, ap);
 	else
 		report(f, d, at, kind, fmt, ap);
 	if (f != d->out && fclose(f) == 0)
@@ -312,26 +312,26 @@ say(struct diag *d, struct at at, const char *kind, const char *source, const ch
 }
 
 void
-diag_error_in(const char *source, struct diag *d, struct at at, const char *fmt, ...)
+diag_error_in(const char *code, struct diag *d, struct at at, const char *fmt, ...)
 {
 	va_list ap;
 
 	if (d->error_n++ >= DIAG_SHOWN_MAX)
 		return;
 	va_start(ap, fmt);
-	say(d, at, "error", source, fmt, ap);
+	say(d, at, "error", code, fmt, ap);
 	va_end(ap);
 }
 
 void
-diag_warning_in(const char *source, struct diag *d, struct at at, const char *fmt, ...)
+diag_warning_in(const char *code, struct diag *d, struct at at, const char *fmt, ...)
 {
 	va_list ap;
 
 	if (d->warning_n++ >= DIAG_SHOWN_MAX || d->quiet)
 		return;
 	va_start(ap, fmt);
-	say(d, at, "warning", source, fmt, ap);
+	say(d, at, "warning", code, fmt, ap);
 	va_end(ap);
 }
 
@@ -407,8 +407,10 @@ diag_near(const char *word, const char *const *list, size_t n)
 		if (k == 0 || k > NEAR_LEN_MAX)
 			continue;
 		d = edits(word, len, list[i], k);
-		/* nothing of the word may be left to guess; of two, the one that
-		 * begins alike */
+		/*
+		 * the word must leave some characters to match; on a tie,
+		 * prefer one with the same beginning
+		 */
 		if (d <= best && d < k && d < len &&
 		    (found == NULL || d < best ||
 			(d == best && found[0] != word[0] && list[i][0] == word[0]))) {

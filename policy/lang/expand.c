@@ -1,8 +1,10 @@
 /*
- * What a bare word means: $name and ${name} become what `let` said, as plain
- * text that is never split or taken for a pattern; what is left of `*` and `|`
- * is a pattern.
+ * Expands a bare word.  $name and ${name} become the value of their `let`, as
+ * plain text that is never split and never a pattern.  A `*` or `|` outside of
+ * them is a pattern.
  */
+#define DIAG_CODE "let"
+
 #include "policy/lang/lex.h"
 
 #include <errno.h>
@@ -76,7 +78,7 @@ struct expand {
 	const struct lets *lets;
 	struct diag *diag;
 	struct word *word;
-	char *text; /* NULL in the first round, which measures and reports */
+	char *text; /* NULL in the first pass, which measures and reports */
 	uint8_t *literal;
 	size_t n;
 };
@@ -98,11 +100,11 @@ unset(struct expand *e, size_t off, const char *name, size_t len)
 	char shown[DIAG_TEXT_CAP];
 
 	at.col += (uint32_t)off;
-	diag_error(
-	    e->diag, at, "`$%s` is not set above this line", diag_text(shown, name, len));
+	diag_error(e->diag, at, "`$%s` is not defined above this line",
+	    diag_text(shown, name, len));
 }
 
-/* A list stands for words: it cannot be a part of one. */
+/* A list is several words, so it cannot be part of one. */
 static void
 put_list(struct expand *e, const struct let *l, size_t off, size_t took)
 {
@@ -112,11 +114,11 @@ put_list(struct expand *e, const struct let *l, size_t off, size_t took)
 	if (took == e->word->raw_len)
 		e->word->let = l;
 	else if (e->text == NULL)
-		diag_error(e->diag, at, "`$%s` is a list: it stands as a word of its own",
-		    l->name.text);
+		diag_error(e->diag, at,
+		    "`$%s` is a list: write it as a separate argument", l->name.text);
 }
 
-/* The name behind the `$` at off: how many bytes of raw it took. */
+/* Reads the name after the `$` at off; returns how many bytes of raw it used. */
 static size_t
 put_let(struct expand *e, size_t off)
 {
@@ -137,8 +139,8 @@ put_let(struct expand *e, size_t off)
 		at.col += (uint32_t)off;
 		if (e->text == NULL)
 			diag_error(e->diag, at,
-			    "`$` stands before a name, as in $name or ${name}; "
-			    "quote the word to mean the character");
+			    "expected a name after `$`, as in $name or ${name}; quote "
+			    "the word to use the character literally");
 		return 1;
 	}
 	l = let_find(e->lets, name, n);
@@ -183,7 +185,8 @@ word_expand(
 	if (!plain)
 		expand_round(&e);
 	if ((plain ? w->raw_len : e.n) > WORD_LEN_MAX) {
-		diag_error(diag, w->at, "a word is at most %d bytes long", WORD_LEN_MAX);
+		diag_error(
+		    diag, w->at, "this word is longer than %d bytes", WORD_LEN_MAX);
 		plain = true;
 		w->raw_len = 1;
 	}
@@ -205,7 +208,7 @@ word_expand(
 
 /* ---- patterns ------------------------------------------------------------ */
 
-/* How often c stands in the word: as a pattern, and as plain text. */
+/* How often c occurs in the word: as a pattern, and as plain text. */
 static void
 count(const struct word *w, char c, size_t *ret_pattern, size_t *ret_plain)
 {
@@ -223,7 +226,7 @@ count(const struct word *w, char c, size_t *ret_pattern, size_t *ret_plain)
 	*ret_plain = plain;
 }
 
-/* Written "<...>" at its end: a slot, or options. */
+/* The word ends with a literal "<...>": a slot, or options. */
 static bool
 has_slot(const struct word *w)
 {
@@ -245,7 +248,7 @@ word_is_literal(const struct word *w)
 	return star == 0 && bar == 0 && !has_slot(w);
 }
 
-/* What a let brings is text inside of a slot: none of its own signs. */
+/* Inside a slot, text from a let is plain: it may not hold slot syntax. */
 static const char *
 slot_refuses(const struct word *w, enum sealed_arg_kind kind)
 {
@@ -253,7 +256,7 @@ slot_refuses(const struct word *w, enum sealed_arg_kind kind)
 
 	for (i = 0; w->literal != NULL && i < w->len; i++)
 		if (w->literal[i] && strchr("<>,|*", w->text[i]) != NULL)
-			return "what stands in a slot has none of `<>,|*`";
+			return "`<>,|*` are not allowed inside a slot";
 	return kind == ARG_OPTIONS ? slot_check_options(w->text, w->len)
 				   : slot_check(w->text, w->len);
 }

@@ -1,13 +1,13 @@
 /*
- * A policy's text in its canonical form: one statement a line, one space between
- * words, a tab for each level, at most one empty line.  Words stay as they were
- * written and comments stay where they are; one from the middle of a statement
- * stands in front of it.
+ * Prints a policy in canonical form: one statement a line, one space between
+ * words, a tab for each level, at most one empty line in a row.  Words keep
+ * their spelling and comments keep their place; a comment inside a statement
+ * moves in front of it.
  *
- * The text is read by the one lexer, and what comes out is read again: it must
- * be the same words in the same order.
+ * The input goes through the same lexer as every policy, and the output is
+ * lexed again: it must give the same words in the same order.
  */
-#include "policy/fmt.h"
+#include "policy/lang/fmt.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ struct item {
 	enum item_kind kind;
 	const char *raw;
 	size_t len;
-	bool touches; /* nothing stood between it and the one before */
+	bool touches; /* nothing separates it from the item before */
 	enum keyword kw;
 };
 
@@ -51,7 +51,7 @@ item_add(struct items *list, enum item_kind kind, const char *raw, size_t len)
 	return 0;
 }
 
-/* What stands between two tokens: spaces, continued lines, comments. */
+/* Reads what separates two tokens: spaces, continued lines, comments. */
 static int
 gap_read(struct items *list, const char *text, size_t from, size_t to)
 {
@@ -92,7 +92,7 @@ token_read(
 	if (t->kind == TOKEN_WORD) {
 		start = (size_t)(t->word.raw - text);
 		if (t->word.raw < text || start < *at || start > end)
-			return -EINVAL; /* a word that is no piece of the text */
+			return -EINVAL; /* a word that is not a slice of the text */
 	} else if ((size_t)t->kind < sizeof(kinds) / sizeof(kinds[0])) {
 		kind = kinds[t->kind];
 	}
@@ -141,11 +141,11 @@ struct fmt {
 	int error;
 
 	bool body;   /* inside the { } of a server, a block, an expect ... */
-	bool asks;   /* ... of an expect: what is in { } there is JSON */
-	bool fresh;  /* nothing stands in this body, or in the file, yet */
-	bool blank;  /* an empty line was there */
-	bool ended;  /* a { } of the file just closed */
-	size_t line; /* of out: where the line at hand begins */
+	bool asks;   /* ... of an expect: its { } holds JSON */
+	bool fresh;  /* this body, or the file, has no statement yet */
+	bool blank;  /* an empty line came before */
+	bool ended;  /* a { } at file level just closed */
+	size_t line; /* offset in out at which the current line begins */
 };
 
 static void
@@ -162,14 +162,14 @@ put_indent(struct fmt *f, bool more)
 	put(f, "\t\t\t", (f->body ? 1 : 0) + (more ? 2 : 0));
 }
 
-/* The empty line that stood there, or that belongs there. */
+/* Prints an empty line where the source has one or the form requires one. */
 static void
 lead(struct fmt *f, bool opens)
 {
 	bool wants = f->blank || f->ended || (opens && f->at > 0 && !f->fresh);
 	const struct item *before = f->at > 1 ? &f->item[f->at - 2] : NULL;
 
-	/* a comment that stands right above belongs to what it stands above */
+	/* a comment directly above a statement belongs to it */
 	if (!f->blank && !f->ended && before != NULL && before->kind == ITEM_COMMENT)
 		wants = false;
 	if (wants && !f->fresh)
@@ -190,7 +190,7 @@ columns(const char *text, size_t len)
 	return n;
 }
 
-/* Everything that hangs on this item without a space, itself included. */
+/* The number of items joined to this one without a space, itself included. */
 static size_t
 run_columns(const struct fmt *f, const struct item *from, const struct item *end)
 {
@@ -202,26 +202,26 @@ run_columns(const struct fmt *f, const struct item *from, const struct item *end
 	return n;
 }
 
-/* Does a space stand before this item? */
+/* Does a space precede this item? */
 static bool
 spaced(const struct fmt *f, const struct item *i, const struct item *before)
 {
 	bool brace = i->raw[0] == '{' || i->raw[0] == '}' || before->raw[0] == '{' ||
 		     before->raw[0] == '}';
 
-	/* in quotes these are no marks */
+	/* between quotes, braces are not marks */
 	brace = brace && (i->kind != ITEM_WORD || before->kind != ITEM_WORD);
 	return !i->touches || (brace && !f->asks);
 }
 
-/* The value stands on the line of its `=`. */
+/* The value is on the line of its `=`. */
 static bool
 is_equals(const struct item *i)
 {
 	return i->len == 1 && i->raw[0] == '=';
 }
 
-/* One statement, with a comment behind it or none. */
+/* One statement, and the comment after it, if any. */
 static void
 put_statement(struct fmt *f, size_t from, size_t to)
 {
@@ -253,7 +253,7 @@ put_statement(struct fmt *f, size_t from, size_t to)
 	}
 }
 
-/* ---- statements ---------------------------------------------------------------------- */
+/* ---- statements ---------------------------------------------------------- */
 
 static bool
 opens_body(enum keyword kw)
@@ -262,7 +262,7 @@ opens_body(enum keyword kw)
 }
 
 /*
- * The end of the statement at `from`: a newline outside of every list, the brace
+ * The end of the statement at `from`: a newline outside every list, the brace
  * that opens a body (*ret_body), or the one that closes it.
  */
 static size_t
@@ -292,7 +292,7 @@ statement_end(const struct fmt *f, size_t from, bool *ret_body)
 	return i;
 }
 
-/* Comments that stand inside of a statement's lists, in front of it. */
+/* Comments inside the lists of a statement, printed in front of it. */
 static void
 put_lifted(struct fmt *f, size_t from, size_t to)
 {
@@ -305,7 +305,7 @@ put_lifted(struct fmt *f, size_t from, size_t to)
 	}
 }
 
-/* A comment behind what was just written, on its line. */
+/* A comment on the same line after what was just written. */
 static void
 put_behind(struct fmt *f)
 {
@@ -373,10 +373,12 @@ next(struct fmt *f)
 	}
 }
 
-/* ---- the same text --------------------------------------------------------------------- */
+/* ---- comparison ---------------------------------------------------------- */
 
-/* The next item of one kind: comments, or anything that is neither that nor the end
- * of a line. */
+/*
+ * The next item of one kind: comments only, or everything except comments and
+ * line ends.
+ */
 static const struct item *
 same_next(const struct items *list, size_t *at, bool comments)
 {

@@ -1,6 +1,6 @@
 /*
- * HOST:PORT, as `net` grants it: a name, everything below a name, an address or
- * a block of them.  And whether two of these meet.
+ * HOST:PORT, as `net` grants it: a name, all names below a name, an address or
+ * an address block.  Also: whether two of these overlap.
  */
 #include "policy/lang/lex.h"
 
@@ -72,7 +72,7 @@ host_cidr(const char *text, size_t len, uint8_t addr[16], uint32_t *ret_prefix)
 
 /* ---- ports --------------------------------------------------------------- */
 
-/* N, N-M or *: what stands behind the last colon. */
+/* Parses the text after the last colon: N, N-M or *. */
 static bool
 ports(const char *text, size_t len, struct host *h)
 {
@@ -110,28 +110,30 @@ name_why(const char *text, size_t len)
 	bool digits = true; /* the last label */
 
 	if (len == 0 || len > NAME_MAX_LEN)
-		return "a host has 1 to 253 characters";
+		return "invalid host name: expected 1 to 253 characters";
 	for (i = 0; i <= len; i++) {
 		char c = (char)(i < len ? text[i] : '.');
 
 		if (c == '.') {
 			if (label == 0 || label > LABEL_MAX_LEN || text[i - 1] == '-')
-				return "a host is labels of 1 to 63 characters with `.` "
-				       "between them";
+				return "invalid host name: expected labels of 1 to 63 "
+				       "characters, separated by `.`";
 			label = 0;
 			if (i < len)
 				digits = true;
 			continue;
 		}
 		if (c >= 'A' && c <= 'Z')
-			return "a host is written in lower case";
+			return "invalid host name: write it in lower case";
 		if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
 			(c == '-' && label > 0)))
-			return "a host is a-z, 0-9, `-` and `.` (others as xn--...)";
+			return "invalid host name: use a-z, 0-9, `-` and `.` (other "
+			       "characters as xn--...)";
 		digits = digits && c >= '0' && c <= '9';
 		label++;
 	}
-	return digits ? "neither a name nor an address with its host bits 0" : NULL;
+	return digits ? "expected a host name, or an address block with its host bits 0"
+		      : NULL;
 }
 
 /* The part before the colon. */
@@ -145,14 +147,14 @@ host_part(const char *text, size_t len, bool pattern, struct host *h)
 	if (len > 2 && text[0] == '[' && text[len - 1] == ']') {
 		if (memchr(text, ':', len) == NULL ||
 		    host_cidr(text + 1, len - 2, h->addr, &h->prefix) != 0)
-			return "`[ ]` holds an IPv6 address, or a block with its other "
-			       "bits 0";
+			return "expected an IPv6 address, or a block with its host bits "
+			       "0, in `[ ]`";
 		h->kind = HOST_CIDR;
 		return NULL;
 	}
 	if (host_cidr(text, len, h->addr, &h->prefix) == 0) {
 		if (memchr(text, ':', len) != NULL)
-			return "an IPv6 address stands in quotes and [ ]: "
+			return "write an IPv6 address in quotes and [ ]: "
 			       "\"[2001:db8::1]:443\"";
 		h->kind = HOST_CIDR;
 		return NULL;
@@ -164,7 +166,7 @@ host_part(const char *text, size_t len, bool pattern, struct host *h)
 		return NULL;
 	}
 	if (len == 1 && text[0] == '*')
-		return "`*` alone is every host: name them";
+		return "`*` alone matches every host: name the hosts";
 	if (len > 2 && text[0] == '*' && text[1] == '.') {
 		h->kind = HOST_SUFFIX;
 		h->name = text + 2;
@@ -173,7 +175,8 @@ host_part(const char *text, size_t len, bool pattern, struct host *h)
 	why = name_why(h->name, h->len);
 	if (why == NULL && !pattern && h->kind == HOST_SUFFIX &&
 	    memchr(h->name, '.', h->len) == NULL)
-		why = "every host of a top-level domain is not a grant: name the domain";
+		why = "a pattern for a whole top-level domain is not allowed: name the "
+		      "domain";
 	return why;
 }
 
@@ -184,15 +187,19 @@ read_host(const struct word *w, bool port, bool pattern, struct host *ret)
 	const char *colon = memrchr(w->text, ':', w->len), *why;
 	size_t len = w->len;
 
-	/* of an address in [ ], or without a port, it is no port's */
+	/*
+	 * a colon inside [ ], or in an address without a port, does not start a
+	 * port
+	 */
 	if (colon != NULL && memchr(colon, ']', (size_t)(w->text + len - colon)) != NULL)
 		colon = NULL;
 	if (colon == NULL && port)
-		return "HOST:PORT was expected, as in api.example.com:443";
+		return "expected HOST:PORT, as in api.example.com:443";
 	if (colon != NULL) {
 		len = (size_t)(colon - w->text);
 		if (!ports(colon + 1, w->len - len - 1, &h))
-			return "a port is 1 to 65535, FIRST-LAST, or * for all";
+			return "invalid port: expected 1 to 65535, FIRST-LAST, or * for "
+			       "all";
 	}
 	why = host_part(w->text, len, pattern, &h);
 	if (why == NULL)
@@ -212,7 +219,7 @@ host_pattern_read(const struct word *w, struct host *ret)
 	return read_host(w, false, true, ret);
 }
 
-/* ---- two of them --------------------------------------------------------- */
+/* ---- comparing two hosts ------------------------------------------------- */
 
 static bool
 same_bits(const uint8_t *a, const uint8_t *b, uint32_t n)
@@ -254,7 +261,7 @@ host_meets(const struct host *a, const struct host *b)
 	if (a->port_first != 0 && b->port_first != 0 &&
 	    (a->port_last < b->port_first || b->port_last < a->port_first))
 		return false;
-	/* `*` of a claim is every name and every address */
+	/* in a `never`, `*` covers every name and every address */
 	if ((a->kind == HOST_SUFFIX && a->len == 0) ||
 	    (b->kind == HOST_SUFFIX && b->len == 0))
 		return true;

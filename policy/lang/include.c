@@ -1,18 +1,23 @@
 /*
- * include "FILE": what stands there is read as if it stood here, once.  The names
- * that it knows at its end are known from here on; it knows none of ours, so that
- * it says the same wherever it is included.
+ * include "FILE": the file is parsed in place, once.  Its definitions are
+ * visible after the include; ours are not visible inside it, so it has the same
+ * meaning wherever it is included.
  *
- * A path is relative to the folder of the file that says it (of standard input: the
- * current one), and stays in or below that folder; or it is absolute.  Files come
- * through the reader of the source that they are reached from.
+ * A relative path starts at the directory of the including file (for standard
+ * input: the current directory) and must stay in or below it; an absolute path
+ * is also allowed.  Files are read by the reader of the source that includes
+ * them.
  */
+#define DIAG_CODE "include"
+
 #include "policy/lang/parse.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "shim/host/path_open.h"
 
 #define HEX_LEN ((size_t)2 * POLICY_ID_LEN)
 
@@ -40,7 +45,7 @@ include_given(struct tree *t, struct opened *opened)
 
 /* ---- paths --------------------------------------------------------------- */
 
-/* Parts that are neither empty nor `.` nor `..`. */
+/* Has no empty component, no `.` and no `..`. */
 static bool
 is_below(const char *path)
 {
@@ -68,19 +73,20 @@ include_path(struct tree *t, const char *from, const char *path, const char **re
 	*ret_why = NULL;
 	if (path[0] == '/') {
 		if (!path_is_normal(path) || path[1] == '\0' || len >= PATH_MAX)
-			*ret_why = "the path is not in normal form";
+			*ret_why = "invalid path: expected an absolute path without "
+				   "`//`, `.`, `..` or a trailing `/`";
 		return *ret_why == NULL ? path : NULL;
 	}
 	if (!is_below(path))
-		*ret_why = "a file beside this one or below its folder, or an absolute "
-			   "path: no `.`, `..`, `//`";
+		*ret_why = "expected an absolute path, or a file in or below this file's "
+			   "directory, without `.`, `..` or `//`";
 	else if (folder + len >= PATH_MAX)
 		*ret_why = "the path is too long";
 	if (*ret_why != NULL)
 		return NULL;
 	p = arena_alloc(t->arena, folder + len + 1);
 	if (p == NULL) {
-		*ret_why = "no memory";
+		*ret_why = "out of memory";
 		return NULL;
 	}
 	if (folder > 0)
@@ -91,7 +97,7 @@ include_path(struct tree *t, const char *from, const char *path, const char **re
 
 /* ---- a further source ---------------------------------------------------- */
 
-/* Room in tree.source, which may still be the caller's own array. */
+/* Makes room in tree.source, which may still be the caller's own array. */
 static int
 source_push(struct parser *p, const struct policy_source *s, uint32_t *ret)
 {
@@ -121,31 +127,32 @@ source_push(struct parser *p, const struct policy_source *s, uint32_t *ret)
 	return 0;
 }
 
-/* The text of path in the arena: 0, or -EINVAL and it is reported. */
+/* Reads the text of path into the arena: 0, or -EINVAL after reporting. */
 static int
 source_read(struct parser *p, const char *path, struct at at, struct policy_source *ret)
 {
 	const struct policy_reader *reader = p->opened->file[p->file].reader;
-	char shown[DIAG_TEXT_CAP], *text = NULL;
+	char shown[DIAG_TEXT_CAP], why_not[PATH_WHY_MAX], *text = NULL;
 	size_t len = 0;
 	char *copy;
 	int r;
 
 	diag_text(shown, path, strlen(path));
 	if (reader == NULL) {
-		diag_error(p->diag, at, "nothing can be included here");
+		diag_error(p->diag, at, "`include` is not allowed here");
 		return -EINVAL;
 	}
 	r = reader->read(reader->arg, path, SOURCE_LEN_MAX, &text, &len);
 	if (r != 0) {
 		diag_error(p->diag, at, "unable to read %s: %s", shown,
-		    r == -EPERM   ? "everybody may write it"
+		    r == -EPERM   ? "it is world-writable (chmod o-w)"
 		    : r == -EFBIG ? "it is larger than 8 MiB"
-				  : strerror(-r));
+				  : path_why(path, r, why_not, sizeof(why_not)));
 		return -EINVAL;
 	}
 	if (len > INCLUDE_LEN_MAX - p->opened->len) {
-		diag_error(p->diag, at, "what is included is larger than %u MiB",
+		diag_error(p->diag, at,
+		    "the included files are larger than %u MiB in total",
 		    INCLUDE_LEN_MAX >> 20);
 		free(text);
 		return -EINVAL;
@@ -162,7 +169,7 @@ source_read(struct parser *p, const char *path, struct at at, struct policy_sour
 	return 0;
 }
 
-/* ---- what it knows ------------------------------------------------------- */
+/* ---- imported definitions ------------------------------------------------ */
 
 static void
 import(struct parser *p, const struct lets *lets, struct at at)
@@ -178,12 +185,12 @@ import(struct parser *p, const struct lets *lets, struct at at)
 			b = block_find(p->lets, k->name, k->len);
 			if ((k->let != NULL && l == k->let) ||
 			    (k->block != NULL && b == k->block))
-				continue; /* it came by another way */
+				continue; /* already imported through another file */
 			if ((k->let != NULL && l != NULL) ||
 			    (k->block != NULL && b != NULL))
 				diag_error(p->diag, at,
-				    "it sets `%.*s`, which is already set", (int)k->len,
-				    k->name);
+				    "the file defines `%.*s`, which is already defined",
+				    (int)k->len, k->name);
 			else if (known_add(p->tree->arena, p->lets, k->name, k->len,
 				     k->let, k->block) != 0)
 				p->error = -ENOMEM;
@@ -208,12 +215,12 @@ pin_holds(struct parser *p, const struct include *in, const struct policy_source
 	text[HEX_LEN] = '\0';
 	if (strcmp(text, in->sha256.text) == 0)
 		return true;
-	diag_error(
-	    p->diag, in->sha256.at, "the file is another one: its sha256 is %s", text);
+	diag_error(p->diag, in->sha256.at,
+	    "the digest does not match: the sha256 of the file is %s", text);
 	return false;
 }
 
-/* The file of this path, if it was opened before. */
+/* The file of this path, if it is already open. */
 static struct opened_file *
 opened_find(const struct opened *o, const char *path)
 {
@@ -225,7 +232,7 @@ opened_find(const struct opened *o, const char *path)
 	return NULL;
 }
 
-/* Is file one that is being read because of itself? */
+/* Is this file being read now, so that the include is a cycle? */
 static bool
 is_around(const struct parser *p, uint32_t file)
 {
@@ -249,7 +256,7 @@ bring(struct parser *p, struct include *in, const char *path)
 		return;
 	}
 	if (f != NULL && f->done) {
-		(void)pin_holds(p, in, &p->tree->source[in->file]); /* it reports */
+		(void)pin_holds(p, in, &p->tree->source[in->file]); /* reported there */
 		import(p, f->lets, in->path.at);
 		return;
 	}
@@ -257,7 +264,8 @@ bring(struct parser *p, struct include *in, const char *path)
 		if (p->opened->file[p->file].depth == INCLUDE_DEPTH_MAX ||
 		    p->opened->n == INCLUDE_FILES_MAX) {
 			diag_error(p->diag, in->path.at,
-			    "includes go %d deep and bring %d files at most",
+			    "too many includes: at most %d levels and %d files are "
+			    "allowed",
 			    INCLUDE_DEPTH_MAX, INCLUDE_FILES_MAX);
 			return;
 		}
@@ -268,7 +276,7 @@ bring(struct parser *p, struct include *in, const char *path)
 			return;
 		}
 	} else {
-		/* given as well, and its turn has not come */
+		/* also given by the caller, but not read yet */
 		f->from = p->file;
 		f->depth = p->opened->file[p->file].depth + 1;
 	}
@@ -305,13 +313,13 @@ words(struct parser *p, struct include *in)
 		return true;
 	if (!parse_word_is(&p->tok.word, "sha256")) {
 		diag_error(p->diag, p->tok.at,
-		    "only `sha256` and a digest may stand behind the path");
+		    "only `sha256` and a digest are allowed after the path");
 		return false;
 	}
 	parse_advance(p);
 	if (!parse_at(p, TOKEN_WORD) || !is_hex(&p->tok.word)) {
 		diag_error(p->diag, p->tok.at,
-		    "`sha256` takes 64 digits, 0 to 9 and a to f (sha256sum FILE)");
+		    "`sha256` takes 64 lower-case hex digits (sha256sum FILE)");
 		return false;
 	}
 	in->sha256 = p->tok.word;
@@ -331,8 +339,7 @@ include_statement(struct parser *p)
 		return;
 	}
 	if (!parse_at_end(p) || parse_at(p, TOKEN_CLOSE)) {
-		diag_error(
-		    p->diag, p->tok.at, "%s is one too many here", parse_token_text(p));
+		diag_error(p->diag, p->tok.at, "unexpected %s", parse_token_text(p));
 		parse_skip(p, true);
 		return;
 	}

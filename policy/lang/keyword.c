@@ -1,8 +1,8 @@
 /*
- * The words of the language: one row each, in the order of enum keyword, which
- * is the order of their names.  A word that the language has and this version
- * has not is WHERE_LATER: known, and refused by name.  A context word is not
- * reserved: it is a word like any other where it cannot stand.
+ * The keywords of the language: one row each, in the order of enum keyword,
+ * which is sorted by name.  WHERE_LATER marks a keyword that is reserved for a
+ * later version: using it is an error that names it.  A context keyword is not
+ * reserved: it is an ordinary word everywhere except at its own place.
  */
 #include "policy/lang/lex.h"
 
@@ -21,7 +21,7 @@
 	.quals = QUAL_BECAUSE | QUAL_EXCEPTION, .takes = "allow, ask or deny"
 
 static const struct keyword_row rows[KW_END] = {
-    ROW(KW_ABOUT, "about", GRANT, .once = true, NUM(1, 1), .takes = "one quoted text"),
+    ROW(KW_ABOUT, "about", GRANT, .once = true, NUM(1, 1), .takes = "one quoted string"),
     ROW(KW_ALLOW, "allow", .where = 0),
     ROW(KW_APPROVE, "approve", .where = WHERE_OPTION, NUM(1, 1), .quals = QUAL_SECRET,
 	.takes = "session or per-call"),
@@ -31,18 +31,18 @@ static const struct keyword_row rows[KW_END] = {
     ROW(KW_AUDIT, "audit", GRANT, NUM(2, WORDS_ANY),
 	.takes = "args full, result full (and names of tools), or sync strict"),
     ROW(KW_BECAUSE, "because", .where = WHERE_QUAL, NUM(1, 1), .quals = QUAL_BECAUSE,
-	.takes = "one quoted text"),
+	.takes = "one quoted string"),
     ROW(KW_BLOCK, "block", TOP),
     CONTEXT(KW_BY_ANNOTATIONS, "by-annotations", .where = 0),
     ROW(KW_CWD, "cwd", GRANT, .once = true, NUM(1, 1), .takes = "one path"),
     ROW(KW_DENY, "deny", .where = 0),
     CONTEXT(KW_DIGEST, "digest", GRANT, NUM(1, 2),
-	.takes = "a program, and the sha256 that it must have if that is known"),
+	.takes = "a program, and its sha256 if it is known"),
     ROW(KW_ELICITATION, "elicitation", OFFER),
     ROW(KW_ENV, "env", GRANT, .hidden = true, NUM(1, 2),
 	.takes = "a name, or a name, `=` and one value"),
     ROW(KW_EXCEPT, "except", .where = WHERE_QUAL, NUM(1, WORDS_ANY), .quals = QUAL_EXCEPT,
-	.takes = "what is not meant"),
+	.takes = "what to exclude"),
     ROW(KW_EXEC, "exec", .where = ASKED, .verdict = true, NUM(1, WORDS_ANY),
 	.quals = QUAL_BECAUSE | QUAL_EXCEPTION | QUAL_EXCEPT | QUAL_CALLER,
 	.takes = "a program and its arguments"),
@@ -54,15 +54,17 @@ static const struct keyword_row rows[KW_END] = {
     ROW(KW_HOSTS, "hosts", .where = WHERE_OPTION, NUM(1, WORDS_ANY), .quals = QUAL_SECRET,
 	.takes = "hosts, or any"),
     ROW(KW_IN, "in", .where = WHERE_QUAL, NUM(1, 1), .quals = QUAL_CALLER,
-	.takes = "one folder"),
+	.takes = "one directory"),
     ROW(KW_INCLUDE, "include", TOP),
     ROW(KW_INSTEAD, "instead", .where = WHERE_QUAL, NUM(1, 1), .quals = QUAL_BECAUSE,
-	.takes = "one quoted text"),
+	.takes = "one quoted string"),
     ROW(KW_LET, "let", TOP, .hidden = true),
     ROW(KW_LIMIT, "limit", GRANT, NUM(2, WORDS_ANY),
 	.takes = "pairs of a limit and its value"),
     CONTEXT(KW_MAY, "may", .where = WHERE_OPTION, NUM(1, 2), .quals = QUAL_SECRET,
 	.takes = "network, files or both"),
+    CONTEXT(KW_METHOD, "method", .where = ASKED, .verdict = true, NUM(1, WORDS_ANY),
+	.quals = QUAL_BECAUSE | QUAL_EXCEPTION, .takes = "one or more names of methods"),
     ROW(KW_NET, "net", .where = ASKED, .verdict = true, NUM(1, WORDS_ANY),
 	.quals = QUAL_BECAUSE | QUAL_EXCEPTION | QUAL_NET,
 	.takes = "one or more HOST:PORT"),
@@ -74,7 +76,7 @@ static const struct keyword_row rows[KW_END] = {
 	.takes = "nothing"),
     CONTEXT(KW_OVERRIDE, "override", TOP, .hidden = true),
     ROW(KW_OWNER, "owner", .where = WHERE_QUAL, NUM(1, 1), .quals = QUAL_EXCEPTION,
-	.takes = "one word: who answers for it"),
+	.takes = "one word: the person responsible"),
     ROW(KW_PINS, "pins", GRANT, .once = true, NUM(1, 1), .takes = "one quoted path"),
     CONTEXT(KW_PLAIN, "plain", .where = WHERE_QUAL, NUM(0, 0), .quals = QUAL_NET,
 	.takes = "nothing"),
@@ -101,7 +103,7 @@ static const struct keyword_row rows[KW_END] = {
     ROW(KW_SYSCALLS, "syscalls", GRANT, .verdict = true, NUM(1, WORDS_ANY),
 	.quals = QUAL_BECAUSE, .takes = "names of system calls"),
     ROW(KW_TICKET, "ticket", .where = WHERE_QUAL, NUM(1, 1), .quals = QUAL_EXCEPTION,
-	.takes = "one word: where it was agreed"),
+	.takes = "one word: the ticket that records the approval"),
     ROW(KW_TIMEOUT, "timeout", GRANT, NUM(2, WORDS_ANY),
 	.takes = "pairs of a timeout and its duration"),
     ROW(KW_TMP, "tmp", GRANT, .once = true, NUM(1, 1), .takes = "one size"),
@@ -135,7 +137,7 @@ keyword_name(enum keyword kw)
 {
 	const char *name = keyword_row(kw)->name;
 
-	return name != NULL ? name : "(no word)";
+	return name != NULL ? name : "(no keyword)";
 }
 
 static enum keyword
@@ -186,7 +188,7 @@ keyword_near(const char *text, size_t len, unsigned int where)
 		return KW_NONE;
 	memcpy(word, text, len);
 	word[len] = '\0';
-	/* of two that are as near, the one that this version has */
+	/* of two equally near keywords, prefer one that this version supports */
 	for (i = 0; i < KW_END; i++)
 		if ((rows[i].where & where) != 0)
 			list[(rows[i].where & WHERE_LATER) != 0 ? KW_END + i : i] =

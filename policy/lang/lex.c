@@ -1,11 +1,13 @@
 /*
- * Bytes to words.  A newline ends a statement, `\` before it continues one,
- * `#` at the start of a word is a comment, a quoted string is literal.
+ * The lexer.  A newline ends a statement, `\` before it continues the line, `#`
+ * at the start of a word begins a comment, a quoted string is literal.
  *
- * Any bytes at all come in.  The whole text is scanned first for what no
- * policy may hold; after that a bad byte is an ordinary one, so that it is
- * reported once and parsing goes on.
+ * The input may be any bytes.  The whole text is first scanned for characters
+ * that no policy may contain.  After that a bad byte counts as an ordinary one,
+ * so that it is reported once and parsing continues.
  */
+#define DIAG_CODE "text"
+
 #include "policy/lang/lex.h"
 
 #include <errno.h>
@@ -49,24 +51,26 @@ lex_unseen(uint32_t c)
 	       (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || c == 0xad || c == 0x61c;
 }
 
-/* Why this code point may not stand in a policy, or NULL. */
+/* Why a policy may not contain this code point, or NULL. */
 static const char *
 refused(uint32_t c, bool first)
 {
 	if (c == '\n' || c == '\t' || (c >= 0x20 && c < 0x7f))
 		return NULL;
 	if (c == 0)
-		return "a NUL byte";
+		return "a NUL byte is not allowed";
 	if (c == '\r')
-		return "a carriage return: lines end in a newline alone "
-		       "(sed -i 's/\\r$//' FILE mends a Windows file)";
+		return "a carriage return is not allowed: end lines with a newline only "
+		       "(sed -i 's/\\r$//' FILE converts a Windows file)";
 	if (c < 0x20 || c == 0x7f || (c >= 0x80 && c < 0xa0))
-		return "a control byte (in quotes, write it as \\u00XX)";
+		return "a control character is not allowed (in quotes, write it as "
+		       "\\u00XX)";
 	if (c == 0xfeff && first)
-		return "a byte order mark: files are UTF-8 without one";
+		return "a byte order mark is not allowed: save the file as UTF-8 without "
+		       "one";
 	if (lex_unseen(c))
-		return "a character that cannot be seen or reorders the line "
-		       "(in quotes, write it as \\uXXXX)";
+		return "an invisible character, or one that reorders the line, is not "
+		       "allowed (in quotes, write it as \\uXXXX)";
 	return NULL;
 }
 
@@ -81,10 +85,11 @@ lex_scan(const struct policy_source *s, uint32_t file, struct diag *diag)
 
 	while (off < s->len) {
 		n = lex_utf8(s->text + off, s->len - off, &code);
-		why = n == 0 ? "a byte that is not UTF-8" : refused(code, off == 0);
+		why = n == 0 ? "invalid UTF-8: save the file as UTF-8"
+			     : refused(code, off == 0);
 		if (n == 0)
 			n = 1;
-		/* once a line, and a Windows file once */
+		/* report once a line, and a CRLF file only once */
 		if (why != NULL && at.line != last && !(cr && code == '\r')) {
 			diag_error(diag, at, "%s", why);
 			last = at.line;
@@ -113,7 +118,10 @@ lex_init(struct lexer *l, const struct policy_source *s, uint32_t file,
 		l->off = 3; /* reported by lex_scan */
 }
 
-/* The byte n further on; '\n' at the end, which ends whatever is open. */
+/*
+ * The byte n further on; '\n' at the end of the text, which ends any open
+ * token.
+ */
 static char
 peek(const struct lexer *l, size_t n)
 {
@@ -134,7 +142,7 @@ take(struct lexer *l, size_t n)
 	}
 }
 
-/* A `\` before a newline; one at the very end of the file continues nothing. */
+/* A `\` before a newline; at the very end of the file it continues nothing. */
 static bool
 continues(const struct lexer *l)
 {
@@ -169,8 +177,10 @@ hex4(const struct lexer *l, size_t n, uint32_t *ret)
 	return 0;
 }
 
-/* The \u at off, with its second half where it is a pair: how much it took,
- * and how much it put into out. */
+/*
+ * Reads the \u escape at off, with its second half if it is a surrogate pair.
+ * Returns the bytes read and the bytes written to out.
+ */
 static size_t
 escape_unicode(struct lexer *l, char *out, size_t *ret_put)
 {
@@ -179,7 +189,7 @@ escape_unicode(struct lexer *l, char *out, size_t *ret_put)
 
 	*ret_put = 0;
 	if (hex4(l, 2, &c) != 0) {
-		diag_error(l->diag, l->at, "`\\u` stands before four hexadecimal digits");
+		diag_error(l->diag, l->at, "expected four hex digits after `\\u`");
 		return 2;
 	}
 	if (c >= 0xd800 && c < 0xdc00 && peek(l, 6) == '\\' && peek(l, 7) == 'u' &&
@@ -188,9 +198,9 @@ escape_unicode(struct lexer *l, char *out, size_t *ret_put)
 		took = 12;
 	}
 	if (c == 0)
-		diag_error(l->diag, l->at, "no text may hold a NUL");
+		diag_error(l->diag, l->at, "a NUL character is not allowed in a string");
 	else if (c >= 0xd800 && c < 0xe000)
-		diag_error(l->diag, l->at, "half of a surrogate pair is not a character");
+		diag_error(l->diag, l->at, "unpaired surrogate in \\u escape");
 	else
 		*ret_put = utf8_put(c, (uint8_t *)out);
 	return took;
@@ -212,13 +222,12 @@ escape(struct lexer *l, char *out, size_t *ret_put)
 	if (c == 'u')
 		return escape_unicode(l, out, ret_put);
 	diag_error(l->diag, l->at,
-	    "unknown escape: a quoted text knows \\\" \\\\ \\/ \\b \\f \\n \\r \\t "
-	    "\\uXXXX");
+	    "unknown escape: expected \\\" \\\\ \\/ \\b \\f \\n \\r \\t or \\uXXXX");
 	/* not past the end of the line */
 	return c == '\n' ? 1 : 2;
 }
 
-/* The text between the quotes into out, which has room for all of it. */
+/* Copies the text between the quotes to out, which is large enough. */
 static size_t
 quoted_text(struct lexer *l, char *out)
 {
@@ -232,7 +241,7 @@ quoted_text(struct lexer *l, char *out)
 			take(l, escape(l, out + n, &put));
 			n += put;
 		} else {
-			/* a raw NUL was reported by lex_scan */
+			/* lex_scan reported a raw NUL */
 			if (peek(l, 0) != '\0')
 				out[n++] = peek(l, 0);
 			take(l, 1);
@@ -260,7 +269,7 @@ quoted(struct lexer *l, struct word *w)
 
 	end = memchr(l->text + l->off, '\n', l->len - l->off);
 	room = (size_t)((end == NULL ? l->text + l->len : end) - (l->text + l->off));
-	/* an escape is never shorter than what it means */
+	/* an escape is never shorter than its value */
 	out = arena_alloc(l->arena, room + 1);
 	if (out == NULL)
 		return -ENOMEM;
@@ -269,17 +278,18 @@ quoted(struct lexer *l, struct word *w)
 	w->len = quoted_text(l, out);
 	out[w->len] = '\0';
 	if (peek(l, 0) != '"') {
-		diag_error(l->diag, w->at, "the quoted text has no end on this line");
+		diag_error(l->diag, w->at,
+		    "unterminated string: expected `\"` before the end of the line");
 		return 0;
 	}
 	take(l, 1);
 	if (w->len > WORD_LEN_MAX)
 		diag_error(
-		    l->diag, w->at, "a word is at most %d bytes long", WORD_LEN_MAX);
+		    l->diag, w->at, "this word is longer than %d bytes", WORD_LEN_MAX);
 	if (!ends_word(l, peek(l, 0)) || peek(l, 0) == '"')
 		diag_error(l->diag, l->at,
-		    "a quoted text is a whole word: put a space behind it, "
-		    "or quote all of the word");
+		    "expected a space after the closing quote: add one, or quote the "
+		    "whole word");
 	return 0;
 }
 
@@ -289,13 +299,15 @@ static void
 bare_backslash(struct lexer *l)
 {
 	diag_error(l->diag, l->at,
-	    "`\\` stands only at the end of a line that goes on; "
-	    "quote the word to mean the character");
+	    "`\\` is only allowed at the end of a line, to continue it; quote the word "
+	    "to use the character literally");
 	take(l, 1);
 }
 
-/* ${name} is part of a word although a brace is not; so is what is wrong in
- * it, up to its end. */
+/*
+ * ${name} is part of a word although a brace is not.  An invalid one also is,
+ * up to its end.
+ */
 static void
 bare_brace(struct lexer *l)
 {
@@ -341,11 +353,12 @@ bare(struct lexer *l, struct word *w)
 	}
 	if (peek(l, 0) == '"')
 		diag_error(l->diag, l->at,
-		    "a quoted text is a whole word: put a space before it, "
-		    "or quote all of the word");
+		    "expected a space before the opening quote: add one, or quote the "
+		    "whole word");
 	if (w->raw[0] == '\'')
 		diag_error(l->diag, w->at,
-		    "' does not quote; use \"...\", with \\\" for a quote inside");
+		    "single quotes are not supported: use \"...\", with \\\" for a quote "
+		    "inside");
 	w->kw = keyword_find(w->raw, w->raw_len);
 	return word_expand(l->arena, l->lets, l->diag, w);
 }
@@ -376,7 +389,7 @@ skip_space(struct lexer *l)
 static const struct {
 	char c;
 	enum token_kind kind;
-	bool commas, parens; /* in one of these modes only; none: always */
+	bool commas, parens; /* only in one of these modes; neither set: always */
 } marks[] = {
     {'\n', TOKEN_NEWLINE, false, false},
     {'{', TOKEN_OPEN, false, false},
@@ -388,7 +401,7 @@ static const struct {
     {')', TOKEN_RIGHT, false, true},
 };
 
-/* The mark that stands there: its kind, or TOKEN_END for none. */
+/* The kind of the mark at the current position, or TOKEN_END. */
 static enum token_kind
 mark(const struct lexer *l)
 {

@@ -1,7 +1,9 @@
 /*
- * The statements of manifests: what is known about secrets, never a value.  One
- * row for each field; nothing of such a statement is shown in a message.
+ * Checks the statements of manifests: metadata of secrets, never a value.  One
+ * row for each field.  No message shows any part of such a statement.
  */
+#define DIAG_CODE "manifest"
+
 #include "policy/lang/secret_path.h"
 #include "policy/lang/lex.h"
 
@@ -18,7 +20,7 @@ typedef bool value_fn(const struct word *, size_t n);
 static value_fn is_text, is_texts, is_url, is_date, is_rotation, is_days, is_approve,
     is_name, is_names, is_hosts;
 
-/* Which statements have this field. */
+/* The statements that may have this field. */
 enum {
 	OF_SECRET = 1,
 	OF_OVERRIDE = 2,
@@ -29,13 +31,13 @@ static const struct {
 	const char *name;
 	value_fn *good;
 	unsigned int of; /* OF_*, or'ed */
-	bool many;       /* values */
+	bool many;       /* may have several values */
 	const char *takes;
 } fields[] = {
     [MANIFEST_APPROVE] = {"approve", is_approve, OF_SECRET | OF_OVERRIDE, false,
 	"never, session or per-call"},
     [MANIFEST_DESCRIPTION] = {"description", is_text, OF_SECRET | OF_OVERRIDE | OF_TOKEN,
-	false, "one quoted text"},
+	false, "one quoted string"},
     [MANIFEST_EXPIRES] = {"expires", is_date, OF_SECRET, false,
 	"one date, as in 2027-01-31"},
     [MANIFEST_HOSTS] = {"hosts", is_hosts, OF_SECRET | OF_TOKEN, true, "hosts, or any"},
@@ -44,16 +46,17 @@ static const struct {
     [MANIFEST_LIVENESS] = {"liveness", is_url, OF_TOKEN, false,
 	"one quoted https:// address"},
     [MANIFEST_PATTERN] = {"pattern", is_name, OF_SECRET | OF_TOKEN, false,
-	"the name of a shape, as in github-pat"},
+	"the name of a token format, as in github-pat"},
     [MANIFEST_RETRIEVAL_URL] = {"retrieval-url", is_url, OF_SECRET | OF_TOKEN, false,
 	"one quoted https:// address"},
     [MANIFEST_ROTATE_EVERY] = {"rotate-every", is_days,
-	OF_SECRET | OF_OVERRIDE | OF_TOKEN, false, "days from 1d to 3650d, as in 90d"},
+	OF_SECRET | OF_OVERRIDE | OF_TOKEN, false,
+	"a number of days from 1d to 3650d, as in 90d"},
     [MANIFEST_ROTATION] = {"rotation", is_rotation, OF_SECRET | OF_TOKEN, false,
 	"manual, provider-ui or provider-api"},
     [MANIFEST_SCOPES] = {"scopes", is_names, OF_SECRET | OF_TOKEN, true,
-	"what the token may do, in words of its provider"},
-    [MANIFEST_STEPS] = {"steps", is_texts, OF_TOKEN, true, "quoted texts"},
+	"the permissions of the token, as its provider names them"},
+    [MANIFEST_STEPS] = {"steps", is_texts, OF_TOKEN, true, "quoted strings"},
 };
 #define MANIFEST_N (sizeof(fields) / sizeof(fields[0]))
 
@@ -181,7 +184,7 @@ is_name(const struct word *w, size_t n)
 	return n == 1 && w->len > 0 && w->len <= NAME_LEN_MAX;
 }
 
-/* Scopes are called as their providers please: repo, admin:org, read_api... */
+/* Providers choose the form of their scopes: repo, admin:org, read_api... */
 static bool
 is_names(const struct word *w, size_t n)
 {
@@ -218,8 +221,10 @@ statement_of(enum keyword kw)
 	return kw == KW_SECRET ? OF_SECRET : kw == KW_OVERRIDE ? OF_OVERRIDE : OF_TOKEN;
 }
 
-/* A name that is no field of this statement: what was meant, and never what was
- * written, which may be a value. */
+/*
+ * A name that is not a field of this statement.  The message suggests the field
+ * that was meant and never shows the word, which may be a secret.
+ */
 static void
 unknown_field(const struct manifest *m, const struct field *f, struct diag *diag)
 {
@@ -236,9 +241,9 @@ unknown_field(const struct manifest *m, const struct field *f, struct diag *diag
 		list[k] = (fields[k].of & statement_of(m->kw)) != 0 ? fields[k].name : "";
 	near = f->name.quoted ? NULL : diag_near(f->name.text, list, MANIFEST_N);
 	if (near != NULL)
-		diag_error(diag, f->name.at, "unknown field; did you mean `%s`?", near);
+		diag_error(diag, f->name.at, "unknown field: did you mean `%s`?", near);
 	else
-		diag_error(diag, f->name.at, "unknown field of %s",
+		diag_error(diag, f->name.at, "unknown field in %s",
 		    m->kw == KW_TOKEN ? "a token" : "a secret");
 }
 
@@ -254,12 +259,11 @@ check_field(const struct manifest *m, size_t i, struct diag *diag)
 		return;
 	}
 	if ((fields[kind].of & statement_of(m->kw)) == 0)
-		diag_error(diag, f->name.at, "`%s` does not stand in `%s`",
+		diag_error(diag, f->name.at, "`%s` is not allowed in `%s`",
 		    fields[kind].name, keyword_name(m->kw));
 	for (k = 0; k < i; k++)
 		if (manifest_field(&m->field[k].name) == kind)
-			diag_error(diag, f->name.at, "`%s` stands here twice",
-			    fields[kind].name);
+			diag_error(diag, f->name.at, "duplicate `%s`", fields[kind].name);
 	if (f->word_n == 0 || !fields[kind].good(f->word, f->word_n))
 		diag_error(diag, f->word_n > 0 ? f->word[0].at : f->name.at,
 		    "`%s` takes %s", fields[kind].name, fields[kind].takes);
@@ -285,13 +289,16 @@ check_path(const struct manifest *m, struct diag *diag)
 	if (m->kw != KW_TOKEN)
 		why = secret_path_wrong(m->path.text, m->path.len);
 	else if (!is_token_name(&m->path))
-		why = "a token is called PROVIDER/KIND, small letters, digits and `-`, "
-		      "as in github/classic";
+		why = "invalid token name: expected PROVIDER/KIND in lower-case letters, "
+		      "digits and `-`, as in github/classic";
 	if (why != NULL)
 		diag_error(diag, m->path.at, "%s", why);
 }
 
-/* Told once, on the second: the same statement about the same path in a file. */
+/*
+ * The same statement about the same path twice in a file: reported once, at the
+ * second.
+ */
 static void
 check_twice(const struct tree *t, size_t i, struct diag *diag)
 {
@@ -303,8 +310,8 @@ check_twice(const struct tree *t, size_t i, struct diag *diag)
 		if (old->kw == m->kw && old->at.file == m->at.file &&
 		    strcmp(old->path.text, m->path.text) == 0) {
 			diag_error(diag, m->path.at,
-			    "this %s stands twice; the first is on line %u",
-			    keyword_name(m->kw), old->path.at.line);
+			    "duplicate %s: first defined on line %u", keyword_name(m->kw),
+			    old->path.at.line);
 			return;
 		}
 	}
@@ -337,8 +344,7 @@ manifest_check(struct tree *t, struct diag *diag)
 static void
 not_in_policy(enum keyword kw, struct at at, struct diag *diag)
 {
-	diag_error(
-	    diag, at, "`%s` stands in a manifest, not in a policy", keyword_name(kw));
+	diag_error(diag, at, "`%s` is only allowed in a manifest", keyword_name(kw));
 }
 
 void

@@ -1,5 +1,6 @@
 /*
- * JSON and printable text, byte by byte: what a verb of "kennel policy" says.
+ * Writes the output of "kennel policy" verbs: JSON and printable text, byte by
+ * byte.
  */
 #include "policy/lang/output.h"
 
@@ -15,7 +16,7 @@ out_init(struct out *o, FILE *f)
 	o->f = f;
 }
 
-/* What stands before every value: a comma, a key. */
+/* Writes what precedes a value: a comma, a key. */
 static void
 lead(struct out *o, const char *key)
 {
@@ -130,7 +131,7 @@ out_string(FILE *f, const char *text, size_t len)
 	(void)fputc('"', f);
 }
 
-/* One code point as people see it; `&lt;` and the like where html. */
+/* One code point as it is displayed; with html, `&lt;` and similar. */
 static void
 put_code(FILE *f, const char *text, size_t n, uint32_t code, bool html)
 {

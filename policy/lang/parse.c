@@ -1,7 +1,9 @@
 /*
- * Words to a tree: files, servers, blocks.  A statement with an error is reported,
- * skipped and left out; parsing goes on behind it.
+ * Parses words into a tree: files, servers, blocks.  A statement with an error
+ * is reported, skipped and left out; parsing continues after it.
  */
+#define DIAG_CODE "syntax"
+
 #include "policy/lang/parse.h"
 
 #include <errno.h>
@@ -29,7 +31,7 @@ parse_keyword(const struct parser *p)
 	return parse_at(p, TOKEN_WORD) ? p->tok.word.kw : KW_NONE;
 }
 
-/* Does the word at hand open a statement there? */
+/* Can the current word begin a statement of this place? */
 bool
 parse_place(const struct parser *p, unsigned int where)
 {
@@ -43,14 +45,17 @@ parse_at_end(const struct parser *p)
 	       parse_at(p, TOKEN_END);
 }
 
-/* What stands there; never a word's text, which may be a value gone astray. */
+/*
+ * Describes the token; never the text of a word, which may be a misplaced
+ * secret.
+ */
 const char *
 parse_token_text(const struct parser *p)
 {
 	static const char *const names[] = {
-	    [TOKEN_END] = "the end of the file",
-	    [TOKEN_NEWLINE] = "the end of the line",
-	    [TOKEN_WORD] = "this word",
+	    [TOKEN_END] = "end of file",
+	    [TOKEN_NEWLINE] = "end of line",
+	    [TOKEN_WORD] = "word",
 	    [TOKEN_OPEN] = "`{`",
 	    [TOKEN_CLOSE] = "`}`",
 	    [TOKEN_LIST] = "`[`",
@@ -113,8 +118,8 @@ parse_words(struct parser *p, struct word **array, size_t *n, size_t max)
 /* ---- recovery ------------------------------------------------------------ */
 
 /*
- * Over the rest of a statement and its { }, up to the newline, or to the `}`
- * that closes the server.  A { } left open ends where a statement begins.
+ * Skips the rest of a statement and its { }, up to the newline or to the `}`
+ * that closes the server.  An unclosed { } ends where a statement begins.
  */
 void
 parse_skip(struct parser *p, bool top)
@@ -147,13 +152,14 @@ parse_skip(struct parser *p, bool top)
 void
 parse_not_in_version(struct parser *p)
 {
-	diag_error(p->diag, p->tok.at, "`%s` is not in this version",
+	diag_error(p->diag, p->tok.at, "`%s` is not supported in this version",
 	    keyword_name(parse_keyword(p)));
 }
 
 /*
- * A word that may not stand here, and what was perhaps meant.  A word that is
- * near to nothing may be a value gone astray: neither it nor its line is shown.
+ * Reports a word that is not allowed here, with a suggestion.  A word that is
+ * not near any keyword may be a misplaced secret: neither it nor its line is
+ * shown.
  */
 void
 parse_unknown(struct parser *p, const char *what, unsigned int where)
@@ -166,23 +172,24 @@ parse_unknown(struct parser *p, const char *what, unsigned int where)
 	p->diag->hide_line = hide || near == KW_NONE || keyword_row(near)->hidden;
 	diag_text(shown, w->raw, w->raw_len);
 	if (near != KW_NONE && strcmp(shown, keyword_name(near)) == 0)
-		diag_error(p->diag, w->at, "`%s` cannot stand here", shown);
+		diag_error(p->diag, w->at, "`%s` is not allowed here", shown);
 	else if (near != KW_NONE)
-		diag_error(p->diag, w->at, "unknown %s `%s`; did you mean `%s`?", what,
+		diag_error(p->diag, w->at, "unknown %s `%s`: did you mean `%s`?", what,
 		    shown, keyword_name(near));
 	else if (w->kw != KW_NONE)
-		diag_error(p->diag, w->at, "`%s` is no %s", keyword_name(w->kw), what);
+		diag_error(p->diag, w->at, "`%s` is not a valid %s here",
+		    keyword_name(w->kw), what);
 	else
 		diag_error(p->diag, w->at, "unknown %s", what);
 	p->diag->hide_line = hide;
 }
 
-/* A reserved word where it cannot stand: the argument list ends before it. */
+/* A reserved word where it is not allowed: the arguments end before it. */
 void
 parse_reserved(struct parser *p)
 {
 	diag_error(p->diag, p->tok.at,
-	    "`%s` is a reserved word; write \"%s\" in quotes to mean its text",
+	    "`%s` is a keyword: write \"%s\" in quotes to use it as text",
 	    keyword_name(parse_keyword(p)), keyword_name(parse_keyword(p)));
 }
 
@@ -201,17 +208,17 @@ body_stranger(struct parser *p)
 	p->diag->hide_line = parse_at(p, TOKEN_WORD);
 	if (parse_at(p, TOKEN_WORD) && parse_keyword(p) == KW_NONE &&
 	    !p->tok.word.quoted) {
-		p->diag->hide_line = false; /* it decides */
-		parse_unknown(p, "word", WHERE_GRANT);
+		p->diag->hide_line = false; /* a keyword: show it */
+		parse_unknown(p, "keyword", WHERE_GRANT);
 	} else if (parse_keyword(p) == KW_LET)
-		diag_error(p->diag, p->tok.at, "`let` stands outside of a server");
+		diag_error(p->diag, p->tok.at, "`let` is not allowed inside a server");
 	else
-		diag_error(p->diag, p->tok.at, "a grant was expected, not %s",
+		diag_error(p->diag, p->tok.at, "expected a grant, found %s",
 		    parse_token_text(p));
 	p->diag->hide_line = false;
 }
 
-/* A statement of the file inside a server: its `}` was forgotten. */
+/* A file-level statement inside a server: the `}` is missing. */
 static bool
 body_is_left_open(const struct parser *p)
 {
@@ -224,7 +231,7 @@ body(struct parser *p, struct server *server, struct at open)
 {
 	while (!parse_at(p, TOKEN_CLOSE)) {
 		if (parse_at(p, TOKEN_END) || body_is_left_open(p)) {
-			diag_error(p->diag, open, "this `{` has no `}`");
+			diag_error(p->diag, open, "unclosed `{`: expected `}`");
 			server->broken = true;
 			return;
 		}
@@ -257,8 +264,7 @@ bool
 parse_open(struct parser *p, const char *what)
 {
 	if (!parse_at(p, TOKEN_OPEN)) {
-		diag_error(
-		    p->diag, p->tok.at, "`{` was expected on the line of %s", what);
+		diag_error(p->diag, p->tok.at, "expected `{` on the line of %s", what);
 		while (!parse_at(p, TOKEN_OPEN) && !parse_at_end(p))
 			parse_advance(p);
 		while (parse_at(p, TOKEN_NEWLINE))
@@ -270,7 +276,7 @@ parse_open(struct parser *p, const char *what)
 	return true;
 }
 
-/* NAME { ... }: what servers and blocks have in common. */
+/* NAME { ... }: the part that servers and blocks share. */
 static bool
 named_body(struct parser *p, struct server *s, const char *what)
 {
@@ -279,7 +285,7 @@ named_body(struct parser *p, struct server *s, const char *what)
 	s->at = p->tok.at;
 	parse_advance(p);
 	if (!parse_at(p, TOKEN_WORD)) {
-		diag_error(p->diag, p->tok.at, "a name was expected: %s NAME {", what);
+		diag_error(p->diag, p->tok.at, "expected a name: %s NAME {", what);
 		parse_skip(p, true);
 		return false;
 	}
@@ -288,8 +294,8 @@ named_body(struct parser *p, struct server *s, const char *what)
 	s->name = p->tok.word;
 	if (!server_name(&s->name))
 		diag_error(p->diag, s->name.at,
-		    "a %s's name is up to 64 letters, digits, `_` and `-`, "
-		    "the first a letter or digit",
+		    "invalid %s name: use up to 64 letters, digits, `_` and `-`, "
+		    "starting with a letter or digit",
 		    what);
 	parse_advance(p);
 	open = p->tok.at;
@@ -297,7 +303,7 @@ named_body(struct parser *p, struct server *s, const char *what)
 		return false;
 	body(p, s, open);
 	if (!s->broken && !parse_at_end(p))
-		diag_error(p->diag, p->tok.at, "a new line was expected behind `}`");
+		diag_error(p->diag, p->tok.at, "expected a newline after `}`");
 	return true;
 }
 
@@ -324,17 +330,17 @@ block(struct parser *p)
 	struct tree *t = p->tree;
 	struct block b = {.used = false}, *own = NULL, **array;
 	const struct block *old;
+	const char *path;
 
 	if (!named_body(p, &b.body, "block"))
 		return;
 	old = block_find(p->lets, b.body.name.text, b.body.name.len);
 	if (old != NULL) {
-		diag_error(p->diag, b.body.name.at, "block `%s` stands twice%s%s:%u",
-		    b.body.name.text, "; the first is at ",
-		    t->source[old->body.at.file].path == NULL
-			? "line"
-			: t->source[old->body.at.file].path,
-		    old->body.at.line);
+		path = t->source[old->body.at.file].path;
+		diag_error(p->diag, b.body.name.at,
+		    "duplicate block `%s`: first defined %s%s%s%u", b.body.name.text,
+		    path == NULL ? "on line " : "at ", path == NULL ? "" : path,
+		    path == NULL ? "" : ":", old->body.at.line);
 		return;
 	}
 	/* NOLINTNEXTLINE(bugprone-sizeof-expression): its elements are pointers */
@@ -359,15 +365,15 @@ top_stranger(struct parser *p)
 	p->diag->hide_line = keyword_row(parse_keyword(p))->hidden || p->tok.word.quoted;
 	if (parse_place(p, WHERE_GRANT))
 		diag_error(p->diag, p->tok.at,
-		    "`%s` belongs inside of a server: server NAME { ... }",
+		    "`%s` is only allowed inside a server: server NAME { ... }",
 		    keyword_name(parse_keyword(p)));
 	else if (parse_at(p, TOKEN_WORD) && parse_keyword(p) == KW_NONE &&
 		 !p->tok.word.quoted)
-		parse_unknown(p, "word", WHERE_TOP);
+		parse_unknown(p, "keyword", WHERE_TOP);
 	else if (parse_at(p, TOKEN_CLOSE))
-		diag_error(p->diag, p->tok.at, "this `}` closes nothing");
+		diag_error(p->diag, p->tok.at, "unexpected `}`: no `{` is open");
 	else
-		diag_error(p->diag, p->tok.at, "a statement was expected, not %s",
+		diag_error(p->diag, p->tok.at, "expected a statement, found %s",
 		    parse_token_text(p));
 	if (parse_at(p, TOKEN_CLOSE))
 		parse_advance(p);
@@ -448,7 +454,7 @@ tree_parse(
 	r = include_given(&t, &opened);
 	for (i = 0; i < n && r == 0; i++) {
 		if (opened.file[i].done)
-			continue; /* another one has included it */
+			continue; /* already included by another file */
 		r = parse_file(&t, &opened, (uint32_t)i, diag);
 		opened.file[i].done = true;
 	}
@@ -464,6 +470,7 @@ tree_parse(
 void
 tree_free(struct tree *t)
 {
+	memo_free(t->memo);
 	arena_free(t->arena);
 	memset(t, 0, sizeof(*t));
 }

@@ -1,14 +1,16 @@
 /*
- * when EXPRESSION: conditions over the arguments of a call, and their print.
+ * when EXPRESSION: parses and prints conditions over the arguments of a call.
  *
  *	expr  = and { "or" and } .
  *	and   = not { "and" not } .
  *	not   = "not" not | "(" expr ")" | test .
  *	test  = path ( "==" | "!=" | "<" | "<=" | ">" | ">=" ) value
  *	      | path "in" ( "[" value { "," value } "]" | $list )
- *	      | path "matches" pattern | path "under" folder | path "exists" .
+ *	      | path "matches" pattern | path "under" directory | path "exists" .
  *	path  = "args" { "." key | "[" ( number | QUOTED ) "]" } .
  */
+#define DIAG_CODE "condition"
+
 #include "policy/lang/parse.h"
 
 #include <errno.h>
@@ -106,7 +108,10 @@ word_value_type(const struct word *w)
 	if (w->quoted || (w->let != NULL && w->let->list == NULL && w->let->value.quoted))
 		return VALUE_STRING;
 	type = bare_type(w);
-	/* what a let or a list says is text unless it looks like something else */
+	/*
+	 * a value from a let or a list is text unless it is spelled as another
+	 * type
+	 */
 	if (type == 0 && (w->let != NULL || w->literal != NULL))
 		return VALUE_STRING;
 	return type;
@@ -120,8 +125,8 @@ node(struct when *w, enum cond_kind kind, struct at at)
 	struct cond *c;
 
 	if (w->node_n++ == COND_NODES_MAX) {
-		diag_error(
-		    w->p->diag, at, "a condition has at most %d parts", COND_NODES_MAX);
+		diag_error(w->p->diag, at, "the condition has more than %d parts",
+		    COND_NODES_MAX);
 		return NULL;
 	}
 	c = arena_alloc(w->p->tree->arena, sizeof(*c));
@@ -146,7 +151,8 @@ step_push(struct when *w, struct cond *c, const struct cond_step *s, struct at a
 	struct cond_step *array;
 
 	if (c->step_n == COND_STEPS_MAX) {
-		diag_error(w->p->diag, at, "a path has at most %d steps", COND_STEPS_MAX);
+		diag_error(
+		    w->p->diag, at, "the path has more than %d steps", COND_STEPS_MAX);
 		return false;
 	}
 	array = arena_push(w->p->tree->arena, c->step, c->step_n, sizeof(*array));
@@ -170,7 +176,7 @@ cond_key_is_plain(const char *key, size_t len)
 	return len > 0;
 }
 
-/* ".a.b", the part of a bare word behind `args` or `]`. */
+/* ".a.b", the part of a bare word after `args` or `]`. */
 static bool
 keys(struct when *w, struct cond *c, const char *text, size_t len, struct at at)
 {
@@ -195,8 +201,8 @@ keys(struct when *w, struct cond *c, const char *text, size_t len, struct at at)
 	return true;
 bad:
 	diag_error(w->p->diag, at,
-	    "a path is args.a.b[0] or args[\"any key\"], and spaces stand around == "
-	    "and its like");
+	    "invalid path: expected args.a.b[0] or args[\"any key\"], with spaces around "
+	    "operators such as ==");
 	return false;
 }
 
@@ -215,13 +221,14 @@ step_index(struct when *w, struct cond *c)
 		s.key_len = p->tok.word.len;
 	} else if (!parse_at(p, TOKEN_WORD) || unit_count(p->tok.word.text, &n) != 0 ||
 		   n >= UINT32_MAX) {
-		diag_error(p->diag, p->tok.at, "`[ ]` holds a number or a quoted key");
+		diag_error(
+		    p->diag, p->tok.at, "expected a number or a quoted key in `[ ]`");
 		return false;
 	}
 	s.index = (uint32_t)n;
 	parse_advance(p);
 	if (!parse_at(p, TOKEN_UNLIST)) {
-		diag_error(p->diag, p->tok.at, "`]` was expected");
+		diag_error(p->diag, p->tok.at, "expected `]`");
 		return false;
 	}
 	parse_advance(p);
@@ -237,7 +244,8 @@ path(struct when *w, struct cond *c)
 	if (!parse_at(p, TOKEN_WORD) || t->quoted || t->raw_len < 4 ||
 	    memcmp(t->raw, "args", 4) != 0 || (t->raw_len > 4 && t->raw[4] != '.')) {
 		diag_error(p->diag, p->tok.at,
-		    "a condition starts with args, as in args.branch == \"main\"");
+		    "expected a condition that starts with args, as in args.branch == "
+		    "\"main\"");
 		return false;
 	}
 	if (!keys(w, c, t->raw + 4, t->raw_len - 4, t->at))
@@ -262,13 +270,13 @@ value(struct when *w, struct cond *c)
 
 	if (!parse_at(p, TOKEN_WORD) || parse_keyword(p) != KW_NONE) {
 		diag_error(p->diag, p->tok.at,
-		    "a value was expected: a quoted text, a number, true, false, null");
+		    "expected a value: a quoted string, a number, true, false or null");
 		return false;
 	}
 	if (word_value_type(&p->tok.word) == 0) {
 		diag_error(p->diag, p->tok.at,
-		    "neither a number nor true, false or null: quote it to mean the "
-		    "text");
+		    "expected a number, true, false or null: quote it to use it as a "
+		    "string");
 		return false;
 	}
 	parse_push(p, &c->value, &c->value_n);
@@ -300,7 +308,7 @@ value_list(struct when *w, struct cond *c)
 		if (good && parse_at(p, TOKEN_COMMA))
 			parse_advance(p);
 		else if (good && !parse_at(p, TOKEN_UNLIST)) {
-			diag_error(p->diag, p->tok.at, "`,` or `]` was expected");
+			diag_error(p->diag, p->tok.at, "expected `,` or `]`");
 			good = false;
 		}
 	}
@@ -315,7 +323,7 @@ value_list(struct when *w, struct cond *c)
 	return true;
 }
 
-/* A pattern or a folder: one word of text. */
+/* A pattern or a directory: one word, any text. */
 static bool
 value_text(struct when *w, struct cond *c)
 {
@@ -326,14 +334,14 @@ value_text(struct when *w, struct cond *c)
 	if (!parse_at(p, TOKEN_WORD) || parse_keyword(p) != KW_NONE ||
 	    (p->tok.word.let != NULL && p->tok.word.let->list != NULL)) {
 		diag_error(p->diag, p->tok.at, "`%s` takes %s", cond_name(c->kind),
-		    c->kind == COND_KIND_UNDER ? "one folder" : "one pattern");
+		    c->kind == COND_KIND_UNDER ? "one directory" : "one pattern");
 		return false;
 	}
 	if (c->kind == COND_KIND_UNDER &&
 	    (!word_is_literal(&p->tok.word) || !path_is_normal(p->tok.word.text))) {
 		diag_error(p->diag, p->tok.at,
-		    "a path starts with `/` and has no `//`, `.`, `..`, `*` or closing "
-		    "`/`");
+		    "invalid path: expected an absolute path without `//`, `.`, `..`, "
+		    "`*` or a trailing `/`");
 		return false;
 	}
 	if (c->kind == COND_KIND_MATCHES &&
@@ -341,8 +349,8 @@ value_text(struct when *w, struct cond *c)
 		kind == ARG_REST || kind == ARG_CHOICE || kind >= ARG_SLOT ||
 		(kind == ARG_LITERAL && strchr(p->tok.word.text, '*') != NULL))) {
 		diag_error(p->diag, p->tok.at,
-		    "in a pattern, `*` is any run of characters; `**`, `|` and a literal "
-		    "`*` are not known here");
+		    "invalid pattern: `*` matches any characters; `**`, `|` and a "
+		    "literal `*` are not supported here");
 		return false;
 	}
 	parse_push(p, &c->value, &c->value_n);
@@ -350,7 +358,7 @@ value_text(struct when *w, struct cond *c)
 	return true;
 }
 
-/* < and its like are of numbers. */
+/* Ordering operators compare numbers only. */
 static bool
 order_is_good(struct when *w, const struct cond *c)
 {
@@ -358,7 +366,7 @@ order_is_good(struct when *w, const struct cond *c)
 	    word_value_type(&c->value[0]) == VALUE_NUMBER)
 		return true;
 	diag_error(
-	    w->p->diag, c->value[0].at, "`%s` compares numbers", cond_name(c->kind));
+	    w->p->diag, c->value[0].at, "`%s` only compares numbers", cond_name(c->kind));
 	return false;
 }
 
@@ -377,7 +385,7 @@ test(struct when *w)
 			break;
 	if (i == TEST_N) {
 		diag_error(p->diag, p->tok.at,
-		    "== != < <= > >= in matches under or exists was expected");
+		    "expected one of == != < <= > >= in matches under exists");
 		return NULL;
 	}
 	c->kind = tests[i].kind;
@@ -407,7 +415,8 @@ not_or_test(struct when *w)
 	struct at at = p->tok.at;
 
 	if (++w->depth >= SEALED_COND_DEPTH_MAX) {
-		diag_error(p->diag, at, "a condition is at most %d deep",
+		diag_error(p->diag, at,
+		    "the condition is nested more than %d levels deep",
 		    SEALED_COND_DEPTH_MAX - 1);
 	} else if (at_word(p, "not")) {
 		c = node(w, COND_KIND_NOT, at);
@@ -418,7 +427,7 @@ not_or_test(struct when *w)
 		parse_advance(p);
 		c = expr(w);
 		if (c != NULL && !parse_at(p, TOKEN_RIGHT)) {
-			diag_error(p->diag, p->tok.at, "`)` was expected");
+			diag_error(p->diag, p->tok.at, "expected `)`");
 			c = NULL;
 		}
 		if (c != NULL)
@@ -431,7 +440,7 @@ not_or_test(struct when *w)
 }
 /* NOLINTEND(misc-no-recursion) */
 
-/* a OP b OP c, from the left; its parts by the function for what binds closer. */
+/* a OP b OP c, left-associative; part() parses what binds tighter. */
 static struct cond *
 chain(struct when *w, enum cond_kind kind, struct cond *(*part)(struct when *))
 {

@@ -1,13 +1,14 @@
 /*
- * The statements of a file that are neither servers nor blocks: let, never,
- * expect.
+ * File-level statements other than servers and blocks: let, never, expect.
  */
+#define DIAG_CODE "syntax"
+
 #include "policy/lang/parse.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Nothing else on the line; false: reported. */
+/* Expects the end of the line; false: reported. */
 static bool
 line_ends(struct parser *p)
 {
@@ -16,8 +17,7 @@ line_ends(struct parser *p)
 	if (parse_keyword(p) != KW_NONE)
 		parse_reserved(p);
 	else
-		diag_error(
-		    p->diag, p->tok.at, "%s is one too many here", parse_token_text(p));
+		diag_error(p->diag, p->tok.at, "unexpected %s", parse_token_text(p));
 	return false;
 }
 
@@ -53,7 +53,7 @@ push_let(struct parser *p, const struct let *l)
 	t->let = array;
 }
 
-/* Every byte of a value of a list is plain text, whatever it holds. */
+/* Marks every byte of a list value as plain text. */
 static void
 list_literal(struct parser *p, struct let *l)
 {
@@ -92,7 +92,7 @@ let_list(struct parser *p, struct let *l)
 	p->lex.flat = p->lex.commas = false;
 	if (!parse_at(p, TOKEN_UNLIST)) {
 		diag_error(p->diag, parse_at(p, TOKEN_END) ? open : p->tok.at,
-		    "a list is values with `,` between them, and a `]`");
+		    "expected values separated by `,`, then `]`");
 		return false;
 	}
 	parse_advance(p);
@@ -110,7 +110,7 @@ let_value(struct parser *p, struct let *l)
 	if (parse_at(p, TOKEN_LIST))
 		return let_list(p, l);
 	if (!parse_at(p, TOKEN_WORD)) {
-		diag_error(p->diag, p->tok.at, "a value is missing behind `=`");
+		diag_error(p->diag, p->tok.at, "expected a value after `=`");
 		return false;
 	}
 	if (parse_keyword(p) != KW_NONE)
@@ -132,21 +132,21 @@ let_words(struct parser *p, struct let *l)
 	parse_advance(p);
 	if (!parse_at(p, TOKEN_WORD) || !let_name(&p->tok.word)) {
 		diag_error(p->diag, p->tok.at,
-		    "a name was expected: letters, digits and `_`, not a digit first, "
-		    "not a reserved word");
+		    "expected a name: letters, digits and `_`, not starting with a "
+		    "digit, and not a keyword");
 		return false;
 	}
 	l->name = p->tok.word;
 	old = let_find(p->lets, l->name.text, l->name.len);
 	if (old != NULL) {
-		diag_error(p->diag, l->name.at, "`%s` is already set on line %u",
-		    l->name.text, old->name.at.line);
+		diag_error(p->diag, l->name.at,
+		    "duplicate `%s`: first defined on line %u", l->name.text,
+		    old->name.at.line);
 		return false;
 	}
 	parse_advance(p);
 	if (!parse_at(p, TOKEN_WORD) || !parse_word_is(&p->tok.word, "=")) {
-		diag_error(
-		    p->diag, p->tok.at, "`=` with a space on both sides was expected");
+		diag_error(p->diag, p->tok.at, "expected `=` with a space on both sides");
 		return false;
 	}
 	parse_advance(p);
@@ -163,8 +163,11 @@ top_let(struct parser *p)
 	if (let_words(p, &l)) {
 		if (!parse_at(p, TOKEN_NEWLINE) && !parse_at(p, TOKEN_END))
 			diag_error(p->diag, p->tok.at,
-			    "a value is one word; quote it if it has spaces");
-		/* set even so: one mistake, one message */
+			    "a value is one word: quote it if it contains spaces");
+		/*
+		 * define it even after an error, so that one mistake gives one
+		 * message
+		 */
 		push_let(p, &l);
 	}
 	if (p->diag->error_n != before)
@@ -174,7 +177,7 @@ top_let(struct parser *p)
 
 /* ---- never --------------------------------------------------------------- */
 
-/* May it be claimed that this is never so? */
+/* May `never` name this keyword? */
 static bool
 is_claim(enum keyword kw)
 {
@@ -200,8 +203,8 @@ never_that(struct parser *p, struct never *n)
 	n->that_at = p->tok.at;
 	if (n->that == KW_NONE || !is_claim(n->that)) {
 		diag_error(p->diag, p->tok.at,
-		    "`that` stands before hold, read, write, exec, net, tool, resource "
-		    "or prompt, and what");
+		    "expected hold, read, write, exec, net, tool, resource or prompt "
+		    "after `that`");
 		return false;
 	}
 	parse_advance(p);
@@ -215,7 +218,7 @@ never_servers(struct parser *p, struct never *n)
 {
 	parse_advance(p);
 	if (!parse_at(p, TOKEN_WORD) || !parse_word_is(&p->tok.word, "servers")) {
-		diag_error(p->diag, p->tok.at, "`servers` was expected behind `from`");
+		diag_error(p->diag, p->tok.at, "expected `servers` after `from`");
 		return false;
 	}
 	parse_advance(p);
@@ -232,7 +235,7 @@ never_servers(struct parser *p, struct never *n)
 			parse_advance(p);
 		}
 		if (n->except_n == 0) {
-			diag_error(p->diag, p->tok.at, "`except` takes names of servers");
+			diag_error(p->diag, p->tok.at, "`except` takes server names");
 			return false;
 		}
 	}
@@ -255,8 +258,8 @@ never_words(struct parser *p, struct never *n)
 	n->what = parse_keyword(p);
 	if (n->what == KW_NONE || !is_claim(n->what)) {
 		diag_error(p->diag, p->tok.at,
-		    "`never` stands before read, write, exec, net, tool, resource, "
-		    "prompt, secret, sampling, elicitation or roots");
+		    "expected read, write, exec, net, tool, resource, prompt, secret, "
+		    "sampling, elicitation or roots after `never`");
 		return false;
 	}
 	parse_advance(p);
@@ -297,7 +300,10 @@ top_never(struct parser *p)
 
 /* ---- expect -------------------------------------------------------------- */
 
-/* The JSON object at hand, up to its last `}`: raw, for the matcher to read. */
+/*
+ * The JSON object at the current position, up to its last `}`: raw, parsed by
+ * the matcher.
+ */
 static bool
 json(struct parser *p, struct expectation *e)
 {
@@ -320,7 +326,7 @@ json(struct parser *p, struct expectation *e)
 			depth--;
 	}
 	if (depth > 0) {
-		diag_error(p->diag, p->tok.at, "this JSON has no end");
+		diag_error(p->diag, p->tok.at, "unterminated JSON");
 		return false;
 	}
 	e->json = l->text + start;
@@ -336,7 +342,7 @@ json(struct parser *p, struct expectation *e)
 	return true;
 }
 
-/* from PATH, in PATH, with env NAME...: what is known about who asks. */
+/* from PATH, in PATH, with env NAME...: facts about the caller. */
 static bool
 expect_fact(struct parser *p, struct expectation *e)
 {
@@ -385,14 +391,13 @@ expect_verdict(struct parser *p, struct expectation *e)
 	enum keyword kw;
 
 	if (!parse_at(p, TOKEN_WORD) || !parse_word_is(&p->tok.word, "->")) {
-		diag_error(
-		    p->diag, p->tok.at, "`->` and allow, ask or deny were expected");
+		diag_error(p->diag, p->tok.at, "expected `->` and allow, ask or deny");
 		return false;
 	}
 	parse_advance(p);
 	kw = parse_keyword(p);
 	if (kw != KW_ALLOW && kw != KW_ASK && kw != KW_DENY) {
-		diag_error(p->diag, p->tok.at, "allow, ask or deny was expected");
+		diag_error(p->diag, p->tok.at, "expected allow, ask or deny");
 		return false;
 	}
 	e->verdict = of[kw];
@@ -400,7 +405,7 @@ expect_verdict(struct parser *p, struct expectation *e)
 	return true;
 }
 
-/* How many words stand behind each that can be expected. */
+/* Checks how many words follow each keyword of `expect`. */
 static bool
 expect_count(struct parser *p, const struct expectation *e)
 {
@@ -418,19 +423,20 @@ expect_count(struct parser *p, const struct expectation *e)
 	}
 	if (e->word_n >= (max > 0) && e->word_n <= max)
 		return true;
-	diag_error(p->diag, e->at, "here `%s` takes %s", keyword_name(e->kw), takes);
+	diag_error(
+	    p->diag, e->at, "in `expect`, `%s` takes %s", keyword_name(e->kw), takes);
 	return false;
 }
 
 static bool
 expectation(struct parser *p, struct expect *x)
 {
-	struct expectation e = {.at = p->tok.at, .kw = parse_keyword(p)}, *array;
+	struct expectation e = {.at = p->tok.at, .kw = parse_statement(p)}, *array;
 
-	if (!parse_place(p, WHERE_ASKED)) {
+	if ((keyword_row(e.kw)->where & WHERE_ASKED) == 0) {
 		diag_error(p->diag, p->tok.at,
-		    "exec, net, read, write, tool, resource, prompt, sampling, "
-		    "elicitation or roots was expected, not %s",
+		    "expected exec, net, read, write, tool, resource, prompt, method, "
+		    "sampling, elicitation or roots, found %s",
 		    parse_token_text(p));
 		return false;
 	}
@@ -447,8 +453,7 @@ expectation(struct parser *p, struct expect *x)
 	if (!expect_verdict(p, &e) || !expect_count(p, &e))
 		return false;
 	if (!parse_at_end(p)) {
-		diag_error(
-		    p->diag, p->tok.at, "%s is one too many here", parse_token_text(p));
+		diag_error(p->diag, p->tok.at, "unexpected %s", parse_token_text(p));
 		return false;
 	}
 	array = arena_push(p->tree->arena, x->row, x->row_n, sizeof(e));
@@ -484,8 +489,8 @@ top_expect(struct parser *p)
 
 	parse_advance(p);
 	if (!parse_at(p, TOKEN_WORD) || parse_keyword(p) != KW_NONE) {
-		diag_error(p->diag, p->tok.at,
-		    "the name of a server was expected: expect NAME {");
+		diag_error(
+		    p->diag, p->tok.at, "expected the name of a server: expect NAME {");
 		parse_skip(p, true);
 		return;
 	}
@@ -497,7 +502,7 @@ top_expect(struct parser *p)
 	while (!parse_at(p, TOKEN_CLOSE)) {
 		if (parse_at(p, TOKEN_END) ||
 		    (parse_place(p, WHERE_TOP) && parse_keyword(p) != KW_SECRET)) {
-			diag_error(p->diag, open, "this `{` has no `}`");
+			diag_error(p->diag, open, "unclosed `{`: expected `}`");
 			return;
 		}
 		if (parse_at(p, TOKEN_NEWLINE))
@@ -508,5 +513,5 @@ top_expect(struct parser *p)
 	parse_advance(p);
 	push_expect(p, &x);
 	if (!parse_at_end(p))
-		diag_error(p->diag, p->tok.at, "a new line was expected behind `}`");
+		diag_error(p->diag, p->tok.at, "expected a newline after `}`");
 }

@@ -1,14 +1,16 @@
 /*
- * One grant is one row of keyword.c: a verdict or none, a number of words, what
- * may stand behind them.
+ * Parses grants.  One row of keyword.c defines each kind: whether it has a
+ * verdict, how many words, and which qualifiers may follow them.
  */
+#define DIAG_CODE "syntax"
+
 #include "policy/lang/parse.h"
 #include "policy/lang/secret_source.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* ---- what stands behind the words ---------------------------------------- */
+/* ---- qualifiers and options ---------------------------------------------- */
 
 static void
 push_qual(struct parser *p, struct stmt *s, const struct qual *q)
@@ -34,24 +36,24 @@ has_qual(const struct stmt *s, enum keyword kw)
 	return false;
 }
 
-/* May q stand behind s at all, and only once. */
+/* May q follow s, and only once? */
 static bool
 qual_fits(struct parser *p, const struct stmt *s, enum keyword kw, struct at at)
 {
 	if ((keyword_row(kw)->quals & keyword_row(s->kw)->quals) == 0) {
-		diag_error(p->diag, at, "`%s` cannot stand behind `%s`", keyword_name(kw),
-		    keyword_name(s->kw));
+		diag_error(p->diag, at, "`%s` is not allowed after `%s`",
+		    keyword_name(kw), keyword_name(s->kw));
 		return false;
 	}
-	/* each `except` of a program is one more pattern */
+	/* each `except` of a program adds one pattern */
 	if (has_qual(s, kw) && !(kw == KW_EXCEPT && s->kw == KW_EXEC)) {
-		diag_error(p->diag, at, "`%s` stands here twice", keyword_name(kw));
+		diag_error(p->diag, at, "duplicate `%s`", keyword_name(kw));
 		return false;
 	}
 	return true;
 }
 
-/* The word at hand opens a qualifier: which. */
+/* The qualifier that the current word opens. */
 static enum keyword
 qualifier_word(const struct parser *p, const struct stmt *s)
 {
@@ -62,7 +64,7 @@ qualifier_word(const struct parser *p, const struct stmt *s)
 	return parse_place(p, WHERE_QUAL) ? p->tok.word.kw : KW_NONE;
 }
 
-/* The option that the word at hand opens; `may` is one behind a secret only. */
+/* The option that the current word opens; `may` is one only in a secret. */
 static enum keyword
 option_word(const struct parser *p, const struct stmt *s)
 {
@@ -74,13 +76,19 @@ option_word(const struct parser *p, const struct stmt *s)
 	return (keyword_row(kw)->where & WHERE_OPTION) != 0 ? kw : KW_NONE;
 }
 
-/* Words of a qualifier or an option, up to what its row says. */
+/*
+ * Reads the arguments of a qualifier or an option, at most as many as its row
+ * allows.
+ */
 static void
 qual_words(struct parser *p, const struct stmt *s, struct qual *q, size_t max)
 {
 	size_t min = keyword_row(q->kw)->word_min;
 
-	/* a word like `plain` opens a qualifier only where none is still due */
+	/*
+	 * a word like `plain` opens a qualifier only if no word is still
+	 * required
+	 */
 	while (parse_at(p, TOKEN_WORD) && parse_keyword(p) == KW_NONE &&
 	       q->word_n < max &&
 	       (q->word_n < min ||
@@ -114,7 +122,7 @@ qualifier(struct parser *p, struct stmt *s)
 	const struct keyword_row *row = keyword_row(q.kw);
 
 	if (q.kw == KW_WHEN && s->when != NULL) {
-		diag_error(p->diag, q.at, "`when` stands here twice");
+		diag_error(p->diag, q.at, "duplicate `when`");
 		return false;
 	}
 	if (!qual_fits(p, s, q.kw, q.at))
@@ -137,14 +145,14 @@ qualifier(struct parser *p, struct stmt *s)
 	return true;
 }
 
-/* One word of an option list, and its values. */
+/* One entry of an option list, with its values. */
 static bool
 option(struct parser *p, struct stmt *s)
 {
 	struct qual q = {.kw = option_word(p, s), .at = p->tok.at};
 
 	if (!parse_at(p, TOKEN_WORD)) {
-		diag_error(p->diag, p->tok.at, "an option was expected, not %s",
+		diag_error(p->diag, p->tok.at, "expected an option, found %s",
 		    parse_token_text(p));
 		return false;
 	}
@@ -171,7 +179,7 @@ options(struct parser *p, struct stmt *s)
 	parse_advance(p);
 	while (!parse_at(p, TOKEN_CLOSE)) {
 		if (parse_at(p, TOKEN_END)) {
-			diag_error(p->diag, open, "this `{` has no `}`");
+			diag_error(p->diag, open, "unclosed `{`: expected `}`");
 			return false;
 		}
 		if (!option(p, s)) {
@@ -188,7 +196,7 @@ options(struct parser *p, struct stmt *s)
 	return true;
 }
 
-/* Near to a word of the list, as it was written. */
+/* The entry of the list that is nearest to this word, as spelled there. */
 static const char *
 word_near(const struct word *w, const char *const *list, size_t n)
 {
@@ -223,11 +231,11 @@ verdict(struct parser *p, struct stmt *s)
 		s->by_annotations = true;
 		parse_advance(p);
 	} else if (parse_at(p, TOKEN_WORD) && word_near(w, verdicts, 3) != NULL)
-		diag_error(
-		    p->diag, p->tok.at, "did you mean `%s`?", word_near(w, verdicts, 3));
+		diag_error(p->diag, p->tok.at, "unknown verdict: did you mean `%s`?",
+		    word_near(w, verdicts, 3));
 	else
-		diag_error(p->diag, p->tok.at, "`%s` is followed by %s",
-		    keyword_name(s->kw), asks ? "allow, ask or deny" : "allow or deny");
+		diag_error(p->diag, p->tok.at, "expected %s after `%s`",
+		    asks ? "allow, ask or deny" : "allow or deny", keyword_name(s->kw));
 }
 
 static void
@@ -237,7 +245,7 @@ too_many(struct parser *p, const struct stmt *s)
 	    keyword_row(s->kw)->takes);
 }
 
-/* The words of a grant, up to a reserved one or the end. */
+/* Reads the words up to a reserved one or the end of the grant. */
 static void
 words(struct parser *p, struct stmt *s)
 {
@@ -246,7 +254,7 @@ words(struct parser *p, struct stmt *s)
 
 	while (parse_at(p, TOKEN_WORD)) {
 		kw = p->tok.word.kw;
-		/* `timeout ask 20s`: there it is a word like the others */
+		/* in `timeout ask 20s`, `ask` is an ordinary word */
 		if ((kw != KW_NONE && !(s->kw == KW_TIMEOUT && kw == KW_ASK)) ||
 		    qualifier_word(p, s) != KW_NONE)
 			return;
@@ -264,7 +272,7 @@ static void
 words_env(struct parser *p, struct stmt *s)
 {
 	if (!parse_at(p, TOKEN_WORD) || parse_keyword(p) != KW_NONE)
-		return; /* tail() and the number of words report it */
+		return; /* tail() and the check of the word count report it */
 	parse_push(p, &s->word, &s->word_n);
 	parse_advance(p);
 	if (!parse_at(p, TOKEN_WORD) || parse_keyword(p) != KW_NONE)
@@ -275,7 +283,7 @@ words_env(struct parser *p, struct stmt *s)
 	}
 	parse_advance(p);
 	if (!parse_at(p, TOKEN_WORD)) {
-		diag_error(p->diag, p->tok.at, "a value is missing behind `=`");
+		diag_error(p->diag, p->tok.at, "expected a value after `=`");
 		return;
 	}
 	if (parse_keyword(p) != KW_NONE)
@@ -297,14 +305,13 @@ words_secret(struct parser *p, struct stmt *s)
 	parse_advance(p);
 	if (parse_keyword(p) != KW_FROM) {
 		diag_error(p->diag, p->tok.at,
-		    "`from` was expected: secret NAME from env, file, cmd or vault");
+		    "expected `from`: secret NAME from env, file, cmd or vault");
 		return;
 	}
 	parse_advance(p);
 	if (!parse_at(p, TOKEN_WORD) || p->tok.word.quoted ||
 	    source_find(p->tok.word.text) == NULL) {
-		diag_error(
-		    p->diag, p->tok.at, "a source was expected: %s", source_list());
+		diag_error(p->diag, p->tok.at, "expected a source: %s", source_list());
 		return;
 	}
 	parse_push(p, &s->word, &s->word_n);
@@ -312,7 +319,7 @@ words_secret(struct parser *p, struct stmt *s)
 	words(p, s);
 }
 
-/* Up to the end of the statement; false when something was wrong. */
+/* Parses up to the end of the statement; false after an error. */
 static bool
 tail(struct parser *p, struct stmt *s)
 {
@@ -325,15 +332,15 @@ tail(struct parser *p, struct stmt *s)
 			good = qualifier(p, s);
 		} else if (parse_at(p, TOKEN_LIST)) {
 			diag_error(p->diag, p->tok.at,
-			    "a list stands behind `let NAME =` or in a condition; here "
-			    "its values stand one after the other");
+			    "a list in `[ ]` is only allowed after `let NAME =` or in a "
+			    "condition: write the values here one after the other");
 			good = false;
 		} else if (parse_keyword(p) != KW_NONE) {
 			parse_reserved(p);
 			good = false;
 		} else {
-			diag_error(p->diag, p->tok.at, "%s is one too many here",
-			    parse_token_text(p));
+			diag_error(
+			    p->diag, p->tok.at, "unexpected %s", parse_token_text(p));
 			good = false;
 		}
 	}
@@ -359,7 +366,8 @@ grant_words(struct parser *p, struct stmt *s)
 	if (p->diag->error_n != before || !tail(p, s))
 		return;
 	if (s->by_annotations && (s->word_n > 0 || s->when != NULL || s->qual_n > 0))
-		diag_error(p->diag, s->at, "nothing follows `tool by-annotations`");
+		diag_error(
+		    p->diag, s->at, "nothing is allowed after `tool by-annotations`");
 	else if (s->word_n < row->word_min && !s->by_annotations)
 		diag_error(p->diag, s->at, "`%s` takes %s", row->name, row->takes);
 }
@@ -378,7 +386,7 @@ push_stmt(struct parser *p, struct server *server, const struct stmt *s)
 	server->stmt = array;
 }
 
-/* The nearest block that there is. */
+/* Suggests the nearest defined block. */
 static void
 block_unknown(struct parser *p, const struct word *w)
 {
@@ -390,12 +398,13 @@ block_unknown(struct parser *p, const struct word *w)
 	near = word_near(w, list, i);
 	if (near != NULL)
 		diag_error(p->diag, w->at,
-		    "no such block above this line; did you mean `%s`?", near);
+		    "no such block above this line: did you mean `%s`?", near);
 	else
-		diag_error(p->diag, w->at, "no such block above this line");
+		diag_error(
+		    p->diag, w->at, "no such block above this line: define it first");
 }
 
-/* What the blocks of a `use` hold stands here, too. */
+/* Copies the statements of the blocks of a `use` into the server. */
 static void
 use(struct parser *p, struct server *server, const struct stmt *s)
 {
@@ -419,7 +428,7 @@ use(struct parser *p, struct server *server, const struct stmt *s)
 			push_stmt(p, server, &one);
 		}
 		if (server->stmt_n > SERVER_STMTS_MAX) {
-			diag_error(p->diag, s->at, "a server has at most %d grants",
+			diag_error(p->diag, s->at, "the server has more than %d grants",
 			    SERVER_STMTS_MAX);
 			server->broken = true;
 			return;

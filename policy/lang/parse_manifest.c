@@ -1,14 +1,18 @@
 /*
- * The statements of manifests, words to a tree: secret, override, token,
- * required, optional.  Any word of them may be a value gone astray: no line of
- * theirs is shown.
+ * Parses the statements of manifests into a tree: secret, override, token,
+ * required, optional.  Any word in them may be a misplaced secret, so no line
+ * of them is shown.
  */
+#define DIAG_CODE "manifest"
+
 #include "policy/lang/parse.h"
 
 #include <errno.h>
 
-/* Does the word at hand end the words of this field?  A field of one value ends
- * behind it, so that a word nobody knows is told where it stands. */
+/*
+ * Is the current word past the end of this field?  A field with one value ends
+ * after it, so that an unknown word is reported at its own place.
+ */
 static bool
 field_ends(const struct parser *p, const struct field *f)
 {
@@ -18,14 +22,14 @@ field_ends(const struct parser *p, const struct field *f)
 	return f->word_n == 1 && manifest_takes_one(manifest_field(&f->name));
 }
 
-/* The words of a field end with its line; the last may stand before the `}`. */
+/* A field ends with its line; the last one may end at the `}`. */
 static bool
 field(struct parser *p, struct manifest *m)
 {
 	struct field f = {.word_n = 0}, *array;
 
 	if (!parse_at(p, TOKEN_WORD)) {
-		diag_error(p->diag, p->tok.at, "a field was expected, not %s",
+		diag_error(p->diag, p->tok.at, "expected a field, found %s",
 		    parse_token_text(p));
 		return false;
 	}
@@ -50,7 +54,7 @@ fields(struct parser *p, struct manifest *m, struct at open)
 {
 	while (!parse_at(p, TOKEN_CLOSE)) {
 		if (parse_at(p, TOKEN_END)) {
-			diag_error(p->diag, open, "this `{` has no `}`");
+			diag_error(p->diag, open, "unclosed `{`: expected `}`");
 			return false;
 		}
 		if (!field(p, m))
@@ -59,15 +63,15 @@ fields(struct parser *p, struct manifest *m, struct at open)
 	return true;
 }
 
-/* The word that the statement opened with is passed. */
+/* The keyword of the statement is already passed. */
 static bool
 manifest(struct parser *p, struct manifest *m)
 {
-	static const char token[] = "the name of a token was expected, "
-				    "as in github/classic";
-	static const char path[] = "the path of a secret was expected, "
-				   "as in team/github/token";
-	static const char other[] = "; a server's own secret stands inside of it";
+	static const char token[] = "expected the name of a token, as in github/classic";
+	static const char path[] =
+	    "expected the path of a secret, as in team/github/token";
+	static const char other[] =
+	    "; write the secret of one server inside its `server`";
 	struct at open;
 
 	parse_advance(p);
@@ -79,7 +83,7 @@ manifest(struct parser *p, struct manifest *m)
 	parse_advance(p);
 	open = p->tok.at;
 	if (!parse_at(p, TOKEN_OPEN)) {
-		diag_error(p->diag, open, "`{` was expected: %s %s { field ... }%s",
+		diag_error(p->diag, open, "expected `{`: %s %s { field ... }%s",
 		    keyword_name(m->kw), m->kw == KW_TOKEN ? "NAME" : "PATH",
 		    m->kw == KW_SECRET ? other : "");
 		return false;
@@ -92,7 +96,7 @@ manifest(struct parser *p, struct manifest *m)
 	parse_advance(p);
 	if (parse_at(p, TOKEN_NEWLINE) || parse_at(p, TOKEN_END))
 		return true;
-	diag_error(p->diag, p->tok.at, "%s is one too many here", parse_token_text(p));
+	diag_error(p->diag, p->tok.at, "unexpected %s", parse_token_text(p));
 	return false;
 }
 

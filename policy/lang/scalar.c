@@ -1,5 +1,5 @@
 /*
- * What a word must be: sizes, times, counts, paths, names of variables.
+ * Scalar values: sizes, times, counts, paths, names of variables.
  */
 #include "policy/lang/lex.h"
 
@@ -8,7 +8,7 @@
 #include <strings.h>
 #include <time.h>
 
-/* The digits at the start of text; *ret_rest is what stands behind them. */
+/* Reads the digits at the start of text; *ret_rest points after them. */
 static int
 digits(const char *text, uint64_t *ret, const char **ret_rest)
 {
@@ -16,7 +16,7 @@ digits(const char *text, uint64_t *ret, const char **ret_rest)
 
 	if (*text < '0' || *text > '9')
 		return -EINVAL;
-	/* 007 is not a number of this language */
+	/* 007 is not a valid number */
 	if (*text == '0' && text[1] >= '0' && text[1] <= '9')
 		return -EINVAL;
 	for (; *text >= '0' && *text <= '9'; text++)
@@ -226,8 +226,8 @@ path_below(const char *outer, const char *inner)
 /* ---- variables ----------------------------------------------------------- */
 
 /*
- * What makes a loader, an interpreter or a tool run or load something that no
- * grant names.  A closing * is any rest.
+ * Variables that make a loader, an interpreter or a tool run or load something
+ * that no grant names.  A trailing * matches any rest.
  */
 static const char *const refused[] = {
     /* loaders and libc */
@@ -319,7 +319,7 @@ static const char *const refused[] = {
     "CARGO_HOME",
     "CARGO_BUILD_*",
     "CARGO_TARGET_*",
-    /* tools that start what a variable says */
+    /* tools that start a program named in a variable */
     "GIT_*",
     "SSH_ASKPASS*",
     "SUDO_ASKPASS",
@@ -353,7 +353,7 @@ static const char *const refused[] = {
     "KENNEL_*",
 };
 
-/* What a prefix above would catch and does no harm. */
+/* Harmless variables that a prefix above would match. */
 static const char *const harmless[] = {
     "PYTHONUNBUFFERED",
     "PYTHONDONTWRITEBYTECODE",

@@ -1,13 +1,14 @@
 /*
- * The syntax of a secret's path.  Of several mistakes the first of this order is
- * told: how many parts, an empty one, one that is kennel's own, its letters.
+ * The syntax of secret paths.  If there are several errors, the first of this
+ * order is reported: number of parts, an empty part, a part reserved for
+ * kennel, invalid characters.
  */
 #include "policy/lang/secret_path.h"
 
 #include <string.h>
 
 #define PARTS_MIN  3
-#define PLACES_MAX 4 /* behind the fourth the place is not told */
+#define PLACES_MAX 4 /* messages give the position only up to the fourth part */
 
 bool
 secret_path_part(const char *text, size_t len)
@@ -21,7 +22,10 @@ secret_path_part(const char *text, size_t len)
 	return len > 0;
 }
 
-/* The part that begins at *at, which is moved behind its `/`; false: the last. */
+/*
+ * Reads the part that begins at *at and moves *at past its `/`; false: it was
+ * the last.
+ */
 static bool
 part_next(const char *text, size_t len, size_t *at, size_t *ret_from, size_t *ret_len)
 {
@@ -33,7 +37,10 @@ part_next(const char *text, size_t len, size_t *at, size_t *ret_from, size_t *re
 	return slash != NULL;
 }
 
-/* The number of the first part that is empty, or else that has a wrong letter. */
+/*
+ * The number of the first empty part, or else of the first part with an invalid
+ * character.
+ */
 static size_t
 part_wrong(const char *text, size_t len, bool empty)
 {
@@ -56,27 +63,28 @@ secret_path_wrong(const char *text, size_t len)
 	    "the second part of the path is empty", "the third part of the path is empty",
 	    "a part of the path is empty"};
 	static const char *const letters[] = {NULL,
-	    "the first part of the path is not small letters, digits and `-`, a letter "
-	    "first",
-	    "the second part of the path is not small letters, digits and `-`, a letter "
-	    "first",
-	    "the third part of the path is not small letters, digits and `-`, a letter "
-	    "first",
-	    "a part of the path is not small letters, digits and `-`, a letter first"};
+	    "invalid first part of the path: use lower-case letters, digits and `-`, "
+	    "starting with a letter",
+	    "invalid second part of the path: use lower-case letters, digits and `-`, "
+	    "starting with a letter",
+	    "invalid third part of the path: use lower-case letters, digits and `-`, "
+	    "starting with a letter",
+	    "invalid part of the path: use lower-case letters, digits and `-`, starting "
+	    "with a letter"};
 	size_t i, parts = 1, place;
 
 	for (i = 0; i < len; i++)
 		parts += text[i] == '/';
 	if (len > SECRET_PATH_MAX)
-		return "the path of a secret has at most 255 bytes";
+		return "the path of the secret is longer than 255 bytes";
 	if (parts < PARTS_MIN)
-		return "the path of a secret has three parts or more, "
+		return "expected a secret path of three or more parts, "
 		       "scope/provider/purpose, as in team/github/token";
 	place = part_wrong(text, len, true);
 	if (place > 0)
 		return empty[place < PLACES_MAX ? place : PLACES_MAX];
 	if (strncmp(text, "__", 2) == 0 || strncmp(text, "_test/", 6) == 0)
-		return "paths that begin with `__` or `_test` are kennel's own";
+		return "paths that start with `__` or `_test` are reserved for kennel";
 	place = part_wrong(text, len, false);
 	return place > 0 ? letters[place < PLACES_MAX ? place : PLACES_MAX] : NULL;
 }

@@ -1,5 +1,5 @@
 /*
- * What a secret is called: scope/provider/purpose.
+ * The name of a secret: scope/provider/purpose.
  */
 #ifndef KENNEL_POLICY_SECRETPATH_H
 #define KENNEL_POLICY_SECRETPATH_H
@@ -10,12 +10,13 @@
 #define SECRET_PATH_MAX 255 /* bytes */
 
 /*
- * Three or more parts with `/` between them, each a small letter and then small
- * letters, digits and `-`.  NULL, or why it is none: a static text that names the
- * place and never holds a byte of the path.
+ * A path has three or more parts separated by `/`. Each part is a lower-case
+ * letter followed by lower-case letters, digits and `-`. Returns NULL, or why
+ * the path is invalid: a static text that gives the position and never contains
+ * a byte of the path.
  */
 const char *secret_path_wrong(const char *, size_t len);
-/* One part of it by itself. */
+/* Is this a valid single part? */
 bool secret_path_part(const char *, size_t len);
 
 #endif

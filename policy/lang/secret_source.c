@@ -1,9 +1,10 @@
 /*
  * The sources of secrets, one row each.
  *
- * What a preset does is what its program's own page says: `pass show` prints an
- * entry, of which the first line is the password; `secret-tool lookup` asks the
- * desktop's keyring; `op read` and `vault kv get` ask a service over the network.
+ * Each preset calls its program as that program's documentation describes:
+ * `pass show` prints an entry, whose first line is the password; `secret-tool
+ * lookup` asks the desktop's keyring; `op read` and `vault kv get` ask a
+ * service over the network.
  */
 #include "policy/lang/secret_source.h"
 

@@ -1,7 +1,6 @@
 /*
- * Where a secret's value comes from, by the word behind `from`: kennel's own four,
- * and presets, which are programs that people have for their secrets and how each
- * is called.
+ * The sources of a secret's value, by the word after `from`: four of kennel's
+ * own, and presets, each of which calls a known password program.
  */
 #ifndef KENNEL_POLICY_SOURCE_H
 #define KENNEL_POLICY_SOURCE_H
@@ -12,30 +11,35 @@
 
 #include "policy/sealed/sealed.h"
 
-/* `from source PATH`: which one is the router's to say (router.h). */
+/* `from source PATH`: the router chooses the source (sources.h). */
 #define SOURCE_ROUTED 0
 
-#define SOURCE_ARGS_MAX 8 /* of a preset, before its own words */
+#define SOURCE_ARGS_MAX 8 /* of a preset, before the caller's words */
 
 struct source_row {
 	const char *word;
 	unsigned int source; /* enum sealed_source, or SOURCE_ROUTED */
-	/* Of a preset; NULL: none.  In args, %1 is its first word, and %* all. */
+	/*
+	 * Only for a preset, else NULL. In args, %1 is its first word and %*
+	 * all words.
+	 */
 	const char *program;
 	const char *args[SOURCE_ARGS_MAX];
-	size_t word_min, word_max; /* of what stands behind the word */
+	size_t word_min, word_max; /* how many words follow the source */
 	uint32_t flags;            /* SECRET_*, or'ed */
 	const char *takes;
 };
 
 /* The row of this word, or NULL. */
 const struct source_row *source_find(const char *word);
-/* Does a program give the value? */
+/* Does a program supply the value? */
 bool source_is_program(const char *word);
-/* Where the preset's program is on this machine: the first of /usr/local/bin,
- * /usr/bin and /bin that has it, else where it would be.  A static string. */
+/*
+ * The path of the preset's program on this machine: the first that exists in
+ * /usr/local/bin, /usr/bin and /bin, else the default place.  A static string.
+ */
 const char *source_program(const struct source_row *);
-/* All words that can stand behind `from`, for messages. */
+/* All words that may follow `from`, for messages. */
 const char *source_list(void);
 
 #endif

@@ -1,6 +1,8 @@
 /*
- * The catalog of tokens, read from three texts.
+ * Reads the catalog of tokens from three texts.
  */
+#define DIAG_CODE "manifest"
+
 #include "policy/manifests/catalog.h"
 
 #include <errno.h>
@@ -11,14 +13,14 @@
 #include "policy/lang/output.h"
 #include "policy/manifests/private.h"
 
-#define TEXTS 3 /* enum catalog_origin is their number */
+#define TEXTS 3 /* indexed by enum catalog_origin */
 
 struct catalog_own {
 	struct tree tree;
 	char *text[TEXTS];
 };
 
-/* policy/manifests/catalog.kennel as it is, and a NUL. */
+/* The contents of policy/manifests/catalog.kennel, and a NUL. */
 extern const char catalog_bundled[];
 __asm__(".pushsection .rodata\n"
 	".global catalog_bundled\n"
@@ -56,7 +58,7 @@ row_fill(struct catalog_row *row, const struct manifest *from)
 	}
 }
 
-/* The row of this name that has been taken, or the place behind the last. */
+/* The row with this name added before, or the place after the last. */
 static struct catalog_row *
 row_place(const struct catalog *c, const char *name)
 {
@@ -75,11 +77,13 @@ rows_make(const struct tree *t, struct diag *d, struct catalog *c)
 
 	manifest_check_foreign(t, d);
 	for (i = 0; i < t->declare_n; i++)
-		diag_error(d, t->declare[i].at, "`%s` stands in a project's manifest",
+		diag_error(d, t->declare[i].at,
+		    "`%s` is only allowed in a project's manifest",
 		    keyword_name(t->declare[i].kw));
 	for (i = 0; i < t->manifest_n; i++)
 		if (t->manifest[i].kw != KW_TOKEN)
-			diag_error(d, t->manifest[i].at, "`%s` stands in a manifest",
+			diag_error(d, t->manifest[i].at,
+			    "`%s` is only allowed in a manifest",
 			    keyword_name(t->manifest[i].kw));
 	if (t->manifest_n > META_N_MAX)
 		diag_error(d, (struct at){.file = 0}, "more than %u tokens", META_N_MAX);
@@ -88,7 +92,7 @@ rows_make(const struct tree *t, struct diag *d, struct catalog *c)
 	c->row = calloc(t->manifest_n + 1, sizeof(*c->row));
 	if (c->row == NULL)
 		return -ENOMEM;
-	/* in the order of the texts: the later one stays */
+	/* in the order of the texts: a later row replaces an earlier one */
 	for (i = 0; i < t->manifest_n; i++) {
 		row = row_place(c, t->manifest[i].path.text);
 		c->n += row == &c->row[c->n];
@@ -164,7 +168,7 @@ catalog_free(struct catalog *c)
 	memset(c, 0, sizeof(*c));
 }
 
-/* ---- questions ------------------------------------------------------------ */
+/* ---- lookups ------------------------------------------------------------- */
 
 const struct catalog_row *
 catalog_find(const struct catalog *c, const char *name)
@@ -194,7 +198,7 @@ catalog_origin_name(enum catalog_origin o)
 	return names[o];
 }
 
-/* ---- said ----------------------------------------------------------------- */
+/* ---- output -------------------------------------------------------------- */
 
 static void
 json_words(struct out *o, const char *key, const struct word *w, size_t n)

@@ -1,8 +1,9 @@
 /*
- * The catalog of tokens: for each kind that a provider hands out, where it is
- * made, what it looks like, where it is used.  Bundled (policy/manifests/catalog.kennel,
- * compiled in); a person's catalog.kennel in ~/.config/kennel stands before that,
- * a project's in .kennel before both.  A row replaces the one of its name whole.
+ * The catalog of tokens: for each kind of token of a provider, where it is
+ * created, its format, and where it is used.  There is a built-in catalog
+ * (policy/manifests/catalog.kennel). The user's catalog.kennel in
+ * ~/.config/kennel overrides it, and a project's in .kennel overrides both.  A
+ * row replaces the whole row with the same name.
  */
 #ifndef KENNEL_POLICY_CATALOG_H
 #define KENNEL_POLICY_CATALOG_H
@@ -27,16 +28,16 @@ struct catalog {
 	struct catalog_own *own;
 };
 
-/* As metas_read: 0; -EINVAL and the like, and diag has the reasons. */
+/* Like metas_read: 0; -EINVAL and others, with the reasons in diag. */
 int catalog_read(
     const char *project, const char *config, FILE *diag, struct catalog *ret);
-/* From texts; NULL: there is none.  The bundled one is always there. */
+/* From texts; NULL: no such text.  The built-in one is always included. */
 int catalog_merge(const struct meta_text *project, const struct meta_text *personal,
     FILE *diag, struct catalog *ret);
 void catalog_free(struct catalog *);
 
 const struct catalog_row *catalog_find(const struct catalog *, const char *name);
-/* The first that names this pattern, or NULL. */
+/* The first row with this pattern, or NULL. */
 const struct catalog_row *catalog_of_pattern(const struct catalog *, const char *pattern);
 
 const char *catalog_origin_name(enum catalog_origin);

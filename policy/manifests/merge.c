@@ -1,9 +1,12 @@
 /*
- * The merge of manifests.  What the project says about a path of its own stands
- * alone; what it declares and the index knows is the index's row with the
- * project's `override`.  How a use is approved can only become stricter on the
- * way: who may write into a project does not take a question away from a person.
+ * Merges manifests.  A secret that the project defines uses only the project's
+ * fields.  One that it declares and that is in the index uses the index's row,
+ * with the project's `override`. The approval of a use can only become
+ * stricter: a project's authors cannot remove an approval that the user
+ * requires.
  */
+#define DIAG_CODE "manifest"
+
 #include "policy/manifests/manifests.h"
 
 #include <errno.h>
@@ -12,14 +15,14 @@
 
 #include "policy/manifests/private.h"
 
-enum { PROJECT, INDEX }; /* files, in the order in which they are given */
+enum { PROJECT, INDEX }; /* files, in this order */
 
 struct metas_own {
 	struct tree tree;
 	char *text[2];
 };
 
-/* The merge at hand.  The tree's words outlive it. */
+/* The merge in progress.  The tree's words outlive it. */
 struct merge {
 	struct tree *tree;
 	struct diag *diag;
@@ -28,18 +31,19 @@ struct merge {
 };
 
 static const struct meta internal[] = {
-    {.path = "__sources/cmd", .description = "what a program prints", .internal = true},
+    {.path = "__sources/cmd", .description = "the output of a program", .internal = true},
     {.path = "__sources/env", .description = "a variable", .internal = true},
     {.path = "__sources/file", .description = "a file", .internal = true},
     {.path = "__sources/plugin",
-	.description = "what a plugin answers",
+	.description = "the answer of a plugin",
 	.internal = true},
     {.path = "__sources/vault", .description = "kennel's own vault", .internal = true},
     {.path = "__sys/supervisor/log-key",
-	.description = "signs the audit log; the recorder has it",
+	.description = "signs the audit log; held by the recorder",
 	.internal = true},
     {.path = "__sys/supervisor/payload-key",
-	.description = "opens what the log keeps whole; its public half seals",
+	.description =
+	    "decrypts the payloads kept in the log; its public half encrypts them",
 	.internal = true},
 };
 #define INTERNAL_N (sizeof(internal) / sizeof(internal[0]))
@@ -57,7 +61,7 @@ row_find(const struct metas *m, const char *path)
 {
 	struct meta key = {.path = path};
 
-	/* NULL: bsearch may not be given a table of nothing */
+	/* bsearch must not be given NULL */
 	return m->n == 0 ? NULL : bsearch(&key, m->meta, m->n, sizeof(key), by_path);
 }
 
@@ -80,13 +84,13 @@ word_index(const struct word *w, const char *const *list, unsigned int n)
 
 	for (i = 0; i + 1 < n && strcmp(list[i], w->text) != 0; i++)
 		;
-	return i; /* the check has seen that it is one of them */
+	return i; /* the check ensured that it is one of them */
 }
 
 static const char *const rotations[] = {"manual", "provider-ui", "provider-api"};
 static const char *const approvals[] = {"never", "session", "per-call"};
 
-/* Where a field goes, and how. */
+/* Where each field is stored, and how. */
 static const struct {
 	enum { GO_NOWHERE, GO_TEXT, GO_DATE, GO_DAYS, GO_WORDS, GO_CHOICE } how;
 	size_t to, to_n;
@@ -107,7 +111,7 @@ static const struct {
     [MANIFEST_STEPS] = {GO_NOWHERE},
 };
 
-/* One field into the row.  It has been checked, so that nothing fails here. */
+/* Stores one field in the row.  It was checked before, so this cannot fail. */
 static void
 row_field(struct meta *m, const struct field *f)
 {
@@ -123,7 +127,7 @@ row_field(struct meta *m, const struct field *f)
 		memcpy((char *)m + goes[kind].to_n, &f->word_n, sizeof(f->word_n));
 	} else if (goes[kind].how == GO_CHOICE) {
 		choice = word_index(f->word, goes[kind].choice, 3);
-		memcpy(to, &choice, sizeof(choice)); /* an enum of three is one */
+		memcpy(to, &choice, sizeof(choice)); /* all enums have one size */
 	} else if (goes[kind].how == GO_DATE) {
 		(void)unit_date(f->word[0].text, &number);
 		memcpy(to, &number, sizeof(number));
@@ -142,7 +146,7 @@ meta_fill(struct meta *m, const struct manifest *from)
 		row_field(m, &from->field[i]);
 }
 
-/* Does the field change nothing?  Then somebody is mistaken. */
+/* Does the field change nothing? That is probably a mistake. */
 static bool
 field_is_idle(const struct meta *m, const struct field *f)
 {
@@ -166,19 +170,19 @@ row_override(struct merge *g, struct meta *m, const struct manifest *from)
 		f = &from->field[i];
 		if (field_is_idle(m, f))
 			diag_warning(g->diag, f->name.at,
-			    "this override changes nothing: `%.*s` is so already",
+			    "this override has no effect: `%.*s` already has this value",
 			    (int)f->name.raw_len, f->name.raw);
 		row_field(m, f);
 		if (m->approve >= floor)
 			continue;
 		diag_warning(g->diag, f->name.at,
-		    "`approve` can only become stricter here; it stays %s",
+		    "`approve` can only be made stricter here: it remains %s",
 		    meta_approve_name(floor));
 		m->approve = floor;
 	}
 }
 
-/* ---- what a project declares ---------------------------------------------- */
+/* ---- declarations of a project ------------------------------------------- */
 
 static void
 declare_one(struct merge *g, const struct word *w, bool required)
@@ -191,22 +195,24 @@ declare_one(struct merge *g, const struct word *w, bool required)
 	m = row_find(g->out, w->text);
 	if (m == NULL || (own == NULL && known == NULL)) {
 		diag_error(g->diag, w->at,
-		    "neither this manifest nor the personal index knows this path");
+		    "unknown path: neither this manifest nor the personal index declares "
+		    "it");
 		return;
 	}
 	if (m->declared && m->required != required) {
 		if ((g->how & META_STRICT) != 0)
-			diag_error(
-			    g->diag, w->at, "this path is both required and optional");
+			diag_error(g->diag, w->at,
+			    "this path is both required and optional: remove one");
 		else
 			diag_warning(g->diag, w->at,
-			    "this path is both required and optional: it is required");
+			    "this path is both required and optional: treated as "
+			    "required");
 	}
 	m->declared = true;
 	m->required = m->required || required;
 }
 
-/* The project's own secret, which stands in no list. */
+/* The project's own secret, which is in no list. */
 static void
 declare_own(struct merge *g, const struct manifest *own)
 {
@@ -215,7 +221,7 @@ declare_own(struct merge *g, const struct manifest *own)
 	if (m == NULL || m->declared)
 		return;
 	diag_warning(g->diag, own->path.at,
-	    "neither `required` nor `optional` names it: it is optional");
+	    "neither `required` nor `optional` names this path: treated as optional");
 	m->declared = true;
 }
 
@@ -247,41 +253,48 @@ override_all(struct merge *g)
 			continue;
 		if (statement_find(g->tree, KW_SECRET, PROJECT, o->path.text) != NULL) {
 			diag_error(g->diag, o->path.at,
-			    "this path has both `secret` and `override` here");
+			    "this path has both `secret` and `override` here: remove "
+			    "one");
 			continue;
 		}
 		m = row_find(g->out, o->path.text);
 		if (m == NULL || !m->declared)
 			diag_warning(g->diag, o->path.at,
-			    "an override of a path that this manifest does not declare");
+			    "this override has no effect: the manifest does not declare "
+			    "its path");
 		else
 			row_override(g, m, o);
 	}
 }
 
-/* ---- in order ------------------------------------------------------------- */
+/* ---- merging ------------------------------------------------------------- */
 
-/* What only policies have. */
+/* Refuses statements that only policies have. */
 void
 manifest_check_foreign(const struct tree *t, struct diag *d)
 {
 	size_t i;
 
 	for (i = 0; i < t->server_n; i++)
-		diag_error(d, t->server[i].at, "`server` stands in a policy");
+		diag_error(
+		    d, t->server[i].at, "`server` is only allowed in a policy file");
 	for (i = 0; i < t->block_n; i++)
-		diag_error(d, t->block[i]->body.at, "`block` stands in a policy");
+		diag_error(
+		    d, t->block[i]->body.at, "`block` is only allowed in a policy file");
 	for (i = 0; i < t->let_n; i++)
-		diag_error(d, t->let[i]->name.at, "`let` stands in a policy");
+		diag_error(
+		    d, t->let[i]->name.at, "`let` is only allowed in a policy file");
 	for (i = 0; i < t->never_n; i++)
-		diag_error(d, t->never[i].at, "`never` stands in a policy");
+		diag_error(d, t->never[i].at, "`never` is only allowed in a policy file");
 	for (i = 0; i < t->expect_n; i++)
-		diag_error(d, t->expect[i].at, "`expect` stands in a policy");
+		diag_error(
+		    d, t->expect[i].at, "`expect` is only allowed in a policy file");
 	for (i = 0; i < t->include_n; i++)
-		diag_error(d, t->include[i].at, "`include` stands in a policy");
+		diag_error(
+		    d, t->include[i].at, "`include` is only allowed in a policy file");
 }
 
-/* The index declares nothing, and the catalog has a file of its own. */
+/* The index has no declarations, and the catalog is in its own file. */
 static void
 check_kinds(const struct tree *t, struct diag *d)
 {
@@ -292,19 +305,22 @@ check_kinds(const struct tree *t, struct diag *d)
 	for (i = 0; i < t->manifest_n; i++) {
 		m = &t->manifest[i];
 		if (m->kw == KW_TOKEN)
-			diag_error(d, m->at, "`token` stands in a catalog");
+			diag_error(d, m->at, "`token` is only allowed in a catalog");
 		if (m->kw == KW_OVERRIDE && m->at.file == INDEX)
-			diag_error(d, m->at, "`override` stands in a project's manifest");
+			diag_error(d, m->at,
+			    "`override` is only allowed in a project's manifest");
 	}
 	for (i = 0; i < t->declare_n; i++)
 		if (t->declare[i].at.file == INDEX)
 			diag_error(d, t->declare[i].at,
-			    "`%s` stands in a project's manifest",
+			    "`%s` is only allowed in a project's manifest",
 			    keyword_name(t->declare[i].kw));
 }
 
-/* A row for each path that is known: the project's own word alone, else the
- * index's.  The stricter question of both holds. */
+/*
+ * A row for each known path: the project's own definition alone, else the
+ * index's.  The stricter approval of both applies.
+ */
 static int
 rows_make(struct merge *g)
 {
@@ -329,7 +345,7 @@ rows_make(struct merge *g)
 			struct meta index = {.approve = META_NEVER};
 
 			diag_warning(g->diag, s->path.at,
-			    "this stands before what the personal index knows of it");
+			    "this takes precedence over the entry in the personal index");
 			meta_fill(&index, other);
 			if (index.approve > m->approve)
 				m->approve = index.approve;

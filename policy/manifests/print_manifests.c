@@ -1,7 +1,6 @@
 /*
- * Records of secrets as JSON, in the order of keys that the agent's tools have,
- * and as text for people.  No field of a record holds a value: there is none
- * here to hold.
+ * Prints records of secrets: as JSON, with keys in the order of the agent's
+ * tools, and as text for people.  No record has a field for a value.
  */
 #include "policy/manifests/manifests.h"
 
@@ -43,7 +42,7 @@ meta_json(const struct meta *m, bool card, uint32_t today, struct out *o)
 	out_text(o, "path", m->path);
 	out_text(o, "status", meta_status_name(meta_status(m, today)));
 	json_day(o, "expires_at", m->expires);
-	out_null(o, "source_name"); /* kept for later: where it lies is not told */
+	out_null(o, "source_name"); /* reserved: the source is not revealed */
 	out_text(
 	    o, "capabilities_hint", m->rotation == META_MANUAL ? "read" : "read,rotate");
 	if (card)
@@ -108,7 +107,7 @@ where(const struct meta *m)
 	if (m->internal)
 		return "kennel's own";
 	if (!m->declared)
-		return "in the personal index; this project does not name it";
+		return "in the personal index; not named by this project";
 	if (m->required)
 		return m->local ? "required; the project's own" : "required";
 	return m->local ? "optional; the project's own" : "optional";

@@ -1,10 +1,9 @@
 /*
- * Manifests from files, and what is asked of them once they are merged.
+ * Reads manifests from files, and answers queries on the merged result.
  */
 #include "policy/manifests/private.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +12,11 @@
 #include <unistd.h>
 
 #include "shim/base/fd.h"
+#include "shim/host/path_open.h"
 
 /* ---- files ---------------------------------------------------------------- */
 
-/* May what this file says be believed?  NULL, or why not. */
+/* Can this file be trusted? NULL, or why not. */
 static const char *
 file_wrong(const struct stat *st)
 {
@@ -26,7 +26,7 @@ file_wrong(const struct stat *st)
 	if (st->st_uid != 0 && st->st_uid != geteuid())
 		return "it belongs to another user";
 	if ((st->st_mode & S_IWOTH) != 0)
-		return "everybody may write it (chmod o-w)";
+		return "it is world-writable (chmod o-w)";
 	return NULL;
 }
 
@@ -36,7 +36,7 @@ manifest_file_read(const char *folder, const char *name, const char *shown, FILE
 {
 	struct manifest_file f = {.text = {.shown = shown}};
 	const char *why = NULL;
-	char path[PATH_MAX];
+	char path[PATH_MAX], link[PATH_WHY_MAX];
 	struct stat st;
 	int fd = -1, r, n;
 
@@ -46,12 +46,13 @@ manifest_file_read(const char *folder, const char *name, const char *shown, FILE
 	n = snprintf(path, sizeof(path), "%s/%s", folder, name);
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return -ENAMETOOLONG;
-	/* early: openat fstat newfstatat read lseek close */
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	if (fd < 0) {
-		r = errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
+	r = path_open(path, &fd);
+	if (r < 0) {
+		why = path_why(path, r, link, sizeof(link));
+		r = r == -ENOENT || r == -ENOTDIR ? 0 : r;
 		goto out;
 	}
+	/* early: fstat newfstatat read lseek close */
 	r = fstat(fd, &st) < 0 ? -errno : 0;
 	if (r == 0 && (why = file_wrong(&st)) != NULL)
 		r = -EPERM;
@@ -64,7 +65,7 @@ manifest_file_read(const char *folder, const char *name, const char *shown, FILE
 out:
 	fd_close(&fd);
 	if (r == -EFBIG)
-		why = "it has more than 1 MiB";
+		why = "it is larger than 1 MiB";
 	if (r < 0)
 		(void)fprintf(
 		    diag, "%s: error: %s\n", shown, why != NULL ? why : strerror(-r));
@@ -129,7 +130,7 @@ meta_texts_keep(const struct meta_text *const *given, size_t n, const char *name
 	return 0;
 }
 
-/* ---- words ---------------------------------------------------------------- */
+/* ---- status names -------------------------------------------------------- */
 
 static const char *const statuses[] = {"registered", "expiring", "expired"};
 
@@ -182,7 +183,7 @@ meta_today(void)
 	time_t now = time(NULL); /* early: clock_gettime openat */
 	struct tm here;
 
-	/* the day of this place: its midnight, counted as if it were UTC's */
+	/* the local day: days up to local midnight, counted as if in UTC */
 	if (now < 0 || localtime_r(&now, &here) == NULL)
 		return 0;
 	return (uint32_t)(((int64_t)now + here.tm_gmtoff) / 86400);
@@ -206,7 +207,7 @@ meta_rotate_by(const struct meta *m)
 		   : m->last_rotated + m->rotate_every;
 }
 
-/* ---- questions ------------------------------------------------------------ */
+/* ---- lookups ------------------------------------------------------------- */
 
 const struct meta *
 metas_find(const struct metas *m, const char *path, enum meta_error *ret_why)

@@ -1,9 +1,9 @@
 /*
- * Shapes of credentials, one row each.  Prefixes, lengths and alphabets are
- * those of the providers' own pages and of tokens as they are handed out; where
- * a provider promises no length, the row is wide.
+ * Token formats, one row each.  Prefixes, lengths and alphabets come from the
+ * providers' documentation and from real tokens; if a provider promises no
+ * length, the row is wide.
  */
-#include "policy/shape.h"
+#include "policy/manifests/token_format.h"
 
 #include <string.h>
 
@@ -55,7 +55,7 @@ shape_find(const char *name)
 	return NULL;
 }
 
-/* Is c one of bytes, in which a-z is a range? */
+/* Is c one of bytes, where a-z is a range? */
 static bool
 byte_fits(const char *bytes, char c)
 {
@@ -79,15 +79,16 @@ shape_wrong(const struct shape *s, const char *text, size_t len)
 	size_t prefix = strlen(s->prefix), i;
 
 	if (len < prefix || memcmp(text, s->prefix, prefix) != 0)
-		return "it does not begin as one of its kind does";
+		return "it does not start like a token of this kind";
 	text += prefix;
 	len -= prefix;
 	if (len < s->min || len > s->max)
-		return "it is longer or shorter than one of its kind is";
+		return "its length is wrong for a token of this kind";
 	for (i = 0; i < len; i++)
 		if (!byte_fits(s->bytes, text[i]))
-			return "it has a byte that none of its kind has";
+			return "it contains a character that is invalid in a token of "
+			       "this kind";
 	if (s->sum == SHAPE_CRC32_BASE62 && !shape_sum_fits((const uint8_t *)text, len))
-		return "its checksum is wrong: a byte was lost or mistyped";
+		return "its checksum is wrong: check for a typing error";
 	return NULL;
 }

@@ -1,7 +1,7 @@
 /*
- * A page for those who review a server: what it may do, in sections whose names
- * and anchors stay.  Everything that comes from the policy is inert: printable,
- * and in HTML escaped.
+ * A page for reviewers of a server: what it may do, in sections with stable
+ * names and anchors.  All text from the policy is made printable, and escaped
+ * in HTML.
  */
 #include "policy/print/review.h"
 
@@ -17,7 +17,7 @@
 struct page {
 	const struct policy *p;
 	const struct sealed_server *s;
-	bool html, failed, open; /* open: a list of the section has begun */
+	bool html, failed, open; /* open: a list in the section is open */
 	FILE *f;
 };
 
@@ -80,7 +80,7 @@ list_end(struct page *x)
 	x->open = false;
 }
 
-/* anchor: #server-NAME-ANCHOR, for ever. */
+/* Anchor: #server-NAME-ANCHOR; it never changes. */
 static void
 section(struct page *x, const char *title, const char *anchor)
 {
@@ -136,7 +136,7 @@ said_row(struct page *x, say_fn *say, const void *row, struct sealed_at at)
 	free(text);
 }
 
-/* A sentence of ours. */
+/* A sentence of our own. */
 static void
 remark(struct page *x, const char *text)
 {
@@ -144,7 +144,7 @@ remark(struct page *x, const char *text)
 	(void)fprintf(x->f, x->html ? "<p>%s</p>\n" : "  %s\n", text);
 }
 
-/* ---- what it may do ------------------------------------------------------------------- */
+/* ---- sections about grants ----------------------------------------------- */
 
 static void
 head(struct page *x)
@@ -192,7 +192,7 @@ files(struct page *x)
 {
 	section(x, "Writes (noexec mount, Landlock)", "write");
 	mounts_of(x, WHY_WRITE);
-	remark(x, "And its own /tmp, which is empty at the start and gone at the end.");
+	remark(x, "And a private /tmp, empty at the start and deleted at the end.");
 	section(x, "Reads (read-only mount, Landlock)", "read");
 	mounts_of(x, WHY_READ);
 	remark(x, "And the libraries of the programs above. Everything else is absent.");
@@ -206,7 +206,7 @@ hosts(struct page *x)
 	const struct sealed_net *n;
 	uint32_t i;
 
-	section(x, "Reaches (no relay yet: nothing is reachable)", "net");
+	section(x, "Reaches (by TCP, through kennel-egress)", "net");
 	for (i = 0; i < x->s->nets.n; i++) {
 		n = &x->p->net[x->s->nets.first + i];
 		said_row(x, say_net_row, n, n->at);
@@ -249,8 +249,8 @@ gates(struct page *x)
 	for (k = 0; k < sizeof(offers) / sizeof(offers[0]); k++)
 		if ((x->s->flags & offers[k].flag) != 0)
 			text_row(x, offers[k].name, (struct sealed_at){0, 0});
-	remark(x, "Everything else is denied; what is asked waits for a person, and "
-		  "silence is no.");
+	remark(x, "Everything else is denied. What is asked waits for a person; no "
+		  "answer means deny.");
 	(void)fprintf(x->f,
 	    x->html ? "<p>%u definitions are pinned.</p>\n"
 		    : "  %u definitions are pinned.\n",
@@ -306,7 +306,8 @@ calls(struct page *x)
 	const struct sealed_call *c;
 	uint32_t i;
 
-	section(x, "System calls beside the usual list (seccomp)", "syscalls");
+	section(
+	    x, "System calls that differ from the default list (seccomp)", "syscalls");
 	for (i = 0; i < x->s->calls.n; i++) {
 		c = &x->p->call[x->s->calls.first + i];
 		said_row(x, say_call, c, c->at);

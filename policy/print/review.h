@@ -1,6 +1,6 @@
 /*
- * The review page of one server (doc.c), as text or as one HTML file that loads
- * nothing and runs nothing.
+ * The review page of one server (review.c), as text or as a self-contained HTML
+ * file without scripts.
  */
 #ifndef KENNEL_POLICY_DOC_H
 #define KENNEL_POLICY_DOC_H
@@ -9,10 +9,10 @@
 
 #include "policy/sealed/policy.h"
 
-/* What stands around the pages of one file. */
+/* The header and footer of a file with pages. */
 void doc_begin(const struct policy *, const char *title, bool html, FILE *);
 void doc_end(bool html, FILE *);
-/* One server.  0 or -ENOMEM. */
+/* The page of one server.  0 or -ENOMEM. */
 int doc_server(const struct policy *, const struct sealed_server *, bool html, FILE *);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * What a compiled policy puts at risk.  Each rule is one row: a name that stays,
- * points that stay, and why.  What is counted is what is granted, as it is
- * sealed; nothing is guessed about the server.
+ * The risk of a compiled policy.  Each rule is one row: a stable name, stable
+ * points, and the reason.  Only sealed grants count; nothing is assumed about
+ * the server.
  */
 #include "policy/print/score.h"
 
@@ -41,41 +41,39 @@ enum rule {
 };
 
 static const struct score_rule rules[R_N] = {
-    [R_WRITE] = {"write", 3, "it can change what is there"},
+    [R_WRITE] = {"write", 3, "it can change files there"},
     [R_WRITE_HOME] = {"write-home", 8,
-	"it can change a whole home folder: what "
-	"starts at the next login, what others run"},
-    [R_READ] = {"read", 1, "it can tell what is there"},
+	"it can change a whole home directory, with startup files and programs that "
+	"others run"},
+    [R_READ] = {"read", 1, "it can disclose what is there"},
     [R_READ_HOME] = {"read-home", 6,
-	"keys and tokens of other programs lie in a home "
-	"folder"},
+	"a home directory contains keys and tokens of other programs"},
     [R_EXEC] = {"exec", 1, "one more program to trust"},
-    [R_EXEC_ANY] = {"exec-any", 2, "it is free in the arguments"},
+    [R_EXEC_ANY] = {"exec-any", 2, "its arguments are not restricted"},
     [R_EXEC_CODE] = {"exec-code", 8,
-	"a program that runs what its arguments say, free "
-	"in them: anything that the view holds"},
-    [R_RUN_ANY] = {"run-any", 2, "the arguments of `run` are left open"},
-    [R_NET] = {"net", 2, "a way out"},
+	"a program that runs code from its arguments, which are not restricted"},
+    [R_RUN_ANY] = {"run-any", 2, "the arguments of `run` are not restricted"},
+    [R_NET] = {"net", 2, "a connection out of the cell"},
     [R_NET_WIDE] = {"net-wide", 5, "the server chooses the name or the address"},
-    [R_NET_INSIDE] = {"net-inside", 5, "it may lead to addresses that are not public"},
-    [R_NET_PLAIN] = {"net-plain", 2, "the other side is not known by a certificate"},
-    [R_SECRET] = {"secret", 3, "it holds this"},
-    [R_SECRET_ENV] = {"secret-env", 1, "who starts it had the value too"},
+    [R_NET_INSIDE] = {"net-inside", 5, "it may reach addresses that are not public"},
+    [R_NET_PLAIN] = {"net-plain", 2, "no certificate identifies the other side"},
+    [R_SECRET] = {"secret", 3, "it holds this secret"},
+    [R_SECRET_ENV] = {"secret-env", 1,
+	"the process that starts kennel has the value too"},
     [R_SECRET_ANYWHERE] = {"secret-anywhere", 5,
-	"it holds this, a way out, and no list "
-	"that joins them"},
-    [R_TOOL_ALL] = {"tool-all", 4, "every tool, also one that comes tomorrow"},
+	"it holds this secret and can connect out, and no list of hosts restricts "
+	"where"},
+    [R_TOOL_ALL] = {"tool-all", 4, "every tool, including tools added later"},
     [R_TOOL_UNPINNED] = {"tool-unpinned", 2,
-	"what the tools say of themselves may "
-	"change unseen: there are no pins"},
-    [R_SAMPLING] = {"sampling", 3, "it may ask the agent's model"},
-    [R_ELICITATION] = {"elicitation", 2, "it may ask the person"},
-    [R_ROOTS] = {"roots", 1, "it learns the agent's folders"},
-    [R_ENV_PASSED] = {"env-passed", 1, "its value is the agent's"},
-    [R_NO_MEMORY] = {"no-memory-limit", 2, "it can take all memory"},
-    [R_NO_CPU] = {"no-cpu-limit", 1, "it can take all processors"},
-    [R_SYSCALL] = {"syscall", 4, "a system call that servers do not get"},
-    [R_EXCEPTION] = {"exception", 1, "an exception to the rule, until its day"},
+	"tool definitions may change unnoticed: there are no pins"},
+    [R_SAMPLING] = {"sampling", 3, "it may use the agent's model"},
+    [R_ELICITATION] = {"elicitation", 2, "it may ask the user for input"},
+    [R_ROOTS] = {"roots", 1, "it learns the agent's directories"},
+    [R_ENV_PASSED] = {"env-passed", 1, "its value comes from the agent"},
+    [R_NO_MEMORY] = {"no-memory-limit", 2, "it can use all memory"},
+    [R_NO_CPU] = {"no-cpu-limit", 1, "it can use all processors"},
+    [R_SYSCALL] = {"syscall", 4, "a system call that is denied by default"},
+    [R_EXCEPTION] = {"exception", 1, "an exception to the policy, until its date"},
 };
 
 struct work {
@@ -95,7 +93,7 @@ score_free(struct score *s)
 	memset(s, 0, sizeof(*s));
 }
 
-/* say NULL: it is about the server itself. */
+/* say NULL: the item is about the server itself. */
 static void
 add(struct work *w, enum rule rule, struct sealed_at at, say_fn *say, const void *row)
 {
@@ -120,7 +118,7 @@ add(struct work *w, enum rule rule, struct sealed_at at, say_fn *say, const void
 
 /* ---- files ---------------------------------------------------------------------- */
 
-/* A home folder, or all of them. */
+/* Is it a home directory, or their parent? */
 static bool
 is_home(const char *path)
 {
@@ -157,7 +155,7 @@ files(struct work *w)
 
 /* ---- programs --------------------------------------------------------------------- */
 
-/* Programs that run what their arguments say. */
+/* Programs that run code from their arguments. */
 static bool
 runs_code(const char *path)
 {
@@ -173,7 +171,7 @@ runs_code(const char *path)
 	base = base == NULL ? path : base + 1;
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		n = strlen(names[i]);
-		/* and with a version behind it */
+		/* also with a version after the name */
 		if (strncmp(base, names[i], n) == 0 &&
 		    strspn(base + n, "0123456789.") == strlen(base + n))
 			return true;
@@ -206,13 +204,13 @@ programs(struct work *w)
 			continue;
 		}
 		add(w, R_EXEC, e->at, say_exec_row, e);
-		/* a person sees the arguments of what is asked */
+		/* with ask, a person sees the arguments */
 		if (is_open(w, e) && e->verdict == VERDICT_ALLOW)
 			add(w, code ? R_EXEC_CODE : R_EXEC_ANY, e->at, say_exec_row, e);
 	}
 }
 
-/* ---- hosts, secrets ----------------------------------------------------------------- */
+/* ---- hosts, secrets ------------------------------------------------------ */
 
 static bool
 hosts(struct work *w)
@@ -253,7 +251,7 @@ secrets(struct work *w, bool out)
 	}
 }
 
-/* ---- the agent's side ------------------------------------------------------------------ */
+/* ---- MCP ----------------------------------------------------------------- */
 
 static void
 gates(struct work *w)
@@ -269,6 +267,8 @@ gates(struct work *w)
 		g = &w->p->gate[w->s->gates.first + i];
 		if (g->verdict == VERDICT_DENY && (g->flags & GATE_BY_ANNOTATIONS) == 0)
 			continue;
+		if (g->kind == GATE_METHOD) /* it restricts what passes without it */
+			continue;
 		tools = tools || g->kind == GATE_TOOL;
 		if (g->kind >= GATE_SAMPLING)
 			add(w, offers[g->kind], g->at, say_gate_row, g);
@@ -280,7 +280,7 @@ gates(struct work *w)
 		add(w, R_TOOL_UNPINNED, w->s->at, NULL, NULL);
 }
 
-/* ---- the rest ----------------------------------------------------------------------------- */
+/* ---- other rules --------------------------------------------------------- */
 
 static void
 say_env_row(const struct policy *p, const void *row, FILE *f)

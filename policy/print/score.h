@@ -1,12 +1,12 @@
 /*
- * How much a compiled policy puts at risk, item by item (score.c).
+ * The risk of a compiled policy, item by item (score.c).
  */
 #ifndef KENNEL_POLICY_SCORE_H
 #define KENNEL_POLICY_SCORE_H
 
 #include "policy/sealed/policy.h"
 
-/* One reason.  The names and points are stable: kennel-policy(1) lists them. */
+/* One item.  Names and points are stable: kennel-policy(1) lists them. */
 struct score_rule {
 	const char *name;
 	uint32_t points;
@@ -16,7 +16,7 @@ struct score_rule {
 struct score_item {
 	const struct score_rule *rule;
 	struct sealed_at at;
-	char *line; /* what it is about; NULL: the server */
+	char *line; /* the policy line; NULL: the server */
 };
 
 struct score {
@@ -26,7 +26,7 @@ struct score {
 	bool failed; /* no memory: items are missing */
 };
 
-/* Every reason of one server, the heaviest first. 0 or -ENOMEM. */
+/* Every item of one server, the highest first.  0 or -ENOMEM. */
 int score_server(const struct policy *, const struct sealed_server *, struct score *ret);
 void score_free(struct score *);
 

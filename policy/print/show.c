@@ -1,7 +1,7 @@
 /*
- * What a sealed policy grants and which mechanism holds it, for people.  Text
- * from the file is made printable before it is shown.  print_json.c says the
- * same to programs.
+ * Prints for people what a sealed policy grants and which mechanism enforces
+ * it.  Text from the file is made printable.  show_json.c prints the same for
+ * programs.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,7 +13,10 @@
 
 #define WHERE_CAP 4096
 
-/* A string of the policy: control bytes as \xHH, so that no line is forged. */
+/*
+ * A string of the policy: control bytes as \xHH, so that it cannot forge a
+ * line.
+ */
 static void
 put_text(FILE *f, const char *s)
 {
@@ -54,12 +57,15 @@ static const struct {
 	RIGHT_WRITE, 0},
     {"may read (read-only mount, Landlock)", 1u << MOUNT_FILE | 1u << MOUNT_TREE,
 	RIGHT_READ, RIGHT_WRITE | RIGHT_START},
-    {"is its own (made new for each start)",
+    {"is private (created for each start)",
 	1u << MOUNT_PROC | 1u << MOUNT_DEV | 1u << MOUNT_ETC, 0, RIGHT_WRITE},
     {"is hidden (covered by an empty, unreadable mount)", 1u << MOUNT_HIDE, 0, 0},
 };
 
-/* What the host has mounted below a granted folder comes with it. */
+/*
+ * File systems that the host has mounted below a granted directory are also
+ * visible.
+ */
 static void
 show_submounts(const char *folder, FILE *f)
 {
@@ -168,7 +174,7 @@ show_execs(const struct policy *p, const struct sealed_server *s, FILE *f)
 		show_digest(p, &p->image[s->images.first + i], f);
 }
 
-/* ---- the rest ------------------------------------------------------------------------ */
+/* ---- other settings ------------------------------------------------------ */
 
 static const char *const sources[] = {
     [SOURCE_ENV] = "env",
@@ -185,7 +191,7 @@ show_envs(const struct policy *p, const struct sealed_server *s, FILE *f)
 	const struct sealed_env *e;
 	uint32_t i;
 
-	(void)fputs("  environment (built from nothing)\n", f);
+	(void)fputs("  environment (starts empty)\n", f);
 	for (i = 0; i < s->envs.n; i++) {
 		e = &p->env[s->envs.first + i];
 		(void)fputs("    ", f);
@@ -233,21 +239,27 @@ show_gates(const struct policy *p, const struct sealed_server *s, FILE *f)
 		put_at(p, g->at, f);
 		(void)fputc('\n', f);
 	}
-	(void)fprintf(f, "    deny  every other; sampling %s, elicitation %s, roots %s\n",
+	(void)fprintf(f,
+	    "    deny  every other tool, resource, prompt; sampling %s, elicitation %s, "
+	    "roots %s\n",
 	    (s->flags & SERVER_MCP_SAMPLING) != 0 ? "allow" : "deny",
 	    (s->flags & SERVER_MCP_ELICITATION) != 0 ? "allow" : "deny",
 	    (s->flags & SERVER_MCP_ROOTS) != 0 ? "allow" : "deny");
 }
 
-/* What has no line above: hosts, system calls, audit, pins. */
+/* Settings not listed above: hosts, system calls, audit, pins. */
 static void
 show_nets(const struct policy *p, const struct sealed_server *s, FILE *f)
 {
 	const struct sealed_net *n;
 	uint32_t i;
 
-	(void)fputs(
-	    "  network: none but its own loopback (network namespace, seccomp BPF)\n", f);
+	(void)fputs(s->nets.n == 0
+			? "  network: none but its own loopback (network namespace, "
+			  "seccomp BPF)\n"
+			: "  network: its own loopback, and through kennel-egress and "
+			  "kennel-dial (network namespace, seccomp BPF):\n",
+	    f);
 	for (i = 0; i < s->nets.n; i++) {
 		n = &p->net[s->nets.first + i];
 		(void)fputs("    ", f);
@@ -255,8 +267,6 @@ show_nets(const struct policy *p, const struct sealed_server *s, FILE *f)
 		put_at(p, n->at, f);
 		(void)fputc('\n', f);
 	}
-	if (s->nets.n > 0)
-		(void)fputs("    no relay yet: nothing is reachable\n", f);
 }
 
 static void

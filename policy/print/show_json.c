@@ -1,6 +1,6 @@
 /*
- * What a sealed policy grants, as one JSON document.  Written by hand: the
- * policy room needs no library for what it only writes.
+ * Prints what a sealed policy grants as one JSON document.  It uses no library,
+ * because policy/ only writes JSON here.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 #include "policy/sealed/load.h"
 #include "policy/print/statement.h"
 
-/* The loader made sure of UTF-8, so only these need an escape. */
+/* The loader checked UTF-8, so only these bytes need an escape. */
 static void
 put_string(FILE *f, const char *s)
 {
@@ -26,7 +26,7 @@ put_string(FILE *f, const char *s)
 	(void)fputc('"', f);
 }
 
-/* , "key": before every member but the first of its object. */
+/* Prints `, "key":`; without the comma for the first member of an object. */
 static void
 key(FILE *f, bool *first, const char *name)
 {
@@ -64,7 +64,7 @@ at(FILE *f, bool *first, const struct policy *p, struct sealed_at where)
 	number(f, first, "line", where.line);
 }
 
-/* The line of the language that says this row. */
+/* The policy line that this row represents. */
 static void
 said(FILE *f, bool *first, const struct policy *p, say_fn *say, const void *row)
 {
@@ -317,7 +317,7 @@ json_net(const struct policy *p, uint32_t i, FILE *f)
 	number(f, &first, "port_last", n->port_last);
 	exception(f, &first, p, n->exception);
 	said(f, &first, p, say_net_row, n);
-	text(f, &first, "enforced", "no relay yet: nothing is reachable");
+	text(f, &first, "enforced", "kennel-egress and kennel-dial (network namespace)");
 	at(f, &first, p, n->at);
 }
 
@@ -391,7 +391,7 @@ json_limits(const struct policy *p, const struct sealed_server *s, FILE *f)
 
 static const struct {
 	const char *name;
-	size_t at; /* the range in struct sealed_server */
+	size_t at; /* offset of the range in struct sealed_server */
 	void (*row)(const struct policy *, uint32_t, FILE *);
 } lists[] = {
     {"programs", offsetof(struct sealed_server, execs), json_exec},

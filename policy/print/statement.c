@@ -1,6 +1,6 @@
 /*
- * A row of a compiled policy as the line of the language that says it: what
- * explain, diff, query and doc show.  Text is made printable.
+ * Prints a row of a compiled policy as a line of the policy language, for
+ * explain, diff, query and doc.  Text is made printable.
  */
 #include "policy/print/statement.h"
 
@@ -24,7 +24,10 @@ say_at(const struct policy *p, struct sealed_at at, FILE *f)
 char *
 say_day_text(uint32_t days, char out[SAY_DAY_CAP])
 {
-	/* Years begin in March here, so that the odd day is a year's last. */
+	/*
+	 * Years begin in March here, so that the leap day is the last day of a
+	 * year.
+	 */
 	uint32_t z = days + 719468, era = z / 146097, doe = z % 146097;
 	uint32_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
 	uint32_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100), mp = (5 * doy + 2) / 153;
@@ -61,7 +64,7 @@ say_ref(const struct policy *p, struct sealed_ref ref, FILE *f)
 	say_word(policy_str(p, ref), ref.len, f);
 }
 
-/* A pattern: what it is written with stays bare. */
+/* A pattern: its special characters are not quoted. */
 static void
 say_bare(const struct policy *p, struct sealed_ref ref, FILE *f)
 {
@@ -155,7 +158,7 @@ say_exec_tail(const struct policy *p, const struct sealed_exec *e, FILE *f)
 		(void)fputs(" in ", f);
 		say_ref(p, e->in, f);
 	}
-	for (i = 0; i < e->env.n; i++) { /* "NAME_*" stays bare */
+	for (i = 0; i < e->env.n; i++) { /* "NAME_*" is not quoted */
 		(void)fputs(i == 0 ? " with env " : " ", f);
 		say_bare(p, p->ref[e->env.first + i], f);
 	}
@@ -306,7 +309,7 @@ say_secret_tail(const struct policy *p, const struct sealed_secret *s, FILE *f)
 	(void)fputs(" }", f);
 }
 
-/* ---- conditions ----------------------------------------------------------------------- */
+/* ---- conditions ---------------------------------------------------------- */
 
 static void
 say_path(const struct policy *p, struct sealed_range steps, FILE *f)
@@ -382,7 +385,7 @@ say_compare(const struct policy *p, const struct sealed_cond *c, FILE *f)
 		(void)fputc(']', f);
 }
 
-/* Text of one operand on the stack, and what binds its outermost parts. */
+/* Text of one operand on the stack, and its outermost operator. */
 struct operand {
 	char *text;
 	uint32_t op;
@@ -434,7 +437,7 @@ say_conds(const struct policy *p, struct sealed_range conds, FILE *f)
 		c = &p->cond[conds.first + i];
 		takes = c->op < sizeof(operands) ? operands[c->op] : 0;
 		if (n < takes || n - takes >= SEALED_COND_DEPTH_MAX)
-			break; /* the loader saw to it */
+			break; /* the loader checked it */
 		top = &stack[n - takes];
 		if (takes == 0)
 			text = compare_text(p, c);
@@ -452,7 +455,7 @@ say_conds(const struct policy *p, struct sealed_range conds, FILE *f)
 		free(stack[--n].text);
 }
 
-/* ---- as a string ------------------------------------------------------------------------ */
+/* ---- as a string --------------------------------------------------------- */
 
 char *
 say_text(say_fn *fn, const struct policy *p, const void *row)

@@ -1,5 +1,6 @@
 /*
- * A row of a compiled policy as the line of the language that says it (say.c).
+ * Prints a row of a compiled policy as a line of the policy language
+ * (statement.c).
  */
 #ifndef KENNEL_POLICY_SAY_H
 #define KENNEL_POLICY_SAY_H
@@ -13,19 +14,22 @@ void say_gate(const struct policy *, const struct sealed_gate *, FILE *);
 void say_net(const struct policy *, const struct sealed_net *, FILE *);
 void say_mount(const struct policy *, const struct sealed_mount *, FILE *);
 void say_secret(const struct policy *, const struct sealed_secret *, FILE *);
-/* What stands behind the words of a grant: except, from, when, because ... */
+/* The qualifiers of a grant: except, from, when, because ... */
 void say_exec_tail(const struct policy *, const struct sealed_exec *, FILE *);
 void say_gate_tail(const struct policy *, const struct sealed_gate *, FILE *);
 void say_secret_tail(const struct policy *, const struct sealed_secret *, FILE *);
-/* " @readonly ..." of enum sealed_class. */
+/* " @readonly ..." for enum sealed_class. */
 void say_classes(uint32_t classes, FILE *);
-/* " owner ... ticket ... until ..." of a row of EXCEPTIONS; SEALED_NONE: nothing. */
+/*
+ * " owner ... ticket ... until ..." for a row of EXCEPTIONS; SEALED_NONE:
+ * nothing.
+ */
 void say_exception_of(const struct policy *, uint32_t row, FILE *);
 /* A condition in infix form, without `when`. */
 void say_conds(const struct policy *, struct sealed_range, FILE *);
-/* Patterns for arguments, a space before each. */
+/* Argument patterns, each preceded by a space. */
 void say_args(const struct policy *, struct sealed_range, FILE *);
-/* One literal word as it would be written: quoted where it has to be. */
+/* One literal word in policy syntax: quoted if necessary. */
 void say_word(const char *, size_t len, FILE *);
 /* "file:line", printable. */
 void say_at(const struct policy *, struct sealed_at, FILE *);
@@ -34,7 +38,7 @@ void say_day(uint32_t days, FILE *);
 #define SAY_DAY_CAP 16
 char *say_day_text(uint32_t days, char out[SAY_DAY_CAP]);
 
-/* What fn says, as a string of malloc; NULL: no memory. */
+/* The output of fn as a malloc'd string; NULL: no memory. */
 typedef void say_fn(const struct policy *, const void *row, FILE *);
 char *say_text(say_fn *fn, const struct policy *, const void *row);
 say_fn say_exec_row, say_gate_row, say_net_row, say_mount_row, say_secret_row;

@@ -1,5 +1,5 @@
 /*
- * Small answers about a loaded policy: strings, servers, limits, names.
+ * Accessors of a loaded policy: strings, servers, limits, names.
  */
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #include "policy/sealed/policy.h"
 
-#define PATH_LEN_MAX 4095 /* what the kernel takes, without its NUL */
+#define PATH_LEN_MAX 4095 /* the kernel's PATH_MAX without the NUL */
 
 #define NAME_OF(table, i) \
 	((size_t)(i) < sizeof(table) / sizeof((table)[0]) && (table)[i] != NULL \
@@ -18,7 +18,10 @@
 const char *
 policy_str(const struct policy *p, struct sealed_ref ref)
 {
-	/* Checked by the loader; a ref from elsewhere must not reach past. */
+	/*
+	 * The loader checked its refs; a ref from elsewhere must not read past
+	 * the pool.
+	 */
 	if ((uint64_t)ref.off + ref.len >= p->strings_len)
 		return "";
 	return p->strings + ref.off;
@@ -61,7 +64,7 @@ policy_is_path(const char *s, size_t len)
 	return true;
 }
 
-/* Name as the policy writes it, and what holds where nothing is written. */
+/* The name in the policy language, and the default value. */
 static const struct {
 	const char *name;
 	uint64_t value;
@@ -70,7 +73,7 @@ static const struct {
     [LIMIT_PROCESSES] = {"processes", 512},
     [LIMIT_FILES] = {"files", 1024},
     [LIMIT_CPU] = {"cpu", 0},
-    /* below the 10 MiB at which the common SDK drops the connection */
+    /* below 10 MiB, at which the common SDK drops the connection */
     [LIMIT_OUTPUT] = {"output", (10u << 20) - (64u << 10)},
     [LIMIT_INPUT] = {"input", 16u << 20},
     [TIMEOUT_CALL] = {"call", 30 * 1000ull},
@@ -119,7 +122,7 @@ policy_at(const struct policy *p, struct sealed_at at, char *out, size_t out_cap
 
 	if (at.file < p->row_n[SEALED_FILES])
 		file = policy_str(p, p->file[at.file]);
-	(void)snprintf(out, out_cap, "%s:%u", file, at.line); /* cut is fine */
+	(void)snprintf(out, out_cap, "%s:%u", file, at.line); /* may be truncated */
 	return out;
 }
 
@@ -145,6 +148,7 @@ policy_gate_name(enum sealed_gate_kind kind)
 	    [GATE_SAMPLING] = "sampling",
 	    [GATE_ELICITATION] = "elicitation",
 	    [GATE_ROOTS] = "roots",
+	    [GATE_METHOD] = "method",
 	};
 
 	return NAME_OF(name, kind);
@@ -160,14 +164,15 @@ policy_miss_name(enum policy_miss miss)
 	    [MISS_ARGS] = "other arguments",
 	    [MISS_NAME] = "another name",
 	    [MISS_EXCEPT] = "excepted",
-	    [MISS_EXPIRED] = "the exception has run out",
+	    [MISS_EXPIRED] = "the exception has expired",
 	    [MISS_FROM] = "another caller",
-	    [MISS_IN] = "another folder",
+	    [MISS_IN] = "another directory",
 	    [MISS_ENV] = "a changed variable",
 	    [MISS_CLASS] = "another class",
 	    [MISS_COND] = "the condition does not hold",
 	    [MISS_HOST] = "another host",
 	    [MISS_PORT] = "another port",
+	    [MISS_URI] = "a URI that is not normalized",
 	};
 
 	return NAME_OF(name, miss);
@@ -188,6 +193,7 @@ policy_why_name(enum sealed_mount_why why)
 	    [WHY_SCRIPT] = "script",
 	    [WHY_PRESET] = "preset",
 	    [WHY_LINK] = "link",
+	    [WHY_AGENT] = "agent",
 	};
 
 	return NAME_OF(name, why);

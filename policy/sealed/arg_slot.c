@@ -1,17 +1,17 @@
 /*
- * Typed slots: reading them, and asking whether an argument fits (slot.h).
+ * Typed slots: parsing them, and testing whether an argument fits (arg_slot.h).
  *
- * Every slot is a regular set of texts, and what this file says of it the
- * automaton of algebra/slots.c says too (tests/unit/test_algebra.c).
+ * Every slot is a regular set of texts.  This file and the automaton in
+ * algebra/slot_sets.c must agree on it (tests/unit/test_algebra.c).
  */
 #include <string.h>
 
 #include "policy/sealed/policy.h"
 #include "policy/sealed/arg_slot.h"
 
-/* ---- reading ----------------------------------------------------------------- */
+/* ---- parsing ------------------------------------------------------------- */
 
-/* Digits only, no leading zero; 0 bytes read: none. */
+/* Digits only, no leading zero; reads 0 bytes if there is no number. */
 static size_t
 number_read(const char *text, size_t len, uint64_t *ret)
 {
@@ -40,7 +40,8 @@ read_number(const char *text, size_t len, struct slot_value *ret)
 	if (n == 0 || len < n + 3 || memcmp(text + n, "..", 2) != 0 ||
 	    number_read(text + n + 2, len - n - 2, &ret->hi) != len - n - 2 ||
 	    ret->lo > ret->hi)
-		return "a number is `<number>` or, from and to, `<number:1..50>`";
+		return "invalid number slot: expected `<number>` or, with bounds, "
+		       "`<number:1..50>`";
 	return NULL;
 }
 
@@ -51,8 +52,8 @@ read_path(const char *text, size_t len, struct slot_value *ret)
 	ret->len = len;
 	return policy_is_path(text, len) || (len == 1 && text[0] == '/')
 		   ? NULL
-		   : "a path is `<path:/folder>`: the folder, absolute and in normal "
-		     "form";
+		   : "invalid path slot: expected `<path:/directory>` with an absolute "
+		     "path without `//`, `.` or `..`";
 }
 
 static bool is_host(const char *, size_t);
@@ -66,18 +67,17 @@ read_host(const char *text, size_t len, struct slot_value *ret)
 	ret->len = len;
 	return len == 0 || is_host(text + skip, len - skip)
 		   ? NULL
-		   : "a host is `<host>`, `<host:a.example>` or `<host:*.example.com>`, "
-		     "in "
-		     "lower case";
+		   : "invalid host slot: expected `<host>`, `<host:a.example>` or "
+		     "`<host:*.example.com>`, in lower case";
 }
 
 static const char *
 read_text(const char *text, size_t len, struct slot_value *ret)
 {
-	return len == 0 ? NULL : "`<text>` takes nothing";
+	return len == 0 ? NULL : "`<text>` takes no value";
 }
 
-/* Behind "<", without the ">". */
+/* The text after "<", without the ">". */
 static const char *
 read_slot(const char *text, size_t len, struct slot_value *ret)
 {
@@ -98,13 +98,14 @@ read_slot(const char *text, size_t len, struct slot_value *ret)
 		if (strlen(types[i].name) == n && memcmp(types[i].name, text, n) == 0)
 			break;
 	if (i == sizeof(types) / sizeof(types[0]))
-		return "a slot is `<number>`, `<path:/folder>`, `<host>`, `<text>`, or "
-		       "`<-a,--b>` for options; quote the word to mean the characters";
+		return "unknown slot: expected `<number>`, `<path:/directory>`, "
+		       "`<host>`, `<text>`, or `<-a,--b>` for options; quote the word to "
+		       "use the characters literally";
 	ret->type = types[i].type;
 	ret->text = "";
 	ret->len = 0;
 	if (colon != NULL && n + 1 == len)
-		return "nothing behind `:`";
+		return "expected a value after `:`";
 	return types[i].read(
 	    text + n + (colon != NULL), colon != NULL ? len - n - 1 : 0, ret);
 }
@@ -117,15 +118,15 @@ read_words(const char *text, size_t len, struct slot_value *ret)
 	*ret = (struct slot_value){.type = SLOT_WORDS, .text = text, .len = len};
 	for (i = 0; i <= len; i++)
 		if ((i == len || text[i] == '|') && (i == 0 || text[i - 1] == '|'))
-			return "an option has a word behind `=`, or several with `|` "
-			       "between them, or a slot";
+			return "expected a value after `=`, several values separated by "
+			       "`|`, or a slot";
 	return memchr(text, '*', len) == NULL && memchr(text, '<', len) == NULL &&
 		       memchr(text, '>', len) == NULL
 		   ? NULL
-		   : "the value of an option is `a|b` or one slot, without `*`";
+		   : "invalid option value: expected `a|b` or one slot, without `*`";
 }
 
-/* "<...>", or words. */
+/* Parses "<...>" or a list of words. */
 static const char *
 read_value(const char *text, size_t len, struct slot_value *ret)
 {
@@ -155,20 +156,20 @@ slot_check(const char *text, size_t len)
 	size_t n;
 
 	if (open == NULL)
-		return "no slot";
+		return "expected a slot";
 	n = (size_t)(open - text);
 	if (len - n < 2 || text[len - 1] != '>' ||
 	    memchr(open + 1, '<', len - n - 1) != NULL)
-		return "one slot, and nothing behind it";
+		return "expected one slot, at the end of the argument";
 	if (memchr(text, '*', n) != NULL || memchr(text, '|', n) != NULL)
-		return "before a slot stand plain characters: no `*`, no `|`";
+		return "`*` and `|` are not allowed before a slot";
 	why = read_value(open, len - n, &v);
 	if (why == NULL && v.type == SLOT_TEXT && n > 0)
-		return "`<text>` is a whole argument";
+		return "`<text>` must be the whole argument";
 	return why;
 }
 
-/* The end of the option that begins here: a comma outside of a slot, or len. */
+/* The end of the option that begins here: a comma outside a slot, or len. */
 static size_t
 option_end(const char *text, size_t len, size_t at)
 {
@@ -188,15 +189,15 @@ read_option(const char *text, size_t len, struct slot_option *ret)
 	*ret = (struct slot_option){.name = text, .name_len = n, .takes = equal != NULL};
 	ret->is_short = n == 2 && text[0] == '-';
 	if (n < 2 || text[0] != '-' || (n == 2 && text[1] == '-'))
-		return "an option begins with `-`, and is more than dashes";
+		return "invalid option: expected `-` or `--`, then a name";
 	for (i = 1; i < n; i++)
 		if (strchr("<>,|*", text[i]) != NULL || text[i] == 0)
-			return "the name of an option is plain characters";
+			return "invalid option name: `<>,|*` are not allowed";
 	if (equal == NULL)
 		return NULL;
 	why = read_value(equal + 1, len - n - 1, &ret->value);
 	if (why == NULL && ret->value.type == SLOT_TEXT)
-		return "`<text>` stands behind `--` only";
+		return "`<text>` is only allowed after `--`";
 	return why;
 }
 
@@ -220,7 +221,7 @@ slot_check_options(const char *text, size_t len)
 	size_t at = 1, end;
 
 	if (len < 4 || text[0] != '<' || text[1] != '-' || text[len - 1] != '>')
-		return "options are `<-a,--b,--c=<number>>`";
+		return "invalid options: expected `<-a,--b,--c=<number>>`";
 	for (;; at = end + 1) {
 		end = option_end(text, len - 1, at);
 		why = read_option(text + at, end - at, &o);
@@ -229,7 +230,7 @@ slot_check_options(const char *text, size_t len)
 	}
 }
 
-/* ---- fitting ------------------------------------------------------------------- */
+/* ---- matching ------------------------------------------------------------ */
 
 static bool
 words_fit(const struct slot_value *v, const char *text, size_t len)
@@ -274,8 +275,10 @@ is_label(const char *text, size_t len)
 	return len > 0 && text[0] != '-' && text[len - 1] != '-';
 }
 
-/* Labels with dots between them; the last begins with a letter, so that no way to
- * write an address is a name. */
+/*
+ * Labels separated by dots.  The last one begins with a letter, so that no
+ * spelling of an IP address is a name.
+ */
 static bool
 is_host(const char *text, size_t len)
 {
@@ -324,7 +327,10 @@ slot_match(const struct slot_value *v, const char *text, size_t len)
 	return fits[v->type](v, text, len);
 }
 
-/* --name, --name=value, --name value; -name with one dash and more letters too. */
+/*
+ * --name, --name=value, --name value; also -name, a name of several letters
+ * after one dash.
+ */
 static unsigned int
 take_long(const struct slot_option *o, const char *const *argv, size_t argc)
 {
@@ -346,7 +352,9 @@ take_long(const struct slot_option *o, const char *const *argv, size_t argc)
 	return ret;
 }
 
-/* The short option of this letter that takes a value, or that takes none. */
+/*
+ * Finds the short option of this letter that takes a value, or that takes none.
+ */
 static bool
 short_find(const char *options, size_t len, char letter, bool takes, size_t *at,
     struct slot_option *ret)
@@ -357,7 +365,7 @@ short_find(const char *options, size_t len, char letter, bool takes, size_t *at,
 	return false;
 }
 
-/* -abc, and -n5 or -n 5 as its end. */
+/* -abc, where the last may take a value: -n5 or -n 5. */
 static unsigned int
 take_short(const char *options, size_t len, const char *const *argv, size_t argc)
 {

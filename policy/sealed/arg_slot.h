@@ -1,10 +1,10 @@
 /*
- * Typed slots in patterns of arguments, by their text as a policy has it:
+ * Typed slots in argument patterns, parsed from their text in the policy:
  *
  *	--depth=<number:1..50>		a literal, then one value (ARG_SLOT)
  *	<-v,-n=<number>,--color=a|b>	any of these options (ARG_OPTIONS)
  *
- * One reading for the checker, the loader, the matcher and the algebra.
+ * The checker, the loader, the matcher and the algebra share this one parser.
  */
 #ifndef KENNEL_POLICY_SLOT_H
 #define KENNEL_POLICY_SLOT_H
@@ -18,40 +18,47 @@
 enum slot_type {
 	SLOT_WORDS = 1, /* a|b: one of these */
 	SLOT_NUMBER,    /* digits, no sign, no leading zero */
-	SLOT_PATH,      /* absolute, normal, the folder or below */
+	SLOT_PATH,      /* absolute, in normal form, equal to the directory or below it */
 	SLOT_HOST,      /* a name in lower case; never an address */
-	SLOT_TEXT,      /* anything */
+	SLOT_TEXT,      /* any text */
 };
 
 struct slot_value {
 	enum slot_type type;
-	const char *text; /* WORDS; the folder; the host, "*." in front, or none */
+	const char *text; /* WORDS; directory; host, also "*.HOST"; or none */
 	size_t len;
 	uint64_t lo, hi; /* NUMBER */
 };
 
 struct slot_option {
-	const char *name; /* with its dashes */
+	const char *name; /* including its dashes */
 	size_t name_len;
-	bool is_short; /* -x: may stand together with others */
-	bool takes;    /* a value */
+	bool is_short; /* -x: may be combined with others */
+	bool takes;    /* takes a value */
 	struct slot_value value;
 };
 
-/* NULL, or what is wrong with it. */
+/* NULL, or why the slot is invalid. */
 const char *slot_check(const char *text, size_t len);
 const char *slot_check_options(const char *text, size_t len);
 
-/* Of a text that slot_check() has passed: the value, and the length of the literal
- * in front. */
+/*
+ * For a text that slot_check() accepted: the value, and the length of the
+ * literal in front of it.
+ */
 struct slot_value slot_value(const char *text, size_t len, size_t *ret_prefix);
-/* Of one that slot_check_options() has passed: the next option from *at on, which
- * begins at 0.  False: no more. */
+/*
+ * For a text that slot_check_options() accepted: the next option from *at on,
+ * which starts at 0. False: no more.
+ */
 bool slot_option(const char *text, size_t len, size_t *at, struct slot_option *ret);
 
 bool slot_match(const struct slot_value *, const char *text, size_t len);
-/* Do these arguments begin with one option, or with several short ones in one?
- * SLOT_ONE: it is one argument; SLOT_TWO: two, the second its value; or'ed. */
+/*
+ * Do these arguments begin with one option, or with several short ones
+ * combined?  A set of SLOT_ONE (uses one argument) and SLOT_TWO (uses two, the
+ * second is its value).
+ */
 #define SLOT_ONE 1u
 #define SLOT_TWO 2u
 unsigned int slot_take(

@@ -1,9 +1,11 @@
 /*
- * The loader's look at a finished seccomp program: only what filter.c makes.
+ * The loader's check of a finished seccomp program: only what seccomp.c
+ * produces.
  *
- * All jumps go forward and stay inside, the last instruction is a RET, so every
- * path ends in one; every RET is an action of ours; nothing is decided before
- * the architecture (and on x86-64 the x32 bit) has been looked at.
+ * All jumps go forward and stay inside the program.  The last instruction is a
+ * RET, so every path ends in one.  Every RET has one of the actions that we
+ * use.  Nothing is decided before the architecture (and on x86-64 the x32 bit)
+ * is checked.
  */
 #include <stddef.h>
 
@@ -27,24 +29,24 @@ load_bpf(struct load *l, const struct sealed_filter *f)
 	uint32_t n = f->insns.n, arch = f->arch, i;
 
 	if (arch != AUDIT_ARCH_X86_64 && arch != AUDIT_ARCH_AARCH64)
-		return load_refuse(l, "filter: architecture %08x is not known", arch);
+		return load_refuse(l, "filter: unknown architecture %08x", arch);
 	if (n == 0 || n > SEALED_INSNS_MAX)
 		return load_refuse(l, "filter %08x: %u instructions", arch, n);
 	for (i = 0; i < n; i++) {
 		if (!insn_known(&insn[i]))
 			return load_refuse(
-			    l, "filter %08x: instruction %u is not ours", arch, i);
+			    l, "filter %08x: instruction %u is not allowed", arch, i);
 		if (!jumps_inside(&insn[i], n - i - 1))
 			return load_refuse(
-			    l, "filter %08x: instruction %u leaves", arch, i);
+			    l, "filter %08x: instruction %u jumps outside", arch, i);
 	}
 	if (!guard_holds(insn, n, arch))
 		return load_refuse(
-		    l, "filter %08x: does not look at the architecture first", arch);
+		    l, "filter %08x: does not check the architecture first", arch);
 	return 0;
 }
 
-/* The instructions that filter.c makes. */
+/* The instructions that seccomp.c produces. */
 static const struct {
 	uint16_t code;
 	bool branches; /* jt and jf are used */
@@ -81,8 +83,7 @@ ret_known(uint32_t k)
 	uint32_t data = k & SECCOMP_RET_DATA, action = k & SECCOMP_RET_ACTION_FULL;
 
 	if (action == SECCOMP_RET_ERRNO)
-		return data > 0 &&
-		       data < 4096; /* 0 would be a success that did nothing */
+		return data > 0 && data < 4096; /* errno 0 would look like success */
 	return data == 0 &&
 	       (action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_KILL_PROCESS ||
 		   action == SECCOMP_RET_USER_NOTIF);
@@ -101,12 +102,12 @@ jumps_inside(const struct sealed_insn *i, uint32_t left)
 	return i->jt < left && i->jf < left;
 }
 
-/* Does the path that begins at i do nothing but kill? */
+/* Does the path that begins at i only kill? */
 static bool
 kills(const struct sealed_insn *insn, uint32_t n, uint32_t i)
 {
 	while (i < n && insn[i].code == (BPF_JMP | BPF_JA))
-		i += 1 + insn[i].k; /* inside and forward: checked before */
+		i += 1 + insn[i].k; /* forward and inside the program: checked before */
 	return i < n && insn[i].code == (BPF_RET | BPF_K) &&
 	       insn[i].k == SECCOMP_RET_KILL_PROCESS;
 }

@@ -1,10 +1,10 @@
 /*
- * The loader, third part: a server's mount plan can be carried out in order.
- * Parents come first, nothing is made below a link or a file, nothing twice,
- * and what is hidden is hidden last.
+ * The loader's check of a server's mount plan: its steps can be carried out in
+ * order.  Parents come first; nothing is created below a link or a file; no
+ * target occurs twice; what is hidden is hidden last.
  *
- * Targets met so far stand in a hash table that is never more than half full,
- * so that a plan costs its own length and no more.
+ * Targets already seen are in a hash table that is at most half full, so the
+ * time is linear in the length of the plan.
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 #define SLOT_N (2 * SEALED_MOUNTS_MAX) /* a power of two, never more than half full */
 
-/* Targets met so far: slots hold a row's place in the plan, plus 1. */
+/* Targets already seen: a slot holds a row's position in the plan, plus 1. */
 struct targets {
 	const struct load *l;
 	const struct sealed_mount *plan;
@@ -28,14 +28,14 @@ hash_byte(uint32_t h, char c)
 	return (h ^ (uint8_t)c) * 16777619u;
 }
 
-/* Spread, so that the low bits depend on every byte. */
+/* Mixes the hash, so that the low bits depend on every byte. */
 static uint32_t
 hash_end(uint32_t h)
 {
 	return h ^ (h >> 15);
 }
 
-/* The first row with this target, or NULL; *ret_slot is where it belongs. */
+/* The first row with this target, or NULL; *ret_slot is the slot for it. */
 static const struct sealed_mount *
 target_find(const struct targets *t, const char *path, uint32_t len, uint32_t hash,
     uint32_t *ret_slot)
@@ -53,7 +53,7 @@ target_find(const struct targets *t, const char *path, uint32_t len, uint32_t ha
 	return NULL;
 }
 
-/* Can something be mounted below such a row?  A tree has folders of its own. */
+/* Can something be mounted below such a row? A tree has its own directories. */
 static const struct {
 	bool child, below;
 } holds[] = {
@@ -66,8 +66,8 @@ static const struct {
 };
 
 /*
- * Row i of the plan: its parent is there, or it lies in a tree that is; and
- * the walk from the root meets no link, file or other end on the way.
+ * Row i of the plan: its parent exists in the plan or is inside a tree of it,
+ * and the walk from the root meets no link, file or other leaf on the way.
  */
 static int
 target_check(struct targets *t, struct load *l, uint32_t i, uint32_t row)
@@ -95,7 +95,7 @@ target_check(struct targets *t, struct load *l, uint32_t i, uint32_t row)
 		t->slot[slot] = (uint16_t)(i + 1);
 	else if (m->kind != MOUNT_HIDE &&
 		 (up->kind != MOUNT_DIR || m->kind == MOUNT_SYMLINK))
-		return load_refuse(l, "server %u: mount %u is there twice", row, i);
+		return load_refuse(l, "server %u: duplicate mount %u", row, i);
 	return 0;
 }
 

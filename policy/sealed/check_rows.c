@@ -1,13 +1,13 @@
 /*
- * The loader, second part: every row, and what the rows say about each other.
+ * The loader's check of every row, and of relations between rows.
  *
- * First the fields, by the table of fields.c; then, when every number and every
- * reference is known to be good, what one field means for another.
+ * First the single fields, by the table of fields.c.  Then, when every number
+ * and every reference is known to be valid, the relations between fields.
  *
- * Ranges partition their tables: the rows of the first server come first, and
- * so on, without a hole, an overlap or a row that belongs to nobody.  So each
- * row is looked at once, whatever the file says (filters are shared by design
- * and have their own bound).
+ * Ranges partition their tables: first the rows of the first server, then those
+ * of the second, and so on, without a gap, an overlap or a row without a
+ * server.  So each row is checked once, whatever the file contains.  (Filters
+ * are shared by design and have their own limit.)
  */
 #include <string.h>
 
@@ -19,7 +19,7 @@ static int server_rows(struct load *, const struct sealed_server *);
 static int filters(struct load *);
 static int row_order(const struct load *, uint32_t kind, uint32_t row);
 
-/* Where the rows of this kind are. */
+/* The address of the rows of this kind. */
 static const uint8_t *
 table(const struct load *l, uint32_t kind)
 {
@@ -31,14 +31,14 @@ table(const struct load *l, uint32_t kind)
 
 /* ---- one field ------------------------------------------------------------- */
 
-/* What is wrong with this field of this row. */
+/* Reports what is wrong with this field of this row. */
 static int
 refuse(struct load *l, const struct sealed_field *f, uint32_t row, const char *what)
 {
 	return load_refuse(l, "%s %u: %s", field_kind[f->kind].name, row, what);
 }
 
-/* A whole string of the pool: nothing of it is NUL, its end is. */
+/* A whole string of the pool: no NUL inside, a NUL at its end. */
 static int
 str_check(
     struct load *l, const struct sealed_field *f, struct sealed_ref ref, uint32_t row)
@@ -47,25 +47,27 @@ str_check(
 	uint8_t bit = (uint8_t)(1u << ref.off % 8);
 
 	if (ref.off >= l->p.strings_len || ref.len >= l->p.strings_len - ref.off)
-		return refuse(l, f, row, "a string leaves the pool");
+		return refuse(l, f, row, "a string outside the pool");
 	if (ref.len > SEALED_STR_LEN_MAX)
 		return refuse(l, f, row, "a string is too long");
 	l->str_sum += ref.len;
 	if (l->str_sum > SEALED_STR_SUM_MAX)
-		return refuse(l, f, row, "too much text in all");
+		return refuse(l, f, row, "the strings are too long in total");
 	if (ref.len == 0 && ref.off != 0)
-		return refuse(l, f, row, "the empty string is at 0");
+		return refuse(l, f, row, "an empty string at a non-zero offset");
 	if (ref.off != 0 && s[ref.off - 1] != 0)
 		return refuse(l, f, row, "a string begins inside another");
 	if (s[ref.off + ref.len] != 0 || memchr(s + ref.off, 0, ref.len) != NULL)
-		return refuse(l, f, row, "a string does not end where it says");
+		return refuse(l, f, row, "a string is not terminated at its length");
 	l->used_n += ref.len > 0 && (l->used[ref.off / 8] & bit) == 0;
 	l->used[ref.off / 8] |= bit;
 	return 0;
 }
 
-/* [A-Za-z0-9_.-]: a file name that is no path and no option; a variable has
- * neither . nor - anywhere, and no digit first. */
+/*
+ * [A-Za-z0-9_.-]: a file name that is not a path and not an option.  A variable
+ * has no `.` and no `-`, and does not begin with a digit.
+ */
 bool
 load_is_name(const char *s, size_t len, bool variable)
 {
@@ -97,15 +99,15 @@ check_ref(struct load *l, const struct sealed_field *f, const uint8_t *at, uint3
 	    (ref.len == 0 && (f->is == FIELD_MAY_NAME || f->is == FIELD_MAY_PATH)))
 		return 0;
 	if (f->is == FIELD_SOME)
-		return ref.len > 0 ? 0 : refuse(l, f, row, "no text");
+		return ref.len > 0 ? 0 : refuse(l, f, row, "expected a string");
 	if (f->is == FIELD_VARIABLE && !load_is_name(s, ref.len, true))
-		return refuse(l, f, row, "not a variable");
+		return refuse(l, f, row, "invalid variable name");
 	if ((f->is == FIELD_NAME || f->is == FIELD_MAY_NAME) &&
 	    !load_is_name(s, ref.len, false))
-		return refuse(l, f, row, "not a name");
+		return refuse(l, f, row, "invalid name");
 	if ((f->is == FIELD_PATH || f->is == FIELD_MAY_PATH) &&
 	    !policy_is_path(s, ref.len))
-		return refuse(l, f, row, "not an absolute, normal path");
+		return refuse(l, f, row, "not an absolute, normalized path");
 	return 0;
 }
 
@@ -116,7 +118,7 @@ check_at(struct load *l, const struct sealed_field *f, const uint8_t *at, uint32
 
 	memcpy(&where, at, sizeof(where));
 	if (where.file >= l->p.row_n[SEALED_FILES] || where.line == 0)
-		return refuse(l, f, row, "no such policy line");
+		return refuse(l, f, row, "unknown policy line");
 	return 0;
 }
 
@@ -128,7 +130,7 @@ check_range(struct load *l, const struct sealed_field *f, const uint8_t *at, uin
 
 	memcpy(&range, at, sizeof(range));
 	if (range.first != *next || range.n > l->end[f->lo] - *next || range.n > f->hi)
-		return refuse(l, f, row, "a range is not the next part of its table");
+		return refuse(l, f, row, "a range out of sequence in its table");
 	*next += range.n;
 	return 0;
 }
@@ -143,7 +145,7 @@ check_shared(
 	memcpy(&range, at, sizeof(range));
 	if (range.n == 0 || range.n > f->hi || range.first >= n ||
 	    range.n > n - range.first)
-		return refuse(l, f, row, "a range that is not there");
+		return refuse(l, f, row, "a range outside its table");
 	return 0;
 }
 
@@ -157,7 +159,7 @@ check_row(struct load *l, const struct sealed_field *f, const uint8_t *at, uint3
 	if (f->is == FIELD_MAY_ROW && v == SEALED_NONE)
 		return 0;
 	if (v < own.first || v - own.first >= own.n)
-		return refuse(l, f, row, "no row of the server's own");
+		return refuse(l, f, row, "a row that is not one of the server's");
 	return 0;
 }
 
@@ -171,9 +173,8 @@ check_number(
 	if (v >= f->lo && v <= f->hi)
 		return 0;
 	if (f->hi == 0)
-		return refuse(l, f, row, "a field that must be zero is not");
-	return load_refuse(
-	    l, "%s %u: kind %u is not known", field_kind[f->kind].name, row, v);
+		return refuse(l, f, row, "a reserved field is not zero");
+	return load_refuse(l, "%s %u: unknown kind %u", field_kind[f->kind].name, row, v);
 }
 
 static int
@@ -182,13 +183,13 @@ check_flags(struct load *l, const struct sealed_field *f, const uint8_t *at, uin
 	uint32_t v;
 
 	memcpy(&v, at, sizeof(v));
-	return (v & ~f->hi) == 0 ? 0 : refuse(l, f, row, "a flag that is not known");
+	return (v & ~f->hi) == 0 ? 0 : refuse(l, f, row, "unknown flag");
 }
 
 static int
 check_any(struct load *l, const struct sealed_field *f, const uint8_t *at, uint32_t row)
 {
-	return 0; /* every value is one; rules below may know more */
+	return 0; /* every value is valid here; check_rules.c may restrict it */
 }
 
 typedef int check_fn(
@@ -261,7 +262,7 @@ load_rows(struct load *l)
 		if (i > SEALED_SERVERS && i != SEALED_FILTERS &&
 		    l->next[i] != l->p.row_n[i])
 			return load_refuse(
-			    l, "%s: rows that belong to nobody", field_kind[i].name);
+			    l, "%s: rows without an owner", field_kind[i].name);
 	for (i = 0; i < l->p.row_n[SEALED_SERVERS]; i++)
 		if ((r = server_rows(l, &l->p.server[i])) < 0)
 			return r;
@@ -271,7 +272,7 @@ load_rows(struct load *l)
 	return 0;
 }
 
-/* Shared by all: each looked at once. */
+/* Shared by all servers: each filter is checked once. */
 static int
 filters(struct load *l)
 {
@@ -291,7 +292,7 @@ filters(struct load *l)
 	return 0;
 }
 
-/* The servers' own rows, and that their parts follow each other. */
+/* The server rows, and that their parts of each table follow each other. */
 static int
 servers(struct load *l)
 {
@@ -315,8 +316,8 @@ servers(struct load *l)
 }
 
 /*
- * Does the row before this one belong before it?  The pool is sorted and has
- * nothing twice, so places in it stand for texts.
+ * Is the row before this one smaller?  The pool is sorted and has no
+ * duplicates, so offsets compare like the texts.
  */
 static int
 row_order(const struct load *l, uint32_t kind, uint32_t row)
@@ -359,7 +360,7 @@ server_rows(struct load *l, const struct sealed_server *s)
 	for (kind = 1; kind < SEALED_KIND_END; kind++)
 		if (field_kind[kind].divided && l->next[kind] != l->end[kind])
 			return load_refuse(
-			    l, "%s: rows that belong to nobody", field_kind[kind].name);
+			    l, "%s: rows without an owner", field_kind[kind].name);
 	for (kind = 1; kind < SEALED_KIND_END; kind++)
 		for (i = 1; sealed_is_ordered(kind) && i < part[kind].n; i++)
 			if (row_order(l, kind, part[kind].first + i) >= 0)
@@ -370,7 +371,7 @@ server_rows(struct load *l, const struct sealed_server *s)
 			if ((r = load_rules[kind](l, part[kind].first + i)) < 0)
 				return r;
 	if (run->verdict != VERDICT_ALLOW || (run->flags & EXEC_FROM_RUN) == 0)
-		return load_refuse(l, "server %u: what it runs is not granted",
+		return load_refuse(l, "server %u: its `run` is not granted",
 		    (uint32_t)(s - l->p.server));
 	if (index_check(&l->p, s) != NULL)
 		return load_refuse(l, "server %u: %s", (uint32_t)(s - l->p.server),

@@ -1,6 +1,6 @@
 /*
- * The loader, third part: what one field of a row means for another.  Every
- * number and every reference is known to be good by now (rows.c).
+ * The loader's check of relations between the fields of a row.  Every number
+ * and every reference is already known to be valid (check_rows.c).
  */
 #include <string.h>
 
@@ -32,9 +32,9 @@ load_rule_fn *const load_rules[SEALED_KIND_END] = {
     [SEALED_EXCEPTS] = rule_except,
 };
 
-/* ---- what one field means for another ------------------------------------------ */
+/* ---- relations between fields -------------------------------------------- */
 
-/* Of one rule each: the first that does not hold is told. */
+/* Reports the first condition that does not hold, and returns. */
 #define MUST(holds, what) \
 	do { \
 		if (!(holds)) \
@@ -62,7 +62,7 @@ all_literal(const struct load *l, struct sealed_range range)
 	return true;
 }
 
-/* Only the last may be ARG_REST, and only one ARG_OPTIONS. */
+/* ARG_REST is only last, and there is at most one ARG_OPTIONS. */
 static bool
 rest_is_last(const struct load *l, struct sealed_range range)
 {
@@ -135,22 +135,21 @@ rule_secret(struct load *l, uint32_t i)
 	};
 	bool program = row->source == SOURCE_CMD || row->source == SOURCE_PLUGIN;
 
-	MUST(program == (row->args.n > 0), "a command where none belongs, or none");
-	MUST(fits[row->source], "a reference that its source cannot have");
+	MUST(program == (row->args.n > 0), "unexpected or missing command");
+	MUST(fits[row->source], "invalid reference for its source");
 	MUST(all_literal(l, row->args), "an argument is not literal");
 	MUST((row->flags & SECRET_HOSTS_ANY) == 0 || row->hosts.n == 0,
-	    "both some hosts and any");
+	    "both a list of hosts and any host");
 	MUST((row->flags & (uint32_t)SECRET_OF_CMD) == 0 || program,
-	    "what only a command may, without one");
-	MUST(
-	    row->source != SOURCE_PLUGIN || plugin_fits(l, row), "a plugin that is none");
+	    "a flag of a command, without a command");
+	MUST(row->source != SOURCE_PLUGIN || plugin_fits(l, row), "invalid plugin");
 	MUST((row->flags & SECRET_CREDENTIAL) == 0 ||
 		 (row->approve == APPROVE_NONE && (row->flags & SECRET_AS_FILE) == 0),
-	    "a credential that is the server's, too");
+	    "a credential that the server also holds");
 	return 0;
 }
 
-/* What a mount of each kind may have. */
+/* The fields that a mount of each kind may have. */
 static const struct {
 	enum { SOURCE_NONE, SOURCE_PATH, SOURCE_TEXT } source;
 	uint32_t rights;
@@ -179,13 +178,13 @@ rule_mount(struct load *l, uint32_t i)
 	    [SOURCE_TEXT] = row->source.len > 0 && row->source.len <= SEALED_PATH_LEN_MAX,
 	};
 
-	MUST(row->target.len > 1, "the root is not granted");
+	MUST(row->target.len > 1, "the root directory cannot be granted");
 	MUST((row->right & ~mount_rule[row->kind].rights) == 0,
-	    "a right that its kind cannot have");
-	MUST((row->right & both) != both, "both writable and startable");
+	    "invalid right for its kind");
+	MUST((row->right & both) != both, "both writable and executable");
 	MUST((row->size != 0) == mount_rule[row->kind].sized,
-	    "a size where none belongs, or none");
-	MUST(fits[mount_rule[row->kind].source], "a source where none belongs, or none");
+	    "unexpected or missing size");
+	MUST(fits[mount_rule[row->kind].source], "unexpected or missing source");
 	return 0;
 }
 
@@ -198,14 +197,15 @@ rule_exec(struct load *l, uint32_t i)
 
 	MUST(row->prefix.n > 0 || row->asked == row->mapped,
 	    "another image without a prefix");
-	MUST(rest_is_last(l, row->args), "** is not the last");
+	MUST(rest_is_last(l, row->args), "** is not the last argument");
 	MUST(all_literal(l, row->prefix), "an argument is not literal");
 	for (k = row->from.first; k < row->from.first + row->from.n; k++)
-		MUST(policy_is_path(text(l, ref[k]), ref[k].len), "a caller is no path");
+		MUST(policy_is_path(text(l, ref[k]), ref[k].len),
+		    "a caller is not a path");
 	for (k = row->env.first; k < row->env.first + row->env.n; k++)
 		MUST(load_is_name(text(l, ref[k]), ref[k].len, true) ||
 			 policy_env_beginning(text(l, ref[k]), ref[k].len),
-		    "not a variable");
+		    "invalid variable name");
 	return 0;
 }
 
@@ -214,7 +214,7 @@ rule_except(struct load *l, uint32_t i)
 {
 	RULE(SEALED_EXCEPTS, sealed_except, except);
 
-	MUST(rest_is_last(l, row->args), "** is not the last");
+	MUST(rest_is_last(l, row->args), "** is not the last argument");
 	return 0;
 }
 
@@ -224,17 +224,17 @@ rule_arg(struct load *l, uint32_t i)
 	RULE(SEALED_ARGS, sealed_arg, arg);
 
 	MUST(row->text.len == 0 || (row->kind != ARG_ANY && row->kind != ARG_REST),
-	    "text where none belongs");
+	    "unexpected text");
 	MUST(row->kind != ARG_SLOT ||
 		 slot_check(text(l, row->text), row->text.len) == NULL,
-	    "a slot that cannot be read");
+	    "invalid slot");
 	MUST(row->kind != ARG_OPTIONS ||
 		 slot_check_options(text(l, row->text), row->text.len) == NULL,
-	    "options that cannot be read");
+	    "invalid options");
 	return 0;
 }
 
-/* A postfix program: what each step needs is there, one answer is left. */
+/* A postfix program: each step has its operands, and one result is left. */
 static bool
 conds_hold(const struct load *l, struct sealed_range range)
 {
@@ -259,16 +259,19 @@ static int
 rule_gate(struct load *l, uint32_t i)
 {
 	RULE(SEALED_GATES, sealed_gate, gate);
-	bool named = row->kind <= GATE_PROMPT;
+	bool judged = row->kind <= GATE_PROMPT,
+	     named = judged || row->kind == GATE_METHOD;
 
-	MUST(named == (row->name.len > 0), "a name where none belongs, or no name");
-	MUST(conds_hold(l, row->conds), "a condition that cannot be computed");
-	MUST(named || (row->conds.n == 0 && row->excepts.n == 0),
-	    "a condition where none belongs");
+	MUST(named == (row->name.len > 0), "unexpected or missing name");
+	MUST(conds_hold(l, row->conds), "invalid condition");
+	MUST(
+	    judged || (row->conds.n == 0 && row->excepts.n == 0), "unexpected condition");
+	MUST(row->kind != GATE_METHOD || row->verdict != VERDICT_ASK,
+	    "a method with the verdict ask");
 	MUST(row->kind == GATE_TOOL || (row->classes == 0 && row->flags == 0),
-	    "classes where none belong");
+	    "unexpected classes");
 	MUST(row->flags == 0 || (row->verdict == VERDICT_ASK && row->classes == 0),
-	    "classes where none belong");
+	    "unexpected classes");
 	return 0;
 }
 
@@ -279,16 +282,15 @@ rule_cond(struct load *l, uint32_t i)
 	const struct sealed_value *v = &l->p.value[row->values.first];
 	uint32_t values = row->op < COND_EXISTS ? 1 : 0;
 
-	MUST(row->op == COND_IN || row->values.n == values,
-	    "a number of values that it cannot have");
-	MUST(row->op < COND_AND || row->steps.n == 0, "a place where none belongs");
+	MUST(row->op == COND_IN || row->values.n == values, "invalid number of values");
+	MUST(row->op < COND_AND || row->steps.n == 0, "unexpected path");
 	MUST(
 	    (row->op != COND_MATCHES && row->op != COND_UNDER) || v->type == VALUE_STRING,
 	    "a value of the wrong type");
 	MUST(row->op < COND_LT || row->op > COND_GE || v->type == VALUE_NUMBER,
 	    "a value of the wrong type");
 	MUST(row->op != COND_UNDER || policy_is_path(text(l, v->text), v->text.len),
-	    "not an absolute, normal path");
+	    "not an absolute, normalized path");
 	return 0;
 }
 
@@ -310,7 +312,7 @@ rule_value(struct load *l, uint32_t i)
 	MUST(row->type != VALUE_NUMBER ||
 		 policy_is_number(text(l, row->text), row->text.len),
 	    "not a number");
-	MUST(row->type >= VALUE_NUMBER || row->text.len == 0, "text where none belongs");
+	MUST(row->type >= VALUE_NUMBER || row->text.len == 0, "unexpected text");
 	return 0;
 }
 
@@ -319,7 +321,7 @@ rule_limit(struct load *l, uint32_t i)
 {
 	RULE(SEALED_LIMITS, sealed_limit, limit);
 
-	/* 0 would read as "no limit" where a limit was written. */
+	/* 0 would be read as "no limit" although the policy sets one. */
 	MUST(row->value != 0, "zero");
 	return 0;
 }
@@ -329,12 +331,11 @@ rule_require(struct load *l, uint32_t i)
 {
 	RULE(SEALED_REQUIRES, sealed_require, require);
 
-	MUST(row->kind == REQUIRE_LANDLOCK || row->value == 0,
-	    "a value where none belongs");
+	MUST(row->kind == REQUIRE_LANDLOCK || row->value == 0, "unexpected value");
 	return 0;
 }
 
-/* Labels of lower case letters, digits and inner hyphens, with dots between. */
+/* Labels of lower-case letters, digits and inner hyphens, separated by dots. */
 static bool
 is_host(const char *s, size_t len)
 {
@@ -354,7 +355,7 @@ is_host(const char *s, size_t len)
 	return len > 0 && len <= 253;
 }
 
-/* Bits behind the prefix are 0. */
+/* The bits after the prefix are 0. */
 static bool
 is_cidr(const uint8_t addr[16], uint32_t prefix)
 {
@@ -372,12 +373,11 @@ rule_net(struct load *l, uint32_t i)
 	RULE(SEALED_NETS, sealed_net, net);
 
 	MUST(row->port_first <= row->port_last, "ports out of order");
-	MUST(row->kind == HOST_CIDR || row->prefix == 0, "a prefix where none belongs");
-	MUST(row->scope == NET_CIDR || row->scope_prefix == 0,
-	    "a prefix where none belongs");
+	MUST(row->kind == HOST_CIDR || row->prefix == 0, "unexpected prefix");
+	MUST(row->scope == NET_CIDR || row->scope_prefix == 0, "unexpected prefix");
 	MUST(is_cidr(row->addr, row->prefix) &&
 		 is_cidr(row->scope_addr, row->scope_prefix),
-	    "an address beyond its prefix");
+	    "an address with host bits set");
 	MUST(row->kind == HOST_CIDR || is_host(text(l, row->host), row->host.len),
 	    "not a host name");
 	return 0;
@@ -390,10 +390,10 @@ rule_pin(struct load *l, uint32_t i)
 	uint8_t digest[32];
 
 	MUST((row->kind < PIN_CAPABILITIES) == (row->name.len > 0),
-	    "a name where none belongs, or none");
-	MUST(row->kind == PIN_TOOL || row->classes == 0, "classes where none belong");
+	    "unexpected or missing name");
+	MUST(row->kind == PIN_TOOL || row->classes == 0, "unexpected classes");
 	policy_digest(text(l, row->body), row->body.len, digest);
-	MUST(memcmp(digest, row->sha256, sizeof(digest)) == 0, "another digest");
+	MUST(memcmp(digest, row->sha256, sizeof(digest)) == 0, "wrong digest");
 	return 0;
 }
 
@@ -404,11 +404,14 @@ rule_audit(struct load *l, uint32_t i)
 
 	MUST(row->flags != 0 && (row->kind != 0 || row->name.len == 0) &&
 		 (row->kind == 0 || (row->flags & AUDIT_SYNC_STRICT) == 0),
-	    "a flag where it means nothing");
+	    "unexpected flag");
 	return 0;
 }
 
-/* The filters do what the policy's own lines say, where the call is known. */
+/*
+ * The filters do what the policy's `syscalls` lines require, if the call exists
+ * on the architecture.
+ */
 static int
 rule_call(struct load *l, uint32_t i)
 {
@@ -423,6 +426,6 @@ rule_call(struct load *l, uint32_t i)
 			MUST(s->name.off != row->name.off ||
 				 (s->action == SECCOMP_RET_ALLOW) ==
 				     (row->verdict == VERDICT_ALLOW),
-			    "the filter says otherwise");
+			    "the filter does not match");
 	return 0;
 }

@@ -1,15 +1,16 @@
 /*
- * Conditions on JSON values: comparisons in place, and three truths.
+ * Conditions on JSON values: compared in place, in three-valued logic.
  */
 #include <string.h>
 
 #include "policy/sealed/json_reader.h"
+#include "policy/sealed/values/uri.h"
 
 #define PATH_LEN_MAX 4096
 
 /* ---- comparisons ------------------------------------------------------------------ */
 
-/* The JSON type of a value that begins like this. */
+/* The JSON type of a value with this first byte. */
 static enum sealed_value_type
 type_of(uint8_t c)
 {
@@ -23,7 +24,7 @@ type_of(uint8_t c)
 	return at < first + 4 ? type[at - first] : (enum sealed_value_type)0;
 }
 
-/* One value of the message against one of the policy. */
+/* One value of the message and one of the policy. */
 struct pair {
 	const struct policy *p;
 	struct value_reader *r;
@@ -37,8 +38,10 @@ yes(bool is)
 	return is ? TRUTH_YES : TRUTH_NO;
 }
 
-/* Of another type: who compares with null knows that it is none; else the one
- * who reads the message may make of it what he likes. */
+/*
+ * If the policy's value is null, the answer is yes or no.  Otherwise a value of
+ * another type is unknown, because the server may convert it.
+ */
 static enum policy_truth
 is_equal(const struct pair *c)
 {
@@ -56,13 +59,13 @@ is_equal(const struct pair *c)
 		return TRUTH_UNKNOWN;
 	if (type == VALUE_STRING)
 		return yes(value_is(c->r, c->found.from, text, c->value->text.len));
-	if (policy_number_compare((const char *)c->r->s + c->found.from,
+	if (value_number_order((const char *)c->r->s + c->found.from,
 		c->found.to - c->found.from, text, c->value->text.len, &order) < 0)
 		return TRUTH_UNKNOWN;
 	return yes(order == 0);
 }
 
-/* As policy_glob, by characters: the string is decoded as it is read. */
+/* Like policy_glob, by characters: decodes the string while reading it. */
 static enum policy_truth
 matches(const struct pair *c)
 {
@@ -89,7 +92,7 @@ matches(const struct pair *c)
 		}
 		if (!starred)
 			return TRUTH_NO;
-		(void)value_char(&from, &x); /* there is one: t is behind it */
+		(void)value_char(&from, &x); /* there is one: moves t past it */
 		t = from;
 		p = star;
 	}
@@ -98,7 +101,7 @@ matches(const struct pair *c)
 	return yes(p.at == p.len);
 }
 
-/* c as UTF-8; how many bytes. */
+/* Writes c as UTF-8; returns how many bytes. */
 static size_t
 put_utf8(uint32_t c, char *out)
 {
@@ -111,7 +114,33 @@ put_utf8(uint32_t c, char *out)
 	return n;
 }
 
-/* A path that is relative or not in normal form may lead anywhere. */
+#define DECODES_MAX 8 /* a path with more layers of encoding has no answer */
+
+/*
+ * A path that is relative or not in normal form may lead anywhere.  So may one
+ * that differs after a server decodes it.
+ */
+static enum policy_truth
+path_under(char *path, size_t n, const char *folder, size_t len)
+{
+	char below[PATH_LEN_MAX + 4];
+	bool is = policy_under(path, n, folder, len);
+	size_t before, i;
+
+	memcpy(below, folder, len);
+	for (i = 0; i < DECODES_MAX; i++) {
+		if (!policy_is_path(path, n) || memchr(path, '\\', n) != NULL ||
+		    memchr(path, 0, n) != NULL || policy_under(path, n, below, len) != is)
+			return TRUTH_UNKNOWN;
+		before = n;
+		n = uri_decode(path, n, path);
+		len = uri_decode(below, len, below);
+		if (n == before)
+			return yes(is);
+	}
+	return TRUTH_UNKNOWN;
+}
+
 static enum policy_truth
 under(const struct pair *c)
 {
@@ -128,9 +157,7 @@ under(const struct pair *c)
 			return TRUTH_UNKNOWN;
 		n += put_utf8(x, path + n);
 	}
-	if (!policy_is_path(path, n))
-		return TRUTH_UNKNOWN;
-	return yes(policy_under(path, n, folder, c->value->text.len));
+	return path_under(path, n, folder, c->value->text.len);
 }
 
 static enum policy_truth
@@ -139,7 +166,7 @@ ordered(const struct pair *c, uint32_t op)
 	int order;
 
 	if (type_of(c->r->s[c->found.from]) != VALUE_NUMBER ||
-	    policy_number_compare((const char *)c->r->s + c->found.from,
+	    value_number_order((const char *)c->r->s + c->found.from,
 		c->found.to - c->found.from, policy_str(c->p, c->value->text),
 		c->value->text.len, &order) < 0)
 		return TRUTH_UNKNOWN;
@@ -149,7 +176,7 @@ ordered(const struct pair *c, uint32_t op)
 				   : order >= 0);
 }
 
-/* ---- conditions --------------------------------------------------------------------- */
+/* ---- conditions ---------------------------------------------------------- */
 
 static enum policy_truth
 not_truth(enum policy_truth t)
@@ -157,7 +184,7 @@ not_truth(enum policy_truth t)
 	return t == TRUTH_UNKNOWN ? t : yes(t == TRUTH_NO);
 }
 
-/* Kleene's three values: what decides wins, then what is not known. */
+/* Kleene's three-valued logic: a deciding value wins, then unknown. */
 static enum policy_truth
 both(enum policy_truth a, enum policy_truth b, enum policy_truth decides)
 {
@@ -208,7 +235,10 @@ policy_conds(
 		c = &p->cond[range.first + i];
 		takes = c->op == COND_NOT ? 1 : 0;
 		takes = c->op == COND_AND || c->op == COND_OR ? 2 : takes;
-		/* The loader has counted; rows from elsewhere must not reach past. */
+		/*
+		 * The loader checked the stack depth; rows from elsewhere must
+		 * not overrun it.
+		 */
 		if (n < takes || n == SEALED_COND_DEPTH_MAX + 1)
 			return TRUTH_UNKNOWN;
 		if (c->op == COND_NOT)

@@ -1,7 +1,7 @@
 /*
- * Every field of every row of a sealed file, and what it must be.  A byte of a
- * row that no line here covers would be a byte that nobody checks: a unit test
- * adds the sizes up.
+ * Every field of every row of a sealed file, and its constraints.  A byte of a
+ * row that no line here covers would not be checked by any code: a unit test
+ * adds up the sizes.
  */
 #include "policy/sealed/fields.h"
 
@@ -80,7 +80,7 @@ const struct sealed_field sealed_fields[] = {
     F(at, FIELD_AT, 0, 0),
     F(kind, FIELD_NUMBER, MOUNT_DIR, MOUNT_HIDE),
     F(right, FIELD_FLAGS, 0, RIGHT_READ | RIGHT_START | RIGHT_WRITE | RIGHT_DEVICE),
-    F(why, FIELD_NUMBER, WHY_BASE, WHY_LINK),
+    F(why, FIELD_NUMBER, WHY_BASE, WHY_AGENT),
     F(optional, FIELD_NUMBER, 0, 1),
     F(size, FIELD_LONG, 0, 0),
 #undef F
@@ -123,7 +123,7 @@ const struct sealed_field sealed_fields[] = {
     F(conds, FIELD_RANGE, SEALED_CONDS, ANY),
     F(excepts, FIELD_RANGE, SEALED_REFS, ANY),
     F(at, FIELD_AT, 0, 0),
-    F(kind, FIELD_NUMBER, GATE_TOOL, GATE_ROOTS),
+    F(kind, FIELD_NUMBER, GATE_TOOL, GATE_METHOD),
     F(verdict, FIELD_NUMBER, VERDICT_DENY, VERDICT_ASK),
     F(classes, FIELD_FLAGS, 0, SEALED_CLASSES),
     F(flags, FIELD_FLAGS, 0, GATE_BY_ANNOTATIONS),
@@ -258,7 +258,7 @@ const struct sealed_order sealed_orders[] = {
     O(SEALED_SERVERS, server, name, true),
     O(SEALED_ENVS, env, name, true),
     O(SEALED_SECRETS, secret, name, true),
-    /* one file under several paths stands together */
+    /* the paths of one file are adjacent */
     O(SEALED_IMAGES, image, real, true),
     O(SEALED_IMAGES, image, path, true),
     O(SEALED_LIMITS, limit, kind, false),

@@ -1,27 +1,26 @@
 /*
- * JSON values as they stand in a message: read in place, compared as written.
+ * Reads JSON values of a message in place and compares them as written.
  *
- * No tree and no memory: a reader walks the bytes, finds the value that a
- * condition names, and compares it there.  Numbers are decimals of any length
- * and never become floats.  Two readers that disagree about one message are how
- * gates are passed, so everything odd (a name twice or a second time in other
- * case, a lone surrogate, a byte that is no UTF-8) is no answer at all, which
- * holds for a denial and does not for an allowance.  RFC 8259.
+ * It builds no tree and allocates nothing: a reader walks the bytes, finds the
+ * value that a condition names, and compares it there.  An attacker passes a
+ * gate if two readers parse one message differently.  So every ambiguous input
+ * (a name twice or again in another case, a lone surrogate, invalid UTF-8)
+ * gives the answer unknown, with which a denial holds and an allowance does
+ * not.  RFC 8259.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "policy/sealed/json_reader.h"
 
-#define DEPTH_MAX    128  /* arrays and objects in each other */
-#define MEMBERS_MAX  1024 /* of an object that a condition looks into */
-#define EXPONENT_MAX 17   /* digits: sums of these stay far below 2^63 */
+#define DEPTH_MAX   128  /* nested arrays and objects */
+#define MEMBERS_MAX 1024 /* of an object that a condition reads */
 
 static bool skip_value(struct value_reader *);
 
 /* ---- bytes --------------------------------------------------------------------- */
 
-/* The byte here, 0 at the end (a NUL is no JSON outside strings, nor in them). */
+/* The byte here, 0 at the end (valid JSON contains no NUL). */
 uint8_t
 value_peek(const struct value_reader *r)
 {
@@ -66,7 +65,7 @@ hex4(struct value_reader *r, uint32_t *ret)
 	return true;
 }
 
-/* What stands behind a backslash. */
+/* Reads the part of an escape after the backslash. */
 static bool
 escape(struct value_reader *r, uint32_t *ret)
 {
@@ -87,7 +86,7 @@ escape(struct value_reader *r, uint32_t *ret)
 		return false;
 	if (*ret < 0xd800 || *ret > 0xdfff)
 		return true;
-	/* a high surrogate and a low one, or nothing */
+	/* a high and a low surrogate, or the escape is invalid */
 	if (*ret > 0xdbff || value_peek(r) != '\\')
 		return fail(r);
 	r->at++;
@@ -100,7 +99,10 @@ escape(struct value_reader *r, uint32_t *ret)
 	return true;
 }
 
-/* A character of two to four bytes: shortest form, no surrogates, to U+10FFFF. */
+/*
+ * A character of two to four bytes: shortest form, no surrogates, up to
+ * U+10FFFF.
+ */
 static bool
 utf8(struct value_reader *r, uint32_t *ret)
 {
@@ -123,8 +125,10 @@ utf8(struct value_reader *r, uint32_t *ret)
 	return true;
 }
 
-/* The next character of a string whose opening quote is behind; false at its
- * end (the closing quote is then behind too) and where it is bad. */
+/*
+ * The next character of a string whose opening quote is already read.  False at
+ * its end (after reading the closing quote) and at an error.
+ */
 bool
 value_char(struct value_reader *r, uint32_t *ret)
 {
@@ -154,7 +158,7 @@ skip_string(struct value_reader *r)
 		return fail(r);
 	r->at++;
 	for (;;) {
-		/* most of any string */
+		/* fast path over plain ASCII, most of any string */
 		while (r->at < r->len && r->s[r->at] >= 0x20 && r->s[r->at] < 0x80 &&
 		       r->s[r->at] != '"' && r->s[r->at] != '\\')
 			r->at++;
@@ -163,7 +167,7 @@ skip_string(struct value_reader *r)
 	}
 }
 
-/* The next character of good UTF-8 without escapes; false at its end. */
+/* The next character of valid UTF-8 without escapes; false at its end. */
 bool
 value_text_char(struct value_reader *r, uint32_t *ret)
 {
@@ -175,7 +179,7 @@ value_text_char(struct value_reader *r, uint32_t *ret)
 	return true;
 }
 
-/* A number for the name at r (FNV-1a over its characters), which is skipped. */
+/* A hash of the name at r (FNV-1a over its characters); skips the name. */
 static uint64_t
 name_hash(struct value_reader *r)
 {
@@ -185,12 +189,15 @@ name_hash(struct value_reader *r)
 	if (value_peek(r) != '"')
 		return fail(r);
 	r->at++;
-	while (value_char(r, &c))
+	while (value_char(r, &c)) {
+		if (c == 0) /* a server in C would see the name end here */
+			return fail(r);
 		h = (h ^ c) * 0x100000001b3;
+	}
 	return h;
 }
 
-/* Letters to lower case, with the two outside ASCII that become one. */
+/* Lower case, including the two letters outside ASCII that fold into it. */
 static uint32_t
 folded(uint32_t c)
 {
@@ -201,7 +208,7 @@ folded(uint32_t c)
 	return c >= 'A' && c <= 'Z' ? c | 0x20 : c;
 }
 
-/* The string at `from` and this text, character by character. */
+/* Compares the string at `from` with this text, character by character. */
 static bool
 same_text(
     const struct value_reader *r, size_t from, const char *text, size_t len, bool fold)
@@ -226,7 +233,7 @@ value_is(const struct value_reader *r, size_t from, const char *text, size_t len
 	return same_text(r, from, text, len, false);
 }
 
-/* The same name to a server that does not mind case (Go's encoding/json). */
+/* Is it the same name for a case-insensitive server (Go's encoding/json)? */
 static bool
 name_folds(const struct value_reader *r, size_t from, const char *text, size_t len)
 {
@@ -276,93 +283,6 @@ policy_is_number(const char *s, size_t len)
 	return skip_number(&r) && r.at == len;
 }
 
-/* A number as sign, digits from the first that is not 0, and the power of ten of
- * that one. */
-struct decimal {
-	const char *s;
-	size_t at, end; /* digits and at most one dot */
-	int64_t power;
-	int sign; /* 0: zero */
-};
-
-static int
-decimal_of(const char *s, size_t len, struct decimal *ret)
-{
-	struct decimal d = {.s = s, .sign = 1};
-	size_t i = 0, dot, digits = 0;
-	bool minus = false;
-	int64_t e = 0;
-
-	if (len > 0 && s[0] == '-') {
-		d.sign = -1;
-		i = 1;
-	}
-	for (d.end = i; d.end < len && (s[d.end] | 0x20) != 'e'; d.end++)
-		;
-	for (dot = i; dot < d.end && s[dot] != '.'; dot++)
-		;
-	for (d.at = i; d.at < d.end && (s[d.at] == '0' || s[d.at] == '.'); d.at++)
-		;
-	if (d.at == d.end) {
-		*ret = (struct decimal){.s = s};
-		return 0; /* whatever the exponent */
-	}
-	i = d.end + (d.end < len);
-	if (i < len && (s[i] == '-' || s[i] == '+'))
-		minus = s[i++] == '-';
-	for (; i < len; i++) {
-		digits += digits > 0 || s[i] != '0';
-		if (digits > EXPONENT_MAX)
-			return -ERANGE;
-		e = e * 10 + (s[i] - '0');
-	}
-	d.power = d.at < dot ? (int64_t)(dot - d.at) - 1 : -(int64_t)(d.at - dot);
-	d.power += minus ? -e : e;
-	*ret = d;
-	return 0;
-}
-
-/* The next digit; 0 for ever behind the last. */
-static char
-digit_next(struct decimal *d, bool *more)
-{
-	if (d->at < d->end && d->s[d->at] == '.')
-		d->at++;
-	*more = *more || d->at < d->end;
-	return (char)(d->at < d->end ? d->s[d->at++] : '0');
-}
-
-int
-policy_number_compare(const char *a, size_t a_len, const char *b, size_t b_len, int *ret)
-{
-	struct decimal x, y;
-	char v, w;
-	bool more = true;
-	int r;
-
-	if ((r = decimal_of(a, a_len, &x)) < 0 || (r = decimal_of(b, b_len, &y)) < 0)
-		return r;
-	if (x.sign != y.sign || x.sign == 0) {
-		*ret = (x.sign > y.sign) - (x.sign < y.sign);
-		return 0;
-	}
-	if (x.power != y.power) {
-		*ret = (x.power > y.power) == (x.sign > 0) ? 1 : -1;
-		return 0;
-	}
-	while (more) {
-		more = false;
-		v = digit_next(&x, &more);
-		w = digit_next(&y, &more);
-		if (v != w) {
-			*ret = (v > w) == (x.sign > 0) ? 1 : -1;
-			return 0;
-		}
-	}
-	*ret = 0;
-	return 0;
-}
-
 /* ---- any value ------------------------------------------------------------------ */
 
 static bool
@@ -376,7 +296,7 @@ skip_word(struct value_reader *r, const char *word)
 	return true;
 }
 
-/* A value that holds no other. */
+/* A value that contains no other value. */
 static bool
 skip_plain(struct value_reader *r)
 {
@@ -404,14 +324,14 @@ skip_name(struct value_reader *r)
 	return skip_word(r, ":");
 }
 
-/* One value with everything in it; a bit says of each open one what it is. */
+/* One value with its contents; a bit for each open level: object or array. */
 static bool
 skip_value(struct value_reader *r)
 {
 	uint8_t object[DEPTH_MAX / 8] = {0}, c;
 	uint32_t depth = 0;
 	bool open =
-	    false; /* the value just begun can hold others, and none is there yet */
+	    false; /* the value just begun can contain others and is still empty */
 
 	for (;;) {
 		space(r);
@@ -438,7 +358,7 @@ skip_value(struct value_reader *r)
 				continue;
 			}
 		}
-		/* behind a value: what ends, and what goes on */
+		/* after a value: close levels, or go on to the next value */
 		for (;;) {
 			if (depth == 0)
 				return true;
@@ -465,11 +385,13 @@ policy_is_json(const char *s, size_t len)
 	return r.at == len;
 }
 
-/* ---- places --------------------------------------------------------------------- */
+/* ---- finding values ------------------------------------------------------ */
 
-/* The member of the object at r->at; every name in it is looked at.  false: it
- * is not there, or (bad) some name is there twice, or one that is this name but
- * for its case. */
+/*
+ * Finds a member of the object at r->at, and checks every name in it.  False:
+ * not found, or (bad) a name occurs twice, or a name equals this one except for
+ * its case.
+ */
 static bool
 member(struct value_reader *r, const char *key, size_t len, struct value_found *ret)
 {
@@ -486,7 +408,7 @@ member(struct value_reader *r, const char *key, size_t len, struct value_found *
 		space(r);
 		from = r->at;
 		h = name_hash(r);
-		/* two names of one number are taken for one name */
+		/* equal hashes count as equal names */
 		for (i = 0; i < n && seen[i] != h; i++)
 			;
 		if (r->bad || i < n || n == MEMBERS_MAX)
@@ -541,8 +463,10 @@ element(struct value_reader *r, uint32_t index, struct value_found *ret)
 	}
 }
 
-/* Where the steps lead from the whole value.  YES, NO: nowhere; UNKNOWN: the
- * way is not to be trusted: a server may read the JSON in a string. */
+/*
+ * Follows the steps from the whole value.  YES: found; NO: not there; UNKNOWN:
+ * ambiguous, for example because a server may parse the JSON in a string.
+ */
 enum policy_truth
 value_place(const struct policy *p, struct sealed_range steps, struct value_reader *r,
     struct value_found *ret)

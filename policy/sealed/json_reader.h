@@ -1,34 +1,44 @@
 /*
- * Private to value.c: JSON read in place (reader.c).
+ * Private to condition.c: JSON read in place (json_reader.c, number.c).
  */
 #ifndef KENNEL_POLICY_READER_H
 #define KENNEL_POLICY_READER_H
 
 #include "policy/sealed/policy.h"
 
-/* Where a reader is.  bad: nothing after this counts. */
+/* The position of a reader. bad: everything after this is invalid. */
 struct value_reader {
 	const uint8_t *s;
 	size_t len, at;
 	bool bad;
 };
 
-/* A value found: bytes from to to, one whole JSON value. */
+/* A value: the bytes from `from` to `to`, one whole JSON value. */
 struct value_found {
 	size_t from, to;
 };
 
 /* The byte here, 0 at the end. */
 uint8_t value_peek(const struct value_reader *);
-/* The next character of a string whose opening quote is behind; false at its end
- * (the closing quote is then behind too) and where it is bad. */
+/*
+ * The next character of a string whose opening quote is already read.  False at
+ * its end (after reading the closing quote) and at an error.
+ */
 bool value_char(struct value_reader *, uint32_t *ret);
-/* The next character of good UTF-8 without escapes; false at its end. */
+/* The next character of valid UTF-8 without escapes; false at its end. */
 bool value_text_char(struct value_reader *, uint32_t *ret);
-/* Is the string at from this text? */
+/* Is the string at `from` this text? */
 bool value_is(const struct value_reader *, size_t from, const char *text, size_t len);
-/* Where the steps lead from the whole value.  YES, NO: nowhere; UNKNOWN: the way
- * is not to be trusted. */
+/*
+ * Compares two JSON numbers like policy_number_compare.  Also -ERANGE if they
+ * differ but their nearest double is the same: servers then see one number.
+ */
+int value_number_order(
+    const char *a, size_t a_len, const char *b, size_t b_len, int *ret);
+/*
+ * Follows the steps from the whole value.  YES: found; NO: not there; UNKNOWN:
+ * ambiguous.
+ */
 enum policy_truth value_place(const struct policy *, struct sealed_range steps,
     struct value_reader *, struct value_found *ret);
 

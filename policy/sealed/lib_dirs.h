@@ -1,6 +1,7 @@
 /*
- * Where glibc's loader looks for libraries by itself, in its order, and how its cache
- * marks those of this machine (ld.so(8); glibc's sysdeps/generic/dl-cache.h).
+ * The default library directories of glibc's loader, in its order, and the
+ * flags of this machine's libraries in its cache (ld.so(8); glibc's
+ * sysdeps/generic/dl-cache.h).
  */
 #ifndef KENNEL_POLICY_LIBDIRS_H
 #define KENNEL_POLICY_LIBDIRS_H

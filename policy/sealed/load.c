@@ -1,11 +1,12 @@
 /*
- * The loader: bytes that somebody else wrote become tables that may be used.
+ * The loader: checks untrusted bytes and turns them into tables.
  *
- * Process: leash and kennel.  Holds nothing, trusts nobody; the file may be
- * hostile.  Must never: use a number before it was checked, follow an offset
- * outside its table, recurse, or accept what it does not know.
+ * Process: leash and kennel.  Holds nothing, trusts nothing; the file may be
+ * hostile.  Must never: use a number before it is checked, follow an offset
+ * outside its table, recurse, or accept an unknown value.
  *
- * Here: the descriptor, the layout, the string pool.  rows.c: the rows.
+ * This file: the descriptor, the layout, the string pool.  check_rows.c: the
+ * rows.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,12 +31,14 @@ _Static_assert(sizeof(struct sealed_server) == 248, "docs/FORMAT.sealed");
 
 #define SEALS     (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK)
 #define SECTION_N (SEALED_KIND_END - 1)
-#define BODY_AT   (sizeof(struct sealed_header) + SECTION_N * sizeof(struct sealed_section))
+#define ROWS_AT   (sizeof(struct sealed_header) + SECTION_N * sizeof(struct sealed_section))
+#define BODY_MIN  (ROWS_AT + SEALED_DIGEST)
 
-_Static_assert(BODY_AT % SEALED_ALIGN == 0, "the first section is aligned");
+_Static_assert(ROWS_AT % SEALED_ALIGN == 0, "the first section is aligned");
 
 static int load_bytes(struct load *, const uint8_t *, size_t, struct policy *ret);
 static int load_layout(struct load *);
+static int load_digest(struct load *);
 static int load_section(struct load *, uint32_t kind, uint64_t *at);
 static int load_pool(struct load *);
 
@@ -50,23 +53,19 @@ policy_load(int fd, struct policy *ret, char *why, size_t why_cap)
 	/* syscalls: fcntl fstat newfstatat mmap munmap */
 	seals = fcntl(fd, F_GET_SEALS);
 	if (seals < 0 || (seals & SEALS) != SEALS) {
-		(void)load_refuse(&l, "not sealed against change");
+		(void)load_refuse(&l, "not sealed against changes (memfd seals)");
 		return -EPERM;
 	}
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	if (st.st_size > (off_t)SEALED_LEN_MAX) {
-		(void)load_refuse(&l, "larger than %u bytes", SEALED_LEN_MAX);
-		return -EFBIG;
-	}
-	if (st.st_size < (off_t)BODY_AT)
+	if (st.st_size < (off_t)BODY_MIN)
 		return load_refuse(&l, "shorter than its header");
 	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (map == MAP_FAILED)
 		return -errno;
 	r = load_bytes(&l, map, (size_t)st.st_size, ret);
 	if (r < 0)
-		(void)munmap(map, (size_t)st.st_size); /* nothing else to do */
+		(void)munmap(map, (size_t)st.st_size); /* no recovery is possible */
 	else
 		ret->map_len = (size_t)st.st_size;
 	return r;
@@ -114,11 +113,11 @@ policy_unload(struct policy *p)
 	if (p == NULL)
 		return;
 	if (p->map_len > 0)
-		(void)munmap((void *)(uintptr_t)p->base, p->map_len); /* ends anyway */
+		(void)munmap((void *)(uintptr_t)p->base, p->map_len); /* freed anyway */
 	memset(p, 0, sizeof(*p));
 }
 
-/* Read by read, so that the size is bounded whatever fd is. */
+/* Copies read by read, so that the size is bounded for any kind of fd. */
 static int
 copy_all(int from, int to)
 {
@@ -139,7 +138,7 @@ copy_all(int from, int to)
 		if (sum > SEALED_LEN_MAX)
 			return -EFBIG;
 		if (write(to, part, (size_t)n) != n)
-			return -EIO; /* a memfd takes all or is out of memory */
+			return -EIO; /* a memfd takes all bytes or is out of memory */
 	}
 }
 
@@ -175,76 +174,100 @@ load_refuse(struct load *l, const char *fmt, ...)
 
 	if (l->why != NULL && l->why_cap > 0) {
 		va_start(ap, fmt);
-		(void)vsnprintf(l->why, l->why_cap, fmt, ap); /* cut is fine */
+		(void)vsnprintf(l->why, l->why_cap, fmt, ap); /* may be truncated */
 		va_end(ap);
 	}
 	return -EBADMSG;
 }
 
-/* Header and section table, and that the sections fill the file exactly. */
+/*
+ * Checks the header and the section table, and that the sections fill the file
+ * exactly.
+ */
 static int
 load_layout(struct load *l)
 {
 	const struct sealed_header *h;
 	const struct sign_head *head;
 	const struct sign_row *rows;
-	uint64_t at = BODY_AT;
+	uint64_t at = ROWS_AT;
 	uint32_t kind;
 	size_t body;
 	int r;
 
-	if (l->p.len < BODY_AT)
+	if (l->p.len < BODY_MIN)
 		return load_refuse(l, "shorter than its header");
 	h = (const void *)l->p.base;
 	if (memcmp(h->magic, SEALED_MAGIC, sizeof(h->magic)) != 0)
 		return load_refuse(l, "not a sealed policy");
 	if (h->version != SEALED_VERSION)
-		return load_refuse(l, "version %u is not known here", h->version);
+		return load_refuse(l,
+		    "format version %u, expected %u: compile the policy again",
+		    h->version, SEALED_VERSION);
 	if (h->section_n != SECTION_N)
-		return load_refuse(l, "%u sections, not %d", h->section_n, SECTION_N);
+		return load_refuse(
+		    l, "%u sections, expected %d", h->section_n, SECTION_N);
 	if (h->reserved != 0)
 		return load_refuse(l, "header: reserved bytes are set");
-	if (h->body_len > l->p.len || h->body_len < BODY_AT)
+	if (h->body_len > l->p.len || h->body_len < BODY_MIN)
 		return load_refuse(l, "body of %llu bytes in a file of %zu",
 		    (unsigned long long)h->body_len, l->p.len);
-	/* Signatures are somebody else's to judge (sign_verify.c), not to hide in. */
+	/*
+	 * signature_check.c judges the signatures; here only their layout is
+	 * checked.
+	 */
 	if (sign_layout(l->p.base, l->p.len, &body, &head, &rows) < 0)
-		return load_refuse(l, "behind the body are no signatures");
+		return load_refuse(l, "expected signatures after the body");
 	l->p.len = body;
+	if ((r = load_digest(l)) < 0)
+		return r;
 	for (kind = 1; kind < SEALED_KIND_END; kind++)
 		if ((r = load_section(l, kind, &at)) < 0)
 			return r;
-	if (at != l->p.len)
-		return load_refuse(l, "bytes behind the last section");
+	if (at != l->p.len - SEALED_DIGEST)
+		return load_refuse(l, "trailing bytes after the last section");
 	return 0;
 }
 
-/* One place only is right for a section: where the one before it ended. */
+/*
+ * The digest matches the bytes.  This detects accidents: an attacker who
+ * changes the file can also change its digest, and fails at the signatures.
+ */
+static int
+load_digest(struct load *l)
+{
+	const uint8_t *at = l->p.base + l->p.len - SEALED_DIGEST;
+	uint8_t digest[SEALED_DIGEST];
+
+	policy_digest(l->p.base, l->p.len - SEALED_DIGEST, digest);
+	if (memcmp(at, digest, sizeof(digest)) != 0)
+		return load_refuse(
+		    l, "damaged, its digest differs: compile the policy again");
+	return 0;
+}
+
+/* A section has one valid place: where the one before it ends. */
 static int
 load_section(struct load *l, uint32_t kind, uint64_t *at)
 {
 	const struct sealed_section *s;
 	const void *table;
-	uint64_t end, i;
+	const char *name = field_kind[kind].name;
+	uint64_t i, rows_end = l->p.len - SEALED_DIGEST;
 
 	s = (const void *)(l->p.base + sizeof(struct sealed_header));
 	s += kind - 1;
 	if (s->kind != kind)
 		return load_refuse(l, "section %u has kind %u", kind, s->kind);
 	if (s->off != *at)
-		return load_refuse(
-		    l, "section %s is not where it belongs", field_kind[kind].name);
-	if (s->len > l->p.len - *at)
-		return load_refuse(
-		    l, "section %s leaves the file", field_kind[kind].name);
+		return load_refuse(l, "section %s is at the wrong offset", name);
+	if (s->len > rows_end - *at)
+		return load_refuse(l, "section %s is outside the file", name);
 	if (s->len != (uint64_t)s->row_n * field_kind[kind].size)
-		return load_refuse(
-		    l, "section %s: size and rows differ", field_kind[kind].name);
-	end = *at + s->len;
-	for (i = end; i % SEALED_ALIGN != 0; i++)
-		if (i >= l->p.len || l->p.base[i] != 0)
-			return load_refuse(
-			    l, "section %s: padding", field_kind[kind].name);
+		return load_refuse(l, "section %s: size and row count differ", name);
+	for (i = *at + s->len; i % SEALED_ALIGN != 0; i++)
+		if (i >= rows_end || l->p.base[i] != 0)
+			return load_refuse(l, "section %s: non-zero padding", name);
 	table = l->p.base + *at;
 	memcpy((char *)&l->p + field_kind[kind].table, &table, sizeof(table));
 	l->p.row_n[kind] = s->row_n;
@@ -253,8 +276,8 @@ load_section(struct load *l, uint32_t kind, uint64_t *at)
 }
 
 /*
- * Length of the UTF-8 sequence at s (n > 0 bytes are there), 0 if it is none:
- * shortest form, no surrogates, up to U+10FFFF.
+ * Length of the UTF-8 sequence at s (n > 0 bytes are available), or 0 if it is
+ * invalid: shortest form, no surrogates, up to U+10FFFF.
  */
 static size_t
 utf8_len(const uint8_t *s, size_t n)
@@ -288,9 +311,9 @@ utf8_len(const uint8_t *s, size_t n)
 }
 
 /*
- * The pool: all of it UTF-8, the last byte NUL; its strings ascend by bytes, the
- * empty one first, so that none is there twice and the order of two is that of
- * their places.
+ * The pool is UTF-8 and its last byte is NUL. Its strings ascend by bytes and
+ * begin with the empty one, so that nstring occurs twice and offsets compare
+ * like the strings.
  */
 static int
 load_pool(struct load *l)
@@ -306,7 +329,7 @@ load_pool(struct load *l)
 		if (s[i] < 0x80)
 			continue;
 		if ((step = utf8_len(s + i, n - i)) == 0)
-			return load_refuse(l, "strings: not UTF-8 at %zu", i);
+			return load_refuse(l, "strings: invalid UTF-8 at %zu", i);
 	}
 	for (was = s, l->str_n = 1; was + strlen((const char *)was) + 1 < s + n;
 	     was = here) {
@@ -316,7 +339,7 @@ load_pool(struct load *l)
 			    l, "strings: out of order at %zu", (size_t)(here - s));
 		l->str_n++;
 	}
-	l->used_n = 1; /* the empty one, whoever speaks of it */
+	l->used_n = 1; /* the empty string counts as used */
 	return 0;
 }
 
@@ -337,7 +360,7 @@ policy_digest_fd(int fd, uint64_t max, uint8_t ret[32])
 	uint64_t at = 0;
 	ssize_t n;
 
-	(void)crypto_hash_sha256_init(&state); /* always 0, as those below */
+	(void)crypto_hash_sha256_init(&state); /* always 0, as are those below */
 	for (;;) {
 		/* syscalls: pread64 */
 		n = pread(fd, part, sizeof(part), (off_t)at);

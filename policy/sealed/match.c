@@ -1,9 +1,10 @@
 /*
- * The one matcher: what explain says and what the leash enforces is this file
- * (and reach.c, hosts and paths).
+ * The matcher.  `explain` and the leash both use this file, so that what is
+ * explained is what is enforced.  match_mcp.c handles tools and the like,
+ * match_net_paths.c hosts and paths.
  *
- * deny beats ask beats allow; nothing matches is deny.  The order of the rows
- * never matters.  Bytes are compared, nothing is folded or decoded.
+ * deny beats ask, ask beats allow, and no match means deny.  The order of the
+ * rows never matters.  Bytes are compared without case folding or decoding.
  */
 #include <string.h>
 
@@ -59,7 +60,7 @@ match_expired(const struct policy *p, uint32_t exception, uint32_t verdict)
 struct exec_match {
 	struct match m;
 	const struct policy_exec_ask *ask;
-	const struct sealed_exec *spared; /* would ask, but for a changed variable */
+	const struct sealed_exec *spared; /* an ask but for a changed variable */
 };
 
 static bool
@@ -89,14 +90,17 @@ policy_match_exec_call(const struct policy *p, const struct sealed_server *s,
 	struct exec_match m = {.m.answer.verdict = VERDICT_DENY, .ask = ask};
 
 	index_execs(p, s, ask, exec_consider, &m);
-	/* The caller sets its variables itself: none of them spares a question. */
+	/*
+	 * The caller controls its variables: a changed one must not avoid an
+	 * ask.
+	 */
 	if (m.spared != NULL && m.m.answer.verdict == VERDICT_ALLOW)
 		m.m.answer =
 		    (struct policy_answer){.verdict = VERDICT_DENY, .exec = m.spared};
 	return m.m.answer;
 }
 
-/* Is this image granted, or to be found, under that path? */
+/* Was this image granted under this path, or does it resolve to it? */
 static bool
 image_called(const struct policy *p, uint32_t image, const char *path)
 {
@@ -104,8 +108,11 @@ image_called(const struct policy *p, uint32_t image, const char *path)
 	       strcmp(path, policy_str(p, p->image[image].real)) == 0;
 }
 
-/* Is the caller one of those that the row names?  One file may be granted under
- * several paths: rows side by side, for they are sorted by the canonical one. */
+/*
+ * Is the caller one of those that the row names?  One file may be granted under
+ * several paths: those rows are adjacent, because they are sorted by canonical
+ * path.
+ */
 static bool
 from_holds(const struct policy *p, const struct sealed_exec *e,
     const struct policy_exec_ask *ask)
@@ -117,7 +124,7 @@ from_holds(const struct policy *p, const struct sealed_exec *e,
 	if (ask->caller == POLICY_NO_IMAGE)
 		return false;
 	if (ask->caller >= p->row_n[SEALED_IMAGES])
-		return e->verdict != VERDICT_ALLOW; /* not known */
+		return e->verdict != VERDICT_ALLOW; /* unknown */
 	while (first > 0 && same_file(p, first - 1, ask->caller))
 		first--;
 	while (end < p->row_n[SEALED_IMAGES] && same_file(p, end, ask->caller))
@@ -136,7 +143,7 @@ in_holds(const struct policy *p, const struct sealed_exec *e,
 	if (e->in.len == 0)
 		return true;
 	if (ask->cwd == NULL)
-		return e->verdict != VERDICT_ALLOW; /* not known */
+		return e->verdict != VERDICT_ALLOW; /* unknown */
 	return policy_under(ask->cwd, strlen(ask->cwd), policy_str(p, e->in), e->in.len);
 }
 
@@ -155,7 +162,7 @@ policy_env_beginning(const char *text, size_t len)
 	       (text[0] < '0' || text[0] > '9');
 }
 
-/* Something must stand behind the beginning, of what names are made of. */
+/* The prefix must be followed by at least one character of a name. */
 static bool
 env_named(const char *row, size_t row_len, const char *name, size_t len)
 {
@@ -183,7 +190,7 @@ policy_exec_env(
 	return false;
 }
 
-/* A denial holds whatever else has changed. */
+/* A deny holds whatever variables have changed. */
 static bool
 env_holds(const struct policy *p, const struct sealed_exec *e,
     const struct policy_exec_ask *ask)
@@ -203,7 +210,7 @@ policy_exec_miss(const struct policy *p, const struct sealed_exec *e,
 	struct policy_argv rest;
 	uint32_t i;
 
-	/* No argv[0]: programs then read the environment as arguments. */
+	/* Without argv[0], programs read the environment as arguments. */
 	if (ask->argv.n == 0 || ask->argv.v[0] == NULL)
 		return MISS_NAME;
 	rest = (struct policy_argv){.v = ask->argv.v + 1, .n = ask->argv.n - 1};
@@ -211,7 +218,7 @@ policy_exec_miss(const struct policy *p, const struct sealed_exec *e,
 		return MISS_IMAGE;
 	if (!args_match(p, e->args, rest))
 		return MISS_ARGS;
-	/* A deny holds whatever the program is called. */
+	/* A deny holds whatever argv[0] is. */
 	if (e->verdict != VERDICT_DENY && !called_by_name(p, e, ask->argv.v[0]))
 		return MISS_NAME;
 	for (i = 0; i < e->excepts.n; i++)
@@ -258,130 +265,16 @@ policy_match_exec_stop(const struct policy *p, const struct sealed_exec *granted
 	return args_match(p, granted->args, argv);
 }
 
-/* ---- tools, resources, prompts ------------------------------------------------ */
-
-struct gate_match {
-	struct match m;
-	const struct policy_gate_ask *ask;
-};
-
-static void
-gate_consider(const struct policy *p, uint32_t row, void *arg)
-{
-	const struct sealed_gate *g = &p->gate[row];
-	struct gate_match *m = arg;
-
-	if (policy_gate_miss(p, g, m->ask) == MISS_NONE &&
-	    match_wins(&m->m, policy_gate_verdict(g, m->ask), g->at))
-		m->m.answer.gate = g;
-}
-
-struct policy_answer
-policy_match_gate(const struct policy *p, const struct sealed_server *s,
-    const struct policy_gate_ask *ask)
-{
-	struct gate_match m = {.m.answer.verdict = VERDICT_DENY, .ask = ask};
-
-	index_gates(p, s, ask, gate_consider, &m);
-	return m.m.answer;
-}
-
-/* What its definition, as reviewed, says of the tool. */
-static uint32_t
-classes_of(const struct policy_gate_ask *ask)
-{
-	if (ask->pin == NULL || ask->pin->classes == 0)
-		return CLASS_UNANNOTATED;
-	return ask->pin->classes;
-}
-
-enum sealed_verdict
-policy_gate_verdict(const struct sealed_gate *g, const struct policy_gate_ask *ask)
-{
-	uint32_t classes = classes_of(ask);
-
-	if ((g->flags & GATE_BY_ANNOTATIONS) == 0)
-		return (enum sealed_verdict)g->verdict;
-	if (((classes | ask->said) & CLASS_DESTRUCTIVE) != 0)
-		return VERDICT_ASK;
-	return (classes & CLASS_READONLY) != 0 ? VERDICT_ALLOW : VERDICT_ASK;
-}
-
-static bool
-class_holds(const struct sealed_gate *g, const struct policy_gate_ask *ask)
-{
-	uint32_t classes = classes_of(ask);
-
-	if (g->verdict != VERDICT_ALLOW)
-		classes |= ask->said;
-	return g->classes == 0 || (g->classes & classes) != 0;
-}
-
-static bool
-cond_holds(const struct policy *p, const struct sealed_gate *g,
-    const struct policy_gate_ask *ask)
-{
-	enum policy_truth t;
-
-	if (g->conds.n == 0)
-		return true;
-	if (ask->args == NULL)
-		return g->verdict != VERDICT_DENY;
-	t = policy_conds(p, g->conds, ask->args, ask->args_len);
-	return t == TRUTH_YES || (t == TRUTH_UNKNOWN && g->verdict != VERDICT_ALLOW);
-}
-
-enum policy_miss
-policy_gate_miss(const struct policy *p, const struct sealed_gate *g,
-    const struct policy_gate_ask *ask)
-{
-	struct sealed_ref ref;
-	uint32_t i;
-
-	if (g->kind != ask->kind)
-		return MISS_KIND;
-	if (g->name.len > 0 &&
-	    !policy_glob(policy_str(p, g->name), g->name.len, ask->name, ask->name_len))
-		return MISS_NAME;
-	for (i = 0; i < g->excepts.n; i++) {
-		ref = p->ref[g->excepts.first + i];
-		if (policy_glob(policy_str(p, ref), ref.len, ask->name, ask->name_len))
-			return MISS_EXCEPT;
-	}
-	if (match_expired(p, g->exception, g->verdict))
-		return MISS_EXPIRED;
-	if (!class_holds(g, ask))
-		return MISS_CLASS;
-	return cond_holds(p, g, ask) ? MISS_NONE : MISS_COND;
-}
-
-const struct sealed_pin *
-policy_pin(const struct policy *p, const struct sealed_server *s,
-    enum sealed_pin_kind kind, const char *name, size_t name_len, const char *variant)
-{
-	const struct sealed_pin *pin, *first = NULL;
-	uint32_t i;
-
-	for (i = 0; i < s->pins.n; i++) {
-		pin = &p->pin[s->pins.first + i];
-		if (pin->kind != kind || pin->name.len != name_len ||
-		    memcmp(policy_str(p, pin->name), name, name_len) != 0)
-			continue;
-		if (variant != NULL && strcmp(policy_str(p, pin->variant), variant) == 0)
-			return pin;
-		first = first == NULL ? pin : first;
-	}
-	return first;
-}
-
-/* ---- words ------------------------------------------------------------------- */
+/* ---- argument patterns --------------------------------------------------- */
 
 bool
 policy_glob(const char *pattern, size_t pattern_len, const char *text, size_t text_len)
 {
 	size_t p = 0, t = 0, star = SIZE_MAX, from = 0;
 
-	/* Only the last star is ever tried again: never exponential. */
+	/*
+	 * Only the last star is ever retried, so the time is never exponential.
+	 */
 	while (t < text_len) {
 		if (p < pattern_len && pattern[p] == '*') {
 			star = p++;
@@ -409,7 +302,7 @@ policy_under(const char *path, size_t path_len, const char *folder, size_t len)
 	       (path_len == len || path[len] == '/');
 }
 
-/* The patterns from `first` on, without options. */
+/* Matches the patterns from `first` on; there are no options among them. */
 static bool
 words_match(const struct policy *p, struct sealed_range range, uint32_t i,
     struct policy_argv argv)
@@ -420,7 +313,7 @@ words_match(const struct policy *p, struct sealed_range range, uint32_t i,
 	for (; i < range.n; i++, at++) {
 		a = &p->arg[range.first + i];
 		if (a->kind == ARG_REST)
-			return true; /* the loader made sure that it is the last */
+			return true; /* the loader checked that it is the last */
 		if (at >= argv.n || !arg_match(p, a, argv.v[at]))
 			return false;
 	}
@@ -428,9 +321,9 @@ words_match(const struct policy *p, struct sealed_range range, uint32_t i,
 }
 
 /*
- * Options take as many arguments as they like, one or two at a time: what stands
- * behind them is tried at every place that they can lead to.  The gate refuses
- * more arguments than OPTIONS_MAX before it asks (GATE_ARGS_MAX).
+ * An option list matches any number of arguments, one or two at a time, so the
+ * rest is tried at every position that the list can reach.  The gate refuses
+ * more than OPTIONS_MAX arguments before it calls this (GATE_ARGS_MAX).
  */
 #define OPTIONS_MAX 4096
 
@@ -458,7 +351,7 @@ options_match(const struct policy *p, struct sealed_range range, uint32_t i,
 	return false;
 }
 
-/* argv here is without argv[0]. */
+/* argv does not include argv[0] here. */
 static bool
 args_match(const struct policy *p, struct sealed_range range, struct policy_argv argv)
 {
@@ -468,7 +361,7 @@ args_match(const struct policy *p, struct sealed_range range, struct policy_argv
 	for (i = 0; i < range.n; i++) {
 		a = &p->arg[range.first + i];
 		if (a->kind == ARG_REST)
-			return true; /* the loader made sure that it is the last */
+			return true; /* the loader checked that it is the last */
 		if (a->kind == ARG_OPTIONS)
 			return options_match(p, range, i,
 			    (struct policy_argv){.v = argv.v + i, .n = argv.n - i});
@@ -478,7 +371,10 @@ args_match(const struct policy *p, struct sealed_range range, struct policy_argv
 	return argv.n == range.n;
 }
 
-/* One argument against the text of a pattern, by kind; ARG_REST is not one. */
+/*
+ * Matches one argument against the text of a pattern, by kind; not for
+ * ARG_REST.
+ */
 typedef bool arg_fn(const char *want, size_t want_len, const char *text, size_t text_len);
 
 static bool
@@ -556,7 +452,7 @@ base_name(const char *path)
 	return slash != NULL ? slash + 1 : path;
 }
 
-/* A multi-call image does what its name says, so the name is part of the grant. */
+/* A multi-call binary acts by its name, so the name is part of the grant. */
 static bool
 called_by_name(const struct policy *p, const struct sealed_exec *e, const char *argv0)
 {

@@ -1,5 +1,6 @@
 /*
- * Private to the matcher: match.c (programs, gates) and reach.c (hosts, paths).
+ * Private to the matcher: match.c (programs), match_mcp.c and match_net_paths.c (hosts,
+ * paths).
  */
 #ifndef KENNEL_POLICY_MATCH_H
 #define KENNEL_POLICY_MATCH_H
@@ -13,9 +14,9 @@ struct match {
 	uint8_t rank;
 };
 
-/* A row with this verdict holds: does it decide, as things stand? */
+/* A row with this verdict matches: does it beat the best so far? */
 bool match_wins(struct match *, uint32_t verdict, struct sealed_at);
-/* Has the exception run out (SEALED_NONE: there is none)? */
+/* Is the exception expired (SEALED_NONE: there is no exception)? */
 bool match_expired(const struct policy *, uint32_t exception, uint32_t verdict);
 /* Days since 1970-01-01, by the clock, UTC. */
 uint32_t policy_days_now(void);

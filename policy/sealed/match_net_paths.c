@@ -1,6 +1,6 @@
 /*
- * The matcher for hosts and paths.  Paths are enforced by the mount view and
- * Landlock; this says what those two amount to.
+ * The matcher for hosts and paths.  The mount view and Landlock enforce paths;
+ * this file computes the result of both.
  */
 #include <arpa/inet.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "policy/sealed/match.h"
 
 #define ADDRESS_TEXT_MAX 46
-#define LINKS_MAX        40 /* as the kernel's own walk */
+#define LINKS_MAX        40 /* as in the kernel's path walk */
 #define PATH_LEN_MAX     4096
 
 uint32_t
@@ -105,7 +105,10 @@ policy_match_net(const struct policy *p, const struct sealed_server *s,
 
 /* ---- paths ------------------------------------------------------------------- */
 
-/* The row nearest to path, going up from it; hidden wins over what it hides. */
+/*
+ * The row nearest to path, going upwards; a hide row wins over the rows it
+ * covers.
+ */
 static const struct sealed_mount *
 nearest(
     const struct policy *p, const struct sealed_server *s, const char *path, size_t len)
@@ -119,14 +122,14 @@ nearest(
 			continue;
 		if (m->kind == MOUNT_HIDE)
 			return m;
-		/* a later row on the same target covers the earlier one */
+		/* a later row with the same target covers the earlier one */
 		if (best == NULL || m->target.len >= best->target.len)
 			best = m;
 	}
 	return best;
 }
 
-/* Put the link's text in the place of its target's path; false: too long. */
+/* Replaces the path of the link by the link's text; false: too long. */
 static bool
 follow(const struct policy *p, const struct sealed_mount *m, char path[PATH_LEN_MAX])
 {
@@ -161,7 +164,7 @@ follow(const struct policy *p, const struct sealed_mount *m, char path[PATH_LEN_
 	return *rest[0] == 0 && *rest[1] == 0 && len > 0;
 }
 
-/* The files of the synthetic /etc (leash/cell/etc_dev.c); nothing else is there. */
+/* The files of the synthetic /etc (leash/cell/etc_dev.c); it has no others. */
 static bool
 etc_has(const char *path)
 {
@@ -200,7 +203,7 @@ policy_match_path(const struct policy *p, const struct sealed_server *s, const c
 	if (m->kind == MOUNT_ETC && !etc_has(at))
 		return answer;
 	answer.mount = m;
-	/* A folder made for what is in it, and a file, are only themselves. */
+	/* A created directory and a file grant only themselves, nothing below. */
 	if ((m->right & right) != 0 && ((m->kind != MOUNT_DIR && m->kind != MOUNT_FILE) ||
 					   strlen(at) == m->target.len))
 		answer.verdict = VERDICT_ALLOW;

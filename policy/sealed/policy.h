@@ -1,13 +1,14 @@
 /*
- * The policy room: text in, sealed file out; sealed file in, verdicts out.
+ * The interface of policy/: text in, sealed file out; sealed file in, verdicts
+ * out.
  *
- *	lex parse check expand    text to a checked tree (tree.h)
- *	lower filter seal         tree to sealed bytes
- *	load match reach value    sealed bytes to answers
- *	print                     either of them back to text
+ *	lang check           text to a checked tree (lang/ast.h)
+ *	compile              tree to sealed bytes
+ *	sealed               sealed bytes to verdicts
+ *	print                both back to text
  *
- * A leash links load and match only, its shim neither: no parser reaches the
- * process that holds secrets.
+ * A leash links only sealed/, and its shim links none of policy/: the process
+ * that holds secrets contains no policy parser.
  */
 #ifndef KENNEL_POLICY_POLICY_H
 #define KENNEL_POLICY_POLICY_H
@@ -25,14 +26,14 @@
 /* ---- load.c: a sealed file, checked once, used in place ---------------- */
 
 /*
- * Every table points into one private read-only mapping.  Counts and ranges
- * have been checked against each other: a row reached through a range of a
- * server that policy_server() gave is there.
+ * Every table points into one private read-only mapping.  The loader has
+ * checked all counts and ranges: every row in a range of a server from
+ * policy_server() exists.
  */
 struct policy {
 	const uint8_t *base;
 	size_t len;                /* of the body */
-	size_t map_len;            /* not 0: base is policy_load's own mapping */
+	size_t map_len;            /* not 0: base is a mapping made by policy_load */
 	uint8_t id[POLICY_ID_LEN]; /* SHA-256 of the body */
 	uint32_t today;            /* days since 1970-01-01; 0: ask the clock */
 
@@ -68,27 +69,34 @@ struct policy {
 };
 
 /*
- * Load from a descriptor that cannot change any more: a memfd sealed against
- * writing, growing and shrinking (anything else is -EPERM; policy_seal_fd
- * makes one).  0; -EBADMSG for a file that breaks any rule, with one line of
- * why in why[why_cap]; -EFBIG, -ENOMEM.  *ret is untouched on failure.
+ * Loads from a descriptor whose file can no longer change: a memfd sealed
+ * against writing, growing and shrinking (policy_seal_fd makes one; any other
+ * is -EPERM). Returns 0; -EBADMSG for a file that breaks a rule, with one line
+ * of reason in why[why_cap]; -EFBIG; -ENOMEM. *ret is untouched on failure.
  */
 int policy_load(int fd, struct policy *ret, char *why, size_t why_cap);
 /*
- * The rest of policy_load, for who is going to install this filter: that it
- * does what its rows say.  It takes a millisecond, which a start has while the
- * cell is made.  0; -EBADMSG with why; -ENOMEM.
+ * The rest of policy_load, for a process that will install this filter:
+ * simulates that the filter does what its rows require.  Takes about a
+ * millisecond, which fits into a start while the cell is created.  0; -EBADMSG
+ * with why; -ENOMEM.
  */
 int policy_replay(
     const struct policy *, const struct sealed_filter *, char *why, size_t why_cap);
-/* Both from bytes in memory that the caller keeps alive and unchanged: for the compiler's own check of its output, for tests and the fuzzer. */
+/*
+ * Load and replay from memory that the caller keeps alive and unchanged: for
+ * the compiler's check of its output, for tests and the fuzzer.
+ */
 int policy_load_bytes(
     const uint8_t *, size_t, struct policy *ret, char *why, size_t why_cap);
 void policy_unload(struct policy *);
 
-/* SHA-256, for the digests in events: a leash has it through this room only. */
+/* SHA-256, for the digests in events.  A leash gets it only through policy/. */
 void policy_digest(const void *, size_t, uint8_t ret[32]);
-/* The same of a whole file, from its beginning: 0, -EFBIG above max bytes, -errno. */
+/*
+ * SHA-256 of a whole file, from its beginning: 0, -EFBIG above max bytes,
+ * -errno.
+ */
 int policy_digest_fd(int fd, uint64_t max, uint8_t ret[32]);
 
 /* A copy of the file at fd (at most SEALED_LEN_MAX) as a sealed memfd. */
@@ -98,8 +106,9 @@ int policy_seal_fd(int fd, int *ret_memfd);
 const char *policy_str(const struct policy *, struct sealed_ref);
 /* The server of this name, or NULL. */
 const struct sealed_server *policy_server(const struct policy *, const char *name);
-/* The limit of this kind, or the default that applies where none is written
- * (0: no limit). */
+/*
+ * The limit of this kind, or its default if the policy sets none (0: no limit).
+ */
 uint64_t policy_limit(
     const struct policy *, const struct sealed_server *, enum sealed_limit_kind);
 /* What the server requires of this kind, or NULL. */
@@ -115,16 +124,16 @@ const char *policy_source_name(uint32_t source); /* of a secret: env file cmd va
 const char *policy_why_name(enum sealed_mount_why);
 const char *policy_arch_name(uint32_t audit_arch);
 
-/* ---- match.c, reach.c: the one matcher ---------------------------------- */
+/* ---- match.c, match_net_paths.c: the matcher ----------------------------- */
 
 /*
- * The row that decides: deny beats ask beats allow; nothing matches is deny
- * with no row.  Order of rows never matters: of several that say the same, the
- * one with the first line is told.
+ * The row that decides.  deny beats ask, ask beats allow; no match is deny
+ * without a row.  The order of rows never matters: of several rows with the
+ * same verdict, the one with the first line is reported.
  *
- * Where nobody knows what a grant asks for (a caller, a folder, an argument that
- * is not there), an allow does not hold, and a deny or an ask does.  An allow or
- * ask whose exception has run out is dead; a deny stays.
+ * If a fact that a grant depends on is unknown (the caller, a directory, a
+ * missing argument), an allow does not hold, and a deny or an ask does.  An
+ * allow or ask with an expired exception is ignored; a deny stays.
  */
 struct policy_answer {
 	enum sealed_verdict verdict;
@@ -134,56 +143,76 @@ struct policy_answer {
 	const struct sealed_mount *mount; /* policy_match_path */
 };
 
-/* argv as the caller gave it (argv[0] included); images are row numbers. */
+/* argv as the caller passed it (argv[0] included); images are row numbers. */
 struct policy_argv {
 	const char *const *v;
 	size_t n;
 };
 
 /*
- * May the server start image `asked` with this argv?  argc 0 is deny.  The
- * base name of argv[0] must be the base name of the granted path.
+ * May the server start image `asked` with this argv?  argc 0 is deny.  The base
+ * name of argv[0] must be the base name of the granted path.
  */
 #define POLICY_NO_IMAGE 0xfffffffeu
 struct policy_exec_ask {
 	uint32_t asked; /* row of IMAGES */
 	struct policy_argv argv;
-	/* Row of IMAGES of who asks; SEALED_NONE: not known; POLICY_NO_IMAGE: known,
-	 * and none of them. */
+	/*
+	 * Row of IMAGES of the caller; SEALED_NONE: unknown; POLICY_NO_IMAGE:
+	 * known, but not in IMAGES.
+	 */
 	uint32_t caller;
-	const char *cwd; /* absolute, normal; NULL: not known */
-	/* Variables that differ from the launch and are not benign: NAME, or
-	 * NAME=value, of which only the name is looked at. */
+	const char *cwd; /* absolute, in normal form; NULL: unknown */
+	/*
+	 * Variables that differ from the launch and are not benign: NAME, or
+	 * NAME=value, of which only the name is used.
+	 */
 	const char *const *env;
 	size_t env_n;
 };
 struct policy_answer policy_match_exec_call(
     const struct policy *, const struct sealed_server *, const struct policy_exec_ask *);
 /*
- * Is a process whose mapped image is `mapped` and whose command line is this
- * one that row `granted` (from the call) allows to exist?
+ * At the exec stop: does row `granted`, found at the call, allow a process with
+ * mapped image `mapped` and this command line?
  */
 bool policy_match_exec_stop(const struct policy *, const struct sealed_exec *granted,
     uint32_t mapped, struct policy_argv);
 /* Does the row let this variable (its name) differ from the launch? */
-/* A name of `with env` that stands for all that begin so: "GITHEAD_*". */
+/*
+ * A prefix in `with env` that matches every name that begins with it:
+ * "GITHEAD_*".
+ */
 bool policy_env_beginning(const char *text, size_t len);
 bool policy_exec_env(
     const struct policy *, const struct sealed_exec *, const char *name, size_t len);
 
-/* May this tool, resource or prompt be seen and used?  Compared by bytes. */
+/*
+ * May this tool, resource or prompt be seen and used?  Names are compared by
+ * bytes.  A resource URI that is not in normal form matches every deny and
+ * nothing else.  A method may also be allowed without a row: see
+ * kennel-policy(5).
+ */
 struct policy_gate_ask {
 	enum sealed_gate_kind kind;
-	const char *name; /* not looked at from SAMPLING on */
+	const char *name; /* ignored for SAMPLING, ELICITATION, ROOTS */
 	size_t name_len;
-	/* Its pinned definition; NULL: none, it counts as @unannotated. */
+	/*
+	 * The name represents every URI in normal form that matches the same
+	 * globs (used by diff); its own form is not checked.
+	 */
+	bool normal;
+	/* Its pinned definition; NULL: none, so it counts as @unannotated. */
 	const struct sealed_pin *pin;
-	/* What the server itself says of it: may raise a verdict, never lower. */
+	/*
+	 * The classes that the server itself announces: may raise a verdict,
+	 * never lower it.
+	 */
 	uint32_t said; /* enum sealed_class, or'ed */
 	/*
-	 * The arguments, one JSON value of args_len bytes.  NULL: none yet, as in
-	 * a list: a grant with a condition counts as usable, a denial with one
-	 * does not hide.
+	 * The arguments, one JSON value of args_len bytes.  NULL: none yet, as
+	 * in a list of tools: an allow with a condition counts as usable, and a
+	 * deny with one does not hide.
 	 */
 	const char *args;
 	size_t args_len;
@@ -200,21 +229,26 @@ struct policy_net_ask {
 struct policy_answer policy_match_net(
     const struct policy *, const struct sealed_server *, const struct policy_net_ask *);
 
-/* May the server read or write there?  An absolute, normal path; links of the
- * view are followed, those of the host are not known here.  Never ASK. */
+/*
+ * May the server read or write there?  The path is absolute and in normal form.
+ * Links of the view are followed; those of the host are not known here.  Never
+ * ASK.
+ */
 struct policy_answer policy_match_path(const struct policy *,
     const struct sealed_server *, const char *path, enum sealed_mount_right);
 
-/* What one row lacks to hold for an ask: the first thing that is missing.  What
- * the matcher asks of each row, for those who explain it. */
+/*
+ * Why one row does not match a request: the first requirement that fails.  For
+ * explanations; uses the same tests as the matcher.
+ */
 enum policy_miss {
-	MISS_NONE = 0, /* it holds */
+	MISS_NONE = 0, /* the row matches */
 	MISS_KIND,     /* of the gate */
 	MISS_IMAGE,
 	MISS_ARGS,
 	MISS_NAME,    /* of the gate; the program's own name, argv[0] */
-	MISS_EXCEPT,  /* carved out */
-	MISS_EXPIRED, /* its exception has run out */
+	MISS_EXCEPT,  /* excluded by `except` */
+	MISS_EXPIRED, /* its exception is expired */
 	MISS_FROM,
 	MISS_IN,
 	MISS_ENV,
@@ -222,6 +256,7 @@ enum policy_miss {
 	MISS_COND,
 	MISS_HOST,
 	MISS_PORT,
+	MISS_URI, /* of a resource: servers resolve it to another one */
 };
 enum policy_miss policy_exec_miss(
     const struct policy *, const struct sealed_exec *, const struct policy_exec_ask *);
@@ -230,80 +265,102 @@ enum policy_miss policy_gate_miss(
 enum policy_miss policy_net_miss(
     const struct policy *, const struct sealed_net *, const struct policy_net_ask *);
 const char *policy_miss_name(enum policy_miss);
-/* The verdict of a row that holds: its own, or what annotations make of it. */
+/* The verdict of a matching row: its own, or the one from annotations. */
 enum sealed_verdict policy_gate_verdict(
     const struct sealed_gate *, const struct policy_gate_ask *);
 
-/* The pin of this kind and name, for this set of client capabilities if there
- * is one, else the first; NULL. */
+/*
+ * The pin of this kind and name: for this set of client capabilities if there
+ * is one, else the first; or NULL.
+ */
 const struct sealed_pin *policy_pin(const struct policy *, const struct sealed_server *,
     enum sealed_pin_kind, const char *name, size_t name_len, const char *variant);
 
-/* '*' is any run of bytes, anything else itself. */
+/* '*' matches any run of bytes; other bytes match themselves. */
 bool policy_glob(
     const char *pattern, size_t pattern_len, const char *text, size_t text_len);
-/* Absolute, no empty, "." or ".." part, no slash at the end, not too long? */
+/* Absolute; no empty, "." or ".." part; no slash at the end; not too long? */
 bool policy_is_path(const char *, size_t len);
-/* Is path the folder, or below it? */
+/* Is path the directory, or below it? */
 bool policy_under(const char *path, size_t path_len, const char *folder, size_t len);
 
-/* ---- value.c: JSON values as they stand in a message ----------------------- */
+/* ---- condition.c: JSON values of a message ------------------------------- */
 
 enum policy_truth { TRUTH_NO = 0, TRUTH_YES, TRUTH_UNKNOWN };
 
-/* Conditions on one JSON value (the arguments of a call); no condition: yes.
- * Bytes that are no strict JSON (RFC 8259, UTF-8, no name twice in an object
- * that a condition looks into) make every condition unknown. */
+/*
+ * Evaluates conditions on one JSON value (the arguments of a call). No
+ * condition: yes.  Bytes that are not strict JSON (RFC 8259, UTF-8, no
+ * duplicate name in an object that a condition reads) make every condition
+ * unknown.
+ */
 enum policy_truth policy_conds(
     const struct policy *, struct sealed_range, const char *json, size_t len);
-/* Is this one JSON value, and nothing else? */
+/* Is this exactly one JSON value? */
 bool policy_is_json(const char *, size_t len);
-/* Is this one JSON number, and nothing else? */
+/* Is this exactly one JSON number? */
 bool policy_is_number(const char *, size_t len);
-/* Two JSON numbers by their exact value: 0 and *ret < 0, 0, > 0; -ERANGE for
- * an exponent of more than 17 digits. */
+/*
+ * Compares two JSON numbers by their exact value: 0 with *ret < 0, 0 or > 0;
+ * -ERANGE for an exponent of more than 17 digits.
+ */
 int policy_number_compare(
     const char *a, size_t a_len, const char *b, size_t b_len, int *ret);
 
 /* ---- compile: text to sealed bytes -------------------------------------- */
 
 /*
- * How `include` and `pins` get at files.  The whole file at path, which is
- * relative to the folder of the process or absolute, into memory of malloc:
- * 0, -EFBIG above max, -errno.
+ * How `include` and `pins` read files.  Reads the whole file at path, absolute
+ * or relative to the current directory, into malloc'd memory, which the caller
+ * frees: 0; -EFBIG above max; -errno (path_why() describes it).
  */
 struct policy_reader {
 	int (*read)(
 	    void *arg, const char *path, size_t max, char **ret_text, size_t *ret_len);
 	void *arg;
 };
-/* Opens them (read.c): regular files that not everybody may write (-EPERM). */
+/*
+ * Reads real files (read_file.c): regular files that are not world-writable
+ * (-EPERM), by the rules of shim/host/path_resolve.h (-ELOOP, -EXDEV).
+ */
 extern const struct policy_reader policy_files;
 
 struct policy_source {
 	const char *path; /* shown in errors; NULL: "(standard input)" */
-	const char *text; /* len bytes, any bytes at all */
+	const char *text; /* len bytes, of any value */
 	size_t len;
-	const struct policy_reader *reader; /* NULL: nothing can be included */
+	const struct policy_reader *reader; /* NULL: `include` is not possible */
 };
 
 /*
- * Compile every server of these sources (only: this one server, or NULL) into
- * out.  All diagnostics of one run go to diag, as "file:line:col: error: ..."
- * with the line and a caret.  0; -EINVAL when there was at least one error,
- * and then out is untouched; -ENOMEM.  Reads the file system to find what the
- * granted programs need.
+ * Compiles every server of these sources (only: this one server, or NULL) into
+ * out.  All diagnostics go to diag, as "file:line:col: error: ..." with the
+ * line and a caret.  Returns 0; -EINVAL if there was an error, and then out is
+ * untouched; -ENOMEM. Reads the file system to find what the granted programs
+ * need.
  */
 int policy_compile(const struct policy_source *, size_t source_n, const char *only,
     struct buf *out, FILE *diag);
-/* The same without lowering: errors only. */
+/* Like policy_compile, without code generation: errors only. */
 int policy_check(const struct policy_source *, size_t source_n, FILE *diag);
-/* The same as one JSON document: code, file, line, column and message of each. */
+/*
+ * Like policy_check, as one JSON document: code, file, line, column and message
+ * of each error.
+ */
 int policy_check_json(const struct policy_source *, size_t source_n, FILE *);
 
-/* ---- print.c ------------------------------------------------------------ */
+/*
+ * venv.c: is this the interpreter of a Python virtual environment, named by its
+ * link?  Then a policy may name the link.
+ */
+bool venv_has(const char *path);
 
-/* What is granted and by which mechanism, for people; or as JSON. */
+/* ---- show.c -------------------------------------------------------------- */
+
+/*
+ * Prints the grants and the mechanism that enforces each, for people or as
+ * JSON.
+ */
 int policy_show(const struct policy *, const char *only, FILE *);
 int policy_show_json(const struct policy *, const char *only, FILE *);
 

@@ -1,9 +1,10 @@
 /*
- * The index of a server's rows: keys, look-ups, and its check.
+ * The index of a server's rows: keys, lookups, and its check.
  */
 #include <string.h>
 
 #include "policy/sealed/row_index.h"
+#include "policy/sealed/values/uri.h"
 
 #define HASH_START 0xcbf29ce484222325u /* FNV-1a, 64 bits */
 #define HASH_PRIME 0x100000001b3u
@@ -24,7 +25,7 @@ hash_text(uint64_t h, const char *s, size_t len)
 	return h;
 }
 
-/* A key of the state so far, of one class of keys. */
+/* A key from the hash so far, for one class of keys. */
 static uint32_t
 key_of(uint64_t h, uint32_t class)
 {
@@ -34,7 +35,7 @@ key_of(uint64_t h, uint32_t class)
 
 /* ---- rows -------------------------------------------------------------------- */
 
-/* The first image row that is the same file: they stand together. */
+/* The first image row of the same file: its rows are adjacent. */
 static uint32_t
 file_of(const struct policy *p, const struct sealed_server *s, uint32_t image)
 {
@@ -68,13 +69,14 @@ gate_key(const struct policy *p, const struct sealed_server *s, uint32_t row,
 {
 	const struct sealed_gate *g = &p->gate[row];
 	const char *name = policy_str(p, g->name);
-	const char *star = memchr(name, '*', g->name.len);
-	size_t n = star != NULL ? (size_t)(star - name) : g->name.len;
+	size_t n =
+	    g->kind == GATE_RESOURCE ? uri_fixed(name, g->name.len) : strcspn(name, "*");
+	bool open = n < g->name.len; /* the rest has several spellings */
 
-	if (star != NULL && n > INDEX_DEPTH_MAX)
+	if (open && n > INDEX_DEPTH_MAX)
 		n = INDEX_DEPTH_MAX;
-	*ret_depth = star != NULL ? (uint32_t)n : UINT32_MAX;
-	return key_of(hash_text(HASH_START, name, n), 2 * g->kind + (star != NULL));
+	*ret_depth = open ? (uint32_t)n : UINT32_MAX;
+	return key_of(hash_text(HASH_START, name, n), 2 * g->kind + open);
 }
 
 static uint32_t
@@ -113,9 +115,9 @@ index_slots(uint32_t row_n)
 	return n;
 }
 
-/* ---- look-ups ------------------------------------------------------------------- */
+/* ---- lookups ------------------------------------------------------------- */
 
-/* One look-up under way. */
+/* A lookup in progress. */
 struct look {
 	const struct policy *p;
 	struct sealed_range rows, slots;
@@ -123,7 +125,10 @@ struct look {
 	void *arg;
 };
 
-/* All rows of the cluster that may have this key; the others do not hold. */
+/*
+ * Calls fn for all rows of the cluster that may have this key; other rows
+ * cannot match.
+ */
 static void
 probe(const struct look *l, uint32_t key)
 {
@@ -136,15 +141,19 @@ probe(const struct look *l, uint32_t key)
 			    l->p, l->rows.first + (slot[i] & INDEX_ROW_MASK) - 1, l->arg);
 }
 
-/* Few rows, or a policy that was not sealed: each of them. */
+/*
+ * With few rows, an unsealed policy, or a request that keys cannot express:
+ * calls fn for every row.
+ */
 static bool
-all_rows(const struct look *l)
+all_rows(const struct look *l, bool unknown)
 {
+	bool all = unknown || l->slots.n == 0;
 	uint32_t i;
 
-	for (i = 0; l->slots.n == 0 && i < l->rows.n; i++)
+	for (i = 0; all && i < l->rows.n; i++)
 		l->fn(l->p, l->rows.first + i, l->arg);
-	return l->slots.n == 0;
+	return all;
 }
 
 void
@@ -156,7 +165,7 @@ index_execs(const struct policy *p, const struct sealed_server *s,
 	uint32_t file, n;
 	const char *c;
 
-	if (all_rows(&l) || ask->asked - s->images.first >= s->images.n)
+	if (all_rows(&l, false) || ask->asked - s->images.first >= s->images.n)
 		return;
 	file = file_of(p, s, ask->asked);
 	for (n = 0; depths >> n != 0; n++) {
@@ -175,11 +184,15 @@ index_gates(const struct policy *p, const struct sealed_server *s,
     const struct policy_gate_ask *ask, index_fn *fn, void *arg)
 {
 	const struct look l = {p, s->gates, s->gate_slots, fn, arg};
-	const size_t len = ask->kind <= GATE_PROMPT ? ask->name_len : 0;
+	bool named = ask->kind <= GATE_PROMPT || ask->kind == GATE_METHOD;
+	const size_t len = named ? ask->name_len : 0;
 	uint64_t h = HASH_START;
+	bool coded =
+	    ask->kind == GATE_METHOD ||
+	    (ask->kind == GATE_RESOURCE && uri_form(ask->name, len) != URI_PLAIN);
 	size_t n;
 
-	if (all_rows(&l))
+	if (all_rows(&l, coded))
 		return;
 	for (n = 0;; n++) {
 		if (n <= INDEX_DEPTH_MAX && (s->gate_depths >> n & 1) != 0)
@@ -199,7 +212,7 @@ index_nets(const struct policy *p, const struct sealed_server *s,
 	uint64_t h = HASH_START;
 	size_t i;
 
-	if (all_rows(&l))
+	if (all_rows(&l, false))
 		return;
 	probe(&l, key_of(h, HOST_CIDR));
 	for (i = ask->host_len; i > 0; i--) {
@@ -212,7 +225,10 @@ index_nets(const struct policy *p, const struct sealed_server *s,
 
 /* ---- check ---------------------------------------------------------------------- */
 
-/* Every row stands where a look-up finds it, put in after those before it. */
+/*
+ * Every row is in the slot where a lookup finds it when rows are inserted in
+ * order.
+ */
 static bool
 slots_hold(const struct policy *p, const struct sealed_server *s, enum index_of of,
     struct sealed_range rows, struct sealed_range slots, uint64_t *depths)
@@ -245,8 +261,8 @@ index_check(const struct policy *p, const struct sealed_server *s)
 	if (!slots_hold(p, s, INDEX_EXEC, s->execs, s->exec_slots, &execs) ||
 	    !slots_hold(p, s, INDEX_GATE, s->gates, s->gate_slots, &gates) ||
 	    !slots_hold(p, s, INDEX_NET, s->nets, s->net_slots, &nets))
-		return "an index that leads elsewhere";
+		return "an index points to a wrong row";
 	if (execs != s->exec_depths || gates != s->gate_depths)
-		return "an index that forgets rows";
+		return "an index omits rows";
 	return NULL;
 }

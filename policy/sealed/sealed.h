@@ -1,17 +1,18 @@
 /*
- * The sealed file: what a compiled policy looks like on disk and in a leash's
- * memory (docs/FORMAT.sealed tells it byte by byte).
+ * The sealed file: the format of a compiled policy on disk and in a leash's
+ * memory (docs/FORMAT.sealed defines every byte).
  *
- *	header | section table | sections, in order of kind, 8-aligned | end
+ *	header | section table | sections, in order of kind, 8-aligned | digest
  *
- * Little-endian, fixed width, no pointers.  Every reference is an index into
- * a typed table or a place in the string pool; a range is (first, count).
- * The policy's id is the SHA-256 of the whole body; signatures stand behind
- * the body (sign.h).  The loader checks everything once, then the tables are
- * used in place.
+ * Little-endian, fixed width, no pointers.  Every reference is an index into a
+ * typed table or an offset in the string pool; a range is (first, count). The
+ * digest is the SHA-256 of the body before it, so that a file with flipped bits
+ * is not read as another policy.  The policy's id is the SHA-256 of the whole
+ * body, digest included.  Signatures follow the body (signature.h). The loader
+ * checks everything once; then the tables are used in place.
  *
- * A new row or field means a new SEALED_VERSION: a loader refuses what it
- * does not know.  fields.c says of every field what it must be.
+ * A new row or field means a new SEALED_VERSION: a loader refuses unknown
+ * versions.  fields.c defines the constraints of every field.
  */
 #ifndef KENNEL_POLICY_SEALED_H
 #define KENNEL_POLICY_SEALED_H
@@ -19,10 +20,11 @@
 #include <stdint.h>
 
 #define SEALED_MAGIC   "KNLSEAL\n" /* eight bytes, no NUL */
-#define SEALED_VERSION 2
+#define SEALED_VERSION 3
 #define SEALED_ALIGN   8
-#define SEALED_LEN_MAX (64u << 20) /* a file above this is not read */
-#define SEALED_NONE    0xffffffffu /* in the place of a row: none */
+#define SEALED_DIGEST  32          /* bytes at the end of the body */
+#define SEALED_LEN_MAX (64u << 20) /* a larger file is refused */
+#define SEALED_NONE    0xffffffffu /* instead of a row number: none */
 
 enum sealed_kind {
 	SEALED_STRINGS = 1, /* bytes: every string NUL-terminated */
@@ -38,8 +40,8 @@ enum sealed_kind {
 	SEALED_LIMITS,
 	SEALED_REQUIRES,
 	SEALED_FILTERS,
-	SEALED_INSNS, /* struct sealed_insn, what sock_filter is */
-	SEALED_REFS,  /* struct sealed_ref: lists of texts */
+	SEALED_INSNS, /* struct sealed_insn, the same as sock_filter */
+	SEALED_REFS,  /* struct sealed_ref: lists of strings */
 	SEALED_NETS,
 	SEALED_CONDS,
 	SEALED_STEPS,
@@ -47,7 +49,7 @@ enum sealed_kind {
 	SEALED_PINS,
 	SEALED_AUDITS,
 	SEALED_CALLS,    /* the "syscalls" lines of a server */
-	SEALED_SYSCALLS, /* what a filter does with each system call */
+	SEALED_SYSCALLS, /* the verdict of a filter for each system call */
 	SEALED_COMPARES,
 	SEALED_EXCEPTS,
 	SEALED_EXCEPTIONS,
@@ -58,8 +60,8 @@ enum sealed_kind {
 struct sealed_header {
 	uint8_t magic[8];
 	uint32_t version;
-	uint32_t section_n; /* every kind exactly once */
-	uint64_t body_len;  /* header to the end of the last section */
+	uint32_t section_n; /* each kind exactly once */
+	uint64_t body_len;  /* header to the end of the digest */
 	uint64_t reserved;  /* 0 */
 };
 
@@ -82,7 +84,7 @@ struct sealed_range {
 	uint32_t n;
 };
 
-/* Which line of which policy file granted this. */
+/* The line of the policy file that granted this. */
 struct sealed_at {
 	uint32_t file; /* index into FILES */
 	uint32_t line; /* from 1 */
@@ -96,33 +98,36 @@ enum sealed_server_flag {
 };
 
 /*
- * The rows of a server, of every table that has any, are its own: one part of
- * the table, behind the part of the server before it.  What a row of its own
- * has in another table (args of an exec) lies in the server's part too.
+ * Each table has one part for each server, in the order of the servers.  A part
+ * contains the server's own rows and the rows that those refer to (args of an
+ * exec).
  */
 struct sealed_server { /* sorted by name, unique */
 	struct sealed_ref name;
 	struct sealed_ref about;
-	struct sealed_ref cwd;  /* absolute; "/tmp" when not said */
+	struct sealed_ref cwd;  /* absolute; default "/tmp" */
 	struct sealed_ref user; /* name or number; empty: the default */
 	struct sealed_at at;
 	uint32_t flags;
-	uint32_t run; /* row of EXECS that the server starts as */
+	uint32_t run; /* row of EXECS with which the server starts */
 	struct sealed_range envs, secrets, mounts, images, execs, gates, limits, requires,
 	    filters; /* filters may be shared with other servers */
 	struct sealed_range args, refs, nets, conds, steps, values, pins, audits, calls,
 	    excepts, exceptions;
-	/* The sealer's: see match.c.  None where a table has few rows. */
+	/*
+	 * Filled by the sealer: see row_index.h.  Empty if a table has few
+	 * rows.
+	 */
 	struct sealed_range exec_slots, gate_slots, net_slots;
-	uint64_t exec_depths; /* bit n: an exec with n literal words first */
-	uint64_t gate_depths; /* bit n: a glob with n bytes before its star */
+	uint64_t exec_depths; /* bit n: an exec begins with n literal words */
+	uint64_t gate_depths; /* bit n: a glob has n bytes before its star */
 };
 
 struct sealed_env {
 	struct sealed_ref name;
 	struct sealed_ref value;
 	struct sealed_at at;
-	uint32_t passed; /* 1: value comes from the agent's env */
+	uint32_t passed; /* 1: the value comes from the agent's environment */
 	uint32_t fixed;  /* 1: PATH HOME USER LANG TMPDIR */
 };
 
@@ -138,27 +143,27 @@ enum sealed_approve { APPROVE_NONE = 0, APPROVE_SESSION, APPROVE_PER_CALL };
 
 enum {
 	SECRET_HOSTS_ANY = 1,
-	/* CMD: what its sandbox leaves open, and what of the output is meant */
+	/* CMD: what its sandbox permits, and which part of the output counts */
 	SECRET_MAY_NETWORK = 2,
 	SECRET_MAY_FILES = 4,
 	SECRET_FIRST_LINE = 8,
 	SECRET_OF_CMD = 14,
 	SECRET_AS_FILE = 16, /* NAME_FILE names a descriptor; NAME is not set */
-	SECRET_WEAK = 32,    /* may be a value that ordinary text has too */
+	SECRET_WEAK = 32,    /* the value may also occur in ordinary text */
 	SECRET_CREDENTIAL =
-	    64, /* for a source, which its name begins with; not the server's */
-	SECRET_FLAGS = 127, /* all of them */
+	    64, /* a login of the source in its name; not given to the server */
+	SECRET_FLAGS = 127, /* all flags */
 };
 
 /*
- * Where the descriptors of SECRET_AS_FILE begin, in the order of the rows: clear
- * of 0 to 15, which Node shuts to whatever it starts, of 10 and up, where shells
- * keep theirs, and of what the shim has open; below the usual limit of 1024.
+ * The first descriptor of SECRET_AS_FILE secrets, in row order.  It avoids 0 to
+ * 15, which Node closes in its children; 10 and up, where shells keep theirs;
+ * and the shim's open descriptors.  It is below the usual limit of 1024.
  */
 #define SECRET_FILE_FD   100
-#define SECRET_FILES_MAX 64 /* in one server: they travel in one packet */
+#define SECRET_FILES_MAX 64 /* in one server: one packet carries all of them */
 
-/* Of a PLUGIN: what stands first in its args, and how many of what else. */
+/* Of a PLUGIN: how many fixed args come first, and limits of the rest. */
 #define SECRET_PLUGIN_ARGS   3
 #define SECRET_PLUGIN_ENV    16
 #define SECRET_SOURCE_LEN    64   /* bytes of a source's name */
@@ -166,35 +171,40 @@ enum {
 
 struct sealed_secret {
 	struct sealed_ref name; /* the variable it arrives in */
-	/* ENV: variable; FILE: path; VAULT: path; PLUGIN: the source's name, of CMD too
-	 * where that needs something to log in: the rows SECRET_CREDENTIAL that are
-	 * called SOURCE__VARIABLE (a `-` is a `_`). */
+	/*
+	 * ENV: variable; FILE: path; VAULT: path; PLUGIN: the source's name.
+	 * CMD: also the source's name, if the source needs a login: the
+	 * SECRET_CREDENTIAL rows named SOURCE__VARIABLE (with `_` for each
+	 * `-`).
+	 */
 	struct sealed_ref ref;
-	/* ARG_LITERAL rows.  CMD: argv.  PLUGIN: the program, its SHA-256 in hex, what
-	 * the secret is called there; then NAME=VALUE, or NAME. */
+	/*
+	 * ARG_LITERAL rows.  CMD: argv.  PLUGIN: the program, its SHA-256 in
+	 * hex, the secret's name in the source; then NAME=VALUE, or NAME.
+	 */
 	struct sealed_range args;
-	struct sealed_range hosts; /* REFS: where it may be used; none: not said */
+	struct sealed_range hosts; /* REFS: hosts that may get it; empty: not given */
 	struct sealed_at at;
 	uint32_t source;  /* enum sealed_source */
 	uint32_t approve; /* enum sealed_approve */
-	uint32_t flags;   /* SECRET_HOSTS_ANY and the like */
+	uint32_t flags;   /* SECRET_HOSTS_ANY and others */
 	uint32_t reserved;
 };
 
 enum sealed_mount_kind {
-	MOUNT_DIR = 1, /* an empty folder in the root tmpfs */
+	MOUNT_DIR = 1, /* an empty directory in the root tmpfs */
 	MOUNT_SYMLINK, /* target -> source text */
 	MOUNT_FILE,    /* bind of one file */
-	MOUNT_TREE,    /* recursive bind of a folder */
+	MOUNT_TREE,    /* recursive bind of a directory */
 	MOUNT_TMPFS,   /* private tmpfs, size bytes */
 	MOUNT_PROC,
 	MOUNT_DEV,  /* the synthetic /dev */
 	MOUNT_SHM,  /* private /dev/shm */
 	MOUNT_ETC,  /* the synthetic files of /etc */
-	MOUNT_HIDE, /* covered: empty, unreadable */
+	MOUNT_HIDE, /* covered: empty and unreadable */
 };
 
-enum sealed_mount_right { /* what Landlock and the mount allow there */
+enum sealed_mount_right { /* the access that Landlock and the mount allow */
 	RIGHT_NONE = 0,
 	RIGHT_READ = 1,   /* read, list, map executable */
 	RIGHT_START = 2,  /* execve may name it: images, interpreters */
@@ -203,7 +213,7 @@ enum sealed_mount_right { /* what Landlock and the mount allow there */
 };
 
 enum sealed_mount_why { /* printed by "policy show" */
-	WHY_BASE = 1,   /* every cell has it */
+	WHY_BASE = 1,   /* part of every cell */
 	WHY_READ,
 	WHY_WRITE,
 	WHY_HIDE,
@@ -213,7 +223,8 @@ enum sealed_mount_why { /* printed by "policy show" */
 	WHY_LIBRARY, /* DT_NEEDED closure of a program */
 	WHY_SCRIPT,  /* the interpreter of a script */
 	WHY_PRESET,  /* roots of a language runtime */
-	WHY_LINK,    /* a symbolic link on the way to one of those */
+	WHY_LINK,    /* a symbolic link on the path to one of those */
+	WHY_AGENT,   /* an agent's configuration: read-only below a `write` grant */
 };
 
 struct sealed_mount {             /* parents before children */
@@ -231,26 +242,26 @@ struct sealed_image {           /* sorted by real, then path; a file to start */
 	struct sealed_ref path; /* as granted; its base name is argv[0] */
 	struct sealed_ref real; /* canonical */
 	struct sealed_at at;
-	uint8_t sha256[32]; /* all zero: not pinned */
+	uint8_t sha256[32]; /* all zero: no digest required */
 };
 
 enum sealed_verdict { VERDICT_DENY = 0, VERDICT_ALLOW = 1, VERDICT_ASK = 2 };
 
 /*
- * One grant to start a program, judged twice: at the call (image `asked`, the
- * caller's own argv) and again at the exec stop (image `mapped`, the argv the
- * kernel made).  For a binary both are the same image and the argv is as given;
- * for a script `mapped` is its interpreter and `prefix` is what the kernel put
- * in front: the interpreter's path, its one argument if any, the script's path
- * (execve(2), "Interpreter scripts").
+ * One grant to start a program, checked twice: at the call (image `asked`, the
+ * caller's own argv) and again at the exec stop (image `mapped`, the argv that
+ * the kernel built). For a binary both are the same image and argv is
+ * unchanged.  For a script `mapped` is its interpreter, and `prefix` is what
+ * the kernel puts in front: the interpreter's path, its one argument if any,
+ * the script's path (execve(2), "Interpreter scripts").
  */
 struct sealed_exec {                 /* sorted for the index (sealer) */
 	struct sealed_range args;    /* ARGS: patterns for argv[1..] */
 	struct sealed_range prefix;  /* ARGS, literals; n 0 for a binary */
-	struct sealed_range excepts; /* EXCEPTS: argv that is not meant */
+	struct sealed_range excepts; /* EXCEPTS: argv that the grant excludes */
 	struct sealed_range from;    /* REFS: paths of callers; n 0: any */
 	struct sealed_range env;     /* REFS: variables that may have changed */
-	struct sealed_ref in;        /* the working folder is it or below; empty: any */
+	struct sealed_ref in;        /* working directory or a parent of it; empty: any */
 	struct sealed_ref because;
 	struct sealed_ref instead;
 	struct sealed_at at;
@@ -268,9 +279,9 @@ enum sealed_arg_kind {
 	ARG_ANY,         /* "*": exactly one argument, may be empty */
 	ARG_REST,        /* "**": zero or more, only last */
 	ARG_GLOB,        /* "*" inside a word */
-	ARG_CHOICE,      /* a|b: text holds the words, '|' between them */
-	ARG_SLOT,        /* a typed slot (slot.h), as it was written */
-	ARG_OPTIONS,     /* any number of these options (slot.h); once in a list */
+	ARG_CHOICE,      /* a|b: the text holds the words, separated by '|' */
+	ARG_SLOT,        /* a typed slot (arg_slot.h), as written */
+	ARG_OPTIONS,     /* any number of these options (arg_slot.h); once in a list */
 };
 
 struct sealed_arg {
@@ -279,17 +290,17 @@ struct sealed_arg {
 	uint32_t reserved;
 };
 
-/* One pattern that a grant does not mean. */
+/* One pattern that a grant excludes. */
 struct sealed_except {
 	struct sealed_range args; /* ARGS, patterns for argv[1..] */
 };
 
-/* An exception to the rule: who wants it, and until when. */
+/* An exception to the rule: its owner, and its last day. */
 struct sealed_exception {
 	struct sealed_ref owner;
 	struct sealed_ref ticket;
 	struct sealed_at at;
-	uint32_t until; /* days since 1970-01-01; the last day that counts */
+	uint32_t until; /* days since 1970-01-01; the last valid day */
 	uint32_t reserved;
 };
 
@@ -297,12 +308,16 @@ enum sealed_gate_kind {
 	GATE_TOOL = 1,
 	GATE_RESOURCE,
 	GATE_PROMPT,
-	GATE_SAMPLING, /* from here: one thing, without a name */
+	GATE_SAMPLING, /* from here on: a single thing, without a name */
 	GATE_ELICITATION,
 	GATE_ROOTS,
+	GATE_METHOD, /* of JSON-RPC; ALLOW or DENY; has a name again */
 };
 
-/* What a pinned tool definition says of itself; a gate's classes: any of them. */
+/*
+ * Classes from the annotations of a pinned tool.  A gate with classes matches
+ * any of them.
+ */
 enum sealed_class {
 	CLASS_READONLY = 1,
 	CLASS_DESTRUCTIVE = 2,
@@ -310,17 +325,20 @@ enum sealed_class {
 	CLASS_OPENWORLD = 8,
 	CLASS_UNANNOTATED = 16,
 };
-#define SEALED_CLASSES 31 /* all of them */
+#define SEALED_CLASSES 31 /* all classes */
 
-/* "tool by-annotations": destructive is asked, else read-only allowed, else asked. */
+/*
+ * "tool by-annotations": a destructive tool is ask, else a read-only one is
+ * allow, else ask.
+ */
 #define GATE_BY_ANNOTATIONS 1
 
 struct sealed_gate {            /* sorted for the index (sealer) */
-	struct sealed_ref name; /* glob: '*' is any run of characters */
+	struct sealed_ref name; /* glob: '*' matches any run of characters */
 	struct sealed_ref because;
 	struct sealed_ref instead;
 	struct sealed_range conds;   /* CONDS, postfix; n 0: always */
-	struct sealed_range excepts; /* REFS: globs of names that are not meant */
+	struct sealed_range excepts; /* REFS: globs of excluded names */
 	struct sealed_at at;
 	uint32_t kind;
 	uint32_t verdict;
@@ -331,15 +349,16 @@ struct sealed_gate {            /* sorted for the index (sealer) */
 };
 
 /*
- * A condition in postfix order: a comparison pushes one of yes, no and unknown;
- * AND and OR take two and push one, NOT takes one.  One is left at the end.
+ * A condition in postfix order.  A comparison pushes yes, no or unknown; AND
+ * and OR pop two and push one, NOT pops one and pushes one.  One is left at the
+ * end.
  */
 enum sealed_cond_op {
 	COND_EQ = 1, /* one value; JSON equality, numbers as decimals */
 	COND_NE,
 	COND_IN,      /* equal to one of the values */
 	COND_MATCHES, /* string; the value is a glob */
-	COND_UNDER,   /* string that is an absolute normal path; the value is a folder */
+	COND_UNDER,   /* string with an absolute normal path; the value is a directory */
 	COND_LT,      /* numbers */
 	COND_LE,
 	COND_GT,
@@ -360,7 +379,7 @@ struct sealed_cond {
 };
 
 struct sealed_step {           /* args.a.b[0]: key a, key b, index 0 */
-	struct sealed_ref key; /* empty where is_index */
+	struct sealed_ref key; /* empty if is_index */
 	uint32_t index;
 	uint32_t is_index;
 };
@@ -383,7 +402,7 @@ struct sealed_value {
 enum sealed_host_kind {
 	HOST_EXACT = 1, /* this name, lower case */
 	HOST_SUFFIX,    /* host is "x.y": one or more labels below it */
-	HOST_CIDR,      /* addr, prefix; host as it was written */
+	HOST_CIDR,      /* addr, prefix; host as written */
 };
 enum sealed_net_scope { NET_PUBLIC = 0, NET_LOOPBACK, NET_PRIVATE, NET_CIDR };
 enum sealed_net_proto {
@@ -402,7 +421,7 @@ struct sealed_net { /* sorted for the index (sealer) */
 	struct sealed_ref instead;
 	struct sealed_at at;
 	uint8_t addr[16];       /* CIDR; IPv4 as ::ffff:a.b.c.d; host bits 0 */
-	uint8_t scope_addr[16]; /* NET_CIDR: which addresses a name may lead to */
+	uint8_t scope_addr[16]; /* NET_CIDR: addresses to which a name may resolve */
 	uint32_t prefix;        /* CIDR: bits of addr, of 128 */
 	uint32_t scope_prefix;
 	uint32_t kind; /* enum sealed_host_kind */
@@ -427,11 +446,11 @@ enum sealed_pin_kind {
 
 struct sealed_pin {                /* sorted by kind, name, variant; unique */
 	struct sealed_ref name;    /* empty for the last three kinds */
-	struct sealed_ref variant; /* of which client capabilities */
+	struct sealed_ref variant; /* which set of client capabilities */
 	struct sealed_ref body;    /* canonical JSON */
 	uint8_t sha256[32];        /* of body */
 	uint32_t kind;
-	uint32_t classes; /* PIN_TOOL: what its annotations say */
+	uint32_t classes; /* PIN_TOOL: classes from its annotations */
 };
 
 enum sealed_audit_flag {
@@ -462,7 +481,7 @@ enum sealed_limit_kind {
 	LIMIT_CPU,        /* percent of one core; needs a cgroup */
 	LIMIT_OUTPUT,     /* bytes of one message from the server */
 	LIMIT_INPUT,      /* bytes of one message from the agent */
-	TIMEOUT_CALL,     /* milliseconds, as the three below */
+	TIMEOUT_CALL,     /* milliseconds, as are the three below */
 	TIMEOUT_ASK,
 	TIMEOUT_START,
 	TIMEOUT_IDLE,
@@ -480,12 +499,12 @@ enum sealed_require_kind { REQUIRE_LANDLOCK = 1, REQUIRE_CGROUP, REQUIRE_SUBUID 
 struct sealed_require {
 	struct sealed_at at;
 	uint32_t kind;
-	uint32_t value; /* LANDLOCK: least ABI */
+	uint32_t value; /* LANDLOCK: the lowest ABI */
 };
 
-struct sealed_filter { /* one finished BPF program, and what it must do */
+struct sealed_filter { /* a finished BPF program, and its required verdicts */
 	struct sealed_range insns;
-	struct sealed_range syscalls; /* a number that is not there: ENOSYS */
+	struct sealed_range syscalls; /* a missing number: ENOSYS */
 	uint32_t arch;                /* AUDIT_ARCH_* of linux/audit.h */
 	uint32_t reserved;
 };
@@ -497,14 +516,15 @@ struct sealed_insn { /* struct sock_filter */
 };
 
 /*
- * What a filter answers to a system call.  Rows ascend by nr; of several rows of
- * one nr the first whose compares all hold decides, and the last has none.
+ * The verdict of a filter for a system call.  Rows ascend by nr.  Of several
+ * rows with the same nr, the first whose compares all hold decides; the last
+ * has no compares.
  */
 struct sealed_syscall {
 	struct sealed_ref name;
 	struct sealed_range compares;
 	uint32_t nr;
-	uint32_t action; /* SECCOMP_RET_* with its data */
+	uint32_t action; /* SECCOMP_RET_* including its data */
 };
 
 enum sealed_compare_op {

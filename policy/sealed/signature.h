@@ -1,16 +1,16 @@
 /*
- * Signatures of a sealed file, and whose count.
+ * Signatures of a sealed file, and the keys that are trusted.
  *
  *	body | struct sign_head | struct sign_row ... | end
  *
  * Each signer signs one message: SIGN_DOMAIN, the head with signer_n 0, and the
  * SHA-256 of the body, which is the policy's id.  So a signature covers every
- * byte of the body, its version number and its last day; and further signers
- * add a row without touching the others'.  Ed25519, RFC 8032, by libsodium.
+ * byte of the body, its version number and its last day, and another signer can
+ * add a row without changing the others.  Ed25519, RFC 8032, by libsodium.
  *
- *	sign_verify.c	is it signed by enough of those (loader)
- *	trust.c		the keys of a folder that only root can write
- *	sign.c		making keys and signatures (tools)
+ *	signature_check.c	verifies that enough trusted keys signed (loader)
+ *	trusted_keys.c		reads the keys of a directory that only root can write
+ *	verb_sign.c		creates keys and signatures (tools)
  */
 #ifndef KENNEL_POLICY_SIGN_H
 #define KENNEL_POLICY_SIGN_H
@@ -28,7 +28,7 @@ struct sign_head {
 	uint8_t magic[8];
 	uint32_t version;
 	uint32_t signer_n; /* 1 to SIGN_SIGNERS_MAX */
-	uint64_t counter;  /* the policy's version, from 1: never goes back */
+	uint64_t counter;  /* the policy's version, from 1; never decreases */
 	uint32_t until;    /* days since 1970-01-01, the last day; 0: no end */
 	uint32_t reserved; /* 0 */
 };
@@ -38,21 +38,21 @@ struct sign_row { /* strictly ascending by key */
 	uint8_t sig[SIGN_SIG_LEN];
 };
 
-/* What is signed. */
+/* The signed message. */
 struct sign_message {
 	uint8_t domain[32];
 	struct sign_head head;
 	uint8_t id[POLICY_ID_LEN];
 };
 
-/* ---- trust.c ------------------------------------------------------------ */
+/* ---- trusted_keys.c ------------------------------------------------------ */
 
-#define TRUST_DIR         "/etc/kennel/trust" /* nothing moves it */
+#define TRUST_DIR         "/etc/kennel/trust" /* no option changes it */
 #define TRUST_KEYS_MAX    64
 #define TRUST_REVOKED_MAX 1024
 
 struct trust {
-	bool wanted;        /* there are keys: what they did not sign is refused */
+	bool wanted;        /* keys exist: their signatures are required */
 	uint32_t threshold; /* how many of them must have signed */
 	uint8_t key[TRUST_KEYS_MAX][SIGN_KEY_LEN];
 	uint32_t key_n;
@@ -61,52 +61,56 @@ struct trust {
 };
 
 /*
- * The keys of folder: every *.pub, "threshold" (1 where it is not there) and
- * "revoked".  All of it, and the folders above it, must belong to `owner` (root)
- * or root and be nobody else's to write: else -EPERM.  No such folder: 0, and
- * nothing is wanted.  Anything that cannot be read or understood: -errno.  why
- * has one line.
+ * Reads the trusted keys of a directory: every *.pub, "threshold" (default 1)
+ * and "revoked". All files, the directory and its parents must belong to
+ * `owner` (root) or root, and no other user may write them: else -EPERM. If the
+ * directory does not exist: 0, and no signature is required.  Unreadable or
+ * invalid files: -errno.  why has one line.
  */
 int trust_read(
     const char *folder, uid_t owner, struct trust *ret, char *why, size_t why_cap);
 
-/* "kennel-key-1 HEX ..." of a public key; false: it is none. */
+/* Parses "kennel-key-1 HEX ..." of a public key; false: invalid. */
 bool trust_key_parse(const char *text, size_t len, uint8_t ret[SIGN_KEY_LEN]);
 bool trust_hex(const char *text, size_t len, uint8_t ret[32]);
 
-/* ---- sign_verify.c -------------------------------------------------------- */
+/* ---- signature_check.c --------------------------------------------------- */
 
 struct signed_by {
 	uint64_t counter; /* 0: not signed */
 	uint32_t until;
 	uint32_t signer_n;
 	uint32_t trusted_n;
-	bool wanted; /* there are keys that had to sign */
+	bool wanted; /* keys exist whose signatures were required */
 };
 
 /*
- * Is this file signed as `trust` wants, on this day (days since 1970-01-01)?
- * Looks at nothing of the body but the header.  Every signature in it must be
- * good, whoever made it.  0; -EBADMSG for a file that is no sealed file or whose
- * signatures are malformed or wrong, -ENOKEY too few are trusted (or none is
- * there), -EKEYEXPIRED, -EKEYREVOKED.  One line of why.
+ * Is this file signed as `trust` requires, on this day (days since 1970-01-01)?
+ * Reads only the header of the body.  Every signature in the file must be
+ * valid, also those of untrusted keys.  0; -EBADMSG: not a sealed file, or its
+ * signatures are malformed or wrong; -ENOKEY: too few trusted signatures (or
+ * none); -EKEYEXPIRED; -EKEYREVOKED. One line of why.
  */
 int sign_verify(const uint8_t *bytes, size_t len, const struct trust *, uint32_t today,
     struct signed_by *ret, char *why, size_t why_cap);
-/* The length of the body, and where the head and its rows are (NULL: unsigned).
- * 0 or -EBADMSG. */
+/*
+ * The length of the body, and pointers to the head and its rows (NULL:
+ * unsigned). 0 or -EBADMSG.
+ */
 int sign_layout(const uint8_t *bytes, size_t len, size_t *ret_body,
     const struct sign_head **ret_head, const struct sign_row **ret_row);
-/* The signatures of the file at fd, as they stand there: nothing is verified.  0
- * (*ret_n is 0 where it is not signed) or -errno. */
+/*
+ * Reads the signatures of the file at fd without verifying them.  0 (*ret_n is
+ * 0 if it is unsigned) or -errno.
+ */
 int sign_rows(int fd, struct sign_head *ret_head,
     struct sign_row ret_row[SIGN_SIGNERS_MAX], size_t *ret_n);
 void sign_message(
     const uint8_t *body, size_t len, const struct sign_head *, struct sign_message *ret);
 
 /*
- * What a process does before it loads: the file at fd (a sealed memfd) against
- * TRUST_DIR, today.  0 where nothing is wanted or all is well.
+ * The check before a load: verifies the file at fd (a sealed memfd) against
+ * TRUST_DIR, today.  0 if no signature is required or all are valid.
  */
 int sign_admit(int fd, struct signed_by *ret, char *why, size_t why_cap);
 

@@ -1,8 +1,8 @@
 /*
- * The loader, before anything else: is the file signed by those whom root
- * trusts?  Nothing of the body is looked at but magic and length.
+ * The loader's first check: did enough keys that root trusts sign the file?
+ * Reads only magic and length of the body.
  *
- * Process: leash and kennel.  Holds nothing, trusts nobody; the file may be
+ * Process: leash and kennel.  Holds nothing, trusts nothing; the file may be
  * hostile.
  */
 #include <errno.h>
@@ -38,7 +38,7 @@ refuse(const struct said *s, int r, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	(void)vsnprintf(s->why, s->cap, fmt, ap); /* cut is fine */
+	(void)vsnprintf(s->why, s->cap, fmt, ap); /* may be truncated */
 	va_end(ap);
 	return r;
 }
@@ -79,7 +79,7 @@ sign_message(const uint8_t *body, size_t len, const struct sign_head *head,
 	struct sign_message m = {.head = *head};
 
 	memcpy(m.domain, SIGN_DOMAIN, sizeof(m.domain));
-	m.head.signer_n = 0; /* whoever comes later signs the same */
+	m.head.signer_n = 0; /* every later signer signs the same message */
 	policy_digest(body, len, m.id);
 	*ret = m;
 }
@@ -95,7 +95,7 @@ is_in(const uint8_t (*list)[32], uint32_t n, const uint8_t what[32])
 	return false;
 }
 
-/* Every row is good; how many of them count. */
+/* Verifies every row; returns how many are trusted. */
 static int
 rows_verify(const struct said *s, const struct trust *t, const struct sign_head *head,
     const struct sign_row *row, const struct sign_message *m, struct signed_by *by)
@@ -103,15 +103,15 @@ rows_verify(const struct said *s, const struct trust *t, const struct sign_head 
 	uint32_t i, revoked = 0;
 
 	if (sodium_init() < 0)
-		return refuse(s, -EBADMSG, "no means to check a signature");
+		return refuse(s, -EBADMSG, "unable to initialize libsodium");
 	for (i = 0; i < head->signer_n; i++) {
 		if (i > 0 && memcmp(row[i - 1].key, row[i].key, SIGN_KEY_LEN) >= 0)
 			return refuse(s, -EBADMSG, "signers out of order");
 		if (crypto_sign_verify_detached(
 			row[i].sig, (const uint8_t *)m, sizeof(*m), row[i].key) != 0)
 			return refuse(s, -EBADMSG,
-			    "signature %u of %u is wrong: the policy, its version or its "
-			    "last day was changed after it was signed",
+			    "signature %u of %u is invalid: the policy, its version or "
+			    "its last day changed after it was signed",
 			    i + 1, head->signer_n);
 		if (is_in(t->revoked, t->revoked_n, row[i].key))
 			revoked++;
@@ -120,7 +120,7 @@ rows_verify(const struct said *s, const struct trust *t, const struct sign_head 
 	}
 	if (t->wanted && by->trusted_n < t->threshold)
 		return refuse(s, revoked > 0 ? -EKEYREVOKED : -ENOKEY,
-		    "signed by %u of the trusted keys, not by %u%s", by->trusted_n,
+		    "signed by %u of the trusted keys, expected %u%s", by->trusted_n,
 		    t->threshold, revoked > 0 ? "; a key that signed it is revoked" : "");
 	return 0;
 }
@@ -139,12 +139,11 @@ sign_verify(const uint8_t *bytes, size_t len, const struct trust *t, uint32_t to
 
 	if (sign_layout(bytes, len, &body, &head, &row) < 0)
 		return refuse(
-		    &s, -EBADMSG, "not a sealed policy, or its signatures are not sound");
+		    &s, -EBADMSG, "not a sealed policy, or its signatures are malformed");
 	if (head == NULL) {
 		if (t->wanted)
 			return refuse(&s, -ENOKEY,
-			    "not signed, and %u of the keys in "
-			    "the trust folder must sign",
+			    "not signed: %u of the trusted keys must sign it",
 			    t->threshold);
 		*ret = by;
 		return 0;
@@ -158,7 +157,8 @@ sign_verify(const uint8_t *bytes, size_t len, const struct trust *t, uint32_t to
 	if (is_in(t->revoked, t->revoked_n, m.id))
 		return refuse(&s, -EKEYREVOKED, "this policy is revoked");
 	if (head->until != 0 && head->until < today)
-		return refuse(&s, -EKEYEXPIRED, "its signatures have run out");
+		return refuse(
+		    &s, -EKEYEXPIRED, "its signatures have expired: sign it again");
 	*ret = by;
 	return 0;
 }
@@ -166,7 +166,7 @@ sign_verify(const uint8_t *bytes, size_t len, const struct trust *t, uint32_t to
 int
 sign_admit(int fd, struct signed_by *ret, char *why, size_t why_cap)
 {
-	static struct trust trust; /* large, and asked for once */
+	static struct trust trust; /* large, and used once */
 	const struct said s = {why, why_cap};
 	struct stat st;
 	void *map;
@@ -176,15 +176,15 @@ sign_admit(int fd, struct signed_by *ret, char *why, size_t why_cap)
 	if ((r = trust_read(TRUST_DIR, 0, &trust, why, why_cap)) < 0)
 		return r;
 	if (fstat(fd, &st) < 0)
-		return refuse(&s, -errno, "the policy cannot be read");
+		return refuse(&s, -errno, "unable to read the policy");
 	if (st.st_size < (off_t)sizeof(struct sealed_header) ||
 	    st.st_size > (off_t)SEALED_LEN_MAX)
 		return refuse(&s, -EBADMSG, "not a sealed policy");
 	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (map == MAP_FAILED)
-		return refuse(&s, -errno, "the policy cannot be read");
+		return refuse(&s, -errno, "unable to read the policy");
 	r = sign_verify(
 	    map, (size_t)st.st_size, &trust, policy_days_now(), ret, why, why_cap);
-	(void)munmap(map, (size_t)st.st_size); /* nothing else to do */
+	(void)munmap(map, (size_t)st.st_size); /* no recovery is possible */
 	return r;
 }

@@ -1,6 +1,6 @@
 /*
- * Who signed a sealed file, for those who only ask: the rows as they stand, not
- * verified here.
+ * The signature rows of a sealed file, for display.  They are not verified
+ * here.
  *
  * Process: leash and kennel-secret.  Holds nothing; the file may be hostile.
  */
@@ -36,6 +36,6 @@ sign_rows(int fd, struct sign_head *ret_head, struct sign_row ret_row[SIGN_SIGNE
 		for (size_t i = 0; i < *ret_n; i++)
 			ret_row[i] = row[i];
 	}
-	(void)munmap(file, len); /* cannot fail: it is ours */
+	(void)munmap(file, len); /* cannot fail: it is our mapping */
 	return r;
 }

@@ -1,11 +1,12 @@
 /*
- * The loader, fifth part: a filter does what its SYSCALLS rows say.
+ * The loader's simulation: a filter does what its SYSCALLS rows require.
  *
- * The program is run here, for every system call number there is and not only
- * for those that exist: its number is an interval, which each comparison splits,
- * so a decision tree costs its leaves.  Where a program looks at arguments, the
- * number is one by then, and it is run for all combinations of the words that
- * either the program or the rows make a difference between.
+ * The program runs here for every possible system call number, not only for
+ * existing ones.  The number is an interval, which each comparison splits, so
+ * the cost is the number of leaves of the decision tree.  Where a program tests
+ * arguments, the interval is a single number.  Then the program runs for all
+ * combinations of argument words that make a difference to the program or to
+ * the rows.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,11 +20,11 @@
 
 #define X32_BIT     0x40000000u
 #define SKIPPED     0xffffffffu /* the number that a tracer leaves: not x32 */
-#define INTERVALS   4096u       /* waiting at one time */
-#define STEPS_MAX   (8u << 20)  /* of all runs of one filter */
+#define INTERVALS   4096u       /* pending at one time */
+#define STEPS_MAX   (8u << 20)  /* total of all runs of one filter */
 #define WORDS_MAX   12          /* six arguments, low and high */
 #define WITNESS_MAX 2048        /* values of one word */
-#define BITS_MAX    10          /* tested bits of a word that are all combined */
+#define BITS_MAX    10          /* bits whose combinations are all tried */
 #define ENOSYS_RET  (SECCOMP_RET_ERRNO | 38) /* ENOSYS, asm-generic/errno.h */
 #define NR_AT       offsetof(struct seccomp_data, nr)
 #define ARCH_AT     offsetof(struct seccomp_data, arch)
@@ -34,12 +35,12 @@
 #define IS_AND(i) ((i)->code == (BPF_ALU | BPF_AND | BPF_K))
 #define IS_JA(i)  ((i)->code == (BPF_JMP | BPF_JA))
 
-/* The values that matter of one word of the arguments. */
+/* The values of one argument word that make a difference. */
 struct witness {
 	uint32_t value[WITNESS_MAX];
 	uint32_t n;
-	uint32_t bits; /* tested one by one or under a mask */
-	bool many;     /* more than one mask: their bits are combined */
+	uint32_t bits; /* bits tested one by one or under a mask */
+	bool many;     /* more than one mask: try combinations of their bits */
 };
 
 struct interval {
@@ -54,7 +55,7 @@ struct replay {
 	struct interval wait[INTERVALS];
 	uint32_t wait_n;
 	struct witness word[WORDS_MAX];
-	uint32_t holds[SEALED_INSNS_MAX]; /* words of arguments, HOLDS_* */
+	uint32_t holds[SEALED_INSNS_MAX]; /* argument words, HOLDS_* */
 };
 
 static bool
@@ -73,7 +74,7 @@ bpf_run(const struct sealed_insn *insn, uint32_t pc, const struct seccomp_data *
 	const struct sealed_insn *i;
 	uint32_t a = 0;
 
-	/* Every jump goes forward and stays inside: load_bpf has looked. */
+	/* Every jump goes forward and stays inside: load_bpf checked it. */
 	for (;; ++*steps) {
 		i = &insn[pc++];
 		if (IS_RET(i))
@@ -87,9 +88,9 @@ bpf_run(const struct sealed_insn *insn, uint32_t pc, const struct seccomp_data *
 	}
 }
 
-/* ---- what the rows say -------------------------------------------------------- */
+/* ---- verdicts of the rows ------------------------------------------------ */
 
-/* The first row of nr or of what comes after it. */
+/* The first row with this nr or a higher one. */
 static uint32_t
 row_of(const struct replay *r, uint32_t nr)
 {
@@ -115,7 +116,7 @@ compare_holds(const struct sealed_compare *c, const uint64_t args[6])
 				     : v > c->value;
 }
 
-/* What no row speaks of. */
+/* The verdict for a number without a row. */
 static uint32_t
 unnamed(const struct replay *r, uint32_t nr)
 {
@@ -149,11 +150,11 @@ static int
 differs(const struct replay *r, uint32_t nr)
 {
 	return load_refuse(r->l,
-	    "filter %08x: system call %u is not answered as its rows say", r->f->arch,
-	    nr);
+	    "filter %08x: the result for system call %u does not match its rows",
+	    r->f->arch, nr);
 }
 
-/* The program answers every number from lo to hi with this. */
+/* The program has this verdict for every number from lo to hi: is it right? */
 static int
 interval_check(const struct replay *r, uint32_t lo, uint32_t hi, uint32_t action)
 {
@@ -186,7 +187,7 @@ witness_add(struct witness *w, uint32_t v)
 		w->value[w->n++] = v;
 }
 
-/* Bits that are looked at; under one mask only, whole values are enough. */
+/* Adds the tested bits; under a single mask, whole values suffice. */
 static void
 witness_mask(struct witness *w, uint32_t mask, bool single)
 {
@@ -194,33 +195,37 @@ witness_mask(struct witness *w, uint32_t mask, bool single)
 	w->bits |= mask;
 }
 
-/* The values on both sides of k under this mask. */
+/* Adds the values on both sides of k under this mask. */
 static void
 witness_around(struct witness *w, uint32_t mask, uint32_t k, bool ordered)
 {
 	if (mask == 0)
-		return; /* no value makes a difference */
+		return; /* the value makes no difference */
 	witness_add(w, k);
 	witness_add(w, k | ~mask);
-	/* The others of a word that is k or not, or of which nothing is left, are
-	 * one as good as the other: witness_bits has one. */
+	/*
+	 * For an equality test of a whole word, or an empty mask, all other
+	 * values are equivalent: witness_bits adds one.
+	 */
 	if (ordered || (mask != 0 && mask != UINT32_MAX))
 		witness_add(w, k + 1);
 	if (ordered)
 		witness_add(w, k - 1);
 }
 
-/* What the accumulator may hold when an instruction is reached: the words of the
- * arguments by their number, and these. */
+/*
+ * What the accumulator may hold at an instruction: an argument word by its
+ * number, or one of these.
+ */
 #define HOLDS_NR   0x1000u
 #define HOLDS_ARCH 0x2000u
 
-/* The values to which the instruction at `at` makes a difference. */
+/* Adds the values for which the instruction at `at` behaves differently. */
 static void
 witness_insn(struct replay *r, uint32_t at)
 {
 	const struct sealed_insn *i = &r->insn[at];
-	uint32_t mask = IS_AND(i - 1) ? i[-1].k : UINT32_MAX, w; /* the guard is before */
+	uint32_t mask = IS_AND(i - 1) ? i[-1].k : UINT32_MAX, w; /* guard before */
 
 	for (w = 0; w < WORDS_MAX && !IS_LD(i) && !IS_JA(i); w++) {
 		if ((r->holds[at] & 1u << w) == 0)
@@ -233,16 +238,16 @@ witness_insn(struct replay *r, uint32_t at)
 	}
 }
 
-/* Every instruction that can be reached from pc, for this number. */
+/* Visits every instruction reachable from pc for this number. */
 static void
 witness_program(struct replay *r, uint32_t pc, uint32_t nr)
 {
 	const struct sealed_insn *i;
 	uint32_t at, known, yes, no, v;
-	bool one; /* of the two ways can be taken */
+	bool one; /* only one of the two branches can be taken */
 
 	memset(r->holds, 0, sizeof(r->holds));
-	for (at = 0; at < WORDS_MAX; at++) /* not their values: 8 KiB each */
+	for (at = 0; at < WORDS_MAX; at++) /* counts only: values are 8 KiB each */
 		r->word[at].n = r->word[at].bits = 0;
 	r->holds[pc] = HOLDS_NR;
 	for (at = pc; at < r->f->insns.n; at++) {
@@ -284,8 +289,11 @@ witness_rows(struct replay *r, uint32_t nr)
 			if ((uint32_t)c->mask != UINT32_MAX && (uint32_t)c->mask != 0)
 				witness_mask(&r->word[(size_t)2 * c->arg],
 				    (uint32_t)c->mask, c->op == COMPARE_NE);
-			/* A word that the row masks out makes no difference to it;
-			 * if it does to the program, witness_program has it. */
+			/*
+			 * A word that the row masks out makes no difference to
+			 * the row;
+			 * if it does to the program, witness_program adds it.
+			 */
 			if ((uint32_t)c->mask != 0)
 				witness_around(&r->word[(size_t)2 * c->arg],
 				    (uint32_t)c->mask, (uint32_t)c->value,
@@ -298,7 +306,7 @@ witness_rows(struct replay *r, uint32_t nr)
 	}
 }
 
-/* Every combination of few bits; each alone, and none, of many. */
+/* Adds every combination of few bits; of many bits, each alone, and none. */
 static void
 witness_bits(struct witness *w)
 {
@@ -308,7 +316,7 @@ witness_bits(struct witness *w)
 		witness_add(w, 0);
 	if (!w->many)
 		return;
-	/* And one that nobody has named. */
+	/* Adds one value that no test names. */
 	for (bit = 1; n > 0 && w->n == n; bit++)
 		witness_add(w, bit);
 	if (__builtin_popcount(w->bits) > BITS_MAX) {
@@ -323,7 +331,7 @@ witness_bits(struct witness *w)
 	} while (v != 0);
 }
 
-/* One number whose arguments are looked at from pc on: all their combinations. */
+/* Checks one number whose arguments are tested from pc on: all combinations. */
 static int
 arguments_check(struct replay *r, uint32_t pc, uint32_t nr)
 {
@@ -342,8 +350,8 @@ arguments_check(struct replay *r, uint32_t pc, uint32_t nr)
 		if (bpf_run(r->insn, pc, &d, &r->steps) != said(r, &d, row))
 			return differs(r, nr);
 		if (r->steps > STEPS_MAX)
-			return load_refuse(r->l, "filter %08x: too costly", r->f->arch);
-		/* the words behind the one that goes on are as they were */
+			return load_refuse(r->l, "filter %08x: too complex", r->f->arch);
+		/* words above the one that advances keep their values */
 		for (w = 0; w < WORDS_MAX && ++at[w] >= r->word[w].n; w++)
 			at[w] = 0;
 		if (w == WORDS_MAX)
@@ -354,16 +362,16 @@ arguments_check(struct replay *r, uint32_t pc, uint32_t nr)
 
 /* ---- numbers --------------------------------------------------------------------- */
 
-/* Go on from pc with the numbers lo to hi. */
+/* Queues the numbers lo to hi, to continue from pc. */
 static void
 later(struct replay *r, uint32_t pc, uint32_t lo, uint32_t hi)
 {
 	if (r->wait_n < INTERVALS)
 		r->wait[r->wait_n] = (struct interval){pc, lo, hi};
-	r->wait_n++; /* too many: load_replay sees it */
+	r->wait_n++; /* too many: load_replay checks the count */
 }
 
-/* A comparison of the number: each side gets its part. */
+/* A comparison of the number: each branch gets its part of the interval. */
 static void
 split(struct replay *r, const struct sealed_insn *i, struct interval v)
 {
@@ -386,7 +394,7 @@ split(struct replay *r, const struct sealed_insn *i, struct interval v)
 	}
 }
 
-/* One interval to its end: an action, a look at arguments, or a split. */
+/* Runs one interval to its end: an action, a test of arguments, or a split. */
 static int
 walk(struct replay *r, struct interval v)
 {
@@ -415,11 +423,11 @@ walk(struct replay *r, struct interval v)
 			nr = arch = false;
 		if (!arch && !nr && !IS_JA(i))
 			return load_refuse(
-			    r->l, "filter %08x: looks at what it must not", r->f->arch);
+			    r->l, "filter %08x: reads data that it must not", r->f->arch);
 	}
 }
 
-/* Rows ascend; of one number all but the last compare something. */
+/* Rows ascend; of the rows of one number, all but the last have compares. */
 static int
 rows_check(const struct replay *r)
 {
@@ -439,7 +447,7 @@ rows_check(const struct replay *r)
 			return load_refuse(
 			    r->l, "filter %08x: system calls out of order", r->f->arch);
 	}
-	/* Nothing starts without having been asked about. */
+	/* No program starts without a check by the gate. */
 	for (i = 0; i < sizeof(gate) / sizeof(gate[0]); i++)
 		for (k = 1; k < 3 && gate[i][0] == r->f->arch; k++) {
 			at = row_of(r, gate[i][k]) - r->f->syscalls.first;
@@ -447,7 +455,7 @@ rows_check(const struct replay *r)
 			    s[at].action != SECCOMP_RET_USER_NOTIF ||
 			    s[at].compares.n != 0)
 				return load_refuse(r->l,
-				    "filter %08x: an exec is not asked about",
+				    "filter %08x: an exec does not go to the exec gate",
 				    r->f->arch);
 		}
 	return 0;
@@ -469,7 +477,7 @@ load_replay(struct load *l, const struct sealed_filter *f)
 	while (e == 0 && r->wait_n > 0) {
 		e = walk(r, r->wait[--r->wait_n]);
 		if (e == 0 && (r->wait_n > INTERVALS || r->steps > STEPS_MAX))
-			e = load_refuse(l, "filter %08x: too costly", f->arch);
+			e = load_refuse(l, "filter %08x: too complex", f->arch);
 	}
 	free(r);
 	return e;

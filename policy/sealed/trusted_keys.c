@@ -1,10 +1,10 @@
 /*
- * The trust folder: the keys whose signatures count.
+ * The trust directory: the keys whose signatures are trusted.
  *
- * Process: leash and kennel, early.  The folder says what may be started on this
- * machine, so whatever others than root could have written there, or above it,
- * is no trust at all: the start is refused.  Must never: take a folder that a
- * variable or an option names.
+ * Process: leash and kennel, early.  The directory decides what may start on
+ * this machine.  If a user other than root can write to it or to a parent, the
+ * start is refused.  Must never: use a directory that a variable or an option
+ * names.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -35,11 +35,11 @@ static int
 refuse(const struct reading *d, int r, const char *name, const char *what)
 {
 	(void)snprintf(d->why, d->why_cap, "%s%s%s: %s", d->folder,
-	    name[0] != 0 ? "/" : "", name, what); /* cut is fine */
+	    name[0] != 0 ? "/" : "", name, what); /* may be truncated */
 	return r;
 }
 
-/* In lower case, as it is written; -1. */
+/* A lower-case hex digit, or -1. */
 static int
 hex_value(char c)
 {
@@ -76,8 +76,10 @@ trust_key_parse(const char *text, size_t len, uint8_t ret[SIGN_KEY_LEN])
 	       trust_hex(text + word, 64, ret);
 }
 
-/* Nobody but root and the owner can change it; a sticky folder's entries are
- * their owners'. */
+/*
+ * Only root and the owner can change it.  In a sticky directory, entries belong
+ * to their owners.
+ */
 static bool
 is_firm(const struct reading *d, const struct stat *st)
 {
@@ -87,7 +89,7 @@ is_firm(const struct reading *d, const struct stat *st)
 	       (S_ISDIR(st->st_mode) && (st->st_mode & S_ISVTX) != 0);
 }
 
-/* Each folder above it; a link on the way would be somebody's to turn. */
+/* Checks each parent directory; a link on the way could be redirected. */
 static int
 above_check(const struct reading *d)
 {
@@ -106,16 +108,19 @@ above_check(const struct reading *d)
 		/* early: newfstatat lstat */
 		if (lstat(path, &st) < 0)
 			return refuse(
-			    d, -errno, "", "a folder above it cannot be looked at");
+			    d, -errno, "", "unable to check a parent directory");
 		if (!S_ISDIR(st.st_mode) || !is_firm(d, &st))
 			return refuse(d, -EPERM, "",
-			    "a folder above it is a link, or others than root may write "
-			    "it");
+			    "a parent directory is a symbolic link, or users other than "
+			    "root may write it");
 	}
 	return 0;
 }
 
-/* The whole file, if it is firm; its name for the message. */
+/*
+ * Reads the whole file, if only root and the owner can change it; name is for
+ * the message.
+ */
 static int
 file_read(struct reading *d, int dir, const char *name)
 {
@@ -127,14 +132,15 @@ file_read(struct reading *d, int dir, const char *name)
 	fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
 	if (fd < 0)
 		return errno == ENOENT ? -ENOENT
-				       : refuse(d, -errno, name, "cannot be opened");
+				       : refuse(d, -errno, name, "unable to open it");
 	d->len = 0;
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || !is_firm(d, &st))
-		r = refuse(d, -EPERM, name, "not a file that only root may write");
+		r = refuse(
+		    d, -EPERM, name, "not a regular file that only root may write");
 	while (r == 0 && n > 0 && d->len < TEXT_MAX) {
 		n = read(fd, d->text + d->len, TEXT_MAX - d->len);
 		if (n < 0)
-			r = refuse(d, -errno, name, "cannot be read");
+			r = refuse(d, -errno, name, "unable to read it");
 		else
 			d->len += (size_t)n;
 	}
@@ -154,12 +160,12 @@ key_read(struct reading *d, int dir, const char *name)
 	if ((r = file_read(d, dir, name)) < 0)
 		return r;
 	if (t->key_n == TRUST_KEYS_MAX)
-		return refuse(d, -ENOSPC, name, "one key too many");
+		return refuse(d, -ENOSPC, name, "too many keys");
 	if (!trust_key_parse(d->text, d->len, t->key[t->key_n]))
 		return refuse(d, -EINVAL, name, "not a public key");
 	for (uint32_t i = 0; i < t->key_n; i++)
 		if (memcmp(t->key[i], t->key[t->key_n], SIGN_KEY_LEN) == 0)
-			return refuse(d, -EEXIST, name, "a key that is there twice");
+			return refuse(d, -EEXIST, name, "duplicate key");
 	t->key_n++;
 	return 0;
 }
@@ -176,14 +182,14 @@ threshold_read(struct reading *d, int dir)
 		return r;
 	d->len -= d->len > 0 && d->text[d->len - 1] == '\n';
 	if (d->len == 0 || d->len > 2 || strspn(d->text, "0123456789") != d->len)
-		return refuse(d, -EINVAL, "threshold", "not a number");
+		return refuse(d, -EINVAL, "threshold", "expected a number from 1 to 16");
 	d->t->threshold = (uint32_t)strtoul(d->text, NULL, 10); /* one or two digits */
 	if (d->t->threshold == 0 || d->t->threshold > SIGN_SIGNERS_MAX)
-		return refuse(d, -EINVAL, "threshold", "not from 1 to 16");
+		return refuse(d, -EINVAL, "threshold", "expected a number from 1 to 16");
 	return 0;
 }
 
-/* One digest in hex a line, of a key or of a policy; # begins a comment. */
+/* One hex digest of a key or a policy a line; # begins a comment. */
 static int
 revoked_read(struct reading *d, int dir)
 {
@@ -204,8 +210,8 @@ revoked_read(struct reading *d, int dir)
 		if (t->revoked_n == TRUST_REVOKED_MAX)
 			return refuse(d, -ENOSPC, "revoked", "too many lines");
 		if (!trust_hex(line, n, t->revoked[t->revoked_n]))
-			return refuse(
-			    d, -EINVAL, "revoked", "a line that is no digest in hex");
+			return refuse(d, -EINVAL, "revoked",
+			    "invalid line: expected a digest in hex");
 		t->revoked_n++;
 	}
 	if (strlen(d->text) != d->len)
@@ -213,7 +219,7 @@ revoked_read(struct reading *d, int dir)
 	return 0;
 }
 
-/* Every *.pub of the folder. */
+/* Reads every *.pub of the directory. */
 static int
 keys_read(struct reading *d, DIR *dir)
 {
@@ -228,8 +234,10 @@ keys_read(struct reading *d, DIR *dir)
 			r = key_read(d, dirfd(dir), e->d_name);
 	}
 	if (r == 0 && errno != 0)
-		r = refuse(d, -errno, "", "cannot be read");
-	return r == -ENOENT ? refuse(d, -EAGAIN, "", "is being changed") : r;
+		r = refuse(d, -errno, "", "unable to read it");
+	return r == -ENOENT
+		   ? refuse(d, -EAGAIN, "", "changed while it was read: try again")
+		   : r;
 }
 
 int
@@ -248,17 +256,17 @@ trust_read(const char *folder, uid_t owner, struct trust *ret, char *why, size_t
 	/* early: openat fstat newfstatat close */
 	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0) {
-		r = errno == ENOENT ? 0 : refuse(d, -errno, "", "cannot be opened");
+		r = errno == ENOENT ? 0 : refuse(d, -errno, "", "unable to open it");
 		goto out;
 	}
 	if (fstat(fd, &st) < 0 || !is_firm(d, &st) || (st.st_mode & S_ISVTX) != 0) {
-		r = refuse(d, -EPERM, "", "others than root may write it");
+		r = refuse(d, -EPERM, "", "users other than root may write it");
 		goto out;
 	}
 	if ((r = above_check(d)) < 0)
 		goto out;
 	if ((dir = fdopendir(fd)) == NULL) {
-		r = refuse(d, -errno, "", "cannot be read");
+		r = refuse(d, -errno, "", "unable to read it");
 		goto out;
 	}
 	fd = -1;
@@ -267,7 +275,7 @@ trust_read(const char *folder, uid_t owner, struct trust *ret, char *why, size_t
 		goto out;
 	ret->wanted = ret->key_n > 0;
 	if (ret->wanted && ret->threshold > ret->key_n)
-		r = refuse(d, -EINVAL, "threshold", "more than there are keys");
+		r = refuse(d, -EINVAL, "threshold", "higher than the number of keys");
 out:
 	if (dir != NULL)
 		(void)closedir(dir); /* only read */

@@ -1,6 +1,6 @@
 /*
- * sources.kennel and the sidecars of plugins, text to rows.  Both are written in the
- * policy language's words, one statement or field a line:
+ * Parses sources.kennel and the sidecars of plugins.  Both use the syntax of
+ * the policy language, with one statement or field a line:
  *
  *	source NAME {			plugin NAME {
  *		from ...			version TEXT
@@ -12,8 +12,10 @@
  *	secret PATH SOURCE [REFERENCE]
  *	default SOURCE
  *
- * Any word may be a value gone astray: no line of them is shown.
+ * Any word may be a misplaced secret value, so no line is shown.
  */
+#define DIAG_CODE "sources"
+
 #include "policy/sources/private.h"
 
 #include <errno.h>
@@ -21,6 +23,7 @@
 #include <string.h>
 
 #include "policy/check/check.h"
+#include "shim/host/path_open.h"
 #include "policy/lang/secret_path.h"
 #include "policy/lang/secret_source.h"
 
@@ -33,7 +36,10 @@ reading_advance(struct reading *r)
 	}
 }
 
-/* The words up to a newline or a mark.  false: reported, and the line is passed. */
+/*
+ * Reads the words up to a newline or a mark.  false: reported, and the line is
+ * skipped.
+ */
 bool
 reading_line(struct reading *r, struct line *ret)
 {
@@ -45,7 +51,7 @@ reading_line(struct reading *r, struct line *ret)
 	if (r->tok.kind == TOKEN_NEWLINE || r->tok.kind == TOKEN_END ||
 	    r->tok.kind == TOKEN_OPEN || r->tok.kind == TOKEN_CLOSE)
 		return true;
-	diag_error(r->diag, r->tok.at, "one too many here");
+	diag_error(r->diag, r->tok.at, "unexpected text");
 	while (r->tok.kind != TOKEN_NEWLINE && r->tok.kind != TOKEN_END)
 		reading_advance(r);
 	return false;
@@ -64,7 +70,7 @@ row_of(const struct field_row *rows, size_t n, const struct word *w, size_t *ret
 	return NULL;
 }
 
-/* Is the number of its words right? */
+/* Does the line have the right number of words? */
 static bool
 words_fit(struct reading *r, const struct line *l, const struct field_row *row)
 {
@@ -83,18 +89,18 @@ field_read(
 
 	row = row_of(rows, n, &l->word[0], &i);
 	if (row == NULL) {
-		diag_error(r->diag, l->word[0].at, "unknown field of %s",
+		diag_error(r->diag, l->word[0].at, "unknown field in %s",
 		    r->router != NULL ? "a source" : "a plugin");
 		return;
 	}
 	if (row->once && (r->seen & (1u << i)) != 0)
-		diag_error(r->diag, l->word[0].at, "`%s` stands here twice", row->name);
+		diag_error(r->diag, l->word[0].at, "duplicate `%s`", row->name);
 	r->seen |= 1u << i;
 	if (words_fit(r, l, row))
 		row->read(r, l);
 }
 
-/* The lines between { and }; `{` is at hand. */
+/* Reads the lines between { and }; the current token is `{`. */
 void
 reading_block(struct reading *r, const struct field_row *rows, size_t n, struct at name)
 {
@@ -106,21 +112,22 @@ reading_block(struct reading *r, const struct field_row *rows, size_t n, struct 
 	reading_advance(r);
 	for (;;) {
 		if (r->tok.kind == TOKEN_END) {
-			diag_error(r->diag, open, "this `{` has no `}`");
+			diag_error(r->diag, open, "unclosed `{`: expected `}`");
 			return;
 		}
 		if (r->tok.kind == TOKEN_CLOSE)
 			break;
 		if (r->tok.kind != TOKEN_WORD) {
 			if (r->tok.kind != TOKEN_NEWLINE)
-				diag_error(r->diag, r->tok.at, "a field was expected");
+				diag_error(r->diag, r->tok.at, "expected a field");
 			reading_advance(r);
 			continue;
 		}
 		if (reading_line(r, &l))
 			field_read(r, &l, rows, n);
 		if (r->tok.kind == TOKEN_OPEN) {
-			diag_error(r->diag, r->tok.at, "no field has a `{`");
+			diag_error(
+			    r->diag, r->tok.at, "`{` is not allowed after a field");
 			reading_advance(r);
 		}
 	}
@@ -130,7 +137,7 @@ reading_block(struct reading *r, const struct field_row *rows, size_t n, struct 
 			diag_error(r->diag, name, "`%s` is missing", rows[i].name);
 }
 
-/* The words of a line from the nth on, in the arena. */
+/* Copies a line's words from the nth on to the arena. */
 static struct word *
 words_keep(struct reading *r, const struct line *l, size_t from)
 {
@@ -153,7 +160,7 @@ reading_name_good(const struct word *w)
 	       secret_path_part(w->text, w->len);
 }
 
-/* One or more parts of a secret's path. */
+/* One or more components of a secret's path. */
 static bool
 prefix_good(const struct word *w)
 {
@@ -180,13 +187,14 @@ reading_variable_good(struct reading *r, const struct word *w)
 
 	for (i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
 		if (strcmp(w->text, fixed[i]) == 0) {
-			diag_error(r->diag, w->at, "%s is kennel's own to set", fixed[i]);
+			diag_error(
+			    r->diag, w->at, "%s is set by kennel: remove it", fixed[i]);
 			return false;
 		}
 	return check_variable(&c, w);
 }
 
-/* Variables that a program gets from kennel itself. */
+/* Variables that kennel itself sets for a program. */
 bool
 reading_is_own(const struct word *w)
 {
@@ -222,11 +230,11 @@ source_sidecar(struct reading *r, const struct word *w)
 	    .source_n = 1,
 	    .hide_all = true,
 	    .quiet = true};
-	char *text = NULL;
+	char *text = NULL, why[PATH_WHY_MAX];
 	int err;
 
 	if (!path_is_normal(w->text)) {
-		diag_error(r->diag, w->at, "an absolute path was expected");
+		diag_error(r->diag, w->at, "expected an absolute path");
 		return;
 	}
 	if (car == NULL) {
@@ -239,8 +247,8 @@ source_sidecar(struct reading *r, const struct word *w)
 	if (err == -ENOMEM)
 		r->error = err;
 	if (err < 0) {
-		diag_error(
-		    r->diag, w->at, "unable to read this sidecar: %s", strerror(-err));
+		diag_error(r->diag, w->at, "unable to read this sidecar: %s",
+		    path_why(w->text, err, why, sizeof(why)));
 		return;
 	}
 	s.text = arena_copy(r->arena, text, s.len);
@@ -252,7 +260,9 @@ source_sidecar(struct reading *r, const struct word *w)
 	else if (err == -ENOMEM)
 		r->error = err;
 	else
-		diag_error(r->diag, w->at, "the sidecar is not in order");
+		diag_error(r->diag, w->at,
+		    "invalid sidecar: expected `plugin NAME { ... }` with version, run "
+		    "and sha256");
 }
 
 static void
@@ -263,7 +273,7 @@ source_from(struct reading *r, const struct line *l)
 
 	if (l->word[1].quoted || (!plugin && (row == NULL || row->source == 0))) {
 		diag_error(r->diag, l->word[1].at,
-		    "a source was expected: plugin SIDECAR, %s", source_list());
+		    "expected a source: plugin SIDECAR, %s", source_list());
 		return;
 	}
 	if (plugin && l->n != 3) {
@@ -284,8 +294,8 @@ source_credential(struct reading *r, const struct line *l)
 
 	if (strcmp(l->word[2].text, "from") != 0 || l->word[3].quoted ||
 	    source_find(l->word[3].text) == NULL) {
-		diag_error(r->diag, l->word[2].at, "a source was expected: from %s",
-		    source_list());
+		diag_error(
+		    r->diag, l->word[2].at, "expected a source: from %s", source_list());
 		return;
 	}
 	if (strcmp(l->word[3].text, "source") == 0 &&
@@ -299,7 +309,7 @@ source_credential(struct reading *r, const struct line *l)
 	for (i = 0; i < r->source->credential_n; i++)
 		if (strcmp(r->source->credential[i].variable.text, c.variable.text) ==
 		    0) {
-			diag_error(r->diag, l->word[1].at, "this one stands here twice");
+			diag_error(r->diag, l->word[1].at, "duplicate credential");
 			return;
 		}
 	if (r->source->credential_n == ROUTER_CREDENTIALS) {
@@ -364,14 +374,14 @@ source_may(struct reading *r, const struct line *l)
 }
 
 static const struct field_row source_rows[] = {
-    {"from", source_from, 1, WORDS_MAX, true, true, "a source and its words"},
+    {"from", source_from, 1, WORDS_MAX, true, true, "a source and its arguments"},
     {"credential", source_credential, 4, WORDS_MAX, false, false,
-	"NAME from a source and its words"},
+	"NAME from a source and its arguments"},
     {"env", source_env, 1, 2, false, false, "a variable and its value"},
     {"may", source_may, 1, 2, true, false, "network, files or both"},
 };
 
-/* ---- the statements of the file --------------------------------------------------- */
+/* ---- statements of the file ---------------------------------------------- */
 
 static size_t
 source_named(const struct router *router, const struct word *w)
@@ -389,18 +399,19 @@ statement_source(struct reading *r, const struct line *l)
 {
 	struct router *router = r->router;
 	size_t old = source_named(router, &l->word[1]);
-	/* one that is wrong is read all the same, for what else is wrong in it */
+	/* read a surplus source too, to report its other errors */
 	struct routed_source *source = &router->source[ROUTER_SOURCES_MAX];
 
 	if (!reading_name_good(&l->word[1]))
 		diag_error(r->diag, l->word[1].at,
-		    "a source is called with a small letter, and small letters, digits "
-		    "and `-`");
+		    "invalid source name: use lower-case letters, digits and `-`, "
+		    "starting with a letter");
 	else if (old == 0)
-		diag_error(r->diag, l->word[1].at, "`vault` is kennel's own");
+		diag_error(
+		    r->diag, l->word[1].at, "`vault` is reserved: choose another name");
 	else if (old < router->source_n)
 		diag_error(r->diag, l->word[1].at,
-		    "this source stands twice; the first is on line %u",
+		    "duplicate source: first defined on line %u",
 		    router->source[old].name.at.line);
 	else if (router->source_n == ROUTER_SOURCES_MAX)
 		diag_error(
@@ -424,7 +435,7 @@ route_add(struct reading *r, const struct line *l, struct route *route, size_t n
 		if (router->route[i].by == route->by &&
 		    strcmp(router->route[i].path, route->path) == 0) {
 			diag_error(r->diag, l->word[name].at,
-			    "this stands twice; the first is on line %u",
+			    "duplicate route: first defined on line %u",
 			    router->route[i].at.line);
 			return;
 		}
@@ -444,7 +455,7 @@ statement_route(struct reading *r, const struct line *l)
 
 	if (!prefix_good(&l->word[1])) {
 		diag_error(r->diag, l->word[1].at,
-		    "the beginning of a secret's path was expected, as in team/github");
+		    "expected the first parts of a secret's path, as in team/github");
 		return;
 	}
 	route.named = l->word[2];
@@ -466,7 +477,8 @@ statement_secret(struct reading *r, const struct line *l)
 		if (l->word[3].len == 0 || l->word[3].len > ROUTER_REFERENCE_MAX ||
 		    l->word[3].text[0] == '-') {
 			diag_error(r->diag, l->word[3].at,
-			    "a reference has 1 to %d bytes, and does not begin with `-`",
+			    "invalid reference: expected 1 to %d bytes, not starting "
+			    "with `-`",
 			    ROUTER_REFERENCE_MAX);
 			return;
 		}
@@ -487,7 +499,7 @@ static const struct field_row statements[] = {
     {"source", statement_source, 1, 1, false, false, "a name, and a block"},
     {"route", statement_route, 2, 2, false, false, "a prefix and a source"},
     {"secret", statement_secret, 2, 3, false, false,
-	"a path, a source, and what the secret is called there"},
+	"a path, a source, and the name of the secret there"},
     {"default", statement_default, 1, 1, false, false, "a source"},
 };
 #define STATEMENTS (sizeof(statements) / sizeof(statements[0]))
@@ -500,7 +512,7 @@ statement_read(struct reading *r)
 	size_t i = 0;
 
 	if (r->tok.kind != TOKEN_WORD) {
-		diag_error(r->diag, r->tok.at, "a statement was expected");
+		diag_error(r->diag, r->tok.at, "expected a statement");
 		reading_advance(r);
 		return;
 	}
@@ -508,8 +520,8 @@ statement_read(struct reading *r)
 		return;
 	row = row_of(statements, STATEMENTS, &l.word[0], &i);
 	if (row == NULL)
-		diag_error(r->diag, l.word[0].at,
-		    "source, route, secret or default was expected");
+		diag_error(
+		    r->diag, l.word[0].at, "expected source, route, secret or default");
 	else if (!words_fit(r, &l, row))
 		row = NULL;
 	else if ((r->tok.kind == TOKEN_OPEN) != (row->read == statement_source)) {
@@ -544,7 +556,7 @@ router_parse(struct router *router, const struct policy_reader *reader,
 		route = &router->route[i];
 		route->source = source_named(router, &route->named);
 		if (route->source == router->source_n)
-			diag_error(diag, route->named.at, "no source is called this");
+			diag_error(diag, route->named.at, "unknown source");
 	}
 	return r.error;
 }

@@ -1,5 +1,6 @@
 /*
- * Between router_parse.c and sidecar.c: a file of statements and fields, one a line.
+ * Shared by parse_sources.c and sidecar.c: parsing a file of statements and
+ * fields, one a line.
  */
 #ifndef KENNEL_POLICY_ROUTER_OWN_H
 #define KENNEL_POLICY_ROUTER_OWN_H
@@ -20,10 +21,10 @@ struct reading {
 	struct lexer lex;
 	struct token tok;
 	struct diag *diag;
-	struct router *router; /* NULL: a sidecar is read */
+	struct router *router; /* NULL: parsing a sidecar */
 	struct routed_source *source;
 	struct sidecar *sidecar;
-	unsigned int seen; /* fields of the block at hand, or'ed */
+	unsigned int seen; /* fields of the current block, or'ed */
 	int error;         /* 0 or -ENOMEM */
 };
 
@@ -32,24 +33,30 @@ typedef void field_fn(struct reading *, const struct line *);
 struct field_row {
 	const char *name;
 	field_fn *read;
-	size_t min, max; /* words behind the name */
+	size_t min, max; /* number of words after the name */
 	bool once, needed;
 	const char *takes;
 };
 
-/* To the next token; the end, once there was an error of memory. */
+/* Moves to the next token; to the end after a memory error. */
 void reading_advance(struct reading *);
-/* The words up to a newline or a mark.  false: reported, and the line is passed. */
+/*
+ * Reads the words up to a newline or a mark.  false: reported, and the line is
+ * skipped.
+ */
 bool reading_line(struct reading *, struct line *ret);
-/* The fields between { and }; `{` is at hand, name is where what is missing is told. */
+/*
+ * Reads the fields between { and }; the current token is `{`. Missing fields
+ * are reported at name.
+ */
 void reading_block(struct reading *, const struct field_row *, size_t n, struct at name);
-/* The name of a source or of a plugin? */
+/* Is it a valid name of a source or a plugin? */
 bool reading_name_good(const struct word *);
-/* A variable that may be set; false: reported. */
+/* Is it a variable that may be set? false: reported. */
 bool reading_variable_good(struct reading *, const struct word *);
-/* One that a program gets from kennel itself? */
+/* Does kennel itself set this variable for a program? */
 bool reading_is_own(const struct word *);
-/* A copy in the arena; "" without memory, which is noted. */
+/* A copy in the arena; "" if there is no memory, which is recorded. */
 const char *reading_text(struct reading *, const struct word *);
 
 #endif

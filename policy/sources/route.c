@@ -1,6 +1,8 @@
 /*
- * secret NAME from source PATH: the compiler asks which source answers.
+ * secret NAME from source PATH: finds the source for the compiler.
  */
+#define DIAG_CODE "sources"
+
 #include "policy/sources/sources.h"
 
 #include <errno.h>
@@ -10,7 +12,10 @@
 #include "policy/check/check.h"
 #include "policy/lang/secret_path.h"
 
-/* What was said in a memory file: its first line, without what begins it twice. */
+/*
+ * Reports the first line of collected diagnostics, without repeating its
+ * prefix.
+ */
 static void
 say_first(struct diag *d, struct at at, const char *said)
 {
@@ -21,7 +26,7 @@ say_first(struct diag *d, struct at at, const char *said)
 	diag_error(d, at, "%.*s%.*s", before, said, (int)strcspn(text, "\n"), text);
 }
 
-/* Once for a compilation.  NULL: reported. */
+/* Reads the router once for a compilation.  NULL: reported. */
 static const struct router *
 router_of(struct tree *t, struct at at, struct diag *d)
 {
@@ -49,7 +54,7 @@ router_of(struct tree *t, struct at at, struct diag *d)
 	t->router = router;
 out:
 	if (f != NULL)
-		(void)fclose(f); /* memory */
+		(void)fclose(f); /* a memory stream */
 	free(said);
 	return router;
 }
@@ -69,7 +74,7 @@ routed_answer(struct tree *t, const struct stmt *s, struct diag *d)
 			    router, &s->word[0], s->word[2].text, a, why, sizeof(why));
 	if (r == 0)
 		return a;
-	diag_error(d, s->word[2].at, "the source that answers for it: %s",
+	diag_error(d, s->word[2].at, "unable to use the source of this secret: %s",
 	    r == -ENOMEM ? "out of memory" : why);
 	return NULL;
 }
@@ -82,5 +87,5 @@ routed_check(struct check *c, struct stmt *s)
 	if (why != NULL)
 		diag_error(c->diag, s->word[2].at, "%s", why);
 	else
-		(void)routed_answer(c->tree, s, c->diag); /* it reports */
+		(void)routed_answer(c->tree, s, c->diag); /* reports errors itself */
 }

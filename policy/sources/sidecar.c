@@ -1,7 +1,9 @@
 /*
- * The sidecar of a plugin: what its author says of a program, and which program it
- * is.  In the words of the policy language; no line of it is shown.
+ * The sidecar of a plugin: metadata by its author, and the digest of the
+ * program.  It uses the syntax of the policy language; no line of it is shown.
  */
+#define DIAG_CODE "sources"
+
 #include "policy/sources/private.h"
 
 #include <errno.h>
@@ -22,7 +24,7 @@ plugin_run(struct reading *r, const struct line *l)
 
 	if (!path_is_normal(w->text) || check_is_loader(w->text))
 		diag_error(r->diag, w->at,
-		    "an absolute path of a program was expected, without `.` and `..`");
+		    "expected the absolute path of a program, without `.` and `..`");
 	r->sidecar->program = reading_text(r, w);
 }
 
@@ -34,7 +36,7 @@ plugin_sha256(struct reading *r, const struct line *l)
 	size_t i;
 
 	if (w->len != 64 || strspn(w->text, digits) != 64) {
-		diag_error(r->diag, w->at, "64 small hexadecimal digits were expected");
+		diag_error(r->diag, w->at, "expected 64 lower-case hex digits");
 		return;
 	}
 	for (i = 0; i < 32; i++)
@@ -88,7 +90,7 @@ sidecar_parse(struct arena *arena, const struct policy_source *s, struct diag *d
 		at = r.tok.at;
 	if (!reading_line(&r, &l) || l.n != 2 || r.tok.kind != TOKEN_OPEN ||
 	    strcmp(l.word[0].text, "plugin") != 0 || !reading_name_good(&l.word[1])) {
-		diag_error(diag, at, "`plugin NAME {` was expected");
+		diag_error(diag, at, "expected `plugin NAME {`");
 		goto out;
 	}
 	car.name = reading_text(&r, &l.word[1]);
@@ -96,7 +98,7 @@ sidecar_parse(struct arena *arena, const struct policy_source *s, struct diag *d
 	while (r.tok.kind == TOKEN_NEWLINE)
 		reading_advance(&r);
 	if (r.tok.kind != TOKEN_END)
-		diag_error(diag, r.tok.at, "one plugin is all that a sidecar has");
+		diag_error(diag, r.tok.at, "a sidecar describes exactly one plugin");
 out:
 	if (r.error != 0)
 		return r.error;

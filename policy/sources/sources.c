@@ -1,14 +1,16 @@
 /*
- * Which source answers for a secret, and what its line becomes.
+ * Finds the source of a secret, and expands its line.
  *
- * A route is looked for part by part, so that team/git is no beginning of
- * team/github/token; the longest one wins, and the same one twice is an error, so
- * that nothing depends on the order of lines.
+ * Routes are compared by path components, so team/git is not a prefix of
+ * team/github/token.  The longest match wins.  A duplicate is an error, so that
+ * the order of lines never matters.
  *
- * What a program needs to log in may come from another source, but not from one that
- * needs something itself: then there is no chain to follow when a server is started,
- * and no way back to where it began.
+ * The credential that a source's program needs to log in may come from another
+ * source, but only from one that needs no credential itself.  So there are no
+ * chains to follow at the start of a server, and no cycles.
  */
+#define DIAG_CODE "sources"
+
 #include "policy/sources/sources.h"
 
 #include <errno.h>
@@ -19,6 +21,7 @@
 
 #include "policy/check/check.h"
 #include "policy/lang/secret_source.h"
+#include "shim/host/path_open.h"
 
 #define ETC_DIR   "/etc/kennel"
 #define REFERENCE "$reference"
@@ -56,7 +59,7 @@ router_place(void)
 	return NULL;
 }
 
-/* ---- what it says --------------------------------------------------------------- */
+/* ---- applying a route ---------------------------------------------------- */
 
 static bool
 begins_with(const char *path, const char *prefix)
@@ -85,7 +88,7 @@ router_find(const struct router *router, const char *path)
 	return best;
 }
 
-/* The word with the reference in the place of every $reference. */
+/* Replaces every $reference in the word. */
 static bool
 word_fill(struct arena *arena, struct word *w, const char *reference)
 {
@@ -98,7 +101,7 @@ word_fill(struct arena *arena, struct word *w, const char *reference)
 	out = arena_alloc(arena, w->len + n * len + 1);
 	if (out == NULL)
 		return false;
-	w->quoted = true; /* it is no pattern, whatever stands in it */
+	w->quoted = true; /* never a pattern, whatever the reference contains */
 	w->kw = KW_NONE;
 	n = 0;
 	for (at = w->text; (next = strstr(at, REFERENCE)) != NULL; at = next + mark) {
@@ -116,7 +119,7 @@ word_fill(struct arena *arena, struct word *w, const char *reference)
 	return true;
 }
 
-/* VARIABLE from WORDS, as a policy would say it. */
+/* A statement VARIABLE from WORDS, as in a policy. */
 static bool
 stmt_make(struct arena *arena, const struct word *variable, const struct word *word,
     size_t n, const char *reference, struct stmt *ret)
@@ -138,7 +141,7 @@ stmt_make(struct arena *arena, const struct word *variable, const struct word *w
 	return true;
 }
 
-/* The first thing that is wrong with it, without the lines of any file. */
+/* The first error of the statement, without the lines of any file. */
 static int
 stmt_judge(struct arena *arena, struct stmt *s, char *why, size_t why_cap)
 {
@@ -224,10 +227,14 @@ router_answer(const struct router *router, const struct word *variable, const ch
 	for (i = 0; i < n && r == 0; i++) {
 		r = answer_credential(
 		    router, &a.source->credential[i], &a.credential[i], why, why_cap);
-		/* router_read has refused it: here so that nothing goes deeper */
+		/*
+		 * router_read refused deeper credentials: this check ends the
+		 * recursion
+		 */
 		if (r == 0 && a.credential[i].route != NULL &&
 		    a.credential[i].source->credential_n > 0) {
-			(void)snprintf(why, why_cap, "a credential of a credential");
+			(void)snprintf(why, why_cap,
+			    "a credential cannot need a credential of its own");
 			r = -EINVAL;
 		}
 	}
@@ -236,9 +243,9 @@ router_answer(const struct router *router, const struct word *variable, const ch
 	return r;
 }
 
-/* ---- is it in order? -------------------------------------------------------------- */
+/* ---- validation ---------------------------------------------------------- */
 
-/* The source that this credential comes from, where it is one of the file's. */
+/* The source of this credential, if the file defines it. */
 static const struct routed_source *
 credential_source(const struct router *router, const struct routed_credential *c)
 {
@@ -270,7 +277,10 @@ chain_put(struct chain *c, const char *text)
 		c->len = sizeof(c->text) - 1;
 }
 
-/* Does what this source needs lead back to the first?  The way is in c->text. */
+/*
+ * Do this source's credentials lead back to the first source?  c->text has the
+ * path.
+ */
 /* NOLINTBEGIN(misc-no-recursion): each source is passed once */
 static bool
 chain_closes(struct chain *c, const struct routed_source *s)
@@ -300,18 +310,18 @@ chain_closes(struct chain *c, const struct routed_source *s)
 
 /* NOLINTEND(misc-no-recursion) */
 
-/* A way in a circle: no source on it can be asked first. */
+/* A cycle: no source on it can be used first. */
 static void
 check_circle(const struct router *router, const struct routed_source *s, struct diag *d)
 {
 	struct chain c = {.router = router, .first = s};
 
 	if (chain_closes(&c, s))
-		diag_error(d, s->credential[0].variable.at,
-		    "a credential cycle, which nothing can begin: %s", c.text);
+		diag_error(
+		    d, s->credential[0].variable.at, "credential cycle: %s", c.text);
 }
 
-/* One of two steps. */
+/* A credential whose source needs a credential itself. */
 static void
 check_depth(const struct router *router, const struct routed_source *s, struct diag *d)
 {
@@ -322,8 +332,8 @@ check_depth(const struct router *router, const struct routed_source *s, struct d
 		from = credential_source(router, &s->credential[i]);
 		if (from != NULL && from->credential_n > 0)
 			diag_error(d, s->credential[i].variable.at,
-			    "the credential is too deep: source %s, which answers for "
-			    "it, needs one itself",
+			    "the credential is nested too deep: source %s, which "
+			    "provides it, needs a credential itself",
 			    from->name.text);
 	}
 }
@@ -348,20 +358,21 @@ check_fields(const struct routed_source *s, struct diag *d)
 	size_t i;
 
 	if (s->from_n == 0)
-		return; /* it was said */
+		return; /* already reported */
 	if (!program && (s->credential_n > 0 || s->may != 0))
 		diag_error(d, s->name.at,
-		    "`credential` and `may` are about a program, as in `from cmd`");
+		    "`credential` and `may` are only allowed for a program, as in `from "
+		    "cmd`");
 	if (!plugin && s->env_n > 0)
-		diag_error(d, s->name.at, "`env` is about a plugin");
+		diag_error(d, s->name.at, "`env` is only allowed for a plugin");
 	for (i = 0; s->sidecar != NULL && i < s->env_n; i++)
 		if (!sidecar_names(s->sidecar, s->env[i]))
 			diag_error(d, s->name.at,
-			    "the sidecar does not say that its plugin may have %.*s",
+			    "the sidecar does not name %.*s in `env`",
 			    (int)strcspn(s->env[i], "="), s->env[i]);
 }
 
-/* Would these words do for one reference at least? */
+/* Are these words valid for at least one reference? */
 static bool
 words_do(
     const struct router *router, const struct routed_source *s, char *why, size_t cap)
@@ -378,7 +389,7 @@ words_do(
 	return false;
 }
 
-/* As they would stand in a policy. */
+/* Validates the words as if they were in a policy. */
 static void
 check_words(const struct router *router, const struct routed_source *s, struct diag *d)
 {
@@ -395,7 +406,7 @@ check_words(const struct router *router, const struct routed_source *s, struct d
 			diag_error(d, s->credential[i].word[0].at, "%s", why);
 }
 
-/* ---- a file ------------------------------------------------------------------------- */
+/* ---- reading the file ---------------------------------------------------- */
 
 static int
 router_new(struct arena *arena, struct router *ret)
@@ -405,7 +416,7 @@ router_new(struct arena *arena, struct router *ret)
 	    {.text = REFERENCE, .len = sizeof(REFERENCE) - 1}};
 	struct router r = {.arena = arena, .source_n = 1};
 
-	/* one more for what is read only to see what else is wrong in it */
+	/* one extra row for surplus sources, read only to report their errors */
 	r.source = arena_alloc(arena, (ROUTER_SOURCES_MAX + 1) * sizeof(*r.source));
 	r.route = arena_alloc(arena, ROUTER_ROUTES_MAX * sizeof(*r.route));
 	if (r.source == NULL || r.route == NULL)
@@ -424,7 +435,7 @@ router_read(struct arena *arena, const struct policy_reader *reader, const char 
 	struct policy_source s = {.path = file};
 	struct diag d = {.out = out, .source = &s, .source_n = 1, .hide_all = true};
 	struct router router;
-	char *text = NULL;
+	char *text = NULL, why[PATH_WHY_MAX];
 	size_t i;
 	int r;
 
@@ -437,8 +448,8 @@ router_read(struct arena *arena, const struct policy_reader *reader, const char 
 		goto out;
 	}
 	if (r < 0) {
-		(void)fprintf(
-		    out, "%s: error: unable to read it: %s\n", file, strerror(-r));
+		(void)fprintf(out, "%s: error: unable to read the file: %s\n", file,
+		    path_why(file, r, why, sizeof(why)));
 		return r == -ENOMEM ? r : -EINVAL;
 	}
 	s.text = arena_copy(arena, text, s.len);
@@ -452,7 +463,7 @@ router_read(struct arena *arena, const struct policy_reader *reader, const char 
 		if (d.error_n == 0)
 			check_words(&router, &router.source[i], &d);
 	}
-	/* circles first: the first error is what a policy's own error tells */
+	/* cycles first: a policy's error shows only the first one */
 	for (i = 1; r == 0 && i < router.source_n; i++)
 		check_circle(&router, &router.source[i], &d);
 	for (i = 1; r == 0 && d.error_n == 0 && i < router.source_n; i++)

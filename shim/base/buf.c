@@ -1,5 +1,5 @@
 /*
- * A growable byte buffer with a ceiling.
+ * A growable byte buffer with a size limit.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include "shim/base/buf.h"
 
-#define BUF_FIRST 256 /* the first allocation; most messages fit */
+#define BUF_FIRST 256 /* the first allocation, large enough for most messages */
 
 void
 buf_init(struct buf *b, size_t max)
@@ -83,7 +83,7 @@ buf_printf(struct buf *b, const char *format, ...)
 	va_end(ap);
 	if (n < 0)
 		return -EINVAL;
-	/* vsnprintf writes a NUL too; it is not counted. */
+	/* vsnprintf also writes a NUL, which is not counted. */
 	r = buf_reserve(b, (size_t)n + 1);
 	if (r != 0)
 		return r;

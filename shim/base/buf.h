@@ -1,6 +1,6 @@
 /*
- * A growable byte buffer with a ceiling.  The ceiling is set once and is the
- * named limit that every size from outside meets before it is used.
+ * A growable byte buffer with a size limit.  The limit is set once, and every
+ * size from outside is checked against it before use.
  */
 #ifndef KENNEL_BASE_BUF_H
 #define KENNEL_BASE_BUF_H
@@ -19,14 +19,14 @@ struct buf {
 void buf_init(struct buf *, size_t max);
 void buf_free(struct buf *);
 
-/* Room for more bytes: 0, -EMSGSIZE above the ceiling, -ENOMEM. */
+/* Makes room for more bytes: 0, -EMSGSIZE above the limit, -ENOMEM. */
 int buf_reserve(struct buf *, size_t more);
 int buf_put(struct buf *, const void *, size_t);
 int buf_puts(struct buf *, const char *);
 int buf_putc(struct buf *, int);
 int buf_printf(struct buf *, const char *, ...) __attribute__((format(printf, 2, 3)));
 
-/* Forget the first n bytes (n <= len); the rest moves to the front. */
+/* Removes the first n bytes (n <= len); the rest moves to the front. */
 void buf_drop(struct buf *, size_t n);
 void buf_clear(struct buf *);
 

@@ -1,8 +1,8 @@
 /*
- * A kennel process gives up what it does not need.
+ * Removes privileges that a kennel process does not need.
  *
- * What every program needs, whatever it does (libc's memory, its clean ends,
- * the loop, and what the sanitizers of a test build ask for at exit):
+ * The system calls that every program needs (for libc's memory, normal exits,
+ * the loop, and the sanitizers of a test build at exit):
  * syscalls: read write close exit exit_group rt_sigreturn restart_syscall
  * syscalls: brk mmap munmap mremap mprotect madvise futex
  * syscalls: getpid gettid getuid geteuid getgid getegid
@@ -38,8 +38,10 @@
 #endif
 
 #define CONFINE_CALLS_MAX 320
-/* A leaf has one call or two and five instructions at most, each branch two
- * more; no list has more leaves than calls. */
+/*
+ * A leaf tests one or two calls with at most five instructions, and each branch
+ * adds two; no list has more leaves than calls.
+ */
 #define CODE_MAX (4 + 7 * CONFINE_CALLS_MAX)
 
 #ifdef CONFINE_DEBUG
@@ -51,8 +53,10 @@
 int
 confine_core(void)
 {
-	/* 1, not 0: a core handler behind a pipe is run for 0 as well, and for
-	 * 1 the kernel refuses it (core(5)). */
+	/*
+	 * 1, not 0: the kernel runs a core handler that is a pipe even for 0,
+	 * and refuses it for 1 (core(5)).
+	 */
 	struct rlimit core = {1, 1};
 
 	/* syscalls: prctl prlimit64 setrlimit */
@@ -79,22 +83,22 @@ drop_segment(struct dl_phdr_info *program, size_t len, void *arg)
 		uintptr_t page = (uintptr_t)p->p_align - 1;
 		uintptr_t at = (program->dlpi_addr + p->p_vaddr) & ~page;
 
-		/* One that can be written holds what was relocated, too. */
+		/* A writable segment also contains relocated data. */
 		if (p->p_type == PT_LOAD && (p->p_flags & PF_W) == 0 && page == 4095)
 			/* syscalls: madvise */
 			(void)madvise((void *)at, p->p_memsz, MADV_DONTNEED);
 	}
-	return 1; /* the program itself is the first */
+	return 1; /* the first object is the program itself */
 }
 
 void
 confine_drop_start(void)
 {
-	(void)dl_iterate_phdr(drop_segment, NULL); /* what stays costs memory only */
+	(void)dl_iterate_phdr(drop_segment, NULL); /* pages that remain only use memory */
 }
 
 #ifdef CONFINE_DEBUG
-/* The debugging build: say which call the shipped build would have died of. */
+/* The debug build: prints the call that would kill the release build. */
 static void
 name_refused(int sig, siginfo_t *info, void *context)
 {
@@ -111,7 +115,7 @@ name_refused(int sig, siginfo_t *info, void *context)
 }
 #endif
 
-/* The numbers in order, each once: what a search needs. */
+/* Sorts the numbers and removes duplicates, for the binary search. */
 static size_t
 sort_calls(uint16_t *to, const uint16_t *nr, size_t nr_n)
 {
@@ -138,9 +142,9 @@ put(struct sock_fprog *p, uint16_t code, uint32_t k, uint8_t yes, uint8_t no)
 }
 
 /*
- * Is the number among nr?  By halves, because the kernel tries the filter on
- * every call there is before it accepts it.  A half is left by a jump without a
- * condition: those of conditions reach 255 instructions.
+ * Is the number among nr?  A binary search, because the kernel runs the filter
+ * for every system call before it accepts it.  Halves are skipped with
+ * unconditional jumps: conditional ones reach only 255 instructions.
  */
 static void
 /* NOLINTNEXTLINE(misc-no-recursion): halves of 320 are nine deep */
@@ -194,8 +198,8 @@ confine_syscalls(const uint16_t *nr, size_t nr_n)
 }
 
 /*
- * Landlock's rights by the ABI that brought them (landlock(7)); Debian 12's
- * linux/landlock.h stops at ABI 2, so the numbers stand here.
+ * Landlock's rights by the ABI that introduced them (landlock(7)). Debian 12's
+ * linux/landlock.h ends at ABI 2, so they are defined here.
  */
 #define LL_EXECUTE     (1ull << 0)
 #define LL_WRITE_FILE  (1ull << 1)
@@ -241,7 +245,7 @@ rights_for(unsigned int may, mode_t mode)
 		fs |= (LL_ABI1_FS & ~LL_EXECUTE) | LL_TRUNCATE | LL_REFER;
 	if ((may & CONFINE_EXEC) != 0)
 		fs |= LL_EXECUTE;
-	/* a right about folders on a file is EINVAL */
+	/* a directory right on a file is EINVAL */
 	return S_ISDIR(mode) ? fs : fs & LL_FILE_RIGHTS;
 }
 

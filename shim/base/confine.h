@@ -1,13 +1,13 @@
 /*
- * How a kennel process gives up what it does not need: no dumps, no new
- * privileges, its own seccomp allow-list, and Landlock where it may.
+ * Removes privileges that a kennel process does not need: no dumps, no new
+ * privileges, its own seccomp allow-list, and Landlock if available.
  *
- * The allow-lists are not written here.  Beside each call that needs one
- * stands a note
+ * The allow-lists are collected from notes.  Next to each call that needs a
+ * system call there is a note
  *
  *	[slash-star] syscalls: read write [star-slash]
  *
- * and the Makefile collects the notes of a program's own sources into
+ * and the Makefile collects the notes of a program's sources in
  * build/gen/NAME_syscalls.h (shim/base/collect.sh).
  */
 #ifndef KENNEL_BASE_CONFINE_H
@@ -16,45 +16,50 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Not dumpable, no core by file (RLIMIT_CORE 1: a piped core handler ignores
- * 0), no new privileges.  0 or -errno; a caller that fails here must die. */
+/*
+ * Not dumpable, no core file (RLIMIT_CORE 1: a core handler that is a pipe
+ * ignores 0), no new privileges.  0 or -errno; a caller must die if this fails.
+ */
 int confine_no_dumps(void);
-/* Its first half, for who has yet to start a program with powers of its own
- * (newuidmap); confine_syscalls() is the second one too. */
+/*
+ * Its first part, for a process that must still start a program with privileges
+ * of its own (newuidmap); confine_syscalls() then does the second part too.
+ */
 int confine_core(void);
 
 /*
- * Only these system calls, on this architecture; anything else kills the
- * process (built with CONFINE_DEBUG: names the call on stderr first).
- * The filter stays for ever.  0 or -errno.
+ * Allows only these system calls, on this architecture; any other kills the
+ * process (built with CONFINE_DEBUG: prints its name on stderr first). The
+ * filter cannot be removed.  0 or -errno.
  */
 int confine_syscalls(const uint16_t *nr, size_t nr_n);
 
 /*
- * Forget the pages of the program's own file that the start has read: each is
- * read again, from memory as a rule, when it is needed.  A third of a process
- * that serves was what it never calls again.
+ * Drops the pages of the program's own file that were used only at start.  Each
+ * is read again when it is needed, usually from the page cache.  They were a
+ * third of the memory of a serving process.
  */
 void confine_drop_start(void);
 
-/* May: what stays possible below an open directory or file. */
+/* The access that remains below an open directory or file. */
 enum confine_may {
-	CONFINE_READ = 1,  /* read files, list folders */
+	CONFINE_READ = 1,  /* read files, list directories */
 	CONFINE_WRITE = 2, /* create, write, remove; implies no execute */
 	CONFINE_EXEC = 4,  /* start programs */
 };
 struct confine_path {
-	int fd; /* O_PATH will do; not closed */
+	int fd; /* O_PATH is enough; not closed */
 	unsigned int may;
 };
 
 /*
- * Landlock: nothing in the file system but these; no TCP at all; no signal and
- * no abstract socket to the outside where the kernel knows scopes.  Rights the
- * running kernel does not know are left out.  0; -EOPNOTSUPP without Landlock.
+ * Landlock: no file-system access except these paths; no TCP; no signals and no
+ * abstract sockets to the outside, if the kernel supports scopes.  Rights that
+ * the running kernel does not know are left out.  0; -EOPNOTSUPP without
+ * Landlock.
  */
 int confine_paths(const struct confine_path *, size_t n);
-/* The same, with what stays open: CONFINE_NETWORK is TCP. */
+/* The same with exceptions: CONFINE_NETWORK permits TCP. */
 enum { CONFINE_NETWORK = 1 };
 int confine_paths_of(const struct confine_path *, size_t n, unsigned int left);
 

@@ -1,7 +1,8 @@
 /*
- * A program that lives on by itself (kennel-recorder, kennel-keeper).
+ * Starts a program that outlives its parent (kennel-recorder, kennel-keeper).
  *
- * Process: whoever starts it.  Gives it the named descriptors and nothing else.
+ * Process: the one that starts it.  Gives it the named descriptors and nothing
+ * else.
  */
 #include "shim/base/detach.h"
 
@@ -16,7 +17,7 @@
 
 #define SAFE_MIN 16 /* above every descriptor that it is given */
 
-/* The first three: /dev/null, and where it says what it has to say. */
+/* The first three: /dev/null, and the log as standard error. */
 static int
 place_standard(int null, int log)
 {
@@ -29,7 +30,7 @@ place_standard(int null, int log)
 	return 0;
 }
 
-/* Must not return; says on report what kept it from becoming the program. */
+/* Does not return; if the program cannot start, writes the error to report. */
 static void __attribute__((noreturn)) become(const struct apart *a, int report)
 {
 	char *argv[] = {(char *)a->name, NULL}, *envp[] = {NULL};
@@ -57,20 +58,22 @@ static void __attribute__((noreturn)) become(const struct apart *a, int report)
 	if (syscall(SYS_close_range, APART_FIRST + a->give_n, ~0u, 4) < 0)
 		goto fail;
 	(void)sigemptyset(&none);
-	/* a mask that cannot be set stays ours, and the program sets its own */
+	/* if the mask cannot be set, ours stays, and the program sets its own */
 	(void)sigprocmask(SIG_SETMASK, &none, NULL); /* syscalls: rt_sigprocmask */
 	if (chdir("/") < 0)                          /* syscalls: chdir */
 		goto fail;
 	execve(a->path, argv, envp); /* syscalls: execve */
 fail:
 	failed = errno;
-	/* if nobody reads it, the missing welcome says it */
+	/* if nothing reads it, the missing welcome shows the failure */
 	(void)!write(report, &failed, sizeof(failed));
 	_exit(127);
 }
 
-/* Fork twice, so that it is nobody's child here and has no terminal; then read what
- * went wrong, or the end of file that an exec leaves. */
+/*
+ * Forks twice, so that the program is not a child of this process and has no
+ * terminal.  Then reads an error, or the end of file after a successful exec.
+ */
 int
 apart_start(const struct apart *a)
 {

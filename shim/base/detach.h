@@ -1,6 +1,6 @@
 /*
- * A program that lives on by itself: nobody's child, without a terminal, with no
- * more than the descriptors it is given and no environment.
+ * Starts a program that outlives its parent: not a child of this process,
+ * without a terminal, with only the given descriptors and no environment.
  */
 #ifndef KENNEL_BASE_APART_H
 #define KENNEL_BASE_APART_H
@@ -10,14 +10,16 @@
 
 struct apart {
 	const char *path; /* of the program */
-	const char *name; /* as it is called */
+	const char *name; /* its argv[0] */
 	const int *give;  /* borrowed; its descriptors from APART_FIRST on, in order */
 	int give_n;       /* at most APART_GIVE_MAX */
-	int log;          /* its standard error; -1: /dev/null, as the other two are */
+	int log;          /* its standard error; -1: /dev/null, like the other two */
 };
 
-/* 0 once it runs; -errno of what kept it from that; -EAGAIN where no process can
- * be made. */
+/*
+ * 0 once it runs; -errno of the step that failed; -EAGAIN if no process can be
+ * created.
+ */
 int apart_start(const struct apart *);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Lines for the operator.  Bytes from outside are made printable here and
- * nowhere else, so that a caller cannot forget it.
+ * Log lines for the operator.  Bytes from outside are made printable here, in
+ * one place, so that no caller can forget it.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -70,8 +70,10 @@ say(const char *format, va_list ap)
 	(void)log_quote(line + head, LINE_MAX_LEN, raw, (size_t)n);
 	n = (int)strlen(line);
 	line[n++] = '\n';
-	/* One write per line, so that lines of several processes stay whole;
-	 * nobody is left to tell when standard error is closed. */
+	/*
+	 * One write per line, so that lines of several processes are not mixed.
+	 * If standard error is closed, there is no other way to report.
+	 */
 	(void)fd_write_all(STDERR_FILENO, line, (size_t)n);
 }
 

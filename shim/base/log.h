@@ -1,6 +1,7 @@
 /*
- * What kennel tells its operator, on standard error: one line each, printable.
- * Audit is for the user and lives elsewhere; the two share no function.
+ * Kennel's log for its operator, on standard error: one printable line per
+ * message.  The audit log is for the user and is separate; the two share no
+ * function.
  */
 #ifndef KENNEL_BASE_LOG_H
 #define KENNEL_BASE_LOG_H
@@ -12,7 +13,9 @@ enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 /* Exit status of a program that failed in its own work (kennel(1)). */
 #define LOG_EXIT_FAILED 125
 
-/* The name in front of each line, and the least important level shown. */
+/*
+ * Sets the name at the start of each line, and the least important level shown.
+ */
 void log_open(const char *program, enum log_level most);
 
 /* "unable to VERB OBJECT: reason"; control bytes are shown as \xNN. */
@@ -22,15 +25,15 @@ void log_at(enum log_level, const char *, ...) __attribute__((format(printf, 2, 
 #define log_info(...)  log_at(LOG_INFO, __VA_ARGS__)
 #define log_debug(...) log_at(LOG_DEBUG, __VA_ARGS__)
 
-/* What the world did: one line, then exit status 125. */
+/* For failures of the environment: logs one line, then exits with status 125. */
 void die(const char *, ...) __attribute__((format(printf, 1, 2), noreturn));
-/* What cannot be: one line with the place, then abort. */
+/* For cases that cannot happen: logs one line with the place, then aborts. */
 void bug_at(const char *file, int line, const char *what) __attribute__((noreturn));
 #define bug(what) bug_at(__FILE__, __LINE__, (what))
 
 /*
- * Foreign bytes made fit for a line: control bytes, DEL, and anything that is
- * not ASCII become \xNN; cut at out_cap.  Returns out, always terminated.
+ * Makes foreign bytes safe for a log line: control bytes, DEL, and bytes that
+ * are not ASCII become \xNN; cut at out_cap.  Returns out, always terminated.
  */
 char *log_quote(char *out, size_t out_cap, const void *bytes, size_t len);
 

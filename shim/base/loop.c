@@ -1,5 +1,5 @@
 /*
- * The loop: slots for descriptors, slots for timers, poll between them.
+ * The event loop: slots for descriptors, slots for timers, poll between them.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,7 +15,7 @@ loop_now(void)
 	struct timespec t;
 
 	/* syscalls: clock_gettime */
-	(void)clock_gettime(CLOCK_BOOTTIME, &t); /* cannot fail: the clock is known */
+	(void)clock_gettime(CLOCK_BOOTTIME, &t); /* cannot fail: the clock exists */
 	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
@@ -48,7 +48,10 @@ loop_events(struct loop *loop, int slot, short events)
 {
 	if (slot < 0)
 		return;
-	/* poll skips negative descriptors; with 0 it would still say POLLHUP */
+	/*
+	 * poll skips negative descriptors; with events 0 it would still report
+	 * POLLHUP
+	 */
 	loop->poll[slot].fd = events != 0 ? loop->watch[slot].fd : -1;
 	loop->poll[slot].events = events;
 	if (events == 0)
@@ -153,8 +156,10 @@ loop_once(struct loop *loop, int wait_ms_max)
 		    (short)(loop->poll[i].events | POLLHUP | POLLERR | POLLNVAL);
 		short revents = (short)(loop->poll[i].revents & armed);
 
-		/* A handler may have removed or reused a later slot: both
-		 * clear its revents; or it waits for less now. */
+		/*
+		 * a handler may have removed or reused a later slot (both
+		 * clear its revents), or the slot may now wait for fewer events
+		 */
 		if (loop->watch[i].fn == NULL || revents == 0)
 			continue;
 		loop->poll[i].revents = 0;

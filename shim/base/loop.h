@@ -1,9 +1,9 @@
 /*
- * One loop per process, over poll(2).  Handlers do not block.  Nothing is
+ * One event loop per process, over poll(2). Handlers do not block.  Nothing is
  * allocated after loop_init: watches and timers are slots in the struct.
  *
- * poll and not epoll: a relay turns its interest in a descriptor on and off
- * with every message, and with poll that is a store instead of a system call.
+ * poll instead of epoll: a relay changes its interest in a descriptor with
+ * every message.  With poll that is a store instead of a system call.
  */
 #ifndef KENNEL_BASE_LOOP_H
 #define KENNEL_BASE_LOOP_H
@@ -42,25 +42,28 @@ struct loop {
 
 void loop_init(struct loop *);
 
-/* Watch fd for POLLIN and/or POLLOUT.  A slot, or -ENOSPC. */
+/* Watches fd for POLLIN and/or POLLOUT. Returns a slot, or -ENOSPC. */
 int loop_add(struct loop *, int fd, short events, loop_fd_fn *fn, void *arg);
-/* What the slot waits for; 0 keeps the slot and hears nothing at all (a
- * closed peer included: poll would otherwise spin on POLLHUP). */
+/*
+ * Sets the events that the slot waits for.  0 keeps the slot and reports no
+ * event, not even a closed peer: poll would otherwise return POLLHUP in a busy
+ * loop.
+ */
 void loop_events(struct loop *, int slot, short events);
-/* The descriptor is not closed.  A negative slot is ignored. */
+/* Does not close the descriptor.  Ignores a negative slot. */
 void loop_remove(struct loop *, int slot);
 
-/* Fire once at at_ns.  A timer, or -ENOSPC. */
+/* Fires once at at_ns.  Returns a timer, or -ENOSPC. */
 int loop_timer_at(struct loop *, uint64_t at_ns, loop_timer_fn *fn, void *arg);
 void loop_timer_stop(struct loop *, int timer);
 
-/* Until loop_stop.  0 or what poll said. */
+/* Runs until loop_stop.  0 or the error of poll. */
 int loop_run(struct loop *);
-/* One round that waits at most wait_ms_max (-1: until something happens). */
+/* One round that waits at most wait_ms_max (-1: until an event). */
 int loop_once(struct loop *, int wait_ms_max);
 void loop_stop(struct loop *);
 
-/* CLOCK_BOOTTIME in nanoseconds: it counts through a suspend. */
+/* CLOCK_BOOTTIME in nanoseconds: it also counts while the system is suspended. */
 uint64_t loop_now(void);
 
 #endif

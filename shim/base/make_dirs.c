@@ -1,6 +1,6 @@
 /*
- * Folders, made with those on the way.  Whoever calls it notes mkdir for its
- * own program: most never do.
+ * Creates directories with their parents.  The caller lists mkdir in its own
+ * syscalls note, because most programs never call this.
  */
 #include <errno.h>
 #include <limits.h>
@@ -17,7 +17,7 @@ fd_make_dirs(const char *path)
 
 	if (len == 0 || len >= sizeof(part))
 		return -ENAMETOOLONG;
-	/* mostly there already, or all but the last */
+	/* usually the directory exists, or only the last component is missing */
 	if (mkdir(path, 0700) == 0 || errno == EEXIST)
 		return 0;
 	if (errno != ENOENT)

@@ -1,7 +1,7 @@
 /*
- * SHA-256 with the processor's own instructions, where it has them: libsodium's
- * portable code takes ten times as long, the log hashes all it holds, and who
- * loads a policy all of it.  FIPS 180-4, section 6.2.
+ * SHA-256 with the processor's instructions, if it has them.  libsodium's
+ * portable code takes ten times as long, and the log hashes all its records and
+ * a loader all of a policy.  FIPS 180-4, section 6.2.
  */
 #include <string.h>
 
@@ -25,7 +25,7 @@ static const uint32_t k[64] __attribute__((aligned(16))) = {0x428a2f98, 0x713744
     0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3, 0x748f82ee, 0x78a5636f,
     0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-/* The state is kept as the instructions want it: a b e f, c d g h. */
+/* The state has the order that the instructions require: a b e f, c d g h. */
 __attribute__((target("sha,sse4.1"))) static void
 blocks(__m128i state[2], const uint8_t *p, size_t n)
 {
@@ -60,15 +60,15 @@ blocks(__m128i state[2], const uint8_t *p, size_t n)
 	state[1] = cdgh;
 }
 
-/* len bytes, behind one more byte where tag is not -1. */
+/* len bytes, preceded by the byte tag unless tag is -1. */
 __attribute__((target("sha,sse4.1"))) void
 sha_digest(int tag, const void *bytes, size_t len, uint8_t ret[SHA_LEN])
 {
-	/* FIPS 180-4, 5.3.3, in that order. */
+	/* FIPS 180-4, 5.3.3, in the instructions' order. */
 	__m128i state[2] = {
 	    _mm_set_epi32(0x6a09e667, (int)0xbb67ae85, 0x510e527f, (int)0x9b05688c),
 	    _mm_set_epi32(0x3c6ef372, (int)0xa54ff53a, 0x1f83d9ab, 0x5be0cd19)};
-	/* f e b a and h g d c in memory: where each word of the digest is. */
+	/* f e b a and h g d c in memory: the digest's word order. */
 	static const uint8_t where[8] = {3, 2, 7, 6, 1, 0, 5, 4};
 	uint8_t part[2 * BLOCK] = {0};
 	uint64_t bits = ((uint64_t)len + (tag >= 0)) * 8;
@@ -87,7 +87,7 @@ sha_digest(int tag, const void *bytes, size_t len, uint8_t ret[SHA_LEN])
 		}
 	}
 	blocks(state, at, (len + in_part) / BLOCK);
-	at += len / BLOCK * BLOCK; /* in_part is 1 only where len is less than that */
+	at += len / BLOCK * BLOCK; /* in_part is 1 only if len is smaller */
 	len %= BLOCK;
 	if (len > 0)
 		memcpy(part + in_part, at, len);
@@ -128,7 +128,9 @@ has_sha(void)
 	return (one[2] & SSE4_1) != 0 && (seven[1] & SHA) != 0;
 }
 
-/* "abc" (FIPS 180-4's own example), and the byte 1 before 0, 1, 2 ... 199. */
+/*
+ * Test vectors: "abc" (from FIPS 180-4), and the byte 1 before 0, 1, 2 ... 199.
+ */
 static bool
 answers_right(void)
 {
@@ -169,7 +171,7 @@ sha_fits(void)
 void
 sha_digest(int tag, const void *bytes, size_t len, uint8_t ret[SHA_LEN])
 {
-	(void)tag; /* nobody calls it where sha_fits() is false */
+	(void)tag; /* never called if sha_fits() is false */
 	(void)bytes;
 	(void)len;
 	memset(ret, 0, SHA_LEN);

@@ -1,6 +1,6 @@
 /*
- * SHA-256 with the processor's own instructions (sha.c).  Where sha_fits() says
- * no, a caller uses libsodium's.
+ * SHA-256 with the processor's instructions (sha256.c). If sha_fits() is false,
+ * a caller uses libsodium's.
  */
 #ifndef KENNEL_SHIM_BASE_SHA_H
 #define KENNEL_SHIM_BASE_SHA_H
@@ -11,9 +11,12 @@
 
 #define SHA_LEN 32
 
-/* The processor has them and gets known answers right; looked at once. */
+/* The processor has the instructions and they give known answers; tested once. */
 bool sha_fits(void);
-/* Of len bytes, behind one more byte where tag is not -1.  Only if it fits. */
+/*
+ * Hashes len bytes, preceded by the byte tag unless tag is -1. Requires
+ * sha_fits().
+ */
 void sha_digest(int tag, const void *bytes, size_t len, uint8_t ret[SHA_LEN]);
 
 #endif

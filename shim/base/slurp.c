@@ -1,5 +1,5 @@
 /*
- * fd_slurp, apart from fd.c because it allocates: the shim is not linked with
+ * fd_slurp.  Separate from fd.c because it allocates: the shim does not link
  * it.
  */
 #include <errno.h>
@@ -19,7 +19,7 @@ fd_slurp(int fd, size_t max, char **ret_data, size_t *ret_len)
 		ssize_t got;
 		char *bigger;
 
-		/* One byte beyond max is read, to know that there is one. */
+		/* Reads one byte beyond max, to detect a longer file. */
 		if (len + 1 >= cap) {
 			cap = cap == 0 ? 4096 : cap * 2;
 			bigger = realloc(data, cap);

@@ -1,5 +1,5 @@
 /*
- * The checksum that some makers put at the end of their tokens.
+ * The checksum that some providers put at the end of their tokens.
  */
 #include "shim/base/token_checksum.h"
 

@@ -1,8 +1,8 @@
 /*
- * The checksum that some makers put at the end of their tokens: CRC-32 of what
- * stands before it (the prefix is not in it), in base 62 with the alphabet
- * 0-9A-Za-z, six digits.  GitHub and npm say so of theirs.  For the scrubber and
- * for who stores a value.
+ * The checksum that some providers put at the end of their tokens: the CRC-32
+ * of the text before it (without the prefix), in base 62 with the alphabet
+ * 0-9A-Za-z, six digits.  GitHub and npm document it.  Used by the scrubber,
+ * and when a value is stored.
  */
 #ifndef KENNEL_POLICY_SHAPE_SUM_H
 #define KENNEL_POLICY_SHAPE_SUM_H
@@ -13,7 +13,10 @@
 
 #define SHAPE_SUM_LEN 6
 
-/* Of a token without its prefix: are its last six the checksum of the rest? */
+/*
+ * For a token without its prefix: are its last six digits the checksum of the
+ * rest?
+ */
 bool shape_sum_fits(const uint8_t *text, size_t len);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * A code point as UTF-8.  For everybody that decodes \u escapes; what checks
- * UTF-8 has its own grammar beside it, for each refuses something else too.
+ * Encodes a code point as UTF-8, for all decoders of \u escapes.  Code that
+ * checks UTF-8 has its own grammar, because each also refuses something else.
  */
 #ifndef KENNEL_BASE_UTF8_H
 #define KENNEL_BASE_UTF8_H
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* code: at most 0x10ffff.  The number of bytes put. */
+/* code: at most 0x10ffff.  Returns the number of bytes written. */
 static inline size_t
 utf8_put(uint32_t code, uint8_t out[static 4])
 {

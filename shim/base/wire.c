@@ -1,6 +1,6 @@
 /*
- * Messages, field by field, in memory that the caller brings.  Reads nothing
- * it has not bounded, allocates nothing, keeps nothing.
+ * Messages, field by field, in memory of the caller.  Reads only what it has
+ * bounded, allocates nothing, keeps no state.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -31,7 +31,7 @@ put_raw(struct wire_out *out, const void *bytes, size_t len)
 	out->len += len;
 }
 
-/* The least significant byte first, whatever this machine does. */
+/* Little-endian on every machine. */
 static void
 put_number(struct wire_out *out, uint64_t value, size_t bytes)
 {
@@ -156,8 +156,10 @@ wire_get_str(struct wire_in *in, size_t max)
 {
 	struct span bytes = wire_get_bytes(in, max);
 
-	/* The NUL behind the bytes was checked; one inside would hide what
-	 * follows it from every C function. */
+	/*
+	 * The NUL after the bytes was checked; one inside would hide the rest
+	 * from every C function.
+	 */
 	if (bytes.len > 0 && memchr(bytes.data, 0, bytes.len) != NULL) {
 		in->error = in->error != 0 ? in->error : -EBADMSG;
 		return "";
@@ -204,11 +206,11 @@ wire_send(int sock, const struct wire_out *out, const int *fds, size_t fds_n)
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return errno == ECONNRESET ? -EPIPE : -errno;
-	/* A packet goes whole or not at all. */
+	/* A packet is sent completely or not at all. */
 	return (size_t)n == out->len ? 0 : -EMSGSIZE;
 }
 
-/* Descriptors of a packet that is refused must not stay open here. */
+/* Closes the descriptors of a refused packet. */
 static void
 close_all(const int *fds, size_t n)
 {
@@ -216,7 +218,10 @@ close_all(const int *fds, size_t n)
 		close(fds[i]); /* syscalls: close */
 }
 
-/* Move what came as SCM_RIGHTS into fds[]; close what there is no room for. */
+/*
+ * Moves descriptors received by SCM_RIGHTS to fds[]; closes those that do not
+ * fit.
+ */
 static int
 take_fds(struct msghdr *msg, int *fds, size_t fds_max, size_t *ret_n)
 {
@@ -263,8 +268,11 @@ wire_recv(int sock, void *memory, size_t cap, size_t *ret_len, int *fds, size_t 
 
 	if (fds_max > WIRE_FDS_MAX)
 		return -EINVAL;
-	/* A peer that went with something of ours unread makes the socket say
-	 * ECONNRESET once, before what the peer said last: that still counts. */
+	/*
+	 * If a peer closes with unread data from us, the socket returns
+	 * ECONNRESET once, before the peer's last message: that message still
+	 * counts.
+	 */
 	do {
 		reset = n < 0 && errno == ECONNRESET;
 		msg.msg_control = control.room;
@@ -275,7 +283,7 @@ wire_recv(int sock, void *memory, size_t cap, size_t *ret_len, int *fds, size_t 
 	if (n < 0)
 		return errno == ECONNRESET ? -EPIPE : -errno;
 	r = take_fds(&msg, fds, fds_max, &fds_n);
-	/* An empty packet is no message of ours: only the end reads as 0. */
+	/* No message is an empty packet: 0 always means the end. */
 	if (r == 0 && n == 0)
 		r = -EPIPE;
 	if (r == 0 && (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0)

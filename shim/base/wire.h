@@ -1,10 +1,11 @@
 /*
  * Messages between kennel's own processes: one SOCK_SEQPACKET packet each,
  * little-endian, fields one by one, lengths first and bounded, and wire_end()
- * after the last.  Nothing here allocates: the shim reads its plan with it.
+ * after the last.  Nothing here allocates, so the shim can read its plan with
+ * it.
  *
- * Errors stick: after the first failure every further call does nothing and
- * the closing wire_end() or wire_send() reports it.
+ * Errors are sticky: after the first failure every further call does nothing,
+ * and the closing wire_end() or wire_send() reports it.
  */
 #ifndef KENNEL_BASE_WIRE_H
 #define KENNEL_BASE_WIRE_H
@@ -28,7 +29,7 @@ struct wire_in {
 	int error;
 };
 
-/* A run of bytes inside a message or a file; not NUL-terminated by promise. */
+/* A run of bytes inside a message or a file; not necessarily NUL-terminated. */
 struct span {
 	const uint8_t *data;
 	size_t len;
@@ -38,8 +39,10 @@ void wire_out_init(struct wire_out *, void *memory, size_t cap);
 void wire_put_u8(struct wire_out *, uint8_t);
 void wire_put_u32(struct wire_out *, uint32_t);
 void wire_put_u64(struct wire_out *, uint64_t);
-/* u32 length, the bytes, and a NUL that is not counted, so that a reader may
- * use a string in place. */
+/*
+ * u32 length, the bytes, and a NUL that is not counted, so that a reader can
+ * use a string in place.
+ */
 void wire_put_bytes(struct wire_out *, const void *, size_t);
 void wire_put_str(struct wire_out *, const char *);
 
@@ -49,22 +52,22 @@ uint32_t wire_get_u32(struct wire_in *);
 uint64_t wire_get_u64(struct wire_in *);
 /* A span of at most max bytes; an empty one after an error. */
 struct span wire_get_bytes(struct wire_in *, size_t max);
-/* The same without NUL inside: usable as a C string in place. */
+/* The same, with no NUL inside: usable in place as a C string. */
 const char *wire_get_str(struct wire_in *, size_t max);
-/* 0 if every byte was read and nothing failed, else -EBADMSG. */
+/* 0 if every byte was read without an error, else -EBADMSG. */
 int wire_end(const struct wire_in *);
 
 /*
- * One packet with up to WIRE_FDS_MAX descriptors (not closed here).
- * 0, -EAGAIN on a full non-blocking socket, -EPIPE, the sticky error.
+ * Sends one packet with up to WIRE_FDS_MAX descriptors (not closed here). 0,
+ * -EAGAIN on a full non-blocking socket, -EPIPE, the sticky error.
  */
 int wire_send(int sock, const struct wire_out *, const int *fds, size_t fds_n);
 
 /*
- * One packet.  Received descriptors are close-on-exec; *ret_fds_n says how
- * many of fds[fds_max] were filled.  A truncated packet or more descriptors
- * than fds_max is -EBADMSG and everything received is closed.
- * 0 and *ret_len; -EPIPE when the peer is gone; -EAGAIN.
+ * Receives one packet.  Received descriptors are close-on-exec; *ret_fds_n is
+ * how many of fds[fds_max] were filled.  A truncated packet or more descriptors
+ * than fds_max is -EBADMSG, and everything received is closed.
+ * 0 and *ret_len; -EPIPE if the peer closed; -EAGAIN.
  */
 int wire_recv(int sock, void *memory, size_t cap, size_t *ret_len, int *fds,
     size_t fds_max, size_t *ret_fds_n);

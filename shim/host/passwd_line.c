@@ -1,5 +1,5 @@
 /*
- * Fields between colons, and the numbers in them.
+ * Fields separated by colons, and the numbers in them.
  */
 #include <string.h>
 

@@ -1,10 +1,11 @@
 /*
- * Subordinate ids: which, and the two programs that map them.
+ * Subordinate ids: selects them, and runs the two programs that map them.
  *
- * Process: the leash while it makes a cell, and `kennel doctor`; neither has given
- * up new privileges yet, or the programs would have none.  They get no environment,
- * no descriptor but /dev/null and numbers as arguments.  Must never map an id that
- * root has not lent: that is theirs to check, and they do.
+ * Process: the leash while it creates a cell, and `kennel doctor`. Both still
+ * allow new privileges, because the programs need them.  The programs get no
+ * environment, no descriptor but /dev/null, and numbers as arguments.  Must
+ * never map an id that root has not delegated to the user: the two programs
+ * check this.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +24,7 @@
 
 #define SUBID_TEXT_MAX (1u << 20)
 #define SUBID_NAME_MAX 64
-#define SUBID_WAIT_MS  10000 /* they ask the host's name services */
+#define SUBID_WAIT_MS  10000 /* they query the host's name services */
 #define SUBID_MAP_UID  "/usr/bin/newuidmap"
 #define SUBID_MAP_GID  "/usr/bin/newgidmap"
 
@@ -70,7 +71,7 @@ subid_in(const char *text, size_t len, const char *name, uint32_t own, uint32_t 
 	return false;
 }
 
-/* ---- which ------------------------------------------------------------------------ */
+/* ---- selection ----------------------------------------------------------- */
 
 static int
 text_of(const char *path, char **ret, size_t *ret_len)
@@ -87,8 +88,8 @@ text_of(const char *path, char **ret, size_t *ret_len)
 }
 
 /*
- * The static C library cannot load the host's name services: a user that is in no
- * /etc/passwd is known by number.
+ * The static C library cannot load the host's name services: a user that is not
+ * in /etc/passwd is known only by number.
  */
 static void
 name_of(uid_t user, char out[SUBID_NAME_MAX])
@@ -168,12 +169,12 @@ become(const char *path, const char *const *argv)
 	if (syscall(SYS_close_range, 3, ~0U, 0) < 0)
 		_exit(127);
 	sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL); /* as it was is as good */
+	(void)sigprocmask(SIG_SETMASK, &none, NULL); /* the old mask will do */
 	execve(path, (char *const *)(uintptr_t)argv, (char *const *)(uintptr_t)envp);
 	_exit(127);
 }
 
-/* Its wait status; one that does not end is ended. */
+/* Runs a program and returns its wait status; kills it after the timeout. */
 static int
 run(const char *path, const char *const *argv)
 {
@@ -189,7 +190,7 @@ run(const char *path, const char *const *argv)
 		become(path, argv);
 	wait.fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (wait.fd < 0 || poll(&wait, 1, SUBID_WAIT_MS) != 1)
-		(void)kill(pid, SIGKILL); /* it may have just ended */
+		(void)kill(pid, SIGKILL); /* it may already have ended */
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	fd_close(&wait.fd);

@@ -1,13 +1,14 @@
 /*
- * The approve room: what a policy says a person is asked about waits here until
- * somebody answers, or until nobody did (docs/PROTOCOL.approve).
+ * The approve room: requests that need a user's approval wait here until they are
+ * answered or time out (docs/PROTOCOL.approve).
  *
- *	queue.c	 the questions that wait, what was said for a session
- *	desk.c	 the socket at which people answer
+ *	queue.c		pending approvals, and answers remembered for a session
+ *	detail.c	how a long request is shown
+ *	socket.c	the socket on which users answer
  *
- * Whoever has the user's id can answer: the socket keeps other users out, and
- * which process of one's own it was is a hint for the log, never a guard
- * (docs/TRUST.md).  There is one queue for all kinds of questions.
+ * Any process with the user's id can answer: the socket keeps other users out. Which
+ * of the user's processes it was is a hint for the log, not a protection
+ * (docs/TRUST.md). All kinds of requests share one queue.
  */
 #ifndef KENNEL_SUPERVISOR_APPROVE_APPROVE_H
 #define KENNEL_SUPERVISOR_APPROVE_APPROVE_H
@@ -18,11 +19,12 @@
 
 #include "shim/base/loop.h"
 
-/* ---- questions ------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------- */
 
-#define QUESTIONS_MAX       64  /* that wait at one time; one more is refused */
-#define QUESTION_REMEMBERED 256 /* answers that hold for the session */
+#define QUESTIONS_MAX       64  /* pending at one time; further ones are refused */
+#define QUESTION_REMEMBERED 256 /* answers remembered for the session */
 #define QUESTION_TEXT_MAX   2048
+#define QUESTION_DETAIL_MAX 8192
 #define QUESTION_DIGEST_LEN 32
 #define QUESTION_ID_MAX     48 /* "PID-NUMBER:12345678" */
 
@@ -31,110 +33,123 @@ enum question_kind {
 	QUESTION_RESOURCE,
 	QUESTION_PROMPT,
 	QUESTION_EXEC,
-	QUESTION_SECRET /* its use by a server that is about to start */
+	QUESTION_SECRET, /* its use by a server that is about to start */
+	QUESTION_NET,    /* a name and a port */
 };
 const char *question_kind_name(enum question_kind);
 
 enum question_answer {
 	ANSWER_ONCE = 1,
-	ANSWER_SESSION, /* the same thing again is not asked about */
+	ANSWER_SESSION, /* also for the same request later in this session */
 	ANSWER_DENY,
-	ANSWER_NOBODY,   /* silence is no */
-	ANSWER_WITHDRAWN /* whoever wanted it wants it no more; never told to fn */
+	ANSWER_NOBODY,   /* timeout; counts as a refusal */
+	ANSWER_WITHDRAWN /* the requester withdrew it; never passed to fn */
 };
 const char *question_answer_name(enum question_answer);
 
-/* What is asked; texts are foreign and made inert where they are shown. */
+/* The request. Texts are untrusted and escaped where they are shown. */
 struct question_text {
 	enum question_kind kind;
 	char server[128];
-	char subject[QUESTION_TEXT_MAX]; /* the tool, the program */
-	char detail[QUESTION_TEXT_MAX];  /* its arguments */
-	char rule[512];                  /* the line of the policy that asks */
+	char subject[QUESTION_TEXT_MAX];  /* the tool or program */
+	char detail[QUESTION_DETAIL_MAX]; /* its arguments */
+	char rule[512];                   /* the policy line with `ask` */
 	char because[512];
-	uint8_t digest[QUESTION_DIGEST_LEN]; /* of all that would be done */
-	bool cut;                            /* detail is not all of it */
-	bool once_only; /* asked about each time: "session" counts as "once" */
+	uint8_t digest[QUESTION_DIGEST_LEN]; /* of everything that would be done */
+	bool cut;       /* subject and detail are incomplete: needs `unseen` */
+	bool once_only; /* for each use: "session" counts as "once" */
 };
 
-/* Who answered, as far as the kernel says. */
+/* Copies a text, or its head and tail with a mark between them; then sets *ret_cut. */
+void question_shorten(char *out, size_t cap, const char *text, size_t len, bool *ret_cut);
+/* Sets detail from this JSON value: every key, the ends of each long text. */
+void question_detail(struct question_text *, const void *json, size_t len);
+
+/* The process that answered, according to the kernel. */
 struct answerer {
 	uint32_t uid, pid;
 };
 
-/* The answer; number is what question_ask gave.  The question is gone. */
+/* Called with the answer; number is from question_ask. The request is no longer
+ * pending. */
 typedef void question_fn(
     void *arg, uint32_t number, enum question_answer, const struct answerer *);
 
 struct queue;
 
-/* wait_ms: after so long nobody has answered.  0 or -ENOMEM. */
+/* wait_ms: timeout after which the answer is ANSWER_NOBODY. Returns 0 or -ENOMEM. */
 int queue_new(struct loop *, uint64_t wait_ms, struct queue **ret);
-/* Questions that wait are withdrawn. */
+/* Withdraws pending requests. */
 void queue_free(struct queue *);
 
 /*
- * 0: asked, fn comes later, never from here.  1: it was agreed to for the
- * session already, nothing is asked.  -ENOBUFS: too many wait.
+ * Returns 0: pending; fn is called later, never from here. 1: approved for the
+ * session before; fn is not called. -ENOBUFS: too many are pending.
  */
 int question_ask(struct queue *, const struct question_text *, question_fn *fn, void *arg,
     uint32_t *ret_number);
 void question_withdraw(struct queue *, uint32_t number);
-/* 0; -ENOENT: no such question, or not the one with this digest. */
+/* Answers a request. Returns 0; -ENOENT: no such request, or another digest; -EPERM:
+ * approval of a truncated request without `unseen`. */
+struct question_reply {
+	enum question_answer answer;
+	bool unseen;
+	struct answerer by;
+};
 int question_answer(struct queue *, uint32_t number,
-    const uint8_t digest[QUESTION_DIGEST_LEN], enum question_answer,
-    const struct answerer *);
+    const uint8_t digest[QUESTION_DIGEST_LEN], const struct question_reply *);
 
-/* For those who show them: in order of their numbers; NULL behind the last. */
+/* For clients that show requests: in order of their numbers; NULL after the last. */
 struct question {
-	uint32_t number; /* from 1, never again */
+	uint32_t number; /* from 1, never reused */
 	struct question_text text;
 	uint64_t asked_at, until; /* loop_now() */
 	question_fn *fn;
 	void *arg;
 };
 const struct question *queue_next(const struct queue *, uint32_t after);
-/* Told of each question that comes, and of each that has gone with its answer. */
+/* Called for each new request, and for each one that ended, with its answer. */
 typedef void queue_seen_fn(
     void *arg, const struct question *, enum question_answer gone_with);
 void queue_watch(struct queue *, queue_seen_fn *, void *arg);
 
 /*
- * How a person names a question: the process, its number there, and how its
- * digest begins, so that a number that is used again does not name another.
+ * Writes the user-visible id of a request: the process, its number there, and the
+ * first digits of its digest, so that a reused pid cannot name another request.
  * Returns out.
  */
 const char *question_id(char out[QUESTION_ID_MAX], long pid, uint32_t number,
     const uint8_t digest[QUESTION_DIGEST_LEN]);
 
-/* ---- the desk -------------------------------------------------------------- */
+/* ---- the socket ------------------------------------------------------------ */
 
-#define DESK_PACKET_MAX  8192
+#define DESK_PACKET_MAX  16384
 #define DESK_CLIENTS_MAX 8
-#define DESK_VERSION     1
-#define DESK_SOCKET      "ask-%ld" /* in the run folder; the number of the process */
+#define DESK_VERSION     2
+#define DESK_SOCKET      "ask-%ld" /* in the run directory; with the process id */
 
 /* Each packet begins with a u32 enum desk_message. */
 enum desk_message {
-	/* from a person: u32 version, u32 1 to go on watching, else 0 */
+	/* from a client: u32 version, u32 1 to keep watching, else 0 */
 	DESK_LIST = 1,
-	/* u32 number, u32 answer (ONCE SESSION DENY), 32 bytes digest */
+	/* u32 number, u32 answer (ONCE SESSION DENY), u32 1 to accept a truncated
+	 * request too, 32 bytes digest */
 	DESK_ANSWER = 2,
-	/* to a person: u32 number, u32 kind, u32 cut, u64 ms since it was asked, u64 ms
-	 * left, str server, subject, detail, rule, because, 32 bytes digest */
+	/* to a client: u32 number, u32 kind, u32 cut, u64 ms since the request, u64
+	 * ms left, str server, subject, detail, rule, because, 32 bytes digest */
 	DESK_QUESTION = 3,
-	/* u32 number, u32 answer: it waits no more (watching only) */
+	/* u32 number, u32 answer: no longer pending (watching only) */
 	DESK_GONE = 4,
-	/* all that wait now have been told */
+	/* all pending requests have been sent */
 	DESK_END = 5,
-	/* u32 errno, 0: taken */
+	/* u32 errno, 0: accepted; ENOENT, EPERM: see question_answer */
 	DESK_TAKEN = 6,
 };
 
 struct desk;
 
-/* Listens in this folder, before the process confines itself.  0 or -errno; a
- * session that has no desk asks nobody and refuses. */
+/* Listens in this directory; call it before the process confines itself. Returns 0 or
+ * -errno. A session without this socket refuses whatever needs approval. */
 int desk_open(struct loop *, const char *run_dir, struct queue *, struct desk **ret);
 void desk_free(struct desk *);
 

@@ -1,7 +1,7 @@
 /*
- * The questions that wait for a person.  Runs in kennel; knows neither who asks
- * nor who answers, only that each question ends once: by an answer, by its time,
- * or because it is withdrawn.
+ * Pending approvals. Runs in kennel. Independent of the requester and of the client
+ * that answers; ensures that each request ends once: by an answer, by its timeout, or
+ * by withdrawal.
  */
 #include "supervisor/approve/approve.h"
 
@@ -13,8 +13,8 @@
 struct queue {
 	struct loop *loop;
 	uint64_t wait_ns;
-	int timer;     /* for the question that ends first, or -1 */
-	uint32_t last; /* number given */
+	int timer;     /* for the request that times out first, or -1 */
+	uint32_t last; /* last number used */
 	struct question question[QUESTIONS_MAX]; /* number 0: free */
 	uint8_t agreed[QUESTION_REMEMBERED][QUESTION_DIGEST_LEN];
 	size_t agreed_n;
@@ -31,6 +31,7 @@ question_kind_name(enum question_kind kind)
 	    [QUESTION_PROMPT] = "prompt",
 	    [QUESTION_EXEC] = "program",
 	    [QUESTION_SECRET] = "secret",
+	    [QUESTION_NET] = "host",
 	};
 
 	return (size_t)kind < sizeof(name) / sizeof(name[0]) && name[kind] != NULL
@@ -117,11 +118,11 @@ queue_next(const struct queue *q, uint32_t after)
 	return next;
 }
 
-/* ---- the end of a question -------------------------------------------------- */
+/* ---- the end of a request --------------------------------------------------- */
 
 static void on_time(struct loop *, void *);
 
-/* All wait equally long: the first that was asked is the first that ends. */
+/* All have the same timeout, so the first request is the first to end. */
 static int
 arm(struct queue *q)
 {
@@ -135,7 +136,7 @@ arm(struct queue *q)
 	return q->timer < 0 ? -ENOBUFS : 0;
 }
 
-/* Gone before anybody is told: who is told may ask the next one. */
+/* Removes it before calling back, because the callback may add a request. */
 static void
 end(struct queue *q, struct question *at, enum question_answer answer,
     const struct answerer *by)
@@ -143,7 +144,7 @@ end(struct queue *q, struct question *at, enum question_answer answer,
 	struct question gone = *at;
 
 	at->number = 0;
-	(void)arm(q); /* there is a timer: one was just given back, or is not needed */
+	(void)arm(q); /* cannot fail: a timer was just released, or none is needed */
 	if (q->seen != NULL)
 		q->seen(q->seen_arg, &gone, answer);
 	if (answer != ANSWER_WITHDRAWN)
@@ -164,7 +165,7 @@ on_time(struct loop *loop, void *arg)
 	while ((first = queue_next(q, 0)) != NULL && first->until <= now &&
 	       (at = find(q, first->number)) != NULL)
 		end(q, at, ANSWER_NOBODY, &nobody);
-	(void)arm(q); /* the slot that fired is free */
+	(void)arm(q); /* the slot of the expired timer is free */
 }
 
 static bool
@@ -178,22 +179,25 @@ is_agreed(const struct queue *q, const uint8_t digest[QUESTION_DIGEST_LEN])
 
 int
 question_answer(struct queue *q, uint32_t number,
-    const uint8_t digest[QUESTION_DIGEST_LEN], enum question_answer answer,
-    const struct answerer *by)
+    const uint8_t digest[QUESTION_DIGEST_LEN], const struct question_reply *reply)
 {
 	struct question *at = find(q, number);
+	enum question_answer answer = reply->answer;
 
-	/* What the person saw must be what is asked. */
+	/* The user must have seen exactly this request. */
 	if (at == NULL || memcmp(at->text.digest, digest, QUESTION_DIGEST_LEN) != 0)
 		return -ENOENT;
+	/* The omitted part may matter, so it must be accepted explicitly. */
+	if (at->text.cut && !reply->unseen && answer != ANSWER_DENY)
+		return -EPERM;
 	if (answer == ANSWER_SESSION && at->text.once_only)
 		answer = ANSWER_ONCE;
 	if (answer == ANSWER_SESSION && !is_agreed(q, digest)) {
-		/* with no room left it holds once, and the next one is asked */
+		/* if the table is full, the approval is valid only once */
 		if (q->agreed_n < QUESTION_REMEMBERED)
 			memcpy(q->agreed[q->agreed_n++], digest, QUESTION_DIGEST_LEN);
 	}
-	end(q, at, answer, by);
+	end(q, at, answer, &reply->by);
 	return 0;
 }
 
@@ -206,7 +210,7 @@ question_withdraw(struct queue *q, uint32_t number)
 		end(q, at, ANSWER_WITHDRAWN, NULL);
 }
 
-/* ---- the beginning ----------------------------------------------------------- */
+/* ---- adding a request -------------------------------------------------------- */
 
 int
 question_ask(struct queue *q, const struct question_text *text, question_fn *fn,

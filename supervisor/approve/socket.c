@@ -1,9 +1,9 @@
 /*
- * Where people answer: a socket in the user's run folder, one for each session.
+ * The socket on which users answer: one per session, in the user's run directory.
  *
- * Runs in kennel.  Who connects is the same user or root, and nobody else; a
- * client gets packets as it can take them and is dropped when it does not read.
- * Trusts no packet: what is not understood ends its connection.
+ * Runs in kennel. Only the same user or root may connect. A client gets packets as
+ * fast as it reads, and is dropped if it does not read. Trusts no packet: an invalid
+ * one closes its connection.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,13 +19,17 @@
 #include "supervisor/approve/approve.h"
 
 #define BACKLOG    8
-#define SEND_BYTES (1 << 20) /* asked of the kernel: all questions at once */
+#define OF_ONE     4                   /* clients of one process */
+#define FIRST_NS   (2000ull * LOOP_MS) /* for the first packet, if all slots are used */
+#define SEND_BYTES (1 << 20)           /* requested send buffer: room for all requests */
 
 struct client {
 	struct desk *desk;
 	int fd; /* -1: free */
 	int slot;
 	bool watching;
+	bool spoke;
+	uint64_t since_ns;
 	struct answerer who;
 };
 
@@ -46,12 +50,12 @@ client_drop(struct client *c)
 	fd_close(&c->fd);
 }
 
-/* ---- what is told ----------------------------------------------------------- */
+/* ---- sending ---------------------------------------------------------------- */
 
 static void
 tell(struct client *c, struct wire_out *out)
 {
-	/* one that does not read is no person */
+	/* a client that does not read is dropped */
 	if (wire_send(c->fd, out, NULL, 0) < 0) /* syscalls: sendmsg */
 		client_drop(c);
 }
@@ -92,7 +96,7 @@ tell_numbers(struct client *c, enum desk_message type, const uint32_t *number, s
 	tell(c, &out);
 }
 
-/* The queue's: a question came (answer 0) or went. */
+/* Callback of the queue: a request was added (answer 0) or ended. */
 static void
 on_seen(void *arg, const struct question *q, enum question_answer gone_with)
 {
@@ -111,7 +115,7 @@ on_seen(void *arg, const struct question *q, enum question_answer gone_with)
 	}
 }
 
-/* ---- what people say ---------------------------------------------------------- */
+/* ---- receiving ---------------------------------------------------------------- */
 
 static int
 on_list(struct client *c, struct wire_in *in)
@@ -134,15 +138,18 @@ on_list(struct client *c, struct wire_in *in)
 static int
 on_answer(struct client *c, struct wire_in *in)
 {
-	uint32_t number = wire_get_u32(in), answer = wire_get_u32(in), error;
+	uint32_t number = wire_get_u32(in), answer = wire_get_u32(in);
+	uint32_t unseen = wire_get_u32(in), error;
+	struct question_reply reply = {.by = c->who};
 	struct span digest = wire_get_bytes(in, QUESTION_DIGEST_LEN);
 	int r;
 
 	if (wire_end(in) < 0 || digest.len != QUESTION_DIGEST_LEN ||
-	    answer < ANSWER_ONCE || answer > ANSWER_DENY)
+	    answer < ANSWER_ONCE || answer > ANSWER_DENY || unseen > 1)
 		return -EBADMSG;
-	r = question_answer(
-	    c->desk->queue, number, digest.data, (enum question_answer)answer, &c->who);
+	reply.answer = (enum question_answer)answer;
+	reply.unseen = unseen == 1;
+	r = question_answer(c->desk->queue, number, digest.data, &reply);
 	error = (uint32_t)-r;
 	if (c->fd >= 0)
 		tell_numbers(c, DESK_TAKEN, &error, 1);
@@ -168,6 +175,7 @@ on_client(struct loop *loop, int fd, short revents, void *arg)
 	if (r == -EAGAIN)
 		return;
 	if (r == 0) {
+		c->spoke = true;
 		wire_in_init(&in, memory, len);
 		type = wire_get_u32(&in);
 		r = type >= sizeof(on) / sizeof(on[0]) || on[type] == NULL
@@ -178,7 +186,37 @@ on_client(struct loop *loop, int fd, short revents, void *arg)
 		client_drop(c);
 }
 
-/* ---- who comes in ------------------------------------------------------------- */
+/* ---- accepting clients -------------------------------------------------------- */
+
+static size_t
+clients_of(const struct desk *d, const struct answerer *who)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < DESK_CLIENTS_MAX; i++)
+		n += d->client[i].fd >= 0 && d->client[i].who.pid == who->pid;
+	return n;
+}
+
+/* Finds a free slot, or that of a client that has sent nothing for 2 s: silent
+ * connections must not keep a user from answering. */
+static struct client *
+find_place(struct desk *d)
+{
+	struct client *silent = NULL;
+
+	for (size_t i = 0; i < DESK_CLIENTS_MAX; i++) {
+		struct client *c = &d->client[i];
+
+		if (c->fd < 0)
+			return c;
+		if (!c->spoke && loop_now() - c->since_ns > FIRST_NS)
+			silent = c;
+	}
+	if (silent != NULL)
+		client_drop(silent);
+	return silent;
+}
 
 static int
 admit(struct client *c, int fd)
@@ -192,9 +230,13 @@ admit(struct client *c, int fd)
 		return -errno;
 	if (who.uid != geteuid() && who.uid != 0)
 		return -EACCES;
-	/* the kernel gives what it may: a full one drops the client */
+	/* the kernel may grant less; a client with a full buffer is dropped */
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
 	c->who = (struct answerer){who.uid, (uint32_t)who.pid};
+	if (clients_of(c->desk, &c->who) >= OF_ONE)
+		return -EMFILE;
+	c->spoke = false;
+	c->since_ns = loop_now();
 	c->slot = loop_add(c->desk->loop, fd, POLLIN, on_client, c);
 	if (c->slot < 0)
 		return -ENOSPC;
@@ -206,16 +248,14 @@ static void
 on_connect(struct loop *loop, int listening, short revents, void *arg)
 {
 	struct desk *d = arg;
-	struct client *free_one = NULL;
+	struct client *free_one;
 	/* syscalls: accept4 geteuid */
 	int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	(void)loop, (void)revents;
 	if (fd < 0)
 		return; /* gone again */
-	for (size_t i = 0; i < DESK_CLIENTS_MAX; i++)
-		if (d->client[i].fd < 0)
-			free_one = &d->client[i];
+	free_one = find_place(d);
 	if (free_one == NULL || admit(free_one, fd) < 0)
 		fd_close(&fd);
 }
@@ -234,10 +274,10 @@ make_socket(struct desk *d, const char *run_dir)
 	d->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (d->fd < 0)
 		return -errno;
-	(void)unlink(d->address.sun_path); /* of a process that had our number */
+	(void)unlink(d->address.sun_path); /* left by an earlier process with our pid */
 	if (bind(d->fd, (struct sockaddr *)&d->address, sizeof(d->address)) < 0)
 		return -errno;
-	/* the folder is 0700 already; said twice */
+	/* the directory is 0700 already; this is a second barrier */
 	if (chmod(d->address.sun_path, 0600) < 0 || listen(d->fd, BACKLOG) < 0)
 		return -errno;
 	return 0;
@@ -282,7 +322,7 @@ desk_free(struct desk *d)
 	loop_remove(d->loop, d->slot);
 	if (d->fd >= 0 && d->address.sun_path[0] != '\0')
 		/* syscalls: unlink unlinkat */
-		(void)unlink(d->address.sun_path); /* as good as gone without it */
+		(void)unlink(d->address.sun_path); /* harmless if it stays */
 	fd_close(&d->fd);
 	free(d);
 }

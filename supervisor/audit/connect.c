@@ -1,24 +1,24 @@
 /*
- * Find the recorder of a log, or start it.
+ * Connects to the recorder of a log, or starts one.
  *
- * Runs in kennel.  There is one recorder per log because it holds audit.lock
- * for its life; whoever starts one takes the lock first and hands it over with
- * the descriptors:
+ * Runs in kennel. There is one recorder per log, because it holds audit.lock for its
+ * life. A process that starts one takes the lock first and passes it on with the
+ * descriptors:
  *
  *	client				recorder
- *	connect -------------------->	there: done
+ *	connect -------------------->	running: done
  *	refused, or no socket
- *	flock audit.lock		held: it starts or ends; try again
+ *	flock audit.lock		held: it is starting or ending; try again
  *	unlink, bind, listen
  *	fork, exec ----------------->	3 socket, 4 lock, 5 log dir, 6 run dir
- *	connect -------------------->	waits in the backlog until it is up
+ *	connect -------------------->	waits in the backlog until it runs
  *
- * A recorder that ends stops listening before it unlinks its socket, so a
- * connection that it never accepted ends without a welcome: the caller asks
- * again.  The lock is only ever let go by the end of a process.
+ * A recorder that ends stops listening before it unlinks its socket. So a connection
+ * that it never accepted closes without a WELCOME, and the caller tries again. The
+ * lock is released only when a process ends.
  *
- * A recorder started by a confined process stays under that process's filter
- * as well, so what it needs is asked for here too (recorder.c, store.c):
+ * A recorder started by a confined process stays under that process's seccomp filter
+ * as well. So this list includes its calls (main.c, store.c):
  * syscalls: accept4 epoll_create1 epoll_ctl epoll_wait signalfd4 setsockopt
  * syscalls: getsockopt pread64 pwrite64 fdatasync fsync ftruncate fallocate
  * syscalls: unlink unlinkat renameat access faccessat faccessat2 fchmod fchown
@@ -43,7 +43,7 @@
 #include "shim/base/fd.h"
 #include "shim/base/loop.h"
 
-#define RETRY_NS 2000000 /* between two looks at a recorder that starts or ends */
+#define RETRY_NS 2000000 /* between two checks of a recorder that starts or ends */
 #define BACKLOG  128
 
 struct reach {
@@ -52,9 +52,9 @@ struct reach {
 	char name[RECORDER_NAME_MAX];
 };
 
-/* ---- the folders ---------------------------------------------------------- */
+/* ---- directories ---------------------------------------------------------- */
 
-/* A folder that is ours alone.  One that another user owns is refused. */
+/* Opens a directory; refuses one that another user owns. */
 static int
 open_folder(const char *path, int *ret_fd)
 {
@@ -102,7 +102,7 @@ reach_open(const struct audit_place *place, struct reach *ret)
 		reach_close(&reach);
 		return r;
 	}
-	/* Through the descriptor: a path may be longer than sun_path holds. */
+	/* Through the descriptor: a path may be longer than sun_path allows. */
 	reach.address.sun_family = AF_UNIX;
 	(void)snprintf(reach.address.sun_path, sizeof(reach.address.sun_path),
 	    "/proc/self/fd/%d/%s", reach.run_dir, reach.name);
@@ -110,7 +110,7 @@ reach_open(const struct audit_place *place, struct reach *ret)
 	return 0;
 }
 
-/* ---- reaching a recorder that runs ------------------------------------------ */
+/* ---- connecting to a running recorder --------------------------------------- */
 
 static int
 new_socket(int *ret_fd)
@@ -145,7 +145,7 @@ try_connect(const struct reach *reach, int *ret_fd)
 
 /* ---- starting one ----------------------------------------------------------- */
 
-/* The lock is held: whatever socket stands there is dead. */
+/* The lock is held, so any socket at this path is dead. */
 static int
 start_recorder(const struct audit_place *place, struct reach *reach)
 {
@@ -181,7 +181,7 @@ start_recorder(const struct audit_place *place, struct reach *reach)
 	return r;
 }
 
-/* -EAGAIN: somebody else holds the lock.  0: a recorder was started. */
+/* -EAGAIN: another process holds the lock. 0: a recorder was started. */
 static int
 lock_and_start(const struct audit_place *place, struct reach *reach)
 {
@@ -218,13 +218,13 @@ audit_connect(const struct audit_place *place, int wait_ms, int *ret_fd)
 		return r;
 	for (;;) {
 		r = try_connect(&reach, ret_fd);
-		/* EAGAIN: its backlog is full, which passes */
+		/* EAGAIN: its backlog is full, which is temporary */
 		if (r == 0 || (r != -EAGAIN && !nobody_listens(r)))
 			break;
 		if (nobody_listens(r)) {
 			r = lock_and_start(place, &reach);
 			if (r < 0 && r != -EAGAIN)
-				break; /* it cannot be started: no use in waiting */
+				break; /* it cannot be started; waiting will not help */
 			if (r == 0)
 				r = try_connect(&reach, ret_fd);
 			if (r == 0)

@@ -1,8 +1,8 @@
 /*
- * kennel approve: what waits for a person, and the person's answer.
+ * kennel approve: lists pending approvals and sends the user's decision.
  *
- * Runs as the person who called it.  Shows foreign text as inert text only:
- * what an agent wants to do must not look like something else.
+ * Runs as the calling user. Escapes all untrusted text, so that an agent's request
+ * cannot look like something else.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -21,22 +21,27 @@
 #include "supervisor/approve/approve.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/npm_package.h"
-#include "supervisor/cli/paths.h"
+#include "supervisor/base/paths.h"
 
 #define DESKS_MAX   256
 #define ANSWER_MS   5000
-#define LOOK_MS     1000                        /* between two looks for new sessions */
-#define DETAIL_SHOW (4 * QUESTION_TEXT_MAX + 1) /* each byte as four: none is left out */
+#define LOOK_MS     1000 /* between two checks for new sessions */
+#define DETAIL_SHOW (4 * QUESTION_DETAIL_MAX + 1) /* each byte may become four */
 #define LINE_MAX_   256
 
-struct shown { /* a question as it came */
+struct shown { /* a pending approval as received */
 	uint32_t number, kind, cut;
 	uint64_t waits_ms, left_ms;
 	const char *server, *subject, *detail, *rule, *because;
 	struct span digest;
 };
 
-/* ---- talking to one desk ----------------------------------------------------- */
+struct said { /* the user's decision */
+	enum question_answer answer;
+	bool unseen; /* --unseen: also if part of it was not shown */
+};
+
+/* ---- talking to one session -------------------------------------------------- */
 
 static int
 desk_connect(long pid)
@@ -50,7 +55,8 @@ desk_connect(long pid)
 	n = snprintf(to.sun_path, sizeof(to.sun_path), "%s/" DESK_SOCKET, dir, pid);
 	if (n < 0 || (size_t)n >= sizeof(to.sun_path))
 		return -ENAMETOOLONG;
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	/* do not wait for a session that accepts no connections */
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
 	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0) {
@@ -76,7 +82,7 @@ say_list(int fd, uint32_t watching)
 }
 
 static int
-say_answer(int fd, uint32_t number, enum question_answer answer, struct span digest)
+say_answer(int fd, uint32_t number, const struct said *said, struct span digest)
 {
 	uint8_t memory[64];
 	struct wire_out out;
@@ -84,12 +90,13 @@ say_answer(int fd, uint32_t number, enum question_answer answer, struct span dig
 	wire_out_init(&out, memory, sizeof(memory));
 	wire_put_u32(&out, DESK_ANSWER);
 	wire_put_u32(&out, number);
-	wire_put_u32(&out, answer);
+	wire_put_u32(&out, said->answer);
+	wire_put_u32(&out, said->unseen);
 	wire_put_bytes(&out, digest.data, digest.len);
 	return wire_send(fd, &out, NULL, 0);
 }
 
-/* One packet, in time: its type and the rest of it. */
+/* Receives one packet before the deadline: its type and the rest. */
 static int
 hear(int fd, uint8_t memory[DESK_PACKET_MAX], uint32_t *ret_type, struct wire_in *ret)
 {
@@ -117,7 +124,7 @@ question_read(struct wire_in *in, struct shown *ret)
 	ret->left_ms = wire_get_u64(in);
 	ret->server = wire_get_str(in, QUESTION_TEXT_MAX);
 	ret->subject = wire_get_str(in, QUESTION_TEXT_MAX);
-	ret->detail = wire_get_str(in, QUESTION_TEXT_MAX);
+	ret->detail = wire_get_str(in, QUESTION_DETAIL_MAX);
 	ret->rule = wire_get_str(in, QUESTION_TEXT_MAX);
 	ret->because = wire_get_str(in, QUESTION_TEXT_MAX);
 	ret->digest = wire_get_bytes(in, QUESTION_DIGEST_LEN);
@@ -157,7 +164,7 @@ show(long pid, const struct shown *q)
 	    log_quote(subject, sizeof(subject), q->subject, strlen(q->subject)));
 	show_text("with   ", q->detail);
 	if (q->cut != 0)
-		printf("    (this is only the beginning of it)\n");
+		printf("    (part of it is not shown: allow it with --unseen)\n");
 	show_text("rule   ", q->rule);
 	show_text("because", q->because);
 	printf("    waits %llu s, %llu s left\n", (unsigned long long)q->waits_ms / 1000,
@@ -197,7 +204,7 @@ show_json(long pid, const struct shown *q)
 
 typedef void shown_fn(long pid, const struct shown *);
 
-/* Every session's number in the run folder; how many. */
+/* Lists the pids of all sessions in the run directory; returns how many. */
 static size_t
 sessions(long pid[DESKS_MAX])
 {
@@ -215,11 +222,11 @@ sessions(long pid[DESKS_MAX])
 			n++;
 	}
 	if (dir != NULL)
-		(void)closedir(dir); /* only read */
+		(void)closedir(dir); /* read-only */
 	return n;
 }
 
-/* All that one session waits for: 0 or why it cannot be told. */
+/* Shows all pending approvals of one session: 0, or an errno. */
 static int
 list_one(long pid, shown_fn *fn)
 {
@@ -242,24 +249,58 @@ list_one(long pid, shown_fn *fn)
 	return r == 0 && type != DESK_END ? -EBADMSG : r;
 }
 
+static size_t listed; /* pending approvals listed */
+
+static void
+list_text(long pid, const struct shown *q)
+{
+	listed++;
+	show(pid, q);
+}
+
+/* A socket without a process is left by a session that was killed. */
+static bool
+is_over(int r)
+{
+	return r == -ENOENT || r == -ECONNREFUSED;
+}
+
+static const char *
+no_answer(int r)
+{
+	return r == -ETIMEDOUT ? "it did not answer in 5 s"
+	       : r == -EAGAIN  ? "it accepts no connections"
+			       : strerror(-r);
+}
+
 static int
 list_main(int argc, char **argv)
 {
 	bool json = argc == 2 && strcmp(argv[1], "--json") == 0;
 	long pid[DESKS_MAX];
-	size_t n;
+	size_t n, silent = 0;
+	int r;
 
 	if (argc > 1 + json)
 		return -1;
 	n = sessions(pid);
-	for (size_t i = 0; i < n; i++)
-		(void)list_one(pid[i], json ? show_json : show); /* gone by now */
-	return fflush(stdout) != 0 ? EXIT_FAILED : 0;
+	for (size_t i = 0; i < n; i++) {
+		r = list_one(pid[i], json ? show_json : list_text);
+		if (r == 0 || is_over(r))
+			continue;
+		silent++;
+		log_error("unable to list the session of process %ld: %s; what is "
+			  "pending there is not shown",
+		    pid[i], no_answer(r));
+	}
+	if (!json && listed == 0 && silent == 0)
+		printf("no pending approvals\n");
+	return fflush(stdout) != 0 || silent > 0 ? EXIT_FAILED : 0;
 }
 
 /* ---- allow, deny ----------------------------------------------------------------- */
 
-/* "PID-NUMBER:DIGEST": how the digest begins, in as many digits as one likes. */
+/* "PID-NUMBER:DIGEST": any number of leading digits of the digest. */
 struct id {
 	long pid;
 	uint32_t number;
@@ -290,7 +331,7 @@ id_read(const char *text, struct id *ret)
 	return 0;
 }
 
-/* Is this the question that the person saw? */
+/* True if this is the approval that the user saw. */
 static bool
 id_names(const struct id *id, const struct shown *q)
 {
@@ -302,9 +343,9 @@ id_names(const struct id *id, const struct shown *q)
 	       strncmp(hex, id->digest, strlen(id->digest)) == 0;
 }
 
-/* What is answered is what was shown: the digest is the desk's own. */
+/* The answer must refer to what was shown, so it contains the session's own digest. */
 static int
-answer_at(int fd, const struct id *id, enum question_answer answer)
+answer_at(int fd, const struct id *id, const struct said *said)
 {
 	uint8_t memory[DESK_PACKET_MAX], digest[QUESTION_DIGEST_LEN];
 	struct wire_in in;
@@ -325,7 +366,7 @@ answer_at(int fd, const struct id *id, enum question_answer answer)
 		return -ENOENT;
 	if (r == 0)
 		r = say_answer(
-		    fd, id->number, answer, (struct span){digest, sizeof(digest)});
+		    fd, id->number, said, (struct span){digest, sizeof(digest)});
 	if (r == 0)
 		r = hear(fd, memory, &type, &in);
 	if (r < 0)
@@ -335,25 +376,31 @@ answer_at(int fd, const struct id *id, enum question_answer answer)
 }
 
 static int
-answer(const char *text, enum question_answer what)
+answer(const char *text, const struct said *said)
 {
 	struct id id;
 	int fd, r;
 
 	if (id_read(text, &id) < 0) {
-		log_error("an id is what `kennel approve list` shows, as "
+		log_error("invalid id: use one that `kennel approve list` shows, such as "
 			  "4711-1:0a1b2c3d");
 		return EXIT_USAGE;
 	}
 	fd = desk_connect(id.pid);
-	r = fd < 0 ? fd : answer_at(fd, &id, what);
+	r = fd < 0 ? fd : answer_at(fd, &id, said);
 	fd_close(&fd);
-	if (r == -ENOENT || r == -ECONNREFUSED) {
-		log_error("nothing waits under %s", text);
+	if (is_over(r)) {
+		log_error("no pending approval with id %s", text);
 		return 1;
 	}
+	if (r == -EPERM) {
+		log_error("unable to allow %s: part of it is not shown; check the rest "
+			  "at its source, then allow it with --unseen",
+		    text);
+		return EXIT_FAILED;
+	}
 	if (r < 0) {
-		log_error("unable to answer %s: %s", text, strerror(-r));
+		log_error("unable to answer %s: %s", text, no_answer(r));
 		return EXIT_FAILED;
 	}
 	return 0;
@@ -362,19 +409,23 @@ answer(const char *text, enum question_answer what)
 static int
 allow_main(int argc, char **argv)
 {
-	enum question_answer what = ANSWER_ONCE;
+	struct said said = {.answer = ANSWER_ONCE};
 
-	if (argc == 3 && strcmp(argv[2], "--session") == 0)
-		what = ANSWER_SESSION;
-	else if (argc != 2)
-		return -1;
-	return answer(argv[1], what);
+	for (int i = 2; i < argc; i++) {
+		if (strcmp(argv[i], "--session") == 0)
+			said.answer = ANSWER_SESSION;
+		else if (strcmp(argv[i], "--unseen") == 0)
+			said.unseen = true;
+		else
+			return -1;
+	}
+	return argc < 2 ? -1 : answer(argv[1], &said);
 }
 
 static int
 deny_main(int argc, char **argv)
 {
-	return argc == 2 ? answer(argv[1], ANSWER_DENY) : -1;
+	return argc == 2 ? answer(argv[1], &(struct said){.answer = ANSWER_DENY}) : -1;
 }
 
 /* ---- watch ------------------------------------------------------------------------ */
@@ -420,7 +471,7 @@ watch_hear(struct watch *w, size_t i)
 	struct shown q;
 
 	if (hear(w->at[i].fd, memory, &type, &in) < 0) {
-		fd_close(&w->at[i].fd); /* its session is over */
+		fd_close(&w->at[i].fd); /* its session has ended */
 		return;
 	}
 	if (type == DESK_QUESTION && question_read(&in, &q) == 0)
@@ -433,7 +484,8 @@ watch_hear(struct watch *w, size_t i)
 	}
 }
 
-/* "allow ID", "session ID", "deny ID", typed while watching.  false: the end. */
+/* Reads "allow ID", "session ID" or "deny ID", typed while watching; the first two
+ * followed by --unseen if part of it is not shown. false: end of input. */
 static bool
 watch_typed(void)
 {
@@ -442,15 +494,21 @@ watch_typed(void)
 		enum question_answer what;
 	} words[] = {
 	    {"allow", ANSWER_ONCE}, {"session", ANSWER_SESSION}, {"deny", ANSWER_DENY}};
-	char line[LINE_MAX_], word[16], id[64];
+	char line[LINE_MAX_], word[16], id[64], unseen[16];
+	struct said said = {.unseen = false};
+	int n;
 
 	if (fgets(line, sizeof(line), stdin) == NULL)
 		return false;
-	if (sscanf(line, "%15s %63s", word, id) != 2)
+	n = sscanf(line, "%15s %63s %15s", word, id, unseen);
+	if (n < 2)
 		return true;
+	said.unseen = n == 3 && strcmp(unseen, "--unseen") == 0;
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (strcmp(word, words[i].word) == 0)
-			(void)answer(id, words[i].what); /* it has said what is wrong */
+		if (strcmp(word, words[i].word) == 0) {
+			said.answer = words[i].what;
+			(void)answer(id, &said); /* it has reported the error */
+		}
 	return true;
 }
 
@@ -470,7 +528,7 @@ watch_main(int argc, char **argv)
 		for (size_t i = 0; i < w.n; i++)
 			wait[i + 1] = (struct pollfd){w.at[i].fd, POLLIN, 0};
 		if (fflush(stdout) != 0)
-			return 0; /* nobody reads any more */
+			return 0; /* the reader closed the pipe */
 		if (poll(wait, w.n + 1, LOOK_MS) < 0 && errno != EINTR)
 			return EXIT_FAILED;
 		if (wait[0].revents != 0 && !watch_typed())
@@ -485,7 +543,7 @@ watch_main(int argc, char **argv)
 
 static const struct verb {
 	const char *name;
-	int (*fn)(int, char **); /* -1: wrong usage */
+	int (*fn)(int, char **); /* -1: usage error */
 } verbs[] = {
     {"list", list_main},
     {"watch", watch_main},
@@ -505,7 +563,7 @@ approve_main(int argc, char **argv)
 		return status;
 	fprintf(stderr, "usage: kennel approve list [--json]\n"
 			"       kennel approve watch\n"
-			"       kennel approve allow ID [--session]\n"
+			"       kennel approve allow ID [--session] [--unseen]\n"
 			"       kennel approve deny ID\n");
 	return EXIT_USAGE;
 }

@@ -1,5 +1,6 @@
 /*
- * kennel audit: the verbs that need more than the log, and then the log's own.
+ * kennel audit: the verbs that need more than the log; all others go to the audit
+ * room.
  */
 #include <string.h>
 
@@ -13,7 +14,8 @@ audit_family_main(int argc, char **argv)
 		int (*main)(int argc, char **argv);
 	} row[] = {
 	    {"unused", "SERVER             grants that were never used", unused_main},
-	    {"find-secret", "[--stdin]          where a value was given or taken out",
+	    {"find-secret",
+		"[--stdin]          find every use of a value (prompts without echo)",
 		find_secret_main},
 	};
 	int status;

@@ -1,8 +1,8 @@
 /*
- * kennel audit find-secret: where was this value?
+ * kennel audit find-secret: finds uses of a leaked value.
  *
- * Process: kennel, which never has it.  kennel-secret reads the value from the
- * person and says its trace; the log is asked for that.
+ * Process: kennel, which never has the value. kennel-secret reads the value from the
+ * user and prints its fingerprint; the log is searched for that.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,12 +14,12 @@
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "supervisor/cli/cli.h"
-#include "supervisor/cli/paths.h"
+#include "supervisor/base/paths.h"
 
-#define TRACE_DIGITS 32 /* what kennel-secret says, and a newline */
+#define TRACE_DIGITS 32 /* output of kennel-secret, without its newline */
 #define ARGS_MAX     64
 
-/* In the child: its standard output is the pipe. */
+/* Runs in the child: standard output is the pipe. */
 static void
 become(const char *path, const char *from, const char *fd, int out)
 {
@@ -32,7 +32,7 @@ become(const char *path, const char *from, const char *fd, int out)
 	_exit(EXIT_FAILED);
 }
 
-/* All that it says: at most cap bytes. */
+/* Reads all output: at most cap bytes. */
 static size_t
 hear(int fd, char *text, size_t cap)
 {
@@ -48,7 +48,8 @@ hear(int fd, char *text, size_t cap)
 	return len;
 }
 
-/* from: "--stdin", "--fd" with its number, or NULL.  0 or an exit status; said. */
+/* from: "--stdin", "--fd" with its number, or NULL. Returns 0, or an exit status
+ * after reporting the error. */
 static int
 trace_of_value(const char *from, const char *fd, char ret[TRACE_DIGITS + 1])
 {
@@ -72,9 +73,9 @@ trace_of_value(const char *from, const char *fd, char ret[TRACE_DIGITS + 1])
 	if (child < 0 || waitpid(child, &status, 0) < 0 || !WIFEXITED(status))
 		return EXIT_FAILED;
 	if (WEXITSTATUS(status) != 0)
-		return WEXITSTATUS(status); /* it has said why */
+		return WEXITSTATUS(status); /* it has printed the reason */
 	if (len != TRACE_DIGITS + 1 || text[TRACE_DIGITS] != '\n') {
-		log_error("audit find-secret: kennel-secret is not understood");
+		log_error("audit find-secret: protocol error from kennel-secret");
 		return EXIT_FAILED;
 	}
 	memcpy(ret, text, TRACE_DIGITS);

@@ -1,8 +1,8 @@
 /*
- * kennel audit unused SERVER: the grants of a policy that the log never saw used.
+ * kennel audit unused SERVER: the grants of a policy that have no use in the log.
  *
- * A program, a host and a secret name the line that granted them, so their uses
- * are counted by line; what a gate allowed is counted by the names that it fits.
+ * Records of programs, hosts and secrets name the granting line, so their uses are
+ * counted by line. Uses that a gate allowed are counted by the names that match.
  */
 #include <errno.h>
 #include <fnmatch.h>
@@ -19,9 +19,9 @@
 
 struct grant {
 	const char *kind;
-	const char *what; /* a path, a host, a glob, a name; the policy's */
+	const char *what; /* a path, host, glob or name; the policy's */
 	char rule[300];
-	bool by_name; /* else by line */
+	bool by_name; /* otherwise by line */
 	bool by_class;
 	uint64_t used, last_ts, last_idx;
 };
@@ -42,7 +42,7 @@ add(struct unused *u, const char *kind, struct sealed_ref what, struct sealed_at
 	struct grant *g = &u->grant[u->grant_n];
 
 	if (u->grant_n == GRANTS_MAX)
-		return; /* said by who calls: the count is the ceiling */
+		return; /* the caller reports it: the limit is reached */
 	g->kind = kind;
 	g->what = policy_str(p, what);
 	(void)policy_at(p, at, g->rule, sizeof(g->rule));
@@ -77,7 +77,7 @@ collect(struct unused *u)
 		add(u, "secret", p->secret[i].name, p->secret[i].at, true, false);
 }
 
-/* ---- what was used --------------------------------------------------------------------- */
+/* ---- uses ------------------------------------------------------------------------------ */
 
 static bool
 fits(const struct grant *g, const struct fact *fact)
@@ -122,7 +122,7 @@ see_last(void *arg, const struct fact *fact)
 	return 0;
 }
 
-/* ---- telling --------------------------------------------------------------------------- */
+/* ---- output ---------------------------------------------------------------------------- */
 
 static const struct column unused_column[] = {
     {"kind", CELL_TEXT, 10},
@@ -137,9 +137,8 @@ put_unused(struct sheet *sheet, const struct grant *g)
 	sheet_text(sheet, g->kind);
 	sheet_text(sheet, g->what);
 	sheet_text(sheet, g->rule);
-	sheet_text(sheet, g->by_class
-			      ? "cannot be told: it allows by what a tool says of itself"
-			      : "never");
+	sheet_text(sheet,
+	    g->by_class ? "unknown: it allows tools by their annotations" : "never");
 }
 
 /* The days are counted back from the log's last record, so that the same log gives
@@ -163,7 +162,7 @@ ask_unused(struct unused *u, struct question *q, struct book *book)
 		r = pass_each(book, &uses, see_use, u);
 	if (r < 0)
 		return r;
-	uses.server = NULL; /* the word says it */
+	uses.server = NULL; /* given as the argument */
 	sheet_begin(&sheet, &uses, book, unused_column, ARRAY_LEN(unused_column));
 	for (size_t i = 0; i < u->grant_n; i++) {
 		if (u->grant[i].used == 0)

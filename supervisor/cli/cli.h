@@ -1,20 +1,22 @@
 /*
- * The command line: one file per family of verbs, and what they share.
- * Every *_main gets argv[0] as its verb and returns an exit status (kennel(1)).
+ * The command line: one file per family of verbs, and what they share. Every *_main
+ * gets argv[0] as its verb and returns an exit status (kennel(1)).
  */
 #ifndef KENNEL_SUPERVISOR_CLI_CLI_H
 #define KENNEL_SUPERVISOR_CLI_CLI_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "leash/audit/writer.h"
 #include "policy/sealed/policy.h"
 #include "supervisor/audit/audit.h"
 #include "supervisor/launch/leash_client.h"
 
-#define EXIT_USAGE     64 /* sysexits(3), as the man page lists them */
+#define EXIT_USAGE     64 /* sysexits(3), as in the man page */
 #define EXIT_INPUT     65
 #define EXIT_MISSING   69
 #define EXIT_CONFIG    78
@@ -32,19 +34,20 @@ int init_main(int argc, char **argv);
 int approve_main(int argc, char **argv);
 int pin_main(int argc, char **argv);
 int grant_main(int argc, char **argv);
-/* secret.c: kennel-secret is started, with these words and our terminal and
- * descriptors.  Its exit status, or ours where it cannot be, and it was said. */
+/* secret.c: runs kennel-secret with these arguments and our terminal and descriptors.
+ * Returns its exit status, or ours after reporting why it could not start. */
 int secret_become(int argc, char **argv);
 int secret_main(int argc, char **argv);
-/* What kennel-secret is told by its environment: 0 or an exit status. */
+/* Sets the environment variables for kennel-secret: 0 or an exit status. */
 int secret_places(void);
 int find_secret_main(int argc, char **argv);
-/* vault_log.c: a verb that changes the vault is in the audit log, before it is done
- * where it gives power.  0 or an exit status, which was said; then how it ended. */
+/* secret_audit.c: records a verb that changes the vault; before the change, if the
+ * verb grants access. Returns 0, or an exit status after reporting the error.
+ * vault_log_end records the outcome. */
 int vault_log_begin(int argc, char **argv);
 void vault_log_end(int status);
 
-/* ---- find.c: which policy, and its bytes ------------------------------------ */
+/* ---- policy_find.c: finding and loading the policy ----------------------- */
 
 #define SIGNERS_SHOWN 8 /* of a policy, in its record */
 
@@ -52,52 +55,76 @@ struct found {
 	struct policy policy;
 	const struct sealed_server *server;
 	int fd;    /* the sealed memfd that policy maps */
-	bool text; /* compiled for this start: the files that it names were read now */
+	bool text; /* compiled for this start; included files were read just now */
 	/* for the record that it was loaded */
 	char file[REPORT_TEXT_MAX];           /* where it was found */
-	uint8_t sha256[REPORT_DIGEST_LEN];    /* of that file, as it was read */
+	uint8_t sha256[REPORT_DIGEST_LEN];    /* of that file, as read */
 	uint64_t counter;                     /* the signed version; 0: not signed */
-	char signers[SIGNERS_SHOWN * 65 + 1]; /* their keys in hex, by spaces */
-	char *source;                         /* that file, if it is a text; owned */
+	char signers[SIGNERS_SHOWN * 65 + 1]; /* their keys in hex, separated by spaces */
+	char *source;                         /* that file, if it is text; owned */
 	size_t source_len;
 };
-/* The policy, and its text, are put beside the log, if they are not there: true when
- * they are.  The log tells what is in force either way. */
+/* Keeps the policy and its text next to the log, unless they are there already. True
+ * if both are there. The log records in either case which policy is in force. */
 bool found_keep(struct found *, const char *log_dir);
-/* The fields of that record, but for what every record of a server has. */
+/* Adds the fields of that record, except those that all records of a server have. */
 void found_tell(const struct found *, struct event *);
 
 /*
- * The policy for server `name`: file (sealed or text), or by the search order
- * of kennel(1), POLICIES, when file is NULL.  Text is compiled into a sealed
- * memfd first.  0, or an exit status after the reason was printed; why, if not
- * NULL, gets it as one line.
+ * Finds the policy for server `name` in file (sealed or text) or, if file is NULL, by
+ * the search order of kennel(1), POLICIES. Compiles text into a sealed memfd first.
+ * Returns 0, or an exit status after printing the reason; why, if not NULL, gets it
+ * as one line.
  */
 int find_policy(
     const char *file, const char *name, struct found *ret, char *why, size_t why_cap);
 void found_free(struct found *);
 
-/* ---- seen.c: no way back to an older policy ------------------------------ */
+/* ---- rollback.c: protection against older policies ----------------------- */
 
-/* The policy of server `name`, signed as version `counter`: -ESTALE where a newer
- * one was started before, -EEXIST where another one was with this number.  It is
- * kept from now on.  One line of why. */
+/* Admits the policy of server `name`, signed as version `counter`, and stores the
+ * version. -ESTALE: a newer one was started before; -EEXIST: a different one with
+ * this number was. why: one line. */
 int seen_admit(const char *name, uint64_t counter, const uint8_t id[POLICY_ID_LEN],
     char *why, size_t why_cap);
-/* The same in this folder: for tests. */
+/* The directory of the stored versions: 0 or -errno. */
+int seen_place(char out[PATH_MAX]);
+/* The same in this directory: for tests. */
 int seen_admit_in(const char *folder, const char *name, uint64_t counter,
     const uint8_t id[POLICY_ID_LEN], char *why, size_t why_cap);
 
-/* ---- own.c -------------------------------------------------------------------- */
+/* ---- self_protect.c ------------------------------------------------------ */
 
+struct trusted;
+
+/* Adds kennel's own files, each with the right that no server may have: 0 or
+ * -ENOMEM. */
+int own_files(struct trusted *, const struct audit_place *, unsigned int group);
 /*
- * -EPERM, and why: a grant of the server reaches the policies (file, where it was
- * given, and what that includes, too), the log or the recorder's socket.
+ * Checks that no grant of any server of the found policy reaches the policies (file,
+ * if given, and its includes too), the log, its keys, the vault or a socket. -EPERM,
+ * with why.
  */
 int own_apart(const struct found *, const char *file, const struct audit_place *,
     char *why, size_t why_cap);
 
-/* ---- open.c: what run and exec have in common --------------------------------- */
+/* ---- check_all.c: every policy that a start would find ---------------------------- */
+
+struct arena;
+
+/* Checks each against the others and against kennel's own files; writes findings to
+ * out, one a line. Returns the number of errors, or -errno. The caller frees
+ * ret_known (may be NULL) and its arena. */
+int policies_check(FILE *out, size_t *ret_policies, struct trusted **ret_known,
+    struct arena **ret_arena);
+/* The same for a report: the errors, and the grants on directories in which agents
+ * look for programs to start, one a line; the caller frees both. Returns the number
+ * of errors, or -errno. */
+int policies_report(char **ret_errors, char **ret_agents, size_t *ret_policies);
+/* "kennel policy ...": check --all, or a verb of the policy room. */
+int policy_family_main(int argc, char **argv);
+
+/* ---- start_server.c: shared by run and exec ------------------------------ */
 
 struct loop;
 struct queue;
@@ -111,57 +138,72 @@ struct opened {
 	struct report *report; /* this process's own connection to the log */
 	struct child child;
 	struct loop *loop;       /* borrowed */
-	struct queue *questions; /* for a person; NULL: nobody can be asked */
+	struct queue *questions; /* NULL: no approvals possible */
 	struct desk *desk;
 };
 
-/* What it is that is opened. */
+/* What to start. */
 struct open_order {
-	const char *file, *name; /* file NULL: by name */
+	const char *file, *name; /* file NULL: search by name */
 	enum leash_mode mode;
 	int argc;
 	char *const *argv;
-	struct loop *loop; /* runs only while a person is asked about the start */
-	int signals;       /* of open_signals: one ends such a start */
+	struct loop *loop; /* runs only while an approval of the start is pending */
+	int signals;       /* from open_signals: one ends such a start */
 };
 
 /*
- * Find the policy, reach the recorder, start the leash and its server.  0, or an
- * exit status with why filled (and not printed).
+ * Finds the policy, connects to the recorder, starts the leash and its server.
+ * Returns 0, or an exit status with why set (and not printed).
  */
 int open_server(const struct open_order *, struct opened *ret, char why[LEASH_TEXT_MAX]);
 void opened_free(struct opened *);
-/* TERM, INT and HUP are heard from a descriptor from here on; PIPE is ignored. */
+/* From here on SIGTERM, SIGINT and SIGHUP are read from a descriptor; SIGPIPE is
+ * ignored. */
 int open_signals(int *ret_fd);
-/* A (new) connection for o->report: 0, or the log is gone. */
+/* Opens a (new) connection for o->report: 0, or the log is lost. */
 int open_report(struct opened *);
-/* Answer LEASH_NEEDS_RECORDER. */
+/* Answers LEASH_NEEDS_RECORDER. */
 int opened_recorder(struct opened *);
-/* Where a person answers what the policy asks about, if it is not open already.  On
- * failure both are NULL: nothing is asked, and what would be is refused. */
+/* The end of a session, for its record. */
+struct opened_end {
+	char why[CAUSE_MAX];
+	int status;       /* kennel's exit status */
+	bool leash_lost;  /* it ended without LEASH_EXITED */
+	int leash_status; /* then its wait status */
+};
+/* Its channel closed without LEASH_EXITED: reaps the leash and fills in the end. */
+void opened_leash_gone(struct opened *, struct opened_end *ret);
+/* Records kennel's own end, in addition to the leash's: a session without this record
+ * was killed. */
+void opened_record_end(struct opened *, const struct opened_end *);
+/* Waits until the last records are on disk, before this process exits. */
+void opened_last_records(struct opened *);
+/* Opens the queue and socket for approvals, unless already open. On failure both are
+ * NULL, and every request that needs approval is refused. */
 void open_desk(struct opened *);
 void close_desk(struct opened *);
-/* ---- asked.c: secrets whose use a person is asked about ------------------------ */
+/* ---- start_approval.c: secrets whose use needs approval ------------------ */
 
 struct asked_approve {
-	uint32_t of[LEASH_SECRETS_MAX]; /* enum sealed_approve, as manifests have it */
+	uint32_t of[LEASH_SECRETS_MAX]; /* enum sealed_approve, from manifests */
 };
-/* What the project's manifest and the personal index say about the server's
- * secrets.  0 (*ret_any: the use of one is asked about, by them or by the policy),
- * or -errno and why: what cannot be read might have asked. */
+/* Reads the approval rules for the server's secrets from the project's manifest and
+ * the personal index. Returns 0 (*ret_any: they or the policy require an approval),
+ * or -errno and why: an unreadable file might have required one. */
 int asked_approves(
     const struct found *, struct asked_approve *ret, bool *ret_any, char *why);
 /*
- * As child_launch, and meanwhile a person is asked: each yes is on disk before the
- * leash has it.  A signal, the agent's end, and the end of all time end it.
+ * Like child_launch, but handles approvals meanwhile: each one is on disk before the
+ * leash gets it. A signal, the end of the agent, or the total timeout ends it.
  */
 int asked_launch(struct opened *, const struct child_order *, const struct open_order *,
     uint64_t wait_ms, int *ret_status, char why[LEASH_TEXT_MAX]);
 
-/* The exit status of kennel for a wait status of the server. */
+/* Maps the server's wait status to kennel's exit status. */
 int exit_status(int wait_status);
-/* Shut the doors of this process before it serves (its own seccomp list,
- * Landlock, no dumps).  Dies when it cannot. */
+/* Confines this process before it serves (seccomp, Landlock, no core dumps). Dies if
+ * it cannot. */
 void open_confine(const struct opened *);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * kennel doctor: what this kernel and this user can enforce, what not, and the
- * exact fix.  Each row tries the thing itself in a child and reports what the
- * kernel said; nothing is inferred from a version number.
+ * kennel doctor: shows what this kernel and this user can enforce, what they cannot,
+ * and the exact fix. Each row tries the feature itself in a child and reports the
+ * kernel's answer; nothing is inferred from a version number.
  *
- * A row that is needed and missing means that no server would be started
- * (kennel fails closed); the exit status is then 1.
+ * If a required row is missing, no server can start (kennel fails closed); the exit
+ * status is then 1.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,8 @@
 #include "shim/base/fd.h"
 #include "shim/host/subid.h"
 #include "supervisor/cli/cli.h"
-#include "supervisor/cli/paths.h"
+#include "supervisor/cli/doctor.h"
+#include "supervisor/base/paths.h"
 
 #ifndef SYS_memfd_secret
 #define SYS_memfd_secret 447
@@ -41,12 +42,6 @@
 
 enum need { NEEDED, WANTED, TOLD };
 
-struct finding {
-	bool holds;
-	char said[200]; /* what the kernel said */
-	char fix[300];
-};
-
 struct row {
 	const char *name;
 	const char *gives;
@@ -54,7 +49,7 @@ struct row {
 	void (*probe)(struct finding *);
 };
 
-/* Run body in a child; its exit status is an errno, 0 is success. */
+/* Runs body in a child; its exit status is an errno, 0 is success. */
 static int
 in_child(int (*body)(void))
 {
@@ -70,7 +65,7 @@ in_child(int (*body)(void))
 	return WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
 }
 
-/* A number from a file of /proc/sys, or -1. */
+/* Reads a number from a file of /proc/sys, or returns -1. */
 static long
 sysctl(const char *path)
 {
@@ -123,7 +118,7 @@ child_mount(void)
 	return syscall(SYS_fsopen, "tmpfs", 1) < 0 ? errno : 0;
 }
 
-/* The three switches that distributions put in front of user namespaces. */
+/* The three settings with which distributions restrict user namespaces. */
 static const char *
 userns_fix(void)
 {
@@ -142,7 +137,7 @@ probe_userns(struct finding *f)
 {
 	int error = in_child(child_userns);
 
-	/* AppArmor lets the namespace be made and takes its powers away */
+	/* AppArmor lets the process make the namespace but removes its capabilities */
 	if (error == 0)
 		error = in_child(child_mount);
 	verdict(f, error, userns_fix());
@@ -181,7 +176,7 @@ child_proc(void)
 {
 	if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID) < 0)
 		return errno;
-	return in_child(proc_in_pidns); /* the first process of the new pid ns */
+	return in_child(proc_in_pidns); /* the first process of the new pid namespace */
 }
 
 static void
@@ -220,7 +215,7 @@ probe_notify(struct finding *f)
 		: "a kernel with CONFIG_SECCOMP_FILTER, 5.19 or newer");
 }
 
-/* Seize a child that waits. */
+/* Seizes a child that waits. */
 static int
 child_ptrace(void)
 {
@@ -277,14 +272,14 @@ probe_landlock(struct finding *f)
 	f->holds = abi >= 1;
 	if (f->holds)
 		(void)snprintf(f->said, sizeof(f->said), "ABI %ld%s", abi,
-		    abi >= 6 ? "" : "; 6 also fences signals and abstract sockets");
+		    abi >= 6 ? "" : "; 6 also confines signals and abstract sockets");
 	else
 		(void)snprintf(f->said, sizeof(f->said), "%s", strerror(errno));
 	(void)snprintf(f->fix, sizeof(f->fix),
 	    "add landlock to the kernel's lsm= parameter (CONFIG_SECURITY_LANDLOCK)");
 }
 
-/* Our own cgroup's folder in the cgroup2 tree, or false. */
+/* Finds our own cgroup's directory in the cgroup2 tree, or returns false. */
 static bool
 own_cgroup(char *out, size_t out_cap)
 {
@@ -302,11 +297,11 @@ own_cgroup(char *out, size_t out_cap)
 				continue;
 			line[strcspn(line, "\n")] = '\0';
 			(void)snprintf(out, out_cap, "%s%s", roots[i], line + 3);
-			(void)fclose(file); /* only read */
+			(void)fclose(file); /* read-only */
 			return true;
 		}
 		if (file != NULL)
-			(void)fclose(file); /* only read */
+			(void)fclose(file); /* read-only */
 	}
 	return false;
 }
@@ -344,7 +339,7 @@ probe_memlock(struct finding *f)
 {
 	struct rlimit limit = {0, 0};
 
-	(void)getrlimit(RLIMIT_MEMLOCK, &limit); /* 0 stays when it fails */
+	(void)getrlimit(RLIMIT_MEMLOCK, &limit); /* stays 0 on failure */
 	f->holds = limit.rlim_cur >= MEMLOCK_WANTED;
 	if (limit.rlim_cur == RLIM_INFINITY)
 		(void)snprintf(f->said, sizeof(f->said), "unlimited");
@@ -367,7 +362,7 @@ probe_secret(struct finding *f)
 	    "boot with secretmem.enable=1 (locked pages serve meanwhile)");
 }
 
-/* A child in a user namespace of its own, for newuidmap to map. */
+/* Starts a child in a user namespace of its own, for newuidmap to map. */
 static pid_t
 mapless(int *ret_end)
 {
@@ -383,26 +378,26 @@ mapless(int *ret_end)
 		return -1;
 	}
 	if (pid == 0) {
-		(void)close(end[1]); /* only read */
+		(void)close(end[1]); /* read-only */
 		if (unshare(CLONE_NEWUSER) == 0 && write(ready[1], &byte, 1) == 1 &&
 		    read(end[0], &byte, 1) < 0)
 			_exit(1);
 		_exit(0);
 	}
-	(void)close(ready[1]); /* both theirs */
+	(void)close(ready[1]); /* owned by the child */
 	(void)close(end[0]);
 	if (read(ready[0], &byte, 1) != 1)
 		byte = 1;
-	(void)close(ready[0]); /* only read */
+	(void)close(ready[0]); /* read-only */
 	*ret_end = end[1];
 	return pid;
 }
 
-/* What it keeps out, and what not: TRUST.md. */
+/* What this protects against, and what not: TRUST.md. */
 static void
 probe_subuid(struct finding *f)
 {
-	const char *why = "no process could be made";
+	const char *why = "unable to create a process";
 	struct subid ids = {0};
 	int end = -1, r;
 	pid_t child;
@@ -410,7 +405,7 @@ probe_subuid(struct finding *f)
 	if (getuid() == 0) {
 		f->holds = true;
 		(void)snprintf(f->said, sizeof(f->said), "%s",
-		    "root needs none: user in the policy is another uid");
+		    "root needs none: name another uid with user in the policy");
 		return;
 	}
 	r = subid_find(getuid(), &ids, &why);
@@ -444,12 +439,12 @@ probe_audit(struct finding *f)
 	    r < 0                   ? -r
 	    : access(dir, W_OK) < 0 ? errno
 				    : 0,
-	    "set HOME, XDG_STATE_HOME or KENNEL_HOME to a folder of your own");
+	    "set HOME, XDG_STATE_HOME or KENNEL_HOME to a directory of your own");
 	if (r == 0)
 		(void)snprintf(f->said, sizeof(f->said), "%.190s", dir);
 }
 
-/* What no kernel gives a rootless sandbox: said, not hidden (TRUST.md). */
+/* A limit of every rootless sandbox, which the report states (TRUST.md). */
 static void
 probe_same_uid(struct finding *f)
 {
@@ -464,19 +459,22 @@ probe_same_uid(struct finding *f)
 }
 
 static const struct row rows[] = {
-    {"kernel", "the floor", NEEDED, probe_kernel},
-    {"user-namespaces", "a view and powers of its own", NEEDED, probe_userns},
+    {"kernel", "the minimum version", NEEDED, probe_kernel},
+    {"user-namespaces", "a file-system view and capabilities of its own", NEEDED,
+	probe_userns},
     {"namespaces", "pid, net, ipc, uts, cgroup of its own", NEEDED, probe_namespaces},
     {"fresh-proc", "a /proc that shows only the cell", NEEDED, probe_proc},
-    {"seccomp-notify", "every exec is judged", NEEDED, probe_notify},
-    {"ptrace-children", "the judged exec is the one that runs", NEEDED, probe_ptrace},
+    {"seccomp-notify", "every exec is checked", NEEDED, probe_notify},
+    {"ptrace-children", "the checked exec is the one that runs", NEEDED, probe_ptrace},
     {"pidfd-getfd", "the gate's descriptor", NEEDED, probe_getfd},
-    {"landlock", "the second fence", NEEDED, probe_landlock},
+    {"landlock", "a second layer of confinement", NEEDED, probe_landlock},
     {"locked-memory", "secrets never reach swap", NEEDED, probe_memlock},
-    {"audit-log", "no record, no act", NEEDED, probe_audit},
+    {"audit-log", "every action is logged before it is allowed", NEEDED, probe_audit},
     {"cgroup", "limit memory and cpu for the whole server", WANTED, probe_cgroup},
-    {"memfd-secret", "secrets out of the kernel's own reach", WANTED, probe_secret},
+    {"memfd-secret", "secrets that the kernel itself cannot read", WANTED, probe_secret},
     {"subordinate-uids", "another uid for servers, rootless", TOLD, probe_subuid},
+    {"policies", "no server writes what another one runs", WANTED, doctor_policies},
+    {"agent-configs", "agents start what their user chose", TOLD, doctor_agents},
     {"same-uid-readers", "secrets against the agent's own shell", TOLD, probe_same_uid},
 };
 #define ROWS_N (sizeof(rows) / sizeof(rows[0]))
@@ -500,20 +498,41 @@ print_people(const struct row *row, const struct finding *f)
 	    row->name, row->gives, f->said);
 	if (!f->holds)
 		printf("     %-17s fix: %s\n", "", f->fix);
+	for (const char *line = f->lines; line != NULL && *line != '\0';
+	     line += strcspn(line, "\n") + 1)
+		printf("     %.*s\n", (int)strcspn(line, "\n"), line);
 }
 
-/* Texts here are our own and strerror's: no byte of them needs escaping but
- * the double quote. */
+/* All texts are our own or from strerror, so only the double quote needs escaping. */
 static void
-print_json_text(const char *key, const char *text)
+print_json_string(const char *text, size_t len)
 {
-	printf("\"%s\":\"", key);
-	for (; *text != '\0'; text++) {
+	putchar('"');
+	for (; len > 0; text++, len--) {
 		if (*text == '"' || *text == '\\')
 			putchar('\\');
 		putchar((unsigned char)*text >= 0x20 ? *text : ' ');
 	}
-	printf("\"");
+	putchar('"');
+}
+
+static void
+print_json_text(const char *key, const char *text)
+{
+	printf("\"%s\":", key);
+	print_json_string(text, strlen(text));
+}
+
+static void
+print_json_lines(const char *text)
+{
+	printf(",\"findings\":[");
+	for (const char *line = text; *line != '\0'; line += strcspn(line, "\n") + 1) {
+		if (line != text)
+			putchar(',');
+		print_json_string(line, strcspn(line, "\n"));
+	}
+	putchar(']');
 }
 
 static void
@@ -531,6 +550,8 @@ print_json(const struct row *row, const struct finding *f, bool last)
 		printf(",");
 		print_json_text("fix", f->fix);
 	}
+	if (f->lines != NULL)
+		print_json_lines(f->lines);
 	printf("}%s\n", last ? "" : ",");
 }
 
@@ -549,8 +570,8 @@ doctor_main(int argc, char **argv)
 	for (size_t i = 0; i < ROWS_N; i++) {
 		struct finding f = {0};
 
-		/* a child that prints nothing must not print our buffer twice */
-		(void)fflush(stdout); /* the end tells of a failure too */
+		/* otherwise the child would print our buffer a second time */
+		(void)fflush(stdout); /* the end reports a failure too */
 		rows[i].probe(&f);
 		if (rows[i].need == NEEDED && !f.holds)
 			confined = false;
@@ -564,5 +585,6 @@ doctor_main(int argc, char **argv)
 	else
 		printf("%s\n", confined ? "a server can be confined here"
 					: "no server would be started here");
+	doctor_forget();
 	return confined ? 0 : 1;
 }

@@ -1,6 +1,6 @@
 /*
- * kennel exec --policy FILE NAME -- PROG ARG...: one granted program under
- * NAME's policy, its stdio raw but scrubbed.  How a person tries a policy.
+ * kennel exec --policy FILE NAME -- PROG ARG...: runs one allowed program under
+ * NAME's policy, to try a policy. Its stdio is passed on unparsed but scrubbed.
  */
 #include <errno.h>
 #include <signal.h>
@@ -26,7 +26,7 @@ struct copy {
 	int in, out;
 	int in_slot, out_slot;
 	size_t len, off;
-	bool shut_out; /* the end of in is the end of out */
+	bool shut_out; /* when in ends, close out */
 	uint8_t bytes[COPY_MAX];
 };
 
@@ -36,6 +36,7 @@ struct exec {
 	int signals, channel_slot;
 	bool gone;
 	int status;
+	struct opened_end end;
 	int report_slot;
 	struct control *control;
 	struct copy in, out, err;
@@ -115,8 +116,8 @@ copy_start(struct copy *c, struct loop *loop, int in, int out, bool shut_out)
 	c->in = in;
 	c->out = out;
 	c->shut_out = shut_out;
-	/* Only our own ends become non-blocking: the other belongs to whoever
-	 * started us and is shared with them. */
+	/* Only our own ends become non-blocking: the parent process shares the
+	 * others. */
 	if (fd_nonblock(shut_out ? out : in, true) < 0)
 		return -EIO;
 	c->in_slot = loop_add(loop, in, POLLIN, on_copy_in, c);
@@ -133,7 +134,7 @@ on_signal(struct loop *loop, int fd, short revents, void *arg)
 	(void)loop;
 	(void)revents;
 	while (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-		/* ^C is for the program; the others are for kennel too */
+		/* ^C is for the program; the other signals are for kennel too */
 		if (info.ssi_signo == SIGINT)
 			(void)child_signal(&x->o.child, SIGINT);
 		else
@@ -141,7 +142,7 @@ on_signal(struct loop *loop, int fd, short revents, void *arg)
 	}
 }
 
-/* A word of the server's: nothing in it can forge a line. */
+/* Prints an untrusted argument, escaped so that it cannot forge a line. */
 static void
 put_word(const char *word)
 {
@@ -155,7 +156,8 @@ static void
 tell(const struct child_judged *j)
 {
 	if (j->lost > 0)
-		(void)fprintf(stderr, "kennel: %u execs were not told here\n", j->lost);
+		(void)fprintf(stderr,
+		    "kennel: %u program starts not shown (output too slow)\n", j->lost);
 	(void)fprintf(stderr, "kennel: %s:", j->verdict);
 	put_word(j->program);
 	(void)fputs(" [", stderr);
@@ -196,24 +198,32 @@ on_channel(struct loop *loop, int fd, short revents, void *arg)
 		return;
 	if (r == 0 && news.type == LEASH_NEEDS_RECORDER) {
 		if (opened_recorder(&x->o) < 0)
-			log_error("unable to start the recorder again");
+			log_error("unable to restart the recorder");
 		return;
 	}
 	if (r == 0 && news.type == LEASH_JUDGED) {
 		tell(&news.judged);
 		return;
 	}
+	if (r == 0 && news.type == LEASH_ENDS) {
+		log_error("%s; stopped the program", news.text);
+		return;
+	}
 	if (r == 0 && news.type != LEASH_EXITED) {
 		control_news(x->control, &news);
 		return;
 	}
-	if (r == 0)
-		x->status = exit_status(news.status);
-	else
-		log_error("the leash ended unexpectedly");
 	x->gone = true;
 	loop_remove(loop, x->channel_slot);
 	x->channel_slot = -1;
+	if (r < 0) {
+		opened_leash_gone(&x->o, &x->end);
+		log_error("lost kennel-leash: %s; stopped the program", x->end.why);
+		return;
+	}
+	x->status = exit_status(news.status);
+	if (news.lost[0] != '\0')
+		log_error("%s; the program ended with it", news.lost);
 }
 
 static void watch_report(struct exec *);
@@ -231,11 +241,12 @@ on_report(struct loop *loop, int fd, short revents, void *arg)
 	}
 	loop_remove(loop, x->report_slot);
 	x->report_slot = -1;
-	/* without it nobody's yes is written down, so there is none */
+	/* without the log no approval can be recorded, so none is given */
 	if (!report_late(x->o.report) && open_report(&x->o) == 0)
 		watch_report(x);
 	else
-		log_error("the audit log is gone: nothing more is asked");
+		log_error(
+		    "lost the audit recorder; further requests for approval are refused");
 }
 
 static void
@@ -244,7 +255,7 @@ watch_report(struct exec *x)
 	x->report_slot = loop_add(&x->loop, report_fd(x->o.report), POLLIN, on_report, x);
 }
 
-/* A person answers here too; without that, what is asked about is refused. */
+/* Approvals work here too; without them, what needs approval is refused. */
 static int
 make_control(struct exec *x)
 {
@@ -304,7 +315,7 @@ exec_program(
 
 	loop_init(&x.loop);
 	if (open_signals(&x.signals) < 0)
-		die("unable to take signals");
+		die("unable to set up signals");
 	status = open_server(&(struct open_order){.file = file,
 				 .name = name,
 				 .mode = mode,
@@ -320,6 +331,12 @@ exec_program(
 	r = serve(&x);
 	if (r < 0)
 		log_error("unable to serve %s: %s", argv[0], strerror(-r));
+	/* a leash records how its program ended, unless it was killed */
+	if (x.end.leash_lost) {
+		x.end.status = x.status;
+		opened_record_end(&x.o, &x.end);
+		opened_last_records(&x.o);
+	}
 	control_free(x.control);
 	close_desk(&x.o);
 	opened_free(&x.o);

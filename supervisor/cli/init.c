@@ -1,11 +1,11 @@
 /*
- * kennel init: from the command of a server, as an agent's configuration has
- * it, to a draft of a policy, and the line that goes into the configuration
- * instead.  A draft is narrow: what the server needs beyond it shows as refused
- * in the log, and a person adds it.
+ * kennel init: makes a draft policy from the command of a server in an agent's
+ * configuration, and prints the line that replaces it there. A draft is narrow:
+ * anything else that the server needs is shown as refused in the log, and the user
+ * adds it.
  *
- * Runs as the person who called it.  Starts nothing, asks no network; reads
- * the package on the disk and the presets beside this program.
+ * Runs as the calling user. Starts nothing, uses no network; reads the installed
+ * package and the presets that come with this program.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,11 +17,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "policy/sealed/policy.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
+#include "shim/host/path_resolve.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/npm_package.h"
-#include "supervisor/cli/paths.h"
+#include "supervisor/base/paths.h"
 #include "supervisor/cli/preset.h"
 
 #define ARGS_MAX 256
@@ -33,14 +35,14 @@ bad(const char *what, const char *why)
 	return EXIT_INPUT;
 }
 
-/* ---- runners: what fetches a package and starts it ------------------------- */
+/* ---- runners: programs that fetch and start a package ---------------------- */
 
 enum runner_kind { RUNNER_NPM, RUNNER_PYTHON, RUNNER_CONTAINER };
 
 static const struct runner {
 	const char *name;
 	enum runner_kind kind;
-	const char *verb; /* that stands before the package, or NULL */
+	const char *verb; /* the verb before the package, or NULL */
 } runners[] = {
     {"npx", RUNNER_NPM, NULL},
     {"bunx", RUNNER_NPM, NULL},
@@ -71,7 +73,8 @@ runner_of(const char *program)
 	return NULL;
 }
 
-/* The word that names the package: behind the verb, the options and a "--". */
+/* Index of the argument that names the package: after the verb, the options and a
+ * "--". */
 static int
 package_word(const struct runner *r, char *const *argv, int argc)
 {
@@ -89,21 +92,21 @@ package_word(const struct runner *r, char *const *argv, int argc)
 	return i < argc ? i : -1;
 }
 
-/* Where a server's own package is put: not where other programs look. */
+/* Where a server's own package is installed; other programs do not look there. */
 static void
 install_dir(char out[PATH_MAX], const char *name)
 {
 	const char *base = paths_data_dir();
 
-	(void)snprintf(out, PATH_MAX, "%s/servers/%.200s", base, name); /* or it is cut */
+	(void)snprintf(out, PATH_MAX, "%s/servers/%.200s", base, name); /* or truncated */
 }
 
 static int
 tell_install(const char *name, const char *dir, const char *package, const char *version,
     char *const *rest)
 {
-	printf("npx fetches and runs whatever is newest.  Install one version, once, "
-	       "and look at it:\n\n"
+	printf("npx fetches and runs the newest version.  Install one version and review "
+	       "it:\n\n"
 	       "    npm install --global --prefix %s --ignore-scripts %s@%s\n\n",
 	    dir, package, version[0] != '\0' ? version : "VERSION");
 	if (version[0] == '\0')
@@ -122,32 +125,51 @@ struct draft {
 	const char *name;
 	const char *argv[ARGS_MAX + 2]; /* absolute program first */
 	int argc;
-	struct package package; /* name "": none was found */
+	struct package package; /* name "": none found */
 	char program[PATH_MAX], script[PATH_MAX];
-	char dirs[ARGS_MAX / 8][PATH_MAX]; /* folders among the arguments */
+	char dirs[ARGS_MAX / 8][PATH_MAX]; /* directories among the arguments */
 	size_t dir_n;
 	const char *const *secret;
 	size_t secret_n;
 };
 
-/* Absolute, and as it was named: a virtual environment is known by the name of
- * the link to its interpreter. */
+/* A policy names a program by its canonical path, by a link owned by root, or by the
+ * link in a virtual environment. Resolves path to a form that a policy accepts. */
+static int
+nameable(const char *path, char out[PATH_MAX])
+{
+	struct path_resolved p;
+	int r = path_resolve(path, 0, NULL, NULL, &p);
+
+	fd_close(&p.fd);
+	if (r == 0 || (r == -ELOOP && venv_has(path)))
+		(void)snprintf(out, PATH_MAX, "%s", path); /* same size */
+	else if (r == -ELOOP && p.target[0] != '\0')
+		(void)snprintf(out, PATH_MAX, "%s", p.target); /* same size */
+	else
+		return r;
+	return 0;
+}
+
+/* Makes the path absolute, in a form that a policy accepts. */
 static int
 absolute(const char *word, char out[PATH_MAX])
 {
-	char folder[PATH_MAX], real[PATH_MAX];
+	char folder[PATH_MAX], real[PATH_MAX], named[PATH_MAX];
 	const char *base = base_name(word);
 	int n = snprintf(folder, sizeof(folder), "%.*s.", (int)(base - word), word);
 
 	if (n < 0 || (size_t)n >= sizeof(folder) || realpath(folder, real) == NULL)
 		return -ENOENT;
-	n = snprintf(out, PATH_MAX, "%s/%s", strcmp(real, "/") == 0 ? "" : real, base);
+	n = snprintf(named, PATH_MAX, "%s/%s", strcmp(real, "/") == 0 ? "" : real, base);
 	if (n < 0 || n >= PATH_MAX)
 		return -ENAMETOOLONG;
-	return access(out, X_OK) < 0 ? -errno : 0;
+	if (access(named, X_OK) < 0)
+		return -errno;
+	return nameable(named, out);
 }
 
-/* The program by PATH, as the person's shell would find it. */
+/* Finds the program in PATH, as the user's shell would. */
 static int
 find_program(const char *word, char out[PATH_MAX])
 {
@@ -186,7 +208,7 @@ is_file(const char *path)
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* Interpreters are followed by their script: it and its package are needed. */
+/* After an interpreter comes its script: the draft needs it and its package. */
 static int
 take_script(struct draft *d)
 {
@@ -211,7 +233,7 @@ take_dirs(struct draft *d)
 		    d->dir_n == sizeof(d->dirs) / sizeof(d->dirs[0]) ||
 		    realpath(d->argv[i], out) == NULL)
 			continue;
-		d->argv[i] = out; /* a cell has no current folder of the person's */
+		d->argv[i] = out; /* a cell does not have the user's current directory */
 		d->dir_n++;
 	}
 }
@@ -222,21 +244,21 @@ take_command(struct draft *d, int argc, char *const *argv)
 	int r = find_program(argv[0], d->program);
 
 	if (r < 0)
-		return bad(argv[0], r == -ENOENT ? "no such program" : strerror(-r));
+		return bad(argv[0], r == -ENOENT ? "program not found" : strerror(-r));
 	if (argc > ARGS_MAX)
 		return bad(argv[0], "too many arguments");
 	d->argv[d->argc++] = d->program;
 	for (int i = 1; i < argc; i++)
 		d->argv[d->argc++] = argv[i];
 	if (take_script(d) < 0)
-		return bad(argv[1], "the script cannot be found");
+		return bad(argv[1], "script not found");
 	take_dirs(d);
 	if (package_of(d->script[0] != '\0' ? d->script : d->program, &d->package) < 0)
 		d->package.name[0] = '\0';
 	return 0;
 }
 
-/* npx PACKAGE ARG...: what is installed for it, started directly. */
+/* npx PACKAGE ARG...: finds the installed program, to start it directly. */
 static int
 take_package(struct draft *d, const struct runner *r, int argc, char *const *argv)
 {
@@ -246,7 +268,7 @@ take_package(struct draft *d, const struct runner *r, int argc, char *const *arg
 	int at = package_word(r, argv, argc), n = 0;
 
 	if (at < 0 || package_split(argv[at], name, version) < 0)
-		return bad(argv[0], "its words name no package that is understood here");
+		return bad(argv[0], "no package name found in the arguments");
 	if (argc - at + 2 > ARGS_MAX)
 		return bad(argv[0], "too many arguments");
 	install_dir(dir, d->name);
@@ -255,7 +277,7 @@ take_package(struct draft *d, const struct runner *r, int argc, char *const *arg
 	if (package_read(root, &d->package) < 0 || d->package.program[0] == '\0')
 		return tell_install(d->name, dir, name, version, argv + at + 1);
 	if (version[0] != '\0' && strcmp(version, d->package.version) != 0)
-		return bad(name, "another version of it is installed there");
+		return bad(name, "another version is installed");
 	(void)snprintf(node, sizeof(node), "node"); /* fits */
 	direct[n++] = node;
 	direct[n++] = d->package.program;
@@ -274,8 +296,8 @@ take(struct draft *d, int argc, char *const *argv)
 	if (r->kind == RUNNER_NPM)
 		return take_package(d, r, argc, argv);
 	if (r->kind == RUNNER_CONTAINER)
-		return bad(argv[0], "a container needs its own daemon; take the server "
-				    "out of it and name its program");
+		return bad(argv[0], "a container needs its own daemon; install the "
+				    "server without it and name its program");
 	log_error("%s fetches what it runs.  Install one version: python3 -m venv DIR; "
 		  "DIR/bin/pip install PACKAGE==VERSION; then: kennel init %s -- "
 		  "DIR/bin/python DIR/bin/PROGRAM",
@@ -283,9 +305,9 @@ take(struct draft *d, int argc, char *const *argv)
 	return EXIT_INPUT;
 }
 
-/* ---- out ------------------------------------------------------------------- */
+/* ---- output ---------------------------------------------------------------- */
 
-/* A word of the language: bare where it can be, else quoted as JSON. */
+/* Writes an argument of the policy language: bare if possible, else quoted as JSON. */
 static int
 put_word(FILE *out, const char *text)
 {
@@ -317,16 +339,16 @@ put_words(FILE *out, const char *word, const char *const *text, size_t n)
 	return r;
 }
 
-/* The folder that holds the modules a package may need. */
+/* The directory of the modules that a package may need. */
 static const char *
 modules_of(const struct package *p)
 {
 	static char out[PATH_MAX];
 	char *at;
 
-	(void)snprintf(out, sizeof(out), "%s", p->root); /* the same size */
+	(void)snprintf(out, sizeof(out), "%s", p->root); /* same size */
 	at = strstr(out, "/node_modules/");
-	/* a package that was installed for everybody brings its own */
+	/* a package installed system-wide includes its own */
 	if (at == NULL || (at - out >= 4 && memcmp(at - 4, "/lib", 4) == 0))
 		return p->root;
 	at[strlen("/node_modules")] = '\0';
@@ -359,14 +381,14 @@ draft_write(const struct draft *d, FILE *out)
 		r = put_words(out, "read", &one, 1);
 	}
 	if (d->dir_n > 0)
-		fprintf(out,
-		    "    # `write` instead of `read` where it has to change files\n");
+		fprintf(
+		    out, "    # use `write` instead of `read` where it changes files\n");
 	for (size_t i = 0; i < d->secret_n; i++)
 		fprintf(out, "    secret %s from env %s\n", d->secret[i], d->secret[i]);
 	fprintf(out,
-	    "    # What it may be asked to do.  Review what it has and pin that:\n"
+	    "    # The tools it may use.  Review the server's definitions and pin them:\n"
 	    "    #     kennel server pin %s -o %s.pins\n"
-	    "    # then take the # away:\n"
+	    "    # then remove the # from the next line:\n"
 	    "    # pins \"%s.pins\"\n"
 	    "    tool by-annotations\n"
 	    "    limit processes 64\n"
@@ -407,7 +429,7 @@ write_file(const struct draft *d, const char *path)
 	if (fclose(out) != 0 && r == 0)
 		r = -EIO;
 	if (r < 0)
-		(void)unlink(path); /* half a draft is none */
+		(void)unlink(path); /* leave no partial draft */
 	return r;
 }
 
@@ -435,13 +457,13 @@ finish(const struct draft *d, const char *file)
 		return r < 0 || fflush(stdout) != 0 ? EXIT_FAILED : 0;
 	}
 	if (file != NULL) {
-		(void)snprintf(path, sizeof(path), "%s", file); /* open says ENOENT */
+		(void)snprintf(path, sizeof(path), "%s", file); /* open returns ENOENT */
 	} else {
 		(void)snprintf(
 		    path, sizeof(path), "%.3000s/policies", paths_config_dir());
 		r = fd_make_dirs(path);
 		if (r < 0) {
-			log_error("unable to make %s: %s", path, strerror(-r));
+			log_error("unable to create %s: %s", path, strerror(-r));
 			return EXIT_CONFIG;
 		}
 		(void)snprintf(path, sizeof(path), "%.3000s/policies/%.200s.kennel",
@@ -462,7 +484,7 @@ finish(const struct draft *d, const char *file)
 
 /* ---- the verb -------------------------------------------------------------- */
 
-/* As the language has it: a letter or digit, then also - _ and dot. */
+/* A valid name in the language: a letter or digit, then also - _ and dot. */
 static bool
 name_ok(const char *name)
 {
@@ -503,7 +525,7 @@ init_main(int argc, char **argv)
 	if (d.name == NULL || i + 1 >= argc)
 		goto usage;
 	if (paths_config_dir() == NULL || paths_data_dir() == NULL) {
-		log_error("no home folder: set HOME or KENNEL_HOME");
+		log_error("%s", paths_why());
 		return EXIT_CONFIG;
 	}
 	d.secret = secret;

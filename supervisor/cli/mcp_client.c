@@ -1,7 +1,7 @@
 /*
- * A small MCP client over pipes.  Runs in kennel, on what a confined server has
- * said (scrubbed by its leash): believes nothing, waits a bounded time, holds
- * one message at a time.
+ * A small MCP client over pipes. Runs in kennel, on the output of a confined server
+ * (scrubbed by its leash). Trusts nothing, waits a bounded time, holds one message at
+ * a time.
  */
 #include "supervisor/cli/mcp_client.h"
 
@@ -27,7 +27,7 @@ failed(struct client *c, int r, const char *why)
 	return r;
 }
 
-/* ---- out ------------------------------------------------------------------ */
+/* ---- output --------------------------------------------------------------- */
 
 static int
 say(struct client *c)
@@ -56,12 +56,12 @@ put_question(struct client *c, const char *method, const char *params)
 		    comma, c->shown);
 	if (r == 0)
 		r = buf_puts(&c->text, "}}\n");
-	return r < 0 ? failed(c, r, "a question became too long") : 0;
+	return r < 0 ? failed(c, r, "a request is too long") : 0;
 }
 
-/* ---- in ------------------------------------------------------------------- */
+/* ---- input ---------------------------------------------------------------- */
 
-/* One line in c->m, before the deadline. */
+/* Reads one line into c->m, before the deadline. */
 static int
 hear(struct client *c, uint64_t deadline)
 {
@@ -76,7 +76,7 @@ hear(struct client *c, uint64_t deadline)
 			return failed(
 			    c, -EPROTO, "the server sent a line that is too long");
 		if (what == FRAME_LINE && json_scan(line, (size_t)len, &c->m) == 0)
-			return 0; /* what is no JSON is not for us */
+			return 0; /* ignore invalid JSON */
 		if (what == FRAME_LINE)
 			continue;
 		now = loop_now();
@@ -84,16 +84,16 @@ hear(struct client *c, uint64_t deadline)
 			return failed(c, -ETIMEDOUT, "the server did not answer in time");
 		/* syscalls: poll */
 		(void)poll(&(struct pollfd){.fd = c->from, .events = POLLIN}, 1,
-		    (int)((deadline - now) / LOOP_MS) + 1); /* frame_fill says */
+		    (int)((deadline - now) / LOOP_MS) + 1); /* reported by frame_fill */
 		r = frame_fill(&c->in);
 		if (r == 0)
 			return failed(c, -EPIPE, "the server closed its output");
 		if (r < 0 && r != -EAGAIN)
-			return failed(c, r, "unable to read what the server says");
+			return failed(c, r, "unable to read the server's output");
 	}
 }
 
-/* The server asks back: it gets an empty list of roots, a pong, or a no. */
+/* Answers a request of the server: an empty list of roots, a pong, or an error. */
 static int
 reply(struct client *c)
 {
@@ -116,7 +116,7 @@ reply(struct client *c)
 	return r < 0 ? failed(c, r, "out of memory") : say(c);
 }
 
-/* Is the line at hand the answer to our last question? */
+/* True if the current line answers our last request. */
 static bool
 is_ours(const struct client *c)
 {
@@ -145,8 +145,7 @@ answer(struct client *c)
 		if (!is_ours(c))
 			continue;
 		if ((c->m.flags & (JSON_TOP_TWICE | JSON_RESULT_TWICE)) != 0)
-			return failed(
-			    c, -EPROTO, "a key of the answer stands there twice");
+			return failed(c, -EPROTO, "duplicate key in the response");
 		if (c->m.top[TOP_RESULT].type == JSON_IS_OBJECT)
 			return 0;
 		return failed(c, -EREMOTEIO, "the server answered with an error");
@@ -178,7 +177,7 @@ greet(struct client *c)
 	if (n < 0 || (size_t)n >= sizeof(params))
 		return failed(c, -E2BIG, "too many capabilities");
 	r = client_ask(c, "initialize", params);
-	if (r == 0) { /* the answer stays where it is: nothing is read here */
+	if (r == 0) { /* the answer stays in place: nothing is read here */
 		buf_clear(&c->text);
 		r = buf_puts(&c->text,
 		    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
@@ -186,7 +185,7 @@ greet(struct client *c)
 	}
 	if (r != -EREMOTEIO)
 		return r;
-	/* One that knows only the later protocol has no initialize. */
+	/* A server that knows only the later protocol has no initialize. */
 	c->modern = true;
 	return client_ask(c, "server/discover", "");
 }

@@ -1,7 +1,6 @@
 /*
- * package.json, read with jansson: the one file that knows it.  What stands
- * there was written by a stranger: only short plain texts and paths below the
- * package are taken from it.
+ * Reads package.json with jansson; no other file includes it. Its contents are
+ * untrusted: only short plain texts and paths below the package are used.
  */
 #include "supervisor/cli/npm_package.h"
 
@@ -18,7 +17,7 @@
 
 #define FILE_MAX (4u << 20)
 
-/* Letters, digits and -._~ in parts: what a package may be called. */
+/* A valid package name: letters, digits and -._~ in parts. */
 static int
 name_ok(const char *name)
 {
@@ -50,7 +49,7 @@ int
 package_split(
     const char *spec, char name[PACKAGE_TEXT_MAX], char version[PACKAGE_TEXT_MAX])
 {
-	/* the @ of a scope is no version's */
+	/* skip the @ of a scope when looking for the version */
 	const char *at = strchr(spec[0] == '@' ? spec + 1 : spec, '@');
 	size_t n = at == NULL ? strlen(spec) : (size_t)(at - spec);
 
@@ -62,7 +61,7 @@ package_split(
 	return name_ok(name) && version_ok(version) ? 0 : -EINVAL;
 }
 
-/* A path that a package gives, below its root: 0 or -EBADMSG. */
+/* Resolves a path from the package, which must be below its root: 0 or -EBADMSG. */
 static int
 take_program(struct package *p, const char *path)
 {
@@ -75,7 +74,7 @@ take_program(struct package *p, const char *path)
 	if (realpath(joined, real) == NULL || strncmp(real, p->root, n) != 0 ||
 	    real[n] != '/')
 		return -EBADMSG;
-	(void)snprintf(p->program, sizeof(p->program), "%s", real); /* the same size */
+	(void)snprintf(p->program, sizeof(p->program), "%s", real); /* same size */
 	return 0;
 }
 
@@ -160,7 +159,7 @@ package_of(const char *file, struct package *ret)
 
 		*slash = '\0';
 		if (strcmp(dir, home) == 0)
-			break; /* a person's folder is no package, whatever lies in it */
+			break; /* a home directory is never a package */
 		r = package_read(dir, ret);
 		if (r != -ENOENT && r != -EBADMSG)
 			return r; /* a package.json without a name is only a setting */

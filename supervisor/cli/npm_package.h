@@ -1,6 +1,6 @@
 /*
- * An npm package as it lies on the disk (package.json of npm's documentation):
- * its name, its version, the programs it brings.  Nothing of it is run.
+ * An installed npm package (npm's package.json): its name, version and programs.
+ * Nothing in it is run.
  */
 #ifndef KENNEL_SUPERVISOR_CLI_PACKAGE_H
 #define KENNEL_SUPERVISOR_CLI_PACKAGE_H
@@ -10,24 +10,25 @@
 #define PACKAGE_TEXT_MAX 256
 
 struct package {
-	char root[PATH_MAX]; /* the folder of its package.json, canonical */
+	char root[PATH_MAX]; /* the directory of package.json, canonical */
 	char name[PACKAGE_TEXT_MAX];
 	char version[PACKAGE_TEXT_MAX];
-	char program[PATH_MAX]; /* its one program, or that of its own name; "" */
+	char program[PATH_MAX]; /* its only program, or the one with its name; "" */
 };
 
-/* The package in this folder.  0; -ENOENT; -EBADMSG: no package.json that can be
- * read for certain. */
+/* Reads the package in this directory. 0; -ENOENT; -EBADMSG: no unambiguous
+ * package.json. */
 int package_read(const char *root, struct package *ret);
-/* The package that this file belongs to: the nearest folder above it. */
+/* Finds the package of this file: in the nearest directory above it. */
 int package_of(const char *file, struct package *ret);
 
-/* What a word of npx asks for: "name@version" in its parts; version "" when it
- * has none.  -EINVAL when it is no name that the registry would take. */
+/* Splits an argument of npx, "name@version"; version is "" if missing. -EINVAL: not a
+ * name that the registry accepts. */
 int package_split(
     const char *spec, char name[PACKAGE_TEXT_MAX], char version[PACKAGE_TEXT_MAX]);
 
-/* Text as a JSON string, into memory of malloc.  NULL: no UTF-8, no memory. */
+/* Converts text to a JSON string; the caller frees it. NULL: invalid UTF-8, no
+ * memory. */
 char *package_json_text(const char *);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * A preset names its interpreter, its package and its folder by `let`, each on
- * a line of its own: those lines, and the server's name, are written anew.
+ * A preset defines its interpreter, package and directory with `let`, each on a line
+ * of its own. Those lines and the server's name are replaced; all else is copied.
  */
 #include "supervisor/cli/preset.h"
 
@@ -13,11 +13,11 @@
 #include <string.h>
 
 #include "shim/base/fd.h"
-#include "supervisor/cli/paths.h"
+#include "supervisor/base/paths.h"
 
 #define PRESET_MAX 65536
 
-/* A line's text behind this beginning, or NULL. */
+/* The text of a line after this prefix, or NULL. */
 static const char *
 behind(const char *line, const char *start)
 {
@@ -101,8 +101,8 @@ try_file(const struct preset_fill *f, const char *path, FILE *out)
 	return r;
 }
 
-/* A path that is one bare word of the language, and one line: what stands behind
- * a preset's `let`.  Another one gets a draft, which quotes it. */
+/* True for a path that needs no quotes in the language and is one line, as a preset's
+ * `let` requires. Any other path gets a draft, which quotes it. */
 static bool
 is_bare(const char *path)
 {
@@ -131,6 +131,6 @@ preset_write(const struct preset_fill *f, FILE *out)
 		(void)snprintf(path, sizeof(path), "%s/%s", folder, e->d_name); /* fits */
 		r = try_file(f, path, out);
 	}
-	(void)closedir(dir); /* only read */
+	(void)closedir(dir); /* read-only */
 	return r;
 }

@@ -1,6 +1,6 @@
 /*
- * The policies that come with kennel, for servers that many people run
- * (policy/presets): found by the package they are for.
+ * The policies that come with kennel for common servers (policy/presets), found by
+ * package.
  */
 #ifndef KENNEL_SUPERVISOR_CLI_PRESET_H
 #define KENNEL_SUPERVISOR_CLI_PRESET_H
@@ -8,15 +8,15 @@
 #include <stdio.h>
 
 struct preset_fill {
-	const char *server;  /* what it is to be called */
-	const char *package; /* which package it is for */
-	const char *root;    /* where that lies here */
-	const char *program; /* its interpreter here */
-	const char *dir;     /* the folder it works on, or NULL */
+	const char *server;  /* name for the server */
+	const char *package; /* the package it is for */
+	const char *root;    /* where that package is installed */
+	const char *program; /* its installed interpreter */
+	const char *dir;     /* its working directory, or NULL */
 };
 
-/* The preset for this package, with these in the places of its own.  0; -ENOENT:
- * there is none; -errno of the file. */
+/* Writes the preset for this package, with these values filled in. 0; -ENOENT: no
+ * such preset; -errno of the file. */
 int preset_write(const struct preset_fill *, FILE *);
 
 #endif

@@ -1,12 +1,12 @@
 /*
- * kennel run NAME: one server behind the agent's stdio, transparent.
+ * kennel run NAME: connects one server to the agent's stdio, transparently.
  *
- * Process: kennel.  Holds the agent's stdio and no secret.  One loop: the MCP
- * session, the leash's channel, signals, the recorder.
+ * Process: kennel. Holds the agent's stdio and no secret. One loop: the MCP session,
+ * the leash's channel, signals, the recorder.
  *
- * The end, whoever starts it (the agent closes, a signal, the server exits):
- * stdin of the server is closed, it gets a moment, then TERM, then KILL; all of
- * it within two seconds.
+ * The end, whatever its cause (the agent closes, a signal, the server exits): the
+ * server's stdin is closed; after a grace period it gets SIGTERM, then SIGKILL; all
+ * within two seconds.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -24,31 +24,32 @@
 #include "supervisor/launch/leash_approvals.h"
 #include "supervisor/mcp/mcp.h"
 
-#define EOF_GRACE_MS  800 /* after stdin closed, before TERM */
-#define TERM_GRACE_MS 400 /* after TERM, before KILL */
-/* For the agent to take what is left: as long as it takes some of it, or a moment
- * in all when the session was to end. */
+#define EOF_GRACE_MS  800 /* after closing stdin, before SIGTERM */
+#define TERM_GRACE_MS 400 /* after SIGTERM, before SIGKILL */
+/* How long the agent may take to read remaining output: as long as it makes progress,
+ * or this long in all if the session was to end. */
 #define LAST_BYTES_MS        700
 #define LAST_BYTES_ENDING_MS 200
-#define LAST_RECORDS_MS      500
-#define AGAIN_MS             10
 #define REFUSE_WAIT_MS       20000
+#define ENDS_TEXT_MAX        2048
 
 struct run {
 	struct loop loop;
 	struct opened o;
 	struct session *session;
 	struct control *control;
-	struct child_news last; /* the leash's last word, when it was heard early */
+	struct child_news last; /* the leash's last message, if received early */
 	bool heard_last;
-	struct payloads *payloads; /* NULL: the policy wants nothing kept whole */
+	struct payloads *payloads; /* NULL: the policy keeps no payloads */
 	int signals;
 	int report_slot, channel_slot;
 	int end_timer;
 	bool ending, gone;
-	size_t left; /* for the agent, when it was last looked */
+	char lost[CAUSE_MAX]; /* how the cell's PID 1 ended, if by itself */
+	size_t left;          /* bytes left for the agent at the last check */
 	int status;
-	char why[128]; /* what ended the session, first */
+	char cause[ENDS_TEXT_MAX]; /* why the leash itself ended the server */
+	struct opened_end end;     /* end.why: the first cause of the session's end */
 };
 
 static void watch_report(struct run *);
@@ -56,8 +57,8 @@ static void watch_report(struct run *);
 static void
 ends_by(struct run *u, const char *why)
 {
-	if (u->why[0] == '\0')
-		(void)snprintf(u->why, sizeof(u->why), "%s", why);
+	if (u->end.why[0] == '\0')
+		(void)snprintf(u->end.why, sizeof(u->end.why), "%s", why);
 }
 
 static void on_too_long(struct loop *, void *);
@@ -93,7 +94,7 @@ stop_when_drained(struct run *u)
 		wait_for_agent(u);
 }
 
-/* The server or its leash is gone: tell the agent what it still waits for. */
+/* The server or its leash is gone: answers the agent's open requests. */
 static void
 server_gone(struct run *u, const char *why)
 {
@@ -109,6 +110,20 @@ server_gone(struct run *u, const char *why)
 	stop_when_drained(u);
 }
 
+/* The leash ended without its last message, and the server with it. This is the
+ * cause, whatever was noticed first (mostly the end of the server's output). */
+static void
+leash_gone(struct run *u)
+{
+	loop_remove(&u->loop, u->channel_slot);
+	u->channel_slot = -1;
+	opened_leash_gone(&u->o, &u->end);
+	log_error("lost kennel-leash: %s; stopped the server", u->end.why);
+	u->status = EXIT_FAILED;
+	u->ending = true;
+	server_gone(u, u->end.why);
+}
+
 static void
 on_term(struct loop *loop, void *arg)
 {
@@ -116,11 +131,11 @@ on_term(struct loop *loop, void *arg)
 
 	(void)loop;
 	u->end_timer = -1;
-	if (!u->gone && child_end(&u->o.child, TERM_GRACE_MS) < 0)
-		server_gone(u, "the leash is gone");
+	if (!u->gone && child_end(&u->o.child, TERM_GRACE_MS) == -EPIPE)
+		leash_gone(u);
 }
 
-/* The session's callback: the agent closed, or the session cannot go on. */
+/* Callback of the session: the agent closed, or the session cannot continue. */
 static void
 on_session_end(void *arg, const char *why)
 {
@@ -161,22 +176,40 @@ on_signal(struct loop *loop, int fd, short revents, void *arg)
 	}
 }
 
-/* True: that was all that it will ever say. */
+/* The server is about to end; every sign of that has this cause. */
+static void
+on_ends(struct run *u, const struct child_news *news)
+{
+	if (u->cause[0] != '\0')
+		return;
+	(void)snprintf(u->cause, sizeof(u->cause), "%.*s; stopped the server",
+	    ENDS_TEXT_MAX - 64, news->text);
+	log_error("%s", u->cause);
+	ends_by(u, news->reason);
+	session_cause(u->session, u->cause);
+}
+
+/* True: this was the leash's last message. */
 static bool
 on_news(struct run *u, const struct child_news *news)
 {
-	if (news->type == LEASH_EXITED)
+	if (news->type == LEASH_EXITED) {
+		/* its text is valid until the next message */
+		(void)snprintf(u->lost, sizeof(u->lost), "%s", news->lost);
 		return true;
-	if (news->type != LEASH_NEEDS_RECORDER)
+	}
+	if (news->type == LEASH_ENDS)
+		on_ends(u, news);
+	else if (news->type != LEASH_NEEDS_RECORDER)
 		control_news(u->control, news);
-	/* the leash itself ends the server when nothing comes */
+	/* without an answer, the leash ends the server itself */
 	else if (opened_recorder(&u->o) < 0)
-		log_error("unable to start the recorder again");
+		log_error("unable to restart the recorder");
 	return false;
 }
 
-/* The session's: an answer is at hand, and what the leash said before it may
- * belong to it.  Its last word is for later: the session is busy. */
+/* Callback of the session: before passing on an answer, it needs the leash's earlier
+ * reports. The leash's last message waits, because the session is busy. */
 static void
 hear(void *arg)
 {
@@ -195,7 +228,7 @@ on_channel(struct loop *loop, int fd, short revents, void *arg)
 {
 	struct child_news news;
 	struct run *u = arg;
-	char why[64];
+	char why[64 + CAUSE_MAX];
 	int r = 0;
 
 	(void)loop;
@@ -208,15 +241,20 @@ on_channel(struct loop *loop, int fd, short revents, void *arg)
 	if (r == -EAGAIN)
 		return;
 	if (r < 0) {
-		u->status = EXIT_FAILED;
-		u->ending = true;
-		server_gone(u, "the leash ended unexpectedly");
+		leash_gone(u);
 		return;
 	}
 	if (!on_news(u, &news))
 		return;
 	u->status = exit_status(news.status);
-	(void)snprintf(why, sizeof(why), "the server ended with status %d", u->status);
+	if (u->lost[0] != '\0') {
+		log_error("%s; the server ended with it", u->lost);
+		(void)snprintf(why, sizeof(why), "%s", u->lost);
+		/* this is the cause, even if the end of output was noticed first */
+		(void)snprintf(u->end.why, sizeof(u->end.why), "%s", u->lost);
+	} else
+		(void)snprintf(
+		    why, sizeof(why), "the server ended with status %d", u->status);
 	server_gone(u, why);
 }
 
@@ -235,12 +273,12 @@ on_report(struct loop *loop, int fd, short revents, void *arg)
 	}
 	loop_remove(&u->loop, u->report_slot);
 	u->report_slot = -1;
-	/* one that comes and goes and writes nothing is none */
+	/* a recorder that connects and then writes nothing does not count */
 	if (!report_late(u->o.report) && open_report(&u->o) == 0) {
 		watch_report(u);
 		return;
 	}
-	log_error("the audit log is gone: nothing more is done");
+	log_error("lost the audit recorder; ending the session");
 	on_session_end(u, "no recorder");
 }
 
@@ -250,7 +288,7 @@ watch_report(struct run *u)
 	u->report_slot = loop_add(&u->loop, report_fd(u->o.report), POLLIN, on_report, u);
 }
 
-/* A policy that wants arguments or results kept gets no session without. */
+/* A policy that keeps arguments or results allows no session without this file. */
 static int
 make_payloads(struct run *u)
 {
@@ -310,7 +348,7 @@ make_session(struct run *u)
 	return control_new(&control, &u->control);
 }
 
-/* Until somebody ends it.  The session is in place. */
+/* Serves until the session ends. The session is ready. */
 static void
 serve(struct run *u)
 {
@@ -330,47 +368,6 @@ serve(struct run *u)
 	}
 }
 
-/* Our own end, beside the leash's: a session without it was killed. */
-static void
-record_end(struct run *u)
-{
-	static struct event e;
-
-	event_begin(&e, EVENT_STOP);
-	event_identity(&e, policy_str(&u->o.found.policy, u->o.found.server->name),
-	    u->o.found.policy.id);
-	event_text(&e, KEY_REASON, u->why);
-	event_number(&e, KEY_STATUS, (uint64_t)u->status);
-	if (report_send(u->o.report, &e, EVENT_GATE, NULL) < 0)
-		log_warn("unable to record how the session ended");
-}
-
-/* What was recorded last is on disk before this process is gone. */
-static void
-last_records(struct opened *o)
-{
-	uint64_t until = loop_now() + LAST_RECORDS_MS * LOOP_MS;
-
-	while (report_pending(o->report) > 0 && loop_now() < until) {
-		struct pollfd wait = {report_fd(o->report), POLLIN, 0};
-
-		if (wait.fd < 0) {
-			/* one that is just dying gives no welcome: the next may */
-			if (open_report(o) < 0)
-				(void)poll(NULL, 0, AGAIN_MS);
-			continue;
-		}
-		if (report_wants_write(o->report))
-			wait.events |= POLLOUT;
-		if (poll(&wait, 1, LAST_RECORDS_MS / 10) < 0)
-			break;
-		(void)report_ready(o->report); /* gone: seen at the top */
-	}
-	if (report_pending(o->report) > 0)
-		log_warn(
-		    "unable to record the last %zu events", report_pending(o->report));
-}
-
 static int
 run_server(const char *file, const char *name)
 {
@@ -383,9 +380,9 @@ run_server(const char *file, const char *name)
 	int status, r;
 
 	loop_init(&u.loop);
-	/* blocked from here: a signal during the start ends it at its end */
+	/* blocked from here on: a signal during the start takes effect after it */
 	if (open_signals(&u.signals) < 0)
-		die("unable to take signals");
+		die("unable to set up signals");
 	status = open_server(&(struct open_order){.file = file,
 				 .name = name,
 				 .mode = LEASH_RUN,
@@ -408,13 +405,14 @@ run_server(const char *file, const char *name)
 	else {
 		open_confine(&u.o);
 		serve(&u);
-		record_end(&u);
+		u.end.status = u.status;
+		opened_record_end(&u.o, &u.end);
 	}
 	control_free(u.control);
 	session_free(u.session);
 	close_desk(&u.o);
 	payloads_close(u.payloads);
-	last_records(&u.o);
+	opened_last_records(&u.o);
 	opened_free(&u.o);
 	fd_close(&u.signals);
 	return r < 0 ? EXIT_FAILED : u.status;

@@ -1,9 +1,9 @@
 /*
  * kennel secret: the table of its verbs.
  *
- * Process: kennel, before it is anything else.  What shows metadata runs here;
- * what could meet a value is kennel-secret's, which is started with our terminal
- * and descriptors: no value passes through a process that is linked with MCP.
+ * Process: kennel. Verbs that show metadata run here. Verbs that could handle a value
+ * run in kennel-secret, which is started with our terminal and descriptors: no value
+ * passes through a process that is linked with MCP.
  */
 #include <errno.h>
 #include <limits.h>
@@ -17,51 +17,53 @@
 
 #include "shim/base/log.h"
 #include "supervisor/cli/cli.h"
-#include "supervisor/cli/paths.h"
+#include "supervisor/base/paths.h"
 #include "supervisor/cli/secret.h"
 
-#define ARGS_MAX 64 /* words behind "kennel secret" */
+#define ARGS_MAX 64 /* arguments after "kennel secret" */
 
 static const struct verb {
 	const char *name;
-	int (*main)(int argc, char **argv); /* NULL: kennel-secret's */
+	int (*main)(int argc, char **argv); /* NULL: runs in kennel-secret */
 	const char *takes, *what;
 } verbs[] = {
     {"list", secret_list_main,
 	"[--json] [--all] [--contains TEXT] [--scope SCOPE] [--status WORD]",
-	"what the manifest declares"},
+	"list the secrets of the manifest"},
     {"show", secret_show_main, "[--json] PATH",
-	"all that is known about a secret, but its value"},
-    {"validate", secret_validate_main, "[--json] [--strict]",
-	"are the manifests in order?"},
-    {"sources", secret_sources_main, "[--json] [PATH]", "where values come from"},
-    {"catalog", secret_catalog_main, "list|show NAME|validate", "where tokens come from"},
-    {"init", NULL, "", "a vault of one's own"},
-    {"set", secret_put_main, "PATH", "a value, typed or from a descriptor"},
-    {"rotate", secret_put_main, "PATH", "a new value in the place of an old one"},
-    {"remove", NULL, "PATH", "out of the vault"},
+	"show a secret's description, never its value"},
+    {"validate", secret_validate_main, "[--json] [--strict]", "check the manifests"},
+    {"sources", secret_sources_main, "[--json] [PATH]",
+	"show which source provides a value"},
+    {"catalog", secret_catalog_main, "list|show NAME|validate",
+	"show the known kinds of tokens"},
+    {"init", NULL, "", "create your vault"},
+    {"set", secret_put_main, "PATH", "store a value, typed or from a descriptor"},
+    {"rotate", secret_put_main, "PATH", "replace a value"},
+    {"remove", NULL, "PATH", "remove a value from the vault"},
     {"versions", NULL, "[PATH [--restore N]]",
-	"the values of a path, by number and date"},
-    {"grant", grant_main, "PATH --server NAME --policy FILE", "a server may have it"},
-    {"grants", NULL, "", "who may have what"},
-    {"revoke", NULL, "PATH [--server NAME]", "a grant is taken back"},
-    {"unlock", NULL, "", "the vault is opened for a while"},
-    {"lock", NULL, "", "and closed"},
-    {"recover", NULL, "", "a new passphrase by the recovery phrase"},
-    {"export-recovery", NULL, "", "a recovery phrase"},
+	"list the versions of a value, or restore one"},
+    {"grant", grant_main, "PATH --server NAME --policy FILE", "let a server use a value"},
+    {"grants", NULL, "", "list the grants"},
+    {"revoke", NULL, "PATH [--server NAME]", "revoke grants"},
+    {"unlock", NULL, "", "open the vault for a limited time"},
+    {"lock", NULL, "", "close the vault"},
+    {"recover", NULL, "", "set a new passphrase, with the recovery phrase"},
+    {"export-recovery", NULL, "", "create a recovery phrase"},
 };
 
 static int
 usage(FILE *to)
 {
-	fprintf(to, "usage: kennel secret VERB ...; none of them shows a value\n\n");
+	fprintf(to, "usage: kennel secret VERB ...; no verb shows a value\n\n");
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
 		fprintf(to, "  kennel secret %s%s%s: %s\n", verbs[i].name,
 		    verbs[i].takes[0] != '\0' ? " " : "", verbs[i].takes, verbs[i].what);
 	return to == stdout ? 0 : EXIT_USAGE;
 }
 
-/* Where the vault and its keeper's socket are: it asks no one else. */
+/* Passes the paths of the vault and of the keeper's socket, its only source for
+ * them. */
 int
 secret_places(void)
 {
@@ -69,22 +71,26 @@ secret_places(void)
 
 	if (vault == NULL || run == NULL || setenv("KENNEL_VAULT_AT", vault, 1) < 0 ||
 	    setenv("KENNEL_RUN_AT", run, 1) < 0) {
-		fprintf(stderr, "kennel secret: there is no home folder\n");
+		fprintf(stderr, "kennel secret: %s\n", paths_why());
 		return EXIT_CONFIG;
 	}
 	return 0;
 }
 
-/* In the child. */
+/* Runs in the child. */
 static void
 become(const char *path, char **word)
 {
-	/* no value is typed for a parent that is gone; early: prctl execve */
+	/*
+	 * without its parent, the child must not prompt for a value;
+	 * early: prctl execve
+	 */
 	if (prctl(PR_SET_PDEATHSIG, SIGTERM) == 0)
 		(void)execv(path, word);
 	fprintf(stderr, "kennel secret: unable to run %s: %s\n", path, strerror(errno));
 	if (errno == ENOENT)
-		fprintf(stderr, "kennel secret: this installation has no vault\n");
+		fprintf(stderr,
+		    "kennel secret: this installation does not include the vault\n");
 	_exit(EXIT_FAILED);
 }
 
@@ -94,7 +100,7 @@ start(const char *path, char **word)
 	int status;
 	pid_t child;
 
-	(void)fflush(NULL); /* what is not written yet is ours alone */
+	(void)fflush(NULL); /* unwritten output stays with the parent */
 	/* early: clone fork vfork wait4 */
 	child = fork();
 	if (child == 0)
@@ -119,14 +125,14 @@ secret_become(int argc, char **argv)
 	int status;
 
 	if (argc > ARGS_MAX) {
-		fprintf(stderr, "kennel secret: more than %d words\n", ARGS_MAX);
+		fprintf(stderr, "kennel secret: more than %d arguments\n", ARGS_MAX);
 		return EXIT_USAGE;
 	}
 	if (own == NULL || strlen(own) >= sizeof(path)) {
-		fprintf(stderr, "kennel secret: where this program lies is not known\n");
+		fprintf(stderr, "kennel secret: unable to find kennel-secret\n");
 		return EXIT_FAILED;
 	}
-	memcpy(path, own, strlen(own) + 1); /* the next one's, too */
+	memcpy(path, own, strlen(own) + 1); /* the next call overwrites it */
 	status = secret_places();
 	if (status == 0)
 		status = vault_log_begin(argc, argv);
@@ -154,7 +160,7 @@ secret_main(int argc, char **argv)
 		return verbs[i].main != NULL ? verbs[i].main(argc, argv)
 					     : secret_become(argc, argv);
 	}
-	if (argc > 0) /* not shown: it may be a value in the wrong place */
-		fprintf(stderr, "kennel secret: there is no such verb\n");
+	if (argc > 0) /* do not show it: it may be a misplaced value */
+		fprintf(stderr, "kennel secret: unknown verb\n");
 	return usage(stderr);
 }

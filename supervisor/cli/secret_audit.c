@@ -1,11 +1,10 @@
 /*
- * What people do to the vault, in the audit log: who may have what, when it was
- * unlocked, which path got another value.
+ * Records in the audit log what users do to the vault: grants, unlocking, new values.
  *
- * Process: kennel, beside the kennel-secret that does it.  It knows the verb and
- * the path and how it ended, and never a value.  The keeper itself speaks to no
- * recorder: what is asked of it by its socket alone, and that it locked itself,
- * stands in keeper.log (docs/TRUST.md).
+ * Process: kennel, next to the kennel-secret that does the work. It knows the verb,
+ * the path and the outcome, never a value. The keeper itself connects to no recorder:
+ * requests that arrive only at its socket, and its automatic lock, are in keeper.log
+ * (docs/TRUST.md).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,15 +15,15 @@
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "supervisor/cli/cli.h"
-#include "supervisor/cli/paths.h"
+#include "supervisor/base/paths.h"
 #include "supervisor/cli/secret.h"
 
 #define RECORDER_WAIT_MS 5000
 #define TRIES            5
 #define NAME_CHARS       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 
-/* gives: it gives power, and is on disk before it does; what takes power away is
- * done in any case. */
+/* gives: the verb grants access, and is recorded on disk before it does; a verb that
+ * removes access is done in any case. */
 static const struct {
 	const char *verb;
 	bool gives;
@@ -44,11 +43,11 @@ static const struct {
 
 static struct {
 	struct report *report;
-	const char *verb, *path, *server; /* NULL: none was named, or none that is one */
+	const char *verb, *path, *server; /* NULL: missing or invalid */
 	bool gives;
 } the;
 
-/* Words that are what they should be; a value in the wrong place is not kept. */
+/* Keeps only valid arguments; a misplaced value is dropped. */
 static void
 take_words(int argc, char **argv)
 {
@@ -102,7 +101,7 @@ reach(void)
 
 	if (place.log_dir == NULL || place.run_dir == NULL)
 		return -ENOENT;
-	/* each of them is static, and the next one's */
+	/* each call overwrites the static string */
 	(void)snprintf(log, sizeof(log), "%s", place.log_dir);
 	(void)snprintf(run, sizeof(run), "%s", place.run_dir);
 	(void)snprintf(
@@ -111,7 +110,7 @@ reach(void)
 	r = fd_make_dirs(log);
 	if (r == 0)
 		r = fd_make_dirs(run);
-	/* one that was just leaving gives no welcome: then there is a new one */
+	/* a recorder that is just ending sends no WELCOME: try again for a new one */
 	for (int i = 0; (r == 0 && the.report == NULL) || (r == -EPIPE && i < TRIES);
 	     i++) {
 		r = audit_connect(&place, RECORDER_WAIT_MS, &sock);
@@ -147,11 +146,11 @@ vault_log_begin(int argc, char **argv)
 	report_free(the.report);
 	the.report = NULL;
 	if (!the.gives) {
-		log_warn("secret %s: it cannot be written into the audit log: %s",
-		    the.verb, strerror(-r));
+		log_warn("secret %s: unable to record it in the audit log: %s", the.verb,
+		    strerror(-r));
 		return 0;
 	}
-	log_error("secret %s: the audit log cannot be written (%s): nothing is done",
+	log_error("secret %s: unable to write the audit log (%s); nothing was done",
 	    the.verb, strerror(-r));
 	return EXIT_FAILED;
 }
@@ -166,7 +165,7 @@ vault_log_end(int status)
 	if (record(status == 0 ? "done" : "failed", status == 0 ? "allow" : "deny",
 		&number) < 0 ||
 	    report_wait(the.report, number, RECORDER_WAIT_MS) < 0)
-		log_warn("secret %s: how it ended could not be recorded", the.verb);
+		log_warn("secret %s: unable to record the result", the.verb);
 	report_free(the.report);
 	the.report = NULL;
 }

@@ -1,8 +1,8 @@
 /*
- * kennel secret grant: the policy that a grant is for, found and compiled as it is
- * for a start; then this process becomes kennel-secret, which is handed the bytes.
+ * kennel secret grant: finds the policy of a grant and compiles it as for a start;
+ * then this process becomes kennel-secret, which gets the bytes.
  *
- * Process: kennel, for a moment.
+ * Process: kennel, briefly.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ usage(void)
 	return EXIT_USAGE;
 }
 
-/* Takes --policy FILE out of the words and sees which server is meant. */
+/* Removes --policy FILE from the arguments and finds the server's name. */
 static int
 read_words(int argc, char **argv, char *word[], int *ret_n, const char **ret_file,
     const char **ret_server)
@@ -59,7 +59,7 @@ grant_main(int argc, char **argv)
 		log_error("secret grant: %s", why);
 		return status;
 	}
-	fd = fcntl(found.fd, F_DUPFD, 3); /* not close-on-exec: handed on */
+	fd = fcntl(found.fd, F_DUPFD, 3); /* not close-on-exec: inherited */
 	if (fd < 0) {
 		found_free(&found);
 		return EXIT_FAILED;

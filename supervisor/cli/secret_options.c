@@ -1,5 +1,5 @@
 /*
- * Options of the verbs that show metadata, and which project is meant.
+ * Options of the verbs that show metadata, and finding the project.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 static const struct option_row {
 	const char *name;
 	unsigned int may;
-	size_t text; /* offset of a const char *, which the next word fills */
+	size_t text; /* offset of a const char *, set to the next argument */
 	size_t flag; /* or of a bool */
 } rows[] = {
     {"--project", 0, offsetof(struct secret_options, project), 0},
@@ -55,13 +55,13 @@ secret_options(int argc, char **argv, unsigned int may, int word_min, int word_m
 	for (int i = 1; i < argc; i++) {
 		if (argv[i][0] != '-') {
 			if (o.word_n == word_max)
-				return usage(argv[0], "there is a word too many", "");
+				return usage(argv[0], "too many arguments", "");
 			o.word[o.word_n++] = argv[i];
 			continue;
 		}
 		row = row_find(argv[i], may);
 		if (row == NULL)
-			return usage(argv[0], "there is an option that it has not", "");
+			return usage(argv[0], "unknown option", "");
 		if (row->flag != 0) {
 			*((bool *)((char *)&o + row->flag)) = true;
 			continue;
@@ -72,7 +72,7 @@ secret_options(int argc, char **argv, unsigned int may, int word_min, int word_m
 		memcpy((char *)&o + row->text, &text, sizeof(text));
 	}
 	if (o.word_n < word_min)
-		return usage(argv[0], "a word is missing", "");
+		return usage(argv[0], "missing argument", "");
 	if (o.filter.status != NULL && meta_status_find(o.filter.status) < 0)
 		return usage(
 		    argv[0], "--status takes registered, expiring or expired", "");

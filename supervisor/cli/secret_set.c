@@ -1,19 +1,19 @@
 /*
- * kennel secret set, rotate: which shape the manifests say that the value has.
- * kennel-secret, which this process becomes, compares it; no value is here.
+ * kennel secret set, rotate: finds the token format that the manifests give for the
+ * value. This process becomes kennel-secret, which compares it; no value is here.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "policy/manifests/manifests.h"
-#include "policy/shape.h"
+#include "policy/manifests/token_format.h"
 #include "supervisor/cli/cli.h"
-#include "supervisor/cli/paths.h"
+#include "supervisor/base/paths.h"
 #include "supervisor/cli/secret.h"
 
 #define WORDS_MAX 32
 
-/* The shape of this path's values, or NULL: none is named, or none that is known. */
+/* The token format of this path, or NULL: none given, or unknown. */
 static const char *
 shape_of(const char *path)
 {
@@ -22,8 +22,8 @@ shape_of(const char *path)
 	struct metas m;
 
 	if (metas_read(secret_project(&here), paths_config_dir(), 0, stderr, &m) < 0) {
-		fprintf(stderr, "kennel secret: the value is kept without a look at its "
-				"shape\n");
+		fprintf(stderr,
+		    "kennel secret: the value is stored without a check of its format\n");
 		return NULL;
 	}
 	for (size_t i = 0; i < m.n; i++)
@@ -31,7 +31,7 @@ shape_of(const char *path)
 		    strcmp(m.meta[i].path, path) == 0)
 			found = shape_find(m.meta[i].pattern);
 	metas_free(&m);
-	return found == NULL ? NULL : found->name; /* the table's own */
+	return found == NULL ? NULL : found->name; /* the table's string */
 }
 
 int
@@ -42,7 +42,7 @@ secret_put_main(int argc, char **argv)
 	int n = 0;
 
 	if (argc > WORDS_MAX) {
-		fprintf(stderr, "kennel secret: more than %d words\n", WORDS_MAX);
+		fprintf(stderr, "kennel secret: more than %d arguments\n", WORDS_MAX);
 		return EXIT_USAGE;
 	}
 	for (int i = 0; i < argc; i++) {

@@ -1,6 +1,6 @@
 /*
- * kennel secret list, show, validate: what manifests say, and whether they are in
- * order.  No source is asked and no value is met.
+ * kennel secret list, show, validate: show manifests and check them. They contact no
+ * source and handle no value.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -8,15 +8,15 @@
 
 #include "policy/manifests/catalog.h"
 #include "policy/lang/output.h"
-#include "policy/shape.h"
+#include "policy/manifests/token_format.h"
 #include "supervisor/cli/cli.h"
-#include "supervisor/cli/paths.h"
+#include "supervisor/base/paths.h"
 #include "supervisor/cli/secret.h"
 
 #define EXIT_NO 1
 
-/* An error in the form that the agent's tools have: its code, then what it is
- * about.  The path is shown only when it is one. */
+/* Prints an error in the format of the agent's tools: its code, then its object.
+ * Shows the path only if it is a valid one. */
 static int
 refused(
     const struct secret_options *o, enum meta_error kind, const char *path, int status)
@@ -52,7 +52,7 @@ read_all(const struct secret_options *o, unsigned int how, struct metas *ret)
 	return refused(o, META_MERGE_FAILED, NULL, EXIT_INPUT);
 }
 
-/* What was printed has arrived, or it is told. */
+/* Reports an error if the output could not be written. */
 static int
 flushed(int status)
 {
@@ -88,7 +88,7 @@ secret_list_main(int argc, char **argv)
 
 /* ---- show ----------------------------------------------------------------- */
 
-/* What the catalog knows of where it comes from. */
+/* Shows the catalog's information about its origin. */
 static void
 show_catalog(const struct secret_options *o, const struct meta *m)
 {
@@ -97,7 +97,7 @@ show_catalog(const struct secret_options *o, const struct meta *m)
 
 	if (m->pattern == NULL ||
 	    catalog_read(secret_project(o), paths_config_dir(), stderr, &c) != 0)
-		return; /* told; the secret itself has been shown */
+		return; /* reported; the secret itself has been shown */
 	t = catalog_of_pattern(&c, m->pattern);
 	if (t != NULL) {
 		printf("\nthe catalog knows this pattern:\n");
@@ -106,7 +106,7 @@ show_catalog(const struct secret_options *o, const struct meta *m)
 	catalog_free(&c);
 }
 
-/* Any row of this path, for a person who asks for --all. */
+/* Finds any row of this path, for --all. */
 static const struct meta *
 find_all(const struct metas *m, const char *path)
 {
@@ -152,7 +152,7 @@ secret_show_main(int argc, char **argv)
 
 /* ---- validate ------------------------------------------------------------- */
 
-/* A pattern that nothing knows is most likely misspelt. */
+/* A token format that is unknown is probably misspelt. */
 static size_t
 patterns_check(const struct metas *m, const struct catalog *c)
 {
@@ -165,7 +165,7 @@ patterns_check(const struct metas *m, const struct catalog *c)
 		    catalog_of_pattern(c, pattern) != NULL)
 			continue;
 		fprintf(stderr,
-		    META_FILE ": warning: `pattern` of %s: no such shape is known\n",
+		    META_FILE ": warning: `pattern` of %s: unknown token format\n",
 		    m->meta[i].path);
 		odd++;
 	}

@@ -1,8 +1,8 @@
 /*
- * kennel secret sources: what sources.kennel says, which source answers for a path,
- * and whether its plugin is the one that its sidecar means.
+ * kennel secret sources: shows sources.kennel, which source answers for a path, and
+ * whether its plugin matches its sidecar.
  *
- * Process: kennel.  No source is asked, no plugin is started, no value is met.
+ * Process: kennel. Contacts no source, starts no plugin, handles no value.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,9 +20,9 @@
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/secret.h"
 
-#define PROGRAM_LEN_MAX (64u << 20) /* as the leash has it */
+#define PROGRAM_LEN_MAX (64u << 20) /* same limit as in the leash */
 
-/* The plugin's program, by what its sidecar says of it. */
+/* Checks the plugin's program against its sidecar. */
 static const char *
 program_state(const struct sidecar *car)
 {
@@ -60,7 +60,7 @@ by_name(const struct route *x)
 	return x == NULL ? "" : names[x->by];
 }
 
-/* ---- for people ----------------------------------------------------------------- */
+/* ---- text output ---------------------------------------------------------------- */
 
 static void
 plain(const char *text)
@@ -123,7 +123,7 @@ say_answer(const char *path, const struct route *x, const struct answer *a)
 	(void)printf("%s: source ", path);
 	plain(a->source->name.text);
 	if (x == NULL)
-		(void)fputs(", for no line says another", stdout);
+		(void)fputs(", by default", stdout);
 	else
 		(void)printf(", by `%s` on line %u", by_name(x), x->at.line);
 	(void)fputs(", as ", stdout);
@@ -132,7 +132,7 @@ say_answer(const char *path, const struct route *x, const struct answer *a)
 	say_source(a->source);
 }
 
-/* ---- for programs ----------------------------------------------------------------- */
+/* ---- JSON output ------------------------------------------------------------------ */
 
 static void
 json_source(struct out *o, const char *key, const struct routed_source *s)

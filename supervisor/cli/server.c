@@ -1,6 +1,6 @@
 /*
- * kennel server VERB.  log NAME: what a server wrote to its standard error, scrubbed
- * and made printable by its leash before it was stored.
+ * kennel server VERB. log NAME: shows a server's standard error; its leash scrubbed
+ * it and made it printable before storing it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "supervisor/cli/cli.h"
-#include "supervisor/cli/paths.h"
+#include "supervisor/base/paths.h"
 
 static int
 copy_file(const char *path)
@@ -41,7 +41,7 @@ server_log(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (dir == NULL) {
-		log_error("no home folder: set HOME or KENNEL_HOME");
+		log_error("%s", paths_why());
 		return EXIT_CONFIG;
 	}
 	(void)snprintf(path, sizeof(path), "%s/%.200s.log.1", dir, argv[1]);

@@ -1,11 +1,11 @@
 /*
- * kennel server pin: a server is started in its cell, asked what it has, and
- * what it says is written down for a person to review (docs/FORMAT.pins).
+ * kennel server pin: starts a server in its cell, requests its definitions, and
+ * writes them to a file for the user to review (docs/FORMAT.pins).
  *
- * Runs as kennel, on what the server says: its answers are data, never shown
- * but by their names, and those made inert.  The server runs under `kennel
- * exec`, so that there is one way to launch; the gates of the policy are not
- * asked, for what is denied is worth reviewing too.
+ * Runs as kennel, on the server's output: its answers are data; only their names are
+ * shown, escaped. The server runs under `kennel exec`, so that there is one way to
+ * launch. The gates of the policy are not applied, because denied definitions are
+ * worth reviewing too.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -47,11 +47,11 @@ struct pinning {
 
 static const struct list {
 	enum sealed_pin_kind kind;
-	const char *word; /* in the file */
+	const char *word; /* keyword in the file */
 	const char *method;
 	enum json_result key;
-	const char *name;       /* the member that is its name */
-	const char *capability; /* the server says that it has such */
+	const char *name;       /* the member that holds its name */
+	const char *capability; /* the capability that announces it */
 } lists[] = {
     {PIN_TOOL, "tool", "tools/list", RESULT_TOOLS, "name", "tools"},
     {PIN_RESOURCE, "resource", "resources/list", RESULT_RESOURCES, "uri", "resources"},
@@ -98,8 +98,8 @@ by_bytes(const struct buf *a, const struct buf *b)
 	return d != 0 ? d : (a->len > b->len) - (a->len < b->len);
 }
 
-/* The same definition for other client capabilities is one row: 1.  Two of one
- * name in one list are none that can be told apart. */
+/* 1: this row exists, from other client capabilities. Two different definitions with
+ * one name in one list are an error, because calls could not distinguish them. */
 static int
 row_known(const struct pinning *p, const struct row *row)
 {
@@ -123,7 +123,7 @@ row_keep(struct pinning *p, struct row *row)
 	int r = row_known(p, row);
 
 	if (r < 0)
-		return failed(p, r, "two definitions of the server have one name");
+		return failed(p, r, "two definitions of the server have the same name");
 	if (r > 0) {
 		row_free(row);
 		return 0;
@@ -139,7 +139,7 @@ row_keep(struct pinning *p, struct row *row)
 	return 0;
 }
 
-/* name JSON_IS_NONE: it has none. */
+/* name JSON_IS_NONE: no name. */
 static int
 row_add(struct pinning *p, enum sealed_pin_kind kind, struct json name, struct json body,
     const char *variant)
@@ -153,7 +153,7 @@ row_add(struct pinning *p, enum sealed_pin_kind kind, struct json name, struct j
 				      : json_canon(name, &row.name);
 	if (r == 0)
 		r = json_canon(body, &row.body);
-	r = r < 0 ? failed(p, r, "a definition cannot be read for certain")
+	r = r < 0 ? failed(p, r, "a definition has no unambiguous reading")
 		  : row_keep(p, &row);
 	if (r < 0)
 		row_free(&row);
@@ -173,7 +173,7 @@ by_row(const void *one, const void *two)
 	return d != 0 ? d : by_bytes(&a->body, &b->body);
 }
 
-/* ---- asking ----------------------------------------------------------------- */
+/* ---- requests --------------------------------------------------------------- */
 
 static int
 add_items(struct pinning *p, const struct list *l, struct json items, const char *variant)
@@ -182,11 +182,11 @@ add_items(struct pinning *p, const struct list *l, struct json items, const char
 	struct json_walk w;
 	int r = 0;
 
-	/* some answer a question that they do not know with anything at all */
+	/* some servers answer an unknown request with arbitrary results */
 	if (items.type == JSON_IS_NONE && l->kind == PIN_TEMPLATE)
 		return 0;
 	if (items.type != JSON_IS_ARRAY)
-		return failed(p, -EPROTO, "a list of the server is no list");
+		return failed(p, -EPROTO, "a list of the server is not an array");
 	json_walk(&w, items);
 	while (r == 0 && json_next(&w, &key, &item)) {
 		if (json_get(item, l->name, &name) < 0 || name.type != JSON_IS_STRING)
@@ -216,10 +216,10 @@ ask_list(struct pinning *p, struct client *c, const struct list *l, const char *
 		(void)snprintf(params, sizeof(params), "\"cursor\":%.*s", /* fits */
 		    (int)cursor.len, (const char *)cursor.at);
 	}
-	return failed(p, -E2BIG, "a list of the server has no end");
+	return failed(p, -E2BIG, "a list of the server has too many pages");
 }
 
-/* What it said when it was greeted; which lists it has, as bits. */
+/* Adds the initialize response; sets the lists that it announces, as bits. */
 static int
 add_greeting(struct pinning *p, struct client *c, const char *variant, uint32_t *ret_has)
 {
@@ -232,12 +232,17 @@ add_greeting(struct pinning *p, struct client *c, const char *variant, uint32_t 
 		if (lists[i].method != NULL)
 			continue;
 		r = json_get(c->m.top[TOP_RESULT], lists[i].name, &value);
+		/* since 2026-07-28 */
+		if (r == -ENOENT && lists[i].kind == PIN_SERVER_INFO)
+			r = json_get(c->m.result[RESULT_META], META_SERVER_INFO, &value);
 		if (r == -ENOENT)
 			continue;
 		if (r == 0)
 			r = row_add(p, lists[i].kind, none, value, variant);
 		if (r < 0)
-			return failed(p, r, "what the server greets with is not clear");
+			return failed(p, r,
+			    "the server's response to `initialize` has no unambiguous "
+			    "reading");
 	}
 	if (json_get(c->m.top[TOP_RESULT], "capabilities", &value) == 0)
 		for (size_t i = 0; i < LISTS; i++)
@@ -258,7 +263,7 @@ ask_all(struct pinning *p, struct client *c, const char *variant)
 		if ((has & 1u << i) == 0)
 			continue;
 		r = ask_list(p, c, &lists[i], variant);
-		/* resources without templates answer the latter with an error */
+		/* servers with resources but no templates answer with an error */
 		if (r == -EREMOTEIO && lists[i].kind == PIN_TEMPLATE)
 			r = 0;
 	}
@@ -267,7 +272,7 @@ ask_all(struct pinning *p, struct client *c, const char *variant)
 
 /* ---- the server ------------------------------------------------------------- */
 
-/* The argv that `run` grants, behind "kennel exec ... --". */
+/* Builds the argv that `run` grants, after "kennel exec ... --". */
 static int
 run_argv(struct pinning *p, const char **argv, size_t cap, size_t *ret_n)
 {
@@ -314,10 +319,10 @@ spawn(struct pinning *p, pid_t *ret_pid, int *ret_to, int *ret_from)
 		r = failed(p, -errno, "unable to make pipes");
 		goto out;
 	}
-	(void)posix_spawn_file_actions_adddup2(&act, in[0], 0);  /* shows at the spawn */
-	(void)posix_spawn_file_actions_adddup2(&act, out[1], 1); /* the same */
+	(void)posix_spawn_file_actions_adddup2(&act, in[0], 0);  /* else it fails */
+	(void)posix_spawn_file_actions_adddup2(&act, out[1], 1); /* so */
 	r = -posix_spawn(ret_pid, "/proc/self/exe", &act, NULL,
-	    (char *const *)(uintptr_t)argv, environ); /* spawn changes nothing */
+	    (char *const *)(uintptr_t)argv, environ); /* spawn does not modify it */
 	(void)posix_spawn_file_actions_destroy(&act); /* frees */
 	if (r < 0) {
 		r = failed(p, r, "unable to start kennel exec");
@@ -334,7 +339,7 @@ out:
 	return r;
 }
 
-/* Its input is closed; one that does not end by itself is told to. */
+/* Its input is closed; if it does not exit by itself, sends SIGTERM. */
 static void
 reap(pid_t pid)
 {
@@ -344,7 +349,7 @@ reap(pid_t pid)
 	for (int i = 0; i < 30; i++) {
 		if (waitpid(pid, &status, WNOHANG) != 0)
 			return;
-		(void)usleep(100000); /* once more round */
+		(void)usleep(100000); /* one more round */
 	}
 	(void)kill(pid, SIGTERM);       /* kennel exec ends its server and itself */
 	(void)waitpid(pid, &status, 0); /* ours */
@@ -362,7 +367,7 @@ pin_variant(struct pinning *p, const char *variant, const char *capabilities)
 		return r;
 	r = client_open(&c, to, from, capabilities);
 	if (r < 0)
-		(void)failed(p, r, c.why); /* r says it */
+		(void)failed(p, r, c.why); /* r has the error */
 	else
 		r = ask_all(p, &c, variant);
 	client_free(&c);
@@ -370,7 +375,7 @@ pin_variant(struct pinning *p, const char *variant, const char *capabilities)
 	return r;
 }
 
-/* ---- out -------------------------------------------------------------------- */
+/* ---- output ----------------------------------------------------------------- */
 
 static int
 write_rows(const struct pinning *p, FILE *out)
@@ -416,11 +421,11 @@ write_file(const struct pinning *p)
 	if (r == 0 && rename(temp, p->out) != 0)
 		r = -errno;
 	if (r != 0)
-		(void)unlink(temp); /* the reason is in r already */
+		(void)unlink(temp); /* r has the error already */
 	return r;
 }
 
-/* ---- the difference --------------------------------------------------------- */
+/* ---- comparison ------------------------------------------------------------- */
 
 static bool
 is_pin(const struct pinning *p, const struct sealed_pin *pin, const struct row *row,
@@ -463,7 +468,7 @@ tell(const char *what, enum sealed_pin_kind kind, const void *name, size_t len)
 	    log_quote(text, sizeof(text), name, len));
 }
 
-/* One line for each definition that is not as it was pinned; how many. */
+/* Prints one line for each definition that differs from its pin; returns how many. */
 static size_t
 tell_diff(const struct pinning *p)
 {
@@ -496,8 +501,8 @@ tell_diff(const struct pinning *p)
 
 /* ---- the verb --------------------------------------------------------------- */
 
-/* The client capabilities that the policy lets the server see, as it is written
- * in the file and as the server is shown them. */
+/* The client capabilities that the policy lets the server see, in the form of the
+ * file and in the form sent to the server. */
 static void
 capabilities(const struct sealed_server *s, char variant[64], char shown[96])
 {
@@ -575,7 +580,7 @@ pin_main(int argc, char **argv)
 	}
 	if (p.server == NULL || (p.diff && p.out != NULL))
 		goto usage;
-	(void)signal(SIGPIPE, SIG_IGN); /* a good signal: cannot fail */
+	(void)signal(SIGPIPE, SIG_IGN); /* cannot fail: valid signal */
 	status = find_policy(p.file, p.server, &p.found, NULL, 0);
 	if (status != 0)
 		return status;

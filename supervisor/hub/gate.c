@@ -1,29 +1,32 @@
 /*
- * The one place where the supervisor asks the policy about a name, so that
- * what a list shows and what a call may do can never differ.
+ * The only place where the supervisor queries the policy about a name, so that the
+ * contents of a list and the permissions of a call can never differ.
  */
 #include "supervisor/hub/hub.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define NAME_SHOWN 128 /* bytes of the name in a sentence */
+#include "policy/sealed/values/method_name.h"
+#include "policy/sealed/values/uri.h"
 
-/* Which pins speak about what may be named there. */
+#define NAME_SHOWN 128 /* bytes of the name in a message */
+
+/* The kinds of pins that apply to each kind of name. */
 static const enum sealed_pin_kind pin_kind[] = {
     [GATE_TOOL] = PIN_TOOL,
     [GATE_RESOURCE] = PIN_RESOURCE,
     [GATE_PROMPT] = PIN_PROMPT,
 };
 
-/* A resource may be named that no list shows: only one that is known to differ
- * from its pin is held back. */
+/* A resource may be used although no list shows it; only one that is known to differ
+ * from its pin is refused. */
 static enum pin_state
 pin_of(const struct gate_ask *ask)
 {
 	enum pin_state state;
 
-	if (ask->pins == NULL)
+	if (ask->pins == NULL || ask->kind > GATE_PROMPT)
 		return PIN_OFF;
 	state = pins_state(ask->pins, pin_kind[ask->kind], ask->name, ask->name_len);
 	return state == PIN_MISSING && ask->kind == GATE_RESOURCE ? PIN_OFF : state;
@@ -51,6 +54,9 @@ gate_judge(const struct gate_ask *ask, struct gate_answer *ret)
 	reviewed = ret->pin == PIN_OFF || ret->pin == PIN_FITS;
 	ret->allowed = a.verdict == VERDICT_ALLOW && reviewed;
 	ret->asks = a.verdict == VERDICT_ASK && reviewed;
+	ret->method = ask->kind == GATE_METHOD;
+	ret->odd =
+	    ask->kind == GATE_RESOURCE && uri_form(ask->name, ask->name_len) == URI_ODD;
 	ret->because = ret->instead = "";
 	ret->at[0] = '\0';
 	if (a.gate == NULL)
@@ -60,34 +66,62 @@ gate_judge(const struct gate_ask *ask, struct gate_answer *ret)
 	(void)policy_at(ask->policy, a.gate->at, ret->at, sizeof(ret->at)); /* ret->at */
 }
 
-/* What happened, before the policy's own words. */
+static void
+put_method(const struct gate_answer *a, const char *name, char out[GATE_TEXT_MAX])
+{
+	bool twin = method_form(name, strlen(name)) == METHOD_TWIN;
+
+	if (a->at[0] != '\0')
+		(void)snprintf(out, GATE_TEXT_MAX,
+		    "kennel: the policy denies the method \"%.*s\" (%s); it was not "
+		    "forwarded",
+		    NAME_SHOWN, name, a->at); /* may be truncated */
+	else
+		(void)snprintf(out, GATE_TEXT_MAX,
+		    "kennel: the method \"%.*s\" %s; it was not forwarded", NAME_SHOWN,
+		    name,
+		    twin ? "is unknown, and could be mistaken for a known one"
+			 : "is not allowed by the policy"); /* so */
+}
+
+/* Writes the reason, before the policy's own text. */
 static void
 put_reason(const struct gate_answer *a, const char *what, const char *name,
     char out[GATE_TEXT_MAX])
 {
 	if (a->verdict == VERDICT_ASK)
 		(void)snprintf(out, GATE_TEXT_MAX,
-		    "kennel: the %s \"%.*s\" may only be used after a person has agreed "
-		    "(%s); nobody can be asked about it here, so it was not done",
-		    what, NAME_SHOWN, name, a->at); /* cut is fine */
+		    "kennel: the %s \"%.*s\" needs approval (%s), and no approval "
+		    "channel is available here; it was not used",
+		    what, NAME_SHOWN, name, a->at); /* may be truncated */
 	else if (a->verdict == VERDICT_ALLOW)
 		(void)snprintf(out, GATE_TEXT_MAX,
-		    "kennel: the %s \"%.*s\" is %s; it was not used until a person has "
+		    "kennel: the %s \"%.*s\" is %s; it cannot be used until a person has "
 		    "reviewed it",
 		    what, NAME_SHOWN, name,
-		    a->pin == PIN_DIFFERS ? "no longer what was reviewed"
-					  : "not among what was reviewed"); /* the same */
+		    a->pin == PIN_DIFFERS
+			? "no longer the one that was reviewed"
+			: "not among those that were reviewed"); /* so */
+	else if (a->method)
+		put_method(a, name, out);
+	else if (a->odd)
+		(void)snprintf(out, GATE_TEXT_MAX,
+		    "kennel: the resource \"%.*s\" is not in normal form, so a server "
+		    "may read another one; it was not used. Write its URI without dot "
+		    "segments, empty segments, `\\`, an upper-case scheme or "
+		    "percent-encoded letters",
+		    NAME_SHOWN, name); /* so */
 	else if (a->at[0] == '\0')
 		(void)snprintf(out, GATE_TEXT_MAX,
 		    "kennel: the policy grants no %s named \"%.*s\" with these "
 		    "arguments; "
 		    "it was not used. Do not try again: use what the list shows, or ask "
 		    "the user to change the policy",
-		    what, NAME_SHOWN, name); /* the same */
+		    what, NAME_SHOWN, name); /* so */
 	else
 		(void)snprintf(out, GATE_TEXT_MAX,
 		    "kennel: the policy denies the %s \"%.*s\" (%s); it was not used",
-		    what, NAME_SHOWN, name, a->at); /* the same */
+		    what, NAME_SHOWN, name, a->at); /* so */
 }
 
 const char *

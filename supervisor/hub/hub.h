@@ -1,9 +1,8 @@
 /*
- * The hub room: which tools, resources and prompts there are, and who may use
- * them.
+ * The hub room: which tools, resources and prompts exist, and who may use them.
  *
- *	gate.c	one decision point for everything an agent may name
- *	pins.c	definitions as they were reviewed, and as the server says them now
+ *	gate.c	the decision about every name that an agent may use
+ *	pins.c	reviewed definitions, compared with the server's present ones
  */
 #ifndef KENNEL_SUPERVISOR_HUB_HUB_H
 #define KENNEL_SUPERVISOR_HUB_HUB_H
@@ -20,35 +19,35 @@
 
 enum pin_state {
 	PIN_OFF,     /* the policy has no pins for this server */
-	PIN_FITS,    /* as reviewed, or not said yet */
-	PIN_DIFFERS, /* the server says something else now */
-	PIN_MISSING, /* the server was reviewed, without this */
+	PIN_FITS,    /* as reviewed, or not received yet */
+	PIN_DIFFERS, /* the server's definition has changed */
+	PIN_MISSING, /* the server was reviewed without this */
 };
 
 struct pin_seen {
 	enum pin_state state;
-	bool news;                     /* not what it was when it was last seen */
+	bool news;                     /* differs from the last time */
 	uint8_t sha256[32];            /* of its canonical form */
-	const struct sealed_pin *pin;  /* NULL: there is none of this name */
+	const struct sealed_pin *pin;  /* NULL: no pin with this name */
 	char changed[PIN_CHANGED_MAX]; /* "changed: description; new: icons", or "" */
 };
 
 struct pins;
 
-/* policy and server must outlive it.  0; -ENOMEM; -E2BIG: more names are pinned
- * than are remembered. */
+/* policy and server must outlive it. Returns 0; -ENOMEM; -E2BIG: more pinned names
+ * than the table holds. */
 int pins_new(const struct policy *, const struct sealed_server *, struct pins **ret);
 void pins_free(struct pins *);
-/* The server has just said this definition (bytes that json_scan passed): what
- * it is is remembered under its name.  0 or -ENOMEM. */
+/* The server has sent this definition (bytes that json_scan accepted): stores its
+ * state under its name. 0 or -ENOMEM. */
 int pins_see(struct pins *, enum sealed_pin_kind, const char *name, size_t len,
     struct json definition, struct pin_seen *ret);
-/* What is known of this name by now. */
+/* The present state of this name. */
 enum pin_state pins_state(
     const struct pins *, enum sealed_pin_kind, const char *name, size_t len);
-/* What a tool says of itself: as reviewed, and today (enum sealed_class). */
+/* A tool's classes: as reviewed, and at present (enum sealed_class). */
 struct pin_words {
-	const struct sealed_pin *pin; /* NULL: it was not reviewed */
+	const struct sealed_pin *pin; /* NULL: not reviewed */
 	uint32_t said;
 };
 struct pin_words pins_words(const struct pins *, const char *name, size_t len);
@@ -58,32 +57,35 @@ struct pin_words pins_words(const struct pins *, const char *name, size_t len);
 #define GATE_AT_MAX   512 /* "file:line" */
 #define GATE_TEXT_MAX 1536
 
-/* What an agent wants to use. */
+/* A use that an agent requests. */
 struct gate_ask {
 	const struct policy *policy;
 	const struct sealed_server *server;
-	const struct pins *pins; /* NULL: none are known (tests) */
+	const struct pins *pins; /* NULL: unknown (tests) */
 	enum sealed_gate_kind kind;
 	const char *name;
 	size_t name_len;
-	const char *args; /* JSON as it came; NULL: not said yet, as in a list */
+	const char *args; /* JSON as received; NULL: not known yet, as in a list */
 	size_t args_len;
 };
 
 struct gate_answer {
 	bool allowed;
-	bool asks; /* a person may allow it */
+	bool asks;   /* a user may approve it */
+	bool method; /* it concerns a method */
+	bool odd;    /* a resource URI that is not in normal form; can only be refused */
 	enum sealed_verdict verdict;
-	enum pin_state pin;   /* PIN_DIFFERS and PIN_MISSING are refused */
-	const char *because;  /* the policy's words, or "" */
-	const char *instead;  /* the same */
-	char at[GATE_AT_MAX]; /* the line that decided, or "" */
+	enum pin_state pin;   /* PIN_DIFFERS and PIN_MISSING mean refused */
+	const char *because;  /* the policy's text, or "" */
+	const char *instead;  /* likewise */
+	char at[GATE_AT_MAX]; /* the deciding line, or "" */
 };
 
-/* May this tool, resource or prompt be used; in a list: with some arguments? */
+/* Decides whether this tool, resource or prompt may be used; in a list: with any
+ * arguments. */
 void gate_judge(const struct gate_ask *, struct gate_answer *ret);
 
-/* One sentence for an agent: what was refused, why, by which line.  Returns
+/* Writes one sentence for an agent: what was refused, why, by which line. Returns
  * out. */
 const char *gate_text(const struct gate_answer *, enum sealed_gate_kind, const char *name,
     char out[GATE_TEXT_MAX]);

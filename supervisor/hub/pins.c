@@ -1,10 +1,11 @@
 /*
- * Definitions as a person reviewed them (the policy's pins) beside those that
- * the server says now.  What differs is not shown and not called; what a server
- * says of its tools today may make a verdict stricter, never milder.
+ * Compares the definitions that the user reviewed (the policy's pins) with those that
+ * the server sends. A definition that differs is hidden and cannot be called. A
+ * server's present description of a tool may make a verdict stricter, never more
+ * lenient.
  *
- * Process: kennel.  Holds the last state of each name, no content.  Trusts the
- * pins, which came with the sealed policy; not the server.
+ * Process: kennel. Holds the last state of each name, no content. Trusts the pins,
+ * which came with the sealed policy; not the server.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@
 
 #include "supervisor/hub/hub.h"
 
-#define NAMES_MAX   8192 /* names of one session that are remembered */
+#define NAMES_MAX   8192 /* names stored per session */
 #define BUCKETS     1024 /* a power of two */
 #define NO_ROW      SEALED_NONE
 #define ALL_CLASSES 0xffffffffu
@@ -22,10 +23,10 @@ struct name {
 	struct name *next;
 	enum sealed_pin_kind kind;
 	enum pin_state state;
-	uint32_t pinned, live; /* enum sealed_class: of all its pins, of today */
+	uint32_t pinned, live; /* enum sealed_class: of all its pins; at present */
 	uint32_t row;          /* last pin of this name, or NO_ROW */
-	uint32_t fits;         /* the pin that it was seen to be, or NO_ROW */
-	bool seen;             /* the server has said it: so it was */
+	uint32_t fits;         /* the pin that it matched, or NO_ROW */
+	bool seen;             /* the server has sent it, with this digest */
 	uint8_t sha256[32];
 	size_t len;
 	char text[];
@@ -35,15 +36,15 @@ struct pins {
 	const struct policy *policy;
 	const struct sealed_server *server;
 	struct name *bucket[BUCKETS];
-	uint32_t *next_row; /* of the same name, by place in the server's range */
-	bool pinned;        /* the server was reviewed, with all that it had */
+	uint32_t *next_row; /* with the same name, by place in the server's range */
+	bool pinned;        /* the whole server was reviewed */
 	size_t name_n;
-	bool forgetful; /* more names than are remembered */
+	bool forgetful; /* more names than the table holds */
 	struct buf canon;
 };
 
-/* What a thing without a pin is: a review that saw nothing of its kind has
- * agreed to nothing of its kind. */
+/* State of a name without a pin: a review without items of this kind has approved
+ * none of this kind. */
 static enum pin_state
 unknown(const struct pins *p)
 {
@@ -74,7 +75,7 @@ find(const struct pins *p, enum sealed_pin_kind kind, const char *text, size_t l
 	return *place((struct pins *)(uintptr_t)p, kind, text, len);
 }
 
-/* The entry of this name; NULL in *ret when there is no room for one more. */
+/* Finds or adds the entry of this name; NULL in *ret if the table is full. */
 static int
 note(struct pins *p, enum sealed_pin_kind kind, const char *text, size_t len,
     struct name **ret)
@@ -167,9 +168,9 @@ pins_free(struct pins *p)
 	free(p);
 }
 
-/* ---- what a tool says of itself ------------------------------------------- */
+/* ---- a tool's annotations ------------------------------------------------- */
 
-/* 1 true, 0 false or another value, -1 not there. */
+/* 1 true, 0 false or another value, -1 missing. */
 static int
 hint(struct json annotations, const char *name)
 {
@@ -180,8 +181,8 @@ hint(struct json annotations, const char *name)
 	return value.type == JSON_IS_TRUE;
 }
 
-/* The words of the protocol, with its defaults: what does not say that it only
- * reads may destroy, and what does not say otherwise reaches the world. */
+/* Applies the protocol's defaults: a tool that is not marked read-only may be
+ * destructive, and one not marked otherwise has external effects. */
 static uint32_t
 classes_of(struct json definition)
 {
@@ -207,7 +208,7 @@ classes_of(struct json definition)
 	return classes;
 }
 
-/* ---- what differs --------------------------------------------------------- */
+/* ---- differences ---------------------------------------------------------- */
 
 struct change { /* "changed: a, b; new: c" */
 	char *out;
@@ -234,7 +235,7 @@ change_add(struct change *c, const char *word, struct json key)
 		c->len = PIN_CHANGED_MAX - 1;
 }
 
-/* Both in canonical form: their members come in one order. */
+/* Both are in canonical form, so their members are in the same order. */
 static int
 key_order(bool a_left, struct json a, bool b_left, struct json b)
 {
@@ -243,7 +244,7 @@ key_order(bool a_left, struct json a, bool b_left, struct json b)
 
 	if (!a_left || !b_left)
 		return b_left ? 1 : a_left ? -1 : 0;
-	/* without the closing quote: a key that goes on is the greater one */
+	/* without the closing quote: the longer key is greater */
 	d = memcmp(a.at, b.at, n - 1);
 	return d != 0 ? d : (a.len > b.len) - (a.len < b.len);
 }
@@ -294,9 +295,9 @@ differs(struct pins *p, uint32_t row, char out[PIN_CHANGED_MAX])
 		changes(was.root, is.root, out);
 }
 
-/* ---- seeing --------------------------------------------------------------- */
+/* ---- receiving definitions ------------------------------------------------ */
 
-/* The pin from this row on that the definition in p->canon is, or NO_ROW. */
+/* The pin, from this row on, that matches the definition in p->canon; or NO_ROW. */
 static uint32_t
 fitting(const struct pins *p, uint32_t row)
 {
@@ -312,8 +313,8 @@ fitting(const struct pins *p, uint32_t row)
 	return row;
 }
 
-/* The definition at hand, in p->canon; what cannot be written in the canonical
- * form fits nothing. */
+/* Judges the current definition, in p->canon. A definition without a canonical form
+ * matches no pin. */
 static int
 judge(struct pins *p, struct name *n, struct json definition, struct pin_seen *seen)
 {
@@ -334,7 +335,7 @@ judge(struct pins *p, struct name *n, struct json definition, struct pin_seen *s
 	n->state = n->fits != NO_ROW ? PIN_FITS : PIN_DIFFERS;
 	if (r < 0)
 		(void)snprintf(seen->changed, sizeof(seen->changed),
-		    "it cannot be read for certain"); /* fits */
+		    "it has no unambiguous reading"); /* fits */
 	else if (n->state == PIN_DIFFERS)
 		differs(p, n->row, seen->changed);
 	return 0;
@@ -348,7 +349,7 @@ pins_see(struct pins *p, enum sealed_pin_kind kind, const char *text, size_t len
 	int r = note(p, kind, text, len, &n);
 
 	*ret = (struct pin_seen){.state = unknown(p)};
-	if (r < 0 || n == NULL) /* no room: unknown, and no news of it */
+	if (r < 0 || n == NULL) /* table full: state unknown, and not reported */
 		return r;
 	if (kind == PIN_TOOL)
 		n->live = classes_of(definition);
@@ -372,8 +373,8 @@ pins_state(const struct pins *p, enum sealed_pin_kind kind, const char *text, si
 	return unknown(p);
 }
 
-/* Where a tool was reviewed in several variants, its pin is the one that was
- * seen; what the others say can only raise the verdict. */
+/* If a tool was reviewed in several variants, its pin is the one that the server
+ * sent; the others can only make the verdict stricter. */
 struct pin_words
 pins_words(const struct pins *p, const char *text, size_t len)
 {

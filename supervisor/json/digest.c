@@ -1,6 +1,6 @@
 /*
- * SHA-256 of params and results: the log's own (shim/base/sha256.c), which
- * takes a megabyte in half a millisecond where the processor can.
+ * SHA-256 of params and results, with the log's implementation (shim/base/sha256.c):
+ * half a millisecond per megabyte if the processor has SHA instructions.
  */
 #include "supervisor/audit/audit.h"
 #include "supervisor/mcp/mcp.h"

@@ -1,10 +1,10 @@
 /*
- * JSON where it stands: one pass without a tree, and what is found in it.
+ * JSON parsed in place: one pass without a tree, and access to what it found.
  *
- *	json.c		the one-pass scanner
- *	walk.c		members, keys and texts inside a scanned message
- *	canon.c		one way to write a value, to compare it by its bytes
- *	skim.c		the id of a line that is too long to hold
+ *	json_scan.c		the one-pass scanner
+ *	json_access.c		members, keys and texts inside a scanned message
+ *	json_canonical.c	canonical form of a value, for comparison by bytes
+ *	oversize_id.c		the id of a line that is too long to buffer
  */
 #ifndef KENNEL_SUPERVISOR_MCP_JSON_H
 #define KENNEL_SUPERVISOR_MCP_JSON_H
@@ -18,7 +18,7 @@
 #define MCP_DEPTH_MAX 128 /* nesting of a message */
 #define MCP_ID_MAX    256 /* bytes of an id as written */
 
-/* ---- json.c ------------------------------------------------------------- */
+/* ---- json_scan.c --------------------------------------------------------- */
 
 #define JSON_KEYS_MAX 2048 /* members of a message, of its params */
 
@@ -33,10 +33,10 @@ enum json_type {
 	JSON_IS_NULL,
 };
 
-struct json { /* a value where it stands; quotes and brackets included */
+struct json { /* a value in place, with its quotes and brackets */
 	const uint8_t *at;
 	size_t len;
-	enum json_type type; /* JSON_IS_NONE: there is none */
+	enum json_type type; /* JSON_IS_NONE: missing */
 };
 
 enum json_top {
@@ -58,6 +58,8 @@ enum json_param {
 	PARAM_VERSION,
 	PARAM_NOTIFICATIONS,
 	PARAM_ARGUMENTS,
+	PARAM_INPUTS,
+	PARAM_TASK,
 	PARAM_N
 };
 enum json_result {
@@ -70,15 +72,17 @@ enum json_result {
 	RESULT_INSTRUCTIONS,
 	RESULT_SERVER_INFO,
 	RESULT_CAPABILITIES,
+	RESULT_META,
+	RESULT_TASK,
 	RESULT_N
 };
 enum json_error { ERROR_CODE, ERROR_N };
 
-enum json_flag { /* a key twice, or a twin of a known key by case alone */
+enum json_flag { /* a duplicate key, or keys that differ only in case */
 	JSON_TOP_TWICE = 1,
 	JSON_PARAM_TWICE = 2,
 	JSON_RESULT_TWICE = 4,
-	JSON_TOO_MANY = 8, /* more members than are looked through for twins */
+	JSON_TOO_MANY = 8, /* too many members to check for duplicates */
 };
 
 struct json_message {
@@ -88,29 +92,29 @@ struct json_message {
 	struct json result[RESULT_N];
 	struct json error[ERROR_N];
 	unsigned int flags;
-	size_t stop; /* where the scanner stopped: for messages */
+	size_t stop; /* where the scanner stopped, for messages */
 };
 
 /*
- * One JSON value with white space around it: RFC 8259 to the letter, valid
- * UTF-8.  0; -EBADMSG for the grammar, -EILSEQ for UTF-8, -E2BIG for depth.
- * *ret is filled as far as it went.
+ * Scans one JSON value, with white space around it: strict RFC 8259 and valid UTF-8.
+ * Returns 0; -EBADMSG for grammar, -EILSEQ for UTF-8, -E2BIG for depth. *ret holds
+ * what was found so far.
  */
 int json_scan(const uint8_t *, size_t, struct json_message *ret);
 
-/* Length of the UTF-8 sequence at p whose first byte is not ASCII; 0: none. */
+/* Length of the UTF-8 sequence at p whose first byte is not ASCII; 0: invalid. */
 size_t json_utf8(const uint8_t *p, const uint8_t *end);
 
-/* ---- walk.c: over bytes that json_scan has passed ------------------------ */
+/* ---- json_access.c: for bytes that json_scan has accepted ---------------- */
 
-#define JSON_KEY_MAX 256 /* a longer key is none that is known here */
+#define JSON_KEY_MAX 256 /* a longer key matches no known name */
 
 /* Four hex digits at p, or -1. */
 int32_t json_hex4(const uint8_t *p, const uint8_t *end);
-/* Is this text, case aside, the name?  As lenient as the most lenient parser
- * that is about (U+017F is s, U+212A is k). */
+/* True if this text equals the name except for case, as lenient as the most lenient
+ * common parser (U+017F is s, U+212A is k). */
 bool json_folds(const char *text, size_t len, const char *name);
-/* A key's text: in place, or decoded into out.  NULL when it has none. */
+/* Text of a key: in place, or decoded into out. NULL if it has none. */
 const char *json_key_text(
     const struct json *key, char out[JSON_KEY_MAX], size_t *ret_len);
 
@@ -118,37 +122,38 @@ struct json_walk {
 	const uint8_t *p, *end;
 	bool object;
 };
-/* Members of an object, items of an array (anything else has none), over
- * bytes that json_scan passed.  ret_key is JSON_IS_NONE in an array. */
+/* Iterates over the members of an object or the items of an array (other values have
+ * none), in bytes that json_scan has accepted. ret_key is JSON_IS_NONE in an
+ * array. */
 void json_walk(struct json_walk *, struct json container);
 bool json_next(struct json_walk *, struct json *ret_key, struct json *ret_value);
-/* 1: this key is name; 0: it is not; -EEXIST: a twin by case alone. */
+/* 1: the key is this name; 0: it is not; -EEXIST: it differs only in case. */
 int json_key_is(struct json key, const char *name);
-/* The member of this name: 0, -ENOENT, -EEXIST when it stands there twice. */
+/* Finds the member with this name: 0, -ENOENT, -EEXIST if it is duplicated. */
 int json_get(struct json object, const char *name, struct json *ret);
-/* A string's text with a NUL behind it.  0; -EINVAL no string; -EILSEQ a lone
+/* Copies a string's text and a NUL. Returns 0; -EINVAL: not a string; -EILSEQ: a lone
  * surrogate or a NUL inside; -EMSGSIZE. */
 int json_text(struct json, char *out, size_t cap, size_t *ret_len);
 
-/* ---- canon.c: one way to write a value (docs/FORMAT.pins) ----------------- */
+/* ---- json_canonical.c: the canonical form (docs/FORMAT.pins) ------------- */
 
 /*
- * Append this value, which json_scan passed, in its canonical form.  0; -EEXIST
- * a key twice in one object; -EILSEQ a text that is none (a NUL, half a
- * surrogate pair); -E2BIG; -EMSGSIZE, -ENOMEM of the buffer.  On failure out is
- * as long as before.
+ * Appends this value, which json_scan has accepted, in canonical form. Returns 0;
+ * -EEXIST: a duplicate key in one object; -EILSEQ: invalid text (a NUL, half a
+ * surrogate pair); -E2BIG; -EMSGSIZE, -ENOMEM of the buffer. On failure out keeps its
+ * length.
  */
 int json_canon(struct json value, struct buf *out);
 
-/* ---- skim.c: the top level of a line that is thrown away ----------------- */
+/* ---- oversize_id.c: the top level of a discarded line -------------------- */
 
 struct skim {
 	uint32_t depth;
 	bool in_string, escaped, wants_value, done;
 	uint8_t token[MCP_ID_MAX];
-	size_t token_len; /* above MCP_ID_MAX: cut */
+	size_t token_len; /* above MCP_ID_MAX: truncated */
 	uint8_t id[MCP_ID_MAX];
-	size_t id_len; /* 0: none found, or not fit to be one */
+	size_t id_len; /* 0: none found, or not valid as an id */
 	bool has_method, has_jsonrpc, has_answer, id_next;
 };
 void skim_begin(struct skim *);

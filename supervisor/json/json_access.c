@@ -1,6 +1,6 @@
 /*
- * Reading inside a message: its members, its strings as text, its keys as they
- * are compared.  Only over bytes that the scanner has passed.
+ * Access to a scanned message: its members, its strings as text, its keys in the form
+ * for comparison. Only for bytes that the scanner has accepted.
  */
 #include "supervisor/mcp/mcp.h"
 
@@ -73,7 +73,7 @@ json_folds(const char *text, size_t len, const char *name)
 	return fold(text, len, folded) == n && strncasecmp(folded, name, n) == 0;
 }
 
-/* The key's text: in place, or decoded into out.  NULL when it is too long. */
+/* Text of the key: in place, or decoded into out. NULL if it is too long. */
 const char *
 json_key_text(const struct json *key, char out[JSON_KEY_MAX], size_t *ret_len)
 {
@@ -86,7 +86,7 @@ json_key_text(const struct json *key, char out[JSON_KEY_MAX], size_t *ret_len)
 	return json_text(*key, out, JSON_KEY_MAX, ret_len) < 0 ? NULL : out;
 }
 
-/* ---- the walker: validated bytes only ----------------------------------- */
+/* ---- iteration: validated bytes only ------------------------------------ */
 
 static const uint8_t *
 skip_string(const uint8_t *p, const uint8_t *end)
@@ -118,7 +118,7 @@ skip_value(const uint8_t *p, const uint8_t *end, enum json_type *ret_type)
 			depth++;
 		else if (*p == '}' || *p == ']')
 			depth--;
-		else if (depth == 0) { /* a number or a word */
+		else if (depth == 0) { /* a number or a literal */
 			while (p < end && strchr(" \t\r\n,]}", *p) == NULL)
 				p++;
 			return p;
@@ -209,7 +209,7 @@ json_get(struct json object, const char *name, struct json *ret)
 
 /* ---- decoding ----------------------------------------------------------- */
 
-/* The escape at *p (its backslash) as a code point; *p moves behind it. */
+/* Decodes the escape at *p (its backslash); moves *p past it. */
 static int
 escape_decode(const uint8_t **p, const uint8_t *end, uint32_t *ret)
 {

@@ -1,7 +1,7 @@
 /*
- * One way to write a JSON value (docs/FORMAT.pins), so that two definitions can
- * be compared by their bytes: members in the order of their keys' bytes, no
- * white space, the shortest escapes, numbers as they were written.
+ * The canonical form of a JSON value (docs/FORMAT.pins), so that two definitions can
+ * be compared by their bytes: members sorted by the bytes of their keys, no white
+ * space, the shortest escapes, numbers as written.
  */
 #include "supervisor/mcp/mcp.h"
 
@@ -14,10 +14,10 @@ struct member {
 	struct json value;
 };
 
-struct level { /* a container that is open */
+struct level { /* an open container */
 	bool object;
-	size_t first, n, i; /* object: its members, in the order of their keys */
-	size_t keys;        /* where its keys begin */
+	size_t first, n, i; /* object: its members, sorted by key */
+	size_t keys;        /* start of its keys */
 	struct json_walk w; /* array */
 };
 
@@ -26,9 +26,9 @@ struct canon {
 	struct level level[MCP_DEPTH_MAX];
 	size_t depth;
 	struct buf keys;
-	char *text; /* of the string at hand; as long as the whole value */
+	char *text; /* of the current string; as long as the whole value */
 	size_t text_cap;
-	struct member *member; /* of every object that is open, one behind the other */
+	struct member *member; /* of every open object, one after the other */
 	size_t member_n, member_cap;
 };
 
@@ -109,7 +109,8 @@ by_key(const void *a, const void *b, void *arg)
 	return d != 0 ? d : (x->key_len > y->key_len) - (x->key_len < y->key_len);
 }
 
-/* Its members, sorted.  What is below it comes behind and leaves again. */
+/* Adds its members, sorted. Those of nested objects are added after them and removed
+ * again. */
 static int
 object_open(struct canon *c, struct json object, struct level *l)
 {
@@ -153,7 +154,7 @@ value_begin(struct canon *c, struct json value)
 	return r < 0 ? r : buf_putc(c->out, l->object ? '{' : '[');
 }
 
-/* The next member's key, and its value: 1; 0 behind the last. */
+/* The next member's key and value: 1; 0 at the end. */
 static int
 member_next(struct canon *c, struct level *l, struct json *ret)
 {
@@ -170,7 +171,9 @@ member_next(struct canon *c, struct level *l, struct json *ret)
 	}
 	l->i++;
 	if (r == 0)
-		r = put_text(c->out, (const char *)c->keys.data + m.key_at, m.key_len);
+		r = put_text(c->out, /* no key has a byte: there is no buffer */
+		    m.key_len == 0 ? "" : (const char *)c->keys.data + m.key_at,
+		    m.key_len);
 	if (r == 0)
 		r = buf_putc(c->out, ':');
 	*ret = m.value;
@@ -190,7 +193,7 @@ item_next(struct canon *c, struct level *l, struct json *ret)
 	return r < 0 ? r : 1;
 }
 
-/* One step in the container that was opened last. */
+/* One step in the innermost open container. */
 static int
 step(struct canon *c)
 {

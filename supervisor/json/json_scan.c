@@ -1,7 +1,7 @@
 /*
- * One pass over one JSON value, without a tree: is it RFC 8259 to the letter
- * and valid UTF-8, and where stand the few fields that kennel decides on?
- * Trusts nothing; allocates nothing.
+ * One pass over one JSON value, without a tree: checks strict RFC 8259 and valid
+ * UTF-8, and finds the few fields that kennel decides on. Trusts nothing; allocates
+ * nothing.
  */
 #include "supervisor/mcp/mcp.h"
 
@@ -17,16 +17,16 @@
 struct scan {
 	const uint8_t *p, *end;
 	struct json_message *m;
-	uint64_t object[(MCP_DEPTH_MAX + 64) / 64]; /* bit: the level is an object */
+	uint64_t object[(MCP_DEPTH_MAX + 64) / 64]; /* bit set: the level is an object */
 	unsigned int depth;
-	struct json *field[3]; /* being filled at depth 1 and 2, or NULL */
+	struct json *field[3]; /* filled in at depth 1 and 2, or NULL */
 	enum json_top top;     /* whose members depth 2 holds */
 };
 
 /*
- * The keys seen at the two levels that are looked through for twins, by hash.
- * A row counts only in the turn that wrote it, so that nothing is cleared for
- * a small message.  One scan at a time: kennel has one thread.
+ * Hash table of the keys seen at the two levels that are checked for duplicates. A
+ * row is valid only in the turn that wrote it, so that a small message need not clear
+ * the table. One scan at a time: kennel has one thread.
  */
 #define KEY_ROWS ((size_t)2 * JSON_KEYS_MAX)
 static struct keys {
@@ -60,6 +60,8 @@ static const char *const param_names[] = {
     [PARAM_VERSION] = "protocolVersion",
     [PARAM_NOTIFICATIONS] = "notifications",
     [PARAM_ARGUMENTS] = "arguments",
+    [PARAM_INPUTS] = "inputRequests",
+    [PARAM_TASK] = "task",
 };
 
 static const char *const result_names[] = {
@@ -72,6 +74,8 @@ static const char *const result_names[] = {
     [RESULT_INSTRUCTIONS] = "instructions",
     [RESULT_SERVER_INFO] = "serverInfo",
     [RESULT_CAPABILITIES] = "capabilities",
+    [RESULT_META] = "_meta",
+    [RESULT_TASK] = "task",
 };
 
 static const char *const error_names[] = {
@@ -80,7 +84,7 @@ static const char *const error_names[] = {
 
 /* ---- strings ------------------------------------------------------------ */
 
-/* The first byte that is not plain: a quote, a backslash, a control byte or
+/* Finds the first byte that needs attention: a quote, a backslash, a control byte or
  * the start of a longer UTF-8 sequence. */
 static inline const uint8_t *
 skip_plain(const uint8_t *p, const uint8_t *end)
@@ -117,8 +121,8 @@ skip_plain(const uint8_t *p, const uint8_t *end)
 	return p;
 }
 
-/* Length of the UTF-8 sequence at p, 0 when it is none (overlong, surrogate,
- * above U+10FFFF, cut). */
+/* Length of the UTF-8 sequence at p, or 0 if it is invalid (overlong, surrogate,
+ * above U+10FFFF, truncated). */
 size_t
 json_utf8(const uint8_t *p, const uint8_t *end)
 {
@@ -160,7 +164,7 @@ scan_escape(struct scan *s)
 	return 0;
 }
 
-/* From the opening quote to behind the closing one. */
+/* Scans from the opening quote to after the closing one. */
 static int
 scan_string(struct scan *s, bool *ret_escaped)
 {
@@ -190,7 +194,7 @@ scan_string(struct scan *s, bool *ret_escaped)
 	}
 }
 
-/* ---- numbers and words -------------------------------------------------- */
+/* ---- numbers and literals ----------------------------------------------- */
 
 static inline bool
 digit(const struct scan *s)
@@ -268,7 +272,8 @@ space(struct scan *s)
 
 /* ---- keys --------------------------------------------------------------- */
 
-/* Index of the name this key is, or -1; a twin by case alone is flagged. */
+/* Index of the name that equals this key, or -1; flags one that differs only in
+ * case. */
 static int
 key_find(struct level level, const char *text, size_t len, bool *ret_twin)
 {
@@ -287,14 +292,15 @@ key_find(struct level level, const char *text, size_t len, bool *ret_twin)
 static void
 keys_begin(void)
 {
-	if (++keys_turn == 0) { /* round once: no row may look new */
+	if (++keys_turn == 0) { /* on wrap-around, no row may look current */
 		memset(keys, 0, sizeof(keys));
 		keys_turn = 1;
 	}
 	keys[0].n = keys[1].n = 0;
 }
 
-/* Seen before at this level?  By hash: a collision refuses, nothing else. */
+/* True if this level has already had the key. Compares hashes: a collision only
+ * refuses the message. */
 static bool
 key_again(struct scan *s, unsigned int level, const char *text, size_t len)
 {
@@ -380,7 +386,7 @@ in_object(const struct scan *s)
 	return s->depth > 0 && (s->object[s->depth / 64] >> (s->depth % 64) & 1) != 0;
 }
 
-/* Where the value that stands here is kept; NULL: nowhere. */
+/* Where to store the value that begins here; NULL: nowhere. */
 static inline struct json *
 value_kept(struct scan *s)
 {
@@ -483,7 +489,7 @@ scan_scalar(struct scan *s)
 	return 0;
 }
 
-/* Behind a value: close what ends here, up to the next value or the end. */
+/* After a value: closes what ends here, up to the next value or the end. */
 static int
 scan_after(struct scan *s)
 {

@@ -1,10 +1,10 @@
 /*
- * What a leash asks a person about: programs that its server wants to start, and
- * the use of a secret before there is a server.  From the leash's question to the
- * queue that all questions share, and the answer back.
+ * Approvals that a leash requests: for programs that its server wants to start, for
+ * hosts that it wants to reach, and for using a secret before the server starts. Passes
+ * the leash's request to the queue that all approvals share, and the answer back.
  *
- * Process: kennel.  Holds the words of each question, which the leash has taken
- * the secrets out of.  Must never send a yes that is not on disk.
+ * Process: kennel. Holds the text of each request, from which the leash has redacted
+ * secrets. Must never: send an approval that is not on disk.
  */
 #include "supervisor/launch/leash_approvals.h"
 
@@ -18,16 +18,16 @@
 #include "shim/base/log.h"
 #include "supervisor/mcp/mcp.h"
 
-#define DETAIL_MAX (128u << 10) /* as JSON, before it is cut */
+#define DETAIL_MAX (128u << 10) /* as JSON, before truncation */
 
 struct program {
 	struct control *control;
-	uint32_t number;   /* the leash's; 0: the slot is free */
-	uint32_t question; /* the queue's; 0: answered, and waiting for the disk */
+	uint32_t number;   /* the leash's number; 0: the slot is free */
+	uint32_t question; /* the queue's number; 0: answered, waiting for the disk */
 	uint64_t record;   /* number of the answer's event */
 	uint64_t since;
 	enum leash_answer answer;
-	const char *method; /* "exec", "secret": for the record */
+	const char *method; /* "exec", "net", "secret": for the record */
 	char who[64];
 	char path[REPORT_TEXT_MAX], rule[512];
 	uint8_t digest[QUESTION_DIGEST_LEN];
@@ -69,16 +69,17 @@ control_free(struct control *c)
 
 /* ---- the answer -------------------------------------------------------------- */
 
-/* The person, not the time or the end, has spoken: the clock of deadlines is
- * whole again. */
+/* A user has answered, rather than a timeout or the end: restores the full deadline
+ * time. */
 static void
 told(struct program *p, bool by_person)
 {
 	struct control *c = p->control;
 
-	/* one that does not read is no leash: it says no by itself, in time */
+	/* a process that does not read is not a leash, which would itself refuse
+	 * after a timeout */
 	if (child_said(c->o.child, p->number, p->answer, p->who) < 0)
-		log_warn("unable to tell the leash what was answered");
+		log_warn("unable to send the answer to the leash");
 	p->number = 0;
 	if (c->o.session != NULL)
 		session_program(c->o.session, -1, by_person);
@@ -130,7 +131,7 @@ on_answer(
 		(void)snprintf(
 		    p->who, sizeof(p->who), "uid %u, pid %u", by->uid, by->pid);
 	r = record_answer_of(p, answer, &p->record);
-	if (r < 0 && agreed) /* no record, no act */
+	if (r < 0 && agreed) /* write-ahead auditing: no record, no approval */
 		p->answer = LEASH_NOBODY;
 	if (r < 0 || !agreed || p->control->o.report == NULL)
 		told(p, answer != ANSWER_NOBODY);
@@ -148,107 +149,105 @@ control_recorded(struct control *c)
 	}
 }
 
-/* ---- what is shown ----------------------------------------------------------- */
+/* ---- the displayed text ------------------------------------------------------ */
 
-/* A JSON string.  What is no text is marked, and does not count as whole. */
+/* Writes a JSON string. Invalid text is marked, and sets *cut. */
 static void
 put_string(struct buf *out, const char *text, bool *cut)
 {
 	const uint8_t *p = (const uint8_t *)text, *end = p + strlen(text);
 
-	(void)buf_putc(out, '"'); /* a failure shows at the end */
+	(void)buf_putc(out, '"'); /* errors surface at the end */
 	while (p < end) {
 		size_t n = *p < 0x80 ? 1 : json_utf8(p, end);
 
 		if (n == 0) {
-			(void)buf_puts(out, "\\ufffd"); /* the same */
+			(void)buf_puts(out, "\\ufffd"); /* likewise */
 			*cut = true;
 			n = 1;
 		} else if (*p < 0x20 || *p == '"' || *p == '\\' || *p == 0x7f)
-			(void)buf_printf(out, "\\u%04x", *p); /* the same */
+			(void)buf_printf(out, "\\u%04x", *p); /* likewise */
 		else
-			(void)buf_put(out, p, n); /* the same */
+			(void)buf_put(out, p, n); /* likewise */
 		p += n;
 	}
-	(void)buf_putc(out, '"'); /* the same */
+	(void)buf_putc(out, '"'); /* likewise */
 }
 
 static void
 put_list(
     struct buf *out, const char *name, const char *const *words, uint32_t n, bool *cut)
 {
-	(void)buf_printf(out, "\"%s\":[", name); /* a failure shows at the end */
+	(void)buf_printf(out, "\"%s\":[", name); /* errors surface at the end */
 	for (uint32_t i = 0; i < n; i++) {
 		if (i > 0)
-			(void)buf_putc(out, ','); /* the same */
+			(void)buf_putc(out, ','); /* likewise */
 		put_string(out, words[i], cut);
 	}
-	(void)buf_putc(out, ']'); /* the same */
+	(void)buf_putc(out, ']'); /* likewise */
 }
 
-/* As much of it as there is room for, and no half character. */
+/* What all approvals show; the detail is still to come. */
 static void
-copy(char *out, size_t cap, const char *text, size_t len, bool *cut)
+question_begin(struct control *c, struct question_text *q, const char *subject,
+    const char *rule, const char *because, const void *digest)
 {
-	size_t n = len < cap ? len : cap - 1;
+	bool no_matter = false;
 
-	while (n > 0 && n < len && ((uint8_t)text[n] & 0xc0) == 0x80)
-		n--;
-	memcpy(out, text, n);
-	out[n] = '\0';
-	*cut = *cut || n < len;
+	question_shorten(q->server, sizeof(q->server),
+	    policy_str(c->o.policy, c->o.server->name), c->o.server->name.len, &q->cut);
+	question_shorten(
+	    q->subject, sizeof(q->subject), subject, strlen(subject), &q->cut);
+	question_shorten(q->rule, sizeof(q->rule), rule, strlen(rule), &no_matter);
+	question_shorten(
+	    q->because, sizeof(q->because), because, strlen(because), &no_matter);
+	memcpy(q->digest, digest, sizeof(q->digest));
+	buf_clear(&c->detail);
 }
 
 static int
 question_of(struct control *c, const struct child_ask *a, struct question_text *q)
 {
 	struct buf *d = &c->detail;
-	bool no_matter = false;
 
 	*q = (struct question_text){.kind = QUESTION_EXEC, .cut = a->cut};
-	copy(q->server, sizeof(q->server), policy_str(c->o.policy, c->o.server->name),
-	    c->o.server->name.len, &q->cut);
-	copy(q->subject, sizeof(q->subject), a->program, strlen(a->program), &q->cut);
-	copy(q->rule, sizeof(q->rule), a->rule, strlen(a->rule), &no_matter);
-	copy(q->because, sizeof(q->because), a->because, strlen(a->because), &no_matter);
-	memcpy(q->digest, a->digest.data, sizeof(q->digest));
-	buf_clear(d);
-	(void)buf_putc(d, '{'); /* a failure shows at the end */
+	question_begin(c, q, a->program, a->rule, a->because, a->digest.data);
+	(void)buf_putc(d, '{'); /* errors surface at the end */
 	put_list(d, "argv", a->argv, a->argc, &q->cut);
-	(void)buf_puts(d, ",\"cwd\":"); /* the same */
+	(void)buf_puts(d, ",\"cwd\":"); /* likewise */
 	put_string(d, a->cwd, &q->cut);
 	if (a->envc > 0) {
-		(void)buf_putc(d, ','); /* the same */
+		(void)buf_putc(d, ','); /* likewise */
 		put_list(d, "changed", a->env, a->envc, &q->cut);
 	}
 	if (buf_putc(d, '}') < 0)
 		return -EMSGSIZE;
-	copy(q->detail, sizeof(q->detail), (const char *)d->data, d->len, &q->cut);
+	question_detail(q, d->data, d->len);
 	return 0;
 }
 
-/* "key":"text", behind a comma. */
+/* Writes "key":"text" after a comma. */
 static void
 put_field(struct buf *out, const char *key, const char *text, bool *cut)
 {
-	(void)buf_printf(out, ",\"%s\":", key); /* a failure shows at the end */
+	(void)buf_printf(out, ",\"%s\":", key); /* errors surface at the end */
 	put_string(out, text, cut);
 }
 
-/* "hex hex" as a list: none where the policy is not signed. */
+/* Writes "hex hex" as a list; empty if the policy is not signed. */
 static void
 put_signers(struct buf *out, const char *signers)
 {
-	(void)buf_puts(out, ",\"signed_by\":["); /* a failure shows at the end */
+	(void)buf_puts(out, ",\"signed_by\":["); /* errors surface at the end */
 	for (size_t n; (n = strcspn(signers, " ")) > 0; signers += n) {
-		(void)buf_printf(out, "\"%.*s\"", (int)n, signers); /* the same */
+		(void)buf_printf(out, "\"%.*s\"", (int)n, signers); /* likewise */
 		if (signers[n] == ' ' && signers[n + 1] != '\0')
-			(void)buf_putc(out, ','), n++; /* the same */
+			(void)buf_putc(out, ','), n++; /* likewise */
 	}
-	(void)buf_putc(out, ']'); /* the same */
+	(void)buf_putc(out, ']'); /* likewise */
 }
 
-/* What would be done with the value of the server's secret of this number. */
+/* How the value of the server's secret with this number would be used. */
 static const char *
 effect_of(const struct control *c, uint32_t number)
 {
@@ -262,26 +261,22 @@ effect_of(const struct control *c, uint32_t number)
 		     "starts";
 }
 
-/* What a person sees before a secret is used: which, for whom, by whose policy,
- * and what would be done with it.  Its value is nowhere near. */
+/* The text that the user sees before a secret is used: which secret, for which
+ * server, by which policy, and how it would be used. The value is not in this
+ * process. */
 static int
 question_of_use(struct control *c, uint32_t number, const struct child_use *u,
     struct question_text *q)
 {
-	bool each = u->approve == APPROVE_PER_CALL, no_matter = false;
+	bool each = u->approve == APPROVE_PER_CALL;
 	struct buf *d = &c->detail;
 	char id[2 * POLICY_ID_LEN + 1];
 
 	*q = (struct question_text){.kind = QUESTION_SECRET, .once_only = each};
-	copy(q->server, sizeof(q->server), policy_str(c->o.policy, c->o.server->name),
-	    c->o.server->name.len, &q->cut);
-	copy(q->subject, sizeof(q->subject), u->reference, strlen(u->reference), &q->cut);
-	copy(q->rule, sizeof(q->rule), u->rule, strlen(u->rule), &no_matter);
-	memcpy(q->digest, u->digest.data, sizeof(q->digest));
+	question_begin(c, q, u->reference, u->rule, "", u->digest.data);
 	for (size_t i = 0; i < POLICY_ID_LEN; i++)
 		(void)snprintf(id + 2 * i, 3, "%02x", c->o.policy->id[i]); /* fits */
-	buf_clear(d);
-	(void)buf_puts(d, "{\"variable\":"); /* a failure shows at the end */
+	(void)buf_puts(d, "{\"variable\":"); /* errors surface at the end */
 	put_string(d, u->name, &q->cut);
 	put_field(d, "from", u->source, &q->cut);
 	put_field(d, "effect", effect_of(c, number), &q->cut);
@@ -290,7 +285,29 @@ question_of_use(struct control *c, uint32_t number, const struct child_use *u,
 	put_signers(d, u->signers);
 	if (buf_putc(d, '}') < 0)
 		return -EMSGSIZE;
-	copy(q->detail, sizeof(q->detail), (const char *)d->data, d->len, &q->cut);
+	question_detail(q, d->data, d->len);
+	return 0;
+}
+
+/* An answer is for the name and the port, not for one connection. */
+static int
+question_of_net(struct control *c, const struct child_ask_net *a, struct question_text *q)
+{
+	struct buf *d = &c->detail;
+	char subject[320];
+
+	*q = (struct question_text){.kind = QUESTION_NET};
+	(void)snprintf(
+	    subject, sizeof(subject), "%.300s:%u", a->name, a->port); /* fits */
+	question_begin(c, q, subject, a->rule, a->because, a->digest.data);
+	(void)buf_puts(d, "{\"name\":"); /* a failure shows at the end */
+	put_string(d, a->name, &q->cut);
+	(void)buf_printf(d, ",\"port\":%u", a->port); /* the same */
+	put_field(d, "effect", "connections to this name and port; once: for a minute",
+	    &q->cut);
+	if (buf_putc(d, '}') < 0)
+		return -EMSGSIZE;
+	question_detail(q, d->data, d->len);
 	return 0;
 }
 
@@ -306,7 +323,7 @@ tell_operator(const struct question_text *q, uint32_t number)
 	    question_id(id, (long)getpid(), number, q->digest));
 }
 
-/* ---- the leash's words ------------------------------------------------------- */
+/* ---- messages of the leash --------------------------------------------------- */
 
 static struct program *
 find(struct control *c, uint32_t number)
@@ -321,7 +338,23 @@ static void
 say(struct control *c, uint32_t number, enum leash_answer answer, const char *who)
 {
 	if (child_said(c->o.child, number, answer, who) < 0)
-		log_warn("unable to tell the leash what was answered");
+		log_warn("unable to send the answer to the leash");
+}
+
+static int
+question_from(struct control *c, const struct child_news *n, struct question_text *q,
+    const char **ret_method)
+{
+	if (n->type == LEASH_USE) {
+		*ret_method = "secret";
+		return question_of_use(c, n->number, &n->use, q);
+	}
+	if (n->type == LEASH_ASK_NET) {
+		*ret_method = "net";
+		return question_of_net(c, &n->ask_net, q);
+	}
+	*ret_method = "exec";
+	return question_of(c, &n->ask, q);
 }
 
 static void
@@ -332,16 +365,14 @@ on_ask(struct control *c, const struct child_news *n)
 	int r = -ENOBUFS;
 
 	if (n->number == 0 || find(c, n->number) != NULL)
-		return; /* a leash of ours says no such thing */
+		return; /* a correct leash never sends this */
 	if (p != NULL && c->o.questions != NULL)
-		r = n->type == LEASH_USE ? question_of_use(c, n->number, &n->use, &q)
-					 : question_of(c, &n->ask, &q);
+		r = question_from(c, n, &q, &p->method);
 	if (r == 0) {
-		p->method = n->type == LEASH_USE ? "secret" : "exec";
 		p->since = loop_now();
 		p->who[0] = '\0';
 		(void)snprintf(p->path, sizeof(p->path), "%.*s", (int)sizeof(p->path) - 1,
-		    q.subject); /* cut is fine */
+		    q.subject); /* may be truncated */
 		(void)snprintf(p->rule, sizeof(p->rule), "%s", q.rule);
 		memcpy(p->digest, q.digest, sizeof(p->digest));
 		r = question_ask(c->o.questions, &q, on_answer, p, &p->question);
@@ -371,6 +402,31 @@ on_withdrawn(struct control *c, const struct child_news *n)
 		session_program(c->o.session, -1, false);
 }
 
+/* Reports it on standard error, with the line that would allow it; and to the agent
+ * when a call fails. */
+static void
+on_unreached(struct control *c, const struct child_unreached *u)
+{
+	char target[280];
+	struct session_unreached to = {
+	    target, u->rule, u->because, u->instead, u->reason};
+
+	if (u->port != 0)
+		(void)snprintf(target, sizeof(target), "%.250s:%u", u->name, u->port);
+	else
+		(void)snprintf(target, sizeof(target), "%.250s", u->name);
+	if (target[0] != '\0')
+		log_warn("%s did not reach %s: %s%s%s%s%s%s",
+		    policy_str(c->o.policy, c->o.server->name), target, u->reason,
+		    u->rule[0] != '\0' ? " (" : "", u->rule,
+		    u->rule[0] != '\0' ? ")" : "",
+		    u->hint[0] != '\0' ? "; to grant it: " : "", u->hint);
+	else
+		log_warn("%s: %s", policy_str(c->o.policy, c->o.server->name), u->reason);
+	if (c->o.session != NULL)
+		session_unreached(c->o.session, &to);
+}
+
 void
 control_news(struct control *c, const struct child_news *n)
 {
@@ -378,10 +434,12 @@ control_news(struct control *c, const struct child_news *n)
 	const struct session_refusal refusal = {
 	    d->program, d->rule, d->because, d->instead, d->reason};
 
-	if (n->type == LEASH_ASK || n->type == LEASH_USE)
+	if (n->type == LEASH_ASK || n->type == LEASH_ASK_NET || n->type == LEASH_USE)
 		on_ask(c, n);
 	else if (n->type == LEASH_WITHDRAWN)
 		on_withdrawn(c, n);
+	else if (n->type == LEASH_UNREACHED)
+		on_unreached(c, &n->unreached);
 	else if (n->type == LEASH_DENIED && c->o.session != NULL)
 		session_exec_refused(c->o.session, &refusal);
 }

@@ -1,7 +1,6 @@
 /*
- * What a leash asks of the supervisor: a person's word about a secret before its
- * server starts, about a program while it runs; and to pass on that an exec was
- * refused.
+ * Handles the requests of a leash: approvals for secrets before its server starts and
+ * for programs while it runs, and reports of refused execs.
  */
 #ifndef KENNEL_SUPERVISOR_CONTROL_H
 #define KENNEL_SUPERVISOR_CONTROL_H
@@ -18,17 +17,18 @@ struct control_order { /* all borrowed */
 	const struct policy *policy;
 	const struct sealed_server *server;
 	struct report *report;
-	struct queue *questions; /* NULL: nobody can be asked, which is a no */
+	struct queue *questions; /* NULL: no approvals possible, so refuse */
 	struct child *child;
-	struct session *session; /* NULL: no MCP is spoken */
+	struct session *session; /* NULL: no MCP session */
 };
 
 int control_new(const struct control_order *, struct control **ret);
-/* Questions that wait are withdrawn; before queue and session are freed. */
+/* Withdraws pending approvals. Call it before freeing queue and session. */
 void control_free(struct control *);
-/* LEASH_USE, LEASH_ASK, LEASH_WITHDRAWN, LEASH_DENIED; else it is not looked at. */
+/* Handles LEASH_USE, LEASH_ASK, LEASH_WITHDRAWN, LEASH_DENIED, LEASH_UNREACHED;
+ * ignores others. */
 void control_news(struct control *, const struct child_news *);
-/* The log has caught up: a yes that is on disk now goes to the leash. */
+/* The log has caught up: sends the leash the approvals that are now on disk. */
 void control_recorded(struct control *);
 
 #endif

@@ -1,10 +1,9 @@
 /*
- * Start a leash, tell it what to launch, hear how it went.
+ * Starts a leash, sends it the launch order, receives its reports.
  *
- * Process: kennel.  The leash gets an environment built from nothing: the
- * variables that the policy passes on, and those that secrets come "from env",
- * whose values then leave this process.  No value is looked at here: the
- * kernel copies them.
+ * Process: kennel. The leash's environment is built from nothing: the variables that
+ * the policy passes on, and those of secrets "from env", which are then removed from
+ * this process. This code reads no value: the kernel copies them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -50,7 +49,8 @@ already_in(char *const *envp, size_t n, const char *entry)
 	return false;
 }
 
-/* Pointers into our environment for what the policy names; nothing else. */
+/* Collects pointers into our environment for the variables that the policy names, and
+ * no others. */
 static int
 leash_environment(const struct child_order *order, char **envp, size_t cap)
 {
@@ -88,8 +88,8 @@ leash_environment(const struct child_order *order, char **envp, size_t cap)
 	return 0;
 }
 
-/* The secrets' own variables: gone from here, in place, so that neither
- * getenv nor /proc/PID/environ of this process has them any more. */
+/* Erases the secrets' variables in place, so that neither getenv nor
+ * /proc/PID/environ of this process has them any more. */
 static void
 forget_secrets(const struct child_order *order)
 {
@@ -104,7 +104,7 @@ forget_secrets(const struct child_order *order)
 			continue;
 		explicit_bzero(
 		    entry + strlen(name) + 1, strlen(entry + strlen(name) + 1));
-		(void)unsetenv(name); /* it is there */
+		(void)unsetenv(name); /* it exists */
 	}
 }
 
@@ -116,7 +116,7 @@ spawn_actions(posix_spawn_file_actions_t *actions, int channel)
 	if (e == 0)
 		e = posix_spawn_file_actions_addopen(
 		    actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-	/* the agent's stdout must not be within reach of a leash */
+	/* a leash must not have the agent's stdout */
 	if (e == 0)
 		e = posix_spawn_file_actions_addopen(
 		    actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
@@ -148,8 +148,8 @@ spawn_leash(const struct child_order *order, int channel, pid_t *ret_pid)
 		e = posix_spawnattr_setsigmask(&attr, &none);
 	if (e == 0)
 		e = posix_spawnattr_setsigdefault(&attr, &all);
-	/* a session of its own: a terminal's ^C is for kennel, which then
-	 * ends the server politely */
+	/* a session of its own: a terminal's ^C goes to kennel, which then ends the
+	 * server in order */
 	if (e == 0)
 		e = posix_spawnattr_setflags(&attr,
 		    POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
@@ -191,142 +191,7 @@ send_launch(const struct child_order *order, int channel)
 	return wire_send(channel, &out, fds, 3);
 }
 
-/* ---- what it says ------------------------------------------------------------ */
-
-static int
-read_exited(struct wire_in *in, struct child_news *n)
-{
-	n->status = (int)wire_get_u32(in);
-	n->scrubbed = wire_get_u64(in);
-	n->denied = wire_get_u64(in);
-	return 0;
-}
-
-static int
-read_nothing(struct wire_in *in, struct child_news *n)
-{
-	(void)in, (void)n;
-	return 0;
-}
-
-static int
-read_words(struct wire_in *in, const char **words, uint32_t *ret_n)
-{
-	uint32_t n = wire_get_u32(in);
-
-	if (n > CHILD_WORDS_MAX)
-		return -EBADMSG;
-	for (uint32_t i = 0; i < n; i++)
-		words[i] = wire_get_str(in, LEASH_PACKET_MAX);
-	*ret_n = n;
-	return 0;
-}
-
-static int
-read_ask(struct wire_in *in, struct child_news *n)
-{
-	static const char *argv[CHILD_WORDS_MAX], *env[CHILD_WORDS_MAX];
-	struct child_ask *a = &n->ask;
-	uint32_t cut;
-	int r;
-
-	n->number = wire_get_u32(in);
-	a->timeout_ms = wire_get_u32(in);
-	a->digest = wire_get_bytes(in, LEASH_DIGEST_LEN);
-	a->program = wire_get_str(in, LEASH_TEXT_MAX);
-	a->cwd = wire_get_str(in, LEASH_PACKET_MAX);
-	a->rule = wire_get_str(in, LEASH_TEXT_MAX);
-	a->because = wire_get_str(in, LEASH_TEXT_MAX);
-	cut = wire_get_u32(in);
-	r = read_words(in, argv, &a->argc);
-	if (r == 0)
-		r = read_words(in, env, &a->envc);
-	a->cut = cut != 0;
-	a->argv = argv;
-	a->env = env;
-	return r == 0 && (a->digest.len != LEASH_DIGEST_LEN || cut > 1) ? -EBADMSG : r;
-}
-
-static int
-read_use(struct wire_in *in, struct child_news *n)
-{
-	struct child_use *u = &n->use;
-
-	n->number = wire_get_u32(in);
-	u->timeout_ms = wire_get_u32(in);
-	u->approve = wire_get_u32(in);
-	u->digest = wire_get_bytes(in, LEASH_DIGEST_LEN);
-	u->name = wire_get_str(in, LEASH_TEXT_MAX);
-	u->source = wire_get_str(in, LEASH_TEXT_MAX);
-	u->reference = wire_get_str(in, LEASH_PACKET_MAX);
-	u->rule = wire_get_str(in, LEASH_TEXT_MAX);
-	u->signers = wire_get_str(in, LEASH_PACKET_MAX);
-	return u->digest.len != LEASH_DIGEST_LEN || u->approve > APPROVE_PER_CALL
-		   ? -EBADMSG
-		   : 0;
-}
-
-static int
-read_withdrawn(struct wire_in *in, struct child_news *n)
-{
-	n->number = wire_get_u32(in);
-	return 0;
-}
-
-static int
-read_denied(struct wire_in *in, struct child_news *n)
-{
-	n->refusal.program = wire_get_str(in, LEASH_PACKET_MAX);
-	n->refusal.rule = wire_get_str(in, LEASH_TEXT_MAX);
-	n->refusal.because = wire_get_str(in, LEASH_PACKET_MAX);
-	n->refusal.instead = wire_get_str(in, LEASH_PACKET_MAX);
-	n->refusal.reason = wire_get_str(in, LEASH_TEXT_MAX);
-	return 0;
-}
-
-static int
-read_judged(struct wire_in *in, struct child_news *n)
-{
-	static const char *argv[CHILD_WORDS_MAX], *chain[CHILD_WORDS_MAX];
-	struct child_judged *j = &n->judged;
-	int r;
-
-	j->verdict = wire_get_str(in, LEASH_TEXT_MAX);
-	j->program = wire_get_str(in, LEASH_TEXT_MAX);
-	j->caller = wire_get_str(in, LEASH_TEXT_MAX);
-	j->rule = wire_get_str(in, LEASH_TEXT_MAX);
-	j->reason = wire_get_str(in, LEASH_TEXT_MAX);
-	j->lost = wire_get_u32(in);
-	r = read_words(in, chain, &j->chain_n);
-	j->chain = chain;
-	j->cut = wire_get_u32(in) != 0;
-	j->argv = argv;
-	return r < 0 ? r : read_words(in, argv, &j->argc);
-}
-
-/* The rest of a packet of this type. */
-static int
-read_news(struct wire_in *in, uint32_t type, struct child_news *ret)
-{
-	static int (*const reads[])(struct wire_in *, struct child_news *) = {
-	    [LEASH_EXITED] = read_exited,
-	    [LEASH_NEEDS_RECORDER] = read_nothing,
-	    [LEASH_ASK] = read_ask,
-	    [LEASH_WITHDRAWN] = read_withdrawn,
-	    [LEASH_DENIED] = read_denied,
-	    [LEASH_JUDGED] = read_judged,
-	    [LEASH_USE] = read_use,
-	};
-	struct child_news news = {.type = type};
-
-	if (type >= sizeof(reads) / sizeof(reads[0]) || reads[type] == NULL ||
-	    reads[type](in, &news) < 0 || wire_end(in) < 0)
-		return -EBADMSG;
-	*ret = news;
-	return 0;
-}
-
-/* ---- how it begins ---------------------------------------------------------- */
+/* ---- the start -------------------------------------------------------------- */
 
 static int
 take_started(struct child *c, struct wire_in *in, const int *fds, size_t fds_n,
@@ -334,7 +199,7 @@ take_started(struct child *c, struct wire_in *in, const int *fds, size_t fds_n,
 {
 	const char *lacks;
 
-	(void)wire_get_u32(in); /* the pid, for people who read the channel */
+	(void)wire_get_u32(in); /* the pid, only for people who debug the channel */
 	lacks = wire_get_str(in, LEASH_TEXT_MAX - 1);
 	if (wire_end(in) < 0 || fds_n != (mode == LEASH_RUN ? 2 : 3))
 		return -EBADMSG;
@@ -358,7 +223,7 @@ take_refused(struct wire_in *in, int *ret_status, char *why)
 	return -ECONNREFUSED;
 }
 
-/* The first answer: started or refused; or a question (1). */
+/* Reads the first answer: started or refused; or an approval request (1). */
 static int
 first_answer(struct child *c, enum leash_mode mode, struct child_news *news,
     int *ret_status, char *why)
@@ -378,7 +243,7 @@ first_answer(struct child *c, enum leash_mode mode, struct child_news *news,
 	if (type == LEASH_STARTED)
 		r = take_started(c, &in, fds, fds_n, mode);
 	else if (type == LEASH_USE && news != NULL)
-		r = read_news(&in, type, news) < 0 ? -EBADMSG : 1;
+		r = child_read(&in, type, news) < 0 ? -EBADMSG : 1;
 	else
 		r = type == LEASH_REFUSED ? take_refused(&in, ret_status, why) : -EBADMSG;
 	if (r != 0)
@@ -432,15 +297,17 @@ child_launch(const struct child_order *order, int wait_ms, struct child *c,
     int *ret_status, char why[LEASH_TEXT_MAX])
 {
 	struct pollfd wait = {c->channel, POLLIN, 0};
-	int r;
+	int ended, r;
 
 	*ret_status = LOG_EXIT_FAILED;
-	(void)snprintf(why, LEASH_TEXT_MAX, "the leash does not answer");
+	(void)snprintf(why, LEASH_TEXT_MAX, "kennel-leash does not answer");
 	r = child_order(order, c);
 	if (r == 0 && poll(&wait, 1, wait_ms) <= 0)
 		r = -ETIMEDOUT;
 	if (r == 0)
 		r = first_answer(c, order->mode, NULL, ret_status, why);
+	if (r == -EPIPE)
+		child_lost(c, why, &ended);
 	if (r < 0)
 		child_free(c);
 	return r;
@@ -507,32 +374,57 @@ child_answer(struct child *c, struct child_news *ret)
 	if (r < 0)
 		return r;
 	wire_in_init(&in, memory, len);
-	return read_news(&in, wire_get_u32(&in), ret);
+	return child_read(&in, wire_get_u32(&in), ret);
 }
 
-/* Wait for the leash; one that does not end is killed, and its cell with it. */
-static void
-reap_leash(pid_t pid)
+/* Waits for the leash and returns its wait status. If it does not exit, kills it and
+ * thereby its cell: *ret_killed. */
+static int
+reap_leash(pid_t pid, bool *ret_killed)
 {
 	/* syscalls: pidfd_open wait4 kill */
 	struct pollfd end = {(int)syscall(SYS_pidfd_open, pid, 0), POLLIN, 0};
+	bool killed = end.fd < 0 || poll(&end, 1, REAP_WAIT_MS) <= 0;
+	int status = 0;
 
-	if (end.fd < 0 || poll(&end, 1, REAP_WAIT_MS) <= 0)
-		(void)kill(pid, SIGKILL); /* not reaped: the number is still its own */
+	if (killed)
+		(void)kill(pid, SIGKILL); /* not reaped: the pid is still its own */
 	fd_close(&end.fd);
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
+	*ret_killed = killed;
+	return status;
+}
+
+void
+child_lost(struct child *c, char why[CAUSE_MAX], int *ret_status)
+{
+	bool killed = false;
+	int status = 0;
+
+	fd_close(&c->channel);
+	if (c->pid > 0)
+		status = reap_leash(c->pid, &killed);
+	c->pid = -1;
+	if (killed)
+		(void)snprintf(why, CAUSE_MAX,
+		    "kennel-leash closed its channel and did not end: it was killed");
+	else
+		(void)cause_text(why, CAUSE_MAX, "kennel-leash", status); /* why itself */
+	*ret_status = status;
 }
 
 void
 child_free(struct child *c)
 {
+	bool killed;
+
 	fd_close(&c->server_in);
 	fd_close(&c->server_out);
 	fd_close(&c->server_err);
-	/* the leash sees the end of its channel, kills the cell and exits */
+	/* the leash sees its channel close, kills the cell and exits */
 	fd_close(&c->channel);
 	if (c->pid > 0)
-		reap_leash(c->pid);
+		(void)reap_leash(c->pid, &killed); /* it was ending anyway */
 	c->pid = -1;
 }

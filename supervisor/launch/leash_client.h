@@ -1,6 +1,6 @@
 /*
- * One leash and the server behind it, as the supervisor sees them
- * (leash/leash.h is what they say to each other).
+ * The supervisor's interface to one leash and its server (leash/leash.h defines the
+ * protocol).
  */
 #ifndef KENNEL_SUPERVISOR_CHILD_H
 #define KENNEL_SUPERVISOR_CHILD_H
@@ -11,6 +11,7 @@
 
 #include "leash/leash.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/cause.h"
 #include "shim/base/loop.h"
 #include "shim/base/wire.h"
 
@@ -21,14 +22,14 @@ struct child_order {
 	int policy_fd;        /* sealed memfd; borrowed */
 	int recorder_fd;      /* borrowed: the leash's own connection */
 	int log_dir_fd;       /* borrowed: for the server's stderr */
-	const char *run_at;   /* KENNEL_RUN_AT=folder of the keeper's socket; or NULL */
-	const char *trace_at; /* KENNEL_TRACE_AT=folder of the key of traces; or NULL */
+	const char *run_at;   /* KENNEL_RUN_AT=DIR of the keeper's socket; or NULL */
+	const char *trace_at; /* KENNEL_TRACE_AT=DIR of the fingerprint key; or NULL */
 	const char *session;  /* 16 hex digits */
 	enum leash_mode mode;
 	char *const *argv; /* LEASH_EXEC, LEASH_EXPLAIN: program and arguments */
 	int argc;
-	/* how manifests approve the use of each of the server's secrets (enum
-	 * sealed_approve); NULL: they say nothing */
+	/* the approval that manifests require for each of the server's secrets (enum
+	 * sealed_approve); NULL: none */
 	const uint32_t *approve;
 };
 
@@ -42,36 +43,36 @@ struct child {
 };
 
 /*
- * Start a leash, which then waits for its order: of this one only the program,
- * the policy and the server count yet.  0 or -errno.  The named secrets'
- * variables leave this process's environment here.
+ * Starts a leash, which then waits for its order; until then only the program, the
+ * policy and the server of the order matter. Returns 0 or -errno. Removes the named
+ * secrets' variables from this process's environment.
  */
 int child_spawn(const struct child_order *, struct child *ret);
 /*
- * Give the order and wait, at most wait_ms, until the server runs.  0.
- * -ECONNREFUSED: refused; *ret_status is the exit status for kennel and why
- * says what and where.  -ETIMEDOUT, -EPIPE: likewise with a reason of ours.
- * The leash has ended where it is not 0.
+ * Sends the order and waits, at most wait_ms, until the server runs. Returns 0.
+ * -ECONNREFUSED: refused; *ret_status is kennel's exit status and why names the
+ * reason and the step. -ETIMEDOUT, -EPIPE: the same with a reason of ours. If it is
+ * not 0, the leash has ended.
  */
 int child_launch(const struct child_order *, int wait_ms, struct child *, int *ret_status,
     char why[LEASH_TEXT_MAX]);
 struct child_news;
 /*
- * The same in two steps, for a start that may ask: the order is given, and then
- * each word of the leash's is taken when its channel is readable.  child_first: 0
- * as child_launch; 1: it asks (LEASH_USE, in *ret_news, as child_answer gives it);
- * -EAGAIN.  Neither frees the child.
+ * The same in two steps, for a start that may need approvals: send the order, then
+ * handle each message of the leash when its channel is readable. child_first: 0 as
+ * for child_launch; 1: an approval request (LEASH_USE, in *ret_news, as from
+ * child_answer); -EAGAIN. Neither frees the child.
  */
 int child_order(const struct child_order *, struct child *);
 int child_first(const struct child_order *, struct child *, struct child_news *ret_news,
     int *ret_status, char why[LEASH_TEXT_MAX]);
 int child_signal(struct child *, int sig);
 int child_end(struct child *, uint32_t grace_ms);
-/* A new connection for a leash that lost its recorder; fd is not closed. */
+/* Sends a new connection to a leash that lost its recorder; does not close fd. */
 int child_recorder(struct child *, int fd);
 
-/* What a running leash has to say when its channel is readable.  Texts are valid
- * until the next child_answer, of whatever child. */
+/* A message of a running leash, received when its channel is readable. Texts are
+ * valid until the next child_answer, for any child. */
 #define CHILD_WORDS_MAX 4096
 
 struct child_ask { /* LEASH_ASK */
@@ -89,13 +90,25 @@ struct child_use {                    /* LEASH_USE */
 	const char *name, *source, *reference, *rule, *signers;
 };
 
+struct child_ask_net { /* LEASH_ASK_NET */
+	uint32_t timeout_ms, port;
+	struct span digest; /* LEASH_DIGEST_LEN */
+	const char *name, *rule, *because;
+};
+
 struct child_denied { /* LEASH_DENIED */
 	const char *program, *rule, *because, *instead, *reason;
 };
 
+struct child_unreached {  /* LEASH_UNREACHED */
+	const char *name; /* "": the network as a whole */
+	uint32_t port;    /* 0: a name lookup */
+	const char *rule, *because, *instead, *reason, *hint;
+};
+
 struct child_judged { /* LEASH_JUDGED */
 	const char *verdict, *program, *caller, *rule, *reason;
-	uint32_t lost; /* so many before it were not told */
+	uint32_t lost; /* number of earlier ones that were not reported */
 	uint32_t chain_n;
 	const char *const *chain; /* "PID PROGRAM" */
 	bool cut;
@@ -104,21 +117,33 @@ struct child_judged { /* LEASH_JUDGED */
 };
 
 struct child_news {
-	/* EXITED NEEDS_RECORDER ASK USE WITHDRAWN DENIED JUDGED */
+	/* EXITED NEEDS_RECORDER ASK ASK_NET USE WITHDRAWN DENIED JUDGED ENDS
+	 * UNREACHED */
 	enum leash_message type;
 	int status; /* EXITED: wait status of the server */
 	uint64_t scrubbed, denied;
-	uint32_t number; /* ASK, USE, WITHDRAWN */
+	const char *lost; /* EXITED: how the cell's PID 1 ended by itself, or "" */
+	uint32_t number;  /* ASK, ASK_NET, USE, WITHDRAWN */
 	struct child_ask ask;
+	struct child_ask_net ask_net;
 	struct child_use use;
 	struct child_denied refusal;
+	struct child_unreached unreached;
 	struct child_judged judged;
+	const char *reason, *text; /* ENDS */
 };
-/* Does not wait.  0; -EAGAIN; -EPIPE: the leash is gone; -EBADMSG. */
+/* leash_message.c: the rest of a packet of this type.  0 or -EBADMSG. */
+int child_read(struct wire_in *, uint32_t type, struct child_news *ret);
+/* Does not wait. Returns 0; -EAGAIN; -EPIPE: the leash is gone; -EBADMSG. */
 int child_answer(struct child *, struct child_news *ret);
-/* What a person said of LEASH_ASK `number`; does not wait: -EAGAIN. */
+/* Sends the user's answer to the approval `number`; does not wait: -EAGAIN. */
 int child_said(struct child *, uint32_t number, enum leash_answer, const char *who);
-/* Close the channel (the leash kills the cell) and reap the leash. */
+/*
+ * The channel closed without LEASH_EXITED: reaps the leash and writes how it ended to
+ * why. ret_status is its wait status; a leash that does not exit is killed.
+ */
+void child_lost(struct child *, char why[CAUSE_MAX], int *ret_status);
+/* Closes the channel (the leash then kills the cell) and reaps the leash. */
 void child_free(struct child *);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Which policy, and its bytes as a sealed memfd (kennel(1), POLICIES).
+ * Finds the policy and returns its bytes as a sealed memfd (kennel(1), POLICIES).
  *
- * Never the current folder: a repository must not bring its own leash.
+ * Never searches the current directory: a repository must not supply its own policy.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -11,14 +11,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "policy/sealed/signature.h"
+#include "policy/check/trusted.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
+#include "shim/host/path_open.h"
 #include "supervisor/audit/log/kept_policies.h"
 #include "supervisor/cli/cli.h"
-#include "supervisor/cli/paths.h"
+#include "supervisor/base/paths.h"
 
 #define ETC_DIR      "/etc/kennel"
 #define TEXT_LEN_MAX (16u << 20)
@@ -30,8 +33,8 @@ struct search {
 	char *why;
 	size_t why_cap;
 	int status;
-	bool text;                         /* what was found was no sealed file */
-	char path[REPORT_TEXT_MAX];        /* what was found */
+	bool text;                         /* the file was not a sealed one */
+	char path[REPORT_TEXT_MAX];        /* the file */
 	uint8_t sha256[REPORT_DIGEST_LEN]; /* of that file */
 	char *source;                      /* its text, to be kept; owned */
 	size_t source_len;
@@ -52,7 +55,7 @@ failed(struct search *s, int status, const char *format, ...)
 	return -1;
 }
 
-/* The first line that says "error:", for those who get only one line. */
+/* Copies the first "error:" line, for callers that show one line. */
 static void
 first_error(struct search *s, const char *diag)
 {
@@ -61,7 +64,7 @@ first_error(struct search *s, const char *diag)
 	(void)snprintf(s->why, s->why_cap, "%.*s", (int)strcspn(said, "\n"), said);
 }
 
-/* Text to sealed bytes; all diagnostics go to standard error. */
+/* Compiles text to sealed bytes; prints all diagnostics on standard error. */
 static int
 compile_text(
     struct search *s, const char *path, const char *text, size_t len, struct buf *out)
@@ -76,9 +79,9 @@ compile_text(
 		return failed(s, EXIT_FAILED, "out of memory");
 	buf_init(out, SEALED_LEN_MAX);
 	r = policy_compile(&source, 1, NULL, out, stream);
-	(void)fclose(stream); /* what it lost was only to be shown */
+	(void)fclose(stream); /* a loss affects only the output */
 	if (diag_len > 0)
-		(void)fd_write_all(STDERR_FILENO, diag, diag_len); /* shown only */
+		(void)fd_write_all(STDERR_FILENO, diag, diag_len); /* only output */
 	if (r == -EINVAL) {
 		first_error(s, diag);
 		s->status = EXIT_INPUT;
@@ -110,8 +113,8 @@ sealed_or_text(struct search *s, int fd, const char *path, int *ret_fd)
 	if (r < 0)
 		return failed(s, EXIT_INPUT, "%s: %s", path, strerror(-r));
 	policy_digest(text, len, s->sha256);
-	/* all of them: a name that is not there is the caller's mistake (78),
-	 * not the text's (65) */
+	/* compile all servers: a missing name is the caller's mistake (78), not the
+	 * text's (65) */
 	r = compile_text(s, path, text, len, &out);
 	if (r < 0) {
 		free(text);
@@ -127,31 +130,35 @@ sealed_or_text(struct search *s, int fd, const char *path, int *ret_fd)
 	return 0;
 }
 
-/* For the record: whole, if the folder of this process is known. */
-static void
-remember(struct search *s, const char *path)
+/* By the rule for every path in a policy. real: the resolved path, for the record. */
+static int
+open_file(struct search *s, const char *path, char real[PATH_MAX], int *ret_fd)
 {
-	char *whole = realpath(path, NULL);
+	char why[PATH_WHY_MAX];
+	int r = path_open_named(path, real, ret_fd); /* early: openat */
 
-	(void)snprintf(s->path, sizeof(s->path), "%s", whole != NULL ? whole : path);
-	free(whole);
+	if (r < 0)
+		return failed(
+		    s, EXIT_CONFIG, "%s: %s", path, path_why(path, r, why, sizeof(why)));
+	return 0;
 }
 
 static int
 open_policy(struct search *s, const char *path, int *ret_fd)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY), r;
+	char real[PATH_MAX];
+	int fd = -1, r;
 
-	if (fd < 0)
-		return failed(s, EXIT_CONFIG, "%s: %s", path, strerror(errno));
-	remember(s, path);
+	if (open_file(s, path, real, &fd) < 0)
+		return -1;
+	(void)snprintf(s->path, sizeof(s->path), "%s", real);
 	r = sealed_or_text(s, fd, path, ret_fd);
 	fd_close(&fd);
 	return r;
 }
 
-/* Does this text define the server?  Answered by compiling it: a second, lax
- * parser would sometimes say otherwise than the real one. */
+/* True if this text defines the server. Compiles it, because a second, simpler parser
+ * could give a different answer. */
 static int
 text_defines(struct search *s, const char *path, bool *ret)
 {
@@ -159,15 +166,16 @@ text_defines(struct search *s, const char *path, bool *ret)
 	struct policy policy;
 	struct buf out = {0};
 	size_t len = 0;
-	int fd = open(path, O_RDONLY | O_CLOEXEC), r;
+	char real[PATH_MAX];
+	int fd = -1, r;
 
-	if (fd < 0)
-		return failed(s, EXIT_CONFIG, "%s: %s", path, strerror(errno));
+	if (open_file(s, path, real, &fd) < 0)
+		return -1;
 	r = fd_slurp(fd, TEXT_LEN_MAX, &text, &len);
 	fd_close(&fd);
 	if (r < 0)
 		return failed(s, EXIT_INPUT, "%s: %s", path, strerror(-r));
-	/* A file with an error might define it too: say so, start nothing. */
+	/* A file with an error might define it too, so report it and start nothing. */
 	r = compile_text(s, path, text, len, &out);
 	free(text);
 	if (r < 0)
@@ -189,7 +197,7 @@ has_suffix(const char *name, const char *suffix)
 	return name[0] != '.' && n > m && strcmp(name + n - m, suffix) == 0;
 }
 
-/* The one policies/NAME.kennel that defines the server, in found[]. */
+/* Finds the one policies/NAME.kennel that defines the server; stores it in found[]. */
 static int
 search_texts(struct search *s, const char *dir, char found[PATH_MAX])
 {
@@ -224,13 +232,26 @@ search_texts(struct search *s, const char *dir, char found[PATH_MAX])
 	return r;
 }
 
-/* Names become file names: nothing that could leave the folder. */
+/* Names become file names: none may leave the directory. */
 static bool
 name_is_plain(const char *name)
 {
 	size_t len = strlen(name);
 
 	return len > 0 && len <= 100 && name[0] != '.' && strchr(name, '/') == NULL;
+}
+
+/*
+ * True if the path exists, even as a dangling link: another policy must not replace
+ * it.
+ * early: newfstatat
+ */
+static bool
+is_there(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0;
 }
 
 static int
@@ -240,14 +261,14 @@ search_default(struct search *s, int *ret_fd)
 	const char *config = paths_config_dir();
 
 	if (!name_is_plain(s->name))
-		return failed(s, EXIT_CONFIG, "%s is not a server's name", s->name);
+		return failed(s, EXIT_CONFIG, "invalid server name: %s", s->name);
 	(void)snprintf(path, sizeof(path), ETC_DIR "/sealed/%s.sealed", s->name);
-	if (access(path, F_OK) == 0)
+	if (is_there(path))
 		return open_policy(s, path, ret_fd);
 	if (config == NULL)
-		return failed(s, EXIT_CONFIG, "no home folder: set HOME or KENNEL_HOME");
+		return failed(s, EXIT_CONFIG, "%s", paths_why());
 	(void)snprintf(path, sizeof(path), "%.3900s/sealed/%s.sealed", config, s->name);
-	if (access(path, F_OK) == 0)
+	if (is_there(path))
 		return open_policy(s, path, ret_fd);
 	(void)snprintf(dir, sizeof(dir), "%.4000s/policies", config);
 	if (search_texts(s, dir, path) < 0)
@@ -258,7 +279,7 @@ search_default(struct search *s, int *ret_fd)
 	return open_policy(s, path, ret_fd);
 }
 
-/* Whose signatures it bears; that they are good was seen. */
+/* Copies the signers' keys; their signatures are already verified. */
 static void
 put_signers(struct found *f)
 {
@@ -285,17 +306,25 @@ take(struct search *s, int fd, struct found *ret)
 	struct signed_by by;
 	int r;
 
-	/* Where an administrator put keys, only what they signed is looked at. */
+	/* If the administrator has installed keys, only policies signed by them are
+	 * accepted. */
 	if (sign_admit(fd, &by, why, sizeof(why)) < 0)
 		return failed(s, EXIT_CONFIG, "%s", why);
 	r = policy_load(fd, &ret->policy, why, sizeof(why));
 	if (r < 0)
-		return failed(s, EXIT_INPUT, "the sealed policy is not sound: %s",
+		return failed(s, EXIT_INPUT, "invalid sealed policy: %s",
 		    why[0] != '\0' ? why : strerror(-r));
 	ret->server = policy_server(&ret->policy, s->name);
 	if (ret->server == NULL) {
 		policy_unload(&ret->policy);
 		return failed(s, EXIT_CONFIG, "the policy defines no server %s", s->name);
+	}
+	/* Text was checked when it was compiled, more thoroughly than its rows
+	 * allow. */
+	if (!s->text && trusted_admit(&ret->policy, why, sizeof(why)) < 0) {
+		policy_unload(&ret->policy);
+		ret->server = NULL;
+		return failed(s, EXIT_CONFIG, "%s", why);
 	}
 	if (by.wanted &&
 	    seen_admit(s->name, by.counter, ret->policy.id, why, sizeof(why)) < 0) {
@@ -334,8 +363,8 @@ found_keep(struct found *f, const char *log_dir)
 	free(f->source);
 	f->source = NULL;
 	if (r < 0)
-		log_warn("unable to keep the policy beside the log: %s; its digest is "
-			 "recorded",
+		log_warn("unable to keep a copy of the policy with the log: %s; only its "
+			 "digest is recorded",
 		    strerror(-r));
 	return r == 0;
 }

@@ -1,14 +1,14 @@
 /*
- * The highest version of each server's policy that was started here, so that an
- * older one, which was signed as well, is not taken again.
+ * Stores the highest version of each server's policy that was started here, so that
+ * an older one, although signed, is not accepted again.
  *
- * Kept for root in /var/lib/kennel, for others in the home folder that the user
- * database says: no variable moves it, but its owner can write it (TRUST.md).
+ * The directory is /var/lib/kennel for root, otherwise in the home directory from the
+ * user database. No environment variable moves it, but its owner can write it
+ * (TRUST.md).
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,25 +17,38 @@
 
 #include "shim/base/fd.h"
 #include "supervisor/cli/cli.h"
+#include "supervisor/base/paths.h"
 
 #define ROOT_DIR  "/var/lib/kennel/policy-seen"
 #define LINE_MAX_ 128
 
 static int
-folder_of(uid_t uid, char out[PATH_MAX])
+folder_name(uid_t uid, char out[PATH_MAX])
 {
-	const struct passwd *pw;
+	const char *home;
 	int n;
 
 	if (uid == 0)
 		n = snprintf(out, PATH_MAX, "%s", ROOT_DIR);
-	else if ((pw = getpwuid(uid)) == NULL || pw->pw_dir == NULL ||
-		 pw->pw_dir[0] != '/')
+	else if ((home = paths_home_of(uid)) == NULL)
 		return -ENOENT;
 	else
-		n = snprintf(
-		    out, PATH_MAX, "%s/.local/state/kennel/policy-seen", pw->pw_dir);
-	return n > 0 && n < PATH_MAX ? fd_make_dirs(out) : -ENAMETOOLONG;
+		n = snprintf(out, PATH_MAX, "%s/.local/state/kennel/policy-seen", home);
+	return n > 0 && n < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+static int
+folder_of(uid_t uid, char out[PATH_MAX])
+{
+	int r = folder_name(uid, out);
+
+	return r == 0 ? fd_make_dirs(out) : r;
+}
+
+int
+seen_place(char out[PATH_MAX])
+{
+	return folder_name(geteuid(), out);
 }
 
 static void
@@ -45,7 +58,7 @@ hex(const uint8_t id[POLICY_ID_LEN], char out[2 * POLICY_ID_LEN + 1])
 		(void)snprintf(out + 2 * i, 3, "%02x", id[i]);
 }
 
-/* "VERSION ID"; no such file: version 0. */
+/* Reads "VERSION ID"; a missing file means version 0. */
 static int
 line_read(int dir, const char *name, unsigned long long *ret, char id[65])
 {
@@ -82,7 +95,7 @@ line_write(int dir, const char *name, unsigned long long counter, const char *id
 	char line[LINE_MAX_], temp[NAME_MAX + 8];
 	int n = snprintf(line, sizeof(line), "%llu %s\n", counter, id), fd, r;
 
-	/* no server's name begins with a dot: it is never another one's file */
+	/* no server name begins with a dot, so this is never another server's file */
 	(void)snprintf(temp, sizeof(temp), ".%.200s.new", name);
 	fd = openat(
 	    dir, temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -124,7 +137,7 @@ seen_admit_in(const char *folder, const char *name, uint64_t counter,
 		(void)snprintf(why, why_cap,
 		    "%s/%s: unable to keep the policy's version: %s", folder, name,
 		    strerror(-r));
-	fd_close(&dir); /* and with it the lock */
+	fd_close(&dir); /* also releases the lock */
 	return r;
 }
 
@@ -136,8 +149,8 @@ seen_admit(const char *name, uint64_t counter, const uint8_t id[POLICY_ID_LEN], 
 	int r = folder_of(geteuid(), folder);
 
 	if (r < 0) {
-		(void)snprintf(why, why_cap,
-		    "no folder to keep the policy's version in: %s", strerror(-r));
+		(void)snprintf(why, why_cap, "no directory for the policy's version: %s",
+		    strerror(-r));
 		return r;
 	}
 	return seen_admit_in(folder, name, counter, id, why, why_cap);

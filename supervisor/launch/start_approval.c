@@ -1,10 +1,10 @@
 /*
- * A start that a person is asked about: secrets whose use the policy or a manifest
- * wants approved.  The leash asks and waits; here is where the answer comes from.
+ * A start that needs approval: for secrets whose use the policy or a manifest wants
+ * approved. The leash sends the request and waits; this file gets the answer.
  *
- * Process: kennel, before it is confined.  Holds no secret.  The agent's first
- * request lies in its pipe meanwhile and is answered when the server runs, or with
- * why it does not.
+ * Process: kennel, before it is confined. Holds no secret. The agent's first request
+ * stays in its pipe meanwhile. It is answered by the running server, or with the
+ * reason why the server did not start.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "shim/base/log.h"
 #include "supervisor/approve/approve.h"
 #include "supervisor/cli/cli.h"
-#include "supervisor/cli/paths.h"
+#include "supervisor/base/paths.h"
 #include "supervisor/cli/secret.h"
 #include "supervisor/launch/leash_approvals.h"
 
@@ -25,9 +25,10 @@ _Static_assert((int)META_NEVER == (int)APPROVE_NONE &&
 		   (int)META_PER_CALL == (int)APPROVE_PER_CALL,
     "manifests and policies mean the same");
 
-/* ---- what manifests say ----------------------------------------------------------- */
+/* ---- approval rules of manifests -------------------------------------------------- */
 
-/* Of a path, whether the project names it or not: this asks more, and tells nobody. */
+/* For any path, whether or not the project names it: this only adds approvals and
+ * reveals nothing. */
 static uint32_t
 approve_of(const struct metas *m, const char *path)
 {
@@ -41,13 +42,12 @@ static int
 read_manifests(struct metas *ret, char *why)
 {
 	const struct secret_options here = {0};
-	/* its lines go to standard error, where a person sees them */
+	/* diagnostics go to standard error, where the user sees them */
 	int r = metas_read(secret_project(&here), paths_config_dir(), 0, stderr, ret);
 
 	if (r < 0)
 		(void)snprintf(why, LEASH_TEXT_MAX,
-		    "what is known about secrets cannot be read: see kennel secret "
-		    "validate");
+		    "unable to read the secret manifests: run kennel secret validate");
 	return r;
 }
 
@@ -83,14 +83,14 @@ asked_approves(const struct found *f, struct asked_approve *ret, bool *ret_any, 
 	return r;
 }
 
-/* ---- while it is asked ------------------------------------------------------------ */
+/* ---- while the approval is pending ------------------------------------------------ */
 
 struct asking {
 	struct opened *o;
 	const struct child_order *order;
 	struct control *control;
 	int report_slot;
-	int result; /* -EINPROGRESS, then what asked_launch says */
+	int result; /* -EINPROGRESS, then the result of asked_launch */
 	int *status;
 	char *why;
 };
@@ -108,6 +108,8 @@ on_channel(struct loop *loop, int fd, short revents, void *arg)
 {
 	static struct child_news news; /* large */
 	struct asking *a = arg;
+	char cause[CAUSE_MAX];
+	int ended;
 	int r = child_first(a->order, &a->o->child, &news, a->status, a->why);
 
 	(void)loop, (void)fd, (void)revents;
@@ -115,8 +117,10 @@ on_channel(struct loop *loop, int fd, short revents, void *arg)
 		control_news(a->control, &news);
 	else if (r == 0 || r == -ECONNREFUSED)
 		ends(a, r, NULL);
-	else if (r != -EAGAIN)
-		ends(a, r, "the leash is gone");
+	else if (r != -EAGAIN) {
+		child_lost(&a->o->child, cause, &ended);
+		ends(a, r, cause);
+	}
 }
 
 static void
@@ -131,7 +135,7 @@ on_report(struct loop *loop, int fd, short revents, void *arg)
 	}
 	loop_remove(loop, a->report_slot);
 	a->report_slot = -1;
-	ends(a, -EPIPE, "the audit log is gone: nobody's yes can be written down");
+	ends(a, -EPIPE, "lost the audit recorder: unable to record an approval");
 }
 
 static void
@@ -141,17 +145,17 @@ on_signal(struct loop *loop, int fd, short revents, void *arg)
 
 	(void)loop, (void)revents;
 	while (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
-		ends(arg, -EINTR, "ended by a signal while a person was asked");
+		ends(arg, -EINTR, "ended by a signal while an approval was pending");
 }
 
-/* Watched for its end alone: what it says is for the session to come. */
+/* Watches only for the agent's end; its input is for the session to come. */
 static void
 on_agent(struct loop *loop, int fd, short revents, void *arg)
 {
 	(void)loop, (void)fd;
-	/* it closed its end, or says that nothing more will come */
+	/* it closed its end, or will send nothing more */
 	if ((revents & (POLLHUP | POLLERR | POLLRDHUP)) != 0)
-		ends(arg, -EPIPE, "the agent was gone before a person had answered");
+		ends(arg, -EPIPE, "the agent disconnected while an approval was pending");
 }
 
 static void
@@ -161,7 +165,7 @@ on_time(struct loop *loop, void *arg)
 	ends(arg, -ETIMEDOUT, "the leash does not answer");
 }
 
-/* The loop has only these for so long. */
+/* The loop has only these until the start succeeds or fails. */
 static void
 wait_for_leash(struct asking *a, const struct open_order *order, uint64_t ms)
 {
@@ -208,7 +212,8 @@ asked_launch(struct opened *o, const struct child_order *child,
 	int r;
 
 	*ret_status = EXIT_FAILED;
-	(void)snprintf(why, LEASH_TEXT_MAX, "nobody can be asked about its secrets");
+	(void)snprintf(
+	    why, LEASH_TEXT_MAX, "no approval channel is available for its secrets");
 	open_desk(o);
 	control.questions = o->questions;
 	r = o->questions == NULL ? -ENOTCONN : control_new(&control, &a.control);
@@ -220,6 +225,6 @@ asked_launch(struct opened *o, const struct child_order *child,
 		wait_for_leash(&a, order, ask_ms + wait_ms);
 		r = a.result;
 	}
-	control_free(a.control); /* what still waits is withdrawn */
+	control_free(a.control); /* withdraws pending approvals */
 	return r;
 }

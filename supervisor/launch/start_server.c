@@ -1,7 +1,6 @@
 /*
- * From a name to a running server: policy, recorder, leash.  What "kennel run"
- * and "kennel exec" have in common, so that there is one way to launch
- * (a second one loses its wrapper some day).
+ * Starts a server by name: policy, recorder, leash. Shared by "kennel run" and
+ * "kennel exec", because a second way to launch would sooner or later omit a check.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,15 +19,17 @@
 #include "shim/base/log.h"
 #include "supervisor/approve/approve.h"
 #include "supervisor/cli/cli.h"
-#include "supervisor/cli/paths.h"
+#include "supervisor/base/paths.h"
 
 #include "kennel_syscalls.h"
 
 #define RECORDER_WAIT_MS 5000
 #define RECORDER_TRIES   5
 #define REFUSAL_WAIT_MS  1000
-#define FILES_ENOUGH     65536 /* helpers of secrets inherit it, and some count up to it */
-#define START_MARGIN_MS  15000 /* secrets by helper take up to ten seconds each */
+#define LAST_RECORDS_MS  500
+#define AGAIN_MS         10
+#define FILES_ENOUGH     65536 /* secret helpers inherit it, and some iterate up to it */
+#define START_MARGIN_MS  15000 /* secret helpers take up to ten seconds each */
 
 static int
 draw_session(char out[17])
@@ -43,7 +44,8 @@ draw_session(char out[17])
 	return 0;
 }
 
-/* The audit log's place, with its folders made; and the servers' log folder. */
+/* Finds the audit log's place and creates its directories, and the log directory of
+ * servers. */
 static int
 make_places(struct opened *o, char *why)
 {
@@ -52,8 +54,7 @@ make_places(struct opened *o, char *why)
 	int r;
 
 	if (paths_audit_dir() == NULL || paths_run_dir() == NULL || log == NULL) {
-		(void)snprintf(
-		    why, LEASH_TEXT_MAX, "no home folder: set HOME or KENNEL_HOME");
+		(void)snprintf(why, LEASH_TEXT_MAX, "%.4000s", paths_why());
 		return -ENOENT;
 	}
 	(void)snprintf(audit, sizeof(audit), "%s", paths_audit_dir());
@@ -72,16 +73,15 @@ make_places(struct opened *o, char *why)
 	}
 	if (r < 0)
 		(void)snprintf(why, LEASH_TEXT_MAX,
-		    "unable to make the folders %s, %s, "
-		    "%s: %s",
-		    audit, run, log, strerror(-r));
+		    "unable to create the directories %s, %s, %s: %s", audit, run, log,
+		    strerror(-r));
 	return r;
 }
 
 /*
- * Our own connection first: while it stands the recorder does not leave for want
- * of work, so the leash's, which is opened next, is answered.  A recorder that
- * was just leaving gives no welcome; then there is a new one to find.
+ * Opens our own connection first: while it is open, the recorder does not exit as
+ * unused, so that the leash's connection, opened next, is accepted. A recorder that
+ * is just exiting sends no WELCOME; then the next attempt finds a new one.
  */
 int
 open_report(struct opened *o)
@@ -101,8 +101,8 @@ open_report(struct opened *o)
 	return r;
 }
 
-/* Where the leash finds the keeper and counts what plugins fail: said when a secret
- * is theirs. */
+/* Where the leash finds the keeper and counts plugin failures; passed if a secret
+ * comes from them. */
 static const char *
 run_at(const struct opened *o)
 {
@@ -119,8 +119,8 @@ run_at(const struct opened *o)
 	return NULL;
 }
 
-/* Where the leash finds the key of traces, with its folder made: said when there is a
- * secret. */
+/* Where the leash finds the fingerprint key; creates the directory. Passed if there
+ * is a secret. */
 static const char *
 trace_at(const struct opened *o)
 {
@@ -129,13 +129,13 @@ trace_at(const struct opened *o)
 
 	if (o->found.server->secrets.n == 0 || folder == NULL)
 		return NULL;
-	(void)fd_make_dirs(folder); /* the leash says what is wrong with it */
+	(void)fd_make_dirs(folder); /* the leash reports an error */
 	(void)snprintf(out, sizeof(out), "KENNEL_TRACE_AT=%s", folder);
 	return out;
 }
 
-/* Which policy, and whence: before the leash's own records, which name it.  With
- * the first of those that waits for the disk it is there too. */
+/* Records the policy and its origin, before the leash's own records, which refer to
+ * it. It is on disk together with the first of those that waits for the disk. */
 static int
 record_policy(struct opened *o)
 {
@@ -187,8 +187,8 @@ start_child(struct opened *o, const struct open_order *given, char why[LEASH_TEX
 	    .argc = given->argc};
 	int r;
 
-	/* It needs nothing but the policy to come up, and does so while we find
-	 * the recorder.  Nothing is started by a leash without its order. */
+	/* Needs only the policy, and starts up while we find the recorder. A leash
+	 * does nothing without its order. */
 	r = child_spawn(&order, &o->child);
 	if (r < 0) {
 		(void)snprintf(why, LEASH_TEXT_MAX, "unable to start the leash");
@@ -201,7 +201,7 @@ start_child(struct opened *o, const struct open_order *given, char why[LEASH_TEX
 		r = audit_connect(&o->place, RECORDER_WAIT_MS, &order.recorder_fd);
 	if (r < 0) {
 		(void)snprintf(why, LEASH_TEXT_MAX,
-		    "the audit log in %s cannot be written (%s): nothing is started",
+		    "unable to write the audit log in %s (%s); nothing was started",
 		    o->place.log_dir, strerror(-r));
 		return r;
 	}
@@ -211,13 +211,13 @@ start_child(struct opened *o, const struct open_order *given, char why[LEASH_TEX
 }
 
 /*
- * A start that came to nothing before a leash could say so: no policy, one that
- * does not compile or load, no leash.  Where the log cannot be reached either,
- * the person is told what went wrong first.
+ * Records a start that failed before a leash could record it: no policy, one that
+ * does not compile or load, no leash. If the log is unreachable too, reports the
+ * original error to the user first.
  */
 static void
 record_refusal(
-    struct opened *o, const char *name, enum leash_mode mode, int status, const char *why)
+    struct opened *o, const struct open_order *order, int status, const char *why)
 {
 	static struct event e;
 	uint64_t number = 0;
@@ -229,10 +229,12 @@ record_refusal(
 		return;
 	event_begin(&e, EVENT_REFUSED);
 	if (o->found.server != NULL)
-		event_identity(&e, name, o->found.policy.id);
+		event_identity(&e, order->name, o->found.policy.id);
 	else
-		event_text(&e, KEY_SERVER, name);
-	event_text(&e, KEY_MODE, mode == LEASH_RUN ? "run" : "exec");
+		event_text(&e, KEY_SERVER, order->name);
+	event_text(&e, KEY_MODE, order->mode == LEASH_RUN ? "run" : "exec");
+	if (order->argc > 0)
+		event_text(&e, KEY_PROGRAM, order->argv[0]);
 	event_text(&e, KEY_VERDICT, "deny");
 	event_text(&e, KEY_REASON, why);
 	event_number(&e, KEY_STATUS, (uint64_t)status);
@@ -242,9 +244,9 @@ record_refusal(
 }
 
 /*
- * The kernel counts descriptors on their way between processes by user, and who
- * may open fewer than are on their way passes none: a server of the same user
- * could hold up every further start (tried).
+ * The kernel counts descriptors in flight between processes per user, and a process
+ * may pass none if its limit is below that count. A server of the same user could
+ * otherwise block every further start (tested).
  */
 static void
 room_for_descriptors(void)
@@ -255,7 +257,7 @@ room_for_descriptors(void)
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < FILES_ENOUGH) {
 		files.rlim_cur =
 		    files.rlim_max < FILES_ENOUGH ? files.rlim_max : FILES_ENOUGH;
-		(void)setrlimit(RLIMIT_NOFILE, &files); /* passing them will tell */
+		(void)setrlimit(RLIMIT_NOFILE, &files); /* then passing them fails */
 	}
 }
 
@@ -273,7 +275,7 @@ open_server(const struct open_order *order, struct opened *ret, char why[LEASH_T
 	int status = EXIT_FAILED, r = 0;
 
 	why[0] = '\0';
-	/* before the first secret of the environment could be dumped */
+	/* before the first secret in the environment could be in a core dump */
 	if (confine_core() < 0) {
 		(void)snprintf(why, LEASH_TEXT_MAX, "unable to forbid dumps");
 		return EXIT_FAILED;
@@ -282,8 +284,8 @@ open_server(const struct open_order *order, struct opened *ret, char why[LEASH_T
 	if (status != 0)
 		goto out;
 	status = EXIT_FAILED;
-	/* A leash inherits this, and newuidmap, which it starts then, works without
-	 * only: open_confine() follows. */
+	/* A leash inherits no_new_privs, and newuidmap, which it may start, works
+	 * only without. open_confine() sets it later. */
 	if (policy_require(&o.found.policy, o.found.server, REQUIRE_SUBUID) == NULL)
 		r = confine_no_dumps();
 	room_for_descriptors();
@@ -302,8 +304,8 @@ open_server(const struct open_order *order, struct opened *ret, char why[LEASH_T
 		return 0;
 	}
 out:
-	if (r != -ECONNREFUSED) /* else the leash said no, and recorded it */
-		record_refusal(&o, order->name, order->mode, status, why);
+	if (r != -ECONNREFUSED) /* otherwise the leash refused, and recorded it */
+		record_refusal(&o, order, status, why);
 	opened_free(&o);
 	return status;
 }
@@ -331,7 +333,7 @@ open_signals(int *ret_fd)
 	sigaddset(&set, SIGHUP);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return -errno;
-	(void)signal(SIGPIPE, SIG_IGN); /* a good signal: cannot fail */
+	(void)signal(SIGPIPE, SIG_IGN); /* cannot fail: valid signal */
 	/* syscalls: signalfd4 */
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (fd < 0)
@@ -353,6 +355,59 @@ opened_recorder(struct opened *o)
 }
 
 void
+opened_leash_gone(struct opened *o, struct opened_end *ret)
+{
+	child_lost(&o->child, ret->why, &ret->leash_status);
+	ret->leash_lost = true;
+}
+
+void
+opened_record_end(struct opened *o, const struct opened_end *end)
+{
+	static struct event e;
+
+	event_begin(&e, EVENT_STOP);
+	event_identity(
+	    &e, policy_str(&o->found.policy, o->found.server->name), o->found.policy.id);
+	event_text(&e, KEY_REASON, end->why);
+	event_number(&e, KEY_STATUS, (uint64_t)end->status);
+	if (end->leash_lost) {
+		event_text(&e, KEY_PROGRAM, "kennel-leash");
+		if (WIFSIGNALED(end->leash_status))
+			event_number(
+			    &e, KEY_SIGNAL, (uint64_t)WTERMSIG(end->leash_status));
+	}
+	if (report_send(o->report, &e, EVENT_GATE, NULL) < 0)
+		log_warn("unable to record how the session ended");
+}
+
+void
+opened_last_records(struct opened *o)
+{
+	uint64_t until = loop_now() + LAST_RECORDS_MS * LOOP_MS;
+
+	while (report_pending(o->report) > 0 && loop_now() < until) {
+		struct pollfd wait = {report_fd(o->report), POLLIN, 0};
+
+		if (wait.fd < 0) {
+			/* a recorder that is just exiting sends no WELCOME; the next
+			 * one may */
+			if (open_report(o) < 0)
+				(void)poll(NULL, 0, AGAIN_MS);
+			continue;
+		}
+		if (report_wants_write(o->report))
+			wait.events |= POLLOUT;
+		if (poll(&wait, 1, LAST_RECORDS_MS / 10) < 0)
+			break;
+		(void)report_ready(o->report); /* gone: seen at the top */
+	}
+	if (report_pending(o->report) > 0)
+		log_warn(
+		    "unable to record the last %zu events", report_pending(o->report));
+}
+
+void
 open_desk(struct opened *o)
 {
 	uint64_t wait = policy_limit(&o->found.policy, o->found.server, TIMEOUT_ASK);
@@ -364,7 +419,7 @@ open_desk(struct opened *o)
 	if (r == 0)
 		r = desk_open(o->loop, o->place.run_dir, o->questions, &o->desk);
 	if (r < 0) {
-		log_warn("nobody can be asked: unable to listen in %s: %s",
+		log_warn("approval is not available: unable to listen in %s: %s",
 		    o->place.run_dir, strerror(-r));
 		close_desk(o);
 	}
@@ -390,9 +445,9 @@ exit_status(int status)
 }
 
 /*
- * What stays: our own helpers may be started (a recorder that was lost is
- * started again and inherits this fence, so its calls are in our list), and the
- * log and socket folders.
+ * Remaining rights: kennel's own helpers may be started (a restarted recorder
+ * inherits this confinement, so its calls are in our list), and the log and socket
+ * directories.
  */
 void
 open_confine(const struct opened *o)

@@ -1,7 +1,7 @@
 /*
- * A line that is an array of messages: 2025-03-26 has them, and no other
- * version.  Each element is judged as if it came alone; those that may not pass
- * are left out of the line, and what kennel says about them is one array.
+ * Batches: a line that is an array of messages, which only version 2025-03-26 allows.
+ * Each element is judged as if it came alone. Elements that may not pass are removed
+ * from the line, and kennel's answers to them form one array.
  */
 #include "supervisor/mcp/mcp.h"
 
@@ -29,7 +29,7 @@ batch_say(struct session *s, const struct frame_out *out)
 {
 	struct buf *b = out == &s->to_agent ? &s->batch.to_agent : &s->batch.to_server;
 
-	(void)buf_putc(b, b->len == 0 ? '[' : ',');       /* a failure shows behind it */
+	(void)buf_putc(b, b->len == 0 ? '[' : ',');       /* errors surface at the end */
 	return buf_put(b, s->text.data, s->text.len - 1); /* without its newline */
 }
 

@@ -1,13 +1,14 @@
 /*
- * The clock of deadlines: it stands while a person is asked, and says when the
- * next thing is due.  What comes too late is answered in the server's place.
+ * The deadline clock. It stops while a user is asked, by a request of the server or
+ * for an approval, and computes when the next deadline is due. kennel answers a
+ * request whose deadline passes.
  */
 #include <stdio.h>
 
 #include "supervisor/mcp/mcp.h"
 
-/* How long the present pause has lasted, as far as it counts: a server must
- * not stop its own deadline for ever. */
+/* How long the present pause has lasted, up to its limit: a server must not be able
+ * to stop its own deadline indefinitely. */
 static uint64_t
 pause_ns(const struct session *s, uint64_t now)
 {
@@ -24,8 +25,8 @@ session_clock(const struct session *s)
 	return now - s->paused_ns - pause_ns(s, now);
 }
 
-/* A question to a person begins or ends.  Only an answer of the agent's makes
- * the time for the next one whole again. */
+/* A request to a user begins (change 1) or ends (-1). Only an answer restores the
+ * full time for the next one. */
 void
 session_person(struct session *s, int change, bool answered)
 {
@@ -91,7 +92,7 @@ session_next_timer(struct session *s, uint64_t now)
 	if (due != UINT64_MAX) {
 		clock = session_clock(s);
 		at = now + (due > clock ? due - clock : 0);
-		if (s->person > 0) /* not before the clock goes on by itself */
+		if (s->person > 0) /* not before the clock resumes by itself */
 			at += s->budget_ns - pause_ns(s, now);
 	}
 	if (s->idle_ns != 0 && s->asked.open == 0 && s->held == NULL &&

@@ -1,7 +1,7 @@
 /*
- * The events of a session: each request when it is let through (before it is:
- * no record, no act) and again when it is answered; each refusal; each line
- * that was thrown away.  Digests and sizes, never content.
+ * The audit events of a session: each request before it is forwarded (write-ahead
+ * auditing) and again when it is answered; each refusal; each discarded line. They
+ * contain digests and sizes, never content.
  */
 #include "supervisor/mcp/mcp.h"
 
@@ -13,9 +13,9 @@
 #include "supervisor/audit/audit.h"
 #include "supervisor/hub/hub.h"
 
-#define SHOWN_MAX       256  /* bytes of a foreign name in an event */
-#define STRICT_MS       5000 /* for a record to be on disk */
-#define DEFINITIONS_MAX 2048 /* of a session, written down one by one */
+#define SHOWN_MAX       256  /* bytes of an untrusted name in an event */
+#define STRICT_MS       5000 /* longest wait for a record to be on disk */
+#define DEFINITIONS_MAX 2048 /* of a session, recorded one by one */
 
 static void
 put_digest(struct session *s, enum event_key key, const uint8_t *at, size_t len)
@@ -61,7 +61,7 @@ put_call(struct session *s, const struct call *call, const char *direction)
 	put_tool_call(s, direction, call->method);
 }
 
-/* What the policy says about the record of this call: enum sealed_audit_flag. */
+/* The policy's settings for recording this call: enum sealed_audit_flag. */
 static uint32_t
 wants(const struct session *s, const struct call *call)
 {
@@ -89,7 +89,7 @@ keep(struct session *s, const struct call *call, uint32_t flag, const uint8_t *a
 	return s->o.keep(s->o.keep_arg, at, len);
 }
 
-/* On disk before anything is done: `audit sync strict`. */
+/* Waits until the record is on disk before the call proceeds: `audit sync strict`. */
 static int
 send_strict(struct session *s)
 {
@@ -153,7 +153,7 @@ record_answer(struct session *s, const struct call *call, const char *direction,
 	if (s->o.report == NULL)
 		return;
 	if (keep(s, call, AUDIT_RESULT_FULL, at, len) < 0)
-		log_warn("unable to keep a result that the policy wants kept");
+		log_warn("unable to keep a result, as the policy requires");
 	put_call(s, call, direction);
 	if (at != NULL) {
 		put_digest(s, KEY_RESULT_SHA256, at, len);
@@ -161,8 +161,8 @@ record_answer(struct session *s, const struct call *call, const char *direction,
 	}
 	event_number(&s->event, KEY_DURATION_US, (loop_now() - call->since_ns) / 1000);
 	event_text(&s->event, KEY_OUTCOME, outcome);
-	/* The act is over and recorded as forwarded; a full queue refuses the
-	 * next one. */
+	/* The call is done and was recorded when it was forwarded; a full queue
+	 * refuses the next one. */
 	(void)report_send(s->o.report, &s->event, EVENT_FLOW, NULL);
 }
 
@@ -204,8 +204,8 @@ record_drops(struct session *s)
 	put_drops(s, "server", &s->drops[1]);
 }
 
-/* Who floods us with rubbish does not fill the log with it: past so many in a
- * second they are counted.  True: counted, not to be recorded one by one. */
+/* Rate limit for discarded lines: beyond a number per second they are only counted,
+ * so that a flood cannot fill the log. True: counted, do not record it. */
 static bool
 flooded(struct session *s, const char *direction, uint64_t bytes)
 {
@@ -232,13 +232,30 @@ record_dropped(
 		put_dropped(s, direction, bytes, reason);
 }
 
+int
+record_unknown(struct session *s, const char *direction, struct json params)
+{
+	if (s->o.report == NULL || flooded(s, direction, params.len))
+		return 0;
+	begin(s, EVENT_CALL);
+	event_text(&s->event, KEY_DIRECTION, direction);
+	event_text(&s->event, KEY_METHOD, s->method);
+	event_text(&s->event, KEY_VERDICT, "allow");
+	if (params.type != JSON_IS_NONE) {
+		put_digest(s, KEY_PARAMS_SHA256, params.at, params.len);
+		event_number(&s->event, KEY_PARAMS_BYTES, params.len);
+	}
+	event_text(&s->event, KEY_OUTCOME, "notified");
+	return report_send(s->o.report, &s->event, EVENT_FLOW, NULL);
+}
+
 void
 record_refused(struct session *s, const char *direction, const char *method,
     const char *name, const struct json *id, const char *rule, const char *reason)
 {
 	if (s->o.report == NULL)
 		return;
-	/* What a server asks for and does not get costs it nothing. */
+	/* a server can request forbidden things at no cost, so limit their records */
 	if (strcmp(direction, "server") == 0 && flooded(s, direction, 0))
 		return;
 	begin(s, EVENT_REFUSED);
@@ -252,7 +269,7 @@ record_refused(struct session *s, const char *direction, const char *method,
 	put_shown(s, KEY_RULE, rule);
 	put_shown(s, KEY_REASON, reason);
 	put_tool_call(s, direction, method);
-	/* Nothing is done: a lost record of it lets nothing through. */
+	/* Nothing was forwarded, so losing this record lets nothing through. */
 	(void)report_send(s->o.report, &s->event, EVENT_FLOW, NULL);
 }
 
@@ -273,7 +290,7 @@ record_exec_refused(
 	put_shown(s, KEY_RULE, r->rule);
 	put_shown(s, KEY_REASON, r->reason[0] != '\0' ? r->reason : r->because);
 	event_text(&s->event, KEY_OUTCOME, "exec refused");
-	/* The leash has its own record of it: this one says which call. */
+	/* The leash has its own record of it; this one names the call. */
 	(void)report_send(s->o.report, &s->event, EVENT_FLOW, NULL);
 }
 
@@ -290,11 +307,11 @@ record_pings(struct session *s, const struct pings *p)
 	event_text(&s->event, KEY_METHOD, "ping");
 	event_number(&s->event, KEY_DURATION_US, (loop_now() - p->since) / 1000);
 	event_text(&s->event, KEY_OUTCOME, text);
-	/* They asked for nothing: a lost record of them hides nothing. */
+	/* kennel sent these itself, so losing this record hides nothing. */
 	(void)report_send(s->o.report, &s->event, EVENT_FLOW, NULL);
 }
 
-/* "tool", "prompt": what the pins file calls it. */
+/* "tool", "prompt": as in the pins file. */
 static const char *const definition_word[] = {
     [PIN_TOOL] = "tool",
     [PIN_RESOURCE] = "resource",
@@ -320,7 +337,7 @@ record_definition(
 
 	if (s->o.report == NULL || !seen->news)
 		return;
-	/* Who changes its tools all the time does not fill the log with it. */
+	/* A server that keeps changing its tools must not fill the log. */
 	if (s->definitions++ >= DEFINITIONS_MAX) {
 		record_dropped(s, "server", 0, "one more change of its definitions");
 		return;
@@ -334,6 +351,6 @@ record_definition(
 	event_text(&s->event, KEY_VERDICT, bad ? "deny" : "allow");
 	event_text(&s->event, KEY_OUTCOME, definition_outcome[seen->state]);
 	put_shown(s, KEY_REASON, seen->changed);
-	/* What is not as pinned is not shown, whether this is written or not. */
+	/* An unpinned definition is hidden, whether or not this record is written. */
 	(void)report_send(s->o.report, &s->event, EVENT_FLOW, NULL);
 }

@@ -1,10 +1,10 @@
 /*
- * What a session has to do with the programs that its server starts: while a
- * person is asked about one the server stands still, so its deadlines do too,
- * and kennel speaks to the agent in its place; and what was refused is put
- * together with the calls that it may have failed.
+ * Connects a session with the programs that its server starts. While an approval of a
+ * program is pending, the server is suspended: its deadlines stop too, and kennel
+ * sends progress to the agent in its place. Refused programs are reported with the
+ * calls that they may have made fail.
  *
- * Process: kennel.  Trusts the leash for what was asked and refused.
+ * Process: kennel. Trusts the leash's reports of pending and refused programs.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,11 +13,11 @@
 
 #include "supervisor/mcp/mcp.h"
 
-#define PROGRESS_STEP  1e-6       /* more than was said last, less than anybody's step */
-#define SAID_MAX       (8u << 10) /* of one insertion: rpc_text's text, escaped */
-#define LOOKED_THROUGH (8u << 10) /* of a result, from either end, for a hint */
+#define PROGRESS_STEP  1e-6       /* more than the last value, less than any usual step */
+#define SAID_MAX       (8u << 10) /* of one insertion: text from rpc_text, escaped */
+#define LOOKED_THROUGH (8u << 10) /* of a result, at either end, when looking for hints */
 
-/* ---- while a person is asked -------------------------------------------------- */
+/* ---- pending approvals -------------------------------------------------------- */
 
 static void
 say_progress(struct session *s, struct call *call)
@@ -37,7 +37,7 @@ say_progress(struct session *s, struct call *call)
 		session_say(s, &s->to_agent);
 }
 
-/* Each call that is with the server and asked to be told hears why it stands. */
+/* Sends progress, with the reason, for each call at the server that requested it. */
 void
 programs_progress(struct session *s)
 {
@@ -65,7 +65,7 @@ session_program(struct session *s, int change, bool answered)
 	session_arm(s);
 }
 
-/* A call is on its way: what it wants to be told by. */
+/* Keeps the progress token of a call that is being forwarded. */
 void
 programs_token(const struct session *s, struct call *call, struct json meta)
 {
@@ -81,7 +81,7 @@ programs_token(const struct session *s, struct call *call, struct json meta)
 	call->token_len = (uint8_t)token.len;
 }
 
-/* The server has told of its progress: kennel's own must be more. */
+/* The server has sent progress, so kennel's next value must be larger. */
 void
 programs_progressed(struct session *s, struct json params)
 {
@@ -102,8 +102,8 @@ programs_progressed(struct session *s, struct json params)
 }
 
 /*
- * A server that stands still answers no ping, and an agent that gets none goes
- * away.  True: kennel has answered.
+ * A suspended server answers no ping, and the agent would give up. True: kennel has
+ * answered.
  */
 bool
 programs_ping(struct session *s, const struct json_message *m)
@@ -121,7 +121,7 @@ programs_ping(struct session *s, const struct json_message *m)
 	if (r == 0) {
 		buf_clear(&s->text);
 		(void)buf_puts(&s->text, "{\"jsonrpc\":\"2.0\",\"id\":"); /* at end */
-		(void)buf_put(&s->text, id.at, id.len);                   /* the same */
+		(void)buf_put(&s->text, id.at, id.len);                   /* likewise */
 		r = buf_puts(&s->text, ",\"result\":{}}\n");
 		if (r < 0)
 			s->error = r;
@@ -132,7 +132,20 @@ programs_ping(struct session *s, const struct json_message *m)
 	return r == 0;
 }
 
-/* ---- what was refused ---------------------------------------------------------- */
+/* ---- refusals ------------------------------------------------------------------ */
+
+/* Appends the text so far and the policy's own texts. */
+static void
+put_reasons(struct refusal *to, int n, const char *because, const char *instead)
+{
+	to->at = loop_now();
+	if (because[0] != '\0')
+		n += snprintf(to->text + n, sizeof(to->text) - (size_t)n, ": %.300s",
+		    because); /* fits */
+	if (instead[0] != '\0')
+		(void)snprintf(to->text + n, sizeof(to->text) - (size_t)n,
+		    ". Instead: %.300s", instead); /* fits */
+}
 
 static void
 remember(struct session *s, const struct session_refusal *r)
@@ -140,16 +153,28 @@ remember(struct session *s, const struct session_refusal *r)
 	struct refusal *to = &s->refusal[s->refusal_n++ % REFUSALS_KEPT];
 	int n;
 
-	to->at = loop_now();
 	n = snprintf(to->text, sizeof(to->text),
 	    "kennel: the policy of this server does not let it run \"%.300s\" (%.300s)",
 	    r->program, r->rule[0] == '\0' ? "no line grants it" : r->rule);
-	if (r->because[0] != '\0')
-		n += snprintf(to->text + n, sizeof(to->text) - (size_t)n, ": %.300s",
-		    r->because); /* fits */
-	if (r->instead[0] != '\0')
-		(void)snprintf(to->text + n, sizeof(to->text) - (size_t)n,
-		    ". Instead: %.300s", r->instead); /* fits */
+	put_reasons(to, n, r->because, r->instead);
+}
+
+/* Also in kennel's own words: a host without a grant is the usual reason for a
+ * failing call, and the agent has no other way to learn it. */
+void
+session_unreached(struct session *s, const struct session_unreached *u)
+{
+	struct refusal *to = &s->refusal[s->refusal_n++ % REFUSALS_KEPT];
+	int n;
+
+	if (u->target[0] == '\0')
+		n = snprintf(to->text, sizeof(to->text), "kennel: %.300s", u->reason);
+	else
+		n = snprintf(to->text, sizeof(to->text),
+		    "kennel: this server did not reach %.300s: %.200s%s%.200s%s",
+		    u->target, u->reason, u->rule[0] != '\0' ? " (" : "", u->rule,
+		    u->rule[0] != '\0' ? ")" : "");
+	put_reasons(to, n, u->because, u->instead);
 }
 
 void
@@ -165,13 +190,13 @@ session_exec_refused(struct session *s, const struct session_refusal *refusal)
 		record_exec_refused(s, call, refusal);
 		n++;
 	}
-	/* the agent is told in the policy's own words, or not at all */
+	/* tell the agent only what the policy's own text explains */
 	if (refusal->because[0] != '\0' || refusal->instead[0] != '\0')
 		remember(s, refusal);
 }
 
-/* Does this text say that a tool has failed?  Both ends are looked at: what is
- * between them is what the tool brought. */
+/* True if this text indicates that a tool failed. Checks both ends, because the
+ * middle is the tool's output. */
 static bool
 hints_at_failure(struct json result)
 {
@@ -184,8 +209,8 @@ hints_at_failure(struct json result)
 	       memmem(result.at + result.len - n, n, word, sizeof(word) - 1) != NULL;
 }
 
-/* Where one more text fits into what the server said, and what stands before
- * and behind it there. */
+/* Finds where one more text fits into the server's answer, and the JSON before and
+ * after it. */
 static const uint8_t *
 place_of(const struct json_message *m, const char **ret_before, const char **ret_behind)
 {
@@ -218,7 +243,7 @@ failed(const struct json_message *m)
 	       hints_at_failure(m->top[TOP_RESULT]);
 }
 
-/* All that was refused since the call began, as one text. */
+/* Collects everything refused since the call began, as one text. */
 static void
 put_refusals(struct session *s, const struct call *call, struct buf *out)
 {
@@ -230,15 +255,15 @@ put_refusals(struct session *s, const struct call *call, struct buf *out)
 
 		if (r->at < call->since_ns || strcmp(r->text, last) == 0)
 			continue;
-		/* a failure shows at the end */
+		/* errors surface at the end */
 		(void)buf_printf(out, "%s%s", out->len > 0 ? "\n" : "", r->text);
 		last = r->text;
 	}
 }
 
 /*
- * What the leash said before the server could know is there by now.  Once for a
- * line: the elements of a batch are all open then, each a call of its own.
+ * Reads the reports that the leash sent before the server could know. Once per line:
+ * all elements of a batch are open then, each a call of its own.
  */
 void
 programs_hear(struct session *s)
@@ -258,19 +283,19 @@ programs_explain(struct session *s, const struct call *call, const struct json_m
 	if (call->known == NULL || (call->known->flags & METHOD_RESULT) == 0 ||
 	    !failed(m))
 		return;
-	if (!s->batch.open) /* whose elements were heard for together */
+	if (!s->batch.open) /* already read for all its elements */
 		programs_hear(s);
 	if (s->refusal_n == 0 || (at = place_of(m, &before, &behind)) == NULL)
 		return;
 	buf_init(&text, REFUSALS_KEPT * sizeof(s->refusal[0]));
 	put_refusals(s, call, &text);
-	/* what is too much for one line stands in the log alone */
+	/* what exceeds the limit for one line is only in the log */
 	if (text.len > 0 && buf_reserve(&s->insert, SAID_MAX) == 0) {
 		bool error = m->top[TOP_ERROR].type == JSON_IS_OBJECT;
 
 		(void)buf_puts(&s->insert, before); /* there is room */
 		rpc_text(&s->insert, buf_str(&text), !error);
-		(void)buf_puts(&s->insert, behind); /* the same */
+		(void)buf_puts(&s->insert, behind); /* likewise */
 		if (filter_insert(s, at, s->insert.len - was) < 0)
 			s->error = -ENOMEM;
 	}

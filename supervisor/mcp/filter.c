@@ -1,12 +1,13 @@
 /*
- * What is left out of a message: items of a list that the policy does not
- * grant, capabilities that it does not allow.  Nothing is written anew; all
- * bytes that stay are the ones that came.
+ * Removes parts of messages: list items that the policy does not allow, and
+ * capabilities that it does not permit. Nothing is rewritten; all remaining bytes are
+ * the original ones.
  */
 #include "supervisor/mcp/mcp.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "supervisor/hub/hub.h"
 
@@ -26,7 +27,8 @@ cut_put(struct cuts *c, struct cut new)
 		c->cut = cut;
 		c->cap = cap;
 	}
-	/* In order: a gap before an item may become known after one in it. */
+	/* Keep the cuts sorted: a cut before an item may be found after one inside
+	 * it. */
 	for (at = c->n; at > 0 && c->cut[at - 1].from > new.from; at--)
 		c->cut[at] = c->cut[at - 1];
 	c->cut[at] = new;
@@ -49,9 +51,21 @@ filter_insert(struct session *s, const uint8_t *at, size_t len)
 	return cut_put(&s->cuts, cut);
 }
 
+/* Replaces this value by the last len bytes of s->insert. */
+static int
+filter_replace(struct session *s, struct json value, size_t len)
+{
+	struct cut cut = {.from = value.at,
+	    .to = value.at + value.len,
+	    .said = s->insert.len - len,
+	    .said_len = len};
+
+	return cut_put(&s->cuts, cut);
+}
+
 /*
- * Members leave together with one comma: the one before them when something
- * stays before, else the one behind.
+ * A member is removed with one comma: the one before it if an earlier member stays,
+ * else the one after it.
  *
  *	[a, b, c]   without b: [a, c]   without a: [b, c]   without all: []
  */
@@ -99,29 +113,30 @@ static const enum sealed_pin_kind item_pin[] = {
     [RESULT_PROMPTS] = PIN_PROMPT,
 };
 
-/* Is this the definition that was reviewed, where one was?  -ENOMEM. */
+/* True if the definition matches its pin, or has no pin. -ENOMEM. */
 static int
-as_pinned(
-    struct session *s, enum sealed_pin_kind kind, size_t name_len, struct json definition)
+as_pinned(struct session *s, enum sealed_pin_kind kind, size_t name_len,
+    struct json definition, struct pin_seen *ret)
 {
-	struct pin_seen seen;
 	int r;
 
+	*ret = (struct pin_seen){.state = PIN_OFF};
 	if (s->pins == NULL)
 		return 1;
-	r = pins_see(s->pins, kind, s->name, name_len, definition, &seen);
+	r = pins_see(s->pins, kind, s->name, name_len, definition, ret);
 	if (r < 0)
 		return r;
-	record_definition(s, kind, &seen);
-	return seen.state == PIN_OFF || seen.state == PIN_FITS;
+	record_definition(s, kind, ret);
+	return ret->state == PIN_OFF || ret->state == PIN_FITS;
 }
 
-/* An item whose name cannot be read for certain is not shown.  -ENOMEM. */
+/* Hides an item whose name is ambiguous. -ENOMEM. */
 static int
 item_granted(struct session *s, const struct method *method, struct json item)
 {
 	struct gate_ask ask = session_ask(s, method->gate);
 	struct gate_answer answer;
+	struct pin_seen seen;
 	struct json name;
 	size_t len;
 	int r;
@@ -129,7 +144,7 @@ item_granted(struct session *s, const struct method *method, struct json item)
 	if (json_get(item, item_key[method->list], &name) < 0 ||
 	    json_text(name, s->name, sizeof(s->name), &len) < 0)
 		return 0;
-	r = as_pinned(s, item_pin[method->list], len, item);
+	r = as_pinned(s, item_pin[method->list], len, item, &seen);
 	if (r <= 0)
 		return r;
 	ask.name_len = len;
@@ -160,9 +175,9 @@ filter_list(struct session *s, const struct method *method, const struct json_me
 	return filter_close(&gap);
 }
 
-/* ---- what the server greets with ------------------------------------------ */
+/* ---- the initialize response ---------------------------------------------- */
 
-/* The member of result that this value is, with its key. */
+/* Cuts this member of result, with its key. */
 static int
 cut_member(struct session *s, struct json result, struct json member)
 {
@@ -178,10 +193,28 @@ cut_member(struct session *s, struct json result, struct json member)
 	return filter_close(&gap);
 }
 
+/* Hides the server's present name, but clients expect one: shows the reviewed name,
+ * or the policy's name for the server. */
+static int
+show_reviewed(struct session *s, const struct pin_seen *seen, struct json info)
+{
+	size_t before = s->insert.len;
+	int r;
+
+	if (seen->pin != NULL)
+		r = buf_put(&s->insert, policy_str(s->o.policy, seen->pin->body),
+		    seen->pin->body.len);
+	else
+		r = buf_printf(&s->insert, "{\"name\":\"%s\",\"version\":\"unknown\"}",
+		    policy_str(
+			s->o.policy, s->o.server->name)); /* letters, digits, - _ */
+	return r < 0 ? -ENOMEM : filter_replace(s, info, s->insert.len - before);
+}
+
 /*
- * Instructions go to the model: others than were reviewed are left out.  What
- * the server is called and can do is written down, and passes: names decide
- * nothing here, and each thing it can do is judged by itself.
+ * Instructions and names reach the model and the user, so they are removed if they
+ * differ from the reviewed ones. Capabilities are recorded and pass, because each
+ * later request is judged by itself.
  */
 int
 filter_greeting(struct session *s, const struct json_message *m)
@@ -189,12 +222,12 @@ filter_greeting(struct session *s, const struct json_message *m)
 	static const struct {
 		enum json_result member;
 		enum sealed_pin_kind kind;
-		bool cut;
 	} greeting[] = {
-	    {RESULT_INSTRUCTIONS, PIN_INSTRUCTIONS, true},
-	    {RESULT_SERVER_INFO, PIN_SERVER_INFO, false},
-	    {RESULT_CAPABILITIES, PIN_CAPABILITIES, false},
+	    {RESULT_INSTRUCTIONS, PIN_INSTRUCTIONS},
+	    {RESULT_SERVER_INFO, PIN_SERVER_INFO},
+	    {RESULT_CAPABILITIES, PIN_CAPABILITIES},
 	};
+	struct pin_seen seen;
 	int r = 0;
 
 	for (size_t i = 0; r >= 0 && i < sizeof(greeting) / sizeof(greeting[0]); i++) {
@@ -203,16 +236,52 @@ filter_greeting(struct session *s, const struct json_message *m)
 		if (member.type == JSON_IS_NONE)
 			continue;
 		s->name[0] = '\0';
-		r = as_pinned(s, greeting[i].kind, 0, member);
-		if (r == 0 && greeting[i].cut)
+		r = as_pinned(s, greeting[i].kind, 0, member, &seen);
+		if (r == 0 && greeting[i].kind == PIN_INSTRUCTIONS)
 			r = cut_member(s, m->top[TOP_RESULT], member);
+		else if (r == 0 && greeting[i].kind == PIN_SERVER_INFO)
+			r = show_reviewed(s, &seen, member);
 	}
 	return r < 0 ? r : 0;
 }
 
+/*
+ * 2026-07-28: every result contains the server's name.
+ * Fast path: the same bytes as last time are not judged again.
+ */
+int
+filter_server_info(struct session *s, const struct json_message *m)
+{
+	struct named *last = &s->named;
+	struct pin_seen seen;
+	struct json info;
+	bool known;
+	int r;
+
+	if (m->result[RESULT_META].type != JSON_IS_OBJECT)
+		return 0;
+	r = json_get(m->result[RESULT_META], META_SERVER_INFO, &info);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	known = info.len == last->len && memcmp(info.at, last->text, info.len) == 0;
+	if (!known) {
+		s->name[0] = '\0';
+		r = as_pinned(s, PIN_SERVER_INFO, 0, info, &seen);
+		if (r < 0)
+			return r;
+		last->shown = r > 0;
+		last->len = 0;
+		if (info.len <= sizeof(last->text)) {
+			memcpy(last->text, info.at, info.len);
+			last->len = info.len;
+		}
+	}
+	return last->shown ? 0 : cut_member(s, m->result[RESULT_META], info);
+}
+
 /* ---- capabilities ------------------------------------------------------- */
 
-/* The capability this key names, as a bit; 0: none; -EEXIST. */
+/* Stores the flag of the capability with this key; 0: none; -EEXIST. */
 static int
 capability_find(struct json key, uint32_t *ret_needs)
 {
@@ -263,7 +332,7 @@ filter_capabilities(struct session *s, struct json capabilities)
 
 	if ((r = filter_members(s, capabilities)) < 0)
 		return r;
-	/* 2025-11-25: the same words once more, for requests as tasks. */
+	/* 2025-11-25: the same names again, for requests as tasks. */
 	r = json_get(capabilities, "tasks", &tasks);
 	if (r == 0)
 		r = json_get(tasks, "requests", &requests);

@@ -1,7 +1,7 @@
 /*
- * Lines out of a byte stream, and bytes into one, both bounded and without
- * blocking.  A line is given out where it was read and written from there; it
- * is copied once, and only when the reader at the other end is slow.
+ * Reads lines from a byte stream and writes bytes to one, with limits and without
+ * blocking. Lines are passed on in place and written from there; they are copied
+ * once, and only if the receiving peer is slow.
  */
 #include "supervisor/mcp/mcp.h"
 
@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CHUNK     (64u << 10) /* room that a read finds at least */
-#define KEEP_IDLE (2u << 20)  /* memory above this is given back when empty */
+#define CHUNK     (64u << 10) /* free space for each read, at least */
+#define KEEP_IDLE (2u << 20)  /* above this, memory is released when empty */
 
 /* ---- in ----------------------------------------------------------------- */
 
@@ -48,9 +48,9 @@ resize(struct frame_in *in, size_t cap)
 }
 
 /*
- * Room for a read.  What has been given out is forgotten; a line that began is
- * moved to the front only when the room behind it is short, and the room
- * doubles, so that each byte moves a bounded number of times.
+ * Makes room for a read. Lines already returned are discarded. A partial line moves
+ * to the front only when the space after it is short, and the buffer doubles, so each
+ * byte moves a bounded number of times.
  */
 static int
 make_room(struct frame_in *in)
@@ -58,7 +58,7 @@ make_room(struct frame_in *in)
 	if (in->head == in->len) {
 		in->head = in->seen = in->len = 0;
 		if (in->cap > KEEP_IDLE)
-			(void)resize(in, CHUNK); /* stays as it was: no harm */
+			(void)resize(in, CHUNK); /* on failure the size stays: no harm */
 	}
 	if (in->cap - in->len >= CHUNK / 2)
 		return 0;
@@ -91,7 +91,7 @@ frame_fill(struct frame_in *in)
 	return n > 0;
 }
 
-/* The line at head is too long: look at what is here, and forget it. */
+/* The line at head is too long: scans what is here and discards it. */
 static void
 skip(struct frame_in *in, size_t upto)
 {
@@ -159,7 +159,7 @@ frame_queued(const struct frame_out *out)
 	return n;
 }
 
-/* Borrowed parts, behind their first `skip_n` bytes, become the queue's own. */
+/* Copies the borrowed parts, after their first `skip_n` bytes, into the queue. */
 static int
 keep_parts(struct frame_out *out, size_t skip_n)
 {
@@ -210,7 +210,7 @@ frame_say(struct frame_out *out, const void *bytes, size_t len)
 	return buf_put(&out->queue, bytes, len);
 }
 
-/* What a failed write means: nothing to worry about, or the end. */
+/* Interprets a failed write: temporary, or the connection is closed. */
 static int
 write_failed(struct frame_out *out)
 {

@@ -1,7 +1,7 @@
 /*
- * Judging what the agent says: which lines reach the server, with what left
- * out, and what the agent is told about the others.  The agent may be under
- * somebody else's control: nothing here believes it.
+ * Judges messages from the agent: which lines reach the server, what is removed from
+ * them, and how kennel answers the others. The agent may be compromised, so nothing
+ * here trusts it.
  */
 #include "supervisor/mcp/mcp.h"
 
@@ -27,7 +27,7 @@ refuse(struct session *s, const struct json_message *m, enum rpc_code code,
 	return DROP;
 }
 
-/* Only 2026-07-28 and what comes behind it say their version in each request. */
+/* Only 2026-07-28 and later versions state their version in each request. */
 static bool
 is_modern(const struct json_message *m)
 {
@@ -49,7 +49,7 @@ refuse_name(struct session *s, const struct json_message *m, const struct method
 
 	why.outcome = answer->verdict == VERDICT_ASK ? "ask" : "deny";
 	why.instead = answer->instead;
-	if (answer->verdict == VERDICT_ALLOW) /* by its line, but for the pin */
+	if (answer->verdict == VERDICT_ALLOW) /* by its policy line, except for the pin */
 		why.outcome =
 		    answer->pin == PIN_DIFFERS ? "differs from its pin" : "not pinned";
 	gate_text(answer, kind, s->name, text);
@@ -79,20 +79,22 @@ gate_name(struct session *s, const struct json_message *m, const struct method *
 			return refuse(s, m, RPC_NO_METHOD,
 			    "kennel: this protocol version has no such method");
 		return refuse(s, m, RPC_PARAMS_BAD,
-		    "kennel: the name or uri in params is missing or no plain text");
+		    "kennel: the name or uri in params is missing or not plain text");
 	}
 	ask.name_len = len;
-	/* A call without arguments is one with none: `when` has to know. */
+	/* A call without arguments counts as one with empty arguments, because `when`
+	 * needs them. */
 	ask.args = args.type == JSON_IS_NONE ? "{}" : (const char *)args.at;
 	ask.args_len = args.type == JSON_IS_NONE ? 2 : args.len;
 	gate_judge(&ask, &answer);
 	if (answer.allowed)
 		return PASS;
-	/* An array is answered by an array: its elements cannot wait for a person. */
+	/* A batch is answered by one array, so its elements cannot wait for
+	 * approval. */
 	if (!answer.asks || !may_ask || s->o.questions == NULL || s->batch.open)
 		return refuse_name(s, m, method, kind, &answer);
 	s->because = answer.because;
-	(void)snprintf(s->rule, sizeof(s->rule), "%s", answer.at); /* as long */
+	(void)snprintf(s->rule, sizeof(s->rule), "%s", answer.at); /* same size */
 	return HOLD;
 }
 
@@ -131,7 +133,7 @@ gate_listen(struct session *s, const struct json_message *m, const struct method
 		return PASS;
 	if (r < 0 || uris.type != JSON_IS_ARRAY)
 		return refuse(s, m, RPC_PARAMS_BAD,
-		    "kennel: resourceSubscriptions is not one list of uris");
+		    "kennel: resourceSubscriptions is not a list of uris");
 	json_walk(&w, uris);
 	while (json_next(&w, &key, &uri))
 		if (gate_name(s, m, method, GATE_RESOURCE, uri, false) == DROP)
@@ -154,9 +156,9 @@ gate(struct session *s, const struct json_message *m, const struct method *metho
 	    m->param[method->where == WHERE_NAME ? PARAM_NAME : PARAM_URI], true);
 }
 
-/* ---- what it may be ----------------------------------------------------- */
+/* ---- what a message may do ---------------------------------------------- */
 
-/* The call waits, or a person has agreed to just this before. */
+/* The call becomes pending, unless exactly this call was approved before. */
 static enum verdict
 hold(struct session *s, const struct json_message *m, const struct method *method,
     struct call *call)
@@ -168,8 +170,12 @@ hold(struct session *s, const struct json_message *m, const struct method *metho
 	if (r == 0)
 		return HOLD;
 	calls_remove(&s->asked, call);
+	if (r == -EINVAL)
+		return refuse(s, m, RPC_REQUEST_BAD,
+		    "kennel: this call needs approval, and it has members besides "
+		    "jsonrpc, id, method and params; send it without them");
 	return refuse(s, m, RPC_NO_RECORD,
-	    "kennel: too many calls wait for a person; wait for answers");
+	    "kennel: too many calls are waiting for approval; wait for responses");
 }
 
 static enum verdict
@@ -182,8 +188,8 @@ forward(struct session *s, const struct json_message *m, const struct method *me
 
 	if (r < 0)
 		return refuse(s, m, RPC_NO_RECORD,
-		    "kennel: too many requests are under way; wait for answers");
-	/* time that a person did not use is not held against another call */
+		    "kennel: too many requests are in progress; wait for responses");
+	/* earlier pauses do not count against a new call */
 	if (s->asked.open == 1 && s->person == 0)
 		s->budget_ns = s->ask_ns;
 	call->known = method;
@@ -197,7 +203,8 @@ forward(struct session *s, const struct json_message *m, const struct method *me
 	if (record_forward(s, call, "agent", params) < 0) {
 		calls_remove(&s->asked, call);
 		return refuse(s, m, RPC_NO_RECORD,
-		    "kennel: the audit log cannot take this call, so it was not made");
+		    "kennel: unable to record this call in the audit log; the call was "
+		    "not made");
 	}
 	if (method != NULL && (method->flags & METHOD_DEADLINE) != 0)
 		calls_deadline(&s->asked, call, session_clock(s) + s->call_ns);
@@ -208,18 +215,37 @@ forward(struct session *s, const struct json_message *m, const struct method *me
 	return PASS;
 }
 
+/* Checks the method; returns an error text, or NULL. */
+static const char *
+method_wrong(struct session *s, const struct method *method, const struct json_message *m,
+    char text[GATE_TEXT_MAX])
+{
+	struct gate_answer answer;
+
+	if (!asks_method(s, method, &answer))
+		return gate_text(&answer, GATE_METHOD, s->method, text);
+	if (method == NULL && (m->param[PARAM_INPUTS].type != JSON_IS_NONE ||
+				  m->param[PARAM_TASK].type == JSON_IS_OBJECT))
+		return asks_wrong(s, method, m) == NULL
+			   ? NULL
+			   : "kennel: inputRequests contains an unknown method";
+	return NULL;
+}
+
 static enum verdict
 agent_request(struct session *s, const struct json_message *m, bool batch)
 {
 	const struct method *method = session_method(s, m);
+	char text[GATE_TEXT_MAX];
 	enum verdict gated;
+	const char *wrong;
 	int r = 0;
 
 	if (batch && method != NULL && (method->flags & METHOD_FIRST) != 0)
-		return refuse(
-		    s, m, RPC_REQUEST_BAD, "kennel: initialize may not stand in a batch");
-	/* One that was cancelled is in use until its answer came: a list that is
-	 * on its way would pass as the answer to another question, uncut. */
+		return refuse(s, m, RPC_REQUEST_BAD,
+		    "kennel: initialize is not allowed in a batch");
+	/* A cancelled id stays in use until its answer arrives. Otherwise a list that
+	 * is on its way could pass, unfiltered, as the answer to another request. */
 	if (calls_find(&s->asked, m->top[TOP_ID]) != NULL)
 		return refuse(s, m, RPC_REQUEST_BAD,
 		    "kennel: this id is still in use by an earlier request");
@@ -228,6 +254,8 @@ agent_request(struct session *s, const struct json_message *m, bool batch)
 		    s, m, RPC_SERVER_GONE, "kennel: the server no longer takes requests");
 	if (programs_ping(s, m))
 		return DROP;
+	if ((wrong = method_wrong(s, method, m, text)) != NULL)
+		return refuse(s, m, RPC_NO_METHOD, wrong);
 	gated = gate(s, m, method);
 	if (gated == DROP)
 		return DROP;
@@ -236,15 +264,15 @@ agent_request(struct session *s, const struct json_message *m, bool batch)
 	if (r == 0)
 		r = filter_meta(s, m->param[PARAM_META]);
 	if (r == -EEXIST)
-		return refuse(s, m, RPC_REQUEST_BAD,
-		    "kennel: a key of the capabilities stands there twice");
+		return refuse(
+		    s, m, RPC_REQUEST_BAD, "kennel: duplicate key in the capabilities");
 	if (r < 0)
 		return refuse(s, m, RPC_NO_RECORD, "kennel: out of memory");
 	return forward(s, m, method, gated);
 }
 
-/* A call that kennel has answered already is none the server knows of, or one
- * that it has been told to stop. */
+/* Do not forward a cancellation of a call that kennel has answered: the server does
+ * not know it, or has already been asked to stop it. */
 static enum verdict
 agent_cancels(struct session *s, const struct json_message *m)
 {
@@ -266,14 +294,19 @@ static enum verdict
 agent_notification(struct session *s, const struct json_message *m, bool batch)
 {
 	const struct method *method = session_method(s, m);
+	char text[GATE_TEXT_MAX];
+	const char *wrong = method_wrong(s, method, m, text);
 
-	(void)batch; /* no notification minds */
-	/* A request without an id would be a call that nobody judges. */
-	if (method != NULL && strncmp(method->name, "notifications/", 14) != 0) {
-		record_refused(
-		    s, "agent", s->method, NULL, NULL, NULL, "a request without an id");
+	(void)batch; /* notifications are judged alike in a batch */
+	/* A request without an id would be a call that is never judged. */
+	if (method != NULL && strncmp(method->name, "notifications/", 14) != 0)
+		wrong = "a request without an id";
+	if (wrong != NULL) {
+		record_refused(s, "agent", s->method, NULL, NULL, NULL, wrong);
 		return DROP;
 	}
+	if (method == NULL && record_unknown(s, "agent", m->top[TOP_PARAMS]) < 0)
+		return DROP;
 	if (method != NULL && strcmp(method->name, "notifications/cancelled") == 0)
 		return agent_cancels(s, m);
 	return PASS;
@@ -285,7 +318,7 @@ agent_answer(struct session *s, const struct json_message *m, bool batch)
 	bool result = m->top[TOP_RESULT].type != JSON_IS_NONE;
 	struct call *call = calls_find(&s->asking, m->top[TOP_ID]);
 
-	(void)batch; /* no answer minds */
+	(void)batch; /* answers are judged alike in a batch */
 	if (call == NULL || call->state == CALL_GONE) {
 		record_dropped(s, "agent", m->root.len, "an answer to no open request");
 		return DROP;
@@ -320,7 +353,7 @@ agent_judge(struct session *s, const struct json_message *m, bool batch)
 		return judge[kind](s, m, batch);
 	if (m->top[TOP_METHOD].type == JSON_IS_NONE && m->root.type == JSON_IS_OBJECT &&
 	    (m->top[TOP_RESULT].type | m->top[TOP_ERROR].type) != 0) {
-		unfit_agent_answer(s, m, why); /* there is no answer to one */
+		unfit_agent_answer(s, m, why); /* answers get no reply */
 		return DROP;
 	}
 	(void)snprintf(text, sizeof(text), "kennel: not a valid request: %s", why);
@@ -371,7 +404,7 @@ agent_line(struct session *s, const uint8_t *line, size_t len)
 		if (agent_judge(s, &m, false) == PASS)
 			session_emit(s, &s->to_server, line, len);
 	} else if (s->version != MCP_2025_03_26)
-		(void)refuse(s, &m, RPC_REQUEST_BAD, /* DROP: what else */
+		(void)refuse(s, &m, RPC_REQUEST_BAD, /* DROP in any case */
 		    "kennel: this protocol version has no batches");
 	else if (is_empty(m.root))
 		(void)refuse(s, &m, RPC_REQUEST_BAD, "kennel: an empty batch"); /* so */

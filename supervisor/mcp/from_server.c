@@ -1,20 +1,15 @@
 /*
- * Judging what the server says: which lines reach the agent, with what left
- * out.  The server is the one that kennel keeps on the leash: an answer counts
- * once, for a request that is open, and a request counts where policy allows.
+ * Judges messages from the server: which lines reach the agent, and what is removed
+ * from them. The server is untrusted: an answer counts once, for an open request, and
+ * a request passes only if the policy allows it.
  */
 #include "supervisor/mcp/mcp.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-static bool
-allowed(const struct session *s, const struct method *method)
-{
-	return method == NULL || (method->needs & ~s->o.server->flags) == 0;
-}
+#include "supervisor/hub/hub.h"
 
 /* ---- requests and notifications ----------------------------------------- */
 
@@ -34,43 +29,68 @@ static enum verdict
 server_request(struct session *s, const struct json_message *m)
 {
 	const struct method *method = session_method(s, m);
+	struct gate_answer answer;
+	const char *wrong;
 	struct call *call;
 	int r;
 
-	if (!allowed(s, method))
+	if (!asks_needs(s, method) || !asks_method(s, method, &answer))
 		return refuse_server(s, m, RPC_NO_METHOD,
 		    "kennel: the policy of this server does not allow that");
+	if ((wrong = asks_wrong(s, method, m)) != NULL)
+		return refuse_server(s, m, RPC_NO_METHOD, wrong);
 	r = calls_add(&s->asking, m->top[TOP_ID], &call);
 	if (r < 0)
 		return refuse_server(s, m, RPC_REQUEST_BAD,
 		    r == -EEXIST ? "kennel: this id is still in use"
-				 : "kennel: too many requests are under way");
+				 : "kennel: too many requests are in progress");
 	call->known = method;
 	call->since_ns = loop_now();
 	(void)snprintf(call->method, sizeof(call->method), "%s", s->method); /* cut */
 	if (record_forward(s, call, "server", m->top[TOP_PARAMS]) < 0) {
 		calls_remove(&s->asking, call);
 		return refuse_server(s, m, RPC_NO_RECORD,
-		    "kennel: the audit log cannot take this request");
+		    "kennel: unable to record this request in the audit log");
 	}
 	if (method != NULL && (method->flags & METHOD_ASKS) != 0)
 		session_person(s, 1, false);
 	return PASS;
 }
 
+/* Some agents answer even a request without an id. */
+static const char *
+notification_wrong(
+    struct session *s, const struct method *method, const struct json_message *m)
+{
+	struct gate_answer answer;
+
+	if (method != NULL && strncmp(method->name, "notifications/", 14) != 0)
+		return "a request without an id";
+	if (!asks_method(s, method, &answer))
+		return "the policy of this server does not allow that";
+	return asks_wrong(s, method, m);
+}
+
 static enum verdict
 server_notification(struct session *s, const struct json_message *m)
 {
 	const struct method *method = session_method(s, m);
+	const char *wrong = notification_wrong(s, method, m);
 	struct call *call;
 
+	if (wrong != NULL) {
+		record_refused(s, "server", s->method, NULL, NULL, NULL, wrong);
+		return DROP;
+	}
 	if (method != NULL && strcmp(method->name, "notifications/progress") == 0)
 		programs_progressed(s, m->top[TOP_PARAMS]);
+	if (method == NULL && record_unknown(s, "server", m->top[TOP_PARAMS]) < 0)
+		return DROP;
 	if (method == NULL || strcmp(method->name, "notifications/cancelled") != 0)
 		return PASS;
 	call = calls_find(&s->asking, m->param[PARAM_REQUEST_ID]);
 	if (call != NULL && call->own)
-		return DROP; /* a ping of kennel's: not the server's to cancel */
+		return DROP; /* a ping from kennel: the server may not cancel it */
 	if (call != NULL && call->state == CALL_OPEN) {
 		if (call->known != NULL && (call->known->flags & METHOD_ASKS) != 0)
 			session_person(s, -1, false);
@@ -78,7 +98,7 @@ server_notification(struct session *s, const struct json_message *m)
 		record_answer(s, call, "server", NULL, 0, "cancelled");
 		return PASS;
 	}
-	/* 2026-07-28: the end of a subscription of the agent's. */
+	/* 2026-07-28: the end of a subscription of the agent. */
 	call = calls_find(&s->asked, m->param[PARAM_REQUEST_ID]);
 	if (call != NULL && call->state == CALL_OPEN && call->known != NULL &&
 	    call->known->where == WHERE_LISTEN) {
@@ -90,62 +110,22 @@ server_notification(struct session *s, const struct json_message *m)
 
 /* ---- answers ------------------------------------------------------------ */
 
-/* 2026-07-28: requests of the server that travel inside a result. */
-static const char *
-inputs_wrong(struct session *s, const struct json_message *m)
-{
-	struct json key, value, name;
-	struct json_walk w;
-	size_t len;
-	int r;
-
-	json_walk(&w, m->result[RESULT_INPUTS]);
-	while (json_next(&w, &key, &value)) {
-		r = json_get(value, "method", &name);
-		if (r == -ENOENT)
-			continue;
-		if (r < 0)
-			return "a key of inputRequests stands there twice";
-		if (json_text(name, s->method, sizeof(s->method), &len) < 0)
-			return "a method of inputRequests is no plain text";
-		if (!allowed(s, method_find(s->method, len)))
-			return "the server asks for what its policy does not allow";
-	}
-	return NULL;
-}
-
-/* 2025-11-25: an error that sends a person to a URL. */
-static bool
-is_elicitation(const struct json_message *m)
-{
-	struct json code = m->error[ERROR_CODE];
-	char text[32];
-
-	if (code.type != JSON_IS_NUMBER)
-		return false;
-	if (code.len >= sizeof(text))
-		return true; /* such a number is no code: better not */
-	memcpy(text, code.at, code.len);
-	text[code.len] = '\0';
-	return strtod(text, NULL) == -32042.0;
-}
-
 static const char *
 answer_wrong(struct session *s, const struct call *call, const struct json_message *m)
 {
 	int r;
 
-	if (call->known != NULL && (m->flags & JSON_RESULT_TWICE) != 0)
-		return "a key of the answer stands there twice";
-	if ((s->o.server->flags & SERVER_MCP_ELICITATION) == 0 && is_elicitation(m))
-		return "the server asks for what its policy does not allow";
+	if ((m->flags & JSON_RESULT_TWICE) != 0)
+		return "duplicate key in the response";
 	if (call->known != NULL && (call->known->flags & METHOD_LIST) != 0 &&
 	    (r = filter_list(s, call->known, m)) < 0)
-		return r == -ENOMEM ? "out of memory" : "the list is no list";
+		return r == -ENOMEM ? "out of memory" : "the list is not an array";
 	if (call->known != NULL && (call->known->flags & METHOD_GREETS) != 0 &&
 	    filter_greeting(s, m) < 0)
 		return "out of memory";
-	return inputs_wrong(s, m);
+	if ((r = filter_server_info(s, m)) < 0)
+		return r == -ENOMEM ? "out of memory" : "duplicate key in the response";
+	return asks_wrong(s, call->known, m);
 }
 
 static void
@@ -222,9 +202,10 @@ server_line(struct session *s, const uint8_t *line, size_t len)
 		if (server_judge(s, &m) == PASS)
 			session_emit(s, &s->to_agent, line, len);
 	} else if (s->version != MCP_2025_03_26)
-		record_dropped(s, "server", len, "a batch, where there are none");
+		record_dropped(s, "server", len,
+		    "a batch, which this protocol version does not have");
 	else if (batch_too_long(m.root))
-		record_dropped(s, "server", len, "a batch of too many elements");
+		record_dropped(s, "server", len, "a batch with too many elements");
 	else {
 		programs_hear(s);
 		batch_line(s, m.root, server_judge, &s->to_agent, line, len);

@@ -1,9 +1,9 @@
 /*
- * Pings of kennel's own: while a person is asked, the server may stand still in
- * the kernel, and an agent that hears nothing gives a session up.  So kennel
- * asks it for a sign of life, as the server might have, and keeps the answer.
+ * Pings from kennel to the agent. While an approval is pending, the server may be
+ * suspended in the kernel, and some agents close an idle session. So kennel pings the
+ * agent, as the server might, and keeps the answer to itself.
  *
- * Process: kennel.  Trusts no answer: one ends one ping of its own, no more.
+ * Process: kennel. Trusts no answer: an answer only closes kennel's own ping.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,10 +14,10 @@
 #include "supervisor/mcp/mcp.h"
 
 /*
- * The ids of the server stand beside ours in one space of the agent's, and none
- * may be used twice in a session (2025-11-25).  So they hold what the server cannot
- * know; and since an open ping is a row of the same table, an id of the server's
- * that were to meet it is refused like any that is still in use.
+ * The server's ids and ours share one name space at the agent, and none may be used
+ * twice in a session (2025-11-25). So ours contain a random number unknown to the
+ * server. An open ping is also a row of the same table, so a server id equal to it is
+ * refused as still in use.
  */
 static bool
 name_id(struct pings *p, char id[MCP_ID_MAX])
@@ -31,8 +31,8 @@ name_id(struct pings *p, char id[MCP_ID_MAX])
 	return true;
 }
 
-/* Is there such a request in the version both sides speak, and has this agent a
- * mind to answer it?  Who has not answered one gets no other. */
+/* True if the agreed version has pings and this agent answers them. An agent that has
+ * not answered one gets no other. */
 static bool
 may_ping(const struct session *s)
 {
@@ -56,7 +56,7 @@ pings_send(struct session *s)
 		return;
 	name.len = strlen(id);
 	if (calls_add(&s->asking, name, &call) < 0)
-		return; /* no room: the server has asked the agent enough */
+		return; /* no room: the agent has enough open requests */
 	call->own = true;
 	call->since_ns = loop_now();
 	(void)snprintf(call->method, sizeof(call->method), "ping");
@@ -72,8 +72,8 @@ pings_send(struct session *s)
 		p->since = call->since_ns;
 }
 
-/* An answer of the agent's, to be kept from the server: an error says that it
- * knows no pings, or wants none. */
+/* Handles an answer to a ping; the server does not get it. An error means that the
+ * agent does not support pings. */
 void
 pings_answered(struct session *s, struct call *call, bool result)
 {
@@ -82,13 +82,13 @@ pings_answered(struct session *s, struct call *call, bool result)
 	if (!result)
 		p->off = true;
 	else if (p->sent > 0 && call->since_ns >= p->since)
-		p->answered++; /* else it is of a question that is over */
+		p->answered++; /* else it belongs to an earlier approval */
 	if (p->open == call)
 		p->open = NULL;
 	calls_remove(&s->asking, call);
 }
 
-/* Nobody is asked any more: what there was of it is one record. */
+/* No approval is pending any more: records the pings as one event. */
 void
 pings_end(struct session *s)
 {

@@ -1,17 +1,17 @@
 /*
- * Messages that cannot be judged: no JSON, no UTF-8, nested too deep, too long,
- * a key twice.  They never pass.  But somebody may be waiting for the answer
- * that one of them was, so its id is looked for, and who waits is told at once
- * instead of finding out at a deadline.
+ * Messages that cannot be judged: invalid JSON or UTF-8, nested too deep, too long, a
+ * duplicate key. They never pass. But a peer may be waiting for such a message as an
+ * answer. So kennel looks for its id and informs that peer at once, instead of
+ * letting it time out.
  *
- *	from		it was		who is told
+ *	from		it was		informed
  *	the agent	a request	the agent: not done
  *	the agent	an answer	the server: none will come
  *	the server	a request	the server: not done
  *	the server	an answer	the agent: none will come
  *
- * Believing the id of such a line gives nobody anything: a peer can end only
- * what it is asked itself, and could do that with an error of its own.
+ * Trusting the id of such a line is safe: a peer can only end requests addressed to
+ * itself, and could do that with an error as well.
  */
 #include "supervisor/mcp/mcp.h"
 
@@ -36,7 +36,7 @@ id_usable(struct json id)
 	       id.len <= MCP_ID_MAX;
 }
 
-/* ---- answers that do not come ------------------------------------------- */
+/* ---- missing answers ---------------------------------------------------- */
 
 void
 unfit_answer_of_server(
@@ -46,10 +46,10 @@ unfit_answer_of_server(
 	char text[200];
 
 	if (call == NULL || call->state == CALL_HELD)
-		return; /* the server was not asked */
+		return; /* the server has no such request */
 	s->start_at = 0;
-	(void)snprintf(text, sizeof(text),
-	    "kennel: the server's answer was not let through: %s", why);
+	(void)snprintf(
+	    text, sizeof(text), "kennel: the server's response was rejected: %s", why);
 	if (call->state == CALL_OPEN) {
 		session_answer_agent(s, call->id, call->id_len, code, text, &refused);
 		record_answer(s, call, "agent", NULL, 0, "refused");
@@ -69,8 +69,7 @@ answer_of_agent(struct session *s, struct json id, const char *why)
 		pings_answered(s, call, false);
 		return;
 	}
-	(void)snprintf(
-	    text, sizeof(text), "kennel: the answer was not let through: %s", why);
+	(void)snprintf(text, sizeof(text), "kennel: the response was rejected: %s", why);
 	if (call->state == CALL_OPEN) {
 		if (call->known != NULL && (call->known->flags & METHOD_ASKS) != 0)
 			session_person(s, -1, true);
@@ -81,10 +80,10 @@ answer_of_agent(struct session *s, struct json id, const char *why)
 	calls_remove(&s->asking, call);
 }
 
-/* ---- lines that were skimmed -------------------------------------------- */
+/* ---- oversized lines ---------------------------------------------------- */
 
-/* A log line on stdout that happens to have an id is nobody's answer: without
- * "jsonrpc" nothing is believed. */
+/* A log line on stdout that contains an id is not an answer: without "jsonrpc" the
+ * line is ignored. */
 static void
 unfit_of_server(
     struct session *s, const struct skim *k, enum rpc_code code, const char *why)
@@ -100,14 +99,14 @@ unfit_of_server(
 		unfit_answer_of_server(s, id, code, why);
 }
 
-/* id_known: the line is well formed as far as its id goes. */
+/* id_known: the line is well-formed up to its id. */
 static void
 unfit_of_agent(struct session *s, const struct skim *k, enum rpc_code code,
     const char *text, bool id_known)
 {
 	struct json id = {k->id, k->id_len, JSON_IS_NUMBER};
 
-	if (k->has_answer && !k->has_method) /* there is no answer to one */
+	if (k->has_answer && !k->has_method) /* answers get no reply */
 		answer_of_agent(s, id, text);
 	else
 		session_answer_agent(
@@ -153,7 +152,7 @@ agent_oversize(struct session *s, uint64_t len)
 	    "kennel: the message has %llu bytes, the limit is %zu",
 	    (unsigned long long)len, s->from_agent.limit);
 	record_dropped(s, "agent", len, "longer than the limit");
-	if (k->has_answer || !k->has_method || k->id_len > 0) /* no notification */
+	if (k->has_answer || !k->has_method || k->id_len > 0) /* not a notification */
 		unfit_of_agent(s, k, RPC_REQUEST_BAD, text, true);
 }
 
@@ -168,7 +167,7 @@ server_oversize(struct session *s, uint64_t len)
 	unfit_of_server(s, &s->from_server.skim, RPC_TOO_BIG, text);
 }
 
-/* ---- messages that are no messages -------------------------------------- */
+/* ---- invalid messages --------------------------------------------------- */
 
 void
 unfit_server_message(struct session *s, const struct json_message *m, const char *why)

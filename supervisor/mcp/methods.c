@@ -1,6 +1,6 @@
 /*
- * What each protocol version knows, and what kennel decides on: one row per
- * method.  A method that has no row passes.
+ * The methods of each protocol version and what kennel decides on, one row per
+ * method. A method without a row passes.
  */
 #include "supervisor/mcp/mcp.h"
 
@@ -16,6 +16,7 @@
 #define ALL    (LEGACY | V5)
 
 #define DEADLINE  METHOD_DEADLINE
+#define TASK      METHOD_TASK
 #define LIST(key) .list = (key), .flags = METHOD_LIST | DEADLINE
 
 static const struct method methods[] = {
@@ -35,8 +36,8 @@ static const struct method methods[] = {
     {"notifications/resources/updated", 0, ALL},
     {"notifications/roots/list_changed", LEGACY, 0},
     {"notifications/subscriptions/acknowledged", 0, V5},
-    {"notifications/tasks", 0, V5}, /* extension */
-    {"notifications/tasks/status", V4, V4},
+    {"notifications/tasks", 0, V5, .flags = TASK}, /* extension */
+    {"notifications/tasks/status", V4, V4, .flags = TASK},
     {"notifications/tools/list_changed", 0, ALL},
     {"ping", LEGACY, LEGACY, .flags = DEADLINE},
     {"prompts/get", ALL, 0, GATE_PROMPT, WHERE_NAME, .flags = DEADLINE},
@@ -53,11 +54,11 @@ static const struct method methods[] = {
 	.needs = SERVER_MCP_SAMPLING},
     {"server/discover", V5, 0, .flags = DEADLINE | METHOD_GREETS},
     {"subscriptions/listen", V5, 0, GATE_RESOURCE, WHERE_LISTEN},
-    {"tasks/cancel", V4 | V5, V4, .flags = DEADLINE},
-    {"tasks/get", V4 | V5, V4, .flags = DEADLINE},
-    {"tasks/list", V4, V4, .flags = DEADLINE},
-    {"tasks/result", V4, V4}, /* blocks until the task has ended */
-    {"tasks/update", V5, 0, .flags = DEADLINE},
+    {"tasks/cancel", V4 | V5, V4, .flags = DEADLINE | TASK},
+    {"tasks/get", V4 | V5, V4, .flags = DEADLINE | TASK},
+    {"tasks/list", V4, V4, .flags = DEADLINE | TASK},
+    {"tasks/result", V4, V4, .flags = TASK}, /* blocks until the task has ended */
+    {"tasks/update", V5, 0, .flags = DEADLINE | TASK},
     {"tools/call", ALL, 0, GATE_TOOL, WHERE_NAME, .flags = DEADLINE | METHOD_RESULT},
     {"tools/list", ALL, 0, GATE_TOOL, WHERE_NONE, LIST(RESULT_TOOLS)},
 };

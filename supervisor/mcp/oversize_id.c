@@ -1,8 +1,7 @@
 /*
- * The id of a line that is too long to hold: a small state machine that is fed
- * every byte, so that the id is found even behind a huge result.  It does not
- * validate; what it finds is only used to say no to the right request, and is
- * checked before it is used.
+ * Finds the id of a line that is too long to buffer: a small state machine that reads
+ * every byte, so that it finds the id even after a huge result. It does not validate;
+ * the id is checked before use and only serves to refuse the right request.
  */
 #include "supervisor/mcp/mcp.h"
 
@@ -70,7 +69,7 @@ skim_outside(struct skim *k, uint8_t c)
 			token_end(k);
 		if (k->depth > 0)
 			k->depth--;
-		k->done = k->depth == 0; /* what follows is another one's */
+		k->done = k->depth == 0; /* what follows belongs to another message */
 	} else if (!top) {
 		return;
 	} else if (c == ':') {
@@ -84,7 +83,7 @@ skim_outside(struct skim *k, uint8_t c)
 		token_add(k, c);
 }
 
-/* Inside a string that is not looked at: up to its quote or a backslash. */
+/* Skips inside a string up to its quote or a backslash. */
 static size_t
 skim_string(const uint8_t *p, size_t len)
 {

@@ -1,11 +1,10 @@
 /*
- * Calls that wait for a person.  The agent has asked, the policy says `ask`:
- * the call stands in the table like any other, its bytes stay here, and the
- * server knows nothing of it until somebody has agreed and the agreement is on
- * disk.
+ * Calls that wait for approval. The agent has sent the call and the policy requires
+ * `ask`: the call is in the table like any other, its bytes are kept here, and the
+ * server gets it only after a user has approved it and the approval is on disk.
  *
- * Process: kennel.  Holds a bounded number of bytes of the agent's.  Trusts no
- * silence: what is not agreed to is refused.
+ * Process: kennel. Holds a bounded number of bytes from the agent. Trusts no silence:
+ * a call that is not approved is refused.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,23 +17,23 @@
 #include "supervisor/hub/hub.h"
 #include "supervisor/mcp/mcp.h"
 
-#define HELD_BYTES_MAX ((size_t)32 << 20) /* of all calls that wait */
-#define FIRST_NS       (1000 * LOOP_MS)   /* until the first word to the agent */
+#define HELD_BYTES_MAX ((size_t)32 << 20) /* of all pending calls */
+#define FIRST_NS       (1000 * LOOP_MS)   /* until the first progress notification */
 #define PROGRESS_NS    (5000 * LOOP_MS)   /* between two of them */
 
 struct held {
 	struct held *next;
 	struct session *s;
 	struct call *call;
-	uint32_t question; /* 0: answered, and waiting for the disk */
+	uint32_t question; /* 0: answered, waiting for the disk */
 	uint64_t record;   /* number of the answer's event */
 	uint64_t since, progress;
 	bool modern;
 	char rule[512];
-	const char *because; /* of the policy */
+	const char *because; /* from the policy */
 	uint8_t digest[QUESTION_DIGEST_LEN];
 	size_t len;
-	uint8_t line[]; /* without what was cut, and a newline */
+	uint8_t line[]; /* without what was cut, with a newline */
 };
 
 /* ---- the list ----------------------------------------------------------------- */
@@ -73,8 +72,8 @@ refuse(struct held *h, const char *text, const char *outcome)
 	unlink_held(h);
 }
 
-/* What a server says of its tools may have changed while a person was asked: NULL
- * where it may still be done, else what became of it. */
+/* The server's tool definitions may have changed while the approval was pending.
+ * NULL: the call may proceed; else the outcome. */
 static const char *
 changed_since(struct held *h, const struct json_message *m)
 {
@@ -94,7 +93,7 @@ changed_since(struct held *h, const struct json_message *m)
 	return answer.pin == PIN_DIFFERS ? "differs from its pin" : "deny";
 }
 
-/* Somebody has agreed, and that is on disk: on to the server. */
+/* The approval is on disk: forwards the call to the server. */
 static void
 release(struct held *h)
 {
@@ -113,8 +112,8 @@ release(struct held *h)
 	outcome = changed_since(h, &m);
 	if (outcome != NULL) {
 		refuse(h,
-		    "kennel: what the server says of this has changed since a person was "
-		    "asked; it was not done",
+		    "kennel: the server's definition changed while the approval was "
+		    "pending; the call was not made",
 		    outcome);
 		return;
 	}
@@ -122,7 +121,8 @@ release(struct held *h)
 	calls_state(&s->asked, call, CALL_OPEN);
 	if (record_forward(s, call, "agent", m.top[TOP_PARAMS]) < 0) {
 		refuse(h,
-		    "kennel: the audit log cannot take this call, so it was not made",
+		    "kennel: unable to record this call in the audit log; the call was "
+		    "not made",
 		    "refused");
 		return;
 	}
@@ -155,22 +155,21 @@ on_answer(
 	h->question = 0;
 	r = record_approval(s, &approval, &h->record);
 	if (answer == ANSWER_NOBODY)
-		refuse(h,
-		    "kennel: a person had to agree, and nobody answered in time; it was "
-		    "not done",
+		refuse(h, "kennel: approval timed out; the call was not made",
 		    "nobody answered");
 	else if (!agreed)
 		refuse(h,
-		    "kennel: a person was asked and said no; it was not done. Do not try "
-		    "again unless the user says so",
+		    "kennel: a person denied this call; it was not made. Do not try "
+		    "again unless the user asks for it",
 		    "denied by a person");
 	else if (r < 0)
 		refuse(h,
-		    "kennel: the audit log cannot take the answer, so it was not done",
+		    "kennel: unable to record the approval in the audit log; the call "
+		    "was not made",
 		    "refused");
 	else if (s->o.report == NULL)
 		release(h);
-	session_recorded(s); /* and on with what waited for room */
+	session_recorded(s); /* resume what waited for room */
 }
 
 void
@@ -186,9 +185,9 @@ held_recorded(struct session *s)
 	}
 }
 
-/* ---- while it waits --------------------------------------------------------------- */
+/* ---- while it is pending ---------------------------------------------------------- */
 
-/* Who asked to be told of progress hears that a person is being asked. */
+/* Sends progress, if requested, while the approval is pending. */
 static void
 say_progress(struct held *h)
 {
@@ -241,7 +240,7 @@ on_progress(struct loop *loop, void *arg)
 	session_recorded(s); /* writes */
 }
 
-/* Without a timer nobody is told, and all else is as it was. */
+/* Without a timer there is no progress; everything else works. */
 static void
 arm_in(struct session *s, uint64_t ns)
 {
@@ -255,60 +254,35 @@ held_arm(struct session *s)
 	arm_in(s, FIRST_NS);
 }
 
-/* ---- the question ------------------------------------------------------------------- */
+/* ---- the approval request ----------------------------------------------------------- */
 
-/* What would be done, in one way to write it: name and arguments. */
+/* Builds the request: the subject, and every other member that counts. */
 static int
-digest_of(struct session *s, enum question_kind kind, struct json args,
-    uint8_t ret[QUESTION_DIGEST_LEN])
+question_of(struct session *s, const struct held *h, const struct covered *c,
+    const char *subject_key, struct question_text *q)
 {
-	struct buf what;
+	struct buf shown;
 	int r;
 
-	buf_init(&what, MCP_MESSAGE_MAX + MCP_NAME_MAX + 16);
-	r = buf_printf(&what, "%d %zu %s ", (int)kind, strlen(s->name), s->name);
-	if (r == 0 && args.type != JSON_IS_NONE) {
-		r = json_canon(args, &what);
-		if (r == -EEXIST || r == -EILSEQ) /* it is not read for certain: */
-			r = buf_put(&what, args.at, args.len); /* each byte counts */
-	}
-	if (r == 0)
-		mcp_digest(what.data, what.len, ret);
-	buf_free(&what);
+	*q = (struct question_text){.kind = (enum question_kind)c->kind};
+	buf_init(&shown, MCP_MESSAGE_MAX);
+	r = covered_params(c->params, subject_key, &shown);
+	if (r == 0 && !(shown.len == 2 && memcmp(shown.data, "{}", 2) == 0))
+		question_detail(q, shown.data, shown.len);
+	buf_free(&shown);
+	question_shorten(
+	    q->server, sizeof(q->server), c->server, strlen(c->server), &q->cut);
+	/* A NUL would end the displayed text; JSON text has none. */
+	question_shorten(
+	    q->subject, sizeof(q->subject), s->name, strlen(s->name), &q->cut);
+	(void)snprintf(q->rule, sizeof(q->rule), "%s", h->rule); /* same size */
+	(void)snprintf(
+	    q->because, sizeof(q->because), "%s", h->because); /* may be truncated */
+	memcpy(q->digest, h->digest, sizeof(q->digest));
 	return r;
 }
 
-static void
-copy_text(char *out, size_t cap, const void *text, size_t len, bool *cut)
-{
-	const uint8_t *bytes = text;
-	size_t n = len < cap ? len : cap - 1;
-
-	while (n > 0 && n < len && (bytes[n] & 0xc0) == 0x80)
-		n--; /* not in the middle of a character */
-	memcpy(out, text, n);
-	out[n] = '\0';
-	if (n < len && cut != NULL)
-		*cut = true;
-}
-
-/* A NUL would end the text that a person sees; JSON text holds none. */
-static void
-question_of(struct session *s, const struct held *h, enum question_kind kind,
-    struct json args, struct question_text *q)
-{
-	*q = (struct question_text){.kind = kind};
-	copy_text(q->server, sizeof(q->server),
-	    policy_str(s->o.policy, s->o.server->name), s->o.server->name.len, NULL);
-	copy_text(q->subject, sizeof(q->subject), s->name, strlen(s->name), &q->cut);
-	if (args.type != JSON_IS_NONE)
-		copy_text(q->detail, sizeof(q->detail), args.at, args.len, &q->cut);
-	copy_text(q->rule, sizeof(q->rule), h->rule, strlen(h->rule), NULL);
-	copy_text(q->because, sizeof(q->because), h->because, strlen(h->because), NULL);
-	memcpy(q->digest, h->digest, sizeof(q->digest));
-}
-
-/* The line as the server would get it. */
+/* Keeps the line as the server would get it. */
 static struct held *
 keep(struct session *s, struct json root)
 {
@@ -341,6 +315,28 @@ tell_operator(const struct question_text *q, uint32_t number)
 	    question_id(id, (long)getpid(), number, q->digest));
 }
 
+static int
+ask(struct session *s, struct held *h, enum question_kind kind, struct question_text *q)
+{
+	const struct method *method = h->call->known;
+	struct covered covered = {.kind = (int)kind,
+	    .server = policy_str(s->o.policy, s->o.server->name),
+	    .name = s->name};
+	struct json_message m;
+	int r;
+
+	if (json_scan(h->line, h->len - 1, &m) < 0)
+		bug("a line that was scanned before");
+	if (!covered_whole(m.root))
+		return -EINVAL;
+	covered.params = m.top[TOP_PARAMS];
+	r = covered_digest(&covered, h->digest);
+	if (r == 0)
+		r = question_of(
+		    s, h, &covered, method->where == WHERE_NAME ? "name" : "uri", q);
+	return r < 0 ? r : question_ask(s->o.questions, q, on_answer, h, &h->question);
+}
+
 int
 held_add(struct session *s, const struct json_message *m, struct call *call,
     enum sealed_gate_kind gate, bool modern)
@@ -363,12 +359,8 @@ held_add(struct session *s, const struct json_message *m, struct call *call,
 	h->modern = modern;
 	h->since = loop_now();
 	h->because = s->because;
-	(void)snprintf(h->rule, sizeof(h->rule), "%s", s->rule); /* the same size */
-	r = digest_of(s, kinds[gate], m->param[PARAM_ARGUMENTS], h->digest);
-	if (r == 0) {
-		question_of(s, h, kinds[gate], m->param[PARAM_ARGUMENTS], &q);
-		r = question_ask(s->o.questions, &q, on_answer, h, &h->question);
-	}
+	(void)snprintf(h->rule, sizeof(h->rule), "%s", s->rule); /* same size */
+	r = ask(s, h, kinds[gate], &q);
 	if (r != 0) {
 		free(h);
 		return r;
@@ -407,7 +399,7 @@ held_cancel(struct session *s, const struct call *call)
 	return true;
 }
 
-/* Those who wait for them are still to be told. */
+/* Sets the calls back to open, so that the agent still gets an answer to each. */
 void
 held_drop_all(struct session *s)
 {

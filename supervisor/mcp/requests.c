@@ -1,7 +1,7 @@
 /*
- * The requests under way in one direction, found by id.  Ids are what was
- * written: 1, 1.0 and "1" are three; but a string is its text, however it is
- * escaped.  Nothing is allocated after calls_init; untouched rows cost nothing.
+ * Requests under way in one direction, by id. Ids are compared as written: 1, 1.0 and
+ * "1" are three ids; but a string is compared by its text, however it is escaped.
+ * Nothing is allocated after calls_init; unused rows cost nothing.
  */
 #include "supervisor/mcp/mcp.h"
 
@@ -11,7 +11,7 @@
 
 #define BUCKETS 4096 /* a power of two */
 
-struct id_text { /* an id as it is compared */
+struct id_text { /* an id in its form for comparison */
 	const char *at;
 	size_t len;
 	bool string;
@@ -53,7 +53,7 @@ id_text(struct id_text *t, const uint8_t *id, size_t len, bool escaped)
 	t->len = len - 2;
 	if (!escaped)
 		return;
-	/* A lone surrogate has no text: then it is compared as written. */
+	/* A lone surrogate has no text: compare it as written. */
 	if (json_text(string, t->memory, sizeof(t->memory), &t->len) == 0)
 		t->at = t->memory;
 	else
@@ -101,14 +101,15 @@ calls_find(struct calls *c, struct json id)
 	return NULL;
 }
 
-/* Its answer is cut by what the question was: it must not become another's. */
+/* The request decides how its answer is filtered, so the answer must not match
+ * another one. */
 static bool
 is_list(const struct call *call)
 {
 	return call->known != NULL && (call->known->flags & METHOD_LIST) != 0;
 }
 
-/* A call that nobody waits for any more gives its place up. */
+/* Frees the row of a call that no peer waits for any more. */
 static void
 reclaim(struct calls *c)
 {
@@ -202,7 +203,7 @@ calls_remove(struct calls *c, struct call *call)
 	c->free = i;
 }
 
-/* All deadlines of a session are equally far away: the list stays sorted. */
+/* All deadlines of a session have the same length, so the list stays sorted. */
 void
 calls_deadline(struct calls *c, struct call *call, uint64_t at_ns)
 {

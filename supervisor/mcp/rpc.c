@@ -1,18 +1,18 @@
 /*
- * What a JSON-RPC message is, and the few messages that kennel says itself.
+ * JSON-RPC: classifies messages, and writes kennel's own.
  *
- * Codes: a name that policy does not grant is -32602, as a prompt or resource
- * that does not exist would be (a tool's refusal is a result with isError, so
- * that the model reads it); a deadline is -32001 and a server that is gone
- * -32000, as the common SDKs have it; kennel's own reasons are below that.
- * data.kennel says which rule it was.
+ * Error codes: a name that the policy does not allow is -32602, like a prompt or
+ * resource that does not exist (a refused tool call is a result with isError, so that
+ * the model reads it). A deadline is -32001 and a lost server -32000, as in the
+ * common SDKs; kennel's own codes are below that. data.kennel contains the policy
+ * rule.
  */
 #include "supervisor/mcp/mcp.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define TEXT_SHOWN_MAX 800 /* bytes of foreign text in a message of ours */
+#define TEXT_SHOWN_MAX 800 /* bytes of untrusted text in a message of ours */
 
 static bool
 is_version_2(struct json version)
@@ -42,7 +42,7 @@ answer_wrong(const struct json_message *m)
 	if (result && error)
 		return "both result and error";
 	if (!id_fits(m->top[TOP_ID]))
-		return "an answer needs an id that is a string or a number";
+		return "a response needs an id that is a string or a number";
 	return NULL;
 }
 
@@ -53,12 +53,12 @@ call_wrong(const struct json_message *m)
 	char method[MCP_METHOD_MAX];
 	size_t len;
 
-	/* One that reads differently in C (a NUL inside) is one of these. */
+	/* A name that reads differently in C (a NUL inside) is invalid. */
 	if (json_text(m->top[TOP_METHOD], method, sizeof(method), &len) < 0)
 		return "method is not a plain text of at most 127 bytes";
 	if (m->top[TOP_RESULT].type != JSON_IS_NONE ||
 	    m->top[TOP_ERROR].type != JSON_IS_NONE)
-		return "both a method and an answer";
+		return "both a method and a response";
 	if (id != JSON_IS_NONE && !id_fits(m->top[TOP_ID]))
 		return "id is not a string or a number of at most 256 bytes";
 	if (params != JSON_IS_NONE && params != JSON_IS_OBJECT &&
@@ -76,13 +76,13 @@ rpc_kind(const struct json_message *m, const char **ret_why)
 	if (m->root.type != JSON_IS_OBJECT)
 		why = "not an object";
 	else if ((m->flags & JSON_TOP_TWICE) != 0)
-		why = "a key of the message stands there twice";
+		why = "duplicate key in the message";
 	else if ((m->flags & JSON_TOO_MANY) != 0)
 		why = "more than 2048 members in the message or in its params";
 	else if (!is_version_2(m->top[TOP_JSONRPC]))
 		why = "jsonrpc is not \"2.0\"";
 	else if ((m->flags & JSON_PARAM_TWICE) != 0)
-		why = "a key of params stands there twice";
+		why = "duplicate key in params";
 	else
 		why = call ? call_wrong(m) : answer_wrong(m);
 	if (why != NULL) {
@@ -94,10 +94,10 @@ rpc_kind(const struct json_message *m, const char **ret_why)
 	return m->top[TOP_ID].type == JSON_IS_NONE ? RPC_NOTIFICATION : RPC_REQUEST;
 }
 
-/* ---- what kennel says --------------------------------------------------- */
+/* ---- messages from kennel ----------------------------------------------- */
 
-/* A JSON string: foreign text is cut, control bytes are escaped, what is no
- * UTF-8 (any more) becomes a question mark. */
+/* Writes a JSON string: untrusted text is truncated, control bytes are escaped,
+ * invalid UTF-8 becomes a question mark. */
 void
 rpc_text(struct buf *out, const char *text, bool quotes)
 {
@@ -107,19 +107,19 @@ rpc_text(struct buf *out, const char *text, bool quotes)
 	if (cut)
 		end = p + TEXT_SHOWN_MAX;
 	if (quotes)
-		(void)buf_putc(out, '"'); /* a failure shows at the end of the line */
+		(void)buf_putc(out, '"'); /* errors surface at the end of the line */
 	while (p < end) {
 		size_t n = *p < 0x80 ? 1 : json_utf8(p, end);
 
 		if (*p < 0x20 || *p == '"' || *p == '\\' || *p == 0x7f)
-			(void)buf_printf(out, "\\u%04x", *p); /* the same */
+			(void)buf_printf(out, "\\u%04x", *p); /* likewise */
 		else
 			(void)buf_put(out, n == 0 ? (const uint8_t *)"?" : p, n + !n);
 		p += n + !n;
 	}
-	(void)buf_puts(out, cut ? "..." : ""); /* the same */
+	(void)buf_puts(out, cut ? "..." : ""); /* likewise */
 	if (quotes)
-		(void)buf_putc(out, '"'); /* the same */
+		(void)buf_putc(out, '"'); /* likewise */
 }
 
 static void
@@ -131,11 +131,11 @@ put_text(struct buf *out, const char *text)
 static void
 put_head(struct buf *out, const uint8_t *id, size_t id_len)
 {
-	(void)buf_puts(out, "{\"jsonrpc\":\"2.0\",\"id\":"); /* shows at the end */
+	(void)buf_puts(out, "{\"jsonrpc\":\"2.0\",\"id\":"); /* surfaces at the end */
 	if (id_len == 0)
-		(void)buf_puts(out, "null"); /* the same */
+		(void)buf_puts(out, "null"); /* likewise */
 	else
-		(void)buf_put(out, id, id_len); /* the same */
+		(void)buf_put(out, id, id_len); /* likewise */
 }
 
 static void
@@ -151,15 +151,15 @@ put_why(struct buf *out, const struct rpc_why *why)
 	};
 	const char *comma = "";
 
-	(void)buf_putc(out, '{'); /* shows at the end */
+	(void)buf_putc(out, '{'); /* surfaces at the end */
 	for (size_t i = 0; i < sizeof(field) / sizeof(field[0]); i++) {
 		if (field[i].value == NULL || field[i].value[0] == '\0')
 			continue;
-		(void)buf_printf(out, "%s\"%s\":", comma, field[i].key); /* the same */
+		(void)buf_printf(out, "%s\"%s\":", comma, field[i].key); /* likewise */
 		put_text(out, field[i].value);
 		comma = ",";
 	}
-	(void)buf_putc(out, '}'); /* the same */
+	(void)buf_putc(out, '}'); /* likewise */
 }
 
 int
@@ -171,7 +171,7 @@ rpc_error(struct buf *out, const uint8_t *id, size_t id_len, enum rpc_code code,
 	put_head(out, id, id_len);
 	(void)buf_printf(out, ",\"error\":{\"code\":%d,\"message\":", code); /* at end */
 	put_text(out, message);
-	(void)buf_puts(out, ",\"data\":{\"kennel\":"); /* shows at the end */
+	(void)buf_puts(out, ",\"data\":{\"kennel\":"); /* surfaces at the end */
 	put_why(out, why != NULL ? why : &nothing);
 	return buf_puts(out, "}}}\n");
 }
@@ -181,13 +181,13 @@ rpc_tool_refusal(struct buf *out, const uint8_t *id, size_t id_len, const char *
     const struct rpc_why *why, bool modern)
 {
 	put_head(out, id, id_len);
-	(void)buf_puts(out, ",\"result\":{"); /* shows at the end */
+	(void)buf_puts(out, ",\"result\":{"); /* surfaces at the end */
 	if (modern)
-		(void)buf_puts(out, "\"resultType\":\"complete\",");      /* the same */
-	(void)buf_puts(out, "\"content\":[{\"type\":\"text\",\"text\":"); /* the same */
+		(void)buf_puts(out, "\"resultType\":\"complete\",");      /* likewise */
+	(void)buf_puts(out, "\"content\":[{\"type\":\"text\",\"text\":"); /* likewise */
 	put_text(out, message);
 	(void)buf_puts(
-	    out, "}],\"isError\":true,\"_meta\":{\"kennel/refusal\":"); /* so */
+	    out, "}],\"isError\":true,\"_meta\":{\"kennel/refusal\":"); /* likewise */
 	put_why(out, why);
 	return buf_puts(out, "}}}\n");
 }
@@ -196,9 +196,9 @@ int
 rpc_cancel(struct buf *out, const uint8_t *id, size_t id_len, const char *reason)
 {
 	(void)buf_puts(out, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
-			    "\"params\":{\"requestId\":"); /* shows at the end */
-	(void)buf_put(out, id, id_len);                    /* the same */
-	(void)buf_puts(out, ",\"reason\":");               /* the same */
+			    "\"params\":{\"requestId\":"); /* surfaces at the end */
+	(void)buf_put(out, id, id_len);                    /* likewise */
+	(void)buf_puts(out, ",\"reason\":");               /* likewise */
 	put_text(out, reason);
 	return buf_puts(out, "}}\n");
 }

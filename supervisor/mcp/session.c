@@ -1,14 +1,16 @@
 /*
- * Process: kennel, between the agent and one leash.  Holds the agent's stdio
- * and the server's scrubbed stdio, no secret.  Trusts neither end.  Must never
- * forward a request that is not recorded, block, or hold more than a bounded
- * number of bytes for a peer that does not read.
+ * One session: the two byte streams between the agent and the server.
  *
- *	agent_in -> from_agent -> agent.c  -> to_server -> server_in
- *	agent_out <- to_agent <- answer.c <- from_server <- server_out
+ * Process: kennel, between the agent and one leash. Holds the agent's stdio and the
+ * server's scrubbed stdout, no secret. Trusts neither end. Must never: forward a
+ * request that is not recorded, block, or buffer more than a bounded number of bytes
+ * for a peer that does not read.
  *
- * One read, one write for each round; the events of answers are written after
- * the answers.  A stream is read only while there is room behind it.
+ *	agent_in  -> from_agent -> from_agent.c  -> to_server   -> server_in
+ *	agent_out <- to_agent   <- from_server.c <- from_server <- server_out
+ *
+ * Each round has one read and one write; events of answers are written after the
+ * answers. A stream is read only while its receiver has room.
  */
 #include "supervisor/mcp/mcp.h"
 
@@ -22,8 +24,8 @@
 #include "shim/base/log.h"
 #include "supervisor/hub/hub.h"
 
-#define TEXT_MAX      (64u << 10) /* one message of our own */
-#define INSERT_MAX    (1u << 20)  /* what is said within one line of the server's */
+#define TEXT_MAX      (64u << 10) /* one message from kennel */
+#define INSERT_MAX    (1u << 20)  /* insertions in one line of the server */
 #define NO_START_TEXT "the server did not answer its first request in time"
 
 static void arm(struct session *);
@@ -66,6 +68,9 @@ prepare(struct session *s)
 	for (uint32_t i = 0; i < o->server->execs.n; i++)
 		if (o->policy->exec[o->server->execs.first + i].verdict == VERDICT_ASK)
 			s->asks_programs = true;
+	for (uint32_t i = 0; i < o->server->gates.n; i++)
+		if (o->policy->gate[o->server->gates.first + i].kind == GATE_METHOD)
+			s->judges_methods = true;
 	buf_init(&s->insert, INSERT_MAX);
 	buf_init(&s->text, TEXT_MAX);
 	batch_init(&s->batch);
@@ -103,7 +108,7 @@ session_new(const struct session_order *order, struct session **ret)
 	if (r == 0)
 		r = watch(s);
 	if (r < 0) {
-		s->o.server_in = s->o.server_out = -1; /* still the caller's */
+		s->o.server_in = s->o.server_out = -1; /* the caller's again */
 		session_free(s);
 		return r;
 	}
@@ -168,8 +173,8 @@ session_drained(const struct session *s)
 
 /* ---- the timer of deadlines --------------------------------------------- */
 
-/* The timer may fire too early, never too late: it is set again only when
- * something nearer comes up. */
+/* The timer may fire too early, never too late: it is set again only if an earlier
+ * deadline appears. */
 static void
 set_timer(struct session *s)
 {
@@ -207,12 +212,12 @@ timer_fired(struct loop *l, void *arg)
 	if (s->idle_ns != 0 && s->asked.open == 0 && s->held == NULL &&
 	    s->programs == 0 && now >= s->active_at + s->idle_ns)
 		end(s, "idle");
-	(void)frame_flush(&s->to_agent);  /* what is kept is written later */
-	(void)frame_flush(&s->to_server); /* the same */
+	(void)frame_flush(&s->to_agent);  /* the rest is written later */
+	(void)frame_flush(&s->to_server); /* likewise */
 	arm(s);
 }
 
-/* ---- what kennel says --------------------------------------------------- */
+/* ---- messages from kennel ----------------------------------------------- */
 
 void
 session_say(struct session *s, struct frame_out *out)
@@ -237,7 +242,7 @@ session_answer_agent(struct session *s, const uint8_t *id, size_t id_len,
 		session_say(s, &s->to_agent);
 }
 
-/* A server that asks and does not read is not answered for ever. */
+/* A server that sends requests and does not read gets a limited number of answers. */
 void
 session_answer_server(struct session *s, const uint8_t *id, size_t id_len,
     enum rpc_code code, const char *message, const struct rpc_why *why)
@@ -265,7 +270,7 @@ session_ask(const struct session *s, enum sealed_gate_kind kind)
 
 /* ---- the streams -------------------------------------------------------- */
 
-/* The method as text in s->method, and its row. */
+/* Stores the method as text in s->method; returns its row. */
 const struct method *
 session_method(struct session *s, const struct json_message *m)
 {
@@ -277,9 +282,9 @@ session_method(struct session *s, const struct json_message *m)
 }
 
 /*
- * One line is one message for everybody, or it does not pass: some readers end
- * a line at a carriage return too (Python's universal newlines, Node's
- * readline), and would find a message that nobody judged between two of them.
+ * One line must be one message for every reader, or it does not pass. Some readers
+ * also end a line at a carriage return (Python's universal newlines, Node's
+ * readline), and would see an unjudged message between two of them.
  */
 int
 session_scan(const uint8_t *line, size_t len, struct json_message *ret)
@@ -293,7 +298,7 @@ session_scan(const uint8_t *line, size_t len, struct json_message *ret)
 	return -EBADMSG;
 }
 
-/* The line with its newline, without what has been cut, with what is said there. */
+/* Sends the line with its newline, without the cuts, with the insertions. */
 void
 session_emit(struct session *s, struct frame_out *out, const uint8_t *line, size_t len)
 {
@@ -314,7 +319,7 @@ session_emit(struct session *s, struct frame_out *out, const uint8_t *line, size
 		s->error = r;
 }
 
-/* What has been let through is written, then recorded as answered. */
+/* Writes what may pass, then records the answers. */
 static void
 flush(struct session *s)
 {
@@ -341,15 +346,15 @@ session_done(struct session *s, struct calls *calls, struct call *call, struct j
 	if (s->done_n == SESSION_DONE)
 		flush(s);
 	calls_state(calls, call, CALL_DONE);
-	if (!was_open) { /* cancelled: it has its record */
+	if (!was_open) { /* cancelled: already recorded */
 		calls_remove(calls, call);
 		return;
 	}
 	s->done[s->done_n++] = (struct done){calls, call, body.at, body.len, outcome};
 }
 
-/* An agent that is faster than the disk waits, before a full queue refuses its
- * calls. */
+/* An agent that is faster than the disk waits; otherwise a full queue would refuse
+ * its calls. */
 static bool
 log_is_behind(const struct session *s)
 {
@@ -369,7 +374,7 @@ room_for_server(const struct session *s)
 	return frame_queued(&s->to_agent) < FRAME_SOON;
 }
 
-/* At the end a server's last words are kept for an agent that reads slowly. */
+/* At the end, keeps the server's last output for an agent that reads slowly. */
 static bool
 room_for_last(const struct session *s)
 {
@@ -386,7 +391,7 @@ static const struct stream server_stream = {
     room_for_server, server_line, server_oversize};
 static const struct stream last_stream = {room_for_last, server_line, server_oversize};
 
-/* Pass on what has been read, as long as there is room. */
+/* Passes on what was read, as long as there is room. */
 static void
 pump(struct session *s, struct frame_in *in, const struct stream *stream)
 {
@@ -412,13 +417,16 @@ pump(struct session *s, struct frame_in *in, const struct stream *stream)
 static void
 server_eof(struct session *s, const char *why)
 {
-	char text[200];
+	char text[TEXT_MAX / 16];
 
 	if (s->server_eof)
 		return;
+	programs_hear(s); /* the leash reports a cause before it kills */
+	if (s->cause != NULL)
+		why = s->cause;
 	if (frame_rest(&s->from_server) > 0)
 		record_dropped(
-		    s, "server", frame_rest(&s->from_server), "a line without an end");
+		    s, "server", frame_rest(&s->from_server), "an unterminated line");
 	s->server_eof = true;
 	(void)snprintf(text, sizeof(text), "kennel: the server is gone: %s", why);
 	session_answer_all(s, RPC_SERVER_GONE, "gone", text);
@@ -433,7 +441,7 @@ agent_gone(struct session *s)
 	end(s, "agent closed its end");
 }
 
-/* Close what is done, and wait for what can be done next. */
+/* Closes what is done, and waits for what can be done next. */
 static void
 arm(struct session *s)
 {
@@ -453,7 +461,7 @@ arm(struct session *s)
 		s->to_server.closed = true;
 		fd_close(&s->o.server_in);
 	}
-	/* not heard, but its going is */
+	/* not read, but watched for its end */
 	if (!s->agent_eof && !s->leaving)
 		wanted = POLLRDHUP;
 	if (read_agent && s->error == 0)
@@ -481,8 +489,8 @@ agent_ready(struct loop *l, int fd, short revents, void *arg)
 	int r;
 
 	(void)l, (void)fd;
-	/* Only listened for its leaving: what it still said is read when there
-	 * is room, but the end begins now. */
+	/* Polled only for its end: remaining input is read when there is room, but
+	 * the end begins now. */
 	if (!room_for_agent(s)) {
 		if ((revents & (POLLHUP | POLLRDHUP | POLLERR)) != 0) {
 			s->leaving = true;
@@ -521,7 +529,7 @@ server_ready(struct loop *l, int fd, short revents, void *arg)
 	arm(s);
 }
 
-/* There is room again: write, then go on with what waited for it. */
+/* There is room again: writes, then continues with what waited for it. */
 static void
 out_ready(struct loop *l, int fd, short revents, void *arg)
 {
@@ -540,6 +548,12 @@ session_recorded(struct session *s)
 	held_recorded(s);
 	pump(s, &s->from_agent, &agent_stream);
 	arm(s);
+}
+
+void
+session_cause(struct session *s, const char *why)
+{
+	s->cause = why;
 }
 
 void

@@ -1,6 +1,6 @@
 /*
- * A session without a server: it could not be started.  The agent would only
- * see a process that went away; so its first request is answered with why.
+ * A session whose server could not be started. Answers the agent's first request with
+ * the reason, because the agent would otherwise only see a process that exited.
  */
 #include "supervisor/mcp/mcp.h"
 
@@ -9,7 +9,7 @@
 
 #include "shim/base/fd.h"
 
-/* Wait for fd until the deadline: 1, 0 at the deadline. */
+/* Waits for fd until the deadline: 1, or 0 at the deadline. */
 static int
 wait_for(int fd, short events, uint64_t until_ns)
 {
@@ -27,7 +27,7 @@ wait_for(int fd, short events, uint64_t until_ns)
 	return r > 0;
 }
 
-/* Is this line a request?  Then its id. */
+/* True if this line is a request; stores its id. */
 static bool
 is_request(const uint8_t *line, size_t len, struct json *ret_id)
 {

@@ -103,5 +103,14 @@ def core():
         os.unlink(d + "/" + n)
 
 
+@test("attack_12_core_limit: RLIMIT_CORE below 1 has a core handler behind a pipe dump the server: only read")
+def core_limit():
+    f = witness("set_limits")
+    equal(f["core"], "1", "what a cell sets")
+    equal([f[k] for k in ("core_setrlimit", "core_prlimit", "core_prlimit_same", "core_prlimit_bit32")], ["EPERM"] * 4)
+    equal((f["core_read"], f["files_prlimit"]), ("ok", "ok"), "reading it, and another limit")
+    control(outside("set_limits"), "core_setrlimit", "core_prlimit", "core_prlimit_bit32")
+
+
 if __name__ == "__main__":
     main()

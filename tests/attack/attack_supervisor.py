@@ -79,16 +79,16 @@ def missing_helper():
     p = policy(ATTACK + AS_USER + "    write %s\n" % words(d))
     r = attempt("own")
     equal(r.returncode, 78, r.stderr)
-    within(b"where kennel keeps", r.stderr)
+    within(b"is a program of kennel, and", r.stderr)
     # Nor where it could write what its policy includes.
-    for name, status in (("", 0), ("include", 78)):
+    for name, status in (("", 0), ("include", 65)):
         with open(mark + "/include.kennel", "w") as f:
             f.write("let unused = /\n")
         p = policy(ATTACK + AS_USER + "    write %s\n" % words(mark),
                    before='include "%s/include.kennel"\n' % mark if name else "")
         r = attempt("all")
         equal(r.returncode, status, r.stderr)
-        within(b"where kennel keeps" if name else b"", r.stderr)
+        within(b"is an included policy, and" if name else b"", r.stderr)
 
 
 # ---- 90: what is counted by user --------------------------------------------------------
@@ -154,6 +154,24 @@ def first_process():
         check(wait_for(lambda: not [1 for c in descendants(os.getpid()).values() if c == "toy"]) is not None)
 
 
+@test("attack_90_first_process: a limit of PID 1 would end the cell with a status of the server's choosing: refused")
+def first_limit():
+    f = witness("set_limits", "1")
+    equal((f["other_read"], f["other_cpu"]), ("EPERM", "EPERM"))
+    p = start((["setpriv", "--reuid=%d" % UID, "--regid=%d" % UID, "--clear-groups", "--"]
+               if os.geteuid() == 0 else []) + ["sleep", "30"])
+    wait_for(lambda: reads("/proc/%d/cmdline" % p.pid).startswith(b"sleep"), 2)
+    control(outside("set_limits", str(p.pid)), "other_read", "other_cpu")
+    # The session goes on, and ends as its server does.
+    s = session(toy_policy("    exec allow /usr/bin/prlimit **\n"))
+    for limit in ("--nofile=0:0", "--cpu=0:0"):
+        r = s.text("exec", argv=["/usr/bin/prlimit", "--pid", "1", limit])
+        absent("exit 0", r)
+    equal(s.text("echo", text="on"), "on")
+    check(s.close() is not None, "kennel did not end")
+    equal(s.p.returncode, 0)
+
+
 # ---- 91, 93: policies ---------------------------------------------------------------------
 
 @test("attack_91_policy_in_reach: policies, log and socket in a granted folder: no start (ESCAPES 91)")
@@ -177,23 +195,26 @@ def in_reach():
                     "echo > %s/planted; echo ran" % work], env=env)
     # A folder that is not there yet could be made by the server.
     r = attempt("write %s" % words(home))
-    equal((r.returncode, r.stdout), (78, b""), r.stderr)
+    equal((r.returncode, r.stdout), (65, b""), r.stderr)
     within(b"policies", r.stderr)
     # The policy itself in the folder that it grants.
     r = attempt("write %s" % words(work), work + "/t.kennel")
-    equal((r.returncode, r.stdout), (78, b""), r.stderr)
-    # The recorder's socket: a folder that may be read is enough to connect.
-    r = attempt("read %s" % words(home))
-    equal((r.returncode, r.stdout), (78, b""), r.stderr)
-    within(b"/run", r.stderr)
+    equal((r.returncode, r.stdout), (65, b""), r.stderr)
+    within(b"is the policy itself", r.stderr)
+    # The vault and the sockets: to read is enough.
+    for grant, what in ((home, b"is kennel's vault"), (kennel + "/vault", b"is kennel's vault"),
+                        (kennel + "/run", b"is the directory of kennel's sockets")):
+        r = attempt("read %s { optional }" % words(grant))
+        check(r.returncode in (65, 78) and r.stdout == b"", r.stderr)
+        within(what, r.stderr)
     check(not os.path.exists(work + "/planted"), "it ran")
     check(any(e["kind"] == "refused" and e["fields"]["status"] == 78 for e in audit(env=env)), "not in the log")
     r = attempt("write %s" % words(work))
     equal(r.stdout, b"ran\n", r.stderr)
-    r = attempt("write %s" % words(home), None, "    hide %s { optional }\n" % words(kennel + "/policies"))
-    equal((r.returncode, r.stdout), (78, b""), "a cover over nothing: %s" % r.stderr)
-    r = attempt("write %s" % words(home), None, "    hide %s\n" % words(kennel))
-    equal(r.stdout, b"ran\n", "hidden: %s" % r.stderr)
+    # A cover falls off when the host replaces what it covers: it protects nothing.
+    for hide in (kennel + "/policies", kennel, home + "/.config"):
+        r = attempt("write %s" % words(home), None, "    hide %s { optional }\n" % words(hide))
+        equal((r.returncode, r.stdout), (65, b""), "a cover: %s" % r.stderr)
 
 
 @test("attack_91_policy_in_reach: what the server would have done with them")

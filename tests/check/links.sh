@@ -20,12 +20,12 @@ say() {
 
 # ---- lists -----------------------------------------------------------------
 # What each program's objects may be: an extended regular expression.
-kennel_may='^(supervisor/(main|control|child)|supervisor/(mcp|hub|approve|cli)/[a-z0-9_]+|supervisor/audit/[a-z0-9_]+|leash/(report|event)|policy/(algebra/)?[a-z0-9_]+|shim/base/[a-z0-9_]+)\.o$'
-recorder_may='^(supervisor/audit/[a-z0-9_]+|leash/(report|event)|shim/base/[a-z0-9_]+)\.o$'
-verify_may='^(supervisor/audit/[a-z0-9_]+|leash/(report|event)|shim/base/[a-z0-9_]+)\.o$'
-ship_may='^(supervisor/audit/[a-z0-9_]+|leash/(report|event)|shim/base/[a-z0-9_]+)\.o$'
-keeper_may='^(leash/keeper/(main|peers|answer|change)|leash/vault/(path|container|container_key|container_edit|container_file|phrase|ring|mem)|shim/base/[a-z0-9_]+)\.o$'
-secret_may='^(leash/keeper/(secret|verbs|shows|type|talk|start|reach)|leash/vault/(path|ring|mem|trace)|policy/[a-z0-9_]+|shim/base/[a-z0-9_]+)\.o$'
+kennel_may='^(supervisor/main|supervisor/(base|launch|cli|mcp|json|hub|approve)/[a-z0-9_]+|supervisor/audit/(connect|(log|query|report|ship|verify)/[a-z0-9_]+)|leash/audit/(writer|event)|policy/[a-z0-9_/]+|shim/(base|host)/[a-z0-9_]+)\.o$'
+recorder_may='^(supervisor/audit/(log|recorder)/[a-z0-9_]+|leash/audit/(writer|event)|shim/base/[a-z0-9_]+)\.o$'
+verify_may='^(supervisor/audit/(log|verify)/[a-z0-9_]+|leash/audit/(writer|event)|shim/base/[a-z0-9_]+)\.o$'
+ship_may='^(supervisor/audit/(log|query|report|ship)/[a-z0-9_]+|leash/audit/(writer|event)|shim/base/[a-z0-9_]+)\.o$'
+keeper_may='^(leash/keeper/(main|peers|answer|change)|leash/vault/(secret_path|vault|locked_pages)|leash/vault_file/(edit|key|recovery_phrase|save|vault_file)|shim/base/[a-z0-9_]+)\.o$'
+secret_may='^(leash/secret/(main|verbs|list|input|request|start_keeper)|leash/keeper/connect|leash/vault/(secret_path|vault|locked_pages|fingerprint)|policy/(sealed/[a-z0-9_/]+|manifests/token_format)|shim/base/[a-z0-9_]+)\.o$'
 shim_may='^(shim/[a-z0-9_]+|shim/base/(wire|fd))\.o$'
 
 judge_list() { # OBJECTS MAY
@@ -45,7 +45,7 @@ globals() {
 rooms() { # the objects of the rooms no other program may have
 	for o in $LEASH $KEEPER $SECRET; do
 		case $o in
-		leash/report.o | leash/event.o | policy/* | shim/base/*) ;;
+		leash/audit/writer.o | leash/audit/event.o | policy/* | shim/base/* | shim/host/*) ;;
 		*) echo "$OBJ/$o" ;;
 		esac
 	done
@@ -142,13 +142,24 @@ ask "kennel-ship is made of its rooms" "$(judge_list "$SHIP" "$ship_may")"
 ask "kennel-keeper is made of its rooms" "$(judge_list "$KEEPER" "$keeper_may")"
 ask "kennel-secret is made of its rooms" "$(judge_list "$SECRET" "$secret_may")"
 caught "kennel-secret that could open a vault" \
-    "$(judge_list "$SECRET leash/vault/container_key.o" "$secret_may")"
+    "$(judge_list "$SECRET leash/vault_file/key.o" "$secret_may")"
 caught "kennel-secret that could ask for a value" \
-    "$(judge_list "$SECRET leash/vault/remote.o" "$secret_may")"
+    "$(judge_list "$SECRET leash/vault/keeper_value.o" "$secret_may")"
+# policy/sealed is what a leash may know of policies: all of it, and nothing else.
+sealed_apart() { # LEASH's objects: what lies on one side only
+	{
+		for o in $1; do
+			case $o in policy/*) echo "$o" ;; esac
+		done
+		find policy/sealed -name '*.c' | sed 's/c$/o/'
+	} | sort | uniq -u
+}
+ask "kennel-leash links exactly policy/sealed of policy" "$(sealed_apart "$LEASH")"
+caught "kennel-leash with the parser" "$(sealed_apart "$LEASH policy/lang/parse.o")"
 ask "kennel-shim is made of its rooms" "$(judge_list "$SHIM" "$shim_may")"
-for o in leash/vault/ring.o leash/scrub/scrub.o leash/cell/ns.o leash/exec/notify.o \
-    leash/main.o leash/keeper/main.o leash/vault/container.o leash/vault/remote.o \
-    leash/keeper/reach.o tests/unit/test_base.o; do
+for o in leash/vault/vault.o leash/scrub/stream.o leash/cell/ns.o leash/exec/notify.o \
+    leash/main.o leash/keeper/main.o leash/vault_file/vault_file.o leash/vault/keeper_value.o \
+    leash/keeper/connect.o tests/unit/test_base.o; do
 	caught "kennel with $o in its list" "$(judge_list "$KENNEL $o" "$kennel_may")"
 done
 
@@ -178,7 +189,7 @@ link() { # OUT OBJECT...
 	$CC $LINKSTATIC $LINKHARD -o "$out" $own "$@" $KENNEL_LIBS
 }
 # -u: wanted by somebody, or the linker would drop what nothing calls.
-link "$work/planted" -Wl,-u,vault_new "$OBJ/leash/vault/ring.o" "$OBJ/leash/vault/mem.o"
+link "$work/planted" -Wl,-u,vault_new "$OBJ/leash/vault/vault.o" "$OBJ/leash/vault/locked_pages.o"
 caught "kennel linked with the vault" "$(judge_program "$work/planted" "$KENNEL")"
 # One that hides: a copy of the vault under other names.
 printf 'char *peek(void);\nchar *peek(void) { return (char *)0; }\n' > "$work/hidden.c"

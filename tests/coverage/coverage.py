@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """make coverage: which lines of policy/, leash/, shim/ and supervisor/mcp/ the tests
-run, as tables in docs/COVERAGE.md; what stands there below the last table stays.
+run, as tables in docs/COVERAGE.md; the notes below the last table are kept.
 
     coverage.py [--report] [WORD...]    WORD: only tests with it in their name;
                                         --report: from what was counted before
@@ -62,7 +62,7 @@ def percent(n, of):
 
 
 def tables(files):
-    text = ["| folder | lines | run | % |", "| --- | ---: | ---: | ---: |"]
+    text = ["| directory | lines | run | % |", "| --- | ---: | ---: | ---: |"]
     rooms = {}
     for name, (lines, run) in files.items():
         folder = [f for f in FOLDERS if name.startswith(f)][0]
@@ -82,8 +82,8 @@ def tables(files):
 
 HEAD = """# Coverage
 
-Lines of the rooms that hold secrets, the gate, policies and MCP that `make test`
-runs, counted by `make coverage` on %s (%s, as %s).
+How many lines of the code for secrets, the gate, policies and MCP the tests run.
+`make coverage` made these tables on %s (%s, as %s).
 """
 
 

@@ -58,7 +58,7 @@ def once():
     rid = ask(s, a=1, b="x")
     q = question(s)
     equal((q["server"], q["kind"], q["subject"], q["because"]), ("t", "tool", "line", "seen by a person"))
-    equal(json.loads(q["detail"]), {"a": 1, "b": "x"})
+    equal(json.loads(q["detail"]), {"arguments": {"a": 1, "b": "x"}})
     check(q["rule"].endswith(".kennel:5"), q["rule"])
     equal(s.text("echo", text="meanwhile"), "meanwhile", "the session goes on")
     equal(approve("allow", q["id"])[0], 0)
@@ -111,10 +111,78 @@ def all_of_it():
     within('"the end"', approve("list")[1])
     equal(approve("deny", q["id"])[0], 0)
     s.wait(s.n, LONG)
-    ask(s, a="x" * 3000)
-    check(not question(s)["whole"], "it does not")
-    within("only the beginning", approve("list")[1])
+    rid = ask(s, a="x" * 3000)
+    check(question(s)["whole"], "so does this")
+    equal(approve("deny", question(s)["id"])[0], 0)
+    s.wait(rid, LONG)
     s.close()
+
+
+@test("MCP-ATTACKS 47: padding hides no argument; what is not shown is agreed to only as unseen", 300)
+def padded():
+    s = session()
+    rid = ask(s, pad="x" * 30000, command="rm -rf /", tail="y" * 30000)
+    q = question(s)
+    check(not q["whole"], "it does not fit")
+    for part in ('"command":"rm -rf /"', '"pad":"xxx', "bytes...", 'yyy"'):
+        within(part, q["detail"])
+    within("--unseen", approve("list")[1])
+    status, _, err = approve("allow", q["id"], "--session")
+    check(status not in (0, 1), status)
+    within("--unseen", err)
+    equal(question(s)["id"], q["id"], "it still waits")
+    equal(approve("allow", q["id"], "--unseen", "--session")[0], 0)
+    check(refusal(s.wait(rid, LONG)) is None, "allowed as unseen")
+    rid = ask(s, pad="x" * 30000, command="rm -rf /", tail="y" * 30000)
+    check(refusal(s.wait(rid, LONG)) is None, "the same again is not asked about")
+    rid = ask(s, pad="x" * 29999 + "z", command="rm -rf /", tail="y" * 30000)
+    q = question(s)
+    equal(approve("deny", q["id"])[0], 0, "a no needs no reading")
+    equal(refusal(s.wait(rid, LONG)), "denied by a person")
+    s.close()
+
+
+@test("MCP-ATTACKS 47: a yes for the session covers no other member of params", 300)
+def members():
+    s = session()
+
+    def call(**more):
+        s.n += 1
+        s.send({"jsonrpc": "2.0", "id": s.n, "method": "tools/call",
+                "params": dict({"name": "line", "arguments": {"a": 1}}, **more)})
+        return s.n
+    rid = call()
+    equal(approve("allow", question(s)["id"], "--session")[0], 0)
+    check(refusal(s.wait(rid, LONG)) is None, "allowed")
+    rid = call(_meta={"traceparent": "00-1"})
+    check(refusal(s.wait(rid, LONG)) is None, "control: the same call, traced")
+    for more in ({"task": {"ttl": 1}}, {"requestState": "s"}, {"inputResponses": {"k": {"action": "accept"}}},
+                 {"requestState": "s", "inputResponses": {}}, {"_meta": {"x": 1}}, {"dryRun": False}):
+        rid = call(**more)
+        q = question(s)
+        equal(json.loads(q["detail"]), dict({"arguments": {"a": 1}}, **more))
+        equal(approve("deny", q["id"])[0], 0)
+        equal(refusal(s.wait(rid, LONG)), "denied by a person")
+    s.close()
+
+
+@test("a session that does not answer is named; nothing pending is said", 300)
+def unanswered():
+    import signal
+    s = session()
+    ask(s, a=1)
+    question(s)
+    os.kill(s.p.pid, signal.SIGSTOP)
+    try:
+        status, out, err = approve("list")
+    finally:
+        os.kill(s.p.pid, signal.SIGCONT)
+    check(status not in (0, 1), status)
+    within("process %d: it did not answer" % s.p.pid, err)
+    check("no pending approvals" not in out, out)
+    check("%d-" % s.p.pid in approve("list")[1], "control: the same session, running")
+    s.close()
+    check(wait_for(lambda: approve("list")[:2] == (0, "no pending approvals\n"), LONG) is not None, approve("list"))
 
 
 @test("silence is no: after timeout ask the call is refused, and its time does not count as the server's", 300)
@@ -183,7 +251,7 @@ def others():
     rid = ask(s, a=1)
     q = question(s)
     sock = os.path.join(HOME, "run", "ask-%d" % s.p.pid)
-    for rubbish in (b"", b"\1", b"\1\0\0\0\2\0\0\0\0\0\0\0", b"\2\0\0\0" + b"\xff" * 60, b"\x09\0\0\0", b"x" * 4096):
+    for rubbish in (b"", b"\1", b"\1\0\0\0\1\0\0\0\0\0\0\0", b"\2\0\0\0" + b"\xff" * 60, b"\x09\0\0\0", b"x" * 4096):
         c = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         c.connect(sock)
         c.send(rubbish)
@@ -194,7 +262,7 @@ def others():
     c = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     c.connect(sock)
     n = int(q["id"].split("-")[1].split(":")[0])
-    c.send(b"\2\0\0\0" + n.to_bytes(4, "little") + b"\1\0\0\0" + b"\x20\0\0\0" + b"z" * 32 + b"\0")
+    c.send(b"\2\0\0\0" + n.to_bytes(4, "little") + b"\1\0\0\0" + b"\0\0\0\0" + b"\x20\0\0\0" + b"z" * 32 + b"\0")
     check(c.recv(100)[4:8] != b"\0\0\0\0", "refused")
     c.close()
     if AS == "root" and UID:
@@ -207,6 +275,49 @@ def others():
     equal(question(s)["id"], q["id"], "it still waits")
     equal(approve("allow", q["id"])[0], 0)
     s.wait(rid, LONG)
+    s.close()
+
+
+HOLD = """import socket,sys,time
+held = []
+for i in range(4):
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    s.connect(sys.argv[1])
+    held.append(s)
+print('held', flush=True)
+time.sleep(30)
+"""
+
+
+@test("clients that say nothing do not keep a person from answering, and one process has four places", 300)
+def silent():
+    s = session()
+    rid = ask(s, a=1)
+    q = question(s)
+    at = os.path.join(HOME, "run", "ask-%d" % s.p.pid)
+    holders = [subprocess.Popen([sys.executable, "-c", HOLD, at], stdout=subprocess.PIPE) for _ in range(2)]
+    try:
+        for h in holders:
+            within(b"held", h.stdout.readline())
+        c = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        c.settimeout(20)
+        c.connect(at)
+        equal(c.recv(100), b"", "the control: they have all places")
+        c.close()
+        time.sleep(2.5)
+        equal(approve("allow", q["id"])[0], 0, "a person is heard")
+        within('"id":%d' % rid, s.wait(rid, LONG)["result"]["content"][0]["text"])
+    finally:
+        for h in holders:
+            h.kill()
+            h.wait()
+    many = [socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(5)]
+    for c in many:
+        c.settimeout(20)
+        c.connect(at)
+    equal(many[4].recv(100), b"", "a fifth of one process")
+    for c in many:
+        c.close()
     s.close()
 
 

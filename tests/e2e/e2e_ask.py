@@ -228,7 +228,7 @@ def flood():
     ask(s, "/bin/sh", "-c", "i=0; while [ $i -lt 65 ]; do i=$((i+1)); /bin/echo $i & done; wait")
     question(s.p.pid, 64)
     equal([m for m in s.lines if "result" in m], [], "it stands still")
-    check(audited("too many questions wait", seconds=LONG), "the next one")
+    check(audited("too many pending approvals", seconds=LONG), "the next one")
     equal(len(questions(s.p.pid)), 64)
     pid = s.p.pid
     s.close()
@@ -321,7 +321,7 @@ def killed_is_told():
     within("it is this script", r["content"][1]["text"])
     within("Instead: put it back", r["content"][1]["text"])
     s.close()
-    check(audited('"killed"', "another program than the one judged", script, seconds=LONG), "written down")
+    check(audited('"killed"', "another program than the one checked", script, seconds=LONG), "written down")
 
 
 @test("MCP-ATTACKS 27 in a batch each failed element says what to do instead, and each call is linked in the log", 300)

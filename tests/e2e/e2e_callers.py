@@ -44,7 +44,7 @@ def folders():
     # another one under its name is not it
     r = sh(body, "cd %s && /bin/mv in old && /bin/mkdir in && cd in && exec /usr/bin/id -u" % d)
     equal(r.returncode, 126, r.stderr)
-    check(audited("the grant is for another folder"), "not in the log")
+    check(audited("the grant is for another directory"), "not in the log")
 
 
 @test("ESCAPES 63 a program's links to itself lead where they lead")
@@ -81,10 +81,10 @@ def digests():
     with open(mine, "ab") as f:
         f.write(b"x")
     equal(run(command).returncode, 126, "other bytes")
-    check(audited("its file is not the one that is pinned", text), "not in the log")
+    check(audited("its file does not have the digest in the policy", text), "not in the log")
     r = run([KENNEL, "policy", "compile", source, "-o", sealed])
     equal(r.returncode, 65)
-    within(b"the file is another one", r.stderr)
+    within(b"the digest does not match", r.stderr)
 
 
 @test("--explain: each exec as it is judged, inert and without secrets")

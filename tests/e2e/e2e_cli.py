@@ -143,6 +143,24 @@ def tampered():
     equal(audit_verify().returncode, 0, "the log as it was")
 
 
+@test("a user without a line in /etc/passwd: no name service module is loaded, HOME or an error decides")
+def no_passwd_line():
+    if os.geteuid() != 0:
+        skip("needs root")
+    uid = next(u for u in range(23456, 24456) if not any(
+        line.split(":")[2] == str(u) for line in open("/etc/passwd")))
+    other = ["setpriv", "--reuid=%d" % uid, "--regid=%d" % uid, "--clear-groups", "--"]
+    for env in ({}, {"HOME": "/nonexistent"}):
+        r = run(["env", "-i"] + ["%s=%s" % e for e in env.items()] + other + [KENNEL, "audit", "sessions"])
+        check(r.returncode in (125, 127), "ended by %d" % r.returncode)
+        within(b"log" if env else b"set HOME or KENNEL_HOME", r.stderr)
+    # control: one who has a line is found by it, without HOME
+    line = next(f for f in (x.split(":") for x in open("/etc/passwd")) if f[0] == "nobody")
+    nobody = ["setpriv", "--reuid=%s" % line[2], "--regid=%s" % line[3], "--clear-groups", "--"]
+    r = run(["env", "-i"] + nobody + [KENNEL, "audit", "sessions"])
+    within(line[5].encode(), r.stderr)
+
+
 @test("version and help")
 def help_():
     r = run([KENNEL, "--help"])

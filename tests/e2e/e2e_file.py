@@ -130,7 +130,7 @@ def weak():
         r = kexec("    run /bin/sh **\n    secret S from env AGENT_TOKEN { weak allowed }\n", ["/bin/sh", "-c", "echo $S started"],
                   env={"AGENT_TOKEN": value})
         equal(r.stdout, b"*** started\n", r.stderr)
-        within(b"S is masked wherever it stands, also in ordinary text: it ", r.stderr)
+        within(b"S is redacted everywhere, also in ordinary text: it ", r.stderr)
         absent(value.encode(), r.stderr)
     r = kexec("    run /bin/sh **\n    secret S from env AGENT_TOKEN\n", ["/bin/sh", "-c", "echo $S started"],
               env={"AGENT_TOKEN": "Wm4-kz81-Tq"})

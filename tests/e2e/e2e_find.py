@@ -55,7 +55,7 @@ def found():
     equal(sum(r["count"] or 0 for r in got), 2)
     equal([(r["how"], r["name"]) for r in rows("b-" + VALUE)], [("given", "FIND_B")])
     equal(rows(VALUE, "--server", "u", status=65), [], "another server")
-    within(b"it is not in the log", find(OTHER, status=65).stderr)
+    within(b"not in the log", find(OTHER, status=65).stderr)
     within(b"given", find(VALUE).stdout, "for people")
     find("abc", status=65)  # too short to be a value
     find(VALUE, VALUE, status=64)  # as an argument: refused, and not shown
@@ -94,7 +94,7 @@ def keys():
     equal(len({r["name"] for r in rows(VALUE)}), 1, "the control")
     os.rename(KEY, KEY + ".was")
     try:
-        within(b"no key of traces", find(VALUE, status=127).stderr)
+        within(b"no fingerprint key", find(VALUE, status=127).stderr)
         with open(KEY, "wb") as f:
             f.write(os.urandom(32))
         os.chmod(KEY, 0o600)

@@ -64,8 +64,8 @@ LOST = [  # an answer that cannot pass: told at once
     ("a raw surrogate", b'{"jsonrpc":"2.0","id":@ID@,"result":"\xed\xa0\x80"}\n', "UTF-8"),
     ("a NUL", b'{"jsonrpc":"2.0","id":@ID@,"result":"\0"}\n', "not JSON"),
     ("NaN", b'{"jsonrpc":"2.0","result":NaN,"id":@ID@}\n', "not JSON"),
-    ("a key twice", b'{"jsonrpc":"2.0","id":@ID@,"result":1,"result":{}}\n', "twice"),
-    ("an id twice", b'{"jsonrpc":"2.0","id":0,"id":@ID@,"result":{}}\n', "twice"),
+    ("a key twice", b'{"jsonrpc":"2.0","id":@ID@,"result":1,"result":{}}\n', "duplicate"),
+    ("an id twice", b'{"jsonrpc":"2.0","id":0,"id":@ID@,"result":{}}\n', "duplicate"),
     ("too deep", b'{"jsonrpc":"2.0","id":@ID@,"result":' + b"[" * 200 + b"]" * 200 + b"}\n", "deep"),
     ("an error and a result", b'{"jsonrpc":"2.0","id":@ID@,"result":1,"error":2}\n', "both"),
     ("two messages in a line", b'{"jsonrpc":"2.0","id":@ID@,"result":1}'

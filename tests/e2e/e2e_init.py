@@ -88,6 +88,33 @@ def draft():
     equal(reads(path).decode(), text)
 
 
+@test("a program that is found by a link of the user's is written by its canonical path; a virtual environment's by its link")
+def links():
+    d = os.path.realpath(TMP) + "/init-links"
+    os.makedirs(d + "/venv/bin", exist_ok=True)
+    os.makedirs(d + "/bin", exist_ok=True)
+    program("real-program")
+    os.symlink(os.path.realpath(TMP) + "/bin/real-program", d + "/bin/tool")
+    os.symlink(d + "/bin", d + "/way")
+    for word in (d + "/bin/tool", d + "/way/tool"):
+        status, out, err = init("one", "-o", "-", "--", word, n=5)
+        equal(status, 0, err)
+        within("run %s/bin/real-program\n" % os.path.realpath(TMP), out)
+    os.symlink("/bin/sh", d + "/venv/bin/python3")
+    os.symlink("python3", d + "/venv/bin/python")
+    status, out, err = init("two", "-o", "-", "--", d + "/venv/bin/python", "-m", "x", n=5)
+    within("run %s " % os.path.realpath("/bin/sh"), out, "no pyvenv.cfg: a link like any other")
+    with open(d + "/venv/pyvenv.cfg", "w") as f:
+        f.write("home = /usr/bin\n")
+    status, out, err = init("two", "-o", "-", "--", d + "/venv/bin/python", "-m", "x", n=5)
+    within("run %s/venv/bin/python " % d, out)
+    draft = TMP + "/init-links.kennel"
+    with open(draft, "w") as f:
+        f.write(out)
+    r = run([KENNEL, "policy", "compile", "-o", "-", draft])
+    equal(r.returncode, 0, r.stderr)
+
+
 @test("a person's home is no package, whatever lies in it")
 def home():
     env = {**program("node"), "HOME": TMP + "/init-home"}
@@ -107,7 +134,7 @@ def home():
 def others():
     for words, wanted in ((["docker", "run", "x"], "container"), (["uvx", "a-tool"], "venv"),
                           (["npx", "--package=a", "b"], "package"), (["npx", "-y", "../evil"], "package"),
-                          ([TMP + "/not-there"], "no such program")):
+                          ([TMP + "/not-there"], "program not found")):
         status, out, err = init("x", "--", *words)
         equal(status, 65, words)
         within(wanted, err, words)

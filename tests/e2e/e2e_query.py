@@ -311,7 +311,7 @@ def handouts():
     equal(first["reason"], "server t")
     equal([e["fields"]["outcome"] for e in told() if e["fields"]["mode"] == "ship"], ["began", "ended"])
     within(session, told()[2]["fields"]["reason"])
-    within(b"Given away", ask("report", "--kind", "retention", env=env))
+    within(b"Exports", ask("report", "--kind", "retention", env=env))
     # a copy is not written to, and gives what it has
     copy = TMP + "/handout.copy"
     check(wait_for(lambda: not descendants(os.getpid()), 8), "the recorder stays")
@@ -328,7 +328,7 @@ def handouts():
     os.rename(env["KENNEL_HOME"] + "/audit/origin.key", copy + "/aside")
     r = run([KENNEL, "audit", "export"], env=env, timeout=60)
     equal((r.returncode, r.stdout), (125, b""))
-    within(b"cannot record that it is given away", r.stderr)
+    within(b"unable to record this export in the audit log", r.stderr)
     ask("report", "-o", d + "/no.html", status=125, env=env)
     ask("pack", "-o", d + "/no.tar", session, status=125, env=env)
     ask("tiles", d + "/no", status=125, env=env)

@@ -323,7 +323,7 @@ def crash_dumps():
 def one_host():
     secret = "    secret S from env AGENT_TOKEN { hosts api.example.com }\n"
     for net, status in (("    net allow api.example.com:443\n", 0), ("    net allow *.example.com:443\n", 65),
-                        ("    net allow other.example.com:443\n", 65), ("    net allow 198.51.100.7:443\n", 65)):
+                        ("    net allow other.example.com:443\n", 65), ("    net allow 198.51.100.7:443 no-sni\n", 65)):
         r = run([KENNEL, "policy", "check", policy("    run /bin/true\n" + secret + net)])
         check((r.returncode == 0) == (status == 0), net, r.returncode, r.stderr)
         if status:

@@ -202,7 +202,7 @@ def grants():
     cat = ["/bin/sh", "-c", "cat " + d + "/open " + d + "/shut; echo; echo x >" + d + "/made && echo made"]
     r = lent_exec(body + SUBUID + "    read %s\n" % words(d + "/shut"), cat)
     equal(r.returncode, 125)
-    within(("unable to reach %s/shut: the server's uid is another one" % d).encode(), r.stderr)
+    within(("unable to reach %s/shut: the server has another uid (require subuid)" % d).encode(), r.stderr)
     r = lent_exec(body + "    read %s\n" % words(d + "/shut"), ["/bin/sh", "-c", "cat " + d + "/shut"])
     equal(r.stdout, b"text", "the control: the user's own server reads it")
     r = lent_exec(body + SUBUID + "    write %s\n" % words(d), cat)
@@ -212,9 +212,68 @@ def grants():
     os.chown(d, owner, -1)
     r = lent_exec(body + SUBUID + "    write %s\n" % words(d), cat)
     equal(r.returncode, 125)
-    within(("unable to reach %s: the server's uid" % d).encode(), r.stderr)
+    within(("unable to reach %s: the server has another uid" % d).encode(), r.stderr)
     if ROOT:
         shutil.rmtree(d)
+
+
+@test("attack_14_cover_replaced: a hidden file is replaced or renamed while such a server runs: its cell dies")
+def covers():
+    ready()
+    d = public_folder("lent-covers")
+    body = "    run /bin/sh **\n    write %s\n    hide %s\n" % (words(d), words(d + "/hidden"))
+    script = 'while [ ! -e "$1/go" ]; do :; done; { read -r l <"$1/hidden"; } 2>/dev/null && echo "saw $l"; echo ready >"$1/ready"; while :; do :; done'
+    for act in (lambda: os.replace(d + "/new", d + "/hidden"), lambda: os.rename(d + "/hidden", d + "/old")):
+        for name in ("hidden", "new", "go"):
+            with open(d + "/" + name, "w") as f:
+                f.write("text\n")
+            os.chmod(d + "/" + name, 0o644)
+            os.chown(d + "/" + name, UID if ROOT else os.getuid(), -1)
+        p = start(lent([KENNEL, "exec", "--policy", policy(body + SUBUID), "t", "--", "/bin/sh", "-c", script, "sh", d]),
+                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(env()), cwd="/")
+        check(wait_for(lambda: os.path.exists(d + "/ready"), 15) is not None, "not ready")
+        time.sleep(0.2)
+        check(p.poll() is None, "it ended by itself")
+        act()
+        check(wait_for(lambda: p.poll() is not None, 2) is not None, "the cell lives on")
+        equal(p.stdout.read(), b"", "before, it saw the cover")
+        within(b"unable to keep %s/hidden hidden" % d.encode(), p.stderr.read())
+        for name in os.listdir(d):
+            os.unlink(d + "/" + name)
+    check(any("cover-lost" in json.dumps(e) for e in audit(env={"KENNEL_HOME": state["home"]})), "no record")
+
+
+@test("PATHS 1: under `require subuid` too: a directory that another server turned into a link is not followed, text and sealed")
+def paths():
+    ready()
+    owner = UID if ROOT else os.getuid()
+    d = public_folder("lent-paths")
+    for part in ("proj", "proj/data", "kept"):
+        os.makedirs(d + "/" + part, exist_ok=True)
+        os.chmod(d + "/" + part, 0o777)
+    for name, text in (("proj/data/plain", "plain"), ("kept/plain", "kept")):
+        with open(d + "/" + name, "w") as f:
+            f.write(text)
+        os.chown(d + "/" + name, owner, -1)
+        os.chmod(d + "/" + name, 0o644)
+    tools = "    run /bin/sh **\n" + "".join("    exec allow /bin/%s **\n" % x for x in ("cat", "ln", "mv"))
+    b = policy(tools + SUBUID + "    read %s\n" % words(d + "/proj/data"))
+    r = run(as_user([KENNEL, "policy", "compile", b, "-o", d + "/b.sealed"]), env=env())
+    equal(r.returncode, 0, r.stderr)
+    at = d + "/proj/data/plain"
+    go = lambda p: run(lent([KENNEL, "exec", "--policy", p, "t", "--", "/bin/cat", at]), env=env())  # noqa: E731
+    for p in (b, d + "/b.sealed"):
+        equal(go(p).stdout, b"plain", "before")
+    r = lent_exec(tools + SUBUID + "    write %s\n" % words(d + "/proj"),
+                  ["/bin/sh", "-c", "mv %s/proj/data %s/proj/was && ln -s %s/kept %s/proj/data && echo turned" % (d, d, d, d)])
+    equal(r.stdout, b"turned\n", r.stderr)
+    equal(os.lstat(d + "/proj/data").st_uid, state["uid"], "made by the lent uid")
+    equal(run(as_user(["cat", at])).stdout, b"kept", "the control: the link leads there")
+    for p, why in ((b, b"is not followed: others than root can change it"), (d + "/b.sealed", b"it now contains a symbolic link")):
+        r = go(p)
+        check(r.returncode != 0, r.stdout)
+        equal(r.stdout, b"")
+        within(why, r.stderr)
 
 
 @test("nothing is lent, or not to this user, or by half: the server is not started, and the message says what is missing")
@@ -236,7 +295,7 @@ def refusals():
         within(b"no range of this user in /etc/subgid", r.stderr)
     r = kexec(body, ["/bin/sh", "-c", "echo started"])
     equal(r.returncode, 125)
-    within(b"root has none, and needs none", r.stderr)
+    within(b"root has none; choose a uid of its own", r.stderr)
     cmd = lent([KENNEL, "exec", "--policy", policy(body), "t", "--", "/bin/sh", "-c", "echo started"])
     at = cmd.index("setpriv")
     r = run(cmd[:at + 1] + ["--no-new-privs"] + cmd[at + 1:], env=env())

@@ -100,8 +100,8 @@ def agreed():
 
 @test("S1-78 S1-79 S1-81 no, and silence, end the start; the agent is told why, and no helper ran")
 def refused_():
-    for answer, more, said in (("deny", "", "denied by a person"),
-                               (None, "    timeout ask 300ms\n", "nobody agreed")):
+    for answer, more, said in (("deny", "", "a person denied its use"),
+                               (None, "    timeout ask 300ms\n", "approval of its use timed out")):
         s = begun(helper() % "approve session", more)
         if answer:
             equal(approve(answer, question(s.p.pid)["id"])[0], 0)

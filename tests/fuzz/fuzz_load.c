@@ -5,7 +5,8 @@
  * A byte-wise mutator hardly ever makes a file that passes the layout, so one
  * of ours changes single fields of rows, by the loader's own table of fields, and
  * leaves the layout alone most of the time; what was signed it signs again, with
- * a key that the look at signatures trusts.
+ * a key that the look at signatures trusts.  Every input is loaded twice: as it is,
+ * and with the digest that it should have, or hardly one would come further.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 #include "policy/sealed/signature.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/ask.h"
+#include "tests/unit/resealed.h"
 
 #define INPUT_MAX (1u << 20)
 
@@ -137,21 +139,30 @@ sign_again(uint8_t *bytes, size_t len)
 	memcpy(bytes + body + sizeof(*head), &mine, sizeof(mine));
 }
 
+static void
+load_and_see(const uint8_t *bytes, size_t len)
+{
+	struct policy p;
+	char why[200];
+	uint32_t i;
+
+	if (policy_load_bytes(bytes, len, &p, why, sizeof(why)) == 0)
+		for (i = 0; i < p.row_n[SEALED_SERVERS]; i++)
+			see_server(&p, &p.server[i]);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	struct policy p;
 	uint8_t *copy;
-	char why[200];
-	uint32_t i;
 
 	if (len > INPUT_MAX || (copy = malloc(len + 1)) == NULL)
 		return 0;
 	memcpy(copy, data, len);
 	see_signatures(copy, len);
-	if (policy_load_bytes(copy, len, &p, why, sizeof(why)) == 0)
-		for (i = 0; i < p.row_n[SEALED_SERVERS]; i++)
-			see_server(&p, &p.server[i]);
+	load_and_see(copy, len);
+	digest_again(copy, len);
+	load_and_see(copy, len);
 	free(copy);
 	return 0;
 }
@@ -195,6 +206,7 @@ LLVMFuzzerCustomMutator(uint8_t *data, size_t len, size_t max, unsigned int seed
 	if (len < rows + 8 || rand() % 4 == 0)
 		return LLVMFuzzerMutate(data, len, max);
 	field_change(data, len);
+	digest_again(data, len);
 	sign_again(data, len);
 	return len;
 }

@@ -5,6 +5,7 @@
  *	make build/fuzz/parse && build/fuzz/parse tests/fuzz/corpus/parse
  */
 #include "policy/lang/ast.h"
+#include "tests/unit/ast_print.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
  * Any values in any text, cut anywhere: no crash, the same output however it
- * is cut, and no value in it.  S4-35
+ * is cut, and no value in it; and nothing held where a line or message ends.  S4-35
  *
  *	make build/fuzz/scrub && build/fuzz/scrub tests/fuzz/corpus/scrub
  *
@@ -74,6 +74,38 @@ through(struct scrub *s, const uint8_t *text, size_t len, size_t piece, struct b
 	scrub_stream_free(st);
 }
 
+/* Of messages nothing is held after the end of one; of lines nothing that ends in
+ * one is after a while. */
+static void
+by_lines(struct scrub *s, const uint8_t *text, size_t len, size_t piece, bool messages,
+    struct buf *out)
+{
+	struct scrub_stream *st;
+	size_t n, before;
+
+	if (scrub_stream_new(s, &st) < 0)
+		abort();
+	if (messages)
+		scrub_stream_messages(st);
+	for (; len > 0; len -= n, text += n) {
+		n = len < piece ? len : piece;
+		if (scrub_feed(st, text, n, out) < 0)
+			abort();
+		if (messages && scrub_holds_lines(st))
+			abort();
+		if (!messages && text[n - 1] == '\n' && scrub_flush_lines(st, out) < 0)
+			abort();
+		if (text[n - 1] == '\n' && scrub_holds_lines(st))
+			abort();
+	}
+	if (scrub_feed(st, "\n", 1, out) < 0 || scrub_flush_lines(st, out) < 0)
+		abort();
+	before = out->len;
+	if (scrub_flush(st, out) < 0 || out->len != before)
+		abort();
+	scrub_stream_free(st);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
@@ -83,6 +115,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	struct vault *v;
 	struct scrub *s;
 	size_t n = take(&in) % VALUES + 1, i, piece;
+	struct buf lines;
 
 	if (vault_new(16384, &v) < 0 || scrub_new(&s) < 0)
 		abort();
@@ -93,7 +126,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	buf_init(&cut, in.left * 3 + 64);
 	through(s, in.at, in.left, in.left + 1, &whole);
 	through(s, in.at, in.left, piece, &cut);
-	/* a line's end between two pieces may stand in base64: scrub.c waits for
+	/* a line's end between two pieces may stand in base64: stream.c waits for
 	 * more only where four bytes of a value stand before it */
 	if (memchr(in.at, '\n', in.left) != NULL)
 		goto values;
@@ -106,6 +139,11 @@ values:
 		    whole.len > 0 &&
 		    memmem(whole.data, whole.len, value[i], strlen(value[i])) != NULL)
 			abort();
+	buf_init(&lines, in.left * 3 + 64);
+	by_lines(s, in.at, in.left, piece, false, &lines);
+	buf_clear(&lines);
+	by_lines(s, in.at, in.left, piece, true, &lines);
+	buf_free(&lines);
 	buf_free(&whole);
 	buf_free(&cut);
 	scrub_free(s);

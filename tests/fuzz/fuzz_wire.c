@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "leash/server.h"
+#include "leash/private.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "supervisor/launch/leash_client.h"

@@ -74,7 +74,7 @@ expect 0 "check says nothing when fine" check "$tmp/good.kennel"
 holds "and prints nothing" test ! -s "$tmp/out" -a ! -s "$tmp/err"
 expect 65 "check: an error" check "$tmp/good.kennel" "$tmp/bad.kennel"
 holds "names file, line and column" \
-    grep -q "bad.kennel:6:2: error: unknown word .reed.; did you mean .read.?" "$tmp/err"
+    grep -q "bad.kennel:6:2: error: unknown keyword .reed.: did you mean .read.?" "$tmp/err"
 expect 69 "check: no such file" check "$tmp/nothing.kennel"
 expect 65 "check: a folder" check "$tmp"
 expect 64 "check: no file" check
@@ -162,16 +162,16 @@ sed 's/tool look -> allow/tool look -> deny/' "$tmp/more.kennel" >"$tmp/wrong.ke
 expect 65 "expect that does not hold stops the compilation" \
     compile "$tmp/wrong.kennel" -o "$tmp/wrong.sealed"
 holds "it names line, answer and the line that decided" \
-    grep -q "wrong.kennel:13:2: error: expected deny, got allow: .*wrong.kennel:5 decides" "$tmp/err"
+    grep -q "wrong.kennel:13:2: error: expected deny, got allow: decided by .*wrong.kennel:5" "$tmp/err"
 holds "and nothing is written" test ! -e "$tmp/wrong.sealed"
 sed -i 's/"files"}/"others"}/' "$tmp/files.pins"
 expect 65 "pins of another server are refused" \
     compile "$tmp/more.kennel" -o "$tmp/wrong.sealed"
 holds "it names the file and its line" \
-    grep -q "files.pins:1: it holds the pins of another server" "$tmp/err"
+    grep -q "files.pins:1: the file contains the pins of another server" "$tmp/err"
 chmod 666 "$tmp/inc/base.kennel"
 expect 65 "what everybody may write is not included" check "$tmp/more.kennel"
-holds "it says so" grep -q "base.kennel: everybody may write it" "$tmp/err"
+holds "it says so" grep -q "base.kennel: it is world-writable" "$tmp/err"
 
 # A program that others may change: told, unless the policy says its bytes.
 cp /bin/true "$own/mine"
@@ -194,7 +194,7 @@ holds "and which" grep -q sha256 "$tmp/out"
 sed "s|digest .*|digest $own/mine $(sha256sum </bin/sh | cut -c1-64)|" "$tmp/mine.kennel" >"$tmp/other.kennel"
 expect 65 "a digest that the file does not have" compile "$tmp/other.kennel" -o "$tmp/other.sealed"
 holds "it says which it has" \
-    grep -q "other.kennel:3:[0-9]*: error: the file is another one: its sha256 is" "$tmp/err"
+    grep -q "other.kennel:3:[0-9]*: error: the digest does not match: the sha256 of the file is" "$tmp/err"
 
 "$kennel" policy check - <"$tmp/bad.kennel" >"$tmp/out" 2>"$tmp/err"
 holds "- is standard input" grep -q '^(standard input):6:2: error:' "$tmp/err"

@@ -108,6 +108,7 @@ class Writer:
             "PROGRAM": lambda: pick(["/usr/bin/x", "git"]),
             "PATH": lambda: pick(["/srv", "/srv/a.b/c-d", "$scalar"]),
             "PATHS": lambda: pick(["/srv/**", "/home/*/.ssh", "/etc"]),
+            "METHOD": lambda: pick(["skills/*", "logging/setLevel", '"a b"']),
             "URI": lambda: pick(["file:///srv/*", '"odd name"']),
             "USER": lambda: pick(["nobody", "1000"]), "SIZE": lambda: pick(["64M", "1T"]),
             "VARIABLE": lambda: pick(["A", "NODE_ENV"]),

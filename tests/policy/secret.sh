@@ -149,7 +149,7 @@ expect 0 "and without it all is well" list
 # ---- whose files ----
 chmod o+w .kennel/secrets.kennel
 expect 65 "a manifest that everybody may write" list
-holds "is told" says ".kennel/secrets.kennel: error: everybody may write it"
+holds "is told" says ".kennel/secrets.kennel: error: it is world-writable"
 chmod o-w .kennel/secrets.kennel
 rm .kennel/secrets.kennel && mkfifo .kennel/secrets.kennel
 expect 65 "a fifo" list

@@ -49,6 +49,11 @@ says() { # text: a line of the answer holds it
 	result $? "... $1"
 }
 
+complains() { # text: a line on standard error holds it
+	grep -qF -- "$1" "$tmp/err"
+	result $? "... $1"
+}
+
 lacks() { # text
 	! grep -qF -- "$1" "$tmp/out"
 	result $? "... not: $1"

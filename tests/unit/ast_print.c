@@ -4,6 +4,8 @@
  * word stays as it was written, $name and all, and a quoted one stays quoted.
  * Comments are not kept.
  */
+#include "tests/unit/ast_print.h"
+
 #include "policy/lang/lex.h"
 
 #include <errno.h>

@@ -53,7 +53,7 @@ fixture_new(void)
 	    f->verify, sizeof(f->verify), "%s/build/libexec/kennel/kennel-verify", cwd);
 	(void)strcpy(f->root, "/tmp/kennel-audit-XXXXXX");
 	assert_non_null(mkdtemp(f->root));
-	(void)snprintf(f->log, sizeof(f->log), "%s/log", f->root);
+	(void)snprintf(f->log, sizeof(f->log), "%s/audit", f->root);
 	(void)snprintf(f->run, sizeof(f->run), "%s/run", f->root);
 	(void)snprintf(f->db, sizeof(f->db), "%s/audit.db", f->log);
 	f->place = (struct audit_place){f->log, f->run, f->recorder};

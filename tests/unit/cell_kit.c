@@ -176,7 +176,7 @@ kit_open(struct kit *k)
 	kit_mount(k, MOUNT_ETC, "", "/etc", RIGHT_READ, 7);
 	k->image[k->server.images.n++] =
 	    (struct sealed_image){.path = kit_str(k, "/bin/witness"),
-		.real = kit_str(k, k->witness),
+		.real = kit_str(k, "/bin/witness"),
 		.at = {0, 3}};
 }
 

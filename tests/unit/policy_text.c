@@ -4,6 +4,7 @@
  * corpus of tests/policy: it is linked with the text half of the compiler alone.
  */
 #include "policy/lang/ast.h"
+#include "tests/unit/ast_print.h"
 
 #include <stdlib.h>
 #include <string.h>

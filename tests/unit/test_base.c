@@ -22,10 +22,12 @@
 #include "tests/unit/child.h"
 
 #include "shim/base/buf.h"
+#include "shim/base/cause.h"
 #include "shim/base/confine.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "shim/base/loop.h"
+#include "shim/base/sort.h"
 #include "shim/base/wire.h"
 
 static void
@@ -438,6 +440,90 @@ replaces_files_only(void **state)
 	assert_int_equal(rmdir(folder), 0);
 }
 
+/* ---- sorting ----------------------------------------------------------------------- */
+
+#define SORT_MAX 1000
+
+static size_t compared;
+
+static int
+by_first_byte(const void *a, const void *b)
+{
+	const uint8_t *x = a, *y = b;
+
+	compared++;
+	return (x[0] > y[0]) - (x[0] < y[0]);
+}
+
+static int
+by_number(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+
+	compared++;
+	return (*x > *y) - (*x < *y);
+}
+
+/* Elements of each size keep their bytes together; qsort is what both must agree with. */
+static void
+sorts(void **state)
+{
+	static const size_t size[] = {1, 3, 4, 24, 64, 100};
+	static uint8_t have[SORT_MAX * 100], want[SORT_MAX * 100];
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(size) / sizeof(size[0]); k++)
+		for (size_t n = 0; n < 200; n++) {
+			for (size_t i = 0; i < n; i++)
+				/* the rest of an element follows from its first byte */
+				memset(have + i * size[k], (int)((i * 73 + n * 31) % 251),
+				    size[k]);
+			memcpy(want, have, n * size[k]);
+			sort_in_place(have, n, size[k], by_first_byte);
+			qsort(want, n, size[k], by_first_byte);
+			assert_memory_equal(have, want, n * size[k]);
+		}
+}
+
+/* 2 n log2 n comparisons at most, whatever the order before. */
+static void
+sorts_in_n_log_n(void **state)
+{
+	static uint32_t v[SORT_MAX];
+
+	(void)state;
+	for (int order = 0; order < 4; order++) {
+		for (uint32_t i = 0; i < SORT_MAX; i++)
+			v[i] = order == 0   ? i
+			       : order == 1 ? SORT_MAX - i
+			       : order == 2 ? 7
+					    : i * 2654435761u;
+		compared = 0;
+		sort_in_place(v, SORT_MAX, sizeof(v[0]), by_number);
+		assert_true(compared <= (size_t)2 * SORT_MAX * 10); /* 2^10 > 1000 */
+		for (uint32_t i = 1; i < SORT_MAX; i++)
+			assert_true(v[i - 1] <= v[i]);
+	}
+}
+
+static void
+says_how_a_process_ended(void **state)
+{
+	char text[CAUSE_MAX], little[8];
+
+	(void)state;
+	assert_string_equal(
+	    cause_text(text, sizeof(text), "p", 3 << 8), "p exited with status 3");
+	assert_string_equal(cause_text(text, sizeof(text), "p", SIGKILL),
+	    "p was killed by signal 9 (SIGKILL)");
+	assert_string_equal(cause_text(text, sizeof(text), "p", SIGSYS | 0x80),
+	    "p was killed by signal 31 (SIGSYS: a system call that is not on its "
+	    "allow-list)");
+	assert_string_equal(cause_text(text, sizeof(text), "p", 40),
+	    "p was killed by signal 40 (unnamed)");
+	assert_string_equal(cause_text(little, sizeof(little), "kennel", 0), "kennel ");
+}
+
 int
 main(void)
 {
@@ -452,6 +538,9 @@ main(void)
 	    cmocka_unit_test(loop_serves),
 	    cmocka_unit_test(loop_hears_what_is_armed),
 	    cmocka_unit_test(quotes_foreign_bytes),
+	    cmocka_unit_test(sorts),
+	    cmocka_unit_test(sorts_in_n_log_n),
+	    cmocka_unit_test(says_how_a_process_ended),
 	    cmocka_unit_test(confines),
 	    cmocka_unit_test(confines_by_number),
 	};

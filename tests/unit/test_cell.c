@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <poll.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -375,6 +376,105 @@ test_hide_folder(void **state)
 	refused(-ENOENT, "/work/none: No such file or directory (policy.kennel:23)");
 }
 
+/* ---- what covers a name of the host's ------------------------------------ */
+
+static bool
+fires(int fd, short events)
+{
+	struct pollfd p = {.fd = fd, .events = events};
+
+	return poll(&p, 1, 0) == 1;
+}
+
+/* NULL: all covers are at their places. */
+static const struct sealed_mount *
+lost(struct run *run)
+{
+	const struct sealed_mount *row = NULL;
+	int r = cell_watch(&run->cell, &kit.policy, &kit.server, &row);
+
+	assert_int_equal(r, row == NULL ? 0 : -ENOENT);
+	return row;
+}
+
+static void
+move(const char *from, const char *to)
+{
+	char a[400], b[400];
+
+	snprintf(a, sizeof(a), "%s/work/%s", kit.dir, from);
+	snprintf(b, sizeof(b), "%s/work/%s", kit.dir, to);
+	assert_int_equal(rename(a, b), 0);
+}
+
+static struct sealed_mount *
+watched_scene(struct run *run, enum sealed_mount_kind kind)
+{
+	struct sealed_mount *row;
+	char path[256], conf[300];
+
+	strcpy(path, make_host_folder("work"));
+	make_host_folder("work/a b");
+	make_host_file("work/a b/conf", "x");
+	make_host_file("work/a b/new", "x");
+	name_user();
+	kit_mount(&kit, MOUNT_TREE, path, "/work", RIGHT_READ | RIGHT_WRITE, 20);
+	snprintf(conf, sizeof(conf), "%s/a b/conf", path);
+	row = kit_mount(&kit, kind, kind == MOUNT_HIDE ? "" : conf, "/work/a b/conf",
+	    kind == MOUNT_HIDE ? RIGHT_NONE : RIGHT_READ, 22);
+	assert_int_equal(kit_start(&kit, run), 0);
+	assert_int_equal(run->cell.cover_n, 1);
+	assert_null(lost(run));
+	return row;
+}
+
+/* Replaced: mountinfo fires; renamed: inotify does; and which row it was is known.
+ * What other names do is heard of by neither. */
+static void
+test_watch(void **state)
+{
+	static const enum sealed_mount_kind kinds[] = {MOUNT_HIDE, MOUNT_FILE};
+	static const struct {
+		const char *from, *to;
+		bool detached;
+	} moves[] = {{"a b/new", "a b/conf", true}, {"a b/conf", "a b/old", false},
+	    {"a b/conf", "conf", false}, {"a b", "a", false}};
+	const struct sealed_mount *row;
+	struct run run;
+
+	for (size_t i = 0; i < 8; i++) {
+		row = watched_scene(&run, kinds[i / 4]);
+		move("a b/new", "a b/newer");
+		move("a b/newer", "a b/new");
+		assert_false(fires(run.cell.mounts_fd, POLLPRI));
+		assert_false(fires(run.cell.moves_fd, POLLIN));
+		move(moves[i % 4].from, moves[i % 4].to);
+		assert_int_equal(
+		    fires(run.cell.mounts_fd, POLLPRI), moves[i % 4].detached);
+		/* the last name of an inode takes its watch along */
+		assert_true(fires(run.cell.moves_fd, POLLIN));
+		assert_ptr_equal(lost(&run), row);
+		kit_end(&run);
+		teardown(NULL);
+		setup(NULL);
+	}
+}
+
+/* Nothing of the host's is covered: nothing is opened, nothing is watched. */
+static void
+test_watch_nothing(void **state)
+{
+	struct run run;
+
+	kit_mount(&kit, MOUNT_TREE, make_host_folder("work"), "/work", RIGHT_READ, 20);
+	kit_mount(&kit, MOUNT_HIDE, "", "/tmp", RIGHT_NONE, 22);
+	assert_int_equal(kit_start(&kit, &run), 0);
+	assert_int_equal(run.cell.cover_n, 0);
+	assert_true(run.cell.mounts_fd == -1 && run.cell.moves_fd == -1);
+	assert_null(lost(&run));
+	kit_end(&run);
+}
+
 /* ---- what is refused before it starts ------------------------------------ */
 
 static void
@@ -399,7 +499,9 @@ test_swapped(void **state)
 	snprintf(link, sizeof(link), "%s/link", kit.dir);
 	assert_int_equal(symlink(path, link), 0);
 	kit_mount(&kit, MOUNT_TREE, link, "/x", RIGHT_READ, 14);
-	refused(-ELOOP, "(policy.kennel:14)");
+	refused(-ELOOP,
+	    "it now contains a symbolic link that was not there when the policy "
+	    "was compiled (policy.kennel:14)");
 	kit.server.mounts.n--;
 	snprintf(link, sizeof(link), "%s/link/in", kit.dir);
 	make_host_folder("real/in");
@@ -505,6 +607,28 @@ test_no_program(void **state)
 	kit_end(&run);
 	kit.image[0].path = kit_str(&kit, "/bin/gone");
 	refused(-ENOENT, "unable to open the program /bin/gone");
+}
+
+/* A program's name leads to the file that the policy was compiled for, or nowhere; and
+ * the working directory through no link. */
+static void
+test_led_elsewhere(void **state)
+{
+	struct run run;
+
+	kit_mount(&kit, MOUNT_SYMLINK, "witness", "/bin/alias", 0, 20);
+	kit.image[0].path = kit_str(&kit, "/bin/alias");
+	assert_int_equal(kit_start(&kit, &run), 0); /* the control */
+	kit_end(&run);
+	kit.image[0].real = kit_str(&kit, "/bin/alias");
+	refused(-ELOOP, "/bin/alias: it now contains a symbolic link");
+	kit.image[0].real = kit_str(&kit, "/etc/passwd");
+	refused(-ESTALE, "/bin/alias: it is not the file that it was when the policy was "
+			 "compiled; compile the policy again (policy.kennel:3)");
+	kit.image[0].real = kit_str(&kit, "/bin/witness");
+	kit_mount(&kit, MOUNT_SYMLINK, "/tmp", "/here", 0, 22);
+	kit.server.cwd = kit_str(&kit, "/here");
+	refused(-ELOOP, "/here: it now contains a symbolic link");
 }
 
 /* ---- how it ends --------------------------------------------------------- */
@@ -831,12 +955,15 @@ main(int argc, char **argv)
 	    EACH(test_tmp),
 	    EACH(test_trees),
 	    EACH(test_hide_folder),
+	    EACH(test_watch),
+	    EACH(test_watch_nothing),
 	    EACH(test_missing),
 	    EACH(test_swapped),
 	    EACH(test_users),
 	    EACH(test_requires),
 	    EACH(test_limits),
 	    EACH(test_no_program),
+	    EACH(test_led_elsewhere),
 	    EACH(test_status),
 	    EACH(test_signals),
 	    EACH(test_killed),

@@ -269,7 +269,7 @@ refuses(void **state)
 
 	(void)state;
 	o.deaf = true;
-	refused(&o, LOG_EXIT_FAILED, "the audit log does not answer");
+	refused(&o, LOG_EXIT_FAILED, "the audit recorder does not answer");
 	o = good;
 	o.policy = "/dev/null";
 	refused(&o, LOG_EXIT_FAILED, "");
@@ -277,10 +277,10 @@ refuses(void **state)
 	refused(&o, LOG_EXIT_FAILED, "");
 	o = good;
 	o.approve_n = 1; /* of a server that has no secret */
-	refused(&o, LOG_EXIT_FAILED, "what manifests say");
+	refused(&o, LOG_EXIT_FAILED, "invalid approval list");
 	o = good;
 	o.name = "u";
-	refused(&o, 78, "no server of this name");
+	refused(&o, 78, "no server with this name");
 	o = good;
 	o.mode = LEASH_EXEC;
 	o.argc = 1;
@@ -391,15 +391,15 @@ uses(void **state)
 	} row[] = {
 	    {LEASH_ANSWER, 1, LEASH_ONCE, "missing secret: A"},
 	    {LEASH_ANSWER, 1, LEASH_SESSION, "missing secret: A"},
-	    {LEASH_ANSWER, 1, LEASH_DENY, "denied by a person"},
-	    {LEASH_ANSWER, 1, LEASH_NOBODY, "nobody agreed"},
-	    {LEASH_ANSWER, 1, 0, "nobody agreed"},
-	    {LEASH_ANSWER, 2, LEASH_ONCE, "unable to ask"}, /* nobody was asked */
-	    {LEASH_ANSWER, 3, LEASH_ONCE, "unable to ask"}, /* twice */
-	    {LEASH_ANSWER, 0, LEASH_ONCE, "unable to ask"},
-	    {LEASH_ANSWER, 4, LEASH_ONCE, "unable to ask"},
-	    {LEASH_SIGNAL, 1, LEASH_ONCE, "unable to ask"},
-	    {LEASH_STARTED, 1, LEASH_ONCE, "unable to ask"},
+	    {LEASH_ANSWER, 1, LEASH_DENY, "a person denied"},
+	    {LEASH_ANSWER, 1, LEASH_NOBODY, "timed out"},
+	    {LEASH_ANSWER, 1, 0, "timed out"},
+	    {LEASH_ANSWER, 2, LEASH_ONCE, "unable to request"}, /* nobody was asked */
+	    {LEASH_ANSWER, 3, LEASH_ONCE, "unable to request"}, /* twice */
+	    {LEASH_ANSWER, 0, LEASH_ONCE, "unable to request"},
+	    {LEASH_ANSWER, 4, LEASH_ONCE, "unable to request"},
+	    {LEASH_SIGNAL, 1, LEASH_ONCE, "unable to request"},
+	    {LEASH_STARTED, 1, LEASH_ONCE, "unable to request"},
 	};
 	static uint8_t memory[LEASH_PACKET_MAX];
 	uint8_t a[LEASH_DIGEST_LEN], c[LEASH_DIGEST_LEN];

@@ -121,7 +121,7 @@ static const struct tamper {
 	"UPDATE rec SET body = CAST(replace(CAST(body AS TEXT), "
 	"'\"period\":3600', '\"period\":9600') AS BLOB) WHERE idx = 0",
 	0, 1, 0, "hash"},
-    {"edit one that no tile holds yet", GOT("idx = 600"), 0, 1, SOME, "another root"},
+    {"edit one that no tile holds yet", GOT("idx = 600"), 0, 1, SOME, "the signed root"},
     {"edit, and all hashes again", GOT("idx = 310"), FORGE_TREE, 1, SOME, "not signed"},
     {"edit, hashes again, signed by the keys of today", GOT("idx = 310"), FORGE_SIGNED, 1,
 	SOME, "not signed by the epoch's key"},
@@ -133,7 +133,7 @@ static const struct tamper {
     {"insert behind the end",
 	"INSERT INTO rec SELECT 607, ts, kind, server, session, tool, verdict, rule, "
 	"writer, 9999, body FROM rec WHERE idx = 606",
-	0, 1, 607, "no checkpoint ever"},
+	0, 1, 607, "no checkpoint covers"},
     {"insert with a negative number",
 	"INSERT INTO rec SELECT -1, ts, kind, server, session, tool, verdict, rule, "
 	"writer, 9999, body FROM rec WHERE idx = 606",
@@ -175,7 +175,7 @@ static const struct tamper {
     /* the end */
     {"cut the records off", "DELETE FROM rec WHERE idx >= 400", 0, 1, 400, "missing"},
     {"cut with the checkpoints, not the tiles", CUT(152), 0, 1, NONE,
-	"tiles of records that do not exist"},
+	"some tiles belong to records that do not exist"},
     {"cut within an epoch, and signed by the key of today",
 	CUT(354) "INSERT INTO cp SELECT 354, 2, note FROM cp WHERE size = 304",
 	FORGE_SIGNED, 1, SOME, "not signed by the epoch's key"},
@@ -189,10 +189,10 @@ static const struct tamper {
     {"swap the last checkpoint",
 	"UPDATE cp SET note = (SELECT note FROM cp WHERE size < 607 ORDER BY size DESC "
 	"LIMIT 1) WHERE size = 607",
-	0, 1, SOME, "another root"},
+	0, 1, SOME, "the signed root"},
     {"drop the last checkpoint", "DELETE FROM cp WHERE size = 607", 0, 1, SOME,
-	"no checkpoint ever"},
-    {"drop all checkpoints", "DELETE FROM cp", 0, 1, 0, "no checkpoint ever"},
+	"no checkpoint covers"},
+    {"drop all checkpoints", "DELETE FROM cp", 0, 1, 0, "no checkpoint covers"},
     {"drop an epoch's last checkpoint", "DELETE FROM cp WHERE size = 152", 0, 1, 151,
 	"ends its epoch"},
     {"a checkpoint of more than there is",
@@ -232,7 +232,7 @@ static const struct tamper {
     {"an unclean start made clean",
 	"UPDATE rec SET body = CAST(replace(CAST(body AS TEXT), '\"outcome\":\"clean\"', "
 	"'\"outcome\":\"unclean\"') AS BLOB) WHERE idx = 304",
-	FORGE_SIGNED, 1, 304, "follows an end"},
+	FORGE_SIGNED, 1, 304, "to follow no end"},
     /* clocks */
     {"the clock forward, unsaid",
 	"UPDATE rec SET ts = ts + 7000000000, body = CAST(replace(CAST(body AS TEXT), "
@@ -244,12 +244,12 @@ static const struct tamper {
 	FORGE_SIGNED, 1, 303, "older than a record"},
     /* tiles, the name */
     {"edit a tile", "UPDATE tile SET h = zeroblob(8192) WHERE level = 0 AND n = 1", 0, 1,
-	256, "hash that its tile"},
+	256, "the one in its tile"},
     {"edit a tile's root", "UPDATE tile SET root = zeroblob(32) WHERE n = 1", 0, 1, 256,
 	"root"},
     {"drop a tile", "DELETE FROM tile WHERE n = 0", 0, 1, 0, "tile is missing"},
     {"a tile too many", "INSERT INTO tile SELECT 1, 0, root, h FROM tile WHERE n = 0", 0,
-	1, NONE, "tiles of records"},
+	1, NONE, "some tiles belong"},
     {"another origin", "UPDATE meta SET v = 'x' || v WHERE k = 'origin'", 0, 1, 0,
 	"another log"},
     {"another base", "UPDATE meta SET v = '5' WHERE k = 'base'", 0, 1, SOME, ""},
@@ -359,7 +359,7 @@ test_another_log(void **state)
 	    verify_with(log_, "--key", vkey, log_->db, said, sizeof(said)), 0);
 	assert_int_equal(
 	    verify_with(other, "--key", vkey, other->db, said, sizeof(said)), 1);
-	assert_non_null(strstr(said, "another"));
+	assert_non_null(strstr(said, "not the given one"));
 	fixture_free(other);
 }
 

@@ -41,9 +41,9 @@ lost_answers(void **state)
 	ends_the_call(RESULT("1", "{}") "}", "not JSON");
 	ends_the_call(RESULT("1", "{}") "\r" RESULT("7", "{}"), "not JSON");
 	ends_the_call(
-	    "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1,\"result\":2}", "twice");
+	    "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1,\"result\":2}", "duplicate");
 	ends_the_call(
-	    "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1,\"x\":1,\"x\":2}", "twice");
+	    "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1,\"x\":1,\"x\":2}", "duplicate");
 	ends_the_call("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1,\"error\":{}}", "both");
 	ends_the_call("{\"jsonrpc\":\"1.0\",\"id\":1,\"result\":1}", "jsonrpc");
 	p = deep + strlen(deep);
@@ -154,15 +154,15 @@ many_members(void **state)
 	    {head, 1024, NULL, "}", NULL},
 	    {head, JSON_KEYS_MAX - 3, NULL, "}", NULL},
 	    {head, JSON_KEYS_MAX - 2, NULL, "}", "more than 2048 members"},
-	    {head, 1024, "k0", "}", "twice"},
-	    {head, 1024, "k1022", "}", "twice"},
-	    {head, 1024, "Method", "}", "twice"},
+	    {head, 1024, "k0", "}", "duplicate"},
+	    {head, 1024, "k1022", "}", "duplicate"},
+	    {head, 1024, "Method", "}", "duplicate"},
 	    {params, 1024, NULL, "}}", NULL},
 	    {params, JSON_KEYS_MAX - 1, NULL, "}}", NULL},
 	    {params, JSON_KEYS_MAX, NULL, "}}", "more than 2048 members"},
 	    {params, 100000, NULL, "}}", "more than 2048 members"},
-	    {params, 1024, "k512", "}}", "twice"},
-	    {params, 65, "z", "}}", "twice"},
+	    {params, 1024, "k512", "}}", "duplicate"},
+	    {params, 65, "z", "}}", "duplicate"},
 	};
 
 	(void)state;

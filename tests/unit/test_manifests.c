@@ -16,7 +16,7 @@
 
 #include "policy/manifests/catalog.h"
 #include "policy/lang/output.h"
-#include "policy/shape.h"
+#include "policy/manifests/token_format.h"
 #include "policy/lang/lex.h"
 
 #define SENTINEL "hunter2-sentinel"
@@ -166,7 +166,8 @@ the_projects_own_word_stands_alone(void **state)
 	assert_true(m->local);
 	/* but for the question that a person is asked */
 	assert_int_equal(m->approve, META_SESSION);
-	assert_non_null(strstr(said, "stands before what the personal index knows"));
+	assert_non_null(
+	    strstr(said, "takes precedence over the entry in the personal index"));
 }
 
 static void
@@ -191,9 +192,9 @@ overrides_change_what_they_may(void **state)
 	    merge("required " TOKEN "\noverride " TOKEN " { approve never }", INDEX_ROW),
 	    0);
 	assert_int_equal(found(TOKEN)->approve, META_SESSION);
-	assert_non_null(strstr(said, "can only become stricter"));
+	assert_non_null(strstr(said, "can only be made stricter"));
 	wrong("required " TOKEN "\noverride " TOKEN " { expires 2999-01-01 }", INDEX_ROW,
-	    "p:2:30: error: `expires` does not stand in `override`");
+	    "p:2:30: error: `expires` is not allowed in `override`");
 }
 
 static void
@@ -204,7 +205,7 @@ odd_manifests_are_told_and_taken(void **state)
 	    merge(
 		"required " TOKEN "\noverride " TOKEN " { rotate-every 90d }", INDEX_ROW),
 	    0);
-	assert_non_null(strstr(said, "changes nothing: `rotate-every`"));
+	assert_non_null(strstr(said, "no effect: `rotate-every`"));
 	assert_int_equal(merge("override " TOKEN " { approve session }", INDEX_ROW), 0);
 	assert_non_null(strstr(said, "does not declare"));
 	assert_int_equal(merge("secret a/b/c { description \"x\" }", NULL), 0);
@@ -227,22 +228,24 @@ static void
 broken_manifests_are_refused(void **state) /* S1-39 */
 {
 	(void)state;
-	wrong("required a/b/c", NULL, "p:1:10: error: neither this manifest nor");
+	wrong("required a/b/c", NULL,
+	    "p:1:10: error: unknown path: neither this manifest nor");
 	wrong("secret a/b/c { }\nsecret a/b/c { }", NULL,
-	    "p:2:8: error: this secret stands twice; the first is on line 1");
-	wrong(
-	    "override a/b/c { }\noverride a/b/c { }", NULL, "this override stands twice");
+	    "p:2:8: error: duplicate secret: first defined on line 1");
+	wrong("override a/b/c { }\noverride a/b/c { }", NULL, "duplicate override");
 	wrong("secret a/b/c { }\noverride a/b/c { approve session }", NULL,
 	    "p:2:10: error: this path has both `secret` and `override` here");
-	wrong(NULL, "required a/b/c", "i:1:1: error: `required` stands in a project's");
-	wrong(
-	    NULL, "override a/b/c { }", "i:1:1: error: `override` stands in a project's");
-	wrong("token a/b { }", NULL, "`token` stands in a catalog");
-	wrong("server x { run /bin/sh }", NULL, "`server` stands in a policy");
-	wrong("block x { }", NULL, "`block` stands in a policy");
-	wrong("let x = /y", NULL, "`let` stands in a policy");
+	wrong(NULL, "required a/b/c",
+	    "i:1:1: error: `required` is only allowed in a project's");
+	wrong(NULL, "override a/b/c { }",
+	    "i:1:1: error: `override` is only allowed in a project's");
+	wrong("token a/b { }", NULL, "`token` is only allowed in a catalog");
+	wrong("server x { run /bin/sh }", NULL,
+	    "`server` is only allowed in a policy file");
+	wrong("block x { }", NULL, "`block` is only allowed in a policy file");
+	wrong("let x = /y", NULL, "`let` is only allowed in a policy file");
 	wrong("include \"x\"", NULL, "error");
-	wrong("never write /etc", NULL, "`never` stands in a policy");
+	wrong("never write /etc", NULL, "`never` is only allowed in a policy file");
 	/* one bad line anywhere: nothing is read */
 	wrong("required " TOKEN, INDEX_ROW "secret x {\n", "i:3:10: error");
 	assert_string_equal(meta_error_name(META_MERGE_FAILED), "merge-failed");
@@ -258,25 +261,25 @@ paths_have_three_parts(void **state) /* S1-23 S1-38 */
 	static const struct {
 		const char *path, *why;
 	} bad[] = {
-	    {"", "three parts"},
-	    {"a", "three parts"},
-	    {"a/b", "three parts"},
-	    {"/b", "three parts"}, /* how many comes first */
+	    {"", "three or more parts"},
+	    {"a", "three or more parts"},
+	    {"a/b", "three or more parts"},
+	    {"/b", "three or more parts"}, /* how many comes first */
 	    {"/b/c", "first part of the path is empty"},
 	    {"a//c", "second part of the path is empty"},
 	    {"a/b/", "third part of the path is empty"},
 	    {"a/b/c/d//", "a part of the path is empty"},
 	    {"__sys//A", "second part of the path is empty"}, /* before what is ours */
-	    {"__sys/a/b", "kennel's own"},
-	    {"_test/A/b", "kennel's own"}, /* before its letters */
-	    {"A/b/c", "first part of the path is not"},
-	    {"a/B/c", "second part of the path is not"},
-	    {"a/b/c_d", "third part of the path is not"},
-	    {"a/b/1c", "third part of the path is not"},
-	    {"a/b/-c", "third part of the path is not"},
-	    {"a/b/c/d/E", "a part of the path is not"},
-	    {"a/b/c d", "third part of the path is not"},
-	    {"a/b/\xc3\xa9", "third part of the path is not"},
+	    {"__sys/a/b", "reserved for kennel"},
+	    {"_test/A/b", "reserved for kennel"}, /* before its letters */
+	    {"A/b/c", "invalid first part of the path"},
+	    {"a/B/c", "invalid second part of the path"},
+	    {"a/b/c_d", "invalid third part of the path"},
+	    {"a/b/1c", "invalid third part of the path"},
+	    {"a/b/-c", "invalid third part of the path"},
+	    {"a/b/c/d/E", "invalid part of the path"},
+	    {"a/b/c d", "invalid third part of the path"},
+	    {"a/b/\xc3\xa9", "invalid third part of the path"},
 	};
 	char big[SECRET_PATH_MAX + 2];
 	size_t i;
@@ -566,7 +569,7 @@ the_nearer_catalog_stands_before(void **state)
 	assert_int_equal(catalog_of(NULL, "token a { }", &c), -EINVAL);
 	assert_int_equal(
 	    catalog_of(NULL, "token a/b { expires 2030-01-01 }", &c), -EINVAL);
-	assert_non_null(strstr(said, "`expires` does not stand in `token`"));
+	assert_non_null(strstr(said, "`expires` is not allowed in `token`"));
 	assert_int_equal(
 	    catalog_of(NULL, "token a/b { value " SENTINEL " }", &c), -EINVAL);
 	assert_null(strstr(said, SENTINEL));

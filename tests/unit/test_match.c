@@ -66,6 +66,11 @@ add_gates(struct sealer *s, struct sealed_server *row)
 	    {"delete_*", GATE_TOOL, VERDICT_DENY},
 	    {"*", GATE_PROMPT, VERDICT_ALLOW},
 	    {"file:///srv/*", GATE_RESOURCE, VERDICT_ALLOW},
+	    {"file:///srv/private/*", GATE_RESOURCE, VERDICT_DENY},
+	    {"file:///srv/caf\xc3\xa9", GATE_RESOURCE, VERDICT_DENY},
+	    {"file:///srv/b%40x", GATE_RESOURCE, VERDICT_DENY},
+	    {"mem://*", GATE_RESOURCE, VERDICT_ALLOW},
+	    {"mem://asked/*", GATE_RESOURCE, VERDICT_ASK},
 	};
 	struct sealed_gate g;
 	size_t i;
@@ -283,6 +288,75 @@ gates(void **state)
 	    ask_gate(&p, server, GATE_TOOL, "x\0read_dir", 10).verdict, VERDICT_DENY);
 }
 
+/* MCP-ATTACKS: what a server resolves to another resource meets no allow. */
+static const struct {
+	const char *uri;
+	int verdict;
+	bool named; /* a deny row decides */
+} resources[] = {
+    /* the control: each of them in normal form */
+    {"file:///srv/pub/x", VERDICT_ALLOW, false},
+    {"file:///srv/private/x", VERDICT_DENY, true},
+    {"file:///srv/a%20b", VERDICT_ALLOW, false},
+    {"file:///srv/a..b/...", VERDICT_ALLOW, false},
+    {"file:///srv/x?y=1#z", VERDICT_ALLOW, false},
+    {"file:///srv/", VERDICT_ALLOW, false},
+    {"mem://", VERDICT_ALLOW, false},
+    {"mem://user@host:1/{id}", VERDICT_ALLOW, false},
+    {"mem:///a", VERDICT_ALLOW, false},
+    {"mem://asked/x", VERDICT_ASK, false},
+    /* other ways to write the denied one */
+    {"file:///srv/pub/../private/x", VERDICT_DENY, true},
+    {"file:///srv/./private/x", VERDICT_DENY, true},
+    {"file:///srv//private/x", VERDICT_DENY, true},
+    {"file:///srv/%70rivate/x", VERDICT_DENY, true},
+    {"file:///srv/private%2fx", VERDICT_DENY, true},
+    {"file:///srv/private%2Fx", VERDICT_DENY, true},
+    {"file:///srv/pub\\..\\private\\x", VERDICT_DENY, true},
+    {"file:///srv/pub/%2e%2e/private/x", VERDICT_DENY, true},
+    {"file:///srv/pub/%252e%252e/private/x", VERDICT_DENY, true},
+    {"file:///srv/x/..", VERDICT_DENY, true},
+    {"file:///srv/x/..?a", VERDICT_DENY, true},
+    {"file:///srv/x?/../private/x", VERDICT_DENY, true},
+    {"file:////srv/private/x", VERDICT_DENY, true},
+    {"FILE:///srv/private/x", VERDICT_DENY, true},
+    {"file:/srv/private/x", VERDICT_DENY, true},
+    {"file://localhost/srv/private/x", VERDICT_DENY, true},
+    {"file:///srv/priv\tate/x", VERDICT_DENY, true},
+    {"file:///srv/private/x%00", VERDICT_DENY, true},
+    {"file:///srv/x%", VERDICT_DENY, true},
+    {" file:///srv/x", VERDICT_DENY, true},
+    {"mem://asked/../x", VERDICT_DENY, true},
+    {"..", VERDICT_DENY, true},
+    /* a deny means what it decodes to, on either side */
+    {"file:///srv/caf\xc3\xa9", VERDICT_DENY, true},
+    {"file:///srv/caf%C3%A9", VERDICT_DENY, true},
+    {"file:///srv/caf%c3%a9", VERDICT_DENY, true},
+    {"file:///srv/b%40x", VERDICT_DENY, true},
+    {"file:///srv/b@x", VERDICT_DENY, true},
+    {"file:///srv/b@y", VERDICT_ALLOW, false},
+    {"", VERDICT_DENY, false},
+};
+
+static void
+odd_resources(void **state)
+{
+	struct policy_answer a;
+	size_t i;
+
+	for (i = 0; i < sizeof(resources) / sizeof(resources[0]); i++) {
+		a = ask_gate(&p, server, GATE_RESOURCE, resources[i].uri,
+		    strlen(resources[i].uri));
+		if ((int)a.verdict != resources[i].verdict ||
+		    (a.gate != NULL && a.gate->verdict == VERDICT_DENY) !=
+			resources[i].named)
+			fail_msg("%s: %d", resources[i].uri, (int)a.verdict);
+	}
+	/* a tool of such a name is a name */
+	assert_int_equal(
+	    ask_gate(&p, server, GATE_TOOL, "read_../%70", 11).verdict, VERDICT_ALLOW);
+}
+
 static bool
 glob(const char *pattern, const char *text)
 {
@@ -319,6 +393,7 @@ main(void)
 	    cmocka_unit_test(exec_call),
 	    cmocka_unit_test(exec_stop),
 	    cmocka_unit_test(gates),
+	    cmocka_unit_test(odd_resources),
 	    cmocka_unit_test(globs),
 	};
 

@@ -301,7 +301,8 @@ dollar_is_no_shell(void **state)
 	(void)state;
 	read_text(&r, text, sizeof(text) - 1);
 	assert_int_equal(r.d.error_n, 1);
-	assert_non_null(strstr(r.said, "t.kennel:2:30: error: `$` stands before a name"));
+	assert_non_null(
+	    strstr(r.said, "t.kennel:2:30: error: expected a name after `$`"));
 	done(&r);
 }
 
@@ -375,7 +376,7 @@ bare_program_becomes_a_path(void **state)
 	assert_int_equal(r.d.warning_n, 2);
 	assert_int_equal(r.t.server[0].stmt[0].word[0].text[0], '/');
 	assert_true(path_is_normal(r.t.server[0].stmt[0].word[0].text));
-	assert_non_null(strstr(r.said, "t.kennel:2:6: warning: `sh` is taken to be /"));
+	assert_non_null(strstr(r.said, "t.kennel:2:6: warning: `sh` resolves to /"));
 	done(&r);
 }
 
@@ -401,7 +402,7 @@ every_word_of_a_later_version_is_refused(void **state)
 		    keyword_name((enum keyword)i));
 		read_text(&r, text, (size_t)n);
 		assert_int_equal(r.d.error_n, 1);
-		assert_non_null(strstr(r.said, "is not in this version"));
+		assert_non_null(strstr(r.said, "is not supported in this version"));
 		assert_non_null(strstr(r.said, keyword_name((enum keyword)i)));
 		done(&r);
 		seen++;
@@ -453,21 +454,25 @@ several_files(void **state)
 	diag_end(&d);
 	assert_int_equal(fclose(d.out), 0);
 	assert_int_equal(d.error_n, 2);
-	assert_non_null(strstr(said, "two.kennel:1:16: error: `$w` is not set"));
+	assert_non_null(strstr(said, "two.kennel:1:16: error: `$w` is not defined"));
 	assert_non_null(
-	    strstr(said, "two.kennel:2:8: error: `a` stands twice as a server's name; "
-			 "the first is on one.kennel:2"));
+	    strstr(said, "two.kennel:2:8: error: duplicate `a` as a server name: "
+			 "first defined at one.kennel:2"));
 	tree_free(&t);
 	free(said);
 }
 
-/* A server that may write policies needs none. */
+/* A server that may write policies needs none, and `hide` keeps it from nothing. */
 static void
-own_folders_get_a_warning(void **state)
+own_folders_are_refused(void **state)
 {
 	static const char open[] = "server a {\n\trun /x\n\twrite /srv/me\n}\n";
-	static const char shut[] = "server a {\n\trun /x\n\twrite /srv/me\n"
+	static const char hide[] = "server a {\n\trun /x\n\twrite /srv/me\n"
 				   "\thide /srv/me/.config /srv/me/.local\n}\n";
+	static const char vault[] = "server a {\n\trun /x\n"
+				    "\tread /srv/me/.local/share/kennel/vault/x\n}\n";
+	static const char beside[] = "server a {\n\trun /x\n\twrite /srv/me/work\n"
+				     "\tread /srv/me/.config\n}\n";
 	const char *home = getenv("HOME");
 	char *old = home != NULL ? strdup(home) : NULL;
 	struct result r;
@@ -476,15 +481,23 @@ own_folders_get_a_warning(void **state)
 	unsetenv("KENNEL_HOME");
 	unsetenv("XDG_CONFIG_HOME");
 	unsetenv("XDG_STATE_HOME");
+	unsetenv("XDG_DATA_HOME");
 	setenv("HOME", "/srv/me", 1);
 	read_text(&r, open, sizeof(open) - 1);
-	assert_int_equal(r.d.error_n, 0);
-	assert_int_equal(r.d.warning_n, 2);
-	assert_non_null(strstr(r.said, "t.kennel:3:8: warning: the server could change"));
-	assert_non_null(strstr(r.said, "`hide /srv/me/.config/kennel`"));
+	assert_int_equal(r.d.error_n, 3);
+	assert_non_null(strstr(r.said, "t.kennel:3:8: error: /srv/me/.config/kennel is"));
+	assert_non_null(strstr(r.said, "lets server `a` replace it"));
 	done(&r);
-	read_text(&r, shut, sizeof(shut) - 1);
-	assert_int_equal(r.d.warning_n, 0);
+	read_text(&r, hide, sizeof(hide) - 1);
+	assert_int_equal(r.d.error_n, 3);
+	done(&r);
+	read_text(&r, vault, sizeof(vault) - 1);
+	assert_int_equal(r.d.error_n, 1);
+	assert_non_null(strstr(r.said, "is kennel's vault"));
+	assert_non_null(strstr(r.said, "lets server `a` read it"));
+	done(&r);
+	read_text(&r, beside, sizeof(beside) - 1);
+	assert_int_equal(r.d.error_n, 0);
 	done(&r);
 	if (old != NULL)
 		setenv("HOME", old, 1);
@@ -601,7 +614,7 @@ main(void)
 	    cmocka_unit_test(every_word_of_a_later_version_is_refused),
 	    cmocka_unit_test(errors_are_counted_beyond_the_first_hundred),
 	    cmocka_unit_test(several_files),
-	    cmocka_unit_test(own_folders_get_a_warning),
+	    cmocka_unit_test(own_folders_are_refused),
 	    cmocka_unit_test(thousand_servers),
 	    cmocka_unit_test(too_large_is_said),
 	    cmocka_unit_test(corpus_is_replayed),

@@ -95,7 +95,8 @@ plugin(const char *name, const char *script)
 	static const char *const none[] = {NULL};
 
 	(void)snprintf(to, 128, "%s/%s", folder, name);
-	len = snprintf(text, sizeof(text), "#!/bin/sh\n%s", script);
+	len = snprintf(text, sizeof(text), "%s%s",
+	    strncmp(script, "#!", 2) == 0 ? "" : "#!/bin/sh\n", script);
 	(void)unlink(to);
 	fd = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0700);
 	assert_true(fd >= 0);
@@ -250,9 +251,9 @@ what_breaks_the_protocol_is_ended(void **state)
 	refused("exit 3\n", -EPIPE, "secret_source.init: it ended");
 	refused(
 	    INIT AVAILABLE "read -r l\nexit 0\n", -EPIPE, "secret_source.get: it ended");
-	refused("read -r l\necho " SENTINEL "\n", -EPROTO, "no JSON");
-	refused("read -r l\necho '{\"value\":\"" SENTINEL "\"}'\n", -EPROTO,
-	    "a name that no answer has");
+	refused("read -r l\necho " SENTINEL "\n", -EPROTO, "invalid JSON");
+	refused(
+	    "read -r l\necho '{\"value\":\"" SENTINEL "\"}'\n", -EPROTO, "unknown name");
 	refused("read -r l\necho '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}'\n",
 	    -EPROTO, "another version of the protocol");
 	refused("read -r l\necho '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":"
@@ -261,19 +262,18 @@ what_breaks_the_protocol_is_ended(void **state)
 	refused("read -r l\necho '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":"
 		"{\"protocol_version\":1,\"capabilities_bits\":2}}'\n",
 	    -EPROTO, "READ");
-	refused(
-	    INIT AVAILABLE VALUE(2, SENTINEL), -EPROTO, "the answer to another request");
+	refused(INIT AVAILABLE VALUE(2, SENTINEL), -EPROTO, "a reply to another request");
 	refused(INIT AVAILABLE
 	    "read -r l\nprintf '%s\\n%s\\n' '{\"jsonrpc\":\"2.0\",\"id\":3,"
 	    "\"result\":{\"value\":\"" SENTINEL "\"}}' more\n",
 	    -EPROTO, "more than one line");
 	refused(INIT AVAILABLE
 	    "read -r l\necho '{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{}}'\n",
-	    -EPROTO, "an answer without a value");
+	    -EPROTO, "a reply without a value");
 	refused(INIT AVAILABLE
 	    "read -r l\necho '{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":"
 	    "{\"value\":\"" SENTINEL "\",\"value\":\"b\"}}'\n",
-	    -EPROTO, "twice");
+	    -EPROTO, "duplicate name");
 }
 
 /* Ten megabytes without a newline: half of one is read. */
@@ -282,7 +282,7 @@ what_prints_for_ever_is_ended(void **state)
 {
 	(void)state;
 	refused("read -r l\nhead -c 10485760 /dev/zero | tr '\\0' s\n", -EFBIG,
-	    "it said more than 512 KiB");
+	    "it sent more than 512 KiB");
 }
 
 static void
@@ -396,6 +396,33 @@ another_program_is_not_run(void **state)
 	assert_int_equal(get(&ask, &s), 0);
 }
 
+static const char *
+may_write(void *path, const char *at)
+{
+	return strcmp(path, at) == 0 ? "server t may write (f:1)" : NULL;
+}
+
+/* The digest of a plugin says nothing about what env(1) runs by its first line. */
+static void
+the_argument_of_its_first_line_is_judged(void **state)
+{
+	struct plugin_ask ask;
+	struct secret *s;
+	char tool[128], script[2048];
+
+	(void)state;
+	ask = plugin("tool", "#!/bin/sh\nexec /bin/sh \"$@\"\n");
+	(void)snprintf(tool, sizeof(tool), "%s", ask.program);
+	(void)snprintf(script, sizeof(script), "#!/usr/bin/env %s\n" INIT AVAILABLE "%s",
+	    tool, VALUE(3, SENTINEL));
+	ask = plugin("by-env", script);
+	vault_judge(vault, may_write, tool);
+	assert_int_equal(get(&ask, &s), -EACCES);
+	assert_non_null(strstr(why, "has the argument"));
+	vault_judge(vault, NULL, NULL);
+	assert_int_equal(get(&ask, &s), 0); /* the control */
+}
+
 /* What is written into the file once it runs is not what runs: the script reads
  * itself from the copy. */
 static void
@@ -488,7 +515,7 @@ what_failed_waits(void **state)
 	for (i = 0; i < PLUGIN_CRASHES; i++)
 		assert_int_equal(crashes_note(run_dir, "fails", crashes_now()), 0);
 	assert_int_equal(get(&ask, &s), -EAGAIN);
-	assert_non_null(strstr(why, "it failed too often; it is tried again in "));
+	assert_non_null(strstr(why, "it failed too often; trying again in "));
 	forgiven("fails");
 	assert_int_equal(get(&ask, &s), -EPIPE); /* the control: now it was started */
 	assert_int_equal(faccessat(run_dir, "plugin.fails.crashes", F_OK, 0), 0);
@@ -612,6 +639,7 @@ main(void)
 	    TEST(a_bad_reference_is_no_failure),
 	    TEST(what_no_secret_can_be_is_refused),
 	    TEST(another_program_is_not_run),
+	    TEST(the_argument_of_its_first_line_is_judged),
 	    TEST(a_change_while_it_starts_changes_nothing),
 	    TEST(crashes_are_counted),
 	    TEST(what_stands_in_the_file_is_no_order),

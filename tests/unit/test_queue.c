@@ -43,7 +43,8 @@ answer(uint32_t number, uint8_t what, enum question_answer how)
 {
 	const uint8_t digest[QUESTION_DIGEST_LEN] = {what};
 
-	return question_answer(queue, number, digest, how, &(struct answerer){1000, 42});
+	return question_answer(
+	    queue, number, digest, &(struct question_reply){how, false, {1000, 42}});
 }
 
 static void
@@ -108,8 +109,9 @@ remembered(void **state)
 	for (uint32_t i = 0; i < QUESTION_REMEMBERED + 1; i++) {
 		memcpy(text.digest, &i, sizeof(i));
 		assert_int_equal(question_ask(queue, &text, on_answer, NULL, &number), 0);
-		assert_int_equal(question_answer(queue, number, text.digest,
-				     ANSWER_SESSION, &(struct answerer){0, 1}),
+		assert_int_equal(
+		    question_answer(queue, number, text.digest,
+			&(struct question_reply){ANSWER_SESSION, false, {0, 1}}),
 		    0);
 		said[0] = '\0';
 	}

@@ -281,7 +281,7 @@ test_segments(void **state)
 	assert_int_equal(rename(path, said), 0);
 	if (run_verify(f, f->log, said, sizeof(said)) != 2)
 		fail_msg("%s", said);
-	assert_non_null(strstr(said, "none says that they were removed"));
+	assert_non_null(strstr(said, "no record reports their removal"));
 	(void)snprintf(said, sizeof(said), "%s/away", f->root);
 	assert_int_equal(rename(said, path), 0);
 	assert_intact(f);

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/policy_many.h"
+#include "tests/unit/resealed.h"
 
 static struct buf bytes;
 static struct policy p;
@@ -130,15 +131,18 @@ a_broken_index_is_refused(void **state)
 	for (i = 0; i < p.row_n[SEALED_SLOTS]; i++) {
 		was = slot[i];
 		slot[i] = was == 0 ? 1 : was == 1 ? 0 : was - 1;
+		digest_again(bytes.data, bytes.len);
 		refused +=
 		    policy_load_bytes(bytes.data, bytes.len, &q, why, sizeof(why)) != 0;
 		slot[i] = was;
 	}
 	assert_int_equal(refused, p.row_n[SEALED_SLOTS]);
 	((struct sealed_server *)(uintptr_t)s)->gate_depths ^= 1;
+	digest_again(bytes.data, bytes.len);
 	assert_int_equal(
 	    policy_load_bytes(bytes.data, bytes.len, &q, why, sizeof(why)), -74);
 	((struct sealed_server *)(uintptr_t)s)->gate_depths ^= 1;
+	digest_again(bytes.data, bytes.len);
 	assert_int_equal(
 	    policy_load_bytes(bytes.data, bytes.len, &q, why, sizeof(why)), 0);
 }

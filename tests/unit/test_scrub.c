@@ -4,6 +4,7 @@
  *
  * Run with "bench" it prints its speed beside memcpy instead.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +15,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "leash/scrub/private.h"
 #include "leash/scrub/scrub.h"
 #include "leash/vault/vault.h"
 #include "tests/unit/roll.h"
@@ -174,13 +176,41 @@ ref_mark(const struct ref *r, const char *p, size_t len, size_t *reach)
 			reach[r->from[i]] = r->to[i + len - 1];
 }
 
+/* The same without outer white space. */
+static void
+ref_mark_inner(const struct ref *r, const char *p, size_t len, size_t *reach)
+{
+	for (; len > 0 && isspace((unsigned char)*p); p++)
+		len--;
+	while (len > 0 && isspace((unsigned char)p[len - 1]))
+		len--;
+	if (len >= SCRUB_LEN_MIN)
+		ref_mark(r, p, len, reach);
+}
+
+/* Is this line of a value looked for? */
+static bool
+ref_is_line(const char *p, size_t len)
+{
+	bool some = false;
+	size_t i;
+
+	for (; len > 0 && isspace((unsigned char)*p); p++)
+		len--;
+	while (len > 0 && isspace((unsigned char)p[len - 1]))
+		len--;
+	for (i = 0; i < len; i++)
+		some |= isalnum((unsigned char)p[i]) || (unsigned char)p[i] >= 0x80;
+	return some && forms_weakness((const uint8_t *)p, len) == NULL;
+}
+
 /* Which bytes of the last text the reference masked. */
 static bool ref_masked[8192];
 
 static void
 reference(const struct kit *k, const char *in, size_t len, struct buf *out)
 {
-	static struct ref r[3];
+	static struct ref r[4];
 	static size_t reach[8192];
 	size_t i, end = 0;
 	int d, v;
@@ -192,18 +222,17 @@ reference(const struct kit *k, const char *in, size_t len, struct buf *out)
 		ref_put(&r[0], in[i], i, i + 1);
 	ref_decode(&r[0], &r[1]);
 	ref_decode(&r[1], &r[2]);
-	for (d = 0; d < 3; d++) {
+	ref_decode(&r[2], &r[3]);
+	for (d = 0; d < 4; d++) {
 		for (v = 0; v < k->n; v++) {
 			const char *p = k->value[v], *nl;
 
 			ref_mark(&r[d], p, strlen(p), reach);
+			ref_mark_inner(&r[d], p, strlen(p), reach);
 			for (; strchr(k->value[v], '\n') != NULL; p = nl + 1) {
 				nl = strchrnul(p, '\n');
-				i = (size_t)(nl - p);
-				if (i > 0 && p[i - 1] == '\r')
-					i--;
-				if (i >= 8)
-					ref_mark(&r[d], p, i, reach);
+				if (ref_is_line(p, (size_t)(nl - p)))
+					ref_mark_inner(&r[d], p, (size_t)(nl - p), reach);
 				if (*nl == '\0')
 					break;
 			}

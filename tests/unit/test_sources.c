@@ -118,11 +118,11 @@ a_tie_is_an_error(void **state)
 {
 	(void)state;
 	refused("route team vault\nroute team vault\n",
-	    ":2:7: error: this stands twice; the first is on line 1");
-	refused("secret a/b/c vault\nsecret a/b/c vault x\n", "stands twice");
-	refused("default vault\ndefault vault\n", "stands twice");
+	    ":2:7: error: duplicate route: first defined on line 1");
+	refused("secret a/b/c vault\nsecret a/b/c vault x\n", "duplicate route");
+	refused("default vault\ndefault vault\n", "duplicate route");
 	refused("source a {\n\tfrom pass x\n}\nsource a {\n\tfrom pass x\n}\n",
-	    "stands twice");
+	    "duplicate source");
 	/* a prefix, and the same as a whole path, are no tie */
 	assert_int_equal(reads("route a/b/c vault\nsecret a/b/c vault x\n"), 0);
 	assert_int_equal(router_find(&router, "a/b/c")->by, BY_SECRET);
@@ -151,7 +151,7 @@ a_reference_takes_its_place(void **state)
 	assert_string_equal(a.stmt.word[2].text, "op://dev/x/y");
 	assert_string_equal(a.reference, "op://dev/x/y");
 	/* nothing of a reference is an option, a pattern or a variable */
-	refused("secret a/b/c vault -x\n", "does not begin with `-`");
+	refused("secret a/b/c vault -x\n", "not starting with `-`");
 	assert_int_equal(reads("source f {\n\tfrom file $reference\n}\nroute a f\n"
 			       "secret a/b/d f /run/*\n"),
 	    0);
@@ -188,11 +188,12 @@ a_plugin_is_what_its_sidecar_says(void **state)
 	assert_int_equal(a.source->may, SECRET_MAY_NETWORK | SECRET_MAY_FILES);
 	assert_string_equal(a.stmt.word[1].text, "plugin");
 	assert_string_equal(a.stmt.word[2].text, "/usr/lib/acme");
-	refused(SOURCE("\tenv OTHER x\n"), "may have OTHER");
+	refused(SOURCE("\tenv OTHER x\n"), "does not name OTHER");
 	refused(SOURCE("\tenv ACME_ADDR\n"), "takes a variable and its value");
-	refused(SOURCE("\tenv PATH /x\n"), "kennel's own to set");
-	refused(SOURCE("\tenv LD_PRELOAD /x\n"), "is refused");
-	refused("source work {\n\tfrom pass x\n\tenv A b\n}\n", "about a plugin");
+	refused(SOURCE("\tenv PATH /x\n"), "is set by kennel");
+	refused(SOURCE("\tenv LD_PRELOAD /x\n"), "is not allowed");
+	refused(
+	    "source work {\n\tfrom pass x\n\tenv A b\n}\n", "only allowed for a plugin");
 }
 
 static void
@@ -220,7 +221,7 @@ a_sidecar_out_of_order_is_refused(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		sidecar_text = bad[i];
-		refused(SOURCE(""), "the sidecar is not in order");
+		refused(SOURCE(""), "invalid sidecar");
 	}
 	sidecar_text = NULL;
 	refused(SOURCE(""), "unable to read this sidecar");
@@ -260,7 +261,7 @@ a_circle_is_refused_with_its_names(void **state)
 {
 	(void)state;
 	refused(BOX("a", NEEDS("team/a/t")) "route team a\n",
-	    "cycle, which nothing can begin: a -> team/a/t -> a");
+	    "credential cycle: a -> team/a/t -> a");
 	refused(BOX("a", NEEDS("in/b/t"))
 		    BOX("b", NEEDS("team/a/t")) "route team a\nroute in b\n",
 	    "a -> in/b/t -> b -> team/a/t -> a");
@@ -286,14 +287,14 @@ a_second_step_is_refused(void **state)
 		    "\tcredential T from file /run/t\n") "route team a\nroute in b\n",
 	    "too deep: source b");
 	refused("source v {\n\tfrom vault $reference\n\tcredential T from env T\n}\n",
-	    "about a program");
+	    "only allowed for a program");
 	refused(BOX("a", "\tcredential T from source nothing\n"),
 	    "takes the path of a secret");
 	refused(BOX("a", "\tcredential T from source\n"), "`credential` takes NAME from");
-	refused(BOX("a", "\tcredential T from plugin /x\n"), "a source was expected");
-	refused(BOX("a", "\tcredential HOME from env T\n"), "kennel's own");
-	refused(
-	    BOX("a", "\tcredential T from env A\n\tcredential T from env B\n"), "twice");
+	refused(BOX("a", "\tcredential T from plugin /x\n"), "expected a source");
+	refused(BOX("a", "\tcredential HOME from env T\n"), "is set by kennel");
+	refused(BOX("a", "\tcredential T from env A\n\tcredential T from env B\n"),
+	    "duplicate credential");
 }
 
 /* ---- what is no file of sources ---- */
@@ -303,24 +304,25 @@ errors_name_their_place(void **state)
 {
 	(void)state;
 	refused(SENTINEL "\n",
-	    "sources.kennel:1:1: error: source, route, secret or default was expected");
+	    "sources.kennel:1:1: error: expected source, route, secret or default");
 	refused("source " SENTINEL "- {\n\t" SENTINEL " x\n}\n",
-	    ":2:2: error: unknown field of a source");
-	refused("route team " SENTINEL "\n", ":1:12: error: no source is called this");
-	refused("route Team vault\n", "beginning of a secret's path");
+	    ":2:2: error: unknown field in a source");
+	refused("route team " SENTINEL "\n", ":1:12: error: unknown source");
+	refused("route Team vault\n", "first parts of a secret's path");
 	refused("secret a/b vault\n", "error");
 	refused("source a {\n\tfrom vault\n}\n", "error");
-	refused("source a {\n\tfrom source a/b/c\n}\n", "a source was expected");
-	refused("source a {\n", "has no `}`");
+	refused("source a {\n\tfrom source a/b/c\n}\n", "expected a source");
+	refused("source a {\n", "expected `}`");
 	refused("source a {\n}\n", "`from` is missing");
 	refused("source a\n", "takes a name, and a block");
 	refused("route a vault {\n}\n", "takes");
-	refused("source a {\n\tfrom pass x {\n\t}\n}\n", "no field has a `{`");
-	refused("source vault {\n\tfrom pass x\n}\n", "kennel's own");
+	refused(
+	    "source a {\n\tfrom pass x {\n\t}\n}\n", "`{` is not allowed after a field");
+	refused("source vault {\n\tfrom pass x\n}\n", "is reserved");
 	refused("source a {\n\tfrom cmd /lib64/ld-linux-x86-64.so.2 x\n}\n", "loader");
 	refused("source a {\n\tfrom hashicorp-vault http://x.example $reference y\n}\n",
 	    "https://");
-	refused("default vault\n\001\n", "control byte");
+	refused("default vault\n\001\n", "control character");
 }
 
 static void

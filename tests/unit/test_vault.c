@@ -171,7 +171,9 @@ file_must_be_a_plain_one(void **state)
 	(void)snprintf(
 	    target, sizeof(target), "%s", file_with("real", SENTINEL, 21, 0600));
 	assert_int_equal(symlink(target, in_folder("link")), 0);
-	assert_int_equal(from_file(*state, in_folder("link"), &s, why), -EACCES);
+	assert_int_equal(from_file(*state, in_folder("link"), &s, why), -ELOOP);
+	assert_non_null(strstr(why, "write the real path"));
+	assert_non_null(strstr(why, target));
 	assert_int_equal(mkfifo(in_folder("fifo"), 0600), 0);
 	assert_int_equal(from_file(*state, in_folder("fifo"), &s, why), -EACCES);
 	assert_int_equal(from_file(*state, folder, &s, why), -EACCES);
@@ -366,6 +368,193 @@ cmd_that_cannot_start(void **state)
 	assert_null(s);
 }
 
+/* ---- which file, which program ---- */
+
+static char *
+script_with(const char *name, const char *text)
+{
+	return file_with(name, text, strlen(text), 0700);
+}
+
+/* Nobody but a link of the user's leads there; then a name that was judged is replaced
+ * by another between two starts.  A 0600 file of the same name elsewhere is not it. */
+static void
+a_directory_on_the_way_becomes_a_link(void **state)
+{
+	char at[160], other[160];
+	struct secret *s = NULL;
+	char why[400];
+	const char *argv[] = {at, NULL};
+
+	(void)snprintf(other, sizeof(other), "%s", in_folder("other"));
+	assert_int_equal(mkdir(other, 0700), 0);
+	(void)snprintf(
+	    at, sizeof(at), "%s", file_with("other/token", SENTINEL, 21, 0600));
+	assert_int_equal(from_file(*state, at, &s, why), 0); /* the control */
+	(void)script_with("other/say", "#!/bin/sh\necho " SENTINEL "\n");
+	assert_int_equal(symlink(other, in_folder("conf")), 0);
+	(void)snprintf(at, sizeof(at), "%s", in_folder("conf/token"));
+	assert_int_equal(secret_from_file(*state, at, &s, why, sizeof(why)), -ELOOP);
+	assert_non_null(strstr(why, "other/token"));
+	(void)snprintf(at, sizeof(at), "%s", in_folder("conf/say"));
+	assert_int_equal(secret_from_cmd(*state, argv, 0, &s, why, sizeof(why)), -ELOOP);
+}
+
+/* What a server may write: its directory, by whatever way it is reached. */
+static const char *
+may_write(void *dir, const char *path)
+{
+	return strncmp(path, dir, strlen(dir)) == 0 ? "server t may write (f:1)" : NULL;
+}
+
+static void
+what_a_server_may_write_is_refused(void **state)
+{
+	char script[160], tool[160], inside[160], dir[160];
+	const char *argv[] = {script, inside, NULL}, *run[] = {tool, NULL};
+	struct secret *s = NULL;
+	char why[400], text[200];
+
+	(void)snprintf(dir, sizeof(dir), "%s", in_folder("granted"));
+	assert_int_equal(mkdir(dir, 0700), 0);
+	(void)snprintf(tool, sizeof(tool), "%s",
+	    script_with("granted/tool", "#!/bin/sh\necho " SENTINEL "\n"));
+	(void)snprintf(
+	    inside, sizeof(inside), "%s", file_with("granted/arg", SENTINEL, 21, 0600));
+	(void)snprintf(
+	    script, sizeof(script), "%s", script_with("cat", "#!/bin/sh\ncat \"$1\"\n"));
+	assert_int_equal(secret_from_cmd(*state, argv, 0, &s, why, sizeof(why)), 0);
+	assert_int_equal(secret_from_cmd(*state, run, 0, &s, why, sizeof(why)), 0);
+	vault_judge(*state, may_write, dir);
+	assert_int_equal(secret_from_cmd(*state, argv, 0, &s, why, sizeof(why)), -EPERM);
+	assert_non_null(strstr(why, "has the argument"));
+	assert_non_null(strstr(why, "server t may write (f:1)"));
+	assert_int_equal(secret_from_cmd(*state, run, 0, &s, why, sizeof(why)), -EPERM);
+	assert_int_equal(from_file(*state, inside, &s, why), -EPERM);
+	/* the interpreter of a script */
+	(void)snprintf(text, sizeof(text), "#!%s\n", tool);
+	(void)snprintf(script, sizeof(script), "%s", script_with("by", text));
+	argv[1] = NULL;
+	assert_int_equal(secret_from_cmd(*state, argv, 0, &s, why, sizeof(why)), -EPERM);
+	assert_non_null(strstr(why, "is a script of"));
+	vault_judge(*state, NULL, NULL);
+	assert_int_equal(secret_from_cmd(*state, argv, 0, &s, why, sizeof(why)), 0);
+	holds(s, SENTINEL);
+}
+
+/* Arguments, and what a first line gives to its interpreter. */
+static void
+what_part_of_an_argument_names_is_judged(void **state)
+{
+	static const char *const forms[][2] = {{"if=", "/arg"}, {"", "/arg"},
+	    {"-f", "/arg"}, {"--file=", "/arg"}, {"x=y=", "/arg"}, {"", "/missing"},
+	    {"", "/missing/../arg"}, {"", "/arg/below"}};
+	static const char *const lines[][2] = {{"#!/bin/sh ", "/tool\n"},
+	    {"#!/usr/bin/env ", "/tool\n"}, {"#!/usr/bin/env -S ", "/tool a\n"},
+	    {"#!/usr/bin/env -S", "/tool\n"}, {"#!/usr/bin/env -S sh '", "/tool'\n"},
+	    {"#!/bin/sh  ", "/tool \t\n"}};
+	char word[200], dir[160], script[160], text[300];
+	const char *argv[] = {"/bin/true", word, NULL}, *run[] = {script, NULL};
+	struct secret *s = NULL;
+	char why[400];
+	size_t i;
+
+	(void)snprintf(dir, sizeof(dir), "%s", in_folder("granted-arg"));
+	assert_int_equal(mkdir(dir, 0700), 0);
+	(void)script_with("granted-arg/tool", "#!/bin/sh\necho " SENTINEL "\n");
+	(void)script_with("granted-arg/arg", SENTINEL);
+	for (i = 0; i < 2 * sizeof(forms) / sizeof(forms[0]); i++) {
+		/* also relative to "/" */
+		(void)snprintf(word, sizeof(word), "%s%s%s", forms[i / 2][0], dir + i % 2,
+		    forms[i / 2][1]);
+		vault_judge(*state, NULL, NULL);
+		assert_int_equal(secret_from_cmd(*state, argv, 0, &s, why, sizeof(why)),
+		    -ENOENT); /* the control: it runs, and has no output */
+		vault_judge(*state, may_write, dir);
+		assert_int_equal(
+		    secret_from_cmd(*state, argv, 0, &s, why, sizeof(why)), -EPERM);
+		assert_non_null(strstr(why, "has the argument"));
+	}
+	for (i = 0; i < 2 * sizeof(lines) / sizeof(lines[0]); i++) {
+		(void)snprintf(text, sizeof(text), "%s%s%s", lines[i / 2][0], dir + i % 2,
+		    lines[i / 2][1]);
+		(void)snprintf(script, sizeof(script), "%s", script_with("line", text));
+		vault_judge(*state, NULL, NULL);
+		assert_int_equal(
+		    secret_from_cmd(*state, run, 0, &s, why, sizeof(why)), 0);
+		holds(s, SENTINEL);
+		vault_judge(*state, may_write, dir);
+		assert_int_equal(
+		    secret_from_cmd(*state, run, 0, &s, why, sizeof(why)), -EPERM);
+		assert_non_null(strstr(why, "has the argument"));
+	}
+	vault_judge(*state, NULL, NULL);
+}
+
+/* An ELF file is judged before it is run: its headers and its loader. */
+static void
+what_is_no_elf_file_is_refused(void **state)
+{
+	static const unsigned char head[] = {
+	    0x7f, 'E', 'L', 'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 62, 0};
+	unsigned char file[64 + 56 + 8] = {0};
+	static const struct {
+		size_t len;
+		unsigned char type, entry, n, name_len, last, class;
+		int want; /* -EIO: the kernel refuses it */
+	} rows[] = {
+	    {128, 2, 56, 1, 8, 0, 2, -ENOENT}, /* the control: /xxxxxx is not there */
+	    {64, 2, 56, 1, 8, 0, 2, -ENOEXEC},
+	    {60, 2, 56, 1, 8, 0, 2, -ENOEXEC},
+	    {4, 2, 56, 1, 8, 0, 2, -ENOEXEC},
+	    {127, 2, 56, 1, 8, 0, 2, -ENOEXEC},
+	    {128, 2, 55, 1, 8, 0, 2, -ENOEXEC},
+	    {128, 2, 56, 2, 8, 0, 2, -ENOENT}, /* the first loader counts */
+	    {128, 2, 56, 1, 1, 0, 2, -ENOEXEC},
+	    {128, 2, 56, 1, 8, 'x', 2, -ENOEXEC},
+	    {128, 2, 56, 1, 8, 0, 3, -ENOEXEC},
+	    {128, 1, 56, 1, 8, 'x', 2, -EIO},
+	    {128, 2, 56, 0, 8, 0, 2, -EIO},
+	};
+	const char *argv[] = {NULL, NULL};
+	struct secret *s = NULL;
+	char why[400];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		memcpy(file, head, sizeof(head));
+		file[4] = rows[i].class;
+		file[16] = rows[i].type;
+		file[32] = 64; /* e_phoff */
+		file[54] = rows[i].entry;
+		file[56] = rows[i].n;
+		file[64] = 3;       /* PT_INTERP */
+		file[64 + 8] = 120; /* p_offset */
+		file[64 + 32] = rows[i].name_len;
+		memcpy(file + 120, "/xxxxxx", sizeof("/xxxxxx"));
+		file[127] = rows[i].last;
+		argv[0] = file_with("elf", (const char *)file, rows[i].len, 0700);
+		assert_int_equal(
+		    secret_from_cmd(*state, argv, 0, &s, why, sizeof(why)), rows[i].want);
+	}
+}
+
+/* What was judged runs, not what has its name by now: a script reads itself by the
+ * descriptor, and a program has no descriptor more than three. */
+static void
+the_judged_descriptor_is_run(void **state)
+{
+	char script[160];
+	const char *argv[] = {script, NULL};
+	struct secret *s = NULL;
+	char why[400];
+
+	(void)snprintf(script, sizeof(script), "%s",
+	    script_with("name", "#!/bin/sh\nrm -f \"$0\"; echo \"$0 is it\"\n"));
+	assert_int_equal(secret_from_cmd(*state, argv, 0, &s, why, sizeof(why)), 0);
+	holds(s, "/dev/fd/3 is it");
+	assert_int_equal(unlink(script), 0);
+}
+
 /* ---- the fence around it ---- */
 
 /* What is tried without a fence, too: whatever it refuses would have worked. */
@@ -513,6 +702,11 @@ main(void)
 	    TEST(cmd_that_prints_for_ever_is_stopped),
 	    TEST(cmd_leaves_nothing_behind),
 	    TEST(cmd_that_cannot_start),
+	    TEST(a_directory_on_the_way_becomes_a_link),
+	    TEST(what_a_server_may_write_is_refused),
+	    TEST(what_part_of_an_argument_names_is_judged),
+	    TEST(what_is_no_elf_file_is_refused),
+	    TEST(the_judged_descriptor_is_run),
 	    TEST(cmd_writes_no_file),
 	    TEST(cmd_reaches_no_network),
 	    TEST(cmd_gains_no_privilege),
@@ -520,7 +714,9 @@ main(void)
 	    TEST(cmd_that_hangs_is_killed),
 	    TEST(cmd_that_prints_much_is_stopped),
 	};
-	static const char *const made[] = {"a", "open", "real", "link", "fifo", "f"};
+	static const char *const made[] = {"a", "open", "real", "link", "fifo", "f",
+	    "cat", "by", "conf", "other/token", "other/say", "granted/tool",
+	    "granted/arg", "elf", "line", "granted-arg/arg", "granted-arg/tool"};
 	size_t i;
 	int r;
 
@@ -530,7 +726,8 @@ main(void)
 	r = cmocka_run_group_tests(tests, NULL, NULL);
 	for (i = 0; i < sizeof(made) / sizeof(made[0]); i++)
 		(void)unlink(in_folder(made[i]));
-	if (rmdir(folder) < 0)
+	if (rmdir(in_folder("other")) < 0 || rmdir(in_folder("granted")) < 0 ||
+	    rmdir(in_folder("granted-arg")) < 0 || rmdir(folder) < 0)
 		r = 1;
 	return r;
 }

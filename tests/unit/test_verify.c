@@ -1,6 +1,6 @@
 /*
  * kennel-verify against damaged files, no file and a live one, and the log read
- * back.  Changes made with a purpose are test_tamper.c's.
+ * back.  Changes made with a purpose are test_log_tamper.c's.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -146,7 +146,8 @@ test_copy_of_live(void **state)
 	(void)snprintf(from, sizeof(from), "%s-wal", f->db);
 	copy_file(f->db, copy);
 	copy_file(from, wal);
-	assert_int_equal(run_verify(f, copy, said, sizeof(said)), 0);
+	if (run_verify(f, copy, said, sizeof(said)) != 0)
+		fail_msg("%s", said);
 	assert_non_null(strstr(said, "\"records\":31"));
 	assert_int_equal(files_in(f->root, "copy.db"), 2);
 	(void)unlink(copy);
@@ -308,7 +309,7 @@ test_scan(void **state)
 	}
 }
 
-/* Whatever the bytes of the fields, body.c's line is one that scan.c reads, and
+/* Whatever the bytes of the fields, record_write.c's line is one that record_read.c reads, and
  * it says the same; or it is refused. */
 static void
 test_body_fuzz(void **state)

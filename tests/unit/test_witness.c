@@ -83,10 +83,6 @@ witness(const char *in, const char *const *words)
 static void
 home_is(const struct fixture *f)
 {
-	char link[128];
-
-	(void)snprintf(link, sizeof(link), "%s/audit", f->root);
-	(void)!symlink(f->log, link); /* or it is there already */
 	assert_int_equal(setenv("KENNEL_HOME", f->root, 1), 0);
 }
 
@@ -226,7 +222,7 @@ test_signed(void **state_)
 		fail_msg("%s", said);
 	/* what it signed it does not sign again as if it were new */
 	assert_int_equal(SIGN(first), 1);
-	assert_non_null(strstr(err, "not what was signed last"));
+	assert_non_null(strstr(err, "not the one signed last"));
 	assert_string_equal(out, "");
 	m = request(size, next);
 	assert_true(m > n);
@@ -310,7 +306,7 @@ test_state(void **state_)
 	(void)request(size, text);
 	assert_int_equal(rename(state, aside), 0);
 	assert_int_equal(SIGN(text), 1);
-	assert_non_null(strstr(err, "nothing of this log was signed before"));
+	assert_non_null(strstr(err, "no checkpoint of this log was signed before"));
 	put(state, "nonsense\n");
 	assert_int_not_equal(SIGN(text), 0);
 	assert_string_equal(out, "");

@@ -268,6 +268,30 @@ verb_signal(int argc, char **argv)
 	return 0;
 }
 
+/* The limits of this process and of another one: read, and set to what they are. */
+int
+verb_set_limits(int argc, char **argv)
+{
+	pid_t other = argc > 0 ? (pid_t)atoi(argv[0]) : 1;
+	struct rlimit core, files, none = {0, 0}, one;
+
+	if (prlimit(0, RLIMIT_CORE, NULL, &core) < 0 ||
+	    getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return 1;
+	witness_say("core_read", 0);
+	witness_say(
+	    "core_setrlimit", result((int)syscall(SYS_setrlimit, RLIMIT_CORE, &none)));
+	witness_say("core_prlimit", result(prlimit(0, RLIMIT_CORE, &none, NULL)));
+	witness_say("core_prlimit_same", result(prlimit(0, RLIMIT_CORE, &core, NULL)));
+	witness_say("core_prlimit_bit32", result((int)syscall(SYS_prlimit64, 0,
+					      RLIMIT_CORE | 1ull << 32, &none, NULL)));
+	witness_say("files_prlimit", result(prlimit(0, RLIMIT_NOFILE, &files, NULL)));
+	witness_say("other_read", result(prlimit(other, RLIMIT_NOFILE, NULL, &one)));
+	witness_say("other_cpu", result(prlimit(other, RLIMIT_CPU, &files, NULL)));
+	printf("core=%llu\n", (unsigned long long)core.rlim_cur);
+	return 0;
+}
+
 /* Dies of SIGABRT with the core limit as high as it goes: WCOREDUMP tells. */
 int
 verb_core(int argc, char **argv)

@@ -87,6 +87,7 @@ static const struct {
     {"tasks", verb_tasks, "PID (default 1): its memory, its descriptors", true},
     {"signal", verb_signal, "PID...: may it be signalled"},
     {"core", verb_core, "FOLDER: die there with a core dump"},
+    {"set_limits", verb_set_limits, "[PID]: set limits of this process, and of PID (1)"},
     {"sockets", verb_sockets, "by family"},
     {"tcp", verb_tcp, "ADDRESS PORT"},
     {"udp", verb_udp, "ADDRESS PORT"},

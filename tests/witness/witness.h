@@ -43,6 +43,7 @@ typedef int verb_fn(int argc, char **argv);
 verb_fn verb_ids, verb_mounts, verb_fds, verb_limits, verb_env, verb_argv;
 verb_fn verb_read, verb_list, verb_write, verb_create, verb_stat, verb_change;
 verb_fn verb_kernel, verb_tty, verb_space, verb_tasks, verb_signal, verb_core;
+verb_fn verb_set_limits;
 verb_fn verb_sockets, verb_tcp, verb_udp, verb_unix, verb_abstract;
 verb_fn verb_run, verb_forms, verb_race, verb_flood, verb_exit, verb_plant, verb_hoard;
 

@@ -1,5 +1,5 @@
 /*
- * Base64 with padding (RFC 4648 section 4), as signed notes write it.
+ * Base64 with padding (RFC 4648, section 4), as used in signed notes.
  */
 #include <errno.h>
 #include <string.h>
@@ -59,7 +59,7 @@ base64_get(struct span text, uint8_t *out, size_t out_cap)
 				return -EBADMSG;
 			four = four << 6 | (uint32_t)v;
 		}
-		/* bits that belong to no byte are zero: one text for one value */
+		/* unused bits must be zero, so that each value has one encoding */
 		if ((have == 2 && (four & 0xffff) != 0) ||
 		    (have == 3 && (four & 0xff) != 0))
 			return -EBADMSG;

@@ -1,8 +1,8 @@
 /*
- * payload.db: what a policy wanted kept whole, sealed, by its digest.
+ * payload.db: encrypted payloads that a policy keeps in full, by digest.
  *
- * It is no part of the log: rows may go, and a row that lies is seen by the digest
- * that the log's own record has.
+ * It is not part of the log: rows may be removed, and a falsified row does not match
+ * the digest in the log's record.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -58,7 +58,7 @@ make_table(sqlite3 *db)
 
 	if (code == SQLITE_OK)
 		code = sqlite3_step(s);
-	(void)sqlite3_finalize(s); /* its result was seen at the step */
+	(void)sqlite3_finalize(s); /* the result was checked at the step */
 	if (code == SQLITE_ROW)
 		return 0;
 	if (code != SQLITE_DONE)
@@ -66,7 +66,7 @@ make_table(sqlite3 *db)
 	return code_to_errno(sqlite3_exec(db, table, NULL, NULL, NULL));
 }
 
-/* Is it our table, and nothing else?  Readers trust no schema. */
+/* True if the schema is exactly our table. Readers do not trust the schema. */
 static int
 check_table(sqlite3 *db)
 {
@@ -109,7 +109,7 @@ open_db(const char *log_dir, bool writes, sqlite3 **ret)
 		(void)sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 		(void)sqlite3_limit(
 		    db, SQLITE_LIMIT_LENGTH, (int)(PAYLOAD_MAX + PAYLOAD_ADDED + 4096));
-		/* what is removed is overwritten */
+		/* overwrite what is removed */
 		code = sqlite3_exec(db,
 		    "PRAGMA secure_delete=ON; PRAGMA mmap_size=0; "
 		    "PRAGMA synchronous=FULL; PRAGMA cell_size_check=ON",
@@ -153,12 +153,12 @@ payloads_close(struct payloads *p)
 {
 	if (p == NULL)
 		return;
-	(void)sqlite3_close(p->db); /* statements were finalized before */
+	(void)sqlite3_close(p->db); /* all statements are finalized */
 	payload_key_free(p->key);
 	free(p);
 }
 
-/* ---- keep, give, remove ---------------------------------------------------------------- */
+/* ---- put, get, remove ------------------------------------------------------------------ */
 
 int
 payloads_put(struct payloads *p, uint64_t ts_ns, const void *plain, size_t len,
@@ -187,14 +187,14 @@ payloads_put(struct payloads *p, uint64_t ts_ns, const void *plain, size_t len,
 		    s, 3, sealed, len + PAYLOAD_ADDED, SQLITE_STATIC);
 		r = code_to_errno(sqlite3_step(s));
 	}
-	(void)sqlite3_finalize(s); /* its result was seen at the step */
+	(void)sqlite3_finalize(s); /* the result was checked at the step */
 	free(sealed);
 	if (r == 0)
 		memcpy(ret_digest, digest, sizeof(digest));
 	return r;
 }
 
-/* Sealed bytes to plain ones whose digest is the one that was asked for. */
+/* Decrypts and checks that the plaintext has the requested digest. */
 static int
 unseal(struct payloads *p, const uint8_t digest[CHAIN_HASH_LEN], const uint8_t *sealed,
     size_t len, void **ret, size_t *ret_len)
@@ -259,6 +259,6 @@ payloads_prune(struct payloads *p, uint64_t before_ns, uint64_t *ret_n)
 	if (r < 0)
 		return r;
 	*ret_n = (uint64_t)sqlite3_changes(p->db);
-	/* the file shrinks, and no free page keeps anything */
+	/* shrink the file, so that no free page keeps data */
 	return code_to_errno(sqlite3_exec(p->db, "VACUUM", NULL, NULL, NULL));
 }

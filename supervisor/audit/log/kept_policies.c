@@ -1,11 +1,12 @@
 /*
- * The policies that were in force, beside the log: policies/DIGEST.kennel is a text
- * as it was read, policies/ID.sealed what was enforced, without its signatures.
+ * The policies that were in force, next to the log: policies/DIGEST.kennel is a
+ * policy text as it was read, policies/ID.sealed the compiled policy without its
+ * signatures.
  *
- * They are no part of the log.  A file's name is the SHA-256 of its bytes, which the
- * records say too, so that a file that lies is seen and one that is missing breaks
- * nothing.  A policy holds names of secrets and no value of one: what stands here is
- * no more secret than the records beside it.
+ * They are not part of the log. A file's name is the SHA-256 of its bytes, which the
+ * records also contain. So a falsified file is detected, and a missing one breaks no
+ * proof. A policy holds names of secrets, never values: these files are no more
+ * secret than the records.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -20,7 +21,7 @@
 #include "supervisor/audit/log/kept_policies.h"
 
 #define FOLDER "policies"
-#define NEW    ".new" /* and a pid */
+#define NEW    ".new" /* followed by a pid */
 
 static const char *const suffix[] = {
     [POLICIES_TEXT] = ".kennel",
@@ -58,7 +59,7 @@ open_folder(const char *log_dir, bool make, int *ret)
 	return r;
 }
 
-/* ---- each file of the folder ------------------------------------------------------- */
+/* ---- iterate over the directory ---------------------------------------------------- */
 
 typedef int file_fn(void *arg, int dir, const char *name, const struct stat *);
 
@@ -85,7 +86,7 @@ each_file(int dir, file_fn *see, void *arg)
 	return r;
 }
 
-/* ---- keep ---------------------------------------------------------------------------- */
+/* ---- put ----------------------------------------------------------------------------- */
 
 struct room {
 	size_t files;
@@ -104,8 +105,8 @@ count_file(void *arg, int dir, const char *name, const struct stat *st)
 	return 0;
 }
 
-/* Nothing that is there gives way to what is new: a flood of policies must not push
- * out the one that it follows. */
+/* Existing files are never removed to make room: a flood of policies must not push
+ * out the one in force before it. */
 static int
 has_room(int dir, size_t len)
 {
@@ -117,8 +118,8 @@ has_room(int dir, size_t len)
 	return r;
 }
 
-/* Whole or not at all.  A crash of the machine may leave less of it, or zeros: then
- * the next start writes it again. */
+/* Writes the file atomically with respect to other processes. A crash of the machine
+ * may leave it short or zeroed; the next start then writes it again. */
 static int
 write_file(int dir, const char *name, const void *bytes, size_t len)
 {
@@ -126,7 +127,7 @@ write_file(int dir, const char *name, const void *bytes, size_t len)
 	int fd, r;
 
 	(void)snprintf(new, sizeof(new), NEW "-%ld", (long)getpid());
-	(void)unlinkat(dir, new, 0); /* of a pid that came again */
+	(void)unlinkat(dir, new, 0); /* left by an earlier process with the same pid */
 	/* early: unlinkat openat write renameat getpid */
 	fd = openat(dir, new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
@@ -136,11 +137,12 @@ write_file(int dir, const char *name, const void *bytes, size_t len)
 	if (r == 0 && renameat(dir, new, dir, name) < 0)
 		r = -errno;
 	if (r < 0)
-		(void)unlinkat(dir, new, 0); /* what stays is counted, and pruned */
+		(void)unlinkat(dir, new, 0); /* if it stays, it is counted and pruned */
 	return r;
 }
 
-/* It is there, to the byte: else a record would say "kept" of something else. */
+/* True if the file has exactly these bytes. Otherwise a record would claim to keep
+ * something else. */
 static bool
 is_kept(int dir, const char *name, const void *bytes, size_t len)
 {
@@ -175,7 +177,7 @@ policies_keep(const char *log_dir, enum policies_form form,
 	/* early: newfstatat utimensat */
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
 	    (uint64_t)st.st_size == len && is_kept(dir, name, bytes, len))
-		/* its time is that of its last use, for prune; no more depends on it */
+		/* mtime is the time of last use, for prune only */
 		(void)utimensat(dir, name, NULL, AT_SYMLINK_NOFOLLOW);
 	else {
 		r = has_room(dir, len);
@@ -186,7 +188,7 @@ policies_keep(const char *log_dir, enum policies_form form,
 	return r;
 }
 
-/* ---- give ------------------------------------------------------------------------------ */
+/* ---- get ------------------------------------------------------------------------------- */
 
 int
 policies_get(const char *log_dir, enum policies_form form,

@@ -1,6 +1,6 @@
 /*
- * The policies that were in force, kept beside the log (docs/FORMAT.audit, "Policies"),
- * by the digests that the records have of them.
+ * The policies that were in force, kept next to the log (docs/FORMAT.audit,
+ * "Policies") by the digests that the records contain.
  */
 #ifndef KENNEL_SUPERVISOR_AUDIT_POLICIES_H
 #define KENNEL_SUPERVISOR_AUDIT_POLICIES_H
@@ -10,32 +10,32 @@
 
 #include "supervisor/audit/audit.h"
 
-#define POLICIES_LEN_MAX (16u << 20)           /* bytes of one; a text has no more */
-#define POLICIES_MAX     4096                  /* of them are kept, */
-#define POLICIES_BYTES   ((uint64_t)512 << 20) /* of so many bytes */
+#define POLICIES_LEN_MAX (16u << 20)           /* bytes of one, also of a text */
+#define POLICIES_MAX     4096                  /* number of files kept, */
+#define POLICIES_BYTES   ((uint64_t)512 << 20) /* and their total size */
 #define POLICIES_NAME    (2 * CHAIN_HASH_LEN + 8)
 
 enum policies_form {
 	POLICIES_TEXT,   /* by its SHA-256 */
-	POLICIES_SEALED, /* without signatures: by the policy's id, which is the same */
+	POLICIES_SEALED, /* without signatures; by the policy's id, its SHA-256 */
 };
 
 /* "DIGEST.kennel", "ID.sealed". */
 void policies_name(
     enum policies_form, const uint8_t digest[CHAIN_HASH_LEN], char ret[POLICIES_NAME]);
 
-/* The bytes, whose digest this is, are in force now.  0; -EMSGSIZE, -ENOSPC: not
- * kept, as too much is already; -errno. */
+/* Keeps the bytes with this digest, which are now in force. Returns 0; -EMSGSIZE or
+ * -ENOSPC: not kept, because too much is kept already; -errno. */
 int policies_keep(const char *log_dir, enum policies_form,
     const uint8_t digest[CHAIN_HASH_LEN], const void *, size_t);
-/* The bytes with this digest, malloc'ed, a NUL behind them; checked.  -ENOENT: never
- * kept, or removed; -EBADMSG: what lies there is something else. */
+/* Returns the bytes with this digest, checked and followed by a NUL; the caller frees
+ * them. -ENOENT: never kept, or removed; -EBADMSG: the stored bytes do not match. */
 int policies_get(const char *log_dir, enum policies_form,
     const uint8_t digest[CHAIN_HASH_LEN], char **ret, size_t *ret_len);
-/* Removes those that nobody started with since this time. */
+/* Removes policies that no server started with since this time. */
 int policies_prune(const char *log_dir, uint64_t before_ns, uint64_t *ret_n);
 
-/* policies_run.c */
+/* verb_policy_text.c */
 int policy_text_main(int argc, char **argv);
 int prune_policies_main(int argc, char **argv);
 

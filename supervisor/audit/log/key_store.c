@@ -1,16 +1,16 @@
 /*
- * The keys at rest: files of the log's folder, mode 0600, never in the database
- * (its write-ahead log and its free pages keep what was overwritten).
+ * Secret keys at rest: files in the log directory, mode 0600. They are never in the
+ * database, because its write-ahead log and free pages keep overwritten data.
  *
- * Process: kennel-recorder.  Must never let a key of an epoch that has ended
- * stand in the file, or a new one be used before it is in it.
+ * Process: kennel-recorder. Must never: leave the key of an ended epoch in the file,
+ * or use a new key before it is on disk.
  *
  *	audit.key	two slots of 64 bytes, overwritten in place:
  *			seed (32), epoch (8, little-endian), check (24)
  *	origin.key	one such slot, its epoch all ones
  *
- * check is the head of SHA-256 over what stands before it: a torn write is no
- * key.  A slot of zeros is empty.
+ * check is the first 24 bytes of SHA-256 over the bytes before it, so that a torn
+ * write is not taken for a key. A slot of zeros is empty.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -63,7 +63,7 @@ slot_open(int log_dir, int *ret_fd)
 	int fd = -1, r;
 
 	r = open_file(log_dir, SLOT_NAME, O_CREAT, &fd);
-	/* its size never changes again: blocks are overwritten where they are */
+	/* the size never changes again, so blocks are overwritten in place */
 	if (r == 0 && ftruncate(fd, (off_t)SLOTS * SLOT_LEN) < 0)
 		r = -errno;
 	if (r == 0 && fsync(fd) < 0)
@@ -132,7 +132,7 @@ slot_wipe(int fd, int slot)
 	return put(fd, slot, zero);
 }
 
-/* A file of one slot. */
+/* Reads, or creates, a file of one slot. */
 static int
 take_key(int fd, bool make, struct key **ret)
 {

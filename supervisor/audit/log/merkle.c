@@ -1,10 +1,10 @@
 /*
- * RFC 6962 section 2.1: hashes of leaves and of inner nodes, and the right
- * edge of the tree, from which every root follows.
+ * Merkle tree of RFC 6962, section 2.1: hashes of leaves and of inner nodes, and the
+ * right edge of the tree, from which every root is computed.
  *
- * The edge holds one hash per bit that is set in the size: edge[l] is the root
- * of the full subtree of 2^l leaves that stands there.  Appending is binary
- * addition, the carry being the node hash.
+ * The edge has one hash per bit that is set in the size: edge[l] is the root of the
+ * full subtree of 2^l leaves at that place. Appending works like binary addition; the
+ * carry is the node hash.
  */
 #include <sodium.h>
 #include <stdatomic.h>
@@ -13,14 +13,14 @@
 #include "shim/base/sha256.h"
 #include "supervisor/audit/log/inside.h"
 
-/* What keeps a leaf from passing for a node, and the other way round. */
+/* Prefixes that keep a leaf from being taken for a node, and the reverse. */
 enum { TAG_LEAF = 0x00, TAG_NODE = 0x01 };
 
 enum answer { UNKNOWN, FAST, SLOW };
 static _Atomic enum answer known;
 
-/* Does the processor's own SHA-256 say what libsodium says, with a tag and without,
- * short and long? */
+/* Compares the fast SHA-256 of this processor with libsodium's, with and without a
+ * tag, for short and long input. */
 static __attribute__((noinline)) bool
 compare_once(void)
 {
@@ -41,8 +41,7 @@ compare_once(void)
 	return known == FAST;
 }
 
-/* In line: asked for every hash, and what only the first time needs is zeroed only
- * then. */
+/* Inline, because every hash calls it. */
 static inline bool
 is_fast(void)
 {

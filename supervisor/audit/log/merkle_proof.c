@@ -1,9 +1,9 @@
 /*
- * Proofs of the tree (RFC 9162, sections 2.1.3 and 2.1.4): that a record is in
- * it, that one tree is the head of another, made and checked; and the text of a
+ * Merkle proofs (RFC 9162, sections 2.1.3 and 2.1.4), made and checked: that a record
+ * is in a tree, and that one tree is a prefix of another. Also the text form of a
  * proof.
  *
- * Checking runs on text that nobody vouches for, and allocates nothing.
+ * Checking runs on untrusted text and allocates nothing.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -48,8 +48,8 @@ path_root(const struct hashes *h, uint64_t from, uint64_t to, uint8_t ret[CHAIN_
 		chain_digest("", 0, ret);
 		return 0;
 	}
-	/* full subtrees from the left, each as large as may be; from is a multiple
-	 * of the first's size, since the splits of RFC 9162 are powers of two */
+	/* full subtrees from the left, each as large as possible; from is a multiple
+	 * of the first one's size, because RFC 9162 splits at powers of two */
 	while (r == 0 && from < to) {
 		uint64_t k = 1;
 
@@ -203,7 +203,7 @@ path_consistent(const struct path *path, uint64_t old,
 	       memcmp(sr, root, CHAIN_HASH_LEN) == 0;
 }
 
-/* ---- as text ----------------------------------------------------------------------- */
+/* ---- text form --------------------------------------------------------------------- */
 
 size_t
 proof_put(const struct proof *proof, const char *note, char *out, size_t cap)
@@ -237,7 +237,8 @@ line(struct span *rest, struct span *ret)
 	return true;
 }
 
-/* The line behind a word, or false. */
+/* Stores the rest of the line after a keyword; false if the line has another
+ * keyword. */
 static bool
 worded(struct span one, const char *word, struct span *ret)
 {
@@ -293,7 +294,7 @@ proof_included(const struct proof *proof, const uint8_t leaf[CHAIN_HASH_LEN],
 	return path_included(&proof->path, leaf, proof->index, cp->size, cp->root);
 }
 
-/* ---- what a witness is asked ------------------------------------------------- */
+/* ---- requests to a witness --------------------------------------------------- */
 
 int
 witness_parse(const void *bytes, size_t len, uint64_t *ret_old, struct path *ret_path,

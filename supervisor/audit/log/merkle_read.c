@@ -1,9 +1,9 @@
 /*
- * The tree of a log as it lies in its files: the hash of any full subtree, from
- * the tiles of all segments and, to the right of them, from the records.
+ * Reads the Merkle tree of a log from its files: the hash of any full subtree, from
+ * the tiles of all segments and, right of them, from the records.
  *
- * Runs in kennel, on a log that nobody vouches for: whoever makes a proof of
- * these hashes checks it against a signed checkpoint before it is shown.
+ * Runs in kennel on an untrusted log. A caller that makes a proof from these hashes
+ * checks the proof against a signed checkpoint before showing it.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -41,8 +41,8 @@ add(struct logtree *t, const char *folder, const char *name)
 	return 0;
 }
 
-/* The closed files before the live one, which is open: one that was full since is
- * the live one still. */
+/* Lists the closed files before the live one, which is already open. A file that was
+ * closed since then still counts as the live one. */
 static int
 list(struct logtree *t, const char *folder)
 {
@@ -58,7 +58,7 @@ list(struct logtree *t, const char *folder)
 		    strtoull(e->d_name + 6, NULL, 10) < live)
 			r = add(t, folder, e->d_name);
 	}
-	(void)closedir(dir); /* only read */
+	(void)closedir(dir); /* read-only */
 	qsort(t->segment, t->segment_n, sizeof(t->segment[0]), by_base);
 	return r;
 }
@@ -88,7 +88,7 @@ open_segment(struct logtree *t, struct logtree_segment *s)
 	return 0;
 }
 
-/* The live file says where it begins. */
+/* Reads from the live file where it begins. */
 static int
 live_base(struct logtree *t)
 {
@@ -107,7 +107,7 @@ live_base(struct logtree *t)
 	return r;
 }
 
-/* Where a record or the end of a tile lies; opened. */
+/* Finds and opens the segment that holds this record, or the last record of a tile. */
 static int
 segment_of(struct logtree *t, uint64_t idx, struct logtree_segment **ret)
 {
@@ -127,7 +127,7 @@ segment_of(struct logtree *t, uint64_t idx, struct logtree_segment **ret)
 
 /* ---- hashes ---------------------------------------------------------------------- */
 
-/* A whole tile: 0, -ENOENT. */
+/* Reads a whole tile: 0, -ENOENT. */
 static int
 get_tile(struct logtree_segment *at, unsigned int level, uint64_t n, uint8_t *ret)
 {
@@ -145,8 +145,8 @@ get_tile(struct logtree_segment *at, unsigned int level, uint64_t n, uint8_t *re
 	return r;
 }
 
-/* The roots of `count` tiles from number n on, side by side.  In a row: to look one
- * up, SQLite reads whole tiles on the way. */
+/* Reads the roots of `count` tiles, from number n on. In one query, because SQLite
+ * reads whole tiles to find a single root. */
 static int
 get_roots(struct logtree_segment *at, unsigned int level, uint64_t n, uint64_t count,
     uint8_t *ret)
@@ -211,13 +211,13 @@ logtree_tile(
 	struct logtree_segment *s = &t->segment[t->segment_n - 1];
 	int r = 0;
 
-	/* tiles of leaves lie where they became full; the others also in the live
-	 * file (docs/FORMAT.audit) */
+	/* a tile of leaves is in the file where it became full; the others are also
+	 * in the live file (docs/FORMAT.audit) */
 	if (level == 0 && width == TILE_WIDTH)
 		r = segment_of(t, n * TILE_WIDTH + TILE_WIDTH - 1, &s);
 	if (r == 0 && width == TILE_WIDTH)
 		return get_tile(s, level, n, ret);
-	/* one that is not full: roots of the tiles below it, or leaves */
+	/* a partial tile: roots of the tiles below it, or leaves */
 	if (r == 0 && level > 0)
 		return get_roots(s, level - 1, n * TILE_WIDTH, width, ret);
 	for (uint64_t i = 0; r == 0 && i < width; i++)
@@ -225,7 +225,8 @@ logtree_tile(
 	return r;
 }
 
-/* The tile at hand; the rightmost ones as wide as the tree lets them be. */
+/* Loads this tile as the current one; the rightmost tile has only the tree's
+ * entries. */
 static int
 turn_to(struct logtree *t, unsigned int level, uint64_t n)
 {
@@ -272,8 +273,8 @@ logtree_hashes(struct logtree *t)
 
 /* ---- opening ----------------------------------------------------------------------- */
 
-/* The last checkpoint, or the one of this size: signed by the log's own key, and
- * of the tree that lies here. */
+/* Finds the last checkpoint, or the one with this size; checks that the log's own key
+ * signed it and that it matches this tree. */
 static int
 find_checkpoint(struct logtree *t, uint64_t size)
 {

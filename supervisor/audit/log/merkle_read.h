@@ -1,11 +1,11 @@
 /*
- * The tree of a log as it lies in its files, and the verbs that show it.
+ * Reading the Merkle tree of a log from its files, and the verbs that use it.
  *
- *	logtree.c	any hash of it
+ *	merkle_read.c	any hash of the tree
  *	prove.c		"kennel audit prove", "verify-proof"
- *	tiles.c		"kennel audit tiles": the layout that C2SP's readers know
+ *	export_tiles.c	"kennel audit tiles": the C2SP tlog-tiles layout
  *	witness.c	"kennel audit witness"
- *	keep.c		"kennel audit prune", "rotate"
+ *	prune.c		"kennel audit prune", "rotate"
  */
 #ifndef KENNEL_SUPERVISOR_AUDIT_LOGTREE_H
 #define KENNEL_SUPERVISOR_AUDIT_LOGTREE_H
@@ -26,7 +26,7 @@ struct logtree_segment {
 struct logtree {
 	struct logtree_segment segment[LOGTREE_SEGMENTS_MAX]; /* oldest first */
 	size_t segment_n;
-	uint64_t size; /* as the checkpoint says */
+	uint64_t size; /* from the checkpoint */
 	struct checkpoint cp;
 	char note[NOTE_MAX];
 	char why[AUDIT_WHY_MAX];
@@ -37,9 +37,9 @@ struct logtree {
 };
 
 /*
- * The log in this folder, at its last checkpoint or (size > 0) at the one of that
- * size.  0; -ENOENT: no log, or no such checkpoint; -EBADMSG: it is not the tree
- * that its checkpoint says.
+ * Opens the log in this directory, at its last checkpoint or (size > 0) at the one of
+ * that size. Returns 0; -ENOENT: no log, or no such checkpoint; -EBADMSG: the tree
+ * does not match its checkpoint.
  */
 int logtree_open(const char *folder, uint64_t size, struct logtree **ret);
 void logtree_close(struct logtree *);
@@ -49,14 +49,14 @@ int logtree_tile(
     struct logtree *, unsigned int level, uint64_t n, uint64_t width, uint8_t *ret);
 int logtree_body(struct logtree *, uint64_t idx, void *out, size_t cap, size_t *ret_len);
 
-/* The tree as a folder of files (C2SP tlog-tiles), at its last checkpoint.  The
- * folder is made.  Also for "export --format tiles". */
+/* Writes the tree as a directory of files (C2SP tlog-tiles) at its last checkpoint;
+ * creates the directory. Also used by "export --format tiles". */
 int audit_tiles(const char *log_dir, const char *out_dir, uint64_t *ret_size);
 
-/* The tlog-proof of a record, its leaf in it: its length. */
+/* Makes the tlog-proof of a record, including its leaf; *ret is its length. */
 int prove_make(struct logtree *, uint64_t idx, char *out, size_t cap, size_t *ret_len);
 
-/* An auditor's record, on disk when this returns. */
+/* Records an action of an auditor; returns after it is on disk. */
 struct event;
 int audit_record(const struct event *);
 

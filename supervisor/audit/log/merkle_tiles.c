@@ -1,12 +1,12 @@
 /*
- * The tree in tiles of 256 hashes (C2SP tlog-tiles): the right edge that grows,
+ * The Merkle tree in tiles of 256 hashes (C2SP tlog-tiles): the growing right edge,
  * and the tiles that it completes.
  *
- * A tile (level, n) holds the roots of the full subtrees of 256^level leaves
- * with the numbers 256 n to 256 n + 255, side by side; level 0 holds leaves.
- * Full tiles never change and are kept.  What stands to the right of the last
- * full tile of each level is in memory, and can be had again from the records
- * and from the roots of the tiles one level below.
+ * Tile (level, n) holds the roots of the full subtrees of 256^level leaves with the
+ * numbers 256 n to 256 n + 255, in order; level 0 holds leaves. Full tiles never
+ * change and are stored. The entries right of the last full tile of each level are in
+ * memory; they can be computed again from the records and from the roots of the tiles
+ * one level below.
  */
 #include <string.h>
 

@@ -1,35 +1,36 @@
 /*
- * A log opened by somebody who does not trust it: nothing is written, not even
- * SQLite's own side files, and nothing that the file says about itself is
- * believed before schema.c has compared it.
+ * Opens a log without trusting it: writes nothing, not even SQLite's own side files
+ * (readonly_vfs.c), and believes nothing that the file states about itself until
+ * schema.c has compared it.
  *
- * Three ways in, by what lies beside the database:
+ * The files next to the database select one of three ways:
  *	a write-ahead log and its index	a recorder runs, or was killed: read both,
- *					with SQLite's locks
- *	a write-ahead log alone		a copy: its index is rebuilt in memory, by
- *					kennel-verify alone, whose SQLite cannot
- *					fold the one into the other
- *	neither				the database stands alone: no locks; the
- *					caller asks afterwards whether it changed
+ *					with SQLite's locks; an index without a
+ *					holder is rebuilt in memory
+ *	a write-ahead log alone		a copy: its index is built in memory
+ *	neither				the database alone: no locks; the caller
+ *					checks afterwards whether it changed
+ *
+ * A symbolic link, a rollback journal, or a write-ahead log without a valid head is
+ * refused, because no recorder leaves one. SQLite would follow the first, play the
+ * second back into the database, and retry for minutes over the third.
  */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "shim/base/fd.h"
+#include "shim/base/loop.h"
 #include "supervisor/audit/log/inside.h"
 
-/* A write-ahead log of a header alone holds nothing (a full disk leaves one), and
- * over it SQLite goes round for minutes where it may not write an index. */
-#define WAL_HEADER 32
-#define TRIES      50
-#define PAUSE_NS   10000000
+#define PAUSE_NS 10000000
 
 static const struct {
 	int id, most;
@@ -44,21 +45,28 @@ static const struct {
     {SQLITE_LIMIT_WORKER_THREADS, 0},
 };
 
+static uint64_t
+mtime_of(const struct stat *st)
+{
+	return (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec;
+}
+
 static bool
-beside(const char *path, const char *suffix, off_t *ret_size)
+beside(const char *path, const char *suffix, struct stamp *ret)
 {
 	char name[AUDIT_PATH_MAX + 8];
 	struct stat st;
 
 	(void)snprintf(name, sizeof(name), "%s%s", path, suffix);
+	*ret = (struct stamp){0};
 	/* syscalls: newfstatat stat lstat */
-	if (stat(name, &st) < 0)
+	if (lstat(name, &st) < 0)
 		return false;
-	*ret_size = st.st_size;
+	*ret = (struct stamp){(uint64_t)st.st_size, mtime_of(&st)};
 	return true;
 }
 
-/* The path as a URI says it: whatever is not plain is escaped. */
+/* Writes the path as a URI; escapes every character that is not plain. */
 static void
 put_uri(char *out, size_t cap, const char *path, const char *options)
 {
@@ -77,6 +85,7 @@ static int
 harden(sqlite3 *db)
 {
 	(void)sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	(void)sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	(void)sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	(void)sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
 	(void)sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
@@ -88,37 +97,37 @@ harden(sqlite3 *db)
 	    NULL, NULL, NULL);
 }
 
-static uint64_t
-mtime_of(const struct stat *st)
-{
-	return (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec;
-}
-
-/* One try: an SQLite result code. */
+/* One attempt. Returns an SQLite result code; stores an errno of the write-ahead log
+ * (as 0 < -errno) in *ret_r. */
 static int
-open_once(struct reader *reader)
+open_once(struct reader *reader, uint64_t until, char *why, int *ret_r)
 {
 	char uri[3 * AUDIT_PATH_MAX + 64];
-	off_t wal_size = 0, shm_size;
-	bool wal = beside(reader->path, "-wal", &wal_size) && wal_size > WAL_HEADER;
-	bool shm = beside(reader->path, "-shm", &shm_size);
+	const char *vfs = reader_vfs(reader->view, until);
+	struct stamp shm_stamp;
+	bool shm = beside(reader->path, "-shm", &shm_stamp);
 	struct stat st;
 	int r;
 
-	if (fstat(reader->fd, &st) < 0)
+	(void)beside(reader->path, "-wal", &reader->wal_stamp);
+	r = wal_check_head(reader->path, why);
+	/* zeros hold no commit: a power failure leaves them */
+	reader->wal = r == 0;
+	*ret_r = r == -ENOENT || r == -ENODATA ? 0 : r;
+	if (*ret_r < 0 || vfs == NULL || fstat(reader->fd, &st) < 0)
 		return SQLITE_CANTOPEN;
 	reader->size = (uint64_t)st.st_size;
 	reader->mtime_ns = mtime_of(&st);
-	reader->still = !(wal && shm);
-	reader->alone = wal && !shm;
-	put_uri(uri, sizeof(uri), reader->path, !wal ? "immutable=1" : "readonly_shm=1");
+	reader->alone = reader->wal && !shm;
+	put_uri(uri, sizeof(uri), reader->path,
+	    !reader->wal ? "immutable=1" : "readonly_shm=1");
 	r = sqlite3_open_v2(uri, &reader->db,
 	    SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_PRIVATECACHE |
-		SQLITE_OPEN_NOMUTEX, /* one thread for each */
-	    NULL);
-	/* without an index on disk: rebuilt in memory, which only the sole
-	 * user of a file may do; said before anything is read */
-	if (r == SQLITE_OK && wal && !shm)
+		SQLITE_OPEN_NOMUTEX, /* one thread per connection */
+	    vfs);
+	/* without an index on disk, SQLite rebuilds it in memory, which requires
+	 * exclusive locking mode; set it before the first read */
+	if (r == SQLITE_OK && reader->alone)
 		r = sqlite3_exec(
 		    reader->db, "PRAGMA locking_mode=EXCLUSIVE", NULL, NULL, NULL);
 	if (r == SQLITE_OK)
@@ -126,10 +135,11 @@ open_once(struct reader *reader)
 	if (r == SQLITE_OK)
 		r = sqlite3_exec(reader->db, "BEGIN; SELECT count(*) FROM sqlite_schema",
 		    NULL, NULL, NULL);
+	reader->still = !reader->view->live;
 	return r;
 }
 
-/* Codes that a recorder which starts or ends just now may cause. */
+/* True for codes that a recorder which is starting or ending may cause for a moment. */
 static bool
 may_pass(int code)
 {
@@ -139,7 +149,7 @@ may_pass(int code)
 	       code == SQLITE_LOCKED;
 }
 
-/* The recorder begins another file, and has not given it its name yet. */
+/* True if the recorder is beginning another file and has not renamed it yet. */
 static bool
 is_renamed(const char *path)
 {
@@ -149,92 +159,141 @@ is_renamed(const char *path)
 	if (n < live || strcmp(path + n - live, AUDIT_DB_NAME) != 0)
 		return false;
 	(void)snprintf(next, sizeof(next), "%.*s%s", (int)(n - live), path, "audit.new");
-	return access(next, F_OK) == 0; /* syscalls: access faccessat faccessat2 */
+	return access(next, F_OK) == 0;
 }
 
-/* What was opened is what has this name still: else its write-ahead log may be
- * that of the next file. */
+/* True if the path still names the opened file. Otherwise its write-ahead log may
+ * belong to the next file. */
 static bool
 is_same(const char *path, const struct stat *opened)
 {
 	struct stat st;
 
-	return stat(path, &st) == 0 && st.st_ino == opened->st_ino &&
+	return lstat(path, &st) == 0 && st.st_ino == opened->st_ino &&
 	       st.st_dev == opened->st_dev;
 }
 
-/* O_PATH: closing a descriptor that could read would take from this process every
- * lock that it has on the file, another reader's too, and who writes the log would
- * fold it under that one's eyes. */
+/* Opens with O_PATH: closing a readable descriptor would drop every lock of this
+ * process on the file, including another reader's. The recorder could then checkpoint
+ * the log under that reader. */
 static int
-hold(struct reader *reader, struct stat *ret_st)
+hold(struct reader *reader, struct stat *ret_st, char *why)
 {
+	struct stamp stamp;
 	int r = 0;
 
-	if (access(reader->path, R_OK) < 0)
-		return -errno;
-	/* syscalls: openat */
-	reader->fd = open(reader->path, O_PATH | O_CLOEXEC);
-	if (reader->fd < 0)
-		return -errno;
-	if (fstat(reader->fd, ret_st) < 0) {
+	/* syscalls: openat access faccessat faccessat2 */
+	reader->fd = open(reader->path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (reader->fd < 0 || fstat(reader->fd, ret_st) < 0) {
 		r = -errno;
 		fd_close(&reader->fd);
+		(void)snprintf(why, AUDIT_WHY_MAX, "%s", strerror(-r));
+		return r;
 	}
+	if (!S_ISREG(ret_st->st_mode)) {
+		(void)snprintf(why, AUDIT_WHY_MAX, "%s",
+		    S_ISLNK(ret_st->st_mode) ? "it is a symbolic link; name its target"
+					     : "it is not a regular file");
+		r = -EBADMSG;
+	} else if (ret_st->st_size > WAL_PAGE &&
+		   beside(reader->path, "-journal", &stamp)) {
+		/* a journal exists briefly while the first page is written */
+		(void)snprintf(why, AUDIT_WHY_MAX,
+		    "there is a rollback journal next to it, which kennel-recorder never "
+		    "leaves");
+		r = -EBADMSG;
+	} else if (access(reader->path, R_OK) < 0) {
+		r = -errno;
+		(void)snprintf(why, AUDIT_WHY_MAX, "%s", strerror(-r));
+	}
+	if (r < 0)
+		fd_close(&reader->fd);
 	return r;
+}
+
+/* Returns a result code, or sets *ret_r for an error that a retry cannot fix. */
+static int
+try_once(struct reader *reader, uint64_t until, char *why, int *ret_r)
+{
+	struct stat st = {0};
+	int code, r = hold(reader, &st, why);
+
+	*ret_r = r == -ENOENT && is_renamed(reader->path) ? 0 : r;
+	if (r < 0)
+		return SQLITE_CANTOPEN;
+	reader->view = calloc(1, sizeof(*reader->view));
+	if (reader->view == NULL) {
+		*ret_r = -ENOMEM;
+		return SQLITE_NOMEM;
+	}
+	code = open_once(reader, until, why, ret_r);
+	if (*ret_r < 0)
+		return code;
+	if (code == SQLITE_OK && is_same(reader->path, &st))
+		return SQLITE_OK;
+	(void)snprintf(why, AUDIT_WHY_MAX, "%s", sqlite3_errmsg(reader->db));
+	if (code != SQLITE_OK && !may_pass(code))
+		*ret_r = (code & 0xff) == SQLITE_NOTADB || (code & 0xff) == SQLITE_CORRUPT
+			     ? -EBADMSG
+			     : -EIO;
+	return code == SQLITE_OK ? SQLITE_BUSY : code;
 }
 
 int
 reader_open(const char *path, struct reader *ret, char why[AUDIT_WHY_MAX])
 {
+	uint64_t until = loop_now() + READER_OPEN_NS; /* syscalls: clock_gettime */
 	struct timespec pause = {.tv_nsec = PAUSE_NS};
 	struct reader reader = {.fd = -1};
-	struct stat st = {0};
-	int code = SQLITE_CANTOPEN;
+	char last[AUDIT_WHY_MAX];
+	int code, r;
 
 	if ((size_t)snprintf(reader.path, sizeof(reader.path), "%s", path) >=
 	    sizeof(reader.path))
 		return -ENAMETOOLONG;
-	for (int i = 0; i < TRIES; i++) {
-		int r = hold(&reader, &st);
-
-		if (r < 0 && !(r == -ENOENT && is_renamed(path))) {
-			(void)snprintf(why, AUDIT_WHY_MAX, "%s", strerror(-r));
-			return r;
-		}
-		if (r == 0 && !S_ISREG(st.st_mode))
-			break;
-		code = r == 0 ? open_once(&reader) : SQLITE_CANTOPEN;
-		if (code == SQLITE_OK && is_same(path, &st)) {
+	do {
+		code = try_once(&reader, until, why, &r);
+		if (code == SQLITE_OK && r == 0) {
 			*ret = reader;
+			(void)reader_vfs(NULL, 0);
 			return 0;
 		}
-		(void)snprintf(why, AUDIT_WHY_MAX, "%s", sqlite3_errmsg(reader.db));
 		reader_close(&reader);
-		if (code != SQLITE_OK && !may_pass(code))
-			break;
-		(void)nanosleep(&pause, NULL); /* syscalls: nanosleep clock_nanosleep */
-	}
-	fd_close(&reader.fd);
-	return (code & 0xff) == SQLITE_NOTADB || (code & 0xff) == SQLITE_CORRUPT
-		   ? -EBADMSG
-		   : -EIO;
+		if (r == 0)
+			/* syscalls: nanosleep clock_nanosleep */
+			(void)nanosleep(&pause, NULL);
+	} while (r == 0 && loop_now() < until);
+	(void)reader_vfs(NULL, 0);
+	if (r < 0)
+		return r;
+	(void)snprintf(last, sizeof(last), "%s", why);
+	(void)snprintf(why, AUDIT_WHY_MAX, "it could not be opened within %d s: %.200s",
+	    (int)(READER_OPEN_NS / 1000000000), last);
+	return -ETIME;
 }
 
 bool
 reader_changed(const struct reader *reader)
 {
+	struct stamp wal;
 	struct stat st;
 
-	return reader->still &&
-	       (fstat(reader->fd, &st) < 0 || (uint64_t)st.st_size != reader->size ||
-		   mtime_of(&st) != reader->mtime_ns);
+	if (!reader->still)
+		return false;
+	(void)beside(reader->path, "-wal", &wal);
+	return fstat(reader->fd, &st) < 0 || (uint64_t)st.st_size != reader->size ||
+	       mtime_of(&st) != reader->mtime_ns ||
+	       memcmp(&wal, &reader->wal_stamp, sizeof(wal)) != 0;
 }
 
 void
 reader_close(struct reader *reader)
 {
-	(void)sqlite3_close(reader->db); /* statements were finalized before */
+	(void)sqlite3_close(reader->db); /* all statements are finalized */
 	reader->db = NULL;
+	if (reader->view != NULL)
+		free(reader->view->seen);
+	free(reader->view);
+	reader->view = NULL;
 	fd_close(&reader->fd);
 }

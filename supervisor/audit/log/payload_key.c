@@ -1,9 +1,10 @@
 /*
- * The key of kept payloads: one file beside the log, read into locked memory.
+ * The key of kept payloads: a file of its own next to the log, read into locked
+ * memory.
  *
- * Whoever may read the folder may read both; the key is a file of its own so that
- * the log can be copied, shipped and shown without what was said, and so that one
- * file taken away takes all of it away.
+ * A user who may read the directory may read both. The key is separate so that the
+ * log can be copied, shipped and shown without the payloads, and so that deleting
+ * this one file makes all of them unreadable.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +31,7 @@ struct payload_key {
 static int
 make_key(int log_dir, struct payload_key *key)
 {
-	/* never half a key under its name: written aside, then renamed */
+	/* written under another name, then renamed: the key file is never incomplete */
 	static const char aside[] = KEY_NAME ".new";
 	int fd, r = 0;
 
@@ -47,7 +48,7 @@ make_key(int log_dir, struct payload_key *key)
 	if (r == 0 && renameat(log_dir, aside, log_dir, KEY_NAME) < 0)
 		r = -errno;
 	if (r < 0)
-		(void)unlinkat(log_dir, aside, 0); /* it may not be there */
+		(void)unlinkat(log_dir, aside, 0); /* it may not exist */
 	return r;
 }
 

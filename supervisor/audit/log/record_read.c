@@ -1,6 +1,6 @@
 /*
- * A record's bytes taken apart: exactly the grammar that body.c writes, and
- * nothing else.  Runs on bytes that nobody vouches for; allocates nothing.
+ * Parses the bytes of a record: exactly the grammar that record_write.c writes. Runs
+ * on untrusted bytes; allocates nothing.
  */
 #include <errno.h>
 #include <string.h>
@@ -46,7 +46,7 @@ take_bytes(struct cursor *c, const char *literal, size_t n)
 	return true;
 }
 
-/* In line: how long the literal is, is known to the compiler. */
+/* Inline, so that the compiler knows the length of the literal. */
 static inline __attribute__((always_inline)) bool
 take(struct cursor *c, const char *literal)
 {
@@ -60,7 +60,7 @@ take_number(struct cursor *c)
 
 	while (peek(c) >= '0' && peek(c) <= '9')
 		c->off++;
-	/* no empty number, none that is too long, no leading zero */
+	/* reject an empty number, one with too many digits, and a leading zero */
 	if (c->off == from || c->off - from > 20)
 		return false;
 	return c->at[from] != '0' || c->off - from == 1;
@@ -74,7 +74,7 @@ hex_value(int c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Behind a backslash: a quote, a backslash, or u00xx with small digits. */
+/* After a backslash: a quote, a backslash, or u00xx with lower-case digits. */
 static bool
 take_escape(struct cursor *c)
 {
@@ -88,7 +88,7 @@ take_escape(struct cursor *c)
 	return true;
 }
 
-/* What does not stand for itself in a string. */
+/* Bytes that are not literal text inside a string. */
 static const bool no_text[256] = {
     [0 ... 0x1f] = true, ['"'] = true, ['\\'] = true, [0x7f] = true};
 
@@ -103,12 +103,12 @@ take_string(struct cursor *c)
 		while (c->off < c->len && !no_text[c->at[c->off]])
 			c->off++;
 		byte = peek(c);
-		if (byte < 0x20 || byte == 0x7f) /* the end too */
+		if (byte < 0x20 || byte == 0x7f) /* also the end */
 			return false;
 		c->off++;
 		if (byte == '"')
 			return true;
-		if (!take_escape(c)) /* behind a backslash: no other is left */
+		if (!take_escape(c)) /* a backslash: nothing else is left */
 			return false;
 	}
 }
@@ -231,7 +231,7 @@ scan_number(struct span raw, uint64_t *ret)
 	return true;
 }
 
-/* What the backslash at *at stands for; *at moves to the escape's last byte. */
+/* Decodes the escape at *at; moves *at to its last byte. */
 static int
 escaped(struct span raw, size_t *at)
 {
@@ -297,7 +297,7 @@ scan_next(struct span raw, size_t *at, struct span *ret)
 		*ret = raw;
 		return 1;
 	}
-	c.off += 1; /* the bracket, or the comma */
+	c.off += 1; /* the bracket or the comma */
 	from = c.off;
 	if (c.off >= c.len || !take_string(&c))
 		return 0;

@@ -1,10 +1,10 @@
 /*
- * An event as the one line of JSON that is stored and hashed.
+ * Writes an event as the one line of JSON that is stored and hashed.
  *
- * Runs in the recorder, on bytes that a writer sent: every string is made
- * UTF-8, control characters are escaped, and what does not fit is left out and
- * counted in "cut".  The keys stand in a fixed order, so that scan.c can read
- * the line back without a parser that forgives.
+ * Runs in the recorder, on bytes that a writer sent: every string becomes valid
+ * UTF-8, control characters are escaped, and what does not fit is omitted and counted
+ * in "cut". The keys have a fixed order, so that record_read.c can use a strict
+ * parser.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,10 +19,10 @@ struct field {
 	enum event_key key;
 	uint64_t number;
 	struct span text;
-	uint16_t next; /* of the same key, plus one; 0: none */
+	uint16_t next; /* index + 1 of the next field with this key; 0: none */
 };
 
-/* Which come first and last, by their key, plus one; 0: none. */
+/* Index + 1 of the first and last field of each key; 0: none. */
 struct keys {
 	uint16_t first[KEY_END], last[KEY_END];
 };
@@ -30,13 +30,13 @@ struct keys {
 struct line {
 	char *at;
 	size_t len, cap;
-	bool full; /* something did not fit: the caller goes back */
+	bool full; /* something did not fit: the caller rolls back */
 };
 
 /* ---- UTF-8 ---------------------------------------------------------------- */
 
-/* Length of the well-formed character at bytes[0..len), or 0 (RFC 3629: no
- * overlong forms, no surrogates, nothing above U+10FFFF). */
+/* Length of the well-formed character at bytes[0..len), or 0 (RFC 3629: no overlong
+ * forms, no surrogates, nothing above U+10FFFF). */
 static size_t
 utf8_len(const uint8_t *b, size_t len)
 {
@@ -71,7 +71,8 @@ utf8_len(const uint8_t *b, size_t len)
 	return 0;
 }
 
-/* How many bytes are ASCII and not NUL: eight at a time, then one by one. */
+/* Number of leading bytes that are ASCII and not NUL: eight at a time, then one by
+ * one. */
 static size_t
 ascii_run(const uint8_t *b, size_t len)
 {
@@ -153,7 +154,7 @@ put_number(struct line *line, uint64_t number)
 	put(line, digits + at, sizeof(digits) - at);
 }
 
-/* How many bytes at s stand as they are. */
+/* Number of bytes at s that need no escape. */
 static size_t
 plain_run(const char *s)
 {
@@ -176,7 +177,7 @@ plain_run(const char *s)
 	return n;
 }
 
-/* The string of UTF-8 text, in quotes. */
+/* Appends UTF-8 text as a quoted string. */
 static void
 put_string(struct line *line, const char *s)
 {
@@ -193,7 +194,7 @@ put_string(struct line *line, const char *s)
 			break;
 		c = (uint8_t)*s++;
 		if (c == 0xc2)
-			c = (uint8_t)*s++; /* the code point, as it happens */
+			c = (uint8_t)*s++; /* equals the code point */
 		if (c == '"' || c == '\\')
 			(void)snprintf(escape, sizeof(escape), "\\%c", c);
 		else
@@ -272,8 +273,8 @@ put_value(struct line *line, const struct field *field)
 	put_string(line, text);
 }
 
-/* All values of one key, from this number on, at the end of the line; 0 or how many
- * did not fit.  The first that did, or NULL. */
+/* Appends all values of one key, from this index on. Returns 0 or the number that did
+ * not fit; also the first value that did, or NULL. */
 static size_t
 put_field(struct line *line, enum event_key key, const struct field *field, size_t at,
     const struct field **ret_first)
@@ -307,8 +308,8 @@ put_field(struct line *line, enum event_key key, const struct field *field, size
 	return left_out;
 }
 
-/* The columns are copies of fields that stand in the body: what was left out
- * there must not stand in a column. */
+/* Copies fields of the body into columns. A field that was omitted from the body must
+ * not be in a column. */
 static void
 copy_column(struct record *rec, const struct field *field)
 {

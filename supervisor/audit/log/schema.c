@@ -1,7 +1,7 @@
 /*
- * The text of audit.db, byte for byte as SQLite keeps it: what the recorder
- * makes, and what everybody who reads a log compares with.  An index, a view or
- * a trigger that is not here could answer a question falsely.
+ * The schema of audit.db, byte for byte as SQLite stores it. The recorder creates it
+ * and every reader compares it. An index, view or trigger that is not here could make
+ * a query return false results.
  */
 #include <sqlite3.h>
 #include <stdio.h>
@@ -94,6 +94,6 @@ schema_differs(sqlite3 *db, char *name, size_t name_cap)
 		differs = "sqlite_schema";
 	if (differs == NULL && i < schema_rows)
 		differs = schema_row[i].name;
-	(void)sqlite3_finalize(s); /* its result was seen at the last step */
+	(void)sqlite3_finalize(s); /* the result was checked at the last step */
 	return differs;
 }

@@ -1,9 +1,9 @@
 /*
  * Ed25519 (RFC 8032) by libsodium: the keys that sign the log's checkpoints.
  *
- * Process: kennel-recorder holds secret ones, kennel and kennel-verify only use
- * the public half.  A secret key lies in pages that are locked, surrounded by
- * others that nobody may touch, and kept out of dumps; it is wiped when freed.
+ * Process: kennel-recorder holds secret keys; kennel and kennel-verify use only
+ * public ones. A secret key is in locked pages, between guard pages, and excluded
+ * from core dumps; key_free wipes it.
  */
 #include <errno.h>
 #include <sodium.h>
@@ -54,7 +54,7 @@ key_from_seed(uint8_t seed[KEY_LEN], struct key **ret)
 void
 key_free(struct key *key)
 {
-	sodium_free(key); /* wipes, and takes NULL */
+	sodium_free(key); /* wipes; accepts NULL */
 }
 
 void

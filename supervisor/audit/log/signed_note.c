@@ -1,18 +1,18 @@
 /*
- * Signed notes as C2SP writes them down, and what the log says in them:
+ * C2SP signed notes, and the texts that the log signs:
  *
- *	kennel's name of the log		the text: a checkpoint
+ *	NAME of the log				the text: a checkpoint
  *	1234					(tlog-checkpoint)
  *	base64 of the root
  *						a blank line, then signatures
  *	- NAME base64(id || signature)		(the dash is U+2014)
  *
- * A key is named; its id is the head of SHA-256(name || LF || type || key).
- * Type 1 signs the text with Ed25519.  Type 4 is a witness: it signs
- * "cosignature/v1 LF time T LF" and the text, and puts T (8 bytes, big-endian)
- * before its signature (tlog-cosignature).
+ * A key has a name; its id is the first 4 bytes of SHA-256(name || LF || type ||
+ * key). Type 1 signs the text with Ed25519. Type 4 is a witness: it signs
+ * "cosignature/v1 LF time T LF" and the text, and puts T (8 bytes, big-endian) before
+ * its signature (tlog-cosignature).
  *
- * Runs on text that nobody vouches for; allocates nothing.
+ * Runs on untrusted text; allocates nothing.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@
 
 /* ---- keys ----------------------------------------------------------------- */
 
-/* A key's name: not empty, no space, no plus, nothing that does not print. */
+/* A valid key name: not empty, printable, no space, no plus. */
 static bool
 is_name(const uint8_t *name, size_t len)
 {
@@ -117,7 +117,7 @@ checkpoint_put(const struct checkpoint *cp, char *out, size_t out_cap)
 	    (unsigned long long)cp->size, root);
 }
 
-/* The next line without its newline; false: there is none. */
+/* Stores the next line without its newline; false at the end. */
 static bool
 line(struct span *rest, struct span *ret)
 {
@@ -130,7 +130,7 @@ line(struct span *rest, struct span *ret)
 	return true;
 }
 
-/* Lines behind the third are allowed, and say nothing to us. */
+/* Extension lines after the third are allowed and ignored. */
 int
 checkpoint_parse(struct span text, struct checkpoint *ret)
 {
@@ -192,7 +192,7 @@ parse_sig(struct span text, struct note_sig *ret)
 	ret->len = 0;
 	n = base64_get(base64, bytes, sizeof(bytes));
 	if (n < (long)ID_LEN)
-		return 0; /* longer than any that is known, or not base64: nobody's */
+		return 0; /* longer than any signature, or invalid base64 */
 	memcpy(ret->id, bytes, ID_LEN);
 	ret->len = (size_t)n - ID_LEN;
 	memcpy(ret->bytes, bytes + ID_LEN, ret->len);
@@ -206,7 +206,7 @@ note_parse(const void *bytes, size_t len, struct note *ret)
 	struct span rest, one;
 	size_t text_len = 0;
 
-	/* the last blank line: a text may hold one */
+	/* find the last blank line: the text may contain one */
 	for (size_t i = 0; i + 1 < len; i++) {
 		if (at[i] == '\n' && at[i + 1] == '\n')
 			text_len = i + 1;

@@ -1,6 +1,6 @@
 /*
- * SQLite can load extensions; the programs that read and write the log cannot:
- * they are static and these stand where the loader would.
+ * Stubs for SQLite's extension loader. The programs that read and write the log are
+ * static and cannot load extensions.
  */
 #include <dlfcn.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /*
- * A record as a sentence, and the thing that it is about.  Two tables; a kind
- * that is not in them is told by its fields, so that a record of later work is
+ * Describes a record as a sentence, and names its object, from two tables. A kind
+ * without an entry is shown by its fields, so that records of newer versions are
  * never hidden.
  */
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 struct line {
 	char *at;
 	size_t len;
-	bool lacking; /* a field that the pattern names is not there */
+	bool lacking; /* a field in the pattern is missing */
 };
 
 static const struct {
@@ -19,34 +19,34 @@ static const struct {
 } story[] = {
     {"start", "{mode} of {program} is about to start[, by {rule}][, as uid {uid}]"},
     {"mounts", "its view was built[; this kernel lacks {lacks}]"},
-    {"secrets", "it is given the secrets {name}"},
+    {"secrets", "it receives the secrets {name}"},
     {"exec", "exec {verdict}: {program}[ (mapped {image})][, by {rule}][: {reason}]"},
     {"call", "{direction} {method}[ {name}] {outcome}[ after {duration_us} us]"
 	     "[, {params_bytes} bytes of arguments][, {result_bytes} bytes of result]"},
     {"refused", "refused[ {direction}][ {method}][ {name}][, by {rule}][: {reason}]"},
     {"dropped", "a line of {bytes} bytes from the {direction} was dropped[: {reason}]"},
-    {"scrub", "secret {name} was taken out {count} times"},
+    {"scrub", "secret {name} was redacted {count} times"},
     {"stop", "ended[ with status {status}][ by signal {signal}][: {reason}]"},
     {"egress", "connection {verdict}: {name}[ port {port}][ at {address}][, {bytes_out} "
 	       "bytes out][, {bytes_in} bytes in][, by {rule}][: {reason}]"},
-    {"approve", "asked about {name}: {verdict}[ ({outcome})][ by {approver}]"
-		"[ after {duration_us} us]"},
+    {"approve", "approval of {name}: {verdict}[ ({outcome})][ by {approver}][ after "
+		"{duration_us} us]"},
     {"vault", "vault: {action} {name}[ {verdict}][: {reason}]"},
     {"exception", "exception of {rule}[, owned by {owner}][, ticket {ticket}]"},
     {"manifest", "definition[ of {method}][ {name}] seen[, {outcome}][: {reason}]"},
     {"policy.load",
 	"policy {policy} was loaded[, {mode}][, from {name}][, version {version}]"
 	"[, signed by {signer}]"},
-    {"genesis", "the log was begun[ as {origin}][ on {host}]"},
-    {"open", "a recorder began[ on {host}]"},
+    {"genesis", "the log was created[ as {origin}][ on {host}]"},
+    {"open", "a recorder started[ on {host}]"},
     {"epoch", "epoch {epoch} begins with a new key"},
     {"heartbeat", "the recorder is alive[, {records} records][, {writers} writers]"},
     {"clock", "the clock was set[ from {before} to {after}]"},
     {"break", "the epoch's key was lost[: {reason}]"},
-    {"end", "the recorder ended, and nothing was open"},
-    {"rotate", "the file of the records from {first} on was to be closed"},
+    {"end", "the recorder ended with nothing open"},
+    {"rotate", "the file with the records from {first} on is to be closed"},
     {"prune", "the records before {first} were removed"},
-    {"export", "of the first {size} records something was given away[ by {mode}][ as "
+    {"export", "the first {size} records or some of them were exported[ by {mode}][ as "
 	       "{format}][ to {name}][ by uid {uid}][: {reason}][, {outcome}]"},
     {"cosig", "a witness signed {size} records"},
     {"gap", "events are missing[: {count} of writer {name}][ ({reason})]"},
@@ -86,7 +86,7 @@ put_value(struct line *line, const struct fact_field *field)
 	}
 }
 
-/* {key} at *at. */
+/* Appends the value of the {key} at *at. */
 static void
 put_key(struct line *line, const struct fact *fact, const char **at)
 {
@@ -129,7 +129,7 @@ story_fill(const struct fact *fact, const char *pattern, char out[STORY_MAX])
 	return out;
 }
 
-/* ---- what a record says ------------------------------------------------------------ */
+/* ---- describing a record ----------------------------------------------------------- */
 
 static void
 put_quoted(struct line *line, const char *text)
@@ -151,7 +151,7 @@ is_one(const char *key, const char *const *of, size_t n)
 	return i < n;
 }
 
-/* Every field but those that stand in columns of their own. */
+/* Every field except those with columns of their own. */
 const char *
 story_fields(const struct fact *fact, char out[STORY_MAX])
 {

@@ -1,8 +1,9 @@
 /*
- * What of the log leaves it says so itself: what was taken, by whom, to where,
- * and of which records.  On disk before the first byte is out.
+ * Exports are themselves recorded in the log, before the first byte is written: what
+ * was exported, its destination, the user, and which records.
  *
- * Another log than one's own (--log: a copy, somebody else's) is not written to.
+ * A log that is not the user's own (--log: a copy, or another user's) is not written
+ * to.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -11,9 +12,9 @@
 #include <unistd.h>
 
 #include "leash/audit/writer.h"
-#include "supervisor/audit/handout.h"
+#include "supervisor/audit/query/disclosure.h"
 #include "supervisor/audit/log/merkle_read.h"
-#include "supervisor/cli/paths.h"
+#include "supervisor/base/paths.h"
 
 struct line {
 	char text[REPORT_TEXT_MAX];
@@ -33,7 +34,7 @@ add(struct line *line, const char *key, const char *value)
 	line->len += n < 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;
 }
 
-/* What the question left out. */
+/* Adds what the query excluded. */
 static void
 add_question(struct line *line, const struct question *q)
 {
@@ -112,7 +113,7 @@ handout_book(
 
 	if (r < 0)
 		(void)snprintf(book->why, sizeof(book->why),
-		    "the log cannot record that it is given away (%s): nothing is given",
+		    "unable to record this export in the audit log: %s; nothing exported",
 		    strerror(-r));
 	return r;
 }

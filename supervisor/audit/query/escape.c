@@ -1,6 +1,7 @@
 /*
- * Foreign text made harmless for the place it is printed in.  Whatever is
- * printed of a record goes through here: a tool's name is the server's own word.
+ * Escapes untrusted text for the format that it is printed in. Everything printed
+ * from a record goes through here, because a tool's name, for one, comes from the
+ * server.
  */
 #include <string.h>
 
@@ -8,7 +9,7 @@
 
 #define BAD 0xfffdu
 
-/* The character at *at, which moves behind it; U+FFFD for what is none. */
+/* Decodes the character at *at and moves past it; U+FFFD for invalid UTF-8. */
 static uint32_t
 take(const char **at)
 {
@@ -74,11 +75,12 @@ inert_json(FILE *out, const char *text)
 	}
 }
 
-/* A table program takes a cell that begins like this for a formula. */
+/* Spreadsheets treat a field that begins with one of these as a formula (`|`: a DDE
+ * link). A tab or CR at the start is escaped below. */
 void
 inert_csv(FILE *out, const char *text)
 {
-	if (text[0] != '\0' && strchr("=+-@", text[0]) != NULL)
+	if (text[0] != '\0' && strchr("=+-@|", text[0]) != NULL)
 		(void)fputc('\'', out);
 	for (; *text != '\0'; text++) {
 		uint8_t c = (uint8_t)*text;
@@ -92,8 +94,8 @@ inert_csv(FILE *out, const char *text)
 	}
 }
 
-/* Letters of scripts that run from left to right and stand alone: no marks that
- * combine, no directions, no spaces that look like none. */
+/* Letters of left-to-right scripts that need no context: no combining marks, no
+ * direction controls, no invisible spaces. */
 static bool
 legible(uint32_t c)
 {
@@ -152,7 +154,7 @@ inert_html(FILE *out, const char *text)
 	}
 }
 
-/* The escapes that stand in a body are ASCII already. */
+/* Escapes already in a body are ASCII. */
 void
 inert_body(FILE *out, const void *body, size_t len)
 {

@@ -1,7 +1,6 @@
 /*
- * Rows counted under a name of several parts.  The names are foreign text, so
- * the table is keyed by a hash that nobody outside can aim at, and it has a
- * ceiling.
+ * Counts rows by a key of several parts. The parts are untrusted text, so the hash
+ * must not allow chosen collisions, and the table has a maximum size.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +43,7 @@ tally_free(struct tally *t)
 	free(t);
 }
 
-/* SHA-256 has no collisions to aim at, and a record costs one anyway. */
+/* SHA-256 has no known collisions, and reading a record costs one SHA-256 anyway. */
 static uint64_t
 hash_of(const char *const part[TALLY_PARTS])
 {
@@ -102,7 +101,7 @@ grow(struct tally *t)
 	return true;
 }
 
-/* The row and its texts in one piece. */
+/* Allocates the row and its texts in one piece. */
 static struct tally_row *
 new_row(const char *const part[TALLY_PARTS])
 {

@@ -1,9 +1,9 @@
 /*
- * A log opened to be asked: its segments in order, the checkpoint that the
- * answer is about, and, when --verified asks for it, kennel-verify's word.
+ * Opens a log for a query: its segments in order, the checkpoint that the answer is
+ * about, and, with --verified, the verdict of kennel-verify.
  *
- * Runs in kennel.  Nothing is written, and no column, index or view of the
- * log is needed for the truth: see pass.c.
+ * Runs in kennel. Writes nothing, and correct answers depend on no column, index or
+ * view of the log: see scan.c.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include "shim/base/log.h"
 #include "supervisor/audit/log/merkle_read.h"
 #include "supervisor/audit/query/query.h"
-#include "supervisor/cli/paths.h"
+#include "supervisor/base/paths.h"
 
 #define SEGMENT_PREFIX "audit-"
 #define SEGMENT_DIGITS 20
@@ -64,8 +64,8 @@ add_segment(struct book *book, uint64_t base, const char *name)
 	return 0;
 }
 
-/* The closed segments that end where the live one begins; one that was closed
- * since we opened the live one is that one. */
+/* Lists the closed segments before the live one. A segment that was closed after we
+ * opened the live one is the live one. */
 static int
 list_segments(struct book *book, uint64_t live_base)
 {
@@ -81,7 +81,7 @@ list_segments(struct book *book, uint64_t live_base)
 		if (is_segment(e->d_name, &base) && base < live_base)
 			r = add_segment(book, base, e->d_name);
 	}
-	(void)closedir(dir); /* it was only read */
+	(void)closedir(dir); /* read-only */
 	if (r == 0 && book->segment_n > 0)
 		qsort(book->segment, book->segment_n, sizeof(*book->segment), by_base);
 	if (r == 0)
@@ -91,7 +91,7 @@ list_segments(struct book *book, uint64_t live_base)
 	return r;
 }
 
-/* A file of the log opened, and its schema compared. */
+/* Opens a file of the log and compares its schema. */
 static int
 open_file(struct book *book, const char *file)
 {
@@ -110,7 +110,7 @@ open_file(struct book *book, const char *file)
 	return -EBADMSG;
 }
 
-/* The base of the file at hand; one without the row begins the log. */
+/* Reads the base of the open file; a file without that row begins the log. */
 static int
 read_base(struct book *book, uint64_t *ret)
 {
@@ -135,7 +135,8 @@ read_base(struct book *book, uint64_t *ret)
 	return r;
 }
 
-/* The live file; one that was full since it was listed has its number now. */
+/* Opens the live file. If it was closed since it was listed, its name now has a
+ * number. */
 static int
 open_last(struct book *book, struct segment_at *at)
 {
@@ -190,7 +191,7 @@ read_note(
 	return true;
 }
 
-/* The checkpoint of exactly this size in the segment at hand, or the last one
+/* Finds the checkpoint with exactly this size in the open segment, or the last one
  * (size UINT64_MAX): 0, -ENOENT, -EBADMSG. */
 static int
 find_checkpoint(struct book *book, uint64_t size, uint64_t *ret_size,
@@ -216,7 +217,7 @@ find_checkpoint(struct book *book, uint64_t size, uint64_t *ret_size,
 	    read_note(note, (size_t)sqlite3_column_bytes(s, 0), ret_size, ret_root))
 		r = 0;
 out:
-	(void)sqlite3_finalize(s); /* its result was seen at the step */
+	(void)sqlite3_finalize(s); /* the result was checked at the step */
 	return r;
 }
 
@@ -228,7 +229,7 @@ struct as_of {
 	char root[2 * CHAIN_HASH_LEN + 1];
 };
 
-/* SIZE, SIZE:ROOT, or a file that holds a checkpoint. */
+/* Parses SIZE, SIZE:ROOT, or a file that holds a checkpoint. */
 static int
 read_as_of(const char *text, struct as_of *ret)
 {
@@ -259,7 +260,7 @@ read_as_of(const char *text, struct as_of *ret)
 	return 0;
 }
 
-/* The book up to that checkpoint, which some segment holds. */
+/* Limits the view to that checkpoint, which is in one of the segments. */
 static int
 go_back(struct book *book, const char *text)
 {
@@ -269,7 +270,8 @@ go_back(struct book *book, const char *text)
 	size_t i = book->segment_n;
 
 	if (r < 0) {
-		(void)snprintf(book->why, sizeof(book->why), "--as-of: no checkpoint");
+		(void)snprintf(
+		    book->why, sizeof(book->why), "--as-of: invalid checkpoint");
 		return ASK_USAGE;
 	}
 	r = -ENOENT;
@@ -286,8 +288,8 @@ go_back(struct book *book, const char *text)
 	if (r == 0 && (!want.rooted || strcmp(root, want.root) == 0))
 		return ASK_OK;
 	(void)snprintf(book->why, sizeof(book->why),
-	    r < 0 ? "no checkpoint counts %" PRIu64 " records"
-		  : "the checkpoint of %" PRIu64 " records has another root here",
+	    r < 0 ? "no checkpoint at %" PRIu64 " records"
+		  : "the checkpoint at %" PRIu64 " records has another root in this log",
 	    want.size);
 	return r < 0 ? ASK_NO_SUCH : ASK_TAMPERED;
 }
@@ -297,7 +299,7 @@ enum { VERIFY_INTACT = 0, VERIFY_INCOMPLETE = 2 };
 
 /* ---- --verified -------------------------------------------------------------------- */
 
-/* "key":VALUE in one line that kennel-verify wrote. */
+/* Finds "key":VALUE in the one line that kennel-verify printed. */
 static bool
 find_word(const char *said, const char *key, const char **ret)
 {
@@ -327,7 +329,7 @@ read_verdict(const char *said, uint64_t *ret_size, uint8_t ret_root[CHAIN_HASH_L
 	return end != NULL && root[64] == '"';
 }
 
-/* kennel-verify on the whole log; its exit status, and its one line. */
+/* Runs kennel-verify on the whole log; returns its exit status and its line. */
 static int
 run_verify(const char *folder, char *said, size_t said_cap)
 {
@@ -356,8 +358,8 @@ run_verify(const char *folder, char *said, size_t said_cap)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : ASK_FAILED;
 }
 
-/* What stands left of the first record, where others were removed: the roots of
- * full subtrees.  Lies among them give another root at the end. */
+/* Loads the roots of the full subtrees left of the first record, if earlier records
+ * were pruned. A false one leads to a different root at the end. */
 static int
 seed(struct book *book)
 {
@@ -396,17 +398,19 @@ open_live(struct book *book)
 	}
 	book->open = book->segment_n - 1;
 	r = find_checkpoint(book, UINT64_MAX, &book->size, book->root);
-	if (r == -ENOENT) { /* begun, and nothing in it */
+	if (r == -ENOENT) { /* begun, but empty */
 		book->size = base;
 		chain_digest("", 0, book->root);
 		r = 0;
 	}
 	if (r == -EBADMSG)
-		(void)snprintf(book->why, sizeof(book->why), "no checkpoint can be read");
+		(void)snprintf(
+		    book->why, sizeof(book->why), "unable to read any checkpoint");
 	return r;
 }
 
-/* The log as it is now: what was opened before it was verified may be older. */
+/* Opens the log again: the files that were opened before the verification may be
+ * outdated. */
 static int
 open_again(struct book *book)
 {
@@ -433,7 +437,7 @@ make_sure(struct book *book)
 	char said[4096], shown[200];
 	int status = run_verify(book->folder, said, sizeof(said));
 
-	/* an old log is whole, and never shown to be complete */
+	/* an old log is intact, but never proven complete */
 	if ((status == VERIFY_INTACT || status == VERIFY_INCOMPLETE) &&
 	    read_verdict(said, &book->sure_size, book->sure_root)) {
 		book->verified = true;
@@ -443,7 +447,7 @@ make_sure(struct book *book)
 		if (book->first == 0 || seed(book) == 0)
 			return ASK_OK;
 		(void)snprintf(book->why, sizeof(book->why),
-		    "the tree left of the first record cannot be read");
+		    "unable to read the tree before the first record");
 		return ASK_FAILED;
 	}
 	said[strcspn(said, "\n")] = '\0';
@@ -452,7 +456,7 @@ make_sure(struct book *book)
 	return status == 0 ? ASK_FAILED : ASK_TAMPERED;
 }
 
-/* ---- the whole ---------------------------------------------------------------------- */
+/* ---- public functions --------------------------------------------------------------- */
 
 int
 book_open(const struct question *q, struct book *ret)
@@ -463,7 +467,8 @@ book_open(const struct question *q, struct book *ret)
 	*ret = (struct book){.open = SIZE_MAX};
 	if (folder == NULL || (size_t)snprintf(ret->folder, sizeof(ret->folder), "%s",
 				  folder) >= sizeof(ret->folder)) {
-		(void)snprintf(ret->why, sizeof(ret->why), "no home folder: which log?");
+		(void)snprintf(ret->why, sizeof(ret->why),
+		    "no home directory: set HOME or KENNEL_HOME");
 		return ASK_FAILED;
 	}
 	ret->fact = calloc(1, sizeof(*ret->fact));
@@ -478,7 +483,7 @@ book_open(const struct question *q, struct book *ret)
 		r = make_sure(ret);
 	if (r != ASK_OK || !ret->verified || q->as_of != NULL)
 		return r;
-	/* what was written since is not what was verified */
+	/* later records were not verified */
 	ret->size = ret->sure_size;
 	memcpy(ret->root, ret->sure_root, sizeof(ret->root));
 	return ASK_OK;

@@ -1,5 +1,5 @@
 /*
- * What every verb of "kennel audit" may be told, in one table.
+ * The options of all verbs of "kennel audit", in one table.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ options_time(const char *text, uint64_t *ret_ns)
 
 		if (rest == NULL)
 			continue;
-		/* the decimals that an answer's header has */
+		/* decimals, as in the header of an answer */
 		if (*rest == '.') {
 			for (rest++; *rest >= '0' && *rest <= '9' && scale > 1; rest++)
 				part += (uint64_t)(*rest - '0') * (scale /= 10);
@@ -73,7 +73,7 @@ read_count(const char *text, uint64_t *ret)
 	return 0;
 }
 
-/* A slip in a name would read as "nothing of the kind happened". */
+/* A misspelt kind would look like "no such event happened". */
 static bool
 is_kind(const char *text)
 {
@@ -96,7 +96,7 @@ is_verdict(const char *text)
 
 /* ---- the table ------------------------------------------------------------------ */
 
-/* Each takes its value, NULL for a flag: false when it is none. */
+/* Each parses its value, NULL for a flag; false if it is invalid. */
 #define TAKE_TEXT(field) \
 	static bool take_##field(struct question *q, const char *v) \
 	{ \
@@ -184,11 +184,11 @@ take_csv(struct question *q, const char *v)
 	return true;
 }
 
-/* letter: 0 for what every verb takes, else in the verb's "may". */
+/* letter: 0 if every verb accepts it, else it must be in the verb's "may". */
 static const struct option_row {
 	const char *name;
 	char letter;
-	const char *value; /* what it is called; NULL: a flag */
+	const char *value; /* name of the value; NULL: a flag */
 	bool (*take)(struct question *, const char *);
 } option_row[] = {
     {"--json", 0, NULL, take_json},
@@ -234,7 +234,7 @@ find_row(const char *word, size_t len, const char *may)
 	return NULL;
 }
 
-/* One option at argv[*at]; *at moves to the last word of it. */
+/* Parses one option at argv[*at]; *at moves to its last argument. */
 static int
 take_one(int argc, char **argv, int *at, const char *may, struct question *q)
 {
@@ -244,7 +244,7 @@ take_one(int argc, char **argv, int *at, const char *may, struct question *q)
 	char shown[160];
 
 	if (row == NULL || (row->value == NULL && equals != NULL)) {
-		log_error("audit %s: there is no option %s", q->verb,
+		log_error("audit %s: unknown option %s", q->verb,
 		    log_quote(shown, sizeof(shown), word, strlen(word)));
 		return -EINVAL;
 	}
@@ -253,14 +253,14 @@ take_one(int argc, char **argv, int *at, const char *may, struct question *q)
 		if (value == NULL && *at + 1 < argc)
 			value = argv[++*at];
 		if (value == NULL) {
-			log_error(
-			    "audit %s: %s wants a %s", q->verb, row->name, row->value);
+			log_error("audit %s: expected a %s after %s", q->verb, row->value,
+			    row->name);
 			return -EINVAL;
 		}
 	}
 	if (row->take(q, value))
 		return 0;
-	value = value != NULL ? value : ""; /* no flag is refused */
+	value = value != NULL ? value : ""; /* a flag is never refused */
 	log_error("audit %s: \"%s\" is not a %s", q->verb,
 	    log_quote(shown, sizeof(shown), value, strlen(value)), row->value);
 	return -EINVAL;
@@ -286,9 +286,9 @@ options_read(int argc, char **argv, const char *may, struct question *ret)
 	return 0;
 }
 
-/* ---- is it meant? ------------------------------------------------------------------ */
+/* ---- does a record match? ---------------------------------------------------------- */
 
-/* A word of "exec call". */
+/* True if word is one of the words in a list such as "exec call". */
 static bool
 one_of(const char *words, const char *word)
 {

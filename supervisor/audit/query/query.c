@@ -1,9 +1,8 @@
 /*
- * "kennel audit ...": the questions that a log answers, one table.
+ * "kennel audit ...": the table of verbs that query a log.
  *
- * Runs in kennel.  The log is opened as reader.c opens it, its schema compared
- * first; whether the records are what was written is kennel-verify's to say,
- * and --verified asks it.
+ * Runs in kennel. open_log.c opens the log and compares its schema first. Only
+ * kennel-verify decides whether the records are unaltered; --verified runs it.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +16,7 @@
 #include "supervisor/audit/log/kept_payloads.h"
 #include "supervisor/audit/log/kept_policies.h"
 #include "supervisor/audit/ship/ship.h"
-#include "supervisor/cli/paths.h"
+#include "supervisor/base/paths.h"
 
 /* ---- the table -------------------------------------------------------------------- */
 
@@ -74,9 +73,9 @@ see_plain(void *arg, const struct fact *fact)
 	return ferror(ask->sheet.out) ? -EPIPE : 0;
 }
 
-/* ---- asking --------------------------------------------------------------------------- */
+/* ---- running a query ------------------------------------------------------------------ */
 
-/* What went wrong, as an exit status. */
+/* Maps an errno to an exit status. */
 static int
 status_of(int r)
 {
@@ -84,7 +83,7 @@ status_of(int r)
 		int r, status;
 	} row[] = {
 	    {0, ASK_OK},
-	    {-EPIPE, ASK_OK}, /* who does not read on has read enough */
+	    {-EPIPE, ASK_OK}, /* a reader that closes the pipe has enough */
 	    {-EINVAL, ASK_USAGE},
 	    {-ENOENT, ASK_NO_SUCH},
 	    {-EUCLEAN, ASK_TAMPERED},
@@ -100,11 +99,12 @@ status_of(int r)
 static const char *
 words_of(int r)
 {
-	return r == -ENOMEM  ? "not enough memory"
-	       : r == -E2BIG ? "too many different things: narrow it with --from and --to"
-	       : r == -ENOENT ? "it is not in the log"
-	       : r == -EINVAL ? "wrong usage"
-			      : "it is damaged; see \"kennel audit verify\"";
+	return r == -ENOMEM ? "not enough memory"
+	       : r == -E2BIG
+		   ? "too many distinct values: narrow the range with --from and --to"
+	       : r == -ENOENT ? "not in the log"
+	       : r == -EINVAL ? "invalid arguments"
+			      : "the log is damaged; run \"kennel audit verify\"";
 }
 
 int
@@ -163,8 +163,8 @@ void
 verb_complain(const struct question *q, int status, const char *why)
 {
 	if (status == ASK_NO_LOG)
-		log_error("there is no log yet in %s",
-		    q->log != NULL ? q->log : paths_audit_dir());
+		log_error(
+		    "no log found in %s", q->log != NULL ? q->log : paths_audit_dir());
 	else if (status != ASK_OK)
 		log_error("audit %s: %s", q->verb, why);
 }
@@ -213,11 +213,11 @@ audit_log(const char *log_dir, const struct audit_filter *filter, bool json, FIL
 	return status == ASK_OK ? 0 : status == ASK_NO_LOG ? -ENOENT : -EBADMSG;
 }
 
-/* ---- programs --------------------------------------------------------------------------- */
+/* ---- other programs --------------------------------------------------------------------- */
 
 static int help_main(int argc, char **argv);
 
-/* What a program of its own answers: it gets the verb and all behind it. */
+/* Runs a separate program; it gets the verb and all arguments after it. */
 static int
 run_program(const char *name, int argc, char **argv)
 {
@@ -227,12 +227,12 @@ run_program(const char *name, int argc, char **argv)
 	pid_t child;
 
 	if (log == NULL || path == NULL || argc > 60) {
-		log_error("no home folder: which log?");
+		log_error("no home directory: set HOME or KENNEL_HOME");
 		return ASK_FAILED;
 	}
 	give[n++] = (char *)name;
-	/* one's own, unless another is named: by the program itself, which alone
-	 * knows which words are values of its options */
+	/* pass the user's own log first; a later --log overrides it, because only the
+	 * program itself knows which arguments are values of its options */
 	give[n++] = (char *)"--log";
 	give[n++] = (char *)log;
 	for (int i = 1; i < argc; i++)
@@ -279,35 +279,38 @@ verb_prune(int argc, char **argv, const char *what,
 		verb_complain(&q, ASK_FAILED, strerror(-r));
 		return ASK_FAILED;
 	}
-	printf("%" PRIu64 " %s were removed; the log is as it was\n", n, what);
+	printf("%" PRIu64 " %s removed; the log is unchanged\n", n, what);
 	return ASK_OK;
 }
 
-/* Verbs that are more than a question and its rows. */
+/* Verbs that need more than a query and its rows. */
 static const struct program {
 	const char *name, *words, *what;
 	int (*main)(int argc, char **argv);
 } programs[] = {
-    {"verify", "[--json] [LOG]", "is the log what was written?", verify_main},
-    {"prove", "[-o FILE] IDX", "the evidence for one record", prove_main},
-    {"verify-proof", "--key VKEY FILE", "is that evidence?", verify_proof_main},
-    {"tiles", "DIR", "the tree as files that others read", tiles_main},
-    {"prune", "--before TIME|IDX", "old files of the log removed", prune_main},
-    {"certify", "[-o FILE]", "what kennel-verify found, signed by the log", certify_main},
-    {"rotate", "", "the live file closed, to be kept elsewhere", rotate_main},
-    {"witness", "VERB", "others sign what the log has come to", witness_main},
-    {"export", "--format jsonl|csv|ocsf|cef", "the records for other systems",
+    {"verify", "[--json] [LOG]", "verify the whole log", verify_main},
+    {"prove", "[-o FILE] IDX", "print the proof of one record", prove_main},
+    {"verify-proof", "--key VKEY FILE", "verify one record's proof", verify_proof_main},
+    {"tiles", "DIR", "export the Merkle tree as tlog-tiles files", tiles_main},
+    {"prune", "--before TIME|IDX", "remove old files of the log", prune_main},
+    {"certify", "[-o FILE]", "sign what kennel-verify found with the log's key",
+	certify_main},
+    {"rotate", "", "close the live file, to store it elsewhere", rotate_main},
+    {"witness", "VERB", "let witnesses sign the current checkpoint", witness_main},
+    {"export", "--format jsonl|csv|ocsf|cef", "export the records for other systems",
 	export_main},
-    {"report", "[--kind K] [-o FILE]", "a page of HTML to read or to print", page_main},
-    {"ship", "[--once] TO", "the records to a collector, and those that come", ship_main},
-    {"pack", "-o FILE SESSION", "a session as one file that proves itself", pack_main},
-    {"payload", "IDX", "arguments or a result, where they were kept", payload_main},
-    {"prune-payloads", "--to TIME", "removes what was kept so long", prune_payloads_main},
-    {"policy-text", "[-o FILE] ID|SHA256", "a policy as it was, where it was kept",
-	policy_text_main},
-    {"prune-policies", "--to TIME", "removes those that are not used since",
+    {"report", "[--kind K] [-o FILE]", "write a self-contained HTML report", page_main},
+    {"ship", "[--once] TO", "send the records to a collector, new ones as they come",
+	ship_main},
+    {"pack", "-o FILE SESSION", "write a session and its proofs to one file", pack_main},
+    {"payload", "IDX", "print arguments or a result, if they were kept", payload_main},
+    {"prune-payloads", "--to TIME", "remove arguments and results kept before TIME",
+	prune_payloads_main},
+    {"policy-text", "[-o FILE] ID|SHA256",
+	"print a policy that was in force, if it was kept", policy_text_main},
+    {"prune-policies", "--to TIME", "remove kept policies that were not used since TIME",
 	prune_policies_main},
-    {"tail", "[-f] [-n N]", "the last records, and those that come", tail_main},
+    {"tail", "[-f] [-n N]", "print the last records, new ones as they come", tail_main},
     {"help", "", "this list", help_main},
 };
 

@@ -1,16 +1,16 @@
 /*
- * What the files of the query side say to each other: a record taken apart, a
- * log opened to be asked, the sheet that answers are written on, and the verbs.
+ * Shared by the files of the query room: a parsed record, a log opened for queries,
+ * the table that answers are printed in, and the verbs.
  *
- *	options.c	what every verb may be told
- *	book.c		the log: its segments, its checkpoint, what verify says
- *	pass.c		one pass over its records
- *	fact.c		one record, its values as text
- *	sheet.c		rows as text, JSON, CSV or HTML: the only printer
- *	inert.c		foreign text made harmless for each of them
- *	story.c		a record as a sentence
- *	tally.c		rows counted under a name
- *	ask_*.c		the verbs, by family
+ *	options.c	the options of all verbs
+ *	log_view.c	the log: its segments, its checkpoint, kennel-verify's verdict
+ *	scan.c		one pass over its records
+ *	record.c	one record, its values as text
+ *	table.c		rows as text, JSON, CSV or HTML; the only printer
+ *	escape.c	escapes untrusted text for each of these formats
+ *	describe.c	a record as a sentence
+ *	group.c		rows counted by a key
+ *	verb_*.c	the verbs, by family
  *	query.c		the table of verbs
  */
 #ifndef KENNEL_SUPERVISOR_AUDIT_QUERY_H
@@ -26,12 +26,12 @@ enum {
 	ASK_OK = 0,
 	ASK_TAMPERED = 1,
 	ASK_USAGE = 64,
-	ASK_NO_SUCH = 65, /* what was asked about is not in the log */
+	ASK_NO_SUCH = 65, /* the object is not in the log */
 	ASK_FAILED = 125,
 	ASK_NO_LOG = 127,
 };
 
-/* ---- fact.c: one record ----------------------------------------------------- */
+/* ---- record.c: one record ------------------------------------------------ */
 
 struct fact_field {
 	char key[32];
@@ -40,7 +40,8 @@ struct fact_field {
 	uint64_t number;
 };
 
-/* Big: static, or allocated.  Text is UTF-8 as far as the record is kennel's. */
+/* Large: make it static, or allocate it. Text is valid UTF-8 if kennel wrote the
+ * record. */
 struct fact {
 	uint64_t idx, ts, boot, pid, seq;
 	const char *role, *writer, *session, *kind;
@@ -52,10 +53,10 @@ struct fact {
 	char memory[2 * AUDIT_BODY_MAX];
 };
 
-/* body stays the caller's and must outlive the fact.  0 or -EBADMSG. */
+/* The caller keeps body, which must outlive the fact. 0 or -EBADMSG. */
 int fact_make(const void *body, size_t len, struct fact *ret);
 const struct fact_field *fact_find(const struct fact *, const char *key);
-/* The (first) text of a field; NULL: there is none. */
+/* The (first) text of a field; NULL: missing. */
 const char *fact_text(const struct fact *, const char *key);
 bool fact_number(const struct fact *, const char *key, uint64_t *ret);
 const char *fact_item(const struct fact_field *, size_t i);
@@ -71,108 +72,109 @@ struct question {
 	const char *server, *kind, *verdict, *session, *tool, *rule;
 	uint64_t from_ns, to_ns; /* from <= ts < to */
 	bool from_given, to_given;
-	uint64_t last_n;     /* -n: 0 is "not given" */
+	uint64_t last_n;     /* -n; 0: not given */
 	const char *as_of;   /* SIZE, SIZE:ROOT or a file with a checkpoint */
-	const char *log;     /* another log than this user's */
+	const char *log;     /* not this user's own log */
 	const char *policy;  /* --policy */
 	const char *control; /* --control */
 	const char *seed;    /* --seed */
 	const char *out;     /* -o */
-	const char *report;  /* --kind of report, --format of export */
+	const char *report;  /* kind of a report, or --format of export */
 	uint64_t days;
 	bool verified, bare /* no header */, follow, all, once, text;
-	/* set by verb_ask */
+	/* verb_ask sets these */
 	const char *kinds;  /* "exec call": only these; NULL: all */
-	bool hide;          /* not what the log says about itself */
-	bool by_time;       /* by time, so that the first comes at once */
-	uint64_t most_rows; /* on a page; 0: all */
+	bool hide;          /* without the log's records about itself */
+	bool by_time;       /* ordered by time, so that the first row comes at once */
+	uint64_t most_rows; /* per page; 0: all */
 	uint64_t first;     /* only records from this one on */
 	uint64_t beyond;    /* and before this one; 0: all */
-	bool denied;        /* only what has a verdict that is not "allow" */
+	bool denied;        /* only records with a verdict other than "allow" */
 	enum form form;
-	int argc; /* what is left: the verb's own words */
+	int argc; /* remaining arguments of the verb */
 	char **argv;
 };
 
-/* argv[0] is the verb; may is the verb's own options, "" none (see verb.may).
- * 0, or -EINVAL after the reason was printed. */
+/* argv[0] is the verb; may lists the verb's own option letters, "" for none (see
+ * verb.may). Returns 0, or -EINVAL after printing the reason. */
 int options_read(int argc, char **argv, const char *may, struct question *ret);
-/* "90s" "10m" "2h" "3d" ago, or "2026-11-21[T22:00[:00]][Z]". */
+/* Parses "90s" "10m" "2h" "3d" ago, or "2026-11-21[T22:00[:00]][Z]". */
 int options_time(const char *text, uint64_t *ret_ns);
-/* What the log says about itself, and "log" does not show unasked. */
+/* The log's records about itself; "log" shows them only on request. */
 #define QUERY_HIDDEN "genesis open epoch heartbeat end"
-/* Does the record meet what was asked for?  On its body, not on columns. */
+/* True if the record matches the query; checks its body, not its columns. */
 bool options_match(const struct question *, const struct fact *);
 
-/* ---- book.c -------------------------------------------------------------------- */
+/* ---- log_view.c ---------------------------------------------------------- */
 
 #define BOOK_SEGMENTS_MAX 100000
 
 struct segment_at {
 	uint64_t base; /* its first record */
-	char name[40]; /* in the log's folder */
+	char name[40]; /* in the log directory */
 };
 
 struct book {
 	char folder[AUDIT_PATH_MAX];
-	struct segment_at *segment; /* oldest first; the live one is the last */
+	struct segment_at *segment; /* oldest first; the live one is last */
 	size_t segment_n;
-	struct reader reader;         /* of the segment at hand */
-	size_t open;                  /* which; segment_n: none */
-	uint64_t first;               /* records before it were pruned */
-	uint64_t size;                /* records that the answer is about */
-	uint8_t root[CHAIN_HASH_LEN]; /* and their root, as a checkpoint says it */
+	struct reader reader;         /* of the open segment */
+	size_t open;                  /* index of the open segment; segment_n: none */
+	uint64_t first;               /* earlier records were pruned */
+	uint64_t size;                /* number of records that the answer is about */
+	uint8_t root[CHAIN_HASH_LEN]; /* their root, from a checkpoint */
 	bool verified;
-	bool complete;      /* and nothing says that its end may have been cut off */
-	struct chain start; /* the tree left of the first record, for that */
-	uint64_t sure_size; /* what kennel-verify vouched for, if asked to */
+	bool complete;      /* truncation of the end is ruled out */
+	struct chain start; /* subtrees left of the first record */
+	uint64_t sure_size; /* the size that kennel-verify verified, if requested */
 	uint8_t sure_root[CHAIN_HASH_LEN];
-	struct fact *fact; /* of the record at hand */
+	struct fact *fact; /* the current record */
 	char why[AUDIT_WHY_MAX];
 };
 
-/* An exit status; when not ASK_OK, book->why says it.  The caller closes. */
+/* Returns an exit status; if it is not ASK_OK, book->why gives the reason. The caller
+ * closes the book in any case. */
 int book_open(const struct question *, struct book *ret);
 void book_close(struct book *);
-/* Opens a segment, if it is not open: 0, or -EBADMSG and the like with why. */
+/* Opens a segment, unless it is open: 0, or -EBADMSG and similar with why. */
 int book_turn(struct book *, size_t segment);
 
-/* ---- pass.c -------------------------------------------------------------------- */
+/* ---- scan.c -------------------------------------------------------------- */
 
-/* For each record that the question means, by number: 0 goes on, else the pass
- * ends with it. */
+/* Called for each record that matches the query, by number. 0 continues; any other
+ * result ends the pass and is returned. */
 typedef int fact_fn(void *arg, const struct fact *);
-/* 0, what fn returned, -EBADMSG (why is filled), -EUCLEAN: --verified, and the
- * records are not those that were verified. */
+/* Returns 0, the result of fn, -EBADMSG (why is set), or -EUCLEAN: with --verified,
+ * the records are not those that were verified. */
 int pass_each(struct book *, const struct question *, fact_fn *, void *arg);
-/* One record by its number, into book->fact: 0, -ENOENT, -EBADMSG. */
+/* Loads one record by its number into book->fact: 0, -ENOENT, -EBADMSG. */
 int pass_one(struct book *, uint64_t idx);
 
-/* ---- inert.c: foreign text where it can do nothing ------------------------------ */
+/* ---- escape.c: escaping untrusted text ----------------------------------- */
 
-/* Each writes all of the text: for a terminal (\xNN), between the quotes of a
- * JSON string (\uXXXX), between the quotes of a CSV cell, in HTML. */
+/* Each writes all of the text: for a terminal (\xNN), inside the quotes of a JSON
+ * string (\uXXXX), inside the quotes of a CSV field, in HTML. */
 void inert_text(FILE *, const char *);
 void inert_json(FILE *, const char *);
 void inert_csv(FILE *, const char *);
 void inert_html(FILE *, const char *);
-/* A stored body as ASCII: the same JSON value. */
+/* Writes a stored body in ASCII: the same JSON value. */
 void inert_body(FILE *, const void *body, size_t len);
 
-/* ---- sheet.c ------------------------------------------------------------------- */
+/* ---- table.c ------------------------------------------------------------- */
 
 enum cell {
 	CELL_TEXT,
 	CELL_NUMBER,
 	CELL_TIME, /* ns of CLOCK_REALTIME; shown in UTC */
-	CELL_ID,   /* hex; people see its first digits */
+	CELL_ID,   /* hex; text output shows the first digits */
 	CELL_US,   /* microseconds */
 	CELL_VERDICT,
 };
 struct column {
 	const char *name;
 	enum cell cell;
-	int width; /* of text; 0: as it comes */
+	int width; /* in text output; 0: natural width */
 };
 
 struct sheet {
@@ -180,65 +182,65 @@ struct sheet {
 	enum form form;
 	const struct column *column;
 	size_t column_n, at;
-	uint64_t rows, most; /* most: rows that are printed; 0: all */
+	uint64_t rows, most; /* most: number of rows printed; 0: all */
 	const char *verb;
 	bool bare, colour;
 };
 
 void sheet_begin(struct sheet *, const struct question *, const struct book *,
     const struct column *, size_t column_n);
-/* The cells of a row, left to right; a row ends by itself. */
+/* Print the fields of a row, left to right; the last one ends the row. */
 void sheet_text(struct sheet *, const char *text_or_null);
 void sheet_number(struct sheet *, uint64_t);
 void sheet_none(struct sheet *);
-/* Whatever the column wants of this field of the record. */
+/* Prints this field of the record in the type of the column. */
 void sheet_field(struct sheet *, const struct fact *, const char *key);
-/* -EPIPE when nobody reads any more. */
+/* -EPIPE if the reader has closed the pipe. */
 int sheet_end(struct sheet *);
 /* 2026-11-22T01:02:03.004Z; decimals: 3 or 9. */
 #define SHEET_TIME_MAX 40
 const char *sheet_time(uint64_t ns, int decimals, char out[SHEET_TIME_MAX]);
 void sheet_hex(char out[2 * CHAIN_HASH_LEN + 1], const uint8_t hash[CHAIN_HASH_LEN]);
 
-/* ---- story.c ------------------------------------------------------------------- */
+/* ---- describe.c ---------------------------------------------------------- */
 
-#define STORY_MAX (AUDIT_BODY_MAX + 2048) /* a body's texts, and the words between */
-/* Not yet inert: sheet.c sees to that. */
+#define STORY_MAX (AUDIT_BODY_MAX + 2048) /* a body's texts and the words between */
+/* Returns unescaped text; table.c escapes it. */
 const char *story_tell(const struct fact *, char out[STORY_MAX]);
 /* All its fields as key=value. */
 const char *story_fields(const struct fact *, char out[STORY_MAX]);
-/* The thing the record is about: a tool, a program, a host; NULL: none. */
+/* The object of the record: a tool, a program, a host; NULL: none. */
 const char *story_object(const struct fact *);
 /* Fills {key} and [optional {key}] of a pattern. */
 const char *story_fill(const struct fact *, const char *pattern, char out[STORY_MAX]);
 
-/* ---- tally.c ------------------------------------------------------------------- */
+/* ---- group.c ------------------------------------------------------------- */
 
 #define TALLY_PARTS 6
 #define TALLY_MAX   (1u << 20)
 struct tally_row {
-	const char *part[TALLY_PARTS]; /* "" where there is none */
+	const char *part[TALLY_PARTS]; /* "" if missing */
 	uint64_t n, sum, most;
 	uint64_t first_ts, last_ts, first_idx, last_idx;
 	uint64_t flag;
 	uint64_t extra[4];
 };
 struct tally;
-struct tally *tally_new(void); /* NULL: no memory */
+struct tally *tally_new(void); /* NULL: out of memory */
 void tally_free(struct tally *);
-/* The row of these parts (NULL counts as ""), made when it is new (n is 0).
- * NULL: more than TALLY_MAX, or no memory. */
+/* The row with these parts (NULL counts as ""); a new row has n 0. NULL: more than
+ * TALLY_MAX rows, or out of memory. */
 struct tally_row *tally_at(struct tally *, const char *const *part, size_t part_n);
-/* The same, and the record counted in it. */
+/* The same, and counts the record in it. */
 struct tally_row *tally_count(
     struct tally *, const struct fact *, const char *const *part, size_t part_n);
-/* A digest of 64 digits as a row's extra, and back; false: it is none. */
+/* Stores a digest of 64 digits in a row's extra, and reads it; false: none. */
 #define TALLY_DIGEST_MAX 65
 bool tally_pack(const char *hex, uint64_t ret[4]);
 bool tally_bytes(const char *hex, uint8_t ret[CHAIN_HASH_LEN]);
 void tally_unpack(const uint64_t from[4], char hex[TALLY_DIGEST_MAX]);
 size_t tally_rows(const struct tally *);
-/* Rows sorted, ties by their parts; the array is the tally's. */
+/* Sorts the rows, ties by their parts; the tally owns the array. */
 typedef int tally_order(const struct tally_row *, const struct tally_row *);
 struct tally_row *const *tally_sorted(struct tally *, tally_order *);
 int tally_by_count(const struct tally_row *, const struct tally_row *);
@@ -250,60 +252,60 @@ int tally_by_first(const struct tally_row *, const struct tally_row *);
 struct verb;
 struct ask {
 	const struct verb *verb;
-	struct question q; /* its verb may narrow it */
+	struct question q; /* the verb may narrow it */
 	struct book *book;
 	struct sheet sheet;
 	const char *word; /* the verb's argument; NULL: none */
 	struct tally *tally;
 	uint64_t number, from_ns;
 	void *own;       /* freed with the ask */
-	const char *why; /* static: why the question cannot be answered */
+	const char *why; /* static: why the query failed */
 };
 
 struct verb {
 	const char *name;
-	const char *words; /* of its usage: "IDX", "[SESSION]" or "" */
-	const char *what;  /* one line for people */
-	const char *may;   /* letters of options.c beyond the common ones */
+	const char *words; /* for its usage: "IDX", "[SESSION]" or "" */
+	const char *what;  /* one-line description */
+	const char *may;   /* option letters (options.c) beyond the common ones */
 	const char *kinds; /* "exec call": only these records; NULL: all */
 	const struct column *column;
 	size_t column_n;
-	int (*begin)(struct ask *); /* NULL: nothing to do; -EINVAL refuses its word */
+	int (*begin)(struct ask *); /* NULL: nothing; -EINVAL rejects the word */
 	fact_fn *see;               /* arg is the ask; NULL: see_plain */
-	int (*end)(struct ask *);   /* NULL; else rows that only the whole log gives */
+	int (*end)(struct ask *);   /* NULL; else adds rows that need the whole log */
 	bool (*match)(struct ask *, const struct fact *); /* for see_plain; NULL: all */
 };
 #define COLUMNS(array) (array), ARRAY_LEN(array)
 
-/* Prints a row whose columns are named like the fields of the record, for each
- * record that its verb's match takes. */
+/* Prints a row whose columns are named after fields of the record, for each record
+ * that the verb's match accepts. */
 int see_plain(void *ask, const struct fact *);
-/* The cell of one such column. */
+/* Prints the field of one such column. */
 void see_cell(struct ask *, const struct fact *, const char *column);
 
-/* Ask and print on out: an exit status, and *ret_why (static, or the book's) when
- * it is not 0.  The book is open. */
+/* Runs the query and prints on out. Returns an exit status and, if it is not 0,
+ * *ret_why (static, or the book's). The book must be open. */
 int verb_ask(const struct verb *, const struct question *, struct book *, FILE *out,
     const char **ret_why);
 const struct verb *verb_find(const char *name);
 
-/* Families, each ended by a row without a name. */
+/* Families of verbs; a row without a name ends each. */
 extern const struct verb verbs_log[], verbs_session[], verbs_object[], verbs_call[],
     verbs_count[], verbs_change[], verbs_gap[], verbs_odd[], verbs_sample[];
 
-/* ---- programs of their own --------------------------------------------------------- */
+/* ---- separate programs ------------------------------------------------------------- */
 
 int export_main(int argc, char **argv);
 int page_main(int argc, char **argv);
 int tail_main(int argc, char **argv);
 int pack_main(int argc, char **argv);
 int certify_main(int argc, char **argv);
-/* Opens the log of q, asks, prints on stdout and says what went wrong. */
+/* Opens the log of q, runs the query, prints on stdout, reports failures. */
 int verb_main(const struct verb *, const struct question *);
-/* "kennel audit prune-WHAT --to TIME": what is kept beside the log, and is older. */
+/* "kennel audit prune-WHAT --to TIME": removes older data kept next to the log. */
 int verb_prune(int argc, char **argv, const char *what,
     int (*prune)(const char *log_dir, uint64_t before_ns, uint64_t *ret_n));
-/* What is said, on standard error, about a status that is not ASK_OK. */
+/* Explains, on standard error, a status that is not ASK_OK. */
 void verb_complain(const struct question *, int status, const char *why);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * One record as the queries see it: its values as text, read from its body and
- * from nothing else.  Runs on bytes that nobody vouches for.
+ * One record for queries: its values as text, read only from its body. Runs on
+ * untrusted bytes.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,7 +12,7 @@ struct room {
 	size_t left;
 };
 
-/* A raw string or number as text with its NUL. */
+/* Stores a raw string or number as text with a NUL. */
 static const char *
 keep(struct room *room, struct span raw)
 {
@@ -29,7 +29,7 @@ keep(struct room *room, struct span raw)
 		len = (long)raw.len;
 		memcpy(text, raw.data, raw.len);
 	}
-	/* our writer stores no NUL: what was said behind one is not hidden */
+	/* our writer stores no NUL; show text after one instead of hiding it */
 	for (long i = 0; i < len; i++) {
 		if (text[i] == '\0')
 			text[i] = '?';

@@ -1,13 +1,13 @@
 /*
  * One pass over the records of a log.
  *
- * As a rule: by whatever index is fastest.  Each record that is found is taken
- * apart and must itself meet the question, so a column that lies about a record
- * is seen; an index that hides a record is not.
+ * Normally it uses the fastest index. Each record found is parsed and must itself
+ * match the query. So a falsified column is detected; an index that omits a record is
+ * not.
  *
- * With --verified: every record by its number, without an index, its hash
- * computed on the way.  The answer stands only if the root at the end is the
- * one that kennel-verify found.
+ * With --verified it reads every record by its number, without an index, and computes
+ * its hash. The answer is valid only if the resulting root is the one that
+ * kennel-verify found.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,9 +19,9 @@
 
 #define SQL_MAX  2048
 #define LAST_MAX (1u << 20)
-#define SLACK_NS (60 * NS_PER_S) /* how far a record's time may be out of order */
+#define SLACK_NS (60 * NS_PER_S) /* how far record times may be out of order */
 
-/* The partial indexes of schema.c, whose conditions a query must repeat. */
+/* Conditions of the partial indexes in schema.c, which a query must repeat. */
 #define RARE   SCHEMA_RARE
 #define COMMON "exec call scrub dropped heartbeat epoch"
 
@@ -64,7 +64,7 @@ add(struct sql *sql, const char *text)
 		sql->len = sizeof(sql->text) - 1;
 }
 
-/* 'exec','call' of "exec call": words of ours. */
+/* Adds 'exec','call' for "exec call"; the words are literals of ours. */
 static void
 add_words(struct sql *sql, const char *words)
 {
@@ -107,8 +107,8 @@ only_rare(const struct question *q)
 	       (q->kind != NULL && all_rare(q->kind));
 }
 
-/* Which index, and the order that needs no sorting: most of them hold a time.
- * What is left is few records, or all of them. */
+/* Picks an index, and an order that needs no sort: most indexes include a time.
+ * Otherwise there are few records, or all are wanted. */
 static void
 pick(const struct question *q, const char **ret_index, const char **ret_order)
 {
@@ -166,7 +166,7 @@ add_where(struct sql *sql, const struct question *q)
 	}
 }
 
-/* order NULL: the index's own. */
+/* order NULL: the order of the index. */
 static sqlite3_stmt *
 prepare(
     const struct pass *p, const char *what, const char *order, uint64_t from, uint64_t to)
@@ -199,9 +199,9 @@ prepare(
 	return s;
 }
 
-/* ---- where a time begins ------------------------------------------------------------- */
+/* ---- finding where a time begins ----------------------------------------------------- */
 
-/* One number of the segment at hand; what is not there leaves it alone. */
+/* Reads one number from the open segment; leaves *ret unchanged if there is no row. */
 static int
 ask_number(const struct book *book, const char *sql, uint64_t arg, uint64_t *ret)
 {
@@ -218,8 +218,8 @@ ask_number(const struct book *book, const char *sql, uint64_t arg, uint64_t *ret
 	return r;
 }
 
-/* Where nobody set the clock the times rise with the numbers, but for the moments
- * in which a record was on its way. */
+/* Unless the clock was set, times rise with the record numbers, except for the delay
+ * of a record on its way. */
 static void
 narrow(const struct pass *p, uint64_t *from, uint64_t *to)
 {
@@ -246,7 +246,7 @@ narrow(const struct pass *p, uint64_t *from, uint64_t *to)
 	*from = low;
 }
 
-/* ---- fast ------------------------------------------------------------------------------ */
+/* ---- with an index --------------------------------------------------------------------- */
 
 static int
 take_row(struct pass *p, sqlite3_stmt *s, uint64_t last)
@@ -259,13 +259,14 @@ take_row(struct pass *p, sqlite3_stmt *s, uint64_t last)
 	if (body == NULL || fact_make(body, (size_t)len, fact) < 0)
 		return broken(p->book, idx, "it was not written by kennel");
 	if (fact->idx != idx || idx >= last)
-		return broken(p->book, idx, "its number is not the one in its body");
+		return broken(
+		    p->book, idx, "its number differs from the one in its body");
 	if (!options_match(p->q, fact))
-		return broken(p->book, idx, "a column is not what its body says");
+		return broken(p->book, idx, "a column differs from its body");
 	return p->fn(p->arg, fact);
 }
 
-/* Its records of the segment at hand: [*from, *to) */
+/* The range of records to read in the open segment: [*from, *to) */
 static void
 bounds(const struct pass *p, size_t segment, uint64_t *from, uint64_t *to)
 {
@@ -294,7 +295,7 @@ fast_segment(struct pass *p, size_t segment)
 		return r;
 	bounds(p, segment, &from, &to);
 	pick(p->q, &index, &order);
-	if (strstr(order, "ts") == NULL) /* else the index begins where it should */
+	if (strstr(order, "ts") == NULL) /* else the index begins at the right time */
 		narrow(p, &from, &to);
 	s = prepare(p, "idx, body", NULL, from, to);
 	if (s == NULL)
@@ -303,7 +304,7 @@ fast_segment(struct pass *p, size_t segment)
 		r = take_row(p, s, to);
 	if (r == 0 && code != SQLITE_DONE)
 		r = sql_broken(p->book);
-	(void)sqlite3_finalize(s); /* its result was seen at the last step */
+	(void)sqlite3_finalize(s); /* the result was checked at the last step */
 	return r;
 }
 
@@ -350,8 +351,7 @@ fast_last(struct pass *p)
 		if (r == -ENOENT)
 			r = broken(p->book, number[n], "it is missing");
 		if (r == 0 && !options_match(p->q, p->book->fact))
-			r = broken(
-			    p->book, number[n], "a column is not what its body says");
+			r = broken(p->book, number[n], "a column differs from its body");
 		if (r == 0)
 			r = p->fn(p->arg, p->book->fact);
 	}
@@ -361,7 +361,7 @@ fast_last(struct pass *p)
 
 /* ---- verified ---------------------------------------------------------------------------- */
 
-/* The last n that match, as copies: in this pass none is read twice. */
+/* The last n matching records, as copies: this pass reads each record once. */
 struct ring {
 	struct {
 		void *body;
@@ -470,15 +470,14 @@ sure_all(struct pass *p)
 		r = sure_end(p, &ring);
 	if (r == -EUCLEAN)
 		(void)snprintf(p->book->why, sizeof(p->book->why),
-		    "the log changed after it was verified: this answer is worth "
-		    "nothing");
+		    "the log changed after it was verified; discard this answer");
 	for (uint64_t i = 0; ring.at != NULL && i < ring.cap; i++)
 		free(ring.at[i].body);
 	free(ring.at);
 	return r;
 }
 
-/* ---- shown -------------------------------------------------------------------------------- */
+/* ---- public functions --------------------------------------------------------------------- */
 
 int
 pass_each(struct book *book, const struct question *q, fact_fn *fn, void *arg)

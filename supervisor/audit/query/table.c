@@ -1,7 +1,7 @@
 /*
- * Rows for people and for programs: the one place where an answer is printed.
- * Every form begins with the size and the root of the log that it is about, so
- * that whoever doubts an answer can ask again.
+ * Prints rows for people and for programs; the only printer of answers. Every format
+ * begins with the size and the root of the log that the answer is about, so that
+ * anyone can repeat the query.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 
 #include "supervisor/audit/query/query.h"
 
-#define ID_SHOWN 12 /* digits of an id for people */
+#define ID_SHOWN 12 /* digits of an id in text output */
 
 const char *
 sheet_time(uint64_t ns, int decimals, char out[SHEET_TIME_MAX])
@@ -39,7 +39,7 @@ sheet_hex(char out[2 * CHAIN_HASH_LEN + 1], const uint8_t hash[CHAIN_HASH_LEN])
 }
 
 static bool
-is_right(const struct column *c) /* a number stands at its right edge */
+is_right(const struct column *c) /* numbers are right-aligned */
 {
 	return c->cell == CELL_NUMBER || c->cell == CELL_US;
 }
@@ -96,7 +96,7 @@ head_text(const struct sheet *sheet, const struct question *q, const struct book
 	    root,
 	    !book->verified  ? "not verified"
 	    : book->complete ? "verified"
-			     : "verified; nothing shows that its end was not cut off");
+			     : "verified, but truncation of the end cannot be ruled out");
 }
 
 static void
@@ -158,9 +158,9 @@ sheet_begin(struct sheet *sheet, const struct question *q, const struct book *bo
 		head_columns(sheet);
 }
 
-/* ---- cells -------------------------------------------------------------------- */
+/* ---- fields ------------------------------------------------------------------- */
 
-/* A page holds so many rows; those behind them are counted. */
+/* A page holds a limited number of rows; further rows are only counted. */
 static bool
 skip_cell(struct sheet *sheet)
 {
@@ -187,7 +187,7 @@ before_cell(const struct sheet *sheet)
 		    (int)c->cell);
 }
 
-/* shown: what a cell for people has taken so far. */
+/* shown: terminal columns used by the field. */
 static void
 after_cell(struct sheet *sheet, int shown)
 {
@@ -211,7 +211,7 @@ after_cell(struct sheet *sheet, int shown)
 	sheet->rows++;
 }
 
-/* How many columns of a terminal inert_text takes. */
+/* Number of terminal columns that inert_text uses. */
 static int
 shown_len(const char *text)
 {
@@ -225,7 +225,7 @@ shown_len(const char *text)
 	return n;
 }
 
-/* Nobody overlooks a refusal. */
+/* Refusals are highlighted. */
 static const char *
 colour_of(const struct sheet *sheet, const char *text)
 {
@@ -345,8 +345,8 @@ sheet_number(struct sheet *sheet, uint64_t number)
 	after_cell(sheet, shown);
 }
 
-/* A list is one cell: its texts with a comma between, each quoted when it needs
- * to be; JSON gets a list. */
+/* A list is one field: texts separated by commas, each quoted if necessary. In JSON
+ * it is a list. */
 static void
 put_list(struct sheet *sheet, const struct fact_field *field)
 {
@@ -393,7 +393,7 @@ sheet_end(struct sheet *sheet)
 	if (sheet->most > 0 && sheet->rows > sheet->most)
 		fprintf(sheet->out,
 		    "<p class=\"none\">and %" PRIu64
-		    " more: ask \"kennel audit %s\"</p>\n",
+		    " more: run \"kennel audit %s\"</p>\n",
 		    sheet->rows - sheet->most, sheet->verb);
 	if (sheet->rows == 0 && sheet->form == FORM_HTML)
 		fprintf(sheet->out, "<p class=\"none\">none recorded</p>\n");

@@ -1,6 +1,6 @@
 /*
- * anomalies: what a person should look at first.  Rules, not a model; the same
- * log gives the same rows.
+ * anomalies: what an auditor should look at first. It uses rules, not a model; the
+ * same log gives the same rows.
  *
  *	first seen	a server did something that it never did before --from
  *	rate		an hour with far more than the server's hours before it had
@@ -16,8 +16,8 @@
 
 #define HOUR_NS      (3600 * NS_PER_S)
 #define DENIALS_MANY 3
-#define RATE_LEAST   20 /* in an hour, before it is a spike at all */
-#define RATE_FACTOR  4  /* times the mean of the hours that had any */
+#define RATE_LEAST   20 /* events in an hour: fewer are no spike */
+#define RATE_FACTOR  4  /* times the mean of the hours with events */
 #define DAY_BEGINS   6
 #define DAY_ENDS     20
 
@@ -38,7 +38,7 @@ static int
 begin_odd(struct ask *ask)
 {
 	ask->tally = tally_new();
-	ask->q.from_ns = 0; /* what came before is what is usual */
+	ask->q.from_ns = 0; /* earlier records give the baseline */
 	return ask->tally != NULL ? 0 : -ENOMEM;
 }
 
@@ -56,7 +56,7 @@ put_odd(struct ask *ask, uint64_t idx, uint64_t ts, const char *what, const char
 	sheet_text(&ask->sheet, detail);
 }
 
-/* The thing itself: seen before?  Refused until now? */
+/* Checks an object: seen before? Refused until now? */
 static int
 see_thing(struct ask *ask, const struct fact *fact, bool allowed, bool in)
 {
@@ -76,12 +76,13 @@ see_thing(struct ask *ask, const struct fact *fact, bool allowed, bool in)
 	}
 	if (in && row->flag >= DENIALS_MANY)
 		put_odd(ask, fact->idx, fact->ts, "denied, then", part[SERVER], kind,
-		    part[OBJECT], row->flag, "refused so often, and now allowed");
+		    part[OBJECT], row->flag,
+		    "refused repeatedly before, and now allowed");
 	row->flag = 0;
 	return 0;
 }
 
-/* Each hour of each server is a row, "00000495063". */
+/* Adds a row for each hour of each server, keyed "00000495063". */
 static int
 see_hour(struct ask *ask, const struct fact *fact)
 {
@@ -121,7 +122,7 @@ see_odd(void *arg, const struct fact *fact)
 	bool in = fact->ts >= ask->from_ns;
 	int r;
 
-	/* an answer is no act of its own */
+	/* an answer is not an action of its own */
 	if (fact_text(fact, "server") == NULL || story_object(fact) == NULL ||
 	    verdict == NULL)
 		return 0;
@@ -133,7 +134,8 @@ see_odd(void *arg, const struct fact *fact)
 	return r;
 }
 
-/* By server, then by hour: each is compared with the mean of those before it. */
+/* Sorted by server, then by hour: compares each hour with the mean of the earlier
+ * ones. */
 static int
 end_odd(struct ask *ask)
 {
@@ -153,7 +155,8 @@ end_odd(struct ask *ask)
 		if (t->last_ts >= ask->from_ns && t->n >= RATE_LEAST && hours > 0 &&
 		    t->n * hours > RATE_FACTOR * sum) {
 			(void)snprintf(detail, sizeof(detail),
-			    "in this hour; the mean before it was %" PRIu64, sum / hours);
+			    "in this hour; the mean of the hours before is %" PRIu64,
+			    sum / hours);
 			put_odd(ask, t->first_idx, t->first_ts, "rate", server, "hour",
 			    NULL, t->n, detail);
 		}
@@ -166,7 +169,7 @@ end_odd(struct ask *ask)
 const struct verb verbs_odd[] = {
     {.name = "anomalies",
 	.words = "",
-	.what = "first-seen things, spikes, after hours, refused and then allowed",
+	.what = "anomalies: first seen, spikes, after hours, allowed after refusals",
 	.may = "",
 	.kinds = "start exec call refused egress",
 	.column = odd_column,

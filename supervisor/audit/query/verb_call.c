@@ -1,6 +1,6 @@
 /*
- * tool [NAME]: each call as one row, put together from the record that it was
- * passed on and the record that it was answered.
+ * tool [NAME]: one row per call, joined from the record of the forwarded call and the
+ * record of its answer.
  */
 #include <errno.h>
 #include <string.h>
@@ -24,8 +24,8 @@ static const struct column tool_column[] = {
 };
 enum { ARGUMENTS = 7, RESULT = 9 }; /* columns */
 
-/* A call that waits for its answer is a row of these parts; sum is the length of
- * its arguments, extra their digest. */
+/* Key of a call without an answer yet. sum is the length of its arguments, extra
+ * their digest. */
 enum { SESSION, DIRECTION, REQUEST, SERVER, NAME };
 enum { WAITS = 1, HAS_DIGEST = 2, HAS_LEN = 4 };
 
@@ -52,7 +52,7 @@ put_number(struct sheet *sheet, bool has, uint64_t number)
 		sheet_none(sheet);
 }
 
-/* What was asked, by the record that waits for its answer. */
+/* Prints the request part of a row, from its pending entry. */
 static void
 put_waiting(struct ask *ask, const struct tally_row *row)
 {
@@ -66,7 +66,7 @@ put_waiting(struct ask *ask, const struct tally_row *row)
 	sheet_text(sheet, "allow");
 }
 
-/* The same by a record that stands alone. */
+/* The same, from a record without a matching one. */
 static void
 put_alone(struct ask *ask, const struct fact *fact)
 {
@@ -102,7 +102,7 @@ put_refused(struct ask *ask, const struct fact *fact)
 	put_answer(ask, fact);
 }
 
-/* An answer; what it answers may lie before the range. */
+/* Prints an answer; its request may be before the range. */
 static void
 put_answered(struct ask *ask, struct tally_row *row, const struct fact *answer)
 {
@@ -161,7 +161,7 @@ see_tool(void *arg, const struct fact *fact)
 	return 0;
 }
 
-/* Those that nobody answered, in the order they were asked. */
+/* Prints calls without an answer, in the order of their requests. */
 static int
 end_tool(struct ask *ask)
 {
@@ -177,7 +177,7 @@ end_tool(struct ask *ask)
 const struct verb verbs_call[] = {
     {.name = "tool",
 	.words = "[NAME]",
-	.what = "every call: digests, verdict, outcome, how long it took",
+	.what = "every call: digests, verdict, outcome, duration",
 	.may = "",
 	.kinds = "call refused",
 	.column = tool_column,

@@ -2,10 +2,15 @@
  * denials: what was refused, how often, by which rule.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "policy/sealed/net_hint.h"
 #include "supervisor/audit/query/query.h"
+
+#define DENIAL_TEXT_MAX 512
+#define UNGRANTED       "no line grants" /* leash/egress/egress_wire.c */
 
 static const struct column denials_column[] = {
     {"count", CELL_NUMBER, 7},
@@ -26,22 +31,42 @@ begin_denials(struct ask *ask)
 {
 	ask->tally = tally_new();
 	ask->q.denied = true;
-	ask->number = ask->q.last_n; /* of rows, not of records */
+	ask->number = ask->q.last_n; /* limits rows, not records */
 	ask->q.last_n = 0;
 	return ask->tally != NULL ? 0 : -ENOMEM;
+}
+
+/* For a connection that no rule matches: the policy line that would allow it. */
+static const char *
+reason_of(const struct fact *fact, char text[DENIAL_TEXT_MAX])
+{
+	const char *reason = fact_text(fact, "reason");
+	char hint[NET_HINT_MAX];
+	uint64_t port = 0;
+
+	if (strcmp(fact->kind, "egress") != 0 || fact_text(fact, "rule") != NULL ||
+	    fact_text(fact, "name") == NULL || reason == NULL ||
+	    strncmp(reason, UNGRANTED, sizeof(UNGRANTED) - 1) != 0)
+		return reason;
+	(void)fact_number(fact, "port", &port); /* 0: a name lookup */
+	if (net_hint(fact_text(fact, "name"), (uint32_t)port, hint, sizeof(hint)) == 0)
+		return reason;
+	(void)snprintf(text, DENIAL_TEXT_MAX, "%s; to grant it: %s", reason, hint);
+	return text;
 }
 
 static int
 see_denials(void *arg, const struct fact *fact)
 {
 	struct ask *ask = arg;
+	char text[DENIAL_TEXT_MAX];
 	const char *part[PARTS] = {
 	    [SERVER] = fact_text(fact, "server"),
 	    [KIND] = fact->kind,
 	    [VERDICT] = fact_text(fact, "verdict"),
 	    [OBJECT] = story_object(fact),
 	    [RULE] = fact_text(fact, "rule"),
-	    [REASON] = fact_text(fact, "reason"),
+	    [REASON] = reason_of(fact, text),
 	};
 
 	return tally_count(ask->tally, fact, part, PARTS) != NULL ? 0 : -E2BIG;
@@ -73,7 +98,7 @@ end_denials(struct ask *ask)
 const struct verb verbs_count[] = {
     {.name = "denials",
 	.words = "",
-	.what = "what was refused, the most frequent first (-n: so many rows)",
+	.what = "denials, the most frequent first (-n: number of rows)",
 	.may = "n",
 	.column = denials_column,
 	.column_n = ARRAY_LEN(denials_column),

@@ -1,6 +1,6 @@
 /*
- * gaps: where the log itself says that something is missing, sessions that never
- * said that they ended, and times when the recorder said nothing.
+ * gaps: missing records that the log itself reports, sessions without an end, and
+ * times without records from the recorder.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +16,7 @@ static const struct column gaps_column[] = {
     {"detail", CELL_TEXT, 0},
 };
 
-/* Each of the log's own words about itself. */
+/* The kinds of the log's own records about gaps. */
 static const struct {
 	const char *kind, *what;
 } gap_row[] = {
@@ -48,17 +48,39 @@ put_gap(struct ask *ask, uint64_t idx, uint64_t ts, const char *what, uint64_t c
 	sheet_text(&ask->sheet, detail);
 }
 
-/* A recorder that began knows whether the one before it said that it ended. */
+/* A new recorder knows whether the one before it ended cleanly. */
 static void
 see_recorder(struct ask *ask, const struct fact *fact)
 {
 	if (strcmp(fact->kind, "open") == 0 && fact_is(fact, "outcome", "unclean"))
 		put_gap(ask, fact->idx, fact->ts, "unclean stop", 0,
-		    "the recorder before this one did not say that it ended");
+		    "the previous recorder did not record its end");
 }
 
-/* One program that was tried ("exec") has no more than its server's end. */
-enum { RAN = 1, ENDED = 2, SERVER_ENDED = 4, EXEC = 8 };
+/* A single program run ("exec") has only its server's end. The last flag: an earlier
+ * row has already named the killed program. */
+enum { RAN = 1, ENDED = 2, SERVER_ENDED = 4, EXEC = 8, TOLD = 16 };
+
+/* A stop names a program of kennel's if that program ended unexpectedly. */
+static void
+see_stop(struct ask *ask, const struct fact *fact, struct tally_row *row)
+{
+	static char story[STORY_MAX];
+	bool leash = strcmp(fact->role, "leash") == 0;
+
+	row->flag |= leash ? SERVER_ENDED : ENDED;
+	if (fact_text(fact, "program") == NULL)
+		return;
+	put_gap(ask, fact->idx, fact->ts, "killed", 0, story_tell(fact, story));
+	row->flag |= TOLD;
+}
+
+/* A start that was refused after it was recorded has no other end. */
+static bool
+start_refused(const struct fact *fact)
+{
+	return strcmp(fact->kind, "refused") == 0 && fact_text(fact, "mode") != NULL;
+}
 
 static int
 see_gaps(void *arg, const struct fact *fact)
@@ -77,26 +99,30 @@ see_gaps(void *arg, const struct fact *fact)
 		put_gap(ask, fact->idx, fact->ts, gap_row[i].what, count,
 		    story_tell(fact, story));
 	}
-	if (strcmp(fact->kind, "start") != 0 && strcmp(fact->kind, "stop") != 0)
+	if (strcmp(fact->kind, "start") != 0 && strcmp(fact->kind, "stop") != 0 &&
+	    !start_refused(fact))
 		return 0;
 	row = tally_count(ask->tally, fact, part, ARRAY_LEN(part));
 	if (row == NULL)
 		return -E2BIG;
 	if (strcmp(fact->kind, "start") == 0)
 		row->flag |= fact_is(fact, "mode", "exec") ? RAN | EXEC : RAN;
+	else if (strcmp(fact->kind, "stop") == 0)
+		see_stop(ask, fact, row);
 	else
-		row->flag |= strcmp(fact->role, "leash") == 0 ? SERVER_ENDED : ENDED;
+		row->flag |=
+		    strcmp(fact->role, "leash") == 0 ? ENDED | SERVER_ENDED : ENDED;
 	return 0;
 }
 
 /* ---- heartbeats ------------------------------------------------------------------------ */
 
-#define BEATS_MISSED 2 /* periods without a word: what a verifier calls stale */
+#define BEATS_MISSED 2 /* missed heartbeats after which verifiers call a log stale */
 
 struct beats {
 	struct ask *ask;
 	uint64_t period_ns; /* 0: not known yet */
-	uint64_t boot;      /* of the recorder's last word; 0: none runs */
+	uint64_t boot;      /* of the recorder's last record; 0: none running */
 };
 
 static int
@@ -108,15 +134,16 @@ see_beat(void *arg, const struct fact *fact)
 
 	if (fact_number(fact, "period", &period) && period <= UINT64_MAX / NS_PER_S)
 		b->period_ns = period * NS_PER_S;
-	/* whoever begins answers for nothing before; the file only changed */
+	/* a new recorder is not responsible for the time before; a rotation only
+	 * changes the file */
 	if (strcmp(fact->kind, "genesis") == 0 ||
 	    (strcmp(fact->kind, "open") == 0 && !fact_is(fact, "outcome", "rotated")))
 		quiet = 0;
 	if (b->boot > 0 && b->period_ns > 0 && quiet > BEATS_MISSED * b->period_ns &&
 	    fact->ts >= b->ask->from_ns) {
 		(void)snprintf(detail, sizeof(detail),
-		    "the recorder was silent for %" PRIu64 " s, and is due every %" PRIu64
-		    " s: it was stopped, or the machine slept",
+		    "no heartbeat for %" PRIu64 " s, expected one every %" PRIu64
+		    " s: the recorder was stopped, or the machine slept",
 		    quiet / NS_PER_S, b->period_ns / NS_PER_S);
 		put_gap(b->ask, fact->idx, fact->ts, "missed heartbeats",
 		    quiet / b->period_ns - 1, detail);
@@ -125,7 +152,7 @@ see_beat(void *arg, const struct fact *fact)
 	return 0;
 }
 
-/* The recorder's own records have no session, which an index begins with. */
+/* The recorder's own records have no session, and the index begins with it. */
 static int
 see_beats(struct ask *ask)
 {
@@ -150,18 +177,21 @@ end_gaps(struct ask *ask)
 		const struct tally_row *t = row[i];
 
 		bool open = !(t->flag & (ENDED | SERVER_ENDED));
+		bool whole = (t->flag & SERVER_ENDED) && (t->flag & (ENDED | EXEC));
 
-		if (!(t->flag & RAN) || (t->flag & ENDED) || (!open && (t->flag & EXEC)))
+		if (!(t->flag & RAN) || whole || (t->flag & TOLD))
 			continue;
 		(void)snprintf(detail, sizeof(detail), "session %.64s of %.64s: %s",
 		    t->part[0], t->part[1],
-		    open ? "it goes on, or its end was lost" : "its kennel was killed");
+		    open                ? "it is still running, or its end was lost"
+		    : (t->flag & ENDED) ? "its kennel-leash was killed"
+					: "its kennel was killed");
 		put_gap(ask, t->first_idx, t->first_ts, open ? "no end" : "killed", 0,
 		    detail);
 	}
 	if (row == NULL)
 		return -ENOMEM;
-	/* of a server, a session or a tool the recorder says nothing */
+	/* the recorder writes no records about a server, a session or a tool */
 	return ask->q.server != NULL || ask->q.session != NULL || ask->q.tool != NULL
 		   ? 0
 		   : see_beats(ask);
@@ -170,9 +200,9 @@ end_gaps(struct ask *ask)
 const struct verb verbs_gap[] = {
     {.name = "gaps",
 	.words = "",
-	.what = "what the log says is missing, and sessions without an end",
+	.what = "missing records, and sessions without an end",
 	.may = "",
-	.kinds = "gap clock break prune open start stop",
+	.kinds = "gap clock break prune open refused start stop",
 	.column = gaps_column,
 	.column_n = ARRAY_LEN(gaps_column),
 	.begin = begin_gaps,

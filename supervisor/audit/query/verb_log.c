@@ -1,5 +1,5 @@
 /*
- * The records themselves: log, and tail, which goes on.
+ * Prints records: log, and tail, which can follow the log.
  */
 #include <errno.h>
 #include <time.h>
@@ -32,12 +32,12 @@ static int
 begin_log(struct ask *ask)
 {
 	ask->q.hide = !ask->q.all && ask->q.kind == NULL;
-	/* one server from a time on: by the index that has just these */
+	/* one server from a time on: this index orders exactly these by time */
 	ask->q.by_time = ask->q.server != NULL && ask->q.from_given;
 	return 0;
 }
 
-/* As JSON a record is itself, its fields in the order of the log. */
+/* In JSON output a record is printed as stored, its fields in the order of the log. */
 static int
 see_log(void *arg, const struct fact *fact)
 {
@@ -73,7 +73,7 @@ static const struct verb tail_verb = {.name = "tail",
     .begin = begin_log,
     .see = see_log};
 
-/* Until nobody reads any more, or the log cannot be read. */
+/* Follows until the reader closes the pipe or the log cannot be read. */
 static int
 follow(const struct verb *verb, struct question *q, const char **ret_why)
 {
@@ -111,7 +111,7 @@ tail_main(int argc, char **argv)
 		q.last_n = TAIL_DEFAULT;
 	if (q.follow && (q.verified || q.as_of != NULL)) {
 		verb_complain(
-		    &q, ASK_USAGE, "what is still to come is neither verified nor past");
+		    &q, ASK_USAGE, "-f cannot be used with --verified or --as-of");
 		return ASK_USAGE;
 	}
 	status = book_open(&q, &book);

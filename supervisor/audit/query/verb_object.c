@@ -1,7 +1,6 @@
 /*
- * What happened to one thing: a program, a path, a host, a secret, a tool's
- * definition, a question that a person answered.  Most verbs are their columns
- * and what they match; see_plain does the rest.
+ * Verbs about one object: a program, path, host, secret, tool definition or approval.
+ * Most verbs are only their columns and a match function; see_plain does the rest.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -10,7 +9,7 @@
 
 #include "supervisor/audit/query/query.h"
 
-#define DIGEST_LEAST 8 /* digits that name a digest */
+#define DIGEST_LEAST 8 /* fewest digits of a digest */
 
 /* ---- exec BIN|SHA256 ------------------------------------------------------------------ */
 
@@ -29,7 +28,7 @@ static const struct column exec_column[] = {
     {"rule", CELL_TEXT, 0},
 };
 
-/* The path, or its last part when the word is no path. */
+/* Matches the path, or its last component if the word is not a path. */
 static bool
 names(const char *path, const char *word)
 {
@@ -78,10 +77,12 @@ match_name(struct ask *ask, const struct fact *fact)
 	return ask->word == NULL || fact_has(fact, "name", ask->word);
 }
 
-/* ---- find-secret TRACE -------------------------------------------------------------------
+/*
+ * ---- find-secret TRACE
+ * -------------------------------------------------------------------
  *
- * What kennel-secret made of a value that a person has typed: the value itself does
- * not come here.
+ * The fingerprint that kennel-secret computed from a typed value; the value itself is
+ * never passed on.
  */
 
 static const struct column found_column[] = {
@@ -105,7 +106,7 @@ begin_found(struct ask *ask)
 		   : -EINVAL;
 }
 
-/* Names and traces stand in the same order. */
+/* Names and fingerprints are in the same order. */
 static int
 see_found(void *arg, const struct fact *fact)
 {
@@ -148,7 +149,7 @@ static const struct column touched_column[] = {
     {"path", CELL_TEXT, 0},
 };
 
-/* Is one of them the other, or below it? */
+/* True if one path equals the other or is below it. */
 static bool
 covers(const char *path, size_t len, const char *word)
 {
@@ -174,7 +175,7 @@ put_touched(struct ask *ask, const struct fact *fact, const char *how, const cha
 	sheet_text(&ask->sheet, path);
 }
 
-/* "ro /usr/lib/x (library)": what the view lets the server do with it. */
+/* Parses "ro /usr/lib/x (library)": the access that the view gives the server. */
 static void
 see_mount(struct ask *ask, const struct fact *fact, const char *item)
 {
@@ -232,7 +233,7 @@ static const struct column egress_column[] = {
     {"rule", CELL_TEXT, 0},
 };
 
-/* "192.0.2.0/24" holds "192.0.2.7". */
+/* True if "192.0.2.0/24" contains "192.0.2.7". */
 static bool
 in_cidr(const char *cidr, const char *address)
 {
@@ -270,7 +271,7 @@ meant_host(const struct ask *ask, const struct fact *fact)
 	       strcmp(name + n - (w - 1), word + 1) == 0;
 }
 
-/* The first time is the first of the whole log, not of what was asked for. */
+/* "First" refers to the whole log, not to the queried range. */
 static int
 begin_egress(struct ask *ask)
 {
@@ -334,8 +335,8 @@ static const struct column approved_column[] = {
     {"odd", CELL_TEXT, 0},
 };
 
-#define HASTY_US ((uint64_t)1000000) /* nobody reads a question in a second */
-#define BULK_NS  (10 * NS_PER_S)     /* answers one behind the other */
+#define HASTY_US ((uint64_t)1000000) /* too fast to have read the request */
+#define BULK_NS  (10 * NS_PER_S)     /* longest gap in a series */
 #define BULK_N   5
 
 static int
@@ -391,8 +392,8 @@ static const struct column exceptions_column[] = {
     {"state", CELL_TEXT, 0},
 };
 
-/* Live or not at the end of what was asked for, which is said the same way by
- * whoever asks again. */
+/* Whether an exception is active at the end of the queried range, so that a repeated
+ * query gives the same answer. */
 static int
 see_exception(void *arg, const struct fact *fact)
 {
@@ -422,7 +423,7 @@ const struct verb verbs_object[] = {
 	.match = match_exec},
     {.name = "secret",
 	.words = "[NAME]",
-	.what = "where a secret was given, and where it was taken out",
+	.what = "where a secret was used, and where it was redacted",
 	.may = "",
 	.kinds = "secrets scrub vault approve",
 	.column = secret_column,
@@ -430,7 +431,7 @@ const struct verb verbs_object[] = {
 	.match = match_name},
     {.name = "find-secret",
 	.words = "TRACE",
-	.what = "where a value was given or taken out; kennel asks for it",
+	.what = "where a value was used or redacted, by its fingerprint",
 	.may = "",
 	.kinds = "secrets scrub",
 	.column = found_column,
@@ -449,7 +450,7 @@ const struct verb verbs_object[] = {
 	.see = see_touched},
     {.name = "egress",
 	.words = "[HOST|CIDR]",
-	.what = "who connected where, and how much went there",
+	.what = "connections: who, where, and how many bytes",
 	.may = "",
 	.kinds = "egress",
 	.column = egress_column,
@@ -458,7 +459,7 @@ const struct verb verbs_object[] = {
 	.see = see_egress},
     {.name = "manifest",
 	.words = "[SERVER]",
-	.what = "the definitions that servers gave of their tools",
+	.what = "the tool definitions that servers sent",
 	.may = "",
 	.kinds = "manifest",
 	.column = manifest_column,
@@ -466,7 +467,7 @@ const struct verb verbs_object[] = {
 	.match = match_server},
     {.name = "who-approved",
 	.words = "[PERSON|NAME]",
-	.what = "what people were asked, what they said, and how fast",
+	.what = "approvals: what was asked, the answer, and how fast",
 	.may = "",
 	.kinds = "approve",
 	.column = approved_column,
@@ -475,7 +476,7 @@ const struct verb verbs_object[] = {
 	.see = see_approved},
     {.name = "exceptions",
 	.words = "",
-	.what = "exceptions of policies: owner, ticket, until when",
+	.what = "policy exceptions: owner, ticket, expiry",
 	.may = "",
 	.kinds = "exception",
 	.column = exceptions_column,

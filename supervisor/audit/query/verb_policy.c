@@ -38,8 +38,8 @@ static const struct column policy_at_column[] = {
     {"text", CELL_TEXT, 0},
 };
 
-/* A session that began before that time, and its end, if it had one by then; and,
- * with the file as one part more, what it had loaded. */
+/* A session that began before that time, and its end, if before that time. With the
+ * file as an extra part: what the session had loaded. */
 enum { SESSION, SERVER, POLICY, LOADED_FILE, LOADED_SHA256, LOADED_SIGNER };
 enum { STARTED = 1, STOPPED = 2, VERSIONED = 4, LOADED = 8, KEPT = 16 };
 
@@ -54,8 +54,8 @@ begin_policy_at(struct ask *ask)
 	return begin_tally(ask);
 }
 
-/* The text itself is not in the log; its digest is, the file's name, and whether it
- * was kept beside the log. */
+/* The log does not contain the policy text, only its digest, its file name, and
+ * whether it was kept next to the log. */
 static int
 see_load(struct ask *ask, const struct fact *fact)
 {
@@ -86,7 +86,7 @@ see_policy_at(void *arg, const struct fact *fact)
 		return 0;
 	if (strcmp(fact->kind, "policy.load") == 0)
 		return see_load(ask, fact);
-	if (strcmp(fact->kind, "start") != 0) { /* the end: by whatever started it */
+	if (strcmp(fact->kind, "start") != 0) { /* ended, whatever had started it */
 		row = tally_at(ask->tally, part, ARRAY_LEN(part));
 		if (row != NULL)
 			row->flag |= STOPPED;
@@ -99,7 +99,7 @@ see_policy_at(void *arg, const struct fact *fact)
 	return 0;
 }
 
-/* By server; the running ones, else the one that ran last. */
+/* By server; the running sessions, else the last one that ran. */
 static int
 by_server(const struct tally_row *a, const struct tally_row *b)
 {
@@ -110,8 +110,8 @@ by_server(const struct tally_row *a, const struct tally_row *b)
 	return a->first_idx < b->first_idx ? 1 : a->first_idx > b->first_idx ? -1 : 0;
 }
 
-/* What the session of this row had loaded: told before it started, so behind it
- * here, and nearly beside it.  NULL: nothing told. */
+/* The policy that the session of this row had loaded. It is recorded before the
+ * start, so here it follows within a few rows. NULL: not recorded. */
 static const struct tally_row *
 loaded_by(struct tally_row *const *row, size_t n, const struct tally_row *t)
 {
@@ -125,7 +125,8 @@ loaded_by(struct tally_row *const *row, size_t n, const struct tally_row *t)
 	return NULL;
 }
 
-/* Whether its text was kept then, says the log; whether it still is, policy-text. */
+/* The log records whether the text was kept then; policy-text shows whether it still
+ * is. */
 static const char *
 text_of(const struct tally_row *load)
 {
@@ -141,7 +142,7 @@ text_of(const struct tally_row *load)
 		    : "kept: policy-text, sealed, by its id";
 }
 
-/* The text itself, where it still lies there.  NULL, and *ret_why. */
+/* Reads the text, if it is still kept. NULL, and *ret_why. */
 static char *
 read_text(struct ask *ask, const struct tally_row *load, const char **ret_why)
 {
@@ -156,14 +157,14 @@ read_text(struct ask *ask, const struct tally_row *load, const char **ret_why)
 	r = policies_get(ask->book->folder, POLICIES_TEXT, digest, &text, &len);
 	if (r == 0)
 		return text;
-	*ret_why = r == -EBADMSG         ? "what lies there is not what was in force"
-		   : r != -ENOENT        ? "what lies there cannot be read"
+	*ret_why = r == -EBADMSG  ? "the kept file is not the policy that was in force"
+		   : r != -ENOENT ? "unable to read the kept file"
 		   : (load->flag & KEPT) ? "kept, and removed since"
 					 : *ret_why;
 	return NULL;
 }
 
-/* Below its row, for people: each line of it is inert. */
+/* In text output, prints it below its row, with each line escaped. */
 static void
 put_lines(FILE *out, char *text)
 {
@@ -171,7 +172,7 @@ put_lines(FILE *out, char *text)
 
 	while ((line = strsep(&text, "\n")) != NULL) {
 		if (text == NULL && line[0] == '\0')
-			return; /* behind the last newline */
+			return; /* after the last newline */
 		(void)fputs("    ", out);
 		inert_text(out, line);
 		(void)fputc('\n', out);
@@ -251,7 +252,7 @@ static const struct column changes_column[] = {
     {"session", CELL_TEXT, 0},
 };
 
-/* What was in force before the range counts as before. */
+/* Policies in force before the range count as earlier. */
 static int
 begin_changes(struct ask *ask)
 {
@@ -259,8 +260,8 @@ begin_changes(struct ask *ask)
 	return begin_tally(ask);
 }
 
-/* The policy that a server had last stands in the row of "now"; a policy that it
- * ever had, in a row of its own. */
+/* The row of "now" holds the policy that a server had last; each policy that it ever
+ * had has a row of its own. */
 static const char *
 change_of(const struct tally_row *now, const struct tally_row *ever, const char *kind)
 {
@@ -397,7 +398,7 @@ const struct verb verbs_change[] = {
 	.end = end_policy_at},
     {.name = "changes",
 	.words = "",
-	.what = "when a server got another policy, and back",
+	.what = "when the policy of a server changed",
 	.may = "",
 	.kinds = "start policy.load exception",
 	.column = changes_column,

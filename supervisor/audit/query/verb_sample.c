@@ -1,7 +1,7 @@
 /*
- * sample --control C -n N --seed X: a random sample that anybody can draw again.
- * A record's place in the draw is SHA-256 of the seed and its leaf hash, and the
- * n smallest are the sample: neither the order of the log nor who draws matters.
+ * sample --control C -n N --seed X: a reproducible random sample. Each record has the
+ * rank SHA-256 of the seed and its leaf hash; the n lowest ranks are the sample. So
+ * neither the order of the log nor the person who draws has any influence.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -57,11 +57,11 @@ begin_sample(struct ask *ask)
 	struct sample *sample;
 
 	if (want > SAMPLE_MAX || ask->q.seed == NULL) {
-		ask->why = "a sample wants --seed, and -n of at most 10000";
+		ask->why = "expected --seed, and -n of at most 10000";
 		return -EINVAL;
 	}
 	ask->q.last_n = 0;
-	ask->why = "--control is one of access denials calls exec secrets network "
+	ask->why = "--control must be one of access denials calls exec secrets network "
 		   "approvals changes all";
 	for (size_t i = 0; i < ARRAY_LEN(control_row); i++) {
 		if (strcmp(control_row[i].control, control) != 0)
@@ -88,7 +88,7 @@ by_draw(const void *a, const void *b)
 	return memcmp(x->draw, y->draw, sizeof(x->draw));
 }
 
-/* The root sinks to where it belongs. */
+/* Restores the heap order from the root down. */
 static void
 sink(struct sample *s)
 {
@@ -193,7 +193,7 @@ end_sample(struct ask *ask)
 const struct verb verbs_sample[] = {
     {.name = "sample",
 	.words = "",
-	.what = "a random sample that can be drawn again (--control --seed -n)",
+	.what = "a reproducible random sample (--control --seed -n)",
 	.may = "ncs",
 	.column = sample_column,
 	.column_n = ARRAY_LEN(sample_column),

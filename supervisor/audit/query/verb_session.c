@@ -1,5 +1,5 @@
 /*
- * Sessions: which there were, and what happened in one of them.
+ * Sessions: a list of them, and the events of one.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -24,7 +24,14 @@ static const struct column sessions_column[] = {
 };
 
 enum { CALLS, EXECS, DENIED, ENDS };
-enum { END_SERVER = 1, END_KENNEL = 2, REFUSED = 4, EXEC = 8 };
+enum {
+	END_SERVER = 1,
+	END_KENNEL = 2,
+	REFUSED = 4,
+	EXEC = 8,
+	LOST_SHIM = 16,
+	LOST_LEASH = 32
+};
 
 static int
 begin_tally(struct ask *ask)
@@ -53,6 +60,9 @@ see_sessions(void *arg, const struct fact *fact)
 	row->extra[DENIED] += verdict != NULL && strcmp(verdict, "allow") != 0;
 	if (strcmp(fact->kind, "stop") == 0)
 		row->flag |= strcmp(fact->role, "leash") == 0 ? END_SERVER : END_KENNEL;
+	/* a stop names a program of kennel's if that program ended unexpectedly */
+	if (strcmp(fact->kind, "stop") == 0 && fact_text(fact, "program") != NULL)
+		row->flag |= strcmp(fact->role, "leash") == 0 ? LOST_SHIM : LOST_LEASH;
 	if (strcmp(fact->kind, "start") == 0 && fact_is(fact, "mode", "exec"))
 		row->flag |= EXEC;
 	if (strcmp(fact->kind, "refused") == 0 && fact_find(fact, "direction") == NULL)
@@ -60,16 +70,20 @@ see_sessions(void *arg, const struct fact *fact)
 	return 0;
 }
 
-/* A session whose leash alone said so ended because kennel was killed; one program
- * that was tried has no more than its end. */
+/* If only the leash recorded the end, kennel was killed. A single program run has
+ * only its end. */
 static const char *
 how_ended(uint64_t flag)
 {
 	if (flag & REFUSED)
 		return "never started: refused";
+	if (flag & (LOST_SHIM | LOST_LEASH))
+		return flag & LOST_LEASH ? "kennel-leash was killed"
+					 : "kennel-shim was killed";
 	if ((flag & END_KENNEL) || ((flag & EXEC) && (flag & END_SERVER)))
 		return "cleanly";
-	return flag & END_SERVER ? "kennel was killed" : "not yet, or without a word";
+	return flag & END_SERVER ? "kennel was killed"
+				 : "still running, or its end was lost";
 }
 
 static int
@@ -119,7 +133,7 @@ see_session(void *arg, const struct fact *fact)
 	struct ask *ask = arg;
 	static char story[STORY_MAX];
 
-	/* boottime: the clock may have been set meanwhile */
+	/* boottime, because the clock may have been set meanwhile */
 	if (ask->number == 0)
 		ask->number = fact->boot;
 	sheet_number(&ask->sheet, fact->idx);
@@ -147,23 +161,24 @@ static const struct column why_column[] = {
     {"answer", CELL_TEXT, 0},
 };
 
-/* What enforced it, and what would have let it through.  The first row whose
- * fields are all there counts. */
+/* What enforced the decision, and what would have allowed it. The first row whose
+ * fields all exist applies. */
 static const struct {
 	const char *kind, *has, *mechanism, *allow;
 } reason[] = {
-    {"exec", "program", "exec gate: held at execve, judged again on the mapped image",
+    {"exec", "program", "exec gate: decided at execve, checked again on the mapped image",
 	"exec allow {program} **"},
     {"refused", "mode", "start: refused before a cell was made", NULL},
-    {"refused", "name", "tool gate of kennel, on the message before it was passed on",
+    {"refused", "name", "kennel's tool gate, before the message was forwarded",
 	"{method} of \"{name}\": a `tool`, `resource` or `prompt allow {name}` line"},
-    {"refused", "method", "message check of kennel, before it was passed on", NULL},
-    {"refused", NULL, "before anything was started or passed on", NULL},
-    {"call", NULL, "tool gate of kennel", "it was allowed"},
+    {"refused", "method", "kennel's message check, before the message was forwarded",
+	NULL},
+    {"refused", NULL, "before anything was started or forwarded", NULL},
+    {"call", NULL, "kennel's tool gate", "it was allowed"},
     {"start", NULL, "the leash, from the sealed policy", "it was allowed"},
     {"secrets", NULL, "the leash, from the sealed policy", "it was allowed"},
-    {"scrub", NULL, "scrubber of the leash, on what the server said", NULL},
-    {"egress", "name", "relay: the cell has no other way out",
+    {"scrub", NULL, "the leash's scrubber, on the server's output", NULL},
+    {"egress", "name", "relay: the cell has no other network access",
 	"net allow {name}[:{port}]"},
     {"approve", NULL, "a person's answer", NULL},
 };
@@ -200,7 +215,7 @@ say_mechanism(struct ask *ask, const struct fact *fact)
 	}
 }
 
-/* Who started the program that asked, and so on; the nearest first. */
+/* Lists the ancestors of the program that made the request, nearest first. */
 static void
 say_chain(struct ask *ask, const struct fact *fact)
 {
@@ -232,7 +247,7 @@ see_why(void *arg, const struct fact *fact)
 	}
 	say_chain(ask, fact);
 	if (fact_find(fact, "rule") == NULL && fact_is(fact, "verdict", "deny"))
-		say(ask, "rule", "none: what no line allows is denied");
+		say(ask, "rule", "none: no line allows it, so it is denied");
 	say_mechanism(ask, fact);
 	return 0;
 }
@@ -258,7 +273,7 @@ end_why(struct ask *ask)
 const struct verb verbs_session[] = {
     {.name = "sessions",
 	.words = "",
-	.what = "every session: when, how much, how it ended",
+	.what = "every session: when, how many records, how it ended",
 	.may = "",
 	.column = sessions_column,
 	.column_n = ARRAY_LEN(sessions_column),
@@ -267,7 +282,7 @@ const struct verb verbs_session[] = {
 	.end = end_sessions},
     {.name = "session",
 	.words = "SESSION",
-	.what = "all that happened in one session, in order",
+	.what = "all records of one session, in order",
 	.may = "",
 	.column = session_column,
 	.column_n = ARRAY_LEN(session_column),

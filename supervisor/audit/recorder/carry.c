@@ -1,6 +1,6 @@
 /*
- * From one file of the log to the next, as their only writer: what the tree needs
- * of before, the checkpoint over it, and what is read from a closed file.
+ * Begins the next file of a log: copies what the tree needs from the file before and
+ * the checkpoint over it. Also reads sequence numbers from a closed file.
  *
  * Process: kennel-recorder.
  */
@@ -21,7 +21,7 @@ store_fold(struct store *store)
 		code = sqlite3_step(s);
 	r = store_errno(code);
 	if (code == SQLITE_ROW && sqlite3_column_int(s, 0) != 0)
-		r = -EAGAIN; /* somebody reads */
+		r = -EAGAIN; /* a reader is active */
 	(void)sqlite3_finalize(s);
 	return r;
 }
@@ -38,8 +38,7 @@ store_base(const struct store *store)
 	return store->base;
 }
 
-/* A closed file never changes: it is read without locks, and nothing is left
- * beside it. */
+/* A closed file never changes, so it is opened without locks and without side files. */
 int
 store_closed_seq(
     int log_dir, const char *name, const struct writer *writer, uint64_t *ret)
@@ -66,7 +65,7 @@ store_closed_seq(
 	return store_errno(code);
 }
 
-/* Rows of the old file into the new one. */
+/* Copies rows of the old file into the new one. */
 static int
 copy_rows(struct store *old, struct store *store, const char *get, const char *put)
 {
@@ -92,9 +91,9 @@ copy_rows(struct store *old, struct store *store, const char *get, const char *p
 	return r;
 }
 
-/* What the tree needs of before: whole tiles above the leaves, the roots of the
- * tiles of leaves that no whole tile holds yet, the leaves of the last tile; and
- * the checkpoint over all of it. */
+/* Copies what the tree needs: whole tiles above the leaves, the roots of the leaf
+ * tiles that no whole tile holds yet, the leaves of the last tile; and the checkpoint
+ * over all of it. */
 int
 store_carry(struct store *old, struct store *store)
 {
@@ -128,6 +127,27 @@ store_carry(struct store *old, struct store *store)
 		store->base = size;
 	}
 	return r;
+}
+
+/* Search backwards: an epoch is short, a file is long. */
+int
+store_count_cps(struct store *store, uint64_t epoch, uint64_t *ret)
+{
+	sqlite3_stmt *s = NULL;
+	uint64_t n = 0;
+	int code;
+
+	code = sqlite3_prepare_v2(store->db,
+	    "SELECT epoch FROM cp WHERE size > ? ORDER BY size DESC", -1, &s, NULL);
+	if (code == SQLITE_OK) {
+		(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)store->base);
+		while ((code = sqlite3_step(s)) == SQLITE_ROW &&
+		       (uint64_t)sqlite3_column_int64(s, 0) == epoch)
+			n++;
+	}
+	(void)sqlite3_finalize(s);
+	*ret = n;
+	return store_errno(code);
 }
 
 int

@@ -1,6 +1,6 @@
 /*
- * audit.conf in the log's folder: lines of a word and a number, "#" begins a
- * comment.  What is not there has the value below.
+ * Reads audit.conf in the log directory: one keyword and one number a line; "#"
+ * begins a comment. Missing settings have the defaults below.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@ static const struct {
     {"segment", offsetof(struct config, segment_records), SEGMENT_LEAST, INT64_MAX},
 };
 
-/* One line; false: it cannot be understood. */
+/* Parses one line; false if it is invalid. */
 static bool
 take(char *line, struct config *config)
 {

@@ -1,19 +1,18 @@
 /*
- * What the log says about itself: its keys, its epochs, its checkpoints, that
- * it is there, that its clock was set, that it ended.
+ * The log's records about itself: keys, epochs, checkpoints, heartbeats, clock
+ * changes, its end.
  *
- * Process: kennel-recorder.  Holds the origin's key and the key of the epoch.
- * Must never: sign two trees of one size, keep the key of an epoch that is
- * over, sign what is not about to be on disk.
+ * Process: kennel-recorder. Holds the origin's key and the key of the epoch.
+ * Must never: sign two trees of one size, keep the key of an ended epoch, sign what
+ * is not about to be written to disk.
  *
- * The end of an epoch, in this order; a crash behind each step is mended by
- * recover():
+ * An epoch ends in this order; recover() repairs a crash after each step:
  *
  *	1. the next key into the free slot, on disk
  *	2. one transaction: the records, the leaf with the next public key, the
  *	   checkpoint signed by the key that ends
  *	3. that key's slot overwritten, on disk
- *	4. only then the new key signs, and somebody may see the checkpoint
+ *	4. only then the new key signs, and readers may see the checkpoint
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +30,7 @@
 #define NS_PER_S     1000000000ull
 #define CLOCK_JUMP   NS_PER_S /* of realtime against boottime */
 #define RESERVE_NAME "audit.reserve"
-#define RESERVE_LEN  (256u << 10) /* a transaction's pages, with room to spare */
+#define RESERVE_LEN  (256u << 10) /* a transaction's pages, with a margin */
 
 /* ---- own records ------------------------------------------------------------ */
 
@@ -69,7 +68,7 @@ ledger_realtime(void)
 {
 	struct timespec t;
 
-	(void)clock_gettime(CLOCK_REALTIME, &t); /* cannot fail: the clock is known */
+	(void)clock_gettime(CLOCK_REALTIME, &t); /* cannot fail: the clock exists */
 	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
@@ -96,7 +95,7 @@ own_write(struct ledger *l, enum event_kind kind, struct own *own)
 	return r;
 }
 
-/* Somebody set the clock: said before what is stamped with it. */
+/* If the clock was set, records that before any record with the new time. */
 static int
 check_clock(struct ledger *l)
 {
@@ -115,7 +114,7 @@ check_clock(struct ledger *l)
 int
 own_append(struct ledger *l, enum event_kind kind, struct own *own)
 {
-	/* whoever begins says so for itself: what was before is not its own */
+	/* these kinds start a recorder, which has no earlier clock to compare with */
 	int r = kind == EVENT_GENESIS || kind == EVENT_OPEN ? 0 : check_clock(l);
 
 	return r < 0 ? r : own_write(l, kind, own);
@@ -163,8 +162,10 @@ ledger_sign(struct ledger *l)
 	r = make_note(l);
 	if (r == 0)
 		r = store_commit(l->store, l->epoch, l->note);
-	if (r == 0)
+	if (r == 0) {
 		l->since_commit = 0;
+		l->cps++;
+	}
 	return r;
 }
 
@@ -211,11 +212,12 @@ ledger_use(
 	l->signer = *vkey;
 	l->epoch = epoch;
 	l->slot = slot;
+	l->cps = 0;
 	l->epoch_end_ns = 0;
 }
 
-/* The next epoch's key, in its slot.  Drawn once: a commit that failed may turn
- * out to stand after all, and names it. */
+/* Makes the next epoch's key in its slot. Made only once: a commit that was reported
+ * as failed may still be in the file, and it names this key. */
 static int
 next_key(struct ledger *l)
 {
@@ -237,8 +239,7 @@ next_key(struct ledger *l)
 	return 0;
 }
 
-/* Ends the epoch by a record of this kind, which own already has something to
- * say about. */
+/* Ends the epoch with a record of this kind; own may already have fields. */
 static int
 roll(struct ledger *l, enum event_kind kind, struct own *own)
 {
@@ -248,6 +249,7 @@ roll(struct ledger *l, enum event_kind kind, struct own *own)
 	r = next_key(l);
 	if (r == 0) {
 		own_number(own, KEY_EPOCH, l->epoch + 1);
+		own_number(own, KEY_CHECKPOINTS, l->cps);
 		own_vkey(own, &l->next_signer);
 		r = own_append(l, kind, own);
 	}
@@ -255,7 +257,7 @@ roll(struct ledger *l, enum event_kind kind, struct own *own)
 		r = ledger_sign(l);
 	if (r < 0)
 		return r;
-	/* it is over, whatever comes: its key signs nothing more */
+	/* the epoch has ended in any case: its key signs nothing more */
 	next = l->next;
 	l->next = NULL;
 	ledger_use(l, l->epoch + 1, (over + 1) % SLOTS, next, &l->next_signer);
@@ -317,7 +319,7 @@ ledger_end(struct ledger *l)
 	return r;
 }
 
-/* What is said of the machine, by each recorder. */
+/* Fields about the machine, recorded by each recorder. */
 void
 own_place(struct ledger *l, struct own *own)
 {
@@ -328,7 +330,8 @@ own_place(struct ledger *l, struct own *own)
 
 /* ---- segments ----------------------------------------------------------------------- */
 
-/* The first record of a file says again who signs: those before may be removed. */
+/* The first record of a file repeats the signing keys, because earlier files may be
+ * pruned. */
 static int
 begin_segment(struct ledger *l)
 {
@@ -359,7 +362,9 @@ ledger_rotate(struct ledger *l, bool asked)
 	if (store_pending(old) || store_records(old) < full)
 		return -EAGAIN;
 	r = store_fold(old);
-	if (r == 0 && l->epoch_end_ns != 0) {
+	/* an epoch is in one file, because its last record counts its checkpoints
+	 * there */
+	if (r == 0 && (l->epoch_end_ns != 0 || l->cps > 0)) {
 		own_begin(&own);
 		r = roll(l, EVENT_EPOCH, &own);
 		if (r == 0)
@@ -390,7 +395,7 @@ ledger_prune(struct ledger *l, uint64_t first)
 
 /* ---- a full disk ------------------------------------------------------------------ */
 
-/* Room that is ours already, for what is to be said when there is none. */
+/* Reserves disk space for the records that report a full disk. */
 int
 ledger_reserve(struct ledger *l)
 {
@@ -413,13 +418,14 @@ ledger_reserve(struct ledger *l)
 		if (r == 0 && fsync(fd) < 0)
 			r = -errno;
 		if (r < 0)
-			(void)unlinkat(l->log_dir, RESERVE_NAME, 0); /* half of one */
+			(void)unlinkat(l->log_dir, RESERVE_NAME, 0); /* incomplete */
 	}
 	fd_close(&fd);
 	return r;
 }
 
-/* What of this fails, fails: the process ends, and nobody was promised it. */
+/* Errors are ignored here: the process ends, and these records were never
+ * acknowledged. */
 void
 ledger_last_words(struct ledger *l, uint64_t count)
 {

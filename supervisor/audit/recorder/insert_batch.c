@@ -1,13 +1,12 @@
 /*
- * Records that were taken and are not in the table yet, shown to SQLite as a table:
- * one statement then inserts all of them.
+ * Presents received records as a virtual table, so that one SQLite statement inserts
+ * all of them.
  *
- * Process: kennel-recorder.  A statement for each record opens the table and its
- * indexes anew each time, and goes down each of them from the root.  In one
- * statement they stay open, and where the next entry goes is mostly where the last
- * one went.
+ * Process: kennel-recorder. A statement for each record would open the table and its
+ * indexes each time and search each from the root. In one statement they stay open,
+ * and the next entry mostly goes where the last one went.
  *
- * Must never: let a record out of a commit that it was taken for.
+ * Must never: omit a record from the commit that it belongs to.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,21 +18,21 @@
 #define PENDING_LEN  (256u << 10)
 #define PENDING_NAME "pending"
 
-/* In the order of PUT_REC. */
+/* The columns in the order of PUT_REC. */
 enum { IDX, TS, KIND, SERVER, SESSION, TOOL, VERDICT, RULE, WRITER, WSEQ, BODY };
 #define COLUMNS_ALL (BODY + 1)
 
 struct pending_row {
 	uint64_t idx, ts, wseq;
 	const char *kind; /* static */
-	/* the others, in the memory behind; NULL: none */
+	/* the others, in `memory`; NULL: none */
 	const char *text[COLUMNS_ALL];
 	size_t body_len;
 };
 
 struct pending {
 	struct pending_row row[PENDING_MAX];
-	char *memory; /* PENDING_LEN; owned; NULL: none yet */
+	char *memory; /* PENDING_LEN bytes; owned; NULL: not yet allocated */
 	size_t n, used;
 };
 
@@ -47,7 +46,7 @@ struct pending_cursor {
 	size_t at;
 };
 
-/* ---- what SQLite asks -------------------------------------------------------------- */
+/* ---- virtual table methods --------------------------------------------------------- */
 
 static int
 on_connect(sqlite3 *db, void *arg, int argc, const char *const *argv, sqlite3_vtab **ret,
@@ -78,7 +77,7 @@ on_disconnect(sqlite3_vtab *table)
 	return SQLITE_OK;
 }
 
-/* There is one way: from the first to the last. */
+/* The only plan: scan from first to last. */
 static int
 on_plan(sqlite3_vtab *table, sqlite3_index_info *info)
 {
@@ -170,7 +169,7 @@ on_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *ret)
 }
 
 static const sqlite3_module pending_module = {
-    .xConnect = on_connect, /* and no xCreate: it is there, and in no schema */
+    .xConnect = on_connect, /* no xCreate: the table exists without being in a schema */
     .xBestIndex = on_plan,
     .xDisconnect = on_disconnect,
     .xOpen = on_open,
@@ -182,7 +181,7 @@ static const sqlite3_module pending_module = {
     .xRowid = on_rowid,
 };
 
-/* ---- shown --------------------------------------------------------------------------- */
+/* ---- public functions ---------------------------------------------------------------- */
 
 int
 pending_new(sqlite3 *db, struct pending **ret)

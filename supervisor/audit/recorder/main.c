@@ -1,16 +1,16 @@
 /*
  * kennel-recorder: the only writer of a log.
  *
- * Process: one per log, started by whoever needs it first (connect.c), holding
- * audit.lock for its life; ends by itself when nobody is connected.
- * Holds: the database, the listening socket, the log folder, the run folder.
- * Trusts: the bytes of nobody.  A peer of another uid is refused; one that says
- * what no writer of ours says is hung up on, and the log says so.
- * Must never: parse MCP, change or remove a record, acknowledge what is not on
- * disk, go on after a failed write.
+ * Process: one per log, started by its first client (connect.c). Holds audit.lock for
+ * its life; ends when no client is connected.
+ * Holds: the database, the listening socket, the log directory, the run directory.
+ * Trusts: no bytes from any peer. A peer with another uid is refused. On a protocol
+ * error the recorder closes the connection and records a gap.
+ * Must never: parse MCP, change or remove a record, acknowledge what is not on disk,
+ * continue after a failed write.
  *
  *	writer				recorder
- *	HELLO --------------------->	takes the place of an older connection
+ *	HELLO --------------------->	replaces an older connection
  *	   <---------------- WELCOME	of the same instance
  *	EVENT 1 (flow) ------------>	into the open transaction
  *	EVENT 2 (gate) ------------>	and commit as soon as the sockets are read
@@ -79,9 +79,9 @@ on_rested(struct loop *loop, void *arg)
 }
 
 /*
- * A writer whose events nobody waits for is left alone for a moment: what it
- * says meanwhile stays in its socket and wakes nobody, where each event by
- * itself would take a processor from the call that it records.
+ * Stops reading, for a moment, a writer whose events need no acknowledgement. Its
+ * packets collect in its socket. Waking up for each one would take processor time
+ * from the call that it records.
  */
 static void
 rest(struct peer *peer, bool busy)
@@ -92,7 +92,7 @@ rest(struct peer *peer, bool busy)
 		the.rest_timer = loop_timer_at(&the.loop,
 		    loop_now() + (busy ? REST_BUSY_NS : REST_NS), on_rested, NULL);
 	if (the.rest_timer < 0)
-		return; /* no timer: then it is read at once, as ever */
+		return; /* no timer: read at once, as usual */
 	peer->rests = true;
 	peer_watch(peer, EPOLL_CTL_MOD);
 }
@@ -109,8 +109,9 @@ peer_end(struct peer *peer)
 	idle_soon();
 }
 
-/* DURABLE for all that this connection was heard to say before the last commit; what
- * it said since is not on disk, and a socket may have room again at any time. */
+/* Sends DURABLE for everything received on this connection before the last commit.
+ * Later events are not on disk yet, and the socket may have room again at any
+ * time. */
 static void
 peer_tell(struct peer *peer)
 {
@@ -138,7 +139,7 @@ peer_tell(struct peer *peer)
 
 /* ---- the transaction -------------------------------------------------------- */
 
-/* Nothing more is written after a failure; a full disk is still told of. */
+/* Writes nothing more after a failure, except the report of a full disk. */
 static void __attribute__((noreturn)) give_up(int error)
 {
 	if (error == -ENOSPC)
@@ -146,7 +147,7 @@ static void __attribute__((noreturn)) give_up(int error)
 	complain_and_end("write the log", error);
 }
 
-/* Its record is on disk: what it says may be done. */
+/* The record of the removal is on disk, so remove now. */
 static void
 prune(void)
 {
@@ -162,7 +163,7 @@ prune(void)
 
 static void next_segment(void);
 
-/* On disk, and only then told. */
+/* Commits, then acknowledges. */
 static void
 settle(void)
 {
@@ -188,8 +189,8 @@ settle(void)
 	tick_soon();
 }
 
-/* A file that is full, or that an auditor wants closed, is closed, and the next one
- * begun; who reads it now makes it wait. */
+/* Closes a file that is full, or that an auditor wants closed, and begins the next.
+ * Active readers delay this. */
 static void
 next_segment(void)
 {
@@ -201,10 +202,10 @@ next_segment(void)
 	the.store = ledger_store(the.ledger);
 	complain_for(the.store);
 	if (r < 0)
-		complain_and_end("begin another file", r);
+		complain_and_end("start another file", r);
 }
 
-/* Heartbeats, and the ends of epochs. */
+/* Writes heartbeats and ends epochs. */
 static void
 on_tick(struct loop *loop, void *arg)
 {
@@ -246,14 +247,14 @@ appended(int r)
 		    &the.loop, loop_now() + FLOW_WAIT_NS, on_flow_timer, NULL);
 }
 
-/* What the log lacks, in the log itself. */
+/* Records in the log itself what the log lacks. */
 static void
 record_gap(const struct peer *peer, const char *reason, uint64_t count)
 {
 	appended(ledger_gap(the.ledger, peer->writer.instance, reason, count));
 }
 
-/* ---- what a peer says ------------------------------------------------------- */
+/* ---- messages of a peer ----------------------------------------------------- */
 
 static bool
 is_instance(const char *text)
@@ -262,8 +263,8 @@ is_instance(const char *text)
 	       strspn(text, "0123456789abcdef") == INSTANCE_LEN;
 }
 
-/* A writer that lost its connection comes back while we still read the old
- * one: what it had there it sends again. */
+/* A writer that lost its connection may reconnect before we have read the old one to
+ * its end. It resends what it sent there. */
 static void
 take_over(const struct peer *peer)
 {
@@ -302,7 +303,7 @@ on_hello(struct peer *peer, struct wire_in *in)
 	take_over(peer);
 	r = store_last_seq(the.store, &peer->writer, &peer->last);
 	if (r == -ENOSPC)
-		give_up(r); /* what others said was written first */
+		give_up(r); /* records of other writers come first */
 	if (r == 0 && peer->last == 0)
 		r = segment_last_seq(RECORDER_FD_LOG_DIR, &peer->writer, &peer->last);
 	if (r < 0)
@@ -314,7 +315,7 @@ on_hello(struct peer *peer, struct wire_in *in)
 	return wire_send(peer->fd, &out, NULL, 0);
 }
 
-/* From which record on an auditor wants the log kept; 0: from the first. */
+/* Parses the first record that an auditor wants to keep; 0: the first of the log. */
 static uint64_t
 prune_first(const struct record *rec)
 {
@@ -327,7 +328,8 @@ prune_first(const struct record *rec)
 	return first != NULL && scan_number(first->value, &number) ? number : 0;
 }
 
-/* The log's own words are nobody else's; an auditor's are the auditor's. */
+/* Only the recorder may send the log's own events, and only an auditor those of an
+ * auditor. */
 static bool
 may_say(const struct peer *peer, enum event_kind kind)
 {
@@ -340,7 +342,7 @@ may_say(const struct peer *peer, enum event_kind kind)
 static int
 on_event(struct peer *peer, struct wire_in *in)
 {
-	static struct record rec; /* one at a time, and 22 KiB */
+	static struct record rec; /* one at a time; 22 KiB */
 	uint32_t class;
 
 	rec.wseq = wire_get_u64(in);
@@ -353,8 +355,8 @@ on_event(struct peer *peer, struct wire_in *in)
 	    class > EVENT_GATE)
 		return -EBADMSG;
 	if (rec.wseq > peer->last) {
-		/* made first: its number is only known behind a gap record, and
-		 * a packet that is no event must not leave one */
+		/* parse it first: its index is known only after a gap record, and a
+		 * malformed packet must not leave one */
 		struct wire_in again = *in;
 
 		rec.idx = store_next(the.store);
@@ -373,7 +375,7 @@ on_event(struct peer *peer, struct wire_in *in)
 			the.prune_first = prune_first(&rec);
 		the.rotate |= rec.kind == EVENT_ROTATE;
 	}
-	/* else: sent again after a crash, and here already */
+	/* else it was resent after a crash and is already in the log */
 	if (rec.wseq > peer->heard)
 		peer->heard = rec.wseq;
 	if (class == EVENT_GATE)
@@ -381,7 +383,7 @@ on_event(struct peer *peer, struct wire_in *in)
 	return 0;
 }
 
-/* What stands before one that is malformed is taken, as it is from packets. */
+/* Accepts the events before a malformed one, as for separate packets. */
 static int
 on_events(struct peer *peer, struct wire_in *in)
 {
@@ -442,10 +444,11 @@ peer_read(struct peer *peer)
 	if (r == 0 || r == -EAGAIN)
 		return;
 	if (r == -EBADMSG) {
-		complain("a %s said what no writer says; hung up on it",
+		complain("protocol error from a %s: connection closed",
 		    peer->welcome ? peer->writer.role : "stranger");
 		if (peer->welcome)
-			record_gap(peer, "malformed message: hung up on this writer", 0);
+			record_gap(peer,
+			    "malformed message: connection of this writer closed", 0);
 	}
 	peer_end(peer);
 }
@@ -460,7 +463,7 @@ on_epoll(struct loop *loop, int fd, short revents, void *arg)
 	for (int i = 0; i < n; i++) {
 		struct peer *peer = ready[i].data.ptr;
 
-		/* taken over or ended by one before it in this round */
+		/* an earlier peer of this round replaced or ended it */
 		if (peer->fd < 0)
 			continue;
 		if ((ready[i].events & EPOLLOUT) != 0)
@@ -510,8 +513,8 @@ start_loop(void)
 	tick_soon();
 }
 
-/* No new connection, all that was taken on disk, no socket left behind.  The
- * lock goes with the process. */
+/* Accepts no new connection, commits what was received, removes the socket. The lock
+ * is released when the process ends. */
 static void
 finish(void)
 {
@@ -522,7 +525,7 @@ finish(void)
 	if (r < 0)
 		give_up(r);
 	/* syscalls: shutdown */
-	(void)shutdown(RECORDER_FD_LISTENER, SHUT_RDWR); /* it is ours: cannot fail */
+	(void)shutdown(RECORDER_FD_LISTENER, SHUT_RDWR); /* our own socket: cannot fail */
 	while ((fd = accept4(RECORDER_FD_LISTENER, NULL, NULL, SOCK_CLOEXEC)) >= 0)
 		fd_close(&fd);
 	(void)unlinkat(RECORDER_FD_RUN_DIR, the.socket_name, 0);
@@ -549,7 +552,7 @@ main(void)
 	given_name(&the.self);
 	r = ledger_open(RECORDER_FD_LOG_DIR, &the.self, &the.ledger, &why);
 	if (r < 0) {
-		complain("refuses to run: %s", why);
+		complain("unable to run: %s", why);
 		complain_and_end("open the log", r);
 	}
 	the.store = ledger_store(the.ledger);

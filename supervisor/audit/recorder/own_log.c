@@ -1,8 +1,8 @@
 /*
- * What the recorder has to say for itself: recorder.log in the log's folder,
- * since it has no terminal and its record is for the user.
+ * recorder.log in the log directory: the recorder's messages for developers. The
+ * recorder has no terminal, and the audit log is for the user.
  *
- * Must never: hold up the recorder, or let a stranger fill the disk.
+ * Must never: block the recorder, or let an untrusted peer fill the disk.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 #define LOG_BYTES_MAX (1 << 20)
 #define LOG_LINES_MAX 1000
 
-static const struct store *store; /* once it is open: what SQLite said last */
+static const struct store *store; /* once open: source of SQLite's last error */
 static size_t lines;
 
 void
@@ -34,7 +34,7 @@ complain_open(void)
 	if (fstatat(RECORDER_FD_LOG_DIR, LOG_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    st.st_size > LOG_BYTES_MAX)
 		(void)renameat(RECORDER_FD_LOG_DIR, LOG_NAME, RECORDER_FD_LOG_DIR,
-		    LOG_NAME ".1"); /* or it grows: it is only our own log */
+		    LOG_NAME ".1"); /* else it grows: only our own log */
 	fd = openat(RECORDER_FD_LOG_DIR, LOG_NAME,
 	    O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
@@ -60,21 +60,21 @@ complain(const char *format, ...)
 	if (lines++ > LOG_LINES_MAX)
 		return;
 	va_start(ap, format);
-	(void)vsnprintf(text, sizeof(text), format, ap); /* cut when it is long */
+	(void)vsnprintf(text, sizeof(text), format, ap); /* truncated if long */
 	va_end(ap);
 	log_info("%lld: %s", (long long)time(NULL), text);
 }
 
-/* Nothing more can be promised: the writers see the end and do nothing that
- * wants a record. */
+/* No more acknowledgements are possible. Writers see the connection close and do
+ * nothing that requires a record. */
 void
 complain_and_end(const char *what, int error)
 {
 	char name[RECORDER_NAME_MAX];
 
-	complain("unable to %s: %s (%s); no event is taken any more", what,
+	complain("unable to %s: %s (%s); no more events are accepted", what,
 	    strerror(-error), store != NULL ? store_why(store) : "");
-	/* if this fails, the next one finds a dead socket and removes it */
+	/* on failure, the next recorder finds a dead socket and removes it */
 	if (recorder_socket_name(RECORDER_FD_LOG_DIR, name) == 0)
 		(void)unlinkat(RECORDER_FD_RUN_DIR, name, 0); /* syscalls: unlinkat */
 	_exit(LOG_EXIT_FAILED);

@@ -1,7 +1,7 @@
 /*
- * Who may write to the log, and the end of a recorder that nobody needs.
+ * Accepts writers, and ends a recorder without clients.
  *
- * Process: kennel-recorder.  Must never let another user's process in.
+ * Process: kennel-recorder. Must never: accept a process of another user.
  */
 #include <errno.h>
 #include <poll.h>
@@ -13,7 +13,7 @@
 #include "supervisor/audit/recorder/private.h"
 
 static bool
-same_user(int fd)
+same_user(int fd, int *ret_pid)
 {
 	struct ucred cred;
 	socklen_t len = sizeof(cred);
@@ -21,6 +21,7 @@ same_user(int fd)
 	/* syscalls: getsockopt */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0)
 		return false;
+	*ret_pid = cred.pid;
 	return cred.uid == geteuid();
 }
 
@@ -34,24 +35,42 @@ free_slot(void)
 	return the.peer_top < PEERS_MAX ? &the.peer[the.peer_top++] : NULL;
 }
 
-/* 0, or -EAGAIN: nobody is waiting. */
+/* True if this process has too many connections without a HELLO. A writer sends HELLO
+ * at once, and a supervisor has few connections. */
+static bool
+too_silent(int pid)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < the.peer_top; i++)
+		n +=
+		    the.peer[i].fd >= 0 && !the.peer[i].welcome && the.peer[i].pid == pid;
+	return n >= SILENT_MAX;
+}
+
+/* Returns 0, or -EAGAIN: no connection is pending. */
 static int
 accept_one(void)
 {
-	struct peer *peer;
+	struct peer *peer = NULL;
+	const char *why = "it belongs to another user";
+	int pid = 0;
 	/* syscalls: accept4 */
 	int fd = accept4(RECORDER_FD_LISTENER, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (fd < 0)
 		return errno == EINTR || errno == ECONNABORTED ? 0 : -EAGAIN;
-	peer = same_user(fd) ? free_slot() : NULL;
+	if (same_user(fd, &pid)) {
+		why = "too many connections";
+		if (!too_silent(pid))
+			peer = free_slot();
+	}
 	if (peer == NULL) {
-		complain("refused a connection: %s",
-		    the.peer_n == PEERS_MAX ? "too many" : "another user's");
+		complain("refused a connection of process %d: %s", pid, why);
 		fd_close(&fd);
 		return 0;
 	}
-	*peer = (struct peer){.fd = fd, .since_ns = loop_now()};
+	*peer = (struct peer){.fd = fd, .pid = pid, .since_ns = loop_now()};
 	the.peer_n++;
 	peer_watch(peer, EPOLL_CTL_ADD);
 	return 0;
@@ -64,7 +83,7 @@ on_listener(struct loop *loop, int fd, short revents, void *arg)
 		;
 }
 
-/* Who connected and said nothing since does not keep us alive. */
+/* Closes connections without a HELLO, so that they do not keep the recorder alive. */
 static void
 end_silent(void)
 {
@@ -78,9 +97,9 @@ end_silent(void)
 }
 
 /*
- * Once a second: nobody here, nobody waiting?  Then no more connections, and
- * the end.  Who slips in between the last look and the shutdown gets no welcome
- * and asks again.
+ * Runs once a second. Without connected or pending clients, closes the listener and
+ * ends. A client that connects between the last check and the shutdown gets no
+ * WELCOME and tries again.
  */
 static void
 on_idle_timer(struct loop *loop, void *arg)

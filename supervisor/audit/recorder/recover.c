@@ -1,9 +1,9 @@
 /*
- * A log begun, or taken up where the last recorder left it.
+ * Creates a log, or resumes one where the last recorder stopped.
  *
- * Process: kennel-recorder, before its loop.  Must never: go on from records that
- * do not give the last checkpoint's root, or leave the key of an epoch that is
- * over in its slot.
+ * Process: kennel-recorder, before its loop. Must never: continue from records that
+ * do not match the last checkpoint's root, or leave the key of an ended epoch in its
+ * slot.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +40,7 @@ draw_origin(const struct ledger *l, const char *id, char ret[NOTE_NAME_MAX])
 	return 0;
 }
 
-/* The key that anybody may know: for who will verify. */
+/* Writes the public key to a file, for verifiers. */
 static int
 publish_origin(struct ledger *l)
 {
@@ -51,7 +51,7 @@ publish_origin(struct ledger *l)
 	vkey_put(&l->origin, text);
 	len = strlen(text);
 	text[len] = '\n';
-	fd = openat(l->log_dir, "origin.vkey",
+	fd = openat(l->log_dir, AUDIT_VKEY_NAME,
 	    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno;
@@ -114,12 +114,12 @@ genesis(struct ledger *l)
 	return r < 0 ? r : ledger_sign(l);
 }
 
-/* ---- a log that is there --------------------------------------------------------------- */
+/* ---- an existing log ------------------------------------------------------------------- */
 
-/* What the last record says of the epoch. */
+/* What the last record states about the epoch. */
 struct last {
-	bool closes; /* the epoch is over: the next one's key is vkey */
-	bool ended;  /* and the recorder said that it ended */
+	bool closes; /* the epoch has ended: vkey is the next one's key */
+	bool ended;  /* the recorder recorded its end */
 	struct vkey vkey;
 };
 
@@ -136,7 +136,7 @@ read_last(struct ledger *l, uint64_t size, struct last *ret)
 
 	*ret = (struct last){0};
 	r = store_body(l->store, size - 1, body, &len);
-	if (r == -ENOENT) /* the first of a segment: the epoch is the one that it opens */
+	if (r == -ENOENT) /* the first record of a segment opens this epoch */
 		return 0;
 	if (r == 0)
 		r = scan_body(body, len, &scan);
@@ -156,7 +156,7 @@ read_last(struct ledger *l, uint64_t size, struct last *ret)
 	return vkey_parse((struct span){(const uint8_t *)text, (size_t)n}, &ret->vkey);
 }
 
-/* Is this the key that signs now? */
+/* True if this key signs now. */
 static bool
 is_current(const struct ledger *l, const struct last *last, const struct stored_cp *cp,
     const struct vkey *vkey)
@@ -169,7 +169,7 @@ is_current(const struct ledger *l, const struct last *last, const struct stored_
 	       note_signed_by(&note, vkey, NULL);
 }
 
-/* The slot with the key of this epoch; every other is wiped. */
+/* Finds the slot with the key of this epoch; wipes every other slot. */
 static int
 take_slot(
     struct ledger *l, const struct last *last, const struct stored_cp *cp, uint64_t epoch)
@@ -199,8 +199,8 @@ take_slot(
 	return r;
 }
 
-/* The key that should sign is not there: a new one, and a record that every
- * verifier shows. */
+/* The signing key is missing: makes a new one, and a record that every verifier
+ * reports. */
 static int
 break_chain(struct ledger *l, uint64_t epoch)
 {
@@ -240,7 +240,7 @@ recover(struct ledger *l, const struct stored_cp *cp, const char **ret_why)
 	int r;
 
 	said = (struct checkpoint){.size = 0};
-	*ret_why = "the records do not give the last checkpoint's root";
+	*ret_why = "the records do not match the last checkpoint's root";
 	r = store_edge(l->store, cp->size);
 	if (r == 0)
 		r = note_parse(cp->note, strlen(cp->note), &note);
@@ -262,22 +262,23 @@ recover(struct ledger *l, const struct stored_cp *cp, const char **ret_why)
 		r = -EBADMSG;
 	if (r < 0)
 		return r;
-	*ret_why = "the last record cannot be read";
+	*ret_why = "unable to read the last record";
 	r = read_last(l, cp->size, &last);
 	if (r < 0)
 		return r;
-	*ret_why = "the log cannot be written";
+	*ret_why = "unable to write the log";
 	epoch = cp->epoch + last.closes;
 	r = take_slot(l, &last, cp, epoch);
-	if (r == 0 && l->key == NULL)
-		r = break_chain(l, epoch);
+	if (r == 0)
+		r = l->key == NULL ? break_chain(l, epoch)
+				   : store_count_cps(l->store, epoch, &l->cps);
 	if (r < 0)
 		return r;
 	own_begin(&own);
 	own_text(&own, KEY_OUTCOME, last.ended ? "clean" : "unclean");
 	own_number(&own, KEY_EPOCH, l->epoch);
 	own_place(l, &own);
-	/* durable with the first record that somebody waits for */
+	/* becomes durable with the first record that a writer waits for */
 	return own_append(l, EVENT_OPEN, &own);
 }
 
@@ -309,7 +310,7 @@ ledger_open(
 	size_t line;
 	int r;
 
-	*ret_why = "no memory";
+	*ret_why = "out of memory";
 	l = calloc(1, sizeof(*l));
 	if (l == NULL)
 		return -ENOMEM;
@@ -317,30 +318,30 @@ ledger_open(
 	l->slots = -1;
 	l->self = *self;
 	look_around(l);
-	*ret_why = "audit.conf cannot be understood";
+	*ret_why = "invalid audit.conf";
 	r = config_read(log_dir, &l->config, &line);
 	if (r == 0) {
-		*ret_why = "a segment was left half made";
+		*ret_why = "unable to recover an unfinished segment";
 		r = segment_recover(log_dir);
 	}
 	if (r == 0)
 		r = store_open(log_dir, &l->store, ret_why);
 	if (r == 0) {
-		*ret_why = "there is no room for the reserve";
+		*ret_why = "not enough disk space for the reserve";
 		r = ledger_reserve(l);
 	}
 	if (r == 0) {
-		*ret_why = "audit.key cannot be opened";
+		*ret_why = "unable to open audit.key";
 		r = slot_open(log_dir, &l->slots);
 	}
 	if (r == 0) {
-		*ret_why = "the last checkpoint cannot be read";
+		*ret_why = "unable to read the last checkpoint";
 		r = store_last_cp(l->store, &cp);
 	}
 	l->offset_ns = ledger_realtime() - loop_now();
 	l->beat_ns = loop_now() + l->config.heartbeat_s * NS_PER_S;
 	if (r == 0 && cp.size == 0) {
-		*ret_why = "a new log cannot be begun";
+		*ret_why = "unable to create a new log";
 		r = genesis(l);
 	} else if (r == 0) {
 		r = recover(l, &cp, ret_why);

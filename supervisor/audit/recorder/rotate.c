@@ -1,16 +1,15 @@
 /*
- * A log in more than one file: the live one is closed and renamed when it is
- * full, and a new one goes on where it ended.
+ * Rotation: closes and renames a full live file, and begins a new one after it.
  *
- * Process: kennel-recorder.  The order, and what a crash behind each step leaves:
+ * Process: kennel-recorder. The steps, and the state that a crash after each leaves:
  *
- *	1. the epoch ends, the write-ahead log is folded in	as it was
+ *	1. the epoch ends, the write-ahead log is checkpointed	as it was
  *	2. audit.new: the tree's edge, the last checkpoint,
- *	   and the first record, signed, in one transaction	step 3 is done at the
- *	3. audit.db becomes audit-BASE.db			next start, since that
- *	4. audit.new becomes audit.db				checkpoint stands
+ *	   and the first record, signed, in one transaction	the next start does
+ *	3. audit.db becomes audit-BASE.db			step 3, because that
+ *	4. audit.new becomes audit.db				checkpoint is valid
  *
- * Must never: have two files that both go on from the same record.
+ * Must never: leave two files that both continue from the same record.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +23,7 @@
 #include "supervisor/audit/log/inside.h"
 
 #define NEW_NAME      "audit.new"
-#define LOOK_BACK_MAX 64 /* files in which a writer that comes back is looked for */
+#define LOOK_BACK_MAX 64 /* files searched for a writer that reconnects */
 
 static const char *const beside[] = {"", "-wal", "-shm"};
 
@@ -37,7 +36,7 @@ is_there(int log_dir, const char *name)
 	return fstatat(log_dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* from: 0 with the database itself, 1 only what lies beside it. */
+/* from: 0 with the database itself, 1 only its side files. */
 static void
 remove_files(int log_dir, const char *name, size_t from)
 {
@@ -45,7 +44,7 @@ remove_files(int log_dir, const char *name, size_t from)
 
 	for (size_t i = from; i < sizeof(beside) / sizeof(beside[0]); i++) {
 		(void)snprintf(path, sizeof(path), "%s%s", name, beside[i]);
-		/* what is not there need not go */
+		/* a missing file is fine */
 		(void)unlinkat(log_dir, path, 0);
 	}
 }
@@ -57,7 +56,7 @@ segment_rename(int log_dir, uint64_t base)
 
 	(void)snprintf(name, sizeof(name), "audit-%0*llu.db", SEGMENT_DIGITS,
 	    (unsigned long long)base);
-	/* an index of the old file must not be taken for the new one's */
+	/* the new file must not use an index of the old one */
 	remove_files(log_dir, AUDIT_DB_NAME, 1);
 	if (is_there(log_dir, AUDIT_DB_NAME) &&
 	    renameat(log_dir, AUDIT_DB_NAME, log_dir, name) < 0)
@@ -67,7 +66,7 @@ segment_rename(int log_dir, uint64_t base)
 	return fsync(log_dir) < 0 ? -errno : 0;
 }
 
-/* Does the new file hold its first record, and where does it begin? */
+/* True if the new file has its first record; *ret_base is that record's number. */
 static bool
 is_begun(int log_dir, uint64_t *ret_base)
 {
@@ -101,14 +100,14 @@ segment_recover(int log_dir)
 		return 0;
 	if (!is_begun(log_dir, &next_base)) {
 		if (!is_there(log_dir, AUDIT_DB_NAME))
-			return -EBADMSG; /* nobody of ours leaves that */
+			return -EBADMSG; /* no recorder leaves that */
 		remove_files(log_dir, NEW_NAME, 0);
 		return 0;
 	}
 	remove_files(log_dir, NEW_NAME, 1);
 	if (!is_there(log_dir, AUDIT_DB_NAME))
 		return segment_rename(log_dir, 0);
-	/* opened and closed: its write-ahead log is folded in */
+	/* opening and closing checkpoints its write-ahead log */
 	r = store_open(log_dir, &store, &why);
 	if (r == 0)
 		r = store_get_meta(store, "base", base, sizeof(base));
@@ -148,7 +147,7 @@ segment_begin(struct store *old, int log_dir, struct store **ret)
 	return 0;
 }
 
-/* ---- what a writer said in an older file ------------------------------------------ */
+/* ---- sequence numbers in older files ---------------------------------------------- */
 
 static int
 by_name(const void *a, const void *b)
@@ -182,16 +181,16 @@ segment_last_seq(int log_dir, const struct writer *writer, uint64_t *ret)
 	int r;
 
 	r = names(log_dir, &name, &n);
-	/* the newest first: what is asked for is the last */
+	/* newest first, because the highest number is wanted */
 	while (r == 0 && n > 0 && *ret == 0 && looked++ < LOOK_BACK_MAX)
 		r = store_closed_seq(log_dir, name[--n], writer, ret);
 	free(name);
 	return r;
 }
 
-/* ---- removing the first ones ---------------------------------------------------- */
+/* ---- pruning -------------------------------------------------------------------- */
 
-/* The last checkpoint of each epoch, as text beside where they were. */
+/* Writes the last checkpoint of each epoch as a text file next to the removed one. */
 static int
 keep_notes(int log_dir, const char *name)
 {

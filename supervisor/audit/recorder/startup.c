@@ -1,8 +1,8 @@
 /*
- * What the recorder is given at its start, and what it gives up.
+ * Start of the recorder: checks inherited descriptors, then confines the process.
  *
- * Process: kennel-recorder, before its loop.  Must never let it run with a
- * descriptor that connect.c did not make, or without its fences.
+ * Process: kennel-recorder, before its loop. Must never: run with a descriptor that
+ * connect.c did not make, or unconfined.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ given_check(void)
 		0 ||
 	    listens == 0 || fstat(RECORDER_FD_LOG_DIR, &st) < 0 || !S_ISDIR(st.st_mode) ||
 	    fstat(RECORDER_FD_RUN_DIR, &st) < 0 || !S_ISDIR(st.st_mode))
-		die("this program is started by kennel, not by hand");
+		die("started by kennel, not by hand");
 }
 
 void

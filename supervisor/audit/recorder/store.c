@@ -1,13 +1,13 @@
 /*
- * The tables of audit.db, as their only writer.
+ * The tables of audit.db; this is their only writer.
  *
- * Process: kennel-recorder.  Every commit inserts records, the nodes that they
- * complete, and one checkpoint; nothing is ever changed or removed.  The right
- * edge of the tree is kept in memory, rebuilt at the start from the nodes and
- * the last leaves, and must give the last checkpoint's root.
+ * Process: kennel-recorder. Every commit inserts records, the nodes that they
+ * complete, and one checkpoint; nothing is ever changed or removed. The right edge of
+ * the tree is in memory. At start it is rebuilt from the nodes and the last leaves,
+ * and must match the last checkpoint's root.
  *
- * What SQLite asks the kernel for in WAL mode (found with strace -f, from an
- * empty folder to the last close):
+ * System calls of SQLite in WAL mode (found with strace -f, from an empty directory
+ * to the last close):
  * syscalls: openat read write pread64 pwrite64 lseek fsync fdatasync ftruncate
  * syscalls: fallocate fcntl fstat newfstatat stat lstat readlink getcwd unlink
  * syscalls: access faccessat faccessat2 fchmod fchown geteuid getpid mmap munmap
@@ -28,8 +28,8 @@ const char *const store_sql[STATEMENTS] = {
     [BEGIN] = "BEGIN IMMEDIATE",
     [COMMIT] = "COMMIT",
     [ROLLBACK] = "ROLLBACK",
-    /* OR FAIL: what fails is rolled back as a whole by whoever began it, and no page
-     * needs to be kept for going back to where this statement began */
+    /* OR FAIL: the caller that began the transaction rolls it back as a whole, so
+     * SQLite need not keep pages to undo this statement alone */
     [PUT_REC] = ("INSERT OR FAIL INTO rec(idx, ts, kind, server, session, tool, verdict, "
 		 "rule, writer, wseq, body) SELECT idx, ts, kind, server, session, tool, "
 		 "verdict, rule, writer, wseq, body FROM pending"),
@@ -39,9 +39,9 @@ const char *const store_sql[STATEMENTS] = {
 		  "writer = ?"),
 };
 
-/* ---- small change ---------------------------------------------------------- */
+/* ---- helpers --------------------------------------------------------------- */
 
-/* What a writer is told: the disk, or everything else. */
+/* The errno that a writer gets: disk full, or any other error. */
 int
 store_errno(int code)
 {
@@ -69,7 +69,7 @@ run(struct store *store, const char *sql)
 	return store_errno(sqlite3_exec(store->db, sql, NULL, NULL, NULL));
 }
 
-/* Step a statement that returns nothing, and make it ready for the next time. */
+/* Steps a statement that returns no rows, and resets it. */
 int
 store_finish(sqlite3_stmt *s)
 {
@@ -90,7 +90,7 @@ get_number(struct store *store, const char *sql, int64_t *ret)
 		code = sqlite3_step(s);
 	if (code == SQLITE_ROW)
 		*ret = sqlite3_column_int64(s, 0);
-	(void)sqlite3_finalize(s); /* its result was seen at the step */
+	(void)sqlite3_finalize(s); /* the result was checked at the step */
 	return store_errno(code);
 }
 
@@ -105,7 +105,7 @@ get_hash(sqlite3_stmt *s, int column, uint8_t ret[CHAIN_HASH_LEN])
 	return 0;
 }
 
-/* What was taken goes into the table: before anybody looks there. */
+/* Inserts pending records into the table; call it before reading the table. */
 static int
 put_pending(struct store *store)
 {
@@ -149,7 +149,8 @@ set_up(struct store *store)
 		r = run(store, sql);
 	if (r == 0)
 		r = run(store, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL");
-	/* in place of SQLite's own, which would fold it before a writer is told */
+	/* replaces SQLite's hook, which would checkpoint before the writer gets its
+	 * acknowledgement */
 	(void)sqlite3_wal_hook(store->db, on_committed, store);
 	return r;
 }
@@ -175,7 +176,7 @@ make_tables(struct store *store)
 
 /* ---- the right edge ---------------------------------------------------------- */
 
-/* One hash of the edge: the entry with this number of its level. */
+/* Reads one hash of the edge: entry n of its level. */
 static int
 edge_hash(struct store *store, sqlite3_stmt *s, unsigned int level, uint64_t n)
 {
@@ -189,7 +190,7 @@ edge_hash(struct store *store, sqlite3_stmt *s, unsigned int level, uint64_t n)
 	return 0;
 }
 
-/* What stands behind the last full tile of one level: leaves from their records,
+/* Loads the entries after the last full tile of one level: leaves from their records,
  * else the roots of the full tiles one level below. */
 static int
 edge_level(struct store *store, unsigned int level, uint64_t size)
@@ -199,7 +200,7 @@ edge_level(struct store *store, unsigned int level, uint64_t size)
 	int code, r = 0;
 
 	if (level == 0 && n < store->base)
-		n = store->base; /* those before came with the file */
+		n = store->base; /* earlier ones were copied into this file */
 	code = sqlite3_prepare_v2(store->db,
 	    level == 0
 		? "SELECT idx, body FROM rec WHERE idx >= ?1 ORDER BY idx"
@@ -304,10 +305,10 @@ check_tables(struct store *store, const char **ret_why)
 	if (r == 0)
 		r = get_number(store, "PRAGMA user_version", &version);
 	if (r == 0 && version != SCHEMA_VERSION) {
-		*ret_why = version == 1 ? "it is of version 1 of the format, and this "
-					  "kennel writes version 2: move it away"
-					: "it is of a version that this kennel does "
-					  "not know: move it away";
+		*ret_why = version == 1
+			       ? "it has version 1 of the format, and this kennel writes "
+				 "version 2: move it away"
+			       : "it has an unknown version of the format: move it away";
 		return -EPROTO;
 	}
 	if (r == 0 && schema_differs(store->db, (char[64]){0}, 64) != NULL) {
@@ -317,7 +318,7 @@ check_tables(struct store *store, const char **ret_why)
 	return r;
 }
 
-/* Where this file begins, and the leaves before it in its first tile. */
+/* Reads where this file begins, and the earlier leaves in its first tile. */
 static int
 read_meta(struct store *store, const char **ret_why)
 {
@@ -332,7 +333,7 @@ read_meta(struct store *store, const char **ret_why)
 		return r;
 	store->base = (uint64_t)base;
 	want = store->base % TILE_WIDTH * CHAIN_HASH_LEN;
-	*ret_why = "what came before this file is not in it";
+	*ret_why = "the hashes of the records before this file are missing";
 	code = sqlite3_prepare_v2(
 	    store->db, "SELECT h FROM tile WHERE level = -1", -1, &s, NULL);
 	if (code == SQLITE_OK)
@@ -372,15 +373,15 @@ store_open_as(int log_dir, const char *name, struct store **ret, const char **re
 	char path[96];
 	int r;
 
-	*ret_why = "no memory";
+	*ret_why = "out of memory";
 	store = calloc(1, sizeof(*store));
 	if (store == NULL)
 		return -ENOMEM;
-	*ret_why = "the database cannot be opened";
-	/* one thread, and nobody asks how much memory it takes */
+	*ret_why = "unable to open the database";
+	/* one thread, and memory statistics are unused */
 	(void)sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);
 	(void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-	/* its generator opens /dev/urandom once, and soon that is out of reach */
+	/* SQLite's generator opens /dev/urandom once; after confinement it could not */
 	sqlite3_randomness(sizeof(path), path);
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", log_dir, name);
 	r = store_errno(sqlite3_open_v2(path, &store->db,
@@ -409,7 +410,7 @@ store_close(struct store *store)
 		return;
 	for (int i = 0; i < STATEMENTS; i++)
 		(void)sqlite3_finalize(store->statement[i]);
-	/* an open transaction is rolled back: nobody was told that it held */
+	/* an open transaction is rolled back: none of it was acknowledged */
 	(void)sqlite3_close(store->db);
 	pending_free(store->pending);
 	free(store);
@@ -421,16 +422,16 @@ store_fold_some(struct store *store)
 	if (store->wal_pages < WAL_PAGES)
 		return;
 	store->wal_pages = 0;
-	/* what it could not do, it will: nothing is lost by a long log */
+	/* a partial checkpoint is fine: a long write-ahead log loses nothing */
 	(void)sqlite3_wal_checkpoint_v2(
 	    store->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
 }
 
-/* What was read and written lately is not kept for a log that is at rest. */
+/* Releases the page cache of an idle log. */
 void
 store_rest(struct store *store)
 {
-	(void)sqlite3_db_release_memory(store->db); /* as much as there is */
+	(void)sqlite3_db_release_memory(store->db); /* as much as possible */
 	pending_rest(store->pending);
 	(void)malloc_trim(0); /* syscalls: brk madvise munmap */
 }
@@ -586,7 +587,7 @@ void
 store_rollback(struct store *store)
 {
 	if (store->open)
-		/* if it fails, SQLite has rolled back by itself */
+		/* on failure, SQLite has already rolled back */
 		(void)store_finish(store->statement[ROLLBACK]);
 	pending_clear(store->pending);
 	store->open = false;

@@ -1,6 +1,6 @@
 /*
- * What the two files of the recorder's database share: store.c, which writes one
- * file, and carry.c, which begins the next behind it.
+ * What the files of the recorder's database share: store.c, which writes one file,
+ * and carry.c, which begins the next one.
  */
 #ifndef KENNEL_SUPERVISOR_AUDIT_TABLES_H
 #define KENNEL_SUPERVISOR_AUDIT_TABLES_H
@@ -9,7 +9,7 @@
 
 #include "supervisor/audit/log/inside.h"
 
-#define WAL_PAGES 8000 /* folded into the database from this size on */
+#define WAL_PAGES 8000 /* checkpoint the write-ahead log from this size on */
 
 enum statement {
 	BEGIN,
@@ -26,36 +26,36 @@ extern const char *const store_sql[STATEMENTS];
 struct store {
 	sqlite3 *db;
 	sqlite3_stmt *statement[STATEMENTS];
-	struct pending *pending; /* owned; records that are not in the table yet */
+	struct pending *pending; /* owned; records not in the table yet */
 	struct tree tree;
 	uint64_t base; /* the first record in this file */
-	bool open;     /* a transaction */
+	bool open;     /* in a transaction */
 	int wal_pages; /* at the last commit */
-	int waited;    /* commits that somebody waited for; up to the first few */
+	int waited;    /* commits that a writer waited for; counted only up to a few */
 };
 
-/* What a writer is told: the disk, or everything else. */
+/* The errno that a writer gets: disk full, or any other error. */
 int store_errno(int code);
-/* Step a statement that returns nothing, and make it ready for the next time. */
+/* Steps a statement that returns no rows, and resets it. */
 int store_finish(sqlite3_stmt *);
 
-/* ---- pending.c ----------------------------------------------------------------- */
+/* ---- insert_batch.c ------------------------------------------------------ */
 
 struct pending;
-/* The table "pending" of this connection, which goes before it is freed. */
+/* Adds the virtual table "pending" to this connection. Close the connection before
+ * freeing it. */
 int pending_new(sqlite3 *, struct pending **ret);
 void pending_free(struct pending *);
-/* A copy.  -ENOBUFS: those that are there must go first. */
+/* Copies the record. -ENOBUFS: first insert the pending ones. */
 int pending_put(struct pending *, const struct writer *, const struct record *);
 size_t pending_n(const struct pending *);
 void pending_clear(struct pending *);
-/* Gives the memory back, if it holds nothing. */
+/* Releases the memory if nothing is pending. */
 void pending_rest(struct pending *);
 
-/* ---- frames.c ------------------------------------------------------------------ */
+/* ---- wal_vfs.c ----------------------------------------------------------- */
 
-/* The name of the way to the file system that the recorder's databases take; NULL:
- * there is none. */
+/* The name of the VFS for the recorder's databases; NULL: unavailable. */
 const char *frames_vfs(void);
 
 #endif

@@ -1,14 +1,14 @@
 /*
- * The write-ahead log as the recorder writes it: SQLite's way to the file system,
- * with two differences for that one file.
+ * SQLite VFS of the recorder, which writes the write-ahead log differently from the
+ * default one in two ways.
  *
- * Process: kennel-recorder.  SQLite hands over a commit page by page, each behind a
- * head of 24 bytes; what lies side by side is kept here and given to the kernel in
- * one piece, at the latest when SQLite asks for it to be on disk, reads, or asks how
- * long the file is.  And there is room behind the last page: a commit that makes its
- * file longer waits for what the file system writes about the file as well.
+ * Process: kennel-recorder. SQLite writes a commit page by page, each after a head of
+ * 24 bytes. This VFS buffers adjacent writes and passes them to the kernel in one
+ * piece, at the latest when SQLite syncs, reads, or asks for the file's size. It also
+ * allocates space after the last page, because a commit that extends the file waits
+ * for file-system metadata as well.
  *
- * Must never: say that something is on disk which it still holds.
+ * Must never: report as synced what is still in the buffer.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,23 +18,22 @@
 
 #define VFS_NAME    "kennel"
 #define HELD_MAX    (64u << 10)
-#define ROOM_WAITED 16           /* a short session has no use for room */
-#define ROOM_FIRST  (256u << 10) /* the first time; as much again as there is, then */
+#define ROOM_WAITED 16           /* short sessions need no extra space */
+#define ROOM_FIRST  (256u << 10) /* the first time; later as much again as is used */
 #define ROOM_STEP   (4u << 20)   /* but never more than this at once */
-#define WAL_FRAME   (4096u + 24u)
 #define ROOM_MOST   ((sqlite3_int64)WAL_PAGES * WAL_FRAME)
 #define ROOM_ENOUGH ((sqlite3_int64)24 * WAL_FRAME) /* for the next commit of a gate */
 
-/* SQLite's handle; the real one lies behind it. */
+/* SQLite's handle; the handle of the real VFS follows it in memory. */
 struct frames {
 	sqlite3_file base;
-	uint8_t *held; /* held_n bytes that belong at held_at; owned */
+	uint8_t *held; /* held_n bytes for offset held_at; owned */
 	size_t held_n;
 	sqlite3_int64 held_at;
-	sqlite3_int64 end; /* behind what was written last */
-	/* The file's, once it was asked for; -1: not yet.  Kept, because to ask makes
-	 * the file system stamp the next write with a time of its own, and each
-	 * stamp is one more thing to write. */
+	sqlite3_int64 end; /* end of what was written last */
+	/* Size of the file; -1: not read yet. Cached, because reading it makes the
+	 * file system give the next write a timestamp of its own, which is one more
+	 * block to write. */
 	sqlite3_int64 size;
 };
 
@@ -52,7 +51,7 @@ real_of(sqlite3_file *file)
 	return (sqlite3_file *)(void *)(frames_of(file) + 1);
 }
 
-/* What could not be written is not tried again: SQLite was told, and goes back. */
+/* A failed write is not retried: SQLite got the error and rolls back. */
 static int
 give(sqlite3_file *file)
 {
@@ -65,7 +64,7 @@ give(sqlite3_file *file)
 			    real_of(file), f->held, (int)n, f->held_at);
 }
 
-/* ---- what SQLite asks of it ------------------------------------------------------ */
+/* ---- file methods ---------------------------------------------------------------- */
 
 static int
 on_write(sqlite3_file *file, const void *bytes, int len, sqlite3_int64 at)
@@ -179,7 +178,7 @@ on_device(sqlite3_file *file)
 }
 
 static const sqlite3_io_methods frames_methods = {
-    .iVersion = 1, /* no memory of the file, and no locks: those are the database's */
+    .iVersion = 1, /* no memory mapping, no locks: only the database has those */
     .xClose = on_close,
     .xRead = on_read,
     .xWrite = on_write,
@@ -216,7 +215,7 @@ on_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *
 	return SQLITE_OK;
 }
 
-/* ---- shown --------------------------------------------------------------------- */
+/* ---- public functions ---------------------------------------------------------- */
 
 const char *
 frames_vfs(void)
@@ -232,13 +231,13 @@ frames_vfs(void)
 		vfs.zName = VFS_NAME;
 		vfs.szOsFile = (int)sizeof(struct frames) + below->szOsFile;
 		vfs.xOpen = on_open;
-		/* the same list of names: it cannot be full */
+		/* cannot fail: sqlite3_vfs_find has initialized SQLite */
 		(void)sqlite3_vfs_register(&vfs, 0);
 	}
 	return VFS_NAME;
 }
 
-/* Room for the next commits; full: there is none, and nothing is lost. */
+/* Allocates space for the next commits. If the disk is full, nothing is lost. */
 static int
 make_room(sqlite3 *db)
 {
@@ -272,8 +271,8 @@ make_room(sqlite3 *db)
 	return real->pMethods->xSync(real, SQLITE_SYNC_DATAONLY | SQLITE_SYNC_NORMAL);
 }
 
-/* A commit into room that is there is on disk sooner than one that makes the file
- * longer: what somebody waits for is worth it. */
+/* A commit into allocated space reaches the disk sooner than one that extends the
+ * file. Only commits that a writer waits for are worth it. */
 int
 store_room(struct store *store)
 {

@@ -1,8 +1,8 @@
 /*
- * "kennel audit certify": what kennel-verify found, signed by the log's key.
+ * "kennel audit certify": the result of kennel-verify, signed by the log's key.
  *
- * A C2SP signed note, which any reader of such notes takes.  Its second line is no
- * number, so it can never be read as a checkpoint that the same key signed.
+ * The result is a C2SP signed note. Its second line is not a number, so it can never
+ * be parsed as a checkpoint signed by the same key.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "shim/base/fd.h"
-#include "supervisor/audit/handout.h"
+#include "supervisor/audit/query/disclosure.h"
 
 struct found {
 	uint64_t records, first_ts, last_ts;
@@ -45,7 +45,7 @@ see(void *arg, const struct fact *fact)
 	return 0;
 }
 
-/* The log's key and its public half, which must be each other's. */
+/* Reads the log's key and its public half, and checks that they match. */
 static int
 read_keys(const char *folder, struct key **ret_key, struct vkey *ret_vkey)
 {
@@ -105,7 +105,7 @@ put_text(const struct book *book, const struct vkey *vkey, const struct found *f
 	return n > 0 && (size_t)n < cap ? (size_t)n : 0;
 }
 
-/* Never over a file that is there. */
+/* Never overwrites a file. */
 static int
 give(const char *path, const char *text, size_t len)
 {
@@ -121,7 +121,7 @@ give(const char *path, const char *text, size_t len)
 	return r;
 }
 
-/* An exit status; book->why says what went wrong. */
+/* Returns an exit status; book->why gives the reason of a failure. */
 static int
 certify(struct question *q, struct book *book)
 {
@@ -149,8 +149,8 @@ certify(struct question *q, struct book *book)
 		r = give(q->out, note, len);
 	if (r < 0 && book->why[0] == '\0')
 		(void)snprintf(book->why, sizeof(book->why), "%s",
-		    r == -ENOENT    ? "the log's key is not there"
-		    : r == -EBADMSG ? "the log's key is another one"
+		    r == -ENOENT    ? "the log's key is missing"
+		    : r == -EBADMSG ? "the key is not the log's"
 				    : strerror(-r));
 	return r == 0 ? ASK_OK : ASK_FAILED;
 }
@@ -167,7 +167,8 @@ certify_main(int argc, char **argv)
 	if (q.argc > 0 || q.as_of != NULL || q.from_given || q.to_given ||
 	    q.server != NULL || q.session != NULL || q.tool != NULL ||
 	    q.verdict != NULL || q.rule != NULL || q.form != FORM_TEXT) {
-		verb_complain(&q, ASK_USAGE, "it is about all of a log, as text");
+		verb_complain(&q, ASK_USAGE,
+		    "a certificate covers the whole log, as text; use no other option");
 		return ASK_USAGE;
 	}
 	q.verified = true;

@@ -1,6 +1,6 @@
 /*
- * What the plots of a report count.  Two passes: the first finds the time that
- * is covered, the second counts.
+ * Data for the charts of a report. Two passes: the first finds the time range, the
+ * second counts.
  */
 #include <errno.h>
 #include <string.h>
@@ -23,7 +23,7 @@ see_range(void *arg, const struct fact *fact)
 
 /* ---- latency ---------------------------------------------------------------------- */
 
-/* Eight classes to each doubling. */
+/* Eight classes per doubling. */
 static size_t
 latency_class(uint64_t us)
 {
@@ -66,7 +66,7 @@ is_act(const struct fact *fact)
 {
 	static const char *const kind[] = {"start", "exec", "refused", "egress"};
 
-	/* an answer is the end of an act that was counted */
+	/* an answer ends an action that was already counted */
 	if (strcmp(fact->kind, "call") == 0)
 		return fact_is(fact, "outcome", "forwarded");
 	for (size_t i = 0; i < ARRAY_LEN(kind); i++) {
@@ -148,7 +148,7 @@ see_figures(void *arg, const struct fact *fact)
 	return see_tables(f, fact, denied);
 }
 
-/* ---- shown --------------------------------------------------------------------------- */
+/* ---- public functions ---------------------------------------------------------------- */
 
 int
 figures_count(struct book *book, const struct question *q, struct figures *ret)

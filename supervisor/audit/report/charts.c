@@ -1,6 +1,6 @@
 /*
- * The plots of a report, as SVG inside of the page.  Colours and fonts are the
- * page's; each shape has a title that says its number.
+ * Charts of a report, as inline SVG. Colours and fonts come from the page's style;
+ * each shape has a title with its number.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -65,7 +65,7 @@ bar(FILE *out, const char *class, int x, int y, int w, int h, uint64_t n,
 	    class, x, y, w > 0 ? w : 1, h > 0 ? h : 1, n, what);
 }
 
-/* A number that is not below n and has four round quarters. */
+/* A round number not below n whose quarters are round as well. */
 static uint64_t
 round_up(uint64_t n)
 {
@@ -95,7 +95,7 @@ grid(FILE *out, uint64_t top)
 
 /* ---- over time ---------------------------------------------------------------------- */
 
-/* "11-22 01:33" or, within a minute, its seconds too. */
+/* "11-22 01:33"; within one minute also the seconds. */
 static void
 time_label(FILE *out, const struct figures *f, uint64_t ts, int x, const char *class)
 {
@@ -136,7 +136,7 @@ svg_time(FILE *out, const struct figures *f)
 		bar(out, "allow", x, TIME_BASE - allowed, w - 2, allowed, f->done[i],
 		    "allowed");
 		if (f->denied[i] > 0 && denied == 0)
-			denied = 2; /* no refusal is too small to be seen */
+			denied = 2; /* keep every refusal visible */
 		bar(out, "deny", x, TIME_BASE - allowed - denied, w - 2, denied,
 		    f->denied[i], "denied");
 	}
@@ -165,7 +165,7 @@ put_row(FILE *out, int y, const struct row *row, uint64_t most, const char *unit
 	int allowed = (int)(fine * BAR / most), denied = (int)(row->denied * BAR / most);
 	char name[64];
 
-	/* a long name keeps its end: that is where paths and hosts differ */
+	/* shorten long names at the start, because paths and hosts differ at the end */
 	(void)snprintf(name, sizeof(name), "%s%s", strlen(row->name) > 38 ? "..." : "",
 	    row->name + (strlen(row->name) > 38 ? strlen(row->name) - 35 : 0));
 	text_at(out, NAME - 10, y + 15, "right", name);
@@ -235,7 +235,7 @@ latency_label(FILE *out, uint64_t us, int x)
 	text_at(out, x, TIME_BASE + 20, "middle", text);
 }
 
-/* The classes that have any, and one on each side. */
+/* The range of non-empty classes, plus one on each side. */
 static void
 latency_span(const uint64_t *sum, size_t n, size_t *ret_first, size_t *ret_end)
 {

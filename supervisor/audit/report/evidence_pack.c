@@ -1,17 +1,17 @@
 /*
- * "kennel audit pack SESSION": an incident as one file that proves itself.
+ * "kennel audit pack SESSION": an incident as one self-verifying file.
  *
  *	README			how to check it, without kennel's log
- *	checkpoint		the signed note that all proofs lead to
- *	origin.vkey		the log's public key, to be compared with one kept elsewhere
+ *	checkpoint		the signed note that all proofs refer to
+ *	origin.vkey		the log's public key, to compare with a copy kept elsewhere
  *	records.jsonl		the session's records, byte for byte
- *	proofs/IDX.tlog-proof	the evidence for each of them
- *	policies/DIGEST.kennel	the policy that the session had, as text, if it was kept,
- *	policies/ID.sealed	and as it was enforced
- *	report.html		the records, to read
+ *	proofs/IDX.tlog-proof	the proof of each of them
+ *	policies/DIGEST.kennel	the session's policy as text, if it was kept,
+ *	policies/ID.sealed	and as compiled
+ *	report.html		the records as a page
  *
- * A tar of the ustar kind without times, owners or anything else of this machine:
- * of one session and one checkpoint there is one pack.
+ * The file is a ustar archive without times, owners or other data of this machine. So
+ * the same session and checkpoint always give the same pack.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,14 +23,14 @@
 #include "shim/base/buf.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
-#include "supervisor/audit/handout.h"
+#include "supervisor/audit/query/disclosure.h"
 #include "supervisor/audit/log/merkle_read.h"
 #include "supervisor/audit/report/report.h"
 #include "supervisor/audit/log/kept_policies.h"
 
 #define TAR_BLOCK   512
 #define RECORDS_MAX 100000
-#define LOADS_MAX   64 /* policies of one session: there is one */
+#define LOADS_MAX   64 /* policies of one session: normally one */
 #define VKEY_NAME   "origin.vkey"
 
 struct pack {
@@ -96,9 +96,9 @@ put_end(FILE *out)
 	return fwrite(zero, 1, sizeof(zero), out) == sizeof(zero) ? 0 : -EIO;
 }
 
-/* ---- what is in it ------------------------------------------------------------------ */
+/* ---- contents ----------------------------------------------------------------------- */
 
-/* Once each, whoever says it how often. */
+/* Adds each policy once, however often it is recorded. */
 static void
 want_policy(struct pack *p, enum policies_form form, const char *hex)
 {
@@ -137,7 +137,8 @@ see_record(void *arg, const struct fact *fact)
 	return r;
 }
 
-/* Under the digest that the records have: what is not those bytes is not in it. */
+/* Files are added under the digest in the records; bytes that do not match are left
+ * out. */
 static int
 put_policies(struct pack *p, const char *folder)
 {
@@ -155,7 +156,7 @@ put_policies(struct pack *p, const char *folder)
 		if (r == 0)
 			r = put_file(p->out, path, bytes, len);
 		else if (r == -ENOENT || r == -EBADMSG)
-			r = 0; /* not kept, removed, or something else by now */
+			r = 0; /* not kept, removed, or altered since */
 		free(bytes);
 	}
 	return r;
@@ -204,13 +205,13 @@ put_readme(struct pack *p, const struct question *q)
 	    " with the key that was kept elsewhere: a pack with a key\n"
 	    "of its own proves nothing.  report.html is for reading only.\n\n"
 	    "The record \"policy.load\" names the policy by \"policy\" and its text by\n"
-	    "\"sha256\".  What was kept of them lies in policies/, each file named by "
-	    "the\n"
-	    "SHA-256 of its bytes:\n\n"
+	    "\"sha256\".  The kept ones are in policies/, each file named by the "
+	    "SHA-256\n"
+	    "of its bytes:\n\n"
 	    "\tsha256sum policies/*\n\n"
 	    "ID.sealed is what was enforced, without signatures (kennel policy show);\n"
-	    "DIGEST.kennel is the text that it was compiled from, without what that\n"
-	    "included.\n",
+	    "DIGEST.kennel is the text that it was compiled from, without the files\n"
+	    "that it included.\n",
 	    p->idx_n, p->tree->size);
 	if (fclose(out) == 0)
 		r = put_file(p->out, "README", text, len);
@@ -218,7 +219,7 @@ put_readme(struct pack *p, const struct question *q)
 	return r;
 }
 
-/* The public key, if the log has one beside it. */
+/* Adds the public key, if the log directory has it. */
 static int
 put_vkey(struct pack *p, const char *folder)
 {
@@ -276,7 +277,7 @@ put_all(struct pack *p, const struct question *q, const char *folder)
 
 /* ---- kennel audit pack ----------------------------------------------------------------- */
 
-/* The book is at a checkpoint; the tree is opened at the same. */
+/* The view is at a checkpoint; opens the tree at the same one. */
 static int
 collect(struct pack *p, struct question *q, struct book *book)
 {
@@ -305,7 +306,7 @@ run_pack(struct pack *p, struct question *q)
 	char as_of[32];
 
 	if (status == ASK_OK) {
-		/* the page is about the same checkpoint */
+		/* the page must refer to the same checkpoint */
 		(void)snprintf(as_of, sizeof(as_of), "%" PRIu64, book.size);
 		r = collect(p, q, &book);
 		if (r == 0) {
@@ -353,7 +354,7 @@ pack_main(int argc, char **argv)
 	if (fclose(p.out) != 0 && status == ASK_OK)
 		status = ASK_FAILED;
 	if (status != ASK_OK)
-		(void)remove(q.out); /* no half of a pack stays */
+		(void)remove(q.out); /* leave no partial pack */
 	logtree_close(p.tree);
 	buf_free(&p.records);
 	free(p.idx);

@@ -1,8 +1,9 @@
 /*
- * Records as JSON lines, CSV, OCSF and CEF.
+ * Exports records as JSON lines, CSV, OCSF and CEF.
  *
- * Runs in kennel and in kennel-ship.  JSON lines are the stored bytes, so that
- * whoever gets them can compute the hashes of the tree; all else is inert text.
+ * Runs in kennel and in kennel-ship. JSON lines are the stored bytes, so that the
+ * recipient can compute the hashes of the tree; all other formats contain escaped
+ * text.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 static void
 put_jsonl(FILE *out, const struct fact *fact)
 {
-	(void)fwrite(fact->body, 1, fact->len, out); /* ferror is asked at the end */
+	(void)fwrite(fact->body, 1, fact->len, out); /* ferror is checked at the end */
 }
 
 static void
@@ -45,8 +46,8 @@ put_csv(FILE *out, const struct fact *fact)
 
 /* ---- cef ------------------------------------------------------------------------- */
 
-/* Of the header a bar, of an extension an equals sign is escaped; what is not
- * plain is \xNN with its backslash escaped. */
+/* Escapes a vertical bar in the header and an equals sign in an extension. Special
+ * bytes become \xNN, with the backslash escaped. */
 static void
 put_cef_text(FILE *out, const char *text, char special)
 {
@@ -134,7 +135,7 @@ put_cef(FILE *out, const struct fact *fact)
 	put_cef_field(out, "msg", story_tell(fact, story));
 }
 
-/* ---- the formats -------------------------------------------------------------------- */
+/* ---- table of formats --------------------------------------------------------------- */
 
 static const struct export_format formats[] = {
     {"jsonl", NULL, put_jsonl},

@@ -1,5 +1,5 @@
 /*
- * Records in the words of other systems: one line each.
+ * Export formats: records in formats of other systems, one line each.
  */
 #ifndef KENNEL_SUPERVISOR_AUDIT_EXPORT_H
 #define KENNEL_SUPERVISOR_AUDIT_EXPORT_H
@@ -8,12 +8,12 @@
 
 struct export_format {
 	const char *name;
-	const char *first;                         /* a line before all; NULL: none */
+	const char *first;                         /* a header line; NULL: none */
 	void (*line)(FILE *, const struct fact *); /* without its newline */
 };
-/* NULL: there is none of this name. */
+/* NULL: unknown format. */
 const struct export_format *export_find(const char *name);
-/* OCSF 1.5, in a file of its own. */
+/* OCSF 1.5, in ocsf.c. */
 void export_ocsf(FILE *, const struct fact *);
 
 #endif

@@ -1,14 +1,13 @@
 /*
- * "kennel audit tiles DIR": the log as the files that readers of C2SP's
- * tlog-tiles know:
+ * "kennel audit tiles DIR": writes the log as C2SP tlog-tiles files:
  *
  *	checkpoint
  *	tile/<level>/<n>		256 hashes
- *	tile/<level>/<n>.p/<w>		the first w of one that is not full
- *	tile/entries/<n>[.p/<w>]	the records: a length (2 bytes, big-endian)
- *					and the bytes, each
+ *	tile/<level>/<n>.p/<w>		the first w of a partial tile
+ *	tile/entries/<n>[.p/<w>]	the records: each a length (2 bytes,
+ *					big-endian) and the bytes
  *
- * n is written in groups of three digits, all but the last behind an x.
+ * n is written in groups of three digits, all but the last with an x before them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,9 +19,9 @@
 
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
-#include "supervisor/audit/handout.h"
+#include "supervisor/audit/query/disclosure.h"
 #include "supervisor/audit/log/merkle_read.h"
-#include "supervisor/cli/paths.h"
+#include "supervisor/base/paths.h"
 
 #define EXIT_USAGE  64
 #define NAME_MAX_   64
@@ -46,7 +45,7 @@ put_number(char out[NAME_MAX_], uint64_t n)
 	}
 }
 
-/* A file and the folders on the way to it, below dir. */
+/* Writes a file below dir, and creates the directories on its path. */
 static int
 put_file(int dir, const char *path, const void *bytes, size_t len)
 {
@@ -86,7 +85,7 @@ put_tile(
 	return put_file(dir, path, bytes, len);
 }
 
-/* All tiles of one level; those that were removed are left out. */
+/* Writes all tiles of one level, except removed ones. */
 static int
 put_level(struct logtree *t, int dir, unsigned int level)
 {
@@ -151,7 +150,7 @@ record(const char *log_dir, const char *out_dir, const struct logtree *t)
 	int r = handout_record(&h);
 
 	if (r < 0)
-		log_error("the log cannot record that it is given away");
+		log_error("unable to record this export in the audit log");
 	return r;
 }
 
@@ -174,7 +173,7 @@ audit_tiles(const char *log_dir, const char *out_dir, uint64_t *ret_size)
 		r = put_level(t, dir, level);
 	if (r == 0)
 		r = put_entries(t, dir);
-	/* last: who finds it finds all that it counts */
+	/* write it last: a reader that finds it finds everything that it covers */
 	if (r == 0)
 		r = put_file(dir, "checkpoint", t->note, strlen(t->note));
 	if (r == 0)
@@ -196,14 +195,14 @@ tiles_main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (dir == NULL) {
-		log_error("no home folder: where is the log?");
+		log_error("no home directory: set HOME or KENNEL_HOME");
 		return LOG_EXIT_FAILED;
 	}
 	r = audit_tiles(dir, argv[1], &size);
 	if (r < 0) {
 		log_error("unable to write tiles to %s: %s", argv[1],
-		    r == -EBADMSG  ? "the log is damaged; see \"kennel audit verify\""
-		    : r == -ENOENT ? "there is no log"
+		    r == -EBADMSG  ? "the log is damaged; run \"kennel audit verify\""
+		    : r == -ENOENT ? "no log found"
 				   : strerror(-r));
 		return LOG_EXIT_FAILED;
 	}

@@ -1,6 +1,6 @@
 /*
- * Records in the words of OCSF 1.5.  One table says which class and activity a
- * kind is; what the record says stands whole under "unmapped".
+ * Writes records in OCSF 1.5. One table maps each kind to a class and an activity;
+ * the complete record is under "unmapped".
  */
 #include <inttypes.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static const struct {
     {"rotate", NULL, EVENT_LOG, 5, "Rotate"}, {"gap", NULL, EVENT_LOG, OTHER, "Gap"},
     {"break", NULL, EVENT_LOG, OTHER, "Break"},
     {"clock", NULL, EVENT_LOG, OTHER, "Clock"},
-    {NULL, NULL, EVENT_LOG, OTHER, "Other"}, /* and whatever else there is */
+    {NULL, NULL, EVENT_LOG, OTHER, "Other"}, /* any other kind */
 };
 
 static size_t
@@ -59,7 +59,7 @@ find_row(const struct fact *fact)
 	return i;
 }
 
-/* ---- pieces ------------------------------------------------------------------------ */
+/* ---- helpers ----------------------------------------------------------------------- */
 
 static void
 put_pair(FILE *out, const char *before, const char *key, const char *text)
@@ -176,13 +176,13 @@ put_finding(FILE *out, const struct fact *fact)
 	    ",\"finding_info\":{\"uid\":\"kennel-%" PRIu64 "\",\"title\":\"%s\"}",
 	    fact->idx,
 	    strcmp(fact->kind, "scrub") == 0
-		? "a secret was taken out of what a server said"
-		: "a line that was no message was dropped");
+		? "a secret was redacted from a server's output"
+		: "a line that is not a message was dropped");
 }
 
 /* ---- a record ------------------------------------------------------------------------- */
 
-/* The security_control profile: what was decided, and by which rule. */
+/* The security_control profile: the decision, and its rule. */
 static void
 put_control(FILE *out, const struct fact *fact)
 {

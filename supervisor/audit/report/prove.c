@@ -1,6 +1,6 @@
 /*
- * "kennel audit prove IDX": the evidence for one record, as a file that anybody
- * can check without the log (C2SP tlog-proof).
+ * "kennel audit prove IDX": writes the proof of one record as a file that anyone can
+ * check without the log (C2SP tlog-proof).
  */
 #include <errno.h>
 #include <getopt.h>
@@ -11,12 +11,12 @@
 
 #include "shim/base/log.h"
 #include "supervisor/audit/log/merkle_read.h"
-#include "supervisor/cli/paths.h"
+#include "supervisor/base/paths.h"
 
 #define EXIT_USAGE   64
 #define EXIT_NO_SUCH 65
 
-/* Checked before it is shown: what does not hold is not given away. */
+/* Checks the proof before writing it out; an invalid one is not written. */
 int
 prove_make(struct logtree *t, uint64_t idx, char *out, size_t cap, size_t *ret_len)
 {
@@ -97,7 +97,7 @@ prove_main(int argc, char **argv)
 	if (argc - optind != 1 || !take_number(argv[optind], &idx))
 		return usage();
 	if (dir == NULL) {
-		log_error("no home folder: where is the log?");
+		log_error("no home directory: set HOME or KENNEL_HOME");
 		return LOG_EXIT_FAILED;
 	}
 	r = logtree_open(dir, size, &t);
@@ -111,14 +111,14 @@ prove_main(int argc, char **argv)
 	if (r == 0)
 		return 0;
 	log_error("unable to prove record %s: %s", argv[optind],
-	    r == -ENOENT    ? "there is none, or no checkpoint of that size"
-	    : r == -EBADMSG ? "it is damaged; see \"kennel audit verify\""
+	    r == -ENOENT    ? "no such record, or no checkpoint of that size"
+	    : r == -EBADMSG ? "the log is damaged; run \"kennel audit verify\""
 			    : strerror(-r));
 	return r == -ENOENT ? EXIT_NO_SUCH : LOG_EXIT_FAILED;
 }
 
-/* kennel-verify alone judges: it needs nothing but the file, and nobody else has
- * to believe kennel. */
+/* Runs kennel-verify, which needs only the file, so that the user need not trust
+ * kennel. */
 int
 verify_proof_main(int argc, char **argv)
 {

@@ -1,9 +1,9 @@
 /*
- * "kennel audit prune": the oldest files of a log removed, which the log says;
- * "kennel audit rotate": the live file closed before it is full, to be kept away.
+ * "kennel audit prune": removes the oldest files of a log, and records that. "kennel
+ * audit rotate": closes the live file before it is full, to archive it.
  *
- * The recorder does it, after the record of it is on disk; what is left still has
- * the tree over everything, and the checkpoints of what is gone.
+ * The recorder does the work after the record of it is on disk. The remaining files
+ * still have the tree over everything, and the checkpoints of what was removed.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -18,7 +18,7 @@
 #include "shim/base/log.h"
 #include "supervisor/audit/log/merkle_read.h"
 #include "supervisor/audit/query/query.h"
-#include "supervisor/cli/paths.h"
+#include "supervisor/base/paths.h"
 
 #define EXIT_USAGE 64
 #define WAIT_MS    10000
@@ -34,7 +34,7 @@ audit_record(const struct event *event)
 
 	if (place.log_dir == NULL || place.run_dir == NULL || place.recorder == NULL)
 		return -ENOENT;
-	/* once more when a recorder was just leaving */
+	/* try again if a recorder was just ending */
 	for (int i = 0; r == -EPIPE && i < 5; i++) {
 		r = audit_connect(&place, WAIT_MS, &sock);
 		if (r == 0)
@@ -48,7 +48,7 @@ audit_record(const struct event *event)
 	return r;
 }
 
-/* When the last record of a segment was written. */
+/* Reads when the last record of a segment was written. */
 static int
 last_ts(const char *path, uint64_t *ret)
 {
@@ -72,8 +72,8 @@ last_ts(const char *path, uint64_t *ret)
 	return r;
 }
 
-/* Whole files, from the oldest on, whose last record is before that time, or whose
- * records all stand before number. */
+/* Chooses whole files, from the oldest on, whose last record is before that time, or
+ * whose records are all before that number. */
 static int
 choose(const struct logtree *t, uint64_t number, uint64_t before_ns, uint64_t *ret_first)
 {
@@ -115,7 +115,7 @@ prune(const struct logtree *t, uint64_t first)
 #define ROTATE_WAIT_MS 10000
 #define ROTATE_LOOK_MS 20
 
-/* What the live file begins with, and how much it holds. */
+/* Reads the base and the size of the live file. */
 static int
 live_file(const char *dir, uint64_t *ret_base, uint64_t *ret_size)
 {
@@ -130,7 +130,8 @@ live_file(const char *dir, uint64_t *ret_base, uint64_t *ret_size)
 	return r;
 }
 
-/* The recorder closes it behind the record that asks for it, when nobody reads. */
+/* The recorder closes the file after the record that requests it, once no reader is
+ * active. */
 static int
 wait_closed(const char *dir, uint64_t old, uint64_t *ret_base)
 {
@@ -138,7 +139,7 @@ wait_closed(const char *dir, uint64_t old, uint64_t *ret_base)
 	uint64_t size;
 
 	for (int i = 0; i < ROTATE_WAIT_MS / ROTATE_LOOK_MS; i++) {
-		/* one that is just being exchanged cannot be read for a moment */
+		/* a file that is being replaced cannot be read for a moment */
 		if (live_file(dir, ret_base, &size) == 0 && *ret_base != old)
 			return 0;
 		(void)nanosleep(&pause, NULL); /* syscalls: clock_nanosleep nanosleep */
@@ -161,8 +162,8 @@ rotate_main(int argc, char **argv)
 	}
 	r = dir == NULL ? -ENOENT : live_file(dir, &base, &size);
 	if (r == 0 && size - base < SEGMENT_LEAST) {
-		printf("nothing to close: the file holds %llu records, and one has %d or "
-		       "more\n",
+		printf(
+		    "nothing to close: the file has %llu records, expected at least %d\n",
 		    (unsigned long long)(size - base), SEGMENT_LEAST);
 		return 0;
 	}
@@ -175,9 +176,9 @@ rotate_main(int argc, char **argv)
 		r = wait_closed(dir, base, &next);
 	if (r < 0) {
 		log_error("unable to close the file: %s",
-		    r == -ENOENT      ? "there is no log"
-		    : r == -ETIMEDOUT ? "somebody reads it; it is closed when they ended "
-					"and something is recorded"
+		    r == -ENOENT      ? "no log found"
+		    : r == -ETIMEDOUT ? "another process is reading it; it will be "
+					"closed with the next record after that"
 				      : strerror(-r));
 		return LOG_EXIT_FAILED;
 	}
@@ -233,7 +234,7 @@ prune_main(int argc, char **argv)
 	if (first == base)
 		printf("nothing to remove: no whole file is that old\n");
 	else
-		printf("records %llu to %llu are removed\n", (unsigned long long)base,
+		printf("removed records %llu to %llu\n", (unsigned long long)base,
 		    (unsigned long long)first - 1);
 	return 0;
 }

@@ -1,9 +1,9 @@
 /*
- * A report: one page of HTML, nothing outside of it, no script.
+ * A report: one self-contained HTML page without scripts.
  *
- *	page.c		the eight kinds, as tables of sections
- *	figures.c	what the plots count, in one pass
- *	svg.c		the plots
+ *	report_html.c	the eight kinds, as tables of sections
+ *	chart_data.c	counts for the charts
+ *	charts.c	the charts
  */
 #ifndef KENNEL_SUPERVISOR_AUDIT_PAGE_H
 #define KENNEL_SUPERVISOR_AUDIT_PAGE_H
@@ -11,7 +11,7 @@
 #include "supervisor/audit/query/query.h"
 
 #define FIGURES_BUCKETS 60
-#define FIGURES_LATENCY 256 /* eight to a doubling, from 1 us to an hour */
+#define FIGURES_LATENCY 256 /* eight per doubling, from 1 us to an hour */
 
 struct figures {
 	uint64_t first_ts, last_ts, bucket_ns;
@@ -27,12 +27,12 @@ struct figures {
 
 int figures_count(struct book *, const struct question *, struct figures *ret);
 void figures_free(struct figures *);
-/* The latency that so many of a thousand calls stay below, in microseconds. */
+/* The latency below which per_mille of a thousand calls are, in microseconds. */
 uint64_t figures_latency(const struct figures *, unsigned int per_mille);
-/* The least latency of a class. */
+/* The lower bound of a class. */
 uint64_t figures_latency_from(size_t class);
 
-/* The page about one session (q->argv[0]), on out: 0 or -errno. */
+/* Writes the page about one session (q->argv[0]) on out: 0 or -errno. */
 int page_incident(FILE *out, const struct question *);
 
 void svg_time(FILE *, const struct figures *);

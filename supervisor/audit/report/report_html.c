@@ -1,9 +1,9 @@
 /*
- * "kennel audit report": a page of HTML that a person reads or prints.
+ * "kennel audit report": an HTML page to read or print.
  *
- * Nothing in it points outside of it, its own policy forbids that anything is
- * loaded or run, and every word of a record goes through inert.c.  The page says
- * nothing of when it was made: of one checkpoint there is one page.
+ * The page links to nothing outside, its Content-Security-Policy forbids loading or
+ * running anything, and every text from a record goes through escape.c. The page does
+ * not contain its creation time, so one checkpoint always gives the same page.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "shim/base/log.h"
-#include "supervisor/audit/handout.h"
+#include "supervisor/audit/query/disclosure.h"
 #include "supervisor/audit/report/report.h"
 
 #define ROWS_SHOWN 200
@@ -27,13 +27,13 @@ struct page {
 
 struct section {
 	const char *heading, *intro;
-	const char *verb; /* its rows; NULL: put instead */
-	const char *kind; /* of record, for log */
+	const char *verb; /* source of its rows; NULL: put instead */
+	const char *kind; /* of the records, for log */
 	int (*put)(struct page *);
-	bool word; /* the verb gets the word of the report */
+	bool word; /* passes the report's argument to the verb */
 };
 
-/* ---- pieces that are no rows ---------------------------------------------------------- */
+/* ---- parts that are not rows ---------------------------------------------------------- */
 
 static int
 put_time(struct page *p)
@@ -88,19 +88,19 @@ put_egress(struct page *p)
 	return 0;
 }
 
-/* Which of the usual frameworks asks for what, and what the log has of it. */
+/* Which common framework requires what, and what the log has for it. */
 static int
 put_controls(struct page *p)
 {
 	static const struct {
 		const char *framework, *control, *asks, *kinds;
 	} row[] = {
-	    {"SOC 2", "CC6.1, CC6.3", "access is granted and limited", "start mounts"},
-	    {"SOC 2", "CC7.2", "anomalies are seen", "refused dropped scrub gap"},
+	    {"SOC 2", "CC6.1, CC6.3", "access is granted and restricted", "start mounts"},
+	    {"SOC 2", "CC7.2", "anomalies are detected", "refused dropped scrub gap"},
 	    {"SOC 2", "CC8.1", "changes are authorised", "policy.load exception"},
 	    {"NIST 800-53", "AU-2, AU-12", "events are generated",
 		"start exec call stop"},
-	    {"NIST 800-53", "AU-5", "failures of the log are seen", "gap break"},
+	    {"NIST 800-53", "AU-5", "failures of the log are detected", "gap break"},
 	    {"NIST 800-53", "AU-8", "time", "clock"},
 	    {"NIST 800-53", "AU-9(3), AU-10", "cryptographic protection", "epoch cosig"},
 	    {"NIST 800-53", "AC-3, AC-6", "least privilege is enforced", "refused exec"},
@@ -108,9 +108,9 @@ put_controls(struct page *p)
 	    {"ISO 27001", "A.8.16", "monitoring", "refused dropped gap"},
 	    {"ISO 27001", "A.5.28", "collection of evidence", "export cosig"},
 	    {"EU AI Act", "Art. 12", "events over the lifetime", "call start stop"},
-	    {"OWASP MCP", "01 secrets exposed", "given and taken out", "secrets scrub"},
+	    {"OWASP MCP", "01 secrets exposed", "used and redacted", "secrets scrub"},
 	    {"OWASP MCP", "03 tool poisoning", "definitions are watched", "manifest"},
-	    {"OWASP MCP", "05 command injection", "programs are bounded", "exec"},
+	    {"OWASP MCP", "05 command injection", "programs are restricted", "exec"},
 	    {"OWASP MCP", "08 lack of audit", "there is a log", "genesis open end"},
 	};
 
@@ -149,12 +149,10 @@ put_files(struct page *p)
 		fprintf(p->out, "<tr><td class=\"c1\">%" PRIu64 "</td><td>%s</td></tr>\n",
 		    book->segment[i].base, book->segment[i].name);
 	fprintf(p->out, "</tbody></table>\n<p>%s</p>\n",
-	    book->first == 0
-		? "No record was removed: the files begin with record 0."
-		: "The records before the first of these files were removed; the hashes "
-		  "of "
-		  "their subtrees remain, so that every later proof still leads to the "
-		  "same roots.");
+	    book->first == 0 ? "No record was removed: the files begin with record 0."
+			     : "The records before the first of these files were "
+			       "removed; the hashes of their subtrees remain, so every "
+			       "later proof still gives the same roots.");
 	return 0;
 }
 
@@ -176,7 +174,7 @@ put_files(struct page *p)
 	}
 #define S_EXECS \
 	{ \
-		"Programs", "What each server started, and what it tried to.", \
+		"Programs", "What each server started or tried to start.", \
 		    .put = put_execs \
 	}
 #define S_EGRESS \
@@ -185,9 +183,7 @@ put_files(struct page *p)
 	}
 #define S_GAPS \
 	{ \
-		"Gaps", \
-		    "What the log itself says is missing, and sessions without an end.", \
-		    .verb = "gaps" \
+		"Gaps", "Missing records, and sessions without an end.", .verb = "gaps" \
 	}
 #define S_DENIALS \
 	{ \
@@ -196,7 +192,7 @@ put_files(struct page *p)
 
 static const struct section activity[] = {S_TIME, S_SERVERS, S_LATENCY, S_EXECS, S_EGRESS,
     S_DENIALS, {"Sessions", NULL, .verb = "sessions"}, {"Calls", NULL, .verb = "tool"},
-    {"Worth a look", "First-seen things, spikes, hours, refusals that ended.",
+    {"Anomalies", "First seen, spikes, after hours, allowed after refusals.",
 	.verb = "anomalies"},
     S_GAPS, {NULL}};
 static const struct section integrity[] = {S_GAPS,
@@ -214,12 +210,12 @@ static const struct section access_[] = {S_SERVERS, S_EXECS, S_EGRESS,
     S_DENIALS, {"Secrets", NULL, .verb = "secret"},
     {"Policies in use", NULL, .verb = "changes"}, {NULL}};
 static const struct section changes[] = {
-    {"Policies", "When a server got another policy.", .verb = "changes"},
+    {"Policies", "When the policy of a server changed.", .verb = "changes"},
     {"First used in this time", NULL, .verb = "widened"},
     {"Exceptions", NULL, .verb = "exceptions"},
     {"Definitions of tools", NULL, .verb = "manifest"}, {NULL}};
 static const struct section controls[] = {
-    {"Controls", "What frameworks ask for, and the records that answer.",
+    {"Controls", "What frameworks require, and the records that show it.",
 	.put = put_controls},
     S_GAPS, S_DENIALS, {"Approvals", NULL, .verb = "who-approved"}, {NULL}};
 static const struct section incident[] = {S_TIME, S_EXECS, S_EGRESS,
@@ -229,7 +225,7 @@ static const struct section incident[] = {S_TIME, S_EXECS, S_EGRESS,
     S_GAPS, {NULL}};
 static const struct section retention[] = {{"Files", NULL, .put = put_files},
     {"Removed", NULL, .verb = "log", .kind = "prune"},
-    {"Given away", NULL, .verb = "log", .kind = "export"}, S_GAPS, {NULL}};
+    {"Exports", NULL, .verb = "log", .kind = "export"}, S_GAPS, {NULL}};
 static const struct section exceptions[] = {{"Exceptions", NULL, .verb = "exceptions"},
     {"Approvals", NULL, .verb = "who-approved"}, {NULL}};
 static const struct section inventory[] = {S_SERVERS,
@@ -322,7 +318,7 @@ put_cards(struct page *p)
 	put_card(p->out, "calls", f->calls, false);
 	put_card(p->out, "programs run", f->execs, false);
 	put_card(p->out, "refused", f->denials, true);
-	put_card(p->out, "secrets taken out", f->scrubs, false);
+	put_card(p->out, "secrets redacted", f->scrubs, false);
 	put_card(p->out, "gaps", f->gaps, true);
 	fprintf(p->out, "</div>\n");
 }
@@ -339,16 +335,14 @@ put_seal(struct page *p)
 	    " records, root <span class=\"mono\">%s</span><br>%s%s</div>\n",
 	    book->verified ? "" : " un", book->verified ? "Verified" : "Not verified",
 	    book->size, root,
-	    book->verified ? "kennel-verify found the log whole, and every figure below "
-			     "comes from a "
-			     "reading of all its records that gave this root."
-			   : "The figures below come from the log as it lies there. "
-			     "Whether it is what "
-			     "was written, \"kennel audit verify\" says; with --verified "
-			     "this page does.",
+	    book->verified
+		? "kennel-verify verified the whole log. Every figure below comes from a "
+		  "read of all its records that gave this root."
+		: "The figures below come from the log as it is now. To verify it, run "
+		  "\"kennel audit verify\", or make this page with --verified.",
 	    book->verified && !book->complete
-		? " Nothing shows that the log's end was not cut off: it is no longer "
-		  "written, and no witness was asked."
+		? " Truncation of the log's end cannot be ruled out: it is no longer "
+		  "written, and no witness was named."
 		: "");
 }
 
@@ -379,7 +373,7 @@ put_head(struct page *p, const struct report *report)
 		fprintf(p->out, "%s to %s", sheet_time(f->first_ts, 3, from),
 		    sheet_time(f->last_ts, 3, to));
 	else
-		fprintf(p->out, "no record meets what was asked for");
+		fprintf(p->out, "no record matches the options");
 	put_filter(p->out, "server", p->q->server);
 	put_filter(p->out, "session", p->q->session);
 	put_filter(p->out, "tool", p->q->tool);
@@ -433,10 +427,9 @@ put_page(struct page *p, const struct report *report)
 		    s->intro != NULL ? s->intro : "", s->intro != NULL ? "</p>\n" : "");
 		r = put_section(p, s);
 	}
-	fprintf(p->out,
-	    "<footer>Times are UTC. Digests and ids show their first digits; "
-	    "\"kennel audit why IDX\" and \"kennel audit prove IDX\" tell the rest."
-	    "</footer>\n</body></html>\n");
+	fprintf(p->out, "<footer>Times are UTC. Digests and ids show their first digits; "
+			"\"kennel audit why IDX\" and \"kennel audit prove IDX\" print "
+			"the rest.</footer>\n</body></html>\n");
 	return r;
 }
 
@@ -452,7 +445,7 @@ find_report(const char *kind)
 	return NULL;
 }
 
-/* Never over a file that is there. */
+/* Never overwrites a file. */
 static FILE *
 open_page(const char *path)
 {
@@ -490,7 +483,7 @@ make_page(struct question *q, const struct report *report)
 	if (p.out != stdout ? fclose(p.out) != 0 : fflush(stdout) != 0)
 		status = ASK_FAILED;
 	if (status != ASK_OK && q->out != NULL)
-		(void)remove(q->out); /* no half of a page stays */
+		(void)remove(q->out); /* leave no partial page */
 	return status;
 }
 
@@ -527,14 +520,13 @@ page_main(int argc, char **argv)
 	report = find_report(q.report != NULL ? q.report : "activity");
 	if (report == NULL || (q.form != FORM_TEXT && q.form != FORM_HTML)) {
 		verb_complain(&q, ASK_USAGE,
-		    "--kind is one of activity integrity access changes controls "
-		    "incident "
-		    "retention exceptions inventory, and a report is HTML");
+		    "--kind must be one of activity integrity access changes controls "
+		    "incident retention exceptions inventory; the only format is HTML");
 		return ASK_USAGE;
 	}
 	if (q.argc > (report->word ? 1 : 0) || (report->word && q.argc != 1)) {
 		verb_complain(&q, ASK_USAGE,
-		    "an incident is about one SESSION; others take no word");
+		    "--kind incident takes one SESSION; other reports take no argument");
 		return ASK_USAGE;
 	}
 	if (report->word)

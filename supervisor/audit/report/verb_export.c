@@ -1,5 +1,5 @@
 /*
- * "kennel audit export": the records in the words of other systems.
+ * "kennel audit export": writes records in formats of other systems.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "supervisor/audit/report/export.h"
-#include "supervisor/audit/handout.h"
+#include "supervisor/audit/query/disclosure.h"
 
 struct giving {
 	const struct export_format *format;
@@ -26,7 +26,7 @@ see_export(void *arg, const struct fact *fact)
 	return ferror(e->out) ? -EIO : 0;
 }
 
-/* The file is new: nothing is overwritten. */
+/* Creates a new file; never overwrites one. */
 static FILE *
 open_out(const char *path)
 {
@@ -77,7 +77,8 @@ export_main(int argc, char **argv)
 		return ASK_USAGE;
 	e.format = export_find(q.report != NULL ? q.report : "jsonl");
 	if (e.format == NULL || q.argc > 0) {
-		verb_complain(&q, ASK_USAGE, "--format is one of jsonl csv ocsf cef");
+		verb_complain(
+		    &q, ASK_USAGE, "--format must be one of jsonl csv ocsf cef");
 		return ASK_USAGE;
 	}
 	e.out = open_out(q.out);

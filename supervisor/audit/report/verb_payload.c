@@ -1,5 +1,5 @@
 /*
- * "kennel audit payload IDX": what was said, if it was kept; and "payloads prune".
+ * "kennel audit payload IDX": shows a payload, if it was kept; and "prune-payloads".
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "supervisor/audit/log/kept_payloads.h"
 #include "supervisor/audit/query/query.h"
 
-/* A terminal gets inert text; a file or a pipe the bytes themselves. */
+/* A terminal gets escaped text; a file or a pipe the raw bytes. */
 static int
 show(void *bytes, size_t len)
 {
@@ -21,7 +21,7 @@ show(void *bytes, size_t len)
 	return 0;
 }
 
-/* The digest that the log's record has says which one, and that it is that one. */
+/* The digest in the log's record selects the payload and verifies it. */
 static int
 show_of(const struct fact *fact, const char *folder)
 {
@@ -74,15 +74,16 @@ payload_main(int argc, char **argv)
 		if (r < 0)
 			(void)snprintf(book.why, sizeof(book.why), "%s",
 			    r == -ENOENT ? "its arguments were not kept, or were removed"
-			    : r == -EBADMSG ? "what lies there is not what was said"
-					    : strerror(-r));
+			    : r == -EBADMSG
+				? "the kept payload is not the one in the record"
+				: strerror(-r));
 	}
 	verb_complain(&q, status, book.why);
 	book_close(&book);
 	return fflush(stdout) == 0 ? status : ASK_FAILED;
 }
 
-/* Opened to read first: where there is nothing to remove nothing is made. */
+/* First opens for reading, so that nothing is created if there is nothing to remove. */
 static int
 prune(const char *folder, uint64_t before_ns, uint64_t *ret_n)
 {

@@ -1,5 +1,5 @@
 /*
- * "kennel audit policy-text DIGEST": a policy as it was; and "prune-policies".
+ * "kennel audit policy-text DIGEST": shows a policy as it was; and "prune-policies".
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,9 +10,9 @@
 #include "shim/base/fd.h"
 #include "supervisor/audit/log/kept_policies.h"
 #include "supervisor/audit/query/query.h"
-#include "supervisor/cli/paths.h"
+#include "supervisor/base/paths.h"
 
-/* A terminal gets inert lines; a file or a pipe the bytes themselves. */
+/* A terminal gets escaped lines; a file or a pipe the raw bytes. */
 static int
 show_text(const char *text, size_t len)
 {
@@ -31,13 +31,13 @@ show_text(const char *text, size_t len)
 		(void)fputc('\n', stdout);
 		text += n;
 		text += *text == '\n';
-		if (*text == '\0' && text < end) /* the compiler takes no NUL */
+		if (*text == '\0' && text < end) /* the compiler rejects NUL */
 			return -EBADMSG;
 	}
 	return 0;
 }
 
-/* Never over a file that is there. */
+/* Never overwrites a file. */
 static int
 write_out(const char *path, const char *bytes, size_t len)
 {
@@ -51,7 +51,7 @@ write_out(const char *path, const char *bytes, size_t len)
 	return r;
 }
 
-/* The bytes where they were asked for; -EINVAL: a terminal is no place for them. */
+/* Writes the bytes to the requested place; -EINVAL: refuses a terminal. */
 static int
 hand_over(
     const struct question *q, enum policies_form form, const char *bytes, size_t len)
@@ -91,8 +91,9 @@ why_not(int r)
 		const char *why;
 	} row[] = {
 	    {-ENOENT, "no policy of that digest was kept, or it was removed"},
-	    {-EBADMSG, "what lies there is not what was in force"},
-	    {-EINVAL, "it is a sealed policy: -o FILE, then kennel policy show FILE"},
+	    {-EBADMSG, "the kept file is not the policy that was in force"},
+	    {-EINVAL, "it is a sealed policy: write it with -o FILE, then run kennel "
+		      "policy show FILE"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(row); i++)

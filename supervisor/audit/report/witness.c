@@ -1,19 +1,19 @@
 /*
- * "kennel audit witness": somebody on another machine, or with another account,
- * signs what this log has come to, and never two histories of it.
+ * "kennel audit witness": a witness on another machine, or with another account,
+ * signs the current checkpoint, and never signs two histories.
  *
  *	log's side			witness's side
- *	request --old N ------------>	sign: is the checkpoint the log's, is what
- *					was signed last time its head?  Then the new
- *	   <---- cosignature ---------	one is written down, and signed
+ *	request --old N ------------>	sign: did the log sign the checkpoint, and is
+ *					the last signed one a prefix of it?  Then
+ *	   <---- cosignature ---------	store the new one, and sign it
  *	add: into the log
  *
  * The request is C2SP tlog-witness's add-checkpoint: "old N", the hashes of a
- * consistency proof in base64, a blank line, the checkpoint.  The answer is one
- * cosignature line.  Anything can carry both: a pipe, ssh, a file.
+ * consistency proof in base64, a blank line, the checkpoint. The answer is one
+ * cosignature line. Anything can carry both: a pipe, ssh, a file.
  *
- * The witness's key and what it signed last lie in files that it names; losing
- * the latter makes it sign nothing until a person has looked.
+ * The witness keeps its key and the last signed checkpoint in files that its options
+ * name. If it loses the latter, it signs nothing until a person has checked.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "supervisor/audit/log/merkle_read.h"
-#include "supervisor/cli/paths.h"
+#include "supervisor/base/paths.h"
 
 #define EXIT_USAGE   64
 #define EXIT_REFUSED 1
@@ -70,7 +70,7 @@ request(const struct asked *asked)
 	int r;
 
 	if (dir == NULL) {
-		log_error("no home folder: where is the log?");
+		log_error("no home directory: set HOME or KENNEL_HOME");
 		return LOG_EXIT_FAILED;
 	}
 	r = logtree_open(dir, 0, &t);
@@ -79,10 +79,10 @@ request(const struct asked *asked)
 	logtree_close(t);
 	if (r == 0)
 		return 0;
-	log_error("unable to ask a witness: %s",
-	    r == -ENOENT    ? "there is no log"
-	    : r == -EINVAL  ? "the log is smaller than that"
-	    : r == -EBADMSG ? "it is damaged; see \"kennel audit verify\""
+	log_error("unable to make a request to a witness: %s",
+	    r == -ENOENT    ? "no log found"
+	    : r == -EINVAL  ? "the log has fewer records"
+	    : r == -EBADMSG ? "the log is damaged; run \"kennel audit verify\""
 			    : strerror(-r));
 	return LOG_EXIT_FAILED;
 }
@@ -105,8 +105,9 @@ new_key(const struct asked *asked)
 		printf("%s\n", text);
 	} else {
 		log_error("unable to make a witness's key in %s: %s", asked->key,
-		    r == -EINVAL ? "its name may not be empty, nor hold a space or a plus"
-				 : strerror(-r));
+		    r == -EINVAL
+			? "its name must not be empty or contain a space or a plus"
+			: strerror(-r));
 	}
 	key_free(key);
 	return r == 0 ? 0 : LOG_EXIT_FAILED;
@@ -120,7 +121,7 @@ struct wanted {
 	size_t text_at; /* of the note in the request */
 };
 
-/* What was signed last: a checkpoint's text.  -ENOENT: nothing yet. */
+/* Reads the last signed checkpoint. -ENOENT: none yet. */
 static int
 read_state(const char *path, struct checkpoint *ret)
 {
@@ -138,8 +139,8 @@ read_state(const char *path, struct checkpoint *ret)
 	return r;
 }
 
-/* On disk before the signature is out: or it might sign another history after a
- * crash. */
+/* On disk before the signature is printed. Otherwise the witness could sign another
+ * history after a crash. */
 static int
 write_state(const char *path, const struct checkpoint *cp)
 {
@@ -174,13 +175,13 @@ refusal(const struct asked *asked, const struct wanted *w, const struct checkpoi
 	    strcmp(w->cp.origin, log.name) != 0 || !note_signed_by(&w->note, &log, NULL))
 		return "it is not signed by that log";
 	if (first)
-		return w->old == 0 ? NULL : "nothing of this log was signed before";
+		return w->old == 0 ? NULL : "no checkpoint of this log was signed before";
 	if (strcmp(last->origin, w->cp.origin) != 0)
-		return "the state is another log's";
+		return "the state belongs to another log";
 	if (w->old != last->size)
-		return "that is not what was signed last";
+		return "its old size is not the one signed last";
 	if (!path_consistent(&w->path, last->size, last->root, w->cp.size, w->cp.root))
-		return "what was signed last is not the head of it: two histories";
+		return "it does not extend the checkpoint signed last: two histories";
 	return NULL;
 }
 
@@ -244,15 +245,15 @@ sign(const struct asked *asked)
 		    (unsigned long long)last.size);
 	else if (r < 0)
 		log_error("unable to sign: %s",
-		    r == -EBADMSG ? "the request or the state cannot be read"
+		    r == -EBADMSG ? "unable to read the request or the state"
 				  : strerror(-r));
 	return why != NULL ? EXIT_REFUSED : r < 0 ? LOG_EXIT_FAILED : 0;
 }
 
 /* ---- the log's side: add --------------------------------------------------------------- */
 
-/* The line belongs to the checkpoint of the last request: the log's last one when
- * it was asked, which --size names. */
+/* The cosignature belongs to the checkpoint of the last request: the last one at that
+ * time, which --size gives. */
 static int
 add(const struct asked *asked)
 {
@@ -269,7 +270,7 @@ add(const struct asked *asked)
 	text[len] = '\0';
 	text[strcspn(text, "\n")] = '\0';
 	if (n < 0 || strncmp(text, "\xe2\x80\x94 ", 4) != 0 || strlen(text) > 1000) {
-		log_error("unable to add it: this is no cosignature");
+		log_error("unable to add it: not a cosignature");
 		return LOG_EXIT_FAILED;
 	}
 	event_begin(&event, EVENT_COSIG);
@@ -286,7 +287,7 @@ add(const struct asked *asked)
 static const struct {
 	const char *name;
 	int (*run)(const struct asked *);
-	const char *needs; /* letters of the options it cannot do without */
+	const char *needs; /* letters of the required options */
 } verb[] = {
     {"key", new_key, "kn"},
     {"request", request, ""},

@@ -1,21 +1,23 @@
 /*
- * kennel-ship: the log's records, one by one, to a collector of syslog messages.
+ * kennel-ship: sends the log's records, one by one, to a syslog collector.
  *
  * Process: kennel-ship, started by "kennel audit ship".
- * Holds: the log's folder, to read; the file that says how far it came; one
- * socket, connected before it confined itself.
- * Trusts: nobody.  What comes from the log is made inert, what comes from the
- * collector is never read.
+ * Holds: the log directory, read-only; the file with its position; one socket,
+ * connected before it confined itself.
+ * Trusts: nothing. Text from the log is escaped; data from the collector is never
+ * read.
  * Must never: write the log; hold a key; open another socket.
  *
- * A record counts as sent when the collector's side has taken it; after a crash
- * or a lost connection those since the last such moment are sent again.  Their
- * idx tells: at least once, never not at all.
+ * A record counts as sent when the collector's kernel has acknowledged it. After a
+ * crash or a lost connection, the records since the last such moment are sent again.
+ * Delivery is at least once; a duplicate has the same idx.
  */
-/* As kennel-verify does, by SQLite:
+/*
+ * As in kennel-verify, called by SQLite:
  * syscalls: openat read pread64 lseek fcntl fstat newfstatat stat lstat readlink
  * syscalls: getcwd access faccessat faccessat2 geteuid getpid mmap munmap mremap
- * syscalls: sysinfo sched_getaffinity uname clock_nanosleep getdents64 */
+ * syscalls: sysinfo sched_getaffinity uname clock_nanosleep getdents64
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -35,8 +37,8 @@
 #define USAGE \
 	"usage: kennel-ship LOG_DIR POSITION TO FORMAT once|follow (by kennel audit " \
 	"ship)"
-#define PLACE_EACH 256       /* records between two writes of the place */
-#define POLL_NS    300000000 /* between two looks at the log */
+#define PLACE_EACH 256       /* records between two writes of the position */
+#define POLL_NS    300000000 /* between two checks of the log */
 
 struct ship {
 	struct ship_to to;
@@ -72,7 +74,7 @@ see_ship(void *arg, const struct fact *fact)
 	size_t len = ship_line(fact, s->format, s->host, s->line);
 	char text[96];
 
-	if (len == 0) { /* told, not dropped */
+	if (len == 0) { /* report it rather than drop it */
 		(void)snprintf(text, sizeof(text),
 		    "record %" PRIu64 " is too long for a message", fact->idx);
 		len = ship_notice(s->host, fact->ts, text, s->line);
@@ -107,7 +109,7 @@ read_log_name(struct book *book, char ret[33])
 	return r;
 }
 
-/* What was pruned before it was shipped is said. */
+/* Reports records that were pruned before they were shipped. */
 static int
 skip_pruned(struct ship *s, const struct book *book)
 {
@@ -126,7 +128,7 @@ skip_pruned(struct ship *s, const struct book *book)
 	return s->error;
 }
 
-/* All that is new: 0, or what went wrong with why said. */
+/* Sends all new records. Returns 0, or an error with why filled in. */
 static int
 ship_new(struct ship *s, struct question *q)
 {
@@ -151,8 +153,8 @@ ship_new(struct ship *s, struct question *q)
 
 /* ---- the process ------------------------------------------------------------------- */
 
-/* As root SQLite gives a write-ahead log to the owner of its database, who has it
- * already: this process may not. */
+/* As root, SQLite would give a write-ahead log to the owner of its database. They
+ * already have it, and this process may not change owners. */
 static int
 no_fchown(void)
 {
@@ -184,7 +186,7 @@ confine(const char *log_dir)
 		r = confine_syscalls(ship_syscalls, ARRAY_LEN(ship_syscalls));
 	fd_close(&may.fd);
 	if (r < 0)
-		die("unable to confine itself: %s", strerror(-r));
+		die("unable to confine kennel-ship: %s", strerror(-r));
 }
 
 static void
@@ -198,14 +200,14 @@ open_place(struct ship *s, struct question *q, const char *path)
 	book_close(&book);
 	r = ship_place_open(path, s->log, &s->place_fd, &s->next);
 	if (r == -EUCLEAN)
-		die("%s says how far another log was shipped: nothing is sent", path);
+		die("%s is the position in another log; nothing was sent", path);
 	if (r < 0)
 		die("unable to open %s: %s", path,
-		    r == -EWOULDBLOCK ? "another kennel-ship has it" : strerror(-r));
+		    r == -EWOULDBLOCK ? "another kennel-ship uses it" : strerror(-r));
 	s->placed = s->next;
 }
 
-/* Until what was sent is taken, at most a few seconds. */
+/* Waits, at most a few seconds, until the collector has acknowledged everything. */
 static int
 last_place(struct ship *s)
 {
@@ -258,7 +260,7 @@ main(int argc, char **argv)
 		(void)nanosleep(&pause, NULL); /* syscalls: nanosleep */
 	}
 	if (s.error < 0) {
-		log_error("the collector is gone: %s", strerror(-s.error));
+		log_error("lost the collector: %s", strerror(-s.error));
 		return SHIP_AGAIN;
 	}
 	return r == 0 && last_place(&s) == 0 ? 0 : ASK_FAILED;

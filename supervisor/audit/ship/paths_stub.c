@@ -1,10 +1,10 @@
 /*
- * kennel-ship is told where everything is: it looks for nothing, and starts
- * nothing.
+ * Stubs for path lookup. kennel-ship gets all paths as arguments and starts no
+ * program.
  */
 #include <stddef.h>
 
-#include "supervisor/cli/paths.h"
+#include "supervisor/base/paths.h"
 
 const char *
 paths_audit_dir(void)

@@ -1,10 +1,11 @@
 /*
- * How far a log was shipped: one line of a fixed length, written over in place.
+ * The position in a log up to which it was shipped: one line of fixed length,
+ * overwritten in place.
  *
  *	kennel-ship 1 LOG(32) NEXT(20)\n
  *
- * It fits into one sector, which a disk writes whole or not at all.  The log
- * itself is the queue: nothing else is kept, however long the collector is gone.
+ * It fits into one sector, which a disk writes atomically. The log itself is the
+ * queue; nothing else is stored, however long the collector is unreachable.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +35,7 @@ ship_place_open(const char *path, const char *log, int *ret_fd, uint64_t *ret_ne
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno;
-	/* two of them would send everything twice */
+	/* two processes would send everything twice */
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
 		r = -errno;
 		goto out;

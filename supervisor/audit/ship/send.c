@@ -1,6 +1,6 @@
 /*
- * The socket to a collector.  Opened once, before the process confines itself;
- * another one cannot be.
+ * The socket to a collector. It is opened once, before the process confines itself;
+ * later it cannot be opened again.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -142,8 +142,9 @@ ship_all_taken(const struct ship_to *to)
 	char byte;
 
 	if (to->way == SHIP_DATAGRAM)
-		return true; /* it lies in the collector's queue, or send had failed */
-	/* one that hung up has perhaps not taken what its kernel has */
+		return true; /* it is in the collector's queue, else send failed */
+	/* a peer that closed the connection may not have read what its kernel
+	 * received */
 	/* syscalls: ioctl recvfrom */
 	if (poll(&p, 1, 0) > 0 && recv(to->fd, &byte, 1, MSG_DONTWAIT) == 0)
 		return false;

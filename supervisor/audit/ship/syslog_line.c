@@ -1,6 +1,6 @@
 /*
- * A record as a syslog message (RFC 5424).  The header and the structured data
- * are ASCII; what is foreign in them is made inert.
+ * Formats a record as a syslog message (RFC 5424). The header and the structured data
+ * are ASCII; untrusted text in them is escaped.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -38,7 +38,7 @@ severity(const struct fact *fact)
 	return SEVERITY_INFO;
 }
 
-/* A name of the header: printable, no space, not empty. */
+/* A header field: printable, no space, not empty. */
 static void
 put_name(FILE *out, const char *text, size_t most)
 {
@@ -50,7 +50,8 @@ put_name(FILE *out, const char *text, size_t most)
 		(void)fputc('-', out);
 }
 
-/* ", \ and ] get a backslash; what is not plain is \xNN, so escaped. */
+/* Escapes ", \ and ] with a backslash; other special bytes become \xNN, itself
+ * escaped. */
 static void
 put_param(FILE *out, const char *key, const char *text)
 {
@@ -70,7 +71,7 @@ put_param(FILE *out, const char *key, const char *text)
 	fprintf(out, "\"");
 }
 
-/* Microseconds: a syslog time may have no more. */
+/* Microseconds: syslog times allow no finer resolution. */
 static void
 put_time(FILE *out, uint64_t ns)
 {
@@ -98,12 +99,12 @@ put_line(FILE *out, const struct fact *fact, const struct export_format *format,
 		put_param(out, key[i], fact_text(fact, key[i]));
 	fprintf(out, "] ");
 	if (strcmp(format->name, "jsonl") == 0)
-		inert_body(out, fact->body, fact->len); /* a collector may show it */
+		inert_body(out, fact->body, fact->len); /* a collector may display it */
 	else
 		format->line(out, fact);
 }
 
-/* What was written, when all of it fitted. */
+/* Returns the length written, or 0 if it did not fit. */
 static size_t
 close_line(FILE *out)
 {

@@ -1,6 +1,6 @@
 /*
- * "kennel audit ship": starts kennel-ship, and again when its collector was
- * gone.  kennel itself opens no socket to the world.
+ * "kennel audit ship": starts kennel-ship, and restarts it after it lost its
+ * collector. kennel itself opens no network socket.
  */
 #include <errno.h>
 #include <poll.h>
@@ -14,14 +14,14 @@
 
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
-#include "supervisor/audit/handout.h"
+#include "supervisor/audit/query/disclosure.h"
 #include "supervisor/audit/ship/ship.h"
-#include "supervisor/cli/paths.h"
+#include "supervisor/base/paths.h"
 
 #define WAIT_FIRST_S 1
 #define WAIT_MOST_S  30
 
-/* Where the place is kept: beside the log's folder, by the collector's name. */
+/* Path of the position file: next to the log directory, named after the collector. */
 static int
 place_of(const char *log, const char *to, char ret[AUDIT_PATH_MAX])
 {
@@ -40,7 +40,7 @@ place_of(const char *log, const char *to, char ret[AUDIT_PATH_MAX])
 	return 0;
 }
 
-/* TERM, INT and HUP end the shipping, and that is recorded like its beginning. */
+/* SIGTERM, SIGINT and SIGHUP end the shipping, which is recorded like its beginning. */
 static volatile sig_atomic_t ended_by;
 static volatile pid_t shipper; /* 0: none */
 
@@ -51,7 +51,7 @@ on_end(int sig)
 
 	ended_by = sig;
 	if (shipper > 0)
-		(void)kill(shipper, SIGTERM); /* reaped by nobody else: it is ours */
+		(void)kill(shipper, SIGTERM); /* not yet reaped: still ours */
 	errno = error;
 }
 
@@ -60,7 +60,7 @@ static const int end_signal[] = {SIGTERM, SIGINT, SIGHUP};
 static void
 hear_ends(sigset_t *ret_set)
 {
-	struct sigaction act = {.sa_handler = on_end}; /* a wait is interrupted */
+	struct sigaction act = {.sa_handler = on_end}; /* interrupts a wait */
 
 	(void)sigemptyset(ret_set);
 	for (size_t i = 0; i < ARRAY_LEN(end_signal); i++) {
@@ -82,7 +82,7 @@ wait_for(pid_t child)
 	if (pid < 0)
 		return ASK_FAILED;
 	if (WIFSIGNALED(status) && ended_by == 0)
-		log_error("kennel-ship was ended by signal %d", WTERMSIG(status));
+		log_error("kennel-ship was killed by signal %d", WTERMSIG(status));
 	return WIFEXITED(status) ? WEXITSTATUS(status)
 	       : ended_by != 0   ? 128 + ended_by
 				 : ASK_FAILED;
@@ -94,7 +94,7 @@ run_once(char *const give[], const char *path, const sigset_t *ends)
 	pid_t parent = getpid(), child;
 	sigset_t before;
 
-	/* an end that comes before it is known whom to end waits */
+	/* block the signals until the pid is known */
 	(void)sigprocmask(SIG_BLOCK, ends, &before);
 	if (ended_by != 0) {
 		(void)sigprocmask(SIG_SETMASK, &before, NULL);
@@ -117,7 +117,7 @@ run_once(char *const give[], const char *path, const sigset_t *ends)
 	return child < 0 ? ASK_FAILED : wait_for(child);
 }
 
-/* Not 0: somebody ended it meanwhile. */
+/* Not 0: a signal ended it. */
 static int
 rest(unsigned int seconds, const sigset_t *ends)
 {
@@ -131,7 +131,7 @@ rest(unsigned int seconds, const sigset_t *ends)
 	return ended_by;
 }
 
-/* Again and again while the collector is gone, until somebody ends it. */
+/* Restarts kennel-ship whenever it loses its collector, until a signal ends it. */
 static int
 run(char *const give[], const char *path, bool once)
 {
@@ -150,7 +150,7 @@ run(char *const give[], const char *path, bool once)
 	}
 }
 
-/* That it begins and that it ended; the former before anything leaves. */
+/* Records the beginning and the end; the beginning before any data is sent. */
 static int
 record(const struct question *q, const char *outcome)
 {
@@ -169,9 +169,9 @@ record(const struct question *q, const char *outcome)
 	}
 	book_close(&book);
 	if (r < 0)
-		log_error("audit ship: the log cannot record that it %s: %s", outcome,
-		    strerror(-r));
-	/* a log that cannot be read is told of by kennel-ship, which ships nothing */
+		log_error("audit ship: unable to record in the audit log that it %s: %s",
+		    outcome, strerror(-r));
+	/* kennel-ship reports an unreadable log itself, and ships nothing */
 	return r;
 }
 
@@ -188,7 +188,8 @@ ship_main(int argc, char **argv)
 		return ASK_USAGE;
 	if (q.argc != 1 || (q.report != NULL && export_find(q.report) == NULL)) {
 		verb_complain(&q, ASK_USAGE,
-		    "it wants where to: unix:PATH, unix-stream:PATH or tcp:ADDRESS:PORT");
+		    "expected a destination: unix:PATH, unix-stream:PATH or "
+		    "tcp:ADDRESS:PORT");
 		return ASK_USAGE;
 	}
 	if (q.log != NULL)
@@ -200,7 +201,7 @@ ship_main(int argc, char **argv)
 		verb_complain(&q, ASK_FAILED, strerror(-r));
 		return ASK_FAILED;
 	}
-	/* found stands where the next path will */
+	/* the next lookup overwrites found */
 	(void)snprintf(path, sizeof(path), "%s", found);
 	if (record(&q, "began") < 0)
 		return ASK_FAILED;
@@ -209,6 +210,6 @@ ship_main(int argc, char **argv)
 	give[4] = (char *)q.report;
 	give[5] = (char *)(q.once ? "once" : "follow");
 	status = run(give, path, q.once);
-	(void)record(&q, "ended"); /* said already, and nothing leaves any more */
+	(void)record(&q, "ended"); /* already reported, and nothing is sent any more */
 	return status;
 }

@@ -1,9 +1,9 @@
 /*
- * What somebody else knows of a log: checkpoints that were kept elsewhere, and
- * how old its last word may be.
+ * Checks against knowledge from outside the log: checkpoints kept elsewhere, and how
+ * old its last record may be.
  *
- * A log that was cut back to an earlier, genuine end looks like one that ended
- * there.  Only somebody who saw more, or expects it to be running, can tell.
+ * A log truncated to an earlier, genuine end looks like one that ended there. Only a
+ * party that saw more, or expects the log to be running, can detect that.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,8 +44,8 @@ anchor_read(const char *path, struct note *note, char text[NOTE_MAX], struct anc
 	return r;
 }
 
-/* Every kept checkpoint was met on the way, unless it counts more than there is,
- * or less than is left. */
+/* Every kept checkpoint was matched, unless its size is larger than the log or
+ * smaller than its first remaining record. */
 static int
 check_anchors(const struct walk *walk, struct answer *answer, bool *ret_at_end)
 {
@@ -56,10 +56,10 @@ check_anchors(const struct walk *walk, struct answer *answer, bool *ret_at_end)
 
 		if (strcmp(a->cp.origin, walk->origin) != 0)
 			return found(answer, TAMPERED,
-			    "a kept checkpoint is of another log: %s", a->cp.origin);
+			    "a kept checkpoint belongs to another log: %s", a->cp.origin);
 		if (a->cp.size > size) {
-			(void)bad_record(
-			    answer, size, "it is missing: a kept checkpoint counted it");
+			(void)bad_record(answer, size,
+			    "it is missing, but a kept checkpoint covers it");
 			return -EBADMSG;
 		}
 		if (a->cp.size == size)
@@ -81,19 +81,19 @@ freshness_check(const struct freshness *f, const struct walk *walk, struct answe
 	if (walk->first_record > walk->pruned) {
 		(void)found(answer, INCOMPLETE,
 		    "the records before %" PRIu64
-		    " are gone, and none says that they were removed",
+		    " are missing, and no record reports their removal",
 		    walk->first_record);
 		return;
 	}
 	if (walk->breaks > 0) {
 		(void)found(answer, INCOMPLETE,
 		    "the chain of keys is broken at record %" PRIu64
-		    ": from there on only the origin's key vouches",
+		    ": from there on only the origin's key signs",
 		    walk->first_break);
 		return;
 	}
 	if (walk->witness_n > 0 && walk->witness_time == 0) {
-		(void)found(answer, INCOMPLETE, "no witness that was named has signed");
+		(void)found(answer, INCOMPLETE, "no named witness has signed");
 		return;
 	}
 	period = walk->period_s > 0 ? walk->period_s : 60;
@@ -103,9 +103,10 @@ freshness_check(const struct freshness *f, const struct walk *walk, struct answe
 	if (age <= max || (at_end && walk->ended))
 		return;
 	(void)found(answer, INCOMPLETE,
-	    walk->ended
-		? "stale: the log ended %" PRIu64 " s ago, and nothing shows that it "
-		  "was not cut back to there (--stopped says so, or a kept checkpoint)"
-		: "stale: the log's last word is %" PRIu64 " s old, and it is no end",
+	    walk->ended ? "stale: the log ended %" PRIu64
+			  " s ago, and truncation cannot be ruled out (use --stopped, or "
+			  "a kept checkpoint)"
+			: "stale: the last record is %" PRIu64
+			  " s old and the log was not closed",
 	    (uint64_t)(age / NS_PER_S));
 }

@@ -1,7 +1,7 @@
 /*
- * What a file brought from those before it: the edge of the tree, whole tiles,
- * and the checkpoint over all of it.  The file before, if it is there, must have
- * ended so; if it was removed, the origin's signature is what vouches.
+ * Checks what a file carried over from the files before it: the edge of the tree,
+ * whole tiles, and the checkpoint over all of it. If the previous file is present, it
+ * must end in the same state; if it was removed, the origin's signature is the proof.
  */
 #include <inttypes.h>
 #include <sqlite3.h>
@@ -20,7 +20,7 @@ walk_carried(uint64_t base)
 	return n;
 }
 
-/* One hash of the edge at the base of a segment, from what it brought. */
+/* Returns one hash of the edge at the base of a segment, from the carried entries. */
 static int
 carried_hash(struct walk *walk, struct segment *segment, struct tree *tree,
     unsigned int level, uint64_t n)
@@ -36,7 +36,7 @@ carried_hash(struct walk *walk, struct segment *segment, struct tree *tree,
 		memcpy(tree->tile[level] + n % TILE_WIDTH * CHAIN_HASH_LEN,
 		    sqlite3_column_blob(s, 0), CHAIN_HASH_LEN);
 		r = 0;
-		if (level > 1) { /* a whole tile: does it have that root? */
+		if (level > 1) { /* a whole tile: check its root */
 			r = -EBADMSG;
 			if (sqlite3_column_bytes(s, 1) == (int)TILE_LEN) {
 				tree_root_of_tile(sqlite3_column_blob(s, 1), root);
@@ -48,12 +48,13 @@ carried_hash(struct walk *walk, struct segment *segment, struct tree *tree,
 		}
 	}
 	(void)sqlite3_reset(s);
-	return r == 0 ? 0
-		      : bad_record(walk->answer, segment->base,
-			    "what came before it is not whole");
+	return r == 0
+		   ? 0
+		   : bad_record(walk->answer, segment->base,
+			 "the hashes of the records before it are incomplete or wrong");
 }
 
-/* The leaves of a tile that began in the file before. */
+/* Loads the leaves of a tile that began in the previous file. */
 static int
 carried_leaves(struct walk *walk, struct segment *segment, struct tree *tree)
 {
@@ -68,13 +69,13 @@ carried_leaves(struct walk *walk, struct segment *segment, struct tree *tree)
 	if (sqlite3_step(s) == SQLITE_ROW && (size_t)sqlite3_column_bytes(s, 1) == want)
 		memcpy(tree->tile[0], sqlite3_column_blob(s, 1), want);
 	else
-		r = bad_record(
-		    walk->answer, segment->base, "what came before it is not whole");
+		r = bad_record(walk->answer, segment->base,
+		    "the hashes of the records before it are incomplete or wrong");
 	(void)sqlite3_reset(s);
 	return r;
 }
 
-/* Each whole tile that was brought is what the one above it says. */
+/* Checks each carried whole tile against the one above it. */
 static int
 carried_tiles(struct walk *walk, struct segment *segment)
 {
@@ -98,7 +99,7 @@ carried_tiles(struct walk *walk, struct segment *segment)
 		    memcmp(sqlite3_column_blob(s, 0), root, sizeof(root)) != 0 ||
 		    memcmp(sqlite3_column_blob(s, 1), root, sizeof(root)) != 0)
 			r = bad_record(walk->answer, segment->base,
-			    "a tile of before it is not what the one above it says");
+			    "a tile before it does not match the tile above");
 	}
 	if (r == 0 && code != SQLITE_DONE)
 		r = sql_failed(walk->answer, segment->db, segment->base);
@@ -106,8 +107,9 @@ carried_tiles(struct walk *walk, struct segment *segment)
 	return r;
 }
 
-/* A segment that is not the first brings the tree up to its base, and the
- * checkpoint there.  Only the origin is believed, until its key has signed. */
+/* For a segment that is not the first: builds the tree up to its base and checks the
+ * checkpoint there. Until the epoch's key has signed, only the origin's key is
+ * trusted. */
 int
 walk_carry(struct walk *walk, struct segment *segment)
 {
@@ -117,7 +119,7 @@ walk_carry(struct walk *walk, struct segment *segment)
 	int r;
 
 	if (tree == NULL)
-		return found(walk->answer, UNKNOWN, "no memory");
+		return found(walk->answer, UNKNOWN, "out of memory");
 	r = carried_leaves(walk, segment, tree);
 	for (unsigned int level = 1; r == 0 && level < TILE_LEVELS; level++) {
 		uint64_t end = base >> (level * TILE_BITS);
@@ -149,7 +151,7 @@ walk_carry(struct walk *walk, struct segment *segment)
 	if (sqlite3_step(segment->cp_note) != SQLITE_ROW ||
 	    !walk_is_note(walk, segment->cp_note, root))
 		r = bad_record(walk->answer, base,
-		    "the checkpoint before it is not of what came before");
+		    "the checkpoint before it does not match the records before it");
 	(void)sqlite3_reset(segment->cp_note);
 	if (r == 0)
 		r = walk_keep_mark(walk, base);

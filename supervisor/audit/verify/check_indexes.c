@@ -1,12 +1,12 @@
 /*
- * Does each index hold what the records say, no more and no less, in order?
+ * Checks that each index holds exactly what the records contain, in order.
  *
- * SQLite's own integrity_check looks each row up in each index, which takes ten
- * times as long as reading all of it.  Here every row adds a keyed hash of its
- * indexed columns to a sum, every entry of the index does the same, and the sums
- * must agree; the key is drawn for this run, so nobody can have prepared rows
- * whose hashes cancel out.  An index that holds the right entries in the right
- * order answers as the table would: an index's inner pages hold entries too.
+ * Fast path: SQLite's integrity_check looks each row up in each index, which takes
+ * ten times as long as reading everything. Here every row adds a keyed hash of its
+ * indexed columns to a sum, every index entry does the same, and the sums must agree.
+ * The key is random for each run, so an attacker cannot prepare rows whose hashes
+ * cancel out. Checking the order matters, because an index's inner pages hold entries
+ * too; an index with the right entries in the right order answers as the table would.
  */
 #include <sqlite3.h>
 #include <string.h>
@@ -14,17 +14,17 @@
 
 #include "supervisor/audit/verify/verify.h"
 
-/* Columns as rows.c selects them. */
+/* Columns in the order that check_records.c selects them. */
 enum { IDX, TS, KIND, SERVER, SESSION, TOOL, VERDICT, RULE, WRITER, WSEQ };
 
 #define PARTS 3
 
 static const struct {
 	const char *name;
-	/* the parts, then idx, in the index's own order: no ORDER BY, or SQLite
-	 * might put right what is to be judged */
+	/* the parts, then idx, in the index's own order. No ORDER BY: SQLite could
+	 * sort what is to be checked */
 	const char *sql;
-	int part[PARTS]; /* the same of a row; -1: no more */
+	int part[PARTS]; /* column of each part; -1: end */
 	int part_n;
 } row[INDEXES] = {
     {"rec_session", "SELECT session, writer, wseq, idx FROM rec INDEXED BY rec_session",
@@ -50,7 +50,7 @@ static uint8_t sum_key[SUM_KEY_LEN];
 void
 index_init(void)
 {
-	/* a key that cannot be drawn is no secret: then the sums are only sums */
+	/* without a random key the sums are plain checksums */
 	(void)!getrandom(sum_key, sizeof(sum_key), 0); /* syscalls: getrandom */
 }
 
@@ -82,7 +82,7 @@ static inline __attribute__((always_inline)) void
 put(struct entry *e, const void *bytes, size_t len)
 {
 	if (len > sizeof(e->bytes) - e->len)
-		len = sizeof(e->bytes) - e->len; /* longer than any column is: no match */
+		len = sizeof(e->bytes) - e->len; /* longer than any column: no match */
 	memcpy(e->bytes + e->len, bytes, len);
 	e->len += len;
 }
@@ -109,7 +109,7 @@ is_text(const struct cell *cell, const char *text)
 	       memcmp(cell->bytes, text, (size_t)cell->len) == 0;
 }
 
-/* Is this row one of the index's? */
+/* True if this index includes the row. */
 static bool
 belongs(const struct cell *cell, int index)
 {
@@ -149,7 +149,7 @@ index_add(const struct cell *cell, struct entry *e, uint64_t sum[INDEXES])
 	}
 }
 
-/* SQLite's order of a column's values: numbers, then text by its bytes. */
+/* SQLite's order of column values: numbers, then text by its bytes. */
 static int
 compare(const struct cell *cell, const struct entry *before, size_t *at)
 {
@@ -176,7 +176,7 @@ compare(const struct cell *cell, const struct entry *before, size_t *at)
 	return c != 0 ? c : (len > was_len) - (len < was_len);
 }
 
-/* Strictly behind the entry before it. */
+/* True if the entry is strictly after the one before it. */
 static bool
 in_order(const struct cell *cell, int columns, const struct entry *before)
 {

@@ -1,14 +1,14 @@
 /*
- * The records in order: the tree over them, each checkpoint's root, the epochs
- * and their keys, the clock.
+ * Checks the records in order: the tree over them, the root of each checkpoint, the
+ * epochs and their keys, the clock.
  *
  *	epoch e		records ... checkpoint ... checkpoint
  *			the record with the key of e+1; the checkpoint that counts
  *			it as its last is signed by e for the last time
  *	epoch e+1	...
  *
- * So a key signs nothing but what stands between two such records, each epoch
- * has one last checkpoint, and none is left out.
+ * So a key signs only the records between two such records, each epoch has one last
+ * checkpoint, and none is left out.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,12 +20,12 @@
 #include "supervisor/audit/verify/verify.h"
 
 #define NS_PER_S    1000000000ull
-#define CLOCK_SLACK (2 * NS_PER_S) /* a recorder says so from one second on */
-#define BACK_SLACK  1000000000ull  /* of two records written at once */
+#define CLOCK_SLACK (2 * NS_PER_S) /* a recorder records steps of one second or more */
+#define BACK_SLACK  1000000000ull  /* of two records written at the same time */
 
 /* ---- the tree --------------------------------------------------------------------- */
 
-/* A tile above the leaves, as it stands in the database. */
+/* Compares a tile above the leaves with the stored one. */
 static int
 check_tile(void *arg, unsigned int level, uint64_t n, const uint8_t root[CHAIN_HASH_LEN],
     const uint8_t tile[TILE_LEN])
@@ -37,8 +37,8 @@ check_tile(void *arg, unsigned int level, uint64_t n, const uint8_t root[CHAIN_H
 	int r = 0;
 
 	segment->tiles++;
-	/* those of leaves were compared with them (rows.c), save one that began
-	 * in the file before */
+	/* check_records.c has compared tiles of leaves with their records, except one
+	 * that began in the file before */
 	if (level == 0 && first >= segment->base)
 		return 0;
 	(void)sqlite3_bind_int(s, 1, (int)level);
@@ -50,7 +50,7 @@ check_tile(void *arg, unsigned int level, uint64_t n, const uint8_t root[CHAIN_H
 	    memcmp(sqlite3_column_blob(s, 1), tile, TILE_LEN) != 0)
 		r = bad_record(walk->answer,
 		    first < segment->base ? segment->base : first,
-		    "a tile above it is not the hashes of what is below");
+		    "a tile above it does not match the tiles below");
 	(void)sqlite3_reset(s);
 	return r;
 }
@@ -71,7 +71,7 @@ walk_next_checkpoint(struct walk *walk, struct segment *segment)
 	return 0;
 }
 
-/* The text of the checkpoint of this size is what the records give. */
+/* Compares the text of this checkpoint with what the records give. */
 bool
 walk_is_note(const struct walk *walk, sqlite3_stmt *s, const uint8_t root[CHAIN_HASH_LEN])
 {
@@ -88,7 +88,7 @@ walk_is_note(const struct walk *walk, sqlite3_stmt *s, const uint8_t root[CHAIN_
 	       sqlite3_column_text(s, 1)[len] == '\n';
 }
 
-/* Where the signatures may be shared out later. */
+/* Keeps sizes at which the signature checks can later be divided among threads. */
 int
 walk_keep_mark(struct walk *walk, uint64_t size)
 {
@@ -99,7 +99,7 @@ walk_keep_mark(struct walk *walk, uint64_t size)
 		void *more = realloc(walk->mark, cap * sizeof(*walk->mark));
 
 		if (more == NULL)
-			return found(walk->answer, UNKNOWN, "no memory");
+			return found(walk->answer, UNKNOWN, "out of memory");
 		walk->mark = more;
 		walk->mark_cap = cap;
 	}
@@ -119,23 +119,26 @@ check_checkpoint(struct walk *walk, struct segment *segment)
 	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)size);
 	if (sqlite3_step(s) != SQLITE_ROW)
 		r = bad_record(walk->answer, walk->cp_before,
-		    "the checkpoint behind it is listed and cannot be found");
+		    "the checkpoint after it is listed but missing");
 	else if (!walk_is_note(walk, s, root))
 		r = bad_record(walk->answer, walk->cp_before,
-		    "it, or one behind it up to the next checkpoint, gives another root");
+		    "this record, or a later one before the next checkpoint, does not "
+		    "match the signed root");
 	else if ((uint64_t)sqlite3_column_int64(s, 0) != walk->epoch)
 		r = bad_record(
-		    walk->answer, size - 1, "its checkpoint is of another epoch than it");
+		    walk->answer, size - 1, "its checkpoint belongs to another epoch");
 	(void)sqlite3_reset(s);
 	if (r < 0)
 		return r;
 	walk->cp_before = size;
+	walk->epoch_cps++;
 	r = walk_keep_mark(walk, size);
 	if (r < 0)
 		return r;
 	if (walk->closes == size) {
 		walk->closes = 0;
 		walk->epoch++;
+		walk->epoch_cps = 0;
 	}
 	return walk_next_checkpoint(walk, segment);
 }
@@ -155,8 +158,8 @@ walk_check_anchors(struct walk *walk)
 		a->seen = true;
 		if (memcmp(root, a->cp.root, sizeof(root)) != 0)
 			return bad_record(walk->answer, size > 0 ? size - 1 : 0,
-			    "it, or one before it, is not what a kept checkpoint "
-			    "counted");
+			    "this record, or an earlier one, does not match a kept "
+			    "checkpoint");
 	}
 	return 0;
 }
@@ -171,7 +174,7 @@ add_key(struct walk *walk, const uint8_t key[KEY_LEN])
 		void *more = realloc(walk->key, cap * KEY_LEN);
 
 		if (more == NULL)
-			return found(walk->answer, UNKNOWN, "no memory");
+			return found(walk->answer, UNKNOWN, "out of memory");
 		walk->key = more;
 		walk->key_cap = cap;
 	}
@@ -179,7 +182,7 @@ add_key(struct walk *walk, const uint8_t key[KEY_LEN])
 	return 0;
 }
 
-/* Is this the vkey of that epoch's key? */
+/* True if the vkey holds that epoch's key. */
 static bool
 is_epoch_key(const struct walk *walk, const struct vkey *vkey, uint64_t epoch)
 {
@@ -190,7 +193,7 @@ is_epoch_key(const struct walk *walk, const struct vkey *vkey, uint64_t epoch)
 	       strcmp(vkey->name, name) == 0 && vkey->type == NOTE_ED25519;
 }
 
-/* The first record of a log, or of what is left of one. */
+/* Handles the first record of a log, or of the rest of one. */
 static int
 begin(struct walk *walk, const struct own_record *own)
 {
@@ -200,7 +203,8 @@ begin(struct walk *walk, const struct own_record *own)
 	if (strcmp(walk->origin, own->origin) != 0)
 		return bad_record(walk->answer, own->idx, "it names another log");
 	if (!is_epoch_key(walk, &own->vkey[1], own->epoch))
-		return bad_record(walk->answer, own->idx, "its key is of another epoch");
+		return bad_record(
+		    walk->answer, own->idx, "its key belongs to another epoch");
 	if (walk->begun &&
 	    memcmp(walk->origin_key.public, own->vkey[0].public, KEY_LEN) != 0)
 		return bad_record(walk->answer, own->idx, "its key is not the log's");
@@ -218,7 +222,7 @@ on_genesis(struct walk *walk, const struct own_record *own)
 	return begin(walk, own);
 }
 
-/* "epoch" and "end": the next key. */
+/* Handles "epoch" and "end": the next key. */
 static int
 on_close(struct walk *walk, const struct own_record *own)
 {
@@ -226,11 +230,15 @@ on_close(struct walk *walk, const struct own_record *own)
 	    !is_epoch_key(walk, &own->vkey[0], own->epoch))
 		return bad_record(
 		    walk->answer, own->idx, "the epoch that it begins is not the next");
+	/* a log of an earlier version does not count them */
+	if (own->checkpoints != UINT64_MAX && own->checkpoints != walk->epoch_cps)
+		return bad_record(walk->answer, own->idx,
+		    "a checkpoint of the epoch that it ends is missing");
 	walk->closes = own->idx + 1;
 	return add_key(walk, own->vkey[0].public);
 }
 
-/* The key was lost: said, and never silently passed over. */
+/* The key was lost: always report it. */
 static int
 on_break(struct walk *walk, const struct own_record *own)
 {
@@ -241,10 +249,11 @@ on_break(struct walk *walk, const struct own_record *own)
 		return bad_record(
 		    walk->answer, own->idx, "the epoch that it begins is not the next");
 	walk->epoch++;
+	walk->epoch_cps = 0;
 	return add_key(walk, own->vkey[0].public);
 }
 
-/* The first of a segment says again who signs. */
+/* The first record of a segment must repeat the signing keys. */
 static int
 same_keys(struct walk *walk, const struct own_record *own)
 {
@@ -262,18 +271,18 @@ on_open(struct walk *walk, const struct own_record *own)
 	if (!walk->begun)
 		return begin(walk, own);
 	if (own->epoch != walk->epoch)
-		return bad_record(walk->answer, own->idx, "it is of another epoch");
+		return bad_record(walk->answer, own->idx, "it belongs to another epoch");
 	/* the same recorder, in its next file */
 	if (own->rotated)
 		return own->vkey_n == 2 && walk->segment->base == own->idx
 			   ? same_keys(walk, own)
 			   : bad_record(walk->answer, own->idx,
-				 "it begins a file, and is not its first");
-	/* whether the one before ended, its records say */
+				 "it starts a file, but is not its first record");
+	/* its records show whether the one before it ended */
 	if (own->clean != walk->ended)
 		return bad_record(walk->answer, own->idx,
-		    own->clean ? "it follows no end, and says that it does"
-			       : "it follows an end, and says that it does not");
+		    own->clean ? "it claims to follow an end, but none was recorded"
+			       : "it claims to follow no end, but one was recorded");
 	walk->unclean += !own->clean;
 	return 0;
 }
@@ -292,9 +301,8 @@ on_clock(struct walk *walk, const struct own_record *own)
 	return 0;
 }
 
-/* The checkpoint that was cosigned is in the log, and its text was compared: is
- * the line a witness's?  What is signed by somebody who was not named says
- * nothing. */
+/* The cosigned checkpoint is in the log, and its text was compared. Checks whether
+ * the line is from a named witness; signatures of others are ignored. */
 static int
 on_cosig(struct walk *walk, const struct own_record *own)
 {
@@ -333,7 +341,7 @@ on_cosig(struct walk *walk, const struct own_record *own)
 	return 0;
 }
 
-/* Records before "first" were removed, or were to be. */
+/* Records before "first" were removed, or are to be removed. */
 static int
 on_prune(struct walk *walk, const struct own_record *own)
 {
@@ -359,8 +367,8 @@ static const struct {
 
 /* ---- the clock ------------------------------------------------------------------------- */
 
-/* The recorder's own stamps: one machine's start counts upwards, and realtime
- * runs beside it unless the log says that it was set. */
+/* Checks the recorder's own timestamps: boottime increases within one boot, and
+ * realtime keeps its offset unless the log records that it was set. */
 static int
 check_clock(struct walk *walk, const struct own_record *own)
 {
@@ -378,19 +386,19 @@ check_clock(struct walk *walk, const struct own_record *own)
 	if (begins && own->period > 0)
 		walk->period_s = own->period;
 	if (begins)
-		/* what happened to the clock while nobody was here, nobody says */
+		/* while no recorder runs, the clock may change */
 		walk->clock_known = false;
 	if (walk->boot_most > own->boot)
-		return bad_record(walk->answer, own->idx,
-		    "it is older than a record that stands before it");
+		return bad_record(
+		    walk->answer, own->idx, "it is older than a record before it");
 	if (own->boot + BACK_SLACK < walk->boot_ns)
 		return bad_record(walk->answer, own->idx,
-		    "it is older than what the recorder said before it");
+		    "it is older than the recorder's record before it");
 	jump = offset > walk->offset_ns ? offset - walk->offset_ns
 					: walk->offset_ns - offset;
 	if (walk->clock_known && own->kind != EVENT_CLOCK && jump > CLOCK_SLACK)
 		return bad_record(walk->answer, own->idx,
-		    "its two clocks do not go with those before it");
+		    "its two clocks do not match those before it");
 	walk->clock_known = true;
 	walk->offset_ns = offset;
 	walk->boot_ns = own->boot;
@@ -421,7 +429,7 @@ take_own(struct walk *walk, const struct own_record *own)
 
 /* ---- a piece ----------------------------------------------------------------------------- */
 
-/* Is there something to look at between these sizes? */
+/* True if there is something to check between these sizes. */
 static bool
 something_in(
     const struct walk *walk, const struct segment *segment, uint64_t from, uint64_t to)
@@ -435,7 +443,7 @@ something_in(
 	return false;
 }
 
-/* The tree has reached a size: what is said of it? */
+/* Checks everything that refers to this size of the tree. */
 static int
 at_size(struct walk *walk, struct segment *segment)
 {
@@ -444,12 +452,12 @@ at_size(struct walk *walk, struct segment *segment)
 
 	if (segment->cp_left && segment->cp_size < size)
 		return bad_record(walk->answer, walk->cp_before,
-		    "the checkpoint behind it is out of order");
+		    "the checkpoint after it is out of order");
 	if (segment->cp_left && segment->cp_size == size)
 		r = check_checkpoint(walk, segment);
 	if (r == 0 && walk->closes == size)
 		return bad_record(
-		    walk->answer, size - 1, "it ends its epoch, and no checkpoint does");
+		    walk->answer, size - 1, "it ends its epoch without a checkpoint");
 	return r == 0 ? walk_check_anchors(walk) : r;
 }
 
@@ -461,7 +469,7 @@ walk_piece(struct walk *walk, struct segment *segment, const struct piece *piece
 	uint64_t i = 0;
 	int r = 0;
 
-	/* what is before the first bad record is judged first */
+	/* check what is before the first bad record first */
 	while (r == 0 && i < piece->n) {
 		uint64_t idx = piece->first + i;
 		uint64_t end = idx + TILE_WIDTH;
@@ -509,6 +517,7 @@ walk_segment_open(struct walk *walk, struct segment *segment)
 	int r;
 
 	walk->segment = segment;
+	walk->epoch_cps = 0;
 	if (sqlite3_prepare_v2(db, "SELECT size FROM cp NOT INDEXED ORDER BY size", -1,
 		&segment->cp_list, NULL) != SQLITE_OK ||
 	    sqlite3_prepare_v2(db, "SELECT epoch, note FROM cp WHERE size = ?", -1,
@@ -537,9 +546,9 @@ walk_segment_end(struct walk *walk, struct segment *segment)
 
 	if (segment->cp_left)
 		return bad_record(
-		    walk->answer, size, "it is missing: a checkpoint counted it");
+		    walk->answer, size, "it is missing, but a checkpoint covers it");
 	if (walk->cp_before != size)
 		return bad_record(
-		    walk->answer, walk->cp_before, "no checkpoint ever counted it");
+		    walk->answer, walk->cp_before, "no checkpoint covers it");
 	return 0;
 }

@@ -1,5 +1,5 @@
 /*
- * One record's proof (C2SP tlog-proof), checked without the log:
+ * Checks the proof of one record (C2SP tlog-proof) without the log:
  *
  *	c2sp.org/tlog-proof@v1
  *	extra BASE64			(optional)
@@ -24,7 +24,7 @@
 #define EXIT_USAGE    64
 #define WITNESSES_MAX 16
 
-/* A file whole, or -EFBIG. */
+/* Reads a whole file, or returns -EFBIG. */
 static int
 slurp(const char *path, char *out, size_t cap, size_t *ret_len)
 {
@@ -66,7 +66,7 @@ say(const struct asked *asked, enum verdict verdict, uint64_t index, uint64_t si
 	return (int)verdict;
 }
 
-/* What "kennel audit certify" wrote. */
+/* Checks a certificate of "kennel audit certify". */
 static int
 check_certificate(const struct asked *asked, const char *text, size_t len)
 {
@@ -74,7 +74,7 @@ check_certificate(const struct asked *asked, const char *text, size_t len)
 	char why[256];
 
 	if (note_parse(text, len, &note) < 0)
-		return say(asked, UNKNOWN, 0, 0, "this is no certificate");
+		return say(asked, UNKNOWN, 0, 0, "not a certificate");
 	if (!note_signed_by(&note, &asked->key, NULL))
 		return say(asked, TAMPERED, 0, 0, "it is not signed by this key");
 	(void)snprintf(
@@ -90,7 +90,7 @@ is_certificate(const char *text, size_t len)
 	return len > head && memcmp(text, NOTE_CERTIFICATE "\n", head + 1) == 0;
 }
 
-/* The signatures first: nothing of an unsigned checkpoint is believed. */
+/* Signatures first: nothing in an unsigned checkpoint is trusted. */
 static int
 check(const struct asked *asked, const char *text, size_t len, const char *body,
     size_t body_len)
@@ -102,7 +102,7 @@ check(const struct asked *asked, const char *text, size_t len, const char *body,
 	char why[256];
 
 	if (proof_parse(text, len, &proof, &note, &cp) < 0)
-		return say(asked, UNKNOWN, 0, 0, "this is no proof");
+		return say(asked, UNKNOWN, 0, 0, "not a proof");
 	if (strcmp(cp.origin, asked->key.name) != 0 ||
 	    !note_signed_by(&note, &asked->key, NULL))
 		return say(asked, TAMPERED, proof.index, cp.size,
@@ -118,10 +118,10 @@ check(const struct asked *asked, const char *text, size_t len, const char *body,
 		chain_leaf(proof.leaf, proof.leaf_len, leaf);
 	else
 		return say(asked, UNKNOWN, proof.index, cp.size,
-		    "which record? its bytes are not in the proof");
+		    "the proof does not contain the record: name a file with its bytes");
 	if (body != NULL && body_len > 0 && body[body_len - 1] == '\n' &&
 	    !proof_included(&proof, leaf, &cp))
-		chain_leaf(body, body_len - 1, leaf); /* as "log --json" printed it */
+		chain_leaf(body, body_len - 1, leaf); /* as printed by "log --json" */
 	if (!proof_included(&proof, leaf, &cp))
 		return say(asked, TAMPERED, proof.index, cp.size,
 		    "the record is not in the tree of this checkpoint");

@@ -1,25 +1,24 @@
 /*
- * A piece of the records: each found by its number, as a query would, its body
- * taken apart, every column compared with it, its leaf hashed; then the tiles that
- * it fills.
+ * Checks a piece of the records: finds each by its number, as a query would, parses
+ * its body, compares every column with it and hashes its leaf; then checks the tiles
+ * that they fill.
  *
- * To be shown by a scan is not enough: a table whose inner pages lie shows every
- * record to a scan, and hides one from whoever asks for it.  So the first and the
- * last record of each page are asked for by their numbers as well, and that is
- * enough for those between.  Why:
+ * A scan alone is not enough: a table with falsified inner pages shows every record
+ * to a scan, yet hides one from a lookup. So the first and the last record of each
+ * page are looked up by number as well, which covers the records between them:
  *
- *	Asking for x goes down from the root; on each inner page the answers to
- *	"is this key at least x?" tell which child is next.  Where the first
- *	record a and the last record b of one page are both found, they come to
- *	that page by the same children (a scan that shows each number once, and
- *	as many as there are rows, has met each page once), so each key that was
- *	looked at is below both or at least both; what lies between them gets the
- *	same answers and comes to the same page.  There it is found, since the
- *	scan showed that page's records in their order.
+ *	A lookup of x goes down from the root; on each inner page the comparisons
+ *	"is this key at least x?" select the next child.  If lookups of the first
+ *	record a and the last record b of one page both succeed, they reach that
+ *	page by the same children (a scan that shows each number once, and as
+ *	many as there are rows, has met each page once).  So each compared key is
+ *	either below both or at least both.  A record between them gets the same
+ *	results and reaches the same page.  It is found there, because the scan
+ *	showed that page's records in their order.
  *
- * Where a page ends SQLite does not say, but how many pages it has asked for: one
- * that it did not ask for anew is the same.  Whatever is not as it should be is
- * looked at again, each record by its number, and that is what is told.
+ * SQLite does not report where a page ends, but it counts the pages that it has
+ * requested: without a new request, the page is the same. On any mismatch the piece
+ * is checked again, each record by its number, and that result is reported.
  */
 #include <inttypes.h>
 #include <sqlite3.h>
@@ -47,18 +46,18 @@ enum {
 #define COLUMNS_SQL \
 	"idx, ts, kind, server, session, tool, verdict, rule, writer, wseq, body"
 #define OWN_FIRST 16
-#define PAGE_MOST 65536u /* bytes: more records than that are not on one page */
+#define PAGE_MOST 65536u /* bytes: one page has no more records than that */
 
 struct rows {
 	sqlite3 *db;
 	sqlite3_stmt *rec, *scan_rec, *exists, *tile;
-	uint64_t page_first; /* of the page at hand, as far as it is in this piece */
+	uint64_t page_first; /* first record of this page in this piece */
 	size_t page_bytes;
-	int64_t pages; /* that SQLite had asked for */
-	bool trouble;  /* it could not tell: no word about the records */
+	int64_t pages; /* SQLite's count of requested pages */
+	bool trouble;  /* an error of ours, not of the records */
 	char text[AUDIT_BODY_MAX];
 	struct scan scan;
-	struct cell cell[COLUMNS_ALL]; /* of the record at hand */
+	struct cell cell[COLUMNS_ALL]; /* of the current record */
 	struct entry entry;
 };
 
@@ -83,7 +82,7 @@ is_string(struct rows *rows, int column, struct span raw)
 
 	if (cell->type != SQLITE_TEXT)
 		return false;
-	/* as it stands, mostly */
+	/* usually without escapes */
 	if (len < 0 || raw.data[0] != '"' || memchr(raw.data, '\\', raw.len) != NULL) {
 		len = scan_string(raw, rows->text, sizeof(rows->text));
 		want = rows->text;
@@ -92,7 +91,7 @@ is_string(struct rows *rows, int column, struct span raw)
 	       (len == 0 || memcmp(cell->bytes, want, (size_t)len) == 0);
 }
 
-/* A field that may be missing: then the column is NULL. */
+/* An optional field: if it is missing, the column must be NULL. */
 static bool
 is_field(struct rows *rows, int column, const char *key)
 {
@@ -103,7 +102,7 @@ is_field(struct rows *rows, int column, const char *key)
 	return is_string(rows, column, field->value);
 }
 
-/* The first name of a tools/call, and of nothing else. */
+/* The first name of a tools/call; NULL for any other record. */
 static bool
 is_tool(struct rows *rows)
 {
@@ -117,7 +116,8 @@ is_tool(struct rows *rows)
 	return is_string(rows, TOOL, first);
 }
 
-/* Each copied column says what the body says; NULL, or what lies. */
+/* Compares each copied column with the body. Returns the first that differs, or
+ * NULL. */
 static const char *
 lying_column(struct rows *rows)
 {
@@ -127,25 +127,25 @@ lying_column(struct rows *rows)
 	if (!scan_number(scan->head[SCAN_V], &v) || v != SCHEMA_VERSION)
 		return "its version is unknown";
 	if (!is_number(rows, IDX, scan->head[SCAN_IDX]))
-		return "its number is not the one in its body";
+		return "its number differs from the one in its body";
 	if (!is_number(rows, TS, scan->head[SCAN_TS]))
-		return "column ts is not what the body says";
+		return "column ts differs from the body";
 	if (!is_string(rows, KIND, scan->head[SCAN_KIND]))
-		return "column kind is not what the body says";
+		return "column kind differs from the body";
 	if (!is_field(rows, SERVER, "server"))
-		return "column server is not what the body says";
+		return "column server differs from the body";
 	if (!is_string(rows, SESSION, scan->head[SCAN_SESSION]))
-		return "column session is not what the body says";
+		return "column session differs from the body";
 	if (!is_tool(rows))
-		return "column tool is not what the body says";
+		return "column tool differs from the body";
 	if (!is_field(rows, VERDICT, "verdict"))
-		return "column verdict is not what the body says";
+		return "column verdict differs from the body";
 	if (!is_field(rows, RULE, "rule"))
-		return "column rule is not what the body says";
+		return "column rule differs from the body";
 	if (!is_string(rows, WRITER, scan->head[SCAN_INSTANCE]))
-		return "column writer is not what the body says";
+		return "column writer differs from the body";
 	if (!is_number(rows, WSEQ, scan->head[SCAN_SEQ]))
-		return "column wseq is not what the body says";
+		return "column wseq differs from the body";
 	return NULL;
 }
 
@@ -159,7 +159,7 @@ own_number(const struct rows *rows, const char *key, uint64_t *ret)
 	return field != NULL && scan_number(field->value, ret);
 }
 
-/* A string as C text; "" when it is not there or too long. */
+/* Copies a string as C text; "" if it is missing or too long. */
 static void
 own_text(const struct rows *rows, struct span raw, char *out, size_t out_cap)
 {
@@ -209,7 +209,7 @@ keep_own(struct rows *rows, struct piece *piece, enum event_kind kind)
 		struct own_record *more = realloc(piece->own, cap * sizeof(*more));
 
 		if (more == NULL)
-			return found(&piece->answer, UNKNOWN, "no memory");
+			return found(&piece->answer, UNKNOWN, "out of memory");
 		piece->own = more;
 		piece->own_cap = cap;
 	}
@@ -226,6 +226,8 @@ keep_own(struct rows *rows, struct piece *piece, enum event_kind kind)
 	own_text(rows, scan->head[SCAN_INSTANCE], own->instance, sizeof(own->instance));
 	if (!own_number(rows, "epoch", &own->epoch))
 		own->epoch = UINT64_MAX;
+	if (!own_number(rows, "checkpoints", &own->checkpoints))
+		own->checkpoints = UINT64_MAX;
 	(void)own_number(rows, "period", &own->period);
 	(void)own_number(rows, "size", &own->size);
 	(void)own_number(rows, "first", &own->count);
@@ -239,7 +241,7 @@ keep_own(struct rows *rows, struct piece *piece, enum event_kind kind)
 	return 0;
 }
 
-/* The walk looks at what the recorder says of itself, and at cosignatures. */
+/* check_order.c needs the recorder's own records and the cosignatures. */
 static int
 look_at_kind(struct rows *rows, struct piece *piece, uint64_t idx)
 {
@@ -262,10 +264,10 @@ look_at_kind(struct rows *rows, struct piece *piece, uint64_t idx)
 			return kind < EVENT_GENESIS
 				   ? 0
 				   : bad_record(&piece->answer, idx,
-					 "a writer says what only the recorder may");
+					 "only the recorder may write this record");
 		return keep_own(rows, piece, kind);
 	}
-	/* a gap is the recorder's too: its time counts */
+	/* a gap is a record of the recorder too, so its time counts */
 	return own ? keep_own(rows, piece, EVENT_GAP) : 0;
 }
 
@@ -313,7 +315,7 @@ check_record(struct rows *rows, struct piece *piece, uint64_t at)
 	return r;
 }
 
-/* The first record of a tile whose hash is not the stored one. */
+/* The first record in a tile whose hash differs from the stored one. */
 static uint64_t
 first_other(const uint8_t *stored, const uint8_t *leaf)
 {
@@ -325,7 +327,7 @@ first_other(const uint8_t *stored, const uint8_t *leaf)
 	return i;
 }
 
-/* A stored tile must be the hashes of the records below it. */
+/* Checks that a stored tile has the hashes of its records. */
 static int
 check_tile(struct rows *rows, struct piece *piece, uint64_t t)
 {
@@ -344,11 +346,11 @@ check_tile(struct rows *rows, struct piece *piece, uint64_t t)
 		other = first_other(sqlite3_column_blob(s, 1), leaf);
 		if (other < TILE_WIDTH)
 			r = bad_record(&piece->answer, first + other,
-			    "it does not have the hash that its tile holds");
+			    "its hash differs from the one in its tile");
 		else if (memcmp(sqlite3_column_blob(s, 0), piece->root[t],
 			     CHAIN_HASH_LEN) != 0)
 			r = bad_record(
-			    &piece->answer, first, "its tile does not have its root");
+			    &piece->answer, first, "its tile does not match its root");
 	}
 	(void)sqlite3_reset(s);
 	return r;
@@ -356,7 +358,8 @@ check_tile(struct rows *rows, struct piece *piece, uint64_t t)
 
 /* ---- a piece ----------------------------------------------------------------------- */
 
-/* How many pages this connection has asked for, of its own memory or the file's. */
+/* Number of pages that this connection has requested, from its cache or from the
+ * file. */
 static int64_t
 pages_asked(sqlite3 *db)
 {
@@ -367,7 +370,7 @@ pages_asked(sqlite3 *db)
 	return (int64_t)hit + miss;
 }
 
-/* Is there a row?  No memory or a disk that does not answer is no lie of the log's. */
+/* True if there is a row. Lack of memory or an I/O error is not a fault of the log. */
 static bool
 has_row(struct rows *rows, sqlite3_stmt *s)
 {
@@ -390,8 +393,8 @@ is_found(struct rows *rows, uint64_t idx)
 	return found;
 }
 
-/* The scan shows record i: does a page begin with it, and one end before it?  Asked
- * for, both. */
+/* The scan shows record i. If it is the first of a page, looks up both this record
+ * and the last one of the page before. */
 static bool
 is_on_its_page(struct rows *rows, const struct piece *piece, uint64_t i)
 {
@@ -401,7 +404,7 @@ is_on_its_page(struct rows *rows, const struct piece *piece, uint64_t i)
 		return false;
 	rows->page_bytes += (size_t)sqlite3_column_bytes(rows->scan_rec, BODY);
 	if (i > 0 && pages_asked(rows->db) == rows->pages)
-		/* else it counts in another way than we know */
+		/* otherwise SQLite counts differently than expected */
 		return rows->page_bytes <= PAGE_MOST;
 	if (i > 0 && idx - 1 != rows->page_first && !is_found(rows, idx - 1))
 		return false;
@@ -410,8 +413,8 @@ is_on_its_page(struct rows *rows, const struct piece *piece, uint64_t i)
 	return is_found(rows, idx);
 }
 
-/* The tile that this record fills; one that began in the file before is the walk's
- * to check. */
+/* Checks the tile that this record fills; check_order.c checks one that began in the
+ * file before. */
 static int
 check_tile_behind(struct rows *rows, struct piece *piece, uint64_t i)
 {
@@ -420,7 +423,7 @@ check_tile_behind(struct rows *rows, struct piece *piece, uint64_t i)
 	return check_tile(rows, piece, i / TILE_WIDTH);
 }
 
-/* In a row. */
+/* Checks the records with a scan. */
 static int
 check_scanned(struct rows *rows, struct piece *piece)
 {
@@ -442,7 +445,7 @@ check_scanned(struct rows *rows, struct piece *piece)
 	return r;
 }
 
-/* One by one. */
+/* Checks the records one by one. */
 static int
 check_each(struct rows *rows, struct piece *piece)
 {
@@ -477,10 +480,10 @@ rows_check(struct rows *rows, struct piece *piece)
 		return;
 	if (rows->trouble)
 		(void)found(
-		    &piece->answer, UNKNOWN, "unable to read the records in a row");
+		    &piece->answer, UNKNOWN, "unable to read the records in sequence");
 	else
 		(void)bad_record(&piece->answer, piece->first,
-		    "it, or one behind it, is shown elsewhere than it is found");
+		    "this record, or a later one, differs between a scan and a lookup");
 }
 
 int
@@ -489,7 +492,7 @@ rows_new(sqlite3 *db, struct answer *answer, struct rows **ret)
 	struct rows *rows = calloc(1, sizeof(*rows));
 
 	if (rows == NULL)
-		return found(answer, UNKNOWN, "no memory");
+		return found(answer, UNKNOWN, "out of memory");
 	rows->db = db;
 	if (sqlite3_prepare_v2(db,
 		"SELECT " COLUMNS_SQL " FROM rec NOT INDEXED WHERE idx = ?", -1,

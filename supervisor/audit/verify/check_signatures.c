@@ -1,6 +1,6 @@
 /*
- * The signatures of the checkpoints: the origin's key on each, and on each the key
- * of its epoch, which the epoch before named.
+ * Checks the signatures of the checkpoints. Each needs the signature of the origin's
+ * key, and of the key of its epoch, which the epoch before named.
  */
 #include <inttypes.h>
 #include <sqlite3.h>
@@ -21,14 +21,14 @@ check_signatures(
 
 	if (note_parse(
 		sqlite3_column_text(s, 2), (size_t)sqlite3_column_bytes(s, 2), note) < 0)
-		return bad_record(answer, idx, "its checkpoint is no signed note");
-	/* the last one before what is left has only the origin's */
+		return bad_record(answer, idx, "its checkpoint is not a signed note");
+	/* before the remaining records only the origin's key is known */
 	if (epoch < walk->first_epoch)
 		return note_signed_by(note, &walk->origin_key, NULL)
 			   ? 0
 			   : bad_record(answer, idx, "its checkpoint is not signed");
 	if (epoch - walk->first_epoch >= walk->key_n)
-		return bad_record(answer, idx, "its checkpoint is of no epoch");
+		return bad_record(answer, idx, "its checkpoint belongs to no epoch");
 	(void)snprintf(name, sizeof(name), "%s/epoch/%" PRIu64, walk->origin, epoch);
 	if (vkey_make(name, NOTE_ED25519, walk->key[epoch - walk->first_epoch], &vkey) <
 	    0)
@@ -51,7 +51,7 @@ walk_signatures(const struct walk *walk, sqlite3 *db, uint64_t first, uint64_t l
 	int code, r = 0;
 
 	if (note == NULL)
-		return found(answer, UNKNOWN, "no memory");
+		return found(answer, UNKNOWN, "out of memory");
 	if (sqlite3_prepare_v2(db,
 		"SELECT size, epoch, note FROM cp WHERE size >= ? AND size <= ? "
 		"ORDER BY size",

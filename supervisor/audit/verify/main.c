@@ -1,16 +1,16 @@
 /*
- * kennel-verify: is this log what was written?
+ * kennel-verify: checks whether a log was altered.
  *
  * Process: started by hand or by "kennel audit verify"; ends with the answer.
- * Holds: a database that somebody else may have made.
- * Trusts: nothing in it: no index, no column, no view, no trigger; and no key
- * but the one that was given, where one was.
- * Must never: write anything, or take an answer from what it has not checked.
+ * Holds: a database that another user may have made.
+ * Trusts: no index, column, view or trigger in it; and, if a key is given, no other
+ * key.
+ * Must never: write anything, or base an answer on unchecked data.
  *
- * Exit status: 0 intact, 1 tampered with, 2 incomplete or stale, 3 it cannot be
- * told, 64 wrong usage.
+ * Exit status: 0 intact, 1 tampered with, 2 incomplete or stale, 3 unable to decide,
+ * 64 usage error.
  *
- * SQLite reading (strace -f):
+ * SQLite when reading (strace -f):
  * syscalls: openat read pread64 lseek fcntl fstat newfstatat stat lstat readlink
  * syscalls: getcwd access faccessat faccessat2 geteuid getpid mmap munmap mremap
  * syscalls: sysinfo sched_getaffinity uname clock_nanosleep
@@ -22,7 +22,6 @@
 #include <inttypes.h>
 #include <sched.h>
 #include <sqlite3.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +35,7 @@
 #include "supervisor/audit/verify/verify.h"
 #include "verify_syscalls.h"
 
-#define AGAIN_MAX   10 /* how often a log may change under our eyes */
+#define AGAIN_MAX   10 /* retries if a log changes while it is read */
 #define ANCHORS_MAX 64
 #define EXIT_USAGE  64
 #define NS_PER_S    1000000000ull
@@ -52,7 +51,7 @@ static const char usage_text[] =
 
 struct options {
 	bool json;
-	const char *log; /* where none is named behind the options */
+	const char *log; /* if none is named after the options */
 	struct judge_options judge;
 	struct freshness fresh;
 	struct anchor anchor[ANCHORS_MAX];
@@ -60,12 +59,12 @@ struct options {
 	char anchor_text[ANCHORS_MAX][NOTE_MAX];
 	struct vkey origin, witness[ANCHORS_MAX];
 	char folder[AUDIT_PATH_MAX];
-	bool whole; /* a folder was named, not a file */
+	bool whole; /* a directory was named, not a file */
 };
 
-/* ---- telling ---------------------------------------------------------------------- */
+/* ---- printing --------------------------------------------------------------------- */
 
-/* Inert: no quote, no backslash, nothing that is not printable. */
+/* Replaces quotes, backslashes and everything not printable. */
 static void
 make_inert(char *text)
 {
@@ -117,9 +116,9 @@ tell_json(const struct answer *answer, const struct walk *walk, const char *root
 static void
 tell_more(const struct walk *walk)
 {
-	static const char *const what[] = {"say that events are missing",
-	    "are breaks of the chain of keys", "are starts after no end",
-	    "say that the clock was set"};
+	static const char *const what[] = {"report missing events",
+	    "break the chain of keys", "are starts after an unrecorded end",
+	    "report that the clock was set"};
 	const uint64_t n[] = {walk->gaps, walk->breaks, walk->unclean, walk->clocks};
 
 	for (size_t i = 0; i < ARRAY_LEN(n); i++) {
@@ -157,9 +156,9 @@ tell(struct answer *answer, const struct walk *walk, bool json)
 	tell_more(walk);
 }
 
-/* ---- fences ------------------------------------------------------------------------- */
+/* ---- confinement -------------------------------------------------------------------- */
 
-/* The folder that is read, and nothing else from here on. */
+/* Restricts the process to reading this directory. */
 static int
 confine(const char *folder)
 {
@@ -178,29 +177,13 @@ confine(const char *folder)
 	return r;
 }
 
-/* What SQLite might write with (as root it gives a write-ahead log to the owner
- * of the database): taken from it before it opens anything. */
+/* Removes the calls with which SQLite could write (as root it gives a write-ahead log
+ * to the owner of the database), before it opens anything. */
 static int
 no_writing(void)
 {
 	errno = EROFS;
 	return -1;
-}
-
-/* The exclusive lock that SQLite wants on a copy whose index it keeps in memory
- * needs a descriptor that can write, and there is none. */
-static int
-read_only_fcntl(int fd, int command, ...)
-{
-	va_list ap;
-	void *arg;
-	int r;
-
-	va_start(ap, command);
-	arg = va_arg(ap, void *);
-	va_end(ap);
-	r = fcntl(fd, command, arg);
-	return r < 0 && command == F_SETLK && errno == EBADF ? 0 : r;
 }
 
 static int
@@ -213,17 +196,14 @@ take_writing_away(void)
 	if (vfs == NULL || vfs->iVersion < 3)
 		return -ENOSYS;
 	for (size_t i = 0; i < ARRAY_LEN(call); i++) {
-		/* one that this SQLite does not know, it does not call */
+		/* a call that this SQLite does not know is never made */
 		(void)vfs->xSetSystemCall(
 		    vfs, call[i], (sqlite3_syscall_ptr)(void (*)(void))no_writing);
 	}
-	return vfs->xSetSystemCall(vfs, "fcntl",
-		   (sqlite3_syscall_ptr)(void (*)(void))read_only_fcntl) == SQLITE_OK
-		   ? 0
-		   : -ENOSYS;
+	return 0;
 }
 
-/* ---- what is asked ---------------------------------------------------------------------- */
+/* ---- options ---------------------------------------------------------------------------- */
 
 static bool
 take_vkey(const char *text, struct vkey *ret)
@@ -246,7 +226,7 @@ take_seconds(const char *text, uint64_t *ret_ns)
 	return true;
 }
 
-/* -EINVAL: usage.  Others: said already. */
+/* -EINVAL: usage error. Other errors are already reported. */
 static int
 take_option(int c, const char *arg, struct options *o)
 {
@@ -292,7 +272,7 @@ take_option(int c, const char *arg, struct options *o)
 		    o->anchor_text[j->anchor_n], &o->anchor[j->anchor_n]);
 		if (r < 0) {
 			log_error("unable to read the checkpoint %s: %s", arg,
-			    r == -EBADMSG ? "it is none" : strerror(-r));
+			    r == -EBADMSG ? "not a checkpoint" : strerror(-r));
 			return -EIO;
 		}
 		j->anchor_n++;
@@ -317,7 +297,7 @@ add_path(struct judge_options *j, const char *folder, const char *name)
 
 	if (j->path_n == SEGMENTS_MAX)
 		return -E2BIG;
-	if ((j->path_n & (j->path_n - 1)) == 0) { /* full: 0, 1, 2, 4, ... */
+	if ((j->path_n & (j->path_n - 1)) == 0) { /* full at 0, 1, 2, 4, ... */
 		more = reallocarray(
 		    j->path, j->path_n == 0 ? 1 : 2 * j->path_n, sizeof(*more));
 		if (more == NULL)
@@ -330,7 +310,7 @@ add_path(struct judge_options *j, const char *folder, const char *name)
 	return 0;
 }
 
-/* The segments of a folder in their order: their names sort. */
+/* Lists the segments of a directory in order: their names sort. */
 static int
 list_segments(struct options *o, const char *path)
 {
@@ -342,7 +322,7 @@ list_segments(struct options *o, const char *path)
 	if (dir == NULL)
 		return -errno;
 	while (j->path_n > 0)
-		free((char *)(uintptr_t)j->path[--j->path_n]); /* ours, made below */
+		free((char *)(uintptr_t)j->path[--j->path_n]); /* allocated below */
 	while (r == 0 && (e = readdir(dir)) != NULL) {
 		if (segment_is_name(e->d_name))
 			r = add_path(j, path, e->d_name);
@@ -391,9 +371,9 @@ processors(void)
 	return n < 1 ? 1 : n > CREW_MAX ? CREW_MAX : n;
 }
 
-/* ---- the answer ------------------------------------------------------------------------------ */
+/* ---- the result ------------------------------------------------------------------------------ */
 
-/* Kept checkpoints are the log's only if the log's key signed them. */
+/* Kept checkpoints belong to the log only if the log's key signed them. */
 static void
 check_anchor_keys(const struct options *o, const struct walk *walk, struct answer *answer)
 {
@@ -402,6 +382,38 @@ check_anchor_keys(const struct options *o, const struct walk *walk, struct answe
 		    !note_signed_by(&o->anchor_note[i], &walk->origin_key, NULL))
 			(void)found(answer, TAMPERED,
 			    "a kept checkpoint is not signed by the log's key");
+	}
+}
+
+/*
+ * A recipient of a log may take origin.vkey in it for the log's key, so they must
+ * match. A copy of the log may come without it.
+ * syscalls: openat fstat read
+ */
+static void
+check_published_key(
+    const struct options *o, const struct walk *walk, struct answer *answer)
+{
+	char path[AUDIT_PATH_MAX + 16], text[NOTE_VKEY_MAX + 2];
+	struct vkey vkey;
+	ssize_t n;
+	int fd;
+
+	if (!o->whole)
+		return;
+	(void)snprintf(path, sizeof(path), "%s/" AUDIT_VKEY_NAME, o->folder);
+	fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		return;
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	fd_close(&fd);
+	text[n > 0 ? n : 0] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	if (!take_vkey(text, &vkey) || strcmp(vkey.name, walk->origin_key.name) != 0 ||
+	    vkey.type != walk->origin_key.type ||
+	    memcmp(vkey.public, walk->origin_key.public, KEY_LEN) != 0) {
+		(void)found(answer, TAMPERED, "it does not contain the log's key");
+		(void)snprintf(answer->file, sizeof(answer->file), AUDIT_VKEY_NAME);
 	}
 }
 
@@ -419,9 +431,9 @@ verify(struct options *o, struct walk *walk, struct answer *answer)
 		for (size_t k = 0; k < o->judge.anchor_n; k++)
 			o->anchor[k].seen = false;
 		judge(&o->judge, walk, answer);
-		/* Was a file closed, or were some removed, while we read?  What was
-		 * found whole was a whole log at the moment when its live file was
-		 * opened; what was not may be of two moments. */
+		/* Checks whether a file was closed, or some were removed, while we
+		 * read. What was found intact was intact when its live file was
+		 * opened; other findings may mix two moments. */
 		files = o->judge.path_n;
 		if (o->whole)
 			r = list_segments(o, o->folder);
@@ -431,14 +443,16 @@ verify(struct options *o, struct walk *walk, struct answer *answer)
 		walk->changed = true;
 	}
 	if (r < 0)
-		(void)found(answer, UNKNOWN, "the log went away while it was read");
+		(void)found(answer, UNKNOWN, "the log was removed while it was read");
 	if (walk->changed) {
-		/* what was found may be what two moments have to do with each other */
+		/* discard findings that may mix two moments */
 		*answer = (struct answer){0};
 		(void)found(answer, UNKNOWN, "the log changes faster than it is read");
 	}
 	if (answer->verdict == INTACT)
 		check_anchor_keys(o, walk, answer);
+	if (answer->verdict == INTACT)
+		check_published_key(o, walk, answer);
 	if (answer->verdict == INTACT)
 		freshness_check(&o->fresh, walk, answer);
 }
@@ -473,8 +487,8 @@ main(int argc, char **argv)
 	int c, r = 0;
 
 	log_open("kennel-verify", LOG_WARN);
-	/* room of our own: else the library asks a device whether it is a terminal,
-	 * when that call is out of reach */
+	/* use our own buffer: otherwise the library calls ioctl to detect a terminal,
+	 * which the filter forbids */
 	(void)setvbuf(stdout, said, _IOFBF, sizeof(said));
 	if (argc > 1 && strcmp(argv[1], "proof") == 0)
 		return proof_main(argc - 1, argv + 1);

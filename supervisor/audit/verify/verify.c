@@ -1,6 +1,6 @@
 /*
- * One log judged: each segment in turn, its schema, its name, its records, its
- * tiles, its indexes; then the signatures of all its checkpoints.
+ * Verifies one log: for each segment its schema, name, records, tiles and indexes;
+ * then the signatures of all its checkpoints.
  */
 #include <inttypes.h>
 #include <sqlite3.h>
@@ -14,7 +14,7 @@
 
 #define AHEAD 12 /* pieces in memory at once */
 
-/* One segment, and who reads it. */
+/* One segment, and the connections that read it. */
 struct bench {
 	struct reader reader[CREW_MAX + 1];
 	struct rows *rows[CREW_MAX];
@@ -28,7 +28,7 @@ struct bench {
 	int threads, readers;
 };
 
-/* ---- the answer ---------------------------------------------------------------- */
+/* ---- the result ---------------------------------------------------------------- */
 
 int
 found(struct answer *answer, enum verdict verdict, const char *format, ...)
@@ -65,12 +65,12 @@ sql_failed(struct answer *answer, sqlite3 *db, uint64_t at)
 	return found(answer, UNKNOWN, "unable to read: %s", sqlite3_errmsg(db));
 }
 
-/* ---- what a segment says of itself -------------------------------------------------- */
+/* ---- metadata of a segment ---------------------------------------------------------- */
 
 static int
 number(struct bench *b, const char *sql, uint64_t *ret)
 {
-	sqlite3 *db = b->segment.db; /* the walk's: nobody else uses it */
+	sqlite3 *db = b->segment.db; /* the walk's: no other thread uses it */
 	sqlite3_stmt *s = NULL;
 	int r = 0;
 
@@ -79,7 +79,7 @@ number(struct bench *b, const char *sql, uint64_t *ret)
 		r = sql_failed(b->answer, db, b->segment.base);
 	else
 		*ret = (uint64_t)sqlite3_column_int64(s, 0);
-	(void)sqlite3_finalize(s); /* its result was seen at the step */
+	(void)sqlite3_finalize(s); /* the result was checked at the step */
 	return r;
 }
 
@@ -120,7 +120,7 @@ check_schema(struct bench *b)
 		return -EBADMSG;
 	if (version == 1)
 		return found(b->answer, UNKNOWN,
-		    "this log is of version 1 of the format; this program reads 2");
+		    "the log has version 1 of the format; this program reads version 2");
 	differs = schema_differs(b->reader[0].db, name, sizeof(name));
 	if (differs == NULL)
 		return 0;
@@ -128,7 +128,7 @@ check_schema(struct bench *b)
 	    log_quote(shown, sizeof(shown), differs, strlen(differs)));
 }
 
-/* The rows that name the log are copies of what its first record says. */
+/* The rows that name the log must be copies of its first record. */
 static int
 check_meta(struct bench *b)
 {
@@ -141,7 +141,7 @@ check_meta(struct bench *b)
 	if (r == 0)
 		r = number(b, "SELECT count(*) FROM cp", &walk->cp_all);
 	if (r == 0 && rows == 0 && walk->cp_all == 0)
-		return found(b->answer, INCOMPLETE, "the log was never begun");
+		return found(b->answer, INCOMPLETE, "the log has no records");
 	if (r == 0)
 		r = text(b, "format", format, sizeof(format));
 	if (r == 0)
@@ -165,7 +165,7 @@ check_meta(struct bench *b)
 
 /* ---- the records ---------------------------------------------------------------------- */
 
-/* Pieces begin at multiples of their size, save the first of a segment. */
+/* Pieces begin at multiples of their size, except the first of a segment. */
 static void
 piece_range(const struct bench *b, uint64_t i, uint64_t *ret_first, uint64_t *ret_n)
 {
@@ -174,7 +174,7 @@ piece_range(const struct bench *b, uint64_t i, uint64_t *ret_first, uint64_t *re
 	uint64_t first = i == 0 ? base : cut * PIECE_RECORDS;
 	uint64_t next = (cut + 1) * PIECE_RECORDS;
 
-	/* the rest of a tile that began in the file before stands alone */
+	/* the rest of a tile that began in the previous file is a piece by itself */
 	if (base % TILE_WIDTH != 0) {
 		uint64_t whole = (base / TILE_WIDTH + 1) * TILE_WIDTH;
 
@@ -205,7 +205,7 @@ job(void *arg, int worker, uint64_t i)
 	    b->reader[worker].db, (int)i, &b->worker_answer[i], &b->index_sum[i]);
 }
 
-/* Nothing that was not looked at. */
+/* Checks that nothing was left unchecked. */
 static int
 check_counts(struct bench *b)
 {
@@ -217,11 +217,12 @@ check_counts(struct bench *b)
 	    number(b, "SELECT count(*) FROM tile NOT INDEXED", &tiles) < 0)
 		return -EBADMSG;
 	if (last > s->size)
-		return bad_record(b->answer, s->size, "no checkpoint ever counted it");
+		return bad_record(b->answer, s->size, "no checkpoint covers it");
 	if (records != s->size - s->base)
-		return found(b->answer, TAMPERED, "records that have no number");
+		return found(b->answer, TAMPERED, "some records have no number");
 	if (tiles != s->tiles + walk_carried(s->base))
-		return found(b->answer, TAMPERED, "tiles of records that do not exist");
+		return found(b->answer, TAMPERED,
+		    "some tiles belong to records that do not exist");
 	return 0;
 }
 
@@ -248,7 +249,7 @@ take(void *arg, uint64_t i)
 	}
 	if (b->index_sum[index] != b->row_sum[index])
 		return found(b->answer, TAMPERED,
-		    "the index %s does not hold what the records say", index_name(index));
+		    "the index %s does not match the records", index_name(index));
 	return 0;
 }
 
@@ -263,14 +264,14 @@ scan_records(struct bench *b)
 	r = number(b, "SELECT coalesce(max(size), 0) FROM cp", &b->segment.size);
 	if (r == 0)
 		r = number(b, "SELECT coalesce(max(idx) + 1, 0) FROM rec", &last);
-	/* all are read to count them: only where something is wrong */
+	/* counting reads every record, so do it only if something is wrong */
 	if (r == 0 && b->segment.size > last)
 		r = number(b, "SELECT count(*) FROM rec NOT INDEXED", &records);
 	if (r < 0)
 		return r;
 	if (b->segment.size < b->segment.base)
-		return found(b->answer, TAMPERED, "no checkpoint counts this segment");
-	/* as many as there may be, if a checkpoint tells tales of more */
+		return found(b->answer, TAMPERED, "no checkpoint covers this segment");
+	/* upper limit, in case a checkpoint claims more */
 	if (b->segment.size > last && b->segment.size > b->segment.base + records)
 		b->segment.size = b->segment.base + records + 1;
 	do
@@ -280,7 +281,7 @@ scan_records(struct bench *b)
 	for (uint64_t i = 0; i < AHEAD && i < b->pieces; i++) {
 		b->piece[i] = calloc(1, sizeof(*b->piece[i]));
 		if (b->piece[i] == NULL)
-			return found(b->answer, UNKNOWN, "no memory");
+			return found(b->answer, UNKNOWN, "out of memory");
 	}
 	r = walk_segment_open(b->walk, &b->segment);
 	return r == 0 ? crew_run(&crew) : r;
@@ -290,7 +291,7 @@ scan_records(struct bench *b)
 
 struct signing {
 	struct bench *b;
-	struct answer *answer; /* of each job, n */
+	struct answer *answer; /* one for each of n jobs */
 	size_t first;
 };
 
@@ -333,7 +334,7 @@ check_signatures(struct bench *b, size_t first_mark)
 		return 0;
 	s.answer = calloc(crew.n, sizeof(*s.answer));
 	if (s.answer == NULL)
-		return found(b->answer, UNKNOWN, "no memory");
+		return found(b->answer, UNKNOWN, "out of memory");
 	r = crew_run(&crew);
 	free(s.answer);
 	return r;
@@ -356,7 +357,8 @@ bench_close(struct bench *b)
 		reader_close(&b->reader[i]);
 }
 
-/* Few pages: what is read once, in order, is looked at while the processor has it. */
+/* A small cache: what is read once, in order, is used while the processor cache has
+ * it. */
 static int
 open_reader(const char *path, struct reader *ret, char why[AUDIT_WHY_MAX])
 {
@@ -383,7 +385,8 @@ bench_open(struct bench *b, const char *path)
 	return 0;
 }
 
-/* How many records, and how many a checkpoint counts: every commit adds to one. */
+/* The number of records, and the size of the last checkpoint: every commit changes
+ * one. */
 static bool
 moment_of(sqlite3 *db, int64_t out[2])
 {
@@ -395,15 +398,14 @@ moment_of(sqlite3 *db, int64_t out[2])
 
 	for (int i = 0; told && i < 2; i++)
 		out[i] = sqlite3_column_int64(s, i);
-	(void)sqlite3_finalize(s); /* its result was seen at the step */
+	(void)sqlite3_finalize(s); /* the result was checked at the step */
 	return told;
 }
 
-/* A connection for each thread; the last is the walk's: it walks while they look
- * things up.  Each reads the log of the moment when it was opened, and what one
- * finds missing that another saw was not taken away: where they do not come to
- * see the same moment, or the log has no index that they could share, the first
- * does everything. */
+/* Opens a connection for each thread; the last is the walk's, which runs while the
+ * others do lookups. Each reads a snapshot, and if snapshots differed, a record
+ * missing from one would look removed. So if they cannot get the same snapshot, or
+ * the log has no shared index, the first connection does all the work. */
 static void
 bench_share(struct bench *b, const char *path, int threads)
 {
@@ -433,11 +435,18 @@ static int
 judge_segment(struct bench *b, const char *path, int threads)
 {
 	size_t first_mark = b->walk->mark_n;
+	struct answer wal = {0};
 	int r;
 
 	r = bench_open(b, path);
 	if (r < 0)
 		return r;
+	/* a changed write-ahead log explains missing records; one that ends in half a
+	 * commit may be left by a crash, so other findings are reported first */
+	if (dbfile_check_wal(&b->reader[0], &wal) < 0 && wal.verdict == TAMPERED) {
+		*b->answer = wal;
+		return -EBADMSG;
+	}
 	if (b->reader[0].still && b->reader[0].size == 0)
 		return found(b->answer, INCOMPLETE, "the log is an empty file");
 	r = check_schema(b);
@@ -449,7 +458,15 @@ judge_segment(struct bench *b, const char *path, int threads)
 		r = rows_new(b->reader[i].db, b->answer, &b->rows[i]);
 	if (r == 0)
 		r = scan_records(b);
-	return r == 0 ? check_signatures(b, first_mark) : r;
+	if (r == 0)
+		r = check_signatures(b, first_mark);
+	if (r == 0)
+		r = dbfile_check(b->reader, b->readers, b->answer);
+	if (r == 0 && wal.verdict != INTACT) {
+		*b->answer = wal;
+		r = -EBADMSG;
+	}
+	return r;
 }
 
 void
@@ -468,7 +485,7 @@ judge(const struct judge_options *o, struct walk *walk, struct answer *answer)
 		const char *name = strrchr(o->path[i], '/');
 
 		if (b == NULL) {
-			(void)found(answer, UNKNOWN, "no memory");
+			(void)found(answer, UNKNOWN, "out of memory");
 			return;
 		}
 		b->walk = walk;
@@ -485,6 +502,5 @@ judge(const struct judge_options *o, struct walk *walk, struct answer *answer)
 	if (r == 0 && o->origin != NULL &&
 	    (strcmp(o->origin->name, walk->origin_key.name) != 0 ||
 		memcmp(o->origin->public, walk->origin_key.public, KEY_LEN) != 0))
-		(void)found(answer, TAMPERED,
-		    "the log is another's: its key is not the one that was given");
+		(void)found(answer, TAMPERED, "the log's key is not the given one");
 }

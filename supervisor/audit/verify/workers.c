@@ -1,8 +1,8 @@
 /*
- * Work shared out among threads, its results taken in order by the first.
+ * Divides work among threads; the first thread takes their results in order.
  *
- * Threads and not processes: what they hand over is a megabyte at a time.  They
- * share nothing else; each has its own connection to the database.
+ * It uses threads and not processes, because each result is a megabyte. They share
+ * nothing else; each has its own connection to the database.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -15,7 +15,7 @@ struct shared {
 	const struct crew *crew;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	uint64_t next, taken; /* jobs handed out, and results taken */
+	uint64_t next, taken; /* jobs started, and results taken */
 	bool done[AHEAD_MAX];
 	bool stop;
 };
@@ -25,7 +25,7 @@ struct worker {
 	int number;
 };
 
-/* The next job, or false: none is left. */
+/* Takes the next job; false: none left. */
 static bool
 next_job(struct shared *s, uint64_t *ret)
 {

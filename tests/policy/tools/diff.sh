@@ -83,7 +83,7 @@ server m {
 EOT
 sed 's/6$/7/' "$tmp/many.kennel" >"$tmp/more.kennel"
 expect 1 "diff: what cannot be told apart in time is wider" diff "$tmp/many.kennel" "$tmp/more.kennel"
-says "taken to be wider"
+says "treated as wider"
 expect 0 "diff: the same conditions need no telling" diff "$tmp/many.kennel" "$tmp/many.kennel"
 expect 64 "diff: two files" diff "$tmp/old.kennel"
 expect 69 "diff: no such file" diff "$tmp/old.kennel" "$tmp/no.kennel"
@@ -103,3 +103,23 @@ lacks "+ "
 expect 0 "diff: the same the other way round" diff "$tmp/env-3.kennel" "$tmp/env-1.kennel"
 lacks "+ "
 lacks "- "
+
+# methods and resources: what has no line passes, or does not.
+cat >"$tmp/m0.kennel" <<'EOT'
+server a {
+	run /bin/sh -c true
+	user nobody
+	resource allow file:*
+	tool allow pay when args.sum <= 100
+}
+EOT
+sed 's/resource allow.*/resource allow *\n\tmethod deny logging\/setLevel/' "$tmp/m0.kennel" >"$tmp/m1.kennel"
+sed 's/resource allow.*/resource allow file:*\n\tresource deny file:\/\/\/a%40b\n\tmethod allow skills\/*/' "$tmp/m0.kennel" >"$tmp/m2.kennel"
+expect 0 "diff: no methods" diff "$tmp/m0.kennel" "$tmp/m0.kennel"
+expect 1 "diff: a method that is denied" diff "$tmp/m0.kennel" "$tmp/m1.kennel"
+says "logging/setLevel"
+says "method"
+says "resource"
+expect 0 "diff: methods that are listed" diff "$tmp/m0.kennel" "$tmp/m2.kennel"
+says "method"
+says "file:///a"

@@ -25,10 +25,10 @@ says "narrow or remove: exec deny /usr/bin/env push ** because \"by hand\"  # $t
 says "narrow or remove: exec ask /usr/bin/env push origin *  # $tmp/e.kennel:8"
 says "add: exec allow /usr/bin/env push origin x"
 expect 1 "explain: near misses" explain "$tmp/e.kennel" files exec /usr/bin/env pull
-says "by: no line: what nothing grants is denied"
-says "argument 1 is \`pull\`; it says \`log|diff\`"
+says "by: no rule matches: denied by default"
+says "argument 1 is \`pull\`; expected \`log|diff\`"
 expect 1 "explain: an argument too few" explain "$tmp/e.kennel" files exec /usr/bin/env
-says "argument 1 is missing; it says \`log|diff\`"
+says "argument 1 is missing; expected \`log|diff\`"
 expect 0 "explain: a path" explain "$tmp/e.kennel" files read /usr/share/x
 says "enforced: in the view"
 expect 1 "explain: a path that may not be written" explain "$tmp/e.kennel" files write /usr/share/x
@@ -42,6 +42,42 @@ says "add: read /srv/x"
 expect 0 "explain: a tool" explain "$tmp/e.kennel" files tool create_issue '{"a": 1}'
 expect 1 "explain: a tool that is denied" explain "$tmp/e.kennel" files tool create_user
 says "# $tmp/e.kennel:11"
+cat >"$tmp/r.kennel" <<'EOT'
+server files {
+	run /bin/sh -c true
+	user nobody
+	resource allow file:///srv/*
+	resource deny file:///srv/private/*
+	tool allow pay when args.sum <= 9007199254740992
+	tool allow put when args.path under /srv
+}
+server few {
+	run /bin/sh -c true
+	user nobody
+	method allow skills/*
+	method deny logging/setLevel
+}
+EOT
+expect 0 "explain: a resource" explain "$tmp/r.kennel" files resource file:///srv/a
+expect 1 "explain: a resource that servers resolve" explain "$tmp/r.kennel" files resource file:///srv/a/../b
+says "by: resource deny file:///srv/private/*"
+says "only \`deny\` rules match it"
+lacks "add:"
+expect 0 "explain: a number" explain "$tmp/r.kennel" files tool pay '{"sum": 9007199254740992.0}'
+expect 1 "explain: a number of the same double" explain "$tmp/r.kennel" files tool pay '{"sum": 9007199254740991.9999}'
+expect 0 "explain: an encoded path" explain "$tmp/r.kennel" files tool put '{"path": "/srv/a%20b"}'
+expect 1 "explain: an encoded way out" explain "$tmp/r.kennel" files tool put '{"path": "/srv/%2e%2e/etc"}'
+expect 0 "explain: a method that is not known" explain "$tmp/r.kennel" files method vendor/x
+expect 1 "explain: a method that is nearly known" explain "$tmp/r.kennel" files method Tools/Call
+lacks "add:"
+expect 0 "explain: a method that is allowed" explain "$tmp/r.kennel" few method skills/list
+says "by: method allow skills/*"
+says "enforced: tool gate: requests and notifications, both ways"
+expect 1 "explain: a method beside those that are" explain "$tmp/r.kennel" few method vendor/x
+says "add: method allow vendor/x"
+expect 0 "explain: a method that kennel knows" explain "$tmp/r.kennel" few method tools/list
+expect 1 "explain: a method that is denied" explain "$tmp/r.kennel" few method logging/setLevel
+says "by: method deny logging/setLevel"
 expect 0 "explain: roots" explain "$tmp/e.kennel" files roots
 expect 1 "explain: sampling" explain "$tmp/e.kennel" files sampling
 expect 1 "explain: a host" explain "$tmp/e.kennel" files net example.com:443

@@ -19,7 +19,7 @@ server w {
 EOT
 expect 0 "show" show "$tmp/w.kennel"
 says "net allow *.example.com:443 to private  # $tmp/w.kennel:9"
-says "no relay yet: nothing is reachable"
+says "network: its own loopback, and through kennel-egress and kennel-dial"
 says "in /var/tmp with env FOO TESTS_* because \"it is\" instead \"ask\" owner bob ticket T-1 until 2099-12-31"
 says "programs (exec gate: image, arguments and environment, at the exec)"
 says "may write (noexec mount, Landlock)"
@@ -36,7 +36,7 @@ expect 0 "show --json" show "$tmp/w.kennel" --json
 is_json
 says '"enforced":"exec gate"'
 says '"enforced":"tool gate"'
-says '"enforced":"no relay yet: nothing is reachable"'
+says '"enforced":"kennel-egress and kennel-dial (network namespace)"'
 says '"enforced":"seccomp BPF"'
 says '"until":"2099-12-31"'
 says '"enforced":"noexec mount, Landlock"'

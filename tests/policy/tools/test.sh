@@ -22,9 +22,9 @@ expect files {
 EOT
 expect 1 "test: a grant that no test misses" test "$tmp/t.kennel" "$tmp/t.tests"
 says "ok 1 - exec /usr/bin/env log -> allow  [$tmp/t.tests:2]"
-says "# server files: 5 of 6 grants decide some test"
-says "# decides none: tool allow create_x  [$tmp/t.kennel:8]"
-says "not ok 10 - it is noticed when this goes: tool allow create_x  [$tmp/t.kennel:8]"
+says "# server files: 5 of 6 grants decide a test"
+says "# decides no test: tool allow create_x  [$tmp/t.kennel:8]"
+says "not ok 10 - a test depends on this line: tool allow create_x  [$tmp/t.kennel:8]"
 says "not ok"
 holds "... and nothing else fails" test "$(grep -c '^not ok' "$tmp/out")" = 1
 says "1..11"

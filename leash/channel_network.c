@@ -1,0 +1,42 @@
+/*
+ * What a leash sends to its supervisor about the network (docs/PROTOCOL.leash).
+ *
+ * Process: the leash.
+ */
+#include "leash/private.h"
+
+int
+dispatch_ask_net(struct leash *l, const struct dispatch_ask_net *q)
+{
+	static uint8_t memory[LEASH_PACKET_MAX];
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, LEASH_ASK_NET);
+	wire_put_u32(&out, q->number);
+	wire_put_u32(&out, q->timeout_ms);
+	wire_put_bytes(&out, q->digest, LEASH_DIGEST_LEN);
+	wire_put_str(&out, q->name);
+	wire_put_u32(&out, q->port);
+	wire_put_str(&out, q->rule);
+	wire_put_str(&out, q->because);
+	return dispatch_tell(l, &out);
+}
+
+void
+dispatch_unreached(struct leash *l, const struct dispatch_unreached *u)
+{
+	static uint8_t memory[LEASH_PACKET_MAX];
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, LEASH_UNREACHED);
+	wire_put_str(&out, u->name);
+	wire_put_u32(&out, u->port);
+	wire_put_str(&out, u->rule);
+	wire_put_str(&out, u->because);
+	wire_put_str(&out, u->instead);
+	wire_put_str(&out, u->reason);
+	wire_put_str(&out, u->hint);
+	(void)dispatch_tell(l, &out); /* it is in the log in any case */
+}

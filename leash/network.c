@@ -1,0 +1,364 @@
+/*
+ * Reports of kennel-egress: recorded before a connection is made, and passed to the
+ * supervisor if one was refused.
+ *
+ * Process: the leash.  Trusts the sealed policy.  kennel-egress reads data of the
+ * server, so each field of its reports is checked, and the policy is queried again.
+ * A protocol error ends the server's network, not the server.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+
+#include "leash/egress/dial.h"
+#include "leash/network.h"
+#include "policy/sealed/net_hint.h"
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+
+static void
+event_of(struct leash *l, struct event *e, const char *verdict)
+{
+	event_begin(e, EVENT_EGRESS);
+	event_identity(e, policy_str(&l->policy, l->server->name), l->policy.id);
+	event_text(e, KEY_VERDICT, verdict);
+}
+
+/* ---- refusals ------------------------------------------------------------------ */
+
+static void
+tell(struct leash *l, const struct egress_report *e, const char *reason)
+{
+	const struct sealed_net *n =
+	    e->row == EGRESS_NO_ROW ? NULL : &l->policy.net[e->row];
+	struct dispatch_unreached u = {.name = e->name,
+	    .port = e->port,
+	    .rule = "",
+	    .because = "",
+	    .instead = "",
+	    .hint = "",
+	    .reason = reason};
+	char at[300], hint[NET_HINT_MAX];
+
+	/* only if no line matches: a refusal by a line names that line */
+	if (e->why == EGRESS_NO_GRANT || e->why == EGRESS_NO_PORT) {
+		(void)net_hint(e->name, e->port, hint, sizeof(hint));
+		u.hint = hint;
+	}
+	if (n != NULL) {
+		u.rule = policy_at(&l->policy, n->at, at, sizeof(at));
+		u.because = policy_str(&l->policy, n->because);
+		u.instead = policy_str(&l->policy, n->instead);
+	}
+	dispatch_unreached(l, &u);
+}
+
+/* Its listeners are closed with it: the server's connections then all fail. */
+void
+network_lost(struct network *n)
+{
+	static const char reason[] =
+	    "kennel-egress and kennel-dial ended: the server has lost its network";
+	struct leash *l = n->leash;
+	struct egress_report none = {.row = EGRESS_NO_ROW};
+	static struct event e;
+
+	/* one ends with the other */
+	loop_remove(&l->loop, n->relay_slot);
+	loop_remove(&l->loop, n->dial_slot);
+	n->relay_slot = n->dial_slot = -1;
+	fd_close(&n->relay);
+	fd_close(&n->dial);
+	n->wait_n = 0;
+	network_ask_end(n);
+	loop_timer_stop(&l->loop, n->tick);
+	n->tick = -1;
+	if (n->lost || l->phase != PHASE_RUNNING || !l->cell_up)
+		return;
+	n->lost = true;
+	log_error("%s", reason);
+	event_of(l, &e, "deny");
+	event_text(&e, KEY_REASON, reason);
+	if (report_send(l->report, &e, EVENT_FLOW, NULL) < 0)
+		log_warn("unable to record that %s", reason);
+	tell(l, &none, reason);
+}
+
+/* ---- records -------------------------------------------------------------------------- */
+
+static const char *
+reason_of(const struct egress_report *e, char *out, size_t cap)
+{
+	const char *why = e->dial != 0 ? dial_why_name((enum dial_why)e->dial)
+				       : egress_why_name((enum egress_why)e->why);
+
+	(void)snprintf(out, cap, "%s%s%s", why, e->sni[0] != '\0' ? ": " : "", e->sni);
+	return out;
+}
+
+static void
+put_target(struct leash *l, struct event *out, const struct egress_report *e)
+{
+	char text[300];
+
+	if (e->name[0] != '\0')
+		event_text(out, KEY_NAME, e->name);
+	if (e->port != 0)
+		event_number(out, KEY_PORT, e->port);
+	if (e->has_addr)
+		event_text(out, KEY_ADDRESS, address_text(e->addr, text));
+	if (e->row != EGRESS_NO_ROW)
+		event_text(out, KEY_RULE,
+		    policy_at(&l->policy, l->policy.net[e->row].at, text, sizeof(text)));
+}
+
+/* For a granted connection: did kennel end it, as opposed to the network? */
+static bool
+is_denial(const struct egress_report *e)
+{
+	if (e->why == EGRESS_DIAL)
+		return (e->dial >= DIAL_PUBLIC && e->dial <= DIAL_NEAR) ||
+		       e->dial == DIAL_POLICY;
+	return e->why != EGRESS_OK && e->why != EGRESS_LIMIT;
+}
+
+static int
+record_closed(struct leash *l, const struct egress_report *e)
+{
+	static struct event out;
+	char text[300];
+
+	event_of(l, &out, is_denial(e) ? "deny" : "allow");
+	event_text(&out, KEY_ACTION, "close");
+	put_target(l, &out, e);
+	event_number(&out, KEY_BYTES_OUT, e->out);
+	event_number(&out, KEY_BYTES_IN, e->in);
+	event_number(&out, KEY_DURATION_US, e->ms * 1000);
+	if (e->alpn[0] != '\0')
+		event_text(&out, KEY_ALPN, e->alpn);
+	if (e->ech != 0)
+		event_number(&out, KEY_ECH, 1);
+	if (e->why != EGRESS_OK)
+		event_text(&out, KEY_REASON, reason_of(e, text, sizeof(text)));
+	if (is_denial(e))
+		tell(l, e, text);
+	return report_send(l->report, &out, EVENT_FLOW, NULL);
+}
+
+static int
+record_refused(struct leash *l, const struct egress_report *e)
+{
+	static struct event out;
+	char text[300];
+
+	event_of(l, &out, "deny");
+	put_target(l, &out, e);
+	event_text(&out, KEY_REASON, reason_of(e, text, sizeof(text)));
+	if (e->count > 1)
+		event_number(&out, KEY_COUNT, e->count);
+	tell(l, e, text);
+	return report_send(l->report, &out, EVENT_FLOW, NULL);
+}
+
+/* ---- connections ------------------------------------------------------------------------ */
+
+int
+network_say_go(struct network *n, uint32_t id, bool yes)
+{
+	uint8_t memory[16];
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, EGRESS_GO);
+	wire_put_u32(&out, id);
+	wire_put_u32(&out, yes);
+	return wire_send(n->relay, &out, NULL, 0);
+}
+
+/* Queries the policy again: the relay's claim grants nothing. */
+static bool
+granted(const struct leash *l, const struct egress_report *e, uint32_t *ret_verdict)
+{
+	struct policy_net_ask ask = {e->name, strlen(e->name), e->port};
+	struct policy_answer a = policy_match_net(&l->policy, l->server, &ask);
+
+	*ret_verdict = a.verdict;
+	return a.net != NULL && (uint32_t)(a.net - l->policy.net) == e->row &&
+	       a.verdict != VERDICT_DENY;
+}
+
+void
+network_record_refused(struct network *n, const struct egress_report *open,
+    enum egress_why why, uint32_t count)
+{
+	struct egress_report e = *open;
+
+	e.type = EGRESS_REFUSED;
+	e.why = why;
+	e.count = count;
+	if (record_refused(n->leash, &e) < 0)
+		log_warn("unable to record a refused connection");
+}
+
+int
+network_refuse(struct network *n, const struct egress_report *open, enum egress_why why)
+{
+	network_record_refused(n, open, why, 1);
+	return network_say_go(n, open->id, false);
+}
+
+int
+network_record_ask(
+    struct network *n, const struct egress_report *open, const uint8_t digest[32])
+{
+	static struct event out;
+
+	event_of(n->leash, &out, "ask");
+	event_text(&out, KEY_ACTION, "open");
+	put_target(n->leash, &out, open);
+	event_digest(&out, KEY_SHA256, digest);
+	if (report_late(n->leash->report))
+		return -EAGAIN;
+	return report_send(n->leash->report, &out, EVENT_FLOW, NULL);
+}
+
+/* On disk before any data of it leaves the machine.  a: the approval that it needed. */
+static int
+let_go(struct network *n, const struct egress_report *e, const struct network_ask *a)
+{
+	struct leash *l = n->leash;
+	static struct event out;
+	uint64_t number;
+
+	event_of(l, &out, "allow");
+	event_text(&out, KEY_ACTION, "open");
+	put_target(l, &out, e);
+	if (a != NULL) {
+		event_text(
+		    &out, KEY_OUTCOME, a->answer == LEASH_ONCE ? "once" : "session");
+		event_digest(&out, KEY_SHA256, a->digest);
+		if (a->who[0] != '\0')
+			event_text(&out, KEY_APPROVER, a->who);
+	}
+	if (report_late(l->report) ||
+	    report_send(l->report, &out, EVENT_GATE, &number) < 0)
+		return network_refuse(n, e, EGRESS_UNRECORDED);
+	if (n->wait_n == EGRESS_CONNS_MAX)
+		return -EBADMSG;
+	n->wait[n->wait_n++] = (struct network_wait){e->id, number};
+	return 0;
+}
+
+int
+network_agreed(
+    struct network *n, const struct egress_report *e, const struct network_ask *a)
+{
+	int r = network_say_agreed(n, a);
+
+	return r < 0 ? r : let_go(n, e, a);
+}
+
+static int
+on_open(struct network *n, const struct egress_report *e)
+{
+	uint32_t verdict;
+
+	if (!granted(n->leash, e, &verdict) || n->wait_n == EGRESS_CONNS_MAX)
+		return -EBADMSG;
+	return verdict == VERDICT_ASK ? network_ask(n, e) : let_go(n, e, NULL);
+}
+
+void
+network_recorded(struct leash *l)
+{
+	struct network *n = l->network;
+	size_t kept = 0;
+
+	if (n == NULL || n->relay < 0)
+		return;
+	for (size_t i = 0; i < n->wait_n; i++) {
+		if (!report_durable(l->report, n->wait[i].record))
+			n->wait[kept++] = n->wait[i];
+		else if (network_say_go(n, n->wait[i].id, true) < 0) {
+			network_lost(n);
+			return;
+		}
+	}
+	n->wait_n = kept;
+}
+
+/* ---- reports ------------------------------------------------------------------- */
+
+static int
+on_report(struct network *n, const struct egress_report *e)
+{
+	const struct sealed_range rows = n->leash->server->nets;
+
+	if (e->row != EGRESS_NO_ROW &&
+	    (e->row < rows.first || e->row >= rows.first + rows.n))
+		return -EBADMSG;
+	switch (e->type) {
+	case EGRESS_OPEN:
+		return on_open(n, e);
+	case EGRESS_CLOSED:
+		if (network_forget(n, e->id)) {
+			network_record_refused(n, e, EGRESS_NO_ANSWER, 1);
+			return 0;
+		}
+		if (record_closed(n->leash, e) < 0)
+			log_warn("unable to record the end of a connection");
+		return 0;
+	default:
+		if (record_refused(n->leash, e) < 0)
+			log_warn("unable to record a refused connection");
+		return 0;
+	}
+}
+
+static void
+on_relay(struct loop *loop, int fd, short revents, void *arg)
+{
+	static uint8_t memory[EGRESS_PACKET_MAX];
+	static struct egress_report e;
+	struct network *n = arg;
+	size_t len = 0;
+	int r;
+
+	(void)loop;
+	(void)revents;
+	r = wire_recv(fd, memory, sizeof(memory), &len, NULL, 0, NULL);
+	if (r == -EAGAIN)
+		return;
+	if (r == 0)
+		r = egress_report_read(memory, len, &e);
+	if (r == 0)
+		r = on_report(n, &e);
+	if (r < 0)
+		network_lost(n);
+}
+
+/* It sends nothing: a readable channel means that it ended. */
+static void
+on_dial(struct loop *loop, int fd, short revents, void *arg)
+{
+	(void)loop;
+	(void)fd;
+	(void)revents;
+	network_lost(arg);
+}
+
+int
+network_watch(struct leash *l)
+{
+	struct network *n = l->network;
+	int r;
+
+	if (n == NULL)
+		return 0;
+	r = fd_nonblock(n->relay, true);
+	if (r == 0)
+		r = n->relay_slot = loop_add(&l->loop, n->relay, POLLIN, on_relay, n);
+	if (r >= 0 && n->dial >= 0)
+		r = n->dial_slot = loop_add(&l->loop, n->dial, POLLIN, on_dial, n);
+	return r < 0 ? r : 0;
+}

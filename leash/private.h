@@ -1,0 +1,186 @@
+/*
+ * One server on its leash: the state of this process.  Private to the leash's own
+ * files (channel, launch, main, network, output); other rooms get parts of it.
+ */
+#ifndef KENNEL_LEASH_SERVER_H
+#define KENNEL_LEASH_SERVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "leash/cell/cell.h"
+#include "leash/exec/exec.h"
+#include "leash/leash.h"
+#include "leash/audit/writer.h"
+#include "leash/scrub/scrub.h"
+#include "leash/vault/fingerprint.h"
+#include "leash/vault/vault.h"
+#include "policy/sealed/policy.h"
+#include "shim/base/buf.h"
+#include "shim/base/cause.h"
+#include "shim/base/loop.h"
+
+/* One pipe of the server: read, redact, pass on.  Polled for reading only while
+ * nothing waits to be written. */
+/* The decoder state of UTF-8 at the end of the log file. */
+struct printable {
+	uint8_t before[2];
+	uint8_t need; /* bytes of the character still to come */
+};
+
+struct pump {
+	struct leash *leash;
+	int in;  /* read end of the server's pipe */
+	int out; /* to the supervisor, or the log file */
+	int in_slot, out_slot;
+	struct scrub_stream *scrub;
+	struct buf held; /* redacted, not yet written */
+	size_t held_off; /* bytes of held already written */
+	bool to_log;     /* out is the stderr log: rotate, make printable */
+	struct printable printable;
+	bool messages;    /* a newline ends a message: hold back nothing after it */
+	int quiet_timer;  /* runs while held lines wait for the next, or -1 */
+	uint64_t log_len; /* bytes in the log file so far */
+	uint64_t written; /* bytes passed on in total */
+};
+
+/* The phase of a server.  channel.c defines which message is valid in which. */
+enum leash_phase { PHASE_NEW, PHASE_RUNNING, PHASE_ENDING, PHASE_GONE };
+
+struct leash {
+	enum leash_phase phase;
+	enum leash_mode mode;
+	bool explain; /* report each exec */
+	char session[17];
+	char *memory;      /* the launch message, kept for its strings */
+	const char **argv; /* what to start; NULL-terminated */
+	size_t argc;
+	const char *path;                 /* the program as granted */
+	const struct sealed_exec *denied; /* the line that refused it, or NULL */
+
+	struct loop loop;
+	int channel, channel_slot;
+	int signals, signals_slot;
+	int log_dir;
+
+	int policy_fd;
+	struct policy policy;
+	const struct sealed_server *server;
+
+	struct report *report;
+	int report_slot, report_timer;
+
+	struct vault *vault;
+	uint32_t approve[LEASH_SECRETS_MAX]; /* according to the manifests */
+	size_t approve_n;                    /* number of secrets, or 0 */
+	const struct secret *secret[LEASH_SECRETS_MAX];
+	uint64_t scrubbed[LEASH_SECRETS_MAX]; /* as last reported */
+	uint64_t shaped[SCRUB_SHAPES_MAX];    /* the same, by credential format */
+	size_t secret_n;
+	char trace[LEASH_SECRETS_MAX][TRACE_CAP];
+	struct env *env;
+	struct scrub *scrub;
+	int scrub_timer;
+
+	struct cell cell;
+	bool cell_up;
+	const struct sealed_mount
+	    *lost; /* the lost cover that caused the kill, or NULL */
+	int mounts_slot, moves_slot;
+	int shim_slot, pidfd_slot;
+	int grace_timer;
+	struct network *network; /* network.h; NULL: none yet */
+	struct gate *gate;
+	int gate_slot;
+	struct pump out, err;
+
+	/* the server's ends and the supervisor's ends, until passed on */
+	int server_in[2], server_out[2], server_err[2], pass_out[2], pass_err[2];
+
+	bool ordered;     /* the end was requested: the server did not exit by itself */
+	uint64_t drained; /* bytes passed on at the last check */
+	bool exec_failed; /* the shim could not start the program */
+	int exec_errno;
+	bool pid1_reaped;
+	int pid1_status;     /* its wait status, once it is reaped */
+	bool shim_reported;  /* SHIM_EXITED: status is the server's own */
+	const char *end_why; /* static: the first reason to kill the cell; NULL: none */
+	bool gate_turn, signal_turn; /* which descriptors this turn of the loop served */
+	int status;                  /* wait status of the server */
+};
+
+/* launch.c: from the launch message to a server that waits for SHIM_GO.  On failure
+ * *ret_status is kennel's exit status and why says how to fix it. */
+int launch(struct leash *, int *ret_status, char why[LEASH_TEXT_MAX]);
+
+/* launch_approval.c: requests approval for each secret that needs it; blocks until all
+ * have been answered.  0, or the launch is over: *ret_status and why. */
+int uses_ask(struct leash *, int *ret_status, char why[LEASH_TEXT_MAX]);
+
+/* output.c */
+int pump_start(struct pump *, struct leash *, int in, int out, bool to_log);
+bool pump_done(const struct pump *);
+void pump_free(struct pump *);
+int pump_open_log(struct leash *, int *ret_fd, uint64_t *ret_len);
+/* The out end is gone: read on and discard, so that the server does not stall. */
+
+/* channel.c */
+extern const struct gate_person dispatch_person; /* its arg is the leash */
+int dispatch_add(struct leash *);
+void dispatch_refuse(struct leash *, int status, const char *why);
+/* A refused connection, for the process that talks to the agent; "" for unknown
+ * fields. */
+struct dispatch_unreached {
+	const char *name;
+	uint32_t port; /* 0: unknown */
+	const char *rule, *because, *instead, *reason;
+	const char *hint; /* the line that would grant it */
+};
+void dispatch_unreached(struct leash *, const struct dispatch_unreached *);
+/* A supervisor that does not read is not waited for: -EAGAIN; -EPIPE: it is gone. */
+int dispatch_tell(struct leash *, const struct wire_out *);
+/* A connection that a person is asked about; 0 or -errno: the question was not put. */
+struct dispatch_ask_net {
+	uint32_t number, timeout_ms, port;
+	const uint8_t *digest; /* LEASH_DIGEST_LEN */
+	const char *name, *rule, *because;
+};
+int dispatch_ask_net(struct leash *, const struct dispatch_ask_net *);
+void dispatch_withdrawn(struct leash *, uint32_t number);
+int dispatch_started(struct leash *);
+/* The leash itself ends the server: a stable reason, and the whole message. */
+void dispatch_ends(struct leash *, const char *reason, const char *text);
+void dispatch_exited(struct leash *);
+/* Did PID 1 of the cell end without a report about the server, and without having been
+ * killed by the leash?  why says how.  Else why is the reason for the kill, or "". */
+bool dispatch_lost_shim(const struct leash *, char why[CAUSE_MAX]);
+/* Lets the server run: the launch can no longer be undone. */
+int dispatch_go(struct leash *);
+/* Receives the launch message; blocks.  0 or -errno. */
+int dispatch_launch(struct leash *);
+
+/* cover.c: is each mount that covers a name of the host in place? */
+#define COVER_LOST "cover-lost"
+int cover_check(struct leash *); /* once, before the server runs; 0 or -errno */
+int cover_watch(struct leash *);
+void cover_unwatch(struct leash *);
+void cover_record(const struct leash *, struct event *stop);
+
+/* write_grants.c: which server may write path (its name and line; policy is a struct
+ * policy), or NULL. */
+const char *writes_find(void *policy, const char *path);
+
+/* main.c */
+#define SHIM_CLOSED \
+	"the shim closed its channel" /* of leash_end: exit or protocol error */
+/* Before the loop: the supervisor's end, or its next message, ends this process at
+ * once. -EPIPE: it is gone already. */
+int leash_die_with_supervisor(struct leash *, bool yes);
+/* Kills the cell, then drains its output; why is a constant, for the record. */
+void leash_end(struct leash *, const char *why);
+
+int leash_watch_report(struct leash *);
+/* Passes on the server's standard output and error. */
+int leash_watch_output(struct leash *);
+
+#endif

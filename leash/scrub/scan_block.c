@@ -1,0 +1,317 @@
+/*
+ * Scans a block in all decodings: raw and, where decoding could reveal more, with
+ * its escapes decoded: JSON up to three times, percent, entities and others,
+ * combined as in the table.  Matches are mapped back to the block; a decoded match
+ * covers its whole spelling.
+ *
+ * Process: the leash.  Trusts: nothing; its input is untrusted: any bytes, split
+ * anywhere.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "leash/scrub/private.h"
+
+#define RAW        (-1)
+#define ESCAPE_MAX 12 /* bytes; a surrogate pair */
+#define RUN        8  /* backslashes that encode one, escaped three times */
+#define BROKEN_MIN 4
+
+/* The views that others are decoded from, by index in the table. */
+enum { JSON_1, JSON_2, JSON_3, PERCENT_RAW, PERCENT_JSON };
+
+/* The source of each decoding: an earlier row, or the block. */
+static const struct view {
+	enum spelling spelling;
+	int upon;
+} views[] = {
+    [JSON_1] = {SPELL_JSON, RAW},
+    [JSON_2] = {SPELL_JSON, JSON_1},
+    [JSON_3] = {SPELL_JSON, JSON_2},
+    [PERCENT_RAW] = {SPELL_PERCENT, RAW},
+    [PERCENT_JSON] = {SPELL_PERCENT, JSON_1},
+    {SPELL_PERCENT, JSON_2},
+    {SPELL_PERCENT, PERCENT_RAW},
+    {SPELL_PERCENT, PERCENT_JSON},
+    {SPELL_JSON, PERCENT_RAW},
+    {SPELL_ENTITY, RAW},
+    {SPELL_ENTITY, JSON_1},
+    {SPELL_ENTITY, JSON_2},
+    {SPELL_QUOTED, RAW},
+    {SPELL_QUOTED, JSON_1},
+    {SPELL_QUOTED, JSON_2},
+    {SPELL_BROKEN, RAW},
+    {SPELL_BROKEN, JSON_1},
+    {SPELL_BROKEN, JSON_2},
+    {SPELL_BROKEN, PERCENT_RAW},
+    {SPELL_BROKEN, PERCENT_JSON},
+    {SPELL_PAIRS, RAW},
+    {SPELL_PAIRS, JSON_1},
+    {SPELL_PAIRS, JSON_2},
+};
+#define VIEWS ((int)(sizeof(views) / sizeof(views[0])))
+
+_Static_assert(sizeof(views) / sizeof(views[0]) <= VIEWS_MAX, "room for all readings");
+
+void
+views_free(struct views *v)
+{
+	for (int i = 0; i < VIEWS; i++)
+		reading_free(&v->reading[i]);
+	free(v->hits.hit);
+}
+
+/* ---- mapping to the block -------------------------------------------------- */
+
+/* Maps offsets in view i to the block. */
+static void
+to_block(const struct views *v, int i, size_t *from, size_t *to)
+{
+	for (; i != RAW; i = views[i].upon)
+		reading_source(&v->reading[i], from, to);
+}
+
+/* Hits from the n-th on are offsets in view i.  A match without an escape also exists
+ * in the source of the view and was found there. */
+static void
+hits_to_block(struct views *v, int i, size_t n)
+{
+	size_t kept = n, from, to;
+
+	for (; n < v->hits.n; n++) {
+		struct hit *h = &v->hits.hit[n];
+
+		from = h->from;
+		to = h->to;
+		reading_source(&v->reading[i], &from, &to);
+		if (to - from == h->to - h->from && (h->value & HIT_SHAPE) == 0)
+			continue;
+		to_block(v, views[i].upon, &from, &to);
+		v->hits.hit[kept++] = (struct hit){from, to, h->value};
+	}
+	v->hits.n = kept;
+}
+
+static enum fits
+fits_in(int i)
+{
+	if (views[i].spelling == SPELL_BROKEN)
+		return FIT_BROKEN;
+	return views[i].spelling == SPELL_PAIRS ? FIT_PAIRS : FIT_ALL;
+}
+
+/* Decoders that join fragments reveal no credentials: none is written that way. */
+static bool
+has_shapes(int i)
+{
+	return views[i].spelling < SPELL_BROKEN;
+}
+
+/* Finds matches in a text; shapes is NULL if credentials are not searched for.
+ * *ret_flags: the decoders that could reveal more. */
+static int
+find_in(struct views *v, const uint8_t *text, size_t n, enum fits fits,
+    struct shaping *shapes, unsigned int *ret_flags)
+{
+	const struct net *net = &v->scrub->filter.net;
+	struct sieve sieve = {0};
+	size_t at = 0;
+	int r = 0;
+
+	filter_start(v->scrub);
+	for (; (at = sieve_next(net, text, n, at, &sieve)) < n; at += SIEVE_CHUNK) {
+		if (shapes != NULL)
+			r = shapes_find(net, shapes, text, n, at, sieve.hook, &v->hits);
+		if (r == 0 && sieve.run)
+			r = filter_find(v->scrub, text, n, at, fits, &v->hits);
+		if (r < 0)
+			return r;
+	}
+	*ret_flags = sieve.flags;
+	return 0;
+}
+
+/* Scans view i, if it could reveal something that its source does not. */
+static int
+find_in_view(
+    struct views *v, int i, const uint8_t *text, size_t n, bool last, unsigned int *flags)
+{
+	const struct shaping *upon =
+	    &v->shaping[views[i].upon == RAW ? VIEWS_MAX : views[i].upon];
+	struct reading *r = &v->reading[i];
+	size_t before = v->hits.n;
+	int e;
+
+	if (!decode_wanted(views[i].spelling, &v->scrub->filter, *flags, text, n, !last,
+		has_shapes(i) && upon->key))
+		return 0;
+	e = reading_make(r, views[i].spelling, text, n, last);
+	if (e < 0)
+		return e;
+	v->made[i] = true;
+	v->shaping[i] = *upon;
+	v->shaping[i].done = 0;
+	v->shaping[i].open = SIZE_MAX;
+	e = find_in(
+	    v, r->data, r->len, fits_in(i), has_shapes(i) ? &v->shaping[i] : NULL, flags);
+	if (e == 0)
+		hits_to_block(v, i, before);
+	return e;
+}
+
+int
+views_find(
+    struct views *v, const uint8_t *data, size_t n, const uint8_t *before, bool last)
+{
+	unsigned int flags[VIEWS_MAX], raw = 0;
+	int i, upon, r;
+
+	v->hits.n = 0;
+	memset(v->made, 0, sizeof(v->made));
+	v->shaping[VIEWS_MAX] =
+	    (struct shaping){.before = before, .last = last, .open = SIZE_MAX};
+	r = find_in(v, data, n, FIT_ALL, &v->shaping[VIEWS_MAX], &raw);
+	for (i = 0; i < VIEWS && r == 0; i++) {
+		upon = views[i].upon;
+		flags[i] = upon == RAW ? raw : flags[upon];
+		if (upon == RAW)
+			r = find_in_view(v, i, data, n, last, &flags[i]);
+		else if (v->made[upon])
+			r = find_in_view(v, i, v->reading[upon].data,
+			    v->reading[upon].len, last, &flags[i]);
+	}
+	return r;
+}
+
+static size_t
+least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Maps an offset in the block to view i; sets *at to the boundary there. */
+static size_t
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as decodings are nested */
+in_view(const struct views *v, int i, size_t *at)
+{
+	size_t there = *at, from, to;
+
+	if (i == RAW)
+		return there;
+	there = in_view(v, views[i].upon, at);
+	from = to = reading_boundary(&v->reading[i], there);
+	if (from != there) {
+		there = from;
+		to_block(v, views[i].upon, &from, &to);
+		*at = from;
+	}
+	return reading_offset(&v->reading[i], there);
+}
+
+/*
+ * An offset at or before at that is not inside a JSON escape, however often it is
+ * decoded: what follows decodes the same without what precedes it.
+ */
+static size_t
+before_escape(const uint8_t *text, size_t n, size_t at)
+{
+	size_t least_i = at > ESCAPE_MAX ? at - ESCAPE_MAX : 0, i = at, start;
+	uint8_t out[4], len;
+	int r;
+
+	while (i > least_i && text[i - 1] != '\\')
+		i--;
+	if (i == least_i)
+		return at;
+	for (start = i; start > 0 && text[start - 1] == '\\'; start--)
+		;
+	if (i == at)
+		return start + ((at - start) & ~(size_t)(RUN - 1));
+	if ((i - start) % 2 == 0)
+		return at;
+	i--;
+	if (i == start && i >= ESCAPE_MAX / 2 &&
+	    decode(SPELL_JSON, text, n, i - ESCAPE_MAX / 2, out, &len) == ESCAPE_MAX)
+		start = i -= ESCAPE_MAX / 2;
+	r = text[i] == '\\' ? decode(SPELL_JSON, text, n, i, out, &len) : NONE;
+	if (r == UNFINISHED || (r > 0 && i + (size_t)r > at))
+		return start + ((i - start) & ~(size_t)(RUN - 1));
+	return at;
+}
+
+/* Moves down to an offset that is a boundary in every view. */
+static size_t
+common_boundary(struct views *v, const uint8_t *data, size_t n, size_t at)
+{
+	size_t before, there, from, to;
+	int i;
+
+	do {
+		before = at;
+		at = before_escape(data, n, at);
+		for (i = 0; i < VIEWS; i++) {
+			const struct reading *r = &v->reading[i];
+
+			if (!v->made[i])
+				continue;
+			there = in_view(v, i, &at);
+			if (there > r->len)
+				there = r->len;
+			from = to = before_escape(r->data, r->len, there);
+			if (from == there)
+				continue;
+			to_block(v, i, &from, &to);
+			at = least(at, from);
+		}
+	} while (at < before);
+	return at;
+}
+
+/* Lines of a server are not delayed for a possible beginning of base64 in columns that
+ * is shorter than a minimum. */
+static bool
+is_too_little(const struct reading *r, size_t tail)
+{
+	return r->spelling == SPELL_BROKEN && r->src_n > 0 &&
+	       r->src[r->src_n - 1] == '\n' && r->len - tail < BROKEN_MIN;
+}
+
+/* The first offset in view i from which a match may still become complete. */
+static size_t
+view_tail(struct views *v, int i)
+{
+	const struct reading *r = &v->reading[i];
+	size_t at = filter_tail(v->scrub, r->data, r->len, fits_in(i));
+
+	if (has_shapes(i))
+		at = least(at, shapes_tail(&v->shaping[i], r->data, r->len));
+	return at;
+}
+
+size_t
+views_certain(struct views *v, const uint8_t *data, size_t n)
+{
+	size_t at = filter_tail(v->scrub, data, n, FIT_ALL), from, to;
+	int i;
+
+	at = least(at, shapes_tail(&v->shaping[VIEWS_MAX], data, n));
+	for (i = 0; i < VIEWS; i++) {
+		const struct reading *r = &v->reading[i];
+
+		if (!v->made[i])
+			continue;
+		/* An unfinished escape may begin or continue anything; a decoder that
+		 * joins fragments begins nothing. */
+		if (r->spelling < SPELL_BROKEN) {
+			from = to = r->open;
+			to_block(v, views[i].upon, &from, &to);
+			at = least(at, from);
+		}
+		from = to = view_tail(v, i);
+		if (from == r->len || is_too_little(r, from))
+			continue;
+		to_block(v, i, &from, &to);
+		at = least(at, from);
+	}
+	return common_boundary(v, data, n, at);
+}

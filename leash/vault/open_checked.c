@@ -1,0 +1,315 @@
+/*
+ * Checks and opens what a value comes from, in one walk: a file, a helper, what the
+ * kernel opens to run it, the arguments of its command.
+ *
+ * A path is resolved by the rules of path_resolve.h, and the vault's judge is asked
+ * about the result and about each link on the way.  The descriptor of that walk is
+ * what is then read or run; the name is not looked up again.
+ *
+ * Process: the leash, before it sandboxes itself.  No call of this file is in the
+ * leash's allow-list.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "leash/vault/open_checked.h"
+#include "leash/vault/private.h"
+#include "shim/base/fd.h"
+#include "shim/host/path_open.h"
+#include "shim/host/path_resolve.h"
+#include "shim/host/program_paths.h"
+
+#define PROGRAMS_MAX 16 /* of a command, or of one of its arguments */
+
+struct judging {
+	const struct vault *vault;
+	const char *who; /* the server that may replace it; NULL: none */
+	char at[PATH_MAX];
+};
+
+static void
+judge(void *arg, const char *path)
+{
+	struct judging *j = arg;
+
+	if (j->who != NULL)
+		return;
+	j->who = vault_judged(j->vault, path);
+	(void)snprintf(j->at, sizeof(j->at), "%s", path); /* fits: PATH_MAX */
+}
+
+/* Resolves and checks; the caller closes ret->fd. */
+static int
+resolve(const struct vault *v, const char *path, unsigned flags,
+    struct path_resolved *ret, char *why, size_t cap)
+{
+	struct judging j = {.vault = v};
+	int r = path_resolve(path, flags, judge, &j, ret);
+
+	/* What is missing below a directory that a server may write can be created. */
+	if (r == 0 || ((flags & PATH_MISSING_OK) != 0 && ret->real[0] != '\0'))
+		judge(&j, ret->real);
+	if (r == -ELOOP && ret->link[0] != '\0')
+		(void)snprintf(why, cap,
+		    "is reached by the symbolic link %s, which is not root's in "
+		    "directories of root; write the real path%s%s",
+		    ret->link, ret->target[0] != '\0' ? " " : "", ret->target);
+	else if (r == -EXDEV)
+		(void)snprintf(why, cap, "is reached by %s, a link of /proc", ret->link);
+	else if (j.who != NULL) {
+		(void)snprintf(why, cap,
+		    "is decided by %s, which %s; keep it where no server may write", j.at,
+		    j.who);
+		fd_close(&ret->fd);
+		r = -EPERM;
+	} else if (r < 0)
+		(void)snprintf(why, cap, "cannot be opened: %s", strerror(-r));
+	return r;
+}
+
+int
+opened_file(const struct vault *v, const char *path, int *ret_fd, char *why, size_t cap)
+{
+	static struct path_resolved p; /* large */
+	struct stat st;
+	int r;
+
+	if (path[0] != '/') {
+		(void)snprintf(why, cap, "is not absolute");
+		return -EINVAL;
+	}
+	r = resolve(v, path, 0, &p, why, cap);
+	if (r < 0)
+		return r;
+	r = fstat(p.fd, &st) < 0 ? -errno : 0;
+	if (r == 0 && !S_ISREG(st.st_mode)) {
+		(void)snprintf(why, cap, "is not a regular file");
+		fd_close(&p.fd);
+		return -EACCES;
+	}
+	if (r == 0)
+		r = path_reopen(p.fd);
+	fd_close(&p.fd);
+	if (r < 0)
+		(void)snprintf(why, cap, "cannot be opened: %s", strerror(-r));
+	else
+		*ret_fd = r;
+	return r < 0 ? r : 0;
+}
+
+/* ---- programs -------------------------------------------------------------- */
+
+/* The programs of one command that are examined; the paths say where it is used. */
+struct walk {
+	const struct vault *vault;
+	char *why;
+	size_t cap;
+	int left; /* how many more programs may be opened; bounds the recursion */
+};
+
+static int needs_judge(struct walk *, int fd);
+
+/* why describes path: puts "RELATION PATH, which" before it. */
+static void
+why_prefix(struct walk *w, const char *relation, const char *path)
+{
+	char head[PATH_MAX + 64];
+	size_t n, len = strlen(w->why);
+
+	(void)snprintf(head, sizeof(head), "%s %s, which ", relation, path); /* fits */
+	n = strlen(head);
+	if (n >= w->cap)
+		n = w->cap - 1;
+	if (len >= w->cap - n)
+		len = w->cap - n - 1;
+	memmove(w->why + n, w->why, len);
+	memcpy(w->why, head, n);
+	w->why[n + len] = '\0';
+}
+
+static bool
+is_program(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	       syscall(SYS_faccessat2, fd, "", X_OK, AT_EMPTY_PATH | AT_EACCESS) == 0;
+}
+
+/* Takes fd, O_PATH, of a program.  Returns it readable: its first line has to be read
+ * here, and interpreters read a script, some through this descriptor. */
+static int
+program_reopen(struct walk *w, int fd, int *ret_fd)
+{
+	int r = -E2BIG;
+
+	if (w->left-- > 0)
+		r = path_reopen(fd);
+	fd_close(&fd);
+	if (r >= 0) {
+		*ret_fd = r;
+		return 0;
+	}
+	if (r == -E2BIG)
+		(void)snprintf(w->why, w->cap,
+		    "is one of more than %d programs of a command", PROGRAMS_MAX);
+	else if (r == -EACCES)
+		(void)snprintf(w->why, w->cap,
+		    "cannot be read, so what it runs cannot be checked; make it readable "
+		    "(chmod a+r)");
+	else
+		(void)snprintf(w->why, w->cap, "cannot be opened: %s", strerror(-r));
+	return r;
+}
+
+/* Opens one program; its needs are not judged yet. */
+static int
+program_open(struct walk *w, const char *path, int *ret_fd)
+{
+	static struct path_resolved p; /* large */
+	int r = resolve(w->vault, path, 0, &p, w->why, w->cap);
+
+	if (r < 0)
+		return r;
+	if (!is_program(p.fd)) {
+		(void)snprintf(w->why, w->cap, "cannot be run: Permission denied");
+		fd_close(&p.fd);
+		return -EACCES;
+	}
+	return program_reopen(w, p.fd, ret_fd);
+}
+
+/* A path in an argument: no server may decide what is there, or, if it is a program,
+ * what that runs. */
+static int
+word_judge(void *arg, const char *path)
+{
+	static struct path_resolved p; /* large */
+	struct walk *w = arg;
+	int fd = -1, r;
+
+	r = resolve(w->vault, path, PATH_MISSING_OK, &p, w->why, w->cap);
+	if (r == 0 && p.missing == 0 && is_program(p.fd)) {
+		r = program_reopen(w, p.fd, &fd);
+		if (r == 0)
+			r = needs_judge(w, fd);
+		fd_close(&fd);
+	} else {
+		fd_close(&p.fd);
+		/* Anything else is text, or inaccessible to this user. */
+		if (r != -EPERM && r != -ELOOP && r != -EXDEV)
+			r = 0;
+	}
+	if (r < 0)
+		why_prefix(w, "has the argument", path);
+	return r;
+}
+
+/* A loader is opened by the kernel by its name, relative to "/", where a helper
+ * starts.  It is not a script, and has no loader of its own. */
+static int
+loader_judge(struct walk *w, const char *name)
+{
+	static struct path_resolved p; /* large */
+	char path[PATH_MAX + 1];
+	int r;
+
+	(void)snprintf(path, sizeof(path), "%s%s", name[0] == '/' ? "" : "/", name);
+	r = resolve(w->vault, path, 0, &p, w->why, w->cap);
+	fd_close(&p.fd);
+	if (r < 0)
+		why_prefix(w, "needs the loader", path);
+	return r;
+}
+
+/* NOLINTBEGIN(misc-no-recursion): each level opens one of PROGRAMS_MAX programs */
+
+/* The interpreter of a script, which the kernel opens by its name too, and the
+ * argument that it gets from the first line: env(1) runs it, a shell reads it. */
+static int
+script_judge(struct walk *w, const struct program_image *image)
+{
+	int fd = -1, r = -EINVAL;
+
+	if (image->path[0] != '/') {
+		(void)snprintf(w->why, w->cap, "is a script of %s, which is not absolute",
+		    image->path);
+		return r;
+	}
+	r = program_open(w, image->path, &fd);
+	if (r == 0)
+		r = needs_judge(w, fd);
+	fd_close(&fd);
+	if (r < 0) {
+		why_prefix(w, "is a script of", image->path);
+		return r;
+	}
+	if (strpbrk(image->arg, "\\$") != NULL) {
+		/* env -S expands both */
+		(void)snprintf(w->why, w->cap,
+		    "has `\\` or `$` in its first line, so what it runs cannot be "
+		    "checked");
+		return -EINVAL;
+	}
+	return program_line(image->arg, word_judge, w);
+}
+
+/* Judges what the kernel opens by name to run this image.  Each program counts down
+ * w->left, so files that name each other end. */
+static int
+needs_judge(struct walk *w, int fd)
+{
+	struct program_image image;
+	int r = program_image(fd, &image);
+
+	if (r == -ENOEXEC)
+		(void)snprintf(w->why, w->cap, "is an invalid ELF file");
+	else if (r < 0)
+		(void)snprintf(w->why, w->cap, "cannot be read: %s", strerror(-r));
+	else if (image.kind == PROGRAM_LOADED)
+		r = loader_judge(w, image.path);
+	else if (image.kind == PROGRAM_SCRIPT)
+		r = script_judge(w, &image);
+	return r;
+}
+
+/* NOLINTEND(misc-no-recursion) */
+
+int
+opened_program(
+    const struct vault *v, const char *path, int *ret_fd, char *why, size_t cap)
+{
+	struct walk w = {.vault = v, .why = why, .cap = cap, .left = PROGRAMS_MAX};
+	int fd = -1, r;
+
+	if (path[0] != '/') {
+		(void)snprintf(why, cap, "has no absolute path");
+		return -EINVAL;
+	}
+	r = program_open(&w, path, &fd);
+	if (r == 0)
+		r = needs_judge(&w, fd);
+	if (r < 0)
+		fd_close(&fd);
+	else
+		*ret_fd = fd;
+	return r;
+}
+
+int
+opened_words(const struct vault *v, const char *const *argv, char *why, size_t cap)
+{
+	struct walk w = {.vault = v, .why = why, .cap = cap};
+	int r = 0;
+
+	for (size_t i = 1; r == 0 && argv[0] != NULL && argv[i] != NULL; i++) {
+		w.left = PROGRAMS_MAX;
+		r = program_word(argv[i], word_judge, &w);
+	}
+	return r;
+}

@@ -1,0 +1,28 @@
+/*
+ * Records that part of the log was exported (docs/FORMAT.audit, "export").
+ */
+#ifndef KENNEL_SUPERVISOR_AUDIT_HANDOUT_H
+#define KENNEL_SUPERVISOR_AUDIT_HANDOUT_H
+
+#include "supervisor/audit/query/query.h"
+
+struct handout {
+	const char *what;         /* export report pack tiles certify ship */
+	const char *to;           /* a file, directory or collector; NULL: stdout */
+	const char *format;       /* NULL: none */
+	const char *outcome;      /* of ship: began, ended */
+	const char *folder;       /* of the log */
+	uint64_t first, size;     /* selected from records first .. size - 1 */
+	const uint8_t *root;      /* at that size; NULL: not known */
+	const struct question *q; /* the selection; NULL: all */
+};
+
+/* Returns 0 after the record is on disk, or at once for a log that is not the user's
+ * own. -errno: unable to record it; export nothing. */
+int handout_record(const struct handout *);
+
+/* The same for an export from an open log; book->why gives the reason of a failure. */
+int handout_book(
+    const char *what, const char *format, const struct question *, struct book *);
+
+#endif

@@ -1,0 +1,345 @@
+/*
+ * "kennel policy check --all": checks every policy that a start would find, alone and
+ * against the others. A start reads one policy; only this check knows what a server
+ * of another policy may write.
+ *
+ * Process: kennel, as the calling user. Starts nothing.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "policy/check/agent_files.h"
+#include "policy/sealed/policy.h"
+#include "policy/check/trusted.h"
+#include "shim/base/fd.h"
+#include "shim/host/path_open.h"
+#include "supervisor/cli/cli.h"
+#include "supervisor/base/paths.h"
+
+#define FILES_MAX    1024 /* of one directory, as at a start */
+#define TEXT_LEN_MAX (16u << 20)
+#define OWN_GROUP    UINT_MAX
+
+struct all {
+	FILE *out;
+	struct trusted *known;
+	unsigned int group; /* number of policies so far */
+	size_t error_n;
+	/* The pair reported last: a path may have several names. */
+	struct trusted_line file, grant;
+};
+
+/* ---- reading --------------------------------------------------------------- */
+
+static void
+all_error(struct all *a, const char *path, const char *why)
+{
+	char shown[DIAG_TEXT_CAP];
+
+	(void)fprintf(
+	    a->out, "%s: error: %s\n", diag_text(shown, path, strlen(path)), why);
+	a->error_n++;
+}
+
+static void
+read_text(struct all *a, const char *path, const char *text, size_t len)
+{
+	struct policy_source source = {path, text, len, &policy_files};
+	struct buf bytes;
+	int r;
+
+	buf_init(&bytes, SEALED_LEN_MAX);
+	r = policy_compile_known(&source, 1, &bytes, a->out, a->known, a->group);
+	buf_free(&bytes);
+	if (r == -EINVAL)
+		a->error_n++; /* already reported */
+	else if (r < 0)
+		all_error(a, path, strerror(-r));
+}
+
+static void
+read_sealed(struct all *a, const char *path, int fd)
+{
+	char why[TRUSTED_TEXT_MAX] = "";
+	struct policy policy;
+	int memfd = -1, r;
+
+	r = policy_seal_fd(fd, &memfd);
+	if (r == 0)
+		r = policy_load(memfd, &policy, why, sizeof(why));
+	if (r < 0) {
+		all_error(a, path, why[0] != '\0' ? why : strerror(-r));
+	} else {
+		if (trusted_admit(&policy, why, sizeof(why)) < 0)
+			all_error(a, path, why);
+		if (trusted_policy(a->known, &policy, a->group) < 0)
+			all_error(a, path, "out of memory");
+		policy_unload(&policy);
+	}
+	fd_close(&memfd);
+}
+
+static void
+read_file(struct all *a, const char *path)
+{
+	char magic[8] = "", *text = NULL;
+	size_t len = 0;
+	char why[PATH_WHY_MAX];
+	int fd = -1, r = path_open(path, &fd);
+
+	a->group++;
+	if (r < 0) {
+		all_error(a, path, path_why(path, r, why, sizeof(why)));
+		return;
+	}
+	if (pread(fd, magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) &&
+	    memcmp(magic, SEALED_MAGIC, sizeof(magic)) == 0) {
+		read_sealed(a, path, fd);
+	} else {
+		r = fd_slurp(fd, TEXT_LEN_MAX, &text, &len);
+		if (r < 0)
+			all_error(a, path, strerror(-r));
+		else
+			read_text(a, path, text, len);
+		free(text);
+	}
+	fd_close(&fd);
+}
+
+static int
+name_order(const void *x, const void *y)
+{
+	return strcmp(*(char *const *)x, *(char *const *)y);
+}
+
+static bool
+has_suffix(const char *name, const char *suffix)
+{
+	size_t n = strlen(name), m = strlen(suffix);
+
+	return name[0] != '.' && n > m && strcmp(name + n - m, suffix) == 0;
+}
+
+/* Reads the files in the order of their names. */
+static void
+read_dir(struct all *a, const char *dir, const char *suffix)
+{
+	char path[PATH_MAX], *name[FILES_MAX];
+	struct dirent *entry;
+	size_t n = 0;
+	DIR *d = opendir(dir);
+
+	if (d == NULL) {
+		if (errno != ENOENT)
+			all_error(a, dir, strerror(errno));
+		return;
+	}
+	while ((entry = readdir(d)) != NULL) {
+		if (!has_suffix(entry->d_name, suffix))
+			continue;
+		if (n == FILES_MAX || (name[n] = strdup(entry->d_name)) == NULL) {
+			all_error(a, dir, "too many policies");
+			break;
+		}
+		n++;
+	}
+	(void)closedir(d); /* read-only */
+	qsort(name, n, sizeof(name[0]), name_order);
+	for (size_t i = 0; i < n; i++) {
+		if (snprintf(path, sizeof(path), "%s/%s", dir, name[i]) <
+		    (int)sizeof(path))
+			read_file(a, path);
+		free(name[i]);
+	}
+}
+
+/* ---- findings -------------------------------------------------------------- */
+
+static bool
+is_same(const struct trusted_line *x, const struct trusted_line *y)
+{
+	return x->line == y->line && x->group == y->group &&
+	       (x->file == y->file ||
+		   (x->file != NULL && y->file != NULL && strcmp(x->file, y->file) == 0));
+}
+
+/* Conflicts within one policy were reported when it was compiled. */
+static bool
+across(void *arg, const struct trusted_file *f, const char *real,
+    const struct trusted_grant *g)
+{
+	const struct trusted_line *at = f->by.line > 0 ? &f->by : &g->by;
+	bool warns = f->use == USE_ARGUMENT;
+	static char text[TRUSTED_TEXT_MAX];
+	struct all *a = arg;
+	char shown[DIAG_TEXT_CAP];
+
+	if (f->by.group == g->by.group)
+		return false;
+	if (is_same(&a->file, &f->by) && is_same(&a->grant, &g->by) && f->use != USE_OWN)
+		return false;
+	a->file = f->by;
+	a->grant = g->by;
+	trusted_text(text, f, real, g);
+	(void)fprintf(a->out, "%s:%u: %s: %s\n",
+	    diag_text(shown, at->file, strlen(at->file)), at->line,
+	    warns ? "warning" : "error", text);
+	a->error_n += warns ? 0 : 1;
+	/* one grant may reach a dozen of kennel's own files */
+	return f->use == USE_OWN;
+}
+
+int
+policies_check(
+    FILE *out, size_t *ret_policies, struct trusted **ret_known, struct arena **ret_arena)
+{
+	const struct audit_place place = {
+	    .log_dir = paths_audit_dir(), .run_dir = paths_run_dir()};
+	const char *config = paths_config_dir();
+	struct arena *arena = arena_new();
+	struct all a = {.out = out};
+	char dir[PATH_MAX];
+	int r;
+
+	a.known = arena == NULL ? NULL : trusted_new(arena);
+	if (a.known == NULL) {
+		arena_free(arena);
+		return -ENOMEM;
+	}
+	if (paths_refused())
+		all_error(&a, "kennel", paths_why());
+	read_dir(&a, "/etc/kennel/sealed", ".sealed");
+	if (config != NULL) {
+		(void)snprintf(dir, sizeof(dir), "%.4000s/sealed", config);
+		read_dir(&a, dir, ".sealed");
+		(void)snprintf(dir, sizeof(dir), "%.4000s/policies", config);
+		read_dir(&a, dir, ".kennel");
+	}
+	r = place.log_dir != NULL && place.run_dir != NULL
+		? own_files(a.known, &place, OWN_GROUP)
+		: 0;
+	if (r == 0)
+		trusted_pairs(a.known, across, &a);
+	*ret_policies = a.group;
+	if (r == 0 && ret_known != NULL) {
+		*ret_known = a.known;
+		*ret_arena = arena;
+	} else {
+		arena_free(arena);
+	}
+	return r < 0 ? r : (a.error_n > INT_MAX ? INT_MAX : (int)a.error_n);
+}
+
+/* ---- for "kennel doctor" ---------------------------------------------------- */
+
+/* Keeps only the error lines of the compiler's output. */
+static char *
+error_lines(char *said)
+{
+	char *line, *next, *to = said;
+	size_t len;
+
+	for (line = said; *line != '\0'; line = next) {
+		len = strcspn(line, "\n");
+		next = line + len + (line[len] == '\n');
+		line[len] = '\0';
+		if (strstr(line, ": error: ") == NULL)
+			continue;
+		memmove(to, line, len);
+		to += len;
+		*to++ = '\n';
+	}
+	*to = '\0';
+	return said;
+}
+
+/* Prints one line for each grant on a directory in which agents look for programs to
+ * start. */
+static void
+agents_tell(const struct trusted *known, FILE *out)
+{
+	const struct trusted_grant *g, *last = NULL;
+	char path[PATH_MAX], shown[3][DIAG_TEXT_CAP];
+	size_t n = 0;
+	int r;
+
+	g = trusted_grants(known, &n);
+	for (size_t i = 0; i < n; i++) {
+		if ((g[i].right & RIGHT_WRITE) == 0 ||
+		    (last != NULL && is_same(&last->by, &g[i].by)))
+			continue;
+		/* the compiler has reported what cannot be searched */
+		r = agent_files_warn(g[i].path, path);
+		if (r <= AGENT_FILE_NONE)
+			continue;
+		last = &g[i];
+		(void)fprintf(out, "%s:%u: server `%s` may %s %s\n",
+		    diag_text(shown[0], g[i].by.file, strlen(g[i].by.file)), g[i].by.line,
+		    diag_text(shown[1], g[i].by.server, strlen(g[i].by.server)),
+		    r == AGENT_FILE_EXISTS ? "write where an agent reads" : "create",
+		    diag_text(shown[2], path, strlen(path)));
+	}
+}
+
+int
+policies_report(char **ret_errors, char **ret_agents, size_t *ret_policies)
+{
+	size_t errors_len = 0, agents_len = 0;
+	FILE *errors = open_memstream(ret_errors, &errors_len);
+	FILE *agents = open_memstream(ret_agents, &agents_len);
+	struct trusted *known = NULL;
+	struct arena *arena = NULL;
+	int r = -ENOMEM;
+
+	if (errors != NULL && agents != NULL)
+		r = policies_check(errors, ret_policies, &known, &arena);
+	if (r >= 0)
+		agents_tell(known, agents);
+	arena_free(arena);
+	if (errors != NULL && fclose(errors) == 0)
+		error_lines(*ret_errors);
+	if (agents != NULL)
+		(void)fclose(agents); /* in memory: a loss affects only the output */
+	return r;
+}
+
+/* ---- the verb -------------------------------------------------------------- */
+
+static int
+check_all(void)
+{
+	size_t n = 0;
+	int found = policies_check(stderr, &n, NULL, NULL);
+
+	if (found < 0) {
+		fprintf(stderr, "kennel policy: unable to check: %s\n", strerror(-found));
+		return EXIT_FAILED;
+	}
+	if (n == 0) {
+		fprintf(stderr,
+		    "kennel policy: no policy found in %s: `kennel init` drafts one\n",
+		    paths_config_dir() != NULL ? paths_config_dir() : "/etc/kennel");
+		return EXIT_MISSING;
+	}
+	printf("%zu %s checked, %d %s\n", n, n == 1 ? "policy" : "policies", found,
+	    found == 1 ? "error" : "errors");
+	return found > 0 ? EXIT_INPUT : 0;
+}
+
+int
+policy_family_main(int argc, char **argv)
+{
+	if (argc < 2 || strcmp(argv[0], "check") != 0 || strcmp(argv[1], "--all") != 0)
+		return policy_main(argc, argv);
+	if (argc == 2)
+		return check_all();
+	fprintf(stderr, "usage: kennel policy check --all\n");
+	return EXIT_USAGE;
+}

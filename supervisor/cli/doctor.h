@@ -1,0 +1,24 @@
+/*
+ * Shared by doctor.c, which checks what this machine can enforce, and
+ * doctor_policies.c, which checks what the policies that a start would find leave
+ * open.
+ */
+#ifndef KENNEL_SUPERVISOR_CLI_DOCTOR_H
+#define KENNEL_SUPERVISOR_CLI_DOCTOR_H
+
+#include <stdbool.h>
+
+struct finding {
+	bool holds;
+	char said[200]; /* the kernel's answer */
+	char fix[300];
+	char *lines; /* further lines; NULL: none */
+};
+
+/* Fills two rows of the report. */
+void doctor_policies(struct finding *);
+void doctor_agents(struct finding *);
+/* Frees their findings; call it after the last finding was printed. */
+void doctor_forget(void);
+
+#endif

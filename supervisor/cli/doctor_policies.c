@@ -1,0 +1,64 @@
+/*
+ * "kennel doctor", policy rows: the findings of "policy check --all", and the servers
+ * that may write what an agent starts.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "supervisor/cli/cli.h"
+#include "supervisor/cli/doctor.h"
+
+/* Policies are read once, for both rows. */
+static struct {
+	char *errors, *agents;
+	size_t policies_n;
+	int error_n; /* or -errno */
+	bool read;
+} report;
+
+static void
+report_read(void)
+{
+	if (!report.read)
+		report.error_n =
+		    policies_report(&report.errors, &report.agents, &report.policies_n);
+	report.read = true;
+}
+
+void
+doctor_policies(struct finding *f)
+{
+	report_read();
+	f->holds = report.error_n == 0;
+	if (report.error_n < 0)
+		(void)snprintf(f->said, sizeof(f->said), "%s", strerror(-report.error_n));
+	else
+		(void)snprintf(f->said, sizeof(f->said), "%zu checked, %d errors",
+		    report.policies_n, report.error_n);
+	(void)snprintf(
+	    f->fix, sizeof(f->fix), "fix what `kennel policy check --all` shows");
+	f->lines = report.errors;
+}
+
+void
+doctor_agents(struct finding *f)
+{
+	report_read();
+	f->holds = report.agents == NULL || report.agents[0] == '\0';
+	(void)snprintf(f->said, sizeof(f->said), "%s",
+	    f->holds ? "no server may write one in a project"
+		     : "a server may write what an agent starts, outside of any cell");
+	(void)snprintf(f->fix, sizeof(f->fix),
+	    "grant directories inside a project instead of the project");
+	f->lines = report.agents;
+}
+
+void
+doctor_forget(void)
+{
+	free(report.errors);
+	free(report.agents);
+	report.errors = NULL;
+	report.agents = NULL;
+}

@@ -1,0 +1,238 @@
+/*
+ * Keeps a server away from what confines it: kennel's programs, the policies, the
+ * sealed policies, the log, the vault, and the sockets. The compiler knows only the
+ * directories of the user who compiles; this file knows those that this start uses.
+ *
+ * `hide` is no protection: it covers a name with a mount, and the kernel removes the
+ * mount when the host renames another file to that name.
+ *
+ * Process: kennel, before anything is started. A directory that does not exist yet
+ * counts as well, because the server could create it.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "policy/sources/sources.h"
+#include "policy/manifests/manifests.h"
+#include "policy/check/trusted.h"
+#include "supervisor/cli/cli.h"
+#include "supervisor/base/paths.h"
+
+#define READ_TOO (RIGHT_READ | RIGHT_WRITE)
+
+typedef const char *base_fn(const struct audit_place *);
+
+static const char *
+base_config(const struct audit_place *place)
+{
+	return paths_config_dir();
+}
+
+static const char *
+base_none(const struct audit_place *place)
+{
+	return "";
+}
+
+static const char *
+base_log(const struct audit_place *place)
+{
+	return place->log_dir;
+}
+
+static const char *
+base_run(const struct audit_place *place)
+{
+	return place->run_dir;
+}
+
+static const char *
+base_servers_log(const struct audit_place *place)
+{
+	return paths_log_dir();
+}
+
+static const char *
+base_vault(const struct audit_place *place)
+{
+	return paths_vault_dir();
+}
+
+static const char *
+base_libexec(const struct audit_place *place)
+{
+	return paths_libexec("");
+}
+
+static const char *
+base_seen(const struct audit_place *place)
+{
+	static char out[PATH_MAX];
+
+	return seen_place(out) == 0 ? out : NULL;
+}
+
+/* early: readlink readlinkat */
+static const char *
+base_program(const struct audit_place *place)
+{
+	static char out[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", out, sizeof(out) - 1);
+
+	if (n < 0)
+		return NULL;
+	out[n] = '\0';
+	return out;
+}
+
+static const struct own {
+	const char *what;
+	base_fn *base;
+	const char *below; /* path below the base */
+	uint32_t right;    /* the right that a grant must not have */
+	bool tree;         /* and everything in it */
+} own[] = {
+    {"kennel's configuration directory", base_config, "", RIGHT_WRITE, false},
+    {"kennel's policies", base_config, "/policies", RIGHT_WRITE, true},
+    {"kennel's sealed policies", base_config, "/sealed", RIGHT_WRITE, true},
+    {"kennel's trust keys", base_config, "/trust", RIGHT_WRITE, true},
+    {"the routes of secrets", base_config, "/" ROUTER_FILE, RIGHT_WRITE, false},
+    {"the index of secrets", base_config, "/" META_FILE, RIGHT_WRITE, false},
+    {"kennel's configuration", base_none, "/etc/kennel", RIGHT_WRITE, true},
+    {"the record of signed policies", base_seen, "", RIGHT_WRITE, true},
+    {"the audit log", base_log, "", RIGHT_WRITE, true},
+    {"a key of the audit log", base_log, "/audit.key", READ_TOO, false},
+    {"a key of the audit log", base_log, "/origin.key", READ_TOO, false},
+    {"a key of the audit log", base_log, "/payload.key", READ_TOO, false},
+    {"the log of the servers", base_servers_log, "", RIGHT_WRITE, true},
+    {"a program of kennel", base_libexec, "", RIGHT_WRITE, true},
+    {"a program of kennel", base_program, "", RIGHT_WRITE, false},
+    /* Connecting to a socket is no write to its directory. */
+    {"the directory of kennel's sockets", base_run, "", READ_TOO, true},
+    /* A copy of the vault could be tried with many passphrases. */
+    {"kennel's vault", base_vault, "", READ_TOO, true},
+};
+
+int
+own_files(struct trusted *t, const struct audit_place *place, unsigned int group)
+{
+	struct trusted_file f = {.use = USE_OWN, .by.group = group};
+	char path[PATH_MAX];
+	const char *base;
+	size_t len;
+	int n, r = 0;
+
+	for (size_t i = 0; r == 0 && i < sizeof(own) / sizeof(own[0]); i++) {
+		base = own[i].base(place);
+		n = base == NULL
+			? -1
+			: snprintf(path, sizeof(path), "%s%s", base, own[i].below);
+		if (n <= 0 || (size_t)n >= sizeof(path))
+			continue; /* unavailable */
+		for (len = (size_t)n; len > 1 && path[len - 1] == '/'; len--)
+			path[len - 1] = '\0';
+		f.what = own[i].what;
+		f.right = own[i].right;
+		f.below = own[i].tree;
+		r = trusted_add_file(t, &f, path, false);
+	}
+	return r;
+}
+
+/* The policy's file and its includes: they are all part of the policy. */
+static int
+policy_files_put(struct trusted *t, const struct found *f, const char *file)
+{
+	struct trusted_file row = {
+	    .use = USE_OWN, .what = "the policy itself", .right = RIGHT_WRITE};
+	int r = 0;
+
+	if (file != NULL)
+		r = trusted_add_file(t, &row, file, false);
+	if (r == 0)
+		r = trusted_add_file(t, &row, f->file, false);
+	for (uint32_t i = 0; r == 0 && f->text && i < f->policy.row_n[SEALED_FILES]; i++)
+		r = trusted_add_file(
+		    t, &row, policy_str(&f->policy, f->policy.file[i]), false);
+	return r;
+}
+
+/* Adds every path of the host in the server's view, whatever put it there. */
+static int
+view_put(struct trusted *t, const struct policy *p, const struct sealed_server *server)
+{
+	const struct sealed_mount *m = p->mount + server->mounts.first;
+	struct trusted_line by = {.server = policy_str(p, server->name)};
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < server->mounts.n; i++) {
+		if (m[i].kind != MOUNT_TREE && m[i].kind != MOUNT_FILE)
+			continue;
+		by.file = m[i].at.file < p->row_n[SEALED_FILES]
+			      ? policy_str(p, p->file[m[i].at.file])
+			      : "?";
+		by.line = m[i].at.line;
+		r = trusted_add_grant(
+		    t, &by, policy_str(p, m[i].source), m[i].right & READ_TOO, true);
+	}
+	return r;
+}
+
+/*
+ * The views of all servers of the policy, not only of the one that is started: another
+ * one that may replace the file decides what this one gets at its next start.
+ */
+static int
+views_put(struct trusted *t, const struct policy *p)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < p->row_n[SEALED_SERVERS]; i++)
+		r = view_put(t, p, &p->server[i]);
+	return r;
+}
+
+struct why {
+	char *text;
+	size_t cap;
+	bool found;
+};
+
+static bool
+first(void *arg, const struct trusted_file *f, const char *real,
+    const struct trusted_grant *g)
+{
+	static char text[TRUSTED_TEXT_MAX];
+	struct why *why = arg;
+
+	if (!why->found) {
+		trusted_text(text, f, real, g);
+		(void)snprintf(why->text, why->cap, "%s", text); /* or truncated */
+	}
+	why->found = true;
+	return true;
+}
+
+int
+own_apart(const struct found *f, const char *file, const struct audit_place *place,
+    char *why_text, size_t why_cap)
+{
+	struct why why = {.text = why_text, .cap = why_cap};
+	struct arena *arena = arena_new();
+	struct trusted *t = arena == NULL ? NULL : trusted_new(arena);
+	int r = t == NULL ? -ENOMEM : views_put(t, &f->policy);
+
+	if (r == 0)
+		r = policy_files_put(t, f, file);
+	if (r == 0)
+		r = own_files(t, place, 0);
+	if (r == 0)
+		trusted_pairs(t, first, &why);
+	else
+		(void)snprintf(why_text, why_cap, "out of memory");
+	arena_free(arena);
+	return r == 0 && why.found ? -EPERM : r;
+}

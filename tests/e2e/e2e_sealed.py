@@ -1,0 +1,99 @@
+"""A sealed file whose bits flipped is refused, and a refused kennel exec says by which line."""
+import json
+import os
+import random
+import struct
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
+from kit import *  # noqa: E402,F403
+
+be_subreaper()
+ROUNDS = 40
+
+
+def sealed(name, body):
+    path = "%s/%s.sealed" % (TMP, name)
+    r = run([KENNEL, "policy", "compile", policy(body), "-o", path])
+    equal(r.returncode, 0, r.stderr)
+    return path
+
+
+def loads(data, name):
+    path = "%s/%s.changed" % (TMP, name)
+    with open(path, "wb") as f:
+        f.write(data)
+    return (run([KENNEL, "policy", "show", path]),
+            run([KENNEL, "exec", "--policy", path, "t", "--", "/bin/sh", "-c", "echo ran"]))
+
+
+@test("an unsigned sealed file with flipped bits is refused: a limit, a path, a variable, any byte")
+def flipped():
+    folder = public_folder("granted-aaaa")
+    good = reads(sealed("flip", ATTACK + "    read %s\n    limit memory 512M\n    env GREETING = \"hello\"\n" % words(folder)))
+    show, ran = loads(good, "good")
+    equal((show.returncode, ran.stdout), (0, b"ran\n"), "control: %s %s" % (show.stderr, ran.stderr))
+    was = {"limit": struct.pack("<Q", 512 << 20), "path": b"granted-aaaa\0", "variable": b"hello\0"}
+    now = {"limit": struct.pack("<Q", 256 << 30), "path": b"granted-aaab\0", "variable": b"hellp\0"}
+    for what in was:
+        check(was[what] in good, what, "is not in the file")
+        show, ran = loads(good.replace(was[what], now[what]), what)
+        equal((show.returncode, ran.returncode, ran.stdout), (65, 65, b""), what)
+        within(b"damaged", show.stderr)
+        within(b"damaged", ran.stderr)
+    dice = random.Random(7)
+    for _ in range(ROUNDS):
+        data = bytearray(good)
+        data[dice.randrange(len(data))] ^= 1 << dice.randrange(8)
+        path = TMP + "/one.changed"
+        with open(path, "wb") as f:
+            f.write(data)
+        r = run([KENNEL, "policy", "show", path])
+        check(r.returncode != 0, "a flipped bit is shown as a policy")
+
+
+def last_refused(env):
+    return [e["fields"] for e in audit("--kind", "refused", env=env)][-1]
+
+
+@test("kennel exec refused before its first program: the message and the record have the deny line, because and argv")
+def refused_exec():
+    env = {"KENNEL_HOME": TMP + "/refused"}
+    token = "tok-%d-e7f1c9" % os.getpid()
+    body = ('    run "%s" **\n    exec allow /bin/echo **\n'
+            '    exec deny /bin/echo danger ** because "it is dangerous" instead "echo safe"\n'
+            '    exec allow /bin/cat plain\n    secret T from env T\n' % WITNESS)
+    path = policy(body)
+    line = 2 + [n for n, text in enumerate(body.split("\n")) if "deny" in text][0] + 1
+
+    def attempt(*argv):
+        return run([KENNEL, "exec", "--policy", path, "t", "--"] + list(argv), env=dict(env, T=token))
+    r = attempt("/bin/echo", "fine")
+    equal((r.returncode, r.stdout), (0, b"fine\n"), "control")
+    r = attempt("/bin/echo", "danger", "a b", "x" + token, "ghp_" + "1234567890" * 3 + "123456")
+    equal((r.returncode, r.stdout), (126, b""), r.stderr)
+    where = "%s:%d" % (path, line)
+    for part in ("/bin/echo: denied by " + where, "it is dangerous", "instead: echo safe"):
+        within(part.encode(), r.stderr)
+    f = last_refused(env)
+    equal(f["rule"], where)
+    within("it is dangerous", f["reason"])
+    equal((f["argv"][:3], f["count"], f["verdict"], f["status"]), (["/bin/echo", "danger", "a b"], 5, "deny", 126))
+    absent(token, json.dumps(f))
+    equal(f["argv"][3], "***")
+    r = attempt("/bin/cat", "other")
+    equal(r.returncode, 126)
+    within(("/bin/cat: not granted with these arguments; see %s:" % path).encode(), r.stderr)
+    equal(last_refused(env)["argv"], ["/bin/cat", "other"])
+    r = attempt("/bin/nothing-there", "z")
+    equal(r.returncode, 127)
+    equal(last_refused(env)["argv"], ["/bin/nothing-there", "z"])
+    # Refused before there is a leash: the program is named.
+    with open(path, "a") as broken:
+        broken.write("server {\n")
+    check(attempt("/bin/echo", "fine").returncode != 0, "a broken policy is taken")
+    equal(last_refused(env)["program"], "/bin/echo")
+
+
+if __name__ == "__main__":
+    main()
