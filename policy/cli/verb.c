@@ -132,6 +132,7 @@ static int
 file_read(const char *path, size_t max, char **ret_data, size_t *ret_len)
 {
 	bool in = strcmp(path, "-") == 0;
+	struct stat st = {0};
 	char shown[256];
 	int fd, r, status = 0;
 
@@ -142,6 +143,13 @@ file_read(const char *path, size_t max, char **ret_data, size_t *ret_len)
 		return r == -ENOENT ? EXIT_MISSING : EXIT_BAD_INPUT;
 	}
 	/* syscalls: newfstatat fstat read lseek */
+	if (!in && (fstat(fd, &st) < 0 || (st.st_mode & S_IWOTH) != 0)) {
+		fprintf(stderr,
+		    "kennel policy: %s is world-writable: run `chmod o-w` on it\n",
+		    log_quote(shown, sizeof(shown), path, strlen(path)));
+		fd_close(&fd);
+		return EXIT_BAD_INPUT;
+	}
 	r = fd_slurp(fd, max, ret_data, ret_len);
 	if (r != 0) {
 		fprintf(stderr, "kennel policy: unable to read %s: %s\n",

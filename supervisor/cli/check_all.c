@@ -92,11 +92,17 @@ read_file(struct all *a, const char *path)
 	char magic[8] = "", *text = NULL;
 	size_t len = 0;
 	char why[PATH_WHY_MAX];
+	struct stat st;
 	int fd = -1, r = path_open(path, &fd);
 
 	a->group++;
 	if (r < 0) {
 		all_error(a, path, path_why(path, r, why, sizeof(why)));
+		return;
+	}
+	if (fstat(fd, &st) < 0 || (st.st_mode & S_IWOTH) != 0) {
+		all_error(a, path, "world-writable: run `chmod o-w` on it");
+		fd_close(&fd);
 		return;
 	}
 	if (pread(fd, magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) &&

@@ -135,12 +135,17 @@ static int
 open_file(struct search *s, const char *path, char real[PATH_MAX], int *ret_fd)
 {
 	char why[PATH_WHY_MAX];
+	struct stat st;
 	int r = path_open_named(path, real, ret_fd); /* early: openat */
 
 	if (r < 0)
 		return failed(
 		    s, EXIT_CONFIG, "%s: %s", path, path_why(path, r, why, sizeof(why)));
-	return 0;
+	if (fstat(*ret_fd, &st) == 0 && (st.st_mode & S_IWOTH) == 0)
+		return 0;
+	fd_close(ret_fd);
+	return failed(
+	    s, EXIT_CONFIG, "%s is world-writable: run `chmod o-w` on it", path);
 }
 
 static int

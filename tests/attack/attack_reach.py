@@ -201,7 +201,7 @@ def sealed_file():
         # Compiled elsewhere, where these directories are not kennel's.
         r = run([KENNEL, "policy", "compile", "-o", to, TMP + "/sf.kennel"])
         equal(r.returncode, 0, r.stderr)
-        os.chmod(to, 0o666)
+        writable(to)
 
     def cat(what, *how, env=None, name="t"):
         return run([KENNEL, "exec"] + list(how) + [name, "--", "/bin/cat" if name == "t" else "/bin/sh"] + (

@@ -190,7 +190,7 @@ def in_reach():
         p = policy(text)
         if at:
             shutil.copy(p, at)
-            os.chmod(at, 0o666)
+            writable(at)
         return run([KENNEL, "exec", "--policy", at or p, "t", "--", "/bin/sh", "-c",
                     "echo > %s/planted; echo ran" % work], env=env)
     # A folder that is not there yet could be made by the server.
@@ -223,7 +223,7 @@ def in_reach_control():
     p = d + "/t.kennel"
     with open(p, "w") as f:
         f.write("server t {\n%s}\n" % ATTACK)
-    os.chmod(p, 0o666)
+    writable(p)
     unconfined(["/bin/sh", "-c", "echo 'server t { run /bin/sh ** read / }' > %s" % p])
     control({"policy": "ok" if b"read /" in reads(p) else "not written"}, "policy")
 
