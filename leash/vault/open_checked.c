@@ -141,15 +141,37 @@ is_program(int fd)
 	       syscall(SYS_faccessat2, fd, "", X_OK, AT_EMPTY_PATH | AT_EACCESS) == 0;
 }
 
+/* It runs outside the sandbox, with this user's files: nobody else may change it. */
+static int
+owner_check(struct walk *w, int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_uid != 0 && st.st_uid != geteuid())
+		(void)snprintf(w->why, w->cap,
+		    "belongs to another user; use a program of root or of your own");
+	else if ((st.st_mode & S_IWOTH) != 0)
+		(void)snprintf(
+		    w->why, w->cap, "is world-writable: run `chmod o-w` on it");
+	else
+		return 0;
+	return -EPERM;
+}
+
 /* Takes fd, O_PATH, of a program.  Returns it readable: its first line has to be read
  * here, and interpreters read a script, some through this descriptor. */
 static int
 program_reopen(struct walk *w, int fd, int *ret_fd)
 {
-	int r = -E2BIG;
+	int r = owner_check(w, fd);
 
-	if (w->left-- > 0)
-		r = path_reopen(fd);
+	if (r < 0) {
+		fd_close(&fd);
+		return r;
+	}
+	r = w->left-- > 0 ? path_reopen(fd) : -E2BIG;
 	fd_close(&fd);
 	if (r >= 0) {
 		*ret_fd = r;

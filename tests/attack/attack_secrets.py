@@ -370,5 +370,30 @@ def source_runs():
     equal(length_of(p)[0], "got %d" % len(FOUND), "the control")
 
 
+@test("attack_24_source_owner: a command, or the interpreter of it, that another user can change is not run")
+def source_owner():
+    d = source_scene("owner")
+    shutil.copy("/bin/sh", d + "/own/sh")
+    put(d + "/own/by", "#!%s/own/sh\necho %s\n" % (d, FOUND), 0o755)
+    p, err = compiled("    secret T from cmd %s\n" % words(d + "/own/by"))
+    check(p is not None, err)
+    for name, relation in (("/own/by", d + "/own/by "), ("/own/sh", "is a script of %s/own/sh, which " % d)):
+        equal(length_of(p)[0], "got %d" % len(FOUND), "the control")
+        os.chmod(d + name, 0o757)
+        out, err = length_of(p)
+        equal(out, "")
+        within(relation, err)
+        within("is world-writable: run `chmod o-w` on it", err)
+        os.chmod(d + name, 0o755)
+        if os.geteuid() == 0:
+            os.chown(d + name, 65534, -1)
+            out, err = length_of(p)
+            equal(out, "")
+            within(relation, err)
+            within("belongs to another user; use a program of root or of your own", err)
+            os.chown(d + name, 0, -1)
+    equal(length_of(p)[0], "got %d" % len(FOUND), "the control")
+
+
 if __name__ == "__main__":
     main()

@@ -243,7 +243,7 @@ def changed():
     h.sidecar()
     h.refused(sealed, "it does not have the digest in the policy")
     h.has(p, VALUE)
-    os.chmod(h.program, 0o722)
+    os.chmod(h.program, 0o720)
     h.refused(p, "may write it")
 
 
