@@ -3,8 +3,8 @@
  * NAME from vault PATH`, which queries the keeper; and how the server receives
  * them: launch_inject.c.
  */
-#ifndef KENNEL_LEASH_VAULTED_H
-#define KENNEL_LEASH_VAULTED_H
+#ifndef KENNEL_LEASH_LAUNCH_H
+#define KENNEL_LEASH_LAUNCH_H
 
 #include "leash/private.h"
 #include "leash/vault/fingerprint.h"

@@ -1,8 +1,8 @@
 /*
  * The program of `kennel exec`.
  */
-#ifndef KENNEL_LEASH_PROGRAM_H
-#define KENNEL_LEASH_PROGRAM_H
+#ifndef KENNEL_LEASH_LAUNCH_PROGRAM_H
+#define KENNEL_LEASH_LAUNCH_PROGRAM_H
 
 #include "leash/private.h"
 

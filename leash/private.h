@@ -2,8 +2,8 @@
  * One server on its leash: the state of this process.  Private to the leash's own
  * files (channel, launch, main, network, output); other rooms get parts of it.
  */
-#ifndef KENNEL_LEASH_SERVER_H
-#define KENNEL_LEASH_SERVER_H
+#ifndef KENNEL_LEASH_PRIVATE_H
+#define KENNEL_LEASH_PRIVATE_H
 
 #include <stdbool.h>
 #include <stdint.h>

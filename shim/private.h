@@ -7,8 +7,8 @@
  *	reap.c		starts the server, then acts as PID 1
  *	nolibc.c	replaces the C library
  */
-#ifndef KENNEL_SHIM_PART_H
-#define KENNEL_SHIM_PART_H
+#ifndef KENNEL_SHIM_PRIVATE_H
+#define KENNEL_SHIM_PRIVATE_H
 
 #include "shim/shim.h"
 

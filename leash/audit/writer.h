@@ -9,8 +9,8 @@
  * An event consists of typed fields, never of text to be parsed.  It cannot contain
  * a secret: there is no field and no accessor for one.
  */
-#ifndef KENNEL_LEASH_REPORT_H
-#define KENNEL_LEASH_REPORT_H
+#ifndef KENNEL_LEASH_AUDIT_WRITER_H
+#define KENNEL_LEASH_AUDIT_WRITER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -16,8 +16,8 @@
  * The child's functions carry no notes of system calls: the leash sandboxes itself
  * after the cell exists, and must not keep mount(2) for these steps.
  */
-#ifndef KENNEL_LEASH_CELL_STEP_H
-#define KENNEL_LEASH_CELL_STEP_H
+#ifndef KENNEL_LEASH_CELL_PRIVATE_H
+#define KENNEL_LEASH_CELL_PRIVATE_H
 
 #include <stdbool.h>
 #include <stdint.h>

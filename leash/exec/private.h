@@ -8,8 +8,8 @@
  *	flight	a thread that was allowed to continue and is traced until its exec
  *		has stopped or failed, or the thread is dead
  */
-#ifndef KENNEL_LEASH_EXEC_FLIGHT_H
-#define KENNEL_LEASH_EXEC_FLIGHT_H
+#ifndef KENNEL_LEASH_EXEC_PRIVATE_H
+#define KENNEL_LEASH_EXEC_PRIVATE_H
 
 #include <limits.h>
 #include <linux/seccomp.h>

@@ -1,8 +1,8 @@
 /*
  * Shared by the files of the keeper: its state, and its requests.
  */
-#ifndef KENNEL_LEASH_KEEPER_INSIDE_H
-#define KENNEL_LEASH_KEEPER_INSIDE_H
+#ifndef KENNEL_LEASH_KEEPER_PRIVATE_H
+#define KENNEL_LEASH_KEEPER_PRIVATE_H
 
 #include "leash/keeper/keeper.h"
 #include "shim/base/loop.h"

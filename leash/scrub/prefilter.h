@@ -37,8 +37,8 @@
  * All walkers (implementations of the pass) give the same answer, except that a
  * wider one may report additional hooks.
  */
-#ifndef KENNEL_LEASH_SCRUB_SIEVE_H
-#define KENNEL_LEASH_SCRUB_SIEVE_H
+#ifndef KENNEL_LEASH_SCRUB_PREFILTER_H
+#define KENNEL_LEASH_SCRUB_PREFILTER_H
 
 #include <stdbool.h>
 #include <stddef.h>

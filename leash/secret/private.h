@@ -1,8 +1,8 @@
 /*
  * Shared by the files of kennel-secret: a verb's state, and its input.
  */
-#ifndef KENNEL_LEASH_KEEPER_SECRET_H
-#define KENNEL_LEASH_KEEPER_SECRET_H
+#ifndef KENNEL_LEASH_SECRET_PRIVATE_H
+#define KENNEL_LEASH_SECRET_PRIVATE_H
 
 #include <stdbool.h>
 

@@ -5,8 +5,8 @@
  * are equal, and cannot test guesses.  The key is stored with the vault, not with
  * the log (docs/FORMAT.audit).
  */
-#ifndef KENNEL_LEASH_VAULT_TRACE_H
-#define KENNEL_LEASH_VAULT_TRACE_H
+#ifndef KENNEL_LEASH_VAULT_FINGERPRINT_H
+#define KENNEL_LEASH_VAULT_FINGERPRINT_H
 
 #include <stdbool.h>
 #include <stddef.h>

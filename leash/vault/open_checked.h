@@ -2,8 +2,8 @@
  * Private to this room: checks (vault_judge) and opens the source of a value.  On
  * failure why contains the rest of a sentence that begins with the path.
  */
-#ifndef KENNEL_LEASH_VAULT_OPENED_H
-#define KENNEL_LEASH_VAULT_OPENED_H
+#ifndef KENNEL_LEASH_VAULT_OPEN_CHECKED_H
+#define KENNEL_LEASH_VAULT_OPEN_CHECKED_H
 
 #include <stddef.h>
 

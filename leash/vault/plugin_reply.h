@@ -1,8 +1,8 @@
 /*
  * Private to this room: one reply line of a plugin (docs/PROTOCOL.plugin).
  */
-#ifndef KENNEL_LEASH_VAULT_REPLY_H
-#define KENNEL_LEASH_VAULT_REPLY_H
+#ifndef KENNEL_LEASH_VAULT_PLUGIN_REPLY_H
+#define KENNEL_LEASH_VAULT_PLUGIN_REPLY_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /*
  * Private to this room: running plugins, and one request to one of them.
  */
-#ifndef KENNEL_LEASH_VAULT_REQUEST_H
-#define KENNEL_LEASH_VAULT_REQUEST_H
+#ifndef KENNEL_LEASH_VAULT_PLUGIN_REQUEST_H
+#define KENNEL_LEASH_VAULT_PLUGIN_REQUEST_H
 
 #include <stdbool.h>
 

@@ -1,8 +1,8 @@
 /*
  * Shared by the files of this room: the vault file in memory.
  */
-#ifndef KENNEL_LEASH_VAULT_INSIDE_H
-#define KENNEL_LEASH_VAULT_INSIDE_H
+#ifndef KENNEL_LEASH_VAULT_FILE_PRIVATE_H
+#define KENNEL_LEASH_VAULT_FILE_PRIVATE_H
 
 #include <sodium.h>
 

@@ -12,8 +12,8 @@
  * Process: the keeper.  A container in memory has the content of the file and no
  * more; the key and values are in the pages of the vault it was made with.
  */
-#ifndef KENNEL_LEASH_VAULT_CONTAINER_H
-#define KENNEL_LEASH_VAULT_CONTAINER_H
+#ifndef KENNEL_LEASH_VAULT_FILE_VAULT_FILE_H
+#define KENNEL_LEASH_VAULT_FILE_VAULT_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -12,8 +12,8 @@
  *	intervals.c	paths, hosts, addresses, ports: one point of each cell
  *	decimals.c	decimals: one number of each cell
  */
-#ifndef KENNEL_POLICY_ALGEBRA_H
-#define KENNEL_POLICY_ALGEBRA_H
+#ifndef KENNEL_POLICY_ALGEBRA_ALGEBRA_H
+#define KENNEL_POLICY_ALGEBRA_ALGEBRA_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * programs to start.  A server that can write one can start any program outside
  * every cell, as soon as the agent reads the file.
  */
-#ifndef KENNEL_POLICY_AGENTFILES_H
-#define KENNEL_POLICY_AGENTFILES_H
+#ifndef KENNEL_POLICY_CHECK_AGENT_FILES_H
+#define KENNEL_POLICY_CHECK_AGENT_FILES_H
 
 #include <limits.h>
 #include <stdbool.h>

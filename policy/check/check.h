@@ -5,8 +5,8 @@
  * between statements), lint.c (grants that are wider or emptier than they
  * look).
  */
-#ifndef KENNEL_POLICY_CHECK_H
-#define KENNEL_POLICY_CHECK_H
+#ifndef KENNEL_POLICY_CHECK_CHECK_H
+#define KENNEL_POLICY_CHECK_CHECK_H
 
 #include "policy/lang/lex.h"
 

@@ -2,8 +2,8 @@
  * Shared by never.c (claims, names, arguments) and never_paths.c (paths,
  * hosts).
  */
-#ifndef KENNEL_POLICY_NEVER_H
-#define KENNEL_POLICY_NEVER_H
+#ifndef KENNEL_POLICY_CHECK_NEVER_H
+#define KENNEL_POLICY_CHECK_NEVER_H
 
 #include "policy/check/check.h"
 

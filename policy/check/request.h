@@ -2,8 +2,8 @@
  * A request to a compiled policy, as written on a command line, and the
  * matcher's answer (request.c).
  */
-#ifndef KENNEL_POLICY_ASK_H
-#define KENNEL_POLICY_ASK_H
+#ifndef KENNEL_POLICY_CHECK_REQUEST_H
+#define KENNEL_POLICY_CHECK_REQUEST_H
 
 #include "policy/lang/output.h"
 #include "policy/sealed/policy.h"

@@ -7,8 +7,8 @@
  * known server may reach a trusted file.  Paths are compared as written and as
  * resolved.
  */
-#ifndef KENNEL_POLICY_TRUSTED_H
-#define KENNEL_POLICY_TRUSTED_H
+#ifndef KENNEL_POLICY_CHECK_TRUSTED_H
+#define KENNEL_POLICY_CHECK_TRUSTED_H
 
 #include "policy/lang/ast.h"
 

@@ -2,8 +2,8 @@
  * For explain: the lines that nearly decided a request, and the changes that
  * would give another answer (near_miss.c).
  */
-#ifndef KENNEL_POLICY_NEAR_H
-#define KENNEL_POLICY_NEAR_H
+#ifndef KENNEL_POLICY_CLI_NEAR_MISS_H
+#define KENNEL_POLICY_CLI_NEAR_MISS_H
 
 #include "policy/check/request.h"
 

@@ -2,8 +2,8 @@
  * Private to "kennel policy": code that its verbs share.  main.c has the table
  * of verbs, verb.c parses arguments and reads files, each verb_*.c is a verb.
  */
-#ifndef KENNEL_POLICY_VERB_H
-#define KENNEL_POLICY_VERB_H
+#ifndef KENNEL_POLICY_CLI_VERB_H
+#define KENNEL_POLICY_CLI_VERB_H
 
 #include "policy/lang/output.h"
 #include "policy/lang/ast.h"

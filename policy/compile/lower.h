@@ -10,8 +10,8 @@
  *	venv.c			the interpreter of a Python virtual environment
  *	mount_plan.c		the mount plan
  */
-#ifndef KENNEL_POLICY_LOWER_H
-#define KENNEL_POLICY_LOWER_H
+#ifndef KENNEL_POLICY_COMPILE_LOWER_H
+#define KENNEL_POLICY_COMPILE_LOWER_H
 
 #include <limits.h>
 #include <sys/types.h>

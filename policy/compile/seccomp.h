@@ -2,8 +2,8 @@
  * Private to the filter: seccomp.c (the tables and libseccomp's part) and
  * seccomp_prologue.c (the instructions before it).
  */
-#ifndef KENNEL_POLICY_FILTER_H
-#define KENNEL_POLICY_FILTER_H
+#ifndef KENNEL_POLICY_COMPILE_SECCOMP_H
+#define KENNEL_POLICY_COMPILE_SECCOMP_H
 
 #include "policy/compile/seccomp_rows.h"
 #include "policy/sealed/load.h"

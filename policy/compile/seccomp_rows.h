@@ -2,8 +2,8 @@
  * The verdicts of a filter as rows: collected while the filter is built, sealed
  * with it, and used by the loader to simulate it.
  */
-#ifndef KENNEL_POLICY_DECODED_H
-#define KENNEL_POLICY_DECODED_H
+#ifndef KENNEL_POLICY_COMPILE_SECCOMP_ROWS_H
+#define KENNEL_POLICY_COMPILE_SECCOMP_ROWS_H
 
 #include "policy/lang/ast.h"
 

@@ -12,8 +12,8 @@
  * asked about one member of each.  If there are too many cells, the result is
  * "beyond": a difference that cannot be excluded counts as wider.
  */
-#ifndef KENNEL_POLICY_DIFF_H
-#define KENNEL_POLICY_DIFF_H
+#ifndef KENNEL_POLICY_DIFF_DIFF_H
+#define KENNEL_POLICY_DIFF_DIFF_H
 
 #include "policy/algebra/algebra.h"
 #include "policy/sealed/policy.h"

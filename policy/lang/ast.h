@@ -6,8 +6,8 @@
  *
  * Everything is allocated in one arena and is freed with it.
  */
-#ifndef KENNEL_POLICY_TREE_H
-#define KENNEL_POLICY_TREE_H
+#ifndef KENNEL_POLICY_LANG_AST_H
+#define KENNEL_POLICY_LANG_AST_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /*
  * The canonical form of a policy's text (fmt.c).
  */
-#ifndef KENNEL_POLICY_FMT_H
-#define KENNEL_POLICY_FMT_H
+#ifndef KENNEL_POLICY_LANG_FMT_H
+#define KENNEL_POLICY_LANG_FMT_H
 
 #include "policy/lang/ast.h"
 

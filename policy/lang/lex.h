@@ -1,8 +1,8 @@
 /*
  * Shared by lex.c, keyword.c, expand.c and parse.c: how text becomes words.
  */
-#ifndef KENNEL_POLICY_TEXT_H
-#define KENNEL_POLICY_TEXT_H
+#ifndef KENNEL_POLICY_LANG_LEX_H
+#define KENNEL_POLICY_LANG_LEX_H
 
 #include "policy/lang/ast.h"
 

@@ -3,8 +3,8 @@
  * statements of a file), include.c, parse_grant.c (grants of a server) and
  * parse_condition.c.
  */
-#ifndef KENNEL_POLICY_PARSE_H
-#define KENNEL_POLICY_PARSE_H
+#ifndef KENNEL_POLICY_LANG_PARSE_H
+#define KENNEL_POLICY_LANG_PARSE_H
 
 #include "policy/lang/lex.h"
 

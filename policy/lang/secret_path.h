@@ -1,8 +1,8 @@
 /*
  * The name of a secret: scope/provider/purpose.
  */
-#ifndef KENNEL_POLICY_SECRETPATH_H
-#define KENNEL_POLICY_SECRETPATH_H
+#ifndef KENNEL_POLICY_LANG_SECRET_PATH_H
+#define KENNEL_POLICY_LANG_SECRET_PATH_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * The sources of a secret's value, by the word after `from`: four of kennel's
  * own, and presets, each of which calls a known password program.
  */
-#ifndef KENNEL_POLICY_SOURCE_H
-#define KENNEL_POLICY_SOURCE_H
+#ifndef KENNEL_POLICY_LANG_SECRET_SOURCE_H
+#define KENNEL_POLICY_LANG_SECRET_SOURCE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,8 +5,8 @@
  * ~/.config/kennel overrides it, and a project's in .kennel overrides both.  A
  * row replaces the whole row with the same name.
  */
-#ifndef KENNEL_POLICY_CATALOG_H
-#define KENNEL_POLICY_CATALOG_H
+#ifndef KENNEL_POLICY_MANIFESTS_CATALOG_H
+#define KENNEL_POLICY_MANIFESTS_CATALOG_H
 
 #include "policy/manifests/manifests.h"
 

@@ -9,8 +9,8 @@
  * state of a secret is computed from dates alone: asking a source would reveal
  * whether it has a value.
  */
-#ifndef KENNEL_POLICY_SECRETMETA_H
-#define KENNEL_POLICY_SECRETMETA_H
+#ifndef KENNEL_POLICY_MANIFESTS_MANIFESTS_H
+#define KENNEL_POLICY_MANIFESTS_MANIFESTS_H
 
 #include <stdbool.h>
 #include <stddef.h>

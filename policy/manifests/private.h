@@ -2,8 +2,8 @@
  * Shared by the manifests (read_manifests.c, merge.c) and the catalog, which
  * parse the same statements.
  */
-#ifndef KENNEL_POLICY_SECRETMETA_OWN_H
-#define KENNEL_POLICY_SECRETMETA_OWN_H
+#ifndef KENNEL_POLICY_MANIFESTS_PRIVATE_H
+#define KENNEL_POLICY_MANIFESTS_PRIVATE_H
 
 #include "policy/manifests/manifests.h"
 #include "policy/lang/lex.h"

@@ -2,8 +2,8 @@
  * The review page of one server (review.c), as text or as a self-contained HTML
  * file without scripts.
  */
-#ifndef KENNEL_POLICY_DOC_H
-#define KENNEL_POLICY_DOC_H
+#ifndef KENNEL_POLICY_PRINT_REVIEW_H
+#define KENNEL_POLICY_PRINT_REVIEW_H
 
 #include <stdio.h>
 

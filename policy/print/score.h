@@ -1,8 +1,8 @@
 /*
  * The risk of a compiled policy, item by item (score.c).
  */
-#ifndef KENNEL_POLICY_SCORE_H
-#define KENNEL_POLICY_SCORE_H
+#ifndef KENNEL_POLICY_PRINT_SCORE_H
+#define KENNEL_POLICY_PRINT_SCORE_H
 
 #include "policy/sealed/policy.h"
 

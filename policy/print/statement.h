@@ -2,8 +2,8 @@
  * Prints a row of a compiled policy as a line of the policy language
  * (statement.c).
  */
-#ifndef KENNEL_POLICY_SAY_H
-#define KENNEL_POLICY_SAY_H
+#ifndef KENNEL_POLICY_PRINT_STATEMENT_H
+#define KENNEL_POLICY_PRINT_STATEMENT_H
 
 #include <stdio.h>
 

@@ -6,8 +6,8 @@
  *
  * The checker, the loader, the matcher and the algebra share this one parser.
  */
-#ifndef KENNEL_POLICY_SLOT_H
-#define KENNEL_POLICY_SLOT_H
+#ifndef KENNEL_POLICY_SEALED_ARG_SLOT_H
+#define KENNEL_POLICY_SEALED_ARG_SLOT_H
 
 #include <stdbool.h>
 #include <stddef.h>

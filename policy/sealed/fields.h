@@ -2,8 +2,8 @@
  * The constraints of every field of every row of a sealed file, as one table.
  * The loader checks rows with it, and the sealer moves rows with it.
  */
-#ifndef KENNEL_POLICY_FIELDS_H
-#define KENNEL_POLICY_FIELDS_H
+#ifndef KENNEL_POLICY_SEALED_FIELDS_H
+#define KENNEL_POLICY_SEALED_FIELDS_H
 
 #include <stddef.h>
 

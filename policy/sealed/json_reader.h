@@ -1,8 +1,8 @@
 /*
  * Private to condition.c: JSON read in place (json_reader.c, number.c).
  */
-#ifndef KENNEL_POLICY_READER_H
-#define KENNEL_POLICY_READER_H
+#ifndef KENNEL_POLICY_SEALED_JSON_READER_H
+#define KENNEL_POLICY_SEALED_JSON_READER_H
 
 #include "policy/sealed/policy.h"
 

@@ -3,8 +3,8 @@
  * flags of this machine's libraries in its cache (ld.so(8); glibc's
  * sysdeps/generic/dl-cache.h).
  */
-#ifndef KENNEL_POLICY_LIBDIRS_H
-#define KENNEL_POLICY_LIBDIRS_H
+#ifndef KENNEL_POLICY_SEALED_LIB_DIRS_H
+#define KENNEL_POLICY_SEALED_LIB_DIRS_H
 
 #if defined(__x86_64__)
 #define LIB_TRIPLET     "x86_64-linux-gnu"

@@ -5,8 +5,8 @@
  * seccomp programs.  Each check runs on every file, whatever its contents, and
  * relies only on checks that ran before it.
  */
-#ifndef KENNEL_POLICY_LOAD_H
-#define KENNEL_POLICY_LOAD_H
+#ifndef KENNEL_POLICY_SEALED_LOAD_H
+#define KENNEL_POLICY_SEALED_LOAD_H
 
 #include "policy/sealed/fields.h"
 #include "policy/sealed/policy.h"

@@ -2,8 +2,8 @@
  * Private to the matcher: match.c (programs), match_mcp.c and match_net_paths.c (hosts,
  * paths).
  */
-#ifndef KENNEL_POLICY_MATCH_H
-#define KENNEL_POLICY_MATCH_H
+#ifndef KENNEL_POLICY_SEALED_MATCH_H
+#define KENNEL_POLICY_SEALED_MATCH_H
 
 #include "policy/sealed/policy.h"
 

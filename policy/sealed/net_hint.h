@@ -2,8 +2,8 @@
  * Suggests the policy line that would grant a refused connection: for the
  * leash, which reports it, and for readers of the log.
  */
-#ifndef KENNEL_POLICY_NET_HINT_H
-#define KENNEL_POLICY_NET_HINT_H
+#ifndef KENNEL_POLICY_SEALED_NET_HINT_H
+#define KENNEL_POLICY_SEALED_NET_HINT_H
 
 #include <stdbool.h>
 #include <stddef.h>

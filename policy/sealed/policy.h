@@ -10,8 +10,8 @@
  * A leash links only sealed/, and its shim links none of policy/: the process
  * that holds secrets contains no policy parser.
  */
-#ifndef KENNEL_POLICY_POLICY_H
-#define KENNEL_POLICY_POLICY_H
+#ifndef KENNEL_POLICY_SEALED_POLICY_H
+#define KENNEL_POLICY_SEALED_POLICY_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -15,8 +15,8 @@
  * gate_depths and exec_depths list the key lengths in use, so a lookup probes a
  * few clusters, however many rows there are.
  */
-#ifndef KENNEL_POLICY_INDEX_H
-#define KENNEL_POLICY_INDEX_H
+#ifndef KENNEL_POLICY_SEALED_ROW_INDEX_H
+#define KENNEL_POLICY_SEALED_ROW_INDEX_H
 
 #include "policy/sealed/policy.h"
 

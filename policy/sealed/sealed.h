@@ -14,8 +14,8 @@
  * A new row or field means a new SEALED_VERSION: a loader refuses unknown
  * versions.  fields.c defines the constraints of every field.
  */
-#ifndef KENNEL_POLICY_SEALED_H
-#define KENNEL_POLICY_SEALED_H
+#ifndef KENNEL_POLICY_SEALED_SEALED_H
+#define KENNEL_POLICY_SEALED_SEALED_H
 
 #include <stdint.h>
 

@@ -12,8 +12,8 @@
  *	trusted_keys.c		reads the keys of a directory that only root can write
  *	verb_sign.c		creates keys and signatures (tools)
  */
-#ifndef KENNEL_POLICY_SIGN_H
-#define KENNEL_POLICY_SIGN_H
+#ifndef KENNEL_POLICY_SEALED_SIGNATURE_H
+#define KENNEL_POLICY_SEALED_SIGNATURE_H
 
 #include "policy/sealed/policy.h"
 

@@ -2,8 +2,8 @@
  * Shared by parse_sources.c and sidecar.c: parsing a file of statements and
  * fields, one a line.
  */
-#ifndef KENNEL_POLICY_ROUTER_OWN_H
-#define KENNEL_POLICY_ROUTER_OWN_H
+#ifndef KENNEL_POLICY_SOURCES_PRIVATE_H
+#define KENNEL_POLICY_SOURCES_PRIVATE_H
 
 #include "policy/sources/sources.h"
 

@@ -5,8 +5,8 @@
  * `secret NAME from source PATH` uses it when a policy is compiled.  The result
  * is sealed, so that the server runs with what was compiled.
  */
-#ifndef KENNEL_POLICY_ROUTER_H
-#define KENNEL_POLICY_ROUTER_H
+#ifndef KENNEL_POLICY_SOURCES_SOURCES_H
+#define KENNEL_POLICY_SOURCES_SOURCES_H
 
 #include "policy/lang/lex.h"
 

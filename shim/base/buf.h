@@ -2,8 +2,8 @@
  * A growable byte buffer with a size limit.  The limit is set once, and every
  * size from outside is checked against it before use.
  */
-#ifndef KENNEL_BASE_BUF_H
-#define KENNEL_BASE_BUF_H
+#ifndef KENNEL_SHIM_BASE_BUF_H
+#define KENNEL_SHIM_BASE_BUF_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /*
  * Describes how a process ended.
  */
-#ifndef KENNEL_BASE_CAUSE_H
-#define KENNEL_BASE_CAUSE_H
+#ifndef KENNEL_SHIM_BASE_CAUSE_H
+#define KENNEL_SHIM_BASE_CAUSE_H
 
 #include <stddef.h>
 

@@ -10,8 +10,8 @@
  * and the Makefile collects the notes of a program's sources in
  * build/gen/NAME_syscalls.h (shim/base/collect.sh).
  */
-#ifndef KENNEL_BASE_CONFINE_H
-#define KENNEL_BASE_CONFINE_H
+#ifndef KENNEL_SHIM_BASE_CONFINE_H
+#define KENNEL_SHIM_BASE_CONFINE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * Starts a program that outlives its parent: not a child of this process,
  * without a terminal, with only the given descriptors and no environment.
  */
-#ifndef KENNEL_BASE_APART_H
-#define KENNEL_BASE_APART_H
+#ifndef KENNEL_SHIM_BASE_DETACH_H
+#define KENNEL_SHIM_BASE_DETACH_H
 
 #define APART_FIRST    3 /* the number of the first descriptor it gets */
 #define APART_GIVE_MAX 8

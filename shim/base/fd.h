@@ -1,8 +1,8 @@
 /*
  * Descriptors: unset is -1, all are close-on-exec, writes are complete.
  */
-#ifndef KENNEL_BASE_FD_H
-#define KENNEL_BASE_FD_H
+#ifndef KENNEL_SHIM_BASE_FD_H
+#define KENNEL_SHIM_BASE_FD_H
 
 #include <stdbool.h>
 #include <stddef.h>

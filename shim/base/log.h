@@ -3,8 +3,8 @@
  * message.  The audit log is for the user and is separate; the two share no
  * function.
  */
-#ifndef KENNEL_BASE_LOG_H
-#define KENNEL_BASE_LOG_H
+#ifndef KENNEL_SHIM_BASE_LOG_H
+#define KENNEL_SHIM_BASE_LOG_H
 
 #include <stddef.h>
 

@@ -5,8 +5,8 @@
  * poll instead of epoll: a relay changes its interest in a descriptor with
  * every message.  With poll that is a store instead of a system call.
  */
-#ifndef KENNEL_BASE_LOOP_H
-#define KENNEL_BASE_LOOP_H
+#ifndef KENNEL_SHIM_BASE_LOOP_H
+#define KENNEL_SHIM_BASE_LOOP_H
 
 #include <poll.h>
 #include <stdbool.h>

@@ -2,8 +2,8 @@
  * SHA-256 with the processor's instructions (sha256.c). If sha_fits() is false,
  * a caller uses libsodium's.
  */
-#ifndef KENNEL_SHIM_BASE_SHA_H
-#define KENNEL_SHIM_BASE_SHA_H
+#ifndef KENNEL_SHIM_BASE_SHA256_H
+#define KENNEL_SHIM_BASE_SHA256_H
 
 #include <stdbool.h>
 #include <stddef.h>

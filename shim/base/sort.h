@@ -2,8 +2,8 @@
  * Sorting for processes that a system call may kill: qsort of the C library
  * asks the kernel for the amount of memory.
  */
-#ifndef KENNEL_BASE_SORT_H
-#define KENNEL_BASE_SORT_H
+#ifndef KENNEL_SHIM_BASE_SORT_H
+#define KENNEL_SHIM_BASE_SORT_H
 
 #include <stddef.h>
 

@@ -4,8 +4,8 @@
  * 0-9A-Za-z, six digits.  GitHub and npm document it.  Used by the scrubber,
  * and when a value is stored.
  */
-#ifndef KENNEL_POLICY_SHAPE_SUM_H
-#define KENNEL_POLICY_SHAPE_SUM_H
+#ifndef KENNEL_SHIM_BASE_TOKEN_CHECKSUM_H
+#define KENNEL_SHIM_BASE_TOKEN_CHECKSUM_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * Encodes a code point as UTF-8, for all decoders of \u escapes.  Code that
  * checks UTF-8 has its own grammar, because each also refuses something else.
  */
-#ifndef KENNEL_BASE_UTF8_H
-#define KENNEL_BASE_UTF8_H
+#ifndef KENNEL_SHIM_BASE_UTF8_H
+#define KENNEL_SHIM_BASE_UTF8_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -7,8 +7,8 @@
  * Errors are sticky: after the first failure every further call does nothing,
  * and the closing wire_end() or wire_send() reports it.
  */
-#ifndef KENNEL_BASE_WIRE_H
-#define KENNEL_BASE_WIRE_H
+#ifndef KENNEL_SHIM_BASE_WIRE_H
+#define KENNEL_SHIM_BASE_WIRE_H
 
 #include <stddef.h>
 #include <stdint.h>

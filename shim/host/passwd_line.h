@@ -2,8 +2,8 @@
  * Lines of /etc/passwd and similar files: fields separated by colons
  * (passwd(5), subuid(5)).
  */
-#ifndef KENNEL_SHIM_BASE_COLON_H
-#define KENNEL_SHIM_BASE_COLON_H
+#ifndef KENNEL_SHIM_HOST_PASSWD_LINE_H
+#define KENNEL_SHIM_HOST_PASSWD_LINE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * Opens files by the rules of path_resolve.h: the object that was checked is
  * the one that is opened, by its descriptor and not again by its name.
  */
-#ifndef KENNEL_BASE_PATH_OPEN_H
-#define KENNEL_BASE_PATH_OPEN_H
+#ifndef KENNEL_SHIM_HOST_PATH_OPEN_H
+#define KENNEL_SHIM_HOST_PATH_OPEN_H
 
 #include <limits.h>
 #include <stddef.h>

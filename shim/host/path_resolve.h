@@ -6,8 +6,8 @@
  * and every directory on the way to it, and no group and no other user can write to
  * any of these.  Links of /proc lead out of any view and are never followed.
  */
-#ifndef KENNEL_BASE_PATH_RESOLVE_H
-#define KENNEL_BASE_PATH_RESOLVE_H
+#ifndef KENNEL_SHIM_HOST_PATH_RESOLVE_H
+#define KENNEL_SHIM_HOST_PATH_RESOLVE_H
 
 #include <limits.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
  *
  * For programs that start in "/": a relative path is relative to it.
  */
-#ifndef KENNEL_HOST_PROGRAM_PATHS_H
-#define KENNEL_HOST_PROGRAM_PATHS_H
+#ifndef KENNEL_SHIM_HOST_PROGRAM_PATHS_H
+#define KENNEL_SHIM_HOST_PROGRAM_PATHS_H
 
 #include <limits.h>
 

@@ -4,8 +4,8 @@
  * directly.  Two programs with root's privileges map them, for a process of the
  * user in its own user namespace (newuidmap(1), newgidmap(1)).
  */
-#ifndef KENNEL_BASE_SUBID_H
-#define KENNEL_BASE_SUBID_H
+#ifndef KENNEL_SHIM_HOST_SUBID_H
+#define KENNEL_SHIM_HOST_SUBID_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * them, and the helpers next to this binary. Every string is static; NULL if no home
  * directory is found.
  */
-#ifndef KENNEL_SUPERVISOR_CLI_PATHS_H
-#define KENNEL_SUPERVISOR_CLI_PATHS_H
+#ifndef KENNEL_SUPERVISOR_BASE_PATHS_H
+#define KENNEL_SUPERVISOR_BASE_PATHS_H
 
 #include <stdbool.h>
 #include <sys/types.h>

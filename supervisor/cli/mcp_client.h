@@ -2,8 +2,8 @@
  * A small MCP client: one server on two pipes, one request at a time. For verbs that
  * need a server's description of itself.
  */
-#ifndef KENNEL_SUPERVISOR_CLI_CLIENT_H
-#define KENNEL_SUPERVISOR_CLI_CLIENT_H
+#ifndef KENNEL_SUPERVISOR_CLI_MCP_CLIENT_H
+#define KENNEL_SUPERVISOR_CLI_MCP_CLIENT_H
 
 #include <sys/types.h>
 

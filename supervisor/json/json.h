@@ -6,8 +6,8 @@
  *	json_canonical.c	canonical form of a value, for comparison by bytes
  *	oversize_id.c		the id of a line that is too long to buffer
  */
-#ifndef KENNEL_SUPERVISOR_MCP_JSON_H
-#define KENNEL_SUPERVISOR_MCP_JSON_H
+#ifndef KENNEL_SUPERVISOR_JSON_JSON_H
+#define KENNEL_SUPERVISOR_JSON_JSON_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * Handles the requests of a leash: approvals for secrets before its server starts and
  * for programs while it runs, and reports of refused execs.
  */
-#ifndef KENNEL_SUPERVISOR_CONTROL_H
-#define KENNEL_SUPERVISOR_CONTROL_H
+#ifndef KENNEL_SUPERVISOR_LAUNCH_LEASH_APPROVALS_H
+#define KENNEL_SUPERVISOR_LAUNCH_LEASH_APPROVALS_H
 
 #include "leash/audit/writer.h"
 #include "policy/sealed/policy.h"

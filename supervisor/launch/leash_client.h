@@ -2,8 +2,8 @@
  * The supervisor's interface to one leash and its server (leash/leash.h defines the
  * protocol).
  */
-#ifndef KENNEL_SUPERVISOR_CHILD_H
-#define KENNEL_SUPERVISOR_CHILD_H
+#ifndef KENNEL_SUPERVISOR_LAUNCH_LEASH_CLIENT_H
+#define KENNEL_SUPERVISOR_LAUNCH_LEASH_CLIENT_H
 
 #include <stdbool.h>
 #include <stdint.h>

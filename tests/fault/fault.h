@@ -1,6 +1,6 @@
 /* Calls that fail on order (fault.c says how). */
-#ifndef KENNEL_TESTS_FAULT_H
-#define KENNEL_TESTS_FAULT_H
+#ifndef KENNEL_TESTS_FAULT_FAULT_H
+#define KENNEL_TESTS_FAULT_FAULT_H
 
 #include <stdbool.h>
 #include <stdint.h>

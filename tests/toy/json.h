@@ -2,8 +2,8 @@
  * Just enough JSON for a test server: find a member, decode a string, write
  * one.  No tree, no allocation; text that is not JSON finds nothing.
  */
-#ifndef KENNEL_TESTS_JSON_H
-#define KENNEL_TESTS_JSON_H
+#ifndef KENNEL_TESTS_TOY_JSON_H
+#define KENNEL_TESTS_TOY_JSON_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,8 +6,8 @@
  *	act.c	tools that do something: files, programs, signals, death
  *	json.c	a JSON reader of one page
  */
-#ifndef KENNEL_TESTS_TOY_H
-#define KENNEL_TESTS_TOY_H
+#ifndef KENNEL_TESTS_TOY_TOY_H
+#define KENNEL_TESTS_TOY_TOY_H
 
 #include "tests/toy/json.h"
 

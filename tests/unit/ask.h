@@ -1,8 +1,8 @@
 /*
  * The matcher's questions in one line each, with nothing said but the least.
  */
-#ifndef KENNEL_TESTS_ASK_H
-#define KENNEL_TESTS_ASK_H
+#ifndef KENNEL_TESTS_UNIT_ASK_H
+#define KENNEL_TESTS_UNIT_ASK_H
 
 #include "policy/sealed/policy.h"
 

@@ -1,6 +1,6 @@
 /* A parsed policy as text. */
-#ifndef TESTS_UNIT_AST_PRINT_H
-#define TESTS_UNIT_AST_PRINT_H
+#ifndef KENNEL_TESTS_UNIT_AST_PRINT_H
+#define KENNEL_TESTS_UNIT_AST_PRINT_H
 
 #include <stdio.h>
 

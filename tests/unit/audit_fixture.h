@@ -3,8 +3,8 @@
  * it, and the verifier's answer.  The test process adopts the recorders, so
  * that it can see and reap every one.
  */
-#ifndef KENNEL_TESTS_AUDIT_FIXTURE_H
-#define KENNEL_TESTS_AUDIT_FIXTURE_H
+#ifndef KENNEL_TESTS_UNIT_AUDIT_FIXTURE_H
+#define KENNEL_TESTS_UNIT_AUDIT_FIXTURE_H
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,8 +2,8 @@
  * What somebody does who can write the database: SQL without the guards, and,
  * with the keys that lie beside it, a new tree and new checkpoints.
  */
-#ifndef KENNEL_TESTS_AUDIT_FORGE_H
-#define KENNEL_TESTS_AUDIT_FORGE_H
+#ifndef KENNEL_TESTS_UNIT_AUDIT_FORGE_H
+#define KENNEL_TESTS_UNIT_AUDIT_FORGE_H
 
 #include "supervisor/audit/log/inside.h"
 #include "tests/unit/audit_fixture.h"

@@ -4,8 +4,8 @@
  * The program runs in a user and a pid namespace of its own, as an ordinary
  * uid, and only execve and execveat are filtered.
  */
-#ifndef KENNEL_TESTS_GATE_CELL_H
-#define KENNEL_TESTS_GATE_CELL_H
+#ifndef KENNEL_TESTS_UNIT_GATE_CELL_H
+#define KENNEL_TESTS_UNIT_GATE_CELL_H
 
 #include <stddef.h>
 

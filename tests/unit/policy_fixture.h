@@ -1,8 +1,8 @@
 /*
  * A small good policy, made row by row: what the policy tests start from.
  */
-#ifndef KENNEL_TESTS_POLICY_FIXTURE_H
-#define KENNEL_TESTS_POLICY_FIXTURE_H
+#ifndef KENNEL_TESTS_UNIT_POLICY_FIXTURE_H
+#define KENNEL_TESTS_UNIT_POLICY_FIXTURE_H
 
 #include <stddef.h>
 #include <string.h>

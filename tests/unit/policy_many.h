@@ -2,8 +2,8 @@
  * A policy with many rules of one server, for tests of the index and for the
  * bench.
  */
-#ifndef KENNEL_TESTS_POLICY_MANY_H
-#define KENNEL_TESTS_POLICY_MANY_H
+#ifndef KENNEL_TESTS_UNIT_POLICY_MANY_H
+#define KENNEL_TESTS_UNIT_POLICY_MANY_H
 
 #include <stdio.h>
 

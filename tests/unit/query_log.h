@@ -2,8 +2,8 @@
  * A synthetic log, written by the recorder as it ships: every kind of record
  * that a leash or a supervisor may send, those of later work too.
  */
-#ifndef KENNEL_TESTS_QUERY_LOG_H
-#define KENNEL_TESTS_QUERY_LOG_H
+#ifndef KENNEL_TESTS_UNIT_QUERY_LOG_H
+#define KENNEL_TESTS_UNIT_QUERY_LOG_H
 
 #include "tests/unit/audit_fixture.h"
 

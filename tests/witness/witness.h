@@ -14,8 +14,8 @@
  *	race.c		swapping what an exec was judged on
  *	hoard.c		what the kernel counts by user
  */
-#ifndef KENNEL_TESTS_WITNESS_H
-#define KENNEL_TESTS_WITNESS_H
+#ifndef KENNEL_TESTS_WITNESS_WITNESS_H
+#define KENNEL_TESTS_WITNESS_WITNESS_H
 
 #include <errno.h>
 #include <stddef.h>

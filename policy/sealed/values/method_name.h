@@ -1,8 +1,8 @@
 /*
  * Names of JSON-RPC methods as a peer may read them (method_name.c).
  */
-#ifndef KENNEL_POLICY_METHOD_H
-#define KENNEL_POLICY_METHOD_H
+#ifndef KENNEL_POLICY_SEALED_VALUES_METHOD_NAME_H
+#define KENNEL_POLICY_SEALED_VALUES_METHOD_NAME_H
 
 #include <stdbool.h>
 #include <stddef.h>

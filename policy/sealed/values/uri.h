@@ -1,8 +1,8 @@
 /*
  * URIs of resources as a server may read them (uri.c).
  */
-#ifndef KENNEL_POLICY_URI_H
-#define KENNEL_POLICY_URI_H
+#ifndef KENNEL_POLICY_SEALED_VALUES_URI_H
+#define KENNEL_POLICY_SEALED_VALUES_URI_H
 
 #include <stdbool.h>
 #include <stddef.h>

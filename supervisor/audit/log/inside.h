@@ -1,8 +1,8 @@
 /*
  * What the rooms of the audit directory share. No other directory includes it.
  */
-#ifndef KENNEL_SUPERVISOR_AUDIT_INSIDE_H
-#define KENNEL_SUPERVISOR_AUDIT_INSIDE_H
+#ifndef KENNEL_SUPERVISOR_AUDIT_LOG_INSIDE_H
+#define KENNEL_SUPERVISOR_AUDIT_LOG_INSIDE_H
 
 #include <dirent.h>
 #include <errno.h>

@@ -8,8 +8,8 @@
  *	kept_payloads.c	payload.db: the encrypted bytes, by digest
  *	payload_key.c	payload.key, and XChaCha20-Poly1305 with it
  */
-#ifndef KENNEL_SUPERVISOR_AUDIT_PAYLOAD_H
-#define KENNEL_SUPERVISOR_AUDIT_PAYLOAD_H
+#ifndef KENNEL_SUPERVISOR_AUDIT_LOG_KEPT_PAYLOADS_H
+#define KENNEL_SUPERVISOR_AUDIT_LOG_KEPT_PAYLOADS_H
 
 #include "supervisor/audit/log/inside.h"
 

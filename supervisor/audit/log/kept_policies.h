@@ -2,8 +2,8 @@
  * The policies that were in force, kept next to the log (docs/FORMAT.audit,
  * "Policies") by the digests that the records contain.
  */
-#ifndef KENNEL_SUPERVISOR_AUDIT_POLICIES_H
-#define KENNEL_SUPERVISOR_AUDIT_POLICIES_H
+#ifndef KENNEL_SUPERVISOR_AUDIT_LOG_KEPT_POLICIES_H
+#define KENNEL_SUPERVISOR_AUDIT_LOG_KEPT_POLICIES_H
 
 #include <stddef.h>
 #include <stdint.h>

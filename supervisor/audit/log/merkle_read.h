@@ -7,8 +7,8 @@
  *	witness.c	"kennel audit witness"
  *	prune.c		"kennel audit prune", "rotate"
  */
-#ifndef KENNEL_SUPERVISOR_AUDIT_LOGTREE_H
-#define KENNEL_SUPERVISOR_AUDIT_LOGTREE_H
+#ifndef KENNEL_SUPERVISOR_AUDIT_LOG_MERKLE_READ_H
+#define KENNEL_SUPERVISOR_AUDIT_LOG_MERKLE_READ_H
 
 #include "supervisor/audit/log/inside.h"
 

@@ -3,8 +3,8 @@
  * SQLite VFS (readonly_vfs.c), and the check of the write-ahead log before SQLite
  * reads it (wal_check.c).
  */
-#ifndef KENNEL_SUPERVISOR_AUDIT_READER_H
-#define KENNEL_SUPERVISOR_AUDIT_READER_H
+#ifndef KENNEL_SUPERVISOR_AUDIT_LOG_OPEN_LOG_H
+#define KENNEL_SUPERVISOR_AUDIT_LOG_OPEN_LOG_H
 
 #include <stdbool.h>
 #include <stddef.h>

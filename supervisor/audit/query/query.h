@@ -13,8 +13,8 @@
  *	verb_*.c	the verbs, by family
  *	query.c		the table of verbs
  */
-#ifndef KENNEL_SUPERVISOR_AUDIT_QUERY_H
-#define KENNEL_SUPERVISOR_AUDIT_QUERY_H
+#ifndef KENNEL_SUPERVISOR_AUDIT_QUERY_QUERY_H
+#define KENNEL_SUPERVISOR_AUDIT_QUERY_QUERY_H
 
 #include "supervisor/audit/log/inside.h"
 

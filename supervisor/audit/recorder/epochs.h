@@ -2,8 +2,8 @@
  * What the files of the ledger share: epochs.c, which maintains it, and recover.c,
  * which creates it or resumes it after a crash.
  */
-#ifndef KENNEL_SUPERVISOR_AUDIT_LEDGER_H
-#define KENNEL_SUPERVISOR_AUDIT_LEDGER_H
+#ifndef KENNEL_SUPERVISOR_AUDIT_RECORDER_EPOCHS_H
+#define KENNEL_SUPERVISOR_AUDIT_RECORDER_EPOCHS_H
 
 #include "supervisor/audit/log/inside.h"
 

@@ -2,8 +2,8 @@
  * What the files of the recorder's loop share: main.c, which reads and writes, and
  * peers.c, which accepts writers and ends an unused recorder.
  */
-#ifndef KENNEL_SUPERVISOR_AUDIT_RECORDER_H
-#define KENNEL_SUPERVISOR_AUDIT_RECORDER_H
+#ifndef KENNEL_SUPERVISOR_AUDIT_RECORDER_PRIVATE_H
+#define KENNEL_SUPERVISOR_AUDIT_RECORDER_PRIVATE_H
 
 #include "shim/base/loop.h"
 #include "supervisor/audit/log/inside.h"

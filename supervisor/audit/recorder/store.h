@@ -2,8 +2,8 @@
  * What the files of the recorder's database share: store.c, which writes one file,
  * and carry.c, which begins the next one.
  */
-#ifndef KENNEL_SUPERVISOR_AUDIT_TABLES_H
-#define KENNEL_SUPERVISOR_AUDIT_TABLES_H
+#ifndef KENNEL_SUPERVISOR_AUDIT_RECORDER_STORE_H
+#define KENNEL_SUPERVISOR_AUDIT_RECORDER_STORE_H
 
 #include <sqlite3.h>
 

@@ -1,8 +1,8 @@
 /*
  * Export formats: records in formats of other systems, one line each.
  */
-#ifndef KENNEL_SUPERVISOR_AUDIT_EXPORT_H
-#define KENNEL_SUPERVISOR_AUDIT_EXPORT_H
+#ifndef KENNEL_SUPERVISOR_AUDIT_REPORT_EXPORT_H
+#define KENNEL_SUPERVISOR_AUDIT_REPORT_EXPORT_H
 
 #include "supervisor/audit/query/query.h"
 

@@ -5,8 +5,8 @@
  *	chart_data.c	counts for the charts
  *	charts.c	the charts
  */
-#ifndef KENNEL_SUPERVISOR_AUDIT_PAGE_H
-#define KENNEL_SUPERVISOR_AUDIT_PAGE_H
+#ifndef KENNEL_SUPERVISOR_AUDIT_REPORT_REPORT_H
+#define KENNEL_SUPERVISOR_AUDIT_REPORT_REPORT_H
 
 #include "supervisor/audit/query/query.h"
 

@@ -1,8 +1,8 @@
 /*
  * Shared by kennel-ship and the verb that starts it (`kennel audit ship`).
  */
-#ifndef KENNEL_SUPERVISOR_AUDIT_SHIP_H
-#define KENNEL_SUPERVISOR_AUDIT_SHIP_H
+#ifndef KENNEL_SUPERVISOR_AUDIT_SHIP_SHIP_H
+#define KENNEL_SUPERVISOR_AUDIT_SHIP_SHIP_H
 
 #include "supervisor/audit/report/export.h"
 

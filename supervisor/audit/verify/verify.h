@@ -16,8 +16,8 @@
  * first thread puts their findings in order, so that the first bad record is
  * reported.
  */
-#ifndef KENNEL_SUPERVISOR_AUDIT_JUDGE_H
-#define KENNEL_SUPERVISOR_AUDIT_JUDGE_H
+#ifndef KENNEL_SUPERVISOR_AUDIT_VERIFY_VERIFY_H
+#define KENNEL_SUPERVISOR_AUDIT_VERIFY_VERIFY_H
 
 #include "supervisor/audit/log/inside.h"
 
