@@ -386,7 +386,7 @@ READER = \
 
 # What speaks to the agent.  No vault object may ever stand here.
 KENNEL = \
-	$(READER) $(APPROVE) $(MCP) $(CHAIN) $(TREE) $(QUERY) $(SECRETMETA) \
+	$(READER) $(APPROVE) $(MCP) $(MERKLE) $(TREE) $(QUERY) $(SECRETMETA) \
 	$(POLICY_READ) $(POLICY_MAKE) $(BASE) \
 	leash/audit/event.o \
 	leash/audit/writer.o \
@@ -395,6 +395,7 @@ KENNEL = \
 	shim/host/subid.o \
 	supervisor/audit/connect.o \
 	supervisor/audit/log/schema.o \
+	supervisor/audit/log/segment.o \
 	supervisor/audit/log/sqlite_noload.o \
 	supervisor/base/paths.o \
 	supervisor/cli/approve.o \
@@ -439,7 +440,7 @@ TREE = \
 	supervisor/audit/report/witness.o
 
 # The tree, its hashes, its keys and its signatures.
-CHAIN = \
+MERKLE = \
 	shim/base/sha256.o \
 	supervisor/audit/log/base64.o \
 	supervisor/audit/log/merkle.o \
@@ -450,12 +451,13 @@ CHAIN = \
 	supervisor/audit/log/signed_note.o
 
 RECORDER = \
-	$(CHAIN) $(BASE) \
+	$(MERKLE) $(BASE) \
 	leash/audit/event.o \
 	leash/audit/writer.o \
 	supervisor/audit/log/key_store.o \
 	supervisor/audit/log/record_write.o \
 	supervisor/audit/log/schema.o \
+	supervisor/audit/log/segment.o \
 	supervisor/audit/log/sqlite_noload.o \
 	supervisor/audit/recorder/carry.o \
 	supervisor/audit/recorder/config.o \
@@ -471,10 +473,11 @@ RECORDER = \
 	supervisor/audit/recorder/wal_vfs.o
 
 VERIFY = \
-	$(READER) $(CHAIN) $(BASE) \
+	$(READER) $(MERKLE) $(BASE) \
 	leash/audit/event.o \
 	leash/audit/writer.o \
 	supervisor/audit/log/schema.o \
+	supervisor/audit/log/segment.o \
 	supervisor/audit/log/sqlite_noload.o \
 	supervisor/audit/verify/anchors.o \
 	supervisor/audit/verify/check_carry.o \
@@ -490,11 +493,12 @@ VERIFY = \
 
 # Records to a collector: one socket, opened before it is confined.
 SHIP = \
-	$(READER) $(CHAIN) $(BASE) \
+	$(READER) $(MERKLE) $(BASE) \
 	leash/audit/event.o \
 	leash/audit/writer.o \
 	supervisor/audit/log/merkle_read.o \
 	supervisor/audit/log/schema.o \
+	supervisor/audit/log/segment.o \
 	supervisor/audit/log/sqlite_noload.o \
 	supervisor/audit/query/describe.o \
 	supervisor/audit/query/escape.o \
@@ -705,7 +709,7 @@ UNIT_queue = \
 UNIT_malformed	= $(UNIT_frame)
 UNIT_byte_exact	= $(UNIT_frame)
 UNIT_session_errors	= tests/fuzz/fuzz_session.o $(UNIT_frame)
-UNIT_merkle	= $(CHAIN)
+UNIT_merkle	= $(MERKLE)
 UNIT_audit_writer = \
 	$(BASE) \
 	leash/audit/event.o \
@@ -717,38 +721,41 @@ UNIT_recorder = \
 	shim/base/detach.o \
 	supervisor/audit/connect.o
 UNIT_log_tamper = \
-	$(CHAIN) $(BASE) \
+	$(MERKLE) $(BASE) \
 	leash/audit/event.o \
 	leash/audit/writer.o \
 	shim/base/detach.o \
 	supervisor/audit/connect.o \
-	supervisor/audit/log/schema.o
+	supervisor/audit/log/schema.o \
+	supervisor/audit/log/segment.o
 # Long, and needs build/fault: not one of UNITS (audit-kill).
 UNIT_recorder_steps	= $(UNIT_log_tamper)
 UNIT_log_files	= $(UNIT_log_tamper)
 UNIT_verify = \
-	$(READER) $(QUERY) $(TREE) $(CHAIN) $(PATHS) $(BASE) \
+	$(READER) $(QUERY) $(TREE) $(MERKLE) $(PATHS) $(BASE) \
 	leash/audit/event.o \
 	leash/audit/writer.o \
 	shim/base/detach.o \
 	supervisor/audit/connect.o \
 	supervisor/audit/log/record_write.o \
 	supervisor/audit/log/schema.o \
+	supervisor/audit/log/segment.o \
 	supervisor/base/paths.o
 UNIT_kept_payloads = \
-	$(CHAIN) $(BASE) \
+	$(MERKLE) $(BASE) \
 	supervisor/audit/log/kept_payloads.o \
 	supervisor/audit/log/payload_key.o
-UNIT_kept_policies	= supervisor/audit/log/kept_policies.o $(CHAIN) $(BASE)
+UNIT_kept_policies	= supervisor/audit/log/kept_policies.o $(MERKLE) $(BASE)
 
 UNIT_witness	= $(UNIT_verify)
 UNIT_query = \
-	$(READER) $(QUERY) $(TREE) $(CHAIN) $(PATHS) $(BASE) \
+	$(READER) $(QUERY) $(TREE) $(MERKLE) $(PATHS) $(BASE) \
 	leash/audit/event.o \
 	leash/audit/writer.o \
 	shim/base/detach.o \
 	supervisor/audit/connect.o \
 	supervisor/audit/log/schema.o \
+	supervisor/audit/log/segment.o \
 	supervisor/base/paths.o
 
 UNIT_nomem = \
@@ -1079,7 +1086,8 @@ $B/tests/scrub: $(call obj,tests/bench/scrub.o $(SCRUB))
 	$(call link,-pie,$(call PKG_LIBS,libsodium $(if $(HAVE_HS),libhs)))
 # A writer for the log: for the bench, and for what is long.
 $B/tests/audit: $(call obj,tests/bench/audit.o supervisor/audit/connect.o shim/base/detach.o \
-    supervisor/audit/log/merkle_read.o supervisor/audit/log/schema.o $(READER) $(CHAIN) leash/audit/writer.o leash/audit/event.o $(BASE))
+    supervisor/audit/log/merkle_read.o supervisor/audit/log/schema.o \
+    supervisor/audit/log/segment.o $(READER) $(MERKLE) leash/audit/writer.o leash/audit/event.o $(BASE))
 	$(call link,-pie,$(call PKG_LIBS,sqlite3 libsodium))
 
 # ---- faults -------------------------------------------------------------------
@@ -1193,11 +1201,12 @@ FUZZ_wire = \
 FUZZ_FLAGS_wire	= $(shell pkg-config --cflags libnl-3.0)
 FUZZ_copy_args	= leash/exec/copy_args.o
 FUZZ_query = \
-	$(READER) $(CHAIN) $(PATHS) $(BASE) \
+	$(READER) $(MERKLE) $(PATHS) $(BASE) \
 	leash/audit/event.o \
 	leash/audit/writer.o \
 	supervisor/audit/log/merkle_read.o \
 	supervisor/audit/log/schema.o \
+	supervisor/audit/log/segment.o \
 	supervisor/audit/query/describe.o \
 	supervisor/audit/query/escape.o \
 	supervisor/audit/query/log_view.o \
@@ -1210,7 +1219,7 @@ FUZZ_query = \
 	supervisor/audit/ship/syslog_line.o \
 	supervisor/base/paths.o
 FUZZ_record_read	= supervisor/audit/log/record_read.o
-FUZZ_signed_note	= $(CHAIN) $(BASE)
+FUZZ_signed_note	= $(MERKLE) $(BASE)
 FUZZ_subid = \
 	$(BASE_SMALL) \
 	shim/base/slurp.o \

@@ -38,7 +38,7 @@ static const struct verb {
 	"check|fmt|compile|show|explain|test|diff|query|score|doc FILE...; check --all",
 	true},
     {"server", server_main, 2, "log NAME, pin NAME"},
-    {"audit", audit_family_main, 2,
+    {"audit", audit_main, 2,
 	"VERB: query the log; \"kennel audit help\" lists the verbs"},
     {"approve", approve_main, 2, "list|watch|allow|deny: pending approvals"},
     {"secret", secret_main, 2,

@@ -37,11 +37,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "supervisor/audit/audit.h"
-#include "supervisor/audit/log/inside.h"
 #include "shim/base/detach.h"
 #include "shim/base/fd.h"
 #include "shim/base/loop.h"
+#include "supervisor/audit/audit.h"
+#include "supervisor/audit/recorder/startup.h"
 
 #define RETRY_NS 2000000 /* between two checks of a recorder that starts or ends */
 #define BACKLOG  128

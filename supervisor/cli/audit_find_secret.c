@@ -13,8 +13,10 @@
 
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
-#include "supervisor/cli/cli.h"
+#include "supervisor/audit/audit.h"
+#include "supervisor/audit/query/query.h"
 #include "supervisor/base/paths.h"
+#include "supervisor/cli/cli.h"
 
 #define TRACE_DIGITS 32 /* output of kennel-secret, without its newline */
 #define ARGS_MAX     64
@@ -103,5 +105,5 @@ find_secret_main(int argc, char **argv)
 	if (status != 0)
 		return status;
 	word[n++] = trace;
-	return audit_main(n, word);
+	return query_main(n, word);
 }

@@ -28,7 +28,7 @@ int exec_main(int argc, char **argv);
 int server_main(int argc, char **argv);
 int doctor_main(int argc, char **argv);
 /* audit.c: all of "kennel audit" */
-int audit_family_main(int argc, char **argv);
+int audit_main(int argc, char **argv);
 int unused_main(int argc, char **argv);
 int init_main(int argc, char **argv);
 int approve_main(int argc, char **argv);

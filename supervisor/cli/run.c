@@ -305,7 +305,7 @@ make_payloads(struct run *u)
 static int
 keep_payload(void *arg, const void *bytes, size_t len)
 {
-	uint8_t digest[CHAIN_HASH_LEN];
+	uint8_t digest[MERKLE_HASH_LEN];
 	struct timespec now;
 	struct run *u = arg;
 

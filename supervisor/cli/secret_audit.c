@@ -14,8 +14,9 @@
 #include "policy/lang/secret_path.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
-#include "supervisor/cli/cli.h"
+#include "supervisor/audit/audit.h"
 #include "supervisor/base/paths.h"
+#include "supervisor/cli/cli.h"
 #include "supervisor/cli/secret.h"
 
 #define RECORDER_WAIT_MS 5000

@@ -2,11 +2,11 @@
  * SHA-256 of params and results, with the log's implementation (shim/base/sha256.c):
  * half a millisecond per megabyte if the processor has SHA instructions.
  */
-#include "supervisor/audit/audit.h"
+#include "supervisor/audit/log/merkle.h"
 #include "supervisor/mcp/mcp.h"
 
 void
-mcp_digest(const uint8_t *bytes, size_t len, uint8_t ret[CHAIN_HASH_LEN])
+mcp_digest(const uint8_t *bytes, size_t len, uint8_t ret[MERKLE_HASH_LEN])
 {
-	chain_digest(bytes, len, ret);
+	merkle_digest(bytes, len, ret);
 }

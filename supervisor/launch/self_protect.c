@@ -15,11 +15,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "policy/sources/sources.h"
-#include "policy/manifests/manifests.h"
 #include "policy/check/trusted.h"
-#include "supervisor/cli/cli.h"
+#include "policy/manifests/manifests.h"
+#include "policy/sources/sources.h"
+#include "supervisor/audit/audit.h"
 #include "supervisor/base/paths.h"
+#include "supervisor/cli/cli.h"
 
 #define READ_TOO (RIGHT_READ | RIGHT_WRITE)
 

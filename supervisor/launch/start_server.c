@@ -18,8 +18,9 @@
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "supervisor/approve/approve.h"
-#include "supervisor/cli/cli.h"
+#include "supervisor/audit/audit.h"
 #include "supervisor/base/paths.h"
+#include "supervisor/cli/cli.h"
 
 #include "kennel_syscalls.h"
 

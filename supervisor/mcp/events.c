@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "shim/base/log.h"
-#include "supervisor/audit/audit.h"
+#include "supervisor/audit/log/merkle.h"
 #include "supervisor/hub/hub.h"
 
 #define SHOWN_MAX       256  /* bytes of an untrusted name in an event */
@@ -20,7 +20,7 @@
 static void
 put_digest(struct session *s, enum event_key key, const uint8_t *at, size_t len)
 {
-	uint8_t hash[CHAIN_HASH_LEN];
+	uint8_t hash[MERKLE_HASH_LEN];
 
 	mcp_digest(at, len, hash);
 	event_digest(&s->event, key, hash);

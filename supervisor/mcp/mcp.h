@@ -550,7 +550,7 @@ int filter_greeting(struct session *, const struct json_message *);
 int filter_server_info(struct session *, const struct json_message *);
 int filter_meta(struct session *, struct json meta);
 
-/* digest.c: SHA-256, CHAIN_HASH_LEN bytes */
+/* digest.c: SHA-256, MERKLE_HASH_LEN bytes */
 void mcp_digest(const uint8_t *, size_t, uint8_t ret[32]);
 
 /* events.c */

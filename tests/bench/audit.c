@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "leash/audit/writer.h"
+#include "supervisor/audit/audit.h"
 #include "supervisor/audit/log/merkle_read.h"
 
 #define WAIT_MS 60000
@@ -192,7 +193,7 @@ prove(char **argv)
 {
 	size_t n = strtoull(argv[3], NULL, 10);
 	struct logtree *t = NULL;
-	static struct path path;
+	static struct merkle_path path;
 	uint64_t at = 12345;
 	struct hashes h;
 	double from;
@@ -206,7 +207,7 @@ prove(char **argv)
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		at = at * 6364136223846793005u + 1442695040888963407u;
 		t->cached = false;
-		r = path_inclusion(&h, (at >> 11) % t->size, t->size, &path);
+		r = merkle_path_inclusion(&h, (at >> 11) % t->size, t->size, &path);
 	}
 	if (r < 0)
 		fail("unable to prove", r);
@@ -219,7 +220,7 @@ static int
 sha(char **argv)
 {
 	size_t piece = strtoull(argv[3], NULL, 10), total = strtoull(argv[2], NULL, 10);
-	uint8_t hash[CHAIN_HASH_LEN], *bytes = malloc(1u << 24);
+	uint8_t hash[MERKLE_HASH_LEN], *bytes = malloc(1u << 24);
 	size_t at = 0;
 	double from, theirs, ours;
 
@@ -233,7 +234,7 @@ sha(char **argv)
 			if (round == 0)
 				(void)crypto_hash_sha256(hash, bytes + at, piece);
 			else
-				chain_leaf(bytes + at, piece, hash);
+				merkle_leaf(bytes + at, piece, hash);
 		}
 		*(round == 0 ? &theirs : &ours) = (spent() - from) / 1e6;
 	}

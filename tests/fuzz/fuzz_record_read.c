@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/audit/log/inside.h"
+#include "shim/base/wire.h"
+#include "supervisor/audit/log/record.h"
 #include "tests/fuzz/fuzz.h"
 
 static void

@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/audit/log/inside.h"
+#include "shim/base/wire.h"
+#include "supervisor/audit/log/merkle.h"
+#include "supervisor/audit/log/merkle_proof.h"
+#include "supervisor/audit/log/signed_note.h"
 #include "tests/fuzz/fuzz.h"
 
 static void
@@ -39,11 +42,11 @@ proof(const uint8_t *data, size_t len)
 	static struct proof p;
 	static struct note n;
 	struct checkpoint cp;
-	uint8_t leaf[CHAIN_HASH_LEN];
+	uint8_t leaf[MERKLE_HASH_LEN];
 
 	if (proof_parse(data, len, &p, &n, &cp) < 0)
 		return;
-	chain_leaf(p.leaf, p.has_leaf ? p.leaf_len : 0, leaf);
+	merkle_leaf(p.leaf, p.has_leaf ? p.leaf_len : 0, leaf);
 	(void)proof_included(&p, leaf, &cp);
 	leaf[0] ^= 1;
 	if (proof_included(&p, leaf, &cp) && p.path.n > 0 && cp.size > 1)
@@ -55,11 +58,11 @@ request(const uint8_t *data, size_t len)
 {
 	static struct note n;
 	struct checkpoint cp;
-	struct path path;
+	struct merkle_path path;
 	uint64_t old;
 
 	if (witness_parse(data, len, &old, &path, &n, &cp) == 0)
-		(void)path_consistent(&path, old, cp.root, cp.size, cp.root);
+		(void)merkle_path_consistent(&path, old, cp.root, cp.size, cp.root);
 }
 
 static void

@@ -5,7 +5,15 @@
 #ifndef KENNEL_TESTS_UNIT_AUDIT_FORGE_H
 #define KENNEL_TESTS_UNIT_AUDIT_FORGE_H
 
-#include "supervisor/audit/log/inside.h"
+#include <stdio.h>
+#include <string.h>
+
+#include "supervisor/audit/log/merkle.h"
+#include "supervisor/audit/log/merkle.h"
+#include "supervisor/audit/log/schema.h"
+#include "supervisor/audit/log/sign_key.h"
+#include "supervisor/audit/log/signed_note.h"
+#include "supervisor/audit/recorder/startup.h"
 #include "tests/unit/audit_fixture.h"
 
 enum forge {
@@ -87,18 +95,18 @@ struct forger {
 	struct key *origin, *epoch; /* NULL: not used */
 	int64_t only;               /* checkpoints of this epoch; -1: all */
 	char name[NOTE_NAME_MAX];
-	struct tree tree;
+	struct merkle_tiles tree;
 };
 
 static inline int
-forge_tile(void *arg, unsigned int level, uint64_t n, const uint8_t root[CHAIN_HASH_LEN],
+forge_tile(void *arg, unsigned int level, uint64_t n, const uint8_t root[MERKLE_HASH_LEN],
     const uint8_t tile[TILE_LEN])
 {
 	struct forger *f = arg;
 
 	(void)sqlite3_bind_int(f->tile, 1, (int)level);
 	(void)sqlite3_bind_int64(f->tile, 2, (sqlite3_int64)n);
-	(void)sqlite3_bind_blob(f->tile, 3, root, CHAIN_HASH_LEN, SQLITE_TRANSIENT);
+	(void)sqlite3_bind_blob(f->tile, 3, root, MERKLE_HASH_LEN, SQLITE_TRANSIENT);
 	(void)sqlite3_bind_blob(f->tile, 4, tile, (int)TILE_LEN, SQLITE_TRANSIENT);
 	assert_int_equal(sqlite3_step(f->tile), SQLITE_DONE);
 	(void)sqlite3_reset(f->tile);
@@ -129,7 +137,7 @@ forge_cp(struct forger *f)
 			return;
 		}
 		(void)snprintf(cp.origin, sizeof(cp.origin), "%s", f->name);
-		chain_root(&f->tree.chain, cp.root);
+		merkle_root(&f->tree.chain, cp.root);
 		text_len = len = checkpoint_put(&cp, note, sizeof(note));
 		if (f->origin == NULL) {
 			(void)snprintf(note + len, sizeof(note) - len, "%s",
@@ -207,11 +215,11 @@ forge_only(const char *path, enum forge how, const char *log, int slot, int64_t 
 	    sqlite3_prepare_v2(f.db, "SELECT body FROM rec ORDER BY idx", -1, &rec, NULL),
 	    SQLITE_OK);
 	while (sqlite3_step(rec) == SQLITE_ROW) {
-		uint8_t leaf[CHAIN_HASH_LEN];
+		uint8_t leaf[MERKLE_HASH_LEN];
 
-		chain_leaf(sqlite3_column_blob(rec, 0),
+		merkle_leaf(sqlite3_column_blob(rec, 0),
 		    (size_t)sqlite3_column_bytes(rec, 0), leaf);
-		(void)tree_append(&f.tree, leaf, forge_tile, &f);
+		(void)tiles_append(&f.tree, leaf, forge_tile, &f);
 		forge_cp(&f);
 	}
 	(void)sqlite3_finalize(rec);

@@ -72,7 +72,7 @@ test_round(void **state)
 		size_t len;
 	} row[] = {{"", 0}, {"{}", 2}, {MARK, sizeof(MARK) - 1}, {big, sizeof(big)}};
 	struct payloads *p = NULL;
-	uint8_t digest[CHAIN_HASH_LEN];
+	uint8_t digest[MERKLE_HASH_LEN];
 	size_t len;
 	void *got;
 
@@ -111,7 +111,7 @@ static void
 test_altered(void **state)
 {
 	struct payloads *p = NULL;
-	uint8_t a[CHAIN_HASH_LEN], b[CHAIN_HASH_LEN];
+	uint8_t a[MERKLE_HASH_LEN], b[MERKLE_HASH_LEN];
 	size_t len;
 	void *got;
 
@@ -141,7 +141,7 @@ static void
 test_key(void **state)
 {
 	struct payloads *p = NULL;
-	uint8_t a[CHAIN_HASH_LEN];
+	uint8_t a[MERKLE_HASH_LEN];
 	char path[200];
 	struct stat st;
 	size_t len;
@@ -174,7 +174,7 @@ static void
 test_prune(void **state)
 {
 	struct payloads *p = NULL;
-	uint8_t a[CHAIN_HASH_LEN], b[CHAIN_HASH_LEN];
+	uint8_t a[MERKLE_HASH_LEN], b[MERKLE_HASH_LEN];
 	uint64_t n = 0;
 	size_t len;
 	void *got;

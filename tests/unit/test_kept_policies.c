@@ -23,7 +23,7 @@
 
 static const char text[] = "server t {\n    run /bin/true\n}\n";
 static char folder[64], kept[80];
-static uint8_t digest[CHAIN_HASH_LEN];
+static uint8_t digest[MERKLE_HASH_LEN];
 
 static int
 make_folder(void **state)
@@ -32,7 +32,7 @@ make_folder(void **state)
 	(void)strcpy(folder, "/tmp/kennel-policies-XXXXXX");
 	assert_non_null(mkdtemp(folder));
 	(void)snprintf(kept, sizeof(kept), "%s/policies", folder);
-	chain_digest(text, strlen(text), digest);
+	merkle_digest(text, strlen(text), digest);
 	return 0;
 }
 

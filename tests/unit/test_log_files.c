@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "supervisor/audit/log/open_log.h"
 #include "tests/unit/audit_forge.h"
 
 #define RECORDS    120

@@ -10,40 +10,40 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "supervisor/audit/audit.h"
+#include "supervisor/audit/log/merkle.h"
 
 #define SIZE_MAX_TRIED 300
 
-static uint8_t leaves[SIZE_MAX_TRIED][CHAIN_HASH_LEN];
+static uint8_t leaves[SIZE_MAX_TRIED][MERKLE_HASH_LEN];
 
 /* MTH(D[n]), word for word: k is the largest power of two smaller than n. */
 static void
-naive(size_t from, size_t n, uint8_t ret[CHAIN_HASH_LEN])
+naive(size_t from, size_t n, uint8_t ret[MERKLE_HASH_LEN])
 {
-	uint8_t input[1 + 2 * CHAIN_HASH_LEN] = {0x01};
+	uint8_t input[1 + 2 * MERKLE_HASH_LEN] = {0x01};
 	size_t k = 1;
 
 	if (n == 0) {
-		chain_digest("", 0, ret);
+		merkle_digest("", 0, ret);
 		return;
 	}
 	if (n == 1) {
-		memcpy(ret, leaves[from], CHAIN_HASH_LEN);
+		memcpy(ret, leaves[from], MERKLE_HASH_LEN);
 		return;
 	}
 	while (k * 2 < n)
 		k *= 2;
 	naive(from, k, input + 1);
-	naive(from + k, n - k, input + 1 + CHAIN_HASH_LEN);
-	chain_digest(input, sizeof(input), ret);
+	naive(from + k, n - k, input + 1 + MERKLE_HASH_LEN);
+	merkle_digest(input, sizeof(input), ret);
 }
 
 static const char *
-hex(const uint8_t hash[CHAIN_HASH_LEN])
+hex(const uint8_t hash[MERKLE_HASH_LEN])
 {
-	static char text[2 * CHAIN_HASH_LEN + 1];
+	static char text[2 * MERKLE_HASH_LEN + 1];
 
-	for (size_t i = 0; i < CHAIN_HASH_LEN; i++)
+	for (size_t i = 0; i < MERKLE_HASH_LEN; i++)
 		(void)snprintf(text + 2 * i, 3, "%02x", hash[i]);
 	return text;
 }
@@ -51,7 +51,7 @@ hex(const uint8_t hash[CHAIN_HASH_LEN])
 static void
 test_every_size(void **state)
 {
-	struct chain chain = {0};
+	struct merkle chain = {0};
 
 	(void)state;
 	for (size_t i = 0; i < SIZE_MAX_TRIED; i++) {
@@ -59,23 +59,23 @@ test_every_size(void **state)
 		int n = snprintf((char *)tagged + 1, sizeof(tagged) - 1, "record %zu", i);
 
 		/* the leaf hash too is computed a second way */
-		chain_digest(tagged, 1 + (size_t)n, leaves[i]);
+		merkle_digest(tagged, 1 + (size_t)n, leaves[i]);
 	}
 	for (size_t n = 0; n <= SIZE_MAX_TRIED; n++) {
-		uint8_t root[CHAIN_HASH_LEN], want[CHAIN_HASH_LEN];
-		uint8_t leaf[CHAIN_HASH_LEN];
+		uint8_t root[MERKLE_HASH_LEN], want[MERKLE_HASH_LEN];
+		uint8_t leaf[MERKLE_HASH_LEN];
 		char body[32];
 
 		assert_int_equal(chain.size, n);
-		chain_root(&chain, root);
+		merkle_root(&chain, root);
 		naive(0, n, want);
-		assert_memory_equal(root, want, CHAIN_HASH_LEN);
+		assert_memory_equal(root, want, MERKLE_HASH_LEN);
 		if (n == SIZE_MAX_TRIED)
 			break;
-		chain_leaf(
+		merkle_leaf(
 		    body, (size_t)snprintf(body, sizeof(body), "record %zu", n), leaf);
-		assert_memory_equal(leaf, leaves[n], CHAIN_HASH_LEN);
-		chain_append(&chain, leaf);
+		assert_memory_equal(leaf, leaves[n], MERKLE_HASH_LEN);
+		merkle_append(&chain, leaf);
 	}
 }
 
@@ -97,21 +97,21 @@ test_known(void **state)
 	    {"\x50\x51\x52\x53\x54\x55\x56\x57", 8},
 	    {"\x60\x61\x62\x63\x64\x65\x66\x67\x68\x69\x6a\x6b\x6c\x6d\x6e\x6f", 16},
 	};
-	struct chain chain = {0};
-	uint8_t hash[CHAIN_HASH_LEN];
+	struct merkle chain = {0};
+	uint8_t hash[MERKLE_HASH_LEN];
 
 	(void)state;
-	chain_root(&chain, hash);
+	merkle_root(&chain, hash);
 	assert_string_equal(hex(hash),
 	    "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-	chain_leaf("", 0, hash);
+	merkle_leaf("", 0, hash);
 	assert_string_equal(hex(hash),
 	    "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d");
 	for (size_t i = 0; i < sizeof(entry) / sizeof(entry[0]); i++) {
-		chain_leaf(entry[i].bytes, entry[i].len, hash);
-		chain_append(&chain, hash);
+		merkle_leaf(entry[i].bytes, entry[i].len, hash);
+		merkle_append(&chain, hash);
 	}
-	chain_root(&chain, hash);
+	merkle_root(&chain, hash);
 	assert_string_equal(hex(hash),
 	    "5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328");
 }
@@ -120,13 +120,13 @@ test_known(void **state)
 static void
 test_leaf_is_no_node(void **state)
 {
-	uint8_t both[2 * CHAIN_HASH_LEN] = {1, 2, 3}, leaf[CHAIN_HASH_LEN],
-			 node[CHAIN_HASH_LEN];
+	uint8_t both[2 * MERKLE_HASH_LEN] = {1, 2, 3}, leaf[MERKLE_HASH_LEN],
+			 node[MERKLE_HASH_LEN];
 
 	(void)state;
-	chain_leaf(both, sizeof(both), leaf);
-	chain_node(both, both + CHAIN_HASH_LEN, node);
-	assert_memory_not_equal(leaf, node, CHAIN_HASH_LEN);
+	merkle_leaf(both, sizeof(both), leaf);
+	merkle_node(both, both + MERKLE_HASH_LEN, node);
+	assert_memory_not_equal(leaf, node, MERKLE_HASH_LEN);
 }
 
 int

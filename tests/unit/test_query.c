@@ -13,8 +13,9 @@
 
 #include <ctype.h>
 
-#include "supervisor/audit/report/export.h"
 #include "supervisor/audit/log/merkle_read.h"
+#include "supervisor/audit/log/schema.h"
+#include "supervisor/audit/report/export.h"
 #include "tests/unit/child.h"
 #include "tests/unit/query_log.h"
 

@@ -2,7 +2,9 @@
  * A session against a scripted agent and a scripted server: what passes byte
  * for byte, what is cut, what is refused.
  */
-#include "supervisor/audit/audit.h"
+#include <stdio.h>
+
+#include "supervisor/audit/log/merkle.h"
 #include "tests/unit/mcp_expect.h"
 
 /* ---- transparency: every method, both ways ------------------------------- */
@@ -389,18 +391,18 @@ batches(void **state)
 static void
 digests(void **state)
 {
-	static uint8_t bytes[100000], ours[CHAIN_HASH_LEN], theirs[CHAIN_HASH_LEN];
+	static uint8_t bytes[100000], ours[MERKLE_HASH_LEN], theirs[MERKLE_HASH_LEN];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (uint8_t)(i * 31 + i / 253);
 	for (size_t len = 0; len < 300; len++) {
 		mcp_digest(bytes + len % 7, len, ours);
-		chain_digest(bytes + len % 7, len, theirs);
+		merkle_digest(bytes + len % 7, len, theirs);
 		assert_memory_equal(ours, theirs, sizeof(ours));
 	}
 	mcp_digest(bytes, sizeof(bytes), ours);
-	chain_digest(bytes, sizeof(bytes), theirs);
+	merkle_digest(bytes, sizeof(bytes), theirs);
 	assert_memory_equal(ours, theirs, sizeof(ours));
 }
 

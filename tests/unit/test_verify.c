@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "supervisor/audit/audit.h"
+#include "supervisor/audit/log/record.h"
 #include "tests/unit/audit_forge.h"
 #include "tests/unit/child.h"
 

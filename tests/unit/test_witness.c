@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "supervisor/audit/log/merkle_read.h"
+#include "supervisor/audit/report/verbs.h"
 #include "tests/unit/audit_forge.h"
 #include "tests/unit/child.h"
 

@@ -14,6 +14,7 @@
 
 #include "shim/base/fd.h"
 #include "supervisor/audit/log/kept_payloads.h"
+#include "supervisor/audit/log/record.h"
 
 #define DB_NAME "payload.db"
 #define BUSY_MS 5000
@@ -162,9 +163,9 @@ payloads_close(struct payloads *p)
 
 int
 payloads_put(struct payloads *p, uint64_t ts_ns, const void *plain, size_t len,
-    uint8_t ret_digest[CHAIN_HASH_LEN])
+    uint8_t ret_digest[MERKLE_HASH_LEN])
 {
-	uint8_t digest[CHAIN_HASH_LEN], *sealed;
+	uint8_t digest[MERKLE_HASH_LEN], *sealed;
 	sqlite3_stmt *s = NULL;
 	int r;
 
@@ -173,7 +174,7 @@ payloads_put(struct payloads *p, uint64_t ts_ns, const void *plain, size_t len,
 	sealed = malloc(len + PAYLOAD_ADDED);
 	if (sealed == NULL)
 		return -ENOMEM;
-	chain_digest(plain, len, digest);
+	merkle_digest(plain, len, digest);
 	r = payload_seal(p->key, digest, plain, len, sealed);
 	if (r == 0)
 		r = code_to_errno(sqlite3_prepare_v2(p->db,
@@ -196,10 +197,10 @@ payloads_put(struct payloads *p, uint64_t ts_ns, const void *plain, size_t len,
 
 /* Decrypts and checks that the plaintext has the requested digest. */
 static int
-unseal(struct payloads *p, const uint8_t digest[CHAIN_HASH_LEN], const uint8_t *sealed,
+unseal(struct payloads *p, const uint8_t digest[MERKLE_HASH_LEN], const uint8_t *sealed,
     size_t len, void **ret, size_t *ret_len)
 {
-	uint8_t is[CHAIN_HASH_LEN];
+	uint8_t is[MERKLE_HASH_LEN];
 	void *plain;
 	int r;
 
@@ -210,7 +211,7 @@ unseal(struct payloads *p, const uint8_t digest[CHAIN_HASH_LEN], const uint8_t *
 		return -ENOMEM;
 	r = payload_unseal(p->key, digest, sealed, len, plain);
 	if (r == 0) {
-		chain_digest(plain, len - PAYLOAD_ADDED, is);
+		merkle_digest(plain, len - PAYLOAD_ADDED, is);
 		r = memcmp(is, digest, sizeof(is)) == 0 ? 0 : -EBADMSG;
 	}
 	if (r < 0) {
@@ -223,8 +224,8 @@ unseal(struct payloads *p, const uint8_t digest[CHAIN_HASH_LEN], const uint8_t *
 }
 
 int
-payloads_get(
-    struct payloads *p, const uint8_t digest[CHAIN_HASH_LEN], void **ret, size_t *ret_len)
+payloads_get(struct payloads *p, const uint8_t digest[MERKLE_HASH_LEN], void **ret,
+    size_t *ret_len)
 {
 	sqlite3_stmt *s = NULL;
 	int code, r = -EBADMSG;
@@ -232,7 +233,7 @@ payloads_get(
 	if (sqlite3_prepare_v2(p->db,
 		"SELECT sealed FROM payload NOT INDEXED WHERE digest = ?1", -1, &s,
 		NULL) == SQLITE_OK) {
-		(void)sqlite3_bind_blob(s, 1, digest, CHAIN_HASH_LEN, SQLITE_STATIC);
+		(void)sqlite3_bind_blob(s, 1, digest, MERKLE_HASH_LEN, SQLITE_STATIC);
 		code = sqlite3_step(s);
 		if (code == SQLITE_DONE)
 			r = -ENOENT;

@@ -11,7 +11,9 @@
 #ifndef KENNEL_SUPERVISOR_AUDIT_LOG_KEPT_PAYLOADS_H
 #define KENNEL_SUPERVISOR_AUDIT_LOG_KEPT_PAYLOADS_H
 
-#include "supervisor/audit/log/inside.h"
+#include <stdbool.h>
+
+#include "supervisor/audit/log/merkle.h"
 
 #define PAYLOAD_MAX       (16u << 20) /* bytes of one: the longest message allowed */
 #define PAYLOAD_KEY_LEN   32
@@ -28,10 +30,10 @@ int payload_key_open(int log_dir, bool make, struct payload_key **ret);
 void payload_key_free(struct payload_key *); /* wipes it */
 /* Ciphertext is PAYLOAD_ADDED bytes longer than plaintext. The digest is the
  * associated data. */
-int payload_seal(const struct payload_key *, const uint8_t digest[CHAIN_HASH_LEN],
+int payload_seal(const struct payload_key *, const uint8_t digest[MERKLE_HASH_LEN],
     const void *plain, size_t len, uint8_t *ret);
 /* len: of the ciphertext. -EBADMSG: not encrypted with this key for this digest. */
-int payload_unseal(const struct payload_key *, const uint8_t digest[CHAIN_HASH_LEN],
+int payload_unseal(const struct payload_key *, const uint8_t digest[MERKLE_HASH_LEN],
     const uint8_t *sealed, size_t len, void *ret);
 
 /* ---- kept_payloads.c ----------------------------------------------------- */
@@ -44,15 +46,12 @@ void payloads_close(struct payloads *);
 /* Stores these bytes, once per digest. Stores the digest in ret_digest. -EMSGSIZE
  * above PAYLOAD_MAX. */
 int payloads_put(struct payloads *, uint64_t ts_ns, const void *, size_t,
-    uint8_t ret_digest[CHAIN_HASH_LEN]);
+    uint8_t ret_digest[MERKLE_HASH_LEN]);
 /* Returns the bytes with this digest, checked; the caller frees them. -ENOENT: never
  * kept, or removed; -EBADMSG: the stored bytes do not match. */
-int payloads_get(
-    struct payloads *, const uint8_t digest[CHAIN_HASH_LEN], void **ret, size_t *ret_len);
+int payloads_get(struct payloads *, const uint8_t digest[MERKLE_HASH_LEN], void **ret,
+    size_t *ret_len);
 /* Removes payloads kept before this time, and shrinks the file. */
 int payloads_prune(struct payloads *, uint64_t before_ns, uint64_t *ret_n);
-
-int payload_main(int argc, char **argv);
-int prune_payloads_main(int argc, char **argv);
 
 #endif

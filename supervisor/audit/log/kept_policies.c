@@ -29,13 +29,13 @@ static const char *const suffix[] = {
 };
 
 void
-policies_name(enum policies_form form, const uint8_t digest[CHAIN_HASH_LEN],
+policies_name(enum policies_form form, const uint8_t digest[MERKLE_HASH_LEN],
     char ret[POLICIES_NAME])
 {
-	for (size_t i = 0; i < CHAIN_HASH_LEN; i++)
+	for (size_t i = 0; i < MERKLE_HASH_LEN; i++)
 		(void)snprintf(ret + 2 * i, 3, "%02x", digest[i]);
-	(void)snprintf(ret + 2 * (size_t)CHAIN_HASH_LEN,
-	    POLICIES_NAME - 2 * (size_t)CHAIN_HASH_LEN, "%s", suffix[form]);
+	(void)snprintf(ret + 2 * (size_t)MERKLE_HASH_LEN,
+	    POLICIES_NAME - 2 * (size_t)MERKLE_HASH_LEN, "%s", suffix[form]);
 }
 
 static int
@@ -162,7 +162,7 @@ is_kept(int dir, const char *name, const void *bytes, size_t len)
 
 int
 policies_keep(const char *log_dir, enum policies_form form,
-    const uint8_t digest[CHAIN_HASH_LEN], const void *bytes, size_t len)
+    const uint8_t digest[MERKLE_HASH_LEN], const void *bytes, size_t len)
 {
 	char name[POLICIES_NAME];
 	struct stat st;
@@ -192,9 +192,9 @@ policies_keep(const char *log_dir, enum policies_form form,
 
 int
 policies_get(const char *log_dir, enum policies_form form,
-    const uint8_t digest[CHAIN_HASH_LEN], char **ret, size_t *ret_len)
+    const uint8_t digest[MERKLE_HASH_LEN], char **ret, size_t *ret_len)
 {
-	uint8_t is[CHAIN_HASH_LEN];
+	uint8_t is[MERKLE_HASH_LEN];
 	char name[POLICIES_NAME], *bytes = NULL;
 	size_t len = 0;
 	int fd, dir = -1, r = open_folder(log_dir, false, &dir);
@@ -207,7 +207,7 @@ policies_get(const char *log_dir, enum policies_form form,
 	fd_close(&fd);
 	fd_close(&dir);
 	if (r == 0) {
-		chain_digest(bytes, len, is);
+		merkle_digest(bytes, len, is);
 		r = memcmp(is, digest, sizeof(is)) == 0 ? 0 : -EBADMSG;
 	}
 	if (r < 0) {
@@ -232,7 +232,7 @@ is_ours(const char *name)
 
 	if (strncmp(name, NEW, sizeof(NEW) - 1) == 0)
 		return true;
-	return end == name + 2 * (size_t)CHAIN_HASH_LEN &&
+	return end == name + 2 * (size_t)MERKLE_HASH_LEN &&
 	       (strcmp(end, suffix[POLICIES_TEXT]) == 0 ||
 		   strcmp(end, suffix[POLICIES_SEALED]) == 0);
 }

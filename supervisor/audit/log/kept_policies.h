@@ -8,12 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "supervisor/audit/audit.h"
+#include "supervisor/audit/log/merkle.h"
 
 #define POLICIES_LEN_MAX (16u << 20)           /* bytes of one, also of a text */
 #define POLICIES_MAX     4096                  /* number of files kept, */
 #define POLICIES_BYTES   ((uint64_t)512 << 20) /* and their total size */
-#define POLICIES_NAME    (2 * CHAIN_HASH_LEN + 8)
+#define POLICIES_NAME    (2 * MERKLE_HASH_LEN + 8)
 
 enum policies_form {
 	POLICIES_TEXT,   /* by its SHA-256 */
@@ -22,21 +22,17 @@ enum policies_form {
 
 /* "DIGEST.kennel", "ID.sealed". */
 void policies_name(
-    enum policies_form, const uint8_t digest[CHAIN_HASH_LEN], char ret[POLICIES_NAME]);
+    enum policies_form, const uint8_t digest[MERKLE_HASH_LEN], char ret[POLICIES_NAME]);
 
 /* Keeps the bytes with this digest, which are now in force. Returns 0; -EMSGSIZE or
  * -ENOSPC: not kept, because too much is kept already; -errno. */
 int policies_keep(const char *log_dir, enum policies_form,
-    const uint8_t digest[CHAIN_HASH_LEN], const void *, size_t);
+    const uint8_t digest[MERKLE_HASH_LEN], const void *, size_t);
 /* Returns the bytes with this digest, checked and followed by a NUL; the caller frees
  * them. -ENOENT: never kept, or removed; -EBADMSG: the stored bytes do not match. */
 int policies_get(const char *log_dir, enum policies_form,
-    const uint8_t digest[CHAIN_HASH_LEN], char **ret, size_t *ret_len);
+    const uint8_t digest[MERKLE_HASH_LEN], char **ret, size_t *ret_len);
 /* Removes policies that no server started with since this time. */
 int policies_prune(const char *log_dir, uint64_t before_ns, uint64_t *ret_n);
-
-/* verb_policy_text.c */
-int policy_text_main(int argc, char **argv);
-int prune_policies_main(int argc, char **argv);
 
 #endif

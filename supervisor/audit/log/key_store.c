@@ -15,10 +15,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "shim/base/fd.h"
-#include "supervisor/audit/log/inside.h"
+#include "supervisor/audit/log/merkle.h"
+#include "supervisor/audit/log/sign_key.h"
 
 #define SLOT_LEN   64
 #define CHECK_AT   (KEY_LEN + 8)
@@ -29,9 +31,9 @@
 static void
 check(const uint8_t slot[SLOT_LEN], uint8_t ret[SLOT_LEN - CHECK_AT])
 {
-	uint8_t digest[CHAIN_HASH_LEN];
+	uint8_t digest[MERKLE_HASH_LEN];
 
-	chain_digest(slot, CHECK_AT, digest);
+	merkle_digest(slot, CHECK_AT, digest);
 	memcpy(ret, digest, SLOT_LEN - CHECK_AT);
 }
 

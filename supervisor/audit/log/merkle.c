@@ -11,7 +11,9 @@
 #include <string.h>
 
 #include "shim/base/sha256.h"
-#include "supervisor/audit/log/inside.h"
+#include "supervisor/audit/log/merkle.h"
+#include "supervisor/audit/log/merkle.h"
+#include "supervisor/audit/recorder/startup.h"
 
 /* Prefixes that keep a leaf from being taken for a node, and the reverse. */
 enum { TAG_LEAF = 0x00, TAG_NODE = 0x01 };
@@ -24,7 +26,7 @@ static _Atomic enum answer known;
 static __attribute__((noinline)) bool
 compare_once(void)
 {
-	uint8_t input[1 + 200], ours[CHAIN_HASH_LEN], theirs[CHAIN_HASH_LEN];
+	uint8_t input[1 + 200], ours[MERKLE_HASH_LEN], theirs[MERKLE_HASH_LEN];
 	bool same = true;
 
 	for (size_t i = 0; i < sizeof(input); i++)
@@ -51,7 +53,7 @@ is_fast(void)
 }
 
 void
-chain_leaf(const void *bytes, size_t len, uint8_t ret[CHAIN_HASH_LEN])
+merkle_leaf(const void *bytes, size_t len, uint8_t ret[MERKLE_HASH_LEN])
 {
 	crypto_hash_sha256_state state;
 	static const uint8_t tag = TAG_LEAF;
@@ -67,14 +69,14 @@ chain_leaf(const void *bytes, size_t len, uint8_t ret[CHAIN_HASH_LEN])
 }
 
 void
-chain_node(const uint8_t left[CHAIN_HASH_LEN], const uint8_t right[CHAIN_HASH_LEN],
-    uint8_t ret[CHAIN_HASH_LEN])
+merkle_node(const uint8_t left[MERKLE_HASH_LEN], const uint8_t right[MERKLE_HASH_LEN],
+    uint8_t ret[MERKLE_HASH_LEN])
 {
-	uint8_t both[1 + 2 * CHAIN_HASH_LEN];
+	uint8_t both[1 + 2 * MERKLE_HASH_LEN];
 
 	both[0] = TAG_NODE;
-	memcpy(both + 1, left, CHAIN_HASH_LEN);
-	memcpy(both + 1 + CHAIN_HASH_LEN, right, CHAIN_HASH_LEN);
+	memcpy(both + 1, left, MERKLE_HASH_LEN);
+	memcpy(both + 1 + MERKLE_HASH_LEN, right, MERKLE_HASH_LEN);
 	if (is_fast())
 		sha_digest(-1, both, sizeof(both), ret);
 	else
@@ -82,58 +84,58 @@ chain_node(const uint8_t left[CHAIN_HASH_LEN], const uint8_t right[CHAIN_HASH_LE
 }
 
 void
-chain_append_at(struct chain *chain, unsigned int level,
-    const uint8_t root[CHAIN_HASH_LEN], chain_node_fn *tell, void *arg)
+merkle_append_at(struct merkle *chain, unsigned int level,
+    const uint8_t root[MERKLE_HASH_LEN], merkle_node_fn *tell, void *arg)
 {
-	uint8_t hash[CHAIN_HASH_LEN];
+	uint8_t hash[MERKLE_HASH_LEN];
 	uint64_t one = UINT64_C(1) << level;
 
-	memcpy(hash, root, CHAIN_HASH_LEN);
+	memcpy(hash, root, MERKLE_HASH_LEN);
 	while ((chain->size >> level & 1) != 0) {
-		chain_node(chain->edge[level], hash, hash);
+		merkle_node(chain->edge[level], hash, hash);
 		level++;
 		if (tell != NULL)
 			tell(arg, level, chain->size >> level, hash);
 	}
-	memcpy(chain->edge[level], hash, CHAIN_HASH_LEN);
+	memcpy(chain->edge[level], hash, MERKLE_HASH_LEN);
 	chain->size += one;
 }
 
 void
-chain_append_with(struct chain *chain, const uint8_t leaf[CHAIN_HASH_LEN],
-    chain_node_fn *tell, void *arg)
+merkle_append_with(struct merkle *chain, const uint8_t leaf[MERKLE_HASH_LEN],
+    merkle_node_fn *tell, void *arg)
 {
-	chain_append_at(chain, 0, leaf, tell, arg);
+	merkle_append_at(chain, 0, leaf, tell, arg);
 }
 
 void
-chain_append(struct chain *chain, const uint8_t leaf[CHAIN_HASH_LEN])
+merkle_append(struct merkle *chain, const uint8_t leaf[MERKLE_HASH_LEN])
 {
-	chain_append_with(chain, leaf, NULL, NULL);
+	merkle_append_with(chain, leaf, NULL, NULL);
 }
 
 void
-chain_root(const struct chain *chain, uint8_t ret[CHAIN_HASH_LEN])
+merkle_root(const struct merkle *chain, uint8_t ret[MERKLE_HASH_LEN])
 {
-	uint8_t hash[CHAIN_HASH_LEN];
+	uint8_t hash[MERKLE_HASH_LEN];
 	unsigned int level = 0;
 
 	if (chain->size == 0) {
-		chain_digest("", 0, ret);
+		merkle_digest("", 0, ret);
 		return;
 	}
 	while ((chain->size >> level & 1) == 0)
 		level++;
-	memcpy(hash, chain->edge[level], CHAIN_HASH_LEN);
-	for (level++; level < CHAIN_LEVELS; level++) {
+	memcpy(hash, chain->edge[level], MERKLE_HASH_LEN);
+	for (level++; level < MERKLE_LEVELS; level++) {
 		if ((chain->size >> level & 1) != 0)
-			chain_node(chain->edge[level], hash, hash);
+			merkle_node(chain->edge[level], hash, hash);
 	}
-	memcpy(ret, hash, CHAIN_HASH_LEN);
+	memcpy(ret, hash, MERKLE_HASH_LEN);
 }
 
 void
-chain_digest(const void *bytes, size_t len, uint8_t ret[CHAIN_HASH_LEN])
+merkle_digest(const void *bytes, size_t len, uint8_t ret[MERKLE_HASH_LEN])
 {
 	if (is_fast())
 		sha_digest(-1, bytes, len, ret);
@@ -142,7 +144,7 @@ chain_digest(const void *bytes, size_t len, uint8_t ret[CHAIN_HASH_LEN])
 }
 
 uint64_t
-chain_sum(const void *bytes, size_t len, const uint8_t key[SUM_KEY_LEN])
+merkle_sum(const void *bytes, size_t len, const uint8_t key[SUM_KEY_LEN])
 {
 	uint64_t sum;
 

@@ -9,7 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "supervisor/audit/log/inside.h"
+#include "shim/base/wire.h"
+#include "supervisor/audit/log/merkle.h"
+#include "supervisor/audit/log/merkle_proof.h"
+#include "supervisor/audit/log/record.h"
+#include "supervisor/audit/log/signed_note.h"
 
 #define HEAD "c2sp.org/tlog-proof@v1\n"
 
@@ -38,14 +42,15 @@ level_of(uint64_t n) /* of a power of two */
 }
 
 int
-path_root(const struct hashes *h, uint64_t from, uint64_t to, uint8_t ret[CHAIN_HASH_LEN])
+merkle_path_root(
+    const struct hashes *h, uint64_t from, uint64_t to, uint8_t ret[MERKLE_HASH_LEN])
 {
-	uint8_t part[CHAIN_LEVELS + 1][CHAIN_HASH_LEN], hash[CHAIN_HASH_LEN];
+	uint8_t part[MERKLE_LEVELS + 1][MERKLE_HASH_LEN], hash[MERKLE_HASH_LEN];
 	size_t n = 0;
 	int r = 0;
 
 	if (from == to) {
-		chain_digest("", 0, ret);
+		merkle_digest("", 0, ret);
 		return 0;
 	}
 	/* full subtrees from the left, each as large as possible; from is a multiple
@@ -60,17 +65,18 @@ path_root(const struct hashes *h, uint64_t from, uint64_t to, uint8_t ret[CHAIN_
 	}
 	if (r < 0)
 		return r;
-	memcpy(hash, part[--n], CHAIN_HASH_LEN);
+	memcpy(hash, part[--n], MERKLE_HASH_LEN);
 	while (n-- > 0)
-		chain_node(part[n], hash, hash);
-	memcpy(ret, hash, CHAIN_HASH_LEN);
+		merkle_node(part[n], hash, hash);
+	memcpy(ret, hash, MERKLE_HASH_LEN);
 	return 0;
 }
 
 int
-path_inclusion(const struct hashes *h, uint64_t index, uint64_t size, struct path *ret)
+merkle_path_inclusion(
+    const struct hashes *h, uint64_t index, uint64_t size, struct merkle_path *ret)
 {
-	uint8_t up[CHAIN_LEVELS][CHAIN_HASH_LEN];
+	uint8_t up[MERKLE_LEVELS][MERKLE_HASH_LEN];
 	uint64_t from = 0, to = size;
 	size_t n = 0;
 	int r = 0;
@@ -81,23 +87,24 @@ path_inclusion(const struct hashes *h, uint64_t index, uint64_t size, struct pat
 		uint64_t k = split(to - from);
 
 		if (index < from + k) {
-			r = path_root(h, from + k, to, up[n++]);
+			r = merkle_path_root(h, from + k, to, up[n++]);
 			to = from + k;
 		} else {
-			r = path_root(h, from, from + k, up[n++]);
+			r = merkle_path_root(h, from, from + k, up[n++]);
 			from += k;
 		}
 	}
 	for (size_t i = 0; i < n; i++)
-		memcpy(ret->hash[i], up[n - 1 - i], CHAIN_HASH_LEN);
+		memcpy(ret->hash[i], up[n - 1 - i], MERKLE_HASH_LEN);
 	ret->n = n;
 	return r;
 }
 
 int
-path_consistency(const struct hashes *h, uint64_t old, uint64_t size, struct path *ret)
+merkle_path_consistency(
+    const struct hashes *h, uint64_t old, uint64_t size, struct merkle_path *ret)
 {
-	uint8_t up[CHAIN_LEVELS + 1][CHAIN_HASH_LEN];
+	uint8_t up[MERKLE_LEVELS + 1][MERKLE_HASH_LEN];
 	uint64_t from = 0, to = size;
 	bool whole = true;
 	size_t n = 0;
@@ -112,18 +119,18 @@ path_consistency(const struct hashes *h, uint64_t old, uint64_t size, struct pat
 		uint64_t k = split(to - from);
 
 		if (old - from <= k) {
-			r = path_root(h, from + k, to, up[n++]);
+			r = merkle_path_root(h, from + k, to, up[n++]);
 			to = from + k;
 		} else {
-			r = path_root(h, from, from + k, up[n++]);
+			r = merkle_path_root(h, from, from + k, up[n++]);
 			from += k;
 			whole = false;
 		}
 	}
 	if (r == 0 && !whole)
-		r = path_root(h, from, to, up[n++]);
+		r = merkle_path_root(h, from, to, up[n++]);
 	for (size_t i = 0; i < n; i++)
-		memcpy(ret->hash[i], up[n - 1 - i], CHAIN_HASH_LEN);
+		memcpy(ret->hash[i], up[n - 1 - i], MERKLE_HASH_LEN);
 	ret->n = n;
 	return r;
 }
@@ -131,76 +138,76 @@ path_consistency(const struct hashes *h, uint64_t old, uint64_t size, struct pat
 /* ---- checking -------------------------------------------------------------------- */
 
 bool
-path_included(const struct path *path, const uint8_t leaf[CHAIN_HASH_LEN], uint64_t index,
-    uint64_t size, const uint8_t root[CHAIN_HASH_LEN])
+merkle_path_included(const struct merkle_path *path, const uint8_t leaf[MERKLE_HASH_LEN],
+    uint64_t index, uint64_t size, const uint8_t root[MERKLE_HASH_LEN])
 {
 	uint64_t fn = index, sn = size - 1;
-	uint8_t hash[CHAIN_HASH_LEN];
+	uint8_t hash[MERKLE_HASH_LEN];
 
 	if (index >= size)
 		return false;
-	memcpy(hash, leaf, CHAIN_HASH_LEN);
+	memcpy(hash, leaf, MERKLE_HASH_LEN);
 	for (size_t i = 0; i < path->n; i++) {
 		if (sn == 0)
 			return false;
 		if ((fn & 1) != 0 || fn == sn) {
-			chain_node(path->hash[i], hash, hash);
+			merkle_node(path->hash[i], hash, hash);
 			while ((fn & 1) == 0 && fn != 0) {
 				fn >>= 1;
 				sn >>= 1;
 			}
 		} else {
-			chain_node(hash, path->hash[i], hash);
+			merkle_node(hash, path->hash[i], hash);
 		}
 		fn >>= 1;
 		sn >>= 1;
 	}
-	return sn == 0 && memcmp(hash, root, CHAIN_HASH_LEN) == 0;
+	return sn == 0 && memcmp(hash, root, MERKLE_HASH_LEN) == 0;
 }
 
 bool
-path_consistent(const struct path *path, uint64_t old,
-    const uint8_t old_root[CHAIN_HASH_LEN], uint64_t size,
-    const uint8_t root[CHAIN_HASH_LEN])
+merkle_path_consistent(const struct merkle_path *path, uint64_t old,
+    const uint8_t old_root[MERKLE_HASH_LEN], uint64_t size,
+    const uint8_t root[MERKLE_HASH_LEN])
 {
-	uint8_t fr[CHAIN_HASH_LEN], sr[CHAIN_HASH_LEN];
+	uint8_t fr[MERKLE_HASH_LEN], sr[MERKLE_HASH_LEN];
 	uint64_t fn = old - 1, sn = size - 1;
 	size_t i = 0;
 
 	if (old == 0 || old > size)
 		return old == 0 && path->n == 0;
 	if (old == size)
-		return path->n == 0 && memcmp(old_root, root, CHAIN_HASH_LEN) == 0;
+		return path->n == 0 && memcmp(old_root, root, MERKLE_HASH_LEN) == 0;
 	while ((fn & 1) != 0) {
 		fn >>= 1;
 		sn >>= 1;
 	}
 	if ((old & (old - 1)) == 0) {
-		memcpy(fr, old_root, CHAIN_HASH_LEN);
+		memcpy(fr, old_root, MERKLE_HASH_LEN);
 	} else {
 		if (path->n == 0)
 			return false;
-		memcpy(fr, path->hash[i++], CHAIN_HASH_LEN);
+		memcpy(fr, path->hash[i++], MERKLE_HASH_LEN);
 	}
-	memcpy(sr, fr, CHAIN_HASH_LEN);
+	memcpy(sr, fr, MERKLE_HASH_LEN);
 	for (; i < path->n; i++) {
 		if (sn == 0)
 			return false;
 		if ((fn & 1) != 0 || fn == sn) {
-			chain_node(path->hash[i], fr, fr);
-			chain_node(path->hash[i], sr, sr);
+			merkle_node(path->hash[i], fr, fr);
+			merkle_node(path->hash[i], sr, sr);
 			while ((fn & 1) == 0 && fn != 0) {
 				fn >>= 1;
 				sn >>= 1;
 			}
 		} else {
-			chain_node(sr, path->hash[i], sr);
+			merkle_node(sr, path->hash[i], sr);
 		}
 		fn >>= 1;
 		sn >>= 1;
 	}
-	return sn == 0 && memcmp(fr, old_root, CHAIN_HASH_LEN) == 0 &&
-	       memcmp(sr, root, CHAIN_HASH_LEN) == 0;
+	return sn == 0 && memcmp(fr, old_root, MERKLE_HASH_LEN) == 0 &&
+	       memcmp(sr, root, MERKLE_HASH_LEN) == 0;
 }
 
 /* ---- text form --------------------------------------------------------------------- */
@@ -218,7 +225,7 @@ proof_put(const struct proof *proof, const char *note, char *out, size_t cap)
 	n += (size_t)snprintf(
 	    out + n, cap - n, "index %llu\n", (unsigned long long)proof->index);
 	for (size_t i = 0; i < proof->path.n; i++) {
-		base64_put(base64, proof->path.hash[i], CHAIN_HASH_LEN);
+		base64_put(base64, proof->path.hash[i], MERKLE_HASH_LEN);
 		n += (size_t)snprintf(out + n, cap - n, "%s\n", base64);
 	}
 	n += (size_t)snprintf(out + n, cap - n, "\n%s", note);
@@ -277,8 +284,8 @@ proof_parse(const void *bytes, size_t len, struct proof *ret, struct note *ret_n
 		return -EBADMSG;
 	while (line(&rest, &one) && one.len > 0) {
 		if (ret->path.n == PATH_MAX_HASHES ||
-		    base64_get(one, ret->path.hash[ret->path.n], CHAIN_HASH_LEN) !=
-			CHAIN_HASH_LEN)
+		    base64_get(one, ret->path.hash[ret->path.n], MERKLE_HASH_LEN) !=
+			MERKLE_HASH_LEN)
 			return -EBADMSG;
 		ret->path.n++;
 	}
@@ -288,20 +295,20 @@ proof_parse(const void *bytes, size_t len, struct proof *ret, struct note *ret_n
 }
 
 bool
-proof_included(const struct proof *proof, const uint8_t leaf[CHAIN_HASH_LEN],
+proof_included(const struct proof *proof, const uint8_t leaf[MERKLE_HASH_LEN],
     const struct checkpoint *cp)
 {
-	return path_included(&proof->path, leaf, proof->index, cp->size, cp->root);
+	return merkle_path_included(&proof->path, leaf, proof->index, cp->size, cp->root);
 }
 
 /* ---- requests to a witness --------------------------------------------------- */
 
 int
-witness_parse(const void *bytes, size_t len, uint64_t *ret_old, struct path *ret_path,
-    struct note *ret_note, struct checkpoint *ret_cp)
+witness_parse(const void *bytes, size_t len, uint64_t *ret_old,
+    struct merkle_path *ret_path, struct note *ret_note, struct checkpoint *ret_cp)
 {
 	struct span rest = {bytes, len}, one, number;
-	struct path path = {.n = 0};
+	struct merkle_path path = {.n = 0};
 
 	if (!line(&rest, &one) || one.len < 5 || memcmp(one.data, "old ", 4) != 0)
 		return -EBADMSG;
@@ -310,8 +317,8 @@ witness_parse(const void *bytes, size_t len, uint64_t *ret_old, struct path *ret
 	    !scan_number(number, ret_old))
 		return -EBADMSG;
 	while (line(&rest, &one) && one.len > 0) {
-		if (path.n == PATH_MAX_HASHES ||
-		    base64_get(one, path.hash[path.n], CHAIN_HASH_LEN) != CHAIN_HASH_LEN)
+		if (path.n == PATH_MAX_HASHES || base64_get(one, path.hash[path.n],
+						     MERKLE_HASH_LEN) != MERKLE_HASH_LEN)
 			return -EBADMSG;
 		path.n++;
 	}

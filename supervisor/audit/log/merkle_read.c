@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "supervisor/audit/log/merkle_read.h"
+#include "supervisor/audit/log/schema.h"
+#include "supervisor/audit/log/segment.h"
 
 /* ---- segments ------------------------------------------------------------------ */
 
@@ -159,9 +161,9 @@ get_roots(struct logtree_segment *at, unsigned int level, uint64_t n, uint64_t c
 	(void)sqlite3_bind_int64(s, 3, (sqlite3_int64)end);
 	while (i < count && sqlite3_step(s) == SQLITE_ROW &&
 	       (uint64_t)sqlite3_column_int64(s, 0) == n + i &&
-	       sqlite3_column_bytes(s, 1) == CHAIN_HASH_LEN) {
-		memcpy(
-		    ret + i * CHAIN_HASH_LEN, sqlite3_column_blob(s, 1), CHAIN_HASH_LEN);
+	       sqlite3_column_bytes(s, 1) == MERKLE_HASH_LEN) {
+		memcpy(ret + i * MERKLE_HASH_LEN, sqlite3_column_blob(s, 1),
+		    MERKLE_HASH_LEN);
 		i++;
 	}
 	(void)sqlite3_reset(s);
@@ -192,7 +194,7 @@ logtree_body(struct logtree *t, uint64_t idx, void *out, size_t cap, size_t *ret
 }
 
 static int
-get_leaf(struct logtree *t, uint64_t idx, uint8_t ret[CHAIN_HASH_LEN])
+get_leaf(struct logtree *t, uint64_t idx, uint8_t ret[MERKLE_HASH_LEN])
 {
 	static uint8_t body[AUDIT_BODY_MAX];
 	size_t len;
@@ -200,7 +202,7 @@ get_leaf(struct logtree *t, uint64_t idx, uint8_t ret[CHAIN_HASH_LEN])
 
 	r = logtree_body(t, idx, body, sizeof(body), &len);
 	if (r == 0)
-		chain_leaf(body, len, ret);
+		merkle_leaf(body, len, ret);
 	return r;
 }
 
@@ -221,7 +223,7 @@ logtree_tile(
 	if (r == 0 && level > 0)
 		return get_roots(s, level - 1, n * TILE_WIDTH, width, ret);
 	for (uint64_t i = 0; r == 0 && i < width; i++)
-		r = get_leaf(t, n * TILE_WIDTH + i, ret + i * CHAIN_HASH_LEN);
+		r = get_leaf(t, n * TILE_WIDTH + i, ret + i * MERKLE_HASH_LEN);
 	return r;
 }
 
@@ -247,21 +249,21 @@ turn_to(struct logtree *t, unsigned int level, uint64_t n)
 }
 
 static int
-get(void *arg, unsigned int level, uint64_t n, uint8_t ret[CHAIN_HASH_LEN])
+get(void *arg, unsigned int level, uint64_t n, uint8_t ret[MERKLE_HASH_LEN])
 {
 	struct logtree *t = arg;
 	unsigned int up = level % TILE_BITS, k = level / TILE_BITS;
 	uint64_t first = n << up, count = UINT64_C(1) << up;
-	struct chain chain = {0};
+	struct merkle chain = {0};
 	int r;
 
 	r = turn_to(t, k, first / TILE_WIDTH);
 	if (r < 0)
 		return r;
 	for (uint64_t i = 0; i < count; i++)
-		chain_append(
-		    &chain, t->cache + (first % TILE_WIDTH + i) * CHAIN_HASH_LEN);
-	memcpy(ret, chain.edge[up], CHAIN_HASH_LEN);
+		merkle_append(
+		    &chain, t->cache + (first % TILE_WIDTH + i) * MERKLE_HASH_LEN);
+	memcpy(ret, chain.edge[up], MERKLE_HASH_LEN);
 	return 0;
 }
 
@@ -279,7 +281,7 @@ static int
 find_checkpoint(struct logtree *t, uint64_t size)
 {
 	struct logtree_segment *s = NULL;
-	uint8_t root[CHAIN_HASH_LEN] = {0};
+	uint8_t root[MERKLE_HASH_LEN] = {0};
 	struct hashes h = logtree_hashes(t);
 	sqlite3_stmt *q = NULL;
 	struct note *note = malloc(sizeof(*note));
@@ -310,7 +312,7 @@ find_checkpoint(struct logtree *t, uint64_t size)
 	}
 	if (r == 0) {
 		t->size = t->cp.size;
-		r = path_root(&h, 0, t->size, root);
+		r = merkle_path_root(&h, 0, t->size, root);
 	}
 	if (r == 0 && memcmp(root, t->cp.root, sizeof(root)) != 0)
 		r = -EBADMSG;

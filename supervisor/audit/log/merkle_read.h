@@ -10,7 +10,12 @@
 #ifndef KENNEL_SUPERVISOR_AUDIT_LOG_MERKLE_READ_H
 #define KENNEL_SUPERVISOR_AUDIT_LOG_MERKLE_READ_H
 
-#include "supervisor/audit/log/inside.h"
+#include "leash/audit/writer.h"
+#include "supervisor/audit/log/merkle.h"
+#include "supervisor/audit/log/merkle_proof.h"
+#include "supervisor/audit/log/open_log.h"
+#include "supervisor/audit/log/record.h"
+#include "supervisor/audit/log/signed_note.h"
 
 #define LOGTREE_SEGMENTS_MAX 1024
 
@@ -55,16 +60,5 @@ int audit_tiles(const char *log_dir, const char *out_dir, uint64_t *ret_size);
 
 /* Makes the tlog-proof of a record, including its leaf; *ret is its length. */
 int prove_make(struct logtree *, uint64_t idx, char *out, size_t cap, size_t *ret_len);
-
-/* Records an action of an auditor; returns after it is on disk. */
-struct event;
-int audit_record(const struct event *);
-
-int prune_main(int argc, char **argv);
-int rotate_main(int argc, char **argv);
-int prove_main(int argc, char **argv);
-int verify_proof_main(int argc, char **argv);
-int tiles_main(int argc, char **argv);
-int witness_main(int argc, char **argv);
 
 #endif

@@ -10,17 +10,18 @@
  */
 #include <string.h>
 
-#include "supervisor/audit/log/inside.h"
+#include "supervisor/audit/log/merkle.h"
+#include "supervisor/audit/log/merkle.h"
 
 struct telling {
-	struct tree *tree;
-	tree_tile_fn *tell;
+	struct merkle_tiles *tree;
+	tiles_tile_fn *tell;
 	void *arg;
 	int r; /* the first failure */
 };
 
 static void
-on_node(void *arg, unsigned int level, uint64_t n, const uint8_t hash[CHAIN_HASH_LEN])
+on_node(void *arg, unsigned int level, uint64_t n, const uint8_t hash[MERKLE_HASH_LEN])
 {
 	struct telling *t = arg;
 	unsigned int k = level / TILE_BITS;
@@ -30,60 +31,60 @@ on_node(void *arg, unsigned int level, uint64_t n, const uint8_t hash[CHAIN_HASH
 	if (t->r == 0 && t->tell != NULL)
 		t->r = t->tell(t->arg, k - 1, n, hash, t->tree->tile[k - 1]);
 	if (k < TILE_LEVELS)
-		memcpy(t->tree->tile[k] + n % TILE_WIDTH * CHAIN_HASH_LEN, hash,
-		    CHAIN_HASH_LEN);
+		memcpy(t->tree->tile[k] + n % TILE_WIDTH * MERKLE_HASH_LEN, hash,
+		    MERKLE_HASH_LEN);
 }
 
 int
-tree_append(
-    struct tree *tree, const uint8_t leaf[CHAIN_HASH_LEN], tree_tile_fn *tell, void *arg)
+tiles_append(struct merkle_tiles *tree, const uint8_t leaf[MERKLE_HASH_LEN],
+    tiles_tile_fn *tell, void *arg)
 {
 	struct telling t = {.tree = tree, .tell = tell, .arg = arg};
 	uint64_t at = tree->chain.size % TILE_WIDTH;
 
-	memcpy(tree->tile[0] + at * CHAIN_HASH_LEN, leaf, CHAIN_HASH_LEN);
-	chain_append_with(&tree->chain, leaf, on_node, &t);
+	memcpy(tree->tile[0] + at * MERKLE_HASH_LEN, leaf, MERKLE_HASH_LEN);
+	merkle_append_with(&tree->chain, leaf, on_node, &t);
 	return t.r;
 }
 
 int
-tree_append_tile(
-    struct tree *tree, const uint8_t root[CHAIN_HASH_LEN], tree_tile_fn *tell, void *arg)
+tiles_append_tile(struct merkle_tiles *tree, const uint8_t root[MERKLE_HASH_LEN],
+    tiles_tile_fn *tell, void *arg)
 {
 	struct telling t = {.tree = tree, .tell = tell, .arg = arg};
 	uint64_t at = (tree->chain.size >> TILE_BITS) % TILE_WIDTH;
 
-	memcpy(tree->tile[1] + at * CHAIN_HASH_LEN, root, CHAIN_HASH_LEN);
-	chain_append_at(&tree->chain, TILE_BITS, root, on_node, &t);
+	memcpy(tree->tile[1] + at * MERKLE_HASH_LEN, root, MERKLE_HASH_LEN);
+	merkle_append_at(&tree->chain, TILE_BITS, root, on_node, &t);
 	return t.r;
 }
 
 void
-tree_root_of_tile(const uint8_t tile[TILE_LEN], uint8_t ret[CHAIN_HASH_LEN])
+tiles_root_of_tile(const uint8_t tile[TILE_LEN], uint8_t ret[MERKLE_HASH_LEN])
 {
 	uint8_t half[TILE_LEN / 2];
 
 	for (size_t i = 0; i < TILE_WIDTH / 2; i++)
-		chain_node(tile + 2 * i * CHAIN_HASH_LEN,
-		    tile + (2 * i + 1) * CHAIN_HASH_LEN, half + i * CHAIN_HASH_LEN);
+		merkle_node(tile + 2 * i * MERKLE_HASH_LEN,
+		    tile + (2 * i + 1) * MERKLE_HASH_LEN, half + i * MERKLE_HASH_LEN);
 	for (size_t n = TILE_WIDTH / 4; n > 0; n /= 2) {
 		for (size_t i = 0; i < n; i++)
-			chain_node(half + 2 * i * CHAIN_HASH_LEN,
-			    half + (2 * i + 1) * CHAIN_HASH_LEN,
-			    half + i * CHAIN_HASH_LEN);
+			merkle_node(half + 2 * i * MERKLE_HASH_LEN,
+			    half + (2 * i + 1) * MERKLE_HASH_LEN,
+			    half + i * MERKLE_HASH_LEN);
 	}
-	memcpy(ret, half, CHAIN_HASH_LEN);
+	memcpy(ret, half, MERKLE_HASH_LEN);
 }
 
 void
-tree_edge(struct tree *tree, uint64_t size)
+tiles_edge(struct merkle_tiles *tree, uint64_t size)
 {
 	for (unsigned int k = 0; k < TILE_LEVELS; k++) {
-		struct chain part = {0};
+		struct merkle part = {0};
 		uint64_t n = (size >> (k * TILE_BITS)) % TILE_WIDTH;
 
 		for (uint64_t i = 0; i < n; i++)
-			chain_append(&part, tree->tile[k] + i * CHAIN_HASH_LEN);
+			merkle_append(&part, tree->tile[k] + i * MERKLE_HASH_LEN);
 		memcpy(tree->chain.edge[(size_t)k * TILE_BITS], part.edge,
 		    TILE_BITS * sizeof(part.edge[0]));
 	}

@@ -28,7 +28,8 @@
 
 #include "shim/base/fd.h"
 #include "shim/base/loop.h"
-#include "supervisor/audit/log/inside.h"
+#include "supervisor/audit/log/open_log.h"
+#include "supervisor/audit/log/record.h"
 
 #define PAUSE_NS 10000000
 

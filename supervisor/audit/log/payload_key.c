@@ -98,20 +98,20 @@ payload_key_free(struct payload_key *key)
 }
 
 int
-payload_seal(const struct payload_key *key, const uint8_t digest[CHAIN_HASH_LEN],
+payload_seal(const struct payload_key *key, const uint8_t digest[MERKLE_HASH_LEN],
     const void *plain, size_t len, uint8_t *ret)
 {
 	unsigned long long sealed;
 
 	randombytes_buf(ret, PAYLOAD_NONCE_LEN);
 	if (crypto_aead_xchacha20poly1305_ietf_encrypt(ret + PAYLOAD_NONCE_LEN, &sealed,
-		plain, len, digest, CHAIN_HASH_LEN, NULL, ret, key->bytes) != 0)
+		plain, len, digest, MERKLE_HASH_LEN, NULL, ret, key->bytes) != 0)
 		return -EIO;
 	return 0;
 }
 
 int
-payload_unseal(const struct payload_key *key, const uint8_t digest[CHAIN_HASH_LEN],
+payload_unseal(const struct payload_key *key, const uint8_t digest[MERKLE_HASH_LEN],
     const uint8_t *sealed, size_t len, void *ret)
 {
 	unsigned long long plain;
@@ -119,7 +119,7 @@ payload_unseal(const struct payload_key *key, const uint8_t digest[CHAIN_HASH_LE
 	if (len < PAYLOAD_ADDED ||
 	    crypto_aead_xchacha20poly1305_ietf_decrypt(ret, &plain, NULL,
 		sealed + PAYLOAD_NONCE_LEN, len - PAYLOAD_NONCE_LEN, digest,
-		CHAIN_HASH_LEN, sealed, key->bytes) != 0)
+		MERKLE_HASH_LEN, sealed, key->bytes) != 0)
 		return -EBADMSG;
 	return 0;
 }

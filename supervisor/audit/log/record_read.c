@@ -5,7 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "supervisor/audit/log/inside.h"
+#include "shim/base/wire.h"
+#include "supervisor/audit/log/record.h"
 
 struct cursor {
 	const uint8_t *at;

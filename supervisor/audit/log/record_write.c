@@ -10,7 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "supervisor/audit/log/inside.h"
+#include "leash/audit/writer.h"
+#include "shim/base/wire.h"
+#include "supervisor/audit/log/record.h"
+#include "supervisor/audit/recorder/startup.h"
 
 #define FIELDS_MAX 2560 /* more than fit into one packet */
 #define TAIL_ROOM  40   /* ,"cut":18446744073709551615}} */

@@ -4,10 +4,11 @@
  * a query return false results.
  */
 #include <sqlite3.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "supervisor/audit/log/inside.h"
+#include "supervisor/audit/log/schema.h"
 
 #define NO_CHANGE(table, what, name) \
 	{ \

@@ -9,7 +9,7 @@
 #include <sodium.h>
 #include <string.h>
 
-#include "supervisor/audit/log/inside.h"
+#include "supervisor/audit/log/sign_key.h"
 
 struct key {
 	uint8_t secret[crypto_sign_SECRETKEYBYTES];

@@ -18,7 +18,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "supervisor/audit/log/inside.h"
+#include "shim/base/wire.h"
+#include "supervisor/audit/log/merkle.h"
+#include "supervisor/audit/log/record.h"
+#include "supervisor/audit/log/sign_key.h"
+#include "supervisor/audit/log/signed_note.h"
+#include "supervisor/audit/recorder/startup.h"
 
 #define DASH     "\xe2\x80\x94 "
 #define DASH_LEN 4
@@ -44,7 +49,7 @@ int
 vkey_make(const char *name, enum note_type type, const uint8_t public[KEY_LEN],
     struct vkey *ret)
 {
-	uint8_t input[NOTE_NAME_MAX + 2 + KEY_LEN], digest[CHAIN_HASH_LEN];
+	uint8_t input[NOTE_NAME_MAX + 2 + KEY_LEN], digest[MERKLE_HASH_LEN];
 	size_t len = strlen(name);
 
 	if (!is_name((const uint8_t *)name, len))
@@ -53,7 +58,7 @@ vkey_make(const char *name, enum note_type type, const uint8_t public[KEY_LEN],
 	input[len] = '\n';
 	input[len + 1] = (uint8_t)type;
 	memcpy(input + len + 2, public, KEY_LEN);
-	chain_digest(input, len + 2 + KEY_LEN, digest);
+	merkle_digest(input, len + 2 + KEY_LEN, digest);
 	memcpy(ret->name, name, len + 1);
 	ret->type = (uint8_t)type;
 	memcpy(ret->id, digest, ID_LEN);
@@ -110,9 +115,9 @@ vkey_parse(struct span text, struct vkey *ret)
 size_t
 checkpoint_put(const struct checkpoint *cp, char *out, size_t out_cap)
 {
-	char root[BASE64_LEN(CHAIN_HASH_LEN)];
+	char root[BASE64_LEN(MERKLE_HASH_LEN)];
 
-	base64_put(root, cp->root, CHAIN_HASH_LEN);
+	base64_put(root, cp->root, MERKLE_HASH_LEN);
 	return (size_t)snprintf(out, out_cap, "%s\n%llu\n%s\n", cp->origin,
 	    (unsigned long long)cp->size, root);
 }
@@ -141,7 +146,7 @@ checkpoint_parse(struct span text, struct checkpoint *ret)
 		return -EBADMSG;
 	if (!is_name(origin.data, origin.len) || size.len == 0 || size.len > 20 ||
 	    (size.data[0] == '0' && size.len > 1) || !scan_number(size, &cp.size) ||
-	    base64_get(root, cp.root, sizeof(cp.root)) != CHAIN_HASH_LEN)
+	    base64_get(root, cp.root, sizeof(cp.root)) != MERKLE_HASH_LEN)
 		return -EBADMSG;
 	memcpy(cp.origin, origin.data, origin.len);
 	cp.origin[origin.len] = '\0';

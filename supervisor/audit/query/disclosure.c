@@ -12,9 +12,37 @@
 #include <unistd.h>
 
 #include "leash/audit/writer.h"
-#include "supervisor/audit/query/disclosure.h"
+#include "supervisor/audit/audit.h"
 #include "supervisor/audit/log/merkle_read.h"
+#include "supervisor/audit/query/disclosure.h"
 #include "supervisor/base/paths.h"
+
+#define WAIT_MS 10000 /* for the recorder */
+
+int
+audit_record(const struct event *event)
+{
+	struct audit_place place = {
+	    paths_audit_dir(), paths_run_dir(), paths_libexec("kennel-recorder")};
+	struct report *report = NULL;
+	uint64_t number;
+	int sock = -1, r = -EPIPE;
+
+	if (place.log_dir == NULL || place.run_dir == NULL || place.recorder == NULL)
+		return -ENOENT;
+	/* try again if a recorder was just ending */
+	for (int i = 0; r == -EPIPE && i < 5; i++) {
+		r = audit_connect(&place, WAIT_MS, &sock);
+		if (r == 0)
+			r = report_open(sock, REPORT_AUDITOR, "", WAIT_MS, &report);
+	}
+	if (r == 0)
+		r = report_send(report, event, EVENT_GATE, &number);
+	if (r == 0)
+		r = report_wait(report, number, WAIT_MS);
+	report_free(report);
+	return r;
+}
 
 struct line {
 	char text[REPORT_TEXT_MAX];
@@ -70,7 +98,7 @@ is_own(const char *folder)
 int
 handout_record(const struct handout *h)
 {
-	char root[BASE64_LEN(CHAIN_HASH_LEN)];
+	char root[BASE64_LEN(MERKLE_HASH_LEN)];
 	static struct event event;
 	struct line line = {.len = 0};
 
@@ -83,7 +111,7 @@ handout_record(const struct handout *h)
 	event_number(&event, KEY_FIRST, h->first);
 	event_number(&event, KEY_SIZE, h->size);
 	if (h->root != NULL) {
-		base64_put(root, h->root, CHAIN_HASH_LEN);
+		base64_put(root, h->root, MERKLE_HASH_LEN);
 		event_text(&event, KEY_ROOT, root);
 	}
 	if (h->format != NULL)

@@ -6,6 +6,11 @@
 
 #include "supervisor/audit/query/query.h"
 
+/* Records an action of an auditor: 0 after it is on disk; -ENOENT: no directory or
+ * program of a recorder; the errors of audit_connect and report_wait. */
+struct event;
+int audit_record(const struct event *);
+
 struct handout {
 	const char *what;         /* export report pack tiles certify ship */
 	const char *to;           /* a file, directory or collector; NULL: stdout */

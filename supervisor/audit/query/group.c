@@ -48,7 +48,7 @@ static uint64_t
 hash_of(const char *const part[TALLY_PARTS])
 {
 	static char all[TALLY_PARTS * (AUDIT_BODY_MAX + 1)];
-	uint8_t digest[CHAIN_HASH_LEN];
+	uint8_t digest[MERKLE_HASH_LEN];
 	size_t len = 0;
 	uint64_t hash;
 
@@ -58,7 +58,7 @@ hash_of(const char *const part[TALLY_PARTS])
 		memcpy(all + len, part[i], n);
 		len += n;
 	}
-	chain_digest(all, len, digest);
+	merkle_digest(all, len, digest);
 	memcpy(&hash, digest, sizeof(hash));
 	return hash;
 }
@@ -197,13 +197,13 @@ tally_pack(const char *hex, uint64_t ret[4])
 }
 
 bool
-tally_bytes(const char *hex, uint8_t ret[CHAIN_HASH_LEN])
+tally_bytes(const char *hex, uint8_t ret[MERKLE_HASH_LEN])
 {
 	uint64_t part[4];
 
 	if (!tally_pack(hex, part))
 		return false;
-	for (size_t i = 0; i < CHAIN_HASH_LEN; i++)
+	for (size_t i = 0; i < MERKLE_HASH_LEN; i++)
 		ret[i] = (uint8_t)(part[i / 8] >> (56 - 8 * (i % 8)));
 	return true;
 }

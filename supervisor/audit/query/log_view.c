@@ -18,6 +18,7 @@
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "supervisor/audit/log/merkle_read.h"
+#include "supervisor/audit/log/schema.h"
 #include "supervisor/audit/query/query.h"
 #include "supervisor/base/paths.h"
 
@@ -179,7 +180,7 @@ book_turn(struct book *book, size_t segment)
 
 static bool
 read_note(
-    const char *text, size_t len, uint64_t *ret_size, uint8_t ret_root[CHAIN_HASH_LEN])
+    const char *text, size_t len, uint64_t *ret_size, uint8_t ret_root[MERKLE_HASH_LEN])
 {
 	static struct note note;
 	struct checkpoint cp;
@@ -187,7 +188,7 @@ read_note(
 	if (note_parse(text, len, &note) < 0 || checkpoint_parse(note.text, &cp) < 0)
 		return false;
 	*ret_size = cp.size;
-	memcpy(ret_root, cp.root, CHAIN_HASH_LEN);
+	memcpy(ret_root, cp.root, MERKLE_HASH_LEN);
 	return true;
 }
 
@@ -195,7 +196,7 @@ read_note(
  * (size UINT64_MAX): 0, -ENOENT, -EBADMSG. */
 static int
 find_checkpoint(struct book *book, uint64_t size, uint64_t *ret_size,
-    uint8_t ret_root[CHAIN_HASH_LEN])
+    uint8_t ret_root[MERKLE_HASH_LEN])
 {
 	sqlite3_stmt *s = NULL;
 	const char *note;
@@ -226,7 +227,7 @@ out:
 struct as_of {
 	uint64_t size;
 	bool rooted;
-	char root[2 * CHAIN_HASH_LEN + 1];
+	char root[2 * MERKLE_HASH_LEN + 1];
 };
 
 /* Parses SIZE, SIZE:ROOT, or a file that holds a checkpoint. */
@@ -235,7 +236,7 @@ read_as_of(const char *text, struct as_of *ret)
 {
 	const char *colon = strchr(text, ':');
 	size_t len = colon != NULL ? (size_t)(colon - text) : strlen(text);
-	uint8_t root[CHAIN_HASH_LEN];
+	uint8_t root[MERKLE_HASH_LEN];
 	char note[NOTE_MAX];
 	ssize_t n;
 	int fd;
@@ -265,7 +266,7 @@ static int
 go_back(struct book *book, const char *text)
 {
 	struct as_of want;
-	char root[2 * CHAIN_HASH_LEN + 1];
+	char root[2 * MERKLE_HASH_LEN + 1];
 	int r = read_as_of(text, &want);
 	size_t i = book->segment_n;
 
@@ -310,7 +311,7 @@ find_word(const char *said, const char *key, const char **ret)
 }
 
 static bool
-read_verdict(const char *said, uint64_t *ret_size, uint8_t ret_root[CHAIN_HASH_LEN])
+read_verdict(const char *said, uint64_t *ret_size, uint8_t ret_root[MERKLE_HASH_LEN])
 {
 	const char *records, *root;
 	char *end;
@@ -319,7 +320,7 @@ read_verdict(const char *said, uint64_t *ret_size, uint8_t ret_root[CHAIN_HASH_L
 	    !find_word(said, "\"root\":\"", &root) || strlen(root) < 64)
 		return false;
 	*ret_size = strtoull(records, &end, 10);
-	for (size_t i = 0; i < CHAIN_HASH_LEN; i++) {
+	for (size_t i = 0; i < MERKLE_HASH_LEN; i++) {
 		char byte[3] = {root[2 * i], root[2 * i + 1], '\0'};
 
 		ret_root[i] = (uint8_t)strtoul(byte, &end, 16);
@@ -370,7 +371,7 @@ seed(struct book *book)
 	if (r < 0)
 		return r;
 	hashes = logtree_hashes(t);
-	for (unsigned int level = 0; r == 0 && level < CHAIN_LEVELS - 1; level++) {
+	for (unsigned int level = 0; r == 0 && level < MERKLE_LEVELS - 1; level++) {
 		if (book->first >> level & 1)
 			r = hashes.get(hashes.arg, level, book->first >> (level + 1) << 1,
 			    book->start.edge[level]);
@@ -400,7 +401,7 @@ open_live(struct book *book)
 	r = find_checkpoint(book, UINT64_MAX, &book->size, book->root);
 	if (r == -ENOENT) { /* begun, but empty */
 		book->size = base;
-		chain_digest("", 0, book->root);
+		merkle_digest("", 0, book->root);
 		r = 0;
 	}
 	if (r == -EBADMSG)
@@ -415,7 +416,7 @@ static int
 open_again(struct book *book)
 {
 	uint64_t size = book->size;
-	uint8_t root[CHAIN_HASH_LEN];
+	uint8_t root[MERKLE_HASH_LEN];
 	int r;
 
 	memcpy(root, book->root, sizeof(root));

@@ -1,5 +1,5 @@
 /*
- * "kennel audit ...": the table of verbs that query a log.
+ * "kennel audit ...": the verbs that query a log.
  *
  * Runs in kennel. open_log.c opens the log and compares its schema first. Only
  * kennel-verify decides whether the records are unaltered; --verified runs it.
@@ -12,10 +12,8 @@
 #include <unistd.h>
 
 #include "shim/base/log.h"
-#include "supervisor/audit/log/merkle_read.h"
-#include "supervisor/audit/log/kept_payloads.h"
-#include "supervisor/audit/log/kept_policies.h"
-#include "supervisor/audit/ship/ship.h"
+#include "supervisor/audit/audit.h"
+#include "supervisor/audit/query/query.h"
 #include "supervisor/base/paths.h"
 
 /* ---- the table -------------------------------------------------------------------- */
@@ -213,50 +211,6 @@ audit_log(const char *log_dir, const struct audit_filter *filter, bool json, FIL
 	return status == ASK_OK ? 0 : status == ASK_NO_LOG ? -ENOENT : -EBADMSG;
 }
 
-/* ---- other programs --------------------------------------------------------------------- */
-
-static int help_main(int argc, char **argv);
-
-/* Runs a separate program; it gets the verb and all arguments after it. */
-static int
-run_program(const char *name, int argc, char **argv)
-{
-	const char *path = paths_libexec(name), *log = paths_audit_dir();
-	char *give[64];
-	int n = 0, status;
-	pid_t child;
-
-	if (log == NULL || path == NULL || argc > 60) {
-		log_error("no home directory: set HOME or KENNEL_HOME");
-		return ASK_FAILED;
-	}
-	give[n++] = (char *)name;
-	/* pass the user's own log first; a later --log overrides it, because only the
-	 * program itself knows which arguments are values of its options */
-	give[n++] = (char *)"--log";
-	give[n++] = (char *)log;
-	for (int i = 1; i < argc; i++)
-		give[n++] = argv[i];
-	give[n] = NULL;
-	child = fork(); /* syscalls: clone fork vfork */
-	if (child == 0) {
-		(void)execv(path, give); /* syscalls: execve */
-		log_error("unable to run %s: %s", path, strerror(errno));
-		_exit(ASK_FAILED);
-	}
-	if (child < 0 || waitpid(child, &status, 0) < 0) { /* syscalls: wait4 */
-		log_error("unable to run %s: %s", path, strerror(errno));
-		return ASK_FAILED;
-	}
-	return WIFEXITED(status) ? WEXITSTATUS(status) : ASK_FAILED;
-}
-
-static int
-verify_main(int argc, char **argv)
-{
-	return run_program("kennel-verify", argc, argv);
-}
-
 int
 verb_prune(int argc, char **argv, const char *what,
     int (*prune)(const char *log_dir, uint64_t before_ns, uint64_t *ret_n))
@@ -283,62 +237,21 @@ verb_prune(int argc, char **argv, const char *what,
 	return ASK_OK;
 }
 
-/* Verbs that need more than a query and its rows. */
-static const struct program {
-	const char *name, *words, *what;
-	int (*main)(int argc, char **argv);
-} programs[] = {
-    {"verify", "[--json] [LOG]", "verify the whole log", verify_main},
-    {"prove", "[-o FILE] IDX", "print the proof of one record", prove_main},
-    {"verify-proof", "--key VKEY FILE", "verify one record's proof", verify_proof_main},
-    {"tiles", "DIR", "export the Merkle tree as tlog-tiles files", tiles_main},
-    {"prune", "--before TIME|IDX", "remove old files of the log", prune_main},
-    {"certify", "[-o FILE]", "sign what kennel-verify found with the log's key",
-	certify_main},
-    {"rotate", "", "close the live file, to store it elsewhere", rotate_main},
-    {"witness", "VERB", "let witnesses sign the current checkpoint", witness_main},
-    {"export", "--format jsonl|csv|ocsf|cef", "export the records for other systems",
-	export_main},
-    {"report", "[--kind K] [-o FILE]", "write a self-contained HTML report", page_main},
-    {"ship", "[--once] TO", "send the records to a collector, new ones as they come",
-	ship_main},
-    {"pack", "-o FILE SESSION", "write a session and its proofs to one file", pack_main},
-    {"payload", "IDX", "print arguments or a result, if they were kept", payload_main},
-    {"prune-payloads", "--to TIME", "remove arguments and results kept before TIME",
-	prune_payloads_main},
-    {"policy-text", "[-o FILE] ID|SHA256",
-	"print a policy that was in force, if it was kept", policy_text_main},
-    {"prune-policies", "--to TIME", "remove kept policies that were not used since TIME",
-	prune_policies_main},
-    {"tail", "[-f] [-n N]", "print the last records, new ones as they come", tail_main},
-    {"help", "", "this list", help_main},
-};
-
-static int
-help_main(int argc, char **argv)
+void
+query_help(FILE *out)
 {
-	(void)argc;
-	(void)argv;
-	for (size_t i = 0; i < ARRAY_LEN(programs); i++)
-		printf("  kennel audit %-12s %-18s %s\n", programs[i].name,
-		    programs[i].words, programs[i].what);
 	for (size_t i = 0; i < ARRAY_LEN(family); i++)
 		for (const struct verb *v = family[i]; v->name != NULL; v++)
-			printf("  kennel audit %-12s %-18s %s\n", v->name, v->words,
+			fprintf(out, "  kennel audit %-12s %-18s %s\n", v->name, v->words,
 			    v->what);
-	return 0;
 }
 
 int
-audit_main(int argc, char **argv)
+query_main(int argc, char **argv)
 {
 	const struct verb *verb = argc > 0 ? verb_find(argv[0]) : NULL;
 	struct question q;
 
-	for (size_t i = 0; argc > 0 && i < ARRAY_LEN(programs); i++) {
-		if (strcmp(argv[0], programs[i].name) == 0)
-			return programs[i].main(argc, argv);
-	}
 	if (verb == NULL)
 		return usage(NULL);
 	if (options_read(argc, argv, verb->may, &q) < 0)

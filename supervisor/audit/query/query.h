@@ -16,7 +16,12 @@
 #ifndef KENNEL_SUPERVISOR_AUDIT_QUERY_QUERY_H
 #define KENNEL_SUPERVISOR_AUDIT_QUERY_QUERY_H
 
-#include "supervisor/audit/log/inside.h"
+#include <stdio.h>
+
+#include "supervisor/audit/log/merkle.h"
+#include "supervisor/audit/log/open_log.h"
+#include "supervisor/audit/log/record.h"
+#include "supervisor/audit/recorder/startup.h"
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define NS_PER_S     ((uint64_t)1000000000)
@@ -118,16 +123,16 @@ struct book {
 	char folder[AUDIT_PATH_MAX];
 	struct segment_at *segment; /* oldest first; the live one is last */
 	size_t segment_n;
-	struct reader reader;         /* of the open segment */
-	size_t open;                  /* index of the open segment; segment_n: none */
-	uint64_t first;               /* earlier records were pruned */
-	uint64_t size;                /* number of records that the answer is about */
-	uint8_t root[CHAIN_HASH_LEN]; /* their root, from a checkpoint */
+	struct reader reader;          /* of the open segment */
+	size_t open;                   /* index of the open segment; segment_n: none */
+	uint64_t first;                /* earlier records were pruned */
+	uint64_t size;                 /* number of records that the answer is about */
+	uint8_t root[MERKLE_HASH_LEN]; /* their root, from a checkpoint */
 	bool verified;
-	bool complete;      /* truncation of the end is ruled out */
-	struct chain start; /* subtrees left of the first record */
-	uint64_t sure_size; /* the size that kennel-verify verified, if requested */
-	uint8_t sure_root[CHAIN_HASH_LEN];
+	bool complete;       /* truncation of the end is ruled out */
+	struct merkle start; /* subtrees left of the first record */
+	uint64_t sure_size;  /* the size that kennel-verify verified, if requested */
+	uint8_t sure_root[MERKLE_HASH_LEN];
 	struct fact *fact; /* the current record */
 	char why[AUDIT_WHY_MAX];
 };
@@ -200,7 +205,7 @@ int sheet_end(struct sheet *);
 /* 2026-11-22T01:02:03.004Z; decimals: 3 or 9. */
 #define SHEET_TIME_MAX 40
 const char *sheet_time(uint64_t ns, int decimals, char out[SHEET_TIME_MAX]);
-void sheet_hex(char out[2 * CHAIN_HASH_LEN + 1], const uint8_t hash[CHAIN_HASH_LEN]);
+void sheet_hex(char out[2 * MERKLE_HASH_LEN + 1], const uint8_t hash[MERKLE_HASH_LEN]);
 
 /* ---- describe.c ---------------------------------------------------------- */
 
@@ -237,7 +242,7 @@ struct tally_row *tally_count(
 /* Stores a digest of 64 digits in a row's extra, and reads it; false: none. */
 #define TALLY_DIGEST_MAX 65
 bool tally_pack(const char *hex, uint64_t ret[4]);
-bool tally_bytes(const char *hex, uint8_t ret[CHAIN_HASH_LEN]);
+bool tally_bytes(const char *hex, uint8_t ret[MERKLE_HASH_LEN]);
 void tally_unpack(const uint64_t from[4], char hex[TALLY_DIGEST_MAX]);
 size_t tally_rows(const struct tally *);
 /* Sorts the rows, ties by their parts; the tally owns the array. */
@@ -293,13 +298,13 @@ const struct verb *verb_find(const char *name);
 extern const struct verb verbs_log[], verbs_session[], verbs_object[], verbs_call[],
     verbs_count[], verbs_change[], verbs_gap[], verbs_odd[], verbs_sample[];
 
-/* ---- separate programs ------------------------------------------------------------- */
+/* ---- query.c: one verb -------------------------------------------------------------- */
 
-int export_main(int argc, char **argv);
-int page_main(int argc, char **argv);
+/* "kennel audit VERB ...": argv[0] is a verb of the families above.  An exit status. */
+int query_main(int argc, char **argv);
+/* A line of help for each of these verbs. */
+void query_help(FILE *);
 int tail_main(int argc, char **argv);
-int pack_main(int argc, char **argv);
-int certify_main(int argc, char **argv);
 /* Opens the log of q, runs the query, prints on stdout, reports failures. */
 int verb_main(const struct verb *, const struct question *);
 /* "kennel audit prune-WHAT --to TIME": removes older data kept next to the log. */

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "supervisor/audit/log/schema.h"
 #include "supervisor/audit/query/query.h"
 
 #define SQL_MAX  2048
@@ -30,7 +31,7 @@ struct pass {
 	const struct question *q;
 	fact_fn *fn;
 	void *arg;
-	struct chain chain;
+	struct merkle chain;
 };
 
 static int
@@ -393,12 +394,12 @@ sure_row(struct pass *p, sqlite3_stmt *s, struct ring *ring)
 	const void *body = sqlite3_column_blob(s, 1);
 	int len = sqlite3_column_bytes(s, 1);
 	uint64_t idx = (uint64_t)sqlite3_column_int64(s, 0);
-	uint8_t leaf[CHAIN_HASH_LEN];
+	uint8_t leaf[MERKLE_HASH_LEN];
 
 	if (idx != p->chain.size || body == NULL || len > (int)AUDIT_BODY_MAX)
 		return -EUCLEAN;
-	chain_leaf(body, (size_t)len, leaf);
-	chain_append(&p->chain, leaf);
+	merkle_leaf(body, (size_t)len, leaf);
+	merkle_append(&p->chain, leaf);
 	if (idx >= p->book->size)
 		return 0; /* only for the root */
 	if (fact_make(body, (size_t)len, fact) < 0 || fact->idx != idx)
@@ -435,10 +436,10 @@ static int
 sure_end(struct pass *p, const struct ring *ring)
 {
 	uint64_t n = ring->cap == 0 ? 0 : ring->n < ring->cap ? ring->n : ring->cap;
-	uint8_t root[CHAIN_HASH_LEN];
+	uint8_t root[MERKLE_HASH_LEN];
 	int r = 0;
 
-	chain_root(&p->chain, root);
+	merkle_root(&p->chain, root);
 	if (p->chain.size != p->book->sure_size ||
 	    memcmp(root, p->book->sure_root, sizeof(root)) != 0)
 		return -EUCLEAN;

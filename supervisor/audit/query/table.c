@@ -32,9 +32,9 @@ sheet_time(uint64_t ns, int decimals, char out[SHEET_TIME_MAX])
 }
 
 void
-sheet_hex(char out[2 * CHAIN_HASH_LEN + 1], const uint8_t hash[CHAIN_HASH_LEN])
+sheet_hex(char out[2 * MERKLE_HASH_LEN + 1], const uint8_t hash[MERKLE_HASH_LEN])
 {
-	for (size_t i = 0; i < CHAIN_HASH_LEN; i++)
+	for (size_t i = 0; i < MERKLE_HASH_LEN; i++)
 		(void)snprintf(out + 2 * i, 3, "%02x", hash[i]);
 }
 
@@ -87,7 +87,7 @@ print_asked(const struct question *q, FILE *out, void (*inert)(FILE *, const cha
 static void
 head_text(const struct sheet *sheet, const struct question *q, const struct book *book)
 {
-	char root[2 * CHAIN_HASH_LEN + 1];
+	char root[2 * MERKLE_HASH_LEN + 1];
 
 	sheet_hex(root, book->root);
 	fprintf(sheet->out, "# kennel audit ");
@@ -102,7 +102,7 @@ head_text(const struct sheet *sheet, const struct question *q, const struct book
 static void
 head_json(const struct sheet *sheet, const struct question *q, const struct book *book)
 {
-	char root[2 * CHAIN_HASH_LEN + 1];
+	char root[2 * MERKLE_HASH_LEN + 1];
 
 	sheet_hex(root, book->root);
 	fprintf(sheet->out, "{\"kennel_audit\":\"");

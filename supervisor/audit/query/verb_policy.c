@@ -146,7 +146,7 @@ text_of(const struct tally_row *load)
 static char *
 read_text(struct ask *ask, const struct tally_row *load, const char **ret_why)
 {
-	uint8_t digest[CHAIN_HASH_LEN];
+	uint8_t digest[MERKLE_HASH_LEN];
 	char *text = NULL;
 	size_t len;
 	int r = -ENOENT;

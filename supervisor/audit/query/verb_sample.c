@@ -41,7 +41,7 @@ static const struct {
 };
 
 struct drawn {
-	uint8_t draw[CHAIN_HASH_LEN];
+	uint8_t draw[MERKLE_HASH_LEN];
 	uint64_t idx;
 };
 struct sample {
@@ -130,13 +130,13 @@ see_sample(void *arg, const struct fact *fact)
 {
 	struct ask *ask = arg;
 	struct sample *s = ask->own;
-	uint8_t both[2 * CHAIN_HASH_LEN];
+	uint8_t both[2 * MERKLE_HASH_LEN];
 	struct drawn drawn = {.idx = fact->idx};
 
 	s->population++;
-	chain_digest(ask->q.seed, strlen(ask->q.seed), both);
-	chain_leaf(fact->body, fact->len, both + CHAIN_HASH_LEN);
-	chain_digest(both, sizeof(both), drawn.draw);
+	merkle_digest(ask->q.seed, strlen(ask->q.seed), both);
+	merkle_leaf(fact->body, fact->len, both + MERKLE_HASH_LEN);
+	merkle_digest(both, sizeof(both), drawn.draw);
 	if (s->n < s->want) {
 		s->at[s->n++] = drawn;
 		rise(s);
@@ -152,8 +152,8 @@ put_drawn(struct ask *ask, const struct drawn *drawn)
 {
 	static char story[STORY_MAX];
 	const struct fact *fact = ask->book->fact;
-	char hex[2 * CHAIN_HASH_LEN + 1];
-	uint8_t leaf[CHAIN_HASH_LEN];
+	char hex[2 * MERKLE_HASH_LEN + 1];
+	uint8_t leaf[MERKLE_HASH_LEN];
 	int r = pass_one(ask->book, drawn->idx);
 
 	if (r < 0)
@@ -162,7 +162,7 @@ put_drawn(struct ask *ask, const struct drawn *drawn)
 		see_cell(ask, fact, sample_column[i].name);
 	sheet_hex(hex, drawn->draw);
 	sheet_text(&ask->sheet, hex);
-	chain_leaf(fact->body, fact->len, leaf);
+	merkle_leaf(fact->body, fact->len, leaf);
 	sheet_hex(hex, leaf);
 	sheet_text(&ask->sheet, hex);
 	sheet_text(&ask->sheet, story_tell(fact, story));

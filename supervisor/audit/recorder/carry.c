@@ -114,8 +114,8 @@ store_carry(struct store *old, struct store *store)
 		(void)sqlite3_bind_int(s, 1, -1);
 		(void)sqlite3_bind_int64(s, 2, (sqlite3_int64)(size / TILE_WIDTH));
 		(void)sqlite3_bind_zeroblob(s, 3, 0);
-		(void)sqlite3_bind_blob(
-		    s, 4, old->tree.tile[0], (int)(rest * CHAIN_HASH_LEN), SQLITE_STATIC);
+		(void)sqlite3_bind_blob(s, 4, old->tree.tile[0],
+		    (int)(rest * MERKLE_HASH_LEN), SQLITE_STATIC);
 		r = store_finish(s);
 	}
 	if (r == 0)

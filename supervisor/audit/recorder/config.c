@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "shim/base/fd.h"
-#include "supervisor/audit/log/inside.h"
+#include "supervisor/audit/log/segment.h"
+#include "supervisor/audit/recorder/config.h"
+#include "supervisor/audit/recorder/epochs.h"
 
 #define CONFIG_NAME "audit.conf"
 #define CONFIG_MAX  4096

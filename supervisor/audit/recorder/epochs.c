@@ -25,7 +25,10 @@
 
 #include "shim/base/fd.h"
 #include "shim/base/loop.h"
+#include "supervisor/audit/log/segment.h"
 #include "supervisor/audit/recorder/epochs.h"
+#include "supervisor/audit/recorder/rotate.h"
+#include "supervisor/audit/recorder/store.h"
 
 #define NS_PER_S     1000000000ull
 #define CLOCK_JUMP   NS_PER_S /* of realtime against boottime */
@@ -142,7 +145,7 @@ make_note(struct ledger *l)
 	int r;
 
 	(void)snprintf(cp.origin, sizeof(cp.origin), "%s", l->origin.name);
-	chain_root(store_chain(l->store), cp.root);
+	merkle_root(store_merkle(l->store), cp.root);
 	text_len = len = checkpoint_put(&cp, l->note, sizeof(l->note));
 	r = note_sign(
 	    l->note, sizeof(l->note), text_len, &len, &l->origin, l->origin_key);

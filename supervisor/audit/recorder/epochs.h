@@ -5,7 +5,12 @@
 #ifndef KENNEL_SUPERVISOR_AUDIT_RECORDER_EPOCHS_H
 #define KENNEL_SUPERVISOR_AUDIT_RECORDER_EPOCHS_H
 
-#include "supervisor/audit/log/inside.h"
+#include "leash/audit/writer.h"
+#include "shim/base/wire.h"
+#include "supervisor/audit/log/record.h"
+#include "supervisor/audit/log/signed_note.h"
+#include "supervisor/audit/recorder/config.h"
+#include "supervisor/audit/recorder/startup.h"
 
 #define OWN_MAX 4096 /* bytes of one own event */
 
@@ -56,5 +61,35 @@ void ledger_use(
     struct ledger *, uint64_t epoch, int slot, struct key *, const struct vkey *);
 /* Reserves disk space for the records that report a full disk. */
 int ledger_reserve(struct ledger *);
+
+struct ledger;
+/* Opens the log, recovers from a crash, and records that a recorder is running. */
+int ledger_open(
+    int log_dir, const struct writer *self, struct ledger **ret, const char **ret_why);
+struct store *ledger_store(struct ledger *);
+/* Appends a writer's record; record->idx is store_next(). */
+int ledger_append(struct ledger *, const struct writer *, const struct record *);
+/* Records a gap: events that the log lacks. */
+int ledger_gap(struct ledger *, const char *writer, const char *reason, uint64_t count);
+/* Commits to disk, with a checkpoint. */
+int ledger_commit(struct ledger *);
+/* ledger_next_ns: when the next periodic task is due (loop_now()); 0: none.
+ * ledger_tick: runs the tasks that are due. */
+uint64_t ledger_next_ns(const struct ledger *);
+int ledger_tick(struct ledger *, size_t writers);
+/* Begins a new file if this one is full, or if requested and this one holds at least
+ * SEGMENT_LEAST records. -EAGAIN: try later. */
+int ledger_rotate(struct ledger *, bool asked);
+/* Removes whole files whose records are all before first. The record of this removal
+ * is already on disk. */
+int ledger_prune(struct ledger *, uint64_t first);
+/* Clean end: closes the log and frees the ledger. */
+int ledger_end(struct ledger *);
+/* Disk full: frees the reserve and uses it to record the failure. count: records that
+ * were received and are lost. */
+void ledger_last_words(struct ledger *, uint64_t count);
+/* Number of records received and not yet on disk. */
+uint64_t ledger_lost(const struct ledger *);
+void ledger_free(struct ledger *);
 
 #endif

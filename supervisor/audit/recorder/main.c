@@ -36,7 +36,11 @@
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "shim/base/loop.h"
+#include "supervisor/audit/recorder/epochs.h"
+#include "supervisor/audit/recorder/own_log.h"
 #include "supervisor/audit/recorder/private.h"
+#include "supervisor/audit/recorder/rotate.h"
+#include "supervisor/audit/recorder/store.h"
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 

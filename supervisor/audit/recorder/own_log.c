@@ -15,7 +15,9 @@
 
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
-#include "supervisor/audit/log/inside.h"
+#include "supervisor/audit/recorder/own_log.h"
+#include "supervisor/audit/recorder/startup.h"
+#include "supervisor/audit/recorder/store.h"
 
 #define LOG_NAME      "recorder.log"
 #define LOG_BYTES_MAX (1 << 20)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "shim/base/fd.h"
+#include "supervisor/audit/recorder/own_log.h"
 #include "supervisor/audit/recorder/private.h"
 
 static bool

@@ -6,7 +6,8 @@
 #define KENNEL_SUPERVISOR_AUDIT_RECORDER_PRIVATE_H
 
 #include "shim/base/loop.h"
-#include "supervisor/audit/log/inside.h"
+#include "supervisor/audit/log/record.h"
+#include "supervisor/audit/recorder/startup.h"
 
 #define PEERS_MAX     512
 #define READY_MAX     64          /* peers handled in one round */

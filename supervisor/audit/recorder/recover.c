@@ -15,7 +15,10 @@
 
 #include "shim/base/fd.h"
 #include "shim/base/loop.h"
+#include "supervisor/audit/log/schema.h"
 #include "supervisor/audit/recorder/epochs.h"
+#include "supervisor/audit/recorder/rotate.h"
+#include "supervisor/audit/recorder/store.h"
 
 #define NS_PER_S 1000000000ull
 
@@ -67,7 +70,7 @@ genesis(struct ledger *l)
 	struct key *key = NULL;
 	struct vkey vkey;
 	struct own own;
-	uint8_t draw[CHAIN_HASH_LEN];
+	uint8_t draw[MERKLE_HASH_LEN];
 	int r;
 
 	r = slot_origin(l->log_dir, true, &l->origin_key);
@@ -75,7 +78,7 @@ genesis(struct ledger *l)
 		r = key_new(&key);
 	if (r < 0)
 		return r;
-	chain_digest(key_public(key), KEY_LEN, draw);
+	merkle_digest(key_public(key), KEY_LEN, draw);
 	for (size_t i = 0; i < 16; i++)
 		(void)snprintf(id + 2 * i, 3, "%02x", draw[i]);
 	r = draw_origin(l, id, name);
@@ -231,7 +234,7 @@ static int
 recover(struct ledger *l, const struct stored_cp *cp, const char **ret_why)
 {
 	char name[NOTE_NAME_MAX];
-	uint8_t root[CHAIN_HASH_LEN];
+	uint8_t root[MERKLE_HASH_LEN];
 	struct checkpoint said;
 	struct last last;
 	static struct note note;
@@ -248,7 +251,7 @@ recover(struct ledger *l, const struct stored_cp *cp, const char **ret_why)
 		r = checkpoint_parse(note.text, &said);
 	if (r < 0)
 		return r;
-	chain_root(store_chain(l->store), root);
+	merkle_root(store_merkle(l->store), root);
 	if (said.size != cp->size || memcmp(root, said.root, sizeof(root)) != 0)
 		return -EBADMSG;
 	*ret_why = "origin.key is missing or is another log's; put it back, or move the "

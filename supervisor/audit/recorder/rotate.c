@@ -17,10 +17,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "shim/base/fd.h"
-#include "supervisor/audit/log/inside.h"
+#include "supervisor/audit/log/record.h"
+#include "supervisor/audit/log/segment.h"
+#include "supervisor/audit/log/signed_note.h"
+#include "supervisor/audit/recorder/rotate.h"
+#include "supervisor/audit/recorder/store.h"
 
 #define NEW_NAME      "audit.new"
 #define LOOK_BACK_MAX 64 /* files searched for a writer that reconnects */

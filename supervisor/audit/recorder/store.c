@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "supervisor/audit/log/schema.h"
 #include "supervisor/audit/recorder/store.h"
 
 #define CACHE_KIB 4096 /* the pages that one full batch writes */
@@ -95,13 +96,13 @@ get_number(struct store *store, const char *sql, int64_t *ret)
 }
 
 static int
-get_hash(sqlite3_stmt *s, int column, uint8_t ret[CHAIN_HASH_LEN])
+get_hash(sqlite3_stmt *s, int column, uint8_t ret[MERKLE_HASH_LEN])
 {
 	const void *hash = sqlite3_column_blob(s, column);
 
-	if (hash == NULL || sqlite3_column_bytes(s, column) != CHAIN_HASH_LEN)
+	if (hash == NULL || sqlite3_column_bytes(s, column) != MERKLE_HASH_LEN)
 		return -EBADMSG;
-	memcpy(ret, hash, CHAIN_HASH_LEN);
+	memcpy(ret, hash, MERKLE_HASH_LEN);
 	return 0;
 }
 
@@ -180,13 +181,13 @@ make_tables(struct store *store)
 static int
 edge_hash(struct store *store, sqlite3_stmt *s, unsigned int level, uint64_t n)
 {
-	uint8_t *to = store->tree.tile[level] + n % TILE_WIDTH * CHAIN_HASH_LEN;
+	uint8_t *to = store->tree.tile[level] + n % TILE_WIDTH * MERKLE_HASH_LEN;
 
 	if ((uint64_t)sqlite3_column_int64(s, 0) != n)
 		return -EBADMSG;
 	if (level > 0)
 		return get_hash(s, 1, to);
-	chain_leaf(sqlite3_column_blob(s, 1), (size_t)sqlite3_column_bytes(s, 1), to);
+	merkle_leaf(sqlite3_column_blob(s, 1), (size_t)sqlite3_column_bytes(s, 1), to);
 	return 0;
 }
 
@@ -231,7 +232,7 @@ store_edge(struct store *store, uint64_t size)
 	for (unsigned int level = 0; r == 0 && level < TILE_LEVELS; level++)
 		r = edge_level(store, level, size);
 	if (r == 0)
-		tree_edge(&store->tree, size);
+		tiles_edge(&store->tree, size);
 	return r;
 }
 
@@ -332,7 +333,7 @@ read_meta(struct store *store, const char **ret_why)
 	if (r < 0 || base <= 0)
 		return r;
 	store->base = (uint64_t)base;
-	want = store->base % TILE_WIDTH * CHAIN_HASH_LEN;
+	want = store->base % TILE_WIDTH * MERKLE_HASH_LEN;
 	*ret_why = "the hashes of the records before this file are missing";
 	code = sqlite3_prepare_v2(
 	    store->db, "SELECT h FROM tile WHERE level = -1", -1, &s, NULL);
@@ -444,8 +445,8 @@ store_next(const struct store *store)
 	return store->tree.chain.size;
 }
 
-const struct chain *
-store_chain(const struct store *store)
+const struct merkle *
+store_merkle(const struct store *store)
 {
 	return &store->tree.chain;
 }
@@ -528,7 +529,7 @@ store_get_meta(struct store *store, const char *key, char *out, size_t out_cap)
 }
 
 static int
-keep_tile(void *arg, unsigned int level, uint64_t n, const uint8_t root[CHAIN_HASH_LEN],
+keep_tile(void *arg, unsigned int level, uint64_t n, const uint8_t root[MERKLE_HASH_LEN],
     const uint8_t tile[TILE_LEN])
 {
 	struct store *store = arg;
@@ -536,7 +537,7 @@ keep_tile(void *arg, unsigned int level, uint64_t n, const uint8_t root[CHAIN_HA
 
 	(void)sqlite3_bind_int(s, 1, (int)level);
 	(void)sqlite3_bind_int64(s, 2, (sqlite3_int64)n);
-	(void)sqlite3_bind_blob(s, 3, root, CHAIN_HASH_LEN, SQLITE_STATIC);
+	(void)sqlite3_bind_blob(s, 3, root, MERKLE_HASH_LEN, SQLITE_STATIC);
 	(void)sqlite3_bind_blob(s, 4, tile, (int)TILE_LEN, SQLITE_STATIC);
 	return store_finish(s);
 }
@@ -544,7 +545,7 @@ keep_tile(void *arg, unsigned int level, uint64_t n, const uint8_t root[CHAIN_HA
 int
 store_append(struct store *store, const struct writer *writer, const struct record *rec)
 {
-	uint8_t leaf[CHAIN_HASH_LEN];
+	uint8_t leaf[MERKLE_HASH_LEN];
 	int r;
 
 	r = begin(store);
@@ -557,8 +558,8 @@ store_append(struct store *store, const struct writer *writer, const struct reco
 	}
 	if (r < 0)
 		return r;
-	chain_leaf(rec->body, rec->body_len, leaf);
-	return tree_append(&store->tree, leaf, keep_tile, store);
+	merkle_leaf(rec->body, rec->body_len, leaf);
+	return tiles_append(&store->tree, leaf, keep_tile, store);
 }
 
 int

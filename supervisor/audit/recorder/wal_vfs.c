@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "supervisor/audit/log/open_log.h"
 #include "supervisor/audit/recorder/store.h"
 
 #define VFS_NAME    "kennel"

@@ -12,7 +12,10 @@
 #include <unistd.h>
 
 #include "shim/base/fd.h"
+#include "supervisor/audit/log/sign_key.h"
+#include "supervisor/audit/log/signed_note.h"
 #include "supervisor/audit/query/disclosure.h"
+#include "supervisor/audit/report/verbs.h"
 
 struct found {
 	uint64_t records, first_ts, last_ts;
@@ -84,11 +87,11 @@ static size_t
 put_text(const struct book *book, const struct vkey *vkey, const struct found *f,
     char *out, size_t cap)
 {
-	char root[BASE64_LEN(CHAIN_HASH_LEN)], first[SHEET_TIME_MAX],
+	char root[BASE64_LEN(MERKLE_HASH_LEN)], first[SHEET_TIME_MAX],
 	    last[SHEET_TIME_MAX];
 	int n;
 
-	base64_put(root, book->root, CHAIN_HASH_LEN);
+	base64_put(root, book->root, MERKLE_HASH_LEN);
 	n = snprintf(out, cap,
 	    NOTE_CERTIFICATE
 	    "\nlog %s\nrecords %" PRIu64 " to %" PRIu64 " of %" PRIu64

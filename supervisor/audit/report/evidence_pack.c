@@ -23,10 +23,11 @@
 #include "shim/base/buf.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
-#include "supervisor/audit/query/disclosure.h"
-#include "supervisor/audit/log/merkle_read.h"
-#include "supervisor/audit/report/report.h"
 #include "supervisor/audit/log/kept_policies.h"
+#include "supervisor/audit/log/merkle_read.h"
+#include "supervisor/audit/query/disclosure.h"
+#include "supervisor/audit/report/report.h"
+#include "supervisor/audit/report/verbs.h"
 
 #define TAR_BLOCK   512
 #define RECORDS_MAX 100000
@@ -41,7 +42,7 @@ struct pack {
 	size_t idx_n;
 	struct {
 		enum policies_form form;
-		uint8_t digest[CHAIN_HASH_LEN];
+		uint8_t digest[MERKLE_HASH_LEN];
 	} load[LOADS_MAX];
 	size_t load_n;
 };
@@ -102,7 +103,7 @@ put_end(FILE *out)
 static void
 want_policy(struct pack *p, enum policies_form form, const char *hex)
 {
-	uint8_t digest[CHAIN_HASH_LEN];
+	uint8_t digest[MERKLE_HASH_LEN];
 	size_t i = 0;
 
 	if (hex == NULL || !tally_bytes(hex, digest))

@@ -19,8 +19,9 @@
 
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
-#include "supervisor/audit/query/disclosure.h"
 #include "supervisor/audit/log/merkle_read.h"
+#include "supervisor/audit/query/disclosure.h"
+#include "supervisor/audit/report/verbs.h"
 #include "supervisor/base/paths.h"
 
 #define EXIT_USAGE  64
@@ -101,7 +102,7 @@ put_level(struct logtree *t, int dir, unsigned int level)
 
 		r = logtree_tile(t, level, n, width, tile);
 		if (r == 0)
-			r = put_tile(dir, kind, n, width, tile, width * CHAIN_HASH_LEN);
+			r = put_tile(dir, kind, n, width, tile, width * MERKLE_HASH_LEN);
 		else if (r == -ENOENT && level == 0 &&
 			 n * TILE_WIDTH < t->segment[0].base)
 			r = 0;

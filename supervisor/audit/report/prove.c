@@ -11,6 +11,7 @@
 
 #include "shim/base/log.h"
 #include "supervisor/audit/log/merkle_read.h"
+#include "supervisor/audit/report/verbs.h"
 #include "supervisor/base/paths.h"
 
 #define EXIT_USAGE   64
@@ -22,17 +23,17 @@ prove_make(struct logtree *t, uint64_t idx, char *out, size_t cap, size_t *ret_l
 {
 	static struct proof proof;
 	struct hashes h = logtree_hashes(t);
-	uint8_t leaf[CHAIN_HASH_LEN];
+	uint8_t leaf[MERKLE_HASH_LEN];
 	int r;
 
 	proof.index = idx;
 	proof.has_leaf = true;
 	r = logtree_body(t, idx, proof.leaf, sizeof(proof.leaf), &proof.leaf_len);
 	if (r == 0)
-		r = path_inclusion(&h, idx, t->size, &proof.path);
+		r = merkle_path_inclusion(&h, idx, t->size, &proof.path);
 	if (r < 0)
 		return r;
-	chain_leaf(proof.leaf, proof.leaf_len, leaf);
+	merkle_leaf(proof.leaf, proof.leaf_len, leaf);
 	if (!proof_included(&proof, leaf, &t->cp))
 		return -EBADMSG;
 	*ret_len = proof_put(&proof, t->note, out, cap);

@@ -16,37 +16,15 @@
 
 #include "leash/audit/writer.h"
 #include "shim/base/log.h"
+#include "supervisor/audit/audit.h"
 #include "supervisor/audit/log/merkle_read.h"
+#include "supervisor/audit/log/segment.h"
+#include "supervisor/audit/query/disclosure.h"
 #include "supervisor/audit/query/query.h"
+#include "supervisor/audit/report/verbs.h"
 #include "supervisor/base/paths.h"
 
 #define EXIT_USAGE 64
-#define WAIT_MS    10000
-
-int
-audit_record(const struct event *event)
-{
-	struct audit_place place = {
-	    paths_audit_dir(), paths_run_dir(), paths_libexec("kennel-recorder")};
-	struct report *report = NULL;
-	uint64_t number;
-	int sock = -1, r = -EPIPE;
-
-	if (place.log_dir == NULL || place.run_dir == NULL || place.recorder == NULL)
-		return -ENOENT;
-	/* try again if a recorder was just ending */
-	for (int i = 0; r == -EPIPE && i < 5; i++) {
-		r = audit_connect(&place, WAIT_MS, &sock);
-		if (r == 0)
-			r = report_open(sock, REPORT_AUDITOR, "", WAIT_MS, &report);
-	}
-	if (r == 0)
-		r = report_send(report, event, EVENT_GATE, &number);
-	if (r == 0)
-		r = report_wait(report, number, WAIT_MS);
-	report_free(report);
-	return r;
-}
 
 /* Reads when the last record of a segment was written. */
 static int

@@ -14,6 +14,7 @@
 #include "shim/base/log.h"
 #include "supervisor/audit/query/disclosure.h"
 #include "supervisor/audit/report/report.h"
+#include "supervisor/audit/report/verbs.h"
 
 #define ROWS_SHOWN 200
 
@@ -327,7 +328,7 @@ static void
 put_seal(struct page *p)
 {
 	const struct book *book = p->book;
-	char root[2 * CHAIN_HASH_LEN + 1];
+	char root[2 * MERKLE_HASH_LEN + 1];
 
 	sheet_hex(root, book->root);
 	fprintf(p->out,

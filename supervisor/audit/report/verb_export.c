@@ -6,8 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "supervisor/audit/report/export.h"
 #include "supervisor/audit/query/disclosure.h"
+#include "supervisor/audit/report/export.h"
+#include "supervisor/audit/report/verbs.h"
 
 struct giving {
 	const struct export_format *format;

@@ -8,6 +8,7 @@
 
 #include "supervisor/audit/log/kept_payloads.h"
 #include "supervisor/audit/query/query.h"
+#include "supervisor/audit/report/verbs.h"
 
 /* A terminal gets escaped text; a file or a pipe the raw bytes. */
 static int
@@ -26,7 +27,7 @@ static int
 show_of(const struct fact *fact, const char *folder)
 {
 	const char *hex = fact_text(fact, "params_sha256");
-	uint8_t digest[CHAIN_HASH_LEN];
+	uint8_t digest[MERKLE_HASH_LEN];
 	struct payloads *p = NULL;
 	void *bytes = NULL;
 	size_t len = 0;

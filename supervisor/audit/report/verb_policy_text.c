@@ -10,6 +10,7 @@
 #include "shim/base/fd.h"
 #include "supervisor/audit/log/kept_policies.h"
 #include "supervisor/audit/query/query.h"
+#include "supervisor/audit/report/verbs.h"
 #include "supervisor/base/paths.h"
 
 /* A terminal gets escaped lines; a file or a pipe the raw bytes. */
@@ -66,7 +67,7 @@ hand_over(
 }
 
 static int
-give(const struct question *q, const char *folder, const uint8_t digest[CHAIN_HASH_LEN])
+give(const struct question *q, const char *folder, const uint8_t digest[MERKLE_HASH_LEN])
 {
 	enum policies_form form = POLICIES_TEXT;
 	char *bytes = NULL;
@@ -106,7 +107,7 @@ int
 policy_text_main(int argc, char **argv)
 {
 	const char *folder = paths_audit_dir();
-	uint8_t digest[CHAIN_HASH_LEN];
+	uint8_t digest[MERKLE_HASH_LEN];
 	struct question q;
 	int r, status;
 

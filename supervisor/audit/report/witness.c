@@ -28,6 +28,8 @@
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "supervisor/audit/log/merkle_read.h"
+#include "supervisor/audit/query/disclosure.h"
+#include "supervisor/audit/report/verbs.h"
 #include "supervisor/base/paths.h"
 
 #define EXIT_USAGE   64
@@ -45,17 +47,17 @@ struct asked {
 static int
 make_request(struct logtree *t, uint64_t old, FILE *out)
 {
-	char base64[BASE64_LEN(CHAIN_HASH_LEN)];
+	char base64[BASE64_LEN(MERKLE_HASH_LEN)];
 	struct hashes h = logtree_hashes(t);
-	struct path path;
+	struct merkle_path path;
 	int r;
 
-	r = path_consistency(&h, old, t->size, &path);
+	r = merkle_path_consistency(&h, old, t->size, &path);
 	if (r < 0)
 		return r;
 	fprintf(out, "old %llu\n", (unsigned long long)old);
 	for (size_t i = 0; i < path.n; i++) {
-		base64_put(base64, path.hash[i], CHAIN_HASH_LEN);
+		base64_put(base64, path.hash[i], MERKLE_HASH_LEN);
 		fprintf(out, "%s\n", base64);
 	}
 	fprintf(out, "\n%s", t->note);
@@ -115,7 +117,7 @@ new_key(const struct asked *asked)
 
 struct wanted {
 	uint64_t old;
-	struct path path;
+	struct merkle_path path;
 	struct note note;
 	struct checkpoint cp;
 	size_t text_at; /* of the note in the request */
@@ -180,7 +182,8 @@ refusal(const struct asked *asked, const struct wanted *w, const struct checkpoi
 		return "the state belongs to another log";
 	if (w->old != last->size)
 		return "its old size is not the one signed last";
-	if (!path_consistent(&w->path, last->size, last->root, w->cp.size, w->cp.root))
+	if (!merkle_path_consistent(
+		&w->path, last->size, last->root, w->cp.size, w->cp.root))
 		return "it does not extend the checkpoint signed last: two histories";
 	return NULL;
 }

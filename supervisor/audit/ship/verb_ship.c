@@ -25,8 +25,8 @@
 static int
 place_of(const char *log, const char *to, char ret[AUDIT_PATH_MAX])
 {
-	uint8_t digest[CHAIN_HASH_LEN];
-	char hex[2 * CHAIN_HASH_LEN + 1], folder[AUDIT_PATH_MAX];
+	uint8_t digest[MERKLE_HASH_LEN];
+	char hex[2 * MERKLE_HASH_LEN + 1], folder[AUDIT_PATH_MAX];
 	int n = snprintf(folder, sizeof(folder), "%s.ship", log);
 
 	if (n < 0 || (size_t)n >= sizeof(folder) - 64)
@@ -34,7 +34,7 @@ place_of(const char *log, const char *to, char ret[AUDIT_PATH_MAX])
 	n = fd_make_dirs(folder);
 	if (n < 0)
 		return n;
-	chain_digest(to, strlen(to), digest);
+	merkle_digest(to, strlen(to), digest);
 	sheet_hex(hex, digest);
 	(void)snprintf(ret, AUDIT_PATH_MAX, "%.4000s/%.16s", folder, hex);
 	return 0;

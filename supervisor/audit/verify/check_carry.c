@@ -22,24 +22,24 @@ walk_carried(uint64_t base)
 
 /* Returns one hash of the edge at the base of a segment, from the carried entries. */
 static int
-carried_hash(struct walk *walk, struct segment *segment, struct tree *tree,
+carried_hash(struct walk *walk, struct segment *segment, struct merkle_tiles *tree,
     unsigned int level, uint64_t n)
 {
 	sqlite3_stmt *s = segment->tile;
-	uint8_t root[CHAIN_HASH_LEN];
+	uint8_t root[MERKLE_HASH_LEN];
 	int r = -EBADMSG;
 
 	(void)sqlite3_bind_int(s, 1, (int)level - 1);
 	(void)sqlite3_bind_int64(s, 2, (sqlite3_int64)n);
 	if (sqlite3_step(s) == SQLITE_ROW &&
-	    sqlite3_column_bytes(s, 0) == CHAIN_HASH_LEN) {
-		memcpy(tree->tile[level] + n % TILE_WIDTH * CHAIN_HASH_LEN,
-		    sqlite3_column_blob(s, 0), CHAIN_HASH_LEN);
+	    sqlite3_column_bytes(s, 0) == MERKLE_HASH_LEN) {
+		memcpy(tree->tile[level] + n % TILE_WIDTH * MERKLE_HASH_LEN,
+		    sqlite3_column_blob(s, 0), MERKLE_HASH_LEN);
 		r = 0;
 		if (level > 1) { /* a whole tile: check its root */
 			r = -EBADMSG;
 			if (sqlite3_column_bytes(s, 1) == (int)TILE_LEN) {
-				tree_root_of_tile(sqlite3_column_blob(s, 1), root);
+				tiles_root_of_tile(sqlite3_column_blob(s, 1), root);
 				r = memcmp(root, sqlite3_column_blob(s, 0),
 					sizeof(root)) == 0
 					? 0
@@ -56,9 +56,9 @@ carried_hash(struct walk *walk, struct segment *segment, struct tree *tree,
 
 /* Loads the leaves of a tile that began in the previous file. */
 static int
-carried_leaves(struct walk *walk, struct segment *segment, struct tree *tree)
+carried_leaves(struct walk *walk, struct segment *segment, struct merkle_tiles *tree)
 {
-	size_t want = segment->base % TILE_WIDTH * CHAIN_HASH_LEN;
+	size_t want = segment->base % TILE_WIDTH * MERKLE_HASH_LEN;
 	sqlite3_stmt *s = segment->tile;
 	int r = 0;
 
@@ -90,12 +90,12 @@ carried_tiles(struct walk *walk, struct segment *segment)
 		return sql_failed(walk->answer, segment->db, segment->base);
 	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)segment->base);
 	while (r == 0 && (code = sqlite3_step(s)) == SQLITE_ROW) {
-		uint8_t root[CHAIN_HASH_LEN] = {0};
+		uint8_t root[MERKLE_HASH_LEN] = {0};
 
 		if (sqlite3_column_bytes(s, 2) == (int)TILE_LEN)
-			tree_root_of_tile(sqlite3_column_blob(s, 2), root);
-		if (sqlite3_column_bytes(s, 0) != CHAIN_HASH_LEN ||
-		    sqlite3_column_bytes(s, 1) != CHAIN_HASH_LEN ||
+			tiles_root_of_tile(sqlite3_column_blob(s, 2), root);
+		if (sqlite3_column_bytes(s, 0) != MERKLE_HASH_LEN ||
+		    sqlite3_column_bytes(s, 1) != MERKLE_HASH_LEN ||
 		    memcmp(sqlite3_column_blob(s, 0), root, sizeof(root)) != 0 ||
 		    memcmp(sqlite3_column_blob(s, 1), root, sizeof(root)) != 0)
 			r = bad_record(walk->answer, segment->base,
@@ -113,9 +113,9 @@ carried_tiles(struct walk *walk, struct segment *segment)
 int
 walk_carry(struct walk *walk, struct segment *segment)
 {
-	struct tree *tree = calloc(1, sizeof(*tree));
+	struct merkle_tiles *tree = calloc(1, sizeof(*tree));
 	uint64_t base = segment->base;
-	uint8_t root[CHAIN_HASH_LEN], was[CHAIN_HASH_LEN];
+	uint8_t root[MERKLE_HASH_LEN], was[MERKLE_HASH_LEN];
 	int r;
 
 	if (tree == NULL)
@@ -131,9 +131,9 @@ walk_carry(struct walk *walk, struct segment *segment)
 		r = carried_tiles(walk, segment);
 	if (r < 0)
 		goto out;
-	tree_edge(tree, base);
-	chain_root(&tree->chain, root);
-	chain_root(&walk->tree.chain, was);
+	tiles_edge(tree, base);
+	merkle_root(&tree->chain, root);
+	merkle_root(&walk->tree.chain, was);
 	if (walk->begun &&
 	    (walk->tree.chain.size != base || memcmp(root, was, sizeof(root)) != 0)) {
 		r = bad_record(

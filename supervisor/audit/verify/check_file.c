@@ -12,6 +12,8 @@
 #include <time.h>
 
 #include "shim/base/loop.h"
+#include "supervisor/audit/log/record.h"
+#include "supervisor/audit/log/schema.h"
 #include "supervisor/audit/verify/verify.h"
 
 #define LOCK_PAGE   (0x40000000u / WAL_PAGE + 1) /* SQLite skips this page */

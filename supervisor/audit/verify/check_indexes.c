@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "supervisor/audit/log/schema.h"
 #include "supervisor/audit/verify/verify.h"
 
 /* Columns in the order that check_records.c selects them. */
@@ -145,7 +146,7 @@ index_add(const struct cell *cell, struct entry *e, uint64_t sum[INDEXES])
 		for (int p = 0; p < row[i].part_n; p++)
 			put_cell(e, &cell[row[i].part[p]]);
 		put_cell(e, &cell[IDX]);
-		sum[i] += chain_sum(e->bytes, e->len, sum_key);
+		sum[i] += merkle_sum(e->bytes, e->len, sum_key);
 	}
 }
 
@@ -213,7 +214,7 @@ index_check(sqlite3 *db, int index, struct answer *answer, uint64_t *ret_sum)
 		    (before->len > 0 && !in_order(cell, columns, before)))
 			r = found(answer, TAMPERED, "the index %s is not in order",
 			    row[index].name);
-		sum += chain_sum(e->bytes, e->len, sum_key);
+		sum += merkle_sum(e->bytes, e->len, sum_key);
 		before = e;
 		e = last;
 	}

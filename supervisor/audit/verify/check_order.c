@@ -27,7 +27,7 @@
 
 /* Compares a tile above the leaves with the stored one. */
 static int
-check_tile(void *arg, unsigned int level, uint64_t n, const uint8_t root[CHAIN_HASH_LEN],
+check_tile(void *arg, unsigned int level, uint64_t n, const uint8_t root[MERKLE_HASH_LEN],
     const uint8_t tile[TILE_LEN])
 {
 	struct walk *walk = ((void **)arg)[0];
@@ -44,8 +44,8 @@ check_tile(void *arg, unsigned int level, uint64_t n, const uint8_t root[CHAIN_H
 	(void)sqlite3_bind_int(s, 1, (int)level);
 	(void)sqlite3_bind_int64(s, 2, (sqlite3_int64)n);
 	if (sqlite3_step(s) != SQLITE_ROW ||
-	    sqlite3_column_bytes(s, 0) != CHAIN_HASH_LEN ||
-	    memcmp(sqlite3_column_blob(s, 0), root, CHAIN_HASH_LEN) != 0 ||
+	    sqlite3_column_bytes(s, 0) != MERKLE_HASH_LEN ||
+	    memcmp(sqlite3_column_blob(s, 0), root, MERKLE_HASH_LEN) != 0 ||
 	    sqlite3_column_bytes(s, 1) != (int)TILE_LEN ||
 	    memcmp(sqlite3_column_blob(s, 1), tile, TILE_LEN) != 0)
 		r = bad_record(walk->answer,
@@ -73,7 +73,8 @@ walk_next_checkpoint(struct walk *walk, struct segment *segment)
 
 /* Compares the text of this checkpoint with what the records give. */
 bool
-walk_is_note(const struct walk *walk, sqlite3_stmt *s, const uint8_t root[CHAIN_HASH_LEN])
+walk_is_note(
+    const struct walk *walk, sqlite3_stmt *s, const uint8_t root[MERKLE_HASH_LEN])
 {
 	struct checkpoint cp = {.size = walk->tree.chain.size};
 	char want[NOTE_NAME_MAX + 80];
@@ -112,10 +113,10 @@ check_checkpoint(struct walk *walk, struct segment *segment)
 {
 	uint64_t size = walk->tree.chain.size;
 	sqlite3_stmt *s = segment->cp_note;
-	uint8_t root[CHAIN_HASH_LEN];
+	uint8_t root[MERKLE_HASH_LEN];
 	int r = 0;
 
-	chain_root(&walk->tree.chain, root);
+	merkle_root(&walk->tree.chain, root);
 	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)size);
 	if (sqlite3_step(s) != SQLITE_ROW)
 		r = bad_record(walk->answer, walk->cp_before,
@@ -147,14 +148,14 @@ int
 walk_check_anchors(struct walk *walk)
 {
 	uint64_t size = walk->tree.chain.size;
-	uint8_t root[CHAIN_HASH_LEN];
+	uint8_t root[MERKLE_HASH_LEN];
 
 	for (size_t i = 0; i < walk->anchor_n; i++) {
 		struct anchor *a = &walk->anchor[i];
 
 		if (a->cp.size != size || a->seen)
 			continue;
-		chain_root(&walk->tree.chain, root);
+		merkle_root(&walk->tree.chain, root);
 		a->seen = true;
 		if (memcmp(root, a->cp.root, sizeof(root)) != 0)
 			return bad_record(walk->answer, size > 0 ? size - 1 : 0,
@@ -480,7 +481,7 @@ walk_piece(struct walk *walk, struct segment *segment, const struct piece *piece
 			break;
 		if (idx % TILE_WIDTH == 0 && i + TILE_WIDTH <= piece->n && !own_here &&
 		    !something_in(walk, segment, idx, end)) {
-			r = tree_append_tile(
+			r = tiles_append_tile(
 			    &walk->tree, piece->root[i / TILE_WIDTH], check_tile, arg);
 			i += TILE_WIDTH;
 			segment->tiles++;
@@ -491,8 +492,8 @@ walk_piece(struct walk *walk, struct segment *segment, const struct piece *piece
 			else
 				walk->ended = false;
 			if (r == 0)
-				r = tree_append(&walk->tree,
-				    piece->leaf + i * CHAIN_HASH_LEN, check_tile, arg);
+				r = tiles_append(&walk->tree,
+				    piece->leaf + i * MERKLE_HASH_LEN, check_tile, arg);
 			i++;
 		}
 		if (r == 0)

@@ -19,6 +19,8 @@
 
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
+#include "supervisor/audit/log/merkle_proof.h"
+#include "supervisor/audit/log/record.h"
 #include "supervisor/audit/verify/verify.h"
 
 #define EXIT_USAGE    64
@@ -98,7 +100,7 @@ check(const struct asked *asked, const char *text, size_t len, const char *body,
 	static struct proof proof;
 	static struct note note;
 	struct checkpoint cp;
-	uint8_t leaf[CHAIN_HASH_LEN];
+	uint8_t leaf[MERKLE_HASH_LEN];
 	char why[256];
 
 	if (proof_parse(text, len, &proof, &note, &cp) < 0)
@@ -113,15 +115,15 @@ check(const struct asked *asked, const char *text, size_t len, const char *body,
 			    "its checkpoint is not cosigned by every witness named");
 	}
 	if (body != NULL)
-		chain_leaf(body, body_len, leaf);
+		merkle_leaf(body, body_len, leaf);
 	else if (proof.has_leaf)
-		chain_leaf(proof.leaf, proof.leaf_len, leaf);
+		merkle_leaf(proof.leaf, proof.leaf_len, leaf);
 	else
 		return say(asked, UNKNOWN, proof.index, cp.size,
 		    "the proof does not contain the record: name a file with its bytes");
 	if (body != NULL && body_len > 0 && body[body_len - 1] == '\n' &&
 	    !proof_included(&proof, leaf, &cp))
-		chain_leaf(body, body_len - 1, leaf); /* as printed by "log --json" */
+		merkle_leaf(body, body_len - 1, leaf); /* as printed by "log --json" */
 	if (!proof_included(&proof, leaf, &cp))
 		return say(asked, TAMPERED, proof.index, cp.size,
 		    "the record is not in the tree of this checkpoint");

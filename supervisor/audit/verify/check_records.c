@@ -26,6 +26,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "supervisor/audit/log/record.h"
+#include "supervisor/audit/log/schema.h"
 #include "supervisor/audit/verify/verify.h"
 
 enum {
@@ -286,7 +288,7 @@ check_body(struct rows *rows, sqlite3_stmt *s, struct piece *piece, uint64_t at)
 	len = rows->cell[BODY].len;
 	if (body == NULL || len <= 0 || (size_t)len > AUDIT_BODY_MAX)
 		return bad_record(&piece->answer, idx, "its body has an impossible size");
-	chain_leaf(body, (size_t)len, piece->leaf + at * CHAIN_HASH_LEN);
+	merkle_leaf(body, (size_t)len, piece->leaf + at * MERKLE_HASH_LEN);
 	if (scan_body(body, (size_t)len, &rows->scan) < 0)
 		return bad_record(
 		    &piece->answer, idx, "its body was not written by kennel");
@@ -321,8 +323,8 @@ first_other(const uint8_t *stored, const uint8_t *leaf)
 {
 	uint64_t i = 0;
 
-	while (i < TILE_WIDTH && memcmp(stored + i * CHAIN_HASH_LEN,
-				     leaf + i * CHAIN_HASH_LEN, CHAIN_HASH_LEN) == 0)
+	while (i < TILE_WIDTH && memcmp(stored + i * MERKLE_HASH_LEN,
+				     leaf + i * MERKLE_HASH_LEN, MERKLE_HASH_LEN) == 0)
 		i++;
 	return i;
 }
@@ -336,10 +338,10 @@ check_tile(struct rows *rows, struct piece *piece, uint64_t t)
 	sqlite3_stmt *s = rows->tile;
 	int r = 0;
 
-	tree_root_of_tile(leaf, piece->root[t]);
+	tiles_root_of_tile(leaf, piece->root[t]);
 	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)(first / TILE_WIDTH));
 	if (sqlite3_step(s) != SQLITE_ROW ||
-	    sqlite3_column_bytes(s, 0) != CHAIN_HASH_LEN ||
+	    sqlite3_column_bytes(s, 0) != MERKLE_HASH_LEN ||
 	    sqlite3_column_bytes(s, 1) != (int)TILE_LEN) {
 		r = bad_record(&piece->answer, first, "its tile is missing");
 	} else {
@@ -348,7 +350,7 @@ check_tile(struct rows *rows, struct piece *piece, uint64_t t)
 			r = bad_record(&piece->answer, first + other,
 			    "its hash differs from the one in its tile");
 		else if (memcmp(sqlite3_column_blob(s, 0), piece->root[t],
-			     CHAIN_HASH_LEN) != 0)
+			     MERKLE_HASH_LEN) != 0)
 			r = bad_record(
 			    &piece->answer, first, "its tile does not match its root");
 	}

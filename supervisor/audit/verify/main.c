@@ -32,6 +32,8 @@
 #include "shim/base/confine.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
+#include "supervisor/audit/log/record.h"
+#include "supervisor/audit/log/segment.h"
 #include "supervisor/audit/verify/verify.h"
 #include "verify_syscalls.h"
 
@@ -75,12 +77,12 @@ make_inert(char *text)
 }
 
 static void
-put_root(const struct walk *walk, char out[2 * CHAIN_HASH_LEN + 1])
+put_root(const struct walk *walk, char out[2 * MERKLE_HASH_LEN + 1])
 {
-	uint8_t hash[CHAIN_HASH_LEN];
+	uint8_t hash[MERKLE_HASH_LEN];
 
-	chain_root(&walk->tree.chain, hash);
-	for (size_t i = 0; i < CHAIN_HASH_LEN; i++)
+	merkle_root(&walk->tree.chain, hash);
+	for (size_t i = 0; i < MERKLE_HASH_LEN; i++)
 		(void)snprintf(out + 2 * i, 3, "%02x", hash[i]);
 }
 
@@ -133,7 +135,7 @@ tell_more(const struct walk *walk)
 static void
 tell(struct answer *answer, const struct walk *walk, bool json)
 {
-	char root[2 * CHAIN_HASH_LEN + 1], vkey[NOTE_VKEY_MAX];
+	char root[2 * MERKLE_HASH_LEN + 1], vkey[NOTE_VKEY_MAX];
 
 	put_root(walk, root);
 	make_inert(answer->why);

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "shim/base/log.h"
+#include "supervisor/audit/log/record.h"
+#include "supervisor/audit/log/schema.h"
 #include "supervisor/audit/verify/verify.h"
 
 #define AHEAD 12 /* pieces in memory at once */

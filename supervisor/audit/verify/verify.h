@@ -19,7 +19,15 @@
 #ifndef KENNEL_SUPERVISOR_AUDIT_VERIFY_VERIFY_H
 #define KENNEL_SUPERVISOR_AUDIT_VERIFY_VERIFY_H
 
-#include "supervisor/audit/log/inside.h"
+#include <stdio.h>
+
+#include "leash/audit/writer.h"
+#include "supervisor/audit/log/merkle.h"
+#include "supervisor/audit/log/merkle.h"
+#include "supervisor/audit/log/open_log.h"
+#include "supervisor/audit/log/sign_key.h"
+#include "supervisor/audit/log/signed_note.h"
+#include "supervisor/audit/recorder/startup.h"
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -66,9 +74,9 @@ struct own_record {
 struct piece {
 	uint64_t first, n;
 	struct answer answer; /* of the first bad one */
-	uint8_t leaf[PIECE_RECORDS * CHAIN_HASH_LEN];
-	uint8_t root[PIECE_TILES][CHAIN_HASH_LEN]; /* of its full tiles */
-	uint64_t sum[INDEXES];                     /* expected sums of the indexes */
+	uint8_t leaf[PIECE_RECORDS * MERKLE_HASH_LEN];
+	uint8_t root[PIECE_TILES][MERKLE_HASH_LEN]; /* of its full tiles */
+	uint64_t sum[INDEXES];                      /* expected sums of the indexes */
 	uint64_t boot_most;     /* the latest time after the last own record */
 	struct own_record *own; /* owned */
 	size_t own_n, own_cap;
@@ -126,7 +134,7 @@ struct anchor {
 #define MARK_EVERY 64
 
 struct walk {
-	struct tree tree;
+	struct merkle_tiles tree;
 	struct answer *answer;
 	char origin[NOTE_NAME_MAX];
 	bool begun; /* the origin and the first key are known */
@@ -173,7 +181,7 @@ int walk_segment_open(struct walk *, struct segment *);
 /* For check_carry.c: compares a checkpoint's text with the tree; advances to the next
  * checkpoint; counts a checkpoint; checks kept ones of this size. */
 bool walk_is_note(
-    const struct walk *, struct sqlite3_stmt *, const uint8_t root[CHAIN_HASH_LEN]);
+    const struct walk *, struct sqlite3_stmt *, const uint8_t root[MERKLE_HASH_LEN]);
 int walk_next_checkpoint(struct walk *, struct segment *);
 int walk_keep_mark(struct walk *, uint64_t size);
 int walk_check_anchors(struct walk *);
