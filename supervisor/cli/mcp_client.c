@@ -3,6 +3,7 @@
  * (scrubbed by its leash). Trusts nothing, waits a bounded time, holds one message at
  * a time.
  */
+#include "shim/base/loop.h"
 #include "supervisor/cli/mcp_client.h"
 
 #include <errno.h>

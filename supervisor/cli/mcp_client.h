@@ -7,7 +7,9 @@
 
 #include <sys/types.h>
 
-#include "supervisor/mcp/mcp.h"
+#include "shim/base/buf.h"
+#include "supervisor/json/json.h"
+#include "supervisor/mcp/frame.h"
 
 #define CLIENT_WAIT_MS 30000 /* for one answer */
 #define CLIENT_WHY_MAX 256

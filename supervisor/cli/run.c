@@ -22,7 +22,9 @@
 #include "supervisor/audit/log/kept_payloads.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/launch/leash_approvals.h"
-#include "supervisor/mcp/mcp.h"
+#include "leash/audit/writer.h"
+#include "shim/base/loop.h"
+#include "supervisor/mcp/private.h"
 
 #define EOF_GRACE_MS  800 /* after closing stdin, before SIGTERM */
 #define TERM_GRACE_MS 400 /* after SIGTERM, before SIGKILL */

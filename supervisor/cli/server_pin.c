@@ -22,6 +22,7 @@
 #include "shim/base/log.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/mcp_client.h"
+#include "supervisor/mcp/methods.h"
 
 #define ROWS_MAX  8192        /* definitions of one server */
 #define PAGES_MAX 1000        /* of one list */

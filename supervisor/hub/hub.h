@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 #include "policy/sealed/policy.h"
-#include "supervisor/mcp/mcp.h"
+#include "supervisor/json/json.h"
 
 /* ---- pins.c --------------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
  * half a millisecond per megabyte if the processor has SHA instructions.
  */
 #include "supervisor/audit/log/merkle.h"
-#include "supervisor/mcp/mcp.h"
+#include "supervisor/json/json.h"
 
 void
 mcp_digest(const uint8_t *bytes, size_t len, uint8_t ret[MERKLE_HASH_LEN])

@@ -15,8 +15,14 @@
 
 #include "shim/base/buf.h"
 
-#define MCP_DEPTH_MAX 128 /* nesting of a message */
-#define MCP_ID_MAX    256 /* bytes of an id as written */
+#define MCP_MESSAGE_MAX (16u << 20)   /* bytes of a line; the policy may lower it */
+#define MCP_CALLS_MAX   4096          /* requests under way, per direction */
+#define MCP_BATCH_MAX   MCP_CALLS_MAX /* elements of a batch */
+#define MCP_TOKEN_MAX   64            /* bytes of a progress token that is kept */
+#define MCP_METHOD_MAX  128           /* bytes of a method name for lookup */
+#define MCP_NAME_MAX    8192          /* bytes of a name or URI, decoded */
+#define MCP_DEPTH_MAX   128           /* nesting of a message */
+#define MCP_ID_MAX      256           /* bytes of an id as written */
 
 /* ---- json_scan.c --------------------------------------------------------- */
 
@@ -158,5 +164,9 @@ struct skim {
 };
 void skim_begin(struct skim *);
 void skim_feed(struct skim *, const uint8_t *, size_t);
+
+/* ---- digest.c: SHA-256 --------------------------------------------------- */
+
+void mcp_digest(const uint8_t *, size_t, uint8_t ret[32]);
 
 #endif

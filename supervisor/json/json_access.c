@@ -2,7 +2,7 @@
  * Access to a scanned message: its members, its strings as text, its keys in the form
  * for comparison. Only for bytes that the scanner has accepted.
  */
-#include "supervisor/mcp/mcp.h"
+#include "supervisor/json/json.h"
 
 #include <errno.h>
 #include <string.h>

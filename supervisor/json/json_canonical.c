@@ -3,7 +3,8 @@
  * be compared by their bytes: members sorted by the bytes of their keys, no white
  * space, the shortest escapes, numbers as written.
  */
-#include "supervisor/mcp/mcp.h"
+#include "shim/base/buf.h"
+#include "supervisor/json/json.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * UTF-8, and finds the few fields that kennel decides on. Trusts nothing; allocates
  * nothing.
  */
-#include "supervisor/mcp/mcp.h"
+#include "supervisor/json/json.h"
 
 #include <errno.h>
 #include <string.h>

@@ -6,7 +6,9 @@
  * Process: kennel. Holds the text of each request, from which the leash has redacted
  * secrets. Must never: send an approval that is not on disk.
  */
+#include "supervisor/json/json.h"
 #include "supervisor/launch/leash_approvals.h"
+#include "supervisor/mcp/mcp.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +18,9 @@
 
 #include "shim/base/buf.h"
 #include "shim/base/log.h"
-#include "supervisor/mcp/mcp.h"
+#include "leash/audit/writer.h"
+#include "policy/sealed/policy.h"
+#include "shim/base/loop.h"
 
 #define DETAIL_MAX (128u << 10) /* as JSON, before truncation */
 

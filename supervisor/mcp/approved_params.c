@@ -6,7 +6,10 @@
  * kennel issues no requestState: one in params comes from the agent or the server,
  * and counts like any other member, as does its inputResponses.
  */
-#include "supervisor/mcp/mcp.h"
+#include "shim/base/buf.h"
+#include "supervisor/json/json.h"
+#include "supervisor/json/json.h"
+#include "supervisor/mcp/private.h"
 
 #include <errno.h>
 #include <stdlib.h>

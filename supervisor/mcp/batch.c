@@ -3,7 +3,10 @@
  * Each element is judged as if it came alone. Elements that may not pass are removed
  * from the line, and kennel's answers to them form one array.
  */
-#include "supervisor/mcp/mcp.h"
+#include "shim/base/buf.h"
+#include "supervisor/json/json.h"
+#include "supervisor/mcp/frame.h"
+#include "supervisor/mcp/private.h"
 
 #include <string.h>
 

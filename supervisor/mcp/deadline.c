@@ -5,7 +5,13 @@
  */
 #include <stdio.h>
 
-#include "supervisor/mcp/mcp.h"
+#include "shim/base/buf.h"
+#include "shim/base/loop.h"
+#include "supervisor/mcp/frame.h"
+#include "supervisor/mcp/methods.h"
+#include "supervisor/mcp/private.h"
+#include "supervisor/mcp/requests.h"
+#include "supervisor/mcp/rpc.h"
 
 /* How long the present pause has lasted, up to its limit: a server must not be able
  * to stop its own deadline indefinitely. */

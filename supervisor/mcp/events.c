@@ -3,7 +3,13 @@
  * auditing) and again when it is answered; each refusal; each discarded line. They
  * contain digests and sizes, never content.
  */
-#include "supervisor/mcp/mcp.h"
+#include "leash/audit/writer.h"
+#include "policy/sealed/policy.h"
+#include "shim/base/loop.h"
+#include "supervisor/json/json.h"
+#include "supervisor/json/json.h"
+#include "supervisor/mcp/private.h"
+#include "supervisor/mcp/requests.h"
 
 #include <errno.h>
 #include <stdio.h>

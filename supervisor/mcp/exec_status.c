@@ -11,7 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/mcp/mcp.h"
+#include "shim/base/buf.h"
+#include "shim/base/loop.h"
+#include "supervisor/json/json.h"
+#include "supervisor/mcp/frame.h"
+#include "supervisor/mcp/methods.h"
+#include "supervisor/mcp/private.h"
+#include "supervisor/mcp/requests.h"
+#include "supervisor/mcp/rpc.h"
 
 #define PROGRESS_STEP  1e-6       /* more than the last value, less than any usual step */
 #define SAID_MAX       (8u << 10) /* of one insertion: text from rpc_text, escaped */

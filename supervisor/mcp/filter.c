@@ -3,7 +3,11 @@
  * capabilities that it does not permit. Nothing is rewritten; all remaining bytes are
  * the original ones.
  */
-#include "supervisor/mcp/mcp.h"
+#include "policy/sealed/policy.h"
+#include "shim/base/buf.h"
+#include "supervisor/json/json.h"
+#include "supervisor/mcp/methods.h"
+#include "supervisor/mcp/private.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,11 +3,14 @@
  * blocking. Lines are passed on in place and written from there; they are copied
  * once, and only if the receiving peer is slow.
  */
-#include "supervisor/mcp/mcp.h"
+#include "shim/base/buf.h"
+#include "supervisor/json/json.h"
+#include "supervisor/mcp/frame.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #define CHUNK     (64u << 10) /* free space for each read, at least */

@@ -3,7 +3,13 @@
  * them, and how kennel answers the others. The agent may be compromised, so nothing
  * here trusts it.
  */
-#include "supervisor/mcp/mcp.h"
+#include "shim/base/buf.h"
+#include "shim/base/loop.h"
+#include "supervisor/json/json.h"
+#include "supervisor/mcp/methods.h"
+#include "supervisor/mcp/private.h"
+#include "supervisor/mcp/requests.h"
+#include "supervisor/mcp/rpc.h"
 
 #include <errno.h>
 #include <stdio.h>

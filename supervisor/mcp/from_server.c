@@ -3,7 +3,13 @@
  * from them. The server is untrusted: an answer counts once, for an open request, and
  * a request passes only if the policy allows it.
  */
-#include "supervisor/mcp/mcp.h"
+#include "shim/base/buf.h"
+#include "shim/base/loop.h"
+#include "supervisor/json/json.h"
+#include "supervisor/mcp/methods.h"
+#include "supervisor/mcp/private.h"
+#include "supervisor/mcp/requests.h"
+#include "supervisor/mcp/rpc.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,7 +2,9 @@
  * Detects indirect requests to the agent's user: a method name as some peers read it,
  * requests inside a result or a notification, an error that sends the user to a URL.
  */
-#include "supervisor/mcp/mcp.h"
+#include "supervisor/json/json.h"
+#include "supervisor/mcp/methods.h"
+#include "supervisor/mcp/private.h"
 
 #include <errno.h>
 #include <stdlib.h>

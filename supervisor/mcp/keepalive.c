@@ -11,7 +11,13 @@
 #include <sys/random.h>
 
 #include "shim/base/log.h"
-#include "supervisor/mcp/mcp.h"
+#include "shim/base/buf.h"
+#include "shim/base/loop.h"
+#include "supervisor/json/json.h"
+#include "supervisor/mcp/frame.h"
+#include "supervisor/mcp/methods.h"
+#include "supervisor/mcp/private.h"
+#include "supervisor/mcp/requests.h"
 
 /*
  * The server's ids and ours share one name space at the agent, and none may be used

@@ -13,7 +13,11 @@
  * Trusting the id of such a line is safe: a peer can only end requests addressed to
  * itself, and could do that with an error as well.
  */
-#include "supervisor/mcp/mcp.h"
+#include "supervisor/json/json.h"
+#include "supervisor/mcp/methods.h"
+#include "supervisor/mcp/private.h"
+#include "supervisor/mcp/requests.h"
+#include "supervisor/mcp/rpc.h"
 
 #include <errno.h>
 #include <stdio.h>

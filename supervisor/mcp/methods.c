@@ -2,7 +2,9 @@
  * The methods of each protocol version and what kennel decides on, one row per
  * method. A method without a row passes.
  */
-#include "supervisor/mcp/mcp.h"
+#include "policy/sealed/sealed.h"
+#include "supervisor/json/json.h"
+#include "supervisor/mcp/methods.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * every byte, so that it finds the id even after a huge result. It does not validate;
  * the id is checked before use and only serves to refuse the right request.
  */
-#include "supervisor/mcp/mcp.h"
+#include "supervisor/json/json.h"
 
 #include <string.h>
 

@@ -15,7 +15,16 @@
 #include "shim/base/log.h"
 #include "supervisor/approve/approve.h"
 #include "supervisor/hub/hub.h"
-#include "supervisor/mcp/mcp.h"
+#include "leash/audit/writer.h"
+#include "policy/sealed/policy.h"
+#include "shim/base/buf.h"
+#include "shim/base/loop.h"
+#include "supervisor/json/json.h"
+#include "supervisor/mcp/frame.h"
+#include "supervisor/mcp/methods.h"
+#include "supervisor/mcp/private.h"
+#include "supervisor/mcp/requests.h"
+#include "supervisor/mcp/rpc.h"
 
 #define HELD_BYTES_MAX ((size_t)32 << 20) /* of all pending calls */
 #define FIRST_NS       (1000 * LOOP_MS)   /* until the first progress notification */

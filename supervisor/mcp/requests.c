@@ -3,7 +3,9 @@
  * "1" are three ids; but a string is compared by its text, however it is escaped.
  * Nothing is allocated after calls_init; unused rows cost nothing.
  */
-#include "supervisor/mcp/mcp.h"
+#include "supervisor/json/json.h"
+#include "supervisor/mcp/methods.h"
+#include "supervisor/mcp/requests.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -7,7 +7,9 @@
  * common SDKs; kennel's own codes are below that. data.kennel contains the policy
  * rule.
  */
-#include "supervisor/mcp/mcp.h"
+#include "shim/base/buf.h"
+#include "supervisor/json/json.h"
+#include "supervisor/mcp/rpc.h"
 
 #include <errno.h>
 #include <string.h>

@@ -12,7 +12,16 @@
  * Each round has one read and one write; events of answers are written after the
  * answers. A stream is read only while its receiver has room.
  */
-#include "supervisor/mcp/mcp.h"
+#include "leash/audit/writer.h"
+#include "policy/sealed/policy.h"
+#include "shim/base/buf.h"
+#include "shim/base/loop.h"
+#include "supervisor/json/json.h"
+#include "supervisor/mcp/frame.h"
+#include "supervisor/mcp/methods.h"
+#include "supervisor/mcp/private.h"
+#include "supervisor/mcp/requests.h"
+#include "supervisor/mcp/rpc.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,12 @@
  * A session whose server could not be started. Answers the agent's first request with
  * the reason, because the agent would otherwise only see a process that exited.
  */
+#include "shim/base/buf.h"
+#include "shim/base/loop.h"
+#include "supervisor/json/json.h"
+#include "supervisor/mcp/frame.h"
 #include "supervisor/mcp/mcp.h"
+#include "supervisor/mcp/rpc.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "supervisor/mcp/mcp.h"
+#include "shim/base/buf.h"
+#include "supervisor/mcp/frame.h"
 #include "tests/fuzz/fuzz.h"
 
 #define SAID_MAX (300u << 10)

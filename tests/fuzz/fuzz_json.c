@@ -10,6 +10,8 @@
 
 #include <jansson.h>
 
+#include "shim/base/buf.h"
+#include "supervisor/json/json.h"
 #include "supervisor/mcp/mcp.h"
 #include "tests/fuzz/fuzz.h"
 

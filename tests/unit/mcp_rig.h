@@ -5,7 +5,10 @@
 #ifndef KENNEL_TESTS_UNIT_MCP_RIG_H
 #define KENNEL_TESTS_UNIT_MCP_RIG_H
 
-#include "supervisor/mcp/mcp.h"
+#include "policy/sealed/policy.h"
+#include "shim/base/buf.h"
+#include "shim/base/loop.h"
+#include "supervisor/mcp/private.h"
 
 struct rig_gate {
 	enum sealed_gate_kind kind;

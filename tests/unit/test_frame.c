@@ -16,7 +16,8 @@
 #include <cmocka.h>
 
 #include "shim/base/fd.h"
-#include "supervisor/mcp/mcp.h"
+#include "supervisor/json/json.h"
+#include "supervisor/mcp/frame.h"
 
 /* All lines of a text that arrives in pieces of this size, '|' between them,
  * '!' and the length where one was too long. */

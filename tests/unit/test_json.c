@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "supervisor/mcp/mcp.h"
+#include "supervisor/json/json.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/corpus.h"
 

@@ -13,7 +13,8 @@
 
 #include <cmocka.h>
 
-#include "supervisor/mcp/mcp.h"
+#include "shim/base/buf.h"
+#include "supervisor/json/json.h"
 
 static int
 canon(const char *text, size_t max, struct buf *out)

@@ -317,8 +317,10 @@ witness_parse(const void *bytes, size_t len, uint64_t *ret_old,
 	    !scan_number(number, ret_old))
 		return -EBADMSG;
 	while (line(&rest, &one) && one.len > 0) {
-		if (path.n == PATH_MAX_HASHES || base64_get(one, path.hash[path.n],
-						     MERKLE_HASH_LEN) != MERKLE_HASH_LEN)
+		uint8_t *hash = path.hash[path.n];
+
+		if (path.n == PATH_MAX_HASHES ||
+		    base64_get(one, hash, MERKLE_HASH_LEN) != MERKLE_HASH_LEN)
 			return -EBADMSG;
 		path.n++;
 	}

@@ -1,0 +1,284 @@
+/*
+ * Shared by the files of the session.
+ */
+#ifndef KENNEL_SUPERVISOR_MCP_PRIVATE_H
+#define KENNEL_SUPERVISOR_MCP_PRIVATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "leash/audit/writer.h"
+#include "shim/base/buf.h"
+#include "supervisor/json/json.h"
+#include "supervisor/mcp/frame.h"
+#include "supervisor/mcp/mcp.h"
+#include "supervisor/mcp/methods.h"
+#include "supervisor/mcp/requests.h"
+#include "supervisor/mcp/rpc.h"
+
+struct cut { /* bytes removed from the current line, in order */
+	const uint8_t *from, *to;
+	size_t said, said_len; /* replacement text, in `insert` */
+};
+
+struct cuts {
+	struct cut *cut; /* owned */
+	size_t n, cap;
+};
+
+#define SESSION_DONE 64 /* answers whose events are written after them */
+
+struct done {
+	struct calls *calls;
+	struct call *call;
+	const uint8_t *at; /* its result or error */
+	size_t len;
+	const char *outcome;
+};
+
+/* While the elements of a batch are judged, kennel's answers are collected, because a
+ * batch is answered by one array. */
+struct batch {
+	bool open;
+	struct buf to_agent, to_server;
+};
+
+/* Pings from kennel; at most one is open. */
+struct pings {
+	uint64_t name;           /* random: the server cannot know it */
+	uint32_t n;              /* per session: ids never repeat */
+	struct call *open;       /* in `asking`; NULL: none */
+	bool off;                /* the agent does not support pings */
+	uint32_t sent, answered; /* since the approval became pending */
+	uint64_t since;
+};
+
+#define NAMED_MAX 1024
+
+struct named {      /* the server's name in its last result */
+	size_t len; /* 0: none */
+	bool shown;
+	uint8_t text[NAMED_MAX];
+};
+
+#define REFUSALS_KEPT 8
+
+struct refusal { /* a refused exec, in text for the agent */
+	uint64_t at;
+	char text[1536];
+};
+
+#define DROPS_MAX 20 /* discarded lines in a second, recorded one by one */
+
+struct drops { /* further ones are recorded as one event */
+	uint64_t second, n, more_n, more_bytes;
+};
+
+struct session {
+	struct session_order o;
+	struct pins *pins;    /* NULL: nothing known yet */
+	uint32_t definitions; /* of the server, recorded so far */
+	struct frame_in from_agent, from_server;
+	struct frame_out to_agent, to_server;
+	int slot_agent_in, slot_agent_out, slot_server_in, slot_server_out;
+	int agent_flags; /* of agent_out, to be restored */
+	int timer;
+	uint64_t timer_at;
+	struct calls asked;  /* by the agent */
+	struct calls asking; /* by the server */
+	struct cuts cuts;
+	struct done done[SESSION_DONE];
+	int done_n;
+	struct buf text;
+	struct batch batch;
+	struct event event;
+	struct drops drops[2];    /* the agent's, the server's */
+	enum mcp_version version; /* negotiated, 0: not yet or modern */
+	uint64_t call_ns, start_ns, idle_ns, ask_ns;
+	uint64_t start_at; /* on the session's clock; 0: not waiting */
+	uint64_t active_at;
+	bool started;    /* the first request went out */
+	uint32_t person; /* server requests that a user may be answering */
+	uint64_t paused_at, paused_ns, budget_ns;
+	struct held *held; /* calls that wait for approval */
+	size_t held_bytes;
+	int held_timer;
+	char rule[512];      /* the `ask` line of the current call */
+	const char *because; /* its text */
+	uint32_t programs;   /* the server's execs that wait for approval */
+	struct pings pings;
+	bool asks_programs;  /* the policy has programs that need approval */
+	bool judges_methods; /* the policy has `method` lines */
+	struct refusal refusal[REFUSALS_KEPT];
+	uint32_t refusal_n; /* number of all; the last ones are kept */
+	struct named named;
+	struct buf insert; /* insertions for the current line */
+	bool leaving;      /* the agent closed while there was no room */
+	const char *cause; /* of the server's end, if known early; borrowed */
+	bool ended, agent_eof, server_eof;
+	int error; /* ours: out of memory */
+	char name[MCP_NAME_MAX];
+	char method[MCP_METHOD_MAX];
+};
+
+enum verdict { PASS, DROP, HOLD /* of a gate: needs approval */ };
+
+/* session.c: the deadline clock, and messages from kennel */
+uint64_t session_clock(const struct session *);
+void session_person(struct session *, int change, bool answered);
+/* When the next deadline is due, on loop_now()'s clock; UINT64_MAX: never. */
+uint64_t session_next_timer(struct session *, uint64_t now);
+/* This call's deadline has passed: answers the agent, cancels it at the server. */
+void session_expire(struct session *, struct call *);
+/* Answers every open request of the agent with this error. */
+void session_answer_all(
+    struct session *, enum rpc_code, const char *outcome, const char *text);
+void session_answer_agent(struct session *, const uint8_t *id, size_t id_len,
+    enum rpc_code, const char *message, const struct rpc_why *);
+void session_answer_server(struct session *, const uint8_t *id, size_t id_len,
+    enum rpc_code, const char *message, const struct rpc_why *);
+void session_say(struct session *, struct frame_out *);
+/* Call after a change of what the loop should wait for. */
+void session_arm(struct session *);
+void session_done(struct session *, struct calls *, struct call *, struct json body,
+    const char *outcome);
+int session_scan(const uint8_t *, size_t, struct json_message *ret);
+const struct method *session_method(struct session *, const struct json_message *);
+void session_emit(struct session *, struct frame_out *, const uint8_t *, size_t);
+
+/* from_agent.c, from_server.c: a line, or an element of a batch */
+void agent_line(struct session *, const uint8_t *, size_t);
+void agent_oversize(struct session *, uint64_t len);
+void server_line(struct session *, const uint8_t *, size_t);
+void server_oversize(struct session *, uint64_t len);
+
+/* batch.c: an array of messages (2025-03-26) */
+void batch_init(struct batch *);
+void batch_free(struct batch *);
+/* Adds the message in s->text: 0, -ENOMEM, -EMSGSIZE. */
+int batch_say(struct session *, const struct frame_out *);
+typedef enum verdict batch_judge_fn(struct session *, const struct json_message *);
+/* Judges each element; passes the line on, without those that may not pass. */
+void batch_line(struct session *s, struct json array, batch_judge_fn *judge,
+    struct frame_out *out, const uint8_t *line, size_t len);
+/* True if it has more elements than a batch may have. */
+bool batch_too_long(struct json array);
+
+/* malformed.c: never passes; informs a waiting peer */
+void unfit_agent_line(
+    struct session *, const uint8_t *, size_t, const struct json_message *, int r);
+void unfit_server_line(struct session *, const uint8_t *, size_t, int r);
+void unfit_server_message(struct session *, const struct json_message *, const char *why);
+void unfit_agent_answer(struct session *, const struct json_message *, const char *why);
+void unfit_answer_of_server(
+    struct session *, struct json id, enum rpc_code, const char *why);
+/* session.c: a gate request about s->name; its length is set later */
+struct gate_ask;
+struct pin_seen;
+struct gate_ask session_ask(const struct session *, enum sealed_gate_kind);
+/* indirect_requests.c: other ways to ask the agent's user */
+struct gate_answer;
+/* True if the policy allows the server this request. NULL: an unknown method. */
+bool asks_needs(const struct session *, const struct method *);
+/* True if a message with this method, whose name is in s->method, may pass. Sets *ret
+ * if it may not. */
+bool asks_method(struct session *, const struct method *, struct gate_answer *ret);
+/* Checks nested requests and errors; returns an error text, or NULL. */
+const char *asks_wrong(
+    struct session *, const struct method *, const struct json_message *);
+
+/* approved_params.c: what an approval of a call covers */
+struct covered {
+	int kind; /* enum question_kind */
+	const char *server, *name;
+	struct json params; /* as the server gets them */
+};
+/* SHA-256 of the canonical form: 0, -ENOMEM, -EMSGSIZE. */
+int covered_digest(const struct covered *, uint8_t ret[32]);
+/* Appends params without exempt members and without this member (NULL: with all
+ * others). */
+int covered_params(struct json params, const char *without, struct buf *out);
+/* True if the request has no members other than those of JSON-RPC. */
+bool covered_whole(struct json root);
+
+/* pending_calls.c: calls that wait for approval */
+/* 0: pending; 1: approved before; -EINVAL: it has members that the user would not
+ * see; -ENOBUFS, -ENOMEM. */
+int held_add(struct session *, const struct json_message *, struct call *,
+    enum sealed_gate_kind, bool modern);
+/* The log has caught up: calls whose approval is on disk proceed. */
+void held_recorded(struct session *);
+/* True: it was pending, and is removed. */
+bool held_cancel(struct session *, const struct call *);
+void held_drop_all(struct session *);
+/* Starts sending progress for calls that wait for approval. */
+void held_arm(struct session *);
+
+/* exec_status.c */
+void programs_progress(struct session *);
+void programs_token(const struct session *, struct call *, struct json meta);
+void programs_progressed(struct session *, struct json params);
+bool programs_ping(struct session *, const struct json_message *);
+/* Before the answer to this call is passed on: adds explanations for the agent. */
+void programs_explain(struct session *, const struct call *, const struct json_message *);
+/* Reads the leash's reports so far, for the answers about to be passed on. */
+void programs_hear(struct session *);
+
+/* keepalive.c */
+void pings_send(struct session *); /* if the agent is expected to support them */
+void pings_answered(struct session *, struct call *, bool result);
+void pings_end(struct session *);
+
+/* filter.c */
+struct filter_gap { /* state of one pass over a container: which members go */
+	struct cuts *cuts;
+	const uint8_t *first_drop, *last_end;
+	bool kept;
+};
+int filter_item(struct filter_gap *, struct json key, struct json value, bool keep);
+int filter_close(struct filter_gap *);
+/* Inserts the last len bytes of s->insert here. */
+int filter_insert(struct session *, const uint8_t *at, size_t len);
+/* Cuts what the policy does not allow. 0, -EEXIST a duplicate key, -ENOMEM; -EINVAL:
+ * not a list. */
+int filter_list(struct session *, const struct method *, const struct json_message *);
+int filter_capabilities(struct session *, struct json capabilities);
+/* Filters the answer to initialize or server/discover: 0 or -ENOMEM. */
+int filter_greeting(struct session *, const struct json_message *);
+/* Filters the server's name in a result: 0, -EEXIST, -ENOMEM. */
+int filter_server_info(struct session *, const struct json_message *);
+int filter_meta(struct session *, struct json meta);
+
+/* events.c */
+int record_forward(
+    struct session *, const struct call *, const char *direction, struct json params);
+void record_answer(struct session *, const struct call *, const char *direction,
+    const uint8_t *, size_t, const char *outcome);
+void record_refused(struct session *, const char *direction, const char *method,
+    const char *name, const struct json *id, const char *rule, const char *reason);
+/* An exec that was refused while this call was at the server. */
+void record_exec_refused(
+    struct session *, const struct call *, const struct session_refusal *);
+/* Records how many of kennel's pings the agent has answered. */
+void record_pings(struct session *, const struct pings *);
+/* A user's decision on a call: on disk before the call proceeds. */
+struct record_approval {
+	const struct call *call;
+	const char *rule, *answer;
+	const uint8_t *digest; /* of what was shown */
+	uint32_t uid, pid;     /* who answered; pid 0: no answer */
+	bool agreed;
+	uint64_t ns; /* how long it took */
+};
+int record_approval(
+    struct session *, const struct record_approval *, uint64_t *ret_number);
+void record_dropped(
+    struct session *, const char *direction, uint64_t bytes, const char *reason);
+/* Records an unknown notification before it passes: 0, or it may not pass. */
+int record_unknown(struct session *, const char *direction, struct json params);
+void record_drops(struct session *); /* those not recorded yet */
+/* Records the server's description of itself if it changed; its name is s->name. */
+void record_definition(struct session *, enum sealed_pin_kind, const struct pin_seen *);
+
+#endif

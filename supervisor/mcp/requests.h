@@ -1,0 +1,63 @@
+/*
+ * The table of requests under way, one per direction (requests.c).
+ */
+#ifndef KENNEL_SUPERVISOR_MCP_REQUESTS_H
+#define KENNEL_SUPERVISOR_MCP_REQUESTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "supervisor/json/json.h"
+#include "supervisor/mcp/methods.h"
+
+enum call_state {
+	CALL_FREE,
+	CALL_OPEN,
+	CALL_HELD,      /* waits for approval: not yet sent to the server */
+	CALL_CANCELLED, /* by the requester; an answer may still pass */
+	CALL_GONE,      /* answered by kennel: discard the late answer */
+	CALL_DONE,      /* answered, event not written yet */
+};
+
+struct call {
+	uint8_t state;  /* enum call_state */
+	bool escaped;   /* the id contains a backslash */
+	bool deadlined; /* on the list of deadlines */
+	bool own;       /* sent by kennel: keep the answer from the server */
+	uint16_t id_len;
+	uint16_t next;          /* in its bucket, or the free list; 0: none */
+	uint16_t sooner, later; /* by deadline */
+	uint16_t name_len;
+	const struct method *known; /* NULL: not in the table */
+	uint64_t since_ns;
+	uint64_t deadline_ns; /* of the session's clock */
+	uint8_t id[MCP_ID_MAX];
+	char method[MCP_METHOD_MAX];
+	char name[MCP_METHOD_MAX];
+	uint8_t token_len; /* 0: no progress requested */
+	uint8_t token[MCP_TOKEN_MAX];
+	double progress; /* last value sent */
+};
+
+struct calls {
+	struct call *call; /* MCP_CALLS_MAX + 1 rows; row 0 is unused */
+	uint16_t *bucket;
+	uint16_t used, free;
+	uint16_t first, last; /* by deadline */
+	uint32_t open;        /* OPEN */
+	uint16_t hand;        /* where the search for a reusable row continues */
+};
+
+int calls_init(struct calls *);
+void calls_free(struct calls *);
+struct call *calls_find(struct calls *, struct json id);
+/* -EEXIST: this id is in use; -ENOBUFS. */
+int calls_add(struct calls *, struct json id, struct call **ret);
+void calls_remove(struct calls *, struct call *);
+void calls_state(struct calls *, struct call *, enum call_state);
+void calls_deadline(struct calls *, struct call *, uint64_t at_ns); /* in order */
+struct call *calls_soonest(struct calls *); /* NULL: no deadlines */
+/* The next used row in this state after `at` (NULL: from the start). */
+struct call *calls_next(struct calls *, struct call *at, enum call_state);
+
+#endif
