@@ -13,8 +13,9 @@
 #include <unistd.h>
 
 #include "shim/base/log.h"
-#include "supervisor/cli/cli.h"
+#include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
+#include "supervisor/cli/cli.h"
 
 #define TABLE_BYTES_MIN (32 << 10)
 

@@ -76,6 +76,9 @@ struct meta_text {
  */
 int metas_merge(const struct meta_text *project, const struct meta_text *index,
     unsigned int how, FILE *diag, struct metas *ret);
+/* The project's directory: as given, or else the nearest one upwards from here with a
+ * manifest or a catalog (static); NULL: none. */
+const char *metas_project(const char *given);
 /*
  * The same from files: below the project's directory, and in the configuration
  * directory (either may be NULL). A missing file is empty.  A file that other

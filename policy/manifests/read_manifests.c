@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -244,4 +245,42 @@ meta_passes(const struct meta *m, const struct meta_filter *f, uint32_t today)
 		return false;
 	return f->status == NULL ||
 	       strcmp(f->status, meta_status_name(meta_status(m, today))) == 0;
+}
+
+static bool
+has_manifest(const char *folder)
+{
+	static const char *const names[] = {META_FILE, "catalog.kennel"};
+	char path[PATH_MAX];
+	int n;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		n = snprintf(
+		    path, sizeof(path), "%s/" META_PROJECT_DIR "/%s", folder, names[i]);
+		/* early: faccessat faccessat2 access */
+		if (n > 0 && (size_t)n < sizeof(path) && access(path, F_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+const char *
+metas_project(const char *given)
+{
+	static char folder[PATH_MAX];
+	char *slash;
+
+	if (given != NULL)
+		return given;
+	/* early: getcwd */
+	if (getcwd(folder, sizeof(folder)) == NULL)
+		return NULL;
+	for (;;) {
+		if (has_manifest(folder))
+			return folder;
+		slash = strrchr(folder, '/');
+		if (slash == NULL || folder[1] == '\0')
+			return NULL;
+		slash[slash == folder ? 1 : 0] = '\0';
+	}
 }

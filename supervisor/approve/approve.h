@@ -123,34 +123,35 @@ const char *question_id(char out[QUESTION_ID_MAX], long pid, uint32_t number,
 
 /* ---- the socket ------------------------------------------------------------ */
 
-#define DESK_PACKET_MAX  16384
-#define DESK_CLIENTS_MAX 8
-#define DESK_VERSION     2
-#define DESK_SOCKET      "ask-%ld" /* in the run directory; with the process id */
+#define APPROVE_PACKET_MAX  16384
+#define APPROVE_CLIENTS_MAX 8
+#define APPROVE_VERSION     2
+#define APPROVE_SOCKET      "ask-%ld" /* in the run directory; with the process id */
 
-/* Each packet begins with a u32 enum desk_message. */
-enum desk_message {
+/* Each packet begins with a u32 enum approve_message. */
+enum approve_message {
 	/* from a client: u32 version, u32 1 to keep watching, else 0 */
-	DESK_LIST = 1,
+	APPROVE_LIST = 1,
 	/* u32 number, u32 answer (ONCE SESSION DENY), u32 1 to accept a truncated
 	 * request too, 32 bytes digest */
-	DESK_ANSWER = 2,
+	APPROVE_ANSWER = 2,
 	/* to a client: u32 number, u32 kind, u32 cut, u64 ms since the request, u64
 	 * ms left, str server, subject, detail, rule, because, 32 bytes digest */
-	DESK_QUESTION = 3,
+	APPROVE_QUESTION = 3,
 	/* u32 number, u32 answer: no longer pending (watching only) */
-	DESK_GONE = 4,
+	APPROVE_GONE = 4,
 	/* all pending requests have been sent */
-	DESK_END = 5,
+	APPROVE_END = 5,
 	/* u32 errno, 0: accepted; ENOENT, EPERM: see question_answer */
-	DESK_TAKEN = 6,
+	APPROVE_TAKEN = 6,
 };
 
-struct desk;
+struct approve_socket;
 
 /* Listens in this directory; call it before the process confines itself. Returns 0 or
  * -errno. A session without this socket refuses whatever needs approval. */
-int desk_open(struct loop *, const char *run_dir, struct queue *, struct desk **ret);
-void desk_free(struct desk *);
+int approve_open(
+    struct loop *, const char *run_dir, struct queue *, struct approve_socket **ret);
+void approve_free(struct approve_socket *);
 
 #endif

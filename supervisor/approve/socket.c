@@ -24,7 +24,7 @@
 #define SEND_BYTES (1 << 20)           /* requested send buffer: room for all requests */
 
 struct client {
-	struct desk *desk;
+	struct approve_socket *socket;
 	int fd; /* -1: free */
 	int slot;
 	bool watching;
@@ -33,18 +33,18 @@ struct client {
 	struct answerer who;
 };
 
-struct desk {
+struct approve_socket {
 	struct loop *loop;
 	struct queue *queue;
 	int fd, slot;
 	struct sockaddr_un address;
-	struct client client[DESK_CLIENTS_MAX];
+	struct client client[APPROVE_CLIENTS_MAX];
 };
 
 static void
 client_drop(struct client *c)
 {
-	loop_remove(c->desk->loop, c->slot);
+	loop_remove(c->socket->loop, c->slot);
 	c->slot = -1;
 	c->watching = false;
 	fd_close(&c->fd);
@@ -63,12 +63,12 @@ tell(struct client *c, struct wire_out *out)
 static void
 tell_question(struct client *c, const struct question *q)
 {
-	uint8_t memory[DESK_PACKET_MAX];
+	uint8_t memory[APPROVE_PACKET_MAX];
 	struct wire_out out;
 	uint64_t now = loop_now();
 
 	wire_out_init(&out, memory, sizeof(memory));
-	wire_put_u32(&out, DESK_QUESTION);
+	wire_put_u32(&out, APPROVE_QUESTION);
 	wire_put_u32(&out, q->number);
 	wire_put_u32(&out, q->text.kind);
 	wire_put_u32(&out, q->text.cut);
@@ -84,7 +84,8 @@ tell_question(struct client *c, const struct question *q)
 }
 
 static void
-tell_numbers(struct client *c, enum desk_message type, const uint32_t *number, size_t n)
+tell_numbers(
+    struct client *c, enum approve_message type, const uint32_t *number, size_t n)
 {
 	uint8_t memory[32];
 	struct wire_out out;
@@ -101,9 +102,9 @@ static void
 on_seen(void *arg, const struct question *q, enum question_answer gone_with)
 {
 	const uint32_t gone[] = {q->number, gone_with};
-	struct desk *d = arg;
+	struct approve_socket *d = arg;
 
-	for (size_t i = 0; i < DESK_CLIENTS_MAX; i++) {
+	for (size_t i = 0; i < APPROVE_CLIENTS_MAX; i++) {
 		struct client *c = &d->client[i];
 
 		if (c->fd < 0 || !c->watching)
@@ -111,7 +112,7 @@ on_seen(void *arg, const struct question *q, enum question_answer gone_with)
 		if (gone_with == 0)
 			tell_question(c, q);
 		else
-			tell_numbers(c, DESK_GONE, gone, 2);
+			tell_numbers(c, APPROVE_GONE, gone, 2);
 	}
 }
 
@@ -123,14 +124,14 @@ on_list(struct client *c, struct wire_in *in)
 	uint32_t version = wire_get_u32(in), watching = wire_get_u32(in), number = 0;
 	const struct question *q;
 
-	if (wire_end(in) < 0 || version != DESK_VERSION || watching > 1)
+	if (wire_end(in) < 0 || version != APPROVE_VERSION || watching > 1)
 		return -EBADMSG;
-	while (c->fd >= 0 && (q = queue_next(c->desk->queue, number)) != NULL) {
+	while (c->fd >= 0 && (q = queue_next(c->socket->queue, number)) != NULL) {
 		number = q->number;
 		tell_question(c, q);
 	}
 	if (c->fd >= 0)
-		tell_numbers(c, DESK_END, NULL, 0);
+		tell_numbers(c, APPROVE_END, NULL, 0);
 	c->watching = c->fd >= 0 && watching == 1;
 	return 0;
 }
@@ -149,10 +150,10 @@ on_answer(struct client *c, struct wire_in *in)
 		return -EBADMSG;
 	reply.answer = (enum question_answer)answer;
 	reply.unseen = unseen == 1;
-	r = question_answer(c->desk->queue, number, digest.data, &reply);
+	r = question_answer(c->socket->queue, number, digest.data, &reply);
 	error = (uint32_t)-r;
 	if (c->fd >= 0)
-		tell_numbers(c, DESK_TAKEN, &error, 1);
+		tell_numbers(c, APPROVE_TAKEN, &error, 1);
 	return 0;
 }
 
@@ -160,8 +161,8 @@ static void
 on_client(struct loop *loop, int fd, short revents, void *arg)
 {
 	static int (*const on[])(struct client *, struct wire_in *) = {
-	    [DESK_LIST] = on_list,
-	    [DESK_ANSWER] = on_answer,
+	    [APPROVE_LIST] = on_list,
+	    [APPROVE_ANSWER] = on_answer,
 	};
 	struct client *c = arg;
 	uint8_t memory[256];
@@ -189,11 +190,11 @@ on_client(struct loop *loop, int fd, short revents, void *arg)
 /* ---- accepting clients -------------------------------------------------------- */
 
 static size_t
-clients_of(const struct desk *d, const struct answerer *who)
+clients_of(const struct approve_socket *d, const struct answerer *who)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < DESK_CLIENTS_MAX; i++)
+	for (size_t i = 0; i < APPROVE_CLIENTS_MAX; i++)
 		n += d->client[i].fd >= 0 && d->client[i].who.pid == who->pid;
 	return n;
 }
@@ -201,11 +202,11 @@ clients_of(const struct desk *d, const struct answerer *who)
 /* Finds a free slot, or that of a client that has sent nothing for 2 s: silent
  * connections must not keep a user from answering. */
 static struct client *
-find_place(struct desk *d)
+find_place(struct approve_socket *d)
 {
 	struct client *silent = NULL;
 
-	for (size_t i = 0; i < DESK_CLIENTS_MAX; i++) {
+	for (size_t i = 0; i < APPROVE_CLIENTS_MAX; i++) {
 		struct client *c = &d->client[i];
 
 		if (c->fd < 0)
@@ -233,11 +234,11 @@ admit(struct client *c, int fd)
 	/* the kernel may grant less; a client with a full buffer is dropped */
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
 	c->who = (struct answerer){who.uid, (uint32_t)who.pid};
-	if (clients_of(c->desk, &c->who) >= OF_ONE)
+	if (clients_of(c->socket, &c->who) >= OF_ONE)
 		return -EMFILE;
 	c->spoke = false;
 	c->since_ns = loop_now();
-	c->slot = loop_add(c->desk->loop, fd, POLLIN, on_client, c);
+	c->slot = loop_add(c->socket->loop, fd, POLLIN, on_client, c);
 	if (c->slot < 0)
 		return -ENOSPC;
 	c->fd = fd;
@@ -247,7 +248,7 @@ admit(struct client *c, int fd)
 static void
 on_connect(struct loop *loop, int listening, short revents, void *arg)
 {
-	struct desk *d = arg;
+	struct approve_socket *d = arg;
 	struct client *free_one;
 	/* syscalls: accept4 geteuid */
 	int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -263,10 +264,10 @@ on_connect(struct loop *loop, int listening, short revents, void *arg)
 /* ---- begin and end ------------------------------------------------------------ */
 
 static int
-make_socket(struct desk *d, const char *run_dir)
+make_socket(struct approve_socket *d, const char *run_dir)
 {
 	int n = snprintf(d->address.sun_path, sizeof(d->address.sun_path),
-	    "%s/" DESK_SOCKET, run_dir, (long)getpid());
+	    "%s/" APPROVE_SOCKET, run_dir, (long)getpid());
 
 	if (n < 0 || (size_t)n >= sizeof(d->address.sun_path))
 		return -ENAMETOOLONG;
@@ -284,9 +285,10 @@ make_socket(struct desk *d, const char *run_dir)
 }
 
 int
-desk_open(struct loop *loop, const char *run_dir, struct queue *queue, struct desk **ret)
+approve_open(struct loop *loop, const char *run_dir, struct queue *queue,
+    struct approve_socket **ret)
 {
-	struct desk *d = calloc(1, sizeof(*d));
+	struct approve_socket *d = calloc(1, sizeof(*d));
 	int r;
 
 	if (d == NULL)
@@ -294,15 +296,15 @@ desk_open(struct loop *loop, const char *run_dir, struct queue *queue, struct de
 	d->loop = loop;
 	d->queue = queue;
 	d->fd = d->slot = -1;
-	for (size_t i = 0; i < DESK_CLIENTS_MAX; i++)
-		d->client[i] = (struct client){.desk = d, .fd = -1, .slot = -1};
+	for (size_t i = 0; i < APPROVE_CLIENTS_MAX; i++)
+		d->client[i] = (struct client){.socket = d, .fd = -1, .slot = -1};
 	r = make_socket(d, run_dir);
 	if (r == 0) {
 		d->slot = loop_add(loop, d->fd, POLLIN, on_connect, d);
 		r = d->slot < 0 ? -ENOSPC : 0;
 	}
 	if (r < 0) {
-		desk_free(d);
+		approve_free(d);
 		return r;
 	}
 	queue_watch(queue, on_seen, d);
@@ -311,12 +313,12 @@ desk_open(struct loop *loop, const char *run_dir, struct queue *queue, struct de
 }
 
 void
-desk_free(struct desk *d)
+approve_free(struct approve_socket *d)
 {
 	if (d == NULL)
 		return;
 	queue_watch(d->queue, NULL, NULL);
-	for (size_t i = 0; i < DESK_CLIENTS_MAX; i++)
+	for (size_t i = 0; i < APPROVE_CLIENTS_MAX; i++)
 		if (d->client[i].fd >= 0)
 			client_drop(&d->client[i]);
 	loop_remove(d->loop, d->slot);

@@ -19,11 +19,12 @@
 #include "shim/base/log.h"
 #include "shim/base/wire.h"
 #include "supervisor/approve/approve.h"
+#include "supervisor/base/exit_status.h"
+#include "supervisor/base/paths.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/npm_package.h"
-#include "supervisor/base/paths.h"
 
-#define DESKS_MAX   256
+#define SOCKETS_MAX 256
 #define ANSWER_MS   5000
 #define LOOK_MS     1000 /* between two checks for new sessions */
 #define DETAIL_SHOW (4 * QUESTION_DETAIL_MAX + 1) /* each byte may become four */
@@ -44,7 +45,7 @@ struct said { /* the user's decision */
 /* ---- talking to one session -------------------------------------------------- */
 
 static int
-desk_connect(long pid)
+approve_connect(long pid)
 {
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
 	const char *dir = paths_run_dir();
@@ -52,7 +53,7 @@ desk_connect(long pid)
 
 	if (dir == NULL)
 		return -ENOENT;
-	n = snprintf(to.sun_path, sizeof(to.sun_path), "%s/" DESK_SOCKET, dir, pid);
+	n = snprintf(to.sun_path, sizeof(to.sun_path), "%s/" APPROVE_SOCKET, dir, pid);
 	if (n < 0 || (size_t)n >= sizeof(to.sun_path))
 		return -ENAMETOOLONG;
 	/* do not wait for a session that accepts no connections */
@@ -75,8 +76,8 @@ say_list(int fd, uint32_t watching)
 	struct wire_out out;
 
 	wire_out_init(&out, memory, sizeof(memory));
-	wire_put_u32(&out, DESK_LIST);
-	wire_put_u32(&out, DESK_VERSION);
+	wire_put_u32(&out, APPROVE_LIST);
+	wire_put_u32(&out, APPROVE_VERSION);
 	wire_put_u32(&out, watching);
 	return wire_send(fd, &out, NULL, 0);
 }
@@ -88,7 +89,7 @@ say_answer(int fd, uint32_t number, const struct said *said, struct span digest)
 	struct wire_out out;
 
 	wire_out_init(&out, memory, sizeof(memory));
-	wire_put_u32(&out, DESK_ANSWER);
+	wire_put_u32(&out, APPROVE_ANSWER);
 	wire_put_u32(&out, number);
 	wire_put_u32(&out, said->answer);
 	wire_put_u32(&out, said->unseen);
@@ -98,7 +99,7 @@ say_answer(int fd, uint32_t number, const struct said *said, struct span digest)
 
 /* Receives one packet before the deadline: its type and the rest. */
 static int
-hear(int fd, uint8_t memory[DESK_PACKET_MAX], uint32_t *ret_type, struct wire_in *ret)
+hear(int fd, uint8_t memory[APPROVE_PACKET_MAX], uint32_t *ret_type, struct wire_in *ret)
 {
 	struct pollfd wait = {fd, POLLIN, 0};
 	size_t len, none;
@@ -106,7 +107,7 @@ hear(int fd, uint8_t memory[DESK_PACKET_MAX], uint32_t *ret_type, struct wire_in
 
 	if (poll(&wait, 1, ANSWER_MS) <= 0)
 		return -ETIMEDOUT;
-	r = wire_recv(fd, memory, DESK_PACKET_MAX, &len, NULL, 0, &none);
+	r = wire_recv(fd, memory, APPROVE_PACKET_MAX, &len, NULL, 0, &none);
 	if (r < 0)
 		return r;
 	wire_in_init(ret, memory, len);
@@ -206,7 +207,7 @@ typedef void shown_fn(long pid, const struct shown *);
 
 /* Lists the pids of all sessions in the run directory; returns how many. */
 static size_t
-sessions(long pid[DESKS_MAX])
+sessions(long pid[SOCKETS_MAX])
 {
 	const char *name = paths_run_dir();
 	DIR *dir = name == NULL ? NULL : opendir(name);
@@ -214,7 +215,7 @@ sessions(long pid[DESKS_MAX])
 	char *end;
 	size_t n = 0;
 
-	while (dir != NULL && n < DESKS_MAX && (e = readdir(dir)) != NULL) {
+	while (dir != NULL && n < SOCKETS_MAX && (e = readdir(dir)) != NULL) {
 		if (strncmp(e->d_name, "ask-", 4) != 0)
 			continue;
 		pid[n] = strtol(e->d_name + 4, &end, 10);
@@ -230,8 +231,8 @@ sessions(long pid[DESKS_MAX])
 static int
 list_one(long pid, shown_fn *fn)
 {
-	uint8_t memory[DESK_PACKET_MAX];
-	int fd = desk_connect(pid), r;
+	uint8_t memory[APPROVE_PACKET_MAX];
+	int fd = approve_connect(pid), r;
 	struct wire_in in;
 	struct shown q;
 	uint32_t type = 0;
@@ -239,14 +240,14 @@ list_one(long pid, shown_fn *fn)
 	if (fd < 0)
 		return fd;
 	r = say_list(fd, 0);
-	while (
-	    r == 0 && (r = hear(fd, memory, &type, &in)) == 0 && type == DESK_QUESTION) {
+	while (r == 0 && (r = hear(fd, memory, &type, &in)) == 0 &&
+	       type == APPROVE_QUESTION) {
 		r = question_read(&in, &q);
 		if (r == 0)
 			fn(pid, &q);
 	}
 	fd_close(&fd);
-	return r == 0 && type != DESK_END ? -EBADMSG : r;
+	return r == 0 && type != APPROVE_END ? -EBADMSG : r;
 }
 
 static size_t listed; /* pending approvals listed */
@@ -277,7 +278,7 @@ static int
 list_main(int argc, char **argv)
 {
 	bool json = argc == 2 && strcmp(argv[1], "--json") == 0;
-	long pid[DESKS_MAX];
+	long pid[SOCKETS_MAX];
 	size_t n, silent = 0;
 	int r;
 
@@ -347,15 +348,15 @@ id_names(const struct id *id, const struct shown *q)
 static int
 answer_at(int fd, const struct id *id, const struct said *said)
 {
-	uint8_t memory[DESK_PACKET_MAX], digest[QUESTION_DIGEST_LEN];
+	uint8_t memory[APPROVE_PACKET_MAX], digest[QUESTION_DIGEST_LEN];
 	struct wire_in in;
 	struct shown q;
 	uint32_t type = 0, error;
 	bool found = false;
 	int r = say_list(fd, 0);
 
-	while (
-	    r == 0 && (r = hear(fd, memory, &type, &in)) == 0 && type == DESK_QUESTION) {
+	while (r == 0 && (r = hear(fd, memory, &type, &in)) == 0 &&
+	       type == APPROVE_QUESTION) {
 		r = question_read(&in, &q);
 		if (r == 0 && id_names(id, &q)) {
 			memcpy(digest, q.digest.data, sizeof(digest));
@@ -372,7 +373,7 @@ answer_at(int fd, const struct id *id, const struct said *said)
 	if (r < 0)
 		return r;
 	error = wire_get_u32(&in);
-	return type != DESK_TAKEN || wire_end(&in) < 0 ? -EBADMSG : -(int)error;
+	return type != APPROVE_TAKEN || wire_end(&in) < 0 ? -EBADMSG : -(int)error;
 }
 
 static int
@@ -386,7 +387,7 @@ answer(const char *text, const struct said *said)
 			  "4711-1:0a1b2c3d");
 		return EXIT_USAGE;
 	}
-	fd = desk_connect(id.pid);
+	fd = approve_connect(id.pid);
 	r = fd < 0 ? fd : answer_at(fd, &id, said);
 	fd_close(&fd);
 	if (is_over(r)) {
@@ -434,14 +435,14 @@ struct watch {
 	struct {
 		long pid;
 		int fd; /* -1: free */
-	} at[DESKS_MAX];
+	} at[SOCKETS_MAX];
 	size_t n;
 };
 
 static void
 look(struct watch *w)
 {
-	long pid[DESKS_MAX];
+	long pid[SOCKETS_MAX];
 	size_t n = sessions(pid), k;
 
 	for (size_t i = 0; i < n; i++) {
@@ -451,10 +452,10 @@ look(struct watch *w)
 			continue;
 		for (k = 0; k < w->n && w->at[k].fd >= 0; k++)
 			;
-		if (k == DESKS_MAX)
+		if (k == SOCKETS_MAX)
 			return;
 		w->at[k].pid = pid[i];
-		w->at[k].fd = desk_connect(pid[i]);
+		w->at[k].fd = approve_connect(pid[i]);
 		if (w->at[k].fd >= 0 && say_list(w->at[k].fd, 1) < 0)
 			fd_close(&w->at[k].fd);
 		if (w->at[k].fd >= 0 && k == w->n)
@@ -465,7 +466,7 @@ look(struct watch *w)
 static void
 watch_hear(struct watch *w, size_t i)
 {
-	uint8_t memory[DESK_PACKET_MAX];
+	uint8_t memory[APPROVE_PACKET_MAX];
 	uint32_t type, number, how;
 	struct wire_in in;
 	struct shown q;
@@ -474,9 +475,9 @@ watch_hear(struct watch *w, size_t i)
 		fd_close(&w->at[i].fd); /* its session has ended */
 		return;
 	}
-	if (type == DESK_QUESTION && question_read(&in, &q) == 0)
+	if (type == APPROVE_QUESTION && question_read(&in, &q) == 0)
 		show(w->at[i].pid, &q);
-	if (type == DESK_GONE) {
+	if (type == APPROVE_GONE) {
 		number = wire_get_u32(&in);
 		how = wire_get_u32(&in);
 		printf("%ld-%u  %s\n", w->at[i].pid, number,
@@ -516,7 +517,7 @@ static int
 watch_main(int argc, char **argv)
 {
 	static struct watch w;
-	static struct pollfd wait[DESKS_MAX + 1];
+	static struct pollfd wait[SOCKETS_MAX + 1];
 	bool typing = isatty(STDIN_FILENO) == 1;
 
 	(void)argv;

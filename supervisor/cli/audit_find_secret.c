@@ -15,6 +15,7 @@
 #include "shim/base/log.h"
 #include "supervisor/audit/audit.h"
 #include "supervisor/audit/query/query.h"
+#include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/cli/cli.h"
 

@@ -7,11 +7,14 @@
 #include <errno.h>
 #include <fnmatch.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "policy/sealed/policy.h"
 #include "shim/base/log.h"
 #include "supervisor/audit/query/query.h"
 #include "supervisor/cli/cli.h"
+#include "supervisor/launch/launch.h"
 
 #define DAY_NS       (86400 * NS_PER_S)
 #define DAYS_DEFAULT 90
@@ -27,7 +30,7 @@ struct grant {
 };
 
 struct unused {
-	struct found found;
+	struct policy_found found;
 	struct grant *grant;
 	size_t grant_n;
 };
@@ -212,6 +215,6 @@ unused_main(int argc, char **argv)
 		return status;
 	}
 	status = run_unused(&u, &q);
-	found_free(&u.found);
+	policy_found_free(&u.found);
 	return status;
 }

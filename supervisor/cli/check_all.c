@@ -16,12 +16,15 @@
 #include <unistd.h>
 
 #include "policy/check/agent_files.h"
-#include "policy/sealed/policy.h"
 #include "policy/check/trusted.h"
+#include "policy/sealed/policy.h"
 #include "shim/base/fd.h"
 #include "shim/host/path_open.h"
-#include "supervisor/cli/cli.h"
+#include "supervisor/audit/audit.h"
+#include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
+#include "supervisor/cli/cli.h"
+#include "supervisor/launch/launch.h"
 
 #define FILES_MAX    1024 /* of one directory, as at a start */
 #define TEXT_LEN_MAX (16u << 20)
@@ -229,7 +232,7 @@ policies_check(
 		read_dir(&a, dir, ".kennel");
 	}
 	r = place.log_dir != NULL && place.run_dir != NULL
-		? own_files(a.known, &place, OWN_GROUP)
+		? self_protect_files(a.known, &place, OWN_GROUP)
 		: 0;
 	if (r == 0)
 		trusted_pairs(a.known, across, &a);

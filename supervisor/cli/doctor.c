@@ -27,9 +27,10 @@
 
 #include "shim/base/fd.h"
 #include "shim/host/subid.h"
+#include "supervisor/base/exit_status.h"
+#include "supervisor/base/paths.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/doctor.h"
-#include "supervisor/base/paths.h"
 
 #ifndef SYS_memfd_secret
 #define SYS_memfd_secret 447

@@ -9,14 +9,18 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "leash/audit/writer.h"
 #include "policy/lang/output.h"
 #include "policy/print/statement.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "shim/base/loop.h"
 #include "supervisor/approve/approve.h"
+#include "supervisor/base/exit_status.h"
 #include "supervisor/cli/cli.h"
+#include "supervisor/launch/launch.h"
 #include "supervisor/launch/leash_approvals.h"
+#include "supervisor/launch/leash_client.h"
 
 #define COPY_MAX (64u << 10)
 
@@ -264,7 +268,7 @@ make_control(struct exec *x)
 	    .report = x->o.report,
 	    .child = &x->o.child};
 
-	open_desk(&x->o);
+	open_approve_socket(&x->o);
 	order.questions = x->o.questions;
 	watch_report(x);
 	return control_new(&order, &x->control);
@@ -338,7 +342,7 @@ exec_program(
 		opened_last_records(&x.o);
 	}
 	control_free(x.control);
-	close_desk(&x.o);
+	close_approve_socket(&x.o);
 	opened_free(&x.o);
 	fd_close(&x.signals);
 	return r < 0 ? EXIT_FAILED : x.status;

@@ -21,9 +21,10 @@
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "shim/host/path_resolve.h"
+#include "supervisor/base/exit_status.h"
+#include "supervisor/base/paths.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/npm_package.h"
-#include "supervisor/base/paths.h"
 #include "supervisor/cli/preset.h"
 
 #define ARGS_MAX 256

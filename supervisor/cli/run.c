@@ -16,15 +16,18 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "leash/audit/writer.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
+#include "shim/base/loop.h"
 #include "supervisor/approve/approve.h"
 #include "supervisor/audit/log/kept_payloads.h"
+#include "supervisor/base/exit_status.h"
 #include "supervisor/cli/cli.h"
+#include "supervisor/launch/launch.h"
 #include "supervisor/launch/leash_approvals.h"
-#include "leash/audit/writer.h"
-#include "shim/base/loop.h"
-#include "supervisor/mcp/private.h"
+#include "supervisor/launch/leash_client.h"
+#include "supervisor/mcp/mcp.h"
 
 #define EOF_GRACE_MS  800 /* after closing stdin, before SIGTERM */
 #define TERM_GRACE_MS 400 /* after SIGTERM, before SIGKILL */
@@ -398,7 +401,7 @@ run_server(const char *file, const char *name)
 	}
 	if (u.o.child.lacks[0] != '\0')
 		log_info("%s runs without: %s", name, u.o.child.lacks);
-	open_desk(&u.o);
+	open_approve_socket(&u.o);
 	r = make_payloads(&u);
 	if (r == 0)
 		r = make_session(&u);
@@ -412,7 +415,7 @@ run_server(const char *file, const char *name)
 	}
 	control_free(u.control);
 	session_free(u.session);
-	close_desk(&u.o);
+	close_approve_socket(&u.o);
 	payloads_close(u.payloads);
 	opened_last_records(&u.o);
 	opened_free(&u.o);

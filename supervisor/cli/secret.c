@@ -16,9 +16,11 @@
 #include <unistd.h>
 
 #include "shim/base/log.h"
-#include "supervisor/cli/cli.h"
+#include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
+#include "supervisor/cli/cli.h"
 #include "supervisor/cli/secret.h"
+#include "supervisor/launch/launch.h"
 
 #define ARGS_MAX 64 /* arguments after "kennel secret" */
 

@@ -29,9 +29,6 @@ struct secret_options {
  * argument: it may be a misplaced value. */
 int secret_options(int argc, char **argv, unsigned int may, int word_min, int word_max,
     struct secret_options *ret);
-/* The project's directory: from the options, or the nearest one upwards with a
- * manifest; NULL: none. */
-const char *secret_project(const struct secret_options *);
 
 enum { /* may */
 	SECRET_JSON = 1,

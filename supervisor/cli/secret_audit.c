@@ -11,10 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "leash/audit/writer.h"
 #include "policy/lang/secret_path.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "supervisor/audit/audit.h"
+#include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/secret.h"

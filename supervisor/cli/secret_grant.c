@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "shim/base/log.h"
+#include "supervisor/base/exit_status.h"
 #include "supervisor/cli/cli.h"
+#include "supervisor/launch/launch.h"
 
 #define WORDS_MAX 16
 
@@ -48,7 +50,7 @@ grant_main(int argc, char **argv)
 {
 	const char *file = NULL, *server = NULL;
 	char *word[WORDS_MAX + 2], number[16], why[256] = "";
-	struct found found;
+	struct policy_found found;
 	int n = 0, status, fd;
 
 	if (argc > WORDS_MAX || read_words(argc, argv, word, &n, &file, &server) < 0 ||
@@ -61,13 +63,13 @@ grant_main(int argc, char **argv)
 	}
 	fd = fcntl(found.fd, F_DUPFD, 3); /* not close-on-exec: inherited */
 	if (fd < 0) {
-		found_free(&found);
+		policy_found_free(&found);
 		return EXIT_FAILED;
 	}
 	(void)snprintf(number, sizeof(number), "%d", fd);
 	word[n++] = (char *)"--policy-fd";
 	word[n++] = number;
 	status = secret_become(n, word);
-	found_free(&found);
+	policy_found_free(&found);
 	return status;
 }

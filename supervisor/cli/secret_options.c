@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "supervisor/cli/cli.h"
+#include "supervisor/base/exit_status.h"
 #include "supervisor/cli/secret.h"
 
 static const struct option_row {
@@ -78,42 +78,4 @@ secret_options(int argc, char **argv, unsigned int may, int word_min, int word_m
 		    argv[0], "--status takes registered, expiring or expired", "");
 	*ret = o;
 	return 0;
-}
-
-static bool
-has_manifest(const char *folder)
-{
-	static const char *const names[] = {META_FILE, "catalog.kennel"};
-	char path[PATH_MAX];
-	int n;
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		n = snprintf(
-		    path, sizeof(path), "%s/" META_PROJECT_DIR "/%s", folder, names[i]);
-		/* early: faccessat faccessat2 access */
-		if (n > 0 && (size_t)n < sizeof(path) && access(path, F_OK) == 0)
-			return true;
-	}
-	return false;
-}
-
-const char *
-secret_project(const struct secret_options *o)
-{
-	static char folder[PATH_MAX];
-	char *slash;
-
-	if (o->project != NULL)
-		return o->project;
-	/* early: getcwd */
-	if (getcwd(folder, sizeof(folder)) == NULL)
-		return NULL;
-	for (;;) {
-		if (has_manifest(folder))
-			return folder;
-		slash = strrchr(folder, '/');
-		if (slash == NULL || folder[1] == '\0')
-			return NULL;
-		slash[slash == folder ? 1 : 0] = '\0';
-	}
 }

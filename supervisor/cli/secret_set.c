@@ -7,8 +7,9 @@
 
 #include "policy/manifests/manifests.h"
 #include "policy/manifests/token_format.h"
-#include "supervisor/cli/cli.h"
+#include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
+#include "supervisor/cli/cli.h"
 #include "supervisor/cli/secret.h"
 
 #define WORDS_MAX 32
@@ -21,7 +22,8 @@ shape_of(const char *path)
 	const struct shape *found = NULL;
 	struct metas m;
 
-	if (metas_read(secret_project(&here), paths_config_dir(), 0, stderr, &m) < 0) {
+	if (metas_read(metas_project(here.project), paths_config_dir(), 0, stderr, &m) <
+	    0) {
 		fprintf(stderr,
 		    "kennel secret: the value is stored without a check of its format\n");
 		return NULL;

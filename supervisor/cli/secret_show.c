@@ -9,7 +9,7 @@
 #include "policy/manifests/catalog.h"
 #include "policy/lang/output.h"
 #include "policy/manifests/token_format.h"
-#include "supervisor/cli/cli.h"
+#include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/cli/secret.h"
 
@@ -41,7 +41,8 @@ refused(
 static int
 read_all(const struct secret_options *o, unsigned int how, struct metas *ret)
 {
-	int r = metas_read(secret_project(o), paths_config_dir(), how, stderr, ret);
+	int r =
+	    metas_read(metas_project(o->project), paths_config_dir(), how, stderr, ret);
 
 	if (r == 0)
 		return 0;
@@ -79,7 +80,7 @@ secret_list_main(int argc, char **argv)
 	if (o.json)
 		metas_json(&m, &o.filter, meta_today(), stdout);
 	else if (metas_show(&m, &o.filter, meta_today(), stdout) == 0 &&
-		 secret_project(&o) == NULL && !o.filter.all)
+		 metas_project(o.project) == NULL && !o.filter.all)
 		fprintf(stderr, "kennel secret: no " META_PROJECT_DIR "/" META_FILE
 				" here or above; --all shows the personal index\n");
 	metas_free(&m);
@@ -96,7 +97,7 @@ show_catalog(const struct secret_options *o, const struct meta *m)
 	struct catalog c;
 
 	if (m->pattern == NULL ||
-	    catalog_read(secret_project(o), paths_config_dir(), stderr, &c) != 0)
+	    catalog_read(metas_project(o->project), paths_config_dir(), stderr, &c) != 0)
 		return; /* reported; the secret itself has been shown */
 	t = catalog_of_pattern(&c, m->pattern);
 	if (t != NULL) {
@@ -185,11 +186,11 @@ secret_validate_main(int argc, char **argv)
 	if (r != 0)
 		return r;
 	diag = o.json ? stdout : stderr;
-	r = metas_read(secret_project(&o), paths_config_dir(),
+	r = metas_read(metas_project(o.project), paths_config_dir(),
 	    META_WARN | (o.strict ? META_STRICT : 0U) | (o.json ? META_JSON : 0U), diag,
 	    &m);
 	if (r == 0 &&
-	    catalog_read(secret_project(&o), paths_config_dir(), stderr, &c) != 0) {
+	    catalog_read(metas_project(o.project), paths_config_dir(), stderr, &c) != 0) {
 		metas_free(&m);
 		r = -EINVAL;
 	}
@@ -233,7 +234,7 @@ secret_catalog_main(int argc, char **argv)
 				"       kennel secret catalog show NAME [--json]\n");
 		return EXIT_USAGE;
 	}
-	if (catalog_read(secret_project(&o), paths_config_dir(), stderr, &c) != 0)
+	if (catalog_read(metas_project(o.project), paths_config_dir(), stderr, &c) != 0)
 		return EXIT_INPUT;
 	if (show)
 		t = catalog_find(&c, o.word[1]);

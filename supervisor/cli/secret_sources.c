@@ -17,7 +17,7 @@
 #include "policy/lang/secret_path.h"
 #include "policy/lang/secret_source.h"
 #include "shim/base/fd.h"
-#include "supervisor/cli/cli.h"
+#include "supervisor/base/exit_status.h"
 #include "supervisor/cli/secret.h"
 
 #define PROGRAM_LEN_MAX (64u << 20) /* same limit as in the leash */

@@ -10,8 +10,9 @@
 
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
-#include "supervisor/cli/cli.h"
+#include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
+#include "supervisor/cli/cli.h"
 
 static int
 copy_file(const char *path)

@@ -18,16 +18,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "policy/sealed/policy.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
+#include "supervisor/base/exit_status.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/mcp_client.h"
+#include "supervisor/launch/launch.h"
 #include "supervisor/mcp/methods.h"
 
 #define ROWS_MAX  8192        /* definitions of one server */
 #define PAGES_MAX 1000        /* of one list */
 #define BYTES_MAX (48u << 20) /* of all definitions: a sealed file holds 64 MiB */
-#define ARGS_MAX  LEASH_ARGS_MAX
 #define FIRST_ROW "{\"kennel-pins\":1,\"server\":"
 
 struct row {
@@ -39,7 +41,7 @@ struct row {
 struct pinning {
 	const char *file, *server, *out;
 	bool diff;
-	struct found found;
+	struct policy_found found;
 	struct row *row;
 	size_t row_n;
 	size_t bytes;
@@ -299,7 +301,7 @@ run_argv(struct pinning *p, const char **argv, size_t cap, size_t *ret_n)
 static int
 spawn(struct pinning *p, pid_t *ret_pid, int *ret_to, int *ret_from)
 {
-	static const char *argv[ARGS_MAX + 8];
+	static const char *argv[LEASH_ARGS_MAX + 8];
 	posix_spawn_file_actions_t act;
 	int in[2] = {-1, -1}, out[2] = {-1, -1}, r;
 	size_t n = 0;
@@ -589,7 +591,7 @@ pin_main(int argc, char **argv)
 	for (size_t i = 0; i < p.row_n; i++)
 		row_free(&p.row[i]);
 	free(p.row);
-	found_free(&p.found);
+	policy_found_free(&p.found);
 	return status;
 usage:
 	fprintf(

@@ -20,7 +20,10 @@
 #include "shim/base/log.h"
 #include "shim/host/path_open.h"
 #include "supervisor/audit/log/kept_policies.h"
-#include "supervisor/cli/cli.h"
+#include "leash/audit/writer.h"
+#include "policy/sealed/policy.h"
+#include "supervisor/base/exit_status.h"
+#include "supervisor/launch/launch.h"
 #include "supervisor/base/paths.h"
 
 #define ETC_DIR      "/etc/kennel"
@@ -286,7 +289,7 @@ search_default(struct search *s, int *ret_fd)
 
 /* Copies the signers' keys; their signatures are already verified. */
 static void
-put_signers(struct found *f)
+put_signers(struct policy_found *f)
 {
 	const struct sign_head *head = NULL;
 	const struct sign_row *row = NULL;
@@ -305,7 +308,7 @@ put_signers(struct found *f)
 }
 
 static int
-take(struct search *s, int fd, struct found *ret)
+take(struct search *s, int fd, struct policy_found *ret)
 {
 	char why[512] = "";
 	struct signed_by by;
@@ -332,7 +335,7 @@ take(struct search *s, int fd, struct found *ret)
 		return failed(s, EXIT_CONFIG, "%s", why);
 	}
 	if (by.wanted &&
-	    seen_admit(s->name, by.counter, ret->policy.id, why, sizeof(why)) < 0) {
+	    rollback_admit(s->name, by.counter, ret->policy.id, why, sizeof(why)) < 0) {
 		policy_unload(&ret->policy);
 		ret->server = NULL;
 		return failed(s, EXIT_CONFIG, "%s", why);
@@ -352,7 +355,7 @@ take(struct search *s, int fd, struct found *ret)
 }
 
 bool
-found_keep(struct found *f, const char *log_dir)
+policy_found_keep(struct policy_found *f, const char *log_dir)
 {
 	const struct sign_head *head = NULL;
 	const struct sign_row *row = NULL;
@@ -375,7 +378,7 @@ found_keep(struct found *f, const char *log_dir)
 }
 
 void
-found_tell(const struct found *f, struct event *e)
+policy_found_record(const struct policy_found *f, struct event *e)
 {
 	event_text(e, KEY_MODE, f->text ? "text" : "sealed");
 	event_text(e, KEY_NAME, f->file);
@@ -388,8 +391,8 @@ found_tell(const struct found *f, struct event *e)
 }
 
 int
-find_policy(
-    const char *file, const char *name, struct found *ret, char *why, size_t why_cap)
+find_policy(const char *file, const char *name, struct policy_found *ret, char *why,
+    size_t why_cap)
 {
 	struct search s = {
 	    .name = name, .why = why, .why_cap = why_cap, .status = EXIT_FAILED};
@@ -407,7 +410,7 @@ find_policy(
 }
 
 void
-found_free(struct found *f)
+policy_found_free(struct policy_found *f)
 {
 	if (f->server == NULL)
 		return;

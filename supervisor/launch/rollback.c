@@ -16,7 +16,8 @@
 #include <unistd.h>
 
 #include "shim/base/fd.h"
-#include "supervisor/cli/cli.h"
+#include "policy/sealed/policy.h"
+#include "supervisor/launch/launch.h"
 #include "supervisor/base/paths.h"
 
 #define ROOT_DIR  "/var/lib/kennel/policy-seen"
@@ -46,7 +47,7 @@ folder_of(uid_t uid, char out[PATH_MAX])
 }
 
 int
-seen_place(char out[PATH_MAX])
+rollback_dir(char out[PATH_MAX])
 {
 	return folder_name(geteuid(), out);
 }
@@ -109,7 +110,7 @@ line_write(int dir, const char *name, unsigned long long counter, const char *id
 }
 
 int
-seen_admit_in(const char *folder, const char *name, uint64_t counter,
+rollback_admit_in(const char *folder, const char *name, uint64_t counter,
     const uint8_t id[POLICY_ID_LEN], char *why, size_t why_cap)
 {
 	char mine[2 * POLICY_ID_LEN + 1], known[65];
@@ -142,8 +143,8 @@ seen_admit_in(const char *folder, const char *name, uint64_t counter,
 }
 
 int
-seen_admit(const char *name, uint64_t counter, const uint8_t id[POLICY_ID_LEN], char *why,
-    size_t why_cap)
+rollback_admit(const char *name, uint64_t counter, const uint8_t id[POLICY_ID_LEN],
+    char *why, size_t why_cap)
 {
 	char folder[PATH_MAX];
 	int r = folder_of(geteuid(), folder);
@@ -153,5 +154,5 @@ seen_admit(const char *name, uint64_t counter, const uint8_t id[POLICY_ID_LEN], 
 		    strerror(-r));
 		return r;
 	}
-	return seen_admit_in(folder, name, counter, id, why, why_cap);
+	return rollback_admit_in(folder, name, counter, id, why, why_cap);
 }

@@ -20,7 +20,8 @@
 #include "policy/sources/sources.h"
 #include "supervisor/audit/audit.h"
 #include "supervisor/base/paths.h"
-#include "supervisor/cli/cli.h"
+#include "policy/sealed/policy.h"
+#include "supervisor/launch/launch.h"
 
 #define READ_TOO (RIGHT_READ | RIGHT_WRITE)
 
@@ -73,7 +74,7 @@ base_seen(const struct audit_place *place)
 {
 	static char out[PATH_MAX];
 
-	return seen_place(out) == 0 ? out : NULL;
+	return rollback_dir(out) == 0 ? out : NULL;
 }
 
 /* early: readlink readlinkat */
@@ -118,7 +119,7 @@ static const struct own {
 };
 
 int
-own_files(struct trusted *t, const struct audit_place *place, unsigned int group)
+self_protect_files(struct trusted *t, const struct audit_place *place, unsigned int group)
 {
 	struct trusted_file f = {.use = USE_OWN, .by.group = group};
 	char path[PATH_MAX];
@@ -145,7 +146,7 @@ own_files(struct trusted *t, const struct audit_place *place, unsigned int group
 
 /* The policy's file and its includes: they are all part of the policy. */
 static int
-policy_files_put(struct trusted *t, const struct found *f, const char *file)
+policy_files_put(struct trusted *t, const struct policy_found *f, const char *file)
 {
 	struct trusted_file row = {
 	    .use = USE_OWN, .what = "the policy itself", .right = RIGHT_WRITE};
@@ -218,8 +219,8 @@ first(void *arg, const struct trusted_file *f, const char *real,
 }
 
 int
-own_apart(const struct found *f, const char *file, const struct audit_place *place,
-    char *why_text, size_t why_cap)
+self_protect_check(const struct policy_found *f, const char *file,
+    const struct audit_place *place, char *why_text, size_t why_cap)
 {
 	struct why why = {.text = why_text, .cap = why_cap};
 	struct arena *arena = arena_new();
@@ -229,7 +230,7 @@ own_apart(const struct found *f, const char *file, const struct audit_place *pla
 	if (r == 0)
 		r = policy_files_put(t, f, file);
 	if (r == 0)
-		r = own_files(t, place, 0);
+		r = self_protect_files(t, place, 0);
 	if (r == 0)
 		trusted_pairs(t, first, &why);
 	else

@@ -15,9 +15,12 @@
 #include "policy/manifests/manifests.h"
 #include "shim/base/log.h"
 #include "supervisor/approve/approve.h"
-#include "supervisor/cli/cli.h"
+#include "leash/audit/writer.h"
+#include "policy/sealed/policy.h"
+#include "supervisor/base/exit_status.h"
+#include "supervisor/launch/launch.h"
+#include "supervisor/launch/leash_client.h"
 #include "supervisor/base/paths.h"
-#include "supervisor/cli/secret.h"
 #include "supervisor/launch/leash_approvals.h"
 
 _Static_assert((int)META_NEVER == (int)APPROVE_NONE &&
@@ -41,9 +44,8 @@ approve_of(const struct metas *m, const char *path)
 static int
 read_manifests(struct metas *ret, char *why)
 {
-	const struct secret_options here = {0};
 	/* diagnostics go to standard error, where the user sees them */
-	int r = metas_read(secret_project(&here), paths_config_dir(), 0, stderr, ret);
+	int r = metas_read(metas_project(NULL), paths_config_dir(), 0, stderr, ret);
 
 	if (r < 0)
 		(void)snprintf(why, LEASH_TEXT_MAX,
@@ -52,7 +54,8 @@ read_manifests(struct metas *ret, char *why)
 }
 
 int
-asked_approves(const struct found *f, struct asked_approve *ret, bool *ret_any, char *why)
+asked_approves(
+    const struct policy_found *f, struct asked_approve *ret, bool *ret_any, char *why)
 {
 	struct sealed_range rows = f->server->secrets;
 	struct metas m = {.n = 0};
@@ -214,7 +217,7 @@ asked_launch(struct opened *o, const struct child_order *child,
 	*ret_status = EXIT_FAILED;
 	(void)snprintf(
 	    why, LEASH_TEXT_MAX, "no approval channel is available for its secrets");
-	open_desk(o);
+	open_approve_socket(o);
 	control.questions = o->questions;
 	r = o->questions == NULL ? -ENOTCONN : control_new(&control, &a.control);
 	if (r == 0) {

@@ -20,7 +20,11 @@
 #include "supervisor/approve/approve.h"
 #include "supervisor/audit/audit.h"
 #include "supervisor/base/paths.h"
-#include "supervisor/cli/cli.h"
+#include "leash/audit/writer.h"
+#include "policy/sealed/policy.h"
+#include "supervisor/base/exit_status.h"
+#include "supervisor/launch/launch.h"
+#include "supervisor/launch/leash_client.h"
 
 #include "kennel_syscalls.h"
 
@@ -141,12 +145,12 @@ static int
 record_policy(struct opened *o)
 {
 	static struct event e;
-	bool kept = found_keep(&o->found, o->place.log_dir);
+	bool kept = policy_found_keep(&o->found, o->place.log_dir);
 
 	event_begin(&e, EVENT_POLICY);
 	event_identity(
 	    &e, policy_str(&o->found.policy, o->found.server->name), o->found.policy.id);
-	found_tell(&o->found, &e);
+	policy_found_record(&o->found, &e);
 	event_text(&e, KEY_OUTCOME, kept ? "kept" : "not kept");
 	return report_send(o->report, &e, EVENT_FLOW, NULL);
 }
@@ -295,7 +299,8 @@ open_server(const struct open_order *order, struct opened *ret, char why[LEASH_T
 	if (r == 0)
 		r = make_places(&o, why);
 	if (r == 0) {
-		r = own_apart(&o.found, order->file, &o.place, why, LEASH_TEXT_MAX);
+		r = self_protect_check(
+		    &o.found, order->file, &o.place, why, LEASH_TEXT_MAX);
 		status = r == 0 ? EXIT_FAILED : EXIT_CONFIG;
 	}
 	if (r == 0)
@@ -315,11 +320,11 @@ void
 opened_free(struct opened *o)
 {
 	child_free(&o->child);
-	close_desk(o);
+	close_approve_socket(o);
 	report_free(o->report);
 	o->report = NULL;
 	fd_close(&o->log_dir_fd);
-	found_free(&o->found);
+	policy_found_free(&o->found);
 }
 
 int
@@ -409,29 +414,29 @@ opened_last_records(struct opened *o)
 }
 
 void
-open_desk(struct opened *o)
+open_approve_socket(struct opened *o)
 {
 	uint64_t wait = policy_limit(&o->found.policy, o->found.server, TIMEOUT_ASK);
 	int r;
 
-	if (o->desk != NULL)
+	if (o->socket != NULL)
 		return;
 	r = queue_new(o->loop, wait, &o->questions);
 	if (r == 0)
-		r = desk_open(o->loop, o->place.run_dir, o->questions, &o->desk);
+		r = approve_open(o->loop, o->place.run_dir, o->questions, &o->socket);
 	if (r < 0) {
 		log_warn("approval is not available: unable to listen in %s: %s",
 		    o->place.run_dir, strerror(-r));
-		close_desk(o);
+		close_approve_socket(o);
 	}
 }
 
 void
-close_desk(struct opened *o)
+close_approve_socket(struct opened *o)
 {
-	desk_free(o->desk);
+	approve_free(o->socket);
 	queue_free(o->questions);
-	o->desk = NULL;
+	o->socket = NULL;
 	o->questions = NULL;
 }
 

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,7 +17,8 @@
 #include <sodium.h>
 
 #include "policy/sealed/signature.h"
-#include "supervisor/cli/cli.h"
+#include "policy/sealed/policy.h"
+#include "supervisor/launch/launch.h"
 #include "tests/unit/corpus.h"
 #include "tests/unit/policy_fixture.h"
 
@@ -292,30 +294,31 @@ no_way_back(void **state)
 	uint8_t a[32] = {1}, b[32] = {2};
 
 	assert_non_null(mkdtemp(dir));
-	assert_int_equal(seen_admit_in(dir, "s", 5, a, why, sizeof(why)), 0);
-	assert_int_equal(seen_admit_in(dir, "s", 5, a, why, sizeof(why)), 0);
-	assert_int_equal(seen_admit_in(dir, "s", 5, b, why, sizeof(why)), -EEXIST);
-	assert_int_equal(seen_admit_in(dir, "s", 4, a, why, sizeof(why)), -ESTALE);
+	assert_int_equal(rollback_admit_in(dir, "s", 5, a, why, sizeof(why)), 0);
+	assert_int_equal(rollback_admit_in(dir, "s", 5, a, why, sizeof(why)), 0);
+	assert_int_equal(rollback_admit_in(dir, "s", 5, b, why, sizeof(why)), -EEXIST);
+	assert_int_equal(rollback_admit_in(dir, "s", 4, a, why, sizeof(why)), -ESTALE);
 	assert_non_null(strstr(why, "older"));
-	assert_int_equal(seen_admit_in(dir, "s", 6, b, why, sizeof(why)), 0);
-	assert_int_equal(seen_admit_in(dir, "s", 5, a, why, sizeof(why)), -ESTALE);
+	assert_int_equal(rollback_admit_in(dir, "s", 6, b, why, sizeof(why)), 0);
+	assert_int_equal(rollback_admit_in(dir, "s", 5, a, why, sizeof(why)), -ESTALE);
 	/* another server has a number of its own */
-	assert_int_equal(seen_admit_in(dir, "t", 1, a, why, sizeof(why)), 0);
+	assert_int_equal(rollback_admit_in(dir, "t", 1, a, why, sizeof(why)), 0);
 	/* nor is it touched by one of a similar name */
-	assert_int_equal(seen_admit_in(dir, "t.new", 7, a, why, sizeof(why)), 0);
-	assert_int_equal(seen_admit_in(dir, "t", 2, a, why, sizeof(why)), 0);
-	assert_int_equal(seen_admit_in(dir, "t.new", 6, a, why, sizeof(why)), -ESTALE);
+	assert_int_equal(rollback_admit_in(dir, "t.new", 7, a, why, sizeof(why)), 0);
+	assert_int_equal(rollback_admit_in(dir, "t", 2, a, why, sizeof(why)), 0);
+	assert_int_equal(
+	    rollback_admit_in(dir, "t.new", 6, a, why, sizeof(why)), -ESTALE);
 	(void)snprintf(path, sizeof(path), "%s/t.new", dir);
 	assert_int_equal(unlink(path), 0);
 	/* what cannot be understood is not started over */
 	(void)snprintf(path, sizeof(path), "%s/s", dir);
 	assert_int_equal(truncate(path, 3), 0);
-	assert_int_equal(seen_admit_in(dir, "s", 9, a, why, sizeof(why)), -EBADMSG);
+	assert_int_equal(rollback_admit_in(dir, "s", 9, a, why, sizeof(why)), -EBADMSG);
 	assert_int_equal(unlink(path), 0);
 	(void)snprintf(path, sizeof(path), "%s/t", dir);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(rmdir(dir), 0);
-	assert_int_not_equal(seen_admit_in(dir, "s", 9, a, why, sizeof(why)), 0);
+	assert_int_not_equal(rollback_admit_in(dir, "s", 9, a, why, sizeof(why)), 0);
 }
 
 static int

@@ -1,0 +1,161 @@
+/*
+ * A start of a server: its policy, the checks before it, the leash (policy_find.c,
+ * rollback.c, self_protect.c, start_server.c, start_approval.c).
+ */
+#ifndef KENNEL_SUPERVISOR_LAUNCH_LAUNCH_H
+#define KENNEL_SUPERVISOR_LAUNCH_LAUNCH_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "leash/audit/writer.h"
+#include "policy/sealed/policy.h"
+#include "supervisor/audit/audit.h"
+#include "supervisor/launch/leash_client.h"
+
+/* ---- policy_find.c: finding and loading the policy ----------------------- */
+
+#define SIGNERS_SHOWN 8 /* of a policy, in its record */
+
+struct policy_found {
+	struct policy policy;
+	const struct sealed_server *server;
+	int fd;    /* the sealed memfd that policy maps */
+	bool text; /* compiled for this start; included files were read just now */
+	/* for the record that it was loaded */
+	char file[REPORT_TEXT_MAX];           /* where it was found */
+	uint8_t sha256[REPORT_DIGEST_LEN];    /* of that file, as read */
+	uint64_t counter;                     /* the signed version; 0: not signed */
+	char signers[SIGNERS_SHOWN * 65 + 1]; /* their keys in hex, separated by spaces */
+	char *source;                         /* that file, if it is text; owned */
+	size_t source_len;
+};
+/* Keeps the policy and its text next to the log, unless they are there already. True
+ * if both are there. The log records in either case which policy is in force. */
+bool policy_found_keep(struct policy_found *, const char *log_dir);
+/* Adds the fields of that record, except those that all records of a server have. */
+void policy_found_record(const struct policy_found *, struct event *);
+
+/*
+ * Finds the policy for server `name` in file (sealed or text) or, if file is NULL, by
+ * the search order of kennel(1), POLICIES. Compiles text into a sealed memfd first.
+ * Returns 0, or an exit status after printing the reason; why, if not NULL, gets it
+ * as one line.
+ */
+int find_policy(const char *file, const char *name, struct policy_found *ret, char *why,
+    size_t why_cap);
+void policy_found_free(struct policy_found *);
+
+/* ---- rollback.c: protection against older policies ----------------------- */
+
+/* Admits the policy of server `name`, signed as version `counter`, and stores the
+ * version. -ESTALE: a newer one was started before; -EEXIST: a different one with
+ * this number was. why: one line. */
+int rollback_admit(const char *name, uint64_t counter, const uint8_t id[POLICY_ID_LEN],
+    char *why, size_t why_cap);
+/* The directory of the stored versions: 0 or -errno. */
+int rollback_dir(char out[PATH_MAX]);
+/* The same in this directory: for tests. */
+int rollback_admit_in(const char *folder, const char *name, uint64_t counter,
+    const uint8_t id[POLICY_ID_LEN], char *why, size_t why_cap);
+
+/* ---- self_protect.c ------------------------------------------------------ */
+
+struct trusted;
+
+/* Adds kennel's own files, each with the right that no server may have: 0 or
+ * -ENOMEM. */
+int self_protect_files(struct trusted *, const struct audit_place *, unsigned int group);
+/*
+ * Checks that no grant of any server of the found policy reaches the policies (file,
+ * if given, and its includes too), the log, its keys, the vault or a socket. -EPERM,
+ * with why.
+ */
+int self_protect_check(const struct policy_found *, const char *file,
+    const struct audit_place *, char *why, size_t why_cap);
+
+/* ---- start_server.c: shared by run and exec ------------------------------ */
+
+struct loop;
+struct queue;
+struct approve_socket;
+
+struct opened {
+	struct policy_found found;
+	struct audit_place place;
+	char session[17];
+	int log_dir_fd;
+	struct report *report; /* this process's own connection to the log */
+	struct child child;
+	struct loop *loop;       /* borrowed */
+	struct queue *questions; /* NULL: no approvals possible */
+	struct approve_socket *socket;
+};
+
+/* What to start. */
+struct open_order {
+	const char *file, *name; /* file NULL: search by name */
+	enum leash_mode mode;
+	int argc;
+	char *const *argv;
+	struct loop *loop; /* runs only while an approval of the start is pending */
+	int signals;       /* from open_signals: one ends such a start */
+};
+
+/*
+ * Finds the policy, connects to the recorder, starts the leash and its server.
+ * Returns 0, or an exit status with why set (and not printed).
+ */
+int open_server(const struct open_order *, struct opened *ret, char why[LEASH_TEXT_MAX]);
+void opened_free(struct opened *);
+/* From here on SIGTERM, SIGINT and SIGHUP are read from a descriptor; SIGPIPE is
+ * ignored. */
+int open_signals(int *ret_fd);
+/* Opens a (new) connection for o->report: 0, or the log is lost. */
+int open_report(struct opened *);
+/* Answers LEASH_NEEDS_RECORDER. */
+int opened_recorder(struct opened *);
+/* The end of a session, for its record. */
+struct opened_end {
+	char why[CAUSE_MAX];
+	int status;       /* kennel's exit status */
+	bool leash_lost;  /* it ended without LEASH_EXITED */
+	int leash_status; /* then its wait status */
+};
+/* Its channel closed without LEASH_EXITED: reaps the leash and fills in the end. */
+void opened_leash_gone(struct opened *, struct opened_end *ret);
+/* Records kennel's own end, in addition to the leash's: a session without this record
+ * was killed. */
+void opened_record_end(struct opened *, const struct opened_end *);
+/* Waits until the last records are on disk, before this process exits. */
+void opened_last_records(struct opened *);
+/* Opens the queue and socket for approvals, unless already open. On failure both are
+ * NULL, and every request that needs approval is refused. */
+void open_approve_socket(struct opened *);
+void close_approve_socket(struct opened *);
+/* ---- start_approval.c: secrets whose use needs approval ------------------ */
+
+struct asked_approve {
+	uint32_t of[LEASH_SECRETS_MAX]; /* enum sealed_approve, from manifests */
+};
+/* Reads the approval rules for the server's secrets from the project's manifest and
+ * the personal index. Returns 0 (*ret_any: they or the policy require an approval),
+ * or -errno and why: an unreadable file might have required one. */
+int asked_approves(
+    const struct policy_found *, struct asked_approve *ret, bool *ret_any, char *why);
+/*
+ * Like child_launch, but handles approvals meanwhile: each one is on disk before the
+ * leash gets it. A signal, the end of the agent, or the total timeout ends it.
+ */
+int asked_launch(struct opened *, const struct child_order *, const struct open_order *,
+    uint64_t wait_ms, int *ret_status, char why[LEASH_TEXT_MAX]);
+
+/* Maps the server's wait status to kennel's exit status. */
+int exit_status(int wait_status);
+/* Confines this process before it serves (seccomp, Landlock, no core dumps). Dies if
+ * it cannot. */
+void open_confine(const struct opened *);
+
+#endif
