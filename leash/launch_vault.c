@@ -24,7 +24,7 @@ static struct {
 	struct sign_row row[SIGN_SIGNERS_MAX];
 	size_t row_n;
 	const struct sealed_secret *last; /* the last one that the keeper returned */
-} the = {.keeper = -1};
+} keeper_session = {.keeper = -1};
 
 /* Is it safe in a command without quotes? */
 static bool
@@ -140,9 +140,11 @@ say_missing(const struct missing *m, int r, uint32_t reason, const char *what)
 static int
 read_signatures(int fd)
 {
-	int r = the.read ? 0 : sign_rows(fd, &the.head, the.row, &the.row_n);
+	int r = keeper_session.read ? 0
+				    : sign_rows(fd, &keeper_session.head,
+					  keeper_session.row, &keeper_session.row_n);
 
-	the.read = r == 0;
+	keeper_session.read = r == 0;
 	return r;
 }
 
@@ -155,12 +157,13 @@ connect_keeper(const struct missing *m)
 	char who[KEEPER_WHO_MAX];
 	int r;
 
-	if (the.keeper >= 0)
+	if (keeper_session.keeper >= 0)
 		return 0;
 	(void)snprintf(who, sizeof(who), "kennel-leash %.40s",
 	    policy_str(&m->l->policy, m->l->server->name));
-	r = run_dir == NULL ? -ENOENT
-			    : keeper_reach(run_dir, -1, who, &the.keeper, &state);
+	r = run_dir == NULL
+		? -ENOENT
+		: keeper_reach(run_dir, -1, who, &keeper_session.keeper, &state);
 	if (r == -ENOENT)
 		say_unlock(m);
 	else if (r < 0)
@@ -169,22 +172,22 @@ connect_keeper(const struct missing *m)
 	return r;
 }
 
-static struct container_asker
+static struct vault_file_asker
 asker_of(const struct leash *l, const struct sealed_secret *row)
 {
-	return (struct container_asker){.path = policy_str(&l->policy, row->ref),
+	return (struct vault_file_asker){.path = policy_str(&l->policy, row->ref),
 	    .server = policy_str(&l->policy, l->server->name),
 	    .id = l->policy.id,
-	    .head = the.row_n > 0 ? &the.head : NULL,
-	    .row = the.row,
-	    .row_n = the.row_n};
+	    .head = keeper_session.row_n > 0 ? &keeper_session.head : NULL,
+	    .row = keeper_session.row,
+	    .row_n = keeper_session.row_n};
 }
 
 int
 vaulted_secret(struct leash *l, const struct sealed_secret *row, struct secret **ret,
     char *why, size_t why_cap)
 {
-	struct container_asker asker;
+	struct vault_file_asker asker;
 	struct missing m = {l, row, why, why_cap};
 	const char *what = NULL;
 	uint32_t reason = 0;
@@ -195,10 +198,11 @@ vaulted_secret(struct leash *l, const struct sealed_secret *row, struct secret *
 	r = read_signatures(l->policy_fd);
 	if (r == 0) {
 		asker = asker_of(l, row);
-		r = secret_from_keeper(l->vault, the.keeper, &asker, ret, &reason, &what);
+		r = secret_from_keeper(
+		    l->vault, keeper_session.keeper, &asker, ret, &reason, &what);
 	}
 	if (r == 0)
-		the.last = row;
+		keeper_session.last = row;
 	return r < 0 ? say_missing(&m, r, reason, what) : 0;
 }
 
@@ -210,11 +214,11 @@ int
 vaulted_replaced(struct leash *l, const struct sealed_secret *row, uint32_t number,
     char *why, size_t why_cap)
 {
-	struct container_asker asker = asker_of(l, row);
+	struct vault_file_asker asker = asker_of(l, row);
 	struct missing m = {l, row, why, why_cap};
 	int r = 0;
 
-	if (the.last != row)
+	if (keeper_session.last != row)
 		return 0; /* it is not from the vault */
 	for (uint32_t which = 1; which <= REPLACED_MAX; which++) {
 		const char *what = NULL;
@@ -222,7 +226,7 @@ vaulted_replaced(struct leash *l, const struct sealed_secret *row, uint32_t numb
 		uint32_t reason = 0;
 
 		r = secret_old_from_keeper(
-		    l->vault, the.keeper, &asker, which, &old, &reason, &what);
+		    l->vault, keeper_session.keeper, &asker, which, &old, &reason, &what);
 		if (r < 0)
 			return reason == REASON_NOT_THERE
 				   ? 0
@@ -241,5 +245,5 @@ vaulted_replaced(struct leash *l, const struct sealed_secret *row, uint32_t numb
 void
 vaulted_end(void)
 {
-	fd_close(&the.keeper);
+	fd_close(&keeper_session.keeper);
 }

@@ -69,11 +69,11 @@ int
 answer_load(char why[KEEPER_TEXT_MAX])
 {
 	why[0] = '\0';
-	if (the.container != NULL)
+	if (keeper.file != NULL)
 		return 0;
-	the.seen = (struct container_seen){0};
-	return container_load(
-	    KEEPER_FD_VAULT, the.pages, &the.container, &the.seen, why, KEEPER_TEXT_MAX);
+	keeper.seen = (struct vault_file_seen){0};
+	return vault_file_load(KEEPER_FD_VAULT, keeper.pages, &keeper.file, &keeper.seen,
+	    why, KEEPER_TEXT_MAX);
 }
 
 /* ---- requests ------------------------------------------------------------------ */
@@ -86,7 +86,7 @@ state(void)
 	if (keeper_is_open())
 		return STATE_OPEN;
 	/* syscalls: newfstatat */
-	return fstatat(KEEPER_FD_VAULT, CONTAINER_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0
+	return fstatat(KEEPER_FD_VAULT, VAULT_FILE_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0
 		   ? STATE_LOCKED
 		   : STATE_NONE;
 }
@@ -166,7 +166,7 @@ page_end(const struct page *p)
 int
 answer_versions(struct peer *peer, struct wire_in *in, struct wire_out *out)
 {
-	const char *path = wire_get_str(in, CONTAINER_PATH_MAX);
+	const char *path = wire_get_str(in, VAULT_FILE_PATH_MAX);
 	uint32_t from = wire_get_u32(in);
 	struct page page;
 
@@ -175,9 +175,9 @@ answer_versions(struct peer *peer, struct wire_in *in, struct wire_out *out)
 	if (!keeper_is_open())
 		return answer_error(out, -ENOKEY);
 	page =
-	    page_begin(out, KEEPER_VERSIONS_ARE, from, container_entry_n(the.container));
+	    page_begin(out, KEEPER_VERSIONS_ARE, from, vault_file_entry_n(keeper.file));
 	for (; page_more(&page); page.i++) {
-		struct container_entry e = container_entry(the.container, page.i);
+		struct vault_file_entry e = vault_file_entry(keeper.file, page.i);
 
 		if (path[0] != '\0' && strcmp(path, e.path) != 0)
 			continue;
@@ -200,10 +200,10 @@ answer_grants(struct peer *peer, struct wire_in *in, struct wire_out *out)
 		return -EBADMSG;
 	if (!keeper_is_open())
 		return answer_error(out, -ENOKEY);
-	page = page_begin(out, KEEPER_GRANTS_ARE, from, container_grant_n(the.container));
+	page = page_begin(out, KEEPER_GRANTS_ARE, from, vault_file_grant_n(keeper.file));
 	for (; page_more(&page); page.i++, page.n++) {
-		const struct container_grant *g =
-		    container_grant_at(the.container, page.i);
+		const struct vault_file_grant *g =
+		    vault_file_grant_at(keeper.file, page.i);
 
 		wire_put_str(out, g->path);
 		wire_put_str(out, g->server);
@@ -217,7 +217,7 @@ answer_grants(struct peer *peer, struct wire_in *in, struct wire_out *out)
 /* ---- values -------------------------------------------------------------------- */
 
 struct asking {
-	struct container_asker asker;
+	struct vault_file_asker asker;
 	struct sign_head head;
 	struct sign_row row[SIGN_SIGNERS_MAX];
 };
@@ -226,17 +226,17 @@ struct asking {
 static int
 read_asking(struct wire_in *in, struct asking *ret, uint32_t *which)
 {
-	struct container_asker *a = &ret->asker;
+	struct vault_file_asker *a = &ret->asker;
 	struct span id, head, rows;
 
-	a->path = wire_get_str(in, CONTAINER_PATH_MAX);
-	a->server = wire_get_str(in, CONTAINER_SERVER_MAX);
-	id = wire_get_bytes(in, CONTAINER_ID_LEN);
+	a->path = wire_get_str(in, VAULT_FILE_PATH_MAX);
+	a->server = wire_get_str(in, VAULT_FILE_SERVER_MAX);
+	id = wire_get_bytes(in, VAULT_FILE_ID_LEN);
 	head = wire_get_bytes(in, sizeof(ret->head));
 	rows = wire_get_bytes(in, sizeof(ret->row));
 	if (which != NULL)
 		*which = wire_get_u32(in);
-	if (wire_end(in) < 0 || id.len != CONTAINER_ID_LEN ||
+	if (wire_end(in) < 0 || id.len != VAULT_FILE_ID_LEN ||
 	    (head.len != 0 && head.len != sizeof(ret->head)) ||
 	    rows.len % sizeof(ret->row[0]) != 0 || (head.len == 0 && rows.len != 0))
 		return -EBADMSG;
@@ -252,13 +252,13 @@ read_asking(struct wire_in *in, struct asking *ret, uint32_t *which)
 }
 
 static void
-note(const struct peer *peer, const struct container_asker *a, const char *what)
+note(const struct peer *peer, const struct vault_file_asker *a, const char *what)
 {
-	char server[CONTAINER_SERVER_MAX * 4 + 1];
+	char server[VAULT_FILE_SERVER_MAX * 4 + 1];
 
 	/* for the log only: any process of this user can claim any name */
 	log_info("%s %s for server %s: asked by process %d, which calls itself %s", what,
-	    container_path_good(a->path) ? a->path : "(no path)",
+	    secret_path_good(a->path) ? a->path : "(no path)",
 	    log_quote(server, sizeof(server), a->server, strlen(a->server)), peer->pid,
 	    peer->who);
 }
@@ -267,7 +267,7 @@ note(const struct peer *peer, const struct container_asker *a, const char *what)
 static int
 release(struct peer *peer, const struct asking *q, uint32_t which, struct wire_out *out)
 {
-	const struct container_asker *a = &q->asker;
+	const struct vault_file_asker *a = &q->asker;
 	size_t len = 0;
 	int r;
 
@@ -275,16 +275,16 @@ release(struct peer *peer, const struct asking *q, uint32_t which, struct wire_o
 		return state() == STATE_NONE
 			   ? answer_refuse(out, REASON_NO_VAULT, "no vault found")
 			   : answer_error(out, -ENOKEY);
-	if (!container_allows(the.container, a)) {
+	if (!vault_file_allows(keeper.file, a)) {
 		note(peer, a, "refused");
-		if (container_granted_once(the.container, a->path, a->server))
+		if (vault_file_granted_once(keeper.file, a->path, a->server))
 			return answer_refuse(out, REASON_OTHER_POLICY,
 			    "it was granted for another policy");
 		return answer_refuse(
 		    out, REASON_NO_GRANT, "it was not granted to this server");
 	}
 	/* directly into the packet: u32 type, u32 length, the bytes, NUL */
-	r = container_get_old(the.container, a->path, which, out->data + 8, &len);
+	r = vault_file_get(keeper.file, a->path, which, out->data + 8, &len);
 	if (r < 0)
 		return answer_error(out, r);
 	wire_put_u32(out, KEEPER_VALUE);

@@ -28,10 +28,10 @@ save(void)
 	size_t len = 0;
 	int r;
 
-	(void)container_prune(the.container, now()); /* also remove what has expired */
-	r = container_write(the.container, now(), &bytes, &len);
+	(void)vault_file_prune(keeper.file, now()); /* also remove what has expired */
+	r = vault_file_write(keeper.file, now(), &bytes, &len);
 	if (r == 0)
-		r = container_save(KEEPER_FD_VAULT, bytes, len, &the.seen);
+		r = vault_file_save(KEEPER_FD_VAULT, bytes, len, &keeper.seen);
 	free(bytes);
 	if (r < 0) {
 		log_error("unable to write the vault: %s", strerror(-r));
@@ -55,10 +55,10 @@ settle(struct wire_out *out, int r, uint32_t what)
 /* u32 kind, bytes.  A phrase is sent as text and decoded into words[]. */
 static int
 read_material(
-    struct wire_in *in, struct container_material *ret, uint8_t words[PHRASE_BYTES])
+    struct wire_in *in, struct vault_file_material *ret, uint8_t words[PHRASE_BYTES])
 {
 	uint32_t kind = wire_get_u32(in);
-	struct span bytes = wire_get_bytes(in, CONTAINER_MATERIAL_MAX);
+	struct span bytes = wire_get_bytes(in, VAULT_FILE_MATERIAL_MAX);
 
 	if (in->error != 0 || kind < OPENER_PASSPHRASE || kind > OPENER_RECOVERY)
 		return -EBADMSG;
@@ -80,7 +80,7 @@ read_material(
 static uint8_t *
 words_room(void)
 {
-	return the.out + (KEEPER_PACKET_MAX - (size_t)2 * PHRASE_BYTES);
+	return keeper.out + (KEEPER_PACKET_MAX - (size_t)2 * PHRASE_BYTES);
 }
 
 static void
@@ -94,7 +94,7 @@ words_wipe(void)
 int
 change_init(struct peer *peer, struct wire_in *in, struct wire_out *out)
 {
-	struct container_material m;
+	struct vault_file_material m;
 	char why[KEEPER_TEXT_MAX];
 	int r;
 
@@ -104,9 +104,9 @@ change_init(struct peer *peer, struct wire_in *in, struct wire_out *out)
 	r = answer_load(why);
 	if (r != -ENOENT)
 		return answer_refuse(out, REASON_THERE, "the vault already exists");
-	r = container_new(the.pages, &the.container);
+	r = vault_file_new(keeper.pages, &keeper.file);
 	if (r == 0)
-		r = container_seal(the.container, &m);
+		r = vault_file_seal(keeper.file, &m);
 	if (r == 0)
 		r = save();
 	if (r < 0) {
@@ -120,18 +120,18 @@ change_init(struct peer *peer, struct wire_in *in, struct wire_out *out)
 
 /* Unlocks it, from the file as it is on disk now. */
 static int
-open_with(const struct container_material *m, char why[KEEPER_TEXT_MAX])
+open_with(const struct vault_file_material *m, char why[KEEPER_TEXT_MAX])
 {
 	int r;
 
-	container_free(the.container);
-	the.container = NULL;
+	vault_file_free(keeper.file);
+	keeper.file = NULL;
 	r = answer_load(why);
 	if (r == 0) {
-		r = container_unlock(the.container, m);
+		r = vault_file_unlock(keeper.file, m);
 		if (r == -ENOENT)
 			(void)snprintf(why, KEEPER_TEXT_MAX, "the vault has no %s",
-			    container_opener_name(m->kind));
+			    vault_file_opener_name(m->kind));
 	}
 	if (r < 0)
 		keeper_lock("unlock failed");
@@ -158,7 +158,7 @@ int
 change_unlock(struct peer *peer, struct wire_in *in, struct wire_out *out)
 {
 	uint32_t idle_s = wire_get_u32(in), cap_s = wire_get_u32(in);
-	struct container_material m;
+	struct vault_file_material m;
 	char why[KEEPER_TEXT_MAX];
 	int r;
 
@@ -170,7 +170,7 @@ change_unlock(struct peer *peer, struct wire_in *in, struct wire_out *out)
 	if (r < 0)
 		return refuse_open(out, r, why, peer);
 	keeper_opened(idle_s, cap_s);
-	log_info("unlocked with a %s by process %d (%s)", container_opener_name(m.kind),
+	log_info("unlocked with a %s by process %d (%s)", vault_file_opener_name(m.kind),
 	    peer->pid, peer->who);
 	return answer_done(out, 0);
 }
@@ -180,7 +180,7 @@ int
 change_reseal(struct peer *peer, struct wire_in *in, struct wire_out *out)
 {
 	bool was_open = keeper_is_open();
-	struct container_material old = {0}, new = {0};
+	struct vault_file_material old = {0}, new = {0};
 	char why[KEEPER_TEXT_MAX];
 	int r;
 
@@ -194,10 +194,10 @@ change_reseal(struct peer *peer, struct wire_in *in, struct wire_out *out)
 		words_wipe();
 		return refuse_open(out, r, why, peer);
 	}
-	r = settle(out, container_seal(the.container, &new), 0);
+	r = settle(out, vault_file_seal(keeper.file, &new), 0);
 	words_wipe();
-	log_info("new %s, by process %d (%s)", container_opener_name(new.kind), peer->pid,
-	    peer->who);
+	log_info("new %s, by process %d (%s)", vault_file_opener_name(new.kind),
+	    peer->pid, peer->who);
 	if (!was_open) {
 		uint8_t answer[KEEPER_TEXT_MAX + 16];
 		size_t len = out->len;
@@ -216,7 +216,7 @@ change_reseal(struct peer *peer, struct wire_in *in, struct wire_out *out)
 int
 change_phrase(struct peer *peer, struct wire_in *in, struct wire_out *out)
 {
-	struct container_material old, new = {OPENER_RECOVERY, NULL, PHRASE_BYTES};
+	struct vault_file_material old, new = {OPENER_RECOVERY, NULL, PHRASE_BYTES};
 	uint8_t *words = words_room();
 	char why[KEEPER_TEXT_MAX];
 	int r;
@@ -230,7 +230,7 @@ change_phrase(struct peer *peer, struct wire_in *in, struct wire_out *out)
 	keeper_opened(0, 0);
 	phrase_draw(words);
 	new.bytes = words;
-	r = container_seal(the.container, &new);
+	r = vault_file_seal(keeper.file, &new);
 	if (r == 0)
 		r = save();
 	if (r < 0)
@@ -249,7 +249,7 @@ change_phrase(struct peer *peer, struct wire_in *in, struct wire_out *out)
 int
 change_put(struct peer *peer, struct wire_in *in, struct wire_out *out)
 {
-	const char *path = wire_get_str(in, CONTAINER_PATH_MAX);
+	const char *path = wire_get_str(in, VAULT_FILE_PATH_MAX);
 	uint8_t next = wire_get_u8(in);
 	struct span value = wire_get_bytes(in, VAULT_VALUE_MAX);
 	uint32_t version = 0;
@@ -259,8 +259,8 @@ change_put(struct peer *peer, struct wire_in *in, struct wire_out *out)
 		return -EBADMSG;
 	if (!keeper_is_open())
 		return answer_error(out, -ENOKEY);
-	r = container_put(
-	    the.container, path, value.data, value.len, next == 1, now(), &version);
+	r = vault_file_put(
+	    keeper.file, path, value.data, value.len, next == 1, now(), &version);
 	if (r == 0)
 		log_info("%s has version %u, by process %d (%s)", path, version,
 		    peer->pid, peer->who);
@@ -270,19 +270,19 @@ change_put(struct peer *peer, struct wire_in *in, struct wire_out *out)
 int
 change_remove(struct peer *peer, struct wire_in *in, struct wire_out *out)
 {
-	const char *path = wire_get_str(in, CONTAINER_PATH_MAX);
+	const char *path = wire_get_str(in, VAULT_FILE_PATH_MAX);
 
 	if (wire_end(in) < 0)
 		return -EBADMSG;
 	if (!keeper_is_open())
 		return answer_error(out, -ENOKEY);
-	return settle(out, container_remove(the.container, path), 0);
+	return settle(out, vault_file_remove(keeper.file, path), 0);
 }
 
 int
 change_restore(struct peer *peer, struct wire_in *in, struct wire_out *out)
 {
-	const char *path = wire_get_str(in, CONTAINER_PATH_MAX);
+	const char *path = wire_get_str(in, VAULT_FILE_PATH_MAX);
 	uint32_t version = wire_get_u32(in), made = 0;
 	int r;
 
@@ -290,7 +290,7 @@ change_restore(struct peer *peer, struct wire_in *in, struct wire_out *out)
 		return -EBADMSG;
 	if (!keeper_is_open())
 		return answer_error(out, -ENOKEY);
-	r = container_restore(the.container, path, version, now(), &made);
+	r = vault_file_restore(keeper.file, path, version, now(), &made);
 	return settle(out, r, made);
 }
 
@@ -299,20 +299,20 @@ change_restore(struct peer *peer, struct wire_in *in, struct wire_out *out)
 int
 change_grant(struct peer *peer, struct wire_in *in, struct wire_out *out)
 {
-	struct container_grant g = {.path = wire_get_str(in, CONTAINER_PATH_MAX)};
+	struct vault_file_grant g = {.path = wire_get_str(in, VAULT_FILE_PATH_MAX)};
 	struct span id;
 	int r;
 
-	g.server = wire_get_str(in, CONTAINER_SERVER_MAX);
+	g.server = wire_get_str(in, VAULT_FILE_SERVER_MAX);
 	g.whose = wire_get_u32(in);
-	id = wire_get_bytes(in, CONTAINER_ID_LEN);
-	if (wire_end(in) < 0 || id.len != CONTAINER_ID_LEN)
+	id = wire_get_bytes(in, VAULT_FILE_ID_LEN);
+	if (wire_end(in) < 0 || id.len != VAULT_FILE_ID_LEN)
 		return -EBADMSG;
 	memcpy(g.id, id.data, id.len);
 	g.made = now();
 	if (!keeper_is_open())
 		return answer_error(out, -ENOKEY);
-	r = container_grant(the.container, &g);
+	r = vault_file_grant(keeper.file, &g);
 	if (r == -EEXIST) /* it may exist already, which is fine */
 		return answer_done(out, 0);
 	if (r == 0)
@@ -324,14 +324,14 @@ change_grant(struct peer *peer, struct wire_in *in, struct wire_out *out)
 int
 change_revoke(struct peer *peer, struct wire_in *in, struct wire_out *out)
 {
-	const char *path = wire_get_str(in, CONTAINER_PATH_MAX);
-	const char *server = wire_get_str(in, CONTAINER_SERVER_MAX);
+	const char *path = wire_get_str(in, VAULT_FILE_PATH_MAX);
+	const char *server = wire_get_str(in, VAULT_FILE_SERVER_MAX);
 	size_t n;
 
 	if (wire_end(in) < 0)
 		return -EBADMSG;
 	if (!keeper_is_open())
 		return answer_error(out, -ENOKEY);
-	n = container_revoke(the.container, path, server[0] != '\0' ? server : NULL);
+	n = vault_file_revoke(keeper.file, path, server[0] != '\0' ? server : NULL);
 	return settle(out, n > 0 ? 0 : -ENOENT, (uint32_t)n);
 }

@@ -26,9 +26,9 @@
 
 #define QUIT_MS     500
 #define NS_PER_S    1000000000ull
-#define PAGES_BYTES (CONTAINER_ROOM + 2 * KEEPER_PACKET_MAX + (16u << 10))
+#define PAGES_BYTES (VAULT_FILE_ROOM + 2 * KEEPER_PACKET_MAX + (16u << 10))
 
-struct keeper the = {
+struct keeper keeper = {
     .lock_timer = -1, .quit_timer = -1, .hello_timer = -1, .listener_slot = -1};
 
 /* ---- unlocked and locked ------------------------------------------------------- */
@@ -36,7 +36,7 @@ struct keeper the = {
 bool
 keeper_is_open(void)
 {
-	return the.container != NULL && container_is_open(the.container);
+	return keeper.file != NULL && vault_file_is_open(keeper.file);
 }
 
 static void
@@ -44,12 +44,12 @@ on_lock_timer(struct loop *loop, void *arg)
 {
 	uint64_t now = loop_now();
 
-	the.lock_timer = -1;
+	keeper.lock_timer = -1;
 	if (!keeper_is_open())
 		return;
-	if (now >= the.cap_at)
+	if (now >= keeper.cap_at)
 		keeper_lock("maximum time reached");
-	else if (now >= the.idle_at)
+	else if (now >= keeper.idle_at)
 		keeper_lock("idle");
 	else
 		keeper_used();
@@ -58,11 +58,11 @@ on_lock_timer(struct loop *loop, void *arg)
 static void
 arm(void)
 {
-	uint64_t at = the.idle_at < the.cap_at ? the.idle_at : the.cap_at;
+	uint64_t at = keeper.idle_at < keeper.cap_at ? keeper.idle_at : keeper.cap_at;
 
-	loop_timer_stop(&the.loop, the.lock_timer);
-	the.lock_timer = loop_timer_at(&the.loop, at, on_lock_timer, NULL);
-	if (the.lock_timer < 0)
+	loop_timer_stop(&keeper.loop, keeper.lock_timer);
+	keeper.lock_timer = loop_timer_at(&keeper.loop, at, on_lock_timer, NULL);
+	if (keeper.lock_timer < 0)
 		keeper_lock("unable to set the timer");
 }
 
@@ -71,7 +71,7 @@ keeper_used(void)
 {
 	if (!keeper_is_open())
 		return;
-	the.idle_at = loop_now() + the.idle_ns;
+	keeper.idle_at = loop_now() + keeper.idle_ns;
 	arm();
 }
 
@@ -86,8 +86,8 @@ keeper_opened(uint32_t idle_s, uint32_t cap_s)
 		idle_s = KEEPER_IDLE_MAX_S;
 	if (cap_s > KEEPER_CAP_MAX_S)
 		cap_s = KEEPER_CAP_MAX_S;
-	the.idle_ns = idle_s * NS_PER_S;
-	the.cap_at = loop_now() + cap_s * NS_PER_S;
+	keeper.idle_ns = idle_s * NS_PER_S;
+	keeper.cap_at = loop_now() + cap_s * NS_PER_S;
 	keeper_used();
 }
 
@@ -96,12 +96,12 @@ keeper_lock(const char *why)
 {
 	bool open = keeper_is_open();
 
-	loop_timer_stop(&the.loop, the.lock_timer);
-	the.lock_timer = -1;
-	container_free(the.container); /* wipes the key and the decrypted data */
-	the.container = NULL;
-	vault_wipe(the.in, KEEPER_PACKET_MAX);
-	vault_wipe(the.out, KEEPER_PACKET_MAX);
+	loop_timer_stop(&keeper.loop, keeper.lock_timer);
+	keeper.lock_timer = -1;
+	vault_file_free(keeper.file); /* wipes the key and the decrypted data */
+	keeper.file = NULL;
+	vault_wipe(keeper.in, KEEPER_PACKET_MAX);
+	vault_wipe(keeper.out, KEEPER_PACKET_MAX);
 	if (open)
 		log_info("locked: %s", why);
 	keeper_quit_soon();
@@ -110,22 +110,22 @@ keeper_lock(const char *why)
 static void
 on_quit(struct loop *loop, void *arg)
 {
-	the.quit_timer = -1;
-	if (the.peer_n == 0 && !keeper_is_open())
+	keeper.quit_timer = -1;
+	if (keeper.peer_n == 0 && !keeper_is_open())
 		loop_stop(loop);
 }
 
 void
 keeper_quit_soon(void)
 {
-	loop_timer_stop(&the.loop, the.quit_timer);
-	the.quit_timer = -1;
-	if (the.peer_n > 0 || keeper_is_open())
+	loop_timer_stop(&keeper.loop, keeper.quit_timer);
+	keeper.quit_timer = -1;
+	if (keeper.peer_n > 0 || keeper_is_open())
 		return;
-	the.quit_timer =
-	    loop_timer_at(&the.loop, loop_now() + QUIT_MS * LOOP_MS, on_quit, NULL);
-	if (the.quit_timer < 0)
-		loop_stop(&the.loop);
+	keeper.quit_timer =
+	    loop_timer_at(&keeper.loop, loop_now() + QUIT_MS * LOOP_MS, on_quit, NULL);
+	if (keeper.quit_timer < 0)
+		loop_stop(&keeper.loop);
 }
 
 /* ---- start and end ----------------------------------------------------------------- */
@@ -158,7 +158,7 @@ given_check(void)
 static void
 watch(int fd, loop_fd_fn *fn, int *ret_slot)
 {
-	int slot = fd < 0 ? -EBADF : loop_add(&the.loop, fd, POLLIN, fn, NULL);
+	int slot = fd < 0 ? -EBADF : loop_add(&keeper.loop, fd, POLLIN, fn, NULL);
 
 	if (slot < 0)
 		die("unable to watch a descriptor: %s", strerror(-slot));
@@ -170,17 +170,17 @@ static void
 make_ready(void)
 {
 	sigset_t ends;
-	int r = vault_new(PAGES_BYTES, &the.pages);
+	int r = vault_new(PAGES_BYTES, &keeper.pages);
 
 	if (r < 0)
 		die("unable to lock memory for secrets: %s", strerror(-r));
-	the.in = vault_scratch(the.pages, KEEPER_PACKET_MAX);
-	the.out = vault_scratch(the.pages, KEEPER_PACKET_MAX);
-	if (the.in == NULL || the.out == NULL)
+	keeper.in = vault_scratch(keeper.pages, KEEPER_PACKET_MAX);
+	keeper.out = vault_scratch(keeper.pages, KEEPER_PACKET_MAX);
+	if (keeper.in == NULL || keeper.out == NULL)
 		bug("no room in the pages");
 	for (size_t i = 0; i < PEERS_MAX; i++)
-		the.peer[i].fd = -1;
-	loop_init(&the.loop);
+		keeper.peer[i].fd = -1;
+	loop_init(&keeper.loop);
 	(void)sigemptyset(&ends);
 	(void)sigaddset(&ends, SIGTERM);
 	(void)sigaddset(&ends, SIGINT);
@@ -190,7 +190,7 @@ make_ready(void)
 	watch(signalfd(-1, &ends, SFD_CLOEXEC), on_signal, NULL);
 	if (fd_nonblock(KEEPER_FD_LISTENER, true) < 0)
 		die("no socket to listen on");
-	watch(KEEPER_FD_LISTENER, peers_accept, &the.listener_slot);
+	watch(KEEPER_FD_LISTENER, peers_accept, &keeper.listener_slot);
 	keeper_quit_soon();
 }
 
@@ -219,8 +219,8 @@ finish(void)
 	(void)shutdown(KEEPER_FD_LISTENER, SHUT_RDWR); /* our socket: cannot fail */
 	(void)unlinkat(KEEPER_FD_RUN, KEEPER_SOCKET, 0);
 	for (size_t i = 0; i < PEERS_MAX; i++)
-		peers_end(&the.peer[i]);
-	vault_free(the.pages);
+		peers_end(&keeper.peer[i]);
+	vault_free(keeper.pages);
 }
 
 int
@@ -237,7 +237,7 @@ main(void)
 	make_ready();
 	confine();
 	confine_drop_start();
-	r = loop_run(&the.loop);
+	r = loop_run(&keeper.loop);
 	if (r < 0)
 		log_error("unable to wait: %s", strerror(-r));
 	finish();

@@ -43,10 +43,10 @@ peers_end(struct peer *peer)
 {
 	if (peer->fd < 0)
 		return;
-	loop_remove(&the.loop, peer->slot);
+	loop_remove(&keeper.loop, peer->slot);
 	fd_close(&peer->fd);
-	if (the.peer_n-- == PEERS_MAX)
-		loop_events(&the.loop, the.listener_slot, POLLIN);
+	if (keeper.peer_n-- == PEERS_MAX)
+		loop_events(&keeper.loop, keeper.listener_slot, POLLIN);
 	keeper_quit_soon();
 }
 
@@ -56,7 +56,7 @@ dispatch(struct peer *peer, size_t len, struct wire_out *out)
 	struct wire_in in;
 	uint32_t type;
 
-	wire_in_init(&in, the.in, len);
+	wire_in_init(&in, keeper.in, len);
 	type = wire_get_u32(&in);
 	if (peer->greeted != (type != KEEPER_HELLO))
 		return -EBADMSG;
@@ -75,11 +75,11 @@ on_peer(struct loop *loop, int fd, short revents, void *arg)
 	size_t len = 0, used;
 	int r;
 
-	r = wire_recv(fd, the.in, KEEPER_PACKET_MAX, &len, NULL, 0, NULL);
+	r = wire_recv(fd, keeper.in, KEEPER_PACKET_MAX, &len, NULL, 0, NULL);
 	if (r == -EAGAIN)
 		return;
 	used = r == 0 ? len : KEEPER_PACKET_MAX;
-	wire_out_init(&out, the.out, KEEPER_PACKET_MAX);
+	wire_out_init(&out, keeper.out, KEEPER_PACKET_MAX);
 	if (r == 0) {
 		r = dispatch(peer, len, &out);
 		if (r == -EBADMSG)
@@ -89,8 +89,8 @@ on_peer(struct loop *loop, int fd, short revents, void *arg)
 	/* One reply for each request: it fits into an empty socket. */
 	if (r == 0)
 		r = wire_send(fd, &out, NULL, 0);
-	vault_wipe(the.in, used);
-	vault_wipe(the.out, out.len);
+	vault_wipe(keeper.in, used);
+	vault_wipe(keeper.out, out.len);
 	if (r < 0)
 		peers_end(peer);
 }
@@ -103,9 +103,9 @@ on_hello_timer(struct loop *loop, void *arg)
 {
 	uint64_t now = loop_now(), next = UINT64_MAX;
 
-	the.hello_timer = -1;
+	keeper.hello_timer = -1;
 	for (size_t i = 0; i < PEERS_MAX; i++) {
-		struct peer *peer = &the.peer[i];
+		struct peer *peer = &keeper.peer[i];
 
 		if (peer->fd < 0 || peer->greeted)
 			continue;
@@ -118,7 +118,7 @@ on_hello_timer(struct loop *loop, void *arg)
 		}
 	}
 	if (next != UINT64_MAX)
-		the.hello_timer = loop_timer_at(loop, next, on_hello_timer, NULL);
+		keeper.hello_timer = loop_timer_at(loop, next, on_hello_timer, NULL);
 }
 
 /* Closed by the other side, which the loop has not noticed yet: poll returned the
@@ -142,7 +142,7 @@ places_of(int pid)
 	size_t n = 0;
 
 	for (size_t i = 0; i < PEERS_MAX; i++) {
-		struct peer *peer = &the.peer[i];
+		struct peer *peer = &keeper.peer[i];
 
 		if (peer->fd < 0 || peer->pid != pid)
 			continue;
@@ -172,8 +172,8 @@ static struct peer *
 free_place(void)
 {
 	for (size_t i = 0; i < PEERS_MAX; i++) {
-		if (the.peer[i].fd < 0)
-			return &the.peer[i];
+		if (keeper.peer[i].fd < 0)
+			return &keeper.peer[i];
 	}
 	return NULL;
 }
@@ -207,8 +207,8 @@ peers_accept(struct loop *loop, int listener, short revents, void *arg)
 	}
 	*peer = (struct peer){
 	    .fd = fd, .pid = cred.pid, .hello_until = loop_now() + HELLO_NS};
-	if (the.hello_timer < 0)
-		the.hello_timer =
+	if (keeper.hello_timer < 0)
+		keeper.hello_timer =
 		    loop_timer_at(loop, peer->hello_until, on_hello_timer, NULL);
 	peer->slot = loop_add(loop, fd, POLLIN, on_peer, peer);
 	if (peer->slot < 0) {
@@ -216,7 +216,7 @@ peers_accept(struct loop *loop, int listener, short revents, void *arg)
 		return;
 	}
 	/* do not accept more than there are slots */
-	if (++the.peer_n == PEERS_MAX)
-		loop_events(loop, the.listener_slot, 0);
+	if (++keeper.peer_n == PEERS_MAX)
+		loop_events(loop, keeper.listener_slot, 0);
 	keeper_quit_soon();
 }

@@ -24,9 +24,9 @@ struct peer {
 struct keeper {
 	struct loop loop;
 	struct vault *pages;
-	uint8_t *in, *out;           /* packets in the pages: KEEPER_PACKET_MAX bytes */
-	struct container *container; /* NULL: not read yet, or no file */
-	struct container_seen seen;
+	uint8_t *in, *out;       /* packets in the pages: KEEPER_PACKET_MAX bytes */
+	struct vault_file *file; /* NULL: not read yet, or no file */
+	struct vault_file_seen seen;
 	uint64_t idle_ns, idle_at, cap_at; /* loop_now(): when it will be locked */
 	int lock_timer, quit_timer, hello_timer, listener_slot;
 	struct peer peer[PEERS_MAX];
@@ -34,7 +34,7 @@ struct keeper {
 	bool stopping;
 };
 
-extern struct keeper the;
+extern struct keeper keeper;
 
 /* ---- main.c ---- */
 
@@ -70,10 +70,10 @@ answer_fn change_init, change_unlock, change_put, change_remove, change_restore,
 /* ---- answer.c ---- */
 
 int answer_refuse(struct wire_out *, enum keeper_reason, const char *text);
-/* Replies with the reason for an error of the container. */
+/* Replies with the reason for an error of the vault file. */
 int answer_error(struct wire_out *, int error);
 int answer_done(struct wire_out *, uint32_t what);
-/* Reads the file if it was not read yet.  0, or the container's error. */
+/* Reads the file if it was not read yet.  0, or the vault file's error. */
 int answer_load(char why[KEEPER_TEXT_MAX]);
 
 #endif

@@ -73,7 +73,7 @@ page(struct order *o, struct wire_out *out, enum keeper_message wanted,
 static void
 print_version(struct order *o, struct wire_in *in, struct paging *p)
 {
-	const char *path = wire_get_str(in, CONTAINER_PATH_MAX);
+	const char *path = wire_get_str(in, VAULT_FILE_PATH_MAX);
 	uint32_t version = wire_get_u32(in);
 	char made[24], retired[24];
 	uint64_t until;
@@ -143,11 +143,11 @@ show_versions(struct order *o)
 static void
 print_grant(struct order *o, struct wire_in *in, struct paging *p)
 {
-	const char *path = wire_get_str(in, CONTAINER_PATH_MAX);
-	const char *server = wire_get_str(in, CONTAINER_SERVER_MAX);
+	const char *path = wire_get_str(in, VAULT_FILE_PATH_MAX);
+	const char *server = wire_get_str(in, VAULT_FILE_SERVER_MAX);
 	uint32_t whose = wire_get_u32(in);
-	struct span id = wire_get_bytes(in, CONTAINER_ID_LEN);
-	char made[24], shown[CONTAINER_SERVER_MAX * 4 + 1];
+	struct span id = wire_get_bytes(in, VAULT_FILE_ID_LEN);
+	char made[24], shown[VAULT_FILE_SERVER_MAX * 4 + 1];
 	const char *kind = whose == GRANT_SIGNER ? "signer" : "policy";
 
 	date(wire_get_u64(in), made);

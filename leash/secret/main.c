@@ -154,14 +154,14 @@ read_words(struct order *o, const struct verb *v, int argc, char **argv)
 	}
 	if (((v->takes & NEEDS_PATH) != 0 || o->version != 0) && o->path == NULL)
 		return usage(v);
-	if (o->path != NULL && !container_path_good(o->path)) {
+	if (o->path != NULL && !secret_path_good(o->path)) {
 		log_error("%s: a path has three or more names of a-z, 0-9 and -, "
 			  "separated by /, such as team/github/token",
 		    v->name);
 		return STATUS_INPUT;
 	}
 	if (o->server != NULL &&
-	    (o->server[0] == '\0' || strlen(o->server) > CONTAINER_SERVER_MAX)) {
+	    (o->server[0] == '\0' || strlen(o->server) > VAULT_FILE_SERVER_MAX)) {
 		log_error("%s: invalid server name", v->name);
 		return STATUS_INPUT;
 	}

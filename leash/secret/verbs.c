@@ -49,7 +49,7 @@ bad(const struct order *o, const char *what)
 }
 
 static void
-put_material(struct wire_out *out, enum container_opener kind, const struct typed *t)
+put_material(struct wire_out *out, enum vault_file_opener kind, const struct typed *t)
 {
 	wire_put_u32(out, kind);
 	wire_put_bytes(out, t->bytes, t->len);
@@ -57,7 +57,7 @@ put_material(struct wire_out *out, enum container_opener kind, const struct type
 
 /* The passphrase, or the key file of --key-file. */
 static int
-opener(struct order *o, const char *prompt, bool new, enum container_opener *ret_kind,
+opener(struct order *o, const char *prompt, bool new, enum vault_file_opener *ret_kind,
     struct typed *ret)
 {
 	int status;
@@ -67,7 +67,7 @@ opener(struct order *o, const char *prompt, bool new, enum container_opener *ret
 		return type_file(o, o->key_file, ret);
 	}
 	*ret_kind = OPENER_PASSPHRASE;
-	status = type_line(o, prompt, new, CONTAINER_MATERIAL_MAX, ret);
+	status = type_line(o, prompt, new, VAULT_FILE_MATERIAL_MAX, ret);
 	if (status == STATUS_OK && new && ret->len < PASSPHRASE_MIN)
 		return bad(o, "a passphrase needs at least eight characters");
 	return status;
@@ -78,7 +78,7 @@ opener(struct order *o, const char *prompt, bool new, enum container_opener *ret
 int
 verb_init(struct order *o)
 {
-	enum container_opener kind;
+	enum vault_file_opener kind;
 	struct wire_out out;
 	struct typed t;
 	int status;
@@ -96,7 +96,7 @@ verb_init(struct order *o)
 int
 verb_unlock(struct order *o)
 {
-	enum container_opener kind;
+	enum vault_file_opener kind;
 	struct wire_out out;
 	struct typed t;
 	int status;
@@ -152,7 +152,7 @@ verb_export(struct order *o)
 	    "place: it opens the vault without the passphrase.  It replaces any earlier\n"
 	    "phrase, and is not shown again.\n\n"
 	    "    ";
-	enum container_opener kind;
+	enum vault_file_opener kind;
 	struct wire_out out;
 	struct span phrase;
 	struct wire_in in;
@@ -313,8 +313,8 @@ verb_trace(struct order *o)
 
 /* The scope of a grant: one policy, or all of one signer. */
 struct whose {
-	enum container_whose kind;
-	uint8_t id[CONTAINER_ID_LEN];
+	enum vault_file_whose kind;
+	uint8_t id[VAULT_FILE_ID_LEN];
 };
 
 /* Does the policy give this server this path? */

@@ -16,7 +16,7 @@
 
 /* which: 0 is the current value. */
 static int
-ask(int keeper, const struct container_asker *a, uint32_t which)
+ask(int keeper, const struct vault_file_asker *a, uint32_t which)
 {
 	uint8_t memory[4096];
 	struct wire_out out;
@@ -25,7 +25,7 @@ ask(int keeper, const struct container_asker *a, uint32_t which)
 	wire_put_u32(&out, which == 0 ? KEEPER_RELEASE : KEEPER_RELEASE_OLD);
 	wire_put_str(&out, a->path);
 	wire_put_str(&out, a->server);
-	wire_put_bytes(&out, a->id, CONTAINER_ID_LEN);
+	wire_put_bytes(&out, a->id, VAULT_FILE_ID_LEN);
 	wire_put_bytes(&out, a->head, a->head != NULL ? sizeof(*a->head) : 0);
 	wire_put_bytes(&out, a->row, a->row_n * sizeof(*a->row));
 	if (which != 0)
@@ -56,7 +56,7 @@ hear(int keeper, uint8_t head[HEAD_LEN], char *rest, size_t cap, size_t *ret_len
 }
 
 int
-secret_old_from_keeper(struct vault *v, int keeper, const struct container_asker *a,
+secret_old_from_keeper(struct vault *v, int keeper, const struct vault_file_asker *a,
     uint32_t which, struct secret **ret, uint32_t *ret_reason, const char **ret_what)
 {
 	uint8_t head[HEAD_LEN];
@@ -92,7 +92,7 @@ secret_old_from_keeper(struct vault *v, int keeper, const struct container_asker
 }
 
 int
-secret_from_keeper(struct vault *v, int keeper, const struct container_asker *a,
+secret_from_keeper(struct vault *v, int keeper, const struct vault_file_asker *a,
     struct secret **ret, uint32_t *ret_reason, const char **ret_what)
 {
 	return secret_old_from_keeper(v, keeper, a, 0, ret, ret_reason, ret_what);

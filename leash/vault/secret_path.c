@@ -6,11 +6,11 @@
 #include "leash/vault_file/vault_file.h"
 
 bool
-container_path_good(const char *path)
+secret_path_good(const char *path)
 {
 	size_t parts = 1, len = strlen(path);
 
-	if (len > CONTAINER_PATH_MAX || path[0] < 'a' || path[0] > 'z')
+	if (len > VAULT_FILE_PATH_MAX || path[0] < 'a' || path[0] > 'z')
 		return false;
 	for (size_t i = 1; i < len; i++) {
 		bool letter = path[i] >= 'a' && path[i] <= 'z';

@@ -86,13 +86,13 @@ int secret_from_cmd_with(struct vault *, const char *const *argv, unsigned int m
  * keeper_reason); else as above, with *ret_what saying what is wrong with the
  * value; -EPIPE; -ETIMEDOUT.
  */
-struct container_asker;
-int secret_from_keeper(struct vault *, int keeper, const struct container_asker *,
+struct vault_file_asker;
+int secret_from_keeper(struct vault *, int keeper, const struct vault_file_asker *,
     struct secret **ret, uint32_t *ret_reason, const char **ret_what);
 
 /* The same for a replaced value; 1 is the newest of them.  After the oldest,
  * *ret_reason is REASON_NOT_THERE. */
-int secret_old_from_keeper(struct vault *, int keeper, const struct container_asker *,
+int secret_old_from_keeper(struct vault *, int keeper, const struct vault_file_asker *,
     uint32_t which, struct secret **ret, uint32_t *ret_reason, const char **ret_what);
 
 size_t secret_len(const struct secret *);

@@ -1,7 +1,7 @@
 /*
  * Changes to a vault: values, their versions, and grants.
  *
- * Process: the keeper.  A change is in memory only until container_save.
+ * Process: the keeper.  A change is in memory only until vault_file_save.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 /* ---- values -------------------------------------------------------------------- */
 
 static void
-entry_drop(struct container *c, size_t i)
+entry_drop(struct vault_file *c, size_t i)
 {
 	free((char *)c->entry[i].said.path);
 	free(c->entry[i].sealed);
@@ -21,13 +21,13 @@ entry_drop(struct container *c, size_t i)
 }
 
 static int
-entry_add(struct container *c, const struct container_entry *said, const void *value)
+entry_add(struct vault_file *c, const struct vault_file_entry *said, const void *value)
 {
 	struct entry e = {.said = *said};
 	size_t place;
 	int r;
 
-	if (c->entry_n == CONTAINER_ENTRIES_MAX)
+	if (c->entry_n == VAULT_FILE_ENTRIES_MAX)
 		return -ENOSPC;
 	e.said.path = strdup(said->path);
 	if (e.said.path == NULL)
@@ -46,17 +46,17 @@ entry_add(struct container *c, const struct container_entry *said, const void *v
 }
 
 int
-container_put(struct container *c, const char *path, const void *value, size_t len,
+vault_file_put(struct vault_file *c, const char *path, const void *value, size_t len,
     bool next, uint64_t now, uint32_t *ret)
 {
-	struct container_entry said = {.path = path, .version = 1, .made = now};
+	struct vault_file_entry said = {.path = path, .version = 1, .made = now};
 	struct entry *old;
 	int r;
 
 	if (!c->open)
 		return -ENOKEY;
-	if (!container_path_good(path) || len < VAULT_VALUE_MIN ||
-	    len > VAULT_VALUE_MAX || memchr(value, '\0', len) != NULL)
+	if (!secret_path_good(path) || len < VAULT_VALUE_MIN || len > VAULT_VALUE_MAX ||
+	    memchr(value, '\0', len) != NULL)
 		return -EINVAL;
 	old = entry_current(c, path);
 	if ((old != NULL) != next)
@@ -76,8 +76,8 @@ container_put(struct container *c, const char *path, const void *value, size_t l
 }
 
 int
-container_restore(
-    struct container *c, const char *path, uint32_t version, uint64_t now, uint32_t *ret)
+vault_file_restore(
+    struct vault_file *c, const char *path, uint32_t version, uint64_t now, uint32_t *ret)
 {
 	size_t place = entry_place(c, path, version);
 	const struct entry *e = &c->entry[place];
@@ -94,13 +94,13 @@ container_restore(
 	len = e->said.len;
 	r = entry_open(c, e, c->keys->work);
 	if (r == 0)
-		r = container_put(c, path, c->keys->work, len, true, now, ret);
+		r = vault_file_put(c, path, c->keys->work, len, true, now, ret);
 	vault_wipe(c->keys->work, len);
 	return r;
 }
 
 int
-container_remove(struct container *c, const char *path)
+vault_file_remove(struct vault_file *c, const char *path)
 {
 	size_t place = entry_place(c, path, 0), n = 0;
 
@@ -110,19 +110,19 @@ container_remove(struct container *c, const char *path)
 		entry_drop(c, place);
 		n++;
 	}
-	(void)container_revoke(c, path, NULL); /* there may be none */
+	(void)vault_file_revoke(c, path, NULL); /* there may be none */
 	return n > 0 ? 0 : -ENOENT;
 }
 
 size_t
-container_prune(struct container *c, uint64_t now)
+vault_file_prune(struct vault_file *c, uint64_t now)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; c->open && i < c->entry_n;) {
 		uint64_t retired = c->entry[i].said.retired;
 
-		if (retired != 0 && now > retired && now - retired > CONTAINER_GRACE_S) {
+		if (retired != 0 && now > retired && now - retired > VAULT_FILE_GRACE_S) {
 			entry_drop(c, i);
 			n++;
 		} else
@@ -132,20 +132,20 @@ container_prune(struct container *c, uint64_t now)
 }
 
 size_t
-container_entry_n(const struct container *c)
+vault_file_entry_n(const struct vault_file *c)
 {
 	return c->entry_n;
 }
 
-struct container_entry
-container_entry(const struct container *c, size_t i)
+struct vault_file_entry
+vault_file_entry(const struct vault_file *c, size_t i)
 {
 	return c->entry[i].said;
 }
 
 int
-container_get_old(
-    struct container *c, const char *path, uint32_t which, void *out, size_t *ret_len)
+vault_file_get(
+    struct vault_file *c, const char *path, uint32_t which, void *out, size_t *ret_len)
 {
 	const struct entry *e;
 	int r;
@@ -163,22 +163,10 @@ container_get_old(
 	return r;
 }
 
-int
-container_get(struct container *c, const char *path, void *out, size_t *ret_len)
-{
-	return container_get_old(c, path, 0, out, ret_len);
-}
-
-uint64_t
-container_generation(const struct container *c)
-{
-	return c->generation;
-}
-
 /* ---- grants -------------------------------------------------------------------- */
 
 static void
-grant_drop(struct container *c, size_t i)
+grant_drop(struct vault_file *c, size_t i)
 {
 	free((char *)c->grant[i].path);
 	free((char *)c->grant[i].server);
@@ -187,24 +175,24 @@ grant_drop(struct container *c, size_t i)
 }
 
 int
-container_grant(struct container *c, const struct container_grant *given)
+vault_file_grant(struct vault_file *c, const struct vault_file_grant *given)
 {
-	struct container_grant g = *given;
+	struct vault_file_grant g = *given;
 	char *path, *server;
 	size_t place = 0;
 	int order = -1;
 
 	if (!c->open)
 		return -ENOKEY;
-	if (!container_path_good(g.path) || g.server[0] == '\0' ||
-	    strlen(g.server) > CONTAINER_SERVER_MAX ||
+	if (!secret_path_good(g.path) || g.server[0] == '\0' ||
+	    strlen(g.server) > VAULT_FILE_SERVER_MAX ||
 	    (g.whose != GRANT_POLICY && g.whose != GRANT_SIGNER))
 		return -EINVAL;
 	while (place < c->grant_n && (order = grant_order(&c->grant[place], &g)) < 0)
 		place++;
 	if (place < c->grant_n && order == 0)
 		return -EEXIST;
-	if (c->grant_n == CONTAINER_GRANTS_MAX)
+	if (c->grant_n == VAULT_FILE_GRANTS_MAX)
 		return -ENOSPC;
 	path = strdup(given->path);
 	server = strdup(given->server);
@@ -223,14 +211,14 @@ container_grant(struct container *c, const struct container_grant *given)
 }
 
 static bool
-grant_about(const struct container_grant *g, const char *path, const char *server)
+grant_about(const struct vault_file_grant *g, const char *path, const char *server)
 {
 	return strcmp(g->path, path) == 0 &&
 	       (server == NULL || strcmp(g->server, server) == 0);
 }
 
 size_t
-container_revoke(struct container *c, const char *path, const char *server)
+vault_file_revoke(struct vault_file *c, const char *path, const char *server)
 {
 	size_t n = 0;
 
@@ -245,13 +233,13 @@ container_revoke(struct container *c, const char *path, const char *server)
 }
 
 size_t
-container_grant_n(const struct container *c)
+vault_file_grant_n(const struct vault_file *c)
 {
 	return c->grant_n;
 }
 
-const struct container_grant *
-container_grant_at(const struct container *c, size_t i)
+const struct vault_file_grant *
+vault_file_grant_at(const struct vault_file *c, size_t i)
 {
 	return &c->grant[i];
 }
@@ -259,7 +247,7 @@ container_grant_at(const struct container *c, size_t i)
 /* Did key sign this policy?  The grant is for the signer, so the keeper checks the
  * signature itself. */
 static bool
-signed_with(const struct container_asker *a, const uint8_t key[CONTAINER_ID_LEN])
+signed_with(const struct vault_file_asker *a, const uint8_t key[VAULT_FILE_ID_LEN])
 {
 	struct sign_message message = {.domain = SIGN_DOMAIN};
 
@@ -269,7 +257,7 @@ signed_with(const struct container_asker *a, const uint8_t key[CONTAINER_ID_LEN]
 	message.head.signer_n = 0;
 	memcpy(message.id, a->id, sizeof(message.id));
 	for (size_t i = 0; i < a->row_n; i++) {
-		if (memcmp(a->row[i].key, key, CONTAINER_ID_LEN) == 0)
+		if (memcmp(a->row[i].key, key, VAULT_FILE_ID_LEN) == 0)
 			return crypto_sign_verify_detached(a->row[i].sig,
 				   (const uint8_t *)&message, sizeof(message), key) == 0;
 	}
@@ -277,10 +265,10 @@ signed_with(const struct container_asker *a, const uint8_t key[CONTAINER_ID_LEN]
 }
 
 bool
-container_allows(const struct container *c, const struct container_asker *a)
+vault_file_allows(const struct vault_file *c, const struct vault_file_asker *a)
 {
 	for (size_t i = 0; c->open && i < c->grant_n; i++) {
-		const struct container_grant *g = &c->grant[i];
+		const struct vault_file_grant *g = &c->grant[i];
 
 		if (!grant_about(g, a->path, a->server))
 			continue;
@@ -292,7 +280,7 @@ container_allows(const struct container *c, const struct container_asker *a)
 }
 
 bool
-container_granted_once(const struct container *c, const char *path, const char *server)
+vault_file_granted_once(const struct vault_file *c, const char *path, const char *server)
 {
 	for (size_t i = 0; i < c->grant_n; i++) {
 		if (grant_about(&c->grant[i], path, server))

@@ -59,7 +59,7 @@ commitment_make(struct keys *k, const uint8_t *bytes, size_t len, uint8_t ret[CO
 
 /* What an envelope is bound to: this vault, its kind, its cost, its salt. */
 static size_t
-envelope_label(const struct container *c, const struct envelope *e, uint8_t *out)
+envelope_label(const struct vault_file *c, const struct envelope *e, uint8_t *out)
 {
 	struct wire_out label;
 
@@ -75,7 +75,7 @@ envelope_label(const struct container *c, const struct envelope *e, uint8_t *out
 
 static int
 opener_make(
-    struct container *c, const struct envelope *e, const struct container_material *m)
+    struct vault_file *c, const struct envelope *e, const struct vault_file_material *m)
 {
 	int r = crypto_pwhash(c->keys->opener, KEY_LEN, m->bytes, m->len, e->salt,
 	    e->passes, (size_t)e->kib << 10, crypto_pwhash_ALG_ARGON2ID13);
@@ -85,7 +85,7 @@ opener_make(
 }
 
 static struct envelope *
-envelope_of(const struct container *c, uint32_t kind)
+envelope_of(const struct vault_file *c, uint32_t kind)
 {
 	for (size_t i = 0; i < c->envelope_n; i++) {
 		if (c->envelope[i].kind == kind)
@@ -94,28 +94,15 @@ envelope_of(const struct container *c, uint32_t kind)
 	return NULL;
 }
 
-bool
-container_has(const struct container *c, enum container_opener kind)
-{
-	return envelope_of(c, kind) != NULL;
-}
-
-void
-container_cost(struct container *c, uint32_t passes, uint32_t kib)
-{
-	c->passes = passes;
-	c->kib = kib;
-}
-
 static bool
-material_good(const struct container_material *m)
+material_good(const struct vault_file_material *m)
 {
 	return m->kind >= OPENER_PASSPHRASE && m->kind <= OPENER_RECOVERY && m->len > 0 &&
-	       m->len <= CONTAINER_MATERIAL_MAX;
+	       m->len <= VAULT_FILE_MATERIAL_MAX;
 }
 
 int
-container_seal(struct container *c, const struct container_material *m)
+vault_file_seal(struct vault_file *c, const struct vault_file_material *m)
 {
 	struct envelope made = {.kind = m->kind, .passes = c->passes, .kib = c->kib};
 	uint8_t label[LABEL_MAX];
@@ -153,27 +140,27 @@ container_seal(struct container *c, const struct container_material *m)
 /* ---- unlock, lock -------------------------------------------------------------- */
 
 bool
-container_is_open(const struct container *c)
+vault_file_is_open(const struct vault_file *c)
 {
 	return c->open;
 }
 
 void
-container_lock(struct container *c)
+vault_file_lock(struct vault_file *c)
 {
 	vault_wipe(c->keys, sizeof(*c->keys));
 	c->open = false;
 }
 
 int
-container_new(struct vault *pages, struct container **ret)
+vault_file_new(struct vault *pages, struct vault_file **ret)
 {
-	struct container *c;
+	struct vault_file *c;
 	int r;
 
 	if (sodium_init() < 0)
 		return -EIO;
-	r = container_make(pages, &c);
+	r = vault_file_make(pages, &c);
 	if (r < 0)
 		return r;
 	randombytes_buf(c->id, sizeof(c->id));
@@ -186,11 +173,11 @@ container_new(struct vault *pages, struct container **ret)
 
 /* All checks of the file that need the key. */
 static int
-believe(struct container *c)
+believe(struct vault_file *c)
 {
 	uint8_t again[COMMIT_LEN], *front;
 	size_t len;
-	int r = container_front(c, &front, &len);
+	int r = vault_file_front(c, &front, &len);
 
 	if (r < 0)
 		return r;
@@ -206,7 +193,7 @@ believe(struct container *c)
 }
 
 int
-container_unlock(struct container *c, const struct container_material *m)
+vault_file_unlock(struct vault_file *c, const struct vault_file_material *m)
 {
 	const struct envelope *e = envelope_of(c, m->kind);
 	uint8_t label[LABEL_MAX];
@@ -218,7 +205,7 @@ container_unlock(struct container *c, const struct container_material *m)
 		return -EKEYREJECTED;
 	if (sodium_init() < 0)
 		return -EIO;
-	container_lock(c);
+	vault_file_lock(c);
 	r = opener_make(c, e, m);
 	if (r == 0 && crypto_aead_xchacha20poly1305_ietf_decrypt(c->keys->vault, NULL,
 			  NULL, e->sealed, sizeof(e->sealed), label,
@@ -231,7 +218,7 @@ container_unlock(struct container *c, const struct container_material *m)
 		r = believe(c);
 	}
 	if (r < 0)
-		container_lock(c);
+		vault_file_lock(c);
 	c->open = r == 0;
 	return r;
 }
@@ -240,7 +227,7 @@ container_unlock(struct container *c, const struct container_material *m)
 
 /* A value is bound to this vault, and to path@version. */
 static size_t
-entry_label(const struct container *c, const struct entry *e, char *out)
+entry_label(const struct vault_file *c, const struct entry *e, char *out)
 {
 	int n =
 	    snprintf(out, LABEL_MAX, ENTRY_USE " %s@%u", e->said.path, e->said.version);
@@ -250,7 +237,7 @@ entry_label(const struct container *c, const struct entry *e, char *out)
 }
 
 int
-entry_seal(const struct container *c, struct entry *e, const void *value)
+entry_seal(const struct vault_file *c, struct entry *e, const void *value)
 {
 	char label[LABEL_MAX];
 
@@ -266,7 +253,7 @@ entry_seal(const struct container *c, struct entry *e, const void *value)
 }
 
 int
-entry_open(const struct container *c, const struct entry *e, void *out)
+entry_open(const struct vault_file *c, const struct entry *e, void *out)
 {
 	char label[LABEL_MAX];
 	int r = crypto_aead_xchacha20poly1305_ietf_decrypt_detached(out, NULL, e->sealed,
@@ -278,7 +265,7 @@ entry_open(const struct container *c, const struct entry *e, void *out)
 }
 
 int
-container_write(struct container *c, uint64_t now, uint8_t **ret, size_t *ret_len)
+vault_file_write(struct vault_file *c, uint64_t now, uint8_t **ret, size_t *ret_len)
 {
 	uint8_t *front;
 	size_t len;
@@ -288,10 +275,10 @@ container_write(struct container *c, uint64_t now, uint8_t **ret, size_t *ret_le
 		return -ENOKEY;
 	c->generation++;
 	c->written = now;
-	r = container_front(c, &front, &len);
+	r = vault_file_front(c, &front, &len);
 	if (r < 0)
 		return r;
 	commitment_make(c->keys, front, len, c->commitment);
 	free(front);
-	return container_again(c, ret, ret_len);
+	return vault_file_again(c, ret, ret_len);
 }

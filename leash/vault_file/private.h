@@ -21,7 +21,7 @@
 #define DATE_MAX     ((uint64_t)1 << 40) /* later than any date of a clock */
 #define HEADER_LEN   64
 #define ENVELOPE_LEN 104
-#define LABEL_MAX    (CONTAINER_PATH_MAX + 64)
+#define LABEL_MAX    (VAULT_FILE_PATH_MAX + 64)
 
 _Static_assert(SALT_LEN == crypto_pwhash_SALTBYTES, "Argon2id");
 _Static_assert(NONCE_LEN == crypto_aead_xchacha20poly1305_ietf_NPUBBYTES, "XChaCha20");
@@ -31,7 +31,7 @@ _Static_assert(KEY_LEN == crypto_kdf_KEYBYTES, "one key makes the others");
 _Static_assert(COMMIT_LEN == crypto_generichash_BYTES, "BLAKE2b");
 
 struct envelope {
-	uint32_t kind; /* enum container_opener */
+	uint32_t kind; /* enum vault_file_opener */
 	uint32_t passes;
 	uint32_t kib;
 	uint8_t salt[SALT_LEN];
@@ -40,7 +40,7 @@ struct envelope {
 };
 
 struct entry {
-	struct container_entry said; /* its path is owned */
+	struct vault_file_entry said; /* its path is owned */
 	uint8_t nonce[NONCE_LEN];
 	uint8_t tag[TAG_LEN];
 	uint8_t *sealed; /* said.len bytes; owned */
@@ -55,7 +55,7 @@ struct keys {
 	uint8_t work[VAULT_VALUE_MAX];
 };
 
-struct container {
+struct vault_file {
 	struct vault *pages;
 	struct keys *keys;
 	bool open;
@@ -65,31 +65,31 @@ struct container {
 	uint32_t passes, kib; /* of the next envelope */
 	struct envelope envelope[OPENERS];
 	size_t envelope_n;
-	struct entry *entry; /* [CONTAINER_ENTRIES_MAX] */
+	struct entry *entry; /* [VAULT_FILE_ENTRIES_MAX] */
 	size_t entry_n;
-	struct container_grant *grant; /* [CONTAINER_GRANTS_MAX]; texts are owned */
+	struct vault_file_grant *grant; /* [VAULT_FILE_GRANTS_MAX]; texts are owned */
 	size_t grant_n;
 	uint8_t commitment[COMMIT_LEN];
 };
 
 /* ---- vault_file.c -------------------------------------------------------- */
 
-int container_make(struct vault *pages, struct container **ret);
+int vault_file_make(struct vault *pages, struct vault_file **ret);
 /* Everything that the commitment covers.  The caller frees it. */
-int container_front(const struct container *, uint8_t **ret, size_t *ret_len);
+int vault_file_front(const struct vault_file *, uint8_t **ret, size_t *ret_len);
 /* By path, then version: the index of an entry, or where it would be. */
-size_t entry_place(const struct container *, const char *path, uint32_t version);
+size_t entry_place(const struct vault_file *, const char *path, uint32_t version);
 /* The current version of path, or NULL. */
-struct entry *entry_current(const struct container *, const char *path);
-int grant_order(const struct container_grant *, const struct container_grant *);
+struct entry *entry_current(const struct vault_file *, const char *path);
+int grant_order(const struct vault_file_grant *, const struct vault_file_grant *);
 
 /* ---- key.c --------------------------------------------------------------- */
 
 /* From keys->vault. */
 void keys_derive(struct keys *);
 void commitment_make(struct keys *, const uint8_t *, size_t, uint8_t ret[COMMIT_LEN]);
-int entry_seal(const struct container *, struct entry *, const void *value);
-int entry_open(const struct container *, const struct entry *, void *out);
+int entry_seal(const struct vault_file *, struct entry *, const void *value);
+int entry_open(const struct vault_file *, const struct entry *, void *out);
 /* Wipes what functions that used a key left on the stack. */
 void stack_wipe(void);
 

@@ -18,12 +18,12 @@
 #include "leash/vault_file/vault_file.h"
 #include "shim/base/fd.h"
 
-#define FILE_NEW CONTAINER_FILE ".new"
+#define FILE_NEW VAULT_FILE_NAME ".new"
 
-static struct container_seen
+static struct vault_file_seen
 seen_of(const struct stat *st)
 {
-	return (struct container_seen){.dev = st->st_dev,
+	return (struct vault_file_seen){.dev = st->st_dev,
 	    .ino = st->st_ino,
 	    .size = (uint64_t)st->st_size,
 	    .changed_s = st->st_mtim.tv_sec,
@@ -58,7 +58,7 @@ open_old(int folder, struct stat *ret, char *why, size_t why_cap, int *ret_fd)
 
 	/* NONBLOCK: do not wait if it is a fifo.
 	 * syscalls: openat fstat */
-	fd = openat(folder, CONTAINER_FILE,
+	fd = openat(folder, VAULT_FILE_NAME,
 	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0) {
 		r = -errno;
@@ -77,8 +77,8 @@ open_old(int folder, struct stat *ret, char *why, size_t why_cap, int *ret_fd)
 }
 
 int
-container_load(int folder, struct vault *pages, struct container **ret,
-    struct container_seen *ret_seen, char *why, size_t why_cap)
+vault_file_load(int folder, struct vault *pages, struct vault_file **ret,
+    struct vault_file_seen *ret_seen, char *why, size_t why_cap)
 {
 	struct stat st = {0};
 	char *bytes = NULL;
@@ -88,14 +88,14 @@ container_load(int folder, struct vault *pages, struct container **ret,
 	r = open_old(folder, &st, why, why_cap, &fd);
 	if (r < 0)
 		return r;
-	r = fd_slurp(fd, CONTAINER_LEN_MAX, &bytes, &len);
+	r = fd_slurp(fd, VAULT_FILE_LEN_MAX, &bytes, &len);
 	fd_close(&fd);
 	if (r < 0) {
 		(void)snprintf(why, why_cap, "%s",
 		    r == -EFBIG ? "exceeds the maximum size of a vault" : strerror(-r));
 		return r;
 	}
-	r = container_parse(pages, (uint8_t *)bytes, len, ret, why, why_cap);
+	r = vault_file_parse(pages, (uint8_t *)bytes, len, ret, why, why_cap);
 	free(bytes);
 	if (r == 0)
 		*ret_seen = seen_of(&st);
@@ -104,13 +104,13 @@ container_load(int folder, struct vault *pages, struct container **ret,
 
 /* Is the file still the one that was read? */
 static int
-same(int folder, const struct container_seen *seen)
+same(int folder, const struct vault_file_seen *seen)
 {
-	struct container_seen now;
+	struct vault_file_seen now;
 	struct stat st;
 
 	/* syscalls: newfstatat */
-	if (fstatat(folder, CONTAINER_FILE, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(folder, VAULT_FILE_NAME, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT && seen->ino == 0 ? 0 : -ESTALE;
 	if (seen->ino == 0)
 		return -EEXIST;
@@ -123,7 +123,8 @@ same(int folder, const struct container_seen *seen)
 }
 
 int
-container_save(int folder, const uint8_t *bytes, size_t len, struct container_seen *seen)
+vault_file_save(
+    int folder, const uint8_t *bytes, size_t len, struct vault_file_seen *seen)
 {
 	struct stat st;
 	int fd, r;
@@ -142,7 +143,7 @@ container_save(int folder, const uint8_t *bytes, size_t len, struct container_se
 	if (r == 0)
 		r = same(folder, seen);
 	/* syscalls: renameat renameat2 */
-	if (r == 0 && renameat(folder, FILE_NEW, folder, CONTAINER_FILE) < 0)
+	if (r == 0 && renameat(folder, FILE_NEW, folder, VAULT_FILE_NAME) < 0)
 		r = -errno;
 	if (r == 0) {
 		*seen = seen_of(&st);

@@ -14,7 +14,7 @@
 #include "leash/vault_file/private.h"
 
 struct reading {
-	struct container *c;
+	struct vault_file *c;
 	struct wire_in in;
 	char *why;
 	size_t why_cap;
@@ -35,7 +35,7 @@ refuse(struct reading *r, const char *format, ...)
 }
 
 const char *
-container_opener_name(enum container_opener kind)
+vault_file_opener_name(enum vault_file_opener kind)
 {
 	static const char *const name[] = {
 	    [OPENER_PASSPHRASE] = "passphrase",
@@ -59,7 +59,7 @@ entry_order(const struct entry *e, const char *path, uint32_t version)
 }
 
 size_t
-entry_place(const struct container *c, const char *path, uint32_t version)
+entry_place(const struct vault_file *c, const char *path, uint32_t version)
 {
 	size_t low = 0, high = c->entry_n;
 
@@ -75,7 +75,7 @@ entry_place(const struct container *c, const char *path, uint32_t version)
 }
 
 struct entry *
-entry_current(const struct container *c, const char *path)
+entry_current(const struct vault_file *c, const char *path)
 {
 	size_t after = entry_place(c, path, UINT32_MAX);
 
@@ -86,7 +86,7 @@ entry_current(const struct container *c, const char *path)
 }
 
 int
-grant_order(const struct container_grant *a, const struct container_grant *b)
+grant_order(const struct vault_file_grant *a, const struct vault_file_grant *b)
 {
 	int order = strcmp(a->path, b->path);
 
@@ -127,8 +127,8 @@ read_header(struct reading *r, uint32_t count[3])
 		return refuse(r, "unknown format version %u", version);
 	for (int i = 0; i < 3; i++)
 		count[i] = wire_get_u32(in);
-	if (count[0] < 1 || count[0] > OPENERS || count[1] > CONTAINER_ENTRIES_MAX ||
-	    count[2] > CONTAINER_GRANTS_MAX)
+	if (count[0] < 1 || count[0] > OPENERS || count[1] > VAULT_FILE_ENTRIES_MAX ||
+	    count[2] > VAULT_FILE_GRANTS_MAX)
 		return refuse(r, "its counts are out of bounds");
 	r->c->generation = wire_get_u64(in);
 	if (wire_get_u64(in) != in->len)
@@ -157,9 +157,9 @@ read_envelope(struct reading *r, size_t i)
 	    (i > 0 && e->kind <= e[-1].kind))
 		return refuse(r, "envelope %zu: out of order", i + 1);
 	/* before anything of this size is allocated */
-	if (e->passes < 1 || e->passes > CONTAINER_PASSES_MAX ||
-	    e->kib < CONTAINER_KIB_MIN || e->kib > CONTAINER_KIB_MAX ||
-	    (uint64_t)e->passes * e->kib > CONTAINER_KIB_ALL_MAX)
+	if (e->passes < 1 || e->passes > VAULT_FILE_PASSES_MAX ||
+	    e->kib < VAULT_FILE_KIB_MIN || e->kib > VAULT_FILE_KIB_MAX ||
+	    (uint64_t)e->passes * e->kib > VAULT_FILE_KIB_ALL_MAX)
 		return refuse(
 		    r, "envelope %zu: its key derivation cost exceeds the limit", i + 1);
 	r->c->envelope_n = i + 1;
@@ -184,7 +184,7 @@ static int
 read_entry(struct reading *r, size_t i)
 {
 	struct entry *e = &r->c->entry[i];
-	const char *path = wire_get_str(&r->in, CONTAINER_PATH_MAX);
+	const char *path = wire_get_str(&r->in, VAULT_FILE_PATH_MAX);
 
 	e->said.version = wire_get_u32(&r->in);
 	e->said.len = wire_get_u32(&r->in);
@@ -192,7 +192,7 @@ read_entry(struct reading *r, size_t i)
 	e->said.retired = wire_get_u64(&r->in);
 	get_raw(&r->in, e->nonce, sizeof(e->nonce));
 	get_raw(&r->in, e->tag, sizeof(e->tag));
-	if (r->in.error != 0 || !container_path_good(path) || e->said.version == 0 ||
+	if (r->in.error != 0 || !secret_path_good(path) || e->said.version == 0 ||
 	    e->said.version == UINT32_MAX || e->said.len == 0 ||
 	    e->said.len > VAULT_VALUE_MAX || e->said.made > DATE_MAX ||
 	    e->said.retired > DATE_MAX)
@@ -209,14 +209,14 @@ read_entry(struct reading *r, size_t i)
 static int
 read_grant(struct reading *r, size_t i)
 {
-	struct container_grant *g = &r->c->grant[i];
-	const char *path = wire_get_str(&r->in, CONTAINER_PATH_MAX);
-	const char *server = wire_get_str(&r->in, CONTAINER_SERVER_MAX);
+	struct vault_file_grant *g = &r->c->grant[i];
+	const char *path = wire_get_str(&r->in, VAULT_FILE_PATH_MAX);
+	const char *server = wire_get_str(&r->in, VAULT_FILE_SERVER_MAX);
 
 	g->whose = wire_get_u32(&r->in);
 	get_raw(&r->in, g->id, sizeof(g->id));
 	g->made = wire_get_u64(&r->in);
-	if (r->in.error != 0 || !container_path_good(path) || server[0] == '\0' ||
+	if (r->in.error != 0 || !secret_path_good(path) || server[0] == '\0' ||
 	    (g->whose != GRANT_POLICY && g->whose != GRANT_SIGNER) || g->made > DATE_MAX)
 		return refuse(r, "grant %zu: its row is out of bounds", i + 1);
 	g->path = strdup(path);
@@ -252,20 +252,20 @@ read_values(struct reading *r)
 }
 
 int
-container_make(struct vault *pages, struct container **ret)
+vault_file_make(struct vault *pages, struct vault_file **ret)
 {
-	struct container *c = calloc(1, sizeof(*c));
+	struct vault_file *c = calloc(1, sizeof(*c));
 
 	if (c == NULL)
 		return -ENOMEM;
 	c->pages = pages;
-	c->entry = calloc(CONTAINER_ENTRIES_MAX, sizeof(*c->entry));
-	c->grant = calloc(CONTAINER_GRANTS_MAX, sizeof(*c->grant));
+	c->entry = calloc(VAULT_FILE_ENTRIES_MAX, sizeof(*c->entry));
+	c->grant = calloc(VAULT_FILE_GRANTS_MAX, sizeof(*c->grant));
 	c->keys = vault_scratch(pages, sizeof(*c->keys));
-	c->passes = CONTAINER_PASSES;
-	c->kib = CONTAINER_KIB;
+	c->passes = VAULT_FILE_PASSES;
+	c->kib = VAULT_FILE_KIB;
 	if (c->entry == NULL || c->grant == NULL || c->keys == NULL) {
-		container_free(c);
+		vault_file_free(c);
 		return -ENOMEM;
 	}
 	*ret = c;
@@ -273,16 +273,16 @@ container_make(struct vault *pages, struct container **ret)
 }
 
 int
-container_parse(struct vault *pages, const uint8_t *bytes, size_t len,
-    struct container **ret, char *why, size_t why_cap)
+vault_file_parse(struct vault *pages, const uint8_t *bytes, size_t len,
+    struct vault_file **ret, char *why, size_t why_cap)
 {
 	struct reading r = {.why = why, .why_cap = why_cap};
 	uint32_t count[3] = {0};
 	int e;
 
-	if (len > CONTAINER_LEN_MAX)
+	if (len > VAULT_FILE_LEN_MAX)
 		return refuse(&r, "it exceeds the maximum size of a vault");
-	e = container_make(pages, &r.c);
+	e = vault_file_make(pages, &r.c);
 	if (e < 0)
 		return e;
 	wire_in_init(&r.in, bytes, len);
@@ -296,7 +296,7 @@ container_parse(struct vault *pages, const uint8_t *bytes, size_t len,
 	if (e == 0)
 		e = read_values(&r);
 	if (e < 0) {
-		container_free(r.c);
+		vault_file_free(r.c);
 		return e;
 	}
 	*ret = r.c;
@@ -304,7 +304,7 @@ container_parse(struct vault *pages, const uint8_t *bytes, size_t len,
 }
 
 void
-container_free(struct container *c)
+vault_file_free(struct vault_file *c)
 {
 	if (c == NULL)
 		return;
@@ -361,7 +361,7 @@ put_entry(struct wire_out *out, const struct entry *e)
 }
 
 static void
-put_grant(struct wire_out *out, const struct container_grant *g)
+put_grant(struct wire_out *out, const struct vault_file_grant *g)
 {
 	wire_put_str(out, g->path);
 	wire_put_str(out, g->server);
@@ -372,15 +372,15 @@ put_grant(struct wire_out *out, const struct container_grant *g)
 
 /* Upper bound for the size of the front: all paths and names at their limits. */
 static size_t
-front_room(const struct container *c)
+front_room(const struct vault_file *c)
 {
 	return HEADER_LEN + c->envelope_n * ENVELOPE_LEN +
-	       c->entry_n * (CONTAINER_PATH_MAX + 80) +
-	       c->grant_n * (CONTAINER_PATH_MAX + CONTAINER_SERVER_MAX + 80);
+	       c->entry_n * (VAULT_FILE_PATH_MAX + 80) +
+	       c->grant_n * (VAULT_FILE_PATH_MAX + VAULT_FILE_SERVER_MAX + 80);
 }
 
 int
-container_front(const struct container *c, uint8_t **ret, size_t *ret_len)
+vault_file_front(const struct vault_file *c, uint8_t **ret, size_t *ret_len)
 {
 	size_t cap = front_room(c), values = 0, end;
 	uint8_t *memory = malloc(cap);
@@ -419,21 +419,21 @@ container_front(const struct container *c, uint8_t **ret, size_t *ret_len)
 }
 
 int
-container_again(const struct container *c, uint8_t **ret, size_t *ret_len)
+vault_file_again(const struct vault_file *c, uint8_t **ret, size_t *ret_len)
 {
 	uint8_t *front = NULL, *all;
 	size_t len = 0, at;
-	int r = container_front(c, &front, &len);
+	int r = vault_file_front(c, &front, &len);
 
 	if (r < 0)
 		return r;
 	at = len + COMMIT_LEN;
 	for (size_t i = 0; i < c->entry_n; i++)
 		at += c->entry[i].said.len;
-	all = at <= CONTAINER_LEN_MAX ? realloc(front, at) : NULL;
+	all = at <= VAULT_FILE_LEN_MAX ? realloc(front, at) : NULL;
 	if (all == NULL) {
 		free(front);
-		return at <= CONTAINER_LEN_MAX ? -ENOMEM : -EFBIG;
+		return at <= VAULT_FILE_LEN_MAX ? -ENOMEM : -EFBIG;
 	}
 	memcpy(all + len, c->commitment, COMMIT_LEN);
 	*ret_len = at;

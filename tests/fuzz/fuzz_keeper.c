@@ -8,13 +8,14 @@
 #include <unistd.h>
 
 #include "leash/keeper/private.h"
+#include "leash/vault_file/private.h"
 #include "tests/fuzz/fuzz.h"
 
 #define VALUE  "fuzz-s3ntinel-value"
 #define PATH   "team/github/token"
 #define SERVER "t"
 
-struct keeper the;
+struct keeper keeper;
 
 static int said = -1; /* the fuzzer's own standard error */
 
@@ -27,7 +28,7 @@ static answer_fn *const request[] = {answer_hello, answer_lock, answer_release,
 bool
 keeper_is_open(void)
 {
-	return the.container != NULL && container_is_open(the.container);
+	return keeper.file != NULL && vault_file_is_open(keeper.file);
 }
 
 void
@@ -48,36 +49,37 @@ keeper_quit_soon(void)
 void
 keeper_lock(const char *why)
 {
-	container_free(the.container);
-	the.container = NULL;
+	vault_file_free(keeper.file);
+	keeper.file = NULL;
 }
 
 /* One value and one grant; the vault's folder is none, so that nothing is kept. */
 static void
 fresh(void)
 {
-	struct container_grant g = {PATH, SERVER, GRANT_POLICY, {0}, 1};
+	struct vault_file_grant g = {PATH, SERVER, GRANT_POLICY, {0}, 1};
 	uint32_t version;
 
-	if (the.pages == NULL) {
+	if (keeper.pages == NULL) {
 		int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 		said = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, KEEPER_FD_RUN);
 		if (null < 0 || said < 0 || dup2(null, KEEPER_FD_VAULT) < 0 ||
-		    vault_new(CONTAINER_ROOM + 2 * KEEPER_PACKET_MAX + 4096, &the.pages) <
-			0)
+		    vault_new(VAULT_FILE_ROOM + 2 * KEEPER_PACKET_MAX + 4096,
+			&keeper.pages) < 0)
 			abort();
-		the.in = vault_scratch(the.pages, KEEPER_PACKET_MAX);
-		the.out = vault_scratch(the.pages, KEEPER_PACKET_MAX);
+		keeper.in = vault_scratch(keeper.pages, KEEPER_PACKET_MAX);
+		keeper.out = vault_scratch(keeper.pages, KEEPER_PACKET_MAX);
 	}
-	if (the.container != NULL)
+	if (keeper.file != NULL)
 		return;
-	if (container_new(the.pages, &the.container) < 0 ||
-	    container_put(the.container, PATH, VALUE, strlen(VALUE), false, 1, &version) <
+	if (vault_file_new(keeper.pages, &keeper.file) < 0 ||
+	    vault_file_put(keeper.file, PATH, VALUE, strlen(VALUE), false, 1, &version) <
 		0 ||
-	    container_grant(the.container, &g) < 0)
+	    vault_file_grant(keeper.file, &g) < 0)
 		abort();
-	container_cost(the.container, 1, 8);
+	keeper.file->passes = 1;
+	keeper.file->kib = 8;
 }
 
 int
@@ -93,10 +95,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		return 0;
 	fresh();
 	fn = request[data[0] % ARRAY_LEN(request)];
-	memcpy(the.in, data + 1, len - 1);
-	wire_in_init(&in, the.in, len - 1);
-	wire_out_init(&out, the.out, KEEPER_PACKET_MAX);
-	memset(the.out, 0, KEEPER_PACKET_MAX);
+	memcpy(keeper.in, data + 1, len - 1);
+	wire_in_init(&in, keeper.in, len - 1);
+	wire_out_init(&out, keeper.out, KEEPER_PACKET_MAX);
+	memset(keeper.out, 0, KEEPER_PACKET_MAX);
 	/* what it would write to its log is many lines */
 	if (dup2(KEEPER_FD_VAULT, STDERR_FILENO) < 0)
 		abort();
@@ -105,7 +107,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		abort();
 	if (r == 0 && (out.len < 8 || out.error != 0))
 		abort(); /* each request has an answer */
-	if (memmem(the.out, KEEPER_PACKET_MAX, VALUE, strlen(VALUE)) != NULL &&
+	if (memmem(keeper.out, KEEPER_PACKET_MAX, VALUE, strlen(VALUE)) != NULL &&
 	    ((fn != answer_release && fn != answer_release_old) || r != 0 ||
 		memmem(data, len, PATH, strlen(PATH)) == NULL))
 		abort();

@@ -14,39 +14,39 @@ pages(void)
 {
 	static struct vault *v;
 
-	if (v == NULL && vault_new(CONTAINER_ROOM, &v) < 0)
+	if (v == NULL && vault_new(VAULT_FILE_ROOM, &v) < 0)
 		abort();
 	return v;
 }
 
 static void
-look(struct container *c, const uint8_t *data, size_t len)
+look(struct vault_file *c, const uint8_t *data, size_t len)
 {
-	uint8_t *again, id[CONTAINER_ID_LEN] = {0};
+	uint8_t *again, id[VAULT_FILE_ID_LEN] = {0};
 	size_t again_len;
 
-	if (container_again(c, &again, &again_len) < 0 || again_len != len ||
+	if (vault_file_again(c, &again, &again_len) < 0 || again_len != len ||
 	    memcmp(again, data, len) != 0)
 		abort();
 	free(again);
-	if (container_is_open(c))
+	if (vault_file_is_open(c))
 		abort();
 	for (size_t i = 0; i < c->envelope_n; i++)
 		if ((uint64_t)c->envelope[i].passes * c->envelope[i].kib >
-		    CONTAINER_KIB_ALL_MAX)
+		    VAULT_FILE_KIB_ALL_MAX)
 			abort();
-	for (size_t i = 0; i < container_entry_n(c); i++) {
-		struct container_entry e = container_entry(c, i);
+	for (size_t i = 0; i < vault_file_entry_n(c); i++) {
+		struct vault_file_entry e = vault_file_entry(c, i);
 
-		if (!container_path_good(e.path) || e.len > VAULT_VALUE_MAX)
+		if (!secret_path_good(e.path) || e.len > VAULT_VALUE_MAX)
 			abort();
 	}
-	for (size_t i = 0; i < container_grant_n(c); i++) {
-		struct container_asker a = {.path = container_grant_at(c, i)->path,
-		    .server = container_grant_at(c, i)->server,
+	for (size_t i = 0; i < vault_file_grant_n(c); i++) {
+		struct vault_file_asker a = {.path = vault_file_grant_at(c, i)->path,
+		    .server = vault_file_grant_at(c, i)->server,
 		    .id = id};
 
-		if (container_allows(c, &a)) /* nothing is, before it is opened */
+		if (vault_file_allows(c, &a)) /* nothing is, before it is opened */
 			abort();
 	}
 }
@@ -55,18 +55,18 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	uint8_t *copy = malloc(len + !len); /* exactly: ASan sees one byte too far */
-	struct container *c = NULL;
+	struct vault_file *c = NULL;
 	char why[200] = "";
 
 	if (copy == NULL)
 		return 0;
 	if (len > 0)
 		memcpy(copy, data, len);
-	if (container_parse(pages(), copy, len, &c, why, sizeof(why)) == 0)
+	if (vault_file_parse(pages(), copy, len, &c, why, sizeof(why)) == 0)
 		look(c, copy, len);
 	else if (why[0] == '\0')
 		abort();
-	container_free(c);
+	vault_file_free(c);
 	free(copy);
 	return 0;
 }

@@ -90,26 +90,28 @@ __wrap_unlinkat(int folder, const char *path, int flags)
 
 /* ---- what the tests are made of ------------------------------------------------------ */
 
-static const struct container_material pass = {OPENER_PASSPHRASE, PASS, sizeof(PASS) - 1};
+static const struct vault_file_material pass = {
+    OPENER_PASSPHRASE, PASS, sizeof(PASS) - 1};
 
-static struct container *
+static struct vault_file *
 fresh(struct vault *pages)
 {
-	struct container *c = NULL;
+	struct vault_file *c = NULL;
 
-	assert_int_equal(container_new(pages, &c), 0);
-	container_cost(c, 1, 8);
-	assert_int_equal(container_seal(c, &pass), 0);
+	assert_int_equal(vault_file_new(pages, &c), 0);
+	c->passes = 1;
+	c->kib = 8;
+	assert_int_equal(vault_file_seal(c, &pass), 0);
 	return c;
 }
 
 static void
-put(struct container *c, const char *path, const char *value, bool next)
+put(struct vault_file *c, const char *path, const char *value, bool next)
 {
 	uint32_t version = 0;
 
 	assert_int_equal(
-	    container_put(c, path, value, strlen(value), next, NOW, &version), 0);
+	    vault_file_put(c, path, value, strlen(value), next, NOW, &version), 0);
 	assert_true(version > 0);
 }
 
@@ -117,57 +119,58 @@ put(struct container *c, const char *path, const char *value, bool next)
 static void
 filled(struct vault *pages, uint8_t **ret, size_t *ret_len)
 {
-	struct container_grant grant = {PATH, "github", GRANT_POLICY, {1, 2, 3}, NOW};
-	struct container *c = fresh(pages);
+	struct vault_file_grant grant = {PATH, "github", GRANT_POLICY, {1, 2, 3}, NOW};
+	struct vault_file *c = fresh(pages);
 
 	put(c, PATH, "old-value", false);
 	put(c, PATH, VALUE, true);
 	put(c, "team/jira/token", "another-value", false);
-	assert_int_equal(container_grant(c, &grant), 0);
-	assert_int_equal(container_write(c, NOW, ret, ret_len), 0);
-	container_free(c);
+	assert_int_equal(vault_file_grant(c, &grant), 0);
+	assert_int_equal(vault_file_write(c, NOW, ret, ret_len), 0);
+	vault_file_free(c);
 }
 
 /* What a reader makes of it: 0 only when it was believed. */
 static int
 read_bytes(struct vault *pages, const uint8_t *bytes, size_t len)
 {
-	struct container *c = NULL;
+	struct vault_file *c = NULL;
 	char why[200] = "";
-	int r = container_parse(pages, bytes, len, &c, why, sizeof(why));
+	int r = vault_file_parse(pages, bytes, len, &c, why, sizeof(why));
 
 	if (r < 0)
 		return r;
-	r = container_unlock(c, &pass);
-	assert_int_equal(container_is_open(c), r == 0);
-	container_free(c);
+	r = vault_file_unlock(c, &pass);
+	assert_int_equal(vault_file_is_open(c), r == 0);
+	vault_file_free(c);
 	return r;
 }
 
-static struct container *
-reread(struct vault *pages, struct container *c, bool unlock)
+static struct vault_file *
+reread(struct vault *pages, struct vault_file *c, bool unlock)
 {
-	struct container *again = NULL;
+	struct vault_file *again = NULL;
 	uint8_t *bytes;
 	char why[200];
 	size_t len;
 
-	assert_int_equal(container_again(c, &bytes, &len), 0);
-	container_free(c);
-	assert_int_equal(container_parse(pages, bytes, len, &again, why, sizeof(why)), 0);
+	assert_int_equal(vault_file_again(c, &bytes, &len), 0);
+	vault_file_free(c);
+	assert_int_equal(
+	    vault_file_parse(pages, bytes, len, &again, why, sizeof(why)), 0);
 	free(bytes);
 	if (unlock)
-		assert_int_equal(container_unlock(again, &pass), 0);
+		assert_int_equal(vault_file_unlock(again, &pass), 0);
 	return again;
 }
 
 static void
-holds(struct container *c, const char *path, const char *value)
+holds(struct vault_file *c, const char *path, const char *value)
 {
 	static char out[VAULT_VALUE_MAX];
 	size_t len = 0;
 
-	assert_int_equal(container_get(c, path, out, &len), 0);
+	assert_int_equal(vault_file_get(c, path, 0, out, &len), 0);
 	assert_int_equal(len, strlen(value));
 	assert_memory_equal(out, value, len);
 }
@@ -177,57 +180,57 @@ holds(struct container *c, const char *path, const char *value)
 static void
 what_goes_in_comes_out(void **state)
 {
-	struct container_material wrong = {OPENER_PASSPHRASE, "wrong", 5};
-	struct container_material none = {OPENER_KEY_FILE, "wrong", 5};
-	struct container *c = fresh(*state);
+	struct vault_file_material wrong = {OPENER_PASSPHRASE, "wrong", 5};
+	struct vault_file_material none = {OPENER_KEY_FILE, "wrong", 5};
+	struct vault_file *c = fresh(*state);
 	uint8_t *bytes, out[64];
 	size_t len;
 	uint32_t n;
 
 	put(c, PATH, "old-value", false);
 	put(c, PATH, VALUE, true);
-	assert_int_equal(container_write(c, NOW, &bytes, &len), 0);
+	assert_int_equal(vault_file_write(c, NOW, &bytes, &len), 0);
 	assert_null(memmem(bytes, len, VALUE, strlen(VALUE)));
 	assert_null(memmem(bytes, len, PASS, strlen(PASS)));
 	free(bytes);
 	c = reread(*state, c, false);
-	assert_int_equal(container_get(c, PATH, out, &len), -ENOKEY);
-	assert_int_equal(container_put(c, PATH, "abcd", 4, true, NOW, &n), -ENOKEY);
-	assert_int_equal(container_unlock(c, &wrong), -EKEYREJECTED);
-	assert_int_equal(container_unlock(c, &none), -ENOENT);
-	assert_false(container_is_open(c));
-	assert_int_equal(container_unlock(c, &pass), 0);
+	assert_int_equal(vault_file_get(c, PATH, 0, out, &len), -ENOKEY);
+	assert_int_equal(vault_file_put(c, PATH, "abcd", 4, true, NOW, &n), -ENOKEY);
+	assert_int_equal(vault_file_unlock(c, &wrong), -EKEYREJECTED);
+	assert_int_equal(vault_file_unlock(c, &none), -ENOENT);
+	assert_false(vault_file_is_open(c));
+	assert_int_equal(vault_file_unlock(c, &pass), 0);
 	holds(c, PATH, VALUE);
-	assert_int_equal(container_get(c, "team/github/none", out, &len), -ENOENT);
-	container_lock(c);
-	assert_int_equal(container_get(c, PATH, out, &len), -ENOKEY);
-	container_free(c);
+	assert_int_equal(vault_file_get(c, "team/github/none", 0, out, &len), -ENOENT);
+	vault_file_lock(c);
+	assert_int_equal(vault_file_get(c, PATH, 0, out, &len), -ENOKEY);
+	vault_file_free(c);
 }
 
 static void
 each_envelope_opens_it(void **state)
 {
-	struct container *c = fresh(*state);
-	struct container_material key = {OPENER_KEY_FILE, "0123456789abcdef", 16};
-	struct container_material words = {OPENER_RECOVERY, "0123456789abcdef", 16};
+	struct vault_file *c = fresh(*state);
+	struct vault_file_material key = {OPENER_KEY_FILE, "0123456789abcdef", 16};
+	struct vault_file_material words = {OPENER_RECOVERY, "0123456789abcdef", 16};
 	uint8_t *bytes;
 	size_t len;
 
-	assert_int_equal(container_seal(c, &words), 0);
-	assert_int_equal(container_seal(c, &key), 0);
+	assert_int_equal(vault_file_seal(c, &words), 0);
+	assert_int_equal(vault_file_seal(c, &key), 0);
 	put(c, PATH, VALUE, false);
-	assert_int_equal(container_write(c, NOW, &bytes, &len), 0);
+	assert_int_equal(vault_file_write(c, NOW, &bytes, &len), 0);
 	free(bytes);
 	c = reread(*state, c, true);
-	assert_int_equal(container_unlock(c, &key), 0);
+	assert_int_equal(vault_file_unlock(c, &key), 0);
 	holds(c, PATH, VALUE);
-	assert_int_equal(container_unlock(c, &words), 0);
+	assert_int_equal(vault_file_unlock(c, &words), 0);
 	/* the same bytes in another envelope: bound to its kind */
 	assert_int_equal(c->envelope_n, 3);
 	words.bytes = PASS;
 	words.len = strlen(PASS);
-	assert_int_equal(container_unlock(c, &words), -EKEYREJECTED);
-	container_free(c);
+	assert_int_equal(vault_file_unlock(c, &words), -EKEYREJECTED);
+	vault_file_free(c);
 }
 
 static void
@@ -276,29 +279,29 @@ every_other_length_is_refused(void **state)
 }
 
 /* What somebody makes who understands the format and has no key. */
-static struct container *
+static struct vault_file *
 parsed(struct vault *pages)
 {
-	struct container *c = NULL;
+	struct vault_file *c = NULL;
 	uint8_t *bytes;
 	char why[200];
 	size_t len;
 
 	filled(pages, &bytes, &len);
-	assert_int_equal(container_parse(pages, bytes, len, &c, why, sizeof(why)), 0);
+	assert_int_equal(vault_file_parse(pages, bytes, len, &c, why, sizeof(why)), 0);
 	free(bytes);
 	return c;
 }
 
 static int
-forged(struct vault *pages, struct container *c)
+forged(struct vault *pages, struct vault_file *c)
 {
 	uint8_t *bytes;
 	size_t len;
 	int r;
 
-	assert_int_equal(container_again(c, &bytes, &len), 0);
-	container_free(c);
+	assert_int_equal(vault_file_again(c, &bytes, &len), 0);
+	vault_file_free(c);
 	r = read_bytes(pages, bytes, len);
 	free(bytes);
 	return r;
@@ -307,7 +310,7 @@ forged(struct vault *pages, struct container *c)
 static void
 a_dropped_version_shows(void **state)
 {
-	struct container *c = parsed(*state);
+	struct vault_file *c = parsed(*state);
 
 	/* the newest is gone, and the old one counts again */
 	assert_int_equal(c->entry_n, 3);
@@ -331,7 +334,7 @@ a_dropped_version_shows(void **state)
 static void
 swapped_values_show(void **state)
 {
-	struct container *c = parsed(*state);
+	struct vault_file *c = parsed(*state);
 	struct entry a = c->entry[0], b = c->entry[1];
 
 	/* value for value: the tags in the index are not theirs */
@@ -358,7 +361,7 @@ swapped_values_show(void **state)
 static void
 a_value_is_bound_to_its_place(void **state)
 {
-	struct container *c = fresh(*state);
+	struct vault_file *c = fresh(*state);
 	struct entry moved;
 	uint8_t out[64];
 
@@ -373,13 +376,13 @@ a_value_is_bound_to_its_place(void **state)
 	moved.said.path = PATH;
 	c->id[0] ^= 1;
 	assert_int_equal(entry_open(c, &moved, out), -EUCLEAN);
-	container_free(c);
+	vault_file_free(c);
 }
 
 static void
 lines_out_of_order_are_refused(void **state)
 {
-	struct container *c = parsed(*state);
+	struct vault_file *c = parsed(*state);
 	struct entry e = c->entry[0];
 
 	c->entry[0] = c->entry[2];
@@ -396,7 +399,7 @@ lines_out_of_order_are_refused(void **state)
 static void
 grants_of_nobody_show(void **state)
 {
-	struct container *c = parsed(*state);
+	struct vault_file *c = parsed(*state);
 
 	c->grant[0].id[0] ^= 1;
 	assert_int_equal(forged(*state, c), -EUCLEAN);
@@ -414,9 +417,9 @@ static void
 bombs_are_refused_before_they_burst(void **state)
 {
 	static const uint32_t bomb[][2] = {
-	    {0, 8}, {CONTAINER_PASSES_MAX + 1, 8}, {UINT32_MAX, 8}, {1, 0}, {1, 7},
-	    {1, CONTAINER_KIB_MAX + 1}, {1, UINT32_MAX}, {UINT32_MAX, UINT32_MAX},
-	    {CONTAINER_PASSES_MAX, CONTAINER_KIB_MAX}, /* each in bounds */
+	    {0, 8}, {VAULT_FILE_PASSES_MAX + 1, 8}, {UINT32_MAX, 8}, {1, 0}, {1, 7},
+	    {1, VAULT_FILE_KIB_MAX + 1}, {1, UINT32_MAX}, {UINT32_MAX, UINT32_MAX},
+	    {VAULT_FILE_PASSES_MAX, VAULT_FILE_KIB_MAX}, /* each in bounds */
 	};
 	uint8_t *bytes;
 	size_t len;
@@ -454,43 +457,43 @@ bombs_are_refused_before_they_burst(void **state)
 static void
 versions(void **state)
 {
-	struct container *c = fresh(*state);
+	struct vault_file *c = fresh(*state);
 	char *room = vault_scratch(*state, VAULT_VALUE_MAX);
 	uint32_t n = 0;
 	size_t len = 0;
 
 	put(c, PATH, "first-value", false);
-	assert_int_equal(container_put(c, PATH, "abcd", 4, false, NOW, &n), -EEXIST);
+	assert_int_equal(vault_file_put(c, PATH, "abcd", 4, false, NOW, &n), -EEXIST);
 	assert_int_equal(
-	    container_put(c, "team/no/one", "abcd", 4, true, NOW, &n), -ENOENT);
+	    vault_file_put(c, "team/no/one", "abcd", 4, true, NOW, &n), -ENOENT);
 	put(c, PATH, "second-value", true);
 	put(c, "team/zz/last", "of-another-path", false);
 	/* the scrubber's: those that were replaced, and of no other path */
-	assert_int_equal(container_get_old(c, PATH, 1, room, &len), 0);
+	assert_int_equal(vault_file_get(c, PATH, 1, room, &len), 0);
 	assert_int_equal(len, strlen("first-value"));
 	assert_memory_equal(room, "first-value", len);
-	assert_int_equal(container_get_old(c, PATH, 2, room, &len), -ENOENT);
-	assert_int_equal(container_get_old(c, "team/zz/last", 1, room, &len), -ENOENT);
-	assert_int_equal(container_get_old(c, PATH, UINT32_MAX, room, &len), -ENOENT);
-	assert_int_equal(container_get_old(c, "team/no/one", 1, room, &len), -ENOENT);
-	assert_int_equal(container_remove(c, "team/zz/last"), 0);
-	assert_int_equal(container_entry_n(c), 2);
-	assert_int_equal(container_entry(c, 0).retired, NOW);
-	assert_int_equal(container_entry(c, 1).retired, 0);
-	assert_int_equal(container_restore(c, PATH, 2, NOW, &n), -EEXIST);
-	assert_int_equal(container_restore(c, PATH, 7, NOW, &n), -ENOENT);
-	assert_int_equal(container_restore(c, PATH, 1, NOW, &n), 0);
+	assert_int_equal(vault_file_get(c, PATH, 2, room, &len), -ENOENT);
+	assert_int_equal(vault_file_get(c, "team/zz/last", 1, room, &len), -ENOENT);
+	assert_int_equal(vault_file_get(c, PATH, UINT32_MAX, room, &len), -ENOENT);
+	assert_int_equal(vault_file_get(c, "team/no/one", 1, room, &len), -ENOENT);
+	assert_int_equal(vault_file_remove(c, "team/zz/last"), 0);
+	assert_int_equal(vault_file_entry_n(c), 2);
+	assert_int_equal(vault_file_entry(c, 0).retired, NOW);
+	assert_int_equal(vault_file_entry(c, 1).retired, 0);
+	assert_int_equal(vault_file_restore(c, PATH, 2, NOW, &n), -EEXIST);
+	assert_int_equal(vault_file_restore(c, PATH, 7, NOW, &n), -ENOENT);
+	assert_int_equal(vault_file_restore(c, PATH, 1, NOW, &n), 0);
 	assert_int_equal(n, 3);
 	holds(c, PATH, "first-value");
 	/* old ones go when their time is over, and not before */
-	assert_int_equal(container_prune(c, NOW + CONTAINER_GRACE_S), 0);
-	assert_int_equal(container_prune(c, NOW + CONTAINER_GRACE_S + 1), 2);
-	assert_int_equal(container_entry_n(c), 1);
+	assert_int_equal(vault_file_prune(c, NOW + VAULT_FILE_GRACE_S), 0);
+	assert_int_equal(vault_file_prune(c, NOW + VAULT_FILE_GRACE_S + 1), 2);
+	assert_int_equal(vault_file_entry_n(c), 1);
 	holds(c, PATH, "first-value");
-	assert_int_equal(container_remove(c, PATH), 0);
-	assert_int_equal(container_remove(c, PATH), -ENOENT);
-	assert_int_equal(container_entry_n(c), 0);
-	container_free(c);
+	assert_int_equal(vault_file_remove(c, PATH), 0);
+	assert_int_equal(vault_file_remove(c, PATH), -ENOENT);
+	assert_int_equal(vault_file_entry_n(c), 0);
+	vault_file_free(c);
 }
 
 static void
@@ -498,33 +501,34 @@ what_is_no_value_is_refused(void **state)
 {
 	static const char *const path[] = {"", "a", "a/b", "A/b/c", "a//c", "/a/b/c",
 	    "a/b/c/", "a/b/1c", "a/b/-c", "a/b/c d", "a/b/c\n", "__sys/a/b", "a/b/../c"};
-	struct container *c = fresh(*state);
+	struct vault_file *c = fresh(*state);
 	char *big = malloc(VAULT_VALUE_MAX + 1);
 	uint32_t n;
 
 	for (size_t i = 0; i < sizeof(path) / sizeof(path[0]); i++) {
-		assert_false(container_path_good(path[i]));
+		assert_false(secret_path_good(path[i]));
 		assert_int_equal(
-		    container_put(c, path[i], "abcd", 4, false, NOW, &n), -EINVAL);
+		    vault_file_put(c, path[i], "abcd", 4, false, NOW, &n), -EINVAL);
 	}
-	assert_true(container_path_good("a/b/c"));
-	assert_true(container_path_good("a/b1-/c/d"));
+	assert_true(secret_path_good("a/b/c"));
+	assert_true(secret_path_good("a/b1-/c/d"));
 	memset(big, 'a', VAULT_VALUE_MAX + 1);
-	assert_int_equal(container_put(c, PATH, big, 3, false, NOW, &n), -EINVAL);
+	assert_int_equal(vault_file_put(c, PATH, big, 3, false, NOW, &n), -EINVAL);
 	assert_int_equal(
-	    container_put(c, PATH, big, VAULT_VALUE_MAX + 1, false, NOW, &n), -EINVAL);
+	    vault_file_put(c, PATH, big, VAULT_VALUE_MAX + 1, false, NOW, &n), -EINVAL);
 	big[5] = '\0';
-	assert_int_equal(container_put(c, PATH, big, 16, false, NOW, &n), -EINVAL);
+	assert_int_equal(vault_file_put(c, PATH, big, 16, false, NOW, &n), -EINVAL);
 	big[5] = 'a';
-	assert_int_equal(container_put(c, PATH, big, VAULT_VALUE_MAX, false, NOW, &n), 0);
+	assert_int_equal(
+	    vault_file_put(c, PATH, big, VAULT_VALUE_MAX, false, NOW, &n), 0);
 	free(big);
-	container_free(c);
+	vault_file_free(c);
 }
 
 /* ---- grants ----------------------------------------------------------------------------- */
 
 struct policy_of {
-	uint8_t id[CONTAINER_ID_LEN];
+	uint8_t id[VAULT_FILE_ID_LEN];
 	struct sign_head head;
 	struct sign_row row;
 };
@@ -546,9 +550,9 @@ sign(struct policy_of *p, uint8_t fill, const uint8_t *key, const uint8_t *secre
 }
 
 static bool
-may(struct container *c, const struct policy_of *p, const char *path, const char *server)
+may(struct vault_file *c, const struct policy_of *p, const char *path, const char *server)
 {
-	struct container_asker a = {.path = path,
+	struct vault_file_asker a = {.path = path,
 	    .server = server,
 	    .id = p->id,
 	    .head = p->head.signer_n > 0 ? &p->head : NULL,
@@ -556,49 +560,49 @@ may(struct container *c, const struct policy_of *p, const char *path, const char
 	    .row_n = p->head.signer_n,
 	    .today = 20000};
 
-	return container_allows(c, &a);
+	return vault_file_allows(c, &a);
 }
 
 static void
 a_policy_may_what_was_granted(void **state)
 {
-	struct container_grant grant = {PATH, "github", GRANT_POLICY, {0}, NOW};
+	struct vault_file_grant grant = {PATH, "github", GRANT_POLICY, {0}, NOW};
 	struct policy_of p = {.id = {7}}, other = {.id = {8}};
-	struct container *c = fresh(*state);
+	struct vault_file *c = fresh(*state);
 
 	memcpy(grant.id, p.id, sizeof(grant.id));
 	assert_false(may(c, &p, PATH, "github"));
-	assert_int_equal(container_grant(c, &grant), 0);
-	assert_int_equal(container_grant(c, &grant), -EEXIST);
+	assert_int_equal(vault_file_grant(c, &grant), 0);
+	assert_int_equal(vault_file_grant(c, &grant), -EEXIST);
 	assert_true(may(c, &p, PATH, "github"));
 	assert_false(may(c, &p, PATH, "gitlab"));
 	assert_false(may(c, &p, "team/github/other", "github"));
 	assert_false(may(c, &other, PATH, "github")); /* it was changed */
-	assert_true(container_granted_once(c, PATH, "github"));
-	container_lock(c);
+	assert_true(vault_file_granted_once(c, PATH, "github"));
+	vault_file_lock(c);
 	assert_false(may(c, &p, PATH, "github"));
-	assert_int_equal(container_unlock(c, &pass), -EUCLEAN); /* nobody wrote it */
-	container_free(c);
+	assert_int_equal(vault_file_unlock(c, &pass), -EUCLEAN); /* nobody wrote it */
+	vault_file_free(c);
 	c = fresh(*state);
-	assert_int_equal(container_grant(c, &grant), 0);
-	assert_int_equal(container_revoke(c, PATH, "gitlab"), 0);
-	assert_int_equal(container_revoke(c, PATH, "github"), 1);
+	assert_int_equal(vault_file_grant(c, &grant), 0);
+	assert_int_equal(vault_file_revoke(c, PATH, "gitlab"), 0);
+	assert_int_equal(vault_file_revoke(c, PATH, "github"), 1);
 	assert_false(may(c, &p, PATH, "github"));
-	container_free(c);
+	vault_file_free(c);
 }
 
 static void
 a_signer_may_change_the_policy(void **state)
 {
 	uint8_t key[2][SIGN_KEY_LEN], secret[2][64];
-	struct container_grant grant = {PATH, "github", GRANT_SIGNER, {0}, NOW};
-	struct container *c = fresh(*state);
+	struct vault_file_grant grant = {PATH, "github", GRANT_SIGNER, {0}, NOW};
+	struct vault_file *c = fresh(*state);
 	struct policy_of p;
 
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(crypto_sign_keypair(key[i], secret[i]), 0);
 	memcpy(grant.id, key[0], sizeof(grant.id));
-	assert_int_equal(container_grant(c, &grant), 0);
+	assert_int_equal(vault_file_grant(c, &grant), 0);
 	sign(&p, 1, key[0], secret[0]);
 	assert_true(may(c, &p, PATH, "github"));
 	sign(&p, 2, key[0], secret[0]); /* another policy, the same signer */
@@ -614,7 +618,7 @@ a_signer_may_change_the_policy(void **state)
 	assert_false(may(c, &p, PATH, "github"));
 	p.head = (struct sign_head){0}; /* unsigned */
 	assert_false(may(c, &p, PATH, "github"));
-	container_free(c);
+	vault_file_free(c);
 }
 
 /* ---- the file ----------------------------------------------------------------------------- */
@@ -636,8 +640,8 @@ open_folder(void)
 static void
 close_folder(int fd)
 {
-	(void)unlinkat(fd, CONTAINER_FILE, 0);
-	(void)unlinkat(fd, CONTAINER_FILE ".new", 0);
+	(void)unlinkat(fd, VAULT_FILE_NAME, 0);
+	(void)unlinkat(fd, VAULT_FILE_NAME ".new", 0);
 	(void)unlinkat(fd, "other", 0);
 	assert_int_equal(rmdir(folder), 0);
 	(void)close(fd);
@@ -648,18 +652,18 @@ static const char *
 on_disk(struct vault *pages, int fd)
 {
 	static char value[VAULT_VALUE_MAX];
-	struct container_seen seen = {0};
-	struct container *c = NULL;
+	struct vault_file_seen seen = {0};
+	struct vault_file *c = NULL;
 	static char why[200];
 	size_t len = 0;
-	int r = container_load(fd, pages, &c, &seen, why, sizeof(why));
+	int r = vault_file_load(fd, pages, &c, &seen, why, sizeof(why));
 
 	if (r < 0)
 		return why;
-	assert_int_equal(container_unlock(c, &pass), 0);
-	assert_int_equal(container_get(c, PATH, value, &len), 0);
+	assert_int_equal(vault_file_unlock(c, &pass), 0);
+	assert_int_equal(vault_file_get(c, PATH, 0, value, &len), 0);
 	value[len] = '\0';
-	container_free(c);
+	vault_file_free(c);
 	return value;
 }
 
@@ -667,44 +671,44 @@ on_disk(struct vault *pages, int fd)
 static int
 next_version(struct vault *pages, int fd)
 {
-	struct container_seen seen = {0};
-	struct container *c = NULL;
+	struct vault_file_seen seen = {0};
+	struct vault_file *c = NULL;
 	uint8_t *bytes = NULL;
 	char why[200];
 	uint32_t version;
 	size_t len;
-	int r = container_load(fd, pages, &c, &seen, why, sizeof(why));
+	int r = vault_file_load(fd, pages, &c, &seen, why, sizeof(why));
 
 	if (r == 0)
-		r = container_unlock(c, &pass);
+		r = vault_file_unlock(c, &pass);
 	if (r == 0)
-		r = container_put(c, PATH, "the-new-one", 11, true, NOW, &version);
+		r = vault_file_put(c, PATH, "the-new-one", 11, true, NOW, &version);
 	if (r == 0)
-		r = container_write(c, NOW, &bytes, &len);
+		r = vault_file_write(c, NOW, &bytes, &len);
 	if (r == 0) {
 		step = 0;
-		r = container_save(fd, bytes, len, &seen);
+		r = vault_file_save(fd, bytes, len, &seen);
 	}
 	free(bytes);
-	container_free(c);
+	vault_file_free(c);
 	return r;
 }
 
 static void
 write_old(struct vault *pages, int fd)
 {
-	struct container_seen seen = {0};
-	struct container *c = fresh(pages);
+	struct vault_file_seen seen = {0};
+	struct vault_file *c = fresh(pages);
 	uint8_t *bytes;
 	size_t len;
 
 	step_at = -1;
-	(void)unlinkat(fd, CONTAINER_FILE, 0);
+	(void)unlinkat(fd, VAULT_FILE_NAME, 0);
 	put(c, PATH, "the-old-one", false);
-	assert_int_equal(container_write(c, NOW, &bytes, &len), 0);
-	assert_int_equal(container_save(fd, bytes, len, &seen), 0);
+	assert_int_equal(vault_file_write(c, NOW, &bytes, &len), 0);
+	assert_int_equal(vault_file_save(fd, bytes, len, &seen), 0);
 	free(bytes);
-	container_free(c);
+	vault_file_free(c);
 }
 
 /* Killed at its at-th step; true when it got through. */
@@ -793,42 +797,42 @@ static void
 a_file_that_others_may_touch_is_refused(void **state)
 {
 	static const mode_t bad[] = {0644, 0640, 0604, 0660, 0700, 0400, 01600};
-	struct container_seen seen = {0};
-	struct container *c = NULL;
+	struct vault_file_seen seen = {0};
+	struct vault_file *c = NULL;
 	char why[200], path[128], other[128];
 	int fd = open_folder();
 
-	(void)snprintf(path, sizeof(path), "%s/%s", folder, CONTAINER_FILE);
+	(void)snprintf(path, sizeof(path), "%s/%s", folder, VAULT_FILE_NAME);
 	(void)snprintf(other, sizeof(other), "%s/other", folder);
 	assert_int_equal(
-	    container_load(fd, *state, &c, &seen, why, sizeof(why)), -ENOENT);
+	    vault_file_load(fd, *state, &c, &seen, why, sizeof(why)), -ENOENT);
 	write_old(*state, fd);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		assert_int_equal(chmod(path, bad[i]), 0);
 		if (geteuid() != 0 && (bad[i] & 0400) == 0)
 			continue;
 		assert_int_equal(
-		    container_load(fd, *state, &c, &seen, why, sizeof(why)), -EACCES);
+		    vault_file_load(fd, *state, &c, &seen, why, sizeof(why)), -EACCES);
 	}
 	assert_int_equal(chmod(path, 0600), 0);
 	assert_string_equal(on_disk(*state, fd), "the-old-one");
 	assert_int_equal(link(path, other), 0);
 	assert_int_equal(
-	    container_load(fd, *state, &c, &seen, why, sizeof(why)), -EACCES);
+	    vault_file_load(fd, *state, &c, &seen, why, sizeof(why)), -EACCES);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(symlink("other", path), 0);
 	assert_int_equal(
-	    container_load(fd, *state, &c, &seen, why, sizeof(why)), -EACCES);
+	    vault_file_load(fd, *state, &c, &seen, why, sizeof(why)), -EACCES);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	assert_int_equal(
-	    container_load(fd, *state, &c, &seen, why, sizeof(why)), -EACCES);
+	    vault_file_load(fd, *state, &c, &seen, why, sizeof(why)), -EACCES);
 	if (geteuid() == 0) { /* somebody else's */
 		assert_int_equal(unlink(path), 0);
 		assert_int_equal(rename(other, path), 0);
 		assert_int_equal(chown(path, 65534, 65534), 0);
 		assert_int_equal(
-		    container_load(fd, *state, &c, &seen, why, sizeof(why)), -EACCES);
+		    vault_file_load(fd, *state, &c, &seen, why, sizeof(why)), -EACCES);
 	}
 	close_folder(fd);
 }
@@ -836,18 +840,18 @@ a_file_that_others_may_touch_is_refused(void **state)
 static void
 another_file_in_its_place_is_not_overwritten(void **state)
 {
-	struct container_seen none = {0}, seen = {0};
-	struct container *c = NULL;
+	struct vault_file_seen none = {0}, seen = {0};
+	struct vault_file *c = NULL;
 	uint8_t bytes[] = "not looked at here";
 	char why[200];
 	int fd = open_folder();
 
 	write_old(*state, fd);
-	assert_int_equal(container_save(fd, bytes, sizeof(bytes), &none), -EEXIST);
-	assert_int_equal(container_load(fd, *state, &c, &seen, why, sizeof(why)), 0);
-	container_free(c);
+	assert_int_equal(vault_file_save(fd, bytes, sizeof(bytes), &none), -EEXIST);
+	assert_int_equal(vault_file_load(fd, *state, &c, &seen, why, sizeof(why)), 0);
+	vault_file_free(c);
 	write_old(*state, fd); /* as if put back from a copy */
-	assert_int_equal(container_save(fd, bytes, sizeof(bytes), &seen), -ESTALE);
+	assert_int_equal(vault_file_save(fd, bytes, sizeof(bytes), &seen), -ESTALE);
 	assert_string_equal(on_disk(*state, fd), "the-old-one");
 	close_folder(fd);
 }
