@@ -114,8 +114,8 @@ routed_command(struct leash *l, const struct sealed_secret *row, struct secret *
 		argv[i] = arg(l, row, i);
 	r = credentials(l, row, c, &n, why, why_cap);
 	if (r == 0)
-		r = secret_from_cmd_with(l->vault, argv,
-		    row->flags & (uint32_t)SECRET_OF_CMD, c, n, ret, why, why_cap);
+		r = secret_from_cmd(l->vault, argv, row->flags & (uint32_t)SECRET_OF_CMD,
+		    c, n, ret, why, why_cap);
 	free(argv);
 	return r;
 }

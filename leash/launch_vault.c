@@ -12,6 +12,7 @@
 
 #include "leash/keeper/keeper.h"
 #include "leash/launch.h"
+#include "policy/sealed/signature.h"
 #include "shim/base/fd.h"
 
 #define COMMAND_MAX  400
@@ -172,10 +173,10 @@ connect_keeper(const struct missing *m)
 	return r;
 }
 
-static struct vault_file_asker
-asker_of(const struct leash *l, const struct sealed_secret *row)
+static struct secret_client
+client_of(const struct leash *l, const struct sealed_secret *row)
 {
-	return (struct vault_file_asker){.path = policy_str(&l->policy, row->ref),
+	return (struct secret_client){.path = policy_str(&l->policy, row->ref),
 	    .server = policy_str(&l->policy, l->server->name),
 	    .id = l->policy.id,
 	    .head = keeper_session.row_n > 0 ? &keeper_session.head : NULL,
@@ -187,7 +188,7 @@ int
 vaulted_secret(struct leash *l, const struct sealed_secret *row, struct secret **ret,
     char *why, size_t why_cap)
 {
-	struct vault_file_asker asker;
+	struct secret_client client;
 	struct missing m = {l, row, why, why_cap};
 	const char *what = NULL;
 	uint32_t reason = 0;
@@ -197,9 +198,9 @@ vaulted_secret(struct leash *l, const struct sealed_secret *row, struct secret *
 		return r;
 	r = read_signatures(l->policy_fd);
 	if (r == 0) {
-		asker = asker_of(l, row);
+		client = client_of(l, row);
 		r = secret_from_keeper(
-		    l->vault, keeper_session.keeper, &asker, ret, &reason, &what);
+		    l->vault, keeper_session.keeper, &client, 0, ret, &reason, &what);
 	}
 	if (r == 0)
 		keeper_session.last = row;
@@ -214,7 +215,7 @@ int
 vaulted_replaced(struct leash *l, const struct sealed_secret *row, uint32_t number,
     char *why, size_t why_cap)
 {
-	struct vault_file_asker asker = asker_of(l, row);
+	struct secret_client client = client_of(l, row);
 	struct missing m = {l, row, why, why_cap};
 	int r = 0;
 
@@ -225,8 +226,8 @@ vaulted_replaced(struct leash *l, const struct sealed_secret *row, uint32_t numb
 		struct secret *old = NULL;
 		uint32_t reason = 0;
 
-		r = secret_old_from_keeper(
-		    l->vault, keeper_session.keeper, &asker, which, &old, &reason, &what);
+		r = secret_from_keeper(l->vault, keeper_session.keeper, &client, which,
+		    &old, &reason, &what);
 		if (r < 0)
 			return reason == REASON_NOT_THERE
 				   ? 0

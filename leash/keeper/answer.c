@@ -166,7 +166,7 @@ page_end(const struct page *p)
 int
 answer_versions(struct peer *peer, struct wire_in *in, struct wire_out *out)
 {
-	const char *path = wire_get_str(in, VAULT_FILE_PATH_MAX);
+	const char *path = wire_get_str(in, KEEPER_PATH_MAX);
 	uint32_t from = wire_get_u32(in);
 	struct page page;
 
@@ -229,14 +229,14 @@ read_asking(struct wire_in *in, struct asking *ret, uint32_t *which)
 	struct vault_file_asker *a = &ret->asker;
 	struct span id, head, rows;
 
-	a->path = wire_get_str(in, VAULT_FILE_PATH_MAX);
-	a->server = wire_get_str(in, VAULT_FILE_SERVER_MAX);
-	id = wire_get_bytes(in, VAULT_FILE_ID_LEN);
+	a->path = wire_get_str(in, KEEPER_PATH_MAX);
+	a->server = wire_get_str(in, KEEPER_SERVER_MAX);
+	id = wire_get_bytes(in, KEEPER_ID_LEN);
 	head = wire_get_bytes(in, sizeof(ret->head));
 	rows = wire_get_bytes(in, sizeof(ret->row));
 	if (which != NULL)
 		*which = wire_get_u32(in);
-	if (wire_end(in) < 0 || id.len != VAULT_FILE_ID_LEN ||
+	if (wire_end(in) < 0 || id.len != KEEPER_ID_LEN ||
 	    (head.len != 0 && head.len != sizeof(ret->head)) ||
 	    rows.len % sizeof(ret->row[0]) != 0 || (head.len == 0 && rows.len != 0))
 		return -EBADMSG;
@@ -254,7 +254,7 @@ read_asking(struct wire_in *in, struct asking *ret, uint32_t *which)
 static void
 note(const struct peer *peer, const struct vault_file_asker *a, const char *what)
 {
-	char server[VAULT_FILE_SERVER_MAX * 4 + 1];
+	char server[KEEPER_SERVER_MAX * 4 + 1];
 
 	/* for the log only: any process of this user can claim any name */
 	log_info("%s %s for server %s: asked by process %d, which calls itself %s", what,

@@ -58,7 +58,7 @@ read_material(
     struct wire_in *in, struct vault_file_material *ret, uint8_t words[PHRASE_BYTES])
 {
 	uint32_t kind = wire_get_u32(in);
-	struct span bytes = wire_get_bytes(in, VAULT_FILE_MATERIAL_MAX);
+	struct span bytes = wire_get_bytes(in, KEEPER_MATERIAL_MAX);
 
 	if (in->error != 0 || kind < OPENER_PASSPHRASE || kind > OPENER_RECOVERY)
 		return -EBADMSG;
@@ -249,7 +249,7 @@ change_phrase(struct peer *peer, struct wire_in *in, struct wire_out *out)
 int
 change_put(struct peer *peer, struct wire_in *in, struct wire_out *out)
 {
-	const char *path = wire_get_str(in, VAULT_FILE_PATH_MAX);
+	const char *path = wire_get_str(in, KEEPER_PATH_MAX);
 	uint8_t next = wire_get_u8(in);
 	struct span value = wire_get_bytes(in, VAULT_VALUE_MAX);
 	uint32_t version = 0;
@@ -270,7 +270,7 @@ change_put(struct peer *peer, struct wire_in *in, struct wire_out *out)
 int
 change_remove(struct peer *peer, struct wire_in *in, struct wire_out *out)
 {
-	const char *path = wire_get_str(in, VAULT_FILE_PATH_MAX);
+	const char *path = wire_get_str(in, KEEPER_PATH_MAX);
 
 	if (wire_end(in) < 0)
 		return -EBADMSG;
@@ -282,7 +282,7 @@ change_remove(struct peer *peer, struct wire_in *in, struct wire_out *out)
 int
 change_restore(struct peer *peer, struct wire_in *in, struct wire_out *out)
 {
-	const char *path = wire_get_str(in, VAULT_FILE_PATH_MAX);
+	const char *path = wire_get_str(in, KEEPER_PATH_MAX);
 	uint32_t version = wire_get_u32(in), made = 0;
 	int r;
 
@@ -299,14 +299,14 @@ change_restore(struct peer *peer, struct wire_in *in, struct wire_out *out)
 int
 change_grant(struct peer *peer, struct wire_in *in, struct wire_out *out)
 {
-	struct vault_file_grant g = {.path = wire_get_str(in, VAULT_FILE_PATH_MAX)};
+	struct vault_file_grant g = {.path = wire_get_str(in, KEEPER_PATH_MAX)};
 	struct span id;
 	int r;
 
-	g.server = wire_get_str(in, VAULT_FILE_SERVER_MAX);
+	g.server = wire_get_str(in, KEEPER_SERVER_MAX);
 	g.whose = wire_get_u32(in);
-	id = wire_get_bytes(in, VAULT_FILE_ID_LEN);
-	if (wire_end(in) < 0 || id.len != VAULT_FILE_ID_LEN)
+	id = wire_get_bytes(in, KEEPER_ID_LEN);
+	if (wire_end(in) < 0 || id.len != KEEPER_ID_LEN)
 		return -EBADMSG;
 	memcpy(g.id, id.data, id.len);
 	g.made = now();
@@ -324,8 +324,8 @@ change_grant(struct peer *peer, struct wire_in *in, struct wire_out *out)
 int
 change_revoke(struct peer *peer, struct wire_in *in, struct wire_out *out)
 {
-	const char *path = wire_get_str(in, VAULT_FILE_PATH_MAX);
-	const char *server = wire_get_str(in, VAULT_FILE_SERVER_MAX);
+	const char *path = wire_get_str(in, KEEPER_PATH_MAX);
+	const char *server = wire_get_str(in, KEEPER_SERVER_MAX);
 	size_t n;
 
 	if (wire_end(in) < 0)

@@ -18,18 +18,24 @@
 #ifndef KENNEL_LEASH_KEEPER_KEEPER_H
 #define KENNEL_LEASH_KEEPER_KEEPER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "leash/vault_file/vault_file.h"
 #include "shim/base/wire.h"
 
-#define KEEPER_VERSION    1
-#define KEEPER_SOCKET     "keeper.sock"
-#define KEEPER_PACKET_MAX (VAULT_VALUE_MAX + (8u << 10))
-#define KEEPER_ROWS       64  /* rows in one reply */
-#define KEEPER_WHO_MAX    64  /* bytes of the name a client gives itself */
-#define KEEPER_TEXT_MAX   200 /* bytes of a reason, for people */
+#define KEEPER_VERSION      1
+#define KEEPER_SOCKET       "keeper.sock"
+#define KEEPER_VALUE_MAX    (64u << 10) /* bytes of a value */
+#define KEEPER_PATH_MAX     200         /* bytes of a secret's path */
+#define KEEPER_SERVER_MAX   128         /* bytes of a server's name */
+#define KEEPER_MATERIAL_MAX 4096        /* bytes of a passphrase or key file */
+#define KEEPER_ID_LEN       32          /* bytes of a policy's id, of a public key */
+#define KEEPER_PHRASE_LEN   54          /* of a recovery phrase, with its NUL */
+#define KEEPER_PACKET_MAX   (KEEPER_VALUE_MAX + (8u << 10))
+#define KEEPER_ROWS         64  /* rows in one reply */
+#define KEEPER_WHO_MAX      64  /* bytes of the name a client gives itself */
+#define KEEPER_TEXT_MAX     200 /* bytes of a reason, for people */
 
 #define KEEPER_IDLE_S     (15u * 60) /* locked after this time without use */
 #define KEEPER_IDLE_MAX_S (24u * 3600)
@@ -60,6 +66,11 @@ enum keeper_message {
 	KEEPER_VALUE = 33,
 	KEEPER_RELEASE_OLD = 34, /* a replaced value, for the scrubber */
 };
+
+/* What unlocks the vault. */
+enum keeper_opener { KEEPER_PASSPHRASE = 1, KEEPER_KEY_FILE, KEEPER_RECOVERY };
+/* Who a grant is for: one policy, or all that one key signed. */
+enum keeper_grantee { KEEPER_TO_POLICY = 1, KEEPER_TO_SIGNER };
 
 enum keeper_state { STATE_NONE = 0, STATE_LOCKED, STATE_OPEN };
 

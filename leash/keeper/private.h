@@ -5,12 +5,25 @@
 #define KENNEL_LEASH_KEEPER_PRIVATE_H
 
 #include "leash/keeper/keeper.h"
+#include "leash/vault_file/vault_file.h"
 #include "shim/base/loop.h"
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define PEERS_MAX    32
 #define PEERS_OF_ONE 8 /* connections of one process, greeted or not */
 #define HELLO_NS     2000000000ull
+
+/* The protocol's bounds and numbers are those of the file. */
+_Static_assert(KEEPER_VALUE_MAX == VAULT_VALUE_MAX && KEEPER_PATH_MAX == VAULT_PATH_MAX &&
+		   KEEPER_SERVER_MAX == VAULT_FILE_SERVER_MAX &&
+		   KEEPER_MATERIAL_MAX == VAULT_FILE_MATERIAL_MAX &&
+		   KEEPER_ID_LEN == VAULT_FILE_ID_LEN && KEEPER_PHRASE_LEN == PHRASE_LEN,
+    "bounds");
+_Static_assert((int)KEEPER_PASSPHRASE == (int)OPENER_PASSPHRASE &&
+		   (int)KEEPER_RECOVERY == (int)OPENER_RECOVERY &&
+		   (int)KEEPER_TO_POLICY == (int)GRANT_POLICY &&
+		   (int)KEEPER_TO_SIGNER == (int)GRANT_SIGNER,
+    "numbers");
 
 struct peer {
 	int fd; /* -1: the slot is free */

@@ -157,13 +157,13 @@ type_two(struct order *o, const char *const prompt[2], struct typed ret[2])
 	int status;
 
 	if (o->fd < 0) {
-		status = hear(o, prompt[0], VAULT_FILE_MATERIAL_MAX, &ret[0]);
+		status = hear(o, prompt[0], KEEPER_MATERIAL_MAX, &ret[0]);
 		if (status == STATUS_OK)
-			status = type_line(
-			    o, prompt[1], true, VAULT_FILE_MATERIAL_MAX, &ret[1]);
+			status =
+			    type_line(o, prompt[1], true, KEEPER_MATERIAL_MAX, &ret[1]);
 		return status;
 	}
-	status = read_all(o, o->fd, (size_t)2 * VAULT_FILE_MATERIAL_MAX, &all);
+	status = read_all(o, o->fd, (size_t)2 * KEEPER_MATERIAL_MAX, &all);
 	if (status != STATUS_OK)
 		return status;
 	end = memchr(all.bytes, '\n', all.len);
@@ -194,7 +194,7 @@ type_file(struct order *o, const char *path, struct typed *ret)
 	else if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0)
 		what = "the key file is open to its group or to others (chmod 600)";
 	status = what != NULL ? say(o, STATUS_INPUT, what)
-			      : read_all(o, fd, VAULT_FILE_MATERIAL_MAX, ret);
+			      : read_all(o, fd, KEEPER_MATERIAL_MAX, ret);
 	fd_close(&fd);
 	if (status == STATUS_OK && ret->len < KEY_FILE_MIN)
 		status = say(o, STATUS_INPUT,

@@ -73,7 +73,7 @@ page(struct order *o, struct wire_out *out, enum keeper_message wanted,
 static void
 print_version(struct order *o, struct wire_in *in, struct paging *p)
 {
-	const char *path = wire_get_str(in, VAULT_FILE_PATH_MAX);
+	const char *path = wire_get_str(in, KEEPER_PATH_MAX);
 	uint32_t version = wire_get_u32(in);
 	char made[24], retired[24];
 	uint64_t until;
@@ -143,12 +143,12 @@ show_versions(struct order *o)
 static void
 print_grant(struct order *o, struct wire_in *in, struct paging *p)
 {
-	const char *path = wire_get_str(in, VAULT_FILE_PATH_MAX);
-	const char *server = wire_get_str(in, VAULT_FILE_SERVER_MAX);
+	const char *path = wire_get_str(in, KEEPER_PATH_MAX);
+	const char *server = wire_get_str(in, KEEPER_SERVER_MAX);
 	uint32_t whose = wire_get_u32(in);
-	struct span id = wire_get_bytes(in, VAULT_FILE_ID_LEN);
-	char made[24], shown[VAULT_FILE_SERVER_MAX * 4 + 1];
-	const char *kind = whose == GRANT_SIGNER ? "signer" : "policy";
+	struct span id = wire_get_bytes(in, KEEPER_ID_LEN);
+	char made[24], shown[KEEPER_SERVER_MAX * 4 + 1];
+	const char *kind = whose == KEEPER_TO_SIGNER ? "signer" : "policy";
 
 	date(wire_get_u64(in), made);
 	if (in->error != 0 || (o->path != NULL && strcmp(o->path, path) != 0))

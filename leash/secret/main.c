@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "leash/secret/private.h"
+#include "leash/vault/secret_path.h"
 #include "secret_syscalls.h"
 #include "shim/base/confine.h"
 #include "shim/base/fd.h"
@@ -161,7 +162,7 @@ read_words(struct order *o, const struct verb *v, int argc, char **argv)
 		return STATUS_INPUT;
 	}
 	if (o->server != NULL &&
-	    (o->server[0] == '\0' || strlen(o->server) > VAULT_FILE_SERVER_MAX)) {
+	    (o->server[0] == '\0' || strlen(o->server) > KEEPER_SERVER_MAX)) {
 		log_error("%s: invalid server name", v->name);
 		return STATUS_INPUT;
 	}

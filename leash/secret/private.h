@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "leash/keeper/keeper.h"
+#include "leash/vault/vault.h"
 
 #define STATUS_OK        0
 #define STATUS_USAGE     64

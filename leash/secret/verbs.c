@@ -49,7 +49,7 @@ bad(const struct order *o, const char *what)
 }
 
 static void
-put_material(struct wire_out *out, enum vault_file_opener kind, const struct typed *t)
+put_material(struct wire_out *out, enum keeper_opener kind, const struct typed *t)
 {
 	wire_put_u32(out, kind);
 	wire_put_bytes(out, t->bytes, t->len);
@@ -57,17 +57,17 @@ put_material(struct wire_out *out, enum vault_file_opener kind, const struct typ
 
 /* The passphrase, or the key file of --key-file. */
 static int
-opener(struct order *o, const char *prompt, bool new, enum vault_file_opener *ret_kind,
+opener(struct order *o, const char *prompt, bool new, enum keeper_opener *ret_kind,
     struct typed *ret)
 {
 	int status;
 
 	if (o->key_file != NULL) {
-		*ret_kind = OPENER_KEY_FILE;
+		*ret_kind = KEEPER_KEY_FILE;
 		return type_file(o, o->key_file, ret);
 	}
-	*ret_kind = OPENER_PASSPHRASE;
-	status = type_line(o, prompt, new, VAULT_FILE_MATERIAL_MAX, ret);
+	*ret_kind = KEEPER_PASSPHRASE;
+	status = type_line(o, prompt, new, KEEPER_MATERIAL_MAX, ret);
 	if (status == STATUS_OK && new && ret->len < PASSPHRASE_MIN)
 		return bad(o, "a passphrase needs at least eight characters");
 	return status;
@@ -78,7 +78,7 @@ opener(struct order *o, const char *prompt, bool new, enum vault_file_opener *re
 int
 verb_init(struct order *o)
 {
-	enum vault_file_opener kind;
+	enum keeper_opener kind;
 	struct wire_out out;
 	struct typed t;
 	int status;
@@ -96,7 +96,7 @@ verb_init(struct order *o)
 int
 verb_unlock(struct order *o)
 {
-	enum vault_file_opener kind;
+	enum keeper_opener kind;
 	struct wire_out out;
 	struct typed t;
 	int status;
@@ -138,8 +138,8 @@ verb_recover(struct order *o)
 	if (t[1].len < PASSPHRASE_MIN)
 		return bad(o, "a passphrase needs at least eight characters");
 	talk_begin(o, &out, KEEPER_RESEAL);
-	put_material(&out, OPENER_RECOVERY, &t[0]);
-	put_material(&out, OPENER_PASSPHRASE, &t[1]);
+	put_material(&out, KEEPER_RECOVERY, &t[0]);
+	put_material(&out, KEEPER_PASSPHRASE, &t[1]);
 	return ask_done(o, &out, NULL);
 }
 
@@ -152,7 +152,7 @@ verb_export(struct order *o)
 	    "place: it opens the vault without the passphrase.  It replaces any earlier\n"
 	    "phrase, and is not shown again.\n\n"
 	    "    ";
-	enum vault_file_opener kind;
+	enum keeper_opener kind;
 	struct wire_out out;
 	struct span phrase;
 	struct wire_in in;
@@ -169,7 +169,7 @@ verb_export(struct order *o)
 	status = talk(o, &out, KEEPER_PHRASE_IS, &in);
 	if (status != STATUS_OK)
 		return status;
-	phrase = wire_get_bytes(&in, PHRASE_LEN);
+	phrase = wire_get_bytes(&in, KEEPER_PHRASE_LEN);
 	if (wire_end(&in) < 0)
 		return done(o, &in, NULL); /* it prints the error */
 	status = type_show(o, before, sizeof(before) - 1);
@@ -313,8 +313,8 @@ verb_trace(struct order *o)
 
 /* The scope of a grant: one policy, or all of one signer. */
 struct whose {
-	enum vault_file_whose kind;
-	uint8_t id[VAULT_FILE_ID_LEN];
+	enum keeper_grantee kind;
+	uint8_t id[KEEPER_ID_LEN];
 };
 
 /* Does the policy give this server this path? */
@@ -341,7 +341,7 @@ signer_of(int fd, struct whose *w)
 	int r = sign_rows(fd, &head, row, &n);
 
 	if (r == 0 && n == 1) {
-		w->kind = GRANT_SIGNER;
+		w->kind = KEEPER_TO_SIGNER;
 		memcpy(w->id, row[0].key, sizeof(w->id));
 	}
 	return r;
@@ -350,7 +350,7 @@ signer_of(int fd, struct whose *w)
 static int
 whose(struct order *o, struct whose *ret)
 {
-	struct whose w = {.kind = GRANT_POLICY};
+	struct whose w = {.kind = KEEPER_TO_POLICY};
 	const struct sealed_server *server;
 	struct policy policy;
 	char why[256] = "";
@@ -361,7 +361,7 @@ whose(struct order *o, struct whose *ret)
 		log_error("grant: unable to read the policy: %s", why);
 		return STATUS_INPUT;
 	}
-	if (w.kind == GRANT_POLICY)
+	if (w.kind == KEEPER_TO_POLICY)
 		memcpy(w.id, policy.id, sizeof(w.id));
 	server = policy_server(&policy, o->server);
 	if (server == NULL)
@@ -397,7 +397,7 @@ verb_grant(struct order *o)
 	status = ask_done(o, &out, NULL);
 	if (status == STATUS_OK)
 		printf("%s: granted to %s\n", o->path,
-		    w.kind == GRANT_SIGNER
+		    w.kind == KEEPER_TO_SIGNER
 			? "this server, under policies that the same key signed"
 			: "this server, under this policy as it is now");
 	return status;

@@ -50,9 +50,6 @@ int helper_told(const struct helper *, int r, char *how, size_t how_cap);
 /* secret_from_cmd with all options for the program. */
 int secret_from_program(struct vault *, const struct helper_order *, int64_t wait_ms,
     struct secret **ret, char *why, size_t why_cap);
-/* The same with another timeout, for tests. */
-int secret_from_cmd_within(struct vault *, const char *const *argv, unsigned int may,
-    int64_t wait_ms, struct secret **ret, char *why, size_t why_cap);
 
 /* helper_sandbox.c: does this kernel support the sandbox? */
 bool fence_possible(void);

@@ -11,12 +11,13 @@
 
 #include "leash/keeper/keeper.h"
 #include "leash/vault/private.h"
+#include "policy/sealed/signature.h"
 
 #define HEAD_LEN 8 /* u32 type, u32 length of the value or the reason */
 
 /* which: 0 is the current value. */
 static int
-ask(int keeper, const struct vault_file_asker *a, uint32_t which)
+ask(int keeper, const struct secret_client *a, uint32_t which)
 {
 	uint8_t memory[4096];
 	struct wire_out out;
@@ -25,7 +26,7 @@ ask(int keeper, const struct vault_file_asker *a, uint32_t which)
 	wire_put_u32(&out, which == 0 ? KEEPER_RELEASE : KEEPER_RELEASE_OLD);
 	wire_put_str(&out, a->path);
 	wire_put_str(&out, a->server);
-	wire_put_bytes(&out, a->id, VAULT_FILE_ID_LEN);
+	wire_put_bytes(&out, a->id, KEEPER_ID_LEN);
 	wire_put_bytes(&out, a->head, a->head != NULL ? sizeof(*a->head) : 0);
 	wire_put_bytes(&out, a->row, a->row_n * sizeof(*a->row));
 	if (which != 0)
@@ -56,7 +57,7 @@ hear(int keeper, uint8_t head[HEAD_LEN], char *rest, size_t cap, size_t *ret_len
 }
 
 int
-secret_old_from_keeper(struct vault *v, int keeper, const struct vault_file_asker *a,
+secret_from_keeper(struct vault *v, int keeper, const struct secret_client *a,
     uint32_t which, struct secret **ret, uint32_t *ret_reason, const char **ret_what)
 {
 	uint8_t head[HEAD_LEN];
@@ -89,11 +90,4 @@ secret_old_from_keeper(struct vault *v, int keeper, const struct vault_file_aske
 	if (r == 0)
 		*ret = s;
 	return r;
-}
-
-int
-secret_from_keeper(struct vault *v, int keeper, const struct vault_file_asker *a,
-    struct secret **ret, uint32_t *ret_reason, const char **ret_what)
-{
-	return secret_old_from_keeper(v, keeper, a, 0, ret, ret_reason, ret_what);
 }

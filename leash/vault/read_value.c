@@ -278,13 +278,6 @@ intake_first_line(struct intake *in)
 
 int
 secret_from_cmd(struct vault *v, const char *const *argv, unsigned int may,
-    struct secret **ret, char *why, size_t why_cap)
-{
-	return secret_from_cmd_within(v, argv, may, VAULT_CMD_WAIT_MS, ret, why, why_cap);
-}
-
-int
-secret_from_cmd_with(struct vault *v, const char *const *argv, unsigned int may,
     const struct plugin_credential *credential, size_t n, struct secret **ret, char *why,
     size_t why_cap)
 {
@@ -292,15 +285,6 @@ secret_from_cmd_with(struct vault *v, const char *const *argv, unsigned int may,
 	    .argv = argv, .may = may, .secret = credential, .secret_n = n, .image = -1};
 
 	return secret_from_program(v, &order, VAULT_CMD_WAIT_MS, ret, why, why_cap);
-}
-
-int
-secret_from_cmd_within(struct vault *v, const char *const *argv, unsigned int may,
-    int64_t wait_ms, struct secret **ret, char *why, size_t why_cap)
-{
-	struct helper_order order = {.argv = argv, .may = may, .image = -1};
-
-	return secret_from_program(v, &order, wait_ms, ret, why, why_cap);
 }
 
 int

@@ -1,16 +1,16 @@
 /*
  * The format of a secret's path, for the keeper and for its clients.
  */
-#include <string.h>
+#include "leash/vault/secret_path.h"
 
-#include "leash/vault_file/vault_file.h"
+#include <string.h>
 
 bool
 secret_path_good(const char *path)
 {
 	size_t parts = 1, len = strlen(path);
 
-	if (len > VAULT_FILE_PATH_MAX || path[0] < 'a' || path[0] > 'z')
+	if (len > VAULT_PATH_MAX || path[0] < 'a' || path[0] > 'z')
 		return false;
 	for (size_t i = 1; i < len; i++) {
 		bool letter = path[i] >= 'a' && path[i] <= 'z';

@@ -72,27 +72,28 @@ enum { /* bits of may */
 	SECRET_CMD_WRITE = 4,
 	SECRET_CMD_FIRST_LINE = 8, /* only the first of several lines is the value */
 };
-int secret_from_cmd(struct vault *, const char *const *argv, unsigned int may,
-    struct secret **ret, char *why, size_t why_cap);
-/* The same with secrets in the command's environment: at most four, of 8 KiB each. */
+/* credential: secrets in the command's environment, at most four of 8 KiB each. */
 struct plugin_credential;
-int secret_from_cmd_with(struct vault *, const char *const *argv, unsigned int may,
+int secret_from_cmd(struct vault *, const char *const *argv, unsigned int may,
     const struct plugin_credential *, size_t n, struct secret **ret, char *why,
     size_t why_cap);
 
+/* The client of the keeper: a server under this policy. */
+struct secret_client {
+	const char *path; /* of the secret */
+	const char *server;
+	const uint8_t *id;            /* of the policy: 32 bytes */
+	const struct sign_head *head; /* NULL: not signed */
+	const struct sign_row *row;   /* [row_n] (policy/sealed/signature.h) */
+	size_t row_n;
+};
 /*
- * keeper_value.c: gets the value from the keeper at this connection, for this
- * policy (see vault_file.h).  -EACCES: refused, *ret_reason is the reason (enum
- * keeper_reason); else as above, with *ret_what saying what is wrong with the
- * value; -EPIPE; -ETIMEDOUT.
+ * keeper_value.c: gets the value from the keeper at this connection.  which: 0 is the
+ * current value, 1 the newest of the replaced ones.  -EACCES: refused, *ret_reason is
+ * the reason (enum keeper_reason; REASON_NOT_THERE after the oldest); else as above,
+ * with *ret_what saying what is wrong with the value; -EPIPE; -ETIMEDOUT.
  */
-struct vault_file_asker;
-int secret_from_keeper(struct vault *, int keeper, const struct vault_file_asker *,
-    struct secret **ret, uint32_t *ret_reason, const char **ret_what);
-
-/* The same for a replaced value; 1 is the newest of them.  After the oldest,
- * *ret_reason is REASON_NOT_THERE. */
-int secret_old_from_keeper(struct vault *, int keeper, const struct vault_file_asker *,
+int secret_from_keeper(struct vault *, int keeper, const struct secret_client *,
     uint32_t which, struct secret **ret, uint32_t *ret_reason, const char **ret_what);
 
 size_t secret_len(const struct secret *);

@@ -21,7 +21,7 @@
 #define DATE_MAX     ((uint64_t)1 << 40) /* later than any date of a clock */
 #define HEADER_LEN   64
 #define ENVELOPE_LEN 104
-#define LABEL_MAX    (VAULT_FILE_PATH_MAX + 64)
+#define LABEL_MAX    (VAULT_PATH_MAX + 64)
 
 _Static_assert(SALT_LEN == crypto_pwhash_SALTBYTES, "Argon2id");
 _Static_assert(NONCE_LEN == crypto_aead_xchacha20poly1305_ietf_NPUBBYTES, "XChaCha20");

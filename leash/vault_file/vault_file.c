@@ -184,7 +184,7 @@ static int
 read_entry(struct reading *r, size_t i)
 {
 	struct entry *e = &r->c->entry[i];
-	const char *path = wire_get_str(&r->in, VAULT_FILE_PATH_MAX);
+	const char *path = wire_get_str(&r->in, VAULT_PATH_MAX);
 
 	e->said.version = wire_get_u32(&r->in);
 	e->said.len = wire_get_u32(&r->in);
@@ -210,7 +210,7 @@ static int
 read_grant(struct reading *r, size_t i)
 {
 	struct vault_file_grant *g = &r->c->grant[i];
-	const char *path = wire_get_str(&r->in, VAULT_FILE_PATH_MAX);
+	const char *path = wire_get_str(&r->in, VAULT_PATH_MAX);
 	const char *server = wire_get_str(&r->in, VAULT_FILE_SERVER_MAX);
 
 	g->whose = wire_get_u32(&r->in);
@@ -375,8 +375,8 @@ static size_t
 front_room(const struct vault_file *c)
 {
 	return HEADER_LEN + c->envelope_n * ENVELOPE_LEN +
-	       c->entry_n * (VAULT_FILE_PATH_MAX + 80) +
-	       c->grant_n * (VAULT_FILE_PATH_MAX + VAULT_FILE_SERVER_MAX + 80);
+	       c->entry_n * (VAULT_PATH_MAX + 80) +
+	       c->grant_n * (VAULT_PATH_MAX + VAULT_FILE_SERVER_MAX + 80);
 }
 
 int

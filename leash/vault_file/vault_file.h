@@ -20,6 +20,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "leash/vault/secret_path.h"
 #include "leash/vault/vault.h"
 #include "policy/sealed/signature.h"
 
@@ -27,7 +28,6 @@
 #define VAULT_FILE_LEN_MAX      (16u << 20) /* bytes of a file */
 #define VAULT_FILE_ENTRIES_MAX  1024        /* values, old versions included */
 #define VAULT_FILE_GRANTS_MAX   1024
-#define VAULT_FILE_PATH_MAX     200       /* bytes of a secret's path */
 #define VAULT_FILE_SERVER_MAX   128       /* bytes of a server's name */
 #define VAULT_FILE_MATERIAL_MAX 4096      /* bytes of a passphrase or key file */
 #define VAULT_FILE_ID_LEN       32        /* bytes of a policy's id, of a public key */
@@ -96,9 +96,6 @@ void vault_file_lock(struct vault_file *);
 bool vault_file_is_open(const struct vault_file *);
 /* Makes or replaces the envelope of this kind.  0 -ENOKEY -EINVAL -ENOMEM. */
 int vault_file_seal(struct vault_file *, const struct vault_file_material *);
-
-/* Three or more names of [a-z][a-z0-9-]*, separated by '/'. */
-bool secret_path_good(const char *);
 
 /*
  * Stores a value for path.  next: keeps the present value as an old version,

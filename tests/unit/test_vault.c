@@ -232,12 +232,19 @@ a_full_vault_says_so(void **state)
 /* ---- cmd ---- */
 
 static int
+from_cmd(struct vault *v, const char *const *argv, unsigned int may, struct secret **ret,
+    char *why, size_t why_cap)
+{
+	return secret_from_cmd(v, argv, may, NULL, 0, ret, why, why_cap);
+}
+
+static int
 from_sh(void *vault, const char *script, struct secret **ret, char *why)
 {
 	const char *argv[] = {"/bin/sh", "-c", script, NULL};
 
 	why[0] = '\0';
-	return secret_from_cmd(vault, argv, 0, ret, why, 200);
+	return from_cmd(vault, argv, 0, ret, why, 200);
 }
 
 static int
@@ -247,7 +254,7 @@ from_sh_that_may(
 	const char *argv[] = {"/bin/sh", "-c", script, NULL};
 
 	why[0] = '\0';
-	return secret_from_cmd(vault, argv, may, ret, why, 200);
+	return from_cmd(vault, argv, may, ret, why, 200);
 }
 
 static void
@@ -360,11 +367,10 @@ cmd_that_cannot_start(void **state)
 	struct secret *s = NULL;
 	char why[200];
 
-	assert_int_equal(secret_from_cmd(*state, none, 0, &s, why, sizeof(why)), -ENOENT);
+	assert_int_equal(from_cmd(*state, none, 0, &s, why, sizeof(why)), -ENOENT);
 	assert_non_null(strstr(why, "/nonexistent/helper"));
-	assert_int_equal(secret_from_cmd(*state, bare, 0, &s, why, sizeof(why)), -EINVAL);
-	assert_int_equal(
-	    secret_from_cmd(*state, nothing, 0, &s, why, sizeof(why)), -EINVAL);
+	assert_int_equal(from_cmd(*state, bare, 0, &s, why, sizeof(why)), -EINVAL);
+	assert_int_equal(from_cmd(*state, nothing, 0, &s, why, sizeof(why)), -EINVAL);
 	assert_null(s);
 }
 
@@ -397,7 +403,7 @@ a_directory_on_the_way_becomes_a_link(void **state)
 	assert_int_equal(secret_from_file(*state, at, &s, why, sizeof(why)), -ELOOP);
 	assert_non_null(strstr(why, "other/token"));
 	(void)snprintf(at, sizeof(at), "%s", in_folder("conf/say"));
-	assert_int_equal(secret_from_cmd(*state, argv, 0, &s, why, sizeof(why)), -ELOOP);
+	assert_int_equal(from_cmd(*state, argv, 0, &s, why, sizeof(why)), -ELOOP);
 }
 
 /* What a server may write: its directory, by whatever way it is reached. */
@@ -423,22 +429,22 @@ what_a_server_may_write_is_refused(void **state)
 	    inside, sizeof(inside), "%s", file_with("granted/arg", SENTINEL, 21, 0600));
 	(void)snprintf(
 	    script, sizeof(script), "%s", script_with("cat", "#!/bin/sh\ncat \"$1\"\n"));
-	assert_int_equal(secret_from_cmd(*state, argv, 0, &s, why, sizeof(why)), 0);
-	assert_int_equal(secret_from_cmd(*state, run, 0, &s, why, sizeof(why)), 0);
+	assert_int_equal(from_cmd(*state, argv, 0, &s, why, sizeof(why)), 0);
+	assert_int_equal(from_cmd(*state, run, 0, &s, why, sizeof(why)), 0);
 	vault_judge(*state, may_write, dir);
-	assert_int_equal(secret_from_cmd(*state, argv, 0, &s, why, sizeof(why)), -EPERM);
+	assert_int_equal(from_cmd(*state, argv, 0, &s, why, sizeof(why)), -EPERM);
 	assert_non_null(strstr(why, "has the argument"));
 	assert_non_null(strstr(why, "server t may write (f:1)"));
-	assert_int_equal(secret_from_cmd(*state, run, 0, &s, why, sizeof(why)), -EPERM);
+	assert_int_equal(from_cmd(*state, run, 0, &s, why, sizeof(why)), -EPERM);
 	assert_int_equal(from_file(*state, inside, &s, why), -EPERM);
 	/* the interpreter of a script */
 	(void)snprintf(text, sizeof(text), "#!%s\n", tool);
 	(void)snprintf(script, sizeof(script), "%s", script_with("by", text));
 	argv[1] = NULL;
-	assert_int_equal(secret_from_cmd(*state, argv, 0, &s, why, sizeof(why)), -EPERM);
+	assert_int_equal(from_cmd(*state, argv, 0, &s, why, sizeof(why)), -EPERM);
 	assert_non_null(strstr(why, "is a script of"));
 	vault_judge(*state, NULL, NULL);
-	assert_int_equal(secret_from_cmd(*state, argv, 0, &s, why, sizeof(why)), 0);
+	assert_int_equal(from_cmd(*state, argv, 0, &s, why, sizeof(why)), 0);
 	holds(s, SENTINEL);
 }
 
@@ -468,11 +474,10 @@ what_part_of_an_argument_names_is_judged(void **state)
 		(void)snprintf(word, sizeof(word), "%s%s%s", forms[i / 2][0], dir + i % 2,
 		    forms[i / 2][1]);
 		vault_judge(*state, NULL, NULL);
-		assert_int_equal(secret_from_cmd(*state, argv, 0, &s, why, sizeof(why)),
+		assert_int_equal(from_cmd(*state, argv, 0, &s, why, sizeof(why)),
 		    -ENOENT); /* the control: it runs, and has no output */
 		vault_judge(*state, may_write, dir);
-		assert_int_equal(
-		    secret_from_cmd(*state, argv, 0, &s, why, sizeof(why)), -EPERM);
+		assert_int_equal(from_cmd(*state, argv, 0, &s, why, sizeof(why)), -EPERM);
 		assert_non_null(strstr(why, "has the argument"));
 	}
 	for (i = 0; i < 2 * sizeof(lines) / sizeof(lines[0]); i++) {
@@ -480,12 +485,10 @@ what_part_of_an_argument_names_is_judged(void **state)
 		    lines[i / 2][1]);
 		(void)snprintf(script, sizeof(script), "%s", script_with("line", text));
 		vault_judge(*state, NULL, NULL);
-		assert_int_equal(
-		    secret_from_cmd(*state, run, 0, &s, why, sizeof(why)), 0);
+		assert_int_equal(from_cmd(*state, run, 0, &s, why, sizeof(why)), 0);
 		holds(s, SENTINEL);
 		vault_judge(*state, may_write, dir);
-		assert_int_equal(
-		    secret_from_cmd(*state, run, 0, &s, why, sizeof(why)), -EPERM);
+		assert_int_equal(from_cmd(*state, run, 0, &s, why, sizeof(why)), -EPERM);
 		assert_non_null(strstr(why, "has the argument"));
 	}
 	vault_judge(*state, NULL, NULL);
@@ -534,7 +537,7 @@ what_is_no_elf_file_is_refused(void **state)
 		file[127] = rows[i].last;
 		argv[0] = file_with("elf", (const char *)file, rows[i].len, 0700);
 		assert_int_equal(
-		    secret_from_cmd(*state, argv, 0, &s, why, sizeof(why)), rows[i].want);
+		    from_cmd(*state, argv, 0, &s, why, sizeof(why)), rows[i].want);
 	}
 }
 
@@ -550,7 +553,7 @@ the_judged_descriptor_is_run(void **state)
 
 	(void)snprintf(script, sizeof(script), "%s",
 	    script_with("name", "#!/bin/sh\nrm -f \"$0\"; echo \"$0 is it\"\n"));
-	assert_int_equal(secret_from_cmd(*state, argv, 0, &s, why, sizeof(why)), 0);
+	assert_int_equal(from_cmd(*state, argv, 0, &s, why, sizeof(why)), 0);
 	holds(s, "/dev/fd/3 is it");
 	assert_int_equal(unlink(script), 0);
 }
@@ -656,12 +659,12 @@ cmd_that_hangs_is_killed(void **state)
 {
 	const char *argv[] = {
 	    "/bin/sh", "-c", "echo " SENTINEL "; trap '' TERM; sleep 1000", NULL};
+	struct helper_order order = {.argv = argv, .image = -1};
 	struct secret *s = NULL;
 	char why[200] = "";
 
 	assert_int_equal(
-	    secret_from_cmd_within(*state, argv, 0, 300, &s, why, sizeof(why)),
-	    -ETIMEDOUT);
+	    secret_from_program(*state, &order, 300, &s, why, sizeof(why)), -ETIMEDOUT);
 	assert_non_null(strstr(why, "timed out"));
 	assert_null(strstr(why, "sentinel"));
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* nothing is left */
