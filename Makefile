@@ -113,6 +113,7 @@ POLICY_TEXT = \
 	policy/check/trusted_text.o \
 	policy/compile/fs_cache.o \
 	policy/lang/arena.o \
+	policy/lang/check_word.o \
 	policy/lang/diag.o \
 	policy/lang/expand.o \
 	policy/lang/host.o \
@@ -129,6 +130,7 @@ POLICY_TEXT = \
 	policy/lang/scalar.o \
 	policy/lang/secret_path.o \
 	policy/lang/secret_source.o \
+	policy/sources/check_source.o \
 	policy/sources/parse_sources.o \
 	policy/sources/route.o \
 	policy/sources/sidecar.o \

@@ -6,6 +6,7 @@
 
 #include <sodium.h>
 
+#include "leash/vault/secret_path.h"
 #include "leash/vault_file/vault_file.h"
 #include "shim/base/wire.h"
 

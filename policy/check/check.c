@@ -11,35 +11,19 @@
 #include "policy/check/trusted.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PATH_LEN_MAX 4095
-#define TMP_LEN_MIN  (64u << 10)
-#define TMP_LEN_MAX  (1ULL << 40)
+#define TMP_LEN_MIN (64u << 10)
+#define TMP_LEN_MAX (1ULL << 40)
 
 /* Where bare program names are looked up at compile time. */
 static const char *const bin_folders[] = {"/usr/local/bin", "/usr/bin", "/bin"};
 
-const char *
-check_show(struct shown *s, const struct word *w)
-{
-	return diag_text(s->text, w->raw, w->raw_len);
-}
 #define show check_show
-
-bool
-check_literal(struct check *c, const struct word *w)
-{
-	if (word_is_literal(w))
-		return true;
-	diag_error(c->diag, w->at,
-	    "a pattern (`*` or `|`) is not allowed here; quote it to use the characters "
-	    "literally");
-	return false;
-}
 
 const struct qual *
 stmt_qual(const struct stmt *s, enum keyword kw)
@@ -53,36 +37,6 @@ stmt_qual(const struct stmt *s, enum keyword kw)
 }
 
 /* ---- paths --------------------------------------------------------------- */
-
-bool
-check_path_word(struct check *c, const struct word *w)
-{
-	struct shown s;
-
-	if (!check_literal(c, w))
-		return false;
-	if (w->len > PATH_LEN_MAX) {
-		diag_error(
-		    c->diag, w->at, "invalid path: longer than %d bytes", PATH_LEN_MAX);
-		return false;
-	}
-	if (path_is_normal(w->text))
-		return true;
-	if (c->diag->hide_line)
-		diag_error(c->diag, w->at,
-		    "invalid path: expected an absolute path without `//`, `.`, `..` or "
-		    "a trailing `/`");
-	else if (w->text[0] == '~')
-		diag_error(c->diag, w->at,
-		    "`~` is not supported: write the whole path, or define `let home = "
-		    "...`");
-	else
-		diag_error(c->diag, w->at,
-		    "invalid path `%s`: expected an absolute path without `//`, `.`, "
-		    "`..` or a trailing `/`",
-		    show(&s, w));
-	return false;
-}
 
 static void
 path_place(struct check *c, const struct stmt *s, const struct word *w)
@@ -139,7 +93,7 @@ check_path(struct check *c, struct stmt *s)
 static bool
 program_find(struct check *c, struct word *w)
 {
-	char buf[PATH_LEN_MAX + 1];
+	char buf[PATH_MAX];
 	struct shown s;
 	struct stat st;
 	char *copy;
@@ -168,25 +122,6 @@ program_find(struct check *c, struct word *w)
 	    "path",
 	    show(&s, w));
 	return false;
-}
-
-static const char *
-base_name(const char *p)
-{
-	const char *slash = strrchr(p, '/');
-
-	return slash == NULL ? p : slash + 1;
-}
-
-bool
-check_is_loader(const char *p)
-{
-	const char *base = base_name(p);
-
-	return strncmp(base, "ld-linux", 8) == 0 || strncmp(base, "ld-musl-", 8) == 0 ||
-	       strncmp(base, "ld64.so", 7) == 0 || strcmp(base, "ld.so") == 0 ||
-	       strncmp(base, "ld.so.", 6) == 0 || strcmp(base, "ld-uClibc.so.0") == 0 ||
-	       (strncmp(base, "ld-2.", 5) == 0 && strstr(base, ".so") != NULL);
 }
 
 static void
@@ -382,16 +317,6 @@ check_exception(struct check *c, const struct stmt *s)
 		    s->has_verdict && s->verdict == VERDICT_DENY
 			? "the deny still applies"
 			: "it grants nothing");
-}
-
-bool
-stmt_is_expired(const struct stmt *s)
-{
-	const struct qual *until = stmt_qual(s, KW_UNTIL);
-	uint32_t day;
-
-	return until != NULL && unit_date(until->word[0].text, &day) == 0 &&
-	       day < unit_today();
 }
 
 /* ---- short checks -------------------------------------------------------- */

@@ -8,45 +8,16 @@
 #ifndef KENNEL_POLICY_CHECK_CHECK_H
 #define KENNEL_POLICY_CHECK_CHECK_H
 
-#include "policy/lang/lex.h"
-
-struct check {
-	struct tree *tree;
-	struct diag *diag;
-	const struct server *server; /* for conflict.c */
-};
-
-typedef void check_fn(struct check *, struct stmt *);
-
-struct shown {
-	char text[DIAG_TEXT_CAP];
-};
-
-/* The source text of a word, safe for a message. */
-const char *check_show(struct shown *, const struct word *);
-/* Requires a literal word; false: reported. */
-bool check_literal(struct check *, const struct word *);
-/* Requires a path in normal form; false: reported. */
-bool check_path_word(struct check *, const struct word *);
-/* Requires the name of a variable that may be set; false: reported. */
-bool check_variable(struct check *, const struct word *);
-/* True: the name is a prefix ("NAME_*"), valid or reported. */
-bool check_beginning(struct check *, const struct word *);
+#include "policy/lang/check_word.h"
 
 check_fn check_gate, check_method, check_offer, check_audit, check_syscalls, check_pins;
 check_fn check_net, check_secret_options;
 check_fn check_require, check_limit, check_env, check_secret;
-/* Checks the source after `from` of a secret, in any statement. */
-check_fn check_secret_source;
-/* Is it ld.so or another loader, which can start any program? */
-bool check_is_loader(const char *path);
 /* Checks every net grant against the hosts of each secret of the server. */
 void check_secret_hosts(struct check *, const struct server *);
 
 /* owner, ticket, until: all or none, and a valid date. */
 void check_exception(struct check *, const struct stmt *);
-/* Is the grant's exception expired (today, in UTC)? */
-bool stmt_is_expired(const struct stmt *);
 /* The qualifier, or NULL. */
 const struct qual *stmt_qual(const struct stmt *, enum keyword);
 

@@ -12,7 +12,6 @@
 #include "policy/lang/secret_path.h"
 #include "policy/lang/secret_source.h"
 
-#define NAME_LEN_MAX 256
 #define LANDLOCK_MAX 99
 
 #define show check_show
@@ -114,69 +113,6 @@ check_limit(struct check *c, struct stmt *s)
 
 /* ---- variables ----------------------------------------------------------- */
 
-static bool
-variable(struct check *c, const struct word *w)
-{
-	struct shown s;
-	size_t i;
-	bool good = w->len > 0 && w->len <= NAME_LEN_MAX &&
-		    !(w->text[0] >= '0' && w->text[0] <= '9');
-
-	for (i = 0; i < w->len; i++)
-		good = good && name_byte((unsigned char)w->text[i]);
-	if (good)
-		return true;
-	/* the word may contain a value: NAME=value */
-	if (memchr(w->text, '=', w->len) != NULL)
-		diag_error(c->diag, w->at,
-		    "expected `=` with a space on both sides after the name");
-	else if (w->len <= NAME_LEN_MAX && c->diag->hide_line)
-		diag_error(c->diag, w->at,
-		    "invalid variable name: use letters, digits and `_`, not starting "
-		    "with a digit");
-	else
-		diag_error(c->diag, w->at,
-		    "invalid variable name `%s`: use letters, digits and `_`, not "
-		    "starting with a digit",
-		    show(&s, w));
-	return false;
-}
-
-bool
-check_variable(struct check *c, const struct word *w)
-{
-	if (!variable(c, w))
-		return false;
-	if (!env_is_refused(w->text))
-		return true;
-	diag_error(c->diag, w->at,
-	    "%s is not allowed: it can make a loader, an interpreter or a tool run code "
-	    "that no grant names",
-	    w->text);
-	return false;
-}
-
-bool
-check_beginning(struct check *c, const struct word *w)
-{
-	size_t len = w->len > 0 ? w->len - 1 : 0;
-	struct shown s;
-
-	if (w->len == 0 || w->text[len] != '*' || word_is_literal(w))
-		return false;
-	if (!policy_env_beginning(w->text, w->len))
-		diag_error(c->diag, w->at,
-		    "invalid variable pattern `%s`: expected three or more letters, "
-		    "digits or `_`, then `_*`",
-		    show(&s, w));
-	else if (env_beginning_is_refused(w->text, len))
-		diag_error(c->diag, w->at,
-		    "%s is not allowed: it matches variables that can make a loader, an "
-		    "interpreter or a tool run code that no grant names",
-		    w->text);
-	return true;
-}
-
 void
 check_env(struct check *c, struct stmt *s)
 {
@@ -195,72 +131,6 @@ is_fixed(const char *name)
 		if (strcmp(fixed[i], name) == 0)
 			return true;
 	return false;
-}
-
-/*
- * A preset's words become arguments of a program: unchanged, and never an
- * option.
- */
-static void
-check_preset(struct check *c, const struct stmt *s)
-{
-	const struct word *w;
-	size_t i;
-
-	for (i = 2; i < s->word_n; i++) {
-		w = &s->word[i];
-		if (check_literal(c, w) && (w->text[0] == '-' || w->len == 0))
-			diag_error(c->diag, w->at,
-			    "%s would read this as an option: use `from cmd` to write "
-			    "its exact arguments",
-			    s->word[1].text);
-	}
-	if (strcmp(s->word[1].text, "hashicorp-vault") == 0 &&
-	    strncmp(s->word[2].text, "https://", 8) != 0)
-		diag_error(c->diag, s->word[2].at, "expected an https:// address");
-}
-
-/* Checks the reference after the source. */
-static void
-check_reference(struct check *c, struct stmt *s, const struct source_row *row)
-{
-	const char *why;
-	size_t i;
-
-	if (row->program != NULL) {
-		check_preset(c, s);
-	} else if (row->source == SOURCE_ROUTED) {
-		routed_check(c, s);
-	} else if (row->source == SOURCE_VAULT) {
-		why = secret_path_wrong(s->word[2].text, s->word[2].len);
-		if (why != NULL)
-			diag_error(c->diag, s->word[2].at, "%s", why);
-	} else if (row->source == SOURCE_ENV) {
-		(void)variable(c, &s->word[2]); /* reports errors itself */
-	} else {
-		if (check_path_word(c, &s->word[2]) && row->source == SOURCE_CMD &&
-		    check_is_loader(s->word[2].text))
-			diag_error(c->diag, s->word[2].at,
-			    "the dynamic loader cannot be the command of a secret");
-		for (i = 3; i < s->word_n; i++)
-			(void)check_literal(c, &s->word[i]); /* reports errors itself */
-	}
-}
-
-void
-check_secret_source(struct check *c, struct stmt *s)
-{
-	const struct source_row *row = source_find(s->word[1].text);
-	size_t n = s->word_n - 2;
-
-	if (row == NULL)
-		return; /* the parser reported it */
-	if (n < row->word_min || n > row->word_max)
-		diag_error(c->diag,
-		    s->word[n > row->word_max ? row->word_max + 2 : n + 1].at,
-		    "`from %s` takes %s", row->word, row->takes);
-	else
-		check_reference(c, s, row);
 }
 
 void

@@ -1,5 +1,5 @@
 /*
- * Private to condition.c: JSON read in place (json_reader.c, number.c).
+ * Private to condition.c: JSON read in place (json_reader.c).
  */
 #ifndef KENNEL_POLICY_SEALED_JSON_READER_H
 #define KENNEL_POLICY_SEALED_JSON_READER_H
@@ -29,12 +29,6 @@ bool value_char(struct value_reader *, uint32_t *ret);
 bool value_text_char(struct value_reader *, uint32_t *ret);
 /* Is the string at `from` this text? */
 bool value_is(const struct value_reader *, size_t from, const char *text, size_t len);
-/*
- * Compares two JSON numbers like policy_number_compare.  Also -ERANGE if they
- * differ but their nearest double is the same: servers then see one number.
- */
-int value_number_order(
-    const char *a, size_t a_len, const char *b, size_t b_len, int *ret);
 /*
  * Follows the steps from the whole value.  YES: found; NO: not there; UNKNOWN:
  * ambiguous.

@@ -300,12 +300,6 @@ enum policy_truth policy_conds(
 bool policy_is_json(const char *, size_t len);
 /* Is this exactly one JSON number? */
 bool policy_is_number(const char *, size_t len);
-/*
- * Compares two JSON numbers by their exact value: 0 with *ret < 0, 0 or > 0;
- * -ERANGE for an exponent of more than 17 digits.
- */
-int policy_number_compare(
-    const char *a, size_t a_len, const char *b, size_t b_len, int *ret);
 
 /* ---- compile: text to sealed bytes -------------------------------------- */
 

@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/check/check.h"
+#include "policy/lang/check_word.h"
 #include "shim/host/path_open.h"
 #include "policy/lang/secret_path.h"
 #include "policy/lang/secret_source.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/check/check.h"
+#include "policy/lang/check_word.h"
 #include "policy/lang/secret_path.h"
 
 /*

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "policy/check/check.h"
+#include "policy/lang/check_word.h"
 
 static void
 plugin_version(struct reading *r, const struct line *l)

@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "policy/check/check.h"
+#include "policy/lang/check_word.h"
 #include "policy/lang/secret_source.h"
 #include "shim/host/path_open.h"
 

@@ -8,6 +8,7 @@
 #ifndef KENNEL_POLICY_SOURCES_SOURCES_H
 #define KENNEL_POLICY_SOURCES_SOURCES_H
 
+#include "policy/lang/check_word.h"
 #include "policy/lang/lex.h"
 
 #define ROUTER_FILE          "sources.kennel"
@@ -122,5 +123,10 @@ int router_parse(struct router *, const struct policy_reader *,
 /* A sidecar.  0; -EINVAL: reported; -ENOMEM. */
 int sidecar_parse(
     struct arena *, const struct policy_source *, struct diag *, struct sidecar *ret);
+
+/* ---- check_source.c ------------------------------------------------------ */
+
+/* Checks the source after `from` of a secret, in any statement. */
+check_fn check_secret_source;
 
 #endif

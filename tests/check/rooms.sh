@@ -30,6 +30,10 @@ unlisted() {
 	awk '{ for (i = 2; i <= NF; i++) print $1, $i }' "$table" | sort -u >"$work/may"
 	comm -23 "$work/has" "$work/may"
 }
+# ROOT: directories that include each other in a circle.
+circles() {
+	edges "$1" | tsort 2>&1 >"$work/order" | sed -n 's/^tsort: \([^ -].*\)/\1/p'
+}
 # ROOT: directories with too many sources.
 crowded() {
 	(cd "$1" && find leash policy shim supervisor -name '*.[ch]') |
@@ -59,11 +63,14 @@ fi
 rm -rf "$work"
 mkdir -p "$work/planted"
 ask "each directory includes only what rooms.edges allows" "$(unlisted .)"
+ask "no directories include each other in a circle" "$(circles .)"
 ask "no directory has more than $most sources" "$(crowded .)"
 
 cp -r leash policy shim supervisor "$work/planted"
 echo '#include "supervisor/cli/cli.h"' >>"$work/planted/supervisor/json/json.h"
 caught "an include that the table does not allow" "$(unlisted "$work/planted")"
+echo '#include "supervisor/mcp/mcp.h"' >>"$work/planted/supervisor/hub/hub.h"
+caught "a circle of directories" "$(circles "$work/planted")"
 i=0
 while [ $i -lt $most ]; do
 	: >"$work/planted/shim/planted$i.c"

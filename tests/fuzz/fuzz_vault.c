@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "leash/vault/secret_path.h"
 #include "leash/vault_file/private.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "policy/sealed/policy.h"
+#include "policy/sealed/values/number.h"
 #include "tests/unit/corpus.h"
 
 #define SUITE "../shared/data/JSONTestSuite/test_parsing"

@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "leash/vault/secret_path.h"
 #include "leash/vault_file/private.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/child.h"

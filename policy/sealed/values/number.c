@@ -4,10 +4,11 @@
  * in a condition.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/sealed/json_reader.h"
+#include "policy/sealed/values/number.h"
 
 #define EXPONENT_MAX 17 /* digits: sums of such exponents stay far below 2^63 */
 
