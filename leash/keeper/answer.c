@@ -124,94 +124,84 @@ answer_lock(struct peer *peer, struct wire_in *in, struct wire_out *out)
 
 /* ---- pages: u32 the next row (0: none), u32 count, the rows -------------------- */
 
-struct page {
-	struct wire_out *out;
-	size_t head;     /* offset of these two numbers */
-	uint32_t n;      /* rows written so far */
-	size_t i, count; /* the current row, and the total */
-};
+/* Writes row i; false: it is not of this path. */
+typedef bool row_fn(struct wire_out *, const char *path, size_t i);
 
-static struct page
-page_begin(struct wire_out *out, enum keeper_message type, uint32_t from, size_t count)
+/* The rows from `from` on; path: of one secret, or empty for all. */
+static int
+put_page(struct wire_out *out, enum keeper_message type, const char *path, uint32_t from,
+    size_t count, row_fn *put)
 {
-	struct page p = {.out = out, .i = from, .count = count};
+	struct wire_out head;
+	size_t i = from;
+	uint32_t n = 0;
 
 	wire_put_u32(out, type);
-	p.head = out->len;
+	head = *out;
 	wire_put_u32(out, 0);
 	wire_put_u32(out, 0);
-	return p;
+	for (; i < count && n < KEEPER_ROWS; i++)
+		n += put(out, path, i);
+	if (out->error == 0) {
+		wire_put_u32(&head, i < count ? (uint32_t)i : 0);
+		wire_put_u32(&head, n);
+	}
+	keeper_used();
+	return out->error;
 }
 
 static bool
-page_more(const struct page *p)
+put_version(struct wire_out *out, const char *path, size_t i)
 {
-	return p->i < p->count && p->n < KEEPER_ROWS;
+	struct vault_file_entry e = vault_file_entry(keeper.file, i);
+
+	if (path[0] != '\0' && strcmp(path, e.path) != 0)
+		return false;
+	wire_put_str(out, e.path);
+	wire_put_u32(out, e.version);
+	wire_put_u64(out, e.made);
+	wire_put_u64(out, e.retired);
+	return true;
 }
 
-static int
-page_end(const struct page *p)
+static bool
+put_grant(struct wire_out *out, const char *path, size_t i)
 {
-	if (p->out->error == 0) {
-		struct wire_out head = {p->out->data, p->head, p->out->cap, 0};
+	const struct vault_file_grant *g = vault_file_grant_at(keeper.file, i);
 
-		wire_put_u32(&head, p->i < p->count ? (uint32_t)p->i : 0);
-		wire_put_u32(&head, p->n);
-	}
-	keeper_used();
-	return p->out->error;
+	wire_put_str(out, g->path);
+	wire_put_str(out, g->server);
+	wire_put_u32(out, g->whose);
+	wire_put_bytes(out, g->id, sizeof(g->id));
+	wire_put_u64(out, g->made);
+	return true;
 }
 
-/* The versions from row `from` on; path: of one secret, or empty for all. */
 int
 answer_versions(struct peer *peer, struct wire_in *in, struct wire_out *out)
 {
 	const char *path = wire_get_str(in, KEEPER_PATH_MAX);
 	uint32_t from = wire_get_u32(in);
-	struct page page;
 
 	if (wire_end(in) < 0)
 		return -EBADMSG;
 	if (!keeper_is_open())
 		return answer_error(out, -ENOKEY);
-	page =
-	    page_begin(out, KEEPER_VERSIONS_ARE, from, vault_file_entry_n(keeper.file));
-	for (; page_more(&page); page.i++) {
-		struct vault_file_entry e = vault_file_entry(keeper.file, page.i);
-
-		if (path[0] != '\0' && strcmp(path, e.path) != 0)
-			continue;
-		wire_put_str(out, e.path);
-		wire_put_u32(out, e.version);
-		wire_put_u64(out, e.made);
-		wire_put_u64(out, e.retired);
-		page.n++;
-	}
-	return page_end(&page);
+	return put_page(out, KEEPER_VERSIONS_ARE, path, from,
+	    vault_file_entry_n(keeper.file), put_version);
 }
 
 int
 answer_grants(struct peer *peer, struct wire_in *in, struct wire_out *out)
 {
 	uint32_t from = wire_get_u32(in);
-	struct page page;
 
 	if (wire_end(in) < 0)
 		return -EBADMSG;
 	if (!keeper_is_open())
 		return answer_error(out, -ENOKEY);
-	page = page_begin(out, KEEPER_GRANTS_ARE, from, vault_file_grant_n(keeper.file));
-	for (; page_more(&page); page.i++, page.n++) {
-		const struct vault_file_grant *g =
-		    vault_file_grant_at(keeper.file, page.i);
-
-		wire_put_str(out, g->path);
-		wire_put_str(out, g->server);
-		wire_put_u32(out, g->whose);
-		wire_put_bytes(out, g->id, sizeof(g->id));
-		wire_put_u64(out, g->made);
-	}
-	return page_end(&page);
+	return put_page(
+	    out, KEEPER_GRANTS_ARE, "", from, vault_file_grant_n(keeper.file), put_grant);
 }
 
 /* ---- values -------------------------------------------------------------------- */

@@ -172,12 +172,6 @@ reading_source(const struct reading *r, size_t *from, size_t *to)
 	*to = end;
 }
 
-static bool
-is_hex(uint8_t c)
-{
-	return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
-}
-
 size_t
 reading_boundary(const struct reading *r, size_t at)
 {
@@ -186,10 +180,12 @@ reading_boundary(const struct reading *r, size_t at)
 
 	if (e != NULL && at < e->src + e->src_len)
 		at = e->src;
-	if (r->spelling != SPELL_PAIRS || at >= r->src_n || !is_hex(r->src[at]))
+	if (r->spelling != SPELL_PAIRS || at >= r->src_n ||
+	    decode_hex_digit(r->src[at]) < 0)
 		return at;
 	/* inside a byte: the separator test needs both digits */
-	for (back = 0; back < 2 && at > 0 && is_hex(r->src[at - 1]); back++)
+	for (back = 0; back < 2 && at > 0 && decode_hex_digit(r->src[at - 1]) >= 0;
+	     back++)
 		at--;
 	return at;
 }

@@ -22,8 +22,8 @@
 #define BYTE_CANCEL  3  /* ^C */
 #define BYTE_END     4  /* ^D */
 
-static int
-say(struct order *o, int status, const char *what)
+int
+order_fail(const struct order *o, int status, const char *what)
 {
 	log_error("%s: %s", o->verb, what);
 	return status;
@@ -39,17 +39,17 @@ read_all(struct order *o, int fd, size_t cap, struct typed *ret)
 	ssize_t n = 1;
 
 	if (bytes == NULL)
-		return say(o, LOG_EXIT_FAILED, "no locked memory left");
+		return order_fail(o, LOG_EXIT_FAILED, "no locked memory left");
 	while (n != 0 && len < cap + 2) {
 		n = read(fd, bytes + len, cap + 2 - len);
 		if (n < 0 && errno != EINTR)
-			return say(o, STATUS_INPUT, "unable to read the input");
+			return order_fail(o, STATUS_INPUT, "unable to read the input");
 		len += n > 0 ? (size_t)n : 0;
 	}
 	if (len > 0 && bytes[len - 1] == '\n')
 		len--;
 	if (len > cap)
-		return say(o, STATUS_INPUT, "the input is too long");
+		return order_fail(o, STATUS_INPUT, "the input is too long");
 	ret->bytes = bytes;
 	ret->len = len;
 	return STATUS_OK;
@@ -99,12 +99,12 @@ hear(struct order *o, const char *prompt, size_t cap, struct typed *ret)
 
 	*ret = (struct typed){0};
 	if (o->tty < 0)
-		return say(
+		return order_fail(
 		    o, STATUS_USAGE, "no terminal to prompt on: use --stdin or --fd N");
 	bytes = vault_scratch(o->pages, cap + 1);
 	/* syscalls: ioctl */
 	if (bytes == NULL || tcgetattr(o->tty, &was) < 0)
-		return say(o, LOG_EXIT_FAILED, "unable to use the terminal");
+		return order_fail(o, LOG_EXIT_FAILED, "unable to use the terminal");
 	quiet = was;
 	quiet.c_lflag &= (tcflag_t) ~(ECHO | ECHOE | ECHOK | ECHONL | ISIG);
 	(void)sigemptyset(&ends);
@@ -123,9 +123,9 @@ hear(struct order *o, const char *prompt, size_t cap, struct typed *ret)
 	}
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
 	if (r == -EFBIG)
-		return say(o, STATUS_INPUT, "the input is too long");
+		return order_fail(o, STATUS_INPUT, "the input is too long");
 	if (r < 0)
-		return say(o, STATUS_INPUT, "aborted; nothing was changed");
+		return order_fail(o, STATUS_INPUT, "aborted; nothing was changed");
 	ret->bytes = bytes;
 	return STATUS_OK;
 }
@@ -145,7 +145,7 @@ type_line(struct order *o, const char *prompt, bool twice, size_t cap, struct ty
 	if (status != STATUS_OK)
 		return status;
 	if (again.len != ret->len || memcmp(again.bytes, ret->bytes, ret->len) != 0)
-		return say(o, STATUS_INPUT, "the two entries differ");
+		return order_fail(o, STATUS_INPUT, "the two entries differ");
 	return STATUS_OK;
 }
 
@@ -168,7 +168,7 @@ type_two(struct order *o, const char *const prompt[2], struct typed ret[2])
 		return status;
 	end = memchr(all.bytes, '\n', all.len);
 	if (end == NULL)
-		return say(o, STATUS_INPUT, "expected two lines");
+		return order_fail(o, STATUS_INPUT, "expected two lines");
 	ret[0] = (struct typed){all.bytes, (size_t)(end - all.bytes)};
 	ret[1] = (struct typed){end + 1, all.len - ret[0].len - 1};
 	return STATUS_OK;
@@ -193,11 +193,11 @@ type_file(struct order *o, const char *path, struct typed *ret)
 		what = "the key file belongs to another user";
 	else if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0)
 		what = "the key file is open to its group or to others (chmod 600)";
-	status = what != NULL ? say(o, STATUS_INPUT, what)
+	status = what != NULL ? order_fail(o, STATUS_INPUT, what)
 			      : read_all(o, fd, KEEPER_MATERIAL_MAX, ret);
 	fd_close(&fd);
 	if (status == STATUS_OK && ret->len < KEY_FILE_MIN)
-		status = say(o, STATUS_INPUT,
+		status = order_fail(o, STATUS_INPUT,
 		    "the key file is too short: expected at least 32 random bytes");
 	return status;
 }
@@ -206,8 +206,8 @@ int
 type_show(struct order *o, const char *text, size_t len)
 {
 	if (o->tty < 0)
-		return say(o, STATUS_USAGE, "no terminal to show it on");
+		return order_fail(o, STATUS_USAGE, "no terminal to show it on");
 	if (fd_write_all(o->tty, text, len) < 0)
-		return say(o, LOG_EXIT_FAILED, "unable to write to the terminal");
+		return order_fail(o, LOG_EXIT_FAILED, "unable to write to the terminal");
 	return STATUS_OK;
 }

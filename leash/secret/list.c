@@ -47,10 +47,12 @@ struct paging {
 	uint32_t shown;
 };
 
-/* Calls fn for each row of one reply; then *ret is where the next rows begin. */
+typedef void row_fn(struct order *, struct wire_in *, struct paging *);
+
+/* Calls fn for each row of one reply; then p->from is where the next rows begin. */
 static int
-page(struct order *o, struct wire_out *out, enum keeper_message wanted,
-    void (*fn)(struct order *, struct wire_in *, struct paging *), struct paging *p)
+page(struct order *o, struct wire_out *out, enum keeper_message wanted, row_fn *fn,
+    struct paging *p)
 {
 	struct wire_in in;
 	int status = talk(o, out, wanted, &in);
@@ -62,12 +64,34 @@ page(struct order *o, struct wire_out *out, enum keeper_message wanted,
 	n = wire_get_u32(&in);
 	for (uint32_t i = 0; i < n && i < KEEPER_ROWS && in.error == 0; i++)
 		fn(o, &in, p);
-	if (wire_end(&in) < 0 || (next != 0 && next <= p->from)) {
-		log_error("%s: protocol error from the keeper", o->verb);
-		return LOG_EXIT_FAILED;
-	}
+	if (wire_end(&in) < 0 || (next != 0 && next <= p->from))
+		return order_fail(o, LOG_EXIT_FAILED, "protocol error from the keeper");
 	p->from = next;
 	return STATUS_OK;
+}
+
+/* All rows, as lines or as one JSON array.  path: sent with each request, if any. */
+static int
+show(struct order *o, enum keeper_message request, const char *path,
+    enum keeper_message wanted, row_fn *fn, uint32_t *ret_shown)
+{
+	struct paging p = {0};
+	struct wire_out out;
+	int status;
+
+	if (o->json)
+		putchar('[');
+	do {
+		talk_begin(o, &out, request);
+		if (path != NULL)
+			wire_put_str(&out, path);
+		wire_put_u32(&out, p.from);
+		status = page(o, &out, wanted, fn, &p);
+	} while (status == STATUS_OK && p.from != 0);
+	if (o->json)
+		printf("]\n");
+	*ret_shown = p.shown;
+	return status;
 }
 
 static void
@@ -99,41 +123,30 @@ static int
 restore(struct order *o)
 {
 	struct wire_out out;
-	struct wire_in in;
-	uint32_t made;
+	uint32_t made = 0;
 	int status;
 
 	talk_begin(o, &out, KEEPER_RESTORE);
 	wire_put_str(&out, o->path);
 	wire_put_u32(&out, o->version);
-	status = talk(o, &out, KEEPER_DONE, &in);
-	if (status != STATUS_OK)
-		return status;
-	made = wire_get_u32(&in);
-	printf("%s: version %u restored as version %u\n", o->path, o->version, made);
-	return STATUS_OK;
+	status = talk_done(o, &out, &made);
+	if (status == STATUS_OK)
+		printf(
+		    "%s: version %u restored as version %u\n", o->path, o->version, made);
+	return status;
 }
 
 int
 show_versions(struct order *o)
 {
-	struct paging p = {0};
-	struct wire_out out;
+	uint32_t shown;
 	int status;
 
 	if (o->version != 0)
 		return restore(o);
-	if (o->json)
-		putchar('[');
-	do {
-		talk_begin(o, &out, KEEPER_VERSIONS);
-		wire_put_str(&out, o->path != NULL ? o->path : "");
-		wire_put_u32(&out, p.from);
-		status = page(o, &out, KEEPER_VERSIONS_ARE, print_version, &p);
-	} while (status == STATUS_OK && p.from != 0);
-	if (o->json)
-		printf("]\n");
-	if (status == STATUS_OK && p.shown == 0 && o->path != NULL) {
+	status = show(o, KEEPER_VERSIONS, o->path != NULL ? o->path : "",
+	    KEEPER_VERSIONS_ARE, print_version, &shown);
+	if (status == STATUS_OK && shown == 0 && o->path != NULL) {
 		log_error("versions: %s: it is not in the vault", o->path);
 		status = STATUS_NOT_FOUND;
 	}
@@ -173,18 +186,7 @@ print_grant(struct order *o, struct wire_in *in, struct paging *p)
 int
 show_grants(struct order *o)
 {
-	struct paging p = {0};
-	struct wire_out out;
-	int status;
+	uint32_t shown;
 
-	if (o->json)
-		putchar('[');
-	do {
-		talk_begin(o, &out, KEEPER_GRANTS);
-		wire_put_u32(&out, p.from);
-		status = page(o, &out, KEEPER_GRANTS_ARE, print_grant, &p);
-	} while (status == STATUS_OK && p.from != 0);
-	if (o->json)
-		printf("]\n");
-	return status;
+	return show(o, KEEPER_GRANTS, NULL, KEEPER_GRANTS_ARE, print_grant, &shown);
 }

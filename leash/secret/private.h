@@ -58,12 +58,17 @@ int type_file(struct order *, const char *path, struct typed *ret);
 /* Prints to the terminal only. */
 int type_show(struct order *, const char *text, size_t len);
 
+/* Prints the verb and the text; returns the status. */
+int order_fail(const struct order *, int status, const char *what);
+
 /* ---- request.c ----------------------------------------------------------- */
 
 /* Sends the request in out and reads the reply over it.  0, with *ret_in after the
  * reply's type; or an exit status, after printing what to do about it. */
 int talk(struct order *, const struct wire_out *out, enum keeper_message wanted,
     struct wire_in *ret_in);
+/* The same for a reply of DONE; ret: its number, or NULL. */
+int talk_done(struct order *, const struct wire_out *out, uint32_t *ret);
 void talk_begin(struct order *, struct wire_out *, enum keeper_message);
 
 /* ---- verbs.c, list.c: an exit status each -------------------------------- */

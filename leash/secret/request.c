@@ -80,3 +80,20 @@ talk(struct order *o, const struct wire_out *out, enum keeper_message wanted,
 	log_error("%s: protocol error from the keeper", o->verb);
 	return LOG_EXIT_FAILED;
 }
+
+int
+talk_done(struct order *o, const struct wire_out *out, uint32_t *ret)
+{
+	struct wire_in in;
+	int status = talk(o, out, KEEPER_DONE, &in);
+	uint32_t what;
+
+	if (status != STATUS_OK)
+		return status;
+	what = wire_get_u32(&in);
+	if (wire_end(&in) < 0)
+		return order_fail(o, LOG_EXIT_FAILED, "protocol error from the keeper");
+	if (ret != NULL)
+		*ret = what;
+	return STATUS_OK;
+}

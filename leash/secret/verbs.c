@@ -19,33 +19,9 @@
 #define PASSPHRASE_MIN 8
 
 static int
-done(const struct order *o, struct wire_in *in, uint32_t *ret)
-{
-	uint32_t what = wire_get_u32(in);
-
-	if (wire_end(in) < 0) {
-		log_error("%s: protocol error from the keeper", o->verb);
-		return LOG_EXIT_FAILED;
-	}
-	if (ret != NULL)
-		*ret = what;
-	return STATUS_OK;
-}
-
-static int
-ask_done(struct order *o, const struct wire_out *out, uint32_t *ret)
-{
-	struct wire_in in;
-	int status = talk(o, out, KEEPER_DONE, &in);
-
-	return status == STATUS_OK ? done(o, &in, ret) : status;
-}
-
-static int
 bad(const struct order *o, const char *what)
 {
-	log_error("%s: %s", o->verb, what);
-	return STATUS_INPUT;
+	return order_fail(o, STATUS_INPUT, what);
 }
 
 static void
@@ -90,7 +66,7 @@ verb_init(struct order *o)
 		return status;
 	talk_begin(o, &out, KEEPER_INIT);
 	put_material(&out, kind, &t);
-	return ask_done(o, &out, NULL);
+	return talk_done(o, &out, NULL);
 }
 
 int
@@ -112,7 +88,7 @@ verb_unlock(struct order *o)
 	wire_put_u32(&out, o->idle_s);
 	wire_put_u32(&out, o->cap_s);
 	put_material(&out, kind, &t);
-	return ask_done(o, &out, NULL);
+	return talk_done(o, &out, NULL);
 }
 
 int
@@ -121,7 +97,7 @@ verb_lock(struct order *o)
 	struct wire_out out;
 
 	talk_begin(o, &out, KEEPER_LOCK);
-	return ask_done(o, &out, NULL);
+	return talk_done(o, &out, NULL);
 }
 
 int
@@ -140,7 +116,7 @@ verb_recover(struct order *o)
 	talk_begin(o, &out, KEEPER_RESEAL);
 	put_material(&out, KEEPER_RECOVERY, &t[0]);
 	put_material(&out, KEEPER_PASSPHRASE, &t[1]);
-	return ask_done(o, &out, NULL);
+	return talk_done(o, &out, NULL);
 }
 
 /* Shown once, on the terminal, and nowhere else. */
@@ -171,7 +147,7 @@ verb_export(struct order *o)
 		return status;
 	phrase = wire_get_bytes(&in, KEEPER_PHRASE_LEN);
 	if (wire_end(&in) < 0)
-		return done(o, &in, NULL); /* it prints the error */
+		return order_fail(o, LOG_EXIT_FAILED, "protocol error from the keeper");
 	status = type_show(o, before, sizeof(before) - 1);
 	if (status == STATUS_OK)
 		status = type_show(o, (const char *)phrase.data, phrase.len);
@@ -244,7 +220,7 @@ put(struct order *o, bool next)
 	wire_put_str(&out, o->path);
 	wire_put_u8(&out, next);
 	wire_put_bytes(&out, t.bytes, t.len);
-	status = ask_done(o, &out, &version);
+	status = talk_done(o, &out, &version);
 	if (status == STATUS_OK)
 		printf("%s: stored as version %u\n", o->path, version);
 	else if (status == STATUS_INPUT && !next)
@@ -273,7 +249,7 @@ verb_remove(struct order *o)
 
 	talk_begin(o, &out, KEEPER_REMOVE);
 	wire_put_str(&out, o->path);
-	return ask_done(o, &out, NULL);
+	return talk_done(o, &out, NULL);
 }
 
 /* The fingerprint of a value in the audit log, for kennel, which does not handle
@@ -394,7 +370,7 @@ verb_grant(struct order *o)
 	wire_put_str(&out, o->server);
 	wire_put_u32(&out, w.kind);
 	wire_put_bytes(&out, w.id, sizeof(w.id));
-	status = ask_done(o, &out, NULL);
+	status = talk_done(o, &out, NULL);
 	if (status == STATUS_OK)
 		printf("%s: granted to %s\n", o->path,
 		    w.kind == KEEPER_TO_SIGNER
@@ -413,7 +389,7 @@ verb_revoke(struct order *o)
 	talk_begin(o, &out, KEEPER_REVOKE);
 	wire_put_str(&out, o->path);
 	wire_put_str(&out, o->server != NULL ? o->server : "");
-	status = ask_done(o, &out, &n);
+	status = talk_done(o, &out, &n);
 	if (status == STATUS_OK)
 		printf("%s: revoked %u grants\n", o->path, n);
 	return status;

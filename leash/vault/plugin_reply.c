@@ -15,7 +15,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "policy/sealed/policy.h"
+#include "policy/sealed/json_reader.h"
 #include "shim/base/utf8.h"
 
 #define NUMBER_LEN_MAX 9 /* digits; no valid number here has more */
@@ -84,59 +84,14 @@ is(struct walk *w, char c)
 
 /* ---- strings ---------------------------------------------------------------------- */
 
-static uint32_t
-hex4(const char *s)
-{
-	uint32_t code = 0;
-	int i, c;
-
-	for (i = 0; i < 4; i++) {
-		c = (unsigned char)s[i];
-		code = code << 4 | (uint32_t)(c <= '9' ? c - '0' : (c | 32) - 'a' + 10);
-	}
-	return code;
-}
-
-/* Decodes the escape after a `\` into out; returns the number of bytes. */
-static size_t
-escape(struct walk *w, uint8_t out[4])
-{
-	static const char letters[] = "\"\\/bfnrt", bytes[] = "\"\\/\b\f\n\r\t";
-	char c = w->s[w->at++];
-	const char *at = strchr(letters, c);
-	uint32_t code, low;
-
-	if (at != NULL && c != '\0') {
-		out[0] = (uint8_t)bytes[at - letters];
-		return 1;
-	}
-	if (c != 'u' || w->len - w->at < 4)
-		goto bad;
-	code = hex4(w->s + w->at);
-	w->at += 4;
-	if (code >= 0xd800 && code < 0xdc00) {
-		if (w->len - w->at < 6 || memcmp(w->s + w->at, "\\u", 2) != 0)
-			goto bad;
-		low = hex4(w->s + w->at + 2);
-		w->at += 6;
-		if (low < 0xdc00 || low > 0xdfff)
-			goto bad;
-		code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
-	}
-	if ((code >= 0xd800 && code < 0xe000) || code > 0x10ffff)
-		goto bad;
-	return utf8_put(code, out);
-bad:
-	wrong(w, "invalid \\u escape in a string");
-	return 0;
-}
-
 /* Decodes in place: the result is never longer. */
 static struct text
 string(struct walk *w)
 {
+	struct value_reader r = {.s = (const uint8_t *)w->s, .len = w->len};
 	struct text t = {.at = w->s + w->at + 1};
 	uint8_t one[4];
+	uint32_t code;
 	size_t n;
 
 	if (!is(w, '"')) {
@@ -144,21 +99,15 @@ string(struct walk *w)
 		return t;
 	}
 	t.at = w->s + w->at;
-	while (!w->bad && w->at < w->len && w->s[w->at] != '"') {
-		if (w->s[w->at] != '\\') {
-			t.at[t.len++] = w->s[w->at++];
-			continue;
-		}
-		w->at++;
-		if (w->at >= w->len)
-			break;
-		n = escape(w, one);
+	r.at = w->at;
+	while (value_char(&r, &code)) {
+		n = utf8_put(code, one);
 		memcpy(t.at + t.len, one, n);
 		t.len += n;
 	}
-	if (w->at >= w->len)
-		wrong(w, "unterminated string");
-	w->at++;
+	if (r.bad)
+		wrong(w, "invalid string");
+	w->at = r.at;
 	return t;
 }
 

@@ -224,10 +224,7 @@ json_one(const struct catalog_row *t, struct out *o)
 	json_words(o, "hosts", t->meta.host, t->meta.host_n);
 	out_text_or_null(o, "liveness", t->liveness);
 	out_text(o, "rotation_method", meta_rotation_name(t->meta.rotation));
-	if (t->meta.rotate_every == 0)
-		out_null(o, "rotate_every_days");
-	else
-		out_number(o, "rotate_every_days", t->meta.rotate_every);
+	meta_json_rotate_every(&t->meta, o);
 	out_text(o, "origin", catalog_origin_name(t->origin));
 	out_end(o);
 }
@@ -271,36 +268,26 @@ catalog_show(const struct catalog *c, FILE *f)
 }
 
 static void
-show_row(FILE *f, const char *what, const char *text)
-{
-	if (text == NULL)
-		return;
-	(void)fprintf(f, "  %-14s ", what);
-	out_plain(f, text, strlen(text));
-	(void)fputc('\n', f);
-}
-
-static void
 show_words(FILE *f, const char *what, const struct word *w, size_t n)
 {
 	size_t i;
 
 	for (i = 0; i < n; i++)
-		show_row(f, i == 0 ? what : "", w[i].text);
+		meta_row(f, i == 0 ? what : "", w[i].text);
 }
 
 void
 token_show(const struct catalog_row *t, FILE *f)
 {
 	(void)fprintf(f, "%s (%s)\n", t->meta.path, catalog_origin_name(t->origin));
-	show_row(f, "description", t->meta.description);
-	show_row(f, "retrieval-url", t->meta.retrieval_url);
+	meta_row(f, "description", t->meta.description);
+	meta_row(f, "retrieval-url", t->meta.retrieval_url);
 	show_words(f, "steps", t->step, t->step_n);
-	show_row(f, "pattern", t->meta.pattern);
+	meta_row(f, "pattern", t->meta.pattern);
 	show_words(f, "scopes", t->meta.scope, t->meta.scope_n);
 	show_words(f, "hosts", t->meta.host, t->meta.host_n);
-	show_row(f, "liveness", t->liveness);
-	show_row(f, "rotation", meta_rotation_name(t->meta.rotation));
+	meta_row(f, "liveness", t->liveness);
+	meta_row(f, "rotation", meta_rotation_name(t->meta.rotation));
 	if (t->meta.rotate_every > 0)
 		(void)fprintf(
 		    f, "  %-14s %u days\n", "rotate-every", t->meta.rotate_every);

@@ -2,13 +2,11 @@
  * Prints records of secrets: as JSON, with keys in the order of the agent's
  * tools, and as text for people.  No record has a field for a value.
  */
-#include "policy/manifests/manifests.h"
-
 #include <string.h>
 
 #include "policy/lang/output.h"
+#include "policy/manifests/private.h"
 #include "policy/print/statement.h"
-#include "policy/lang/ast.h"
 
 static void
 json_day(struct out *o, const char *key, uint32_t day)
@@ -21,6 +19,15 @@ json_day(struct out *o, const char *key, uint32_t day)
 		out_text(o, key, say_day_text(day, text));
 }
 
+void
+meta_json_rotate_every(const struct meta *m, struct out *o)
+{
+	if (m->rotate_every == 0)
+		out_null(o, "rotate_every_days");
+	else
+		out_number(o, "rotate_every_days", m->rotate_every);
+}
+
 static void
 json_card(const struct meta *m, struct out *o)
 {
@@ -28,10 +35,7 @@ json_card(const struct meta *m, struct out *o)
 	out_text_or_null(o, "retrieval_url", m->retrieval_url);
 	out_text(o, "rotation_method", meta_rotation_name(m->rotation));
 	json_day(o, "last_rotated_at", m->last_rotated);
-	if (m->rotate_every == 0)
-		out_null(o, "rotate_every_days");
-	else
-		out_number(o, "rotate_every_days", m->rotate_every);
+	meta_json_rotate_every(m, o);
 	out_text_or_null(o, "pattern_id", m->pattern);
 }
 
@@ -68,8 +72,8 @@ metas_json(const struct metas *m, const struct meta_filter *f, uint32_t today, F
 
 /* ---- for people ----------------------------------------------------------- */
 
-static void
-row(FILE *f, const char *what, const char *text)
+void
+meta_row(FILE *f, const char *what, const char *text)
 {
 	if (text == NULL)
 		return;
@@ -83,7 +87,7 @@ row_day(FILE *f, const char *what, uint32_t day)
 {
 	char text[SAY_DAY_CAP];
 
-	row(f, what, day == 0 ? NULL : say_day_text(day, text));
+	meta_row(f, what, day == 0 ? NULL : say_day_text(day, text));
 }
 
 static void
@@ -118,15 +122,15 @@ meta_show(const struct meta *m, uint32_t today, FILE *f)
 {
 	out_plain(f, m->path, strlen(m->path));
 	(void)fprintf(f, "\n");
-	row(f, "status", meta_status_name(meta_status(m, today)));
-	row(f, "here", where(m));
-	row(f, "description", m->description);
-	row(f, "retrieval-url", m->retrieval_url);
-	row(f, "pattern", m->pattern);
+	meta_row(f, "status", meta_status_name(meta_status(m, today)));
+	meta_row(f, "here", where(m));
+	meta_row(f, "description", m->description);
+	meta_row(f, "retrieval-url", m->retrieval_url);
+	meta_row(f, "pattern", m->pattern);
 	row_words(f, "scopes", m->scope, m->scope_n);
 	row_words(f, "hosts", m->host, m->host_n);
-	row(f, "approve", meta_approve_name(m->approve));
-	row(f, "rotation", meta_rotation_name(m->rotation));
+	meta_row(f, "approve", meta_approve_name(m->approve));
+	meta_row(f, "rotation", meta_rotation_name(m->rotation));
 	row_day(f, "expires", m->expires);
 	row_day(f, "last-rotated", m->last_rotated);
 	row_day(f, "rotate by", meta_rotate_by(m));

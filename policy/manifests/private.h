@@ -41,4 +41,11 @@ int meta_texts_keep(const struct meta_text *const *given, size_t n, const char *
 /* Refuses statements that only policies have, `let` and `include` among them. */
 void manifest_check_foreign(const struct tree *, struct diag *);
 
+/* ---- print_manifests.c ---------------------------------------------------- */
+
+/* One line for people; nothing if text is NULL. */
+void meta_row(FILE *, const char *what, const char *text);
+struct out;
+void meta_json_rotate_every(const struct meta *, struct out *);
+
 #endif
