@@ -18,22 +18,22 @@ int
 traces_make(struct leash *l, char *why, size_t why_cap)
 {
 	const char *folder = getenv("KENNEL_TRACE_AT");
-	struct trace_key key;
+	struct fingerprint_key key;
 	int r;
 
 	if (l->secret_n == 0)
 		return 0;
-	r = folder == NULL ? -ENOENT : trace_key_read(folder, true, &key);
+	r = folder == NULL ? -ENOENT : fingerprint_key_read(folder, true, &key);
 	if (r < 0) {
 		(void)snprintf(why, why_cap,
 		    "unable to use the key for fingerprints of secrets "
-		    "(%.200s/" TRACE_KEY_FILE "): %s",
+		    "(%.200s/" FINGERPRINT_KEY_FILE "): %s",
 		    folder == NULL ? "" : folder, strerror(-r));
 		return r;
 	}
 	for (size_t i = 0; i < l->secret_n; i++)
-		secret_trace(l->secret[i], &key, l->trace[i]);
-	trace_key_wipe(&key);
+		secret_fingerprint(l->secret[i], &key, l->fingerprint[i]);
+	fingerprint_key_wipe(&key);
 	return 0;
 }
 
@@ -53,7 +53,7 @@ traces_record(struct leash *l, uint64_t *ret_number)
 		for (size_t i = at; i < at + n; i++)
 			event_text(&e, KEY_NAME, policy_str(&l->policy, row[i].name));
 		for (size_t i = at; i < at + n; i++)
-			event_text(&e, KEY_TRACE, l->trace[i]);
+			event_text(&e, KEY_TRACE, l->fingerprint[i]);
 		r = report_send(l->report, &e, EVENT_GATE, ret_number);
 	}
 	return r;

@@ -183,11 +183,12 @@ record_scrubs(struct leash *l)
 		return; /* nothing was launched */
 	row = l->policy.secret + l->server->secrets.first;
 	for (uint32_t i = 0; i < l->secret_n && r == 0; i++)
-		r = record_scrub(l, policy_str(&l->policy, row[i].name), l->trace[i],
-		    scrub_count(l->scrub, i), &l->scrubbed[i]);
-	for (uint32_t i = 0; l->scrub != NULL && scrub_shape(i) != NULL && r == 0; i++)
-		r = record_scrub(l, scrub_shape(i), NULL, scrub_shape_count(l->scrub, i),
-		    &l->shaped[i]);
+		r = record_scrub(l, policy_str(&l->policy, row[i].name),
+		    l->fingerprint[i], scrub_count(l->scrub, i), &l->scrubbed[i]);
+	for (uint32_t i = 0; l->scrub != NULL && scrub_credential(i) != NULL && r == 0;
+	     i++)
+		r = record_scrub(l, scrub_credential(i), NULL,
+		    scrub_credential_count(l->scrub, i), &l->shaped[i]);
 }
 
 static void

@@ -74,10 +74,10 @@ struct leash {
 	uint32_t approve[LEASH_SECRETS_MAX]; /* according to the manifests */
 	size_t approve_n;                    /* number of secrets, or 0 */
 	const struct secret *secret[LEASH_SECRETS_MAX];
-	uint64_t scrubbed[LEASH_SECRETS_MAX]; /* as last reported */
-	uint64_t shaped[SCRUB_SHAPES_MAX];    /* the same, by credential format */
+	uint64_t scrubbed[LEASH_SECRETS_MAX];   /* as last reported */
+	uint64_t shaped[SCRUB_CREDENTIALS_MAX]; /* the same, by credential format */
 	size_t secret_n;
-	char trace[LEASH_SECRETS_MAX][TRACE_CAP];
+	char fingerprint[LEASH_SECRETS_MAX][FINGERPRINT_CAP];
 	struct env *env;
 	struct scrub *scrub;
 	int scrub_timer;

@@ -21,7 +21,7 @@
 #define ANSWER_WAIT_S 20 /* it may be unlocking a vault for another client */
 
 int
-keeper_folder(const char *path, bool make, int *ret_fd)
+keeper_dir(const char *path, bool make, int *ret_fd)
 {
 	struct stat st;
 	int fd, r;
@@ -121,7 +121,7 @@ keeper_reach(const char *run_dir, int vault, const char *who, int *ret_fd,
 {
 	int run = -1, fd = -1, r;
 
-	r = keeper_folder(run_dir, false, &run);
+	r = keeper_dir(run_dir, false, &run);
 	if (r == 0)
 		r = reach_socket(run, &fd);
 	if (r == 0)

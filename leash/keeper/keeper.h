@@ -115,6 +115,6 @@ int keeper_start(const char *program, const char *run_dir, const char *vault_dir
 #define KEEPER_FDS         4
 
 /* Opens a directory private to our user; make: creates it.  -EACCES: not private. */
-int keeper_folder(const char *path, bool make, int *ret_fd);
+int keeper_dir(const char *path, bool make, int *ret_fd);
 
 #endif

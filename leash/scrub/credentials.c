@@ -6,6 +6,7 @@
  * The prefilter finds the prefixes by their hooks (prefilter.h): three bytes each,
  * chosen to be rare in ordinary text.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +28,7 @@ struct token {
 
 /* Formats as their makers document them.  The last six characters of GitHub's and
  * npm's tokens are the CRC32 of the thirty before, in base 62. */
-static const struct token shapes[] = {
+static const struct token tokens[] = {
     {"github-token", "ghp_", ALNUM, 36, 36, CHECK_CRC},
     {"github-token", "gho_", ALNUM, 36, 36, CHECK_CRC},
     {"github-token", "ghu_", ALNUM, 36, 36, CHECK_CRC},
@@ -57,35 +58,29 @@ static const struct token shapes[] = {
     {"jwt", "eyJ", WORD, 8, 900, CHECK_JWT},
     {"private-key", "-----BEGIN ", WORD, 0, 0, CHECK_PEM},
 };
-#define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
+#define TOKENS (sizeof(tokens) / sizeof(tokens[0]))
 
-_Static_assert(SHAPES <= SCRUB_SHAPES_MAX, "scrub counts them");
+_Static_assert(TOKENS <= SCRUB_CREDENTIALS_MAX, "scrub counts them");
 
 const char *
-shapes_name(uint32_t number)
+scrub_credential(uint32_t number)
 {
-	return number < SHAPES ? shapes[number].name : NULL;
+	return number < TOKENS ? tokens[number].name : NULL;
 }
 
 const char *
-shapes_mask(uint32_t number)
+credentials_mask(uint32_t number)
 {
 	static char mask[64];
-	size_t n = sizeof(mask) - 1, len = 0;
-	const char *parts[] = {"[REDACTED:", shapes[number].name, "]"};
 
-	for (size_t i = 0; i < 3 && len + strlen(parts[i]) < n; i++) {
-		memcpy(mask + len, parts[i], strlen(parts[i]));
-		len += strlen(parts[i]);
-	}
-	mask[len] = '\0';
+	(void)snprintf(mask, sizeof(mask), "[REDACTED:%s]", tokens[number].name);
 	return mask;
 }
 
 bool
-shapes_free(uint32_t number)
+credentials_free(uint32_t number)
 {
-	return number < SHAPES && shapes[number].check == CHECK_PEM;
+	return number < TOKENS && tokens[number].check == CHECK_PEM;
 }
 
 /* ---- what must follow -------------------------------------------------------------- */
@@ -167,18 +162,18 @@ follow(const struct token *s, const uint8_t *text, size_t n, bool last)
 
 /* The k-th byte before text[at]; k is 1 for the nearest. */
 static uint8_t
-back(const struct shaping *c, const uint8_t *text, size_t at, size_t k)
+back(const struct credential_search *c, const uint8_t *text, size_t at, size_t k)
 {
 	if (k <= at)
 		return text[at - k];
-	return k - at <= SHAPING_BEFORE ? c->before[SHAPING_BEFORE - (k - at)] : 0;
+	return k - at <= CREDENTIAL_BEFORE ? c->before[CREDENTIAL_BEFORE - (k - at)] : 0;
 }
 
 /* Counts digits of a base, at most max, that end right before text[at]; their value is
  * in *ret. */
 static size_t
-digits_back(const struct shaping *c, const uint8_t *text, size_t at, unsigned int base,
-    size_t max, uint32_t *ret)
+digits_back(const struct credential_search *c, const uint8_t *text, size_t at,
+    unsigned int base, size_t max, uint32_t *ret)
 {
 	uint32_t value = 0, one = 1;
 	size_t k;
@@ -197,8 +192,8 @@ digits_back(const struct shaping *c, const uint8_t *text, size_t at, unsigned in
 /* An escape: these bytes (given in reverse order), then this many digits.  True if it
  * encodes neither a letter nor a digit. */
 static bool
-is_escape(const struct shaping *c, const uint8_t *text, size_t at, unsigned int base,
-    size_t digits, const char *reversed)
+is_escape(const struct credential_search *c, const uint8_t *text, size_t at,
+    unsigned int base, size_t digits, const char *reversed)
 {
 	uint32_t value;
 	size_t k;
@@ -213,11 +208,11 @@ is_escape(const struct shaping *c, const uint8_t *text, size_t at, unsigned int 
 
 /* "%22", also as "%2522", with its percent sign escaped any number of times. */
 static bool
-is_percent(const struct shaping *c, const uint8_t *text, size_t at)
+is_percent(const struct credential_search *c, const uint8_t *text, size_t at)
 {
 	size_t k = 0;
 
-	while (k < SHAPING_BEFORE && back(c, text, at, k + 3) == '5' &&
+	while (k < CREDENTIAL_BEFORE && back(c, text, at, k + 3) == '5' &&
 	       back(c, text, at, k + 4) == '2')
 		k += 2;
 	return back(c, text, at, k + 3) == '%' && is_escape(c, text, at, 16, 2, "");
@@ -225,20 +220,20 @@ is_percent(const struct shaping *c, const uint8_t *text, size_t at)
 
 /* The end of a terminal's color sequence: "[0;31m". */
 static bool
-is_colour(const struct shaping *c, const uint8_t *text, size_t at)
+is_colour(const struct credential_search *c, const uint8_t *text, size_t at)
 {
 	size_t k = 2;
 	uint8_t byte = back(c, text, at, k);
 
-	while (k < SHAPING_BEFORE && ((byte >= '0' && byte <= '9') || byte == ';' ||
-					 byte == ':' || byte == '?'))
+	while (k < CREDENTIAL_BEFORE && ((byte >= '0' && byte <= '9') || byte == ';' ||
+					    byte == ':' || byte == '?'))
 		byte = back(c, text, at, ++k);
 	return byte == '[';
 }
 
 /* "&#34" and "&#x22", which browsers accept without a semicolon. */
 static bool
-is_entity(const struct shaping *c, const uint8_t *text, size_t at)
+is_entity(const struct credential_search *c, const uint8_t *text, size_t at)
 {
 	uint32_t value;
 	size_t k = digits_back(c, text, at, 16, 6, &value);
@@ -254,7 +249,7 @@ is_entity(const struct shaping *c, const uint8_t *text, size_t at)
 
 /* Is the letter or digit before text[at] the last one of an escape? */
 static bool
-is_after_escape(const struct shaping *c, const uint8_t *text, size_t at)
+is_after_escape(const struct credential_search *c, const uint8_t *text, size_t at)
 {
 	return back(c, text, at, 2) == '\\' || is_escape(c, text, at, 16, 4, "u\\") ||
 	       is_escape(c, text, at, 16, 2, "x\\") ||
@@ -267,14 +262,14 @@ is_after_escape(const struct shaping *c, const uint8_t *text, size_t at)
 /* A credential cannot begin after a letter or digit, unless that byte ends an escape
  * or the prefix begins with dashes. */
 static bool
-is_start(const struct shaping *c, const uint8_t *text, size_t at)
+is_start(const struct credential_search *c, const uint8_t *text, size_t at)
 {
 	return !is_in(ALNUM, back(c, text, at, 1)) || text[at] == '-' ||
 	       is_after_escape(c, text, at);
 }
 
 void
-shapes_bytes(bool byte[static 256])
+credentials_bytes(bool byte[static 256])
 {
 	for (int c = 0; c < 256; c++)
 		byte[c] |= is_in(WORD, (uint8_t)c);
@@ -320,7 +315,7 @@ static const struct {
 #define HOOKS (sizeof(hooks) / sizeof(hooks[0]))
 
 void
-shapes_hooks(struct net *net)
+credentials_hooks(struct net *net)
 {
 	size_t i, k;
 
@@ -333,27 +328,27 @@ shapes_hooks(struct net *net)
 			net->hooks[k].low[c & 15] |= group;
 			net->hooks[k].high[c >> 4] |= group;
 		}
-	for (i = 0; i < SHAPES; i++) {
+	for (i = 0; i < TOKENS; i++) {
 		const char *at = NULL;
 
 		for (k = 0; k < HOOKS && at == NULL; k++)
-			at = strstr(shapes[i].prefix, hooks[k].three);
+			at = strstr(tokens[i].prefix, hooks[k].three);
 		if (at == NULL)
 			abort(); /* a prefix without a hook would never be found */
-		net->hook_at[i] = (uint8_t)(at - shapes[i].prefix);
+		net->hook_at[i] = (uint8_t)(at - tokens[i].prefix);
 	}
 }
 
 /* The offset at which a credential begins whose hook is at text[place], and its format
  * in *ret_which; SIZE_MAX if not found.  All bytes of the hook are in the text. */
 static size_t
-beginning(const struct net *net, const struct shaping *c, const uint8_t *text, size_t n,
-    size_t place, size_t *ret_which)
+beginning(const struct net *net, const struct credential_search *c, const uint8_t *text,
+    size_t n, size_t place, size_t *ret_which)
 {
 	size_t i, len, from;
 
-	for (i = 0; i < SHAPES; i++) {
-		const char *prefix = shapes[i].prefix, *hook = prefix + net->hook_at[i];
+	for (i = 0; i < TOKENS; i++) {
+		const char *prefix = tokens[i].prefix, *hook = prefix + net->hook_at[i];
 
 		if (text[place] != (uint8_t)hook[0] ||
 		    text[place + 1] != (uint8_t)hook[1] ||
@@ -371,27 +366,27 @@ beginning(const struct net *net, const struct shaping *c, const uint8_t *text, s
 }
 
 static int
-find_one(const struct net *net, struct shaping *c, const uint8_t *text, size_t n,
-    size_t place, struct hits *hits)
+find_one(const struct net *net, struct credential_search *c, const uint8_t *text,
+    size_t n, size_t place, struct hits *hits)
 {
 	size_t which, from = beginning(net, c, text, n, place, &which);
 	int len;
 
 	if (from == SIZE_MAX || from < c->done)
 		return 0;
-	c->key |= shapes[which].check == CHECK_PEM;
-	len = follow(&shapes[which], text + from, n - from, c->last);
+	c->key |= tokens[which].check == CHECK_PEM;
+	len = follow(&tokens[which], text + from, n - from, c->last);
 	if (len == OPEN && from < c->open)
 		c->open = from;
 	if (len <= 0)
 		return 0;
 	c->done = from + (size_t)len;
-	return hits_add(hits, from, c->done, (uint32_t)which | HIT_SHAPE);
+	return hits_add(hits, from, c->done, (uint32_t)which | HIT_CREDENTIAL);
 }
 
 int
-shapes_find(const struct net *net, struct shaping *c, const uint8_t *text, size_t n,
-    size_t at, const uint64_t hook[static SIEVE_WORDS], struct hits *hits)
+credentials_find(const struct net *net, struct credential_search *c, const uint8_t *text,
+    size_t n, size_t at, const uint64_t hook[static SIEVE_WORDS], struct hits *hits)
 {
 	uint64_t bits;
 	int i, r = 0;
@@ -404,13 +399,13 @@ shapes_find(const struct net *net, struct shaping *c, const uint8_t *text, size_
 }
 
 bool
-shapes_whole(const uint8_t *text, size_t n)
+credentials_whole(const uint8_t *text, size_t n)
 {
-	for (size_t i = 0; i < SHAPES; i++) {
-		size_t len = strlen(shapes[i].prefix);
+	for (size_t i = 0; i < TOKENS; i++) {
+		size_t len = strlen(tokens[i].prefix);
 
-		if (n > len && memcmp(text, shapes[i].prefix, len) == 0 &&
-		    follow(&shapes[i], text, n, true) == (int)n)
+		if (n > len && memcmp(text, tokens[i].prefix, len) == 0 &&
+		    follow(&tokens[i], text, n, true) == (int)n)
 			return true;
 	}
 	return false;
@@ -419,16 +414,16 @@ shapes_whole(const uint8_t *text, size_t n)
 static bool
 prefix_open(const uint8_t *text, size_t n)
 {
-	for (size_t i = 0; i < SHAPES; i++)
-		if (text[0] == (uint8_t)shapes[i].prefix[0] &&
-		    n < strlen(shapes[i].prefix) &&
-		    memcmp(text, shapes[i].prefix, n) == 0)
+	for (size_t i = 0; i < TOKENS; i++)
+		if (text[0] == (uint8_t)tokens[i].prefix[0] &&
+		    n < strlen(tokens[i].prefix) &&
+		    memcmp(text, tokens[i].prefix, n) == 0)
 			return true;
 	return false;
 }
 
 size_t
-shapes_tail(const struct shaping *c, const uint8_t *text, size_t n)
+credentials_tail(const struct credential_search *c, const uint8_t *text, size_t n)
 {
 	size_t at = n > PREFIX_MAX ? n - PREFIX_MAX : 0;
 

@@ -9,18 +9,18 @@
 #include "leash/scrub/private.h"
 
 void
-reading_free(struct reading *r)
+decoding_free(struct decoding *r)
 {
 	if (r->data != NULL)
 		explicit_bzero(r->data, r->cap);
 	free(r->data);
 	free(r->escape);
-	*r = (struct reading){0};
+	*r = (struct decoding){0};
 }
 
 /* Reserves memory for a source of n bytes; the decoded text is never longer. */
 static int
-reserve(struct reading *r, size_t n)
+reserve(struct decoding *r, size_t n)
 {
 	uint8_t *data;
 
@@ -38,7 +38,7 @@ reserve(struct reading *r, size_t n)
 }
 
 static int
-reserve_escape(struct reading *r)
+reserve_escape(struct decoding *r)
 {
 	struct escape *more;
 	size_t cap = r->escape_cap * 2 + 256;
@@ -69,7 +69,7 @@ last_entity(const uint8_t *src, size_t n, struct escape *e, uint8_t out[static 4
 /* Decodes the escape at src[at], or copies the byte.  Returns the source offset after
  * it; 0 if the rest is an incomplete escape. */
 static size_t
-take_one(struct reading *r, size_t at, bool last)
+take_one(struct decoding *r, size_t at, bool last)
 {
 	struct escape *e = &r->escape[r->escape_n];
 	uint8_t out[4];
@@ -93,8 +93,8 @@ take_one(struct reading *r, size_t at, bool last)
 }
 
 int
-reading_make(
-    struct reading *r, enum spelling spelling, const uint8_t *src, size_t n, bool last)
+decoding_make(
+    struct decoding *r, enum spelling spelling, const uint8_t *src, size_t n, bool last)
 {
 	size_t at = 0, next, took;
 
@@ -126,7 +126,7 @@ reading_make(
 
 /* The last escape that starts at or before an offset, decoded or source. */
 static const struct escape *
-escape_before(const struct reading *r, size_t at, bool in_source)
+escape_before(const struct decoding *r, size_t at, bool in_source)
 {
 	size_t low = 0, high = r->escape_n, mid;
 
@@ -142,7 +142,7 @@ escape_before(const struct reading *r, size_t at, bool in_source)
 
 /* The start and the end of the unit that contains decoded offset at. */
 static void
-unit_of(const struct reading *r, size_t at, size_t *ret_from, size_t *ret_to)
+unit_of(const struct decoding *r, size_t at, size_t *ret_from, size_t *ret_to)
 {
 	const struct escape *e = escape_before(r, at, false);
 	size_t src = at;
@@ -159,7 +159,7 @@ unit_of(const struct reading *r, size_t at, size_t *ret_from, size_t *ret_to)
 }
 
 void
-reading_source(const struct reading *r, size_t *from, size_t *to)
+decoding_source(const struct decoding *r, size_t *from, size_t *to)
 {
 	size_t start, end, unused;
 
@@ -173,7 +173,7 @@ reading_source(const struct reading *r, size_t *from, size_t *to)
 }
 
 size_t
-reading_boundary(const struct reading *r, size_t at)
+decoding_boundary(const struct decoding *r, size_t at)
 {
 	const struct escape *e = escape_before(r, at, true);
 	size_t back;
@@ -191,7 +191,7 @@ reading_boundary(const struct reading *r, size_t at)
 }
 
 size_t
-reading_offset(const struct reading *r, size_t at)
+decoding_offset(const struct decoding *r, size_t at)
 {
 	const struct escape *e = escape_before(r, at, true);
 

@@ -25,7 +25,7 @@
 #include "shim/base/utf8.h"
 
 #define ENTROPY_KINDS 5  /* a value needs at least this many different bytes */
-#define FORMS_SPARE   64 /* bytes of these pages for their own bookkeeping */
+#define SPARE_LEN     64 /* bytes of these pages for their own bookkeeping */
 
 /* Encodings are written at at, or only counted if at is NULL.  Patterns are built in
  * two passes; the first computes the size that the second needs. */
@@ -62,7 +62,7 @@ scrub_free(struct scrub *s)
 	free(s->string);
 	free(s->z);
 	filter_free(&s->filter);
-	vault_free(s->forms);
+	vault_free(s->encodings);
 	explicit_bzero(s, sizeof(*s));
 	free(s);
 }
@@ -318,7 +318,7 @@ add_plus(struct maker *m, const uint8_t *v, size_t n)
 }
 
 static void
-add_forms(struct maker *m, const uint8_t *v, size_t n)
+add_encodings(struct maker *m, const uint8_t *v, size_t n)
 {
 	add_pattern(m, v, n, false);
 	add_alphabet(m, &base16, v, n);
@@ -344,7 +344,7 @@ add_all(struct maker *m)
 	m->used = 0;
 	for (size_t i = 0; i < s->string_n; i++) {
 		m->value = s->string[i].value;
-		add_forms(m, s->string[i].data, s->string[i].len);
+		add_encodings(m, s->string[i].data, s->string[i].len);
 	}
 }
 
@@ -391,7 +391,7 @@ add_z(struct scrub *s)
 }
 
 int
-forms_build(struct scrub *s)
+encodings_build(struct scrub *s)
 {
 	struct maker m = {.scrub = s};
 	size_t used;
@@ -406,14 +406,14 @@ forms_build(struct scrub *s)
 		;
 	m.seen = calloc(m.seen_cap, sizeof(*m.seen));
 	s->pattern = calloc(m.patterns, sizeof(*s->pattern));
-	used = m.used + FORMS_SPARE;
+	used = m.used + SPARE_LEN;
 	r = -ENOMEM;
 	if (m.seen == NULL || s->pattern == NULL)
 		goto out;
-	r = vault_new(used + 4096, &s->forms);
+	r = vault_new(used + 4096, &s->encodings);
 	if (r < 0)
 		goto out;
-	m.at = vault_scratch(s->forms, used);
+	m.at = vault_scratch(s->encodings, used);
 	r = -ENOMEM;
 	if (m.at == NULL)
 		goto out;
@@ -444,7 +444,7 @@ scrub_learn(struct scrub *s, const struct secret *secret, uint32_t number)
 		return -ENOMEM;
 	s->value = v;
 	s->value[s->value_n++] = (struct value){.number = number};
-	r = leaves_learn(s, (uint32_t)s->value_n - 1,
+	r = structured_learn(s, (uint32_t)s->value_n - 1,
 	    (const uint8_t *)secret_expose(secret), secret_len(secret));
 	if (r < 0) {
 		vault_free(s->value[--s->value_n].decoded);
@@ -498,7 +498,7 @@ is_monotonous(const uint8_t *v, size_t n)
 }
 
 const char *
-forms_weakness(const uint8_t *data, size_t n)
+encodings_weakness(const uint8_t *data, size_t n)
 {
 	if (n < SCRUB_SURE_MIN)
 		return "it has fewer than 8 bytes";
@@ -515,8 +515,8 @@ scrub_weakness(const struct secret *secret)
 	const uint8_t *inner = (const uint8_t *)secret_expose(secret);
 	size_t n = secret_len(secret);
 
-	(void)leaves_trim(&inner, &n);
-	return forms_weakness(inner, n);
+	(void)structured_trim(&inner, &n);
+	return encodings_weakness(inner, n);
 }
 
 bool
@@ -525,5 +525,5 @@ scrub_trims(const struct secret *secret)
 	const uint8_t *inner = (const uint8_t *)secret_expose(secret);
 	size_t n = secret_len(secret);
 
-	return leaves_trim(&inner, &n);
+	return structured_trim(&inner, &n);
 }

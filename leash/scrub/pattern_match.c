@@ -115,7 +115,7 @@ filter_build(struct scrub *s)
 
 	net_init(&f->net);
 	memset(f->first, 0xff, sizeof(f->first));
-	shapes_bytes(f->byte);
+	credentials_bytes(f->byte);
 	f->len_min = f->hex_min = f->broken_min = SIZE_MAX;
 	if (s->pattern_n == 0)
 		return 0;

@@ -74,7 +74,7 @@ net_init(struct net *net)
 		net->class[c] = class_of(&signs, c);
 		net->class[c] |= pair == 0 ? CLASS_OTHER : 0;
 	}
-	shapes_hooks(net);
+	credentials_hooks(net);
 	net->lanes_min = LANES_MIN;
 	net->runs = RUNS_LONG;
 	net_best(net);

@@ -25,7 +25,7 @@
  *	pattern	      pppppqqqqqqqqpppppp    (m = 19, q = 8, step 12)
  *
  * Hooks (trigrams).  The prefix of each kind of credential contains one hook
- * (shapes_hooks() aborts otherwise): three bytes, each with the bit of its group in
+ * (credentials_hooks() aborts otherwise): three bytes, each with the bit of its group in
  * the table of its position.  The pass checks every offset.
  *
  * Hex with separators.  The digits and their separators fill whole lanes of eight
@@ -108,8 +108,9 @@ struct net {
 	uint8_t hook[SIEVE_HOOK][128]; /* groups with this byte at this position */
 	struct halves signs, paired;   /* class, by the nibbles of a byte */
 	struct halves hooks[SIEVE_HOOK];
-	uint8_t hook_at[SCRUB_SHAPES_MAX]; /* hook's offset in the prefix of a format */
-	uint64_t *bit;                     /* hashes of the runs of all patterns */
+	uint8_t
+	    hook_at[SCRUB_CREDENTIALS_MAX]; /* hook's offset in the prefix of a format */
+	uint64_t *bit;                      /* hashes of the runs of all patterns */
 	unsigned int word_shift;
 	enum sieve_runs runs;
 	size_t q;           /* bytes of a run */

@@ -34,6 +34,12 @@
 #define SCRUB_VALUES_MAX   1024
 #define SCRUB_HITS_MAX     (1u << 20) /* per block; more is a failure */
 
+static inline size_t
+size_min(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
 struct value {
 	struct vault *decoded; /* pages for strings that needed decoding */
 	uint32_t number;
@@ -106,10 +112,10 @@ struct scrub {
 	size_t value_n;
 	struct string *string;
 	size_t string_n;
-	struct vault *forms; /* pages that contain the encodings */
-	uint32_t *z;         /* of all patterns */
+	struct vault *encodings; /* pages that contain the encodings */
+	uint32_t *z;             /* of all patterns */
 	struct filter filter;
-	uint64_t shape_count[SCRUB_SHAPES_MAX];
+	uint64_t credential_count[SCRUB_CREDENTIALS_MAX];
 	bool built;   /* patterns are complete; no more values */
 	uint64_t run; /* redactions so far */
 };
@@ -117,9 +123,9 @@ struct scrub {
 /* ---- encodings.c --------------------------------------------------------- */
 
 /* Builds the patterns of all strings. */
-int forms_build(struct scrub *);
+int encodings_build(struct scrub *);
 /* As scrub_weakness(). */
-const char *forms_weakness(const uint8_t *data, size_t n);
+const char *encodings_weakness(const uint8_t *data, size_t n);
 
 /* ---- stream.c ------------------------------------------------------------ */
 
@@ -129,13 +135,13 @@ bool scrub_is_number(uint8_t);
 /* ---- structured.c -------------------------------------------------------- */
 
 /* Extracts the strings of a value.  0, -ENOMEM, -E2BIG: more than SCRUB_STRINGS_MAX. */
-int leaves_learn(struct scrub *, uint32_t value, const uint8_t *data, size_t len);
+int structured_learn(struct scrub *, uint32_t value, const uint8_t *data, size_t len);
 /* Removes outer white space and a byte order mark; true if there were any. */
-bool leaves_trim(const uint8_t **data, size_t *len);
+bool structured_trim(const uint8_t **data, size_t *len);
 
 /* ---- pattern_match.c ----------------------------------------------------- */
 
-#define HIT_SHAPE 0x80000000u /* set if value is the number of a credential format */
+#define HIT_CREDENTIAL 0x80000000u /* set if value is the number of a credential format */
 
 struct hit {
 	size_t from, to;
@@ -208,7 +214,7 @@ struct escape {
 	uint32_t src_len;
 	uint8_t len;
 };
-struct reading {
+struct decoding {
 	enum spelling spelling;
 	const uint8_t *src;
 	size_t src_n;
@@ -219,28 +225,28 @@ struct reading {
 	size_t open; /* source offset of an unfinished escape, or the source's length */
 };
 
-void reading_free(struct reading *);
+void decoding_free(struct decoding *);
 /*
  * Decodes src[n]; bytes that are not an escape are copied.  last: an unfinished
  * escape at the end is copied too.
  */
-int reading_make(
-    struct reading *, enum spelling, const uint8_t *src, size_t n, bool last);
+int decoding_make(
+    struct decoding *, enum spelling, const uint8_t *src, size_t n, bool last);
 /* Maps [from, to) of the decoded text to its source, in whole escapes. */
-void reading_source(const struct reading *, size_t *from, size_t *to);
+void decoding_source(const struct decoding *, size_t *from, size_t *to);
 /* The last offset at or before source offset at where the text may be cut without
  * changing how the rest is decoded. */
-size_t reading_boundary(const struct reading *, size_t at);
+size_t decoding_boundary(const struct decoding *, size_t at);
 /* Maps source offset at, a boundary, to the decoded text. */
-size_t reading_offset(const struct reading *, size_t at);
+size_t decoding_offset(const struct decoding *, size_t at);
 
 /* ---- credentials.c ------------------------------------------------------- */
 
-#define SHAPING_BEFORE 24 /* bytes before a text that decide whether one may begin */
+#define CREDENTIAL_BEFORE 24 /* bytes before a text that decide whether one may begin */
 
 /* State of the search for credentials in one text. */
-struct shaping {
-	const uint8_t *before; /* SHAPING_BEFORE bytes before it; zeros at the start */
+struct credential_search {
+	const uint8_t *before; /* CREDENTIAL_BEFORE bytes before it; zeros at the start */
 	bool last;             /* nothing follows */
 	bool key;              /* the beginning of a private key was found */
 	size_t done;           /* end of the last credential found */
@@ -248,22 +254,21 @@ struct shaping {
 };
 
 /* Fills in the hooks: three bytes of each prefix, which the prefilter looks for. */
-void shapes_hooks(struct net *);
+void credentials_hooks(struct net *);
 /* Appends every credential of a known format in text[n] whose hook the prefilter found
- * in the chunk at offset at, with HIT_SHAPE set. */
-int shapes_find(const struct net *, struct shaping *, const uint8_t *text, size_t n,
-    size_t at, const uint64_t hook[static SIEVE_WORDS], struct hits *);
+ * in the chunk at offset at, with HIT_CREDENTIAL set. */
+int credentials_find(const struct net *, struct credential_search *, const uint8_t *text,
+    size_t n, size_t at, const uint64_t hook[static SIEVE_WORDS], struct hits *);
 /* Is text[n] exactly one credential? */
-bool shapes_whole(const uint8_t *text, size_t n);
+bool credentials_whole(const uint8_t *text, size_t n);
 /* The first offset from which a credential may still become complete; n if none. */
-size_t shapes_tail(const struct shaping *, const uint8_t *text, size_t n);
-const char *shapes_name(uint32_t number); /* NULL after the last */
+size_t credentials_tail(const struct credential_search *, const uint8_t *text, size_t n);
 /* Marks the bytes that credentials consist of, except the lines of a private key. */
-void shapes_bytes(bool byte[static 256]);
+void credentials_bytes(bool byte[static 256]);
 /* "[REDACTED:kind]" */
-const char *shapes_mask(uint32_t number);
+const char *credentials_mask(uint32_t number);
 /* May one contain arbitrary text? */
-bool shapes_free(uint32_t number);
+bool credentials_free(uint32_t number);
 
 /* ---- pem.c ---- */
 
@@ -272,23 +277,24 @@ int pem_key(const uint8_t *text, size_t n, bool last);
 
 /* ---- scan_block.c -------------------------------------------------------- */
 
-#define VIEWS_MAX 32
+#define DECODINGS_MAX 32
 
 /* A block and its decodings; RAW is the block itself. */
-struct views {
+struct decodings {
 	struct scrub *scrub;
-	struct reading reading[VIEWS_MAX];
-	struct shaping shaping[VIEWS_MAX + 1]; /* the last one is the block's */
-	bool made[VIEWS_MAX];                  /* decodings that differ from the source */
-	struct hits hits;                      /* offsets in the block */
+	struct decoding decoding[DECODINGS_MAX];
+	struct credential_search
+	    search[DECODINGS_MAX + 1]; /* the last one is the block's */
+	bool made[DECODINGS_MAX];      /* decodings that differ from the source */
+	struct hits hits;              /* offsets in the block */
 };
 
-void views_free(struct views *);
-/* Finds all matches in data[n] and puts them in hits.  before: as in struct shaping.
+void decodings_free(struct decodings *);
+/* Finds all matches in data[n] and puts them in hits.  before: as in struct credential_search.
  * last: nothing follows. */
-int views_find(
-    struct views *, const uint8_t *data, size_t n, const uint8_t *before, bool last);
+int decodings_find(
+    struct decodings *, const uint8_t *data, size_t n, const uint8_t *before, bool last);
 /* The offset in the scanned block up to which later bytes cannot change the result. */
-size_t views_certain(struct views *, const uint8_t *data, size_t n);
+size_t decodings_certain(struct decodings *, const uint8_t *data, size_t n);
 
 #endif

@@ -17,14 +17,14 @@
 #define RUN        8  /* backslashes that encode one, escaped three times */
 #define BROKEN_MIN 4
 
-/* The views that others are decoded from, by index in the table. */
+/* The decodings that others are decoded from, by index in the table. */
 enum { JSON_1, JSON_2, JSON_3, PERCENT_RAW, PERCENT_JSON };
 
 /* The source of each decoding: an earlier row, or the block. */
-static const struct view {
+static const struct source {
 	enum spelling spelling;
 	int upon;
-} views[] = {
+} sources[] = {
     [JSON_1] = {SPELL_JSON, RAW},
     [JSON_2] = {SPELL_JSON, JSON_1},
     [JSON_3] = {SPELL_JSON, JSON_2},
@@ -49,32 +49,33 @@ static const struct view {
     {SPELL_PAIRS, JSON_1},
     {SPELL_PAIRS, JSON_2},
 };
-#define VIEWS ((int)(sizeof(views) / sizeof(views[0])))
+#define DECODINGS ((int)(sizeof(sources) / sizeof(sources[0])))
 
-_Static_assert(sizeof(views) / sizeof(views[0]) <= VIEWS_MAX, "room for all readings");
+_Static_assert(
+    sizeof(sources) / sizeof(sources[0]) <= DECODINGS_MAX, "room for all decodings");
 
 void
-views_free(struct views *v)
+decodings_free(struct decodings *v)
 {
-	for (int i = 0; i < VIEWS; i++)
-		reading_free(&v->reading[i]);
+	for (int i = 0; i < DECODINGS; i++)
+		decoding_free(&v->decoding[i]);
 	free(v->hits.hit);
 }
 
 /* ---- mapping to the block -------------------------------------------------- */
 
-/* Maps offsets in view i to the block. */
+/* Maps offsets in decoding i to the block. */
 static void
-to_block(const struct views *v, int i, size_t *from, size_t *to)
+to_block(const struct decodings *v, int i, size_t *from, size_t *to)
 {
-	for (; i != RAW; i = views[i].upon)
-		reading_source(&v->reading[i], from, to);
+	for (; i != RAW; i = sources[i].upon)
+		decoding_source(&v->decoding[i], from, to);
 }
 
-/* Hits from the n-th on are offsets in view i.  A match without an escape also exists
- * in the source of the view and was found there. */
+/* Hits from the n-th on are offsets in decoding i.  A match without an escape also exists
+ * in the source of the decoding and was found there. */
 static void
-hits_to_block(struct views *v, int i, size_t n)
+hits_to_block(struct decodings *v, int i, size_t n)
 {
 	size_t kept = n, from, to;
 
@@ -83,10 +84,10 @@ hits_to_block(struct views *v, int i, size_t n)
 
 		from = h->from;
 		to = h->to;
-		reading_source(&v->reading[i], &from, &to);
-		if (to - from == h->to - h->from && (h->value & HIT_SHAPE) == 0)
+		decoding_source(&v->decoding[i], &from, &to);
+		if (to - from == h->to - h->from && (h->value & HIT_CREDENTIAL) == 0)
 			continue;
-		to_block(v, views[i].upon, &from, &to);
+		to_block(v, sources[i].upon, &from, &to);
 		v->hits.hit[kept++] = (struct hit){from, to, h->value};
 	}
 	v->hits.n = kept;
@@ -95,23 +96,23 @@ hits_to_block(struct views *v, int i, size_t n)
 static enum fits
 fits_in(int i)
 {
-	if (views[i].spelling == SPELL_BROKEN)
+	if (sources[i].spelling == SPELL_BROKEN)
 		return FIT_BROKEN;
-	return views[i].spelling == SPELL_PAIRS ? FIT_PAIRS : FIT_ALL;
+	return sources[i].spelling == SPELL_PAIRS ? FIT_PAIRS : FIT_ALL;
 }
 
 /* Decoders that join fragments reveal no credentials: none is written that way. */
 static bool
-has_shapes(int i)
+has_credentials(int i)
 {
-	return views[i].spelling < SPELL_BROKEN;
+	return sources[i].spelling < SPELL_BROKEN;
 }
 
-/* Finds matches in a text; shapes is NULL if credentials are not searched for.
+/* Finds matches in a text; search is NULL if credentials are not searched for.
  * *ret_flags: the decoders that could reveal more. */
 static int
-find_in(struct views *v, const uint8_t *text, size_t n, enum fits fits,
-    struct shaping *shapes, unsigned int *ret_flags)
+find_in(struct decodings *v, const uint8_t *text, size_t n, enum fits fits,
+    struct credential_search *search, unsigned int *ret_flags)
 {
 	const struct net *net = &v->scrub->filter.net;
 	struct sieve sieve = {0};
@@ -120,8 +121,9 @@ find_in(struct views *v, const uint8_t *text, size_t n, enum fits fits,
 
 	filter_start(v->scrub);
 	for (; (at = sieve_next(net, text, n, at, &sieve)) < n; at += SIEVE_CHUNK) {
-		if (shapes != NULL)
-			r = shapes_find(net, shapes, text, n, at, sieve.hook, &v->hits);
+		if (search != NULL)
+			r = credentials_find(
+			    net, search, text, n, at, sieve.hook, &v->hits);
 		if (r == 0 && sieve.run)
 			r = filter_find(v->scrub, text, n, at, fits, &v->hits);
 		if (r < 0)
@@ -131,81 +133,75 @@ find_in(struct views *v, const uint8_t *text, size_t n, enum fits fits,
 	return 0;
 }
 
-/* Scans view i, if it could reveal something that its source does not. */
+/* Scans decoding i, if it could reveal something that its source does not. */
 static int
-find_in_view(
-    struct views *v, int i, const uint8_t *text, size_t n, bool last, unsigned int *flags)
+find_in_decoding(struct decodings *v, int i, const uint8_t *text, size_t n, bool last,
+    unsigned int *flags)
 {
-	const struct shaping *upon =
-	    &v->shaping[views[i].upon == RAW ? VIEWS_MAX : views[i].upon];
-	struct reading *r = &v->reading[i];
+	const struct credential_search *upon =
+	    &v->search[sources[i].upon == RAW ? DECODINGS_MAX : sources[i].upon];
+	struct decoding *r = &v->decoding[i];
 	size_t before = v->hits.n;
 	int e;
 
-	if (!decode_wanted(views[i].spelling, &v->scrub->filter, *flags, text, n, !last,
-		has_shapes(i) && upon->key))
+	if (!decode_wanted(sources[i].spelling, &v->scrub->filter, *flags, text, n, !last,
+		has_credentials(i) && upon->key))
 		return 0;
-	e = reading_make(r, views[i].spelling, text, n, last);
+	e = decoding_make(r, sources[i].spelling, text, n, last);
 	if (e < 0)
 		return e;
 	v->made[i] = true;
-	v->shaping[i] = *upon;
-	v->shaping[i].done = 0;
-	v->shaping[i].open = SIZE_MAX;
-	e = find_in(
-	    v, r->data, r->len, fits_in(i), has_shapes(i) ? &v->shaping[i] : NULL, flags);
+	v->search[i] = *upon;
+	v->search[i].done = 0;
+	v->search[i].open = SIZE_MAX;
+	e = find_in(v, r->data, r->len, fits_in(i),
+	    has_credentials(i) ? &v->search[i] : NULL, flags);
 	if (e == 0)
 		hits_to_block(v, i, before);
 	return e;
 }
 
 int
-views_find(
-    struct views *v, const uint8_t *data, size_t n, const uint8_t *before, bool last)
+decodings_find(
+    struct decodings *v, const uint8_t *data, size_t n, const uint8_t *before, bool last)
 {
-	unsigned int flags[VIEWS_MAX], raw = 0;
+	unsigned int flags[DECODINGS_MAX], raw = 0;
 	int i, upon, r;
 
 	v->hits.n = 0;
 	memset(v->made, 0, sizeof(v->made));
-	v->shaping[VIEWS_MAX] =
-	    (struct shaping){.before = before, .last = last, .open = SIZE_MAX};
-	r = find_in(v, data, n, FIT_ALL, &v->shaping[VIEWS_MAX], &raw);
-	for (i = 0; i < VIEWS && r == 0; i++) {
-		upon = views[i].upon;
+	v->search[DECODINGS_MAX] =
+	    (struct credential_search){.before = before, .last = last, .open = SIZE_MAX};
+	r = find_in(v, data, n, FIT_ALL, &v->search[DECODINGS_MAX], &raw);
+	for (i = 0; i < DECODINGS && r == 0; i++) {
+		upon = sources[i].upon;
 		flags[i] = upon == RAW ? raw : flags[upon];
 		if (upon == RAW)
-			r = find_in_view(v, i, data, n, last, &flags[i]);
+			r = find_in_decoding(v, i, data, n, last, &flags[i]);
 		else if (v->made[upon])
-			r = find_in_view(v, i, v->reading[upon].data,
-			    v->reading[upon].len, last, &flags[i]);
+			r = find_in_decoding(v, i, v->decoding[upon].data,
+			    v->decoding[upon].len, last, &flags[i]);
 	}
 	return r;
 }
 
-static size_t
-least(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
-/* Maps an offset in the block to view i; sets *at to the boundary there. */
+/* Maps an offset in the block to decoding i; sets *at to the boundary there. */
 static size_t
 /* NOLINTNEXTLINE(misc-no-recursion): as deep as decodings are nested */
-in_view(const struct views *v, int i, size_t *at)
+in_decoding(const struct decodings *v, int i, size_t *at)
 {
 	size_t there = *at, from, to;
 
 	if (i == RAW)
 		return there;
-	there = in_view(v, views[i].upon, at);
-	from = to = reading_boundary(&v->reading[i], there);
+	there = in_decoding(v, sources[i].upon, at);
+	from = to = decoding_boundary(&v->decoding[i], there);
 	if (from != there) {
 		there = from;
-		to_block(v, views[i].upon, &from, &to);
+		to_block(v, sources[i].upon, &from, &to);
 		*at = from;
 	}
-	return reading_offset(&v->reading[i], there);
+	return decoding_offset(&v->decoding[i], there);
 }
 
 /*
@@ -239,9 +235,9 @@ before_escape(const uint8_t *text, size_t n, size_t at)
 	return at;
 }
 
-/* Moves down to an offset that is a boundary in every view. */
+/* Moves down to an offset that is a boundary in every decoding. */
 static size_t
-common_boundary(struct views *v, const uint8_t *data, size_t n, size_t at)
+common_boundary(struct decodings *v, const uint8_t *data, size_t n, size_t at)
 {
 	size_t before, there, from, to;
 	int i;
@@ -249,19 +245,19 @@ common_boundary(struct views *v, const uint8_t *data, size_t n, size_t at)
 	do {
 		before = at;
 		at = before_escape(data, n, at);
-		for (i = 0; i < VIEWS; i++) {
-			const struct reading *r = &v->reading[i];
+		for (i = 0; i < DECODINGS; i++) {
+			const struct decoding *r = &v->decoding[i];
 
 			if (!v->made[i])
 				continue;
-			there = in_view(v, i, &at);
+			there = in_decoding(v, i, &at);
 			if (there > r->len)
 				there = r->len;
 			from = to = before_escape(r->data, r->len, there);
 			if (from == there)
 				continue;
 			to_block(v, i, &from, &to);
-			at = least(at, from);
+			at = size_min(at, from);
 		}
 	} while (at < before);
 	return at;
@@ -270,33 +266,33 @@ common_boundary(struct views *v, const uint8_t *data, size_t n, size_t at)
 /* Lines of a server are not delayed for a possible beginning of base64 in columns that
  * is shorter than a minimum. */
 static bool
-is_too_little(const struct reading *r, size_t tail)
+is_too_little(const struct decoding *r, size_t tail)
 {
 	return r->spelling == SPELL_BROKEN && r->src_n > 0 &&
 	       r->src[r->src_n - 1] == '\n' && r->len - tail < BROKEN_MIN;
 }
 
-/* The first offset in view i from which a match may still become complete. */
+/* The first offset in decoding i from which a match may still become complete. */
 static size_t
-view_tail(struct views *v, int i)
+decoding_tail(struct decodings *v, int i)
 {
-	const struct reading *r = &v->reading[i];
+	const struct decoding *r = &v->decoding[i];
 	size_t at = filter_tail(v->scrub, r->data, r->len, fits_in(i));
 
-	if (has_shapes(i))
-		at = least(at, shapes_tail(&v->shaping[i], r->data, r->len));
+	if (has_credentials(i))
+		at = size_min(at, credentials_tail(&v->search[i], r->data, r->len));
 	return at;
 }
 
 size_t
-views_certain(struct views *v, const uint8_t *data, size_t n)
+decodings_certain(struct decodings *v, const uint8_t *data, size_t n)
 {
 	size_t at = filter_tail(v->scrub, data, n, FIT_ALL), from, to;
 	int i;
 
-	at = least(at, shapes_tail(&v->shaping[VIEWS_MAX], data, n));
-	for (i = 0; i < VIEWS; i++) {
-		const struct reading *r = &v->reading[i];
+	at = size_min(at, credentials_tail(&v->search[DECODINGS_MAX], data, n));
+	for (i = 0; i < DECODINGS; i++) {
+		const struct decoding *r = &v->decoding[i];
 
 		if (!v->made[i])
 			continue;
@@ -304,14 +300,14 @@ views_certain(struct views *v, const uint8_t *data, size_t n)
 		 * joins fragments begins nothing. */
 		if (r->spelling < SPELL_BROKEN) {
 			from = to = r->open;
-			to_block(v, views[i].upon, &from, &to);
-			at = least(at, from);
+			to_block(v, sources[i].upon, &from, &to);
+			at = size_min(at, from);
 		}
-		from = to = view_tail(v, i);
+		from = to = decoding_tail(v, i);
 		if (from == r->len || is_too_little(r, from))
 			continue;
 		to_block(v, i, &from, &to);
-		at = least(at, from);
+		at = size_min(at, from);
 	}
 	return common_boundary(v, data, n, at);
 }

@@ -17,10 +17,10 @@
 
 #include "shim/base/buf.h"
 
-#define SCRUB_MASK       "***" /* constant: reveals neither length nor name */
-#define SCRUB_LEN_MIN    4     /* bytes; a shorter value would match ordinary text */
-#define SCRUB_SURE_MIN   8     /* bytes; safe from here on, unless it is a common word */
-#define SCRUB_SHAPES_MAX 40
+#define SCRUB_MASK            "***" /* constant: reveals neither length nor name */
+#define SCRUB_LEN_MIN         4     /* bytes; a shorter value would match ordinary text */
+#define SCRUB_SURE_MIN        8 /* bytes; safe from here on, unless it is a common word */
+#define SCRUB_CREDENTIALS_MAX 40
 
 struct secret;
 struct scrub;        /* the patterns; shared by streams */
@@ -45,8 +45,8 @@ bool scrub_trims(const struct secret *);
 
 /* The kinds of credentials found by their format, numbered from 0: the name of one,
  * NULL after the last; and how often it was redacted. */
-const char *scrub_shape(uint32_t number);
-uint64_t scrub_shape_count(const struct scrub *, uint32_t number);
+const char *scrub_credential(uint32_t number);
+uint64_t scrub_credential_count(const struct scrub *, uint32_t number);
 /* How often a redaction covered text of unknown content.  A private key in lines ends
  * where the text says so, and nothing checks what such a redaction covers. */
 uint64_t scrub_free_count(const struct scrub *);

@@ -29,12 +29,12 @@ struct scrub_stream {
 	struct scrub *scrub;
 	struct buf held; /* bytes not passed on yet */
 	size_t masked;   /* of them, bytes already covered by a mask */
-	struct views views;
-	uint64_t run;                   /* number of the last mask */
-	uint8_t before[SHAPING_BEFORE]; /* the last bytes that were passed on */
-	bool messages;                  /* a line is a JSON message: */
-	bool in_string, in_escape;      /* where in it the next byte is */
-	int error;                      /* sticky */
+	struct decodings decodings;
+	uint64_t run;                      /* number of the last mask */
+	uint8_t before[CREDENTIAL_BEFORE]; /* the last bytes that were passed on */
+	bool messages;                     /* a line is a JSON message: */
+	bool in_string, in_escape;         /* where in it the next byte is */
+	int error;                         /* sticky */
 };
 
 int
@@ -44,7 +44,7 @@ scrub_stream_new(struct scrub *s, struct scrub_stream **ret)
 	int r;
 
 	if (!s->built) {
-		r = forms_build(s);
+		r = encodings_build(s);
 		if (r == 0)
 			r = filter_build(s);
 		if (r < 0)
@@ -54,7 +54,7 @@ scrub_stream_new(struct scrub *s, struct scrub_stream **ret)
 	st = calloc(1, sizeof(*st));
 	if (st == NULL)
 		return -ENOMEM;
-	st->scrub = st->views.scrub = s;
+	st->scrub = st->decodings.scrub = s;
 	buf_init(&st->held, HELD_MAX);
 	*ret = st;
 	return 0;
@@ -71,23 +71,17 @@ scrub_stream_free(struct scrub_stream *st)
 {
 	if (st == NULL)
 		return;
-	views_free(&st->views);
+	decodings_free(&st->decodings);
 	if (st->held.data != NULL)
 		explicit_bzero(st->held.data, st->held.cap);
 	buf_free(&st->held);
 	free(st);
 }
 
-const char *
-scrub_shape(uint32_t number)
-{
-	return shapes_name(number);
-}
-
 uint64_t
-scrub_shape_count(const struct scrub *s, uint32_t number)
+scrub_credential_count(const struct scrub *s, uint32_t number)
 {
-	return number < SCRUB_SHAPES_MAX ? s->shape_count[number] : 0;
+	return number < SCRUB_CREDENTIALS_MAX ? s->credential_count[number] : 0;
 }
 
 uint64_t
@@ -95,15 +89,9 @@ scrub_free_count(const struct scrub *s)
 {
 	uint64_t n = 0;
 
-	for (uint32_t i = 0; shapes_name(i) != NULL; i++)
-		n += shapes_free(i) ? s->shape_count[i] : 0;
+	for (uint32_t i = 0; scrub_credential(i) != NULL; i++)
+		n += credentials_free(i) ? s->credential_count[i] : 0;
 	return n;
-}
-
-static size_t
-least(size_t a, size_t b)
-{
-	return a < b ? a : b;
 }
 
 /* ---- output ------------------------------------------------------------------ */
@@ -123,7 +111,7 @@ count(struct scrub_stream *st, const struct hit *h)
 {
 	struct value *v;
 
-	if ((h->value & HIT_SHAPE) != 0)
+	if ((h->value & HIT_CREDENTIAL) != 0)
 		return;
 	v = &st->scrub->value[h->value];
 	if (v->run == st->run)
@@ -188,9 +176,9 @@ put_mask(
     struct scrub_stream *st, const uint8_t *data, const struct hit *h, struct buf *out)
 {
 	st->run = ++st->scrub->run;
-	if ((h->value & HIT_SHAPE) != 0) {
-		st->scrub->shape_count[h->value & ~HIT_SHAPE]++;
-		return buf_puts(out, shapes_mask(h->value & ~HIT_SHAPE));
+	if ((h->value & HIT_CREDENTIAL) != 0) {
+		st->scrub->credential_count[h->value & ~HIT_CREDENTIAL]++;
+		return buf_puts(out, credentials_mask(h->value & ~HIT_CREDENTIAL));
 	}
 	if (st->messages && st->scrub->filter.bare && !st->in_string)
 		return put_bare(data + h->from, h->to - h->from, out);
@@ -205,11 +193,11 @@ emit(struct scrub_stream *st, const uint8_t *data, size_t end, struct buf *out)
 	size_t seen = 0;
 	int r = 0;
 
-	if (st->views.hits.n > 1)
-		sort_in_place(st->views.hits.hit, st->views.hits.n,
-		    sizeof(*st->views.hits.hit), hit_order);
-	for (i = 0; i < st->views.hits.n && r == 0; i++) {
-		const struct hit *h = &st->views.hits.hit[i];
+	if (st->decodings.hits.n > 1)
+		sort_in_place(st->decodings.hits.hit, st->decodings.hits.n,
+		    sizeof(*st->decodings.hits.hit), hit_order);
+	for (i = 0; i < st->decodings.hits.n && r == 0; i++) {
+		const struct hit *h = &st->decodings.hits.hit[i];
 
 		if (h->from >= end)
 			break;
@@ -237,7 +225,7 @@ emit(struct scrub_stream *st, const uint8_t *data, size_t end, struct buf *out)
 static void
 keep_before(struct scrub_stream *st, const uint8_t *data, size_t end)
 {
-	size_t n = least(end, sizeof(st->before));
+	size_t n = size_min(end, sizeof(st->before));
 
 	memmove(st->before, st->before + n, sizeof(st->before) - n);
 	memcpy(st->before + sizeof(st->before) - n, data + end - n, n);
@@ -250,10 +238,10 @@ pass(struct scrub_stream *st, const uint8_t *data, size_t n, bool last, struct b
 	size_t end;
 	int r;
 
-	r = views_find(&st->views, data, n, st->before, last);
+	r = decodings_find(&st->decodings, data, n, st->before, last);
 	if (r < 0)
 		return r;
-	end = last ? n : views_certain(&st->views, data, n);
+	end = last ? n : decodings_certain(&st->decodings, data, n);
 	r = emit(st, data, end, out);
 	if (r < 0)
 		return r;
@@ -269,7 +257,7 @@ static int
 feed_held(struct scrub_stream *st, const uint8_t *in, size_t len, bool last,
     struct buf *out, size_t *ret_taken)
 {
-	size_t before = st->held.len, n = least(len, before + PIECE), used = 0;
+	size_t before = st->held.len, n = size_min(len, before + PIECE), used = 0;
 	int r;
 
 	r = buf_put(&st->held, in, n);
@@ -292,7 +280,7 @@ static int
 feed_plain(struct scrub_stream *st, const uint8_t *in, size_t len, bool last,
     struct buf *out, size_t *ret_taken)
 {
-	size_t n = least(len, BLOCK), used = 0;
+	size_t n = size_min(len, BLOCK), used = 0;
 	int r;
 
 	r = pass(st, in, n, last && n == len, out, &used);

@@ -104,7 +104,7 @@ add_line(struct gather *g, struct piece p)
 	size_t i;
 
 	p = trimmed(p);
-	if (p.len < SCRUB_LINE_MIN || forms_weakness(p.at, p.len) != NULL)
+	if (p.len < SCRUB_LINE_MIN || encodings_weakness(p.at, p.len) != NULL)
 		return;
 	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (begins(p, known[i]))
@@ -277,8 +277,8 @@ add_leaf(struct gather *g, bool secret, struct piece p)
 	p = trimmed(p);
 	if (p.len < SCRUB_LINE_MIN)
 		return;
-	if (!shapes_whole(p.at, p.len)) {
-		if (!secret || is_ordinary(p) || forms_weakness(p.at, p.len) != NULL)
+	if (!credentials_whole(p.at, p.len)) {
+		if (!secret || is_ordinary(p) || encodings_weakness(p.at, p.len) != NULL)
 			return;
 		add_without_scheme(g, p);
 	}
@@ -499,7 +499,7 @@ add_fields(struct gather *g, struct piece rest)
 /* ---- a value ------------------------------------------------------------------------------ */
 
 int
-leaves_learn(struct scrub *s, uint32_t value, const uint8_t *data, size_t len)
+structured_learn(struct scrub *s, uint32_t value, const uint8_t *data, size_t len)
 {
 	struct piece whole = {data, len}, inner = trimmed(whole);
 	struct gather g = {
@@ -518,7 +518,7 @@ leaves_learn(struct scrub *s, uint32_t value, const uint8_t *data, size_t len)
 }
 
 bool
-leaves_trim(const uint8_t **data, size_t *len)
+structured_trim(const uint8_t **data, size_t *len)
 {
 	struct piece inner = trimmed((struct piece){*data, *len});
 	bool shorter = inner.len < *len;

@@ -124,9 +124,9 @@ keeper_start(const char *program, const char *run_dir, const char *vault_dir,
 		/* open again: this releases the lock of the attempt before */
 		fd_close(&vault);
 		fd_close(&run);
-		r = keeper_folder(vault_dir, true, &vault);
+		r = keeper_dir(vault_dir, true, &vault);
 		if (r == 0)
-			r = keeper_folder(run_dir, true, &run);
+			r = keeper_dir(run_dir, true, &run);
 		if (r < 0)
 			break;
 		r = keeper_reach(run_dir, vault, who, ret_fd, ret_state);

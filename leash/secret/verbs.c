@@ -164,25 +164,29 @@ verb_export(struct order *o)
  * only begins like a token with a checksum may be something else.
  */
 static int
-judge_shape(const struct order *o, const struct typed *t)
+judge_format(const struct order *o, const struct typed *t)
 {
-	const struct shape *s = o->shape == NULL ? NULL : shape_find(o->shape), *all;
-	const char *wrong = s == NULL ? NULL : shape_wrong(s, t->bytes, t->len);
+	const struct token_format *s = NULL, *all;
+	const char *wrong = NULL;
 	size_t n;
 
+	if (o->shape != NULL)
+		s = token_format_find(o->shape);
+	if (s != NULL)
+		wrong = token_format_wrong(s, t->bytes, t->len);
 	if (wrong != NULL && !o->any_shape) {
 		log_error("%s: %s is a %s by its manifest, but this value is not: %s; "
 			  "use --any-shape to store it anyway",
 		    o->verb, o->path, s->name, wrong);
 		return STATUS_INPUT;
 	}
-	all = shapes(&n);
+	all = token_formats(&n);
 	for (size_t i = 0; s == NULL && i < n; i++) {
 		size_t prefix = strlen(all[i].prefix);
 
-		if (all[i].sum != SHAPE_NO_SUM && t->len == prefix + all[i].max &&
+		if (all[i].sum != TOKEN_NO_SUM && t->len == prefix + all[i].max &&
 		    memcmp(t->bytes, all[i].prefix, prefix) == 0 &&
-		    shape_wrong(&all[i], t->bytes, t->len) != NULL)
+		    token_format_wrong(&all[i], t->bytes, t->len) != NULL)
 			log_warn("%s: it starts like a %s but its checksum is wrong: "
 				 "check for a typing error",
 			    o->verb, all[i].name);
@@ -213,7 +217,7 @@ put(struct order *o, bool next)
 		return bad(o, "a value needs at least four bytes");
 	if (memchr(t.bytes, '\0', t.len) != NULL)
 		return bad(o, "a value must not contain a NUL byte");
-	status = judge_shape(o, &t);
+	status = judge_format(o, &t);
 	if (status != STATUS_OK)
 		return status;
 	talk_begin(o, &out, KEEPER_PUT);
@@ -257,9 +261,9 @@ verb_remove(struct order *o)
 int
 verb_trace(struct order *o)
 {
-	const char *folder = getenv("KENNEL_VAULT_AT");
-	struct trace_key key;
-	char trace[TRACE_CAP];
+	const char *dir = getenv("KENNEL_VAULT_AT");
+	struct fingerprint_key key;
+	char fingerprint[FINGERPRINT_CAP];
 	struct typed t;
 	int status, r;
 
@@ -269,7 +273,7 @@ verb_trace(struct order *o)
 		return status;
 	if (t.len < VAULT_VALUE_MIN)
 		return bad(o, "a value needs at least four bytes");
-	r = folder == NULL ? -ENOENT : trace_key_read(folder, false, &key);
+	r = dir == NULL ? -ENOENT : fingerprint_key_read(dir, false, &key);
 	if (r == -ENOENT) {
 		log_error(
 		    "no fingerprint key: no server of this user has been given a secret");
@@ -279,9 +283,9 @@ verb_trace(struct order *o)
 		return bad(o, r == -EPERM ? "the fingerprint key is open to others, or "
 					    "belongs to another user"
 					  : "unable to read the fingerprint key");
-	trace_of(&key, t.bytes, t.len, trace);
-	trace_key_wipe(&key);
-	printf("%s\n", trace);
+	fingerprint_of(&key, t.bytes, t.len, fingerprint);
+	fingerprint_key_wipe(&key);
+	printf("%s\n", fingerprint);
 	return STATUS_OK;
 }
 

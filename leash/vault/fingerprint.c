@@ -22,17 +22,17 @@
 
 #define DOMAIN "kennel trace v1"
 
-_Static_assert(TRACE_LEN >= crypto_generichash_BYTES_MIN &&
-		   TRACE_KEY_LEN >= crypto_generichash_KEYBYTES_MIN &&
-		   TRACE_KEY_LEN <= crypto_generichash_KEYBYTES_MAX,
+_Static_assert(FINGERPRINT_LEN >= crypto_generichash_BYTES_MIN &&
+		   FINGERPRINT_KEY_LEN >= crypto_generichash_KEYBYTES_MIN &&
+		   FINGERPRINT_KEY_LEN <= crypto_generichash_KEYBYTES_MAX,
     "BLAKE2b takes and gives so much");
 
 /* ---- the key -------------------------------------------------------------------------- */
 
 static int
-read_key(int folder, struct trace_key *ret)
+read_key(int dir, struct fingerprint_key *ret)
 {
-	struct trace_key key;
+	struct fingerprint_key key;
 	char more;
 	struct stat st;
 	int fd, r = 0;
@@ -40,7 +40,7 @@ read_key(int folder, struct trace_key *ret)
 	/* NONBLOCK: do not wait if it is a fifo.
 	 * early: openat newfstatat fstat read close
 	 * syscalls: openat newfstatat fstat read close */
-	fd = openat(folder, TRACE_KEY_FILE,
+	fd = openat(dir, FINGERPRINT_KEY_FILE,
 	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
@@ -55,48 +55,48 @@ read_key(int folder, struct trace_key *ret)
 	fd_close(&fd);
 	if (r == 0)
 		*ret = key;
-	trace_key_wipe(&key);
+	fingerprint_key_wipe(&key);
 	return r;
 }
 
 /* Written completely and synced under a temporary name.  It is then linked to its
  * final name, which succeeds for only one of several concurrent writers. */
 static int
-make_key(int folder)
+make_key(int dir)
 {
 	char name[64];
-	struct trace_key key;
+	struct fingerprint_key key;
 	int fd, r = 0;
 
 	/* early: getrandom getpid unlinkat linkat fsync write geteuid */
 	(void)snprintf(
-	    name, sizeof(name), TRACE_KEY_FILE ".%d", (int)getpid()); /* fits */
+	    name, sizeof(name), FINGERPRINT_KEY_FILE ".%d", (int)getpid()); /* fits */
 	if (getrandom(key.bytes, sizeof(key.bytes), 0) != (ssize_t)sizeof(key.bytes))
 		return -EIO;
-	(void)unlinkat(folder, name, 0); /* left by a process with our pid */
-	fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	(void)unlinkat(dir, name, 0); /* left by a process with our pid */
+	fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		r = -errno;
 	if (r == 0)
 		r = fd_write_all(fd, key.bytes, sizeof(key.bytes));
 	if (r == 0 && fsync(fd) < 0)
 		r = -errno;
-	if (r == 0 && linkat(folder, name, folder, TRACE_KEY_FILE, 0) < 0 &&
+	if (r == 0 && linkat(dir, name, dir, FINGERPRINT_KEY_FILE, 0) < 0 &&
 	    errno != EEXIST)
 		r = -errno;
 	if (fd >= 0)
-		(void)unlinkat(folder, name, 0); /* linked by now, or useless */
-	if (r == 0 && fsync(folder) < 0)
+		(void)unlinkat(dir, name, 0); /* linked by now, or useless */
+	if (r == 0 && fsync(dir) < 0)
 		r = -errno;
 	fd_close(&fd);
-	trace_key_wipe(&key);
+	fingerprint_key_wipe(&key);
 	return r;
 }
 
 int
-trace_key_read(const char *folder, bool make, struct trace_key *ret)
+fingerprint_key_read(const char *dir, bool make, struct fingerprint_key *ret)
 {
-	int at = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), r;
+	int at = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), r;
 
 	if (at < 0)
 		return -errno;
@@ -111,7 +111,7 @@ trace_key_read(const char *folder, bool make, struct trace_key *ret)
 }
 
 void
-trace_key_wipe(struct trace_key *key)
+fingerprint_key_wipe(struct fingerprint_key *key)
 {
 	explicit_bzero(key, sizeof(*key));
 }
@@ -119,21 +119,23 @@ trace_key_wipe(struct trace_key *key)
 /* ---- fingerprints -------------------------------------------------------------- */
 
 void
-trace_of(const struct trace_key *key, const void *bytes, size_t len, char ret[TRACE_CAP])
+fingerprint_of(const struct fingerprint_key *key, const void *bytes, size_t len,
+    char ret[FINGERPRINT_CAP])
 {
 	static const char digit[] = "0123456789abcdef";
 	crypto_generichash_state state;
-	uint8_t hash[TRACE_LEN];
+	uint8_t hash[FINGERPRINT_LEN];
 
 	/* none of these can fail: the sizes are valid constants */
-	(void)crypto_generichash_init(&state, key->bytes, sizeof(key->bytes), TRACE_LEN);
+	(void)crypto_generichash_init(
+	    &state, key->bytes, sizeof(key->bytes), FINGERPRINT_LEN);
 	(void)crypto_generichash_update(&state, (const uint8_t *)DOMAIN, sizeof(DOMAIN));
 	(void)crypto_generichash_update(&state, bytes, len);
 	(void)crypto_generichash_final(&state, hash, sizeof(hash));
 	explicit_bzero(&state, sizeof(state)); /* it contains the value's last block */
-	for (size_t i = 0; i < TRACE_LEN; i++) {
+	for (size_t i = 0; i < FINGERPRINT_LEN; i++) {
 		ret[2 * i] = digit[hash[i] >> 4];
 		ret[2 * i + 1] = digit[hash[i] & 15];
 	}
-	ret[TRACE_CAP - 1] = '\0';
+	ret[FINGERPRINT_CAP - 1] = '\0';
 }

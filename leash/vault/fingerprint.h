@@ -14,13 +14,13 @@
 
 struct secret;
 
-#define TRACE_KEY_FILE "find.key" /* in the vault's directory; mode 0600 */
-#define TRACE_KEY_LEN  32
-#define TRACE_LEN      16
-#define TRACE_CAP      (2 * TRACE_LEN + 1) /* as text: hex and NUL */
+#define FINGERPRINT_KEY_FILE "find.key" /* in the vault's directory; mode 0600 */
+#define FINGERPRINT_KEY_LEN  32
+#define FINGERPRINT_LEN      16
+#define FINGERPRINT_CAP      (2 * FINGERPRINT_LEN + 1) /* as text: hex and NUL */
 
-struct trace_key {
-	uint8_t bytes[TRACE_KEY_LEN];
+struct fingerprint_key {
+	uint8_t bytes[FINGERPRINT_KEY_LEN];
 };
 
 /*
@@ -28,12 +28,14 @@ struct trace_key {
  * -EPERM: the file belongs to another user, or others may access it; -EBADMSG:
  * invalid key; -errno.  The caller wipes it.
  */
-int trace_key_read(const char *folder, bool make, struct trace_key *ret);
-void trace_key_wipe(struct trace_key *);
+int fingerprint_key_read(const char *dir, bool make, struct fingerprint_key *ret);
+void fingerprint_key_wipe(struct fingerprint_key *);
 
 /* The fingerprint of these bytes. */
-void trace_of(const struct trace_key *, const void *, size_t len, char ret[TRACE_CAP]);
+void fingerprint_of(
+    const struct fingerprint_key *, const void *, size_t len, char ret[FINGERPRINT_CAP]);
 /* fingerprint_secret.c: the fingerprint of a secret. */
-void secret_trace(const struct secret *, const struct trace_key *, char ret[TRACE_CAP]);
+void secret_fingerprint(
+    const struct secret *, const struct fingerprint_key *, char ret[FINGERPRINT_CAP]);
 
 #endif

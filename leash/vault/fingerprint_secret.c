@@ -7,7 +7,8 @@
 #include "leash/vault/vault.h"
 
 void
-secret_trace(const struct secret *s, const struct trace_key *key, char ret[TRACE_CAP])
+secret_fingerprint(
+    const struct secret *s, const struct fingerprint_key *key, char ret[FINGERPRINT_CAP])
 {
-	trace_of(key, secret_expose(s), secret_len(s), ret);
+	fingerprint_of(key, secret_expose(s), secret_len(s), ret);
 }

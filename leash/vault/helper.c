@@ -98,7 +98,7 @@ static void __attribute__((noreturn)) helper_start(struct start *s, pid_t parent
 		if (dup2(fd[i], i) < 0)
 			_exit(127);
 	if (close_range(IMAGE_FD + 1, ~0u, 0) < 0 || chdir("/") < 0 ||
-	    fence_raise(o->may) < 0)
+	    helper_confine(o->may) < 0)
 		_exit(127);
 	/* A script's interpreter opens it as /dev/fd/3; nothing else needs it. */
 	if ((pread(IMAGE_FD, first, sizeof(first), 0) != sizeof(first) ||
@@ -227,7 +227,7 @@ helper_run(struct helper *h, const struct helper_order *order)
 	int r;
 
 	s.secrets[0] = s.secrets[1] = -1;
-	if (!fence_possible())
+	if (!helper_confine_possible())
 		return -EOPNOTSUPP;
 	r = helper_environ(&s);
 	if (r == 0)

@@ -52,12 +52,12 @@ int secret_from_program(struct vault *, const struct helper_order *, int64_t wai
     struct secret **ret, char *why, size_t why_cap);
 
 /* helper_sandbox.c: does this kernel support the sandbox? */
-bool fence_possible(void);
+bool helper_confine_possible(void);
 /*
  * In the child between fork and exec: no new privileges, no core dumps, no writable
  * files, no network, no calls that reach other processes or the kernel.  0 or
  * -errno; on failure the program must not be run.
  */
-int fence_raise(unsigned int may);
+int helper_confine(unsigned int may);
 
 #endif

@@ -167,14 +167,14 @@ filter_make(struct sock_fprog *p, unsigned int may)
 }
 
 bool
-fence_possible(void)
+helper_confine_possible(void)
 {
 	return syscall(SYS_landlock_create_ruleset, NULL, 0, 1) >= 1;
 }
 
 /* All files may be read and executed; only devices that store nothing may be written. */
 static int
-fence_files(unsigned int may)
+confine_files(unsigned int may)
 {
 	unsigned int all = CONFINE_READ | CONFINE_EXEC;
 	struct confine_path path[2];
@@ -193,7 +193,7 @@ fence_files(unsigned int may)
 }
 
 int
-fence_raise(unsigned int may)
+helper_confine(unsigned int may)
 {
 	struct sock_filter code[CODE_MAX];
 	struct sock_fprog program = {.filter = code};
@@ -204,7 +204,7 @@ fence_raise(unsigned int may)
 	if (setrlimit(RLIMIT_CORE, &core) < 0 ||
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
-	r = fence_files(may);
+	r = confine_files(may);
 	if (r < 0)
 		return r;
 	filter_make(&program, may);

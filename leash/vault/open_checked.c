@@ -73,7 +73,8 @@ resolve(const struct vault *v, const char *path, unsigned flags,
 }
 
 int
-opened_file(const struct vault *v, const char *path, int *ret_fd, char *why, size_t cap)
+open_checked_file(
+    const struct vault *v, const char *path, int *ret_fd, char *why, size_t cap)
 {
 	static struct path_resolved p; /* large */
 	struct stat st;
@@ -303,7 +304,7 @@ needs_judge(struct walk *w, int fd)
 /* NOLINTEND(misc-no-recursion) */
 
 int
-opened_program(
+open_checked_program(
     const struct vault *v, const char *path, int *ret_fd, char *why, size_t cap)
 {
 	struct walk w = {.vault = v, .why = why, .cap = cap, .left = PROGRAMS_MAX};
@@ -324,7 +325,7 @@ opened_program(
 }
 
 int
-opened_words(const struct vault *v, const char *const *argv, char *why, size_t cap)
+open_checked_args(const struct vault *v, const char *const *argv, char *why, size_t cap)
 {
 	struct walk w = {.vault = v, .why = why, .cap = cap};
 	int r = 0;

@@ -11,13 +11,14 @@
 
 /* 0; -EINVAL: not absolute; -ELOOP, -EXDEV: a link that is not followed; -EPERM: a
  * server may replace it; -EACCES: not a regular file; -errno. */
-int opened_file(const struct vault *, const char *path, int *ret_fd, char *why, size_t);
+int open_checked_file(
+    const struct vault *, const char *path, int *ret_fd, char *why, size_t);
 /* The same for a program, its loader, the interpreters that a script needs, and the
  * arguments in its first line.  -ENOEXEC: an invalid ELF file; -E2BIG: too many. */
-int opened_program(
+int open_checked_program(
     const struct vault *, const char *path, int *ret_fd, char *why, size_t);
 /* Checks the paths in each argument after the program (program_word), and the needs of
- * those that are programs.  0; -ELOOP -EXDEV -EPERM, or an error of opened_program. */
-int opened_words(const struct vault *, const char *const *argv, char *why, size_t);
+ * those that are programs.  0; -ELOOP -EXDEV -EPERM, or an error of open_checked_program. */
+int open_checked_args(const struct vault *, const char *const *argv, char *why, size_t);
 
 #endif

@@ -116,7 +116,8 @@ program_image(struct request *q, int *ret_fd)
 	size_t len = 0;
 	int fd, r;
 
-	r = opened_program(q->vault, q->ask->program, &fd, q->wrong, sizeof(q->wrong));
+	r = open_checked_program(
+	    q->vault, q->ask->program, &fd, q->wrong, sizeof(q->wrong));
 	if (r < 0) {
 		q->what = q->wrong;
 		return -EACCES;
@@ -321,7 +322,8 @@ plugin_ready(struct request *q, uint64_t *ret_wait)
 
 	if (q->p->helper.pid > 0)
 		return 0;
-	r = crashes_may(q->all->run_dir, q->ask->source, crashes_now(), ret_wait);
+	r = plugin_failures_may(
+	    q->all->run_dir, q->ask->source, plugin_failures_now(), ret_wait);
 	if (r < 0) {
 		q->what =
 		    r == -EAGAIN ? "it failed too often" : "unable to count its failures";
@@ -382,7 +384,8 @@ plugins_get(struct plugins *all, struct vault *v, const struct plugin_ask *ask,
 		return r;
 	if (is_crash(&q, r)) {
 		/* not counted: then the next start may fail in the same way */
-		(void)crashes_note(all->run_dir, ask->source, crashes_now());
+		(void)plugin_failures_note(
+		    all->run_dir, ask->source, plugin_failures_now());
 		helper_end(&q.p->helper);
 	} else if (q.method == NULL || strcmp(q.method, "secret_source.get") != 0)
 		plugin_stop(q.p, all->times.stop); /* it never became ready */

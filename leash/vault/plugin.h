@@ -76,9 +76,10 @@ int plugins_get(struct plugins *, struct vault *, const struct plugin_ask *,
 /* ---- plugin_failures.c: how often did it fail? --------------------------- */
 
 /* 0; -EAGAIN: disabled for *ret_wait_ms milliseconds; -errno: unknown. */
-int crashes_may(int run_dir, const char *source, uint64_t now_ms, uint64_t *ret_wait_ms);
-int crashes_note(int run_dir, const char *source, uint64_t now_ms);
+int plugin_failures_may(
+    int run_dir, const char *source, uint64_t now_ms, uint64_t *ret_wait_ms);
+int plugin_failures_note(int run_dir, const char *source, uint64_t now_ms);
 /* The clock for these; it includes time suspended. */
-uint64_t crashes_now(void);
+uint64_t plugin_failures_now(void);
 
 #endif

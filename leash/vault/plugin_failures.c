@@ -27,7 +27,7 @@ struct crashes {
 };
 
 uint64_t
-crashes_now(void)
+plugin_failures_now(void)
 {
 	struct timespec t;
 
@@ -73,7 +73,7 @@ crashes_read(int fd, uint64_t now, struct crashes *ret)
 }
 
 int
-crashes_may(int run_dir, const char *source, uint64_t now, uint64_t *ret_wait)
+plugin_failures_may(int run_dir, const char *source, uint64_t now, uint64_t *ret_wait)
 {
 	struct crashes c;
 	uint64_t newest, until = 0;
@@ -101,7 +101,7 @@ crashes_may(int run_dir, const char *source, uint64_t now, uint64_t *ret_wait)
 }
 
 int
-crashes_note(int run_dir, const char *source, uint64_t now)
+plugin_failures_note(int run_dir, const char *source, uint64_t now)
 {
 	struct crashes c;
 	int fd = -1, r;

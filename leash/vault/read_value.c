@@ -181,7 +181,7 @@ secret_from_file(
 	char shown[24] = "", wrong[WRONG_MAX] = "";
 	int r, fd = -1;
 
-	r = opened_file(v, path, &fd, wrong, sizeof(wrong));
+	r = open_checked_file(v, path, &fd, wrong, sizeof(wrong));
 	if (r < 0) {
 		what = wrong;
 		goto out;
@@ -305,9 +305,9 @@ secret_from_program(struct vault *v, const struct helper_order *order, int64_t w
 		return -EINVAL;
 	}
 	/* Before the fork, so that a missing program is reported as such. */
-	r = opened_program(v, argv[0], &judged.image, wrong, sizeof(wrong));
+	r = open_checked_program(v, argv[0], &judged.image, wrong, sizeof(wrong));
 	if (r == 0)
-		r = opened_words(v, argv, wrong, sizeof(wrong));
+		r = open_checked_args(v, argv, wrong, sizeof(wrong));
 	if (r < 0) {
 		(void)snprintf(why, why_cap, "helper %s %s", argv[0], wrong);
 		goto out;

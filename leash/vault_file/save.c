@@ -51,14 +51,14 @@ judge(const struct stat *st, char *why, size_t why_cap)
 
 /* Opens the file, if its owner and mode are acceptable. */
 static int
-open_old(int folder, struct stat *ret, char *why, size_t why_cap, int *ret_fd)
+open_old(int dir, struct stat *ret, char *why, size_t why_cap, int *ret_fd)
 {
 	struct stat st;
 	int fd, r;
 
 	/* NONBLOCK: do not wait if it is a fifo.
 	 * syscalls: openat fstat */
-	fd = openat(folder, VAULT_FILE_NAME,
+	fd = openat(dir, VAULT_FILE_NAME,
 	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0) {
 		r = -errno;
@@ -77,7 +77,7 @@ open_old(int folder, struct stat *ret, char *why, size_t why_cap, int *ret_fd)
 }
 
 int
-vault_file_load(int folder, struct vault *pages, struct vault_file **ret,
+vault_file_load(int dir, struct vault *pages, struct vault_file **ret,
     struct vault_file_seen *ret_seen, char *why, size_t why_cap)
 {
 	struct stat st = {0};
@@ -85,7 +85,7 @@ vault_file_load(int folder, struct vault *pages, struct vault_file **ret,
 	size_t len = 0;
 	int fd = -1, r;
 
-	r = open_old(folder, &st, why, why_cap, &fd);
+	r = open_old(dir, &st, why, why_cap, &fd);
 	if (r < 0)
 		return r;
 	r = fd_slurp(fd, VAULT_FILE_LEN_MAX, &bytes, &len);
@@ -104,13 +104,13 @@ vault_file_load(int folder, struct vault *pages, struct vault_file **ret,
 
 /* Is the file still the one that was read? */
 static int
-same(int folder, const struct vault_file_seen *seen)
+same(int dir, const struct vault_file_seen *seen)
 {
 	struct vault_file_seen now;
 	struct stat st;
 
 	/* syscalls: newfstatat */
-	if (fstatat(folder, VAULT_FILE_NAME, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(dir, VAULT_FILE_NAME, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT && seen->ino == 0 ? 0 : -ESTALE;
 	if (seen->ino == 0)
 		return -EEXIST;
@@ -123,17 +123,16 @@ same(int folder, const struct vault_file_seen *seen)
 }
 
 int
-vault_file_save(
-    int folder, const uint8_t *bytes, size_t len, struct vault_file_seen *seen)
+vault_file_save(int dir, const uint8_t *bytes, size_t len, struct vault_file_seen *seen)
 {
 	struct stat st;
 	int fd, r;
 
 	/* syscalls: unlinkat */
-	if (unlinkat(folder, FILE_NEW, 0) < 0 && errno != ENOENT)
+	if (unlinkat(dir, FILE_NEW, 0) < 0 && errno != ENOENT)
 		return -errno;
 	fd = openat(
-	    folder, FILE_NEW, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	    dir, FILE_NEW, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
 	r = fd_write_all(fd, bytes, len);
@@ -141,16 +140,16 @@ vault_file_save(
 	if (r == 0 && (fsync(fd) < 0 || fstat(fd, &st) < 0))
 		r = -errno;
 	if (r == 0)
-		r = same(folder, seen);
+		r = same(dir, seen);
 	/* syscalls: renameat renameat2 */
-	if (r == 0 && renameat(folder, FILE_NEW, folder, VAULT_FILE_NAME) < 0)
+	if (r == 0 && renameat(dir, FILE_NEW, dir, VAULT_FILE_NAME) < 0)
 		r = -errno;
 	if (r == 0) {
 		*seen = seen_of(&st);
 		/* The file is in place; if the directory cannot be synced, report it. */
-		r = fsync(folder) < 0 ? -errno : 0;
+		r = fsync(dir) < 0 ? -errno : 0;
 	} else
-		(void)unlinkat(folder, FILE_NEW, 0); /* the next save also removes it */
+		(void)unlinkat(dir, FILE_NEW, 0); /* the next save also removes it */
 	fd_close(&fd);
 	return r;
 }

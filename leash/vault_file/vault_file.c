@@ -13,18 +13,18 @@
 
 #include "leash/vault_file/private.h"
 
-struct reading {
+struct file_reader {
 	struct vault_file *c;
 	struct wire_in in;
 	char *why;
 	size_t why_cap;
 };
 
-static int refuse(struct reading *, const char *, ...)
+static int refuse(struct file_reader *, const char *, ...)
     __attribute__((format(printf, 2, 3)));
 
 static int
-refuse(struct reading *r, const char *format, ...)
+refuse(struct file_reader *r, const char *format, ...)
 {
 	va_list ap;
 
@@ -111,7 +111,7 @@ get_raw(struct wire_in *in, void *to, size_t len)
 }
 
 static int
-read_header(struct reading *r, uint32_t count[3])
+read_header(struct file_reader *r, uint32_t count[3])
 {
 	struct wire_in *in = &r->in;
 	char magic[8];
@@ -141,7 +141,7 @@ read_header(struct reading *r, uint32_t count[3])
 }
 
 static int
-read_envelope(struct reading *r, size_t i)
+read_envelope(struct file_reader *r, size_t i)
 {
 	struct envelope *e = &r->c->envelope[i];
 
@@ -181,7 +181,7 @@ entry_follows(const struct entry *e, const struct entry *before)
 }
 
 static int
-read_entry(struct reading *r, size_t i)
+read_entry(struct file_reader *r, size_t i)
 {
 	struct entry *e = &r->c->entry[i];
 	const char *path = wire_get_str(&r->in, VAULT_PATH_MAX);
@@ -207,7 +207,7 @@ read_entry(struct reading *r, size_t i)
 }
 
 static int
-read_grant(struct reading *r, size_t i)
+read_grant(struct file_reader *r, size_t i)
 {
 	struct vault_file_grant *g = &r->c->grant[i];
 	const char *path = wire_get_str(&r->in, VAULT_PATH_MAX);
@@ -230,7 +230,7 @@ read_grant(struct reading *r, size_t i)
 }
 
 static int
-read_values(struct reading *r)
+read_values(struct file_reader *r)
 {
 	get_raw(&r->in, r->c->commitment, COMMIT_LEN);
 	for (size_t i = 0; i < r->c->entry_n && r->in.error == 0; i++) {
@@ -276,7 +276,7 @@ int
 vault_file_parse(struct vault *pages, const uint8_t *bytes, size_t len,
     struct vault_file **ret, char *why, size_t why_cap)
 {
-	struct reading r = {.why = why, .why_cap = why_cap};
+	struct file_reader r = {.why = why, .why_cap = why_cap};
 	uint32_t count[3] = {0};
 	int e;
 

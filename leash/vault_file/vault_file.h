@@ -161,14 +161,14 @@ struct vault_file_seen {
  * Loads the file in this directory (a descriptor): regular, ours, mode 0600, one
  * link, not a symbolic link.  -ENOENT; -EACCES, -EFBIG, -EBADMSG with why.
  */
-int vault_file_load(int folder, struct vault *pages, struct vault_file **ret,
+int vault_file_load(int dir, struct vault *pages, struct vault_file **ret,
     struct vault_file_seen *ret_seen, char *why, size_t why_cap);
 /*
  * Writes another file with these bytes, syncs it and renames it into place.  seen:
  * the file that must still be there (all zero: none), and on return the new one.
  * -ESTALE: another file is there; -EEXIST: one is there, none was expected.
  */
-int vault_file_save(int folder, const uint8_t *, size_t, struct vault_file_seen *seen);
+int vault_file_save(int dir, const uint8_t *, size_t, struct vault_file_seen *seen);
 
 /* ---- recovery_phrase.c: a recovery phrase -------------------------------- */
 

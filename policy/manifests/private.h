@@ -18,8 +18,8 @@ struct manifest_file {
 };
 
 /* The directory may be NULL. 0; -errno with the reason reported in diag. */
-int manifest_file_read(const char *folder, const char *name, const char *shown,
-    FILE *diag, struct manifest_file *ret);
+int manifest_file_read(const char *dir, const char *name, const char *shown, FILE *diag,
+    struct manifest_file *ret);
 
 /*
  * Reads the file of both places: below the project's directory, and in the

@@ -32,7 +32,7 @@ file_wrong(const struct stat *st)
 }
 
 int
-manifest_file_read(const char *folder, const char *name, const char *shown, FILE *diag,
+manifest_file_read(const char *dir, const char *name, const char *shown, FILE *diag,
     struct manifest_file *ret)
 {
 	struct manifest_file f = {.text = {.shown = shown}};
@@ -42,9 +42,9 @@ manifest_file_read(const char *folder, const char *name, const char *shown, FILE
 	int fd = -1, r, n;
 
 	*ret = f;
-	if (folder == NULL)
+	if (dir == NULL)
 		return 0;
-	n = snprintf(path, sizeof(path), "%s/%s", folder, name);
+	n = snprintf(path, sizeof(path), "%s/%s", dir, name);
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return -ENAMETOOLONG;
 	r = path_open(path, &fd);
@@ -78,15 +78,15 @@ manifest_pair_read(const char *project, const char *config, const char *name,
     const char *shown, FILE *diag, struct manifest_file *ret_own,
     struct manifest_file *ret_index)
 {
-	char folder[PATH_MAX];
+	char dir[PATH_MAX];
 	int r = 0, n;
 
 	*ret_own = *ret_index = (struct manifest_file){.data = NULL};
 	if (project != NULL) {
-		n = snprintf(folder, sizeof(folder), "%s/%s", project, META_PROJECT_DIR);
-		if (n < 0 || (size_t)n >= sizeof(folder))
+		n = snprintf(dir, sizeof(dir), "%s/%s", project, META_PROJECT_DIR);
+		if (n < 0 || (size_t)n >= sizeof(dir))
 			return -ENAMETOOLONG;
-		r = manifest_file_read(folder, name, shown, diag, ret_own);
+		r = manifest_file_read(dir, name, shown, diag, ret_own);
 	}
 	if (r == 0)
 		r = manifest_file_read(config, name, name, diag, ret_index);
@@ -248,7 +248,7 @@ meta_passes(const struct meta *m, const struct meta_filter *f, uint32_t today)
 }
 
 static bool
-has_manifest(const char *folder)
+has_manifest(const char *dir)
 {
 	static const char *const names[] = {META_FILE, "catalog.kennel"};
 	char path[PATH_MAX];
@@ -256,7 +256,7 @@ has_manifest(const char *folder)
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		n = snprintf(
-		    path, sizeof(path), "%s/" META_PROJECT_DIR "/%s", folder, names[i]);
+		    path, sizeof(path), "%s/" META_PROJECT_DIR "/%s", dir, names[i]);
 		/* early: faccessat faccessat2 access */
 		if (n > 0 && (size_t)n < sizeof(path) && access(path, F_OK) == 0)
 			return true;
@@ -267,20 +267,20 @@ has_manifest(const char *folder)
 const char *
 metas_project(const char *given)
 {
-	static char folder[PATH_MAX];
+	static char dir[PATH_MAX];
 	char *slash;
 
 	if (given != NULL)
 		return given;
 	/* early: getcwd */
-	if (getcwd(folder, sizeof(folder)) == NULL)
+	if (getcwd(dir, sizeof(dir)) == NULL)
 		return NULL;
 	for (;;) {
-		if (has_manifest(folder))
-			return folder;
-		slash = strrchr(folder, '/');
-		if (slash == NULL || folder[1] == '\0')
+		if (has_manifest(dir))
+			return dir;
+		slash = strrchr(dir, '/');
+		if (slash == NULL || dir[1] == '\0')
 			return NULL;
-		slash[slash == folder ? 1 : 0] = '\0';
+		slash[slash == dir ? 1 : 0] = '\0';
 	}
 }

@@ -13,20 +13,20 @@
 #define WORD  "A-Za-z0-9_-"
 #define HEX   "a-f0-9"
 
-static const struct shape table[] = {
+static const struct token_format table[] = {
     {"anthropic-api", "sk-ant-", WORD, 20, 250},
     {"aws-access-key", "AKIA", "A-Z2-7", 16, 16},
     {"digitalocean-pat", "dop_v1_", HEX, 64, 64},
     {"docker-pat", "dckr_pat_", WORD, 20, 100},
-    {"github-app", "ghs_", ALNUM, 36, 36, SHAPE_CRC32_BASE62},
+    {"github-app", "ghs_", ALNUM, 36, 36, TOKEN_CRC32_BASE62},
     {"github-fine-grained", "github_pat_", "A-Za-z0-9_", 82, 82},
-    {"github-oauth", "gho_", ALNUM, 36, 36, SHAPE_CRC32_BASE62},
-    {"github-pat", "ghp_", ALNUM, 36, 36, SHAPE_CRC32_BASE62},
+    {"github-oauth", "gho_", ALNUM, 36, 36, TOKEN_CRC32_BASE62},
+    {"github-pat", "ghp_", ALNUM, 36, 36, TOKEN_CRC32_BASE62},
     {"gitlab-pat", "glpat-", "A-Za-z0-9_.-", 20, 100},
     {"google-api", "AIza", WORD, 35, 35},
     {"hashicorp-vault", "hvs.", WORD, 24, 250},
     {"huggingface", "hf_", ALNUM, 34, 64},
-    {"npm-token", "npm_", ALNUM, 36, 36, SHAPE_CRC32_BASE62},
+    {"npm-token", "npm_", ALNUM, 36, 36, TOKEN_CRC32_BASE62},
     {"openai-api", "sk-", WORD, 20, 250},
     {"pypi-token", "pypi-", WORD, 50, 250},
     {"sendgrid-api", "SG.", "A-Za-z0-9_.-", 66, 66},
@@ -37,15 +37,15 @@ static const struct shape table[] = {
 };
 #define TABLE_N (sizeof(table) / sizeof(table[0]))
 
-const struct shape *
-shapes(size_t *ret_n)
+const struct token_format *
+token_formats(size_t *ret_n)
 {
 	*ret_n = TABLE_N;
 	return table;
 }
 
-const struct shape *
-shape_find(const char *name)
+const struct token_format *
+token_format_find(const char *name)
 {
 	size_t i;
 
@@ -74,7 +74,7 @@ byte_fits(const char *bytes, char c)
 }
 
 const char *
-shape_wrong(const struct shape *s, const char *text, size_t len)
+token_format_wrong(const struct token_format *s, const char *text, size_t len)
 {
 	size_t prefix = strlen(s->prefix), i;
 
@@ -88,7 +88,7 @@ shape_wrong(const struct shape *s, const char *text, size_t len)
 		if (!byte_fits(s->bytes, text[i]))
 			return "it contains a character that is invalid in a token of "
 			       "this kind";
-	if (s->sum == SHAPE_CRC32_BASE62 && !shape_sum_fits((const uint8_t *)text, len))
+	if (s->sum == TOKEN_CRC32_BASE62 && !shape_sum_fits((const uint8_t *)text, len))
 		return "its checksum is wrong: check for a typing error";
 	return NULL;
 }

@@ -12,34 +12,34 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SHAPE_PREFIX_MAX 16
+#define TOKEN_PREFIX_MAX 16
 
-enum shape_sum {
-	SHAPE_NO_SUM,
+enum token_sum {
+	TOKEN_NO_SUM,
 	/*
 	 * The last six characters are the CRC-32 of those before them (without
 	 * the prefix), in base 62 with the alphabet 0-9A-Za-z.
 	 */
-	SHAPE_CRC32_BASE62,
+	TOKEN_CRC32_BASE62,
 };
 
-struct shape {
+struct token_format {
 	const char *name;   /* as in `pattern github-pat` */
 	const char *prefix; /* how it begins */
 	const char *bytes;  /* of the rest: a-z and similar are ranges */
 	uint16_t min, max;  /* length of the rest */
-	enum shape_sum sum;
+	enum token_sum sum;
 };
 
 /* All formats, sorted by name. */
-const struct shape *shapes(size_t *ret_n);
+const struct token_format *token_formats(size_t *ret_n);
 /* The format with this name, or NULL. */
-const struct shape *shape_find(const char *name);
+const struct token_format *token_format_find(const char *name);
 
 /*
  * Is this one complete token of the format, with a valid checksum?  NULL, or
  * why not: a static text.
  */
-const char *shape_wrong(const struct shape *, const char *, size_t len);
+const char *token_format_wrong(const struct token_format *, const char *, size_t len);
 
 #endif

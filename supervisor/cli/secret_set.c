@@ -19,7 +19,7 @@ static const char *
 shape_of(const char *path)
 {
 	const struct secret_options here = {0};
-	const struct shape *found = NULL;
+	const struct token_format *found = NULL;
 	struct metas m;
 
 	if (metas_read(metas_project(here.project), paths_config_dir(), 0, stderr, &m) <
@@ -31,7 +31,7 @@ shape_of(const char *path)
 	for (size_t i = 0; i < m.n; i++)
 		if (!m.meta[i].internal && m.meta[i].pattern != NULL &&
 		    strcmp(m.meta[i].path, path) == 0)
-			found = shape_find(m.meta[i].pattern);
+			found = token_format_find(m.meta[i].pattern);
 	metas_free(&m);
 	return found == NULL ? NULL : found->name; /* the table's string */
 }

@@ -162,7 +162,7 @@ patterns_check(const struct metas *m, const struct catalog *c)
 	for (size_t i = 0; i < m->n; i++) {
 		const char *pattern = m->meta[i].pattern;
 
-		if (pattern == NULL || shape_find(pattern) != NULL ||
+		if (pattern == NULL || token_format_find(pattern) != NULL ||
 		    catalog_of_pattern(c, pattern) != NULL)
 			continue;
 		fprintf(stderr,

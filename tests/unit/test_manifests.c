@@ -543,7 +543,7 @@ the_bundled_catalog_is_whole(void **state)
 		assert_true(row->step_n > 0);
 		assert_true(row->meta.host_n > 0);
 		if (row->meta.pattern != NULL)
-			assert_non_null(shape_find(row->meta.pattern));
+			assert_non_null(token_format_find(row->meta.pattern));
 	}
 	assert_non_null(catalog_of_pattern(&c, "github-pat"));
 	assert_null(catalog_of_pattern(&c, "nothing"));
@@ -584,32 +584,32 @@ shapes_are_judged_with_their_sum(void **state)
 {
 	/* zeros, and the sum that thirty of them have */
 	char good[] = "ghp_000000000000000000000000000000000000";
-	const struct shape *s = shape_find("github-pat");
+	const struct token_format *s = token_format_find("github-pat");
 	size_t len = strlen(good), fit = 0, n;
 
 	(void)state;
-	assert_null(shape_find("none"));
+	assert_null(token_format_find("none"));
 	assert_non_null(s);
 	/* of all sums that end in one digit more, one fits: found by trying */
-	assert_non_null(shape_wrong(s, good, len));
+	assert_non_null(token_format_wrong(s, good, len));
 	memcpy(good + len - 6, "0mLq17", 6);
 	memcpy(good + 4, "zQWBuTSOoRi4A9spHcVY5ncnsDkxkJ", 30); /* as published */
-	assert_null(shape_wrong(s, good, len));
+	assert_null(token_format_wrong(s, good, len));
 	for (size_t i = 0; i < len; i++) { /* any one byte else, and it is none */
 		char was = good[i];
 
 		good[i] = was == 'x' ? 'y' : 'x';
-		fit += shape_wrong(s, good, len) == NULL ? 1 : 0;
+		fit += token_format_wrong(s, good, len) == NULL ? 1 : 0;
 		good[i] = was;
 	}
 	assert_int_equal(fit, 0);
-	assert_non_null(shape_wrong(s, good, len - 1));
-	assert_non_null(shape_wrong(s, "", 0));
-	assert_null(
-	    shape_wrong(shape_find("aws-access-key"), "AKIAABCDEFGHIJKLMN27", 20));
-	assert_non_null(
-	    shape_wrong(shape_find("aws-access-key"), "AKIAABCDEFGHIJKLMN21", 20));
-	s = shapes(&n);
+	assert_non_null(token_format_wrong(s, good, len - 1));
+	assert_non_null(token_format_wrong(s, "", 0));
+	assert_null(token_format_wrong(
+	    token_format_find("aws-access-key"), "AKIAABCDEFGHIJKLMN27", 20));
+	assert_non_null(token_format_wrong(
+	    token_format_find("aws-access-key"), "AKIAABCDEFGHIJKLMN21", 20));
+	s = token_formats(&n);
 	for (size_t i = 1; i < n; i++)
 		assert_true(strcmp(s[i - 1].name, s[i].name) < 0);
 }

@@ -457,34 +457,36 @@ crashes_are_counted(void **state)
 	uint64_t wait, t = 1000000000;
 
 	(void)state;
-	assert_int_equal(crashes_may(run_dir, "c", t, &wait), 0);
-	assert_int_equal(crashes_note(run_dir, "c", t), 0);
-	assert_int_equal(crashes_may(run_dir, "c", t, &wait), -EAGAIN);
+	assert_int_equal(plugin_failures_may(run_dir, "c", t, &wait), 0);
+	assert_int_equal(plugin_failures_note(run_dir, "c", t), 0);
+	assert_int_equal(plugin_failures_may(run_dir, "c", t, &wait), -EAGAIN);
 	assert_int_equal(wait, PLUGIN_BACK_MS);
-	assert_int_equal(crashes_may(run_dir, "c", t + PLUGIN_BACK_MS, &wait), 0);
+	assert_int_equal(plugin_failures_may(run_dir, "c", t + PLUGIN_BACK_MS, &wait), 0);
 	t += 2000;
-	assert_int_equal(crashes_note(run_dir, "c", t), 0);
+	assert_int_equal(plugin_failures_note(run_dir, "c", t), 0);
 	assert_int_equal(
-	    crashes_may(run_dir, "c", t + 2 * PLUGIN_BACK_MS - 1, &wait), -EAGAIN);
+	    plugin_failures_may(run_dir, "c", t + 2 * PLUGIN_BACK_MS - 1, &wait),
+	    -EAGAIN);
 	assert_int_equal(wait, 1);
-	assert_int_equal(crashes_may(run_dir, "c", t + 2 * PLUGIN_BACK_MS, &wait), 0);
+	assert_int_equal(
+	    plugin_failures_may(run_dir, "c", t + 2 * PLUGIN_BACK_MS, &wait), 0);
 	/* the third within a minute: off for five */
 	t += 50000;
-	assert_int_equal(crashes_note(run_dir, "c", t), 0);
-	assert_int_equal(crashes_may(run_dir, "c", t + 1, &wait), -EAGAIN);
+	assert_int_equal(plugin_failures_note(run_dir, "c", t), 0);
+	assert_int_equal(plugin_failures_may(run_dir, "c", t + 1, &wait), -EAGAIN);
 	assert_int_equal(wait, PLUGIN_OFF_MS - 1);
-	assert_int_equal(crashes_may(run_dir, "c", t + PLUGIN_OFF_MS, &wait), 0);
+	assert_int_equal(plugin_failures_may(run_dir, "c", t + PLUGIN_OFF_MS, &wait), 0);
 	/* another source has its own count; a machine that started anew has none */
-	assert_int_equal(crashes_may(run_dir, "d", t, &wait), 0);
-	assert_int_equal(crashes_may(run_dir, "c", 5000, &wait), 0);
+	assert_int_equal(plugin_failures_may(run_dir, "d", t, &wait), 0);
+	assert_int_equal(plugin_failures_may(run_dir, "c", 5000, &wait), 0);
 	/* three in more than a minute are three waits */
-	assert_int_equal(crashes_note(run_dir, "e", t), 0);
-	assert_int_equal(crashes_note(run_dir, "e", t + 50000), 0);
-	assert_int_equal(crashes_note(run_dir, "e", t + 100000), 0);
-	assert_int_equal(crashes_may(run_dir, "e", t + 100000, &wait), -EAGAIN);
+	assert_int_equal(plugin_failures_note(run_dir, "e", t), 0);
+	assert_int_equal(plugin_failures_note(run_dir, "e", t + 50000), 0);
+	assert_int_equal(plugin_failures_note(run_dir, "e", t + 100000), 0);
+	assert_int_equal(plugin_failures_may(run_dir, "e", t + 100000, &wait), -EAGAIN);
 	assert_int_equal(wait, 2 * PLUGIN_BACK_MS);
 	/* a name is no path */
-	assert_int_equal(crashes_note(run_dir, "../c", t), -EINVAL);
+	assert_int_equal(plugin_failures_note(run_dir, "../c", t), -EINVAL);
 }
 
 static void
@@ -497,11 +499,11 @@ what_stands_in_the_file_is_no_order(void **state)
 	(void)state;
 	assert_int_equal(write(fd, "anything at all, and much of it, as ever", 40), 40);
 	assert_int_equal(close(fd), 0);
-	assert_int_equal(crashes_may(run_dir, "f", 1000000, &wait), 0);
+	assert_int_equal(plugin_failures_may(run_dir, "f", 1000000, &wait), 0);
 	assert_int_equal(symlinkat("f", run_dir, "plugin.g.crashes"), 0);
-	assert_int_equal(crashes_may(run_dir, "g", 1000000, &wait), -ELOOP);
+	assert_int_equal(plugin_failures_may(run_dir, "g", 1000000, &wait), -ELOOP);
 	assert_int_equal(mkfifoat(run_dir, "plugin.h.crashes", 0600), 0);
-	assert_int_equal(crashes_may(run_dir, "h", 1000000, &wait), -EACCES);
+	assert_int_equal(plugin_failures_may(run_dir, "h", 1000000, &wait), -EACCES);
 }
 
 static void
@@ -513,7 +515,8 @@ what_failed_waits(void **state)
 
 	(void)state;
 	for (i = 0; i < PLUGIN_CRASHES; i++)
-		assert_int_equal(crashes_note(run_dir, "fails", crashes_now()), 0);
+		assert_int_equal(
+		    plugin_failures_note(run_dir, "fails", plugin_failures_now()), 0);
 	assert_int_equal(get(&ask, &s), -EAGAIN);
 	assert_non_null(strstr(why, "it failed too often; trying again in "));
 	forgiven("fails");

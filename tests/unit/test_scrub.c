@@ -201,7 +201,7 @@ ref_is_line(const char *p, size_t len)
 		len--;
 	for (i = 0; i < len; i++)
 		some |= isalnum((unsigned char)p[i]) || (unsigned char)p[i] >= 0x80;
-	return some && forms_weakness((const uint8_t *)p, len) == NULL;
+	return some && encodings_weakness((const uint8_t *)p, len) == NULL;
 }
 
 /* Which bytes of the last text the reference masked. */

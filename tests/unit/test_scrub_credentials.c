@@ -115,8 +115,8 @@ shapes_are_known(void **state)
 			    buf_str(&out), want != NULL ? want : shape_rows[i].in);
 		}
 	}
-	assert_true(scrub_shape_count(k.scrub, 0) > 0);
-	assert_string_equal(scrub_shape(0), "github-token");
+	assert_true(scrub_credential_count(k.scrub, 0) > 0);
+	assert_string_equal(scrub_credential(0), "github-token");
 	buf_free(&out);
 	kit_close(&k);
 }
@@ -177,7 +177,7 @@ every_kind_stands_at_every_place(void **state)
 	}
 	kit_close(&k);
 	/* none that is known is missing above */
-	while (scrub_shape((uint32_t)seen) != NULL)
+	while (scrub_credential((uint32_t)seen) != NULL)
 		seen++;
 	assert_int_equal(seen, sizeof(tokens) / sizeof(tokens[0]));
 }

@@ -555,7 +555,7 @@ every_encoder_every_cut(void **state)
 	while (cases < goal) {
 		do
 			value_like(value, 8 + roll(roll(2) ? 12 : 40), times % 5);
-		while (forms_weakness((uint8_t *)value, strlen(value)) != NULL);
+		while (encodings_weakness((uint8_t *)value, strlen(value)) != NULL);
 		kit_open(&k, value);
 		(void)net_walks(
 		    &k.scrub->filter.net, times % SIEVE_KINDS); /* if it can */
