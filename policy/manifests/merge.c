@@ -87,16 +87,13 @@ word_index(const struct word *w, const char *const *list, unsigned int n)
 	return i; /* the check ensured that it is one of them */
 }
 
-static const char *const rotations[] = {"manual", "provider-ui", "provider-api"};
-static const char *const approvals[] = {"never", "session", "per-call"};
-
 /* Where each field is stored, and how. */
 static const struct {
 	enum { GO_NOWHERE, GO_TEXT, GO_DATE, GO_DAYS, GO_WORDS, GO_CHOICE } how;
 	size_t to, to_n;
 	const char *const *choice;
 } goes[] = {
-    [MANIFEST_APPROVE] = {GO_CHOICE, offsetof(struct meta, approve), 0, approvals},
+    [MANIFEST_APPROVE] = {GO_CHOICE, offsetof(struct meta, approve), 0, meta_approvals},
     [MANIFEST_DESCRIPTION] = {GO_TEXT, offsetof(struct meta, description)},
     [MANIFEST_EXPIRES] = {GO_DATE, offsetof(struct meta, expires)},
     [MANIFEST_HOSTS] = {GO_WORDS, offsetof(struct meta, host),
@@ -105,7 +102,7 @@ static const struct {
     [MANIFEST_PATTERN] = {GO_TEXT, offsetof(struct meta, pattern)},
     [MANIFEST_RETRIEVAL_URL] = {GO_TEXT, offsetof(struct meta, retrieval_url)},
     [MANIFEST_ROTATE_EVERY] = {GO_DAYS, offsetof(struct meta, rotate_every)},
-    [MANIFEST_ROTATION] = {GO_CHOICE, offsetof(struct meta, rotation), 0, rotations},
+    [MANIFEST_ROTATION] = {GO_CHOICE, offsetof(struct meta, rotation), 0, meta_rotations},
     [MANIFEST_SCOPES] = {GO_WORDS, offsetof(struct meta, scope),
 	offsetof(struct meta, scope_n)},
     [MANIFEST_STEPS] = {GO_NOWHERE},
@@ -269,29 +266,29 @@ override_all(struct merge *g)
 
 /* ---- merging ------------------------------------------------------------- */
 
-/* Refuses statements that only policies have. */
+static void
+policy_only(struct diag *d, struct at at, const char *what)
+{
+	diag_error(d, at, "`%s` is only allowed in a policy file", what);
+}
+
 void
 manifest_check_foreign(const struct tree *t, struct diag *d)
 {
 	size_t i;
 
 	for (i = 0; i < t->server_n; i++)
-		diag_error(
-		    d, t->server[i].at, "`server` is only allowed in a policy file");
+		policy_only(d, t->server[i].at, "server");
 	for (i = 0; i < t->block_n; i++)
-		diag_error(
-		    d, t->block[i]->body.at, "`block` is only allowed in a policy file");
+		policy_only(d, t->block[i]->body.at, "block");
 	for (i = 0; i < t->let_n; i++)
-		diag_error(
-		    d, t->let[i]->name.at, "`let` is only allowed in a policy file");
+		policy_only(d, t->let[i]->name.at, "let");
 	for (i = 0; i < t->never_n; i++)
-		diag_error(d, t->never[i].at, "`never` is only allowed in a policy file");
+		policy_only(d, t->never[i].at, "never");
 	for (i = 0; i < t->expect_n; i++)
-		diag_error(
-		    d, t->expect[i].at, "`expect` is only allowed in a policy file");
+		policy_only(d, t->expect[i].at, "expect");
 	for (i = 0; i < t->include_n; i++)
-		diag_error(
-		    d, t->include[i].at, "`include` is only allowed in a policy file");
+		policy_only(d, t->include[i].at, "include");
 }
 
 /* The index has no declarations, and the catalog is in its own file. */

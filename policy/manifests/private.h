@@ -8,6 +8,8 @@
 #include "policy/manifests/manifests.h"
 #include "policy/lang/lex.h"
 
+/* The words of enum meta_rotation and enum meta_approve. */
+extern const char *const meta_rotations[], *const meta_approvals[];
 /* Copies every field of a checked statement to its row. */
 void meta_fill(struct meta *, const struct manifest *);
 
@@ -16,10 +18,6 @@ struct manifest_file {
 	struct meta_text text;
 	char *data; /* the caller frees */
 };
-
-/* The directory may be NULL. 0; -errno with the reason reported in diag. */
-int manifest_file_read(const char *dir, const char *name, const char *shown, FILE *diag,
-    struct manifest_file *ret);
 
 /*
  * Reads the file of both places: below the project's directory, and in the

@@ -31,8 +31,9 @@ file_wrong(const struct stat *st)
 	return NULL;
 }
 
-int
-manifest_file_read(const char *dir, const char *name, const char *shown, FILE *diag,
+/* The directory may be NULL.  0; -errno with the reason reported in diag. */
+static int
+file_read(const char *dir, const char *name, const char *shown, FILE *diag,
     struct manifest_file *ret)
 {
 	struct manifest_file f = {.text = {.shown = shown}};
@@ -86,10 +87,10 @@ manifest_pair_read(const char *project, const char *config, const char *name,
 		n = snprintf(dir, sizeof(dir), "%s/%s", project, META_PROJECT_DIR);
 		if (n < 0 || (size_t)n >= sizeof(dir))
 			return -ENAMETOOLONG;
-		r = manifest_file_read(dir, name, shown, diag, ret_own);
+		r = file_read(dir, name, shown, diag, ret_own);
 	}
 	if (r == 0)
-		r = manifest_file_read(config, name, name, diag, ret_index);
+		r = file_read(config, name, name, diag, ret_index);
 	return r;
 }
 
@@ -133,6 +134,8 @@ meta_texts_keep(const struct meta_text *const *given, size_t n, const char *name
 
 /* ---- status names -------------------------------------------------------- */
 
+const char *const meta_rotations[] = {"manual", "provider-ui", "provider-api"};
+const char *const meta_approvals[] = {"never", "session", "per-call"};
 static const char *const statuses[] = {"registered", "expiring", "expired"};
 
 const char *
@@ -155,17 +158,13 @@ meta_status_find(const char *word)
 const char *
 meta_rotation_name(enum meta_rotation r)
 {
-	static const char *const names[] = {"manual", "provider-ui", "provider-api"};
-
-	return names[r];
+	return meta_rotations[r];
 }
 
 const char *
 meta_approve_name(enum meta_approve a)
 {
-	static const char *const names[] = {"never", "session", "per-call"};
-
-	return names[a];
+	return meta_approvals[a];
 }
 
 const char *
