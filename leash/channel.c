@@ -17,6 +17,7 @@
 #include "leash/launch_program.h"
 #include "leash/network.h"
 #include "leash/private.h"
+#include "policy/sealed/policy.h"
 #include "policy/sealed/signature.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"

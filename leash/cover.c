@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "leash/private.h"
+#include "policy/sealed/policy.h"
 #include "shim/base/log.h"
 
 #define SHOWN_MAX 1024 /* bytes of a path */

@@ -19,10 +19,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "leash/network.h"
-#include "leash/launch_program.h"
-#include "leash/private.h"
 #include "leash/launch.h"
+#include "leash/launch_program.h"
+#include "leash/network.h"
+#include "leash/private.h"
+#include "policy/sealed/policy.h"
 #include "shim/base/confine.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"

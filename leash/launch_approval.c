@@ -15,6 +15,7 @@
 
 #include "leash/private.h"
 #include "policy/sealed/match.h"
+#include "policy/sealed/policy.h"
 #include "policy/sealed/signature.h"
 #include "shim/base/log.h"
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "leash/launch.h"
+#include "policy/sealed/policy.h"
 
 #define NAMES_MAX 64 /* per record, so that it is never full */
 

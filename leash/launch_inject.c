@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "leash/launch.h"
+#include "policy/sealed/policy.h"
 #include "shim/base/log.h"
 
 /* The policy's and the shim's names for the same numbers. */

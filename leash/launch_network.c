@@ -20,6 +20,7 @@
 #include "leash/egress/dial.h"
 #include "leash/egress/plan.h"
 #include "leash/network.h"
+#include "policy/sealed/policy.h"
 #include "shim/base/fd.h"
 
 #define CHANNEL_FD 3

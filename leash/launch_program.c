@@ -5,6 +5,7 @@
  * Process: the leash, before its secrets are resolved.
  */
 #include "leash/launch_program.h"
+#include "policy/sealed/policy.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "leash/launch.h"
+#include "policy/sealed/policy.h"
 
 int
 secret_resolve_row(struct leash *l, const struct sealed_secret *row, struct secret **ret,

@@ -15,8 +15,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "leash/vault/plugin.h"
 #include "leash/launch.h"
+#include "leash/vault/plugin.h"
+#include "policy/sealed/policy.h"
 #include "shim/base/fd.h"
 
 #define CREDENTIALS_MAX 4

@@ -12,6 +12,7 @@
 
 #include "leash/keeper/keeper.h"
 #include "leash/launch.h"
+#include "policy/sealed/policy.h"
 #include "policy/sealed/signature.h"
 #include "shim/base/fd.h"
 

@@ -8,11 +8,13 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "leash/egress/dial.h"
 #include "leash/network.h"
 #include "policy/sealed/net_hint.h"
+#include "policy/sealed/policy.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 

@@ -15,6 +15,7 @@
 
 #include "leash/egress/dial.h"
 #include "leash/network.h"
+#include "policy/sealed/policy.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 

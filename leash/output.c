@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "leash/private.h"
+#include "policy/sealed/policy.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 

@@ -8,10 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "leash/audit/writer.h"
 #include "leash/cell/cell.h"
 #include "leash/exec/exec.h"
 #include "leash/leash.h"
-#include "leash/audit/writer.h"
 #include "leash/scrub/scrub.h"
 #include "leash/vault/fingerprint.h"
 #include "leash/vault/vault.h"

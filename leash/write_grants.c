@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "leash/private.h"
+#include "policy/sealed/policy.h"
 
 static bool
 below(const char *path, const char *dir)

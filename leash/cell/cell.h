@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "policy/sealed/policy.h"
+#include "policy/sealed/sealed.h"
 #include "shim/shim.h"
 
 #define CELL_WHY_MAX    512

@@ -21,8 +21,8 @@
 #include <unistd.h>
 
 #include "leash/cell/private.h"
-#include "shim/host/passwd_line.h"
 #include "shim/base/fd.h"
+#include "shim/host/passwd_line.h"
 
 #define NS_PASSWD_MAX (1u << 20)
 #define NS_NOBODY     65534

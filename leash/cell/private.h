@@ -23,6 +23,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "policy/sealed/policy.h"
 #include "leash/cell/cell.h"
 #include "shim/host/subid.h"
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "leash/egress/private.h"
+#include "policy/sealed/policy.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 

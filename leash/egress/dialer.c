@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "leash/egress/dialer.h"
+#include "policy/sealed/policy.h"
 #include "shim/base/confine.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "leash/egress/private.h"
+#include "policy/sealed/policy.h"
 
 #define PACKETS_A_TURN 64
 #define PACKET_HEAD    120 /* bytes; the longest IPv4 header and two ports */

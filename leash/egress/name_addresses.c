@@ -10,6 +10,7 @@
 
 #include "leash/egress/private.h"
 #include "policy/sealed/match.h"
+#include "policy/sealed/policy.h"
 
 #define POOL_ASKED_NS \
 	(UINT64_C(1000) * DNS_TTL_S * LOOP_MS) /* a response may be cached this long */

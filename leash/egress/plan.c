@@ -4,6 +4,7 @@
  * Process: the cell's first process, and kennel-egress.  Trusts the sealed policy.
  */
 #include "leash/egress/plan.h"
+#include "policy/sealed/policy.h"
 
 #include <errno.h>
 #include <string.h>

@@ -15,7 +15,7 @@
 #include "leash/egress/dns.h"
 #include "leash/egress/egress.h"
 #include "leash/egress/plan.h"
-#include "policy/sealed/policy.h"
+#include "policy/sealed/sealed.h"
 #include "shim/base/loop.h"
 
 #define PIPES_MAX     64 /* of the user's 16384 pipe pages, at most 1024 */

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "leash/egress/private.h"
+#include "policy/sealed/policy.h"
 #include "shim/base/confine.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "leash/exec/private.h"
+#include "policy/sealed/policy.h"
 #include "shim/base/fd.h"
 
 #define KIN_MAX   64 /* processes learned at one time; longer than any chain */

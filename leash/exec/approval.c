@@ -29,6 +29,7 @@
 #include "leash/exec/private.h"
 #include "leash/scrub/scrub.h"
 #include "leash/vault/vault.h"
+#include "policy/sealed/policy.h"
 #include "shim/base/loop.h"
 
 #define ASK_WORDS_MAX (4u << 10)       /* bytes of arguments and names in a request */

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "leash/exec/private.h"
+#include "policy/sealed/policy.h"
 #include "shim/base/fd.h"
 
 struct place {

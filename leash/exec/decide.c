@@ -15,6 +15,7 @@
 #include "leash/exec/private.h"
 #include "leash/scrub/scrub.h"
 #include "leash/vault/vault.h"
+#include "policy/sealed/policy.h"
 
 #define VARIABLE_SHOWN_MAX 64
 #define CHANGED_MAX        64 /* variables that a grant may allow to change */

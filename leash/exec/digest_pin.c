@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #include "leash/exec/private.h"
+#include "policy/sealed/policy.h"
 #include "shim/base/fd.h"
 
 #define PIN_LEN_MAX   (1ull << 30)  /* bytes read at the start */

@@ -27,7 +27,7 @@
 #include <sys/types.h>
 
 #include "leash/audit/writer.h"
-#include "policy/sealed/policy.h"
+#include "policy/sealed/sealed.h"
 
 #define GATE_FLIGHTS_MAX 1024         /* allowed execs in progress; more are held */
 #define GATE_ARGS_MAX    4096         /* arguments of one exec; more is refused */

@@ -11,6 +11,7 @@
 
 #include "leash/exec/private.h"
 #include "leash/scrub/scrub.h"
+#include "policy/sealed/policy.h"
 
 #define WORDS_MAX 8192
 #define CHAIN_MAX 4096

@@ -25,6 +25,7 @@
 
 #include "leash/exec/private.h"
 #include "leash/scrub/scrub.h"
+#include "policy/sealed/policy.h"
 #include "shim/base/fd.h"
 #include "shim/base/loop.h"
 

@@ -25,6 +25,7 @@
 
 #include "leash/exec/private.h"
 #include "leash/vault/vault.h"
+#include "policy/sealed/policy.h"
 #include "shim/base/fd.h"
 
 #define LEADER_TICKS 10 /* ticks; then a flight that others wait for is checked */

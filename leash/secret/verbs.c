@@ -11,8 +11,8 @@
 
 #include "leash/secret/private.h"
 #include "leash/vault/fingerprint.h"
-#include "policy/sealed/policy.h"
 #include "policy/manifests/token_format.h"
+#include "policy/sealed/policy.h"
 #include "policy/sealed/signature.h"
 #include "shim/base/log.h"
 

@@ -15,6 +15,7 @@
  * No call of this file is in the leash's allow-list.
  */
 #include "leash/vault/plugin.h"
+#include "policy/sealed/policy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +31,6 @@
 #include "leash/vault/open_checked.h"
 #include "leash/vault/private.h"
 #include "leash/vault/plugin_request.h"
-#include "policy/sealed/policy.h"
 #include "shim/base/fd.h"
 
 #define CAPABILITY_READ 1u

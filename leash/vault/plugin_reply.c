@@ -11,6 +11,7 @@
  * rejected.
  */
 #include "leash/vault/plugin_reply.h"
+#include "policy/sealed/policy.h"
 
 #include <errno.h>
 #include <string.h>

@@ -8,6 +8,7 @@
  * No call of this file is in the leash's allow-list.
  */
 #include "leash/vault/plugin_request.h"
+#include "policy/sealed/policy.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -15,8 +16,6 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "policy/sealed/policy.h"
 
 int64_t
 plugin_now(void)

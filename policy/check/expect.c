@@ -10,6 +10,7 @@
 #define DIAG_CODE "expect"
 
 #include "policy/check/check.h"
+#include "policy/sealed/policy.h"
 #include "shim/base/fd.h"
 #include "shim/host/path_resolve.h"
 

@@ -17,6 +17,7 @@
 
 #include "policy/check/agent_files.h"
 #include "policy/check/check.h"
+#include "policy/sealed/policy.h"
 
 /* How many pairs of grants of one server are compared; the rest are skipped. */
 #define PAIRS_MAX 2000000

@@ -16,6 +16,7 @@
 
 #include "policy/algebra/algebra.h"
 #include "policy/check/never.h"
+#include "policy/sealed/policy.h"
 
 static bool breached(struct ask *);
 

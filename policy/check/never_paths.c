@@ -10,6 +10,7 @@
 #define DIAG_CODE "never"
 
 #include "policy/check/never.h"
+#include "policy/sealed/policy.h"
 #include "shim/host/path_open.h"
 
 #define PARTS_MAX 256

@@ -2,6 +2,7 @@
  * Translates a request from the command line into one for the matcher.
  */
 #include "policy/check/request.h"
+#include "policy/sealed/policy.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -5,6 +5,8 @@
 #ifndef KENNEL_POLICY_CHECK_REQUEST_H
 #define KENNEL_POLICY_CHECK_REQUEST_H
 
+#include <stdio.h>
+
 #include "policy/lang/output.h"
 #include "policy/sealed/policy.h"
 

@@ -11,6 +11,7 @@
 #define KENNEL_POLICY_CHECK_TRUSTED_H
 
 #include "policy/lang/ast.h"
+#include "policy/sealed/policy.h"
 
 enum trusted_use {
 	USE_RUN,

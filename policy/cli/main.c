@@ -1,6 +1,7 @@
 /*
  * "kennel policy VERB ...": the table of verbs.
  */
+#include "policy/cli/policy_main.h"
 #include "policy/cli/verb.h"
 
 #include <string.h>

@@ -4,6 +4,7 @@
  * the answer is without a line.
  */
 #include "policy/cli/near_miss.h"
+#include "policy/sealed/policy.h"
 
 #include <errno.h>
 #include <stdlib.h>

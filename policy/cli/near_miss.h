@@ -6,6 +6,7 @@
 #define KENNEL_POLICY_CLI_NEAR_MISS_H
 
 #include "policy/check/request.h"
+#include "policy/sealed/policy.h"
 
 #define NEAR_MAX    5  /* near misses that are reported */
 #define CHANGES_MAX 16 /* lines that prevent the answer */

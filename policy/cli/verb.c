@@ -7,6 +7,8 @@
  * the requested output.
  */
 #include "policy/cli/verb.h"
+#include "policy/compile/compile.h"
+#include "policy/sealed/policy.h"
 
 #include <errno.h>
 #include <fcntl.h>

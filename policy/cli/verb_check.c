@@ -2,6 +2,7 @@
  * "kennel policy check": every error and warning, for people or as JSON.
  */
 #include "policy/cli/verb.h"
+#include "policy/compile/compile.h"
 
 int
 verb_check(const struct args *a)

@@ -2,6 +2,7 @@
  * "kennel policy compile": texts in, sealed files out.
  */
 #include "policy/cli/verb.h"
+#include "policy/compile/compile.h"
 
 #include <errno.h>
 #include <limits.h>

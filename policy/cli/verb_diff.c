@@ -4,6 +4,7 @@
  * wider.
  */
 #include "policy/cli/verb.h"
+#include "policy/sealed/policy.h"
 
 #include <errno.h>
 #include <stdlib.h>

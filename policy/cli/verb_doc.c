@@ -3,6 +3,7 @@
  * one file, or in one file each in a directory.
  */
 #include "policy/cli/verb.h"
+#include "policy/sealed/policy.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -3,6 +3,7 @@
  * line, near misses, and changes that would give another answer.
  */
 #include "policy/cli/verb.h"
+#include "policy/sealed/policy.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,6 +3,7 @@
  * write a path, hold a secret, or leak a secret.
  */
 #include "policy/cli/verb.h"
+#include "policy/sealed/policy.h"
 
 #include <errno.h>
 #include <stdlib.h>

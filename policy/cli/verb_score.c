@@ -2,6 +2,7 @@
  * "kennel policy score": the risk of each server, item by item.
  */
 #include "policy/cli/verb.h"
+#include "policy/sealed/policy.h"
 
 #include <errno.h>
 #include <stdlib.h>

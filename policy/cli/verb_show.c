@@ -3,6 +3,7 @@
  * enforces it.
  */
 #include "policy/cli/verb.h"
+#include "policy/print/show.h"
 
 #include <errno.h>
 

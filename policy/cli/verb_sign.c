@@ -18,9 +18,10 @@
 
 #include <sodium.h>
 
-#include "policy/sealed/match.h"
-#include "policy/sealed/signature.h"
 #include "policy/cli/verb.h"
+#include "policy/sealed/match.h"
+#include "policy/sealed/policy.h"
+#include "policy/sealed/signature.h"
 #include "shim/base/fd.h"
 #include "shim/host/path_open.h"
 

@@ -4,6 +4,7 @@
  * removed without failing any of them.  Prints TAP.
  */
 #include "policy/cli/verb.h"
+#include "policy/sealed/policy.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,8 +4,10 @@
  */
 #define DIAG_CODE "seal"
 
-#include "policy/lang/ast.h"
 #include "policy/check/trusted.h"
+#include "policy/compile/compile.h"
+#include "policy/lang/ast.h"
+#include "policy/sealed/policy.h"
 
 #include <errno.h>
 #include <stdlib.h>

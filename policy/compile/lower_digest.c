@@ -9,6 +9,7 @@
 #define DIAG_CODE "program"
 
 #include "policy/compile/lower.h"
+#include "policy/sealed/policy.h"
 #include "shim/base/fd.h"
 #include "shim/host/path_open.h"
 

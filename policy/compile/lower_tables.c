@@ -11,8 +11,9 @@
 #define DIAG_CODE "lowering"
 
 #include "policy/compile/lower.h"
-#include "policy/sources/sources.h"
 #include "policy/lang/secret_source.h"
+#include "policy/sealed/policy.h"
+#include "policy/sources/sources.h"
 #include "shim/base/fd.h"
 
 #define PLUGIN_LEN_MAX (64u << 20) /* the same as in the leash */

@@ -4,6 +4,7 @@
  * as written.
  */
 #include "policy/check/trusted.h"
+#include "policy/sealed/policy.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -16,8 +16,9 @@
 
 #define DIAG_CODE "program"
 
-#include "policy/compile/lower.h"
 #include "policy/check/trusted.h"
+#include "policy/compile/compile.h"
+#include "policy/compile/lower.h"
 #include "shim/base/fd.h"
 #include "shim/host/path_resolve.h"
 

@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/sealed/row_index.h"
 #include "policy/sealed/load.h"
+#include "policy/sealed/policy.h"
+#include "policy/sealed/row_index.h"
 
 /* Appends one hash table for these rows. */
 static int

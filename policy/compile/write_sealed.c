@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/sealed/row_index.h"
-#include "policy/sealed/load.h"
 #include "policy/lang/ast.h"
+#include "policy/sealed/load.h"
+#include "policy/sealed/row_index.h"
 
 #define ALIGN(n) (((n) + SEALED_ALIGN - 1) / SEALED_ALIGN * SEALED_ALIGN)
 

@@ -16,7 +16,7 @@
 #define KENNEL_POLICY_DIFF_DIFF_H
 
 #include "policy/algebra/algebra.h"
-#include "policy/sealed/policy.h"
+#include "policy/sealed/sealed.h"
 #include "policy/print/statement.h"
 
 #define DIFF_POINTS_MAX  400000     /* members tested in one domain */

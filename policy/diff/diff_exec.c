@@ -3,6 +3,7 @@
  * argument list, name, caller, working directory and changed variables.
  */
 #include "policy/diff/diff.h"
+#include "policy/sealed/policy.h"
 
 #include <errno.h>
 #include <stdlib.h>

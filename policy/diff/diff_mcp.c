@@ -3,6 +3,7 @@
  * that the server announces, and every class of arguments.
  */
 #include "policy/diff/diff.h"
+#include "policy/sealed/policy.h"
 
 #include <errno.h>
 #include <stdlib.h>

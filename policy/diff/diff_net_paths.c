@@ -2,6 +2,7 @@
  * Hosts and ports, files and directories.
  */
 #include "policy/diff/diff.h"
+#include "policy/sealed/policy.h"
 
 #include <errno.h>
 #include <stdlib.h>

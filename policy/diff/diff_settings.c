@@ -4,6 +4,7 @@
  * list only, or with another value, is a difference.
  */
 #include "policy/diff/diff.h"
+#include "policy/sealed/policy.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -4,6 +4,7 @@
  * fits, the set is split in two.
  */
 #include "policy/diff/diff.h"
+#include "policy/sealed/policy.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -15,7 +15,9 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "policy/lang/source.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/buf.h"
 
 struct at {
 	uint32_t file; /* index into tree.source */

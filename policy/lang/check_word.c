@@ -7,6 +7,7 @@
 #define DIAG_CODE "value"
 
 #include "policy/lang/check_word.h"
+#include "policy/sealed/policy.h"
 
 #include <string.h>
 

@@ -11,6 +11,7 @@
 #define DIAG_CODE "include"
 
 #include "policy/lang/parse.h"
+#include "policy/sealed/policy.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -4,6 +4,7 @@
  * in HTML.
  */
 #include "policy/print/review.h"
+#include "policy/sealed/policy.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -5,6 +5,7 @@
 #ifndef KENNEL_POLICY_PRINT_REVIEW_H
 #define KENNEL_POLICY_PRINT_REVIEW_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "policy/sealed/policy.h"

@@ -4,8 +4,10 @@
  * the server.
  */
 #include "policy/print/score.h"
+#include "policy/sealed/policy.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

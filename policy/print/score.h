@@ -4,6 +4,9 @@
 #ifndef KENNEL_POLICY_PRINT_SCORE_H
 #define KENNEL_POLICY_PRINT_SCORE_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "policy/sealed/policy.h"
 
 /* One item.  Names and points are stable: kennel-policy(1) lists them. */

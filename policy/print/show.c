@@ -5,11 +5,14 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "policy/sealed/load.h"
+#include "policy/print/show.h"
 #include "policy/print/statement.h"
+#include "policy/sealed/load.h"
+#include "policy/sealed/policy.h"
 
 #define WHERE_CAP 4096
 

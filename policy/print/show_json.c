@@ -4,12 +4,15 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/sealed/load.h"
+#include "policy/print/show.h"
 #include "policy/print/statement.h"
+#include "policy/sealed/load.h"
+#include "policy/sealed/policy.h"
 
 /* The loader checked UTF-8, so only these bytes need an escape. */
 static void

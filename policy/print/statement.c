@@ -3,6 +3,7 @@
  * explain, diff, query and doc.  Text is made printable.
  */
 #include "policy/print/statement.h"
+#include "policy/sealed/policy.h"
 
 #include <stdlib.h>
 #include <string.h>

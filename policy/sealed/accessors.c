@@ -1,6 +1,7 @@
 /*
  * Accessors of a loaded policy: strings, servers, limits, names.
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -6,8 +6,8 @@
  */
 #include <string.h>
 
-#include "policy/sealed/policy.h"
 #include "policy/sealed/arg_slot.h"
+#include "policy/sealed/policy.h"
 
 /* ---- parsing ------------------------------------------------------------- */
 

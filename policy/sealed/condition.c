@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "policy/sealed/json_reader.h"
+#include "policy/sealed/policy.h"
 #include "policy/sealed/values/number.h"
 #include "policy/sealed/values/uri.h"
 

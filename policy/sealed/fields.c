@@ -3,7 +3,10 @@
  * row that no line here covers would not be checked by any code: a unit test
  * adds up the sizes.
  */
+#include <stdbool.h>
+
 #include "policy/sealed/fields.h"
+#include "policy/sealed/policy.h"
 
 #include "policy/sealed/load.h"
 

@@ -5,9 +5,10 @@
 #ifndef KENNEL_POLICY_SEALED_FIELDS_H
 #define KENNEL_POLICY_SEALED_FIELDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
-#include "policy/sealed/policy.h"
+#include "policy/sealed/sealed.h"
 
 enum field_is {
 	/* struct sealed_ref */

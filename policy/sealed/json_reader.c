@@ -9,9 +9,11 @@
  * not.  RFC 8259.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "policy/sealed/json_reader.h"
+#include "policy/sealed/policy.h"
 
 #define DEPTH_MAX   128  /* nested arrays and objects */
 #define MEMBERS_MAX 1024 /* of an object that a condition reads */

@@ -4,6 +4,8 @@
 #ifndef KENNEL_POLICY_SEALED_JSON_READER_H
 #define KENNEL_POLICY_SEALED_JSON_READER_H
 
+#include <stdbool.h>
+
 #include "policy/sealed/policy.h"
 
 /* The position of a reader. bad: everything after this is invalid. */

@@ -8,6 +8,9 @@
 #ifndef KENNEL_POLICY_SEALED_LOAD_H
 #define KENNEL_POLICY_SEALED_LOAD_H
 
+#include <stdbool.h>
+#include <stdio.h>
+
 #include "policy/sealed/fields.h"
 #include "policy/sealed/policy.h"
 

@@ -8,9 +8,10 @@
  */
 #include <string.h>
 
-#include "policy/sealed/row_index.h"
-#include "policy/sealed/match.h"
 #include "policy/sealed/arg_slot.h"
+#include "policy/sealed/match.h"
+#include "policy/sealed/policy.h"
+#include "policy/sealed/row_index.h"
 
 #define ENV_BEGINNING_MIN 4 /* three characters and "_" */
 #define ENV_BEGINNING_MAX 255

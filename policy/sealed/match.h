@@ -5,6 +5,8 @@
 #ifndef KENNEL_POLICY_SEALED_MATCH_H
 #define KENNEL_POLICY_SEALED_MATCH_H
 
+#include <stdbool.h>
+
 #include "policy/sealed/policy.h"
 
 /* The best row so far; rank 0: none. */

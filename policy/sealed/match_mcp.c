@@ -8,8 +8,9 @@
  */
 #include <string.h>
 
-#include "policy/sealed/row_index.h"
 #include "policy/sealed/match.h"
+#include "policy/sealed/policy.h"
+#include "policy/sealed/row_index.h"
 #include "policy/sealed/values/method_name.h"
 #include "policy/sealed/values/uri.h"
 

@@ -3,11 +3,13 @@
  * this file computes the result of both.
  */
 #include <arpa/inet.h>
+#include <stdbool.h>
 #include <string.h>
 #include <time.h>
 
-#include "policy/sealed/row_index.h"
 #include "policy/sealed/match.h"
+#include "policy/sealed/policy.h"
+#include "policy/sealed/row_index.h"
 
 #define ADDRESS_TEXT_MAX 46
 #define LINKS_MAX        40 /* as in the kernel's path walk */

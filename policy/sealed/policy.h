@@ -2,10 +2,10 @@
  * The interface of policy/: text in, sealed file out; sealed file in, verdicts
  * out.
  *
- *	lang check           text to a checked tree (lang/ast.h)
- *	compile              tree to sealed bytes
- *	sealed               sealed bytes to verdicts
- *	print                both back to text
+ *
+ *
+ *
+ *
  *
  * A leash links only sealed/, and its shim links none of policy/: the process
  * that holds secrets contains no policy parser.
@@ -16,10 +16,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "policy/sealed/sealed.h"
-#include "shim/base/buf.h"
 
 #define POLICY_ID_LEN 32
 
@@ -300,67 +298,5 @@ enum policy_truth policy_conds(
 bool policy_is_json(const char *, size_t len);
 /* Is this exactly one JSON number? */
 bool policy_is_number(const char *, size_t len);
-
-/* ---- compile: text to sealed bytes -------------------------------------- */
-
-/*
- * How `include` and `pins` read files.  Reads the whole file at path, absolute
- * or relative to the current directory, into malloc'd memory, which the caller
- * frees: 0; -EFBIG above max; -errno (path_why() describes it).
- */
-struct policy_reader {
-	int (*read)(
-	    void *arg, const char *path, size_t max, char **ret_text, size_t *ret_len);
-	void *arg;
-};
-/*
- * Reads real files (read_file.c): regular files that are not world-writable
- * (-EPERM), by the rules of shim/host/path_resolve.h (-ELOOP, -EXDEV).
- */
-extern const struct policy_reader policy_files;
-
-struct policy_source {
-	const char *path; /* shown in errors; NULL: "(standard input)" */
-	const char *text; /* len bytes, of any value */
-	size_t len;
-	const struct policy_reader *reader; /* NULL: `include` is not possible */
-};
-
-/*
- * Compiles every server of these sources (only: this one server, or NULL) into
- * out.  All diagnostics go to diag, as "file:line:col: error: ..." with the
- * line and a caret.  Returns 0; -EINVAL if there was an error, and then out is
- * untouched; -ENOMEM. Reads the file system to find what the granted programs
- * need.
- */
-int policy_compile(const struct policy_source *, size_t source_n, const char *only,
-    struct buf *out, FILE *diag);
-/* Like policy_compile, without code generation: errors only. */
-int policy_check(const struct policy_source *, size_t source_n, FILE *diag);
-/*
- * Like policy_check, as one JSON document: code, file, line, column and message
- * of each error.
- */
-int policy_check_json(const struct policy_source *, size_t source_n, FILE *);
-
-/*
- * venv.c: is this the interpreter of a Python virtual environment, named by its
- * link?  Then a policy may name the link.
- */
-bool venv_has(const char *path);
-
-/* ---- show.c -------------------------------------------------------------- */
-
-/*
- * Prints the grants and the mechanism that enforces each, for people or as
- * JSON.
- */
-int policy_show(const struct policy *, const char *only, FILE *);
-int policy_show_json(const struct policy *, const char *only, FILE *);
-
-/* ---- main.c: "kennel policy ..." ---------------------------------------- */
-
-/* argv[0] is the verb.  Returns an exit status (kennel(1)). */
-int policy_main(int argc, char **argv);
 
 #endif

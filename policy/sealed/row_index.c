@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "policy/sealed/policy.h"
 #include "policy/sealed/row_index.h"
 #include "policy/sealed/values/uri.h"
 

@@ -19,6 +19,7 @@
 #define KENNEL_POLICY_SEALED_ROW_INDEX_H
 
 #include "policy/sealed/policy.h"
+#include "shim/base/buf.h"
 
 #define INDEX_ROWS      8
 #define INDEX_DEPTH_MAX 62 /* length of a key in bytes or words; longer: this */

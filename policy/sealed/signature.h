@@ -15,6 +15,9 @@
 #ifndef KENNEL_POLICY_SEALED_SIGNATURE_H
 #define KENNEL_POLICY_SEALED_SIGNATURE_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "policy/sealed/policy.h"
 
 #define SIGN_MAGIC       "KNLSIGN\n" /* eight bytes, no NUL */

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,6 +16,7 @@
 #include <sodium.h>
 
 #include "policy/sealed/match.h"
+#include "policy/sealed/policy.h"
 #include "policy/sealed/signature.h"
 
 _Static_assert(sizeof(struct sign_head) == 32, "docs/FORMAT.sealed");

@@ -5,6 +5,7 @@
  * Process: leash and kennel-secret.  Holds nothing; the file may be hostile.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 

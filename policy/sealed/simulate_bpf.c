@@ -9,6 +9,7 @@
  * the rows.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@
 #include <linux/seccomp.h>
 
 #include "policy/sealed/load.h"
+#include "policy/sealed/policy.h"
 
 #define X32_BIT     0x40000000u
 #define SKIPPED     0xffffffffu /* the number that a tracer leaves: not x32 */

@@ -17,7 +17,11 @@
 
 #include "policy/check/agent_files.h"
 #include "policy/check/trusted.h"
+#include "policy/cli/policy_main.h"
+#include "policy/compile/compile.h"
+#include "policy/lang/source.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/buf.h"
 #include "shim/base/fd.h"
 #include "shim/host/path_open.h"
 #include "supervisor/audit/audit.h"

@@ -17,7 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "policy/sealed/policy.h"
+#include "policy/compile/compile.h"
+#include "policy/sealed/sealed.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "shim/host/path_resolve.h"

@@ -11,11 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "policy/compile/compile.h"
 #include "policy/lang/output.h"
-#include "policy/sealed/policy.h"
-#include "policy/sources/sources.h"
 #include "policy/lang/secret_path.h"
 #include "policy/lang/secret_source.h"
+#include "policy/sealed/policy.h"
+#include "policy/sources/sources.h"
 #include "shim/base/fd.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/cli/secret.h"

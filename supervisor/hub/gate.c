@@ -2,6 +2,7 @@
  * The only place where the supervisor queries the policy about a name, so that the
  * contents of a list and the permissions of a call can never differ.
  */
+#include "policy/sealed/policy.h"
 #include "supervisor/hub/hub.h"
 
 #include <stdio.h>

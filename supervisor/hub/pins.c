@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "policy/sealed/policy.h"
 #include "supervisor/hub/hub.h"
 
 #define NAMES_MAX   8192 /* names stored per session */

@@ -6,6 +6,7 @@
  * Process: kennel. Holds the text of each request, from which the leash has redacted
  * secrets. Must never: send an approval that is not on disk.
  */
+#include "policy/sealed/policy.h"
 #include "supervisor/json/json.h"
 #include "supervisor/launch/leash_approvals.h"
 #include "supervisor/mcp/mcp.h"
@@ -19,7 +20,6 @@
 #include "shim/base/buf.h"
 #include "shim/base/log.h"
 #include "leash/audit/writer.h"
-#include "policy/sealed/policy.h"
 #include "shim/base/loop.h"
 
 #define DETAIL_MAX (128u << 10) /* as JSON, before truncation */

@@ -6,7 +6,7 @@
 #define KENNEL_SUPERVISOR_LAUNCH_LEASH_APPROVALS_H
 
 #include "leash/audit/writer.h"
-#include "policy/sealed/policy.h"
+#include "policy/sealed/sealed.h"
 #include "supervisor/approve/approve.h"
 #include "supervisor/launch/leash_client.h"
 

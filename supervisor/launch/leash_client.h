@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 #include "leash/leash.h"
-#include "policy/sealed/policy.h"
+#include "policy/sealed/sealed.h"
 #include "shim/base/cause.h"
 #include "shim/base/loop.h"
 #include "shim/base/wire.h"

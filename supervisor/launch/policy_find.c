@@ -14,17 +14,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "policy/sealed/signature.h"
+#include "leash/audit/writer.h"
 #include "policy/check/trusted.h"
+#include "policy/compile/compile.h"
+#include "policy/lang/source.h"
+#include "policy/sealed/policy.h"
+#include "policy/sealed/signature.h"
+#include "shim/base/buf.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "shim/host/path_open.h"
 #include "supervisor/audit/log/kept_policies.h"
-#include "leash/audit/writer.h"
-#include "policy/sealed/policy.h"
 #include "supervisor/base/exit_status.h"
-#include "supervisor/launch/launch.h"
 #include "supervisor/base/paths.h"
+#include "supervisor/launch/launch.h"
 
 #define ETC_DIR      "/etc/kennel"
 #define TEXT_LEN_MAX (16u << 20)

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "shim/base/fd.h"
-#include "policy/sealed/policy.h"
 #include "supervisor/launch/launch.h"
 #include "supervisor/base/paths.h"
 

@@ -17,10 +17,10 @@
 
 #include "policy/check/trusted.h"
 #include "policy/manifests/manifests.h"
+#include "policy/sealed/policy.h"
 #include "policy/sources/sources.h"
 #include "supervisor/audit/audit.h"
 #include "supervisor/base/paths.h"
-#include "policy/sealed/policy.h"
 #include "supervisor/launch/launch.h"
 
 #define READ_TOO (RIGHT_READ | RIGHT_WRITE)

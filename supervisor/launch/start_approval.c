@@ -12,16 +12,16 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "leash/audit/writer.h"
 #include "policy/manifests/manifests.h"
+#include "policy/sealed/policy.h"
 #include "shim/base/log.h"
 #include "supervisor/approve/approve.h"
-#include "leash/audit/writer.h"
-#include "policy/sealed/policy.h"
 #include "supervisor/base/exit_status.h"
-#include "supervisor/launch/launch.h"
-#include "supervisor/launch/leash_client.h"
 #include "supervisor/base/paths.h"
+#include "supervisor/launch/launch.h"
 #include "supervisor/launch/leash_approvals.h"
+#include "supervisor/launch/leash_client.h"
 
 _Static_assert((int)META_NEVER == (int)APPROVE_NONE &&
 		   (int)META_SESSION == (int)APPROVE_SESSION &&

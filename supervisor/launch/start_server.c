@@ -14,15 +14,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "leash/audit/writer.h"
+#include "policy/sealed/policy.h"
 #include "shim/base/confine.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "supervisor/approve/approve.h"
 #include "supervisor/audit/audit.h"
-#include "supervisor/base/paths.h"
-#include "leash/audit/writer.h"
-#include "policy/sealed/policy.h"
 #include "supervisor/base/exit_status.h"
+#include "supervisor/base/paths.h"
 #include "supervisor/launch/launch.h"
 #include "supervisor/launch/leash_client.h"
 

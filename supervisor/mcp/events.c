@@ -7,7 +7,6 @@
 #include "policy/sealed/policy.h"
 #include "shim/base/loop.h"
 #include "supervisor/json/json.h"
-#include "supervisor/json/json.h"
 #include "supervisor/mcp/private.h"
 #include "supervisor/mcp/requests.h"
 

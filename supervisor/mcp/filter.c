@@ -10,6 +10,7 @@
 #include "supervisor/mcp/private.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -33,7 +33,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "policy/sealed/policy.h"
+#include "policy/sealed/sealed.h"
 #include "shim/base/loop.h"
 
 /* ---- the session: interface for the rest of the supervisor -------------- */

@@ -12,13 +12,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shim/base/log.h"
-#include "supervisor/approve/approve.h"
-#include "supervisor/hub/hub.h"
 #include "leash/audit/writer.h"
 #include "policy/sealed/policy.h"
 #include "shim/base/buf.h"
+#include "shim/base/log.h"
 #include "shim/base/loop.h"
+#include "supervisor/approve/approve.h"
+#include "supervisor/hub/hub.h"
 #include "supervisor/json/json.h"
 #include "supervisor/mcp/frame.h"
 #include "supervisor/mcp/methods.h"

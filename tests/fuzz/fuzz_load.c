@@ -8,6 +8,7 @@
  * a key that the look at signatures trusts.  Every input is loaded twice: as it is,
  * and with the digest that it should have, or hardly one would come further.
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include <sodium.h>
 
 #include "policy/sealed/load.h"
+#include "policy/sealed/policy.h"
 #include "policy/sealed/signature.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/ask.h"

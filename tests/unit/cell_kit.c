@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "policy/sealed/policy.h"
 #include "shim/base/fd.h"
 #include "shim/base/loop.h"
 #include "tests/unit/cell_kit.h"

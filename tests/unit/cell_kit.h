@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "leash/cell/cell.h"
+#include "policy/sealed/policy.h"
 
 #define KIT_ROWS_MAX 64
 #define KIT_POOL_MAX 16384

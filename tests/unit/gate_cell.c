@@ -27,6 +27,7 @@
 #include "leash/exec/private.h"
 #include "leash/scrub/scrub.h"
 #include "leash/vault/vault.h"
+#include "policy/sealed/policy.h"
 #include "shim/base/loop.h"
 #include "tests/unit/child.h"
 #include "tests/unit/gate_cell.h"

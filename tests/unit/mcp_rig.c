@@ -1,6 +1,7 @@
 /*
  * The rig of tests/unit/test_session.c and tests/fuzz/fuzz_session.c.
  */
+#include "policy/sealed/policy.h"
 #include "tests/unit/mcp_rig.h"
 
 #include <errno.h>

@@ -3,6 +3,7 @@
  * or the diagnostics and exit 65.  With --parse it is not checked.  For the golden
  * corpus of tests/policy: it is linked with the text half of the compiler alone.
  */
+#include "policy/compile/compile.h"
 #include "policy/lang/ast.h"
 #include "tests/unit/ast_print.h"
 

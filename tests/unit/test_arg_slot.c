@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "policy/algebra/algebra.h"
-#include "policy/sealed/policy.h"
 #include "policy/sealed/arg_slot.h"
+#include "policy/sealed/policy.h"
 
 #define ARGS_MAX 8
 

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "policy/sealed/load.h"
+#include "policy/sealed/policy.h"
 #include "policy/sealed/signature.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/corpus.h"

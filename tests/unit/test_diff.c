@@ -12,7 +12,10 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "policy/compile/compile.h"
 #include "policy/diff/diff.h"
+#include "policy/lang/source.h"
+#include "policy/sealed/policy.h"
 #include "shim/base/buf.h"
 
 #define LEN(a) (sizeof(a) / sizeof((a)[0]))

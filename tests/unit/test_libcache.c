@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "policy/sealed/policy.h"
 #include "leash/cell/private.h"
 
 #if defined(__x86_64__)

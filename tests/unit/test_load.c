@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "policy/sealed/policy.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/corpus.h"
 #include "tests/unit/policy_fixture.h"

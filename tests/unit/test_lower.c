@@ -16,7 +16,9 @@
 
 #include <cmocka.h>
 
+#include "policy/compile/compile.h"
 #include "policy/compile/lower.h"
+#include "policy/sealed/policy.h"
 #include "tests/unit/ask.h"
 
 static char top[64]; /* a folder of our own, without links on the way */

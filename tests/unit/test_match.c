@@ -9,8 +9,9 @@
 
 #include <cmocka.h>
 
-#include "tests/unit/policy_fixture.h"
+#include "policy/sealed/policy.h"
 #include "tests/unit/ask.h"
+#include "tests/unit/policy_fixture.h"
 
 enum { BUSY, SH, DASH, GIT, TOOL, IMAGE_N }; /* as the sealer sorts them */
 

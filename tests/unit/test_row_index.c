@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "policy/sealed/policy.h"
 #include "tests/unit/policy_many.h"
 #include "tests/unit/resealed.h"
 

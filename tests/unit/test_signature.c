@@ -16,8 +16,9 @@
 #include <cmocka.h>
 #include <sodium.h>
 
-#include "policy/sealed/signature.h"
 #include "policy/sealed/policy.h"
+#include "policy/sealed/signature.h"
+#include "shim/base/buf.h"
 #include "supervisor/launch/launch.h"
 #include "tests/unit/corpus.h"
 #include "tests/unit/policy_fixture.h"

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "policy/sealed/policy.h"
 #include "tests/unit/policy_fixture.h"
 
 /* K-07: a compiled policy is a file that can be made again bit by bit */

@@ -1,0 +1,10 @@
+/*
+ * "kennel policy ..." (main.c).
+ */
+#ifndef KENNEL_POLICY_CLI_POLICY_MAIN_H
+#define KENNEL_POLICY_CLI_POLICY_MAIN_H
+
+/* argv[0] is the verb.  Returns an exit status (kennel(1)). */
+int policy_main(int argc, char **argv);
+
+#endif

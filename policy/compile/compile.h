@@ -1,0 +1,44 @@
+/*
+ * From text to sealed bytes (compile.c), and what the check of a text asks of the host
+ * (read_file.c, venv.c).
+ */
+#ifndef KENNEL_POLICY_COMPILE_COMPILE_H
+#define KENNEL_POLICY_COMPILE_COMPILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "policy/lang/source.h"
+#include "shim/base/buf.h"
+
+/*
+ * Reads real files (read_file.c): regular files that are not world-writable
+ * (-EPERM), by the rules of shim/host/path_resolve.h (-ELOOP, -EXDEV).
+ */
+extern const struct policy_reader policy_files;
+
+/*
+ * Compiles every server of these sources (only: this one server, or NULL) into
+ * out.  All diagnostics go to diag, as "file:line:col: error: ..." with the
+ * line and a caret.  Returns 0; -EINVAL if there was an error, and then out is
+ * untouched; -ENOMEM. Reads the file system to find what the granted programs
+ * need.
+ */
+int policy_compile(const struct policy_source *, size_t source_n, const char *only,
+    struct buf *out, FILE *diag);
+/* Like policy_compile, without code generation: errors only. */
+int policy_check(const struct policy_source *, size_t source_n, FILE *diag);
+/*
+ * Like policy_check, as one JSON document: code, file, line, column and message
+ * of each error.
+ */
+int policy_check_json(const struct policy_source *, size_t source_n, FILE *);
+
+/*
+ * venv.c: is this the interpreter of a Python virtual environment, named by its
+ * link?  Then a policy may name the link.
+ */
+bool venv_has(const char *path);
+
+#endif
