@@ -188,7 +188,7 @@ secret_values(struct launch *a)
 		l->secret[l->secret_n++] = value;
 	}
 	vaulted_end();
-	routed_end();
+	route_end();
 	return 0;
 }
 

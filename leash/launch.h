@@ -21,14 +21,14 @@ int secret_resolve_row(struct leash *, const struct sealed_secret *, struct secr
  * launch_source.c: from a program, which may need credentials, and from a plugin.
  * 0 or -errno, and why; -ELOOP: a credential would need a credential.
  */
-int routed_command(struct leash *, const struct sealed_secret *, struct secret **ret,
+int route_command(struct leash *, const struct sealed_secret *, struct secret **ret,
     char *why, size_t why_cap);
-int routed_plugin(struct leash *, const struct sealed_secret *, struct secret **ret,
+int route_plugin(struct leash *, const struct sealed_secret *, struct secret **ret,
     char *why, size_t why_cap);
 /* Was this credential resolved already, for its source? */
-bool routed_known(struct leash *, const struct sealed_secret *, struct secret **ret);
+bool route_known(struct leash *, const struct sealed_secret *, struct secret **ret);
 /* Ends the plugins; call once all values are resolved. */
-void routed_end(void);
+void route_end(void);
 
 /*
  * A value from the vault.  The first call connects to the running keeper.  It does

@@ -21,11 +21,11 @@ secret_resolve_row(struct leash *l, const struct sealed_secret *row, struct secr
 	case SOURCE_FILE:
 		return secret_from_file(l->vault, ref, ret, why, why_cap);
 	case SOURCE_CMD:
-		return routed_command(l, row, ret, why, why_cap);
+		return route_command(l, row, ret, why, why_cap);
 	case SOURCE_VAULT:
 		return vaulted_secret(l, row, ret, why, why_cap);
 	case SOURCE_PLUGIN:
-		return routed_plugin(l, row, ret, why, why_cap);
+		return route_plugin(l, row, ret, why, why_cap);
 	default:
 		(void)snprintf(why, why_cap, "this version does not support this source");
 		return -EOPNOTSUPP;
@@ -36,6 +36,6 @@ int
 secret_resolve(struct leash *l, const struct sealed_secret *row, struct secret **ret,
     char *why, size_t why_cap)
 {
-	return routed_known(l, row, ret) ? 0
-					 : secret_resolve_row(l, row, ret, why, why_cap);
+	return route_known(l, row, ret) ? 0
+					: secret_resolve_row(l, row, ret, why, why_cap);
 }

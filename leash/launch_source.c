@@ -101,7 +101,7 @@ credentials(struct leash *l, const struct sealed_secret *row,
 /* ---- programs ------------------------------------------------------------------------ */
 
 int
-routed_command(struct leash *l, const struct sealed_secret *row, struct secret **ret,
+route_command(struct leash *l, const struct sealed_secret *row, struct secret **ret,
     char *why, size_t why_cap)
 {
 	struct plugin_credential c[CREDENTIALS_MAX];
@@ -156,7 +156,7 @@ plugins_ready(char *why, size_t why_cap)
 }
 
 int
-routed_plugin(struct leash *l, const struct sealed_secret *row, struct secret **ret,
+route_plugin(struct leash *l, const struct sealed_secret *row, struct secret **ret,
     char *why, size_t why_cap)
 {
 	struct plugin_credential c[CREDENTIALS_MAX];
@@ -180,7 +180,7 @@ routed_plugin(struct leash *l, const struct sealed_secret *row, struct secret **
 
 /* The value of a secret that was resolved for its source before. */
 bool
-routed_known(struct leash *l, const struct sealed_secret *row, struct secret **ret)
+route_known(struct leash *l, const struct sealed_secret *row, struct secret **ret)
 {
 	size_t i = (size_t)(row - &l->policy.secret[l->server->secrets.first]);
 
@@ -192,7 +192,7 @@ routed_known(struct leash *l, const struct sealed_secret *row, struct secret **r
 }
 
 void
-routed_end(void)
+route_end(void)
 {
 	plugins_free(the.plugins);
 	the.plugins = NULL;

@@ -30,9 +30,9 @@
 #include "shim/base/confine.h"
 
 #if defined(__x86_64__)
-#define FENCE_ARCH AUDIT_ARCH_X86_64
+#define SANDBOX_ARCH AUDIT_ARCH_X86_64
 #elif defined(__aarch64__)
-#define FENCE_ARCH AUDIT_ARCH_AARCH64
+#define SANDBOX_ARCH AUDIT_ARCH_AARCH64
 #else
 #error "no system call table for this architecture"
 #endif
@@ -138,7 +138,7 @@ filter_make(struct sock_fprog *p, unsigned int may)
 	size_t i;
 
 	put_load(p, offsetof(struct seccomp_data, arch));
-	put(p, BPF_JMP | BPF_JEQ | BPF_K, FENCE_ARCH, 1, 0);
+	put(p, BPF_JMP | BPF_JEQ | BPF_K, SANDBOX_ARCH, 1, 0);
 	put_answer(p, SECCOMP_RET_KILL_PROCESS);
 	put_load(p, offsetof(struct seccomp_data, nr));
 	put(p, BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1);

@@ -125,7 +125,7 @@ gather_secret(struct gather *g, const struct stmt *s)
 	gather_source(g, s);
 	if (s->word_n != 3 || strcmp(s->word[1].text, "source") != 0)
 		return;
-	a = routed_answer(g->tree, s, &mute);
+	a = route_answer(g->tree, s, &mute);
 	for (size_t i = 0; a != NULL && i < a->source->credential_n; i++)
 		gather_source(g, &a->credential[i].stmt);
 	if (a == NULL)
@@ -134,8 +134,8 @@ gather_secret(struct gather *g, const struct stmt *s)
 	gather_source(g, &own);
 	if (a->source->sidecar != NULL)
 		file_put(g, USE_SIDECAR, s->word[2].at, a->source->sidecar->path);
-	if (g->tree->router != NULL && g->tree->router->file != NULL)
-		file_put(g, USE_ROUTES, s->word[2].at, g->tree->router->file);
+	if (g->tree->sources != NULL && g->tree->sources->file != NULL)
+		file_put(g, USE_ROUTES, s->word[2].at, g->tree->sources->file);
 }
 
 static void

@@ -151,7 +151,7 @@ secret_words(struct lower *l, const struct stmt *s, struct sealed_secret *c)
 	int r = 0;
 
 	if (row == NULL || row->source == SOURCE_ROUTED)
-		return -EINVAL; /* reported by the parser; the router has none */
+		return -EINVAL; /* reported by the parser; sources.kennel has none */
 	c->source = row->source;
 	c->flags |= row->flags;
 	c->args.first = sealer_rows(l->sealer, SEALED_ARGS);
@@ -215,7 +215,7 @@ plugin_judge(struct lower *l, const struct stmt *s, const struct sidecar *car)
 static void
 plugin_row(struct lower *l, const struct answer *a, struct sealed_secret *c)
 {
-	const struct routed_source *source = a->source;
+	const struct route_source *source = a->source;
 	char hex[65];
 	size_t i;
 
@@ -301,8 +301,8 @@ credential_put(struct lower *l, const struct stmt *s, const struct answer *a,
 static int
 lower_routed(struct lower *l, const struct stmt *s)
 {
-	struct tree tree = *l->tree; /* its router was read by the checker */
-	const struct answer *a = routed_answer(&tree, s, l->diag);
+	struct tree tree = *l->tree; /* its sources were read by the checker */
+	const struct answer *a = route_answer(&tree, s, l->diag);
 	struct sealed_secret c = {
 	    .name = lower_str(l, s->word[0].text), .at = lower_at(l, s->at)};
 	size_t i;

@@ -342,7 +342,7 @@ struct tree {
 	struct declare *declare;
 	size_t declare_n;
 	struct memo *memo;       /* cached file-system answers; NULL: not created yet */
-	struct router *router;   /* finds the sources of secrets; NULL: not created yet */
+	struct sources *sources; /* sources.kennel; NULL: not read yet */
 	struct trusted *trusted; /* files that run or decide (trusted.h) */
 	struct trusted *known;   /* the same of many policies; or NULL */
 	unsigned int known_group;

@@ -11,7 +11,7 @@
 
 #include "policy/sealed/sealed.h"
 
-/* `from source PATH`: the router chooses the source (sources.h). */
+/* `from source PATH`: sources.kennel decides (sources.h). */
 #define SOURCE_ROUTED 0
 
 #define SOURCE_ARGS_MAX 8 /* of a preset, before the caller's words */

@@ -43,7 +43,7 @@ check_reference(struct check *c, struct stmt *s, const struct source_row *row)
 	if (row->program != NULL) {
 		check_preset(c, s);
 	} else if (row->source == SOURCE_ROUTED) {
-		routed_check(c, s);
+		route_check(c, s);
 	} else if (row->source == SOURCE_VAULT) {
 		why = secret_path_wrong(s->word[2].text, s->word[2].len);
 		if (why != NULL)

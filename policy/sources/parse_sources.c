@@ -90,7 +90,7 @@ field_read(
 	row = row_of(rows, n, &l->word[0], &i);
 	if (row == NULL) {
 		diag_error(r->diag, l->word[0].at, "unknown field in %s",
-		    r->router != NULL ? "a source" : "a plugin");
+		    r->sources != NULL ? "a source" : "a plugin");
 		return;
 	}
 	if (row->once && (r->seen & (1u << i)) != 0)
@@ -156,7 +156,7 @@ words_keep(struct reading *r, const struct line *l, size_t from)
 bool
 reading_name_good(const struct word *w)
 {
-	return !w->quoted && w->len <= ROUTER_NAME_MAX &&
+	return !w->quoted && w->len <= SOURCES_NAME_MAX &&
 	       secret_path_part(w->text, w->len);
 }
 
@@ -242,8 +242,8 @@ source_sidecar(struct reading *r, const struct word *w)
 		return;
 	}
 	err = r->reader == NULL ? -EACCES
-				: r->reader->read(r->reader->arg, w->text, ROUTER_LEN_MAX,
-				      &text, &s.len);
+				: r->reader->read(r->reader->arg, w->text,
+				      SOURCES_LEN_MAX, &text, &s.len);
 	if (err == -ENOMEM)
 		r->error = err;
 	if (err < 0) {
@@ -289,7 +289,7 @@ source_from(struct reading *r, const struct line *l)
 static void
 source_credential(struct reading *r, const struct line *l)
 {
-	struct routed_credential c = {.variable = l->word[1], .word_n = l->n - 3};
+	struct route_credential c = {.variable = l->word[1], .word_n = l->n - 3};
 	size_t i;
 
 	if (strcmp(l->word[2].text, "from") != 0 || l->word[3].quoted ||
@@ -312,9 +312,9 @@ source_credential(struct reading *r, const struct line *l)
 			diag_error(r->diag, l->word[1].at, "duplicate credential");
 			return;
 		}
-	if (r->source->credential_n == ROUTER_CREDENTIALS) {
+	if (r->source->credential_n == SOURCES_CREDENTIALS) {
 		diag_error(r->diag, l->word[0].at, "more than %d credentials",
-		    ROUTER_CREDENTIALS);
+		    SOURCES_CREDENTIALS);
 		return;
 	}
 	c.word = words_keep(r, l, 3);
@@ -325,7 +325,7 @@ source_credential(struct reading *r, const struct line *l)
 static void
 source_env(struct reading *r, const struct line *l)
 {
-	struct routed_source *s = r->source;
+	struct route_source *s = r->source;
 	char *text;
 	size_t len;
 
@@ -336,9 +336,9 @@ source_env(struct reading *r, const struct line *l)
 		    "XDG_RUNTIME_DIR");
 		return;
 	}
-	if (s->env_n == ROUTER_ENV_MAX) {
+	if (s->env_n == SOURCES_ENV_MAX) {
 		diag_error(
-		    r->diag, l->word[0].at, "more than %d variables", ROUTER_ENV_MAX);
+		    r->diag, l->word[0].at, "more than %d variables", SOURCES_ENV_MAX);
 		return;
 	}
 	if (l->n == 2) {
@@ -384,12 +384,12 @@ static const struct field_row source_rows[] = {
 /* ---- statements of the file ---------------------------------------------- */
 
 static size_t
-source_named(const struct router *router, const struct word *w)
+source_named(const struct sources *sources, const struct word *w)
 {
 	size_t i;
 
-	for (i = 0; i < router->source_n; i++)
-		if (strcmp(router->source[i].name.text, w->text) == 0)
+	for (i = 0; i < sources->source_n; i++)
+		if (strcmp(sources->source[i].name.text, w->text) == 0)
 			break;
 	return i;
 }
@@ -397,10 +397,10 @@ source_named(const struct router *router, const struct word *w)
 static void
 statement_source(struct reading *r, const struct line *l)
 {
-	struct router *router = r->router;
-	size_t old = source_named(router, &l->word[1]);
+	struct sources *sources = r->sources;
+	size_t old = source_named(sources, &l->word[1]);
 	/* read a surplus source too, to report its other errors */
-	struct routed_source *source = &router->source[ROUTER_SOURCES_MAX];
+	struct route_source *source = &sources->source[SOURCES_MAX];
 
 	if (!reading_name_good(&l->word[1]))
 		diag_error(r->diag, l->word[1].at,
@@ -409,16 +409,15 @@ statement_source(struct reading *r, const struct line *l)
 	else if (old == 0)
 		diag_error(
 		    r->diag, l->word[1].at, "`vault` is reserved: choose another name");
-	else if (old < router->source_n)
+	else if (old < sources->source_n)
 		diag_error(r->diag, l->word[1].at,
 		    "duplicate source: first defined on line %u",
-		    router->source[old].name.at.line);
-	else if (router->source_n == ROUTER_SOURCES_MAX)
-		diag_error(
-		    r->diag, l->word[1].at, "more than %d sources", ROUTER_SOURCES_MAX);
+		    sources->source[old].name.at.line);
+	else if (sources->source_n == SOURCES_MAX)
+		diag_error(r->diag, l->word[1].at, "more than %d sources", SOURCES_MAX);
 	else
-		source = &router->source[router->source_n++];
-	*source = (struct routed_source){.name = l->word[1]};
+		source = &sources->source[sources->source_n++];
+	*source = (struct route_source){.name = l->word[1]};
 	r->source = source;
 	reading_block(
 	    r, source_rows, sizeof(source_rows) / sizeof(source_rows[0]), l->word[1].at);
@@ -428,24 +427,24 @@ statement_source(struct reading *r, const struct line *l)
 static void
 route_add(struct reading *r, const struct line *l, struct route *route, size_t name)
 {
-	struct router *router = r->router;
+	struct sources *sources = r->sources;
 	size_t i;
 
-	for (i = 0; i < router->route_n; i++)
-		if (router->route[i].by == route->by &&
-		    strcmp(router->route[i].path, route->path) == 0) {
+	for (i = 0; i < sources->route_n; i++)
+		if (sources->route[i].by == route->by &&
+		    strcmp(sources->route[i].path, route->path) == 0) {
 			diag_error(r->diag, l->word[name].at,
 			    "duplicate route: first defined on line %u",
-			    router->route[i].at.line);
+			    sources->route[i].at.line);
 			return;
 		}
-	if (router->route_n == ROUTER_ROUTES_MAX) {
+	if (sources->route_n == SOURCES_ROUTES_MAX) {
 		diag_error(
-		    r->diag, l->word[0].at, "more than %d routes", ROUTER_ROUTES_MAX);
+		    r->diag, l->word[0].at, "more than %d routes", SOURCES_ROUTES_MAX);
 		return;
 	}
 	route->at = l->word[0].at;
-	router->route[router->route_n++] = *route;
+	sources->route[sources->route_n++] = *route;
 }
 
 static void
@@ -474,12 +473,12 @@ statement_secret(struct reading *r, const struct line *l)
 	}
 	route.named = l->word[2];
 	if (l->n > 3) {
-		if (l->word[3].len == 0 || l->word[3].len > ROUTER_REFERENCE_MAX ||
+		if (l->word[3].len == 0 || l->word[3].len > SOURCES_REFERENCE_MAX ||
 		    l->word[3].text[0] == '-') {
 			diag_error(r->diag, l->word[3].at,
 			    "invalid reference: expected 1 to %d bytes, not starting "
 			    "with `-`",
-			    ROUTER_REFERENCE_MAX);
+			    SOURCES_REFERENCE_MAX);
 			return;
 		}
 		route.reference = reading_text(r, &l->word[3]);
@@ -535,16 +534,16 @@ statement_read(struct reading *r)
 }
 
 int
-router_parse(struct router *router, const struct policy_reader *reader,
+sources_parse(struct sources *sources, const struct policy_reader *reader,
     const struct policy_source *s, struct diag *diag)
 {
 	struct reading r = {
-	    .arena = router->arena, .reader = reader, .diag = diag, .router = router};
+	    .arena = sources->arena, .reader = reader, .diag = diag, .sources = sources};
 	struct route *route;
 	size_t i;
 
 	lex_scan(s, 0, diag);
-	lex_init(&r.lex, s, 0, router->arena, diag);
+	lex_init(&r.lex, s, 0, sources->arena, diag);
 	reading_advance(&r);
 	while (r.tok.kind != TOKEN_END && r.error == 0) {
 		if (r.tok.kind == TOKEN_NEWLINE)
@@ -552,10 +551,10 @@ router_parse(struct router *router, const struct policy_reader *reader,
 		else
 			statement_read(&r);
 	}
-	for (i = 0; i < router->route_n; i++) {
-		route = &router->route[i];
-		route->source = source_named(router, &route->named);
-		if (route->source == router->source_n)
+	for (i = 0; i < sources->route_n; i++) {
+		route = &sources->route[i];
+		route->source = source_named(sources, &route->named);
+		if (route->source == sources->source_n)
 			diag_error(diag, route->named.at, "unknown source");
 	}
 	return r.error;

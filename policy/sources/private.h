@@ -21,8 +21,8 @@ struct reading {
 	struct lexer lex;
 	struct token tok;
 	struct diag *diag;
-	struct router *router; /* NULL: parsing a sidecar */
-	struct routed_source *source;
+	struct sources *sources; /* NULL: parsing a sidecar */
+	struct route_source *source;
 	struct sidecar *sidecar;
 	unsigned int seen; /* fields of the current block, or'ed */
 	int error;         /* 0 or -ENOMEM */

@@ -26,52 +26,52 @@ say_first(struct diag *d, struct at at, const char *said)
 	diag_error(d, at, "%.*s%.*s", before, said, (int)strcspn(text, "\n"), text);
 }
 
-/* Reads the router once for a compilation.  NULL: reported. */
-static const struct router *
-router_of(struct tree *t, struct at at, struct diag *d)
+/* Reads sources.kennel once for a compilation.  NULL: reported. */
+static const struct sources *
+sources_of(struct tree *t, struct at at, struct diag *d)
 {
 	const struct policy_reader *reader = t->source_n > 0 ? t->source[0].reader : NULL;
-	struct router *router;
+	struct sources *sources;
 	char *said = NULL;
 	size_t len = 0;
 	FILE *f;
 	int r;
 
-	if (t->router != NULL)
-		return t->router;
+	if (t->sources != NULL)
+		return t->sources;
 	f = open_memstream(&said, &len);
-	router = arena_alloc(t->arena, sizeof(*router));
-	if (f == NULL || router == NULL) {
+	sources = arena_alloc(t->arena, sizeof(*sources));
+	if (f == NULL || sources == NULL) {
 		diag_error(d, at, "out of memory");
-		router = NULL;
+		sources = NULL;
 		goto out;
 	}
-	r = router_read(t->arena, reader, router_place(), f, router);
+	r = sources_read(t->arena, reader, sources_place(), f, sources);
 	if (fflush(f) != 0 || r < 0) {
 		say_first(d, at, r == -EINVAL && said != NULL ? said : "out of memory");
-		router = NULL;
+		sources = NULL;
 	}
-	t->router = router;
+	t->sources = sources;
 out:
 	if (f != NULL)
 		(void)fclose(f); /* a memory stream */
 	free(said);
-	return router;
+	return sources;
 }
 
 const struct answer *
-routed_answer(struct tree *t, const struct stmt *s, struct diag *d)
+route_answer(struct tree *t, const struct stmt *s, struct diag *d)
 {
-	const struct router *router = router_of(t, s->word[1].at, d);
+	const struct sources *sources = sources_of(t, s->word[1].at, d);
 	struct answer *a = arena_alloc(t->arena, sizeof(*a));
 	char why[300] = "";
 	int r;
 
-	if (router == NULL)
+	if (sources == NULL)
 		return NULL;
 	r = a == NULL ? -ENOMEM
-		      : router_answer(
-			    router, &s->word[0], s->word[2].text, a, why, sizeof(why));
+		      : sources_answer(
+			    sources, &s->word[0], s->word[2].text, a, why, sizeof(why));
 	if (r == 0)
 		return a;
 	diag_error(d, s->word[2].at, "unable to use the source of this secret: %s",
@@ -80,12 +80,12 @@ routed_answer(struct tree *t, const struct stmt *s, struct diag *d)
 }
 
 void
-routed_check(struct check *c, struct stmt *s)
+route_check(struct check *c, struct stmt *s)
 {
 	const char *why = secret_path_wrong(s->word[2].text, s->word[2].len);
 
 	if (why != NULL)
 		diag_error(c->diag, s->word[2].at, "%s", why);
 	else
-		(void)routed_answer(c->tree, s, c->diag); /* reports errors itself */
+		(void)route_answer(c->tree, s, c->diag); /* reports errors itself */
 }

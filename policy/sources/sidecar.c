@@ -54,9 +54,9 @@ plugin_env(struct reading *r, const struct line *l)
 		if (!reading_is_own(&l->word[i]) &&
 		    !reading_variable_good(r, &l->word[i]))
 			continue;
-		if (r->sidecar->env_n == ROUTER_ENV_MAX) {
+		if (r->sidecar->env_n == SOURCES_ENV_MAX) {
 			diag_error(r->diag, l->word[i].at, "more than %d variables",
-			    ROUTER_ENV_MAX);
+			    SOURCES_ENV_MAX);
 			return;
 		}
 		r->sidecar->env[r->sidecar->env_n++] = reading_text(r, &l->word[i]);
@@ -67,7 +67,7 @@ static const struct field_row plugin_rows[] = {
     {"version", plugin_version, 1, 1, true, true, "one word"},
     {"run", plugin_run, 1, 1, true, true, "one path"},
     {"sha256", plugin_sha256, 1, 1, true, true, "the program's SHA-256"},
-    {"env", plugin_env, 1, ROUTER_ENV_MAX, false, false, "names of variables"},
+    {"env", plugin_env, 1, SOURCES_ENV_MAX, false, false, "names of variables"},
 };
 
 int

@@ -35,7 +35,7 @@ absolute(const char *variable)
 }
 
 const char *
-router_place(void)
+sources_place(void)
 {
 	static const char *const below[][2] = {
 	    {"KENNEL_HOME", ""},
@@ -47,13 +47,13 @@ router_place(void)
 	int n;
 
 	/* early: access faccessat faccessat2 */
-	if (access(ETC_DIR "/" ROUTER_FILE, F_OK) == 0)
-		return ETC_DIR "/" ROUTER_FILE;
+	if (access(ETC_DIR "/" SOURCES_FILE, F_OK) == 0)
+		return ETC_DIR "/" SOURCES_FILE;
 	for (i = 0; i < sizeof(below) / sizeof(below[0]); i++) {
 		if (absolute(below[i][0]) == NULL)
 			continue;
 		n = snprintf(out, sizeof(out), "%s%s/%s", absolute(below[i][0]),
-		    below[i][1], ROUTER_FILE);
+		    below[i][1], SOURCES_FILE);
 		return n > 0 && (size_t)n < sizeof(out) ? out : NULL;
 	}
 	return NULL;
@@ -71,13 +71,13 @@ begins_with(const char *path, const char *prefix)
 }
 
 const struct route *
-router_find(const struct router *router, const char *path)
+sources_find(const struct sources *sources, const char *path)
 {
 	const struct route *best = NULL, *x;
 	size_t i;
 
-	for (i = 0; i < router->route_n; i++) {
-		x = &router->route[i];
+	for (i = 0; i < sources->route_n; i++) {
+		x = &sources->route[i];
 		if (x->by == BY_SECRET ? strcmp(x->path, path) != 0
 				       : !begins_with(path, x->path))
 			continue;
@@ -170,21 +170,21 @@ stmt_judge(struct arena *arena, struct stmt *s, char *why, size_t why_cap)
 }
 
 static int
-answer_one(const struct router *router, const struct word *variable, const char *path,
+answer_one(const struct sources *sources, const struct word *variable, const char *path,
     struct answer *ret, char *why, size_t why_cap)
 {
-	struct answer a = {.route = router_find(router, path)};
+	struct answer a = {.route = sources_find(sources, path)};
 	struct word program = {.quoted = true};
 
-	a.source = &router->source[a.route == NULL ? 0 : a.route->source];
+	a.source = &sources->source[a.route == NULL ? 0 : a.route->source];
 	a.reference =
 	    a.route != NULL && a.route->reference != NULL ? a.route->reference : path;
-	if (!stmt_make(router->arena, variable, a.source->from, a.source->from_n,
+	if (!stmt_make(sources->arena, variable, a.source->from, a.source->from_n,
 		a.reference, &a.stmt))
 		return -ENOMEM;
 	*ret = a;
 	if (a.source->sidecar == NULL)
-		return stmt_judge(router->arena, &ret->stmt, why, why_cap);
+		return stmt_judge(sources->arena, &ret->stmt, why, why_cap);
 	program.text = program.raw = a.source->sidecar->program;
 	program.len = program.raw_len = strlen(program.text);
 	program.at = variable->at;
@@ -193,42 +193,42 @@ answer_one(const struct router *router, const struct word *variable, const char 
 }
 
 static int
-answer_credential(const struct router *router, const struct routed_credential *c,
+answer_credential(const struct sources *sources, const struct route_credential *c,
     struct answer *ret, char *why, size_t why_cap)
 {
-	struct answer a = {.source = &router->source[0]};
+	struct answer a = {.source = &sources->source[0]};
 
 	if (strcmp(c->word[0].text, "source") == 0)
 		return answer_one(
-		    router, &c->variable, c->word[1].text, ret, why, why_cap);
-	if (!stmt_make(router->arena, &c->variable, c->word, c->word_n, "", &a.stmt))
+		    sources, &c->variable, c->word[1].text, ret, why, why_cap);
+	if (!stmt_make(sources->arena, &c->variable, c->word, c->word_n, "", &a.stmt))
 		return -ENOMEM;
 	*ret = a;
-	return stmt_judge(router->arena, &ret->stmt, why, why_cap);
+	return stmt_judge(sources->arena, &ret->stmt, why, why_cap);
 }
 
 int
-router_answer(const struct router *router, const struct word *variable, const char *path,
-    struct answer *ret, char *why, size_t why_cap)
+sources_answer(const struct sources *sources, const struct word *variable,
+    const char *path, struct answer *ret, char *why, size_t why_cap)
 {
 	struct answer a;
 	size_t i, n;
 	int r;
 
-	r = answer_one(router, variable, path, &a, why, why_cap);
+	r = answer_one(sources, variable, path, &a, why, why_cap);
 	if (r < 0)
 		return r;
 	n = a.source->credential_n;
 	if (n > 0) {
-		a.credential = arena_alloc(router->arena, n * sizeof(*a.credential));
+		a.credential = arena_alloc(sources->arena, n * sizeof(*a.credential));
 		if (a.credential == NULL)
 			return -ENOMEM;
 	}
 	for (i = 0; i < n && r == 0; i++) {
 		r = answer_credential(
-		    router, &a.source->credential[i], &a.credential[i], why, why_cap);
+		    sources, &a.source->credential[i], &a.credential[i], why, why_cap);
 		/*
-		 * router_read refused deeper credentials: this check ends the
+		 * sources_read refused deeper credentials: this check ends the
 		 * recursion
 		 */
 		if (r == 0 && a.credential[i].route != NULL &&
@@ -246,21 +246,21 @@ router_answer(const struct router *router, const struct word *variable, const ch
 /* ---- validation ---------------------------------------------------------- */
 
 /* The source of this credential, if the file defines it. */
-static const struct routed_source *
-credential_source(const struct router *router, const struct routed_credential *c)
+static const struct route_source *
+credential_source(const struct sources *sources, const struct route_credential *c)
 {
 	const struct route *x;
 
 	if (strcmp(c->word[0].text, "source") != 0 || c->word_n != 2)
 		return NULL;
-	x = router_find(router, c->word[1].text);
-	return x == NULL ? &router->source[0] : &router->source[x->source];
+	x = sources_find(sources, c->word[1].text);
+	return x == NULL ? &sources->source[0] : &sources->source[x->source];
 }
 
 struct chain {
-	const struct router *router;
-	const struct routed_source *first;
-	bool passed[ROUTER_SOURCES_MAX];
+	const struct sources *sources;
+	const struct route_source *first;
+	bool passed[SOURCES_MAX];
 	char text[512];
 	size_t len;
 };
@@ -283,14 +283,14 @@ chain_put(struct chain *c, const char *text)
  */
 /* NOLINTBEGIN(misc-no-recursion): each source is passed once */
 static bool
-chain_closes(struct chain *c, const struct routed_source *s)
+chain_closes(struct chain *c, const struct route_source *s)
 {
-	const struct routed_source *next;
+	const struct route_source *next;
 	size_t i, len = c->len;
 
-	c->passed[s - c->router->source] = true;
+	c->passed[s - c->sources->source] = true;
 	for (i = 0; i < s->credential_n; i++) {
-		next = credential_source(c->router, &s->credential[i]);
+		next = credential_source(c->sources, &s->credential[i]);
 		if (next == NULL)
 			continue;
 		c->len = len;
@@ -300,7 +300,7 @@ chain_closes(struct chain *c, const struct routed_source *s)
 			chain_put(c, next->name.text);
 			return true;
 		}
-		if (!c->passed[next - c->router->source] && chain_closes(c, next))
+		if (!c->passed[next - c->sources->source] && chain_closes(c, next))
 			return true;
 	}
 	c->len = len;
@@ -312,9 +312,9 @@ chain_closes(struct chain *c, const struct routed_source *s)
 
 /* A cycle: no source on it can be used first. */
 static void
-check_circle(const struct router *router, const struct routed_source *s, struct diag *d)
+check_circle(const struct sources *sources, const struct route_source *s, struct diag *d)
 {
-	struct chain c = {.router = router, .first = s};
+	struct chain c = {.sources = sources, .first = s};
 
 	if (chain_closes(&c, s))
 		diag_error(
@@ -323,13 +323,13 @@ check_circle(const struct router *router, const struct routed_source *s, struct 
 
 /* A credential whose source needs a credential itself. */
 static void
-check_depth(const struct router *router, const struct routed_source *s, struct diag *d)
+check_depth(const struct sources *sources, const struct route_source *s, struct diag *d)
 {
-	const struct routed_source *from;
+	const struct route_source *from;
 	size_t i;
 
 	for (i = 0; i < s->credential_n; i++) {
-		from = credential_source(router, &s->credential[i]);
+		from = credential_source(sources, &s->credential[i]);
 		if (from != NULL && from->credential_n > 0)
 			diag_error(d, s->credential[i].variable.at,
 			    "the credential is nested too deep: source %s, which "
@@ -350,7 +350,7 @@ sidecar_names(const struct sidecar *car, const char *env)
 }
 
 static void
-check_fields(const struct routed_source *s, struct diag *d)
+check_fields(const struct route_source *s, struct diag *d)
 {
 	bool plugin = s->sidecar != NULL ||
 		      (s->from_n > 0 && strcmp(s->from[0].text, "plugin") == 0);
@@ -375,7 +375,7 @@ check_fields(const struct routed_source *s, struct diag *d)
 /* Are these words valid for at least one reference? */
 static bool
 words_do(
-    const struct router *router, const struct routed_source *s, char *why, size_t cap)
+    const struct sources *sources, const struct route_source *s, char *why, size_t cap)
 {
 	static const char *const sample[] = {"a/b/c", "/a/b/c", "A", "op://a/b/c"};
 	struct stmt stmt;
@@ -383,25 +383,25 @@ words_do(
 
 	for (i = 0; i < sizeof(sample) / sizeof(sample[0]); i++)
 		if (!stmt_make(
-			router->arena, &s->name, s->from, s->from_n, sample[i], &stmt) ||
-		    stmt_judge(router->arena, &stmt, why, cap) == 0)
+			sources->arena, &s->name, s->from, s->from_n, sample[i], &stmt) ||
+		    stmt_judge(sources->arena, &stmt, why, cap) == 0)
 			return true;
 	return false;
 }
 
 /* Validates the words as if they were in a policy. */
 static void
-check_words(const struct router *router, const struct routed_source *s, struct diag *d)
+check_words(const struct sources *sources, const struct route_source *s, struct diag *d)
 {
 	struct answer a;
 	char why[256] = "";
 	size_t i;
 
 	if (s->from_n > 0 && strcmp(s->from[0].text, "plugin") != 0 &&
-	    !words_do(router, s, why, sizeof(why)))
+	    !words_do(sources, s, why, sizeof(why)))
 		diag_error(d, s->from[0].at, "%s", why);
 	for (i = 0; i < s->credential_n; i++)
-		if (answer_credential(router, &s->credential[i], &a, why, sizeof(why)) ==
+		if (answer_credential(sources, &s->credential[i], &a, why, sizeof(why)) ==
 		    -EINVAL)
 			diag_error(d, s->credential[i].word[0].at, "%s", why);
 }
@@ -409,19 +409,19 @@ check_words(const struct router *router, const struct routed_source *s, struct d
 /* ---- reading the file ---------------------------------------------------- */
 
 static int
-router_new(struct arena *arena, struct router *ret)
+sources_new(struct arena *arena, struct sources *ret)
 {
 	static struct word from[2] = {
 	    {.text = "vault", .len = 5, .raw = "vault", .raw_len = 5},
 	    {.text = REFERENCE, .len = sizeof(REFERENCE) - 1}};
-	struct router r = {.arena = arena, .source_n = 1};
+	struct sources r = {.arena = arena, .source_n = 1};
 
 	/* one extra row for surplus sources, read only to report their errors */
-	r.source = arena_alloc(arena, (ROUTER_SOURCES_MAX + 1) * sizeof(*r.source));
-	r.route = arena_alloc(arena, ROUTER_ROUTES_MAX * sizeof(*r.route));
+	r.source = arena_alloc(arena, (SOURCES_MAX + 1) * sizeof(*r.source));
+	r.route = arena_alloc(arena, SOURCES_ROUTES_MAX * sizeof(*r.route));
 	if (r.source == NULL || r.route == NULL)
 		return -ENOMEM;
-	r.source[0].name = (struct word){.text = ROUTER_VAULT, .len = 5};
+	r.source[0].name = (struct word){.text = SOURCES_VAULT, .len = 5};
 	r.source[0].from = from;
 	r.source[0].from_n = 2;
 	*ret = r;
@@ -429,20 +429,20 @@ router_new(struct arena *arena, struct router *ret)
 }
 
 int
-router_read(struct arena *arena, const struct policy_reader *reader, const char *file,
-    FILE *out, struct router *ret)
+sources_read(struct arena *arena, const struct policy_reader *reader, const char *file,
+    FILE *out, struct sources *ret)
 {
 	struct policy_source s = {.path = file};
 	struct diag d = {.out = out, .source = &s, .source_n = 1, .hide_all = true};
-	struct router router;
+	struct sources sources;
 	char *text = NULL, why[PATH_WHY_MAX];
 	size_t i;
 	int r;
 
-	r = router_new(arena, &router);
+	r = sources_new(arena, &sources);
 	if (r < 0 || file == NULL || reader == NULL)
 		goto out;
-	r = reader->read(reader->arg, file, ROUTER_LEN_MAX, &text, &s.len);
+	r = reader->read(reader->arg, file, SOURCES_LEN_MAX, &text, &s.len);
 	if (r == -ENOENT || r == -ENOTDIR) {
 		r = 0;
 		goto out;
@@ -456,22 +456,22 @@ router_read(struct arena *arena, const struct policy_reader *reader, const char 
 	free(text);
 	if (s.text == NULL)
 		return -ENOMEM;
-	router.file = file;
-	r = router_parse(&router, reader, &s, &d);
-	for (i = 1; r == 0 && i < router.source_n; i++) {
-		check_fields(&router.source[i], &d);
+	sources.file = file;
+	r = sources_parse(&sources, reader, &s, &d);
+	for (i = 1; r == 0 && i < sources.source_n; i++) {
+		check_fields(&sources.source[i], &d);
 		if (d.error_n == 0)
-			check_words(&router, &router.source[i], &d);
+			check_words(&sources, &sources.source[i], &d);
 	}
 	/* cycles first: a policy's error shows only the first one */
-	for (i = 1; r == 0 && i < router.source_n; i++)
-		check_circle(&router, &router.source[i], &d);
-	for (i = 1; r == 0 && d.error_n == 0 && i < router.source_n; i++)
-		check_depth(&router, &router.source[i], &d);
+	for (i = 1; r == 0 && i < sources.source_n; i++)
+		check_circle(&sources, &sources.source[i], &d);
+	for (i = 1; r == 0 && d.error_n == 0 && i < sources.source_n; i++)
+		check_depth(&sources, &sources.source[i], &d);
 	if (r == 0 && d.error_n > 0)
 		r = -EINVAL;
 out:
 	if (r == 0)
-		*ret = router;
+		*ret = sources;
 	return r;
 }

@@ -11,48 +11,48 @@
 #include "policy/lang/check_word.h"
 #include "policy/lang/lex.h"
 
-#define ROUTER_FILE          "sources.kennel"
-#define ROUTER_LEN_MAX       (1u << 20) /* bytes of it, and of a sidecar */
-#define ROUTER_SOURCES_MAX   64
-#define ROUTER_ROUTES_MAX    1024    /* and as many `secret` lines */
-#define ROUTER_CREDENTIALS   4       /* of one source */
-#define ROUTER_ENV_MAX       16      /* of one plugin */
-#define ROUTER_REFERENCE_MAX 1024    /* bytes */
-#define ROUTER_NAME_MAX      64      /* bytes of a source's name */
-#define ROUTER_VAULT         "vault" /* the source that always exists */
+#define SOURCES_FILE          "sources.kennel"
+#define SOURCES_LEN_MAX       (1u << 20) /* bytes of it, and of a sidecar */
+#define SOURCES_MAX           64
+#define SOURCES_ROUTES_MAX    1024    /* and as many `secret` lines */
+#define SOURCES_CREDENTIALS   4       /* of one source */
+#define SOURCES_ENV_MAX       16      /* of one plugin */
+#define SOURCES_REFERENCE_MAX 1024    /* bytes */
+#define SOURCES_NAME_MAX      64      /* bytes of a source's name */
+#define SOURCES_VAULT         "vault" /* the source that always exists */
 
 /* The contents of a sidecar. */
 struct sidecar {
 	const char *path; /* of the sidecar itself */
 	const char *name, *version, *program;
 	uint8_t sha256[32];
-	const char *env[ROUTER_ENV_MAX]; /* variables that the plugin may receive */
+	const char *env[SOURCES_ENV_MAX]; /* variables that the plugin may receive */
 	size_t env_n;
 };
 
-struct routed_credential {
+struct route_credential {
 	struct word variable;
 	struct word *word; /* after `from`: at least two */
 	size_t word_n;
 };
 
-struct routed_source {
+struct route_source {
 	struct word name;
 	struct word *from; /* after `from`; for a plugin: `plugin` and its sidecar */
 	size_t from_n;
 	const struct sidecar *sidecar; /* NULL: not a plugin */
-	struct routed_credential credential[ROUTER_CREDENTIALS];
+	struct route_credential credential[SOURCES_CREDENTIALS];
 	size_t credential_n;
-	const char *env[ROUTER_ENV_MAX]; /* NAME=VALUE, or NAME */
+	const char *env[SOURCES_ENV_MAX]; /* NAME=VALUE, or NAME */
 	size_t env_n;
 	uint32_t may; /* SECRET_MAY_*, or'ed */
 };
 
-enum routed_by { BY_NOTHING, BY_DEFAULT, BY_ROUTE, BY_SECRET };
+enum route_by { BY_NOTHING, BY_DEFAULT, BY_ROUTE, BY_SECRET };
 
 /* One `route`, `secret` or `default` line. */
 struct route {
-	enum routed_by by;
+	enum route_by by;
 	const char *path;      /* a prefix; "" for `default` */
 	size_t source;         /* row of source */
 	const char *reference; /* NULL: the path itself */
@@ -60,10 +60,10 @@ struct route {
 	struct at at;
 };
 
-struct router {
+struct sources {
 	struct arena *arena;
 	const char *file; /* path of the file; NULL: no such file */
-	struct routed_source *source;
+	struct route_source *source;
 	size_t source_n; /* the first is kennel's own vault */
 	struct route *route;
 	size_t route_n;
@@ -73,24 +73,24 @@ struct router {
  * The path of the file: in /etc/kennel if it exists there, else below
  * KENNEL_HOME, XDG_CONFIG_HOME or HOME. NULL: none of these.  A static string.
  */
-const char *router_place(void);
+const char *sources_place(void);
 
 /*
  * Reads the file into the arena.  Errors go to diag, without any of its lines.
  * A missing file counts as empty.  0; -EINVAL after an error; -ENOMEM.
  */
-int router_read(struct arena *, const struct policy_reader *, const char *file,
-    FILE *diag, struct router *ret);
+int sources_read(struct arena *, const struct policy_reader *, const char *file,
+    FILE *diag, struct sources *ret);
 
 /*
  * The longest route that is a prefix of this path, by components; a `secret`
  * line precedes any `route`. NULL: no line, so the vault is used.
  */
-const struct route *router_find(const struct router *, const char *path);
+const struct route *sources_find(const struct sources *, const char *path);
 
 /* The expansion of a secret's line. */
 struct answer {
-	const struct routed_source *source;
+	const struct route_source *source;
 	const struct route *route; /* NULL: no line */
 	const char *reference;
 	/*
@@ -105,20 +105,20 @@ struct answer {
  * Expands this path, with the variable of a policy line.  0; -EINVAL with why,
  * which contains no secret; -ENOMEM.
  */
-int router_answer(const struct router *, const struct word *variable, const char *path,
+int sources_answer(const struct sources *, const struct word *variable, const char *path,
     struct answer *ret, char *why, size_t why_cap);
 
 /* ---- route.c: for the compiler ------------------------------------------- */
 
 struct check;
 /* The answer for `secret NAME from source PATH`; NULL: reported. */
-const struct answer *routed_answer(struct tree *, const struct stmt *, struct diag *);
+const struct answer *route_answer(struct tree *, const struct stmt *, struct diag *);
 /* Checks that the line's source exists and is valid. */
-void routed_check(struct check *, struct stmt *);
+void route_check(struct check *, struct stmt *);
 
 /* ---- parse_sources.c, sidecar.c: for sources.c --------------------------- */
 
-int router_parse(struct router *, const struct policy_reader *,
+int sources_parse(struct sources *, const struct policy_reader *,
     const struct policy_source *, struct diag *);
 /* A sidecar.  0; -EINVAL: reported; -ENOMEM. */
 int sidecar_parse(

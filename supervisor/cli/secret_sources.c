@@ -70,7 +70,7 @@ plain(const char *text)
 }
 
 static void
-say_source(const struct routed_source *s)
+say_source(const struct route_source *s)
 {
 	size_t i;
 
@@ -105,12 +105,12 @@ say_source(const struct routed_source *s)
 }
 
 static void
-say_route(const struct router *router, const struct route *x)
+say_route(const struct sources *sources, const struct route *x)
 {
 	(void)printf("%s%s", by_name(x), x->path[0] != '\0' ? " " : "");
 	plain(x->path);
 	(void)fputs(" -> ", stdout);
-	plain(router->source[x->source].name.text);
+	plain(sources->source[x->source].name.text);
 	if (x->reference != NULL) {
 		(void)fputs(" as ", stdout);
 		plain(x->reference);
@@ -136,7 +136,7 @@ say_answer(const char *path, const struct route *x, const struct answer *a)
 /* ---- JSON output ------------------------------------------------------------------ */
 
 static void
-json_source(struct out *o, const char *key, const struct routed_source *s)
+json_source(struct out *o, const char *key, const struct route_source *s)
 {
 	size_t i;
 
@@ -165,26 +165,26 @@ json_source(struct out *o, const char *key, const struct routed_source *s)
 
 static void
 json_route(
-    struct out *o, const char *key, const struct router *router, const struct route *x)
+    struct out *o, const char *key, const struct sources *sources, const struct route *x)
 {
 	out_object(o, key);
 	out_text(o, "by", by_name(x));
 	out_text(o, "path", x->path);
-	out_text(o, "source", router->source[x->source].name.text);
+	out_text(o, "source", sources->source[x->source].name.text);
 	out_text_or_null(o, "reference", x->reference);
 	out_number(o, "line", x->at.line);
 	out_end(o);
 }
 
 static void
-json_answer(struct out *o, const struct router *router, const char *path,
+json_answer(struct out *o, const struct sources *sources, const char *path,
     const struct route *x, const struct answer *a)
 {
 	out_object(o, NULL);
 	out_text(o, "path", path);
 	out_text(o, "reference", a->reference);
 	if (x != NULL)
-		json_route(o, "route", router, x);
+		json_route(o, "route", sources, x);
 	else
 		out_null(o, "route");
 	json_source(o, "source", a->source);
@@ -192,19 +192,19 @@ json_answer(struct out *o, const struct router *router, const char *path,
 }
 
 static void
-json_all(struct out *o, const struct router *router)
+json_all(struct out *o, const struct sources *sources)
 {
 	size_t i;
 
 	out_object(o, NULL);
-	out_text_or_null(o, "file", router->file);
+	out_text_or_null(o, "file", sources->file);
 	out_list(o, "sources");
-	for (i = 0; i < router->source_n; i++)
-		json_source(o, NULL, &router->source[i]);
+	for (i = 0; i < sources->source_n; i++)
+		json_source(o, NULL, &sources->source[i]);
 	out_end(o);
 	out_list(o, "routes");
-	for (i = 0; i < router->route_n; i++)
-		json_route(o, NULL, router, &router->route[i]);
+	for (i = 0; i < sources->route_n; i++)
+		json_route(o, NULL, sources, &sources->route[i]);
 	out_end(o);
 	out_end(o);
 }
@@ -212,29 +212,29 @@ json_all(struct out *o, const struct router *router)
 /* ---- the verb ------------------------------------------------------------------------ */
 
 static int
-show_all(const struct router *router, bool json)
+show_all(const struct sources *sources, bool json)
 {
 	struct out o;
 	size_t i;
 
 	out_init(&o, stdout);
 	if (json) {
-		json_all(&o, router);
+		json_all(&o, sources);
 		return 0;
 	}
-	if (router->file != NULL) {
-		plain(router->file);
+	if (sources->file != NULL) {
+		plain(sources->file);
 		(void)fputs("\n", stdout);
 	}
-	for (i = 0; i < router->source_n; i++)
-		say_source(&router->source[i]);
-	for (i = 0; i < router->route_n; i++)
-		say_route(router, &router->route[i]);
+	for (i = 0; i < sources->source_n; i++)
+		say_source(&sources->source[i]);
+	for (i = 0; i < sources->route_n; i++)
+		say_route(sources, &sources->route[i]);
 	return 0;
 }
 
 static int
-show_answer(const struct router *router, const char *path, bool json)
+show_answer(const struct sources *sources, const char *path, bool json)
 {
 	struct word variable = {.text = "SECRET", .len = 6};
 	const struct route *x;
@@ -248,8 +248,8 @@ show_answer(const struct router *router, const char *path, bool json)
 		    secret_path_wrong(path, strlen(path)));
 		return EXIT_INPUT;
 	}
-	x = router_find(router, path);
-	r = router_answer(router, &variable, path, &a, why, sizeof(why));
+	x = sources_find(sources, path);
+	r = sources_answer(sources, &variable, path, &a, why, sizeof(why));
 	if (r < 0) {
 		fprintf(stderr, "kennel secret sources: %s: %s\n", path,
 		    r == -EINVAL ? why : strerror(-r));
@@ -257,7 +257,7 @@ show_answer(const struct router *router, const char *path, bool json)
 	}
 	out_init(&o, stdout);
 	if (json)
-		json_answer(&o, router, path, x, &a);
+		json_answer(&o, sources, path, x, &a);
 	else
 		say_answer(path, x, &a);
 	return 0;
@@ -267,7 +267,7 @@ int
 secret_sources_main(int argc, char **argv)
 {
 	struct secret_options o;
-	struct router router;
+	struct sources sources;
 	struct arena *arena;
 	int r = secret_options(argc, argv, SECRET_JSON, 0, 1, &o);
 
@@ -276,14 +276,14 @@ secret_sources_main(int argc, char **argv)
 	arena = arena_new();
 	r = arena == NULL
 		? -ENOMEM
-		: router_read(arena, &policy_files, router_place(), stderr, &router);
+		: sources_read(arena, &policy_files, sources_place(), stderr, &sources);
 	if (r == -EINVAL)
 		r = EXIT_CONFIG;
 	else if (r < 0)
 		r = EXIT_FAILED;
 	else
-		r = o.word_n == 0 ? show_all(&router, o.json)
-				  : show_answer(&router, o.word[0], o.json);
+		r = o.word_n == 0 ? show_all(&sources, o.json)
+				  : show_answer(&sources, o.word[0], o.json);
 	if (fflush(stdout) != 0 || ferror(stdout) != 0)
 		r = EXIT_CONFIG;
 	arena_free(arena);

@@ -101,7 +101,7 @@ static const struct own {
     {"kennel's policies", base_config, "/policies", RIGHT_WRITE, true},
     {"kennel's sealed policies", base_config, "/sealed", RIGHT_WRITE, true},
     {"kennel's trust keys", base_config, "/trust", RIGHT_WRITE, true},
-    {"the routes of secrets", base_config, "/" ROUTER_FILE, RIGHT_WRITE, false},
+    {"the routes of secrets", base_config, "/" SOURCES_FILE, RIGHT_WRITE, false},
     {"the index of secrets", base_config, "/" META_FILE, RIGHT_WRITE, false},
     {"kennel's configuration", base_none, "/etc/kennel", RIGHT_WRITE, true},
     {"the record of signed policies", base_seen, "", RIGHT_WRITE, true},

@@ -40,7 +40,7 @@ static const struct policy_reader memory = {.read = memory_read};
 
 /* The best line again, by looking at each from the end. */
 static void
-found_again(const struct router *r, const char *path, const struct route *x)
+found_again(const struct sources *r, const char *path, const struct route *x)
 {
 	size_t len, best = 0;
 
@@ -62,15 +62,15 @@ found_again(const struct router *r, const char *path, const struct route *x)
 }
 
 static void
-judge(const struct router *r, const char *path)
+judge(const struct sources *r, const char *path)
 {
 	struct word variable = {.text = "SECRET", .len = 6};
-	const struct route *x = router_find(r, path);
+	const struct route *x = sources_find(r, path);
 	struct answer a;
 	char why[300] = "";
 
 	found_again(r, path, x);
-	if (router_answer(r, &variable, path, &a, why, sizeof(why)) != 0)
+	if (sources_answer(r, &variable, path, &a, why, sizeof(why)) != 0)
 		return;
 	if (a.stmt.word_n < 2 || a.reference[0] == '\0')
 		abort();
@@ -88,7 +88,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	const uint8_t *nul = len > 0 ? memchr(data, 0, len) : NULL;
 	struct arena *arena = arena_new();
-	struct router r;
+	struct sources r;
 	char *said = NULL;
 	size_t said_len = 0;
 	FILE *f = open_memstream(&said, &said_len);
@@ -99,7 +99,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	given.len[0] = nul != NULL ? (size_t)(nul - data) : len;
 	given.text[1] = nul != NULL ? (const char *)nul + 1 : NULL;
 	given.len[1] = nul != NULL ? len - given.len[0] - 1 : 0;
-	if (router_read(arena, &memory, "sources.kennel", f, &r) == 0) {
+	if (sources_read(arena, &memory, "sources.kennel", f, &r) == 0) {
 		judge(&r, "team/github/token");
 		for (size_t i = 0; i < r.route_n; i++)
 			if (secret_path_wrong(r.route[i].path, strlen(r.route[i].path)) ==

@@ -20,7 +20,7 @@
 
 static const char *file_text, *sidecar_text;
 static struct arena *arena;
-static struct router router;
+static struct sources sources;
 static char *said;
 
 static int
@@ -52,7 +52,7 @@ reads(const char *text)
 	f = open_memstream(&said, &len);
 	assert_true(arena != NULL && f != NULL);
 	file_text = text;
-	r = router_read(arena, &memory, "sources.kennel", f, &router);
+	r = sources_read(arena, &memory, "sources.kennel", f, &sources);
 	assert_int_equal(fclose(f), 0);
 	assert_null(strstr(said, SENTINEL)); /* no word of the file is told */
 	return r;
@@ -69,9 +69,9 @@ refused(const char *text, const char *part)
 static const char *
 answers(const char *path)
 {
-	const struct route *x = router_find(&router, path);
+	const struct route *x = sources_find(&sources, path);
 
-	return router.source[x == NULL ? 0 : x->source].name.text;
+	return sources.source[x == NULL ? 0 : x->source].name.text;
 }
 
 static int
@@ -80,7 +80,7 @@ answer(const char *path, struct answer *ret, char why[300])
 	struct word variable = {.text = "TOKEN", .len = 5};
 
 	why[0] = '\0';
-	return router_answer(&router, &variable, path, ret, why, 300);
+	return sources_answer(&sources, &variable, path, ret, why, 300);
 }
 
 /* ---- which one ---- */
@@ -125,7 +125,7 @@ a_tie_is_an_error(void **state)
 	    "duplicate source");
 	/* a prefix, and the same as a whole path, are no tie */
 	assert_int_equal(reads("route a/b/c vault\nsecret a/b/c vault x\n"), 0);
-	assert_int_equal(router_find(&router, "a/b/c")->by, BY_SECRET);
+	assert_int_equal(sources_find(&sources, "a/b/c")->by, BY_SECRET);
 }
 
 static void
