@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -333,6 +334,40 @@ trusted_pairs(struct trusted *t, trusted_fn *fn, void *arg)
 {
 	for (size_t i = 0; i < t->file_n; i++)
 		trusted_reach(t, &t->file[i], fn, arg);
+}
+
+struct first_match {
+	char *why;
+	size_t why_cap;
+	bool found;
+};
+
+static bool
+first_match(void *arg, const struct trusted_file *f, const char *real,
+    const struct trusted_grant *g)
+{
+	static char text[TRUSTED_TEXT_MAX];
+	struct first_match *m = arg;
+	int n = 0;
+
+	if (m->found)
+		return true;
+	m->found = true;
+	trusted_text(text, f, real, g);
+	if (f->by.file != NULL)
+		n = snprintf(m->why, m->why_cap, "%s:%u: ", f->by.file, f->by.line);
+	if (n >= 0 && (size_t)n < m->why_cap)
+		(void)snprintf(m->why + n, m->why_cap - (size_t)n, "%s", text);
+	return true;
+}
+
+int
+trusted_first(struct trusted *t, char *why, size_t why_cap)
+{
+	struct first_match arg = {.why = why, .why_cap = why_cap};
+
+	trusted_pairs(t, first_match, &arg);
+	return arg.found ? -EPERM : 0;
 }
 
 /* ---- text of a match ----------------------------------------------------- */

@@ -78,6 +78,9 @@ typedef bool trusted_fn(void *arg, const struct trusted_file *, const char *real
 void trusted_reach(
     struct trusted *, const struct trusted_file *, trusted_fn *, void *arg);
 void trusted_pairs(struct trusted *, trusted_fn *, void *arg);
+/* -EPERM and why, truncated, for the first match, after the line of its file if the
+ * file has one; 0: no grant reaches a file. */
+int trusted_first(struct trusted *, char *why, size_t why_cap);
 /* All grants, in the order in which they were added. */
 const struct trusted_grant *trusted_grants(const struct trusted *, size_t *ret_n);
 

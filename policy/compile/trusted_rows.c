@@ -129,40 +129,17 @@ trusted_policy(struct trusted *t, const struct policy *p, unsigned int group)
 
 /* ---- at a start ------------------------------------------------------------ */
 
-struct why {
-	char *text;
-	size_t cap;
-	bool found;
-};
-
-static bool
-first(void *arg, const struct trusted_file *f, const char *real,
-    const struct trusted_grant *g)
-{
-	static char text[TRUSTED_TEXT_MAX];
-	struct why *why = arg;
-
-	if (why->found)
-		return true;
-	trusted_text(text, f, real, g);
-	(void)snprintf(why->text, why->cap, "%s:%u: %s",
-	    f->by.file != NULL ? f->by.file : "?", f->by.line, text);
-	why->found = true;
-	return true;
-}
-
 int
-trusted_admit(const struct policy *p, char *why_text, size_t why_cap)
+trusted_admit(const struct policy *p, char *why, size_t why_cap)
 {
-	struct why why = {.text = why_text, .cap = why_cap};
 	struct arena *arena = arena_new();
 	struct trusted *t = arena == NULL ? NULL : trusted_new(arena);
 	int r = t == NULL ? -ENOMEM : trusted_policy(t, p, 0);
 
 	if (r == 0)
-		trusted_pairs(t, first, &why);
+		r = trusted_first(t, why, why_cap);
 	else
-		(void)snprintf(why_text, why_cap, "out of memory");
+		(void)snprintf(why, why_cap, "out of memory");
 	arena_free(arena);
-	return r == 0 && why.found ? -EPERM : r;
+	return r;
 }

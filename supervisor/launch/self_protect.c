@@ -197,32 +197,10 @@ views_put(struct trusted *t, const struct policy *p)
 	return r;
 }
 
-struct why {
-	char *text;
-	size_t cap;
-	bool found;
-};
-
-static bool
-first(void *arg, const struct trusted_file *f, const char *real,
-    const struct trusted_grant *g)
-{
-	static char text[TRUSTED_TEXT_MAX];
-	struct why *why = arg;
-
-	if (!why->found) {
-		trusted_text(text, f, real, g);
-		(void)snprintf(why->text, why->cap, "%s", text); /* or truncated */
-	}
-	why->found = true;
-	return true;
-}
-
 int
 self_protect_check(const struct policy_found *f, const char *file,
-    const struct audit_place *place, char *why_text, size_t why_cap)
+    const struct audit_place *place, char *why, size_t why_cap)
 {
-	struct why why = {.text = why_text, .cap = why_cap};
 	struct arena *arena = arena_new();
 	struct trusted *t = arena == NULL ? NULL : trusted_new(arena);
 	int r = t == NULL ? -ENOMEM : views_put(t, &f->policy);
@@ -232,9 +210,9 @@ self_protect_check(const struct policy_found *f, const char *file,
 	if (r == 0)
 		r = self_protect_files(t, place, 0);
 	if (r == 0)
-		trusted_pairs(t, first, &why);
+		r = trusted_first(t, why, why_cap);
 	else
-		(void)snprintf(why_text, why_cap, "out of memory");
+		(void)snprintf(why, why_cap, "out of memory");
 	arena_free(arena);
-	return r == 0 && why.found ? -EPERM : r;
+	return r;
 }
