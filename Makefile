@@ -243,6 +243,7 @@ LEASH = \
 	leash/launch.o \
 	leash/launch_approval.o \
 	leash/launch_fingerprint.o \
+	leash/launch_helper.o \
 	leash/launch_inject.o \
 	leash/launch_network.o \
 	leash/launch_program.o \

@@ -55,6 +55,22 @@ on_change(struct loop *loop, int fd, short revents, void *arg)
 	cover_unwatch(l);
 }
 
+void
+cover_warn_absent(const struct leash *l)
+{
+	char at[300];
+
+	for (size_t i = 0; i < l->cell.absent_n; i++) {
+		const struct sealed_mount *m =
+		    &l->policy.mount[l->server->mounts.first + l->cell.absent[i]];
+
+		log_warn("%s is not there: nothing covers it if another program creates "
+			 "it while the server runs (%s)",
+		    policy_str(&l->policy, m->target),
+		    policy_at(&l->policy, m->at, at, sizeof(at)));
+	}
+}
+
 int
 cover_watch(struct leash *l)
 {

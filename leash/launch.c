@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -36,10 +35,9 @@
 #define SHIM_WAIT_MS    5000
 #define VAULT_BYTES     (2u << 20) /* bytes: secrets, and once the whole plan */
 #define PLAN_BYTES      SHIM_PLAN_MAX
-#define SHIM_IMAGE_MAX  (8u << 20)
 #define NO_START_RECORD "unable to record the start in the audit log; nothing was started"
 
-/* Progress of the launch, for messages and for the cleanup. */
+/* Progress of the launch. */
 struct launch {
 	struct leash *l;
 	int status;
@@ -47,12 +45,42 @@ struct launch {
 	const struct sealed_exec *row;
 	uint64_t secrets; /* number of the record of their names, 0: none */
 	uint64_t view;    /* number of the record of the view */
+	struct cell_order order;
+	uint32_t notify; /* the shim's number of the gate's descriptor */
 };
 
-static int refuse(struct launch *a, int status, int r, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+typedef int launch_step_fn(struct launch *);
 
-static int
+static launch_step_fn find_program, record_start, plain_values, ask_uses, secret_values,
+    record_secrets, start_network, prepare_cell, make_cell, serve_network, await_secrets,
+    send_plan, make_gate, shim_answer, hear_gate, check_covers, await_view;
+
+/* The order.  Each step refuses the launch by itself, with its own message. */
+static const struct {
+	const char *name;
+	launch_step_fn *take;
+	const char *reason; /* why here */
+} steps[] = {
+    {"find the program", find_program, "the record of the start names it"},
+    {"record the start", record_start, "before a helper runs or a secret file is read"},
+    {"set plain variables", plain_values, "secrets are added to them"},
+    {"ask for approval", ask_uses, "nothing is resolved before its use is approved"},
+    {"resolve the secrets", secret_values, "the scrubber knows them before any output"},
+    {"record the secrets", record_secrets, "the disk writes while the cell is made"},
+    {"start the network", start_network, "the cell opens sockets for the relay"},
+    {"prepare the cell", prepare_cell, "the cell gets the shim and the pipes"},
+    {"make the cell", make_cell, "the shim receives the plan in it"},
+    {"serve the network", serve_network, "the cell's cgroup counts its processes"},
+    {"await the secrets' record", await_secrets, "no secret leaves before its record"},
+    {"send the plan", send_plan, "the shim finishes the sandbox meanwhile"},
+    {"confine the leash", make_gate, "nothing is opened after it"},
+    {"await the shim", shim_answer, "the shim reports the complete sandbox"},
+    {"take the notifications", hear_gate, "the shim made the descriptor"},
+    {"check the covers", check_covers, "the view is written to disk meanwhile"},
+    {"await the view's record", await_view, "the server runs only with a record"},
+};
+
+static int __attribute__((format(printf, 4, 5)))
 refuse(struct launch *a, int status, int r, const char *format, ...)
 {
 	va_list ap;
@@ -89,6 +117,14 @@ program_of_run(struct launch *a)
 	}
 	l->argc = n;
 	return 0;
+}
+
+static int
+find_program(struct launch *a)
+{
+	return a->l->mode == LEASH_RUN
+		   ? program_of_run(a)
+		   : program_of_exec(a->l, &a->row, &a->status, a->why);
 }
 
 /* ---- environment and secrets ---------------------------------------------------- */
@@ -192,6 +228,12 @@ secret_values(struct launch *a)
 	return 0;
 }
 
+static int
+ask_uses(struct launch *a)
+{
+	return uses_ask(a->l, &a->status, a->why);
+}
+
 /* ---- records ------------------------------------------------------------------ */
 
 static void
@@ -202,9 +244,10 @@ begin(struct leash *l, struct event *e, enum event_kind kind)
 }
 
 static int
-record_start(struct leash *l, const struct launch *a)
+record_start(struct launch *a)
 {
 	static struct event e;
+	struct leash *l = a->l;
 	char at[300];
 
 	begin(l, &e, EVENT_START);
@@ -214,7 +257,22 @@ record_start(struct leash *l, const struct launch *a)
 	event_text(&e, KEY_RULE, policy_at(&l->policy, a->row->at, at, sizeof(at)));
 	/* early: getuid */
 	event_number(&e, KEY_UID, getuid());
-	return report_send(l->report, &e, EVENT_GATE, NULL);
+	return report_send(l->report, &e, EVENT_GATE, NULL) < 0
+		   ? refuse(a, LOG_EXIT_FAILED, -EIO, "unable to record the start")
+		   : 0;
+}
+
+static int
+record_secrets(struct launch *a)
+{
+	char why[512];
+	int r = traces_make(a->l, why, sizeof(why));
+
+	if (r < 0)
+		return refuse(a, LOG_EXIT_FAILED, r, "%s", why);
+	return traces_record(a->l, &a->secrets) < 0
+		   ? refuse(a, LOG_EXIT_FAILED, -EIO, "unable to record the secrets")
+		   : 0;
 }
 
 static int
@@ -246,53 +304,6 @@ record_view(struct leash *l, const struct cell *cell, uint64_t *ret_number)
 
 /* ---- the cell ------------------------------------------------------------------- */
 
-static int
-copy_sealed(int fd, int *ret_fd)
-{
-	struct stat st;
-	void *image;
-	size_t len;
-	int r;
-
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (st.st_size <= 0 || st.st_size > SHIM_IMAGE_MAX)
-		return -EFBIG;
-	len = (size_t)st.st_size;
-	image = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (image == MAP_FAILED)
-		return -errno;
-	r = fd_sealed("kennel-shim", image, len, true, ret_fd);
-	(void)munmap(image, len); /* cannot fail: our mapping */
-	return r;
-}
-
-/* The shim's image, from this program's directory, as a sealed memfd: later changes of
- * the file do not reach a running cell. */
-static int
-shim_image(int *ret_fd)
-{
-	char path[4096], *slash;
-	ssize_t n;
-	int fd, r;
-
-	/* early: readlink readlinkat */
-	n = readlink("/proc/self/exe", path, sizeof(path) - sizeof("kennel-shim"));
-	if (n < 0)
-		return -errno;
-	path[n] = '\0';
-	slash = strrchr(path, '/');
-	if (slash == NULL)
-		return -ENOENT;
-	memcpy(slash + 1, "kennel-shim", sizeof("kennel-shim"));
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	r = copy_sealed(fd, ret_fd);
-	fd_close(&fd);
-	return r;
-}
-
 /* The server's uid may differ from ours, and opening /dev/stdout or /dev/stderr by
  * name checks the mode: theirs is the mode for others. */
 static int
@@ -322,7 +333,7 @@ make_pipes(struct leash *l)
 
 /* One reply of the shim before the server runs. */
 static int
-shim_answer(struct launch *a, uint32_t *ret_notify)
+shim_answer(struct launch *a)
 {
 	struct pollfd wait = {a->l->cell.channel, POLLIN, 0};
 	uint8_t memory[1024];
@@ -339,7 +350,7 @@ shim_answer(struct launch *a, uint32_t *ret_notify)
 	wire_in_init(&in, memory, len);
 	type = wire_get_u32(&in);
 	if (type == SHIM_SHUT) {
-		*ret_notify = wire_get_u32(&in);
+		a->notify = wire_get_u32(&in);
 		r = wire_end(&in);
 		return r < 0
 			   ? refuse(a, LOG_EXIT_FAILED, r, "protocol error from the shim")
@@ -356,7 +367,7 @@ shim_answer(struct launch *a, uint32_t *ret_notify)
 
 /* Sends the plan, which is in locked memory here and in the shim. */
 static int
-send_plan(struct launch *a, const struct cell_order *order)
+send_plan(struct launch *a)
 {
 	struct leash *l = a->l;
 	struct wire_out plan;
@@ -370,7 +381,7 @@ send_plan(struct launch *a, const struct cell_order *order)
 		return refuse(a, LOG_EXIT_FAILED, -ENOMEM,
 		    "unable to allocate locked memory for the plan");
 	wire_out_init(&plan, memory, PLAN_BYTES);
-	r = cell_plan(order, l->path, l->argv, l->argc, &plan);
+	r = cell_plan(&a->order, l->path, l->argv, l->argc, &plan);
 	if (r == 0) {
 		env_write(l->env, &plan);
 		r = plan.error;
@@ -389,7 +400,7 @@ send_plan(struct launch *a, const struct cell_order *order)
  * sandboxes it; meanwhile the shim finishes the cell's sandbox.
  */
 static int
-make_ready(struct launch *a)
+make_gate(struct launch *a)
 {
 	struct leash *l = a->l;
 	struct gate_order gate = {.policy = &l->policy,
@@ -422,30 +433,35 @@ make_ready(struct launch *a)
 }
 
 static int
-shut_doors(struct launch *a, const struct cell_order *order)
+hear_gate(struct launch *a)
 {
-	struct leash *l = a->l;
-	uint32_t number = 0;
-	int notify = -1, r;
+	int notify = -1, r = cell_notify_fd(&a->l->cell, a->notify, &notify);
 
-	/* requested before the cell was made: usually on disk by now */
-	if (report_wait(l->report, a->secrets, RECORD_WAIT_MS) < 0)
-		return refuse(a, LOG_EXIT_FAILED, -EIO,
-		    "unable to record the secrets' names in the audit log; no secret was "
-		    "used");
-	r = send_plan(a, order);
-	if (r == 0)
-		r = make_ready(a);
-	if (r == 0)
-		r = shim_answer(a, &number);
-	if (r < 0)
-		return r;
-	r = cell_notify_fd(&l->cell, number, &notify);
 	if (r < 0)
 		return refuse(a, LOG_EXIT_FAILED, r, "unable to set up the exec gate: %s",
 		    strerror(-r));
-	gate_hear(l->gate, notify);
+	gate_hear(a->l->gate, notify);
 	return 0;
+}
+
+/* Requested before the cell was made: usually on disk by now. */
+static int
+await_secrets(struct launch *a)
+{
+	return report_wait(a->l->report, a->secrets, RECORD_WAIT_MS) < 0
+		   ? refuse(a, LOG_EXIT_FAILED, -EIO,
+			 "unable to record the secrets' names in the audit log; no "
+			 "secret "
+			 "was used")
+		   : 0;
+}
+
+static int
+await_view(struct launch *a)
+{
+	return report_wait(a->l->report, a->view, RECORD_WAIT_MS) < 0
+		   ? refuse(a, LOG_EXIT_FAILED, -EIO, "%s", NO_START_RECORD)
+		   : 0;
 }
 
 /*
@@ -470,77 +486,80 @@ cell_begun(const struct cell_order *order, const struct cell *cell)
 }
 
 static int
-make_cell(struct launch *a)
+start_network(struct launch *a)
+{
+	char lacks[NETWORK_WHY_MAX] = "";
+	int r = network_start(a->l, lacks);
+
+	return r < 0 ? refuse(a, r == -EOPNOTSUPP ? STATUS_CONFIG : LOG_EXIT_FAILED, r,
+			   "%s", lacks)
+		     : 0;
+}
+
+static int
+prepare_cell(struct launch *a)
 {
 	struct leash *l = a->l;
-	struct cell_order order = {.policy = &l->policy,
+	int r;
+
+	a->order = (struct cell_order){.policy = &l->policy,
 	    .server = l->server,
 	    .shim_fd = -1,
 	    .begun = cell_begun,
-	    .begun_arg = a};
-	char why[CELL_WHY_MAX] = "", lacks[NETWORK_WHY_MAX] = "";
-	int r;
-
-	r = network_start(l, lacks);
-	if (r < 0)
-		return refuse(a, r == -EOPNOTSUPP ? STATUS_CONFIG : LOG_EXIT_FAILED, r,
-		    "%s", lacks);
-	r = shim_image(&order.shim_fd);
+	    .begun_arg = a,
+	    .has_relay = true,
+	    .relay_fd = l->network->relay};
+	r = helper_shim_image(&a->order.shim_fd);
 	if (r == 0)
 		r = make_pipes(l);
 	if (r < 0) {
-		fd_close(&order.shim_fd);
+		fd_close(&a->order.shim_fd);
 		return refuse(a, LOG_EXIT_FAILED, r, "unable to prepare the cell: %s",
 		    strerror(-r));
 	}
-	order.stdin_fd = l->server_in[0];
-	order.stdout_fd = l->server_out[1];
-	order.stderr_fd = l->server_err[1];
-	order.has_relay = true;
-	order.relay_fd = l->network->relay;
-	r = cell_start(&order, &l->cell, why);
+	a->order.stdin_fd = l->server_in[0];
+	a->order.stdout_fd = l->server_out[1];
+	a->order.stderr_fd = l->server_err[1];
+	return 0;
+}
+
+static int
+make_cell(struct launch *a)
+{
+	struct leash *l = a->l;
+	char why[CELL_WHY_MAX] = "";
+	int r = cell_start(&a->order, &l->cell, why);
+
 	/* only the server may have its ends, or a pipe never closes */
-	fd_close(&order.shim_fd);
+	fd_close(&a->order.shim_fd);
 	fd_close(&l->server_in[0]);
 	fd_close(&l->server_out[1]);
 	fd_close(&l->server_err[1]);
-	if (r == 0) {
-		l->cell_up = true;
-		r = network_serve(l);
-		if (r < 0)
-			return refuse(a, LOG_EXIT_FAILED, r,
-			    "unable to start serving in kennel-egress: %s", strerror(-r));
-		r = shut_doors(a, &order);
-	} else if (why[0] != '\0') /* else cell_begun has set it */
+	l->cell_up = r == 0;
+	if (r < 0 && why[0] != '\0') /* else cell_begun has set it */
 		r = refuse(a, LOG_EXIT_FAILED, r, "%s", why);
 	return r;
 }
 
-static void
-warn_absent(const struct leash *l)
+static int
+serve_network(struct launch *a)
 {
-	char at[300];
+	int r = network_serve(a->l);
 
-	for (size_t i = 0; i < l->cell.absent_n; i++) {
-		const struct sealed_mount *m =
-		    &l->policy.mount[l->server->mounts.first + l->cell.absent[i]];
-
-		log_warn("%s is not there: nothing covers it if another program creates "
-			 "it while the server runs (%s)",
-		    policy_str(&l->policy, m->target),
-		    policy_at(&l->policy, m->at, at, sizeof(at)));
-	}
+	return r < 0 ? refuse(a, LOG_EXIT_FAILED, r,
+			   "unable to start serving in kennel-egress: %s", strerror(-r))
+		     : 0;
 }
 
 /* The host may have replaced a name since the mount. */
 static int
-covers_hold(struct launch *a)
+check_covers(struct launch *a)
 {
 	const struct leash *l = a->l;
 	int r = cover_check(a->l);
 	char at[300];
 
-	warn_absent(l);
+	cover_warn_absent(l);
 	return r == 0 ? 0
 		      : refuse(a, LOG_EXIT_FAILED, r,
 			    "unable to cover %s: it changed while the server was "
@@ -555,32 +574,13 @@ int
 launch(struct leash *l, int *ret_status, char why[LEASH_TEXT_MAX])
 {
 	struct launch a = {.l = l, .status = LOG_EXIT_FAILED, .why = why};
-	char traced[512];
-	int r;
+	int r = 0;
 
-	r = l->mode == LEASH_RUN ? program_of_run(&a)
-				 : program_of_exec(l, &a.row, &a.status, why);
-	/* before a helper runs or a file with a secret is read */
-	if (r == 0 && record_start(l, &a) < 0)
-		r = refuse(&a, LOG_EXIT_FAILED, -EIO, "unable to record the start");
-	if (r == 0)
-		r = plain_values(&a);
-	/* nothing is resolved before the user has approved its use */
-	if (r == 0)
-		r = uses_ask(l, &a.status, why);
-	if (r == 0)
-		r = secret_values(&a);
-	if (r == 0 && (r = traces_make(l, traced, sizeof(traced))) < 0)
-		r = refuse(&a, LOG_EXIT_FAILED, r, "%s", traced);
-	if (r == 0 && traces_record(l, &a.secrets) < 0)
-		r = refuse(&a, LOG_EXIT_FAILED, -EIO, "unable to record the secrets");
-	if (r == 0)
-		r = make_cell(&a);
-	/* In parallel: reads mountinfo while the view is written to disk. */
-	if (r == 0)
-		r = covers_hold(&a);
-	if (r == 0 && report_wait(l->report, a.view, RECORD_WAIT_MS) < 0)
-		r = refuse(&a, LOG_EXIT_FAILED, -EIO, "%s", NO_START_RECORD);
+	for (size_t i = 0; r == 0 && i < sizeof(steps) / sizeof(steps[0]); i++) {
+		r = steps[i].take(&a);
+		if (r < 0)
+			log_debug("unable to %s (%s)", steps[i].name, steps[i].reason);
+	}
 	if (r < 0)
 		*ret_status = a.status;
 	return r;

@@ -1,5 +1,5 @@
 /*
- * Where a launch gets its secrets: launch_secret.c, and launch_vault.c for `secret
+ * The parts of a launch.  Where it gets its secrets: launch_secret.c, and launch_vault.c for `secret
  * NAME from vault PATH`, which queries the keeper; and how the server receives
  * them: launch_inject.c.
  */
@@ -57,5 +57,13 @@ int secret_give(struct leash *, const struct sealed_secret *, const struct secre
 int traces_make(struct leash *, char *why, size_t why_cap);
 /* Records the names in the plan, with their fingerprints. */
 int traces_record(struct leash *, uint64_t *ret_number);
+
+/* launch_helper.c */
+#define HELPER_PATH_CAP 4096
+/* The path of a program in the directory of this one.  0 or -errno. */
+int helper_path(const char *name, char path[HELPER_PATH_CAP]);
+/* The shim's image as a sealed memfd: later changes of the file do not reach a running
+ * cell.  0 or -errno. */
+int helper_shim_image(int *ret_fd);
 
 #endif

@@ -19,29 +19,12 @@
 
 #include "leash/egress/dial.h"
 #include "leash/egress/plan.h"
+#include "leash/launch.h"
 #include "leash/network.h"
 #include "policy/sealed/policy.h"
 #include "shim/base/fd.h"
 
 #define CHANNEL_FD 3
-#define PATH_CAP   4096
-
-/* In the directory of this program, like the shim. */
-static int
-beside(const char *name, char path[PATH_CAP])
-{
-	ssize_t n = readlink("/proc/self/exe", path, PATH_CAP - 64);
-	char *slash;
-
-	if (n < 0)
-		return -errno;
-	path[n] = '\0';
-	slash = strrchr(path, '/');
-	if (slash == NULL)
-		return -ENOENT;
-	(void)snprintf(slash + 1, (size_t)(path + PATH_CAP - slash - 1), "%s", name);
-	return 0;
-}
 
 /* In the child: async-signal-safe calls only. */
 static _Noreturn void
@@ -72,14 +55,14 @@ static int
 start_one(const char *name, const char *variable, int *ret_channel, pid_t *ret_pid)
 {
 	const char *envp[3] = {variable, NULL, NULL};
-	char path[PATH_CAP];
+	char path[HELPER_PATH_CAP];
 	pid_t parent = getpid(), pid;
 	int pair[2] = {-1, -1}, r;
 
 	/* kennel's own variable, for debugging */
 	if (getenv("KENNEL_DEBUG") != NULL)
 		envp[variable != NULL] = "KENNEL_DEBUG=1";
-	r = beside(name, path);
+	r = helper_path(name, path);
 	if (r == 0)
 		r = fd_pair(pair);
 	if (r < 0)

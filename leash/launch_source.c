@@ -30,7 +30,7 @@ static struct {
 	struct plugins *plugins;
 	int run_dir;
 	struct secret *got[LEASH_SECRETS_MAX]; /* credentials, by row of the server */
-} the = {.run_dir = -1};
+} sources = {.run_dir = -1};
 
 static const char *
 arg(const struct leash *l, const struct sealed_secret *row, uint32_t i)
@@ -58,13 +58,13 @@ credential(struct leash *l, uint32_t i, struct secret **ret, char *why, size_t w
 	char inner[300] = "";
 	int r = 0;
 
-	if (the.got[i] == NULL)
-		r = secret_resolve_row(l, row, &the.got[i], inner, sizeof(inner));
+	if (sources.got[i] == NULL)
+		r = secret_resolve_row(l, row, &sources.got[i], inner, sizeof(inner));
 	if (r < 0)
 		(void)snprintf(why, why_cap, "credential %s of its source: %s",
 		    policy_str(&l->policy, row->name), inner);
 	else
-		*ret = the.got[i];
+		*ret = sources.got[i];
 	return r;
 }
 
@@ -138,17 +138,17 @@ plugins_ready(char *why, size_t why_cap)
 	const char *at = getenv("KENNEL_RUN_AT");
 	int r = 0;
 
-	if (the.plugins != NULL)
+	if (sources.plugins != NULL)
 		return 0;
 	/* early: openat */
-	the.run_dir =
+	sources.run_dir =
 	    at == NULL ? -1 : open(at, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (the.run_dir < 0) {
+	if (sources.run_dir < 0) {
 		(void)snprintf(why, why_cap, "unable to open the runtime directory: %s",
 		    strerror(at == NULL ? ENOENT : errno));
 		return -ENOENT;
 	}
-	r = plugins_new(the.run_dir, NULL, &the.plugins);
+	r = plugins_new(sources.run_dir, NULL, &sources.plugins);
 	if (r < 0)
 		(void)snprintf(why, why_cap,
 		    "unable to lock memory for plugin replies: %s", strerror(-r));
@@ -175,7 +175,8 @@ route_plugin(struct leash *l, const struct sealed_secret *row, struct secret **r
 	r = credentials(l, row, c, &ask.credential_n, why, why_cap);
 	if (r == 0)
 		r = plugins_ready(why, why_cap);
-	return r == 0 ? plugins_get(the.plugins, l->vault, &ask, ret, why, why_cap) : r;
+	return r == 0 ? plugins_get(sources.plugins, l->vault, &ask, ret, why, why_cap)
+		      : r;
 }
 
 /* The value of a secret that was resolved for its source before. */
@@ -185,16 +186,16 @@ route_known(struct leash *l, const struct sealed_secret *row, struct secret **re
 	size_t i = (size_t)(row - &l->policy.secret[l->server->secrets.first]);
 
 	if ((row->flags & SECRET_CREDENTIAL) == 0 || i >= LEASH_SECRETS_MAX ||
-	    the.got[i] == NULL)
+	    sources.got[i] == NULL)
 		return false;
-	*ret = the.got[i];
+	*ret = sources.got[i];
 	return true;
 }
 
 void
 route_end(void)
 {
-	plugins_free(the.plugins);
-	the.plugins = NULL;
-	fd_close(&the.run_dir);
+	plugins_free(sources.plugins);
+	sources.plugins = NULL;
+	fd_close(&sources.run_dir);
 }

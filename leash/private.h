@@ -20,14 +20,14 @@
 #include "shim/base/cause.h"
 #include "shim/base/loop.h"
 
-/* One pipe of the server: read, redact, pass on.  Polled for reading only while
- * nothing waits to be written. */
 /* The decoder state of UTF-8 at the end of the log file. */
 struct printable {
 	uint8_t before[2];
 	uint8_t need; /* bytes of the character still to come */
 };
 
+/* One pipe of the server: read, redact, pass on.  Polled for reading only while
+ * nothing waits to be written. */
 struct pump {
 	struct leash *leash;
 	int in;  /* read end of the server's pipe */
@@ -122,7 +122,6 @@ int pump_start(struct pump *, struct leash *, int in, int out, bool to_log);
 bool pump_done(const struct pump *);
 void pump_free(struct pump *);
 int pump_open_log(struct leash *, int *ret_fd, uint64_t *ret_len);
-/* The out end is gone: read on and discard, so that the server does not stall. */
 
 /* channel.c */
 extern const struct gate_person dispatch_person; /* its arg is the leash */
@@ -162,6 +161,7 @@ int dispatch_launch(struct leash *);
 /* cover.c: is each mount that covers a name of the host in place? */
 #define COVER_LOST "cover-lost"
 int cover_check(struct leash *); /* once, before the server runs; 0 or -errno */
+void cover_warn_absent(const struct leash *);
 int cover_watch(struct leash *);
 void cover_unwatch(struct leash *);
 void cover_record(const struct leash *, struct event *stop);
