@@ -414,7 +414,6 @@ on_answer(struct leash *l, struct wire_in *in, int *fd)
 	uint32_t number = wire_get_u32(in), answer = wire_get_u32(in);
 	const char *who = wire_get_str(in, GATE_WHO_MAX);
 
-	(void)fd;
 	if (wire_end(in) < 0 || answer < LEASH_ONCE || answer > LEASH_NOBODY)
 		return -EBADMSG;
 	if (number >= LEASH_NET_FIRST)
@@ -456,7 +455,6 @@ on_signal(struct leash *l, struct wire_in *in, int *fd)
 {
 	uint32_t sig = wire_get_u32(in);
 
-	(void)fd;
 	if (wire_end(in) < 0 || sig == 0 || sig >= 32)
 		return -EBADMSG;
 	shim_signal(l, sig);
@@ -468,7 +466,6 @@ on_grace_over(struct loop *loop, void *arg)
 {
 	struct leash *l = arg;
 
-	(void)loop;
 	l->grace_timer = -1;
 	leash_end(l, "grace period expired");
 }
@@ -478,7 +475,6 @@ on_end(struct leash *l, struct wire_in *in, int *fd)
 {
 	uint64_t grace_ms = wire_get_u32(in);
 
-	(void)fd;
 	if (wire_end(in) < 0)
 		return -EBADMSG;
 	if (l->phase != PHASE_RUNNING)
@@ -544,8 +540,6 @@ on_channel(struct loop *loop, int sock, short revents, void *arg)
 	size_t len = 0, fds_n = 0;
 	int fd = -1, r;
 
-	(void)loop;
-	(void)revents;
 	r = wire_recv(sock, memory, sizeof(memory), &len, &fd, 1, &fds_n);
 	if (r == -EAGAIN)
 		return;

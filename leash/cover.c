@@ -44,9 +44,6 @@ on_change(struct loop *loop, int fd, short revents, void *arg)
 	char text[LEASH_TEXT_MAX];
 	struct leash *l = arg;
 
-	(void)loop;
-	(void)fd;
-	(void)revents;
 	if (cover_check(l) == 0)
 		return;
 	leash_end(l, COVER_LOST); /* first: until then the server keeps its access */

@@ -83,7 +83,6 @@ on_recorder_missed(struct loop *loop, void *arg)
 {
 	struct leash *l = arg;
 
-	(void)loop;
 	l->report_timer = -1;
 	log_error("lost the recorder and could not start another; stopping the server");
 	leash_end(l, "no recorder");
@@ -123,8 +122,6 @@ on_report(struct loop *loop, int fd, short revents, void *arg)
 {
 	struct leash *l = arg;
 
-	(void)loop;
-	(void)revents;
 	if (report_ready(l->report) < 0)
 		recorder_gone(l);
 	else
@@ -222,7 +219,6 @@ on_gate(struct loop *loop, int fd, short revents, void *arg)
 {
 	struct leash *l = arg;
 
-	(void)fd;
 	l->gate_turn = (revents & POLLIN) != 0;
 	if (gate_notified(l->gate, revents) == -EPIPE) {
 		loop_remove(loop, l->gate_slot);
@@ -235,8 +231,6 @@ on_pidfd(struct loop *loop, int fd, short revents, void *arg)
 {
 	struct leash *l = arg;
 
-	(void)fd;
-	(void)revents;
 	loop_remove(loop, l->pidfd_slot);
 	l->pidfd_slot = -1;
 }
@@ -251,7 +245,6 @@ on_shim(struct loop *loop, int sock, short revents, void *arg)
 	size_t len = 0;
 	int r;
 
-	(void)revents;
 	r = wire_recv(sock, memory, sizeof(memory), &len, NULL, 0, NULL);
 	if (r == -EAGAIN)
 		return;
@@ -287,8 +280,6 @@ on_signal(struct loop *loop, int fd, short revents, void *arg)
 	struct leash *l = arg;
 	ssize_t n;
 
-	(void)loop;
-	(void)revents;
 	n = read(fd, info, sizeof(info));
 	for (size_t i = 0; n > 0 && i < (size_t)n / sizeof(*info); i++)
 		if (info[i].ssi_signo != SIGCHLD) {

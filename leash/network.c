@@ -326,8 +326,6 @@ on_relay(struct loop *loop, int fd, short revents, void *arg)
 	size_t len = 0;
 	int r;
 
-	(void)loop;
-	(void)revents;
 	r = wire_recv(fd, memory, sizeof(memory), &len, NULL, 0, NULL);
 	if (r == -EAGAIN)
 		return;
@@ -343,9 +341,6 @@ on_relay(struct loop *loop, int fd, short revents, void *arg)
 static void
 on_dial(struct loop *loop, int fd, short revents, void *arg)
 {
-	(void)loop;
-	(void)fd;
-	(void)revents;
 	network_lost(arg);
 }
 

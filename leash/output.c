@@ -302,7 +302,6 @@ pump_quiet(struct loop *loop, void *arg)
 	struct pump *p = arg;
 	int r = 0;
 
-	(void)loop;
 	p->quiet_timer = -1;
 	if (p->held.len > 0)
 		pump_wait(p); /* the reader is slow: wait again */
@@ -321,7 +320,6 @@ pump_readable(struct loop *loop, int fd, short revents, void *arg)
 	ssize_t n;
 	int r;
 
-	(void)revents;
 	n = read(fd, chunk, sizeof(chunk)); /* syscalls: read */
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
@@ -350,8 +348,6 @@ pump_writable(struct loop *loop, int fd, short revents, void *arg)
 {
 	struct pump *p = arg;
 
-	(void)loop;
-	(void)fd;
 	if ((revents & POLLOUT) == 0)
 		pump_deaf(p);
 	pump_drain(p);

@@ -520,7 +520,6 @@ watch_main(int argc, char **argv)
 	static struct pollfd wait[SOCKETS_MAX + 1];
 	bool typing = isatty(STDIN_FILENO) == 1;
 
-	(void)argv;
 	if (argc > 1)
 		return -1;
 	for (;;) {

@@ -80,8 +80,6 @@ on_copy_in(struct loop *loop, int fd, short revents, void *arg)
 	struct copy *c = arg;
 	ssize_t n = read(fd, c->bytes, sizeof(c->bytes));
 
-	(void)loop;
-	(void)revents;
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
@@ -99,8 +97,6 @@ on_copy_out(struct loop *loop, int fd, short revents, void *arg)
 	struct copy *c = arg;
 	ssize_t n = write(fd, c->bytes + c->off, c->len - c->off);
 
-	(void)loop;
-	(void)revents;
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n < 0) {
@@ -135,8 +131,6 @@ on_signal(struct loop *loop, int fd, short revents, void *arg)
 	struct signalfd_siginfo info;
 	struct exec *x = arg;
 
-	(void)loop;
-	(void)revents;
 	while (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 		/* ^C is for the program; the other signals are for kennel too */
 		if (info.ssi_signo == SIGINT)
@@ -195,8 +189,6 @@ on_channel(struct loop *loop, int fd, short revents, void *arg)
 	struct exec *x = arg;
 	int r;
 
-	(void)fd;
-	(void)revents;
 	r = child_answer(&x->o.child, &news);
 	if (r == -EAGAIN)
 		return;
@@ -237,8 +229,6 @@ on_report(struct loop *loop, int fd, short revents, void *arg)
 {
 	struct exec *x = arg;
 
-	(void)fd;
-	(void)revents;
 	if (report_ready(x->o.report) == 0) {
 		control_recorded(x->control);
 		return;

@@ -134,7 +134,6 @@ on_term(struct loop *loop, void *arg)
 {
 	struct run *u = arg;
 
-	(void)loop;
 	u->end_timer = -1;
 	if (!u->gone && child_end(&u->o.child, TERM_GRACE_MS) == -EPIPE)
 		leash_gone(u);
@@ -166,8 +165,6 @@ on_signal(struct loop *loop, int fd, short revents, void *arg)
 	struct run *u = arg;
 	char why[32];
 
-	(void)loop;
-	(void)revents;
 	while (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 		(void)snprintf(why, sizeof(why), "signal %u", info.ssi_signo);
 		log_debug("%s", why);
@@ -236,9 +233,6 @@ on_channel(struct loop *loop, int fd, short revents, void *arg)
 	char why[64 + CAUSE_MAX];
 	int r = 0;
 
-	(void)loop;
-	(void)fd;
-	(void)revents;
 	if (u->heard_last)
 		news = u->last;
 	else
@@ -268,9 +262,6 @@ on_report(struct loop *loop, int fd, short revents, void *arg)
 {
 	struct run *u = arg;
 
-	(void)loop;
-	(void)fd;
-	(void)revents;
 	if (report_ready(u->o.report) == 0) {
 		control_recorded(u->control);
 		session_recorded(u->session);

@@ -128,7 +128,6 @@ on_answer(
 	bool agreed = answer == ANSWER_ONCE || answer == ANSWER_SESSION;
 	int r;
 
-	(void)number;
 	p->question = 0;
 	p->answer = said[answer];
 	if (by->pid != 0)

@@ -21,7 +21,6 @@ read_exited(struct wire_in *in, struct child_news *n)
 static int
 read_nothing(struct wire_in *in, struct child_news *n)
 {
-	(void)in, (void)n;
 	return 0;
 }
 

@@ -115,7 +115,6 @@ on_channel(struct loop *loop, int fd, short revents, void *arg)
 	int ended;
 	int r = child_first(a->order, &a->o->child, &news, a->status, a->why);
 
-	(void)loop, (void)fd, (void)revents;
 	if (r == 1)
 		control_news(a->control, &news);
 	else if (r == 0 || r == -ECONNREFUSED)
@@ -131,7 +130,6 @@ on_report(struct loop *loop, int fd, short revents, void *arg)
 {
 	struct asking *a = arg;
 
-	(void)fd, (void)revents;
 	if (report_ready(a->o->report) == 0) {
 		control_recorded(a->control);
 		return;
@@ -146,7 +144,6 @@ on_signal(struct loop *loop, int fd, short revents, void *arg)
 {
 	struct signalfd_siginfo info;
 
-	(void)loop, (void)revents;
 	while (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
 		ends(arg, -EINTR, "ended by a signal while an approval was pending");
 }
@@ -155,7 +152,6 @@ on_signal(struct loop *loop, int fd, short revents, void *arg)
 static void
 on_agent(struct loop *loop, int fd, short revents, void *arg)
 {
-	(void)loop, (void)fd;
 	/* it closed its end, or will send nothing more */
 	if ((revents & (POLLHUP | POLLERR | POLLRDHUP)) != 0)
 		ends(arg, -EPIPE, "the agent disconnected while an approval was pending");
@@ -164,7 +160,6 @@ on_agent(struct loop *loop, int fd, short revents, void *arg)
 static void
 on_time(struct loop *loop, void *arg)
 {
-	(void)loop;
 	ends(arg, -ETIMEDOUT, "the leash does not answer");
 }
 
