@@ -227,6 +227,7 @@ LEASH = \
 	leash/channel.o \
 	leash/channel_network.o \
 	leash/cover.o \
+	leash/drain.o \
 	leash/egress/dial_wire.o \
 	leash/egress/egress_wire.o \
 	leash/exec/ancestry.o \
@@ -254,6 +255,7 @@ LEASH = \
 	leash/network.o \
 	leash/network_ask.o \
 	leash/output.o \
+	leash/recorder_link.o \
 	leash/scrub/credentials.o \
 	leash/scrub/decode.o \
 	leash/scrub/decoded.o \

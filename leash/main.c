@@ -19,7 +19,6 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "leash/network.h"
@@ -28,14 +27,7 @@
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 
-#define RECORDER_GONE_MS 3000 /* then the cell is killed: no act without a record */
-#define TABLE_BYTES_MIN  (32 << 10)
-#define LAST_RECORD_MS   1000
-#define SCRUB_REPORT_MS  1000
-/* After the cell is gone, for the readers of its last output: restarts while they
- * read, or the total if the end was requested. */
-#define DRAIN_MS        700
-#define DRAIN_ENDING_MS 250
+#define TABLE_BYTES_MIN (32 << 10)
 
 static struct leash leash = {
     .channel = LEASH_CHANNEL_FD,
@@ -76,128 +68,6 @@ leash_end(struct leash *l, const char *why)
 		cell_kill(&l->cell);
 }
 
-/* ---- the recorder ------------------------------------------------------------ */
-
-static void
-on_recorder_missed(struct loop *loop, void *arg)
-{
-	struct leash *l = arg;
-
-	l->report_timer = -1;
-	log_error("lost the recorder and could not start another; stopping the server");
-	leash_end(l, "no recorder");
-}
-
-static void
-recorder_gone(struct leash *l)
-{
-	uint8_t memory[8];
-	struct wire_out out;
-
-	loop_remove(&l->loop, l->report_slot);
-	l->report_slot = -1;
-	wire_out_init(&out, memory, sizeof(memory));
-	wire_put_u32(&out, LEASH_NEEDS_RECORDER);
-	/* one request each time, but a single timeout for finding one that works */
-	if (l->report_timer < 0)
-		l->report_timer = loop_timer_at(&l->loop,
-		    loop_now() + RECORDER_GONE_MS * LOOP_MS, on_recorder_missed, l);
-	if (l->channel < 0 || wire_send(l->channel, &out, NULL, 0) < 0 ||
-	    l->report_timer < 0)
-		leash_end(l, "no audit recorder, and no supervisor to start one");
-}
-
-/* A recorder that writes nothing to the disk counts as missing. */
-static void
-recorder_works(struct leash *l)
-{
-	if (report_late(l->report))
-		return;
-	loop_timer_stop(&l->loop, l->report_timer);
-	l->report_timer = -1;
-}
-
-static void
-on_report(struct loop *loop, int fd, short revents, void *arg)
-{
-	struct leash *l = arg;
-
-	if (report_ready(l->report) < 0)
-		recorder_gone(l);
-	else
-		recorder_works(l);
-	network_recorded(l);
-}
-
-int
-leash_watch_report(struct leash *l)
-{
-	loop_remove(&l->loop, l->report_slot);
-	l->report_slot = -1;
-	if (report_fd(l->report) < 0) {
-		recorder_gone(l);
-		return 0;
-	}
-	recorder_works(l);
-	l->report_slot = loop_add(&l->loop, report_fd(l->report), POLLIN, on_report, l);
-	return l->report_slot < 0 ? l->report_slot : 0;
-}
-
-/* Records redactions since the last call: a name, a count and a fingerprint; a
- * credential format has no fingerprint. */
-static int
-record_scrub(
-    struct leash *l, const char *name, const char *trace, uint64_t n, uint64_t *told)
-{
-	static struct event e;
-	char text[300];
-
-	if (n == *told)
-		return 0;
-	(void)snprintf(text, sizeof(text), "%s%s", trace == NULL ? "shape:" : "", name);
-	event_begin(&e, EVENT_SCRUB);
-	event_identity(&e, policy_str(&l->policy, l->server->name), l->policy.id);
-	event_text(&e, KEY_NAME, text);
-	event_number(&e, KEY_COUNT, n - *told);
-	if (trace != NULL)
-		event_text(&e, KEY_TRACE, trace);
-	if (report_send(l->report, &e, EVENT_FLOW, NULL) < 0) {
-		log_warn("unable to record what was redacted; trying again later");
-		return -EAGAIN;
-	}
-	*told = n;
-	return 0;
-}
-
-/* Which secrets, and which credential formats: names and counts only. */
-static void
-record_scrubs(struct leash *l)
-{
-	const struct sealed_secret *row;
-	int r = 0;
-
-	if (l->server == NULL)
-		return; /* nothing was launched */
-	row = l->policy.secret + l->server->secrets.first;
-	for (uint32_t i = 0; i < l->secret_n && r == 0; i++)
-		r = record_scrub(l, policy_str(&l->policy, row[i].name),
-		    l->fingerprint[i], scrub_count(l->scrub, i), &l->scrubbed[i]);
-	for (uint32_t i = 0; l->scrub != NULL && scrub_credential(i) != NULL && r == 0;
-	     i++)
-		r = record_scrub(l, scrub_credential(i), NULL,
-		    scrub_credential_count(l->scrub, i), &l->shaped[i]);
-}
-
-static void
-on_scrub_timer(struct loop *loop, void *arg)
-{
-	struct leash *l = arg;
-
-	record_scrubs(l);
-	l->scrub_timer = loop_timer_at(
-	    loop, loop_now() + SCRUB_REPORT_MS * LOOP_MS, on_scrub_timer, l);
-}
-
 /* ---- the cell ------------------------------------------------------------------ */
 
 static void
@@ -236,44 +106,6 @@ on_pidfd(struct loop *loop, int fd, short revents, void *arg)
 }
 
 static void
-on_shim(struct loop *loop, int sock, short revents, void *arg)
-{
-	struct leash *l = arg;
-	uint8_t memory[1024];
-	struct wire_in in;
-	uint32_t type, a, b;
-	size_t len = 0;
-	int r;
-
-	r = wire_recv(sock, memory, sizeof(memory), &len, NULL, 0, NULL);
-	if (r == -EAGAIN)
-		return;
-	if (r < 0) {
-		/* PID 1 is exiting, or is compromised */
-		loop_remove(loop, l->shim_slot);
-		l->shim_slot = -1;
-		leash_end(l, SHIM_CLOSED);
-		return;
-	}
-	wire_in_init(&in, memory, len);
-	type = wire_get_u32(&in);
-	a = wire_get_u32(&in);
-	if (type == SHIM_EXITED && wire_end(&in) == 0) {
-		l->status = (int)a;
-		l->shim_reported = true;
-		return;
-	}
-	b = wire_get_u32(&in);
-	if (type == SHIM_FAILED && in.error == 0) {
-		l->exec_failed = a == SHIM_STEP_EXEC;
-		l->exec_errno = (int)b;
-		log_error("unable to %s: %s", shim_step_name(a), strerror((int)b));
-		return;
-	}
-	leash_end(l, "protocol error from the shim");
-}
-
-static void
 on_signal(struct loop *loop, int fd, short revents, void *arg)
 {
 	struct signalfd_siginfo info[4]; /* at most one of each */
@@ -287,84 +119,6 @@ on_signal(struct loop *loop, int fd, short revents, void *arg)
 			leash_end(l, "signalled");
 		}
 	l->signal_turn = true; /* serve() reaps */
-}
-
-/* ---- the end -------------------------------------------------------------------- */
-
-/* The cell is gone when PID 1 is reaped and no traced task is left. */
-static bool
-cell_gone(struct leash *l)
-{
-	if (l->pid1_reaped)
-		return gate_busy(l->gate) == 0;
-	return false;
-}
-
-/*
- * Gets the last events to disk, through another recorder if this one is gone: the
- * supervisor still listens, and the events include the last allowed acts.
- */
-static int
-last_records(struct leash *l, uint64_t number)
-{
-	uint64_t until = loop_now() + LAST_RECORD_MS * LOOP_MS, now;
-
-	if (report_wait(l->report, number, LAST_RECORD_MS) != -EPIPE)
-		return report_durable(l->report, number) ? 0 : -ETIMEDOUT;
-	l->loop.stopping = false; /* the output is finished; this is not */
-	recorder_gone(l);
-	while (!report_durable(l->report, number) && l->channel >= 0 &&
-	       (now = loop_now()) < until) {
-		if (l->report_slot >= 0)
-			loop_events(&l->loop, l->report_slot,
-			    report_wants_write(l->report) ? POLLIN | POLLOUT : POLLIN);
-		if (loop_once(&l->loop, (int)((until - now) / LOOP_MS) + 1) < 0)
-			break;
-	}
-	return report_durable(l->report, number) ? 0 : -ETIMEDOUT;
-}
-
-static void
-record_stop(struct leash *l)
-{
-	static struct event e;
-	struct gate_counts c = gate_counts(l->gate);
-	char why[CAUSE_MAX] = "";
-	uint64_t number = 0;
-	int code = l->status < 0 ? 0 : l->status;
-
-	record_scrubs(l);
-	event_begin(&e, EVENT_STOP);
-	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): launch() found it */
-	event_identity(&e, policy_str(&l->policy, l->server->name), l->policy.id);
-	if (WIFSIGNALED(code))
-		event_number(&e, KEY_SIGNAL, (uint64_t)WTERMSIG(code));
-	else
-		event_number(&e, KEY_STATUS, (uint64_t)WEXITSTATUS(code));
-	if (l->exec_failed)
-		event_text(&e, KEY_REASON, strerror(l->exec_errno));
-	else if (dispatch_lost_shim(l, why))
-		event_text(&e, KEY_PROGRAM, "kennel-shim");
-	if (l->lost != NULL)
-		cover_record(l, &e);
-	else if (why[0] != '\0')
-		event_text(&e, KEY_REASON, why);
-	event_number(&e, KEY_COUNT, c.allowed);
-	if (report_send(l->report, &e, EVENT_GATE, &number) < 0 ||
-	    last_records(l, number) < 0)
-		log_warn("unable to record how the server ended");
-}
-
-static void
-on_drain_over(struct loop *loop, void *arg)
-{
-	struct leash *l = arg;
-	uint64_t written = l->out.written + l->err.written;
-
-	if (l->ordered || written == l->drained ||
-	    loop_timer_at(loop, loop_now() + DRAIN_MS * LOOP_MS, on_drain_over, l) < 0)
-		loop_stop(loop);
-	l->drained = written;
 }
 
 /* ---- the sequence -------------------------------------------------------------- */
@@ -398,7 +152,8 @@ watch_all(struct leash *l)
 	if (r == 0)
 		r = leash_watch_report(l);
 	if (r == 0)
-		r = l->shim_slot = loop_add(loop, l->cell.channel, POLLIN, on_shim, l);
+		r = l->shim_slot =
+		    loop_add(loop, l->cell.channel, POLLIN, leash_on_shim, l);
 	if (r >= 0)
 		r = l->pidfd_slot = loop_add(loop, l->cell.pidfd, POLLIN, on_pidfd, l);
 	if (r >= 0)
@@ -410,7 +165,7 @@ watch_all(struct leash *l)
 	if (r < 0)
 		return r;
 	if (l->secret_n > 0)
-		on_scrub_timer(loop, l);
+		leash_watch_scrubs(loop, l);
 	return 0;
 }
 
@@ -465,30 +220,24 @@ watch_begin(struct leash *l)
 	return r == 0 ? watch_all(l) : r;
 }
 
-/* PID 1 reports how the server ended right before it exits: its report may still be in
- * the channel when the kernel's notification arrives. */
-static void
-last_words(struct leash *l)
+/* The cell is gone when PID 1 is reaped and no traced task is left. */
+static bool
+cell_gone(struct leash *l)
 {
-	struct pollfd said = {l->cell.channel, POLLIN, 0};
-
-	while (l->shim_slot >= 0 && poll(&said, 1, 0) > 0)
-		on_shim(&l->loop, l->cell.channel, said.revents, l);
+	if (l->pid1_reaped)
+		return gate_busy(l->gate) == 0;
+	return false;
 }
 
 static void
 serve(struct leash *l)
 {
-	uint64_t drain_ms;
 	int r = 0;
 
 	while (r == 0 && !cell_gone(l)) {
 		/* back-pressure: a full gate receives nothing more */
 		loop_events(&l->loop, l->gate_slot, gate_wants(l->gate) ? POLLIN : 0);
-		/* poll for writing only while the report has something to write */
-		if (l->report_slot >= 0)
-			loop_events(&l->loop, l->report_slot,
-			    report_wants_write(l->report) ? POLLIN | POLLOUT : POLLIN);
+		leash_poll_report(l);
 		l->gate_turn = l->signal_turn = false;
 		r = loop_once(&l->loop, gate_wait_ms(l->gate));
 		gate_tick(l->gate);
@@ -501,16 +250,7 @@ serve(struct leash *l)
 	if (r < 0)
 		die("unable to wait for events: %s", strerror(-r));
 	cover_unwatch(l);
-	last_words(l);
-	drain_ms = l->ordered ? DRAIN_ENDING_MS : DRAIN_MS;
-	l->drained = l->out.written + l->err.written;
-	l->phase = PHASE_GONE;
-	if (loop_timer_at(&l->loop, loop_now() + drain_ms * LOOP_MS, on_drain_over, l) >=
-	    0)
-		while (!l->loop.stopping && l->channel >= 0 &&
-		       !(pump_done(&l->out) && pump_done(&l->err)))
-			if (loop_once(&l->loop, -1) < 0)
-				break;
+	leash_drain(l);
 }
 
 static void
@@ -582,7 +322,7 @@ main(void)
 	if (r == 0) {
 		confine_drop_start();
 		serve(l);
-		record_stop(l);
+		leash_record_stop(l);
 		dispatch_exited(l);
 		status = 0;
 	}

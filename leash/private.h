@@ -179,8 +179,25 @@ int leash_die_with_supervisor(struct leash *, bool yes);
 /* Kills the cell, then drains its output; why is a constant, for the record. */
 void leash_end(struct leash *, const char *why);
 
-int leash_watch_report(struct leash *);
 /* Passes on the server's standard output and error. */
 int leash_watch_output(struct leash *);
+
+/* recorder_link.c */
+/* Watches the present connection.  0 or -errno. */
+int leash_watch_report(struct leash *);
+/* Polls for writing only while there is something to write; call before each turn. */
+void leash_poll_report(struct leash *);
+/* Requests another connection; ends the server if none works in time. */
+void leash_recorder_gone(struct leash *);
+/* Records redactions since the last call; the second does so periodically. */
+void leash_record_scrubs(struct leash *);
+void leash_watch_scrubs(struct loop *, void *leash);
+
+/* drain.c */
+/* A message of the shim; its descriptor is the cell's channel. */
+void leash_on_shim(struct loop *, int fd, short revents, void *leash);
+/* The cell is gone: passes on its last output. */
+void leash_drain(struct leash *);
+void leash_record_stop(struct leash *);
 
 #endif
