@@ -216,14 +216,14 @@ secret_values(struct launch *a)
 		if (r == 0)
 			r = secret_give(l, row, value, i, &weak);
 		if (r == 0)
-			r = vaulted_replaced(l, row, i, why, sizeof(why));
+			r = launch_vault_replaced(l, row, i, why, sizeof(why));
 		if (weak != NULL || r == -E2BIG)
 			return refuse_value(a, row, weak);
 		if (r < 0)
 			return refuse_missing(a, row, r, why);
 		l->secret[l->secret_n++] = value;
 	}
-	vaulted_end();
+	launch_vault_end();
 	route_end();
 	return 0;
 }
@@ -231,7 +231,7 @@ secret_values(struct launch *a)
 static int
 ask_uses(struct launch *a)
 {
-	return uses_ask(a->l, &a->status, a->why);
+	return launch_approval_ask(a->l, &a->status, a->why);
 }
 
 /* ---- records ------------------------------------------------------------------ */
@@ -266,11 +266,11 @@ static int
 record_secrets(struct launch *a)
 {
 	char why[512];
-	int r = traces_make(a->l, why, sizeof(why));
+	int r = launch_fingerprints_make(a->l, why, sizeof(why));
 
 	if (r < 0)
 		return refuse(a, LOG_EXIT_FAILED, r, "%s", why);
-	return traces_record(a->l, &a->secrets) < 0
+	return launch_fingerprints_record(a->l, &a->secrets) < 0
 		   ? refuse(a, LOG_EXIT_FAILED, -EIO, "unable to record the secrets")
 		   : 0;
 }

@@ -35,14 +35,14 @@ void route_end(void);
  * not start one, because a keeper that is not running has no unlocked vault.  0 or
  * -errno; why names what is missing and the command that fixes it.
  */
-int vaulted_secret(struct leash *, const struct sealed_secret *, struct secret **ret,
+int launch_vault_secret(struct leash *, const struct sealed_secret *, struct secret **ret,
     char *why, size_t why_cap);
 /* The old values of the path of this row, which must be the last one resolved.  The
  * scrubber learns them under this number; the server does not get them. */
-int vaulted_replaced(struct leash *, const struct sealed_secret *, uint32_t number,
+int launch_vault_replaced(struct leash *, const struct sealed_secret *, uint32_t number,
     char *why, size_t why_cap);
 /* Closes the connection; call once all values are resolved. */
-void vaulted_end(void);
+void launch_vault_end(void);
 
 /*
  * Adds the value to the environment, or as a file, and to the scrubber under this
@@ -54,9 +54,9 @@ int secret_give(struct leash *, const struct sealed_secret *, const struct secre
     uint32_t number, const char **ret_weak);
 
 /* launch_fingerprint.c: of every value, once all are resolved: 0 or -errno, and why. */
-int traces_make(struct leash *, char *why, size_t why_cap);
+int launch_fingerprints_make(struct leash *, char *why, size_t why_cap);
 /* Records the names in the plan, with their fingerprints. */
-int traces_record(struct leash *, uint64_t *ret_number);
+int launch_fingerprints_record(struct leash *, uint64_t *ret_number);
 
 /* launch_helper.c */
 #define HELPER_PATH_CAP 4096

@@ -220,7 +220,7 @@ hear_one(struct uses *u, uint64_t until)
 }
 
 int
-uses_ask(struct leash *l, int *ret_status, char why[LEASH_TEXT_MAX])
+launch_approval_ask(struct leash *l, int *ret_status, char why[LEASH_TEXT_MAX])
 {
 	static struct uses u;
 	uint64_t until;

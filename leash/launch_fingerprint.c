@@ -16,7 +16,7 @@
 #define NAMES_MAX 64 /* per record, so that it is never full */
 
 int
-traces_make(struct leash *l, char *why, size_t why_cap)
+launch_fingerprints_make(struct leash *l, char *why, size_t why_cap)
 {
 	const char *folder = getenv("KENNEL_TRACE_AT");
 	struct fingerprint_key key;
@@ -40,7 +40,7 @@ traces_make(struct leash *l, char *why, size_t why_cap)
 
 /* Durable before the plan contains a value; waiting for the last record waits for all. */
 int
-traces_record(struct leash *l, uint64_t *ret_number)
+launch_fingerprints_record(struct leash *l, uint64_t *ret_number)
 {
 	const struct sealed_secret *row = l->policy.secret + l->server->secrets.first;
 	static struct event e;

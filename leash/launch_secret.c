@@ -23,7 +23,7 @@ secret_resolve_row(struct leash *l, const struct sealed_secret *row, struct secr
 	case SOURCE_CMD:
 		return route_command(l, row, ret, why, why_cap);
 	case SOURCE_VAULT:
-		return vaulted_secret(l, row, ret, why, why_cap);
+		return launch_vault_secret(l, row, ret, why, why_cap);
 	case SOURCE_PLUGIN:
 		return route_plugin(l, row, ret, why, why_cap);
 	default:

@@ -186,7 +186,7 @@ client_of(const struct leash *l, const struct sealed_secret *row)
 }
 
 int
-vaulted_secret(struct leash *l, const struct sealed_secret *row, struct secret **ret,
+launch_vault_secret(struct leash *l, const struct sealed_secret *row, struct secret **ret,
     char *why, size_t why_cap)
 {
 	struct secret_client client;
@@ -213,7 +213,7 @@ vaulted_secret(struct leash *l, const struct sealed_secret *row, struct secret *
  * until it is revoked.  The server does not get it, but may still output it.
  */
 int
-vaulted_replaced(struct leash *l, const struct sealed_secret *row, uint32_t number,
+launch_vault_replaced(struct leash *l, const struct sealed_secret *row, uint32_t number,
     char *why, size_t why_cap)
 {
 	struct secret_client client = client_of(l, row);
@@ -245,7 +245,7 @@ vaulted_replaced(struct leash *l, const struct sealed_secret *row, uint32_t numb
 }
 
 void
-vaulted_end(void)
+launch_vault_end(void)
 {
 	fd_close(&keeper_session.keeper);
 }

@@ -115,7 +115,7 @@ int launch(struct leash *, int *ret_status, char why[LEASH_TEXT_MAX]);
 
 /* launch_approval.c: requests approval for each secret that needs it; blocks until all
  * have been answered.  0, or the launch is over: *ret_status and why. */
-int uses_ask(struct leash *, int *ret_status, char why[LEASH_TEXT_MAX]);
+int launch_approval_ask(struct leash *, int *ret_status, char why[LEASH_TEXT_MAX]);
 
 /* output.c */
 int pump_start(struct pump *, struct leash *, int in, int out, bool to_log);

@@ -48,7 +48,7 @@ static struct {
 	struct report *report;
 	const char *verb, *path, *server; /* NULL: missing or invalid */
 	bool gives;
-} the;
+} change;
 
 /* Keeps only valid arguments; a misplaced value is dropped. */
 static void
@@ -59,10 +59,10 @@ take_words(int argc, char **argv)
 
 		if (strcmp(before, "--server") == 0) {
 			if (word[strspn(word, NAME_CHARS)] == '\0' && strlen(word) <= 128)
-				the.server = word;
+				change.server = word;
 		} else if (word[0] != '-' && strncmp(before, "--", 2) != 0 &&
 			   secret_path_wrong(word, strlen(word)) == NULL)
-			the.path = word;
+			change.path = word;
 	}
 }
 
@@ -81,17 +81,17 @@ record(const char *outcome, const char *verdict, uint64_t *ret_number)
 	static struct event e;
 
 	event_begin(&e, EVENT_VAULT);
-	event_text(&e, KEY_ACTION, the.verb);
+	event_text(&e, KEY_ACTION, change.verb);
 	event_text(&e, KEY_OUTCOME, outcome);
 	if (verdict != NULL)
 		event_text(&e, KEY_VERDICT, verdict);
-	if (the.path != NULL)
-		event_text(&e, KEY_NAME, the.path);
-	if (the.server != NULL)
-		event_text(&e, KEY_SERVER, the.server);
+	if (change.path != NULL)
+		event_text(&e, KEY_NAME, change.path);
+	if (change.server != NULL)
+		event_text(&e, KEY_SERVER, change.server);
 	event_number(&e, KEY_UID, getuid());
 	event_number(&e, KEY_PID, (uint64_t)getpid());
-	return report_send(the.report, &e, EVENT_GATE, ret_number);
+	return report_send(change.report, &e, EVENT_GATE, ret_number);
 }
 
 static int
@@ -114,12 +114,12 @@ reach(void)
 	if (r == 0)
 		r = fd_make_dirs(run);
 	/* a recorder that is just ending sends no WELCOME: try again for a new one */
-	for (int i = 0; (r == 0 && the.report == NULL) || (r == -EPIPE && i < TRIES);
+	for (int i = 0; (r == 0 && change.report == NULL) || (r == -EPIPE && i < TRIES);
 	     i++) {
 		r = audit_connect(&place, RECORDER_WAIT_MS, &sock);
 		if (r == 0)
-			r = report_open(
-			    sock, REPORT_SUPERVISOR, "", RECORDER_WAIT_MS, &the.report);
+			r = report_open(sock, REPORT_SUPERVISOR, "", RECORDER_WAIT_MS,
+			    &change.report);
 	}
 	return r;
 }
@@ -135,26 +135,26 @@ vault_log_begin(int argc, char **argv)
 		;
 	if (i == n || (strcmp(argv[0], "versions") == 0 && !restores(argc, argv)))
 		return 0;
-	the.verb = strcmp(argv[0], "versions") == 0 ? "restore" : row[i].verb;
-	the.gives = row[i].gives;
+	change.verb = strcmp(argv[0], "versions") == 0 ? "restore" : row[i].verb;
+	change.gives = row[i].gives;
 	take_words(argc, argv);
 	r = reach();
-	if (r == 0 && the.gives) {
+	if (r == 0 && change.gives) {
 		r = record("asked", NULL, &number);
 		if (r == 0)
-			r = report_wait(the.report, number, RECORDER_WAIT_MS);
+			r = report_wait(change.report, number, RECORDER_WAIT_MS);
 	}
 	if (r == 0)
 		return 0;
-	report_free(the.report);
-	the.report = NULL;
-	if (!the.gives) {
-		log_warn("secret %s: unable to record it in the audit log: %s", the.verb,
-		    strerror(-r));
+	report_free(change.report);
+	change.report = NULL;
+	if (!change.gives) {
+		log_warn("secret %s: unable to record it in the audit log: %s",
+		    change.verb, strerror(-r));
 		return 0;
 	}
 	log_error("secret %s: unable to write the audit log (%s); nothing was done",
-	    the.verb, strerror(-r));
+	    change.verb, strerror(-r));
 	return EXIT_FAILED;
 }
 
@@ -163,12 +163,12 @@ vault_log_end(int status)
 {
 	uint64_t number = 0;
 
-	if (the.report == NULL)
+	if (change.report == NULL)
 		return;
 	if (record(status == 0 ? "done" : "failed", status == 0 ? "allow" : "deny",
 		&number) < 0 ||
-	    report_wait(the.report, number, RECORDER_WAIT_MS) < 0)
-		log_warn("secret %s: unable to record the result", the.verb);
-	report_free(the.report);
-	the.report = NULL;
+	    report_wait(change.report, number, RECORDER_WAIT_MS) < 0)
+		log_warn("secret %s: unable to record the result", change.verb);
+	report_free(change.report);
+	change.report = NULL;
 }
