@@ -21,7 +21,6 @@
 #include "supervisor/audit/log/merkle.h"
 #include "supervisor/audit/log/open_log.h"
 #include "supervisor/audit/log/record.h"
-#include "supervisor/audit/recorder/startup.h"
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define NS_PER_S     ((uint64_t)1000000000)
