@@ -439,7 +439,8 @@ vault_file_again(const struct vault_file *c, uint8_t **ret, size_t *ret_len)
 	*ret_len = at;
 	at = len + COMMIT_LEN;
 	for (size_t i = 0; i < c->entry_n; i++) {
-		memcpy(all + at, c->entry[i].sealed, c->entry[i].said.len);
+		if (c->entry[i].said.len > 0) /* else there is no memory */
+			memcpy(all + at, c->entry[i].sealed, c->entry[i].said.len);
 		at += c->entry[i].said.len;
 	}
 	*ret = all;

@@ -55,7 +55,11 @@ line_has(const char *line, size_t len, size_t which)
 		if (at != NULL)
 			at++;
 	}
-	if (n < 6 || field[1] - field[0] > 12)
+	if (n < 6)
+		return false;
+	while (line + 1 < field[1] - 1 && *line == '0') /* the kernel writes none */
+		line++;
+	if (field[1] - line > 12)
 		return false;
 	for (const char *at = line; at < field[1] - 1; at++)
 		if (*at < '0' || *at > '9')

@@ -317,12 +317,12 @@ witness_parse(const void *bytes, size_t len, uint64_t *ret_old,
 	    !scan_number(number, ret_old))
 		return -EBADMSG;
 	while (line(&rest, &one) && one.len > 0) {
-		uint8_t *hash = path.hash[path.n];
+		uint8_t hash[MERKLE_HASH_LEN];
 
 		if (path.n == PATH_MAX_HASHES ||
-		    base64_get(one, hash, MERKLE_HASH_LEN) != MERKLE_HASH_LEN)
+		    base64_get(one, hash, sizeof(hash)) != MERKLE_HASH_LEN)
 			return -EBADMSG;
-		path.n++;
+		memcpy(path.hash[path.n++], hash, sizeof(hash));
 	}
 	if (one.len > 0 || note_parse(rest.data, rest.len, ret_note) < 0)
 		return -EBADMSG;
