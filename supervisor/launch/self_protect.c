@@ -25,113 +25,52 @@
 
 #define READ_TOO (RIGHT_READ | RIGHT_WRITE)
 
-typedef const char *base_fn(const struct audit_place *);
-
-static const char *
-base_config(const struct audit_place *place)
-{
-	return paths_config_dir();
-}
-
-static const char *
-base_none(const struct audit_place *place)
-{
-	return "";
-}
-
-static const char *
-base_log(const struct audit_place *place)
-{
-	return place->log_dir;
-}
-
-static const char *
-base_run(const struct audit_place *place)
-{
-	return place->run_dir;
-}
-
-static const char *
-base_servers_log(const struct audit_place *place)
-{
-	return paths_log_dir();
-}
-
-static const char *
-base_vault(const struct audit_place *place)
-{
-	return paths_vault_dir();
-}
-
-static const char *
-base_libexec(const struct audit_place *place)
-{
-	return paths_libexec("");
-}
-
-static const char *
-base_seen(const struct audit_place *place)
-{
-	static char out[PATH_MAX];
-
-	return rollback_dir(out) == 0 ? out : NULL;
-}
-
-/* early: readlink readlinkat */
-static const char *
-base_program(const struct audit_place *place)
-{
-	static char out[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", out, sizeof(out) - 1);
-
-	if (n < 0)
-		return NULL;
-	out[n] = '\0';
-	return out;
-}
-
-static const struct own {
-	const char *what;
-	base_fn *base;
-	const char *below; /* path below the base */
-	uint32_t right;    /* the right that a grant must not have */
-	bool tree;         /* and everything in it */
-} own[] = {
-    {"kennel's configuration directory", base_config, "", RIGHT_WRITE, false},
-    {"kennel's policies", base_config, "/policies", RIGHT_WRITE, true},
-    {"kennel's sealed policies", base_config, "/sealed", RIGHT_WRITE, true},
-    {"kennel's trust keys", base_config, "/trust", RIGHT_WRITE, true},
-    {"the routes of secrets", base_config, "/" SOURCES_FILE, RIGHT_WRITE, false},
-    {"the index of secrets", base_config, "/" META_FILE, RIGHT_WRITE, false},
-    {"kennel's configuration", base_none, "/etc/kennel", RIGHT_WRITE, true},
-    {"the record of signed policies", base_seen, "", RIGHT_WRITE, true},
-    {"the audit log", base_log, "", RIGHT_WRITE, true},
-    {"a key of the audit log", base_log, "/audit.key", READ_TOO, false},
-    {"a key of the audit log", base_log, "/origin.key", READ_TOO, false},
-    {"a key of the audit log", base_log, "/payload.key", READ_TOO, false},
-    {"the log of the servers", base_servers_log, "", RIGHT_WRITE, true},
-    {"a program of kennel", base_libexec, "", RIGHT_WRITE, true},
-    {"a program of kennel", base_program, "", RIGHT_WRITE, false},
-    /* Connecting to a socket is no write to its directory. */
-    {"the directory of kennel's sockets", base_run, "", READ_TOO, true},
-    /* A copy of the vault could be tried with many passphrases. */
-    {"kennel's vault", base_vault, "", READ_TOO, true},
-};
-
 int
 self_protect_files(struct trusted *t, const struct audit_place *place, unsigned int group)
 {
+	char program[PATH_MAX] = "", rollback[PATH_MAX], path[PATH_MAX];
+	/* early: readlink readlinkat */
+	ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
+	const struct {
+		const char *what;
+		const char *base;  /* NULL: unavailable */
+		const char *below; /* path below the base */
+		uint32_t right;    /* the right that a grant must not have */
+		bool tree;         /* and everything in it */
+	} own[] = {
+	    {"kennel's configuration directory", paths_config_dir(), "", RIGHT_WRITE,
+		false},
+	    {"kennel's policies", paths_config_dir(), "/policies", RIGHT_WRITE, true},
+	    {"kennel's sealed policies", paths_config_dir(), "/sealed", RIGHT_WRITE,
+		true},
+	    {"kennel's trust keys", paths_config_dir(), "/trust", RIGHT_WRITE, true},
+	    {"the routes of secrets", paths_config_dir(), "/" SOURCES_FILE, RIGHT_WRITE,
+		false},
+	    {"the index of secrets", paths_config_dir(), "/" META_FILE, RIGHT_WRITE,
+		false},
+	    {"kennel's configuration", "", "/etc/kennel", RIGHT_WRITE, true},
+	    {"the record of signed policies",
+		rollback_dir(rollback) == 0 ? rollback : NULL, "", RIGHT_WRITE, true},
+	    {"the audit log", place->log_dir, "", RIGHT_WRITE, true},
+	    {"a key of the audit log", place->log_dir, "/audit.key", READ_TOO, false},
+	    {"a key of the audit log", place->log_dir, "/origin.key", READ_TOO, false},
+	    {"a key of the audit log", place->log_dir, "/payload.key", READ_TOO, false},
+	    {"the log of the servers", paths_log_dir(), "", RIGHT_WRITE, true},
+	    {"a program of kennel", paths_libexec(""), "", RIGHT_WRITE, true},
+	    {"a program of kennel", n < 0 ? NULL : program, "", RIGHT_WRITE, false},
+	    /* Connecting to a socket is no write to its directory. */
+	    {"the directory of kennel's sockets", place->run_dir, "", READ_TOO, true},
+	    /* A copy of the vault could be tried with many passphrases. */
+	    {"kennel's vault", paths_vault_dir(), "", READ_TOO, true},
+	};
 	struct trusted_file f = {.use = USE_OWN, .by.group = group};
-	char path[PATH_MAX];
-	const char *base;
 	size_t len;
-	int n, r = 0;
+	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < sizeof(own) / sizeof(own[0]); i++) {
-		base = own[i].base(place);
-		n = base == NULL
+		n = own[i].base == NULL
 			? -1
-			: snprintf(path, sizeof(path), "%s%s", base, own[i].below);
+			: snprintf(path, sizeof(path), "%s%s", own[i].base, own[i].below);
 		if (n <= 0 || (size_t)n >= sizeof(path))
 			continue; /* unavailable */
 		for (len = (size_t)n; len > 1 && path[len - 1] == '/'; len--)
