@@ -177,18 +177,12 @@ static int
 into_cgroup(const struct leash *l, pid_t pid)
 {
 	char path[sizeof(l->cell.cgroup) + 16], text[24];
-	int fd, r;
 
 	if (l->cell.cgroup[0] == '\0' || pid <= 0)
 		return 0;
 	(void)snprintf(path, sizeof(path), "%s/cgroup.procs", l->cell.cgroup);
 	(void)snprintf(text, sizeof(text), "%d", pid);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	r = fd_write_all(fd, text, strlen(text));
-	fd_close(&fd);
-	return r;
+	return cell_put_at(AT_FDCWD, path, text);
 }
 
 int

@@ -127,4 +127,7 @@ void cell_free(struct cell *);
 /* For doctor and cell_start: the running kernel's ABI and masks. */
 void cell_landlock_probe(struct cell_landlock *ret);
 
+/* ns.c: writes text to a kernel's file below dir, which is no symlink.  0 or -errno. */
+int cell_put_at(int dir, const char *name, const char *text);
+
 #endif

@@ -48,19 +48,6 @@ read_text(int dir, const char *name, char *out, size_t cap)
 	return 0;
 }
 
-static int
-put_number(int dir, const char *name, const char *text)
-{
-	int fd, r;
-
-	fd = openat(dir, name, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	r = fd_write_all(fd, text, strlen(text));
-	fd_close(&fd);
-	return r;
-}
-
 static bool
 has_word(const char *text, const char *word)
 {
@@ -121,7 +108,7 @@ make_below(const char *dir, const char *const *wanted, struct cell *cell, int *r
 	 * cgroup: the caller then tries the parent. */
 	for (size_t i = 0; r == 0 && wanted[i] != NULL; i++) {
 		snprintf(text, sizeof(text), "+%s", wanted[i]);
-		r = put_number(fd, "cgroup.subtree_control", text);
+		r = cell_put_at(fd, "cgroup.subtree_control", text);
 	}
 	if (r == 0)
 		r = read_text(fd, "cgroup.subtree_control", text, sizeof(text));
@@ -175,21 +162,21 @@ fill_cgroup(int fd, uint64_t memory, uint64_t processes, uint64_t cpu)
 
 	if (memory != 0) {
 		snprintf(text, sizeof(text), "%llu", (unsigned long long)memory);
-		r = put_number(fd, "memory.max", text);
+		r = cell_put_at(fd, "memory.max", text);
 		/* Without swap accounting this file does not exist. */
 		if (r == 0)
-			r = put_number(fd, "memory.swap.max", "0");
+			r = cell_put_at(fd, "memory.swap.max", "0");
 		if (r == -ENOENT)
 			r = 0;
 	}
 	if (r == 0 && processes != 0) {
 		snprintf(text, sizeof(text), "%llu", (unsigned long long)processes + 1);
-		r = put_number(fd, "pids.max", text);
+		r = cell_put_at(fd, "pids.max", text);
 	}
 	if (r == 0 && cpu != 0) {
 		snprintf(text, sizeof(text), "%llu %d",
 		    (unsigned long long)cpu * (CGROUP_CPU_US / 100), CGROUP_CPU_US);
-		r = put_number(fd, "cpu.max", text);
+		r = cell_put_at(fd, "cpu.max", text);
 	}
 	return r;
 }

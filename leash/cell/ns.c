@@ -170,8 +170,8 @@ ns_choose_ids(const struct cell_order *o, struct cell_ids *ret, char why[CELL_WH
 
 /* ---- writing the maps, in the leash -------------------------------------- */
 
-static int
-put_at(int dir, const char *name, const char *text)
+int
+cell_put_at(int dir, const char *name, const char *text)
 {
 	int fd, r;
 
@@ -192,12 +192,12 @@ put_maps(int dir, const struct cell_ids *ids)
 
 	/* Root's child drops its groups itself, and then cannot regain them. */
 	if (!ids->root)
-		r = put_at(dir, "setgroups", "deny");
+		r = cell_put_at(dir, "setgroups", "deny");
 	snprintf(text, sizeof(text), "%u %u 1\n", ids->uid, ids->uid);
 	if (r == 0)
-		r = put_at(dir, "uid_map", text);
+		r = cell_put_at(dir, "uid_map", text);
 	snprintf(text, sizeof(text), "%u %u 1\n", ids->gid, ids->gid);
-	return r == 0 ? put_at(dir, "gid_map", text) : r;
+	return r == 0 ? cell_put_at(dir, "gid_map", text) : r;
 }
 
 int
@@ -219,11 +219,11 @@ ns_write_maps(const struct cell *cell, const struct cell_ids *ids, const char **
 		r = -ESRCH;
 	/* Inherited over exec: no core dump contains memory of the cell. */
 	if (r == 0)
-		r = put_at(dir, "coredump_filter", "0");
+		r = cell_put_at(dir, "coredump_filter", "0");
 	/* Shared memory does not count against the limits of a process.  Without a
 	 * cgroup, the host's out-of-memory killer ends the cell first. */
 	if (r == 0)
-		r = put_at(dir, "oom_score_adj", "1000");
+		r = cell_put_at(dir, "oom_score_adj", "1000");
 	if (r == 0 && !ids->lent)
 		r = put_maps(dir, ids);
 	else if (r == 0)
