@@ -229,6 +229,8 @@ read_grant(struct file_reader *r, size_t i)
 	return 0;
 }
 
+#define SHORT "the length of its values does not match its index"
+
 static int
 read_values(struct file_reader *r)
 {
@@ -237,14 +239,14 @@ read_values(struct file_reader *r)
 		struct entry *e = &r->c->entry[i];
 
 		if (e->said.len > r->in.len - r->in.off)
-			break;
+			return refuse(r, SHORT);
 		e->sealed = malloc(e->said.len);
 		if (e->sealed == NULL)
 			return -ENOMEM;
 		get_raw(&r->in, e->sealed, e->said.len);
 	}
 	if (wire_end(&r->in) < 0)
-		return refuse(r, "the length of its values does not match its index");
+		return refuse(r, SHORT);
 	/* the newest version of the last path must also be current */
 	if (r->c->entry_n > 0 && r->c->entry[r->c->entry_n - 1].said.retired != 0)
 		return refuse(r, "its last path has no value");
@@ -439,8 +441,7 @@ vault_file_again(const struct vault_file *c, uint8_t **ret, size_t *ret_len)
 	*ret_len = at;
 	at = len + COMMIT_LEN;
 	for (size_t i = 0; i < c->entry_n; i++) {
-		if (c->entry[i].said.len > 0) /* else there is no memory */
-			memcpy(all + at, c->entry[i].sealed, c->entry[i].said.len);
+		memcpy(all + at, c->entry[i].sealed, c->entry[i].said.len);
 		at += c->entry[i].said.len;
 	}
 	*ret = all;
