@@ -105,8 +105,9 @@ address_in(
 	return bits == 0 || ((addr[whole] ^ block[whole]) >> (8 - bits)) == 0;
 }
 
-void
-address_unpack(const uint8_t addr[ADDRESS_LEN], uint8_t ret[ADDRESS_LEN])
+/* Where a packet to this address ends up: NAT64's IPv4 (RFC 6052), or itself. */
+static void
+unpack(const uint8_t addr[ADDRESS_LEN], uint8_t ret[ADDRESS_LEN])
 {
 	if (address_in(addr, nat64, 96))
 		address_of_v4(addr + 12, ret);
@@ -120,7 +121,7 @@ address_class_of(const uint8_t addr[ADDRESS_LEN])
 	uint8_t a[ADDRESS_LEN];
 	size_t i = 0;
 
-	address_unpack(addr, a);
+	unpack(addr, a);
 	while (!address_in(a, blocks[i].addr, blocks[i].prefix))
 		i++; /* the last row matches every address */
 	return blocks[i].class;
@@ -134,7 +135,7 @@ named(const uint8_t addr[ADDRESS_LEN], const struct address_scope *s)
 	uint8_t a[ADDRESS_LEN];
 	enum address_class class = address_class_of(addr);
 
-	address_unpack(addr, a);
+	unpack(addr, a);
 	if (!address_in(a, s->addr, s->prefix))
 		return false;
 	if (class == ADDRESS_METADATA)

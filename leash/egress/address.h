@@ -34,9 +34,7 @@ struct address_scope {
 	uint32_t prefix;
 };
 
-/* Where a packet to this address ends up: NAT64's IPv4 (RFC 6052), or itself. */
-void address_unpack(const uint8_t addr[ADDRESS_LEN], uint8_t ret[ADDRESS_LEN]);
-/* Of an unpacked address, by its number alone. */
+/* Of the address itself, or of the IPv4 address in a NAT64 address. */
 enum address_class address_class_of(const uint8_t addr[ADDRESS_LEN]);
 bool address_in(
     const uint8_t addr[ADDRESS_LEN], const uint8_t block[ADDRESS_LEN], uint32_t prefix);

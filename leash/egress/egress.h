@@ -91,7 +91,5 @@ struct egress_report {
 int egress_report_write(const struct egress_report *, struct wire_out *);
 /* 0, or -EBADMSG: the sibling that sent this has been compromised. */
 int egress_report_read(const void *, size_t len, struct egress_report *ret);
-/* Has the name only characters of host names and addresses?  For records. */
-bool egress_name_ok(const char *);
 
 #endif

@@ -36,8 +36,9 @@ egress_why_name(enum egress_why why)
 	return (size_t)why < EGRESS_WHY_END ? name[why] : "unknown";
 }
 
-bool
-egress_name_ok(const char *name)
+/* Has the name only characters of host names and addresses?  For records. */
+static bool
+name_ok(const char *name)
 {
 	return name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_.:?")] == '\0';
 }
@@ -108,8 +109,8 @@ egress_report_read(const void *bytes, size_t len, struct egress_report *ret)
 	if ((e.type != EGRESS_OPEN && e.type != EGRESS_REFUSED &&
 		e.type != EGRESS_CLOSED) ||
 	    e.port > 65535 || e.why >= EGRESS_WHY_END || e.dial >= DIAL_WHY_END ||
-	    e.ech > 1 || (addr.len != 0 && addr.len != ADDRESS_LEN) ||
-	    !egress_name_ok(e.name) || !printable(e.sni) || !printable(e.alpn) ||
+	    e.ech > 1 || (addr.len != 0 && addr.len != ADDRESS_LEN) || !name_ok(e.name) ||
+	    !printable(e.sni) || !printable(e.alpn) ||
 	    (e.type != EGRESS_REFUSED && (e.row == EGRESS_NO_ROW || e.name[0] == '\0')) ||
 	    (e.type == EGRESS_REFUSED) != (e.count > 0))
 		return -EBADMSG;

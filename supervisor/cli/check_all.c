@@ -209,7 +209,7 @@ across(void *arg, const struct trusted_file *f, const char *real,
 	return f->use == USE_OWN;
 }
 
-int
+static int
 policies_check(
     FILE *out, size_t *ret_policies, struct trusted **ret_known, struct arena **ret_arena)
 {

@@ -34,17 +34,9 @@ void vault_log_end(int status);
 
 /* ---- check_all.c: every policy that a start would find ---------------------------- */
 
-struct arena;
-struct trusted;
-
-/* Checks each against the others and against kennel's own files; writes findings to
- * out, one a line. Returns the number of errors, or -errno. The caller frees
- * ret_known (may be NULL) and its arena. */
-int policies_check(FILE *out, size_t *ret_policies, struct trusted **ret_known,
-    struct arena **ret_arena);
-/* The same for a report: the errors, and the grants on directories in which agents
- * look for programs to start, one a line; the caller frees both. Returns the number
- * of errors, or -errno. */
+/* Checks each against the others and against kennel's own files.  Writes the errors, and
+ * the grants on directories in which agents look for programs to start, one a line;
+ * the caller frees both.  Returns the number of errors, or -errno. */
 int policies_report(char **ret_errors, char **ret_agents, size_t *ret_policies);
 /* "kennel policy ...": check --all, or a verb of the policy room. */
 int policy_family_main(int argc, char **argv);
