@@ -44,7 +44,7 @@
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
-struct recorder the;
+struct recorder recorder;
 
 /* ---- peers ------------------------------------------------------------------ */
 
@@ -55,7 +55,7 @@ peer_watch(struct peer *peer, int operation)
 
 	e.events = (peer->rests ? 0u : EPOLLIN) | (peer->waits_write ? EPOLLOUT : 0u);
 	/* syscalls: epoll_ctl */
-	if (epoll_ctl(the.epoll, operation, peer->fd, &e) < 0)
+	if (epoll_ctl(recorder.epoll, operation, peer->fd, &e) < 0)
 		complain_and_end("watch a connection", -errno);
 }
 
@@ -71,9 +71,9 @@ wait_write(struct peer *peer, bool waits)
 static void
 on_rested(struct loop *loop, void *arg)
 {
-	the.rest_timer = -1;
-	for (size_t i = 0; i < the.peer_top; i++) {
-		struct peer *peer = &the.peer[i];
+	recorder.rest_timer = -1;
+	for (size_t i = 0; i < recorder.peer_top; i++) {
+		struct peer *peer = &recorder.peer[i];
 
 		if (peer->fd < 0 || !peer->rests)
 			continue;
@@ -92,10 +92,10 @@ rest(struct peer *peer, bool busy)
 {
 	if (peer->rests)
 		return;
-	if (the.rest_timer < 0)
-		the.rest_timer = loop_timer_at(&the.loop,
+	if (recorder.rest_timer < 0)
+		recorder.rest_timer = loop_timer_at(&recorder.loop,
 		    loop_now() + (busy ? REST_BUSY_NS : REST_NS), on_rested, NULL);
-	if (the.rest_timer < 0)
+	if (recorder.rest_timer < 0)
 		return; /* no timer: read at once, as usual */
 	peer->rests = true;
 	peer_watch(peer, EPOLL_CTL_MOD);
@@ -109,7 +109,7 @@ peer_end(struct peer *peer)
 	if (peer->fd < 0)
 		return;
 	fd_close(&peer->fd);
-	the.peer_n--;
+	recorder.peer_n--;
 	idle_soon();
 }
 
@@ -147,7 +147,7 @@ peer_tell(struct peer *peer)
 static void __attribute__((noreturn)) give_up(int error)
 {
 	if (error == -ENOSPC)
-		ledger_last_words(the.ledger, ledger_lost(the.ledger));
+		ledger_last_words(recorder.ledger, ledger_lost(recorder.ledger));
 	complain_and_end("write the log", error);
 }
 
@@ -157,12 +157,12 @@ prune(void)
 {
 	int r;
 
-	if (the.prune_first == 0)
+	if (recorder.prune_first == 0)
 		return;
-	r = ledger_prune(the.ledger, the.prune_first);
+	r = ledger_prune(recorder.ledger, recorder.prune_first);
 	if (r < 0)
 		complain("unable to remove old files: %s", strerror(-r));
-	the.prune_first = 0;
+	recorder.prune_first = 0;
 }
 
 static void next_segment(void);
@@ -171,21 +171,21 @@ static void next_segment(void);
 static void
 settle(void)
 {
-	bool waited = the.gate;
-	int r = ledger_commit(the.ledger);
+	bool waited = recorder.gate;
+	int r = ledger_commit(recorder.ledger);
 
 	if (r < 0)
 		give_up(r);
-	loop_timer_stop(&the.loop, the.flow_timer);
-	the.flow_timer = -1;
-	the.gate = false;
-	the.batch_n = 0;
-	for (size_t i = 0; i < the.peer_top; i++) {
-		the.peer[i].kept = the.peer[i].heard;
-		peer_tell(&the.peer[i]);
+	loop_timer_stop(&recorder.loop, recorder.flow_timer);
+	recorder.flow_timer = -1;
+	recorder.gate = false;
+	recorder.batch_n = 0;
+	for (size_t i = 0; i < recorder.peer_top; i++) {
+		recorder.peer[i].kept = recorder.peer[i].heard;
+		peer_tell(&recorder.peer[i]);
 	}
-	store_fold_some(the.store);
-	r = waited ? store_room(the.store) : 0;
+	store_fold_some(recorder.store);
+	r = waited ? store_room(recorder.store) : 0;
 	if (r < 0)
 		give_up(r);
 	prune();
@@ -198,13 +198,13 @@ settle(void)
 static void
 next_segment(void)
 {
-	int r = ledger_rotate(the.ledger, the.rotate);
+	int r = ledger_rotate(recorder.ledger, recorder.rotate);
 
 	if (r == -EAGAIN)
 		return;
-	the.rotate = false;
-	the.store = ledger_store(the.ledger);
-	complain_for(the.store);
+	recorder.rotate = false;
+	recorder.store = ledger_store(recorder.ledger);
+	complain_for(recorder.store);
 	if (r < 0)
 		complain_and_end("start another file", r);
 }
@@ -215,28 +215,28 @@ on_tick(struct loop *loop, void *arg)
 {
 	int r;
 
-	the.tick_timer = -1;
-	r = ledger_tick(the.ledger, the.peer_n);
+	recorder.tick_timer = -1;
+	r = ledger_tick(recorder.ledger, recorder.peer_n);
 	if (r < 0)
 		give_up(r);
 	settle();
-	store_rest(the.store);
+	store_rest(recorder.store);
 }
 
 static void
 tick_soon(void)
 {
-	loop_timer_stop(&the.loop, the.tick_timer);
-	the.tick_timer =
-	    loop_timer_at(&the.loop, ledger_next_ns(the.ledger), on_tick, NULL);
-	if (the.tick_timer < 0)
-		complain_and_end("wait for the end of an epoch", the.tick_timer);
+	loop_timer_stop(&recorder.loop, recorder.tick_timer);
+	recorder.tick_timer =
+	    loop_timer_at(&recorder.loop, ledger_next_ns(recorder.ledger), on_tick, NULL);
+	if (recorder.tick_timer < 0)
+		complain_and_end("wait for the end of an epoch", recorder.tick_timer);
 }
 
 static void
 on_flow_timer(struct loop *loop, void *arg)
 {
-	the.flow_timer = -1;
+	recorder.flow_timer = -1;
 	settle();
 }
 
@@ -245,17 +245,17 @@ appended(int r)
 {
 	if (r < 0)
 		give_up(r);
-	the.batch_n++;
-	if (the.flow_timer < 0)
-		the.flow_timer = loop_timer_at(
-		    &the.loop, loop_now() + FLOW_WAIT_NS, on_flow_timer, NULL);
+	recorder.batch_n++;
+	if (recorder.flow_timer < 0)
+		recorder.flow_timer = loop_timer_at(
+		    &recorder.loop, loop_now() + FLOW_WAIT_NS, on_flow_timer, NULL);
 }
 
 /* Records in the log itself what the log lacks. */
 static void
 record_gap(const struct peer *peer, const char *reason, uint64_t count)
 {
-	appended(ledger_gap(the.ledger, peer->writer.instance, reason, count));
+	appended(ledger_gap(recorder.ledger, peer->writer.instance, reason, count));
 }
 
 /* ---- messages of a peer ----------------------------------------------------- */
@@ -272,8 +272,8 @@ is_instance(const char *text)
 static void
 take_over(const struct peer *peer)
 {
-	for (size_t i = 0; i < the.peer_top; i++) {
-		struct peer *old = &the.peer[i];
+	for (size_t i = 0; i < recorder.peer_top; i++) {
+		struct peer *old = &recorder.peer[i];
 
 		if (old != peer && old->fd >= 0 && old->welcome &&
 		    strcmp(old->writer.instance, peer->writer.instance) == 0)
@@ -305,7 +305,7 @@ on_hello(struct peer *peer, struct wire_in *in)
 	body_utf8(peer->writer.session, sizeof(peer->writer.session), session.data,
 	    session.len);
 	take_over(peer);
-	r = store_last_seq(the.store, &peer->writer, &peer->last);
+	r = store_last_seq(recorder.store, &peer->writer, &peer->last);
 	if (r == -ENOSPC)
 		give_up(r); /* records of other writers come first */
 	if (r == 0 && peer->last == 0)
@@ -314,7 +314,7 @@ on_hello(struct peer *peer, struct wire_in *in)
 		complain_and_end("read the log", r);
 	wire_out_init(&out, memory, sizeof(memory));
 	wire_put_u32(&out, REPORT_WELCOME);
-	wire_put_u64(&out, store_next(the.store));
+	wire_put_u64(&out, store_next(recorder.store));
 	peer->welcome = true;
 	return wire_send(peer->fd, &out, NULL, 0);
 }
@@ -363,27 +363,27 @@ on_event(struct peer *peer, struct wire_in *in)
 		 * malformed packet must not leave one */
 		struct wire_in again = *in;
 
-		rec.idx = store_next(the.store);
+		rec.idx = store_next(recorder.store);
 		if (body_make(&peer->writer, in, &rec) < 0)
 			return -EBADMSG;
 		if (rec.wseq > peer->last + 1) {
 			record_gap(peer, "numbers of this writer are missing",
 			    rec.wseq - peer->last - 1);
-			rec.idx = store_next(the.store);
+			rec.idx = store_next(recorder.store);
 			if (body_make(&peer->writer, &again, &rec) < 0)
 				bug("the same event twice, once malformed");
 		}
-		appended(ledger_append(the.ledger, &peer->writer, &rec));
+		appended(ledger_append(recorder.ledger, &peer->writer, &rec));
 		peer->last = rec.wseq;
 		if (rec.kind == EVENT_PRUNE)
-			the.prune_first = prune_first(&rec);
-		the.rotate |= rec.kind == EVENT_ROTATE;
+			recorder.prune_first = prune_first(&rec);
+		recorder.rotate |= rec.kind == EVENT_ROTATE;
 	}
 	/* else it was resent after a crash and is already in the log */
 	if (rec.wseq > peer->heard)
 		peer->heard = rec.wseq;
 	if (class == EVENT_GATE)
-		the.gate = true;
+		recorder.gate = true;
 	return 0;
 }
 
@@ -435,7 +435,7 @@ peer_read(struct peer *peer)
 	int r = 0;
 
 	for (int i = 0; r == 0 && i < READ_MAX && peer->heard - before < READ_MAX &&
-			the.batch_n < BATCH_MAX;
+			recorder.batch_n < BATCH_MAX;
 	     i++) {
 		size_t len;
 
@@ -443,7 +443,7 @@ peer_read(struct peer *peer)
 		if (r == 0)
 			r = dispatch(peer, packet, len);
 	}
-	if (r == -EAGAIN && peer->heard != before && !the.gate)
+	if (r == -EAGAIN && peer->heard != before && !recorder.gate)
 		rest(peer, peer->heard - before >= REST_BUSY);
 	if (r == 0 || r == -EAGAIN)
 		return;
@@ -463,7 +463,7 @@ on_epoll(struct loop *loop, int fd, short revents, void *arg)
 	struct epoll_event ready[READY_MAX];
 	int n;
 
-	n = epoll_wait(the.epoll, ready, READY_MAX, 0); /* syscalls: epoll_wait */
+	n = epoll_wait(recorder.epoll, ready, READY_MAX, 0); /* syscalls: epoll_wait */
 	for (int i = 0; i < n; i++) {
 		struct peer *peer = ready[i].data.ptr;
 
@@ -475,7 +475,8 @@ on_epoll(struct loop *loop, int fd, short revents, void *arg)
 		if (peer->fd >= 0 && (ready[i].events & ~(uint32_t)EPOLLOUT) != 0)
 			peer_read(peer);
 	}
-	if (the.gate || the.batch_n >= BATCH_MAX || !store_pending(the.store))
+	if (recorder.gate || recorder.batch_n >= BATCH_MAX ||
+	    !store_pending(recorder.store))
 		settle();
 }
 
@@ -490,7 +491,7 @@ on_signal(struct loop *loop, int fd, short revents, void *arg)
 static void
 watch(int fd, loop_fd_fn *fn)
 {
-	if (fd < 0 || loop_add(&the.loop, fd, POLLIN, fn, NULL) < 0)
+	if (fd < 0 || loop_add(&recorder.loop, fd, POLLIN, fn, NULL) < 0)
 		complain_and_end("watch a descriptor", -errno);
 }
 
@@ -499,8 +500,9 @@ start_loop(void)
 {
 	sigset_t ends;
 
-	loop_init(&the.loop);
-	the.idle_timer = the.flow_timer = the.rest_timer = the.tick_timer = -1;
+	loop_init(&recorder.loop);
+	recorder.idle_timer = recorder.flow_timer = recorder.rest_timer =
+	    recorder.tick_timer = -1;
 	(void)sigemptyset(&ends);
 	(void)sigaddset(&ends, SIGTERM);
 	(void)sigaddset(&ends, SIGINT);
@@ -508,8 +510,8 @@ start_loop(void)
 	/* syscalls: rt_sigprocmask signalfd4 epoll_create1 */
 	(void)sigprocmask(SIG_BLOCK, &ends, NULL);
 	watch(signalfd(-1, &ends, SFD_CLOEXEC), on_signal);
-	the.epoll = epoll_create1(EPOLL_CLOEXEC);
-	watch(the.epoll, on_epoll);
+	recorder.epoll = epoll_create1(EPOLL_CLOEXEC);
+	watch(recorder.epoll, on_epoll);
 	if (fd_nonblock(RECORDER_FD_LISTENER, true) < 0)
 		complain_and_end("listen", -EBADF);
 	watch(RECORDER_FD_LISTENER, on_listener);
@@ -525,16 +527,16 @@ finish(void)
 	int fd, r;
 
 	settle();
-	r = ledger_end(the.ledger);
+	r = ledger_end(recorder.ledger);
 	if (r < 0)
 		give_up(r);
 	/* syscalls: shutdown */
 	(void)shutdown(RECORDER_FD_LISTENER, SHUT_RDWR); /* our own socket: cannot fail */
 	while ((fd = accept4(RECORDER_FD_LISTENER, NULL, NULL, SOCK_CLOEXEC)) >= 0)
 		fd_close(&fd);
-	(void)unlinkat(RECORDER_FD_RUN_DIR, the.socket_name, 0);
-	for (size_t i = 0; i < the.peer_top; i++)
-		peer_end(&the.peer[i]);
+	(void)unlinkat(RECORDER_FD_RUN_DIR, recorder.socket_name, 0);
+	for (size_t i = 0; i < recorder.peer_top; i++)
+		peer_end(&recorder.peer[i]);
 }
 
 int
@@ -550,21 +552,21 @@ main(void)
 	r = confine_no_dumps();
 	if (r < 0)
 		complain_and_end("forbid dumps of itself", r);
-	r = recorder_socket_name(RECORDER_FD_LOG_DIR, the.socket_name);
+	r = recorder_socket_name(RECORDER_FD_LOG_DIR, recorder.socket_name);
 	if (r < 0)
 		complain_and_end("name its socket", r);
-	given_name(&the.self);
-	r = ledger_open(RECORDER_FD_LOG_DIR, &the.self, &the.ledger, &why);
+	given_name(&recorder.self);
+	r = ledger_open(RECORDER_FD_LOG_DIR, &recorder.self, &recorder.ledger, &why);
 	if (r < 0) {
 		complain("unable to run: %s", why);
 		complain_and_end("open the log", r);
 	}
-	the.store = ledger_store(the.ledger);
-	complain_for(the.store);
+	recorder.store = ledger_store(recorder.ledger);
+	complain_for(recorder.store);
 	start_loop();
 	given_confine();
 	confine_drop_start();
-	r = loop_run(&the.loop);
+	r = loop_run(&recorder.loop);
 	if (r < 0)
 		complain_and_end("wait", r);
 	finish();

@@ -29,11 +29,11 @@ same_user(int fd, int *ret_pid)
 static struct peer *
 free_slot(void)
 {
-	for (size_t i = 0; i < the.peer_top; i++) {
-		if (the.peer[i].fd < 0)
-			return &the.peer[i];
+	for (size_t i = 0; i < recorder.peer_top; i++) {
+		if (recorder.peer[i].fd < 0)
+			return &recorder.peer[i];
 	}
-	return the.peer_top < PEERS_MAX ? &the.peer[the.peer_top++] : NULL;
+	return recorder.peer_top < PEERS_MAX ? &recorder.peer[recorder.peer_top++] : NULL;
 }
 
 /* True if this process has too many connections without a HELLO. A writer sends HELLO
@@ -43,9 +43,9 @@ too_silent(int pid)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < the.peer_top; i++)
-		n +=
-		    the.peer[i].fd >= 0 && !the.peer[i].welcome && the.peer[i].pid == pid;
+	for (size_t i = 0; i < recorder.peer_top; i++)
+		n += recorder.peer[i].fd >= 0 && !recorder.peer[i].welcome &&
+		     recorder.peer[i].pid == pid;
 	return n >= SILENT_MAX;
 }
 
@@ -72,7 +72,7 @@ accept_one(void)
 		return 0;
 	}
 	*peer = (struct peer){.fd = fd, .pid = pid, .since_ns = loop_now()};
-	the.peer_n++;
+	recorder.peer_n++;
 	peer_watch(peer, EPOLL_CTL_ADD);
 	return 0;
 }
@@ -88,8 +88,8 @@ on_listener(struct loop *loop, int fd, short revents, void *arg)
 static void
 end_silent(void)
 {
-	for (size_t i = 0; i < the.peer_top; i++) {
-		struct peer *peer = &the.peer[i];
+	for (size_t i = 0; i < recorder.peer_top; i++) {
+		struct peer *peer = &recorder.peer[i];
 
 		if (peer->fd >= 0 && !peer->welcome &&
 		    loop_now() - peer->since_ns > HELLO_WAIT_NS)
@@ -105,10 +105,10 @@ end_silent(void)
 static void
 on_idle_timer(struct loop *loop, void *arg)
 {
-	the.idle_timer = -1;
+	recorder.idle_timer = -1;
 	end_silent();
 	on_listener(loop, RECORDER_FD_LISTENER, POLLIN, NULL);
-	if (the.peer_n == 0) {
+	if (recorder.peer_n == 0) {
 		loop_stop(loop);
 		return;
 	}
@@ -118,7 +118,7 @@ on_idle_timer(struct loop *loop, void *arg)
 void
 idle_soon(void)
 {
-	if (the.idle_timer < 0)
-		the.idle_timer =
-		    loop_timer_at(&the.loop, loop_now() + IDLE_NS, on_idle_timer, NULL);
+	if (recorder.idle_timer < 0)
+		recorder.idle_timer = loop_timer_at(
+		    &recorder.loop, loop_now() + IDLE_NS, on_idle_timer, NULL);
 }

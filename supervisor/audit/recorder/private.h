@@ -53,7 +53,7 @@ struct recorder {
 	char socket_name[RECORDER_NAME_MAX];
 };
 
-extern struct recorder the; /* one per process; too large for the stack */
+extern struct recorder recorder; /* one per process; too large for the stack */
 
 /* Sets what epoll reports for this peer (EPOLL_CTL_ADD, EPOLL_CTL_MOD). */
 void peer_watch(struct peer *, int operation);
