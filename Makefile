@@ -1198,7 +1198,7 @@ FUZZ_sources	= $(POLICY_FRONT)
 FUZZ_pins	= $(POLICY_FRONT) policy/compile/lower_pins.o
 FUZZ_frame	= supervisor/mcp/frame.o $(FUZZ_json)
 FUZZ_wire = \
-	$(filter-out leash/main.o,$(LEASH)) \
+	$(filter-out leash/drain.o leash/main.o leash/recorder_link.o,$(LEASH)) \
 	shim/reap.o \
 	shim/restrict.o \
 	supervisor/launch/leash_client.o \

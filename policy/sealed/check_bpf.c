@@ -7,7 +7,6 @@
  * use.  Nothing is decided before the architecture (and on x86-64 the x32 bit)
  * is checked.
  */
-#include <stdbool.h>
 #include <stddef.h>
 
 #include <linux/audit.h>

@@ -6,7 +6,6 @@
  * Targets already seen are in a hash table that is at most half full, so the
  * time is linear in the length of the plan.
  */
-#include <stdbool.h>
 #include <string.h>
 
 #include "policy/sealed/load.h"

@@ -9,11 +9,9 @@
  * server.  So each row is checked once, whatever the file contains.  (Filters
  * are shared by design and have their own limit.)
  */
-#include <stdbool.h>
 #include <string.h>
 
 #include "policy/sealed/load.h"
-#include "policy/sealed/policy.h"
 #include "policy/sealed/row_index.h"
 
 static int servers(struct load *);

@@ -8,7 +8,6 @@
 
 #include "policy/sealed/arg_slot.h"
 #include "policy/sealed/load.h"
-#include "policy/sealed/policy.h"
 
 static load_rule_fn rule_env, rule_secret, rule_mount, rule_exec, rule_gate, rule_limit,
     rule_require, rule_net, rule_cond, rule_step, rule_value, rule_pin, rule_audit,

@@ -20,7 +20,6 @@
 #include <sodium.h>
 
 #include "policy/sealed/load.h"
-#include "policy/sealed/policy.h"
 #include "policy/sealed/signature.h"
 #include "shim/base/sha256.h"
 

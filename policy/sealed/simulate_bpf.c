@@ -9,7 +9,6 @@
  * the rows.
  */
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +17,6 @@
 #include <linux/seccomp.h>
 
 #include "policy/sealed/load.h"
-#include "policy/sealed/policy.h"
 
 #define X32_BIT     0x40000000u
 #define SKIPPED     0xffffffffu /* the number that a tracer leaves: not x32 */
