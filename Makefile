@@ -311,7 +311,8 @@ DIAL = \
 	leash/egress/dial_wire.o \
 	leash/egress/dialer.o \
 	leash/egress/host_facts.o \
-	leash/egress/lookup.o
+	leash/egress/lookup.o \
+	shim/host/nsswitch.o
 
 # What waits for a person, and where it is answered.
 APPROVE = \
@@ -396,6 +397,7 @@ KENNEL = \
 	leash/audit/event.o \
 	leash/audit/writer.o \
 	shim/base/detach.o \
+	shim/host/nsswitch.o \
 	shim/host/passwd_line.o \
 	shim/host/subid.o \
 	supervisor/audit/connect.o \
@@ -409,6 +411,7 @@ KENNEL = \
 	supervisor/cli/audit_unused.o \
 	supervisor/cli/check_all.o \
 	supervisor/cli/doctor.o \
+	supervisor/cli/doctor_network.o \
 	supervisor/cli/doctor_policies.o \
 	supervisor/cli/exec.o \
 	supervisor/cli/init.o \
@@ -768,6 +771,11 @@ UNIT_nomem = \
 	tests/fault/fault_unit.o
 UNIT_nomem_policy = tests/fault/fault_unit.o $(POLICY_FRONT)
 UNIT_leash	= $(BASE)
+UNIT_nsswitch = \
+	$(BASE_SMALL) \
+	shim/base/slurp.o \
+	shim/host/nsswitch.o \
+	tests/fuzz/fuzz_nsswitch.o
 UNIT_subid = \
 	$(BASE_SMALL) \
 	shim/base/slurp.o \
@@ -953,6 +961,7 @@ UNITS = \
 	nolibc \
 	nomem \
 	nomem_policy \
+	nsswitch \
 	parse \
 	path_resolve \
 	pins \
@@ -1225,6 +1234,10 @@ FUZZ_query = \
 	supervisor/base/paths.o
 FUZZ_record_read	= supervisor/audit/log/record_read.o
 FUZZ_signed_note	= $(MERKLE) $(BASE)
+FUZZ_nsswitch = \
+	$(BASE_SMALL) \
+	shim/base/slurp.o \
+	shim/host/nsswitch.o
 FUZZ_subid = \
 	$(BASE_SMALL) \
 	shim/base/slurp.o \
@@ -1252,6 +1265,7 @@ FUZZ = \
 	log \
 	manifest \
 	mountinfo \
+	nsswitch \
 	parse \
 	pins \
 	plugin_reply \

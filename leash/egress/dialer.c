@@ -343,7 +343,7 @@ confine_files(void)
 int
 main(void)
 {
-	char left_out[256] = "";
+	struct nsswitch_hosts services;
 	struct rlimit files;
 	int e;
 
@@ -363,11 +363,9 @@ main(void)
 		(void)setrlimit(RLIMIT_NOFILE, &files); /* else: fewer at a time */
 	}
 	if (e == 0)
-		e = lookup_limit_nss(left_out, sizeof(left_out));
-	if (e > 0) {
-		log_info("name services that are not used: %s", left_out);
-		e = 0;
-	}
+		e = lookup_limit_nss(&services);
+	if (e == 0 && services.left_out_n > 0)
+		log_info("name services that are not used: %s", services.left_out);
 	/* early: epoll_create1 */
 	dialer.epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (e == 0 && dialer.epoll < 0)

@@ -11,6 +11,7 @@
 
 #include "leash/egress/dial.h"
 #include "policy/sealed/policy.h"
+#include "shim/host/nsswitch.h"
 
 #define ANSWERS_MAX 16 /* addresses tried per name */
 
@@ -70,8 +71,8 @@ int lookup_fd(size_t worker); /* -1: not started */
 void lookup_ready(size_t worker, uint64_t now);
 /* Ends workers that take too long.  True: a result has changed. */
 bool lookup_timers(uint64_t now);
-/* For doctor: how many NSS modules are left out, and their names. */
-int lookup_limit_nss(char *ret_left_out, size_t cap);
+/* Leaves out the NSS modules whose system calls this program forbids.  0 or -errno. */
+int lookup_limit_nss(struct nsswitch_hosts *ret);
 
 /* host_facts.c: what this machine's interfaces show about an address */
 void host_facts(const uint8_t addr[ADDRESS_LEN], uint64_t now, struct address_host *ret);

@@ -25,11 +25,10 @@
 #include "shim/base/fd.h"
 #include "shim/base/loop.h"
 
-#define CACHE_MAX  64
-#define GOOD_NS    (10000 * LOOP_MS) /* NSS does not report how long a reply is valid */
-#define BAD_NS     (1000 * LOOP_MS)
-#define STUCK_NS   (15000 * LOOP_MS)
-#define LINE_MAX_N 512
+#define CACHE_MAX 64
+#define GOOD_NS   (10000 * LOOP_MS) /* NSS does not report how long a reply is valid */
+#define BAD_NS    (1000 * LOOP_MS)
+#define STUCK_NS  (15000 * LOOP_MS)
 
 struct entry {
 	char name[DIAL_NAME_MAX + 1]; /* "": free */
@@ -51,69 +50,14 @@ static struct {
 
 /* ---- NSS ---------------------------------------------------------------------------- */
 
-/* Which modules may be used: those whose system calls this program allows. */
-static bool
-module_ok(const char *word, size_t len)
-{
-	static const char *const ok[] = {"files", "dns", "resolve", "myhostname"};
-
-	for (size_t i = 0; i < sizeof(ok) / sizeof(ok[0]); i++)
-		if (strlen(ok[i]) == len && memcmp(ok[i], word, len) == 0)
-			return true;
-	return false;
-}
-
-static void
-append(char *out, size_t cap, const char *word, size_t len)
-{
-	size_t n = strlen(out);
-
-	if (n + len + 2 <= cap)
-		(void)snprintf(
-		    out + n, cap - n, "%s%.*s", n > 0 ? " " : "", (int)len, word);
-}
-
-/* "hosts:" without the modules that are left out, and the actions after them. */
-static int
-limit_line(char *line, char *ret_left_out, size_t cap)
-{
-	char kept[LINE_MAX_N] = "";
-	bool last_kept = false;
-	int left_out = 0;
-	size_t len;
-
-	line[strcspn(line, "#\n")] = '\0';
-	for (char *w = line; *(w += strspn(w, " \t")) != '\0'; w += len) {
-		len = *w == '[' ? strcspn(w, "]") + 1 : strcspn(w, " \t[");
-		if (len > strlen(w))
-			len = strlen(w);
-		if (*w != '[')
-			last_kept = module_ok(w, len);
-		if (last_kept)
-			append(kept, sizeof(kept), w, len);
-		else if (*w != '[') {
-			append(ret_left_out, cap, w, len);
-			left_out++;
-		}
-	}
-	if (left_out > 0 && __nss_configure_lookup("hosts", kept) < 0)
-		return -EINVAL;
-	return left_out;
-}
-
 int
-lookup_limit_nss(char *ret_left_out, size_t cap)
+lookup_limit_nss(struct nsswitch_hosts *ret)
 {
-	FILE *f = fopen("/etc/nsswitch.conf", "re");
-	char line[LINE_MAX_N];
-	int r = 0;
+	int r = nsswitch_hosts(ret);
 
-	if (f == NULL)
-		return errno == ENOENT ? 0 : -errno; /* glibc's default: files and dns */
-	while (r == 0 && fgets(line, sizeof(line), f) != NULL)
-		if (strncmp(line, "hosts:", 6) == 0)
-			r = limit_line(line + 6, ret_left_out, cap);
-	(void)fclose(f);
+	if (r == 0 && ret->left_out_n > 0 &&
+	    __nss_configure_lookup("hosts", ret->used) < 0)
+		r = -EINVAL;
 	return r;
 }
 

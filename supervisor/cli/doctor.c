@@ -474,6 +474,8 @@ static const struct row rows[] = {
     {"cgroup", "limit memory and cpu for the whole server", WANTED, probe_cgroup},
     {"memfd-secret", "secrets that the kernel itself cannot read", WANTED, probe_secret},
     {"subordinate-uids", "another uid for servers, rootless", TOLD, probe_subuid},
+    {"name-services", "granted names are found as on this host", TOLD,
+	doctor_name_services},
     {"policies", "no server writes what another one runs", WANTED, doctor_policies},
     {"agent-configs", "agents start what their user chose", TOLD, doctor_agents},
     {"same-uid-readers", "secrets against the agent's own shell", TOLD, probe_same_uid},

@@ -1,7 +1,7 @@
 /*
- * Shared by doctor.c, which checks what this machine can enforce, and
- * doctor_policies.c, which checks what the policies that a start would find leave
- * open.
+ * Shared by doctor.c, which checks what this machine can enforce, doctor_network.c,
+ * which checks what it offers servers with net lines, and doctor_policies.c, which
+ * checks what the policies that a start would find leave open.
  */
 #ifndef KENNEL_SUPERVISOR_CLI_DOCTOR_H
 #define KENNEL_SUPERVISOR_CLI_DOCTOR_H
@@ -15,7 +15,8 @@ struct finding {
 	char *lines; /* further lines; NULL: none */
 };
 
-/* Fills two rows of the report. */
+/* Each fills one row of the report. */
+void doctor_name_services(struct finding *);
 void doctor_policies(struct finding *);
 void doctor_agents(struct finding *);
 /* Frees their findings; call it after the last finding was printed. */

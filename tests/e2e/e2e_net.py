@@ -79,6 +79,23 @@ def localhost():
     s.close()
 
 
+@test("name services that kennel-dial does not use are left out, also when no other is named")
+def services():
+    s = world.Server("9.8.7.12", 5001, world.hello)
+    try:
+        for line in ("mdns4_minimal [NOTFOUND=return] files", "sss winbind"):
+            world.services(line)
+            got = probe("net allow db.test.example:5001 plain", ["tcp", "db.test.example", 5001, "x"])
+            equal(got, [[HELLO + "x", "end"]])
+            row = [r for r in json.loads(run([KENNEL, "doctor", "--json"]).stdout) if r["name"] == "name-services"]
+            check(not row[0]["holds"] and line.split()[0] in row[0]["said"], row)
+    finally:
+        world.services("files dns")
+        s.close()
+    row = [r for r in json.loads(run([KENNEL, "doctor", "--json"]).stdout) if r["name"] == "name-services"]
+    check(row[0]["holds"], row)
+
+
 @test("the next address is tried when the first does not answer, and IPv6 is used where it works")
 def eyeballs():
     four = world.Server("9.8.7.10", 7001, world.hello)

@@ -8,22 +8,25 @@ an internet, whose addresses look public and lead nowhere else.  Names come from
     with internet(): s = socket.create_server(("9.8.7.10", 443))
     start_there(["nginx", ...])
 
-Needs no privilege: an ordinary user gets both in a user namespace of its own.
+Needs root to make them.  For a test as an ordinary user the process starts as root
+and becomes that user in enter(); it keeps the two capabilities with which it moves
+between the namespaces, and no program that it starts has them.
 """
 import sys
 import contextlib
 import ctypes
 import os
+import pwd
 import socket
 import ssl
 import struct
 import subprocess
 import threading
 
-from kit import TMP, check, environment, start
+from kit import AS, TMP, UID, check, environment, start
 
 libc = ctypes.CDLL(None, use_errno=True)
-NEWNS, NEWUSER, NEWNET = 0x20000, 0x10000000, 0x40000000
+NEWNS, NEWNET = 0x20000, 0x40000000
 MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
 CAP_NET_ADMIN, CAP_SYS_ADMIN = 12, 21
 
@@ -44,7 +47,7 @@ def _ok(r, what):
 
 
 def _ambient(yes):
-    """What ip(8) needs when it is started by an ordinary user in a namespace of his."""
+    """What ip(8) needs when an ordinary user starts it."""
     if os.geteuid() == 0:
         return
     header = (ctypes.c_uint32 * 2)(0x20080522, 0)
@@ -67,16 +70,21 @@ def _ip(*lines):
     check(r.returncode == 0, "ip: %s%s" % (r.stdout, r.stderr))
 
 
+def _become_user():
+    """The ordinary user from here on, with what internet() and alter() need."""
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)
+    caps = 1 << CAP_NET_ADMIN | 1 << CAP_SYS_ADMIN
+    _ok(libc.prctl(8, 1, 0, 0, 0), "PR_SET_KEEPCAPS")
+    os.setgroups([])
+    gid = pwd.getpwuid(UID).pw_gid
+    os.setresgid(gid, gid, gid)
+    os.setresuid(UID, UID, UID)
+    _ok(libc.capset(header, (ctypes.c_uint32 * 6)(caps, caps, 0, 0, 0, 0)), "capset")
+    _ok(libc.prctl(4, 1, 0, 0, 0), "PR_SET_DUMPABLE")
+
+
 def _own_namespaces():
-    uid, gid = os.geteuid(), os.getegid()
-    if uid == 0:
-        _ok(libc.unshare(NEWNS | NEWNET), "unshare")
-    else:
-        _ok(libc.unshare(NEWUSER | NEWNS | NEWNET), "unshare")
-        for name, line in (("setgroups", "deny"), ("uid_map", "%d %d 1" % (uid, uid)),
-                           ("gid_map", "%d %d 1" % (gid, gid))):
-            with open("/proc/self/" + name, "w") as f:
-                f.write(line)
+    _ok(libc.unshare(NEWNS | NEWNET), "unshare")
     _ok(libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None), "mount private")
 
 
@@ -85,8 +93,16 @@ def _bind(name, text):
     with open(path, "w") as f:
         f.write(text)
     os.chmod(path, 0o644)
+    if AS == "user":
+        os.chown(path, UID, -1)
     target = os.path.realpath("/etc/" + name)
     _ok(libc.mount(path.encode(), target.encode(), None, MS_BIND, None), "bind " + target)
+
+
+def services(line):
+    """How the machine looks up host names, from now on."""
+    with open(TMP + "/world.nsswitch.conf", "w") as f:  # the file that is bound: not replaced
+        f.write("passwd: files\ngroup: files\nhosts: %s\n" % line)
 
 
 def hosts(names):
@@ -102,19 +118,20 @@ def enter(names, six=True):
     if os.geteuid() != 0:
         # In a user namespace with one id root's own links look like anybody's, and
         # kennel follows none of them: /lib64 and with it no program starts.
-        print("needs root: in a user namespace of one's own no link of root's is followed")
+        print("needs root, for two network namespaces (in a user namespace no link of root's is followed)")
         sys.exit(77)
     global _ours, _theirs, _holder
     _own_namespaces()
     _ours = os.open("/proc/self/ns/net", os.O_RDONLY)
     _ok(libc.unshare(NEWNET), "unshare")
     _theirs = os.open("/proc/self/ns/net", os.O_RDONLY)
+    with open("/proc/sys/net/ipv4/ip_unprivileged_port_start", "w") as f:
+        f.write("0")  # there an ordinary user is a web server too
     _ambient(True)
     _ip("link set lo up", *["addr add %s/32 dev lo" % a for a in ADDRESSES],
         *["addr add %s/128 dev lo nodad" % a for a in ADDRESSES6 if six])
     _ok(libc.setns(_ours, NEWNET), "setns")
-    _holder = subprocess.Popen(["sleep", "1000000"], stdin=subprocess.DEVNULL,
-                               preexec_fn=lambda: (libc.setns(_theirs, NEWNET), libc.prctl(1, 9)))
+    _holder = subprocess.Popen(["sleep", "1000000"], stdin=subprocess.DEVNULL, preexec_fn=_hold)
     _ip("link set lo up", "link add kt0 type veth peer name kt1 netns %d" % _holder.pid,
         "link set kt0 up", "addr add %s/24 dev kt0" % NEAR4)
     with internet():
@@ -125,9 +142,20 @@ def enter(names, six=True):
         "route add default via " + ROUTER6 if six else "")
     _ambient(False)
     _bind("hosts", "")
-    _bind("nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n")
+    _bind("nsswitch.conf", "")
+    services("files dns")
+    if AS == "user":
+        _become_user()
     _bind("resolv.conf", "nameserver %s\noptions timeout:1 attempts:1\n" % ROUTER4)
     hosts(names)
+
+
+def _hold():
+    """What keeps their namespace while we live: of the user who is to end it."""
+    libc.setns(_theirs, NEWNET)
+    if AS == "user":
+        os.setresuid(UID, UID, UID)
+    libc.prctl(1, 9)  # PR_SET_PDEATHSIG
 
 
 def leave():
