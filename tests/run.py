@@ -230,8 +230,14 @@ def cell_jobs(stage, user):
             env = {"KT_STAGE": stage.path, "KT_TMP": tmp, "KT_AS": who, "TMPDIR": tmp,
                    "KT_UID": str(user.uid), "KENNEL_HOME": tmp + "/home", "HOME": tmp,
                    "KT_SHARED": os.path.dirname(ROOT) + "/shared"}
-            yield Job("%s as %s" % (short, "root" if who == "root" else "a user"),
-                      (user.prefix() if who == "user" else []) + cmd, env, cwd="/")
+            # A test of the network becomes the user itself (world.enter).
+            prefix = user.prefix() if who == "user" and not in_world(f) else []
+            yield Job("%s as %s" % (short, "root" if who == "root" else "a user"), prefix + cmd, env, cwd="/")
+
+
+def in_world(path):
+    with open(path) as f:
+        return "world.enter(" in f.read()
 
 
 def test_jobs(stage, user):
