@@ -1077,7 +1077,7 @@ WITNESS = \
 	tests/witness/tasks.o \
 	tests/witness/tell.o \
 	tests/witness/witness.o
-TEST_PROGRAMS = $B/tests/toy $B/tests/witness $B/tests/relay $B/tests/spawn $B/tests/execs $B/tests/audit \
+TEST_PROGRAMS = $B/tests/toy $B/tests/witness $B/tests/relay $B/tests/spawn $B/tests/net_load $B/tests/execs $B/tests/audit \
 	   $B/tests/policy_text $B/tests/scrub
 
 $B/tests/toy: $(call obj,$(TOY))
@@ -1089,6 +1089,8 @@ $B/tests/relay: $(call obj,tests/bench/relay.o)
 	$(call link,$(LINKSTATIC),)
 $B/tests/spawn: $(call obj,tests/bench/spawn.o)
 	$(call link,$(LINKSTATIC),)
+$B/tests/net_load: $(call obj,tests/bench/net_load.o)
+	$(call link,-pie,-pthread)
 $B/tests/execs: $(call obj,tests/bench/execs.o)
 	$(call link,$(LINKSTATIC),-pthread)
 $B/tests/decide: $(call obj,tests/bench/decide.o $(UNIT_load))
@@ -1334,7 +1336,8 @@ demo: deps-build
 	@sh tests/lib/deps.sh demo
 	@$(MAKE) --no-print-directory all
 	@python3 tests/demo/demo.py
-bench: deps
+bench: deps-build
+	@sh tests/lib/deps.sh test bench
 	@$(MAKE) --no-print-directory tests-built
 	@python3 tests/bench/bench.py
 # Long: two million texts with a value in every encoding, cut everywhere.

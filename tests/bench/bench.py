@@ -93,7 +93,8 @@ def outer():
         looker.join()
         r = p
         if asked:
-            table += memory_table(asked)
+            table += memory_table([a for a in asked if "connections" not in a[0]])
+            table += net_memory_table([a for a in asked if "connections" in a[0]])
         print(table, end="")
         kit.wait_for(lambda: (kit.reap(), not kit.descendants(os.getpid()))[1], 12)
         if r.returncode == 0 and "--print" not in sys.argv:
@@ -286,6 +287,36 @@ def pss_rows(kit):
 
 
 ROLES = (("supervisor", "kennel"), ("leash", "kennel-leash"), ("shim", "kennel-shim"), ("recorder", "kennel-recorder"))
+NET_ROLES = (("relay", "kennel-egress"), ("dialer", "kennel-dial"))  # the dialer with its workers
+
+
+def parent_of(pid):
+    with open("/proc/%d/stat" % pid) as f:
+        return int(f.read().rsplit(")", 1)[1].split()[1])
+
+
+def net_sizes(leash):
+    """kB of each of the two, with their children."""
+    sizes = {}
+    for pid in sorted(map(int, filter(str.isdigit, os.listdir("/proc")))):
+        try:
+            with open("/proc/%d/cmdline" % pid) as f:
+                name = os.path.basename(f.read().split("\0")[0])
+            for role, program in NET_ROLES:
+                if name == program and leash in (parent_of(pid), parent_of(parent_of(pid))):
+                    sizes[role] = sizes.get(role, 0) + pss_of(pid)
+        except OSError:
+            continue
+    return sizes
+
+
+def net_memory_table(asked):
+    table = "## Network: memory (PSS)\n\n| when | %s | together |\n| --- | --- | --- | --- |\n" % " | ".join(
+        r for r, _ in NET_ROLES)
+    for what, sizes in asked:
+        table += "| %s | %s | %.1f MB |\n" % (what, " | ".join("%.2f MB" % (sizes.get(r, 0) / 1024) for r, _ in NET_ROLES),
+                                             sum(sizes.get(r, 0) for r, _ in NET_ROLES) / 1024)
+    return table + "\nGoal: with 1,000 idle connections ≤ 10 MB.\n\n"
 
 
 def roles_of(root):
@@ -300,8 +331,7 @@ def roles_of(root):
         try:
             with open("/proc/%d/cmdline" % pid) as f:
                 name = os.path.basename(f.read().split("\0")[0])
-            with open("/proc/%d/stat" % pid) as f:
-                parent = int(f.read().rsplit(")", 1)[1].split()[1])
+            parent = parent_of(pid)
             if name == "kennel-recorder" and home:
                 links = [os.readlink("/proc/%d/fd/%s" % (pid, n)) for n in os.listdir("/proc/%d/fd" % pid)]
                 if any(link.startswith(home + "/") for link in links):
@@ -329,7 +359,9 @@ def memory_table(asked):
 def memory_answers(ask, answer, asked):
     for line in ask:
         pid, what = line.rstrip("\n").split(" ", 1)
-        asked.append((what, {role: pss_of(p) for role, p in roles_of(int(pid)).items()}))
+        roles = roles_of(int(pid))
+        sizes = {role: pss_of(p) for role, p in roles.items()}
+        asked.append((what, sizes | net_sizes(roles["leash"]) if "connections" in what else sizes))
         os.write(answer, b"\n")
 
 
@@ -365,6 +397,8 @@ def inner():
         s.close()
     if "KT_ASK" in os.environ:
         pss_rows(kit)
+    import net
+    net.rows(QUICK)
     kit.end_all()
     import execs
     execs.rows(QUICK)

@@ -3,7 +3,7 @@
 # missing as root (or with sudo -n), else prints the one line to run and exits
 # 69.  A second run needs no network.
 #
-#	deps.sh build|test|demo...
+#	deps.sh build|test|bench|demo...
 set -u
 # useradd lies where an ordinary user's PATH does not lead
 PATH=$PATH:/usr/sbin:/sbin
@@ -57,6 +57,11 @@ for what in "$@"; do
 		need golang-go go
 		[ -d /usr/share/gocode/src/golang.org/x/mod/sumdb ] ||
 			missing="$missing golang-golang-x-mod-dev"
+		;;
+	bench)
+		need passt pasta
+		need slirp4netns slirp4netns
+		need iproute2 ip
 		;;
 	demo)
 		need util-linux setpriv
