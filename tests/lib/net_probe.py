@@ -195,6 +195,52 @@ def v_many(host, port, n, hold=0.0):
     return [ok, bad]
 
 
+def v_sequence(host, port, n):
+    """n connections, one after the other, each with a word of its own echoed."""
+    ok, bad = 0, {}
+    for i in range(n):
+        try:
+            with connect(host, port, 30) as s:
+                s.sendall(b"%08d" % i)
+                ok += s.recv(8, socket.MSG_WAITALL) == b"%08d" % i
+        except OSError as e:
+            bad[words(e)] = bad.get(words(e), 0) + 1
+    return [ok, bad]
+
+
+def v_crowd(host, port, n):
+    """n connections at once; each is closed as soon as its word has come back."""
+    waiting = []
+    for i in range(n):
+        s = socket.socket()
+        s.setblocking(False)
+        s.connect_ex((host, port))
+        waiting.append(s)
+    ok, bad = 0, {}
+    for i, s in enumerate(waiting):
+        try:
+            s.settimeout(60)
+            s.sendall(b"%08d" % i)
+            ok += s.recv(8, socket.MSG_WAITALL) == b"%08d" % i
+        except OSError as e:
+            bad[words(e)] = bad.get(words(e), 0) + 1
+        s.close()
+    return [ok, bad]
+
+
+def v_until(host, port):
+    """Sends and reads until the stream breaks; how."""
+    s = connect(host, port, 30)
+    block = b"x" * 65536
+    try:
+        while True:
+            s.sendall(block)
+            if not s.recv(65536):
+                return "end"
+    except OSError as e:
+        return words(e)
+
+
 def v_stream(host, port, megabytes):
     """As much to an echo, both ways at once."""
     import hashlib
