@@ -44,9 +44,10 @@ static const struct block blocks[] = {
     {V4(169, 254, 0, 0), 112, ADDRESS_SPECIAL},
     {V4(192, 0, 0, 0), 120, ADDRESS_SPECIAL},
     {V4(192, 0, 2, 0), 120, ADDRESS_SPECIAL},
-    {V4(192, 31, 196, 0), 120, ADDRESS_SPECIAL}, /* the cells' own, like */
-    {V4(192, 52, 193, 0), 120, ADDRESS_SPECIAL}, /* this one */
-    {V4(192, 175, 48, 0), 120, ADDRESS_SPECIAL}, /* and this one */
+    {V4(192, 31, 196, 0), 120, ADDRESS_SPECIAL},
+    {V4(192, 52, 193, 0), 120, ADDRESS_SPECIAL},
+    {V4(192, 175, 48, 0), 120, ADDRESS_SPECIAL},
+    {V4(29, 31, 196, 0), 118, ADDRESS_SPECIAL}, /* the cells' own (plan.c) */
     {V4(192, 88, 99, 0), 120, ADDRESS_SPECIAL},
     {V4(198, 18, 0, 0), 111, ADDRESS_SPECIAL},
     {V4(198, 51, 100, 0), 120, ADDRESS_SPECIAL},

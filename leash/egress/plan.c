@@ -13,9 +13,9 @@
 
 #define BLOCK_HOSTS 254u
 
-/* Globally reachable by IANA's registries, so checks against internal addresses accept
- * them; and not used by any host that a server could need. */
-static const uint8_t block[][3] = {{192, 31, 196}, {192, 175, 48}, {192, 52, 193}};
+/* Ordinary public addresses, so that checks against internal addresses accept them
+ * (docs/DECISIONS.md); not used by any host that a server could need. */
+static const uint8_t block[][3] = {{29, 31, 196}, {29, 31, 197}, {29, 31, 198}};
 
 void
 plan_address(uint32_t number, uint8_t ret[ADDRESS_LEN])

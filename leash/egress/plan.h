@@ -3,8 +3,8 @@
  * kennel-egress, which receives them in the same order, both compute this from the
  * sealed policy alone, so neither has to trust the other.
  *
- *	192.31.196.1		S: the source address of the cell's own packets
- *	192.31.196.2 ...	one for each granted name
+ *	29.31.196.1		S: the source address of the cell's own packets
+ *	29.31.196.2 ...		one for each granted name
  *	...			32 for each granted suffix
  *	127.0.0.1, ::1		`localhost ... to loopback`
  *	the block's own		an address that is granted as such

@@ -31,7 +31,7 @@ answered(const struct dns_query *q, const uint8_t *query, enum dns_rcode rcode,
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	static const uint8_t addr[4] = {192, 31, 196, 2};
+	static const uint8_t addr[4] = {29, 31, 196, 2};
 	uint8_t *copy = malloc(len + !len);
 	struct dns_query q;
 	size_t label = 0;

@@ -25,7 +25,7 @@ NAMES = {
     "sixtofour.test.example": ["2002:a14:1e28::1"],
     "mapped.test.example": ["::ffff:10.20.30.40"],
     "nat64.test.example": ["64:ff9b::a14:1e28"],
-    "synthetic.test.example": ["192.31.196.2"],
+    "synthetic.test.example": ["29.31.196.2"],
     "nobody.test.example": ["9.8.7.29"],
 }
 

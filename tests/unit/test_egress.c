@@ -54,7 +54,7 @@ query_of(const char *name, uint16_t type, bool edns, uint8_t *out)
 static void
 dns_question(void **state)
 {
-	static const uint8_t addr[4] = {192, 31, 196, 7};
+	static const uint8_t addr[4] = {29, 31, 196, 7};
 	uint8_t q[512], out[DNS_ANSWER_MAX];
 	struct dns_query query;
 	size_t n, len;
@@ -453,6 +453,10 @@ static const struct {
     {"203.0.113.1", ADDRESS_SPECIAL},
     {"192.88.99.1", ADDRESS_SPECIAL},
     {"192.31.196.2", ADDRESS_SPECIAL},
+    {"29.31.196.2", ADDRESS_SPECIAL},
+    {"29.31.199.255", ADDRESS_SPECIAL},
+    {"29.31.200.0", ADDRESS_PUBLIC},
+    {"29.31.195.255", ADDRESS_PUBLIC},
     {"224.0.0.1", ADDRESS_SPECIAL},
     {"239.255.255.255", ADDRESS_SPECIAL},
     {"240.0.0.1", ADDRESS_SPECIAL},
@@ -608,7 +612,7 @@ plan_addresses(void **state)
 
 	(void)state;
 	plan_address(0, addr);
-	assert_string_equal(address_text(addr, text), "192.31.196.1");
+	assert_string_equal(address_text(addr, text), "29.31.196.1");
 	for (uint32_t i = 0; i < PLAN_ADDRESSES; i++) {
 		plan_address(i, addr);
 		assert_int_equal(plan_number(addr), (int)i);
@@ -616,7 +620,7 @@ plan_addresses(void **state)
 		assert_int_not_equal(addr[15], 0);
 		assert_int_not_equal(addr[15], 255);
 	}
-	bytes_of("192.31.196.0", addr);
+	bytes_of("29.31.196.0", addr);
 	assert_int_equal(plan_number(addr), -1);
 	bytes_of("8.8.8.8", addr);
 	assert_int_equal(plan_number(addr), -1);
