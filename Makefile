@@ -1379,6 +1379,17 @@ audit-long: deps
 conformance: deps-build
 	@$(MAKE) --no-print-directory all
 	@python3 tests/conformance/run.py
+# The network with real servers and clients: nginx, PostgreSQL, redis, sshd, git, npm.
+test-net: deps-build
+	@sh tests/lib/deps.sh test net
+	@$(MAKE) --no-print-directory tests-built
+	@python3 tests/run.py net
+# The network with Chromium.
+test-browser: deps-build
+	@sh tests/lib/deps.sh test browser
+	@$(MAKE) --no-print-directory tests-built
+	@python3 tests/run.py browser
+.PHONY: test-net test-browser
 # Long, and needs npm once: servers of other people under policy/presets, and
 # the runtimes of languages under the allow-list of system calls.
 servers: deps-build

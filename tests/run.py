@@ -78,7 +78,7 @@ class Stage:
         os.chmod(self.path, 0o755)
         self.user = user
 
-    def fill(self):
+    def fill(self, net=False):
         subprocess.run(["make", "-s", "install", "B=" + BUILD, "DESTDIR=" + self.path, "PREFIX=/usr"],
                        cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
         os.mkdir(self.path + "/bin")
@@ -96,6 +96,9 @@ class Stage:
             if subprocess.run(["cp", "-al", modules, self.path], capture_output=True).returncode:
                 shutil.rmtree(self.path + "/node_modules", ignore_errors=True)
                 subprocess.run(["cp", "-a", modules, self.path], check=True)
+        if net and os.path.isdir(ROOT + "/build/net-node/node_modules"):
+            os.mkdir(self.path + "/net")
+            subprocess.run(["cp", "-a", ROOT + "/build/net-node/node_modules", self.path + "/net"], check=True)
         # Beside the modules, where the client's imports are found.
         shutil.copy(ROOT + "/tests/node/client.mjs", self.path)
         shutil.copy(ROOT + "/docs/man/kennel-policy.5", self.path)
@@ -212,10 +215,9 @@ def script_jobs(stage):
             yield Job(room, ["sh", p], seconds=900)
 
 
-def cell_jobs(stage, user):
+def cell_jobs(stage, user, *patterns):
     """Each file that starts cells: as root and as the user."""
-    files = sorted(glob.glob(ROOT + "/tests/e2e/e2e_*.py") +
-                   glob.glob(ROOT + "/tests/attack/attack_*.py"))
+    files = sorted(f for p in patterns for f in glob.glob(ROOT + "/tests/" + p))
     for f in files:
         short = os.path.basename(f)[:-3]
         cmd = [sys.executable if not sys.executable.startswith("/root") else "/usr/bin/python3",
@@ -243,7 +245,16 @@ def in_world(path):
 def test_jobs(stage, user):
     yield from unit_jobs(stage, user)
     yield from script_jobs(stage)
-    yield from cell_jobs(stage, user)
+    yield from cell_jobs(stage, user, "e2e/e2e_*.py", "attack/attack_*.py")
+
+
+def net_jobs(stage, user):
+    """With servers and clients that `make test` does without."""
+    yield from cell_jobs(stage, user, "net/net_*.py")
+
+
+def browser_jobs(stage, user):
+    yield from cell_jobs(stage, user, "net/browser_*.py")
 
 
 def check_jobs():
@@ -342,15 +353,15 @@ def run_all(jobs, words):
         reaper.join()
 
 
-def run_tests(words):
+def run_tests(words, jobs_of=test_jobs):
     if not os.path.exists("%s/%s/tests/witness" % (ROOT, BUILD)):  # the demo does without
         sys.exit("there are no test programs: make tests-built makes them")
     before = scene()
     user = User()
     stage = Stage(user)
     try:
-        stage.fill()
-        run_all(list(test_jobs(stage, user)), words)
+        stage.fill(net=jobs_of == net_jobs)
+        run_all(list(jobs_of(stage, user)), words)
         left = left_behind(before, stage.path)
     finally:
         stop_all()
@@ -373,6 +384,10 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # clean up first
     if what in ("test", "all"):
         run_tests(words)
+    if what == "net":
+        run_tests(words, net_jobs)
+    if what == "browser":
+        run_tests(words, browser_jobs)
     if what in ("check", "all"):
         run_all(list(check_jobs()), words)
     say("")

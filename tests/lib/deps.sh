@@ -3,7 +3,7 @@
 # missing as root (or with sudo -n), else prints the one line to run and exits
 # 69.  A second run needs no network.
 #
-#	deps.sh build|test|bench|demo...
+#	deps.sh build|test|net|browser|bench|demo...
 set -u
 # useradd lies where an ordinary user's PATH does not lead
 PATH=$PATH:/usr/sbin:/sbin
@@ -58,6 +58,24 @@ for what in "$@"; do
 		[ -d /usr/share/gocode/src/golang.org/x/mod/sumdb ] ||
 			missing="$missing golang-golang-x-mod-dev"
 		;;
+	net)
+		need nginx-light nginx
+		need redis-server redis-server
+		need redis-tools redis-cli
+		need openssh-server sshd
+		need openssh-client ssh
+		need git git
+		need dnsmasq-base dnsmasq
+		need curl curl
+		need iproute2 ip
+		need golang-go go
+		[ -n "$(ls /usr/lib/postgresql/*/bin/postgres 2>/dev/null)" ] ||
+			missing="$missing postgresql"
+		;;
+	browser)
+		need chromium chromium
+		need iproute2 ip
+		;;
 	bench)
 		need passt pasta
 		need slirp4netns slirp4netns
@@ -96,19 +114,23 @@ if [ -n "$missing" ]; then
 	rm -f "$log"
 fi
 
-# The real client and servers: exact versions, no install scripts.
+# The real clients and servers: exact versions, no install scripts.
+packages() { # packages FOLDER INTO
+	mkdir -p "$2"
+	if cmp -s "$1/package-lock.json" "$2/installed"; then
+		return
+	fi
+	cp "$1/package.json" "$1/package-lock.json" "$1/.npmrc" "$2/"
+	if ! (cd "$2" && umask 022 && npm ci --ignore-scripts >npm.log 2>&1); then
+		tail -5 "$2/npm.log" >&2
+		echo "unable to install the npm packages of $1/package.json" >&2
+		exit 69
+	fi
+	cp "$1/package-lock.json" "$2/installed"
+}
 case " $* " in
-*" test "* | *" demo "*) ;;
-*) exit 0 ;;
+*" test "* | *" demo "*) packages tests/node build/node ;;
 esac
-mkdir -p build/node
-if cmp -s tests/node/package-lock.json build/node/installed; then
-	exit 0
-fi
-cp tests/node/package.json tests/node/package-lock.json tests/node/.npmrc build/node/
-if ! (cd build/node && umask 022 && npm ci --ignore-scripts >npm.log 2>&1); then
-	tail -5 build/node/npm.log >&2
-	echo "unable to install the npm packages of tests/node/package.json" >&2
-	exit 69
-fi
-cp tests/node/package-lock.json build/node/installed
+case " $* " in
+*" net "*) packages tests/net build/net-node ;;
+esac

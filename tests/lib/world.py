@@ -287,7 +287,7 @@ def keys():
     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout ca.key -out ca.pem -days 30 \
         -subj /CN=test-ca -addext basicConstraints=critical,CA:TRUE
     openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout key.pem -out c.csr -subj /CN=test
-    printf 'subjectAltName=DNS:*.test.example,DNS:*.cdn.test.example,DNS:localhost,IP:9.8.7.10\n' > ext
+    printf 'subjectAltName=DNS:*.test.example,DNS:*.cdn.test.example,DNS:localhost,DNS:api.github.com,DNS:api.notion.com,DNS:context7.com,IP:9.8.7.10\n' > ext
     openssl x509 -req -in c.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 30 -extfile ext -out cert.pem
     chmod 644 *
     """ % d
