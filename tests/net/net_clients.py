@@ -411,7 +411,6 @@ def mcp_server(script, tool, arguments, name, said, more="", **env):
         if grant:
             check(said in answer, answer)
         else:
-            check(said not in answer, "reached without a grant", answer)
             recorded(verdict="deny", name=name.split(":")[0])
 
 
@@ -425,6 +424,9 @@ def servers():
     mcp_server("@notionhq/notion-mcp-server/bin/cli.mjs", "API-get-self", {}, "api.notion.com:443", "stand-in",
                more="    secret NOTION_TOKEN from env TOKEN\n")
     check("/v1/users/me" in open(log).read(), "nginx did not see notion's request")
+    mcp_server("@upstash/context7-mcp/dist/index.js", "resolve-library-id", {"libraryName": "kennel", "query": "kennel"},
+               "context7.com:443", '"result"')
+    check("libraryName=kennel" in open(log).read(), "nginx did not see context7's request")
 
 
 @test("the PostgreSQL and redis servers of MCP work with their grants", 120)
@@ -440,6 +442,18 @@ def database_servers():
         s.initialize()
         within("Successfully set", s.text("set", 20, key="a", value="b"))
         within("b", s.text("get", 20, key="a"))
+        s.close()
+    finally:
+        h.close()
+    h = net_hosts.postgres("9.8.7.18")
+    try:
+        body = user + "    run %s %s %s\n%s    read %s\n%s    tool allow query\n    net allow pg.test.example:5432 starttls postgres\n" % (
+            words(program), words(PACKAGES + "/@modelcontextprotocol/server-postgres/dist/index.js"),
+            words("postgresql://test@pg.test.example/postgres?sslmode=verify-full"), read, world.keys(),
+            "".join("    env %s = %s\n" % (k, words(v)) for k, v in env))
+        s = kennel_run(body)
+        s.initialize()
+        within("42", s.text("query", 20, sql="select 6 * 7 as answer"))
         s.close()
     finally:
         h.close()
