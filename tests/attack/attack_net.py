@@ -84,6 +84,15 @@ def sni():
     s.close()
 
 
+@test("attack_47_host: another Host header behind the granted name is not refused, as docs/TRUST.md says")
+def other_host():
+    s = world.Server("9.8.7.10", 443, world.http, wrap=world.tls())
+    got = probe(API, ["tls", "api.test.example", 443, "api.test.example", "GET / HTTP/1.1\r\nHost: evil.test.example\r\n\r\n"])
+    within("body of GET /", got[0][0])
+    check(any(b"evil.test.example" in x for x in s.seen if isinstance(x, bytes)), s.seen)
+    s.close()
+
+
 @test("attack_48_hello: cut into bytes and records, and with a second name, it is read whole", seconds=90)
 def hellos():
     h = hello_of("api.test.example")
