@@ -33,6 +33,7 @@
 #define CONNS_MIN    8
 #define NAME_LEN_MAX 127
 #define SEND_WAIT_MS 5000
+#define LEASH_A_TURN 64
 
 static struct relay relay = {.leash = EGRESS_CHANNEL_FD,
     .dial = -1,
@@ -176,7 +177,11 @@ on_leash(struct relay *r)
 	size_t len = 0, fds_n = 0;
 	struct wire_in in;
 
-	do {
+	/*
+	 * A few at a time: each may be a request to kennel-dial, whose answers are to be
+	 * read in between. Else both wait for room in the other's channel.
+	 */
+	for (int i = 0; i < LEASH_A_TURN; i++) {
 		e = wire_recv(
 		    r->leash, memory, sizeof(memory), &len, fds, WIRE_FDS_MAX, &fds_n);
 		if (e == -EAGAIN)
@@ -187,7 +192,7 @@ on_leash(struct relay *r)
 		e = leash_message(r, &in, fds, fds_n);
 		if (e < 0)
 			relay_end("unexpected message from the leash");
-	} while (true);
+	}
 }
 
 static void
