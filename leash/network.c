@@ -164,8 +164,8 @@ record_refused(struct leash *l, const struct egress_report *e)
 
 /* ---- connections ------------------------------------------------------------------------ */
 
-int
-network_say_go(struct network *n, uint32_t id, bool yes)
+static int
+say_go(struct network *n, uint32_t id, bool yes)
 {
 	uint8_t memory[16];
 	struct wire_out out;
@@ -175,6 +175,26 @@ network_say_go(struct network *n, uint32_t id, bool yes)
 	wire_put_u32(&out, id);
 	wire_put_u32(&out, yes);
 	return wire_send(n->relay, &out, NULL, 0);
+}
+
+static int
+wait_add(struct network *n, uint32_t id, bool yes, uint64_t record)
+{
+	if (n->wait_n == EGRESS_CONNS_MAX)
+		return -EBADMSG; /* more than kennel-egress can have */
+	n->wait[n->wait_n++] = (struct network_wait){id, yes, record};
+	return 0;
+}
+
+int
+network_say_go(struct network *n, uint32_t id, bool yes)
+{
+	int r = say_go(n, id, yes);
+
+	if (r != -EAGAIN)
+		return r;
+	loop_events(&n->leash->loop, n->relay_slot, POLLIN | POLLOUT);
+	return wait_add(n, id, yes, 0);
 }
 
 /* Queries the policy again: the relay's claim grants nothing. */
@@ -245,19 +265,14 @@ let_go(struct network *n, const struct egress_report *e, const struct network_as
 	if (report_late(l->report) ||
 	    report_send(l->report, &out, EVENT_GATE, &number) < 0)
 		return network_refuse(n, e, EGRESS_UNRECORDED);
-	if (n->wait_n == EGRESS_CONNS_MAX)
-		return -EBADMSG;
-	n->wait[n->wait_n++] = (struct network_wait){e->id, number};
-	return 0;
+	return wait_add(n, e->id, true, number);
 }
 
 int
 network_agreed(
     struct network *n, const struct egress_report *e, const struct network_ask *a)
 {
-	int r = network_say_agreed(n, a);
-
-	return r < 0 ? r : let_go(n, e, a);
+	return let_go(n, e, a);
 }
 
 static int
@@ -270,23 +285,34 @@ on_open(struct network *n, const struct egress_report *e)
 	return verdict == VERDICT_ASK ? network_ask(n, e) : let_go(n, e, NULL);
 }
 
+/*
+ * A commit makes many records durable at once, and their decisions can be more than
+ * the channel takes: the others wait until it has room.
+ */
 void
 network_recorded(struct leash *l)
 {
 	struct network *n = l->network;
+	bool full = false;
 	size_t kept = 0;
 
 	if (n == NULL || n->relay < 0)
 		return;
 	for (size_t i = 0; i < n->wait_n; i++) {
-		if (!report_durable(l->report, n->wait[i].record))
-			n->wait[kept++] = n->wait[i];
-		else if (network_say_go(n, n->wait[i].id, true) < 0) {
+		const struct network_wait w = n->wait[i];
+		bool due = w.record == 0 || report_durable(l->report, w.record);
+		int r = due && !full ? say_go(n, w.id, w.yes) : 0;
+
+		if (r < 0 && r != -EAGAIN) {
 			network_lost(n);
 			return;
 		}
+		full = full || r == -EAGAIN;
+		if (!due || full)
+			n->wait[kept++] = w;
 	}
 	n->wait_n = kept;
+	loop_events(&l->loop, n->relay_slot, full ? POLLIN | POLLOUT : POLLIN);
 }
 
 /* ---- reports ------------------------------------------------------------------- */
@@ -326,6 +352,10 @@ on_relay(struct loop *loop, int fd, short revents, void *arg)
 	size_t len = 0;
 	int r;
 
+	if (revents & POLLOUT)
+		network_recorded(n->leash);
+	if (n->relay < 0)
+		return;
 	r = wire_recv(fd, memory, sizeof(memory), &len, NULL, 0, NULL);
 	if (r == -EAGAIN)
 		return;

@@ -10,10 +10,12 @@
 
 #define NETWORK_WHY_MAX 256
 
-/* A connection whose record is not yet on the disk. */
+/* A decision that kennel-egress has not received: its record is not yet on the disk, or
+ * the channel is full. */
 struct network_wait {
 	uint32_t id;
-	uint64_t record;
+	bool yes;
+	uint64_t record; /* 0: none is needed */
 };
 
 /* What a person said of a name and port, or is asked about (network_ask.c). */
@@ -64,7 +66,7 @@ void network_end(struct leash *);
 
 /* network.c */
 int network_watch(struct leash *);
-/* More records are on the disk than before. */
+/* More records are on the disk than before, or the channel has room again. */
 void network_recorded(struct leash *);
 /* The server has no network any more. */
 void network_lost(struct network *);
@@ -91,7 +93,5 @@ int network_answer(struct leash *, uint32_t number, enum leash_answer, const cha
 bool network_forget(struct network *, uint32_t id);
 /* Withdraws all open approvals. */
 void network_ask_end(struct network *);
-/* To kennel-dial, as long as the answer holds. */
-int network_say_agreed(struct network *, const struct network_ask *);
 
 #endif

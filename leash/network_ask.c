@@ -181,8 +181,9 @@ network_ask(struct network *n, const struct egress_report *e)
 	return n->tick < 0 ? n->tick : 0;
 }
 
-int
-network_say_agreed(struct network *n, const struct network_ask *a)
+/* To kennel-dial, once for all connections, as long as the answer holds. */
+static int
+say_agreed(struct network *n, const struct network_ask *a)
 {
 	uint8_t memory[DIAL_PACKET_MAX];
 	struct wire_out out;
@@ -224,12 +225,14 @@ answered(
 {
 	bool yes = answer == LEASH_ONCE || answer == LEASH_SESSION;
 	uint32_t seconds = answer == LEASH_SESSION ? SESSION_S : ANSWER_S;
+	int r;
 
 	a->answer = answer;
 	a->state = yes ? ASK_AGREED : ASK_REFUSED;
 	a->until_ns = loop_now() + seconds * 1000ull * LOOP_MS;
 	(void)snprintf(a->who, sizeof(a->who), "%s", who); /* cut is fine */
-	return settle(n, a);
+	r = yes ? say_agreed(n, a) : 0;
+	return r < 0 ? r : settle(n, a);
 }
 
 int
