@@ -1379,7 +1379,8 @@ audit-long: deps
 conformance: deps-build
 	@$(MAKE) --no-print-directory all
 	@python3 tests/conformance/run.py
-# The network with real servers and clients: nginx, PostgreSQL, redis, sshd, git, npm.
+# The network with real servers and clients (nginx, PostgreSQL, redis, sshd, git, npm) and
+# under load: tests/net/README.md.
 test-net: deps-build
 	@sh tests/lib/deps.sh test net
 	@$(MAKE) --no-print-directory tests-built

@@ -370,6 +370,7 @@ def resolvers():
 def ask():
     web()
     client, (program, env, read) = go_client(), node()
+    wanted(program)
     ca = world.keys() + "/ca.pem"
     fetch = "const go = n => fetch('https://api.test.example/index.txt', {signal: AbortSignal.timeout(10000)}).then(r => r.text())" \
         ".then(t => console.log('try', n, t), e => n == 2 ? process.exit(1) : setTimeout(go, 5000, n + 1)); go(1)"
@@ -431,8 +432,8 @@ def servers():
 
 @test("the PostgreSQL and redis servers of MCP work with their grants", 120)
 def database_servers():
-    wanted("/usr/lib/postgresql", "redis-server")
     program, env, read = node()
+    wanted(program, "/usr/lib/postgresql", "redis-server")
     user = '    user "65534"\n' if os.geteuid() == 0 else ""
     h = net_hosts.redis("9.8.7.19")
     try:

@@ -98,23 +98,6 @@ def at_once_in_vain():
     s.close()
 
 
-@test("500 connections that wait for one answer of a person: all of them go at once", seconds=90)
-def at_once_asked():
-    s = world.Server("9.8.7.12", 5108, world.echo)
-    cell = Cell("net ask db.test.example:5108 plain\nlimit files 3000", ["many", DB, 5108, 500])
-
-    def pending():
-        return [json.loads(x) for x in run([KENNEL, "approve", "list", "--json"]).stdout.decode().splitlines()]
-    check(wait_for(pending, 20) is not None, "nothing waits for a person")
-    time.sleep(3)
-    q = pending()
-    equal((len(q), s.accepted), (1, 0))
-    r = run([KENNEL, "approve", "allow", q[0]["id"], "--session"])
-    equal(r.returncode, 0, r.stderr)
-    equal(cell.answers(60), [[500, {}]])
-    s.close()
-
-
 @test("1,000 idle connections: another program of the same user has pipes of the full size", seconds=150)
 def idle():
     s = world.Server("9.8.7.12", 5102, world.echo)
