@@ -83,45 +83,46 @@ collect(struct unused *u)
 /* ---- uses ------------------------------------------------------------------------------ */
 
 static bool
-fits(const struct grant *g, const struct fact *fact)
+fits(const struct grant *g, const struct log_record *record)
 {
-	const char *name = fact_text(fact, "name"), *verdict = fact_text(fact, "verdict");
+	const char *name = log_record_text(record, "name"),
+		   *verdict = log_record_text(record, "verdict");
 
 	if (strcmp(g->kind, "secret") == 0)
-		return strcmp(fact->kind, "secrets") == 0 &&
-		       fact_has(fact, "name", g->what);
+		return strcmp(record->kind, "secrets") == 0 &&
+		       log_record_has(record, "name", g->what);
 	if (verdict == NULL || strcmp(verdict, "allow") != 0)
 		return false;
 	if (!g->by_name)
-		return fact_is(fact, "rule", g->rule);
-	return strcmp(fact->kind, "call") == 0 && name != NULL &&
+		return log_record_is(record, "rule", g->rule);
+	return strcmp(record->kind, "call") == 0 && name != NULL &&
 	       fnmatch(g->what, name, FNM_NOESCAPE) == 0;
 }
 
 static int
-see_use(void *arg, const struct fact *fact)
+see_use(void *arg, const struct log_record *record)
 {
 	struct unused *u = arg;
 
 	for (size_t i = 0; i < u->grant_n; i++) {
 		struct grant *g = &u->grant[i];
 
-		if (!fits(g, fact))
+		if (!fits(g, record))
 			continue;
 		g->used++;
-		g->last_ts = fact->ts;
-		g->last_idx = fact->idx;
+		g->last_ts = record->ts;
+		g->last_idx = record->idx;
 	}
 	return 0;
 }
 
 static int
-see_last(void *arg, const struct fact *fact)
+see_last(void *arg, const struct log_record *record)
 {
 	uint64_t *last = arg;
 
-	if (fact->ts > *last)
-		*last = fact->ts;
+	if (record->ts > *last)
+		*last = record->ts;
 	return 0;
 }
 
@@ -135,61 +136,61 @@ static const struct column unused_column[] = {
 };
 
 static void
-put_unused(struct sheet *sheet, const struct grant *g)
+put_unused(struct table *table, const struct grant *g)
 {
-	sheet_text(sheet, g->kind);
-	sheet_text(sheet, g->what);
-	sheet_text(sheet, g->rule);
-	sheet_text(sheet,
+	table_text(table, g->kind);
+	table_text(table, g->what);
+	table_text(table, g->rule);
+	table_text(table,
 	    g->by_class ? "unknown: it allows tools by their annotations" : "never");
 }
 
 /* The days are counted back from the log's last record, so that the same log gives
  * the same answer. */
 static int
-ask_unused(struct unused *u, struct question *q, struct book *book)
+ask_unused(struct unused *u, struct query *q, struct log_view *view)
 {
-	struct question all = *q, uses = *q;
-	struct sheet sheet = {.out = stdout, .form = q->form};
+	struct query all = *q, uses = *q;
+	struct table table = {.out = stdout, .form = q->form};
 	uint64_t last = 0, days = q->days > 0 ? q->days : DAYS_DEFAULT;
 	int r;
 
 	all.last_n = 1;
-	r = pass_each(book, &all, see_last, &last);
+	r = log_scan_each(view, &all, see_last, &last);
 	if (!q->from_given && last > days * DAY_NS)
 		uses.from_ns = last - days * DAY_NS;
 	uses.from_given = true;
 	uses.server = q->argv[0];
-	uses.by_time = !book->verified;
+	uses.by_time = !view->verified;
 	if (r == 0)
-		r = pass_each(book, &uses, see_use, u);
+		r = log_scan_each(view, &uses, see_use, u);
 	if (r < 0)
 		return r;
 	uses.server = NULL; /* given as the argument */
-	sheet_begin(&sheet, &uses, book, unused_column, ARRAY_LEN(unused_column));
+	table_begin(&table, &uses, view, unused_column, ARRAY_LEN(unused_column));
 	for (size_t i = 0; i < u->grant_n; i++) {
 		if (u->grant[i].used == 0)
-			put_unused(&sheet, &u->grant[i]);
+			put_unused(&table, &u->grant[i]);
 	}
-	return sheet_end(&sheet);
+	return table_end(&table);
 }
 
 static int
-run_unused(struct unused *u, struct question *q)
+run_unused(struct unused *u, struct query *q)
 {
-	static struct book book;
-	int r, status = book_open(q, &book);
-	const char *why = book.why;
+	static struct log_view view;
+	int r, status = log_view_open(q, &view);
+	const char *why = view.why;
 
 	if (status == ASK_OK) {
 		collect(u);
-		r = ask_unused(u, q, &book);
+		r = ask_unused(u, q, &view);
 		status = r == 0 || r == -EPIPE ? ASK_OK
 			 : r == -EUCLEAN       ? ASK_TAMPERED
 					       : ASK_FAILED;
 	}
 	verb_complain(q, status, why);
-	book_close(&book);
+	log_view_close(&view);
 	return status;
 }
 
@@ -198,7 +199,7 @@ unused_main(int argc, char **argv)
 {
 	static struct grant grant[GRANTS_MAX];
 	struct unused u = {.grant = grant};
-	struct question q;
+	struct query q;
 	char why[256] = "";
 	int status;
 

@@ -39,30 +39,30 @@ plain(FILE *f)
 }
 
 static void
-tell(const struct fact *fact)
+tell(const struct log_record *record)
 {
-	static char story[STORY_MAX], line[SHIP_LINE_MAX];
+	static char story[DESCRIBE_MAX], line[SHIP_LINE_MAX];
 	static const char *const format[] = {"csv", "ocsf", "cef"};
 	FILE *f = begin();
 
-	inert_text(f, story_tell(fact, story));
-	inert_json(f, story_fields(fact, story));
-	inert_csv(f, story_object(fact) != NULL ? story_object(fact) : "");
-	inert_body(f, fact->body, fact->len);
+	escape_text(f, describe_tell(record, story));
+	escape_json(f, describe_fields(record, story));
+	escape_csv(f, describe_object(record) != NULL ? describe_object(record) : "");
+	escape_body(f, record->body, record->len);
 	plain(f);
 	for (size_t i = 0; i < ARRAY_LEN(format); i++) {
 		const struct export_format *x = export_find(format[i]);
 		size_t len;
 
 		f = begin();
-		x->line(f, fact);
+		x->line(f, record);
 		plain(f);
-		len = ship_line(fact, x, "host", line);
+		len = ship_line(record, x, "host", line);
 		if (len >= SHIP_LINE_MAX)
 			abort();
 	}
 	f = begin();
-	inert_html(f, story_tell(fact, story));
+	escape_html(f, describe_tell(record, story));
 	if (fclose(f) != 0 || memchr(out, '<', out_len) != NULL)
 		abort();
 }
@@ -70,7 +70,7 @@ tell(const struct fact *fact)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	static struct fact fact;
+	static struct log_record record;
 	uint8_t *copy = calloc(1, len + !len); /* exactly: ASan sees one byte too far */
 	char text[64];
 	uint64_t ns;
@@ -79,8 +79,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		return 0;
 	if (len > 0)
 		memcpy(copy, data, len);
-	if (fact_make(copy, len, &fact) == 0)
-		tell(&fact);
+	if (log_record_make(copy, len, &record) == 0)
+		tell(&record);
 	if (len < sizeof(text)) {
 		memcpy(text, data, len);
 		text[len] = '\0';

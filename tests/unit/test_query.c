@@ -50,8 +50,8 @@ ask_in(const char *folder, const char *line)
 {
 	static char words[512];
 	char *argv[32], *save = NULL;
-	struct question q;
-	struct book book;
+	struct query q;
+	struct log_view view;
 	const char *why;
 	int argc = 0, status;
 	FILE *out;
@@ -70,10 +70,10 @@ ask_in(const char *folder, const char *line)
 	    options_read(argc, argv, verb_find(argv[0])->may, &q) < 0 ? ASK_USAGE : 0;
 	if (status == 0) {
 		q.log = folder;
-		status = book_open(&q, &book);
+		status = log_view_open(&q, &view);
 		if (status == 0)
-			status = verb_ask(verb_find(argv[0]), &q, &book, out, &why);
-		book_close(&book);
+			status = verb_ask(verb_find(argv[0]), &q, &view, out, &why);
+		log_view_close(&view);
 	}
 	assert_int_equal(fclose(out), 0);
 	return status;
@@ -393,7 +393,7 @@ test_csv_formula(void **state)
 		size_t len;
 		FILE *f = open_memstream(&out, &len);
 
-		inert_csv(f, row[i].text);
+		escape_csv(f, row[i].text);
 		assert_int_equal(fclose(f), 0);
 		assert_string_equal(out, row[i].cell);
 		free(out);
@@ -422,7 +422,7 @@ test_inert_html(void **state)
 		size_t len;
 		FILE *f = open_memstream(&out, &len);
 
-		inert_html(f, row[i].text);
+		escape_html(f, row[i].text);
 		assert_int_equal(fclose(f), 0);
 		assert_string_equal(out, row[i].html);
 		free(out);
@@ -703,11 +703,11 @@ write_until(const struct fixture *f, struct report *report, int files)
 }
 
 static int
-count_row(void *arg, const struct fact *fact)
+count_row(void *arg, const struct log_record *record)
 {
 	uint64_t *next = arg;
 
-	return fact->idx == (*next)++ ? 0 : -EBADMSG;
+	return record->idx == (*next)++ ? 0 : -EBADMSG;
 }
 
 /* A file that was the live one when the log was opened, and got its number before
@@ -716,10 +716,10 @@ static void
 test_closed_meanwhile(void **state)
 {
 	struct fixture *f = fixture_new();
-	struct question q = {.log = f->log, .to_ns = INT64_MAX, .all = true};
+	struct query q = {.log = f->log, .to_ns = INT64_MAX, .all = true};
 	struct report *report;
 	struct logtree *t = NULL;
-	struct book book;
+	struct log_view view;
 	uint64_t next = 0;
 
 	configure(f, "segment 256\n");
@@ -727,14 +727,15 @@ test_closed_meanwhile(void **state)
 	write_until(f, report, 1);
 	for (int i = 0; i < 40; i++)
 		assert_int_equal(write_one(report, "grows", EVENT_GATE), 0);
-	assert_int_equal(book_open(&q, &book), ASK_OK);
-	assert_int_equal(book.segment_n, 2);
-	assert_int_equal(book_turn(&book, 0), 0); /* who reads makes the recorder wait */
+	assert_int_equal(log_view_open(&q, &view), ASK_OK);
+	assert_int_equal(view.segment_n, 2);
+	assert_int_equal(
+	    log_view_turn(&view, 0), 0); /* who reads makes the recorder wait */
 	write_until(f, report, 2);
-	assert_int_equal(pass_each(&book, &q, count_row, &next), 0);
+	assert_int_equal(log_scan_each(&view, &q, count_row, &next), 0);
 	assert_true(next > 256 + 40);
-	assert_int_equal(next, book.size);
-	book_close(&book);
+	assert_int_equal(next, view.size);
+	log_view_close(&view);
 	/* and a tree that was opened then has no hole */
 	assert_int_equal(logtree_open(f->log, 0, &t), 0);
 	assert_int_equal(t->segment_n, 3);

@@ -57,8 +57,8 @@ static const struct {
 static void
 put(struct line *line, const char *text, size_t len)
 {
-	if (len > STORY_MAX - 1 - line->len)
-		len = STORY_MAX - 1 - line->len;
+	if (len > DESCRIBE_MAX - 1 - line->len)
+		len = DESCRIBE_MAX - 1 - line->len;
 	memcpy(line->at + line->len, text, len);
 	line->len += len;
 	line->at[line->len] = '\0';
@@ -71,7 +71,7 @@ put_text(struct line *line, const char *text)
 }
 
 static void
-put_value(struct line *line, const struct fact_field *field)
+put_value(struct line *line, const struct log_record_field *field)
 {
 	char digits[24];
 
@@ -82,21 +82,21 @@ put_value(struct line *line, const struct fact_field *field)
 	}
 	for (size_t i = 0; i < field->n; i++) {
 		put_text(line, i == 0 ? "" : ", ");
-		put_text(line, fact_item(field, i));
+		put_text(line, log_record_item(field, i));
 	}
 }
 
 /* Appends the value of the {key} at *at. */
 static void
-put_key(struct line *line, const struct fact *fact, const char **at)
+put_key(struct line *line, const struct log_record *record, const char **at)
 {
 	const char *end = strchr(*at, '}');
-	const struct fact_field *field;
+	const struct log_record_field *field;
 	char key[32] = "";
 
 	if (end != NULL && (size_t)(end - *at - 1) < sizeof(key))
 		memcpy(key, *at + 1, (size_t)(end - *at - 1));
-	field = fact_find(fact, key);
+	field = log_record_find(record, key);
 	if (field != NULL)
 		put_value(line, field);
 	else
@@ -105,7 +105,8 @@ put_key(struct line *line, const struct fact *fact, const char **at)
 }
 
 const char *
-story_fill(const struct fact *fact, const char *pattern, char out[STORY_MAX])
+describe_fill(
+    const struct log_record *record, const char *pattern, char out[DESCRIBE_MAX])
 {
 	struct line line = {.at = out};
 	size_t back = 0;
@@ -121,7 +122,7 @@ story_fill(const struct fact *fact, const char *pattern, char out[STORY_MAX])
 			out[line.len] = '\0';
 			line.lacking = false;
 		} else if (*at == '{') {
-			put_key(&line, fact, &at);
+			put_key(&line, record, &at);
 		} else {
 			put(&line, at, 1);
 		}
@@ -153,14 +154,14 @@ is_one(const char *key, const char *const *of, size_t n)
 
 /* Every field except those with columns of their own. */
 const char *
-story_fields(const struct fact *fact, char out[STORY_MAX])
+describe_fields(const struct log_record *record, char out[DESCRIBE_MAX])
 {
 	static const char *const column[] = {"server", "verdict", "policy"};
 	struct line line = {.at = out};
 
 	out[0] = '\0';
-	for (size_t i = 0; i < fact->field_n; i++) {
-		const struct fact_field *field = &fact->field[i];
+	for (size_t i = 0; i < record->field_n; i++) {
+		const struct log_record_field *field = &record->field[i];
 
 		if (is_one(field->key, column, ARRAY_LEN(column)))
 			continue;
@@ -171,24 +172,24 @@ story_fields(const struct fact *fact, char out[STORY_MAX])
 			put_value(&line, field);
 		for (size_t k = 0; k < field->n; k++) {
 			put_text(&line, k == 0 ? "" : ",");
-			put_quoted(&line, fact_item(field, k));
+			put_quoted(&line, log_record_item(field, k));
 		}
 	}
 	return out;
 }
 
 const char *
-story_tell(const struct fact *fact, char out[STORY_MAX])
+describe_tell(const struct log_record *record, char out[DESCRIBE_MAX])
 {
 	for (size_t i = 0; i < ARRAY_LEN(story); i++) {
-		if (strcmp(story[i].kind, fact->kind) == 0)
-			return story_fill(fact, story[i].pattern, out);
+		if (strcmp(story[i].kind, record->kind) == 0)
+			return describe_fill(record, story[i].pattern, out);
 	}
-	return story_fields(fact, out);
+	return describe_fields(record, out);
 }
 
 const char *
-story_object(const struct fact *fact)
+describe_object(const struct log_record *record)
 {
 	static const struct {
 		const char *kind, *key;
@@ -206,11 +207,11 @@ story_object(const struct fact *fact)
 	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
 		const char *text;
 
-		if (strcmp(row[i].kind, fact->kind) != 0)
+		if (strcmp(row[i].kind, record->kind) != 0)
 			continue;
-		text = fact_text(fact, row[i].key);
+		text = log_record_text(record, row[i].key);
 		if (text != NULL)
 			return text;
 	}
-	return fact_text(fact, "name");
+	return log_record_text(record, "name");
 }

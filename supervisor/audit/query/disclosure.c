@@ -64,14 +64,14 @@ add(struct line *line, const char *key, const char *value)
 
 /* Adds what the query excluded. */
 static void
-add_question(struct line *line, const struct question *q)
+add_question(struct line *line, const struct query *q)
 {
-	char time[SHEET_TIME_MAX], digits[24];
+	char time[TABLE_TIME_MAX], digits[24];
 
 	if (q->from_given)
-		add(line, "from", sheet_time(q->from_ns, 9, time));
+		add(line, "from", table_time(q->from_ns, 9, time));
 	if (q->to_given)
-		add(line, "to", sheet_time(q->to_ns, 9, time));
+		add(line, "to", table_time(q->to_ns, 9, time));
 	add(line, "server", q->server);
 	add(line, "session", q->session);
 	add(line, "tool", q->tool);
@@ -96,7 +96,7 @@ is_own(const char *folder)
 }
 
 int
-handout_record(const struct handout *h)
+disclosure_record(const struct handout *h)
 {
 	char root[BASE64_LEN(MERKLE_HASH_LEN)];
 	static struct event event;
@@ -126,21 +126,21 @@ handout_record(const struct handout *h)
 }
 
 int
-handout_book(
-    const char *what, const char *format, const struct question *q, struct book *book)
+disclosure_book(
+    const char *what, const char *format, const struct query *q, struct log_view *view)
 {
 	const struct handout h = {.what = what,
 	    .format = format,
 	    .to = q->out,
-	    .folder = book->folder,
-	    .first = book->first,
-	    .size = book->size,
-	    .root = book->root,
+	    .folder = view->folder,
+	    .first = view->first,
+	    .size = view->size,
+	    .root = view->root,
 	    .q = q};
-	int r = handout_record(&h);
+	int r = disclosure_record(&h);
 
 	if (r < 0)
-		(void)snprintf(book->why, sizeof(book->why),
+		(void)snprintf(view->why, sizeof(view->why),
 		    "unable to record this export in the audit log: %s; nothing exported",
 		    strerror(-r));
 	return r;

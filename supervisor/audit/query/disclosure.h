@@ -12,22 +12,22 @@ struct event;
 int audit_record(const struct event *);
 
 struct handout {
-	const char *what;         /* export report pack tiles certify ship */
-	const char *to;           /* a file, directory or collector; NULL: stdout */
-	const char *format;       /* NULL: none */
-	const char *outcome;      /* of ship: began, ended */
-	const char *folder;       /* of the log */
-	uint64_t first, size;     /* selected from records first .. size - 1 */
-	const uint8_t *root;      /* at that size; NULL: not known */
-	const struct question *q; /* the selection; NULL: all */
+	const char *what;      /* export report pack tiles certify ship */
+	const char *to;        /* a file, directory or collector; NULL: stdout */
+	const char *format;    /* NULL: none */
+	const char *outcome;   /* of ship: began, ended */
+	const char *folder;    /* of the log */
+	uint64_t first, size;  /* selected from records first .. size - 1 */
+	const uint8_t *root;   /* at that size; NULL: not known */
+	const struct query *q; /* the selection; NULL: all */
 };
 
 /* Returns 0 after the record is on disk, or at once for a log that is not the user's
  * own. -errno: unable to record it; export nothing. */
-int handout_record(const struct handout *);
+int disclosure_record(const struct handout *);
 
-/* The same for an export from an open log; book->why gives the reason of a failure. */
-int handout_book(
-    const char *what, const char *format, const struct question *, struct book *);
+/* The same for an export from an open log; view->why gives the reason of a failure. */
+int disclosure_book(
+    const char *what, const char *format, const struct query *, struct log_view *);
 
 #endif

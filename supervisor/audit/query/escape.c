@@ -44,7 +44,7 @@ take(const char **at)
 }
 
 void
-inert_text(FILE *out, const char *text)
+escape_text(FILE *out, const char *text)
 {
 	for (; *text != '\0'; text++) {
 		uint8_t c = (uint8_t)*text;
@@ -57,7 +57,7 @@ inert_text(FILE *out, const char *text)
 }
 
 void
-inert_json(FILE *out, const char *text)
+escape_json(FILE *out, const char *text)
 {
 	while (*text != '\0') {
 		uint32_t c = take(&text);
@@ -78,7 +78,7 @@ inert_json(FILE *out, const char *text)
 /* Spreadsheets treat a field that begins with one of these as a formula (`|`: a DDE
  * link). A tab or CR at the start is escaped below. */
 void
-inert_csv(FILE *out, const char *text)
+escape_csv(FILE *out, const char *text)
 {
 	if (text[0] != '\0' && strchr("=+-@|", text[0]) != NULL)
 		(void)fputc('\'', out);
@@ -140,7 +140,7 @@ put_utf8(FILE *out, uint32_t c)
 }
 
 void
-inert_html(FILE *out, const char *text)
+escape_html(FILE *out, const char *text)
 {
 	while (*text != '\0') {
 		uint32_t c = take(&text);
@@ -156,7 +156,7 @@ inert_html(FILE *out, const char *text)
 
 /* Escapes already in a body are ASCII. */
 void
-inert_body(FILE *out, const void *body, size_t len)
+escape_body(FILE *out, const void *body, size_t len)
 {
 	static char text[AUDIT_BODY_MAX + 1];
 	const char *at = text;
@@ -178,6 +178,6 @@ inert_body(FILE *out, const void *body, size_t len)
 			one[end - from] = '\0';
 			at = end;
 		}
-		inert_json(out, one);
+		escape_json(out, one);
 	}
 }

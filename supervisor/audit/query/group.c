@@ -9,21 +9,21 @@
 
 #define SLOTS_FIRST 1024
 
-struct tally {
-	struct tally_row **slot; /* open addressing, a power of two */
+struct groups {
+	struct group_row **slot; /* open addressing, a power of two */
 	size_t slot_n, row_n;
-	struct tally_row **order;
+	struct group_row **order;
 };
 
-struct tally *
-tally_new(void)
+struct groups *
+group_new(void)
 {
-	struct tally *t = calloc(1, sizeof(*t));
+	struct groups *t = calloc(1, sizeof(*t));
 
 	if (t == NULL)
 		return NULL;
 	t->slot_n = SLOTS_FIRST;
-	t->slot = calloc(t->slot_n, sizeof(struct tally_row *));
+	t->slot = calloc(t->slot_n, sizeof(struct group_row *));
 	if (t->slot == NULL) {
 		free(t);
 		return NULL;
@@ -32,7 +32,7 @@ tally_new(void)
 }
 
 void
-tally_free(struct tally *t)
+group_free(struct groups *t)
 {
 	if (t == NULL)
 		return;
@@ -45,14 +45,14 @@ tally_free(struct tally *t)
 
 /* SHA-256 has no known collisions, and reading a record costs one SHA-256 anyway. */
 static uint64_t
-hash_of(const char *const part[TALLY_PARTS])
+hash_of(const char *const part[GROUP_PARTS])
 {
-	static char all[TALLY_PARTS * (AUDIT_BODY_MAX + 1)];
+	static char all[GROUP_PARTS * (AUDIT_BODY_MAX + 1)];
 	uint8_t digest[MERKLE_HASH_LEN];
 	size_t len = 0;
 	uint64_t hash;
 
-	for (size_t i = 0; i < TALLY_PARTS; i++) {
+	for (size_t i = 0; i < GROUP_PARTS; i++) {
 		size_t n = strlen(part[i]) + 1;
 
 		memcpy(all + len, part[i], n);
@@ -64,17 +64,17 @@ hash_of(const char *const part[TALLY_PARTS])
 }
 
 static bool
-same(const struct tally_row *row, const char *const part[TALLY_PARTS])
+same(const struct group_row *row, const char *const part[GROUP_PARTS])
 {
-	for (size_t i = 0; i < TALLY_PARTS; i++) {
+	for (size_t i = 0; i < GROUP_PARTS; i++) {
 		if (strcmp(row->part[i], part[i]) != 0)
 			return false;
 	}
 	return true;
 }
 
-static struct tally_row **
-find(struct tally_row **slot, size_t slot_n, const char *const part[TALLY_PARTS])
+static struct group_row **
+find(struct group_row **slot, size_t slot_n, const char *const part[GROUP_PARTS])
 {
 	size_t at = hash_of(part) & (slot_n - 1);
 
@@ -84,10 +84,10 @@ find(struct tally_row **slot, size_t slot_n, const char *const part[TALLY_PARTS]
 }
 
 static bool
-grow(struct tally *t)
+grow(struct groups *t)
 {
 	size_t slot_n = 2 * t->slot_n;
-	struct tally_row **slot = calloc(slot_n, sizeof(struct tally_row *));
+	struct group_row **slot = calloc(slot_n, sizeof(struct group_row *));
 
 	if (slot == NULL)
 		return false;
@@ -102,20 +102,20 @@ grow(struct tally *t)
 }
 
 /* Allocates the row and its texts in one piece. */
-static struct tally_row *
-new_row(const char *const part[TALLY_PARTS])
+static struct group_row *
+new_row(const char *const part[GROUP_PARTS])
 {
-	struct tally_row *row;
+	struct group_row *row;
 	size_t len = 0;
 	char *at;
 
-	for (size_t i = 0; i < TALLY_PARTS; i++)
+	for (size_t i = 0; i < GROUP_PARTS; i++)
 		len += strlen(part[i]) + 1;
 	row = calloc(1, sizeof(*row) + len);
 	if (row == NULL)
 		return NULL;
 	at = (char *)(row + 1);
-	for (size_t i = 0; i < TALLY_PARTS; i++) {
+	for (size_t i = 0; i < GROUP_PARTS; i++) {
 		size_t n = strlen(part[i]) + 1;
 
 		memcpy(at, part[i], n);
@@ -125,13 +125,13 @@ new_row(const char *const part[TALLY_PARTS])
 	return row;
 }
 
-struct tally_row *
-tally_at(struct tally *t, const char *const *part, size_t part_n)
+struct group_row *
+group_at(struct groups *t, const char *const *part, size_t part_n)
 {
-	const char *key[TALLY_PARTS];
-	struct tally_row **slot;
+	const char *key[GROUP_PARTS];
+	struct group_row **slot;
 
-	for (size_t i = 0; i < TALLY_PARTS; i++) {
+	for (size_t i = 0; i < GROUP_PARTS; i++) {
 		key[i] = i < part_n && part[i] != NULL ? part[i] : "";
 		if (strlen(key[i]) > AUDIT_BODY_MAX)
 			return NULL;
@@ -139,7 +139,7 @@ tally_at(struct tally *t, const char *const *part, size_t part_n)
 	slot = find(t->slot, t->slot_n, key);
 	if (*slot != NULL)
 		return *slot;
-	if (t->row_n >= TALLY_MAX)
+	if (t->row_n >= GROUP_MAX)
 		return NULL;
 	if (2 * (t->row_n + 1) > t->slot_n) {
 		if (!grow(t))
@@ -151,40 +151,40 @@ tally_at(struct tally *t, const char *const *part, size_t part_n)
 	return *slot;
 }
 
-struct tally_row *
-tally_count(
-    struct tally *t, const struct fact *fact, const char *const *part, size_t part_n)
+struct group_row *
+group_count(struct groups *t, const struct log_record *record, const char *const *part,
+    size_t part_n)
 {
-	struct tally_row *row = tally_at(t, part, part_n);
+	struct group_row *row = group_at(t, part, part_n);
 
 	if (row == NULL)
 		return NULL;
 	if (row->n++ == 0) {
-		row->first_ts = row->last_ts = fact->ts;
-		row->first_idx = row->last_idx = fact->idx;
+		row->first_ts = row->last_ts = record->ts;
+		row->first_idx = row->last_idx = record->idx;
 	}
-	if (fact->ts < row->first_ts)
-		row->first_ts = fact->ts;
-	if (fact->ts > row->last_ts)
-		row->last_ts = fact->ts;
-	if (fact->idx < row->first_idx)
-		row->first_idx = fact->idx;
-	if (fact->idx > row->last_idx)
-		row->last_idx = fact->idx;
+	if (record->ts < row->first_ts)
+		row->first_ts = record->ts;
+	if (record->ts > row->last_ts)
+		row->last_ts = record->ts;
+	if (record->idx < row->first_idx)
+		row->first_idx = record->idx;
+	if (record->idx > row->last_idx)
+		row->last_idx = record->idx;
 	return row;
 }
 
 size_t
-tally_rows(const struct tally *t)
+group_rows(const struct groups *t)
 {
 	return t->row_n;
 }
 
 bool
-tally_pack(const char *hex, uint64_t ret[4])
+group_pack(const char *hex, uint64_t ret[4])
 {
-	if (strlen(hex) != TALLY_DIGEST_MAX - 1 ||
-	    strspn(hex, "0123456789abcdef") != TALLY_DIGEST_MAX - 1)
+	if (strlen(hex) != GROUP_DIGEST_MAX - 1 ||
+	    strspn(hex, "0123456789abcdef") != GROUP_DIGEST_MAX - 1)
 		return false;
 	for (size_t i = 0; i < 4; i++) {
 		char part[17];
@@ -197,11 +197,11 @@ tally_pack(const char *hex, uint64_t ret[4])
 }
 
 bool
-tally_bytes(const char *hex, uint8_t ret[MERKLE_HASH_LEN])
+group_bytes(const char *hex, uint8_t ret[MERKLE_HASH_LEN])
 {
 	uint64_t part[4];
 
-	if (!tally_pack(hex, part))
+	if (!group_pack(hex, part))
 		return false;
 	for (size_t i = 0; i < MERKLE_HASH_LEN; i++)
 		ret[i] = (uint8_t)(part[i / 8] >> (56 - 8 * (i % 8)));
@@ -209,7 +209,7 @@ tally_bytes(const char *hex, uint8_t ret[MERKLE_HASH_LEN])
 }
 
 void
-tally_unpack(const uint64_t from[4], char hex[TALLY_DIGEST_MAX])
+group_unpack(const uint64_t from[4], char hex[GROUP_DIGEST_MAX])
 {
 	for (size_t i = 0; i < 4; i++)
 		(void)snprintf(hex + 16 * i, 17, "%016llx", (unsigned long long)from[i]);
@@ -224,23 +224,23 @@ by_number(uint64_t a, uint64_t b)
 }
 
 int
-tally_by_name(const struct tally_row *a, const struct tally_row *b)
+group_by_name(const struct group_row *a, const struct group_row *b)
 {
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < TALLY_PARTS; i++)
+	for (size_t i = 0; r == 0 && i < GROUP_PARTS; i++)
 		r = strcmp(a->part[i], b->part[i]);
 	return r;
 }
 
 int
-tally_by_count(const struct tally_row *a, const struct tally_row *b)
+group_by_count(const struct group_row *a, const struct group_row *b)
 {
 	return by_number(b->n, a->n);
 }
 
 int
-tally_by_first(const struct tally_row *a, const struct tally_row *b)
+group_by_first(const struct group_row *a, const struct group_row *b)
 {
 	return by_number(a->first_idx, b->first_idx);
 }
@@ -248,27 +248,27 @@ tally_by_first(const struct tally_row *a, const struct tally_row *b)
 static int
 compare(const void *a, const void *b, void *arg)
 {
-	const struct tally_row *x = *(struct tally_row *const *)a;
-	const struct tally_row *y = *(struct tally_row *const *)b;
-	tally_order **order = arg;
+	const struct group_row *x = *(struct group_row *const *)a;
+	const struct group_row *y = *(struct group_row *const *)b;
+	group_order **order = arg;
 	int r = (*order)(x, y);
 
-	return r != 0 ? r : tally_by_name(x, y);
+	return r != 0 ? r : group_by_name(x, y);
 }
 
-struct tally_row *const *
-tally_sorted(struct tally *t, tally_order *order)
+struct group_row *const *
+group_sorted(struct groups *t, group_order *order)
 {
 	size_t n = 0;
 
 	free(t->order);
-	t->order = calloc(t->row_n + 1, sizeof(struct tally_row *));
+	t->order = calloc(t->row_n + 1, sizeof(struct group_row *));
 	if (t->order == NULL)
 		return NULL;
 	for (size_t i = 0; i < t->slot_n; i++) {
 		if (t->slot[i] != NULL)
 			t->order[n++] = t->slot[i];
 	}
-	qsort_r(t->order, n, sizeof(struct tally_row *), compare, (void *)&order);
+	qsort_r(t->order, n, sizeof(struct group_row *), compare, (void *)&order);
 	return t->order;
 }

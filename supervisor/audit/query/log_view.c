@@ -49,28 +49,28 @@ by_base(const void *a, const void *b)
 }
 
 static int
-add_segment(struct book *book, uint64_t base, const char *name)
+add_segment(struct log_view *view, uint64_t base, const char *name)
 {
 	struct segment_at *more;
 
-	if (book->segment_n >= BOOK_SEGMENTS_MAX)
+	if (view->segment_n >= LOG_VIEW_SEGMENTS_MAX)
 		return -E2BIG;
-	more = reallocarray(book->segment, book->segment_n + 1, sizeof(*more));
+	more = reallocarray(view->segment, view->segment_n + 1, sizeof(*more));
 	if (more == NULL)
 		return -ENOMEM;
-	book->segment = more;
-	more[book->segment_n].base = base;
-	(void)snprintf(more[book->segment_n].name, sizeof(more->name), "%s", name);
-	book->segment_n++;
+	view->segment = more;
+	more[view->segment_n].base = base;
+	(void)snprintf(more[view->segment_n].name, sizeof(more->name), "%s", name);
+	view->segment_n++;
 	return 0;
 }
 
 /* Lists the closed segments before the live one. A segment that was closed after we
  * opened the live one is the live one. */
 static int
-list_segments(struct book *book, uint64_t live_base)
+list_segments(struct log_view *view, uint64_t live_base)
 {
-	DIR *dir = opendir(book->folder); /* syscalls: openat getdents64 newfstatat */
+	DIR *dir = opendir(view->folder); /* syscalls: openat getdents64 newfstatat */
 	struct dirent *e;
 	int r = 0;
 
@@ -80,47 +80,47 @@ list_segments(struct book *book, uint64_t live_base)
 		uint64_t base;
 
 		if (is_segment(e->d_name, &base) && base < live_base)
-			r = add_segment(book, base, e->d_name);
+			r = add_segment(view, base, e->d_name);
 	}
 	(void)closedir(dir); /* read-only */
-	if (r == 0 && book->segment_n > 0)
-		qsort(book->segment, book->segment_n, sizeof(*book->segment), by_base);
+	if (r == 0 && view->segment_n > 0)
+		qsort(view->segment, view->segment_n, sizeof(*view->segment), by_base);
 	if (r == 0)
-		r = add_segment(book, live_base, AUDIT_DB_NAME);
+		r = add_segment(view, live_base, AUDIT_DB_NAME);
 	if (r == 0)
-		book->first = book->segment[0].base;
+		view->first = view->segment[0].base;
 	return r;
 }
 
 /* Opens a file of the log and compares its schema. */
 static int
-open_file(struct book *book, const char *file)
+open_file(struct log_view *view, const char *file)
 {
 	char path[AUDIT_PATH_MAX + 48];
 	char name[64];
 	int r;
 
-	(void)snprintf(path, sizeof(path), "%s/%s", book->folder, file);
-	r = reader_open(path, &book->reader, book->why);
+	(void)snprintf(path, sizeof(path), "%s/%s", view->folder, file);
+	r = reader_open(path, &view->reader, view->why);
 	if (r < 0)
 		return r;
-	if (schema_differs(book->reader.db, name, sizeof(name)) == NULL)
+	if (schema_differs(view->reader.db, name, sizeof(name)) == NULL)
 		return 0;
-	(void)snprintf(book->why, sizeof(book->why), "the schema is not kennel's");
-	reader_close(&book->reader);
+	(void)snprintf(view->why, sizeof(view->why), "the schema is not kennel's");
+	reader_close(&view->reader);
 	return -EBADMSG;
 }
 
 /* Reads the base of the open file; a file without that row begins the log. */
 static int
-read_base(struct book *book, uint64_t *ret)
+read_base(struct log_view *view, uint64_t *ret)
 {
 	sqlite3_stmt *s = NULL;
 	const char *text;
 	int r = -EBADMSG;
 
 	*ret = 0;
-	if (sqlite3_prepare_v2(book->reader.db, "SELECT v FROM meta WHERE k = 'base'", -1,
+	if (sqlite3_prepare_v2(view->reader.db, "SELECT v FROM meta WHERE k = 'base'", -1,
 		&s, NULL) == SQLITE_OK) {
 		int code = sqlite3_step(s);
 
@@ -139,40 +139,40 @@ read_base(struct book *book, uint64_t *ret)
 /* Opens the live file. If it was closed since it was listed, its name now has a
  * number. */
 static int
-open_last(struct book *book, struct segment_at *at)
+open_last(struct log_view *view, struct segment_at *at)
 {
 	uint64_t base = 0;
-	int r = open_file(book, at->name);
+	int r = open_file(view, at->name);
 
 	if (r == 0) {
-		r = read_base(book, &base);
+		r = read_base(view, &base);
 		if (r < 0 || base != at->base)
-			reader_close(&book->reader);
+			reader_close(&view->reader);
 	}
 	if (r < 0 || base == at->base)
 		return r;
 	(void)snprintf(at->name, sizeof(at->name), SEGMENT_PREFIX "%0*" PRIu64 ".db",
 	    SEGMENT_DIGITS, at->base);
-	return open_file(book, at->name);
+	return open_file(view, at->name);
 }
 
 int
-book_turn(struct book *book, size_t segment)
+log_view_turn(struct log_view *view, size_t segment)
 {
-	struct segment_at *at = &book->segment[segment];
+	struct segment_at *at = &view->segment[segment];
 	int r;
 
-	if (book->open == segment)
+	if (view->open == segment)
 		return 0;
-	if (book->open < book->segment_n)
-		reader_close(&book->reader);
-	book->open = SIZE_MAX;
+	if (view->open < view->segment_n)
+		reader_close(&view->reader);
+	view->open = SIZE_MAX;
 	if (strcmp(at->name, AUDIT_DB_NAME) == 0)
-		r = open_last(book, at);
+		r = open_last(view, at);
 	else
-		r = open_file(book, at->name);
+		r = open_file(view, at->name);
 	if (r == 0)
-		book->open = segment;
+		view->open = segment;
 	return r;
 }
 
@@ -195,14 +195,14 @@ read_note(
 /* Finds the checkpoint with exactly this size in the open segment, or the last one
  * (size UINT64_MAX): 0, -ENOENT, -EBADMSG. */
 static int
-find_checkpoint(struct book *book, uint64_t size, uint64_t *ret_size,
+find_checkpoint(struct log_view *view, uint64_t size, uint64_t *ret_size,
     uint8_t ret_root[MERKLE_HASH_LEN])
 {
 	sqlite3_stmt *s = NULL;
 	const char *note;
 	int code, r = -EBADMSG;
 
-	if (sqlite3_prepare_v2(book->reader.db,
+	if (sqlite3_prepare_v2(view->reader.db,
 		"SELECT note FROM cp NOT INDEXED WHERE ?1 < 0 OR size = ?1 "
 		"ORDER BY size DESC LIMIT 1",
 		-1, &s, NULL) != SQLITE_OK)
@@ -257,38 +257,38 @@ read_as_of(const char *text, struct as_of *ret)
 	ret->rooted = true;
 	if (n <= 0 || !read_note(note, (size_t)n, &ret->size, root))
 		return -EINVAL;
-	sheet_hex(ret->root, root);
+	table_hex(ret->root, root);
 	return 0;
 }
 
 /* Limits the view to that checkpoint, which is in one of the segments. */
 static int
-go_back(struct book *book, const char *text)
+go_back(struct log_view *view, const char *text)
 {
 	struct as_of want;
 	char root[2 * MERKLE_HASH_LEN + 1];
 	int r = read_as_of(text, &want);
-	size_t i = book->segment_n;
+	size_t i = view->segment_n;
 
 	if (r < 0) {
 		(void)snprintf(
-		    book->why, sizeof(book->why), "--as-of: invalid checkpoint");
+		    view->why, sizeof(view->why), "--as-of: invalid checkpoint");
 		return ASK_USAGE;
 	}
 	r = -ENOENT;
 	while (r == -ENOENT && i-- > 0) {
-		if (book->segment[i].base >= want.size && want.size > 0)
+		if (view->segment[i].base >= want.size && want.size > 0)
 			continue;
-		r = book_turn(book, i);
+		r = log_view_turn(view, i);
 		if (r == 0)
-			r = find_checkpoint(book, want.size, &book->size, book->root);
+			r = find_checkpoint(view, want.size, &view->size, view->root);
 	}
 	if (r < 0 && r != -ENOENT)
 		return ASK_FAILED;
-	sheet_hex(root, book->root);
+	table_hex(root, view->root);
 	if (r == 0 && (!want.rooted || strcmp(root, want.root) == 0))
 		return ASK_OK;
-	(void)snprintf(book->why, sizeof(book->why),
+	(void)snprintf(view->why, sizeof(view->why),
 	    r < 0 ? "no checkpoint at %" PRIu64 " records"
 		  : "the checkpoint at %" PRIu64 " records has another root in this log",
 	    want.size);
@@ -362,97 +362,97 @@ run_verify(const char *folder, char *said, size_t said_cap)
 /* Loads the roots of the full subtrees left of the first record, if earlier records
  * were pruned. A false one leads to a different root at the end. */
 static int
-seed(struct book *book)
+seed(struct log_view *view)
 {
 	struct logtree *t = NULL;
 	struct hashes hashes;
-	int r = logtree_open(book->folder, book->sure_size, &t);
+	int r = logtree_open(view->folder, view->sure_size, &t);
 
 	if (r < 0)
 		return r;
 	hashes = logtree_hashes(t);
 	for (unsigned int level = 0; r == 0 && level < MERKLE_LEVELS - 1; level++) {
-		if (book->first >> level & 1)
-			r = hashes.get(hashes.arg, level, book->first >> (level + 1) << 1,
-			    book->start.edge[level]);
+		if (view->first >> level & 1)
+			r = hashes.get(hashes.arg, level, view->first >> (level + 1) << 1,
+			    view->start.edge[level]);
 	}
-	book->start.size = book->first;
+	view->start.size = view->first;
 	logtree_close(t);
 	return r;
 }
 
 static int
-open_live(struct book *book)
+open_live(struct log_view *view)
 {
 	uint64_t base;
 	int r;
 
-	r = open_file(book, AUDIT_DB_NAME);
+	r = open_file(view, AUDIT_DB_NAME);
 	if (r < 0)
 		return r;
-	r = read_base(book, &base);
+	r = read_base(view, &base);
 	if (r == 0)
-		r = list_segments(book, base);
+		r = list_segments(view, base);
 	if (r < 0) {
-		reader_close(&book->reader);
+		reader_close(&view->reader);
 		return r;
 	}
-	book->open = book->segment_n - 1;
-	r = find_checkpoint(book, UINT64_MAX, &book->size, book->root);
+	view->open = view->segment_n - 1;
+	r = find_checkpoint(view, UINT64_MAX, &view->size, view->root);
 	if (r == -ENOENT) { /* begun, but empty */
-		book->size = base;
-		merkle_digest("", 0, book->root);
+		view->size = base;
+		merkle_digest("", 0, view->root);
 		r = 0;
 	}
 	if (r == -EBADMSG)
 		(void)snprintf(
-		    book->why, sizeof(book->why), "unable to read any checkpoint");
+		    view->why, sizeof(view->why), "unable to read any checkpoint");
 	return r;
 }
 
 /* Opens the log again: the files that were opened before the verification may be
  * outdated. */
 static int
-open_again(struct book *book)
+open_again(struct log_view *view)
 {
-	uint64_t size = book->size;
+	uint64_t size = view->size;
 	uint8_t root[MERKLE_HASH_LEN];
 	int r;
 
-	memcpy(root, book->root, sizeof(root));
-	if (book->open < book->segment_n)
-		reader_close(&book->reader);
-	free(book->segment);
-	book->segment = NULL;
-	book->segment_n = 0;
-	book->open = SIZE_MAX;
-	r = open_live(book);
-	book->size = size;
-	memcpy(book->root, root, sizeof(root));
+	memcpy(root, view->root, sizeof(root));
+	if (view->open < view->segment_n)
+		reader_close(&view->reader);
+	free(view->segment);
+	view->segment = NULL;
+	view->segment_n = 0;
+	view->open = SIZE_MAX;
+	r = open_live(view);
+	view->size = size;
+	memcpy(view->root, root, sizeof(root));
 	return r;
 }
 
 static int
-make_sure(struct book *book)
+make_sure(struct log_view *view)
 {
 	char said[4096], shown[200];
-	int status = run_verify(book->folder, said, sizeof(said));
+	int status = run_verify(view->folder, said, sizeof(said));
 
 	/* an old log is intact, but never proven complete */
 	if ((status == VERIFY_INTACT || status == VERIFY_INCOMPLETE) &&
-	    read_verdict(said, &book->sure_size, book->sure_root)) {
-		book->verified = true;
-		book->complete = status == VERIFY_INTACT;
-		if (open_again(book) < 0)
+	    read_verdict(said, &view->sure_size, view->sure_root)) {
+		view->verified = true;
+		view->complete = status == VERIFY_INTACT;
+		if (open_again(view) < 0)
 			return ASK_FAILED;
-		if (book->first == 0 || seed(book) == 0)
+		if (view->first == 0 || seed(view) == 0)
 			return ASK_OK;
-		(void)snprintf(book->why, sizeof(book->why),
+		(void)snprintf(view->why, sizeof(view->why),
 		    "unable to read the tree before the first record");
 		return ASK_FAILED;
 	}
 	said[strcspn(said, "\n")] = '\0';
-	(void)snprintf(book->why, sizeof(book->why), "not verified (%d): %s", status,
+	(void)snprintf(view->why, sizeof(view->why), "not verified (%d): %s", status,
 	    log_quote(shown, sizeof(shown), said, strlen(said)));
 	return status == 0 ? ASK_FAILED : ASK_TAMPERED;
 }
@@ -460,20 +460,20 @@ make_sure(struct book *book)
 /* ---- public functions --------------------------------------------------------------- */
 
 int
-book_open(const struct question *q, struct book *ret)
+log_view_open(const struct query *q, struct log_view *ret)
 {
 	const char *folder = q->log != NULL ? q->log : paths_audit_dir();
 	int r;
 
-	*ret = (struct book){.open = SIZE_MAX};
+	*ret = (struct log_view){.open = SIZE_MAX};
 	if (folder == NULL || (size_t)snprintf(ret->folder, sizeof(ret->folder), "%s",
 				  folder) >= sizeof(ret->folder)) {
 		(void)snprintf(ret->why, sizeof(ret->why),
 		    "no home directory: set HOME or KENNEL_HOME");
 		return ASK_FAILED;
 	}
-	ret->fact = calloc(1, sizeof(*ret->fact));
-	r = ret->fact != NULL ? open_live(ret) : -ENOMEM;
+	ret->record = calloc(1, sizeof(*ret->record));
+	r = ret->record != NULL ? open_live(ret) : -ENOMEM;
 	if (r < 0) {
 		if (ret->why[0] == '\0')
 			(void)snprintf(ret->why, sizeof(ret->why), "%s", strerror(-r));
@@ -491,13 +491,13 @@ book_open(const struct question *q, struct book *ret)
 }
 
 void
-book_close(struct book *book)
+log_view_close(struct log_view *view)
 {
-	if (book->open < book->segment_n)
-		reader_close(&book->reader);
-	free(book->segment);
-	free(book->fact);
-	book->segment = NULL;
-	book->fact = NULL;
-	book->segment_n = 0;
+	if (view->open < view->segment_n)
+		reader_close(&view->reader);
+	free(view->segment);
+	free(view->record);
+	view->segment = NULL;
+	view->record = NULL;
+	view->segment_n = 0;
 }

@@ -98,13 +98,13 @@ is_verdict(const char *text)
 
 /* Each parses its value, NULL for a flag; false if it is invalid. */
 #define TAKE_TEXT(field) \
-	static bool take_##field(struct question *q, const char *v) \
+	static bool take_##field(struct query *q, const char *v) \
 	{ \
 		q->field = v; \
 		return v[0] != '\0'; \
 	}
 #define TAKE_FLAG(field) \
-	static bool take_##field(struct question *q, const char *v) \
+	static bool take_##field(struct query *q, const char *v) \
 	{ \
 		(void)v; \
 		q->field = true; \
@@ -129,47 +129,47 @@ TAKE_FLAG(once)
 TAKE_FLAG(text)
 
 static bool
-take_kind(struct question *q, const char *v)
+take_kind(struct query *q, const char *v)
 {
 	q->kind = v;
 	return is_kind(v);
 }
 
 static bool
-take_verdict(struct question *q, const char *v)
+take_verdict(struct query *q, const char *v)
 {
 	q->verdict = v;
 	return is_verdict(v);
 }
 
 static bool
-take_from(struct question *q, const char *v)
+take_from(struct query *q, const char *v)
 {
 	q->from_given = true;
 	return options_time(v, &q->from_ns) == 0;
 }
 
 static bool
-take_to(struct question *q, const char *v)
+take_to(struct query *q, const char *v)
 {
 	q->to_given = true;
 	return options_time(v, &q->to_ns) == 0;
 }
 
 static bool
-take_n(struct question *q, const char *v)
+take_n(struct query *q, const char *v)
 {
 	return read_count(v, &q->last_n) == 0;
 }
 
 static bool
-take_days(struct question *q, const char *v)
+take_days(struct query *q, const char *v)
 {
 	return read_count(v, &q->days) == 0 && q->days < 100000;
 }
 
 static bool
-take_json(struct question *q, const char *v)
+take_json(struct query *q, const char *v)
 {
 	(void)v;
 	q->form = FORM_JSON;
@@ -177,7 +177,7 @@ take_json(struct question *q, const char *v)
 }
 
 static bool
-take_csv(struct question *q, const char *v)
+take_csv(struct query *q, const char *v)
 {
 	(void)v;
 	q->form = FORM_CSV;
@@ -189,7 +189,7 @@ static const struct option_row {
 	const char *name;
 	char letter;
 	const char *value; /* name of the value; NULL: a flag */
-	bool (*take)(struct question *, const char *);
+	bool (*take)(struct query *, const char *);
 } option_row[] = {
     {"--json", 0, NULL, take_json},
     {"--csv", 0, NULL, take_csv},
@@ -236,7 +236,7 @@ find_row(const char *word, size_t len, const char *may)
 
 /* Parses one option at argv[*at]; *at moves to its last argument. */
 static int
-take_one(int argc, char **argv, int *at, const char *may, struct question *q)
+take_one(int argc, char **argv, int *at, const char *may, struct query *q)
 {
 	const char *word = argv[*at], *equals = strchr(word, '='), *value = NULL;
 	size_t len = equals != NULL ? (size_t)(equals - word) : strlen(word);
@@ -267,9 +267,9 @@ take_one(int argc, char **argv, int *at, const char *may, struct question *q)
 }
 
 int
-options_read(int argc, char **argv, const char *may, struct question *ret)
+options_read(int argc, char **argv, const char *may, struct query *ret)
 {
-	struct question q = {.verb = argv[0], .to_ns = INT64_MAX, .argv = argv + 1};
+	struct query q = {.verb = argv[0], .to_ns = INT64_MAX, .argv = argv + 1};
 	bool over = false;
 
 	for (int i = 1; i < argc; i++) {
@@ -302,26 +302,26 @@ one_of(const char *words, const char *word)
 }
 
 bool
-options_match(const struct question *q, const struct fact *fact)
+options_match(const struct query *q, const struct log_record *record)
 {
-	const char *verdict = fact_text(fact, "verdict");
+	const char *verdict = log_record_text(record, "verdict");
 
-	if (fact->idx < q->first || (q->beyond > 0 && fact->idx >= q->beyond))
+	if (record->idx < q->first || (q->beyond > 0 && record->idx >= q->beyond))
 		return false;
-	if (fact->ts < q->from_ns || fact->ts >= q->to_ns)
+	if (record->ts < q->from_ns || record->ts >= q->to_ns)
 		return false;
-	if ((q->server != NULL && !fact_is(fact, "server", q->server)) ||
-	    (q->verdict != NULL && !fact_is(fact, "verdict", q->verdict)) ||
-	    (q->rule != NULL && !fact_is(fact, "rule", q->rule)))
+	if ((q->server != NULL && !log_record_is(record, "server", q->server)) ||
+	    (q->verdict != NULL && !log_record_is(record, "verdict", q->verdict)) ||
+	    (q->rule != NULL && !log_record_is(record, "rule", q->rule)))
 		return false;
-	if ((q->kind != NULL && strcmp(fact->kind, q->kind) != 0) ||
-	    (q->session != NULL && strcmp(fact->session, q->session) != 0) ||
-	    (q->kinds != NULL && !one_of(q->kinds, fact->kind)))
+	if ((q->kind != NULL && strcmp(record->kind, q->kind) != 0) ||
+	    (q->session != NULL && strcmp(record->session, q->session) != 0) ||
+	    (q->kinds != NULL && !one_of(q->kinds, record->kind)))
 		return false;
-	if (q->tool != NULL &&
-	    (fact_find(fact, "action") == NULL || !fact_is(fact, "name", q->tool)))
+	if (q->tool != NULL && (log_record_find(record, "action") == NULL ||
+				   !log_record_is(record, "name", q->tool)))
 		return false;
-	if (q->hide && one_of(QUERY_HIDDEN, fact->kind))
+	if (q->hide && one_of(QUERY_HIDDEN, record->kind))
 		return false;
 	return !q->denied || (verdict != NULL && strcmp(verdict, "allow") != 0);
 }

@@ -36,39 +36,39 @@ verb_find(const char *name)
 /* ---- a plain row -------------------------------------------------------------------- */
 
 void
-see_cell(struct ask *ask, const struct fact *fact, const char *column)
+see_cell(struct ask *ask, const struct log_record *record, const char *column)
 {
-	static char story[STORY_MAX];
-	struct sheet *sheet = &ask->sheet;
+	static char story[DESCRIBE_MAX];
+	struct table *table = &ask->table;
 
 	if (strcmp(column, "idx") == 0)
-		sheet_number(sheet, fact->idx);
+		table_number(table, record->idx);
 	else if (strcmp(column, "time") == 0)
-		sheet_number(sheet, fact->ts);
+		table_number(table, record->ts);
 	else if (strcmp(column, "session") == 0)
-		sheet_text(sheet, fact->session);
+		table_text(table, record->session);
 	else if (strcmp(column, "kind") == 0)
-		sheet_text(sheet, fact->kind);
+		table_text(table, record->kind);
 	else if (strcmp(column, "role") == 0)
-		sheet_text(sheet, fact->role);
+		table_text(table, record->role);
 	else if (strcmp(column, "fields") == 0)
-		sheet_text(sheet, story_fields(fact, story));
+		table_text(table, describe_fields(record, story));
 	else if (strcmp(column, "what") == 0)
-		sheet_text(sheet, story_tell(fact, story));
+		table_text(table, describe_tell(record, story));
 	else
-		sheet_field(sheet, fact, column);
+		table_field(table, record, column);
 }
 
 int
-see_plain(void *arg, const struct fact *fact)
+see_plain(void *arg, const struct log_record *record)
 {
 	struct ask *ask = arg;
 
-	if (ask->verb->match != NULL && !ask->verb->match(ask, fact))
+	if (ask->verb->match != NULL && !ask->verb->match(ask, record))
 		return 0;
 	for (size_t i = 0; i < ask->verb->column_n; i++)
-		see_cell(ask, fact, ask->verb->column[i].name);
-	return ferror(ask->sheet.out) ? -EPIPE : 0;
+		see_cell(ask, record, ask->verb->column[i].name);
+	return ferror(ask->table.out) ? -EPIPE : 0;
 }
 
 /* ---- running a query ------------------------------------------------------------------ */
@@ -106,11 +106,11 @@ words_of(int r)
 }
 
 int
-verb_ask(const struct verb *verb, const struct question *q, struct book *book, FILE *out,
+verb_ask(const struct verb *verb, const struct query *q, struct log_view *view, FILE *out,
     const char **ret_why)
 {
 	struct ask ask = {
-	    .verb = verb, .q = *q, .book = book, .sheet = {.out = out, .form = q->form}};
+	    .verb = verb, .q = *q, .view = view, .table = {.out = out, .form = q->form}};
 	int r = 0, ended;
 
 	if (q->argc > 0)
@@ -118,7 +118,7 @@ verb_ask(const struct verb *verb, const struct question *q, struct book *book, F
 	if (verb->kinds != NULL)
 		ask.q.kinds = verb->kinds;
 	ask.from_ns = q->from_ns;
-	ask.sheet.colour = q->form == FORM_TEXT && out == stdout && isatty(STDOUT_FILENO);
+	ask.table.colour = q->form == FORM_TEXT && out == stdout && isatty(STDOUT_FILENO);
 	if ((q->argc > 0 && verb->words[0] == '\0') || q->argc > 1 ||
 	    (q->argc == 0 && verb->words[0] != '\0' && verb->words[0] != '['))
 		r = -EINVAL;
@@ -126,19 +126,19 @@ verb_ask(const struct verb *verb, const struct question *q, struct book *book, F
 		r = verb->begin(&ask);
 	if (r < 0)
 		goto out;
-	sheet_begin(&ask.sheet, q, book, verb->column, verb->column_n);
-	r = pass_each(book, &ask.q, verb->see != NULL ? verb->see : see_plain, &ask);
+	table_begin(&ask.table, q, view, verb->column, verb->column_n);
+	r = log_scan_each(view, &ask.q, verb->see != NULL ? verb->see : see_plain, &ask);
 	if (r == 0 && verb->end != NULL)
 		r = verb->end(&ask);
-	ended = sheet_end(&ask.sheet);
+	ended = table_end(&ask.table);
 	if (r == 0)
 		r = ended;
 out:
-	tally_free(ask.tally);
+	group_free(ask.groups);
 	free(ask.own);
 	*ret_why = words_of(r);
-	if (book->why[0] != '\0' && r != -EINVAL)
-		*ret_why = book->why;
+	if (view->why[0] != '\0' && r != -EINVAL)
+		*ret_why = view->why;
 	if (ask.why != NULL)
 		*ret_why = ask.why;
 	return status_of(r);
@@ -158,7 +158,7 @@ usage(const struct verb *verb)
 }
 
 void
-verb_complain(const struct question *q, int status, const char *why)
+verb_complain(const struct query *q, int status, const char *why)
 {
 	if (status == ASK_NO_LOG)
 		log_error(
@@ -168,20 +168,20 @@ verb_complain(const struct question *q, int status, const char *why)
 }
 
 int
-verb_main(const struct verb *verb, const struct question *q)
+verb_main(const struct verb *verb, const struct query *q)
 {
 	const char *why = NULL;
-	struct book book;
-	int status = book_open(q, &book);
+	struct log_view view;
+	int status = log_view_open(q, &view);
 
 	if (status == ASK_OK)
-		status = verb_ask(verb, q, &book, stdout, &why);
+		status = verb_ask(verb, q, &view, stdout, &why);
 	else
-		why = book.why;
+		why = view.why;
 	if (status == ASK_USAGE)
 		(void)usage(verb);
 	verb_complain(q, status, why);
-	book_close(&book);
+	log_view_close(&view);
 	if (fflush(stdout) != 0 && status == ASK_OK && errno != EPIPE)
 		status = ASK_FAILED;
 	return status;
@@ -190,7 +190,7 @@ verb_main(const struct verb *verb, const struct question *q)
 int
 audit_log(const char *log_dir, const struct audit_filter *filter, bool json, FILE *out)
 {
-	struct question q = {.verb = "log",
+	struct query q = {.verb = "log",
 	    .log = log_dir,
 	    .server = filter->server,
 	    .kind = filter->kind,
@@ -201,13 +201,13 @@ audit_log(const char *log_dir, const struct audit_filter *filter, bool json, FIL
 	    .last_n = filter->last_n,
 	    .bare = true,
 	    .form = json ? FORM_JSON : FORM_TEXT};
-	struct book book;
+	struct log_view view;
 	const char *why;
-	int status = book_open(&q, &book);
+	int status = log_view_open(&q, &view);
 
 	if (status == ASK_OK)
-		status = verb_ask(&verbs_log[0], &q, &book, out, &why);
-	book_close(&book);
+		status = verb_ask(&verbs_log[0], &q, &view, out, &why);
+	log_view_close(&view);
 	return status == ASK_OK ? 0 : status == ASK_NO_LOG ? -ENOENT : -EBADMSG;
 }
 
@@ -216,7 +216,7 @@ verb_prune(int argc, char **argv, const char *what,
     int (*prune)(const char *log_dir, uint64_t before_ns, uint64_t *ret_n))
 {
 	const char *folder = paths_audit_dir();
-	struct question q;
+	struct query q;
 	uint64_t n = 0;
 	int r;
 
@@ -250,7 +250,7 @@ int
 query_main(int argc, char **argv)
 {
 	const struct verb *verb = argc > 0 ? verb_find(argv[0]) : NULL;
-	struct question q;
+	struct query q;
 
 	if (verb == NULL)
 		return usage(NULL);

@@ -37,7 +37,7 @@ enum {
 
 /* ---- record.c: one record ------------------------------------------------ */
 
-struct fact_field {
+struct log_record_field {
 	char key[32];
 	const char *text; /* n texts, each with its NUL; NULL: a number */
 	size_t n;
@@ -46,32 +46,34 @@ struct fact_field {
 
 /* Large: make it static, or allocate it. Text is valid UTF-8 if kennel wrote the
  * record. */
-struct fact {
+struct log_record {
 	uint64_t idx, ts, boot, pid, seq;
 	const char *role, *writer, *session, *kind;
 	const void *body;
 	size_t len;
-	struct fact_field field[SCAN_FIELDS_MAX];
+	struct log_record_field field[SCAN_FIELDS_MAX];
 	size_t field_n;
 	struct scan scan;
 	char memory[2 * AUDIT_BODY_MAX];
 };
 
-/* The caller keeps body, which must outlive the fact. 0 or -EBADMSG. */
-int fact_make(const void *body, size_t len, struct fact *ret);
-const struct fact_field *fact_find(const struct fact *, const char *key);
+/* The caller keeps body, which must outlive the record. 0 or -EBADMSG. */
+int log_record_make(const void *body, size_t len, struct log_record *ret);
+const struct log_record_field *log_record_find(
+    const struct log_record *, const char *key);
 /* The (first) text of a field; NULL: missing. */
-const char *fact_text(const struct fact *, const char *key);
-bool fact_number(const struct fact *, const char *key, uint64_t *ret);
-const char *fact_item(const struct fact_field *, size_t i);
-bool fact_is(const struct fact *, const char *key, const char *text);
-bool fact_has(const struct fact *, const char *key, const char *text); /* any item */
+const char *log_record_text(const struct log_record *, const char *key);
+bool log_record_number(const struct log_record *, const char *key, uint64_t *ret);
+const char *log_record_item(const struct log_record_field *, size_t i);
+bool log_record_is(const struct log_record *, const char *key, const char *text);
+bool log_record_has(
+    const struct log_record *, const char *key, const char *text); /* any item */
 
 /* ---- options.c --------------------------------------------------------------- */
 
 enum form { FORM_TEXT, FORM_JSON, FORM_CSV, FORM_HTML };
 
-struct question {
+struct query {
 	const char *verb;
 	const char *server, *kind, *verdict, *session, *tool, *rule;
 	uint64_t from_ns, to_ns; /* from <= ts < to */
@@ -101,24 +103,24 @@ struct question {
 
 /* argv[0] is the verb; may lists the verb's own option letters, "" for none (see
  * verb.may). Returns 0, or -EINVAL after printing the reason. */
-int options_read(int argc, char **argv, const char *may, struct question *ret);
+int options_read(int argc, char **argv, const char *may, struct query *ret);
 /* Parses "90s" "10m" "2h" "3d" ago, or "2026-11-21[T22:00[:00]][Z]". */
 int options_time(const char *text, uint64_t *ret_ns);
 /* The log's records about itself; "log" shows them only on request. */
 #define QUERY_HIDDEN "genesis open epoch heartbeat end"
 /* True if the record matches the query; checks its body, not its columns. */
-bool options_match(const struct question *, const struct fact *);
+bool options_match(const struct query *, const struct log_record *);
 
 /* ---- log_view.c ---------------------------------------------------------- */
 
-#define BOOK_SEGMENTS_MAX 100000
+#define LOG_VIEW_SEGMENTS_MAX 100000
 
 struct segment_at {
 	uint64_t base; /* its first record */
 	char name[40]; /* in the log directory */
 };
 
-struct book {
+struct log_view {
 	char folder[AUDIT_PATH_MAX];
 	struct segment_at *segment; /* oldest first; the live one is last */
 	size_t segment_n;
@@ -132,38 +134,38 @@ struct book {
 	struct merkle start; /* subtrees left of the first record */
 	uint64_t sure_size;  /* the size that kennel-verify verified, if requested */
 	uint8_t sure_root[MERKLE_HASH_LEN];
-	struct fact *fact; /* the current record */
+	struct log_record *record; /* the current record */
 	char why[AUDIT_WHY_MAX];
 };
 
-/* Returns an exit status; if it is not ASK_OK, book->why gives the reason. The caller
- * closes the book in any case. */
-int book_open(const struct question *, struct book *ret);
-void book_close(struct book *);
+/* Returns an exit status; if it is not ASK_OK, view->why gives the reason. The caller
+ * closes the view in any case. */
+int log_view_open(const struct query *, struct log_view *ret);
+void log_view_close(struct log_view *);
 /* Opens a segment, unless it is open: 0, or -EBADMSG and similar with why. */
-int book_turn(struct book *, size_t segment);
+int log_view_turn(struct log_view *, size_t segment);
 
 /* ---- scan.c -------------------------------------------------------------- */
 
 /* Called for each record that matches the query, by number. 0 continues; any other
  * result ends the pass and is returned. */
-typedef int fact_fn(void *arg, const struct fact *);
+typedef int log_record_fn(void *arg, const struct log_record *);
 /* Returns 0, the result of fn, -EBADMSG (why is set), or -EUCLEAN: with --verified,
  * the records are not those that were verified. */
-int pass_each(struct book *, const struct question *, fact_fn *, void *arg);
-/* Loads one record by its number into book->fact: 0, -ENOENT, -EBADMSG. */
-int pass_one(struct book *, uint64_t idx);
+int log_scan_each(struct log_view *, const struct query *, log_record_fn *, void *arg);
+/* Loads one record by its number into view->record: 0, -ENOENT, -EBADMSG. */
+int log_scan_one(struct log_view *, uint64_t idx);
 
 /* ---- escape.c: escaping untrusted text ----------------------------------- */
 
 /* Each writes all of the text: for a terminal (\xNN), inside the quotes of a JSON
  * string (\uXXXX), inside the quotes of a CSV field, in HTML. */
-void inert_text(FILE *, const char *);
-void inert_json(FILE *, const char *);
-void inert_csv(FILE *, const char *);
-void inert_html(FILE *, const char *);
+void escape_text(FILE *, const char *);
+void escape_json(FILE *, const char *);
+void escape_csv(FILE *, const char *);
+void escape_html(FILE *, const char *);
 /* Writes a stored body in ASCII: the same JSON value. */
-void inert_body(FILE *, const void *body, size_t len);
+void escape_body(FILE *, const void *body, size_t len);
 
 /* ---- table.c ------------------------------------------------------------- */
 
@@ -181,7 +183,7 @@ struct column {
 	int width; /* in text output; 0: natural width */
 };
 
-struct sheet {
+struct table {
 	FILE *out;
 	enum form form;
 	const struct column *column;
@@ -191,76 +193,77 @@ struct sheet {
 	bool bare, colour;
 };
 
-void sheet_begin(struct sheet *, const struct question *, const struct book *,
+void table_begin(struct table *, const struct query *, const struct log_view *,
     const struct column *, size_t column_n);
 /* Print the fields of a row, left to right; the last one ends the row. */
-void sheet_text(struct sheet *, const char *text_or_null);
-void sheet_number(struct sheet *, uint64_t);
-void sheet_none(struct sheet *);
+void table_text(struct table *, const char *text_or_null);
+void table_number(struct table *, uint64_t);
+void table_none(struct table *);
 /* Prints this field of the record in the type of the column. */
-void sheet_field(struct sheet *, const struct fact *, const char *key);
+void table_field(struct table *, const struct log_record *, const char *key);
 /* -EPIPE if the reader has closed the pipe. */
-int sheet_end(struct sheet *);
+int table_end(struct table *);
 /* 2026-11-22T01:02:03.004Z; decimals: 3 or 9. */
-#define SHEET_TIME_MAX 40
-const char *sheet_time(uint64_t ns, int decimals, char out[SHEET_TIME_MAX]);
-void sheet_hex(char out[2 * MERKLE_HASH_LEN + 1], const uint8_t hash[MERKLE_HASH_LEN]);
+#define TABLE_TIME_MAX 40
+const char *table_time(uint64_t ns, int decimals, char out[TABLE_TIME_MAX]);
+void table_hex(char out[2 * MERKLE_HASH_LEN + 1], const uint8_t hash[MERKLE_HASH_LEN]);
 
 /* ---- describe.c ---------------------------------------------------------- */
 
-#define STORY_MAX (AUDIT_BODY_MAX + 2048) /* a body's texts and the words between */
+#define DESCRIBE_MAX (AUDIT_BODY_MAX + 2048) /* a body's texts and the words between */
 /* Returns unescaped text; table.c escapes it. */
-const char *story_tell(const struct fact *, char out[STORY_MAX]);
+const char *describe_tell(const struct log_record *, char out[DESCRIBE_MAX]);
 /* All its fields as key=value. */
-const char *story_fields(const struct fact *, char out[STORY_MAX]);
+const char *describe_fields(const struct log_record *, char out[DESCRIBE_MAX]);
 /* The object of the record: a tool, a program, a host; NULL: none. */
-const char *story_object(const struct fact *);
+const char *describe_object(const struct log_record *);
 /* Fills {key} and [optional {key}] of a pattern. */
-const char *story_fill(const struct fact *, const char *pattern, char out[STORY_MAX]);
+const char *describe_fill(
+    const struct log_record *, const char *pattern, char out[DESCRIBE_MAX]);
 
 /* ---- group.c ------------------------------------------------------------- */
 
-#define TALLY_PARTS 6
-#define TALLY_MAX   (1u << 20)
-struct tally_row {
-	const char *part[TALLY_PARTS]; /* "" if missing */
+#define GROUP_PARTS 6
+#define GROUP_MAX   (1u << 20)
+struct group_row {
+	const char *part[GROUP_PARTS]; /* "" if missing */
 	uint64_t n, sum, most;
 	uint64_t first_ts, last_ts, first_idx, last_idx;
 	uint64_t flag;
 	uint64_t extra[4];
 };
-struct tally;
-struct tally *tally_new(void); /* NULL: out of memory */
-void tally_free(struct tally *);
+struct groups;
+struct groups *group_new(void); /* NULL: out of memory */
+void group_free(struct groups *);
 /* The row with these parts (NULL counts as ""); a new row has n 0. NULL: more than
- * TALLY_MAX rows, or out of memory. */
-struct tally_row *tally_at(struct tally *, const char *const *part, size_t part_n);
+ * GROUP_MAX rows, or out of memory. */
+struct group_row *group_at(struct groups *, const char *const *part, size_t part_n);
 /* The same, and counts the record in it. */
-struct tally_row *tally_count(
-    struct tally *, const struct fact *, const char *const *part, size_t part_n);
+struct group_row *group_count(
+    struct groups *, const struct log_record *, const char *const *part, size_t part_n);
 /* Stores a digest of 64 digits in a row's extra, and reads it; false: none. */
-#define TALLY_DIGEST_MAX 65
-bool tally_pack(const char *hex, uint64_t ret[4]);
-bool tally_bytes(const char *hex, uint8_t ret[MERKLE_HASH_LEN]);
-void tally_unpack(const uint64_t from[4], char hex[TALLY_DIGEST_MAX]);
-size_t tally_rows(const struct tally *);
-/* Sorts the rows, ties by their parts; the tally owns the array. */
-typedef int tally_order(const struct tally_row *, const struct tally_row *);
-struct tally_row *const *tally_sorted(struct tally *, tally_order *);
-int tally_by_count(const struct tally_row *, const struct tally_row *);
-int tally_by_name(const struct tally_row *, const struct tally_row *);
-int tally_by_first(const struct tally_row *, const struct tally_row *);
+#define GROUP_DIGEST_MAX 65
+bool group_pack(const char *hex, uint64_t ret[4]);
+bool group_bytes(const char *hex, uint8_t ret[MERKLE_HASH_LEN]);
+void group_unpack(const uint64_t from[4], char hex[GROUP_DIGEST_MAX]);
+size_t group_rows(const struct groups *);
+/* Sorts the rows, ties by their parts; the groups own the array. */
+typedef int group_order(const struct group_row *, const struct group_row *);
+struct group_row *const *group_sorted(struct groups *, group_order *);
+int group_by_count(const struct group_row *, const struct group_row *);
+int group_by_name(const struct group_row *, const struct group_row *);
+int group_by_first(const struct group_row *, const struct group_row *);
 
 /* ---- verbs ----------------------------------------------------------------------- */
 
 struct verb;
 struct ask {
 	const struct verb *verb;
-	struct question q; /* the verb may narrow it */
-	struct book *book;
-	struct sheet sheet;
+	struct query q; /* the verb may narrow it */
+	struct log_view *view;
+	struct table table;
 	const char *word; /* the verb's argument; NULL: none */
-	struct tally *tally;
+	struct groups *groups;
 	uint64_t number, from_ns;
 	void *own;       /* freed with the ask */
 	const char *why; /* static: why the query failed */
@@ -275,21 +278,22 @@ struct verb {
 	const struct column *column;
 	size_t column_n;
 	int (*begin)(struct ask *); /* NULL: nothing; -EINVAL rejects the word */
-	fact_fn *see;               /* arg is the ask; NULL: see_plain */
+	log_record_fn *see;         /* arg is the ask; NULL: see_plain */
 	int (*end)(struct ask *);   /* NULL; else adds rows that need the whole log */
-	bool (*match)(struct ask *, const struct fact *); /* for see_plain; NULL: all */
+	bool (*match)(
+	    struct ask *, const struct log_record *); /* for see_plain; NULL: all */
 };
 #define COLUMNS(array) (array), ARRAY_LEN(array)
 
 /* Prints a row whose columns are named after fields of the record, for each record
  * that the verb's match accepts. */
-int see_plain(void *ask, const struct fact *);
+int see_plain(void *ask, const struct log_record *);
 /* Prints the field of one such column. */
-void see_cell(struct ask *, const struct fact *, const char *column);
+void see_cell(struct ask *, const struct log_record *, const char *column);
 
 /* Runs the query and prints on out. Returns an exit status and, if it is not 0,
- * *ret_why (static, or the book's). The book must be open. */
-int verb_ask(const struct verb *, const struct question *, struct book *, FILE *out,
+ * *ret_why (static, or the view's). The view must be open. */
+int verb_ask(const struct verb *, const struct query *, struct log_view *, FILE *out,
     const char **ret_why);
 const struct verb *verb_find(const char *name);
 
@@ -305,11 +309,11 @@ int query_main(int argc, char **argv);
 void query_help(FILE *);
 int tail_main(int argc, char **argv);
 /* Opens the log of q, runs the query, prints on stdout, reports failures. */
-int verb_main(const struct verb *, const struct question *);
+int verb_main(const struct verb *, const struct query *);
 /* "kennel audit prune-WHAT --to TIME": removes older data kept next to the log. */
 int verb_prune(int argc, char **argv, const char *what,
     int (*prune)(const char *log_dir, uint64_t before_ns, uint64_t *ret_n));
 /* Explains, on standard error, a status that is not ASK_OK. */
-void verb_complain(const struct question *, int status, const char *why);
+void verb_complain(const struct query *, int status, const char *why);
 
 #endif

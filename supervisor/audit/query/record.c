@@ -41,7 +41,7 @@ keep(struct room *room, struct span raw)
 }
 
 static int
-make_field(const struct scan_field *from, struct room *room, struct fact_field *ret)
+make_field(const struct scan_field *from, struct room *room, struct log_record_field *ret)
 {
 	struct span item;
 	size_t at = 0;
@@ -67,7 +67,7 @@ make_field(const struct scan_field *from, struct room *room, struct fact_field *
 }
 
 int
-fact_make(const void *body, size_t len, struct fact *ret)
+log_record_make(const void *body, size_t len, struct log_record *ret)
 {
 	struct room room = {ret->memory, sizeof(ret->memory)};
 	const struct scan *scan = &ret->scan;
@@ -97,28 +97,28 @@ fact_make(const void *body, size_t len, struct fact *ret)
 	return 0;
 }
 
-const struct fact_field *
-fact_find(const struct fact *fact, const char *key)
+const struct log_record_field *
+log_record_find(const struct log_record *record, const char *key)
 {
-	for (size_t i = 0; i < fact->field_n; i++) {
-		if (strcmp(fact->field[i].key, key) == 0)
-			return &fact->field[i];
+	for (size_t i = 0; i < record->field_n; i++) {
+		if (strcmp(record->field[i].key, key) == 0)
+			return &record->field[i];
 	}
 	return NULL;
 }
 
 const char *
-fact_text(const struct fact *fact, const char *key)
+log_record_text(const struct log_record *record, const char *key)
 {
-	const struct fact_field *field = fact_find(fact, key);
+	const struct log_record_field *field = log_record_find(record, key);
 
 	return field != NULL ? field->text : NULL;
 }
 
 bool
-fact_number(const struct fact *fact, const char *key, uint64_t *ret)
+log_record_number(const struct log_record *record, const char *key, uint64_t *ret)
 {
-	const struct fact_field *field = fact_find(fact, key);
+	const struct log_record_field *field = log_record_find(record, key);
 
 	if (field == NULL || field->text != NULL)
 		return false;
@@ -127,7 +127,7 @@ fact_number(const struct fact *fact, const char *key, uint64_t *ret)
 }
 
 const char *
-fact_item(const struct fact_field *field, size_t i)
+log_record_item(const struct log_record_field *field, size_t i)
 {
 	const char *at = field->text;
 
@@ -139,20 +139,20 @@ fact_item(const struct fact_field *field, size_t i)
 }
 
 bool
-fact_is(const struct fact *fact, const char *key, const char *text)
+log_record_is(const struct log_record *record, const char *key, const char *text)
 {
-	const char *is = fact_text(fact, key);
+	const char *is = log_record_text(record, key);
 
 	return is != NULL && strcmp(is, text) == 0;
 }
 
 bool
-fact_has(const struct fact *fact, const char *key, const char *text)
+log_record_has(const struct log_record *record, const char *key, const char *text)
 {
-	const struct fact_field *field = fact_find(fact, key);
+	const struct log_record_field *field = log_record_find(record, key);
 
 	for (size_t i = 0; field != NULL && i < field->n; i++) {
-		const char *item = fact_item(field, i);
+		const char *item = log_record_item(field, i);
 
 		if (item != NULL && strcmp(item, text) == 0)
 			return true;

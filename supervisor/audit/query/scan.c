@@ -27,25 +27,25 @@
 #define COMMON "exec call scrub dropped heartbeat epoch"
 
 struct pass {
-	struct book *book;
-	const struct question *q;
-	fact_fn *fn;
+	struct log_view *view;
+	const struct query *q;
+	log_record_fn *fn;
 	void *arg;
 	struct merkle chain;
 };
 
 static int
-broken(struct book *book, uint64_t idx, const char *why)
+broken(struct log_view *view, uint64_t idx, const char *why)
 {
-	(void)snprintf(book->why, sizeof(book->why), "record %" PRIu64 ": %s", idx, why);
+	(void)snprintf(view->why, sizeof(view->why), "record %" PRIu64 ": %s", idx, why);
 	return -EBADMSG;
 }
 
 static int
-sql_broken(struct book *book)
+sql_broken(struct log_view *view)
 {
 	(void)snprintf(
-	    book->why, sizeof(book->why), "%s", sqlite3_errmsg(book->reader.db));
+	    view->why, sizeof(view->why), "%s", sqlite3_errmsg(view->reader.db));
 	return -EBADMSG;
 }
 
@@ -96,13 +96,13 @@ all_rare(const char *words)
 }
 
 static bool
-only_denied(const struct question *q)
+only_denied(const struct query *q)
 {
 	return q->denied || (q->verdict != NULL && strcmp(q->verdict, "allow") != 0);
 }
 
 static bool
-only_rare(const struct question *q)
+only_rare(const struct query *q)
 {
 	return (q->kinds != NULL && all_rare(q->kinds)) ||
 	       (q->kind != NULL && all_rare(q->kind));
@@ -111,7 +111,7 @@ only_rare(const struct question *q)
 /* Picks an index, and an order that needs no sort: most indexes include a time.
  * Otherwise there are few records, or all are wanted. */
 static void
-pick(const struct question *q, const char **ret_index, const char **ret_order)
+pick(const struct query *q, const char **ret_index, const char **ret_order)
 {
 	const struct {
 		bool when;
@@ -134,7 +134,7 @@ pick(const struct question *q, const char **ret_index, const char **ret_order)
 }
 
 static void
-add_where(struct sql *sql, const struct question *q)
+add_where(struct sql *sql, const struct query *q)
 {
 	const struct {
 		bool when;
@@ -172,7 +172,7 @@ static sqlite3_stmt *
 prepare(
     const struct pass *p, const char *what, const char *order, uint64_t from, uint64_t to)
 {
-	const struct question *q = p->q;
+	const struct query *q = p->q;
 	const char *index, *by_index;
 	const char *const text[] = {
 	    q->server, q->kind, q->verdict, q->session, q->tool, q->rule};
@@ -186,7 +186,7 @@ prepare(
 	add(&sql, index);
 	add_where(&sql, q);
 	add(&sql, order != NULL ? order : by_index);
-	if (sqlite3_prepare_v2(p->book->reader.db, sql.text, -1, &s, NULL) != SQLITE_OK)
+	if (sqlite3_prepare_v2(p->view->reader.db, sql.text, -1, &s, NULL) != SQLITE_OK)
 		return NULL;
 	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)from);
 	(void)sqlite3_bind_int64(s, 2, (sqlite3_int64)to);
@@ -204,12 +204,12 @@ prepare(
 
 /* Reads one number from the open segment; leaves *ret unchanged if there is no row. */
 static int
-ask_number(const struct book *book, const char *sql, uint64_t arg, uint64_t *ret)
+ask_number(const struct log_view *view, const char *sql, uint64_t arg, uint64_t *ret)
 {
 	sqlite3_stmt *s = NULL;
 	int r = 0;
 
-	if (sqlite3_prepare_v2(book->reader.db, sql, -1, &s, NULL) != SQLITE_OK ||
+	if (sqlite3_prepare_v2(view->reader.db, sql, -1, &s, NULL) != SQLITE_OK ||
 	    sqlite3_bind_int64(s, 1, (sqlite3_int64)arg) != SQLITE_OK)
 		r = -EBADMSG;
 	else if (sqlite3_step(s) == SQLITE_ROW &&
@@ -228,7 +228,7 @@ narrow(const struct pass *p, uint64_t *from, uint64_t *to)
 	uint64_t set = 0, low = *from, high = *to;
 
 	if (p->q->from_ns < SLACK_NS || low >= high ||
-	    ask_number(p->book,
+	    ask_number(p->view,
 		"SELECT 1 FROM rec INDEXED BY rec_rare WHERE kind = 'clock' AND " RARE
 		" AND ts >= ?1 LIMIT 1",
 		0, &set) < 0 ||
@@ -237,7 +237,7 @@ narrow(const struct pass *p, uint64_t *from, uint64_t *to)
 	while (low < high) {
 		uint64_t middle = low + (high - low) / 2, ts = 0;
 
-		if (ask_number(p->book, at, middle, &ts) < 0)
+		if (ask_number(p->view, at, middle, &ts) < 0)
 			return;
 		if (ts + SLACK_NS < p->q->from_ns)
 			low = middle + 1;
@@ -252,32 +252,32 @@ narrow(const struct pass *p, uint64_t *from, uint64_t *to)
 static int
 take_row(struct pass *p, sqlite3_stmt *s, uint64_t last)
 {
-	struct fact *fact = p->book->fact;
+	struct log_record *record = p->view->record;
 	const void *body = sqlite3_column_blob(s, 1);
 	int len = sqlite3_column_bytes(s, 1);
 	uint64_t idx = (uint64_t)sqlite3_column_int64(s, 0);
 
-	if (body == NULL || fact_make(body, (size_t)len, fact) < 0)
-		return broken(p->book, idx, "it was not written by kennel");
-	if (fact->idx != idx || idx >= last)
+	if (body == NULL || log_record_make(body, (size_t)len, record) < 0)
+		return broken(p->view, idx, "it was not written by kennel");
+	if (record->idx != idx || idx >= last)
 		return broken(
-		    p->book, idx, "its number differs from the one in its body");
-	if (!options_match(p->q, fact))
-		return broken(p->book, idx, "a column differs from its body");
-	return p->fn(p->arg, fact);
+		    p->view, idx, "its number differs from the one in its body");
+	if (!options_match(p->q, record))
+		return broken(p->view, idx, "a column differs from its body");
+	return p->fn(p->arg, record);
 }
 
 /* The range of records to read in the open segment: [*from, *to) */
 static void
 bounds(const struct pass *p, size_t segment, uint64_t *from, uint64_t *to)
 {
-	const struct book *book = p->book;
-	bool last = segment + 1 == book->segment_n;
+	const struct log_view *view = p->view;
+	bool last = segment + 1 == view->segment_n;
 
-	*from = book->segment[segment].base;
-	*to = last ? book->size : book->segment[segment + 1].base;
-	if (*to > book->size)
-		*to = book->size;
+	*from = view->segment[segment].base;
+	*to = last ? view->size : view->segment[segment + 1].base;
+	if (*to > view->size)
+		*to = view->size;
 	if (*from < p->q->first)
 		*from = p->q->first;
 	if (p->q->beyond > 0 && *to > p->q->beyond)
@@ -290,7 +290,7 @@ fast_segment(struct pass *p, size_t segment)
 	const char *index, *order;
 	uint64_t from, to;
 	sqlite3_stmt *s;
-	int code = SQLITE_DONE, r = book_turn(p->book, segment);
+	int code = SQLITE_DONE, r = log_view_turn(p->view, segment);
 
 	if (r < 0)
 		return r;
@@ -300,11 +300,11 @@ fast_segment(struct pass *p, size_t segment)
 		narrow(p, &from, &to);
 	s = prepare(p, "idx, body", NULL, from, to);
 	if (s == NULL)
-		return sql_broken(p->book);
+		return sql_broken(p->view);
 	while (r == 0 && (code = sqlite3_step(s)) == SQLITE_ROW)
 		r = take_row(p, s, to);
 	if (r == 0 && code != SQLITE_DONE)
-		r = sql_broken(p->book);
+		r = sql_broken(p->view);
 	(void)sqlite3_finalize(s); /* the result was checked at the last step */
 	return r;
 }
@@ -316,22 +316,22 @@ collect_last(struct pass *p, uint64_t *number, uint64_t want, uint64_t *n)
 {
 	int r = 0;
 
-	for (size_t i = p->book->segment_n; r == 0 && i-- > 0 && *n < want;) {
+	for (size_t i = p->view->segment_n; r == 0 && i-- > 0 && *n < want;) {
 		uint64_t from, to;
 		sqlite3_stmt *s;
 		int code = SQLITE_DONE;
 
-		r = book_turn(p->book, i);
+		r = log_view_turn(p->view, i);
 		if (r < 0)
 			return r;
 		bounds(p, i, &from, &to);
 		s = prepare(p, "idx", " ORDER BY idx DESC", from, to);
 		if (s == NULL)
-			return sql_broken(p->book);
+			return sql_broken(p->view);
 		while (*n < want && (code = sqlite3_step(s)) == SQLITE_ROW)
 			number[(*n)++] = (uint64_t)sqlite3_column_int64(s, 0);
 		if (*n < want && code != SQLITE_DONE)
-			r = sql_broken(p->book);
+			r = sql_broken(p->view);
 		(void)sqlite3_finalize(s);
 	}
 	return r;
@@ -348,13 +348,13 @@ fast_last(struct pass *p)
 		return -ENOMEM;
 	r = collect_last(p, number, want, &n);
 	while (r == 0 && n-- > 0) {
-		r = pass_one(p->book, number[n]);
+		r = log_scan_one(p->view, number[n]);
 		if (r == -ENOENT)
-			r = broken(p->book, number[n], "it is missing");
-		if (r == 0 && !options_match(p->q, p->book->fact))
-			r = broken(p->book, number[n], "a column differs from its body");
+			r = broken(p->view, number[n], "it is missing");
+		if (r == 0 && !options_match(p->q, p->view->record))
+			r = broken(p->view, number[n], "a column differs from its body");
 		if (r == 0)
-			r = p->fn(p->arg, p->book->fact);
+			r = p->fn(p->arg, p->view->record);
 	}
 	free(number);
 	return r;
@@ -390,7 +390,7 @@ ring_put(struct ring *ring, const void *body, size_t len)
 static int
 sure_row(struct pass *p, sqlite3_stmt *s, struct ring *ring)
 {
-	struct fact *fact = p->book->fact;
+	struct log_record *record = p->view->record;
 	const void *body = sqlite3_column_blob(s, 1);
 	int len = sqlite3_column_bytes(s, 1);
 	uint64_t idx = (uint64_t)sqlite3_column_int64(s, 0);
@@ -400,34 +400,34 @@ sure_row(struct pass *p, sqlite3_stmt *s, struct ring *ring)
 		return -EUCLEAN;
 	merkle_leaf(body, (size_t)len, leaf);
 	merkle_append(&p->chain, leaf);
-	if (idx >= p->book->size)
+	if (idx >= p->view->size)
 		return 0; /* only for the root */
-	if (fact_make(body, (size_t)len, fact) < 0 || fact->idx != idx)
+	if (log_record_make(body, (size_t)len, record) < 0 || record->idx != idx)
 		return -EUCLEAN;
-	if (!options_match(p->q, fact))
+	if (!options_match(p->q, record))
 		return 0;
 	if (ring->cap > 0)
 		return ring_put(ring, body, (size_t)len);
-	return p->fn(p->arg, fact);
+	return p->fn(p->arg, record);
 }
 
 static int
 sure_segment(struct pass *p, size_t segment, struct ring *ring)
 {
 	sqlite3_stmt *s = NULL;
-	int code = SQLITE_DONE, r = book_turn(p->book, segment);
+	int code = SQLITE_DONE, r = log_view_turn(p->view, segment);
 
 	if (r < 0)
 		return r;
-	if (sqlite3_prepare_v2(p->book->reader.db,
+	if (sqlite3_prepare_v2(p->view->reader.db,
 		"SELECT idx, body FROM rec NOT INDEXED WHERE idx < ?1 ORDER BY idx", -1,
 		&s, NULL) != SQLITE_OK)
-		return sql_broken(p->book);
-	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)p->book->sure_size);
+		return sql_broken(p->view);
+	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)p->view->sure_size);
 	while (r == 0 && (code = sqlite3_step(s)) == SQLITE_ROW)
 		r = sure_row(p, s, ring);
 	if (r == 0 && code != SQLITE_DONE)
-		r = sql_broken(p->book);
+		r = sql_broken(p->view);
 	(void)sqlite3_finalize(s);
 	return r;
 }
@@ -440,15 +440,16 @@ sure_end(struct pass *p, const struct ring *ring)
 	int r = 0;
 
 	merkle_root(&p->chain, root);
-	if (p->chain.size != p->book->sure_size ||
-	    memcmp(root, p->book->sure_root, sizeof(root)) != 0)
+	if (p->chain.size != p->view->sure_size ||
+	    memcmp(root, p->view->sure_root, sizeof(root)) != 0)
 		return -EUCLEAN;
 	for (uint64_t i = ring->n - n; r == 0 && i < ring->n; i++) {
 		size_t slot = (size_t)(i % ring->cap);
 
-		r = fact_make(ring->at[slot].body, ring->at[slot].len, p->book->fact);
+		r = log_record_make(
+		    ring->at[slot].body, ring->at[slot].len, p->view->record);
 		if (r == 0)
-			r = p->fn(p->arg, p->book->fact);
+			r = p->fn(p->arg, p->view->record);
 	}
 	return r;
 }
@@ -459,18 +460,18 @@ sure_all(struct pass *p)
 	struct ring ring = {.cap = p->q->last_n < LAST_MAX ? p->q->last_n : LAST_MAX};
 	int r = 0;
 
-	p->chain = p->book->start;
+	p->chain = p->view->start;
 	if (ring.cap > 0) {
 		ring.at = calloc(ring.cap, sizeof(*ring.at));
 		if (ring.at == NULL)
 			return -ENOMEM;
 	}
-	for (size_t i = 0; r == 0 && i < p->book->segment_n; i++)
+	for (size_t i = 0; r == 0 && i < p->view->segment_n; i++)
 		r = sure_segment(p, i, &ring);
 	if (r == 0)
 		r = sure_end(p, &ring);
 	if (r == -EUCLEAN)
-		(void)snprintf(p->book->why, sizeof(p->book->why),
+		(void)snprintf(p->view->why, sizeof(p->view->why),
 		    "the log changed after it was verified; discard this answer");
 	for (uint64_t i = 0; ring.at != NULL && i < ring.cap; i++)
 		free(ring.at[i].body);
@@ -481,60 +482,60 @@ sure_all(struct pass *p)
 /* ---- public functions --------------------------------------------------------------------- */
 
 int
-pass_each(struct book *book, const struct question *q, fact_fn *fn, void *arg)
+log_scan_each(struct log_view *view, const struct query *q, log_record_fn *fn, void *arg)
 {
-	struct pass p = {.book = book, .q = q, .fn = fn, .arg = arg};
+	struct pass p = {.view = view, .q = q, .fn = fn, .arg = arg};
 	int r = 0;
 
-	book->why[0] = '\0';
-	if (book->verified)
+	view->why[0] = '\0';
+	if (view->verified)
 		return sure_all(&p);
 	if (q->last_n > 0)
 		return fast_last(&p);
-	for (size_t i = 0; r == 0 && i < book->segment_n; i++)
+	for (size_t i = 0; r == 0 && i < view->segment_n; i++)
 		r = fast_segment(&p, i);
 	return r;
 }
 
 int
-pass_one(struct book *book, uint64_t idx)
+log_scan_one(struct log_view *view, uint64_t idx)
 {
-	size_t at = book->segment_n;
+	size_t at = view->segment_n;
 	sqlite3_stmt *s = NULL;
 	int code, r;
 
-	if (idx >= book->size)
+	if (idx >= view->size)
 		return -ENOENT;
-	while (at > 0 && book->segment[at - 1].base > idx)
+	while (at > 0 && view->segment[at - 1].base > idx)
 		at--;
 	if (at == 0)
 		return -ENOENT;
-	r = book_turn(book, at - 1);
+	r = log_view_turn(view, at - 1);
 	if (r < 0)
 		return r;
-	if (sqlite3_prepare_v2(book->reader.db,
+	if (sqlite3_prepare_v2(view->reader.db,
 		"SELECT body FROM rec NOT INDEXED WHERE idx = ?1", -1, &s,
 		NULL) != SQLITE_OK)
-		return sql_broken(book);
+		return sql_broken(view);
 	(void)sqlite3_bind_int64(s, 1, (sqlite3_int64)idx);
 	code = sqlite3_step(s);
 	if (code == SQLITE_DONE) {
 		r = -ENOENT;
 	} else if (code != SQLITE_ROW) {
-		r = sql_broken(book);
+		r = sql_broken(view);
 	} else {
-		/* the fact's body must outlive the statement */
+		/* the record's body must outlive the statement */
 		static char kept[AUDIT_BODY_MAX];
 		int len = sqlite3_column_bytes(s, 0);
 
 		if (len <= 0 || (size_t)len > sizeof(kept) ||
 		    sqlite3_column_blob(s, 0) == NULL) {
-			r = broken(book, idx, "its body has an impossible size");
+			r = broken(view, idx, "its body has an impossible size");
 		} else {
 			memcpy(kept, sqlite3_column_blob(s, 0), (size_t)len);
-			r = fact_make(kept, (size_t)len, book->fact);
-			if (r < 0 || book->fact->idx != idx)
-				r = broken(book, idx, "it was not written by kennel");
+			r = log_record_make(kept, (size_t)len, view->record);
+			if (r < 0 || view->record->idx != idx)
+				r = broken(view, idx, "it was not written by kennel");
 		}
 	}
 	(void)sqlite3_finalize(s);

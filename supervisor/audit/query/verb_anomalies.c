@@ -37,45 +37,45 @@ enum { SERVER, KIND, OBJECT, RULE };
 static int
 begin_odd(struct ask *ask)
 {
-	ask->tally = tally_new();
+	ask->groups = group_new();
 	ask->q.from_ns = 0; /* earlier records give the baseline */
-	return ask->tally != NULL ? 0 : -ENOMEM;
+	return ask->groups != NULL ? 0 : -ENOMEM;
 }
 
 static void
 put_odd(struct ask *ask, uint64_t idx, uint64_t ts, const char *what, const char *server,
     const char *kind, const char *object, uint64_t count, const char *detail)
 {
-	sheet_number(&ask->sheet, idx);
-	sheet_number(&ask->sheet, ts);
-	sheet_text(&ask->sheet, what);
-	sheet_text(&ask->sheet, server);
-	sheet_text(&ask->sheet, kind);
-	sheet_text(&ask->sheet, object);
-	sheet_number(&ask->sheet, count);
-	sheet_text(&ask->sheet, detail);
+	table_number(&ask->table, idx);
+	table_number(&ask->table, ts);
+	table_text(&ask->table, what);
+	table_text(&ask->table, server);
+	table_text(&ask->table, kind);
+	table_text(&ask->table, object);
+	table_number(&ask->table, count);
+	table_text(&ask->table, detail);
 }
 
 /* Checks an object: seen before? Refused until now? */
 static int
-see_thing(struct ask *ask, const struct fact *fact, bool allowed, bool in)
+see_thing(struct ask *ask, const struct log_record *record, bool allowed, bool in)
 {
-	const char *kind = strcmp(fact->kind, "refused") == 0 ? "call" : fact->kind;
+	const char *kind = strcmp(record->kind, "refused") == 0 ? "call" : record->kind;
 	const char *part[] = {
-	    fact_text(fact, "server"), kind, story_object(fact), "thing"};
-	struct tally_row *row = tally_count(ask->tally, fact, part, ARRAY_LEN(part));
+	    log_record_text(record, "server"), kind, describe_object(record), "thing"};
+	struct group_row *row = group_count(ask->groups, record, part, ARRAY_LEN(part));
 
 	if (row == NULL)
 		return -E2BIG;
 	if (in && row->n == 1)
-		put_odd(ask, fact->idx, fact->ts, "first seen", part[SERVER], kind,
+		put_odd(ask, record->idx, record->ts, "first seen", part[SERVER], kind,
 		    part[OBJECT], 1, allowed ? "allowed" : "refused");
 	if (!allowed) {
 		row->flag++;
 		return 0;
 	}
 	if (in && row->flag >= DENIALS_MANY)
-		put_odd(ask, fact->idx, fact->ts, "denied, then", part[SERVER], kind,
+		put_odd(ask, record->idx, record->ts, "denied, then", part[SERVER], kind,
 		    part[OBJECT], row->flag,
 		    "refused repeatedly before, and now allowed");
 	row->flag = 0;
@@ -84,13 +84,14 @@ see_thing(struct ask *ask, const struct fact *fact, bool allowed, bool in)
 
 /* Adds a row for each hour of each server, keyed "00000495063". */
 static int
-see_hour(struct ask *ask, const struct fact *fact)
+see_hour(struct ask *ask, const struct log_record *record)
 {
 	char hour[24];
-	const char *part[] = {fact_text(fact, "server"), "hour", hour, "rate"};
+	const char *part[] = {log_record_text(record, "server"), "hour", hour, "rate"};
 
-	(void)snprintf(hour, sizeof(hour), "%011" PRIu64, fact->ts / HOUR_NS);
-	return tally_count(ask->tally, fact, part, ARRAY_LEN(part)) != NULL ? 0 : -E2BIG;
+	(void)snprintf(hour, sizeof(hour), "%011" PRIu64, record->ts / HOUR_NS);
+	return group_count(ask->groups, record, part, ARRAY_LEN(part)) != NULL ? 0
+									       : -E2BIG;
 }
 
 static bool
@@ -105,32 +106,33 @@ after_hours(uint64_t ts)
 }
 
 static int
-see_start(struct ask *ask, const struct fact *fact)
+see_start(struct ask *ask, const struct log_record *record)
 {
-	if (strcmp(fact->kind, "start") == 0 && after_hours(fact->ts))
-		put_odd(ask, fact->idx, fact->ts, "after hours",
-		    fact_text(fact, "server"), fact->kind, fact_text(fact, "program"), 1,
+	if (strcmp(record->kind, "start") == 0 && after_hours(record->ts))
+		put_odd(ask, record->idx, record->ts, "after hours",
+		    log_record_text(record, "server"), record->kind,
+		    log_record_text(record, "program"), 1,
 		    "started on a weekend, or between 20:00 and 06:00 UTC");
 	return 0;
 }
 
 static int
-see_odd(void *arg, const struct fact *fact)
+see_odd(void *arg, const struct log_record *record)
 {
 	struct ask *ask = arg;
-	const char *verdict = fact_text(fact, "verdict");
-	bool in = fact->ts >= ask->from_ns;
+	const char *verdict = log_record_text(record, "verdict");
+	bool in = record->ts >= ask->from_ns;
 	int r;
 
 	/* an answer is not an action of its own */
-	if (fact_text(fact, "server") == NULL || story_object(fact) == NULL ||
-	    verdict == NULL)
+	if (log_record_text(record, "server") == NULL ||
+	    describe_object(record) == NULL || verdict == NULL)
 		return 0;
-	r = see_thing(ask, fact, strcmp(verdict, "allow") == 0, in);
+	r = see_thing(ask, record, strcmp(verdict, "allow") == 0, in);
 	if (r == 0)
-		r = see_hour(ask, fact);
+		r = see_hour(ask, record);
 	if (r == 0 && in)
-		r = see_start(ask, fact);
+		r = see_start(ask, record);
 	return r;
 }
 
@@ -139,13 +141,13 @@ see_odd(void *arg, const struct fact *fact)
 static int
 end_odd(struct ask *ask)
 {
-	struct tally_row *const *row = tally_sorted(ask->tally, tally_by_name);
+	struct group_row *const *row = group_sorted(ask->groups, group_by_name);
 	const char *server = "";
 	uint64_t sum = 0, hours = 0;
 	char detail[64];
 
-	for (size_t i = 0; row != NULL && i < tally_rows(ask->tally); i++) {
-		const struct tally_row *t = row[i];
+	for (size_t i = 0; row != NULL && i < group_rows(ask->groups); i++) {
+		const struct group_row *t = row[i];
 
 		if (strcmp(t->part[RULE], "rate") != 0)
 			continue;

@@ -32,85 +32,85 @@ enum { WAITS = 1, HAS_DIGEST = 2, HAS_LEN = 4 };
 static int
 begin_tool(struct ask *ask)
 {
-	ask->tally = tally_new();
-	return ask->tally != NULL ? 0 : -ENOMEM;
+	ask->groups = group_new();
+	return ask->groups != NULL ? 0 : -ENOMEM;
 }
 
 static bool
-is_meant(const struct ask *ask, const struct fact *fact)
+is_meant(const struct ask *ask, const struct log_record *record)
 {
-	return fact_is(fact, "method", "tools/call") &&
-	       (ask->word == NULL || fact_is(fact, "name", ask->word));
+	return log_record_is(record, "method", "tools/call") &&
+	       (ask->word == NULL || log_record_is(record, "name", ask->word));
 }
 
 static void
-put_number(struct sheet *sheet, bool has, uint64_t number)
+put_number(struct table *table, bool has, uint64_t number)
 {
 	if (has)
-		sheet_number(sheet, number);
+		table_number(table, number);
 	else
-		sheet_none(sheet);
+		table_none(table);
 }
 
 /* Prints the request part of a row, from its pending entry. */
 static void
-put_waiting(struct ask *ask, const struct tally_row *row)
+put_waiting(struct ask *ask, const struct group_row *row)
 {
-	struct sheet *sheet = &ask->sheet;
+	struct table *table = &ask->table;
 
-	sheet_number(sheet, row->first_idx);
-	sheet_number(sheet, row->first_ts);
-	sheet_text(sheet, row->part[SESSION]);
-	sheet_text(sheet, row->part[SERVER]);
-	sheet_text(sheet, row->part[NAME]);
-	sheet_text(sheet, "allow");
+	table_number(table, row->first_idx);
+	table_number(table, row->first_ts);
+	table_text(table, row->part[SESSION]);
+	table_text(table, row->part[SERVER]);
+	table_text(table, row->part[NAME]);
+	table_text(table, "allow");
 }
 
 /* The same, from a record without a matching one. */
 static void
-put_alone(struct ask *ask, const struct fact *fact)
+put_alone(struct ask *ask, const struct log_record *record)
 {
 	for (size_t i = 0; i < 6; i++)
-		see_cell(ask, fact, tool_column[i].name);
+		see_cell(ask, record, tool_column[i].name);
 }
 
 static void
-put_arguments(struct ask *ask, const struct tally_row *row)
+put_arguments(struct ask *ask, const struct group_row *row)
 {
-	char digest[TALLY_DIGEST_MAX] = "";
+	char digest[GROUP_DIGEST_MAX] = "";
 
 	if (row->flag & HAS_DIGEST)
-		tally_unpack(row->extra, digest);
-	sheet_text(&ask->sheet, digest[0] != '\0' ? digest : NULL);
-	put_number(&ask->sheet, (row->flag & HAS_LEN) != 0, row->sum);
+		group_unpack(row->extra, digest);
+	table_text(&ask->table, digest[0] != '\0' ? digest : NULL);
+	put_number(&ask->table, (row->flag & HAS_LEN) != 0, row->sum);
 }
 
 static void
-put_answer(struct ask *ask, const struct fact *answer)
+put_answer(struct ask *ask, const struct log_record *answer)
 {
 	for (size_t i = RESULT; i < ARRAY_LEN(tool_column); i++)
 		see_cell(ask, answer, tool_column[i].name);
 }
 
 static void
-put_refused(struct ask *ask, const struct fact *fact)
+put_refused(struct ask *ask, const struct log_record *record)
 {
-	put_alone(ask, fact);
-	sheet_text(&ask->sheet, "refused");
+	put_alone(ask, record);
+	table_text(&ask->table, "refused");
 	for (size_t i = ARGUMENTS; i < RESULT; i++)
-		sheet_none(&ask->sheet);
-	put_answer(ask, fact);
+		table_none(&ask->table);
+	put_answer(ask, record);
 }
 
 /* Prints an answer; its request may be before the range. */
 static void
-put_answered(struct ask *ask, struct tally_row *row, const struct fact *answer)
+put_answered(struct ask *ask, struct group_row *row, const struct log_record *answer)
 {
 	if (row->flag & WAITS)
 		put_waiting(ask, row);
 	else
 		put_alone(ask, answer);
-	sheet_field(&ask->sheet, answer, "outcome");
+	table_field(&ask->table, answer, "outcome");
 	if (!(row->flag & WAITS))
 		row->flag = 0;
 	put_arguments(ask, row);
@@ -119,44 +119,44 @@ put_answered(struct ask *ask, struct tally_row *row, const struct fact *answer)
 }
 
 static void
-put_unanswered(struct ask *ask, const struct tally_row *row)
+put_unanswered(struct ask *ask, const struct group_row *row)
 {
 	put_waiting(ask, row);
-	sheet_text(&ask->sheet, "unanswered");
+	table_text(&ask->table, "unanswered");
 	put_arguments(ask, row);
 	for (size_t i = RESULT; i < ARRAY_LEN(tool_column); i++)
-		sheet_none(&ask->sheet);
+		table_none(&ask->table);
 }
 
 static int
-see_tool(void *arg, const struct fact *fact)
+see_tool(void *arg, const struct log_record *record)
 {
 	struct ask *ask = arg;
-	const char *part[] = {fact->session, fact_text(fact, "direction"),
-	    fact_text(fact, "request"), fact_text(fact, "server"),
-	    fact_text(fact, "name")};
-	const char *digest = fact_text(fact, "params_sha256");
-	struct tally_row *row;
+	const char *part[] = {record->session, log_record_text(record, "direction"),
+	    log_record_text(record, "request"), log_record_text(record, "server"),
+	    log_record_text(record, "name")};
+	const char *digest = log_record_text(record, "params_sha256");
+	struct group_row *row;
 
-	if (!is_meant(ask, fact))
+	if (!is_meant(ask, record))
 		return 0;
-	if (strcmp(fact->kind, "refused") == 0) {
-		put_refused(ask, fact);
-		return ferror(ask->sheet.out) ? -EPIPE : 0;
+	if (strcmp(record->kind, "refused") == 0) {
+		put_refused(ask, record);
+		return ferror(ask->table.out) ? -EPIPE : 0;
 	}
-	row = tally_at(ask->tally, part, ARRAY_LEN(part));
+	row = group_at(ask->groups, part, ARRAY_LEN(part));
 	if (row == NULL)
 		return -E2BIG;
-	if (!fact_is(fact, "outcome", "forwarded")) {
-		put_answered(ask, row, fact);
-		return ferror(ask->sheet.out) ? -EPIPE : 0;
+	if (!log_record_is(record, "outcome", "forwarded")) {
+		put_answered(ask, row, record);
+		return ferror(ask->table.out) ? -EPIPE : 0;
 	}
 	row->flag = WAITS;
-	row->first_idx = fact->idx;
-	row->first_ts = fact->ts;
-	if (digest != NULL && tally_pack(digest, row->extra))
+	row->first_idx = record->idx;
+	row->first_ts = record->ts;
+	if (digest != NULL && group_pack(digest, row->extra))
 		row->flag |= HAS_DIGEST;
-	if (fact_number(fact, "params_bytes", &row->sum))
+	if (log_record_number(record, "params_bytes", &row->sum))
 		row->flag |= HAS_LEN;
 	return 0;
 }
@@ -165,9 +165,9 @@ see_tool(void *arg, const struct fact *fact)
 static int
 end_tool(struct ask *ask)
 {
-	struct tally_row *const *row = tally_sorted(ask->tally, tally_by_first);
+	struct group_row *const *row = group_sorted(ask->groups, group_by_first);
 
-	for (size_t i = 0; row != NULL && i < tally_rows(ask->tally); i++) {
+	for (size_t i = 0; row != NULL && i < group_rows(ask->groups); i++) {
 		if (row[i]->flag & WAITS)
 			put_unanswered(ask, row[i]);
 	}

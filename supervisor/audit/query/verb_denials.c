@@ -29,68 +29,70 @@ enum { SERVER, KIND, VERDICT, OBJECT, RULE, REASON, PARTS };
 static int
 begin_denials(struct ask *ask)
 {
-	ask->tally = tally_new();
+	ask->groups = group_new();
 	ask->q.denied = true;
 	ask->number = ask->q.last_n; /* limits rows, not records */
 	ask->q.last_n = 0;
-	return ask->tally != NULL ? 0 : -ENOMEM;
+	return ask->groups != NULL ? 0 : -ENOMEM;
 }
 
 /* For a connection that no rule matches: the policy line that would allow it. */
 static const char *
-reason_of(const struct fact *fact, char text[DENIAL_TEXT_MAX])
+reason_of(const struct log_record *record, char text[DENIAL_TEXT_MAX])
 {
-	const char *reason = fact_text(fact, "reason");
+	const char *reason = log_record_text(record, "reason");
 	char hint[NET_HINT_MAX];
 	uint64_t port = 0;
 
-	if (strcmp(fact->kind, "egress") != 0 || fact_text(fact, "rule") != NULL ||
-	    fact_text(fact, "name") == NULL || reason == NULL ||
+	if (strcmp(record->kind, "egress") != 0 ||
+	    log_record_text(record, "rule") != NULL ||
+	    log_record_text(record, "name") == NULL || reason == NULL ||
 	    strncmp(reason, UNGRANTED, sizeof(UNGRANTED) - 1) != 0)
 		return reason;
-	(void)fact_number(fact, "port", &port); /* 0: a name lookup */
-	if (net_hint(fact_text(fact, "name"), (uint32_t)port, hint, sizeof(hint)) == 0)
+	(void)log_record_number(record, "port", &port); /* 0: a name lookup */
+	if (net_hint(
+		log_record_text(record, "name"), (uint32_t)port, hint, sizeof(hint)) == 0)
 		return reason;
 	(void)snprintf(text, DENIAL_TEXT_MAX, "%s; to grant it: %s", reason, hint);
 	return text;
 }
 
 static int
-see_denials(void *arg, const struct fact *fact)
+see_denials(void *arg, const struct log_record *record)
 {
 	struct ask *ask = arg;
 	char text[DENIAL_TEXT_MAX];
 	const char *part[PARTS] = {
-	    [SERVER] = fact_text(fact, "server"),
-	    [KIND] = fact->kind,
-	    [VERDICT] = fact_text(fact, "verdict"),
-	    [OBJECT] = story_object(fact),
-	    [RULE] = fact_text(fact, "rule"),
-	    [REASON] = reason_of(fact, text),
+	    [SERVER] = log_record_text(record, "server"),
+	    [KIND] = record->kind,
+	    [VERDICT] = log_record_text(record, "verdict"),
+	    [OBJECT] = describe_object(record),
+	    [RULE] = log_record_text(record, "rule"),
+	    [REASON] = reason_of(record, text),
 	};
 
-	return tally_count(ask->tally, fact, part, PARTS) != NULL ? 0 : -E2BIG;
+	return group_count(ask->groups, record, part, PARTS) != NULL ? 0 : -E2BIG;
 }
 
 static int
 end_denials(struct ask *ask)
 {
-	struct tally_row *const *row = tally_sorted(ask->tally, tally_by_count);
-	size_t n = tally_rows(ask->tally);
-	struct sheet *sheet = &ask->sheet;
+	struct group_row *const *row = group_sorted(ask->groups, group_by_count);
+	size_t n = group_rows(ask->groups);
+	struct table *table = &ask->table;
 
 	if (ask->number > 0 && n > ask->number)
 		n = (size_t)ask->number;
 	for (size_t i = 0; row != NULL && i < n; i++) {
-		const struct tally_row *t = row[i];
+		const struct group_row *t = row[i];
 
-		sheet_number(sheet, t->n);
+		table_number(table, t->n);
 		for (size_t k = SERVER; k <= RULE; k++)
-			sheet_text(sheet, t->part[k][0] != '\0' ? t->part[k] : NULL);
-		sheet_number(sheet, t->first_ts);
-		sheet_number(sheet, t->last_ts);
-		sheet_number(sheet, t->last_idx);
-		sheet_text(sheet, t->part[REASON][0] != '\0' ? t->part[REASON] : NULL);
+			table_text(table, t->part[k][0] != '\0' ? t->part[k] : NULL);
+		table_number(table, t->first_ts);
+		table_number(table, t->last_ts);
+		table_number(table, t->last_idx);
+		table_text(table, t->part[REASON][0] != '\0' ? t->part[REASON] : NULL);
 	}
 	return row != NULL ? 0 : -ENOMEM;
 }

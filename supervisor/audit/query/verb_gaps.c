@@ -29,31 +29,32 @@ static const struct {
 static int
 begin_gaps(struct ask *ask)
 {
-	ask->tally = tally_new();
+	ask->groups = group_new();
 	ask->q.all = true;
-	return ask->tally != NULL ? 0 : -ENOMEM;
+	return ask->groups != NULL ? 0 : -ENOMEM;
 }
 
 static void
 put_gap(struct ask *ask, uint64_t idx, uint64_t ts, const char *what, uint64_t count,
     const char *detail)
 {
-	sheet_number(&ask->sheet, idx);
-	sheet_number(&ask->sheet, ts);
-	sheet_text(&ask->sheet, what);
+	table_number(&ask->table, idx);
+	table_number(&ask->table, ts);
+	table_text(&ask->table, what);
 	if (count > 0)
-		sheet_number(&ask->sheet, count);
+		table_number(&ask->table, count);
 	else
-		sheet_none(&ask->sheet);
-	sheet_text(&ask->sheet, detail);
+		table_none(&ask->table);
+	table_text(&ask->table, detail);
 }
 
 /* A new recorder knows whether the one before it ended cleanly. */
 static void
-see_recorder(struct ask *ask, const struct fact *fact)
+see_recorder(struct ask *ask, const struct log_record *record)
 {
-	if (strcmp(fact->kind, "open") == 0 && fact_is(fact, "outcome", "unclean"))
-		put_gap(ask, fact->idx, fact->ts, "unclean stop", 0,
+	if (strcmp(record->kind, "open") == 0 &&
+	    log_record_is(record, "outcome", "unclean"))
+		put_gap(ask, record->idx, record->ts, "unclean stop", 0,
 		    "the previous recorder did not record its end");
 }
 
@@ -63,55 +64,56 @@ enum { RAN = 1, ENDED = 2, SERVER_ENDED = 4, EXEC = 8, TOLD = 16 };
 
 /* A stop names a program of kennel's if that program ended unexpectedly. */
 static void
-see_stop(struct ask *ask, const struct fact *fact, struct tally_row *row)
+see_stop(struct ask *ask, const struct log_record *record, struct group_row *row)
 {
-	static char story[STORY_MAX];
-	bool leash = strcmp(fact->role, "leash") == 0;
+	static char story[DESCRIBE_MAX];
+	bool leash = strcmp(record->role, "leash") == 0;
 
 	row->flag |= leash ? SERVER_ENDED : ENDED;
-	if (fact_text(fact, "program") == NULL)
+	if (log_record_text(record, "program") == NULL)
 		return;
-	put_gap(ask, fact->idx, fact->ts, "killed", 0, story_tell(fact, story));
+	put_gap(ask, record->idx, record->ts, "killed", 0, describe_tell(record, story));
 	row->flag |= TOLD;
 }
 
 /* A start that was refused after it was recorded has no other end. */
 static bool
-start_refused(const struct fact *fact)
+start_refused(const struct log_record *record)
 {
-	return strcmp(fact->kind, "refused") == 0 && fact_text(fact, "mode") != NULL;
+	return strcmp(record->kind, "refused") == 0 &&
+	       log_record_text(record, "mode") != NULL;
 }
 
 static int
-see_gaps(void *arg, const struct fact *fact)
+see_gaps(void *arg, const struct log_record *record)
 {
-	static char story[STORY_MAX];
-	const char *part[] = {fact->session, fact_text(fact, "server")};
+	static char story[DESCRIBE_MAX];
+	const char *part[] = {record->session, log_record_text(record, "server")};
 	struct ask *ask = arg;
-	struct tally_row *row;
+	struct group_row *row;
 	uint64_t count = 0;
 
-	see_recorder(ask, fact);
+	see_recorder(ask, record);
 	for (size_t i = 0; i < ARRAY_LEN(gap_row); i++) {
-		if (strcmp(gap_row[i].kind, fact->kind) != 0)
+		if (strcmp(gap_row[i].kind, record->kind) != 0)
 			continue;
-		(void)fact_number(fact, "count", &count);
-		put_gap(ask, fact->idx, fact->ts, gap_row[i].what, count,
-		    story_tell(fact, story));
+		(void)log_record_number(record, "count", &count);
+		put_gap(ask, record->idx, record->ts, gap_row[i].what, count,
+		    describe_tell(record, story));
 	}
-	if (strcmp(fact->kind, "start") != 0 && strcmp(fact->kind, "stop") != 0 &&
-	    !start_refused(fact))
+	if (strcmp(record->kind, "start") != 0 && strcmp(record->kind, "stop") != 0 &&
+	    !start_refused(record))
 		return 0;
-	row = tally_count(ask->tally, fact, part, ARRAY_LEN(part));
+	row = group_count(ask->groups, record, part, ARRAY_LEN(part));
 	if (row == NULL)
 		return -E2BIG;
-	if (strcmp(fact->kind, "start") == 0)
-		row->flag |= fact_is(fact, "mode", "exec") ? RAN | EXEC : RAN;
-	else if (strcmp(fact->kind, "stop") == 0)
-		see_stop(ask, fact, row);
+	if (strcmp(record->kind, "start") == 0)
+		row->flag |= log_record_is(record, "mode", "exec") ? RAN | EXEC : RAN;
+	else if (strcmp(record->kind, "stop") == 0)
+		see_stop(ask, record, row);
 	else
 		row->flag |=
-		    strcmp(fact->role, "leash") == 0 ? ENDED | SERVER_ENDED : ENDED;
+		    strcmp(record->role, "leash") == 0 ? ENDED | SERVER_ENDED : ENDED;
 	return 0;
 }
 
@@ -126,29 +128,31 @@ struct beats {
 };
 
 static int
-see_beat(void *arg, const struct fact *fact)
+see_beat(void *arg, const struct log_record *record)
 {
 	struct beats *b = arg;
-	uint64_t period, quiet = fact->boot > b->boot ? fact->boot - b->boot : 0;
+	uint64_t period, quiet = record->boot > b->boot ? record->boot - b->boot : 0;
 	char detail[160];
 
-	if (fact_number(fact, "period", &period) && period <= UINT64_MAX / NS_PER_S)
+	if (log_record_number(record, "period", &period) &&
+	    period <= UINT64_MAX / NS_PER_S)
 		b->period_ns = period * NS_PER_S;
 	/* a new recorder is not responsible for the time before; a rotation only
 	 * changes the file */
-	if (strcmp(fact->kind, "genesis") == 0 ||
-	    (strcmp(fact->kind, "open") == 0 && !fact_is(fact, "outcome", "rotated")))
+	if (strcmp(record->kind, "genesis") == 0 ||
+	    (strcmp(record->kind, "open") == 0 &&
+		!log_record_is(record, "outcome", "rotated")))
 		quiet = 0;
 	if (b->boot > 0 && b->period_ns > 0 && quiet > BEATS_MISSED * b->period_ns &&
-	    fact->ts >= b->ask->from_ns) {
+	    record->ts >= b->ask->from_ns) {
 		(void)snprintf(detail, sizeof(detail),
 		    "no heartbeat for %" PRIu64 " s, expected one every %" PRIu64
 		    " s: the recorder was stopped, or the machine slept",
 		    quiet / NS_PER_S, b->period_ns / NS_PER_S);
-		put_gap(b->ask, fact->idx, fact->ts, "missed heartbeats",
+		put_gap(b->ask, record->idx, record->ts, "missed heartbeats",
 		    quiet / b->period_ns - 1, detail);
 	}
-	b->boot = strcmp(fact->kind, "end") == 0 ? 0 : fact->boot;
+	b->boot = strcmp(record->kind, "end") == 0 ? 0 : record->boot;
 	return 0;
 }
 
@@ -157,24 +161,24 @@ static int
 see_beats(struct ask *ask)
 {
 	struct beats b = {.ask = ask};
-	struct question q = {.verb = ask->q.verb,
+	struct query q = {.verb = ask->q.verb,
 	    .to_ns = ask->q.to_ns,
 	    .session = "",
 	    .kinds = "genesis open heartbeat end",
 	    .first = ask->q.first,
 	    .beyond = ask->q.beyond};
 
-	return pass_each(ask->book, &q, see_beat, &b);
+	return log_scan_each(ask->view, &q, see_beat, &b);
 }
 
 static int
 end_gaps(struct ask *ask)
 {
-	struct tally_row *const *row = tally_sorted(ask->tally, tally_by_first);
+	struct group_row *const *row = group_sorted(ask->groups, group_by_first);
 	char detail[256];
 
-	for (size_t i = 0; row != NULL && i < tally_rows(ask->tally); i++) {
-		const struct tally_row *t = row[i];
+	for (size_t i = 0; row != NULL && i < group_rows(ask->groups); i++) {
+		const struct group_row *t = row[i];
 
 		bool open = !(t->flag & (ENDED | SERVER_ENDED));
 		bool whole = (t->flag & SERVER_ENDED) && (t->flag & (ENDED | EXEC));

@@ -39,15 +39,15 @@ begin_log(struct ask *ask)
 
 /* In JSON output a record is printed as stored, its fields in the order of the log. */
 static int
-see_log(void *arg, const struct fact *fact)
+see_log(void *arg, const struct log_record *record)
 {
 	struct ask *ask = arg;
 
-	if (ask->sheet.form != FORM_JSON)
-		return see_plain(ask, fact);
-	inert_body(ask->sheet.out, fact->body, fact->len);
-	(void)fputc('\n', ask->sheet.out);
-	return ferror(ask->sheet.out) ? -EPIPE : 0;
+	if (ask->table.form != FORM_JSON)
+		return see_plain(ask, record);
+	escape_body(ask->table.out, record->body, record->len);
+	(void)fputc('\n', ask->table.out);
+	return ferror(ask->table.out) ? -EPIPE : 0;
 }
 
 const struct verb verbs_log[] = {
@@ -75,7 +75,7 @@ static const struct verb tail_verb = {.name = "tail",
 
 /* Follows until the reader closes the pipe or the log cannot be read. */
 static int
-follow(const struct verb *verb, struct question *q, const char **ret_why)
+follow(const struct verb *verb, struct query *q, const char **ret_why)
 {
 	const struct timespec pause = {.tv_nsec = TAIL_NS};
 	int status = ASK_OK;
@@ -83,16 +83,16 @@ follow(const struct verb *verb, struct question *q, const char **ret_why)
 	q->bare = true;
 	q->last_n = 0;
 	while (status == ASK_OK && !ferror(stdout) && fflush(stdout) == 0) {
-		static struct book book;
+		static struct log_view view;
 
 		(void)nanosleep(&pause, NULL); /* syscalls: nanosleep clock_nanosleep */
-		status = book_open(q, &book);
-		*ret_why = book.why;
-		if (status == ASK_OK && book.size > q->first) {
-			status = verb_ask(verb, q, &book, stdout, ret_why);
-			q->first = book.size;
+		status = log_view_open(q, &view);
+		*ret_why = view.why;
+		if (status == ASK_OK && view.size > q->first) {
+			status = verb_ask(verb, q, &view, stdout, ret_why);
+			q->first = view.size;
 		}
-		book_close(&book);
+		log_view_close(&view);
 	}
 	return status;
 }
@@ -101,8 +101,8 @@ int
 tail_main(int argc, char **argv)
 {
 	const char *why = NULL;
-	struct question q;
-	struct book book;
+	struct query q;
+	struct log_view view;
 	int status;
 
 	if (options_read(argc, argv, tail_verb.may, &q) < 0)
@@ -114,13 +114,13 @@ tail_main(int argc, char **argv)
 		    &q, ASK_USAGE, "-f cannot be used with --verified or --as-of");
 		return ASK_USAGE;
 	}
-	status = book_open(&q, &book);
-	why = book.why;
+	status = log_view_open(&q, &view);
+	why = view.why;
 	if (status == ASK_OK) {
-		status = verb_ask(&tail_verb, &q, &book, stdout, &why);
-		q.first = book.size;
+		status = verb_ask(&tail_verb, &q, &view, stdout, &why);
+		q.first = view.size;
 	}
-	book_close(&book);
+	log_view_close(&view);
 	if (status == ASK_OK && q.follow)
 		status = follow(&tail_verb, &q, &why);
 	verb_complain(&q, status, why);

@@ -50,12 +50,13 @@ begins(const char *digest, const char *word)
 }
 
 static bool
-match_exec(struct ask *ask, const struct fact *fact)
+match_exec(struct ask *ask, const struct log_record *record)
 {
-	return ask->word == NULL || names(fact_text(fact, "program"), ask->word) ||
-	       names(fact_text(fact, "image"), ask->word) ||
-	       begins(fact_text(fact, "sha256"), ask->word) ||
-	       begins(fact_text(fact, "argv_sha256"), ask->word);
+	return ask->word == NULL ||
+	       names(log_record_text(record, "program"), ask->word) ||
+	       names(log_record_text(record, "image"), ask->word) ||
+	       begins(log_record_text(record, "sha256"), ask->word) ||
+	       begins(log_record_text(record, "argv_sha256"), ask->word);
 }
 
 /* ---- secret NAME ------------------------------------------------------------------------ */
@@ -72,9 +73,9 @@ static const struct column secret_column[] = {
 };
 
 static bool
-match_name(struct ask *ask, const struct fact *fact)
+match_name(struct ask *ask, const struct log_record *record)
 {
-	return ask->word == NULL || fact_has(fact, "name", ask->word);
+	return ask->word == NULL || log_record_has(record, "name", ask->word);
 }
 
 /*
@@ -108,27 +109,27 @@ begin_found(struct ask *ask)
 
 /* Names and fingerprints are in the same order. */
 static int
-see_found(void *arg, const struct fact *fact)
+see_found(void *arg, const struct log_record *record)
 {
-	const struct fact_field *trace = fact_find(fact, "trace");
-	const struct fact_field *name = fact_find(fact, "name");
-	bool given = strcmp(fact->kind, "secrets") == 0;
+	const struct log_record_field *trace = log_record_find(record, "trace");
+	const struct log_record_field *name = log_record_find(record, "name");
+	bool given = strcmp(record->kind, "secrets") == 0;
 	struct ask *ask = arg;
 
 	for (size_t i = 0; trace != NULL && i < trace->n; i++) {
-		if (strcmp(fact_item(trace, i), ask->word) != 0)
+		if (strcmp(log_record_item(trace, i), ask->word) != 0)
 			continue;
-		see_cell(ask, fact, "idx");
-		see_cell(ask, fact, "time");
-		see_cell(ask, fact, "session");
-		see_cell(ask, fact, "server");
-		sheet_text(&ask->sheet, given ? "given" : "taken out");
-		see_cell(ask, fact, "count");
-		sheet_text(
-		    &ask->sheet, name != NULL && i < name->n ? fact_item(name, i) : NULL);
+		see_cell(ask, record, "idx");
+		see_cell(ask, record, "time");
+		see_cell(ask, record, "session");
+		see_cell(ask, record, "server");
+		table_text(&ask->table, given ? "given" : "taken out");
+		see_cell(ask, record, "count");
+		table_text(&ask->table,
+		    name != NULL && i < name->n ? log_record_item(name, i) : NULL);
 		ask->number++;
 	}
-	return ferror(ask->sheet.out) ? -EPIPE : 0;
+	return ferror(ask->table.out) ? -EPIPE : 0;
 }
 
 static int
@@ -164,49 +165,52 @@ covers(const char *path, size_t len, const char *word)
 }
 
 static void
-put_touched(struct ask *ask, const struct fact *fact, const char *how, const char *path)
+put_touched(
+    struct ask *ask, const struct log_record *record, const char *how, const char *path)
 {
 	static const char *const column[] = {
 	    "idx", "time", "session", "server", "verdict"};
 
 	for (size_t i = 0; i < ARRAY_LEN(column); i++)
-		see_cell(ask, fact, column[i]);
-	sheet_text(&ask->sheet, how);
-	sheet_text(&ask->sheet, path);
+		see_cell(ask, record, column[i]);
+	table_text(&ask->table, how);
+	table_text(&ask->table, path);
 }
 
 /* Parses "ro /usr/lib/x (library)": the access that the view gives the server. */
 static void
-see_mount(struct ask *ask, const struct fact *fact, const char *item)
+see_mount(struct ask *ask, const struct log_record *record, const char *item)
 {
 	const char *path = strchr(item, ' ');
 
 	if (path == NULL || path[1] != '/' ||
 	    !covers(path + 1, strcspn(path + 1, " "), ask->word))
 		return;
-	put_touched(ask, fact,
+	put_touched(ask, record,
 	    strncmp(item, "rw ", 3) == 0 ? "could write" : "could read", path + 1);
 }
 
 static int
-see_touched(void *arg, const struct fact *fact)
+see_touched(void *arg, const struct log_record *record)
 {
 	static const char *const key[] = {"program", "image"};
-	const struct fact_field *mount = fact_find(fact, "mount");
+	const struct log_record_field *mount = log_record_find(record, "mount");
 	struct ask *ask = arg;
 
 	for (size_t i = 0; mount != NULL && i < mount->n; i++)
-		see_mount(ask, fact, fact_item(mount, i));
+		see_mount(ask, record, log_record_item(mount, i));
 	for (size_t i = 0; i < ARRAY_LEN(key); i++) {
-		const char *path = fact_text(fact, key[i]);
+		const char *path = log_record_text(record, key[i]);
 
 		if (path == NULL || !covers(path, strlen(path), ask->word))
 			continue;
-		put_touched(ask, fact,
-		    fact_is(fact, "verdict", "allow") ? "was run" : "tried to run", path);
+		put_touched(ask, record,
+		    log_record_is(record, "verdict", "allow") ? "was run"
+							      : "tried to run",
+		    path);
 		break;
 	}
-	return ferror(ask->sheet.out) ? -EPIPE : 0;
+	return ferror(ask->table.out) ? -EPIPE : 0;
 }
 
 static int
@@ -258,13 +262,14 @@ in_cidr(const char *cidr, const char *address)
 }
 
 static bool
-meant_host(const struct ask *ask, const struct fact *fact)
+meant_host(const struct ask *ask, const struct log_record *record)
 {
-	const char *name = fact_text(fact, "name"), *word = ask->word;
+	const char *name = log_record_text(record, "name"), *word = ask->word;
 	size_t n = name != NULL ? strlen(name) : 0, w = word != NULL ? strlen(word) : 0;
 
-	if (word == NULL || fact_is(fact, "name", word) ||
-	    fact_is(fact, "address", word) || in_cidr(word, fact_text(fact, "address")))
+	if (word == NULL || log_record_is(record, "name", word) ||
+	    log_record_is(record, "address", word) ||
+	    in_cidr(word, log_record_text(record, "address")))
 		return true;
 	/* "*.example.com" */
 	return w > 2 && word[0] == '*' && n > w - 1 &&
@@ -275,29 +280,30 @@ meant_host(const struct ask *ask, const struct fact *fact)
 static int
 begin_egress(struct ask *ask)
 {
-	ask->tally = tally_new();
+	ask->groups = group_new();
 	ask->q.from_ns = 0;
-	return ask->tally != NULL ? 0 : -ENOMEM;
+	return ask->groups != NULL ? 0 : -ENOMEM;
 }
 
 static int
-see_egress(void *arg, const struct fact *fact)
+see_egress(void *arg, const struct log_record *record)
 {
 	struct ask *ask = arg;
-	const char *part[] = {fact_text(fact, "server"), fact_text(fact, "name")};
-	struct tally_row *row = tally_count(ask->tally, fact, part, ARRAY_LEN(part));
+	const char *part[] = {
+	    log_record_text(record, "server"), log_record_text(record, "name")};
+	struct group_row *row = group_count(ask->groups, record, part, ARRAY_LEN(part));
 
 	if (row == NULL)
 		return -E2BIG;
-	if (fact->ts < ask->from_ns || !meant_host(ask, fact))
+	if (record->ts < ask->from_ns || !meant_host(ask, record))
 		return 0;
 	for (size_t i = 0; i < ARRAY_LEN(egress_column); i++) {
 		if (strcmp(egress_column[i].name, "first") == 0)
-			sheet_text(&ask->sheet, row->n == 1 ? "first" : NULL);
+			table_text(&ask->table, row->n == 1 ? "first" : NULL);
 		else
-			see_cell(ask, fact, egress_column[i].name);
+			see_cell(ask, record, egress_column[i].name);
 	}
-	return ferror(ask->sheet.out) ? -EPIPE : 0;
+	return ferror(ask->table.out) ? -EPIPE : 0;
 }
 
 /* ---- manifest, who-approved, exceptions --------------------------------------------------- */
@@ -316,9 +322,9 @@ static const struct column manifest_column[] = {
 };
 
 static bool
-match_server(struct ask *ask, const struct fact *fact)
+match_server(struct ask *ask, const struct log_record *record)
 {
-	return ask->word == NULL || fact_is(fact, "server", ask->word);
+	return ask->word == NULL || log_record_is(record, "server", ask->word);
 }
 
 static const struct column approved_column[] = {
@@ -342,42 +348,43 @@ static const struct column approved_column[] = {
 static int
 begin_approved(struct ask *ask)
 {
-	ask->tally = tally_new();
-	return ask->tally != NULL ? 0 : -ENOMEM;
+	ask->groups = group_new();
+	return ask->groups != NULL ? 0 : -ENOMEM;
 }
 
 static const char *
-odd_answer(struct ask *ask, const struct fact *fact, int *ret)
+odd_answer(struct ask *ask, const struct log_record *record, int *ret)
 {
-	const char *part[] = {fact_text(fact, "approver")};
-	struct tally_row *row = tally_at(ask->tally, part, 1);
+	const char *part[] = {log_record_text(record, "approver")};
+	struct group_row *row = group_at(ask->groups, part, 1);
 	uint64_t us;
 
 	*ret = row != NULL ? 0 : -E2BIG;
-	if (row == NULL || !fact_is(fact, "verdict", "allow"))
+	if (row == NULL || !log_record_is(record, "verdict", "allow"))
 		return NULL;
-	row->n = fact->ts - row->last_ts < BULK_NS ? row->n + 1 : 1;
-	row->last_ts = fact->ts;
+	row->n = record->ts - row->last_ts < BULK_NS ? row->n + 1 : 1;
+	row->last_ts = record->ts;
 	if (row->n >= BULK_N)
 		return "one of many in a row";
-	return fact_number(fact, "duration_us", &us) && us < HASTY_US ? "hasty" : NULL;
+	return log_record_number(record, "duration_us", &us) && us < HASTY_US ? "hasty"
+									      : NULL;
 }
 
 static int
-see_approved(void *arg, const struct fact *fact)
+see_approved(void *arg, const struct log_record *record)
 {
 	struct ask *ask = arg;
 	const char *odd;
 	int r = 0;
 
-	if (ask->word != NULL && !fact_is(fact, "approver", ask->word) &&
-	    !fact_has(fact, "name", ask->word))
+	if (ask->word != NULL && !log_record_is(record, "approver", ask->word) &&
+	    !log_record_has(record, "name", ask->word))
 		return 0;
-	odd = odd_answer(ask, fact, &r);
+	odd = odd_answer(ask, record, &r);
 	for (size_t i = 0; r == 0 && i + 1 < ARRAY_LEN(approved_column); i++)
-		see_cell(ask, fact, approved_column[i].name);
+		see_cell(ask, record, approved_column[i].name);
 	if (r == 0)
-		sheet_text(&ask->sheet, odd);
+		table_text(&ask->table, odd);
 	return r;
 }
 
@@ -395,20 +402,20 @@ static const struct column exceptions_column[] = {
 /* Whether an exception is active at the end of the queried range, so that a repeated
  * query gives the same answer. */
 static int
-see_exception(void *arg, const struct fact *fact)
+see_exception(void *arg, const struct log_record *record)
 {
 	struct ask *ask = arg;
-	uint64_t until, at = ask->q.to_given ? ask->q.to_ns : fact->ts;
+	uint64_t until, at = ask->q.to_given ? ask->q.to_ns : record->ts;
 
 	for (size_t i = 0; i < 6; i++)
-		see_cell(ask, fact, exceptions_column[i].name);
-	if (!fact_number(fact, "until", &until)) {
-		sheet_none(&ask->sheet);
-		sheet_text(&ask->sheet, "without an end");
+		see_cell(ask, record, exceptions_column[i].name);
+	if (!log_record_number(record, "until", &until)) {
+		table_none(&ask->table);
+		table_text(&ask->table, "without an end");
 		return 0;
 	}
-	sheet_number(&ask->sheet, until * NS_PER_S);
-	sheet_text(&ask->sheet, until * NS_PER_S <= at ? "expired" : "live");
+	table_number(&ask->table, until * NS_PER_S);
+	table_text(&ask->table, until * NS_PER_S <= at ? "expired" : "live");
 	return 0;
 }
 

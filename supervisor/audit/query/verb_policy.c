@@ -18,8 +18,8 @@ or_null(const char *text)
 static int
 begin_tally(struct ask *ask)
 {
-	ask->tally = tally_new();
-	return ask->tally != NULL ? 0 : -ENOMEM;
+	ask->groups = group_new();
+	return ask->groups != NULL ? 0 : -ENOMEM;
 }
 
 /* ---- policy-at TIME ------------------------------------------------------------------- */
@@ -57,42 +57,42 @@ begin_policy_at(struct ask *ask)
 /* The log does not contain the policy text, only its digest, its file name, and
  * whether it was kept next to the log. */
 static int
-see_load(struct ask *ask, const struct fact *fact)
+see_load(struct ask *ask, const struct log_record *record)
 {
-	const char *part[] = {fact->session, fact_text(fact, "server"),
-	    fact_text(fact, "policy"), fact_text(fact, "name"), fact_text(fact, "sha256"),
-	    fact_text(fact, "signer")};
-	struct tally_row *row = tally_count(ask->tally, fact, part, ARRAY_LEN(part));
+	const char *part[] = {record->session, log_record_text(record, "server"),
+	    log_record_text(record, "policy"), log_record_text(record, "name"),
+	    log_record_text(record, "sha256"), log_record_text(record, "signer")};
+	struct group_row *row = group_count(ask->groups, record, part, ARRAY_LEN(part));
 
 	if (row == NULL)
 		return -E2BIG;
 	row->flag |= LOADED;
-	if (fact_is(fact, "outcome", "kept"))
+	if (log_record_is(record, "outcome", "kept"))
 		row->flag |= KEPT;
-	if (fact_number(fact, "version", &row->sum))
+	if (log_record_number(record, "version", &row->sum))
 		row->flag |= VERSIONED;
 	return 0;
 }
 
 static int
-see_policy_at(void *arg, const struct fact *fact)
+see_policy_at(void *arg, const struct log_record *record)
 {
 	struct ask *ask = arg;
-	const char *part[] = {
-	    fact->session, fact_text(fact, "server"), fact_text(fact, "policy")};
-	struct tally_row *row;
+	const char *part[] = {record->session, log_record_text(record, "server"),
+	    log_record_text(record, "policy")};
+	struct group_row *row;
 
 	if (part[SERVER] == NULL || part[POLICY] == NULL)
 		return 0;
-	if (strcmp(fact->kind, "policy.load") == 0)
-		return see_load(ask, fact);
-	if (strcmp(fact->kind, "start") != 0) { /* ended, whatever had started it */
-		row = tally_at(ask->tally, part, ARRAY_LEN(part));
+	if (strcmp(record->kind, "policy.load") == 0)
+		return see_load(ask, record);
+	if (strcmp(record->kind, "start") != 0) { /* ended, whatever had started it */
+		row = group_at(ask->groups, part, ARRAY_LEN(part));
 		if (row != NULL)
 			row->flag |= STOPPED;
 		return row != NULL ? 0 : -E2BIG;
 	}
-	row = tally_count(ask->tally, fact, part, ARRAY_LEN(part));
+	row = group_count(ask->groups, record, part, ARRAY_LEN(part));
 	if (row == NULL)
 		return -E2BIG;
 	row->flag |= STARTED;
@@ -101,7 +101,7 @@ see_policy_at(void *arg, const struct fact *fact)
 
 /* By server; the running sessions, else the last one that ran. */
 static int
-by_server(const struct tally_row *a, const struct tally_row *b)
+by_server(const struct group_row *a, const struct group_row *b)
 {
 	int r = strcmp(a->part[SERVER], b->part[SERVER]);
 
@@ -112,8 +112,8 @@ by_server(const struct tally_row *a, const struct tally_row *b)
 
 /* The policy that the session of this row had loaded. It is recorded before the
  * start, so here it follows within a few rows. NULL: not recorded. */
-static const struct tally_row *
-loaded_by(struct tally_row *const *row, size_t n, const struct tally_row *t)
+static const struct group_row *
+loaded_by(struct group_row *const *row, size_t n, const struct group_row *t)
 {
 	for (size_t i = 0; i < n; i++) {
 		if ((row[i]->flag & LOADED) &&
@@ -128,7 +128,7 @@ loaded_by(struct tally_row *const *row, size_t n, const struct tally_row *t)
 /* The log records whether the text was kept then; policy-text shows whether it still
  * is. */
 static const char *
-text_of(const struct tally_row *load)
+text_of(const struct group_row *load)
 {
 	bool text, kept;
 
@@ -144,7 +144,7 @@ text_of(const struct tally_row *load)
 
 /* Reads the text, if it is still kept. NULL, and *ret_why. */
 static char *
-read_text(struct ask *ask, const struct tally_row *load, const char **ret_why)
+read_text(struct ask *ask, const struct group_row *load, const char **ret_why)
 {
 	uint8_t digest[MERKLE_HASH_LEN];
 	char *text = NULL;
@@ -152,9 +152,9 @@ read_text(struct ask *ask, const struct tally_row *load, const char **ret_why)
 	int r = -ENOENT;
 
 	*ret_why = text_of(load);
-	if (load == NULL || !tally_bytes(load->part[LOADED_SHA256], digest))
+	if (load == NULL || !group_bytes(load->part[LOADED_SHA256], digest))
 		return NULL;
-	r = policies_get(ask->book->folder, POLICIES_TEXT, digest, &text, &len);
+	r = policies_get(ask->view->folder, POLICIES_TEXT, digest, &text, &len);
 	if (r == 0)
 		return text;
 	*ret_why = r == -EBADMSG  ? "the kept file is not the policy that was in force"
@@ -174,58 +174,58 @@ put_lines(FILE *out, char *text)
 		if (text == NULL && line[0] == '\0')
 			return; /* after the last newline */
 		(void)fputs("    ", out);
-		inert_text(out, line);
+		escape_text(out, line);
 		(void)fputc('\n', out);
 	}
 }
 
 static void
-put_text(struct ask *ask, const struct tally_row *load)
+put_text(struct ask *ask, const struct group_row *load)
 {
 	const char *why = NULL;
 	char *text = read_text(ask, load, &why);
 
 	if (text == NULL)
-		sheet_text(&ask->sheet, why);
-	else if (ask->sheet.form != FORM_TEXT)
-		sheet_text(&ask->sheet, text);
+		table_text(&ask->table, why);
+	else if (ask->table.form != FORM_TEXT)
+		table_text(&ask->table, text);
 	else {
-		sheet_text(&ask->sheet, text_of(load));
-		put_lines(ask->sheet.out, text);
+		table_text(&ask->table, text_of(load));
+		put_lines(ask->table.out, text);
 	}
 	free(text);
 }
 
 static void
-put_policy_at(struct ask *ask, const struct tally_row *t, const struct tally_row *load)
+put_policy_at(struct ask *ask, const struct group_row *t, const struct group_row *load)
 {
-	struct sheet *sheet = &ask->sheet;
+	struct table *table = &ask->table;
 
-	sheet_text(sheet, t->part[SERVER]);
-	sheet_text(sheet, t->part[POLICY]);
-	sheet_text(sheet, t->flag & STOPPED ? "last used" : "in force");
-	sheet_number(sheet, t->first_ts);
-	sheet_number(sheet, t->first_idx);
-	sheet_text(sheet, or_null(t->part[SESSION]));
+	table_text(table, t->part[SERVER]);
+	table_text(table, t->part[POLICY]);
+	table_text(table, t->flag & STOPPED ? "last used" : "in force");
+	table_number(table, t->first_ts);
+	table_number(table, t->first_idx);
+	table_text(table, or_null(t->part[SESSION]));
 	if (load != NULL && (load->flag & VERSIONED))
-		sheet_number(sheet, load->sum);
+		table_number(table, load->sum);
 	else
-		sheet_none(sheet);
-	sheet_text(sheet, load != NULL ? or_null(load->part[LOADED_SIGNER]) : NULL);
-	sheet_text(sheet, load != NULL ? or_null(load->part[LOADED_FILE]) : NULL);
-	sheet_text(sheet, load != NULL ? or_null(load->part[LOADED_SHA256]) : NULL);
+		table_none(table);
+	table_text(table, load != NULL ? or_null(load->part[LOADED_SIGNER]) : NULL);
+	table_text(table, load != NULL ? or_null(load->part[LOADED_FILE]) : NULL);
+	table_text(table, load != NULL ? or_null(load->part[LOADED_SHA256]) : NULL);
 	if (ask->q.text)
 		put_text(ask, load);
 	else
-		sheet_text(sheet, text_of(load));
+		table_text(table, text_of(load));
 }
 
 static int
 end_policy_at(struct ask *ask)
 {
-	struct tally_row *const *row = tally_sorted(ask->tally, by_server);
+	struct group_row *const *row = group_sorted(ask->groups, by_server);
 	const char *server = NULL;
-	size_t n = tally_rows(ask->tally);
+	size_t n = group_rows(ask->groups);
 
 	for (size_t i = 0; row != NULL && i < n; i++) {
 		bool first = server == NULL || strcmp(server, row[i]->part[SERVER]) != 0;
@@ -263,7 +263,7 @@ begin_changes(struct ask *ask)
 /* The row of "now" holds the policy that a server had last; each policy that it ever
  * had has a row of its own. */
 static const char *
-change_of(const struct tally_row *now, const struct tally_row *ever, const char *kind)
+change_of(const struct group_row *now, const struct group_row *ever, const char *kind)
 {
 	if (strcmp(kind, "exception") == 0)
 		return "exception";
@@ -273,48 +273,50 @@ change_of(const struct tally_row *now, const struct tally_row *ever, const char 
 }
 
 static void
-put_change(struct ask *ask, const struct fact *fact, const char *what, const char *before)
+put_change(struct ask *ask, const struct log_record *record, const char *what,
+    const char *before)
 {
-	struct sheet *sheet = &ask->sheet;
+	struct table *table = &ask->table;
 
-	sheet_number(sheet, fact->idx);
-	sheet_number(sheet, fact->ts);
-	sheet_text(sheet, what);
-	sheet_field(sheet, fact, "server");
-	sheet_text(sheet, before);
-	sheet_field(sheet, fact, "policy");
-	sheet_field(sheet, fact, "version");
-	sheet_field(sheet, fact, "signer");
-	sheet_text(sheet, fact->session);
+	table_number(table, record->idx);
+	table_number(table, record->ts);
+	table_text(table, what);
+	table_field(table, record, "server");
+	table_text(table, before);
+	table_field(table, record, "policy");
+	table_field(table, record, "version");
+	table_field(table, record, "signer");
+	table_text(table, record->session);
 }
 
 static int
-see_changes(void *arg, const struct fact *fact)
+see_changes(void *arg, const struct log_record *record)
 {
 	struct ask *ask = arg;
-	const char *server = fact_text(fact, "server");
-	const char *policy = fact_text(fact, "policy");
+	const char *server = log_record_text(record, "server");
+	const char *policy = log_record_text(record, "policy");
 	const char *now_part[] = {server}, *ever_part[] = {server, policy};
-	char before[TALLY_DIGEST_MAX] = "";
-	struct tally_row *now, *ever;
+	char before[GROUP_DIGEST_MAX] = "";
+	struct group_row *now, *ever;
 	uint64_t id[4];
 
-	if (server == NULL || policy == NULL || !tally_pack(policy, id))
+	if (server == NULL || policy == NULL || !group_pack(policy, id))
 		return 0;
-	now = tally_at(ask->tally, now_part, 1);
-	ever = tally_count(ask->tally, fact, ever_part, 2);
+	now = group_at(ask->groups, now_part, 1);
+	ever = group_count(ask->groups, record, ever_part, 2);
 	if (now == NULL || ever == NULL)
 		return -E2BIG;
 	if (now->flag)
-		tally_unpack(now->extra, before);
-	if (strcmp(before, policy) == 0 && strcmp(fact->kind, "exception") != 0)
+		group_unpack(now->extra, before);
+	if (strcmp(before, policy) == 0 && strcmp(record->kind, "exception") != 0)
 		return 0;
-	if (fact->ts >= ask->from_ns)
-		put_change(ask, fact, change_of(now->flag ? now : NULL, ever, fact->kind),
+	if (record->ts >= ask->from_ns)
+		put_change(ask, record,
+		    change_of(now->flag ? now : NULL, ever, record->kind),
 		    or_null(before));
 	memcpy(now->extra, id, sizeof(id));
 	now->flag = 1;
-	return ferror(ask->sheet.out) ? -EPIPE : 0;
+	return ferror(ask->table.out) ? -EPIPE : 0;
 }
 
 /* ---- widened --------------------------------------------------------------------------- */
@@ -334,28 +336,29 @@ enum { W_SERVER, W_KIND, W_OBJECT, W_POLICY, W_RULE };
 enum { ALLOWED_BEFORE = 1, DENIED_BEFORE = 2, ALLOWED_IN = 4 };
 
 static int
-see_widened(void *arg, const struct fact *fact)
+see_widened(void *arg, const struct log_record *record)
 {
 	struct ask *ask = arg;
-	bool allowed = fact_is(fact, "verdict", "allow");
-	const char *kind = strcmp(fact->kind, "refused") == 0 ? "call" : fact->kind;
-	const char *part[] = {fact_text(fact, "server"), kind, story_object(fact)};
-	const char *row_part[] = {part[0], part[1], part[2], fact_text(fact, "policy"),
-	    fact_text(fact, "rule")};
-	struct tally_row *row, *with;
+	bool allowed = log_record_is(record, "verdict", "allow");
+	const char *kind = strcmp(record->kind, "refused") == 0 ? "call" : record->kind;
+	const char *part[] = {
+	    log_record_text(record, "server"), kind, describe_object(record)};
+	const char *row_part[] = {part[0], part[1], part[2],
+	    log_record_text(record, "policy"), log_record_text(record, "rule")};
+	struct group_row *row, *with;
 
-	if (part[2] == NULL || fact_find(fact, "verdict") == NULL)
+	if (part[2] == NULL || log_record_find(record, "verdict") == NULL)
 		return 0;
-	row = tally_at(ask->tally, part, ARRAY_LEN(part));
+	row = group_at(ask->groups, part, ARRAY_LEN(part));
 	if (row == NULL)
 		return -E2BIG;
-	if (fact->ts < ask->from_ns) {
+	if (record->ts < ask->from_ns) {
 		row->flag |= allowed ? ALLOWED_BEFORE : DENIED_BEFORE;
 		return 0;
 	}
 	if (!allowed || (row->flag & ALLOWED_BEFORE))
 		return 0;
-	with = tally_count(ask->tally, fact, row_part, ARRAY_LEN(row_part));
+	with = group_count(ask->groups, record, row_part, ARRAY_LEN(row_part));
 	if (with == NULL)
 		return -E2BIG;
 	with->flag |= ALLOWED_IN | (row->flag & DENIED_BEFORE);
@@ -365,22 +368,22 @@ see_widened(void *arg, const struct fact *fact)
 static int
 end_widened(struct ask *ask)
 {
-	struct tally_row *const *row = tally_sorted(ask->tally, tally_by_first);
-	struct sheet *sheet = &ask->sheet;
+	struct group_row *const *row = group_sorted(ask->groups, group_by_first);
+	struct table *table = &ask->table;
 
-	for (size_t i = 0; row != NULL && i < tally_rows(ask->tally); i++) {
-		const struct tally_row *t = row[i];
+	for (size_t i = 0; row != NULL && i < group_rows(ask->groups); i++) {
+		const struct group_row *t = row[i];
 
 		if (!(t->flag & ALLOWED_IN))
 			continue;
 		for (size_t k = W_SERVER; k <= W_OBJECT; k++)
-			sheet_text(sheet, or_null(t->part[k]));
-		sheet_text(sheet, t->flag & DENIED_BEFORE ? "was denied" : "never asked");
-		sheet_number(sheet, t->n);
-		sheet_number(sheet, t->first_ts);
-		sheet_number(sheet, t->first_idx);
-		sheet_text(sheet, or_null(t->part[W_POLICY]));
-		sheet_text(sheet, or_null(t->part[W_RULE]));
+			table_text(table, or_null(t->part[k]));
+		table_text(table, t->flag & DENIED_BEFORE ? "was denied" : "never asked");
+		table_number(table, t->n);
+		table_number(table, t->first_ts);
+		table_number(table, t->first_idx);
+		table_text(table, or_null(t->part[W_POLICY]));
+		table_text(table, or_null(t->part[W_RULE]));
 	}
 	return row != NULL ? 0 : -ENOMEM;
 }

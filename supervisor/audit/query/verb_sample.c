@@ -126,16 +126,16 @@ rise(struct sample *s)
 }
 
 static int
-see_sample(void *arg, const struct fact *fact)
+see_sample(void *arg, const struct log_record *record)
 {
 	struct ask *ask = arg;
 	struct sample *s = ask->own;
 	uint8_t both[2 * MERKLE_HASH_LEN];
-	struct drawn drawn = {.idx = fact->idx};
+	struct drawn drawn = {.idx = record->idx};
 
 	s->population++;
 	merkle_digest(ask->q.seed, strlen(ask->q.seed), both);
-	merkle_leaf(fact->body, fact->len, both + MERKLE_HASH_LEN);
+	merkle_leaf(record->body, record->len, both + MERKLE_HASH_LEN);
 	merkle_digest(both, sizeof(both), drawn.draw);
 	if (s->n < s->want) {
 		s->at[s->n++] = drawn;
@@ -150,22 +150,22 @@ see_sample(void *arg, const struct fact *fact)
 static int
 put_drawn(struct ask *ask, const struct drawn *drawn)
 {
-	static char story[STORY_MAX];
-	const struct fact *fact = ask->book->fact;
+	static char story[DESCRIBE_MAX];
+	const struct log_record *record = ask->view->record;
 	char hex[2 * MERKLE_HASH_LEN + 1];
 	uint8_t leaf[MERKLE_HASH_LEN];
-	int r = pass_one(ask->book, drawn->idx);
+	int r = log_scan_one(ask->view, drawn->idx);
 
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < 5; i++)
-		see_cell(ask, fact, sample_column[i].name);
-	sheet_hex(hex, drawn->draw);
-	sheet_text(&ask->sheet, hex);
-	merkle_leaf(fact->body, fact->len, leaf);
-	sheet_hex(hex, leaf);
-	sheet_text(&ask->sheet, hex);
-	sheet_text(&ask->sheet, story_tell(fact, story));
+		see_cell(ask, record, sample_column[i].name);
+	table_hex(hex, drawn->draw);
+	table_text(&ask->table, hex);
+	merkle_leaf(record->body, record->len, leaf);
+	table_hex(hex, leaf);
+	table_text(&ask->table, hex);
+	table_text(&ask->table, describe_tell(record, story));
 	return 0;
 }
 
@@ -178,13 +178,13 @@ end_sample(struct ask *ask)
 	qsort(s->at, s->n, sizeof(s->at[0]), by_draw);
 	for (uint64_t i = 0; r == 0 && i < s->n; i++)
 		r = put_drawn(ask, &s->at[i]);
-	if (r == 0 && ask->sheet.form == FORM_TEXT && !ask->sheet.bare)
-		fprintf(ask->sheet.out,
+	if (r == 0 && ask->table.form == FORM_TEXT && !ask->table.bare)
+		fprintf(ask->table.out,
 		    "# %" PRIu64 " of a population of %" PRIu64
 		    "; \"kennel audit prove IDX\" proves each\n",
 		    s->n, s->population);
-	if (r == 0 && ask->sheet.form == FORM_JSON && !ask->sheet.bare)
-		fprintf(ask->sheet.out,
+	if (r == 0 && ask->table.form == FORM_JSON && !ask->table.bare)
+		fprintf(ask->table.out,
 		    "{\"sample\":%" PRIu64 ",\"population\":%" PRIu64 "}\n", s->n,
 		    s->population);
 	return r;

@@ -36,36 +36,38 @@ enum {
 static int
 begin_tally(struct ask *ask)
 {
-	ask->tally = tally_new();
-	return ask->tally != NULL ? 0 : -ENOMEM;
+	ask->groups = group_new();
+	return ask->groups != NULL ? 0 : -ENOMEM;
 }
 
 static int
-see_sessions(void *arg, const struct fact *fact)
+see_sessions(void *arg, const struct log_record *record)
 {
 	struct ask *ask = arg;
-	const char *verdict = fact_text(fact, "verdict");
-	const char *part[] = {
-	    fact->session, fact_text(fact, "server"), fact_text(fact, "policy")};
-	struct tally_row *row;
+	const char *verdict = log_record_text(record, "verdict");
+	const char *part[] = {record->session, log_record_text(record, "server"),
+	    log_record_text(record, "policy")};
+	struct group_row *row;
 
-	if (fact->session[0] == '\0')
+	if (record->session[0] == '\0')
 		return 0;
-	row = tally_count(ask->tally, fact, part, ARRAY_LEN(part));
+	row = group_count(ask->groups, record, part, ARRAY_LEN(part));
 	if (row == NULL)
 		return -E2BIG;
-	row->extra[CALLS] +=
-	    strcmp(fact->kind, "call") == 0 && fact_is(fact, "outcome", "forwarded");
-	row->extra[EXECS] += strcmp(fact->kind, "exec") == 0;
+	row->extra[CALLS] += strcmp(record->kind, "call") == 0 &&
+			     log_record_is(record, "outcome", "forwarded");
+	row->extra[EXECS] += strcmp(record->kind, "exec") == 0;
 	row->extra[DENIED] += verdict != NULL && strcmp(verdict, "allow") != 0;
-	if (strcmp(fact->kind, "stop") == 0)
-		row->flag |= strcmp(fact->role, "leash") == 0 ? END_SERVER : END_KENNEL;
+	if (strcmp(record->kind, "stop") == 0)
+		row->flag |= strcmp(record->role, "leash") == 0 ? END_SERVER : END_KENNEL;
 	/* a stop names a program of kennel's if that program ended unexpectedly */
-	if (strcmp(fact->kind, "stop") == 0 && fact_text(fact, "program") != NULL)
-		row->flag |= strcmp(fact->role, "leash") == 0 ? LOST_SHIM : LOST_LEASH;
-	if (strcmp(fact->kind, "start") == 0 && fact_is(fact, "mode", "exec"))
+	if (strcmp(record->kind, "stop") == 0 &&
+	    log_record_text(record, "program") != NULL)
+		row->flag |= strcmp(record->role, "leash") == 0 ? LOST_SHIM : LOST_LEASH;
+	if (strcmp(record->kind, "start") == 0 && log_record_is(record, "mode", "exec"))
 		row->flag |= EXEC;
-	if (strcmp(fact->kind, "refused") == 0 && fact_find(fact, "direction") == NULL)
+	if (strcmp(record->kind, "refused") == 0 &&
+	    log_record_find(record, "direction") == NULL)
 		row->flag |= REFUSED;
 	return 0;
 }
@@ -89,20 +91,20 @@ how_ended(uint64_t flag)
 static int
 end_sessions(struct ask *ask)
 {
-	struct tally_row *const *row = tally_sorted(ask->tally, tally_by_first);
+	struct group_row *const *row = group_sorted(ask->groups, group_by_first);
 
-	for (size_t i = 0; row != NULL && i < tally_rows(ask->tally); i++) {
-		const struct tally_row *t = row[i];
+	for (size_t i = 0; row != NULL && i < group_rows(ask->groups); i++) {
+		const struct group_row *t = row[i];
 
 		for (size_t k = 0; k < 3; k++)
-			sheet_text(
-			    &ask->sheet, t->part[k][0] != '\0' ? t->part[k] : NULL);
-		sheet_number(&ask->sheet, t->first_ts);
-		sheet_number(&ask->sheet, t->last_ts);
-		sheet_number(&ask->sheet, t->n);
+			table_text(
+			    &ask->table, t->part[k][0] != '\0' ? t->part[k] : NULL);
+		table_number(&ask->table, t->first_ts);
+		table_number(&ask->table, t->last_ts);
+		table_number(&ask->table, t->n);
 		for (size_t k = 0; k < ENDS; k++)
-			sheet_number(&ask->sheet, t->extra[k]);
-		sheet_text(&ask->sheet, how_ended(t->flag));
+			table_number(&ask->table, t->extra[k]);
+		table_text(&ask->table, how_ended(t->flag));
 	}
 	return row != NULL ? 0 : -ENOMEM;
 }
@@ -128,30 +130,30 @@ begin_session(struct ask *ask)
 }
 
 static int
-see_session(void *arg, const struct fact *fact)
+see_session(void *arg, const struct log_record *record)
 {
 	struct ask *ask = arg;
-	static char story[STORY_MAX];
+	static char story[DESCRIBE_MAX];
 
 	/* boottime, because the clock may have been set meanwhile */
 	if (ask->number == 0)
-		ask->number = fact->boot;
-	sheet_number(&ask->sheet, fact->idx);
-	sheet_number(&ask->sheet, fact->ts);
-	if (fact->boot >= ask->number)
-		sheet_number(&ask->sheet, (fact->boot - ask->number) / 1000);
+		ask->number = record->boot;
+	table_number(&ask->table, record->idx);
+	table_number(&ask->table, record->ts);
+	if (record->boot >= ask->number)
+		table_number(&ask->table, (record->boot - ask->number) / 1000);
 	else
-		sheet_none(&ask->sheet);
-	sheet_text(&ask->sheet, fact->role);
-	sheet_field(&ask->sheet, fact, "verdict");
-	sheet_text(&ask->sheet, story_tell(fact, story));
-	return ferror(ask->sheet.out) ? -EPIPE : 0;
+		table_none(&ask->table);
+	table_text(&ask->table, record->role);
+	table_field(&ask->table, record, "verdict");
+	table_text(&ask->table, describe_tell(record, story));
+	return ferror(ask->table.out) ? -EPIPE : 0;
 }
 
 static int
 end_session(struct ask *ask)
 {
-	return ask->sheet.rows > 0 ? 0 : -ENOENT;
+	return ask->table.rows > 0 ? 0 : -ENOENT;
 }
 
 /* ---- why IDX -------------------------------------------------------------------------- */
@@ -186,28 +188,29 @@ static const struct {
 static void
 say(struct ask *ask, const char *about, const char *answer)
 {
-	sheet_text(&ask->sheet, about);
-	sheet_text(&ask->sheet, answer);
+	table_text(&ask->table, about);
+	table_text(&ask->table, answer);
 }
 
 static void
-say_mechanism(struct ask *ask, const struct fact *fact)
+say_mechanism(struct ask *ask, const struct log_record *record)
 {
-	static char text[STORY_MAX];
-	bool denied =
-	    !fact_is(fact, "verdict", "allow") && fact_find(fact, "verdict") != NULL;
+	static char text[DESCRIBE_MAX];
+	bool denied = !log_record_is(record, "verdict", "allow") &&
+		      log_record_find(record, "verdict") != NULL;
 
 	for (size_t i = 0; i < ARRAY_LEN(reason); i++) {
-		if (strcmp(reason[i].kind, fact->kind) != 0 ||
-		    (reason[i].has != NULL && fact_find(fact, reason[i].has) == NULL))
+		if (strcmp(reason[i].kind, record->kind) != 0 ||
+		    (reason[i].has != NULL &&
+			log_record_find(record, reason[i].has) == NULL))
 			continue;
 		say(ask, "enforced by", reason[i].mechanism);
 		if (!denied || reason[i].allow == NULL)
 			return;
-		say(ask, "would allow it", story_fill(fact, reason[i].allow, text));
-		if (fact_find(fact, "rule") != NULL)
+		say(ask, "would allow it", describe_fill(record, reason[i].allow, text));
+		if (log_record_find(record, "rule") != NULL)
 			say(ask, "",
-			    story_fill(fact,
+			    describe_fill(record,
 				"unless the line {rule} says otherwise: "
 				"a deny wins over an allow",
 				text));
@@ -217,38 +220,39 @@ say_mechanism(struct ask *ask, const struct fact *fact)
 
 /* Lists the ancestors of the program that made the request, nearest first. */
 static void
-say_chain(struct ask *ask, const struct fact *fact)
+say_chain(struct ask *ask, const struct log_record *record)
 {
-	const struct fact_field *chain = fact_find(fact, "chain");
+	const struct log_record_field *chain = log_record_find(record, "chain");
 
-	if (fact_text(fact, "caller") != NULL)
-		say(ask, "caller", fact_text(fact, "caller"));
+	if (log_record_text(record, "caller") != NULL)
+		say(ask, "caller", log_record_text(record, "caller"));
 	for (size_t i = 0; chain != NULL && i < chain->n; i++)
-		say(ask, i == 0 ? "started by" : "", fact_item(chain, i));
+		say(ask, i == 0 ? "started by" : "", log_record_item(chain, i));
 }
 
 static int
-see_why(void *arg, const struct fact *fact)
+see_why(void *arg, const struct log_record *record)
 {
 	static const char *const key[] = {
 	    "server", "policy", "verdict", "rule", "reason", "outcome"};
-	static char text[STORY_MAX];
+	static char text[DESCRIBE_MAX];
 	struct ask *ask = arg;
-	char time[SHEET_TIME_MAX];
+	char time[TABLE_TIME_MAX];
 
-	if (fact->idx != ask->number)
+	if (record->idx != ask->number)
 		return 0;
-	say(ask, "what", story_tell(fact, text));
-	say(ask, "when", sheet_time(fact->ts, 9, time));
-	say(ask, "session", fact->session);
+	say(ask, "what", describe_tell(record, text));
+	say(ask, "when", table_time(record->ts, 9, time));
+	say(ask, "session", record->session);
 	for (size_t i = 0; i < ARRAY_LEN(key); i++) {
-		if (fact_text(fact, key[i]) != NULL)
-			say(ask, key[i], fact_text(fact, key[i]));
+		if (log_record_text(record, key[i]) != NULL)
+			say(ask, key[i], log_record_text(record, key[i]));
 	}
-	say_chain(ask, fact);
-	if (fact_find(fact, "rule") == NULL && fact_is(fact, "verdict", "deny"))
+	say_chain(ask, record);
+	if (log_record_find(record, "rule") == NULL &&
+	    log_record_is(record, "verdict", "deny"))
 		say(ask, "rule", "none: no line allows it, so it is denied");
-	say_mechanism(ask, fact);
+	say_mechanism(ask, record);
 	return 0;
 }
 
@@ -267,7 +271,7 @@ begin_why(struct ask *ask)
 static int
 end_why(struct ask *ask)
 {
-	return ask->sheet.rows > 0 ? 0 : -ENOENT;
+	return ask->table.rows > 0 ? 0 : -ENOENT;
 }
 
 const struct verb verbs_session[] = {

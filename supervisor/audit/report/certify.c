@@ -24,7 +24,7 @@ struct found {
 };
 
 static int
-see(void *arg, const struct fact *fact)
+see(void *arg, const struct log_record *record)
 {
 	struct found *f = arg;
 	const struct {
@@ -36,14 +36,14 @@ see(void *arg, const struct fact *fact)
 	uint64_t size;
 
 	if (f->records++ == 0)
-		f->first_ts = fact->ts;
-	f->last_ts = fact->ts;
+		f->first_ts = record->ts;
+	f->last_ts = record->ts;
 	for (size_t i = 0; i < ARRAY_LEN(row); i++)
-		*row[i].n += strcmp(row[i].kind, fact->kind) == 0;
-	f->unclean +=
-	    strcmp(fact->kind, "open") == 0 && fact_is(fact, "outcome", "unclean");
-	if (strcmp(fact->kind, "cosig") == 0 && fact_number(fact, "size", &size) &&
-	    size > f->witnessed)
+		*row[i].n += strcmp(row[i].kind, record->kind) == 0;
+	f->unclean += strcmp(record->kind, "open") == 0 &&
+		      log_record_is(record, "outcome", "unclean");
+	if (strcmp(record->kind, "cosig") == 0 &&
+	    log_record_number(record, "size", &size) && size > f->witnessed)
 		f->witnessed = size;
 	return 0;
 }
@@ -84,14 +84,14 @@ read_keys(const char *folder, struct key **ret_key, struct vkey *ret_vkey)
 }
 
 static size_t
-put_text(const struct book *book, const struct vkey *vkey, const struct found *f,
+put_text(const struct log_view *view, const struct vkey *vkey, const struct found *f,
     char *out, size_t cap)
 {
-	char root[BASE64_LEN(MERKLE_HASH_LEN)], first[SHEET_TIME_MAX],
-	    last[SHEET_TIME_MAX];
+	char root[BASE64_LEN(MERKLE_HASH_LEN)], first[TABLE_TIME_MAX],
+	    last[TABLE_TIME_MAX];
 	int n;
 
-	base64_put(root, book->root, MERKLE_HASH_LEN);
+	base64_put(root, view->root, MERKLE_HASH_LEN);
 	n = snprintf(out, cap,
 	    NOTE_CERTIFICATE
 	    "\nlog %s\nrecords %" PRIu64 " to %" PRIu64 " of %" PRIu64
@@ -100,9 +100,9 @@ put_text(const struct book *book, const struct vkey *vkey, const struct found *f
 	    " without an end\ncosignatures %" PRIu64 ", the last of %" PRIu64
 	    " records\nlost events %" PRIu64 " times\nlost keys %" PRIu64
 	    " times\nclock set %" PRIu64 " times\nremoved %" PRIu64 " times\n",
-	    vkey->name, book->first, book->size - 1, book->size, root,
-	    sheet_time(f->first_ts, 9, first), sheet_time(f->last_ts, 9, last),
-	    book->complete ? "shown" : "not shown: it may have been cut off", f->epochs,
+	    vkey->name, view->first, view->size - 1, view->size, root,
+	    table_time(f->first_ts, 9, first), table_time(f->last_ts, 9, last),
+	    view->complete ? "shown" : "not shown: it may have been cut off", f->epochs,
 	    f->openings, f->unclean, f->cosigs, f->witnessed, f->gaps, f->breaks,
 	    f->clocks, f->prunes);
 	return n > 0 && (size_t)n < cap ? (size_t)n : 0;
@@ -124,9 +124,9 @@ give(const char *path, const char *text, size_t len)
 	return r;
 }
 
-/* Returns an exit status; book->why gives the reason of a failure. */
+/* Returns an exit status; view->why gives the reason of a failure. */
 static int
-certify(struct question *q, struct book *book)
+certify(struct query *q, struct log_view *view)
 {
 	static char note[NOTE_MAX];
 	struct found f = {.records = 0};
@@ -135,23 +135,23 @@ certify(struct question *q, struct book *book)
 	size_t text_len, len;
 	int r;
 
-	r = pass_each(book, q, see, &f);
+	r = log_scan_each(view, q, see, &f);
 	if (r == -EUCLEAN)
 		return ASK_TAMPERED;
 	if (r == 0)
-		r = read_keys(book->folder, &key, &vkey);
+		r = read_keys(view->folder, &key, &vkey);
 	if (r == 0) {
-		text_len = len = put_text(book, &vkey, &f, note, sizeof(note));
+		text_len = len = put_text(view, &vkey, &f, note, sizeof(note));
 		r = len > 0 ? note_sign(note, sizeof(note), text_len, &len, &vkey, key)
 			    : -E2BIG;
 	}
 	key_free(key);
 	if (r == 0)
-		r = handout_book("certify", "note", q, book);
+		r = disclosure_book("certify", "note", q, view);
 	if (r == 0)
 		r = give(q->out, note, len);
-	if (r < 0 && book->why[0] == '\0')
-		(void)snprintf(book->why, sizeof(book->why), "%s",
+	if (r < 0 && view->why[0] == '\0')
+		(void)snprintf(view->why, sizeof(view->why), "%s",
 		    r == -ENOENT    ? "the log's key is missing"
 		    : r == -EBADMSG ? "the key is not the log's"
 				    : strerror(-r));
@@ -161,8 +161,8 @@ certify(struct question *q, struct book *book)
 int
 certify_main(int argc, char **argv)
 {
-	static struct book book;
-	struct question q;
+	static struct log_view view;
+	struct query q;
 	int status;
 
 	if (options_read(argc, argv, "o", &q) < 0)
@@ -175,10 +175,10 @@ certify_main(int argc, char **argv)
 		return ASK_USAGE;
 	}
 	q.verified = true;
-	status = book_open(&q, &book);
+	status = log_view_open(&q, &view);
 	if (status == ASK_OK)
-		status = certify(&q, &book);
-	verb_complain(&q, status, book.why);
-	book_close(&book);
+		status = certify(&q, &view);
+	verb_complain(&q, status, view.why);
+	log_view_close(&view);
 	return status;
 }

@@ -8,16 +8,16 @@
 #include "supervisor/audit/report/report.h"
 
 static int
-see_range(void *arg, const struct fact *fact)
+see_range(void *arg, const struct log_record *record)
 {
 	struct figures *f = arg;
 
 	if (f->records++ == 0)
-		f->first_ts = f->last_ts = fact->ts;
-	if (fact->ts < f->first_ts)
-		f->first_ts = fact->ts;
-	if (fact->ts > f->last_ts)
-		f->last_ts = fact->ts;
+		f->first_ts = f->last_ts = record->ts;
+	if (record->ts < f->first_ts)
+		f->first_ts = record->ts;
+	if (record->ts > f->last_ts)
+		f->last_ts = record->ts;
 	return 0;
 }
 
@@ -62,26 +62,26 @@ figures_latency(const struct figures *f, unsigned int per_mille)
 /* ---- one record -------------------------------------------------------------------- */
 
 static bool
-is_act(const struct fact *fact)
+is_act(const struct log_record *record)
 {
 	static const char *const kind[] = {"start", "exec", "refused", "egress"};
 
 	/* an answer ends an action that was already counted */
-	if (strcmp(fact->kind, "call") == 0)
-		return fact_is(fact, "outcome", "forwarded");
+	if (strcmp(record->kind, "call") == 0)
+		return log_record_is(record, "outcome", "forwarded");
 	for (size_t i = 0; i < ARRAY_LEN(kind); i++) {
-		if (strcmp(fact->kind, kind[i]) == 0)
+		if (strcmp(record->kind, kind[i]) == 0)
 			return true;
 	}
 	return false;
 }
 
 static int
-count(struct tally *tally, const struct fact *fact, const char *a, const char *b,
-    const char *c, bool denied, uint64_t sum)
+count(struct groups *groups, const struct log_record *record, const char *a,
+    const char *b, const char *c, bool denied, uint64_t sum)
 {
 	const char *part[] = {a, b, c};
-	struct tally_row *row = tally_count(tally, fact, part, ARRAY_LEN(part));
+	struct group_row *row = group_count(groups, record, part, ARRAY_LEN(part));
 
 	if (row == NULL)
 		return -E2BIG;
@@ -91,81 +91,82 @@ count(struct tally *tally, const struct fact *fact, const char *a, const char *b
 }
 
 static int
-see_tables(struct figures *f, const struct fact *fact, bool denied)
+see_tables(struct figures *f, const struct log_record *record, bool denied)
 {
-	const char *server = fact_text(fact, "server");
+	const char *server = log_record_text(record, "server");
 	uint64_t out = 0, in = 0;
-	int r = count(f->kind, fact, fact->kind, NULL, NULL, denied, 0);
+	int r = count(f->kind, record, record->kind, NULL, NULL, denied, 0);
 
-	if (r == 0 && fact->session[0] != '\0')
-		r = count(f->session, fact, fact->session, NULL, NULL, denied, 0);
-	if (r == 0 && server != NULL && is_act(fact))
-		r = count(f->server, fact, server, NULL, NULL, denied, 0);
-	if (r == 0 && strcmp(fact->kind, "exec") == 0)
-		r = count(f->exec, fact, server, fact_text(fact, "caller"),
-		    fact_text(fact, "program"), denied, 0);
-	if (r < 0 || strcmp(fact->kind, "egress") != 0)
+	if (r == 0 && record->session[0] != '\0')
+		r = count(f->session, record, record->session, NULL, NULL, denied, 0);
+	if (r == 0 && server != NULL && is_act(record))
+		r = count(f->server, record, server, NULL, NULL, denied, 0);
+	if (r == 0 && strcmp(record->kind, "exec") == 0)
+		r = count(f->exec, record, server, log_record_text(record, "caller"),
+		    log_record_text(record, "program"), denied, 0);
+	if (r < 0 || strcmp(record->kind, "egress") != 0)
 		return r;
-	(void)fact_number(fact, "bytes_out", &out);
-	(void)fact_number(fact, "bytes_in", &in);
-	return count(
-	    f->egress, fact, fact_text(fact, "name"), server, NULL, denied, out + in);
+	(void)log_record_number(record, "bytes_out", &out);
+	(void)log_record_number(record, "bytes_in", &in);
+	return count(f->egress, record, log_record_text(record, "name"), server, NULL,
+	    denied, out + in);
 }
 
 static void
-see_kind(struct figures *f, const struct fact *fact, bool denied)
+see_kind(struct figures *f, const struct log_record *record, bool denied)
 {
 	uint64_t *const counter[] = {
 	    &f->calls, &f->execs, &f->starts, &f->scrubs, &f->gaps};
 	static const char *const kind[] = {"call", "exec", "start", "scrub", "gap"};
 
 	for (size_t i = 0; i < ARRAY_LEN(kind); i++) {
-		if (strcmp(kind[i], fact->kind) == 0 &&
-		    (strcmp(kind[i], "call") != 0 || is_act(fact)))
+		if (strcmp(kind[i], record->kind) == 0 &&
+		    (strcmp(kind[i], "call") != 0 || is_act(record)))
 			(*counter[i])++;
 	}
 	f->denials += denied;
 }
 
 static int
-see_figures(void *arg, const struct fact *fact)
+see_figures(void *arg, const struct log_record *record)
 {
 	struct figures *f = arg;
-	const char *verdict = fact_text(fact, "verdict");
+	const char *verdict = log_record_text(record, "verdict");
 	bool denied = verdict != NULL && strcmp(verdict, "allow") != 0;
-	size_t at = (size_t)((fact->ts - f->first_ts) / f->bucket_ns);
+	size_t at = (size_t)((record->ts - f->first_ts) / f->bucket_ns);
 	uint64_t us;
 
 	if (at >= FIGURES_BUCKETS)
 		at = FIGURES_BUCKETS - 1;
-	if (verdict != NULL && is_act(fact))
+	if (verdict != NULL && is_act(record))
 		(denied ? f->denied : f->done)[at]++;
-	if (strcmp(fact->kind, "call") == 0 && fact_number(fact, "duration_us", &us)) {
+	if (strcmp(record->kind, "call") == 0 &&
+	    log_record_number(record, "duration_us", &us)) {
 		f->latency[latency_class(us)]++;
 		f->latency_n++;
 	}
-	see_kind(f, fact, denied);
-	return see_tables(f, fact, denied);
+	see_kind(f, record, denied);
+	return see_tables(f, record, denied);
 }
 
 /* ---- public functions ---------------------------------------------------------------- */
 
 int
-figures_count(struct book *book, const struct question *q, struct figures *ret)
+figures_count(struct log_view *view, const struct query *q, struct figures *ret)
 {
-	struct figures f = {.server = tally_new(),
-	    .exec = tally_new(),
-	    .egress = tally_new(),
-	    .session = tally_new(),
-	    .kind = tally_new()};
+	struct figures f = {.server = group_new(),
+	    .exec = group_new(),
+	    .egress = group_new(),
+	    .session = group_new(),
+	    .kind = group_new()};
 	int r = -ENOMEM;
 
 	if (f.server != NULL && f.exec != NULL && f.egress != NULL && f.session != NULL &&
 	    f.kind != NULL)
-		r = pass_each(book, q, see_range, &f);
+		r = log_scan_each(view, q, see_range, &f);
 	f.bucket_ns = (f.last_ts - f.first_ts) / FIGURES_BUCKETS + 1;
 	if (r == 0)
-		r = pass_each(book, q, see_figures, &f);
+		r = log_scan_each(view, q, see_figures, &f);
 	*ret = f;
 	return r;
 }
@@ -173,9 +174,9 @@ figures_count(struct book *book, const struct question *q, struct figures *ret)
 void
 figures_free(struct figures *f)
 {
-	tally_free(f->server);
-	tally_free(f->exec);
-	tally_free(f->egress);
-	tally_free(f->session);
-	tally_free(f->kind);
+	group_free(f->server);
+	group_free(f->exec);
+	group_free(f->egress);
+	group_free(f->session);
+	group_free(f->kind);
 }

@@ -40,7 +40,7 @@ static void
 text_at(FILE *out, int x, int y, const char *class, const char *text)
 {
 	fprintf(out, "<text class=\"%s\" x=\"%d\" y=\"%d\">", class, x, y);
-	inert_html(out, text);
+	escape_html(out, text);
 	fprintf(out, "</text>\n");
 }
 
@@ -99,10 +99,10 @@ grid(FILE *out, uint64_t top)
 static void
 time_label(FILE *out, const struct figures *f, uint64_t ts, int x, const char *class)
 {
-	char time[SHEET_TIME_MAX], label[SHEET_TIME_MAX];
+	char time[TABLE_TIME_MAX], label[TABLE_TIME_MAX];
 	bool fine = f->last_ts - f->first_ts < 600 * NS_PER_S;
 
-	(void)sheet_time(ts, 3, time);
+	(void)table_time(ts, 3, time);
 	(void)snprintf(
 	    label, sizeof(label), "%.*s", fine ? 12 : 11, time + (fine ? 11 : 5));
 	if (strchr(label, 'T') != NULL)
@@ -175,17 +175,17 @@ put_row(FILE *out, int y, const struct row *row, uint64_t most, const char *unit
 }
 
 static int
-by_sum(const struct tally_row *a, const struct tally_row *b)
+by_sum(const struct group_row *a, const struct group_row *b)
 {
 	return a->sum > b->sum ? -1 : a->sum < b->sum;
 }
 
 static void
-put_rows(FILE *out, struct tally *tally, bool bytes, const char *what, const char *unit)
+put_rows(FILE *out, struct groups *groups, bool bytes, const char *what, const char *unit)
 {
-	struct tally_row *const *row =
-	    tally_sorted(tally, bytes ? by_sum : tally_by_count);
-	size_t n = tally_rows(tally);
+	struct group_row *const *row =
+	    group_sorted(groups, bytes ? by_sum : group_by_count);
+	size_t n = group_rows(groups);
 	uint64_t most = 1;
 
 	if (row == NULL || n == 0) {
@@ -287,12 +287,12 @@ svg_latency(FILE *out, const struct figures *f)
 enum { TREE_ROWS = 40, TREE_LEFT = 170 };
 
 static void
-put_branch(FILE *out, int from, int y, const struct tally_row *row)
+put_branch(FILE *out, int from, int y, const struct group_row *row)
 {
 	const char *class = row->flag == row->n ? "deny" : "allow";
 	const char *caller = strrchr(row->part[1], '/');
 	bool by_kennel = strcmp(row->part[1], "kennel-shim") == 0;
-	char text[STORY_MAX];
+	char text[DESCRIBE_MAX];
 
 	fprintf(out, "<path class=\"branch\" d=\"M%d %d C%d %d %d %d %d %d\"/>\n",
 	    TREE_LEFT - 20, from, TREE_LEFT + 10, from, TREE_LEFT - 10, y, TREE_LEFT + 24,
@@ -315,8 +315,8 @@ put_branch(FILE *out, int from, int y, const struct tally_row *row)
 void
 svg_execs(FILE *out, const struct figures *f)
 {
-	struct tally_row *const *row = tally_sorted(f->exec, tally_by_name);
-	size_t n = tally_rows(f->exec), shown = n < TREE_ROWS ? n : TREE_ROWS;
+	struct group_row *const *row = group_sorted(f->exec, group_by_name);
+	size_t n = group_rows(f->exec), shown = n < TREE_ROWS ? n : TREE_ROWS;
 	const char *server = NULL;
 	int from = 0;
 

@@ -106,7 +106,7 @@ want_policy(struct pack *p, enum policies_form form, const char *hex)
 	uint8_t digest[MERKLE_HASH_LEN];
 	size_t i = 0;
 
-	if (hex == NULL || !tally_bytes(hex, digest))
+	if (hex == NULL || !group_bytes(hex, digest))
 		return;
 	while (
 	    i < p->load_n && (p->load[i].form != form ||
@@ -120,20 +120,20 @@ want_policy(struct pack *p, enum policies_form form, const char *hex)
 }
 
 static int
-see_record(void *arg, const struct fact *fact)
+see_record(void *arg, const struct log_record *record)
 {
 	struct pack *p = arg;
 	int r;
 
 	if (p->idx_n == RECORDS_MAX)
 		return -E2BIG;
-	r = buf_put(&p->records, fact->body, fact->len);
+	r = buf_put(&p->records, record->body, record->len);
 	if (r == 0)
 		r = buf_putc(&p->records, '\n');
-	p->idx[p->idx_n++] = fact->idx;
-	if (strcmp(fact->kind, "policy.load") == 0) {
-		want_policy(p, POLICIES_TEXT, fact_text(fact, "sha256"));
-		want_policy(p, POLICIES_SEALED, fact_text(fact, "policy"));
+	p->idx[p->idx_n++] = record->idx;
+	if (strcmp(record->kind, "policy.load") == 0) {
+		want_policy(p, POLICIES_TEXT, log_record_text(record, "sha256"));
+		want_policy(p, POLICIES_SEALED, log_record_text(record, "policy"));
 	}
 	return r;
 }
@@ -182,7 +182,7 @@ put_proofs(struct pack *p)
 }
 
 static int
-put_readme(struct pack *p, const struct question *q)
+put_readme(struct pack *p, const struct query *q)
 {
 	char *text = NULL;
 	size_t len = 0;
@@ -192,7 +192,7 @@ put_readme(struct pack *p, const struct question *q)
 	if (out == NULL)
 		return r;
 	fprintf(out, "Session ");
-	inert_text(out, q->argv[0]);
+	escape_text(out, q->argv[0]);
 	fprintf(out,
 	    ": %zu records of an audit log of %" PRIu64 " records.\n\n"
 	    "Each line of records.jsonl is a record, byte for byte.  For the record "
@@ -238,7 +238,7 @@ put_vkey(struct pack *p, const char *folder)
 }
 
 static int
-put_report(struct pack *p, const struct question *q)
+put_report(struct pack *p, const struct query *q)
 {
 	char *text = NULL;
 	size_t len = 0;
@@ -257,7 +257,7 @@ put_report(struct pack *p, const struct question *q)
 }
 
 static int
-put_all(struct pack *p, const struct question *q, const char *folder)
+put_all(struct pack *p, const struct query *q, const char *folder)
 {
 	int r = put_readme(p, q);
 
@@ -280,9 +280,9 @@ put_all(struct pack *p, const struct question *q, const char *folder)
 
 /* The view is at a checkpoint; opens the tree at the same one. */
 static int
-collect(struct pack *p, struct question *q, struct book *book)
+collect(struct pack *p, struct query *q, struct log_view *view)
 {
-	struct question mine = *q;
+	struct query mine = *q;
 	int r;
 
 	mine.session = q->argv[0];
@@ -290,45 +290,45 @@ collect(struct pack *p, struct question *q, struct book *book)
 	p->idx = calloc(RECORDS_MAX, sizeof(*p->idx));
 	if (p->idx == NULL)
 		return -ENOMEM;
-	r = pass_each(book, &mine, see_record, p);
+	r = log_scan_each(view, &mine, see_record, p);
 	if (r == 0 && p->idx_n == 0)
 		r = -ENOENT;
 	if (r == 0)
-		r = logtree_open(book->folder, book->size, &p->tree);
+		r = logtree_open(view->folder, view->size, &p->tree);
 	return r;
 }
 
 static int
-run_pack(struct pack *p, struct question *q)
+run_pack(struct pack *p, struct query *q)
 {
-	static struct book book;
-	int r, status = book_open(q, &book);
-	const char *why = book.why;
+	static struct log_view view;
+	int r, status = log_view_open(q, &view);
+	const char *why = view.why;
 	char as_of[32];
 
 	if (status == ASK_OK) {
 		/* the page must refer to the same checkpoint */
-		(void)snprintf(as_of, sizeof(as_of), "%" PRIu64, book.size);
-		r = collect(p, q, &book);
+		(void)snprintf(as_of, sizeof(as_of), "%" PRIu64, view.size);
+		r = collect(p, q, &view);
 		if (r == 0) {
-			struct question what = *q;
+			struct query what = *q;
 
 			what.session = q->argv[0];
-			r = handout_book("pack", "tar", &what, &book);
+			r = disclosure_book("pack", "tar", &what, &view);
 		}
 		q->as_of = as_of;
 		if (r == 0)
-			r = put_all(p, q, book.folder);
+			r = put_all(p, q, view.folder);
 		q->as_of = NULL;
 		status = r == 0          ? ASK_OK
 			 : r == -ENOENT  ? ASK_NO_SUCH
 			 : r == -EUCLEAN ? ASK_TAMPERED
 					 : ASK_FAILED;
-		if (book.why[0] == '\0')
+		if (view.why[0] == '\0')
 			why = r == -ENOENT ? "no such session" : strerror(-r);
 	}
 	verb_complain(q, status, why);
-	book_close(&book);
+	log_view_close(&view);
 	return status;
 }
 
@@ -336,7 +336,7 @@ int
 pack_main(int argc, char **argv)
 {
 	struct pack p = {.out = NULL};
-	struct question q;
+	struct query q;
 	int fd, status;
 
 	if (options_read(argc, argv, "o", &q) < 0)

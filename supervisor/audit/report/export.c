@@ -13,34 +13,35 @@
 /* ---- jsonl, csv ---------------------------------------------------------------- */
 
 static void
-put_jsonl(FILE *out, const struct fact *fact)
+put_jsonl(FILE *out, const struct log_record *record)
 {
-	(void)fwrite(fact->body, 1, fact->len, out); /* ferror is checked at the end */
+	(void)fwrite(
+	    record->body, 1, record->len, out); /* ferror is checked at the end */
 }
 
 static void
 put_csv_text(FILE *out, const char *text)
 {
 	fprintf(out, ",\"");
-	inert_csv(out, text != NULL ? text : "");
+	escape_csv(out, text != NULL ? text : "");
 	fprintf(out, "\"");
 }
 
 static void
-put_csv(FILE *out, const struct fact *fact)
+put_csv(FILE *out, const struct log_record *record)
 {
 	static const char *const key[] = {"server", "verdict", "rule", "policy"};
-	static char fields[STORY_MAX];
-	char time[SHEET_TIME_MAX];
+	static char fields[DESCRIBE_MAX];
+	char time[TABLE_TIME_MAX];
 
-	fprintf(out, "%" PRIu64 ",%s", fact->idx, sheet_time(fact->ts, 9, time));
-	put_csv_text(out, fact->kind);
-	put_csv_text(out, fact->role);
-	put_csv_text(out, fact->session);
+	fprintf(out, "%" PRIu64 ",%s", record->idx, table_time(record->ts, 9, time));
+	put_csv_text(out, record->kind);
+	put_csv_text(out, record->role);
+	put_csv_text(out, record->session);
 	for (size_t i = 0; i < ARRAY_LEN(key); i++)
-		put_csv_text(out, fact_text(fact, key[i]));
-	put_csv_text(out, story_object(fact));
-	put_csv_text(out, story_fields(fact, fields));
+		put_csv_text(out, log_record_text(record, key[i]));
+	put_csv_text(out, describe_object(record));
+	put_csv_text(out, describe_fields(record, fields));
 	(void)fputc('\r', out);
 }
 
@@ -73,7 +74,7 @@ put_cef_field(FILE *out, const char *key, const char *text)
 }
 
 static int
-severity(const struct fact *fact)
+severity(const struct log_record *record)
 {
 	static const struct {
 		const char *kind, *verdict; /* NULL: any */
@@ -89,15 +90,16 @@ severity(const struct fact *fact)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
-		if ((row[i].kind == NULL || strcmp(row[i].kind, fact->kind) == 0) &&
-		    (row[i].verdict == NULL || fact_is(fact, "verdict", row[i].verdict)))
+		if ((row[i].kind == NULL || strcmp(row[i].kind, record->kind) == 0) &&
+		    (row[i].verdict == NULL ||
+			log_record_is(record, "verdict", row[i].verdict)))
 			return row[i].severity;
 	}
 	return 2;
 }
 
 static void
-put_cef(FILE *out, const struct fact *fact)
+put_cef(FILE *out, const struct log_record *record)
 {
 	static const struct {
 		const char *key, *field, *label;
@@ -112,17 +114,17 @@ put_cef(FILE *out, const struct fact *fact)
 	    {"cs3", "rule", "rule"},
 	    {"cs4", "name", "name"},
 	};
-	static char story[STORY_MAX];
-	bool egress = strcmp(fact->kind, "egress") == 0;
+	static char story[DESCRIBE_MAX];
+	bool egress = strcmp(record->kind, "egress") == 0;
 
 	fprintf(out, "CEF:0|kennel|kennel|0.1|");
-	put_cef_text(out, fact->kind, '|');
+	put_cef_text(out, record->kind, '|');
 	fprintf(out, "|kennel ");
-	put_cef_text(out, fact->kind, '|');
-	fprintf(out, "|%d|rt=%" PRIu64 " externalId=%" PRIu64, severity(fact),
-	    fact->ts / 1000000, fact->idx);
+	put_cef_text(out, record->kind, '|');
+	fprintf(out, "|%d|rt=%" PRIu64 " externalId=%" PRIu64, severity(record),
+	    record->ts / 1000000, record->idx);
 	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
-		const char *text = fact_text(fact, row[i].field);
+		const char *text = log_record_text(record, row[i].field);
 
 		if (text == NULL || (strcmp(row[i].key, "dhost") == 0 && !egress))
 			continue;
@@ -131,8 +133,8 @@ put_cef(FILE *out, const struct fact *fact)
 		put_cef_field(out, row[i].key, text);
 	}
 	fprintf(out, " cs5Label=session");
-	put_cef_field(out, "cs5", fact->session);
-	put_cef_field(out, "msg", story_tell(fact, story));
+	put_cef_field(out, "cs5", record->session);
+	put_cef_field(out, "msg", describe_tell(record, story));
 }
 
 /* ---- table of formats --------------------------------------------------------------- */

@@ -8,12 +8,12 @@
 
 struct export_format {
 	const char *name;
-	const char *first;                         /* a header line; NULL: none */
-	void (*line)(FILE *, const struct fact *); /* without its newline */
+	const char *first;                               /* a header line; NULL: none */
+	void (*line)(FILE *, const struct log_record *); /* without its newline */
 };
 /* NULL: unknown format. */
 const struct export_format *export_find(const char *name);
 /* OCSF 1.5, in ocsf.c. */
-void export_ocsf(FILE *, const struct fact *);
+void export_ocsf(FILE *, const struct log_record *);
 
 #endif

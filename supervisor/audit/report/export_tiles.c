@@ -148,7 +148,7 @@ record(const char *log_dir, const char *out_dir, const struct logtree *t)
 	    .first = t->segment[0].base,
 	    .size = t->size,
 	    .root = t->cp.root};
-	int r = handout_record(&h);
+	int r = disclosure_record(&h);
 
 	if (r < 0)
 		log_error("unable to record this export in the audit log");

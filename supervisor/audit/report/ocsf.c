@@ -47,13 +47,14 @@ static const struct {
 };
 
 static size_t
-find_row(const struct fact *fact)
+find_row(const struct log_record *record)
 {
 	size_t i = 0;
 
 	for (; row_of[i].kind != NULL; i++) {
-		if (strcmp(row_of[i].kind, fact->kind) == 0 &&
-		    (row_of[i].has == NULL || fact_find(fact, row_of[i].has) != NULL))
+		if (strcmp(row_of[i].kind, record->kind) == 0 &&
+		    (row_of[i].has == NULL ||
+			log_record_find(record, row_of[i].has) != NULL))
 			break;
 	}
 	return i;
@@ -67,7 +68,7 @@ put_pair(FILE *out, const char *before, const char *key, const char *text)
 	if (text == NULL)
 		return;
 	fprintf(out, "%s\"%s\":\"", before, key);
-	inert_json(out, text);
+	escape_json(out, text);
 	fprintf(out, "\"");
 }
 
@@ -86,39 +87,39 @@ base_name(const char *path)
 }
 
 static void
-put_device(FILE *out, const struct fact *fact)
+put_device(FILE *out, const struct log_record *record)
 {
 	fprintf(out, ",\"device\":{\"type_id\":0,\"hostname\":\"");
-	inert_json(out, or_else(fact_text(fact, "host"), "localhost"));
+	escape_json(out, or_else(log_record_text(record, "host"), "localhost"));
 	fprintf(out, "\"}");
 }
 
 static void
-put_actor(FILE *out, const struct fact *fact)
+put_actor(FILE *out, const struct log_record *record)
 {
 	fprintf(out, ",\"actor\":{\"app_name\":\"kennel %s\"",
-	    strcmp(fact->role, "leash") == 0 ? "leash" : "supervisor");
+	    strcmp(record->role, "leash") == 0 ? "leash" : "supervisor");
 	fprintf(out, ",\"session\":{\"uid\":\"");
-	inert_json(out, fact->session);
-	fprintf(
-	    out, "\"},\"process\":{\"pid\":%" PRIu64 ",\"name\":\"kennel\"}}", fact->pid);
+	escape_json(out, record->session);
+	fprintf(out, "\"},\"process\":{\"pid\":%" PRIu64 ",\"name\":\"kennel\"}}",
+	    record->pid);
 }
 
 static void
-put_process(FILE *out, const struct fact *fact)
+put_process(FILE *out, const struct log_record *record)
 {
-	const char *program = fact_text(fact, "program");
+	const char *program = log_record_text(record, "program");
 	uint64_t pid;
 
 	fprintf(out, ",\"process\":{\"name\":\"");
-	inert_json(out,
-	    or_else(base_name(program), or_else(fact_text(fact, "server"), "unknown")));
+	escape_json(out, or_else(base_name(program),
+			     or_else(log_record_text(record, "server"), "unknown")));
 	fprintf(out, "\"");
-	if (fact_number(fact, "pid", &pid))
+	if (log_record_number(record, "pid", &pid))
 		fprintf(out, ",\"pid\":%" PRIu64, pid);
 	if (program != NULL) {
 		fprintf(out, ",\"file\":{\"type_id\":1,\"name\":\"");
-		inert_json(out, base_name(program));
+		escape_json(out, base_name(program));
 		put_pair(out, "\",", "path", program);
 		fprintf(out, "}");
 	}
@@ -126,56 +127,56 @@ put_process(FILE *out, const struct fact *fact)
 }
 
 static void
-put_file(FILE *out, const struct fact *fact)
+put_file(FILE *out, const struct log_record *record)
 {
 	fprintf(out, ",\"file\":{\"type_id\":2,\"name\":\"");
-	inert_json(out, or_else(fact_text(fact, "mount"), "view"));
+	escape_json(out, or_else(log_record_text(record, "mount"), "view"));
 	fprintf(out, "\"}");
 }
 
 static void
-put_api(FILE *out, const struct fact *fact)
+put_api(FILE *out, const struct log_record *record)
 {
 	fprintf(out, ",\"api\":{\"operation\":\"");
-	inert_json(out, or_else(fact_text(fact, "method"), fact->kind));
+	escape_json(out, or_else(log_record_text(record, "method"), record->kind));
 	fprintf(out, "\"");
-	put_pair(out, ",\"request\":{", "uid", fact_text(fact, "request"));
-	fprintf(out, "%s", fact_text(fact, "request") != NULL ? "}" : "");
-	put_pair(out, ",\"service\":{", "name", fact_text(fact, "server"));
-	fprintf(out, "%s", fact_text(fact, "server") != NULL ? "}" : "");
+	put_pair(out, ",\"request\":{", "uid", log_record_text(record, "request"));
+	fprintf(out, "%s", log_record_text(record, "request") != NULL ? "}" : "");
+	put_pair(out, ",\"service\":{", "name", log_record_text(record, "server"));
+	fprintf(out, "%s", log_record_text(record, "server") != NULL ? "}" : "");
 	fprintf(out, "},\"src_endpoint\":{\"name\":\"");
-	inert_json(out, or_else(fact_text(fact, "direction"), "agent"));
+	escape_json(out, or_else(log_record_text(record, "direction"), "agent"));
 	fprintf(out, "\"}");
-	put_pair(out, ",\"resources\":[{", "name", fact_text(fact, "name"));
-	fprintf(out, "%s", fact_text(fact, "name") != NULL ? "}]" : "");
+	put_pair(out, ",\"resources\":[{", "name", log_record_text(record, "name"));
+	fprintf(out, "%s", log_record_text(record, "name") != NULL ? "}]" : "");
 }
 
 static void
-put_network(FILE *out, const struct fact *fact)
+put_network(FILE *out, const struct log_record *record)
 {
 	uint64_t port, bytes;
 
 	fprintf(out, ",\"dst_endpoint\":{\"hostname\":\"");
-	inert_json(out, or_else(fact_text(fact, "name"), "unknown"));
+	escape_json(out, or_else(log_record_text(record, "name"), "unknown"));
 	fprintf(out, "\"");
-	put_pair(out, ",", "ip", fact_text(fact, "address"));
-	if (fact_number(fact, "port", &port))
+	put_pair(out, ",", "ip", log_record_text(record, "address"));
+	if (log_record_number(record, "port", &port))
 		fprintf(out, ",\"port\":%" PRIu64, port);
 	fprintf(out, "},\"src_endpoint\":{\"name\":\"");
-	inert_json(out, or_else(fact_text(fact, "server"), "unknown"));
+	escape_json(out, or_else(log_record_text(record, "server"), "unknown"));
 	fprintf(out,
 	    "\"},\"connection_info\":{\"direction_id\":2,\"protocol_name\":\"tcp\"}");
-	if (fact_number(fact, "bytes_out", &bytes))
+	if (log_record_number(record, "bytes_out", &bytes))
 		fprintf(out, ",\"traffic\":{\"bytes_out\":%" PRIu64 "}", bytes);
 }
 
 static void
-put_finding(FILE *out, const struct fact *fact)
+put_finding(FILE *out, const struct log_record *record)
 {
 	fprintf(out,
 	    ",\"finding_info\":{\"uid\":\"kennel-%" PRIu64 "\",\"title\":\"%s\"}",
-	    fact->idx,
-	    strcmp(fact->kind, "scrub") == 0
+	    record->idx,
+	    strcmp(record->kind, "scrub") == 0
 		? "a secret was redacted from a server's output"
 		: "a line that is not a message was dropped");
 }
@@ -184,7 +185,7 @@ put_finding(FILE *out, const struct fact *fact)
 
 /* The security_control profile: the decision, and its rule. */
 static void
-put_control(FILE *out, const struct fact *fact)
+put_control(FILE *out, const struct log_record *record)
 {
 	static const struct {
 		const char *verdict;
@@ -195,24 +196,25 @@ put_control(FILE *out, const struct fact *fact)
 	};
 	size_t i = 0;
 
-	while (row[i].verdict != NULL && !fact_is(fact, "verdict", row[i].verdict))
+	while (
+	    row[i].verdict != NULL && !log_record_is(record, "verdict", row[i].verdict))
 		i++;
 	fprintf(out,
 	    ",\"severity_id\":%d,\"action_id\":%d,\"disposition_id\":%d,\"status_id\":%d",
 	    row[i].severity, row[i].action, row[i].disposition, row[i].status);
-	put_pair(out, ",", "status_detail", fact_text(fact, "reason"));
-	put_pair(out, ",\"firewall_rule\":{", "name", fact_text(fact, "rule"));
-	fprintf(out, "%s", fact_text(fact, "rule") != NULL ? "}" : "");
-	put_pair(out, ",\"policy\":{", "uid", fact_text(fact, "policy"));
-	fprintf(out, "%s", fact_text(fact, "policy") != NULL ? "}" : "");
+	put_pair(out, ",", "status_detail", log_record_text(record, "reason"));
+	put_pair(out, ",\"firewall_rule\":{", "name", log_record_text(record, "rule"));
+	fprintf(out, "%s", log_record_text(record, "rule") != NULL ? "}" : "");
+	put_pair(out, ",\"policy\":{", "uid", log_record_text(record, "policy"));
+	fprintf(out, "%s", log_record_text(record, "policy") != NULL ? "}" : "");
 }
 
 void
-export_ocsf(FILE *out, const struct fact *fact)
+export_ocsf(FILE *out, const struct log_record *record)
 {
 	static const struct {
 		unsigned int class;
-		void (*put)(FILE *, const struct fact *);
+		void (*put)(FILE *, const struct log_record *);
 	} object[] = {
 	    {FILE_ACTIVITY, put_device},
 	    {FILE_ACTIVITY, put_file},
@@ -225,28 +227,28 @@ export_ocsf(FILE *out, const struct fact *fact)
 	    {CONFIG_CHANGE, put_device},
 	    {API, put_api},
 	};
-	static char story[STORY_MAX];
-	size_t i = find_row(fact);
+	static char story[DESCRIBE_MAX];
+	size_t i = find_row(record);
 	unsigned int class = row_of[i].class;
 
 	fprintf(out,
 	    "{\"class_uid\":%u,\"category_uid\":%u,\"activity_id\":%u,"
 	    "\"activity_name\":\"%s\",\"type_uid\":%u,\"time\":%" PRIu64,
 	    class, class / 1000, row_of[i].activity, row_of[i].name,
-	    class * 100 + row_of[i].activity, fact->ts / 1000000);
+	    class * 100 + row_of[i].activity, record->ts / 1000000);
 	fprintf(out,
 	    ",\"metadata\":{\"version\":\"" OCSF_VERSION "\",\"product\":{\"name\":"
 	    "\"kennel\",\"vendor_name\":\"kennel\"},\"profiles\":[\"security_control\"],"
 	    "\"log_name\":\"audit\",\"uid\":\"%" PRIu64 "\",\"sequence\":%" PRIu64 "}",
-	    fact->idx, fact->idx);
-	put_control(out, fact);
-	put_pair(out, ",", "message", story_tell(fact, story));
-	put_actor(out, fact);
+	    record->idx, record->idx);
+	put_control(out, record);
+	put_pair(out, ",", "message", describe_tell(record, story));
+	put_actor(out, record);
 	for (size_t k = 0; k < ARRAY_LEN(object); k++) {
 		if (object[k].class == class)
-			object[k].put(out, fact);
+			object[k].put(out, record);
 	}
 	fprintf(out, ",\"unmapped\":{\"kennel\":");
-	inert_body(out, fact->body, fact->len);
+	escape_body(out, record->body, record->len);
 	fprintf(out, "}}");
 }

@@ -18,14 +18,14 @@ struct figures {
 	uint64_t done[FIGURES_BUCKETS], denied[FIGURES_BUCKETS];
 	uint64_t latency[FIGURES_LATENCY], latency_n;
 	uint64_t records, calls, execs, denials, starts, scrubs, gaps;
-	struct tally *server; /* part: name; n, flag: denied */
-	struct tally *exec;   /* parts: server, caller, program; n, flag: denied */
-	struct tally *egress; /* parts: host, server; n, sum: bytes, flag: denied */
-	struct tally *session;
-	struct tally *kind; /* part: kind; n */
+	struct groups *server; /* part: name; n, flag: denied */
+	struct groups *exec;   /* parts: server, caller, program; n, flag: denied */
+	struct groups *egress; /* parts: host, server; n, sum: bytes, flag: denied */
+	struct groups *session;
+	struct groups *kind; /* part: kind; n */
 };
 
-int figures_count(struct book *, const struct question *, struct figures *ret);
+int figures_count(struct log_view *, const struct query *, struct figures *ret);
 void figures_free(struct figures *);
 /* The latency below which per_mille of a thousand calls are, in microseconds. */
 uint64_t figures_latency(const struct figures *, unsigned int per_mille);
@@ -33,7 +33,7 @@ uint64_t figures_latency(const struct figures *, unsigned int per_mille);
 uint64_t figures_latency_from(size_t class);
 
 /* Writes the page about one session (q->argv[0]) on out: 0 or -errno. */
-int page_incident(FILE *out, const struct question *);
+int page_incident(FILE *out, const struct query *);
 
 void svg_time(FILE *, const struct figures *);
 void svg_servers(FILE *, const struct figures *);

@@ -20,8 +20,8 @@
 
 struct page {
 	FILE *out;
-	const struct question *q;
-	struct book *book;
+	const struct query *q;
+	struct log_view *view;
 	struct figures figures;
 	const char *why;
 };
@@ -126,7 +126,7 @@ put_controls(struct page *p)
 		for (char *k = strtok_r(list, " ", &save); k != NULL;
 		     k = strtok_r(NULL, " ", &save)) {
 			const char *part[] = {k};
-			struct tally_row *t = tally_at(p->figures.kind, part, 1);
+			struct group_row *t = group_at(p->figures.kind, part, 1);
 
 			n += t != NULL ? t->n : 0;
 		}
@@ -142,15 +142,15 @@ put_controls(struct page *p)
 static int
 put_files(struct page *p)
 {
-	const struct book *book = p->book;
+	const struct log_view *view = p->view;
 
 	fprintf(p->out, "<table><thead><tr><th class=\"c1\">first record</th>"
 			"<th>file</th></tr></thead><tbody>\n");
-	for (size_t i = 0; i < book->segment_n; i++)
+	for (size_t i = 0; i < view->segment_n; i++)
 		fprintf(p->out, "<tr><td class=\"c1\">%" PRIu64 "</td><td>%s</td></tr>\n",
-		    book->segment[i].base, book->segment[i].name);
+		    view->segment[i].base, view->segment[i].name);
 	fprintf(p->out, "</tbody></table>\n<p>%s</p>\n",
-	    book->first == 0 ? "No record was removed: the files begin with record 0."
+	    view->first == 0 ? "No record was removed: the files begin with record 0."
 			     : "The records before the first of these files were "
 			       "removed; the hashes of their subtrees remain, so every "
 			       "later proof still gives the same roots.");
@@ -314,8 +314,8 @@ put_cards(struct page *p)
 
 	fprintf(p->out, "<div class=\"cards\">\n");
 	put_card(p->out, "records", f->records, false);
-	put_card(p->out, "servers", tally_rows(f->server), false);
-	put_card(p->out, "sessions", tally_rows(f->session), false);
+	put_card(p->out, "servers", group_rows(f->server), false);
+	put_card(p->out, "sessions", group_rows(f->session), false);
 	put_card(p->out, "calls", f->calls, false);
 	put_card(p->out, "programs run", f->execs, false);
 	put_card(p->out, "refused", f->denials, true);
@@ -327,21 +327,21 @@ put_cards(struct page *p)
 static void
 put_seal(struct page *p)
 {
-	const struct book *book = p->book;
+	const struct log_view *view = p->view;
 	char root[2 * MERKLE_HASH_LEN + 1];
 
-	sheet_hex(root, book->root);
+	table_hex(root, view->root);
 	fprintf(p->out,
 	    "<div class=\"seal%s\"><b>%s</b><br>Log of %" PRIu64
 	    " records, root <span class=\"mono\">%s</span><br>%s%s</div>\n",
-	    book->verified ? "" : " un", book->verified ? "Verified" : "Not verified",
-	    book->size, root,
-	    book->verified
+	    view->verified ? "" : " un", view->verified ? "Verified" : "Not verified",
+	    view->size, root,
+	    view->verified
 		? "kennel-verify verified the whole log. Every figure below comes from a "
 		  "read of all its records that gave this root."
 		: "The figures below come from the log as it is now. To verify it, run "
 		  "\"kennel audit verify\", or make this page with --verified.",
-	    book->verified && !book->complete
+	    view->verified && !view->complete
 		? " Truncation of the log's end cannot be ruled out: it is no longer "
 		  "written, and no witness was named."
 		: "");
@@ -353,13 +353,13 @@ put_filter(FILE *out, const char *name, const char *value)
 	if (value == NULL)
 		return;
 	fprintf(out, " &middot; %s ", name);
-	inert_html(out, value);
+	escape_html(out, value);
 }
 
 static void
 put_head(struct page *p, const struct report *report)
 {
-	char from[SHEET_TIME_MAX], to[SHEET_TIME_MAX];
+	char from[TABLE_TIME_MAX], to[TABLE_TIME_MAX];
 	const struct figures *f = &p->figures;
 
 	fprintf(p->out,
@@ -371,8 +371,8 @@ put_head(struct page *p, const struct report *report)
 	    "<h1>%s</h1>\n<p class=\"lead\">",
 	    report->title, style, report->title);
 	if (f->records > 0)
-		fprintf(p->out, "%s to %s", sheet_time(f->first_ts, 3, from),
-		    sheet_time(f->last_ts, 3, to));
+		fprintf(p->out, "%s to %s", table_time(f->first_ts, 3, from),
+		    table_time(f->last_ts, 3, to));
 	else
 		fprintf(p->out, "no record matches the options");
 	put_filter(p->out, "server", p->q->server);
@@ -394,7 +394,7 @@ static int
 put_section(struct page *p, const struct section *s)
 {
 	const struct verb *verb = s->verb != NULL ? verb_find(s->verb) : NULL;
-	struct question q = *p->q;
+	struct query q = *p->q;
 	int status;
 
 	if (verb == NULL)
@@ -407,7 +407,7 @@ put_section(struct page *p, const struct section *s)
 	else
 		q.argc = 0;
 	fprintf(p->out, "<div class=\"wide\">");
-	status = verb_ask(verb, &q, p->book, p->out, &p->why);
+	status = verb_ask(verb, &q, p->view, p->out, &p->why);
 	fprintf(p->out, "</div>\n");
 	return status == ASK_OK || status == ASK_NO_SUCH ? 0 : -EBADMSG;
 }
@@ -415,9 +415,9 @@ put_section(struct page *p, const struct section *s)
 static int
 put_page(struct page *p, const struct report *report)
 {
-	int r = figures_count(p->book, p->q, &p->figures);
+	int r = figures_count(p->view, p->q, &p->figures);
 
-	p->why = p->book->why;
+	p->why = p->view->why;
 	if (r < 0)
 		return r;
 	put_head(p, report);
@@ -459,10 +459,10 @@ open_page(const char *path)
 }
 
 static int
-make_page(struct question *q, const struct report *report)
+make_page(struct query *q, const struct report *report)
 {
-	static struct book book;
-	struct page p = {.q = q, .book = &book, .out = open_page(q->out)};
+	static struct log_view view;
+	struct page p = {.q = q, .view = &view, .out = open_page(q->out)};
 	int r = 0, status = ASK_FAILED;
 
 	if (p.out == NULL) {
@@ -470,9 +470,9 @@ make_page(struct question *q, const struct report *report)
 		return ASK_FAILED;
 	}
 	q->form = FORM_HTML;
-	status = book_open(q, &book);
-	p.why = book.why;
-	if (status == ASK_OK && handout_book("report", report->kind, q, &book) < 0)
+	status = log_view_open(q, &view);
+	p.why = view.why;
+	if (status == ASK_OK && disclosure_book("report", report->kind, q, &view) < 0)
 		status = ASK_FAILED;
 	if (status == ASK_OK) {
 		r = put_page(&p, report);
@@ -480,7 +480,7 @@ make_page(struct question *q, const struct report *report)
 		figures_free(&p.figures);
 	}
 	verb_complain(q, status, p.why);
-	book_close(&book);
+	log_view_close(&view);
 	if (p.out != stdout ? fclose(p.out) != 0 : fflush(stdout) != 0)
 		status = ASK_FAILED;
 	if (status != ASK_OK && q->out != NULL)
@@ -489,24 +489,24 @@ make_page(struct question *q, const struct report *report)
 }
 
 int
-page_incident(FILE *out, const struct question *q)
+page_incident(FILE *out, const struct query *q)
 {
-	static struct book book;
-	struct question mine = *q;
-	struct page p = {.q = &mine, .book = &book, .out = out};
+	static struct log_view view;
+	struct query mine = *q;
+	struct page p = {.q = &mine, .view = &view, .out = out};
 	const struct report *report;
 	int r = -EBADMSG, status;
 
 	mine.form = FORM_HTML;
 	mine.bare = true;
 	mine.session = q->argv[0];
-	status = book_open(&mine, &book);
+	status = log_view_open(&mine, &view);
 	if (status == ASK_OK) {
 		report = find_report("incident");
 		r = report != NULL ? put_page(&p, report) : -ENOENT;
 		figures_free(&p.figures);
 	}
-	book_close(&book);
+	log_view_close(&view);
 	return r;
 }
 
@@ -514,7 +514,7 @@ int
 page_main(int argc, char **argv)
 {
 	const struct report *report;
-	struct question q;
+	struct query q;
 
 	if (options_read(argc, argv, "ro", &q) < 0)
 		return ASK_USAGE;

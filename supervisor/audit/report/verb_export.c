@@ -17,11 +17,11 @@ struct giving {
 };
 
 static int
-see_export(void *arg, const struct fact *fact)
+see_export(void *arg, const struct log_record *record)
 {
 	struct giving *e = arg;
 
-	e->format->line(e->out, fact);
+	e->format->line(e->out, record);
 	(void)fputc('\n', e->out);
 	e->n++;
 	return ferror(e->out) ? -EIO : 0;
@@ -42,27 +42,27 @@ open_out(const char *path)
 }
 
 static int
-run_export(const struct question *q, struct giving *e, const char **ret_why)
+run_export(const struct query *q, struct giving *e, const char **ret_why)
 {
-	static struct book book;
-	int r, status = book_open(q, &book);
+	static struct log_view view;
+	int r, status = log_view_open(q, &view);
 
-	*ret_why = book.why;
-	if (status == ASK_OK && handout_book("export", e->format->name, q, &book) < 0)
+	*ret_why = view.why;
+	if (status == ASK_OK && disclosure_book("export", e->format->name, q, &view) < 0)
 		status = ASK_FAILED;
 	if (status == ASK_OK) {
 		if (e->format->first != NULL)
 			fprintf(e->out, "%s\n", e->format->first);
-		r = pass_each(&book, q, see_export, e);
+		r = log_scan_each(&view, q, see_export, e);
 		if (fflush(e->out) != 0 && r == 0)
 			r = -errno;
 		status = r == 0 || r == -EPIPE ? ASK_OK
 			 : r == -EUCLEAN       ? ASK_TAMPERED
 					       : ASK_FAILED;
-		if (r < 0 && book.why[0] == '\0')
+		if (r < 0 && view.why[0] == '\0')
 			*ret_why = strerror(-r);
 	}
-	book_close(&book);
+	log_view_close(&view);
 	return status;
 }
 
@@ -71,7 +71,7 @@ export_main(int argc, char **argv)
 {
 	struct giving e = {.out = stdout};
 	const char *why = NULL;
-	struct question q;
+	struct query q;
 	int status;
 
 	if (options_read(argc, argv, "kaxo", &q) < 0)

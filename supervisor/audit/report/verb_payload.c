@@ -17,16 +17,16 @@ show(void *bytes, size_t len)
 	if (!isatty(STDOUT_FILENO))
 		return fwrite(bytes, 1, len, stdout) == len ? 0 : -EPIPE;
 	((char *)bytes)[len] = '\0'; /* payloads_get leaves room */
-	inert_text(stdout, bytes);
+	escape_text(stdout, bytes);
 	(void)fputc('\n', stdout);
 	return 0;
 }
 
 /* The digest in the log's record selects the payload and verifies it. */
 static int
-show_of(const struct fact *fact, const char *folder)
+show_of(const struct log_record *record, const char *folder)
 {
-	const char *hex = fact_text(fact, "params_sha256");
+	const char *hex = log_record_text(record, "params_sha256");
 	uint8_t digest[MERKLE_HASH_LEN];
 	struct payloads *p = NULL;
 	void *bytes = NULL;
@@ -34,8 +34,8 @@ show_of(const struct fact *fact, const char *folder)
 	int r;
 
 	if (hex == NULL)
-		hex = fact_text(fact, "result_sha256");
-	if (hex == NULL || !tally_bytes(hex, digest))
+		hex = log_record_text(record, "result_sha256");
+	if (hex == NULL || !group_bytes(hex, digest))
 		return -ENOENT;
 	r = payloads_open(folder, false, &p);
 	if (r == 0)
@@ -50,8 +50,8 @@ show_of(const struct fact *fact, const char *folder)
 int
 payload_main(int argc, char **argv)
 {
-	static struct book book;
-	struct question q;
+	static struct log_view view;
+	struct query q;
 	uint64_t idx;
 	int r, status;
 
@@ -63,24 +63,24 @@ payload_main(int argc, char **argv)
 		fprintf(stderr, "usage: kennel audit payload IDX\n");
 		return ASK_USAGE;
 	}
-	status = book_open(&q, &book);
+	status = log_view_open(&q, &view);
 	if (status == ASK_OK) {
-		r = pass_one(&book, idx);
+		r = log_scan_one(&view, idx);
 		if (r == 0)
-			r = show_of(book.fact, book.folder);
+			r = show_of(view.record, view.folder);
 		status = r == 0          ? ASK_OK
 			 : r == -ENOENT  ? ASK_NO_SUCH
 			 : r == -EBADMSG ? ASK_TAMPERED
 					 : ASK_FAILED;
 		if (r < 0)
-			(void)snprintf(book.why, sizeof(book.why), "%s",
+			(void)snprintf(view.why, sizeof(view.why), "%s",
 			    r == -ENOENT ? "its arguments were not kept, or were removed"
 			    : r == -EBADMSG
 				? "the kept payload is not the one in the record"
 				: strerror(-r));
 	}
-	verb_complain(&q, status, book.why);
-	book_close(&book);
+	verb_complain(&q, status, view.why);
+	log_view_close(&view);
 	return fflush(stdout) == 0 ? status : ASK_FAILED;
 }
 

@@ -27,7 +27,7 @@ show_text(const char *text, size_t len)
 
 		if (line == NULL)
 			return -ENOMEM;
-		inert_text(stdout, line);
+		escape_text(stdout, line);
 		free(line);
 		(void)fputc('\n', stdout);
 		text += n;
@@ -54,8 +54,7 @@ write_out(const char *path, const char *bytes, size_t len)
 
 /* Writes the bytes to the requested place; -EINVAL: refuses a terminal. */
 static int
-hand_over(
-    const struct question *q, enum policies_form form, const char *bytes, size_t len)
+hand_over(const struct query *q, enum policies_form form, const char *bytes, size_t len)
 {
 	if (q->out != NULL)
 		return write_out(q->out, bytes, len);
@@ -67,7 +66,7 @@ hand_over(
 }
 
 static int
-give(const struct question *q, const char *folder, const uint8_t digest[MERKLE_HASH_LEN])
+give(const struct query *q, const char *folder, const uint8_t digest[MERKLE_HASH_LEN])
 {
 	enum policies_form form = POLICIES_TEXT;
 	char *bytes = NULL;
@@ -108,12 +107,12 @@ policy_text_main(int argc, char **argv)
 {
 	const char *folder = paths_audit_dir();
 	uint8_t digest[MERKLE_HASH_LEN];
-	struct question q;
+	struct query q;
 	int r, status;
 
 	if (options_read(argc, argv, "o", &q) < 0)
 		return ASK_USAGE;
-	if (q.argc != 1 || !tally_bytes(q.argv[0], digest)) {
+	if (q.argc != 1 || !group_bytes(q.argv[0], digest)) {
 		fprintf(stderr, "usage: kennel audit policy-text [-o FILE] ID|SHA256\n");
 		return ASK_USAGE;
 	}

@@ -68,34 +68,34 @@ put_place(struct ship *s)
 }
 
 static int
-see_ship(void *arg, const struct fact *fact)
+see_ship(void *arg, const struct log_record *record)
 {
 	struct ship *s = arg;
-	size_t len = ship_line(fact, s->format, s->host, s->line);
+	size_t len = ship_line(record, s->format, s->host, s->line);
 	char text[96];
 
 	if (len == 0) { /* report it rather than drop it */
 		(void)snprintf(text, sizeof(text),
-		    "record %" PRIu64 " is too long for a message", fact->idx);
-		len = ship_notice(s->host, fact->ts, text, s->line);
+		    "record %" PRIu64 " is too long for a message", record->idx);
+		len = ship_notice(s->host, record->ts, text, s->line);
 	}
 	s->error = ship_send(&s->to, s->line, len);
 	if (s->error < 0)
 		return s->error;
-	s->next = fact->idx + 1;
+	s->next = record->idx + 1;
 	return s->next - s->placed >= PLACE_EACH ? put_place(s) : 0;
 }
 
 /* ---- the log ----------------------------------------------------------------------- */
 
 static int
-read_log_name(struct book *book, char ret[33])
+read_log_name(struct log_view *view, char ret[33])
 {
 	sqlite3_stmt *s = NULL;
 	const char *name;
 	int r = -EBADMSG;
 
-	if (sqlite3_prepare_v2(book->reader.db, "SELECT v FROM meta WHERE k = 'log'", -1,
+	if (sqlite3_prepare_v2(view->reader.db, "SELECT v FROM meta WHERE k = 'log'", -1,
 		&s, NULL) == SQLITE_OK &&
 	    sqlite3_step(s) == SQLITE_ROW) {
 		name = (const char *)sqlite3_column_text(s, 0);
@@ -111,43 +111,43 @@ read_log_name(struct book *book, char ret[33])
 
 /* Reports records that were pruned before they were shipped. */
 static int
-skip_pruned(struct ship *s, const struct book *book)
+skip_pruned(struct ship *s, const struct log_view *view)
 {
 	char text[128];
 	size_t len;
 
-	if (s->next >= book->first)
+	if (s->next >= view->first)
 		return 0;
 	(void)snprintf(text, sizeof(text),
 	    "records %" PRIu64 " to %" PRIu64 " were pruned before they were shipped",
-	    s->next, book->first - 1);
+	    s->next, view->first - 1);
 	len = ship_notice(s->host, (uint64_t)time(NULL) * NS_PER_S, text, s->line);
 	s->error = ship_send(&s->to, s->line, len);
 	if (s->error == 0)
-		s->next = book->first;
+		s->next = view->first;
 	return s->error;
 }
 
 /* Sends all new records. Returns 0, or an error with why filled in. */
 static int
-ship_new(struct ship *s, struct question *q)
+ship_new(struct ship *s, struct query *q)
 {
-	static struct book book;
-	int r = 0, status = book_open(q, &book);
+	static struct log_view view;
+	int r = 0, status = log_view_open(q, &view);
 
 	if (status != ASK_OK) {
-		log_error("unable to read the log: %s", book.why);
+		log_error("unable to read the log: %s", view.why);
 		r = -EBADMSG;
-	} else if (book.size > s->next) {
-		r = skip_pruned(s, &book);
+	} else if (view.size > s->next) {
+		r = skip_pruned(s, &view);
 		q->first = s->next;
 		if (r == 0)
-			r = pass_each(&book, q, see_ship, s);
+			r = log_scan_each(&view, q, see_ship, s);
 		if (r < 0 && s->error == 0)
 			log_error("unable to read the log: %s",
-			    book.why[0] != '\0' ? book.why : strerror(-r));
+			    view.why[0] != '\0' ? view.why : strerror(-r));
 	}
-	book_close(&book);
+	log_view_close(&view);
 	return r;
 }
 
@@ -190,14 +190,14 @@ confine(const char *log_dir)
 }
 
 static void
-open_place(struct ship *s, struct question *q, const char *path)
+open_place(struct ship *s, struct query *q, const char *path)
 {
-	static struct book book;
-	int r, status = book_open(q, &book);
+	static struct log_view view;
+	int r, status = log_view_open(q, &view);
 
-	if (status != ASK_OK || read_log_name(&book, s->log) < 0)
-		die("unable to read the log: %s", book.why);
-	book_close(&book);
+	if (status != ASK_OK || read_log_name(&view, s->log) < 0)
+		die("unable to read the log: %s", view.why);
+	log_view_close(&view);
 	r = ship_place_open(path, s->log, &s->place_fd, &s->next);
 	if (r == -EUCLEAN)
 		die("%s is the position in another log; nothing was sent", path);
@@ -227,7 +227,7 @@ main(int argc, char **argv)
 {
 	const struct timespec pause = {.tv_nsec = POLL_NS};
 	static struct ship s = {.place_fd = -1};
-	struct question q = {.verb = "ship", .to_ns = INT64_MAX};
+	struct query q = {.verb = "ship", .to_ns = INT64_MAX};
 	bool once;
 	int r;
 

@@ -30,8 +30,8 @@ bool ship_all_taken(const struct ship_to *);
 /* ---- syslog_line.c: RFC 5424 --------------------------------------------- */
 
 /* Writes the message of a record; its length, 0 if longer than SHIP_LINE_MAX. */
-size_t ship_line(const struct fact *, const struct export_format *, const char *host,
-    char out[SHIP_LINE_MAX]);
+size_t ship_line(const struct log_record *, const struct export_format *,
+    const char *host, char out[SHIP_LINE_MAX]);
 /* Writes a message from kennel-ship itself. */
 size_t ship_notice(
     const char *host, uint64_t now_ns, const char *text, char out[SHIP_LINE_MAX]);

@@ -15,7 +15,7 @@
 enum { SEVERITY_ERROR = 3, SEVERITY_WARNING = 4, SEVERITY_NOTICE = 5, SEVERITY_INFO = 6 };
 
 static int
-severity(const struct fact *fact)
+severity(const struct log_record *record)
 {
 	static const struct {
 		const char *kind;
@@ -27,12 +27,12 @@ severity(const struct fact *fact)
 	    {"dropped", SEVERITY_NOTICE},
 	    {"scrub", SEVERITY_NOTICE},
 	};
-	const char *verdict = fact_text(fact, "verdict");
+	const char *verdict = log_record_text(record, "verdict");
 
 	if (verdict != NULL && strcmp(verdict, "allow") != 0)
 		return SEVERITY_WARNING;
 	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
-		if (strcmp(row[i].kind, fact->kind) == 0)
+		if (strcmp(row[i].kind, record->kind) == 0)
 			return row[i].severity;
 	}
 	return SEVERITY_INFO;
@@ -75,33 +75,34 @@ put_param(FILE *out, const char *key, const char *text)
 static void
 put_time(FILE *out, uint64_t ns)
 {
-	char time[SHEET_TIME_MAX];
+	char time[TABLE_TIME_MAX];
 
-	(void)sheet_time(ns, 9, time);
+	(void)table_time(ns, 9, time);
 	fprintf(out, "%.26sZ", time);
 }
 
 static void
-put_line(FILE *out, const struct fact *fact, const struct export_format *format,
+put_line(FILE *out, const struct log_record *record, const struct export_format *format,
     const char *host)
 {
 	static const char *const key[] = {"server", "verdict", "rule", "policy"};
 
-	fprintf(out, "<%d>1 ", FACILITY * 8 + severity(fact));
-	put_time(out, fact->ts);
+	fprintf(out, "<%d>1 ", FACILITY * 8 + severity(record));
+	put_time(out, record->ts);
 	(void)fputc(' ', out);
 	put_name(out, host, 255);
-	fprintf(out, " kennel %" PRIu64 " ", fact->pid);
-	put_name(out, fact->kind, HEAD_MAX);
-	fprintf(out, " [" SD_ID " idx=\"%" PRIu64 "\"", fact->idx);
-	put_param(out, "session", fact->session);
+	fprintf(out, " kennel %" PRIu64 " ", record->pid);
+	put_name(out, record->kind, HEAD_MAX);
+	fprintf(out, " [" SD_ID " idx=\"%" PRIu64 "\"", record->idx);
+	put_param(out, "session", record->session);
 	for (size_t i = 0; i < ARRAY_LEN(key); i++)
-		put_param(out, key[i], fact_text(fact, key[i]));
+		put_param(out, key[i], log_record_text(record, key[i]));
 	fprintf(out, "] ");
 	if (strcmp(format->name, "jsonl") == 0)
-		inert_body(out, fact->body, fact->len); /* a collector may display it */
+		escape_body(
+		    out, record->body, record->len); /* a collector may display it */
 	else
-		format->line(out, fact);
+		format->line(out, record);
 }
 
 /* Returns the length written, or 0 if it did not fit. */
@@ -117,14 +118,14 @@ close_line(FILE *out)
 }
 
 size_t
-ship_line(const struct fact *fact, const struct export_format *format, const char *host,
-    char out[SHIP_LINE_MAX])
+ship_line(const struct log_record *record, const struct export_format *format,
+    const char *host, char out[SHIP_LINE_MAX])
 {
 	FILE *f = fmemopen(out, SHIP_LINE_MAX, "w");
 
 	if (f == NULL)
 		return 0;
-	put_line(f, fact, format, host);
+	put_line(f, record, format, host);
 	return close_line(f);
 }
 

@@ -35,7 +35,7 @@ place_of(const char *log, const char *to, char ret[AUDIT_PATH_MAX])
 	if (n < 0)
 		return n;
 	merkle_digest(to, strlen(to), digest);
-	sheet_hex(hex, digest);
+	table_hex(hex, digest);
 	(void)snprintf(ret, AUDIT_PATH_MAX, "%.4000s/%.16s", folder, hex);
 	return 0;
 }
@@ -152,22 +152,22 @@ run(char *const give[], const char *path, bool once)
 
 /* Records the beginning and the end; the beginning before any data is sent. */
 static int
-record(const struct question *q, const char *outcome)
+record(const struct query *q, const char *outcome)
 {
-	struct question now = {.verb = q->verb, .log = q->log, .to_ns = INT64_MAX};
+	struct query now = {.verb = q->verb, .log = q->log, .to_ns = INT64_MAX};
 	struct handout h = {
 	    .what = "ship", .to = q->argv[0], .format = q->report, .outcome = outcome};
-	static struct book book;
-	int r = 0, status = book_open(&now, &book);
+	static struct log_view view;
+	int r = 0, status = log_view_open(&now, &view);
 
 	if (status == ASK_OK) {
-		h.folder = book.folder;
-		h.first = book.first;
-		h.size = book.size;
-		h.root = book.root;
-		r = handout_record(&h);
+		h.folder = view.folder;
+		h.first = view.first;
+		h.size = view.size;
+		h.root = view.root;
+		r = disclosure_record(&h);
 	}
-	book_close(&book);
+	log_view_close(&view);
 	if (r < 0)
 		log_error("audit ship: unable to record in the audit log that it %s: %s",
 		    outcome, strerror(-r));
@@ -181,7 +181,7 @@ ship_main(int argc, char **argv)
 	const char *found = paths_libexec("kennel-ship"), *log = paths_audit_dir();
 	char place[AUDIT_PATH_MAX], path[AUDIT_PATH_MAX];
 	char *give[] = {(char *)"kennel-ship", NULL, place, NULL, NULL, NULL, NULL};
-	struct question q;
+	struct query q;
 	int status, r;
 
 	if (options_read(argc, argv, "x1", &q) < 0)
