@@ -19,6 +19,7 @@
 #include "leash/private.h"
 #include "policy/sealed/policy.h"
 #include "policy/sealed/signature.h"
+#include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 
@@ -523,7 +524,7 @@ dispatch_one(struct leash *l, const uint8_t *bytes, size_t len, int *fd)
 
 	wire_in_init(&in, bytes, len);
 	type = wire_get_u32(&in);
-	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
 		const struct request *q = &requests[i];
 
 		if (q->type == type && l->phase >= q->from && l->phase <= q->to)

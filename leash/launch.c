@@ -23,6 +23,7 @@
 #include "leash/network.h"
 #include "leash/private.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 #include "shim/base/confine.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
@@ -425,8 +426,7 @@ make_gate(struct launch *a)
 		    "unable to set up the server's output: %s", strerror(-r));
 	/* Nothing is opened from here on.  No Landlock: a process that has it cannot
 	 * seize the tasks it traces (tested). */
-	r = confine_syscalls(
-	    leash_syscalls, sizeof(leash_syscalls) / sizeof(leash_syscalls[0]));
+	r = confine_syscalls(leash_syscalls, ARRAY_LEN(leash_syscalls));
 	return r < 0 ? refuse(a, LOG_EXIT_FAILED, r, "unable to confine the leash: %s",
 			   strerror(-r))
 		     : 0;
@@ -576,7 +576,7 @@ launch(struct leash *l, int *ret_status, char why[LEASH_TEXT_MAX])
 	struct launch a = {.l = l, .status = LOG_EXIT_FAILED, .why = why};
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < sizeof(steps) / sizeof(steps[0]); i++) {
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(steps); i++) {
 		r = steps[i].take(&a);
 		if (r < 0)
 			log_debug("unable to %s (%s)", steps[i].name, steps[i].reason);

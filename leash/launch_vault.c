@@ -14,6 +14,7 @@
 #include "leash/launch.h"
 #include "policy/sealed/policy.h"
 #include "policy/sealed/signature.h"
+#include "shim/base/array.h"
 #include "shim/base/fd.h"
 
 #define COMMAND_MAX  400
@@ -122,7 +123,7 @@ static const struct {
 static int
 say_missing(const struct missing *m, int r, uint32_t reason, const char *what)
 {
-	for (size_t i = 0; i < sizeof(reason_row) / sizeof(reason_row[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(reason_row); i++) {
 		if (reason_row[i].reason != reason)
 			continue;
 		reason_row[i].say(m);

@@ -13,6 +13,7 @@
 
 #include "leash/private.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 
@@ -99,7 +100,7 @@ is_hidden(const uint8_t before[2], uint8_t c)
 
 	if (before[1] == 0xc2 && c < 0xa0)
 		return true;
-	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(marks); i++)
 		if (before[0] == marks[i].first && before[1] == marks[i].second &&
 		    c >= marks[i].from && c <= marks[i].to)
 			return true;

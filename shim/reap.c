@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "shim/base/array.h"
 #include "shim/private.h"
 
 #define EXIT_FAILED    125
@@ -52,7 +53,7 @@ reap_signals(int *ret_signal_fd)
 	for (int i = 1; i < NSIG; i++)
 		(void)sigaction(i, &plain, NULL);
 	sigemptyset(&set);
-	for (size_t i = 0; i < sizeof(heard) / sizeof(heard[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(heard); i++)
 		sigaddset(&set, heard[i]);
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (fd < 0)
@@ -181,7 +182,7 @@ reap_run(const struct shim_plan *plan, int signal_fd, void (*wipe)(void))
 		    {.fd = l.started_fd, .events = POLLIN},
 		};
 
-		if (poll(p, sizeof(p) / sizeof(p[0]), -1) < 0 && errno != EINTR)
+		if (poll(p, ARRAY_LEN(p), -1) < 0 && errno != EINTR)
 			_exit(EXIT_FAILED);
 		if (p[2].revents != 0)
 			on_started(&l);

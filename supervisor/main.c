@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "shim/base/array.h"
 #include "shim/base/log.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
@@ -56,7 +57,7 @@ help_main(int argc, char **argv)
 	(void)argc;
 	(void)argv;
 	printf("kennel runs MCP servers in a sandbox.  See kennel(1).\n\n");
-	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
 		if (verbs[i].what[0] != '\0')
 			printf("  kennel %-7s %s\n", verbs[i].name, verbs[i].what);
 	return 0;
@@ -103,7 +104,7 @@ main(int argc, char **argv)
 		verb = "help";
 	if (strcmp(verb, "--version") == 0)
 		verb = "version";
-	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
 		if (strcmp(verb, verbs[i].name) == 0)
 			return verb_run(&verbs[i], argc, argv);
 	if (argc > 1)

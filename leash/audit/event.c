@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "leash/audit/writer.h"
-
-#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#include "shim/base/array.h"
 
 /* ---- names ---------------------------------------------------------------- */
 

@@ -22,6 +22,7 @@
 
 #include "leash/cell/private.h"
 #include "leash/egress/egress.h"
+#include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "shim/base/loop.h"
@@ -234,7 +235,7 @@ child_run(const struct start *s, int channel)
 	size_t i;
 	int r = 0;
 
-	for (i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+	for (i = 0; i < ARRAY_LEN(steps); i++) {
 		c.object[0] = '\0';
 		c.at = (struct sealed_at){0, 0};
 		r = steps[i].take(&c);
@@ -244,7 +245,7 @@ child_run(const struct start *s, int channel)
 			break;
 	}
 	/* The last step does not return 0: this process is then the shim. */
-	if (i < sizeof(steps) / sizeof(steps[0]))
+	if (i < ARRAY_LEN(steps))
 		child_report(&c, i, r);
 	_exit(LOG_EXIT_FAILED);
 }
@@ -347,8 +348,8 @@ heard_failed(struct start *s, struct wire_in *in, int *fds, size_t fds_n)
 	w.at.line = wire_get_u32(in);
 	w.object = wire_get_str(in, CELL_OBJECT_MAX);
 	hint = wire_get_str(in, CELL_OBJECT_MAX);
-	if (wire_end(in) != 0 || step >= sizeof(steps) / sizeof(steps[0]) || error == 0 ||
-	    error > 4095 || w.at.file >= s->order->policy->row_n[SEALED_FILES])
+	if (wire_end(in) != 0 || step >= ARRAY_LEN(steps) || error == 0 || error > 4095 ||
+	    w.at.file >= s->order->policy->row_n[SEALED_FILES])
 		return start_failed(s, -EBADMSG, "make the cell", NULL);
 	if (s->maps_error != 0 && steps[step].take == step_wait)
 		return start_failed(
@@ -410,7 +411,7 @@ hear(struct start *s, uint64_t until_ns)
 	wire_in_init(&in, memory, len);
 	what = wire_get_u32(&in);
 	r = -EBADMSG;
-	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(answers); i++)
 		if (answers[i].what == what)
 			r = answers[i].heard(s, &in, fds, fds_n);
 	if (r == -EBADMSG)

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "leash/cell/private.h"
+#include "shim/base/array.h"
 #include "shim/base/fd.h"
 
 /* The only mounts of the view without nodev.  A node on a read-only mount can still be
@@ -110,7 +111,7 @@ synthetic_dev(struct cell_child *c, const char *path)
 	}
 	if (r == 0)
 		r = mount_own_parent(c, name, &parent);
-	for (size_t i = 0; r == 0 && i < sizeof(links) / sizeof(links[0]); i++)
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(links); i++)
 		if (symlinkat(links[i].text, parent, links[i].name) < 0)
 			r = -errno;
 	return r;
@@ -168,7 +169,7 @@ synthetic_etc(struct cell_child *c, const char *path)
 	snprintf(passwd, sizeof(passwd), "kennel:x:%u:%u:kennel:/tmp:/bin/false\n",
 	    c->ids.uid, c->ids.gid);
 	snprintf(group, sizeof(group), "kennel:x:%u:\n", c->ids.gid);
-	for (size_t i = 0; r == 0 && i < sizeof(files) / sizeof(files[0]); i++)
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(files); i++)
 		r = put_file(
 		    c, path, files[i].name, files[i].text, strlen(files[i].text));
 	return r == 0 ? put_libcache(c, path) : r;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "leash/cell/private.h"
+#include "shim/base/array.h"
 
 /* The build host's header may be older than the kernel. */
 #define FS_EXECUTE      (1ULL << 0)
@@ -81,7 +82,7 @@ cell_landlock_probe(struct cell_landlock *ret)
 	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, CREATE_VERSION);
 
 	l.abi = abi < 0 ? 0 : (int)abi;
-	for (size_t i = 0; i < sizeof(ladder) / sizeof(ladder[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(ladder); i++) {
 		if (ladder[i].abi > l.abi)
 			continue;
 		l.handled_fs |= ladder[i].fs;
@@ -114,7 +115,7 @@ landlock_check(const struct cell_order *o, struct cell *cell, char why[CELL_WHY_
 		w.at = q[i].at;
 		return cell_say(why, o->policy, -EOPNOTSUPP, &w);
 	}
-	for (size_t i = 0; i < sizeof(ladder) / sizeof(ladder[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(ladder); i++)
 		if (ladder[i].abi > l.abi && ladder[i].lack != NULL)
 			cell_lacks(cell, ladder[i].lack);
 	return 0;

@@ -22,6 +22,7 @@
 
 #include "leash/cell/private.h"
 #include "policy/sealed/lib_dirs.h"
+#include "shim/base/array.h"
 #include "shim/base/sort.h"
 
 #define LIBS_MAX   1024 /* more: no cache */
@@ -47,7 +48,7 @@ struct lib {
 
 static const char *const dirs[] = {LIB_DIRS};
 
-#define DIRS (sizeof(dirs) / sizeof(dirs[0]))
+#define DIRS (ARRAY_LEN(dirs))
 
 /* A number in a name; longer ones were rejected before. */
 static long

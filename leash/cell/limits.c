@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "leash/cell/private.h"
+#include "shim/base/array.h"
 #include "shim/base/fd.h"
 
 #define CGROUP2_MAGIC    0x63677270
@@ -78,7 +79,7 @@ own_cgroup(char *out, size_t cap)
 	end = strchr(line, '\n');
 	if (end != NULL)
 		*end = '\0';
-	for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(roots); i++) {
 		if (statfs(roots[i], &fs) < 0 || fs.f_type != CGROUP2_MAGIC)
 			continue;
 		r = snprintf(out, cap, "%s%s", roots[i], line[1] != '\0' ? line : "");
@@ -306,7 +307,7 @@ limits_set(struct cell_child *c)
 	};
 	int r;
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		r = set_limit(rows[i].what, rows[i].soft, rows[i].hard);
 		if (r != 0)
 			return cell_fault(c, r, rows[i].name);

@@ -41,6 +41,7 @@
 
 #include "leash/cell/private.h"
 #include "leash/egress/plan.h"
+#include "shim/base/array.h"
 #include "shim/base/fd.h"
 
 #define HELPER_STACK (32u << 10)
@@ -71,7 +72,7 @@ static const struct {
 static int
 errno_of(int nl)
 {
-	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(errors); i++)
 		if (errors[i].nl == -nl)
 			return -errors[i].error;
 	return -EPROTO;
@@ -98,7 +99,7 @@ ask(struct nl_sock *sock, const struct request *q)
 	if (msg == NULL)
 		return r;
 	r = nlmsg_append(msg, (void *)(uintptr_t)q->head, q->head_len, NLMSG_ALIGNTO);
-	for (size_t i = 0; r >= 0 && i < sizeof(q->attr) / sizeof(q->attr[0]); i++)
+	for (size_t i = 0; r >= 0 && i < ARRAY_LEN(q->attr); i++)
 		if (q->attr[i].at != NULL)
 			r = nla_put(msg, q->attr[i].type, q->attr[i].len, q->attr[i].at);
 	if (r >= 0)

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "leash/cell/private.h"
+#include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "shim/host/passwd_line.h"
 
@@ -326,7 +327,7 @@ ns_no_more(struct cell_child *c)
 	char text[24];
 	int fd, n, r = 0;
 
-	for (size_t i = 0; r == 0 && i < sizeof(bounds) / sizeof(bounds[0]); i++) {
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(bounds); i++) {
 		fd = open(bounds[i].path, O_WRONLY | O_CLOEXEC);
 		if (fd < 0)
 			continue;

@@ -16,6 +16,7 @@
 
 #include "leash/cell/private.h"
 #include "leash/egress/plan.h"
+#include "shim/base/array.h"
 #include "shim/base/fd.h"
 
 #define BACKLOG    1024
@@ -159,10 +160,9 @@ static struct sock_filter udp6[] = {LOAD_HALF(TO_PORT), IF(DNS_PORT, 0, 1), DROP
 static int
 seen(bool six, bool tcp)
 {
-	struct sock_fprog program[2][2] = {{{sizeof(udp4) / sizeof(udp4[0]), udp4},
-					       {sizeof(tcp4) / sizeof(tcp4[0]), tcp4}},
-	    {{sizeof(udp6) / sizeof(udp6[0]), udp6},
-		{sizeof(tcp6) / sizeof(tcp6[0]), tcp6}}};
+	struct sock_fprog program[2][2] = {
+	    {{ARRAY_LEN(udp4), udp4}, {ARRAY_LEN(tcp4), tcp4}},
+	    {{ARRAY_LEN(udp6), udp6}, {ARRAY_LEN(tcp6), tcp6}}};
 	int fd = socket(six ? AF_INET6 : AF_INET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK,
 	    tcp ? IPPROTO_TCP : IPPROTO_UDP);
 	int r = 0;

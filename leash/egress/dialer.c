@@ -21,6 +21,7 @@
 
 #include "leash/egress/dialer.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 #include "shim/base/confine.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
@@ -324,11 +325,11 @@ confine_files(void)
 	static const char *const read[] = {"/etc", "/lib", "/lib64", "/usr/lib",
 	    "/usr/lib64", "/run/systemd/resolve", "/run/NetworkManager",
 	    "/run/resolvconf", "/run/nscd", "/var/lib/resolvconf"};
-	struct confine_path path[sizeof(read) / sizeof(read[0])];
+	struct confine_path path[ARRAY_LEN(read)];
 	size_t n = 0;
 	int e;
 
-	for (size_t i = 0; i < sizeof(read) / sizeof(read[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(read); i++) {
 		int fd = open(read[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 		if (fd >= 0)
@@ -381,8 +382,7 @@ main(void)
 	if (e == 0)
 		e = confine_files();
 	if (e == 0)
-		e = confine_syscalls(
-		    dial_syscalls, sizeof(dial_syscalls) / sizeof(dial_syscalls[0]));
+		e = confine_syscalls(dial_syscalls, ARRAY_LEN(dial_syscalls));
 	if (e < 0)
 		die("unable to start the dialer: %s", strerror(-e));
 	serve();

@@ -5,6 +5,7 @@
  */
 #include "leash/egress/plan.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 
 #include <errno.h>
 #include <string.h>
@@ -20,8 +21,7 @@ static const uint8_t block[][3] = {{29, 31, 196}, {29, 31, 197}, {29, 31, 198}};
 void
 plan_address(uint32_t number, uint8_t ret[ADDRESS_LEN])
 {
-	const uint8_t *b =
-	    block[number / BLOCK_HOSTS % (sizeof(block) / sizeof(block[0]))];
+	const uint8_t *b = block[number / BLOCK_HOSTS % (ARRAY_LEN(block))];
 	uint8_t v4[4] = {b[0], b[1], b[2], (uint8_t)(number % BLOCK_HOSTS + 1)};
 
 	address_of_v4(v4, ret);
@@ -34,7 +34,7 @@ plan_number(const uint8_t addr[ADDRESS_LEN])
 
 	if (!address_is_v4(addr) || v4[3] == 0 || v4[3] == 255)
 		return -1;
-	for (size_t i = 0; i < sizeof(block) / sizeof(block[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(block); i++)
 		if (memcmp(v4, block[i], sizeof(block[i])) == 0)
 			return (int)(i * BLOCK_HOSTS + v4[3] - 1);
 	return -1;

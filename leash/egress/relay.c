@@ -20,6 +20,7 @@
 
 #include "leash/egress/private.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 #include "shim/base/confine.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
@@ -363,8 +364,7 @@ main(void)
 	if (e == 0)
 		e = confine_paths(NULL, 0);
 	if (e == 0)
-		e = confine_syscalls(egress_syscalls,
-		    sizeof(egress_syscalls) / sizeof(egress_syscalls[0]));
+		e = confine_syscalls(egress_syscalls, ARRAY_LEN(egress_syscalls));
 	if (e < 0)
 		die("unable to start the relay: %s", strerror(-e));
 	serve_all(r);

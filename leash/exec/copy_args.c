@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "leash/exec/private.h"
+#include "shim/base/array.h"
 
 #define CALL_FETCH_MAX 3 /* pages per system call */
 
@@ -215,7 +216,7 @@ call_copy_path(struct call *c)
 	size_t len;
 	int r;
 
-	pages_fetch(c, wanted, sizeof(wanted) / sizeof(wanted[0]));
+	pages_fetch(c, wanted, ARRAY_LEN(wanted));
 	r = copy_string(c, c->path_at, c->path, sizeof(c->path), &len);
 	if (r < 0)
 		c->path[0] = '\0';
@@ -255,7 +256,7 @@ call_read_process(struct call *c, pid_t pid)
 	sp = info.stack_pointer;
 	wanted[0] = sp;
 	wanted[1] = sp + CALL_PAGE_LEN; /* a small environment ends within these pages */
-	pages_fetch(c, wanted, sizeof(wanted) / sizeof(wanted[0]));
+	pages_fetch(c, wanted, ARRAY_LEN(wanted));
 	r = copy_pointer(c, sp, &argc);
 	if (r == 0)
 		r = copy_list(c, sp + sizeof(argc), c->argv, &c->argc);

@@ -16,6 +16,7 @@
 #include "leash/scrub/scrub.h"
 #include "leash/vault/vault.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 
 #define VARIABLE_SHOWN_MAX 64
 #define CHANGED_MAX        64 /* variables that a grant may allow to change */
@@ -60,7 +61,7 @@ refuse_unjudged(struct verdict *v, int error)
 {
 	v->absent = leads_nowhere(error);
 	refuse(v, error, v->absent ? "no such file in the cell" : "cannot be judged");
-	for (size_t i = 0; i < sizeof(unjudged) / sizeof(unjudged[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(unjudged); i++) {
 		if (unjudged[i].error == error)
 			v->reason = unjudged[i].reason;
 	}

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "leash/keeper/private.h"
+#include "shim/base/array.h"
 #include "shim/base/log.h"
 
 #define DAY_S 86400

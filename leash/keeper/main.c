@@ -20,12 +20,13 @@
 
 #include "keeper_syscalls.h"
 #include "leash/keeper/private.h"
+#include "shim/base/array.h"
 #include "shim/base/confine.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
+#include "shim/base/loop.h"
 
 #define QUIT_MS     500
-#define NS_PER_S    1000000000ull
 #define PAGES_BYTES (VAULT_FILE_ROOM + 2 * KEEPER_PACKET_MAX + (16u << 10))
 
 struct keeper keeper = {

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "leash/keeper/private.h"
+#include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 

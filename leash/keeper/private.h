@@ -8,7 +8,6 @@
 #include "leash/vault_file/vault_file.h"
 #include "shim/base/loop.h"
 
-#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define PEERS_MAX    32
 #define PEERS_OF_ONE 8 /* connections of one process, greeted or not */
 #define HELLO_NS     2000000000ull

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "leash/scrub/private.h"
+#include "shim/base/array.h"
 #include "shim/base/token_checksum.h"
 
 #define TOKEN_MAX  4096 /* bytes on one line; a longer run is not a credential */
@@ -58,7 +59,7 @@ static const struct token tokens[] = {
     {"jwt", "eyJ", WORD, 8, 900, CHECK_JWT},
     {"private-key", "-----BEGIN ", WORD, 0, 0, CHECK_PEM},
 };
-#define TOKENS (sizeof(tokens) / sizeof(tokens[0]))
+#define TOKENS (ARRAY_LEN(tokens))
 
 _Static_assert(TOKENS <= SCRUB_CREDENTIALS_MAX, "scrub counts them");
 
@@ -312,7 +313,7 @@ static const struct {
     {"hpa", 6},
     {"eyJ", 7},
 };
-#define HOOKS (sizeof(hooks) / sizeof(hooks[0]))
+#define HOOKS (ARRAY_LEN(hooks))
 
 void
 credentials_hooks(struct net *net)

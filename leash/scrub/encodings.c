@@ -22,6 +22,7 @@
 
 #include "leash/scrub/private.h"
 #include "leash/vault/vault.h"
+#include "shim/base/array.h"
 #include "shim/base/utf8.h"
 
 #define ENTROPY_KINDS 5  /* a value needs at least this many different bytes */
@@ -475,7 +476,7 @@ is_common(const char *v, size_t n)
 	    "test-token", "placeholder", "qwertyui", "qwertyuiop", "your-token-here",
 	    "production", "development", "disabled", "anonymous", "postgres"};
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
 		if (strlen(words[i]) == n && strncasecmp(words[i], v, n) == 0)
 			return true;
 	return false;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "leash/scrub/private.h"
+#include "shim/base/array.h"
 #include "shim/base/utf8.h"
 
 #define ENTITY_MAX 12 /* bytes; "&#x0000010ffff;" does not occur in practice */
@@ -312,7 +313,7 @@ static const struct name {
     {"zwj", 0x200d},
     {"zwnj", 0x200c},
 };
-#define NAMES (sizeof(names) / sizeof(names[0]))
+#define NAMES (ARRAY_LEN(names))
 
 static const struct name *
 find(const uint8_t *at, size_t len)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "leash/scrub/private.h"
+#include "shim/base/array.h"
 
 #define RAW        (-1)
 #define ESCAPE_MAX 12 /* bytes; a surrogate pair */
@@ -49,10 +50,9 @@ static const struct source {
     {SPELL_PAIRS, JSON_1},
     {SPELL_PAIRS, JSON_2},
 };
-#define DECODINGS ((int)(sizeof(sources) / sizeof(sources[0])))
+#define DECODINGS ((int)(ARRAY_LEN(sources)))
 
-_Static_assert(
-    sizeof(sources) / sizeof(sources[0]) <= DECODINGS_MAX, "room for all decodings");
+_Static_assert(ARRAY_LEN(sources) <= DECODINGS_MAX, "room for all decodings");
 
 void
 decodings_free(struct decodings *v)

@@ -21,6 +21,7 @@
 
 #include "leash/scrub/private.h"
 #include "leash/vault/vault.h"
+#include "shim/base/array.h"
 
 #define WORD_MAX  20   /* bytes; a longer string without a digit is not a word */
 #define KEY_MAX   64   /* bytes; a longer name is not a key */
@@ -106,7 +107,7 @@ add_line(struct gather *g, struct piece p)
 	p = trimmed(p);
 	if (p.len < SCRUB_LINE_MIN || encodings_weakness(p.at, p.len) != NULL)
 		return;
-	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+	for (i = 0; i < ARRAY_LEN(known); i++)
 		if (begins(p, known[i]))
 			return;
 	for (i = 0; i < p.len; i++)
@@ -252,7 +253,7 @@ is_secret_key(struct piece key)
 	if (begins(key, "certificate-authority"))
 		return false;
 	for (at = 0; at < key.len; at++)
-		for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		for (i = 0; i < ARRAY_LEN(parts); i++)
 			if (begins((struct piece){key.at + at, key.len - at}, parts[i]))
 				return true;
 	return false;
@@ -264,7 +265,7 @@ add_without_scheme(struct gather *g, struct piece p)
 {
 	static const char *const schemes[] = {"bearer ", "basic ", "token "};
 
-	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(schemes); i++)
 		if (begins(p, schemes[i]))
 			add_line(g, (struct piece){p.at + strlen(schemes[i]),
 					p.len - strlen(schemes[i])});

@@ -20,6 +20,7 @@
 #include "leash/secret/private.h"
 #include "leash/vault/secret_path.h"
 #include "secret_syscalls.h"
+#include "shim/base/array.h"
 #include "shim/base/confine.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
@@ -261,8 +262,7 @@ connect_keeper(struct order *o)
 static void
 confine(void)
 {
-	int r = confine_syscalls(
-	    secret_syscalls, sizeof(secret_syscalls) / sizeof(secret_syscalls[0]));
+	int r = confine_syscalls(secret_syscalls, ARRAY_LEN(secret_syscalls));
 
 	if (r < 0)
 		die("unable to confine this program: %s", strerror(-r));
@@ -295,7 +295,7 @@ run(struct order *o, const struct verb *v)
 static const struct verb *
 find_verb(const char *name)
 {
-	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
 		if (strcmp(verbs[i].name, name) == 0)
 			return &verbs[i];
 	}

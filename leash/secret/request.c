@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "leash/secret/private.h"
+#include "shim/base/array.h"
 #include "shim/base/log.h"
 
 static const struct {
@@ -36,7 +37,7 @@ refused(const struct order *o, struct wire_in *in)
 
 	if (wire_end(in) < 0)
 		text = "protocol error from the keeper";
-	for (size_t i = 0; i < sizeof(reason_row) / sizeof(reason_row[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(reason_row); i++) {
 		if (reason_row[i].reason != reason)
 			continue;
 		status = reason_row[i].status;

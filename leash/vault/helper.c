@@ -22,6 +22,7 @@
 
 #include "leash/vault/helper.h"
 #include "leash/vault/private.h"
+#include "shim/base/array.h"
 #include "shim/base/fd.h"
 
 #define HELPER_PATH "PATH=/usr/local/bin:/usr/bin:/bin"
@@ -149,7 +150,7 @@ env_put_one(struct start *s, const char *text)
 		return env_put(s, text);
 	if (strcmp(text, "XDG_RUNTIME_DIR") == 0)
 		return env_put_runtime(s);
-	for (i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+	for (i = 0; i < ARRAY_LEN(kept); i++) {
 		if (strcmp(text, kept[i]) != 0)
 			continue;
 		for (e = environ; e != NULL && *e != NULL; e++)

@@ -27,6 +27,7 @@
 #include "leash/vault/helper.h"
 #include "leash/vault/vault.h"
 #include "policy/sealed/sealed.h"
+#include "shim/base/array.h"
 #include "shim/base/confine.h"
 
 #if defined(__x86_64__)
@@ -143,7 +144,7 @@ filter_make(struct sock_fprog *p, unsigned int may)
 	put_load(p, offsetof(struct seccomp_data, nr));
 	put(p, BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1);
 	put_answer(p, SECCOMP_RET_ERRNO | ENOSYS);
-	for (i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+	for (i = 0; i < ARRAY_LEN(refused); i++) {
 		put(p, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)refused[i], 0, 1);
 		put_answer(p, SECCOMP_RET_ERRNO | EPERM);
 	}

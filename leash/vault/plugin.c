@@ -16,6 +16,7 @@
  */
 #include "leash/vault/plugin.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -302,7 +303,7 @@ tell(const struct request *q, int r, uint64_t wait_ms, char *why, size_t cap)
 	char when[64] = "";
 	size_t i;
 
-	for (i = 0; i < sizeof(list) / sizeof(list[0]) && r != -EPROTO; i++)
+	for (i = 0; i < ARRAY_LEN(list) && r != -EPROTO; i++)
 		if (list[i].r == r && (q->what == NULL || r == -ENOKEY))
 			what = list[i].what;
 	if (r == -EAGAIN)

@@ -12,6 +12,7 @@
  */
 #include "leash/vault/plugin_reply.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 
 #include <errno.h>
 #include <string.h>
@@ -272,7 +273,7 @@ read_result(struct walk *w)
 	};
 	unsigned int seen;
 
-	object(w, list, sizeof(list) / sizeof(list[0]), false, &seen);
+	object(w, list, ARRAY_LEN(list), false, &seen);
 }
 
 static void
@@ -310,7 +311,7 @@ read_error(struct walk *w)
 	unsigned int seen = 0;
 
 	w->reply.kind = REPLY_OTHER;
-	object(w, list, sizeof(list) / sizeof(list[0]), false, &seen);
+	object(w, list, ARRAY_LEN(list), false, &seen);
 	if ((seen & 3) != 3)
 		wrong(w, "an error without code or message");
 }
@@ -345,7 +346,7 @@ reply_read(char *line, size_t len, uint32_t id, struct reply *ret, const char **
 		*ret_what = "invalid JSON";
 		return -EPROTO;
 	}
-	object(&w, list, sizeof(list) / sizeof(list[0]), true, &seen);
+	object(&w, list, ARRAY_LEN(list), true, &seen);
 	if (!w.bad && (seen & 3) != 3)
 		wrong(&w, "missing `jsonrpc` or `id`");
 	if (!w.bad && seen != 7 && seen != 11)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "leash/vault/private.h"
+#include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "shim/base/wire.h"
 #include "shim/shim.h"
@@ -232,7 +233,7 @@ name_benign(const char *name, size_t len)
 
 	if (len > 3 && memcmp(name, "LC_", 3) == 0)
 		return true;
-	for (i = 0; i < sizeof(benign) / sizeof(benign[0]); i++)
+	for (i = 0; i < ARRAY_LEN(benign); i++)
 		if (strlen(benign[i]) == len && memcmp(benign[i], name, len) == 0)
 			return true;
 	return false;

@@ -3,6 +3,7 @@
  * clients' documentation and from files that their command lines write.
  */
 #include "policy/check/agent_files.h"
+#include "shim/base/array.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -41,7 +42,7 @@ static const char *const home[] = {".claude.json",
 static const char *const marks[] = {".claude", ".codex", ".cursor", ".gemini", ".git",
     ".github", ".hg", ".jj", ".kiro", ".svn", ".vscode"};
 
-#define N(list) (sizeof(list) / sizeof((list)[0]))
+#define N(list) (ARRAY_LEN(list))
 
 struct search {
 	agent_file_fn *fn;

@@ -9,6 +9,7 @@
 
 #include "policy/check/check.h"
 #include "policy/check/trusted.h"
+#include "shim/base/array.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -50,7 +51,7 @@ path_place(struct check *c, const struct stmt *s, const struct word *w)
 		    c->diag, w->at, "`%s /` is not allowed: name the directories", verb);
 		return;
 	}
-	for (i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+	for (i = 0; i < ARRAY_LEN(own); i++)
 		if (path_below(own[i], w->text)) {
 			diag_error(c->diag, w->at,
 			    "`%s` of the host cannot be granted: the server has its own "
@@ -100,7 +101,7 @@ program_find(struct check *c, struct word *w)
 	size_t i;
 	int n;
 
-	for (i = 0; i < sizeof(bin_folders) / sizeof(bin_folders[0]); i++) {
+	for (i = 0; i < ARRAY_LEN(bin_folders); i++) {
 		n = snprintf(buf, sizeof(buf), "%s/%s", bin_folders[i], w->text);
 		if (n < 0 || (size_t)n >= sizeof(buf))
 			continue;
@@ -228,7 +229,7 @@ is_told(const struct word *w)
 	static const char *const told[] = {"GIT_EXEC_PATH", "GIT_PREFIX",
 	    "GIT_REFLOG_ACTION", "npm_config_globalconfig", "npm_config_userconfig"};
 
-	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(told); i++)
 		if (strcmp(told[i], w->text) == 0)
 			return true;
 	return false;

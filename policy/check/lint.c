@@ -18,6 +18,7 @@
 #include "policy/check/agent_files.h"
 #include "policy/check/check.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 
 /* How many pairs of grants of one server are compared; the rest are skipped. */
 #define PAIRS_MAX 2000000
@@ -290,7 +291,7 @@ is_in(const char *text, const char *const *list, size_t n)
 			return true;
 	return false;
 }
-#define IN(text, list) is_in(text, list, sizeof(list) / sizeof((list)[0]))
+#define IN(text, list) is_in(text, list, ARRAY_LEN(list))
 
 /* Is it /home/NAME or /root itself? */
 static bool

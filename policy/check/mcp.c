@@ -6,6 +6,7 @@
 
 #include "policy/check/check.h"
 #include "policy/sealed/values/method_name.h"
+#include "shim/base/array.h"
 
 #include <string.h>
 
@@ -18,7 +19,7 @@ gate_class(const struct word *w)
 	    "@readonly", "@destructive", "@idempotent", "@openworld", "@unannotated"};
 	size_t i;
 
-	for (i = 0; !w->quoted && i < sizeof(classes) / sizeof(classes[0]); i++)
+	for (i = 0; !w->quoted && i < ARRAY_LEN(classes); i++)
 		if (strcmp(w->text, classes[i]) == 0)
 			return 1u << i;
 	return 0;

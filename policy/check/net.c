@@ -5,6 +5,7 @@
 
 #include "policy/check/check.h"
 #include "policy/lang/secret_source.h"
+#include "shim/base/array.h"
 
 #include <string.h>
 
@@ -27,7 +28,7 @@ broad(struct check *c, const struct word *w, const struct host *h)
 {
 	size_t i;
 
-	for (i = 0; h->kind == HOST_SUFFIX && i < sizeof(shared) / sizeof(shared[0]); i++)
+	for (i = 0; h->kind == HOST_SUFFIX && i < ARRAY_LEN(shared); i++)
 		if (strlen(shared[i]) == h->len &&
 		    memcmp(shared[i], h->name, h->len) == 0)
 			diag_warning(c->diag, w->at,
@@ -80,7 +81,7 @@ net_starttls(const char *name)
 	static const char *const names[] = {"postgres", "smtp", "imap", "mysql"};
 	size_t i;
 
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (i = 0; i < ARRAY_LEN(names); i++)
 		if (strcmp(name, names[i]) == 0)
 			return NET_STARTTLS_POSTGRES + (int)i;
 	return -1;
@@ -99,7 +100,7 @@ quals(struct check *c, const struct stmt *s)
 		diag_error(c->diag, q->word[0].at,
 		    "`to` takes loopback, private, or an address block with its host "
 		    "bits 0, as in 10.1.0.0/16");
-	for (i = 0; i < sizeof(protos) / sizeof(protos[0]); i++) {
+	for (i = 0; i < ARRAY_LEN(protos); i++) {
 		q = stmt_qual(s, protos[i]);
 		if (q == NULL)
 			continue;

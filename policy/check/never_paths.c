@@ -11,6 +11,7 @@
 
 #include "policy/check/never.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 #include "shim/host/path_open.h"
 
 #define PARTS_MAX 256
@@ -266,7 +267,7 @@ scope_meets(const struct stmt *s, const struct host *block)
 		block_of("::1/128", &h);
 		return host_meets(&h, block);
 	}
-	for (i = 0; scope == NET_PUBLIC && i < sizeof(inner) / sizeof(inner[0]); i++) {
+	for (i = 0; scope == NET_PUBLIC && i < ARRAY_LEN(inner); i++) {
 		block_of(inner[i], &h);
 		if (host_covers(&h, block))
 			return false;

@@ -3,6 +3,7 @@
  */
 #include "policy/check/request.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -33,7 +34,7 @@ static const struct {
 	GATE_ELICITATION},
     [ASK_ROOTS] = {"roots", 0, 0, "roots takes no arguments", GATE_ROOTS},
 };
-#define KIND_N (sizeof(kinds) / sizeof(kinds[0]))
+#define KIND_N (ARRAY_LEN(kinds))
 
 const char *
 ask_kind_name(enum ask_kind kind)

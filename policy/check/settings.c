@@ -8,9 +8,10 @@
 #define DIAG_CODE "value"
 
 #include "policy/check/check.h"
-#include "policy/sources/sources.h"
 #include "policy/lang/secret_path.h"
 #include "policy/lang/secret_source.h"
+#include "policy/sources/sources.h"
+#include "shim/base/array.h"
 
 #define LANDLOCK_MAX 99
 
@@ -127,7 +128,7 @@ is_fixed(const char *name)
 	static const char *const fixed[] = {"PATH", "HOME", "USER", "LANG", "TMPDIR"};
 	size_t i;
 
-	for (i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
+	for (i = 0; i < ARRAY_LEN(fixed); i++)
 		if (strcmp(fixed[i], name) == 0)
 			return true;
 	return false;

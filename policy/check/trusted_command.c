@@ -9,6 +9,7 @@
  * policies.
  */
 #include "policy/check/trusted.h"
+#include "shim/base/array.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -74,7 +75,7 @@ env_push(struct command *c, const char *line)
 		name = strtok_r(NULL, " \t", &rest);
 	if (name == NULL || strchr(name, '/') != NULL)
 		return;
-	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(dirs); i++) {
 		(void)snprintf(path, sizeof(path), "%s%s", dirs[i], name); /* fits */
 		file_push(c, path);
 		if (stat(path, &st) == 0) /* early: newfstatat */

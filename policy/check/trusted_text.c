@@ -5,6 +5,7 @@
 #define DIAG_CODE "conflict"
 
 #include "policy/check/trusted.h"
+#include "shim/base/array.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -176,8 +177,7 @@ gather_servers(struct gather *g)
 		g->server = &g->tree->server[i];
 		for (size_t k = 0; k < g->server->stmt_n; k++) {
 			s = &g->server->stmt[k];
-			for (size_t n = 0; n < sizeof(statements) / sizeof(statements[0]);
-			     n++)
+			for (size_t n = 0; n < ARRAY_LEN(statements); n++)
 				if (statements[n].kw == s->kw)
 					statements[n].fn(g, s);
 		}
@@ -244,7 +244,7 @@ trusted_own(struct trusted *t)
 	size_t i, k;
 	int n, r = 0;
 
-	for (i = 0; r == 0 && i < sizeof(own) / sizeof(own[0]); i++) {
+	for (i = 0; r == 0 && i < ARRAY_LEN(own); i++) {
 		for (k = 0; k < 3 && own[i].place[k][0] != NULL; k++)
 			if ((base = getenv(own[i].place[k][0])) != NULL && base[0] == '/')
 				break;

@@ -3,6 +3,7 @@
  */
 #include "policy/cli/policy_main.h"
 #include "policy/cli/verb.h"
+#include "shim/base/array.h"
 
 #include <string.h>
 
@@ -35,7 +36,7 @@ verb_usage(const char *why, const char *what)
 	size_t i;
 
 	fprintf(stderr, "kennel policy: %s%s\n", why, what);
-	for (i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+	for (i = 0; i < ARRAY_LEN(verbs); i++) {
 		if (verbs[i].run == NULL)
 			continue;
 		fprintf(stderr, "%-6s kennel policy %s %s\n", lead, verbs[i].name,
@@ -54,7 +55,7 @@ policy_main(int argc, char **argv)
 
 	if (argc < 1 || argv[0] == NULL)
 		return verb_usage("expected a verb", "");
-	for (i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+	for (i = 0; i < ARRAY_LEN(verbs); i++) {
 		if (strcmp(argv[0], verbs[i].name) != 0)
 			continue;
 		if (verbs[i].run == NULL) {

@@ -5,6 +5,7 @@
  */
 #include "policy/cli/near_miss.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -257,8 +258,7 @@ detail_other(const struct candidate *c, FILE *f)
 			  "rules match it"),
 	};
 
-	(void)fputs((size_t)c->miss < sizeof(details) / sizeof(details[0]) &&
-			    details[c->miss] != NULL
+	(void)fputs((size_t)c->miss < ARRAY_LEN(details) && details[c->miss] != NULL
 			? details[c->miss]
 			: "it does not match",
 	    f);

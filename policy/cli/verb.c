@@ -9,6 +9,7 @@
 #include "policy/cli/verb.h"
 #include "policy/compile/compile.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -74,10 +75,10 @@ option(const struct verb *v, int argc, char **argv, int *i, struct args *a)
 	const char *name = argv[*i];
 	size_t k;
 
-	for (k = 0; k < sizeof(options) / sizeof(options[0]); k++)
+	for (k = 0; k < ARRAY_LEN(options); k++)
 		if (strcmp(name, options[k].name) == 0 && (options[k].bit & v->may) != 0)
 			break;
-	if (k == sizeof(options) / sizeof(options[0]))
+	if (k == ARRAY_LEN(options))
 		return verb_usage("unknown option ", name);
 	a->given |= options[k].bit;
 	if (options[k].slot == NO_VALUE)

@@ -5,6 +5,7 @@
  */
 #include "policy/cli/verb.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@ diff_server(struct diff *d)
 	size_t i;
 	int r = 0;
 
-	for (i = 0; i < sizeof(domains) / sizeof(domains[0]) && r == 0; i++)
+	for (i = 0; i < ARRAY_LEN(domains) && r == 0; i++)
 		r = domains[i](d);
 	return r;
 }
@@ -43,7 +44,7 @@ title_of(const struct finding *f)
 {
 	size_t i;
 
-	for (i = 0; f->from != NULL && i < sizeof(titles) / sizeof(titles[0]); i++)
+	for (i = 0; f->from != NULL && i < ARRAY_LEN(titles); i++)
 		if (strcmp(titles[i].from, f->from) == 0 &&
 		    strcmp(titles[i].to, f->to) == 0)
 			return titles[i].title;

@@ -4,6 +4,7 @@
  */
 #include "policy/cli/verb.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -418,10 +419,10 @@ query(struct query *q)
 
 	q->word = q->a->word + 2;
 	q->word_n = q->a->word_n - 2;
-	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+	for (i = 0; i < ARRAY_LEN(kinds); i++)
 		if (strcmp(kind, kinds[i].name) == 0)
 			break;
-	if (i == sizeof(kinds) / sizeof(kinds[0]) || q->word_n < kinds[i].word_min ||
+	if (i == ARRAY_LEN(kinds) || q->word_n < kinds[i].word_min ||
 	    q->word_n > kinds[i].word_max)
 		return verb_usage("expected reach HOST:PORT, run PROGRAM [ARG...], read "
 				  "PATH, write PATH, hold [SECRET] or leak [SECRET]",

@@ -8,6 +8,7 @@
 #include "policy/compile/compile.h"
 #include "policy/lang/ast.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -81,7 +82,7 @@ no_server(const struct tree *t, const char *only, struct diag *d)
 	struct at whole = {.file = 0};
 	size_t i;
 
-	for (i = 0; i < t->server_n && i < sizeof(list) / sizeof(list[0]); i++)
+	for (i = 0; i < t->server_n && i < ARRAY_LEN(list); i++)
 		list[i] = t->server[i].name.text;
 	near = diag_near(only, list, i);
 	diag_text(shown, only, strlen(only));

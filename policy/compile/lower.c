@@ -14,6 +14,7 @@
 #define DIAG_CODE "lowering"
 
 #include "policy/compile/lower.h"
+#include "shim/base/array.h"
 
 typedef int lower_fn(struct lower *, const struct stmt *);
 
@@ -115,7 +116,7 @@ pass_run(struct lower *l, enum pass pass)
 	int r;
 
 	for (i = 0; i < l->server->stmt_n; i++)
-		for (k = 0; k < sizeof(statements) / sizeof(statements[0]); k++) {
+		for (k = 0; k < ARRAY_LEN(statements); k++) {
 			if (statements[k].kw != l->server->stmt[i].kw ||
 			    statements[k].pass != pass)
 				continue;
@@ -314,7 +315,7 @@ path_grantable(struct lower *l, const char *real, struct at at)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+	for (i = 0; i < ARRAY_LEN(own); i++)
 		if (own[i].below ? path_inside(real, own[i].path)
 				 : strcmp(real, own[i].path) == 0) {
 			diag_error(l->diag, at, "%s", own[i].why);
@@ -331,7 +332,7 @@ is_synthetic(const char *path)
 	    "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/ld.so.cache"};
 	size_t i;
 
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (i = 0; i < ARRAY_LEN(names); i++)
 		if (strcmp(path, names[i]) == 0)
 			return true;
 	return false;

@@ -16,6 +16,7 @@
 #define DIAG_CODE "program"
 
 #include "policy/compile/lower.h"
+#include "shim/base/array.h"
 #include "shim/host/path_open.h"
 
 #define SHEBANG_MAX 255 /* bytes that the kernel reads, "#!" included */
@@ -445,7 +446,7 @@ env_find(struct lower *l, const char *name, struct at at, const char **ret)
 		    "interpreter, with the script as its argument");
 		return -EINVAL;
 	}
-	for (i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
+	for (i = 0; i < ARRAY_LEN(dirs); i++) {
 		if ((path = lower_printf(l, "%s/%s", dirs[i], name)) == NULL)
 			return -ENOMEM;
 		if ((w = memo_way(l->tree->memo, path)) == NULL)

@@ -14,6 +14,7 @@
 #include "policy/lang/secret_source.h"
 #include "policy/sealed/policy.h"
 #include "policy/sources/sources.h"
+#include "shim/base/array.h"
 #include "shim/base/fd.h"
 
 #define PLUGIN_LEN_MAX (64u << 20) /* the same as in the leash */
@@ -61,7 +62,7 @@ lower_envs(struct lower *l)
 	size_t i;
 
 	l->row.envs.first = sealer_rows(l->sealer, SEALED_ENVS);
-	for (i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
+	for (i = 0; i < ARRAY_LEN(fixed); i++)
 		if (env_named(l, fixed[i][0]) == NULL)
 			(void)env_put(l, fixed[i][0], fixed[i][1], l->server->at, true);
 	for (i = 0; i < l->server->stmt_n; i++) {
@@ -386,7 +387,7 @@ lower_require(struct lower *l, const struct stmt *s)
 	uint64_t value = 0;
 	size_t i;
 
-	for (i = 1; i < sizeof(names) / sizeof(names[0]); i++)
+	for (i = 1; i < ARRAY_LEN(names); i++)
 		if (strcmp(s->word[0].text, names[i]) == 0)
 			q.kind = (uint32_t)i;
 	if (s->word_n > 1 && unit_count(s->word[1].text, &value) < 0)

@@ -15,9 +15,10 @@
 #define DIAG_CODE "view"
 
 #include "policy/check/agent_files.h"
-#include "policy/sealed/load.h"
-#include "policy/compile/lower.h"
 #include "policy/check/trusted.h"
+#include "policy/compile/lower.h"
+#include "policy/sealed/load.h"
+#include "shim/base/array.h"
 #include "shim/host/path_open.h"
 
 #define TMP_DEFAULT (64u << 20)
@@ -102,7 +103,7 @@ view_trust(struct lower *l, const struct view_row *row)
 	bool tree = row->kind == MOUNT_TREE;
 	size_t i;
 
-	for (i = 0; i < sizeof(uses) / sizeof(uses[0]); i++)
+	for (i = 0; i < ARRAY_LEN(uses); i++)
 		if (uses[i].why == row->why && (tree || row->kind == MOUNT_FILE))
 			return trusted_need(l->tree, l->server, uses[i].use, tree,
 			    row->at, row->target, l->diag);

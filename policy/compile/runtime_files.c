@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "policy/compile/lower.h"
+#include "shim/base/array.h"
 
 #define MODULES_MAX 512
 
@@ -40,7 +41,7 @@ preset_need(struct lower *l, const char *path, const char *real, struct at at)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(presets) / sizeof(presets[0]); i++)
+	for (i = 0; i < ARRAY_LEN(presets); i++)
 		if (named(path, presets[i].start) || named(real, presets[i].start))
 			return presets[i].need(l, real, at);
 	return 0;
@@ -75,7 +76,7 @@ common_need(struct lower *l, struct at at)
 	size_t i;
 	int r = 0;
 
-	for (i = 0; i < sizeof(roots) / sizeof(roots[0]) && r == 0; i++)
+	for (i = 0; i < ARRAY_LEN(roots) && r == 0; i++)
 		r = root_put(l, roots[i], at);
 	return r;
 }
@@ -93,7 +94,7 @@ node_need(struct lower *l, const char *real, struct at at)
 	size_t i;
 	int r = 0;
 
-	for (i = 0; i < sizeof(roots) / sizeof(roots[0]) && r == 0; i++)
+	for (i = 0; i < ARRAY_LEN(roots) && r == 0; i++)
 		r = root_put(l, roots[i], at);
 	return r < 0 ? r : common_need(l, at);
 }

@@ -41,14 +41,14 @@
 
 #include <seccomp.h>
 
-#include "policy/compile/syscall_list.h"
 #include "policy/compile/seccomp.h"
+#include "policy/compile/syscall_list.h"
 #include "policy/lang/lex.h"
+#include "shim/base/array.h"
 
-#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
-#define API_LEVEL    6 /* supports SCMP_ACT_NOTIFY on any compiling kernel */
-#define MEMFD_EXEC   0x10u
-#define NAME_MAX_    64 /* of a system call */
+#define API_LEVEL  6 /* supports SCMP_ACT_NOTIFY on any compiling kernel */
+#define MEMFD_EXEC 0x10u
+#define NAME_MAX_  64 /* of a system call */
 
 static int body_rules(struct making *);
 static int body_read(scmp_filter_ctx, struct program *);

@@ -13,10 +13,10 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 
-#include "policy/compile/syscall_list.h"
 #include "policy/compile/seccomp.h"
+#include "policy/compile/syscall_list.h"
+#include "shim/base/array.h"
 
-#define ARRAY_LEN(a)  (sizeof(a) / sizeof((a)[0]))
 #define X32_BIT       0x40000000u
 #define CMD_TIOCSTI   0x5412u
 #define CMD_TIOCLINUX 0x541cu

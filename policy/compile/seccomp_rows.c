@@ -8,6 +8,7 @@
 #include <linux/audit.h>
 
 #include "policy/compile/seccomp_rows.h"
+#include "shim/base/array.h"
 
 #define LINES_MAX (64u << 10) /* bytes of one server's `syscalls` lines */
 
@@ -253,7 +254,7 @@ filters_build(struct sealer *s, struct sealed_range calls, struct sealed_range *
 		for (; all.n < kept_n; all.n++)
 			put_again(s, &kept[all.n]);
 	else
-		for (i = 0; i < sizeof(arch) / sizeof(arch[0]) && r == 0; i++, all.n++)
+		for (i = 0; i < ARRAY_LEN(arch) && r == 0; i++, all.n++)
 			r = filter_build(s, arch[i], calls, &one);
 	if (r == 0 && calls.n == 0)
 		keep(s, all);

@@ -19,6 +19,7 @@
  * argument checks: seccomp.c.
  */
 #include "policy/compile/syscall_list.h"
+#include "shim/base/array.h"
 
 const struct calls calls_allowed[] = {
     {"files by descriptor",
@@ -93,4 +94,4 @@ const struct calls_young calls_young[] = {
     {"listxattrat", 465},
     {"removexattrat", 466},
 };
-const uint32_t calls_young_n = sizeof(calls_young) / sizeof(calls_young[0]);
+const uint32_t calls_young_n = ARRAY_LEN(calls_young);

@@ -5,6 +5,7 @@
  */
 #include "policy/check/trusted.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -64,7 +65,7 @@ mount_put(struct rows *w, const struct sealed_mount *m)
 
 	if (m->kind != MOUNT_FILE && m->kind != MOUNT_TREE)
 		return;
-	for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(uses); i++)
 		if (uses[i].why == m->why)
 			file_put(w, uses[i].use, m->at, source, true);
 	if (m->why != WHY_READ && m->why != WHY_WRITE)

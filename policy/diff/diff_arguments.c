@@ -6,6 +6,7 @@
  */
 #include "policy/diff/diff.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -144,7 +145,7 @@ add_folders(struct sets *s, const struct node *n)
 	size_t i;
 	int r = 0;
 
-	for (i = 0; n->folders.n > 0 && r == 0 && i < sizeof(odd) / sizeof(odd[0]); i++)
+	for (i = 0; n->folders.n > 0 && r == 0 && i < ARRAY_LEN(odd); i++)
 		r = add_set(s, odd[i], strlen(odd[i]), SETS_GLOB);
 	for (i = 0; i < n->folders.n && r == 0; i++) {
 		r = add_set(s, n->folders.v[i], strlen(n->folders.v[i]), SETS_LITERAL);

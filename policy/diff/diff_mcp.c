@@ -4,6 +4,7 @@
  */
 #include "policy/diff/diff.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -139,7 +140,7 @@ member_text(const void *domain, const void *member)
 	}
 	if (ask->said != 0)
 		(void)fputs(" that calls itself", f);
-	for (i = 0; i < sizeof(said) / sizeof(said[0]); i++)
+	for (i = 0; i < ARRAY_LEN(said); i++)
 		if ((ask->said >> i & 1) != 0)
 			(void)fputs(said[i], f);
 	return fclose(f) == 0 ? out : NULL;
@@ -315,7 +316,7 @@ diff_gates(struct diff *d)
 	size_t i;
 	int r = 0;
 
-	for (i = 0; i < sizeof(all) / sizeof(all[0]) && r == 0; i++)
+	for (i = 0; i < ARRAY_LEN(all) && r == 0; i++)
 		r = all[i].flag != 0
 			? diff_offer(d, all[i].kind, all[i].name, all[i].flag)
 			: diff_kind(d, all[i].kind, all[i].name);

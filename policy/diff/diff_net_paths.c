@@ -3,6 +3,7 @@
  */
 #include "policy/diff/diff.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -64,13 +65,11 @@ more_of(const struct net_diff *x, const struct sealed_net *n)
 	    [NET_STARTTLS_IMAP] = 64,
 	    [NET_STARTTLS_MYSQL] = 128,
 	};
-	uint32_t more =
-	    n->proto < sizeof(protos) / sizeof(protos[0]) ? protos[n->proto] : 0;
+	uint32_t more = n->proto < ARRAY_LEN(protos) ? protos[n->proto] : 0;
 
 	if (n->scope == NET_CIDR)
 		return more | cidr_bit(x, n);
-	return more |
-	       (n->scope < sizeof(scopes) / sizeof(scopes[0]) ? scopes[n->scope] : 0);
+	return more | (n->scope < ARRAY_LEN(scopes) ? scopes[n->scope] : 0);
 }
 
 static void

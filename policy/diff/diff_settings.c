@@ -5,6 +5,7 @@
  */
 #include "policy/diff/diff.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -442,7 +443,7 @@ diff_flat(struct diff *d)
 	size_t i;
 	int side, r = 0;
 
-	for (i = 0; i < sizeof(flats) / sizeof(flats[0]) && r == 0; i++) {
+	for (i = 0; i < ARRAY_LEN(flats) && r == 0; i++) {
 		if (!both && !flats[i].alone)
 			continue;
 		memset(list, 0, sizeof(list));

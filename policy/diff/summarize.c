@@ -5,6 +5,7 @@
  */
 #include "policy/diff/diff.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -323,7 +324,7 @@ state_text(struct state s)
 	if (f == NULL)
 		return NULL;
 	(void)fputs(policy_verdict_name(s.verdict), f);
-	for (i = 0; i < sizeof(more) / sizeof(more[0]); i++)
+	for (i = 0; i < ARRAY_LEN(more); i++)
 		if ((s.more >> i & 1) != 0)
 			(void)fprintf(f, " %s", more[i]);
 	if (s.more >> i != 0)

@@ -4,8 +4,9 @@
  * The text of a policy is untrusted: it is shown printable and cut, and a line
  * that may hold a secret is not shown at all.
  */
-#include "policy/lang/output.h"
 #include "policy/lang/ast.h"
+#include "policy/lang/output.h"
+#include "shim/base/array.h"
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,7 +90,7 @@ line_has_value_word(const struct line *l)
 	for (i = 0; i < l->len; i++) {
 		if (i > 0 && !blank(l->text[i - 1]))
 			continue;
-		for (k = 0; k < sizeof(words) / sizeof(words[0]); k++) {
+		for (k = 0; k < ARRAY_LEN(words); k++) {
 			n = strlen(words[k]);
 			if (l->len - i >= n && memcmp(l->text + i, words[k], n) == 0 &&
 			    (i + n == l->len || blank(l->text[i + n])))

@@ -8,6 +8,7 @@
  * lexed again: it must give the same words in the same order.
  */
 #include "policy/lang/fmt.h"
+#include "shim/base/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -93,7 +94,7 @@ token_read(
 		start = (size_t)(t->word.raw - text);
 		if (t->word.raw < text || start < *at || start > end)
 			return -EINVAL; /* a word that is not a slice of the text */
-	} else if ((size_t)t->kind < sizeof(kinds) / sizeof(kinds[0])) {
+	} else if ((size_t)t->kind < ARRAY_LEN(kinds)) {
 		kind = kinds[t->kind];
 	}
 	r = gap_read(list, text, *at, start);

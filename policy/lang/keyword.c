@@ -5,6 +5,7 @@
  * reserved: it is an ordinary word everywhere except at its own place.
  */
 #include "policy/lang/lex.h"
+#include "shim/base/array.h"
 
 #include <string.h>
 
@@ -193,6 +194,6 @@ keyword_near(const char *text, size_t len, unsigned int where)
 		if ((rows[i].where & where) != 0)
 			list[(rows[i].where & WHERE_LATER) != 0 ? KW_END + i : i] =
 			    rows[i].name;
-	near = diag_near(word, list, sizeof(list) / sizeof(list[0]));
+	near = diag_near(word, list, ARRAY_LEN(list));
 	return near == NULL ? KW_NONE : find(near, strlen(near));
 }

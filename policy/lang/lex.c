@@ -9,6 +9,7 @@
 #define DIAG_CODE "text"
 
 #include "policy/lang/lex.h"
+#include "shim/base/array.h"
 
 #include <errno.h>
 #include <string.h>
@@ -407,7 +408,7 @@ mark(const struct lexer *l)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
+	for (i = 0; i < ARRAY_LEN(marks); i++)
 		if (peek(l, 0) == marks[i].c &&
 		    ((!marks[i].commas && !marks[i].parens) ||
 			(marks[i].commas && l->commas) || (marks[i].parens && l->parens)))

@@ -4,8 +4,9 @@
  */
 #define DIAG_CODE "manifest"
 
-#include "policy/lang/secret_path.h"
 #include "policy/lang/lex.h"
+#include "policy/lang/secret_path.h"
+#include "shim/base/array.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -58,7 +59,7 @@ static const struct {
 	"the permissions of the token, as its provider names them"},
     [MANIFEST_STEPS] = {"steps", is_texts, OF_TOKEN, true, "quoted strings"},
 };
-#define MANIFEST_N (sizeof(fields) / sizeof(fields[0]))
+#define MANIFEST_N (ARRAY_LEN(fields))
 
 enum manifest_kind
 manifest_field(const struct word *w)
@@ -84,7 +85,7 @@ manifest_is_value_word(const struct word *w)
 	static const char *const list[] = {"value", "values", "secret", "password"};
 	size_t i;
 
-	for (i = 0; !w->quoted && i < sizeof(list) / sizeof(list[0]); i++)
+	for (i = 0; !w->quoted && i < ARRAY_LEN(list); i++)
 		if (strlen(list[i]) == w->raw_len &&
 		    memcmp(list[i], w->raw, w->raw_len) == 0)
 			return true;

@@ -12,6 +12,7 @@
 #define DIAG_CODE "condition"
 
 #include "policy/lang/parse.h"
+#include "shim/base/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -32,7 +33,7 @@ static const struct {
     {"under", COND_KIND_UNDER},
     {"exists", COND_KIND_EXISTS},
 };
-#define TEST_N (sizeof(tests) / sizeof(tests[0]))
+#define TEST_N (ARRAY_LEN(tests))
 
 struct when {
 	struct parser *p;

@@ -6,6 +6,7 @@
 
 #include "policy/lang/parse.h"
 #include "policy/lang/secret_source.h"
+#include "shim/base/array.h"
 
 #include <errno.h>
 #include <string.h>
@@ -393,7 +394,7 @@ block_unknown(struct parser *p, const struct word *w)
 	const char *list[64], *near;
 	size_t i;
 
-	for (i = 0; i < p->tree->block_n && i < sizeof(list) / sizeof(list[0]); i++)
+	for (i = 0; i < p->tree->block_n && i < ARRAY_LEN(list); i++)
 		list[i] = p->tree->block[i]->body.name.text;
 	near = word_near(w, list, i);
 	if (near != NULL)

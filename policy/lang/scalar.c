@@ -2,6 +2,7 @@
  * Scalar values: sizes, times, counts, paths, names of variables.
  */
 #include "policy/lang/lex.h"
+#include "shim/base/array.h"
 
 #include <errno.h>
 #include <string.h>
@@ -51,8 +52,7 @@ number(const char *text, const struct unit *units, size_t n, uint64_t *ret)
 	return 0;
 }
 
-#define NUMBER(text, units, ret) \
-	number(text, units, sizeof(units) / sizeof((units)[0]), ret)
+#define NUMBER(text, units, ret) number(text, units, ARRAY_LEN(units), ret)
 
 int
 unit_bytes(const char *text, uint64_t *ret)
@@ -164,7 +164,7 @@ static const struct limit_row {
     [TIMEOUT_START] = {"start", KW_TIMEOUT, unit_ms, 1, 30ULL * 86400000},
     [TIMEOUT_IDLE] = {"idle", KW_TIMEOUT, unit_ms, 1, 30ULL * 86400000},
 };
-#define LIMIT_N (sizeof(limit_rows) / sizeof(limit_rows[0]))
+#define LIMIT_N (ARRAY_LEN(limit_rows))
 
 enum sealed_limit_kind
 limit_kind(enum keyword kw, const char *name)
@@ -398,7 +398,7 @@ env_beginning_is_refused(const char *text, size_t len)
 	const char *star;
 	size_t i, n;
 
-	for (i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+	for (i = 0; i < ARRAY_LEN(refused); i++) {
 		star = strchr(refused[i], '*');
 		n = star != NULL ? (size_t)(star - refused[i]) : strlen(refused[i]);
 		if (star == NULL ? n > len && strncasecmp(refused[i], text, len) == 0
@@ -413,10 +413,10 @@ env_is_refused(const char *name)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(harmless) / sizeof(harmless[0]); i++)
+	for (i = 0; i < ARRAY_LEN(harmless); i++)
 		if (strcasecmp(harmless[i], name) == 0)
 			return false;
-	for (i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+	for (i = 0; i < ARRAY_LEN(refused); i++)
 		if (name_matches(refused[i], name))
 			return true;
 	return false;

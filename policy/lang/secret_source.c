@@ -7,6 +7,7 @@
  * service over the network.
  */
 #include "policy/lang/secret_source.h"
+#include "shim/base/array.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -31,7 +32,7 @@ static const struct source_row rows[] = {
 	{"kv", "get", "-address=%1", "-field=%3", "%2"}, 3, 3, SECRET_MAY_NETWORK,
 	"the service's https:// address, a path and a field"},
 };
-#define ROWS (sizeof(rows) / sizeof(rows[0]))
+#define ROWS (ARRAY_LEN(rows))
 
 const struct source_row *
 source_find(const char *word)
@@ -59,7 +60,7 @@ source_program(const struct source_row *row)
 	static char path[64];
 	size_t i;
 
-	for (i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+	for (i = 0; i < ARRAY_LEN(folders); i++) {
 		(void)snprintf(path, sizeof(path), "%s/%s", folders[i], row->program);
 		/* syscalls: access faccessat faccessat2 */
 		if (access(path, X_OK) == 0)

@@ -8,6 +8,7 @@
 #define DIAG_CODE "manifest"
 
 #include "policy/manifests/manifests.h"
+#include "shim/base/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -46,7 +47,7 @@ static const struct meta internal[] = {
 	    "decrypts the payloads kept in the log; its public half encrypts them",
 	.internal = true},
 };
-#define INTERNAL_N (sizeof(internal) / sizeof(internal[0]))
+#define INTERNAL_N (ARRAY_LEN(internal))
 
 /* ---- rows ----------------------------------------------------------------- */
 

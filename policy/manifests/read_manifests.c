@@ -2,6 +2,7 @@
  * Reads manifests from files, and answers queries on the merged result.
  */
 #include "policy/manifests/private.h"
+#include "shim/base/array.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -253,7 +254,7 @@ has_manifest(const char *dir)
 	char path[PATH_MAX];
 	int n;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		n = snprintf(
 		    path, sizeof(path), "%s/" META_PROJECT_DIR "/%s", dir, names[i]);
 		/* early: faccessat faccessat2 access */

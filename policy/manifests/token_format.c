@@ -4,6 +4,7 @@
  * length, the row is wide.
  */
 #include "policy/manifests/token_format.h"
+#include "shim/base/array.h"
 
 #include <string.h>
 
@@ -35,7 +36,7 @@ static const struct token_format table[] = {
     {"slack-user", "xoxp-", "A-Za-z0-9-", 20, 250},
     {"stripe-live", "sk_live_", ALNUM, 24, 250},
 };
-#define TABLE_N (sizeof(table) / sizeof(table[0]))
+#define TABLE_N (ARRAY_LEN(table))
 
 const struct token_format *
 token_formats(size_t *ret_n)

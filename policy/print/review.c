@@ -5,6 +5,7 @@
  */
 #include "policy/print/review.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -247,7 +248,7 @@ gates(struct page *x)
 		g = &x->p->gate[x->s->gates.first + i];
 		said_row(x, say_gate_row, g, g->at);
 	}
-	for (k = 0; k < sizeof(offers) / sizeof(offers[0]); k++)
+	for (k = 0; k < ARRAY_LEN(offers); k++)
 		if ((x->s->flags & offers[k].flag) != 0)
 			text_row(x, offers[k].name, (struct sealed_at){0, 0});
 	remark(x, "Everything else is denied. What is asked waits for a person; no "
@@ -372,7 +373,7 @@ doc_server(const struct policy *p, const struct sealed_server *s, bool html, FIL
 	struct page x = {.p = p, .s = s, .html = html, .f = f};
 	size_t i;
 
-	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+	for (i = 0; i < ARRAY_LEN(parts); i++)
 		parts[i](&x);
 	list_end(&x);
 	return x.failed ? -ENOMEM : 0;

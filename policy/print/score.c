@@ -5,6 +5,7 @@
  */
 #include "policy/print/score.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -171,7 +172,7 @@ runs_code(const char *path)
 	size_t i, n;
 
 	base = base == NULL ? path : base + 1;
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (i = 0; i < ARRAY_LEN(names); i++) {
 		n = strlen(names[i]);
 		/* also with a version after the name */
 		if (strncmp(base, names[i], n) == 0 &&

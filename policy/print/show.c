@@ -13,6 +13,7 @@
 #include "policy/print/statement.h"
 #include "policy/sealed/load.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 
 #define WHERE_CAP 4096
 
@@ -112,7 +113,7 @@ show_files(const struct policy *p, const struct sealed_server *s, FILE *f)
 	uint32_t i;
 	size_t g;
 
-	for (g = 0; g < sizeof(file_groups) / sizeof(file_groups[0]); g++) {
+	for (g = 0; g < ARRAY_LEN(file_groups); g++) {
 		titled = false;
 		for (i = 0; i < s->mounts.n; i++) {
 			m = &p->mount[s->mounts.first + i];

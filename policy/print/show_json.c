@@ -13,6 +13,7 @@
 #include "policy/print/statement.h"
 #include "policy/sealed/load.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 
 /* The loader checked UTF-8, so only these bytes need an escape. */
 static void
@@ -430,7 +431,7 @@ json_server(const struct policy *p, const struct sealed_server *s, FILE *f)
 	at(f, &first, p, s->at);
 	key(f, &first, "limits");
 	json_limits(p, s, f);
-	for (k = 0; k < sizeof(lists) / sizeof(lists[0]); k++) {
+	for (k = 0; k < ARRAY_LEN(lists); k++) {
 		memcpy(&range, (const char *)s + lists[k].at, sizeof(range));
 		key(f, &first, lists[k].name);
 		(void)fputc('[', f);

@@ -4,6 +4,7 @@
  */
 #include "policy/print/statement.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -175,7 +176,7 @@ say_classes(uint32_t classes, FILE *f)
 	    "@readonly", "@destructive", "@idempotent", "@openworld", "@unannotated"};
 	size_t i;
 
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (i = 0; i < ARRAY_LEN(names); i++)
 		if ((classes & 1u << i) != 0)
 			(void)fprintf(f, " %s", names[i]);
 }
@@ -233,10 +234,9 @@ say_net(const struct policy *p, const struct sealed_net *n, FILE *f)
 		(void)fprintf(f, "-%u", n->port_last);
 	if (n->scope == NET_CIDR)
 		(void)fputs(" to CIDR", f);
-	else if (n->scope < sizeof(scopes) / sizeof(scopes[0]) &&
-		 scopes[n->scope] != NULL)
+	else if (n->scope < ARRAY_LEN(scopes) && scopes[n->scope] != NULL)
 		(void)fputs(scopes[n->scope], f);
-	if (n->proto < sizeof(protos) / sizeof(protos[0]) && protos[n->proto] != NULL)
+	if (n->proto < ARRAY_LEN(protos) && protos[n->proto] != NULL)
 		(void)fputs(protos[n->proto], f);
 	say_quoted(p, "because", n->because, f);
 	say_quoted(p, "instead", n->instead, f);
@@ -249,7 +249,7 @@ say_mount(const struct policy *p, const struct sealed_mount *m, FILE *f)
 	static const char *const words[] = {
 	    [WHY_READ] = "read ", [WHY_WRITE] = "write ", [WHY_HIDE] = "hide "};
 
-	if (m->why < sizeof(words) / sizeof(words[0]) && words[m->why] != NULL)
+	if (m->why < ARRAY_LEN(words) && words[m->why] != NULL)
 		(void)fputs(words[m->why], f);
 	else
 		(void)fprintf(f, "(%s) %s ",
@@ -348,7 +348,7 @@ say_value(const struct policy *p, const struct sealed_value *v, FILE *f)
 		out_string(f, policy_str(p, v->text), v->text.len);
 	else if (v->type == VALUE_NUMBER)
 		say_bare(p, v->text, f);
-	else if (v->type < sizeof(words) / sizeof(words[0]) && words[v->type] != NULL)
+	else if (v->type < ARRAY_LEN(words) && words[v->type] != NULL)
 		(void)fputs(words[v->type], f);
 }
 

@@ -8,13 +8,12 @@
 #include <linux/audit.h>
 
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 
 #define PATH_LEN_MAX 4095 /* the kernel's PATH_MAX without the NUL */
 
 #define NAME_OF(table, i) \
-	((size_t)(i) < sizeof(table) / sizeof((table)[0]) && (table)[i] != NULL \
-		? (table)[i] \
-		: "unknown")
+	((size_t)(i) < ARRAY_LEN(table) && (table)[i] != NULL ? (table)[i] : "unknown")
 
 const char *
 policy_str(const struct policy *p, struct sealed_ref ref)
@@ -104,14 +103,13 @@ policy_limit(
 	for (i = 0; i < s->limits.n; i++)
 		if (p->limit[s->limits.first + i].kind == kind)
 			return p->limit[s->limits.first + i].value;
-	return (size_t)kind < sizeof(limits) / sizeof(limits[0]) ? limits[kind].value : 0;
+	return (size_t)kind < ARRAY_LEN(limits) ? limits[kind].value : 0;
 }
 
 const char *
 policy_limit_name(enum sealed_limit_kind kind)
 {
-	if ((size_t)kind >= sizeof(limits) / sizeof(limits[0]) ||
-	    limits[kind].name == NULL)
+	if ((size_t)kind >= ARRAY_LEN(limits) || limits[kind].name == NULL)
 		return "unknown";
 	return limits[kind].name;
 }
@@ -211,9 +209,9 @@ policy_source_name(uint32_t source)
 	    [SOURCE_PLUGIN] = "plugin",
 	};
 
-	return source < sizeof(table) / sizeof(table[0]) && table[source] != NULL
-		   ? table[source]
-		   : "source";
+	if (source < ARRAY_LEN(table) && table[source] != NULL)
+		return table[source];
+	return "source";
 }
 
 const char *
@@ -228,7 +226,7 @@ policy_arch_name(uint32_t arch)
 	};
 	size_t i;
 
-	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+	for (i = 0; i < ARRAY_LEN(table); i++)
 		if (table[i].arch == arch)
 			return table[i].name;
 	return "unknown";

@@ -8,6 +8,7 @@
 
 #include "policy/sealed/arg_slot.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 
 /* ---- parsing ------------------------------------------------------------- */
 
@@ -94,10 +95,10 @@ read_slot(const char *text, size_t len, struct slot_value *ret)
 	const char *colon = memchr(text, ':', len);
 	size_t n = colon != NULL ? (size_t)(colon - text) : len, i;
 
-	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+	for (i = 0; i < ARRAY_LEN(types); i++)
 		if (strlen(types[i].name) == n && memcmp(types[i].name, text, n) == 0)
 			break;
-	if (i == sizeof(types) / sizeof(types[0]))
+	if (i == ARRAY_LEN(types))
 		return "unknown slot: expected `<number>`, `<path:/directory>`, "
 		       "`<host>`, `<text>`, or `<-a,--b>` for options; quote the word to "
 		       "use the characters literally";

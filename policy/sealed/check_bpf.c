@@ -14,6 +14,7 @@
 #include <linux/seccomp.h>
 
 #include "policy/sealed/load.h"
+#include "shim/base/array.h"
 
 #define X32_BIT 0x40000000u
 
@@ -66,10 +67,10 @@ insn_known(const struct sealed_insn *insn)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+	for (i = 0; i < ARRAY_LEN(known); i++)
 		if (known[i].code == insn->code)
 			break;
-	if (i == sizeof(known) / sizeof(known[0]) ||
+	if (i == ARRAY_LEN(known) ||
 	    (!known[i].branches && (insn->jt != 0 || insn->jf != 0)))
 		return false;
 	if (BPF_CLASS(insn->code) == BPF_LD)

@@ -13,6 +13,7 @@
 
 #include "policy/sealed/load.h"
 #include "policy/sealed/row_index.h"
+#include "shim/base/array.h"
 
 static int servers(struct load *);
 static int server_rows(struct load *, const struct sealed_server *);
@@ -281,7 +282,7 @@ filters(struct load *l)
 	uint32_t i, k;
 	int r;
 
-	for (k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
+	for (k = 0; k < ARRAY_LEN(kinds); k++)
 		for (i = 0; i < l->p.row_n[kinds[k]]; i++)
 			if ((r = row_check(l, kinds[k], i)) < 0)
 				return r;

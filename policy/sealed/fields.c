@@ -7,6 +7,7 @@
 
 #include "policy/sealed/fields.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 
 #include "policy/sealed/load.h"
 
@@ -326,7 +327,7 @@ fields_of(uint32_t kind)
 	size_t i;
 
 	if (!known) {
-		for (i = sizeof(sealed_fields) / sizeof(sealed_fields[0]); i-- > 0;)
+		for (i = ARRAY_LEN(sealed_fields); i-- > 0;)
 			if (sealed_fields[i].kind < SEALED_KIND_END)
 				first[sealed_fields[i].kind] = (uint16_t)i;
 		known = true;

@@ -21,6 +21,7 @@
 
 #include "policy/sealed/load.h"
 #include "policy/sealed/signature.h"
+#include "shim/base/array.h"
 #include "shim/base/sha256.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "tables are used in place");
@@ -297,10 +298,10 @@ utf8_len(const uint8_t *s, size_t n)
 	};
 	size_t i, k;
 
-	for (i = 0; i < sizeof(lead) / sizeof(lead[0]); i++)
+	for (i = 0; i < ARRAY_LEN(lead); i++)
 		if (s[0] >= lead[i].lo && s[0] <= lead[i].hi)
 			break;
-	if (i == sizeof(lead) / sizeof(lead[0]) || lead[i].len > n)
+	if (i == ARRAY_LEN(lead) || lead[i].len > n)
 		return 0;
 	if (lead[i].len > 1 && (s[1] < lead[i].lo2 || s[1] > lead[i].hi2))
 		return 0;

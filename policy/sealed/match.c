@@ -12,6 +12,7 @@
 #include "policy/sealed/match.h"
 #include "policy/sealed/policy.h"
 #include "policy/sealed/row_index.h"
+#include "shim/base/array.h"
 
 #define ENV_BEGINNING_MIN 4 /* three characters and "_" */
 #define ENV_BEGINNING_MAX 255
@@ -427,7 +428,7 @@ arg_match(const struct policy *p, const struct sealed_arg *a, const char *text)
 	    [ARG_SLOT] = slot_matches,
 	};
 
-	if (a->kind >= sizeof(match) / sizeof(match[0]) || match[a->kind] == NULL)
+	if (a->kind >= ARRAY_LEN(match) || match[a->kind] == NULL)
 		return false;
 	return match[a->kind](policy_str(p, a->text), a->text.len, text, strlen(text));
 }

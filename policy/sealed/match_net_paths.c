@@ -10,6 +10,7 @@
 #include "policy/sealed/match.h"
 #include "policy/sealed/policy.h"
 #include "policy/sealed/row_index.h"
+#include "shim/base/array.h"
 
 #define ADDRESS_TEXT_MAX 46
 #define LINKS_MAX        40 /* as in the kernel's path walk */
@@ -174,7 +175,7 @@ etc_has(const char *path)
 	    "/etc/hosts", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/ld.so.cache"};
 	size_t i;
 
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (i = 0; i < ARRAY_LEN(names); i++)
 		if (strcmp(path, names[i]) == 0)
 			return true;
 	return false;

@@ -17,6 +17,7 @@
 #include <linux/seccomp.h>
 
 #include "policy/sealed/load.h"
+#include "shim/base/array.h"
 
 #define X32_BIT     0x40000000u
 #define SKIPPED     0xffffffffu /* the number that a tracer leaves: not x32 */
@@ -448,7 +449,7 @@ rows_check(const struct replay *r)
 			    r->l, "filter %08x: system calls out of order", r->f->arch);
 	}
 	/* No program starts without a check by the gate. */
-	for (i = 0; i < sizeof(gate) / sizeof(gate[0]); i++)
+	for (i = 0; i < ARRAY_LEN(gate); i++)
 		for (k = 1; k < 3 && gate[i][0] == r->f->arch; k++) {
 			at = row_of(r, gate[i][k]) - r->f->syscalls.first;
 			if (at == r->f->syscalls.n || s[at].nr != gate[i][k] ||

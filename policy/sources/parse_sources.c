@@ -17,6 +17,7 @@
 #define DIAG_CODE "sources"
 
 #include "policy/sources/private.h"
+#include "shim/base/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -185,7 +186,7 @@ reading_variable_good(struct reading *r, const struct word *w)
 	struct check c = {.tree = &none, .diag = r->diag};
 	size_t i;
 
-	for (i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
+	for (i = 0; i < ARRAY_LEN(fixed); i++)
 		if (strcmp(w->text, fixed[i]) == 0) {
 			diag_error(
 			    r->diag, w->at, "%s is set by kennel: remove it", fixed[i]);
@@ -201,7 +202,7 @@ reading_is_own(const struct word *w)
 	static const char *const own[] = {"HOME", "USER", "LANG", "XDG_RUNTIME_DIR"};
 	size_t i;
 
-	for (i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+	for (i = 0; i < ARRAY_LEN(own); i++)
 		if (strcmp(w->text, own[i]) == 0)
 			return true;
 	return false;
@@ -419,8 +420,7 @@ statement_source(struct reading *r, const struct line *l)
 		source = &sources->source[sources->source_n++];
 	*source = (struct route_source){.name = l->word[1]};
 	r->source = source;
-	reading_block(
-	    r, source_rows, sizeof(source_rows) / sizeof(source_rows[0]), l->word[1].at);
+	reading_block(r, source_rows, ARRAY_LEN(source_rows), l->word[1].at);
 	r->source = NULL;
 }
 
@@ -501,7 +501,7 @@ static const struct field_row statements[] = {
 	"a path, a source, and the name of the secret there"},
     {"default", statement_default, 1, 1, false, false, "a source"},
 };
-#define STATEMENTS (sizeof(statements) / sizeof(statements[0]))
+#define STATEMENTS (ARRAY_LEN(statements))
 
 static void
 statement_read(struct reading *r)

@@ -5,6 +5,7 @@
 #define DIAG_CODE "sources"
 
 #include "policy/sources/private.h"
+#include "shim/base/array.h"
 
 #include <errno.h>
 #include <string.h>
@@ -94,7 +95,7 @@ sidecar_parse(struct arena *arena, const struct policy_source *s, struct diag *d
 		goto out;
 	}
 	car.name = reading_text(&r, &l.word[1]);
-	reading_block(&r, plugin_rows, sizeof(plugin_rows) / sizeof(plugin_rows[0]), at);
+	reading_block(&r, plugin_rows, ARRAY_LEN(plugin_rows), at);
 	while (r.tok.kind == TOKEN_NEWLINE)
 		reading_advance(&r);
 	if (r.tok.kind != TOKEN_END)

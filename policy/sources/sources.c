@@ -12,6 +12,7 @@
 #define DIAG_CODE "sources"
 
 #include "policy/sources/sources.h"
+#include "shim/base/array.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -49,7 +50,7 @@ sources_place(void)
 	/* early: access faccessat faccessat2 */
 	if (access(ETC_DIR "/" SOURCES_FILE, F_OK) == 0)
 		return ETC_DIR "/" SOURCES_FILE;
-	for (i = 0; i < sizeof(below) / sizeof(below[0]); i++) {
+	for (i = 0; i < ARRAY_LEN(below); i++) {
 		if (absolute(below[i][0]) == NULL)
 			continue;
 		n = snprintf(out, sizeof(out), "%s%s/%s", absolute(below[i][0]),
@@ -381,7 +382,7 @@ words_do(
 	struct stmt stmt;
 	size_t i;
 
-	for (i = 0; i < sizeof(sample) / sizeof(sample[0]); i++)
+	for (i = 0; i < ARRAY_LEN(sample); i++)
 		if (!stmt_make(
 			sources->arena, &s->name, s->from, s->from_n, sample[i], &stmt) ||
 		    stmt_judge(sources->arena, &stmt, why, cap) == 0)

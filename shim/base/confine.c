@@ -27,6 +27,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "shim/base/array.h"
 #include "shim/base/confine.h"
 
 #if defined(__x86_64__)
@@ -282,7 +283,7 @@ confine_paths_of(const struct confine_path *path, size_t n, unsigned int left)
 	abi = (int)syscall(SYS_landlock_create_ruleset, NULL, 0, 1);
 	if (abi < 1)
 		return -EOPNOTSUPP;
-	for (size_t i = 0; i < sizeof(ll_abi) / sizeof(ll_abi[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(ll_abi); i++) {
 		if (abi < ll_abi[i].from)
 			continue;
 		set.fs |= ll_abi[i].fs;

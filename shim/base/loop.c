@@ -7,8 +7,6 @@
 
 #include "shim/base/loop.h"
 
-#define NS_PER_S 1000000000ull
-
 uint64_t
 loop_now(void)
 {

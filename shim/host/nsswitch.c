@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "shim/host/nsswitch.h"
 
@@ -25,7 +26,7 @@ is_used(const char *word, size_t len)
 {
 	static const char *const used[] = {"files", "dns", "resolve", "myhostname"};
 
-	for (size_t i = 0; i < sizeof(used) / sizeof(used[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(used); i++)
 		if (strlen(used[i]) == len && memcmp(used[i], word, len) == 0)
 			return true;
 	return false;

@@ -5,6 +5,7 @@
  *
  * Runs in kennel, on JSON that the scanner has accepted.
  */
+#include "shim/base/array.h"
 #include "supervisor/approve/approve.h"
 
 #include <stdio.h>
@@ -125,7 +126,7 @@ question_detail(struct question_text *q, const void *json, size_t len)
 	bool cut = false;
 
 	buf_init(&text, RENDERS_MAX);
-	for (size_t i = 0; i < sizeof(most) / sizeof(most[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(most); i++) {
 		buf_clear(&text);
 		cut = false;
 		if (render(&text, json, len, most[i], &cut) < 0) {

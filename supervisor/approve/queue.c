@@ -3,6 +3,7 @@
  * that answers; ensures that each request ends once: by an answer, by its timeout, or
  * by withdrawal.
  */
+#include "shim/base/array.h"
 #include "supervisor/approve/approve.h"
 
 #include <errno.h>
@@ -34,9 +35,9 @@ question_kind_name(enum question_kind kind)
 	    [QUESTION_NET] = "host",
 	};
 
-	return (size_t)kind < sizeof(name) / sizeof(name[0]) && name[kind] != NULL
-		   ? name[kind]
-		   : "thing";
+	if ((size_t)kind < ARRAY_LEN(name) && name[kind] != NULL)
+		return name[kind];
+	return "thing";
 }
 
 const char *
@@ -50,9 +51,9 @@ question_answer_name(enum question_answer answer)
 	    [ANSWER_WITHDRAWN] = "withdrawn",
 	};
 
-	return (size_t)answer < sizeof(name) / sizeof(name[0]) && name[answer] != NULL
-		   ? name[answer]
-		   : "?";
+	if ((size_t)answer < ARRAY_LEN(name) && name[answer] != NULL)
+		return name[answer];
+	return "?";
 }
 
 const char *

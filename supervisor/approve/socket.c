@@ -14,6 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "shim/base/wire.h"
 #include "supervisor/approve/approve.h"
@@ -179,9 +180,9 @@ on_client(struct loop *loop, int fd, short revents, void *arg)
 		c->spoke = true;
 		wire_in_init(&in, memory, len);
 		type = wire_get_u32(&in);
-		r = type >= sizeof(on) / sizeof(on[0]) || on[type] == NULL
-			? -EBADMSG
-			: on[type](c, &in);
+		r = -EBADMSG;
+		if (type < ARRAY_LEN(on) && on[type] != NULL)
+			r = on[type](c, &in);
 	}
 	if (r < 0 && c->fd >= 0)
 		client_drop(c);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "shim/host/path_open.h"
 #include "shim/host/path_resolve.h"
@@ -70,7 +71,7 @@ static const struct {
     /* without a runtime directory, the state directory is as private */
     [PLACE_RUN] = {"/run", "XDG_RUNTIME_DIR", ".local/state", "/run"},
 };
-#define PLACE_N (sizeof(places) / sizeof(places[0]))
+#define PLACE_N (ARRAY_LEN(places))
 
 /* Computed once, so that a process never changes directories. */
 static struct {
@@ -232,7 +233,7 @@ paths_presets_dir(void)
 	static char out[PATH_MAX + 64];
 	const char *dir = prefix();
 
-	for (size_t i = 0; dir != NULL && i < sizeof(below) / sizeof(below[0]); i++) {
+	for (size_t i = 0; dir != NULL && i < ARRAY_LEN(below); i++) {
 		(void)snprintf(out, sizeof(out), "%s/%s", dir, below[i]);
 		if (access(out, R_OK | X_OK) == 0)
 			return out;

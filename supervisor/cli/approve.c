@@ -15,6 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "shim/base/wire.h"
@@ -187,7 +188,7 @@ show_json(long pid, const struct shown *q)
 	};
 
 	printf("{\"id\":\"%s\"", id_of(pid, q));
-	for (size_t i = 0; i < sizeof(field) / sizeof(field[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(field); i++) {
 		char *text = package_json_text(field[i].text);
 
 		printf(",\"%s\":%s", field[i].key, text == NULL ? "null" : text);
@@ -505,7 +506,7 @@ watch_typed(void)
 	if (n < 2)
 		return true;
 	said.unseen = n == 3 && strcmp(unseen, "--unseen") == 0;
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
 		if (strcmp(word, words[i].word) == 0) {
 			said.answer = words[i].what;
 			(void)answer(id, &said); /* it has reported the error */
@@ -556,7 +557,7 @@ approve_main(int argc, char **argv)
 {
 	int status = -1;
 
-	for (size_t i = 0; argc > 0 && i < sizeof(verbs) / sizeof(verbs[0]); i++)
+	for (size_t i = 0; argc > 0 && i < ARRAY_LEN(verbs); i++)
 		if (strcmp(argv[0], verbs[i].name) == 0)
 			status = verbs[i].fn(argc, argv);
 	if (status >= 0)

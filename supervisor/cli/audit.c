@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "shim/base/array.h"
 #include "shim/base/log.h"
 #include "supervisor/audit/query/query.h"
 #include "supervisor/audit/report/verbs.h"

@@ -11,8 +11,14 @@
 #include <string.h>
 
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 #include "shim/base/log.h"
+#include "supervisor/audit/query/log_view.h"
+#include "supervisor/audit/query/options.h"
 #include "supervisor/audit/query/query.h"
+#include "supervisor/audit/query/record.h"
+#include "supervisor/audit/query/scan.h"
+#include "supervisor/audit/query/table.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/launch/launch.h"
 

@@ -25,6 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "shim/host/subid.h"
 #include "supervisor/base/exit_status.h"
@@ -480,7 +481,7 @@ static const struct row rows[] = {
     {"agent-configs", "agents start what their user chose", TOLD, doctor_agents},
     {"same-uid-readers", "secrets against the agent's own shell", TOLD, probe_same_uid},
 };
-#define ROWS_N (sizeof(rows) / sizeof(rows[0]))
+#define ROWS_N (ARRAY_LEN(rows))
 
 static const char *
 need_name(enum need need)

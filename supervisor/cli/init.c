@@ -19,6 +19,7 @@
 
 #include "policy/compile/compile.h"
 #include "policy/sealed/sealed.h"
+#include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "shim/host/path_resolve.h"
@@ -69,7 +70,7 @@ base_name(const char *path)
 static const struct runner *
 runner_of(const char *program)
 {
-	for (size_t i = 0; i < sizeof(runners) / sizeof(runners[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(runners); i++)
 		if (strcmp(base_name(program), runners[i].name) == 0)
 			return &runners[i];
 	return NULL;
@@ -231,8 +232,7 @@ take_dirs(struct draft *d)
 		char *out = d->dirs[d->dir_n];
 
 		if (d->argv[i][0] == '-' || d->argv[i] == d->script ||
-		    !is_dir(d->argv[i]) ||
-		    d->dir_n == sizeof(d->dirs) / sizeof(d->dirs[0]) ||
+		    !is_dir(d->argv[i]) || d->dir_n == ARRAY_LEN(d->dirs) ||
 		    realpath(d->argv[i], out) == NULL)
 			continue;
 		d->argv[i] = out; /* a cell does not have the user's current directory */

@@ -2,6 +2,7 @@
  * A preset defines its interpreter, package and directory with `let`, each on a line
  * of its own. Those lines and the server's name are replaced; all else is copied.
  */
+#include "shim/base/array.h"
 #include "supervisor/cli/preset.h"
 
 #include <dirent.h>
@@ -58,7 +59,7 @@ put_line(const struct preset_fill *f, const char *line, size_t n, FILE *out)
 	    {"server ", f->server, " {"},
 	};
 
-	for (size_t i = 0; i < sizeof(mine) / sizeof(mine[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(mine); i++)
 		if (mine[i].value != NULL && behind(line, mine[i].start) != NULL) {
 			fprintf(
 			    out, "%s%s%s\n", mine[i].start, mine[i].value, mine[i].end);

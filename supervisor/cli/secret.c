@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "shim/base/array.h"
 #include "shim/base/log.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
@@ -58,7 +59,7 @@ static int
 usage(FILE *to)
 {
 	fprintf(to, "usage: kennel secret VERB ...; no verb shows a value\n\n");
-	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
 		fprintf(to, "  kennel secret %s%s%s: %s\n", verbs[i].name,
 		    verbs[i].takes[0] != '\0' ? " " : "", verbs[i].takes, verbs[i].what);
 	return to == stdout ? 0 : EXIT_USAGE;
@@ -156,7 +157,7 @@ secret_main(int argc, char **argv)
 
 	if (strcmp(verb, "help") == 0 || strcmp(verb, "--help") == 0)
 		return usage(stdout);
-	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
 		if (strcmp(verb, verbs[i].name) != 0)
 			continue;
 		return verbs[i].main != NULL ? verbs[i].main(argc, argv)

@@ -13,6 +13,7 @@
 
 #include "leash/audit/writer.h"
 #include "policy/lang/secret_path.h"
+#include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "supervisor/audit/audit.h"
@@ -128,7 +129,7 @@ int
 vault_log_begin(int argc, char **argv)
 {
 	uint64_t number = 0;
-	size_t i, n = sizeof(row) / sizeof(row[0]);
+	size_t i, n = ARRAY_LEN(row);
 	int r;
 
 	for (i = 0; i < n && strcmp(row[i].verb, argv[0]) != 0; i++)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "shim/base/array.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/cli/secret.h"
 
@@ -37,7 +38,7 @@ usage(const char *verb, const char *why, const char *what)
 static const struct option_row *
 row_find(const char *word, unsigned int may)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		if (strcmp(rows[i].name, word) == 0 &&
 		    (rows[i].may == 0 || (rows[i].may & may) != 0))
 			return &rows[i];

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "supervisor/base/exit_status.h"
@@ -67,7 +68,7 @@ static const struct verb {
 int
 server_main(int argc, char **argv)
 {
-	for (size_t i = 0; argc > 0 && i < sizeof(verbs) / sizeof(verbs[0]); i++)
+	for (size_t i = 0; argc > 0 && i < ARRAY_LEN(verbs); i++)
 		if (strcmp(argv[0], verbs[i].name) == 0)
 			return verbs[i].fn(argc, argv);
 	fprintf(stderr,

@@ -3,9 +3,8 @@
  * writes them to a file for the user to review (docs/FORMAT.pins).
  *
  * Runs as kennel, on the server's output: its answers are data; only their names are
- * shown, escaped. The server runs under `kennel exec`, so that there is one way to
- * launch. The gates of the policy are not applied, because denied definitions are
- * worth reviewing too.
+ * shown, escaped. The server runs under `kennel exec`. The gates of the policy are
+ * not applied, because denied definitions are worth reviewing too.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "shim/base/array.h"
 #include "shim/base/buf.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
@@ -65,7 +65,7 @@ static const struct list {
     {PIN_INSTRUCTIONS, "instructions", NULL, 0, "instructions", NULL},
     {PIN_SERVER_INFO, "server-info", NULL, 0, "serverInfo", NULL},
 };
-#define LISTS (sizeof(lists) / sizeof(lists[0]))
+#define LISTS (ARRAY_LEN(lists))
 
 static const char *
 kind_word(enum sealed_pin_kind kind)
@@ -314,7 +314,7 @@ spawn(struct pinning *p, pid_t *ret_pid, int *ret_to, int *ret_from)
 	}
 	argv[n++] = p->server;
 	argv[n++] = "--";
-	if ((r = run_argv(p, argv, sizeof(argv) / sizeof(argv[0]), &n)) < 0)
+	if ((r = run_argv(p, argv, ARRAY_LEN(argv), &n)) < 0)
 		return r;
 	/* early: pipe2 clone vfork execve dup2 */
 	if (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0 ||
@@ -521,7 +521,7 @@ capabilities(const struct sealed_server *s, char variant[64], char shown[96])
 
 	variant[0] = '\0';
 	n += (size_t)snprintf(shown, 96, "{");
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(known); i++) {
 		if ((s->flags & known[i].flag) == 0)
 			continue;
 		n += (size_t)snprintf(

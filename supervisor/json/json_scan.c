@@ -3,6 +3,7 @@
  * UTF-8, and finds the few fields that kennel decides on. Trusts nothing; allocates
  * nothing.
  */
+#include "shim/base/array.h"
 #include "supervisor/json/json.h"
 
 #include <errno.h>
@@ -249,7 +250,7 @@ static const struct word {
 static int
 scan_word(struct scan *s, enum json_type *ret_type)
 {
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
 		const struct word *w = &words[i];
 
 		if ((size_t)(s->end - s->p) < w->len ||

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 
+#include "shim/base/array.h"
 #include "supervisor/launch/leash_client.h"
 
 static int
@@ -177,7 +178,7 @@ child_read(struct wire_in *in, uint32_t type, struct child_news *ret)
 	};
 	struct child_news news = {.type = type};
 
-	if (type >= sizeof(reads) / sizeof(reads[0]) || reads[type] == NULL ||
+	if (type >= ARRAY_LEN(reads) || reads[type] == NULL ||
 	    reads[type](in, &news) < 0 || wire_end(in) < 0)
 		return -EBADMSG;
 	*ret = news;

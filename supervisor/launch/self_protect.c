@@ -19,6 +19,7 @@
 #include "policy/manifests/manifests.h"
 #include "policy/sealed/policy.h"
 #include "policy/sources/sources.h"
+#include "shim/base/array.h"
 #include "supervisor/audit/audit.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/launch/launch.h"
@@ -67,7 +68,7 @@ self_protect_files(struct trusted *t, const struct audit_place *place, unsigned 
 	size_t len;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < sizeof(own) / sizeof(own[0]); i++) {
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(own); i++) {
 		n = own[i].base == NULL
 			? -1
 			: snprintf(path, sizeof(path), "%s%s", own[i].base, own[i].below);

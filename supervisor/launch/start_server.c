@@ -16,6 +16,7 @@
 
 #include "leash/audit/writer.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 #include "shim/base/confine.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
@@ -468,8 +469,8 @@ open_confine(const struct opened *o)
 	    {"/dev/null", CONFINE_READ | CONFINE_WRITE},
 	    {"/proc", CONFINE_READ},
 	};
-	struct confine_path may[sizeof(paths) / sizeof(paths[0])];
-	size_t n = sizeof(paths) / sizeof(paths[0]);
+	struct confine_path may[ARRAY_LEN(paths)];
+	size_t n = ARRAY_LEN(paths);
 	int r = 0;
 
 	for (size_t i = 0; i < n; i++) {
@@ -483,8 +484,7 @@ open_confine(const struct opened *o)
 		fd_close(&may[i].fd);
 	if (r < 0)
 		die("unable to confine kennel's files: %s", strerror(-r));
-	r = confine_syscalls(
-	    kennel_syscalls, sizeof(kennel_syscalls) / sizeof(kennel_syscalls[0]));
+	r = confine_syscalls(kennel_syscalls, ARRAY_LEN(kennel_syscalls));
 	if (r < 0)
 		die("unable to confine kennel's system calls: %s", strerror(-r));
 	confine_drop_start();

@@ -6,6 +6,7 @@
  * kennel issues no requestState: one in params comes from the agent or the server,
  * and counts like any other member, as does its inputResponses.
  */
+#include "shim/base/array.h"
 #include "shim/base/buf.h"
 #include "supervisor/json/json.h"
 #include "supervisor/json/json.h"
@@ -31,7 +32,7 @@ key_is(struct json key, const char *name)
 static bool
 is_exempt(struct json key)
 {
-	for (size_t i = 0; i < sizeof(exempt) / sizeof(exempt[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(exempt); i++)
 		if (key_is(key, exempt[i]))
 			return true;
 	return false;
@@ -110,10 +111,10 @@ covered_whole(struct json root)
 
 	json_walk(&w, root);
 	while (json_next(&w, &key, &value)) {
-		for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		for (i = 0; i < ARRAY_LEN(known); i++)
 			if (key_is(key, known[i]))
 				break;
-		if (i == sizeof(known) / sizeof(known[0]))
+		if (i == ARRAY_LEN(known))
 			return false;
 	}
 	return true;

@@ -4,6 +4,7 @@
  * the original ones.
  */
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 #include "shim/base/buf.h"
 #include "supervisor/json/json.h"
 #include "supervisor/mcp/methods.h"
@@ -235,7 +236,7 @@ filter_greeting(struct session *s, const struct json_message *m)
 	struct pin_seen seen;
 	int r = 0;
 
-	for (size_t i = 0; r >= 0 && i < sizeof(greeting) / sizeof(greeting[0]); i++) {
+	for (size_t i = 0; r >= 0 && i < ARRAY_LEN(greeting); i++) {
 		struct json member = m->result[greeting[i].member];
 
 		if (member.type == JSON_IS_NONE)
@@ -290,7 +291,7 @@ filter_server_info(struct session *s, const struct json_message *m)
 static int
 capability_find(struct json key, uint32_t *ret_needs)
 {
-	const size_t n = sizeof(mcp_capabilities) / sizeof(mcp_capabilities[0]);
+	const size_t n = ARRAY_LEN(mcp_capabilities);
 
 	*ret_needs = 0;
 	for (size_t i = 0; i < n; i++) {

@@ -3,6 +3,7 @@
  * them, and how kennel answers the others. The agent may be compromised, so nothing
  * here trusts it.
  */
+#include "shim/base/array.h"
 #include "shim/base/buf.h"
 #include "shim/base/loop.h"
 #include "supervisor/json/json.h"
@@ -120,7 +121,7 @@ gate_ref(struct session *s, const struct json_message *m, const struct method *m
 
 	if (json_get(ref, "type", &type) == 0 &&
 	    json_text(type, text, sizeof(text), &len) == 0)
-		for (size_t i = 0; i < sizeof(refs) / sizeof(refs[0]); i++)
+		for (size_t i = 0; i < ARRAY_LEN(refs); i++)
 			if (strcmp(text, refs[i].type) == 0 &&
 			    json_get(ref, refs[i].key, &name) == 0)
 				return gate_name(s, m, method, refs[i].kind, name, false);

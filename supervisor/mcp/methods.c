@@ -3,6 +3,7 @@
  * method. A method without a row passes.
  */
 #include "policy/sealed/sealed.h"
+#include "shim/base/array.h"
 #include "supervisor/json/json.h"
 #include "supervisor/mcp/methods.h"
 
@@ -64,7 +65,7 @@ static const struct method methods[] = {
     {"tools/call", ALL, 0, GATE_TOOL, WHERE_NAME, .flags = DEADLINE | METHOD_RESULT},
     {"tools/list", ALL, 0, GATE_TOOL, WHERE_NONE, LIST(RESULT_TOOLS)},
 };
-#define METHODS (sizeof(methods) / sizeof(methods[0]))
+#define METHODS (ARRAY_LEN(methods))
 
 const struct capability mcp_capabilities[3] = {
     {"sampling", SERVER_MCP_SAMPLING},
@@ -116,7 +117,7 @@ mcp_version_find(const char *text, size_t len)
 	    {"2026-07-28", V5},
 	};
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
 		if (strlen(known[i].text) == len && !memcmp(known[i].text, text, len))
 			return known[i].version;
 	return 0;

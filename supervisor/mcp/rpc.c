@@ -7,6 +7,7 @@
  * common SDKs; kennel's own codes are below that. data.kennel contains the policy
  * rule.
  */
+#include "shim/base/array.h"
 #include "shim/base/buf.h"
 #include "supervisor/json/json.h"
 #include "supervisor/mcp/rpc.h"
@@ -154,7 +155,7 @@ put_why(struct buf *out, const struct rpc_why *why)
 	const char *comma = "";
 
 	(void)buf_putc(out, '{'); /* surfaces at the end */
-	for (size_t i = 0; i < sizeof(field) / sizeof(field[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(field); i++) {
 		if (field[i].value == NULL || field[i].value[0] == '\0')
 			continue;
 		(void)buf_printf(out, "%s\"%s\":", comma, field[i].key); /* likewise */

@@ -26,6 +26,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "shim/base/array.h"
+
 #define WORD 400
 
 static char *base;
@@ -162,7 +164,7 @@ run(int sock, char **argv)
 	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
 	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
-	struct sock_fprog prog = {sizeof(code) / sizeof(code[0]), code};
+	struct sock_fprog prog = {ARRAY_LEN(code), code};
 	char *envp[] = {NULL};
 	int fd;
 

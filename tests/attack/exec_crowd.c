@@ -23,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "shim/base/array.h"
 #include "tests/lib/start.h"
 
 static unsigned int seed = 1;
@@ -190,7 +191,7 @@ main(int argc, char **argv)
 		crowd(n);
 	if (strcmp(argv[1], "flood") == 0)
 		flood(n);
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
 		if (strcmp(argv[1], kinds[i].verb) == 0)
 			one_by_one(n, kinds[i].start);
 	}

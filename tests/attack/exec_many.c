@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "shim/base/array.h"
+
 #define MARK_FD 9
 #define HANG_MS 5000
 
@@ -117,7 +119,7 @@ thread(void *arg)
 	pthread_barrier_wait(&start);
 	for (volatile int i = rand_r(&s) % 3000; i > 0; i--)
 		;
-	deeds[rand_r(&s) % (sizeof(deeds) / sizeof(deeds[0]))]();
+	deeds[rand_r(&s) % (ARRAY_LEN(deeds))]();
 	return NULL;
 }
 

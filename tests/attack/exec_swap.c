@@ -31,6 +31,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "shim/base/array.h"
+
 #define MARK_FD   9
 #define SWAP_FD   8
 #define WON       42
@@ -584,7 +586,7 @@ main(int argc, char **argv)
 	writable = argv[4];
 	if (strcmp(argv[1], "outside") == 0)
 		return be_outside();
-	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(shapes); i++) {
 		if (strcmp(shapes[i].name, argv[1]) == 0)
 			shape = &shapes[i];
 	}

@@ -19,6 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "shim/base/array.h"
+
 #define MARK_FD 9
 
 extern char **environ;
@@ -426,7 +428,7 @@ main(int argc, char **argv)
 	if (argc < 3)
 		return 2;
 	args = argv + 2;
-	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
 		if (strcmp(verbs[i].verb, argv[1]) == 0) {
 			verbs[i].fn();
 			answer();

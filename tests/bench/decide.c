@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "shim/base/array.h"
 #include "tests/unit/policy_many.h"
 
 #define ROUNDS 300u
@@ -121,7 +122,7 @@ main(void)
 	double gate, exec, load;
 	size_t i;
 
-	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+	for (i = 0; i < ARRAY_LEN(sizes); i++) {
 		buf_init(&b, SEALED_LEN_MAX);
 		if (many_policy(sizes[i], &b) < 0)
 			return 1;

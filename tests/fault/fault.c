@@ -34,6 +34,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "shim/base/array.h"
 #include "tests/fault/fault.h"
 
 /* Static programs are linked with --wrap; in a dynamic one, its libraries' calls
@@ -178,7 +179,7 @@ static void __attribute__((constructor)) take_orders(void)
 			text[0] = '\0';
 		close(fd);
 	}
-	for (size_t i = 0; i < sizeof(crash) / sizeof(crash[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(crash); i++)
 		(void)sigaction(crash[i], &once, NULL);
 	while ((line = strsep(&rest, "\n")) != NULL)
 		take_line(line);

@@ -9,6 +9,7 @@
 
 #include "leash/keeper/private.h"
 #include "leash/vault_file/private.h"
+#include "shim/base/array.h"
 #include "tests/fuzz/fuzz.h"
 
 #define VALUE  "fuzz-s3ntinel-value"

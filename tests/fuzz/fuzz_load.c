@@ -18,6 +18,7 @@
 #include "policy/sealed/load.h"
 #include "policy/sealed/policy.h"
 #include "policy/sealed/signature.h"
+#include "shim/base/array.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/ask.h"
 #include "tests/unit/resealed.h"
@@ -194,7 +195,7 @@ field_change(uint8_t *data, size_t len)
 	if (rand() % 2 == 0)
 		v += (uint32_t)(rand() % 33) - 16;
 	else
-		v = nice[(size_t)rand() % (sizeof(nice) / sizeof(nice[0]))];
+		v = nice[(size_t)rand() % (ARRAY_LEN(nice))];
 	memcpy(data + at, &v, 4);
 }
 

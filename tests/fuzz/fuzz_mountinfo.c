@@ -6,12 +6,13 @@
 #include <string.h>
 
 #include "leash/cell/private.h"
+#include "shim/base/array.h"
 #include "tests/fuzz/fuzz.h"
 
 static const char *const path[] = {"/w/.git/config", "/w/a b\\c\td\n", "/"};
 static const uint64_t id[] = {41, 7, 4294967295u};
 
-#define COVERS (sizeof(id) / sizeof(id[0]))
+#define COVERS (ARRAY_LEN(id))
 
 /* The path of a field; NULL: not one that the kernel writes. */
 static char *

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/array.h"
 #include "shim/host/nsswitch.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -13,7 +14,7 @@ check_word(const char *word, size_t len)
 {
 	static const char *const used[] = {"files", "dns", "resolve", "myhostname"};
 
-	for (size_t i = 0; i < sizeof(used) / sizeof(used[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(used); i++)
 		if (strlen(used[i]) == len && memcmp(used[i], word, len) == 0)
 			return;
 	abort();

@@ -6,6 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/array.h"
+#include "supervisor/audit/query/describe.h"
+#include "supervisor/audit/query/escape.h"
+#include "supervisor/audit/query/options.h"
 #include "supervisor/audit/ship/ship.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,4 +1,5 @@
 /* Tools of the toy server that say something (toy.h). */
+#include "shim/base/array.h"
 #include "tests/toy/toy.h"
 
 #include <stdlib.h>
@@ -213,7 +214,7 @@ do_leak(const struct call *c)
 	const char *v = getenv(toy_arg(c, "var", ""));
 	const char *mode = toy_arg(c, "mode", "raw");
 
-	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(modes); i++)
 		if (strcmp(mode, modes[i].name) == 0) {
 			modes[i].leak(c, v != NULL ? v : "(unset)");
 			return;
@@ -280,7 +281,7 @@ do_ask(const struct call *c)
 	struct json line;
 
 	(void)snprintf(id, sizeof(id), "toy-%u", ++turn);
-	for (size_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(asks); i++)
 		if (strcmp(kind, asks[i].kind) == 0)
 			printf("{\"jsonrpc\":\"2.0\",\"id\":\"%s\",\"method\":\"%s\","
 			       "\"params\":%s}\n",

@@ -8,6 +8,7 @@
  * It answers a method that it does not know with the request itself, as text:
  * so a test sees the very bytes that reached the server.
  */
+#include "shim/base/array.h"
 #include "tests/toy/toy.h"
 
 #include <fcntl.h>
@@ -231,7 +232,7 @@ answer(struct json line)
 
 	if (c.id.len == 0 || method.len == 0)
 		return; /* a notification, an answer, or noise */
-	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(methods); i++)
 		if (json_is(method, methods[i].name)) {
 			methods[i].act(&c);
 			return;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "shim/base/array.h"
 #include "supervisor/audit/log/merkle.h"
 #include "supervisor/audit/log/merkle.h"
 #include "supervisor/audit/log/schema.h"
@@ -81,7 +82,7 @@ forge_tidy(const char *path)
 	(void)snprintf(sql, sizeof(sql),
 	    "PRAGMA user_version=%d; PRAGMA application_id=%d; ATTACH '%s' AS old; BEGIN",
 	    SCHEMA_VERSION, SCHEMA_APPLICATION, path);
-	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(table); i++)
 		(void)snprintf(sql + strlen(sql), sizeof(sql) - strlen(sql),
 		    "; INSERT INTO %s SELECT * FROM old.%s", table[i], table[i]);
 	(void)strcat(sql, "; COMMIT");

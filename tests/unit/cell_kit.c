@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "shim/base/loop.h"
 #include "tests/unit/cell_kit.h"
@@ -117,8 +118,7 @@ make_filter(struct kit *k)
 	};
 
 	memcpy(k->insn, f, sizeof(f));
-	k->filter = (struct sealed_filter){
-	    .insns = {0, sizeof(f) / sizeof(f[0])}, .arch = KIT_ARCH};
+	k->filter = (struct sealed_filter){.insns = {0, ARRAY_LEN(f)}, .arch = KIT_ARCH};
 	k->server.filters = (struct sealed_range){0, 1};
 }
 

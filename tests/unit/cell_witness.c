@@ -24,6 +24,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "shim/base/array.h"
+
 extern char **environ;
 
 static void
@@ -69,7 +71,7 @@ verb_report(int argc, char **argv)
 	ssize_t n;
 	int sock;
 
-	for (size_t i = 0; i < sizeof(spaces) / sizeof(spaces[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(spaces); i++) {
 		snprintf(path, sizeof(path), "/proc/self/ns/%s", spaces[i]);
 		n = readlink(path, link, sizeof(link) - 1);
 		link[n < 0 ? 0 : n] = '\0';
@@ -281,7 +283,7 @@ static const struct {
 int
 main(int argc, char **argv)
 {
-	for (size_t i = 0; argc > 1 && i < sizeof(verbs) / sizeof(verbs[0]); i++)
+	for (size_t i = 0; argc > 1 && i < ARRAY_LEN(verbs); i++)
 		if (strcmp(argv[1], verbs[i].name) == 0)
 			return verbs[i].run(argc - 2, argv + 2);
 	fprintf(stderr, "witness: no such verb\n");

@@ -28,6 +28,7 @@
 #include "leash/scrub/scrub.h"
 #include "leash/vault/vault.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 #include "shim/base/loop.h"
 #include "tests/unit/child.h"
 #include "tests/unit/gate_cell.h"
@@ -241,9 +242,9 @@ cell_teardown(void)
 	static const char *const folders[] = {
 	    "in/gone", "in/below", "in", "inn", "play/in", "play/in.old", "play"};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		unlink(cell_path(names[i]));
-	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(folders); i++)
 		rmdir(cell_path(folders[i]));
 	rmdir(dir);
 }

@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include "shim/base/array.h"
 #include "tests/unit/mcp_rig.h"
 
 #define ALL_FLAGS (SERVER_MCP_SAMPLING | SERVER_MCP_ELICITATION | SERVER_MCP_ROOTS)
@@ -34,7 +35,7 @@ static const struct rig_gate some_gates[] = {
     {GATE_RESOURCE, "file:///pub/*", VERDICT_ALLOW, NULL},
     {GATE_PROMPT, "hello", VERDICT_ALLOW, NULL},
 };
-#define N(table) (sizeof(table) / sizeof((table)[0]))
+#define N(table) (ARRAY_LEN(table))
 
 static struct rig R;
 

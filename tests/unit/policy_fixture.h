@@ -12,6 +12,7 @@
 #include <linux/seccomp.h>
 
 #include "policy/lang/ast.h"
+#include "shim/base/array.h"
 
 static inline struct sealed_ref
 fix_str(struct sealer *s, const char *text)
@@ -74,11 +75,11 @@ fix_filter(struct sealer *s)
 	size_t i;
 
 	f.insns.first = sealer_rows(s, SEALED_INSNS);
-	f.insns.n = sizeof(insn) / sizeof(insn[0]);
+	f.insns.n = ARRAY_LEN(insn);
 	for (i = 0; i < f.insns.n; i++)
 		(void)sealer_row(s, SEALED_INSNS, &insn[i], sizeof(insn[i]));
 	f.syscalls.first = sealer_rows(s, SEALED_SYSCALLS);
-	f.syscalls.n = sizeof(rows) / sizeof(rows[0]);
+	f.syscalls.n = ARRAY_LEN(rows);
 	for (i = 0; i < f.syscalls.n; i++) {
 		row.name = fix_str(s, rows[i].name);
 		row.nr = rows[i].nr;

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "policy/sealed/load.h"
+#include "shim/base/array.h"
 #include "tests/unit/child.h"
 #include "tests/unit/policy_fixture.h"
 
@@ -50,7 +51,7 @@ static const struct {
     {"mount", SYS_mount, 0, 0, false},
     {"vmsplice", SYS_vmsplice, BAD, 0, true},
 };
-#define CALLS_N (sizeof(calls) / sizeof(calls[0]))
+#define CALLS_N (ARRAY_LEN(calls))
 
 static bool changed[CALLS_N];
 

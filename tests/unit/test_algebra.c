@@ -14,8 +14,9 @@
 #include <cmocka.h>
 
 #include "policy/algebra/algebra.h"
+#include "shim/base/array.h"
 
-#define LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define LEN(a) (ARRAY_LEN(a))
 
 static uint64_t seed = 20261122;
 

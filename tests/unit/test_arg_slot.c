@@ -13,6 +13,7 @@
 #include "policy/algebra/algebra.h"
 #include "policy/sealed/arg_slot.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 
 #define ARGS_MAX 8
 
@@ -92,11 +93,11 @@ what_can_be_read(void **state)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(slots) / sizeof(slots[0]); i++)
+	for (i = 0; i < ARRAY_LEN(slots); i++)
 		if ((slot_check(slots[i].text, strlen(slots[i].text)) == NULL) !=
 		    slots[i].good)
 			fail_msg("%s", slots[i].text);
-	for (i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+	for (i = 0; i < ARRAY_LEN(options); i++)
 		if ((slot_check_options(options[i].text, strlen(options[i].text)) ==
 			NULL) != options[i].good)
 			fail_msg("%s", options[i].text);
@@ -169,7 +170,7 @@ static const struct list lists[] = {
 	    {{"-na", "x"}, true}, {{"-nam", "x"}, false}, {{"-name", "x"}, false}}},
 };
 
-#define LISTS (sizeof(lists) / sizeof(lists[0]))
+#define LISTS (ARRAY_LEN(lists))
 
 static enum sealed_arg_kind
 kind_of(const char *t)
@@ -334,7 +335,7 @@ slots_meet(void **state)
 	};
 	size_t i;
 
-	for (i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+	for (i = 0; i < ARRAY_LEN(pairs); i++) {
 		struct sets *s = sets_new(SETS_ARGV);
 		size_t n[3] = {0};
 
@@ -364,7 +365,7 @@ number_bounds(void **state)
 {
 	static const uint64_t at[] = {
 	    0, 1, 9, 10, 11, 99, 100, 101, 109, 110, 199, 999, 1000};
-	const size_t n = sizeof(at) / sizeof(at[0]);
+	const size_t n = ARRAY_LEN(at);
 	size_t i, k, m;
 
 	for (i = 0; i < n; i++)

@@ -19,6 +19,7 @@
 
 #include <cmocka.h>
 
+#include "shim/base/array.h"
 #include "tests/unit/child.h"
 
 #include "shim/base/buf.h"
@@ -330,7 +331,7 @@ in_child(int (*body)(void))
 /* the last four: what a sanitized build wants at its exit */
 static const uint16_t few[] = {SYS_write, SYS_exit_group, SYS_getpid, SYS_mmap,
     SYS_munmap, SYS_sigaltstack, SYS_futex};
-#define FEW_N (sizeof(few) / sizeof(few[0]))
+#define FEW_N (ARRAY_LEN(few))
 
 static int
 calls_allowed(void)
@@ -377,7 +378,7 @@ confines_by_number(void **state)
 		thirds[thirds_n++] = SYS_exit_group;
 		for (uint16_t nr = 450 + third; nr >= 3; nr = (uint16_t)(nr - 3))
 			thirds[thirds_n++] = nr;
-		for (size_t i = 0; i < sizeof(harmless) / sizeof(harmless[0]); i++) {
+		for (size_t i = 0; i < ARRAY_LEN(harmless); i++) {
 			int status;
 
 			probe = harmless[i];
@@ -472,7 +473,7 @@ sorts(void **state)
 	static uint8_t have[SORT_MAX * 100], want[SORT_MAX * 100];
 
 	(void)state;
-	for (size_t k = 0; k < sizeof(size) / sizeof(size[0]); k++)
+	for (size_t k = 0; k < ARRAY_LEN(size); k++)
 		for (size_t n = 0; n < 200; n++) {
 			for (size_t i = 0; i < n; i++)
 				/* the rest of an element follows from its first byte */

@@ -26,6 +26,7 @@
 
 #include <cmocka.h>
 
+#include "shim/base/array.h"
 #include "tests/unit/child.h"
 
 #include "leash/cell/private.h"
@@ -173,7 +174,7 @@ test_confined(void **state)
 	ssize_t n;
 
 	ask(&run, "report", NULL, NULL);
-	for (size_t i = 0; i < sizeof(spaces) / sizeof(spaces[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(spaces); i++) {
 		snprintf(path, sizeof(path), "/proc/self/ns/%s", spaces[i]);
 		n = readlink(path, link, sizeof(link) - 1);
 		assert_true(n > 0);
@@ -242,8 +243,8 @@ test_mounts(void **state)
 		/* No shared: or master: */
 		assert_null(memmem(p, strcspn(p + 1, "\n"), "shared:", 7));
 		assert_null(memmem(p, strcspn(p + 1, "\n"), "master:", 7));
-		assert_true(n < sizeof(wanted) / sizeof(wanted[0]));
-		for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+		assert_true(n < ARRAY_LEN(wanted));
+		for (size_t i = 0; i < ARRAY_LEN(wanted); i++)
 			if (strcmp(wanted[i].target, target) == 0) {
 				assert_int_equal(strncmp(flags, wanted[i].flags,
 						     strlen(wanted[i].flags)),
@@ -251,7 +252,7 @@ test_mounts(void **state)
 				n++;
 			}
 	}
-	assert_int_equal(n, sizeof(wanted) / sizeof(wanted[0]));
+	assert_int_equal(n, ARRAY_LEN(wanted));
 	assert_said("fd 2");
 	assert_said("fd 3");        /* the folder being listed, */
 	assert_false(said("fd 4")); /* and nothing of ours */
@@ -295,7 +296,7 @@ test_refuses(void **state)
 	struct run run;
 
 	ask(&run, "tries", NULL, NULL);
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++)
 		assert_said(lines[i]);
 	ask(&run, "open", "r", "/proc/1/mem"); /* ESCAPES 11 */
 	assert_false(said("open /proc/1/mem 0"));

@@ -17,6 +17,7 @@
 #include "policy/sealed/load.h"
 #include "policy/sealed/policy.h"
 #include "policy/sealed/signature.h"
+#include "shim/base/array.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/corpus.h"
 #include "tests/unit/policy_many.h"
@@ -249,7 +250,7 @@ every_table_is_checked(void **state)
 	struct policy q;
 	size_t i, bad = 0;
 
-	for (i = 0; i < sizeof(breaks) / sizeof(breaks[0]); i++) {
+	for (i = 0; i < ARRAY_LEN(breaks); i++) {
 		fresh();
 		breaks[i].apply();
 		digest_again(copy, good.len);
@@ -434,7 +435,7 @@ beginnings(void **state)
 	    {"ABC_", "ABC_", false, true},
 	};
 
-	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
 		struct sealed_ref ref = {0, (uint32_t)strlen(table[i].row)};
 		struct policy q = {
 		    .strings = table[i].row, .strings_len = ref.len + 1, .ref = &ref};

@@ -14,6 +14,7 @@
 
 #include "policy/sealed/policy.h"
 #include "policy/sealed/values/number.h"
+#include "shim/base/array.h"
 #include "tests/unit/corpus.h"
 
 #define SUITE "../shared/data/JSONTestSuite/test_parsing"
@@ -76,7 +77,7 @@ json_or_not(void **state)
 	char deep[400];
 	size_t i;
 
-	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+	for (i = 0; i < ARRAY_LEN(texts); i++)
 		if (policy_is_json(texts[i].text, strlen(texts[i].text)) != texts[i].is)
 			fail_msg("%zu: %s", i, texts[i].text);
 	assert_false(policy_is_json("\"a\0b\"", 5));
@@ -149,7 +150,7 @@ numbers(void **state)
 	size_t i;
 	int r;
 
-	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (i = 0; i < ARRAY_LEN(rows); i++) {
 		const char *a = rows[i].a, *b = rows[i].b;
 
 		assert_true(policy_is_number(a, strlen(a)));
@@ -436,7 +437,7 @@ one_comparison(void **state)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(comparisons) / sizeof(comparisons[0]); i++) {
+	for (i = 0; i < ARRAY_LEN(comparisons); i++) {
 		begin();
 		cond(comparisons[i].op, comparisons[i].where, comparisons[i].value);
 		if (asked(comparisons[i].json) != comparisons[i].truth)

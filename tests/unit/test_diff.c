@@ -16,9 +16,10 @@
 #include "policy/diff/diff.h"
 #include "policy/lang/source.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 #include "shim/base/buf.h"
 
-#define LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define LEN(a) (ARRAY_LEN(a))
 
 static uint64_t seed = 4;
 

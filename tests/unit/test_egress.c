@@ -20,6 +20,7 @@
 #include "leash/egress/egress.h"
 #include "leash/egress/plan.h"
 #include "policy/sealed/sealed.h"
+#include "shim/base/array.h"
 
 /* ---- DNS -------------------------------------------------------------------------- */
 
@@ -88,7 +89,7 @@ dns_names_are_strict(void **state)
 	size_t n;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(odd); i++) {
 		n = query_of(odd[i], DNS_A, false, q);
 		assert_int_equal(dns_query_read(q, n, &query), 0);
 		assert_false(query.is_host);
@@ -487,7 +488,7 @@ address_classes(void **state)
 	uint8_t addr[ADDRESS_LEN];
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(class_row) / sizeof(class_row[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(class_row); i++) {
 		bytes_of(class_row[i].text, addr);
 		if (address_class_of(addr) != class_row[i].class)
 			fail_msg("%s is %s", class_row[i].text,
@@ -530,7 +531,7 @@ address_scopes(void **state)
 	uint8_t addr[ADDRESS_LEN], block[ADDRESS_LEN] = {0};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct address_scope scope = {rows[i].scope, block, rows[i].prefix};
 
 		bytes_of(rows[i].text, addr);

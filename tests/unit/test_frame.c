@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "supervisor/json/json.h"
 #include "supervisor/mcp/frame.h"
@@ -94,7 +95,7 @@ skimmed(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(row); i++)
 		for (size_t piece = 1; piece < 40; piece += 6) {
 			const uint8_t *p = (const uint8_t *)row[i].text;
 			size_t len = strlen(row[i].text);

@@ -20,6 +20,7 @@
 
 #include <cmocka.h>
 
+#include "shim/base/array.h"
 #include "tests/unit/gate_cell.h"
 
 #define WORDS 10
@@ -179,7 +180,7 @@ static const struct attempt attempts[] = {
     {"unknown_flags", {"flags", "@mark1", "good"}, ERRNO(INVAL), NULL, "deny"},
 };
 
-#define ATTEMPTS (sizeof(attempts) / sizeof(attempts[0]))
+#define ATTEMPTS (ARRAY_LEN(attempts))
 
 static void
 expand(const char *in, char *out, size_t cap)
@@ -261,7 +262,7 @@ static const struct race races[] = {
     {"attack_65_env_rewritten", "env-peer", "700", "350", "ran mark1 good EZ="},
 };
 
-#define RACES (sizeof(races) / sizeof(races[0]))
+#define RACES (ARRAY_LEN(races))
 
 static size_t
 lines_with(const char *text, const char *start)
@@ -412,7 +413,7 @@ attack_asked_words_behind_mask(void **state)
 	    {"-----BEGIN A PRIVATE KEY-----\n" KEY_LINE "mark3\n", "", 1},
 	};
 
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
 		const char *argv[] = {
 		    cell_path("try"), "path", cell_path("mark3"), row[i].word, NULL};
 		struct cell_try how = {
@@ -743,7 +744,7 @@ main(int argc, char **argv)
 	    cmocka_unit_test(attack_85_killed_while_held),
 	    cmocka_unit_test(many_threads_none_hung),
 	};
-	struct CMUnitTest test[ATTEMPTS + RACES + sizeof(rest) / sizeof(rest[0])];
+	struct CMUnitTest test[ATTEMPTS + RACES + ARRAY_LEN(rest)];
 	size_t n = 0;
 	int failed;
 

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "shim/base/array.h"
 #include "supervisor/json/json.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/corpus.h"
@@ -98,13 +99,13 @@ grammar(void **state)
 	    "\"\x80\"", "\"\xc3\"", "\"\xe2\x82", "\"0123456789abcde\xff\""};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(good); i++)
 		if (scans(good[i]) != 0)
 			fail_msg("%s", good[i]);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
 		if (scans(bad[i]) != -EBADMSG)
 			fail_msg("%s", bad[i]);
-	for (size_t i = 0; i < sizeof(not_utf8) / sizeof(not_utf8[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(not_utf8); i++)
 		if (scans(not_utf8[i]) != -EILSEQ)
 			fail_msg("%zu", i);
 }
@@ -177,7 +178,7 @@ twice(void **state)
 	struct json_message m;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
 		assert_int_equal(scan(row[i].text, &m), 0);
 		if (m.flags != row[i].flags)
 			fail_msg("%s: %u", row[i].text, m.flags);
@@ -205,7 +206,7 @@ texts(void **state)
 	size_t len;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
 		const uint8_t *p = (const uint8_t *)row[i].json;
 
 		assert_int_equal(json_scan(p, strlen(row[i].json), &m), 0);

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "shim/base/array.h"
 #include "supervisor/audit/log/kept_payloads.h"
 #include "tests/unit/audit_fixture.h"
 
@@ -78,7 +79,7 @@ test_round(void **state)
 
 	assert_int_equal(payloads_open(folder, false, &p), -ENOENT);
 	assert_int_equal(payloads_open(folder, true, &p), 0);
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
 		assert_int_equal(payloads_put(p, i, row[i].bytes, row[i].len, digest), 0);
 		/* the same twice is one */
 		assert_int_equal(payloads_put(p, i, row[i].bytes, row[i].len, digest), 0);

@@ -19,14 +19,14 @@
 
 #include <cmocka.h>
 
-#include "leash/leash.h"
 #include "leash/audit/writer.h"
+#include "leash/leash.h"
+#include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "tests/unit/child.h"
 
-#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
-#define SESSION      "0123456789abcdef"
+#define SESSION "0123456789abcdef"
 
 static char folder[64], program[512], sealed[128];
 

@@ -13,8 +13,9 @@
 
 #include <cmocka.h>
 
-#include "policy/sealed/policy.h"
 #include "leash/cell/private.h"
+#include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 
 #if defined(__x86_64__)
 #define LIB      "/usr/lib/x86_64-linux-gnu/"
@@ -130,7 +131,7 @@ test_none(void **state)
 	    "/usr", "/usr/lib", LIB "glibc-hwcaps", "/lib64"};
 
 	assert_int_equal(make(), -ENOENT);
-	for (size_t i = 0; i < sizeof(near) / sizeof(near[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(near); i++) {
 		(void)begin(state);
 		put(MOUNT_FILE, LIB "liba.so.1");
 		assert_int_equal(make(), 0);

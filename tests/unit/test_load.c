@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/corpus.h"
 #include "tests/unit/policy_fixture.h"
@@ -460,7 +461,7 @@ every_rule_refuses(void **state)
 	size_t i, bad = 0;
 
 	memset(&untouched, 0x5a, sizeof(untouched));
-	for (i = 0; i < sizeof(breaks) / sizeof(breaks[0]); i++) {
+	for (i = 0; i < ARRAY_LEN(breaks); i++) {
 		copy_make(&c, 64);
 		breaks[i].apply(&c);
 		digest_again(c.bytes, c.len);

@@ -20,6 +20,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "shim/base/array.h"
 #include "tests/unit/child.h"
 
 #include "leash/vault/vault.h"
@@ -146,7 +147,7 @@ without_memfd_secret(int (*body)(void))
 	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
 	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
-	static const struct sock_fprog p = {sizeof(f) / sizeof(f[0]), f};
+	static const struct sock_fprog p = {ARRAY_LEN(f), f};
 	int status;
 	pid_t pid = test_fork();
 

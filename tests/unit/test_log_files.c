@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "shim/base/array.h"
 #include "supervisor/audit/log/open_log.h"
 #include "tests/unit/audit_forge.h"
 
@@ -91,7 +92,7 @@ take_copy(const struct fixture *f)
 
 	remove_folder(copy);
 	assert_int_equal(mkdir(copy, 0700), 0);
-	for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(name); i++) {
 		path_in(from, f->log, name[i]);
 		path_in(to, copy, name[i]);
 		if (access(from, F_OK) == 0)
@@ -389,7 +390,7 @@ test_changes_no_record(void **state)
 {
 	int wrong = 0;
 
-	for (size_t i = 0; i < sizeof(tamper) / sizeof(tamper[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(tamper); i++) {
 		int status;
 
 		take_copy(tamper[i].of_killed ? killed : ended);
@@ -603,7 +604,7 @@ test_questions_in_time(void **state)
 	const char *const argv[] = {
 	    "build/bin/kennel", "audit", "log", "--log", copy, NULL};
 
-	for (size_t i = 0; i < sizeof(tamper) / sizeof(tamper[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(tamper); i++) {
 		uint64_t began;
 		int status;
 

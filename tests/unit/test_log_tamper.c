@@ -21,6 +21,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "shim/base/array.h"
 #include "tests/unit/audit_forge.h"
 
 #define SESSIONS 4
@@ -289,7 +290,7 @@ test_tampered(void **state)
 	forge_sql(kept, "UPDATE rec SET ts = ts; UPDATE cp SET epoch = epoch");
 	forge(kept, FORGE_TREE, log_->log, slot);
 	assert_int_equal(run_verify(log_, kept, said, sizeof(said)), 0);
-	for (size_t i = 0; i < sizeof(tamper) / sizeof(tamper[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(tamper); i++)
 		wrong += one(&tamper[i]);
 	assert_int_equal(wrong, 0);
 }
@@ -386,7 +387,7 @@ static const struct {
 static void
 test_schema(void **state)
 {
-	for (size_t i = 0; i < sizeof(schema_tamper) / sizeof(schema_tamper[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(schema_tamper); i++) {
 		int status;
 
 		copy_file(log_->db, kept);
@@ -428,7 +429,7 @@ test_hidden_from_index(void **state)
 	    "DELETE FROM sqlite_schema WHERE name = 'x'",
 	};
 
-	for (size_t i = 0; i < sizeof(sql) / sizeof(sql[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(sql); i++) {
 		copy_file(log_->db, kept);
 		forge_sql(kept, sql[i]);
 		assert_int_equal(run_verify(log_, kept, said, sizeof(said)), 1);
@@ -528,7 +529,7 @@ test_hidden_by_inner_page(void **state)
 
 	copy_file(log_->db, kept);
 	assert_int_equal(first_hidden(), -1);
-	n = inner_keys(at, sizeof(at) / sizeof(at[0]));
+	n = inner_keys(at, ARRAY_LEN(at));
 	assert_true(n > 20);
 	for (size_t i = 0; i < n; i += 4) {
 		long hidden;

@@ -19,6 +19,7 @@
 #include "policy/compile/compile.h"
 #include "policy/compile/lower.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 #include "tests/unit/ask.h"
 
 static char top[64]; /* a folder of our own, without links on the way */
@@ -151,7 +152,7 @@ group_setup(void **state)
 		return -1;
 	(void)snprintf(top, sizeof(top), "%s", real);
 	free(real);
-	for (i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
+	for (i = 0; i < ARRAY_LEN(dirs); i++)
 		assert_int_equal(mkdir(in_top(dirs[i]), 0755), 0);
 	make_image("lib/ld-test.so", NULL, NULL, 0, NULL);
 	make_image("bin/plain", NULL, NULL, 0, NULL);
@@ -501,7 +502,7 @@ links_of_others(void **state)
 	make_link("loop", "loop");
 	make_link("/etc", "etc");
 	make_text("bin/byway", "#!TOP/way/plain\n");
-	for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+	for (i = 0; i < ARRAY_LEN(lines); i++)
 		refused(lines[i], "is not followed: others than root can change it");
 	refused("run %s/bin/plain\nread %s/link/missing", "is not followed");
 	/* what is hidden is no link at all, root's neither */

@@ -14,10 +14,11 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "policy/manifests/catalog.h"
-#include "policy/lang/output.h"
-#include "policy/manifests/token_format.h"
 #include "policy/lang/lex.h"
+#include "policy/lang/output.h"
+#include "policy/manifests/catalog.h"
+#include "policy/manifests/token_format.h"
+#include "shim/base/array.h"
 
 #define SENTINEL "hunter2-sentinel"
 #define TOKEN    "team/github/token"
@@ -285,9 +286,9 @@ paths_have_three_parts(void **state) /* S1-23 S1-38 */
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+	for (i = 0; i < ARRAY_LEN(good); i++)
 		assert_null(secret_path_wrong(good[i], strlen(good[i])));
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (i = 0; i < ARRAY_LEN(bad); i++) {
 		const char *why = secret_path_wrong(bad[i].path, strlen(bad[i].path));
 
 		assert_non_null(why);
@@ -318,7 +319,7 @@ status_follows_from_dates(void **state) /* S1-24 S1-25 S1-26 */
 	struct meta m = {.path = TOKEN, .expires = day("2030-06-15")};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		assert_int_equal(meta_status(&m, day(rows[i].today)), rows[i].is);
 	m.expires = 0;
 	assert_int_equal(meta_status(&m, day("2999-01-01")), META_REGISTERED);
@@ -474,7 +475,7 @@ no_value_is_ever_said(void **state)
 	char file[512];
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(stray) / sizeof(stray[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(stray); i++) {
 		(void)snprintf(file, sizeof(file), "secret a/b/c {\n\t%s\n}\n", stray[i]);
 		if (merge(file, NULL) != -EINVAL)
 			fail_msg("taken: %s", stray[i]);

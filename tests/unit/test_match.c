@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 #include "tests/unit/ask.h"
 #include "tests/unit/policy_fixture.h"
 
@@ -77,7 +78,7 @@ add_gates(struct sealer *s, struct sealed_server *row)
 	size_t i;
 
 	row->gates.first = sealer_rows(s, SEALED_GATES);
-	for (i = 0; i < sizeof(gates) / sizeof(gates[0]); i++) {
+	for (i = 0; i < ARRAY_LEN(gates); i++) {
 		g = (struct sealed_gate){.name = fix_str(s, gates[i].name),
 		    .at = row->at,
 		    .kind = gates[i].kind,
@@ -124,7 +125,7 @@ group_setup(void **state)
 	(void)fix_image(s, at, "/usr/bin/dash", "/usr/bin/dash");
 	(void)fix_image(s, at, "/usr/bin/git", "/usr/bin/git");
 	(void)fix_image(s, at, "/usr/bin/tool", "/usr/bin/tool");
-	for (g = 0; g < sizeof(grants) / sizeof(grants[0]); g++)
+	for (g = 0; g < ARRAY_LEN(grants); g++)
 		add_exec(s, at, g, g == 0 ? EXEC_FROM_RUN : 0);
 	row.execs.n = (uint32_t)g;
 	add_gates(s, &row);
@@ -209,7 +210,7 @@ exec_call(void **state)
 	struct policy_answer a;
 	int row;
 
-	for (size_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(asks); i++) {
 		a = ask_exec(&p, server, asks[i].asked, argv_of(asks[i].argv));
 		row = a.exec == NULL ? -1 : (int)(a.exec - p.exec);
 		if ((int)a.verdict != asks[i].verdict || row != asks[i].row)
@@ -246,7 +247,7 @@ exec_stop(void **state)
 	};
 	size_t i;
 
-	for (i = 0; i < sizeof(stops) / sizeof(stops[0]); i++)
+	for (i = 0; i < ARRAY_LEN(stops); i++)
 		if (policy_match_exec_stop(&p, &p.exec[stops[i].row], stops[i].mapped,
 			argv_of(stops[i].argv)) != stops[i].yes)
 			fail_msg("stop %zu", i);
@@ -276,7 +277,7 @@ gates(void **state)
 	};
 	size_t i;
 
-	for (i = 0; i < sizeof(asks) / sizeof(asks[0]); i++)
+	for (i = 0; i < ARRAY_LEN(asks); i++)
 		if ((int)ask_gate(
 			&p, server, asks[i].kind, asks[i].name, strlen(asks[i].name))
 			.verdict != asks[i].verdict)
@@ -345,7 +346,7 @@ odd_resources(void **state)
 	struct policy_answer a;
 	size_t i;
 
-	for (i = 0; i < sizeof(resources) / sizeof(resources[0]); i++) {
+	for (i = 0; i < ARRAY_LEN(resources); i++) {
 		a = ask_gate(&p, server, GATE_RESOURCE, resources[i].uri,
 		    strlen(resources[i].uri));
 		if ((int)a.verdict != resources[i].verdict ||

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "shim/base/array.h"
 #include "supervisor/audit/log/merkle.h"
 
 #define SIZE_MAX_TRIED 300
@@ -107,7 +108,7 @@ test_known(void **state)
 	merkle_leaf("", 0, hash);
 	assert_string_equal(hex(hash),
 	    "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d");
-	for (size_t i = 0; i < sizeof(entry) / sizeof(entry[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(entry); i++) {
 		merkle_leaf(entry[i].bytes, entry[i].len, hash);
 		merkle_append(&chain, hash);
 	}

@@ -17,8 +17,9 @@
 
 #include "leash/scrub/scrub.h"
 #include "leash/vault/vault.h"
-#include "tests/unit/nomem.h"
+#include "shim/base/array.h"
 #include "tests/unit/mcp_rig.h"
+#include "tests/unit/nomem.h"
 
 /* ---- a session ------------------------------------------------------------------- */
 
@@ -71,8 +72,7 @@ session_once(void)
 
 	rig_policy(&rig, 0, gates, 3, NULL, 0);
 	rig_open(&rig, false);
-	for (size_t i = 0; rig.session != NULL && i < sizeof(talk) / sizeof(talk[0]);
-	     i++) {
+	for (size_t i = 0; rig.session != NULL && i < ARRAY_LEN(talk); i++) {
 		int fd = talk[i].from_agent ? rig.from_agent : rig.out;
 
 		rig_bytes(&rig, fd, talk[i].line, strlen(talk[i].line));

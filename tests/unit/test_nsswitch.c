@@ -11,6 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "shim/base/array.h"
 #include "shim/host/nsswitch.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/corpus.h"
@@ -43,7 +44,7 @@ which_are_used(void **state)
 	struct nsswitch_hosts hosts;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		assert_int_equal(
 		    nsswitch_hosts_in(rows[i].text, strlen(rows[i].text), &hosts), 0);
 		assert_string_equal(hosts.used, rows[i].used);

@@ -13,10 +13,11 @@
 #include <unistd.h>
 
 #include "policy/lang/lex.h"
+#include "shim/base/array.h"
 
 #include "tests/fuzz/fuzz_parse.c"
 
-#define LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define LEN(a) (ARRAY_LEN(a))
 
 /* A text, what was said about it, and its tree. */
 struct result {

@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "shim/host/path_resolve.h"
 
@@ -60,7 +61,7 @@ tear_down(void **state)
 	static const char *const names[] = {"dir/sub/up", "dir/link", "dir/rel",
 	    "dir/loop", "dir/file", "dir/proc", "dir/gone", "dir/sub", "dir", ""};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		(void)remove(at(names[i]));
 	return 0;
 }
@@ -167,7 +168,7 @@ links_of_proc(void **state)
 	    "/proc/thread-self/cwd", "/dev/fd/0", "/dev/stdin", "/etc/mtab"};
 	char pid[64];
 
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
 		if (access(paths[i], F_OK) != 0)
 			continue;
 		assert_int_equal(resolve(paths[i], 0, &p), -EXDEV);

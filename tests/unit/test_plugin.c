@@ -20,6 +20,7 @@
 #include "leash/vault/plugin.h"
 #include "leash/vault/plugin_reply.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 #include "tests/unit/corpus.h"
 
 #define SENTINEL "sentinel-4kP1x-value"
@@ -609,7 +610,7 @@ answers(void **state)
 	int r;
 
 	(void)state;
-	for (i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+	for (i = 0; i < ARRAY_LEN(row); i++) {
 		what = NULL;
 		(void)snprintf(text, sizeof(text), "%s", row[i].text);
 		r = reply_read(text, strlen(text), 2, &reply, &what);

@@ -13,8 +13,14 @@
 
 #include <ctype.h>
 
+#include "shim/base/array.h"
 #include "supervisor/audit/log/merkle_read.h"
 #include "supervisor/audit/log/schema.h"
+#include "supervisor/audit/query/escape.h"
+#include "supervisor/audit/query/log_view.h"
+#include "supervisor/audit/query/options.h"
+#include "supervisor/audit/query/query.h"
+#include "supervisor/audit/query/scan.h"
 #include "supervisor/audit/report/export.h"
 #include "tests/unit/child.h"
 #include "tests/unit/query_log.h"

@@ -16,6 +16,7 @@
 #include <linux/sockios.h>
 #include <cmocka.h>
 
+#include "shim/base/array.h"
 #include "tests/unit/child.h"
 
 #include "tests/unit/audit_fixture.h"
@@ -442,7 +443,7 @@ test_malformed(void **state)
 	struct fixture *f = fixture_new();
 	struct report *report = writer_open(f, "good");
 	char instance[17];
-	size_t n = sizeof(bad) / sizeof(bad[0]);
+	size_t n = ARRAY_LEN(bad);
 
 	(void)state;
 	assert_int_equal(raw_hello(f, "not hexadecimal!"), -1);

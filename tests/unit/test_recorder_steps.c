@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "shim/base/array.h"
 #include "tests/fault/fault.h"
 #include "tests/unit/audit_forge.h"
 
@@ -76,7 +77,7 @@ rigged(void)
 	(void)snprintf(exe, sizeof(exe), "%s/kennel-recorder", f->root);
 	copy_file(from, exe);
 	assert_int_equal(chmod(exe, 0700), 0);
-	for (size_t i = 1; i < sizeof(suffix) / sizeof(suffix[0]); i++)
+	for (size_t i = 1; i < ARRAY_LEN(suffix); i++)
 		put_file(suffix[i], "", 0);
 	f->place.recorder = exe;
 	configure(f, CONFIG);
@@ -89,7 +90,7 @@ rigged_free(struct fixture *f)
 	static const char *const suffix[] = {"", ".fault", ".count"};
 	char path[160];
 
-	for (size_t i = 0; i < sizeof(suffix) / sizeof(suffix[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(suffix); i++) {
 		(void)snprintf(path, sizeof(path), "%s%s", exe, suffix[i]);
 		assert_int_equal(unlink(path), 0);
 	}
@@ -210,7 +211,7 @@ test_every_step(void **state)
 	steps[FAULT_SYNC] = counted(FAULT_SYNC);
 	assert_true(files_in(f->log, "audit-") > 0); /* a file was closed */
 	rigged_free(f);
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
 		unsigned int here = 0;
 
 		for (uint64_t n = 1; n <= steps[row[i].kind]; n++)

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "policy/sealed/policy.h"
+#include "shim/base/array.h"
 #include "tests/unit/policy_many.h"
 #include "tests/unit/resealed.h"
 
@@ -111,7 +112,7 @@ index_and_all_rows_agree(void **state)
 	size_t i;
 
 	srand(3);
-	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+	for (i = 0; i < ARRAY_LEN(sizes); i++) {
 		with(sizes[i]);
 		gates_agree(sizes[i]);
 		execs_agree(sizes[i]);

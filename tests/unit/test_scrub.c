@@ -18,6 +18,7 @@
 #include "leash/scrub/private.h"
 #include "leash/scrub/scrub.h"
 #include "leash/vault/vault.h"
+#include "shim/base/array.h"
 #include "tests/unit/roll.h"
 #include "tests/unit/scrub_bench.h"
 
@@ -311,7 +312,7 @@ make_value(char *out, const char *before)
 	if (before != NULL && roll(3) == 0) /* one value begins another */
 		(void)sprintf(out, "%.*s", (int)(strlen(before) / 2), before);
 	while (n-- > 0)
-		strcat(out, piece[roll(sizeof(piece) / sizeof(piece[0]))]);
+		strcat(out, piece[roll(ARRAY_LEN(piece))]);
 	if (strlen(out) < 4)
 		strcat(out, "xyzt");
 }
@@ -348,7 +349,7 @@ make_text(const struct kit *k, char *out)
 			strcat(out, twice);
 			break;
 		default:
-			strcat(out, noise[roll(sizeof(noise) / sizeof(noise[0]))]);
+			strcat(out, noise[roll(ARRAY_LEN(noise))]);
 		}
 	}
 	return strlen(out);
@@ -499,7 +500,7 @@ rows_hold(void **state)
 	const char *c;
 
 	buf_init(&out, 4096);
-	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (i = 0; i < ARRAY_LEN(rows); i++) {
 		kit_open(&k);
 		for (v = 0; v < 3 && rows[i].value[v] != NULL; v++)
 			kit_learn(&k, rows[i].value[v]);

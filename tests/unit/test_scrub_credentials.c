@@ -14,6 +14,7 @@
 #include "leash/scrub/private.h"
 #include "leash/scrub/scrub.h"
 #include "leash/vault/vault.h"
+#include "shim/base/array.h"
 #include "tests/unit/scrub_kit.h"
 
 #define TOKEN  "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"
@@ -104,7 +105,7 @@ shapes_are_known(void **state)
 
 	kit_open(&k, "some-value-of-ours");
 	buf_init(&out, 1 << 16);
-	for (i = 0; i < sizeof(shape_rows) / sizeof(shape_rows[0]); i++) {
+	for (i = 0; i < ARRAY_LEN(shape_rows); i++) {
 		const char *want = shape_rows[i].out;
 
 		t.n = 0;
@@ -164,7 +165,7 @@ every_kind_stands_at_every_place(void **state)
 	size_t i, n, seen = 0;
 
 	kit_open(&k, "some-value-of-ours");
-	for (i = 0; i < sizeof(tokens) / sizeof(tokens[0]); i++) {
+	for (i = 0; i < ARRAY_LEN(tokens); i++) {
 		n = strlen(tokens[i].beginning);
 		memcpy(token, tokens[i].beginning, n);
 		/* hex, and upper letters' digits, and all others' */
@@ -179,7 +180,7 @@ every_kind_stands_at_every_place(void **state)
 	/* none that is known is missing above */
 	while (scrub_credential((uint32_t)seen) != NULL)
 		seen++;
-	assert_int_equal(seen, sizeof(tokens) / sizeof(tokens[0]));
+	assert_int_equal(seen, ARRAY_LEN(tokens));
 }
 
 /* A value of ours that has a shape is a value of ours. */

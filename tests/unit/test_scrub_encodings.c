@@ -19,6 +19,7 @@
 #include "leash/scrub/private.h"
 #include "leash/scrub/scrub.h"
 #include "leash/vault/vault.h"
+#include "shim/base/array.h"
 #include "tests/unit/roll.h"
 #include "tests/unit/scrub_kit.h"
 
@@ -282,12 +283,12 @@ entities_named(struct text *t, const uint8_t *v, size_t n)
 	size_t i = 0, k, len;
 
 	while (i < n) {
-		for (k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
+		for (k = 0; k < ARRAY_LEN(names); k++) {
 			len = strlen(names[k].character);
 			if (n - i >= len && memcmp(v + i, names[k].character, len) == 0)
 				break;
 		}
-		if (k == sizeof(names) / sizeof(names[0])) {
+		if (k == ARRAY_LEN(names)) {
 			put(t, v[i++]);
 			continue;
 		}
@@ -454,7 +455,7 @@ static const struct {
     {"reversed", reversed, false},
     {"reversed by characters", reversed_text, false},
 };
-#define ENCODERS (sizeof(encoders) / sizeof(encoders[0]))
+#define ENCODERS (ARRAY_LEN(encoders))
 
 /* ---- one case ------------------------------------------------------------------------ */
 
@@ -682,7 +683,7 @@ values_stand_at_every_place(void **state)
 	char value[256];
 	struct kit k;
 
-	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(lens); i++)
 		for (int kind = 0; kind < SIEVE_KINDS; kind++) {
 			value_of(value, lens[i]);
 			value[0] = '#'; /* not of the text around it */
@@ -742,7 +743,7 @@ weak_values_are_named(void **state)
 	char why[100];
 
 	assert_int_equal(vault_new(1u << 16, &v), 0);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		char name[16];
 
 		(void)snprintf(name, sizeof(name), "KENNEL_W%zu", i);

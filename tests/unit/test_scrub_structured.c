@@ -15,6 +15,7 @@
 #include "leash/scrub/private.h"
 #include "leash/scrub/scrub.h"
 #include "leash/vault/vault.h"
+#include "shim/base/array.h"
 
 #define LINE_1 "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj"
 #define LINE_2 "MzEfYyjiWA4R4/M2bS1GB4t7NXp98C3SC6dVMvDuictGeurT8jNbvJZHtCSuYEvu"
@@ -68,7 +69,7 @@ hold(const struct row *rows, size_t n, bool messages)
 	}
 	buf_free(&out);
 }
-#define HOLD(rows, messages) hold(rows, sizeof(rows) / sizeof((rows)[0]), messages)
+#define HOLD(rows, messages) hold(rows, ARRAY_LEN(rows), messages)
 
 /* ---- white space ------------------------------------------------------------------------ */
 

@@ -30,6 +30,7 @@
 
 #include <cmocka.h>
 
+#include "shim/base/array.h"
 #include "tests/unit/child.h"
 #include <seccomp.h>
 
@@ -264,7 +265,7 @@ verdicts(void **state)
 	size_t i, a, bad = 0;
 
 	for (a = 0; a < 2; a++) {
-		for (i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		for (i = 0; i < ARRAY_LEN(calls); i++) {
 			if (seccomp_syscall_resolve_name_arch(arch[a], calls[i].name) < 0)
 				continue;
 			got = verdict(arch[a], calls[i].name, calls[i].arg);

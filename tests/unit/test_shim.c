@@ -21,11 +21,10 @@
 
 #include <cmocka.h>
 
+#include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "shim/shim.h"
 #include "tests/unit/child.h"
-
-#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 int shim_main(void); /* shim/main.c's, under this name */
 

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "policy/sources/sources.h"
+#include "shim/base/array.h"
 #include "tests/unit/corpus.h"
 
 #define HEX      "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -219,7 +220,7 @@ a_sidecar_out_of_order_is_refused(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		sidecar_text = bad[i];
 		refused(SOURCE(""), "invalid sidecar");
 	}

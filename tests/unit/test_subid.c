@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "shim/base/array.h"
 #include "shim/host/subid.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/corpus.h"
@@ -47,7 +48,7 @@ one_is_taken(void **state)
 	uint32_t id;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		id = 0;
 		assert_int_equal(
 		    subid_in(rows[i].text, strlen(rows[i].text), "joe", 1005, &id),

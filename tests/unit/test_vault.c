@@ -19,6 +19,7 @@
 
 #include "leash/vault/helper.h"
 #include "leash/vault/vault.h"
+#include "shim/base/array.h"
 #include "tests/unit/vault_fixture.h"
 
 #define SENTINEL "sentinel-7f3Q9d-value"
@@ -150,7 +151,7 @@ file_that_others_may_read_is_refused(void **state)
 	char why[200], shown[8];
 	size_t i;
 
-	for (i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+	for (i = 0; i < ARRAY_LEN(modes); i++) {
 		char *path = file_with("open", SENTINEL, 21, modes[i]);
 
 		assert_int_equal(from_file(*state, path, &s, why), -EACCES);
@@ -469,7 +470,7 @@ what_part_of_an_argument_names_is_judged(void **state)
 	assert_int_equal(mkdir(dir, 0700), 0);
 	(void)script_with("granted-arg/tool", "#!/bin/sh\necho " SENTINEL "\n");
 	(void)script_with("granted-arg/arg", SENTINEL);
-	for (i = 0; i < 2 * sizeof(forms) / sizeof(forms[0]); i++) {
+	for (i = 0; i < 2 * ARRAY_LEN(forms); i++) {
 		/* also relative to "/" */
 		(void)snprintf(word, sizeof(word), "%s%s%s", forms[i / 2][0], dir + i % 2,
 		    forms[i / 2][1]);
@@ -480,7 +481,7 @@ what_part_of_an_argument_names_is_judged(void **state)
 		assert_int_equal(from_cmd(*state, argv, 0, &s, why, sizeof(why)), -EPERM);
 		assert_non_null(strstr(why, "has the argument"));
 	}
-	for (i = 0; i < 2 * sizeof(lines) / sizeof(lines[0]); i++) {
+	for (i = 0; i < 2 * ARRAY_LEN(lines); i++) {
 		(void)snprintf(text, sizeof(text), "%s%s%s", lines[i / 2][0], dir + i % 2,
 		    lines[i / 2][1]);
 		(void)snprintf(script, sizeof(script), "%s", script_with("line", text));
@@ -523,7 +524,7 @@ what_is_no_elf_file_is_refused(void **state)
 	struct secret *s = NULL;
 	char why[400];
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		memcpy(file, head, sizeof(head));
 		file[4] = rows[i].class;
 		file[16] = rows[i].type;
@@ -727,7 +728,7 @@ main(void)
 	if (mkdtemp(folder) == NULL)
 		return 1;
 	r = cmocka_run_group_tests(tests, NULL, NULL);
-	for (i = 0; i < sizeof(made) / sizeof(made[0]); i++)
+	for (i = 0; i < ARRAY_LEN(made); i++)
 		(void)unlink(in_folder(made[i]));
 	if (rmdir(in_folder("other")) < 0 || rmdir(in_folder("granted")) < 0 ||
 	    rmdir(in_folder("granted-arg")) < 0 || rmdir(folder) < 0)

@@ -19,6 +19,7 @@
 
 #include "leash/vault/secret_path.h"
 #include "leash/vault_file/private.h"
+#include "shim/base/array.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/child.h"
 #include "tests/unit/corpus.h"
@@ -426,7 +427,7 @@ bombs_are_refused_before_they_burst(void **state)
 	size_t len;
 
 	filled(*state, &bytes, &len);
-	for (size_t i = 0; i < sizeof(bomb) / sizeof(bomb[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(bomb); i++) {
 		memcpy(bytes + HEADER_LEN + 4, bomb[i], sizeof(bomb[i]));
 		corpus_keep(i < 5 ? "passes" : "kib", bytes, len);
 		assert_int_equal(read_bytes(*state, bytes, len), -EBADMSG);
@@ -506,7 +507,7 @@ what_is_no_value_is_refused(void **state)
 	char *big = malloc(VAULT_VALUE_MAX + 1);
 	uint32_t n;
 
-	for (size_t i = 0; i < sizeof(path) / sizeof(path[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(path); i++) {
 		assert_false(secret_path_good(path[i]));
 		assert_int_equal(
 		    vault_file_put(c, path[i], "abcd", 4, false, NOW, &n), -EINVAL);
@@ -808,7 +809,7 @@ a_file_that_others_may_touch_is_refused(void **state)
 	assert_int_equal(
 	    vault_file_load(fd, *state, &c, &seen, why, sizeof(why)), -ENOENT);
 	write_old(*state, fd);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		assert_int_equal(chmod(path, bad[i]), 0);
 		if (geteuid() != 0 && (bad[i] & 0400) == 0)
 			continue;

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "shim/base/array.h"
 #include "supervisor/audit/audit.h"
 #include "supervisor/audit/log/record.h"
 #include "tests/unit/audit_forge.h"
@@ -292,7 +293,7 @@ test_scan(void **state)
 	};
 	static struct scan scan;
 
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
 		size_t len = strlen(row[i].body);
 		/* of its own size, so that a byte too far is seen by ASan */
 		char *copy = malloc(len + (len == 0));

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "shim/base/array.h"
 #include "supervisor/audit/log/merkle_read.h"
 #include "supervisor/audit/report/verbs.h"
 #include "tests/unit/audit_forge.h"
@@ -149,7 +150,7 @@ drop_log(void **state_)
 	char path[160];
 
 	(void)state_;
-	for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(name); i++) {
 		(void)snprintf(path, sizeof(path), "%s/%s", log_->root, name[i]);
 		(void)unlink(path);
 	}
@@ -169,7 +170,7 @@ test_key(void **state_)
 
 	(void)state_;
 	(void)snprintf(other, sizeof(other), "%s/aside", log_->root);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		assert_int_not_equal(
 		    WITNESS("", "key", "--key", other, "--name", bad[i]), 0);
 		assert_string_equal(out, "");
@@ -332,7 +333,7 @@ test_two_histories(void **state_)
 	(void)state_;
 	slurp(state, before, sizeof(before));
 	assert_int_equal(mkdir(other->log, 0700), 0);
-	for (size_t i = 0; i < sizeof(file) / sizeof(file[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(file); i++) {
 		(void)snprintf(from, sizeof(from), "%s/%s", log_->log, file[i]);
 		(void)snprintf(to, sizeof(to), "%s/%s", other->log, file[i]);
 		if (access(from, F_OK) < 0)

@@ -3,6 +3,7 @@
  * (witness.h).  Arguments are such that an unconfined ordinary user does no
  * harm: the answer is in the errno.
  */
+#include "shim/base/array.h"
 #include "tests/witness/witness.h"
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
 /* Sockets by family, and where they reach (witness.h). */
+#include "shim/base/array.h"
 #include "tests/witness/witness.h"
 
 #include <arpa/inet.h>

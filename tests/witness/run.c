@@ -1,4 +1,5 @@
 /* Every way to start a program (witness.h). */
+#include "shim/base/array.h"
 #include "tests/witness/witness.h"
 
 #include <fcntl.h>

@@ -3,6 +3,7 @@
  * it is only ever made by an ordinary user, where all of it needs a user
  * namespace of its own first.
  */
+#include "shim/base/array.h"
 #include "tests/witness/witness.h"
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
 /* Other processes: their memory, their descriptors, their signals (witness.h). */
+#include "shim/base/array.h"
 #include "tests/witness/witness.h"
 
 #include <fcntl.h>

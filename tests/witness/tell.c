@@ -1,4 +1,5 @@
 /* What this process is (witness.h). */
+#include "shim/base/array.h"
 #include "tests/witness/witness.h"
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
 /* The witness's table of verbs (witness.h). */
+#include "shim/base/array.h"
 #include "tests/witness/witness.h"
 
 #include <signal.h>

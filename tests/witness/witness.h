@@ -20,8 +20,6 @@
 #include <errno.h>
 #include <stddef.h>
 
-#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
-
 struct probe {
 	const char *name;
 	int (*attempt)(void); /* 0 or -errno; runs in a child of its own */

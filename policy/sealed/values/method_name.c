@@ -5,6 +5,7 @@
  * therefore recognized as its twin.
  */
 #include "policy/sealed/values/method_name.h"
+#include "shim/base/array.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -24,7 +25,7 @@ static const char *const names[] = {"completion/complete", "elicitation/create",
     "resources/unsubscribe", "roots/list", "sampling/createMessage", "server/discover",
     "subscriptions/listen", "tasks/cancel", "tasks/get", "tasks/list", "tasks/result",
     "tasks/update", "tools/call", "tools/list"};
-#define NAMES (sizeof(names) / sizeof(names[0]))
+#define NAMES (ARRAY_LEN(names))
 
 const char *
 method_name(size_t i)

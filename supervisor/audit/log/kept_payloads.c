@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "supervisor/audit/log/kept_payloads.h"
 #include "supervisor/audit/log/record.h"
@@ -41,7 +42,7 @@ code_to_errno(int code)
 	    {SQLITE_FULL, -ENOSPC},
 	};
 
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
 		if (row[i].code == (code & 0xff))
 			return row[i].r;
 	}

@@ -26,6 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "shim/base/loop.h"
 #include "supervisor/audit/log/open_log.h"
@@ -90,7 +91,7 @@ harden(sqlite3 *db)
 	(void)sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	(void)sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
 	(void)sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
-	for (size_t i = 0; i < sizeof(limit_row) / sizeof(limit_row[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(limit_row); i++)
 		(void)sqlite3_limit(db, limit_row[i].id, limit_row[i].most);
 	return sqlite3_exec(db,
 	    "PRAGMA mmap_size=0; PRAGMA temp_store=MEMORY; PRAGMA query_only=ON;"

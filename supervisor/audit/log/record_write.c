@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "leash/audit/writer.h"
+#include "shim/base/array.h"
 #include "shim/base/wire.h"
 #include "supervisor/audit/log/record.h"
 #include "supervisor/audit/recorder/startup.h"
@@ -58,7 +59,7 @@ utf8_len(const uint8_t *b, size_t len)
 	    {0xf4, 0xf4, 0x80, 0x8f, 4},
 	};
 
-	for (size_t i = 0; i < sizeof(form) / sizeof(form[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(form); i++) {
 		if (b[0] < form[i].first || b[0] > form[i].last)
 			continue;
 		if (form[i].n > len)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "shim/base/array.h"
 #include "supervisor/audit/log/schema.h"
 
 #define NO_CHANGE(table, what, name) \
@@ -50,7 +51,7 @@ const struct schema_row schema_row[] = {
     APPEND_ONLY("cp"),
     APPEND_ONLY("meta"),
 };
-const size_t schema_rows = sizeof(schema_row) / sizeof(schema_row[0]);
+const size_t schema_rows = ARRAY_LEN(schema_row);
 
 static bool
 same(sqlite3_stmt *s, int column, const char *want)

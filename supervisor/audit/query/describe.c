@@ -4,9 +4,12 @@
  * never hidden.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "supervisor/audit/query/query.h"
+#include "shim/base/array.h"
+#include "supervisor/audit/query/describe.h"
+#include "supervisor/audit/query/record.h"
 
 struct line {
 	char *at;

@@ -15,6 +15,7 @@
 #include "supervisor/audit/audit.h"
 #include "supervisor/audit/log/merkle_read.h"
 #include "supervisor/audit/query/disclosure.h"
+#include "supervisor/audit/query/table.h"
 #include "supervisor/base/paths.h"
 
 #define WAIT_MS 10000 /* for the recorder */

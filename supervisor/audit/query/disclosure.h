@@ -4,7 +4,8 @@
 #ifndef KENNEL_SUPERVISOR_AUDIT_QUERY_DISCLOSURE_H
 #define KENNEL_SUPERVISOR_AUDIT_QUERY_DISCLOSURE_H
 
-#include "supervisor/audit/query/query.h"
+#include "supervisor/audit/query/log_view.h"
+#include "supervisor/audit/query/options.h"
 
 /* Records an action of an auditor: 0 after it is on disk; -ENOENT: no directory or
  * program of a recorder; the errors of audit_connect and report_wait. */

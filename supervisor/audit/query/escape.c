@@ -3,9 +3,13 @@
  * from a record goes through here, because a tool's name, for one, comes from the
  * server.
  */
+#include <stdio.h>
 #include <string.h>
 
-#include "supervisor/audit/query/query.h"
+#include "shim/base/array.h"
+#include "supervisor/audit/log/record.h"
+#include "supervisor/audit/query/escape.h"
+#include "supervisor/audit/query/options.h"
 
 #define BAD 0xfffdu
 

@@ -2,10 +2,14 @@
  * Counts rows by a key of several parts. The parts are untrusted text, so the hash
  * must not allow chosen collisions, and the table has a maximum size.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/audit/query/query.h"
+#include "supervisor/audit/log/merkle.h"
+#include "supervisor/audit/log/record.h"
+#include "supervisor/audit/query/group.h"
+#include "supervisor/audit/query/record.h"
 
 #define SLOTS_FIRST 1024
 

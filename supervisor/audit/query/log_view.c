@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sqlite3.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -17,9 +18,14 @@
 
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
+#include "supervisor/audit/log/merkle.h"
 #include "supervisor/audit/log/merkle_read.h"
+#include "supervisor/audit/log/open_log.h"
+#include "supervisor/audit/log/record.h"
 #include "supervisor/audit/log/schema.h"
+#include "supervisor/audit/query/log_view.h"
 #include "supervisor/audit/query/query.h"
+#include "supervisor/audit/query/table.h"
 #include "supervisor/base/paths.h"
 
 #define SEGMENT_PREFIX "audit-"

@@ -6,8 +6,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "shim/base/array.h"
 #include "shim/base/log.h"
-#include "supervisor/audit/query/query.h"
+#include "shim/base/loop.h"
+#include "supervisor/audit/query/options.h"
+#include "supervisor/audit/query/record.h"
 
 /* ---- values ------------------------------------------------------------------ */
 

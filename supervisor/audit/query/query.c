@@ -6,14 +6,23 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "shim/base/array.h"
 #include "shim/base/log.h"
 #include "supervisor/audit/audit.h"
+#include "supervisor/audit/query/describe.h"
+#include "supervisor/audit/query/group.h"
+#include "supervisor/audit/query/log_view.h"
+#include "supervisor/audit/query/options.h"
 #include "supervisor/audit/query/query.h"
+#include "supervisor/audit/query/record.h"
+#include "supervisor/audit/query/scan.h"
+#include "supervisor/audit/query/table.h"
 #include "supervisor/base/paths.h"
 
 /* ---- the table -------------------------------------------------------------------- */

@@ -5,7 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "supervisor/audit/query/query.h"
+#include "supervisor/audit/log/record.h"
+#include "supervisor/audit/query/record.h"
 
 struct room {
 	char *at;

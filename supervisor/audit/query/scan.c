@@ -12,11 +12,19 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <sqlite3.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/array.h"
+#include "shim/base/loop.h"
+#include "supervisor/audit/log/merkle.h"
+#include "supervisor/audit/log/record.h"
 #include "supervisor/audit/log/schema.h"
-#include "supervisor/audit/query/query.h"
+#include "supervisor/audit/query/log_view.h"
+#include "supervisor/audit/query/options.h"
+#include "supervisor/audit/query/record.h"
+#include "supervisor/audit/query/scan.h"
 
 #define SQL_MAX  2048
 #define LAST_MAX (1u << 20)

@@ -5,10 +5,19 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#include "supervisor/audit/query/query.h"
+#include "shim/base/array.h"
+#include "shim/base/loop.h"
+#include "supervisor/audit/log/merkle.h"
+#include "supervisor/audit/query/describe.h"
+#include "supervisor/audit/query/escape.h"
+#include "supervisor/audit/query/log_view.h"
+#include "supervisor/audit/query/options.h"
+#include "supervisor/audit/query/record.h"
+#include "supervisor/audit/query/table.h"
 
 #define ID_SHOWN 12 /* digits of an id in text output */
 

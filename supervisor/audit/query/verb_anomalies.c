@@ -9,10 +9,17 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+#include "shim/base/array.h"
+#include "shim/base/loop.h"
+#include "supervisor/audit/query/describe.h"
+#include "supervisor/audit/query/group.h"
 #include "supervisor/audit/query/query.h"
+#include "supervisor/audit/query/record.h"
+#include "supervisor/audit/query/table.h"
 
 #define HOUR_NS      (3600 * NS_PER_S)
 #define DENIALS_MANY 3
@@ -90,8 +97,9 @@ see_hour(struct ask *ask, const struct log_record *record)
 	const char *part[] = {log_record_text(record, "server"), "hour", hour, "rate"};
 
 	(void)snprintf(hour, sizeof(hour), "%011" PRIu64, record->ts / HOUR_NS);
-	return group_count(ask->groups, record, part, ARRAY_LEN(part)) != NULL ? 0
-									       : -E2BIG;
+	if (group_count(ask->groups, record, part, ARRAY_LEN(part)) == NULL)
+		return -E2BIG;
+	return 0;
 }
 
 static bool

@@ -5,7 +5,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "shim/base/array.h"
+#include "supervisor/audit/query/group.h"
 #include "supervisor/audit/query/query.h"
+#include "supervisor/audit/query/record.h"
+#include "supervisor/audit/query/table.h"
 
 static const struct column tool_column[] = {
     {"idx", CELL_NUMBER, 8},

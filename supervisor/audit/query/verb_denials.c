@@ -7,7 +7,12 @@
 #include <string.h>
 
 #include "policy/sealed/net_hint.h"
+#include "shim/base/array.h"
+#include "supervisor/audit/query/describe.h"
+#include "supervisor/audit/query/group.h"
 #include "supervisor/audit/query/query.h"
+#include "supervisor/audit/query/record.h"
+#include "supervisor/audit/query/table.h"
 
 #define DENIAL_TEXT_MAX 512
 #define UNGRANTED       "no line grants" /* leash/egress/egress_wire.c */

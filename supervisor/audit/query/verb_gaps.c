@@ -4,9 +4,18 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "shim/base/array.h"
+#include "shim/base/loop.h"
+#include "supervisor/audit/query/describe.h"
+#include "supervisor/audit/query/group.h"
+#include "supervisor/audit/query/options.h"
 #include "supervisor/audit/query/query.h"
+#include "supervisor/audit/query/record.h"
+#include "supervisor/audit/query/scan.h"
+#include "supervisor/audit/query/table.h"
 
 static const struct column gaps_column[] = {
     {"idx", CELL_NUMBER, 8},

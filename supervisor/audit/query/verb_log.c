@@ -4,7 +4,13 @@
 #include <errno.h>
 #include <time.h>
 
+#include "shim/base/array.h"
+#include "supervisor/audit/query/escape.h"
+#include "supervisor/audit/query/log_view.h"
+#include "supervisor/audit/query/options.h"
 #include "supervisor/audit/query/query.h"
+#include "supervisor/audit/query/record.h"
+#include "supervisor/audit/query/table.h"
 
 #define TAIL_DEFAULT 10
 #define TAIL_NS      200000000

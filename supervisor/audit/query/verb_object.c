@@ -7,7 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/array.h"
+#include "shim/base/loop.h"
+#include "supervisor/audit/query/group.h"
 #include "supervisor/audit/query/query.h"
+#include "supervisor/audit/query/record.h"
+#include "supervisor/audit/query/table.h"
 
 #define DIGEST_LEAST 8 /* fewest digits of a digest */
 
@@ -201,13 +206,11 @@ see_touched(void *arg, const struct log_record *record)
 		see_mount(ask, record, log_record_item(mount, i));
 	for (size_t i = 0; i < ARRAY_LEN(key); i++) {
 		const char *path = log_record_text(record, key[i]);
+		bool ran = log_record_is(record, "verdict", "allow");
 
 		if (path == NULL || !covers(path, strlen(path), ask->word))
 			continue;
-		put_touched(ask, record,
-		    log_record_is(record, "verdict", "allow") ? "was run"
-							      : "tried to run",
-		    path);
+		put_touched(ask, record, ran ? "was run" : "tried to run", path);
 		break;
 	}
 	return ferror(ask->table.out) ? -EPIPE : 0;
@@ -366,8 +369,9 @@ odd_answer(struct ask *ask, const struct log_record *record, int *ret)
 	row->last_ts = record->ts;
 	if (row->n >= BULK_N)
 		return "one of many in a row";
-	return log_record_number(record, "duration_us", &us) && us < HASTY_US ? "hasty"
-									      : NULL;
+	if (log_record_number(record, "duration_us", &us) && us < HASTY_US)
+		return "hasty";
+	return NULL;
 }
 
 static int

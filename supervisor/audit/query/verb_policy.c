@@ -3,11 +3,20 @@
  * afterwards that had not been used before.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/array.h"
 #include "supervisor/audit/log/kept_policies.h"
+#include "supervisor/audit/log/merkle.h"
+#include "supervisor/audit/query/describe.h"
+#include "supervisor/audit/query/escape.h"
+#include "supervisor/audit/query/group.h"
+#include "supervisor/audit/query/options.h"
 #include "supervisor/audit/query/query.h"
+#include "supervisor/audit/query/record.h"
+#include "supervisor/audit/query/table.h"
 
 static const char *
 or_null(const char *text)

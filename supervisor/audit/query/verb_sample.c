@@ -5,10 +5,18 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/array.h"
+#include "supervisor/audit/log/merkle.h"
+#include "supervisor/audit/query/describe.h"
+#include "supervisor/audit/query/options.h"
 #include "supervisor/audit/query/query.h"
+#include "supervisor/audit/query/record.h"
+#include "supervisor/audit/query/scan.h"
+#include "supervisor/audit/query/table.h"
 
 #define SAMPLE_DEFAULT 25
 #define SAMPLE_MAX     10000

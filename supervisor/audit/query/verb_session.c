@@ -6,7 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/array.h"
+#include "supervisor/audit/log/record.h"
+#include "supervisor/audit/query/describe.h"
+#include "supervisor/audit/query/group.h"
 #include "supervisor/audit/query/query.h"
+#include "supervisor/audit/query/record.h"
+#include "supervisor/audit/query/table.h"
 
 /* ---- sessions --------------------------------------------------------------------- */
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "supervisor/audit/log/segment.h"
 #include "supervisor/audit/recorder/config.h"
@@ -43,7 +44,7 @@ take(char *line, struct config *config)
 		return false;
 	errno = 0;
 	value = strtoull(number, &end, 10);
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
 		if (strcmp(word, row[i].word) != 0)
 			continue;
 		if (errno != 0 || value < row[i].least || value > row[i].most)

@@ -30,7 +30,6 @@
 #include "supervisor/audit/recorder/rotate.h"
 #include "supervisor/audit/recorder/store.h"
 
-#define NS_PER_S     1000000000ull
 #define CLOCK_JUMP   NS_PER_S /* of realtime against boottime */
 #define RESERVE_NAME "audit.reserve"
 #define RESERVE_LEN  (256u << 10) /* a transaction's pages, with a margin */

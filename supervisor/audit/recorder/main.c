@@ -32,6 +32,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "shim/base/array.h"
 #include "shim/base/confine.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
@@ -41,8 +42,6 @@
 #include "supervisor/audit/recorder/private.h"
 #include "supervisor/audit/recorder/rotate.h"
 #include "supervisor/audit/recorder/store.h"
-
-#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 struct recorder recorder;
 

@@ -20,8 +20,6 @@
 #include "supervisor/audit/recorder/rotate.h"
 #include "supervisor/audit/recorder/store.h"
 
-#define NS_PER_S 1000000000ull
-
 /* ---- a new log ---------------------------------------------------------------------- */
 
 /* "HOST/kennel/ID": a key's name has no space and no plus. */

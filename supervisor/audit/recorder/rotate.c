@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "supervisor/audit/log/record.h"
 #include "supervisor/audit/log/segment.h"
@@ -47,7 +48,7 @@ remove_files(int log_dir, const char *name, size_t from)
 {
 	char path[64];
 
-	for (size_t i = from; i < sizeof(beside) / sizeof(beside[0]); i++) {
+	for (size_t i = from; i < ARRAY_LEN(beside); i++) {
 		(void)snprintf(path, sizeof(path), "%s%s", name, beside[i]);
 		/* a missing file is fine */
 		(void)unlinkat(log_dir, path, 0);
@@ -133,7 +134,7 @@ segment_begin(struct store *old, int log_dir, struct store **ret)
 
 	remove_files(log_dir, NEW_NAME, 0);
 	r = store_open_as(log_dir, NEW_NAME, &store, &why);
-	for (size_t i = 0; r == 0 && i < sizeof(meta) / sizeof(meta[0]); i++) {
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(meta); i++) {
 		r = store_get_meta(old, meta[i], value, sizeof(value));
 		if (r == 0)
 			r = store_put_meta(store, meta[i], value);

@@ -12,13 +12,12 @@
 #include <unistd.h>
 
 #include "recorder_syscalls.h"
+#include "shim/base/array.h"
 #include "shim/base/confine.h"
 #include "shim/base/log.h"
 #include "supervisor/audit/log/record.h"
 #include "supervisor/audit/recorder/own_log.h"
 #include "supervisor/audit/recorder/startup.h"
-
-#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 void
 given_check(void)

@@ -11,10 +11,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "supervisor/audit/log/sign_key.h"
 #include "supervisor/audit/log/signed_note.h"
 #include "supervisor/audit/query/disclosure.h"
+#include "supervisor/audit/query/query.h"
+#include "supervisor/audit/query/scan.h"
+#include "supervisor/audit/query/table.h"
 #include "supervisor/audit/report/verbs.h"
 
 struct found {

@@ -5,6 +5,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "shim/base/array.h"
+#include "supervisor/audit/query/group.h"
+#include "supervisor/audit/query/scan.h"
 #include "supervisor/audit/report/report.h"
 
 static int

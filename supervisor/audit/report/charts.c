@@ -5,6 +5,12 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "shim/base/array.h"
+#include "shim/base/loop.h"
+#include "supervisor/audit/query/describe.h"
+#include "supervisor/audit/query/escape.h"
+#include "supervisor/audit/query/group.h"
+#include "supervisor/audit/query/table.h"
 #include "supervisor/audit/report/report.h"
 
 enum { WIDTH = 720, LEFT = 52, RIGHT = 12, PLOT = WIDTH - LEFT - RIGHT };

@@ -26,6 +26,10 @@
 #include "supervisor/audit/log/kept_policies.h"
 #include "supervisor/audit/log/merkle_read.h"
 #include "supervisor/audit/query/disclosure.h"
+#include "supervisor/audit/query/escape.h"
+#include "supervisor/audit/query/group.h"
+#include "supervisor/audit/query/query.h"
+#include "supervisor/audit/query/scan.h"
 #include "supervisor/audit/report/report.h"
 #include "supervisor/audit/report/verbs.h"
 

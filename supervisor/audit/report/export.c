@@ -8,6 +8,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "shim/base/array.h"
+#include "supervisor/audit/query/describe.h"
+#include "supervisor/audit/query/escape.h"
+#include "supervisor/audit/query/table.h"
 #include "supervisor/audit/report/export.h"
 
 /* ---- jsonl, csv ---------------------------------------------------------------- */

@@ -4,7 +4,9 @@
 #ifndef KENNEL_SUPERVISOR_AUDIT_REPORT_EXPORT_H
 #define KENNEL_SUPERVISOR_AUDIT_REPORT_EXPORT_H
 
-#include "supervisor/audit/query/query.h"
+#include <stdio.h>
+
+#include "supervisor/audit/query/record.h"
 
 struct export_format {
 	const char *name;

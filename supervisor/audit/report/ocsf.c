@@ -5,6 +5,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "shim/base/array.h"
+#include "supervisor/audit/query/describe.h"
+#include "supervisor/audit/query/escape.h"
 #include "supervisor/audit/report/export.h"
 
 #define OCSF_VERSION "1.5.0"

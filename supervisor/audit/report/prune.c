@@ -20,7 +20,9 @@
 #include "supervisor/audit/log/merkle_read.h"
 #include "supervisor/audit/log/segment.h"
 #include "supervisor/audit/query/disclosure.h"
-#include "supervisor/audit/query/query.h"
+#include "supervisor/audit/log/open_log.h"
+#include "supervisor/audit/log/record.h"
+#include "supervisor/audit/query/options.h"
 #include "supervisor/audit/report/verbs.h"
 #include "supervisor/base/paths.h"
 

@@ -8,7 +8,10 @@
 #ifndef KENNEL_SUPERVISOR_AUDIT_REPORT_REPORT_H
 #define KENNEL_SUPERVISOR_AUDIT_REPORT_REPORT_H
 
-#include "supervisor/audit/query/query.h"
+#include <stdio.h>
+
+#include "supervisor/audit/query/log_view.h"
+#include "supervisor/audit/query/options.h"
 
 #define FIGURES_BUCKETS 60
 #define FIGURES_LATENCY 256 /* eight per doubling, from 1 us to an hour */

@@ -11,8 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/array.h"
 #include "shim/base/log.h"
 #include "supervisor/audit/query/disclosure.h"
+#include "supervisor/audit/query/escape.h"
+#include "supervisor/audit/query/group.h"
+#include "supervisor/audit/query/query.h"
+#include "supervisor/audit/query/table.h"
 #include "supervisor/audit/report/report.h"
 #include "supervisor/audit/report/verbs.h"
 

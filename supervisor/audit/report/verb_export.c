@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "supervisor/audit/query/disclosure.h"
+#include "supervisor/audit/query/query.h"
+#include "supervisor/audit/query/scan.h"
 #include "supervisor/audit/report/export.h"
 #include "supervisor/audit/report/verbs.h"
 

@@ -2,12 +2,21 @@
  * "kennel audit payload IDX": shows a payload, if it was kept; and "prune-payloads".
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "supervisor/audit/log/kept_payloads.h"
+#include "supervisor/audit/log/merkle.h"
+#include "supervisor/audit/log/record.h"
+#include "supervisor/audit/query/escape.h"
+#include "supervisor/audit/query/group.h"
+#include "supervisor/audit/query/log_view.h"
+#include "supervisor/audit/query/options.h"
 #include "supervisor/audit/query/query.h"
+#include "supervisor/audit/query/record.h"
+#include "supervisor/audit/query/scan.h"
 #include "supervisor/audit/report/verbs.h"
 
 /* A terminal gets escaped text; a file or a pipe the raw bytes. */

@@ -3,12 +3,18 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "supervisor/audit/log/kept_policies.h"
+#include "supervisor/audit/log/merkle.h"
+#include "supervisor/audit/query/escape.h"
+#include "supervisor/audit/query/group.h"
+#include "supervisor/audit/query/options.h"
 #include "supervisor/audit/query/query.h"
 #include "supervisor/audit/report/verbs.h"
 #include "supervisor/base/paths.h"

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "leash/audit/writer.h"
+#include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "supervisor/audit/log/merkle_read.h"
@@ -346,7 +347,7 @@ take(int c, struct asked *asked)
 	} row[] = {{'k', &asked->key}, {'n', &asked->name}, {'s', &asked->state},
 	    {'l', &asked->log}};
 
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
 		if (row[i].c != c)
 			continue;
 		*row[i].text = optarg;
@@ -382,7 +383,7 @@ witness_main(int argc, char **argv)
 	}
 	if (argc - optind != 1)
 		return usage();
-	for (size_t i = 0; i < sizeof(verb) / sizeof(verb[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(verb); i++) {
 		if (strcmp(argv[optind], verb[i].name) != 0)
 			continue;
 		if (!has_all(&asked, verb[i].needs))

@@ -28,10 +28,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "shim/base/array.h"
 #include "shim/base/confine.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
+#include "shim/base/loop.h"
 #include "ship_syscalls.h"
+#include "supervisor/audit/query/log_view.h"
+#include "supervisor/audit/query/options.h"
+#include "supervisor/audit/query/query.h"
+#include "supervisor/audit/query/scan.h"
 #include "supervisor/audit/ship/ship.h"
 
 #define USAGE \

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "supervisor/audit/ship/ship.h"
 

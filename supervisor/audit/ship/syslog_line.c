@@ -6,6 +6,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "shim/base/array.h"
+#include "supervisor/audit/query/escape.h"
+#include "supervisor/audit/query/table.h"
 #include "supervisor/audit/ship/ship.h"
 
 #define FACILITY 13 /* log audit */

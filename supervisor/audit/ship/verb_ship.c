@@ -12,9 +12,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "supervisor/audit/query/disclosure.h"
+#include "supervisor/audit/query/query.h"
+#include "supervisor/audit/query/table.h"
 #include "supervisor/audit/ship/ship.h"
 #include "supervisor/base/paths.h"
 

@@ -14,9 +14,8 @@
 #include <unistd.h>
 
 #include "shim/base/fd.h"
+#include "shim/base/loop.h"
 #include "supervisor/audit/verify/verify.h"
-
-#define NS_PER_S 1000000000ull
 
 int
 anchor_read(const char *path, struct note *note, char text[NOTE_MAX], struct anchor *ret)

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "shim/base/array.h"
 #include "shim/base/loop.h"
 #include "supervisor/audit/log/record.h"
 #include "supervisor/audit/log/schema.h"

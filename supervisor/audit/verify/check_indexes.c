@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "shim/base/array.h"
 #include "supervisor/audit/log/schema.h"
 #include "supervisor/audit/verify/verify.h"
 

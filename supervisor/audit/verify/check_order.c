@@ -17,9 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/array.h"
+#include "shim/base/loop.h"
 #include "supervisor/audit/verify/verify.h"
 
-#define NS_PER_S    1000000000ull
 #define CLOCK_SLACK (2 * NS_PER_S) /* a recorder records steps of one second or more */
 #define BACK_SLACK  1000000000ull  /* of two records written at the same time */
 

@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/array.h"
 #include "supervisor/audit/log/record.h"
 #include "supervisor/audit/log/schema.h"
 #include "supervisor/audit/verify/verify.h"

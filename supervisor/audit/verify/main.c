@@ -29,9 +29,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "shim/base/array.h"
 #include "shim/base/confine.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
+#include "shim/base/loop.h"
 #include "supervisor/audit/log/record.h"
 #include "supervisor/audit/log/segment.h"
 #include "supervisor/audit/verify/verify.h"
@@ -40,7 +42,6 @@
 #define AGAIN_MAX   10 /* retries if a log changes while it is read */
 #define ANCHORS_MAX 64
 #define EXIT_USAGE  64
-#define NS_PER_S    1000000000ull
 
 static const char *const verdict_name[] = {"intact", "tampered", "incomplete", "error"};
 

@@ -29,8 +29,6 @@
 #include "supervisor/audit/log/signed_note.h"
 #include "supervisor/audit/recorder/startup.h"
 
-#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
-
 enum verdict { INTACT, TAMPERED, INCOMPLETE, UNKNOWN };
 
 struct answer {

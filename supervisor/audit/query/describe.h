@@ -1,0 +1,21 @@
+/*
+ * A record as a sentence.
+ */
+#ifndef KENNEL_SUPERVISOR_AUDIT_QUERY_DESCRIBE_H
+#define KENNEL_SUPERVISOR_AUDIT_QUERY_DESCRIBE_H
+
+#include "supervisor/audit/log/record.h"
+#include "supervisor/audit/query/record.h"
+
+#define DESCRIBE_MAX (AUDIT_BODY_MAX + 2048) /* a body's texts and the words between */
+/* Returns unescaped text; table.c escapes it. */
+const char *describe_tell(const struct log_record *, char out[DESCRIBE_MAX]);
+/* All its fields as key=value. */
+const char *describe_fields(const struct log_record *, char out[DESCRIBE_MAX]);
+/* The object of the record: a tool, a program, a host; NULL: none. */
+const char *describe_object(const struct log_record *);
+/* Fills {key} and [optional {key}] of a pattern. */
+const char *describe_fill(
+    const struct log_record *, const char *pattern, char out[DESCRIBE_MAX]);
+
+#endif

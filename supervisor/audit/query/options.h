@@ -1,0 +1,53 @@
+/*
+ * The options of all verbs of kennel audit (kennel-audit(1)): which records, in
+ * which form.
+ */
+#ifndef KENNEL_SUPERVISOR_AUDIT_QUERY_OPTIONS_H
+#define KENNEL_SUPERVISOR_AUDIT_QUERY_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "supervisor/audit/query/record.h"
+
+enum form { FORM_TEXT, FORM_JSON, FORM_CSV, FORM_HTML };
+
+struct query {
+	const char *verb;
+	const char *server, *kind, *verdict, *session, *tool, *rule;
+	uint64_t from_ns, to_ns; /* from <= ts < to */
+	bool from_given, to_given;
+	uint64_t last_n;     /* -n; 0: not given */
+	const char *as_of;   /* SIZE, SIZE:ROOT or a file with a checkpoint */
+	const char *log;     /* not this user's own log */
+	const char *policy;  /* --policy */
+	const char *control; /* --control */
+	const char *seed;    /* --seed */
+	const char *out;     /* -o */
+	const char *report;  /* kind of a report, or --format of export */
+	uint64_t days;
+	bool verified, bare /* no header */, follow, all, once, text;
+	/* verb_ask sets these */
+	const char *kinds;  /* "exec call": only these; NULL: all */
+	bool hide;          /* without the log's records about itself */
+	bool by_time;       /* ordered by time, so that the first row comes at once */
+	uint64_t most_rows; /* per page; 0: all */
+	uint64_t first;     /* only records from this one on */
+	uint64_t beyond;    /* and before this one; 0: all */
+	bool denied;        /* only records with a verdict other than "allow" */
+	enum form form;
+	int argc; /* remaining arguments of the verb */
+	char **argv;
+};
+
+/* argv[0] is the verb; may lists the verb's own option letters, "" for none (see
+ * verb.may). Returns 0, or -EINVAL after printing the reason. */
+int options_read(int argc, char **argv, const char *may, struct query *ret);
+/* Parses "90s" "10m" "2h" "3d" ago, or "2026-11-21[T22:00[:00]][Z]". */
+int options_time(const char *text, uint64_t *ret_ns);
+/* The log's records about itself; "log" shows them only on request. */
+#define QUERY_HIDDEN "genesis open epoch heartbeat end"
+/* True if the record matches the query; checks its body, not its columns. */
+bool options_match(const struct query *, const struct log_record *);
+
+#endif

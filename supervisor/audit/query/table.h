@@ -1,0 +1,56 @@
+/*
+ * The table that answers are printed in, as text, JSON, CSV or HTML.
+ */
+#ifndef KENNEL_SUPERVISOR_AUDIT_QUERY_TABLE_H
+#define KENNEL_SUPERVISOR_AUDIT_QUERY_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "supervisor/audit/log/merkle.h"
+#include "supervisor/audit/query/log_view.h"
+#include "supervisor/audit/query/options.h"
+#include "supervisor/audit/query/record.h"
+
+enum cell {
+	CELL_TEXT,
+	CELL_NUMBER,
+	CELL_TIME, /* ns of CLOCK_REALTIME; shown in UTC */
+	CELL_ID,   /* hex; text output shows the first digits */
+	CELL_US,   /* microseconds */
+	CELL_VERDICT,
+};
+struct column {
+	const char *name;
+	enum cell cell;
+	int width; /* in text output; 0: natural width */
+};
+
+struct table {
+	FILE *out;
+	enum form form;
+	const struct column *column;
+	size_t column_n, at;
+	uint64_t rows, most; /* most: number of rows printed; 0: all */
+	const char *verb;
+	bool bare, colour;
+};
+
+void table_begin(struct table *, const struct query *, const struct log_view *,
+    const struct column *, size_t column_n);
+/* Print the fields of a row, left to right; the last one ends the row. */
+void table_text(struct table *, const char *text_or_null);
+void table_number(struct table *, uint64_t);
+void table_none(struct table *);
+/* Prints this field of the record in the type of the column. */
+void table_field(struct table *, const struct log_record *, const char *key);
+/* -EPIPE if the reader has closed the pipe. */
+int table_end(struct table *);
+/* 2026-11-22T01:02:03.004Z; decimals: 3 or 9. */
+#define TABLE_TIME_MAX 40
+const char *table_time(uint64_t ns, int decimals, char out[TABLE_TIME_MAX]);
+void table_hex(char out[2 * MERKLE_HASH_LEN + 1], const uint8_t hash[MERKLE_HASH_LEN]);
+
+#endif
