@@ -1,14 +1,9 @@
 /*
- * The interface of policy/: text in, sealed file out; sealed file in, verdicts
- * out.
+ * A sealed policy in use: it is loaded and checked once, and then asked.
  *
- *
- *
- *
- *
- *
- * A leash links only sealed/, and its shim links none of policy/: the process
- * that holds secrets contains no policy parser.
+ *	load.c		the file: checked, then read in place
+ *	match*.c	which row decides a request
+ *	condition.c	conditions on JSON values
  */
 #ifndef KENNEL_POLICY_SEALED_POLICY_H
 #define KENNEL_POLICY_SEALED_POLICY_H
