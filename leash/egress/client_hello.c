@@ -31,22 +31,6 @@ static const uint8_t retry_random[RANDOM_LEN] = {0xcf, 0x21, 0xad, 0x74, 0xe5, 0
     0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91, 0xc2, 0xa2, 0x11, 0x16, 0x7a,
     0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c};
 
-const char *
-hello_why_name(enum hello_why why)
-{
-	static const char *const name[HELLO_WHY_END] = {
-	    [HELLO_OK] = "ok",
-	    [HELLO_NOT_TLS] = "not TLS",
-	    [HELLO_OTHER_MESSAGE] = "not a ClientHello",
-	    [HELLO_TOO_LONG] = "ClientHello too long",
-	    [HELLO_MALFORMED] = "malformed ClientHello",
-	    [HELLO_REPEATED] = "repeated extension",
-	    [HELLO_NAMES] = "more than one server name",
-	};
-
-	return (size_t)why < HELLO_WHY_END ? name[why] : "unknown";
-}
-
 /* ---- records ---------------------------------------------------------------- */
 
 static size_t

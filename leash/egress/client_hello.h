@@ -30,10 +30,7 @@ enum hello_why {
 	HELLO_MALFORMED, /* inconsistent lengths, or bytes after the last field */
 	HELLO_REPEATED,  /* a duplicate extension */
 	HELLO_NAMES,     /* more than one name, or one of another kind */
-	HELLO_WHY_END,
 };
-/* "not TLS", for people. */
-const char *hello_why_name(enum hello_why);
 
 struct client_hello {
 	bool has_name;

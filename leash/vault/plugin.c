@@ -36,7 +36,8 @@
 
 #define CAPABILITY_READ 1u
 
-const struct plugin_times plugin_times = {PLUGIN_WAIT_MS, PLUGIN_STOP_MS, PLUGIN_IDLE_MS};
+static const struct plugin_times plugin_times = {
+    PLUGIN_WAIT_MS, PLUGIN_STOP_MS, PLUGIN_IDLE_MS};
 
 int
 plugins_new(int run_dir, const struct plugin_times *times, struct plugins **ret)

@@ -35,7 +35,6 @@
 struct plugin_times { /* milliseconds */
 	int64_t wait, stop, idle;
 };
-extern const struct plugin_times plugin_times; /* the values above */
 
 struct plugin_credential {
 	const char *name;

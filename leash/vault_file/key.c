@@ -23,14 +23,16 @@
 
 _Static_assert(sizeof(SUBKEY_USE) - 1 == crypto_kdf_CONTEXTBYTES, "crypto_kdf");
 
-void __attribute__((noinline)) stack_wipe(void)
+/* Wipes what functions that used a key left on the stack. */
+static void __attribute__((noinline)) stack_wipe(void)
 {
 	uint8_t below[STACK_LEN];
 
 	sodium_memzero(below, sizeof(below));
 }
 
-void
+/* From keys->vault. */
+static void
 keys_derive(struct keys *k)
 {
 	(void)crypto_kdf_derive_from_key(/* cannot fail: the length is valid */
@@ -41,7 +43,7 @@ keys_derive(struct keys *k)
 }
 
 /* Its state contains the key, so it is in the pages, too. */
-void
+static void
 commitment_make(struct keys *k, const uint8_t *bytes, size_t len, uint8_t ret[COMMIT_LEN])
 {
 	uintptr_t at = ((uintptr_t)k->work + 63) & ~(uintptr_t)63;

@@ -86,12 +86,7 @@ int grant_order(const struct vault_file_grant *, const struct vault_file_grant *
 
 /* ---- key.c --------------------------------------------------------------- */
 
-/* From keys->vault. */
-void keys_derive(struct keys *);
-void commitment_make(struct keys *, const uint8_t *, size_t, uint8_t ret[COMMIT_LEN]);
 int entry_seal(const struct vault_file *, struct entry *, const void *value);
 int entry_open(const struct vault_file *, const struct entry *, void *out);
-/* Wipes what functions that used a key left on the stack. */
-void stack_wipe(void);
 
 #endif

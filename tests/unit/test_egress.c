@@ -301,7 +301,7 @@ refused_as(const struct made *m, enum hello_why wanted)
 	enum hello_why why = HELLO_OK;
 
 	assert_int_equal(read_hello(m, &h, &why), -EBADMSG);
-	assert_string_equal(hello_why_name(why), hello_why_name(wanted));
+	assert_int_equal(why, wanted);
 }
 
 static void
