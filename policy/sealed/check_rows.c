@@ -279,14 +279,13 @@ filters(struct load *l)
 {
 	static const uint32_t kinds[] = {
 	    SEALED_FILTERS, SEALED_SYSCALLS, SEALED_COMPARES};
-	uint32_t i, k;
 	int r;
 
-	for (k = 0; k < ARRAY_LEN(kinds); k++)
-		for (i = 0; i < l->p.row_n[kinds[k]]; i++)
+	for (size_t k = 0; k < ARRAY_LEN(kinds); k++)
+		for (uint32_t i = 0; i < l->p.row_n[kinds[k]]; i++)
 			if ((r = row_check(l, kinds[k], i)) < 0)
 				return r;
-	for (i = 0; i < l->p.row_n[SEALED_FILTERS]; i++)
+	for (uint32_t i = 0; i < l->p.row_n[SEALED_FILTERS]; i++)
 		if ((r = load_bpf(l, &l->p.filter[i])) < 0 ||
 		    (!l->replay_later && (r = load_replay(l, &l->p.filter[i])) < 0))
 			return r;
