@@ -317,6 +317,17 @@ network_recorded(struct leash *l)
 
 /* ---- reports ------------------------------------------------------------------- */
 
+/* A connection that has ended waits for no decision. */
+static void
+wait_forget(struct network *n, uint32_t id)
+{
+	for (size_t i = 0; i < n->wait_n; i++)
+		if (n->wait[i].id == id) {
+			n->wait[i] = n->wait[--n->wait_n];
+			return;
+		}
+}
+
 static int
 on_report(struct network *n, const struct egress_report *e)
 {
@@ -329,6 +340,7 @@ on_report(struct network *n, const struct egress_report *e)
 	case EGRESS_OPEN:
 		return on_open(n, e);
 	case EGRESS_CLOSED:
+		wait_forget(n, e->id);
 		if (network_forget(n, e->id)) {
 			network_record_refused(n, e, EGRESS_NO_ANSWER, 1);
 			return 0;

@@ -228,6 +228,16 @@ def v_crowd(host, port, n):
     return [ok, bad]
 
 
+def v_abort(host, port, n):
+    """n connections that the client resets at once; it asks nothing of them."""
+    for _ in range(n):
+        s = socket.socket()
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        s.connect((host, port))
+        s.close()
+    return n
+
+
 def v_until(host, port):
     """Sends and reads until the stream breaks; how."""
     s = connect(host, port, 30)
