@@ -98,6 +98,10 @@ POLICY_READ = \
 # Text to sealed bytes: the supervisor only.
 POLICY_TEXT = \
 	$(PATHS) \
+	policy/base/arena.o \
+	policy/base/diag.o \
+	policy/base/fs_cache.o \
+	policy/base/output.o \
 	policy/check/agent_files.o \
 	policy/check/check.o \
 	policy/check/conflict.o \
@@ -111,17 +115,13 @@ POLICY_TEXT = \
 	policy/check/trusted.o \
 	policy/check/trusted_command.o \
 	policy/check/trusted_text.o \
-	policy/compile/fs_cache.o \
-	policy/lang/arena.o \
 	policy/lang/check_word.o \
-	policy/lang/diag.o \
 	policy/lang/expand.o \
 	policy/lang/host.o \
 	policy/lang/include.o \
 	policy/lang/keyword.o \
 	policy/lang/lex.o \
 	policy/lang/manifest.o \
-	policy/lang/output.o \
 	policy/lang/parse.o \
 	policy/lang/parse_condition.o \
 	policy/lang/parse_file.o \

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "policy/lang/output.h"
+#include "policy/base/output.h"
 #include "policy/sealed/policy.h"
 
 enum ask_kind {

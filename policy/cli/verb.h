@@ -5,7 +5,7 @@
 #ifndef KENNEL_POLICY_CLI_VERB_H
 #define KENNEL_POLICY_CLI_VERB_H
 
-#include "policy/lang/output.h"
+#include "policy/base/output.h"
 #include "policy/lang/ast.h"
 
 #define VERB_WORDS_MAX 1024 /* files or request words in one call */

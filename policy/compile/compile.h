@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "policy/lang/source.h"
+#include "policy/base/source.h"
 #include "shim/base/buf.h"
 
 /*

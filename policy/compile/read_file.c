@@ -2,8 +2,8 @@
  * The reader of real files: those named by `include` and `pins`, when a user
  * compiles a policy or a server starts.
  */
+#include "policy/base/source.h"
 #include "policy/compile/compile.h"
-#include "policy/lang/source.h"
 
 #include <errno.h>
 #include <sys/stat.h>

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/lang/output.h"
+#include "policy/base/output.h"
 
 #define NODES_MAX 128
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/lang/output.h"
+#include "policy/base/output.h"
 
 #define ENV_NAMES_MAX 6   /* named by `with env`: every subset of them is tested */
 #define TEXT_CAP      640 /* a prefix, and what follows it */

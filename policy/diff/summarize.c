@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/lang/output.h"
+#include "policy/base/output.h"
 
 #define HASH_N 4096
 #define NONE   0xffffffffu

@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#include "policy/lang/source.h"
+#include "policy/base/source.h"
 #include "policy/sealed/policy.h"
 #include "shim/base/buf.h"
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/lang/output.h"
+#include "policy/base/output.h"
 #include "policy/manifests/private.h"
 
 #define TEXTS 3 /* indexed by enum catalog_origin */

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "policy/lang/output.h"
+#include "policy/base/output.h"
 #include "policy/manifests/private.h"
 #include "policy/print/statement.h"
 

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/lang/output.h"
-#include "policy/print/statement.h"
+#include "policy/base/output.h"
 #include "policy/print/score.h"
+#include "policy/print/statement.h"
 
 struct page {
 	const struct policy *p;

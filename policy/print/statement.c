@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/lang/output.h"
+#include "policy/base/output.h"
 #include "policy/lang/ast.h"
 
 #define WHERE_CAP 4096

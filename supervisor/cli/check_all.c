@@ -15,11 +15,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "policy/base/source.h"
 #include "policy/check/agent_files.h"
 #include "policy/check/trusted.h"
 #include "policy/cli/policy_main.h"
 #include "policy/compile/compile.h"
-#include "policy/lang/source.h"
 #include "policy/sealed/policy.h"
 #include "shim/base/buf.h"
 #include "shim/base/fd.h"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "leash/audit/writer.h"
-#include "policy/lang/output.h"
+#include "policy/base/output.h"
 #include "policy/print/statement.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"

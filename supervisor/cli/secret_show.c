@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "policy/base/output.h"
 #include "policy/manifests/catalog.h"
-#include "policy/lang/output.h"
 #include "policy/manifests/token_format.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"

@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "policy/base/output.h"
 #include "policy/compile/compile.h"
-#include "policy/lang/output.h"
 #include "policy/lang/secret_path.h"
 #include "policy/lang/secret_source.h"
 #include "policy/sealed/policy.h"

@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "leash/audit/writer.h"
+#include "policy/base/source.h"
 #include "policy/check/trusted.h"
 #include "policy/compile/compile.h"
-#include "policy/lang/source.h"
 #include "policy/sealed/policy.h"
 #include "policy/sealed/signature.h"
 #include "shim/base/buf.h"

@@ -12,9 +12,9 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "policy/base/source.h"
 #include "policy/compile/compile.h"
 #include "policy/diff/diff.h"
-#include "policy/lang/source.h"
 #include "policy/sealed/policy.h"
 #include "shim/base/array.h"
 #include "shim/base/buf.h"

@@ -14,8 +14,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "policy/base/output.h"
 #include "policy/lang/lex.h"
-#include "policy/lang/output.h"
 #include "policy/manifests/catalog.h"
 #include "policy/manifests/token_format.h"
 #include "shim/base/array.h"

@@ -2,8 +2,8 @@
  * The output of "kennel policy" verbs: one JSON document, or text for people in
  * which bytes from a file cannot forge a line.
  */
-#ifndef KENNEL_POLICY_LANG_OUTPUT_H
-#define KENNEL_POLICY_LANG_OUTPUT_H
+#ifndef KENNEL_POLICY_BASE_OUTPUT_H
+#define KENNEL_POLICY_BASE_OUTPUT_H
 
 #include <stdbool.h>
 #include <stdint.h>

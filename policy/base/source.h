@@ -1,8 +1,8 @@
 /*
  * The text of a policy, and how the files that it includes are read.
  */
-#ifndef KENNEL_POLICY_LANG_SOURCE_H
-#define KENNEL_POLICY_LANG_SOURCE_H
+#ifndef KENNEL_POLICY_BASE_SOURCE_H
+#define KENNEL_POLICY_BASE_SOURCE_H
 
 #include <stddef.h>
 

@@ -4,8 +4,8 @@
  * The text of a policy is untrusted: it is shown printable and cut, and a line
  * that may hold a secret is not shown at all.
  */
+#include "policy/base/output.h"
 #include "policy/lang/ast.h"
-#include "policy/lang/output.h"
 #include "shim/base/array.h"
 #include <stdarg.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * Writes the output of "kennel policy" verbs: JSON and printable text, byte by
  * byte.
  */
-#include "policy/lang/output.h"
+#include "policy/base/output.h"
 
 #include <inttypes.h>
 #include <string.h>
