@@ -2,7 +2,7 @@
  * The memory of one compilation: blocks that only grow and are freed together.
  * A ceiling limits how much memory a hostile policy can make the compiler use.
  */
-#include "policy/lang/ast.h"
+#include "policy/base/arena.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,10 +4,11 @@
  * The text of a policy is untrusted: it is shown printable and cut, and a line
  * that may hold a secret is not shown at all.
  */
+#include "policy/base/diag.h"
 #include "policy/base/output.h"
-#include "policy/lang/ast.h"
 #include "shim/base/array.h"
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,13 +3,15 @@
  * in one file start the same few programs.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "policy/compile/lower.h"
+#include "policy/base/arena.h"
+#include "policy/base/fs_cache.h"
 #include "shim/base/fd.h"
 #include "shim/host/path_open.h"
 #include "shim/host/path_resolve.h"
@@ -30,16 +32,16 @@ struct closure {
 	size_t n;
 };
 
-struct memo {
+struct fs_cache {
 	struct arena *arena;
 	struct seen *seen[SLOTS];
 	struct closure *closure;
 };
 
-struct memo *
-memo_new(void)
+struct fs_cache *
+fs_cache_new(void)
 {
-	struct memo *m = calloc(1, sizeof(*m));
+	struct fs_cache *m = calloc(1, sizeof(*m));
 
 	if (m != NULL && (m->arena = arena_new()) == NULL) {
 		free(m);
@@ -49,20 +51,12 @@ memo_new(void)
 }
 
 void
-memo_free(struct memo *m)
+fs_cache_free(struct fs_cache *m)
 {
 	if (m == NULL)
 		return;
 	arena_free(m->arena);
 	free(m);
-}
-
-struct memo *
-tree_memo(struct tree *t)
-{
-	if (t->memo == NULL)
-		t->memo = memo_new();
-	return t->memo;
 }
 
 /* ---- paths ------------------------------------------------------------------- */
@@ -111,7 +105,7 @@ follow(void *arg, const char *path)
 }
 
 static int
-resolve(struct memo *m, const char *path, struct way *w)
+resolve(struct fs_cache *m, const char *path, struct way *w)
 {
 	struct followed f = {.arena = m->arena, .way = w};
 	struct path_resolved p;
@@ -139,7 +133,7 @@ resolve(struct memo *m, const char *path, struct way *w)
 }
 
 const struct way *
-memo_way(struct memo *m, const char *path)
+fs_cache_way(struct fs_cache *m, const char *path)
 {
 	struct seen **list = &m->seen[hash(path)], *s;
 
@@ -168,7 +162,8 @@ way_why(const struct way *w, char *out, size_t out_cap)
 /* ---- programs ---------------------------------------------------------------- */
 
 const struct view_row *
-memo_closure(const struct memo *m, const char *path, const char *real, size_t *ret_n)
+fs_cache_closure(
+    const struct fs_cache *m, const char *path, const char *real, size_t *ret_n)
 {
 	const struct closure *c;
 
@@ -181,15 +176,15 @@ memo_closure(const struct memo *m, const char *path, const char *real, size_t *r
 }
 
 static bool
-keep_text(struct memo *m, const char **text)
+keep_text(struct fs_cache *m, const char **text)
 {
 	*text = arena_copy(m->arena, *text, strlen(*text));
 	return *text != NULL;
 }
 
 int
-memo_keep(struct memo *m, const char *path, const char *real, const struct view_row *row,
-    size_t n)
+fs_cache_keep(struct fs_cache *m, const char *path, const char *real,
+    const struct view_row *row, size_t n)
 {
 	struct closure *c = arena_alloc(m->arena, sizeof(*c));
 	size_t i;

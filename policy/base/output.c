@@ -7,7 +7,43 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "policy/lang/lex.h"
+/* ---- characters ----------------------------------------------------------- */
+
+size_t
+utf8_read(const char *text, size_t len, uint32_t *ret)
+{
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	const unsigned char *p = (const unsigned char *)text;
+	uint32_t code;
+	size_t n, i;
+
+	if (p[0] < 0x80) {
+		*ret = p[0];
+		return 1;
+	}
+	n = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
+	if (p[0] < 0xc2 || p[0] > 0xf4 || n > len)
+		return 0;
+	code = p[0] & (0x7fu >> n);
+	for (i = 1; i < n; i++) {
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (p[i] & 0x3f);
+	}
+	if (code < least[n] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
+		return 0;
+	*ret = code;
+	return n;
+}
+
+bool
+utf8_is_unseen(uint32_t c)
+{
+	return (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
+	       (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || c == 0xad || c == 0x61c;
+}
+
+/* ---- JSON ----------------------------------------------------------------- */
 
 void
 out_init(struct out *o, FILE *f)
@@ -115,14 +151,14 @@ out_string(FILE *f, const char *text, size_t len)
 
 	(void)fputc('"', f);
 	for (i = 0; i < len; i += n) {
-		n = lex_utf8(text + i, len - i, &code);
+		n = utf8_read(text + i, len - i, &code);
 		if (n == 0) {
 			n = 1;
 			(void)fputs("\\ufffd", f);
 		} else if (code == '"' || code == '\\') {
 			(void)fprintf(f, "\\%c", (int)code);
 		} else if (code < 0x20 || (code >= 0x7f && code < 0xa0) ||
-			   lex_unseen(code)) {
+			   utf8_is_unseen(code)) {
 			(void)fprintf(f, "\\u%04x", code);
 		} else {
 			(void)fwrite(text + i, 1, n, f); /* ferror, at the end */
@@ -143,7 +179,7 @@ put_code(FILE *f, const char *text, size_t n, uint32_t code, bool html)
 	if (html && mark != NULL) {
 		(void)fputs(names[mark - marks], f);
 	} else if (n == 0 || code < 0x20 || (code >= 0x7f && code < 0xa0) ||
-		   lex_unseen(code)) {
+		   utf8_is_unseen(code)) {
 		for (i = 0; i < (n == 0 ? 1 : n); i++)
 			(void)fprintf(f, "\\x%02x", (unsigned char)text[i]);
 	} else {
@@ -158,7 +194,7 @@ put_text(FILE *f, const char *text, size_t len, bool html)
 	size_t i, n;
 
 	for (i = 0; i < len; i += n == 0 ? 1 : n) {
-		n = lex_utf8(text + i, len - i, &code);
+		n = utf8_read(text + i, len - i, &code);
 		put_code(f, text + i, n, code, html);
 	}
 }

@@ -6,6 +6,7 @@
 #define KENNEL_POLICY_BASE_OUTPUT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -39,5 +40,10 @@ void out_string(FILE *, const char *, size_t len);
 void out_plain(FILE *, const char *, size_t len);
 /* For HTML: as out_plain, and & < > " ' as character references. */
 void out_html(FILE *, const char *, size_t len);
+
+/* Decodes one UTF-8 code point: its length, or 0 if the bytes are not UTF-8. */
+size_t utf8_read(const char *, size_t len, uint32_t *ret);
+/* A code point that is invisible or reorders the text of a line. */
+bool utf8_is_unseen(uint32_t code);
 
 #endif

@@ -9,7 +9,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
-#include "policy/lang/ast.h"
+#include "policy/base/diag.h"
 
 /* Not 0: stop the search, which returns this value (over 0, or -ENOMEM). */
 typedef int agent_file_fn(void *arg, const char *path);

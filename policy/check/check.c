@@ -7,8 +7,12 @@
  */
 #define DIAG_CODE "value"
 
+#include "policy/base/arena.h"
 #include "policy/check/check.h"
 #include "policy/check/trusted.h"
+#include "policy/lang/expand.h"
+#include "policy/lang/manifest.h"
+#include "policy/lang/scalar.h"
 #include "shim/base/array.h"
 
 #include <errno.h>

@@ -8,6 +8,8 @@
 #ifndef KENNEL_POLICY_CHECK_CHECK_H
 #define KENNEL_POLICY_CHECK_CHECK_H
 
+#include "policy/base/diag.h"
+#include "policy/lang/ast.h"
 #include "policy/lang/check_word.h"
 
 check_fn check_gate, check_method, check_offer, check_audit, check_syscalls, check_pins;
@@ -27,5 +29,18 @@ void never_check(struct check *);
 void expects_check(struct check *);
 /* lint.c: dead, shadowed and over-broad grants. */
 void lint_server(struct check *, const struct server *);
+
+/* Checks types, duplicates, units, paths, refused variables, contradictions. */
+void tree_check(struct tree *, struct diag *);
+
+/* The enum sealed_class of a word like @readonly, or 0 (mcp.c). */
+uint32_t gate_class(const struct word *);
+/* Does libseccomp know this call (seccomp.c)? */
+bool syscall_is_known(const char *);
+
+/* Duplicates in a server, and grants that contradict each other. */
+void conflict_server(struct tree *, const struct server *, struct diag *);
+/* Servers with the same name. */
+void conflict_names(struct tree *, struct diag *);
 
 #endif

@@ -5,7 +5,9 @@
  */
 #define DIAG_CODE "conflict"
 
+#include "policy/base/arena.h"
 #include "policy/check/check.h"
+#include "policy/lang/scalar.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,6 +10,8 @@
 #define DIAG_CODE "expect"
 
 #include "policy/check/check.h"
+#include "policy/check/expect.h"
+#include "policy/lang/host.h"
 #include "policy/sealed/policy.h"
 #include "shim/base/fd.h"
 #include "shim/host/path_resolve.h"

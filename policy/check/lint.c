@@ -17,6 +17,9 @@
 
 #include "policy/check/agent_files.h"
 #include "policy/check/check.h"
+#include "policy/lang/expand.h"
+#include "policy/lang/host.h"
+#include "policy/lang/scalar.h"
 #include "policy/sealed/policy.h"
 #include "shim/base/array.h"
 

@@ -5,6 +5,7 @@
 #define DIAG_CODE "value"
 
 #include "policy/check/check.h"
+#include "policy/lang/parse.h"
 #include "policy/sealed/values/method_name.h"
 #include "shim/base/array.h"
 

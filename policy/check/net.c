@@ -4,6 +4,7 @@
 #define DIAG_CODE "net"
 
 #include "policy/check/check.h"
+#include "policy/lang/host.h"
 #include "policy/lang/secret_source.h"
 #include "shim/base/array.h"
 

@@ -15,7 +15,10 @@
 #define DIAG_CODE "never"
 
 #include "policy/algebra/algebra.h"
+#include "policy/base/arena.h"
 #include "policy/check/never.h"
+#include "policy/lang/expand.h"
+#include "policy/lang/host.h"
 #include "policy/sealed/policy.h"
 
 static bool breached(struct ask *);

@@ -9,7 +9,11 @@
 
 #define DIAG_CODE "never"
 
+#include "policy/base/arena.h"
+#include "policy/base/fs_cache.h"
 #include "policy/check/never.h"
+#include "policy/lang/host.h"
+#include "policy/lang/scalar.h"
 #include "policy/sealed/policy.h"
 #include "shim/base/array.h"
 #include "shim/host/path_open.h"
@@ -91,8 +95,8 @@ parts_example(const struct parts *pattern, const struct parts *plain, char out[P
 const char *
 never_canonical(struct check *c, const char *path)
 {
-	struct memo *memo = tree_memo(c->tree);
-	const struct way *w = memo == NULL ? NULL : memo_way(memo, path);
+	struct fs_cache *cache = tree_fs_cache(c->tree);
+	const struct way *w = cache == NULL ? NULL : fs_cache_way(cache, path);
 
 	if (w == NULL)
 		return path;
@@ -142,12 +146,12 @@ claim_head(const char *pattern, char head[PATH_MAX])
 void
 never_link_check(struct check *c, const struct word *w)
 {
-	struct memo *memo = tree_memo(c->tree);
+	struct fs_cache *cache = tree_fs_cache(c->tree);
 	char head[PATH_MAX], why[PATH_WHY_MAX];
 	const struct way *way;
 
-	if (memo == NULL || claim_head(w->text, head) == 0 ||
-	    (way = memo_way(memo, head)) == NULL)
+	if (cache == NULL || claim_head(w->text, head) == 0 ||
+	    (way = fs_cache_way(cache, head)) == NULL)
 		return;
 	if (way->error == -ELOOP || way->error == -EXDEV)
 		diag_error(c->diag, w->at, "%s", way_why(way, why, sizeof(why)));

@@ -7,11 +7,12 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "policy/lang/scalar.h"
 #include "policy/print/statement.h"
-#include "policy/lang/ast.h"
 #include "shim/base/fd.h"
 #include "shim/host/path_resolve.h"
 

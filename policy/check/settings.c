@@ -8,6 +8,7 @@
 #define DIAG_CODE "value"
 
 #include "policy/check/check.h"
+#include "policy/lang/scalar.h"
 #include "policy/lang/secret_path.h"
 #include "policy/lang/secret_source.h"
 #include "policy/sources/sources.h"

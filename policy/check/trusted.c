@@ -2,7 +2,9 @@
  * Finds grants that reach trusted files.  Grants are sorted by path; for each
  * file, every directory above it is looked up.
  */
+#include "policy/base/arena.h"
 #include "policy/check/trusted.h"
+#include "policy/lang/scalar.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -10,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/lang/lex.h"
 #include "shim/base/fd.h"
 #include "shim/host/path_resolve.h"
 

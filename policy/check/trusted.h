@@ -10,8 +10,13 @@
 #ifndef KENNEL_POLICY_CHECK_TRUSTED_H
 #define KENNEL_POLICY_CHECK_TRUSTED_H
 
+#include <stdio.h>
+
+#include "policy/base/diag.h"
+#include "policy/base/source.h"
 #include "policy/lang/ast.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/buf.h"
 
 enum trusted_use {
 	USE_RUN,

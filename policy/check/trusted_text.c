@@ -5,6 +5,8 @@
 #define DIAG_CODE "conflict"
 
 #include "policy/check/trusted.h"
+#include "policy/lang/parse.h"
+#include "policy/lang/scalar.h"
 #include "shim/base/array.h"
 
 #include <errno.h>
@@ -14,8 +16,8 @@
 #include <string.h>
 
 #include "policy/check/check.h"
-#include "policy/sources/sources.h"
 #include "policy/lang/secret_source.h"
+#include "policy/sources/sources.h"
 
 /* The work in progress: one text, statement after statement. */
 struct gather {

@@ -6,7 +6,9 @@
 #define KENNEL_POLICY_CLI_VERB_H
 
 #include "policy/base/output.h"
-#include "policy/lang/ast.h"
+#include "policy/base/source.h"
+#include "policy/sealed/policy.h"
+#include "shim/base/buf.h"
 
 #define VERB_WORDS_MAX 1024 /* files or request words in one call */
 

@@ -3,6 +3,7 @@
  */
 #include "policy/cli/verb.h"
 #include "policy/compile/compile.h"
+#include "policy/lang/ast.h"
 
 int
 verb_check(const struct args *a)

@@ -3,6 +3,7 @@
  */
 #include "policy/cli/verb.h"
 #include "policy/compile/compile.h"
+#include "policy/lang/ast.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -3,6 +3,7 @@
  * (-w), or only tests it (--check).
  */
 #include "policy/cli/verb.h"
+#include "policy/lang/ast.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -11,7 +12,6 @@
 #include <sys/stat.h>
 
 #include "policy/lang/fmt.h"
-#include "policy/lang/lex.h"
 #include "shim/base/fd.h"
 #include "shim/host/path_resolve.h"
 

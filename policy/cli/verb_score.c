@@ -2,14 +2,15 @@
  * "kennel policy score": the risk of each server, item by item.
  */
 #include "policy/cli/verb.h"
+#include "policy/lang/scalar.h"
 #include "policy/sealed/policy.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/print/statement.h"
 #include "policy/print/score.h"
+#include "policy/print/statement.h"
 
 static void
 tell_text(const struct policy *p, const char *name, const struct score *s)

@@ -3,7 +3,10 @@
  * policy; lists the grants that decide none of them, and the grants that can be
  * removed without failing any of them.  Prints TAP.
  */
+#include "policy/base/arena.h"
+#include "policy/check/expect.h"
 #include "policy/cli/verb.h"
+#include "policy/compile/lower.h"
 #include "policy/sealed/policy.h"
 
 #include <errno.h>
@@ -11,7 +14,6 @@
 #include <string.h>
 
 #include "policy/check/request.h"
-#include "policy/lang/lex.h"
 
 struct test {
 	const struct tree *tree;

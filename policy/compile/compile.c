@@ -4,13 +4,15 @@
  */
 #define DIAG_CODE "seal"
 
+#include "policy/check/expect.h"
 #include "policy/check/trusted.h"
 #include "policy/compile/compile.h"
-#include "policy/lang/ast.h"
+#include "policy/compile/lower.h"
 #include "policy/sealed/policy.h"
 #include "shim/base/array.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +28,7 @@ read_tree(const struct policy_source *source, size_t n, struct diag *d, struct t
 	r = tree_parse(source, n, d, &t);
 	if (r != 0)
 		return r;
-	if (tree_memo(&t) == NULL) {
+	if (tree_fs_cache(&t) == NULL) {
 		tree_free(&t);
 		return -ENOMEM;
 	}

@@ -41,4 +41,16 @@ int policy_check_json(const struct policy_source *, size_t source_n, FILE *);
  */
 bool venv_has(const char *path);
 
+/*
+ * Receives one compiled server.  A result other than 0 ends the run, and
+ * compile_each returns it.
+ */
+typedef int compile_fn(const char *server, const struct buf *, void *arg);
+/*
+ * Like policy_compile, but compiles each server separately and passes them to
+ * fn in source order.  All are compiled before the first is passed.
+ */
+int compile_each(
+    const struct policy_source *source, size_t n, compile_fn *fn, void *arg, FILE *diag);
+
 #endif

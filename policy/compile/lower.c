@@ -14,6 +14,8 @@
 #define DIAG_CODE "lowering"
 
 #include "policy/compile/lower.h"
+#include "policy/compile/seccomp_rows.h"
+#include "policy/lang/scalar.h"
 #include "shim/base/array.h"
 
 typedef int lower_fn(struct lower *, const struct stmt *);
@@ -194,13 +196,13 @@ tree_lower(
 	struct tree own = *t;
 	int r;
 
-	if (t->memo != NULL)
+	if (t->fs_cache != NULL)
 		return lower_one(t, server, s, d);
-	own.memo = memo_new();
-	if (own.memo == NULL)
+	own.fs_cache = fs_cache_new();
+	if (own.fs_cache == NULL)
 		return -ENOMEM;
 	r = lower_one(&own, server, s, d);
-	memo_free(own.memo);
+	fs_cache_free(own.fs_cache);
 	return r;
 }
 
@@ -372,7 +374,7 @@ path_put(struct lower *l, const struct stmt *s, const struct word *w)
 		    "this would let the server write policies: grant another directory");
 		return -EINVAL;
 	}
-	way = memo_way(l->tree->memo, w->text);
+	way = fs_cache_way(l->tree->fs_cache, w->text);
 	if (way == NULL)
 		return -ENOMEM;
 	if (!way->missing) {

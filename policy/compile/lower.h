@@ -16,7 +16,13 @@
 #include <limits.h>
 #include <sys/types.h>
 
+#include "policy/base/arena.h"
+#include "policy/base/diag.h"
+#include "policy/base/fs_cache.h"
 #include "policy/check/check.h"
+#include "policy/compile/write_sealed.h"
+#include "policy/lang/ast.h"
+#include "policy/sealed/sealed.h"
 
 /* ---- elf.c: the dependencies of an ELF file ------------------------------ */
 
@@ -39,15 +45,6 @@ struct elf {
 int elf_read(struct arena *, const char *real, struct elf *ret, const char **ret_why);
 
 /* ---- mount_plan.c: the mount plan ---------------------------------------- */
-
-struct view_row {
-	const char *source;
-	const char *target;
-	struct at at;
-	uint32_t kind, right, why;
-	bool optional;
-	uint64_t size;
-};
 
 struct lower;
 
@@ -81,17 +78,6 @@ bool view_has(const struct lower *, const char *real, uint32_t right);
  * the range.
  */
 int view_seal(struct lower *, struct sealed_range *ret);
-
-/* ---- fs_cache.c ---------------------------------------------------------- */
-
-/*
- * The rows that a program of this path and file added to a view; NULL: not
- * known yet.
- */
-const struct view_row *memo_closure(
-    const struct memo *, const char *path, const char *real, size_t *ret_n);
-int memo_keep(
-    struct memo *, const char *path, const char *real, const struct view_row *, size_t n);
 
 /* ---- lower_exec.c -------------------------------------------------------- */
 int program_lower(struct lower *, const struct stmt *);
@@ -173,5 +159,10 @@ char *lower_printf(struct lower *, const char *, ...)
     __attribute__((format(printf, 2, 3)));
 /* Is path in the directory, or the directory itself? */
 bool path_inside(const char *path, const char *folder);
+
+/* Compiles one checked server of the tree into the sealer.  Errors go to diag. */
+struct sealer;
+int tree_lower(
+    const struct tree *, const struct server *, struct sealer *, struct diag *);
 
 #endif

@@ -16,6 +16,8 @@
 #define DIAG_CODE "program"
 
 #include "policy/compile/lower.h"
+#include "policy/lang/expand.h"
+#include "policy/lang/scalar.h"
 #include "shim/base/array.h"
 #include "shim/host/path_open.h"
 
@@ -351,7 +353,7 @@ image_need(struct lower *l, uint32_t image, bool interpreter, struct at at)
 	size_t n = 0;
 	int r;
 
-	row = memo_closure(l->tree->memo, path, real, &n);
+	row = fs_cache_closure(l->tree->fs_cache, path, real, &n);
 	if (row != NULL)
 		return need_again(l, row, n, at);
 	l->recording = true;
@@ -360,7 +362,7 @@ image_need(struct lower *l, uint32_t image, bool interpreter, struct at at)
 	r = need_ask(l, image, interpreter, at);
 	l->recording = false;
 	if (r == 0)
-		r = memo_keep(l->tree->memo, path, real, l->put, l->put_n);
+		r = fs_cache_keep(l->tree->fs_cache, path, real, l->put, l->put_n);
 	return r;
 }
 
@@ -449,7 +451,7 @@ env_find(struct lower *l, const char *name, struct at at, const char **ret)
 	for (i = 0; i < ARRAY_LEN(dirs); i++) {
 		if ((path = lower_printf(l, "%s/%s", dirs[i], name)) == NULL)
 			return -ENOMEM;
-		if ((w = memo_way(l->tree->memo, path)) == NULL)
+		if ((w = fs_cache_way(l->tree->fs_cache, path)) == NULL)
 			return -ENOMEM;
 		/* a link that is not followed is an error when it is added */
 		if (w->error == -ELOOP || w->error == -EXDEV ||

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "policy/compile/lower.h"
+#include "policy/lang/host.h"
+#include "policy/lang/scalar.h"
 
 static const char *
 qual_text(const struct stmt *s, enum keyword kw)

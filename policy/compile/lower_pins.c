@@ -11,6 +11,7 @@
 #define DIAG_CODE "pins"
 
 #include "policy/compile/lower.h"
+#include "policy/lang/parse.h"
 #include "policy/sealed/policy.h"
 #include "shim/host/path_open.h"
 

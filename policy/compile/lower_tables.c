@@ -11,6 +11,7 @@
 #define DIAG_CODE "lowering"
 
 #include "policy/compile/lower.h"
+#include "policy/lang/scalar.h"
 #include "policy/lang/secret_source.h"
 #include "policy/sealed/policy.h"
 #include "policy/sources/sources.h"

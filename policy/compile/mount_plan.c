@@ -59,7 +59,7 @@ way_failed(struct lower *l, const char *path, const struct way *w, struct at at)
 int
 view_real(struct lower *l, const char *path, struct at at, const char **ret_real)
 {
-	const struct way *w = memo_way(l->tree->memo, path);
+	const struct way *w = fs_cache_way(l->tree->fs_cache, path);
 
 	if (w == NULL)
 		return -ENOMEM;
@@ -72,7 +72,7 @@ view_real(struct lower *l, const char *path, struct at at, const char **ret_real
 int
 view_walk(struct lower *l, const char *path, struct at at, const char **ret_real)
 {
-	const struct way *w = memo_way(l->tree->memo, path);
+	const struct way *w = fs_cache_way(l->tree->fs_cache, path);
 	size_t i;
 
 	for (i = 0; w != NULL && w->error == 0 && i < w->followed_n; i++) {

@@ -56,7 +56,7 @@ root_put(struct lower *l, const char *path, struct at at)
 	const char *real;
 	int r;
 
-	if (path == NULL || (w = memo_way(l->tree->memo, path)) == NULL)
+	if (path == NULL || (w = fs_cache_way(l->tree->fs_cache, path)) == NULL)
 		return -ENOMEM;
 	if (w->error == -ENOTDIR || w->error == -EACCES ||
 	    (w->error == 0 && !S_ISDIR(w->mode) && !S_ISREG(w->mode)))
@@ -103,7 +103,7 @@ node_need(struct lower *l, const char *real, struct at at)
 static int
 modules_need(struct lower *l, const char *dir, struct at at)
 {
-	const struct way *w = dir == NULL ? NULL : memo_way(l->tree->memo, dir);
+	const struct way *w = dir == NULL ? NULL : fs_cache_way(l->tree->fs_cache, dir);
 	struct dirent *entry;
 	struct elf elf;
 	const char *why;

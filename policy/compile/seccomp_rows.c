@@ -2,6 +2,8 @@
  * The rows of a filter: its required verdict for each system call number.
  */
 #include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,7 +5,11 @@
 #ifndef KENNEL_POLICY_COMPILE_SECCOMP_ROWS_H
 #define KENNEL_POLICY_COMPILE_SECCOMP_ROWS_H
 
-#include "policy/lang/ast.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "policy/compile/write_sealed.h"
+#include "policy/sealed/sealed.h"
 
 #define DECODED_COMPARES_MAX 4
 
@@ -31,5 +35,18 @@ void decoded_put(struct decoded *, const struct decoded_row *);
  */
 int decoded_seal(
     struct decoded *, struct sealer *, uint32_t rest, struct sealed_range *ret);
+
+/*
+ * Builds one row of FILTERS: the allow-list (syscall_list.h), changed by the
+ * policy's CALLS rows, as finished BPF for one AUDIT_ARCH, with the rows that
+ * describe its verdicts.  -EPERM: the policy allows a call whose arguments must
+ * be checked; -EINVAL: unknown call.
+ */
+int filter_build(struct sealer *, uint32_t audit_arch, struct sealed_range calls,
+    struct sealed_range *ret);
+/*
+ * seccomp_rows.c: filters for every architecture; equal lines share their rows.
+ */
+int filters_build(struct sealer *, struct sealed_range calls, struct sealed_range *ret);
 
 #endif

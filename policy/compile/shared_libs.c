@@ -14,8 +14,9 @@
 
 #define DIAG_CODE "program"
 
-#include "policy/sealed/lib_dirs.h"
 #include "policy/compile/lower.h"
+#include "policy/lang/scalar.h"
+#include "policy/sealed/lib_dirs.h"
 
 #define CACHE_PATH    "/etc/ld.so.cache"
 #define CACHE_LEN_MAX (16u << 20)
@@ -163,7 +164,7 @@ link_in_trees(const struct lower *l, const struct way *w)
 static int
 object_try(struct search *s, const char *path, const struct object *from)
 {
-	const struct way *w = memo_way(s->l->tree->memo, path);
+	const struct way *w = fs_cache_way(s->l->tree->fs_cache, path);
 	const char *at;
 	struct view_row row = {.kind = MOUNT_FILE, .right = RIGHT_READ, .why = s->why};
 	struct object *o;

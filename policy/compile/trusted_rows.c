@@ -3,6 +3,7 @@
  * and what they may reach.  Its mounts are canonical; references of secrets are
  * as written.
  */
+#include "policy/base/arena.h"
 #include "policy/check/trusted.h"
 #include "policy/sealed/policy.h"
 #include "shim/base/array.h"

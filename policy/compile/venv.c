@@ -153,7 +153,7 @@ venv_walk(struct lower *l, const char *path, struct at at, const char **ret_real
 {
 	struct view_row config = {
 	    .kind = MOUNT_FILE, .right = RIGHT_READ, .why = WHY_PRESET, .at = at};
-	const struct way *w = memo_way(l->tree->memo, path);
+	const struct way *w = fs_cache_way(l->tree->fs_cache, path);
 	const char *bin;
 	struct venv v;
 	int r;

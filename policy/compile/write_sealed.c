@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/lang/ast.h"
+#include "policy/compile/write_sealed.h"
 #include "policy/sealed/load.h"
 #include "policy/sealed/row_index.h"
 

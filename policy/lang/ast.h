@@ -12,86 +12,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <sys/types.h>
 
+#include "policy/base/diag.h"
 #include "policy/base/source.h"
-#include "policy/sealed/policy.h"
-#include "shim/base/buf.h"
-
-struct at {
-	uint32_t file; /* index into tree.source */
-	uint32_t line; /* from 1 */
-	uint32_t col;  /* from 1, in bytes */
-};
-
-/* Every keyword that has a row in keyword.c, sorted by name. */
-enum keyword {
-	KW_NONE = 0,
-	KW_ABOUT,
-	KW_ALLOW,
-	KW_APPROVE,
-	KW_AS,
-	KW_ASK,
-	KW_AUDIT,
-	KW_BECAUSE,
-	KW_BLOCK,
-	KW_BY_ANNOTATIONS,
-	KW_CWD,
-	KW_DENY,
-	KW_DIGEST,
-	KW_ELICITATION,
-	KW_ENV,
-	KW_EXCEPT,
-	KW_EXEC,
-	KW_EXPECT,
-	KW_FROM,
-	KW_HIDE,
-	KW_HOSTS,
-	KW_IN,
-	KW_INCLUDE,
-	KW_INSTEAD,
-	KW_LET,
-	KW_LIMIT,
-	KW_MAY,
-	KW_METHOD,
-	KW_NET,
-	KW_NEVER,
-	KW_NO_PROC,
-	KW_NO_SNI,
-	KW_OPTIONAL,
-	KW_OVERRIDE,
-	KW_OWNER,
-	KW_PINS,
-	KW_PLAIN,
-	KW_PROMPT,
-	KW_READ,
-	KW_REQUIRE,
-	KW_REQUIRED,
-	KW_RESOURCE,
-	KW_ROOTS,
-	KW_RUN,
-	KW_SAMPLING,
-	KW_SCRUB,
-	KW_SECRET,
-	KW_SERVER,
-	KW_STARTTLS,
-	KW_SYSCALLS,
-	KW_TICKET,
-	KW_TIMEOUT,
-	KW_TMP,
-	KW_TO,
-	KW_TOKEN,
-	KW_TOOL,
-	KW_UNTIL,
-	KW_USE,
-	KW_USER,
-	KW_WEAK,
-	KW_WHEN,
-	KW_WITH,
-	KW_WRITE,
-	KW_END
-};
+#include "policy/lang/keyword.h"
+#include "policy/sealed/sealed.h"
 
 /*
  * A word.  text is its value: after escapes and $let.  raw is what the file
@@ -341,74 +266,12 @@ struct tree {
 	size_t manifest_n;
 	struct declare *declare;
 	size_t declare_n;
-	struct memo *memo;       /* cached file-system answers; NULL: not created yet */
-	struct sources *sources; /* sources.kennel; NULL: not read yet */
-	struct trusted *trusted; /* files that run or decide (trusted.h) */
-	struct trusted *known;   /* the same of many policies; or NULL */
+	struct fs_cache *fs_cache; /* cached file-system answers; NULL: not created yet */
+	struct sources *sources;   /* sources.kennel; NULL: not read yet */
+	struct trusted *trusted;   /* files that run or decide (trusted.h) */
+	struct trusted *known;     /* the same of many policies; or NULL */
 	unsigned int known_group;
 };
-
-/* ---- arena: all memory of one compilation, freed together (arena.c) ------ */
-struct arena *arena_new(void);
-void arena_free(struct arena *);
-void *arena_alloc(struct arena *, size_t);              /* zeroed; NULL: no memory */
-char *arena_copy(struct arena *, const char *, size_t); /* adds a NUL */
-/*
- * Returns the array of n rows with room for one more.  It may be a new array;
- * the old one then stays unused in the arena.  NULL: no memory.
- */
-void *arena_push(struct arena *, void *array, size_t n, size_t row_size);
-
-/* ---- diag.c: error messages with location and caret ---------------------- */
-#define DIAG_SHOWN_MAX 100 /* further ones are only counted */
-
-struct diag {
-	FILE *out;
-	const struct policy_source *source;
-	size_t source_n;
-	size_t error_n;
-	size_t warning_n;
-	bool hide_line; /* the current statement may hold a secret value */
-	bool hide_all;  /* any line may hold one: a manifest */
-	bool quiet;     /* only count warnings */
-	bool sorted;    /* print the messages at diag_end, in source order */
-	bool json;      /* print one JSON document at diag_end; needs sorted */
-	struct held *held;
-	size_t held_n;
-};
-
-/*
- * "file:line:col: error: ...", then the line and a caret under col.  Text from
- * the file is escaped and cut at 80 characters.  With hide_line, or on a secret
- * or env line, the line is not shown.
- */
-void diag_error_in(const char *code, struct diag *, struct at, const char *, ...)
-    __attribute__((format(printf, 4, 5)));
-void diag_warning_in(const char *code, struct diag *, struct at, const char *, ...)
-    __attribute__((format(printf, 4, 5)));
-/* Each file that reports defines DIAG_CODE, the code of its messages in
- * `policy check --json`.  kennel-policy(1) lists the codes; they are stable. */
-#define diag_error(...)   diag_error_in(DIAG_CODE, __VA_ARGS__)
-#define diag_warning(...) diag_warning_in(DIAG_CODE, __VA_ARGS__)
-/*
- * The entry of a list that is nearest to the text, or NULL if none is near:
- * "did you mean".
- */
-const char *diag_near(const char *, const char *const *list, size_t n);
-/*
- * Makes text from a file safe for a message: printable, cut at DIAG_TEXT_MAX
- * characters, NUL-terminated.  Returns out.
- */
-#define DIAG_TEXT_MAX 80
-#define DIAG_TEXT_CAP (DIAG_TEXT_MAX + 4)
-char *diag_text(char out[DIAG_TEXT_CAP], const char *, size_t len);
-/*
- * Prints the kept messages in source order, and one closing line if errors were
- * counted but not shown.
- */
-void diag_end(struct diag *);
-
-/* ---- the pipeline -------------------------------------------------------- */
 
 #define SOURCE_LEN_MAX (8u << 20) /* bytes of one policy file */
 #define WORD_LEN_MAX   4096       /* bytes of one word after $let is expanded */
@@ -423,143 +286,7 @@ int tree_parse(const struct policy_source *, size_t n, struct diag *, struct tre
 #define INCLUDE_FILES_MAX 256
 #define INCLUDE_LEN_MAX   (64u << 20) /* bytes of all files */
 void tree_free(struct tree *);
-/* Checks types, duplicates, units, paths, refused variables, contradictions. */
-void tree_check(struct tree *, struct diag *);
-
-/* Units of the language (kennel-policy(5)): 0 or -EINVAL. */
-int unit_bytes(const char *, uint64_t *ret);   /* 512M */
-int unit_ms(const char *, uint64_t *ret);      /* 30s 15m 250ms */
-int unit_percent(const char *, uint64_t *ret); /* 200% */
-int unit_count(const char *, uint64_t *ret);
-/* True: absolute, in normal form, no NUL. */
-bool path_is_normal(const char *);
-/*
- * Variables that a policy may not set, because loaders and interpreters use
- * them.
- */
-bool env_is_refused(const char *name);
-/* Does a refused variable's name begin with this text? */
-bool env_beginning_is_refused(const char *text, size_t len);
-const char *keyword_name(enum keyword);
-
-/*
- * The argument pattern that a word means: ARG_LITERAL, ARG_ANY (*), ARG_REST
- * (**), ARG_GLOB, ARG_CHOICE, ARG_SLOT or ARG_OPTIONS, and its text in the form
- * of struct sealed_arg.  -EINVAL for a mixture that has no such form: a literal
- * `*` beside a pattern `*`, a literal `|` beside a choice, `**` inside a word.
- */
-int word_pattern(struct arena *, const struct word *, enum sealed_arg_kind *ret_kind,
-    const char **ret_text);
-/* No byte of the word is a pattern. */
-bool word_is_literal(const struct word *);
-/* Why the word's slot is invalid; NULL: it is valid, or the word has no slot. */
-const char *word_refused(const struct word *);
-/*
- * limit_kind: the kind that the name in a `limit` or `timeout` means, or 0.
- * limit_value: its value in the unit of the kind (enum sealed_limit_kind); 0 or
- * -EINVAL.
- */
-enum sealed_limit_kind limit_kind(enum keyword, const char *name);
-int limit_value(enum sealed_limit_kind, const char *text, uint64_t *ret);
-
-/* ---- fs_cache.c: answers of the file system, each asked once ------------- */
-struct memo *memo_new(void);
-void memo_free(struct memo *);
 /* The cache of this tree, freed with it; NULL: no memory. */
-struct memo *tree_memo(struct tree *);
-
-/* A symbolic link on the way; only root can change its text. */
-struct way_link {
-	const char *path, *text;
-};
-/* Where a path leads by the rules of shim/host/path_resolve.h. */
-struct way {
-	int error;          /* 0 or -errno; -ELOOP, -EXDEV: link and target are set */
-	bool missing;       /* the last components of real do not exist */
-	mode_t mode;        /* of real; 0: missing */
-	const char *real;   /* canonical */
-	const char *link;   /* the link that may not be followed */
-	const char *target; /* what the policy should name instead, or "" */
-	struct way_link *followed;
-	size_t followed_n;
-};
-/* NULL: no memory.  The answer lives as long as the memo. */
-const struct way *memo_way(struct memo *, const char *path);
-/* Writes to out why the path leads nowhere. */
-const char *way_why(const struct way *, char *out, size_t out_cap);
-
-/* Compiles one checked server of the tree into the sealer.  Errors go to diag. */
-struct sealer;
-int tree_lower(
-    const struct tree *, const struct server *, struct sealer *, struct diag *);
-
-/* ---- expect.c ------------------------------------------------------------ */
-
-/* The matcher's answer to one `expect` line of this server.  0 or -ENOMEM. */
-int expect_ask(const struct policy *, const struct sealed_server *,
-    const struct expectation *, struct policy_answer *ret);
-/* Runs every `expect` of the servers in p; each mismatch goes to diag. */
-int expect_run(const struct tree *, const struct policy *p, struct diag *);
-/* The policy line that decided, or NULL if none did. */
-const struct sealed_at *answer_at(const struct policy_answer *);
-
-/* ---- write_sealed.c: rows in, bytes out; equal rows give equal bytes ----- */
-struct sealer *sealer_new(void);
-void sealer_free(struct sealer *);
-/*
- * Equal texts give equal refs.  When memory runs out the sealer stays failed,
- * and sealer_finish returns the error.
- */
-struct sealed_ref sealer_str(struct sealer *, const char *, size_t len);
-/* Appends a row to a table (size is the row's size); returns its index. */
-uint32_t sealer_row(struct sealer *, enum sealed_kind, const void *row, size_t size);
-/* How many rows a table has now. */
-uint32_t sealer_rows(const struct sealer *, enum sealed_kind);
-/* A row to modify, or NULL; valid until the next sealer_row. */
-void *sealer_at(struct sealer *, enum sealed_kind, uint32_t);
-/* A string of the pool; valid until the next sealer_str. */
-const char *sealer_text(const struct sealer *, struct sealed_ref);
-/*
- * sealer_recall: the range stored under this key, or false.  sealer_keep: store
- * one; 0 or -ENOMEM.
- */
-bool sealer_recall(const struct sealer *, const char *key, struct sealed_range *ret);
-int sealer_remember(struct sealer *, const char *key, struct sealed_range);
-/* The loader's reason, after sealer_finish failed. */
-const char *sealer_why(const struct sealer *);
-/*
- * Sorts servers by name, lays out the file, and checks the result with
- * policy_load_bytes before it returns 0.
- */
-int sealer_finish(struct sealer *, struct buf *out);
-
-/* ---- compile.c ----------------------------------------------------------- */
-
-/*
- * Receives one compiled server.  A result other than 0 ends the run, and
- * compile_each returns it.
- */
-typedef int compile_fn(const char *server, const struct buf *, void *arg);
-/*
- * Like policy_compile, but compiles each server separately and passes them to
- * fn in source order.  All are compiled before the first is passed.
- */
-int compile_each(
-    const struct policy_source *source, size_t n, compile_fn *fn, void *arg, FILE *diag);
-
-/* ---- seccomp.c: the only file that uses libseccomp ----------------------- */
-
-/*
- * Builds one row of FILTERS: the allow-list (syscall_list.h), changed by the
- * policy's CALLS rows, as finished BPF for one AUDIT_ARCH, with the rows that
- * describe its verdicts.  -EPERM: the policy allows a call whose arguments must
- * be checked; -EINVAL: unknown call.
- */
-int filter_build(struct sealer *, uint32_t audit_arch, struct sealed_range calls,
-    struct sealed_range *ret);
-/*
- * seccomp_rows.c: filters for every architecture; equal lines share their rows.
- */
-int filters_build(struct sealer *, struct sealed_range calls, struct sealed_range *ret);
+struct fs_cache *tree_fs_cache(struct tree *);
 
 #endif

@@ -7,6 +7,8 @@
 #define DIAG_CODE "value"
 
 #include "policy/lang/check_word.h"
+#include "policy/lang/expand.h"
+#include "policy/lang/scalar.h"
 #include "policy/sealed/policy.h"
 
 #include <string.h>

@@ -4,7 +4,8 @@
 #ifndef KENNEL_POLICY_LANG_CHECK_WORD_H
 #define KENNEL_POLICY_LANG_CHECK_WORD_H
 
-#include "policy/lang/lex.h"
+#include "policy/base/diag.h"
+#include "policy/lang/ast.h"
 
 struct check {
 	struct tree *tree;

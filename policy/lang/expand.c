@@ -5,7 +5,8 @@
  */
 #define DIAG_CODE "let"
 
-#include "policy/lang/lex.h"
+#include "policy/base/arena.h"
+#include "policy/lang/expand.h"
 
 #include <errno.h>
 #include <string.h>

@@ -7,14 +7,14 @@
  * The input goes through the same lexer as every policy, and the output is
  * lexed again: it must give the same words in the same order.
  */
+#include "policy/base/arena.h"
 #include "policy/lang/fmt.h"
+#include "policy/lang/lex.h"
 #include "shim/base/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "policy/lang/lex.h"
 
 #define DEPTH_MAX 64
 

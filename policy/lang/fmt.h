@@ -4,7 +4,8 @@
 #ifndef KENNEL_POLICY_LANG_FMT_H
 #define KENNEL_POLICY_LANG_FMT_H
 
-#include "policy/lang/ast.h"
+#include "policy/base/source.h"
+#include "shim/base/buf.h"
 
 #define FMT_WIDTH 100 /* columns; a tab counts as eight */
 

@@ -2,7 +2,7 @@
  * HOST:PORT, as `net` grants it: a name, all names below a name, an address or
  * an address block.  Also: whether two of these overlap.
  */
-#include "policy/lang/lex.h"
+#include "policy/lang/host.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

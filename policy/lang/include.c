@@ -10,7 +10,9 @@
  */
 #define DIAG_CODE "include"
 
+#include "policy/base/arena.h"
 #include "policy/lang/parse.h"
+#include "policy/lang/scalar.h"
 #include "policy/sealed/policy.h"
 
 #include <errno.h>

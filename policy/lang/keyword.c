@@ -4,7 +4,9 @@
  * later version: using it is an error that names it.  A context keyword is not
  * reserved: it is an ordinary word everywhere except at its own place.
  */
-#include "policy/lang/lex.h"
+#include "policy/base/diag.h"
+#include "policy/lang/keyword.h"
+#include "policy/lang/keyword.h"
 #include "shim/base/array.h"
 
 #include <string.h>

@@ -8,6 +8,8 @@
  */
 #define DIAG_CODE "text"
 
+#include "policy/base/arena.h"
+#include "policy/base/output.h"
 #include "policy/lang/lex.h"
 #include "shim/base/array.h"
 
@@ -17,40 +19,6 @@
 #include "shim/base/utf8.h"
 
 /* ---- bytes --------------------------------------------------------------- */
-
-size_t
-lex_utf8(const char *text, size_t len, uint32_t *ret)
-{
-	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-	const unsigned char *p = (const unsigned char *)text;
-	uint32_t code;
-	size_t n, i;
-
-	if (p[0] < 0x80) {
-		*ret = p[0];
-		return 1;
-	}
-	n = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
-	if (p[0] < 0xc2 || p[0] > 0xf4 || n > len)
-		return 0;
-	code = p[0] & (0x7fu >> n);
-	for (i = 1; i < n; i++) {
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-		code = code << 6 | (p[i] & 0x3f);
-	}
-	if (code < least[n] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
-		return 0;
-	*ret = code;
-	return n;
-}
-
-bool
-lex_unseen(uint32_t c)
-{
-	return (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
-	       (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || c == 0xad || c == 0x61c;
-}
 
 /* Why a policy may not contain this code point, or NULL. */
 static const char *
@@ -69,7 +37,7 @@ refused(uint32_t c, bool first)
 	if (c == 0xfeff && first)
 		return "a byte order mark is not allowed: save the file as UTF-8 without "
 		       "one";
-	if (lex_unseen(c))
+	if (utf8_is_unseen(c))
 		return "an invisible character, or one that reorders the line, is not "
 		       "allowed (in quotes, write it as \\uXXXX)";
 	return NULL;
@@ -85,7 +53,7 @@ lex_scan(const struct policy_source *s, uint32_t file, struct diag *diag)
 	bool cr = false;
 
 	while (off < s->len) {
-		n = lex_utf8(s->text + off, s->len - off, &code);
+		n = utf8_read(s->text + off, s->len - off, &code);
 		why = n == 0 ? "invalid UTF-8: save the file as UTF-8"
 			     : refused(code, off == 0);
 		if (n == 0)

@@ -4,7 +4,10 @@
  */
 #define DIAG_CODE "manifest"
 
-#include "policy/lang/lex.h"
+#include "policy/lang/expand.h"
+#include "policy/lang/host.h"
+#include "policy/lang/manifest.h"
+#include "policy/lang/scalar.h"
 #include "policy/lang/secret_path.h"
 #include "shim/base/array.h"
 

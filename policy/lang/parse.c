@@ -4,6 +4,8 @@
  */
 #define DIAG_CODE "syntax"
 
+#include "policy/base/arena.h"
+#include "policy/base/fs_cache.h"
 #include "policy/lang/parse.h"
 
 #include <errno.h>
@@ -470,7 +472,15 @@ tree_parse(
 void
 tree_free(struct tree *t)
 {
-	memo_free(t->memo);
+	fs_cache_free(t->fs_cache);
 	arena_free(t->arena);
 	memset(t, 0, sizeof(*t));
+}
+
+struct fs_cache *
+tree_fs_cache(struct tree *t)
+{
+	if (t->fs_cache == NULL)
+		t->fs_cache = fs_cache_new();
+	return t->fs_cache;
 }

@@ -6,6 +6,10 @@
 #ifndef KENNEL_POLICY_LANG_PARSE_H
 #define KENNEL_POLICY_LANG_PARSE_H
 
+#include "policy/base/diag.h"
+#include "policy/base/source.h"
+#include "policy/lang/expand.h"
+#include "policy/lang/keyword.h"
 #include "policy/lang/lex.h"
 
 struct parser {
@@ -101,5 +105,13 @@ struct cond *when_parse(struct parser *);
 
 /* Parses the current grant into the server; leaves it out after an error. */
 void parse_grant(struct parser *, struct server *);
+
+/*
+ * The file that `path` in a statement of file `from` refers to (include.c): in
+ * or below that file's directory, or absolute.  NULL with *ret_why: the path is
+ * not allowed.
+ */
+const char *include_path(
+    struct tree *, const char *from, const char *path, const char **ret_why);
 
 #endif

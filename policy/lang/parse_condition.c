@@ -11,7 +11,9 @@
  */
 #define DIAG_CODE "condition"
 
+#include "policy/base/arena.h"
 #include "policy/lang/parse.h"
+#include "policy/lang/scalar.h"
 #include "shim/base/array.h"
 
 #include <errno.h>

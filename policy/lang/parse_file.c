@@ -3,6 +3,7 @@
  */
 #define DIAG_CODE "syntax"
 
+#include "policy/base/arena.h"
 #include "policy/lang/parse.h"
 
 #include <errno.h>

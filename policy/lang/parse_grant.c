@@ -4,6 +4,7 @@
  */
 #define DIAG_CODE "syntax"
 
+#include "policy/base/arena.h"
 #include "policy/lang/parse.h"
 #include "policy/lang/secret_source.h"
 #include "shim/base/array.h"

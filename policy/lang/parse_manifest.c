@@ -5,6 +5,8 @@
  */
 #define DIAG_CODE "manifest"
 
+#include "policy/base/arena.h"
+#include "policy/lang/manifest.h"
 #include "policy/lang/parse.h"
 
 #include <errno.h>

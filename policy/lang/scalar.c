@@ -1,7 +1,8 @@
 /*
  * Scalar values: sizes, times, counts, paths, names of variables.
  */
-#include "policy/lang/lex.h"
+#include "policy/lang/scalar.h"
+#include "policy/sealed/sealed.h"
 #include "shim/base/array.h"
 
 #include <errno.h>

@@ -3,6 +3,7 @@
  */
 #define DIAG_CODE "manifest"
 
+#include "policy/lang/manifest.h"
 #include "policy/manifests/catalog.h"
 
 #include <errno.h>

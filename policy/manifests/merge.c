@@ -7,6 +7,8 @@
  */
 #define DIAG_CODE "manifest"
 
+#include "policy/lang/manifest.h"
+#include "policy/lang/scalar.h"
 #include "policy/manifests/manifests.h"
 #include "shim/base/array.h"
 

@@ -5,8 +5,10 @@
 #ifndef KENNEL_POLICY_MANIFESTS_PRIVATE_H
 #define KENNEL_POLICY_MANIFESTS_PRIVATE_H
 
+#include "policy/base/diag.h"
+#include "policy/base/source.h"
+#include "policy/lang/ast.h"
 #include "policy/manifests/manifests.h"
-#include "policy/lang/lex.h"
 
 /* The words of enum meta_rotation and enum meta_approve. */
 extern const char *const meta_rotations[], *const meta_approvals[];

@@ -6,11 +6,11 @@
 #include "policy/sealed/policy.h"
 #include "shim/base/array.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "policy/base/output.h"
-#include "policy/lang/ast.h"
 
 #define WHERE_CAP 4096
 

@@ -16,6 +16,9 @@
  */
 #define DIAG_CODE "sources"
 
+#include "policy/base/arena.h"
+#include "policy/lang/lex.h"
+#include "policy/lang/scalar.h"
 #include "policy/sources/private.h"
 #include "shim/base/array.h"
 
@@ -24,9 +27,9 @@
 #include <string.h>
 
 #include "policy/lang/check_word.h"
-#include "shim/host/path_open.h"
 #include "policy/lang/secret_path.h"
 #include "policy/lang/secret_source.h"
+#include "shim/host/path_open.h"
 
 void
 reading_advance(struct reading *r)

@@ -5,6 +5,7 @@
 #ifndef KENNEL_POLICY_SOURCES_PRIVATE_H
 #define KENNEL_POLICY_SOURCES_PRIVATE_H
 
+#include "policy/lang/lex.h"
 #include "policy/sources/sources.h"
 
 #define WORDS_MAX 64 /* of one line */

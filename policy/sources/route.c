@@ -3,6 +3,7 @@
  */
 #define DIAG_CODE "sources"
 
+#include "policy/base/arena.h"
 #include "policy/sources/sources.h"
 
 #include <errno.h>

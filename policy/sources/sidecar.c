@@ -4,6 +4,8 @@
  */
 #define DIAG_CODE "sources"
 
+#include "policy/lang/lex.h"
+#include "policy/lang/scalar.h"
 #include "policy/sources/private.h"
 #include "shim/base/array.h"
 

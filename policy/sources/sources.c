@@ -11,6 +11,7 @@
  */
 #define DIAG_CODE "sources"
 
+#include "policy/base/arena.h"
 #include "policy/sources/sources.h"
 #include "shim/base/array.h"
 

@@ -8,8 +8,9 @@
 #ifndef KENNEL_POLICY_SOURCES_SOURCES_H
 #define KENNEL_POLICY_SOURCES_SOURCES_H
 
+#include "policy/base/diag.h"
+#include "policy/base/source.h"
 #include "policy/lang/check_word.h"
-#include "policy/lang/lex.h"
 
 #define SOURCES_FILE          "sources.kennel"
 #define SOURCES_LEN_MAX       (1u << 20) /* bytes of it, and of a sidecar */

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "policy/base/arena.h"
 #include "policy/base/source.h"
 #include "policy/check/agent_files.h"
 #include "policy/check/trusted.h"

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "policy/base/arena.h"
 #include "policy/base/output.h"
 #include "policy/compile/compile.h"
 #include "policy/lang/secret_path.h"

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "policy/base/arena.h"
 #include "policy/check/trusted.h"
 #include "policy/manifests/manifests.h"
 #include "policy/sealed/policy.h"

@@ -4,9 +4,10 @@
  *
  *	make build/fuzz/parse && build/fuzz/parse tests/fuzz/corpus/parse
  */
-#include "policy/lang/ast.h"
+#include "policy/check/check.h"
 #include "tests/unit/ast_print.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

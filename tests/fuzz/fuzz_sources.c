@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/sources/sources.h"
+#include "policy/base/arena.h"
 #include "policy/lang/secret_path.h"
+#include "policy/sources/sources.h"
 #include "tests/fuzz/fuzz.h"
 
 static struct {

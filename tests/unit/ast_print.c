@@ -4,11 +4,13 @@
  * word stays as it was written, $name and all, and a quoted one stays quoted.
  * Comments are not kept.
  */
+#include "policy/base/output.h"
+#include "policy/lang/ast.h"
 #include "tests/unit/ast_print.h"
 
-#include "policy/lang/lex.h"
-
 #include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 static void
@@ -21,7 +23,7 @@ print_quoted(const struct word *w, FILE *f)
 
 	fputc('"', f);
 	for (i = 0; i < w->len; i += n) {
-		n = lex_utf8(w->text + i, w->len - i, &code);
+		n = utf8_read(w->text + i, w->len - i, &code);
 		if (n == 0) { /* not text: nothing that parsed holds it */
 			n = 1;
 			continue;
@@ -29,7 +31,8 @@ print_quoted(const struct word *w, FILE *f)
 		p = code != 0 && code < 0x80 ? strchr(from, (int)code) : NULL;
 		if (p != NULL)
 			fprintf(f, "\\%c", to[p - from]);
-		else if (code < 0x20 || (code >= 0x7f && code < 0xa0) || lex_unseen(code))
+		else if (code < 0x20 || (code >= 0x7f && code < 0xa0) ||
+			 utf8_is_unseen(code))
 			fprintf(f, "\\u%04x", code);
 		else
 			(void)fwrite(w->text + i, 1, n, f); /* ferror, at the end */

@@ -5,14 +5,16 @@
 #define KENNEL_TESTS_UNIT_POLICY_FIXTURE_H
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 
-#include "policy/lang/ast.h"
+#include "policy/compile/write_sealed.h"
 #include "shim/base/array.h"
+#include "shim/base/buf.h"
 
 static inline struct sealed_ref
 fix_str(struct sealer *s, const char *text)

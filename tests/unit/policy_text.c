@@ -3,10 +3,11 @@
  * or the diagnostics and exit 65.  With --parse it is not checked.  For the golden
  * corpus of tests/policy: it is linked with the text half of the compiler alone.
  */
+#include "policy/check/check.h"
 #include "policy/compile/compile.h"
-#include "policy/lang/ast.h"
 #include "tests/unit/ast_print.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "policy/compile/seccomp_rows.h"
 #include "policy/sealed/load.h"
 #include "shim/base/array.h"
 #include "tests/unit/child.h"

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "policy/base/arena.h"
 #include "policy/compile/compile.h"
 #include "policy/compile/lower.h"
 #include "policy/sealed/policy.h"

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "policy/base/output.h"
-#include "policy/lang/lex.h"
+#include "policy/lang/scalar.h"
 #include "policy/manifests/catalog.h"
 #include "policy/manifests/token_format.h"
 #include "shim/base/array.h"

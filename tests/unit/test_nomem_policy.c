@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "policy/lang/ast.h"
+#include "policy/check/check.h"
 #include "tests/unit/nomem.h"
 
 static const char text[] = "let root = \"/srv\"\n"

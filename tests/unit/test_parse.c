@@ -12,7 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "policy/lang/lex.h"
+#include "policy/base/arena.h"
+#include "policy/lang/expand.h"
+#include "policy/lang/scalar.h"
 #include "shim/base/array.h"
 
 #include "tests/fuzz/fuzz_parse.c"

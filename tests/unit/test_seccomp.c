@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -15,11 +16,11 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
-#include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,9 +35,9 @@
 #include "tests/unit/child.h"
 #include <seccomp.h>
 
+#include "policy/compile/seccomp_rows.h"
 #include "policy/compile/syscall_list.h"
 #include "policy/sealed/load.h"
-#include "policy/lang/ast.h"
 
 #define X86    AUDIT_ARCH_X86_64
 #define ARM    AUDIT_ARCH_AARCH64

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "policy/base/arena.h"
 #include "policy/sources/sources.h"
 #include "shim/base/array.h"
 #include "tests/unit/corpus.h"
