@@ -236,6 +236,7 @@ LEASH = \
 	leash/exec/copy_args.o \
 	leash/exec/decide.o \
 	leash/exec/digest_pin.o \
+	leash/exec/exec_state.o \
 	leash/exec/explain.o \
 	leash/exec/image.o \
 	leash/exec/notify.o \
@@ -704,6 +705,7 @@ UNIT_json_canonical = \
 	supervisor/json/json_canonical.o \
 	supervisor/json/json_scan.o
 UNIT_session	= $(UNIT_frame)
+UNIT_exec_state	= leash/exec/exec_state.o
 UNIT_exec_status	= $(UNIT_frame)
 UNIT_indirect_requests	= $(UNIT_frame)
 UNIT_approved_params	= $(UNIT_frame)
@@ -920,6 +922,7 @@ UNIT_gate = \
 	leash/exec/copy_args.o \
 	leash/exec/decide.o \
 	leash/exec/digest_pin.o \
+	leash/exec/exec_state.o \
 	leash/exec/explain.o \
 	leash/exec/image.o \
 	leash/exec/notify.o \
@@ -939,6 +942,7 @@ UNITS = \
 	condition \
 	diff \
 	egress \
+	exec_state \
 	exec_status \
 	frame \
 	gate \

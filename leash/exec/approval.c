@@ -48,16 +48,16 @@ ask_init(struct gate *g)
 		return -EIO;
 	g->ask_ns = policy_limit(g->order.policy, g->order.server, TIMEOUT_ASK) * LOOP_MS;
 	buf_init(&g->words, ASK_WORDS_MAX + PATH_MAX);
-	g->waiting = calloc(GATE_QUESTIONS_MAX, sizeof(*g->waiting));
+	g->pending = calloc(GATE_QUESTIONS_MAX, sizeof(*g->pending));
 	g->yes = calloc(GATE_QUESTIONS_MAX, sizeof(*g->yes));
-	return g->waiting != NULL && g->yes != NULL ? 0 : -ENOMEM;
+	return g->pending != NULL && g->yes != NULL ? 0 : -ENOMEM;
 }
 
 void
 ask_free(struct gate *g)
 {
 	buf_free(&g->words);
-	free(g->waiting);
+	free(g->pending);
 	free(g->yes);
 }
 
@@ -120,8 +120,8 @@ ask_rest(const struct call *c, pid_t pid, uint8_t ret[ASK_DIGEST_LEN])
  * contains secrets, and the digest of a short one could be reversed.
  */
 static int
-asked_about(struct gate *g, const struct call *c, const struct sealed_exec *row,
-    struct asked *ret)
+subject_of(struct gate *g, const struct call *c, const struct sealed_exec *row,
+    struct subject *ret)
 {
 	struct {
 		uint8_t salt[ASK_DIGEST_LEN], argv[ASK_DIGEST_LEN], rest[ASK_DIGEST_LEN];
@@ -130,38 +130,39 @@ asked_about(struct gate *g, const struct call *c, const struct sealed_exec *row,
 	    .row = (uint64_t)(row - g->order.policy->exec),
 	    .caller = c->caller};
 	size_t image = row->mapped - g->order.server->images.first;
-	struct asked asked = {.on = true};
+	struct subject s = {.set = true};
 	int r;
 
 	if (image >= g->order.image_n || !g->image[image].known)
 		return -ENOENT;
-	r = rest_of(c, c->tid, g->asked_folder, asked.rest);
+	r = rest_of(c, c->tid, g->asked_folder, s.rest);
 	if (r < 0)
 		return r;
 	memcpy(all.salt, g->ask_salt, sizeof(all.salt));
 	policy_digest(c->text, c->argv_len, all.argv);
-	memcpy(all.rest, asked.rest, sizeof(all.rest));
+	memcpy(all.rest, s.rest, sizeof(all.rest));
 	all.dev = g->image[image].dev;
 	all.ino = g->image[image].ino;
-	policy_digest(&all, sizeof(all), asked.digest);
-	*ret = asked;
+	policy_digest(&all, sizeof(all), s.digest);
+	*ret = s;
 	return 0;
 }
 
 static bool
-same(const struct asked *a, const struct asked *b)
+same(const struct subject *a, const struct subject *b)
 {
-	return a->on && b->on && memcmp(a->digest, b->digest, ASK_DIGEST_LEN) == 0;
+	return a->set && b->set && memcmp(a->digest, b->digest, ASK_DIGEST_LEN) == 0;
 }
 
 /* ---- unused approvals ---------------------------------------------------------- */
 
 void
-ask_keep(struct gate *g, pid_t tgid, const struct asked *asked)
+ask_keep(struct gate *g, pid_t tgid, const struct subject *subject)
 {
-	struct yes yes = {.tgid = tgid, .asked = *asked, .until = loop_now() + g->ask_ns};
+	struct yes yes = {
+	    .tgid = tgid, .subject = *subject, .until = loop_now() + g->ask_ns};
 
-	if (!asked->on)
+	if (!subject->set)
 		return;
 	if (g->yes_n == GATE_QUESTIONS_MAX) /* drop the oldest; it needs approval again */
 		memmove(g->yes, g->yes + 1, --g->yes_n * sizeof(*g->yes));
@@ -169,7 +170,7 @@ ask_keep(struct gate *g, pid_t tgid, const struct asked *asked)
 }
 
 static bool
-take_yes(struct gate *g, pid_t tgid, const struct asked *asked)
+take_yes(struct gate *g, pid_t tgid, const struct subject *subject)
 {
 	uint64_t now = loop_now();
 
@@ -177,7 +178,7 @@ take_yes(struct gate *g, pid_t tgid, const struct asked *asked)
 		const struct yes *y = &g->yes[i];
 		bool good = y->until > now;
 
-		if (y->tgid != tgid || !same(&y->asked, asked))
+		if (y->tgid != tgid || !same(&y->subject, subject))
 			continue;
 		memmove(g->yes + i, g->yes + i + 1, (--g->yes_n - i) * sizeof(*g->yes));
 		return good;
@@ -245,12 +246,12 @@ put_words(struct gate *g, const struct call *c, struct gate_question *q)
 
 static int
 put_question(struct gate *g, const struct call *c, const struct verdict *v,
-    const struct waiting *w)
+    const struct pending_exec *w)
 {
 	const struct policy *p = g->order.policy;
 	struct gate_question q = {.number = w->number,
 	    .timeout_ms = g->ask_ns / LOOP_MS,
-	    .digest = w->asked.digest,
+	    .digest = w->subject.digest,
 	    .program = v->program,
 	    .because = policy_str(p, v->row->because)};
 	char rule[512] = "";
@@ -268,64 +269,61 @@ put_question(struct gate *g, const struct call *c, const struct verdict *v,
 /* NULL: the request was sent.  Else the reason why it cannot be. */
 static const char *
 hold(struct gate *g, const struct seccomp_notif *n, struct verdict *v, pid_t tgid,
-    const struct asked *asked)
+    const struct subject *subject)
 {
-	struct waiting *w = &g->waiting[g->waiting_n];
+	struct pending_exec *w = &g->pending[g->pending_n];
 	uint64_t now = loop_now();
 
 	if (g->order.person == NULL || g->ask_number == UINT32_MAX)
 		return "ask: no approval channel is available";
-	if (g->waiting_n == GATE_QUESTIONS_MAX)
+	if (g->pending_n == GATE_QUESTIONS_MAX)
 		return "ask: too many pending approvals";
 	if (g->asked_until > now + ASK_BURST_NS)
 		return "ask: too many requests for approval";
 	if (g->order.report != NULL && report_late(g->order.report))
 		return "the audit log did not take the record";
-	*w = (struct waiting){.notif = *n,
+	*w = (struct pending_exec){.notif = *n,
 	    .tgid = tgid,
 	    .number = ++g->ask_number,
 	    .since = now,
 	    .until = now + g->ask_ns + ASK_SLACK_NS,
-	    .asked = *asked,
+	    .subject = *subject,
 	    .row = v->row,
 	    .program = v->program};
-	v->digest = w->asked.digest;
+	v->digest = w->subject.digest;
 	if (grant_record(g, g->call->tid, g->call, v, "ask") < 0)
 		return "the audit log did not take the record";
 	if (put_question(g, g->call, v, w) < 0)
 		return "ask: unable to request approval";
 	g->asked_until = (g->asked_until < now ? now : g->asked_until) + ASK_COST_NS;
-	g->waiting_n++;
+	g->pending_n++;
 	return NULL;
 }
 
-void
+enum exec_event
 ask_person(struct gate *g, const struct seccomp_notif *n, struct verdict *v, pid_t tgid,
     struct flight *again)
 {
 	struct call *c = g->call;
-	struct asked asked = {.on = false};
+	struct subject subject = {.set = false};
 
 	v->reason = "ask: unable to read its working directory";
-	if (asked_about(g, c, v->row, &asked) == 0) {
-		if ((again != NULL && same(&again->asked, &asked)) ||
-		    take_yes(g, tgid, &asked)) {
+	if (subject_of(g, c, v->row, &subject) == 0) {
+		if ((again != NULL && same(&again->subject, &subject)) ||
+		    take_yes(g, tgid, &subject)) {
 			v->reason = NULL;
 			v->outcome = "asked before";
-			v->digest = asked.digest;
-			verdict_allow(g, c, v, tgid, again, &asked);
-			return;
+			v->digest = subject.digest;
+			return verdict_allow(g, c, v, tgid, again, &subject);
 		}
 		v->reason = NULL;
-		v->reason = hold(g, n, v, tgid, &asked);
+		v->reason = hold(g, n, v, tgid, &subject);
 	}
-	if (v->reason == NULL) {
-		if (again != NULL)
-			again->parked = true;
-		return;
-	}
+	if (v->reason == NULL)
+		return EXEC_ASKED;
 	v->error = -EACCES;
 	verdict_deny(g, c, v);
+	return EXEC_REFUSED;
 }
 
 /* ---- the answer ---------------------------------------------------------------- */
@@ -350,18 +348,19 @@ is_yes(enum gate_answer a)
 
 /* The user has approved: is the exec still the one that was shown? */
 static void
-settle_yes(struct gate *g, const struct waiting *w, struct verdict *v, struct flight *f)
+settle_yes(
+    struct gate *g, const struct pending_exec *w, struct verdict *v, struct flight *f)
 {
 	struct call *c = g->call;
 	struct verdict again;
-	struct asked asked = {.on = false};
+	struct subject subject = {.set = false};
 
 	call_begin(c, &w->notif);
 	grant_judge(g, c, &again);
 	if (again.error == 0 && again.row == w->row &&
-	    asked_about(g, c, w->row, &asked) == 0 && same(&asked, &w->asked)) {
+	    subject_of(g, c, w->row, &subject) == 0 && same(&subject, &w->subject)) {
 		v->verdict = VERDICT_ASK;
-		verdict_allow(g, c, v, w->tgid, f, &asked);
+		(void)verdict_allow(g, c, v, w->tgid, f, &subject);
 	} else {
 		v->reason = "changed while the approval was pending";
 		v->error = -EACCES;
@@ -371,19 +370,19 @@ settle_yes(struct gate *g, const struct waiting *w, struct verdict *v, struct fl
 }
 
 static void
-settle(struct gate *g, const struct waiting *w)
+settle(struct gate *g, const struct pending_exec *w)
 {
 	struct flight *f = flight_of_thread(g, (pid_t)w->notif.pid);
 	struct verdict v = {.verdict = VERDICT_ASK,
 	    .row = w->row,
 	    .program = w->program,
-	    .digest = w->asked.digest,
+	    .digest = w->subject.digest,
 	    .outcome = answer_name[w->answer],
 	    .who = w->who,
 	    .held_ns = loop_now() - w->since};
 
 	if (f != NULL)
-		f->parked = false;
+		flight_event(g, f, EXEC_RESUMED);
 	if (!notify_valid(g, w->notif.id))
 		return;
 	if (is_yes(w->answer)) {
@@ -399,7 +398,7 @@ settle(struct gate *g, const struct waiting *w)
 /* May this thread's exec begin now?  Its group must have no other exec in progress,
  * and the recorder must be connected. */
 static bool
-may_start(struct gate *g, const struct waiting *w)
+may_start(struct gate *g, const struct pending_exec *w)
 {
 	return !log_waits(g) && !flight_in_group(g, w->tgid) &&
 	       g->flight_n < GATE_FLIGHTS_MAX;
@@ -408,14 +407,14 @@ may_start(struct gate *g, const struct waiting *w)
 void
 ask_settle(struct gate *g)
 {
-	for (size_t i = 0; i < g->waiting_n;) {
-		struct waiting w = g->waiting[i];
+	for (size_t i = 0; i < g->pending_n;) {
+		struct pending_exec w = g->pending[i];
 
 		if (w.answer == 0 || (is_yes(w.answer) && !may_start(g, &w))) {
 			i++;
 			continue;
 		}
-		g->waiting[i] = g->waiting[--g->waiting_n];
+		g->pending[i] = g->pending[--g->pending_n];
 		settle(g, &w);
 	}
 }
@@ -423,8 +422,8 @@ ask_settle(struct gate *g)
 int
 gate_answer(struct gate *g, uint32_t number, enum gate_answer answer, const char *who)
 {
-	for (size_t i = 0; i < g->waiting_n; i++) {
-		struct waiting *w = &g->waiting[i];
+	for (size_t i = 0; i < g->pending_n; i++) {
+		struct pending_exec *w = &g->pending[i];
 
 		if (w->number != number || w->answer != 0)
 			continue;
@@ -440,19 +439,19 @@ gate_answer(struct gate *g, uint32_t number, enum gate_answer answer, const char
 
 /* The caller is gone: withdraws the request. */
 static void
-withdraw(struct gate *g, const struct waiting *w)
+withdraw(struct gate *g, const struct pending_exec *w)
 {
 	struct flight *f = flight_of_thread(g, (pid_t)w->notif.pid);
 	struct verdict v = {.verdict = VERDICT_ASK,
 	    .row = w->row,
 	    .program = w->program,
-	    .digest = w->asked.digest,
+	    .digest = w->subject.digest,
 	    .reason = "its process has exited",
 	    .outcome = "withdrawn",
 	    .held_ns = loop_now() - w->since};
 
 	if (f != NULL)
-		f->parked = false;
+		flight_event(g, f, EXEC_RESUMED);
 	if (w->answer == 0)
 		g->order.person->withdrawn(g->order.person_arg, w->number);
 	call_begin(g->call, &w->notif);
@@ -464,19 +463,19 @@ ask_tick(struct gate *g)
 {
 	uint64_t now;
 
-	if (g->waiting_n == 0)
+	if (g->pending_n == 0)
 		return;
 	now = loop_now();
 	if (now < g->ask_look)
 		return;
 	g->ask_look = now + ASK_LOOK_NS;
-	for (size_t i = 0; i < g->waiting_n;) {
-		struct waiting *w = &g->waiting[i];
+	for (size_t i = 0; i < g->pending_n;) {
+		struct pending_exec *w = &g->pending[i];
 
 		if (!notify_valid(g, w->notif.id)) {
-			struct waiting gone = *w;
+			struct pending_exec gone = *w;
 
-			*w = g->waiting[--g->waiting_n];
+			*w = g->pending[--g->pending_n];
 			withdraw(g, &gone);
 			continue;
 		}

@@ -1,13 +1,16 @@
 /*
  * The gate's loop: notifications in, verdicts out.
  *
- *	received -- same thread in flight? --> judged at once, not seized again
+ *	NEW -- same thread in flight? --> judged at once, not seized again
  *	   |
- *	   +-- its group in flight? --> held until that flight is over
- *	   +-- granted, but the recorder is slow? --> held until it is not
+ *	   +-- its group in flight? --> BEHIND until that flight is over
+ *	   +-- granted, but the recorder is slow? --> LATE until it is not
+ *	   +-- a person decides? --> PENDING (approval.c)
  *	   |
- *	   +--> judged: denied (replied), continued (stop.c), or approval is
- *		requested (approval.c)
+ *	   +--> refused: GONE; or continued: RUNNING, while its thread has no other
+ *		call that waits, else PARKED --> OVER at its stop (stop.c)
+ *
+ * exec_state.c has every step.
  *
  * Process: the leash.  Holds the notify descriptor.  Trusts its own copies only.
  * Must never block, and must never let a thread continue that it does not trace.
@@ -159,7 +162,7 @@ gate_wants(const struct gate *g)
 size_t
 gate_busy(const struct gate *g)
 {
-	return g->flight_n + g->held_n + g->waiting_n;
+	return g->flight_n + g->held_n + g->pending_n;
 }
 
 struct gate_counts
@@ -228,9 +231,9 @@ verdict_deny(struct gate *g, const struct call *c, const struct verdict *v)
 	(void)notify_reply(g, c->id, v->error); /* a dead caller needs no reply */
 }
 
-void
+enum exec_event
 verdict_allow(struct gate *g, const struct call *c, struct verdict *v, pid_t tgid,
-    struct flight *again, const struct asked *asked)
+    struct flight *again, const struct subject *subject)
 {
 	int r = g->order.report != NULL && report_late(g->order.report) ? -ENOBUFS : 0;
 
@@ -238,9 +241,11 @@ verdict_allow(struct gate *g, const struct call *c, struct verdict *v, pid_t tgi
 		r = grant_record(g, c->tid, c, v, "allow");
 
 	if (r == 0) {
-		r = flight_start(g, c, tgid, v->row, again, asked);
-		if (r == 0 || !notify_valid(g, c->id))
-			return; /* in progress, or gone meanwhile */
+		r = flight_start(g, c, tgid, v->row, again, subject);
+		if (r == 0)
+			return EXEC_RELEASED;
+		if (!notify_valid(g, c->id))
+			return EXEC_DIED;
 		v->reason = "unable to trace the process";
 	} else {
 		v->reason = "the audit log did not take the record";
@@ -248,6 +253,7 @@ verdict_allow(struct gate *g, const struct call *c, struct verdict *v, pid_t tgi
 	v->verdict = VERDICT_DENY;
 	v->error = -EACCES;
 	verdict_deny(g, c, v);
+	return EXEC_REFUSED;
 }
 
 bool
@@ -267,35 +273,56 @@ log_waits(struct gate *g)
 	return now - g->log_since < g->log_wait_ns;
 }
 
-/* False: replied, continued or sent for approval.  True: hold it and decide again. */
-static bool
-judge(struct gate *g, struct held *h, struct flight *again)
+/* Decides the call in g->call: refused, continued, sent for approval, or to be held. */
+static enum exec_event
+decide(struct gate *g, const struct held_call *h, struct flight *again)
 {
 	struct call *c = g->call;
 	bool first = g->root_fd < 0;
 	struct verdict v;
 
-	h->for_log = false;
-	call_begin(c, &h->notif);
 	grant_judge(g, c, &v);
 	/* Everything read belonged to the caller if it still waits now: its thread id
 	 * cannot have been reused in between. */
 	if (!notify_valid(g, c->id)) {
 		if (first)
 			fd_close(&g->root_fd);
-	} else if (v.error) {
-		verdict_deny(g, c, &v);
-	} else if (log_waits(g)) {
-		h->for_log = true;
-	} else if (v.verdict == VERDICT_ASK) {
-		ask_person(g, &h->notif, &v, h->tgid, again);
-	} else {
-		verdict_allow(g, c, &v, h->tgid, again, NULL);
+		return EXEC_DIED;
 	}
-	call_wipe(c);
-	if (again != NULL && h->for_log)
-		again->parked = true;
-	return h->for_log;
+	if (v.error) {
+		verdict_deny(g, c, &v);
+		return EXEC_REFUSED;
+	}
+	if (log_waits(g))
+		return EXEC_SLOW;
+	if (v.verdict == VERDICT_ASK)
+		return ask_person(g, &h->notif, &v, h->tgid, again);
+	return verdict_allow(g, c, &v, h->tgid, again, NULL);
+}
+
+/* Moves a call to its next state, and parks the flight of its thread if it must wait.
+ * True: hold it. */
+static bool
+hold(struct gate *g, struct held_call *h, enum exec_event event, struct flight *again)
+{
+	h->state = exec_next(h->state, event);
+	if (h->state == EXEC_NONE)
+		(void)notify_reply(g, h->notif.id, -EACCES);
+	if (again != NULL && (h->state == EXEC_LATE || h->state == EXEC_PENDING))
+		flight_event(g, again, EXEC_WAITS);
+	return h->state == EXEC_BEHIND || h->state == EXEC_LATE;
+}
+
+/* True: hold the call and judge it again. */
+static bool
+judge(struct gate *g, struct held_call *h, struct flight *again)
+{
+	enum exec_event event;
+
+	call_begin(g->call, &h->notif);
+	event = decide(g, h, again);
+	call_wipe(g->call);
+	return hold(g, h, event, again);
 }
 
 /* The thread group of a thread.  First the cheap way: signal 0 to (tid, tid) succeeds
@@ -335,14 +362,14 @@ take(struct gate *g, const struct seccomp_notif *n)
 {
 	pid_t tid = (pid_t)n->pid, tgid = 0;
 	struct flight *f = flight_of_thread(g, tid);
-	struct held h = {.notif = *n};
+	struct held_call h = {.notif = *n, .state = EXEC_NEW};
 
 	if (tid <= 0 || group_of(tid, &tgid) < 0) {
 		(void)notify_reply(g, n->id, -EACCES); /* gone, or not in the cell */
 		return;
 	}
 	h.tgid = tgid;
-	if (f && !f->over) {
+	if (f && f->state != EXEC_OVER) {
 		/* A thread gives up its id inside its exec, before we see the stop.
 		 * The id may now belong to another thread, which nothing traces. */
 		if (f->tgid != tgid)
@@ -351,8 +378,9 @@ take(struct gate *g, const struct seccomp_notif *n)
 			g->held[g->held_n++] = h;
 		return;
 	}
-	if (flight_in_group(g, tgid) || g->flight_n == GATE_FLIGHTS_MAX ||
-	    judge(g, &h, NULL))
+	if (flight_in_group(g, tgid) || g->flight_n == GATE_FLIGHTS_MAX
+		? hold(g, &h, EXEC_BUSY, NULL)
+		: judge(g, &h, NULL))
 		g->held[g->held_n++] = h;
 }
 
@@ -379,22 +407,22 @@ gate_notified(struct gate *g, short revents)
 
 /* True: it stays held. */
 static bool
-held_stays(struct gate *g, struct held *h)
+held_stays(struct gate *g, struct held_call *h)
 {
 	struct flight *f = NULL;
 
-	if (h->for_log) { /* its thread may have a flight */
+	if (h->state == EXEC_LATE) { /* its thread may have a flight */
 		if (log_waits(g))
 			return true;
 		f = flight_of_thread(g, (pid_t)h->notif.pid);
-		if (f != NULL && (!f->parked || f->tgid != h->tgid))
+		if (f != NULL && (f->state != EXEC_PARKED || f->tgid != h->tgid))
 			f = NULL;
 	}
 	if (flight_in_group(g, h->tgid) || !may_judge(g) ||
 	    (f == NULL && g->flight_n == GATE_FLIGHTS_MAX))
 		return true;
 	if (f != NULL)
-		f->parked = false;
+		flight_event(g, f, EXEC_RESUMED);
 	return notify_valid(g, h->notif.id) && judge(g, h, f);
 }
 
@@ -404,7 +432,7 @@ held_run(struct gate *g)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < g->held_n; i++) {
-		struct held h = g->held[i];
+		struct held_call h = g->held[i];
 
 		if (held_stays(g, &h))
 			g->held[kept++] = h;
@@ -418,7 +446,7 @@ gate_wait_ms(const struct gate *g)
 {
 	if (g->held_n > 0 || !may_judge(g))
 		return GATE_TICK_MS;
-	return g->waiting_n > 0 ? ASK_TICK_MS : -1;
+	return g->pending_n > 0 ? ASK_TICK_MS : -1;
 }
 
 void

@@ -1,12 +1,14 @@
 /*
  * The exec gate's state: private to leash/exec.
  *
- *	held	received but not decided: its thread group has an exec in progress,
- *		or the recorder is slow
- *	call	the arguments of the one call being decided, copied once (scratch)
- *	waiting	pending approval (approval.c)
- *	flight	a thread that was allowed to continue and is traced until its exec
- *		has stopped or failed, or the thread is dead
+ *	call		the arguments of the one call being decided, copied once (scratch)
+ *	held_call	a call that waits for its thread group or for the recorder
+ *	pending_exec	a call that waits for approval (approval.c)
+ *	flight		a thread that was allowed to continue and is traced until its
+ *			exec has stopped or failed, or the thread is dead
+ *
+ * Each has a state (enum exec_state), which changes only by the table in
+ * exec_state.c.
  */
 #ifndef KENNEL_LEASH_EXEC_PRIVATE_H
 #define KENNEL_LEASH_EXEC_PRIVATE_H
@@ -15,6 +17,7 @@
 #include <linux/seccomp.h>
 
 #include "leash/exec/exec.h"
+#include "leash/exec/exec_state.h"
 #include "shim/base/buf.h"
 
 #define GATE_TICK_MS   10
@@ -74,27 +77,27 @@ struct call {
 	struct call_page page[CALL_PAGES];
 };
 
-struct held {
+struct held_call {
 	struct seccomp_notif notif;
 	pid_t tgid;
-	bool for_log; /* decided once already; the recorder was slow */
+	enum exec_state state; /* BEHIND or LATE */
 };
 
-/* What the user approved; the exec stop must find exactly this. */
-struct asked {
-	bool on; /* false: no approval was requested */
+/* What an approval is about; the exec stop must find exactly this. */
+struct subject {
+	bool set; /* false: no approval was requested */
 	uint8_t digest[ASK_DIGEST_LEN];
 	uint8_t rest[ASK_DIGEST_LEN]; /* of the environment and the directory */
 };
 
-struct waiting {
+struct pending_exec {
 	struct seccomp_notif notif;
 	pid_t tgid;
 	uint32_t number;
 	enum gate_answer answer; /* 0: none yet */
 	char who[GATE_WHO_MAX];
 	uint64_t since, until; /* loop_now() */
-	struct asked asked;
+	struct subject subject;
 	const struct sealed_exec *row;
 	const char *program;
 };
@@ -102,7 +105,7 @@ struct waiting {
 /* An approval whose exec has failed. */
 struct yes {
 	pid_t tgid;
-	struct asked asked;
+	struct subject subject;
 	uint64_t until;
 };
 
@@ -113,11 +116,10 @@ struct flight {
 	uint32_t caller;               /* the calling image */
 	char *argv;                    /* the arguments as decided */
 	size_t argv_len;
-	const char *script; /* after them: for a script, the path of the call */
-	unsigned int ticks; /* how long others have waited for it */
-	struct asked asked; /* an approval, used up at the stop */
-	bool over;          /* only needs reaping; delays no other exec */
-	bool parked;        /* its thread, too, waits for approval or the recorder */
+	const char *script;     /* after them: for a script, the path of the call */
+	unsigned int ticks;     /* how long others have waited for it */
+	struct subject subject; /* of its approval, used up at the stop */
+	enum exec_state state;  /* RUNNING, PARKED or OVER */
 };
 
 struct image_key { /* identifies a file; image_fd keeps the inode in use */
@@ -151,15 +153,15 @@ struct gate {
 	struct call *call;
 	struct flight *flight; /* GATE_FLIGHTS_MAX */
 	size_t flight_n;
-	struct held *held; /* GATE_FLIGHTS_MAX, oldest first */
+	struct held_call *held; /* GATE_FLIGHTS_MAX, oldest first */
 	size_t held_n;
 	struct gate_counts counts;
 	uint64_t refused_until; /* loop_now() at which the refusal debt is paid off */
 	struct event event;
 	struct buf shown; /* one argument, redacted for the record */
 
-	struct waiting *waiting; /* GATE_QUESTIONS_MAX */
-	size_t waiting_n;
+	struct pending_exec *pending; /* GATE_QUESTIONS_MAX */
+	size_t pending_n;
 	struct yes *yes; /* GATE_QUESTIONS_MAX, oldest first */
 	size_t yes_n;
 	uint32_t ask_number; /* the last one used */
@@ -244,25 +246,28 @@ void explain_judged(
 struct flight *flight_of_thread(struct gate *, pid_t tid);
 bool flight_in_group(const struct gate *, pid_t tgid);
 void flight_drop(struct gate *, struct flight *);
+/* Moves a flight to its next state and counts.  An impossible event kills its thread. */
+void flight_event(struct gate *, struct flight *, enum exec_event);
 /* Traces the caller, then lets it continue.  again: the flight that it already has, or
- * NULL.  asked: what the user approved, or NULL. */
+ * NULL.  subject: what the user approved, or NULL. */
 int flight_start(struct gate *, const struct call *, pid_t tgid,
-    const struct sealed_exec *, struct flight *again, const struct asked *asked);
+    const struct sealed_exec *, struct flight *again, const struct subject *);
 /* Ends flights of leaders that ended before their group, so they delay no other exec. */
 void flight_tick(struct gate *, pid_t tgid);
 
 /* ---- approval.c ---------------------------------------------------------- */
 int ask_init(struct gate *);
 void ask_free(struct gate *);
-/* Requests approval for the current call, whose verdict is "ask". */
-void ask_person(struct gate *, const struct seccomp_notif *, struct verdict *, pid_t tgid,
-    struct flight *again);
+/* Requests approval for the current call, whose verdict is "ask".  ASKED; RELEASED if it
+ * was approved before; REFUSED; DIED. */
+enum exec_event ask_person(struct gate *, const struct seccomp_notif *, struct verdict *,
+    pid_t tgid, struct flight *again);
 /* Continues answered calls whose thread group has no other exec in progress. */
 void ask_settle(struct gate *);
 /* Withdraws requests whose callers are gone; refuses those that timed out. */
 void ask_tick(struct gate *);
 /* Keeps the approval of an exec that has failed. */
-void ask_keep(struct gate *, pid_t tgid, const struct asked *);
+void ask_keep(struct gate *, pid_t tgid, const struct subject *);
 int ask_rest(const struct call *, pid_t, uint8_t ret[ASK_DIGEST_LEN]);
 
 /* ---- notify.c ------------------------------------------------------------ */
@@ -272,9 +277,10 @@ int notify_reply(const struct gate *, uint64_t id, int error);
 void verdict_tell(struct gate *, const struct verdict *);
 /* Records, counts and replies a refusal. */
 void verdict_deny(struct gate *, const struct call *, const struct verdict *);
-/* Records the exec and lets it continue, or refuses it after all. */
-void verdict_allow(struct gate *, const struct call *, struct verdict *, pid_t tgid,
-    struct flight *again, const struct asked *);
+/* Records the exec and lets it continue, or refuses it after all: RELEASED, REFUSED, or
+ * DIED. */
+enum exec_event verdict_allow(struct gate *, const struct call *, struct verdict *,
+    pid_t tgid, struct flight *again, const struct subject *);
 /*
  * Must an allowed exec wait for the recorder?  A recorder that is slow for a while
  * is no reason to refuse.  A disconnected one is, and one that has been slow for

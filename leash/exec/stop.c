@@ -44,8 +44,7 @@ bool
 flight_in_group(const struct gate *g, pid_t tgid)
 {
 	for (size_t i = 0; i < g->flight_n; i++) {
-		if (g->flight[i].tgid == tgid && !g->flight[i].over &&
-		    !g->flight[i].parked)
+		if (g->flight[i].tgid == tgid && g->flight[i].state == EXEC_RUNNING)
 			return true;
 	}
 	return false;
@@ -85,10 +84,28 @@ flight_drop(struct gate *g, struct flight *f)
 	*f = g->flight[--g->flight_n];
 }
 
+void
+flight_event(struct gate *g, struct flight *f, enum exec_event event)
+{
+	enum exec_state next = exec_next(f->state, event);
+
+	if (next == EXEC_NONE) {
+		(void)kill(f->tid, SIGKILL); /* its end is reaped like any other */
+		next = EXEC_OVER;
+	}
+	if (event == EXEC_SAME)
+		g->counts.allowed++;
+	else if (event == EXEC_DIFFERS)
+		g->counts.killed++;
+	else if (f->state != EXEC_OVER && (next == EXEC_OVER || next == EXEC_GONE))
+		g->counts.failed++;
+	f->state = next;
+}
+
 /* Stores what the exec stop must find. */
 static int
 flight_expect(struct flight *f, const struct call *c, const struct sealed_exec *row,
-    const struct asked *asked)
+    const struct subject *subject)
 {
 	size_t path_len = row->prefix.n > 0 ? strlen(c->path) : 0;
 	char *argv = malloc(c->argv_len + path_len + 1);
@@ -104,26 +121,28 @@ flight_expect(struct flight *f, const struct call *c, const struct sealed_exec *
 	f->argv_len = c->argv_len;
 	f->row = row;
 	f->caller = c->caller;
-	f->asked = asked ? *asked : (struct asked){.on = false};
+	f->subject = subject ? *subject : (struct subject){.set = false};
 	return 0;
 }
 
 int
 flight_start(struct gate *g, const struct call *c, pid_t tgid,
-    const struct sealed_exec *row, struct flight *again, const struct asked *asked)
+    const struct sealed_exec *row, struct flight *again, const struct subject *subject)
 {
-	struct flight fresh = {.tid = c->tid, .tgid = tgid};
+	struct flight fresh = {.tid = c->tid, .tgid = tgid, .state = EXEC_RUNNING};
 	int r;
 
 	if (again) {
 		/* Its seize and its interrupt are still in effect: the next stop is
 		 * compared with this verdict, or the exec has failed again. */
-		r = flight_expect(again, c, row, asked);
+		r = flight_expect(again, c, row, subject);
+		if (r == 0)
+			flight_event(g, again, EXEC_RELEASED);
 		return r < 0 ? r : notify_reply(g, c->id, 0);
 	}
 	if (g->flight_n == GATE_FLIGHTS_MAX)
 		return -ENOBUFS;
-	r = flight_expect(&fresh, c, row, asked);
+	r = flight_expect(&fresh, c, row, subject);
 	if (r < 0)
 		return r;
 	/* syscalls: ptrace */
@@ -150,8 +169,6 @@ let_go(struct gate *g, struct flight *f, int sig)
 {
 	if (ptrace(PTRACE_DETACH, f->tid, NULL, (void *)(intptr_t)sig) == 0)
 		flight_drop(g, f);
-	else
-		f->over = true;
 }
 
 /* The judged arguments are those of the call.  In a script's process the interpreter's
@@ -210,8 +227,8 @@ differs(struct gate *g, const struct flight *f, struct call *c)
 			return "another environment than the one checked";
 	}
 	/* Every variable and the directory: everything that the user approved. */
-	if (f->asked.on && (ask_rest(c, f->tid, rest) < 0 ||
-			       memcmp(rest, f->asked.rest, sizeof(rest)) != 0))
+	if (f->subject.set && (ask_rest(c, f->tid, rest) < 0 ||
+				  memcmp(rest, f->subject.rest, sizeof(rest)) != 0))
 		return "another environment or directory than the one approved";
 	return grant_stands(g, f, c);
 }
@@ -229,8 +246,7 @@ stop_kill(struct gate *g, struct flight *f, const char *reason)
 	verdict_tell(g, &v); /* while the process that waits for its end still waits */
 	/* syscalls: kill */
 	(void)kill(f->tid, SIGKILL); /* stopped by us, so it exists */
-	f->over = true;
-	g->counts.killed++;
+	flight_event(g, f, EXEC_DIFFERS);
 	/* The process is dead already; the recorder detects a lost record as a gap. */
 	(void)grant_record(g, f->tid, g->call, &v, "killed");
 }
@@ -262,12 +278,11 @@ stop_exec(struct gate *g, pid_t pid)
 	}
 	reason = differs(g, f, g->call);
 	if (!reason) {
-		g->counts.allowed++;
+		flight_event(g, f, EXEC_SAME);
 		kin_exec(g, pid, f->row->mapped);
 		let_go(g, f, 0);
 	} else if (ptrace(PTRACE_GETEVENTMSG, pid, NULL, &old) < 0) {
-		f->over = true; /* it was killed while we looked */
-		g->counts.failed++;
+		flight_event(g, f, EXEC_FAILED); /* it was killed while we looked */
 	} else {
 		stop_kill(g, f, reason);
 	}
@@ -289,8 +304,8 @@ stop_other(struct gate *g, pid_t tid, int status)
 		(void)ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)sig);
 		return;
 	}
-	g->counts.failed++;
-	ask_keep(g, f->tgid, &f->asked);
+	flight_event(g, f, EXEC_FAILED);
+	ask_keep(g, f->tgid, &f->subject);
 	f->tid = tid;
 	let_go(g, f, sig);
 }
@@ -304,7 +319,7 @@ ended(struct gate *g, pid_t pid)
 	bool thread = f && f->tgid != pid;
 
 	while ((f = flight_of_status(g, pid)) != NULL) {
-		g->counts.failed += f->over ? 0 : 1;
+		flight_event(g, f, EXEC_REAPED);
 		flight_drop(g, f);
 	}
 	return thread;
@@ -364,11 +379,9 @@ flight_tick(struct gate *g, pid_t tgid)
 {
 	struct flight *f = flight_of_thread(g, tgid);
 
-	if (!f || f->over || f->tgid != tgid || ++f->ticks < LEADER_TICKS)
+	if (!f || f->state == EXEC_OVER || f->tgid != tgid || ++f->ticks < LEADER_TICKS)
 		return;
 	f->ticks = 0;
-	if (is_dead(tgid)) {
-		f->over = true;
-		g->counts.failed++;
-	}
+	if (is_dead(tgid))
+		flight_event(g, f, EXEC_LEADER_DEAD);
 }
