@@ -183,18 +183,14 @@ read_tmp(const struct policy *p, const struct sealed_server *s, struct pairs *l)
 static void
 read_requires(const struct policy *p, const struct sealed_server *s, struct pairs *l)
 {
-	static const char *const names[] = {
-	    [REQUIRE_LANDLOCK] = "landlock",
-	    [REQUIRE_CGROUP] = "cgroup",
-	    [REQUIRE_SUBUID] = "subuid",
-	};
 	const struct sealed_require *q;
+	const char *name;
 	uint32_t i;
 
 	for (i = 0; i < s->requires.n; i++) {
 		q = &p->require[s->requires.first + i];
-		add(l, names[q->kind], strlen(names[q->kind]), number_text(q->value),
-		    q->value);
+		name = say_require_name(q->kind);
+		add(l, name, strlen(name), number_text(q->value), q->value);
 	}
 }
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "policy/base/output.h"
 #include "policy/print/show.h"
 #include "policy/print/statement.h"
 #include "policy/sealed/load.h"
@@ -17,18 +18,11 @@
 
 #define WHERE_CAP 4096
 
-/*
- * A string of the policy: control bytes as \xHH, so that it cannot forge a
- * line.
- */
+/* A string of the policy, printed so that it cannot forge a line. */
 static void
 put_text(FILE *f, const char *s)
 {
-	for (; *s != 0; s++)
-		if ((unsigned char)*s < 0x20 || *s == 0x7f)
-			(void)fprintf(f, "\\x%02x", (unsigned char)*s);
-		else
-			(void)fputc(*s, f);
+	out_plain(f, s, strlen(s));
 }
 
 static void
@@ -180,14 +174,6 @@ show_execs(const struct policy *p, const struct sealed_server *s, FILE *f)
 
 /* ---- other settings ------------------------------------------------------ */
 
-static const char *const sources[] = {
-    [SOURCE_ENV] = "env",
-    [SOURCE_FILE] = "file",
-    [SOURCE_CMD] = "cmd",
-    [SOURCE_VAULT] = "vault",
-    [SOURCE_PLUGIN] = "plugin",
-};
-
 static void
 show_envs(const struct policy *p, const struct sealed_server *s, FILE *f)
 {
@@ -212,7 +198,7 @@ show_envs(const struct policy *p, const struct sealed_server *s, FILE *f)
 		c = &p->secret[s->secrets.first + i];
 		(void)fputs("    ", f);
 		put_ref(p, c->name, f);
-		(void)fprintf(f, " is a secret from %s ", sources[c->source]);
+		(void)fprintf(f, " is a secret from %s ", policy_source_name(c->source));
 		put_ref(p, c->ref, f);
 		say_args(p, c->args, f);
 		say_secret_tail(p, c, f);
@@ -343,17 +329,12 @@ show_limits(const struct policy *p, const struct sealed_server *s, FILE *f)
 static void
 show_requires(const struct policy *p, const struct sealed_server *s, FILE *f)
 {
-	static const char *const names[] = {
-	    [REQUIRE_LANDLOCK] = "landlock",
-	    [REQUIRE_CGROUP] = "cgroup",
-	    [REQUIRE_SUBUID] = "subuid",
-	};
 	const struct sealed_require *q;
 	uint32_t i;
 
 	for (i = 0; i < s->requires.n; i++) {
 		q = &p->require[s->requires.first + i];
-		(void)fprintf(f, "  requires %s", names[q->kind]);
+		(void)fprintf(f, "  requires %s", say_require_name(q->kind));
 		if (q->value != 0)
 			(void)fprintf(f, " %u", q->value);
 		put_at(p, q->at, f);

@@ -258,20 +258,24 @@ say_mount(const struct policy *p, const struct sealed_mount *m, FILE *f)
 	say_ref(p, m->target, f);
 }
 
+const char *
+say_require_name(uint32_t kind)
+{
+	static const char *const names[] = {
+	    [REQUIRE_LANDLOCK] = "landlock",
+	    [REQUIRE_CGROUP] = "cgroup",
+	    [REQUIRE_SUBUID] = "subuid",
+	};
+
+	return names[kind];
+}
+
 void
 say_secret(const struct policy *p, const struct sealed_secret *s, FILE *f)
 {
-	static const char *const sources[] = {
-	    [SOURCE_ENV] = "env",
-	    [SOURCE_FILE] = "file",
-	    [SOURCE_CMD] = "cmd",
-	    [SOURCE_VAULT] = "vault",
-	    [SOURCE_PLUGIN] = "plugin",
-	};
-
 	(void)fputs("secret ", f);
 	say_ref(p, s->name, f);
-	(void)fprintf(f, " from %s", sources[s->source]);
+	(void)fprintf(f, " from %s", policy_source_name(s->source));
 	if (s->source == SOURCE_CMD) {
 		say_args(p, s->args, f);
 	} else {

@@ -20,6 +20,8 @@ void say_gate_tail(const struct policy *, const struct sealed_gate *, FILE *);
 void say_secret_tail(const struct policy *, const struct sealed_secret *, FILE *);
 /* " @readonly ..." for enum sealed_class. */
 void say_classes(uint32_t classes, FILE *);
+/* The name of an enum sealed_require_kind. */
+const char *say_require_name(uint32_t kind);
 /*
  * " owner ... ticket ... until ..." for a row of EXCEPTIONS; SEALED_NONE:
  * nothing.
