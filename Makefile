@@ -50,6 +50,7 @@ BASE = \
 	shim/base/buf.o \
 	shim/base/cause.o \
 	shim/base/confine.o \
+	shim/base/hex.o \
 	shim/base/log.o \
 	shim/base/loop.o \
 	shim/base/make_dirs.o \
@@ -94,6 +95,7 @@ POLICY_READ = \
 	policy/sealed/values/method_name.o \
 	policy/sealed/values/number.o \
 	policy/sealed/values/uri.o \
+	shim/base/hex.o \
 	shim/base/sha256.o
 # Text to sealed bytes: the supervisor only.
 POLICY_TEXT = \
@@ -450,6 +452,7 @@ TREE = \
 
 # The tree, its hashes, its keys and its signatures.
 MERKLE = \
+	shim/base/hex.o \
 	shim/base/sha256.o \
 	supervisor/audit/log/base64.o \
 	supervisor/audit/log/merkle.o \
@@ -713,6 +716,7 @@ UNIT_pins	= $(UNIT_frame)
 UNIT_queue = \
 	$(BASE_SMALL) \
 	shim/base/buf.o \
+	shim/base/hex.o \
 	shim/base/loop.o \
 	supervisor/approve/detail.o \
 	supervisor/approve/queue.o

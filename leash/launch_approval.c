@@ -17,6 +17,7 @@
 #include "policy/sealed/match.h"
 #include "policy/sealed/policy.h"
 #include "policy/sealed/signature.h"
+#include "shim/base/hex.h"
 #include "shim/base/log.h"
 
 #define LATE_MS         2000 /* then the supervisor must have failed */
@@ -137,8 +138,8 @@ read_signers(struct uses *u)
 	for (size_t i = 0; i < n; i++) {
 		if (i > 0)
 			u->signers[len++] = ' ';
-		for (size_t k = 0; k < SIGN_KEY_LEN; k++, len += 2)
-			(void)snprintf(u->signers + len, 3, "%02x", row[i].key[k]);
+		(void)hex_put(u->signers + len, row[i].key, SIGN_KEY_LEN);
+		len += 2 * SIGN_KEY_LEN;
 	}
 	u->signers[len] = '\0';
 }

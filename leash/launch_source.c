@@ -19,6 +19,7 @@
 #include "leash/vault/plugin.h"
 #include "policy/sealed/policy.h"
 #include "shim/base/fd.h"
+#include "shim/base/hex.h"
 
 #define CREDENTIALS_MAX 4
 
@@ -121,17 +122,6 @@ route_command(struct leash *l, const struct sealed_secret *row, struct secret **
 	return r;
 }
 
-/* The digits have been checked. */
-static void
-digest_read(const char *text, uint8_t ret[32])
-{
-	static const char digits[] = "0123456789abcdef";
-
-	for (size_t i = 0; i < 32; i++)
-		ret[i] = (uint8_t)((strchr(digits, text[2 * i]) - digits) << 4 |
-				   (strchr(digits, text[2 * i + 1]) - digits));
-}
-
 static int
 plugins_ready(char *why, size_t why_cap)
 {
@@ -171,7 +161,7 @@ route_plugin(struct leash *l, const struct sealed_secret *row, struct secret **r
 
 	for (uint32_t i = ARG_ENV; i < row->args.n && i - ARG_ENV < PLUGIN_ENV_MAX; i++)
 		env[i - ARG_ENV] = arg(l, row, i);
-	digest_read(arg(l, row, ARG_DIGEST), ask.digest);
+	(void)hex_get(arg(l, row, ARG_DIGEST), 64, ask.digest, 32); /* checked at load */
 	r = credentials(l, row, c, &ask.credential_n, why, why_cap);
 	if (r == 0)
 		r = plugins_ready(why, why_cap);

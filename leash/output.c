@@ -15,6 +15,7 @@
 #include "policy/sealed/policy.h"
 #include "shim/base/array.h"
 #include "shim/base/fd.h"
+#include "shim/base/hex.h"
 #include "shim/base/log.h"
 
 #define PUMP_READ_MAX (64u << 10)  /* bytes per read; the default size of a pipe */
@@ -133,17 +134,12 @@ is_plain(struct printable *s, uint8_t c)
 static int
 make_printable(struct printable *s, const struct buf *in, struct buf *out)
 {
-	static const char hex[] = "0123456789abcdef";
 	int r = 0;
 
 	for (size_t i = 0; i < in->len && r == 0; i++) {
 		uint8_t c = in->data[i];
-		char text[4] = {'\\', 'x', hex[c >> 4], hex[c & 15]};
 
-		if (is_plain(s, c))
-			r = buf_putc(out, c);
-		else
-			r = buf_put(out, text, sizeof(text));
+		r = is_plain(s, c) ? buf_putc(out, c) : buf_printf(out, "\\x%02x", c);
 	}
 	return r;
 }

@@ -7,6 +7,7 @@
 
 #include "leash/audit/writer.h"
 #include "shim/base/array.h"
+#include "shim/base/hex.h"
 
 /* ---- names ---------------------------------------------------------------- */
 
@@ -216,14 +217,9 @@ void
 event_digest(
     struct event *event, enum event_key key, const uint8_t digest[REPORT_DIGEST_LEN])
 {
-	static const char digit[] = "0123456789abcdef";
-	char hex[2 * REPORT_DIGEST_LEN];
+	char hex[2 * REPORT_DIGEST_LEN + 1];
 
-	for (size_t i = 0; i < REPORT_DIGEST_LEN; i++) {
-		hex[2 * i] = digit[digest[i] >> 4];
-		hex[2 * i + 1] = digit[digest[i] & 15];
-	}
-	event_bytes(event, key, hex, sizeof(hex));
+	event_text(event, key, hex_put(hex, digest, REPORT_DIGEST_LEN));
 }
 
 void

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "leash/secret/private.h"
+#include "shim/base/hex.h"
 #include "shim/base/log.h"
 
 static void
@@ -33,13 +34,6 @@ print_json(const char *text)
 			putchar(*c);
 	}
 	putchar('"');
-}
-
-static void
-print_hex(const uint8_t *bytes, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		printf("%02x", bytes[i]);
 }
 
 struct paging {
@@ -169,7 +163,7 @@ print_grant(struct order *o, struct wire_in *in, struct paging *p)
 	if (!o->json) {
 		printf("%-40s server %s  %s ", path,
 		    log_quote(shown, sizeof(shown), server, strlen(server)), kind);
-		print_hex(id.data, id.len);
+		hex_print(stdout, id.data, id.len);
 		printf("  made %s\n", made);
 		p->shown++;
 		return;
@@ -179,7 +173,7 @@ print_grant(struct order *o, struct wire_in *in, struct paging *p)
 	printf(",\"server\":");
 	print_json(server);
 	printf(",\"kind\":\"%s\",\"id\":\"", kind);
-	print_hex(id.data, id.len);
+	hex_print(stdout, id.data, id.len);
 	printf("\",\"made\":\"%s\"}", made);
 }
 

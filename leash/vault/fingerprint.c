@@ -19,6 +19,7 @@
 #include <sodium.h>
 
 #include "shim/base/fd.h"
+#include "shim/base/hex.h"
 
 #define DOMAIN "kennel trace v1"
 
@@ -122,7 +123,6 @@ void
 fingerprint_of(const struct fingerprint_key *key, const void *bytes, size_t len,
     char ret[FINGERPRINT_CAP])
 {
-	static const char digit[] = "0123456789abcdef";
 	crypto_generichash_state state;
 	uint8_t hash[FINGERPRINT_LEN];
 
@@ -133,9 +133,5 @@ fingerprint_of(const struct fingerprint_key *key, const void *bytes, size_t len,
 	(void)crypto_generichash_update(&state, bytes, len);
 	(void)crypto_generichash_final(&state, hash, sizeof(hash));
 	explicit_bzero(&state, sizeof(state)); /* it contains the value's last block */
-	for (size_t i = 0; i < FINGERPRINT_LEN; i++) {
-		ret[2 * i] = digit[hash[i] >> 4];
-		ret[2 * i + 1] = digit[hash[i] & 15];
-	}
-	ret[FINGERPRINT_CAP - 1] = '\0';
+	(void)hex_put(ret, hash, sizeof(hash));
 }

@@ -14,6 +14,7 @@
 #include "policy/lang/manifest.h"
 #include "policy/lang/scalar.h"
 #include "shim/base/array.h"
+#include "shim/base/hex.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -290,8 +291,7 @@ check_digest(struct check *c, struct stmt *s)
 	const struct word *w = &s->word[1];
 
 	(void)check_path_word(c, &s->word[0]); /* reports errors itself */
-	if (s->word_n > 1 &&
-	    (w->len != 64 || strspn(w->text, "0123456789abcdef") != w->len))
+	if (s->word_n > 1 && !hex_is(w->text, w->len, 64))
 		diag_error(c->diag, w->at,
 		    "invalid digest: expected 64 lower-case hex digits (sha256sum FILE)");
 }

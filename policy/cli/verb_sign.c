@@ -23,6 +23,7 @@
 #include "policy/sealed/policy.h"
 #include "policy/sealed/signature.h"
 #include "shim/base/fd.h"
+#include "shim/base/hex.h"
 #include "shim/host/path_open.h"
 
 #define SECRET_WORD "kennel-secret-key-1 "
@@ -134,7 +135,7 @@ signer_read(const char *path, struct signer *ret)
 		return verb_unable("read", path, r);
 	if (status == EXIT_OK &&
 	    (len != word + 65 || memcmp(text, SECRET_WORD, word) != 0 ||
-		text[word + 64] != '\n' || !trust_hex(text + word, 64, seed)))
+		text[word + 64] != '\n' || !hex_get(text + word, 64, seed, sizeof(seed))))
 		status = told(path, "not a signing key");
 	if (status == EXIT_OK)
 		(void)crypto_sign_seed_keypair(

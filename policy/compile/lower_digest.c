@@ -11,6 +11,7 @@
 #include "policy/compile/lower.h"
 #include "policy/sealed/policy.h"
 #include "shim/base/fd.h"
+#include "shim/base/hex.h"
 #include "shim/host/path_open.h"
 
 #define DIGEST_FILE_MAX (1ull << 30) /* the leash's limit (leash/exec/digest_pin.c) */
@@ -27,15 +28,6 @@ digest_of(const char *real, uint8_t ret[32])
 	r = policy_digest_fd(fd, DIGEST_FILE_MAX, ret);
 	fd_close(&fd);
 	return r;
-}
-
-static void
-as_text(const uint8_t digest[32], char ret[DIGEST_TEXT_LEN + 1])
-{
-	size_t i;
-
-	for (i = 0; i < 32; i++)
-		(void)snprintf(ret + 2 * i, 3, "%02x", digest[i]);
 }
 
 /* Sets the digest of every image of this file, under any granted name. */
@@ -71,7 +63,7 @@ digest_lower(struct lower *l, const struct stmt *s)
 		    l->diag, s->word[0].at, "unable to read %s: %s", path, strerror(-r));
 		return -EINVAL;
 	}
-	as_text(digest, text);
+	(void)hex_put(text, digest, sizeof(digest));
 	if (s->word_n > 1 && strcmp(text, s->word[1].text) != 0) {
 		diag_error(l->diag, s->word[1].at,
 		    "the digest does not match: the sha256 of the file is %s", text);

@@ -13,6 +13,7 @@
 #include "policy/compile/lower.h"
 #include "policy/lang/parse.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/hex.h"
 #include "shim/host/path_open.h"
 
 #define PINFILE_LEN_MAX (16u << 20)
@@ -72,12 +73,6 @@ skip_value(struct at_line *l)
 	return false;
 }
 
-static int
-hex(char c)
-{
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* One escape of a canonical string: the byte, or -1. */
 static int
 unescape(struct at_line *l)
@@ -95,8 +90,8 @@ unescape(struct at_line *l)
 	}
 	if (l->end - l->p < 6 || memcmp(l->p, "\\u00", 4) != 0)
 		return -1;
-	high = hex(l->p[4]);
-	low = hex(l->p[5]);
+	high = hex_lower(l->p[4]);
+	low = hex_lower(l->p[5]);
 	if (high < 0 || low < 0 || high > 1 || (high == 0 && low == 0))
 		return -1;
 	l->p += 6;

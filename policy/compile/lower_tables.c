@@ -17,6 +17,7 @@
 #include "policy/sources/sources.h"
 #include "shim/base/array.h"
 #include "shim/base/fd.h"
+#include "shim/base/hex.h"
 
 #define PLUGIN_LEN_MAX (64u << 20) /* the same as in the leash */
 
@@ -221,13 +222,11 @@ plugin_row(struct lower *l, const struct answer *a, struct sealed_secret *c)
 	char hex[65];
 	size_t i;
 
-	for (i = 0; i < 32; i++)
-		(void)snprintf(hex + 2 * i, 3, "%02x", source->sidecar->sha256[i]);
 	c->source = SOURCE_PLUGIN;
 	c->ref = lower_str(l, source->name.text);
 	c->args.first = sealer_rows(l->sealer, SEALED_ARGS);
 	secret_arg(l, c, source->sidecar->program);
-	secret_arg(l, c, hex);
+	secret_arg(l, c, hex_put(hex, source->sidecar->sha256, 32));
 	secret_arg(l, c, a->reference);
 	for (i = 0; i < source->env_n; i++)
 		secret_arg(l, c, source->env[i]);

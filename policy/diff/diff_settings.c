@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "policy/base/output.h"
+#include "shim/base/hex.h"
 
 struct pair {
 	char *name, *value;
@@ -267,15 +268,12 @@ read_pins(const struct policy *p, const struct sealed_server *s, struct pairs *l
 	const struct sealed_pin *n;
 	char name[600], value[65];
 	uint32_t i;
-	size_t k;
 
 	for (i = 0; i < s->pins.n; i++) {
 		n = &p->pin[s->pins.first + i];
 		(void)snprintf(name, sizeof(name), "%u %s %s", n->kind,
 		    policy_str(p, n->name), policy_str(p, n->variant));
-		for (k = 0; k < 32; k++)
-			(void)snprintf(value + 2 * k, 3, "%02x", n->sha256[k]);
-		add(l, name, strlen(name), strdup(value), 0);
+		add(l, name, strlen(name), strdup(hex_put(value, n->sha256, 32)), 0);
 	}
 }
 
@@ -299,13 +297,11 @@ static void
 put_digest(const struct sealed_image *m, FILE *f)
 {
 	static const uint8_t none[32];
-	size_t k;
 
 	if (memcmp(m->sha256, none, sizeof(none)) == 0)
 		return;
 	(void)fputs(" sha256 ", f);
-	for (k = 0; k < sizeof(m->sha256); k++)
-		(void)fprintf(f, "%02x", m->sha256[k]);
+	hex_print(f, m->sha256, sizeof(m->sha256));
 }
 
 static void

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/hex.h"
 #include "shim/host/path_open.h"
 
 #define HEX_LEN ((size_t)2 * POLICY_ID_LEN)
@@ -203,20 +204,13 @@ import(struct parser *p, const struct lets *lets, struct at at)
 static bool
 pin_holds(struct parser *p, const struct include *in, const struct policy_source *s)
 {
-	static const char hex[] = "0123456789abcdef";
 	uint8_t sum[POLICY_ID_LEN];
 	char text[HEX_LEN + 1];
-	size_t i;
 
 	if (in->sha256.len == 0)
 		return true;
 	policy_digest(s->text, s->len, sum);
-	for (i = 0; i < sizeof(sum); i++) {
-		text[2 * i] = hex[sum[i] >> 4];
-		text[2 * i + 1] = hex[sum[i] & 15];
-	}
-	text[HEX_LEN] = '\0';
-	if (strcmp(text, in->sha256.text) == 0)
+	if (strcmp(hex_put(text, sum, sizeof(sum)), in->sha256.text) == 0)
 		return true;
 	diag_error(p->diag, in->sha256.at,
 	    "the digest does not match: the sha256 of the file is %s", text);
@@ -295,12 +289,6 @@ bring(struct parser *p, struct include *in, const char *path)
 
 /* ---- the statement ------------------------------------------------------- */
 
-static bool
-is_hex(const struct word *w)
-{
-	return w->len == HEX_LEN && strspn(w->text, "0123456789abcdef") == HEX_LEN;
-}
-
 /* "PATH" [ sha256 HEX ] */
 static bool
 words(struct parser *p, struct include *in)
@@ -320,7 +308,8 @@ words(struct parser *p, struct include *in)
 		return false;
 	}
 	parse_advance(p);
-	if (!parse_at(p, TOKEN_WORD) || !is_hex(&p->tok.word)) {
+	if (!parse_at(p, TOKEN_WORD) ||
+	    !hex_is(p->tok.word.text, p->tok.word.len, HEX_LEN)) {
 		diag_error(p->diag, p->tok.at,
 		    "`sha256` takes 64 lower-case hex digits (sha256sum FILE)");
 		return false;

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "shim/base/hex.h"
 #include "shim/base/utf8.h"
 
 /* ---- bytes --------------------------------------------------------------- */
@@ -131,16 +132,13 @@ hex4(const struct lexer *l, size_t n, uint32_t *ret)
 {
 	uint32_t v = 0;
 	size_t i;
-	char c;
+	int d;
 
 	for (i = 0; i < 4; i++) {
-		c = peek(l, n + i);
-		if (c >= '0' && c <= '9')
-			v = v << 4 | (uint32_t)(c - '0');
-		else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
-			v = v << 4 | (uint32_t)((c | 0x20) - 'a' + 10);
-		else
+		d = hex_any(peek(l, n + i));
+		if (d < 0)
 			return -EINVAL;
+		v = v << 4 | (uint32_t)d;
 	}
 	*ret = v;
 	return 0;

@@ -15,6 +15,7 @@
 #include "policy/base/output.h"
 #include "policy/print/score.h"
 #include "policy/print/statement.h"
+#include "shim/base/hex.h"
 
 struct page {
 	const struct policy *p;
@@ -46,7 +47,6 @@ void
 doc_begin(const struct policy *p, const char *title, bool html, FILE *f)
 {
 	struct page x = {.p = p, .html = html, .f = f};
-	size_t i;
 
 	if (html) {
 		(void)fputs("<!doctype html>\n<html lang=\"en\">\n<head>\n"
@@ -60,8 +60,7 @@ doc_begin(const struct policy *p, const char *title, bool html, FILE *f)
 	} else {
 		(void)fputs("Policy ", f);
 	}
-	for (i = 0; i < POLICY_ID_LEN; i++)
-		(void)fprintf(f, "%02x", p->id[i]);
+	hex_print(f, p->id, POLICY_ID_LEN);
 	(void)fputs(html ? "</p>\n" : "\n", f);
 }
 

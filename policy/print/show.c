@@ -15,6 +15,7 @@
 #include "policy/sealed/load.h"
 #include "policy/sealed/policy.h"
 #include "shim/base/array.h"
+#include "shim/base/hex.h"
 
 #define WHERE_CAP 4096
 
@@ -130,15 +131,13 @@ static void
 show_digest(const struct policy *p, const struct sealed_image *image, FILE *f)
 {
 	static const uint8_t none[32];
-	size_t k;
 
 	if (memcmp(image->sha256, none, sizeof(none)) == 0)
 		return;
 	(void)fputs("    digest ", f);
 	put_ref(p, image->path, f);
 	(void)fputc(' ', f);
-	for (k = 0; k < sizeof(image->sha256); k++)
-		(void)fprintf(f, "%02x", image->sha256[k]);
+	hex_print(f, image->sha256, sizeof(image->sha256));
 	(void)fputc('\n', f);
 }
 
@@ -380,8 +379,7 @@ policy_show(const struct policy *p, const char *only, FILE *f)
 	uint32_t i, shown = 0;
 
 	(void)fputs("policy ", f);
-	for (i = 0; i < POLICY_ID_LEN; i++)
-		(void)fprintf(f, "%02x", p->id[i]);
+	hex_print(f, p->id, POLICY_ID_LEN);
 	(void)fputc('\n', f);
 	for (i = 0; i < p->row_n[SEALED_SERVERS]; i++) {
 		if (only != NULL && strcmp(only, policy_str(p, p->server[i].name)) != 0)

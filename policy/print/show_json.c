@@ -13,6 +13,7 @@
 #include "policy/sealed/load.h"
 #include "policy/sealed/policy.h"
 #include "shim/base/array.h"
+#include "shim/base/hex.h"
 
 static void
 at(struct out *o, const struct policy *p, struct sealed_at where)
@@ -47,11 +48,8 @@ static void
 sha256(struct out *o, const uint8_t digest[32])
 {
 	char hex[65];
-	size_t k;
 
-	for (k = 0; k < 32; k++)
-		(void)snprintf(hex + 2 * k, 3, "%02x", digest[k]);
-	out_text(o, "sha256", hex);
+	out_text(o, "sha256", hex_put(hex, digest, 32));
 }
 
 /* Owner, ticket and last day of an exception. */
@@ -363,11 +361,9 @@ policy_show_json(const struct policy *p, const char *only, FILE *f)
 	uint32_t i, shown = 0;
 	struct out o;
 
-	for (i = 0; i < POLICY_ID_LEN; i++)
-		(void)snprintf(id + (size_t)2 * i, 3, "%02x", p->id[i]);
 	out_init(&o, f);
 	out_object(&o, NULL);
-	out_text(&o, "policy", id);
+	out_text(&o, "policy", hex_put(id, p->id, POLICY_ID_LEN));
 	out_list(&o, "servers");
 	for (i = 0; i < p->row_n[SEALED_SERVERS]; i++) {
 		if (only != NULL && strcmp(only, policy_str(p, p->server[i].name)) != 0)

@@ -8,6 +8,7 @@
 
 #include "policy/sealed/arg_slot.h"
 #include "policy/sealed/load.h"
+#include "shim/base/hex.h"
 
 static load_rule_fn rule_env, rule_secret, rule_mount, rule_exec, rule_gate, rule_limit,
     rule_require, rule_net, rule_cond, rule_step, rule_value, rule_pin, rule_audit,
@@ -109,8 +110,8 @@ plugin_fits(const struct load *l, const struct sealed_secret *row)
 
 	if (row->args.n < SECRET_PLUGIN_ARGS ||
 	    row->args.n > SECRET_PLUGIN_ARGS + SECRET_PLUGIN_ENV ||
-	    !policy_is_path(text(l, a[0].text), a[0].text.len) || a[1].text.len != 64 ||
-	    strspn(text(l, a[1].text), "0123456789abcdef") != 64 || a[2].text.len == 0 ||
+	    !policy_is_path(text(l, a[0].text), a[0].text.len) ||
+	    !hex_is(text(l, a[1].text), a[1].text.len, 64) || a[2].text.len == 0 ||
 	    a[2].text.len > SECRET_REFERENCE_LEN)
 		return false;
 	for (i = SECRET_PLUGIN_ARGS; i < row->args.n; i++) {

@@ -14,6 +14,7 @@
 
 #include "policy/sealed/json_reader.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/hex.h"
 
 #define DEPTH_MAX   128  /* nested arrays and objects */
 #define MEMBERS_MAX 1024 /* of an object that a condition reads */
@@ -51,16 +52,13 @@ static bool
 hex4(struct value_reader *r, uint32_t *ret)
 {
 	uint32_t v = 0, i;
-	uint8_t c;
+	int d;
 
 	for (i = 0; i < 4; i++) {
-		c = value_peek(r);
-		if (c >= '0' && c <= '9')
-			v = v << 4 | (uint32_t)(c - '0');
-		else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
-			v = v << 4 | (uint32_t)((c | 0x20) - 'a' + 10);
-		else
+		d = hex_any(value_peek(r));
+		if (d < 0)
 			return fail(r);
+		v = v << 4 | (uint32_t)d;
 		r->at++;
 	}
 	*ret = v;

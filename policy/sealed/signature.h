@@ -76,7 +76,6 @@ int trust_read(
 
 /* Parses "kennel-key-1 HEX ..." of a public key; false: invalid. */
 bool trust_key_parse(const char *text, size_t len, uint8_t ret[SIGN_KEY_LEN]);
-bool trust_hex(const char *text, size_t len, uint8_t ret[32]);
 
 /* ---- signature_check.c --------------------------------------------------- */
 

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "policy/sealed/signature.h"
+#include "shim/base/hex.h"
 
 #define KEY_WORD "kennel-key-1 "
 #define TEXT_MAX (256u << 10)
@@ -41,33 +42,6 @@ refuse(const struct reading *d, int r, const char *name, const char *what)
 	return r;
 }
 
-/* A lower-case hex digit, or -1. */
-static int
-hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-bool
-trust_hex(const char *text, size_t len, uint8_t ret[32])
-{
-	int hi, lo;
-	size_t i;
-
-	if (len != 64)
-		return false;
-	for (i = 0; i < 32; i++) {
-		hi = hex_value(text[2 * i]);
-		lo = hex_value(text[2 * i + 1]);
-		if (hi < 0 || lo < 0)
-			return false;
-		ret[i] = (uint8_t)((unsigned int)hi << 4 | (unsigned int)lo);
-	}
-	return true;
-}
-
 bool
 trust_key_parse(const char *text, size_t len, uint8_t ret[SIGN_KEY_LEN])
 {
@@ -75,7 +49,7 @@ trust_key_parse(const char *text, size_t len, uint8_t ret[SIGN_KEY_LEN])
 
 	return len >= word + 64 && memcmp(text, KEY_WORD, word) == 0 &&
 	       (len == word + 64 || strchr(" \n", text[word + 64]) != NULL) &&
-	       trust_hex(text + word, 64, ret);
+	       hex_get(text + word, 64, ret, SIGN_KEY_LEN);
 }
 
 /*
@@ -211,7 +185,7 @@ revoked_read(struct reading *d, int dir)
 			continue;
 		if (t->revoked_n == TRUST_REVOKED_MAX)
 			return refuse(d, -ENOSPC, "revoked", "too many lines");
-		if (!trust_hex(line, n, t->revoked[t->revoked_n]))
+		if (!hex_get(line, n, t->revoked[t->revoked_n], sizeof(t->revoked[0])))
 			return refuse(d, -EINVAL, "revoked",
 			    "invalid line: expected a digest in hex");
 		t->revoked_n++;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "policy/lang/check_word.h"
+#include "shim/base/hex.h"
 
 static void
 plugin_version(struct reading *r, const struct line *l)
@@ -34,18 +35,10 @@ plugin_run(struct reading *r, const struct line *l)
 static void
 plugin_sha256(struct reading *r, const struct line *l)
 {
-	static const char digits[] = "0123456789abcdef";
 	const struct word *w = &l->word[1];
-	size_t i;
 
-	if (w->len != 64 || strspn(w->text, digits) != 64) {
+	if (!hex_get(w->text, w->len, r->sidecar->sha256, 32))
 		diag_error(r->diag, w->at, "expected 64 lower-case hex digits");
-		return;
-	}
-	for (i = 0; i < 32; i++)
-		r->sidecar->sha256[i] =
-		    (uint8_t)((strchr(digits, w->text[2 * i]) - digits) << 4 |
-			      (strchr(digits, w->text[2 * i + 1]) - digits));
 }
 
 static void

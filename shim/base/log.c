@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "shim/base/fd.h"
+#include "shim/base/hex.h"
 #include "shim/base/log.h"
 
 #define LINE_MAX_LEN 4096
@@ -29,7 +30,6 @@ log_open(const char *name, enum log_level most)
 char *
 log_quote(char *out, size_t out_cap, const void *bytes, size_t len)
 {
-	static const char hex[] = "0123456789abcdef";
 	const uint8_t *in = bytes;
 	size_t o = 0;
 
@@ -46,8 +46,8 @@ log_quote(char *out, size_t out_cap, const void *bytes, size_t len)
 		}
 		out[o++] = '\\';
 		out[o++] = 'x';
-		out[o++] = hex[in[i] >> 4];
-		out[o++] = hex[in[i] & 15];
+		(void)hex_put(out + o, in + i, 1);
+		o += 2;
 	}
 	out[o] = '\0';
 	return out;

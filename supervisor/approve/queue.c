@@ -4,6 +4,7 @@
  * by withdrawal.
  */
 #include "shim/base/array.h"
+#include "shim/base/hex.h"
 #include "supervisor/approve/approve.h"
 
 #include <errno.h>
@@ -60,8 +61,10 @@ const char *
 question_id(char out[QUESTION_ID_MAX], long pid, uint32_t number,
     const uint8_t digest[QUESTION_DIGEST_LEN])
 {
-	(void)snprintf(out, QUESTION_ID_MAX, "%ld-%u:%02x%02x%02x%02x", pid, number,
-	    digest[0], digest[1], digest[2], digest[3]); /* fits */
+	char hex[9];
+
+	(void)snprintf(out, QUESTION_ID_MAX, "%ld-%u:%s", pid, number,
+	    hex_put(hex, digest, 4)); /* fits */
 	return out;
 }
 

@@ -17,6 +17,7 @@
 
 #include "shim/base/array.h"
 #include "shim/base/fd.h"
+#include "shim/base/hex.h"
 #include "shim/base/log.h"
 #include "shim/base/wire.h"
 #include "supervisor/approve/approve.h"
@@ -197,8 +198,7 @@ show_json(long pid, const struct shown *q)
 	printf(",\"whole\":%s,\"waits_ms\":%llu,\"left_ms\":%llu,\"sha256\":\"",
 	    q->cut != 0 ? "false" : "true", (unsigned long long)q->waits_ms,
 	    (unsigned long long)q->left_ms);
-	for (size_t i = 0; i < q->digest.len; i++)
-		printf("%02x", q->digest.data[i]);
+	hex_print(stdout, q->digest.data, q->digest.len);
 	printf("\"}\n");
 }
 
@@ -326,7 +326,7 @@ id_read(const char *text, struct id *ret)
 	ret->digest[0] = '\0';
 	if (*end == '\0')
 		return 0;
-	n = strspn(end + 1, "0123456789abcdef");
+	n = hex_span(end + 1);
 	if (*end != ':' || n == 0 || n >= sizeof(ret->digest) || end[1 + n] != '\0')
 		return -EINVAL;
 	memcpy(ret->digest, end + 1, n + 1);
@@ -339,8 +339,7 @@ id_names(const struct id *id, const struct shown *q)
 {
 	char hex[2 * QUESTION_DIGEST_LEN + 1];
 
-	for (size_t i = 0; i < q->digest.len; i++)
-		(void)snprintf(hex + 2 * i, 3, "%02x", q->digest.data[i]); /* fits */
+	(void)hex_put(hex, q->digest.data, q->digest.len);
 	return q->number == id->number &&
 	       strncmp(hex, id->digest, strlen(id->digest)) == 0;
 }

@@ -2,6 +2,7 @@
  * Access to a scanned message: its members, its strings as text, its keys in the form
  * for comparison. Only for bytes that the scanner has accepted.
  */
+#include "shim/base/hex.h"
 #include "supervisor/json/json.h"
 
 #include <errno.h>
@@ -9,15 +10,6 @@
 #include <strings.h>
 
 #include "shim/base/utf8.h"
-
-static int
-hex(uint8_t c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
 
 /* Four hex digits at p, or -1. */
 int32_t
@@ -28,7 +20,7 @@ json_hex4(const uint8_t *p, const uint8_t *end)
 	if (end - p < 4)
 		return -1;
 	for (int i = 0; i < 4; i++) {
-		int h = hex(p[i]);
+		int h = hex_any(p[i]);
 
 		if (h < 0)
 			return -1;

@@ -7,6 +7,7 @@
  * secrets. Must never: send an approval that is not on disk.
  */
 #include "policy/sealed/policy.h"
+#include "shim/base/hex.h"
 #include "supervisor/json/json.h"
 #include "supervisor/launch/leash_approvals.h"
 #include "supervisor/mcp/mcp.h"
@@ -277,14 +278,12 @@ question_of_use(struct control *c, uint32_t number, const struct child_use *u,
 
 	*q = (struct question_text){.kind = QUESTION_SECRET, .once_only = each};
 	question_begin(c, q, u->reference, u->rule, "", u->digest.data);
-	for (size_t i = 0; i < POLICY_ID_LEN; i++)
-		(void)snprintf(id + 2 * i, 3, "%02x", c->o.policy->id[i]); /* fits */
 	(void)buf_puts(d, "{\"variable\":"); /* errors surface at the end */
 	put_string(d, u->name, &q->cut);
 	put_field(d, "from", u->source, &q->cut);
 	put_field(d, "effect", effect_of(c, number), &q->cut);
 	put_field(d, "asked", each ? "at each start" : "once for this session", &q->cut);
-	put_field(d, "policy", id, &q->cut);
+	put_field(d, "policy", hex_put(id, c->o.policy->id, POLICY_ID_LEN), &q->cut);
 	put_signers(d, u->signers);
 	if (buf_putc(d, '}') < 0)
 		return -EMSGSIZE;

@@ -22,6 +22,7 @@
 #include "policy/sealed/signature.h"
 #include "shim/base/buf.h"
 #include "shim/base/fd.h"
+#include "shim/base/hex.h"
 #include "shim/base/log.h"
 #include "shim/host/path_open.h"
 #include "supervisor/audit/log/kept_policies.h"
@@ -304,9 +305,8 @@ put_signers(struct policy_found *f)
 	for (uint32_t i = 0; i < head->signer_n && i < SIGNERS_SHOWN; i++) {
 		if (i > 0)
 			f->signers[at++] = ' ';
-		for (size_t k = 0; k < SIGN_KEY_LEN; k++, at += 2)
-			(void)snprintf(f->signers + at, sizeof(f->signers) - at, "%02x",
-			    row[i].key[k]);
+		(void)hex_put(f->signers + at, row[i].key, SIGN_KEY_LEN);
+		at += 2 * SIGN_KEY_LEN;
 	}
 }
 

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "shim/base/fd.h"
+#include "shim/base/hex.h"
 #include "supervisor/launch/launch.h"
 #include "supervisor/base/paths.h"
 
@@ -51,13 +52,6 @@ rollback_dir(char out[PATH_MAX])
 	return folder_name(geteuid(), out);
 }
 
-static void
-hex(const uint8_t id[POLICY_ID_LEN], char out[2 * POLICY_ID_LEN + 1])
-{
-	for (size_t i = 0; i < POLICY_ID_LEN; i++)
-		(void)snprintf(out + 2 * i, 3, "%02x", id[i]);
-}
-
 /* Reads "VERSION ID"; a missing file means version 0. */
 static int
 line_read(int dir, const char *name, unsigned long long *ret, char id[65])
@@ -81,7 +75,7 @@ line_read(int dir, const char *name, unsigned long long *ret, char id[65])
 	if (len == 0 || len > 18 || line[len] != ' ')
 		return -EBADMSG;
 	*ret = strtoull(line, &end, 10);
-	len = strspn(++end, "0123456789abcdef");
+	len = hex_span(++end);
 	if (len != 64)
 		return -EBADMSG;
 	memcpy(id, end, 64);
@@ -116,7 +110,7 @@ rollback_admit_in(const char *folder, const char *name, uint64_t counter,
 	unsigned long long last = 0;
 	int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), r;
 
-	hex(id, mine);
+	(void)hex_put(mine, id, POLICY_ID_LEN);
 	r = dir < 0 || flock(dir, LOCK_EX) < 0 ? -errno
 					       : line_read(dir, name, &last, known);
 	if (r == 0 && counter < last)

@@ -19,6 +19,7 @@
 #include "shim/base/array.h"
 #include "shim/base/confine.h"
 #include "shim/base/fd.h"
+#include "shim/base/hex.h"
 #include "shim/base/log.h"
 #include "supervisor/approve/approve.h"
 #include "supervisor/audit/audit.h"
@@ -45,8 +46,7 @@ draw_session(char out[17])
 	/* syscalls: getrandom */
 	if (getrandom(raw, sizeof(raw), 0) != (ssize_t)sizeof(raw))
 		return -EIO;
-	for (size_t i = 0; i < sizeof(raw); i++)
-		(void)snprintf(out + 2 * i, 3, "%02x", raw[i]);
+	(void)hex_put(out, raw, sizeof(raw));
 	return 0;
 }
 

@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "shim/base/array.h"
+#include "shim/base/hex.h"
 #include "tests/unit/child.h"
 
 #include "shim/base/buf.h"
@@ -525,6 +526,37 @@ says_how_a_process_ended(void **state)
 	assert_string_equal(cause_text(little, sizeof(little), "kennel", 0), "kennel ");
 }
 
+static void
+reads_and_writes_hex(void **state)
+{
+	static const uint8_t bytes[] = {0x00, 0x9a, 0xff};
+	char text[7];
+	uint8_t back[3];
+	int c;
+
+	(void)state;
+	assert_string_equal(hex_put(text, bytes, sizeof(bytes)), "009aff");
+	assert_true(hex_get(text, 6, back, sizeof(back)));
+	assert_memory_equal(back, bytes, sizeof(bytes));
+	assert_false(hex_get("009af", 5, back, sizeof(back)));
+	assert_false(hex_get("009aff0", 7, back, sizeof(back)));
+	assert_false(hex_get("009AFF", 6, back, sizeof(back)));
+	assert_false(hex_get("009ag0", 6, back, sizeof(back)));
+	assert_true(hex_is("09af", 4, 4));
+	assert_false(hex_is("09af", 4, 6));
+	assert_false(hex_is("09aF", 4, 4));
+	assert_int_equal(hex_span("09afg"), 4);
+	for (c = -128; c < 256; c++) {
+		const char *at = c > 0 ? strchr("0123456789abcdefABCDEF", c) : NULL;
+
+		assert_int_equal(hex_any(c) >= 0, at != NULL);
+		assert_int_equal(hex_lower(c) >= 0, at != NULL && (c < 'A' || c > 'F'));
+	}
+	assert_int_equal(hex_any('F'), 15);
+	assert_int_equal(hex_any('9'), 9);
+	assert_int_equal(hex_lower('a'), 10);
+}
+
 int
 main(void)
 {
@@ -539,6 +571,7 @@ main(void)
 	    cmocka_unit_test(loop_serves),
 	    cmocka_unit_test(loop_hears_what_is_armed),
 	    cmocka_unit_test(quotes_foreign_bytes),
+	    cmocka_unit_test(reads_and_writes_hex),
 	    cmocka_unit_test(sorts),
 	    cmocka_unit_test(sorts_in_n_log_n),
 	    cmocka_unit_test(says_how_a_process_ended),

@@ -6,20 +6,12 @@
  * that are dropped.
  */
 #include "policy/sealed/values/uri.h"
+#include "shim/base/hex.h"
 
 #include <stdint.h>
 #include <string.h>
 
 #define RAW_STAR 256 /* a star of the pattern, not an encoded one */
-
-static int
-hex(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
 
 /* The byte encoded at s[i], or -1: the `%` is a plain byte. */
 static int
@@ -29,8 +21,8 @@ encoded(const char *s, size_t len, size_t i)
 
 	if (s[i] != '%' || len - i < 3)
 		return -1;
-	high = hex(s[i + 1]);
-	low = hex(s[i + 2]);
+	high = hex_any(s[i + 1]);
+	low = hex_any(s[i + 2]);
 	return high < 0 || low < 0 ? -1 : high << 4 | low;
 }
 
@@ -117,7 +109,8 @@ has_odd_code(const char *s, size_t len)
 		c = encoded(s, len, i);
 		if (c < 0x20 || c == 0x7f || c == '/' || c == '\\' || is_unreserved(c))
 			return true;
-		if (c == '%' && len - i >= 5 && hex(s[i + 3]) >= 0 && hex(s[i + 4]) >= 0)
+		if (c == '%' && len - i >= 5 && hex_any(s[i + 3]) >= 0 &&
+		    hex_any(s[i + 4]) >= 0)
 			return true;
 	}
 	return false;

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "shim/base/fd.h"
+#include "shim/base/hex.h"
 #include "supervisor/audit/log/kept_policies.h"
 
 #define FOLDER "policies"
@@ -32,10 +33,10 @@ void
 policies_name(enum policies_form form, const uint8_t digest[MERKLE_HASH_LEN],
     char ret[POLICIES_NAME])
 {
-	for (size_t i = 0; i < MERKLE_HASH_LEN; i++)
-		(void)snprintf(ret + 2 * i, 3, "%02x", digest[i]);
-	(void)snprintf(ret + 2 * (size_t)MERKLE_HASH_LEN,
-	    POLICIES_NAME - 2 * (size_t)MERKLE_HASH_LEN, "%s", suffix[form]);
+	char hex[2 * MERKLE_HASH_LEN + 1];
+
+	(void)snprintf(ret, POLICIES_NAME, "%s%s", hex_put(hex, digest, MERKLE_HASH_LEN),
+	    suffix[form]);
 }
 
 static int
@@ -228,7 +229,7 @@ struct pruned {
 static bool
 is_ours(const char *name)
 {
-	const char *end = name + strspn(name, "0123456789abcdef");
+	const char *end = name + hex_span(name);
 
 	if (strncmp(name, NEW, sizeof(NEW) - 1) == 0)
 		return true;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "shim/base/hex.h"
 #include "shim/base/wire.h"
 #include "supervisor/audit/log/record.h"
 
@@ -67,14 +68,6 @@ take_number(struct cursor *c)
 	return c->at[from] != '0' || c->off - from == 1;
 }
 
-static int
-hex_value(int c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* After a backslash: a quote, a backslash, or u00xx with lower-case digits. */
 static bool
 take_escape(struct cursor *c)
@@ -83,7 +76,7 @@ take_escape(struct cursor *c)
 		return true;
 	if (!take(c, "u00") || c->len - c->off < 2)
 		return false;
-	if (hex_value(c->at[c->off]) < 0 || hex_value(c->at[c->off + 1]) < 0)
+	if (hex_lower(c->at[c->off]) < 0 || hex_lower(c->at[c->off + 1]) < 0)
 		return false;
 	c->off += 2;
 	return true;
@@ -246,8 +239,8 @@ escaped(struct span raw, size_t *at)
 		return raw.data[*at];
 	if (left < 7)
 		return -EBADMSG;
-	high = hex_value(raw.data[*at + 3]);
-	low = hex_value(raw.data[*at + 4]);
+	high = hex_lower(raw.data[*at + 3]);
+	low = hex_lower(raw.data[*at + 4]);
 	*at += 4;
 	return high < 0 || low < 0 ? -EBADMSG : high << 4 | low;
 }

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "shim/base/hex.h"
 #include "shim/base/wire.h"
 #include "supervisor/audit/log/merkle.h"
 #include "supervisor/audit/log/record.h"
@@ -70,12 +71,13 @@ void
 vkey_put(const struct vkey *vkey, char ret[NOTE_VKEY_MAX])
 {
 	uint8_t key[1 + KEY_LEN];
+	char hex[2 * ID_LEN + 1];
 	int n;
 
 	key[0] = vkey->type;
 	memcpy(key + 1, vkey->public, KEY_LEN);
-	n = snprintf(ret, NOTE_VKEY_MAX, "%s+%02x%02x%02x%02x+", vkey->name, vkey->id[0],
-	    vkey->id[1], vkey->id[2], vkey->id[3]);
+	n = snprintf(
+	    ret, NOTE_VKEY_MAX, "%s+%s+", vkey->name, hex_put(hex, vkey->id, ID_LEN));
 	base64_put(ret + n, key, sizeof(key));
 }
 
@@ -102,9 +104,7 @@ vkey_parse(struct span text, struct vkey *ret)
 	    (key[0] != NOTE_ED25519 && key[0] != NOTE_COSIGNATURE) ||
 	    strlen(name) != len || vkey_make(name, key[0], key + 1, &made) < 0)
 		return -EBADMSG;
-	(void)snprintf(hex, sizeof(hex), "%02x%02x%02x%02x", made.id[0], made.id[1],
-	    made.id[2], made.id[3]);
-	if (memcmp(hex, plus + 1, 2 * ID_LEN) != 0)
+	if (memcmp(hex_put(hex, made.id, ID_LEN), plus + 1, 2 * ID_LEN) != 0)
 		return -EBADMSG;
 	*ret = made;
 	return 0;

@@ -184,41 +184,6 @@ group_rows(const struct groups *t)
 	return t->row_n;
 }
 
-bool
-group_pack(const char *hex, uint64_t ret[4])
-{
-	if (strlen(hex) != GROUP_DIGEST_MAX - 1 ||
-	    strspn(hex, "0123456789abcdef") != GROUP_DIGEST_MAX - 1)
-		return false;
-	for (size_t i = 0; i < 4; i++) {
-		char part[17];
-
-		memcpy(part, hex + 16 * i, 16);
-		part[16] = '\0';
-		ret[i] = strtoull(part, NULL, 16);
-	}
-	return true;
-}
-
-bool
-group_bytes(const char *hex, uint8_t ret[MERKLE_HASH_LEN])
-{
-	uint64_t part[4];
-
-	if (!group_pack(hex, part))
-		return false;
-	for (size_t i = 0; i < MERKLE_HASH_LEN; i++)
-		ret[i] = (uint8_t)(part[i / 8] >> (56 - 8 * (i % 8)));
-	return true;
-}
-
-void
-group_unpack(const uint64_t from[4], char hex[GROUP_DIGEST_MAX])
-{
-	for (size_t i = 0; i < 4; i++)
-		(void)snprintf(hex + 16 * i, 17, "%016llx", (unsigned long long)from[i]);
-}
-
 /* ---- order ---------------------------------------------------------------------- */
 
 static int

@@ -29,11 +29,6 @@ struct group_row *group_at(struct groups *, const char *const *part, size_t part
 /* The same, and counts the record in it. */
 struct group_row *group_count(
     struct groups *, const struct log_record *, const char *const *part, size_t part_n);
-/* Stores a digest of 64 digits in a row's extra, and reads it; false: none. */
-#define GROUP_DIGEST_MAX 65
-bool group_pack(const char *hex, uint64_t ret[4]);
-bool group_bytes(const char *hex, uint8_t ret[MERKLE_HASH_LEN]);
-void group_unpack(const uint64_t from[4], char hex[GROUP_DIGEST_MAX]);
 size_t group_rows(const struct groups *);
 /* Sorts the rows, ties by their parts; the groups own the array. */
 typedef int group_order(const struct group_row *, const struct group_row *);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "shim/base/fd.h"
+#include "shim/base/hex.h"
 #include "shim/base/log.h"
 #include "supervisor/audit/log/merkle.h"
 #include "supervisor/audit/log/merkle_read.h"
@@ -263,7 +264,7 @@ read_as_of(const char *text, struct as_of *ret)
 	ret->rooted = true;
 	if (n <= 0 || !read_note(note, (size_t)n, &ret->size, root))
 		return -EINVAL;
-	table_hex(ret->root, root);
+	(void)hex_put(ret->root, root, sizeof(root));
 	return 0;
 }
 
@@ -291,7 +292,7 @@ go_back(struct log_view *view, const char *text)
 	}
 	if (r < 0 && r != -ENOENT)
 		return ASK_FAILED;
-	table_hex(root, view->root);
+	(void)hex_put(root, view->root, sizeof(view->root));
 	if (r == 0 && (!want.rooted || strcmp(root, want.root) == 0))
 		return ASK_OK;
 	(void)snprintf(view->why, sizeof(view->why),
@@ -320,20 +321,12 @@ static bool
 read_verdict(const char *said, uint64_t *ret_size, uint8_t ret_root[MERKLE_HASH_LEN])
 {
 	const char *records, *root;
-	char *end;
 
 	if (!find_word(said, "\"records\":", &records) ||
-	    !find_word(said, "\"root\":\"", &root) || strlen(root) < 64)
+	    !find_word(said, "\"root\":\"", &root))
 		return false;
-	*ret_size = strtoull(records, &end, 10);
-	for (size_t i = 0; i < MERKLE_HASH_LEN; i++) {
-		char byte[3] = {root[2 * i], root[2 * i + 1], '\0'};
-
-		ret_root[i] = (uint8_t)strtoul(byte, &end, 16);
-		if (*end != '\0')
-			return false;
-	}
-	return end != NULL && root[64] == '"';
+	*ret_size = strtoull(records, NULL, 10);
+	return hex_get(root, strcspn(root, "\""), ret_root, MERKLE_HASH_LEN);
 }
 
 /* Runs kennel-verify on the whole log; returns its exit status and its line. */

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "shim/base/array.h"
+#include "shim/base/hex.h"
 #include "shim/base/loop.h"
 #include "supervisor/audit/log/merkle.h"
 #include "supervisor/audit/query/describe.h"
@@ -38,13 +39,6 @@ table_time(uint64_t ns, int decimals, char out[TABLE_TIME_MAX])
 		(void)snprintf(
 		    out, TABLE_TIME_MAX, "%s.%09uZ", date, (unsigned int)(ns % NS_PER_S));
 	return out;
-}
-
-void
-table_hex(char out[2 * MERKLE_HASH_LEN + 1], const uint8_t hash[MERKLE_HASH_LEN])
-{
-	for (size_t i = 0; i < MERKLE_HASH_LEN; i++)
-		(void)snprintf(out + 2 * i, 3, "%02x", hash[i]);
 }
 
 static bool
@@ -98,11 +92,10 @@ head_text(const struct table *table, const struct query *q, const struct log_vie
 {
 	char root[2 * MERKLE_HASH_LEN + 1];
 
-	table_hex(root, view->root);
 	fprintf(table->out, "# kennel audit ");
 	print_asked(q, table->out, table->form == FORM_CSV ? escape_csv : escape_text);
 	fprintf(table->out, "\n# log of %" PRIu64 " records, root %s, %s\n", view->size,
-	    root,
+	    hex_put(root, view->root, sizeof(view->root)),
 	    !view->verified  ? "not verified"
 	    : view->complete ? "verified"
 			     : "verified, but truncation of the end cannot be ruled out");
@@ -113,7 +106,7 @@ head_json(const struct table *table, const struct query *q, const struct log_vie
 {
 	char root[2 * MERKLE_HASH_LEN + 1];
 
-	table_hex(root, view->root);
+	(void)hex_put(root, view->root, sizeof(view->root));
 	fprintf(table->out, "{\"kennel_audit\":\"");
 	print_asked(q, table->out, escape_json);
 	fprintf(table->out,

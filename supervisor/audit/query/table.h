@@ -51,6 +51,5 @@ int table_end(struct table *);
 /* 2026-11-22T01:02:03.004Z; decimals: 3 or 9. */
 #define TABLE_TIME_MAX 40
 const char *table_time(uint64_t ns, int decimals, char out[TABLE_TIME_MAX]);
-void table_hex(char out[2 * MERKLE_HASH_LEN + 1], const uint8_t hash[MERKLE_HASH_LEN]);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "shim/base/array.h"
+#include "shim/base/hex.h"
 #include "supervisor/audit/query/group.h"
 #include "supervisor/audit/query/query.h"
 #include "supervisor/audit/query/record.h"
@@ -81,11 +82,10 @@ put_alone(struct ask *ask, const struct log_record *record)
 static void
 put_arguments(struct ask *ask, const struct group_row *row)
 {
-	char digest[GROUP_DIGEST_MAX] = "";
+	char digest[2 * MERKLE_HASH_LEN + 1];
 
-	if (row->flag & HAS_DIGEST)
-		group_unpack(row->extra, digest);
-	table_text(&ask->table, digest[0] != '\0' ? digest : NULL);
+	table_text(&ask->table,
+	    row->flag & HAS_DIGEST ? hex_put(digest, row->extra, MERKLE_HASH_LEN) : NULL);
 	put_number(&ask->table, (row->flag & HAS_LEN) != 0, row->sum);
 }
 
@@ -158,7 +158,8 @@ see_tool(void *arg, const struct log_record *record)
 	row->flag = WAITS;
 	row->first_idx = record->idx;
 	row->first_ts = record->ts;
-	if (digest != NULL && group_pack(digest, row->extra))
+	if (digest != NULL &&
+	    hex_get(digest, strlen(digest), row->extra, MERKLE_HASH_LEN))
 		row->flag |= HAS_DIGEST;
 	if (log_record_number(record, "params_bytes", &row->sum))
 		row->flag |= HAS_LEN;

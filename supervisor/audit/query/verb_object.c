@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "shim/base/array.h"
+#include "shim/base/hex.h"
 #include "shim/base/loop.h"
 #include "supervisor/audit/query/group.h"
 #include "supervisor/audit/query/query.h"
@@ -106,10 +107,7 @@ static const struct column found_column[] = {
 static int
 begin_found(struct ask *ask)
 {
-	return strlen(ask->word) == TRACE_DIGITS &&
-		       strspn(ask->word, "0123456789abcdef") == TRACE_DIGITS
-		   ? 0
-		   : -EINVAL;
+	return hex_is(ask->word, strlen(ask->word), TRACE_DIGITS) ? 0 : -EINVAL;
 }
 
 /* Names and fingerprints are in the same order. */

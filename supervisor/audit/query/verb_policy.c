@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "shim/base/array.h"
+#include "shim/base/hex.h"
 #include "supervisor/audit/log/kept_policies.h"
 #include "supervisor/audit/log/merkle.h"
 #include "supervisor/audit/query/describe.h"
@@ -161,7 +162,9 @@ read_text(struct ask *ask, const struct group_row *load, const char **ret_why)
 	int r = -ENOENT;
 
 	*ret_why = text_of(load);
-	if (load == NULL || !group_bytes(load->part[LOADED_SHA256], digest))
+	if (load == NULL ||
+	    !hex_get(load->part[LOADED_SHA256], strlen(load->part[LOADED_SHA256]), digest,
+		sizeof(digest)))
 		return NULL;
 	r = policies_get(ask->view->folder, POLICIES_TEXT, digest, &text, &len);
 	if (r == 0)
@@ -305,18 +308,19 @@ see_changes(void *arg, const struct log_record *record)
 	const char *server = log_record_text(record, "server");
 	const char *policy = log_record_text(record, "policy");
 	const char *now_part[] = {server}, *ever_part[] = {server, policy};
-	char before[GROUP_DIGEST_MAX] = "";
+	char before[2 * MERKLE_HASH_LEN + 1] = "";
 	struct group_row *now, *ever;
-	uint64_t id[4];
+	uint8_t id[MERKLE_HASH_LEN];
 
-	if (server == NULL || policy == NULL || !group_pack(policy, id))
+	if (server == NULL || policy == NULL ||
+	    !hex_get(policy, strlen(policy), id, sizeof(id)))
 		return 0;
 	now = group_at(ask->groups, now_part, 1);
 	ever = group_count(ask->groups, record, ever_part, 2);
 	if (now == NULL || ever == NULL)
 		return -E2BIG;
 	if (now->flag)
-		group_unpack(now->extra, before);
+		(void)hex_put(before, now->extra, sizeof(id));
 	if (strcmp(before, policy) == 0 && strcmp(record->kind, "exception") != 0)
 		return 0;
 	if (record->ts >= ask->from_ns)

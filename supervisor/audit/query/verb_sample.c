@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "shim/base/array.h"
+#include "shim/base/hex.h"
 #include "supervisor/audit/log/merkle.h"
 #include "supervisor/audit/query/describe.h"
 #include "supervisor/audit/query/options.h"
@@ -168,11 +169,9 @@ put_drawn(struct ask *ask, const struct drawn *drawn)
 		return r;
 	for (size_t i = 0; i < 5; i++)
 		see_cell(ask, record, sample_column[i].name);
-	table_hex(hex, drawn->draw);
-	table_text(&ask->table, hex);
+	table_text(&ask->table, hex_put(hex, drawn->draw, sizeof(drawn->draw)));
 	merkle_leaf(record->body, record->len, leaf);
-	table_hex(hex, leaf);
-	table_text(&ask->table, hex);
+	table_text(&ask->table, hex_put(hex, leaf, sizeof(leaf)));
 	table_text(&ask->table, describe_tell(record, story));
 	return 0;
 }

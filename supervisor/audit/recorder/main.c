@@ -35,6 +35,7 @@
 #include "shim/base/array.h"
 #include "shim/base/confine.h"
 #include "shim/base/fd.h"
+#include "shim/base/hex.h"
 #include "shim/base/log.h"
 #include "shim/base/loop.h"
 #include "supervisor/audit/recorder/epochs.h"
@@ -259,13 +260,6 @@ record_gap(const struct peer *peer, const char *reason, uint64_t count)
 
 /* ---- messages of a peer ----------------------------------------------------- */
 
-static bool
-is_instance(const char *text)
-{
-	return strlen(text) == INSTANCE_LEN &&
-	       strspn(text, "0123456789abcdef") == INSTANCE_LEN;
-}
-
 /* A writer that lost its connection may reconnect before we have read the old one to
  * its end. It resends what it sent there. */
 static void
@@ -293,7 +287,8 @@ on_hello(struct peer *peer, struct wire_in *in)
 	int r;
 
 	if (wire_end(in) < 0 || peer->welcome || version != REPORT_VERSION ||
-	    (role < REPORT_SUPERVISOR || role > REPORT_AUDITOR) || !is_instance(instance))
+	    (role < REPORT_SUPERVISOR || role > REPORT_AUDITOR) ||
+	    !hex_is(instance, strlen(instance), INSTANCE_LEN))
 		return -EBADMSG;
 	peer->auditor = role == REPORT_AUDITOR;
 	peer->writer.pid = pid;

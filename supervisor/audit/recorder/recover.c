@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "shim/base/fd.h"
+#include "shim/base/hex.h"
 #include "shim/base/loop.h"
 #include "supervisor/audit/log/schema.h"
 #include "supervisor/audit/recorder/epochs.h"
@@ -77,9 +78,7 @@ genesis(struct ledger *l)
 	if (r < 0)
 		return r;
 	merkle_digest(key_public(key), KEY_LEN, draw);
-	for (size_t i = 0; i < 16; i++)
-		(void)snprintf(id + 2 * i, 3, "%02x", draw[i]);
-	r = draw_origin(l, id, name);
+	r = draw_origin(l, hex_put(id, draw, 16), name);
 	if (r == 0)
 		r = vkey_make(name, NOTE_ED25519, key_public(l->origin_key), &l->origin);
 	if (r == 0)

@@ -22,6 +22,7 @@
 
 #include "shim/base/buf.h"
 #include "shim/base/fd.h"
+#include "shim/base/hex.h"
 #include "shim/base/log.h"
 #include "supervisor/audit/log/kept_policies.h"
 #include "supervisor/audit/log/merkle_read.h"
@@ -110,7 +111,7 @@ want_policy(struct pack *p, enum policies_form form, const char *hex)
 	uint8_t digest[MERKLE_HASH_LEN];
 	size_t i = 0;
 
-	if (hex == NULL || !group_bytes(hex, digest))
+	if (hex == NULL || !hex_get(hex, strlen(hex), digest, sizeof(digest)))
 		return;
 	while (
 	    i < p->load_n && (p->load[i].form != form ||

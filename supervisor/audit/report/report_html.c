@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "shim/base/array.h"
+#include "shim/base/hex.h"
 #include "shim/base/log.h"
 #include "supervisor/audit/query/disclosure.h"
 #include "supervisor/audit/query/escape.h"
@@ -335,12 +336,11 @@ put_seal(struct page *p)
 	const struct log_view *view = p->view;
 	char root[2 * MERKLE_HASH_LEN + 1];
 
-	table_hex(root, view->root);
 	fprintf(p->out,
 	    "<div class=\"seal%s\"><b>%s</b><br>Log of %" PRIu64
 	    " records, root <span class=\"mono\">%s</span><br>%s%s</div>\n",
 	    view->verified ? "" : " un", view->verified ? "Verified" : "Not verified",
-	    view->size, root,
+	    view->size, hex_put(root, view->root, sizeof(view->root)),
 	    view->verified
 		? "kennel-verify verified the whole log. Every figure below comes from a "
 		  "read of all its records that gave this root."

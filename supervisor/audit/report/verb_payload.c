@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "shim/base/hex.h"
 #include "supervisor/audit/log/kept_payloads.h"
 #include "supervisor/audit/log/merkle.h"
 #include "supervisor/audit/log/record.h"
@@ -44,7 +45,7 @@ show_of(const struct log_record *record, const char *folder)
 
 	if (hex == NULL)
 		hex = log_record_text(record, "result_sha256");
-	if (hex == NULL || !group_bytes(hex, digest))
+	if (hex == NULL || !hex_get(hex, strlen(hex), digest, sizeof(digest)))
 		return -ENOENT;
 	r = payloads_open(folder, false, &p);
 	if (r == 0)

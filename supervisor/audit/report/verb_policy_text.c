@@ -10,6 +10,7 @@
 
 #include "shim/base/array.h"
 #include "shim/base/fd.h"
+#include "shim/base/hex.h"
 #include "supervisor/audit/log/kept_policies.h"
 #include "supervisor/audit/log/merkle.h"
 #include "supervisor/audit/query/escape.h"
@@ -118,7 +119,8 @@ policy_text_main(int argc, char **argv)
 
 	if (options_read(argc, argv, "o", &q) < 0)
 		return ASK_USAGE;
-	if (q.argc != 1 || !group_bytes(q.argv[0], digest)) {
+	if (q.argc != 1 ||
+	    !hex_get(q.argv[0], strlen(q.argv[0]), digest, sizeof(digest))) {
 		fprintf(stderr, "usage: kennel audit policy-text [-o FILE] ID|SHA256\n");
 		return ASK_USAGE;
 	}

@@ -31,6 +31,7 @@
 #include "shim/base/array.h"
 #include "shim/base/confine.h"
 #include "shim/base/fd.h"
+#include "shim/base/hex.h"
 #include "shim/base/log.h"
 #include "shim/base/loop.h"
 #include "ship_syscalls.h"
@@ -105,8 +106,7 @@ read_log_name(struct log_view *view, char ret[33])
 		&s, NULL) == SQLITE_OK &&
 	    sqlite3_step(s) == SQLITE_ROW) {
 		name = (const char *)sqlite3_column_text(s, 0);
-		if (name != NULL && strlen(name) == 32 &&
-		    strspn(name, "0123456789abcdef") == 32) {
+		if (name != NULL && hex_is(name, strlen(name), 32)) {
 			memcpy(ret, name, 33);
 			r = 0;
 		}

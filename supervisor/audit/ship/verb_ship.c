@@ -14,6 +14,7 @@
 
 #include "shim/base/array.h"
 #include "shim/base/fd.h"
+#include "shim/base/hex.h"
 #include "shim/base/log.h"
 #include "supervisor/audit/query/disclosure.h"
 #include "supervisor/audit/query/query.h"
@@ -38,8 +39,8 @@ place_of(const char *log, const char *to, char ret[AUDIT_PATH_MAX])
 	if (n < 0)
 		return n;
 	merkle_digest(to, strlen(to), digest);
-	table_hex(hex, digest);
-	(void)snprintf(ret, AUDIT_PATH_MAX, "%.4000s/%.16s", folder, hex);
+	(void)snprintf(ret, AUDIT_PATH_MAX, "%.4000s/%.16s", folder,
+	    hex_put(hex, digest, sizeof(digest)));
 	return 0;
 }
 

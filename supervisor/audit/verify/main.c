@@ -32,6 +32,7 @@
 #include "shim/base/array.h"
 #include "shim/base/confine.h"
 #include "shim/base/fd.h"
+#include "shim/base/hex.h"
 #include "shim/base/log.h"
 #include "shim/base/loop.h"
 #include "supervisor/audit/log/record.h"
@@ -83,8 +84,7 @@ put_root(const struct walk *walk, char out[2 * MERKLE_HASH_LEN + 1])
 	uint8_t hash[MERKLE_HASH_LEN];
 
 	merkle_root(&walk->tree.chain, hash);
-	for (size_t i = 0; i < MERKLE_HASH_LEN; i++)
-		(void)snprintf(out + 2 * i, 3, "%02x", hash[i]);
+	(void)hex_put(out, hash, sizeof(hash));
 }
 
 static void
