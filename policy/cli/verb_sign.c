@@ -19,6 +19,8 @@
 #include <sodium.h>
 
 #include "policy/cli/verb.h"
+#include "policy/lang/scalar.h"
+#include "policy/print/statement.h"
 #include "policy/sealed/match.h"
 #include "policy/sealed/policy.h"
 #include "policy/sealed/signature.h"
@@ -147,47 +149,6 @@ signer_read(const char *path, struct signer *ret)
 	return status;
 }
 
-/* ---- days ----------------------------------------------------------------------- */
-
-/* YYYY-MM-DD as days since 1970-01-01; false: not a valid day. */
-static bool
-day_parse(const char *s, uint32_t *ret)
-{
-	static const char form[] = "0000-00-00";
-	struct tm tm = {0}, again;
-	time_t t;
-	size_t i;
-
-	for (i = 0; i < sizeof(form); i++)
-		if (form[i] == '0' ? s[i] < '0' || s[i] > '9' : s[i] != form[i])
-			return false;
-	tm.tm_year = (int)strtol(s, NULL, 10);
-	tm.tm_mon = (int)strtol(s + 5, NULL, 10);
-	tm.tm_mday = (int)strtol(s + 8, NULL, 10);
-	if (tm.tm_year < 1970)
-		return false;
-	tm.tm_year -= 1900;
-	tm.tm_mon -= 1;
-	again = tm;
-	t = timegm(&again);
-	if (t < 0 || again.tm_mday != tm.tm_mday || again.tm_mon != tm.tm_mon)
-		return false;
-	*ret = (uint32_t)(t / (24L * 60 * 60));
-	return true;
-}
-
-static void
-day_print(uint32_t day)
-{
-	time_t t = (time_t)day * 24 * 60 * 60;
-	struct tm tm;
-	char text[32];
-
-	if (gmtime_r(&t, &tm) != NULL &&
-	    strftime(text, sizeof(text), "%Y-%m-%d", &tm) > 0)
-		printf("%s", text);
-}
-
 static bool
 counter_parse(const char *s, uint64_t *ret)
 {
@@ -241,7 +202,7 @@ head_make(const struct args *a, const struct sealed_file *f, struct sign_head *r
 		h = *f->head;
 	if (a->counter != NULL && !counter_parse(a->counter, &h.counter))
 		return verb_usage("--counter takes a number, 1 or more", "");
-	if (a->until != NULL && !day_parse(a->until, &h.until))
+	if (a->until != NULL && unit_date(a->until, &h.until) < 0)
 		return verb_usage("--until takes a date, YYYY-MM-DD", "");
 	if (f->head != NULL &&
 	    (h.counter != f->head->counter || h.until != f->head->until))
@@ -354,7 +315,7 @@ signers_print(const struct sealed_file *f)
 	printf("version %llu\n", (unsigned long long)f->head->counter);
 	if (f->head->until != 0) {
 		printf("until   ");
-		day_print(f->head->until);
+		say_day(f->head->until, stdout);
 		printf("\n");
 	}
 	for (uint32_t i = 0; i < f->head->signer_n; i++) {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "policy/compile/lower.h"
+#include "policy/sealed/policy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 
