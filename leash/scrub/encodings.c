@@ -23,6 +23,7 @@
 #include "leash/scrub/private.h"
 #include "leash/vault/vault.h"
 #include "shim/base/array.h"
+#include "shim/base/hash.h"
 #include "shim/base/utf8.h"
 
 #define ENTROPY_KINDS 5  /* a value needs at least this many different bytes */
@@ -73,11 +74,8 @@ scrub_free(struct scrub *s)
 static uint64_t
 hash_of(const uint8_t *data, size_t len, bool fold)
 {
-	uint64_t h = 0xcbf29ce484222325u + len * 2 + fold;
-	size_t i;
+	uint64_t h = hash64(HASH64_START + len * 2 + fold, data, len);
 
-	for (i = 0; i < len; i++)
-		h = (h ^ data[i]) * 0x100000001b3u;
 	return h ^ h >> 29;
 }
 

@@ -11,6 +11,7 @@
 
 #include "policy/algebra/nodes.h"
 #include "policy/sealed/arg_slot.h"
+#include "shim/base/hash.h"
 
 struct sets {
 	enum sets_domain domain;
@@ -271,11 +272,11 @@ struct walk {
 static uint32_t
 hash_of(const uint32_t *v, size_t n, uint32_t seed)
 {
-	uint32_t h = 2166136261u ^ seed; /* FNV-1a over 32-bit words */
+	uint32_t h = HASH32_START ^ seed; /* of 32-bit words */
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		h = (h ^ v[i]) * 16777619u;
+		h = hash32_add(h, v[i]);
 		h ^= h >> 15;
 	}
 	return h % HASH_N;

@@ -13,6 +13,7 @@
 #include "policy/base/arena.h"
 #include "policy/base/fs_cache.h"
 #include "shim/base/fd.h"
+#include "shim/base/hash.h"
 #include "shim/host/path_open.h"
 #include "shim/host/path_resolve.h"
 
@@ -60,16 +61,6 @@ fs_cache_free(struct fs_cache *m)
 }
 
 /* ---- paths ------------------------------------------------------------------- */
-
-static size_t
-hash(const char *text)
-{
-	uint32_t h = 2166136261u; /* FNV-1a */
-
-	for (; *text != '\0'; text++)
-		h = (h ^ (unsigned char)*text) * 16777619u;
-	return (h ^ h >> 15) % SLOTS;
-}
 
 /* The links of one resolution, in order. */
 struct followed {
@@ -135,7 +126,7 @@ resolve(struct fs_cache *m, const char *path, struct way *w)
 const struct way *
 fs_cache_way(struct fs_cache *m, const char *path)
 {
-	struct seen **list = &m->seen[hash(path)], *s;
+	struct seen **list = &m->seen[hash32(path, strlen(path)) % SLOTS], *s;
 
 	for (s = *list; s != NULL; s = s->next)
 		if (strcmp(s->path, path) == 0)

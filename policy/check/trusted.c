@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "shim/base/fd.h"
+#include "shim/base/hash.h"
 #include "shim/host/path_resolve.h"
 
 #define PATHS_MAX 48   /* of one file: its own and the links on the way */
@@ -109,11 +110,7 @@ names_find(struct trusted *t, const char *path, bool resolved, struct names *ret
 static struct resolved **
 slot_of(struct trusted *t, const char *text)
 {
-	uint32_t h = 2166136261u; /* FNV-1a */
-
-	for (; *text != '\0'; text++)
-		h = (h ^ (unsigned char)*text) * 16777619u;
-	return &t->resolved[(h ^ h >> 15) % SLOTS];
+	return &t->resolved[hash32(text, strlen(text)) % SLOTS];
 }
 
 static int

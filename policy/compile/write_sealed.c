@@ -12,6 +12,7 @@
 #include "policy/compile/write_sealed.h"
 #include "policy/sealed/load.h"
 #include "policy/sealed/row_index.h"
+#include "shim/base/hash.h"
 
 #define ALIGN(n) (((n) + SEALED_ALIGN - 1) / SEALED_ALIGN * SEALED_ALIGN)
 
@@ -95,22 +96,12 @@ sealer_remember(struct sealer *s, const char *key, struct sealed_range range)
 	return 0;
 }
 
-static uint32_t
-hash(const char *text, size_t len)
-{
-	uint32_t h = 2166136261u;
-
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ (uint8_t)text[i]) * 16777619u;
-	return h ^ (h >> 15);
-}
-
 /* The slot of this text, or the free slot for it. */
 static uint32_t *
 slot_find(struct sealer *s, const char *text, size_t len)
 {
 	const char *pool = (const char *)s->table[SEALED_STRINGS].data;
-	size_t i = hash(text, len) & (s->slot_n - 1);
+	size_t i = hash32(text, len) & (s->slot_n - 1);
 
 	/* Pool strings end in NUL, and texts contain none. */
 	for (; s->slot[i] != 0; i = (i + 1) & (s->slot_n - 1))

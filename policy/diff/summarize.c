@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "policy/base/output.h"
+#include "shim/base/hash.h"
 
 #define HASH_N 4096
 #define NONE   0xffffffffu
@@ -64,11 +65,11 @@ has(const uint64_t *bits, size_t i)
 static uint32_t
 hash_of(const uint64_t *bits, size_t n)
 {
-	uint64_t h = 1469598103934665603u;
+	uint64_t h = HASH64_START;
 	size_t i;
 
 	for (i = 0; i < n; i++)
-		h = (h ^ bits[i]) * 1099511628211u;
+		h = hash64_add(h, bits[i]);
 	return (uint32_t)(h >> 32) % HASH_N;
 }
 

@@ -12,24 +12,14 @@
 #include <string.h>
 
 #include "policy/sealed/arg_slot.h"
-
-static size_t
-hash(const char *text, size_t len)
-{
-	uint32_t h = 2166136261u; /* FNV-1a */
-	size_t i;
-
-	for (i = 0; i < len; i++)
-		h = (h ^ (unsigned char)text[i]) * 16777619u;
-	return h % LET_HASH;
-}
+#include "shim/base/hash.h"
 
 static struct known *
 known_find(const struct lets *lets, const char *name, size_t len, bool block)
 {
 	struct known *k;
 
-	for (k = lets->bucket[hash(name, len)]; k != NULL; k = k->next)
+	for (k = lets->bucket[hash32(name, len) % LET_HASH]; k != NULL; k = k->next)
 		if (k->len == len && (k->block != NULL) == block &&
 		    memcmp(k->name, name, len) == 0)
 			return k;
@@ -56,7 +46,7 @@ int
 known_add(struct arena *arena, struct lets *lets, const char *name, size_t len,
     struct let *let, struct block *block)
 {
-	struct known **b = &lets->bucket[hash(name, len)];
+	struct known **b = &lets->bucket[hash32(name, len) % LET_HASH];
 	struct known *k = arena_alloc(arena, sizeof(*k));
 
 	if (k == NULL)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "policy/sealed/load.h"
+#include "shim/base/hash.h"
 
 #define SLOT_N (2 * SEALED_MOUNTS_MAX) /* a power of two, never more than half full */
 
@@ -19,14 +20,6 @@ struct targets {
 	uint32_t mask;
 	uint16_t slot[SLOT_N];
 };
-
-#define HASH_START 2166136261u
-
-static uint32_t
-hash_byte(uint32_t h, char c)
-{
-	return (h ^ (uint8_t)c) * 16777619u;
-}
 
 /* Mixes the hash, so that the low bits depend on every byte. */
 static uint32_t
@@ -74,12 +67,12 @@ target_check(struct targets *t, struct load *l, uint32_t i, uint32_t row)
 {
 	const struct sealed_mount *m = &t->plan[i], *up;
 	const char *s = l->p.strings + m->target.off;
-	uint32_t k, h = HASH_START, slot = 0;
+	uint32_t k, h = HASH32_START, slot = 0;
 	bool parent = true, tree = false;
 
 	for (k = 0; k < m->target.len; k++) {
 		if (k == 0 || s[k] != '/') {
-			h = hash_byte(h, s[k]);
+			h = hash32_add(h, (uint8_t)s[k]);
 			continue;
 		}
 		up = target_find(t, s, k, hash_end(h), &slot);
@@ -88,7 +81,7 @@ target_check(struct targets *t, struct load *l, uint32_t i, uint32_t row)
 		if (!parent && !tree)
 			return load_refuse(
 			    l, "server %u: mount %u has no parent", row, i);
-		h = hash_byte(h, s[k]);
+		h = hash32_add(h, (uint8_t)s[k]);
 	}
 	up = target_find(t, s, m->target.len, hash_end(h), &slot);
 	if (up == NULL)

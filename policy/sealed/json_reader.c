@@ -14,6 +14,7 @@
 
 #include "policy/sealed/json_reader.h"
 #include "policy/sealed/policy.h"
+#include "shim/base/hash.h"
 #include "shim/base/hex.h"
 
 #define DEPTH_MAX   128  /* nested arrays and objects */
@@ -183,7 +184,7 @@ value_text_char(struct value_reader *r, uint32_t *ret)
 static uint64_t
 name_hash(struct value_reader *r)
 {
-	uint64_t h = 0xcbf29ce484222325;
+	uint64_t h = HASH64_START;
 	uint32_t c;
 
 	if (value_peek(r) != '"')
@@ -192,7 +193,7 @@ name_hash(struct value_reader *r)
 	while (value_char(r, &c)) {
 		if (c == 0) /* a server in C would see the name end here */
 			return fail(r);
-		h = (h ^ c) * 0x100000001b3;
+		h = hash64_add(h, c);
 	}
 	return h;
 }

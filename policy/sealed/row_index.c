@@ -6,25 +6,7 @@
 #include "policy/sealed/policy.h"
 #include "policy/sealed/row_index.h"
 #include "policy/sealed/values/uri.h"
-
-#define HASH_START 0xcbf29ce484222325u /* FNV-1a, 64 bits */
-#define HASH_PRIME 0x100000001b3u
-
-static uint64_t
-hash_byte(uint64_t h, char c)
-{
-	return (h ^ (uint8_t)c) * HASH_PRIME;
-}
-
-static uint64_t
-hash_text(uint64_t h, const char *s, size_t len)
-{
-	size_t i;
-
-	for (i = 0; i < len; i++)
-		h = hash_byte(h, s[i]);
-	return h;
-}
+#include "shim/base/hash.h"
 
 /* A key from the hash so far, for one class of keys. */
 static uint32_t
@@ -52,13 +34,13 @@ exec_key(const struct policy *p, const struct sealed_server *s, uint32_t row,
 {
 	const struct sealed_exec *e = &p->exec[row];
 	const struct sealed_arg *a = &p->arg[e->args.first];
-	uint64_t h = HASH_START;
+	uint64_t h = HASH64_START;
 	uint32_t n;
 
 	for (n = 0; n < e->args.n && n < INDEX_DEPTH_MAX && a[n].kind == ARG_LITERAL;
 	     n++) {
-		h = hash_text(h, policy_str(p, a[n].text), a[n].text.len);
-		h = hash_byte(h, 0);
+		h = hash64(h, policy_str(p, a[n].text), a[n].text.len);
+		h = hash64_add(h, 0);
 	}
 	*ret_depth = n;
 	return key_of(h, file_of(p, s, e->asked));
@@ -77,7 +59,7 @@ gate_key(const struct policy *p, const struct sealed_server *s, uint32_t row,
 	if (open && n > INDEX_DEPTH_MAX)
 		n = INDEX_DEPTH_MAX;
 	*ret_depth = open ? (uint32_t)n : UINT32_MAX;
-	return key_of(hash_text(HASH_START, name, n), 2 * g->kind + open);
+	return key_of(hash64(HASH64_START, name, n), 2 * g->kind + open);
 }
 
 static uint32_t
@@ -86,11 +68,11 @@ net_key(const struct policy *p, const struct sealed_server *s, uint32_t row,
 {
 	const struct sealed_net *n = &p->net[row];
 	const char *host = policy_str(p, n->host);
-	uint64_t h = HASH_START;
+	uint64_t h = HASH64_START;
 	uint32_t i;
 
 	for (i = n->kind == HOST_CIDR ? 0 : n->host.len; i > 0; i--)
-		h = hash_byte(h, host[i - 1]);
+		h = hash64_add(h, (uint8_t)host[i - 1]);
 	*ret_depth = UINT32_MAX;
 	return key_of(h, n->kind);
 }
@@ -162,7 +144,7 @@ index_execs(const struct policy *p, const struct sealed_server *s,
     const struct policy_exec_ask *ask, index_fn *fn, void *arg)
 {
 	const struct look l = {p, s->execs, s->exec_slots, fn, arg};
-	uint64_t h = HASH_START, depths = s->exec_depths;
+	uint64_t h = HASH64_START, depths = s->exec_depths;
 	uint32_t file, n;
 	const char *c;
 
@@ -175,8 +157,8 @@ index_execs(const struct policy *p, const struct sealed_server *s,
 		if (n + 1 >= ask->argv.n)
 			return;
 		for (c = ask->argv.v[n + 1]; *c != 0; c++)
-			h = hash_byte(h, *c);
-		h = hash_byte(h, 0);
+			h = hash64_add(h, (uint8_t)*c);
+		h = hash64_add(h, 0);
 	}
 }
 
@@ -187,7 +169,7 @@ index_gates(const struct policy *p, const struct sealed_server *s,
 	const struct look l = {p, s->gates, s->gate_slots, fn, arg};
 	bool named = ask->kind <= GATE_PROMPT || ask->kind == GATE_METHOD;
 	const size_t len = named ? ask->name_len : 0;
-	uint64_t h = HASH_START;
+	uint64_t h = HASH64_START;
 	bool coded =
 	    ask->kind == GATE_METHOD ||
 	    (ask->kind == GATE_RESOURCE && uri_form(ask->name, len) != URI_PLAIN);
@@ -200,7 +182,7 @@ index_gates(const struct policy *p, const struct sealed_server *s,
 			probe(&l, key_of(h, 2 * (uint32_t)ask->kind + 1));
 		if (n == len)
 			break;
-		h = hash_byte(h, ask->name[n]);
+		h = hash64_add(h, (uint8_t)ask->name[n]);
 	}
 	probe(&l, key_of(h, 2 * (uint32_t)ask->kind));
 }
@@ -210,7 +192,7 @@ index_nets(const struct policy *p, const struct sealed_server *s,
     const struct policy_net_ask *ask, index_fn *fn, void *arg)
 {
 	const struct look l = {p, s->nets, s->net_slots, fn, arg};
-	uint64_t h = HASH_START;
+	uint64_t h = HASH64_START;
 	size_t i;
 
 	if (all_rows(&l, false))
@@ -219,7 +201,7 @@ index_nets(const struct policy *p, const struct sealed_server *s,
 	for (i = ask->host_len; i > 0; i--) {
 		if (ask->host[i - 1] == '.')
 			probe(&l, key_of(h, HOST_SUFFIX));
-		h = hash_byte(h, ask->host[i - 1]);
+		h = hash64_add(h, (uint8_t)ask->host[i - 1]);
 	}
 	probe(&l, key_of(h, HOST_EXACT));
 }

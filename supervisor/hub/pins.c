@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "policy/sealed/policy.h"
+#include "shim/base/hash.h"
 #include "supervisor/hub/hub.h"
 
 #define NAMES_MAX   8192 /* names stored per session */
@@ -57,12 +58,9 @@ unknown(const struct pins *p)
 static struct name **
 place(struct pins *p, enum sealed_pin_kind kind, const char *text, size_t len)
 {
-	uint64_t h = 0xcbf29ce484222325ull ^ (uint64_t)kind;
-	struct name **at;
+	uint64_t h = hash64(HASH64_START ^ (uint64_t)kind, text, len);
+	struct name **at = &p->bucket[(h ^ h >> 32) & (BUCKETS - 1)];
 
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ (uint8_t)text[i]) * 0x100000001b3ull;
-	at = &p->bucket[(h ^ h >> 32) & (BUCKETS - 1)];
 	while (*at != NULL && ((*at)->kind != kind || (*at)->len != len ||
 				  memcmp((*at)->text, text, len) != 0))
 		at = &(*at)->next;

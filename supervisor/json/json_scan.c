@@ -4,6 +4,7 @@
  * nothing.
  */
 #include "shim/base/array.h"
+#include "shim/base/hash.h"
 #include "supervisor/json/json.h"
 
 #include <errno.h>
@@ -306,11 +307,9 @@ static bool
 key_again(struct scan *s, unsigned int level, const char *text, size_t len)
 {
 	struct keys *k = &keys[level];
-	uint64_t h = 0xcbf29ce484222325ull;
+	uint64_t h = hash64(HASH64_START, text, len);
 	size_t row;
 
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ (uint8_t)text[i]) * 0x100000001b3ull;
 	for (row = (size_t)(h ^ h >> 32); k->turn[row % KEY_ROWS] == keys_turn; row++)
 		if (k->hash[row % KEY_ROWS] == h)
 			return true;

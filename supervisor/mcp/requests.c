@@ -3,6 +3,7 @@
  * "1" are three ids; but a string is compared by its text, however it is escaped.
  * Nothing is allocated after calls_init; unused rows cost nothing.
  */
+#include "shim/base/hash.h"
 #include "supervisor/json/json.h"
 #include "supervisor/mcp/methods.h"
 #include "supervisor/mcp/requests.h"
@@ -65,10 +66,8 @@ id_text(struct id_text *t, const uint8_t *id, size_t len, bool escaped)
 static uint16_t *
 bucket(struct calls *c, const struct id_text *t)
 {
-	uint64_t h = 0xcbf29ce484222325ull + t->string;
+	uint64_t h = hash64(HASH64_START + t->string, t->at, t->len);
 
-	for (size_t i = 0; i < t->len; i++)
-		h = (h ^ (uint8_t)t->at[i]) * 0x100000001b3ull;
 	return &c->bucket[(h ^ h >> 32) & (BUCKETS - 1)];
 }
 
