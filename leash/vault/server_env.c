@@ -154,12 +154,6 @@ env_secret(struct env *e, const char *name, const struct secret *secret)
 	return 0;
 }
 
-size_t
-env_n(const struct env *e)
-{
-	return e->n;
-}
-
 /* ---- values as files ----------------------------------------------------- */
 
 /*

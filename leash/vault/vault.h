@@ -124,7 +124,6 @@ int env_file(struct env *, const char *name, const struct secret *);
 /* The descriptors, for cell_send_plan(); owned by env until they are closed. */
 size_t env_files(const struct env *, const int **ret);
 void env_files_close(struct env *);
-size_t env_n(const struct env *);
 /* May a later exec contain NAME=value?  True for its value at launch, and for the
  * benign names (LANG LC_* TZ PWD OLDPWD SHLVL _ TERM COLUMNS LINES). */
 bool env_permits(const struct env *, const char *entry, size_t len);

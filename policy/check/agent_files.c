@@ -213,7 +213,12 @@ agent_files_find(const char *dir, agent_file_fn *fn, void *arg, char ret_failed[
 	return r;
 }
 
-bool
+/*
+ * Is this directory a project, where an agent may look for a file that does not
+ * exist yet?  A repository, or a directory with settings of an agent or an
+ * editor.
+ */
+static bool
 agent_files_project(const char *dir)
 {
 	char path[PATH_MAX];

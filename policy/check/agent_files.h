@@ -23,12 +23,6 @@ typedef int agent_file_fn(void *arg, const char *path);
  */
 int agent_files_find(
     const char *dir, agent_file_fn *fn, void *arg, char ret_failed[PATH_MAX]);
-/*
- * Is this directory a project, where an agent may look for a file that does not
- * exist yet?  A repository, or a directory with settings of an agent or an
- * editor.
- */
-bool agent_files_project(const char *dir);
 /* Has this path the name of such a file? */
 bool agent_files_is(const char *path);
 enum agent_file {

@@ -212,7 +212,8 @@ expect_ask(const struct policy *p, const struct sealed_server *s,
 	return r;
 }
 
-const struct sealed_at *
+/* The policy line that decided, or NULL if none did. */
+static const struct sealed_at *
 answer_at(const struct policy_answer *a)
 {
 	return a->exec != NULL    ? &a->exec->at

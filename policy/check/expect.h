@@ -13,7 +13,5 @@ int expect_ask(const struct policy *, const struct sealed_server *,
     const struct expectation *, struct policy_answer *ret);
 /* Runs every `expect` of the servers in p; each mismatch goes to diag. */
 int expect_run(const struct tree *, const struct policy *p, struct diag *);
-/* The policy line that decided, or NULL if none did. */
-const struct sealed_at *answer_at(const struct policy_answer *);
 
 #endif

@@ -43,12 +43,6 @@ ask_kind_name(enum ask_kind kind)
 	return kinds[kind].name;
 }
 
-enum sealed_gate_kind
-ask_gate(enum ask_kind kind)
-{
-	return kinds[kind].gate;
-}
-
 /* HOST:PORT, [ADDRESS]:PORT. */
 static int
 read_host(struct ask *a)

@@ -47,8 +47,6 @@ int ask_read(const char *const *word, size_t n, struct ask *ret, const char **re
 /* The request as one printable line. */
 void ask_say(const struct ask *, FILE *);
 const char *ask_kind_name(enum ask_kind);
-/* The gate for a tool, a resource ...; 0: the request has none. */
-enum sealed_gate_kind ask_gate(enum ask_kind);
 
 /* The matcher's form of the request. */
 struct policy_exec_ask ask_exec(

@@ -295,10 +295,10 @@ struct table {
 };
 
 static const struct table tables[] = {
-    {judge_exec, say_exec_row, sizeof(struct sealed_exec), SEALED_EXECS},
-    {judge_gate, say_gate_row, sizeof(struct sealed_gate), SEALED_GATES},
-    {judge_net, say_net_row, sizeof(struct sealed_net), SEALED_NETS},
-    {judge_mount, say_mount_row, sizeof(struct sealed_mount), SEALED_MOUNTS},
+    {judge_exec, say_exec, sizeof(struct sealed_exec), SEALED_EXECS},
+    {judge_gate, say_gate, sizeof(struct sealed_gate), SEALED_GATES},
+    {judge_net, say_net, sizeof(struct sealed_net), SEALED_NETS},
+    {judge_mount, say_mount, sizeof(struct sealed_mount), SEALED_MOUNTS},
 };
 
 static const struct table *

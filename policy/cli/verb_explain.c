@@ -27,19 +27,19 @@ answer_line(struct answer *x)
 	const struct policy_answer *a = &x->a;
 
 	if (a->exec != NULL) {
-		x->line = say_text(say_exec_row, x->p, a->exec);
+		x->line = say_text(say_exec, x->p, a->exec);
 		x->because = policy_str(x->p, a->exec->because);
 		x->instead = policy_str(x->p, a->exec->instead);
 	} else if (a->gate != NULL) {
-		x->line = say_text(say_gate_row, x->p, a->gate);
+		x->line = say_text(say_gate, x->p, a->gate);
 		x->because = policy_str(x->p, a->gate->because);
 		x->instead = policy_str(x->p, a->gate->instead);
 	} else if (a->net != NULL) {
-		x->line = say_text(say_net_row, x->p, a->net);
+		x->line = say_text(say_net, x->p, a->net);
 		x->because = policy_str(x->p, a->net->because);
 		x->instead = policy_str(x->p, a->net->instead);
 	} else if (a->mount != NULL) {
-		x->line = say_text(say_mount_row, x->p, a->mount);
+		x->line = say_text(say_mount, x->p, a->mount);
 	}
 }
 

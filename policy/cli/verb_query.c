@@ -79,10 +79,10 @@ static char *
 decider(const struct query *q, const struct policy_answer *a)
 {
 	if (a->exec != NULL)
-		return say_text(say_exec_row, q->p, a->exec);
+		return say_text(say_exec, q->p, a->exec);
 	if (a->net != NULL)
-		return say_text(say_net_row, q->p, a->net);
-	return a->mount != NULL ? say_text(say_mount_row, q->p, a->mount) : NULL;
+		return say_text(say_net, q->p, a->net);
+	return a->mount != NULL ? say_text(say_mount, q->p, a->mount) : NULL;
 }
 
 /* A directory created only as a parent of mounts. */
@@ -140,7 +140,7 @@ tell_below(struct query *q, const struct sealed_server *s, enum sealed_mount_rig
 		    !policy_under(
 			policy_str(q->p, m->target), m->target.len, path, strlen(path)))
 			continue;
-		line = say_text(say_mount_row, q->p, m);
+		line = say_text(say_mount, q->p, m);
 		tell(q, &(struct hit){name_of(q, s), "below", NULL, m->at, line});
 		free(line);
 	}
@@ -245,7 +245,7 @@ query_hold(struct query *q)
 			c = &q->p->secret[s->secrets.first + k];
 			if (!is_secret(q, c))
 				continue;
-			line = say_text(say_secret_row, q->p, c);
+			line = say_text(say_secret, q->p, c);
 			tell(q, &(struct hit){name_of(q, s), "holds",
 				    policy_str(q->p, c->name), c->at, line});
 			free(line);
@@ -336,7 +336,7 @@ leak_of(struct query *q, const struct sealed_server *s, const struct sealed_secr
 				continue;
 			(void)snprintf(what, sizeof(what), "%s and reaches %.*s:%u",
 			    policy_str(q->p, c->name), (int)ask.host_len, host, ask.port);
-			line = say_text(say_net_row, q->p, n);
+			line = say_text(say_net, q->p, n);
 			tell(q, &(struct hit){name_of(q, s), "holds", what, n->at, line});
 			free(line);
 			break;
@@ -368,7 +368,7 @@ leak_through(struct query *q, const struct sealed_server *s,
 		(void)snprintf(what, sizeof(what),
 		    "%s and writes what %s reads, which reaches hosts",
 		    policy_str(q->p, c->name), name_of(q, other));
-		line = say_text(say_mount_row, q->p, m);
+		line = say_text(say_mount, q->p, m);
 		tell(q, &(struct hit){name_of(q, s), "holds", what, m->at, line});
 		free(line);
 	}

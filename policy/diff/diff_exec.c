@@ -131,7 +131,7 @@ add_row(struct image_diff *x, int side, const struct sealed_exec *e)
 	uint32_t i;
 	int r;
 
-	if (regions_line(&x->g, side, e, say_exec_row, e->at) == SIZE_MAX)
+	if (regions_line(&x->g, side, e, say_exec, e->at) == SIZE_MAX)
 		return -ENOMEM;
 	x->row[x->row_n++] = (struct exec_row){side, e};
 	points_add(&x->name, name, strlen(name));

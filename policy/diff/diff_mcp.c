@@ -61,7 +61,7 @@ add_row(struct kind_diff *x, int side, const struct sealed_gate *g)
 	uint32_t i;
 	int r;
 
-	if (regions_line(&x->g, side, g, say_gate_row, g->at) == SIZE_MAX)
+	if (regions_line(&x->g, side, g, say_gate, g->at) == SIZE_MAX)
 		return -ENOMEM;
 	x->row[x->row_n++] = (struct gate_row){side, g};
 	x->classes =

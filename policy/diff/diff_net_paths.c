@@ -90,7 +90,7 @@ add_net(struct net_diff *x, int side, const struct sealed_net *n)
 {
 	const struct policy *p = x->d->p[side];
 
-	if (regions_line(&x->g, side, n, say_net_row, n->at) == SIZE_MAX)
+	if (regions_line(&x->g, side, n, say_net, n->at) == SIZE_MAX)
 		return -ENOMEM;
 	x->row[x->row_n] = (struct net_row){side, n, more_of(x, n)};
 	x->port[x->row_n][0] = n->port_first;
@@ -285,8 +285,7 @@ path_lines(struct path_diff *x, struct points *mentioned)
 		x->first[side] = n;
 		for (i = 0; s != NULL && i < s->mounts.n; i++, n++) {
 			m = &p->mount[s->mounts.first + i];
-			if (regions_line(&x->g, side, m, say_mount_row, m->at) ==
-			    SIZE_MAX)
+			if (regions_line(&x->g, side, m, say_mount, m->at) == SIZE_MAX)
 				return -ENOMEM;
 			points_add(mentioned, policy_str(p, m->target), m->target.len);
 		}

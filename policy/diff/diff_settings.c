@@ -147,8 +147,8 @@ read_secrets(const struct policy *p, const struct sealed_server *s, struct pairs
 
 	for (i = 0; i < s->secrets.n; i++) {
 		c = &p->secret[s->secrets.first + i];
-		add(l, policy_str(p, c->name), c->name.len,
-		    say_text(say_secret_row, p, c), 0);
+		add(l, policy_str(p, c->name), c->name.len, say_text(say_secret, p, c),
+		    0);
 	}
 }
 

@@ -191,7 +191,7 @@ catalog_of_pattern(const struct catalog *c, const char *pattern)
 	return NULL;
 }
 
-const char *
+static const char *
 catalog_origin_name(enum catalog_origin o)
 {
 	static const char *const names[] = {"bundled", "personal", "project"};

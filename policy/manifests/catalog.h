@@ -40,7 +40,6 @@ const struct catalog_row *catalog_find(const struct catalog *, const char *name)
 /* The first row with this pattern, or NULL. */
 const struct catalog_row *catalog_of_pattern(const struct catalog *, const char *pattern);
 
-const char *catalog_origin_name(enum catalog_origin);
 void catalog_json(const struct catalog *, FILE *);
 void token_json(const struct catalog_row *, FILE *);
 void catalog_show(const struct catalog *, FILE *);

@@ -169,7 +169,7 @@ programs(struct page *x)
 	section(x, "Starts (exec gate)", "exec");
 	for (i = 0; i < x->s->execs.n; i++) {
 		e = &x->p->exec[x->s->execs.first + i];
-		said_row(x, say_exec_row, e, e->at);
+		said_row(x, say_exec, e, e->at);
 	}
 	remark(x, "Nothing else can be started.");
 }
@@ -184,7 +184,7 @@ mounts_of(struct page *x, enum sealed_mount_why why)
 		m = &x->p->mount[x->s->mounts.first + i];
 		if (m->why == (uint32_t)why && m->kind != MOUNT_DIR &&
 		    m->kind != MOUNT_SYMLINK)
-			said_row(x, say_mount_row, m, m->at);
+			said_row(x, say_mount, m, m->at);
 	}
 }
 
@@ -210,7 +210,7 @@ hosts(struct page *x)
 	section(x, "Reaches (by TCP, through kennel-egress)", "net");
 	for (i = 0; i < x->s->nets.n; i++) {
 		n = &x->p->net[x->s->nets.first + i];
-		said_row(x, say_net_row, n, n->at);
+		said_row(x, say_net, n, n->at);
 	}
 	remark(x, "No other host.");
 }
@@ -224,7 +224,7 @@ secrets(struct page *x)
 	section(x, "Holds", "secret");
 	for (i = 0; i < x->s->secrets.n; i++) {
 		c = &x->p->secret[x->s->secrets.first + i];
-		said_row(x, say_secret_row, c, c->at);
+		said_row(x, say_secret, c, c->at);
 	}
 	remark(x, x->s->secrets.n == 0 ? "No secret." : "No other secret.");
 }
@@ -245,7 +245,7 @@ gates(struct page *x)
 	section(x, "Offers the agent (tool gate)", "tool");
 	for (i = 0; i < x->s->gates.n; i++) {
 		g = &x->p->gate[x->s->gates.first + i];
-		said_row(x, say_gate_row, g, g->at);
+		said_row(x, say_gate, g, g->at);
 	}
 	for (k = 0; k < ARRAY_LEN(offers); k++)
 		if ((x->s->flags & offers[k].flag) != 0)

@@ -148,11 +148,11 @@ files(struct work *w)
 		if (m->kind == MOUNT_DIR)
 			continue;
 		if (m->why == WHY_WRITE)
-			add(w, home ? R_WRITE_HOME : R_WRITE, m->at, say_mount_row, m);
+			add(w, home ? R_WRITE_HOME : R_WRITE, m->at, say_mount, m);
 		if (home && (m->why == WHY_WRITE || m->why == WHY_READ))
-			add(w, R_READ_HOME, m->at, say_mount_row, m);
+			add(w, R_READ_HOME, m->at, say_mount, m);
 		else if (m->why == WHY_READ)
-			add(w, R_READ, m->at, say_mount_row, m);
+			add(w, R_READ, m->at, say_mount, m);
 	}
 }
 
@@ -202,14 +202,14 @@ programs(struct work *w)
 		code = runs_code(policy_str(w->p, w->p->image[e->asked].path));
 		if ((e->flags & EXEC_FROM_RUN) != 0) {
 			if (is_open(w, e))
-				add(w, code ? R_EXEC_CODE : R_RUN_ANY, e->at,
-				    say_exec_row, e);
+				add(w, code ? R_EXEC_CODE : R_RUN_ANY, e->at, say_exec,
+				    e);
 			continue;
 		}
-		add(w, R_EXEC, e->at, say_exec_row, e);
+		add(w, R_EXEC, e->at, say_exec, e);
 		/* with ask, a person sees the arguments */
 		if (is_open(w, e) && e->verdict == VERDICT_ALLOW)
-			add(w, code ? R_EXEC_CODE : R_EXEC_ANY, e->at, say_exec_row, e);
+			add(w, code ? R_EXEC_CODE : R_EXEC_ANY, e->at, say_exec, e);
 	}
 }
 
@@ -227,13 +227,13 @@ hosts(struct work *w)
 		if (n->verdict == VERDICT_DENY)
 			continue;
 		out = true;
-		add(w, R_NET, n->at, say_net_row, n);
+		add(w, R_NET, n->at, say_net, n);
 		if (n->kind == HOST_SUFFIX || (n->kind == HOST_CIDR && n->prefix != 128))
-			add(w, R_NET_WIDE, n->at, say_net_row, n);
+			add(w, R_NET_WIDE, n->at, say_net, n);
 		if (n->scope != NET_PUBLIC)
-			add(w, R_NET_INSIDE, n->at, say_net_row, n);
+			add(w, R_NET_INSIDE, n->at, say_net, n);
 		if (n->proto == NET_PLAIN || n->proto == NET_NO_SNI)
-			add(w, R_NET_PLAIN, n->at, say_net_row, n);
+			add(w, R_NET_PLAIN, n->at, say_net, n);
 	}
 	return out;
 }
@@ -246,11 +246,11 @@ secrets(struct work *w, bool out)
 
 	for (i = 0; i < w->s->secrets.n; i++) {
 		c = &w->p->secret[w->s->secrets.first + i];
-		add(w, R_SECRET, c->at, say_secret_row, c);
+		add(w, R_SECRET, c->at, say_secret, c);
 		if (c->source == SOURCE_ENV)
-			add(w, R_SECRET_ENV, c->at, say_secret_row, c);
+			add(w, R_SECRET_ENV, c->at, say_secret, c);
 		if (out && (c->hosts.n == 0 || (c->flags & SECRET_HOSTS_ANY) != 0))
-			add(w, R_SECRET_ANYWHERE, c->at, say_secret_row, c);
+			add(w, R_SECRET_ANYWHERE, c->at, say_secret, c);
 	}
 }
 
@@ -274,10 +274,10 @@ gates(struct work *w)
 			continue;
 		tools = tools || g->kind == GATE_TOOL;
 		if (g->kind >= GATE_SAMPLING)
-			add(w, offers[g->kind], g->at, say_gate_row, g);
+			add(w, offers[g->kind], g->at, say_gate, g);
 		else if (g->verdict == VERDICT_ALLOW && g->conds.n == 0 &&
 			 g->classes == 0 && strcmp(policy_str(w->p, g->name), "*") == 0)
-			add(w, R_TOOL_ALL, g->at, say_gate_row, g);
+			add(w, R_TOOL_ALL, g->at, say_gate, g);
 	}
 	if (tools && w->s->pins.n == 0)
 		add(w, R_TOOL_UNPINNED, w->s->at, NULL, NULL);

@@ -153,7 +153,7 @@ json_exec(const struct policy *p, uint32_t i, struct out *o)
 	if (e->in.len != 0)
 		out_text(o, "in", policy_str(p, e->in));
 	exception(o, p, e->exception);
-	said(o, p, say_exec_row, e);
+	said(o, p, say_exec, e);
 	out_text(o, "enforced", "exec gate");
 	at(o, p, e->at);
 }
@@ -212,7 +212,7 @@ json_gate(const struct policy *p, uint32_t i, struct out *o)
 	out_yes(o, "by_annotations", (g->flags & GATE_BY_ANNOTATIONS) != 0);
 	out_yes(o, "conditional", g->conds.n > 0);
 	exception(o, p, g->exception);
-	said(o, p, say_gate_row, g);
+	said(o, p, say_gate, g);
 	out_text(o, "enforced", "tool gate");
 	at(o, p, g->at);
 }
@@ -242,7 +242,7 @@ json_net(const struct policy *p, uint32_t i, struct out *o)
 	out_number(o, "port_first", n->port_first);
 	out_number(o, "port_last", n->port_last);
 	exception(o, p, n->exception);
-	said(o, p, say_net_row, n);
+	said(o, p, say_net, n);
 	out_text(o, "enforced", "kennel-egress and kennel-dial (network namespace)");
 	at(o, p, n->at);
 }

@@ -134,8 +134,9 @@ say_list(const struct policy *p, const char *word, struct sealed_range refs, FIL
 /* ---- rows -------------------------------------------------------------------------- */
 
 void
-say_exec(const struct policy *p, const struct sealed_exec *e, FILE *f)
+say_exec(const struct policy *p, const void *row, FILE *f)
 {
+	const struct sealed_exec *e = row;
 	if ((e->flags & EXEC_FROM_RUN) != 0)
 		(void)fputs("run ", f);
 	else
@@ -182,8 +183,9 @@ say_classes(uint32_t classes, FILE *f)
 }
 
 void
-say_gate(const struct policy *p, const struct sealed_gate *g, FILE *f)
+say_gate(const struct policy *p, const void *row, FILE *f)
 {
+	const struct sealed_gate *g = row;
 	(void)fputs(policy_gate_name((enum sealed_gate_kind)g->kind), f);
 	if ((g->flags & GATE_BY_ANNOTATIONS) != 0)
 		(void)fputs(" by-annotations", f);
@@ -212,8 +214,9 @@ say_gate_tail(const struct policy *p, const struct sealed_gate *g, FILE *f)
 }
 
 void
-say_net(const struct policy *p, const struct sealed_net *n, FILE *f)
+say_net(const struct policy *p, const void *row, FILE *f)
 {
+	const struct sealed_net *n = row;
 	static const char *const scopes[] = {
 	    [NET_LOOPBACK] = " to loopback", [NET_PRIVATE] = " to private"};
 	static const char *const protos[] = {
@@ -244,8 +247,9 @@ say_net(const struct policy *p, const struct sealed_net *n, FILE *f)
 }
 
 void
-say_mount(const struct policy *p, const struct sealed_mount *m, FILE *f)
+say_mount(const struct policy *p, const void *row, FILE *f)
 {
+	const struct sealed_mount *m = row;
 	static const char *const words[] = {
 	    [WHY_READ] = "read ", [WHY_WRITE] = "write ", [WHY_HIDE] = "hide "};
 
@@ -271,8 +275,9 @@ say_require_name(uint32_t kind)
 }
 
 void
-say_secret(const struct policy *p, const struct sealed_secret *s, FILE *f)
+say_secret(const struct policy *p, const void *row, FILE *f)
 {
+	const struct sealed_secret *s = row;
 	(void)fputs("secret ", f);
 	say_ref(p, s->name, f);
 	(void)fprintf(f, " from %s", policy_source_name(s->source));
@@ -473,34 +478,4 @@ say_text(say_fn *fn, const struct policy *p, const void *row)
 		return NULL;
 	fn(p, row, f);
 	return fclose(f) == 0 ? out : NULL;
-}
-
-void
-say_exec_row(const struct policy *p, const void *row, FILE *f)
-{
-	say_exec(p, row, f);
-}
-
-void
-say_gate_row(const struct policy *p, const void *row, FILE *f)
-{
-	say_gate(p, row, f);
-}
-
-void
-say_net_row(const struct policy *p, const void *row, FILE *f)
-{
-	say_net(p, row, f);
-}
-
-void
-say_mount_row(const struct policy *p, const void *row, FILE *f)
-{
-	say_mount(p, row, f);
-}
-
-void
-say_secret_row(const struct policy *p, const void *row, FILE *f)
-{
-	say_secret(p, row, f);
 }

@@ -9,11 +9,6 @@
 
 #include "policy/sealed/policy.h"
 
-void say_exec(const struct policy *, const struct sealed_exec *, FILE *);
-void say_gate(const struct policy *, const struct sealed_gate *, FILE *);
-void say_net(const struct policy *, const struct sealed_net *, FILE *);
-void say_mount(const struct policy *, const struct sealed_mount *, FILE *);
-void say_secret(const struct policy *, const struct sealed_secret *, FILE *);
 /* The qualifiers of a grant: except, from, when, because ... */
 void say_exec_tail(const struct policy *, const struct sealed_exec *, FILE *);
 void say_gate_tail(const struct policy *, const struct sealed_gate *, FILE *);
@@ -43,6 +38,6 @@ char *say_day_text(uint32_t days, char out[SAY_DAY_CAP]);
 /* The output of fn as a malloc'd string; NULL: no memory. */
 typedef void say_fn(const struct policy *, const void *row, FILE *);
 char *say_text(say_fn *fn, const struct policy *, const void *row);
-say_fn say_exec_row, say_gate_row, say_net_row, say_mount_row, say_secret_row;
+say_fn say_exec, say_gate, say_net, say_mount, say_secret;
 
 #endif

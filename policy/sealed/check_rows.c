@@ -229,7 +229,7 @@ row_check(struct load *l, uint32_t kind, uint32_t row)
 
 /* ---- the tables ------------------------------------------------------------- */
 
-void
+static void
 load_parts(const struct sealed_server *s, struct sealed_range ret[SEALED_KIND_END])
 {
 	struct sealed_range range;

@@ -44,8 +44,6 @@ struct load {
 	size_t why_cap;
 };
 
-/* The server's part of every table; n is 0 if it has no rows there. */
-void load_parts(const struct sealed_server *, struct sealed_range ret[SEALED_KIND_END]);
 /* Stores the reason and returns -EBADMSG. */
 int load_refuse(struct load *, const char *, ...) __attribute__((format(printf, 2, 3)));
 /* check_rows.c: every row of every table. used must be allocated and zero. */

@@ -19,6 +19,28 @@ struct gate_match {
 	const struct policy_gate_ask *ask;
 };
 
+/* The classes in the tool's reviewed definition. */
+static uint32_t
+classes_of(const struct policy_gate_ask *ask)
+{
+	if (ask->pin == NULL || ask->pin->classes == 0)
+		return CLASS_UNANNOTATED;
+	return ask->pin->classes;
+}
+
+/* The verdict of a matching row: its own, or the one from annotations. */
+static enum sealed_verdict
+gate_verdict(const struct sealed_gate *g, const struct policy_gate_ask *ask)
+{
+	uint32_t classes = classes_of(ask);
+
+	if ((g->flags & GATE_BY_ANNOTATIONS) == 0)
+		return (enum sealed_verdict)g->verdict;
+	if (((classes | ask->said) & CLASS_DESTRUCTIVE) != 0)
+		return VERDICT_ASK;
+	return (classes & CLASS_READONLY) != 0 ? VERDICT_ALLOW : VERDICT_ASK;
+}
+
 static void
 gate_consider(const struct policy *p, uint32_t row, void *arg)
 {
@@ -26,7 +48,7 @@ gate_consider(const struct policy *p, uint32_t row, void *arg)
 	struct gate_match *m = arg;
 
 	if (policy_gate_miss(p, g, m->ask) == MISS_NONE &&
-	    match_wins(&m->m, policy_gate_verdict(g, m->ask), g->at))
+	    match_wins(&m->m, gate_verdict(g, m->ask), g->at))
 		m->m.answer.gate = g;
 }
 
@@ -67,27 +89,6 @@ policy_match_gate(const struct policy *p, const struct sealed_server *s,
 	index_gates(p, s, ask, gate_consider, &m);
 	return ask->kind == GATE_METHOD ? method_answer(p, s, ask, m.m.answer)
 					: m.m.answer;
-}
-
-/* The classes in the tool's reviewed definition. */
-static uint32_t
-classes_of(const struct policy_gate_ask *ask)
-{
-	if (ask->pin == NULL || ask->pin->classes == 0)
-		return CLASS_UNANNOTATED;
-	return ask->pin->classes;
-}
-
-enum sealed_verdict
-policy_gate_verdict(const struct sealed_gate *g, const struct policy_gate_ask *ask)
-{
-	uint32_t classes = classes_of(ask);
-
-	if ((g->flags & GATE_BY_ANNOTATIONS) == 0)
-		return (enum sealed_verdict)g->verdict;
-	if (((classes | ask->said) & CLASS_DESTRUCTIVE) != 0)
-		return VERDICT_ASK;
-	return (classes & CLASS_READONLY) != 0 ? VERDICT_ALLOW : VERDICT_ASK;
 }
 
 static bool

@@ -258,9 +258,6 @@ enum policy_miss policy_gate_miss(
 enum policy_miss policy_net_miss(
     const struct policy *, const struct sealed_net *, const struct policy_net_ask *);
 const char *policy_miss_name(enum policy_miss);
-/* The verdict of a matching row: its own, or the one from annotations. */
-enum sealed_verdict policy_gate_verdict(
-    const struct sealed_gate *, const struct policy_gate_ask *);
 
 /*
  * The pin of this kind and name: for this set of client capabilities if there

@@ -33,19 +33,4 @@ struct audit_place {
  */
 int audit_connect(const struct audit_place *, int wait_ms, int *ret_fd);
 
-/* ---- query.c ------------------------------------------------------------ */
-
-struct audit_filter {
-	const char *server;  /* NULL: any */
-	const char *kind;    /* NULL: any */
-	const char *verdict; /* NULL: any */
-	const char *session; /* NULL: any */
-	uint64_t since_ns;   /* 0: from the start */
-	uint64_t last_n;     /* 0: all; otherwise the last n that match */
-};
-
-/* Prints matching records, oldest first: as text, or as JSON lines (the stored
- * bytes). Returns 0, -ENOENT if there is no log, -EBADMSG. */
-int audit_log(const char *log_dir, const struct audit_filter *, bool json, FILE *);
-
 #endif

@@ -49,6 +49,21 @@ permits(const struct env *e, const char *text)
 	return env_permits(e, text, strlen(text));
 }
 
+/* As the shim will read it. */
+static uint32_t
+entries(const struct env *e)
+{
+	static uint8_t room[64 * 1024];
+	struct wire_out w;
+	struct wire_in in;
+
+	wire_out_init(&w, room, sizeof(room));
+	env_write(e, &w);
+	assert_int_equal(w.error, 0);
+	wire_in_init(&in, w.data, w.len);
+	return wire_get_u32(&in);
+}
+
 static void
 names_are_checked(void **state)
 {
@@ -61,7 +76,7 @@ names_are_checked(void **state)
 	assert_int_equal(env_plain(e, "1A", "x"), -EINVAL);
 	assert_int_equal(env_plain(e, "A=B", "x"), -EINVAL);
 	assert_int_equal(env_plain(e, "A B", "x"), -EINVAL);
-	assert_int_equal(env_n(e), 1);
+	assert_int_equal(entries(e), 1);
 }
 
 static void
@@ -76,7 +91,7 @@ there_is_a_limit(void **state)
 		assert_int_equal(env_plain(e, name, ""), 0);
 	}
 	assert_int_equal(env_plain(e, "ONE_MORE", ""), -ENOSPC);
-	assert_int_equal(env_n(e), SHIM_ENVS_MAX);
+	assert_int_equal(entries(e), SHIM_ENVS_MAX);
 }
 
 static void

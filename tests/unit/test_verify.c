@@ -11,6 +11,9 @@
 #include "shim/base/array.h"
 #include "supervisor/audit/audit.h"
 #include "supervisor/audit/log/record.h"
+#include "supervisor/audit/query/log_view.h"
+#include "supervisor/audit/query/options.h"
+#include "supervisor/audit/query/query.h"
 #include "tests/unit/audit_forge.h"
 #include "tests/unit/child.h"
 
@@ -195,14 +198,34 @@ test_header_of_wal(void **state)
 
 /* ---- reading back ----------------------------------------------------------------- */
 
+static int
+log_status(const char *folder, const struct query *filter, bool json, FILE *out)
+{
+	struct query q = *filter;
+	struct log_view view;
+	const char *why;
+	int status;
+
+	q.verb = "log";
+	q.log = folder;
+	q.to_ns = INT64_MAX;
+	q.bare = true;
+	q.form = json ? FORM_JSON : FORM_TEXT;
+	status = log_view_open(&q, &view);
+	if (status == ASK_OK)
+		status = verb_ask(verb_find("log"), &q, &view, out, &why);
+	log_view_close(&view);
+	return status;
+}
+
 static char *
-read_log(const struct audit_filter *filter, bool json, int want)
+read_log(const struct query *filter, bool json)
 {
 	char *text = NULL;
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
 
-	assert_int_equal(audit_log(log_->log, filter, json, out), want);
+	assert_int_equal(log_status(log_->log, filter, json, out), ASK_OK);
 	assert_int_equal(fclose(out), 0);
 	return text;
 }
@@ -222,26 +245,26 @@ lines_in(char *text)
 static void
 test_log(void **state)
 {
-	struct audit_filter all = {0}, f = {.server = "github"},
-			    denied = {.verdict = "deny", .server = "files"},
-			    last = {.last_n = 5, .kind = "exec"},
-			    later = {.since_ns = UINT64_C(1) << 62},
-			    session = {.session = "session-1"}, none = {.session = "x"};
+	struct query all = {0}, f = {.server = "github"},
+		     denied = {.verdict = "deny", .server = "files"},
+		     last = {.last_n = 5, .kind = "exec"},
+		     later = {.from_ns = INT64_C(1) << 62},
+		     session = {.session = "session-1"}, none = {.session = "x"};
 	char *text;
 
-	assert_int_equal(lines_in(read_log(&all, true, 0)), RECORDS);
-	assert_int_equal(lines_in(read_log(&all, false, 0)), RECORDS);
-	assert_int_equal(lines_in(read_log(&f, false, 0)), RECORDS / 3);
+	assert_int_equal(lines_in(read_log(&all, true)), RECORDS);
+	assert_int_equal(lines_in(read_log(&all, false)), RECORDS);
+	assert_int_equal(lines_in(read_log(&f, false)), RECORDS / 3);
 	/* number % 7 == 0 and number % 3 != 0, of 600 */
-	assert_int_equal(lines_in(read_log(&denied, false, 0)), 86 - 29);
-	assert_int_equal(lines_in(read_log(&session, false, 0)), RECORDS);
-	assert_int_equal(lines_in(read_log(&none, false, 0)), 0);
-	assert_int_equal(lines_in(read_log(&later, false, 0)), 0);
-	text = read_log(&last, true, 0);
+	assert_int_equal(lines_in(read_log(&denied, false)), 86 - 29);
+	assert_int_equal(lines_in(read_log(&session, false)), RECORDS);
+	assert_int_equal(lines_in(read_log(&none, false)), 0);
+	assert_int_equal(lines_in(read_log(&later, false)), 0);
+	text = read_log(&last, true);
 	assert_int_equal(strncmp(text, "{\"v\":2,\"idx\":596,", 17), 0);
 	assert_non_null(strstr(text, "\"argv\":[\"git\",\"status \\\"quoted\\\" "));
 	assert_int_equal(lines_in(text), 5);
-	text = read_log(&last, false, 0);
+	text = read_log(&last, false);
 	assert_null(strchr(text, 1)); /* inert */
 	assert_non_null(strstr(text, "\\x01"));
 	assert_int_equal(lines_in(text), 5);
@@ -250,10 +273,10 @@ test_log(void **state)
 static void
 test_log_refuses(void **state)
 {
-	struct audit_filter all = {0};
+	struct query all = {0};
 	FILE *out = fopen("/dev/null", "w");
 
-	assert_int_equal(audit_log("/nonexistent", &all, false, out), -ENOENT);
+	assert_int_equal(log_status("/nonexistent", &all, false, out), ASK_NO_LOG);
 	(void)fclose(out);
 }
 

@@ -137,7 +137,7 @@ merkle_path_consistency(
 
 /* ---- checking -------------------------------------------------------------------- */
 
-bool
+static bool
 merkle_path_included(const struct merkle_path *path, const uint8_t leaf[MERKLE_HASH_LEN],
     uint64_t index, uint64_t size, const uint8_t root[MERKLE_HASH_LEN])
 {

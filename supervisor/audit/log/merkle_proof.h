@@ -33,8 +33,6 @@ int merkle_path_inclusion(
     const struct hashes *, uint64_t index, uint64_t size, struct merkle_path *ret);
 int merkle_path_consistency(
     const struct hashes *, uint64_t old, uint64_t size, struct merkle_path *ret);
-bool merkle_path_included(const struct merkle_path *, const uint8_t leaf[MERKLE_HASH_LEN],
-    uint64_t index, uint64_t size, const uint8_t root[MERKLE_HASH_LEN]);
 bool merkle_path_consistent(const struct merkle_path *, uint64_t old,
     const uint8_t old_root[MERKLE_HASH_LEN], uint64_t size,
     const uint8_t root[MERKLE_HASH_LEN]);

@@ -54,10 +54,6 @@ int logtree_tile(
     struct logtree *, unsigned int level, uint64_t n, uint64_t width, uint8_t *ret);
 int logtree_body(struct logtree *, uint64_t idx, void *out, size_t cap, size_t *ret_len);
 
-/* Writes the tree as a directory of files (C2SP tlog-tiles) at its last checkpoint;
- * creates the directory. Also used by "export --format tiles". */
-int audit_tiles(const char *log_dir, const char *out_dir, uint64_t *ret_size);
-
 /* Makes the tlog-proof of a record, including its leaf; *ret is its length. */
 int prove_make(struct logtree *, uint64_t idx, char *out, size_t cap, size_t *ret_len);
 

@@ -176,7 +176,7 @@ verb_complain(const struct query *q, int status, const char *why)
 		log_error("audit %s: %s", q->verb, why);
 }
 
-int
+static int
 verb_main(const struct verb *verb, const struct query *q)
 {
 	const char *why = NULL;
@@ -194,30 +194,6 @@ verb_main(const struct verb *verb, const struct query *q)
 	if (fflush(stdout) != 0 && status == ASK_OK && errno != EPIPE)
 		status = ASK_FAILED;
 	return status;
-}
-
-int
-audit_log(const char *log_dir, const struct audit_filter *filter, bool json, FILE *out)
-{
-	struct query q = {.verb = "log",
-	    .log = log_dir,
-	    .server = filter->server,
-	    .kind = filter->kind,
-	    .verdict = filter->verdict,
-	    .session = filter->session,
-	    .from_ns = filter->since_ns,
-	    .to_ns = INT64_MAX,
-	    .last_n = filter->last_n,
-	    .bare = true,
-	    .form = json ? FORM_JSON : FORM_TEXT};
-	struct log_view view;
-	const char *why;
-	int status = log_view_open(&q, &view);
-
-	if (status == ASK_OK)
-		status = verb_ask(&verbs_log[0], &q, &view, out, &why);
-	log_view_close(&view);
-	return status == ASK_OK ? 0 : status == ASK_NO_LOG ? -ENOENT : -EBADMSG;
 }
 
 int

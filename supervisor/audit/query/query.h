@@ -89,8 +89,6 @@ int query_main(int argc, char **argv);
 /* A line of help for each of these verbs. */
 void query_help(FILE *);
 int tail_main(int argc, char **argv);
-/* Opens the log of q, runs the query, prints on stdout, reports failures. */
-int verb_main(const struct verb *, const struct query *);
 /* "kennel audit prune-WHAT --to TIME": removes older data kept next to the log. */
 int verb_prune(int argc, char **argv, const char *what,
     int (*prune)(const char *log_dir, uint64_t before_ns, uint64_t *ret_n));

@@ -155,7 +155,7 @@ record(const char *log_dir, const char *out_dir, const struct logtree *t)
 	return r;
 }
 
-int
+static int
 audit_tiles(const char *log_dir, const char *out_dir, uint64_t *ret_size)
 {
 	struct logtree *t = NULL;
