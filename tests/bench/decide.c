@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "policy/sealed/policy.h"
 #include "shim/base/array.h"
 #include "tests/unit/policy_many.h"
 
