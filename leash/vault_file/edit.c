@@ -23,7 +23,7 @@ entry_drop(struct vault_file *c, size_t i)
 static int
 entry_add(struct vault_file *c, const struct vault_file_entry *said, const void *value)
 {
-	struct entry e = {.said = *said};
+	struct vault_entry e = {.said = *said};
 	size_t place;
 	int r;
 
@@ -50,7 +50,7 @@ vault_file_put(struct vault_file *c, const char *path, const void *value, size_t
     bool next, uint64_t now, uint32_t *ret)
 {
 	struct vault_file_entry said = {.path = path, .version = 1, .made = now};
-	struct entry *old;
+	struct vault_entry *old;
 	int r;
 
 	if (!c->open)
@@ -80,7 +80,7 @@ vault_file_restore(
     struct vault_file *c, const char *path, uint32_t version, uint64_t now, uint32_t *ret)
 {
 	size_t place = entry_place(c, path, version);
-	const struct entry *e = &c->entry[place];
+	const struct vault_entry *e = &c->entry[place];
 	uint32_t len;
 	int r;
 
@@ -147,7 +147,7 @@ int
 vault_file_get(
     struct vault_file *c, const char *path, uint32_t which, void *out, size_t *ret_len)
 {
-	const struct entry *e;
+	const struct vault_entry *e;
 	int r;
 
 	if (!c->open)

@@ -229,7 +229,7 @@ vault_file_unlock(struct vault_file *c, const struct vault_file_material *m)
 
 /* A value is bound to this vault, and to path@version. */
 static size_t
-entry_label(const struct vault_file *c, const struct entry *e, char *out)
+entry_label(const struct vault_file *c, const struct vault_entry *e, char *out)
 {
 	int n =
 	    snprintf(out, LABEL_MAX, ENTRY_USE " %s@%u", e->said.path, e->said.version);
@@ -239,7 +239,7 @@ entry_label(const struct vault_file *c, const struct entry *e, char *out)
 }
 
 int
-entry_seal(const struct vault_file *c, struct entry *e, const void *value)
+entry_seal(const struct vault_file *c, struct vault_entry *e, const void *value)
 {
 	char label[LABEL_MAX];
 
@@ -255,7 +255,7 @@ entry_seal(const struct vault_file *c, struct entry *e, const void *value)
 }
 
 int
-entry_open(const struct vault_file *c, const struct entry *e, void *out)
+entry_open(const struct vault_file *c, const struct vault_entry *e, void *out)
 {
 	char label[LABEL_MAX];
 	int r = crypto_aead_xchacha20poly1305_ietf_decrypt_detached(out, NULL, e->sealed,

@@ -40,7 +40,7 @@ struct envelope {
 	uint8_t sealed[KEY_LEN + TAG_LEN];
 };
 
-struct entry {
+struct vault_entry {
 	struct vault_file_entry said; /* its path is owned */
 	uint8_t nonce[NONCE_LEN];
 	uint8_t tag[TAG_LEN];
@@ -66,7 +66,7 @@ struct vault_file {
 	uint32_t passes, kib; /* of the next envelope */
 	struct envelope envelope[OPENERS];
 	size_t envelope_n;
-	struct entry *entry; /* [VAULT_FILE_ENTRIES_MAX] */
+	struct vault_entry *entry; /* [VAULT_FILE_ENTRIES_MAX] */
 	size_t entry_n;
 	struct vault_file_grant *grant; /* [VAULT_FILE_GRANTS_MAX]; texts are owned */
 	size_t grant_n;
@@ -81,12 +81,12 @@ int vault_file_front(const struct vault_file *, uint8_t **ret, size_t *ret_len);
 /* By path, then version: the index of an entry, or where it would be. */
 size_t entry_place(const struct vault_file *, const char *path, uint32_t version);
 /* The current version of path, or NULL. */
-struct entry *entry_current(const struct vault_file *, const char *path);
+struct vault_entry *entry_current(const struct vault_file *, const char *path);
 int grant_order(const struct vault_file_grant *, const struct vault_file_grant *);
 
 /* ---- key.c --------------------------------------------------------------- */
 
-int entry_seal(const struct vault_file *, struct entry *, const void *value);
-int entry_open(const struct vault_file *, const struct entry *, void *out);
+int entry_seal(const struct vault_file *, struct vault_entry *, const void *value);
+int entry_open(const struct vault_file *, const struct vault_entry *, void *out);
 
 #endif

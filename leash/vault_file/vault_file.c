@@ -49,7 +49,7 @@ vault_file_opener_name(enum vault_file_opener kind)
 /* ---- order ------------------------------------------------------------------- */
 
 static int
-entry_order(const struct entry *e, const char *path, uint32_t version)
+entry_order(const struct vault_entry *e, const char *path, uint32_t version)
 {
 	int order = strcmp(e->said.path, path);
 
@@ -74,7 +74,7 @@ entry_place(const struct vault_file *c, const char *path, uint32_t version)
 	return low;
 }
 
-struct entry *
+struct vault_entry *
 entry_current(const struct vault_file *c, const char *path)
 {
 	size_t after = entry_place(c, path, UINT32_MAX);
@@ -168,7 +168,7 @@ read_envelope(struct file_reader *r, size_t i)
 
 /* Does e directly follow the entry before it? */
 static bool
-entry_follows(const struct entry *e, const struct entry *before)
+entry_follows(const struct vault_entry *e, const struct vault_entry *before)
 {
 	int order =
 	    before == NULL ? -1 : entry_order(before, e->said.path, e->said.version);
@@ -183,7 +183,7 @@ entry_follows(const struct entry *e, const struct entry *before)
 static int
 read_entry(struct file_reader *r, size_t i)
 {
-	struct entry *e = &r->c->entry[i];
+	struct vault_entry *e = &r->c->entry[i];
 	const char *path = wire_get_str(&r->in, VAULT_PATH_MAX);
 
 	e->said.version = wire_get_u32(&r->in);
@@ -236,7 +236,7 @@ read_values(struct file_reader *r)
 {
 	get_raw(&r->in, r->c->commitment, COMMIT_LEN);
 	for (size_t i = 0; i < r->c->entry_n && r->in.error == 0; i++) {
-		struct entry *e = &r->c->entry[i];
+		struct vault_entry *e = &r->c->entry[i];
 
 		if (e->said.len > r->in.len - r->in.off)
 			return refuse(r, SHORT);
@@ -351,7 +351,7 @@ put_envelope(struct wire_out *out, const struct envelope *e)
 }
 
 static void
-put_entry(struct wire_out *out, const struct entry *e)
+put_entry(struct wire_out *out, const struct vault_entry *e)
 {
 	wire_put_str(out, e->said.path);
 	wire_put_u32(out, e->said.version);

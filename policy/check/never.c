@@ -21,7 +21,7 @@
 #include "policy/lang/host.h"
 #include "policy/sealed/policy.h"
 
-static bool breached(struct ask *);
+static bool breached(struct never_request *);
 
 void
 never_example(struct witness *w, struct at at, const char *text)
@@ -37,7 +37,7 @@ never_example(struct witness *w, struct at at, const char *text)
 
 /* Does this grant allow something that the claim forbids? */
 bool
-never_gives(const struct ask *a, const struct stmt *s)
+never_gives(const struct never_request *a, const struct stmt *s)
 {
 	if (s->kw == KW_TOOL && s->by_annotations)
 		return true;
@@ -56,7 +56,7 @@ struct pattern {
 };
 
 struct family {
-	struct ask *a;
+	struct never_request *a;
 	struct sets *sets;
 	struct pattern *row;
 	size_t n;
@@ -214,7 +214,7 @@ gate_add(struct family *f, const struct stmt *s)
 }
 
 static bool
-gate_breached(struct ask *a)
+gate_breached(struct never_request *a)
 {
 	struct family f = {.a = a, .sets = sets_new(SETS_NAME)};
 	size_t i;
@@ -257,7 +257,7 @@ is_program(const struct stmt *s)
 
 /* The arguments of one program: those in all grants of the same file. */
 static bool
-program_breached(struct ask *a, const char *real)
+program_breached(struct never_request *a, const char *real)
 {
 	static const struct sets_word rest = {.kind = SETS_REST, .text = ""};
 	struct family f = {.a = a, .sets = sets_new(SETS_ARGV)};
@@ -280,7 +280,7 @@ program_breached(struct ask *a, const char *real)
 }
 
 static bool
-exec_breached(struct ask *a)
+exec_breached(struct never_request *a)
 {
 	const struct stmt *s;
 	size_t i;
@@ -305,7 +305,7 @@ exec_breached(struct ask *a)
 /* ---- secrets, sampling and the like -------------------------------------- */
 
 static bool
-secret_breached(struct ask *a)
+secret_breached(struct never_request *a)
 {
 	const struct stmt *s;
 	size_t i, k;
@@ -329,7 +329,7 @@ secret_breached(struct ask *a)
 }
 
 static bool
-offer_breached(struct ask *a)
+offer_breached(struct never_request *a)
 {
 	const struct stmt *s;
 	size_t i;
@@ -347,7 +347,7 @@ offer_breached(struct ask *a)
 /* ---- a claim ----------------------------------------------------------------------- */
 
 static const struct {
-	bool (*breached)(struct ask *);
+	bool (*breached)(struct never_request *);
 	const char *does;
 } claims[KW_END] = {
     [KW_READ] = {path_breached, "read"},
@@ -364,7 +364,7 @@ static const struct {
 };
 
 static bool
-breached(struct ask *a)
+breached(struct never_request *a)
 {
 	return claims[a->what].breached(a);
 }
@@ -385,7 +385,7 @@ static bool
 meant(struct check *c, const struct never *n, const struct server *s)
 {
 	struct witness w = {.unknown = false};
-	struct ask a = {.c = c,
+	struct never_request a = {.c = c,
 	    .server = s,
 	    .what = n->that,
 	    .word = n->that_word,
@@ -402,7 +402,7 @@ static void
 hold(struct check *c, const struct never *n, const struct server *s)
 {
 	struct witness w = {.unknown = false};
-	struct ask a = {.c = c,
+	struct never_request a = {.c = c,
 	    .server = s,
 	    .what = n->what,
 	    .allow_only = n->allow_only,

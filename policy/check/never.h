@@ -16,7 +16,7 @@ struct witness {
 };
 
 /* Does the server have a grant that this claim forbids? */
-struct ask {
+struct never_request {
 	struct check *c;
 	const struct server *server;
 	enum keyword what;
@@ -29,11 +29,11 @@ struct ask {
 
 void never_example(struct witness *, struct at, const char *);
 /* Does this grant allow something that the claim forbids? */
-bool never_gives(const struct ask *, const struct stmt *);
-bool path_breached(struct ask *);
-bool net_breached(struct ask *);
+bool never_gives(const struct never_request *, const struct stmt *);
+bool path_breached(struct never_request *);
+bool net_breached(struct never_request *);
 /* Does the program pattern of the claim match this program? */
-bool never_program_meets(struct ask *, const char *path);
+bool never_program_meets(struct never_request *, const char *path);
 /*
  * Refuses a claim about files that starts with a link that a user other than
  * root can change.

@@ -111,7 +111,7 @@ never_canonical(struct check *c, const char *path)
 
 /* Is the whole matching path hidden? */
 static bool
-is_hidden(const struct ask *a, const char *path)
+is_hidden(const struct never_request *a, const char *path)
 {
 	const struct stmt *s;
 	size_t i, k;
@@ -179,7 +179,7 @@ claim_canonical(struct check *c, const char *pattern)
 }
 
 static bool
-path_meets(struct ask *a, const char *claim, const char *grant, struct at at)
+path_meets(struct never_request *a, const char *claim, const char *grant, struct at at)
 {
 	struct parts pattern, plain;
 	char found[PATH_MAX];
@@ -196,7 +196,7 @@ path_meets(struct ask *a, const char *claim, const char *grant, struct at at)
 }
 
 bool
-path_breached(struct ask *a)
+path_breached(struct never_request *a)
 {
 	const struct stmt *s;
 	size_t i, k, m;
@@ -221,7 +221,7 @@ path_breached(struct ask *a)
 
 /* Does the pattern match the program, or a directory above it? */
 bool
-never_program_meets(struct ask *a, const char *path)
+never_program_meets(struct never_request *a, const char *path)
 {
 	struct parts pattern, plain;
 	const char *names[2] = {path, never_canonical(a->c, path)};
@@ -280,7 +280,7 @@ scope_meets(const struct stmt *s, const struct host *block)
 }
 
 static bool
-to_meets(const struct ask *a, const struct stmt *s)
+to_meets(const struct never_request *a, const struct stmt *s)
 {
 	const struct qual *to = stmt_qual(s, KW_TO);
 	struct host h = {.kind = HOST_CIDR};
@@ -302,7 +302,7 @@ to_meets(const struct ask *a, const struct stmt *s)
 
 /* Does a deny cover this whole host? */
 static bool
-net_denied(const struct ask *a, const struct host *h)
+net_denied(const struct never_request *a, const struct host *h)
 {
 	const struct stmt *s;
 	struct host deny;
@@ -321,7 +321,7 @@ net_denied(const struct ask *a, const struct host *h)
 }
 
 static bool
-host_breached(struct ask *a, const struct stmt *s, const struct word *w)
+host_breached(struct never_request *a, const struct stmt *s, const struct word *w)
 {
 	struct host h, claim;
 	size_t i;
@@ -344,7 +344,7 @@ host_breached(struct ask *a, const struct stmt *s, const struct word *w)
 }
 
 bool
-net_breached(struct ask *a)
+net_breached(struct never_request *a)
 {
 	const struct stmt *s;
 	size_t i, k;

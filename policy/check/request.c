@@ -22,30 +22,30 @@ static const struct {
 	const char *takes;
 	enum sealed_gate_kind gate;
 } kinds[] = {
-    [ASK_EXEC] = {"exec", 1, SIZE_MAX, "exec takes a program and its arguments", 0},
-    [ASK_NET] = {"net", 1, 1, "net takes HOST:PORT", 0},
-    [ASK_READ] = {"read", 1, 1, "read takes one absolute path", 0},
-    [ASK_WRITE] = {"write", 1, 1, "write takes one absolute path", 0},
-    [ASK_TOOL] = {"tool", 1, 2, "tool takes a name and JSON arguments", GATE_TOOL},
-    [ASK_RESOURCE] = {"resource", 1, 1, "resource takes a URI", GATE_RESOURCE},
-    [ASK_PROMPT] = {"prompt", 1, 2, "prompt takes a name", GATE_PROMPT},
-    [ASK_METHOD] = {"method", 1, 1, "method takes a name", GATE_METHOD},
-    [ASK_SAMPLING] = {"sampling", 0, 0, "sampling takes no arguments", GATE_SAMPLING},
-    [ASK_ELICITATION] = {"elicitation", 0, 0, "elicitation takes no arguments",
+    [REQUEST_EXEC] = {"exec", 1, SIZE_MAX, "exec takes a program and its arguments", 0},
+    [REQUEST_NET] = {"net", 1, 1, "net takes HOST:PORT", 0},
+    [REQUEST_READ] = {"read", 1, 1, "read takes one absolute path", 0},
+    [REQUEST_WRITE] = {"write", 1, 1, "write takes one absolute path", 0},
+    [REQUEST_TOOL] = {"tool", 1, 2, "tool takes a name and JSON arguments", GATE_TOOL},
+    [REQUEST_RESOURCE] = {"resource", 1, 1, "resource takes a URI", GATE_RESOURCE},
+    [REQUEST_PROMPT] = {"prompt", 1, 2, "prompt takes a name", GATE_PROMPT},
+    [REQUEST_METHOD] = {"method", 1, 1, "method takes a name", GATE_METHOD},
+    [REQUEST_SAMPLING] = {"sampling", 0, 0, "sampling takes no arguments", GATE_SAMPLING},
+    [REQUEST_ELICITATION] = {"elicitation", 0, 0, "elicitation takes no arguments",
 	GATE_ELICITATION},
-    [ASK_ROOTS] = {"roots", 0, 0, "roots takes no arguments", GATE_ROOTS},
+    [REQUEST_ROOTS] = {"roots", 0, 0, "roots takes no arguments", GATE_ROOTS},
 };
 #define KIND_N (ARRAY_LEN(kinds))
 
 const char *
-ask_kind_name(enum ask_kind kind)
+request_kind_name(enum request_kind kind)
 {
 	return kinds[kind].name;
 }
 
 /* HOST:PORT, [ADDRESS]:PORT. */
 static int
-read_host(struct ask *a)
+read_host(struct request *a)
 {
 	const char *text = a->word[0], *colon = strrchr(text, ':');
 	unsigned long port;
@@ -62,9 +62,9 @@ read_host(struct ask *a)
 }
 
 int
-ask_read(const char *const *word, size_t n, struct ask *ret, const char **ret_why)
+request_read(const char *const *word, size_t n, struct request *ret, const char **ret_why)
 {
-	struct ask a = {.word = word + 1};
+	struct request a = {.word = word + 1};
 	size_t k;
 
 	for (k = 1; n > 0 && k < KIND_N; k++)
@@ -75,16 +75,17 @@ ask_read(const char *const *word, size_t n, struct ask *ret, const char **ret_wh
 			   "method, sampling, elicitation or roots";
 		return -EINVAL;
 	}
-	a.kind = (enum ask_kind)k;
+	a.kind = (enum request_kind)k;
 	a.word_n = n - 1;
 	*ret_why = kinds[k].takes;
 	if (a.word_n < kinds[k].word_min || a.word_n > kinds[k].word_max)
 		return -EINVAL;
-	if ((a.kind == ASK_READ || a.kind == ASK_WRITE) && !path_is_normal(word[1]))
+	if ((a.kind == REQUEST_READ || a.kind == REQUEST_WRITE) &&
+	    !path_is_normal(word[1]))
 		return -EINVAL;
-	if (a.kind == ASK_NET && read_host(&a) != 0)
+	if (a.kind == REQUEST_NET && read_host(&a) != 0)
 		return -EINVAL;
-	if ((a.kind == ASK_TOOL || a.kind == ASK_PROMPT) && a.word_n == 2) {
+	if ((a.kind == REQUEST_TOOL || a.kind == REQUEST_PROMPT) && a.word_n == 2) {
 		a.args = word[2];
 		*ret_why = "expected one JSON value for the arguments of the call";
 		if (!policy_is_json(a.args, strlen(a.args)))
@@ -96,7 +97,7 @@ ask_read(const char *const *word, size_t n, struct ask *ret, const char **ret_wh
 }
 
 void
-ask_say(const struct ask *a, FILE *f)
+request_say(const struct request *a, FILE *f)
 {
 	size_t i;
 
@@ -114,7 +115,7 @@ ask_say(const struct ask *a, FILE *f)
 /* ---- calls of the matcher ------------------------------------------------ */
 
 uint32_t
-ask_image(const struct policy *p, const struct sealed_server *s, const char *path)
+request_image(const struct policy *p, const struct sealed_server *s, const char *path)
 {
 	struct path_resolved real;
 	const char *names[2] = {path, NULL};
@@ -137,12 +138,13 @@ ask_image(const struct policy *p, const struct sealed_server *s, const char *pat
 }
 
 struct policy_exec_ask
-ask_exec(const struct policy *p, const struct sealed_server *s, const struct ask *a)
+request_exec(
+    const struct policy *p, const struct sealed_server *s, const struct request *a)
 {
 	struct policy_exec_ask e = {
-	    .asked = ask_image(p, s, a->word[0]),
+	    .asked = request_image(p, s, a->word[0]),
 	    .argv = {a->word, a->word_n},
-	    .caller = a->from == NULL ? SEALED_NONE : ask_image(p, s, a->from),
+	    .caller = a->from == NULL ? SEALED_NONE : request_image(p, s, a->from),
 	    .cwd = a->in,
 	    .env = a->env,
 	    .env_n = a->env_n,
@@ -152,7 +154,8 @@ ask_exec(const struct policy *p, const struct sealed_server *s, const struct ask
 }
 
 struct policy_gate_ask
-ask_to_gate(const struct policy *p, const struct sealed_server *s, const struct ask *a)
+request_gate(
+    const struct policy *p, const struct sealed_server *s, const struct request *a)
 {
 	struct policy_gate_ask g = {.kind = kinds[a->kind].gate, .name = ""};
 
@@ -160,13 +163,13 @@ ask_to_gate(const struct policy *p, const struct sealed_server *s, const struct 
 		g.name = a->word[0];
 		g.name_len = strlen(g.name);
 	}
-	if (a->kind == ASK_TOOL)
+	if (a->kind == REQUEST_TOOL)
 		g.pin = policy_pin(p, s, PIN_TOOL, g.name, g.name_len, NULL);
 	/*
 	 * no arguments given means a call without any: a condition finds them
 	 * missing
 	 */
-	if (a->kind == ASK_TOOL || a->kind == ASK_PROMPT) {
+	if (a->kind == REQUEST_TOOL || a->kind == REQUEST_PROMPT) {
 		g.args = a->args != NULL ? a->args : "{}";
 		g.args_len = strlen(g.args);
 	}
@@ -174,7 +177,7 @@ ask_to_gate(const struct policy *p, const struct sealed_server *s, const struct 
 }
 
 struct policy_net_ask
-ask_to_net(const struct ask *a)
+request_net(const struct request *a)
 {
 	struct policy_net_ask n = {
 	    .host = a->word[0], .host_len = a->host_len, .port = a->port};
@@ -187,31 +190,32 @@ ask_to_net(const struct ask *a)
 }
 
 struct policy_answer
-ask_policy(const struct policy *p, const struct sealed_server *s, const struct ask *a)
+request_policy(
+    const struct policy *p, const struct sealed_server *s, const struct request *a)
 {
 	struct policy_exec_ask e;
 	struct policy_gate_ask g;
 	/* Allowed by a flag of the server, without a row. */
 	static const uint32_t offers[] = {
-	    [ASK_SAMPLING] = SERVER_MCP_SAMPLING,
-	    [ASK_ELICITATION] = SERVER_MCP_ELICITATION,
-	    [ASK_ROOTS] = SERVER_MCP_ROOTS,
+	    [REQUEST_SAMPLING] = SERVER_MCP_SAMPLING,
+	    [REQUEST_ELICITATION] = SERVER_MCP_ELICITATION,
+	    [REQUEST_ROOTS] = SERVER_MCP_ROOTS,
 	};
 	struct policy_answer answer;
 	struct policy_net_ask n;
 
-	if (a->kind == ASK_EXEC) {
-		e = ask_exec(p, s, a);
+	if (a->kind == REQUEST_EXEC) {
+		e = request_exec(p, s, a);
 		return policy_match_exec_call(p, s, &e);
 	}
-	if (a->kind == ASK_NET) {
-		n = ask_to_net(a);
+	if (a->kind == REQUEST_NET) {
+		n = request_net(a);
 		return policy_match_net(p, s, &n);
 	}
-	if (a->kind == ASK_READ || a->kind == ASK_WRITE)
+	if (a->kind == REQUEST_READ || a->kind == REQUEST_WRITE)
 		return policy_match_path(
-		    p, s, a->word[0], a->kind == ASK_READ ? RIGHT_READ : RIGHT_WRITE);
-	g = ask_to_gate(p, s, a);
+		    p, s, a->word[0], a->kind == REQUEST_READ ? RIGHT_READ : RIGHT_WRITE);
+	g = request_gate(p, s, a);
 	answer = policy_match_gate(p, s, &g);
 	if (answer.gate == NULL && (s->flags & offers[a->kind]) != 0)
 		answer.verdict = VERDICT_ALLOW;
@@ -219,7 +223,7 @@ ask_policy(const struct policy *p, const struct sealed_server *s, const struct a
 }
 
 struct sealed_at
-ask_decides(const struct policy_answer *a)
+request_decides(const struct policy_answer *a)
 {
 	static const struct sealed_at none = {0, 0};
 
@@ -235,7 +239,7 @@ ask_decides(const struct policy_answer *a)
 /* ---- enforcement --------------------------------------------------------- */
 
 static const char *
-path_mechanism(const struct ask *q, const struct policy_answer *a)
+path_mechanism(const struct request *q, const struct policy_answer *a)
 {
 	const struct sealed_mount *m = a->mount;
 
@@ -244,28 +248,28 @@ path_mechanism(const struct ask *q, const struct policy_answer *a)
 	if (m->kind == MOUNT_HIDE)
 		return "hidden: covered by an empty, unreadable mount";
 	if (a->verdict == VERDICT_ALLOW)
-		return q->kind == ASK_READ ? "in the view; mount, Landlock"
-					   : "in the view, noexec; mount, Landlock";
-	if (q->kind == ASK_WRITE)
+		return q->kind == REQUEST_READ ? "in the view; mount, Landlock"
+					       : "in the view, noexec; mount, Landlock";
+	if (q->kind == REQUEST_WRITE)
 		return "read-only mount, Landlock";
 	return "absent from the view";
 }
 
 const char *
-ask_mechanism(const struct ask *q, const struct policy_answer *a)
+request_mechanism(const struct request *q, const struct policy_answer *a)
 {
-	if (q->kind == ASK_EXEC)
+	if (q->kind == REQUEST_EXEC)
 		return a->exec == NULL
 			   ? "exec gate; a file that no rule names is absent from the "
 			     "view or cannot be started (Landlock)"
 			   : "exec gate: image, arguments and environment, at "
 			     "the exec";
-	if (q->kind == ASK_NET)
+	if (q->kind == REQUEST_NET)
 		return "kennel-egress and kennel-dial (network namespace)";
-	if (q->kind == ASK_READ || q->kind == ASK_WRITE)
+	if (q->kind == REQUEST_READ || q->kind == REQUEST_WRITE)
 		return path_mechanism(q, a);
-	if (q->kind == ASK_METHOD)
+	if (q->kind == REQUEST_METHOD)
 		return "tool gate: requests and notifications, both ways";
-	return q->kind >= ASK_SAMPLING ? "tool gate: capabilities and requests"
-				       : "tool gate: lists and calls";
+	return q->kind >= REQUEST_SAMPLING ? "tool gate: capabilities and requests"
+					   : "tool gate: lists and calls";
 }

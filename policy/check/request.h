@@ -10,23 +10,23 @@
 #include "policy/base/output.h"
 #include "policy/sealed/policy.h"
 
-enum ask_kind {
-	ASK_EXEC = 1,
-	ASK_NET,
-	ASK_READ,
-	ASK_WRITE,
-	ASK_TOOL,
-	ASK_RESOURCE,
-	ASK_PROMPT,
-	ASK_METHOD,
-	ASK_SAMPLING,
-	ASK_ELICITATION,
-	ASK_ROOTS,
+enum request_kind {
+	REQUEST_EXEC = 1,
+	REQUEST_NET,
+	REQUEST_READ,
+	REQUEST_WRITE,
+	REQUEST_TOOL,
+	REQUEST_RESOURCE,
+	REQUEST_PROMPT,
+	REQUEST_METHOD,
+	REQUEST_SAMPLING,
+	REQUEST_ELICITATION,
+	REQUEST_ROOTS,
 };
 
 /* Points into the words that it was parsed from. */
-struct ask {
-	enum ask_kind kind;
+struct request {
+	enum request_kind kind;
 	const char *const *word; /* exec: program and arguments; else name... */
 	size_t word_n;
 	const char *args; /* of a tool; NULL: not given */
@@ -43,29 +43,31 @@ struct ask {
  * `elicitation`, `roots`.
  * 0, or -EINVAL with the reason in *ret_why.
  */
-int ask_read(const char *const *word, size_t n, struct ask *ret, const char **ret_why);
+int request_read(
+    const char *const *word, size_t n, struct request *ret, const char **ret_why);
 /* The request as one printable line. */
-void ask_say(const struct ask *, FILE *);
-const char *ask_kind_name(enum ask_kind);
+void request_say(const struct request *, FILE *);
+const char *request_kind_name(enum request_kind);
 
 /* The matcher's form of the request. */
-struct policy_exec_ask ask_exec(
-    const struct policy *, const struct sealed_server *, const struct ask *);
-struct policy_gate_ask ask_to_gate(
-    const struct policy *, const struct sealed_server *, const struct ask *);
-struct policy_net_ask ask_to_net(const struct ask *);
+struct policy_exec_ask request_exec(
+    const struct policy *, const struct sealed_server *, const struct request *);
+struct policy_gate_ask request_gate(
+    const struct policy *, const struct sealed_server *, const struct request *);
+struct policy_net_ask request_net(const struct request *);
 /*
  * The IMAGES row of a path: as granted, by its canonical name, or by what it
  * resolves to on this machine; or SEALED_NONE.
  */
-uint32_t ask_image(const struct policy *, const struct sealed_server *, const char *path);
+uint32_t request_image(
+    const struct policy *, const struct sealed_server *, const char *path);
 
 /* The matcher's answer. */
-struct policy_answer ask_policy(
-    const struct policy *, const struct sealed_server *, const struct ask *);
+struct policy_answer request_policy(
+    const struct policy *, const struct sealed_server *, const struct request *);
 /* The policy line of the deciding row; line 0: no row decided. */
-struct sealed_at ask_decides(const struct policy_answer *);
+struct sealed_at request_decides(const struct policy_answer *);
 /* The mechanism that enforces the answer. */
-const char *ask_mechanism(const struct ask *, const struct policy_answer *);
+const char *request_mechanism(const struct request *, const struct policy_answer *);
 
 #endif

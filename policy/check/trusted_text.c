@@ -120,7 +120,7 @@ static void
 gather_secret(struct gather *g, const struct stmt *s)
 {
 	struct diag mute = {.out = NULL}; /* errors were already reported */
-	const struct answer *a;
+	const struct source_answer *a;
 	struct stmt own;
 
 	if (s->word_n < 3)

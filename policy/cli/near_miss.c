@@ -92,10 +92,10 @@ base_name(const char *path)
 }
 
 static struct candidate
-judge_exec(const struct policy *p, const void *row, const struct ask *q,
+judge_exec(const struct policy *p, const void *row, const struct request *q,
     const struct sealed_server *s)
 {
-	const struct policy_exec_ask ask = ask_exec(p, s, q);
+	const struct policy_exec_ask ask = request_exec(p, s, q);
 	const struct sealed_exec *e = row;
 	struct candidate c = {.row = row, .at = e->at};
 	const char *path = policy_str(p, p->image[e->asked].path);
@@ -113,10 +113,10 @@ judge_exec(const struct policy *p, const void *row, const struct ask *q,
 }
 
 static struct candidate
-judge_gate(const struct policy *p, const void *row, const struct ask *q,
+judge_gate(const struct policy *p, const void *row, const struct request *q,
     const struct sealed_server *s)
 {
-	const struct policy_gate_ask ask = ask_to_gate(p, s, q);
+	const struct policy_gate_ask ask = request_gate(p, s, q);
 	const struct sealed_gate *g = row;
 	struct candidate c = {.row = row, .at = g->at};
 
@@ -136,10 +136,10 @@ judge_gate(const struct policy *p, const void *row, const struct ask *q,
 }
 
 static struct candidate
-judge_net(const struct policy *p, const void *row, const struct ask *q,
+judge_net(const struct policy *p, const void *row, const struct request *q,
     const struct sealed_server *s)
 {
-	const struct policy_net_ask ask = ask_to_net(q);
+	const struct policy_net_ask ask = request_net(q);
 	const struct sealed_net *n = row;
 	struct candidate c = {.row = row, .at = n->at};
 
@@ -156,7 +156,7 @@ judge_net(const struct policy *p, const void *row, const struct ask *q,
 
 /* A file grant: the longer the common prefix with the path, the nearer. */
 static struct candidate
-judge_mount(const struct policy *p, const void *row, const struct ask *q,
+judge_mount(const struct policy *p, const void *row, const struct request *q,
     const struct sealed_server *s)
 {
 	const struct sealed_mount *m = row;
@@ -174,7 +174,7 @@ judge_mount(const struct policy *p, const void *row, const struct ask *q,
 
 static void
 detail_args(
-    const struct policy *p, const struct candidate *c, const struct ask *q, FILE *f)
+    const struct policy *p, const struct candidate *c, const struct request *q, FILE *f)
 {
 	const struct sealed_exec *e = c->row;
 	struct sealed_range one = {e->args.first + c->arg - 1, 1};
@@ -211,7 +211,7 @@ detail_args(
 /* The first comparison that is not true. */
 static void
 detail_cond(
-    const struct policy *p, const struct candidate *c, const struct ask *q, FILE *f)
+    const struct policy *p, const struct candidate *c, const struct request *q, FILE *f)
 {
 	const struct sealed_gate *g = c->row;
 	const char *args = q->args != NULL ? q->args : "{}";
@@ -265,7 +265,7 @@ detail_other(const struct candidate *c, FILE *f)
 }
 
 static char *
-detail(const struct policy *p, const struct candidate *c, const struct ask *q)
+detail(const struct policy *p, const struct candidate *c, const struct request *q)
 {
 	char *out = NULL;
 	size_t len;
@@ -284,8 +284,8 @@ detail(const struct policy *p, const struct candidate *c, const struct ask *q)
 
 /* ---- tables -------------------------------------------------------------- */
 
-typedef struct candidate judge_fn(const struct policy *, const void *, const struct ask *,
-    const struct sealed_server *);
+typedef struct candidate judge_fn(const struct policy *, const void *,
+    const struct request *, const struct sealed_server *);
 
 struct table {
 	judge_fn *judge;
@@ -302,13 +302,13 @@ static const struct table tables[] = {
 };
 
 static const struct table *
-table_of(const struct ask *q)
+table_of(const struct request *q)
 {
-	if (q->kind == ASK_EXEC)
-		return &tables[0];
-	if (q->kind == ASK_NET)
+	if (q->kind == REQUEST_READ || q->kind == REQUEST_WRITE)
+		return &tables[3];
+	if (q->kind == REQUEST_NET)
 		return &tables[2];
-	return q->kind == ASK_READ || q->kind == ASK_WRITE ? &tables[3] : &tables[1];
+	return q->kind == REQUEST_EXEC ? &tables[0] : &tables[1];
 }
 
 static const char *
@@ -347,7 +347,7 @@ keep(struct candidate *best, size_t *n, const struct candidate *c)
 }
 
 static int
-near_find(const struct policy *p, const struct sealed_server *s, const struct ask *q,
+near_find(const struct policy *p, const struct sealed_server *s, const struct request *q,
     const struct policy_answer *decided, struct nears *ret)
 {
 	const struct table *t = table_of(q);
@@ -464,9 +464,9 @@ has_change(const struct nears *n, struct sealed_at at)
 
 /* The line that grants exactly this request. */
 static char *
-new_line(const struct ask *q, const char *verdict)
+new_line(const struct request *q, const char *verdict)
 {
-	bool plain = q->kind == ASK_READ || q->kind == ASK_WRITE;
+	bool plain = q->kind == REQUEST_READ || q->kind == REQUEST_WRITE;
 	char *out = NULL;
 	size_t len, i;
 	FILE *f = open_memstream(&out, &len);
@@ -474,7 +474,8 @@ new_line(const struct ask *q, const char *verdict)
 	if (f == NULL)
 		return NULL;
 	(void)fputs(
-	    plain && strcmp(verdict, "deny") == 0 ? "hide" : ask_kind_name(q->kind), f);
+	    plain && strcmp(verdict, "deny") == 0 ? "hide" : request_kind_name(q->kind),
+	    f);
 	if (!plain)
 		(void)fprintf(f, " %s", verdict);
 	for (i = 0; i < q->word_n; i++) {
@@ -485,7 +486,7 @@ new_line(const struct ask *q, const char *verdict)
 }
 
 static int
-add_line(const struct ask *q, const char *verdict, struct nears *ret)
+add_line(const struct request *q, const char *verdict, struct nears *ret)
 {
 	struct change *c = &ret->change[ret->change_n];
 
@@ -507,14 +508,14 @@ name_line(const struct policy *p, const struct table *t, const struct policy_ans
 {
 	struct change *c = &ret->change[ret->change_n];
 
-	if (has_change(ret, ask_decides(a)))
+	if (has_change(ret, request_decides(a)))
 		return 0;
 	if (ret->change_n == CHANGES_MAX) {
 		ret->open_end = true;
 		return 0;
 	}
 	*c = (struct change){.verb = "narrow or remove",
-	    .at = ask_decides(a),
+	    .at = request_decides(a),
 	    .text = say_text(t->say, p, decider(a))};
 	if (c->text == NULL)
 		return -ENOMEM;
@@ -530,18 +531,18 @@ in_the_way(const struct policy_answer *a)
 }
 
 static int
-changes_find(const struct policy *p, const struct sealed_server *s, const struct ask *q,
-    struct nears *ret)
+changes_find(const struct policy *p, const struct sealed_server *s,
+    const struct request *q, struct nears *ret)
 {
 	const struct table *t = table_of(q);
-	struct policy_answer a = ask_policy(p, s, q);
+	struct policy_answer a = request_policy(p, s, q);
 	struct without w;
 	int r;
 
 	ret->then = VERDICT_ALLOW;
-	if ((q->kind == ASK_RESOURCE &&
+	if ((q->kind == REQUEST_RESOURCE &&
 		uri_form(q->word[0], strlen(q->word[0])) == URI_ODD) ||
-	    (q->kind == ASK_METHOD &&
+	    (q->kind == REQUEST_METHOD &&
 		method_form(q->word[0], strlen(q->word[0])) == METHOD_TWIN))
 		return 0; /* no line allows it */
 	if (a.verdict == VERDICT_ALLOW) {
@@ -551,11 +552,11 @@ changes_find(const struct policy *p, const struct sealed_server *s, const struct
 	r = without_open(p, t, &w);
 	if (r != 0)
 		return r;
-	a = ask_policy(&w.p, s, q);
+	a = request_policy(&w.p, s, q);
 	while (r == 0 && !ret->open_end && a.verdict != VERDICT_ALLOW && in_the_way(&a)) {
 		r = name_line(&w.p, t, &a, ret);
 		take_out(&w, &a);
-		a = ask_policy(&w.p, s, q);
+		a = request_policy(&w.p, s, q);
 	}
 	if (r == 0 && a.verdict != VERDICT_ALLOW)
 		r = add_line(q, "allow", ret);
@@ -564,10 +565,10 @@ changes_find(const struct policy *p, const struct sealed_server *s, const struct
 }
 
 int
-nears_find(const struct policy *p, const struct sealed_server *s, const struct ask *q,
+nears_find(const struct policy *p, const struct sealed_server *s, const struct request *q,
     struct nears *ret)
 {
-	struct policy_answer a = ask_policy(p, s, q);
+	struct policy_answer a = request_policy(p, s, q);
 	struct nears n = {.near_n = 0};
 	int r;
 

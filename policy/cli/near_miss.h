@@ -36,8 +36,8 @@ struct nears {
 };
 
 /* 0 or -ENOMEM; free the result with nears_free. */
-int nears_find(const struct policy *, const struct sealed_server *, const struct ask *,
-    struct nears *ret);
+int nears_find(const struct policy *, const struct sealed_server *,
+    const struct request *, struct nears *ret);
 void nears_free(struct nears *);
 
 #endif

@@ -14,7 +14,7 @@
 
 struct answer {
 	const struct policy *p;
-	const struct ask *q;
+	const struct request *q;
 	struct policy_answer a;
 	struct nears n;
 	char *line; /* the deciding line, or NULL */
@@ -71,16 +71,16 @@ text(const struct answer *x)
 	size_t i;
 
 	printf("%s: ", policy_verdict_name(x->a.verdict));
-	ask_say(x->q, stdout);
+	request_say(x->q, stdout);
 	(void)fputs("\nby: ", stdout);
 	if (x->line != NULL) {
 		printf("%s  # ", x->line);
-		say_at(x->p, ask_decides(&x->a), stdout);
+		say_at(x->p, request_decides(&x->a), stdout);
 		(void)fputc('\n', stdout);
 	} else {
 		puts("no rule matches: denied by default");
 	}
-	printf("enforced: %s\n", ask_mechanism(x->q, &x->a));
+	printf("enforced: %s\n", request_mechanism(x->q, &x->a));
 	if (x->n.near_n > 0)
 		puts("near:");
 	for (i = 0; i < x->n.near_n; i++) {
@@ -132,21 +132,21 @@ json(const struct answer *x, const char *server)
 	out_object(&o, NULL);
 	out_text(&o, "server", server);
 	out_text(&o, "verdict", policy_verdict_name(x->a.verdict));
-	out_text(&o, "kind", ask_kind_name(x->q->kind));
+	out_text(&o, "kind", request_kind_name(x->q->kind));
 	out_list(&o, "words");
 	for (i = 0; i < x->q->word_n; i++)
 		out_text(&o, NULL, x->q->word[i]);
 	out_end(&o);
 	if (x->line != NULL) {
 		out_object(&o, "by");
-		json_line(&o, x->p, ask_decides(&x->a), x->line);
+		json_line(&o, x->p, request_decides(&x->a), x->line);
 		if (x->because != NULL && x->because[0] != 0)
 			out_text(&o, "because", x->because);
 		if (x->instead != NULL && x->instead[0] != 0)
 			out_text(&o, "instead", x->instead);
 		out_end(&o);
 	}
-	out_text(&o, "enforced", ask_mechanism(x->q, &x->a));
+	out_text(&o, "enforced", request_mechanism(x->q, &x->a));
 	out_list(&o, "near");
 	for (i = 0; i < x->n.near_n; i++) {
 		out_object(&o, NULL);
@@ -167,16 +167,16 @@ explain(const struct args *a, const struct compiled *c, const struct sealed_serv
 {
 	struct answer x = {.p = &c->p};
 	const char *why;
-	struct ask q;
+	struct request q;
 
-	if (ask_read(a->word + 2, a->word_n - 2, &q, &why) != 0)
+	if (request_read(a->word + 2, a->word_n - 2, &q, &why) != 0)
 		return verb_usage(why, "");
 	q.from = a->from;
 	q.in = a->in;
 	q.env = a->env;
 	q.env_n = a->env_n;
 	x.q = &q;
-	x.a = ask_policy(&c->p, s, &q);
+	x.a = request_policy(&c->p, s, &q);
 	answer_line(&x);
 	if (nears_find(&c->p, s, &q, &x.n) != 0) {
 		free(x.line);

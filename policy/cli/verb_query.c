@@ -98,21 +98,21 @@ ask_all(struct query *q, const char *kind)
 	const char *words[VERB_WORDS_MAX] = {kind}, *why;
 	const struct sealed_server *s;
 	struct policy_answer a;
-	struct ask ask;
+	struct request ask;
 	uint32_t i;
 	char *line;
 
 	memcpy(words + 1, q->word, q->word_n * sizeof(*words));
-	if (ask_read(words, q->word_n + 1, &ask, &why) != 0)
+	if (request_read(words, q->word_n + 1, &ask, &why) != 0)
 		return verb_usage(why, "");
 	for (i = 0; i < q->p->row_n[SEALED_SERVERS]; i++) {
 		s = &q->p->server[i];
-		a = ask_policy(q->p, s, &ask);
+		a = request_policy(q->p, s, &ask);
 		if (a.verdict == VERDICT_DENY || is_way(&a))
 			continue;
 		line = decider(q, &a);
 		tell(q, &(struct hit){name_of(q, s), policy_verdict_name(a.verdict), NULL,
-			    ask_decides(&a), line});
+			    request_decides(&a), line});
 		free(line);
 	}
 	return 0;
@@ -190,7 +190,7 @@ static int
 run_server(struct query *q, const struct sealed_server *s)
 {
 	struct diff d = {.p = {q->p, q->p}, .s = {NULL, s}};
-	uint32_t image = ask_image(q->p, s, q->word[0]);
+	uint32_t image = request_image(q->p, s, q->word[0]);
 	size_t i;
 	int r;
 

@@ -157,7 +157,7 @@ static void
 touch(struct test *t, const struct server *server, uint8_t *touched,
     const struct sealed *s, const struct policy_answer *a)
 {
-	const struct sealed_at at = ask_decides(a);
+	const struct sealed_at at = request_decides(a);
 	const char *file = at.line == 0 ? "" : policy_str(&s->p, s->p.file[at.file]);
 	const char *path;
 	size_t i;
@@ -173,7 +173,7 @@ touch(struct test *t, const struct server *server, uint8_t *touched,
 static char *
 got_text(const struct sealed *s, const struct policy_answer *a)
 {
-	struct sealed_at at = ask_decides(a);
+	struct sealed_at at = request_decides(a);
 	char where[4096], *out = NULL;
 	size_t len;
 	FILE *f = open_memstream(&out, &len);

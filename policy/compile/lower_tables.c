@@ -216,7 +216,7 @@ plugin_judge(struct lower *l, const struct stmt *s, const struct sidecar *car)
 }
 
 static void
-plugin_row(struct lower *l, const struct answer *a, struct sealed_secret *c)
+plugin_row(struct lower *l, const struct source_answer *a, struct sealed_secret *c)
 {
 	const struct route_source *source = a->source;
 	char hex[65];
@@ -234,7 +234,7 @@ plugin_row(struct lower *l, const struct answer *a, struct sealed_secret *c)
 
 /* The row for the source's program; name and flags are already set. */
 static int
-answer_row(struct lower *l, const struct stmt *s, const struct answer *a,
+answer_row(struct lower *l, const struct stmt *s, const struct source_answer *a,
     struct sealed_secret *c)
 {
 	int r = 0;
@@ -253,7 +253,8 @@ answer_row(struct lower *l, const struct stmt *s, const struct answer *a,
 
 /* SOURCE__VARIABLE, with `_` for each `-`. */
 static char *
-credential_name(struct lower *l, const struct answer *a, const struct answer *c)
+credential_name(
+    struct lower *l, const struct source_answer *a, const struct source_answer *c)
 {
 	char *name =
 	    lower_printf(l, "%s__%s", a->source->name.text, c->stmt.word[0].text);
@@ -267,8 +268,8 @@ credential_name(struct lower *l, const struct answer *a, const struct answer *c)
 
 /* Once in a server, however many of its secrets come from that source. */
 static int
-credential_put(struct lower *l, const struct stmt *s, const struct answer *a,
-    const struct answer *c, uint32_t weak)
+credential_put(struct lower *l, const struct stmt *s, const struct source_answer *a,
+    const struct source_answer *c, uint32_t weak)
 {
 	const char *name = credential_name(l, a, c), **known;
 	struct sealed_secret row = {
@@ -303,7 +304,7 @@ static int
 lower_routed(struct lower *l, const struct stmt *s)
 {
 	struct tree tree = *l->tree; /* its sources were read by the checker */
-	const struct answer *a = route_answer(&tree, s, l->diag);
+	const struct source_answer *a = route_answer(&tree, s, l->diag);
 	struct sealed_secret c = {
 	    .name = lower_str(l, s->word[0].text), .at = lower_at(l, s->at)};
 	size_t i;

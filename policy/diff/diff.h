@@ -67,7 +67,7 @@ enum diff_way diff_way(struct state a, struct state b);
 /* ---- summarize.c --------------------------------------------------------- */
 
 /* A line of either policy. */
-struct line {
+struct diff_line {
 	int side;
 	const void *row;
 	say_fn *say;
@@ -76,7 +76,7 @@ struct line {
 
 /* The cells of one domain: the lines that match in each. */
 struct regions {
-	struct line *line;
+	struct diff_line *line;
 	size_t line_n, line_cap;
 	struct region_cell *cell;
 	size_t cell_n, cell_cap, words;

@@ -43,7 +43,7 @@ size_t
 regions_line(
     struct regions *g, int side, const void *row, say_fn *say, struct sealed_at at)
 {
-	struct line *grown;
+	struct diff_line *grown;
 
 	if (g->line_n == g->line_cap) {
 		g->line_cap = g->line_cap == 0 ? 64 : 2 * g->line_cap;
@@ -52,7 +52,7 @@ regions_line(
 			return SIZE_MAX;
 		g->line = grown;
 	}
-	g->line[g->line_n] = (struct line){side, row, say, at};
+	g->line[g->line_n] = (struct diff_line){side, row, say, at};
 	return g->line_n++;
 }
 
@@ -266,7 +266,7 @@ say_lines(const struct regions *g, const struct diff *d, const uint64_t *bits,
     const char *word, const char *between, FILE *f)
 {
 	const char *lead = word;
-	const struct line *l;
+	const struct diff_line *l;
 	size_t i;
 
 	for (i = 0; i < g->line_n; i++) {

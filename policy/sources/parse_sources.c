@@ -32,7 +32,7 @@
 #include "shim/host/path_open.h"
 
 void
-reading_advance(struct reading *r)
+reading_advance(struct source_reading *r)
 {
 	if (lex_next(&r->lex, &r->tok) < 0) {
 		r->error = -ENOMEM;
@@ -45,7 +45,7 @@ reading_advance(struct reading *r)
  * skipped.
  */
 bool
-reading_line(struct reading *r, struct line *ret)
+reading_line(struct source_reading *r, struct source_line *ret)
 {
 	ret->n = 0;
 	while (r->tok.kind == TOKEN_WORD && ret->n < WORDS_MAX) {
@@ -76,7 +76,8 @@ row_of(const struct field_row *rows, size_t n, const struct word *w, size_t *ret
 
 /* Does the line have the right number of words? */
 static bool
-words_fit(struct reading *r, const struct line *l, const struct field_row *row)
+words_fit(
+    struct source_reading *r, const struct source_line *l, const struct field_row *row)
 {
 	if (l->n - 1 >= row->min && l->n - 1 <= row->max)
 		return true;
@@ -85,8 +86,8 @@ words_fit(struct reading *r, const struct line *l, const struct field_row *row)
 }
 
 static void
-field_read(
-    struct reading *r, const struct line *l, const struct field_row *rows, size_t n)
+field_read(struct source_reading *r, const struct source_line *l,
+    const struct field_row *rows, size_t n)
 {
 	const struct field_row *row;
 	size_t i = 0;
@@ -106,10 +107,11 @@ field_read(
 
 /* Reads the lines between { and }; the current token is `{`. */
 void
-reading_block(struct reading *r, const struct field_row *rows, size_t n, struct at name)
+reading_block(
+    struct source_reading *r, const struct field_row *rows, size_t n, struct at name)
 {
 	struct at open = r->tok.at;
-	struct line l;
+	struct source_line l;
 	size_t i;
 
 	r->seen = 0;
@@ -143,7 +145,7 @@ reading_block(struct reading *r, const struct field_row *rows, size_t n, struct 
 
 /* Copies a line's words from the nth on to the arena. */
 static struct word *
-words_keep(struct reading *r, const struct line *l, size_t from)
+words_keep(struct source_reading *r, const struct source_line *l, size_t from)
 {
 	struct word *w = arena_alloc(r->arena, (l->n - from + 1) * sizeof(struct word));
 
@@ -181,7 +183,7 @@ prefix_good(const struct word *w)
 }
 
 bool
-reading_variable_good(struct reading *r, const struct word *w)
+reading_variable_good(struct source_reading *r, const struct word *w)
 {
 	static const char *const fixed[] = {
 	    "PATH", "HOME", "USER", "LANG", "XDG_RUNTIME_DIR"};
@@ -212,7 +214,7 @@ reading_is_own(const struct word *w)
 }
 
 const char *
-reading_text(struct reading *r, const struct word *w)
+reading_text(struct source_reading *r, const struct word *w)
 {
 	char *text = arena_copy(r->arena, w->text, w->len);
 
@@ -225,7 +227,7 @@ reading_text(struct reading *r, const struct word *w)
 
 /* Reads the sidecar that `from plugin` names. */
 static void
-source_sidecar(struct reading *r, const struct word *w)
+source_sidecar(struct source_reading *r, const struct word *w)
 {
 	struct policy_source s = {.path = w->text};
 	struct sidecar *car = arena_alloc(r->arena, sizeof(*car));
@@ -270,7 +272,7 @@ source_sidecar(struct reading *r, const struct word *w)
 }
 
 static void
-source_from(struct reading *r, const struct line *l)
+source_from(struct source_reading *r, const struct source_line *l)
 {
 	const struct source_row *row = source_find(l->word[1].text);
 	bool plugin = strcmp(l->word[1].text, "plugin") == 0;
@@ -291,7 +293,7 @@ source_from(struct reading *r, const struct line *l)
 }
 
 static void
-source_credential(struct reading *r, const struct line *l)
+source_credential(struct source_reading *r, const struct source_line *l)
 {
 	struct route_credential c = {.variable = l->word[1], .word_n = l->n - 3};
 	size_t i;
@@ -327,7 +329,7 @@ source_credential(struct reading *r, const struct line *l)
 }
 
 static void
-source_env(struct reading *r, const struct line *l)
+source_env(struct source_reading *r, const struct source_line *l)
 {
 	struct route_source *s = r->source;
 	char *text;
@@ -362,7 +364,7 @@ source_env(struct reading *r, const struct line *l)
 }
 
 static void
-source_may(struct reading *r, const struct line *l)
+source_may(struct source_reading *r, const struct source_line *l)
 {
 	size_t i;
 
@@ -399,7 +401,7 @@ source_named(const struct sources *sources, const struct word *w)
 }
 
 static void
-statement_source(struct reading *r, const struct line *l)
+statement_source(struct source_reading *r, const struct source_line *l)
 {
 	struct sources *sources = r->sources;
 	size_t old = source_named(sources, &l->word[1]);
@@ -428,7 +430,8 @@ statement_source(struct reading *r, const struct line *l)
 }
 
 static void
-route_add(struct reading *r, const struct line *l, struct route *route, size_t name)
+route_add(struct source_reading *r, const struct source_line *l, struct route *route,
+    size_t name)
 {
 	struct sources *sources = r->sources;
 	size_t i;
@@ -451,7 +454,7 @@ route_add(struct reading *r, const struct line *l, struct route *route, size_t n
 }
 
 static void
-statement_route(struct reading *r, const struct line *l)
+statement_route(struct source_reading *r, const struct source_line *l)
 {
 	struct route route = {.by = BY_ROUTE, .path = reading_text(r, &l->word[1])};
 
@@ -465,7 +468,7 @@ statement_route(struct reading *r, const struct line *l)
 }
 
 static void
-statement_secret(struct reading *r, const struct line *l)
+statement_secret(struct source_reading *r, const struct source_line *l)
 {
 	struct route route = {.by = BY_SECRET, .path = reading_text(r, &l->word[1])};
 	const char *why = secret_path_wrong(l->word[1].text, l->word[1].len);
@@ -490,7 +493,7 @@ statement_secret(struct reading *r, const struct line *l)
 }
 
 static void
-statement_default(struct reading *r, const struct line *l)
+statement_default(struct source_reading *r, const struct source_line *l)
 {
 	struct route route = {.by = BY_DEFAULT, .path = "", .named = l->word[1]};
 
@@ -507,10 +510,10 @@ static const struct field_row statements[] = {
 #define STATEMENTS (ARRAY_LEN(statements))
 
 static void
-statement_read(struct reading *r)
+statement_read(struct source_reading *r)
 {
 	const struct field_row *row;
-	struct line l;
+	struct source_line l;
 	size_t i = 0;
 
 	if (r->tok.kind != TOKEN_WORD) {
@@ -540,7 +543,7 @@ int
 sources_parse(struct sources *sources, const struct policy_reader *reader,
     const struct policy_source *s, struct diag *diag)
 {
-	struct reading r = {
+	struct source_reading r = {
 	    .arena = sources->arena, .reader = reader, .diag = diag, .sources = sources};
 	struct route *route;
 	size_t i;

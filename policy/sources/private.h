@@ -11,12 +11,12 @@
 #define WORDS_MAX 64 /* of one line */
 #define LINES_MAX 64 /* of one block */
 
-struct line {
+struct source_line {
 	struct word word[WORDS_MAX];
 	size_t n;
 };
 
-struct reading {
+struct source_reading {
 	struct arena *arena;
 	const struct policy_reader *reader;
 	struct lexer lex;
@@ -29,7 +29,7 @@ struct reading {
 	int error;         /* 0 or -ENOMEM */
 };
 
-typedef void field_fn(struct reading *, const struct line *);
+typedef void field_fn(struct source_reading *, const struct source_line *);
 
 struct field_row {
 	const char *name;
@@ -40,24 +40,25 @@ struct field_row {
 };
 
 /* Moves to the next token; to the end after a memory error. */
-void reading_advance(struct reading *);
+void reading_advance(struct source_reading *);
 /*
  * Reads the words up to a newline or a mark.  false: reported, and the line is
  * skipped.
  */
-bool reading_line(struct reading *, struct line *ret);
+bool reading_line(struct source_reading *, struct source_line *ret);
 /*
  * Reads the fields between { and }; the current token is `{`. Missing fields
  * are reported at name.
  */
-void reading_block(struct reading *, const struct field_row *, size_t n, struct at name);
+void reading_block(
+    struct source_reading *, const struct field_row *, size_t n, struct at name);
 /* Is it a valid name of a source or a plugin? */
 bool reading_name_good(const struct word *);
 /* Is it a variable that may be set? false: reported. */
-bool reading_variable_good(struct reading *, const struct word *);
+bool reading_variable_good(struct source_reading *, const struct word *);
 /* Does kennel itself set this variable for a program? */
 bool reading_is_own(const struct word *);
 /* A copy in the arena; "" if there is no memory, which is recorded. */
-const char *reading_text(struct reading *, const struct word *);
+const char *reading_text(struct source_reading *, const struct word *);
 
 #endif

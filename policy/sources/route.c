@@ -60,11 +60,11 @@ out:
 	return sources;
 }
 
-const struct answer *
+const struct source_answer *
 route_answer(struct tree *t, const struct stmt *s, struct diag *d)
 {
 	const struct sources *sources = sources_of(t, s->word[1].at, d);
-	struct answer *a = arena_alloc(t->arena, sizeof(*a));
+	struct source_answer *a = arena_alloc(t->arena, sizeof(*a));
 	char why[300] = "";
 	int r;
 

@@ -16,13 +16,13 @@
 #include "shim/base/hex.h"
 
 static void
-plugin_version(struct reading *r, const struct line *l)
+plugin_version(struct source_reading *r, const struct source_line *l)
 {
 	r->sidecar->version = reading_text(r, &l->word[1]);
 }
 
 static void
-plugin_run(struct reading *r, const struct line *l)
+plugin_run(struct source_reading *r, const struct source_line *l)
 {
 	const struct word *w = &l->word[1];
 
@@ -33,7 +33,7 @@ plugin_run(struct reading *r, const struct line *l)
 }
 
 static void
-plugin_sha256(struct reading *r, const struct line *l)
+plugin_sha256(struct source_reading *r, const struct source_line *l)
 {
 	const struct word *w = &l->word[1];
 
@@ -42,7 +42,7 @@ plugin_sha256(struct reading *r, const struct line *l)
 }
 
 static void
-plugin_env(struct reading *r, const struct line *l)
+plugin_env(struct source_reading *r, const struct source_line *l)
 {
 	size_t i;
 
@@ -71,10 +71,10 @@ sidecar_parse(struct arena *arena, const struct policy_source *s, struct diag *d
     struct sidecar *ret)
 {
 	struct sidecar car = {.path = s->path};
-	struct reading r = {.arena = arena, .diag = diag, .sidecar = &car};
+	struct source_reading r = {.arena = arena, .diag = diag, .sidecar = &car};
 	size_t before = diag->error_n;
 	struct at at = {.line = 1, .col = 1};
-	struct line l;
+	struct source_line l;
 
 	lex_scan(s, 0, diag);
 	lex_init(&r.lex, s, 0, arena, diag);

@@ -173,9 +173,9 @@ stmt_judge(struct arena *arena, struct stmt *s, char *why, size_t why_cap)
 
 static int
 answer_one(const struct sources *sources, const struct word *variable, const char *path,
-    struct answer *ret, char *why, size_t why_cap)
+    struct source_answer *ret, char *why, size_t why_cap)
 {
-	struct answer a = {.route = sources_find(sources, path)};
+	struct source_answer a = {.route = sources_find(sources, path)};
 	struct word program = {.quoted = true};
 
 	a.source = &sources->source[a.route == NULL ? 0 : a.route->source];
@@ -196,9 +196,9 @@ answer_one(const struct sources *sources, const struct word *variable, const cha
 
 static int
 answer_credential(const struct sources *sources, const struct route_credential *c,
-    struct answer *ret, char *why, size_t why_cap)
+    struct source_answer *ret, char *why, size_t why_cap)
 {
-	struct answer a = {.source = &sources->source[0]};
+	struct source_answer a = {.source = &sources->source[0]};
 
 	if (strcmp(c->word[0].text, "source") == 0)
 		return answer_one(
@@ -211,9 +211,9 @@ answer_credential(const struct sources *sources, const struct route_credential *
 
 int
 sources_answer(const struct sources *sources, const struct word *variable,
-    const char *path, struct answer *ret, char *why, size_t why_cap)
+    const char *path, struct source_answer *ret, char *why, size_t why_cap)
 {
-	struct answer a;
+	struct source_answer a;
 	size_t i, n;
 	int r;
 
@@ -395,7 +395,7 @@ words_do(
 static void
 check_words(const struct sources *sources, const struct route_source *s, struct diag *d)
 {
-	struct answer a;
+	struct source_answer a;
 	char why[256] = "";
 	size_t i;
 

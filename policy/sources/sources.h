@@ -90,7 +90,7 @@ int sources_read(struct arena *, const struct policy_reader *, const char *file,
 const struct route *sources_find(const struct sources *, const char *path);
 
 /* The expansion of a secret's line. */
-struct answer {
+struct source_answer {
 	const struct route_source *source;
 	const struct route *route; /* NULL: no line */
 	const char *reference;
@@ -100,20 +100,21 @@ struct answer {
 	 * program.
 	 */
 	struct stmt stmt;
-	struct answer *credential; /* [source->credential_n] */
+	struct source_answer *credential; /* [source->credential_n] */
 };
 /*
  * Expands this path, with the variable of a policy line.  0; -EINVAL with why,
  * which contains no secret; -ENOMEM.
  */
 int sources_answer(const struct sources *, const struct word *variable, const char *path,
-    struct answer *ret, char *why, size_t why_cap);
+    struct source_answer *ret, char *why, size_t why_cap);
 
 /* ---- route.c: for the compiler ------------------------------------------- */
 
 struct check;
 /* The answer for `secret NAME from source PATH`; NULL: reported. */
-const struct answer *route_answer(struct tree *, const struct stmt *, struct diag *);
+const struct source_answer *route_answer(
+    struct tree *, const struct stmt *, struct diag *);
 /* Checks that the line's source exists and is valid. */
 void route_check(struct check *, struct stmt *);
 

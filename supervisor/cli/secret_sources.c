@@ -120,7 +120,7 @@ say_route(const struct sources *sources, const struct route *x)
 }
 
 static void
-say_answer(const char *path, const struct route *x, const struct answer *a)
+say_answer(const char *path, const struct route *x, const struct source_answer *a)
 {
 	(void)printf("%s: source ", path);
 	plain(a->source->name.text);
@@ -179,7 +179,7 @@ json_route(
 
 static void
 json_answer(struct out *o, const struct sources *sources, const char *path,
-    const struct route *x, const struct answer *a)
+    const struct route *x, const struct source_answer *a)
 {
 	out_object(o, NULL);
 	out_text(o, "path", path);
@@ -240,7 +240,7 @@ show_answer(const struct sources *sources, const char *path, bool json)
 	struct word variable = {.text = "SECRET", .len = 6};
 	const struct route *x;
 	char why[300] = "";
-	struct answer a;
+	struct source_answer a;
 	struct out o;
 	int r;
 

@@ -23,8 +23,8 @@ remove_file(void)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	static struct answer answer;
-	static struct walk walk;
+	static struct verify_answer answer;
+	static struct order_walk walk;
 	const char *only = path;
 	struct judge_options o = {.path = &only, .path_n = 1, .threads = 1};
 
@@ -35,8 +35,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (file < 0 || ftruncate(file, 0) < 0 ||
 	    pwrite(file, data, len, 0) != (ssize_t)len)
 		abort();
-	answer = (struct answer){0};
-	walk = (struct walk){0};
+	answer = (struct verify_answer){0};
+	walk = (struct order_walk){0};
 	judge(&o, &walk, &answer);
 	if (answer.verdict == INTACT && (!walk.begun || walk.cp_n == 0))
 		abort();

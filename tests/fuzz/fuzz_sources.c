@@ -67,7 +67,7 @@ judge(const struct sources *r, const char *path)
 {
 	struct word variable = {.text = "SECRET", .len = 6};
 	const struct route *x = sources_find(r, path);
-	struct answer a;
+	struct source_answer a;
 	char why[300] = "";
 
 	found_again(r, path, x);

@@ -77,7 +77,7 @@ answers(const char *path)
 }
 
 static int
-answer(const char *path, struct answer *ret, char why[300])
+answer(const char *path, struct source_answer *ret, char why[300])
 {
 	struct word variable = {.text = "TOKEN", .len = 5};
 
@@ -133,7 +133,7 @@ a_tie_is_an_error(void **state)
 static void
 a_reference_takes_its_place(void **state)
 {
-	struct answer a;
+	struct source_answer a;
 	char why[300];
 
 	(void)state;
@@ -173,7 +173,7 @@ a_reference_takes_its_place(void **state)
 static void
 a_plugin_is_what_its_sidecar_says(void **state)
 {
-	struct answer a;
+	struct source_answer a;
 	char why[300];
 
 	(void)state;
@@ -239,7 +239,7 @@ a_sidecar_out_of_order_is_refused(void **state)
 static void
 a_credential_comes_from_what_needs_none(void **state)
 {
-	struct answer a;
+	struct source_answer a;
 	char why[300];
 
 	(void)state;

@@ -337,7 +337,7 @@ static void
 swapped_values_show(void **state)
 {
 	struct vault_file *c = parsed(*state);
-	struct entry a = c->entry[0], b = c->entry[1];
+	struct vault_entry a = c->entry[0], b = c->entry[1];
 
 	/* value for value: the tags in the index are not theirs */
 	assert_true(a.said.len < b.said.len);
@@ -364,7 +364,7 @@ static void
 a_value_is_bound_to_its_place(void **state)
 {
 	struct vault_file *c = fresh(*state);
-	struct entry moved;
+	struct vault_entry moved;
 	uint8_t out[64];
 
 	put(c, PATH, VALUE, false);
@@ -385,7 +385,7 @@ static void
 lines_out_of_order_are_refused(void **state)
 {
 	struct vault_file *c = parsed(*state);
-	struct entry e = c->entry[0];
+	struct vault_entry e = c->entry[0];
 
 	c->entry[0] = c->entry[2];
 	c->entry[2] = e;

@@ -46,7 +46,8 @@ anchor_read(const char *path, struct note *note, char text[NOTE_MAX], struct anc
 /* Every kept checkpoint was matched, unless its size is larger than the log or
  * smaller than its first remaining record. */
 static int
-check_anchors(const struct walk *walk, struct answer *answer, bool *ret_at_end)
+check_anchors(
+    const struct order_walk *walk, struct verify_answer *answer, bool *ret_at_end)
 {
 	uint64_t size = walk->tree.chain.size;
 
@@ -70,7 +71,8 @@ check_anchors(const struct walk *walk, struct answer *answer, bool *ret_at_end)
 }
 
 void
-freshness_check(const struct freshness *f, const struct walk *walk, struct answer *answer)
+freshness_check(const struct freshness *f, const struct order_walk *walk,
+    struct verify_answer *answer)
 {
 	uint64_t max = f->max_age_ns, age, period;
 	bool at_end = f->stopped;

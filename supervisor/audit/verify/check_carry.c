@@ -22,7 +22,7 @@ walk_carried(uint64_t base)
 
 /* Returns one hash of the edge at the base of a segment, from the carried entries. */
 static int
-carried_hash(struct walk *walk, struct segment *segment, struct merkle_tiles *tree,
+carried_hash(struct order_walk *walk, struct segment *segment, struct merkle_tiles *tree,
     unsigned int level, uint64_t n)
 {
 	sqlite3_stmt *s = segment->tile;
@@ -56,7 +56,8 @@ carried_hash(struct walk *walk, struct segment *segment, struct merkle_tiles *tr
 
 /* Loads the leaves of a tile that began in the previous file. */
 static int
-carried_leaves(struct walk *walk, struct segment *segment, struct merkle_tiles *tree)
+carried_leaves(
+    struct order_walk *walk, struct segment *segment, struct merkle_tiles *tree)
 {
 	size_t want = segment->base % TILE_WIDTH * MERKLE_HASH_LEN;
 	sqlite3_stmt *s = segment->tile;
@@ -77,7 +78,7 @@ carried_leaves(struct walk *walk, struct segment *segment, struct merkle_tiles *
 
 /* Checks each carried whole tile against the one above it. */
 static int
-carried_tiles(struct walk *walk, struct segment *segment)
+carried_tiles(struct order_walk *walk, struct segment *segment)
 {
 	sqlite3_stmt *s = NULL;
 	int code, r = 0;
@@ -111,7 +112,7 @@ carried_tiles(struct walk *walk, struct segment *segment)
  * checkpoint there. Until the epoch's key has signed, only the origin's key is
  * trusted. */
 int
-walk_carry(struct walk *walk, struct segment *segment)
+walk_carry(struct order_walk *walk, struct segment *segment)
 {
 	struct merkle_tiles *tree = calloc(1, sizeof(*tree));
 	uint64_t base = segment->base;

@@ -75,7 +75,7 @@ wrong_field(const uint8_t *head, uint32_t pages)
 }
 
 static int
-page_count(struct sqlite3 *db, struct answer *answer, uint32_t *ret)
+page_count(struct sqlite3 *db, struct verify_answer *answer, uint32_t *ret)
 {
 	sqlite3_stmt *s = NULL;
 	int r = 0;
@@ -102,7 +102,8 @@ was_read(const struct reader *reader, int n, uint32_t page)
 }
 
 static int
-check_pages(const struct reader *reader, int n, uint32_t pages, struct answer *answer)
+check_pages(
+    const struct reader *reader, int n, uint32_t pages, struct verify_answer *answer)
 {
 	uint64_t end = (uint64_t)pages * WAL_PAGE;
 
@@ -128,7 +129,7 @@ check_pages(const struct reader *reader, int n, uint32_t pages, struct answer *a
 
 /* If a recorder is writing, a real change is still there at the next check. */
 int
-dbfile_check_wal(const struct reader *reader, struct answer *answer)
+dbfile_check_wal(const struct reader *reader, struct verify_answer *answer)
 {
 	static const struct timespec pause = {.tv_nsec = PAUSE_NS};
 	char why[AUDIT_WHY_MAX] = "";
@@ -153,7 +154,7 @@ dbfile_check_wal(const struct reader *reader, struct answer *answer)
  * connections do not have it open, so closing it drops none of their locks. A
  * recorder that is just starting or ending is caught at the next check. */
 static int
-check_index(const struct reader *reader, struct answer *answer)
+check_index(const struct reader *reader, struct verify_answer *answer)
 {
 	static const struct timespec pause = {.tv_nsec = PAUSE_NS};
 	char why[AUDIT_WHY_MAX] = "";
@@ -171,7 +172,7 @@ check_index(const struct reader *reader, struct answer *answer)
 }
 
 int
-dbfile_check(const struct reader *reader, int n, struct answer *answer)
+dbfile_check(const struct reader *reader, int n, struct verify_answer *answer)
 {
 	const char *field;
 	uint32_t pages = 0;

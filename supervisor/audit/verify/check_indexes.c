@@ -81,7 +81,7 @@ cells_get(sqlite3_stmt *s, struct cell *cell, int n)
 }
 
 static inline __attribute__((always_inline)) void
-put(struct entry *e, const void *bytes, size_t len)
+put(struct index_entry *e, const void *bytes, size_t len)
 {
 	if (len > sizeof(e->bytes) - e->len)
 		len = sizeof(e->bytes) - e->len; /* longer than any column: no match */
@@ -90,7 +90,7 @@ put(struct entry *e, const void *bytes, size_t len)
 }
 
 static void
-put_cell(struct entry *e, const struct cell *cell)
+put_cell(struct index_entry *e, const struct cell *cell)
 {
 	uint32_t len = (uint32_t)cell->len;
 
@@ -138,7 +138,7 @@ belongs(const struct cell *cell, int index)
 }
 
 void
-index_add(const struct cell *cell, struct entry *e, uint64_t sum[INDEXES])
+index_add(const struct cell *cell, struct index_entry *e, uint64_t sum[INDEXES])
 {
 	for (int i = 0; i < INDEXES; i++) {
 		if (!belongs(cell, i))
@@ -153,7 +153,7 @@ index_add(const struct cell *cell, struct entry *e, uint64_t sum[INDEXES])
 
 /* SQLite's order of column values: numbers, then text by its bytes. */
 static int
-compare(const struct cell *cell, const struct entry *before, size_t *at)
+compare(const struct cell *cell, const struct index_entry *before, size_t *at)
 {
 	int64_t was;
 	uint32_t was_len, len = (uint32_t)cell->len;
@@ -180,7 +180,7 @@ compare(const struct cell *cell, const struct entry *before, size_t *at)
 
 /* True if the entry is strictly after the one before it. */
 static bool
-in_order(const struct cell *cell, int columns, const struct entry *before)
+in_order(const struct cell *cell, int columns, const struct index_entry *before)
 {
 	size_t at = 0;
 
@@ -194,9 +194,9 @@ in_order(const struct cell *cell, int columns, const struct entry *before)
 }
 
 int
-index_check(sqlite3 *db, int index, struct answer *answer, uint64_t *ret_sum)
+index_check(sqlite3 *db, int index, struct verify_answer *answer, uint64_t *ret_sum)
 {
-	struct entry entry[2] = {0}, *e = &entry[0], *before = &entry[1];
+	struct index_entry entry[2] = {0}, *e = &entry[0], *before = &entry[1];
 	struct cell cell[PARTS + 1];
 	sqlite3_stmt *s = NULL;
 	uint64_t sum = 0;
@@ -205,7 +205,7 @@ index_check(sqlite3 *db, int index, struct answer *answer, uint64_t *ret_sum)
 	if (sqlite3_prepare_v2(db, row[index].sql, -1, &s, NULL) != SQLITE_OK)
 		return sql_failed(answer, db, 0);
 	while (r == 0 && (code = sqlite3_step(s)) == SQLITE_ROW) {
-		struct entry *last = before;
+		struct index_entry *last = before;
 
 		e->len = 0;
 		cells_get(s, cell, columns);

@@ -31,7 +31,7 @@ static int
 check_tile(void *arg, unsigned int level, uint64_t n, const uint8_t root[MERKLE_HASH_LEN],
     const uint8_t tile[TILE_LEN])
 {
-	struct walk *walk = ((void **)arg)[0];
+	struct order_walk *walk = ((void **)arg)[0];
 	struct segment *segment = ((void **)arg)[1];
 	sqlite3_stmt *s = segment->tile;
 	uint64_t first = n << ((level + 1) * TILE_BITS);
@@ -59,7 +59,7 @@ check_tile(void *arg, unsigned int level, uint64_t n, const uint8_t root[MERKLE_
 /* ---- checkpoints ------------------------------------------------------------------ */
 
 int
-walk_next_checkpoint(struct walk *walk, struct segment *segment)
+walk_next_checkpoint(struct order_walk *walk, struct segment *segment)
 {
 	int code = sqlite3_step(segment->cp_list);
 
@@ -75,7 +75,7 @@ walk_next_checkpoint(struct walk *walk, struct segment *segment)
 /* Compares the text of this checkpoint with what the records give. */
 bool
 walk_is_note(
-    const struct walk *walk, sqlite3_stmt *s, const uint8_t root[MERKLE_HASH_LEN])
+    const struct order_walk *walk, sqlite3_stmt *s, const uint8_t root[MERKLE_HASH_LEN])
 {
 	struct checkpoint cp = {.size = walk->tree.chain.size};
 	char want[NOTE_NAME_MAX + 80];
@@ -92,7 +92,7 @@ walk_is_note(
 
 /* Keeps sizes at which the signature checks can later be divided among threads. */
 int
-walk_keep_mark(struct walk *walk, uint64_t size)
+walk_keep_mark(struct order_walk *walk, uint64_t size)
 {
 	if (walk->cp_n++ % MARK_EVERY != 0)
 		return 0;
@@ -110,7 +110,7 @@ walk_keep_mark(struct walk *walk, uint64_t size)
 }
 
 static int
-check_checkpoint(struct walk *walk, struct segment *segment)
+check_checkpoint(struct order_walk *walk, struct segment *segment)
 {
 	uint64_t size = walk->tree.chain.size;
 	sqlite3_stmt *s = segment->cp_note;
@@ -146,7 +146,7 @@ check_checkpoint(struct walk *walk, struct segment *segment)
 }
 
 int
-walk_check_anchors(struct walk *walk)
+walk_check_anchors(struct order_walk *walk)
 {
 	uint64_t size = walk->tree.chain.size;
 	uint8_t root[MERKLE_HASH_LEN];
@@ -169,7 +169,7 @@ walk_check_anchors(struct walk *walk)
 /* ---- epochs -------------------------------------------------------------------------- */
 
 static int
-add_key(struct walk *walk, const uint8_t key[KEY_LEN])
+add_key(struct order_walk *walk, const uint8_t key[KEY_LEN])
 {
 	if (walk->key_n == walk->key_cap) {
 		uint64_t cap = walk->key_cap == 0 ? 64 : 2 * walk->key_cap;
@@ -186,7 +186,7 @@ add_key(struct walk *walk, const uint8_t key[KEY_LEN])
 
 /* True if the vkey holds that epoch's key. */
 static bool
-is_epoch_key(const struct walk *walk, const struct vkey *vkey, uint64_t epoch)
+is_epoch_key(const struct order_walk *walk, const struct vkey *vkey, uint64_t epoch)
 {
 	char name[NOTE_NAME_MAX];
 
@@ -197,7 +197,7 @@ is_epoch_key(const struct walk *walk, const struct vkey *vkey, uint64_t epoch)
 
 /* Handles the first record of a log, or of the rest of one. */
 static int
-begin(struct walk *walk, const struct own_record *own)
+begin(struct order_walk *walk, const struct own_record *own)
 {
 	if (own->vkey_n != 2 || own->epoch == UINT64_MAX ||
 	    strcmp(own->vkey[0].name, own->origin) != 0)
@@ -217,7 +217,7 @@ begin(struct walk *walk, const struct own_record *own)
 }
 
 static int
-on_genesis(struct walk *walk, const struct own_record *own)
+on_genesis(struct order_walk *walk, const struct own_record *own)
 {
 	if (own->idx != 0 || own->epoch != 0)
 		return bad_record(walk->answer, own->idx, "a log begins twice");
@@ -226,7 +226,7 @@ on_genesis(struct walk *walk, const struct own_record *own)
 
 /* Handles "epoch" and "end": the next key. */
 static int
-on_close(struct walk *walk, const struct own_record *own)
+on_close(struct order_walk *walk, const struct own_record *own)
 {
 	if (own->epoch != walk->epoch + 1 || own->vkey_n != 1 ||
 	    !is_epoch_key(walk, &own->vkey[0], own->epoch))
@@ -242,7 +242,7 @@ on_close(struct walk *walk, const struct own_record *own)
 
 /* The key was lost: always report it. */
 static int
-on_break(struct walk *walk, const struct own_record *own)
+on_break(struct order_walk *walk, const struct own_record *own)
 {
 	if (walk->breaks++ == 0)
 		walk->first_break = own->idx;
@@ -257,7 +257,7 @@ on_break(struct walk *walk, const struct own_record *own)
 
 /* The first record of a segment must repeat the signing keys. */
 static int
-same_keys(struct walk *walk, const struct own_record *own)
+same_keys(struct order_walk *walk, const struct own_record *own)
 {
 	const uint8_t *key = walk->key[own->epoch - walk->first_epoch];
 
@@ -268,7 +268,7 @@ same_keys(struct walk *walk, const struct own_record *own)
 }
 
 static int
-on_open(struct walk *walk, const struct own_record *own)
+on_open(struct order_walk *walk, const struct own_record *own)
 {
 	if (!walk->begun)
 		return begin(walk, own);
@@ -290,14 +290,14 @@ on_open(struct walk *walk, const struct own_record *own)
 }
 
 static int
-on_heartbeat(struct walk *walk, const struct own_record *own)
+on_heartbeat(struct order_walk *walk, const struct own_record *own)
 {
 	walk->heartbeats++;
 	return 0;
 }
 
 static int
-on_clock(struct walk *walk, const struct own_record *own)
+on_clock(struct order_walk *walk, const struct own_record *own)
 {
 	walk->clocks++;
 	return 0;
@@ -306,7 +306,7 @@ on_clock(struct walk *walk, const struct own_record *own)
 /* The cosigned checkpoint is in the log, and its text was compared. Checks whether
  * the line is from a named witness; signatures of others are ignored. */
 static int
-on_cosig(struct walk *walk, const struct own_record *own)
+on_cosig(struct order_walk *walk, const struct own_record *own)
 {
 	sqlite3_stmt *s = walk->segment->cp_note;
 	static char text[NOTE_MAX];
@@ -345,7 +345,7 @@ on_cosig(struct walk *walk, const struct own_record *own)
 
 /* Records before "first" were removed, or are to be removed. */
 static int
-on_prune(struct walk *walk, const struct own_record *own)
+on_prune(struct order_walk *walk, const struct own_record *own)
 {
 	if (own->count > walk->pruned)
 		walk->pruned = own->count;
@@ -354,7 +354,7 @@ on_prune(struct walk *walk, const struct own_record *own)
 
 static const struct {
 	enum event_kind kind;
-	int (*on)(struct walk *, const struct own_record *);
+	int (*on)(struct order_walk *, const struct own_record *);
 } own_row[] = {
     {EVENT_GENESIS, on_genesis},
     {EVENT_EPOCH, on_close},
@@ -372,7 +372,7 @@ static const struct {
 /* Checks the recorder's own timestamps: boottime increases within one boot, and
  * realtime keeps its offset unless the log records that it was set. */
 static int
-check_clock(struct walk *walk, const struct own_record *own)
+check_clock(struct order_walk *walk, const struct own_record *own)
 {
 	uint64_t offset = own->ts - own->boot, jump;
 	bool begins = own->kind == EVENT_GENESIS || own->kind == EVENT_OPEN;
@@ -410,7 +410,7 @@ check_clock(struct walk *walk, const struct own_record *own)
 }
 
 static int
-take_own(struct walk *walk, const struct own_record *own)
+take_own(struct order_walk *walk, const struct own_record *own)
 {
 	int r = 0;
 
@@ -433,8 +433,8 @@ take_own(struct walk *walk, const struct own_record *own)
 
 /* True if there is something to check between these sizes. */
 static bool
-something_in(
-    const struct walk *walk, const struct segment *segment, uint64_t from, uint64_t to)
+something_in(const struct order_walk *walk, const struct segment *segment, uint64_t from,
+    uint64_t to)
 {
 	if (segment->cp_left && segment->cp_size > from && segment->cp_size < to)
 		return true;
@@ -447,7 +447,7 @@ something_in(
 
 /* Checks everything that refers to this size of the tree. */
 static int
-at_size(struct walk *walk, struct segment *segment)
+at_size(struct order_walk *walk, struct segment *segment)
 {
 	uint64_t size = walk->tree.chain.size;
 	int r = 0;
@@ -464,7 +464,7 @@ at_size(struct walk *walk, struct segment *segment)
 }
 
 int
-walk_piece(struct walk *walk, struct segment *segment, const struct piece *piece)
+walk_piece(struct order_walk *walk, struct segment *segment, const struct piece *piece)
 {
 	void *arg[2] = {walk, segment};
 	size_t own = 0;
@@ -513,7 +513,7 @@ walk_piece(struct walk *walk, struct segment *segment, const struct piece *piece
 /* ---- a segment ------------------------------------------------------------------------------ */
 
 int
-walk_segment_open(struct walk *walk, struct segment *segment)
+walk_segment_open(struct order_walk *walk, struct segment *segment)
 {
 	sqlite3 *db = segment->db;
 	int r;
@@ -542,7 +542,7 @@ walk_segment_close(struct segment *segment)
 }
 
 int
-walk_segment_end(struct walk *walk, struct segment *segment)
+walk_segment_end(struct order_walk *walk, struct segment *segment)
 {
 	uint64_t size = walk->tree.chain.size;
 

@@ -61,7 +61,7 @@ struct rows {
 	char text[AUDIT_BODY_MAX];
 	struct scan scan;
 	struct cell cell[COLUMNS_ALL]; /* of the current record */
-	struct entry entry;
+	struct index_entry entry;
 };
 
 /* ---- columns ------------------------------------------------------------------ */
@@ -465,7 +465,7 @@ check_each(struct rows *rows, struct piece *piece)
 static void
 piece_begin(struct piece *piece)
 {
-	piece->answer = (struct answer){0};
+	piece->answer = (struct verify_answer){0};
 	piece->own_n = 0;
 	piece->gaps = piece->boot_most = 0;
 	memset(piece->sum, 0, sizeof(piece->sum));
@@ -490,7 +490,7 @@ rows_check(struct rows *rows, struct piece *piece)
 }
 
 int
-rows_new(sqlite3 *db, struct answer *answer, struct rows **ret)
+rows_new(sqlite3 *db, struct verify_answer *answer, struct rows **ret)
 {
 	struct rows *rows = calloc(1, sizeof(*rows));
 

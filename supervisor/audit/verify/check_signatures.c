@@ -10,8 +10,8 @@
 #include "supervisor/audit/verify/verify.h"
 
 static int
-check_signatures(
-    const struct walk *walk, sqlite3_stmt *s, struct note *note, struct answer *answer)
+check_signatures(const struct order_walk *walk, sqlite3_stmt *s, struct note *note,
+    struct verify_answer *answer)
 {
 	uint64_t size = (uint64_t)sqlite3_column_int64(s, 0);
 	uint64_t epoch = (uint64_t)sqlite3_column_int64(s, 1);
@@ -43,8 +43,8 @@ check_signatures(
 }
 
 int
-walk_signatures(const struct walk *walk, sqlite3 *db, uint64_t first, uint64_t last,
-    struct answer *answer)
+walk_signatures(const struct order_walk *walk, sqlite3 *db, uint64_t first, uint64_t last,
+    struct verify_answer *answer)
 {
 	struct note *note = malloc(sizeof(*note));
 	sqlite3_stmt *s = NULL;

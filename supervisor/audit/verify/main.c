@@ -79,7 +79,7 @@ make_inert(char *text)
 }
 
 static void
-put_root(const struct walk *walk, char out[2 * MERKLE_HASH_LEN + 1])
+put_root(const struct order_walk *walk, char out[2 * MERKLE_HASH_LEN + 1])
 {
 	uint8_t hash[MERKLE_HASH_LEN];
 
@@ -88,7 +88,8 @@ put_root(const struct walk *walk, char out[2 * MERKLE_HASH_LEN + 1])
 }
 
 static void
-tell_json(const struct answer *answer, const struct walk *walk, const char *root)
+tell_json(
+    const struct verify_answer *answer, const struct order_walk *walk, const char *root)
 {
 	char vkey[NOTE_VKEY_MAX];
 
@@ -117,7 +118,7 @@ tell_json(const struct answer *answer, const struct walk *walk, const char *root
 }
 
 static void
-tell_more(const struct walk *walk)
+tell_more(const struct order_walk *walk)
 {
 	static const char *const what[] = {"report missing events",
 	    "break the chain of keys", "are starts after an unrecorded end",
@@ -134,7 +135,7 @@ tell_more(const struct walk *walk)
 }
 
 static void
-tell(struct answer *answer, const struct walk *walk, bool json)
+tell(struct verify_answer *answer, const struct order_walk *walk, bool json)
 {
 	char root[2 * MERKLE_HASH_LEN + 1], vkey[NOTE_VKEY_MAX];
 
@@ -378,7 +379,8 @@ processors(void)
 
 /* Kept checkpoints belong to the log only if the log's key signed them. */
 static void
-check_anchor_keys(const struct options *o, const struct walk *walk, struct answer *answer)
+check_anchor_keys(
+    const struct options *o, const struct order_walk *walk, struct verify_answer *answer)
 {
 	for (size_t i = 0; i < o->judge.anchor_n; i++) {
 		if (strcmp(o->anchor[i].cp.origin, walk->origin) == 0 &&
@@ -395,7 +397,7 @@ check_anchor_keys(const struct options *o, const struct walk *walk, struct answe
  */
 static void
 check_published_key(
-    const struct options *o, const struct walk *walk, struct answer *answer)
+    const struct options *o, const struct order_walk *walk, struct verify_answer *answer)
 {
 	char path[AUDIT_PATH_MAX + 16], text[NOTE_VKEY_MAX + 2];
 	struct vkey vkey;
@@ -421,7 +423,7 @@ check_published_key(
 }
 
 static void
-verify(struct options *o, struct walk *walk, struct answer *answer)
+verify(struct options *o, struct order_walk *walk, struct verify_answer *answer)
 {
 	size_t files;
 	int r = 0;
@@ -429,8 +431,8 @@ verify(struct options *o, struct walk *walk, struct answer *answer)
 	for (int i = 0; r == 0 && i < AGAIN_MAX; i++) {
 		free(walk->key);
 		free(walk->mark);
-		*walk = (struct walk){0};
-		*answer = (struct answer){0};
+		*walk = (struct order_walk){0};
+		*answer = (struct verify_answer){0};
 		for (size_t k = 0; k < o->judge.anchor_n; k++)
 			o->anchor[k].seen = false;
 		judge(&o->judge, walk, answer);
@@ -449,7 +451,7 @@ verify(struct options *o, struct walk *walk, struct answer *answer)
 		(void)found(answer, UNKNOWN, "the log was removed while it was read");
 	if (walk->changed) {
 		/* discard findings that may mix two moments */
-		*answer = (struct answer){0};
+		*answer = (struct verify_answer){0};
 		(void)found(answer, UNKNOWN, "the log changes faster than it is read");
 	}
 	if (answer->verdict == INTACT)
@@ -484,8 +486,8 @@ main(int argc, char **argv)
 	    {NULL, 0, NULL, 0},
 	};
 	static struct options o;
-	static struct answer answer;
-	static struct walk walk;
+	static struct verify_answer answer;
+	static struct order_walk walk;
 	static char said[BUFSIZ];
 	int c, r = 0;
 

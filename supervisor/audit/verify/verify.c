@@ -21,11 +21,11 @@ struct bench {
 	struct reader reader[CREW_MAX + 1];
 	struct rows *rows[CREW_MAX];
 	struct piece *piece[AHEAD];
-	struct answer worker_answer[INDEXES];
+	struct verify_answer worker_answer[INDEXES];
 	uint64_t index_sum[INDEXES], row_sum[INDEXES];
 	struct segment segment;
-	struct walk *walk;
-	struct answer *answer;
+	struct order_walk *walk;
+	struct verify_answer *answer;
 	uint64_t pieces;
 	int threads, readers;
 };
@@ -33,7 +33,7 @@ struct bench {
 /* ---- the result ---------------------------------------------------------------- */
 
 int
-found(struct answer *answer, enum verdict verdict, const char *format, ...)
+found(struct verify_answer *answer, enum verdict verdict, const char *format, ...)
 {
 	va_list ap;
 
@@ -47,7 +47,7 @@ found(struct answer *answer, enum verdict verdict, const char *format, ...)
 }
 
 int
-bad_record(struct answer *answer, uint64_t idx, const char *why)
+bad_record(struct verify_answer *answer, uint64_t idx, const char *why)
 {
 	if (answer->verdict == INTACT) {
 		answer->named = true;
@@ -57,7 +57,7 @@ bad_record(struct answer *answer, uint64_t idx, const char *why)
 }
 
 int
-sql_failed(struct answer *answer, sqlite3 *db, uint64_t at)
+sql_failed(struct verify_answer *answer, sqlite3 *db, uint64_t at)
 {
 	int code = sqlite3_errcode(db) & 0xff;
 
@@ -135,7 +135,7 @@ static int
 check_meta(struct bench *b)
 {
 	char format[32], origin[NOTE_NAME_MAX], base[24], log[40], *end;
-	struct walk *walk = b->walk;
+	struct order_walk *walk = b->walk;
 	uint64_t rows = 0;
 	int r;
 
@@ -293,7 +293,7 @@ scan_records(struct bench *b)
 
 struct signing {
 	struct bench *b;
-	struct answer *answer; /* one for each of n jobs */
+	struct verify_answer *answer; /* one for each of n jobs */
 	size_t first;
 };
 
@@ -301,7 +301,7 @@ static void
 sign_job(void *arg, int worker, uint64_t i)
 {
 	struct signing *s = arg;
-	const struct walk *walk = s->b->walk;
+	const struct order_walk *walk = s->b->walk;
 	size_t m = s->first + i;
 	uint64_t last = m + 1 < walk->mark_n ? walk->mark[m + 1] - 1 : INT64_MAX;
 
@@ -437,7 +437,7 @@ static int
 judge_segment(struct bench *b, const char *path, int threads)
 {
 	size_t first_mark = b->walk->mark_n;
-	struct answer wal = {0};
+	struct verify_answer wal = {0};
 	int r;
 
 	r = bench_open(b, path);
@@ -472,7 +472,8 @@ judge_segment(struct bench *b, const char *path, int threads)
 }
 
 void
-judge(const struct judge_options *o, struct walk *walk, struct answer *answer)
+judge(
+    const struct judge_options *o, struct order_walk *walk, struct verify_answer *answer)
 {
 	int r = 0;
 

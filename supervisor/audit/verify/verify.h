@@ -31,7 +31,7 @@
 
 enum verdict { INTACT, TAMPERED, INCOMPLETE, UNKNOWN };
 
-struct answer {
+struct verify_answer {
 	enum verdict verdict;
 	bool named;   /* bad is a record's number */
 	uint64_t bad; /* the first altered record */
@@ -40,11 +40,11 @@ struct answer {
 };
 
 /* The first finding is kept. Always returns -EBADMSG, to return with. */
-int found(struct answer *, enum verdict, const char *format, ...)
+int found(struct verify_answer *, enum verdict, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-int bad_record(struct answer *, uint64_t idx, const char *why);
+int bad_record(struct verify_answer *, uint64_t idx, const char *why);
 /* Handles a statement that failed: a damaged file, or an error of ours. */
-int sql_failed(struct answer *, struct sqlite3 *, uint64_t at);
+int sql_failed(struct verify_answer *, struct sqlite3 *, uint64_t at);
 
 /* ---- check_records.c ----------------------------------------------------- */
 
@@ -71,7 +71,7 @@ struct own_record {
 /* Results for records first .. first + n - 1 (n <= PIECE_RECORDS). */
 struct piece {
 	uint64_t first, n;
-	struct answer answer; /* of the first bad one */
+	struct verify_answer answer; /* of the first bad one */
 	uint8_t leaf[PIECE_RECORDS * MERKLE_HASH_LEN];
 	uint8_t root[PIECE_TILES][MERKLE_HASH_LEN]; /* of its full tiles */
 	uint64_t sum[INDEXES];                      /* expected sums of the indexes */
@@ -81,7 +81,7 @@ struct piece {
 	uint64_t gaps;
 };
 struct rows; /* the statements of a connection */
-int rows_new(struct sqlite3 *, struct answer *, struct rows **ret);
+int rows_new(struct sqlite3 *, struct verify_answer *, struct rows **ret);
 void rows_free(struct rows *);
 /* Stores its findings in the piece. */
 void rows_check(struct rows *, struct piece *);
@@ -99,7 +99,7 @@ struct sqlite3_stmt;
 void cells_get(struct sqlite3_stmt *, struct cell *, int n);
 
 /* One index entry as bytes: each part with its type and length. */
-struct entry {
+struct index_entry {
 	uint8_t bytes[3 * (3 * REPORT_TEXT_MAX + 16) + 8];
 	size_t len;
 };
@@ -108,18 +108,18 @@ struct entry {
 void index_init(void);
 /* Adds a record to the sum of each index, given its columns from SQLite in the order
  * of check_records.c. room: space for one entry. */
-void index_add(const struct cell *, struct entry *room, uint64_t sum[INDEXES]);
+void index_add(const struct cell *, struct index_entry *room, uint64_t sum[INDEXES]);
 /* Checks that the index is sorted, and computes its sum. */
-int index_check(struct sqlite3 *, int index, struct answer *, uint64_t *ret_sum);
+int index_check(struct sqlite3 *, int index, struct verify_answer *, uint64_t *ret_sum);
 const char *index_name(int index);
 
 /* ---- check_file.c -------------------------------------------------------- */
 
 /* Checks the write-ahead log: TAMPERED, or INCOMPLETE if it ends in half a commit. */
-int dbfile_check_wal(const struct reader *, struct answer *);
+int dbfile_check_wal(const struct reader *, struct verify_answer *);
 /* Call it after these n connections, which share a snapshot, have read the whole
  * file. */
-int dbfile_check(const struct reader *, int n, struct answer *);
+int dbfile_check(const struct reader *, int n, struct verify_answer *);
 
 /* ---- check_order.c ------------------------------------------------------- */
 
@@ -131,9 +131,9 @@ struct anchor {
 
 #define MARK_EVERY 64
 
-struct walk {
+struct order_walk {
 	struct merkle_tiles tree;
-	struct answer *answer;
+	struct verify_answer *answer;
 	char origin[NOTE_NAME_MAX];
 	bool begun; /* the origin and the first key are known */
 	struct vkey origin_key;
@@ -175,25 +175,25 @@ struct segment {
 };
 
 /* Begins at its first record; compares what was carried over from earlier files. */
-int walk_segment_open(struct walk *, struct segment *);
+int walk_segment_open(struct order_walk *, struct segment *);
 /* For check_carry.c: compares a checkpoint's text with the tree; advances to the next
  * checkpoint; counts a checkpoint; checks kept ones of this size. */
-bool walk_is_note(
-    const struct walk *, struct sqlite3_stmt *, const uint8_t root[MERKLE_HASH_LEN]);
-int walk_next_checkpoint(struct walk *, struct segment *);
-int walk_keep_mark(struct walk *, uint64_t size);
-int walk_check_anchors(struct walk *);
-int walk_carry(struct walk *, struct segment *);
+bool walk_is_note(const struct order_walk *, struct sqlite3_stmt *,
+    const uint8_t root[MERKLE_HASH_LEN]);
+int walk_next_checkpoint(struct order_walk *, struct segment *);
+int walk_keep_mark(struct order_walk *, uint64_t size);
+int walk_check_anchors(struct order_walk *);
+int walk_carry(struct order_walk *, struct segment *);
 /* Number of tiles carried over. */
 uint64_t walk_carried(uint64_t base);
 void walk_segment_close(struct segment *);
 /* Checks the next piece; call it in order. */
-int walk_piece(struct walk *, struct segment *, const struct piece *);
+int walk_piece(struct order_walk *, struct segment *, const struct piece *);
 /* Call it after the last record of the segment. */
-int walk_segment_end(struct walk *, struct segment *);
+int walk_segment_end(struct order_walk *, struct segment *);
 /* Checks the signatures of the checkpoints from size first to last; from any thread. */
-int walk_signatures(const struct walk *, struct sqlite3 *, uint64_t first, uint64_t last,
-    struct answer *);
+int walk_signatures(const struct order_walk *, struct sqlite3 *, uint64_t first,
+    uint64_t last, struct verify_answer *);
 
 /* ---- workers.c ----------------------------------------------------------- */
 
@@ -222,7 +222,7 @@ struct judge_options {
 	size_t witness_n;
 	const struct vkey *origin; /* NULL: trust the key in the log */
 };
-void judge(const struct judge_options *, struct walk *, struct answer *);
+void judge(const struct judge_options *, struct order_walk *, struct verify_answer *);
 
 /* ---- anchors.c ----------------------------------------------------------- */
 
@@ -230,7 +230,8 @@ struct freshness {
 	uint64_t now_ns, max_age_ns; /* 0: twice the heartbeat */
 	bool stopped;                /* a closed log is never stale */
 };
-void freshness_check(const struct freshness *, const struct walk *, struct answer *);
+void freshness_check(
+    const struct freshness *, const struct order_walk *, struct verify_answer *);
 /* Reads a checkpoint kept elsewhere; its signatures are checked later, when the log's
  * keys are known. 0 or -errno. */
 int anchor_read(
