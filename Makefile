@@ -383,8 +383,7 @@ QUERY = \
 	supervisor/audit/report/ocsf.o \
 	supervisor/audit/report/report_html.o \
 	supervisor/audit/report/verb_export.o \
-	supervisor/audit/report/verb_payload.o \
-	supervisor/audit/report/verb_policy_text.o \
+	supervisor/audit/report/verb_kept.o \
 	supervisor/audit/ship/verb_ship.o
 
 # A log opened by who does not trust it, and does not write.
