@@ -803,6 +803,7 @@ UNIT_vault = \
 	leash/vault/read_value.o \
 	leash/vault/server_env.o \
 	leash/vault/vault.o \
+	shim/base/cause.o \
 	shim/base/confine.o \
 	shim/host/path_open.o \
 	shim/host/path_resolve.o \

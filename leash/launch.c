@@ -195,7 +195,7 @@ secret_values(struct launch *a)
 	const struct policy *p = &l->policy;
 	struct sealed_range rows = l->server->secrets;
 	const char *weak = NULL;
-	char why[2048] = "";
+	struct reason why = {0};
 	int r = 0;
 
 	if (rows.n > LEASH_SECRETS_MAX)
@@ -213,15 +213,15 @@ secret_values(struct launch *a)
 		const struct sealed_secret *row = &p->secret[rows.first + i];
 		struct secret *value = NULL;
 
-		r = secret_resolve(l, row, &value, why, sizeof(why));
+		r = secret_resolve(l, row, &value, &why);
 		if (r == 0)
 			r = secret_give(l, row, value, i, &weak);
 		if (r == 0)
-			r = launch_vault_replaced(l, row, i, why, sizeof(why));
+			r = launch_vault_replaced(l, row, i, &why);
 		if (weak != NULL || r == -E2BIG)
 			return refuse_value(a, row, weak);
 		if (r < 0)
-			return refuse_missing(a, row, r, why);
+			return refuse_missing(a, row, r, why.text);
 		l->secret[l->secret_n++] = value;
 	}
 	launch_vault_end();
@@ -266,11 +266,11 @@ record_start(struct launch *a)
 static int
 record_secrets(struct launch *a)
 {
-	char why[512];
-	int r = launch_fingerprints_make(a->l, why, sizeof(why));
+	struct reason why;
+	int r = launch_fingerprints_make(a->l, &why);
 
 	if (r < 0)
-		return refuse(a, LOG_EXIT_FAILED, r, "%s", why);
+		return refuse(a, LOG_EXIT_FAILED, r, "%s", why.text);
 	return launch_fingerprints_record(a->l, &a->secrets) < 0
 		   ? refuse(a, LOG_EXIT_FAILED, -EIO, "unable to record the secrets")
 		   : 0;

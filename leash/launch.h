@@ -8,23 +8,24 @@
 
 #include "leash/private.h"
 #include "leash/vault/fingerprint.h"
+#include "shim/base/cause.h"
 
 /* The value of this line.  0 or -errno, and why. */
 int secret_resolve(struct leash *, const struct sealed_secret *, struct secret **ret,
-    char *why, size_t why_cap);
+    struct reason *why);
 
 /* The same for the line's source, whether it was resolved before or not. */
 int secret_resolve_row(struct leash *, const struct sealed_secret *, struct secret **ret,
-    char *why, size_t why_cap);
+    struct reason *why);
 
 /*
  * launch_source.c: from a program, which may need credentials, and from a plugin.
  * 0 or -errno, and why; -ELOOP: a credential would need a credential.
  */
 int route_command(struct leash *, const struct sealed_secret *, struct secret **ret,
-    char *why, size_t why_cap);
+    struct reason *why);
 int route_plugin(struct leash *, const struct sealed_secret *, struct secret **ret,
-    char *why, size_t why_cap);
+    struct reason *why);
 /* Was this credential resolved already, for its source? */
 bool route_known(struct leash *, const struct sealed_secret *, struct secret **ret);
 /* Ends the plugins; call once all values are resolved. */
@@ -36,11 +37,11 @@ void route_end(void);
  * -errno; why names what is missing and the command that fixes it.
  */
 int launch_vault_secret(struct leash *, const struct sealed_secret *, struct secret **ret,
-    char *why, size_t why_cap);
+    struct reason *why);
 /* The old values of the path of this row, which must be the last one resolved.  The
  * scrubber learns them under this number; the server does not get them. */
-int launch_vault_replaced(struct leash *, const struct sealed_secret *, uint32_t number,
-    char *why, size_t why_cap);
+int launch_vault_replaced(
+    struct leash *, const struct sealed_secret *, uint32_t number, struct reason *why);
 /* Closes the connection; call once all values are resolved. */
 void launch_vault_end(void);
 
@@ -54,7 +55,7 @@ int secret_give(struct leash *, const struct sealed_secret *, const struct secre
     uint32_t number, const char **ret_weak);
 
 /* launch_fingerprint.c: of every value, once all are resolved: 0 or -errno, and why. */
-int launch_fingerprints_make(struct leash *, char *why, size_t why_cap);
+int launch_fingerprints_make(struct leash *, struct reason *why);
 /* Records the names in the plan, with their fingerprints. */
 int launch_fingerprints_record(struct leash *, uint64_t *ret_number);
 

@@ -16,7 +16,7 @@
 #define NAMES_MAX 64 /* per record, so that it is never full */
 
 int
-launch_fingerprints_make(struct leash *l, char *why, size_t why_cap)
+launch_fingerprints_make(struct leash *l, struct reason *why)
 {
 	const char *folder = getenv("KENNEL_TRACE_AT");
 	struct fingerprint_key key;
@@ -25,13 +25,11 @@ launch_fingerprints_make(struct leash *l, char *why, size_t why_cap)
 	if (l->secret_n == 0)
 		return 0;
 	r = folder == NULL ? -ENOENT : fingerprint_key_read(folder, true, &key);
-	if (r < 0) {
-		(void)snprintf(why, why_cap,
+	if (r < 0)
+		return reason_set(why, r,
 		    "unable to use the key for fingerprints of secrets "
 		    "(%.200s/" FINGERPRINT_KEY_FILE "): %s",
 		    folder == NULL ? "" : folder, strerror(-r));
-		return r;
-	}
 	for (size_t i = 0; i < l->secret_n; i++)
 		secret_fingerprint(l->secret[i], &key, l->fingerprint[i]);
 	fingerprint_key_wipe(&key);

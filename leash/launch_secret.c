@@ -11,31 +11,30 @@
 
 int
 secret_resolve_row(struct leash *l, const struct sealed_secret *row, struct secret **ret,
-    char *why, size_t why_cap)
+    struct reason *why)
 {
 	const char *ref = policy_str(&l->policy, row->ref);
 
 	switch (row->source) {
 	case SOURCE_ENV:
-		return secret_from_env(l->vault, ref, ret, why, why_cap);
+		return secret_from_env(l->vault, ref, ret, why);
 	case SOURCE_FILE:
-		return secret_from_file(l->vault, ref, ret, why, why_cap);
+		return secret_from_file(l->vault, ref, ret, why);
 	case SOURCE_CMD:
-		return route_command(l, row, ret, why, why_cap);
+		return route_command(l, row, ret, why);
 	case SOURCE_VAULT:
-		return launch_vault_secret(l, row, ret, why, why_cap);
+		return launch_vault_secret(l, row, ret, why);
 	case SOURCE_PLUGIN:
-		return route_plugin(l, row, ret, why, why_cap);
+		return route_plugin(l, row, ret, why);
 	default:
-		(void)snprintf(why, why_cap, "this version does not support this source");
-		return -EOPNOTSUPP;
+		return reason_set(
+		    why, -EOPNOTSUPP, "this version does not support this source");
 	}
 }
 
 int
 secret_resolve(struct leash *l, const struct sealed_secret *row, struct secret **ret,
-    char *why, size_t why_cap)
+    struct reason *why)
 {
-	return route_known(l, row, ret) ? 0
-					: secret_resolve_row(l, row, ret, why, why_cap);
+	return route_known(l, row, ret) ? 0 : secret_resolve_row(l, row, ret, why);
 }

@@ -53,26 +53,25 @@ variable_of(const char *name, const char *source)
 }
 
 static int
-credential(struct leash *l, uint32_t i, struct secret **ret, char *why, size_t why_cap)
+credential(struct leash *l, uint32_t i, struct secret **ret, struct reason *why)
 {
 	const struct sealed_secret *row = &l->policy.secret[l->server->secrets.first + i];
-	char inner[300] = "";
+	struct reason inner = {0};
 	int r = 0;
 
 	if (sources.got[i] == NULL)
-		r = secret_resolve_row(l, row, &sources.got[i], inner, sizeof(inner));
+		r = secret_resolve_row(l, row, &sources.got[i], &inner);
 	if (r < 0)
-		(void)snprintf(why, why_cap, "credential %s of its source: %s",
-		    policy_str(&l->policy, row->name), inner);
-	else
-		*ret = sources.got[i];
-	return r;
+		return reason_set(why, r, "credential %s of its source: %s",
+		    policy_str(&l->policy, row->name), inner.text);
+	*ret = sources.got[i];
+	return 0;
 }
 
 /* All credentials that the source of this row needs. */
 static int
 credentials(struct leash *l, const struct sealed_secret *row,
-    struct plugin_credential *ret, size_t *ret_n, char *why, size_t why_cap)
+    struct plugin_credential *ret, size_t *ret_n, struct reason *why)
 {
 	const char *source = policy_str(&l->policy, row->ref), *variable;
 	struct sealed_range rows = l->server->secrets;
@@ -86,12 +85,10 @@ credentials(struct leash *l, const struct sealed_secret *row,
 		variable = variable_of(policy_str(&l->policy, c->name), source);
 		if ((c->flags & SECRET_CREDENTIAL) == 0 || variable == NULL)
 			continue;
-		if ((row->flags & SECRET_CREDENTIAL) != 0 || n == CREDENTIALS_MAX) {
-			(void)snprintf(
-			    why, why_cap, "a credential cannot need a credential");
-			return -ELOOP;
-		}
-		r = credential(l, i, &value, why, why_cap);
+		if ((row->flags & SECRET_CREDENTIAL) != 0 || n == CREDENTIALS_MAX)
+			return reason_set(
+			    why, -ELOOP, "a credential cannot need a credential");
+		r = credential(l, i, &value, why);
 		ret[n++] = (struct plugin_credential){variable, value};
 	}
 	if (r == 0)
@@ -103,7 +100,7 @@ credentials(struct leash *l, const struct sealed_secret *row,
 
 int
 route_command(struct leash *l, const struct sealed_secret *row, struct secret **ret,
-    char *why, size_t why_cap)
+    struct reason *why)
 {
 	struct plugin_credential c[CREDENTIALS_MAX];
 	const char **argv = calloc((size_t)row->args.n + 1, sizeof(*argv));
@@ -114,16 +111,16 @@ route_command(struct leash *l, const struct sealed_secret *row, struct secret **
 		return -ENOMEM;
 	for (uint32_t i = 0; i < row->args.n; i++)
 		argv[i] = arg(l, row, i);
-	r = credentials(l, row, c, &n, why, why_cap);
+	r = credentials(l, row, c, &n, why);
 	if (r == 0)
-		r = secret_from_cmd(l->vault, argv, row->flags & (uint32_t)SECRET_OF_CMD,
-		    c, n, ret, why, why_cap);
+		r = secret_from_cmd(
+		    l->vault, argv, row->flags & (uint32_t)SECRET_OF_CMD, c, n, ret, why);
 	free(argv);
 	return r;
 }
 
 static int
-plugins_ready(char *why, size_t why_cap)
+plugins_ready(struct reason *why)
 {
 	const char *at = getenv("KENNEL_RUN_AT");
 	int r = 0;
@@ -133,21 +130,20 @@ plugins_ready(char *why, size_t why_cap)
 	/* early: openat */
 	sources.run_dir =
 	    at == NULL ? -1 : open(at, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (sources.run_dir < 0) {
-		(void)snprintf(why, why_cap, "unable to open the runtime directory: %s",
+	if (sources.run_dir < 0)
+		return reason_set(why, -ENOENT,
+		    "unable to open the runtime directory: %s",
 		    strerror(at == NULL ? ENOENT : errno));
-		return -ENOENT;
-	}
 	r = plugins_new(sources.run_dir, NULL, &sources.plugins);
 	if (r < 0)
-		(void)snprintf(why, why_cap,
-		    "unable to lock memory for plugin replies: %s", strerror(-r));
+		(void)reason_set(
+		    why, r, "unable to lock memory for plugin replies: %s", strerror(-r));
 	return r;
 }
 
 int
 route_plugin(struct leash *l, const struct sealed_secret *row, struct secret **ret,
-    char *why, size_t why_cap)
+    struct reason *why)
 {
 	struct plugin_credential c[CREDENTIALS_MAX];
 	const char *env[PLUGIN_ENV_MAX + 1] = {NULL};
@@ -162,11 +158,10 @@ route_plugin(struct leash *l, const struct sealed_secret *row, struct secret **r
 	for (uint32_t i = ARG_ENV; i < row->args.n && i - ARG_ENV < PLUGIN_ENV_MAX; i++)
 		env[i - ARG_ENV] = arg(l, row, i);
 	(void)hex_get(arg(l, row, ARG_DIGEST), 64, ask.digest, 32); /* checked at load */
-	r = credentials(l, row, c, &ask.credential_n, why, why_cap);
+	r = credentials(l, row, c, &ask.credential_n, why);
 	if (r == 0)
-		r = plugins_ready(why, why_cap);
-	return r == 0 ? plugins_get(sources.plugins, l->vault, &ask, ret, why, why_cap)
-		      : r;
+		r = plugins_ready(why);
+	return r == 0 ? plugins_get(sources.plugins, l->vault, &ask, ret, why) : r;
 }
 
 /* The value of a secret that was resolved for its source before. */

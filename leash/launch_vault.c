@@ -52,89 +52,61 @@ policy_file(const struct policy *p, const struct sealed_secret *row)
 struct missing {
 	const struct leash *l;
 	const struct sealed_secret *row;
-	char *why;
-	size_t cap;
+	struct reason *why;
 };
 
-static void
-say_unlock(const struct missing *m)
+static const char *
+path_of(const struct missing *m, char out[COMMAND_MAX])
 {
-	(void)snprintf(m->why, m->cap, "the vault is locked: run kennel secret unlock");
+	return policy_str(&m->l->policy, m->row->ref);
 }
 
-static void
-say_none(const struct missing *m)
-{
-	(void)snprintf(m->why, m->cap, "no vault found: run kennel secret init");
-}
-
-static void
-say_set(const struct missing *m)
-{
-	(void)snprintf(m->why, m->cap, "it is not in the vault: run kennel secret set %s",
-	    policy_str(&m->l->policy, m->row->ref));
-}
-
-static void
-say_grant_as(const struct missing *m, const char *what)
+static const char *
+grant_of(const struct missing *m, char out[COMMAND_MAX])
 {
 	const char *server = policy_str(&m->l->policy, m->l->server->name);
-	char command[COMMAND_MAX];
 
-	(void)snprintf(command, sizeof(command),
-	    "kennel secret grant %s --server %s --policy %s",
-	    policy_str(&m->l->policy, m->row->ref), plain(server) ? server : "NAME",
+	(void)snprintf(out, COMMAND_MAX, "kennel secret grant %s --server %s --policy %s",
+	    path_of(m, out), plain(server) ? server : "NAME",
 	    policy_file(&m->l->policy, m->row));
-	(void)snprintf(m->why, m->cap, "%s: run %s", what, command);
-}
-
-static void
-say_grant(const struct missing *m)
-{
-	say_grant_as(m, "it is not granted to this server");
-}
-
-static void
-say_again(const struct missing *m)
-{
-	say_grant_as(m, "the policy is not the one that it was granted to");
-}
-
-static void
-say_altered(const struct missing *m)
-{
-	(void)snprintf(m->why, m->cap,
-	    "the vault file was changed by another program, not by kennel");
+	return out;
 }
 
 static const struct {
 	uint32_t reason;
 	int error;
-	void (*say)(const struct missing *);
+	const char *what;
+	const char *(*rest)(const struct missing *, char out[COMMAND_MAX]);
 } reason_row[] = {
-    {REASON_LOCKED, -ENOKEY, say_unlock},
-    {REASON_NO_VAULT, -ENOENT, say_none},
-    {REASON_NOT_THERE, -ENOENT, say_set},
-    {REASON_NO_GRANT, -EACCES, say_grant},
-    {REASON_OTHER_POLICY, -EACCES, say_again},
-    {REASON_ALTERED, -EUCLEAN, say_altered},
+    {REASON_LOCKED, -ENOKEY, "the vault is locked: run kennel secret unlock"},
+    {REASON_NO_VAULT, -ENOENT, "no vault found: run kennel secret init"},
+    {REASON_NOT_THERE, -ENOENT, "it is not in the vault: run kennel secret set ",
+	path_of},
+    {REASON_NO_GRANT, -EACCES, "it is not granted to this server: run ", grant_of},
+    {REASON_OTHER_POLICY, -EACCES,
+	"the policy is not the one that it was granted to: run ", grant_of},
+    {REASON_ALTERED, -EUCLEAN,
+	"the vault file was changed by another program, not by kennel"},
 };
 
 static int
 say_missing(const struct missing *m, int r, uint32_t reason, const char *what)
 {
-	for (size_t i = 0; i < ARRAY_LEN(reason_row); i++) {
-		if (reason_row[i].reason != reason)
-			continue;
-		reason_row[i].say(m);
-		return reason_row[i].error;
+	char command[COMMAND_MAX];
+	const char *rest = "";
+	size_t i = 0;
+
+	while (i < ARRAY_LEN(reason_row) && reason_row[i].reason != reason)
+		i++;
+	if (i < ARRAY_LEN(reason_row)) {
+		if (reason_row[i].rest != NULL)
+			rest = reason_row[i].rest(m, command);
+		return reason_set(
+		    m->why, reason_row[i].error, "%s%s", reason_row[i].what, rest);
 	}
 	if (what != NULL)
-		(void)snprintf(m->why, m->cap, "the value %s", what);
-	else
-		(void)snprintf(
-		    m->why, m->cap, "the keeper does not answer: %s", strerror(-r));
-	return r;
+		return reason_set(m->why, r, "the value %s", what);
+	return reason_set(m->why, r, "the keeper does not answer: %s", strerror(-r));
 }
 
 /* ---- signatures ---------------------------------------------------------------- */
@@ -168,10 +140,10 @@ connect_keeper(const struct missing *m)
 		? -ENOENT
 		: keeper_reach(run_dir, -1, who, &keeper_session.keeper, &state);
 	if (r == -ENOENT)
-		say_unlock(m);
+		(void)say_missing(m, r, REASON_LOCKED, NULL);
 	else if (r < 0)
-		(void)snprintf(
-		    m->why, m->cap, "unable to reach the keeper: %s", strerror(-r));
+		(void)reason_set(
+		    m->why, r, "unable to reach the keeper: %s", strerror(-r));
 	return r;
 }
 
@@ -188,10 +160,10 @@ client_of(const struct leash *l, const struct sealed_secret *row)
 
 int
 launch_vault_secret(struct leash *l, const struct sealed_secret *row, struct secret **ret,
-    char *why, size_t why_cap)
+    struct reason *why)
 {
 	struct secret_client client;
-	struct missing m = {l, row, why, why_cap};
+	struct missing m = {l, row, why};
 	const char *what = NULL;
 	uint32_t reason = 0;
 	int r = connect_keeper(&m);
@@ -214,11 +186,11 @@ launch_vault_secret(struct leash *l, const struct sealed_secret *row, struct sec
  * until it is revoked.  The server does not get it, but may still output it.
  */
 int
-launch_vault_replaced(struct leash *l, const struct sealed_secret *row, uint32_t number,
-    char *why, size_t why_cap)
+launch_vault_replaced(
+    struct leash *l, const struct sealed_secret *row, uint32_t number, struct reason *why)
 {
 	struct secret_client client = client_of(l, row);
-	struct missing m = {l, row, why, why_cap};
+	struct missing m = {l, row, why};
 	int r = 0;
 
 	if (keeper_session.last != row)

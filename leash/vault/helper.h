@@ -49,7 +49,7 @@ int helper_told(const struct helper *, int r, char *how, size_t how_cap);
 
 /* secret_from_cmd with all options for the program. */
 int secret_from_program(struct vault *, const struct helper_order *, int64_t wait_ms,
-    struct secret **ret, char *why, size_t why_cap);
+    struct secret **ret, struct reason *why);
 
 /* helper_sandbox.c: does this kernel support the sandbox? */
 bool helper_confine_possible(void);

@@ -19,6 +19,7 @@
 
 #include "leash/vault/open_checked.h"
 #include "leash/vault/private.h"
+#include "shim/base/cause.h"
 #include "shim/base/fd.h"
 #include "shim/host/path_open.h"
 #include "shim/host/path_resolve.h"
@@ -46,7 +47,7 @@ judge(void *arg, const char *path)
 /* Resolves and checks; the caller closes ret->fd. */
 static int
 resolve(const struct vault *v, const char *path, unsigned flags,
-    struct path_resolved *ret, char *why, size_t cap)
+    struct path_resolved *ret, struct reason *why)
 {
 	struct judging j = {.vault = v};
 	int r = path_resolve(path, flags, judge, &j, ret);
@@ -55,52 +56,47 @@ resolve(const struct vault *v, const char *path, unsigned flags,
 	if (r == 0 || ((flags & PATH_MISSING_OK) != 0 && ret->real[0] != '\0'))
 		judge(&j, ret->real);
 	if (r == -ELOOP && ret->link[0] != '\0')
-		(void)snprintf(why, cap,
+		(void)reason_set(why, r,
 		    "is reached by the symbolic link %s, which is not root's in "
 		    "directories of root; write the real path%s%s",
 		    ret->link, ret->target[0] != '\0' ? " " : "", ret->target);
 	else if (r == -EXDEV)
-		(void)snprintf(why, cap, "is reached by %s, a link of /proc", ret->link);
+		(void)reason_set(why, r, "is reached by %s, a link of /proc", ret->link);
 	else if (j.who != NULL) {
-		(void)snprintf(why, cap,
+		fd_close(&ret->fd);
+		r = reason_set(why, -EPERM,
 		    "is decided by %s, which %s; keep it where no server may write", j.at,
 		    j.who);
-		fd_close(&ret->fd);
-		r = -EPERM;
 	} else if (r < 0)
-		(void)snprintf(why, cap, "cannot be opened: %s", strerror(-r));
+		(void)reason_set(why, r, "cannot be opened: %s", strerror(-r));
 	return r;
 }
 
 int
 open_checked_file(
-    const struct vault *v, const char *path, int *ret_fd, char *why, size_t cap)
+    const struct vault *v, const char *path, int *ret_fd, struct reason *why)
 {
 	static struct path_resolved p; /* large */
 	struct stat st;
 	int r;
 
-	if (path[0] != '/') {
-		(void)snprintf(why, cap, "is not absolute");
-		return -EINVAL;
-	}
-	r = resolve(v, path, 0, &p, why, cap);
+	if (path[0] != '/')
+		return reason_set(why, -EINVAL, "is not absolute");
+	r = resolve(v, path, 0, &p, why);
 	if (r < 0)
 		return r;
 	r = fstat(p.fd, &st) < 0 ? -errno : 0;
 	if (r == 0 && !S_ISREG(st.st_mode)) {
-		(void)snprintf(why, cap, "is not a regular file");
 		fd_close(&p.fd);
-		return -EACCES;
+		return reason_set(why, -EACCES, "is not a regular file");
 	}
 	if (r == 0)
 		r = path_reopen(p.fd);
 	fd_close(&p.fd);
 	if (r < 0)
-		(void)snprintf(why, cap, "cannot be opened: %s", strerror(-r));
-	else
-		*ret_fd = r;
-	return r < 0 ? r : 0;
+		return reason_set(why, r, "cannot be opened: %s", strerror(-r));
+	*ret_fd = r;
+	return 0;
 }
 
 /* ---- programs -------------------------------------------------------------- */
@@ -108,8 +104,7 @@ open_checked_file(
 /* The programs of one command that are examined; the paths say where it is used. */
 struct walk {
 	const struct vault *vault;
-	char *why;
-	size_t cap;
+	struct reason *why;
 	int left; /* how many more programs may be opened; bounds the recursion */
 };
 
@@ -119,18 +114,9 @@ static int needs_judge(struct walk *, int fd);
 static void
 why_prefix(struct walk *w, const char *relation, const char *path)
 {
-	char head[PATH_MAX + 64];
-	size_t n, len = strlen(w->why);
+	struct reason rest = *w->why;
 
-	(void)snprintf(head, sizeof(head), "%s %s, which ", relation, path); /* fits */
-	n = strlen(head);
-	if (n >= w->cap)
-		n = w->cap - 1;
-	if (len >= w->cap - n)
-		len = w->cap - n - 1;
-	memmove(w->why + n, w->why, len);
-	memcpy(w->why, head, n);
-	w->why[n + len] = '\0';
+	(void)reason_set(w->why, 0, "%s %s, which %s", relation, path, rest.text);
 }
 
 static bool
@@ -151,14 +137,12 @@ owner_check(struct walk *w, int fd)
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	if (st.st_uid != 0 && st.st_uid != geteuid())
-		(void)snprintf(w->why, w->cap,
+		return reason_set(w->why, -EPERM,
 		    "belongs to another user; use a program of root or of your own");
-	else if ((st.st_mode & S_IWOTH) != 0)
-		(void)snprintf(
-		    w->why, w->cap, "is world-writable: run `chmod o-w` on it");
-	else
-		return 0;
-	return -EPERM;
+	if ((st.st_mode & S_IWOTH) != 0)
+		return reason_set(
+		    w->why, -EPERM, "is world-writable: run `chmod o-w` on it");
+	return 0;
 }
 
 /* Takes fd, O_PATH, of a program.  Returns it readable: its first line has to be read
@@ -179,15 +163,13 @@ program_reopen(struct walk *w, int fd, int *ret_fd)
 		return 0;
 	}
 	if (r == -E2BIG)
-		(void)snprintf(w->why, w->cap,
+		return reason_set(w->why, r,
 		    "is one of more than %d programs of a command", PROGRAMS_MAX);
-	else if (r == -EACCES)
-		(void)snprintf(w->why, w->cap,
+	if (r == -EACCES)
+		return reason_set(w->why, r,
 		    "cannot be read, so what it runs cannot be checked; make it readable "
 		    "(chmod a+r)");
-	else
-		(void)snprintf(w->why, w->cap, "cannot be opened: %s", strerror(-r));
-	return r;
+	return reason_set(w->why, r, "cannot be opened: %s", strerror(-r));
 }
 
 /* Opens one program; its needs are not judged yet. */
@@ -195,14 +177,13 @@ static int
 program_open(struct walk *w, const char *path, int *ret_fd)
 {
 	static struct path_resolved p; /* large */
-	int r = resolve(w->vault, path, 0, &p, w->why, w->cap);
+	int r = resolve(w->vault, path, 0, &p, w->why);
 
 	if (r < 0)
 		return r;
 	if (!is_program(p.fd)) {
-		(void)snprintf(w->why, w->cap, "cannot be run: Permission denied");
 		fd_close(&p.fd);
-		return -EACCES;
+		return reason_set(w->why, -EACCES, "cannot be run: Permission denied");
 	}
 	return program_reopen(w, p.fd, ret_fd);
 }
@@ -216,7 +197,7 @@ word_judge(void *arg, const char *path)
 	struct walk *w = arg;
 	int fd = -1, r;
 
-	r = resolve(w->vault, path, PATH_MISSING_OK, &p, w->why, w->cap);
+	r = resolve(w->vault, path, PATH_MISSING_OK, &p, w->why);
 	if (r == 0 && p.missing == 0 && is_program(p.fd)) {
 		r = program_reopen(w, p.fd, &fd);
 		if (r == 0)
@@ -243,7 +224,7 @@ loader_judge(struct walk *w, const char *name)
 	int r;
 
 	(void)snprintf(path, sizeof(path), "%s%s", name[0] == '/' ? "" : "/", name);
-	r = resolve(w->vault, path, 0, &p, w->why, w->cap);
+	r = resolve(w->vault, path, 0, &p, w->why);
 	fd_close(&p.fd);
 	if (r < 0)
 		why_prefix(w, "needs the loader", path);
@@ -257,13 +238,11 @@ loader_judge(struct walk *w, const char *name)
 static int
 script_judge(struct walk *w, const struct program_image *image)
 {
-	int fd = -1, r = -EINVAL;
+	int fd = -1, r;
 
-	if (image->path[0] != '/') {
-		(void)snprintf(w->why, w->cap, "is a script of %s, which is not absolute",
-		    image->path);
-		return r;
-	}
+	if (image->path[0] != '/')
+		return reason_set(w->why, -EINVAL,
+		    "is a script of %s, which is not absolute", image->path);
 	r = program_open(w, image->path, &fd);
 	if (r == 0)
 		r = needs_judge(w, fd);
@@ -272,13 +251,10 @@ script_judge(struct walk *w, const struct program_image *image)
 		why_prefix(w, "is a script of", image->path);
 		return r;
 	}
-	if (strpbrk(image->arg, "\\$") != NULL) {
-		/* env -S expands both */
-		(void)snprintf(w->why, w->cap,
+	if (strpbrk(image->arg, "\\$") != NULL) /* env -S expands both */
+		return reason_set(w->why, -EINVAL,
 		    "has `\\` or `$` in its first line, so what it runs cannot be "
 		    "checked");
-		return -EINVAL;
-	}
 	return program_line(image->arg, word_judge, w);
 }
 
@@ -291,29 +267,25 @@ needs_judge(struct walk *w, int fd)
 	int r = program_image(fd, &image);
 
 	if (r == -ENOEXEC)
-		(void)snprintf(w->why, w->cap, "is an invalid ELF file");
-	else if (r < 0)
-		(void)snprintf(w->why, w->cap, "cannot be read: %s", strerror(-r));
-	else if (image.kind == PROGRAM_LOADED)
-		r = loader_judge(w, image.path);
-	else if (image.kind == PROGRAM_SCRIPT)
-		r = script_judge(w, &image);
-	return r;
+		return reason_set(w->why, r, "is an invalid ELF file");
+	if (r < 0)
+		return reason_set(w->why, r, "cannot be read: %s", strerror(-r));
+	if (image.kind == PROGRAM_LOADED)
+		return loader_judge(w, image.path);
+	return image.kind == PROGRAM_SCRIPT ? script_judge(w, &image) : r;
 }
 
 /* NOLINTEND(misc-no-recursion) */
 
 int
 open_checked_program(
-    const struct vault *v, const char *path, int *ret_fd, char *why, size_t cap)
+    const struct vault *v, const char *path, int *ret_fd, struct reason *why)
 {
-	struct walk w = {.vault = v, .why = why, .cap = cap, .left = PROGRAMS_MAX};
+	struct walk w = {.vault = v, .why = why, .left = PROGRAMS_MAX};
 	int fd = -1, r;
 
-	if (path[0] != '/') {
-		(void)snprintf(why, cap, "has no absolute path");
-		return -EINVAL;
-	}
+	if (path[0] != '/')
+		return reason_set(why, -EINVAL, "has no absolute path");
 	r = program_open(&w, path, &fd);
 	if (r == 0)
 		r = needs_judge(&w, fd);
@@ -325,9 +297,9 @@ open_checked_program(
 }
 
 int
-open_checked_args(const struct vault *v, const char *const *argv, char *why, size_t cap)
+open_checked_args(const struct vault *v, const char *const *argv, struct reason *why)
 {
-	struct walk w = {.vault = v, .why = why, .cap = cap};
+	struct walk w = {.vault = v, .why = why};
 	int r = 0;
 
 	for (size_t i = 1; r == 0 && argv[0] != NULL && argv[i] != NULL; i++) {

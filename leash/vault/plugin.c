@@ -118,10 +118,9 @@ program_image(struct request *q, int *ret_fd)
 	size_t len = 0;
 	int fd, r;
 
-	r = open_checked_program(
-	    q->vault, q->ask->program, &fd, q->wrong, sizeof(q->wrong));
+	r = open_checked_program(q->vault, q->ask->program, &fd, &q->wrong);
 	if (r < 0) {
-		q->what = q->wrong;
+		q->what = q->wrong.text;
 		return -EACCES;
 	}
 	r = fstat(fd, &st) < 0 ? -errno : 0;
@@ -288,7 +287,7 @@ is_crash(const struct request *q, int r)
 }
 
 static void
-tell(const struct request *q, int r, uint64_t wait_ms, char *why, size_t cap)
+tell(const struct request *q, int r, uint64_t wait_ms, struct reason *why)
 {
 	static const struct {
 		int r;
@@ -310,7 +309,7 @@ tell(const struct request *q, int r, uint64_t wait_ms, char *why, size_t cap)
 	if (r == -EAGAIN)
 		(void)snprintf(when, sizeof(when), "; trying again in %llu s",
 		    (unsigned long long)(wait_ms + 999) / 1000);
-	(void)snprintf(why, cap, "source %s, plugin %s%s%s: %s%s%s", q->ask->source,
+	(void)reason_set(why, r, "source %s, plugin %s%s%s: %s%s%s", q->ask->source,
 	    q->ask->program, q->method != NULL ? ": " : "",
 	    q->method != NULL ? q->method : "", q->of_value ? "the value " : "", what,
 	    when);
@@ -364,24 +363,22 @@ plugin_find(struct plugins *all, const struct plugin_ask *ask)
 
 int
 plugins_get(struct plugins *all, struct vault *v, const struct plugin_ask *ask,
-    struct secret **ret, char *why, size_t why_cap)
+    struct secret **ret, struct reason *why)
 {
 	struct request q = {.all = all, .ask = ask, .vault = v};
 	uint64_t wait_ms = 0;
-	int r = -E2BIG;
+	int r;
 
 	if (strlen(ask->source) <= PLUGIN_NAME_MAX)
 		q.p = plugin_find(all, ask);
-	if (q.p == NULL) {
-		(void)snprintf(why, why_cap, "more than %d plugins", PLUGIN_N_MAX);
-		return r;
-	}
+	if (q.p == NULL)
+		return reason_set(why, -E2BIG, "more than %d plugins", PLUGIN_N_MAX);
 	r = plugin_ready(&q, &wait_ms);
 	if (r == 0)
 		r = plugin_value(&q, v, ret);
 	if (r == 0)
 		return 0;
-	tell(&q, r, wait_ms, why, why_cap);
+	tell(&q, r, wait_ms, why);
 	if (q.p->helper.pid <= 0)
 		return r;
 	if (is_crash(&q, r)) {

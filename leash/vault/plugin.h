@@ -70,7 +70,7 @@ void plugins_free(struct plugins *);
  * names the source, the program and the request, and contains no byte of a reply.
  */
 int plugins_get(struct plugins *, struct vault *, const struct plugin_ask *,
-    struct secret **ret, char *why, size_t why_cap);
+    struct secret **ret, struct reason *why);
 
 /* ---- plugin_failures.c: how often did it fail? --------------------------- */
 

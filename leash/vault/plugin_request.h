@@ -9,6 +9,7 @@
 #include "leash/vault/helper.h"
 #include "leash/vault/plugin.h"
 #include "leash/vault/plugin_reply.h"
+#include "shim/base/cause.h"
 
 struct plugin {
 	char source[PLUGIN_NAME_MAX + 1];
@@ -37,8 +38,8 @@ struct request {
 	bool full;
 	int64_t until;
 	const char *what;
-	char wrong[512]; /* the judge's finding about the program's path */
-	bool of_value;   /* a finding about the value */
+	struct reason wrong; /* the judge's finding about the program's path */
+	bool of_value;       /* a finding about the value */
 };
 
 /* A monotonic clock in milliseconds. */

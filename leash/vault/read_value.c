@@ -23,8 +23,6 @@
 #include "leash/vault/private.h"
 #include "shim/base/fd.h"
 
-#define WRONG_MAX 9000 /* bytes: two paths and what is wrong with them */
-
 extern char **environ;
 
 /* A value being read. */
@@ -95,7 +93,7 @@ environ_take(const char *variable)
 
 int
 secret_from_env(
-    struct vault *v, const char *variable, struct secret **ret, char *why, size_t why_cap)
+    struct vault *v, const char *variable, struct secret **ret, struct reason *why)
 {
 	struct secret *s = value_of_variable(v, variable);
 	const char *what = "does not fit into the vault";
@@ -107,10 +105,9 @@ secret_from_env(
 		*ret = s;
 		return 0;
 	}
-	if (*variable == '\0' || strchr(variable, '=') != NULL) {
-		(void)snprintf(why, why_cap, "invalid name of an environment variable");
-		return -EINVAL;
-	}
+	if (*variable == '\0' || strchr(variable, '=') != NULL)
+		return reason_set(
+		    why, -EINVAL, "invalid name of an environment variable");
 	r = -ENOENT;
 	value = environ_find(variable);
 	if (value == NULL) {
@@ -136,8 +133,7 @@ secret_from_env(
 out:
 	environ_take(variable);
 	if (r < 0)
-		(void)snprintf(
-		    why, why_cap, "environment variable %s %s", variable, what);
+		(void)reason_set(why, r, "environment variable %s %s", variable, what);
 	return r;
 }
 
@@ -173,17 +169,18 @@ file_judge(int fd, const char **ret_what, mode_t *ret_mode)
 
 int
 secret_from_file(
-    struct vault *v, const char *path, struct secret **ret, char *why, size_t why_cap)
+    struct vault *v, const char *path, struct secret **ret, struct reason *why)
 {
 	const char *what = NULL;
 	struct intake in = {0};
 	mode_t mode = 0;
-	char shown[24] = "", wrong[WRONG_MAX] = "";
+	struct reason wrong = {0};
+	char shown[24] = "";
 	int r, fd = -1;
 
-	r = open_checked_file(v, path, &fd, wrong, sizeof(wrong));
+	r = open_checked_file(v, path, &fd, &wrong);
 	if (r < 0) {
-		what = wrong;
+		what = wrong.text;
 		goto out;
 	}
 	r = file_judge(fd, &what, &mode);
@@ -204,7 +201,7 @@ secret_from_file(
 out:
 	fd_close(&fd);
 	if (r < 0)
-		(void)snprintf(why, why_cap, "file %s%s %s", path, shown,
+		(void)reason_set(why, r, "file %s%s %s", path, shown,
 		    what != NULL ? what : strerror(-r));
 	return r;
 }
@@ -278,18 +275,18 @@ intake_first_line(struct intake *in)
 
 int
 secret_from_cmd(struct vault *v, const char *const *argv, unsigned int may,
-    const struct plugin_credential *credential, size_t n, struct secret **ret, char *why,
-    size_t why_cap)
+    const struct plugin_credential *credential, size_t n, struct secret **ret,
+    struct reason *why)
 {
 	struct helper_order order = {
 	    .argv = argv, .may = may, .secret = credential, .secret_n = n, .image = -1};
 
-	return secret_from_program(v, &order, VAULT_CMD_WAIT_MS, ret, why, why_cap);
+	return secret_from_program(v, &order, VAULT_CMD_WAIT_MS, ret, why);
 }
 
 int
 secret_from_program(struct vault *v, const struct helper_order *order, int64_t wait_ms,
-    struct secret **ret, char *why, size_t why_cap)
+    struct secret **ret, struct reason *why)
 {
 	const char *const *argv = order->argv;
 	struct helper_order judged = *order;
@@ -297,24 +294,23 @@ secret_from_program(struct vault *v, const struct helper_order *order, int64_t w
 	struct helper h = HELPER_NONE;
 	struct intake in = {0};
 	const char *what = NULL;
-	char how[96] = "", wrong[WRONG_MAX] = "";
+	struct reason wrong = {0};
+	char how[96] = "";
 	int r;
 
-	if (argv[0] == NULL) {
-		(void)snprintf(why, why_cap, "helper has no absolute path");
-		return -EINVAL;
-	}
+	if (argv[0] == NULL)
+		return reason_set(why, -EINVAL, "helper has no absolute path");
 	/* Before the fork, so that a missing program is reported as such. */
-	r = open_checked_program(v, argv[0], &judged.image, wrong, sizeof(wrong));
+	r = open_checked_program(v, argv[0], &judged.image, &wrong);
 	if (r == 0)
-		r = open_checked_args(v, argv, wrong, sizeof(wrong));
+		r = open_checked_args(v, argv, &wrong);
 	if (r < 0) {
-		(void)snprintf(why, why_cap, "helper %s %s", argv[0], wrong);
+		(void)reason_set(why, r, "helper %s %s", argv[0], wrong.text);
 		goto out;
 	}
 	r = intake_open(&in, v);
 	if (r < 0) {
-		(void)snprintf(why, why_cap, "helper %s: the vault is full", argv[0]);
+		(void)reason_set(why, r, "helper %s: the vault is full", argv[0]);
 		goto out;
 	}
 	r = helper_run(&h, &judged);
@@ -330,7 +326,7 @@ secret_from_program(struct vault *v, const struct helper_order *order, int64_t w
 		r = intake_close(&in, true, &what);
 	}
 	if (r < 0)
-		(void)snprintf(why, why_cap, "helper %s %s%s%s", argv[0],
+		(void)reason_set(why, r, "helper %s %s%s%s", argv[0],
 		    what != NULL ? "exited with status 0, but its output " : "", how,
 		    what != NULL ? what : "");
 	else

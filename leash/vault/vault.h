@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "shim/base/cause.h"
+
 #define VAULT_VALUE_MAX   (64u << 10) /* bytes of one value */
 #define VAULT_VALUE_MIN   4           /* bytes; a shorter one cannot be scrubbed */
 #define VAULT_CMD_WAIT_MS 10000       /* timeout of a helper */
@@ -40,7 +42,7 @@ void vault_scratch_end(struct vault *, void *at, size_t written);
 void vault_wipe(void *, size_t);
 
 /*
- * Resolve a reference.  *ret belongs to the vault.  On failure why[why_cap] names
+ * Resolve a reference.  *ret belongs to the vault.  On failure why names
  * what is missing, and contains none of its bytes:
  *	env	the variable is removed from this process's environment and
  *		overwritten there, also if its value is refused; a second call
@@ -64,9 +66,9 @@ void vault_wipe(void *, size_t);
  * before the process sandboxes itself.
  */
 int secret_from_env(
-    struct vault *, const char *variable, struct secret **ret, char *why, size_t why_cap);
+    struct vault *, const char *variable, struct secret **ret, struct reason *why);
 int secret_from_file(
-    struct vault *, const char *path, struct secret **ret, char *why, size_t why_cap);
+    struct vault *, const char *path, struct secret **ret, struct reason *why);
 enum { /* bits of may */
 	SECRET_CMD_NETWORK = 2,
 	SECRET_CMD_WRITE = 4,
@@ -75,8 +77,7 @@ enum { /* bits of may */
 /* credential: secrets in the command's environment, at most four of 8 KiB each. */
 struct plugin_credential;
 int secret_from_cmd(struct vault *, const char *const *argv, unsigned int may,
-    const struct plugin_credential *, size_t n, struct secret **ret, char *why,
-    size_t why_cap);
+    const struct plugin_credential *, size_t n, struct secret **ret, struct reason *why);
 
 /* The client of the keeper: a server under this policy. */
 struct secret_client {

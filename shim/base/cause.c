@@ -1,12 +1,21 @@
-/*
- * Describes a wait status.
- */
 #include "shim/base/cause.h"
 
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+
+int
+reason_set(struct reason *why, int r, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	(void)vsnprintf(why->text, sizeof(why->text), format, ap); /* may be cut */
+	va_end(ap);
+	return r;
+}
 
 const char *
 cause_text(char *out, size_t cap, const char *program, int status)

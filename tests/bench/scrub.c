@@ -56,7 +56,7 @@ static void
 kit_open(struct kit *k, int values)
 {
 	struct secret *one;
-	char why[100];
+	struct reason why;
 	int i, c;
 
 	need(vault_new(1 << 20, &k->vault) == 0, "no locked memory");
@@ -69,7 +69,7 @@ kit_open(struct kit *k, int values)
 			    [(unsigned int)random() % 42];
 		(void)snprintf(name, sizeof(name), "KENNEL_B%d_%d", values, i);
 		(void)setenv(name, k->last, 1);
-		need(secret_from_env(k->vault, name, &one, why, sizeof(why)) == 0, why);
+		need(secret_from_env(k->vault, name, &one, &why) == 0, why.text);
 		need(scrub_learn(k->scrub, one, (uint32_t)i) == 0, "not learned");
 	}
 }

@@ -38,7 +38,8 @@ learn(
     struct vault *v, struct scrub *s, struct input *in, uint32_t number, char value[256])
 {
 	struct secret *secret;
-	char why[128];
+	char name[32];
+	struct reason why;
 	size_t len = take(in), i;
 
 	if (len > in->left)
@@ -48,9 +49,8 @@ learn(
 	value[len] = '\0';
 	in->at += len;
 	in->left -= len;
-	(void)snprintf(why, sizeof(why), "KENNEL_FUZZ%u", number);
-	if (setenv(why, value, 1) < 0 ||
-	    secret_from_env(v, why, &secret, why, sizeof(why)) < 0)
+	(void)snprintf(name, sizeof(name), "KENNEL_FUZZ%u", number);
+	if (setenv(name, value, 1) < 0 || secret_from_env(v, name, &secret, &why) < 0)
 		value[0] = '\0';
 	else if (scrub_learn(s, secret, number) < 0)
 		abort();

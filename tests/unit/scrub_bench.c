@@ -62,7 +62,8 @@ bench_learn(struct vault *v, size_t len, char keep[64])
 {
 	struct scrub *s;
 	struct secret *one;
-	char value[128], why[100], name[16];
+	char value[128], name[16];
+	struct reason why;
 	size_t i, c;
 
 	if (scrub_new(&s) < 0)
@@ -74,7 +75,7 @@ bench_learn(struct vault *v, size_t len, char keep[64])
 		value[len] = '\0';
 		(void)snprintf(name, sizeof(name), "KENNEL_B%zu%zu", len, i);
 		(void)setenv(name, value, 1);
-		if (secret_from_env(v, name, &one, why, sizeof(why)) < 0 ||
+		if (secret_from_env(v, name, &one, &why) < 0 ||
 		    scrub_learn(s, one, (uint32_t)i) < 0)
 			exit(1);
 		(void)snprintf(keep, 64, "%s", value);

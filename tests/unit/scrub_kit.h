@@ -50,12 +50,12 @@ kit_open(struct kit *k, const char *value)
 {
 	struct scrub_stream *st;
 	struct secret *s;
-	char why[100];
+	struct reason why;
 
 	assert_int_equal(vault_new(1u << 16, &k->vault), 0);
 	assert_int_equal(scrub_new(&k->scrub), 0);
 	assert_int_equal(setenv("KENNEL_F", value, 1), 0);
-	assert_int_equal(secret_from_env(k->vault, "KENNEL_F", &s, why, sizeof(why)), 0);
+	assert_int_equal(secret_from_env(k->vault, "KENNEL_F", &s, &why), 0);
 	assert_int_equal(scrub_learn(k->scrub, s, 0), 0);
 	k->n = strlen(value);
 	for (size_t i = k->characters = 0; i < k->n; i++)

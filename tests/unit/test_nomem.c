@@ -107,13 +107,13 @@ scrub_once(void)
 	struct vault *vault = NULL;
 	struct env *env = NULL;
 	struct buf out;
-	char why[256];
+	struct reason why;
 	int r;
 
 	buf_init(&out, 1 << 16);
 	r = vault_new(1 << 16, &vault);
 	if (r == 0 && setenv("KENNEL_NOMEM", VALUE, 1) == 0)
-		r = secret_from_env(vault, "KENNEL_NOMEM", &secret, why, sizeof(why));
+		r = secret_from_env(vault, "KENNEL_NOMEM", &secret, &why);
 	if (r == 0)
 		r = env_new(&env);
 	if (r == 0)

@@ -109,18 +109,18 @@ plugin(const char *name, const char *script)
 	return ask;
 }
 
-static char why[512];
+static struct reason why;
 
 static int
 get(const struct plugin_ask *ask, struct secret **ret)
 {
 	int r;
 
-	why[0] = '\0';
+	why.text[0] = '\0';
 	*ret = NULL;
-	r = plugins_get(plugins, vault, ask, ret, why, sizeof(why));
-	assert_null(strstr(why, "sentinel")); /* whatever went wrong */
-	assert_true(r == 0 || why[0] != '\0');
+	r = plugins_get(plugins, vault, ask, ret, &why);
+	assert_null(strstr(why.text, "sentinel")); /* whatever went wrong */
+	assert_true(r == 0 || why.text[0] != '\0');
 	return r;
 }
 
@@ -143,9 +143,9 @@ refused(const char *script, int r, const char *word)
 	forgiven("bad");
 	assert_int_equal(get(&ask, &s), r);
 	assert_null(s);
-	if (strstr(why, word) == NULL)
-		fail_msg("%s: no \"%s\"", why, word);
-	assert_non_null(strstr(why, "source bad, plugin /"));
+	if (strstr(why.text, word) == NULL)
+		fail_msg("%s: no \"%s\"", why.text, word);
+	assert_non_null(strstr(why.text, "source bad, plugin /"));
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* none is left */
 	assert_int_equal(errno, ECHILD);
 }
@@ -211,8 +211,7 @@ a_credential_is_told_by_init(void **state)
 
 	(void)state;
 	assert_int_equal(setenv("KENNEL_T_TOKEN", SENTINEL, 1), 0);
-	assert_int_equal(
-	    secret_from_env(vault, "KENNEL_T_TOKEN", &token, why, sizeof(why)), 0);
+	assert_int_equal(secret_from_env(vault, "KENNEL_T_TOKEN", &token, &why), 0);
 	c.value = token;
 	ask.credential = &c;
 	ask.credential_n = 1;
@@ -322,11 +321,11 @@ a_bad_reference_is_no_failure(void **state)
 
 	(void)state;
 	assert_int_equal(get(&ask, &s), -ENOENT);
-	assert_non_null(strstr(why, "secret_source.get: bad-reference"));
+	assert_non_null(strstr(why.text, "secret_source.get: bad-reference"));
 	assert_int_equal(get(&ask, &s), -EREMOTEIO);
-	assert_non_null(strstr(why, "unsupported-capability"));
+	assert_non_null(strstr(why.text, "unsupported-capability"));
 	assert_int_equal(get(&ask, &s), -EREMOTEIO);
-	assert_non_null(strstr(why, "get: other"));
+	assert_non_null(strstr(why.text, "get: other"));
 	assert_int_equal(get(&ask, &s), 0); /* it was not ended, nor is it counted */
 }
 
@@ -351,7 +350,7 @@ what_no_secret_can_be_is_refused(void **state)
 	    "head -c 65537 /dev/zero | tr '\\0' s\necho '\"}}'\n");
 	ask = plugin("big", script);
 	assert_int_equal(get(&ask, &s), -EFBIG);
-	assert_non_null(strstr(why, "the value is bigger than 64 KiB"));
+	assert_non_null(strstr(why.text, "the value is bigger than 64 KiB"));
 }
 
 /* ---- which program ---- */
@@ -376,11 +375,11 @@ another_program_is_not_run(void **state)
 	(void)state;
 	append(ask.program);
 	assert_int_equal(get(&ask, &s), -EACCES);
-	assert_non_null(strstr(why, "digest"));
+	assert_non_null(strstr(why.text, "digest"));
 	ask = plugin("swap", INIT AVAILABLE VALUE(3, SENTINEL));
 	assert_int_equal(chmod(ask.program, 0720), 0);
 	assert_int_equal(get(&ask, &s), -EACCES);
-	assert_non_null(strstr(why, "may write it"));
+	assert_non_null(strstr(why.text, "may write it"));
 	assert_int_equal(chmod(ask.program, 0600), 0);
 	assert_int_equal(get(&ask, &s), -EACCES);
 	assert_int_equal(chmod(ask.program, 0700), 0);
@@ -388,7 +387,7 @@ another_program_is_not_run(void **state)
 	assert_int_equal(symlink(ask.program, link_path), 0);
 	ask.program = link_path;
 	assert_int_equal(get(&ask, &s), -EACCES);
-	assert_non_null(strstr(why, "symbolic link"));
+	assert_non_null(strstr(why.text, "symbolic link"));
 	ask.program = in_folder("none");
 	assert_int_equal(get(&ask, &s), -EACCES);
 	ask.program = folder;
@@ -419,7 +418,7 @@ the_argument_of_its_first_line_is_judged(void **state)
 	ask = plugin("by-env", script);
 	vault_judge(vault, may_write, tool);
 	assert_int_equal(get(&ask, &s), -EACCES);
-	assert_non_null(strstr(why, "has the argument"));
+	assert_non_null(strstr(why.text, "has the argument"));
 	vault_judge(vault, NULL, NULL);
 	assert_int_equal(get(&ask, &s), 0); /* the control */
 }
@@ -519,7 +518,7 @@ what_failed_waits(void **state)
 		assert_int_equal(
 		    plugin_failures_note(run_dir, "fails", plugin_failures_now()), 0);
 	assert_int_equal(get(&ask, &s), -EAGAIN);
-	assert_non_null(strstr(why, "it failed too often; trying again in "));
+	assert_non_null(strstr(why.text, "it failed too often; trying again in "));
 	forgiven("fails");
 	assert_int_equal(get(&ask, &s), -EPIPE); /* the control: now it was started */
 	assert_int_equal(faccessat(run_dir, "plugin.fails.crashes", F_OK, 0), 0);

@@ -43,11 +43,12 @@ static void
 kit_learn(struct kit *k, const char *value)
 {
 	struct secret *s;
-	char name[16], why[100];
+	struct reason why;
+	char name[16];
 
 	(void)snprintf(name, sizeof(name), "KENNEL_S%d", k->n);
 	assert_int_equal(setenv(name, value, 1), 0);
-	assert_int_equal(secret_from_env(k->vault, name, &s, why, sizeof(why)), 0);
+	assert_int_equal(secret_from_env(k->vault, name, &s, &why), 0);
 	assert_int_equal(scrub_learn(k->scrub, s, (uint32_t)k->n), 0);
 	(void)snprintf(k->value[k->n++], sizeof(k->value[0]), "%s", value);
 }
@@ -527,7 +528,8 @@ the_longest_spelling_is_held(void **state)
 	struct scrub_stream *st;
 	struct secret *s;
 	struct buf out, text;
-	char why[100], six[8], *c;
+	struct reason why;
+	char six[8], *c;
 	size_t i;
 
 	for (i = 0; i < VAULT_VALUE_MAX; i++)
@@ -535,7 +537,7 @@ the_longest_spelling_is_held(void **state)
 	assert_int_equal(vault_new(1u << 20, &k.vault), 0);
 	assert_int_equal(scrub_new(&k.scrub), 0);
 	(void)setenv("KENNEL_BIG", value, 1);
-	assert_int_equal(secret_from_env(k.vault, "KENNEL_BIG", &s, why, sizeof(why)), 0);
+	assert_int_equal(secret_from_env(k.vault, "KENNEL_BIG", &s, &why), 0);
 	assert_int_equal(scrub_learn(k.scrub, s, 7), 0);
 	assert_int_equal(scrub_stream_new(k.scrub, &st), 0);
 	assert_int_equal(scrub_learn(k.scrub, s, 8), -EBUSY);

@@ -740,7 +740,7 @@ weak_values_are_named(void **state)
 	    {"00112233445566778899", false}};
 	struct vault *v;
 	struct secret *s;
-	char why[100];
+	struct reason why;
 
 	assert_int_equal(vault_new(1u << 16, &v), 0);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -748,7 +748,7 @@ weak_values_are_named(void **state)
 
 		(void)snprintf(name, sizeof(name), "KENNEL_W%zu", i);
 		assert_int_equal(setenv(name, rows[i].value, 1), 0);
-		assert_int_equal(secret_from_env(v, name, &s, why, sizeof(why)), 0);
+		assert_int_equal(secret_from_env(v, name, &s, &why), 0);
 		assert_int_equal(scrub_weakness(s) != NULL, rows[i].weak);
 	}
 	vault_free(v);

@@ -23,10 +23,10 @@
 static int
 learned(struct vault *v, struct scrub *s, const char *value, struct secret **ret)
 {
-	char why[100];
+	struct reason why;
 
 	assert_int_equal(setenv("KENNEL_L", value, 1), 0);
-	assert_int_equal(secret_from_env(v, "KENNEL_L", ret, why, sizeof(why)), 0);
+	assert_int_equal(secret_from_env(v, "KENNEL_L", ret, &why), 0);
 	return scrub_learn(s, *ret, 0);
 }
 

@@ -25,11 +25,10 @@ static int
 setup(void **state)
 {
 	struct env *e;
-	char why[100];
+	struct reason why;
 
 	if (vault_new(1u << 20, &vault) < 0 || setenv("KENNEL_T", "tok-12345", 1) < 0 ||
-	    secret_from_env(vault, "KENNEL_T", &token, why, sizeof(why)) < 0 ||
-	    env_new(&e) < 0)
+	    secret_from_env(vault, "KENNEL_T", &token, &why) < 0 || env_new(&e) < 0)
 		return -1;
 	*state = e;
 	return 0;

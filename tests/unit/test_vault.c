@@ -63,18 +63,18 @@ static void
 env_is_taken_out_of_this_process(void **state)
 {
 	struct secret *s = NULL, *again = NULL;
-	char why[200] = "", *value;
+	struct reason why;
+	char *value;
 
 	assert_int_equal(setenv("KENNEL_T", SENTINEL, 1), 0);
 	value = getenv("KENNEL_T");
-	assert_int_equal(secret_from_env(*state, "KENNEL_T", &s, why, sizeof(why)), 0);
+	assert_int_equal(secret_from_env(*state, "KENNEL_T", &s, &why), 0);
 	holds(s, SENTINEL);
 	assert_null(getenv("KENNEL_T"));
 	assert_int_equal(value[0], 0); /* the old bytes too */
 	assert_int_equal(value[5], 0);
 	/* Two names for one variable are one secret. */
-	assert_int_equal(
-	    secret_from_env(*state, "KENNEL_T", &again, why, sizeof(why)), 0);
+	assert_int_equal(secret_from_env(*state, "KENNEL_T", &again, &why), 0);
 	assert_ptr_equal(s, again);
 }
 
@@ -82,23 +82,20 @@ static void
 env_missing_names_the_variable(void **state) /* S4-31 S4-46 */
 {
 	struct secret *s = NULL;
-	char why[200] = "";
+	struct reason why;
 
 	(void)unsetenv("KENNEL_T2");
-	assert_int_equal(
-	    secret_from_env(*state, "KENNEL_T2", &s, why, sizeof(why)), -ENOENT);
-	assert_non_null(strstr(why, "KENNEL_T2"));
+	assert_int_equal(secret_from_env(*state, "KENNEL_T2", &s, &why), -ENOENT);
+	assert_non_null(strstr(why.text, "KENNEL_T2"));
 	assert_null(s);
 	(void)setenv("KENNEL_T2", "", 1);
-	assert_int_equal(
-	    secret_from_env(*state, "KENNEL_T2", &s, why, sizeof(why)), -ENOENT);
+	assert_int_equal(secret_from_env(*state, "KENNEL_T2", &s, &why), -ENOENT);
 	(void)setenv("KENNEL_T2", "abc", 1);
-	assert_int_equal(
-	    secret_from_env(*state, "KENNEL_T2", &s, why, sizeof(why)), -EINVAL);
-	assert_null(strstr(why, "abc"));
+	assert_int_equal(secret_from_env(*state, "KENNEL_T2", &s, &why), -EINVAL);
+	assert_null(strstr(why.text, "abc"));
 	assert_null(getenv("KENNEL_T2")); /* refused, and gone all the same */
-	assert_int_equal(secret_from_env(*state, "A=B", &s, why, sizeof(why)), -EINVAL);
-	assert_int_equal(secret_from_env(*state, "", &s, why, sizeof(why)), -EINVAL);
+	assert_int_equal(secret_from_env(*state, "A=B", &s, &why), -EINVAL);
+	assert_int_equal(secret_from_env(*state, "", &s, &why), -EINVAL);
 	assert_null(s);
 }
 
@@ -106,16 +103,16 @@ static void
 env_too_big(void **state)
 {
 	struct secret *s = NULL;
-	char why[200] = "", *big = malloc(VAULT_VALUE_MAX + 2);
+	struct reason why;
+	char *big = malloc(VAULT_VALUE_MAX + 2);
 
 	memset(big, 'a', VAULT_VALUE_MAX + 1);
 	big[VAULT_VALUE_MAX + 1] = '\0';
 	(void)setenv("KENNEL_T3", big, 1);
-	assert_int_equal(
-	    secret_from_env(*state, "KENNEL_T3", &s, why, sizeof(why)), -EFBIG);
+	assert_int_equal(secret_from_env(*state, "KENNEL_T3", &s, &why), -EFBIG);
 	big[VAULT_VALUE_MAX] = '\0';
 	(void)setenv("KENNEL_T3", big, 1);
-	assert_int_equal(secret_from_env(*state, "KENNEL_T3", &s, why, sizeof(why)), 0);
+	assert_int_equal(secret_from_env(*state, "KENNEL_T3", &s, &why), 0);
 	assert_int_equal(secret_len(s), VAULT_VALUE_MAX);
 	free(big);
 }
@@ -123,23 +120,23 @@ env_too_big(void **state)
 /* ---- file ---- */
 
 static int
-from_file(void *vault, const char *path, struct secret **ret, char *why)
+from_file(void *vault, const char *path, struct secret **ret, struct reason *why)
 {
-	why[0] = '\0';
-	return secret_from_file(vault, path, ret, why, 200);
+	why->text[0] = '\0';
+	return secret_from_file(vault, path, ret, why);
 }
 
 static void
 file_is_read_and_one_newline_dropped(void **state)
 {
 	struct secret *s;
-	char why[200];
+	struct reason why;
 
 	assert_int_equal(
-	    from_file(*state, file_with("a", SENTINEL "\n", 22, 0600), &s, why), 0);
+	    from_file(*state, file_with("a", SENTINEL "\n", 22, 0600), &s, &why), 0);
 	holds(s, SENTINEL);
 	assert_int_equal(
-	    from_file(*state, file_with("a", "pass\n\n", 6, 0400), &s, why), 0);
+	    from_file(*state, file_with("a", "pass\n\n", 6, 0400), &s, &why), 0);
 	holds(s, "pass\n");
 }
 
@@ -148,17 +145,18 @@ file_that_others_may_read_is_refused(void **state)
 {
 	static const mode_t modes[] = {0644, 0640, 0604, 0660, 0620, 0601};
 	struct secret *s = NULL;
-	char why[200], shown[8];
+	struct reason why;
+	char shown[8];
 	size_t i;
 
 	for (i = 0; i < ARRAY_LEN(modes); i++) {
 		char *path = file_with("open", SENTINEL, 21, modes[i]);
 
-		assert_int_equal(from_file(*state, path, &s, why), -EACCES);
+		assert_int_equal(from_file(*state, path, &s, &why), -EACCES);
 		(void)snprintf(shown, sizeof(shown), "%04o", modes[i]);
-		assert_non_null(strstr(why, shown));
-		assert_non_null(strstr(why, path));
-		assert_null(strstr(why, "sentinel"));
+		assert_non_null(strstr(why.text, shown));
+		assert_non_null(strstr(why.text, path));
+		assert_null(strstr(why.text, "sentinel"));
 	}
 	assert_null(s);
 }
@@ -167,21 +165,22 @@ static void
 file_must_be_a_plain_one(void **state)
 {
 	struct secret *s = NULL;
-	char why[200], target[128];
+	struct reason why;
+	char target[128];
 
 	(void)snprintf(
 	    target, sizeof(target), "%s", file_with("real", SENTINEL, 21, 0600));
 	assert_int_equal(symlink(target, in_folder("link")), 0);
-	assert_int_equal(from_file(*state, in_folder("link"), &s, why), -ELOOP);
-	assert_non_null(strstr(why, "write the real path"));
-	assert_non_null(strstr(why, target));
+	assert_int_equal(from_file(*state, in_folder("link"), &s, &why), -ELOOP);
+	assert_non_null(strstr(why.text, "write the real path"));
+	assert_non_null(strstr(why.text, target));
 	assert_int_equal(mkfifo(in_folder("fifo"), 0600), 0);
-	assert_int_equal(from_file(*state, in_folder("fifo"), &s, why), -EACCES);
-	assert_int_equal(from_file(*state, folder, &s, why), -EACCES);
-	assert_int_equal(from_file(*state, in_folder("none"), &s, why), -ENOENT);
-	assert_non_null(strstr(why, "/none"));
-	assert_int_equal(from_file(*state, "relative", &s, why), -EINVAL);
-	assert_int_equal(from_file(*state, target, &s, why), 0); /* the control */
+	assert_int_equal(from_file(*state, in_folder("fifo"), &s, &why), -EACCES);
+	assert_int_equal(from_file(*state, folder, &s, &why), -EACCES);
+	assert_int_equal(from_file(*state, in_folder("none"), &s, &why), -ENOENT);
+	assert_non_null(strstr(why.text, "/none"));
+	assert_int_equal(from_file(*state, "relative", &s, &why), -EINVAL);
+	assert_int_equal(from_file(*state, target, &s, &why), 0); /* the control */
 }
 
 static void
@@ -189,26 +188,26 @@ file_content_is_judged(void **state)
 {
 	static char big[VAULT_VALUE_MAX + 3];
 	struct secret *s = NULL;
-	char why[200];
+	struct reason why;
 
 	memset(big, 'b', sizeof(big));
 	assert_int_equal(
-	    from_file(*state, file_with("f", "", 0, 0600), &s, why), -ENOENT);
+	    from_file(*state, file_with("f", "", 0, 0600), &s, &why), -ENOENT);
 	assert_int_equal(
-	    from_file(*state, file_with("f", "\n", 1, 0600), &s, why), -ENOENT);
+	    from_file(*state, file_with("f", "\n", 1, 0600), &s, &why), -ENOENT);
 	assert_int_equal(
-	    from_file(*state, file_with("f", "ab\0cdef", 7, 0600), &s, why), -EINVAL);
+	    from_file(*state, file_with("f", "ab\0cdef", 7, 0600), &s, &why), -EINVAL);
 	assert_int_equal(
-	    from_file(*state, file_with("f", "abc\n", 4, 0600), &s, why), -EINVAL);
+	    from_file(*state, file_with("f", "abc\n", 4, 0600), &s, &why), -EINVAL);
 	assert_int_equal(
-	    from_file(*state, file_with("f", big, VAULT_VALUE_MAX + 1, 0600), &s, why),
+	    from_file(*state, file_with("f", big, VAULT_VALUE_MAX + 1, 0600), &s, &why),
 	    -EFBIG);
 	assert_int_equal(
-	    from_file(*state, file_with("f", big, sizeof(big), 0600), &s, why), -EFBIG);
+	    from_file(*state, file_with("f", big, sizeof(big), 0600), &s, &why), -EFBIG);
 	assert_null(s);
 	big[VAULT_VALUE_MAX] = '\n';
 	assert_int_equal(
-	    from_file(*state, file_with("f", big, VAULT_VALUE_MAX + 1, 0600), &s, why),
+	    from_file(*state, file_with("f", big, VAULT_VALUE_MAX + 1, 0600), &s, &why),
 	    0);
 	assert_int_equal(secret_len(s), VAULT_VALUE_MAX);
 }
@@ -218,12 +217,13 @@ a_full_vault_says_so(void **state)
 {
 	struct vault *v;
 	struct secret *s = NULL;
-	char why[200], *path = file_with("f", SENTINEL, 21, 0600);
+	struct reason why;
+	char *path = file_with("f", SENTINEL, 21, 0600);
 	int i, r = 0;
 
 	assert_int_equal(vault_new(4096, &v), 0);
 	for (i = 0; i < 4096 && r == 0; i++)
-		r = from_file(v, path, &s, why);
+		r = from_file(v, path, &s, &why);
 	assert_int_equal(r, -ENOMEM);
 	assert_in_range(i, 10, 100);
 	holds(s, SENTINEL); /* the last that fitted is whole */
@@ -234,42 +234,42 @@ a_full_vault_says_so(void **state)
 
 static int
 from_cmd(struct vault *v, const char *const *argv, unsigned int may, struct secret **ret,
-    char *why, size_t why_cap)
+    struct reason *why)
 {
-	return secret_from_cmd(v, argv, may, NULL, 0, ret, why, why_cap);
+	return secret_from_cmd(v, argv, may, NULL, 0, ret, why);
 }
 
 static int
-from_sh(void *vault, const char *script, struct secret **ret, char *why)
+from_sh(void *vault, const char *script, struct secret **ret, struct reason *why)
 {
 	const char *argv[] = {"/bin/sh", "-c", script, NULL};
 
-	why[0] = '\0';
-	return from_cmd(vault, argv, 0, ret, why, 200);
+	why->text[0] = '\0';
+	return from_cmd(vault, argv, 0, ret, why);
 }
 
 static int
-from_sh_that_may(
-    void *vault, unsigned int may, const char *script, struct secret **ret, char *why)
+from_sh_that_may(void *vault, unsigned int may, const char *script, struct secret **ret,
+    struct reason *why)
 {
 	const char *argv[] = {"/bin/sh", "-c", script, NULL};
 
-	why[0] = '\0';
-	return from_cmd(vault, argv, may, ret, why, 200);
+	why->text[0] = '\0';
+	return from_cmd(vault, argv, may, ret, why);
 }
 
 static void
 cmd_output_is_the_value(void **state)
 {
 	struct secret *s;
-	char why[200];
+	struct reason why;
 
-	assert_int_equal(from_sh(*state, "echo " SENTINEL, &s, why), 0);
+	assert_int_equal(from_sh(*state, "echo " SENTINEL, &s, &why), 0);
 	holds(s, SENTINEL);
-	assert_int_equal(from_sh(*state, "printf ab; sleep 0.1; printf cd", &s, why), 0);
+	assert_int_equal(from_sh(*state, "printf ab; sleep 0.1; printf cd", &s, &why), 0);
 	holds(s, "abcd");
 	/* stdout closed early, the end comes later */
-	assert_int_equal(from_sh(*state, "echo abcd; exec >&-; sleep 0.2", &s, why), 0);
+	assert_int_equal(from_sh(*state, "echo abcd; exec >&-; sleep 0.2", &s, &why), 0);
 	holds(s, "abcd");
 }
 
@@ -277,16 +277,17 @@ static void
 cmd_environment_is_built_from_nothing(void **state)
 {
 	struct secret *s;
-	char why[200];
+	struct reason why;
 
 	(void)setenv("KENNEL_T4", "not for helpers", 1);
 	(void)setenv("HOME", "/nowhere", 1);
 	assert_int_equal(
-	    from_sh(*state, "/usr/bin/env | grep -c KENNEL_T4; echo $HOME$PATH", &s, why),
+	    from_sh(
+		*state, "/usr/bin/env | grep -c KENNEL_T4; echo $HOME$PATH", &s, &why),
 	    0);
 	holds(s, "0\n/nowhere/usr/local/bin:/usr/bin:/bin");
 	/* stdin is empty, and no descriptor but three is open */
-	assert_int_equal(from_sh(*state, "cat; cd /proc/$$/fd && echo x *", &s, why), 0);
+	assert_int_equal(from_sh(*state, "cat; cd /proc/$$/fd && echo x *", &s, &why), 0);
 	assert_non_null(strstr(secret_expose(s), "x 0 1 2"));
 	assert_true(secret_len(s) <= strlen("x 0 1 2 10")); /* sh may keep one */
 }
@@ -296,18 +297,19 @@ static void
 cmd_failure_tells_only_its_status(void **state)
 {
 	struct secret *s = NULL;
-	char why[200];
+	struct reason why;
 
 	assert_int_equal(
-	    from_sh(*state, "echo " SENTINEL "; echo " SENTINEL " >&2; exit 3", &s, why),
+	    from_sh(*state, "echo " SENTINEL "; echo " SENTINEL " >&2; exit 3", &s, &why),
 	    -EIO);
-	assert_non_null(strstr(why, "exited with status 3"));
-	assert_null(strstr(why, "sentinel"));
-	assert_int_equal(from_sh(*state, "echo " SENTINEL "; kill -9 $$", &s, why), -EIO);
-	assert_non_null(strstr(why, "was killed by signal 9"));
-	assert_null(strstr(why, "sentinel"));
-	assert_int_equal(from_sh(*state, ":", &s, why), -ENOENT);
-	assert_int_equal(from_sh(*state, "printf 'a\\0bcdefg'", &s, why), -EINVAL);
+	assert_non_null(strstr(why.text, "exited with status 3"));
+	assert_null(strstr(why.text, "sentinel"));
+	assert_int_equal(
+	    from_sh(*state, "echo " SENTINEL "; kill -9 $$", &s, &why), -EIO);
+	assert_non_null(strstr(why.text, "was killed by signal 9"));
+	assert_null(strstr(why.text, "sentinel"));
+	assert_int_equal(from_sh(*state, ":", &s, &why), -ENOENT);
+	assert_int_equal(from_sh(*state, "printf 'a\\0bcdefg'", &s, &why), -EINVAL);
 	assert_null(s);
 }
 
@@ -315,11 +317,11 @@ static void
 cmd_that_prints_for_ever_is_stopped(void **state)
 {
 	struct secret *s = NULL;
-	char why[200];
+	struct reason why;
 
 	assert_int_equal(
-	    from_sh(*state, "while :; do echo " SENTINEL "; done", &s, why), -EFBIG);
-	assert_null(strstr(why, "sentinel"));
+	    from_sh(*state, "while :; do echo " SENTINEL "; done", &s, &why), -EFBIG);
+	assert_null(strstr(why.text, "sentinel"));
 	assert_null(s);
 }
 
@@ -344,13 +346,13 @@ static void
 cmd_leaves_nothing_behind(void **state)
 {
 	struct secret *s;
-	char why[200];
+	struct reason why;
 	pid_t pid;
 	int i;
 
 	assert_true(alive(getpid())); /* the control */
 	/* The grandchild holds the pipe: it is not waited for, and killed. */
-	assert_int_equal(from_sh(*state, "sleep 1000 & echo $!; exit 0", &s, why), 0);
+	assert_int_equal(from_sh(*state, "sleep 1000 & echo $!; exit 0", &s, &why), 0);
 	pid = (pid_t)atoi(secret_expose(s));
 	assert_true(pid > 1);
 	for (i = 0; i < 300 && alive(pid); i++)
@@ -366,12 +368,12 @@ cmd_that_cannot_start(void **state)
 	const char *bare[] = {"sh", NULL};
 	const char *nothing[] = {NULL};
 	struct secret *s = NULL;
-	char why[200];
+	struct reason why;
 
-	assert_int_equal(from_cmd(*state, none, 0, &s, why, sizeof(why)), -ENOENT);
-	assert_non_null(strstr(why, "/nonexistent/helper"));
-	assert_int_equal(from_cmd(*state, bare, 0, &s, why, sizeof(why)), -EINVAL);
-	assert_int_equal(from_cmd(*state, nothing, 0, &s, why, sizeof(why)), -EINVAL);
+	assert_int_equal(from_cmd(*state, none, 0, &s, &why), -ENOENT);
+	assert_non_null(strstr(why.text, "/nonexistent/helper"));
+	assert_int_equal(from_cmd(*state, bare, 0, &s, &why), -EINVAL);
+	assert_int_equal(from_cmd(*state, nothing, 0, &s, &why), -EINVAL);
 	assert_null(s);
 }
 
@@ -390,21 +392,21 @@ a_directory_on_the_way_becomes_a_link(void **state)
 {
 	char at[160], other[160];
 	struct secret *s = NULL;
-	char why[400];
+	struct reason why;
 	const char *argv[] = {at, NULL};
 
 	(void)snprintf(other, sizeof(other), "%s", in_folder("other"));
 	assert_int_equal(mkdir(other, 0700), 0);
 	(void)snprintf(
 	    at, sizeof(at), "%s", file_with("other/token", SENTINEL, 21, 0600));
-	assert_int_equal(from_file(*state, at, &s, why), 0); /* the control */
+	assert_int_equal(from_file(*state, at, &s, &why), 0); /* the control */
 	(void)script_with("other/say", "#!/bin/sh\necho " SENTINEL "\n");
 	assert_int_equal(symlink(other, in_folder("conf")), 0);
 	(void)snprintf(at, sizeof(at), "%s", in_folder("conf/token"));
-	assert_int_equal(secret_from_file(*state, at, &s, why, sizeof(why)), -ELOOP);
-	assert_non_null(strstr(why, "other/token"));
+	assert_int_equal(secret_from_file(*state, at, &s, &why), -ELOOP);
+	assert_non_null(strstr(why.text, "other/token"));
 	(void)snprintf(at, sizeof(at), "%s", in_folder("conf/say"));
-	assert_int_equal(from_cmd(*state, argv, 0, &s, why, sizeof(why)), -ELOOP);
+	assert_int_equal(from_cmd(*state, argv, 0, &s, &why), -ELOOP);
 }
 
 /* What a server may write: its directory, by whatever way it is reached. */
@@ -420,7 +422,8 @@ what_a_server_may_write_is_refused(void **state)
 	char script[160], tool[160], inside[160], dir[160];
 	const char *argv[] = {script, inside, NULL}, *run[] = {tool, NULL};
 	struct secret *s = NULL;
-	char why[400], text[200];
+	struct reason why;
+	char text[200];
 
 	(void)snprintf(dir, sizeof(dir), "%s", in_folder("granted"));
 	assert_int_equal(mkdir(dir, 0700), 0);
@@ -430,22 +433,22 @@ what_a_server_may_write_is_refused(void **state)
 	    inside, sizeof(inside), "%s", file_with("granted/arg", SENTINEL, 21, 0600));
 	(void)snprintf(
 	    script, sizeof(script), "%s", script_with("cat", "#!/bin/sh\ncat \"$1\"\n"));
-	assert_int_equal(from_cmd(*state, argv, 0, &s, why, sizeof(why)), 0);
-	assert_int_equal(from_cmd(*state, run, 0, &s, why, sizeof(why)), 0);
+	assert_int_equal(from_cmd(*state, argv, 0, &s, &why), 0);
+	assert_int_equal(from_cmd(*state, run, 0, &s, &why), 0);
 	vault_judge(*state, may_write, dir);
-	assert_int_equal(from_cmd(*state, argv, 0, &s, why, sizeof(why)), -EPERM);
-	assert_non_null(strstr(why, "has the argument"));
-	assert_non_null(strstr(why, "server t may write (f:1)"));
-	assert_int_equal(from_cmd(*state, run, 0, &s, why, sizeof(why)), -EPERM);
-	assert_int_equal(from_file(*state, inside, &s, why), -EPERM);
+	assert_int_equal(from_cmd(*state, argv, 0, &s, &why), -EPERM);
+	assert_non_null(strstr(why.text, "has the argument"));
+	assert_non_null(strstr(why.text, "server t may write (f:1)"));
+	assert_int_equal(from_cmd(*state, run, 0, &s, &why), -EPERM);
+	assert_int_equal(from_file(*state, inside, &s, &why), -EPERM);
 	/* the interpreter of a script */
 	(void)snprintf(text, sizeof(text), "#!%s\n", tool);
 	(void)snprintf(script, sizeof(script), "%s", script_with("by", text));
 	argv[1] = NULL;
-	assert_int_equal(from_cmd(*state, argv, 0, &s, why, sizeof(why)), -EPERM);
-	assert_non_null(strstr(why, "is a script of"));
+	assert_int_equal(from_cmd(*state, argv, 0, &s, &why), -EPERM);
+	assert_non_null(strstr(why.text, "is a script of"));
 	vault_judge(*state, NULL, NULL);
-	assert_int_equal(from_cmd(*state, argv, 0, &s, why, sizeof(why)), 0);
+	assert_int_equal(from_cmd(*state, argv, 0, &s, &why), 0);
 	holds(s, SENTINEL);
 }
 
@@ -463,7 +466,7 @@ what_part_of_an_argument_names_is_judged(void **state)
 	char word[200], dir[160], script[160], text[300];
 	const char *argv[] = {"/bin/true", word, NULL}, *run[] = {script, NULL};
 	struct secret *s = NULL;
-	char why[400];
+	struct reason why;
 	size_t i;
 
 	(void)snprintf(dir, sizeof(dir), "%s", in_folder("granted-arg"));
@@ -475,22 +478,22 @@ what_part_of_an_argument_names_is_judged(void **state)
 		(void)snprintf(word, sizeof(word), "%s%s%s", forms[i / 2][0], dir + i % 2,
 		    forms[i / 2][1]);
 		vault_judge(*state, NULL, NULL);
-		assert_int_equal(from_cmd(*state, argv, 0, &s, why, sizeof(why)),
+		assert_int_equal(from_cmd(*state, argv, 0, &s, &why),
 		    -ENOENT); /* the control: it runs, and has no output */
 		vault_judge(*state, may_write, dir);
-		assert_int_equal(from_cmd(*state, argv, 0, &s, why, sizeof(why)), -EPERM);
-		assert_non_null(strstr(why, "has the argument"));
+		assert_int_equal(from_cmd(*state, argv, 0, &s, &why), -EPERM);
+		assert_non_null(strstr(why.text, "has the argument"));
 	}
 	for (i = 0; i < 2 * ARRAY_LEN(lines); i++) {
 		(void)snprintf(text, sizeof(text), "%s%s%s", lines[i / 2][0], dir + i % 2,
 		    lines[i / 2][1]);
 		(void)snprintf(script, sizeof(script), "%s", script_with("line", text));
 		vault_judge(*state, NULL, NULL);
-		assert_int_equal(from_cmd(*state, run, 0, &s, why, sizeof(why)), 0);
+		assert_int_equal(from_cmd(*state, run, 0, &s, &why), 0);
 		holds(s, SENTINEL);
 		vault_judge(*state, may_write, dir);
-		assert_int_equal(from_cmd(*state, run, 0, &s, why, sizeof(why)), -EPERM);
-		assert_non_null(strstr(why, "has the argument"));
+		assert_int_equal(from_cmd(*state, run, 0, &s, &why), -EPERM);
+		assert_non_null(strstr(why.text, "has the argument"));
 	}
 	vault_judge(*state, NULL, NULL);
 }
@@ -522,7 +525,7 @@ what_is_no_elf_file_is_refused(void **state)
 	};
 	const char *argv[] = {NULL, NULL};
 	struct secret *s = NULL;
-	char why[400];
+	struct reason why;
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		memcpy(file, head, sizeof(head));
@@ -537,8 +540,7 @@ what_is_no_elf_file_is_refused(void **state)
 		memcpy(file + 120, "/xxxxxx", sizeof("/xxxxxx"));
 		file[127] = rows[i].last;
 		argv[0] = file_with("elf", (const char *)file, rows[i].len, 0700);
-		assert_int_equal(
-		    from_cmd(*state, argv, 0, &s, why, sizeof(why)), rows[i].want);
+		assert_int_equal(from_cmd(*state, argv, 0, &s, &why), rows[i].want);
 	}
 }
 
@@ -550,11 +552,11 @@ the_judged_descriptor_is_run(void **state)
 	char script[160];
 	const char *argv[] = {script, NULL};
 	struct secret *s = NULL;
-	char why[400];
+	struct reason why;
 
 	(void)snprintf(script, sizeof(script), "%s",
 	    script_with("name", "#!/bin/sh\nrm -f \"$0\"; echo \"$0 is it\"\n"));
-	assert_int_equal(from_cmd(*state, argv, 0, &s, why, sizeof(why)), 0);
+	assert_int_equal(from_cmd(*state, argv, 0, &s, &why), 0);
 	holds(s, "/dev/fd/3 is it");
 	assert_int_equal(unlink(script), 0);
 }
@@ -566,10 +568,11 @@ static void
 fenced(void **state, unsigned int may, const char *script, const char *want)
 {
 	struct secret *s = NULL;
-	char why[200], line[512];
+	struct reason why;
+	char line[512];
 	FILE *f;
 
-	assert_int_equal(from_sh_that_may(*state, may, script, &s, why), 0);
+	assert_int_equal(from_sh_that_may(*state, may, script, &s, &why), 0);
 	holds(s, want);
 	f = popen(script, "re"); /* NOLINT(cert-env33-c): the control is a shell */
 	assert_non_null(f);
@@ -619,18 +622,18 @@ static void
 cmd_gains_no_privilege(void **state)
 {
 	struct secret *s = NULL;
-	char why[200];
+	struct reason why;
 
 	assert_int_equal(
 	    from_sh(*state,
 		"while read k v; do case $k in NoNewPrivs:|Seccomp:) echo $v;; esac; "
 		"done </proc/self/status; unshare -U true 2>/dev/null || echo refused",
-		&s, why),
+		&s, &why),
 	    0);
 	holds(s, "1\n2\nrefused");
 	/* nor a terminal: its session is its own */
 	assert_int_equal(
-	    from_sh(*state, "(: </dev/tty) 2>/dev/null || echo none", &s, why), 0);
+	    from_sh(*state, "(: </dev/tty) 2>/dev/null || echo none", &s, &why), 0);
 	holds(s, "none");
 }
 
@@ -638,20 +641,20 @@ static void
 cmd_may_mean_its_first_line(void **state)
 {
 	struct secret *s = NULL;
-	char why[200];
+	struct reason why;
 
 	assert_int_equal(from_sh_that_may(*state, SECRET_CMD_FIRST_LINE,
-			     "printf '" SENTINEL "\nuser: joe\n'", &s, why),
+			     "printf '" SENTINEL "\nuser: joe\n'", &s, &why),
 	    0);
 	holds(s, SENTINEL);
 	assert_int_equal(
-	    from_sh_that_may(*state, SECRET_CMD_FIRST_LINE, "printf " SENTINEL, &s, why),
+	    from_sh_that_may(*state, SECRET_CMD_FIRST_LINE, "printf " SENTINEL, &s, &why),
 	    0);
 	holds(s, SENTINEL);
 	assert_int_equal(from_sh_that_may(*state, SECRET_CMD_FIRST_LINE,
-			     "printf '\n" SENTINEL "'", &s, why),
+			     "printf '\n" SENTINEL "'", &s, &why),
 	    -ENOENT); /* an empty line is no value */
-	assert_null(strstr(why, "sentinel"));
+	assert_null(strstr(why.text, "sentinel"));
 }
 
 /* It never ends by itself, so that any deadline is one. */
@@ -662,12 +665,11 @@ cmd_that_hangs_is_killed(void **state)
 	    "/bin/sh", "-c", "echo " SENTINEL "; trap '' TERM; sleep 1000", NULL};
 	struct helper_order order = {.argv = argv, .image = -1};
 	struct secret *s = NULL;
-	char why[200] = "";
+	struct reason why;
 
-	assert_int_equal(
-	    secret_from_program(*state, &order, 300, &s, why, sizeof(why)), -ETIMEDOUT);
-	assert_non_null(strstr(why, "timed out"));
-	assert_null(strstr(why, "sentinel"));
+	assert_int_equal(secret_from_program(*state, &order, 300, &s, &why), -ETIMEDOUT);
+	assert_non_null(strstr(why.text, "timed out"));
+	assert_null(strstr(why.text, "sentinel"));
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* nothing is left */
 	assert_null(s);
 }
@@ -677,12 +679,12 @@ static void
 cmd_that_prints_much_is_stopped(void **state)
 {
 	struct secret *s = NULL;
-	char why[200];
+	struct reason why;
 
 	assert_int_equal(
-	    from_sh(*state, "head -c 10485760 /dev/zero | tr '\\0' s", &s, why), -EFBIG);
-	assert_non_null(strstr(why, "printed more than 64 KiB"));
-	assert_null(strstr(why, "ssss"));
+	    from_sh(*state, "head -c 10485760 /dev/zero | tr '\\0' s", &s, &why), -EFBIG);
+	assert_non_null(strstr(why.text, "printed more than 64 KiB"));
+	assert_null(strstr(why.text, "ssss"));
 	assert_null(s);
 }
 
