@@ -1151,7 +1151,7 @@ check-links: $(PROGRAMS) $(call obj,$(LEASH) $(SHIM))
 	@OBJ="$(OBJ)" GEN="$B/gen" BIN="$(BIN)" LIBEXEC="$(LIBEXEC)" CC="$(CC)" \
 	    LINKHARD="$(LINKHARD)" LINKSTATIC="$(LINKSTATIC)" \
 	    KENNEL="$(sort $(KENNEL))" RECORDER="$(RECORDER)" \
-	    VERIFY="$(VERIFY)" SHIP="$(SHIP)" SHIM="$(SHIM)" BASE_SMALL="$(BASE_SMALL)" \
+	    EGRESS="$(EGRESS)" DIAL="$(DIAL)" VERIFY="$(VERIFY)" SHIP="$(SHIP)" SHIM="$(SHIM)" BASE_SMALL="$(BASE_SMALL)" \
 	    LEASH="$(LEASH)" KEEPER="$(KEEPER)" SECRET="$(SECRET)" \
 	    KENNEL_LIBS="$(call PKG_STATIC,libseccomp jansson sqlite3 libsodium)" \
 	    sh tests/check/links.sh

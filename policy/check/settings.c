@@ -61,8 +61,9 @@ static void
 limit_unknown(struct check *c, const struct stmt *s, const struct word *w)
 {
 	bool timeout = s->kw == KW_TIMEOUT;
-	const char *near = timeout ? diag_near(w->text, timeout_words, 4)
-				   : diag_near(w->text, limit_words, 6);
+	const char *near =
+	    timeout ? diag_near(w->text, timeout_words, ARRAY_LEN(timeout_words))
+		    : diag_near(w->text, limit_words, ARRAY_LEN(limit_words));
 	struct shown sh;
 
 	if (near != NULL)

@@ -159,7 +159,7 @@ read_limits(const struct policy *p, const struct sealed_server *s, struct pairs 
 	uint64_t n;
 	int kind;
 
-	for (kind = LIMIT_MEMORY; kind <= TIMEOUT_IDLE; kind++) {
+	for (kind = LIMIT_MEMORY; kind <= LIMIT_KIND_LAST; kind++) {
 		name = policy_limit_name((enum sealed_limit_kind)kind);
 		n = policy_limit(p, s, (enum sealed_limit_kind)kind);
 		add(l, name, strlen(name), n == 0 ? strdup("none") : number_text(n), n);

@@ -283,7 +283,7 @@ limits(struct page *x)
 	int kind;
 
 	section(x, "Limits", "limit");
-	for (kind = LIMIT_MEMORY; kind <= TIMEOUT_IDLE; kind++) {
+	for (kind = LIMIT_MEMORY; kind <= LIMIT_KIND_LAST; kind++) {
 		n = policy_limit(x->p, x->s, (enum sealed_limit_kind)kind);
 		(void)snprintf(text, sizeof(text), n == 0 ? "%s none" : "%s %" PRIu64,
 		    policy_limit_name((enum sealed_limit_kind)kind), n);

@@ -315,7 +315,7 @@ show_limits(const struct policy *p, const struct sealed_server *s, FILE *f)
 
 	(void)fputs(
 	    "  limits (rlimits, a cgroup where one is delegated, deadlines)\n", f);
-	for (kind = LIMIT_MEMORY; kind <= TIMEOUT_IDLE; kind++) {
+	for (kind = LIMIT_MEMORY; kind <= LIMIT_KIND_LAST; kind++) {
 		value = policy_limit(p, s, (enum sealed_limit_kind)kind);
 		if (value == 0)
 			continue;

@@ -298,7 +298,7 @@ json_limits(const struct policy *p, const struct sealed_server *s, struct out *o
 	int kind;
 
 	out_object(o, "limits");
-	for (kind = LIMIT_MEMORY; kind <= TIMEOUT_IDLE; kind++)
+	for (kind = LIMIT_MEMORY; kind <= LIMIT_KIND_LAST; kind++)
 		if ((value = policy_limit(p, s, (enum sealed_limit_kind)kind)) != 0)
 			out_number(
 			    o, policy_limit_name((enum sealed_limit_kind)kind), value);

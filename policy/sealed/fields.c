@@ -137,7 +137,7 @@ const struct sealed_field sealed_fields[] = {
 
 #define F(member, is, lo, hi) FIELD(SEALED_LIMITS, limit, member, is, lo, hi)
     F(at, FIELD_AT, 0, 0),
-    F(kind, FIELD_NUMBER, LIMIT_MEMORY, TIMEOUT_IDLE),
+    F(kind, FIELD_NUMBER, LIMIT_MEMORY, LIMIT_KIND_LAST),
     F(reserved, FIELD_NUMBER, 0, 0),
     F(value, FIELD_LONG, 0, 0),
 #undef F

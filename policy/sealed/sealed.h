@@ -485,6 +485,7 @@ enum sealed_limit_kind {
 	TIMEOUT_ASK,
 	TIMEOUT_START,
 	TIMEOUT_IDLE,
+	LIMIT_KIND_LAST = TIMEOUT_IDLE,
 };
 
 struct sealed_limit { /* at most one row per kind and server */

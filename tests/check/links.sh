@@ -9,7 +9,7 @@
 #	calls	may a confined leash start a program?
 #
 # From the Makefile: OBJ GEN BIN LIBEXEC CC LINKHARD LINKSTATIC KENNEL RECORDER
-# VERIFY SHIP SHIM BASE_SMALL LEASH KEEPER SECRET and KENNEL_LIBS.
+# VERIFY SHIP SHIM EGRESS DIAL BASE_SMALL LEASH KEEPER SECRET and KENNEL_LIBS.
 set -eu
 work=build/check/links
 failed=0
@@ -26,6 +26,9 @@ verify_may='^(supervisor/audit/(log|verify)/[a-z0-9_]+|leash/audit/(writer|event
 ship_may='^(supervisor/audit/(log|query|report|ship)/[a-z0-9_]+|leash/audit/(writer|event)|shim/base/[a-z0-9_]+)\.o$'
 keeper_may='^(leash/keeper/(main|peers|answer|change)|leash/vault/(secret_path|vault|locked_pages)|leash/vault_file/(edit|key|recovery_phrase|save|vault_file)|shim/base/[a-z0-9_]+)\.o$'
 secret_may='^(leash/secret/(main|verbs|list|input|request|start_keeper)|leash/keeper/connect|leash/vault/(secret_path|vault|locked_pages|fingerprint)|policy/(sealed/[a-z0-9_/]+|manifests/token_format)|shim/base/[a-z0-9_]+)\.o$'
+# The server's bytes and the host's resolver are in programs of their own.
+egress_may='^(leash/egress/(address|client_hello|connection|dial_wire|dns|egress_wire|events|greeting|kernel_refusals|listeners|name_addresses|plan|relay|resolver|splice)|policy/sealed/[a-z0-9_/]+|shim/base/[a-z0-9_]+)\.o$'
+dial_may='^(leash/egress/(address|attempt|dial_wire|dialer|host_facts|lookup)|policy/sealed/[a-z0-9_/]+|shim/base/[a-z0-9_]+|shim/host/nsswitch)\.o$'
 shim_may='^(shim/[a-z0-9_]+|shim/base/(wire|fd))\.o$'
 
 judge_list() { # OBJECTS MAY
@@ -156,6 +159,12 @@ sealed_apart() { # LEASH's objects: what lies on one side only
 }
 ask "kennel-leash links exactly policy/sealed of policy" "$(sealed_apart "$LEASH")"
 caught "kennel-leash with the parser" "$(sealed_apart "$LEASH policy/lang/parse.o")"
+ask "kennel-egress is made of its rooms" "$(judge_list "$EGRESS" "$egress_may")"
+caught "kennel-egress that could ask the host's resolver" \
+    "$(judge_list "$EGRESS leash/egress/lookup.o" "$egress_may")"
+ask "kennel-dial is made of its rooms" "$(judge_list "$DIAL" "$dial_may")"
+caught "kennel-dial that could read what the server sends" \
+    "$(judge_list "$DIAL leash/egress/client_hello.o" "$dial_may")"
 ask "kennel-shim is made of its rooms" "$(judge_list "$SHIM" "$shim_may")"
 for o in leash/vault/vault.o leash/scrub/stream.o leash/cell/ns.o leash/exec/notify.o \
     leash/main.o leash/keeper/main.o leash/vault_file/vault_file.o leash/vault/keeper_value.o \

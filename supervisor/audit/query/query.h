@@ -82,7 +82,7 @@ const struct verb *verb_find(const char *name);
 
 /* Families of verbs; a row without a name ends each. */
 extern const struct verb verbs_log[], verbs_session[], verbs_object[], verbs_call[],
-    verbs_count[], verbs_change[], verbs_gap[], verbs_odd[], verbs_sample[];
+    verbs_denials[], verbs_policy[], verbs_gaps[], verbs_anomalies[], verbs_sample[];
 
 /* "kennel audit VERB ...": argv[0] is a verb of the families above.  An exit status. */
 int query_main(int argc, char **argv);

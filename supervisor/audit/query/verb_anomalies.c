@@ -176,7 +176,7 @@ end_odd(struct ask *ask)
 	return row != NULL ? 0 : -ENOMEM;
 }
 
-const struct verb verbs_odd[] = {
+const struct verb verbs_anomalies[] = {
     {.name = "anomalies",
 	.words = "",
 	.what = "anomalies: first seen, spikes, after hours, allowed after refusals",

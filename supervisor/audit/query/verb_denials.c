@@ -102,7 +102,7 @@ end_denials(struct ask *ask)
 	return row != NULL ? 0 : -ENOMEM;
 }
 
-const struct verb verbs_count[] = {
+const struct verb verbs_denials[] = {
     {.name = "denials",
 	.words = "",
 	.what = "denials, the most frequent first (-n: number of rows)",

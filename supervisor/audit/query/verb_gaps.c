@@ -210,7 +210,7 @@ end_gaps(struct ask *ask)
 		   : see_beats(ask);
 }
 
-const struct verb verbs_gap[] = {
+const struct verb verbs_gaps[] = {
     {.name = "gaps",
 	.words = "",
 	.what = "missing records, and sessions without an end",

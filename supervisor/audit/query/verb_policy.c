@@ -401,7 +401,7 @@ end_widened(struct ask *ask)
 	return row != NULL ? 0 : -ENOMEM;
 }
 
-const struct verb verbs_change[] = {
+const struct verb verbs_policy[] = {
     {.name = "policy-at",
 	.words = "[--text] TIME",
 	.what = "which policy each server had at a time",
