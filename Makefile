@@ -830,6 +830,7 @@ UNIT_vault_file = \
 	$(CONTAINER) $(BASE_SMALL) \
 	leash/vault/locked_pages.o \
 	leash/vault/vault.o \
+	shim/base/cause.o \
 	shim/base/slurp.o \
 	tests/fuzz/fuzz_vault.o
 UNIT_locked_pages	= $(UNIT_vault)

@@ -67,14 +67,14 @@ answer_error(struct wire_out *out, int error)
 }
 
 int
-answer_load(char why[KEEPER_TEXT_MAX])
+answer_load(struct reason *why)
 {
-	why[0] = '\0';
+	why->text[0] = '\0';
 	if (keeper.file != NULL)
 		return 0;
 	keeper.seen = (struct vault_file_seen){0};
-	return vault_file_load(KEEPER_FD_VAULT, keeper.pages, &keeper.file, &keeper.seen,
-	    why, KEEPER_TEXT_MAX);
+	return vault_file_load(
+	    KEEPER_FD_VAULT, keeper.pages, &keeper.file, &keeper.seen, why);
 }
 
 /* ---- requests ------------------------------------------------------------------ */

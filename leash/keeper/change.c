@@ -95,13 +95,13 @@ int
 change_init(struct peer *peer, struct wire_in *in, struct wire_out *out)
 {
 	struct vault_file_material m;
-	char why[KEEPER_TEXT_MAX];
+	struct reason why;
 	int r;
 
 	r = read_material(in, &m, words_room());
 	if (r < 0 || wire_end(in) < 0 || m.kind == OPENER_RECOVERY)
 		return -EBADMSG;
-	r = answer_load(why);
+	r = answer_load(&why);
 	if (r != -ENOENT)
 		return answer_refuse(out, REASON_THERE, "the vault already exists");
 	r = vault_file_new(keeper.pages, &keeper.file);
@@ -120,7 +120,7 @@ change_init(struct peer *peer, struct wire_in *in, struct wire_out *out)
 
 /* Unlocks it, from the file as it is on disk now. */
 static int
-open_with(const struct vault_file_material *m, char why[KEEPER_TEXT_MAX])
+open_with(const struct vault_file_material *m, struct reason *why)
 {
 	int r;
 
@@ -130,7 +130,7 @@ open_with(const struct vault_file_material *m, char why[KEEPER_TEXT_MAX])
 	if (r == 0) {
 		r = vault_file_unlock(keeper.file, m);
 		if (r == -ENOENT)
-			(void)snprintf(why, KEEPER_TEXT_MAX, "the vault has no %s",
+			(void)reason_set(why, r, "the vault has no %s",
 			    vault_file_opener_name(m->kind));
 	}
 	if (r < 0)
@@ -159,16 +159,16 @@ change_unlock(struct peer *peer, struct wire_in *in, struct wire_out *out)
 {
 	uint32_t idle_s = wire_get_u32(in), cap_s = wire_get_u32(in);
 	struct vault_file_material m;
-	char why[KEEPER_TEXT_MAX];
+	struct reason why;
 	int r;
 
 	r = read_material(in, &m, words_room());
 	if (r < 0 || wire_end(in) < 0)
 		return -EBADMSG;
-	r = open_with(&m, why);
+	r = open_with(&m, &why);
 	words_wipe();
 	if (r < 0)
-		return refuse_open(out, r, why, peer);
+		return refuse_open(out, r, why.text, peer);
 	keeper_opened(idle_s, cap_s);
 	log_info("unlocked with a %s by process %d (%s)", vault_file_opener_name(m.kind),
 	    peer->pid, peer->who);
@@ -181,7 +181,7 @@ change_reseal(struct peer *peer, struct wire_in *in, struct wire_out *out)
 {
 	bool was_open = keeper_is_open();
 	struct vault_file_material old = {0}, new = {0};
-	char why[KEEPER_TEXT_MAX];
+	struct reason why;
 	int r;
 
 	r = read_material(in, &old, words_room());
@@ -189,10 +189,10 @@ change_reseal(struct peer *peer, struct wire_in *in, struct wire_out *out)
 		r = read_material(in, &new, words_room() + PHRASE_BYTES);
 	if (r < 0 || wire_end(in) < 0 || new.kind == OPENER_RECOVERY)
 		return -EBADMSG;
-	r = open_with(&old, why);
+	r = open_with(&old, &why);
 	if (r < 0) {
 		words_wipe();
-		return refuse_open(out, r, why, peer);
+		return refuse_open(out, r, why.text, peer);
 	}
 	r = settle(out, vault_file_seal(keeper.file, &new), 0);
 	words_wipe();
@@ -218,15 +218,15 @@ change_phrase(struct peer *peer, struct wire_in *in, struct wire_out *out)
 {
 	struct vault_file_material old, new = {OPENER_RECOVERY, NULL, PHRASE_BYTES};
 	uint8_t *words = words_room();
-	char why[KEEPER_TEXT_MAX];
+	struct reason why;
 	int r;
 
 	r = read_material(in, &old, words + PHRASE_BYTES);
 	if (r < 0 || wire_end(in) < 0 || old.kind == OPENER_RECOVERY)
 		return -EBADMSG;
-	r = open_with(&old, why);
+	r = open_with(&old, &why);
 	if (r < 0)
-		return refuse_open(out, r, why, peer);
+		return refuse_open(out, r, why.text, peer);
 	keeper_opened(0, 0);
 	phrase_draw(words);
 	new.bytes = words;

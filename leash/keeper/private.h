@@ -86,6 +86,6 @@ int answer_refuse(struct wire_out *, enum keeper_reason, const char *text);
 int answer_error(struct wire_out *, int error);
 int answer_done(struct wire_out *, uint32_t what);
 /* Reads the file if it was not read yet.  0, or the vault file's error. */
-int answer_load(char why[KEEPER_TEXT_MAX]);
+int answer_load(struct reason *why);
 
 #endif

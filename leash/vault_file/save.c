@@ -31,27 +31,23 @@ seen_of(const struct stat *st)
 }
 
 static int
-judge(const struct stat *st, char *why, size_t why_cap)
+judge(const struct stat *st, struct reason *why)
 {
-	const char *what = NULL;
-
 	if (!S_ISREG(st->st_mode))
-		what = "is not a regular file";
-	else if (st->st_uid != geteuid())
-		what = "belongs to another user";
-	else if ((st->st_mode & 07777) != 0600)
-		what = "has other permissions than expected (chmod 600)";
-	else if (st->st_nlink != 1)
-		what = "has more than one hard link";
-	if (what == NULL)
-		return 0;
-	(void)snprintf(why, why_cap, "%s", what);
-	return -EACCES;
+		return reason_set(why, -EACCES, "is not a regular file");
+	if (st->st_uid != geteuid())
+		return reason_set(why, -EACCES, "belongs to another user");
+	if ((st->st_mode & 07777) != 0600)
+		return reason_set(
+		    why, -EACCES, "has other permissions than expected (chmod 600)");
+	if (st->st_nlink != 1)
+		return reason_set(why, -EACCES, "has more than one hard link");
+	return 0;
 }
 
 /* Opens the file, if its owner and mode are acceptable. */
 static int
-open_old(int dir, struct stat *ret, char *why, size_t why_cap, int *ret_fd)
+open_old(int dir, struct stat *ret, struct reason *why, int *ret_fd)
 {
 	struct stat st;
 	int fd, r;
@@ -60,13 +56,11 @@ open_old(int dir, struct stat *ret, char *why, size_t why_cap, int *ret_fd)
 	 * syscalls: openat fstat */
 	fd = openat(dir, VAULT_FILE_NAME,
 	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd < 0) {
-		r = -errno;
-		(void)snprintf(why, why_cap, "%s",
-		    r == -ELOOP ? "is a symbolic link" : strerror(errno));
-		return r == -ELOOP ? -EACCES : r;
-	}
-	r = fstat(fd, &st) < 0 ? -errno : judge(&st, why, why_cap);
+	if (fd < 0 && errno == ELOOP)
+		return reason_set(why, -EACCES, "is a symbolic link");
+	if (fd < 0)
+		return reason_set(why, -errno, "%s", strerror(errno));
+	r = fstat(fd, &st) < 0 ? -errno : judge(&st, why);
 	if (r < 0) {
 		fd_close(&fd);
 		return r;
@@ -78,24 +72,22 @@ open_old(int dir, struct stat *ret, char *why, size_t why_cap, int *ret_fd)
 
 int
 vault_file_load(int dir, struct vault *pages, struct vault_file **ret,
-    struct vault_file_seen *ret_seen, char *why, size_t why_cap)
+    struct vault_file_seen *ret_seen, struct reason *why)
 {
 	struct stat st = {0};
 	char *bytes = NULL;
 	size_t len = 0;
 	int fd = -1, r;
 
-	r = open_old(dir, &st, why, why_cap, &fd);
+	r = open_old(dir, &st, why, &fd);
 	if (r < 0)
 		return r;
 	r = fd_slurp(fd, VAULT_FILE_LEN_MAX, &bytes, &len);
 	fd_close(&fd);
-	if (r < 0) {
-		(void)snprintf(why, why_cap, "%s",
+	if (r < 0)
+		return reason_set(why, r, "%s",
 		    r == -EFBIG ? "exceeds the maximum size of a vault" : strerror(-r));
-		return r;
-	}
-	r = vault_file_parse(pages, (uint8_t *)bytes, len, ret, why, why_cap);
+	r = vault_file_parse(pages, (uint8_t *)bytes, len, ret, why);
 	free(bytes);
 	if (r == 0)
 		*ret_seen = seen_of(&st);

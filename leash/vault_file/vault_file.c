@@ -6,7 +6,6 @@
  * This file uses no key.
  */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,23 +15,8 @@
 struct file_reader {
 	struct vault_file *c;
 	struct wire_in in;
-	char *why;
-	size_t why_cap;
+	struct reason *why;
 };
-
-static int refuse(struct file_reader *, const char *, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static int
-refuse(struct file_reader *r, const char *format, ...)
-{
-	va_list ap;
-
-	va_start(ap, format);
-	(void)vsnprintf(r->why, r->why_cap, format, ap); /* may be cut */
-	va_end(ap);
-	return -EBADMSG;
-}
 
 const char *
 vault_file_opener_name(enum vault_file_opener kind)
@@ -118,25 +102,26 @@ read_header(struct file_reader *r, uint32_t count[3])
 	uint32_t version;
 
 	if (in->len < HEADER_LEN + COMMIT_LEN)
-		return refuse(r, "it is too short");
+		return reason_set(r->why, -EBADMSG, "it is too short");
 	get_raw(in, magic, sizeof(magic));
 	if (memcmp(magic, FILE_MAGIC, sizeof(magic)) != 0)
-		return refuse(r, "it is not a vault file");
+		return reason_set(r->why, -EBADMSG, "it is not a vault file");
 	version = wire_get_u32(in);
 	if (version != FILE_VERSION)
-		return refuse(r, "unknown format version %u", version);
+		return reason_set(r->why, -EBADMSG, "unknown format version %u", version);
 	for (int i = 0; i < 3; i++)
 		count[i] = wire_get_u32(in);
 	if (count[0] < 1 || count[0] > OPENERS || count[1] > VAULT_FILE_ENTRIES_MAX ||
 	    count[2] > VAULT_FILE_GRANTS_MAX)
-		return refuse(r, "its counts are out of bounds");
+		return reason_set(r->why, -EBADMSG, "its counts are out of bounds");
 	r->c->generation = wire_get_u64(in);
 	if (wire_get_u64(in) != in->len)
-		return refuse(r, "its length does not match its header");
+		return reason_set(
+		    r->why, -EBADMSG, "its length does not match its header");
 	r->c->written = wire_get_u64(in);
 	get_raw(in, r->c->id, sizeof(r->c->id));
 	if (r->c->generation == 0 || r->c->written > DATE_MAX)
-		return refuse(r, "its header is out of bounds");
+		return reason_set(r->why, -EBADMSG, "its header is out of bounds");
 	return 0;
 }
 
@@ -149,19 +134,20 @@ read_envelope(struct file_reader *r, size_t i)
 	e->passes = wire_get_u32(&r->in);
 	e->kib = wire_get_u32(&r->in);
 	if (wire_get_u32(&r->in) != 0)
-		return refuse(r, "envelope %zu: a reserved field is not 0", i + 1);
+		return reason_set(
+		    r->why, -EBADMSG, "envelope %zu: a reserved field is not 0", i + 1);
 	get_raw(&r->in, e->salt, sizeof(e->salt));
 	get_raw(&r->in, e->nonce, sizeof(e->nonce));
 	get_raw(&r->in, e->sealed, sizeof(e->sealed));
 	if (e->kind < OPENER_PASSPHRASE || e->kind > OPENER_RECOVERY ||
 	    (i > 0 && e->kind <= e[-1].kind))
-		return refuse(r, "envelope %zu: out of order", i + 1);
+		return reason_set(r->why, -EBADMSG, "envelope %zu: out of order", i + 1);
 	/* before anything of this size is allocated */
 	if (e->passes < 1 || e->passes > VAULT_FILE_PASSES_MAX ||
 	    e->kib < VAULT_FILE_KIB_MIN || e->kib > VAULT_FILE_KIB_MAX ||
 	    (uint64_t)e->passes * e->kib > VAULT_FILE_KIB_ALL_MAX)
-		return refuse(
-		    r, "envelope %zu: its key derivation cost exceeds the limit", i + 1);
+		return reason_set(r->why, -EBADMSG,
+		    "envelope %zu: its key derivation cost exceeds the limit", i + 1);
 	r->c->envelope_n = i + 1;
 	return 0;
 }
@@ -196,13 +182,14 @@ read_entry(struct file_reader *r, size_t i)
 	    e->said.version == UINT32_MAX || e->said.len == 0 ||
 	    e->said.len > VAULT_VALUE_MAX || e->said.made > DATE_MAX ||
 	    e->said.retired > DATE_MAX)
-		return refuse(r, "value %zu: its index row is out of bounds", i + 1);
+		return reason_set(
+		    r->why, -EBADMSG, "value %zu: its index row is out of bounds", i + 1);
 	e->said.path = strdup(path);
 	if (e->said.path == NULL)
 		return -ENOMEM;
 	r->c->entry_n = i + 1;
 	if (!entry_follows(e, i > 0 ? e - 1 : NULL))
-		return refuse(r, "value %zu: out of order", i + 1);
+		return reason_set(r->why, -EBADMSG, "value %zu: out of order", i + 1);
 	return 0;
 }
 
@@ -218,14 +205,15 @@ read_grant(struct file_reader *r, size_t i)
 	g->made = wire_get_u64(&r->in);
 	if (r->in.error != 0 || !secret_path_good(path) || server[0] == '\0' ||
 	    (g->whose != GRANT_POLICY && g->whose != GRANT_SIGNER) || g->made > DATE_MAX)
-		return refuse(r, "grant %zu: its row is out of bounds", i + 1);
+		return reason_set(
+		    r->why, -EBADMSG, "grant %zu: its row is out of bounds", i + 1);
 	g->path = strdup(path);
 	g->server = strdup(server);
 	r->c->grant_n = i + 1;
 	if (g->path == NULL || g->server == NULL)
 		return -ENOMEM;
 	if (i > 0 && grant_order(g - 1, g) >= 0)
-		return refuse(r, "grant %zu: out of order", i + 1);
+		return reason_set(r->why, -EBADMSG, "grant %zu: out of order", i + 1);
 	return 0;
 }
 
@@ -239,17 +227,17 @@ read_values(struct file_reader *r)
 		struct vault_entry *e = &r->c->entry[i];
 
 		if (e->said.len > r->in.len - r->in.off)
-			return refuse(r, SHORT);
+			return reason_set(r->why, -EBADMSG, SHORT);
 		e->sealed = malloc(e->said.len);
 		if (e->sealed == NULL)
 			return -ENOMEM;
 		get_raw(&r->in, e->sealed, e->said.len);
 	}
 	if (wire_end(&r->in) < 0)
-		return refuse(r, SHORT);
+		return reason_set(r->why, -EBADMSG, SHORT);
 	/* the newest version of the last path must also be current */
 	if (r->c->entry_n > 0 && r->c->entry[r->c->entry_n - 1].said.retired != 0)
-		return refuse(r, "its last path has no value");
+		return reason_set(r->why, -EBADMSG, "its last path has no value");
 	return 0;
 }
 
@@ -276,14 +264,15 @@ vault_file_make(struct vault *pages, struct vault_file **ret)
 
 int
 vault_file_parse(struct vault *pages, const uint8_t *bytes, size_t len,
-    struct vault_file **ret, char *why, size_t why_cap)
+    struct vault_file **ret, struct reason *why)
 {
-	struct file_reader r = {.why = why, .why_cap = why_cap};
+	struct file_reader r = {.why = why};
 	uint32_t count[3] = {0};
 	int e;
 
 	if (len > VAULT_FILE_LEN_MAX)
-		return refuse(&r, "it exceeds the maximum size of a vault");
+		return reason_set(
+		    why, -EBADMSG, "it exceeds the maximum size of a vault");
 	e = vault_file_make(pages, &r.c);
 	if (e < 0)
 		return e;

@@ -23,6 +23,7 @@
 #include "leash/vault/secret_path.h"
 #include "leash/vault/vault.h"
 #include "policy/sealed/signature.h"
+#include "shim/base/cause.h"
 
 #define VAULT_FILE_NAME         "secrets.vault"
 #define VAULT_FILE_LEN_MAX      (16u << 20) /* bytes of a file */
@@ -80,7 +81,7 @@ struct vault_file_grant {
 int vault_file_new(struct vault *pages, struct vault_file **ret);
 /* Parses untrusted bytes into a locked vault file.  -EBADMSG with why. */
 int vault_file_parse(struct vault *pages, const uint8_t *, size_t,
-    struct vault_file **ret, char *why, size_t why_cap);
+    struct vault_file **ret, struct reason *why);
 /* Wipes it and gives its room in the pages back: nothing else may have been taken from
  * them since.  NULL is fine. */
 void vault_file_free(struct vault_file *);
@@ -162,7 +163,7 @@ struct vault_file_seen {
  * link, not a symbolic link.  -ENOENT; -EACCES, -EFBIG, -EBADMSG with why.
  */
 int vault_file_load(int dir, struct vault *pages, struct vault_file **ret,
-    struct vault_file_seen *ret_seen, char *why, size_t why_cap);
+    struct vault_file_seen *ret_seen, struct reason *why);
 /*
  * Writes another file with these bytes, syncs it and renames it into place.  seen:
  * the file that must still be there (all zero: none), and on return the new one.

@@ -57,15 +57,15 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	uint8_t *copy = malloc(len + !len); /* exactly: ASan sees one byte too far */
 	struct vault_file *c = NULL;
-	char why[200] = "";
+	struct reason why = {0};
 
 	if (copy == NULL)
 		return 0;
 	if (len > 0)
 		memcpy(copy, data, len);
-	if (vault_file_parse(pages(), copy, len, &c, why, sizeof(why)) == 0)
+	if (vault_file_parse(pages(), copy, len, &c, &why) == 0)
 		look(c, copy, len);
-	else if (why[0] == '\0')
+	else if (why.text[0] == '\0')
 		abort();
 	vault_file_free(c);
 	free(copy);

@@ -137,8 +137,8 @@ static int
 read_bytes(struct vault *pages, const uint8_t *bytes, size_t len)
 {
 	struct vault_file *c = NULL;
-	char why[200] = "";
-	int r = vault_file_parse(pages, bytes, len, &c, why, sizeof(why));
+	struct reason why;
+	int r = vault_file_parse(pages, bytes, len, &c, &why);
 
 	if (r < 0)
 		return r;
@@ -153,13 +153,12 @@ reread(struct vault *pages, struct vault_file *c, bool unlock)
 {
 	struct vault_file *again = NULL;
 	uint8_t *bytes;
-	char why[200];
+	struct reason why;
 	size_t len;
 
 	assert_int_equal(vault_file_again(c, &bytes, &len), 0);
 	vault_file_free(c);
-	assert_int_equal(
-	    vault_file_parse(pages, bytes, len, &again, why, sizeof(why)), 0);
+	assert_int_equal(vault_file_parse(pages, bytes, len, &again, &why), 0);
 	free(bytes);
 	if (unlock)
 		assert_int_equal(vault_file_unlock(again, &pass), 0);
@@ -286,11 +285,11 @@ parsed(struct vault *pages)
 {
 	struct vault_file *c = NULL;
 	uint8_t *bytes;
-	char why[200];
+	struct reason why;
 	size_t len;
 
 	filled(pages, &bytes, &len);
-	assert_int_equal(vault_file_parse(pages, bytes, len, &c, why, sizeof(why)), 0);
+	assert_int_equal(vault_file_parse(pages, bytes, len, &c, &why), 0);
 	free(bytes);
 	return c;
 }
@@ -656,12 +655,12 @@ on_disk(struct vault *pages, int fd)
 	static char value[VAULT_VALUE_MAX];
 	struct vault_file_seen seen = {0};
 	struct vault_file *c = NULL;
-	static char why[200];
+	static struct reason why;
 	size_t len = 0;
-	int r = vault_file_load(fd, pages, &c, &seen, why, sizeof(why));
+	int r = vault_file_load(fd, pages, &c, &seen, &why);
 
 	if (r < 0)
-		return why;
+		return why.text;
 	assert_int_equal(vault_file_unlock(c, &pass), 0);
 	assert_int_equal(vault_file_get(c, PATH, 0, value, &len), 0);
 	value[len] = '\0';
@@ -676,10 +675,10 @@ next_version(struct vault *pages, int fd)
 	struct vault_file_seen seen = {0};
 	struct vault_file *c = NULL;
 	uint8_t *bytes = NULL;
-	char why[200];
+	struct reason why;
 	uint32_t version;
 	size_t len;
-	int r = vault_file_load(fd, pages, &c, &seen, why, sizeof(why));
+	int r = vault_file_load(fd, pages, &c, &seen, &why);
 
 	if (r == 0)
 		r = vault_file_unlock(c, &pass);
@@ -801,40 +800,35 @@ a_file_that_others_may_touch_is_refused(void **state)
 	static const mode_t bad[] = {0644, 0640, 0604, 0660, 0700, 0400, 01600};
 	struct vault_file_seen seen = {0};
 	struct vault_file *c = NULL;
-	char why[200], path[128], other[128];
+	struct reason why;
+	char path[128], other[128];
 	int fd = open_folder();
 
 	(void)snprintf(path, sizeof(path), "%s/%s", folder, VAULT_FILE_NAME);
 	(void)snprintf(other, sizeof(other), "%s/other", folder);
-	assert_int_equal(
-	    vault_file_load(fd, *state, &c, &seen, why, sizeof(why)), -ENOENT);
+	assert_int_equal(vault_file_load(fd, *state, &c, &seen, &why), -ENOENT);
 	write_old(*state, fd);
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		assert_int_equal(chmod(path, bad[i]), 0);
 		if (geteuid() != 0 && (bad[i] & 0400) == 0)
 			continue;
-		assert_int_equal(
-		    vault_file_load(fd, *state, &c, &seen, why, sizeof(why)), -EACCES);
+		assert_int_equal(vault_file_load(fd, *state, &c, &seen, &why), -EACCES);
 	}
 	assert_int_equal(chmod(path, 0600), 0);
 	assert_string_equal(on_disk(*state, fd), "the-old-one");
 	assert_int_equal(link(path, other), 0);
-	assert_int_equal(
-	    vault_file_load(fd, *state, &c, &seen, why, sizeof(why)), -EACCES);
+	assert_int_equal(vault_file_load(fd, *state, &c, &seen, &why), -EACCES);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(symlink("other", path), 0);
-	assert_int_equal(
-	    vault_file_load(fd, *state, &c, &seen, why, sizeof(why)), -EACCES);
+	assert_int_equal(vault_file_load(fd, *state, &c, &seen, &why), -EACCES);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(mkfifo(path, 0600), 0);
-	assert_int_equal(
-	    vault_file_load(fd, *state, &c, &seen, why, sizeof(why)), -EACCES);
+	assert_int_equal(vault_file_load(fd, *state, &c, &seen, &why), -EACCES);
 	if (geteuid() == 0) { /* somebody else's */
 		assert_int_equal(unlink(path), 0);
 		assert_int_equal(rename(other, path), 0);
 		assert_int_equal(chown(path, 65534, 65534), 0);
-		assert_int_equal(
-		    vault_file_load(fd, *state, &c, &seen, why, sizeof(why)), -EACCES);
+		assert_int_equal(vault_file_load(fd, *state, &c, &seen, &why), -EACCES);
 	}
 	close_folder(fd);
 }
@@ -845,12 +839,12 @@ another_file_in_its_place_is_not_overwritten(void **state)
 	struct vault_file_seen none = {0}, seen = {0};
 	struct vault_file *c = NULL;
 	uint8_t bytes[] = "not looked at here";
-	char why[200];
+	struct reason why;
 	int fd = open_folder();
 
 	write_old(*state, fd);
 	assert_int_equal(vault_file_save(fd, bytes, sizeof(bytes), &none), -EEXIST);
-	assert_int_equal(vault_file_load(fd, *state, &c, &seen, why, sizeof(why)), 0);
+	assert_int_equal(vault_file_load(fd, *state, &c, &seen, &why), 0);
 	vault_file_free(c);
 	write_old(*state, fd); /* as if put back from a copy */
 	assert_int_equal(vault_file_save(fd, bytes, sizeof(bytes), &seen), -ESTALE);
