@@ -716,6 +716,7 @@ UNIT_queue = \
 	$(BASE_SMALL) \
 	shim/base/buf.o \
 	shim/base/hex.o \
+	shim/base/log.o \
 	shim/base/loop.o \
 	supervisor/approve/detail.o \
 	supervisor/approve/queue.o

@@ -54,8 +54,6 @@ static const struct verb {
 static int
 help_main(int argc, char **argv)
 {
-	(void)argc;
-	(void)argv;
 	printf("kennel runs MCP servers in a sandbox.  See kennel(1).\n\n");
 	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
 		if (verbs[i].what[0] != '\0')
@@ -66,8 +64,6 @@ help_main(int argc, char **argv)
 static int
 version_main(int argc, char **argv)
 {
-	(void)argc;
-	(void)argv;
 	printf("kennel %s\n", KENNEL_VERSION);
 	return 0;
 }

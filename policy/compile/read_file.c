@@ -18,7 +18,6 @@ file_read(void *arg, const char *path, size_t max, char **ret_text, size_t *ret_
 	struct stat st;
 	int fd, r;
 
-	(void)arg;
 	r = path_open(path, &fd);
 	if (r < 0)
 		return r;

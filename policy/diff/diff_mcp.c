@@ -130,7 +130,6 @@ member_text(const void *domain, const void *member)
 	size_t len, i;
 	FILE *f = open_memstream(&out, &len);
 
-	(void)domain;
 	if (f == NULL)
 		return NULL;
 	say_word(ask->name, ask->name_len, f);

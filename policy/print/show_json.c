@@ -286,7 +286,6 @@ json_pin(const struct policy *p, uint32_t i, struct out *o)
 static void
 json_filter(const struct policy *p, uint32_t i, struct out *o)
 {
-
 	out_text(o, "arch", policy_arch_name(p->filter[i].arch));
 	out_number(o, "instructions", p->filter[i].insns.n);
 }

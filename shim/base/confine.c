@@ -106,8 +106,6 @@ name_refused(int sig, siginfo_t *info, void *context)
 	char line[80];
 	int n;
 
-	(void)sig;
-	(void)context;
 	n = snprintf(line, sizeof(line), "confine: system call %d is not in the list\n",
 	    info->si_syscall);
 	if (write(STDERR_FILENO, line, (size_t)n) < 0)

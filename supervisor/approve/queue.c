@@ -164,7 +164,6 @@ on_time(struct loop *loop, void *arg)
 	struct question *at;
 	uint64_t now = loop_now();
 
-	(void)loop;
 	q->timer = -1;
 	while ((first = queue_next(q, 0)) != NULL && first->until <= now &&
 	       (at = find(q, first->number)) != NULL)

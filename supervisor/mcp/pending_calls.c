@@ -160,7 +160,6 @@ on_answer(
 	    .ns = loop_now() - h->since};
 	int r;
 
-	(void)number;
 	h->question = 0;
 	r = record_approval(s, &approval, &h->record);
 	if (answer == ANSWER_NOBODY)
@@ -236,7 +235,6 @@ on_progress(struct loop *loop, void *arg)
 {
 	struct session *s = arg;
 
-	(void)loop;
 	s->held_timer = -1;
 	for (struct held *h = s->held; h != NULL; h = h->next)
 		say_progress(h);

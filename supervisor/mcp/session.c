@@ -209,7 +209,6 @@ timer_fired(struct loop *l, void *arg)
 	uint64_t now = loop_now(), clock = session_clock(s);
 	struct call *call;
 
-	(void)l;
 	s->timer = -1;
 	if (s->start_at != 0 && clock >= s->start_at) {
 		s->start_at = 0;

@@ -99,8 +99,6 @@ count_file(void *arg, int dir, const char *name, const struct stat *st)
 {
 	struct room *room = arg;
 
-	(void)dir;
-	(void)name;
 	room->files++;
 	room->bytes += (uint64_t)st->st_size;
 	return 0;

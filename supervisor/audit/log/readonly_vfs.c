@@ -189,7 +189,6 @@ on_map(sqlite3_file *file, int region, int size, int extend, void volatile **ret
 {
 	int code = real_of(file)->pMethods->xShmMap(real_of(file), region, size, 0, ret);
 
-	(void)extend;
 	watched_of(file)->view->live = code == SQLITE_OK || code == SQLITE_READONLY;
 	return code;
 }
@@ -209,7 +208,6 @@ on_barrier(sqlite3_file *file)
 static int
 on_unmap(sqlite3_file *file, int delete)
 {
-	(void)delete;
 	return real_of(file)->pMethods->xShmUnmap(real_of(file), 0);
 }
 
@@ -241,7 +239,6 @@ on_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *
 	struct watched *w = watched_of(file);
 	int code;
 
-	(void)vfs;
 	w->base.pMethods = NULL; /* SQLite does not close it */
 	if ((flags & (SQLITE_OPEN_MAIN_DB | SQLITE_OPEN_WAL)) == 0 || opening == NULL)
 		return SQLITE_CANTOPEN;
@@ -266,7 +263,6 @@ on_sleep(sqlite3_vfs *vfs, int us)
 {
 	uint64_t now = loop_now(), left = UINT64_MAX;
 
-	(void)vfs;
 	if (sleep_until != 0)
 		left = sleep_until > now ? (sleep_until - now) / NS_PER_US : 0;
 	if (left == 0)

@@ -8,23 +8,18 @@
 void *
 dlopen(const char *file, int mode)
 {
-	(void)file;
-	(void)mode;
 	return NULL;
 }
 
 void *
 dlsym(void *restrict handle, const char *restrict name)
 {
-	(void)handle;
-	(void)name;
 	return NULL;
 }
 
 int
 dlclose(void *handle)
 {
-	(void)handle;
 	return 0;
 }
 

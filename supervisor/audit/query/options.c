@@ -109,7 +109,6 @@ is_verdict(const char *text)
 #define TAKE_FLAG(field) \
 	static bool take_##field(struct query *q, const char *v) \
 	{ \
-		(void)v; \
 		q->field = true; \
 		return true; \
 	}
@@ -174,7 +173,6 @@ take_days(struct query *q, const char *v)
 static bool
 take_json(struct query *q, const char *v)
 {
-	(void)v;
 	q->form = FORM_JSON;
 	return true;
 }
@@ -182,7 +180,6 @@ take_json(struct query *q, const char *v)
 static bool
 take_csv(struct query *q, const char *v)
 {
-	(void)v;
 	q->form = FORM_CSV;
 	return true;
 }

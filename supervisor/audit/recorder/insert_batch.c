@@ -86,7 +86,6 @@ on_disconnect(sqlite3_vtab *table)
 static int
 on_plan(sqlite3_vtab *table, sqlite3_index_info *info)
 {
-	(void)table;
 	info->estimatedRows = PENDING_MAX;
 	return SQLITE_OK;
 }
@@ -96,7 +95,6 @@ on_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret)
 {
 	struct pending_cursor *cursor = sqlite3_malloc(sizeof(*cursor));
 
-	(void)table;
 	if (cursor == NULL)
 		return SQLITE_NOMEM;
 	*cursor = (struct pending_cursor){0};

@@ -125,8 +125,6 @@ on_committed(void *arg, sqlite3 *db, const char *name, int pages)
 {
 	struct store *store = arg;
 
-	(void)db;
-	(void)name;
 	store->wal_pages = pages;
 	return SQLITE_OK;
 }

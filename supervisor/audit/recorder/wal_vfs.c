@@ -204,7 +204,6 @@ on_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *
 	struct frames *f = frames_of(file);
 	int code;
 
-	(void)vfs;
 	if ((flags & SQLITE_OPEN_WAL) == 0)
 		return below->xOpen(below, name, file, flags, ret_flags);
 	*f = (struct frames){.held = malloc(HELD_MAX), .size = -1};

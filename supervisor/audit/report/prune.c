@@ -135,7 +135,6 @@ rotate_main(int argc, char **argv)
 	static struct event event;
 	int r;
 
-	(void)argv;
 	if (argc != 1) {
 		fprintf(stderr, "usage: kennel audit rotate\n");
 		return EXIT_USAGE;

@@ -15,6 +15,5 @@ paths_audit_dir(void)
 const char *
 paths_libexec(const char *name)
 {
-	(void)name;
 	return NULL;
 }
