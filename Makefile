@@ -855,6 +855,7 @@ POLICY_FRONT = \
 	policy/compile/write_index.o \
 	policy/compile/write_sealed.o \
 	shim/base/buf.o \
+	shim/base/cause.o \
 	shim/base/fd.o \
 	shim/base/slurp.o
 UNIT_parse	= tests/unit/ast_print.o $(POLICY_FRONT)
@@ -890,6 +891,7 @@ UNIT_lower = \
 	$(POLICY_READ) \
 	$(filter-out policy/cli/main.o policy/cli/verb%.o,$(POLICY_MAKE)) \
 	shim/base/buf.o \
+	shim/base/cause.o \
 	shim/base/fd.o \
 	shim/base/slurp.o
 UNIT_seccomp = \

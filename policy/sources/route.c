@@ -65,18 +65,17 @@ route_answer(struct tree *t, const struct stmt *s, struct diag *d)
 {
 	const struct sources *sources = sources_of(t, s->word[1].at, d);
 	struct source_answer *a = arena_alloc(t->arena, sizeof(*a));
-	char why[300] = "";
+	struct reason why = {0};
 	int r;
 
 	if (sources == NULL)
 		return NULL;
 	r = a == NULL ? -ENOMEM
-		      : sources_answer(
-			    sources, &s->word[0], s->word[2].text, a, why, sizeof(why));
+		      : sources_answer(sources, &s->word[0], s->word[2].text, a, &why);
 	if (r == 0)
 		return a;
 	diag_error(d, s->word[2].at, "unable to use the source of this secret: %s",
-	    r == -ENOMEM ? "out of memory" : why);
+	    r == -ENOMEM ? "out of memory" : why.text);
 	return NULL;
 }
 

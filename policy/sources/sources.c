@@ -145,7 +145,7 @@ stmt_make(struct arena *arena, const struct word *variable, const struct word *w
 
 /* The first error of the statement, without the lines of any file. */
 static int
-stmt_judge(struct arena *arena, struct stmt *s, char *why, size_t why_cap)
+stmt_judge(struct arena *arena, struct stmt *s, struct reason *why)
 {
 	struct policy_source none = {.path = "", .text = ""};
 	struct tree tree = {.arena = arena};
@@ -164,8 +164,7 @@ stmt_judge(struct arena *arena, struct stmt *s, char *why, size_t why_cap)
 	if (r == 0 && d.error_n > 0) {
 		text = strstr(said, "error: ");
 		text = text == NULL ? said : text + strlen("error: ");
-		(void)snprintf(why, why_cap, "%.*s", (int)strcspn(text, "\n"), text);
-		r = -EINVAL;
+		r = reason_set(why, -EINVAL, "%.*s", (int)strcspn(text, "\n"), text);
 	}
 	free(said);
 	return r;
@@ -173,7 +172,7 @@ stmt_judge(struct arena *arena, struct stmt *s, char *why, size_t why_cap)
 
 static int
 answer_one(const struct sources *sources, const struct word *variable, const char *path,
-    struct source_answer *ret, char *why, size_t why_cap)
+    struct source_answer *ret, struct reason *why)
 {
 	struct source_answer a = {.route = sources_find(sources, path)};
 	struct word program = {.quoted = true};
@@ -186,7 +185,7 @@ answer_one(const struct sources *sources, const struct word *variable, const cha
 		return -ENOMEM;
 	*ret = a;
 	if (a.source->sidecar == NULL)
-		return stmt_judge(sources->arena, &ret->stmt, why, why_cap);
+		return stmt_judge(sources->arena, &ret->stmt, why);
 	program.text = program.raw = a.source->sidecar->program;
 	program.len = program.raw_len = strlen(program.text);
 	program.at = variable->at;
@@ -196,28 +195,27 @@ answer_one(const struct sources *sources, const struct word *variable, const cha
 
 static int
 answer_credential(const struct sources *sources, const struct route_credential *c,
-    struct source_answer *ret, char *why, size_t why_cap)
+    struct source_answer *ret, struct reason *why)
 {
 	struct source_answer a = {.source = &sources->source[0]};
 
 	if (strcmp(c->word[0].text, "source") == 0)
-		return answer_one(
-		    sources, &c->variable, c->word[1].text, ret, why, why_cap);
+		return answer_one(sources, &c->variable, c->word[1].text, ret, why);
 	if (!stmt_make(sources->arena, &c->variable, c->word, c->word_n, "", &a.stmt))
 		return -ENOMEM;
 	*ret = a;
-	return stmt_judge(sources->arena, &ret->stmt, why, why_cap);
+	return stmt_judge(sources->arena, &ret->stmt, why);
 }
 
 int
 sources_answer(const struct sources *sources, const struct word *variable,
-    const char *path, struct source_answer *ret, char *why, size_t why_cap)
+    const char *path, struct source_answer *ret, struct reason *why)
 {
 	struct source_answer a;
 	size_t i, n;
 	int r;
 
-	r = answer_one(sources, variable, path, &a, why, why_cap);
+	r = answer_one(sources, variable, path, &a, why);
 	if (r < 0)
 		return r;
 	n = a.source->credential_n;
@@ -228,17 +226,15 @@ sources_answer(const struct sources *sources, const struct word *variable,
 	}
 	for (i = 0; i < n && r == 0; i++) {
 		r = answer_credential(
-		    sources, &a.source->credential[i], &a.credential[i], why, why_cap);
+		    sources, &a.source->credential[i], &a.credential[i], why);
 		/*
 		 * sources_read refused deeper credentials: this check ends the
 		 * recursion
 		 */
 		if (r == 0 && a.credential[i].route != NULL &&
-		    a.credential[i].source->credential_n > 0) {
-			(void)snprintf(why, why_cap,
+		    a.credential[i].source->credential_n > 0)
+			r = reason_set(why, -EINVAL,
 			    "a credential cannot need a credential of its own");
-			r = -EINVAL;
-		}
 	}
 	if (r == 0)
 		*ret = a;
@@ -376,8 +372,7 @@ check_fields(const struct route_source *s, struct diag *d)
 
 /* Are these words valid for at least one reference? */
 static bool
-words_do(
-    const struct sources *sources, const struct route_source *s, char *why, size_t cap)
+words_do(const struct sources *sources, const struct route_source *s, struct reason *why)
 {
 	static const char *const sample[] = {"a/b/c", "/a/b/c", "A", "op://a/b/c"};
 	struct stmt stmt;
@@ -386,7 +381,7 @@ words_do(
 	for (i = 0; i < ARRAY_LEN(sample); i++)
 		if (!stmt_make(
 			sources->arena, &s->name, s->from, s->from_n, sample[i], &stmt) ||
-		    stmt_judge(sources->arena, &stmt, why, cap) == 0)
+		    stmt_judge(sources->arena, &stmt, why) == 0)
 			return true;
 	return false;
 }
@@ -396,16 +391,15 @@ static void
 check_words(const struct sources *sources, const struct route_source *s, struct diag *d)
 {
 	struct source_answer a;
-	char why[256] = "";
+	struct reason why = {0};
 	size_t i;
 
 	if (s->from_n > 0 && strcmp(s->from[0].text, "plugin") != 0 &&
-	    !words_do(sources, s, why, sizeof(why)))
-		diag_error(d, s->from[0].at, "%s", why);
+	    !words_do(sources, s, &why))
+		diag_error(d, s->from[0].at, "%s", why.text);
 	for (i = 0; i < s->credential_n; i++)
-		if (answer_credential(sources, &s->credential[i], &a, why, sizeof(why)) ==
-		    -EINVAL)
-			diag_error(d, s->credential[i].word[0].at, "%s", why);
+		if (answer_credential(sources, &s->credential[i], &a, &why) == -EINVAL)
+			diag_error(d, s->credential[i].word[0].at, "%s", why.text);
 }
 
 /* ---- reading the file ---------------------------------------------------- */

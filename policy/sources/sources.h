@@ -11,6 +11,7 @@
 #include "policy/base/diag.h"
 #include "policy/base/source.h"
 #include "policy/lang/check_word.h"
+#include "shim/base/cause.h"
 
 #define SOURCES_FILE          "sources.kennel"
 #define SOURCES_LEN_MAX       (1u << 20) /* bytes of it, and of a sidecar */
@@ -107,7 +108,7 @@ struct source_answer {
  * which contains no secret; -ENOMEM.
  */
 int sources_answer(const struct sources *, const struct word *variable, const char *path,
-    struct source_answer *ret, char *why, size_t why_cap);
+    struct source_answer *ret, struct reason *why);
 
 /* ---- route.c: for the compiler ------------------------------------------- */
 

@@ -239,7 +239,7 @@ show_answer(const struct sources *sources, const char *path, bool json)
 {
 	struct word variable = {.text = "SECRET", .len = 6};
 	const struct route *x;
-	char why[300] = "";
+	struct reason why;
 	struct source_answer a;
 	struct out o;
 	int r;
@@ -250,10 +250,10 @@ show_answer(const struct sources *sources, const char *path, bool json)
 		return EXIT_INPUT;
 	}
 	x = sources_find(sources, path);
-	r = sources_answer(sources, &variable, path, &a, why, sizeof(why));
+	r = sources_answer(sources, &variable, path, &a, &why);
 	if (r < 0) {
 		fprintf(stderr, "kennel secret sources: %s: %s\n", path,
-		    r == -EINVAL ? why : strerror(-r));
+		    r == -EINVAL ? why.text : strerror(-r));
 		return r == -EINVAL ? EXIT_CONFIG : EXIT_FAILED;
 	}
 	out_init(&o, stdout);

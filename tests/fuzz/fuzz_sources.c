@@ -68,10 +68,10 @@ judge(const struct sources *r, const char *path)
 	struct word variable = {.text = "SECRET", .len = 6};
 	const struct route *x = sources_find(r, path);
 	struct source_answer a;
-	char why[300] = "";
+	struct reason why;
 
 	found_again(r, path, x);
-	if (sources_answer(r, &variable, path, &a, why, sizeof(why)) != 0)
+	if (sources_answer(r, &variable, path, &a, &why) != 0)
 		return;
 	if (a.stmt.word_n < 2 || a.reference[0] == '\0')
 		abort();

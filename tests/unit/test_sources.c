@@ -77,12 +77,12 @@ answers(const char *path)
 }
 
 static int
-answer(const char *path, struct source_answer *ret, char why[300])
+answer(const char *path, struct source_answer *ret)
 {
 	struct word variable = {.text = "TOKEN", .len = 5};
+	struct reason why;
 
-	why[0] = '\0';
-	return sources_answer(&sources, &variable, path, ret, why, 300);
+	return sources_answer(&sources, &variable, path, ret, &why);
 }
 
 /* ---- which one ---- */
@@ -134,7 +134,6 @@ static void
 a_reference_takes_its_place(void **state)
 {
 	struct source_answer a;
-	char why[300];
 
 	(void)state;
 	assert_int_equal(
@@ -143,13 +142,13 @@ a_reference_takes_its_place(void **state)
 		  "$reference\n}\n"
 		  "route team kv\nsecret a/b/c op op://dev/x/y\nroute a/b op\n"),
 	    0);
-	assert_int_equal(answer("team/x/y", &a, why), 0);
+	assert_int_equal(answer("team/x/y", &a), 0);
 	assert_int_equal(a.stmt.word_n, 5);
 	assert_string_equal(a.stmt.word[0].text, "TOKEN");
 	assert_string_equal(a.stmt.word[1].text, "hashicorp-vault");
 	assert_string_equal(a.stmt.word[3].text, "secret/team/x/y/team/x/y");
 	assert_string_equal(a.stmt.word[4].text, "token");
-	assert_int_equal(answer("a/b/c", &a, why), 0);
+	assert_int_equal(answer("a/b/c", &a), 0);
 	assert_string_equal(a.stmt.word[2].text, "op://dev/x/y");
 	assert_string_equal(a.reference, "op://dev/x/y");
 	/* nothing of a reference is an option, a pattern or a variable */
@@ -157,8 +156,8 @@ a_reference_takes_its_place(void **state)
 	assert_int_equal(reads("source f {\n\tfrom file $reference\n}\nroute a f\n"
 			       "secret a/b/d f /run/*\n"),
 	    0);
-	assert_int_equal(answer("a/b/c", &a, why), -EINVAL); /* no path of a file */
-	assert_int_equal(answer("a/b/d", &a, why), 0);
+	assert_int_equal(answer("a/b/c", &a), -EINVAL); /* no path of a file */
+	assert_int_equal(answer("a/b/d", &a), 0);
 	assert_true(a.stmt.word[2].quoted);
 }
 
@@ -174,14 +173,13 @@ static void
 a_plugin_is_what_its_sidecar_says(void **state)
 {
 	struct source_answer a;
-	char why[300];
 
 	(void)state;
 	sidecar_text = SIDECAR;
 	assert_int_equal(reads(SOURCE("\tenv ACME_ADDR https://acme.example\n\tenv "
 				      "HOME\n\tmay network files\n")),
 	    0);
-	assert_int_equal(answer("team/x/y", &a, why), 0);
+	assert_int_equal(answer("team/x/y", &a), 0);
 	assert_string_equal(a.source->sidecar->program, "/usr/lib/acme");
 	assert_string_equal(a.source->sidecar->version, "1.2");
 	assert_int_equal(a.source->sidecar->sha256[1], 0x23);
@@ -240,21 +238,20 @@ static void
 a_credential_comes_from_what_needs_none(void **state)
 {
 	struct source_answer a;
-	char why[300];
 
 	(void)state;
 	assert_int_equal(
 	    reads(BOX("a", NEEDS("in/b/t") "\tcredential U from env AGENT_U\n")
 		    BOX("b", "") "route team a\nroute in b\n"),
 	    0);
-	assert_int_equal(answer("team/x/y", &a, why), 0);
+	assert_int_equal(answer("team/x/y", &a), 0);
 	assert_int_equal(a.source->credential_n, 2);
 	assert_string_equal(a.credential[0].stmt.word[0].text, "T");
 	assert_string_equal(a.credential[0].stmt.word[3].text, "in/b/t");
 	assert_string_equal(a.credential[1].stmt.word[1].text, "env");
 	/* from the vault, where no line says another */
 	assert_int_equal(reads(BOX("a", NEEDS("in/b/t")) "route team a\n"), 0);
-	assert_int_equal(answer("team/x/y", &a, why), 0);
+	assert_int_equal(answer("team/x/y", &a), 0);
 	assert_string_equal(a.credential[0].stmt.word[1].text, "vault");
 }
 
