@@ -120,6 +120,8 @@ void queue_watch(struct queue *, queue_seen_fn *, void *arg);
  */
 const char *question_id(char out[QUESTION_ID_MAX], long pid, uint32_t number,
     const uint8_t digest[QUESTION_DIGEST_LEN]);
+/* Says on standard error what this process asks, and how to answer. */
+void question_tell(const struct question_text *, uint32_t number);
 
 /* ---- the socket ------------------------------------------------------------ */
 

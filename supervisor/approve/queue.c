@@ -5,12 +5,14 @@
  */
 #include "shim/base/array.h"
 #include "shim/base/hex.h"
+#include "shim/base/log.h"
 #include "supervisor/approve/approve.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct queue {
 	struct loop *loop;
@@ -66,6 +68,18 @@ question_id(char out[QUESTION_ID_MAX], long pid, uint32_t number,
 	(void)snprintf(out, QUESTION_ID_MAX, "%ld-%u:%s", pid, number,
 	    hex_put(hex, digest, 4)); /* fits */
 	return out;
+}
+
+void
+question_tell(const struct question_text *q, uint32_t number)
+{
+	char text[200], id[QUESTION_ID_MAX];
+
+	log_info("%s asks for the %s \"%s\" (%s); answer with: kennel approve allow|deny "
+		 "%s",
+	    q->server, question_kind_name(q->kind),
+	    log_quote(text, sizeof(text), q->subject, strlen(q->subject)), q->rule,
+	    question_id(id, (long)getpid(), number, q->digest));
 }
 
 int

@@ -313,18 +313,6 @@ question_of_net(struct control *c, const struct child_ask_net *a, struct questio
 	return 0;
 }
 
-static void
-tell_operator(const struct question_text *q, uint32_t number)
-{
-	char text[200], id[QUESTION_ID_MAX];
-
-	log_info("%s asks for the %s \"%s\" (%s); answer with: kennel approve "
-		 "allow|deny %s",
-	    q->server, question_kind_name(q->kind),
-	    log_quote(text, sizeof(text), q->subject, strlen(q->subject)), q->rule,
-	    question_id(id, (long)getpid(), number, q->digest));
-}
-
 /* ---- messages of the leash --------------------------------------------------- */
 
 static struct program *
@@ -385,7 +373,7 @@ on_ask(struct control *c, const struct child_news *n)
 		return;
 	}
 	p->number = n->number;
-	tell_operator(&q, p->question);
+	question_tell(&q, p->question);
 	if (c->o.session != NULL)
 		session_program(c->o.session, 1, false);
 }

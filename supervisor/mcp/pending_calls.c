@@ -310,18 +310,6 @@ keep(struct session *s, struct json root)
 	return h;
 }
 
-static void
-tell_operator(const struct question_text *q, uint32_t number)
-{
-	char text[200], id[QUESTION_ID_MAX];
-
-	log_info("%s asks for the %s \"%s\" (%s); answer with: kennel approve allow|deny "
-		 "%s",
-	    q->server, question_kind_name(q->kind),
-	    log_quote(text, sizeof(text), q->subject, strlen(q->subject)), q->rule,
-	    question_id(id, (long)getpid(), number, q->digest));
-}
-
 static int
 ask(struct session *s, struct held *h, enum question_kind kind, struct question_text *q)
 {
@@ -376,7 +364,7 @@ held_add(struct session *s, const struct json_message *m, struct call *call,
 	h->next = s->held;
 	s->held = h;
 	s->held_bytes += h->len;
-	tell_operator(&q, h->question);
+	question_tell(&q, h->question);
 	held_arm(s);
 	return 0;
 }
