@@ -33,3 +33,29 @@ says '"score":40'
 says '"rule":"exec-code","points":8'
 expect 64 "score: no number" score "$tmp/s.kennel" --threshold many
 expect 69 "score: no such server" score "$tmp/s.kennel" nobody
+
+# every rule that the policy above does not meet
+cat >"$tmp/all.kennel" <<'EOT'
+server all {
+	run /usr/bin/env **
+	user nobody
+	read /root
+	net allow db.example.com:5432 plain
+	sampling allow
+	elicitation allow
+	roots allow
+	env LANG
+	syscalls allow sched_setaffinity
+	exec allow /bin/true owner bob ticket T-1 until 2099-12-31
+}
+EOT
+expect 0 "score: the other rules" score "$tmp/all.kennel"
+for rule in read-home exec-code net-plain sampling elicitation roots env-passed \
+    no-memory-limit no-cpu-limit syscall exception; do
+	says " $rule "
+done
+says "owner bob ticket T-1 until 2099-12-31"
+sed 's/env \*\*/true **/; s/read/write/' "$tmp/all.kennel" >"$tmp/all2.kennel"
+expect 0 "score: a home to write, any arguments" score "$tmp/all2.kennel"
+says " write-home "
+says " run-any "
