@@ -118,7 +118,7 @@ change_init(struct peer *peer, struct wire_in *in, struct wire_out *out)
 	return answer_done(out, 0);
 }
 
-/* Unlocks it, from the file as it is on disk now. */
+/* Unlocks it, from the file as it is on disk now.  -ENODATA: it has no such opener. */
 static int
 open_with(const struct vault_file_material *m, struct reason *why)
 {
@@ -130,7 +130,7 @@ open_with(const struct vault_file_material *m, struct reason *why)
 	if (r == 0) {
 		r = vault_file_unlock(keeper.file, m);
 		if (r == -ENOENT)
-			(void)reason_set(why, r, "the vault has no %s",
+			r = reason_set(why, -ENODATA, "the vault has no %s",
 			    vault_file_opener_name(m->kind));
 	}
 	if (r < 0)
@@ -144,7 +144,7 @@ refuse_open(struct wire_out *out, int r, const char *why, const struct peer *pee
 	char text[KEEPER_TEXT_MAX];
 
 	log_warn("not opened for process %d (%s)", peer->pid, peer->who);
-	if (r == -ENOENT && why[0] != '\0' && strncmp(why, "the vault", 9) == 0)
+	if (r == -ENODATA)
 		return answer_refuse(out, REASON_WRONG, why);
 	if (r == -ENOENT)
 		return answer_refuse(out, REASON_NO_VAULT, "no vault found");
