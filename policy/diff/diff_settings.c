@@ -17,7 +17,7 @@
 
 struct pair {
 	char *name, *value;
-	uint64_t number; /* of a limit */
+	uint64_t number; /* of a limit, a secret */
 };
 
 struct pairs {
@@ -33,6 +33,8 @@ struct flat {
 	enum diff_way added, removed;
 	enum diff_way (*changed)(const struct pair *from, const struct pair *to);
 	bool alone; /* also reported if only one policy has the server */
+	/* What all entries together are, if having any is narrower than having none. */
+	const char *whole;
 };
 
 /* ---- lists --------------------------------------------------------------- */
@@ -110,6 +112,21 @@ less_is_wider(const struct pair *from, const struct pair *to)
 	return to->number < from->number ? DIFF_WIDER : DIFF_NARROWER;
 }
 
+/* A value that moves to the vault is no longer in a file or an environment, if nothing
+ * else changes.  number: the source, and where the options begin in the value. */
+static enum diff_way
+secret_changed(const struct pair *from, const struct pair *to)
+{
+	const char *old = from->value + (uint32_t)from->number;
+	const char *new = to->value + (uint32_t)to->number;
+	uint64_t source = to->number >> 32;
+
+	return source == SOURCE_VAULT && source != from->number >> 32 &&
+		       strcmp(old, new) == 0
+		   ? DIFF_NARROWER
+		   : DIFF_WIDER;
+}
+
 /* ---- lists of each kind -------------------------------------------------- */
 
 static void
@@ -143,12 +160,21 @@ static void
 read_secrets(const struct policy *p, const struct sealed_server *s, struct pairs *l)
 {
 	const struct sealed_secret *c;
+	char *value, *options;
+	uint64_t at;
 	uint32_t i;
 
 	for (i = 0; i < s->secrets.n; i++) {
 		c = &p->secret[s->secrets.first + i];
-		add(l, policy_str(p, c->name), c->name.len, say_text(say_secret, p, c),
-		    0);
+		value = say_text(say_secret, p, c);
+		options = say_text(say_secret_tail, p, c);
+		at = 0;
+		if (value != NULL && options != NULL)
+			at = strlen(value) - strlen(options);
+		l->failed = l->failed || options == NULL;
+		free(options);
+		add(l, policy_str(p, c->name), c->name.len, value,
+		    (uint64_t)c->source << 32 | at);
 	}
 }
 
@@ -344,7 +370,7 @@ read_images(const struct policy *p, const struct sealed_server *s, struct pairs 
 static const struct flat flats[] = {
     {"program", read_images, DIFF_NEUTRAL, DIFF_NEUTRAL, always_wider, false},
     {"env", read_env, DIFF_WIDER, DIFF_NARROWER, always_wider, false},
-    {"secret", read_secrets, DIFF_WIDER, DIFF_NARROWER, always_wider, true},
+    {"secret", read_secrets, DIFF_WIDER, DIFF_NARROWER, secret_changed, true, NULL},
     {"limit", read_limits, DIFF_NEUTRAL, DIFF_NEUTRAL, more_is_wider, false},
     {"tmp", read_tmp, DIFF_WIDER, DIFF_NARROWER, more_is_wider, false},
     {"require", read_requires, DIFF_NARROWER, DIFF_WIDER, less_is_wider, false},
@@ -352,7 +378,7 @@ static const struct flat flats[] = {
     {"user", read_user, DIFF_WIDER, DIFF_WIDER, always_wider, false},
     {"proc", read_proc, DIFF_WIDER, DIFF_NARROWER, neutral, false},
     {"syscall", read_calls, DIFF_WIDER, DIFF_NARROWER, always_wider, false},
-    {"pin", read_pins, DIFF_WIDER, DIFF_NARROWER, always_wider, false},
+    {"pin", read_pins, DIFF_WIDER, DIFF_NARROWER, always_wider, false, "definitions"},
     {"audit", read_audits, DIFF_NEUTRAL, DIFF_WIDER, always_wider, false},
 };
 
@@ -409,6 +435,22 @@ merge(struct diff *d, const struct flat *k, struct pairs *a, struct pairs *b)
 	return r;
 }
 
+/* One list is empty: says so once, instead of each entry of the other. */
+static int
+tell_whole(
+    struct diff *d, const struct flat *k, const struct pairs *a, const struct pairs *b)
+{
+	struct finding f = {
+	    .domain = k->domain, .way = a->n == 0 ? DIFF_NARROWER : DIFF_WIDER};
+	char many[32];
+
+	(void)snprintf(many, sizeof(many), "%zu", a->n + b->n);
+	f.set = strdup(k->whole);
+	f.from_text = strdup(a->n == 0 ? "none" : many);
+	f.to_text = strdup(b->n == 0 ? "none" : many);
+	return diff_found(d, &f);
+}
+
 /* Removes repeated entries with the same name and value. */
 static void
 unique(struct pairs *l)
@@ -447,7 +489,9 @@ diff_flat(struct diff *d)
 		unique(&list[0]);
 		unique(&list[1]);
 		if (r == 0)
-			r = merge(d, &flats[i], &list[0], &list[1]);
+			r = flats[i].whole != NULL && (list[0].n == 0) != (list[1].n == 0)
+				? tell_whole(d, &flats[i], &list[0], &list[1])
+				: merge(d, &flats[i], &list[0], &list[1]);
 		pairs_free(&list[0]);
 		pairs_free(&list[1]);
 	}

@@ -186,6 +186,7 @@ void
 say_gate(const struct policy *p, const void *row, FILE *f)
 {
 	const struct sealed_gate *g = row;
+
 	(void)fputs(policy_gate_name((enum sealed_gate_kind)g->kind), f);
 	if ((g->flags & GATE_BY_ANNOTATIONS) != 0)
 		(void)fputs(" by-annotations", f);
@@ -278,6 +279,7 @@ void
 say_secret(const struct policy *p, const void *row, FILE *f)
 {
 	const struct sealed_secret *s = row;
+
 	(void)fputs("secret ", f);
 	say_ref(p, s->name, f);
 	(void)fprintf(f, " from %s", policy_source_name(s->source));
@@ -291,8 +293,9 @@ say_secret(const struct policy *p, const void *row, FILE *f)
 }
 
 void
-say_secret_tail(const struct policy *p, const struct sealed_secret *s, FILE *f)
+say_secret_tail(const struct policy *p, const void *row, FILE *f)
 {
+	const struct sealed_secret *s = row;
 	static const char *const approves[] = {[APPROVE_NONE] = "",
 	    [APPROVE_SESSION] = " approve session",
 	    [APPROVE_PER_CALL] = " approve per-call"};

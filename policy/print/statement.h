@@ -12,7 +12,6 @@
 /* The qualifiers of a grant: except, from, when, because ... */
 void say_exec_tail(const struct policy *, const struct sealed_exec *, FILE *);
 void say_gate_tail(const struct policy *, const struct sealed_gate *, FILE *);
-void say_secret_tail(const struct policy *, const struct sealed_secret *, FILE *);
 /* " @readonly ..." for enum sealed_class. */
 void say_classes(uint32_t classes, FILE *);
 /* The name of an enum sealed_require_kind. */
@@ -38,6 +37,6 @@ char *say_day_text(uint32_t days, char out[SAY_DAY_CAP]);
 /* The output of fn as a malloc'd string; NULL: no memory. */
 typedef void say_fn(const struct policy *, const void *row, FILE *);
 char *say_text(say_fn *fn, const struct policy *, const void *row);
-say_fn say_exec, say_gate, say_net, say_mount, say_secret;
+say_fn say_exec, say_gate, say_net, say_mount, say_secret, say_secret_tail;
 
 #endif

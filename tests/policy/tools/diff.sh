@@ -123,3 +123,32 @@ says "resource"
 expect 0 "diff: methods that are listed" diff "$tmp/m0.kennel" "$tmp/m2.kennel"
 says "method"
 says "file:///a"
+
+# pins, and a secret in the vault: they restrict
+cat >"$tmp/free.kennel" <<'EOT'
+server s {
+	run /bin/sh -c true
+	user nobody
+	secret TOKEN from env TOKEN { hosts example.com }
+	tool allow *
+}
+EOT
+sed 's/from env TOKEN/from vault a\/b\/token/' "$tmp/free.kennel" >"$tmp/vault.kennel"
+expect 0 "diff: a secret moves to the vault" diff "$tmp/free.kennel" "$tmp/vault.kennel"
+says "- narrower: secret TOKEN"
+expect 1 "diff: a secret leaves the vault" diff "$tmp/vault.kennel" "$tmp/free.kennel"
+says "+ wider: secret TOKEN"
+sed 's/example.com/example.org/' "$tmp/vault.kennel" >"$tmp/other.kennel"
+expect 1 "diff: to the vault, and to another host" diff "$tmp/free.kennel" "$tmp/other.kennel"
+says "+ wider: secret TOKEN"
+cat >"$tmp/s.pins" <<'EOT'
+{"kennel-pins":1,"server":"s"}
+{"body":{"name":"look"},"kind":"tool","name":"look","variant":""}
+{"body":{"name":"other"},"kind":"tool","name":"other","variant":""}
+EOT
+sed 's/^}/\tpins "s.pins"\n}/' "$tmp/vault.kennel" >"$tmp/pinned.kennel"
+expect 0 "diff: pins are added" diff "$tmp/vault.kennel" "$tmp/pinned.kennel"
+says "- narrower: pin definitions: none -> 2"
+holds "in one line" test "$(grep -c pin "$tmp/out")" = 1
+expect 1 "diff: pins are dropped" diff "$tmp/pinned.kennel" "$tmp/vault.kennel"
+says "+ wider: pin definitions: 2 -> none"
