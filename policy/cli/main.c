@@ -24,7 +24,7 @@ static const struct verb verbs[] = {
 	OPT_THRESHOLD | OPT_JSON, 1, 2},
     {"show", verb_show, "FILE [SERVER] [--json]", OPT_JSON, 1, 2},
     {"sign", verb_sign, "FILE --key KEY [--counter N] [--until DAY]", OPT_SIGN, 1, 1},
-    {"test", verb_test, "FILE... [--no-mutation] [--json]", OPT_QUICK | OPT_JSON, 1,
+    {"test", verb_test, "FILE... [--mutation] [--json]", OPT_MUTATION | OPT_JSON, 1,
 	MANY},
     {"verify", verb_verify, "FILE [PUBLIC-KEY...]", 0, 1, MANY},
 };

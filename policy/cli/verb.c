@@ -40,7 +40,7 @@ static const struct {
     {"-w", OPT_WRITE, NO_VALUE},
     {"--threshold", OPT_THRESHOLD, SLOT(threshold)},
     {"--html", OPT_HTML, NO_VALUE},
-    {"--no-mutation", OPT_QUICK, NO_VALUE},
+    {"--mutation", OPT_MUTATION, NO_VALUE},
     {"--from", OPT_CALLER, SLOT(from)},
     {"--in", OPT_CALLER, SLOT(in)},
     {"--env", OPT_CALLER, MANY_TIMES},

@@ -32,7 +32,7 @@ enum {
 	OPT_THRESHOLD = 16, /* --threshold N */
 	OPT_HTML = 32,      /* --html */
 	OPT_CALLER = 128,   /* --from PATH, --in PATH, --env NAME */
-	OPT_QUICK = 64,     /* --no-mutation */
+	OPT_MUTATION = 64,  /* --mutation */
 	OPT_SIGN = 256,     /* --key FILE, --counter N, --until DAY */
 };
 

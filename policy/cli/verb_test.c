@@ -1,7 +1,7 @@
 /*
  * "kennel policy test": runs every `expect` of the files on the compiled
- * policy; lists the grants that decide none of them, and the grants that can be
- * removed without failing any of them.  Prints TAP.
+ * policy, and lists the grants that decide none of them; with --mutation also the
+ * grants that can be removed without failing any of them.  Prints TAP.
  */
 #include "policy/base/arena.h"
 #include "policy/check/expect.h"
@@ -284,10 +284,13 @@ each_notice(void *arg, const struct expectation *e)
 	return r;
 }
 
-/* Removes one statement: does any expectation fail? */
+/* Without one statement: what becomes of the expectations? */
+enum without { SAME_RESULTS, OTHER_RESULTS, NO_POLICY };
+
+/* Removes one statement. */
 static int
 mutate(struct test *t, const struct server *server, const struct sealed *whole,
-    size_t drop, bool *ret)
+    size_t drop, enum without *ret)
 {
 	struct server less = *server;
 	struct each x = {.t = t, .server = server, .s = whole};
@@ -304,8 +307,8 @@ mutate(struct test *t, const struct server *server, const struct sealed *whole,
 	less.stmt_n--;
 	r = seal_one(t->tree, &less, &mute, &s);
 	free(less.stmt);
-	if (r == -EINVAL) { /* it no longer compiles: detected */
-		*ret = true;
+	if (r == -EINVAL) { /* it no longer compiles */
+		*ret = NO_POLICY;
 		return 0;
 	}
 	if (r != 0)
@@ -313,29 +316,40 @@ mutate(struct test *t, const struct server *server, const struct sealed *whole,
 	x.less = &s;
 	r = each_expectation(t->tree, server, each_notice, &x);
 	sealed_free(&s);
-	*ret = x.noticed;
+	*ret = x.noticed ? OTHER_RESULTS : SAME_RESULTS;
 	return r;
+}
+
+/* touched: the line decided a test. */
+static int
+tell_mutation(struct test *t, struct at at, enum without without, bool touched)
+{
+	const char *what = "a test depends on this line: ", *got = NULL;
+
+	if (without == NO_POLICY)
+		what = "the policy needs this line: ";
+	else if (without == SAME_RESULTS)
+		got = touched ? "no difference: the other rules give every test the same "
+				"result"
+			      : "no difference: no test depends on it";
+	return told(t, without != SAME_RESULTS, "mutation", what, at, got);
 }
 
 static int
 mutate_all(struct test *t, const struct server *server, const struct sealed *whole,
     const uint8_t *touched)
 {
-	bool noticed;
+	enum without without;
 	size_t i;
 	int r = 0;
 
 	for (i = 0; i < server->stmt_n && r == 0; i++) {
 		if (!is_rule(&server->stmt[i]))
 			continue;
-		r = mutate(t, server, whole, i, &noticed);
+		r = mutate(t, server, whole, i, &without);
 		if (r == 0)
-			r = told(t, noticed, "mutation",
-			    "a test depends on this line: ", server->stmt[i].at,
-			    noticed      ? NULL
-			    : touched[i] ? "no difference: the other rules give every "
-					   "test the same result"
-					 : "no difference: no test depends on it");
+			r = tell_mutation(
+			    t, server->stmt[i].at, without, touched[i] != 0);
 	}
 	return r;
 }
@@ -426,7 +440,7 @@ int
 verb_test(const struct args *a)
 {
 	struct test t = {
-	    .json = (a->given & OPT_JSON) != 0, .whole = (a->given & OPT_QUICK) == 0};
+	    .json = (a->given & OPT_JSON) != 0, .whole = (a->given & OPT_MUTATION) != 0};
 	static struct texts x;
 	int r, status;
 
