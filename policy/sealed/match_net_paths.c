@@ -205,10 +205,12 @@ policy_match_path(const struct policy *p, const struct sealed_server *s, const c
 		return answer;
 	if (m->kind == MOUNT_ETC && !etc_has(at))
 		return answer;
-	answer.mount = m;
 	/* A created directory and a file grant only themselves, nothing below. */
 	if ((m->right & right) != 0 && ((m->kind != MOUNT_DIR && m->kind != MOUNT_FILE) ||
 					   strlen(at) == m->target.len))
 		answer.verdict = VERDICT_ALLOW;
+	/* no line asked for a directory that is created on the way to another grant */
+	if (m->kind != MOUNT_DIR || answer.verdict == VERDICT_ALLOW)
+		answer.mount = m;
 	return answer;
 }

@@ -117,3 +117,15 @@ says "deny: exec /usr/bin/env push a"
 says "by: exec ask /usr/bin/env push **  # $tmp/spared.kennel:4"
 expect 0 "explain: nor is one asked that nobody wanted" explain --env FOO "$tmp/spared.kennel" x exec /usr/bin/env pull a
 says "allow: exec /usr/bin/env pull a"
+
+# a directory that is only created on the way to a grant is nobody's line
+cat >"$tmp/way.kennel" <<'EOT'
+server w {
+	run /bin/sh -c true
+	user nobody
+	read /usr/share/doc
+}
+EOT
+expect 1 "explain: beside a granted directory" explain "$tmp/way.kennel" w read /usr/share/other
+says "by: no rule matches: denied by default"
+lacks "by: (base) read /usr/share"
