@@ -4,28 +4,25 @@
  * a tree. kennel changes messages only by removing bytes: a capability, a list item,
  * a whole message. What it sends itself are whole messages.
  *
- *
- *
- *
- *
- *
- *
- *
- *
- *
- *
- *
- *
- *
- *
- *
- *
- *
- *
- *
- *
- *
- *
+ *	frame.c			lines of a byte stream, bounded; writes, bounded
+ *	oversize_id.c		the id of a line that is too long to buffer
+ *	rpc.c			message types: request, answer, notification; errors
+ *	methods.c		the methods of each protocol version
+ *	requests.c		requests under way, and who waits for the answer
+ *	pending_calls.c		calls that wait for approval
+ *	approved_params.c	what an approval covers
+ *	exec_status.c		the server's programs that are pending or were refused
+ *	deadline.c		the times of calls, which stand while a person is asked
+ *	keepalive.c		kennel's own pings while an approval is pending
+ *	session.c		the two streams, deadlines, the end
+ *	from_agent.c		judges messages from the agent
+ *	from_server.c		judges messages from the server
+ *	indirect_requests.c	other ways to ask the agent's user
+ *	batch.c			arrays of messages
+ *	malformed.c		messages that cannot be judged, and who is informed
+ *	filter.c		cuts in lists and capabilities
+ *	events.c		the audit events of a session
+ *	startup_error.c		a session without a server
  */
 #ifndef KENNEL_SUPERVISOR_MCP_MCP_H
 #define KENNEL_SUPERVISOR_MCP_MCP_H
