@@ -139,7 +139,7 @@ read_signers(struct uses *u)
 		if (i > 0)
 			u->signers[len++] = ' ';
 		(void)hex_put(u->signers + len, row[i].key, SIGN_KEY_LEN);
-		len += 2 * SIGN_KEY_LEN;
+		len += (size_t)2 * SIGN_KEY_LEN;
 	}
 	u->signers[len] = '\0';
 }

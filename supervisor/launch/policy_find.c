@@ -306,7 +306,7 @@ put_signers(struct policy_found *f)
 		if (i > 0)
 			f->signers[at++] = ' ';
 		(void)hex_put(f->signers + at, row[i].key, SIGN_KEY_LEN);
-		at += 2 * SIGN_KEY_LEN;
+		at += (size_t)2 * SIGN_KEY_LEN;
 	}
 }
 
