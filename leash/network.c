@@ -18,6 +18,8 @@
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 
+#define HEAR_MAX 64 /* reports handled before a message of the server */
+
 static void
 event_of(struct leash *l, struct event *e, const char *verdict)
 {
@@ -355,28 +357,44 @@ on_report(struct network *n, const struct egress_report *e)
 	}
 }
 
-static void
-on_relay(struct loop *loop, int fd, short revents, void *arg)
+/* Handles one report of the relay; false: there is none now. */
+static bool
+hear_one(struct network *n)
 {
 	static uint8_t memory[EGRESS_PACKET_MAX];
 	static struct egress_report e;
-	struct network *n = arg;
 	size_t len = 0;
 	int r;
 
-	if (revents & POLLOUT)
-		network_recorded(n->leash);
 	if (n->relay < 0)
-		return;
-	r = wire_recv(fd, memory, sizeof(memory), &len, NULL, 0, NULL);
+		return false;
+	r = wire_recv(n->relay, memory, sizeof(memory), &len, NULL, 0, NULL);
 	if (r == -EAGAIN)
-		return;
+		return false;
 	if (r == 0)
 		r = egress_report_read(memory, len, &e);
 	if (r == 0)
 		r = on_report(n, &e);
 	if (r < 0)
 		network_lost(n);
+	return r == 0;
+}
+
+static void
+on_relay(struct loop *loop, int fd, short revents, void *arg)
+{
+	struct network *n = arg;
+
+	if (revents & POLLOUT)
+		network_recorded(n->leash);
+	(void)hear_one(n);
+}
+
+void
+network_hear(struct leash *l)
+{
+	for (int i = 0; l->network != NULL && i < HEAR_MAX && hear_one(l->network); i++)
+		;
 }
 
 /* It sends nothing: a readable channel means that it ended. */

@@ -66,6 +66,9 @@ void network_end(struct leash *);
 
 /* network.c */
 int network_watch(struct leash *);
+/* Handles the reports that the relay has sent so far. It reports a refusal before the
+ * client gets its answer, so call it before passing on what the server says of that. */
+void network_hear(struct leash *);
 /* More records are on the disk than before, or the channel has room again. */
 void network_recorded(struct leash *);
 /* The server has no network any more. */

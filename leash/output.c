@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "leash/network.h"
 #include "leash/private.h"
 #include "policy/sealed/policy.h"
 #include "shim/base/array.h"
@@ -317,6 +318,8 @@ pump_readable(struct loop *loop, int fd, short revents, void *arg)
 	ssize_t n;
 	int r;
 
+	if (p->messages)
+		network_hear(p->leash);     /* why a call fails, before its answer */
 	n = read(fd, chunk, sizeof(chunk)); /* syscalls: read */
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;

@@ -348,6 +348,33 @@ def because():
     a.close()
 
 
+@test("they reach the agent also when the leash learns of the refusal and of the answer at once", seconds=60)
+def because_at_once():
+    a = kennel_run(base("t").replace("    run ", "    exec allow ", 1).replace(" **\n", " ** because \"the tests\"\n", 1)
+                   + toy_policy("    net deny old.test.example:* because \"it moved\" instead \"api.test.example\"\n"
+                                "    exec allow /bin/sh ** because \"tests\""))
+    a.initialize()
+    lookup = shell(PYTHON, PROBE, '["sleep", 1]', '["lookup", "old.test.example"]')
+    before = set(descendants(os.getpid()))
+    a.send({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {
+        "name": "exec", "arguments": {"argv": ["/bin/sh", "-c", lookup + "; kill -9 $$"], "fail": True}}})
+
+    def probes():
+        return [p for p, comm in descendants(os.getpid()).items() if p not in before and comm.startswith("python")]
+    check(wait_for(probes, 5) is not None, "no probe")
+    leash = [p for p, comm in descendants(os.getpid()).items() if comm == "kennel-leash"]
+    time.sleep(0.3)  # it has passed the gate
+    for pid in leash:
+        os.kill(pid, signal.SIGSTOP)
+    check(wait_for(lambda: not probes(), 10) is not None, "the probe waits for the leash")
+    time.sleep(0.3)  # the answer is in its pipe
+    for pid in leash:
+        os.kill(pid, signal.SIGCONT)
+    text = json.dumps(a.wait(7))
+    within("it moved", text)
+    a.close()
+
+
 @test("connections that the client resets while the log is slow do not cost the server its network", seconds=60)
 def aborts():
     s = world.Server("9.8.7.12", 5006, world.hello)
