@@ -430,6 +430,7 @@ KENNEL = \
 	supervisor/cli/secret_sources.o \
 	supervisor/cli/server.o \
 	supervisor/cli/server_pin.o \
+	supervisor/launch/failed_start.o \
 	supervisor/launch/leash_approvals.o \
 	supervisor/launch/leash_client.o \
 	supervisor/launch/leash_message.o \
@@ -1208,6 +1209,11 @@ FUZZ_condition = \
 	policy/sealed/values/method_name.o \
 	policy/sealed/values/number.o \
 	policy/sealed/values/uri.o
+FUZZ_failed_start = \
+	$(POLICY_READ) \
+	shim/base/buf.o \
+	shim/base/cause.o \
+	supervisor/launch/failed_start.o
 FUZZ_json = \
 	shim/base/buf.o \
 	supervisor/json/json_access.o \
@@ -1272,6 +1278,7 @@ FUZZ = \
 	copy_args \
 	dial \
 	dns \
+	failed_start \
 	frame \
 	json \
 	keeper \

@@ -287,13 +287,24 @@ dispatch_ends(struct leash *l, const char *reason, const char *text)
 	answer(l, &out, NULL, 0);
 }
 
+/* Without the rest of a character whose beginning is not in it. */
+static const char *
+whole_characters(const char *text, size_t len)
+{
+	while (len > 0 && ((unsigned char)*text & 0xc0) == 0x80) {
+		text++;
+		len--;
+	}
+	return text;
+}
+
 void
 dispatch_exited(struct leash *l)
 {
 	struct gate_counts counts = {0};
 	char why[CAUSE_MAX];
 	uint64_t scrubbed = 0;
-	uint8_t memory[CAUSE_MAX + 64];
+	uint8_t memory[CAUSE_MAX + LEASH_LAST_MAX + 128];
 	struct wire_out out;
 
 	for (size_t i = 0; i < l->secret_n; i++)
@@ -306,6 +317,7 @@ dispatch_exited(struct leash *l)
 	wire_put_u64(&out, scrubbed);
 	wire_put_u64(&out, counts.denied + counts.killed);
 	wire_put_str(&out, dispatch_lost_shim(l, why) ? why : "");
+	wire_put_str(&out, whole_characters(l->err.last, l->err.last_n));
 	answer(l, &out, NULL, 0);
 }
 

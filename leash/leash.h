@@ -35,11 +35,12 @@
 #include <stdint.h>
 
 #define LEASH_CHANNEL_FD  3
-#define LEASH_VERSION     5
+#define LEASH_VERSION     6
 #define LEASH_PACKET_MAX  (64u << 10)
 #define LEASH_ARGS_MAX    1024
 #define LEASH_SECRETS_MAX 256 /* of one server */
 #define LEASH_TEXT_MAX    4096
+#define LEASH_LAST_MAX    4096 /* bytes of the server's last lines */
 
 enum leash_message {
 	/*
@@ -63,7 +64,8 @@ enum leash_message {
 	LEASH_REFUSED = 5,
 	LEASH_END = 6, /* u32 grace in milliseconds */
 	/* u32 wait status of the server, u64 number of redactions, u64 denied execs,
-	 * str how the cell's PID 1 ended without a report ("": it did not) */
+	 * str how the cell's PID 1 ended without a report ("": it did not), str the end
+	 * of the server's standard error, as it is in its log (LEASH_LAST_MAX bytes) */
 	LEASH_EXITED = 7,
 	LEASH_RECORDER = 8,       /* descriptor: a connection */
 	LEASH_NEEDS_RECORDER = 9, /* empty */

@@ -248,6 +248,24 @@ pump_drain(struct pump *p)
 	}
 }
 
+/* Keeps the newest bytes of the log, for the message about the server's end. */
+static void
+pump_remember(struct pump *p, const uint8_t *bytes, size_t len)
+{
+	size_t keep;
+
+	if (len > LEASH_LAST_MAX) {
+		bytes += len - LEASH_LAST_MAX;
+		len = LEASH_LAST_MAX;
+	}
+	keep = p->last_n < LEASH_LAST_MAX - len ? p->last_n : LEASH_LAST_MAX - len;
+	memmove(p->last, p->last + p->last_n - keep, keep);
+	if (len > 0)
+		memcpy(p->last + keep, bytes, len);
+	p->last_n = keep + len;
+	p->last[p->last_n] = '\0';
+}
+
 enum pump_step { PUMP_BYTES, PUMP_QUIET, PUMP_END };
 
 /* Redacts into held, depending on the step: new bytes; after a delay, the lines held
@@ -266,8 +284,13 @@ pump_scrub(struct pump *p, enum pump_step step, const uint8_t *bytes, size_t len
 		r = scrub_flush_lines(p->scrub, to);
 	else
 		r = scrub_flush(p->scrub, to);
-	if (r == 0 && p->to_log)
+	if (r == 0 && p->to_log) {
+		size_t before = p->held.len;
+
 		r = make_printable(&p->printable, &clean, &p->held);
+		if (r == 0)
+			pump_remember(p, p->held.data + before, p->held.len - before);
+	}
 	buf_free(&clean);
 	return r;
 }

@@ -42,6 +42,8 @@ struct pump {
 	int quiet_timer;  /* runs while held lines wait for the next, or -1 */
 	uint64_t log_len; /* bytes in the log file so far */
 	uint64_t written; /* bytes passed on in total */
+	char last[LEASH_LAST_MAX + 1]; /* to_log: the newest bytes of the log */
+	size_t last_n;
 };
 
 /* The phase of a server.  channel.c defines which message is valid in which. */

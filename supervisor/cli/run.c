@@ -24,6 +24,7 @@
 #include "supervisor/audit/log/kept_payloads.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/cli/cli.h"
+#include "supervisor/launch/failed_start.h"
 #include "supervisor/launch/launch.h"
 #include "supervisor/launch/leash_approvals.h"
 #include "supervisor/launch/leash_client.h"
@@ -36,7 +37,8 @@
 #define LAST_BYTES_MS        700
 #define LAST_BYTES_ENDING_MS 200
 #define REFUSE_WAIT_MS       20000
-#define ENDS_TEXT_MAX        2048
+#define ENDS_TEXT_MAX        6144 /* failed_start_put writes at most 5 KB */
+#define LAST_NEWS_MS         1000 /* for the leash to say how a server ended */
 
 struct run {
 	struct loop loop;
@@ -50,8 +52,13 @@ struct run {
 	int report_slot, channel_slot;
 	int end_timer;
 	bool ending, gone;
-	char lost[CAUSE_MAX]; /* how the cell's PID 1 ended, if by itself */
-	size_t left;          /* bytes left for the agent at the last check */
+	bool failed_start, ended_first; /* the server, before kennel ended it */
+	char lost[CAUSE_MAX];           /* how the cell's PID 1 ended, if by itself */
+	char last_lines[LEASH_LAST_MAX + 1]; /* the end of its standard error */
+	struct {
+		char program[PATH_MAX], target[280], grant[512];
+	} refused;   /* the last of each */
+	size_t left; /* bytes left for the agent at the last check */
 	int status;
 	char cause[ENDS_TEXT_MAX]; /* why the leash itself ended the server */
 	struct opened_end end;     /* end.why: the first cause of the session's end */
@@ -59,11 +66,14 @@ struct run {
 
 static void watch_report(struct run *);
 
+/* Only the first cause counts, and its first line. */
 static void
 ends_by(struct run *u, const char *why)
 {
-	if (u->end.why[0] == '\0')
-		(void)snprintf(u->end.why, sizeof(u->end.why), "%s", why);
+	if (u->end.why[0] != '\0')
+		return;
+	(void)snprintf(
+	    u->end.why, sizeof(u->end.why), "%.*s", (int)strcspn(why, "\n"), why);
 }
 
 static void on_too_long(struct loop *, void *);
@@ -106,6 +116,7 @@ server_gone(struct run *u, const char *why)
 	if (u->gone)
 		return;
 	u->gone = true;
+	u->ended_first |= !u->ending;
 	ends_by(u, why);
 	loop_remove(&u->loop, u->channel_slot);
 	u->channel_slot = -1;
@@ -146,6 +157,7 @@ on_session_end(void *arg, const char *why)
 	struct run *u = arg;
 
 	log_debug("session ends: %s", why);
+	u->ended_first |= !u->ending && session_server_ended(u->session);
 	ends_by(u, why);
 	if (u->gone) {
 		stop_when_drained(u);
@@ -191,6 +203,22 @@ on_ends(struct run *u, const struct child_news *news)
 	session_cause(u->session, u->cause);
 }
 
+/* Until the server has answered, a refusal may be why it cannot. */
+static void
+keep_refused(struct run *u, const struct child_news *news)
+{
+	const struct child_unreached *net = &news->unreached;
+
+	if (news->type == LEASH_DENIED)
+		(void)snprintf(u->refused.program, sizeof(u->refused.program), "%s",
+		    news->refusal.program);
+	if (news->type != LEASH_UNREACHED)
+		return;
+	(void)snprintf(u->refused.target, sizeof(u->refused.target), "%.250s:%u",
+	    net->name, net->port);
+	(void)snprintf(u->refused.grant, sizeof(u->refused.grant), "%s", net->hint);
+}
+
 /* True: this was the leash's last message. */
 static bool
 on_news(struct run *u, const struct child_news *news)
@@ -198,12 +226,15 @@ on_news(struct run *u, const struct child_news *news)
 	if (news->type == LEASH_EXITED) {
 		/* its text is valid until the next message */
 		(void)snprintf(u->lost, sizeof(u->lost), "%s", news->lost);
+		(void)snprintf(u->last_lines, sizeof(u->last_lines), "%s", news->last);
 		return true;
 	}
 	if (news->type == LEASH_ENDS)
 		on_ends(u, news);
-	else if (news->type != LEASH_NEEDS_RECORDER)
+	else if (news->type != LEASH_NEEDS_RECORDER) {
+		keep_refused(u, news);
 		control_news(u->control, news);
+	}
 	/* without an answer, the leash ends the server itself */
 	else if (opened_recorder(&u->o) < 0)
 		log_error("unable to restart the recorder");
@@ -223,6 +254,63 @@ hear(void *arg)
 			u->last = news;
 			u->heard_last = true;
 		}
+}
+
+/* Waits a moment for the leash's last message. False: it has not come. */
+static bool
+hear_exited(struct run *u)
+{
+	struct pollfd p = {.fd = u->o.child.channel, .events = POLLIN};
+	uint64_t until = loop_now() + LAST_NEWS_MS * LOOP_MS, now;
+
+	while (!u->gone && !u->heard_last && (now = loop_now()) < until) {
+		/* syscalls: poll */
+		if (poll(&p, 1, (int)((until - now) / LOOP_MS) + 1) < 0 && errno != EINTR)
+			break;
+		hear(u);
+		if ((p.revents & (POLLHUP | POLLERR)) != 0)
+			break;
+	}
+	return u->heard_last;
+}
+
+/* A message of the log is one line. */
+static void
+log_lines(const char *server, const char *text)
+{
+	while (*text != '\0') {
+		size_t n = strcspn(text, "\n");
+
+		log_error("%s: %.*s", server, (int)n, text);
+		text += n + (text[n] == '\n');
+	}
+}
+
+/* Callback of the session: the server closed its output before it answered anything. */
+static void
+on_failed_start(void *arg)
+{
+	struct run *u = arg;
+	struct failed_start failed = {.policy = &u->o.found.policy,
+	    .server = u->o.found.server,
+	    .last = u->last_lines,
+	    .program = u->refused.program,
+	    .target = u->refused.target,
+	    .grant = u->refused.grant};
+	struct buf text;
+
+	u->failed_start = true;
+	if (!hear_exited(u) || u->lost[0] != '\0' || u->cause[0] != '\0')
+		return;
+	failed.status = u->last.status;
+	buf_init(&text, sizeof(u->cause) - 1);
+	if (failed_start_put(&failed, &text) == 0) {
+		(void)snprintf(
+		    u->cause, sizeof(u->cause), "%.*s", (int)text.len, (char *)text.data);
+		log_lines(policy_str(failed.policy, failed.server->name), u->cause);
+		session_cause(u->session, u->cause);
+	}
+	buf_free(&text);
 }
 
 static void
@@ -328,6 +416,7 @@ make_session(struct run *u)
 	    .keep_arg = u,
 	    .hear = hear,
 	    .hear_arg = u,
+	    .failed_start = on_failed_start,
 	    .end = on_session_end,
 	    .end_arg = u};
 	struct control_order control = {.policy = &u->o.found.policy,
@@ -402,6 +491,7 @@ run_server(const char *file, const char *name)
 		open_confine(&u.o);
 		serve(&u);
 		u.end.status = u.status;
+		u.end.crashed = u.failed_start || (u.ended_first && u.status != 0);
 		opened_record_end(&u.o, &u.end);
 	}
 	control_free(u.control);

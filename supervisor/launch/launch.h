@@ -121,6 +121,7 @@ int opened_recorder(struct opened *);
 struct opened_end {
 	char why[CAUSE_MAX];
 	int status;       /* kennel's exit status */
+	bool crashed;     /* the server ended by itself, unanswered or with an error */
 	bool leash_lost;  /* it ended without LEASH_EXITED */
 	int leash_status; /* then its wait status */
 };

@@ -123,6 +123,7 @@ struct child_news {
 	int status; /* EXITED: wait status of the server */
 	uint64_t scrubbed, denied;
 	const char *lost; /* EXITED: how the cell's PID 1 ended by itself, or "" */
+	const char *last; /* EXITED: the end of the server's standard error */
 	uint32_t number;  /* ASK, ASK_NET, USE, WITHDRAWN */
 	struct child_ask ask;
 	struct child_ask_net ask_net;

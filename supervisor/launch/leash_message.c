@@ -16,6 +16,7 @@ read_exited(struct wire_in *in, struct child_news *n)
 	n->scrubbed = wire_get_u64(in);
 	n->denied = wire_get_u64(in);
 	n->lost = wire_get_str(in, CAUSE_MAX);
+	n->last = wire_get_str(in, LEASH_LAST_MAX + 1);
 	return 0;
 }
 

@@ -64,6 +64,9 @@ struct session_order {
 	/* Reads pending reports of the leash (session_exec_refused); may be NULL. */
 	void (*hear)(void *arg);
 	void *hear_arg;
+	/* The server closed its output before it answered anything: waits a moment for
+	 * how it ended, and may call session_cause. May be NULL; its arg is hear_arg. */
+	void (*failed_start)(void *arg);
 	session_end_fn *end;
 	void *end_arg;
 };
@@ -98,6 +101,8 @@ struct session_unreached {
 	const char *rule, *because, *instead, *reason;
 };
 void session_unreached(struct session *, const struct session_unreached *);
+/* True if the server has closed its output. */
+bool session_server_ended(const struct session *);
 /* True if nothing is left to be written to the agent. */
 bool session_drained(const struct session *);
 /* The number of bytes left to write; 0 also if the agent no longer reads. */

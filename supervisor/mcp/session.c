@@ -175,6 +175,12 @@ session_left(const struct session *s)
 }
 
 bool
+session_server_ended(const struct session *s)
+{
+	return s->server_eof;
+}
+
+bool
 session_drained(const struct session *s)
 {
 	return session_left(s) == 0;
@@ -425,11 +431,13 @@ pump(struct session *s, struct frame_in *in, const struct stream *stream)
 static void
 server_eof(struct session *s, const char *why)
 {
-	char text[TEXT_MAX / 16];
+	char text[TEXT_MAX / 8];
 
 	if (s->server_eof)
 		return;
 	programs_hear(s); /* the leash reports a cause before it kills */
+	if (s->cause == NULL && s->start_at != 0 && s->o.failed_start != NULL)
+		s->o.failed_start(s->o.hear_arg);
 	if (s->cause != NULL)
 		why = s->cause;
 	if (frame_rest(&s->from_server) > 0)

@@ -36,7 +36,8 @@ enum {
 	REFUSED = 4,
 	EXEC = 8,
 	LOST_SHIM = 16,
-	LOST_LEASH = 32
+	LOST_LEASH = 32,
+	CRASHED = 64
 };
 
 static int
@@ -70,6 +71,9 @@ see_sessions(void *arg, const struct log_record *record)
 	if (strcmp(record->kind, "stop") == 0 &&
 	    log_record_text(record, "program") != NULL)
 		row->flag |= strcmp(record->role, "leash") == 0 ? LOST_SHIM : LOST_LEASH;
+	if (strcmp(record->kind, "stop") == 0 &&
+	    log_record_is(record, "outcome", "crashed"))
+		row->flag |= CRASHED;
 	if (strcmp(record->kind, "start") == 0 && log_record_is(record, "mode", "exec"))
 		row->flag |= EXEC;
 	if (strcmp(record->kind, "refused") == 0 &&
@@ -88,6 +92,8 @@ how_ended(uint64_t flag)
 	if (flag & (LOST_SHIM | LOST_LEASH))
 		return flag & LOST_LEASH ? "kennel-leash was killed"
 					 : "kennel-shim was killed";
+	if (flag & CRASHED)
+		return "the server crashed";
 	if ((flag & END_KENNEL) || ((flag & EXEC) && (flag & END_SERVER)))
 		return "cleanly";
 	return flag & END_SERVER ? "kennel was killed"
