@@ -8,6 +8,7 @@
 #include "policy/check/trusted.h"
 #include "policy/compile/compile.h"
 #include "policy/compile/lower.h"
+#include "policy/lang/expand.h"
 #include "policy/sealed/policy.h"
 #include "shim/base/array.h"
 
@@ -192,6 +193,55 @@ has_server(const struct tree *t, const char *name)
 		if (strcmp(t->server[i].name.text, name) == 0)
 			return true;
 	return false;
+}
+
+static bool
+in_name(char c)
+{
+	return name_byte((unsigned char)c) || c == '-';
+}
+
+/* Is the name a word of this text? */
+static bool
+has_word(const struct policy_source *s, const char *name)
+{
+	const char *end = s->text + s->len, *at = s->text, *next;
+	size_t n = strlen(name);
+
+	while ((at = memmem(at, (size_t)(end - at), name, n)) != NULL) {
+		next = at + n;
+		if ((at == s->text || !in_name(at[-1])) &&
+		    (next == end || !in_name(*next)))
+			return true;
+		at++;
+	}
+	return false;
+}
+
+int
+policy_defines(
+    const struct policy_source *source, const char *name, enum policy_defines *ret)
+{
+	char *said = NULL;
+	size_t len = 0;
+	struct diag d = {.out = open_memstream(&said, &len),
+	    .source = source,
+	    .source_n = 1,
+	    .quiet = true};
+	struct tree t;
+	int r = d.out == NULL ? -ENOMEM : tree_parse(source, 1, &d, &t);
+
+	if (r == 0) {
+		*ret = has_server(&t, name) ? DEFINES_YES : DEFINES_NO;
+		for (size_t i = 0; d.error_n > 0 && i < t.source_n; i++)
+			if (has_word(&t.source[i], name))
+				*ret = DEFINES_MAYBE;
+		tree_free(&t);
+	}
+	if (d.out != NULL)
+		(void)fclose(d.out); /* its text is not used */
+	free(said);
+	return r;
 }
 
 /*

@@ -35,6 +35,14 @@ int policy_check(const struct policy_source *, size_t source_n, FILE *diag);
  */
 int policy_check_json(const struct policy_source *, size_t source_n, FILE *);
 
+enum policy_defines { DEFINES_NO, DEFINES_YES, DEFINES_MAYBE };
+/*
+ * Does this text, with the files that it includes, define a server of this name?
+ * Parses it only. DEFINES_MAYBE: it has an error, and contains the name. 0 or -ENOMEM.
+ */
+int policy_defines(
+    const struct policy_source *, const char *name, enum policy_defines *ret);
+
 /*
  * venv.c: is this the interpreter of a Python virtual environment, named by its
  * link?  Then a policy may name the link.

@@ -169,36 +169,30 @@ open_policy(struct search *s, const char *path, int *ret_fd)
 	return r;
 }
 
-/* True if this text defines the server. Compiles it, because a second, simpler parser
- * could give a different answer. */
+/* Parses the text, and does not compile it: its errors concern only its own servers. A
+ * file that cannot be read counts only if it has the server's name. */
 static int
-text_defines(struct search *s, const char *path, bool *ret)
+text_defines(struct search *s, const char *path, enum policy_defines *ret)
 {
-	char *text = NULL, why[256];
-	struct policy policy;
-	struct buf out = {0};
-	size_t len = 0;
-	char real[PATH_MAX];
+	const char *file = strrchr(path, '/') + 1;
+	struct policy_source source = {.path = path, .reader = &policy_files};
+	size_t n = strlen(s->name);
+	char *text = NULL, real[PATH_MAX];
 	int fd = -1, r;
 
+	*ret = strncmp(file, s->name, n) == 0 && strcmp(file + n, ".kennel") == 0
+		   ? DEFINES_MAYBE
+		   : DEFINES_NO;
 	if (open_file(s, path, real, &fd) < 0)
-		return -1;
-	r = fd_slurp(fd, TEXT_LEN_MAX, &text, &len);
+		return 0;
+	r = fd_slurp(fd, TEXT_LEN_MAX, &text, &source.len);
 	fd_close(&fd);
 	if (r < 0)
-		return failed(s, EXIT_INPUT, "%s: %s", path, strerror(-r));
-	/* A file with an error might define it too, so report it and start nothing. */
-	r = compile_text(s, path, text, len, &out);
+		return 0;
+	source.text = text;
+	r = policy_defines(&source, s->name, ret);
 	free(text);
-	if (r < 0)
-		return -1;
-	r = policy_load_bytes(out.data, out.len, &policy, why, sizeof(why));
-	if (r == 0) {
-		*ret = policy_server(&policy, s->name) != NULL;
-		policy_unload(&policy);
-	}
-	buf_free(&out);
-	return r < 0 ? failed(s, EXIT_FAILED, "%s: %s", path, why) : 0;
+	return r < 0 ? failed(s, EXIT_FAILED, "%s: %s", path, strerror(-r)) : 0;
 }
 
 static bool
@@ -209,10 +203,26 @@ has_suffix(const char *name, const char *suffix)
 	return name[0] != '.' && n > m && strcmp(name + n - m, suffix) == 0;
 }
 
+/* A second file that defines the server, or may define it. */
+static int
+two_files(struct search *s, const char *const path[2], const enum policy_defines what[2])
+{
+	int maybe = what[0] == DEFINES_MAYBE ? 0 : 1;
+
+	if (what[maybe] == DEFINES_YES)
+		return failed(s, EXIT_CONFIG, "%s and %s both define server %s", path[0],
+		    path[1], s->name);
+	return failed(s, EXIT_INPUT,
+	    "%s has errors, and may define server %s as %s does: correct what `kennel "
+	    "policy check %s` shows",
+	    path[maybe], s->name, path[1 - maybe], path[maybe]);
+}
+
 /* Finds the one policies/NAME.kennel that defines the server; stores it in found[]. */
 static int
 search_texts(struct search *s, const char *dir, char found[PATH_MAX])
 {
+	enum policy_defines what[2] = {DEFINES_NO, DEFINES_NO};
 	char path[PATH_MAX];
 	struct dirent *entry;
 	int files = 0, r = 0;
@@ -222,8 +232,6 @@ search_texts(struct search *s, const char *dir, char found[PATH_MAX])
 	if (d == NULL)
 		return 0;
 	while (r == 0 && (entry = readdir(d)) != NULL) {
-		bool defines = false;
-
 		if (!has_suffix(entry->d_name, ".kennel"))
 			continue;
 		if (++files > FILES_MAX) {
@@ -233,12 +241,13 @@ search_texts(struct search *s, const char *dir, char found[PATH_MAX])
 		if (snprintf(path, sizeof(path), "%s/%s", dir, entry->d_name) >=
 		    (int)sizeof(path))
 			continue;
-		r = text_defines(s, path, &defines);
-		if (r == 0 && defines && found[0] != '\0')
-			r = failed(s, EXIT_CONFIG, "%s and %s both define server %s",
-			    found, path, s->name);
-		if (r == 0 && defines)
-			memcpy(found, path, sizeof(path));
+		r = text_defines(s, path, &what[1]);
+		if (r < 0 || what[1] == DEFINES_NO)
+			continue;
+		if (found[0] != '\0')
+			r = two_files(s, (const char *const[]){found, path}, what);
+		memcpy(found, path, sizeof(path));
+		what[0] = what[1];
 	}
 	closedir(d);
 	return r;
@@ -286,8 +295,9 @@ search_default(struct search *s, int *ret_fd)
 	if (search_texts(s, dir, path) < 0)
 		return -1;
 	if (path[0] == '\0')
-		return failed(
-		    s, EXIT_CONFIG, "no policy for server %s in %s", s->name, config);
+		return failed(s, EXIT_CONFIG,
+		    "no policy for server %s in %s: `kennel init %s` drafts one", s->name,
+		    config, s->name);
 	return open_policy(s, path, ret_fd);
 }
 
