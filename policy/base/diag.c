@@ -313,15 +313,32 @@ say(struct diag *d, struct at at, const char *kind, const char *code, const char
 		d->held_n++;
 }
 
+static void error(struct diag *d, struct at at, const char *code, const char *fmt,
+    va_list ap) __attribute__((format(printf, 4, 0)));
+static void warning(struct diag *d, struct at at, const char *code, const char *fmt,
+    va_list ap) __attribute__((format(printf, 4, 0)));
+
+static void
+error(struct diag *d, struct at at, const char *code, const char *fmt, va_list ap)
+{
+	if (d->error_n++ < DIAG_SHOWN_MAX)
+		say(d, at, "error", code, fmt, ap);
+}
+
+static void
+warning(struct diag *d, struct at at, const char *code, const char *fmt, va_list ap)
+{
+	if (d->warning_n++ < DIAG_SHOWN_MAX && !d->quiet)
+		say(d, at, "warning", code, fmt, ap);
+}
+
 void
 diag_error_in(const char *code, struct diag *d, struct at at, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (d->error_n++ >= DIAG_SHOWN_MAX)
-		return;
 	va_start(ap, fmt);
-	say(d, at, "error", code, fmt, ap);
+	error(d, at, code, fmt, ap);
 	va_end(ap);
 }
 
@@ -330,10 +347,22 @@ diag_warning_in(const char *code, struct diag *d, struct at at, const char *fmt,
 {
 	va_list ap;
 
-	if (d->warning_n++ >= DIAG_SHOWN_MAX || d->quiet)
-		return;
 	va_start(ap, fmt);
-	say(d, at, "warning", code, fmt, ap);
+	warning(d, at, code, fmt, ap);
+	va_end(ap);
+}
+
+void
+diag_host_in(const char *code, struct diag *d, struct at at, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (d->elsewhere) {
+		d->host_n++;
+		warning(d, at, code, fmt, ap);
+	} else
+		error(d, at, code, fmt, ap);
 	va_end(ap);
 }
 

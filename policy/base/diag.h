@@ -30,6 +30,8 @@ struct diag {
 	bool quiet;     /* only count warnings */
 	bool sorted;    /* print the messages at diag_end, in source order */
 	bool json;      /* print one JSON document at diag_end; needs sorted */
+	bool elsewhere; /* diag_host warns: the policy may be for another machine */
+	size_t host_n;  /* of those */
 	struct held *held;
 	size_t held_n;
 };
@@ -43,10 +45,20 @@ void diag_error_in(const char *code, struct diag *, struct at, const char *, ...
     __attribute__((format(printf, 4, 5)));
 void diag_warning_in(const char *code, struct diag *, struct at, const char *, ...)
     __attribute__((format(printf, 4, 5)));
+/* What this machine lacks: an error, or a warning with elsewhere. */
+void diag_host_in(const char *code, struct diag *, struct at, const char *, ...)
+    __attribute__((format(printf, 4, 5)));
 /* Each file that reports defines DIAG_CODE, the code of its messages in
  * `policy check --json`.  kennel-policy(1) lists the codes; they are stable. */
 #define diag_error(...)   diag_error_in(DIAG_CODE, __VA_ARGS__)
 #define diag_warning(...) diag_warning_in(DIAG_CODE, __VA_ARGS__)
+#define diag_host(...)    diag_host_in(DIAG_CODE, __VA_ARGS__)
+/* The number of messages that say that nothing can be compiled. */
+static inline size_t
+diag_failures(const struct diag *d)
+{
+	return d->error_n + d->host_n;
+}
 /*
  * The entry of a list that is nearest to the text, or NULL if none is near:
  * "did you mean".

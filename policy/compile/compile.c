@@ -42,40 +42,6 @@ read_tree(const struct policy_source *source, size_t n, struct diag *d, struct t
 	return 0;
 }
 
-static int
-check(const struct policy_source *source, size_t source_n, struct diag *d)
-{
-	struct tree t;
-	int r;
-
-	r = read_tree(source, source_n, d, &t);
-	if (r == 0)
-		tree_free(&t);
-	diag_end(d);
-	return r;
-}
-
-int
-policy_check(const struct policy_source *source, size_t source_n, FILE *out)
-{
-	struct diag d = {
-	    .sorted = true, .out = out, .source = source, .source_n = source_n};
-
-	return check(source, source_n, &d);
-}
-
-int
-policy_check_json(const struct policy_source *source, size_t source_n, FILE *out)
-{
-	struct diag d = {.sorted = true,
-	    .json = true,
-	    .out = out,
-	    .source = source,
-	    .source_n = source_n};
-
-	return check(source, source_n, &d);
-}
-
 /* The requested server does not exist: suggests one. */
 static void
 no_server(const struct tree *t, const char *only, struct diag *d)
@@ -163,10 +129,10 @@ seal(const struct tree *t, const char *only, struct buf *out, struct diag *d)
 			continue;
 		r = lower(t, &t->server[i], sealer, d);
 		/* report every error of every server */
-		if (r == -EINVAL && d->error_n > 0)
+		if (r == -EINVAL && diag_failures(d) > 0)
 			r = 0;
 	}
-	if (r == 0 && d->error_n > 0)
+	if (r == 0 && diag_failures(d) > 0)
 		r = -EINVAL;
 	if (r == 0)
 		r = sealer_finish(sealer, &bytes);
@@ -183,6 +149,81 @@ seal(const struct tree *t, const char *only, struct buf *out, struct diag *d)
 	sealer_free(sealer);
 	return r;
 }
+
+/* ---- check ----------------------------------------------------------------- */
+
+/* Compiles everything, as a start would, and keeps nothing. */
+static int
+compile_all(struct tree *t, struct diag *d)
+{
+	struct buf bytes;
+	int r = trusted_collect(t);
+
+	buf_init(&bytes, SEALED_LEN_MAX);
+	if (r == 0)
+		r = seal(t, NULL, &bytes, d);
+	buf_free(&bytes);
+	/* what only this machine lacks is no error of the policy */
+	return r == -EINVAL && d->error_n == 0 ? 0 : r;
+}
+
+static bool
+is_empty(const struct tree *t)
+{
+	return t->server_n + t->block_n + t->let_n + t->include_n + t->never_n +
+		   t->expect_n + t->manifest_n + t->declare_n ==
+	       0;
+}
+
+static int
+check(const struct policy_source *source, size_t source_n, struct diag *d,
+    struct policy_counts *ret)
+{
+	struct at whole = {.file = 0};
+	struct tree t;
+	int r;
+
+	d->elsewhere = true;
+	r = read_tree(source, source_n, d, &t);
+	if (r == 0) {
+		ret->servers = t.server_n;
+		if (t.server_n > 0)
+			r = compile_all(&t, d);
+		else if (is_empty(&t))
+			diag_warning(
+			    d, whole, "no server found: add `server NAME { ... }`");
+		tree_free(&t);
+	}
+	diag_end(d);
+	ret->errors = d->error_n;
+	ret->warnings = d->warning_n;
+	return r;
+}
+
+int
+policy_check(const struct policy_source *source, size_t source_n, FILE *out,
+    struct policy_counts *ret)
+{
+	struct diag d = {
+	    .sorted = true, .out = out, .source = source, .source_n = source_n};
+
+	return check(source, source_n, &d, ret);
+}
+
+int
+policy_check_json(const struct policy_source *source, size_t source_n, FILE *out)
+{
+	struct policy_counts counts;
+	struct diag d = {.sorted = true,
+	    .json = true,
+	    .out = out,
+	    .source = source,
+	    .source_n = source_n};
+
+	return check(source, source_n, &d, &counts);
+}
+
+/* ---- compile --------------------------------------------------------------- */
 
 static bool
 has_server(const struct tree *t, const char *name)

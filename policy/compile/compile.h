@@ -27,11 +27,19 @@ extern const struct policy_reader policy_files;
  */
 int policy_compile(const struct policy_source *, size_t source_n, const char *only,
     struct buf *out, FILE *diag);
-/* Like policy_compile, without code generation: errors only. */
-int policy_check(const struct policy_source *, size_t source_n, FILE *diag);
+struct policy_counts {
+	size_t servers, errors, warnings; /* servers: 0 after an error */
+};
+/*
+ * Like policy_compile, and keeps nothing. What only this machine lacks (a program, a
+ * library) is a warning, because the policy may be for another one. A file may also
+ * have no server, for others to include.
+ */
+int policy_check(
+    const struct policy_source *, size_t source_n, FILE *diag, struct policy_counts *ret);
 /*
  * Like policy_check, as one JSON document: code, file, line, column and message
- * of each error.
+ * of each error and warning.
  */
 int policy_check_json(const struct policy_source *, size_t source_n, FILE *);
 

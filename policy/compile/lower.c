@@ -22,6 +22,7 @@ typedef int lower_fn(struct lower *, const struct stmt *);
 
 static lower_fn lower_about, lower_cwd, lower_user, lower_tmp, lower_path, lower_hide,
     lower_no_proc;
+static int script_look(struct lower *, const struct stmt *);
 static int lower_tables(struct lower *);
 
 /* Passes over the statements, in the order of their tables. */
@@ -53,6 +54,7 @@ static const struct {
     {KW_WRITE, PASS_PATHS, lower_path},
     {KW_RUN, PASS_PROGRAMS, program_lower},
     {KW_EXEC, PASS_PROGRAMS, program_lower},
+    {KW_RUN, PASS_HIDE, script_look},
     {KW_DIGEST, PASS_HIDE, digest_lower},
     {KW_CWD, PASS_HIDE, lower_cwd},
     {KW_HIDE, PASS_HIDE, lower_hide},
@@ -126,7 +128,7 @@ pass_run(struct lower *l, enum pass pass)
 			/* the error is reported: go on and find others */
 			if (r < 0 && r != -EINVAL)
 				return r;
-			if (r == -EINVAL && l->diag->error_n == 0)
+			if (r == -EINVAL && diag_failures(l->diag) == 0)
 				return r;
 		}
 	return 0;
@@ -168,7 +170,7 @@ lower_one(
 {
 	struct lower l = {
 	    .tree = t, .server = server, .sealer = s, .diag = d, .arena = t->arena};
-	size_t errors = d->error_n;
+	size_t failures = diag_failures(d);
 	int r;
 
 	l.row.name = lower_str(&l, server->name.text);
@@ -179,11 +181,11 @@ lower_one(
 	    (r = program_end(&l)) < 0 || (r = pass_run(&l, PASS_HIDE)) < 0 ||
 	    (r = view_agents(&l)) < 0 || (r = lower_tables(&l)) < 0)
 		return r;
-	if (!l.has_run && d->error_n == errors)
+	if (!l.has_run && diag_failures(d) == failures)
 		diag_error(d, server->at,
 		    "server `%s` has no `run`: add `run PROGRAM ARGUMENT...`",
 		    server->name.text);
-	if (d->error_n != errors)
+	if (diag_failures(d) != failures)
 		return -EINVAL;
 	(void)sealer_row(s, SEALED_SERVERS, &l.row, sizeof(l.row));
 	return 0;
@@ -340,6 +342,30 @@ is_synthetic(const char *path)
 	return false;
 }
 
+/* The script of an interpreter: the first argument that is no option, by its suffix. */
+static int
+script_look(struct lower *l, const struct stmt *s)
+{
+	static const char *const suffix[] = {".js", ".mjs", ".cjs", ".ts", ".py"};
+	const struct word *w = s->word + 1;
+	const struct way *way;
+	const char *dot;
+
+	while (w < s->word + s->word_n && w->text[0] == '-')
+		w++;
+	if (w == s->word + s->word_n || w->text[0] != '/' ||
+	    (dot = strrchr(w->text, '.')) == NULL)
+		return 0;
+	for (size_t i = 0; i < ARRAY_LEN(suffix); i++)
+		if (strcmp(dot, suffix[i]) == 0 &&
+		    (way = fs_cache_way(l->tree->fs_cache, w->text)) != NULL &&
+		    way->missing)
+			diag_warning(l->diag, w->at,
+			    "%s does not exist: the server cannot start until it does",
+			    w->text);
+	return 0;
+}
+
 static int
 path_put(struct lower *l, const struct stmt *s, const struct word *w)
 {
@@ -381,7 +407,7 @@ path_put(struct lower *l, const struct stmt *s, const struct word *w)
 		if (S_ISREG(way->mode))
 			row.kind = MOUNT_FILE;
 		else if (!S_ISDIR(way->mode)) {
-			diag_error(l->diag, w->at, "%s is neither a file nor a directory",
+			diag_host(l->diag, w->at, "%s is neither a file nor a directory",
 			    w->text);
 			return -EINVAL;
 		}

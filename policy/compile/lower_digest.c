@@ -59,13 +59,13 @@ digest_lower(struct lower *l, const struct stmt *s)
 	if (r == 0)
 		r = digest_of(real, digest);
 	if (r < 0) {
-		diag_error(
+		diag_host(
 		    l->diag, s->word[0].at, "unable to read %s: %s", path, strerror(-r));
 		return -EINVAL;
 	}
 	(void)hex_put(text, digest, sizeof(digest));
 	if (s->word_n > 1 && strcmp(text, s->word[1].text) != 0) {
-		diag_error(l->diag, s->word[1].at,
+		diag_host(l->diag, s->word[1].at,
 		    "the digest does not match: the sha256 of the file is %s", text);
 		return -EINVAL;
 	}

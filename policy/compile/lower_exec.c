@@ -194,7 +194,7 @@ folder_check(struct lower *l, const char *real, struct at at)
 	/* syscalls: newfstatat */
 	if (lstat(folder, &st) == 0 && (st.st_mode & S_IWOTH) != 0 &&
 	    (st.st_mode & S_ISVTX) == 0) {
-		diag_error(l->diag, at,
+		diag_host(l->diag, at,
 		    "any user can replace %s: its directory is world-writable (chmod "
 		    "o-w)",
 		    real);
@@ -247,12 +247,12 @@ image_check(struct lower *l, const char *path, const char *real, struct at at)
 	if (lstat(real, &st) < 0)
 		return -errno;
 	if (!S_ISREG(st.st_mode) || (st.st_mode & 0111) == 0) {
-		diag_error(l->diag, at,
+		diag_host(l->diag, at,
 		    "%s is not a program: expected an executable regular file", path);
 		return -EINVAL;
 	}
 	if ((st.st_mode & S_IWOTH) != 0) {
-		diag_error(l->diag, at,
+		diag_host(l->diag, at,
 		    "%s is world-writable: any user can change it (chmod o-w)", real);
 		return -EINVAL;
 	}
@@ -279,7 +279,7 @@ image_add(struct lower *l, const char *path, struct at at, uint32_t *ret)
 	l->link_writable = false;
 	r = venv_walk(l, path, at, &real);
 	if (r == -ENOENT) {
-		diag_error(l->diag, at, "%s does not exist", path);
+		diag_host(l->diag, at, "%s does not exist", path);
 		return -EINVAL;
 	}
 	if (r < 0)
@@ -297,7 +297,7 @@ image_add(struct lower *l, const char *path, struct at at, uint32_t *ret)
 	}
 	r = image_check(l, path, real, at);
 	if (r < 0 && r != -EINVAL) {
-		diag_error(l->diag, at, "%s: %s", path, strerror(-r));
+		diag_host(l->diag, at, "%s: %s", path, strerror(-r));
 		return -EINVAL;
 	}
 	if (r < 0)
@@ -375,7 +375,7 @@ need_ask(struct lower *l, uint32_t image, bool interpreter, struct at at)
 	int r = elf_read(l->arena, real, &elf, &why);
 
 	if (r == -ENOEXEC && interpreter) {
-		diag_error(l->diag, at,
+		diag_host(l->diag, at,
 		    "its interpreter %s is itself a script: name the interpreter of that "
 		    "script",
 		    path);
@@ -384,7 +384,7 @@ need_ask(struct lower *l, uint32_t image, bool interpreter, struct at at)
 	if (r == -ENOEXEC || r == -ENOMEM)
 		return r;
 	if (r < 0) {
-		diag_error(l->diag, at, "%s cannot be started: %s", path,
+		diag_host(l->diag, at, "%s cannot be started: %s", path,
 		    why != NULL ? why : strerror(-r));
 		return -EINVAL;
 	}
@@ -443,7 +443,7 @@ env_find(struct lower *l, const char *name, struct at at, const char **ret)
 	char *path;
 
 	if (name == NULL || name[0] == '-' || strpbrk(name, " \t=/") != NULL) {
-		diag_error(l->diag, at,
+		diag_host(l->diag, at,
 		    "its first line gives `env` more than a program name: grant the "
 		    "interpreter, with the script as its argument");
 		return -EINVAL;
@@ -460,7 +460,7 @@ env_find(struct lower *l, const char *name, struct at at, const char **ret)
 			return 0;
 		}
 	}
-	diag_error(l->diag, at,
+	diag_host(l->diag, at,
 	    "its interpreter %s is not in /usr/local/bin, /usr/bin, /bin: write its full "
 	    "path in the first line",
 	    name);
@@ -499,7 +499,7 @@ script_lower(struct lower *l, const struct stmt *s, uint32_t image)
 	int r = shebang_read(l->image_real[image], &line);
 
 	if (r < 0) {
-		diag_error(l->diag, at,
+		diag_host(l->diag, at,
 		    "%s is not a program: expected an ELF file, or a script whose first "
 		    "line names its interpreter",
 		    path);
@@ -513,7 +513,7 @@ script_lower(struct lower *l, const struct stmt *s, uint32_t image)
 	if (prefix[0] == NULL || prefix[1] == NULL)
 		return -ENOMEM;
 	if (!path_is_normal(prefix[0])) {
-		diag_error(l->diag, at,
+		diag_host(l->diag, at,
 		    "invalid path of its interpreter: expected an absolute path without "
 		    "`//`, `.` or `..`");
 		return -EINVAL;

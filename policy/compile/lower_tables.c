@@ -210,8 +210,7 @@ plugin_judge(struct lower *l, const struct stmt *s, const struct sidecar *car)
 		why = "its sha256 differs from the one in its sidecar";
 	if (why == NULL)
 		return 0;
-	diag_error(
-	    l->diag, s->word[2].at, "the program of plugin %s: %s", car->name, why);
+	diag_host(l->diag, s->word[2].at, "the program of plugin %s: %s", car->name, why);
 	return -EINVAL;
 }
 

@@ -51,7 +51,7 @@ way_failed(struct lower *l, const char *path, const struct way *w, struct at at)
 {
 	char why[PATH_WHY_MAX];
 
-	diag_error(
+	diag_host(
 	    l->diag, at, "unable to resolve %s: %s", path, way_why(w, why, sizeof(why)));
 	return -EINVAL;
 }

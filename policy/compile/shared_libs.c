@@ -308,7 +308,7 @@ interp_need(struct search *s, const char *interp)
 
 	r = interp[0] != '/' ? -ENOENT : view_walk(s->l, interp, s->at, &s->interp);
 	if (r == -ENOENT) {
-		diag_error(
+		diag_host(
 		    s->l->diag, s->at, "its dynamic loader does not exist: %s", interp);
 		return -EINVAL;
 	}
@@ -335,7 +335,7 @@ search_run(struct search *s)
 			if (r == -ENOENT && s->why == WHY_PRESET)
 				continue; /* it cannot be loaded outside either */
 			if (r == -ENOENT) {
-				diag_error(s->l->diag, s->at,
+				diag_host(s->l->diag, s->at,
 				    "library %s of %s does not exist", o->elf.needed[k],
 				    o->real);
 				return -EINVAL;

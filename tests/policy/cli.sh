@@ -70,8 +70,8 @@ server bad {
 }
 EOF
 
-expect 0 "check says nothing when fine" check "$tmp/good.kennel"
-holds "and prints nothing" test ! -s "$tmp/out" -a ! -s "$tmp/err"
+expect 0 "check of a good file" check "$tmp/good.kennel"
+holds "and prints one line" test "$(cat "$tmp/out" "$tmp/err")" = "$tmp/good.kennel: 2 servers, no errors, no warnings"
 expect 65 "check: an error" check "$tmp/good.kennel" "$tmp/bad.kennel"
 holds "names file, line and column" \
     grep -q "bad.kennel:6:2: error: unknown keyword .reed.: did you mean .read.?" "$tmp/err"

@@ -1,5 +1,6 @@
 # kennel policy check --json: every diagnostic, its code, its place.
-expect 0 "check --json: nothing to say" check --json "$here/01-smallest.kennel"
+printf 'server a {\n\trun /bin/true\n}\n' >"$tmp/ok.kennel"
+expect 0 "check --json: nothing to say" check --json "$tmp/ok.kennel"
 holds "... but an empty list" grep -qx '{"diagnostics":\[\],"errors":0,"warnings":0}' "$tmp/out"
 holds "... and nothing else" test ! -s "$tmp/err"
 cat >"$tmp/c.kennel" <<'EOT'
@@ -45,3 +46,29 @@ for c in $(grep -rhE '^#define DIAG_CODE ' "$here/../../policy" | cut -d'"' -f2 
 done
 echo "$bad" >"$tmp/out"
 holds "check: every code is in the manual" test -z "$bad"
+cat >"$tmp/host.kennel" <<'EOT'
+server a {
+	run /no/program x
+	read /no/directory
+}
+server b {
+	run /usr/bin/python3 -u /no/script.py /no/other.py
+	exec allow /no/other
+}
+EOT
+expect 0 "check: what this machine lacks is a warning" check "$tmp/host.kennel"
+holds "... of each line" test "$(grep -c ': warning: /no/.* does not exist' "$tmp/err")" = 4
+holds "... and counted" grep -qx "$tmp/host.kennel: 2 servers, no errors, 4 warnings" "$tmp/out"
+expect 65 "compile: a missing program is an error" compile -o "$tmp/host.sealed" "$tmp/host.kennel"
+holds "... with the same warnings" test "$(grep -c ': warning: /no/.* does not exist: ' "$tmp/err")" = 2
+sed 's/read/reed/' "$tmp/host.kennel" >"$tmp/both.kennel"
+expect 65 "check: an error of the text" check "$tmp/both.kennel"
+holds "... is counted" grep -qx "$tmp/both.kennel: 1 error, no warnings" "$tmp/out"
+echo '# nothing' >"$tmp/empty.kennel"
+expect 0 "check: a file without a server" check "$tmp/empty.kennel"
+holds "... warns" grep -q 'empty.kennel: warning: no server found' "$tmp/err"
+printf 'block b {\n\tread /usr/lib\n}\n' >"$tmp/let.kennel"
+expect 0 "check: a file for others to include" check "$tmp/let.kennel"
+holds "... does not" grep -qx "$tmp/let.kennel: 0 servers, no errors, no warnings" "$tmp/out"
+expect 0 "check: two files" check "$tmp/let.kennel" "$tmp/ok.kennel"
+holds "... are counted together" grep -qx "2 files: 1 server, no errors, 1 warning" "$tmp/out"
