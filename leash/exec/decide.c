@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "leash/exec/private.h"
@@ -35,11 +36,8 @@ static const struct {
     {-EBADF, "no such descriptor"},
 };
 
-/*
- * The errors of execve for a path that does not exist.  In a cell most programs
- * without a grant look like this, because they are not in the view.  So the attempt
- * is recorded like any refusal, although a search along PATH makes many.
- */
+/* The errors of execve for a path that does not exist.  In a cell most programs
+ * without a grant look like this, because they are not in the view. */
 static bool
 leads_nowhere(int error)
 {
@@ -56,11 +54,42 @@ refuse(struct verdict *v, int error, const char *reason)
 		v->verdict = VERDICT_DENY;
 }
 
+/*
+ * A path that does not exist in the cell: does the host have it?  Then a grant is
+ * missing and the verdict is "deny".  If not, as for most directories of a search along
+ * PATH, it is "absent".  Only the system's directories of programs are looked at: any
+ * other might be on a file system that does not answer, and the gate must not block.  A
+ * path that a search would not write stays a denial.
+ */
+static bool
+host_has(const char *path)
+{
+	static const char *const programs[] = {"/bin", "/sbin", "/usr/bin", "/usr/sbin",
+	    "/usr/local/bin", "/usr/local/sbin"};
+	const char *name = strrchr(path, '/');
+	struct stat st;
+
+	if (strstr(path, "//") || strstr(path, "/./") || strstr(path, "/../"))
+		return true;
+	for (size_t i = 0; name != NULL && i < ARRAY_LEN(programs); i++) {
+		size_t len = strlen(programs[i]);
+
+		if ((size_t)(name - path) == len && memcmp(path, programs[i], len) == 0)
+			/* syscalls: newfstatat */
+			return lstat(path, &st) == 0;
+	}
+	return false;
+}
+
 static void
-refuse_unjudged(struct verdict *v, int error)
+refuse_unjudged(const struct call *c, struct verdict *v, int error)
 {
 	v->absent = leads_nowhere(error);
-	refuse(v, error, v->absent ? "no such file in the cell" : "cannot be judged");
+	v->missing = (error == -ENOENT || error == -ENOTDIR) && !host_has(c->path);
+	refuse(v, error,
+	    v->missing  ? "no such file"
+	    : v->absent ? "no such file in the cell"
+			: "cannot be judged");
 	for (size_t i = 0; i < ARRAY_LEN(unjudged); i++) {
 		if (unjudged[i].error == error)
 			v->reason = unjudged[i].reason;
@@ -277,12 +306,12 @@ grant_judge(struct gate *g, struct call *c, struct verdict *ret)
 	if (r == 0)
 		r = image_asked(g, c, &key);
 	if (leads_nowhere(r)) {
-		refuse_unjudged(&v, r);
+		refuse_unjudged(c, &v, r);
 		goto out;
 	}
 	words = call_copy_words(c);
 	if (r < 0 || words < 0) {
-		refuse_unjudged(&v, r < 0 ? r : words);
+		refuse_unjudged(c, &v, r < 0 ? r : words);
 		goto out;
 	}
 	if (c->argc == 0) {

@@ -227,7 +227,7 @@ verdict_deny(struct gate *g, const struct call *c, const struct verdict *v)
 	verdict_tell(g, v);
 	count_refusal(g, v->absent);
 	/* a full log stops execs; a refusal is not one */
-	(void)grant_record(g, c->tid, c, v, "deny");
+	(void)grant_record(g, c->tid, c, v, v->missing ? "absent" : "deny");
 	(void)notify_reply(g, c->id, v->error); /* a dead caller needs no reply */
 }
 

@@ -129,8 +129,9 @@ struct image_key { /* identifies a file; image_fd keeps the inode in use */
 };
 
 struct verdict {
-	int error;   /* the caller's errno, 0: continue */
-	bool absent; /* the file does not exist: recorded, not counted */
+	int error;    /* the caller's errno, 0: continue */
+	bool absent;  /* not in the cell: recorded, not counted */
+	bool missing; /* nor on the host: recorded as "absent" */
 	enum sealed_verdict verdict;
 	const struct sealed_exec *row;
 	const char *program;

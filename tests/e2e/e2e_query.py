@@ -39,6 +39,7 @@ def real_session():
     s.text("echo", text="one")
     s.text("exec", argv=["/bin/echo", "x"])
     s.call("exec", argv=["/bin/ls"])
+    s.call("exec", argv=["/nope/tool"])
     s.text("getenv", var="S")
     s.call("env")
     s.call(HOSTILE)
@@ -80,6 +81,30 @@ def real():
     # which file that was, and that its text lies beside the log
     (load,) = [json.loads(x)["fields"] for x in ask("log", "--json", "--no-header", "--kind", "policy.load").splitlines()]
     equal((now["file"], now["sha256"], now["text"]), (load["name"][0], load["sha256"], "kept: policy-text, by its sha256"))
+
+
+@test("an attempt to run a file that does not exist is absent: no denial, not on the page, and why names no grant")
+def absent_file():
+    real_session()
+    (tried,) = rows("log", "--verdict", "absent")
+    equal(tried["fields"]["program"], "/nope/tool")
+    objects = [d["object"] for d in rows("denials")]
+    check("/nope/tool" not in objects and "/bin/ls" in objects, objects)
+    within("/nope/tool", [d["object"] for d in rows("denials", "--absent")])
+    within(b"shown with --absent: 1", ask("denials"))
+    why = {w["about"]: w["answer"] for w in rows("why", str(tried["idx"]))}
+    within("does not exist", why["explanation"])
+    check("would allow it" not in why and "rule" not in why, why)
+    why = {w["about"]: w["answer"] for w in rows("why", str([d for d in rows("denials") if d["object"] == "/bin/ls"][0]["last_idx"]))}
+    equal((why["reason"], why["would allow it"]), ("no such file in the cell", "exec allow /bin/ls **"))
+    size = str(tried["idx"] + 1)
+    while b"no checkpoint" in run([KENNEL, "audit", "log", "--as-of", size], env=ENV).stderr:
+        size = str(int(size) + 1)
+    check(b"/nope/tool" not in ask("report", "--as-of", size), "on the page")
+    within(b"/nope/tool", ask("report", "--as-of", size, "--absent"))
+    refused = [int(re.search(br"<b>(\d+)</b><span>refused", ask("report", "--as-of", size, *more)).group(1))
+               for more in ((), ("--absent",))]
+    equal(refused[1], refused[0] + 1)
 
 
 @test("a policy is kept as it was: its text and what was enforced, each checked by the digest in the record; prune removes it")
@@ -259,7 +284,11 @@ def export():
     sampled = {r["idx"]: r["leaf"] for r in rows("sample", "--control", "all", "--seed", "1", "-n", "999")}
     equal(sampled[3], leaf, "leaf")
     size = str(len(lines))
-    mapped = [json.loads(x) for x in ask("export", "--as-of", size, "--format", "ocsf").splitlines()]
+    for form in ("ocsf", "cef"):  # a collector needs no alarm for each directory of PATH
+        less = ask("export", "--as-of", size, "--format", form).splitlines()
+        equal(len(less), len(events) - 1, form)
+        check(not any(b"/nope/tool" in x for x in less), form)
+    mapped = [json.loads(x) for x in ask("export", "--absent", "--as-of", size, "--format", "ocsf").splitlines()]
     equal(len(mapped), len(events))
     for e in mapped:
         ocsf(e)
@@ -268,7 +297,8 @@ def export():
           {"exec": 1007, "call": 6003, "mounts": 1001, "scrub": 2004, "genesis": 1008})
     for m in mapped:
         equal(m["unmapped"]["kennel"], events[m["metadata"]["sequence"]])
-    cef = ask("export", "--as-of", size, "--format", "cef").splitlines()
+    cef = ask("export", "--absent", "--as-of", size, "--format", "cef").splitlines()
+    equal(len(cef), len(events))
     check(all(x.startswith(b"CEF:0|kennel|kennel|") for x in cef), cef[0])
     equal(len(ask("export", "--as-of", size, "--format", "csv").splitlines()), len(events) + 1)
     out = TMP + "/export.jsonl"
@@ -562,7 +592,7 @@ def segments():
     equal([e["idx"] for e in whole], list(range(len(whole))))
     equal(rows("log", "--all", "--verified", env=env), whole)
     equal(rows("log", "-n", "400", "--all", env=env), whole[-400:])
-    (denied,) = [r for r in rows("denials", env=env) if r["object"] == "/no/last"]
+    (denied,) = [r for r in rows("denials", "--absent", env=env) if r["object"] == "/no/last"]
     equal(denied["count"], 2)
     equal(ask("prune", str(int(files[1][6:26]) + 1), env=env) != b"", True)
     check(wait_for(lambda: not descendants(os.getpid()), 5), "the recorder stays")

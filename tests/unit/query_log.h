@@ -107,6 +107,10 @@ static const struct told second_session[] = {
 			{KEY_REASON, HOSTILE}}},
     {EVENT_DROPPED, {WHO("github", POLICY_2), {KEY_DIRECTION, "server"},
 			{KEY_BYTES, NULL, 9}, {KEY_REASON, "not JSON"}}},
+    {EVENT_EXEC, {WHO("github", POLICY_2), {KEY_VERDICT, "absent"},
+		     {KEY_PROGRAM, "/opt/bin/git"}, {KEY_REASON, "no such file"}}},
+    {EVENT_EXEC, {WHO("github", POLICY_2), {KEY_VERDICT, "ask"},
+		     {KEY_PROGRAM, "/usr/bin/make"}, {KEY_SHA256, DIGEST_A}}},
 };
 
 static inline void

@@ -39,6 +39,7 @@ struct attempt {
 #define NO_ENT    2
 #define TOO_BIG   7
 #define ACCES     13
+#define NOT_DIR   20
 #define FAULT     14
 #define INVAL     22
 
@@ -121,7 +122,12 @@ static const struct attempt attempts[] = {
 	"ran mark1 as-script /dev/fd", "deny"},
     {"attack_71_script_of_its_name", {"relative", "@in", "./script1", "one"},
 	ERRNO(ACCES), "ran mark1 as-script ./script1 one", "deny"},
-    {"missing_is_missing", {"path", "/nope/nope"}, ERRNO(NO_ENT), NULL, "deny"},
+    {"missing_is_missing", {"path", "/nope/nope"}, ERRNO(NO_ENT), NULL, "absent"},
+    {"missing_in_a_directory_of_programs", {"path", "/usr/bin/no-such-program"},
+	ERRNO(NO_ENT), NULL, "absent"},
+    {"missing_below_a_file", {"path", "@mark1/below"}, ERRNO(NOT_DIR), NULL, "absent"},
+    {"attack_absent_by_dots", {"path", "/nope/../nope"}, ERRNO(NO_ENT), NULL, "deny"},
+    {"attack_absent_by_slashes", {"path", "/nope//nope"}, ERRNO(NO_ENT), NULL, "deny"},
 
     {"S4_20_not_granted", {"path", "@mark2", "good"}, ERRNO(ACCES), "ran mark2 good",
 	"deny"},

@@ -79,6 +79,7 @@ add_question(struct line *line, const struct query *q)
 	add(line, "verdict", q->verdict);
 	add(line, "rule", q->rule);
 	add(line, "kind", q->kind);
+	add(line, "without verdict", q->present ? VERDICT_ABSENT : NULL);
 	if (q->last_n > 0) {
 		(void)snprintf(digits, sizeof(digits), "%" PRIu64, q->last_n);
 		add(line, "the last", digits);

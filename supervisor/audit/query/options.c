@@ -89,7 +89,8 @@ is_kind(const char *text)
 static bool
 is_verdict(const char *text)
 {
-	static const char *const verdict[] = {"allow", "ask", "deny", "killed"};
+	static const char *const verdict[] = {
+	    "allow", "ask", "deny", "killed", VERDICT_ABSENT};
 
 	for (size_t i = 0; i < ARRAY_LEN(verdict); i++)
 		if (strcmp(text, verdict[i]) == 0)
@@ -126,6 +127,7 @@ TAKE_TEXT(report)
 TAKE_FLAG(verified)
 TAKE_FLAG(bare)
 TAKE_FLAG(follow)
+TAKE_FLAG(absent)
 TAKE_FLAG(all)
 TAKE_FLAG(once)
 TAKE_FLAG(text)
@@ -207,6 +209,7 @@ static const struct option_row {
     {"--log", 0, "folder", take_log},
     {"--kind", 'k', "kind of record", take_kind},
     {"--all", 'a', NULL, take_all},
+    {"--absent", 'A', NULL, take_absent},
     {"-n", 'n', "count above 0", take_n},
     {"--n", 'n', "count above 0", take_n},
     {"-f", 'f', NULL, take_follow},
@@ -302,10 +305,15 @@ one_of(const char *words, const char *word)
 }
 
 bool
+options_with_absent(const struct query *q)
+{
+	return q->absent ||
+	       (q->verdict != NULL && strcmp(q->verdict, VERDICT_ABSENT) == 0);
+}
+
+bool
 options_match(const struct query *q, const struct log_record *record)
 {
-	const char *verdict = log_record_text(record, "verdict");
-
 	if (record->idx < q->first || (q->beyond > 0 && record->idx >= q->beyond))
 		return false;
 	if (record->ts < q->from_ns || record->ts >= q->to_ns)
@@ -321,7 +329,8 @@ options_match(const struct query *q, const struct log_record *record)
 	if (q->tool != NULL && (log_record_find(record, "action") == NULL ||
 				   !log_record_is(record, "name", q->tool)))
 		return false;
-	if (q->hide && one_of(QUERY_HIDDEN, record->kind))
+	if ((q->hide && one_of(QUERY_HIDDEN, record->kind)) ||
+	    (q->present && log_record_absent(record)))
 		return false;
-	return !q->denied || (verdict != NULL && strcmp(verdict, "allow") != 0);
+	return !q->denied || log_record_denied(record) || log_record_absent(record);
 }

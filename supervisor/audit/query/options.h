@@ -27,6 +27,7 @@ struct query {
 	const char *report;  /* kind of a report, or --format of export */
 	uint64_t days;
 	bool verified, bare /* no header */, follow, all, once, text;
+	bool absent; /* --absent: what is absent too */
 	/* verb_ask sets these */
 	const char *kinds;  /* "exec call": only these; NULL: all */
 	bool hide;          /* without the log's records about itself */
@@ -34,7 +35,8 @@ struct query {
 	uint64_t most_rows; /* per page; 0: all */
 	uint64_t first;     /* only records from this one on */
 	uint64_t beyond;    /* and before this one; 0: all */
-	bool denied;        /* only records with a verdict other than "allow" */
+	bool denied;        /* only refusals: denials and what is absent */
+	bool present;       /* without what is absent (log_record_absent) */
 	enum form form;
 	int argc; /* remaining arguments of the verb */
 	char **argv;
@@ -47,6 +49,8 @@ int options_read(int argc, char **argv, const char *may, struct query *ret);
 int options_time(const char *text, uint64_t *ret_ns);
 /* The log's records about itself; "log" shows them only on request. */
 #define QUERY_HIDDEN "genesis open epoch heartbeat end"
+/* True if the answer includes what is absent: --absent, or --verdict absent. */
+bool options_with_absent(const struct query *);
 /* True if the record matches the query; checks its body, not its columns. */
 bool options_match(const struct query *, const struct log_record *);
 

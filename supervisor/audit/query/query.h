@@ -48,8 +48,9 @@ struct ask {
 	const char *word; /* the verb's argument; NULL: none */
 	struct groups *groups;
 	uint64_t number, from_ns;
-	void *own;       /* freed with the ask */
-	const char *why; /* static: why the query failed */
+	uint64_t left_out; /* records that --absent would add */
+	void *own;         /* freed with the ask */
+	const char *why;   /* static: why the query failed */
 };
 
 struct verb {

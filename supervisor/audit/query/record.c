@@ -160,3 +160,18 @@ log_record_has(const struct log_record *record, const char *key, const char *tex
 	}
 	return false;
 }
+
+bool
+log_record_absent(const struct log_record *record)
+{
+	return log_record_is(record, "verdict", VERDICT_ABSENT);
+}
+
+bool
+log_record_denied(const struct log_record *record)
+{
+	const char *verdict = log_record_text(record, "verdict");
+
+	return verdict != NULL && strcmp(verdict, "allow") != 0 &&
+	       strcmp(verdict, "ask") != 0 && !log_record_absent(record);
+}

@@ -39,6 +39,13 @@ const char *log_record_text(const struct log_record *, const char *key);
 bool log_record_number(const struct log_record *, const char *key, uint64_t *ret);
 const char *log_record_item(const struct log_record_field *, size_t i);
 bool log_record_is(const struct log_record *, const char *key, const char *text);
+/* Was an action refused?  One answer for every verb and for the page.  A request for
+ * approval is not a refusal: the record of its answer is. */
+bool log_record_denied(const struct log_record *);
+/* An attempt to run a file that does not exist.  A search along PATH makes many, so it
+ * is not a denial: no policy could allow it. */
+#define VERDICT_ABSENT "absent"
+bool log_record_absent(const struct log_record *);
 bool log_record_has(
     const struct log_record *, const char *key, const char *text); /* any item */
 

@@ -156,6 +156,8 @@ add_where(struct sql *sql, const struct query *q)
 	    {q->tool != NULL, " AND tool = ?9"},
 	    {q->rule != NULL, " AND rule = ?10"},
 	    {only_denied(q), " AND verdict <> 'allow'"},
+	    {q->denied, " AND verdict <> 'ask'"},
+	    {q->present, " AND verdict IS NOT '" VERDICT_ABSENT "'"},
 	    {only_rare(q), " AND " RARE},
 	};
 

@@ -81,6 +81,8 @@ print_asked(const struct query *q, FILE *out, void (*inert)(FILE *, const char *
 		fprintf(out, " -n %" PRIu64, q->last_n);
 	if (q->days > 0)
 		fprintf(out, " --days %" PRIu64, q->days);
+	if (q->absent)
+		fprintf(out, " --absent");
 	for (int i = 0; i < q->argc; i++) {
 		(void)fputc(' ', out);
 		inert(out, q->argv[i]);
@@ -151,6 +153,7 @@ table_begin(struct table *table, const struct query *q, const struct log_view *v
 	table->verb = q->verb;
 	table->at = 0;
 	table->rows = 0;
+	table->left_out = 0;
 	if (!table->bare && table->form == FORM_JSON)
 		head_json(table, q, view);
 	else if (!table->bare && table->form != FORM_HTML)
@@ -387,6 +390,28 @@ table_field(struct table *table, const struct log_record *record, const char *ke
 		table_text(table, field->text);
 }
 
+void
+table_left_out(struct table *table, uint64_t n)
+{
+	table->left_out = n;
+}
+
+/* A number below the rows tells a reader that the answer is not everything. */
+static void
+print_left_out(const struct table *table)
+{
+	static const char note[] =
+	    "attempts to run a file that does not exist, shown with --absent:";
+
+	if (table->left_out == 0 || table->bare)
+		return;
+	if (table->form == FORM_TEXT)
+		fprintf(table->out, "# %s %" PRIu64 "\n", note, table->left_out);
+	else if (table->form == FORM_HTML)
+		fprintf(table->out, "<p class=\"none\">%s %" PRIu64 "</p>\n", note,
+		    table->left_out);
+}
+
 int
 table_end(struct table *table)
 {
@@ -401,5 +426,6 @@ table_end(struct table *table)
 		fprintf(table->out, "<p class=\"none\">none recorded</p>\n");
 	if (table->rows == 0 && table->form == FORM_TEXT && !table->bare)
 		fprintf(table->out, "# none recorded\n");
+	print_left_out(table);
 	return ferror(table->out) ? -EPIPE : 0;
 }

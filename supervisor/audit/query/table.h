@@ -34,6 +34,7 @@ struct table {
 	const struct column *column;
 	size_t column_n, at;
 	uint64_t rows, most; /* most: number of rows printed; 0: all */
+	uint64_t left_out;   /* table_end reports it */
 	const char *verb;
 	bool bare, colour;
 };
@@ -46,6 +47,8 @@ void table_number(struct table *, uint64_t);
 void table_none(struct table *);
 /* Prints this field of the record in the type of the column. */
 void table_field(struct table *, const struct log_record *, const char *key);
+/* Below the rows, for people: how many records --absent would add. */
+void table_left_out(struct table *, uint64_t n);
 /* -EPIPE if the reader has closed the pipe. */
 int table_end(struct table *);
 /* 2026-11-22T01:02:03.004Z; decimals: 3 or 9. */

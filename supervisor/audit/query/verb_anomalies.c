@@ -128,15 +128,15 @@ static int
 see_odd(void *arg, const struct log_record *record)
 {
 	struct ask *ask = arg;
-	const char *verdict = log_record_text(record, "verdict");
+	bool allowed = log_record_is(record, "verdict", "allow");
 	bool in = record->ts >= ask->from_ns;
 	int r;
 
 	/* an answer is not an action of its own */
 	if (log_record_text(record, "server") == NULL ||
-	    describe_object(record) == NULL || verdict == NULL)
+	    describe_object(record) == NULL || (!allowed && !log_record_denied(record)))
 		return 0;
-	r = see_thing(ask, record, strcmp(verdict, "allow") == 0, in);
+	r = see_thing(ask, record, allowed, in);
 	if (r == 0)
 		r = see_hour(ask, record);
 	if (r == 0 && in)

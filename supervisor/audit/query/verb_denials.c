@@ -76,6 +76,10 @@ see_denials(void *arg, const struct log_record *record)
 	    [REASON] = reason_of(record, text),
 	};
 
+	if (log_record_absent(record) && !options_with_absent(&ask->q)) {
+		ask->left_out++;
+		return 0;
+	}
 	return group_count(ask->groups, record, part, PARTS) != NULL ? 0 : -E2BIG;
 }
 
@@ -99,6 +103,8 @@ end_denials(struct ask *ask)
 		table_number(table, t->last_idx);
 		table_text(table, t->part[REASON][0] != '\0' ? t->part[REASON] : NULL);
 	}
+	if (ask->left_out > 0)
+		table_left_out(table, ask->left_out);
 	return row != NULL ? 0 : -ENOMEM;
 }
 
@@ -106,7 +112,7 @@ const struct verb verbs_denials[] = {
     {.name = "denials",
 	.words = "",
 	.what = "denials, the most frequent first (-n: number of rows)",
-	.may = "n",
+	.may = "nA",
 	.column = denials_column,
 	.column_n = ARRAY_LEN(denials_column),
 	.begin = begin_denials,

@@ -56,13 +56,24 @@ begins(const char *digest, const char *word)
 }
 
 static bool
-match_exec(struct ask *ask, const struct log_record *record)
+is_meant(const struct ask *ask, const struct log_record *record)
 {
 	return ask->word == NULL ||
 	       names(log_record_text(record, "program"), ask->word) ||
 	       names(log_record_text(record, "image"), ask->word) ||
 	       begins(log_record_text(record, "sha256"), ask->word) ||
 	       begins(log_record_text(record, "argv_sha256"), ask->word);
+}
+
+static bool
+match_exec(struct ask *ask, const struct log_record *record)
+{
+	if (!is_meant(ask, record))
+		return false;
+	if (!log_record_absent(record) || options_with_absent(&ask->q))
+		return true;
+	table_left_out(&ask->table, ++ask->left_out);
+	return false;
 }
 
 /* ---- secret NAME ------------------------------------------------------------------------ */
@@ -193,6 +204,14 @@ see_mount(struct ask *ask, const struct log_record *record, const char *item)
 	    strncmp(item, "rw ", 3) == 0 ? "could write" : "could read", path + 1);
 }
 
+static const char *
+how_run(const struct log_record *record)
+{
+	if (log_record_is(record, "verdict", "allow"))
+		return "was run";
+	return log_record_absent(record) ? "was not there" : "tried to run";
+}
+
 static int
 see_touched(void *arg, const struct log_record *record)
 {
@@ -204,11 +223,10 @@ see_touched(void *arg, const struct log_record *record)
 		see_mount(ask, record, log_record_item(mount, i));
 	for (size_t i = 0; i < ARRAY_LEN(key); i++) {
 		const char *path = log_record_text(record, key[i]);
-		bool ran = log_record_is(record, "verdict", "allow");
 
 		if (path == NULL || !covers(path, strlen(path), ask->word))
 			continue;
-		put_touched(ask, record, ran ? "was run" : "tried to run", path);
+		put_touched(ask, record, how_run(record), path);
 		break;
 	}
 	return ferror(ask->table.out) ? -EPIPE : 0;
@@ -425,7 +443,7 @@ const struct verb verbs_object[] = {
     {.name = "exec",
 	.words = "[PROGRAM|SHA256]",
 	.what = "what ran, and what was refused",
-	.may = "",
+	.may = "A",
 	.kinds = "exec start",
 	.column = exec_column,
 	.column_n = ARRAY_LEN(exec_column),

@@ -360,7 +360,7 @@ see_widened(void *arg, const struct log_record *record)
 	    log_record_text(record, "policy"), log_record_text(record, "rule")};
 	struct group_row *row, *with;
 
-	if (part[2] == NULL || log_record_find(record, "verdict") == NULL)
+	if (part[2] == NULL || (!allowed && !log_record_denied(record)))
 		return 0;
 	row = group_at(ask->groups, part, ARRAY_LEN(part));
 	if (row == NULL)

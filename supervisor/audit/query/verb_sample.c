@@ -77,6 +77,7 @@ begin_sample(struct ask *ask)
 			continue;
 		ask->q.kinds = control_row[i].kinds;
 		ask->q.denied = control_row[i].denied;
+		ask->q.present = control_row[i].denied && !options_with_absent(&ask->q);
 		ask->why = NULL;
 	}
 	if (ask->why != NULL)
@@ -201,7 +202,7 @@ const struct verb verbs_sample[] = {
     {.name = "sample",
 	.words = "",
 	.what = "a reproducible random sample (--control --seed -n)",
-	.may = "ncs",
+	.may = "ncsA",
 	.column = sample_column,
 	.column_n = ARRAY_LEN(sample_column),
 	.begin = begin_sample,

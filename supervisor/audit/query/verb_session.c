@@ -51,7 +51,6 @@ static int
 see_sessions(void *arg, const struct log_record *record)
 {
 	struct ask *ask = arg;
-	const char *verdict = log_record_text(record, "verdict");
 	const char *part[] = {record->session, log_record_text(record, "server"),
 	    log_record_text(record, "policy")};
 	struct group_row *row;
@@ -63,8 +62,9 @@ see_sessions(void *arg, const struct log_record *record)
 		return -E2BIG;
 	row->extra[CALLS] += strcmp(record->kind, "call") == 0 &&
 			     log_record_is(record, "outcome", "forwarded");
-	row->extra[EXECS] += strcmp(record->kind, "exec") == 0;
-	row->extra[DENIED] += verdict != NULL && strcmp(verdict, "allow") != 0;
+	row->extra[EXECS] +=
+	    strcmp(record->kind, "exec") == 0 && !log_record_absent(record);
+	row->extra[DENIED] += log_record_denied(record);
 	if (strcmp(record->kind, "stop") == 0)
 		row->flag |= strcmp(record->role, "leash") == 0 ? END_SERVER : END_KENNEL;
 	/* a stop names a program of kennel's if that program ended unexpectedly */
@@ -205,12 +205,27 @@ say(struct ask *ask, const char *about, const char *answer)
 }
 
 static void
+say_absent(struct ask *ask)
+{
+	say(ask, "explanation",
+	    "the file does not exist, so it was not refused by a rule and no line could "
+	    "allow it");
+	say(ask, "",
+	    "a search along PATH makes such an attempt in each directory before the one "
+	    "that has the program");
+}
+
+static void
 say_mechanism(struct ask *ask, const struct log_record *record)
 {
 	static char text[DESCRIBE_MAX];
 	bool denied = !log_record_is(record, "verdict", "allow") &&
 		      log_record_find(record, "verdict") != NULL;
 
+	if (log_record_absent(record)) {
+		say_absent(ask);
+		return;
+	}
 	for (size_t i = 0; i < ARRAY_LEN(reason); i++) {
 		if (strcmp(reason[i].kind, record->kind) != 0 ||
 		    (reason[i].has != NULL &&

@@ -134,14 +134,18 @@ static int
 see_figures(void *arg, const struct log_record *record)
 {
 	struct figures *f = arg;
-	const char *verdict = log_record_text(record, "verdict");
-	bool denied = verdict != NULL && strcmp(verdict, "allow") != 0;
+	bool denied = log_record_denied(record);
 	size_t at = (size_t)((record->ts - f->first_ts) / f->bucket_ns);
 	uint64_t us;
 
+	if (log_record_absent(record)) {
+		if (!f->absent)
+			return count(f->kind, record, record->kind, NULL, NULL, false, 0);
+		denied = true;
+	}
 	if (at >= FIGURES_BUCKETS)
 		at = FIGURES_BUCKETS - 1;
-	if (verdict != NULL && is_act(record))
+	if (log_record_text(record, "verdict") != NULL && is_act(record))
 		(denied ? f->denied : f->done)[at]++;
 	if (strcmp(record->kind, "call") == 0 &&
 	    log_record_number(record, "duration_us", &us)) {
@@ -157,7 +161,8 @@ see_figures(void *arg, const struct log_record *record)
 int
 figures_count(struct log_view *view, const struct query *q, struct figures *ret)
 {
-	struct figures f = {.server = group_new(),
+	struct figures f = {.absent = options_with_absent(q),
+	    .server = group_new(),
 	    .exec = group_new(),
 	    .egress = group_new(),
 	    .session = group_new(),

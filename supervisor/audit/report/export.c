@@ -86,6 +86,7 @@ severity(const struct log_record *record)
 	} row[] = {
 	    {NULL, "killed", 8},
 	    {NULL, "deny", 5},
+	    {NULL, VERDICT_ABSENT, 1},
 	    {"break", NULL, 8},
 	    {"gap", NULL, 7},
 	    {"clock", NULL, 5},
@@ -144,11 +145,11 @@ put_cef(FILE *out, const struct log_record *record)
 /* ---- table of formats --------------------------------------------------------------- */
 
 static const struct export_format formats[] = {
-    {"jsonl", NULL, put_jsonl},
+    {"jsonl", NULL, put_jsonl, false},
     {"csv", "idx,time,kind,role,session,server,verdict,rule,policy,object,fields\r",
-	put_csv},
-    {"ocsf", NULL, export_ocsf},
-    {"cef", NULL, put_cef},
+	put_csv, false},
+    {"ocsf", NULL, export_ocsf, true},
+    {"cef", NULL, put_cef, true},
 };
 
 const struct export_format *

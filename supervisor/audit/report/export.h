@@ -4,6 +4,7 @@
 #ifndef KENNEL_SUPERVISOR_AUDIT_REPORT_EXPORT_H
 #define KENNEL_SUPERVISOR_AUDIT_REPORT_EXPORT_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "supervisor/audit/query/record.h"
@@ -12,6 +13,7 @@ struct export_format {
 	const char *name;
 	const char *first;                               /* a header line; NULL: none */
 	void (*line)(FILE *, const struct log_record *); /* without its newline */
+	bool present; /* without what is absent (log_record_absent), unless asked */
 };
 /* NULL: unknown format. */
 const struct export_format *export_find(const char *name);

@@ -195,7 +195,8 @@ put_control(FILE *out, const struct log_record *record)
 		int action, disposition, status, severity;
 	} row[] = {
 	    {"allow", 1, 1, 1, 1}, {"deny", 2, 2, 2, 3}, {"killed", 2, 2, 2, 4},
-	    {"ask", 3, 99, 99, 2}, {NULL, 3, 99, 99, 1}, /* observed */
+	    {"ask", 3, 99, 99, 2}, {VERDICT_ABSENT, 2, 2, 2, 1},
+	    {NULL, 3, 99, 99, 1}, /* observed */
 	};
 	size_t i = 0;
 

@@ -17,6 +17,7 @@
 #define FIGURES_LATENCY 256 /* eight per doubling, from 1 us to an hour */
 
 struct figures {
+	bool absent; /* counts what is absent as a denial */
 	uint64_t first_ts, last_ts, bucket_ns;
 	uint64_t done[FIGURES_BUCKETS], denied[FIGURES_BUCKETS];
 	uint64_t latency[FIGURES_LATENCY], latency_n;

@@ -76,7 +76,7 @@ export_main(int argc, char **argv)
 	struct query q;
 	int status;
 
-	if (options_read(argc, argv, "kaxo", &q) < 0)
+	if (options_read(argc, argv, "kaxoA", &q) < 0)
 		return ASK_USAGE;
 	e.format = export_find(q.report != NULL ? q.report : "jsonl");
 	if (e.format == NULL || q.argc > 0) {
@@ -84,6 +84,7 @@ export_main(int argc, char **argv)
 		    &q, ASK_USAGE, "--format must be one of jsonl csv ocsf cef");
 		return ASK_USAGE;
 	}
+	q.present = e.format->present && !options_with_absent(&q);
 	e.out = open_out(q.out);
 	if (e.out == NULL) {
 		verb_complain(&q, ASK_FAILED, strerror(errno));

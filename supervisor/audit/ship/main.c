@@ -42,14 +42,15 @@
 #include "supervisor/audit/ship/ship.h"
 
 #define USAGE \
-	"usage: kennel-ship LOG_DIR POSITION TO FORMAT once|follow (by kennel audit " \
-	"ship)"
+	"usage: kennel-ship LOG_DIR POSITION TO FORMAT once|follow present|absent (by " \
+	"kennel audit ship)"
 #define PLACE_EACH 256       /* records between two writes of the position */
 #define POLL_NS    300000000 /* between two checks of the log */
 
 struct ship {
 	struct ship_to to;
 	const struct export_format *format;
+	bool present; /* leaves out what is absent */
 	int place_fd;
 	uint64_t next;   /* to be sent */
 	uint64_t placed; /* on disk as the next */
@@ -78,9 +79,14 @@ static int
 see_ship(void *arg, const struct log_record *record)
 {
 	struct ship *s = arg;
-	size_t len = ship_line(record, s->format, s->host, s->line);
+	size_t len;
 	char text[96];
 
+	if (s->present && log_record_absent(record)) {
+		s->next = record->idx + 1;
+		return 0;
+	}
+	len = ship_line(record, s->format, s->host, s->line);
 	if (len == 0) { /* report it rather than drop it */
 		(void)snprintf(text, sizeof(text),
 		    "record %" PRIu64 " is too long for a message", record->idx);
@@ -238,11 +244,12 @@ main(int argc, char **argv)
 	int r;
 
 	log_open("kennel-ship", LOG_INFO);
-	if (argc != 6 || (s.format = export_find(argv[4])) == NULL) {
+	if (argc != 7 || (s.format = export_find(argv[4])) == NULL) {
 		fprintf(stderr, "%s\n", USAGE);
 		return ASK_USAGE;
 	}
 	once = strcmp(argv[5], "once") == 0;
+	s.present = s.format->present && strcmp(argv[6], "present") == 0;
 	q.log = argv[1];
 	(void)signal(SIGPIPE, SIG_IGN);                  /* early: rt_sigaction */
 	if (gethostname(s.host, sizeof(s.host) - 1) < 0) /* early: uname */

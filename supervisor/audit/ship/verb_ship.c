@@ -184,11 +184,11 @@ ship_main(int argc, char **argv)
 {
 	const char *found = paths_libexec("kennel-ship"), *log = paths_audit_dir();
 	char place[AUDIT_PATH_MAX], path[AUDIT_PATH_MAX];
-	char *give[] = {(char *)"kennel-ship", NULL, place, NULL, NULL, NULL, NULL};
+	char *give[] = {(char *)"kennel-ship", NULL, place, NULL, NULL, NULL, NULL, NULL};
 	struct query q;
 	int status, r;
 
-	if (options_read(argc, argv, "x1", &q) < 0)
+	if (options_read(argc, argv, "x1A", &q) < 0)
 		return ASK_USAGE;
 	if (q.argc != 1 || (q.report != NULL && export_find(q.report) == NULL)) {
 		verb_complain(&q, ASK_USAGE,
@@ -213,6 +213,7 @@ ship_main(int argc, char **argv)
 	give[3] = q.argv[0];
 	give[4] = (char *)q.report;
 	give[5] = (char *)(q.once ? "once" : "follow");
+	give[6] = (char *)(q.absent ? "absent" : "present");
 	status = run(give, path, q.once);
 	(void)record(&q, "ended"); /* already reported, and nothing is sent any more */
 	return status;
