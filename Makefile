@@ -365,6 +365,7 @@ QUERY = \
 	supervisor/audit/query/query.o \
 	supervisor/audit/query/record.o \
 	supervisor/audit/query/scan.o \
+	supervisor/audit/query/session_end.o \
 	supervisor/audit/query/table.o \
 	supervisor/audit/query/verb_anomalies.o \
 	supervisor/audit/query/verb_call.o \

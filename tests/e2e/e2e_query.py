@@ -107,6 +107,41 @@ def absent_file():
     equal(refused[1], refused[0] + 1)
 
 
+@test("the page and the verbs give the same answer: sessions, gaps, denials; starts that were refused are no gaps")
+def page_agrees():
+    env = {"KENNEL_HOME": TMP + "/agree"}
+    os.makedirs(env["KENNEL_HOME"], mode=0o700)
+    body = "    run %s **\n" % words(WITNESS)
+    shell = body + "    exec allow /bin/sh **\n"
+    equal(kexec(body, [WITNESS, "exit", "0"], env=env).returncode, 0)
+    equal(kexec(shell, ["/bin/sh", "-c", "/bin/ls; /bin/ls; /nope/x; exit 0"], env=env).returncode, 0)
+    for _ in range(2):
+        check(kexec(body, ["/bin/ls"], env=env).returncode == 126, "not refused")
+    kennel_run("    run /nonexistent/server\n", env=env).close()
+    s = kennel_run(toy_policy(""), env=env)
+    s.initialize()
+    s.p.kill()
+    s.p.wait(20)
+    check(wait_for(lambda: not descendants(os.getpid()), 8), "the recorder stays")
+    report = ask("report", env=env).decode()
+    size = str(int(re.search(r"Log of (\d+) records", report).group(1)))
+    at = ["--as-of", size]
+
+    def card(name):
+        return int(re.search(r"<b>(\d+)</b><span>%s" % name, report).group(1))
+    sessions, gaps = rows("sessions", *at, env=env), rows("gaps", *at, env=env)
+    equal((card("sessions"), card("gaps")), (len(sessions), len(gaps)))
+    equal(card("refused"), sum(d["count"] for d in rows("denials", *at, env=env)))
+    equal(card("refused"), sum(x["denied"] for x in sessions))
+    ended = [x["ended"] for x in sessions]
+    equal([e for e in ended if e.startswith("never started")], ["never started: refused"] * 3, ended)
+    equal(len([e for e in ended if "killed" in e or "lost" in e]), len(gaps), (ended, gaps))
+    for g in gaps:
+        within(g["detail"], report)
+    (now,) = [p for p in rows("policy-at", "2099-01-01", env=env)]
+    equal(now["state"], "last used", "nothing runs")
+
+
 @test("a policy is kept as it was: its text and what was enforced, each checked by the digest in the record; prune removes it")
 def policy_text():
     env = {"KENNEL_HOME": TMP + "/kept"}

@@ -671,6 +671,68 @@ test_filters(void **state)
 	}
 }
 
+/* ---- how sessions ended ------------------------------------------------------------ */
+
+#define BEGIN(policy) \
+	{ \
+		EVENT_START, \
+		{ \
+			WHO("github", policy), {KEY_VERDICT, "allow"}, \
+			    {KEY_MODE, "run"}, \
+			{ \
+				KEY_PROGRAM, "/usr/bin/node" \
+			} \
+		} \
+	}
+
+static int
+rows_with(const char *line, const char *part)
+{
+	int n = 0;
+
+	assert_int_equal(ask_in(log_->log, line), 0);
+	for (const char *at = said; (at = strstr(at, part)) != NULL; at++)
+		n++;
+	return n;
+}
+
+/* A start that was refused has no end, no gap and no policy in force, whatever the
+ * refusal says of its server; two sessions of one policy are one policy in force. */
+static void
+test_session_ends(void **state)
+{
+	static const struct told refused[] = {
+	    BEGIN(POLICY_1), {EVENT_REFUSED, {{KEY_VERDICT, "deny"}, {KEY_MODE, "run"},
+						 {KEY_REASON, "unable to start"}}}};
+	static const struct told one[] = {BEGIN(POLICY_1)}, two[] = {BEGIN(POLICY_2)};
+	struct fixture *f = fixture_new(), *before = log_;
+	struct report *report = writer_open(f, "waits"); /* so its recorder stays */
+
+	tell_all(f, "s-a", refused, ARRAY_LEN(refused));
+	tell_all(f, "s-b", one, 1);
+	tell_all(f, "s-c", two, 1);
+	tell_all(f, "s-d", two, 1);
+	log_ = f;
+	assert_int_equal(rows_with("sessions --json --no-header", "\n"), 4);
+	assert_int_equal(rows_with("sessions --json --no-header", "never started"), 1);
+	assert_int_equal(rows_with("sessions --json --no-header", "still running"), 3);
+	assert_int_equal(rows_with("gaps --json --no-header", "\n"), 3);
+	assert_int_equal(rows_with("gaps --json --no-header", "s-a"), 0);
+	assert_int_equal(rows_with("policy-at 2099-01-01 --json --no-header", "\n"), 2);
+	assert_int_equal(rows_with("policy-at 2099-01-01 --json", "in force"), 2);
+	assert_int_equal(rows_with("policy-at 2099-01-01 --json", "s-c"), 1);
+	report_free(report);
+	assert_true(recorders_gone(5000));
+	/* and now nothing runs */
+	assert_int_equal(rows_with("sessions --json", "\"its end was lost\""), 3);
+	assert_int_equal(rows_with("gaps --json --no-header", "\n"), 3);
+	assert_int_equal(rows_with("policy-at 2099-01-01 --json --no-header", "\n"), 1);
+	assert_int_equal(rows_with("policy-at 2099-01-01 --json", "last used"), 1);
+	assert_int_equal(rows_with("policy-at 2099-01-01 --json", "s-d"), 1);
+	log_ = before;
+	fixture_free(f);
+}
+
 /* ---- what the log says about itself ------------------------------------------------- */
 
 /* A recorder that was stopped for longer than two of its heartbeats, and one that
@@ -857,6 +919,7 @@ main(void)
 	    cmocka_unit_test(test_readers_apart),
 	    cmocka_unit_test(test_golden),
 	    cmocka_unit_test(test_filters),
+	    cmocka_unit_test(test_session_ends),
 	    cmocka_unit_test(test_statuses),
 	    cmocka_unit_test(test_sample),
 	    cmocka_unit_test(test_inert),

@@ -19,6 +19,7 @@ struct group_row {
 	uint64_t first_ts, last_ts, first_idx, last_idx;
 	uint64_t flag;
 	uint64_t extra[4];
+	const struct group_row *named; /* another row of these groups */
 };
 struct groups;
 struct groups *group_new(void); /* NULL: out of memory */

@@ -9,6 +9,7 @@
  * 	escape.c	escapes untrusted text for each of these formats
  * 	describe.c	a record as a sentence
  * 	group.c		rows counted by a key
+ * 	session_end.c	how a session ended
  * 	verb_*.c	the verbs, by family
  * 	query.c		the table of verbs
  */
@@ -80,6 +81,44 @@ void see_cell(struct ask *, const struct log_record *, const char *column);
 int verb_ask(const struct verb *, const struct query *, struct log_view *, FILE *out,
     const char **ret_why);
 const struct verb *verb_find(const char *name);
+
+/* The number of rows of the same answer, for the page: *ret_n is set if the status is
+ * ASK_OK. */
+int verb_count(const struct verb *, const struct query *, struct log_view *,
+    uint64_t *ret_n, const char **ret_why);
+
+/* ---- how a session ended (session_end.c) ------------------------------------------- */
+
+enum session_end {
+	SESSION_OPEN, /* no end is recorded: it may be running */
+	SESSION_LOST, /* the same, and it cannot be running any more */
+	SESSION_REFUSED,
+	SESSION_CLEAN,
+	SESSION_CRASHED,
+	SESSION_NO_KENNEL, /* killed */
+	SESSION_NO_LEASH,
+	SESSION_NO_SHIM,
+};
+struct group_row;
+struct groups;
+/* The kinds of record that decide how a session ended. */
+#define SESSION_KINDS "start stop refused"
+/* Counts a record in the row of its session.  NULL as group_count. */
+struct group_row *session_see(struct groups *, const struct log_record *);
+/* Other rows of the groups are no session's. */
+bool session_is_row(const struct group_row *);
+/* "" if no record names it. */
+const char *session_server(const struct group_row *);
+const char *session_policy(const struct group_row *);
+/* Its start was recorded, and not refused after that. */
+bool session_started(const struct group_row *);
+/* Sessions whose last record is before *ret_idx are not running at the end of the
+ * queried range: 0, or as log_scan_each. */
+int session_over(const struct ask *, uint64_t *ret_idx);
+enum session_end session_end(const struct group_row *, uint64_t over_idx);
+const char *session_end_name(enum session_end);
+/* What is missing in the log at its end; NULL: nothing, or a stop record names it. */
+const char *session_end_gap(const struct group_row *, enum session_end);
 
 /* Families of verbs; a row without a name ends each. */
 extern const struct verb verbs_log[], verbs_session[], verbs_object[], verbs_call[],

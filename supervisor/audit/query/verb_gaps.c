@@ -67,39 +67,23 @@ see_recorder(struct ask *ask, const struct log_record *record)
 		    "the previous recorder did not record its end");
 }
 
-/* A single program run ("exec") has only its server's end. The last flag: an earlier
- * row has already named the killed program. */
-enum { RAN = 1, ENDED = 2, SERVER_ENDED = 4, EXEC = 8, TOLD = 16 };
-
 /* A stop names a program of kennel's if that program ended unexpectedly. */
 static void
-see_stop(struct ask *ask, const struct log_record *record, struct group_row *row)
+see_stop(struct ask *ask, const struct log_record *record)
 {
 	static char story[DESCRIBE_MAX];
-	bool leash = strcmp(record->role, "leash") == 0;
 
-	row->flag |= leash ? SERVER_ENDED : ENDED;
-	if (log_record_text(record, "program") == NULL)
-		return;
-	put_gap(ask, record->idx, record->ts, "killed", 0, describe_tell(record, story));
-	row->flag |= TOLD;
-}
-
-/* A start that was refused after it was recorded has no other end. */
-static bool
-start_refused(const struct log_record *record)
-{
-	return strcmp(record->kind, "refused") == 0 &&
-	       log_record_text(record, "mode") != NULL;
+	if (strcmp(record->kind, "stop") == 0 &&
+	    log_record_text(record, "program") != NULL)
+		put_gap(ask, record->idx, record->ts, "killed", 0,
+		    describe_tell(record, story));
 }
 
 static int
 see_gaps(void *arg, const struct log_record *record)
 {
 	static char story[DESCRIBE_MAX];
-	const char *part[] = {record->session, log_record_text(record, "server")};
 	struct ask *ask = arg;
-	struct group_row *row;
 	uint64_t count = 0;
 
 	see_recorder(ask, record);
@@ -110,20 +94,10 @@ see_gaps(void *arg, const struct log_record *record)
 		put_gap(ask, record->idx, record->ts, gap_row[i].what, count,
 		    describe_tell(record, story));
 	}
-	if (strcmp(record->kind, "start") != 0 && strcmp(record->kind, "stop") != 0 &&
-	    !start_refused(record))
+	see_stop(ask, record);
+	if (record->session[0] == '\0')
 		return 0;
-	row = group_count(ask->groups, record, part, ARRAY_LEN(part));
-	if (row == NULL)
-		return -E2BIG;
-	if (strcmp(record->kind, "start") == 0)
-		row->flag |= log_record_is(record, "mode", "exec") ? RAN | EXEC : RAN;
-	else if (strcmp(record->kind, "stop") == 0)
-		see_stop(ask, record, row);
-	else
-		row->flag |=
-		    strcmp(record->role, "leash") == 0 ? ENDED | SERVER_ENDED : ENDED;
-	return 0;
+	return session_see(ask->groups, record) != NULL ? 0 : -E2BIG;
 }
 
 /* ---- heartbeats ------------------------------------------------------------------------ */
@@ -184,26 +158,24 @@ static int
 end_gaps(struct ask *ask)
 {
 	struct group_row *const *row = group_sorted(ask->groups, group_by_first);
+	uint64_t over = 0;
 	char detail[256];
+	int r = row != NULL ? session_over(ask, &over) : -ENOMEM;
 
-	for (size_t i = 0; row != NULL && i < group_rows(ask->groups); i++) {
-		const struct group_row *t = row[i];
+	for (size_t i = 0; r == 0 && i < group_rows(ask->groups); i++) {
+		enum session_end end = session_end(row[i], over);
+		const char *gap = session_end_gap(row[i], end);
 
-		bool open = !(t->flag & (ENDED | SERVER_ENDED));
-		bool whole = (t->flag & SERVER_ENDED) && (t->flag & (ENDED | EXEC));
-
-		if (!(t->flag & RAN) || whole || (t->flag & TOLD))
+		if (!session_is_row(row[i]) || gap == NULL)
 			continue;
 		(void)snprintf(detail, sizeof(detail), "session %.64s of %.64s: %s",
-		    t->part[0], t->part[1],
-		    open                ? "it is still running, or its end was lost"
-		    : (t->flag & ENDED) ? "its kennel-leash was killed"
-					: "its kennel was killed");
-		put_gap(ask, t->first_idx, t->first_ts, open ? "no end" : "killed", 0,
+		    row[i]->part[0], session_server(row[i]), gap);
+		put_gap(ask, row[i]->first_idx, row[i]->first_ts,
+		    end == SESSION_OPEN || end == SESSION_LOST ? "no end" : "killed", 0,
 		    detail);
 	}
-	if (row == NULL)
-		return -ENOMEM;
+	if (r < 0)
+		return r;
 	/* the recorder writes no records about a server, a session or a tool */
 	return ask->q.server != NULL || ask->q.session != NULL || ask->q.tool != NULL
 		   ? 0
@@ -215,7 +187,7 @@ const struct verb verbs_gaps[] = {
 	.words = "",
 	.what = "missing records, and sessions without an end",
 	.may = "",
-	.kinds = "gap clock break prune open refused start stop",
+	.kinds = "gap clock break prune open " SESSION_KINDS,
 	.column = gaps_column,
 	.column_n = ARRAY_LEN(gaps_column),
 	.begin = begin_gaps,

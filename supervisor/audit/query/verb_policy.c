@@ -48,10 +48,9 @@ static const struct column policy_at_column[] = {
     {"text", CELL_TEXT, 0},
 };
 
-/* A session that began before that time, and its end, if before that time. With the
- * file as an extra part: what the session had loaded. */
+/* What a session had loaded.  Its own row is session_see()'s. */
 enum { SESSION, SERVER, POLICY, LOADED_FILE, LOADED_SHA256, LOADED_SIGNER };
-enum { STARTED = 1, STOPPED = 2, VERSIONED = 4, LOADED = 8, KEPT = 16 };
+enum { LOADED = 1, KEPT = 2, VERSIONED = 4 };
 
 static int
 begin_policy_at(struct ask *ask)
@@ -88,48 +87,38 @@ static int
 see_policy_at(void *arg, const struct log_record *record)
 {
 	struct ask *ask = arg;
-	const char *part[] = {record->session, log_record_text(record, "server"),
-	    log_record_text(record, "policy")};
-	struct group_row *row;
 
-	if (part[SERVER] == NULL || part[POLICY] == NULL)
+	if (record->session[0] == '\0')
 		return 0;
-	if (strcmp(record->kind, "policy.load") == 0)
-		return see_load(ask, record);
-	if (strcmp(record->kind, "start") != 0) { /* ended, whatever had started it */
-		row = group_at(ask->groups, part, ARRAY_LEN(part));
-		if (row != NULL)
-			row->flag |= STOPPED;
-		return row != NULL ? 0 : -E2BIG;
-	}
-	row = group_count(ask->groups, record, part, ARRAY_LEN(part));
-	if (row == NULL)
-		return -E2BIG;
-	row->flag |= STARTED;
-	return 0;
+	if (strcmp(record->kind, "policy.load") != 0)
+		return session_see(ask->groups, record) != NULL ? 0 : -E2BIG;
+	return log_record_text(record, "server") != NULL ? see_load(ask, record) : 0;
 }
 
-/* By server; the running sessions, else the last one that ran. */
+static bool
+is_load(const struct group_row *row)
+{
+	return row->n > 0 && !session_is_row(row);
+}
+
+/* By server, then in the order in which the sessions began. */
 static int
 by_server(const struct group_row *a, const struct group_row *b)
 {
-	int r = strcmp(a->part[SERVER], b->part[SERVER]);
+	int r = strcmp(session_server(a), session_server(b));
 
-	if (r != 0)
-		return r;
-	return a->first_idx < b->first_idx ? 1 : a->first_idx > b->first_idx ? -1 : 0;
+	return r != 0 ? r : group_by_first(a, b);
 }
 
-/* The policy that the session of this row had loaded. It is recorded before the
- * start, so here it follows within a few rows. NULL: not recorded. */
+/* What the session of this row had loaded.  NULL: not recorded. */
 static const struct group_row *
 loaded_by(struct group_row *const *row, size_t n, const struct group_row *t)
 {
 	for (size_t i = 0; i < n; i++) {
-		if ((row[i]->flag & LOADED) &&
+		if (is_load(row[i]) &&
 		    strcmp(row[i]->part[SESSION], t->part[SESSION]) == 0 &&
-		    strcmp(row[i]->part[SERVER], t->part[SERVER]) == 0 &&
-		    strcmp(row[i]->part[POLICY], t->part[POLICY]) == 0)
+		    strcmp(row[i]->part[SERVER], session_server(t)) == 0 &&
+		    strcmp(row[i]->part[POLICY], session_policy(t)) == 0)
 			return row[i];
 	}
 	return NULL;
@@ -209,13 +198,14 @@ put_text(struct ask *ask, const struct group_row *load)
 }
 
 static void
-put_policy_at(struct ask *ask, const struct group_row *t, const struct group_row *load)
+put_policy_at(struct ask *ask, const struct group_row *t, const struct group_row *load,
+    const char *state)
 {
 	struct table *table = &ask->table;
 
-	table_text(table, t->part[SERVER]);
-	table_text(table, t->part[POLICY]);
-	table_text(table, t->flag & STOPPED ? "last used" : "in force");
+	table_text(table, session_server(t));
+	table_text(table, session_policy(t));
+	table_text(table, state);
 	table_number(table, t->first_ts);
 	table_number(table, t->first_idx);
 	table_text(table, or_null(t->part[SESSION]));
@@ -232,22 +222,57 @@ put_policy_at(struct ask *ask, const struct group_row *t, const struct group_row
 		table_text(table, text_of(load));
 }
 
+/* Is this policy in force in an earlier row of the same server? */
+static bool
+is_shown(struct group_row *const *row, size_t from, size_t i, uint64_t over)
+{
+	for (size_t k = from; k < i; k++)
+		if (session_started(row[k]) &&
+		    session_end(row[k], over) == SESSION_OPEN &&
+		    strcmp(session_policy(row[k]), session_policy(row[i])) == 0)
+			return true;
+	return false;
+}
+
+/* The rows from `from` are one server's sessions: each policy in force once, with the
+ * session that used it first; else the last one that ran. */
+static void
+put_server(
+    struct ask *ask, struct group_row *const *row, size_t from, size_t to, uint64_t over)
+{
+	size_t n = group_rows(ask->groups), last = n;
+	bool any = false;
+
+	for (size_t i = from; i < to; i++) {
+		if (!session_is_row(row[i]) || !session_started(row[i]))
+			continue;
+		last = i;
+		if (session_end(row[i], over) != SESSION_OPEN)
+			continue;
+		any = true;
+		if (!is_shown(row, from, i, over))
+			put_policy_at(ask, row[i], loaded_by(row, n, row[i]), "in force");
+	}
+	if (!any && last < n)
+		put_policy_at(ask, row[last], loaded_by(row, n, row[last]), "last used");
+}
+
 static int
 end_policy_at(struct ask *ask)
 {
 	struct group_row *const *row = group_sorted(ask->groups, by_server);
-	const char *server = NULL;
-	size_t n = group_rows(ask->groups);
+	size_t n = group_rows(ask->groups), from = 0;
+	uint64_t over = 0;
+	int r = row != NULL ? session_over(ask, &over) : -ENOMEM;
 
-	for (size_t i = 0; row != NULL && i < n; i++) {
-		bool first = server == NULL || strcmp(server, row[i]->part[SERVER]) != 0;
-
-		if (!(row[i]->flag & STARTED) || (!first && (row[i]->flag & STOPPED)))
+	for (size_t i = 1; r == 0 && i <= n; i++) {
+		if (i < n &&
+		    strcmp(session_server(row[i]), session_server(row[from])) == 0)
 			continue;
-		server = row[i]->part[SERVER];
-		put_policy_at(ask, row[i], loaded_by(row + i, n - i, row[i]));
+		put_server(ask, row, from, i, over);
+		from = i;
 	}
-	return row != NULL ? 0 : -ENOMEM;
+	return r;
 }
 
 /* ---- changes ---------------------------------------------------------------------------- */
@@ -406,7 +431,7 @@ const struct verb verbs_policy[] = {
 	.words = "[--text] TIME",
 	.what = "which policy each server had at a time",
 	.may = "t",
-	.kinds = "start stop policy.load",
+	.kinds = "policy.load " SESSION_KINDS,
 	.column = policy_at_column,
 	.column_n = ARRAY_LEN(policy_at_column),
 	.begin = begin_policy_at,

@@ -29,16 +29,7 @@ static const struct column sessions_column[] = {
     {"ended", CELL_TEXT, 0},
 };
 
-enum { CALLS, EXECS, DENIED, ENDS };
-enum {
-	END_SERVER = 1,
-	END_KENNEL = 2,
-	REFUSED = 4,
-	EXEC = 8,
-	LOST_SHIM = 16,
-	LOST_LEASH = 32,
-	CRASHED = 64
-};
+enum { CALLS, EXECS, DENIED, COUNTS };
 
 static int
 begin_tally(struct ask *ask)
@@ -51,13 +42,11 @@ static int
 see_sessions(void *arg, const struct log_record *record)
 {
 	struct ask *ask = arg;
-	const char *part[] = {record->session, log_record_text(record, "server"),
-	    log_record_text(record, "policy")};
 	struct group_row *row;
 
 	if (record->session[0] == '\0')
 		return 0;
-	row = group_count(ask->groups, record, part, ARRAY_LEN(part));
+	row = session_see(ask->groups, record);
 	if (row == NULL)
 		return -E2BIG;
 	row->extra[CALLS] += strcmp(record->kind, "call") == 0 &&
@@ -65,60 +54,38 @@ see_sessions(void *arg, const struct log_record *record)
 	row->extra[EXECS] +=
 	    strcmp(record->kind, "exec") == 0 && !log_record_absent(record);
 	row->extra[DENIED] += log_record_denied(record);
-	if (strcmp(record->kind, "stop") == 0)
-		row->flag |= strcmp(record->role, "leash") == 0 ? END_SERVER : END_KENNEL;
-	/* a stop names a program of kennel's if that program ended unexpectedly */
-	if (strcmp(record->kind, "stop") == 0 &&
-	    log_record_text(record, "program") != NULL)
-		row->flag |= strcmp(record->role, "leash") == 0 ? LOST_SHIM : LOST_LEASH;
-	if (strcmp(record->kind, "stop") == 0 &&
-	    log_record_is(record, "outcome", "crashed"))
-		row->flag |= CRASHED;
-	if (strcmp(record->kind, "start") == 0 && log_record_is(record, "mode", "exec"))
-		row->flag |= EXEC;
-	if (strcmp(record->kind, "refused") == 0 &&
-	    log_record_find(record, "direction") == NULL)
-		row->flag |= REFUSED;
 	return 0;
 }
 
-/* If only the leash recorded the end, kennel was killed. A single program run has
- * only its end. */
 static const char *
-how_ended(uint64_t flag)
+or_null(const char *text)
 {
-	if (flag & REFUSED)
-		return "never started: refused";
-	if (flag & (LOST_SHIM | LOST_LEASH))
-		return flag & LOST_LEASH ? "kennel-leash was killed"
-					 : "kennel-shim was killed";
-	if (flag & CRASHED)
-		return "the server crashed";
-	if ((flag & END_KENNEL) || ((flag & EXEC) && (flag & END_SERVER)))
-		return "cleanly";
-	return flag & END_SERVER ? "kennel was killed"
-				 : "still running, or its end was lost";
+	return text[0] != '\0' ? text : NULL;
 }
 
 static int
 end_sessions(struct ask *ask)
 {
 	struct group_row *const *row = group_sorted(ask->groups, group_by_first);
+	uint64_t over = 0;
+	int r = row != NULL ? session_over(ask, &over) : -ENOMEM;
 
-	for (size_t i = 0; row != NULL && i < group_rows(ask->groups); i++) {
+	for (size_t i = 0; r == 0 && i < group_rows(ask->groups); i++) {
 		const struct group_row *t = row[i];
 
-		for (size_t k = 0; k < 3; k++)
-			table_text(
-			    &ask->table, t->part[k][0] != '\0' ? t->part[k] : NULL);
+		if (!session_is_row(t))
+			continue;
+		table_text(&ask->table, t->part[0]);
+		table_text(&ask->table, or_null(session_server(t)));
+		table_text(&ask->table, or_null(session_policy(t)));
 		table_number(&ask->table, t->first_ts);
 		table_number(&ask->table, t->last_ts);
 		table_number(&ask->table, t->n);
-		for (size_t k = 0; k < ENDS; k++)
+		for (size_t k = 0; k < COUNTS; k++)
 			table_number(&ask->table, t->extra[k]);
-		table_text(&ask->table, how_ended(t->flag));
+		table_text(&ask->table, session_end_name(session_end(t, over)));
 	}
-	return row != NULL ? 0 : -ENOMEM;
+	return r;
 }
 
 /* ---- session S ---------------------------------------------------------------------- */

@@ -100,8 +100,6 @@ see_tables(struct figures *f, const struct log_record *record, bool denied)
 	uint64_t out = 0, in = 0;
 	int r = count(f->kind, record, record->kind, NULL, NULL, denied, 0);
 
-	if (r == 0 && record->session[0] != '\0')
-		r = count(f->session, record, record->session, NULL, NULL, denied, 0);
 	if (r == 0 && server != NULL && is_act(record))
 		r = count(f->server, record, server, NULL, NULL, denied, 0);
 	if (r == 0 && strcmp(record->kind, "exec") == 0)
@@ -118,9 +116,8 @@ see_tables(struct figures *f, const struct log_record *record, bool denied)
 static void
 see_kind(struct figures *f, const struct log_record *record, bool denied)
 {
-	uint64_t *const counter[] = {
-	    &f->calls, &f->execs, &f->starts, &f->scrubs, &f->gaps};
-	static const char *const kind[] = {"call", "exec", "start", "scrub", "gap"};
+	uint64_t *const counter[] = {&f->calls, &f->execs, &f->starts, &f->scrubs};
+	static const char *const kind[] = {"call", "exec", "start", "scrub"};
 
 	for (size_t i = 0; i < ARRAY_LEN(kind); i++) {
 		if (strcmp(kind[i], record->kind) == 0 &&
@@ -165,12 +162,10 @@ figures_count(struct log_view *view, const struct query *q, struct figures *ret)
 	    .server = group_new(),
 	    .exec = group_new(),
 	    .egress = group_new(),
-	    .session = group_new(),
 	    .kind = group_new()};
 	int r = -ENOMEM;
 
-	if (f.server != NULL && f.exec != NULL && f.egress != NULL && f.session != NULL &&
-	    f.kind != NULL)
+	if (f.server != NULL && f.exec != NULL && f.egress != NULL && f.kind != NULL)
 		r = log_scan_each(view, q, see_range, &f);
 	f.bucket_ns = (f.last_ts - f.first_ts) / FIGURES_BUCKETS + 1;
 	if (r == 0)
@@ -185,6 +180,5 @@ figures_free(struct figures *f)
 	group_free(f->server);
 	group_free(f->exec);
 	group_free(f->egress);
-	group_free(f->session);
 	group_free(f->kind);
 }

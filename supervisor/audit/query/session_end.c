@@ -1,0 +1,198 @@
+/*
+ * How a session ended, from its records.  "sessions", "gaps", "policy-at" and the
+ * page have the answer from here, so that they agree.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "shim/base/array.h"
+#include "supervisor/audit/query/group.h"
+#include "supervisor/audit/query/query.h"
+#include "supervisor/audit/query/record.h"
+#include "supervisor/audit/query/scan.h"
+
+/* What the records of a session contain. */
+enum {
+	STARTED = 1,
+	EXEC = 2,         /* a single program: it has only its server's end */
+	SERVER_ENDED = 4, /* a leash's stop */
+	KENNEL_ENDED = 8, /* a supervisor's stop */
+	LOST_LEASH = 16,
+	LOST_SHIM = 32,
+	CRASHED = 64,
+	REFUSED = 128,
+};
+
+static const struct {
+	const char *name, *gap; /* gap: what is missing; NULL: nothing */
+} of_end[] = {
+    [SESSION_OPEN] = {"still running, or its end was lost",
+	"it is still running, or its end was lost"},
+    [SESSION_LOST] = {"its end was lost", "its end was lost"},
+    [SESSION_REFUSED] = {"never started: refused", NULL},
+    [SESSION_CLEAN] = {"cleanly", NULL},
+    [SESSION_CRASHED] = {"the server crashed", NULL},
+    [SESSION_NO_KENNEL] = {"kennel was killed", "its kennel was killed"},
+    [SESSION_NO_LEASH] = {"kennel-leash was killed", "its kennel-leash was killed"},
+    [SESSION_NO_SHIM] = {"kennel-shim was killed", NULL}, /* its stop names it */
+};
+
+const char *
+session_end_name(enum session_end end)
+{
+	return of_end[end].name;
+}
+
+const char *
+session_end_gap(const struct group_row *row, enum session_end end)
+{
+	if (!(row->flag & STARTED) || (row->flag & (LOST_LEASH | LOST_SHIM)))
+		return NULL;
+	return of_end[end].gap;
+}
+
+/* ---- records ------------------------------------------------------------------------ */
+
+static uint64_t
+flags_of(const struct log_record *record)
+{
+	bool leash = strcmp(record->role, "leash") == 0;
+	uint64_t flag;
+
+	if (strcmp(record->kind, "start") == 0)
+		return log_record_is(record, "mode", "exec") ? STARTED | EXEC : STARTED;
+	/* with a direction it is a message that was refused */
+	if (strcmp(record->kind, "refused") == 0)
+		return log_record_find(record, "direction") == NULL ? REFUSED : 0;
+	if (strcmp(record->kind, "stop") != 0)
+		return 0;
+	flag = leash ? SERVER_ENDED : KENNEL_ENDED;
+	/* a stop names a program of kennel's if that program ended unexpectedly */
+	if (log_record_text(record, "program") != NULL)
+		flag |= leash ? LOST_SHIM : LOST_LEASH;
+	return log_record_is(record, "outcome", "crashed") ? flag | CRASHED : flag;
+}
+
+/* Server and policy of a session are in the key of a row of their own, because some
+ * records have neither: a start that was refused before there was a policy. */
+static int
+name_session(
+    struct groups *groups, struct group_row *row, const struct log_record *record)
+{
+	const char *part[] = {record->session, log_record_text(record, "server"),
+	    log_record_text(record, "policy")};
+	const struct group_row *named = row->named;
+
+	if (part[1] == NULL ||
+	    (named != NULL && (named->part[2][0] != '\0' || part[2] == NULL)))
+		return 0;
+	row->named = group_at(groups, part, 3);
+	return row->named != NULL ? 0 : -1;
+}
+
+struct group_row *
+session_see(struct groups *groups, const struct log_record *record)
+{
+	const char *part[] = {record->session};
+	struct group_row *row = group_count(groups, record, part, 1);
+
+	if (row == NULL || name_session(groups, row, record) < 0)
+		return NULL;
+	row->flag |= flags_of(record);
+	return row;
+}
+
+/* ---- rows --------------------------------------------------------------------------- */
+
+const char *
+session_server(const struct group_row *row)
+{
+	return row->named != NULL ? row->named->part[1] : "";
+}
+
+const char *
+session_policy(const struct group_row *row)
+{
+	return row->named != NULL ? row->named->part[2] : "";
+}
+
+bool
+session_is_row(const struct group_row *row)
+{
+	return row->n > 0 && row->part[1][0] == '\0';
+}
+
+bool
+session_started(const struct group_row *row)
+{
+	return (row->flag & STARTED) != 0 && (row->flag & REFUSED) == 0;
+}
+
+enum session_end
+session_end(const struct group_row *row, uint64_t over_idx)
+{
+	/* the first whose flags are all set, and whose `without` is not */
+	static const struct {
+		uint64_t with, without;
+		enum session_end end;
+	} of[] = {
+	    {REFUSED, 0, SESSION_REFUSED},
+	    {LOST_LEASH, 0, SESSION_NO_LEASH},
+	    {LOST_SHIM, 0, SESSION_NO_SHIM},
+	    {CRASHED, 0, SESSION_CRASHED},
+	    {KENNEL_ENDED | SERVER_ENDED, 0, SESSION_CLEAN},
+	    {KENNEL_ENDED | EXEC, 0, SESSION_CLEAN},
+	    {KENNEL_ENDED, STARTED, SESSION_CLEAN}, /* so no leash had a stop to record */
+	    {KENNEL_ENDED, 0, SESSION_NO_LEASH},
+	    {SERVER_ENDED | EXEC, 0, SESSION_CLEAN},
+	    {SERVER_ENDED, 0, SESSION_NO_KENNEL},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(of); i++)
+		if ((row->flag & of[i].with) == of[i].with &&
+		    (row->flag & of[i].without) == 0)
+			return of[i].end;
+	return row->last_idx < over_idx ? SESSION_LOST : SESSION_OPEN;
+}
+
+/* ---- sessions that cannot run any more ---------------------------------------------- */
+
+struct over {
+	char boot_id[64];
+	uint64_t restart, end; /* records; end: 0 while a recorder runs */
+};
+
+/* A machine that was restarted runs no earlier session.  A recorder runs as long as a
+ * session does, so a log whose last recorder has ended has no session that runs. */
+static int
+see_over(void *arg, const struct log_record *record)
+{
+	const char *boot_id = log_record_text(record, "boot_id");
+	struct over *over = arg;
+
+	over->end = strcmp(record->kind, "end") == 0 ? record->idx : 0;
+	if (boot_id == NULL)
+		return 0;
+	if (over->boot_id[0] != '\0' && strcmp(over->boot_id, boot_id) != 0)
+		over->restart = record->idx;
+	(void)snprintf(over->boot_id, sizeof(over->boot_id), "%s", boot_id);
+	return 0;
+}
+
+int
+session_over(const struct ask *ask, uint64_t *ret_idx)
+{
+	struct over over = {.restart = 0};
+	/* the recorder's own records have no session, and the index begins with it */
+	struct query q = {.verb = ask->q.verb,
+	    .to_ns = ask->q.to_ns,
+	    .session = "",
+	    .kinds = "genesis open end",
+	    .first = ask->q.first,
+	    .beyond = ask->q.beyond};
+	int r = log_scan_each(ask->view, &q, see_over, &over);
+
+	if (r == 0)
+		*ret_idx = over.end > over.restart ? over.end : over.restart;
+	return r;
+}
