@@ -182,6 +182,7 @@ POLICY_MAKE = \
 	policy/compile/seccomp_prologue.o \
 	policy/compile/seccomp_rows.o \
 	policy/compile/shared_libs.o \
+	policy/compile/source_list.o \
 	policy/compile/syscall_list.o \
 	policy/compile/trusted_rows.o \
 	policy/compile/venv.o \
@@ -431,6 +432,7 @@ KENNEL = \
 	supervisor/cli/secret_sources.o \
 	supervisor/cli/server.o \
 	supervisor/cli/server_pin.o \
+	supervisor/launch/changed_source.o \
 	supervisor/launch/failed_start.o \
 	supervisor/launch/leash_approvals.o \
 	supervisor/launch/leash_client.o \
@@ -839,6 +841,7 @@ UNIT_vault_file = \
 UNIT_locked_pages	= $(UNIT_vault)
 UNIT_load = \
 	$(POLICY_READ) \
+	policy/compile/source_list.o \
 	policy/compile/write_index.o \
 	policy/compile/write_sealed.o \
 	shim/base/buf.o \
@@ -1197,7 +1200,7 @@ FUZZ_vault = \
 	shim/base/slurp.o
 FUZZ_plugin_reply	= leash/vault/plugin_reply.o $(FUZZ_condition)
 FUZZ_keeper	= $(filter-out leash/keeper/main.o leash/keeper/peers.o,$(KEEPER))
-FUZZ_load	= $(POLICY_READ)
+FUZZ_load	= policy/compile/source_list.o shim/base/buf.o $(POLICY_READ)
 FUZZ_condition = \
 	policy/sealed/accessors.o \
 	policy/sealed/arg_slot.o \

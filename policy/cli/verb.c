@@ -22,6 +22,7 @@
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "shim/host/path_open.h"
+#include "shim/host/path_resolve.h"
 
 /* ---- arguments ----------------------------------------------------------- */
 
@@ -273,6 +274,34 @@ verb_status(int r)
 		return EXIT_BAD_INPUT; /* every error was reported */
 	fprintf(stderr, "kennel policy: unable to compile: %s\n", strerror(-r));
 	return EXIT_FAILED;
+}
+
+int
+sealed_folder(char *out, size_t cap)
+{
+	const char *home = getenv("KENNEL_HOME"), *rest = "/sealed";
+	struct path_resolved p;
+	int n, r;
+
+	if (home == NULL || home[0] != '/') {
+		home = getenv("XDG_CONFIG_HOME");
+		rest = "/kennel/sealed";
+	}
+	if (home == NULL || home[0] != '/') {
+		home = getenv("HOME");
+		rest = "/.config/kennel/sealed";
+	}
+	if (home == NULL || home[0] != '/')
+		return -ENOENT;
+	n = snprintf(out, cap, "%s%s", home, rest);
+	if (n < 0 || (size_t)n >= cap)
+		return -ENAMETOOLONG;
+	r = path_resolve(out, PATH_MISSING_OK, NULL, NULL, &p);
+	fd_close(&p.fd);
+	if (r < 0)
+		return r;
+	(void)snprintf(out, cap, "%s", p.real); /* paths have a maximal length */
+	return 0;
 }
 
 /* ---- writing ------------------------------------------------------------- */

@@ -89,6 +89,8 @@ int verb_status(int r);
 
 /* ---- writing ------------------------------------------------------------------ */
 
+/* The directory of this user's sealed files, which may be missing. 0 or -errno. */
+int sealed_folder(char *out, size_t cap);
 /*
  * Writes a temporary file next to the target, then renames it: the target is
  * never incomplete.  0 or -errno.

@@ -12,36 +12,6 @@
 #include <unistd.h>
 
 #include "shim/base/fd.h"
-#include "shim/host/path_resolve.h"
-
-/* The directory of this user's sealed files; creates it and its parents. */
-static int
-sealed_folder(char *out, size_t cap)
-{
-	const char *home = getenv("KENNEL_HOME"), *rest = "/sealed";
-	struct path_resolved p;
-	int n, r;
-
-	if (home == NULL || home[0] != '/') {
-		home = getenv("XDG_CONFIG_HOME");
-		rest = "/kennel/sealed";
-	}
-	if (home == NULL || home[0] != '/') {
-		home = getenv("HOME");
-		rest = "/.config/kennel/sealed";
-	}
-	if (home == NULL || home[0] != '/')
-		return -ENOENT;
-	n = snprintf(out, cap, "%s%s", home, rest);
-	if (n < 0 || (size_t)n >= cap)
-		return -ENAMETOOLONG;
-	r = path_resolve(out, PATH_MISSING_OK, NULL, NULL, &p);
-	fd_close(&p.fd);
-	if (r < 0)
-		return r;
-	(void)snprintf(out, cap, "%s", p.real); /* paths have a maximal length */
-	return fd_make_dirs(out);               /* syscalls: mkdir mkdirat */
-}
 
 static int
 compile_to(const struct texts *t, const char *out)
@@ -88,11 +58,53 @@ compile_files(const struct texts *t)
 	int r;
 
 	r = sealed_folder(folder, sizeof(folder));
+	if (r == 0)
+		r = fd_make_dirs(folder); /* syscalls: mkdir mkdirat */
 	if (r != 0)
 		return verb_unable("create",
 		    folder[0] != '\0' ? folder : "the directory for sealed files", r);
 	r = compile_each(t->source, t->n, write_one, folder, stderr);
 	return r > 0 ? r : verb_status(r);
+}
+
+/*
+ * A start finds the texts of the user's sealed files again, to see whether they have
+ * changed, so these files have their absolute names. The last part is not resolved: an
+ * include is relative to the directory of the name.
+ */
+static int
+absolute(const char *path, char **ret)
+{
+	const char *slash = strrchr(path, '/');
+	char *dir = strndup(path, slash == NULL ? 0 : (size_t)(slash - path));
+	char real[PATH_MAX];
+	int r = 0;
+
+	/* syscalls: getcwd readlink newfstatat */
+	if (dir == NULL || realpath(dir[0] == '\0' ? "." : dir, real) == NULL)
+		r = -errno;
+	else if (asprintf(ret, "%s/%s", real, slash == NULL ? path : slash + 1) < 0)
+		r = -ENOMEM;
+	free(dir);
+	return r;
+}
+
+/* The names are never freed: this process ends soon. */
+static int
+texts_absolute(struct texts *t)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		char *path = NULL;
+
+		if (t->source[i].path == NULL || t->source[i].path[0] == '/')
+			continue;
+		int r = absolute(t->source[i].path, &path);
+
+		if (r < 0)
+			return verb_unable("open", t->source[i].path, r);
+		t->source[i].path = path;
+	}
+	return 0;
 }
 
 int
@@ -104,7 +116,10 @@ verb_compile(const struct args *a)
 	status = texts_read(a->word, a->word_n, SOURCE_LEN_MAX, &t);
 	if (status != 0)
 		return status;
-	status = a->out != NULL ? compile_to(&t, a->out) : compile_files(&t);
+	if (a->out != NULL)
+		status = compile_to(&t, a->out);
+	else if ((status = texts_absolute(&t)) == 0)
+		status = compile_files(&t);
 	texts_free(&t);
 	return status;
 }

@@ -117,6 +117,7 @@ static int
 seal(const struct tree *t, const char *only, struct buf *out, struct diag *d)
 {
 	struct sealer *sealer = sealer_new();
+	const struct buf *sources;
 	struct at whole = {.file = 0};
 	struct buf bytes;
 	size_t i;
@@ -140,6 +141,9 @@ seal(const struct tree *t, const char *only, struct buf *out, struct diag *d)
 		r = expectations(t, only, &bytes, d);
 	if (r == 0)
 		r = buf_put(out, bytes.data, bytes.len);
+	sources = sealer == NULL ? NULL : sealer_sources(sealer);
+	if (r == 0 && sources->len > 0)
+		r = buf_put(out, sources->data, sources->len);
 	if (r == -EBADMSG) {
 		diag_error(d, whole, "unable to load the sealed file again: %s",
 		    sealer_why(sealer));
@@ -152,17 +156,14 @@ seal(const struct tree *t, const char *only, struct buf *out, struct diag *d)
 
 /* ---- check ----------------------------------------------------------------- */
 
-/* Compiles everything, as a start would, and keeps nothing. */
+/* Compiles everything, as a start would. */
 static int
-compile_all(struct tree *t, struct diag *d)
+compile_all(struct tree *t, struct buf *out, struct diag *d)
 {
-	struct buf bytes;
 	int r = trusted_collect(t);
 
-	buf_init(&bytes, SEALED_LEN_MAX);
 	if (r == 0)
-		r = seal(t, NULL, &bytes, d);
-	buf_free(&bytes);
+		r = seal(t, NULL, out, d);
 	/* what only this machine lacks is no error of the policy */
 	return r == -EINVAL && d->error_n == 0 ? 0 : r;
 }
@@ -176,8 +177,8 @@ is_empty(const struct tree *t)
 }
 
 static int
-check(const struct policy_source *source, size_t source_n, struct diag *d,
-    struct policy_counts *ret)
+check(const struct policy_source *source, size_t source_n, struct buf *out,
+    struct diag *d, struct policy_counts *ret)
 {
 	struct at whole = {.file = 0};
 	struct tree t;
@@ -188,7 +189,7 @@ check(const struct policy_source *source, size_t source_n, struct diag *d,
 	if (r == 0) {
 		ret->servers = t.server_n;
 		if (t.server_n > 0)
-			r = compile_all(&t, d);
+			r = compile_all(&t, out, d);
 		else if (is_empty(&t))
 			diag_warning(
 			    d, whole, "no server found: add `server NAME { ... }`");
@@ -201,13 +202,13 @@ check(const struct policy_source *source, size_t source_n, struct diag *d,
 }
 
 int
-policy_check(const struct policy_source *source, size_t source_n, FILE *out,
-    struct policy_counts *ret)
+policy_check(const struct policy_source *source, size_t source_n, struct buf *out,
+    FILE *diag, struct policy_counts *ret)
 {
 	struct diag d = {
-	    .sorted = true, .out = out, .source = source, .source_n = source_n};
+	    .sorted = true, .out = diag, .source = source, .source_n = source_n};
 
-	return check(source, source_n, &d, ret);
+	return check(source, source_n, out, &d, ret);
 }
 
 int
@@ -219,8 +220,13 @@ policy_check_json(const struct policy_source *source, size_t source_n, FILE *out
 	    .out = out,
 	    .source = source,
 	    .source_n = source_n};
+	struct buf bytes;
+	int r;
 
-	return check(source, source_n, &d, &counts);
+	buf_init(&bytes, SEALED_LEN_MAX);
+	r = check(source, source_n, &bytes, &d, &counts);
+	buf_free(&bytes);
+	return r;
 }
 
 /* ---- compile --------------------------------------------------------------- */

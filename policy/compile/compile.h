@@ -31,12 +31,13 @@ struct policy_counts {
 	size_t servers, errors, warnings; /* servers: 0 after an error */
 };
 /*
- * Like policy_compile, and keeps nothing. What only this machine lacks (a program, a
+ * Like policy_compile. out stays empty also if this machine lacks something, or if there
+ * is no server. What only this machine lacks (a program, a
  * library) is a warning, because the policy may be for another one. A file may also
  * have no server, for others to include.
  */
-int policy_check(
-    const struct policy_source *, size_t source_n, FILE *diag, struct policy_counts *ret);
+int policy_check(const struct policy_source *, size_t source_n, struct buf *out,
+    FILE *diag, struct policy_counts *ret);
 /*
  * Like policy_check, as one JSON document: code, file, line, column and message
  * of each error and warning.

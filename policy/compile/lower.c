@@ -15,6 +15,7 @@
 
 #include "policy/compile/lower.h"
 #include "policy/compile/seccomp_rows.h"
+#include "policy/compile/source_list.h"
 #include "policy/lang/scalar.h"
 #include "shim/base/array.h"
 
@@ -141,14 +142,18 @@ common_rows(struct lower *l)
 	const char *path;
 	struct sealed_ref ref;
 	size_t i;
+	int r = 0;
 
 	if (sealer_rows(l->sealer, SEALED_FILES) == 0)
 		for (i = 0; i < l->tree->source_n; i++) {
 			path = l->tree->source[i].path;
 			ref = lower_str(l, path != NULL ? path : "(standard input)");
 			(void)sealer_row(l->sealer, SEALED_FILES, &ref, sizeof(ref));
+			if (path != NULL && r == 0)
+				r = source_list_put(sealer_sources(l->sealer), path,
+				    l->tree->source[i].text, l->tree->source[i].len);
 		}
-	return 0;
+	return r;
 }
 
 /* Runs after the `syscalls` lines: servers with equal lines share a filter. */

@@ -11,6 +11,7 @@
 #define DIAG_CODE "pins"
 
 #include "policy/compile/lower.h"
+#include "policy/compile/source_list.h"
 #include "policy/lang/parse.h"
 #include "policy/sealed/policy.h"
 #include "shim/base/hex.h"
@@ -312,9 +313,10 @@ lower_pins(struct lower *l, const struct stmt *s)
 	}
 	why =
 	    pinfile_read(l->sealer, l->server->name.text, data, len, &l->row.pins, &line);
+	r = why == NULL ? source_list_put(sealer_sources(l->sealer), path, data, len) : 0;
 	free(data);
 	if (why == NULL)
-		return 0;
+		return r;
 	diag_error(l->diag, s->word[0].at, "%s:%u: %s", shown, line, why);
 	return -EINVAL;
 }

@@ -26,6 +26,7 @@ struct sealer {
 		struct sealed_range range;
 	} * memo; /* entries for sealer_recall */
 	size_t memo_n;
+	struct buf sources; /* source_list_put */
 	bool sorted;
 	int error;
 	char why[200]; /* the loader's reason */
@@ -45,6 +46,7 @@ sealer_new(void)
 		return NULL;
 	for (kind = 1; kind < SEALED_KIND_END; kind++)
 		buf_init(&s->table[kind], SEALED_LEN_MAX);
+	buf_init(&s->sources, SEALED_LEN_MAX);
 	s->slot_n = 1024;
 	s->slot = calloc(s->slot_n, sizeof(*s->slot));
 	/* The empty string is the first, so that a zeroed ref is valid. */
@@ -64,6 +66,7 @@ sealer_free(struct sealer *s)
 		return;
 	for (kind = 1; kind < SEALED_KIND_END; kind++)
 		buf_free(&s->table[kind]);
+	buf_free(&s->sources);
 	while (s->memo_n > 0)
 		free(s->memo[--s->memo_n].key);
 	free(s->memo);
@@ -215,6 +218,12 @@ sealer_finish(struct sealer *s, struct buf *out)
 out:
 	buf_free(&bytes);
 	return r;
+}
+
+struct buf *
+sealer_sources(struct sealer *s)
+{
+	return &s->sources;
 }
 
 const char *

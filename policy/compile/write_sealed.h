@@ -32,6 +32,8 @@ const char *sealer_text(const struct sealer *, struct sealed_ref);
  */
 bool sealer_recall(const struct sealer *, const char *key, struct sealed_range *ret);
 int sealer_remember(struct sealer *, const char *key, struct sealed_range);
+/* The list of source files, which belongs after what sealer_finish writes. */
+struct buf *sealer_sources(struct sealer *);
 /* The loader's reason, after sealer_finish failed. */
 const char *sealer_why(const struct sealer *);
 /*

@@ -2,6 +2,7 @@
  * Signatures of a sealed file, and the keys that are trusted.
  *
  *	body | struct sign_head | struct sign_row ... | end
+ *	body | SOURCES_MAGIC | lines of text, which are no part of the policy | end
  *
  * Each signer signs one message: SIGN_DOMAIN, the head with signer_n 0, and the
  * SHA-256 of the body, which is the policy's id.  So a signature covers every
@@ -22,6 +23,7 @@
 #include "policy/sealed/policy.h"
 
 #define SIGN_MAGIC       "KNLSIGN\n" /* eight bytes, no NUL */
+#define SOURCES_MAGIC    "KNLTEXT\n" /* of the list of source files: source_list.h */
 #define SIGN_VERSION     1
 #define SIGN_DOMAIN      "kennel sealed policy, signed\n\n\n" /* 32 with its NUL */
 #define SIGN_SIGNERS_MAX 16

@@ -29,6 +29,7 @@
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/cli/cli.h"
+#include "supervisor/launch/changed_source.h"
 #include "supervisor/launch/launch.h"
 
 #define FILES_MAX    1024 /* of one directory, as at a start */
@@ -72,9 +73,25 @@ read_text(struct all *a, const char *path, const char *text, size_t len)
 		all_error(a, path, strerror(-r));
 }
 
+/* A start refuses the sealed file only if both are the user's. */
+static void
+say_changed(struct all *a, const char *path, const struct changed_source *changed)
+{
+	static char text[CHANGED_TEXT_MAX];
+	char shown[DIAG_TEXT_CAP];
+
+	changed_source_text(text, changed);
+	if (changed->own)
+		all_error(a, path, text);
+	else
+		(void)fprintf(a->out, "%s: warning: %s\n",
+		    diag_text(shown, path, strlen(path)), text);
+}
+
 static void
 read_sealed(struct all *a, const char *path, int fd)
 {
+	struct changed_source changed;
 	char why[TRUSTED_TEXT_MAX] = "";
 	struct policy policy;
 	int memfd = -1, r;
@@ -89,6 +106,8 @@ read_sealed(struct all *a, const char *path, int fd)
 			all_error(a, path, why);
 		if (trusted_policy(a->known, &policy, a->group) < 0)
 			all_error(a, path, "out of memory");
+		if (changed_source_find(&policy, path, &changed))
+			say_changed(a, path, &changed);
 		policy_unload(&policy);
 	}
 	fd_close(&memfd);

@@ -28,6 +28,7 @@
 #include "supervisor/audit/log/kept_policies.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
+#include "supervisor/launch/changed_source.h"
 #include "supervisor/launch/launch.h"
 
 #define ETC_DIR      "/etc/kennel"
@@ -320,6 +321,25 @@ put_signers(struct policy_found *f)
 	}
 }
 
+/* True: refused, because the user may have edited the text and not compiled it. A
+ * sealed file of another user is in force whatever a text contains. */
+static bool
+is_stale(struct search *s, const struct policy *p)
+{
+	static char text[CHANGED_TEXT_MAX];
+	struct changed_source changed;
+
+	if (!changed_source_find(p, s->path, &changed))
+		return false;
+	changed_source_text(text, &changed);
+	if (!changed.own) {
+		log_warn("%s: %s", s->path, text);
+		return false;
+	}
+	failed(s, EXIT_CONFIG, "%s: %s", s->path, text);
+	return true;
+}
+
 static int
 take(struct search *s, int fd, struct policy_found *ret)
 {
@@ -346,6 +366,11 @@ take(struct search *s, int fd, struct policy_found *ret)
 		policy_unload(&ret->policy);
 		ret->server = NULL;
 		return failed(s, EXIT_CONFIG, "%s", why);
+	}
+	if (!s->text && is_stale(s, &ret->policy)) {
+		policy_unload(&ret->policy);
+		ret->server = NULL;
+		return -1;
 	}
 	if (by.wanted &&
 	    rollback_admit(s->name, by.counter, ret->policy.id, why, sizeof(why)) < 0) {

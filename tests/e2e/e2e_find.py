@@ -96,5 +96,97 @@ def missing():
     within("`kennel init nowhere", p.refused(78, "nowhere"))
 
 
+def kennel(p, *words, status=0, cwd=None, **more):
+    r = run([KENNEL] + list(words), env={**p.env, **more}, cwd=cwd)
+    if status is not None:
+        equal(r.returncode, status, r.stdout + r.stderr)
+    return r.stdout.decode() + r.stderr.decode()
+
+
+STALE = ("not compiled from what ", " contains now: run `kennel policy compile ")
+
+
+def stale(p, path):
+    """A start, check --all and doctor say that this file has changed."""
+    for said in (p.refused(78), kennel(p, "policy", "check", "--all", status=65), kennel(p, "doctor", status=None)):
+        for part in STALE[0] + path + STALE[1] + p.path("own"), "sealed/own.sealed":
+            within(part, said)
+
+
+def current(p):
+    p.works()
+    check(STALE[0] not in kennel(p, "policy", "check", "--all") + kennel(p, "doctor", status=None))
+
+
+@test("a sealed file whose text has changed is refused, with the command that compiles it; nothing is compiled for that")
+def changed():
+    p = Place("changed", own=server("own"))
+    kennel(p, "policy", "compile", "own.kennel", cwd=p.home + "/policies")
+    current(p)
+    check("sealed" not in kennel(p, "policy", "check", p.path("own")))
+    p.write("own", server("own", "    tool deny other\n"))
+    stale(p, p.path("own"))
+    within("`kennel run own` uses %s/sealed/own.sealed, which was not compiled from this text" % p.home,
+           kennel(p, "policy", "check", p.path("own")))
+    kennel(p, "policy", "compile", p.path("own"))
+    current(p)
+    # an error in the text: the sealed file is not what the text says now, and the text is not compiled
+    p.write("own", "server own {\n")
+    stale(p, p.path("own"))
+    os.unlink(p.path("own"))
+    current(p)
+
+
+@test("... also a file that it includes, its pins, and a text that another sealed file hides")
+def parts():
+    p = Place("parts", own="include \"more.txt\"\n" + server("own"))
+    more, pins = p.home + "/policies/more.txt", p.home + "/own.pins"
+    with open(more, "w") as f:
+        f.write("let a = /usr/lib\n")
+    os.chmod(more, 0o600)
+    kennel(p, "policy", "compile", p.path("own"))
+    current(p)
+    with open(more, "a") as f:
+        f.write("# changed\n")
+    stale(p, more)
+    kennel(p, "policy", "compile", p.path("own"))
+    kennel(p, "server", "pin", "own", "-o", pins)
+    p.write("own", server("own", "    pins \"%s\"\n" % pins))
+    kennel(p, "policy", "compile", p.path("own"))
+    current(p)
+    with open(pins, "a") as f:
+        f.write("\n")
+    stale(p, pins)
+
+    p = Place("hides")
+    with open(p.home + "/draft.kennel", "w") as f:
+        f.write(server("own"))
+    os.chmod(f.name, 0o600)
+    kennel(p, "policy", "compile", f.name)
+    current(p)
+    p.write("own", server("other"))
+    current(p)
+    p.write("own", server("own", "    tool deny other\n"))
+    within(STALE[0] + p.path("own"), p.refused(78))
+    p.write("own", server("own"))
+    current(p)
+
+
+@test("a sealed file of another user is in force whatever a text contains: a warning")
+def others_file():
+    if AS != "root":
+        skip("another user's file needs root")
+    p = Place("theirs", own=server("own"))
+    kennel(p, "policy", "compile", p.path("own"))
+    sealed = p.home + "/sealed/own.sealed"
+    p.write("own", server("own", "    tool deny other\n"))
+    p.refused(78)
+    os.chown(sealed, 0, 0)
+    os.chown(p.path("own"), UID, UID)
+    said = p.works()
+    within(STALE[0] + p.path("own"), said)
+    within("warning: " + STALE[0], kennel(p, "policy", "check", "--all"))
+
+
 if __name__ == "__main__":
     main()

@@ -15,6 +15,7 @@
 
 #include <sodium.h>
 
+#include "policy/compile/source_list.h"
 #include "policy/sealed/load.h"
 #include "policy/sealed/policy.h"
 #include "policy/sealed/signature.h"
@@ -154,6 +155,21 @@ load_and_see(const uint8_t *bytes, size_t len)
 			see_server(&p, &p.server[i]);
 }
 
+/* What is read of the list of sources is in the file, in this order. */
+static void
+see_sources(const uint8_t *data, size_t len)
+{
+	struct source_list list = source_list_of(data, len);
+	struct listed_source source;
+
+	while (source_list_next(&list, &source)) {
+		if (memmem(data, len, source.path, strlen(source.path)) == NULL)
+			abort();
+		if (!source_list_has(source_list_of(data, len), source.sha256))
+			abort();
+	}
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
@@ -163,6 +179,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		return 0;
 	memcpy(copy, data, len);
 	see_signatures(copy, len);
+	see_sources(copy, len);
 	load_and_see(copy, len);
 	digest_again(copy, len);
 	load_and_see(copy, len);
