@@ -408,6 +408,7 @@ KENNEL = \
 	supervisor/audit/log/schema.o \
 	supervisor/audit/log/segment.o \
 	supervisor/audit/log/sqlite_noload.o \
+	supervisor/audit/write_test.o \
 	supervisor/base/paths.o \
 	supervisor/cli/approve.o \
 	supervisor/cli/audit.o \
@@ -415,6 +416,7 @@ KENNEL = \
 	supervisor/cli/audit_unused.o \
 	supervisor/cli/check_all.o \
 	supervisor/cli/doctor.o \
+	supervisor/cli/doctor_audit.o \
 	supervisor/cli/doctor_network.o \
 	supervisor/cli/doctor_policies.o \
 	supervisor/cli/exec.o \

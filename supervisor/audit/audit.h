@@ -3,6 +3,7 @@
  * log.
  *
  * 	connect.c	find the recorder of a log, or start it
+ * 	write_test.c	why a log cannot be written
  * 	log/		the file format: schema, records, Merkle tree, keys, signatures
  * 	recorder/	kennel-recorder, the only writer of a log
  * 	verify/		kennel-verify, which trusts nothing that it reads
@@ -32,5 +33,16 @@ struct audit_place {
  * if no recorder answers within wait_ms; -EACCES and similar for the directories.
  */
 int audit_connect(const struct audit_place *, int wait_ms, int *ret_fd);
+
+/* ---- write_test.c ------------------------------------------------------- */
+
+#define AUDIT_WRITE_WHY_MAX 2048
+/* Writes and removes a file in the log's directory: 0, or -errno and the reason, with
+ * the file system and the bytes free on it. */
+int audit_write_test(const char *log_dir, char why[AUDIT_WRITE_WHY_MAX]);
+/* Why a recorder does not take records, after such an error of audit_connect,
+ * report_open or report_wait: that test's reason, else the recorder's own message. */
+const char *audit_write_why(
+    const char *log_dir, int error, char why[AUDIT_WRITE_WHY_MAX]);
 
 #endif

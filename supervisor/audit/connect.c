@@ -22,7 +22,7 @@
  * syscalls: accept4 epoll_create1 epoll_ctl epoll_wait signalfd4 setsockopt
  * syscalls: getsockopt pread64 pwrite64 fdatasync fsync ftruncate fallocate
  * syscalls: unlink unlinkat renameat access faccessat faccessat2 fchmod fchown
- * syscalls: lstat stat readlink shutdown sysinfo uname getcwd arch_prctl
+ * syscalls: lstat stat fstatfs readlink shutdown sysinfo uname getcwd arch_prctl
  * syscalls: set_tid_address prlimit64 setrlimit prctl seccomp sched_getaffinity
  * syscalls: landlock_create_ruleset landlock_add_rule landlock_restrict_self
  */

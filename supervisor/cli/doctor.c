@@ -431,21 +431,6 @@ probe_subuid(struct finding *f)
 	    "100000-165535 USER");
 }
 
-static void
-probe_audit(struct finding *f)
-{
-	const char *dir = paths_audit_dir();
-	int r = dir == NULL ? -ENOENT : fd_make_dirs(dir);
-
-	verdict(f,
-	    r < 0                   ? -r
-	    : access(dir, W_OK) < 0 ? errno
-				    : 0,
-	    "set HOME, XDG_STATE_HOME or KENNEL_HOME to a directory of your own");
-	if (r == 0)
-		(void)snprintf(f->said, sizeof(f->said), "%.190s", dir);
-}
-
 /* A limit of every rootless sandbox, which the report states (TRUST.md). */
 static void
 probe_same_uid(struct finding *f)
@@ -471,7 +456,7 @@ static const struct row rows[] = {
     {"pidfd-getfd", "the gate's descriptor", NEEDED, probe_getfd},
     {"landlock", "a second layer of confinement", NEEDED, probe_landlock},
     {"locked-memory", "secrets never reach swap", NEEDED, probe_memlock},
-    {"audit-log", "every action is logged before it is allowed", NEEDED, probe_audit},
+    {"audit-log", "every action is logged before it is allowed", NEEDED, doctor_audit},
     {"cgroup", "limit memory and cpu for the whole server", WANTED, probe_cgroup},
     {"memfd-secret", "secrets that the kernel itself cannot read", WANTED, probe_secret},
     {"subordinate-uids", "another uid for servers, rootless", TOLD, probe_subuid},

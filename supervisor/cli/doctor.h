@@ -1,6 +1,7 @@
 /*
- * Shared by doctor.c, which checks what this machine can enforce, doctor_network.c,
- * which checks what it offers servers with net lines, and doctor_policies.c, which
+ * Shared by doctor.c, which checks what this machine can enforce, doctor_audit.c, which
+ * checks that the log can be written, doctor_network.c, which checks what it offers
+ * servers with net lines, and doctor_policies.c, which
  * checks what the policies that a start would find leave open.
  */
 #ifndef KENNEL_SUPERVISOR_CLI_DOCTOR_H
@@ -10,12 +11,13 @@
 
 struct finding {
 	bool holds;
-	char said[200]; /* the kernel's answer */
+	char said[1200]; /* the kernel's answer */
 	char fix[300];
 	char *lines; /* further lines; NULL: none */
 };
 
 /* Each fills one row of the report. */
+void doctor_audit(struct finding *);
 void doctor_name_services(struct finding *);
 void doctor_policies(struct finding *);
 void doctor_agents(struct finding *);

@@ -185,6 +185,7 @@ tell(const struct child_judged *j)
 static void
 on_channel(struct loop *loop, int fd, short revents, void *arg)
 {
+	char why[AUDIT_WRITE_WHY_MAX];
 	struct child_news news;
 	struct exec *x = arg;
 	int r;
@@ -193,8 +194,10 @@ on_channel(struct loop *loop, int fd, short revents, void *arg)
 	if (r == -EAGAIN)
 		return;
 	if (r == 0 && news.type == LEASH_NEEDS_RECORDER) {
-		if (opened_recorder(&x->o) < 0)
-			log_error("unable to restart the recorder");
+		r = opened_recorder(&x->o);
+		if (r < 0)
+			log_error("unable to restart the recorder: %s",
+			    audit_write_why(x->o.place.log_dir, r, why));
 		return;
 	}
 	if (r == 0 && news.type == LEASH_JUDGED) {
@@ -227,7 +230,9 @@ static void watch_report(struct exec *);
 static void
 on_report(struct loop *loop, int fd, short revents, void *arg)
 {
+	char why[AUDIT_WRITE_WHY_MAX];
 	struct exec *x = arg;
+	int r;
 
 	if (report_ready(x->o.report) == 0) {
 		control_recorded(x->control);
@@ -236,11 +241,13 @@ on_report(struct loop *loop, int fd, short revents, void *arg)
 	loop_remove(loop, x->report_slot);
 	x->report_slot = -1;
 	/* without the log no approval can be recorded, so none is given */
-	if (!report_late(x->o.report) && open_report(&x->o) == 0)
+	r = report_late(x->o.report) ? -ETIMEDOUT : open_report(&x->o);
+	if (r == 0)
 		watch_report(x);
 	else
-		log_error(
-		    "lost the audit recorder; further requests for approval are refused");
+		log_error("lost the audit recorder: %s; further requests for approval "
+			  "are refused",
+		    audit_write_why(x->o.place.log_dir, r, why));
 }
 
 static void

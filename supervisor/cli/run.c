@@ -21,6 +21,7 @@
 #include "shim/base/log.h"
 #include "shim/base/loop.h"
 #include "supervisor/approve/approve.h"
+#include "supervisor/audit/audit.h"
 #include "supervisor/audit/log/kept_payloads.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/cli/cli.h"
@@ -223,6 +224,9 @@ keep_refused(struct run *u, const struct child_news *news)
 static bool
 on_news(struct run *u, const struct child_news *news)
 {
+	char why[AUDIT_WRITE_WHY_MAX];
+	int r;
+
 	if (news->type == LEASH_EXITED) {
 		/* its text is valid until the next message */
 		(void)snprintf(u->lost, sizeof(u->lost), "%s", news->lost);
@@ -236,8 +240,9 @@ on_news(struct run *u, const struct child_news *news)
 		control_news(u->control, news);
 	}
 	/* without an answer, the leash ends the server itself */
-	else if (opened_recorder(&u->o) < 0)
-		log_error("unable to restart the recorder");
+	else if ((r = opened_recorder(&u->o)) < 0)
+		log_error("unable to restart the recorder: %s",
+		    audit_write_why(u->o.place.log_dir, r, why));
 	return false;
 }
 
@@ -348,7 +353,9 @@ on_channel(struct loop *loop, int fd, short revents, void *arg)
 static void
 on_report(struct loop *loop, int fd, short revents, void *arg)
 {
+	char why[AUDIT_WRITE_WHY_MAX];
 	struct run *u = arg;
+	int r;
 
 	if (report_ready(u->o.report) == 0) {
 		control_recorded(u->control);
@@ -358,11 +365,13 @@ on_report(struct loop *loop, int fd, short revents, void *arg)
 	loop_remove(&u->loop, u->report_slot);
 	u->report_slot = -1;
 	/* a recorder that connects and then writes nothing does not count */
-	if (!report_late(u->o.report) && open_report(&u->o) == 0) {
+	r = report_late(u->o.report) ? -ETIMEDOUT : open_report(&u->o);
+	if (r == 0) {
 		watch_report(u);
 		return;
 	}
-	log_error("lost the audit recorder; ending the session");
+	log_error("lost the audit recorder: %s; ending the session",
+	    audit_write_why(u->o.place.log_dir, r, why));
 	on_session_end(u, "no recorder");
 }
 

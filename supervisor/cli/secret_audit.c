@@ -128,6 +128,7 @@ reach(void)
 int
 vault_log_begin(int argc, char **argv)
 {
+	char why[AUDIT_WRITE_WHY_MAX];
 	uint64_t number = 0;
 	size_t i, n = ARRAY_LEN(row);
 	int r;
@@ -154,8 +155,10 @@ vault_log_begin(int argc, char **argv)
 		    change.verb, strerror(-r));
 		return 0;
 	}
-	log_error("secret %s: unable to write the audit log (%s); nothing was done",
-	    change.verb, strerror(-r));
+	log_error("secret %s: unable to write the audit log: %s; nothing was done",
+	    change.verb,
+	    paths_audit_dir() != NULL ? audit_write_why(paths_audit_dir(), r, why)
+				      : strerror(-r));
 	return EXIT_FAILED;
 }
 

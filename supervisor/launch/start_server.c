@@ -175,6 +175,14 @@ launch(struct opened *o, const struct open_order *order, struct child_order *chi
 		    : child_launch(child, (int)ms, &o->child, ret_status, why);
 }
 
+static bool
+recorder_gone(const struct opened *o)
+{
+	struct pollfd p = {.fd = report_fd(o->report), .events = POLLIN};
+
+	return p.fd < 0 || (poll(&p, 1, 0) == 1 && (p.revents & POLLHUP) != 0);
+}
+
 static int
 start_child(struct opened *o, const struct open_order *given, char why[LEASH_TEXT_MAX],
     int *ret_status)
@@ -191,6 +199,7 @@ start_child(struct opened *o, const struct open_order *given, char why[LEASH_TEX
 	    .mode = given->mode,
 	    .argv = given->argv,
 	    .argc = given->argc};
+	char reason[AUDIT_WRITE_WHY_MAX];
 	int r;
 
 	/* Needs only the policy, and starts up while we find the recorder. A leash
@@ -207,12 +216,16 @@ start_child(struct opened *o, const struct open_order *given, char why[LEASH_TEX
 		r = audit_connect(&o->place, RECORDER_WAIT_MS, &order.recorder_fd);
 	if (r < 0) {
 		(void)snprintf(why, LEASH_TEXT_MAX,
-		    "unable to write the audit log in %s (%s); nothing was started",
-		    o->place.log_dir, strerror(-r));
+		    "unable to write the audit log in %s: %s; nothing was started",
+		    o->place.log_dir, audit_write_why(o->place.log_dir, r, reason));
 		return r;
 	}
 	r = launch(o, given, &order, why, ret_status);
 	fd_close(&order.recorder_fd);
+	/* the leash knows only that its records are not kept */
+	if (r < 0 && recorder_gone(o) && audit_write_test(o->place.log_dir, reason) < 0)
+		(void)snprintf(
+		    why + strlen(why), LEASH_TEXT_MAX - strlen(why), " (%s)", reason);
 	return r;
 }
 

@@ -134,7 +134,7 @@ def secret_names():
     r = kexec(body.replace("    tmp /tmp\n", ""), ["/bin/sh", "-c", script],
               env={**env, "AGENT_TOKEN": SECRET})
     equal(r.returncode, 0, r.stderr)
-    told = [e["fields"] for e in only(audit(env=env), "exec") if e["fields"]["verdict"] == "deny"]
+    told = [e["fields"] for e in only(audit(env=env), "exec") if e["fields"]["verdict"] == "absent"]
     check(any(f["program"] == "/bin/***" for f in told), told)
     check(any("x-***-y" in f["program"] for f in told), told)
     absent(SECRET.encode(), raw_log(env), "the log")
@@ -182,7 +182,7 @@ def flood():
               env=env, timeout=80)
     equal(r.returncode, 0, r.stderr)
     check(wait_for(lambda: only(audit("-n", "1", env=env), "stop"), 5), "no end")
-    asked = [e["fields"]["program"] for e in audit("--kind", "exec", "--verdict", "deny", env=env)]
+    asked = [e["fields"]["program"] for e in audit("--kind", "exec", "--verdict", "absent", env=env)]
     equal(asked, ["/no/%d" % i for i in range(n)])
     equal(only(audit(env=env), "gap"), [])
 
@@ -313,6 +313,86 @@ def full():
         os.kill(pid, signal.SIGCONT)
     check(wait_for(lambda: "result" in s.call("echo", text="3"), 3), "it does not go on")
     s.close()
+
+
+FILL = r"""
+mount -t tmpfs -o size=1500k,mode=700 none "$1" || exit 77
+exec sh -c '
+    $K doctor | grep -A1 audit-log
+    head -c 8m /dev/zero >"$KENNEL_HOME/fill" 2>/dev/null
+    flock -w 5 "$KENNEL_HOME/audit/audit.lock" true
+    echo == doctor; $K doctor | grep -A1 audit-log
+    echo == run; echo "$HELLO" | $K run t --policy "$P" 2>&1
+    echo == keeper; $K secret unlock 2>&1
+    truncate -s -700k "$KENNEL_HOME/fill"
+    echo == later; $K exec --policy "$P" t -- $SH -c "while $TRUE; do :; done; $SLEEP 1" 2>&1
+    echo == room; $K doctor | grep -A1 audit-log
+    truncate -s 0 "$KENNEL_HOME/fill"
+    echo == again; $K doctor | grep -A1 audit-log' sh
+"""
+
+
+@test("a full disk is named with its file system and the bytes free: by doctor, at a start and when a session loses its log", seconds=90)
+def full_disk_named():
+    if os.getuid() != 0:
+        skip("only root mounts a small file system that a policy's paths are trusted in")
+    d = TMP + "/full-disk"
+    os.makedirs(d, mode=0o700)
+    at = {name: os.path.realpath("/bin/" + name) for name in ("sh", "true", "sleep")}
+    p = policy("    run %(sh)s **\n    exec allow %(true)s\n    exec allow %(sleep)s 1\n" % at)
+    hello = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}})
+    r = run(["unshare", "-m", "--", "sh", "-c", FILL, "sh", d], timeout=80,
+            env=environment({"KENNEL_HOME": d, "K": KENNEL, "P": p, "HELLO": hello, "SH": at["sh"], "TRUE": at["true"],
+                             "SLEEP": at["sleep"]}))
+    out = r.stdout.decode()
+    part = dict(zip(["ok"] + re.findall(r"^== (\w+)$", out, re.M), re.split(r"^== \w+\n", out, flags=re.M)))
+    check(part["ok"].startswith("ok"), out, r.stderr)
+    named = "No space left on device: the file system at %s has " % d
+    for name in ("doctor", "run", "room"):
+        within(named, part[name], name)
+        check(matches(r"has \d+ bytes free", part[name]), part[name])
+    check(part["doctor"].startswith("NO") and "fix: free space" in part["doctor"], part["doctor"])
+    within('"error"', part["run"], "the agent's answer")
+    within("nothing was started", part["run"])
+    within("lost the audit recorder: " + named, part["later"])
+    check("Broken pipe" not in out, out)
+    check(part["again"].startswith("ok"), part["again"])
+
+
+@test("a log that outgrows a limit of file sizes: doctor and a start name the reason, not a broken pipe")
+def limited():
+    env = home("limited")
+    size = 200 << 10  # less than the reserve
+    how = {"env": environment(env), "preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))}
+    r = run([KENNEL, "doctor"], **how)
+    row = [x for x in r.stdout.decode().split("\n") if "audit-log" in x][0]
+    check(row.startswith("NO"), row)
+    within("File too large: the file system at ", row)
+    check(matches(r"has \d+ bytes free, and 327680 must be written", row), row)
+    within(b"ulimit -f", r.stdout)
+    equal(r.returncode, 1)
+    r = run([KENNEL, "exec", "--policy", policy(SHELL), "t", "--", WITNESS, "exit", "0"], **how)
+    equal(r.returncode, 125, r.stderr)
+    within(b"unable to write the audit log in ", r.stderr)
+    within(b"File too large: ", r.stderr)
+    within(b"nothing was started", r.stderr)
+    absent(b"Broken pipe", r.stderr)
+    row = [x for x in run([KENNEL, "doctor"], env=environment(env)).stdout.decode().split("\n") if "audit-log" in x][0]
+    check(row.startswith("ok"), row)
+
+
+@test("doctor tells that a log that is there takes no records: its key is gone")
+def no_key():
+    env = home("no-key")
+    equal(kexec(SHELL, [WITNESS, "exit", "0"], env=env).returncode, 0)
+    check(wait_for(lambda: not descendants(os.getpid()), 8), "the recorder stays")
+    os.rename(env["KENNEL_HOME"] + "/audit/origin.key", TMP + "/origin.key")
+    row = [x for x in run([KENNEL, "doctor"], env=environment(env)).stdout.decode().split("\n") if "audit-log" in x][0]
+    check(row.startswith("NO"), row)
+    within("kennel-recorder: ", row)
+    r = kexec(SHELL, [WITNESS, "exit", "0"], env=env)
+    equal(r.returncode, 125)
+    within(b"kennel-recorder: ", r.stderr)
 
 
 @test("ESCAPES 86 a recorder that is starved for a while: what is granted waits for it, and goes on", seconds=90)

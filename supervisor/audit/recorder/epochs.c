@@ -30,9 +30,7 @@
 #include "supervisor/audit/recorder/rotate.h"
 #include "supervisor/audit/recorder/store.h"
 
-#define CLOCK_JUMP   NS_PER_S /* of realtime against boottime */
-#define RESERVE_NAME "audit.reserve"
-#define RESERVE_LEN  (256u << 10) /* a transaction's pages, with a margin */
+#define CLOCK_JUMP NS_PER_S /* of realtime against boottime */
 
 /* ---- own records ------------------------------------------------------------ */
 
@@ -406,13 +404,13 @@ ledger_reserve(struct ledger *l)
 	int fd, r;
 
 	/* syscalls: openat fstat pwrite64 fsync unlinkat */
-	fd = openat(
-	    l->log_dir, RESERVE_NAME, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	fd = openat(l->log_dir, RECORDER_RESERVE_NAME,
+	    O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno;
 	r = fstat(fd, &st) < 0 ? -errno : 0;
-	if (r == 0 && st.st_size < (off_t)RESERVE_LEN) {
-		for (off_t at = 0; r == 0 && at < (off_t)RESERVE_LEN;
+	if (r == 0 && st.st_size < (off_t)RECORDER_RESERVE_LEN) {
+		for (off_t at = 0; r == 0 && at < (off_t)RECORDER_RESERVE_LEN;
 		     at += (off_t)sizeof(zero)) {
 			if (pwrite(fd, zero, sizeof(zero), at) != (ssize_t)sizeof(zero))
 				r = -ENOSPC;
@@ -420,7 +418,8 @@ ledger_reserve(struct ledger *l)
 		if (r == 0 && fsync(fd) < 0)
 			r = -errno;
 		if (r < 0)
-			(void)unlinkat(l->log_dir, RESERVE_NAME, 0); /* incomplete */
+			(void)unlinkat(
+			    l->log_dir, RECORDER_RESERVE_NAME, 0); /* incomplete */
 	}
 	fd_close(&fd);
 	return r;
@@ -436,7 +435,7 @@ ledger_last_words(struct ledger *l, uint64_t count)
 	int r;
 
 	store_rollback(l->store);
-	r = unlinkat(l->log_dir, RESERVE_NAME, 0) < 0 ? -errno : 0;
+	r = unlinkat(l->log_dir, RECORDER_RESERVE_NAME, 0) < 0 ? -errno : 0;
 	if (r == 0)
 		r = store_last_cp(l->store, &cp);
 	if (r == 0)

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -56,7 +57,7 @@ complain_for(const struct store *opened)
 void
 complain(const char *format, ...)
 {
-	char text[512];
+	char text[1024];
 	va_list ap;
 
 	if (lines++ > LOG_LINES_MAX)
@@ -67,15 +68,36 @@ complain(const char *format, ...)
 	log_info("%lld: %s", (long long)time(NULL), text);
 }
 
+/* "1234 bytes free on the file system of DIRECTORY", for a disk that may be full. */
+static void
+free_text(char out[640])
+{
+	char link[40], path[512];
+	struct statfs fs;
+	ssize_t n;
+
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", RECORDER_FD_LOG_DIR);
+	n = readlink(link, path, sizeof(path) - 1); /* syscalls: readlink readlinkat */
+	path[n > 0 ? n : 0] = '\0';
+	out[0] = '\0';
+	/* syscalls: fstatfs geteuid */
+	if (fstatfs(RECORDER_FD_LOG_DIR, &fs) == 0)
+		(void)snprintf(out, 640, "; %llu bytes free on the file system of %s",
+		    (unsigned long long)(geteuid() == 0 ? fs.f_bfree : fs.f_bavail) *
+			(unsigned long long)fs.f_bsize,
+		    path);
+}
+
 /* No more acknowledgements are possible. Writers see the connection close and do
  * nothing that requires a record. */
 void
 complain_and_end(const char *what, int error)
 {
-	char name[RECORDER_NAME_MAX];
+	char name[RECORDER_NAME_MAX], room[640];
 
-	complain("unable to %s: %s (%s); no more events are accepted", what,
-	    strerror(-error), store != NULL ? store_why(store) : "");
+	free_text(room);
+	complain("unable to %s: %s (%s)%s; no more events are accepted", what,
+	    strerror(-error), store != NULL ? store_why(store) : "not open", room);
 	/* on failure, the next recorder finds a dead socket and removes it */
 	if (recorder_socket_name(RECORDER_FD_LOG_DIR, name) == 0)
 		(void)unlinkat(RECORDER_FD_RUN_DIR, name, 0); /* syscalls: unlinkat */

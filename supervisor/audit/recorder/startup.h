@@ -21,6 +21,10 @@ enum {
 };
 #define RECORDER_NAME_MAX 64
 
+/* Disk space that a recorder keeps for the records that report a full disk. */
+#define RECORDER_RESERVE_NAME "audit.reserve"
+#define RECORDER_RESERVE_LEN  (256u << 10) /* a transaction's pages, with a margin */
+
 /* Name of the socket in the run directory: one per log, whatever its path. Inline,
  * because the two programs that need it share no other object file. */
 static inline int

@@ -1,0 +1,88 @@
+/*
+ * The row of kennel doctor about the audit log: a real write where the log is, and, if
+ * there is a log, a recorder that takes records for it.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "leash/audit/writer.h"
+#include "shim/base/fd.h"
+#include "supervisor/audit/audit.h"
+#include "supervisor/base/paths.h"
+#include "supervisor/cli/doctor.h"
+
+#define WAIT_MS 3000
+#define TRIES   3 /* a recorder that is just ending sends no welcome */
+
+/* A recorder that starts writes a record, and its welcome follows that record. */
+static int
+greet(const char *log_dir)
+{
+	char log[4096], run[4096], recorder[4200];
+	struct audit_place place = {log, run, recorder};
+	struct report *report = NULL;
+	int sock = -1, r = -EPIPE;
+
+	(void)snprintf(log, sizeof(log), "%s/audit.db", log_dir);
+	if (access(log, F_OK) < 0)
+		return 0; /* the first start creates it */
+	(void)snprintf(log, sizeof(log), "%s", log_dir);
+	if (paths_run_dir() == NULL)
+		return -ENOENT;
+	(void)snprintf(run, sizeof(run), "%s", paths_run_dir());
+	(void)snprintf(
+	    recorder, sizeof(recorder), "%s", paths_libexec("kennel-recorder"));
+	for (int i = 0; r == -EPIPE && i < TRIES; i++) {
+		r = audit_connect(&place, WAIT_MS, &sock);
+		if (r == 0)
+			r = report_open(sock, REPORT_SUPERVISOR, "", WAIT_MS, &report);
+	}
+	report_free(report);
+	return r;
+}
+
+void
+doctor_audit(struct finding *f)
+{
+	const char *found = paths_audit_dir();
+	char dir[4096], why[AUDIT_WRITE_WHY_MAX];
+	int r;
+
+	(void)snprintf(f->fix, sizeof(f->fix),
+	    "set HOME, XDG_STATE_HOME or KENNEL_HOME to a directory of your own");
+	if (found == NULL) {
+		(void)snprintf(f->said, sizeof(f->said), "no directory for the log");
+		return;
+	}
+	/* the next lookup overwrites it */
+	(void)snprintf(dir, sizeof(dir), "%s", found);
+	r = fd_make_dirs(dir);
+	if (r < 0) {
+		(void)snprintf(f->said, sizeof(f->said), "%s", strerror(-r));
+		return;
+	}
+	r = audit_write_test(dir, why);
+	if (r == 0) {
+		r = greet(dir);
+		if (r < 0)
+			(void)audit_write_why(dir, r, why);
+	}
+	f->holds = r == 0;
+	if (r == 0)
+		(void)snprintf(f->said, sizeof(f->said), "%.1000s", dir);
+	else
+		(void)snprintf(
+		    f->said, sizeof(f->said), "unable to write in %.500s: %s", dir, why);
+	if (r == -ENOSPC || r == -EDQUOT)
+		(void)snprintf(f->fix, sizeof(f->fix),
+		    "free space there, or set KENNEL_HOME to a directory on another file "
+		    "system; a new log begins there");
+	else if (r == -EFBIG)
+		(void)snprintf(f->fix, sizeof(f->fix), "ulimit -f unlimited");
+	else if (r < 0)
+		(void)snprintf(f->fix, sizeof(f->fix),
+		    "see recorder.log there, or set KENNEL_HOME to another directory; a "
+		    "new log begins there");
+}
