@@ -331,6 +331,7 @@ MCP = \
 	supervisor/json/json_access.o \
 	supervisor/json/json_canonical.o \
 	supervisor/json/json_scan.o \
+	supervisor/mcp/approvals.o \
 	supervisor/mcp/approved_params.o \
 	supervisor/mcp/batch.o \
 	supervisor/mcp/deadline.o \

@@ -26,7 +26,9 @@
 #define QUESTION_TEXT_MAX   2048
 #define QUESTION_DETAIL_MAX 8192
 #define QUESTION_DIGEST_LEN 32
-#define QUESTION_ID_MAX     48 /* "PID-NUMBER:12345678" */
+#define QUESTION_ID_MAX     48     /* "PID-NUMBER:12345678" */
+#define CALL_WAIT_MS        50000  /* a call waits; clients give up after 60 s */
+#define CALL_OPEN_MS        300000 /* its approval stays open, at least */
 
 enum question_kind {
 	QUESTION_TOOL = 1,
@@ -56,8 +58,9 @@ struct question_text {
 	char rule[512];                   /* the policy line with `ask` */
 	char because[512];
 	uint8_t digest[QUESTION_DIGEST_LEN]; /* of everything that would be done */
-	bool cut;       /* subject and detail are incomplete: needs `unseen` */
-	bool once_only; /* for each use: "session" counts as "once" */
+	bool cut;         /* subject and detail are incomplete: needs `unseen` */
+	bool once_only;   /* for each use: "session" counts as "once" */
+	uint64_t open_ms; /* how long it stays open; 0: as long as others of the queue */
 };
 
 /* Copies a text, or its head and tail with a mark between them; then sets *ret_cut. */

@@ -17,7 +17,7 @@
 struct queue {
 	struct loop *loop;
 	uint64_t wait_ns;
-	int timer;     /* for the request that times out first, or -1 */
+	int timer;     /* for the request that ends first, or -1 */
 	uint32_t last; /* last number used */
 	struct question question[QUESTIONS_MAX]; /* number 0: free */
 	uint8_t agreed[QUESTION_REMEMBERED][QUESTION_DIGEST_LEN];
@@ -140,11 +140,23 @@ queue_next(const struct queue *q, uint32_t after)
 
 static void on_time(struct loop *, void *);
 
-/* All have the same timeout, so the first request is the first to end. */
+/* The request that ends first, or NULL. */
+static struct question *
+soonest(struct queue *q)
+{
+	struct question *first = NULL;
+
+	for (size_t i = 0; i < QUESTIONS_MAX; i++)
+		if (q->question[i].number != 0 &&
+		    (first == NULL || q->question[i].until < first->until))
+			first = &q->question[i];
+	return first;
+}
+
 static int
 arm(struct queue *q)
 {
-	const struct question *first = queue_next(q, 0);
+	const struct question *first = soonest(q);
 
 	loop_timer_stop(q->loop, q->timer);
 	q->timer = -1;
@@ -174,13 +186,11 @@ on_time(struct loop *loop, void *arg)
 {
 	static const struct answerer nobody;
 	struct queue *q = arg;
-	const struct question *first;
 	struct question *at;
 	uint64_t now = loop_now();
 
 	q->timer = -1;
-	while ((first = queue_next(q, 0)) != NULL && first->until <= now &&
-	       (at = find(q, first->number)) != NULL)
+	while ((at = soonest(q)) != NULL && at->until <= now)
 		end(q, at, ANSWER_NOBODY, &nobody);
 	(void)arm(q); /* the slot of the expired timer is free */
 }
@@ -244,7 +254,8 @@ question_ask(struct queue *q, const struct question_text *text, question_fn *fn,
 		return -ENOBUFS;
 	*at = (struct question){.text = *text, .fn = fn, .arg = arg};
 	at->asked_at = loop_now();
-	at->until = at->asked_at + q->wait_ns;
+	at->until =
+	    at->asked_at + (text->open_ms != 0 ? text->open_ms * LOOP_MS : q->wait_ns);
 	at->number = ++q->last;
 	if (arm(q) < 0) {
 		at->number = 0;

@@ -10,6 +10,7 @@
  *	methods.c		the methods of each protocol version
  *	requests.c		requests under way, and who waits for the answer
  *	pending_calls.c		calls that wait for approval
+ *	approvals.c		what they wait for; open also after a call was refused
  *	approved_params.c	what an approval covers
  *	exec_status.c		the server's programs that are pending or were refused
  *	deadline.c		the times of calls, which stand while a person is asked

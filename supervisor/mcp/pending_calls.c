@@ -3,6 +3,15 @@
  * `ask`: the call is in the table like any other, its bytes are kept here, and the
  * server gets it only after a user has approved it and the approval is on disk.
  *
+ * Clients give up on a call after 60 s, and a person may need longer. So the call waits
+ * for less, and its approval stays open after the call was refused:
+ *
+ *	agent		kennel				person
+ *	call 1		approval 17 is open
+ *	   <------- "no answer yet" after 50 s
+ *							allows 17
+ *	call 2, the same: forwarded, because 17 allows it once
+ *
  * Process: kennel. Holds a bounded number of bytes from the agent. Trusts no silence:
  * a call that is not approved is refused.
  */
@@ -21,6 +30,7 @@
 #include "supervisor/hub/hub.h"
 #include "supervisor/json/json.h"
 #include "supervisor/mcp/frame.h"
+#include "supervisor/mcp/held.h"
 #include "supervisor/mcp/methods.h"
 #include "supervisor/mcp/private.h"
 #include "supervisor/mcp/requests.h"
@@ -29,21 +39,6 @@
 #define HELD_BYTES_MAX ((size_t)32 << 20) /* of all pending calls */
 #define FIRST_NS       (1000 * LOOP_MS)   /* until the first progress notification */
 #define PROGRESS_NS    (5000 * LOOP_MS)   /* between two of them */
-
-struct held {
-	struct held *next;
-	struct session *s;
-	struct call *call;
-	uint32_t question; /* 0: answered, waiting for the disk */
-	uint64_t record;   /* number of the answer's event */
-	uint64_t since, progress;
-	bool modern;
-	char rule[512];
-	const char *because; /* from the policy */
-	uint8_t digest[QUESTION_DIGEST_LEN];
-	size_t len;
-	uint8_t line[]; /* without what was cut, with a newline */
-};
 
 /* ---- the list ----------------------------------------------------------------- */
 
@@ -61,10 +56,13 @@ unlink_held(struct held *h)
 
 /* ---- the answer ----------------------------------------------------------------- */
 
+/* Answers the call instead of the server. The approval stays. */
 static void
-refuse(struct held *h, const char *text, const char *outcome)
+answer_no(struct held *h, const char *text, const char *outcome)
 {
-	struct rpc_why why = {.outcome = outcome, .rule = h->rule, .because = h->because};
+	struct rpc_why why = {.outcome = outcome,
+	    .rule = h->approval->rule,
+	    .because = h->approval->because};
 	struct session *s = h->s;
 	const struct call *c = h->call;
 	bool result = c->known != NULL && (c->known->flags & METHOD_RESULT) != 0;
@@ -78,7 +76,17 @@ refuse(struct held *h, const char *text, const char *outcome)
 	session_say(s, &s->to_agent);
 	record_answer(s, c, "agent", NULL, 0, outcome);
 	calls_remove(&s->asked, h->call);
+	h->approval->held = NULL;
 	unlink_held(h);
+}
+
+static void
+refuse(struct held *h, const char *text, const char *outcome)
+{
+	struct approval *a = h->approval;
+
+	answer_no(h, text, outcome);
+	approval_free(a);
 }
 
 /* The server's tool definitions may have changed while the approval was pending.
@@ -140,29 +148,33 @@ release(struct held *h)
 		s->error = r;
 	if (call->known != NULL && (call->known->flags & METHOD_DEADLINE) != 0)
 		calls_deadline(&s->asked, call, session_clock(s) + s->call_ns);
+	approval_free(h->approval);
 	unlink_held(h);
 }
 
-static void
-on_answer(
+void
+held_answer(
     void *arg, uint32_t number, enum question_answer answer, const struct answerer *by)
 {
-	struct held *h = arg;
-	struct session *s = h->s;
+	struct approval *a = arg;
+	struct session *s = a->s;
+	struct held *h = a->held;
 	bool agreed = answer == ANSWER_ONCE || answer == ANSWER_SESSION;
-	struct record_approval approval = {.call = h->call,
-	    .rule = h->rule,
-	    .digest = h->digest,
+	struct record_approval approval = {.call = &a->asked,
+	    .rule = a->rule,
+	    .digest = a->digest,
 	    .answer = question_answer_name(answer),
 	    .uid = by->uid,
 	    .pid = by->pid,
 	    .agreed = agreed,
-	    .ns = loop_now() - h->since};
+	    .ns = loop_now() - a->since};
 	int r;
 
-	h->question = 0;
-	r = record_approval(s, &approval, &h->record);
-	if (answer == ANSWER_NOBODY)
+	a->question = 0;
+	r = record_approval(s, &approval, &a->record);
+	if (h == NULL)
+		approval_late(a, r < 0 ? ANSWER_DENY : answer);
+	else if (answer == ANSWER_NOBODY)
 		refuse(h, "kennel: approval timed out; the call was not made",
 		    "nobody answered");
 	else if (!agreed)
@@ -187,8 +199,8 @@ held_recorded(struct session *s)
 
 	for (; h != NULL; h = next) {
 		next = h->next;
-		if (h->question == 0 && s->o.report != NULL &&
-		    report_durable(s->o.report, h->record))
+		if (h->approval->question == 0 && s->o.report != NULL &&
+		    approval_on_disk(h->approval))
 			release(h);
 	}
 }
@@ -261,33 +273,80 @@ held_arm(struct session *s)
 	arm_in(s, FIRST_NS);
 }
 
-/* ---- the approval request ----------------------------------------------------------- */
+/* ---- when it takes too long ------------------------------------------------------- */
 
-/* Builds the request: the subject, and every other member that counts. */
-static int
-question_of(struct session *s, const struct held *h, const struct covered *c,
-    const char *subject_key, struct question_text *q)
+static void
+give_up(struct held *h)
 {
-	struct buf shown;
-	int r;
+	const struct approval *a = h->approval;
+	char text[200 + QUESTION_ID_MAX], id[QUESTION_ID_MAX];
 
-	*q = (struct question_text){.kind = (enum question_kind)c->kind};
-	buf_init(&shown, MCP_MESSAGE_MAX);
-	r = covered_params(c->params, subject_key, &shown);
-	if (r == 0 && !(shown.len == 2 && memcmp(shown.data, "{}", 2) == 0))
-		question_detail(q, shown.data, shown.len);
-	buf_free(&shown);
-	question_shorten(
-	    q->server, sizeof(q->server), c->server, strlen(c->server), &q->cut);
-	/* A NUL would end the displayed text; JSON text has none. */
-	question_shorten(
-	    q->subject, sizeof(q->subject), s->name, strlen(s->name), &q->cut);
-	(void)snprintf(q->rule, sizeof(q->rule), "%s", h->rule); /* same size */
-	(void)snprintf(
-	    q->because, sizeof(q->because), "%s", h->because); /* may be truncated */
-	memcpy(q->digest, h->digest, sizeof(q->digest));
-	return r;
+	(void)snprintf(text, sizeof(text),
+	    "kennel: no answer yet: call again when a person has agreed. Approval %s "
+	    "stays open for %llu s; a yes allows this call once, with the same arguments",
+	    question_id(id, (long)getpid(), a->question, a->digest),
+	    (unsigned long long)((a->until - loop_now()) / (1000 * LOOP_MS)));
+	answer_no(h, text, "no answer yet");
 }
+
+static void arm_wait(struct session *);
+
+static void
+on_wait(struct loop *loop, void *arg)
+{
+	struct session *s = arg;
+	struct held *h = s->held, *next;
+	uint64_t now = loop_now();
+
+	s->wait_timer = -1;
+	for (; h != NULL; h = next) {
+		next = h->next;
+		if (h->until <= now && h->approval->question != 0)
+			give_up(h);
+	}
+	arm_wait(s);
+	session_recorded(s); /* writes */
+}
+
+/* Without a timer a call waits as long as its approval is open. */
+static void
+arm_wait(struct session *s)
+{
+	const struct held *first = NULL;
+
+	for (const struct held *h = s->held; h != NULL; h = h->next)
+		if (h->approval->question != 0 && h->until < h->approval->until &&
+		    (first == NULL || h->until < first->until))
+			first = h;
+	loop_timer_stop(s->o.loop, s->wait_timer);
+	s->wait_timer = -1;
+	if (first != NULL)
+		s->wait_timer = loop_timer_at(s->o.loop, first->until, on_wait, s);
+}
+
+/* Does the policy set it, or is it the default? */
+static bool
+sets_limit(const struct session_order *o, enum sealed_limit_kind kind)
+{
+	const struct sealed_limit *limit = o->policy->limit + o->server->limits.first;
+
+	for (uint32_t i = 0; i < o->server->limits.n; i++)
+		if (limit[i].kind == kind)
+			return true;
+	return false;
+}
+
+void
+held_times(struct session *s)
+{
+	bool set = sets_limit(&s->o, TIMEOUT_ASK);
+	uint64_t open_ns = CALL_OPEN_MS * LOOP_MS;
+
+	s->wait_ns = set ? s->ask_ns : CALL_WAIT_MS * LOOP_MS;
+	s->open_ns = set && s->ask_ns > open_ns ? s->ask_ns : open_ns;
+}
+
+/* ---- a new call ------------------------------------------------------------------- */
 
 /* Keeps the line as the server would get it. */
 static struct held *
@@ -310,28 +369,6 @@ keep(struct session *s, struct json root)
 	return h;
 }
 
-static int
-ask(struct session *s, struct held *h, enum question_kind kind, struct question_text *q)
-{
-	const struct method *method = h->call->known;
-	struct covered covered = {.kind = (int)kind,
-	    .server = policy_str(s->o.policy, s->o.server->name),
-	    .name = s->name};
-	struct json_message m;
-	int r;
-
-	if (json_scan(h->line, h->len - 1, &m) < 0)
-		bug("a line that was scanned before");
-	if (!covered_whole(m.root))
-		return -EINVAL;
-	covered.params = m.top[TOP_PARAMS];
-	r = covered_digest(&covered, h->digest);
-	if (r == 0)
-		r = question_of(
-		    s, h, &covered, method->where == WHERE_NAME ? "name" : "uri", q);
-	return r < 0 ? r : question_ask(s->o.questions, q, on_answer, h, &h->question);
-}
-
 int
 held_add(struct session *s, const struct json_message *m, struct call *call,
     enum sealed_gate_kind gate, bool modern)
@@ -341,7 +378,6 @@ held_add(struct session *s, const struct json_message *m, struct call *call,
 	    [GATE_RESOURCE] = QUESTION_RESOURCE,
 	    [GATE_PROMPT] = QUESTION_PROMPT,
 	};
-	static struct question_text q; /* large; one at a time */
 	struct held *h;
 	int r;
 
@@ -352,10 +388,8 @@ held_add(struct session *s, const struct json_message *m, struct call *call,
 		return -ENOMEM;
 	h->call = call;
 	h->modern = modern;
-	h->since = loop_now();
-	h->because = s->because;
-	(void)snprintf(h->rule, sizeof(h->rule), "%s", s->rule); /* same size */
-	r = ask(s, h, kinds[gate], &q);
+	h->until = loop_now() + s->wait_ns;
+	r = approval_get(s, h, kinds[gate]);
 	if (r != 0) {
 		free(h);
 		return r;
@@ -364,8 +398,8 @@ held_add(struct session *s, const struct json_message *m, struct call *call,
 	h->next = s->held;
 	s->held = h;
 	s->held_bytes += h->len;
-	question_tell(&q, h->question);
 	held_arm(s);
+	arm_wait(s);
 	return 0;
 }
 
@@ -374,8 +408,11 @@ held_add(struct session *s, const struct json_message *m, struct call *call,
 static void
 drop(struct held *h)
 {
-	if (h->question != 0)
-		question_withdraw(h->s->o.questions, h->question);
+	struct approval *a = h->approval;
+
+	if (a->question != 0)
+		question_withdraw(h->s->o.questions, a->question);
+	approval_free(a);
 	unlink_held(h);
 }
 
@@ -405,10 +442,14 @@ held_drop_all(struct session *s)
 	for (; h != NULL; h = next) {
 		next = h->next;
 		calls_state(&s->asked, h->call, CALL_OPEN);
-		if (h->question != 0)
-			question_withdraw(s->o.questions, h->question);
 		free(h);
 	}
+	while (s->approvals != NULL) {
+		if (s->approvals->question != 0)
+			question_withdraw(s->o.questions, s->approvals->question);
+		approval_free(s->approvals);
+	}
 	loop_timer_stop(s->o.loop, s->held_timer);
-	s->held_timer = -1;
+	loop_timer_stop(s->o.loop, s->wait_timer);
+	s->held_timer = s->wait_timer = -1;
 }

@@ -96,17 +96,19 @@ struct session {
 	struct drops drops[2];    /* the agent's, the server's */
 	enum mcp_version version; /* negotiated, 0: not yet or modern */
 	uint64_t call_ns, start_ns, idle_ns, ask_ns;
-	uint64_t start_at; /* on the session's clock; 0: not waiting */
+	uint64_t wait_ns, open_ns; /* of a call for its approval; of the approval */
+	uint64_t start_at;         /* on the session's clock; 0: not waiting */
 	uint64_t active_at;
 	bool started;    /* the first request went out */
 	uint32_t person; /* server requests that a user may be answering */
 	uint64_t paused_at, paused_ns, budget_ns;
 	struct held *held; /* calls that wait for approval */
+	struct approval *approvals;
 	size_t held_bytes;
-	int held_timer;
-	char rule[512];      /* the `ask` line of the current call */
-	const char *because; /* its text */
-	uint32_t programs;   /* the server's execs that wait for approval */
+	int held_timer, wait_timer; /* for progress; for the end of the wait */
+	char rule[512];             /* the `ask` line of the current call */
+	const char *because;        /* its text */
+	uint32_t programs;          /* the server's execs that wait for approval */
 	struct pings pings;
 	bool asks_programs;  /* the policy has programs that need approval */
 	bool judges_methods; /* the policy has `method` lines */
@@ -203,6 +205,8 @@ int covered_params(struct json params, const char *without, struct buf *out);
 bool covered_whole(struct json root);
 
 /* pending_calls.c: calls that wait for approval */
+/* Sets wait_ns and open_ns from the policy. */
+void held_times(struct session *);
 /* 0: pending; 1: approved before; -EINVAL: it has members that the user would not
  * see; -ENOBUFS, -ENOMEM. */
 int held_add(struct session *, const struct json_message *, struct call *,

@@ -73,6 +73,7 @@ prepare(struct session *s)
 	s->ask_ns = s->budget_ns =
 	    policy_limit(o->policy, o->server, TIMEOUT_ASK) * LOOP_MS;
 	s->idle_ns = policy_limit(o->policy, o->server, TIMEOUT_IDLE) * LOOP_MS;
+	held_times(s);
 	s->active_at = loop_now();
 	for (uint32_t i = 0; i < o->server->execs.n; i++)
 		if (o->policy->exec[o->server->execs.first + i].verdict == VERDICT_ASK)
@@ -110,7 +111,7 @@ session_new(const struct session_order *order, struct session **ret)
 	if (s == NULL)
 		return -ENOMEM;
 	s->o = *order;
-	s->timer = s->agent_flags = s->held_timer = -1;
+	s->timer = s->agent_flags = s->held_timer = s->wait_timer = -1;
 	s->slot_agent_in = s->slot_agent_out = -1;
 	s->slot_server_in = s->slot_server_out = -1;
 	r = prepare(s);

@@ -190,7 +190,7 @@ def silence():
     s = session("    tool ask line\n    timeout ask 1s call 500ms\n")
     t = time.time()
     r = s.wait(ask(s, a=1), LONG)
-    equal(refusal(r), "nobody answered", "and not that of calls, which is shorter")
+    equal(refusal(r), "no answer yet", "and not that of calls, which is shorter")
     check(time.time() - t > 0.9, "after a second: %s" % (time.time() - t))
     s.close()
     s = session("    tool ask line\n    timeout call 2s\n")
@@ -199,6 +199,59 @@ def silence():
     time.sleep(2.1)  # longer than `timeout call`
     equal(approve("allow", q["id"])[0], 0)
     check(refusal(s.wait(rid, LONG)) is None, "its own time begins with the answer")
+    s.close()
+
+
+@test("PEOPLE 5 a call is refused before its client gives up, and its approval stays open: a yes is for the same call, once", 300)
+def late_yes():
+    s = session("    tool ask line\n    timeout ask 300ms\n")
+    r = s.wait(ask(s, a=1), LONG)
+    equal(refusal(r), "no answer yet")
+    q = question(s)
+    check(240000 < q["left_ms"] <= 300000, q)
+    for part in "call again when a person has agreed", q["id"], "stays open for 29":
+        within(part, r["result"]["content"][0]["text"])
+    # the same call again joins the approval; another one has its own
+    equal(refusal(s.wait(ask(s, a=1, meta={"progressToken": 7}), LONG)), "no answer yet")
+    equal([x["id"] for x in questions(s)], [q["id"]])
+    equal(approve("allow", q["id"])[0], 0)
+    check(audited('"approve"', '"once"', q["sha256"], seconds=LONG), "the yes is in the log")
+    equal(refusal(s.wait(ask(s, a=2), LONG)), "no answer yet", "other arguments")
+    check(refusal(s.wait(ask(s, a=1), LONG)) is None, "the yes is for this call")
+    equal(refusal(s.wait(ask(s, a=1), LONG)), "no answer yet", "and for one")
+    second, third = sorted(questions(s), key=lambda x: int(x["id"].split("-")[1].split(":")[0]))
+    equal(approve("deny", second["id"])[0], 0)
+    rid = ask(s, a=2)
+    equal(refusal(s.wait(rid, LONG)), "no answer yet", "a late no leaves nothing")
+    equal(approve("allow", third["id"], "--session")[0], 0)
+    for _ in range(2):
+        check(refusal(s.wait(ask(s, a=1), LONG)) is None, "a late yes for the session")
+    s.close()
+    other = session("    tool ask line\n    timeout ask 300ms\n")
+    equal(refusal(other.wait(ask(other, a=1), LONG)), "no answer yet", "another session")
+    other.close()
+    check(wait_for(lambda: approve("list")[1] == "no pending approvals\n", LONG) is not None, "the end withdraws all")
+
+
+@test("a yes while the same call waits for the second time releases it; without timeout ask a call waits 50 s", 300)
+def second_wait():
+    s = session("    tool ask line\n    timeout ask 3s\n")
+    equal(refusal(s.wait(ask(s, a=1), LONG)), "no answer yet")
+    rid = ask(s, a=1)
+    time.sleep(0.2)
+    equal(approve("allow", question(s)["id"])[0], 0)
+    check(refusal(s.wait(rid, LONG)) is None, "released")
+    rid = ask(s, a=1)  # taken back in its wait: the approval is gone
+    question(s)
+    s.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": rid}})
+    check(wait_for(lambda: not questions(s), LONG) is not None, "gone")
+    s.close()
+    s = session()
+    t = time.time()
+    r = s.wait(ask(s, a=1), 60)
+    equal(refusal(r), "no answer yet")
+    check(49 < time.time() - t < 59, time.time() - t)
+    within("stays open for 2", r["result"]["content"][0]["text"])
     s.close()
 
 

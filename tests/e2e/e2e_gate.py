@@ -73,7 +73,7 @@ def names():
     s.close()
 
 
-@test("a refusal says why, and what to do instead; a question is recorded with its line")
+@test("a refusal says why, and what to do instead; a wait that ended is recorded")
 def words_of_policy():
     s = kennel_run(TOYS + '    tool allow echo\n    tool deny "env" because "it is private" instead "use echo"\n'
                    '    tool ask big because "it is large"\n    timeout ask 300ms\n')
@@ -83,9 +83,9 @@ def words_of_policy():
     within("it is private", r["content"][0]["text"])
     within("Instead: use echo", r["content"][0]["text"])
     equal(r["_meta"]["kennel/refusal"]["instead"], "use echo")
-    equal(verdict(s, "{}", "big"), "nobody answered")
+    equal(verdict(s, "{}", "big"), "no answer yet")
     s.close()
-    check(audited('"approve"', '"big"', ':6"', '"nobody"', '"deny"'), "the line of the question")
+    check(audited('"call"', '"big"', '"no answer yet"'), "the end of the wait")
 
 
 PINNED = TOYS + '    pins "%s"\n    tool allow *\n    resource allow *\n'
@@ -134,7 +134,7 @@ def by_annotations():
     p, _ = pinned(TOYS + '    pins "%s"\n    tool by-annotations\n    timeout ask 300ms\n')
     s = Mcp([KENNEL, "run", "toy", "--policy", p])
     s.initialize()
-    equal(verdict(s, "{}", "line"), "nobody answered", "a tool without annotations asks")
+    equal(verdict(s, "{}", "line"), "no answer yet", "a tool without annotations asks")
     within("line", [t["name"] for t in s.request("tools/list")["result"]["tools"]])
     s.close()
 

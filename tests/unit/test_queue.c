@@ -140,6 +140,28 @@ silence(void **state)
 	queue_free(queue);
 }
 
+/* Each request may stay open for a time of its own. */
+static void
+own_time(void **state)
+{
+	static char name[] = "q";
+	struct question_text brief = {
+	    .kind = QUESTION_TOOL, .digest = {9}, .open_ms = 20};
+	uint64_t start = loop_now();
+	uint32_t a, b;
+
+	(void)state;
+	begin(60000);
+	assert_int_equal(ask(1, &a), 0);
+	assert_int_equal(question_ask(queue, &brief, on_answer, name, &b), 0);
+	while (said[0] == '\0' && loop_now() - start < 5000 * LOOP_MS)
+		assert_int_equal(loop_once(&loop, 1000), 0);
+	assert_string_equal(said, "q2:nobody:0 ");
+	assert_int_equal(queue_next(queue, 0)->number, a);
+	assert_int_equal(answer(a, 1, ANSWER_DENY), 0);
+	queue_free(queue);
+}
+
 static void
 full(void **state)
 {
@@ -187,6 +209,7 @@ main(void)
 	    cmocka_unit_test(session),
 	    cmocka_unit_test(remembered),
 	    cmocka_unit_test(silence),
+	    cmocka_unit_test(own_time),
 	    cmocka_unit_test(full),
 	    cmocka_unit_test(once_only),
 	};
