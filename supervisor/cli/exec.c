@@ -332,13 +332,13 @@ exec_program(
 	r = serve(&x);
 	if (r < 0)
 		log_error("unable to serve %s: %s", argv[0], strerror(-r));
+	control_free(x.control); /* its last records come before the end */
 	/* a leash records how its program ended, unless it was killed */
 	if (x.end.leash_lost) {
 		x.end.status = x.status;
 		opened_record_end(&x.o, &x.end);
 		opened_last_records(&x.o);
 	}
-	control_free(x.control);
 	close_approve_socket(&x.o);
 	opened_free(&x.o);
 	fd_close(&x.signals);

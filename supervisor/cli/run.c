@@ -501,6 +501,8 @@ run_server(const char *file, const char *name)
 		serve(&u);
 		u.end.status = u.status;
 		u.end.crashed = u.failed_start || (u.ended_first && u.status != 0);
+		control_free(u.control); /* its last records come before the end */
+		u.control = NULL;
 		opened_record_end(&u.o, &u.end);
 	}
 	control_free(u.control);

@@ -45,6 +45,8 @@ struct control {
 	struct event event;
 };
 
+static void withdraw(struct program *);
+
 int
 control_new(const struct control_order *order, struct control **ret)
 {
@@ -66,8 +68,8 @@ control_free(struct control *c)
 	if (c == NULL)
 		return;
 	for (size_t i = 0; i < LEASH_QUESTIONS_MAX; i++)
-		if (c->program[i].number != 0 && c->program[i].question != 0)
-			question_withdraw(c->o.questions, c->program[i].question);
+		if (c->program[i].number != 0)
+			withdraw(&c->program[i]);
 	buf_free(&c->detail);
 	free(c);
 }
@@ -113,6 +115,19 @@ record_answer_of(struct program *p, enum question_answer answer, uint64_t *ret_n
 		event_text(e, KEY_APPROVER, p->who);
 	event_number(e, KEY_DURATION_US, (loop_now() - p->since) / 1000);
 	return report_send(c->o.report, e, EVENT_GATE, ret_number);
+}
+
+/* The asker is gone.  Nothing was allowed, so the record need not be on disk. */
+static void
+withdraw(struct program *p)
+{
+	uint64_t record;
+
+	if (p->question == 0)
+		return; /* answered in the meantime */
+	(void)record_answer_of(p, ANSWER_WITHDRAWN, &record);
+	question_withdraw(p->control->o.questions, p->question);
+	p->question = 0;
 }
 
 static void
@@ -385,8 +400,7 @@ on_withdrawn(struct control *c, const struct child_news *n)
 
 	if (p == NULL)
 		return; /* answered in the meantime */
-	if (p->question != 0)
-		question_withdraw(c->o.questions, p->question);
+	withdraw(p);
 	p->number = 0;
 	if (c->o.session != NULL)
 		session_program(c->o.session, -1, false);

@@ -152,6 +152,22 @@ release(struct held *h)
 	unlink_held(h);
 }
 
+/* by: NULL for a request that was withdrawn. */
+static int
+record(struct approval *a, enum question_answer answer, const struct answerer *by)
+{
+	struct record_approval approval = {.call = &a->asked,
+	    .rule = a->rule,
+	    .digest = a->digest,
+	    .answer = question_answer_name(answer),
+	    .uid = by != NULL ? by->uid : 0,
+	    .pid = by != NULL ? by->pid : 0,
+	    .agreed = answer == ANSWER_ONCE || answer == ANSWER_SESSION,
+	    .ns = loop_now() - a->since};
+
+	return record_approval(a->s, &approval, &a->record);
+}
+
 void
 held_answer(
     void *arg, uint32_t number, enum question_answer answer, const struct answerer *by)
@@ -160,18 +176,10 @@ held_answer(
 	struct session *s = a->s;
 	struct held *h = a->held;
 	bool agreed = answer == ANSWER_ONCE || answer == ANSWER_SESSION;
-	struct record_approval approval = {.call = &a->asked,
-	    .rule = a->rule,
-	    .digest = a->digest,
-	    .answer = question_answer_name(answer),
-	    .uid = by->uid,
-	    .pid = by->pid,
-	    .agreed = agreed,
-	    .ns = loop_now() - a->since};
 	int r;
 
 	a->question = 0;
-	r = record_approval(s, &approval, &a->record);
+	r = record(a, answer, by);
 	if (h == NULL)
 		approval_late(a, r < 0 ? ANSWER_DENY : answer);
 	else if (answer == ANSWER_NOBODY)
@@ -405,15 +413,15 @@ held_add(struct session *s, const struct json_message *m, struct call *call,
 
 /* ---- the end -------------------------------------------------------------------------- */
 
+/* The asker is gone.  Nothing was allowed, so the record need not be on disk. */
 static void
-drop(struct held *h)
+withdraw(struct approval *a)
 {
-	struct approval *a = h->approval;
-
-	if (a->question != 0)
-		question_withdraw(h->s->o.questions, a->question);
+	if (a->question != 0) {
+		(void)record(a, ANSWER_WITHDRAWN, NULL);
+		question_withdraw(a->s->o.questions, a->question);
+	}
 	approval_free(a);
-	unlink_held(h);
 }
 
 bool
@@ -426,8 +434,9 @@ held_cancel(struct session *s, const struct call *call)
 	if (h == NULL)
 		return false;
 	record_answer(s, call, "agent", NULL, 0, "cancelled");
+	withdraw(h->approval);
 	calls_remove(&s->asked, h->call);
-	drop(h);
+	unlink_held(h);
 	return true;
 }
 
@@ -444,11 +453,8 @@ held_drop_all(struct session *s)
 		calls_state(&s->asked, h->call, CALL_OPEN);
 		free(h);
 	}
-	while (s->approvals != NULL) {
-		if (s->approvals->question != 0)
-			question_withdraw(s->o.questions, s->approvals->question);
-		approval_free(s->approvals);
-	}
+	while (s->approvals != NULL)
+		withdraw(s->approvals);
 	loop_timer_stop(s->o.loop, s->held_timer);
 	loop_timer_stop(s->o.loop, s->wait_timer);
 	s->held_timer = s->wait_timer = -1;

@@ -265,6 +265,7 @@ def taken_back():
     equal(approve("allow", q["id"])[0], 1)
     equal(s.text("was_cancelled"), "", "the server was told nothing")
     s.close()
+    check(audited('"approve"', '"withdrawn"', q["sha256"], seconds=LONG), "who-approved has no row for it")
 
 
 @test("a server that answers a question which waits is not heard", 300)

@@ -143,6 +143,12 @@ def silence():
     s.close()
 
 
+def asked_about(q):
+    """The rows of who-approved about this question."""
+    r = run([KENNEL, "audit", "who-approved", "--json", "--no-header"])
+    return [x for x in map(json.loads, r.stdout.splitlines()) if x["sha256"] == q["sha256"]]
+
+
 @test("whoever asked is killed: the question is withdrawn", 300)
 def withdrawn():
     s = session()
@@ -155,6 +161,22 @@ def withdrawn():
     equal(approve("allow", q["id"])[0], 1)
     s.close()
     check(wait_for(lambda: any(e["fields"].get("outcome") == "withdrawn" for e in execs(q["sha256"])), LONG))
+    (row,) = asked_about(q)
+    equal((row["outcome"], row["approver"], row["name"]), ("withdrawn", None, "/bin/echo"))
+    check(row["duration_us"] > 0, row)
+
+
+@test("the session ends while a question is open: who-approved has it as withdrawn, before the session's end", 300)
+def withdrawn_by_end():
+    s = session()
+    ask(s, "/bin/echo", "x")
+    q = question(s.p.pid)
+    s.close()
+    check(wait_for(lambda: asked_about(q), LONG), "no record of it")
+    (row,) = asked_about(q)
+    equal((row["outcome"], row["verdict"]), ("withdrawn", "deny"))
+    (end,) = [e for e in audit() if e["kind"] == "stop" and e["session"] == row["session"] and e["writer"]["role"] == "supervisor"]
+    check(end["idx"] > row["idx"], (end, row))
 
 
 @test("while a question is open other programs of the server go on, and so do other servers", 300)
