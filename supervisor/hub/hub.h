@@ -45,6 +45,10 @@ int pins_see(struct pins *, enum sealed_pin_kind, const char *name, size_t len,
 /* The present state of this name. */
 enum pin_state pins_state(
     const struct pins *, enum sealed_pin_kind, const char *name, size_t len);
+/* The server has listed its tools to the end, or says that the list has changed. */
+void pins_listed(struct pins *, bool whole);
+/* True if the server's list, received to its end, does not have this tool. */
+bool pins_lacks_tool(const struct pins *, const char *name, size_t len);
 /* A tool's classes: as reviewed, and at present (enum sealed_class). */
 struct pin_words {
 	const struct sealed_pin *pin; /* NULL: not reviewed */

@@ -42,6 +42,7 @@ struct pins {
 	bool pinned;        /* the whole server was reviewed */
 	size_t name_n;
 	bool forgetful; /* more names than the table holds */
+	bool listed;    /* the server has listed its tools to the end */
 	struct buf canon;
 };
 
@@ -370,6 +371,20 @@ pins_state(const struct pins *p, enum sealed_pin_kind kind, const char *text, si
 	if (n != NULL)
 		return n->state;
 	return unknown(p);
+}
+
+void
+pins_listed(struct pins *p, bool whole)
+{
+	p->listed = whole;
+}
+
+bool
+pins_lacks_tool(const struct pins *p, const char *text, size_t len)
+{
+	const struct name *n = find(p, PIN_TOOL, text, len);
+
+	return p->listed && !p->forgetful && (n == NULL || !n->seen);
 }
 
 /* If a tool was reviewed in several variants, its pin is the one that the server

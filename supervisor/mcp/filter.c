@@ -178,6 +178,10 @@ filter_list(struct session *s, const struct method *method, const struct json_me
 		if (r < 0)
 			return r;
 	}
+	if (method->list == RESULT_TOOLS && s->pins != NULL &&
+	    (json_get(m->top[TOP_RESULT], "nextCursor", &key) == -ENOENT ||
+		key.type == JSON_IS_NULL))
+		pins_listed(s->pins, true);
 	return filter_close(&gap);
 }
 

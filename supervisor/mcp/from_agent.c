@@ -100,6 +100,12 @@ gate_name(struct session *s, const struct json_message *m, const struct method *
 	 * approval. */
 	if (!answer.asks || !may_ask || s->o.questions == NULL || s->batch.open)
 		return refuse_name(s, m, method, kind, &answer);
+	/* a person is not asked about what the server does not have */
+	if (kind == GATE_TOOL && s->pins != NULL &&
+	    pins_lacks_tool(s->pins, s->name, len))
+		return refuse(s, m, RPC_PARAMS_BAD,
+		    "kennel: the server has no such tool; tools/list has those that it "
+		    "has");
 	s->because = answer.because;
 	(void)snprintf(s->rule, sizeof(s->rule), "%s", answer.at); /* same size */
 	return HOLD;

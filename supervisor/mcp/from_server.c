@@ -90,6 +90,9 @@ server_notification(struct session *s, const struct json_message *m)
 	}
 	if (method != NULL && strcmp(method->name, "notifications/progress") == 0)
 		programs_progressed(s, m->top[TOP_PARAMS]);
+	if (method != NULL && s->pins != NULL &&
+	    strcmp(method->name, "notifications/tools/list_changed") == 0)
+		pins_listed(s->pins, false);
 	if (method == NULL && record_unknown(s, "server", m->top[TOP_PARAMS]) < 0)
 		return DROP;
 	if (method == NULL || strcmp(method->name, "notifications/cancelled") != 0)

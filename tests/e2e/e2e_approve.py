@@ -255,6 +255,43 @@ def second_wait():
     s.close()
 
 
+PAGES = """
+import json, sys
+tool = lambda name: {"name": name, "inputSchema": {"type": "object"}}
+for line in sys.stdin:
+    m = json.loads(line)
+    if "id" not in m:
+        continue
+    if m["method"] == "ping":
+        print(json.dumps({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}))
+    page = (m.get("params") or {}).get("cursor")
+    result = {"initialize": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                             "serverInfo": {"name": "s", "version": "1"}},
+              "tools/list": {"tools": [tool("b")]} if page else {"tools": [tool("a")], "nextCursor": "2"}}.get(m["method"], {})
+    print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": result}), flush=True)
+"""
+
+
+@test("a person is not asked about a tool that the server's list does not have", 300)
+def no_such_tool():
+    s = kennel_run("    run %s\n    tool ask *\n    timeout ask 300ms\n" % words("/usr/bin/python3", "-c", PAGES))
+    s.initialize()
+
+    def asked(tool):
+        return refusal(s.wait(ask(s, tool), LONG)) == "no answer yet"
+    check(asked("ghost"), "the list is not known")
+    s.request("tools/list")
+    check(asked("ghost"), "there is another page")
+    s.request("tools/list", {"cursor": "2"})
+    r = s.wait(ask(s, "other"), LONG)
+    equal(r["error"]["code"], -32602)
+    within("no such tool", r["error"]["message"])
+    check(asked("a") and asked("b"), "control: it has these")
+    s.request("ping")  # its answer comes after list_changed
+    check(asked("other"), "the list has changed")
+    s.close()
+
+
 @test("the agent takes its call back: the question is gone, the server never heard of it", 300)
 def taken_back():
     s = session()
