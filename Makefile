@@ -416,10 +416,6 @@ KENNEL = \
 	supervisor/cli/audit_find_secret.o \
 	supervisor/cli/audit_unused.o \
 	supervisor/cli/check_all.o \
-	supervisor/cli/doctor.o \
-	supervisor/cli/doctor_audit.o \
-	supervisor/cli/doctor_network.o \
-	supervisor/cli/doctor_policies.o \
 	supervisor/cli/exec.o \
 	supervisor/cli/init.o \
 	supervisor/cli/mcp_client.o \
@@ -435,6 +431,10 @@ KENNEL = \
 	supervisor/cli/secret_sources.o \
 	supervisor/cli/server.o \
 	supervisor/cli/server_pin.o \
+	supervisor/doctor/doctor.o \
+	supervisor/doctor/doctor_audit.o \
+	supervisor/doctor/doctor_network.o \
+	supervisor/doctor/doctor_policies.o \
 	supervisor/launch/changed_source.o \
 	supervisor/launch/failed_start.o \
 	supervisor/launch/leash_approvals.o \

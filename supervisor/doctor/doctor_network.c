@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "shim/host/nsswitch.h"
-#include "supervisor/cli/doctor.h"
+#include "supervisor/doctor/doctor.h"
 
 void
 doctor_name_services(struct finding *f)

@@ -31,7 +31,7 @@
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/cli/cli.h"
-#include "supervisor/cli/doctor.h"
+#include "supervisor/doctor/doctor.h"
 
 #ifndef SYS_memfd_secret
 #define SYS_memfd_secret 447

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "supervisor/cli/cli.h"
-#include "supervisor/cli/doctor.h"
+#include "supervisor/doctor/doctor.h"
 
 /* Policies are read once, for both rows. */
 static struct {

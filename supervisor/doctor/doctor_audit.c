@@ -11,7 +11,7 @@
 #include "shim/base/fd.h"
 #include "supervisor/audit/audit.h"
 #include "supervisor/base/paths.h"
-#include "supervisor/cli/doctor.h"
+#include "supervisor/doctor/doctor.h"
 
 #define WAIT_MS 3000
 #define TRIES   3 /* a recorder that is just ending sends no welcome */

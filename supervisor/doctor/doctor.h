@@ -4,8 +4,8 @@
  * servers with net lines, and doctor_policies.c, which
  * checks what the policies that a start would find leave open.
  */
-#ifndef KENNEL_SUPERVISOR_CLI_DOCTOR_H
-#define KENNEL_SUPERVISOR_CLI_DOCTOR_H
+#ifndef KENNEL_SUPERVISOR_DOCTOR_DOCTOR_H
+#define KENNEL_SUPERVISOR_DOCTOR_DOCTOR_H
 
 #include <stdbool.h>
 
