@@ -437,6 +437,7 @@ KENNEL = \
 	supervisor/doctor/doctor_policies.o \
 	supervisor/launch/changed_source.o \
 	supervisor/launch/failed_start.o \
+	supervisor/launch/launcher.o \
 	supervisor/launch/leash_approvals.o \
 	supervisor/launch/leash_client.o \
 	supervisor/launch/leash_message.o \

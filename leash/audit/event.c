@@ -118,6 +118,8 @@ static const struct {
     [KEY_CHECKPOINTS] = {"checkpoints", NUMBER},
     [KEY_ALPN] = {"alpn", 0},
     [KEY_ECH] = {"ech", NUMBER},
+    [KEY_USER] = {"user", 0},
+    [KEY_CLIENT] = {"client", REPEATS},
     [KEY_CUT] = {"cut", NUMBER},
 };
 

@@ -129,6 +129,8 @@ enum event_key {
 	KEY_CHECKPOINTS, /* number: in an epoch, before its last */
 	KEY_ALPN,        /* of a ClientHello: "h2,http/1.1" */
 	KEY_ECH,         /* number: 1, it contained another, encrypted hello */
+	KEY_USER,        /* text: name of the user with KEY_UID */
+	KEY_CLIENT,      /* text, repeats: name and version that the agent gives itself */
 	KEY_CUT,         /* number: fields cut or left out; set here, not by callers */
 	KEY_END
 };

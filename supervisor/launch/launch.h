@@ -1,6 +1,6 @@
 /*
  * A start of a server: its policy, the checks before it, the leash (policy_find.c,
- * rollback.c, self_protect.c, start_server.c, start_approval.c).
+ * rollback.c, self_protect.c, launcher.c, start_server.c, start_approval.c).
  */
 #ifndef KENNEL_SUPERVISOR_LAUNCH_LAUNCH_H
 #define KENNEL_SUPERVISOR_LAUNCH_LAUNCH_H
@@ -47,6 +47,11 @@ void policy_found_record(const struct policy_found *, struct event *);
 int find_policy(const char *file, const char *name, struct policy_found *ret, char *why,
     size_t why_cap);
 void policy_found_free(struct policy_found *);
+
+/* ---- launcher.c ---------------------------------------------------------- */
+
+/* Adds the user who starts kennel, and the program that does. */
+void launcher_record(struct event *);
 
 /* ---- rollback.c: protection against older policies ----------------------- */
 

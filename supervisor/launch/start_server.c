@@ -152,6 +152,7 @@ record_policy(struct opened *o)
 	event_identity(
 	    &e, policy_str(&o->found.policy, o->found.server->name), o->found.policy.id);
 	policy_found_record(&o->found, &e);
+	launcher_record(&e);
 	event_text(&e, KEY_OUTCOME, kept ? "kept" : "not kept");
 	return report_send(o->report, &e, EVENT_FLOW, NULL);
 }
@@ -257,6 +258,7 @@ record_refusal(
 	event_text(&e, KEY_VERDICT, "deny");
 	event_text(&e, KEY_REASON, why);
 	event_number(&e, KEY_STATUS, (uint64_t)status);
+	launcher_record(&e);
 	if (report_send(o->report, &e, EVENT_GATE, &number) < 0 ||
 	    report_wait(o->report, number, REFUSAL_WAIT_MS) < 0)
 		log_warn("unable to record that the start was refused");

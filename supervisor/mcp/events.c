@@ -19,6 +19,7 @@
 #include "supervisor/hub/hub.h"
 
 #define SHOWN_MAX       256  /* bytes of an untrusted name in an event */
+#define CLIENT_MAX      128  /* bytes of its name, and of its version */
 #define STRICT_MS       5000 /* longest wait for a record to be on disk */
 #define DEFINITIONS_MAX 2048 /* of a session, recorded one by one */
 
@@ -104,6 +105,38 @@ send_strict(struct session *s)
 	return r < 0 ? r : report_wait(s->o.report, number, STRICT_MS);
 }
 
+/* A string of the agent's choice: its first CLIENT_MAX bytes. */
+static void
+put_member(struct session *s, struct json object, const char *name)
+{
+	char text[REPORT_TEXT_MAX];
+	struct json member;
+	size_t len;
+
+	if (json_get(object, name, &member) == 0 &&
+	    json_text(member, text, sizeof(text), &len) == 0 && len > 0)
+		event_bytes(
+		    &s->event, KEY_CLIENT, text, len < CLIENT_MAX ? len : CLIENT_MAX);
+}
+
+/* The agent's name for itself and its version, from its first request: initialize, or
+ * the _meta of one without. */
+static void
+put_client(struct session *s, const char *direction, struct json params)
+{
+	struct json meta, info;
+
+	if (s->started || strcmp(direction, "agent") != 0 ||
+	    params.type != JSON_IS_OBJECT)
+		return;
+	if (json_get(params, "clientInfo", &info) < 0 &&
+	    (json_get(params, "_meta", &meta) < 0 ||
+		json_get(meta, "io.modelcontextprotocol/clientInfo", &info) < 0))
+		return;
+	put_member(s, info, "name");
+	put_member(s, info, "version");
+}
+
 int
 record_forward(
     struct session *s, const struct call *call, const char *direction, struct json params)
@@ -124,6 +157,7 @@ record_forward(
 		event_number(&s->event, KEY_PARAMS_BYTES, params.len);
 	}
 	event_text(&s->event, KEY_OUTCOME, "forwarded");
+	put_client(s, direction, params);
 	if ((wants(s, call) & AUDIT_SYNC_STRICT) != 0)
 		return send_strict(s);
 	return report_send(s->o.report, &s->event, EVENT_FLOW, NULL);

@@ -1,6 +1,7 @@
 """K-10: an auditor asks a real session's log, reads its report, and takes it away."""
 import hashlib
 import os
+import pwd
 import shutil
 import socket
 import struct
@@ -54,6 +55,10 @@ def real():
     real_session()
     (session,) = rows("sessions")
     equal((session["server"], session["ended"]), ("t", "cleanly"))
+    # who: the agent's own name for itself, the user, the program that started kennel
+    equal(session["client"], "kit 1")
+    equal(session["user"], pwd.getpwuid(os.getuid()).pw_name)
+    check(session["launcher"].startswith(os.readlink("/proc/self/exe")), session["launcher"])
     check(session["calls"] >= 6, session)
     story = rows("session", session["session"])
     equal(story[0]["after"], 0)
@@ -140,6 +145,26 @@ def page_agrees():
         within(g["detail"], report)
     (now,) = [p for p in rows("policy-at", "2099-01-01", env=env)]
     equal(now["state"], "last used", "nothing runs")
+
+
+@test("what the agent calls itself is cut, escaped and forges nothing; without a name there is none")
+def client_names():
+    env = {"KENNEL_HOME": TMP + "/client"}
+    os.makedirs(env["KENNEL_HOME"], mode=0o700)
+    names = ({"name": HOSTILE, "version": "\n1"}, {"name": "x" * 500}, {"name": {"a": 1}, "version": 2}, "text", None)
+    for info in names:
+        s = kennel_run(toy_policy(""), env=env)
+        params = {"protocolVersion": "2025-06-18", "capabilities": {}}
+        s.request("initialize", {**params, "clientInfo": info} if info is not None else params)
+        s.close()
+    check(wait_for(lambda: not descendants(os.getpid()), 8), "the recorder stays")
+    got = [x["client"] for x in rows("sessions", env=env)]
+    equal(got, [HOSTILE + " \n1", "x" * 128, None, None, None])
+    check(b"\x1b" not in ask("sessions", env=env) and b"<img" not in ask("report", env=env), "as it came")
+    refused = kexec("    run %s\n" % words(WITNESS), ["/bin/ls"], env=env)
+    equal(refused.returncode, 126)
+    last = rows("sessions", env=env)[-1]
+    equal((last["ended"], last["user"]), ("never started: refused", pwd.getpwuid(os.getuid()).pw_name))
 
 
 @test("a policy is kept as it was: its text and what was enforced, each checked by the digest in the record; prune removes it")

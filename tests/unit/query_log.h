@@ -111,6 +111,13 @@ static const struct told second_session[] = {
 		     {KEY_PROGRAM, "/opt/bin/git"}, {KEY_REASON, "no such file"}}},
     {EVENT_EXEC, {WHO("github", POLICY_2), {KEY_VERDICT, "ask"},
 		     {KEY_PROGRAM, "/usr/bin/make"}, {KEY_SHA256, DIGEST_A}}},
+    {EVENT_POLICY, {WHO("github", POLICY_2), {KEY_MODE, "text"}, {KEY_NAME, "g.kennel"},
+		       {KEY_UID, NULL, 1000}, {KEY_USER, "alice"},
+		       {KEY_CALLER, "/usr/bin/node (" HOSTILE ")"}}},
+    {EVENT_CALL,
+	{WHO("github", POLICY_2), {KEY_DIRECTION, "agent"}, {KEY_METHOD, "initialize"},
+	    {KEY_REQUEST, "0"}, {KEY_VERDICT, "allow"}, {KEY_OUTCOME, "forwarded"},
+	    {KEY_CLIENT, HOSTILE}, {KEY_CLIENT, "1.2"}}},
 };
 
 static inline void

@@ -24,8 +24,9 @@ static const struct {
     {"mounts", "its view was built[; this kernel lacks {lacks}]"},
     {"secrets", "it receives the secrets {name}"},
     {"exec", "exec {verdict}: {program}[ (mapped {image})][, by {rule}][: {reason}]"},
-    {"call", "{direction} {method}[ {name}] {outcome}[ after {duration_us} us]"
-	     "[, {params_bytes} bytes of arguments][, {result_bytes} bytes of result]"},
+    {"call",
+	"{direction} {method}[ {name}][ of {client}] {outcome}[ after {duration_us} us]"
+	"[, {params_bytes} bytes of arguments][, {result_bytes} bytes of result]"},
     {"refused", "refused[ {direction}][ {method}][ {name}][, by {rule}][: {reason}]"},
     {"dropped", "a line of {bytes} bytes from the {direction} was dropped[: {reason}]"},
     {"scrub", "secret {name} was redacted {count} times"},
@@ -39,7 +40,7 @@ static const struct {
     {"manifest", "definition[ of {method}][ {name}] seen[, {outcome}][: {reason}]"},
     {"policy.load",
 	"policy {policy} was loaded[, {mode}][, from {name}][, version {version}]"
-	"[, signed by {signer}]"},
+	"[, signed by {signer}][, for user {user}][, by {caller}]"},
     {"genesis", "the log was created[ as {origin}][ on {host}]"},
     {"open", "a recorder started[ on {host}]"},
     {"epoch", "epoch {epoch} begins with a new key"},

@@ -110,6 +110,11 @@ bool session_is_row(const struct group_row *);
 /* "" if no record names it. */
 const char *session_server(const struct group_row *);
 const char *session_policy(const struct group_row *);
+/* The user who started it, the program that did, and what the agent calls itself: from
+ * records of the kinds "policy.load" and "call". */
+const char *session_user(const struct group_row *);
+const char *session_launcher(const struct group_row *);
+const char *session_client(const struct group_row *);
 /* Its start was recorded, and not refused after that. */
 bool session_started(const struct group_row *);
 /* Sessions whose last record is before *ret_idx are not running at the end of the

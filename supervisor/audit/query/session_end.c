@@ -2,6 +2,7 @@
  * How a session ended, from its records.  "sessions", "gaps", "policy-at" and the
  * page have the answer from here, so that they agree.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,6 +11,10 @@
 #include "supervisor/audit/query/query.h"
 #include "supervisor/audit/query/record.h"
 #include "supervisor/audit/query/scan.h"
+
+/* Parts of the key of the row that names a session; the first is its id. */
+enum { SERVER = 1, POLICY, USER, LAUNCHER, CLIENT };
+#define CLIENT_MAX 600
 
 /* What the records of a session contain. */
 enum {
@@ -73,20 +78,66 @@ flags_of(const struct log_record *record)
 	return log_record_is(record, "outcome", "crashed") ? flag | CRASHED : flag;
 }
 
-/* Server and policy of a session are in the key of a row of their own, because some
- * records have neither: a start that was refused before there was a policy. */
+/* Copies a text of the record into the key, if it has one and the key has none. */
+static void
+take(const struct log_record *record, const char *key, const char **part, bool *changed)
+{
+	const char *text = (*part)[0] == '\0' ? log_record_text(record, key) : NULL;
+
+	if (text == NULL)
+		return;
+	*part = text;
+	*changed = true;
+}
+
+/* The texts of a list, with a space between them.  False: it has none. */
+static bool
+join(const struct log_record *record, const char *key, char out[CLIENT_MAX])
+{
+	const struct log_record_field *list = log_record_find(record, key);
+	size_t len = 0;
+
+	for (size_t i = 0; list != NULL && i < list->n && len < CLIENT_MAX; i++)
+		len += (size_t)snprintf(out + len, CLIENT_MAX - len, "%s%s",
+		    i == 0 ? "" : " ", log_record_item(list, i));
+	return len > 0;
+}
+
+/*
+ * Server, policy, user, launcher and client of a session are the key of a row of their
+ * own, made anew as records tell of them: a start that was refused before there was a
+ * policy names none.
+ */
 static int
 name_session(
     struct groups *groups, struct group_row *row, const struct log_record *record)
 {
-	const char *part[] = {record->session, log_record_text(record, "server"),
-	    log_record_text(record, "policy")};
-	const struct group_row *named = row->named;
+	const char *part[GROUP_PARTS] = {record->session, "", "", "", "", ""};
+	char text[CLIENT_MAX]; /* no record has both */
+	bool changed = false;
+	uint64_t uid;
 
-	if (part[1] == NULL ||
-	    (named != NULL && (named->part[2][0] != '\0' || part[2] == NULL)))
+	for (size_t i = SERVER; row->named != NULL && i < GROUP_PARTS; i++)
+		part[i] = row->named->part[i];
+	take(record, "server", &part[SERVER], &changed);
+	if (part[SERVER][0] != '\0')
+		take(record, "policy", &part[POLICY], &changed);
+	if (strcmp(record->kind, "policy.load") == 0 || (flags_of(record) & REFUSED)) {
+		take(record, "caller", &part[LAUNCHER], &changed);
+		take(record, "user", &part[USER], &changed);
+		if (part[USER][0] == '\0' && log_record_number(record, "uid", &uid)) {
+			(void)snprintf(text, sizeof(text), "uid %" PRIu64, uid);
+			part[USER] = text;
+			changed = true;
+		}
+	}
+	if (part[CLIENT][0] == '\0' && join(record, "client", text)) {
+		part[CLIENT] = text;
+		changed = true;
+	}
+	if (!changed)
 		return 0;
-	row->named = group_at(groups, part, 3);
+	row->named = group_at(groups, part, GROUP_PARTS);
 	return row->named != NULL ? 0 : -1;
 }
 
@@ -107,13 +158,31 @@ session_see(struct groups *groups, const struct log_record *record)
 const char *
 session_server(const struct group_row *row)
 {
-	return row->named != NULL ? row->named->part[1] : "";
+	return row->named != NULL ? row->named->part[SERVER] : "";
 }
 
 const char *
 session_policy(const struct group_row *row)
 {
-	return row->named != NULL ? row->named->part[2] : "";
+	return row->named != NULL ? row->named->part[POLICY] : "";
+}
+
+const char *
+session_user(const struct group_row *row)
+{
+	return row->named != NULL ? row->named->part[USER] : "";
+}
+
+const char *
+session_launcher(const struct group_row *row)
+{
+	return row->named != NULL ? row->named->part[LAUNCHER] : "";
+}
+
+const char *
+session_client(const struct group_row *row)
+{
+	return row->named != NULL ? row->named->part[CLIENT] : "";
 }
 
 bool

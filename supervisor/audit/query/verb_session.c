@@ -26,6 +26,9 @@ static const struct column sessions_column[] = {
     {"calls", CELL_NUMBER, 7},
     {"execs", CELL_NUMBER, 7},
     {"denied", CELL_NUMBER, 7},
+    {"user", CELL_TEXT, 10},
+    {"launcher", CELL_TEXT, 24},
+    {"client", CELL_TEXT, 20},
     {"ended", CELL_TEXT, 0},
 };
 
@@ -83,6 +86,9 @@ end_sessions(struct ask *ask)
 		table_number(&ask->table, t->n);
 		for (size_t k = 0; k < COUNTS; k++)
 			table_number(&ask->table, t->extra[k]);
+		table_text(&ask->table, or_null(session_user(t)));
+		table_text(&ask->table, or_null(session_launcher(t)));
+		table_text(&ask->table, or_null(session_client(t)));
 		table_text(&ask->table, session_end_name(session_end(t, over)));
 	}
 	return r;

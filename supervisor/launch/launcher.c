@@ -1,0 +1,63 @@
+/*
+ * Which user and which program started this session, for its first record.  The name
+ * of a program is what the program says of itself; only the path of its image is from
+ * the kernel.
+ */
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "leash/audit/writer.h"
+#include "supervisor/launch/launch.h"
+
+#define IMAGE_MAX 512
+#define COMM_MAX  32 /* /proc/PID/comm has 15 bytes */
+
+/* Not getpwuid(3): see supervisor/base/paths.c. */
+static void
+record_user(struct event *e, uid_t uid)
+{
+	const struct passwd *pw = NULL;
+	FILE *f = fopen("/etc/passwd", "re");
+
+	while (f != NULL && (pw = fgetpwent(f)) != NULL && pw->pw_uid != uid)
+		;
+	if (pw != NULL)
+		event_text(e, KEY_USER, pw->pw_name);
+	if (f != NULL)
+		(void)fclose(f); /* read-only */
+}
+
+void
+launcher_record(struct event *e)
+{
+	char link[64], image[IMAGE_MAX], comm[COMM_MAX] = "", text[IMAGE_MAX + COMM_MAX];
+	const char *slash;
+	pid_t parent = getppid(); /* early: getppid */
+	FILE *f;
+	ssize_t n;
+
+	event_number(e, KEY_UID, getuid());
+	(void)snprintf(link, sizeof(link), "/proc/%d/exe", parent);
+	n = readlink(link, image, sizeof(image) - 1);
+	image[n > 0 ? n : 0] = '\0';
+	(void)snprintf(link, sizeof(link), "/proc/%d/comm", parent);
+	f = fopen(link, "re");
+	if (f != NULL && fgets(comm, sizeof(comm), f) == NULL)
+		comm[0] = '\0';
+	if (f != NULL)
+		(void)fclose(f); /* read-only */
+	comm[strcspn(comm, "\n")] = '\0';
+	slash = strrchr(image, '/');
+	/* an interpreter says nothing: `node` may call itself `claude` */
+	if (slash == NULL)
+		(void)snprintf(text, sizeof(text), "%s", comm);
+	else if (comm[0] == '\0' || strncmp(slash + 1, comm, strlen(comm)) == 0)
+		(void)snprintf(text, sizeof(text), "%s", image);
+	else
+		(void)snprintf(text, sizeof(text), "%s (%s)", image, comm);
+	if (text[0] != '\0')
+		event_text(e, KEY_CALLER, text);
+	record_user(e, getuid());
+}
