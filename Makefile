@@ -418,6 +418,7 @@ KENNEL = \
 	supervisor/cli/check_all.o \
 	supervisor/cli/exec.o \
 	supervisor/cli/init.o \
+	supervisor/cli/init_tools.o \
 	supervisor/cli/mcp_client.o \
 	supervisor/cli/npm_package.o \
 	supervisor/cli/preset.o \

@@ -4,8 +4,9 @@
  * anything else that the server needs is shown as refused in the log, and the user
  * adds it.
  *
- * Runs as the calling user. Starts nothing, uses no network; reads the installed
- * package and the presets that come with this program.
+ * Runs as the calling user. Uses no network; reads the installed package and the presets
+ * that come with this program; starts the server only confined by its draft, to list
+ * its tools.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "policy/cli/verb.h"
 #include "policy/compile/compile.h"
 #include "policy/sealed/sealed.h"
 #include "shim/base/array.h"
@@ -26,6 +28,7 @@
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/cli/cli.h"
+#include "supervisor/cli/init_tools.h"
 #include "supervisor/cli/npm_package.h"
 #include "supervisor/cli/preset.h"
 
@@ -134,6 +137,9 @@ struct draft {
 	size_t dir_n;
 	const char *const *secret;
 	size_t secret_n;
+	bool preset; /* the draft is a preset */
+	bool start;  /* the server, to list its tools */
+	struct tools_found tools;
 };
 
 /* A policy names a program by its canonical path, by a link owned by root, or by the
@@ -387,12 +393,12 @@ draft_write(const struct draft *d, FILE *out)
 		    out, "    # use `write` instead of `read` where it changes files\n");
 	for (size_t i = 0; i < d->secret_n; i++)
 		fprintf(out, "    secret %s from env %s\n", d->secret[i], d->secret[i]);
+	init_tools_put(&d->tools, out);
 	fprintf(out,
-	    "    # The tools it may use.  Review the server's definitions and pin them:\n"
+	    "    # Review the server's definitions and pin them:\n"
 	    "    #     kennel server pin %s -o %s.pins\n"
 	    "    # then remove the # from the next line:\n"
 	    "    # pins \"%s.pins\"\n"
-	    "    tool by-annotations\n"
 	    "    limit processes 64\n"
 	    "}\n",
 	    d->name, d->name, d->name);
@@ -400,7 +406,7 @@ draft_write(const struct draft *d, FILE *out)
 }
 
 static int
-write_draft(const struct draft *d, FILE *out)
+write_draft(struct draft *d, FILE *out)
 {
 	struct preset_fill fill = {.server = d->name,
 	    .package = d->package.name,
@@ -409,11 +415,12 @@ write_draft(const struct draft *d, FILE *out)
 	    .dir = d->dir_n > 0 ? d->dirs[0] : NULL};
 	int r = d->package.name[0] == '\0' ? -ENOENT : preset_write(&fill, out);
 
+	d->preset = r == 0;
 	return r == -ENOENT ? draft_write(d, out) : r;
 }
 
 static int
-write_file(const struct draft *d, const char *path)
+write_file(struct draft *d, const char *path)
 {
 	FILE *out;
 	int r,
@@ -435,6 +442,40 @@ write_file(const struct draft *d, const char *path)
 	return r;
 }
 
+/* Replaces the draft by one with the server's tools; a preset has them already. */
+static void
+ask_tools(struct draft *d, const char *path)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out;
+	int r;
+
+	printf(
+	    "Starting %s once, confined by its draft, to list its tools ...\n", d->name);
+	(void)fflush(stdout); /* before the messages of the start */
+	if (init_tools_list(path, d->name, &d->tools) < 0) {
+		printf("Its tools are not known: %s.  Correct the draft, and name the "
+		       "tools\n"
+		       "in place of `tool by-annotations`.\n",
+		    d->tools.why);
+		return;
+	}
+	out = open_memstream(&text, &len);
+	r = out == NULL ? -ENOMEM : write_draft(d, out);
+	if (out != NULL && fclose(out) != 0 && r == 0)
+		r = -ENOMEM;
+	if (r == 0)
+		r = verb_write(path, text, len, 0600);
+	free(text);
+	if (r < 0)
+		log_error("unable to write the tools to %s: %s", path, strerror(-r));
+	else
+		printf("%zu of its tools only read and are allowed; %zu ask a person "
+		       "first.\n",
+		    d->tools.allowed, d->tools.asked);
+}
+
 static void
 tell_snippet(const char *name)
 {
@@ -449,7 +490,7 @@ tell_snippet(const char *name)
 }
 
 static int
-finish(const struct draft *d, const char *file)
+finish(struct draft *d, const char *file)
 {
 	char path[PATH_MAX];
 	int r;
@@ -476,6 +517,8 @@ finish(const struct draft *d, const char *file)
 		log_error("unable to write %s: %s", path, strerror(-r));
 		return EXIT_CONFIG;
 	}
+	if (d->start && !d->preset)
+		ask_tools(d, path);
 	printf("A draft is in %s: review it, then:\n\n"
 	       "    kennel policy check %s\n"
 	       "    kennel policy show %s\n",
@@ -508,7 +551,7 @@ variable_ok(const char *name)
 int
 init_main(int argc, char **argv)
 {
-	static struct draft d;
+	static struct draft d = {.start = true};
 	static const char *secret[ARGS_MAX];
 	const char *file = NULL;
 	int i, status;
@@ -519,6 +562,8 @@ init_main(int argc, char **argv)
 		else if (strcmp(argv[i], "--secret") == 0 && i + 1 < argc &&
 			 variable_ok(argv[i + 1]) && d.secret_n < ARGS_MAX)
 			secret[d.secret_n++] = argv[++i];
+		else if (strcmp(argv[i], "--no-start") == 0)
+			d.start = false;
 		else if (d.name == NULL && name_ok(argv[i]))
 			d.name = argv[i];
 		else
@@ -534,7 +579,8 @@ init_main(int argc, char **argv)
 	status = take(&d, argc - i - 1, argv + i + 1);
 	return status != 0 ? status : finish(&d, file);
 usage:
-	fprintf(stderr, "usage: kennel init NAME [--secret VARIABLE]... [-o FILE] -- "
-			"COMMAND [ARG...]\n");
+	fprintf(stderr,
+	    "usage: kennel init NAME [--secret VARIABLE]... [--no-start] [-o FILE] -- "
+	    "COMMAND [ARG...]\n");
 	return EXIT_USAGE;
 }

@@ -7,9 +7,15 @@
 #include "supervisor/cli/mcp_client.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "shim/base/fd.h"
 
@@ -163,6 +169,21 @@ client_ask(struct client *c, const char *method, const char *params)
 	return r < 0 ? r : answer(c);
 }
 
+int
+client_next_page(struct client *c, char params[CLIENT_PAGE_MAX])
+{
+	struct json cursor;
+
+	if (json_get(c->m.top[TOP_RESULT], "nextCursor", &cursor) < 0 ||
+	    cursor.type != JSON_IS_STRING)
+		return 0;
+	if (cursor.len > MCP_NAME_MAX)
+		return failed(c, -E2BIG, "a cursor of the server is too long");
+	(void)snprintf(params, CLIENT_PAGE_MAX, "\"cursor\":%.*s", /* fits */
+	    (int)cursor.len, (const char *)cursor.at);
+	return 1;
+}
+
 /* ---- begin and end -------------------------------------------------------- */
 
 static int
@@ -213,4 +234,52 @@ client_free(struct client *c)
 	fd_close(&c->from);
 	frame_in_free(&c->in);
 	buf_free(&c->text);
+}
+
+/* ---- the process -------------------------------------------------------------- */
+
+int
+client_spawn(const char *const *argv, pid_t *ret_pid, int *ret_to, int *ret_from)
+{
+	posix_spawn_file_actions_t act;
+	int in[2] = {-1, -1}, out[2] = {-1, -1}, r;
+
+	/* early: pipe2 clone vfork execve dup2 */
+	if (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0 ||
+	    posix_spawn_file_actions_init(&act) != 0) {
+		r = -errno;
+		goto out;
+	}
+	(void)posix_spawn_file_actions_adddup2(&act, in[0], 0);  /* else it fails */
+	(void)posix_spawn_file_actions_adddup2(&act, out[1], 1); /* so */
+	r = -posix_spawn(ret_pid, "/proc/self/exe", &act, NULL,
+	    (char *const *)(uintptr_t)argv, environ); /* spawn does not modify it */
+	(void)posix_spawn_file_actions_destroy(&act); /* frees */
+	if (r < 0)
+		goto out;
+	*ret_to = in[1];
+	*ret_from = out[0];
+	in[1] = out[0] = -1;
+out:
+	fd_close(&in[0]);
+	fd_close(&in[1]);
+	fd_close(&out[0]);
+	fd_close(&out[1]);
+	return r;
+}
+
+int
+client_reap(pid_t pid)
+{
+	int status = 0;
+
+	/* early: wait4 kill nanosleep clock_nanosleep */
+	for (int i = 0; i < 30; i++) {
+		if (waitpid(pid, &status, WNOHANG) != 0)
+			return status;
+		(void)usleep(100000); /* one more round */
+	}
+	(void)kill(pid, SIGTERM);       /* kennel ends its server and itself */
+	(void)waitpid(pid, &status, 0); /* ours */
+	return status;
 }

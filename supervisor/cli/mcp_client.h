@@ -11,8 +11,9 @@
 #include "supervisor/json/json.h"
 #include "supervisor/mcp/frame.h"
 
-#define CLIENT_WAIT_MS 30000 /* for one answer */
-#define CLIENT_WHY_MAX 256
+#define CLIENT_WAIT_MS  30000 /* for one answer */
+#define CLIENT_WHY_MAX  256
+#define CLIENT_PAGE_MAX (MCP_NAME_MAX + 32) /* params that ask for a page of a list */
 
 struct client {
 	int to, from; /* owned */
@@ -24,6 +25,15 @@ struct client {
 	struct json_message m; /* the current answer; its line is in `in` */
 	char why[CLIENT_WHY_MAX];
 };
+
+/*
+ * Starts this program with these arguments (argv[0] is "kennel", the last one NULL),
+ * with a pipe to its input and one from its output. 0 or -errno.
+ */
+int client_spawn(const char *const *argv, pid_t *ret_pid, int *ret_to, int *ret_from);
+/* Its input is closed: waits until it has ended, and sends SIGTERM after 3 seconds.
+ * Returns its wait status. */
+int client_reap(pid_t);
 
 /*
  * Owns the descriptors from now on. Initializes the server with these client
@@ -39,5 +49,10 @@ void client_free(struct client *);
  * answered with an error; other errors as above.
  */
 int client_ask(struct client *, const char *method, const char *params);
+/*
+ * After a list: 1: there is a further page, and params is for its request; 0: there is
+ * none; -E2BIG, with why.
+ */
+int client_next_page(struct client *, char params[CLIENT_PAGE_MAX]);
 
 #endif

@@ -202,8 +202,7 @@ add_items(struct pinning *p, const struct list *l, struct json items, const char
 static int
 ask_list(struct pinning *p, struct client *c, const struct list *l, const char *variant)
 {
-	char params[MCP_NAME_MAX + 32] = "";
-	struct json cursor;
+	char params[CLIENT_PAGE_MAX] = "";
 	int r;
 
 	for (int page = 0; page < PAGES_MAX; page++) {
@@ -211,13 +210,9 @@ ask_list(struct pinning *p, struct client *c, const struct list *l, const char *
 			return failed(p, r, c->why);
 		if ((r = add_items(p, l, c->m.result[l->key], variant)) < 0)
 			return r;
-		if (json_get(c->m.top[TOP_RESULT], "nextCursor", &cursor) < 0 ||
-		    cursor.type != JSON_IS_STRING)
-			return 0;
-		if (cursor.len > MCP_NAME_MAX)
-			return failed(p, -E2BIG, "a cursor of the server is too long");
-		(void)snprintf(params, sizeof(params), "\"cursor\":%.*s", /* fits */
-		    (int)cursor.len, (const char *)cursor.at);
+		r = client_next_page(c, params);
+		if (r <= 0)
+			return r < 0 ? failed(p, r, c->why) : 0;
 	}
 	return failed(p, -E2BIG, "a list of the server has too many pages");
 }
@@ -302,9 +297,8 @@ static int
 spawn(struct pinning *p, pid_t *ret_pid, int *ret_to, int *ret_from)
 {
 	static const char *argv[LEASH_ARGS_MAX + 8];
-	posix_spawn_file_actions_t act;
-	int in[2] = {-1, -1}, out[2] = {-1, -1}, r;
 	size_t n = 0;
+	int r;
 
 	argv[n++] = "kennel";
 	argv[n++] = "exec";
@@ -314,48 +308,11 @@ spawn(struct pinning *p, pid_t *ret_pid, int *ret_to, int *ret_from)
 	}
 	argv[n++] = p->server;
 	argv[n++] = "--";
-	if ((r = run_argv(p, argv, ARRAY_LEN(argv), &n)) < 0)
+	r = run_argv(p, argv, ARRAY_LEN(argv), &n);
+	if (r < 0)
 		return r;
-	/* early: pipe2 clone vfork execve dup2 */
-	if (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0 ||
-	    posix_spawn_file_actions_init(&act) != 0) {
-		r = failed(p, -errno, "unable to make pipes");
-		goto out;
-	}
-	(void)posix_spawn_file_actions_adddup2(&act, in[0], 0);  /* else it fails */
-	(void)posix_spawn_file_actions_adddup2(&act, out[1], 1); /* so */
-	r = -posix_spawn(ret_pid, "/proc/self/exe", &act, NULL,
-	    (char *const *)(uintptr_t)argv, environ); /* spawn does not modify it */
-	(void)posix_spawn_file_actions_destroy(&act); /* frees */
-	if (r < 0) {
-		r = failed(p, r, "unable to start kennel exec");
-		goto out;
-	}
-	*ret_to = in[1];
-	*ret_from = out[0];
-	in[1] = out[0] = -1;
-out:
-	fd_close(&in[0]);
-	fd_close(&in[1]);
-	fd_close(&out[0]);
-	fd_close(&out[1]);
-	return r;
-}
-
-/* Its input is closed; if it does not exit by itself, sends SIGTERM. */
-static void
-reap(pid_t pid)
-{
-	int status;
-
-	/* early: wait4 kill nanosleep clock_nanosleep */
-	for (int i = 0; i < 30; i++) {
-		if (waitpid(pid, &status, WNOHANG) != 0)
-			return;
-		(void)usleep(100000); /* one more round */
-	}
-	(void)kill(pid, SIGTERM);       /* kennel exec ends its server and itself */
-	(void)waitpid(pid, &status, 0); /* ours */
+	r = client_spawn(argv, ret_pid, ret_to, ret_from);
+	return r < 0 ? failed(p, r, "unable to start kennel exec") : 0;
 }
 
 static int
@@ -374,7 +331,7 @@ pin_variant(struct pinning *p, const char *variant, const char *capabilities)
 	else
 		r = ask_all(p, &c, variant);
 	client_free(&c);
-	reap(pid);
+	client_reap(pid);
 	return r;
 }
 

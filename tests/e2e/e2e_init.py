@@ -176,5 +176,72 @@ def hostile():
         check("\nserver-evil" not in out, out)
 
 
+TOOLS = """
+import json, os, sys
+def tool(name, **hints):
+    return {"name": name, "inputSchema": {"type": "object"}, "annotations": hints}
+tools = [tool("read_file", readOnlyHint=True), tool("getPage", readOnlyHint=True), tool("READ-STATUS", readOnlyHint=True),
+         tool("read_and_delete", readOnlyHint=True), tool("getAndSetPage", readOnlyHint=True), tool("frobnicate", readOnlyHint=True),
+         tool("read_secretly"), tool("list_all", readOnlyHint=False), tool("*", readOnlyHint=True), tool("get *", readOnlyHint=True),
+         tool("read\\nallow *", readOnlyHint=True), tool("read_" + "x" * 200, readOnlyHint=True)]
+for line in sys.stdin:
+    m = json.loads(line)
+    if "id" not in m:
+        continue
+    half = 6 if (m.get("params") or {}).get("cursor") else 0
+    result = {"initialize": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}},
+              "tools/list": {"tools": tools[half:half + 6], **({} if half else {"nextCursor": "next"})}}.get(m["method"], {})
+    print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": result}), flush=True)
+"""
+
+
+def tools_of(path):
+    return [line.split(None, 1)[1] for line in reads(path).decode().splitlines() if line.startswith("    tool ")]
+
+
+@test("the server is started once under its draft, and its tools are written by name: those that only read are allowed")
+def tools():
+    d = TMP + "/init-tools"
+    os.makedirs(d, exist_ok=True)
+    with open(d + "/server.py", "w") as f:
+        f.write(TOOLS)
+    status, out, err = init("py", "--", "/usr/bin/python3", d + "/server.py", n=6)
+    equal(status, 0, out + err)
+    within("3 of its tools only read and are allowed; 5 ask", out)
+    path = HOME + "6/policies/py.kennel"
+    equal(tools_of(path), ['allow "read_file"', 'allow "getPage"', 'allow "READ-STATUS"', 'ask "read_and_delete"', 'ask "getAndSetPage"',
+                           'ask "frobnicate"', 'ask "read_secretly"', 'ask "list_all"'])
+    within("# 4 more have unusual names, and are refused.", reads(path).decode())
+    equal(run([KENNEL, "policy", "check", path]).returncode, 0)
+    # what was drafted runs; a tool that the list does not have is refused at once
+    s = Mcp([KENNEL, "run", "py"], env={"KENNEL_HOME": HOME + "6"})
+    s.initialize()
+    r = s.request("tools/call", {"name": "new_tool", "arguments": {}})
+    check(r["result"]["isError"], r)
+    s.close()
+    status, out, err = init("quiet", "--no-start", "--", "/usr/bin/python3", d + "/server.py", n=6)
+    equal((status, tools_of(HOME + "6/policies/quiet.kennel")), (0, ["by-annotations"]), out + err)
+    check("Starting" not in out, out)
+
+
+@test("a server that does not start for its tools: the draft says so, and the output why")
+def no_tools():
+    d = TMP + "/init-broken"
+    os.makedirs(d, exist_ok=True)
+    with open(d + "/server.py", "w") as f:
+        f.write("import sys; sys.exit('no " + "configuration')\n")
+    status, out, err = init("broken", "--", "/usr/bin/python3", d + "/server.py", n=7)
+    equal(status, 0, out + err)
+    within("Its tools are not known", out)
+    within("broken:   no configuration", err)
+    equal(tools_of(HOME + "7/policies/broken.kennel"), ["by-annotations"])
+    # it is confined by the draft: it cannot leave anything beside its script
+    with open(d + "/server.py", "w") as f:
+        f.write("open(%r, 'w').write('x')\n" % (d + "/left"))
+    status, out, err = init("writes", "--", "/usr/bin/python3", d + "/server.py", n=7)
+    within("Its tools are not known", out)
+    check(not os.path.exists(d + "/left"))
+
+
 if __name__ == "__main__":
     main()

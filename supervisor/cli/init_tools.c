@@ -1,0 +1,184 @@
+/*
+ * Writes the tools of a drafted server by name, so that a tool that the server adds
+ * later is refused at once.
+ *
+ * Process: kennel, the user's. The server runs in its cell, under the draft. Trusts
+ * neither its names (only plain ones are written, because a name is a pattern in a
+ * policy) nor its annotations: a tool is allowed without asking only if its name says
+ * too that it reads.
+ */
+#include "supervisor/cli/init_tools.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <strings.h>
+
+#include "shim/base/array.h"
+#include "supervisor/cli/mcp_client.h"
+
+#define PAGES_MAX 64
+#define TOOLS_MAX 512
+#define LINES_MAX (128u << 10)
+#define NAME_LEN  128
+
+static const char *const reading[] = {"count", "describe", "find", "get", "info", "list",
+    "lookup", "query", "read", "search", "show", "stat", "status", "view"};
+static const char *const writing[] = {"add", "apply", "approve", "cancel", "clear",
+    "close", "commit", "create", "delete", "drop", "edit", "exec", "execute", "import",
+    "insert", "install", "kill", "merge", "modify", "move", "patch", "post", "push",
+    "put", "remove", "rename", "replace", "reset", "restart", "run", "save", "send",
+    "set", "start", "stop", "submit", "update", "upload", "write"};
+
+static bool
+is_in(const char *word, size_t len, const char *const *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strlen(list[i]) == len && strncasecmp(word, list[i], len) == 0)
+			return true;
+	return false;
+}
+
+/* The length of the first word of a name: read_file, readFile, READ-FILE. */
+static size_t
+word_len(const char *name)
+{
+	size_t n = 1;
+
+	while (isalnum((unsigned char)name[n]) &&
+	       !(isupper((unsigned char)name[n]) && islower((unsigned char)name[n - 1])))
+		n++;
+	return n;
+}
+
+static bool
+says_that_it_reads(const char *name)
+{
+	bool reads = false;
+
+	while (*name != '\0') {
+		size_t n = word_len(name);
+
+		if (is_in(name, n, writing, ARRAY_LEN(writing)))
+			return false;
+		reads |= is_in(name, n, reading, ARRAY_LEN(reading));
+		for (name += n; *name != '\0' && !isalnum((unsigned char)*name);)
+			name++;
+	}
+	return reads;
+}
+
+static bool
+is_read_only(struct json definition)
+{
+	struct json annotations, hint;
+
+	return json_get(definition, "annotations", &annotations) == 0 &&
+	       json_get(annotations, "readOnlyHint", &hint) == 0 &&
+	       hint.type == JSON_IS_TRUE;
+}
+
+static bool
+is_plain(const char *name, size_t len)
+{
+	return len > 0 &&
+	       strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+			    "0123456789_-./:") == len;
+}
+
+static int
+add_tool(struct tools_found *found, struct json item)
+{
+	char name[NAME_LEN];
+	struct json text;
+	bool allowed;
+	size_t len;
+
+	if (json_get(item, "name", &text) < 0 ||
+	    json_text(text, name, sizeof(name), &len) < 0 || !is_plain(name, len) ||
+	    found->allowed + found->asked == TOOLS_MAX) {
+		found->left_out++;
+		return 0;
+	}
+	allowed = is_read_only(item) && says_that_it_reads(name);
+	*(allowed ? &found->allowed : &found->asked) += 1;
+	return buf_printf(
+	    &found->lines, "    tool %s \"%s\"\n", allowed ? "allow" : "ask", name);
+}
+
+static int
+add_tools(struct tools_found *found, struct client *c)
+{
+	char params[CLIENT_PAGE_MAX] = "";
+	struct json key, item;
+	struct json_walk w;
+	int r = 1;
+
+	for (int page = 0; r > 0 && page < PAGES_MAX; page++) {
+		r = client_ask(c, "tools/list", params);
+		if (r < 0)
+			return r;
+		json_walk(&w, c->m.result[RESULT_TOOLS]);
+		while (r == 0 && json_next(&w, &key, &item))
+			r = add_tool(found, item);
+		if (r == 0)
+			r = client_next_page(c, params);
+	}
+	if (r == 0 && found->lines.len == 0) {
+		(void)snprintf(c->why, sizeof(c->why), "it lists no tool"); /* fits */
+		return -ENOENT;
+	}
+	return r < 0 ? r : 0;
+}
+
+int
+init_tools_list(const char *file, const char *name, struct tools_found *ret)
+{
+	const char *const argv[] = {"kennel", "run", name, "--policy", file, NULL};
+	int to = -1, from = -1, r;
+	struct client c;
+	pid_t pid = 0;
+
+	*ret = (struct tools_found){.allowed = 0};
+	buf_init(&ret->lines, LINES_MAX);
+	(void)signal(SIGPIPE, SIG_IGN); /* cannot fail: valid signal */
+	r = client_spawn(argv, &pid, &to, &from);
+	if (r < 0) {
+		(void)snprintf(ret->why, sizeof(ret->why), "unable to start kennel: %s",
+		    strerror(-r));
+		return r;
+	}
+	r = client_open(&c, to, from, "{}");
+	if (r == 0)
+		r = add_tools(ret, &c);
+	if (r < 0) {
+		(void)snprintf(ret->why, sizeof(ret->why), "%s", c.why); /* as long */
+		buf_clear(&ret->lines);
+	}
+	client_free(&c);
+	(void)client_reap(pid); /* it was only asked for its tools */
+	return r;
+}
+
+void
+init_tools_put(const struct tools_found *found, FILE *out)
+{
+	if (found->lines.len == 0) {
+		fprintf(out, "    # The tools that it may use: `ask` waits for a person. "
+			     " The server\n"
+			     "    # was not asked for their names.\n"
+			     "    tool by-annotations\n");
+		return;
+	}
+	fprintf(out,
+	    "    # The server's tools: `ask` waits for a person.  `allow`: the server "
+	    "says\n"
+	    "    # that the tool only reads, and so does its name.\n"
+	    "%.*s",
+	    (int)found->lines.len, (const char *)found->lines.data);
+	if (found->left_out > 0)
+		fprintf(out, "    # %zu more have unusual names, and are refused.\n",
+		    found->left_out);
+}

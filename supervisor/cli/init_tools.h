@@ -1,0 +1,27 @@
+/*
+ * The tools of a drafted server, asked of the server itself.
+ */
+#ifndef KENNEL_SUPERVISOR_CLI_INIT_TOOLS_H
+#define KENNEL_SUPERVISOR_CLI_INIT_TOOLS_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "shim/base/buf.h"
+
+struct tools_found {
+	size_t allowed, asked, left_out;
+	struct buf lines; /* of the policy; empty: not known */
+	char why[256];    /* why they are not known, in one line */
+};
+
+/*
+ * Starts the server once, as "kennel run NAME --policy FILE" does, and makes a `tool`
+ * line for each of its tools: `allow` for one that only reads, else `ask`. 0; -errno
+ * with why. The caller frees the lines in either case.
+ */
+int init_tools_list(const char *file, const char *name, struct tools_found *ret);
+/* Writes the lines, or one line for all tools if they are not known. */
+void init_tools_put(const struct tools_found *, FILE *);
+
+#endif
