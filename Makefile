@@ -63,6 +63,11 @@ PATHS = \
 	shim/host/path_resolve.o \
 	shim/host/program_paths.o
 
+# Tables of verbs, and what is printed from them.
+HELP = \
+	shim/help/help.o \
+	shim/help/near_word.o
+
 # PID 1 of a cell.
 SHIM = \
 	$(BASE_SMALL) \
@@ -100,6 +105,7 @@ POLICY_READ = \
 # Text to sealed bytes: the supervisor only.
 POLICY_TEXT = \
 	$(PATHS) \
+	shim/help/near_word.o \
 	policy/base/arena.o \
 	policy/base/diag.o \
 	policy/base/fs_cache.o \
@@ -153,6 +159,7 @@ ALGEBRA = \
 POLICY_MAKE = \
 	$(POLICY_TEXT) $(ALGEBRA) \
 	policy/check/request.o \
+	policy/cli/help.o \
 	policy/cli/main.o \
 	policy/cli/near_miss.o \
 	policy/cli/verb.o \
@@ -354,9 +361,11 @@ MCP = \
 
 # The questions that a log answers.
 QUERY = \
+	$(HELP) \
 	policy/sealed/net_hint.o \
 	supervisor/audit/log/kept_payloads.o \
 	supervisor/audit/log/kept_policies.o \
+	supervisor/audit/audit_help.o \
 	supervisor/audit/log/payload_key.o \
 	supervisor/audit/query/describe.o \
 	supervisor/audit/query/disclosure.o \
@@ -397,7 +406,7 @@ READER = \
 
 # What speaks to the agent.  No vault object may ever stand here.
 KENNEL = \
-	$(READER) $(APPROVE) $(MCP) $(MERKLE) $(TREE) $(QUERY) $(SECRETMETA) \
+	$(HELP) $(READER) $(APPROVE) $(MCP) $(MERKLE) $(TREE) $(QUERY) $(SECRETMETA) \
 	$(POLICY_READ) $(POLICY_MAKE) $(BASE) \
 	leash/audit/event.o \
 	leash/audit/writer.o \
@@ -437,6 +446,10 @@ KENNEL = \
 	supervisor/doctor/doctor_network.o \
 	supervisor/doctor/doctor_policies.o \
 	supervisor/launch/changed_source.o \
+	supervisor/help/command.o \
+	supervisor/help/complete.o \
+	supervisor/help/kennel_help.o \
+	supervisor/help/secret_help.o \
 	supervisor/launch/failed_start.o \
 	supervisor/launch/launcher.o \
 	supervisor/launch/leash_approvals.o \
@@ -493,7 +506,7 @@ RECORDER = \
 	supervisor/audit/recorder/wal_vfs.o
 
 VERIFY = \
-	$(READER) $(MERKLE) $(BASE) \
+	$(HELP) $(READER) $(MERKLE) $(BASE) \
 	leash/audit/event.o \
 	leash/audit/writer.o \
 	supervisor/audit/log/schema.o \
@@ -509,13 +522,15 @@ VERIFY = \
 	supervisor/audit/verify/check_signatures.o \
 	supervisor/audit/verify/main.o \
 	supervisor/audit/verify/verify.o \
+	supervisor/audit/verify/verify_help.o \
 	supervisor/audit/verify/workers.o
 
 # Records to a collector: one socket, opened before it is confined.
 SHIP = \
-	$(READER) $(MERKLE) $(BASE) \
+	$(HELP) $(READER) $(MERKLE) $(BASE) \
 	leash/audit/event.o \
 	leash/audit/writer.o \
+	supervisor/audit/audit_help.o \
 	supervisor/audit/log/merkle_read.o \
 	supervisor/audit/log/schema.o \
 	supervisor/audit/log/segment.o \
@@ -1244,9 +1259,10 @@ FUZZ_wire = \
 FUZZ_FLAGS_wire	= $(shell pkg-config --cflags libnl-3.0)
 FUZZ_copy_args	= leash/exec/copy_args.o
 FUZZ_query = \
-	$(READER) $(MERKLE) $(PATHS) $(BASE) \
+	$(HELP) $(READER) $(MERKLE) $(PATHS) $(BASE) \
 	leash/audit/event.o \
 	leash/audit/writer.o \
+	supervisor/audit/audit_help.o \
 	supervisor/audit/log/merkle_read.o \
 	supervisor/audit/log/schema.o \
 	supervisor/audit/log/segment.o \

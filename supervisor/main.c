@@ -17,6 +17,7 @@
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/cli/cli.h"
+#include "supervisor/help/help.h"
 
 #define TABLE_BYTES_MIN (32 << 10)
 
@@ -24,42 +25,20 @@
 #define KENNEL_VERSION "0.1"
 #endif
 
-static int help_main(int argc, char **argv);
 static int version_main(int argc, char **argv);
 
 static const struct verb {
-	const char *name;
+	const char *name; /* its help is in supervisor/help */
 	int (*fn)(int argc, char **argv);
-	int skip; /* arguments before its argv[0]: 2 for a family of verbs */
-	const char *what;
+	int skip;      /* arguments before its argv[0]: 2 for a family of verbs */
 	bool homeless; /* it reports problems with kennel's directories itself */
 } verbs[] = {
-    {"run", run_main, 1, "NAME [--policy FILE]: one server on stdio, transparent"},
-    {"exec", exec_main, 1, "[--policy FILE] NAME -- PROG [ARG...]: try a policy"},
-    {"policy", policy_family_main, 2,
-	"check|fmt|compile|show|explain|test|diff|query|score|doc FILE...; check --all",
-	true},
-    {"server", server_main, 2, "log NAME, pin NAME"},
-    {"audit", audit_main, 2,
-	"VERB: query the log; \"kennel audit help\" lists the verbs"},
-    {"approve", approve_main, 2, "list|watch|allow|deny: pending approvals"},
-    {"secret", secret_main, 2,
-	"list|show|validate|catalog|set|rotate|grant|...: by name, never a value"},
-    {"init", init_main, 1, "NAME -- COMMAND...: draft a policy"},
-    {"doctor", doctor_main, 1, "[--json]: what this machine can enforce", true},
-    {"help", help_main, 1, "this list", true},
-    {"version", version_main, 1, "", true},
+    {"run", run_main, 1}, {"exec", exec_main, 1}, {"policy", policy_family_main, 2, true},
+    {"server", server_main, 2}, {"audit", audit_main, 2}, {"approve", approve_main, 2},
+    {"secret", secret_main, 2}, {"init", init_main, 1}, {"doctor", doctor_main, 1, true},
+    {"help", help_main, 1, true}, {"version", version_main, 1, true},
+    {"complete", complete_main, 1, true}, /* for shells, and in no list */
 };
-
-static int
-help_main(int argc, char **argv)
-{
-	printf("kennel runs MCP servers in a sandbox.  See kennel(1).\n\n");
-	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
-		if (verbs[i].what[0] != '\0')
-			printf("  kennel %-7s %s\n", verbs[i].name, verbs[i].what);
-	return 0;
-}
 
 static int
 version_main(int argc, char **argv)
@@ -82,7 +61,7 @@ int
 main(int argc, char **argv)
 {
 	const char *verb = argc > 1 ? argv[1] : "";
-	char shown[128];
+	int status;
 
 	/*
 	 * Closes descriptors that the agent left open; neither kennel nor its helpers
@@ -96,16 +75,14 @@ main(int argc, char **argv)
 	/* Map large tables, so that untouched pages are never allocated. */
 	(void)mallopt(M_MMAP_THRESHOLD, TABLE_BYTES_MIN); /* else: more memory */
 	log_open("kennel", getenv("KENNEL_DEBUG") != NULL ? LOG_DEBUG : LOG_INFO);
-	if (strcmp(verb, "--help") == 0)
-		verb = "help";
+	if (argc == 1)
+		return help_first();
+	if (help_answer(argc - 1, argv + 1, &status))
+		return status;
 	if (strcmp(verb, "--version") == 0)
 		verb = "version";
 	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
 		if (strcmp(verb, verbs[i].name) == 0)
 			return verb_run(&verbs[i], argc, argv);
-	if (argc > 1)
-		fprintf(stderr, "kennel: unknown verb %s\n",
-		    log_quote(shown, sizeof(shown), verb, strlen(verb)));
-	fprintf(stderr, "usage: kennel VERB ...; \"kennel help\" lists them\n");
-	return EXIT_USAGE;
+	return help_unknown_verb(&kennel_help, verb);
 }

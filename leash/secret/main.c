@@ -46,34 +46,33 @@ enum takes { /* the options of a verb, as bits */
 static const struct verb {
 	const char *name;
 	verb_fn *fn;
-	unsigned int takes;
-	const char *usage;
+	unsigned int takes; /* its help: supervisor/help/secret_help.c */
 } verbs[] = {
-    {"init", verb_init, TAKES_INPUT | TAKES_KEY, "[--key-file FILE | --stdin | --fd N]"},
-    {"unlock", verb_unlock, TAKES_INPUT | TAKES_KEY | TAKES_TIMES,
-	"[--idle MINUTES] [--for MINUTES] [--key-file FILE | --stdin | --fd N]"},
-    {"lock", verb_lock, 0, ""},
-    {"set", verb_set, NEEDS_PATH | TAKES_INPUT | TAKES_SHAPE,
-	"PATH [--any-shape] [--stdin | --fd N]"},
-    {"rotate", verb_rotate, NEEDS_PATH | TAKES_INPUT | TAKES_SHAPE,
-	"PATH [--any-shape] [--stdin | --fd N]"},
-    {"remove", verb_remove, NEEDS_PATH, "PATH"},
-    {"versions", show_versions, TAKES_PATH | TAKES_JSON | TAKES_RESTORE,
-	"[--json] [PATH [--restore N]]"},
-    {"recover", verb_recover, TAKES_INPUT, "[--stdin | --fd N]"},
-    {"export-recovery", verb_export, TAKES_INPUT | TAKES_KEY,
-	"[--key-file FILE | --stdin | --fd N]"},
-    {"grant", verb_grant, NEEDS_PATH | TAKES_SERVER | TAKES_POLICY,
-	"PATH --server NAME --policy FILE"},
-    {"grants", show_grants, TAKES_PATH | TAKES_JSON, "[--json] [PATH]"},
-    {"trace", verb_trace, TAKES_INPUT | NO_KEEPER, "[--stdin | --fd N]"},
-    {"revoke", verb_revoke, NEEDS_PATH | TAKES_SERVER, "PATH [--server NAME]"},
+    {"init", verb_init, TAKES_INPUT | TAKES_KEY},
+    {"unlock", verb_unlock, TAKES_INPUT | TAKES_KEY | TAKES_TIMES},
+    {"lock", verb_lock, 0},
+    {"set", verb_set, NEEDS_PATH | TAKES_INPUT | TAKES_SHAPE},
+    {"rotate", verb_rotate, NEEDS_PATH | TAKES_INPUT | TAKES_SHAPE},
+    {"remove", verb_remove, NEEDS_PATH},
+    {"versions", show_versions, TAKES_PATH | TAKES_JSON | TAKES_RESTORE},
+    {"recover", verb_recover, TAKES_INPUT},
+    {"export-recovery", verb_export, TAKES_INPUT | TAKES_KEY},
+    {"grant", verb_grant, NEEDS_PATH | TAKES_SERVER | TAKES_POLICY},
+    {"grants", show_grants, TAKES_PATH | TAKES_JSON},
+    {"trace", verb_trace, TAKES_INPUT | NO_KEEPER},
+    {"revoke", verb_revoke, NEEDS_PATH | TAKES_SERVER},
 };
 
+/* Names an argument by its number, if at > 0: it may be a misplaced value. */
 static int
-usage(const struct verb *v)
+usage(const struct verb *v, int at, const char *why)
 {
-	fprintf(stderr, "usage: kennel secret %s %s\n", v->name, v->usage);
+	char number[32] = "";
+
+	if (at > 0)
+		(void)snprintf(number, sizeof(number), "argument %d: ", at);
+	log_error(
+	    "%s: %s%s; run `kennel secret %s --help`", v->name, number, why, v->name);
 	return STATUS_USAGE;
 }
 
@@ -97,39 +96,104 @@ number(const char *text, uint32_t max, uint32_t *ret)
 	return true;
 }
 
-/* Parses one option and its value; false: not an option of this verb, or invalid. */
+/* Each parses the value of an option; false: it is invalid. */
 static bool
-option(struct order *o, unsigned int takes, const char *name, const char *word)
+take_fd(struct order *o, const char *value)
 {
-	uint32_t n = 0;
+	uint32_t n;
 
-	if (strcmp(name, "--fd") == 0 && (takes & TAKES_INPUT) != 0) {
-		if (!number(word, INT_MAX, &n))
-			return false;
-		o->fd = (int)n;
-	} else if (strcmp(name, "--policy-fd") == 0 && (takes & TAKES_POLICY) != 0) {
-		if (!number(word, INT_MAX, &n))
-			return false;
-		o->policy_fd = (int)n;
-	} else if (strcmp(name, "--key-file") == 0 && (takes & TAKES_KEY) != 0)
-		o->key_file = word;
-	else if (strcmp(name, "--shape") == 0 && (takes & TAKES_SHAPE) != 0)
-		o->shape = word;
-	else if (strcmp(name, "--server") == 0 && (takes & TAKES_SERVER) != 0)
-		o->server = word;
-	else if (strcmp(name, "--restore") == 0 && (takes & TAKES_RESTORE) != 0)
-		return number(word, VERSIONS_MAX, &o->version) && o->version > 0;
-	else if (strcmp(name, "--idle") == 0 && (takes & TAKES_TIMES) != 0) {
-		if (!number(word, MINUTES_MAX, &n) || n == 0)
-			return false;
-		o->idle_s = n * 60;
-	} else if (strcmp(name, "--for") == 0 && (takes & TAKES_TIMES) != 0) {
-		if (!number(word, MINUTES_MAX, &n) || n == 0)
-			return false;
-		o->cap_s = n * 60;
-	} else
+	if (!number(value, INT_MAX, &n))
 		return false;
+	o->fd = (int)n;
 	return true;
+}
+
+static bool
+take_policy_fd(struct order *o, const char *value)
+{
+	uint32_t n;
+
+	if (!number(value, INT_MAX, &n))
+		return false;
+	o->policy_fd = (int)n;
+	return true;
+}
+
+static bool
+take_key_file(struct order *o, const char *value)
+{
+	o->key_file = value;
+	return true;
+}
+
+static bool
+take_shape(struct order *o, const char *value)
+{
+	o->shape = value;
+	return true;
+}
+
+static bool
+take_server(struct order *o, const char *value)
+{
+	o->server = value;
+	return true;
+}
+
+static bool
+take_restore(struct order *o, const char *value)
+{
+	return number(value, VERSIONS_MAX, &o->version) && o->version > 0;
+}
+
+static bool
+minutes(const char *value, uint32_t *ret_s)
+{
+	uint32_t n;
+
+	if (!number(value, MINUTES_MAX, &n) || n == 0)
+		return false;
+	*ret_s = n * 60;
+	return true;
+}
+
+static bool
+take_idle(struct order *o, const char *value)
+{
+	return minutes(value, &o->idle_s);
+}
+
+static bool
+take_for(struct order *o, const char *value)
+{
+	return minutes(value, &o->cap_s);
+}
+
+static const struct option_row {
+	const char *name;
+	unsigned int takes;
+	bool (*take)(struct order *, const char *value);
+} option_row[] = {
+    {"--fd", TAKES_INPUT, take_fd}, {"--for", TAKES_TIMES, take_for},
+    {"--idle", TAKES_TIMES, take_idle}, {"--key-file", TAKES_KEY, take_key_file},
+    {"--policy-fd", TAKES_POLICY, take_policy_fd}, /* from kennel */
+    {"--restore", TAKES_RESTORE, take_restore}, {"--server", TAKES_SERVER, take_server},
+    {"--shape", TAKES_SHAPE, take_shape}, /* from kennel */
+};
+
+/* Parses one option and its value, NULL if it is the last argument; an exit status. */
+static int
+option(struct order *o, const struct verb *v, int at, const char *name, const char *value)
+{
+	for (size_t i = 0; i < ARRAY_LEN(option_row); i++) {
+		if (strcmp(option_row[i].name, name) != 0 ||
+		    (option_row[i].takes & v->takes) == 0)
+			continue;
+		if (value != NULL && option_row[i].take(o, value))
+			return STATUS_OK;
+		return usage(v, at, "missing or invalid value of an option");
+	}
+	return usage(v, at, "unknown option");
 }
 
 static int
@@ -146,16 +210,16 @@ read_words(struct order *o, const struct verb *v, int argc, char **argv)
 		else if (strcmp(word, "--stdin") == 0 && (v->takes & TAKES_INPUT) != 0)
 			o->fd = STDIN_FILENO;
 		else if (word[0] == '-') {
-			if (i + 1 == argc || !option(o, v->takes, word, argv[i + 1]))
-				return usage(v);
+			if (option(o, v, i, word, argv[i + 1]) != STATUS_OK)
+				return STATUS_USAGE;
 			i++;
 		} else if (o->path == NULL && (v->takes & (TAKES_PATH | NEEDS_PATH)) != 0)
 			o->path = word;
 		else
-			return usage(v);
+			return usage(v, i, "too many arguments");
 	}
 	if (((v->takes & NEEDS_PATH) != 0 || o->version != 0) && o->path == NULL)
-		return usage(v);
+		return usage(v, 0, "expected a path");
 	if (o->path != NULL && !secret_path_good(o->path)) {
 		log_error("%s: a path has three or more names of a-z, 0-9 and -, "
 			  "separated by /, such as team/github/token",

@@ -362,8 +362,8 @@ verb_grant(struct order *o)
 	int status;
 
 	if (o->server == NULL || o->policy_fd < 0) {
-		fprintf(stderr, "usage: kennel secret grant PATH --server NAME "
-				"--policy FILE\n");
+		log_error("grant: expected --server NAME; run `kennel secret grant "
+			  "--help`");
 		return STATUS_USAGE;
 	}
 	status = whose(o, &w);

@@ -60,11 +60,6 @@ diag_failures(const struct diag *d)
 	return d->error_n + d->host_n;
 }
 /*
- * The entry of a list that is nearest to the text, or NULL if none is near:
- * "did you mean".
- */
-const char *diag_near(const char *, const char *const *list, size_t n);
-/*
  * Makes text from a file safe for a message: printable, cut at DIAG_TEXT_MAX
  * characters, NUL-terminated.  Returns out.
  */

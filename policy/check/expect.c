@@ -14,6 +14,7 @@
 #include "policy/lang/host.h"
 #include "policy/sealed/policy.h"
 #include "shim/base/fd.h"
+#include "shim/help/near_word.h"
 #include "shim/host/path_resolve.h"
 
 /* ---- form ---------------------------------------------------------------- */
@@ -80,7 +81,7 @@ expects_check(struct check *c)
 	for (k = 0; k < c->tree->expect_n; k++) {
 		x = &c->tree->expect[k];
 		if (!has_server(c->tree, &x->name)) {
-			near = diag_near(x->name.text, list, i);
+			near = near_word(x->name.text, list, i);
 			if (near != NULL)
 				diag_error(c->diag, x->name.at,
 				    "unknown server: did you mean `%s`?", near);

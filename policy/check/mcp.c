@@ -8,6 +8,7 @@
 #include "policy/lang/parse.h"
 #include "policy/sealed/values/method_name.h"
 #include "shim/base/array.h"
+#include "shim/help/near_word.h"
 
 #include <string.h>
 
@@ -31,7 +32,7 @@ class_unknown(struct check *c, const struct word *w)
 {
 	static const char *const classes[] = {
 	    "@readonly", "@destructive", "@idempotent", "@openworld", "@unannotated"};
-	const char *near = diag_near(w->text, classes, 5);
+	const char *near = near_word(w->text, classes, 5);
 	struct shown s;
 
 	if (near != NULL)
@@ -147,7 +148,7 @@ check_audit(struct check *c, struct stmt *s)
 	size_t i;
 
 	if (!sync && strcmp(w[0].text, "args") != 0 && strcmp(w[0].text, "result") != 0) {
-		near = diag_near(w[0].text, list, 3);
+		near = near_word(w[0].text, list, 3);
 		if (near != NULL)
 			diag_error(c->diag, w[0].at,
 			    "unknown setting: did you mean `%s`?", near);

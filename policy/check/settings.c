@@ -13,6 +13,7 @@
 #include "policy/lang/secret_source.h"
 #include "policy/sources/sources.h"
 #include "shim/base/array.h"
+#include "shim/help/near_word.h"
 
 #define LANDLOCK_MAX 99
 
@@ -41,7 +42,7 @@ check_require(struct check *c, struct stmt *s)
 			    "nothing is allowed after `require %s`", w->text);
 		return;
 	}
-	near = diag_near(w->text, list, 3);
+	near = near_word(w->text, list, 3);
 	if (near != NULL)
 		diag_error(c->diag, w->at, "unknown requirement `%s`: did you mean `%s`?",
 		    show(&sh, w), near);
@@ -62,8 +63,8 @@ limit_unknown(struct check *c, const struct stmt *s, const struct word *w)
 {
 	bool timeout = s->kw == KW_TIMEOUT;
 	const char *near =
-	    timeout ? diag_near(w->text, timeout_words, ARRAY_LEN(timeout_words))
-		    : diag_near(w->text, limit_words, ARRAY_LEN(limit_words));
+	    timeout ? near_word(w->text, timeout_words, ARRAY_LEN(timeout_words))
+		    : near_word(w->text, limit_words, ARRAY_LEN(limit_words));
 	struct shown sh;
 
 	if (near != NULL)

@@ -10,40 +10,34 @@
 #define MANY VERB_WORDS_MAX
 
 static const struct verb verbs[] = {
-    {"check", verb_check, "FILE... [--json] | --all", OPT_JSON, 1, MANY},
-    {"compile", verb_compile, "FILE... [-o OUT]", OPT_OUT, 1, MANY},
-    {"diff", verb_diff, "OLD NEW [--json]", OPT_JSON, 2, 2},
-    {"doc", verb_doc, "FILE [SERVER] [--html] [-o OUT]", OPT_HTML | OPT_OUT, 1, 2},
-    {"explain", verb_explain,
-	"[--json] [--from PATH] [--in PATH] [--env NAME]... FILE SERVER QUESTION...",
-	OPT_JSON | OPT_CALLER, 3, MANY, 3},
-    {"fmt", verb_fmt, "FILE... [--check | -w]", OPT_CHECK | OPT_WRITE, 1, MANY},
-    {"key", verb_key, "new FILE", 0, 2, 2},
-    {"query", verb_query, "[--json] FILE QUESTION...", OPT_JSON, 2, MANY, 2},
-    {"score", verb_score, "FILE [SERVER] [--threshold N] [--json]",
-	OPT_THRESHOLD | OPT_JSON, 1, 2},
-    {"show", verb_show, "FILE [SERVER] [--json]", OPT_JSON, 1, 2},
-    {"sign", verb_sign, "FILE --key KEY [--counter N] [--until DAY]", OPT_SIGN, 1, 1},
-    {"test", verb_test, "FILE... [--mutation] [--json]", OPT_MUTATION | OPT_JSON, 1,
-	MANY},
-    {"verify", verb_verify, "FILE [PUBLIC-KEY...]", 0, 1, MANY},
+    {"check", verb_check, OPT_JSON, 1, MANY},
+    {"compile", verb_compile, OPT_OUT, 1, MANY},
+    {"diff", verb_diff, OPT_JSON, 2, 2},
+    {"doc", verb_doc, OPT_HTML | OPT_OUT, 1, 2},
+    {"explain", verb_explain, OPT_JSON | OPT_CALLER, 3, MANY, 3},
+    {"fmt", verb_fmt, OPT_CHECK | OPT_WRITE, 1, MANY},
+    {"key", verb_key, 0, 2, 2},
+    {"query", verb_query, OPT_JSON, 2, MANY, 2},
+    {"score", verb_score, OPT_THRESHOLD | OPT_JSON, 1, 2},
+    {"show", verb_show, OPT_JSON, 1, 2},
+    {"sign", verb_sign, OPT_SIGN, 1, 1},
+    {"test", verb_test, OPT_MUTATION | OPT_JSON, 1, MANY},
+    {"verify", verb_verify, 0, 1, MANY},
 };
+
+static const struct verb *running; /* the verb of this process */
 
 int
 verb_usage(const char *why, const char *what)
 {
-	const char *lead = "usage:";
-	size_t i;
+	fprintf(stderr, "kennel policy %s: %s%s\n", running->name, why, what);
+	return help_usage(&policy_help, running->name, NULL);
+}
 
-	fprintf(stderr, "kennel policy: %s%s\n", why, what);
-	for (i = 0; i < ARRAY_LEN(verbs); i++) {
-		if (verbs[i].run == NULL)
-			continue;
-		fprintf(stderr, "%-6s kennel policy %s %s\n", lead, verbs[i].name,
-		    verbs[i].takes);
-		lead = "";
-	}
-	return EXIT_USAGE;
+int
+verb_unknown_option(const char *word)
+{
+	return help_unknown_option(&policy_help, running->name, word);
 }
 
 int
@@ -53,19 +47,17 @@ policy_main(int argc, char **argv)
 	size_t i;
 	int status;
 
-	if (argc < 1 || argv[0] == NULL)
-		return verb_usage("expected a verb", "");
+	if (argc < 1 || argv[0] == NULL) {
+		fprintf(stderr, "kennel policy: expected a command\n");
+		help_list(&policy_help, stderr);
+		return EXIT_USAGE;
+	}
 	for (i = 0; i < ARRAY_LEN(verbs); i++) {
 		if (strcmp(argv[0], verbs[i].name) != 0)
 			continue;
-		if (verbs[i].run == NULL) {
-			fprintf(stderr,
-			    "kennel policy: %s is not supported in this version\n",
-			    verbs[i].name);
-			return EXIT_USAGE;
-		}
+		running = &verbs[i];
 		status = verb_args(&verbs[i], argc, argv, &a);
 		return status != 0 ? status : verbs[i].run(&a);
 	}
-	return verb_usage("unknown verb ", argv[0]);
+	return help_unknown_verb(&policy_help, argv[0]);
 }

@@ -80,7 +80,7 @@ option(const struct verb *v, int argc, char **argv, int *i, struct args *a)
 		if (strcmp(name, options[k].name) == 0 && (options[k].bit & v->may) != 0)
 			break;
 	if (k == ARRAY_LEN(options))
-		return verb_usage("unknown option ", name);
+		return verb_unknown_option(name);
 	a->given |= options[k].bit;
 	if (options[k].slot == NO_VALUE)
 		return 0;
@@ -112,11 +112,9 @@ verb_args(const struct verb *v, int argc, char **argv, struct args *ret)
 	}
 	if (ret->word_n == 0)
 		return verb_usage("expected a file", "");
-	if (ret->word_n < v->word_min || ret->word_n > v->word_max) {
-		fprintf(stderr, "usage: kennel policy %s %s\n", v->name, v->takes);
-		return EXIT_USAGE;
-	}
-	return 0;
+	if (ret->word_n < v->word_min)
+		return verb_usage("missing argument", "");
+	return ret->word_n > v->word_max ? verb_usage("too many arguments", "") : 0;
 }
 
 /* ---- reading ------------------------------------------------------------- */

@@ -46,16 +46,17 @@ struct args {
 };
 
 struct verb {
-	const char *name;
-	int (*run)(const struct args *); /* NULL: not in this version */
-	const char *takes;               /* for the usage */
-	unsigned int may;                /* accepted OPT_*, or'ed */
+	const char *name; /* its help is in help.c */
+	int (*run)(const struct args *);
+	unsigned int may; /* accepted OPT_*, or'ed */
 	size_t word_min, word_max;
 	size_t plain; /* no options after this many words; 0: no such limit */
 };
 
 /* Prints one line with the reason, then the verb's usage; returns EXIT_USAGE. */
 int verb_usage(const char *why, const char *what);
+/* The same for an option that the verb does not have. */
+int verb_unknown_option(const char *word);
 /* 0 or an exit status, with the reason reported. */
 int verb_args(const struct verb *, int argc, char **argv, struct args *ret);
 

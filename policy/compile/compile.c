@@ -11,6 +11,7 @@
 #include "policy/lang/expand.h"
 #include "policy/sealed/policy.h"
 #include "shim/base/array.h"
+#include "shim/help/near_word.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -53,7 +54,7 @@ no_server(const struct tree *t, const char *only, struct diag *d)
 
 	for (i = 0; i < t->server_n && i < ARRAY_LEN(list); i++)
 		list[i] = t->server[i].name.text;
-	near = diag_near(only, list, i);
+	near = near_word(only, list, i);
 	diag_text(shown, only, strlen(only));
 	if (near != NULL)
 		diag_error(d, whole, "no server `%s`: did you mean `%s`?", shown, near);

@@ -8,6 +8,7 @@
 #include "policy/lang/keyword.h"
 #include "policy/lang/keyword.h"
 #include "shim/base/array.h"
+#include "shim/help/near_word.h"
 
 #include <string.h>
 
@@ -196,6 +197,6 @@ keyword_near(const char *text, size_t len, unsigned int where)
 		if ((rows[i].where & where) != 0)
 			list[(rows[i].where & WHERE_LATER) != 0 ? KW_END + i : i] =
 			    rows[i].name;
-	near = diag_near(word, list, ARRAY_LEN(list));
+	near = near_word(word, list, ARRAY_LEN(list));
 	return near == NULL ? KW_NONE : find(near, strlen(near));
 }

@@ -10,6 +10,7 @@
 #include "policy/lang/scalar.h"
 #include "policy/lang/secret_path.h"
 #include "shim/base/array.h"
+#include "shim/help/near_word.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -243,7 +244,7 @@ unknown_field(const struct manifest *m, const struct field *f, struct diag *diag
 	}
 	for (k = 1; k < MANIFEST_N; k++)
 		list[k] = (fields[k].of & statement_of(m->kw)) != 0 ? fields[k].name : "";
-	near = f->name.quoted ? NULL : diag_near(f->name.text, list, MANIFEST_N);
+	near = f->name.quoted ? NULL : near_word(f->name.text, list, MANIFEST_N);
 	if (near != NULL)
 		diag_error(diag, f->name.at, "unknown field: did you mean `%s`?", near);
 	else

@@ -8,6 +8,7 @@
 #include "policy/lang/parse.h"
 #include "policy/lang/secret_source.h"
 #include "shim/base/array.h"
+#include "shim/help/near_word.h"
 
 #include <errno.h>
 #include <string.h>
@@ -204,7 +205,7 @@ word_near(const struct word *w, const char *const *list, size_t n)
 {
 	char text[DIAG_TEXT_CAP];
 
-	return w->quoted ? NULL : diag_near(diag_text(text, w->raw, w->raw_len), list, n);
+	return w->quoted ? NULL : near_word(diag_text(text, w->raw, w->raw_len), list, n);
 }
 
 /* ---- a grant ------------------------------------------------------------- */

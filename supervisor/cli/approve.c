@@ -25,6 +25,7 @@
 #include "supervisor/base/paths.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/npm_package.h"
+#include "supervisor/help/help.h"
 
 #define SOCKETS_MAX 256
 #define ANSWER_MS   5000
@@ -278,13 +279,13 @@ no_answer(int r)
 static int
 list_main(int argc, char **argv)
 {
-	bool json = argc == 2 && strcmp(argv[1], "--json") == 0;
+	bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
 	long pid[SOCKETS_MAX];
 	size_t n, silent = 0;
 	int r;
 
 	if (argc > 1 + json)
-		return -1;
+		return help_refuse(&approve_help, argv[0], argv[1 + json]);
 	n = sessions(pid);
 	for (size_t i = 0; i < n; i++) {
 		r = list_one(pid[i], json ? show_json : list_text);
@@ -411,22 +412,34 @@ static int
 allow_main(int argc, char **argv)
 {
 	struct said said = {.answer = ANSWER_ONCE};
+	const char *id = NULL;
 
-	for (int i = 2; i < argc; i++) {
+	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "--session") == 0)
 			said.answer = ANSWER_SESSION;
 		else if (strcmp(argv[i], "--unseen") == 0)
 			said.unseen = true;
+		else if (argv[i][0] != '-' && id == NULL)
+			id = argv[i];
 		else
-			return -1;
+			return help_refuse(&approve_help, argv[0], argv[i]);
 	}
-	return argc < 2 ? -1 : answer(argv[1], &said);
+	if (id == NULL)
+		return help_usage(
+		    &approve_help, argv[0], "expected the id of an approval");
+	return answer(id, &said);
 }
 
 static int
 deny_main(int argc, char **argv)
 {
-	return argc == 2 ? answer(argv[1], &(struct said){.answer = ANSWER_DENY}) : -1;
+	if (argc < 2)
+		return help_usage(
+		    &approve_help, argv[0], "expected the id of an approval");
+	if (argc > 2 || argv[1][0] == '-')
+		return help_refuse(
+		    &approve_help, argv[0], argv[argv[1][0] == '-' ? 1 : 2]);
+	return answer(argv[1], &(struct said){.answer = ANSWER_DENY});
 }
 
 /* ---- watch ------------------------------------------------------------------------ */
@@ -521,7 +534,7 @@ watch_main(int argc, char **argv)
 	bool typing = isatty(STDIN_FILENO) == 1;
 
 	if (argc > 1)
-		return -1;
+		return help_refuse(&approve_help, argv[0], argv[1]);
 	for (;;) {
 		look(&w);
 		wait[0] = (struct pollfd){typing ? STDIN_FILENO : -1, POLLIN, 0};
@@ -543,7 +556,7 @@ watch_main(int argc, char **argv)
 
 static const struct verb {
 	const char *name;
-	int (*fn)(int, char **); /* -1: usage error */
+	int (*fn)(int, char **);
 } verbs[] = {
     {"list", list_main},
     {"watch", watch_main},
@@ -554,16 +567,12 @@ static const struct verb {
 int
 approve_main(int argc, char **argv)
 {
-	int status = -1;
-
 	for (size_t i = 0; argc > 0 && i < ARRAY_LEN(verbs); i++)
 		if (strcmp(argv[0], verbs[i].name) == 0)
-			status = verbs[i].fn(argc, argv);
-	if (status >= 0)
-		return status;
-	fprintf(stderr, "usage: kennel approve list [--json]\n"
-			"       kennel approve watch\n"
-			"       kennel approve allow ID [--session] [--unseen]\n"
-			"       kennel approve deny ID\n");
+			return verbs[i].fn(argc, argv);
+	if (argc > 0)
+		return help_unknown_verb(&approve_help, argv[0]);
+	fprintf(stderr, "kennel approve: expected a command\n");
+	help_list(&approve_help, stderr);
 	return EXIT_USAGE;
 }

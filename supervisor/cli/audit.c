@@ -9,6 +9,7 @@
 
 #include "shim/base/array.h"
 #include "shim/base/log.h"
+#include "supervisor/audit/audit_help.h"
 #include "supervisor/audit/query/query.h"
 #include "supervisor/audit/report/verbs.h"
 #include "supervisor/audit/ship/ship.h"
@@ -55,58 +56,42 @@ verify_main(int argc, char **argv)
 	return run_program("kennel-verify", argc, argv);
 }
 
-static audit_verb_fn help_main;
-
-/* All but the queries (supervisor/audit/query), in the order of the help. */
+/* All but the queries (supervisor/audit/query). */
 static const struct {
-	const char *name, *words, *what;
+	const char *name;
 	audit_verb_fn *main;
 } verbs[] = {
-    {"verify", "[--json] [LOG]", "verify the whole log", verify_main},
-    {"prove", "[-o FILE] IDX", "print the proof of one record", prove_main},
-    {"verify-proof", "--key VKEY FILE", "verify one record's proof", verify_proof_main},
-    {"tiles", "DIR", "export the Merkle tree as tlog-tiles files", tiles_main},
-    {"prune", "--before TIME|IDX", "remove old files of the log", prune_main},
-    {"certify", "[-o FILE]", "sign what kennel-verify found with the log's key",
-	certify_main},
-    {"rotate", "", "close the live file, to store it elsewhere", rotate_main},
-    {"witness", "VERB", "let witnesses sign the current checkpoint", witness_main},
-    {"export", "--format jsonl|csv|ocsf|cef", "export the records for other systems",
-	export_main},
-    {"report", "[--kind K] [-o FILE]", "write a self-contained HTML report", page_main},
-    {"ship", "[--once] TO", "send the records to a collector, new ones as they come",
-	ship_main},
-    {"pack", "-o FILE SESSION", "write a session and its proofs to one file", pack_main},
-    {"payload", "IDX", "print arguments or a result, if they were kept", payload_main},
-    {"prune-payloads", "--to TIME", "remove arguments and results kept before TIME",
-	prune_payloads_main},
-    {"policy-text", "[-o FILE] ID|SHA256",
-	"print a policy that was in force, if it was kept", policy_text_main},
-    {"prune-policies", "--to TIME", "remove kept policies that were not used since TIME",
-	prune_policies_main},
-    {"tail", "[-f] [-n N]", "print the last records, new ones as they come", tail_main},
-    {"unused", "SERVER", "grants that were never used", unused_main},
-    {"find-secret", "[--stdin]", "find every use of a value (prompts without echo)",
-	find_secret_main},
-    {"help", "", "this list", help_main},
+    {"certify", certify_main},
+    {"export", export_main},
+    {"find-secret", find_secret_main},
+    {"pack", pack_main},
+    {"payload", payload_main},
+    {"policy-text", policy_text_main},
+    {"prove", prove_main},
+    {"prune", prune_main},
+    {"prune-payloads", prune_payloads_main},
+    {"prune-policies", prune_policies_main},
+    {"report", page_main},
+    {"rotate", rotate_main},
+    {"ship", ship_main},
+    {"tail", tail_main},
+    {"tiles", tiles_main},
+    {"unused", unused_main},
+    {"verify", verify_main},
+    {"verify-proof", verify_proof_main},
+    {"witness", witness_main},
 };
-
-static int
-help_main(int argc, char **argv)
-{
-	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
-		printf("  kennel audit %-12s %-18s %s\n", verbs[i].name, verbs[i].words,
-		    verbs[i].what);
-	query_help(stdout);
-	return 0;
-}
 
 int
 audit_main(int argc, char **argv)
 {
-	for (size_t i = 0; argc > 0 && i < ARRAY_LEN(verbs); i++) {
+	if (argc <= 0) {
+		fprintf(stderr, "kennel audit: expected a command\n");
+		help_list(&audit_help, stderr);
+		return ASK_USAGE;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
 		if (strcmp(argv[0], verbs[i].name) == 0)
 			return verbs[i].main(argc, argv);
-	}
 	return query_main(argc, argv);
 }

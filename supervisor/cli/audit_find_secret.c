@@ -14,6 +14,7 @@
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "supervisor/audit/audit.h"
+#include "supervisor/audit/query/options.h"
 #include "supervisor/audit/query/query.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
@@ -90,7 +91,8 @@ int
 find_secret_main(int argc, char **argv)
 {
 	const char *from = NULL, *fd = NULL;
-	char trace[TRACE_DIGITS + 1], *word[ARGS_MAX];
+	char trace[TRACE_DIGITS + 1], *word[ARGS_MAX], *copy[ARGS_MAX];
+	struct query q;
 	int n = 0, status;
 
 	for (int i = 0; i < argc; i++) {
@@ -102,6 +104,10 @@ find_secret_main(int argc, char **argv)
 		} else if (n + 1 < ARGS_MAX)
 			word[n++] = argv[i];
 	}
+	/* before a person types a value; it keeps its arguments in the array */
+	memcpy(copy, word, (size_t)n * sizeof(word[0]));
+	if (options_read(n, copy, "", &q) < 0)
+		return ASK_USAGE;
 	status = trace_of_value(from, fd, trace);
 	if (status != 0)
 		return status;

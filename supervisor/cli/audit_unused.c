@@ -13,6 +13,7 @@
 #include "policy/sealed/policy.h"
 #include "shim/base/array.h"
 #include "shim/base/log.h"
+#include "supervisor/audit/audit_help.h"
 #include "supervisor/audit/query/log_view.h"
 #include "supervisor/audit/query/options.h"
 #include "supervisor/audit/query/query.h"
@@ -211,11 +212,9 @@ unused_main(int argc, char **argv)
 
 	if (options_read(argc, argv, "dp", &q) < 0)
 		return ASK_USAGE;
-	if (q.argc != 1 || q.server != NULL) {
-		fprintf(stderr, "usage: kennel audit unused [--policy FILE] [--days N] "
-				"SERVER\n");
-		return ASK_USAGE;
-	}
+	if (q.argc != 1 || q.server != NULL)
+		return help_usage(
+		    &audit_help, argv[0], "expected the name of one server");
 	status = find_policy(q.policy, q.argv[0], &u.found, why, sizeof(why));
 	if (status != 0) {
 		log_error("audit unused: %s", why);

@@ -29,6 +29,7 @@
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/cli/cli.h"
+#include "supervisor/help/help.h"
 #include "supervisor/launch/changed_source.h"
 #include "supervisor/launch/launch.h"
 
@@ -373,6 +374,5 @@ policy_family_main(int argc, char **argv)
 		return policy_main(argc, argv);
 	if (argc == 2)
 		return check_all();
-	fprintf(stderr, "usage: kennel policy check --all\n");
-	return EXIT_USAGE;
+	return help_refuse(&policy_help, "check", argv[2]);
 }

@@ -18,6 +18,7 @@
 #include "supervisor/approve/approve.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/cli/cli.h"
+#include "supervisor/help/help.h"
 #include "supervisor/launch/launch.h"
 #include "supervisor/launch/leash_approvals.h"
 #include "supervisor/launch/leash_client.h"
@@ -360,13 +361,10 @@ exec_main(int argc, char **argv)
 		else if (argv[i][0] != '-' && name == NULL)
 			name = argv[i];
 		else
-			goto usage;
+			return help_refuse(&kennel_help, argv[0], argv[i]);
 	}
 	if (name == NULL || i + 1 >= argc || argc - i - 1 > LEASH_ARGS_MAX)
-		goto usage;
+		return help_usage(&kennel_help, argv[0],
+		    "expected the name of one server, then -- and a program");
 	return exec_program(file, name, mode, argc - i - 1, argv + i + 1);
-usage:
-	fprintf(stderr,
-	    "usage: kennel exec [--explain] [--policy FILE] NAME -- PROG [ARG...]\n");
-	return EXIT_USAGE;
 }

@@ -31,6 +31,7 @@
 #include "supervisor/cli/init_tools.h"
 #include "supervisor/cli/npm_package.h"
 #include "supervisor/cli/preset.h"
+#include "supervisor/help/help.h"
 
 #define ARGS_MAX 256
 
@@ -566,11 +567,15 @@ init_main(int argc, char **argv)
 			d.start = false;
 		else if (d.name == NULL && name_ok(argv[i]))
 			d.name = argv[i];
+		else if (argv[i][0] != '-' && d.name == NULL)
+			return help_usage(&kennel_help, argv[0],
+			    "expected a name of a-z, 0-9, -, _ and . for the server");
 		else
-			goto usage;
+			return help_refuse(&kennel_help, argv[0], argv[i]);
 	}
 	if (d.name == NULL || i + 1 >= argc)
-		goto usage;
+		return help_usage(&kennel_help, argv[0],
+		    "expected a name for the server, then -- and its command");
 	if (paths_config_dir() == NULL || paths_data_dir() == NULL) {
 		log_error("%s", paths_why());
 		return EXIT_CONFIG;
@@ -578,9 +583,4 @@ init_main(int argc, char **argv)
 	d.secret = secret;
 	status = take(&d, argc - i - 1, argv + i + 1);
 	return status != 0 ? status : finish(&d, file);
-usage:
-	fprintf(stderr,
-	    "usage: kennel init NAME [--secret VARIABLE]... [--no-start] [-o FILE] -- "
-	    "COMMAND [ARG...]\n");
-	return EXIT_USAGE;
 }

@@ -25,6 +25,7 @@
 #include "supervisor/audit/log/kept_payloads.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/cli/cli.h"
+#include "supervisor/help/help.h"
 #include "supervisor/launch/failed_start.h"
 #include "supervisor/launch/launch.h"
 #include "supervisor/launch/leash_approvals.h"
@@ -526,11 +527,10 @@ run_main(int argc, char **argv)
 		else if (argv[i][0] != '-' && name == NULL)
 			name = argv[i];
 		else
-			name = NULL, i = argc;
+			return help_refuse(&kennel_help, argv[0], argv[i]);
 	}
-	if (name == NULL) {
-		fprintf(stderr, "usage: kennel run NAME [--policy FILE]\n");
-		return EXIT_USAGE;
-	}
+	if (name == NULL)
+		return help_usage(
+		    &kennel_help, argv[0], "expected the name of one server");
 	return run_server(file, name);
 }

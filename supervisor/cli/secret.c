@@ -21,6 +21,7 @@
 #include "supervisor/base/paths.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/secret.h"
+#include "supervisor/help/help.h"
 #include "supervisor/launch/launch.h"
 
 #define ARGS_MAX 64 /* arguments after "kennel secret" */
@@ -28,42 +29,25 @@
 static const struct verb {
 	const char *name;
 	int (*main)(int argc, char **argv); /* NULL: runs in kennel-secret */
-	const char *takes, *what;
 } verbs[] = {
-    {"list", secret_list_main,
-	"[--json] [--all] [--contains TEXT] [--scope SCOPE] [--status WORD]",
-	"list the secrets of the manifest"},
-    {"show", secret_show_main, "[--json] PATH",
-	"show a secret's description, never its value"},
-    {"validate", secret_validate_main, "[--json] [--strict]", "check the manifests"},
-    {"sources", secret_sources_main, "[--json] [PATH]",
-	"show which source provides a value"},
-    {"catalog", secret_catalog_main, "list|show NAME|validate",
-	"show the known kinds of tokens"},
-    {"init", NULL, "", "create your vault"},
-    {"set", secret_put_main, "PATH", "store a value, typed or from a descriptor"},
-    {"rotate", secret_put_main, "PATH", "replace a value"},
-    {"remove", NULL, "PATH", "remove a value from the vault"},
-    {"versions", NULL, "[PATH [--restore N]]",
-	"list the versions of a value, or restore one"},
-    {"grant", grant_main, "PATH --server NAME --policy FILE", "let a server use a value"},
-    {"grants", NULL, "", "list the grants"},
-    {"revoke", NULL, "PATH [--server NAME]", "revoke grants"},
-    {"unlock", NULL, "", "open the vault for a limited time"},
-    {"lock", NULL, "", "close the vault"},
-    {"recover", NULL, "", "set a new passphrase, with the recovery phrase"},
-    {"export-recovery", NULL, "", "create a recovery phrase"},
+    {"list", secret_list_main},
+    {"show", secret_show_main},
+    {"validate", secret_validate_main},
+    {"sources", secret_sources_main},
+    {"catalog", secret_catalog_main},
+    {"init", NULL},
+    {"set", secret_put_main},
+    {"rotate", secret_put_main},
+    {"remove", NULL},
+    {"versions", NULL},
+    {"grant", grant_main},
+    {"grants", NULL},
+    {"revoke", NULL},
+    {"unlock", NULL},
+    {"lock", NULL},
+    {"recover", NULL},
+    {"export-recovery", NULL},
 };
-
-static int
-usage(FILE *to)
-{
-	fprintf(to, "usage: kennel secret VERB ...; no verb shows a value\n\n");
-	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
-		fprintf(to, "  kennel secret %s%s%s: %s\n", verbs[i].name,
-		    verbs[i].takes[0] != '\0' ? " " : "", verbs[i].takes, verbs[i].what);
-	return to == stdout ? 0 : EXIT_USAGE;
-}
 
 /* Passes the paths of the vault and of the keeper's socket, its only source for
  * them. */
@@ -155,15 +139,15 @@ secret_main(int argc, char **argv)
 {
 	const char *verb = argc > 0 ? argv[0] : "";
 
-	if (strcmp(verb, "help") == 0 || strcmp(verb, "--help") == 0)
-		return usage(stdout);
 	for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
 		if (strcmp(verb, verbs[i].name) != 0)
 			continue;
 		return verbs[i].main != NULL ? verbs[i].main(argc, argv)
 					     : secret_become(argc, argv);
 	}
-	if (argc > 0) /* do not show it: it may be a misplaced value */
-		fprintf(stderr, "kennel secret: unknown verb\n");
-	return usage(stderr);
+	if (argc > 0)
+		return help_unknown_verb(&secret_help, verb);
+	fprintf(stderr, "kennel secret: expected a command\n");
+	help_list(&secret_help, stderr);
+	return EXIT_USAGE;
 }

@@ -30,6 +30,9 @@ struct secret_options {
 int secret_options(int argc, char **argv, unsigned int may, int word_min, int word_max,
     struct secret_options *ret);
 
+/* Names the argument by its number; EXIT_USAGE. */
+int secret_unknown_option(const char *verb, int at);
+
 enum { /* may */
 	SECRET_JSON = 1,
 	SECRET_STRICT = 2,

@@ -11,19 +11,14 @@
 #include "shim/base/log.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/cli/cli.h"
+#include "supervisor/cli/secret.h"
+#include "supervisor/help/help.h"
 #include "supervisor/launch/launch.h"
 
 #define WORDS_MAX 16
 
-static int
-usage(void)
-{
-	fprintf(
-	    stderr, "usage: kennel secret grant PATH --server NAME [--policy FILE]\n");
-	return EXIT_USAGE;
-}
-
-/* Removes --policy FILE from the arguments and finds the server's name. */
+/* Removes --policy FILE from the arguments and finds the server's name; 0 or an exit
+ * status. */
 static int
 read_words(int argc, char **argv, char *word[], int *ret_n, const char **ret_file,
     const char **ret_server)
@@ -32,15 +27,18 @@ read_words(int argc, char **argv, char *word[], int *ret_n, const char **ret_fil
 		bool policy = strcmp(argv[i], "--policy") == 0;
 		bool server = strcmp(argv[i], "--server") == 0;
 
+		if (argv[i][0] == '-' && !policy && !server)
+			return secret_unknown_option(argv[0], i);
 		if ((policy || server) && i + 1 == argc)
-			return -1;
+			return help_usage(
+			    &secret_help, argv[0], "missing value of an option");
 		if (policy) {
 			*ret_file = argv[++i];
 			continue;
 		}
-		if (server)
-			*ret_server = argv[i + 1];
 		word[(*ret_n)++] = argv[i];
+		if (server)
+			*ret_server = word[(*ret_n)++] = argv[++i];
 	}
 	return 0;
 }
@@ -53,9 +51,14 @@ grant_main(int argc, char **argv)
 	struct policy_found found;
 	int n = 0, status, fd;
 
-	if (argc > WORDS_MAX || read_words(argc, argv, word, &n, &file, &server) < 0 ||
-	    server == NULL)
-		return usage();
+	if (argc > WORDS_MAX)
+		return help_usage(&secret_help, argv[0], "too many arguments");
+	status = read_words(argc, argv, word, &n, &file, &server);
+	if (status != 0)
+		return status;
+	if (server == NULL)
+		return help_usage(
+		    &secret_help, argv[0], "expected a path and --server NAME");
 	status = find_policy(file, server, &found, why, sizeof(why));
 	if (status != 0) {
 		log_error("secret grant: %s", why);

@@ -9,6 +9,7 @@
 #include "shim/base/array.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/cli/secret.h"
+#include "supervisor/help/help.h"
 
 static const struct option_row {
 	const char *name;
@@ -26,13 +27,11 @@ static const struct option_row {
     {"--status", SECRET_FILTER, offsetof(struct secret_options, filter.status), 0},
 };
 
-static int
-usage(const char *verb, const char *why, const char *what)
+int
+secret_unknown_option(const char *verb, int at)
 {
-	fprintf(stderr,
-	    "kennel secret %s: %s%s; \"kennel secret help\" lists the verbs\n", verb, why,
-	    what);
-	return EXIT_USAGE;
+	fprintf(stderr, "kennel secret %s: argument %d: unknown option\n", verb, at);
+	return help_usage(&secret_help, verb, NULL);
 }
 
 static const struct option_row *
@@ -56,27 +55,29 @@ secret_options(int argc, char **argv, unsigned int may, int word_min, int word_m
 	for (int i = 1; i < argc; i++) {
 		if (argv[i][0] != '-') {
 			if (o.word_n == word_max)
-				return usage(argv[0], "too many arguments", "");
+				return help_usage(
+				    &secret_help, argv[0], "too many arguments");
 			o.word[o.word_n++] = argv[i];
 			continue;
 		}
 		row = row_find(argv[i], may);
 		if (row == NULL)
-			return usage(argv[0], "unknown option", "");
+			return secret_unknown_option(argv[0], i);
 		if (row->flag != 0) {
 			*((bool *)((char *)&o + row->flag)) = true;
 			continue;
 		}
 		if (i + 1 == argc)
-			return usage(argv[0], row->name, " takes a value");
+			return help_usage(
+			    &secret_help, argv[0], "missing value of an option");
 		text = argv[++i];
 		memcpy((char *)&o + row->text, &text, sizeof(text));
 	}
 	if (o.word_n < word_min)
-		return usage(argv[0], "missing argument", "");
+		return help_usage(&secret_help, argv[0], "missing argument");
 	if (o.filter.status != NULL && meta_status_find(o.filter.status) < 0)
-		return usage(
-		    argv[0], "--status takes registered, expiring or expired", "");
+		return help_usage(&secret_help, argv[0],
+		    "--status takes registered, expiring or expired");
 	*ret = o;
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/cli/secret.h"
+#include "supervisor/help/help.h"
 
 #define EXIT_NO 1
 
@@ -229,11 +230,9 @@ secret_catalog_main(int argc, char **argv)
 	show = strcmp(o.word[0], "show") == 0;
 	list = strcmp(o.word[0], "list") == 0;
 	if ((!show && !list && strcmp(o.word[0], "validate") != 0) ||
-	    (o.word_n == 2) != show) {
-		fprintf(stderr, "usage: kennel secret catalog list|validate [--json]\n"
-				"       kennel secret catalog show NAME [--json]\n");
-		return EXIT_USAGE;
-	}
+	    (o.word_n == 2) != show)
+		return help_usage(
+		    &secret_help, argv[0], "expected list, validate or show");
 	if (catalog_read(metas_project(o.project), paths_config_dir(), stderr, &c) != 0)
 		return EXIT_INPUT;
 	if (show)

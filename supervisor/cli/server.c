@@ -14,6 +14,7 @@
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/cli/cli.h"
+#include "supervisor/help/help.h"
 
 static int
 copy_file(const char *path)
@@ -38,10 +39,11 @@ server_log(int argc, char **argv)
 	char path[4400];
 	int old, now;
 
-	if (argc != 2 || argv[1][0] == '.' || strchr(argv[1], '/') != NULL) {
-		fprintf(stderr, "usage: kennel server log NAME\n");
-		return EXIT_USAGE;
-	}
+	if (argc > 1 && argv[1][0] == '-')
+		return help_unknown_option(&server_help, argv[0], argv[1]);
+	if (argc != 2 || argv[1][0] == '.' || strchr(argv[1], '/') != NULL)
+		return help_usage(
+		    &server_help, argv[0], "expected the name of one server");
 	if (dir == NULL) {
 		log_error("%s", paths_why());
 		return EXIT_CONFIG;
@@ -71,8 +73,9 @@ server_main(int argc, char **argv)
 	for (size_t i = 0; argc > 0 && i < ARRAY_LEN(verbs); i++)
 		if (strcmp(argv[0], verbs[i].name) == 0)
 			return verbs[i].fn(argc, argv);
-	fprintf(stderr,
-	    "usage: kennel server log NAME\n"
-	    "       kennel server pin NAME [--policy FILE] [-o FILE | --diff]\n");
+	if (argc > 0)
+		return help_unknown_verb(&server_help, argv[0]);
+	fprintf(stderr, "kennel server: expected a command\n");
+	help_list(&server_help, stderr);
 	return EXIT_USAGE;
 }

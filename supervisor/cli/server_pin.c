@@ -24,6 +24,7 @@
 #include "supervisor/base/exit_status.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/mcp_client.h"
+#include "supervisor/help/help.h"
 #include "supervisor/launch/launch.h"
 #include "supervisor/mcp/methods.h"
 
@@ -536,10 +537,12 @@ pin_main(int argc, char **argv)
 		else if (argv[i][0] != '-' && p.server == NULL)
 			p.server = argv[i];
 		else
-			goto usage;
+			return help_refuse(&server_help, argv[0], argv[i]);
 	}
 	if (p.server == NULL || (p.diff && p.out != NULL))
-		goto usage;
+		return help_usage(&server_help, argv[0],
+		    p.server == NULL ? "expected the name of a server"
+				     : "-o and --diff exclude each other");
 	(void)signal(SIGPIPE, SIG_IGN); /* cannot fail: valid signal */
 	status = find_policy(p.file, p.server, &p.found, NULL, 0);
 	if (status != 0)
@@ -550,8 +553,4 @@ pin_main(int argc, char **argv)
 	free(p.row);
 	policy_found_free(&p.found);
 	return status;
-usage:
-	fprintf(
-	    stderr, "usage: kennel server pin NAME [--policy FILE] [-o FILE | --diff]\n");
-	return EXIT_USAGE;
 }

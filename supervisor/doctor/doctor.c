@@ -32,6 +32,7 @@
 #include "supervisor/base/paths.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/doctor/doctor.h"
+#include "supervisor/help/help.h"
 
 #ifndef SYS_memfd_secret
 #define SYS_memfd_secret 447
@@ -547,13 +548,11 @@ print_json(const struct row *row, const struct finding *f, bool last)
 int
 doctor_main(int argc, char **argv)
 {
-	bool json = argc == 2 && strcmp(argv[1], "--json") == 0;
+	bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
 	bool confined = true;
 
-	if (argc > 2 || (argc == 2 && !json)) {
-		fprintf(stderr, "usage: kennel doctor [--json]\n");
-		return EXIT_USAGE;
-	}
+	if (argc > 1 + json)
+		return help_refuse(&kennel_help, argv[0], argv[1 + json]);
 	if (json)
 		printf("[\n");
 	for (size_t i = 0; i < ROWS_N; i++) {

@@ -22,7 +22,7 @@ judge() {
 		if (file ~ /^shim\/base\//) return what ~ /^shim\/base\//
 		if (file ~ /^shim\/host\//) return what ~ /^shim\/(base|host)\//
 		if (file ~ /^shim\//) return what ~ /^shim\// && what !~ /^shim\/host\//
-		if (file ~ /^policy\//) return what ~ /^(policy|shim\/(base|host))\//
+		if (file ~ /^policy\//) return what ~ /^(policy|shim\/(base|help|host))\//
 		if (file ~ /^leash\//) return what ~ /^(leash|policy|shim)\//
 		# The supervisor speaks with a leash; it is none.
 		return what ~ /^(supervisor|policy|shim)\// ||

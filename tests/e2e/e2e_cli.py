@@ -165,7 +165,7 @@ def no_passwd_line():
 def help_():
     r = run([KENNEL, "--help"])
     equal(r.returncode, 0)
-    within(b"kennel run", r.stdout)
+    within(b"\n  run ", r.stdout)
 
 
 if __name__ == "__main__":

@@ -82,7 +82,8 @@ expect 64 "check: unknown option" check --fast "$tmp/good.kennel"
 expect 64 "no verb"
 expect 64 "unknown verb" chekc "$tmp/good.kennel"
 "$kennel" polcy check >"$tmp/out" 2>"$tmp/err"
-holds "an unknown verb of kennel is named" grep -q "^kennel: unknown verb polcy$" "$tmp/err"
+holds "a typing error in a verb of kennel is answered" \
+    grep -q '^kennel: unknown command `polcy`: did you mean `policy`?$' "$tmp/err"
 
 expect 65 "compile: with one error nothing is written" compile "$tmp/missing.kennel"
 holds "and no folder holds a file" \

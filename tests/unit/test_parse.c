@@ -16,6 +16,7 @@
 #include "policy/lang/expand.h"
 #include "policy/lang/scalar.h"
 #include "shim/base/array.h"
+#include "shim/help/near_word.h"
 
 #include "tests/fuzz/fuzz_parse.c"
 
@@ -236,14 +237,14 @@ near_words(void **state)
 	static const char *const list[] = {"read", "write", "memory", "exec", NULL};
 
 	(void)state;
-	assert_string_equal(diag_near("raed", list, LEN(list)), "read");
-	assert_string_equal(diag_near("memmory", list, LEN(list)), "memory");
-	assert_string_equal(diag_near("exe", list, LEN(list)), "exec");
-	assert_null(diag_near("zebra", list, LEN(list)));
-	assert_null(diag_near("x", list, LEN(list)));
-	assert_null(diag_near("", list, LEN(list)));
+	assert_string_equal(near_word("raed", list, LEN(list)), "read");
+	assert_string_equal(near_word("memmory", list, LEN(list)), "memory");
+	assert_string_equal(near_word("exe", list, LEN(list)), "exec");
+	assert_null(near_word("zebra", list, LEN(list)));
+	assert_null(near_word("x", list, LEN(list)));
+	assert_null(near_word("", list, LEN(list)));
 	assert_null(
-	    diag_near("a-word-of-more-than-thirty-two-bytes-in-all", list, LEN(list)));
+	    near_word("a-word-of-more-than-thirty-two-bytes-in-all", list, LEN(list)));
 }
 
 static void

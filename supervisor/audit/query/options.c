@@ -9,6 +9,7 @@
 #include "shim/base/array.h"
 #include "shim/base/log.h"
 #include "shim/base/loop.h"
+#include "supervisor/audit/audit_help.h"
 #include "supervisor/audit/query/options.h"
 #include "supervisor/audit/query/record.h"
 
@@ -186,7 +187,8 @@ take_csv(struct query *q, const char *v)
 	return true;
 }
 
-/* letter: 0 if every verb accepts it, else it must be in the verb's "may". */
+/* letter: 0 if every verb accepts it, but those whose "may" begins with '!'; else it
+ * must be in the verb's "may". */
 static const struct option_row {
 	const char *name;
 	char letter;
@@ -207,11 +209,13 @@ static const struct option_row {
     {"--session", 0, "session", take_session},
     {"--as-of", 0, "checkpoint", take_as_of},
     {"--log", 0, "folder", take_log},
+    {"--log", '!', "folder", take_log},
+    {"--to", 'T', "time", take_to},
+    {"--verified", 'V', NULL, take_verified},
     {"--kind", 'k', "kind of record", take_kind},
     {"--all", 'a', NULL, take_all},
     {"--absent", 'A', NULL, take_absent},
     {"-n", 'n', "count above 0", take_n},
-    {"--n", 'n', "count above 0", take_n},
     {"-f", 'f', NULL, take_follow},
     {"--once", '1', NULL, take_once},
     {"--text", 't', NULL, take_text},
@@ -231,7 +235,7 @@ find_row(const char *word, size_t len, const char *may)
 		const struct option_row *row = &option_row[i];
 
 		if (strlen(row->name) == len && memcmp(row->name, word, len) == 0 &&
-		    (row->letter == 0 || strchr(may, row->letter) != NULL))
+		    (row->letter == 0 ? may[0] != '!' : strchr(may, row->letter) != NULL))
 			return row;
 	}
 	return NULL;
@@ -246,9 +250,12 @@ take_one(int argc, char **argv, int *at, const char *may, struct query *q)
 	const struct option_row *row = find_row(word, len, may);
 	char shown[160];
 
-	if (row == NULL || (row->value == NULL && equals != NULL)) {
-		log_error("audit %s: unknown option %s", q->verb,
-		    log_quote(shown, sizeof(shown), word, strlen(word)));
+	if (row == NULL) {
+		(void)help_unknown_option(&audit_help, q->verb, word); /* always 64 */
+		return -EINVAL;
+	}
+	if (row->value == NULL && equals != NULL) {
+		log_error("audit %s: %s takes no value", q->verb, row->name);
 		return -EINVAL;
 	}
 	if (row->value != NULL) {

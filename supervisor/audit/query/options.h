@@ -43,7 +43,7 @@ struct query {
 };
 
 /* argv[0] is the verb; may lists the verb's own option letters, "" for none (see
- * verb.may). Returns 0, or -EINVAL after printing the reason. */
+ * verb.may); after a '!', they are all that it accepts beside --log. Returns 0, or -EINVAL after printing the reason. */
 int options_read(int argc, char **argv, const char *may, struct query *ret);
 /* Parses "90s" "10m" "2h" "3d" ago, or "2026-11-21[T22:00[:00]][Z]". */
 int options_time(const char *text, uint64_t *ret_ns);

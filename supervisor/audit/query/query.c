@@ -15,6 +15,7 @@
 #include "shim/base/array.h"
 #include "shim/base/log.h"
 #include "supervisor/audit/audit.h"
+#include "supervisor/audit/audit_help.h"
 #include "supervisor/audit/query/describe.h"
 #include "supervisor/audit/query/group.h"
 #include "supervisor/audit/query/log_view.h"
@@ -182,19 +183,6 @@ verb_count(const struct verb *verb, const struct query *q, struct log_view *view
 	return status;
 }
 
-static int
-usage(const struct verb *verb)
-{
-	if (verb != NULL) {
-		fprintf(stderr, "usage: kennel audit %s [OPTION...]%s%s\n", verb->name,
-		    verb->words[0] != '\0' ? " " : "", verb->words);
-		return ASK_USAGE;
-	}
-	fprintf(
-	    stderr, "usage: kennel audit VERB ...; \"kennel audit help\" lists them\n");
-	return ASK_USAGE;
-}
-
 void
 verb_complain(const struct query *q, int status, const char *why)
 {
@@ -217,7 +205,7 @@ verb_main(const struct verb *verb, const struct query *q)
 	else
 		why = view.why;
 	if (status == ASK_USAGE)
-		(void)usage(verb);
+		(void)help_usage(&audit_help, verb->name, NULL); /* always 64 */
 	verb_complain(q, status, why);
 	log_view_close(&view);
 	if (fflush(stdout) != 0 && status == ASK_OK && errno != EPIPE)
@@ -234,12 +222,10 @@ verb_prune(int argc, char **argv, const char *what,
 	uint64_t n = 0;
 	int r;
 
-	if (options_read(argc, argv, "", &q) < 0)
+	if (options_read(argc, argv, "!T", &q) < 0)
 		return ASK_USAGE;
-	if (q.argc != 0 || !q.to_given) {
-		fprintf(stderr, "usage: kennel audit prune-%s --to TIME\n", what);
-		return ASK_USAGE;
-	}
+	if (q.argc != 0 || !q.to_given)
+		return help_usage(&audit_help, argv[0], "expected --to TIME");
 	if (q.log != NULL)
 		folder = q.log;
 	r = folder != NULL ? prune(folder, q.to_ns, &n) : -ENOENT;
@@ -251,15 +237,6 @@ verb_prune(int argc, char **argv, const char *what,
 	return ASK_OK;
 }
 
-void
-query_help(FILE *out)
-{
-	for (size_t i = 0; i < ARRAY_LEN(family); i++)
-		for (const struct verb *v = family[i]; v->name != NULL; v++)
-			fprintf(out, "  kennel audit %-12s %-18s %s\n", v->name, v->words,
-			    v->what);
-}
-
 int
 query_main(int argc, char **argv)
 {
@@ -267,8 +244,8 @@ query_main(int argc, char **argv)
 	struct query q;
 
 	if (verb == NULL)
-		return usage(NULL);
+		return help_unknown_verb(&audit_help, argc > 0 ? argv[0] : "");
 	if (options_read(argc, argv, verb->may, &q) < 0)
-		return usage(verb);
+		return ASK_USAGE;
 	return verb_main(verb, &q);
 }

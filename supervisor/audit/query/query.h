@@ -56,8 +56,7 @@ struct ask {
 
 struct verb {
 	const char *name;
-	const char *words; /* for its usage: "IDX", "[SESSION]" or "" */
-	const char *what;  /* one-line description */
+	const char *words; /* its argument: "IDX", "[SESSION]" or "" */
 	const char *may;   /* option letters (options.c) beyond the common ones */
 	const char *kinds; /* "exec call": only these records; NULL: all */
 	const struct column *column;
@@ -131,8 +130,6 @@ extern const struct verb verbs_log[], verbs_session[], verbs_object[], verbs_cal
 
 /* "kennel audit VERB ...": argv[0] is a verb of the families above.  An exit status. */
 int query_main(int argc, char **argv);
-/* A line of help for each of these verbs. */
-void query_help(FILE *);
 int tail_main(int argc, char **argv);
 /* "kennel audit prune-WHAT --to TIME": removes older data kept next to the log. */
 int verb_prune(int argc, char **argv, const char *what,

@@ -179,7 +179,6 @@ end_odd(struct ask *ask)
 const struct verb verbs_anomalies[] = {
     {.name = "anomalies",
 	.words = "",
-	.what = "anomalies: first seen, spikes, after hours, allowed after refusals",
 	.may = "",
 	.kinds = "start exec call refused egress",
 	.column = odd_column,

@@ -182,7 +182,6 @@ end_tool(struct ask *ask)
 const struct verb verbs_call[] = {
     {.name = "tool",
 	.words = "[NAME]",
-	.what = "every call: digests, verdict, outcome, duration",
 	.may = "",
 	.kinds = "call refused",
 	.column = tool_column,

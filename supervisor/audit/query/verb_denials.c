@@ -111,7 +111,6 @@ end_denials(struct ask *ask)
 const struct verb verbs_denials[] = {
     {.name = "denials",
 	.words = "",
-	.what = "denials, the most frequent first (-n: number of rows)",
 	.may = "nA",
 	.column = denials_column,
 	.column_n = ARRAY_LEN(denials_column),

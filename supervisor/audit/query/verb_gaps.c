@@ -185,7 +185,6 @@ end_gaps(struct ask *ask)
 const struct verb verbs_gaps[] = {
     {.name = "gaps",
 	.words = "",
-	.what = "missing records, and sessions without an end",
 	.may = "",
 	.kinds = "gap clock break prune open " SESSION_KINDS,
 	.column = gaps_column,

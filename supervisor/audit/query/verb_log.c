@@ -59,7 +59,6 @@ see_log(void *arg, const struct log_record *record)
 const struct verb verbs_log[] = {
     {.name = "log",
 	.words = "",
-	.what = "the records that match every option",
 	.may = "kan",
 	.column = log_column,
 	.column_n = ARRAY_LEN(log_column),
@@ -72,7 +71,6 @@ const struct verb verbs_log[] = {
 
 static const struct verb tail_verb = {.name = "tail",
     .words = "",
-    .what = "",
     .may = "kanf",
     .column = tail_column,
     .column_n = ARRAY_LEN(tail_column),

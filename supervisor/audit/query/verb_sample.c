@@ -201,7 +201,6 @@ end_sample(struct ask *ask)
 const struct verb verbs_sample[] = {
     {.name = "sample",
 	.words = "",
-	.what = "a reproducible random sample (--control --seed -n)",
 	.may = "ncsA",
 	.column = sample_column,
 	.column_n = ARRAY_LEN(sample_column),

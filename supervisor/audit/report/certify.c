@@ -13,6 +13,7 @@
 
 #include "shim/base/array.h"
 #include "shim/base/fd.h"
+#include "supervisor/audit/audit_help.h"
 #include "supervisor/audit/log/sign_key.h"
 #include "supervisor/audit/log/signed_note.h"
 #include "supervisor/audit/query/disclosure.h"
@@ -169,15 +170,11 @@ certify_main(int argc, char **argv)
 	struct query q;
 	int status;
 
-	if (options_read(argc, argv, "o", &q) < 0)
+	if (options_read(argc, argv, "!o", &q) < 0)
 		return ASK_USAGE;
-	if (q.argc > 0 || q.as_of != NULL || q.from_given || q.to_given ||
-	    q.server != NULL || q.session != NULL || q.tool != NULL ||
-	    q.verdict != NULL || q.rule != NULL || q.form != FORM_TEXT) {
-		verb_complain(&q, ASK_USAGE,
-		    "a certificate covers the whole log, as text; use no other option");
-		return ASK_USAGE;
-	}
+	if (q.argc > 0)
+		return help_usage(
+		    &audit_help, "certify", "a certificate covers the whole log");
 	q.verified = true;
 	status = log_view_open(&q, &view);
 	if (status == ASK_OK)

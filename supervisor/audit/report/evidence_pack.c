@@ -24,6 +24,7 @@
 #include "shim/base/fd.h"
 #include "shim/base/hex.h"
 #include "shim/base/log.h"
+#include "supervisor/audit/audit_help.h"
 #include "supervisor/audit/log/kept_policies.h"
 #include "supervisor/audit/log/merkle_read.h"
 #include "supervisor/audit/query/disclosure.h"
@@ -344,12 +345,10 @@ pack_main(int argc, char **argv)
 	struct query q;
 	int fd, status;
 
-	if (options_read(argc, argv, "o", &q) < 0)
+	if (options_read(argc, argv, "!oV", &q) < 0)
 		return ASK_USAGE;
-	if (q.argc != 1 || q.out == NULL || q.as_of != NULL || q.session != NULL) {
-		fprintf(stderr, "usage: kennel audit pack -o FILE SESSION\n");
-		return ASK_USAGE;
-	}
+	if (q.argc != 1 || q.out == NULL)
+		return help_usage(&audit_help, "pack", "expected -o OUT and a session");
 	fd = open(q.out, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	p.out = fd >= 0 ? fdopen(fd, "w") : NULL;
 	if (p.out == NULL) {

@@ -19,12 +19,12 @@
 
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
+#include "supervisor/audit/audit_help.h"
 #include "supervisor/audit/log/merkle_read.h"
 #include "supervisor/audit/query/disclosure.h"
 #include "supervisor/audit/report/verbs.h"
 #include "supervisor/base/paths.h"
 
-#define EXIT_USAGE  64
 #define NAME_MAX_   64
 #define ENTRIES_MAX (TILE_WIDTH * (2 + AUDIT_BODY_MAX))
 
@@ -191,10 +191,10 @@ tiles_main(int argc, char **argv)
 	uint64_t size = 0;
 	int r;
 
-	if (argc != 2 || argv[1][0] == '-') {
-		fprintf(stderr, "usage: kennel audit tiles DIR\n");
-		return EXIT_USAGE;
-	}
+	if (argc > 1 && argv[1][0] == '-')
+		return help_unknown_option(&audit_help, argv[0], argv[1]);
+	if (argc != 2)
+		return help_usage(&audit_help, argv[0], "expected one directory");
 	if (dir == NULL) {
 		log_error("no home directory: set HOME or KENNEL_HOME");
 		return LOG_EXIT_FAILED;

@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 #include "shim/base/log.h"
+#include "supervisor/audit/audit_help.h"
 #include "supervisor/audit/log/merkle_read.h"
 #include "supervisor/audit/report/verbs.h"
 #include "supervisor/base/paths.h"
 
-#define EXIT_USAGE   64
 #define EXIT_NO_SUCH 65
 
 /* Checks the proof before writing it out; an invalid one is not written. */
@@ -46,13 +46,6 @@ take_number(const char *text, uint64_t *ret)
 	struct span raw = {(const uint8_t *)text, strlen(text)};
 
 	return scan_number(raw, ret);
-}
-
-static int
-usage(void)
-{
-	fprintf(stderr, "usage: kennel audit prove [--size N] [-o FILE] IDX\n");
-	return EXIT_USAGE;
 }
 
 static int
@@ -89,14 +82,18 @@ prove_main(int argc, char **argv)
 	int c, r;
 
 	optind = 0;
-	while ((c = getopt_long(argc, argv, "o:", option, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, ":o:", option, NULL)) != -1) {
 		if (c == 'o')
 			path = optarg;
+		else if (c == '?')
+			return help_unknown_option(
+			    &audit_help, argv[0], argv[optind - 1]);
 		else if (c != 's' || !take_number(optarg, &size))
-			return usage();
+			return help_usage(&audit_help, argv[0], "expected --size N");
 	}
 	if (argc - optind != 1 || !take_number(argv[optind], &idx))
-		return usage();
+		return help_usage(
+		    &audit_help, argv[0], "expected the number of a record");
 	if (dir == NULL) {
 		log_error("no home directory: set HOME or KENNEL_HOME");
 		return LOG_EXIT_FAILED;

@@ -17,6 +17,7 @@
 #include "leash/audit/writer.h"
 #include "shim/base/log.h"
 #include "supervisor/audit/audit.h"
+#include "supervisor/audit/audit_help.h"
 #include "supervisor/audit/log/merkle_read.h"
 #include "supervisor/audit/log/segment.h"
 #include "supervisor/audit/query/disclosure.h"
@@ -25,8 +26,6 @@
 #include "supervisor/audit/query/options.h"
 #include "supervisor/audit/report/verbs.h"
 #include "supervisor/base/paths.h"
-
-#define EXIT_USAGE 64
 
 /* Reads when the last record of a segment was written. */
 static int
@@ -135,10 +134,10 @@ rotate_main(int argc, char **argv)
 	static struct event event;
 	int r;
 
-	if (argc != 1) {
-		fprintf(stderr, "usage: kennel audit rotate\n");
-		return EXIT_USAGE;
-	}
+	if (argc > 1 && argv[1][0] == '-')
+		return help_unknown_option(&audit_help, "rotate", argv[1]);
+	if (argc > 1)
+		return help_usage(&audit_help, "rotate", "too many arguments");
 	r = dir == NULL ? -ENOENT : live_file(dir, &base, &size);
 	if (r == 0 && size - base < SEGMENT_LEAST) {
 		printf(
@@ -168,13 +167,6 @@ rotate_main(int argc, char **argv)
 
 /* ---- prune -------------------------------------------------------------------------- */
 
-static int
-usage(void)
-{
-	fprintf(stderr, "usage: kennel audit prune --before TIME | IDX\n");
-	return EXIT_USAGE;
-}
-
 int
 prune_main(int argc, char **argv)
 {
@@ -188,15 +180,19 @@ prune_main(int argc, char **argv)
 	int c, r;
 
 	optind = 0;
-	while ((c = getopt_long(argc, argv, "", option, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, ":", option, NULL)) != -1) {
+		if (c == '?')
+			return help_unknown_option(
+			    &audit_help, argv[0], argv[optind - 1]);
 		if (c != 'b' || options_time(optarg, &before) < 0)
-			return usage();
+			return help_usage(
+			    &audit_help, argv[0], "expected a time after --before");
 	}
 	if (argc - optind != (before == 0) ||
 	    (before == 0 &&
 		!scan_number((struct span){(uint8_t *)argv[optind], strlen(argv[optind])},
 		    &number)))
-		return usage();
+		return help_usage(&audit_help, argv[0], "expected --before TIME or IDX");
 	r = dir == NULL ? -ENOENT : logtree_open(dir, 0, &t);
 	if (r == 0)
 		r = choose(t, number, before, &first);

@@ -12,6 +12,7 @@
 #include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "shim/base/hex.h"
+#include "supervisor/audit/audit_help.h"
 #include "supervisor/audit/log/kept_payloads.h"
 #include "supervisor/audit/log/kept_policies.h"
 #include "supervisor/audit/log/merkle.h"
@@ -135,13 +136,10 @@ policy_text_main(int argc, char **argv)
 	struct query q;
 	int r, status;
 
-	if (options_read(argc, argv, "o", &q) < 0)
+	if (options_read(argc, argv, "!o", &q) < 0)
 		return ASK_USAGE;
-	if (q.argc != 1 ||
-	    !hex_get(q.argv[0], strlen(q.argv[0]), digest, sizeof(digest))) {
-		fprintf(stderr, "usage: kennel audit policy-text [-o FILE] ID|SHA256\n");
-		return ASK_USAGE;
-	}
+	if (q.argc != 1 || !hex_get(q.argv[0], strlen(q.argv[0]), digest, sizeof(digest)))
+		return help_usage(&audit_help, argv[0], "expected an id or a SHA-256");
 	if (q.log != NULL)
 		folder = q.log;
 	r = folder != NULL ? give(&q, folder, digest) : -ENOENT;
@@ -193,14 +191,13 @@ payload_main(int argc, char **argv)
 	uint64_t idx;
 	int r, status;
 
-	if (options_read(argc, argv, "", &q) < 0)
+	if (options_read(argc, argv, "!V", &q) < 0)
 		return ASK_USAGE;
 	if (q.argc != 1 ||
 	    !scan_number(
-		(struct span){(const uint8_t *)q.argv[0], strlen(q.argv[0])}, &idx)) {
-		fprintf(stderr, "usage: kennel audit payload IDX\n");
-		return ASK_USAGE;
-	}
+		(struct span){(const uint8_t *)q.argv[0], strlen(q.argv[0])}, &idx))
+		return help_usage(
+		    &audit_help, argv[0], "expected the number of a record");
 	status = log_view_open(&q, &view);
 	if (status == ASK_OK) {
 		r = log_scan_one(&view, idx);

@@ -28,12 +28,12 @@
 #include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
+#include "supervisor/audit/audit_help.h"
 #include "supervisor/audit/log/merkle_read.h"
 #include "supervisor/audit/query/disclosure.h"
 #include "supervisor/audit/report/verbs.h"
 #include "supervisor/base/paths.h"
 
-#define EXIT_USAGE   64
 #define EXIT_REFUSED 1
 #define REQUEST_MAX  (PROOF_MAX + NOTE_MAX)
 
@@ -300,15 +300,9 @@ static const struct {
 };
 
 static int
-usage(void)
+usage(const char *why)
 {
-	fprintf(stderr,
-	    "usage: kennel audit witness key --key FILE --name NAME\n"
-	    "       kennel audit witness request [--old N]\n"
-	    "       kennel audit witness sign --key FILE --name NAME --state FILE "
-	    "--log VKEY < REQUEST\n"
-	    "       kennel audit witness add --size N < COSIGNATURE\n");
-	return EXIT_USAGE;
+	return help_usage(&audit_help, "witness", why);
 }
 
 static bool
@@ -377,12 +371,15 @@ witness_main(int argc, char **argv)
 	int c;
 
 	optind = 0;
-	while ((c = getopt_long(argc, argv, "", option, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, ":", option, NULL)) != -1) {
+		if (c == '?')
+			return help_unknown_option(
+			    &audit_help, argv[0], argv[optind - 1]);
 		if (!take(c, &asked))
-			return usage();
+			return usage("expected a value after an option");
 	}
 	if (argc - optind != 1)
-		return usage();
+		return usage("expected key, request, sign or add");
 	for (size_t i = 0; i < ARRAY_LEN(verb); i++) {
 		if (strcmp(argv[optind], verb[i].name) != 0)
 			continue;
@@ -390,5 +387,5 @@ witness_main(int argc, char **argv)
 			break;
 		return verb[i].run(&asked);
 	}
-	return usage();
+	return usage("expected key, request, sign or add, with its options");
 }

@@ -22,6 +22,7 @@
 #include "supervisor/audit/log/merkle_proof.h"
 #include "supervisor/audit/log/record.h"
 #include "supervisor/audit/verify/verify.h"
+#include "supervisor/audit/verify/verify_help.h"
 
 #define EXIT_USAGE    64
 #define WITNESSES_MAX 16
@@ -139,15 +140,6 @@ take_vkey(const char *text, struct vkey *ret)
 	return vkey_parse((struct span){(const uint8_t *)text, strlen(text)}, ret) == 0;
 }
 
-static int
-usage(void)
-{
-	fprintf(stderr,
-	    "usage: kennel-verify proof [--json] --key VKEY [--witness VKEY]... "
-	    "FILE.tlog-proof [RECORD]\n");
-	return EXIT_USAGE;
-}
-
 int
 proof_main(int argc, char **argv)
 {
@@ -162,7 +154,10 @@ proof_main(int argc, char **argv)
 	size_t len = 0, body_len = 0;
 	int c, r;
 
-	while ((c = getopt_long(argc, argv, "", option, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, ":", option, NULL)) != -1) {
+		if (c == '?')
+			return help_unknown_option(
+			    &verify_help, "proof", argv[optind - 1]);
 		if (c == 'j')
 			asked.json = true;
 		else if (c == 'k' && take_vkey(optarg, &asked.key))
@@ -171,10 +166,12 @@ proof_main(int argc, char **argv)
 			 take_vkey(optarg, &asked.witness[asked.witness_n]))
 			asked.witness_n++;
 		else
-			return usage();
+			return help_usage(&verify_help, "proof",
+			    "missing or invalid value of an option");
 	}
 	if (!asked.key_given || argc - optind < 1 || argc - optind > 2)
-		return usage();
+		return help_usage(
+		    &verify_help, "proof", "expected --key VKEY and a file");
 	r = slurp(argv[optind], text, sizeof(text), &len);
 	if (r == 0 && argc - optind == 2)
 		r = slurp(argv[optind + 1], body, sizeof(body), &body_len);

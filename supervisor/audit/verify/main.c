@@ -38,20 +38,13 @@
 #include "supervisor/audit/log/record.h"
 #include "supervisor/audit/log/segment.h"
 #include "supervisor/audit/verify/verify.h"
+#include "supervisor/audit/verify/verify_help.h"
 #include "verify_syscalls.h"
 
 #define AGAIN_MAX   10 /* retries if a log changes while it is read */
 #define ANCHORS_MAX 64
-#define EXIT_USAGE  64
 
 static const char *const verdict_name[] = {"intact", "tampered", "incomplete", "error"};
-
-static const char usage_text[] =
-    "usage: kennel-verify [--json] [--stopped] [--max-age SECONDS] [--key VKEY]\n"
-    "                     [--witness VKEY]... [--anchor FILE]... [--jobs N]\n"
-    "                     [--log] LOG_DIR|FILE\n"
-    "       kennel-verify proof [--json] --key VKEY [--witness VKEY]... "
-    "FILE.tlog-proof [RECORD]\n";
 
 struct options {
 	bool json;
@@ -462,11 +455,13 @@ verify(struct options *o, struct order_walk *walk, struct verify_answer *answer)
 		freshness_check(&o->fresh, walk, answer);
 }
 
+/* What getopt_long or take_option did not accept. */
 static int
-usage(void)
+refuse(int c, const char *word)
 {
-	(void)fputs(usage_text, stderr);
-	return EXIT_USAGE;
+	if (c == '?')
+		return help_unknown_option(&verify_help, "", word);
+	return help_usage(&verify_help, "", "missing or invalid value of an option");
 }
 
 int
@@ -492,6 +487,8 @@ main(int argc, char **argv)
 	int c, r = 0;
 
 	log_open("kennel-verify", LOG_WARN);
+	if (verify_help_asked(argc - 1, argv + 1))
+		return 0;
 	/* use our own buffer: otherwise the library calls ioctl to detect a terminal,
 	 * which the filter forbids */
 	(void)setvbuf(stdout, said, _IOFBF, sizeof(said));
@@ -501,15 +498,15 @@ main(int argc, char **argv)
 	o.judge.anchor = o.anchor;
 	o.judge.witness = o.witness;
 	o.fresh.now_ns = (uint64_t)time(NULL) * NS_PER_S;
-	while ((c = getopt_long(argc, argv, "", option, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, ":", option, NULL)) != -1) {
 		r = take_option(c, optarg, &o);
 		if (r < 0)
-			return r == -EINVAL ? usage() : UNKNOWN;
+			return r == -EINVAL ? refuse(c, argv[optind - 1]) : UNKNOWN;
 	}
 	if (argc - optind == 1)
 		o.log = argv[optind];
 	if (argc - optind > 1 || o.log == NULL)
-		return usage();
+		return help_usage(&verify_help, "", "expected the directory of one log");
 	r = find_log(&o, o.log);
 	if (r == 0)
 		r = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0) == SQLITE_OK

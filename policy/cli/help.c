@@ -1,0 +1,84 @@
+/*
+ * The help of "kennel policy": its verbs and their options.
+ */
+#include "policy/cli/policy_main.h"
+#include "shim/base/array.h"
+
+#define REQUESTS \
+	" exec|net|read|write|tool|resource|prompt|method|sampling|elicitation|roots " \
+	"-..."
+
+static const struct help_option options[] = {
+    {"--json", NULL, "print JSON for programs"},
+    {"--all", NULL, "check all policies that a start would find"},
+    {"--check", NULL, "name each file that is not in this form; write nothing"},
+    {"-w", NULL, "replace each file that is not in this form"},
+    {"-o", "OUT", "write to this file"},
+    {"-o", "OUT", "write one sealed file with all servers", "compile"},
+    {"--html", NULL, "write a self-contained HTML page"},
+    {"--from", "PROGRAM", "assume that this program makes the request"},
+    {"--in", "DIR", "assume that the caller's working directory is this one"},
+    {"--env", "NAME", "assume that this variable has changed; may be repeated"},
+    {"--threshold", "N", "exit with 1 if a server has more points"},
+    {"--mutation", NULL, "also remove each grant in turn: some test must then fail"},
+    {"--key", "KEY", "the key to sign with, from `kennel policy key new`"},
+    {"--counter", "N", "version number; default: the time in seconds"},
+    {"--until", "YYYY-MM-DD", "last day on which the policy may be started"},
+};
+
+static const struct help_verb verbs[] = {
+    {"check", "Write a policy", "[--json] FILE...\n--all",
+	"report every error and warning of policies", "--json --all",
+	"kennel policy check ~/.config/kennel/policies/files.kennel", "file..."},
+    {"fmt", "Write a policy", "[--check | -w] FILE...",
+	"print a policy in its canonical form", "--check -w",
+	"kennel policy fmt -w files.kennel", "file..."},
+    {"test", "Write a policy", "[--json] [--mutation] FILE...",
+	"check every `expect` of the files", "--json --mutation",
+	"kennel policy test files.kennel", "file..."},
+    {"compile", "Write a policy", "FILE... [-o OUT]",
+	"write sealed files, which `kennel run` prefers to the text", "-o",
+	"kennel policy compile files.kennel -o files.sealed", "file..."},
+    {"show", "Read a policy", "[--json] FILE [SERVER]",
+	"print what is granted, by which line, and what enforces it", "--json",
+	"kennel policy show files.kennel", "file server"},
+    {"explain", "Read a policy",
+	"[--json] [--from PROGRAM] [--in DIR] [--env NAME]... FILE SERVER REQUEST...",
+	"print the verdict of one request, and what would change it",
+	"--json --from --in --env",
+	"kennel policy explain files.kennel files read /home/joe/notes",
+	"file server" REQUESTS, 3},
+    {"query", "Read a policy", "[--json] FILE QUESTION...",
+	"list the servers that can reach, run, read, write ...", "--json",
+	"kennel policy query files.kennel reach api.github.com:443",
+	"file reach|run|read|write|hold|leak -...", 2},
+    {"diff", "Read a policy", "[--json] OLD NEW",
+	"print what a new policy newly allows, asks and denies", "--json",
+	"kennel policy diff old.kennel new.kennel", "file file"},
+    {"score", "Read a policy", "[--json] [--threshold N] FILE [SERVER]",
+	"count what each server is granted, in points with reasons", "--json --threshold",
+	"kennel policy score --threshold 20 files.kennel", "file server"},
+    {"doc", "Read a policy", "[--html] [-o OUT] FILE [SERVER]",
+	"write a page for review: all that each server may do", "--html -o",
+	"kennel policy doc --html -o files.html files.kennel", "file server"},
+    {"key", "Sign a policy", "new FILE",
+	"create a signing key in FILE, and its public half in FILE.pub", "",
+	"kennel policy key new policy.key", "new file"},
+    {"sign", "Sign a policy", "--key KEY [--counter N] [--until YYYY-MM-DD] FILE",
+	"append a signature to a sealed file", "--key --counter --until",
+	"kennel policy sign --key policy.key files.sealed", "file"},
+    {"verify", "Sign a policy", "FILE [PUBLIC-KEY...]",
+	"print who signed a sealed file, and check the signatures", "",
+	"kennel policy verify files.sealed policy.key.pub", "file..."},
+};
+
+const struct help_family policy_help = {
+    .program = "kennel policy",
+    .what = "Checks, compiles, explains, compares and signs policies.",
+    .page = "kennel-policy(1)",
+    .verb = verbs,
+    .verb_n = ARRAY_LEN(verbs),
+    .option = options,
+    .option_n = ARRAY_LEN(options),
+    .common = "",
+};

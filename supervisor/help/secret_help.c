@@ -1,0 +1,95 @@
+/*
+ * The help of "kennel secret".
+ */
+#include "shim/base/array.h"
+#include "supervisor/help/help.h"
+
+#define DECLARED "Secrets that are declared"
+#define VALUES   "Values in the vault"
+#define ACCESS   "Who may use a value"
+#define VAULT    "The vault"
+
+static const struct help_option options[] = {
+    {"--json", NULL, "print JSON for programs"},
+    {"--all", NULL, "also the secrets of the personal index"},
+    {"--internal", NULL, "also kennel's own rows"},
+    {"--contains", "TEXT", "only paths with this text"},
+    {"--scope", "SCOPE", "only paths that begin with this scope"},
+    {"--status", "registered|expiring|expired", "only this status"},
+    {"--project", "DIR", "the project; default: searched upwards from here"},
+    {"--strict", NULL, "a path that is both required and optional is an error"},
+    {"--key-file", "FILE", "unlock with this file in place of a passphrase"},
+    {"--stdin", NULL, "read from standard input in place of the terminal"},
+    {"--fd", "N", "read from this descriptor in place of the terminal"},
+    {"--idle", "MINUTES", "lock after that time without use; default: 15"},
+    {"--for", "MINUTES", "lock after that time; default: 480"},
+    {"--any-shape", NULL, "store a value that does not look like this kind of token"},
+    {"--restore", "N", "make this old version current again"},
+    {"--server", "SERVER", "the server that may use the value"},
+    {"--policy", "FILE", "the server's policy; default: found by its name"},
+};
+
+static const struct help_verb verbs[] = {
+    {"list", DECLARED,
+	"[--json] [--all] [--internal] [--contains TEXT] [--scope SCOPE] [--status "
+	"STATUS] [--project DIR]",
+	"list the secrets that the project declares",
+	"--json --all --internal --contains --scope --status --project",
+	"kennel secret list --status expiring", ""},
+    {"show", DECLARED, "[--json] [--all] [--project DIR] PATH",
+	"print what is known about a secret, never its value", "--json --all --project",
+	"kennel secret show team/github/token", "-"},
+    {"validate", DECLARED, "[--json] [--strict] [--project DIR]", "check the manifests",
+	"--json --strict --project", "kennel secret validate", ""},
+    {"sources", DECLARED, "[--json] [--project DIR] [PATH]",
+	"print which source provides a value", "--json --project",
+	"kennel secret sources team/github/token", "-"},
+    {"catalog", DECLARED,
+	"list | validate [--json] [--project DIR]\nshow NAME [--json] [--project DIR]",
+	"print the known kinds of tokens", "--json --project",
+	"kennel secret catalog show github-pat", "list|show|validate"},
+    {"set", VALUES, "PATH [--any-shape] [--stdin | --fd N]",
+	"store a value, typed without echo", "--any-shape --stdin --fd",
+	"kennel secret set team/github/token", "-"},
+    {"rotate", VALUES, "PATH [--any-shape] [--stdin | --fd N]",
+	"replace a value; the old one is kept for 30 days", "--any-shape --stdin --fd",
+	"kennel secret rotate team/github/token", "-"},
+    {"remove", VALUES, "PATH", "remove all versions of a value, and its grants", "",
+	"kennel secret remove team/github/token", "-"},
+    {"versions", VALUES, "[--json] [PATH [--restore N]]",
+	"list the versions of a value, or restore one", "--json --restore",
+	"kennel secret versions team/github/token", "-"},
+    {"grant", ACCESS, "PATH --server NAME [--policy FILE]", "let a server use a value",
+	"--server --policy", "kennel secret grant team/github/token --server github",
+	"-"},
+    {"grants", ACCESS, "[--json] [PATH]", "list the servers that may use each value",
+	"--json", "kennel secret grants", "-"},
+    {"revoke", ACCESS, "PATH [--server NAME]", "revoke grants of a value", "--server",
+	"kennel secret revoke team/github/token --server github", "-"},
+    {"init", VAULT, "[--key-file FILE | --stdin | --fd N]",
+	"create your vault, and leave it unlocked", "--key-file --stdin --fd",
+	"kennel secret init", ""},
+    {"unlock", VAULT,
+	"[--idle MINUTES] [--for MINUTES] [--key-file FILE | --stdin | --fd N]",
+	"unlock the vault for a limited time", "--idle --for --key-file --stdin --fd",
+	"kennel secret unlock --for 60", ""},
+    {"lock", VAULT, "", "lock the vault", "", "kennel secret lock", ""},
+    {"export-recovery", VAULT, "[--key-file FILE | --stdin | --fd N]",
+	"create a recovery phrase, and show it once", "--key-file --stdin --fd",
+	"kennel secret export-recovery", ""},
+    {"recover", VAULT, "[--stdin | --fd N]",
+	"set a new passphrase with the recovery phrase", "--stdin --fd",
+	"kennel secret recover", ""},
+};
+
+const struct help_family secret_help = {
+    .program = "kennel secret",
+    .what = "Manages secrets by name, and the vault. No command prints a value.",
+    .page = "kennel-secret(1)",
+    .verb = verbs,
+    .verb_n = ARRAY_LEN(verbs),
+    .option = options,
+    .option_n = ARRAY_LEN(options),
+    .common = "",
+    .quiet = true,
+};
