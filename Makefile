@@ -182,6 +182,7 @@ POLICY_MAKE = \
 	policy/compile/lower_mcp.o \
 	policy/compile/lower_pins.o \
 	policy/compile/lower_tables.o \
+	policy/compile/module_libs.o \
 	policy/compile/mount_plan.o \
 	policy/compile/read_file.o \
 	policy/compile/runtime_files.o \

@@ -183,8 +183,9 @@ lower_one(
 	l.row.at = lower_at(&l, server->at);
 	if ((r = common_rows(&l)) < 0 || (r = pass_run(&l, PASS_PATHS)) < 0 ||
 	    (r = view_base(&l)) < 0 || (r = pass_run(&l, PASS_PROGRAMS)) < 0 ||
-	    (r = program_end(&l)) < 0 || (r = pass_run(&l, PASS_HIDE)) < 0 ||
-	    (r = view_agents(&l)) < 0 || (r = lower_tables(&l)) < 0)
+	    (r = program_end(&l)) < 0 || (r = modules_lower(&l)) < 0 ||
+	    (r = pass_run(&l, PASS_HIDE)) < 0 || (r = view_agents(&l)) < 0 ||
+	    (r = lower_tables(&l)) < 0)
 		return r;
 	if (!l.has_run && diag_failures(d) == failures)
 		diag_error(d, server->at,

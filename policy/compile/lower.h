@@ -5,6 +5,7 @@
  *	lower_tables.c		statements that are rows of a table
  *	lower_exec.c		run and exec: images, scripts, what they need
  *	lower_digest.c		programs with a required digest
+ *	module_libs.c		what compiled modules of packages need
  *	shared_libs.c elf.c	where a dynamic program finds its libraries
  *	runtime_files.c		other files that language runtimes need
  *	venv.c			the interpreter of a Python virtual environment
@@ -93,6 +94,17 @@ int program_end(struct lower *);
 /* Adds the loader and libraries of an ELF file to the view.  Errors go to diag. */
 int libs_need(struct lower *, const char *real, const struct elf *, struct at,
     enum sealed_mount_why);
+
+/*
+ * The same for a compiled module of a package: libraries that do not exist are left
+ * out, and those that its own search path names are added only if a grant has them.
+ */
+int module_libs_need(struct lower *, const char *real, const struct elf *, struct at);
+
+/* ---- module_libs.c ------------------------------------------------------- */
+
+/* Call it after the programs, and before anything is hidden.  0 or -ENOMEM. */
+int modules_lower(struct lower *);
 
 /* ---- runtime_files.c ----------------------------------------------------- */
 int preset_need(struct lower *, const char *path, const char *real, struct at);

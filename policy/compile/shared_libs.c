@@ -38,6 +38,7 @@ struct search {
 	enum sealed_mount_why why;
 	const char *interp; /* canonical path of the program's loader */
 	bool musl;
+	bool packaged; /* of a module in a package, which must not choose files outside */
 	struct object *object[LIBS_MAX]; /* work list: found so far */
 	size_t object_n;
 	const uint8_t *cache;
@@ -197,6 +198,27 @@ object_try(struct search *s, const char *path, const struct object *from)
 }
 
 /*
+ * A path that the object itself chooses.  One in a package chooses only among what
+ * is granted; the rest comes from the directories of the system.
+ */
+static int
+chosen_try(struct search *s, const char *path, const struct object *from)
+{
+	const struct way *w;
+
+	if (s->packaged) {
+		w = fs_cache_way(s->l->tree->fs_cache, path);
+		if (w == NULL)
+			return -ENOMEM;
+		if (!object_exists(w) ||
+		    (!link_in_trees(s->l, w) &&
+			(w->error != 0 || !view_has(s->l, w->real, RIGHT_READ))))
+			return -ENOENT;
+	}
+	return object_try(s, path, from);
+}
+
+/*
  * One directory of a list, with $ORIGIN and ${ORIGIN} replaced; NULL: unusable.
  */
 static char *
@@ -232,7 +254,7 @@ list_try(struct search *s, const char *list, const struct object *owner, const c
 			continue;
 		if ((path = lower_printf(s->l, "%s/%s", dir, name)) == NULL)
 			return -ENOMEM;
-		if ((r = object_try(s, path, from)) != -ENOENT)
+		if ((r = chosen_try(s, path, from)) != -ENOENT)
 			return r;
 	}
 	return -ENOENT;
@@ -281,7 +303,7 @@ library_find(struct search *s, const char *name, const struct object *from)
 	int r = -ENOENT;
 
 	if (name[0] == '/')
-		return object_try(s, name, from);
+		return chosen_try(s, name, from);
 	if (strchr(name, '/') != NULL)
 		return -ENOENT;
 	for (o = from; o != NULL && from->elf.runpath == NULL && r == -ENOENT;
@@ -347,9 +369,9 @@ search_run(struct search *s)
 	return 0;
 }
 
-int
-libs_need(struct lower *l, const char *real, const struct elf *elf, struct at at,
-    enum sealed_mount_why why)
+static int
+search_libs(struct lower *l, const char *real, const struct elf *elf, struct at at,
+    enum sealed_mount_why why, bool packaged)
 {
 	struct view_row cache = {.kind = MOUNT_FILE,
 	    .right = RIGHT_READ,
@@ -366,9 +388,10 @@ libs_need(struct lower *l, const char *real, const struct elf *elf, struct at at
 	s->l = l;
 	s->at = at;
 	s->why = why;
+	s->packaged = packaged;
 	s->object[s->object_n++] = &root;
 	cache_open(s);
-	if (elf->interp != NULL)
+	if (elf->interp != NULL && !packaged)
 		r = interp_need(s, elf->interp);
 	if (r == 0)
 		r = search_run(s);
@@ -378,4 +401,17 @@ libs_need(struct lower *l, const char *real, const struct elf *elf, struct at at
 		(void)munmap((void *)(uintptr_t)s->cache, s->cache_len); /* best effort */
 	free(s);
 	return r;
+}
+
+int
+libs_need(struct lower *l, const char *real, const struct elf *elf, struct at at,
+    enum sealed_mount_why why)
+{
+	return search_libs(l, real, elf, at, why, false);
+}
+
+int
+module_libs_need(struct lower *l, const char *real, const struct elf *elf, struct at at)
+{
+	return search_libs(l, real, elf, at, WHY_PRESET, true);
 }
