@@ -1449,15 +1449,42 @@ tests-built: all unit $(TEST_PROGRAMS) $(RACE_PROGRAMS)
 
 MANPAGES = $(wildcard docs/man/*.[1-8])
 
+# Where install puts each file: below the prefix, directory and file.
+SHARE	= $(DESTDIR)$(PREFIX)/share
+BASHDIR	= $(SHARE)/bash-completion/completions
+ZSHDIR	= $(SHARE)/zsh/site-functions
+FISHDIR	= $(SHARE)/fish/vendor_completions.d
+HELPERS	= $(notdir $(filter $(LIBEXEC)/%,$(PROGRAMS)))
+MANDIR	= $(SHARE)/man/man$(subst .,,$(suffix $(1)))
+COMPLETIONS = supervisor/help/completions
+
 install: all
 	install -d -m 755 $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/kennel
 	install -m 755 $(BIN)/kennel $(DESTDIR)$(PREFIX)/bin/kennel
-	install -m 755 $(wildcard $(LIBEXEC)/kennel-*) $(DESTDIR)$(PREFIX)/libexec/kennel
-	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/kennel/presets \
-	    $(wildcard policy/presets/*.kennel)
-	$(foreach m,$(MANPAGES),install -D -m 644 $m \
-	  $(DESTDIR)$(PREFIX)/share/man/man$(subst .,,$(suffix $m))/$(notdir $m);)
-.PHONY: install
+	install -m 755 $(HELPERS:%=$(LIBEXEC)/%) $(DESTDIR)$(PREFIX)/libexec/kennel
+	install -D -m 644 -t $(SHARE)/kennel/presets $(wildcard policy/presets/*.kennel)
+	$(foreach m,$(MANPAGES),install -D -m 644 -t $(call MANDIR,$m) $m;)
+	install -D -m 644 $(COMPLETIONS)/kennel.bash $(BASHDIR)/kennel
+	install -D -m 644 $(COMPLETIONS)/_kennel $(ZSHDIR)/_kennel
+	install -D -m 644 $(COMPLETIONS)/kennel.fish $(FISHDIR)/kennel.fish
+	@$(if $(DESTDIR),:,sh tests/lib/path_hint.sh "$(PREFIX)")
+
+# Removes what install put there.  Directories that other packages use stay, unless
+# they are empty and below DESTDIR.
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/kennel \
+	    $(HELPERS:%=$(DESTDIR)$(PREFIX)/libexec/kennel/%) \
+	    $(patsubst policy/presets/%,$(SHARE)/kennel/presets/%,$(wildcard policy/presets/*.kennel)) \
+	    $(foreach m,$(MANPAGES),$(call MANDIR,$m)/$(notdir $m)) \
+	    $(BASHDIR)/kennel $(ZSHDIR)/_kennel $(FISHDIR)/kennel.fish
+	for d in $(DESTDIR)$(PREFIX)/libexec/kennel $(SHARE)/kennel/presets $(SHARE)/kennel; do \
+	    [ ! -d "$$d" ] || rmdir --ignore-fail-on-non-empty "$$d"; done
+	$(if $(DESTDIR),cd $(DESTDIR) && for d in bin libexec share/kennel \
+	    $(sort $(foreach m,$(MANPAGES),$(patsubst $(DESTDIR)$(PREFIX)/%,%,$(call MANDIR,$m)))) \
+	    $(patsubst $(DESTDIR)$(PREFIX)/%,%,$(BASHDIR) $(ZSHDIR) $(FISHDIR)); do \
+	    [ ! -d .$(PREFIX)/$$d ] || \
+	    rmdir -p --ignore-fail-on-non-empty $(PREFIX:/%=%)/$$d; done)
+.PHONY: install uninstall
 
 # Not all of build/: a package from npm may have a .d of another kind.
 -include $(shell find $(OBJ) $B/san -name '*.d' 2>/dev/null)

@@ -1,6 +1,6 @@
 /*
  * kennel complete: what may follow on a command line.  The scripts of the shells
- * (docs/completions) pass the words after "kennel", and the last one is incomplete.
+ * (supervisor/help/completions) pass the words after "kennel", and the last one is incomplete.
  */
 #include <dirent.h>
 #include <stdlib.h>
