@@ -423,6 +423,7 @@ KENNEL = \
 	supervisor/base/paths.o \
 	supervisor/cli/approve.o \
 	supervisor/cli/audit.o \
+	supervisor/cli/audit_changes.o \
 	supervisor/cli/audit_find_secret.o \
 	supervisor/cli/audit_unused.o \
 	supervisor/cli/check_all.o \

@@ -3,6 +3,7 @@
  * by server, as sets with an example each.  Exits with 1 if any permission is
  * wider.
  */
+#include "policy/cli/policy_main.h"
 #include "policy/cli/verb.h"
 #include "policy/sealed/policy.h"
 #include "shim/base/array.h"
@@ -54,30 +55,30 @@ title_of(const struct finding *f)
 }
 
 static void
-put(const char *text)
+put(FILE *f, const char *text)
 {
-	out_plain(stdout, text, strlen(text));
+	out_plain(f, text, strlen(text));
 }
 
 static void
-tell_text(const struct finding *f)
+tell_text(FILE *out, const struct finding *f)
 {
-	printf("  %s: %s", title_of(f), f->domain);
+	fprintf(out, "  %s: %s", title_of(f), f->domain);
 	if (f->set != NULL) {
-		(void)fputs(f->from != NULL ? ": " : " ", stdout);
-		put(f->set);
+		(void)fputs(f->from != NULL ? ": " : " ", out);
+		put(out, f->set);
 	}
 	if (f->from == NULL || strcmp(f->from, f->to) == 0) {
-		(void)fputs(": ", stdout);
-		put(f->from_text != NULL ? f->from_text : "");
-		(void)fputs(" -> ", stdout);
-		put(f->to_text != NULL ? f->to_text : "");
+		(void)fputs(": ", out);
+		put(out, f->from_text != NULL ? f->from_text : "");
+		(void)fputs(" -> ", out);
+		put(out, f->to_text != NULL ? f->to_text : "");
 	}
 	if (f->witness != NULL) {
-		(void)fputs("\n      such as ", stdout);
-		put(f->witness);
+		(void)fputs("\n      such as ", out);
+		put(out, f->witness);
 	}
-	(void)fputc('\n', stdout);
+	(void)fputc('\n', out);
 }
 
 static void
@@ -105,7 +106,8 @@ tell_json(struct out *o, const struct finding *f)
 }
 
 struct verdicts {
-	struct out o;
+	FILE *f;
+	struct out o; /* on f, if json */
 	bool json, wider, beyond;
 };
 
@@ -123,23 +125,25 @@ tell_server(struct verdicts *v, const struct diff *d, const char *name)
 		out_number(&v->o, "left_out", d->left_out);
 		out_list(&v->o, "differences");
 	} else {
-		printf("server %s", name);
-		puts(d->s[0] == NULL ? " (new)" : d->s[1] == NULL ? " (gone)" : "");
+		fprintf(v->f, "server %s%s\n", name,
+		    d->s[0] == NULL   ? " (new)"
+		    : d->s[1] == NULL ? " (gone)"
+				      : "");
 	}
 	for (i = 0; i < d->found_n; i++)
 		if (v->json)
 			tell_json(&v->o, &d->found[i]);
 		else
-			tell_text(&d->found[i]);
+			tell_text(v->f, &d->found[i]);
 	if (v->json) {
 		out_end(&v->o);
 		out_end(&v->o);
 		return;
 	}
 	if (d->left_out > 0)
-		printf("  and %zu more\n", d->left_out);
+		fprintf(v->f, "  and %zu more\n", d->left_out);
 	if (d->beyond)
-		puts("  + too complex to compare: treated as wider");
+		fprintf(v->f, "  + too complex to compare: treated as wider\n");
 }
 
 static int
@@ -189,9 +193,21 @@ compare_all(struct verdicts *v, const struct policy *a, const struct policy *b)
 }
 
 int
+policy_diff_print(
+    FILE *out, const struct policy *a, const struct policy *b, bool *ret_wider)
+{
+	struct verdicts v = {.f = out};
+	int r = compare_all(&v, a, b);
+
+	if (r == 0)
+		*ret_wider = v.wider || v.beyond;
+	return r;
+}
+
+int
 verb_diff(const struct args *a)
 {
-	struct verdicts v = {.json = (a->given & OPT_JSON) != 0};
+	struct verdicts v = {.f = stdout, .json = (a->given & OPT_JSON) != 0};
 	struct compiled old, new;
 	int r, status;
 

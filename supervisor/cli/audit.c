@@ -93,5 +93,5 @@ audit_main(int argc, char **argv)
 	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
 		if (strcmp(argv[0], verbs[i].name) == 0)
 			return verbs[i].main(argc, argv);
-	return query_main(argc, argv);
+	return query_main(argc, argv, changes_diff);
 }

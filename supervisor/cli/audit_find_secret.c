@@ -112,5 +112,5 @@ find_secret_main(int argc, char **argv)
 	if (status != 0)
 		return status;
 	word[n++] = trace;
-	return query_main(n, word);
+	return query_main(n, word, NULL);
 }

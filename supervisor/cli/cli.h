@@ -6,6 +6,7 @@
 #define KENNEL_SUPERVISOR_CLI_CLI_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 int run_main(int argc, char **argv);
@@ -15,6 +16,9 @@ int doctor_main(int argc, char **argv);
 /* audit.c: all of "kennel audit" */
 int audit_main(int argc, char **argv);
 int unused_main(int argc, char **argv);
+/* What changed between two kept policies, for "audit changes --diff". */
+const char *changes_diff(const char *log_dir, const uint8_t before[32],
+    const uint8_t after[32], char **ret_text);
 int init_main(int argc, char **argv);
 int approve_main(int argc, char **argv);
 int pin_main(int argc, char **argv);

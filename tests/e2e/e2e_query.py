@@ -224,6 +224,41 @@ def policy_text():
     equal(rows("policy-at", "2099-01-01", env=env)[0]["text"], "not kept: by its sha256")
 
 
+@test("changes --diff shows what the policy newly allows and denies, from the policies that were in force")
+def changes_diff():
+    env = {"KENNEL_HOME": TMP + "/changed"}
+    os.makedirs(env["KENNEL_HOME"], mode=0o700)
+    base = "    run %s **\n    exec allow /bin/echo a\n" % words(WITNESS)
+    bodies = (base, base + "    tool allow read_*\n    exec allow /bin/cat\n", base)
+    path = policy(base)
+    for body in bodies:
+        os.replace(policy(body), path)  # one file that is edited
+        equal(run([KENNEL, "exec", "--policy", path, "t", "--", WITNESS, "exit", "0"], env=env).returncode, 0)
+    plain = rows("changes", env=env)
+    equal([c["what"] for c in plain], ["first", "new", "back"])
+    equal([c["diff"] for c in plain], [None] * 3, "not asked for")
+    first, new, back = rows("changes", "--diff", env=env)
+    equal(first["diff"], None)
+    within("newly allowed: tool: tool allow read_*", new["diff"])
+    within("newly allowed: exec: exec allow", new["diff"])
+    within("newly denied: tool: tool allow read_*", back["diff"])
+    # the same as `policy diff` says of the kept files
+    at = env["KENNEL_HOME"] + "/audit/policies/%s.sealed"
+    said = run([KENNEL, "policy", "diff", at % new["before"], at % new["policy"]]).stdout.decode()
+    equal(new["diff"], said)
+    text = ask("changes", "--diff", env=env).decode()
+    check(re.search(r"  wider\n {4}server t\n {6}\+ newly allowed: ", text), text)
+    check(re.search(r"  not wider\n {4}server t\n {6}- newly denied: ", text), text)
+    os.remove(at % new["policy"])
+    first, new, back = rows("changes", "--diff", env=env)
+    equal((new["diff"], back["diff"]), ("unknown: the policy is not kept", "unknown: the policy before is not kept"))
+    place = at % new["before"]
+    with open(place, "r+b") as f:
+        f.write(b"x")
+    equal(rows("changes", "--diff", env=env)[1]["diff"], "unknown: the kept policy before is damaged")
+    ask("denials", "--diff", status=64, env=env)
+
+
 @test("K-10 an answer names the log's size and root, is the same again, and can be had verified")
 def sure():
     real_session()

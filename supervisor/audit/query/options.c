@@ -129,6 +129,7 @@ TAKE_FLAG(verified)
 TAKE_FLAG(bare)
 TAKE_FLAG(follow)
 TAKE_FLAG(absent)
+TAKE_FLAG(diff)
 TAKE_FLAG(all)
 TAKE_FLAG(once)
 TAKE_FLAG(text)
@@ -215,6 +216,7 @@ static const struct option_row {
     {"--kind", 'k', "kind of record", take_kind},
     {"--all", 'a', NULL, take_all},
     {"--absent", 'A', NULL, take_absent},
+    {"--diff", 'D', NULL, take_diff},
     {"-n", 'n', "count above 0", take_n},
     {"-f", 'f', NULL, take_follow},
     {"--once", '1', NULL, take_once},

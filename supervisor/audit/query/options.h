@@ -12,6 +12,11 @@
 
 enum form { FORM_TEXT, FORM_JSON, FORM_CSV, FORM_HTML };
 
+/* Compares two policies that are kept next to the log: "wider", "not wider", "no
+ * difference" or "unknown: ...".  *ret_text: the lines, malloc'ed; NULL: none. */
+typedef const char *policy_diff_fn(const char *log_dir, const uint8_t before[32],
+    const uint8_t after[32], char **ret_text);
+
 struct query {
 	const char *verb;
 	const char *server, *kind, *verdict, *session, *tool, *rule;
@@ -28,6 +33,8 @@ struct query {
 	uint64_t days;
 	bool verified, bare /* no header */, follow, all, once, text;
 	bool absent; /* --absent: what is absent too */
+	bool diff;   /* --diff */
+	policy_diff_fn *diff_by;
 	/* verb_ask sets these */
 	const char *kinds;  /* "exec call": only these; NULL: all */
 	bool hide;          /* without the log's records about itself */

@@ -238,7 +238,7 @@ verb_prune(int argc, char **argv, const char *what,
 }
 
 int
-query_main(int argc, char **argv)
+query_main(int argc, char **argv, policy_diff_fn *diff)
 {
 	const struct verb *verb = argc > 0 ? verb_find(argv[0]) : NULL;
 	struct query q;
@@ -247,5 +247,6 @@ query_main(int argc, char **argv)
 		return help_unknown_verb(&audit_help, argc > 0 ? argv[0] : "");
 	if (options_read(argc, argv, verb->may, &q) < 0)
 		return ASK_USAGE;
+	q.diff_by = diff;
 	return verb_main(verb, &q);
 }

@@ -128,8 +128,9 @@ const char *session_end_gap(const struct group_row *, enum session_end);
 extern const struct verb verbs_log[], verbs_session[], verbs_object[], verbs_call[],
     verbs_denials[], verbs_policy[], verbs_gaps[], verbs_anomalies[], verbs_sample[];
 
-/* "kennel audit VERB ...": argv[0] is a verb of the families above.  An exit status. */
-int query_main(int argc, char **argv);
+/* "kennel audit VERB ...": argv[0] is a verb of the families above.  An exit status.
+ * The function is for "changes --diff"; NULL: no verb with that option. */
+int query_main(int argc, char **argv, policy_diff_fn *);
 int tail_main(int argc, char **argv);
 /* "kennel audit prune-WHAT --to TIME": removes older data kept next to the log. */
 int verb_prune(int argc, char **argv, const char *what,

@@ -286,7 +286,8 @@ static const struct column changes_column[] = {
     {"policy", CELL_ID, 12},
     {"version", CELL_NUMBER, 7},
     {"signer", CELL_TEXT, 16},
-    {"session", CELL_TEXT, 0},
+    {"session", CELL_TEXT, 16},
+    {"diff", CELL_TEXT, 0},
 };
 
 /* Policies in force before the range count as earlier. */
@@ -307,6 +308,28 @@ change_of(const struct group_row *now, const struct group_row *ever, const char 
 	if (now == NULL)
 		return "first";
 	return ever->n > 1 ? "back" : "new";
+}
+
+/* In text output the lines are below the row, which has the answer in a word. */
+static void
+put_diff(struct ask *ask, const void *before, const uint8_t after[MERKLE_HASH_LEN])
+{
+	char *text = NULL;
+	const char *what;
+
+	if (before == NULL || !ask->q.diff || ask->q.diff_by == NULL) {
+		table_none(&ask->table);
+		return;
+	}
+	what = ask->q.diff_by(ask->view->folder, before, after, &text);
+	if (ask->table.form != FORM_TEXT && text != NULL && text[0] != '\0') {
+		table_text(&ask->table, text);
+	} else {
+		table_text(&ask->table, what);
+		if (text != NULL)
+			put_lines(ask->table.out, text);
+	}
+	free(text);
 }
 
 static void
@@ -336,6 +359,7 @@ see_changes(void *arg, const struct log_record *record)
 	char before[2 * MERKLE_HASH_LEN + 1] = "";
 	struct group_row *now, *ever;
 	uint8_t id[MERKLE_HASH_LEN];
+	const void *was = NULL;
 
 	if (server == NULL || policy == NULL ||
 	    !hex_get(policy, strlen(policy), id, sizeof(id)))
@@ -348,10 +372,14 @@ see_changes(void *arg, const struct log_record *record)
 		(void)hex_put(before, now->extra, sizeof(id));
 	if (strcmp(before, policy) == 0 && strcmp(record->kind, "exception") != 0)
 		return 0;
-	if (record->ts >= ask->from_ns)
+	if (now->flag && strcmp(before, policy) != 0)
+		was = now->extra;
+	if (record->ts >= ask->from_ns) {
 		put_change(ask, record,
 		    change_of(now->flag ? now : NULL, ever, record->kind),
 		    or_null(before));
+		put_diff(ask, was, id);
+	}
 	memcpy(now->extra, id, sizeof(id));
 	now->flag = 1;
 	return ferror(ask->table.out) ? -EPIPE : 0;
@@ -438,7 +466,7 @@ const struct verb verbs_policy[] = {
 	.end = end_policy_at},
     {.name = "changes",
 	.words = "",
-	.may = "",
+	.may = "D",
 	.kinds = "start policy.load exception",
 	.column = changes_column,
 	.column_n = ARRAY_LEN(changes_column),
