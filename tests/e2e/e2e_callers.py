@@ -92,11 +92,13 @@ def explain():
     body = ("    secret TOKEN from file %s\n    exec allow /usr/bin/id -u\n    exec deny /bin/echo **\n    exec allow /bin/echo hello\n"
             % secret_file())
     # to a file, not through the program's own standard error
-    r = sh(body, "/usr/bin/id -u; /bin/echo \"$TOKEN\" '\033[2J'; exec 2>/dev/null; /usr/bin/id \"\u202e\"", "--explain")
+    r = sh(body, "/usr/bin/id -u; /bin/echo \"$TOKEN\" '\033[2J'; exec 2>/dev/null; /usr/bin/id \"\u202e\"; /nope/id; /bin/ls; true", "--explain")
     text = r.stderr.decode()
     within("kennel: allow: /usr/bin/id [ /usr/bin/id -u ] by /usr/bin/", text)
     within("kennel: deny: /bin/echo [", text)
     within("rule ", text)
+    within("kennel: absent: /nope/id [", text)
+    within("kennel: deny: /bin/ls [", text)
     absent(TOKEN, text, "what was told")
     absent("\033", text, "what was told")
     absent("\u202e", text, "what was told")

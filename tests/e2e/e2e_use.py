@@ -169,6 +169,7 @@ def ends():
         check(wait_for(lambda: s.p.poll() is not None, LONG) is not None, "kennel stays after %s" % how)
         check(wait_for(lambda: not alive(leash[0]), LONG) is not None, "the leash stays")
         equal(approve("allow", q["id"])[0], 1, "it is gone")
+        check(audited('"approve"', '"withdrawn"', q["sha256"], seconds=LONG), "who-approved has no row for it", how)
         check(not os.path.exists(MARK))
 
 
