@@ -84,5 +84,5 @@ main(int argc, char **argv)
 	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
 		if (strcmp(verb, verbs[i].name) == 0)
 			return verb_run(&verbs[i], argc, argv);
-	return help_unknown_verb(&kennel_help, verb);
+	return help_unknown_command(verb);
 }

@@ -35,7 +35,8 @@ help_of(int argc, char **argv)
 		argv++;
 	v = help_find(f, argv[0]);
 	if (v == NULL)
-		return help_unknown_verb(f, argv[0]);
+		return f == &kennel_help ? help_unknown_command(argv[0])
+					 : help_unknown_verb(f, argv[0]);
 	help_print(f, v, stdout);
 	return 0;
 }

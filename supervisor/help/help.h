@@ -14,6 +14,10 @@ extern const struct help_family kennel_help, server_help, approve_help, secret_h
 /* The family of verbs that this verb of kennel begins; NULL: it is a verb itself. */
 const struct help_family *help_family_of(const char *verb);
 
+/* Reports a word that is no verb of kennel: the families that have such a verb, else the
+ * verb that was probably meant; an exit status. */
+int help_unknown_command(const char *word);
+
 /* ---- command.c ------------------------------------------------------------------------ */
 
 /* Answers "-h", "--help" and "help" after a verb; true if these arguments of kennel (from

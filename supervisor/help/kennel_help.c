@@ -121,22 +121,44 @@ const struct help_family approve_help = {
 
 /* ---- families --------------------------------------------------------------------- */
 
+static const struct {
+	const char *verb;
+	const struct help_family *family;
+} families[] = {
+    {"approve", &approve_help},
+    {"audit", &audit_help},
+    {"policy", &policy_help},
+    {"secret", &secret_help},
+    {"server", &server_help},
+};
+
 const struct help_family *
 help_family_of(const char *verb)
 {
-	static const struct {
-		const char *verb;
-		const struct help_family *family;
-	} row[] = {
-	    {"approve", &approve_help},
-	    {"audit", &audit_help},
-	    {"policy", &policy_help},
-	    {"secret", &secret_help},
-	    {"server", &server_help},
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(row); i++)
-		if (strcmp(row[i].verb, verb) == 0)
-			return row[i].family;
+	for (size_t i = 0; i < ARRAY_LEN(families); i++)
+		if (strcmp(families[i].verb, verb) == 0)
+			return families[i].family;
 	return NULL;
+}
+
+int
+help_unknown_command(const char *word)
+{
+	const char *lead = "did you mean";
+	bool found = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(families); i++) {
+		if (help_find(families[i].family, word) == NULL)
+			continue;
+		/* word is a name of the table: it needs no quoting */
+		if (!found)
+			(void)fprintf(stderr, "kennel: unknown command `%s`: ", word);
+		(void)fprintf(stderr, "%s `%s %s`", lead, families[i].verb, word);
+		lead = " or";
+		found = true;
+	}
+	if (!found)
+		return help_unknown_verb(&kennel_help, word);
+	(void)fprintf(stderr, "?\n");
+	return HELP_EXIT_USAGE;
 }

@@ -120,6 +120,8 @@ def near():
                          (["audit", "sesions"], "kennel audit: unknown command `sesions`: did you mean `sessions`?"),
                          (["approve", "alow"], "kennel approve: unknown command `alow`: did you mean `allow`?"),
                          (["server", "pni"], "kennel server: unknown command `pni`: did you mean `pin`?"),
+                         (["denials"], "kennel: unknown command `denials`: did you mean `audit denials`?"),
+                         (["show"], "kennel: unknown command `show`: did you mean `policy show` or `secret show`?"),
                          (["help", "rnu"], "kennel: unknown command `rnu`: did you mean `run`?"),
                          (["run", "--polcy", "x"], "kennel run: unknown option `--polcy`: did you mean `--policy`?"),
                          (["audit", "log", "--jso"], "kennel audit log: unknown option `--jso`: did you mean `--json`?"),
