@@ -29,16 +29,23 @@ static const struct help_option options[] = {
 static const struct help_verb verbs[] = {
     {"check", "Write a policy", "[--json] FILE...\n--all",
 	"report every error and warning of policies", "--json --all",
-	"kennel policy check ~/.config/kennel/policies/files.kennel", "file..."},
+	"kennel policy check ~/.config/kennel/policies/files.kennel", "file...",
+	.more = "The warnings are those of `kennel run`. --all also checks the policies "
+		"against\n"
+		"each other. The exit status is 65 if there is an error."},
     {"fmt", "Write a policy", "[--check | -w] FILE...",
 	"print a policy in its canonical form", "--check -w",
 	"kennel policy fmt -w files.kennel", "file..."},
     {"test", "Write a policy", "[--json] [--mutation] FILE...",
 	"check every `expect` of the files", "--json --mutation",
-	"kennel policy test files.kennel", "file..."},
+	"kennel policy test files.kennel", "file...",
+	.more = "Output is TAP. The exit status is 1 if a test fails or no test exists."},
     {"compile", "Write a policy", "FILE... [-o OUT]",
 	"write sealed files, which `kennel run` prefers to the text", "-o",
-	"kennel policy compile files.kennel -o files.sealed", "file..."},
+	"kennel policy compile files.kennel -o files.sealed", "file...",
+	.more = "All servers go to OUT, or each to sealed/NAME.sealed. After an edit of "
+		"the text,\n"
+		"compile again."},
     {"show", "Read a policy", "[--json] FILE [SERVER]",
 	"print what is granted, by which line, and what enforces it", "--json",
 	"kennel policy show files.kennel", "file server"},
@@ -47,29 +54,45 @@ static const struct help_verb verbs[] = {
 	"print the verdict of one request, and what would change it",
 	"--json --from --in --env",
 	"kennel policy explain files.kennel files read /home/joe/notes",
-	"file server" REQUESTS, 3},
+	"file server" REQUESTS, 3,
+	.more =
+	    "A request is one of:\n"
+	    "  exec PROGRAM [ARG...]    net HOST:PORT           read PATH    write PATH\n"
+	    "  tool NAME [JSON]         prompt NAME [JSON]      resource URI\n"
+	    "  method NAME              sampling | elicitation | roots\n"
+	    "The exit status is 0 if the verdict is allow, else 1."},
     {"query", "Read a policy", "[--json] FILE QUESTION...",
 	"list the servers that can reach, run, read, write ...", "--json",
 	"kennel policy query files.kennel reach api.github.com:443",
-	"file reach|run|read|write|hold|leak -...", 2},
+	"file reach|run|read|write|hold|leak -...", 2,
+	.more =
+	    "A question is one of:\n"
+	    "  reach HOST:PORT          run PROGRAM [ARG...]    read PATH    write PATH\n"
+	    "  hold [SECRET]            leak [SECRET]\n"
+	    "The exit status is 0 if there is such a server, else 1."},
     {"diff", "Read a policy", "[--json] OLD NEW",
 	"print what a new policy newly allows, asks and denies", "--json",
-	"kennel policy diff old.kennel new.kennel", "file file"},
+	"kennel policy diff old.kennel new.kennel", "file file",
+	.more = "The exit status is 1 if the new policy is wider anywhere."},
     {"score", "Read a policy", "[--json] [--threshold N] FILE [SERVER]",
 	"count what each server is granted, in points with reasons", "--json --threshold",
-	"kennel policy score --threshold 20 files.kennel", "file server"},
+	"kennel policy score --threshold 20 files.kennel", "file server",
+	.more = "A low score does not mean safe. Compare a server with its own earlier "
+		"score."},
     {"doc", "Read a policy", "[--html] [-o OUT] FILE [SERVER]",
 	"write a page for review: all that each server may do", "--html -o",
 	"kennel policy doc --html -o files.html files.kennel", "file server"},
     {"key", "Sign a policy", "new FILE",
 	"create a signing key in FILE, and its public half in FILE.pub", "",
-	"kennel policy key new policy.key", "new file"},
+	"kennel policy key new policy.key", "new file",
+	.more = "The key has no passphrase: a process that can read FILE can sign."},
     {"sign", "Sign a policy", "--key KEY [--counter N] [--until YYYY-MM-DD] FILE",
 	"append a signature to a sealed file", "--key --counter --until",
 	"kennel policy sign --key policy.key files.sealed", "file"},
     {"verify", "Sign a policy", "FILE [PUBLIC-KEY...]",
 	"print who signed a sealed file, and check the signatures", "",
-	"kennel policy verify files.sealed policy.key.pub", "file..."},
+	"kennel policy verify files.sealed policy.key.pub", "file...",
+	.more = "Without a PUBLIC-KEY, the keys of /etc/kennel/trust are required."},
 };
 
 const struct help_family policy_help = {

@@ -157,6 +157,8 @@ help_print(const struct help_family *f, const struct help_verb *v, FILE *out)
 
 	print_usage(f, v, out);
 	(void)fprintf(out, "\n%s\n", v->what);
+	if (v->more != NULL)
+		(void)fprintf(out, "\n%s\n", v->more);
 	if (n > 0)
 		(void)fprintf(out, "\noptions:\n");
 	for (size_t i = 0; i < n; i++) {

@@ -32,6 +32,7 @@ struct help_verb {
 	                       * "file", "server", "allow|deny", "-" for
 	                       * any other; the last one with ... repeats */
 	size_t plain;         /* no options follow that many arguments; 0: no limit */
+	const char *more;     /* lines after "what"; NULL: none */
 };
 
 struct help_family {

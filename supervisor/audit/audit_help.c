@@ -102,13 +102,19 @@ static const struct help_verb verbs[] = {
 	"*", "kennel audit secret GITHUB_TOKEN", "-"},
     {"find-secret", USED, "[--stdin | --fd N] [OPTION...]",
 	"find every use of a value, which is typed without echo", "* --stdin --fd",
-	"kennel audit find-secret --since 30d", ""},
+	"kennel audit find-secret --since 30d", "",
+	.more = "The value must be complete and exactly as it was given to a server. The "
+		"log has\n"
+		"no values, but a keyed hash of each."},
     {"unused", USED, "[--policy FILE] [--days N] [OPTION...] SERVER",
 	"print the grants that were never used", "* --policy --days",
-	"kennel audit unused --days 30 github", "server"},
+	"kennel audit unused --days 30 github", "server",
+	.more = "They are candidates for removal from the policy."},
     {"policy-at", POLICIES, "[--text] [OPTION...] TIME",
 	"print the policy of each server at a time", "* --text",
-	"kennel audit policy-at 2026-11-21T03:14", "-"},
+	"kennel audit policy-at 2026-11-21T03:14", "-",
+	.more = "Those in force at that time, each once with the session that used it "
+		"first."},
     {"policy-text", POLICIES, "[-o OUT] ID|SHA256",
 	"print a policy that was in force, if it was stored", "-o --log",
 	"kennel audit policy-text a0b68b45cc14ec34", "-"},
@@ -130,33 +136,51 @@ static const struct help_verb verbs[] = {
     {"sample", ODD, "[--control CONTROL] [--seed TEXT] [-n COUNT] [OPTION...]",
 	"draw a reproducible random sample of the records",
 	"* --control --seed -n --absent",
-	"kennel audit sample --control access --seed 2026-Q4 -n 25", ""},
+	"kennel audit sample --control access --seed 2026-Q4 -n 25", "",
+	.more = "The smallest SHA-256 over seed and record are the sample."},
     {"report", EVIDENCE, "[--kind KIND] [-o OUT] [OPTION...] [SESSION]",
 	"write a self-contained HTML page", "* --kind -o --absent",
-	"kennel audit report --verified -o report.html", "-"},
+	"kennel audit report --verified -o report.html", "-",
+	.more =
+	    "The page loads nothing and runs nothing. With --as-of it is reproducible."},
     {"pack", EVIDENCE, "-o OUT SESSION",
 	"write one session and its proofs to a tar archive", "-o --log --verified",
-	"kennel audit pack -o evidence.tar b7e66f0f0f70be1f", "-"},
+	"kennel audit pack -o evidence.tar b7e66f0f0f70be1f", "-",
+	.more = "The archive has the records, the proof of each, the policy, and "
+		"instructions\n"
+		"that need no other data of this machine."},
     {"certify", EVIDENCE, "[-o OUT]", "verify the log, and sign the result with its key",
-	"-o --log", "kennel audit certify -o certificate.txt", ""},
+	"-o --log", "kennel audit certify -o certificate.txt", "",
+	.more = "If the log is not intact, no certificate is written."},
     {"export", EVIDENCE, "[--format FORMAT] [-o OUT] [OPTION...]",
 	"write the records for other systems", "* --format --kind --all --absent -o",
 	"kennel audit export --format ocsf -o records.json", ""},
     {"ship", EVIDENCE, "[--once] [--format FORMAT] [--log DIR] TO",
 	"send the records to a syslog collector, also new ones",
-	"* --format --once --absent", "kennel audit ship tcp:192.0.2.1:6514", "-"},
+	"* --format --once --absent", "kennel audit ship tcp:192.0.2.1:6514", "-",
+	.more = "TO is unix:PATH, unix-stream:PATH or tcp:ADDRESS:PORT. The position is "
+		"stored,\n"
+		"so nothing is lost if the collector cannot be reached."},
     {"payload", EVIDENCE, "IDX", "print arguments or a result, if they were stored",
 	"--log --verified", "kennel audit payload 4711", "-"},
     {"verify", INTACT, "[OPTION...] [[--log] DIR|FILE]",
 	"verify the whole log: its records, tree and signatures",
 	"--json --stopped --expect-running --max-age --now --key --witness --anchor "
 	"--jobs --log",
-	"kennel audit verify", "file"},
+	"kennel audit verify", "file",
+	.more =
+	    "Keep the key that it prints elsewhere: with --key, another intact log is\n"
+	    "detected. The exit status is 0 if the log is intact, 1 if it was tampered "
+	    "with,\n"
+	    "2 if it is incomplete or stale, 3 if that is unknown."},
     {"gaps", INTACT, "[OPTION...]",
 	"print lost events, clock changes and sessions without an end", "*",
 	"kennel audit gaps --since 30d", ""},
     {"prove", INTACT, "[--size N] [-o OUT] IDX", "print the proof of one record",
-	"--size -o", "kennel audit prove -o 4711.tlog-proof 4711", "-"},
+	"--size -o", "kennel audit prove -o 4711.tlog-proof 4711", "-",
+	.more = "`kennel audit verify-proof` checks the proof with the log's key and "
+		"without the\n"
+		"log."},
     {"verify-proof", INTACT, "[--json] --key VKEY [--witness VKEY]... FILE [RECORD]",
 	"verify a proof of one record, or a certificate", "--json --key --witness",
 	"kennel audit verify-proof --key \"$(cat log.vkey)\" 4711.tlog-proof",
@@ -170,11 +194,17 @@ static const struct help_verb verbs[] = {
 	"add --size N < COSIGNATURE",
 	"let witnesses sign the current checkpoint",
 	"--key --name --state --log --old --size",
-	"kennel audit witness request > request.txt", "key|request|sign|add"},
+	"kennel audit witness request > request.txt", "key|request|sign|add",
+	.more = "key creates a witness; request prints what it signs; sign, on the "
+		"witness's own\n"
+		"machine, refuses a log that was rewritten; add stores its signature."},
     {"rotate", OLD, "", "close the live file, to store it elsewhere", "",
 	"kennel audit rotate", ""},
     {"prune", OLD, "--before TIME\nIDX", "remove old files of the log", "--before",
-	"kennel audit prune --before 2026-01-01", "-"},
+	"kennel audit prune --before 2026-01-01", "-",
+	.more = "A file is removed only if all of its records are older. The rest can "
+		"still be\n"
+		"verified."},
     {"prune-payloads", OLD, "--to TIME", "remove stored arguments and results",
 	"--to --log", "kennel audit prune-payloads --to 90d", ""},
     {"prune-policies", OLD, "--to TIME", "remove stored policies that no start has used",

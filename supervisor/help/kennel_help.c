@@ -24,14 +24,30 @@ static const struct help_verb verbs[] = {
 	"NAME [--secret VARIABLE]... [--no-start] [-o OUT] -- COMMAND [ARG...]",
 	"draft a policy from the command in an agent's configuration",
 	"--secret --no-start -o",
-	"kennel init files -- npx @modelcontextprotocol/server-filesystem ~/notes", "-"},
+	"kennel init files -- npx @modelcontextprotocol/server-filesystem ~/notes", "-",
+	.more = "The draft grants the command as it is, its package, and the directories "
+		"among\n"
+		"its arguments, read-only. An existing file is never replaced. Then init "
+		"starts\n"
+		"the server once in its sandbox and writes its tools into the draft, by "
+		"name.\n"
+		"Edit the draft, then run `kennel policy check`."},
     {"run", "Start", "NAME [--policy FILE]",
 	"run one server for an agent, on standard input and output", "--policy",
-	"kennel run files", "server"},
+	"kennel run files", "server",
+	.more = "An agent's configuration has this command in place of the server's. The "
+		"policy\n"
+		"is found by the server's name (kennel(1), POLICIES). What the policy "
+		"does not\n"
+		"grant is refused and recorded: `kennel audit denials` prints it."},
     {"exec", "Start", "[--explain] [--policy FILE] NAME -- PROGRAM [ARG...]",
 	"run one granted program in a server's sandbox, to try a policy",
 	"--explain --policy", "kennel exec --policy files.kennel files -- /usr/bin/id",
-	"server"},
+	"server",
+	.more =
+	    "Input and output are those of the program; secrets are redacted. A program "
+	    "that\n"
+	    "the policy does not grant is not started, and the message names the line."},
     {"policy", "Decide", "COMMAND ...", "check, compile, explain, compare, sign policies",
 	"", "kennel policy check files.kennel", ""},
     {"approve", "Decide", "COMMAND ...", "show pending approvals, and answer them", "",
@@ -44,7 +60,10 @@ static const struct help_verb verbs[] = {
     {"audit", "Look", "COMMAND ...", "ask the audit log, verify it, export it", "",
 	"kennel audit denials --since 1d", ""},
     {"doctor", "Look", "[--json]", "print what this machine can enforce, and the fixes",
-	"--json", "kennel doctor", ""},
+	"--json", "kennel doctor", "",
+	.more = "Each missing feature is printed with its fix. The exit status is 1 if "
+		"no server\n"
+		"would be started."},
     {"help", "Look", "[COMMAND [COMMAND]]", "list the commands, or explain one", "",
 	"kennel help policy check", "-"},
     {"version", "Look", "", "print the version", "", "kennel version", ""},
@@ -71,10 +90,17 @@ static const struct help_option server_options[] = {
 
 static const struct help_verb server_verbs[] = {
     {"log", "Servers", "NAME", "print what a server wrote to its standard error", "",
-	"kennel server log files", "server"},
+	"kennel server log files", "server",
+	.more = "The text is scrubbed and printable. The last 1 MiB is stored, and 1 MiB "
+		"before."},
     {"pin", "Servers", "NAME [--policy FILE] [-o OUT | --diff]",
 	"print the definitions of a server's tools, for review", "--policy -o --diff",
-	"kennel server pin files -o files.pins", "server"},
+	"kennel server pin files -o files.pins", "server",
+	.more = "Review the definitions, then name the file with `pins` in the policy: a "
+		"tool\n"
+		"whose definition differs from the reviewed one is neither shown nor "
+		"called.\n"
+		"With --diff, the exit status is 1 if there are differences."},
 };
 
 const struct help_family server_help = {
@@ -98,14 +124,24 @@ static const struct help_option approve_options[] = {
 
 static const struct help_verb approve_verbs[] = {
     {"list", "Approvals", "[--json]", "print the pending approvals", "--json",
-	"kennel approve list", ""},
+	"kennel approve list", "",
+	.more = "Each has an id, what would be done with which arguments, the line that "
+		"asks,\n"
+		"and the time until it expires."},
     {"watch", "Approvals", "",
 	"print approvals as they arrive; on a terminal, type answers", "",
-	"kennel approve watch", ""},
+	"kennel approve watch", "",
+	.more = "On a terminal: `allow ID`, `session ID` or `deny ID`, and --unseen "
+		"after the\n"
+		"first two."},
     {"allow", "Approvals", "ID [--session] [--unseen]", "allow this once",
-	"--session --unseen", "kennel approve allow 4711-1:0a1b2c3d", "-"},
+	"--session --unseen", "kennel approve allow 4711-1:0a1b2c3d", "-",
+	.more =
+	    "The id is the one that `kennel approve list` prints. It ends with the "
+	    "beginning\n"
+	    "of a digest of all that would be done, so that it matches nothing else."},
     {"deny", "Approvals", "ID", "deny this", "", "kennel approve deny 4711-1:0a1b2c3d",
-	"-"},
+	"-", .more = "Without an answer, the use is denied when its time expires."},
 };
 
 const struct help_family approve_help = {

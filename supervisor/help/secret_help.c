@@ -35,7 +35,10 @@ static const struct help_verb verbs[] = {
 	"STATUS] [--project DIR]",
 	"list the secrets that the project declares",
 	"--json --all --internal --contains --scope --status --project",
-	"kennel secret list --status expiring", ""},
+	"kennel secret list --status expiring", "",
+	.more = "They are in the manifest of the project, .kennel/secrets.kennel, and in "
+		"the\n"
+		"personal index, ~/.config/kennel/secrets.kennel."},
     {"show", DECLARED, "[--json] [--all] [--project DIR] PATH",
 	"print what is known about a secret, never its value", "--json --all --project",
 	"kennel secret show team/github/token", "-"},
@@ -50,29 +53,43 @@ static const struct help_verb verbs[] = {
 	"kennel secret catalog show github-pat", "list|show|validate"},
     {"set", VALUES, "PATH [--any-shape] [--stdin | --fd N]",
 	"store a value, typed without echo", "--any-shape --stdin --fd",
-	"kennel secret set team/github/token", "-"},
+	"kennel secret set team/github/token", "-",
+	.more = "The value is typed without echo, or read with --stdin or --fd. It is "
+		"never an\n"
+		"argument. If a manifest names its pattern, a value of another form is "
+		"refused."},
     {"rotate", VALUES, "PATH [--any-shape] [--stdin | --fd N]",
 	"replace a value; the old one is kept for 30 days", "--any-shape --stdin --fd",
-	"kennel secret rotate team/github/token", "-"},
+	"kennel secret rotate team/github/token", "-",
+	.more = "Running servers keep the old value. It is redacted from output for 30 "
+		"days."},
     {"remove", VALUES, "PATH", "remove all versions of a value, and its grants", "",
 	"kennel secret remove team/github/token", "-"},
     {"versions", VALUES, "[--json] [PATH [--restore N]]",
 	"list the versions of a value, or restore one", "--json --restore",
-	"kennel secret versions team/github/token", "-"},
+	"kennel secret versions team/github/token", "-",
+	.more = "A restored version becomes the newest one."},
     {"grant", ACCESS, "PATH --server NAME [--policy FILE]", "let a server use a value",
-	"--server --policy", "kennel secret grant team/github/token --server github",
-	"-"},
+	"--server --policy", "kennel secret grant team/github/token --server github", "-",
+	.more = "A server gets a value only if its policy has the line `secret ... from "
+		"vault`\n"
+		"and this grant exists."},
     {"grants", ACCESS, "[--json] [PATH]", "list the servers that may use each value",
 	"--json", "kennel secret grants", "-"},
     {"revoke", ACCESS, "PATH [--server NAME]", "revoke grants of a value", "--server",
 	"kennel secret revoke team/github/token --server github", "-"},
     {"init", VAULT, "[--key-file FILE | --stdin | --fd N]",
 	"create your vault, and leave it unlocked", "--key-file --stdin --fd",
-	"kennel secret init", ""},
+	"kennel secret init", "",
+	.more = "The values are in one encrypted file. Its key is unlocked by a "
+		"passphrase, a\n"
+		"key file or a recovery phrase; create that with `kennel secret "
+		"export-recovery`."},
     {"unlock", VAULT,
 	"[--idle MINUTES] [--for MINUTES] [--key-file FILE | --stdin | --fd N]",
 	"unlock the vault for a limited time", "--idle --for --key-file --stdin --fd",
-	"kennel secret unlock --for 60", ""},
+	"kennel secret unlock --for 60", "",
+	.more = "A process, kennel-keeper, holds the key in memory until then."},
     {"lock", VAULT, "", "lock the vault", "", "kennel secret lock", ""},
     {"export-recovery", VAULT, "[--key-file FILE | --stdin | --fd N]",
 	"create a recovery phrase, and show it once", "--key-file --stdin --fd",
