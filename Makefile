@@ -437,6 +437,7 @@ KENNEL = \
 	supervisor/cli/secret.o \
 	supervisor/cli/secret_audit.o \
 	supervisor/cli/secret_grant.o \
+	supervisor/cli/secret_grants.o \
 	supervisor/cli/secret_options.o \
 	supervisor/cli/secret_set.o \
 	supervisor/cli/secret_show.o \
@@ -458,6 +459,7 @@ KENNEL = \
 	supervisor/launch/leash_client.o \
 	supervisor/launch/leash_message.o \
 	supervisor/launch/policy_find.o \
+	supervisor/launch/regrant.o \
 	supervisor/launch/rollback.o \
 	supervisor/launch/self_protect.o \
 	supervisor/launch/start_approval.o \

@@ -14,19 +14,6 @@
 
 #include "policy/diff/diff.h"
 
-static int
-diff_server(struct diff *d)
-{
-	static int (*const domains[])(struct diff *) = {
-	    diff_exec, diff_nets, diff_paths, diff_gates, diff_flat};
-	size_t i;
-	int r = 0;
-
-	for (i = 0; i < ARRAY_LEN(domains) && r == 0; i++)
-		r = domains[i](d);
-	return r;
-}
-
 /* ---- output -------------------------------------------------------------- */
 
 static const struct {

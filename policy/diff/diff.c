@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/array.h"
+
 static const uint8_t rank[] = {
     [VERDICT_ALLOW] = 0,
     [VERDICT_ASK] = 1,
@@ -61,4 +63,25 @@ diff_free(struct diff *d)
 	free(d->found);
 	d->found = NULL;
 	d->found_n = d->found_cap = 0;
+}
+
+int
+diff_server(struct diff *d)
+{
+	static int (*const domains[])(struct diff *) = {
+	    diff_exec, diff_nets, diff_paths, diff_gates, diff_flat};
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(domains) && r == 0; i++)
+		r = domains[i](d);
+	return r;
+}
+
+bool
+diff_only_narrower(const struct diff *d)
+{
+	for (size_t i = 0; i < d->found_n; i++)
+		if (d->found[i].way != DIFF_NARROWER)
+			return false;
+	return !d->beyond && d->left_out == 0;
 }

@@ -1,5 +1,5 @@
 /*
- * Private to diff: the exact differences between two compiled policies.
+ * The exact differences between two compiled policies.
  *
  *	diff_exec.c		programs: image x argv x caller x directory x env
  *	diff_mcp.c		tools, resources, prompts: name x pin x arguments
@@ -58,6 +58,10 @@ int diff_gates(struct diff *);
 int diff_nets(struct diff *);
 int diff_paths(struct diff *);
 int diff_flat(struct diff *);
+/* All of them. */
+int diff_server(struct diff *);
+/* True if every difference is a smaller permission, and none was left out. */
+bool diff_only_narrower(const struct diff *);
 void diff_free(struct diff *);
 /* Adds a finding; takes ownership of its texts, even on failure. */
 int diff_found(struct diff *, const struct finding *);

@@ -156,6 +156,28 @@ read_env(const struct policy *p, const struct sealed_server *s, struct pairs *l)
 	}
 }
 
+/* A plugin's program, which the statement does not show: text, then its arguments with
+ * the digest of the program, then options. NULL: no memory. */
+static char *
+with_program(const struct policy *p, const struct sealed_secret *c, char *text, size_t at)
+{
+	char *value = NULL;
+	size_t len;
+	FILE *f = open_memstream(&value, &len);
+
+	if (f != NULL) {
+		(void)fprintf(f, "%.*s, program", (int)at, text);
+		say_args(p, c->args, f);
+		(void)fputs(text + at, f);
+		if (fclose(f) != 0) {
+			free(value);
+			value = NULL;
+		}
+	}
+	free(text);
+	return value;
+}
+
 static void
 read_secrets(const struct policy *p, const struct sealed_server *s, struct pairs *l)
 {
@@ -172,6 +194,10 @@ read_secrets(const struct policy *p, const struct sealed_server *s, struct pairs
 		if (value != NULL && options != NULL)
 			at = strlen(value) - strlen(options);
 		l->failed = l->failed || options == NULL;
+		if (value != NULL && options != NULL && c->source == SOURCE_PLUGIN) {
+			value = with_program(p, c, value, at);
+			at = value == NULL ? 0 : strlen(value) - strlen(options);
+		}
 		free(options);
 		add(l, policy_str(p, c->name), c->name.len, value,
 		    (uint64_t)c->source << 32 | at);

@@ -41,7 +41,7 @@ static const struct verb {
     {"remove", NULL},
     {"versions", NULL},
     {"grant", grant_main},
-    {"grants", NULL},
+    {"grants", secret_grants_main},
     {"revoke", NULL},
     {"unlock", NULL},
     {"lock", NULL},

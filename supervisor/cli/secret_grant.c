@@ -1,78 +1,151 @@
 /*
  * kennel secret grant: finds the policy of a grant and compiles it as for a start;
- * then this process becomes kennel-secret, which gets the bytes.
+ * then this process becomes kennel-secret, which gets the bytes. Without a path, does so
+ * for each secret of the vault that the policy gives the server.
  *
  * Process: kennel, briefly.
  */
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "shim/base/hex.h"
 #include "shim/base/log.h"
 #include "supervisor/base/exit_status.h"
+#include "supervisor/base/paths.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/secret.h"
 #include "supervisor/help/help.h"
 #include "supervisor/launch/launch.h"
+#include "supervisor/launch/regrant.h"
 
-#define WORDS_MAX 16
+#define WORDS_MAX   16
+#define OUTPUT_MAX  (64u << 10)
+#define ID_TEXT_MAX (2 * POLICY_ID_LEN + 1)
 
-/* Removes --policy FILE from the arguments and finds the server's name; 0 or an exit
- * status. */
+/* kennel secret grant [PATH] --server NAME [--policy FILE] [--only-id ID] */
+struct grant {
+	char *word[WORDS_MAX + 2]; /* for kennel-secret */
+	int word_n;
+	const char *path, *server, *file;
+	const char *only_id; /* from regrant.c: grant no other policy than this one */
+	struct policy_found found;
+	char id[ID_TEXT_MAX];
+};
+
+/* Keeps --policy FILE and --only-id ID to itself; 0 or an exit status. */
 static int
-read_words(int argc, char **argv, char *word[], int *ret_n, const char **ret_file,
-    const char **ret_server)
+read_words(struct grant *g, int argc, char **argv)
 {
 	for (int i = 0; i < argc; i++) {
 		bool policy = strcmp(argv[i], "--policy") == 0;
 		bool server = strcmp(argv[i], "--server") == 0;
+		bool only = strcmp(argv[i], "--only-id") == 0;
 
-		if (argv[i][0] == '-' && !policy && !server)
+		if (argv[i][0] == '-' && !policy && !server && !only)
 			return secret_unknown_option(argv[0], i);
-		if ((policy || server) && i + 1 == argc)
+		if ((policy || server || only) && i + 1 == argc)
 			return help_usage(
 			    &secret_help, argv[0], "missing value of an option");
-		if (policy) {
-			*ret_file = argv[++i];
-			continue;
+		if (policy)
+			g->file = argv[++i];
+		else if (only)
+			g->only_id = argv[++i];
+		else {
+			if (i > 0 && !server && g->path == NULL)
+				g->path = argv[i];
+			g->word[g->word_n++] = argv[i];
+			if (server)
+				g->server = g->word[g->word_n++] = argv[++i];
 		}
-		word[(*ret_n)++] = argv[i];
-		if (server)
-			*ret_server = word[(*ret_n)++] = argv[++i];
 	}
 	return 0;
+}
+
+/* One process for each path, because each is recorded on its own. */
+static int
+grant_each(struct grant *g)
+{
+	const struct policy *p = &g->found.policy;
+	const struct sealed_secret *row = p->secret + g->found.server->secrets.first;
+	const char *words[12] = {
+	    "kennel", "secret", "grant", NULL, "--server", g->server, "--only-id", g->id};
+	int n = 0, failed = 0;
+	struct buf out;
+
+	if (g->file != NULL) {
+		words[8] = "--policy";
+		words[9] = g->file;
+	}
+	for (uint32_t i = 0; i < g->found.server->secrets.n; i++) {
+		if (row[i].source != SOURCE_VAULT)
+			continue;
+		words[3] = policy_str(p, row[i].ref);
+		buf_init(&out, OUTPUT_MAX);
+		n++;
+		if (regrant_run(words, &out) == 0)
+			printf("%.*s", (int)out.len, (const char *)out.data);
+		else {
+			failed++;
+			log_error("secret grant: unable to grant %s: run `kennel secret "
+				  "grant %s --server %s`",
+			    words[3], words[3], g->server);
+		}
+		buf_free(&out);
+	}
+	if (n == 0)
+		log_error(
+		    "secret grant: the policy gives server %s no secret of the vault",
+		    g->server);
+	return failed > 0 ? EXIT_FAILED : n == 0 ? EXIT_INPUT : 0;
+}
+
+static int
+grant_one(struct grant *g)
+{
+	char number[16];
+	int fd = fcntl(g->found.fd, F_DUPFD, 3); /* not close-on-exec: inherited */
+
+	if (fd < 0)
+		return EXIT_FAILED;
+	(void)snprintf(number, sizeof(number), "%d", fd);
+	g->word[g->word_n++] = (char *)"--policy-fd";
+	g->word[g->word_n++] = number;
+	return secret_become(g->word_n, g->word);
 }
 
 int
 grant_main(int argc, char **argv)
 {
-	const char *file = NULL, *server = NULL;
-	char *word[WORDS_MAX + 2], number[16], why[256] = "";
-	struct policy_found found;
-	int n = 0, status, fd;
+	struct grant g = {.word_n = 0};
+	char why[256] = "";
+	int status;
 
 	if (argc > WORDS_MAX)
 		return help_usage(&secret_help, argv[0], "too many arguments");
-	status = read_words(argc, argv, word, &n, &file, &server);
+	status = read_words(&g, argc, argv);
 	if (status != 0)
 		return status;
-	if (server == NULL)
-		return help_usage(
-		    &secret_help, argv[0], "expected a path and --server NAME");
-	status = find_policy(file, server, &found, why, sizeof(why));
+	if (g.server == NULL)
+		return help_usage(&secret_help, argv[0], "expected --server NAME");
+	status = find_policy(g.file, g.server, &g.found, why, sizeof(why));
 	if (status != 0) {
 		log_error("secret grant: %s", why);
 		return status;
 	}
-	fd = fcntl(found.fd, F_DUPFD, 3); /* not close-on-exec: inherited */
-	if (fd < 0) {
-		policy_found_free(&found);
-		return EXIT_FAILED;
+	(void)hex_put(g.id, g.found.policy.id, POLICY_ID_LEN);
+	if (g.only_id != NULL && strcmp(g.only_id, g.id) != 0) {
+		log_error("secret grant: the policy has changed meanwhile");
+		status = EXIT_INPUT;
+	} else if (g.path == NULL)
+		status = grant_each(&g);
+	else {
+		/* so that an edited policy can be compared with it */
+		if (paths_audit_dir() != NULL)
+			(void)policy_found_keep(&g.found, paths_audit_dir());
+		status = grant_one(&g);
 	}
-	(void)snprintf(number, sizeof(number), "%d", fd);
-	word[n++] = (char *)"--policy-fd";
-	word[n++] = number;
-	status = secret_become(n, word);
-	policy_found_free(&found);
+	policy_found_free(&g.found);
 	return status;
 }

@@ -69,8 +69,9 @@ static const struct help_verb verbs[] = {
 	"list the versions of a value, or restore one", "--json --restore",
 	"kennel secret versions team/github/token", "-",
 	.more = "A restored version becomes the newest one."},
-    {"grant", ACCESS, "PATH --server NAME [--policy FILE]", "let a server use a value",
-	"--server --policy", "kennel secret grant team/github/token --server github", "-",
+    {"grant", ACCESS, "[PATH] --server NAME [--policy FILE]",
+	"let a server use a value, or all that its policy names", "--server --policy",
+	"kennel secret grant team/github/token --server github", "-",
 	.more = "A server gets a value only if its policy has the line `secret ... from "
 		"vault`\n"
 		"and this grant exists."},

@@ -27,6 +27,7 @@
 #include "supervisor/base/paths.h"
 #include "supervisor/launch/launch.h"
 #include "supervisor/launch/leash_client.h"
+#include "supervisor/launch/regrant.h"
 
 #include "kennel_syscalls.h"
 
@@ -282,8 +283,10 @@ room_for_descriptors(void)
 	}
 }
 
-int
-open_server(const struct open_order *order, struct opened *ret, char why[LEASH_TEXT_MAX])
+/* *ret_granted: it failed, and has a grant now that it did not have. */
+static int
+open_once(const struct open_order *order, struct opened *ret, char why[LEASH_TEXT_MAX],
+    bool *ret_granted)
 {
 	struct opened o = {.found = {.fd = -1},
 	    .log_dir_fd = -1,
@@ -328,8 +331,19 @@ open_server(const struct open_order *order, struct opened *ret, char why[LEASH_T
 out:
 	if (r != -ECONNREFUSED) /* otherwise the leash refused, and recorded it */
 		record_refusal(&o, order, status, why);
+	else
+		*ret_granted = regrant(&o.found, order->file, o.place.log_dir);
 	opened_free(&o);
 	return status;
+}
+
+int
+open_server(const struct open_order *order, struct opened *ret, char why[LEASH_TEXT_MAX])
+{
+	bool granted = false;
+	int status = open_once(order, ret, why, &granted);
+
+	return granted ? open_once(order, ret, why, &granted) : status;
 }
 
 void

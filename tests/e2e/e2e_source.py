@@ -135,7 +135,7 @@ def credential():
     with open(h.program, "a") as f:
         f.write("# changed\n")
     h.sidecar()
-    h.refused(p, "the policy is not the one that it was granted to")
+    h.refused(p, "the policy allows more than the one that it was granted to")
     ended()
 
 
@@ -221,7 +221,8 @@ def depth():
     rows = [struct.unpack_from("<II", data, off + 56 * i + 8) for i in range(2)]
     needs = [i for i in range(2) if rows[i][1] == 0][0]
     struct.pack_into("<II", data, off + 56 * needs + 8, *rows[1 - needs])
-    data[-32:] = hashlib.sha256(data[:-32]).digest()  # of the body; nothing follows it unsigned
+    (end,) = struct.unpack_from("<Q", data, 16)  # of the body; its last 32 bytes are its digest
+    data[end - 32:end] = hashlib.sha256(data[:end - 32]).digest()
     with open(sealed, "wb") as f:
         f.write(data)
     h.refused(sealed, "credential box__T of its source: a credential cannot need a credential")

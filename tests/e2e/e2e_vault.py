@@ -1,6 +1,7 @@
 """S1-121 S1-47 S4-29: the whole life of a vault, of its keeper, and of a value in it."""
 import base64
 import os
+import shutil
 import pty
 import random
 import socket
@@ -185,15 +186,96 @@ def changed():
     has(env, p, VALUE)
     with open(p, "a") as f:
         f.write("\n# nothing\nserver other {\n    run %s\n}\n" % words(TOY))
-    within("the policy is not the one that it was granted to: run kennel secret grant", start(env, p))
-    secret(env, "grant", PATH, "--server", "t", "--policy", p)
-    has(env, p, VALUE)
+    has(env, p, VALUE)  # it allows this server nothing more
     # who may have what, and no more
     secret(env, "grant", PATH, "--server", "other", "--policy", p, status=65)
     secret(env, "grant", "team/github/none", "--server", "t", "--policy", p, status=65)
     equal(len(json.loads(secret(env, "grants", "--json").stdout)), 2)
     secret(env, "revoke", PATH, "--server", "t")
     within("it is not granted to this server", start(env, p))
+    ended(env)
+
+
+@test("a grant survives edits that allow the server nothing more, judged by what the policy means; nothing else survives", 240)
+def regranted():
+    env, more = home(), "    read /usr/share/doc\n"
+    p = policy(toy_policy(SECRET + more))
+    body = reads(p).decode()
+    kept = env["KENNEL_HOME"] + "/audit/policies/"
+
+    def becomes(text):
+        with open(p, "w") as f:
+            f.write(text)
+
+    def ids():
+        return [r["id"] for r in json.loads(secret(env, "grants", "--json").stdout)]
+    refusal = "the policy allows more than the one that it was granted to: run kennel secret grant"
+    opened(env)
+    secret(env, "grant", PATH, "--server", "t", "--policy", p)  # and never started under this policy
+    becomes("# a comment\n" + body)
+    secret(env, "lock")
+    within("the vault is locked", start(env, p))
+    secret(env, "unlock", "--stdin", stdin=PASS)
+    has(env, p, VALUE)
+    equal(len(ids()), 2)
+    has(env, p, VALUE)
+    equal(len(ids()), 2, "granted once")
+    becomes(body.replace(more, ""))
+    has(env, p, VALUE)
+    for wider in body + "# and back\n", body.replace(more, more + "    read /usr/include\n"), body.replace(more, more + "    env FOO = bar\n"), \
+            body.replace(SECRET.strip(), SECRET.strip().replace("GH", "GITHUB")):
+        n = len(ids())
+        becomes(wider)
+        if wider == body + "# and back\n":
+            has(env, p, VALUE)  # the widest one that a person granted counts
+            continue
+        within(refusal, start(env, p))
+        equal(len(ids()), n)
+    # an earlier policy counts only as what its digest says
+    becomes(body.replace(more, more + "    read /usr/include\n"))
+    wide = TMP + "/wide.sealed"
+    equal(run([KENNEL, "policy", "compile", p, "-o", wide]).returncode, 0)
+    for i in ids():
+        if os.path.exists(kept + i + ".sealed"):
+            shutil.copy(wide, kept + i + ".sealed")
+    within(refusal, start(env, p))
+    # one command for all that the policy names
+    r = secret(env, "grant", "--server", "t", "--policy", p)
+    within(PATH + ": granted to", r.stdout.decode() if isinstance(r.stdout, bytes) else r.stdout)
+    has(env, p, VALUE)
+    within(b"has changed", secret(env, "grant", PATH, "--server", "t", "--policy", p, "--only-id", "0" * 64, status=65).stderr)
+    ended(env)
+
+
+@test("secret grants says which grants are for a policy as it is now", 120)
+def grant_states():
+    env = home()
+    opened(env)
+    os.makedirs(env["KENNEL_HOME"] + "/policies", mode=0o700, exist_ok=True)
+    p = env["KENNEL_HOME"] + "/policies/t.kennel"
+
+    def becomes(more):
+        with open(p, "w") as f:
+            f.write("server t {\n%s%s}\n" % (toy_policy(SECRET), more))
+        os.chmod(p, 0o600)
+
+    def states():
+        out = secret(env, "grants", PATH).stdout
+        return [line.split("  ")[-1] for line in (out.decode() if isinstance(out, bytes) else out).splitlines()]
+    becomes("    read /usr/share/doc\n")
+    equal(states(), [])
+    secret(env, "grant", "--server", "t")
+    equal(states(), ["current"])
+    becomes("")
+    equal(states(), ["stale: the next start grants it again"])
+    becomes("    read /usr/include\n")
+    equal(states(), ["stale: the policy allows more now"])
+    for name in os.listdir(env["KENNEL_HOME"] + "/audit/policies"):
+        os.unlink(env["KENNEL_HOME"] + "/audit/policies/" + name)
+    equal(states(), ["stale: the policy has changed"])
+    os.unlink(p)
+    equal(states(), ["no such server, or its policy has errors"])
+    secret(env, "lock")
     ended(env)
 
 
@@ -218,8 +300,8 @@ def signer():
     with open(p, "a") as f:
         f.write("\nserver other {\n    run %s\n}\n" % words(TOY))
     has(env, signed("two", "a"), VALUE)
-    within("the policy is not the one that it was granted to", start(env, signed("three", "b")))
-    within("the policy is not the one that it was granted to", start(env, p))
+    within("allows more than the one that it was granted to", start(env, signed("three", "b")))
+    within("allows more than the one that it was granted to", start(env, p))
     ended(env)
 
 

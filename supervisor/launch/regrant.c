@@ -1,0 +1,236 @@
+/*
+ * Grants again what an edit of the policy took away.
+ *
+ * Process: kennel, after a start was refused. Holds the paths of secrets, no value. Trusts the
+ * vault file for the ids of earlier policies. A kept copy of one counts only if its
+ * digest is that id, so it does not matter who could write it. Must never: grant a
+ * policy that is not the one compared, which --only-id prevents.
+ */
+#include "supervisor/launch/regrant.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "policy/diff/diff.h"
+#include "shim/base/fd.h"
+#include "shim/base/hex.h"
+#include "shim/base/log.h"
+#include "supervisor/audit/log/kept_policies.h"
+#include "supervisor/base/exit_status.h"
+#include "supervisor/json/json.h"
+
+#define GRANTS_LEN_MAX (1u << 20)
+#define PATH_TEXT_MAX  512
+#define ID_TEXT_MAX    (2 * POLICY_ID_LEN + 1)
+
+/* ---- kennel secret --------------------------------------------------------------- */
+
+static int
+spawn(const char *const *words, int out, pid_t *ret)
+{
+	posix_spawn_file_actions_t act;
+	int r = posix_spawn_file_actions_init(&act);
+
+	if (r != 0)
+		return -r;
+	/* early: clone vfork execve dup2 openat */
+	r = posix_spawn_file_actions_addopen(
+	    &act, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	if (r == 0)
+		r = posix_spawn_file_actions_adddup2(&act, out, STDOUT_FILENO);
+	/* the keeper's refusal is reported by the start */
+	if (r == 0)
+		r = posix_spawn_file_actions_addopen(
+		    &act, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+	if (r == 0)
+		r = posix_spawn(ret, "/proc/self/exe", &act, NULL,
+		    (char *const *)(uintptr_t)words, /* spawn does not modify it */
+		    environ);
+	(void)posix_spawn_file_actions_destroy(&act); /* frees */
+	return -r;
+}
+
+static int
+read_all(int fd, struct buf *out)
+{
+	char part[4096];
+	ssize_t n;
+	int r = 0;
+
+	/* early: read */
+	while ((n = read(fd, part, sizeof(part))) != 0) {
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n > 0 && r == 0)
+			r = buf_put(out, part, (size_t)n);
+	}
+	return r;
+}
+
+int
+regrant_run(const char *const *words, struct buf *out)
+{
+	int pipe_fd[2] = {-1, -1}, status = 0, r;
+	pid_t pid = -1;
+
+	/* early: pipe2 wait4 */
+	if (pipe2(pipe_fd, O_CLOEXEC) < 0)
+		return -errno;
+	r = spawn(words, pipe_fd[1], &pid);
+	fd_close(&pipe_fd[1]);
+	if (r == 0) {
+		r = read_all(pipe_fd[0], out);
+		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+			;
+	}
+	fd_close(&pipe_fd[0]);
+	return r < 0 ? r : exit_status(status);
+}
+
+/* ---- earlier policies ------------------------------------------------------------- */
+
+enum grant_state
+grant_compare(const struct policy *now, const struct sealed_server *server,
+    const uint8_t id[POLICY_ID_LEN], const char *log_dir)
+{
+	enum grant_state state = GRANT_UNKNOWN;
+	struct policy old;
+	char why[256], *bytes = NULL;
+	size_t len = 0;
+
+	if (memcmp(id, now->id, POLICY_ID_LEN) == 0)
+		return GRANT_CURRENT;
+	if (policies_get(log_dir, POLICIES_SEALED, id, &bytes, &len) < 0)
+		return GRANT_UNKNOWN;
+	if (policy_load_bytes((const uint8_t *)bytes, len, &old, why, sizeof(why)) == 0) {
+		struct diff d = {.p = {&old, now}, .s = {NULL, server}};
+
+		d.s[0] = policy_server(&old, policy_str(now, server->name));
+		if (d.s[0] != NULL && diff_server(&d) == 0)
+			state = diff_only_narrower(&d) ? GRANT_NARROWER : GRANT_WIDER;
+		diff_free(&d);
+		policy_unload(&old);
+	}
+	free(bytes);
+	return state;
+}
+
+/* ---- grants ------------------------------------------------------------------------ */
+
+struct regranting {
+	const struct policy_found *found;
+	const char *server, *file, *log_dir;
+	struct json grants;
+};
+
+/* The member's text; "" if there is none. */
+static const char *
+text_of(struct json object, const char *name, char *out, size_t cap)
+{
+	struct json value;
+	size_t len;
+
+	if (json_get(object, name, &value) < 0 || json_text(value, out, cap, &len) < 0)
+		out[0] = '\0';
+	return out;
+}
+
+/* What the best grant of this path to this server says. */
+static enum grant_state
+best_grant(const struct regranting *g, const char *path)
+{
+	enum grant_state best = GRANT_UNKNOWN, state;
+	char text[PATH_TEXT_MAX];
+	uint8_t id[POLICY_ID_LEN];
+	struct json key, grant;
+	struct json_walk w;
+
+	json_walk(&w, g->grants);
+	while (best != GRANT_CURRENT && json_next(&w, &key, &grant)) {
+		if (strcmp(text_of(grant, "path", text, sizeof(text)), path) != 0 ||
+		    strcmp(text_of(grant, "server", text, sizeof(text)), g->server) !=
+			0 ||
+		    strcmp(text_of(grant, "kind", text, sizeof(text)), "policy") != 0)
+			continue;
+		(void)text_of(grant, "id", text, sizeof(text));
+		if (!hex_get(text, strlen(text), id, sizeof(id)))
+			continue;
+		state =
+		    grant_compare(&g->found->policy, g->found->server, id, g->log_dir);
+		if (state == GRANT_CURRENT ||
+		    (state == GRANT_NARROWER && best != GRANT_CURRENT))
+			best = state;
+	}
+	return best;
+}
+
+static bool
+grant_again(const struct regranting *g, const char *path)
+{
+	char id[ID_TEXT_MAX];
+	const char *words[12] = {"kennel", "secret", "grant", path, "--server", g->server,
+	    "--only-id", hex_put(id, g->found->policy.id, POLICY_ID_LEN)};
+	struct buf out;
+	bool granted;
+
+	if (g->file != NULL) {
+		words[8] = "--policy";
+		words[9] = g->file;
+	}
+	buf_init(&out, GRANTS_LEN_MAX);
+	granted = regrant_run(words, &out) == 0;
+	if (granted)
+		log_info("%s: granted again: the changed policy allows %s nothing more",
+		    path, g->server);
+	buf_free(&out);
+	return granted;
+}
+
+static bool
+has_vault_secret(const struct policy_found *f)
+{
+	const struct sealed_secret *row = f->policy.secret + f->server->secrets.first;
+
+	for (uint32_t i = 0; i < f->server->secrets.n; i++)
+		if (row[i].source == SOURCE_VAULT)
+			return true;
+	return false;
+}
+
+bool
+regrant(const struct policy_found *f, const char *file, const char *log_dir)
+{
+	static const char *const list[] = {"kennel", "secret", "grants", "--json", NULL};
+	const struct sealed_secret *row = f->policy.secret + f->server->secrets.first;
+	struct regranting g = {.found = f,
+	    .server = policy_str(&f->policy, f->server->name),
+	    .file = file,
+	    .log_dir = log_dir};
+	struct json_message m;
+	bool granted = false;
+	struct buf out;
+
+	if (f->counter > 0 || !has_vault_secret(f))
+		return false;
+	buf_init(&out, GRANTS_LEN_MAX);
+	if (regrant_run(list, &out) == 0 && json_scan(out.data, out.len, &m) == 0) {
+		g.grants = m.root;
+		for (uint32_t i = 0; i < f->server->secrets.n; i++) {
+			const char *path = policy_str(&f->policy, row[i].ref);
+
+			if (row[i].source == SOURCE_VAULT &&
+			    best_grant(&g, path) == GRANT_NARROWER)
+				granted |= grant_again(&g, path);
+		}
+	}
+	buf_free(&out);
+	return granted;
+}

@@ -1,0 +1,38 @@
+/*
+ * Grants of the vault after an edit of the policy.
+ */
+#ifndef KENNEL_SUPERVISOR_LAUNCH_REGRANT_H
+#define KENNEL_SUPERVISOR_LAUNCH_REGRANT_H
+
+#include <stdbool.h>
+
+#include "policy/sealed/policy.h"
+#include "shim/base/buf.h"
+#include "supervisor/launch/launch.h"
+
+/*
+ * A grant names one policy by its id, so an edited policy has none. After a start was
+ * refused: grants again what was granted to this server under an earlier policy, if the
+ * semantic diff says that the present one allows the server nothing more. Does nothing
+ * for a signed policy. file: as for find_policy. True: something was granted, and a
+ * start may succeed now; every failure was reported by the start.
+ */
+bool regrant(const struct policy_found *, const char *file, const char *log_dir);
+
+/* How a grant to a policy relates to the present policy. */
+enum grant_state {
+	GRANT_CURRENT,
+	GRANT_NARROWER, /* the policy allows nothing more: a start grants it again */
+	GRANT_WIDER,    /* the policy allows more */
+	GRANT_UNKNOWN,  /* the earlier policy was not kept */
+};
+enum grant_state grant_compare(const struct policy *now, const struct sealed_server *,
+    const uint8_t id[POLICY_ID_LEN], const char *log_dir);
+
+/*
+ * Runs "kennel secret" with these words (the last one NULL); what it prints goes to out.
+ * Returns its exit status, or -errno.
+ */
+int regrant_run(const char *const *words, struct buf *out);
+
+#endif
