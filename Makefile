@@ -431,8 +431,6 @@ KENNEL = \
 	supervisor/cli/init.o \
 	supervisor/cli/init_tools.o \
 	supervisor/cli/mcp_client.o \
-	supervisor/cli/npm_package.o \
-	supervisor/cli/preset.o \
 	supervisor/cli/run.o \
 	supervisor/cli/secret.o \
 	supervisor/cli/secret_audit.o \
@@ -448,6 +446,8 @@ KENNEL = \
 	supervisor/doctor/doctor_audit.o \
 	supervisor/doctor/doctor_network.o \
 	supervisor/doctor/doctor_policies.o \
+	supervisor/draft/npm_package.o \
+	supervisor/draft/preset.o \
 	supervisor/launch/changed_source.o \
 	supervisor/help/command.o \
 	supervisor/help/complete.o \

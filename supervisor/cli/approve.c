@@ -24,7 +24,7 @@
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/cli/cli.h"
-#include "supervisor/cli/npm_package.h"
+#include "supervisor/draft/npm_package.h"
 #include "supervisor/help/help.h"
 
 #define SOCKETS_MAX 256

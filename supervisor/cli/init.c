@@ -29,8 +29,8 @@
 #include "supervisor/base/paths.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/init_tools.h"
-#include "supervisor/cli/npm_package.h"
-#include "supervisor/cli/preset.h"
+#include "supervisor/draft/npm_package.h"
+#include "supervisor/draft/preset.h"
 #include "supervisor/help/help.h"
 
 #define ARGS_MAX 256

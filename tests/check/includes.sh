@@ -37,7 +37,7 @@ judge() {
 		if (what ~ /^(netdb|nss)\.h$/) return file == "leash/egress/lookup.c"
 		if (what == "ifaddrs.h") return file == "leash/egress/host_facts.c"
 		# What people wrote; messages are never parsed into a tree.
-		if (what ~ /^jansson\.h$/) return file == "supervisor/cli/npm_package.c"
+		if (what ~ /^jansson\.h$/) return file == "supervisor/draft/npm_package.c"
 		if (what ~ /^sqlite3\.h$/) return file ~ /^supervisor\/audit\//
 		if (what ~ /^sodium\.h$/)
 			return file ~ /^leash\/vault(_file)?\// || file == "policy/compile/write_sealed.c" ||

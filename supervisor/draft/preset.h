@@ -2,8 +2,8 @@
  * The policies that come with kennel for common servers (policy/presets), found by
  * package.
  */
-#ifndef KENNEL_SUPERVISOR_CLI_PRESET_H
-#define KENNEL_SUPERVISOR_CLI_PRESET_H
+#ifndef KENNEL_SUPERVISOR_DRAFT_PRESET_H
+#define KENNEL_SUPERVISOR_DRAFT_PRESET_H
 
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
  * Reads package.json with jansson; no other file includes it. Its contents are
  * untrusted: only short plain texts and paths below the package are used.
  */
-#include "supervisor/cli/npm_package.h"
+#include "supervisor/draft/npm_package.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,8 +2,8 @@
  * An installed npm package (npm's package.json): its name, version and programs.
  * Nothing in it is run.
  */
-#ifndef KENNEL_SUPERVISOR_CLI_NPM_PACKAGE_H
-#define KENNEL_SUPERVISOR_CLI_NPM_PACKAGE_H
+#ifndef KENNEL_SUPERVISOR_DRAFT_NPM_PACKAGE_H
+#define KENNEL_SUPERVISOR_DRAFT_NPM_PACKAGE_H
 
 #include <limits.h>
 

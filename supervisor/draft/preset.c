@@ -3,7 +3,7 @@
  * of its own. Those lines and the server's name are replaced; all else is copied.
  */
 #include "shim/base/array.h"
-#include "supervisor/cli/preset.h"
+#include "supervisor/draft/preset.h"
 
 #include <dirent.h>
 #include <errno.h>
