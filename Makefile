@@ -446,8 +446,12 @@ KENNEL = \
 	supervisor/doctor/doctor_audit.o \
 	supervisor/doctor/doctor_network.o \
 	supervisor/doctor/doctor_policies.o \
+	supervisor/draft/command.o \
+	supervisor/draft/draft.o \
 	supervisor/draft/npm_package.o \
+	supervisor/draft/package_files.o \
 	supervisor/draft/preset.o \
+	supervisor/draft/script.o \
 	supervisor/launch/changed_source.o \
 	supervisor/help/command.o \
 	supervisor/help/complete.o \

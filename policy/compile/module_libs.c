@@ -56,6 +56,7 @@ module_need(struct walk *w, const char *path)
 
 static int dir_walk(struct walk *, const char *dir, unsigned depth);
 
+/* NOLINTBEGIN(misc-no-recursion): at most DEPTH_MAX deep */
 static int
 entry_walk(struct walk *w, const char *dir, const struct dirent *e, unsigned depth)
 {
@@ -100,6 +101,7 @@ dir_walk(struct walk *w, const char *dir, unsigned depth)
 	(void)closedir(d); /* only read */
 	return r;
 }
+/* NOLINTEND(misc-no-recursion) */
 
 /* Does the directory hold packages: by its name, or by what is in it? */
 static bool

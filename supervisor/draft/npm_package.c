@@ -36,6 +36,10 @@ name_ok(const char *name)
 	return n > 0 && rest[n] == '\0' && rest[0] != '.' && rest[0] != '-';
 }
 
+/* What a version, a tag or a range has: no source such as "git+https://". */
+static const char version_plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789-._+^~<>=*| ";
+
 static int
 version_ok(const char *version)
 {
@@ -43,6 +47,21 @@ version_ok(const char *version)
 	       version[strspn(version, "abcdefghijklmnopqrstuvwxyz"
 				       "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._+")] ==
 		   '\0';
+}
+
+/* Three numbers, and what may follow: 1.2.3-beta.1 */
+static int
+is_exact(const char *version)
+{
+	for (int i = 0; i < 3; i++) {
+		size_t n = strspn(version, "0123456789");
+
+		if (n == 0 || (i < 2 && version[n] != '.'))
+			return 0;
+		version += n + (i < 2);
+	}
+	return *version == '\0' ||
+	       ((*version == '-' || *version == '+') && version_ok(version + 1));
 }
 
 int
@@ -57,8 +76,12 @@ package_split(
 		return -EINVAL;
 	memcpy(name, spec, n);
 	name[n] = '\0';
-	(void)snprintf(version, PACKAGE_TEXT_MAX, "%s", at == NULL ? "" : at + 1);
-	return name_ok(name) && version_ok(version) ? 0 : -EINVAL;
+	at = at == NULL ? "" : at + 1;
+	if (!name_ok(name) || at[strspn(at, version_plain)] != '\0')
+		return -EINVAL; /* or another source of the package */
+	/* a tag, or a range of versions, is not one to review */
+	(void)snprintf(version, PACKAGE_TEXT_MAX, "%s", is_exact(at) ? at : "");
+	return 0;
 }
 
 /* Resolves a path from the package, which must be below its root: 0 or -EBADMSG. */
@@ -78,6 +101,17 @@ take_program(struct package *p, const char *path)
 	return 0;
 }
 
+/* One program, under any number of names, as npx requires. */
+static int
+is_one_program(json_t *bin)
+{
+	json_t *first = json_object_iter_value(json_object_iter(bin)), *value;
+	const char *key;
+
+	json_object_foreach(bin, key, value) if (!json_equal(value, first)) return 0;
+	return first != NULL;
+}
+
 static int
 take_bin(struct package *p, json_t *bin)
 {
@@ -90,7 +124,7 @@ take_bin(struct package *p, json_t *bin)
 	if (json_is_string(bin))
 		return take_program(p, json_string_value(bin));
 	program = json_object_get(bin, own);
-	if (program == NULL && json_object_size(bin) == 1)
+	if (program == NULL && is_one_program(bin))
 		program = json_object_iter_value(json_object_iter(bin));
 	return program == NULL ? 0 : take_program(p, json_string_value(program));
 }

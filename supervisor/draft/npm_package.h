@@ -22,8 +22,8 @@ int package_read(const char *root, struct package *ret);
 /* Finds the package of this file: in the nearest directory above it. */
 int package_of(const char *file, struct package *ret);
 
-/* Splits an argument of npx, "name@version"; version is "" if missing. -EINVAL: not a
- * name that the registry accepts. */
+/* Splits an argument of npx, "name@version"; version is "" if it is missing, a tag
+ * or a range. -EINVAL: not a name that the registry accepts, or another source. */
 int package_split(
     const char *spec, char name[PACKAGE_TEXT_MAX], char version[PACKAGE_TEXT_MAX]);
 

@@ -1,8 +1,8 @@
 /*
  * A preset defines its interpreter, package and directory with `let`, each on a line
- * of its own. Those lines and the server's name are replaced; all else is copied.
+ * of its own. Those lines, the server's name, and what the agent's entry sets itself are
+ * replaced; all else is copied.
  */
-#include "shim/base/array.h"
 #include "supervisor/draft/preset.h"
 
 #include <dirent.h>
@@ -12,7 +12,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "supervisor/base/paths.h"
 
@@ -47,59 +49,25 @@ is_for(const char *text, const char *package)
 	return 0;
 }
 
-static void
-put_line(const struct preset_fill *f, const char *line, size_t n, FILE *out)
-{
-	const struct {
-		const char *start, *value, *end;
-	} mine[] = {
-	    {"let node = ", f->program, ""},
-	    {"let package = ", f->root, ""},
-	    {"let work = ", f->dir, ""},
-	    {"server ", f->server, " {"},
-	};
+/* ---- the file ---------------------------------------------------------------- */
 
-	for (size_t i = 0; i < ARRAY_LEN(mine); i++)
-		if (mine[i].value != NULL && behind(line, mine[i].start) != NULL) {
-			fprintf(
-			    out, "%s%s%s\n", mine[i].start, mine[i].value, mine[i].end);
-			return;
-		}
-	fprintf(out, "%.*s\n", (int)n, line);
-}
-
-static void
-put_all(const struct preset_fill *f, const char *text, FILE *out)
-{
-	const char *end;
-
-	fprintf(out, "# From the preset for %s: review every line.\n", f->package);
-	for (; *text != '\0'; text = end + (*end == '\n')) {
-		end = text + strcspn(text, "\n");
-		put_line(f, text, (size_t)(end - text), out);
-	}
-}
-
-static int
-try_file(const struct preset_fill *f, const char *path, FILE *out)
+static char *
+try_file(const char *package, const char *path)
 {
 	char *text = NULL;
 	size_t len;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY), r;
 
 	if (fd < 0)
-		return -errno;
+		return NULL;
 	r = fd_slurp(fd, PRESET_MAX, &text, &len);
 	fd_close(&fd);
 	if (r < 0)
-		return r;
-	r = -ENOENT;
-	if (strlen(text) == len && is_for(text, f->package)) {
-		put_all(f, text, out);
-		r = ferror(out) ? -EIO : 0;
-	}
+		return NULL;
+	if (strlen(text) == len && is_for(text, package))
+		return text;
 	free(text);
-	return r;
+	return NULL;
 }
 
 /* True for a path that needs no quotes in the language and is one line, as a preset's
@@ -111,27 +79,242 @@ is_bare(const char *path)
 				 "0123456789-._/@+:=,%")] == '\0';
 }
 
-int
-preset_write(const struct preset_fill *f, FILE *out)
+char *
+preset_for(const struct draft *d)
 {
 	const char *folder = paths_presets_dir();
-	char path[2 * PATH_MAX];
+	char path[2 * PATH_MAX], *text = NULL;
 	struct dirent *e;
-	int r = -ENOENT;
 	DIR *dir;
 
-	if (folder == NULL || !is_bare(f->root) || !is_bare(f->program) ||
-	    (f->dir != NULL && !is_bare(f->dir)))
-		return -ENOENT;
+	if (folder == NULL || d->package.name[0] == '\0' || !is_bare(d->package.root) ||
+	    !is_bare(d->program) || !is_bare(d->modules) || !is_bare(d->work))
+		return NULL;
 	dir = opendir(folder);
 	if (dir == NULL)
-		return -ENOENT;
-	while (r == -ENOENT && (e = readdir(dir)) != NULL) {
+		return NULL;
+	while (text == NULL && (e = readdir(dir)) != NULL) {
 		if (strstr(e->d_name, ".kennel") == NULL)
 			continue;
 		(void)snprintf(path, sizeof(path), "%s/%s", folder, e->d_name); /* fits */
-		r = try_file(f, path, out);
+		text = try_file(d->package.name, path);
 	}
 	(void)closedir(dir); /* read-only */
+	return text;
+}
+
+/* The first line with this prefix: the text after it, or NULL. */
+static const char *
+find_line(const char *text, const char *start)
+{
+	const char *at;
+
+	for (; text != NULL; text = strchr(text, '\n')) {
+		text += *text == '\n';
+		at = behind(text, start);
+		if (at != NULL)
+			return at;
+	}
+	return NULL;
+}
+
+bool
+preset_wants_work(const char *preset, struct draft *d)
+{
+	char start[256], *slash;
+
+	if (d->work[0] != '\0' || find_line(preset, "let work = ") == NULL)
+		return false;
+	for (size_t i = 0; i < d->variable_n; i++) {
+		const struct draft_variable *v = &d->variable[i];
+		const char *at;
+
+		(void)snprintf(start, sizeof(start), "\tenv %.100s = $work", v->name);
+		at = find_line(preset, start);
+		if (at == NULL || v->value == NULL || v->value[0] != '/' ||
+		    !is_bare(v->value) || strlen(v->value) >= PATH_MAX)
+			continue;
+		(void)snprintf(d->work, sizeof(d->work), "%s", v->value); /* fits */
+		slash = *at == '/' ? strrchr(d->work, '/') : NULL;
+		if (slash != NULL && slash != d->work)
+			*slash = '\0';
+		return false;
+	}
+	return true;
+}
+
+/* ---- filling it in ------------------------------------------------------------ */
+
+/* The length of the first word. */
+static size_t
+word_len(const char *words, size_t n)
+{
+	size_t len = strcspn(words, " ");
+
+	return len < n ? len : n;
+}
+
+/* The program and the script: by the preset's names where they mean the same. */
+static int
+put_program(const struct draft *d, const char *script, size_t len, FILE *out)
+{
+	char path[2 * PATH_MAX];
+	const char *at = behind(script, "$package/");
+	int r = 0;
+
+	fprintf(out, "\trun $node");
+	for (int i = 1; r == 0 && i < d->args_at - 1; i++)
+		r = draft_word(out, d->argv[i]);
+	if (r < 0 || at == NULL)
+		return r < 0 ? r : draft_word(out, d->script);
+	(void)snprintf(path, sizeof(path), "%s/%.*s", d->package.root,
+	    (int)(script + len - at), at); /* fits, or differs */
+	if (strcmp(path, d->script) != 0)
+		return draft_word(out, d->script);
+	fprintf(out, " %.*s", (int)len, script);
+	return 0;
+}
+
+/* The agent's own arguments replace those of the preset. */
+static int
+put_run(const struct draft *d, const char *words, size_t n, FILE *out)
+{
+	size_t len = word_len(words, n), script = 0;
+	bool by_node = behind(words, "$node ") != NULL;
+	int r = 0;
+
+	if (by_node) {
+		script = len + 1;
+		len = script + word_len(words + script, n - script);
+	}
+	if (!by_node) {
+		fprintf(out, "\trun %.*s", (int)len, words);
+	} else if (d->script[0] != '\0') {
+		r = put_program(d, words + script, len - script, out);
+	} else {
+		fprintf(out, "\trun");
+		r = draft_word(out, d->program);
+	}
+	if (d->args_at == d->argc) {
+		fprintf(out, "%.*s\n", (int)(n - len), words + len);
+		return r;
+	}
+	for (int i = d->args_at; r == 0 && i < d->argc; i++)
+		r = draft_word(out, d->argv[i]);
+	fprintf(out, "\n");
+	if (len < n)
+		fprintf(out, "\t# in place of the preset's arguments:%.*s\n",
+		    (int)(n - len), words + len);
 	return r;
+}
+
+/* `read $package` is also for the modules beside the package. */
+static void
+put_read(const struct draft *d, const char *words, size_t n, FILE *out)
+{
+	const char *at = strstr(words, "$package");
+	size_t len = strlen("$package");
+
+	if (at == NULL || at >= words + n || strchr(" \n", at[len]) == NULL) {
+		fprintf(out, "\tread %.*s\n", (int)n, words);
+		return;
+	}
+	fprintf(out, "\tread %.*s", (int)(at - words), words);
+	fprintf(out, "%s%.*s\n",
+	    strcmp(d->modules, d->package.root) == 0 ? "$package" : d->modules,
+	    (int)(words + n - at - len), at + len);
+}
+
+/* Is this a line for a variable that the agent's entry sets too? */
+static bool
+is_set(const struct draft *d, const char *line, bool *skip)
+{
+	const char *secret = behind(line, "\tsecret ");
+	const char *name = secret != NULL ? secret : behind(line, "\tenv ");
+	size_t n = name == NULL ? 0 : strcspn(name, " \n");
+
+	for (size_t i = 0; name != NULL && i < d->variable_n; i++) {
+		if (strlen(d->variable[i].name) != n ||
+		    strncmp(d->variable[i].name, name, n) != 0)
+			continue;
+		if (secret == NULL || !d->variable[i].secret)
+			return true;
+		skip[i] = true; /* the preset's line says the same, and more */
+	}
+	return false;
+}
+
+static int
+put_end(const struct draft *d, const bool *skip, FILE *out)
+{
+	const char *user = draft_user(d);
+
+	if (user != NULL)
+		fprintf(out, "\tuser %s\n", user);
+	return draft_settings(d, "\t", skip, out);
+}
+
+/* Is this the grant of a program that is not on this machine? */
+static bool
+is_absent(const char *line)
+{
+	const char *program = behind(line, "\texec allow ");
+	char path[PATH_MAX];
+	size_t n = program == NULL || program[0] != '/' ? 0 : strcspn(program, " \n");
+
+	if (n == 0 || n >= sizeof(path))
+		return false;
+	memcpy(path, program, n);
+	path[n] = '\0';
+	return access(path, F_OK) < 0;
+}
+
+static int
+put_line(const struct draft *d, const char *line, size_t n, bool *skip, FILE *out)
+{
+	const struct {
+		const char *start, *value, *end;
+	} mine[] = {
+	    {"let node = ", d->script[0] == '\0' ? "" : d->program, ""},
+	    {"let package = ", d->package.root, ""},
+	    {"let work = ", d->work, ""},
+	    {"server ", d->name, " {"},
+	};
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(mine); i++)
+		if (mine[i].value[0] != '\0' && behind(line, mine[i].start) != NULL) {
+			fprintf(
+			    out, "%s%s%s\n", mine[i].start, mine[i].value, mine[i].end);
+			return 0;
+		}
+	if (behind(line, "\trun ") != NULL)
+		return put_run(d, line + 5, n - 5, out);
+	if (behind(line, "\tread ") != NULL) {
+		put_read(d, line + 6, n - 6, out);
+		return 0;
+	}
+	if (is_set(d, line, skip))
+		return 0;
+	if (line[0] == '}')
+		r = put_end(d, skip, out);
+	if (is_absent(line))
+		fprintf(out, "\t# it is not installed here; when it is:");
+	fprintf(out, "%.*s\n", (int)n, line);
+	return r;
+}
+
+int
+preset_write(const char *preset, const struct draft *d, FILE *out)
+{
+	bool skip[DRAFT_VARIABLES_MAX] = {false};
+	const char *end;
+	int r = 0;
+
+	fprintf(out, "# From the preset for %s: review every line.\n", d->package.name);
+	for (; r == 0 && *preset != '\0'; preset = end + (*end == '\n')) {
+		end = preset + strcspn(preset, "\n");
+		r = put_line(d, preset, (size_t)(end - preset), skip, out);
+	}
+	return r < 0 ? r : ferror(out) ? -EIO : 0;
 }

@@ -7,16 +7,16 @@
 
 #include <stdio.h>
 
-struct preset_fill {
-	const char *server;  /* name for the server */
-	const char *package; /* the package it is for */
-	const char *root;    /* where that package is installed */
-	const char *program; /* its installed interpreter */
-	const char *dir;     /* its working directory, or NULL */
-};
+#include "supervisor/draft/draft.h"
 
-/* Writes the preset for this package, with these values filled in. 0; -ENOENT: no
- * such preset; -errno of the file. */
-int preset_write(const struct preset_fill *, FILE *);
+/* The preset for the draft's package, to be freed; NULL if there is none. */
+char *preset_for(const struct draft *);
+/* Does it have a directory to work in that is not known yet? If it sets a variable to
+ * a path in that directory, and the agent's entry sets the same variable, this fills in
+ * the directory. */
+bool preset_wants_work(const char *preset, struct draft *);
+/* Writes the preset with the values of the draft. What the agent's entry has is kept:
+ * its arguments and variables replace those of the preset. -errno. */
+int preset_write(const char *preset, const struct draft *, FILE *);
 
 #endif

@@ -14,6 +14,9 @@ static const struct help_option options[] = {
     {"--policy", "FILE", "use this policy, text or sealed"},
     {"--explain", NULL, "report each program start on standard error"},
     {"--secret", "VARIABLE", "a secret variable that the server needs; may be repeated"},
+    {"--env", "VARIABLE[=VALUE]",
+	"a variable that the agent's entry sets; may be repeated"},
+    {"--work", "DIR", "the directory that the server works in"},
     {"--no-start", NULL, "do not start the server to list its tools"},
     {"-o", "OUT", "write the draft to this file; `-` is standard output"},
     {"--json", NULL, "print JSON for programs"},
@@ -21,17 +24,21 @@ static const struct help_option options[] = {
 
 static const struct help_verb verbs[] = {
     {"init", "Start",
-	"NAME [--secret VARIABLE]... [--no-start] [-o OUT] -- COMMAND [ARG...]",
+	"NAME [--work DIR] [--env VARIABLE[=VALUE]]... [--secret VARIABLE]... "
+	"[--no-start] "
+	"[-o OUT] -- COMMAND [ARG...]",
 	"draft a policy from the command in an agent's configuration",
-	"--secret --no-start -o",
+	"--work --env --secret --no-start -o",
 	"kennel init files -- npx @modelcontextprotocol/server-filesystem ~/notes", "-",
-	.more = "The draft grants the command as it is, its package, and the directories "
-		"among\n"
-		"its arguments, read-only. An existing file is never replaced. Then init "
-		"starts\n"
-		"the server once in its sandbox and writes its tools into the draft, by "
-		"name.\n"
-		"Edit the draft, then run `kennel policy check`."},
+	.more =
+	    "The draft grants the command as it is, its package with its modules, and "
+	    "the files\n"
+	    "and directories among its arguments, read-only. An existing file is never "
+	    "replaced. Then init "
+	    "starts\n"
+	    "the server once in its sandbox and writes its tools into the draft, by "
+	    "name.\n"
+	    "Edit the draft, then run `kennel policy check`."},
     {"run", "Start", "NAME [--policy FILE]",
 	"run one server for an agent, on standard input and output", "--policy",
 	"kennel run files", "server",

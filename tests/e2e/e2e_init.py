@@ -243,5 +243,219 @@ def no_tools():
     check(not os.path.exists(d + "/left"))
 
 
+
+def installed(n, name="a-server", version="1.2.3", text="#!/usr/bin/env node\n", bin_="dist/index.js"):
+    """A package as `npm install --prefix` leaves it: the link of its program, its directory."""
+    modules = "%s/init-plain%d/node_modules" % (os.path.realpath(TMP), n)
+    root = package(modules, name, bin_, version)
+    with open(root + "/dist/index.js", "w") as f:
+        f.write(text)
+    os.chmod(root + "/dist/index.js", 0o755)
+    os.makedirs(modules + "/.bin", exist_ok=True)
+    link = "%s/.bin/%s" % (modules, name.split("/")[-1])
+    if not os.path.islink(link):
+        os.symlink("../%s/dist/index.js" % name, link)
+    return link, root
+
+
+def checked(text):
+    """The draft compiles."""
+    path = TMP + "/init-checked.kennel"
+    with open(path, "w") as f:
+        f.write(text)
+    r = run([KENNEL, "policy", "check", path])
+    equal(r.returncode, 0, r.stderr.decode() + text)
+    return text
+
+
+@test("a link in node_modules/.bin is its interpreter and its script, and the modules beside the package are granted")
+def bin_link():
+    env, modules = program("node"), "%s/init-plain1/node_modules" % os.path.realpath(TMP)
+    for n, name in ((0, "a-server"), (1, FS)):
+        for first in ("#!/usr/bin/env node", "#!/usr/bin/env -S node --no-warnings", "#!%s/bin/node" % TMP):
+            link, root = installed(1, name, text=first + "\n")
+            status, out, err = init("b", "-o", "-", "--", link, "--flag", env=env, n=6)
+            equal(status, 0, err)
+            script = "$package/dist/index.js" if n else root + "/dist/index.js"
+            words = ["$node" if n else os.path.realpath(TMP) + "/bin/node", script, '"--flag"']
+            if "-S" in first:
+                words.insert(1, '"--no-warnings"')
+            within("run %s\n" % " ".join(words), out)
+            within("read %s\n" % modules, out, "what it depends on is beside it")
+            if not n:
+                checked(out)
+    link, _ = installed(10)
+    status, out, err = init("b", "-o", "-", "--", link, env={"PATH": "/proc"}, n=6)
+    equal(status, 65, out)
+    within("interpreter", err)
+
+
+@test("the script of a runtime must exist; what node finds without its suffix is found")
+def script():
+    env = program("node")
+    link, root = installed(2)
+    for words, wanted in (([root + "/dist/index"], root + "/dist/index.js"), ([root + "/dist"], root + "/dist/index.js"),
+                          (["--require", root + "/package.json", root + "/dist/index.js"], root + "/dist/index.js")):
+        status, out, err = init("s", "-o", "-", "--", "node", *words, env=env, n=6)
+        equal(status, 0, err)
+        within(wanted, out)
+        within("about \"a-server 1.2.3\"", out, "its package")
+    for words in (["node", root + "/not-there.js"], ["node", "--no-warnings", "nothing"], ["python3", "/proc/none/a.py"]):
+        status, out, err = init("s", "-o", "-", "--", *words, env=env, n=6)
+        equal(status, 65, out)
+        within("no such script", err)
+
+
+@test("a directory that a preset works in is given, taken from the agent's entry, asked for, or named at the end")
+def work():
+    import pty
+    env, memory = program("node"), "@modelcontextprotocol/server-memory"
+    link, _ = installed(3, memory)
+    there = os.path.realpath(TMP) + "/init-work"
+    os.makedirs(there, exist_ok=True)
+    status, out, err = init("w", "-o", "-", "--", link, env=env, n=6)
+    within("let work = /srv/memory\n", out)
+    within("Replace first what does not exist here:\n\n    let work = /srv/memory\n", err)
+    within("--work", err)
+    for words in (["--work", there], ["--env", "MEMORY_FILE_PATH=%s/m.json" % there]):
+        status, out, err = init("w", "-o", "-", *words, "--", link, env=env, n=6)
+        equal(status, 0, err)
+        within("let work = %s\n" % there, out)
+        absent("Replace first", out + err)
+    within("env MEMORY_FILE_PATH = %s/m.json\n" % there, out, "the agent's own file")
+    equal(out.count("env MEMORY_FILE_PATH"), 1, out)
+    checked(out)
+    equal(init("w", "--work", TMP + "/not-there", "--", link, env=env, n=6)[0], 65, "no such directory")
+    master, slave = pty.openpty()
+    os.write(master, (there + "\n").encode())
+    p = start([KENNEL, "init", "w", "-o", TMP + "/init-asked.kennel", "--", link], stdin=slave, stderr=slave,
+              env={**environment({"KENNEL_HOME": HOME + "6"}), **env})
+    status, said = p.wait(20), os.read(master, 4096).decode()
+    equal(status, 0, said)
+    within("works in", said)
+    within("let work = %s\n" % there, reads(TMP + "/init-asked.kennel").decode())
+    os.close(slave)
+    os.close(master)
+
+
+@test("what the agent's entry sets is kept: its arguments and variables replace the preset's, and secrets get no value")
+def settings():
+    env = program("node")
+    link, _ = installed(4, "@modelcontextprotocol/server-postgres")
+    status, out, err = init("p", "-o", "-", "--env", "DEBUG=a b", "--env", "LEVEL", "--env", "A_TOKEN=tell-nobody",
+                            "--env", "WHERE=https://joe:tell-nobody@a.example/", "--secret", "B", "--", link,
+                            "postgresql://localhost/mine", env=env, n=6)
+    equal(status, 0, err)
+    within('run $node $package/dist/index.js "postgresql://localhost/mine"\n', out)
+    within("# in place of the preset's arguments: postgresql://localhost/postgres\n", out)
+    for line in ('env DEBUG = "a b"', "env LEVEL", "secret A_TOKEN from env A_TOKEN", "secret WHERE from env WHERE",
+                 "secret B from env B"):
+        within("\t%s\n" % line, out)
+    absent("tell-nobody", out + err)
+    checked(out)
+    link, _ = installed(4, "@modelcontextprotocol/server-github")
+    status, out, err = init("g", "-o", "-", "--env", "GITHUB_PERSONAL_ACCESS_TOKEN=x", "--", link, env=env, n=6)
+    equal(out.count("secret GITHUB_PERSONAL_ACCESS_TOKEN"), 1, out)
+    status, out, err = init("g", "--no-start", "-o", TMP + "/init-keep.kennel", "--env", "A_TOKEN=tell-nobody", "--",
+                            installed(4)[0], env=env, n=6)
+    within('Keep in its "env": A_TOKEN\n', out)
+
+
+@test("files among the arguments are granted; one that does not exist yet is a comment")
+def files():
+    env, there = program("node"), os.path.realpath(TMP)
+    link, _ = installed(5)
+    for name in ("a.json", "b.json"):
+        with open("%s/init-%s" % (TMP, name), "w") as f:
+            f.write("{}")
+    status, out, err = init("f", "-o", "-", "--", link, there + "/init-a.json", "--config=%s/init-b.json" % there,
+                            "/srv/not-there.db", "sub", env=env, n=6)
+    equal(status, 0, err)
+    for name in ("a", "b"):
+        within("    read %s/init-%s.json\n" % (there, name), out)
+    within("# it does not exist yet:  read /srv/not-there.db\n", out)
+    checked(out)
+
+
+@test("the hint for a package to install has the options, and says how to find a version; tags and ranges are none")
+def hints():
+    there = os.path.realpath(TMP) + "/init-work"
+    os.makedirs(there, exist_ok=True)
+    for spec in ("a-server", "a-server@latest", "a-server@^1.2", "a-server@1"):
+        status, out, err = init("h", "--work", there, "--secret", "A", "--env", "B=c d", "--env", "MY_KEY=tell-nobody",
+                                "--", "npx", "-y", spec, "it's", n=6)
+        equal(status, 69, err)
+        within("npm view a-server version", out)
+        within("--ignore-scripts a-server@VERSION", out)
+        within("kennel init h --work %s --secret A --env 'B=c d' --secret MY_KEY -- npx a-server 'it'\\''s'\n" % there, out)
+        absent("tell-nobody", out + err)
+    status, out, _ = init("h", "--", "npx", "a-server@1.2.3-beta.1", n=6)
+    within("a-server@1.2.3-beta.1", out)
+    for spec in ("a-server@git+https://a.example/b", "a-server@file:../b", "a-server@npm:b"):
+        equal(init("h", "--", "npx", spec, n=6)[0], 65, spec)
+
+
+@test("programs and add-ons in a package: its own programs are granted, those of dependencies are comments")
+def package_files():
+    env = program("node")
+    link, root = installed(7, text="#!/usr/bin/env node\nrequire('child_process')\n")
+    modules = os.path.dirname(root)
+    for where in ("a-server-linux-x64/bin/tool", "other/tool"):
+        os.makedirs(os.path.dirname("%s/%s" % (modules, where)), exist_ok=True)
+        with open("/bin/true", "rb") as f, open("%s/%s" % (modules, where), "wb") as g:
+            g.write(f.read())
+        os.chmod("%s/%s" % (modules, where), 0o755)
+    package(modules, "unbuilt")
+    with open(modules + "/unbuilt/binding.gyp", "w") as f:
+        f.write("{}")
+    with open(root + "/dist/x.node", "w") as f:
+        f.write("")
+    status, out, err = init("k", "-o", "-", "--", link, env=env, n=6)
+    equal(status, 0, err)
+    within("    exec allow %s/a-server-linux-x64/bin/tool **\n" % modules, out)
+    within("# a program of a dependency:  exec allow %s/other/tool **\n" % modules, out)
+    within("    exec allow %s/bin/node <path:%s> **\n" % (os.path.realpath(TMP), root), out)
+    within("native add-ons: 1 files", out)
+    within("`npm rebuild` for %s/unbuilt\n" % modules, out)
+    checked(out)
+    link, root = installed(8)
+    absent("exec", init("k", "-o", "-", "--", link, env=env, n=6)[1], "the control: it starts nothing")
+
+
+SERVER = """#!/usr/bin/env node
+const { name } = require('dependency')
+try { process.dlopen({ exports: {} }, __dirname + '/x.node') } catch (e) {
+  if (!/self-register/.test(e.message)) { console.error(e.message); process.exit(1) }
+}
+require('readline').createInterface({ input: process.stdin }).on('line', line => {
+  const m = JSON.parse(line)
+  const result = m.method === 'initialize'
+    ? { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name, version: '1' } }
+    : { tools: [{ name: 'one', inputSchema: { type: 'object' } }] }
+  if (m.id !== undefined) console.log(JSON.stringify({ jsonrpc: '2.0', id: m.id, result }))
+})
+"""
+
+
+@test("the draft of a package with a hoisted dependency, a link in .bin and an add-on starts it", 120)
+def starts():
+    if not os.path.exists(NODE):
+        skip(NODE + " is not here")
+    link, root = installed(9, text=SERVER)
+    dependency = package(os.path.dirname(root), "dependency", bin_={})
+    with open(dependency + "/index.js", "w") as f:
+        f.write("exports.name = 'hoisted'\n")
+    r = run(["gcc", "-x", "c", "-shared", "-fPIC", "-o", root + "/dist/x.node", "-", "-Wl,--no-as-needed", "-lresolv"],
+            stdin=b"int add_on_value = 7;")
+    equal(r.returncode, 0, r.stderr)
+    env = {"PATH": os.path.dirname(NODE) + ":/usr/bin:/bin", "KENNEL_HOME": HOME + "9"}
+    status, out, err = init("full", "--", link, env=env, n=9)
+    equal(status, 0, err)
+    absent("not known", out, "its tools")
+    m = Mcp([KENNEL, "run", "full"], env=env)
+    equal(m.initialize()["result"]["serverInfo"]["name"], "hoisted", "initialize")
+    equal([t["name"] for t in m.request("tools/list")["result"]["tools"]], ["one"], "tools/list")
+    m.close()
+
 if __name__ == "__main__":
     main()

@@ -1,0 +1,75 @@
+/*
+ * A draft of a policy, made from the command of a server in an agent's configuration.
+ *
+ *	command.c	the command: runners of packages, program, script, arguments
+ *	script.c	the interpreter and the script of a command
+ *	npm_package.c	the installed package
+ *	package_files.c	programs and add-ons in it
+ *	preset.c	the preset for it, filled in
+ *	draft.c		the text, if there is no preset
+ */
+#ifndef KENNEL_SUPERVISOR_DRAFT_DRAFT_H
+#define KENNEL_SUPERVISOR_DRAFT_DRAFT_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "supervisor/draft/npm_package.h"
+
+#define DRAFT_ARGS_MAX      256
+#define DRAFT_PATHS_MAX     32
+#define DRAFT_VARIABLES_MAX 128
+
+struct draft_path {
+	char path[PATH_MAX];
+	enum { PATH_IS_DIR, PATH_IS_FILE, PATH_IS_MISSING } is;
+};
+
+struct draft_variable {
+	const char *name, *value; /* NULL: the value in the agent's environment */
+	bool secret;
+};
+
+struct draft {
+	const char *name;
+	const char *argv[DRAFT_ARGS_MAX + 8]; /* absolute program first */
+	int argc, args_at;      /* the first argument of the server itself */
+	struct package package; /* name "": none found */
+	char program[PATH_MAX], script[PATH_MAX];
+	char venv[PATH_MAX];    /* the virtual environment of the program, or "" */
+	char modules[PATH_MAX]; /* the directory that holds all modules, or "" */
+	char work[PATH_MAX];    /* the directory to work in, or "" */
+	struct draft_path path[DRAFT_PATHS_MAX]; /* among the arguments and values */
+	size_t path_n;
+	struct draft_variable variable[DRAFT_VARIABLES_MAX];
+	size_t variable_n;
+};
+
+/* Adds a variable of the agent's entry, "NAME" or "NAME=VALUE"; one whose name or value
+ * looks secret becomes a secret, without its value. -EINVAL; -E2BIG. The text is kept
+ * and changed. */
+int draft_variable(struct draft *, char *text, bool secret);
+
+/* Reads the command. 0, or an exit status; the reason is printed. */
+int draft_take(struct draft *, int argc, char *const *argv);
+
+/* Writes the draft, before and after the lines about its tools: -errno. */
+int draft_head(const struct draft *, FILE *);
+int draft_tail(const struct draft *, FILE *);
+/* Lines for what the agent's entry has, each after this indentation. Skips the
+ * directory and the variables that a preset has, if those are given. */
+int draft_settings(const struct draft *, const char *indent, const bool *skip, FILE *);
+
+/* Writes a word of the policy language, after a blank: bare if possible. -EINVAL. */
+int draft_word(FILE *, const char *);
+/* Writes an argument for a shell, after a blank. */
+void draft_shell_word(FILE *, const char *);
+/* The options that were given, for a command that is printed. */
+void draft_options(const struct draft *, FILE *);
+
+/* The user that a server of root runs as, or NULL for others. */
+const char *draft_user(const struct draft *);
+
+#endif
