@@ -397,7 +397,9 @@ QUERY = \
 	supervisor/audit/report/report_html.o \
 	supervisor/audit/report/verb_export.o \
 	supervisor/audit/report/verb_kept.o \
-	supervisor/audit/ship/verb_ship.o
+	supervisor/audit/ship/verb_ship.o \
+	supervisor/base/layout.o \
+	supervisor/base/terminal.o
 
 # A log opened by who does not trust it, and does not write.
 READER = \
@@ -549,7 +551,6 @@ SHIP = \
 	supervisor/audit/query/options.o \
 	supervisor/audit/query/record.o \
 	supervisor/audit/query/scan.o \
-	supervisor/audit/query/table.o \
 	supervisor/audit/report/export.o \
 	supervisor/audit/report/ocsf.o \
 	supervisor/audit/ship/main.o \
@@ -710,6 +711,7 @@ $(foreach p,$(CONFINED),$(eval $(call gen_rule,$p)))
 
 UNIT_base	= $(BASE)
 UNIT_path_resolve = $(PATHS) $(BASE_SMALL)
+UNIT_terminal	= supervisor/base/layout.o supervisor/base/terminal.o
 UNIT_libcache	= $(CELL) $(POLICY_READ) $(BASE)
 UNIT_cell = \
 	$(CELL) $(POLICY_READ) $(BASE) \
@@ -1027,6 +1029,7 @@ UNITS = \
 	signature \
 	sources \
 	subid \
+	terminal \
 	vault \
 	vault_file \
 	verify \
@@ -1284,7 +1287,9 @@ FUZZ_query = \
 	supervisor/audit/report/export.o \
 	supervisor/audit/report/ocsf.o \
 	supervisor/audit/ship/syslog_line.o \
-	supervisor/base/paths.o
+	supervisor/base/layout.o \
+	supervisor/base/paths.o \
+	supervisor/base/terminal.o
 FUZZ_record_read	= supervisor/audit/log/record_read.o
 FUZZ_signed_note	= $(MERKLE) $(BASE)
 FUZZ_nsswitch = \

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "policy/sealed/policy.h"
 #include "shim/base/array.h"
@@ -20,6 +21,7 @@
 #include "supervisor/audit/query/record.h"
 #include "supervisor/audit/query/scan.h"
 #include "supervisor/audit/query/table.h"
+#include "supervisor/base/terminal.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/launch/launch.h"
 
@@ -158,7 +160,8 @@ static int
 ask_unused(struct unused *u, struct query *q, struct log_view *view)
 {
 	struct query all = *q, uses = *q;
-	struct table table = {.out = stdout, .form = q->form};
+	struct table table = {
+	    .out = stdout, .form = q->form, .terminal = terminal_of(STDOUT_FILENO)};
 	uint64_t last = 0, days = q->days > 0 ? q->days : DAYS_DEFAULT;
 	int r;
 

@@ -30,6 +30,7 @@
 #include "shim/host/subid.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
+#include "supervisor/base/terminal.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/doctor/doctor.h"
 #include "supervisor/help/help.h"
@@ -479,13 +480,15 @@ need_name(enum need need)
 }
 
 static void
-print_people(const struct row *row, const struct finding *f)
+print_people(const struct row *row, const struct finding *f, bool colour)
 {
-	printf("%-4s %-17s %s: %s\n",
-	    f->holds              ? "ok"
-	    : row->need == NEEDED ? "NO"
-				  : "-",
-	    row->name, row->gives, f->said);
+	static const struct {
+		const char *word, *colour;
+	} mark[] = {{"ok", "\x1b[32m"}, {"NO", "\x1b[1;31m"}, {"-", "\x1b[33m"}};
+	size_t i = f->holds ? 0 : row->need == NEEDED ? 1 : 2;
+
+	printf("%s%-4s%s %-17s %s: %s\n", colour ? mark[i].colour : "", mark[i].word,
+	    colour ? "\x1b[0m" : "", row->name, row->gives, f->said);
 	if (!f->holds)
 		printf("     %-17s fix: %s\n", "", f->fix);
 	for (const char *line = f->lines; line != NULL && *line != '\0';
@@ -549,7 +552,7 @@ int
 doctor_main(int argc, char **argv)
 {
 	bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
-	bool confined = true;
+	bool colour = terminal_of(STDOUT_FILENO).colour, confined = true;
 
 	if (argc > 1 + json)
 		return help_refuse(&kennel_help, argv[0], argv[1 + json]);
@@ -566,7 +569,7 @@ doctor_main(int argc, char **argv)
 		if (json)
 			print_json(&rows[i], &f, i + 1 == ROWS_N);
 		else
-			print_people(&rows[i], &f);
+			print_people(&rows[i], &f, colour);
 	}
 	if (json)
 		printf("]\n");

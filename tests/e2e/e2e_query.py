@@ -1,11 +1,14 @@
 """K-10: an auditor asks a real session's log, reads its report, and takes it away."""
 import hashlib
+import fcntl
 import os
+import pty
 import pwd
 import shutil
 import socket
 import struct
 import sys
+import termios
 import threading
 import zlib
 
@@ -742,6 +745,85 @@ def unused():
     found = rows("unused", "--since", "2099-01-01", "--policy", file, "t", env=env)
     check(len(found) >= 4, found)
     ask("unused", status=64, env=env)
+
+
+def on_terminal(columns, *words, env=None):
+    """What the command prints on a terminal of that width, and its exit status."""
+    ours, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    p = subprocess.Popen([KENNEL] + list(words), stdin=subprocess.DEVNULL, stdout=its, stderr=its,
+                         env=environment({**ENV, "TERM": "xterm", "TZ": "XYZ-5:30", **(env or {})}))
+    os.close(its)
+    text = b""
+    try:
+        while True:
+            text += os.read(ours, 65536)
+    except OSError:  # the other side is closed
+        pass
+    os.close(ours)
+    return text.decode().replace("\r\n", "\n"), p.wait(60)
+
+
+@test("on a terminal tables fit, nothing is cut, times are local; in a pipe nothing changes")
+def terminal():
+    real_session()
+    for columns in (60, 80, 120, 200):
+        for verb in ("log", "sessions", "denials", "tool", "exec"):
+            text, status = on_terminal(columns, "audit", verb, env={"NO_COLOR": "1"})
+            equal(status, 0)
+            shown = [x for x in text.splitlines() if not x.startswith("# ")]
+            check(len(shown) > 1 and all(len(x) <= columns for x in shown), (columns, verb, text))
+            check("\x1b" not in text, text)
+    last = rows("log", "--kind", "call")[-1]
+    text, _ = on_terminal(80, "audit", "log", "--kind", "call", env={"NO_COLOR": "1"})
+    packed = "".join(text.split())
+    for field in ("params_sha256", "result_sha256"):
+        check(field not in last or "%s=%s" % (field, last[field]) in packed, text)
+    # five and a half hours east, without a Z
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(last["ts"] / 1e9 + 19800))
+    check(when in text and "times are local" in text, (when, text))
+    piped = ask("log", "--kind", "call").decode()
+    check("times are local" not in piped and "\x1b" not in piped, piped)
+    check(time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(last["ts"] / 1e9)) in piped, piped)
+    check(any(len(x) > 200 for x in piped.splitlines()), piped)
+
+
+@test("verdicts and doctor have colours on a terminal, but for NO_COLOR and TERM=dumb")
+def colours():
+    real_session()
+    for words, colour in ((("audit", "denials"), "\x1b[31mdeny\x1b[0m"), (("doctor",), "\x1b[32mok")):
+        check(colour in on_terminal(120, *words)[0], words)
+        for off in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+            check("\x1b" not in on_terminal(120, *words, env=off)[0], (words, off))
+        piped = run([KENNEL] + list(words), env=environment({**ENV, "TERM": "xterm"}))
+        check(b"\x1b" not in piped.stdout, piped.stdout)
+
+
+@test("the first digits of a session's id are enough, unless several sessions have them")
+def short_ids():
+    real_session()
+    (session,) = rows("sessions")
+    full = session["session"]
+    text, _ = on_terminal(120, "audit", "sessions")
+    check(full[:8] in text and full not in text, text)
+    equal(rows("session", full[:8]), rows("session", full))
+    equal(rows("log", "--session", full[:5]), rows("log", "--session", full))
+    exported = ask("export", "--session", full[:8], "--kind", "call")
+    equal(exported, ask("export", "--session", full, "--kind", "call"))
+    page = ask("report", "--kind", "incident", full[:8])
+    check(full.encode() in page, "the page has no id")
+    ask("pack", "-o", TMP + "/short.tar", full[:8])
+    ask("session", "zz", status=65)
+    env = {"KENNEL_HOME": TMP + "/short"}
+    os.makedirs(env["KENNEL_HOME"], mode=0o700)
+    for _ in range(17):  # of 17 ids two begin alike
+        equal(kexec("    run %s **\n" % words(WITNESS), [WITNESS, "exit", "0"], env=env).returncode, 0)
+    ids = sorted({x["session"] for x in rows("sessions", env=env)})
+    first, second = next((a, b) for a, b in zip(ids, ids[1:]) if a[0] == b[0])
+    r = run([KENNEL, "audit", "session", first[0]], env=environment(env))
+    equal(r.returncode, 65)
+    check(b"give more digits" in r.stderr and first.encode() in r.stderr, r.stderr)
+    equal(r.stdout.count(b"\n"), 0, r.stdout)
 
 
 @test("tail -f shows what is written while it runs")

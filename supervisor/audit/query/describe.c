@@ -6,8 +6,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "shim/base/array.h"
+#include "shim/base/loop.h"
 #include "supervisor/audit/query/describe.h"
 #include "supervisor/audit/query/record.h"
 
@@ -218,4 +220,23 @@ describe_object(const struct log_record *record)
 			return text;
 	}
 	return log_record_text(record, "name");
+}
+
+const char *
+describe_time(uint64_t ns, int decimals, char out[DESCRIBE_TIME_MAX])
+{
+	time_t s = (time_t)(ns / NS_PER_S);
+	char date[32];
+	struct tm tm;
+
+	if (gmtime_r(&s, &tm) == NULL ||
+	    strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm) == 0)
+		(void)snprintf(out, DESCRIBE_TIME_MAX, "%" PRIu64, ns);
+	else if (decimals == 3)
+		(void)snprintf(out, DESCRIBE_TIME_MAX, "%s.%03uZ", date,
+		    (unsigned int)(ns % NS_PER_S / 1000000));
+	else
+		(void)snprintf(out, DESCRIBE_TIME_MAX, "%s.%09uZ", date,
+		    (unsigned int)(ns % NS_PER_S));
+	return out;
 }

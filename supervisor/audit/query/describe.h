@@ -4,6 +4,8 @@
 #ifndef KENNEL_SUPERVISOR_AUDIT_QUERY_DESCRIBE_H
 #define KENNEL_SUPERVISOR_AUDIT_QUERY_DESCRIBE_H
 
+#include <stdint.h>
+
 #include "supervisor/audit/log/record.h"
 #include "supervisor/audit/query/record.h"
 
@@ -17,5 +19,8 @@ const char *describe_object(const struct log_record *);
 /* Fills {key} and [optional {key}] of a pattern. */
 const char *describe_fill(
     const struct log_record *, const char *pattern, char out[DESCRIBE_MAX]);
+/* 2026-11-22T01:02:03.004Z; decimals: 3 or 9. */
+#define DESCRIBE_TIME_MAX 40
+const char *describe_time(uint64_t ns, int decimals, char out[DESCRIBE_TIME_MAX]);
 
 #endif

@@ -15,7 +15,7 @@
 #include "supervisor/audit/audit.h"
 #include "supervisor/audit/log/merkle_read.h"
 #include "supervisor/audit/query/disclosure.h"
-#include "supervisor/audit/query/table.h"
+#include "supervisor/audit/query/describe.h"
 #include "supervisor/base/paths.h"
 
 #define WAIT_MS 10000 /* for the recorder */
@@ -67,12 +67,12 @@ add(struct line *line, const char *key, const char *value)
 static void
 add_question(struct line *line, const struct query *q)
 {
-	char time[TABLE_TIME_MAX], digits[24];
+	char time[DESCRIBE_TIME_MAX], digits[24];
 
 	if (q->from_given)
-		add(line, "from", table_time(q->from_ns, 9, time));
+		add(line, "from", describe_time(q->from_ns, 9, time));
 	if (q->to_given)
-		add(line, "to", table_time(q->to_ns, 9, time));
+		add(line, "to", describe_time(q->to_ns, 9, time));
 	add(line, "server", q->server);
 	add(line, "session", q->session);
 	add(line, "tool", q->tool);

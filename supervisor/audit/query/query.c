@@ -25,6 +25,7 @@
 #include "supervisor/audit/query/scan.h"
 #include "supervisor/audit/query/table.h"
 #include "supervisor/base/paths.h"
+#include "supervisor/base/terminal.h"
 
 /* ---- the table -------------------------------------------------------------------- */
 
@@ -94,6 +95,7 @@ status_of(int r)
 	    {-EPIPE, ASK_OK}, /* a reader that closes the pipe has enough */
 	    {-EINVAL, ASK_USAGE},
 	    {-ENOENT, ASK_NO_SUCH},
+	    {-ENOTUNIQ, ASK_NO_SUCH},
 	    {-EUCLEAN, ASK_TAMPERED},
 	};
 
@@ -121,6 +123,7 @@ run(const struct verb *verb, const struct query *q, struct log_view *view, FILE 
 {
 	struct ask ask = {
 	    .verb = verb, .q = *q, .view = view, .table = {.out = out, .form = q->form}};
+	char session[SESSION_ID_LEN + 1];
 	int r = 0, ended;
 
 	if (q->argc > 0)
@@ -128,12 +131,15 @@ run(const struct verb *verb, const struct query *q, struct log_view *view, FILE 
 	if (verb->kinds != NULL)
 		ask.q.kinds = verb->kinds;
 	ask.from_ns = q->from_ns;
-	ask.table.colour = q->form == FORM_TEXT && out == stdout && isatty(STDOUT_FILENO);
+	if (q->form == FORM_TEXT && out == stdout)
+		ask.table.terminal = terminal_of(STDOUT_FILENO);
 	if ((q->argc > 0 && verb->words[0] == '\0') || q->argc > 1 ||
 	    (q->argc == 0 && verb->words[0] != '\0' && verb->words[0] != '['))
 		r = -EINVAL;
 	if (r == 0 && verb->begin != NULL)
 		r = verb->begin(&ask);
+	if (r == 0)
+		r = session_find(view, &ask.q.session, session);
 	if (r < 0)
 		goto out;
 	table_begin(&ask.table, q, view, verb->column, verb->column_n);

@@ -9,7 +9,7 @@
  * 	escape.c	escapes untrusted text for each of these formats
  * 	describe.c	a record as a sentence
  * 	group.c		rows counted by a key
- * 	session_end.c	how a session ended
+ * 	session_end.c	sessions by the first digits of an id, and how one ended
  * 	verb_*.c	the verbs, by family
  * 	query.c		the table of verbs
  */
@@ -85,6 +85,14 @@ const struct verb *verb_find(const char *name);
  * ASK_OK. */
 int verb_count(const struct verb *, const struct query *, struct log_view *,
     uint64_t *ret_n, const char **ret_why);
+
+/* ---- sessions (session_end.c) ------------------------------------------------------- */
+
+#define SESSION_ID_LEN 16
+/* If *id is the first digits of one session's id, *id becomes buf, with the whole id;
+ * NULL and an id that no session has remain as they are.  -ENOTUNIQ: several sessions
+ * begin so, view->why lists them; else as log_scan_each. */
+int session_find(struct log_view *, const char **id, char buf[SESSION_ID_LEN + 1]);
 
 /* ---- how a session ended (session_end.c) ------------------------------------------- */
 

@@ -1,7 +1,9 @@
 /*
- * How a session ended, from its records.  "sessions", "gaps", "policy-at" and the
- * page have the answer from here, so that they agree.
+ * Sessions: which one the first digits of an id mean, and how one ended, from its
+ * records.  "sessions", "gaps", "policy-at" and the page have the answer from here, so
+ * that they agree.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -264,4 +266,59 @@ session_over(const struct ask *ask, uint64_t *ret_idx)
 	if (r == 0)
 		*ret_idx = over.end > over.restart ? over.end : over.restart;
 	return r;
+}
+
+/* ---- the first digits of an id --------------------------------------------------- */
+
+#define MATCHES_MAX 5 /* that an error lists */
+
+struct matches {
+	const char *prefix;
+	size_t len, n;
+	char id[MATCHES_MAX][SESSION_ID_LEN + 1];
+};
+
+static int
+see_match(void *arg, const struct log_record *record)
+{
+	struct matches *m = arg;
+
+	if (strlen(record->session) != SESSION_ID_LEN ||
+	    strncmp(record->session, m->prefix, m->len) != 0)
+		return 0;
+	for (size_t i = 0; i < m->n; i++)
+		if (strcmp(m->id[i], record->session) == 0)
+			return 0;
+	memcpy(m->id[m->n++], record->session, SESSION_ID_LEN + 1);
+	return m->n == MATCHES_MAX ? 1 : 0;
+}
+
+int
+session_find(struct log_view *view, const char **id, char buf[SESSION_ID_LEN + 1])
+{
+	const struct query any = {
+	    .verb = "session", .kinds = SESSION_KINDS " policy.load", .to_ns = INT64_MAX};
+	struct matches m = {.prefix = *id};
+	size_t len;
+	int r;
+
+	if (*id == NULL || strlen(*id) >= SESSION_ID_LEN)
+		return 0;
+	m.len = strlen(*id);
+	r = log_scan_each(view, &any, see_match, &m);
+	if (r < 0 || m.n == 0)
+		return r < 0 ? r : 0;
+	if (m.n == 1) {
+		memcpy(buf, m.id[0], SESSION_ID_LEN + 1);
+		*id = buf;
+		return 0;
+	}
+	len = (size_t)snprintf(view->why, sizeof(view->why),
+	    "give more digits of the session; these match:");
+	for (size_t i = 0; i < m.n && len < sizeof(view->why); i++)
+		len += (size_t)snprintf(
+		    view->why + len, sizeof(view->why) - len, " %s", m.id[i]);
+	if (r > 0 && len < sizeof(view->why))
+		(void)snprintf(view->why + len, sizeof(view->why) - len, " ...");
+	return -ENOTUNIQ;
 }

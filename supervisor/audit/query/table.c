@@ -6,12 +6,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "shim/base/array.h"
 #include "shim/base/hex.h"
-#include "shim/base/loop.h"
 #include "supervisor/audit/log/merkle.h"
 #include "supervisor/audit/query/describe.h"
 #include "supervisor/audit/query/escape.h"
@@ -19,27 +18,13 @@
 #include "supervisor/audit/query/options.h"
 #include "supervisor/audit/query/record.h"
 #include "supervisor/audit/query/table.h"
+#include "supervisor/base/layout.h"
+#include "supervisor/base/terminal.h"
 
-#define ID_SHOWN 12 /* digits of an id in text output */
-
-const char *
-table_time(uint64_t ns, int decimals, char out[TABLE_TIME_MAX])
-{
-	time_t s = (time_t)(ns / NS_PER_S);
-	char date[32];
-	struct tm tm;
-
-	if (gmtime_r(&s, &tm) == NULL ||
-	    strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm) == 0)
-		(void)snprintf(out, TABLE_TIME_MAX, "%" PRIu64, ns);
-	else if (decimals == 3)
-		(void)snprintf(out, TABLE_TIME_MAX, "%s.%03uZ", date,
-		    (unsigned int)(ns % NS_PER_S / 1000000));
-	else
-		(void)snprintf(
-		    out, TABLE_TIME_MAX, "%s.%09uZ", date, (unsigned int)(ns % NS_PER_S));
-	return out;
-}
+#define ID_SHOWN       12 /* digits of an id in text output */
+#define ID_ON_TERMINAL 8
+#define TEXT_LEAST     8 /* columns that a text may shrink to */
+#define REST_LEAST     40
 
 static bool
 is_right(const struct column *c) /* numbers are right-aligned */
@@ -64,7 +49,7 @@ print_asked(const struct query *q, FILE *out, void (*inert)(FILE *, const char *
 	    {"control", q->control},
 	    {"seed", q->seed},
 	};
-	char time[TABLE_TIME_MAX];
+	char time[DESCRIBE_TIME_MAX];
 
 	inert(out, q->verb);
 	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
@@ -74,9 +59,9 @@ print_asked(const struct query *q, FILE *out, void (*inert)(FILE *, const char *
 		inert(out, row[i].value);
 	}
 	if (q->from_given)
-		fprintf(out, " --from %s", table_time(q->from_ns, 9, time));
+		fprintf(out, " --from %s", describe_time(q->from_ns, 9, time));
 	if (q->to_given)
-		fprintf(out, " --to %s", table_time(q->to_ns, 9, time));
+		fprintf(out, " --to %s", describe_time(q->to_ns, 9, time));
 	if (q->last_n > 0)
 		fprintf(out, " -n %" PRIu64, q->last_n);
 	if (q->days > 0)
@@ -101,6 +86,8 @@ head_text(const struct table *table, const struct query *q, const struct log_vie
 	    !view->verified  ? "not verified"
 	    : view->complete ? "verified"
 			     : "verified, but truncation of the end cannot be ruled out");
+	if (table->row != NULL)
+		fprintf(table->out, "# times are local\n");
 }
 
 static void
@@ -117,11 +104,117 @@ head_json(const struct table *table, const struct query *q, const struct log_vie
 	    view->verified && view->complete ? "true" : "false");
 }
 
+/* ---- on a terminal ------------------------------------------------------------- */
+
+/* Ids and times are never wider on a terminal. */
+static int
+least_of(const struct column *c)
+{
+	int least = c->width;
+
+	if (c->width == 0)
+		return REST_LEAST;
+	if (c->cell == CELL_TEXT)
+		least = TEXT_LEAST;
+	else if (c->cell == CELL_ID || c->cell == CELL_SESSION)
+		least = ID_ON_TERMINAL;
+	else if (c->cell == CELL_TIME)
+		least = TERMINAL_TIME_LEN;
+	return least < c->width ? least : c->width;
+}
+
+/* Without memory for it, rows are printed as they are elsewhere. */
+static void
+begin_layout(struct table *table)
+{
+	struct layout_column column[LAYOUT_MAX];
+
+	if (!table->terminal.is || table->form != FORM_TEXT ||
+	    table->column_n > LAYOUT_MAX)
+		return;
+	for (size_t i = 0; i < table->column_n; i++) {
+		const struct column *c = &table->column[i];
+		int least = least_of(c);
+		bool stretches = c->cell == CELL_TEXT || is_right(c);
+
+		column[i] = (struct layout_column){.width = stretches ? c->width : least,
+		    .least = least,
+		    .right = is_right(c)};
+	}
+	layout_fit(&table->layout, column, table->column_n, table->terminal.columns);
+	table->row = open_memstream(&table->row_text, &table->row_len);
+}
+
+static void
+end_layout(struct table *table)
+{
+	if (table->row != NULL)
+		(void)fclose(table->row); /* nothing is in it */
+	table->row = NULL;
+	free(table->row_text);
+	table->row_text = NULL;
+}
+
+/* Where the fields of a row go. */
+static FILE *
+cell_out(const struct table *table)
+{
+	return table->row != NULL ? table->row : table->out;
+}
+
+static void
+begin_laid_out(struct table *table)
+{
+	(void)fflush(
+	    table->row); /* so that row_len is right; the end of the row checks */
+	table->start[table->at] = table->row_len;
+	table->colour[table->at] = NULL;
+}
+
+static void
+end_laid_out(struct table *table)
+{
+	const char *text[LAYOUT_MAX];
+
+	(void)fputc('\0', table->row);
+	if (++table->at < table->column_n)
+		return;
+	table->at = 0;
+	table->rows++;
+	if (fflush(table->row) == 0) {
+		for (size_t i = 0; i < table->column_n; i++)
+			text[i] = table->row_text + table->start[i];
+		layout_row(&table->layout, table->out, text, table->colour);
+	} else {
+		fprintf(table->out, "# not enough memory to show a row\n");
+	}
+	end_layout(table);
+	table->row = open_memstream(&table->row_text, &table->row_len);
+}
+
+static void
+head_laid_out(const struct table *table)
+{
+	const char *text[LAYOUT_MAX], *colour[LAYOUT_MAX];
+
+	for (size_t i = 0; i < table->column_n; i++) {
+		text[i] = table->column[i].name;
+		colour[i] = table->terminal.colour ? "\x1b[1m" : NULL;
+	}
+	layout_row(&table->layout, table->out, text, colour);
+}
+
+/* ---- the columns' names --------------------------------------------------------- */
+
 static void
 head_columns(const struct table *table)
 {
 	FILE *out = table->out;
 
+	if (table->row != NULL) {
+		head_laid_out(table);
+		return;
+	}
 	if (table->form == FORM_HTML)
 		fprintf(out, "<table><thead><tr>");
 	for (size_t i = 0; i < table->column_n; i++) {
@@ -154,6 +247,7 @@ table_begin(struct table *table, const struct query *q, const struct log_view *v
 	table->at = 0;
 	table->rows = 0;
 	table->left_out = 0;
+	begin_layout(table);
 	if (!table->bare && table->form == FORM_JSON)
 		head_json(table, q, view);
 	else if (!table->bare && table->form != FORM_HTML)
@@ -179,11 +273,13 @@ skip_cell(struct table *table)
 }
 
 static void
-before_cell(const struct table *table)
+before_cell(struct table *table)
 {
 	const struct column *c = &table->column[table->at];
 
-	if (table->form == FORM_JSON)
+	if (table->row != NULL)
+		begin_laid_out(table);
+	else if (table->form == FORM_JSON)
 		fprintf(table->out, "%s\"%s\":", table->at == 0 ? "{" : ",", c->name);
 	else if (table->form == FORM_CSV && table->at > 0)
 		(void)fputc(',', table->out);
@@ -201,8 +297,13 @@ after_cell(struct table *table, int shown)
 	    [FORM_CSV] = "\r\n",
 	    [FORM_HTML] = "</tr>\n"};
 	const struct column *c = &table->column[table->at];
-	bool last = ++table->at == table->column_n;
+	bool last = table->at + 1 == table->column_n;
 
+	if (table->row != NULL) {
+		end_laid_out(table);
+		return;
+	}
+	table->at++;
 	if (table->form == FORM_HTML)
 		fprintf(table->out, "</td>");
 	if (is_right(c) || shown > c->width)
@@ -239,7 +340,7 @@ colour_of(const struct table *table, const char *text)
 	} row[] = {{"allow", "\x1b[32m"}, {"ask", "\x1b[33m"}, {"deny", "\x1b[31m"},
 	    {"killed", "\x1b[1;31m"}};
 
-	for (size_t i = 0; table->colour && i < ARRAY_LEN(row); i++) {
+	for (size_t i = 0; table->terminal.colour && i < ARRAY_LEN(row); i++) {
 		if (table->column[table->at].cell == CELL_VERDICT &&
 		    strcmp(row[i].verdict, text) == 0)
 			return row[i].colour;
@@ -250,7 +351,6 @@ colour_of(const struct table *table, const char *text)
 static void
 put_inert(struct table *table, const char *text)
 {
-	const char *colour = colour_of(table, text);
 	static void (*const inert[])(FILE *, const char *) = {[FORM_TEXT] = escape_text,
 	    [FORM_JSON] = escape_json,
 	    [FORM_CSV] = escape_csv,
@@ -258,9 +358,11 @@ put_inert(struct table *table, const char *text)
 	const char *quote =
 	    table->form == FORM_JSON || table->form == FORM_CSV ? "\"" : "";
 
-	fprintf(table->out, "%s%s", quote, colour != NULL ? colour : "");
-	inert[table->form](table->out, text);
-	fprintf(table->out, "%s%s", quote, colour != NULL ? "\x1b[0m" : "");
+	fprintf(cell_out(table), "%s", quote);
+	inert[table->form](cell_out(table), text);
+	fprintf(cell_out(table), "%s", quote);
+	if (table->row != NULL)
+		table->colour[table->at] = colour_of(table, text);
 }
 
 void
@@ -275,10 +377,10 @@ table_none(struct table *table)
 	if (skip_cell(table))
 		return;
 	before_cell(table);
-	if (table->form == FORM_TEXT && is_right(c))
+	if (table->form == FORM_TEXT && is_right(c) && table->row == NULL)
 		fprintf(table->out, "%*s", c->width, "-");
 	else
-		fprintf(table->out, "%s", none[table->form]);
+		fprintf(cell_out(table), "%s", none[table->form]);
 	after_cell(table, 1);
 }
 
@@ -295,9 +397,10 @@ table_text(struct table *table, const char *text)
 	}
 	if (skip_cell(table))
 		return;
-	if (people && c->cell == CELL_ID && strlen(text) > ID_SHOWN) {
-		memcpy(cut, text, ID_SHOWN);
-		cut[ID_SHOWN] = '\0';
+	if ((people && c->cell == CELL_ID) ||
+	    (table->row != NULL && c->cell == CELL_SESSION)) {
+		(void)snprintf(cut, sizeof(cut), "%.*s",
+		    table->row != NULL ? ID_ON_TERMINAL : ID_SHOWN, text);
 		text = cut;
 	}
 	before_cell(table);
@@ -321,7 +424,7 @@ print_us(const struct table *table, uint64_t us, int width)
 		(void)snprintf(text, sizeof(text), "%" PRIu64 " ms", us / 1000);
 	else
 		(void)snprintf(text, sizeof(text), "%" PRIu64 " s", us / 1000000);
-	fprintf(table->out, "%*s", width, text);
+	fprintf(cell_out(table), "%*s", width, text);
 }
 
 void
@@ -329,8 +432,8 @@ table_number(struct table *table, uint64_t number)
 {
 	const struct column *c = &table->column[table->at];
 	bool people = table->form == FORM_TEXT || table->form == FORM_HTML;
-	int width = table->form == FORM_TEXT ? c->width : 0;
-	char time[TABLE_TIME_MAX];
+	int width = table->form == FORM_TEXT && table->row == NULL ? c->width : 0;
+	char time[DESCRIBE_TIME_MAX];
 	int shown = width;
 
 	if (skip_cell(table))
@@ -339,13 +442,14 @@ table_number(struct table *table, uint64_t number)
 	if (c->cell == CELL_TIME) {
 		const char *quote = table->form == FORM_JSON ? "\"" : "";
 
-		(void)table_time(number, people ? 3 : 9, time);
+		(void)(table->row != NULL ? terminal_time(number, time)
+					  : describe_time(number, people ? 3 : 9, time));
 		shown = (int)strlen(time);
-		fprintf(table->out, "%s%s%s", quote, time, quote);
+		fprintf(cell_out(table), "%s%s%s", quote, time, quote);
 	} else if (c->cell == CELL_US && people) {
 		print_us(table, number, width);
 	} else {
-		fprintf(table->out, "%*" PRIu64, width, number);
+		fprintf(cell_out(table), "%*" PRIu64, width, number);
 	}
 	after_cell(table, shown);
 }
@@ -427,5 +531,6 @@ table_end(struct table *table)
 	if (table->rows == 0 && table->form == FORM_TEXT && !table->bare)
 		fprintf(table->out, "# none recorded\n");
 	print_left_out(table);
+	end_layout(table);
 	return ferror(table->out) ? -EPIPE : 0;
 }

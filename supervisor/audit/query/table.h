@@ -13,13 +13,16 @@
 #include "supervisor/audit/query/log_view.h"
 #include "supervisor/audit/query/options.h"
 #include "supervisor/audit/query/record.h"
+#include "supervisor/base/layout.h"
+#include "supervisor/base/terminal.h"
 
 enum cell {
 	CELL_TEXT,
 	CELL_NUMBER,
-	CELL_TIME, /* ns of CLOCK_REALTIME; shown in UTC */
-	CELL_ID,   /* hex; text output shows the first digits */
-	CELL_US,   /* microseconds */
+	CELL_TIME,    /* ns of CLOCK_REALTIME; shown in UTC, on a terminal as local */
+	CELL_ID,      /* hex; text output shows the first digits */
+	CELL_SESSION, /* hex; a terminal shows the first digits */
+	CELL_US,      /* microseconds */
 	CELL_VERDICT,
 };
 struct column {
@@ -36,7 +39,14 @@ struct table {
 	uint64_t rows, most; /* most: number of rows printed; 0: all */
 	uint64_t left_out;   /* table_end reports it */
 	const char *verb;
-	bool bare, colour;
+	bool bare;
+	struct terminal terminal; /* of out, if a person reads it there */
+	/* on a terminal, a row is collected and then laid out */
+	FILE *row;
+	char *row_text;
+	size_t row_len, start[LAYOUT_MAX]; /* start: of each field in row_text */
+	const char *colour[LAYOUT_MAX];
+	struct layout layout;
 };
 
 void table_begin(struct table *, const struct query *, const struct log_view *,
@@ -51,8 +61,5 @@ void table_field(struct table *, const struct log_record *, const char *key);
 void table_left_out(struct table *, uint64_t n);
 /* -EPIPE if the reader has closed the pipe. */
 int table_end(struct table *);
-/* 2026-11-22T01:02:03.004Z; decimals: 3 or 9. */
-#define TABLE_TIME_MAX 40
-const char *table_time(uint64_t ns, int decimals, char out[TABLE_TIME_MAX]);
 
 #endif

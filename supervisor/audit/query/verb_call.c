@@ -15,7 +15,7 @@
 static const struct column tool_column[] = {
     {"idx", CELL_NUMBER, 8},
     {"time", CELL_TIME, 24},
-    {"session", CELL_TEXT, 16},
+    {"session", CELL_SESSION, 16},
     {"server", CELL_TEXT, 16},
     {"name", CELL_TEXT, 20},
     {"verdict", CELL_VERDICT, 7},

@@ -21,7 +21,7 @@ static const struct column log_column[] = {
     {"kind", CELL_TEXT, 8},
     {"server", CELL_TEXT, 16},
     {"verdict", CELL_VERDICT, 7},
-    {"session", CELL_TEXT, 16},
+    {"session", CELL_SESSION, 16},
     {"policy", CELL_ID, 12},
     {"fields", CELL_TEXT, 0},
 };

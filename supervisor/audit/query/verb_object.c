@@ -22,7 +22,7 @@
 static const struct column exec_column[] = {
     {"idx", CELL_NUMBER, 8},
     {"time", CELL_TIME, 24},
-    {"session", CELL_TEXT, 16},
+    {"session", CELL_SESSION, 16},
     {"server", CELL_TEXT, 12},
     {"pid", CELL_NUMBER, 7},
     {"verdict", CELL_VERDICT, 7},
@@ -81,7 +81,7 @@ match_exec(struct ask *ask, const struct log_record *record)
 static const struct column secret_column[] = {
     {"idx", CELL_NUMBER, 8},
     {"time", CELL_TIME, 24},
-    {"session", CELL_TEXT, 16},
+    {"session", CELL_SESSION, 16},
     {"server", CELL_TEXT, 16},
     {"kind", CELL_TEXT, 8},
     {"verdict", CELL_VERDICT, 7},
@@ -106,7 +106,7 @@ match_name(struct ask *ask, const struct log_record *record)
 static const struct column found_column[] = {
     {"idx", CELL_NUMBER, 8},
     {"time", CELL_TIME, 24},
-    {"session", CELL_TEXT, 16},
+    {"session", CELL_SESSION, 16},
     {"server", CELL_TEXT, 16},
     {"how", CELL_TEXT, 9},
     {"count", CELL_NUMBER, 6},
@@ -157,7 +157,7 @@ end_found(struct ask *ask)
 static const struct column touched_column[] = {
     {"idx", CELL_NUMBER, 8},
     {"time", CELL_TIME, 24},
-    {"session", CELL_TEXT, 16},
+    {"session", CELL_SESSION, 16},
     {"server", CELL_TEXT, 16},
     {"verdict", CELL_VERDICT, 7},
     {"how", CELL_TEXT, 14},
@@ -243,7 +243,7 @@ begin_touched(struct ask *ask)
 static const struct column egress_column[] = {
     {"idx", CELL_NUMBER, 8},
     {"time", CELL_TIME, 24},
-    {"session", CELL_TEXT, 16},
+    {"session", CELL_SESSION, 16},
     {"server", CELL_TEXT, 16},
     {"verdict", CELL_VERDICT, 7},
     {"name", CELL_TEXT, 28},
@@ -349,7 +349,7 @@ match_server(struct ask *ask, const struct log_record *record)
 static const struct column approved_column[] = {
     {"idx", CELL_NUMBER, 8},
     {"time", CELL_TIME, 24},
-    {"session", CELL_TEXT, 16},
+    {"session", CELL_SESSION, 16},
     {"server", CELL_TEXT, 16},
     {"name", CELL_TEXT, 24},
     {"verdict", CELL_VERDICT, 7},

@@ -40,7 +40,7 @@ static const struct column policy_at_column[] = {
     {"state", CELL_TEXT, 12},
     {"since", CELL_TIME, 24},
     {"idx", CELL_NUMBER, 8},
-    {"session", CELL_TEXT, 16},
+    {"session", CELL_SESSION, 16},
     {"version", CELL_NUMBER, 7},
     {"signer", CELL_TEXT, 16},
     {"file", CELL_TEXT, 24},
@@ -286,7 +286,7 @@ static const struct column changes_column[] = {
     {"policy", CELL_ID, 12},
     {"version", CELL_NUMBER, 7},
     {"signer", CELL_TEXT, 16},
-    {"session", CELL_TEXT, 16},
+    {"session", CELL_SESSION, 16},
     {"diff", CELL_TEXT, 0},
 };
 

@@ -17,7 +17,7 @@
 /* ---- sessions --------------------------------------------------------------------- */
 
 static const struct column sessions_column[] = {
-    {"session", CELL_TEXT, 16},
+    {"session", CELL_SESSION, 16},
     {"server", CELL_TEXT, 16},
     {"policy", CELL_ID, 12},
     {"first", CELL_TIME, 24},
@@ -237,12 +237,12 @@ see_why(void *arg, const struct log_record *record)
 	    "server", "policy", "verdict", "rule", "reason", "outcome"};
 	static char text[DESCRIBE_MAX];
 	struct ask *ask = arg;
-	char time[TABLE_TIME_MAX];
+	char time[DESCRIBE_TIME_MAX];
 
 	if (record->idx != ask->number)
 		return 0;
 	say(ask, "what", describe_tell(record, text));
-	say(ask, "when", table_time(record->ts, 9, time));
+	say(ask, "when", describe_time(record->ts, 9, time));
 	say(ask, "session", record->session);
 	for (size_t i = 0; i < ARRAY_LEN(key); i++) {
 		if (log_record_text(record, key[i]) != NULL)

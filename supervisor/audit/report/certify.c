@@ -19,7 +19,7 @@
 #include "supervisor/audit/query/disclosure.h"
 #include "supervisor/audit/query/query.h"
 #include "supervisor/audit/query/scan.h"
-#include "supervisor/audit/query/table.h"
+#include "supervisor/audit/query/describe.h"
 #include "supervisor/audit/report/verbs.h"
 
 struct found {
@@ -92,8 +92,8 @@ static size_t
 put_text(const struct log_view *view, const struct vkey *vkey, const struct found *f,
     char *out, size_t cap)
 {
-	char root[BASE64_LEN(MERKLE_HASH_LEN)], first[TABLE_TIME_MAX],
-	    last[TABLE_TIME_MAX];
+	char root[BASE64_LEN(MERKLE_HASH_LEN)], first[DESCRIBE_TIME_MAX],
+	    last[DESCRIBE_TIME_MAX];
 	int n;
 
 	base64_put(root, view->root, MERKLE_HASH_LEN);
@@ -106,7 +106,7 @@ put_text(const struct log_view *view, const struct vkey *vkey, const struct foun
 	    " records\nlost events %" PRIu64 " times\nlost keys %" PRIu64
 	    " times\nclock set %" PRIu64 " times\nremoved %" PRIu64 " times\n",
 	    vkey->name, view->first, view->size - 1, view->size, root,
-	    table_time(f->first_ts, 9, first), table_time(f->last_ts, 9, last),
+	    describe_time(f->first_ts, 9, first), describe_time(f->last_ts, 9, last),
 	    view->complete ? "shown" : "not shown: it may have been cut off", f->epochs,
 	    f->openings, f->unclean, f->cosigs, f->witnessed, f->gaps, f->breaks,
 	    f->clocks, f->prunes);

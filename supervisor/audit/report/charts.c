@@ -105,10 +105,10 @@ grid(FILE *out, uint64_t top)
 static void
 time_label(FILE *out, const struct figures *f, uint64_t ts, int x, const char *class)
 {
-	char time[TABLE_TIME_MAX], label[TABLE_TIME_MAX];
+	char time[DESCRIBE_TIME_MAX], label[DESCRIBE_TIME_MAX];
 	bool fine = f->last_ts - f->first_ts < 600 * NS_PER_S;
 
-	(void)table_time(ts, 3, time);
+	(void)describe_time(ts, 3, time);
 	(void)snprintf(
 	    label, sizeof(label), "%.*s", fine ? 12 : 11, time + (fine ? 11 : 5));
 	if (strchr(label, 'T') != NULL)

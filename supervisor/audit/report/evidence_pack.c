@@ -308,10 +308,14 @@ static int
 run_pack(struct pack *p, struct query *q)
 {
 	static struct log_view view;
+	static char id[SESSION_ID_LEN + 1];
 	int r, status = log_view_open(q, &view);
-	const char *why = view.why;
+	const char *why = view.why, *session = q->argv[0];
 	char as_of[32];
 
+	if (status == ASK_OK && session_find(&view, &session, id) < 0)
+		status = ASK_NO_SUCH;
+	q->argv[0] = (char *)session;
 	if (status == ASK_OK) {
 		/* the page must refer to the same checkpoint */
 		(void)snprintf(as_of, sizeof(as_of), "%" PRIu64, view.size);

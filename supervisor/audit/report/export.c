@@ -36,9 +36,9 @@ put_csv(FILE *out, const struct log_record *record)
 {
 	static const char *const key[] = {"server", "verdict", "rule", "policy"};
 	static char fields[DESCRIBE_MAX];
-	char time[TABLE_TIME_MAX];
+	char time[DESCRIBE_TIME_MAX];
 
-	fprintf(out, "%" PRIu64 ",%s", record->idx, table_time(record->ts, 9, time));
+	fprintf(out, "%" PRIu64 ",%s", record->idx, describe_time(record->ts, 9, time));
 	put_csv_text(out, record->kind);
 	put_csv_text(out, record->role);
 	put_csv_text(out, record->session);

@@ -18,7 +18,7 @@
 #include "supervisor/audit/query/escape.h"
 #include "supervisor/audit/query/group.h"
 #include "supervisor/audit/query/query.h"
-#include "supervisor/audit/query/table.h"
+#include "supervisor/audit/query/describe.h"
 #include "supervisor/audit/report/report.h"
 #include "supervisor/audit/report/verbs.h"
 
@@ -365,7 +365,7 @@ put_filter(FILE *out, const char *name, const char *value)
 static void
 put_head(struct page *p, const struct report *report)
 {
-	char from[TABLE_TIME_MAX], to[TABLE_TIME_MAX];
+	char from[DESCRIBE_TIME_MAX], to[DESCRIBE_TIME_MAX];
 	const struct figures *f = &p->figures;
 
 	fprintf(p->out,
@@ -377,8 +377,8 @@ put_head(struct page *p, const struct report *report)
 	    "<h1>%s</h1>\n<p class=\"lead\">",
 	    report->title, style, report->title);
 	if (f->records > 0)
-		fprintf(p->out, "%s to %s", table_time(f->first_ts, 3, from),
-		    table_time(f->last_ts, 3, to));
+		fprintf(p->out, "%s to %s", describe_time(f->first_ts, 3, from),
+		    describe_time(f->last_ts, 3, to));
 	else
 		fprintf(p->out, "no record matches the options");
 	put_filter(p->out, "server", p->q->server);
@@ -485,6 +485,7 @@ static int
 make_page(struct query *q, const struct report *report)
 {
 	static struct log_view view;
+	static char id[SESSION_ID_LEN + 1];
 	struct page p = {.q = q, .view = &view, .out = open_page(q->out)};
 	int r = 0, status = ASK_FAILED;
 
@@ -495,6 +496,10 @@ make_page(struct query *q, const struct report *report)
 	q->form = FORM_HTML;
 	status = log_view_open(q, &view);
 	p.why = view.why;
+	if (status == ASK_OK && session_find(&view, &q->session, id) < 0)
+		status = ASK_NO_SUCH;
+	if (status == ASK_OK && report->word)
+		q->argv[0] = (char *)q->session;
 	if (status == ASK_OK && disclosure_book("report", report->kind, q, &view) < 0)
 		status = ASK_FAILED;
 	if (status == ASK_OK) {

@@ -44,12 +44,15 @@ open_out(const char *path)
 }
 
 static int
-run_export(const struct query *q, struct giving *e, const char **ret_why)
+run_export(struct query *q, struct giving *e, const char **ret_why)
 {
 	static struct log_view view;
+	static char id[SESSION_ID_LEN + 1];
 	int r, status = log_view_open(q, &view);
 
 	*ret_why = view.why;
+	if (status == ASK_OK && session_find(&view, &q->session, id) < 0)
+		status = ASK_NO_SUCH;
 	if (status == ASK_OK && disclosure_book("export", e->format->name, q, &view) < 0)
 		status = ASK_FAILED;
 	if (status == ASK_OK) {

@@ -8,7 +8,7 @@
 
 #include "shim/base/array.h"
 #include "supervisor/audit/query/escape.h"
-#include "supervisor/audit/query/table.h"
+#include "supervisor/audit/query/describe.h"
 #include "supervisor/audit/ship/ship.h"
 
 #define FACILITY 13 /* log audit */
@@ -78,9 +78,9 @@ put_param(FILE *out, const char *key, const char *text)
 static void
 put_time(FILE *out, uint64_t ns)
 {
-	char time[TABLE_TIME_MAX];
+	char time[DESCRIBE_TIME_MAX];
 
-	(void)table_time(ns, 9, time);
+	(void)describe_time(ns, 9, time);
 	fprintf(out, "%.26sZ", time);
 }
 
