@@ -257,7 +257,8 @@ name_ok(const char *name)
 	       name[strspn(name, rest)] == '\0' && strlen(name) <= 64;
 }
 
-/* Takes one option and its value: the number of words; 0 if it is none; -errno. */
+/* Takes one option and its value: the number of words; 0 if it is none; a negative exit
+ * status. */
 static int
 take_option(struct plan *p, char **argv, int left)
 {
@@ -278,11 +279,15 @@ take_option(struct plan *p, char **argv, int left)
 		if (r < 0)
 			log_error(
 			    "unable to use %s as a directory: %s", argv[1], strerror(-r));
-		return r < 0 ? r : 2;
+		return r < 0 ? -EXIT_INPUT : 2;
 	}
 	if (strcmp(argv[0], "--secret") == 0 || strcmp(argv[0], "--env") == 0) {
 		r = draft_variable(&p->d, argv[1], argv[0][2] == 's');
-		return r < 0 ? 0 : 2;
+		if (r < 0) /* without the word, which may be a secret by mistake */
+			log_error("invalid variable after %s: %s", argv[0],
+			    r == -E2BIG ? "too many"
+					: "expected a name of letters, digits and _");
+		return r < 0 ? -EXIT_USAGE : 2;
 	}
 	return 0;
 }
@@ -296,7 +301,7 @@ init_main(int argc, char **argv)
 	for (i = 1; i < argc && strcmp(argv[i], "--") != 0; i += n) {
 		n = take_option(&p, argv + i, argc - i);
 		if (n < 0)
-			return EXIT_INPUT;
+			return -n;
 		if (n > 0)
 			continue;
 		if (p.d.name != NULL || argv[i][0] == '-')

@@ -31,13 +31,10 @@ static const struct help_verb verbs[] = {
 	"--work --env --secret --no-start -o",
 	"kennel init files -- npx @modelcontextprotocol/server-filesystem ~/notes", "-",
 	.more =
-	    "The draft grants the command as it is, its package with its modules, and "
-	    "the files\n"
-	    "and directories among its arguments, read-only. An existing file is never "
-	    "replaced. Then init "
-	    "starts\n"
-	    "the server once in its sandbox and writes its tools into the draft, by "
-	    "name.\n"
+	    "The draft grants the command as it is, its package with the modules, and\n"
+	    "the files and directories among its arguments, read-only. An existing file\n"
+	    "is never replaced. Then init starts the server once in its sandbox and\n"
+	    "writes its tools into the draft, by name.\n"
 	    "Edit the draft, then run `kennel policy check`."},
     {"run", "Start", "NAME [--policy FILE]",
 	"run one server for an agent, on standard input and output", "--policy",

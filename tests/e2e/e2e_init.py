@@ -361,6 +361,15 @@ def settings():
     within('Keep in its "env": A_TOKEN\n', out)
 
 
+@test("a word that is no variable is refused, and is not repeated: it may be a secret")
+def variable():
+    for words in (["--env", "tell-nobody=1"], ["--env", "1"], ["--secret", "A=tell-nobody"], ["--env", "=tell-nobody"]):
+        status, out, err = init("v", *words, "--", "sh", n=6)
+        equal(status, 64, words)
+        within("letters, digits and _", err)
+        absent("tell-nobody", out + err)
+
+
 @test("files among the arguments are granted; one that does not exist yet is a comment")
 def files():
     env, there = program("node"), os.path.realpath(TMP)
