@@ -1453,7 +1453,11 @@ test-browser: deps-build
 servers: deps-build
 	@$(MAKE) --no-print-directory all
 	@python3 tests/servers/servers.py
-.PHONY: conformance servers
+# The same for the drafts of kennel init: 45 servers, installed in two ways.
+test-drafts: deps-build
+	@$(MAKE) --no-print-directory all
+	@python3 tests/servers/drafts.py
+.PHONY: conformance servers test-drafts
 tests-built: all unit $(TEST_PROGRAMS) $(RACE_PROGRAMS)
 .PHONY: deps deps-build test check demo bench tests-built
 
