@@ -443,7 +443,6 @@ KENNEL = \
 	supervisor/cli/secret_show.o \
 	supervisor/cli/secret_sources.o \
 	supervisor/cli/server.o \
-	supervisor/cli/server_pin.o \
 	supervisor/doctor/doctor.o \
 	supervisor/doctor/doctor_audit.o \
 	supervisor/doctor/doctor_network.o \
@@ -470,6 +469,7 @@ KENNEL = \
 	supervisor/launch/self_protect.o \
 	supervisor/launch/start_approval.o \
 	supervisor/launch/start_server.o \
+	supervisor/pin/server_pin.o \
 	supervisor/main.o
 
 # What shows the tree to others.
