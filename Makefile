@@ -469,6 +469,7 @@ KENNEL = \
 	supervisor/launch/self_protect.o \
 	supervisor/launch/start_approval.o \
 	supervisor/launch/start_server.o \
+	supervisor/pin/pins_line.o \
 	supervisor/pin/server_pin.o \
 	supervisor/main.o
 

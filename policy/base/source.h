@@ -4,6 +4,7 @@
 #ifndef KENNEL_POLICY_BASE_SOURCE_H
 #define KENNEL_POLICY_BASE_SOURCE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -15,6 +16,7 @@ struct policy_reader {
 	int (*read)(
 	    void *arg, const char *path, size_t max, char **ret_text, size_t *ret_len);
 	void *arg;
+	bool no_pins; /* `pins` statements count as absent: their file is to be made */
 };
 
 struct policy_source {

@@ -17,6 +17,8 @@
  * (-EPERM), by the rules of shim/host/path_resolve.h (-ELOOP, -EXDEV).
  */
 extern const struct policy_reader policy_files;
+/* The same for "kennel server pin", which makes the pins file. */
+extern const struct policy_reader policy_files_unpinned;
 
 /*
  * Compiles every server of these sources (only: this one server, or NULL) into

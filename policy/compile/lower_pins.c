@@ -296,6 +296,8 @@ lower_pins(struct lower *l, const struct stmt *s)
 	size_t len = 0;
 	int r;
 
+	if (source->reader != NULL && source->reader->no_pins)
+		return 0;
 	own.arena = l->arena;
 	path = include_path(&own, source->path, s->word[0].text, &why);
 	if (path == NULL || source->reader == NULL) {

@@ -54,6 +54,7 @@ module_need(struct walk *w, const char *path)
 	return module_libs_need(w->l, path, &elf, w->at);
 }
 
+/* NOLINTBEGIN(misc-no-recursion): at most DEPTH_MAX directories deep */
 static int dir_walk(struct walk *, const char *dir, unsigned depth);
 
 /* NOLINTBEGIN(misc-no-recursion): at most DEPTH_MAX deep */
@@ -101,6 +102,8 @@ dir_walk(struct walk *w, const char *dir, unsigned depth)
 	(void)closedir(d); /* only read */
 	return r;
 }
+/* NOLINTEND(misc-no-recursion) */
+
 /* NOLINTEND(misc-no-recursion) */
 
 /* Does the directory hold packages: by its name, or by what is in it? */

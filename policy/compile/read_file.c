@@ -35,3 +35,4 @@ file_read(void *arg, const char *path, size_t max, char **ret_text, size_t *ret_
 }
 
 const struct policy_reader policy_files = {.read = file_read};
+const struct policy_reader policy_files_unpinned = {.read = file_read, .no_pins = true};

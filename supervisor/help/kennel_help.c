@@ -89,6 +89,7 @@ const struct help_family kennel_help = {
 static const struct help_option server_options[] = {
     {"--policy", "FILE", "use this policy, text or sealed"},
     {"-o", "OUT", "write the definitions to this file"},
+    {"--add-line", NULL, "add the `pins` line to the policy"},
     {"--diff", NULL, "print the differences from the pins of the policy"},
 };
 
@@ -97,10 +98,10 @@ static const struct help_verb server_verbs[] = {
 	"kennel server log files", "server",
 	.more = "The text is scrubbed and printable. The last 1 MiB is stored, and 1 MiB "
 		"before."},
-    {"pin", "Servers", "NAME [--policy FILE] [-o OUT | --diff]",
-	"print the definitions of a server's tools, for review", "--policy -o --diff",
-	"kennel server pin files -o files.pins", "server",
-	.more = "Review the definitions, then name the file with `pins` in the policy: a "
+    {"pin", "Servers", "NAME [--policy FILE] [-o OUT] [--add-line] | --diff",
+	"print the definitions of a server's tools, for review",
+	"--policy -o --add-line --diff", "kennel server pin files --add-line", "server",
+	.more = "Review the definitions.  When the policy names the file with `pins`, a "
 		"tool\n"
 		"whose definition differs from the reviewed one is neither shown nor "
 		"called.\n"

@@ -41,6 +41,7 @@ struct search {
 	char *why;
 	size_t why_cap;
 	int status;
+	bool unpinned;                     /* without the pins of a text */
 	bool text;                         /* the file was not a sealed one */
 	char path[REPORT_TEXT_MAX];        /* the file */
 	uint8_t sha256[REPORT_DIGEST_LEN]; /* of that file */
@@ -77,7 +78,8 @@ static int
 compile_text(
     struct search *s, const char *path, const char *text, size_t len, struct buf *out)
 {
-	struct policy_source source = {path, text, len, &policy_files};
+	struct policy_source source = {
+	    path, text, len, s->unpinned ? &policy_files_unpinned : &policy_files};
 	char *diag = NULL;
 	size_t diag_len = 0;
 	FILE *stream = open_memstream(&diag, &diag_len);
@@ -428,12 +430,9 @@ policy_found_record(const struct policy_found *f, struct event *e)
 		event_text(e, KEY_SIGNER, f->signers);
 }
 
-int
-find_policy(const char *file, const char *name, struct policy_found *ret, char *why,
-    size_t why_cap)
+static int
+find(struct search s, const char *file, struct policy_found *ret)
 {
-	struct search s = {
-	    .name = name, .why = why, .why_cap = why_cap, .status = EXIT_FAILED};
 	int fd = -1, r;
 
 	r = file != NULL ? open_policy(&s, file, &fd) : search_default(&s, &fd);
@@ -445,6 +444,28 @@ find_policy(const char *file, const char *name, struct policy_found *ret, char *
 		return s.status;
 	}
 	return 0;
+}
+
+int
+find_policy(const char *file, const char *name, struct policy_found *ret, char *why,
+    size_t why_cap)
+{
+	return find(
+	    (struct search){
+		.name = name, .why = why, .why_cap = why_cap, .status = EXIT_FAILED},
+	    file, ret);
+}
+
+int
+find_policy_unpinned(const char *file, const char *name, struct policy_found *ret,
+    char *why, size_t why_cap)
+{
+	return find((struct search){.name = name,
+			.why = why,
+			.why_cap = why_cap,
+			.status = EXIT_FAILED,
+			.unpinned = true},
+	    file, ret);
 }
 
 void

@@ -10,20 +10,21 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "policy/cli/verb.h"
 #include "shim/base/array.h"
 #include "shim/base/buf.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "supervisor/base/exit_status.h"
+#include "supervisor/base/paths.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/mcp_client.h"
+#include "supervisor/pin/pins_line.h"
 #include "supervisor/help/help.h"
 #include "supervisor/launch/launch.h"
 #include "supervisor/mcp/methods.h"
@@ -41,7 +42,8 @@ struct row {
 
 struct pinning {
 	const char *file, *server, *out;
-	bool diff;
+	bool diff, add_line;
+	const char *compiled; /* a file of this process; NULL: none */
 	struct policy_found found;
 	struct row *row;
 	size_t row_n;
@@ -490,6 +492,37 @@ capabilities(const struct sealed_server *s, char variant[64], char shown[96])
 	(void)snprintf(shown + n, 96 - n, "}"); /* all three fit */
 }
 
+/* NAME.pins next to the policy. */
+static void
+default_out(struct pinning *p)
+{
+	static char out[PATH_MAX];
+	const char *slash = strrchr(p->found.file, '/');
+
+	(void)snprintf(out, sizeof(out), "%.*s%.200s.pins",
+	    slash == NULL ? 0 : (int)(slash + 1 - p->found.file), p->found.file,
+	    p->server); /* may be truncated */
+	p->out = out;
+}
+
+/* kennel exec compiles a text again, with its pins; so it gets what was compiled
+ * without them, in a file. */
+static int
+keep_compiled(struct pinning *p)
+{
+	static char path[PATH_MAX];
+	const char *dir = paths_run_dir();
+	int r;
+
+	if (dir == NULL || fd_make_dirs(dir) < 0)
+		return -ENOENT;
+	(void)snprintf(path, sizeof(path), "%.3000s/pin-%ld.sealed", dir, (long)getpid());
+	r = verb_write(path, p->found.policy.base, p->found.policy.map_len, 0600);
+	if (r == 0)
+		p->file = p->compiled = path;
+	return r;
+}
+
 static int
 pin(struct pinning *p)
 {
@@ -515,10 +548,9 @@ pin(struct pinning *p)
 		log_error("unable to write %s: %s", p->out, strerror(-r));
 		return EXIT_CONFIG;
 	}
-	log_info("%zu definitions of %s are in %s: review them, then name the file with "
-		 "`pins` in its policy",
-	    p->row_n, p->server, p->out);
-	return 0;
+	log_info(
+	    "%zu definitions of %s are in %s: review them", p->row_n, p->server, p->out);
+	return pins_line_offer(&p->found, p->out, p->add_line);
 }
 
 int
@@ -534,20 +566,31 @@ pin_main(int argc, char **argv)
 			p.out = argv[++i];
 		else if (strcmp(argv[i], "--diff") == 0)
 			p.diff = true;
+		else if (strcmp(argv[i], "--add-line") == 0)
+			p.add_line = true;
 		else if (argv[i][0] != '-' && p.server == NULL)
 			p.server = argv[i];
 		else
 			return help_refuse(&server_help, argv[0], argv[i]);
 	}
-	if (p.server == NULL || (p.diff && p.out != NULL))
+	if (p.server == NULL || (p.diff && (p.out != NULL || p.add_line)))
 		return help_usage(&server_help, argv[0],
 		    p.server == NULL ? "expected the name of a server"
-				     : "-o and --diff exclude each other");
+				     : "--diff excludes -o and --add-line");
 	(void)signal(SIGPIPE, SIG_IGN); /* cannot fail: valid signal */
-	status = find_policy(p.file, p.server, &p.found, NULL, 0);
+	status = p.diff ? find_policy(p.file, p.server, &p.found, NULL, 0)
+			: find_policy_unpinned(p.file, p.server, &p.found, NULL, 0);
 	if (status != 0)
 		return status;
-	status = pin(&p);
+	if (p.add_line && p.out == NULL)
+		default_out(&p);
+	if (p.found.text && !p.diff && keep_compiled(&p) < 0) {
+		log_error("unable to write to the run directory: see kennel doctor");
+		status = EXIT_FAILED;
+	} else
+		status = pin(&p);
+	if (p.compiled != NULL)
+		(void)unlink(p.compiled); /* a leftover does no harm */
 	for (size_t i = 0; i < p.row_n; i++)
 		row_free(&p.row[i]);
 	free(p.row);
