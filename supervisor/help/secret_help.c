@@ -27,6 +27,7 @@ static const struct help_option options[] = {
     {"--restore", "N", "make this old version current again"},
     {"--server", "SERVER", "the server that may use the value"},
     {"--policy", "FILE", "the server's policy; default: found by its name"},
+    {"--only-id", "ID", "grant no other policy than the one with this id"},
 };
 
 static const struct help_verb verbs[] = {
@@ -69,8 +70,9 @@ static const struct help_verb verbs[] = {
 	"list the versions of a value, or restore one", "--json --restore",
 	"kennel secret versions team/github/token", "-",
 	.more = "A restored version becomes the newest one."},
-    {"grant", ACCESS, "[PATH] --server NAME [--policy FILE]",
-	"let a server use a value, or all that its policy names", "--server --policy",
+    {"grant", ACCESS, "[PATH] --server NAME [--policy FILE] [--only-id ID]",
+	"let a server use a value, or all that its policy names",
+	"--server --policy --only-id",
 	"kennel secret grant team/github/token --server github", "-",
 	.more = "A server gets a value only if its policy has the line `secret ... from "
 		"vault`\n"
