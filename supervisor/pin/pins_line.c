@@ -121,7 +121,8 @@ make_line(const struct policy_found *f, const char *pins, struct pins_line *ret,
 	else if ((r = read_own(ret->file, &text, &len, &ret->mode)) < 0)
 		(void)reason_set(
 		    why, 0, "%s", r == -EPERM ? "it is another user's" : strerror(-r));
-	else if ((place = place_of(text, at.line, &ret->there)) == NULL || !plain)
+	else if (text == NULL || !plain ||
+		 (place = place_of(text, at.line, &ret->there)) == NULL)
 		(void)reason_set(why, 0, "its text needs a person");
 	else if (!ret->there && asprintf(&ret->text, "%.*s%s%s", (int)(place - text),
 				    text, ret->line, place) < 0)
