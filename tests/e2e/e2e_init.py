@@ -466,5 +466,48 @@ def starts():
     equal([t["name"] for t in m.request("tools/list")["result"]["tools"]], ["one"], "tools/list")
     m.close()
 
+
+PYTHON = """import ctypes, json, sys
+import dependency
+ctypes.CDLL(dependency.__file__.replace('__init__.py', '_x.so'))
+for line in sys.stdin:
+    m = json.loads(line)
+    result = {'tools': [{'name': 'one', 'inputSchema': {'type': 'object'}}]}
+    if m['method'] == 'initialize':
+        result = {'protocolVersion': '2025-11-25', 'capabilities': {'tools': {}},
+                  'serverInfo': {'name': dependency.NAME, 'version': '1'}}
+    if 'id' in m:
+        print(json.dumps({'jsonrpc': '2.0', 'id': m['id'], 'result': result}), flush=True)
+"""
+
+
+@test("the draft of a program in a virtual environment starts it, with its packages and a compiled module", 120)
+def virtual():
+    venv = os.path.realpath(TMP) + "/init-venv"
+    r = run(["/usr/bin/python3", "-m", "venv", "--without-pip", venv])
+    if r.returncode != 0:
+        skip("python3 -m venv: " + r.stderr.decode()[-200:])
+    python = "python%d.%d" % sys.version_info[:2]
+    package = "%s/lib/%s/site-packages/dependency" % (venv, python)
+    os.makedirs(package)
+    with open(package + "/__init__.py", "w") as f:
+        f.write("NAME = 'installed'\n")
+    r = run(["gcc", "-x", "c", "-shared", "-fPIC", "-o", package + "/_x.so", "-", "-Wl,--no-as-needed", "-lresolv"],
+            stdin=b"int module_value = 7;")
+    equal(r.returncode, 0, r.stderr)
+    with open(venv + "/bin/server", "w") as f:
+        f.write("#!%s/bin/python3\n%s" % (venv, PYTHON))
+    os.chmod(venv + "/bin/server", 0o755)
+    env = {"KENNEL_HOME": HOME + "11"}
+    status, out, err = init("venv", "--", venv + "/bin/server", env=env, n=11)
+    equal(status, 0, err)
+    text = reads(HOME + "11/policies/venv.kennel").decode()
+    within("run %s/bin/python3 %s/bin/server\n" % (venv, venv), text)
+    within("read %s\n" % venv, text)
+    within('tool ask "one"\n', text, "it was started for its tools")
+    m = Mcp([KENNEL, "run", "venv"], env=env)
+    equal(m.initialize()["result"]["serverInfo"]["name"], "installed", "initialize")
+    m.close()
+
 if __name__ == "__main__":
     main()
