@@ -1229,6 +1229,7 @@ FUZZ_vault = \
 	$(CONTAINER) $(BASE_SMALL) \
 	leash/vault/locked_pages.o \
 	leash/vault/vault.o \
+	shim/base/cause.o \
 	shim/base/slurp.o
 FUZZ_plugin_reply	= leash/vault/plugin_reply.o $(FUZZ_condition)
 FUZZ_keeper	= $(filter-out leash/keeper/main.o leash/keeper/peers.o,$(KEEPER))
@@ -1260,7 +1261,7 @@ FUZZ_session	= $(UNIT_frame)
 FUZZ_parse	= tests/unit/ast_print.o $(POLICY_FRONT)
 FUZZ_manifest	= $(SECRETMETA) policy/print/statement.o $(POLICY_FRONT)
 FUZZ_sources	= $(POLICY_FRONT)
-FUZZ_pins	= $(POLICY_FRONT) policy/compile/lower_pins.o
+FUZZ_pins	= $(POLICY_FRONT) policy/compile/lower_pins.o policy/compile/source_list.o
 FUZZ_frame	= supervisor/mcp/frame.o $(FUZZ_json)
 FUZZ_wire = \
 	$(filter-out leash/drain.o leash/main.o leash/recorder_link.o,$(LEASH)) \

@@ -181,7 +181,7 @@ for verb in get put export dump reveal; do
 done
 expect 0 "help" help
 for verb in list show validate catalog set rotate unlock; do
-	holds "lists $verb" says "kennel secret $verb"
+	holds "lists $verb" says "  $verb  "
 done
 
 echo "policy secret: $passed passed, $failed failed"
