@@ -8,12 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "leash/secret/private.h"
 #include "leash/vault/fingerprint.h"
 #include "policy/manifests/token_format.h"
 #include "policy/sealed/policy.h"
 #include "policy/sealed/signature.h"
+#include "shim/base/array.h"
 #include "shim/base/log.h"
 
 #define PASSPHRASE_MIN 8
@@ -256,6 +258,25 @@ verb_remove(struct order *o)
 	return talk_done(o, &out, NULL);
 }
 
+/* A header's value begins with its scheme, which is not part of the secret that a
+ * server was given. */
+static void
+warn_of_scheme(const struct typed *t)
+{
+	static const char *const scheme[] = {
+	    "Bearer ", "Basic ", "token ", "Authorization:"};
+
+	for (size_t i = 0; i < ARRAY_LEN(scheme); i++) {
+		size_t len = strlen(scheme[i]);
+
+		if (t->len > len &&
+		    strncasecmp((const char *)t->bytes, scheme[i], len) == 0)
+			log_warn("this value begins with \"%s\"; if nothing is found, "
+				 "try it without",
+			    scheme[i]);
+	}
+}
+
 /* The fingerprint of a value in the audit log, for kennel, which does not handle
  * values (`kennel audit find-secret`). */
 int
@@ -273,6 +294,7 @@ verb_trace(struct order *o)
 		return status;
 	if (t.len < VAULT_VALUE_MIN)
 		return bad(o, "a value needs at least four bytes");
+	warn_of_scheme(&t);
 	r = dir == NULL ? -ENOENT : fingerprint_key_read(dir, false, &key);
 	if (r == -ENOENT) {
 		log_error(

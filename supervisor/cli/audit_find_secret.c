@@ -106,8 +106,14 @@ find_secret_main(int argc, char **argv)
 	}
 	/* before a person types a value; it keeps its arguments in the array */
 	memcpy(copy, word, (size_t)n * sizeof(word[0]));
-	if (options_read(n, copy, "", &q) < 0)
+	if (options_read(n, copy, "N", &q) < 0)
 		return ASK_USAGE;
+	if (q.argc > 0) {
+		log_error("audit find-secret: a value given as an argument is visible in "
+			  "the process list and in the history of the shell; pass it on "
+			  "standard input: kennel audit find-secret --stdin <FILE");
+		return ASK_USAGE;
+	}
 	status = trace_of_value(from, fd, trace);
 	if (status != 0)
 		return status;

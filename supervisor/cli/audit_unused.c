@@ -162,7 +162,7 @@ ask_unused(struct unused *u, struct query *q, struct log_view *view)
 	struct query all = *q, uses = *q;
 	struct table table = {
 	    .out = stdout, .form = q->form, .terminal = terminal_of(STDOUT_FILENO)};
-	uint64_t last = 0, days = q->days > 0 ? q->days : DAYS_DEFAULT;
+	uint64_t last = 0, n = 0, days = q->days > 0 ? q->days : DAYS_DEFAULT;
 	int r;
 
 	all.last_n = 1;
@@ -177,6 +177,10 @@ ask_unused(struct unused *u, struct query *q, struct log_view *view)
 	if (r < 0)
 		return r;
 	uses.server = NULL; /* given as the argument */
+	for (size_t i = 0; i < u->grant_n; i++)
+		n += u->grant[i].used == 0;
+	if (q->last_rows > 0 && n > q->last_rows)
+		table.skip = n - q->last_rows;
 	table_begin(&table, &uses, view, unused_column, ARRAY_LEN(unused_column));
 	for (size_t i = 0; i < u->grant_n; i++) {
 		if (u->grant[i].used == 0)
@@ -213,7 +217,7 @@ unused_main(int argc, char **argv)
 	char why[256] = "";
 	int status;
 
-	if (options_read(argc, argv, "dp", &q) < 0)
+	if (options_read(argc, argv, "dpN", &q) < 0)
 		return ASK_USAGE;
 	if (q.argc != 1 || q.server != NULL)
 		return help_usage(

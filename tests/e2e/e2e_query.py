@@ -826,6 +826,41 @@ def short_ids():
     equal(r.stdout.count(b"\n"), 0, r.stdout)
 
 
+@test("-n prints the last rows of every query, and a time may be today or yesterday")
+def last_rows():
+    real_session()
+    for verb in ("sessions", "tool", "exec", "secret", "gaps", "changes", "who-approved", "anomalies", "widened"):
+        every = rows(verb)
+        for n in (1, 2, len(every) + 5):
+            equal(rows(verb, "-n", str(n)), every[-n:], verb)
+    check(len(rows("exec")) > 2, "the control: too few rows")
+    equal(len(ask("tool", "-n", "2", "--no-header").splitlines()), 2)
+    ask("tool", "-n", "0", status=64)
+    ask("report", "-n", "1", status=64)  # no rows of its own
+    before, days = time.time(), {}
+    for name, ago in (("yesterday", 86400), ("today", 0)):
+        head = ask("log", "--since", name).decode().splitlines()[0]
+        days[name] = time.strftime("%Y-%m-%dT00:00:00.000000000Z", time.gmtime(before - ago))
+        after = time.strftime("%Y-%m-%dT00:00:00.000000000Z", time.gmtime(time.time() - ago))
+        check(head.endswith(" --from " + days[name]) or head.endswith(" --from " + after), head)
+    equal(rows("log", "--since", "yesterday"), rows("log"))
+    equal(rows("log", "--to", "yesterday"), [])
+
+
+@test("find-secret refuses a value that is an argument, and warns about the scheme of a header")
+def find_warnings():
+    real_session()
+    r = run([KENNEL, "audit", "find-secret", SECRET], env=environment(ENV), timeout=60)
+    equal(r.returncode, 64)
+    check(b"--stdin" in r.stderr and b"process list" in r.stderr, r.stderr)
+    check(SECRET.encode() not in r.stderr + r.stdout, "the value was printed")
+    for text, warns in (("Bearer " + SECRET, True), (SECRET, False)):
+        r = run([KENNEL, "audit", "find-secret", "--stdin"], env=environment(ENV), timeout=60, stdin=text.encode())
+        equal(r.returncode, 65 if warns else 0, r.stderr)
+        equal(b'begins with "Bearer "' in r.stderr, warns, r.stderr)
+        check(SECRET.encode() not in r.stderr + r.stdout, "the value was printed")
+
+
 @test("tail -f shows what is written while it runs")
 def tail():
     env = {"KENNEL_HOME": TMP + "/tail"}

@@ -15,6 +15,26 @@
 
 /* ---- values ------------------------------------------------------------------ */
 
+/* The midnight, local, with which today or yesterday began. */
+static int
+time_of_day_name(const char *text, uint64_t *ret_ns)
+{
+	static const char *const name[] = {"today", "yesterday"};
+	time_t now = time(NULL);
+	struct tm tm;
+
+	for (size_t i = 0; i < ARRAY_LEN(name); i++) {
+		if (strcmp(text, name[i]) != 0 || localtime_r(&now, &tm) == NULL)
+			continue;
+		tm.tm_hour = tm.tm_min = tm.tm_sec = 0;
+		tm.tm_mday -= (int)i;
+		tm.tm_isdst = -1;
+		*ret_ns = (uint64_t)mktime(&tm) * NS_PER_S;
+		return 0;
+	}
+	return -EINVAL;
+}
+
 int
 options_time(const char *text, uint64_t *ret_ns)
 {
@@ -28,6 +48,8 @@ options_time(const char *text, uint64_t *ret_ns)
 	unsigned long n;
 	char *end;
 
+	if (time_of_day_name(text, ret_ns) == 0)
+		return 0;
 	errno = 0;
 	n = strtoul(text, &end, 10);
 	for (size_t i = 0; end != text && errno == 0 && i < ARRAY_LEN(unit); i++) {
@@ -169,6 +191,12 @@ take_n(struct query *q, const char *v)
 }
 
 static bool
+take_rows(struct query *q, const char *v)
+{
+	return read_count(v, &q->last_rows) == 0;
+}
+
+static bool
 take_days(struct query *q, const char *v)
 {
 	return read_count(v, &q->days) == 0 && q->days < 100000;
@@ -218,6 +246,7 @@ static const struct option_row {
     {"--absent", 'A', NULL, take_absent},
     {"--diff", 'D', NULL, take_diff},
     {"-n", 'n', "count above 0", take_n},
+    {"-n", 'N', "count above 0", take_rows},
     {"-f", 'f', NULL, take_follow},
     {"--once", '1', NULL, take_once},
     {"--text", 't', NULL, take_text},

@@ -23,6 +23,7 @@ struct query {
 	uint64_t from_ns, to_ns; /* from <= ts < to */
 	bool from_given, to_given;
 	uint64_t last_n;     /* -n; 0: not given */
+	uint64_t last_rows;  /* -n of a verb that has no other meaning for it */
 	const char *as_of;   /* SIZE, SIZE:ROOT or a file with a checkpoint */
 	const char *log;     /* not this user's own log */
 	const char *policy;  /* --policy */
@@ -52,7 +53,7 @@ struct query {
 /* argv[0] is the verb; may lists the verb's own option letters, "" for none (see
  * verb.may); after a '!', they are all that it accepts beside --log. Returns 0, or -EINVAL after printing the reason. */
 int options_read(int argc, char **argv, const char *may, struct query *ret);
-/* Parses "90s" "10m" "2h" "3d" ago, or "2026-11-21[T22:00[:00]][Z]". */
+/* Parses "today", "yesterday", "90s" "10m" "2h" "3d" ago, or "2026-11-21[T22:00[:00]][Z]". */
 int options_time(const char *text, uint64_t *ret_ns);
 /* The log's records about itself; "log" shows them only on request. */
 #define QUERY_HIDDEN "genesis open epoch heartbeat end"

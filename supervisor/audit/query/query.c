@@ -119,10 +119,12 @@ words_of(int r)
 
 static int
 run(const struct verb *verb, const struct query *q, struct log_view *view, FILE *out,
-    uint64_t *ret_rows, const char **ret_why)
+    uint64_t skip, uint64_t *ret_rows, const char **ret_why)
 {
-	struct ask ask = {
-	    .verb = verb, .q = *q, .view = view, .table = {.out = out, .form = q->form}};
+	struct ask ask = {.verb = verb,
+	    .q = *q,
+	    .view = view,
+	    .table = {.out = out, .form = q->form, .skip = skip}};
 	char session[SESSION_ID_LEN + 1];
 	int r = 0, ended;
 
@@ -167,7 +169,7 @@ verb_ask(const struct verb *verb, const struct query *q, struct log_view *view, 
 {
 	uint64_t rows;
 
-	return run(verb, q, view, out, &rows, ret_why);
+	return run(verb, q, view, out, 0, &rows, ret_why);
 }
 
 int
@@ -184,7 +186,7 @@ verb_count(const struct verb *verb, const struct query *q, struct log_view *view
 	}
 	all.form = FORM_TEXT;
 	all.most_rows = 0;
-	status = run(verb, &all, view, out, ret_n, ret_why);
+	status = run(verb, &all, view, out, 0, ret_n, ret_why);
 	(void)fclose(out); /* nothing is kept */
 	return status;
 }
@@ -199,17 +201,37 @@ verb_complain(const struct query *q, int status, const char *why)
 		log_error("audit %s: %s", q->verb, why);
 }
 
+/* The number of rows before the last ones that -n asks for: all of them are counted
+ * first, so that the answer needs no memory for rows. */
+static int
+rows_before(const struct verb *verb, const struct query *q, struct log_view *view,
+    uint64_t *ret_n, const char **ret_why)
+{
+	struct query all = *q;
+	uint64_t n = 0;
+	int status = ASK_OK;
+
+	all.last_rows = 0;
+	if (q->last_rows > 0)
+		status = verb_count(verb, &all, view, &n, ret_why);
+	*ret_n = n > q->last_rows && q->last_rows > 0 ? n - q->last_rows : 0;
+	return status;
+}
+
 static int
 verb_main(const struct verb *verb, const struct query *q)
 {
 	const char *why = NULL;
+	uint64_t before = 0, rows;
 	struct log_view view;
 	int status = log_view_open(q, &view);
 
 	if (status == ASK_OK)
-		status = verb_ask(verb, q, &view, stdout, &why);
+		status = rows_before(verb, q, &view, &before, &why);
 	else
 		why = view.why;
+	if (status == ASK_OK)
+		status = run(verb, q, &view, stdout, before, &rows, &why);
 	if (status == ASK_USAGE)
 		(void)help_usage(&audit_help, verb->name, NULL); /* always 64 */
 	verb_complain(q, status, why);
@@ -247,11 +269,13 @@ int
 query_main(int argc, char **argv, policy_diff_fn *diff)
 {
 	const struct verb *verb = argc > 0 ? verb_find(argv[0]) : NULL;
+	char may[16];
 	struct query q;
 
 	if (verb == NULL)
 		return help_unknown_verb(&audit_help, argc > 0 ? argv[0] : "");
-	if (options_read(argc, argv, verb->may, &q) < 0)
+	(void)snprintf(may, sizeof(may), "%sN", verb->may);
+	if (options_read(argc, argv, may, &q) < 0)
 		return ASK_USAGE;
 	q.diff_by = diff;
 	return verb_main(verb, &q);

@@ -62,8 +62,8 @@ print_asked(const struct query *q, FILE *out, void (*inert)(FILE *, const char *
 		fprintf(out, " --from %s", describe_time(q->from_ns, 9, time));
 	if (q->to_given)
 		fprintf(out, " --to %s", describe_time(q->to_ns, 9, time));
-	if (q->last_n > 0)
-		fprintf(out, " -n %" PRIu64, q->last_n);
+	if (q->last_n + q->last_rows > 0) /* a verb has one of them */
+		fprintf(out, " -n %" PRIu64, q->last_n + q->last_rows);
 	if (q->days > 0)
 		fprintf(out, " --days %" PRIu64, q->days);
 	if (q->absent)
@@ -259,11 +259,12 @@ table_begin(struct table *table, const struct query *q, const struct log_view *v
 
 /* ---- fields ------------------------------------------------------------------- */
 
-/* A page holds a limited number of rows; further rows are only counted. */
+/* A page holds a limited number of rows; further rows are only counted, as are those
+ * before the last ones that -n asks for. */
 static bool
 skip_cell(struct table *table)
 {
-	if (table->most == 0 || table->rows < table->most)
+	if (table->rows >= table->skip && (table->most == 0 || table->rows < table->most))
 		return false;
 	if (++table->at == table->column_n) {
 		table->at = 0;
@@ -363,6 +364,12 @@ put_inert(struct table *table, const char *text)
 	fprintf(cell_out(table), "%s", quote);
 	if (table->row != NULL)
 		table->colour[table->at] = colour_of(table, text);
+}
+
+bool
+table_shown(const struct table *table)
+{
+	return table->rows > table->skip;
 }
 
 void

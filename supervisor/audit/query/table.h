@@ -37,6 +37,7 @@ struct table {
 	const struct column *column;
 	size_t column_n, at;
 	uint64_t rows, most; /* most: number of rows printed; 0: all */
+	uint64_t skip;       /* rows that are not printed, at the beginning */
 	uint64_t left_out;   /* table_end reports it */
 	const char *verb;
 	bool bare;
@@ -55,6 +56,8 @@ void table_begin(struct table *, const struct query *, const struct log_view *,
 void table_text(struct table *, const char *text_or_null);
 void table_number(struct table *, uint64_t);
 void table_none(struct table *);
+/* False if the row that ended last was not printed. */
+bool table_shown(const struct table *);
 /* Prints this field of the record in the type of the column. */
 void table_field(struct table *, const struct log_record *, const char *key);
 /* Below the rows, for people: how many records --absent would add. */

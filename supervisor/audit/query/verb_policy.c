@@ -192,7 +192,8 @@ put_text(struct ask *ask, const struct group_row *load)
 		table_text(&ask->table, text);
 	else {
 		table_text(&ask->table, text_of(load));
-		put_lines(ask->table.out, text);
+		if (table_shown(&ask->table))
+			put_lines(ask->table.out, text);
 	}
 	free(text);
 }
@@ -326,7 +327,7 @@ put_diff(struct ask *ask, const void *before, const uint8_t after[MERKLE_HASH_LE
 		table_text(&ask->table, text);
 	} else {
 		table_text(&ask->table, what);
-		if (text != NULL)
+		if (text != NULL && table_shown(&ask->table))
 			put_lines(ask->table.out, text);
 	}
 	free(text);
