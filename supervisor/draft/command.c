@@ -368,6 +368,26 @@ take_package(struct draft *d, const struct runner *r, int argc, char *const *arg
 	return take_command(d, n, direct);
 }
 
+static int
+refuse_python(const struct draft *d, const char *runner)
+{
+	char *options = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&options, &len);
+
+	if (out == NULL)
+		return bad(runner, strerror(ENOMEM));
+	draft_options(d, out);
+	if (fclose(out) == 0)
+		log_error(
+		    "%s fetches what it runs.  Install one version: python3 -m venv "
+		    "DIR; DIR/bin/pip install PACKAGE==VERSION; then: kennel init "
+		    "%s%s -- DIR/bin/PROGRAM",
+		    runner, d->name, options);
+	free(options);
+	return EXIT_INPUT;
+}
+
 int
 draft_take(struct draft *d, int argc, char *const *argv)
 {
@@ -380,11 +400,7 @@ draft_take(struct draft *d, int argc, char *const *argv)
 	if (r->kind == RUNNER_CONTAINER)
 		return bad(argv[0], "a container needs its own daemon; install the "
 				    "server without it and name its program");
-	log_error("%s fetches what it runs.  Install one version: python3 -m venv DIR; "
-		  "DIR/bin/pip install PACKAGE==VERSION; then: kennel init %s with the "
-		  "same options -- DIR/bin/python DIR/bin/PROGRAM",
-	    argv[0], d->name);
-	return EXIT_INPUT;
+	return refuse_python(d, argv[0]);
 }
 
 /* ---- variables ------------------------------------------------------------- */

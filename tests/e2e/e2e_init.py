@@ -400,6 +400,9 @@ def hints():
         absent("tell-nobody", out + err)
     status, out, _ = init("h", "--", "npx", "a-server@1.2.3-beta.1", n=6)
     within("a-server@1.2.3-beta.1", out)
+    status, _, err = init("h", "--secret", "A", "--env", "B=c", "--", "uvx", "a-tool", n=6)
+    equal(status, 65, err)
+    within("kennel init h --secret A --env B=c -- DIR/bin/PROGRAM", err)
     for spec in ("a-server@git+https://a.example/b", "a-server@file:../b", "a-server@npm:b"):
         equal(init("h", "--", "npx", spec, n=6)[0], 65, spec)
 
@@ -430,6 +433,47 @@ def package_files():
     link, root = installed(8)
     absent("exec", init("k", "-o", "-", "--", link, env=env, n=6)[1], "the control: it starts nothing")
 
+
+
+@test("a preset's program that is not installed is a comment, so that the draft compiles")
+def not_installed():
+    link, _ = installed(11, "mcp-ripgrep")
+    os.makedirs(TMP + "/init-work", exist_ok=True)
+    status, out, err = init("r", "-o", "-", "--work", TMP + "/init-work", "--", link, env=program("node"), n=6)
+    equal(status, 0, err)
+    within("\texec allow /bin/sh **", out, "the control: it is there")
+    absent("when it is:\texec allow /bin/sh", out)
+    within("%s\texec allow /usr/bin/rg **\n" % (
+        "" if os.path.exists("/usr/bin/rg") else "# it is not installed here; when it is:"), out)
+    checked(out)
+
+
+@test("npx starts a package's program under its only name, or under several names for one file; an ELF file directly")
+def programs():
+    env, where = program("node"), HOME + "12/servers/%s/lib/node_modules"
+    for n, (bins, status) in enumerate((({"x": "dist/index.js", "y": "dist/index.js"}, 0),
+                                        ({"x": "dist/index.js", "y": "package.json"}, 69))):
+        name = "many%d" % n
+        package(where % name, name, bins)
+        equal(init(name, "-o", "-", "--", "npx", name, env=env, n=12)[0], status, bins)
+    root = package(where % "elf", "elf", "dist/tool")
+    with open("/bin/true", "rb") as f, open(root + "/dist/tool", "wb") as g:
+        g.write(f.read())
+    os.chmod(root + "/dist/tool", 0o755)
+    status, out, err = init("elf", "-o", "-", "--", "npx", "elf", "serve", env=env, n=12)
+    equal(status, 0, err)
+    within('run %s/dist/tool "serve"\n' % os.path.realpath(root), out)
+    absent("exec allow", out, "the server itself needs no further grant")
+
+
+@test("a draft that root makes names the user that the server runs as")
+def user():
+    link, _ = installed(12)
+    for more, wanted in (({}, "user nobody\n"), ({"SUDO_USER": "daemon"}, "user daemon\n"),
+                         ({"SUDO_USER": "root"}, "user nobody\n")):
+        status, out, err = init("u", "-o", "-", "--", link, env={**program("node"), **more}, n=6)
+        equal(status, 0, err)
+        (within if os.geteuid() == 0 else absent)(wanted, out)
 
 SERVER = """#!/usr/bin/env node
 const { name } = require('dependency')
