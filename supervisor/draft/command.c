@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -15,6 +14,7 @@
 #include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
+#include "shim/host/passwd_line.h"
 #include "shim/host/path_resolve.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
@@ -445,18 +445,23 @@ draft_variable(struct draft *d, char *text, bool secret)
 	return 0;
 }
 
+/* By number: kennel does not ask the host's name service. */
 const char *
 draft_user(const struct draft *d)
 {
-	const char *name = getenv("SUDO_USER");
-	const struct passwd *p = NULL;
+	static char text[16];
+	const char *sudo = getenv("SUDO_UID");
+	uint32_t uid = 0;
 	struct stat st;
 
 	if (geteuid() != 0)
 		return NULL;
-	if (name != NULL)
-		p = getpwnam(name);
-	if (p == NULL && d->work[0] != '\0' && stat(d->work, &st) == 0)
-		p = getpwuid(st.st_uid);
-	return p == NULL || p->pw_uid == 0 ? "nobody" : p->pw_name;
+	if (sudo == NULL || !colon_number(sudo, &uid))
+		uid = 0;
+	if (uid == 0 && d->work[0] != '\0' && stat(d->work, &st) == 0)
+		uid = st.st_uid;
+	if (uid == 0)
+		return "nobody";
+	(void)snprintf(text, sizeof(text), "%u", uid); /* fits */
+	return text;
 }
