@@ -393,6 +393,7 @@ QUERY = \
 	supervisor/audit/report/charts.o \
 	supervisor/audit/report/evidence_pack.o \
 	supervisor/audit/report/export.o \
+	supervisor/audit/report/export_log.o \
 	supervisor/audit/report/ocsf.o \
 	supervisor/audit/report/report_html.o \
 	supervisor/audit/report/verb_export.o \

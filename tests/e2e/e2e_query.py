@@ -861,6 +861,47 @@ def find_warnings():
         check(SECRET.encode() not in r.stderr + r.stdout, "the value was printed")
 
 
+@test("export --for-verify: a stranger verifies the copy; it has no private key; a changed byte is found")
+def for_verify():
+    real_session()
+    log, to = ENV["KENNEL_HOME"] + "/audit", TMP + "/stranger"
+    out = ask("export", "--for-verify", to).decode()
+    equal(oct(os.stat(to).st_mode & 0o777), "0o700")
+    command = shlex.split(next(x for x in out.splitlines() if x.startswith("    kennel-verify ")))
+    equal(command[-1], to)
+    away = TMP + "/away"
+    shutil.copytree(to, away)
+    shutil.rmtree(to)
+    other = UID if os.geteuid() == 0 else os.geteuid()
+    for at in [away] + [away + "/" + x for x in os.listdir(away)]:
+        os.chown(at, other, -1)
+    as_other = ["setpriv", "--reuid=%d" % UID, "--clear-groups", "--"] if os.geteuid() == 0 else []
+    verify = as_other + [LIBEXEC + "/kennel-verify"] + command[1:-1] + [away]
+    r = run(verify, timeout=60)
+    equal(r.returncode, 0, r.stdout + r.stderr)
+    check(r.stdout.startswith(b"intact"), r.stdout)
+    seeds = []
+    for key in ("audit.key", "origin.key"):  # slots of 64 bytes, which begin with a private key
+        private = reads(log + "/" + key)
+        seeds += [private[at:at + 32] for at in range(0, len(private), 64) if any(private[at:at + 32])]
+    check(len(seeds) >= 2, "the control: no private keys")
+    for name in os.listdir(away):
+        body = reads(away + "/" + name)
+        for seed in seeds:
+            check(seed[:16] not in body and seed[16:] not in body, name + " has a private key")
+    check(not [x for x in os.listdir(away) if x.endswith(".key") or "payload" in x], os.listdir(away))
+    body = bytearray(reads(away + "/audit.db"))
+    at = body.find(b'"kind"' if b'"kind"' in body else b"exec")
+    body[at + 1] ^= 1
+    with open(away + "/audit.db", "wb") as f:
+        f.write(body)
+    equal(run(verify, timeout=60).returncode, 1)
+    os.mkdir(to)
+    ask("export", "--for-verify", to, status=125)
+    equal(os.listdir(to), [])
+    ask("export", "--for-verify", to + "2", "--server", "t", status=64)
+
+
 @test("tail -f shows what is written while it runs")
 def tail():
     env = {"KENNEL_HOME": TMP + "/tail"}

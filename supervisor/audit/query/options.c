@@ -147,6 +147,7 @@ TAKE_TEXT(control)
 TAKE_TEXT(seed)
 TAKE_TEXT(out)
 TAKE_TEXT(report)
+TAKE_TEXT(for_verify)
 TAKE_FLAG(verified)
 TAKE_FLAG(bare)
 TAKE_FLAG(follow)
@@ -257,6 +258,7 @@ static const struct option_row {
     {"-o", 'o', "file", take_out},
     {"--kind", 'r', "kind of report", take_report},
     {"--format", 'x', "format", take_report},
+    {"--for-verify", 'y', "directory", take_for_verify},
 };
 
 static const struct option_row *

@@ -22,15 +22,16 @@ struct query {
 	const char *server, *kind, *verdict, *session, *tool, *rule;
 	uint64_t from_ns, to_ns; /* from <= ts < to */
 	bool from_given, to_given;
-	uint64_t last_n;     /* -n; 0: not given */
-	uint64_t last_rows;  /* -n of a verb that has no other meaning for it */
-	const char *as_of;   /* SIZE, SIZE:ROOT or a file with a checkpoint */
-	const char *log;     /* not this user's own log */
-	const char *policy;  /* --policy */
-	const char *control; /* --control */
-	const char *seed;    /* --seed */
-	const char *out;     /* -o */
-	const char *report;  /* kind of a report, or --format of export */
+	uint64_t last_n;        /* -n; 0: not given */
+	uint64_t last_rows;     /* -n of a verb that has no other meaning for it */
+	const char *as_of;      /* SIZE, SIZE:ROOT or a file with a checkpoint */
+	const char *log;        /* not this user's own log */
+	const char *policy;     /* --policy */
+	const char *control;    /* --control */
+	const char *seed;       /* --seed */
+	const char *out;        /* -o */
+	const char *report;     /* kind of a report, or --format of export */
+	const char *for_verify; /* a new directory */
 	uint64_t days;
 	bool verified, bare /* no header */, follow, all, once, text;
 	bool absent; /* --absent: what is absent too */

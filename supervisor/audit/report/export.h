@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "supervisor/audit/query/options.h"
 #include "supervisor/audit/query/record.h"
 
 struct export_format {
@@ -19,5 +20,7 @@ struct export_format {
 const struct export_format *export_find(const char *name);
 /* OCSF 1.5, in ocsf.c. */
 void export_ocsf(FILE *, const struct log_record *);
+/* --for-verify: the log itself, in export_log.c.  An exit status. */
+int export_log(const struct query *);
 
 #endif

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "shim/base/array.h"
+#include "supervisor/audit/audit_help.h"
 #include "supervisor/audit/query/disclosure.h"
 #include "supervisor/audit/query/query.h"
 #include "supervisor/audit/query/scan.h"
@@ -71,6 +73,20 @@ run_export(struct query *q, struct giving *e, const char **ret_why)
 	return status;
 }
 
+/* With --for-verify nothing can be left out, because kennel-verify reads all. */
+static bool
+selects_nothing(const struct query *q)
+{
+	const char *const given[] = {q->server, q->kind, q->verdict, q->session, q->tool,
+	    q->rule, q->as_of, q->out, q->report};
+
+	for (size_t i = 0; i < ARRAY_LEN(given); i++)
+		if (given[i] != NULL)
+			return false;
+	return q->argc == 0 && !q->from_given && !q->to_given && !q->all && !q->absent &&
+	       !q->bare && q->form == FORM_TEXT;
+}
+
 int
 export_main(int argc, char **argv)
 {
@@ -79,8 +95,15 @@ export_main(int argc, char **argv)
 	struct query q;
 	int status;
 
-	if (options_read(argc, argv, "kaxoA", &q) < 0)
+	if (options_read(argc, argv, "kaxoAy", &q) < 0)
 		return ASK_USAGE;
+	if (q.for_verify != NULL) {
+		if (!selects_nothing(&q))
+			return help_usage(&audit_help, argv[0],
+			    "--for-verify copies the whole log; the only other option is "
+			    "--log");
+		return export_log(&q);
+	}
 	e.format = export_find(q.report != NULL ? q.report : "jsonl");
 	if (e.format == NULL || q.argc > 0) {
 		verb_complain(
