@@ -177,7 +177,7 @@ static const struct help_verb verbs[] = {
 	    "with,\n"
 	    "2 if it is incomplete or stale, 3 if that is unknown."},
     {"gaps", INTACT, "[OPTION...]",
-	"print lost events, clock changes and sessions without an end", "*",
+	"print lost events, clock changes and sessions without an end", "* -n",
 	"kennel audit gaps --since 30d", ""},
     {"prove", INTACT, "[--size N] [-o OUT] IDX", "print the proof of one record",
 	"--size -o", "kennel audit prove -o 4711.tlog-proof 4711", "-",
