@@ -61,7 +61,7 @@ static const struct help_verb verbs[] = {
 	    "  tool NAME [JSON]         prompt NAME [JSON]      resource URI\n"
 	    "  method NAME              sampling | elicitation | roots\n"
 	    "The exit status is 0 if the verdict is allow, else 1."},
-    {"query", "Read a policy", "[--json] FILE QUESTION...",
+    {"query", "Read a policy", "[--json] FILE|DIR QUESTION...",
 	"list the servers that can reach, run, read, write ...", "--json",
 	"kennel policy query files.kennel reach api.github.com:443",
 	"file reach|run|read|write|hold|leak -...", 2,

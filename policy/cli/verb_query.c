@@ -6,9 +6,12 @@
 #include "policy/sealed/policy.h"
 #include "shim/base/array.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "policy/check/request.h"
 #include "policy/diff/diff.h"
@@ -430,24 +433,75 @@ query(struct query *q)
 	return kinds[i].run(q);
 }
 
+static int
+query_file(struct query *q, const char *path)
+{
+	struct compiled c;
+	int status = compiled_read(path, &c);
+
+	if (status != 0)
+		return status;
+	q->p = &c.p;
+	status = query(q);
+	q->p = NULL;
+	compiled_free(&c);
+	return status;
+}
+
+static int
+is_policy(const struct dirent *e)
+{
+	const char *dot = strrchr(e->d_name, '.');
+
+	return e->d_name[0] != '.' && dot != NULL &&
+	       (strcmp(dot, ".kennel") == 0 || strcmp(dot, ".sealed") == 0);
+}
+
+/* All policies of a directory, by name. One with errors is named on standard error, and
+ * its status is the result's. */
+static int
+query_directory(struct query *q, const char *dir)
+{
+	struct dirent **entry = NULL;
+	int n = scandir(dir, &entry, is_policy, alphasort), status = 0;
+
+	if (n < 0)
+		return verb_unable("read", dir, -errno);
+	for (int i = 0; i < n; i++) {
+		char path[PATH_MAX];
+		int len = snprintf(path, sizeof(path), "%s/%s", dir, entry[i]->d_name);
+		int r = len < (int)sizeof(path) ? query_file(q, path) : EXIT_CONFIG;
+
+		free(entry[i]);
+		status = status != 0 ? status : r;
+	}
+	free(entry);
+	if (n == 0) {
+		fprintf(stderr,
+		    "kennel policy: no policy found in this directory: expected "
+		    "files that end in .kennel or .sealed\n");
+		status = EXIT_MISSING;
+	}
+	return status;
+}
+
 int
 verb_query(const struct args *a)
 {
 	struct query q = {.a = a, .json = (a->given & OPT_JSON) != 0};
-	struct compiled c;
+	struct stat st;
 	int status;
 
-	status = compiled_read(a->word[0], &c);
-	if (status != 0)
-		return status;
-	q.p = &c.p;
 	out_init(&q.o, stdout);
 	if (q.json)
 		out_list(&q.o, NULL);
-	status = query(&q);
+	/* syscalls: newfstatat openat getdents64 */
+	if (stat(a->word[0], &st) == 0 && S_ISDIR(st.st_mode))
+		status = query_directory(&q, a->word[0]);
+	else
+		status = query_file(&q, a->word[0]);
 	if (q.json)
 		out_end(&q.o);
-	compiled_free(&c);
 	if (status == 0 && verb_flush() != 0)
 		return EXIT_CONFIG;
 	return status != 0 ? status : q.found > 0 ? EXIT_OK : EXIT_NO;

@@ -58,3 +58,18 @@ expect 1 "query --json: nobody" query --json "$tmp/q.kennel" hold NOTHING
 is_json
 expect 64 "query: no such question" query "$tmp/q.kennel" fly
 expect 64 "query: no host" query "$tmp/q.kennel" reach nowhere
+mkdir -p "$tmp/qdir"
+printf 'server one {\n\trun /bin/sh\n\tsecret TOKEN from env TOKEN\n}\n' >"$tmp/qdir/1.kennel"
+printf 'server two {\n\trun /bin/sh\n}\n' >"$tmp/qdir/2.kennel"
+printf 'server three {\n\trun /bin/sh\n\tsecret TOKEN from env TOKEN\n}\n' >"$tmp/qdir/3.kennel"
+echo 'not a policy' >"$tmp/qdir/readme.txt"
+expect 0 "query of a directory" query "$tmp/qdir" hold
+holds "... names the servers of each file" test "$(cut -d: -f1 "$tmp/out" | tr '\n' ' ')" = "one three "
+holds "... and no other file" test ! -s "$tmp/err"
+expect 1 "query of a directory: none" query "$tmp/qdir" hold NOTHING
+echo 'server four {' >"$tmp/qdir/0.kennel"
+expect 65 "query of a directory: a file with errors" query "$tmp/qdir" hold
+holds "... is named" grep -q 'qdir/0.kennel:1' "$tmp/err"
+holds "... and the others are answered" test "$(cut -d: -f1 "$tmp/out" | tr '\n' ' ')" = "one three "
+rm "$tmp"/qdir/*.kennel
+expect 69 "query of a directory without a policy" query "$tmp/qdir" hold
