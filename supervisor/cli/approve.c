@@ -297,7 +297,7 @@ list_main(int argc, char **argv)
 		    pid[i], no_answer(r));
 	}
 	if (!json && listed == 0 && silent == 0)
-		printf("no pending approvals\n");
+		printf("nothing is pending\n");
 	return fflush(stdout) != 0 || silent > 0 ? EXIT_FAILED : 0;
 }
 

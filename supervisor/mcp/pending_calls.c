@@ -287,13 +287,14 @@ static void
 give_up(struct held *h)
 {
 	const struct approval *a = h->approval;
+	uint64_t now = loop_now(), left = a->until > now ? a->until - now : 0;
 	char text[200 + QUESTION_ID_MAX], id[QUESTION_ID_MAX];
 
 	(void)snprintf(text, sizeof(text),
 	    "kennel: no answer yet: call again when a person has agreed. Approval %s "
 	    "stays open for %llu s; a yes allows this call once, with the same arguments",
 	    question_id(id, (long)getpid(), a->question, a->digest),
-	    (unsigned long long)((a->until - loop_now()) / (1000 * LOOP_MS)));
+	    (unsigned long long)(left / (1000 * LOOP_MS)));
 	answer_no(h, text, "no answer yet");
 }
 

@@ -179,10 +179,10 @@ def unanswered():
         os.kill(s.p.pid, signal.SIGCONT)
     check(status not in (0, 1), status)
     within("process %d: it did not answer" % s.p.pid, err)
-    check("no pending approvals" not in out, out)
+    check("nothing is pending" not in out, out)
     check("%d-" % s.p.pid in approve("list")[1], "control: the same session, running")
     s.close()
-    check(wait_for(lambda: approve("list")[:2] == (0, "no pending approvals\n"), LONG) is not None, approve("list"))
+    check(wait_for(lambda: approve("list")[:2] == (0, "nothing is pending\n"), LONG) is not None, approve("list"))
 
 
 @test("silence is no: after timeout ask the call is refused, and its time does not count as the server's", 300)
@@ -230,7 +230,7 @@ def late_yes():
     other = session("    tool ask line\n    timeout ask 300ms\n")
     equal(refusal(other.wait(ask(other, a=1), LONG)), "no answer yet", "another session")
     other.close()
-    check(wait_for(lambda: approve("list")[1] == "no pending approvals\n", LONG) is not None, "the end withdraws all")
+    check(wait_for(lambda: approve("list")[1] == "nothing is pending\n", LONG) is not None, "the end withdraws all")
 
 
 @test("a yes while the same call waits for the second time releases it; without timeout ask a call waits 50 s", 300)
