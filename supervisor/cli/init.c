@@ -81,19 +81,14 @@ ask_tools(struct plan *p, const char *path)
 {
 	char *text = NULL;
 	size_t len = 0;
+	bool known;
 	FILE *out;
 	int r;
 
 	printf("Starting %s once, confined by its draft, to list its tools ...\n",
 	    p->d.name);
 	(void)fflush(stdout); /* before the messages of the start */
-	if (init_tools_list(path, p->d.name, &p->tools) < 0) {
-		printf("Its tools are not known: %s.  Correct the draft, and name the "
-		       "tools\n"
-		       "in place of `tool by-annotations`.\n",
-		    p->tools.why);
-		return;
-	}
+	known = init_tools_list(path, p->d.name, &p->tools) == 0;
 	out = open_memstream(&text, &len);
 	r = out == NULL ? -ENOMEM : write_draft(p, out);
 	if (out != NULL && fclose(out) != 0 && r == 0)
@@ -103,6 +98,11 @@ ask_tools(struct plan *p, const char *path)
 	free(text);
 	if (r < 0)
 		log_error("unable to write the tools to %s: %s", path, strerror(-r));
+	else if (!known)
+		printf("Its tools are not known: %s.  Correct the draft, and name the "
+		       "tools\n"
+		       "in place of `tool by-annotations`.\n",
+		    p->tools.why);
 	else
 		printf("%zu of its tools only read and are allowed; %zu ask a person "
 		       "first.\n",

@@ -166,16 +166,20 @@ void
 init_tools_put(const struct tools_found *found, FILE *out)
 {
 	if (found->lines.len == 0) {
-		fprintf(out, "    # The tools that it may use: `ask` waits for a person. "
-			     " The server\n"
-			     "    # was not asked for their names.\n"
-			     "    tool by-annotations\n");
+		fprintf(
+		    out, "    # The tools that it may use: `ask` waits for a person.\n");
+		if (found->why[0] != '\0')
+			fprintf(out,
+			    "    # The server was not asked for their names: %s.\n",
+			    found->why);
+		fprintf(out, "    tool by-annotations\n");
 		return;
 	}
 	fprintf(out,
 	    "    # The server's tools: `ask` waits for a person.  `allow`: the server "
 	    "says\n"
-	    "    # that the tool only reads, and so does its name.\n"
+	    "    # that the tool only reads, and so does its name; no person has checked "
+	    "it.\n"
 	    "%.*s",
 	    (int)found->lines.len, (const char *)found->lines.data);
 	if (found->left_out > 0)

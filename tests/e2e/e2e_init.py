@@ -235,6 +235,7 @@ def no_tools():
     within("Its tools are not known", out)
     within("broken:   no configuration", err)
     equal(tools_of(HOME + "7/policies/broken.kennel"), ["by-annotations"])
+    within("# The server was not asked for their names: ", reads(HOME + "7/policies/broken.kennel").decode())
     # it is confined by the draft: it cannot leave anything beside its script
     with open(d + "/server.py", "w") as f:
         f.write("open(%r, 'w').write('x')\n" % (d + "/left"))
