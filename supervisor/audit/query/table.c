@@ -115,7 +115,7 @@ least_of(const struct column *c)
 	if (c->width == 0)
 		return REST_LEAST;
 	if (c->cell == CELL_TEXT)
-		least = TEXT_LEAST;
+		least = TEXT_LEAST; /* NOLINT(bugprone-branch-clone): equal by chance */
 	else if (c->cell == CELL_ID || c->cell == CELL_SESSION)
 		least = ID_ON_TERMINAL;
 	else if (c->cell == CELL_TIME)
