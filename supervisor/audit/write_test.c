@@ -151,7 +151,7 @@ audit_write_test(const char *log_dir, char why[AUDIT_WRITE_WHY_MAX])
 static bool
 last_complaint(const char *log_dir, char why[AUDIT_WRITE_WHY_MAX])
 {
-	char path[PATH_MAX], text[LAST_LEN + 1], *line, *end;
+	char path[PATH_MAX], text[LAST_LEN + 1] = "", *line, *end;
 	long then;
 	ssize_t n = -1;
 	off_t size;

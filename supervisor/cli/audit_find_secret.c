@@ -91,7 +91,7 @@ int
 find_secret_main(int argc, char **argv)
 {
 	const char *from = NULL, *fd = NULL;
-	char trace[TRACE_DIGITS + 1], *word[ARGS_MAX], *copy[ARGS_MAX];
+	char trace[TRACE_DIGITS + 1], *word[ARGS_MAX] = {NULL}, *copy[ARGS_MAX];
 	struct query q;
 	int n = 0, status;
 
