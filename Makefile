@@ -433,6 +433,7 @@ KENNEL = \
 	supervisor/cli/exec.o \
 	supervisor/cli/init.o \
 	supervisor/cli/init_tools.o \
+	supervisor/cli/list.o \
 	supervisor/cli/mcp_client.o \
 	supervisor/cli/run.o \
 	supervisor/cli/secret.o \

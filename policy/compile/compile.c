@@ -266,9 +266,9 @@ has_word(const struct policy_source *s, const char *name)
 	return false;
 }
 
-int
-policy_defines(
-    const struct policy_source *source, const char *name, enum policy_defines *ret)
+/* Parses without output; *ret is to be freed if the result is 0. */
+static int
+parse_quietly(const struct policy_source *source, struct tree *ret, size_t *ret_errors)
 {
 	char *said = NULL;
 	size_t len = 0;
@@ -276,20 +276,46 @@ policy_defines(
 	    .source = source,
 	    .source_n = 1,
 	    .quiet = true};
-	struct tree t;
-	int r = d.out == NULL ? -ENOMEM : tree_parse(source, 1, &d, &t);
+	int r = d.out == NULL ? -ENOMEM : tree_parse(source, 1, &d, ret);
 
-	if (r == 0) {
-		*ret = has_server(&t, name) ? DEFINES_YES : DEFINES_NO;
-		for (size_t i = 0; d.error_n > 0 && i < t.source_n; i++)
-			if (has_word(&t.source[i], name))
-				*ret = DEFINES_MAYBE;
-		tree_free(&t);
-	}
 	if (d.out != NULL)
 		(void)fclose(d.out); /* its text is not used */
 	free(said);
+	*ret_errors = d.error_n;
 	return r;
+}
+
+int
+policy_defines(
+    const struct policy_source *source, const char *name, enum policy_defines *ret)
+{
+	size_t errors = 0;
+	struct tree t;
+	int r = parse_quietly(source, &t, &errors);
+
+	if (r < 0)
+		return r;
+	*ret = has_server(&t, name) ? DEFINES_YES : DEFINES_NO;
+	for (size_t i = 0; errors > 0 && i < t.source_n; i++)
+		if (has_word(&t.source[i], name))
+			*ret = DEFINES_MAYBE;
+	tree_free(&t);
+	return 0;
+}
+
+int
+policy_names(const struct policy_source *source, policy_name_fn *fn, void *arg)
+{
+	size_t errors = 0;
+	struct tree t;
+	int r = parse_quietly(source, &t, &errors);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < t.server_n; i++)
+		fn(arg, t.server[i].name.text);
+	tree_free(&t);
+	return 0;
 }
 
 /*

@@ -55,6 +55,13 @@ int policy_defines(
     const struct policy_source *, const char *name, enum policy_defines *ret);
 
 /*
+ * Calls fn for each server that this text, with its includes, defines. Parses it only;
+ * a text with errors has the servers that were recognized. 0 or -ENOMEM.
+ */
+typedef void policy_name_fn(void *arg, const char *name);
+int policy_names(const struct policy_source *, policy_name_fn *fn, void *arg);
+
+/*
  * venv.c: is this the interpreter of a Python virtual environment, named by its
  * link?  Then a policy may name the link.
  */

@@ -115,8 +115,9 @@ read_sealed(struct all *a, const char *path, int fd)
 }
 
 static void
-read_file(struct all *a, const char *path)
+read_file(void *arg, const char *path)
 {
+	struct all *a = arg;
 	char magic[8] = "", *text = NULL;
 	size_t len = 0;
 	char why[PATH_WHY_MAX];
@@ -161,25 +162,22 @@ has_suffix(const char *name, const char *suffix)
 	return name[0] != '.' && n > m && strcmp(name + n - m, suffix) == 0;
 }
 
-/* Reads the files in the order of their names. */
-static void
-read_dir(struct all *a, const char *dir, const char *suffix)
+int
+policies_each(const char *dir, const char *suffix, policy_file_fn *fn, void *arg)
 {
 	char path[PATH_MAX], *name[FILES_MAX];
 	struct dirent *entry;
+	int r = 0;
 	size_t n = 0;
 	DIR *d = opendir(dir);
 
-	if (d == NULL) {
-		if (errno != ENOENT)
-			all_error(a, dir, strerror(errno));
-		return;
-	}
+	if (d == NULL)
+		return errno == ENOENT ? 0 : -errno;
 	while ((entry = readdir(d)) != NULL) {
 		if (!has_suffix(entry->d_name, suffix))
 			continue;
 		if (n == FILES_MAX || (name[n] = strdup(entry->d_name)) == NULL) {
-			all_error(a, dir, "too many policies");
+			r = -E2BIG;
 			break;
 		}
 		n++;
@@ -189,9 +187,19 @@ read_dir(struct all *a, const char *dir, const char *suffix)
 	for (size_t i = 0; i < n; i++) {
 		if (snprintf(path, sizeof(path), "%s/%s", dir, name[i]) <
 		    (int)sizeof(path))
-			read_file(a, path);
+			fn(arg, path);
 		free(name[i]);
 	}
+	return r;
+}
+
+static void
+read_dir(struct all *a, const char *dir, const char *suffix)
+{
+	int r = policies_each(dir, suffix, read_file, a);
+
+	if (r < 0)
+		all_error(a, dir, r == -E2BIG ? "too many policies" : strerror(-r));
 }
 
 /* ---- findings -------------------------------------------------------------- */

@@ -63,6 +63,12 @@ static const struct help_verb verbs[] = {
 	"kennel server log files", ""},
     {"audit", "Look", "COMMAND ...", "ask the audit log, verify it, export it", "",
 	"kennel audit denials --since 1d", ""},
+    {"list", "Look", "[--json]", "list the servers that have a policy", "--json",
+	"kennel list", "",
+	.more =
+	    "Each server is listed with the policy that it starts with, its pins and\n"
+	    "secrets, and what is wrong with the policy. The exit status is 65 if a\n"
+	    "policy has errors."},
     {"doctor", "Look", "[--json]", "print what this machine can enforce, and the fixes",
 	"--json", "kennel doctor", "",
 	.more = "Each missing feature is printed with its fix. The exit status is 1 if "

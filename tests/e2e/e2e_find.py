@@ -188,5 +188,41 @@ def others_file():
     within("warning: " + STALE[0], kennel(p, "policy", "check", "--all"))
 
 
+@test("kennel list has each server with the policy that it starts with, also where files have errors")
+def listed():
+    p = Place("listed", own=server("own", "    secret A from env A\n    secret B from env B\n"), two=server("one") + server("two"),
+              bad="server bad {\n    reed x\n}\n", worse="}{\n", missing="server missing {\n    run /no/program\n}\n")
+
+    def rows(status):
+        return {r["server"] if r["used"] else "old " + r["server"]: r
+                for r in json.loads(run_list(status, "--json"))}
+
+    def run_list(status, *more):
+        r = run([KENNEL, "list"] + list(more), env=p.env)
+        equal(r.returncode, status, r.stderr)
+        return r.stdout.decode()
+    got = rows(65)
+    equal(sorted(str(k) for k in got), ["None", "bad", "missing", "one", "own", "two"])
+    own = got["own"]
+    equal((own["form"], own["pinned"], own["secrets"], own["errors"], own["warnings"]), ("text", False, 2, 0, 0))
+    check(own["file"] == p.path("own"), own)
+    check(got["bad"]["errors"] > 0 and got[None]["errors"] > 0)
+    equal((got["missing"]["errors"], got["missing"]["warnings"], got["missing"]["secrets"]), (0, 1, None))
+    text = run_list(65)
+    within("2 (env)", text)
+    within("kennel policy check %s" % p.path("bad"), text)
+    for name in "bad", "worse", "missing":
+        os.unlink(p.path(name))
+    kennel(p, "policy", "compile", p.path("own"))
+    got = rows(0)
+    equal((got["own"]["form"], got["own"]["stale"], got["old own"]["form"]), ("sealed", False, "text"))
+    p.write("own", server("own", "    tool deny x\n"))
+    check(rows(0)["own"]["stale"])
+    within("stale", run_list(0))
+    empty = Place("listed-none")
+    within("`kennel init NAME", kennel(empty, "list"))
+    equal(kennel(empty, "list", "--json").strip(), "[]")
+
+
 if __name__ == "__main__":
     main()
