@@ -128,10 +128,9 @@ void question_tell(const struct question_text *, uint32_t number);
 
 /* ---- the socket ------------------------------------------------------------ */
 
-#define APPROVE_PACKET_MAX  16384
-#define APPROVE_CLIENTS_MAX 8
-#define APPROVE_VERSION     2
-#define APPROVE_SOCKET      "ask-%ld" /* in the run directory; with the process id */
+#define APPROVE_PACKET_MAX 16384
+#define APPROVE_VERSION    2
+#define APPROVE_SOCKET     "ask-" /* in the run directory; the process id follows */
 
 /* Each packet begins with a u32 enum approve_message. */
 enum approve_message {

@@ -4,7 +4,6 @@
  * Runs as the calling user. Escapes all untrusted text, so that an agent's request
  * cannot look like something else.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -22,13 +21,12 @@
 #include "shim/base/wire.h"
 #include "supervisor/approve/approve.h"
 #include "supervisor/base/exit_status.h"
-#include "supervisor/base/paths.h"
+#include "supervisor/base/person_socket.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/draft/npm_package.h"
 #include "supervisor/help/help.h"
 
 #define SOCKETS_MAX 256
-#define ANSWER_MS   5000
 #define LOOK_MS     1000 /* between two checks for new sessions */
 #define DETAIL_SHOW (4 * QUESTION_DETAIL_MAX + 1) /* each byte may become four */
 #define LINE_MAX_   256
@@ -46,31 +44,6 @@ struct said { /* the user's decision */
 };
 
 /* ---- talking to one session -------------------------------------------------- */
-
-static int
-approve_connect(long pid)
-{
-	struct sockaddr_un to = {.sun_family = AF_UNIX};
-	const char *dir = paths_run_dir();
-	int fd, n;
-
-	if (dir == NULL)
-		return -ENOENT;
-	n = snprintf(to.sun_path, sizeof(to.sun_path), "%s/" APPROVE_SOCKET, dir, pid);
-	if (n < 0 || (size_t)n >= sizeof(to.sun_path))
-		return -ENAMETOOLONG;
-	/* do not wait for a session that accepts no connections */
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0) {
-		int r = -errno;
-
-		fd_close(&fd);
-		return r;
-	}
-	return fd;
-}
 
 static int
 say_list(int fd, uint32_t watching)
@@ -104,16 +77,10 @@ say_answer(int fd, uint32_t number, const struct said *said, struct span digest)
 static int
 hear(int fd, uint8_t memory[APPROVE_PACKET_MAX], uint32_t *ret_type, struct wire_in *ret)
 {
-	struct pollfd wait = {fd, POLLIN, 0};
-	size_t len, none;
-	int r;
+	int r = person_receive(fd, memory, APPROVE_PACKET_MAX, ret);
 
-	if (poll(&wait, 1, ANSWER_MS) <= 0)
-		return -ETIMEDOUT;
-	r = wire_recv(fd, memory, APPROVE_PACKET_MAX, &len, NULL, 0, &none);
 	if (r < 0)
 		return r;
-	wire_in_init(ret, memory, len);
 	*ret_type = wire_get_u32(ret);
 	return 0;
 }
@@ -207,34 +174,12 @@ show_json(long pid, const struct shown *q)
 
 typedef void shown_fn(long pid, const struct shown *);
 
-/* Lists the pids of all sessions in the run directory; returns how many. */
-static size_t
-sessions(long pid[SOCKETS_MAX])
-{
-	const char *name = paths_run_dir();
-	DIR *dir = name == NULL ? NULL : opendir(name);
-	struct dirent *e;
-	char *end;
-	size_t n = 0;
-
-	while (dir != NULL && n < SOCKETS_MAX && (e = readdir(dir)) != NULL) {
-		if (strncmp(e->d_name, "ask-", 4) != 0)
-			continue;
-		pid[n] = strtol(e->d_name + 4, &end, 10);
-		if (*end == '\0' && pid[n] > 0)
-			n++;
-	}
-	if (dir != NULL)
-		(void)closedir(dir); /* read-only */
-	return n;
-}
-
 /* Shows all pending approvals of one session: 0, or an errno. */
 static int
 list_one(long pid, shown_fn *fn)
 {
 	uint8_t memory[APPROVE_PACKET_MAX];
-	int fd = approve_connect(pid), r;
+	int fd = person_connect(APPROVE_SOCKET, pid), r;
 	struct wire_in in;
 	struct shown q;
 	uint32_t type = 0;
@@ -286,7 +231,7 @@ list_main(int argc, char **argv)
 
 	if (argc > 1 + json)
 		return help_refuse(&approve_help, argv[0], argv[1 + json]);
-	n = sessions(pid);
+	n = person_sockets(APPROVE_SOCKET, pid, SOCKETS_MAX);
 	for (size_t i = 0; i < n; i++) {
 		r = list_one(pid[i], json ? show_json : list_text);
 		if (r == 0 || is_over(r))
@@ -388,7 +333,7 @@ answer(const char *text, const struct said *said)
 			  "4711-1:0a1b2c3d");
 		return EXIT_USAGE;
 	}
-	fd = approve_connect(id.pid);
+	fd = person_connect(APPROVE_SOCKET, id.pid);
 	r = fd < 0 ? fd : answer_at(fd, &id, said);
 	fd_close(&fd);
 	if (is_over(r)) {
@@ -456,7 +401,7 @@ static void
 look(struct watch *w)
 {
 	long pid[SOCKETS_MAX];
-	size_t n = sessions(pid), k;
+	size_t n = person_sockets(APPROVE_SOCKET, pid, SOCKETS_MAX), k;
 
 	for (size_t i = 0; i < n; i++) {
 		for (k = 0; k < w->n && (w->at[k].fd < 0 || w->at[k].pid != pid[i]); k++)
@@ -468,7 +413,7 @@ look(struct watch *w)
 		if (k == SOCKETS_MAX)
 			return;
 		w->at[k].pid = pid[i];
-		w->at[k].fd = approve_connect(pid[i]);
+		w->at[k].fd = person_connect(APPROVE_SOCKET, pid[i]);
 		if (w->at[k].fd >= 0 && say_list(w->at[k].fd, 1) < 0)
 			fd_close(&w->at[k].fd);
 		if (w->at[k].fd >= 0 && k == w->n)
