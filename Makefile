@@ -331,6 +331,10 @@ APPROVE = \
 	supervisor/approve/detail.o \
 	supervisor/approve/queue.o \
 	supervisor/approve/socket.o
+# What a session tells its user about itself.
+STATUS = \
+	supervisor/status/status_socket.o \
+	supervisor/status/status_wire.o
 # Messages of the agent and of the server, and who may name what.
 MCP = \
 	supervisor/hub/gate.o \
@@ -410,7 +414,7 @@ READER = \
 
 # What speaks to the agent.  No vault object may ever stand here.
 KENNEL = \
-	$(HELP) $(READER) $(APPROVE) $(MCP) $(MERKLE) $(TREE) $(QUERY) $(SECRETMETA) \
+	$(HELP) $(READER) $(APPROVE) $(STATUS) $(MCP) $(MERKLE) $(TREE) $(QUERY) $(SECRETMETA) \
 	$(POLICY_READ) $(POLICY_MAKE) $(BASE) \
 	leash/audit/event.o \
 	leash/audit/writer.o \
@@ -424,6 +428,7 @@ KENNEL = \
 	supervisor/audit/log/sqlite_noload.o \
 	supervisor/audit/write_test.o \
 	supervisor/base/paths.o \
+	supervisor/base/person_socket.o \
 	supervisor/cli/approve.o \
 	supervisor/cli/audit.o \
 	supervisor/cli/audit_changes.o \
@@ -435,6 +440,7 @@ KENNEL = \
 	supervisor/cli/init_tools.o \
 	supervisor/cli/list.o \
 	supervisor/cli/mcp_client.o \
+	supervisor/cli/ps.o \
 	supervisor/cli/run.o \
 	supervisor/cli/secret.o \
 	supervisor/cli/secret_audit.o \
@@ -465,6 +471,7 @@ KENNEL = \
 	supervisor/launch/leash_approvals.o \
 	supervisor/launch/leash_client.o \
 	supervisor/launch/leash_message.o \
+	supervisor/launch/person_sockets.o \
 	supervisor/launch/policy_find.o \
 	supervisor/launch/regrant.o \
 	supervisor/launch/rollback.o \
@@ -1265,6 +1272,7 @@ FUZZ_manifest	= $(SECRETMETA) policy/print/statement.o $(POLICY_FRONT)
 FUZZ_sources	= $(POLICY_FRONT)
 FUZZ_pins	= $(POLICY_FRONT) policy/compile/lower_pins.o policy/compile/source_list.o
 FUZZ_frame	= supervisor/mcp/frame.o $(FUZZ_json)
+FUZZ_status	= $(BASE_SMALL) supervisor/status/status_wire.o
 FUZZ_wire = \
 	$(filter-out leash/drain.o leash/main.o leash/recorder_link.o,$(LEASH)) \
 	shim/reap.o \
@@ -1338,6 +1346,7 @@ FUZZ = \
 	session \
 	signed_note \
 	sources \
+	status \
 	subid \
 	vault \
 	wire

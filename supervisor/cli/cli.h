@@ -21,6 +21,9 @@ const char *changes_diff(const char *log_dir, const uint8_t before[32],
     const uint8_t after[32], char **ret_text);
 int init_main(int argc, char **argv);
 int servers_list_main(int argc, char **argv);
+/* kennel ps [--json]: the running sessions of the calling user. 125 if one does
+ * not answer. */
+int ps_main(int argc, char **argv);
 int approve_main(int argc, char **argv);
 int pin_main(int argc, char **argv);
 int grant_main(int argc, char **argv);

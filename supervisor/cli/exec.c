@@ -266,7 +266,7 @@ make_control(struct exec *x)
 	    .report = x->o.report,
 	    .child = &x->o.child};
 
-	open_approve_socket(&x->o);
+	open_person_sockets(&x->o);
 	order.questions = x->o.questions;
 	watch_report(x);
 	return control_new(&order, &x->control);
@@ -340,7 +340,7 @@ exec_program(
 		opened_record_end(&x.o, &x.end);
 		opened_last_records(&x.o);
 	}
-	close_approve_socket(&x.o);
+	close_person_sockets(&x.o);
 	opened_free(&x.o);
 	fd_close(&x.signals);
 	return r < 0 ? EXIT_FAILED : x.status;

@@ -440,6 +440,7 @@ make_session(struct run *u)
 		return r;
 	u->o.child.server_in = u->o.child.server_out = -1;
 	control.session = u->session;
+	u->o.serving = u->session;
 	return control_new(&control, &u->control);
 }
 
@@ -491,7 +492,7 @@ run_server(const char *file, const char *name)
 	}
 	if (u.o.child.lacks[0] != '\0')
 		log_info("%s runs without: %s", name, u.o.child.lacks);
-	open_approve_socket(&u.o);
+	open_person_sockets(&u.o);
 	r = make_payloads(&u);
 	if (r == 0)
 		r = make_session(&u);
@@ -507,8 +508,9 @@ run_server(const char *file, const char *name)
 		opened_record_end(&u.o, &u.end);
 	}
 	control_free(u.control);
+	u.o.serving = NULL;
 	session_free(u.session);
-	close_approve_socket(&u.o);
+	close_person_sockets(&u.o);
 	payloads_close(u.payloads);
 	opened_last_records(&u.o);
 	opened_free(&u.o);

@@ -69,6 +69,10 @@ static const struct help_verb verbs[] = {
 	    "Each server is listed with the policy that it starts with, its pins and\n"
 	    "secrets, and what is wrong with the policy. The exit status is 65 if a\n"
 	    "policy has errors."},
+    {"ps", "Look", "[--json]", "list the running sessions", "--json", "kennel ps", "",
+	.more = "Lists the sessions of the calling user: open are the requests at the "
+		"server now,\n"
+		"calls all that were passed on to it, refused what kennel refused."},
     {"doctor", "Look", "[--json]", "print what this machine can enforce, and the fixes",
 	"--json", "kennel doctor", "",
 	.more = "Each missing feature is printed with its fix. The exit status is 1 if "

@@ -90,6 +90,8 @@ int self_protect_check(const struct policy_found *, const char *file,
 struct loop;
 struct queue;
 struct approve_socket;
+struct status_socket;
+struct session;
 
 struct opened {
 	struct policy_found found;
@@ -101,6 +103,10 @@ struct opened {
 	struct loop *loop;       /* borrowed */
 	struct queue *questions; /* NULL: no approvals possible */
 	struct approve_socket *socket;
+	struct status_socket *status;
+	uint64_t since_ns;             /* of Unix time; when these sockets were opened */
+	const struct session *serving; /* borrowed; NULL: none (yet) */
+	enum leash_mode mode;
 };
 
 /* What to start. */
@@ -141,10 +147,14 @@ void opened_leash_gone(struct opened *, struct opened_end *ret);
 void opened_record_end(struct opened *, const struct opened_end *);
 /* Waits until the last records are on disk, before this process exits. */
 void opened_last_records(struct opened *);
-/* Opens the queue and socket for approvals, unless already open. On failure both are
- * NULL, and every request that needs approval is refused. */
-void open_approve_socket(struct opened *);
-void close_approve_socket(struct opened *);
+
+/* ---- person_sockets.c ---------------------------------------------------- */
+
+/* Opens the queue and socket for approvals and the status socket, unless already
+ * open. Without the queue, every request that needs approval is refused. */
+void open_person_sockets(struct opened *);
+void close_person_sockets(struct opened *);
+
 /* ---- start_approval.c: secrets whose use needs approval ------------------ */
 
 struct asked_approve {

@@ -212,7 +212,7 @@ asked_launch(struct opened *o, const struct child_order *child,
 	*ret_status = EXIT_FAILED;
 	(void)snprintf(
 	    why, LEASH_TEXT_MAX, "no approval channel is available for its secrets");
-	open_approve_socket(o);
+	open_person_sockets(o);
 	control.questions = o->questions;
 	r = o->questions == NULL ? -ENOTCONN : control_new(&control, &a.control);
 	if (r == 0) {

@@ -288,15 +288,17 @@ static int
 open_once(const struct open_order *order, struct opened *ret, char why[LEASH_TEXT_MAX],
     bool *ret_granted)
 {
-	struct opened o = {.found = {.fd = -1},
+	int status = EXIT_FAILED, r = 0;
+
+	*ret = (struct opened){.found = {.fd = -1},
 	    .log_dir_fd = -1,
 	    .loop = order->loop,
+	    .mode = order->mode,
 	    .child = {.pid = -1,
 		.channel = -1,
 		.server_in = -1,
 		.server_out = -1,
 		.server_err = -1}};
-	int status = EXIT_FAILED, r = 0;
 
 	why[0] = '\0';
 	/* before the first secret in the environment could be in a core dump */
@@ -304,36 +306,34 @@ open_once(const struct open_order *order, struct opened *ret, char why[LEASH_TEX
 		(void)snprintf(why, LEASH_TEXT_MAX, "unable to forbid dumps");
 		return EXIT_FAILED;
 	}
-	status = find_policy(order->file, order->name, &o.found, why, LEASH_TEXT_MAX);
+	status = find_policy(order->file, order->name, &ret->found, why, LEASH_TEXT_MAX);
 	if (status != 0)
 		goto out;
 	status = EXIT_FAILED;
 	/* A leash inherits no_new_privs, and newuidmap, which it may start, works
 	 * only without. open_confine() sets it later. */
-	if (policy_require(&o.found.policy, o.found.server, REQUIRE_SUBUID) == NULL)
+	if (policy_require(&ret->found.policy, ret->found.server, REQUIRE_SUBUID) == NULL)
 		r = confine_no_dumps();
 	room_for_descriptors();
 	if (r == 0)
-		r = draw_session(o.session);
+		r = draw_session(ret->session);
 	if (r == 0)
-		r = make_places(&o, why);
+		r = make_places(ret, why);
 	if (r == 0) {
 		r = self_protect_check(
-		    &o.found, order->file, &o.place, why, LEASH_TEXT_MAX);
+		    &ret->found, order->file, &ret->place, why, LEASH_TEXT_MAX);
 		status = r == 0 ? EXIT_FAILED : EXIT_CONFIG;
 	}
 	if (r == 0)
-		r = start_child(&o, order, why, &status);
-	if (r == 0) {
-		*ret = o;
+		r = start_child(ret, order, why, &status);
+	if (r == 0)
 		return 0;
-	}
 out:
 	if (r != -ECONNREFUSED) /* otherwise the leash refused, and recorded it */
-		record_refusal(&o, order, status, why);
+		record_refusal(ret, order, status, why);
 	else
-		*ret_granted = regrant(&o.found, order->file, o.place.log_dir);
-	opened_free(&o);
+		*ret_granted = regrant(&ret->found, order->file, ret->place.log_dir);
+	opened_free(ret);
 	return status;
 }
 
@@ -350,7 +350,7 @@ void
 opened_free(struct opened *o)
 {
 	child_free(&o->child);
-	close_approve_socket(o);
+	close_person_sockets(o);
 	report_free(o->report);
 	o->report = NULL;
 	fd_close(&o->log_dir_fd);
@@ -443,33 +443,6 @@ opened_last_records(struct opened *o)
 	if (report_pending(o->report) > 0)
 		log_warn(
 		    "unable to record the last %zu events", report_pending(o->report));
-}
-
-void
-open_approve_socket(struct opened *o)
-{
-	uint64_t wait = policy_limit(&o->found.policy, o->found.server, TIMEOUT_ASK);
-	int r;
-
-	if (o->socket != NULL)
-		return;
-	r = queue_new(o->loop, wait, &o->questions);
-	if (r == 0)
-		r = approve_open(o->loop, o->place.run_dir, o->questions, &o->socket);
-	if (r < 0) {
-		log_warn("approval is not available: unable to listen in %s: %s",
-		    o->place.run_dir, strerror(-r));
-		close_approve_socket(o);
-	}
-}
-
-void
-close_approve_socket(struct opened *o)
-{
-	approve_free(o->socket);
-	queue_free(o->questions);
-	o->socket = NULL;
-	o->questions = NULL;
 }
 
 int

@@ -292,6 +292,7 @@ void
 record_refused(struct session *s, const char *direction, const char *method,
     const char *name, const struct json *id, const char *rule, const char *reason)
 {
+	s->refused++;
 	if (s->o.report == NULL)
 		return;
 	/* a server can request forbidden things at no cost, so limit their records */

@@ -174,6 +174,7 @@ session_unreached(struct session *s, const struct session_unreached *u)
 	struct refusal *to = &s->refusal[s->refusal_n++ % REFUSALS_KEPT];
 	int n;
 
+	s->refused++;
 	if (u->target[0] == '\0')
 		n = snprintf(to->text, sizeof(to->text), "kennel: %.300s", u->reason);
 	else
@@ -190,6 +191,7 @@ session_exec_refused(struct session *s, const struct session_refusal *refusal)
 	struct call *call = NULL;
 	unsigned int n = 0;
 
+	s->refused++;
 	while (n < REFUSALS_KEPT &&
 	       (call = calls_next(&s->asked, call, CALL_OPEN)) != NULL) {
 		if (call->known == NULL || (call->known->flags & METHOD_RESULT) == 0)

@@ -219,6 +219,7 @@ forward(struct session *s, const struct json_message *m, const struct method *me
 		    "kennel: unable to record this call in the audit log; the call was "
 		    "not made");
 	}
+	s->made++;
 	if (method != NULL && (method->flags & METHOD_DEADLINE) != 0)
 		calls_deadline(&s->asked, call, session_clock(s) + s->call_ns);
 	if (!s->started) {

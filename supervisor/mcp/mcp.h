@@ -30,6 +30,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "policy/sealed/sealed.h"
 #include "shim/base/loop.h"
@@ -102,6 +103,13 @@ struct session_unreached {
 	const char *rule, *because, *instead, *reason;
 };
 void session_unreached(struct session *, const struct session_unreached *);
+struct session_counts {
+	bool answered;    /* the server has answered its first request */
+	uint32_t open;    /* requests of the agent at the server */
+	uint64_t made;    /* requests of the agent passed on so far */
+	uint64_t refused; /* messages, programs and connections so far */
+};
+void session_count(const struct session *, struct session_counts *ret);
 /* True if the server has closed its output. */
 bool session_server_ended(const struct session *);
 /* True if nothing is left to be written to the agent. */

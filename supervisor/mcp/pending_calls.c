@@ -143,6 +143,7 @@ release(struct held *h)
 		    "refused");
 		return;
 	}
+	s->made++;
 	r = frame_say(&s->to_server, h->line, h->len);
 	if (r < 0)
 		s->error = r;

@@ -89,6 +89,7 @@ struct session {
 	struct calls asking; /* by the server */
 	struct cuts cuts;
 	struct done done[SESSION_DONE];
+	uint64_t made, refused; /* session_count */
 	int done_n;
 	struct buf text;
 	struct batch batch;

@@ -181,6 +181,15 @@ session_server_ended(const struct session *s)
 	return s->server_eof;
 }
 
+void
+session_count(const struct session *s, struct session_counts *ret)
+{
+	ret->answered = s->started && s->start_at == 0;
+	ret->open = s->asked.open;
+	ret->made = s->made;
+	ret->refused = s->refused;
+}
+
 bool
 session_drained(const struct session *s)
 {

@@ -1,0 +1,89 @@
+/*
+ * The sockets of a session for its user: approvals, and its status.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "policy/sealed/policy.h"
+#include "shim/base/log.h"
+#include "shim/base/loop.h"
+#include "supervisor/approve/approve.h"
+#include "supervisor/launch/launch.h"
+#include "supervisor/mcp/mcp.h"
+#include "supervisor/status/status.h"
+
+/* Callback of the status socket. */
+static void
+put_status(void *arg, struct status *s)
+{
+	const struct opened *o = arg;
+	const struct question *q = NULL;
+	struct session_counts counts;
+
+	s->kind = o->mode == LEASH_RUN ? STATUS_RUN : STATUS_EXEC;
+	(void)snprintf(s->server, sizeof(s->server), "%s",
+	    policy_str(&o->found.policy, o->found.server->name)); /* may be cut */
+	(void)snprintf(s->session, sizeof(s->session), "%s", o->session);
+	memcpy(s->policy, o->found.policy.id, sizeof(s->policy));
+	s->since_ns = o->since_ns;
+	s->connected = s->kind == STATUS_EXEC;
+	while (o->questions != NULL &&
+	       (q = queue_next(o->questions, q == NULL ? 0 : q->number)) != NULL)
+		s->waiting++;
+	if (o->serving == NULL)
+		return;
+	session_count(o->serving, &counts);
+	s->connected = counts.answered;
+	s->calls = counts.open;
+	s->calls_made = counts.made;
+	s->refused = counts.refused;
+}
+
+static void
+open_approvals(struct opened *o)
+{
+	uint64_t wait = policy_limit(&o->found.policy, o->found.server, TIMEOUT_ASK);
+	int r;
+
+	if (o->socket != NULL)
+		return;
+	r = queue_new(o->loop, wait, &o->questions);
+	if (r == 0)
+		r = approve_open(o->loop, o->place.run_dir, o->questions, &o->socket);
+	if (r < 0) {
+		log_warn("approval is not available: unable to listen in %s: %s",
+		    o->place.run_dir, strerror(-r));
+		queue_free(o->questions);
+		o->questions = NULL;
+	}
+}
+
+void
+open_person_sockets(struct opened *o)
+{
+	struct timespec now;
+	int r;
+
+	open_approvals(o);
+	if (o->status != NULL)
+		return;
+	if (clock_gettime(CLOCK_REALTIME, &now) == 0)
+		o->since_ns = (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+	r = status_open(o->loop, o->place.run_dir, put_status, o, &o->status);
+	if (r < 0)
+		log_warn("`kennel ps` will not list this session: unable to listen in "
+			 "%s: %s",
+		    o->place.run_dir, strerror(-r));
+}
+
+void
+close_person_sockets(struct opened *o)
+{
+	status_free(o->status);
+	approve_free(o->socket);
+	queue_free(o->questions);
+	o->status = NULL;
+	o->socket = NULL;
+	o->questions = NULL;
+}

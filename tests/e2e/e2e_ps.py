@@ -1,0 +1,128 @@
+"""kennel ps: the running sessions, over the socket that each has for its user."""
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
+from kit import *  # noqa: E402,F403
+
+BODY = "    run %s\n    tool allow echo say\n    tool ask line\n    tool deny exit\n" % words(TOY)
+LONG = 45  # seconds until something that must come is given up
+
+
+def ps(status=0):
+    r = run([KENNEL, "ps", "--json"])
+    equal(r.returncode, status, r.stderr)
+    return {row["pid"]: row for row in json.loads(r.stdout)}
+
+
+def socket_of(pid):
+    return os.path.join(HOME, "run", "run-%d" % pid)
+
+
+def session():
+    s = kennel_run(BODY)
+    s.initialize()
+    return s
+
+
+def connected(at):
+    c = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    c.settimeout(20)
+    c.connect(at)
+    return c
+
+
+@test("a session is listed with what is under way, what was refused, and what waits", 300)
+def listed():
+    before = time.time()
+    s = session()
+    row = ps()[s.p.pid]
+    equal((row["server"], row["kind"], row["status"]), ("t", "run", "connected"))
+    equal((row["calls"], row["waiting"], row["refused"]), (0, 0, 0))
+    check(before - 2 <= row["since"] <= time.time() + 2, row)
+    made = row["calls_made"]
+    equal(s.text("echo", text="x"), "x")
+    s.request("tools/call", {"name": "exit", "arguments": {}})
+    s.n += 1
+    s.send({"jsonrpc": "2.0", "id": s.n, "method": "tools/call", "params": {"name": "line", "arguments": {}}})
+    check(wait_for(lambda: ps()[s.p.pid]["waiting"] == 1, LONG) is not None)
+    row = ps()[s.p.pid]
+    equal((row["calls_made"], row["refused"], row["calls"]), (made + 1, 1, 0))
+    text = run([KENNEL, "ps"]).stdout.decode()
+    within("waiting for approval", text)
+    within(row["session"][:8], text)
+    equal([line for line in text.splitlines() if len(line) > 100], [])
+    check(audited('"start"', row["session"], row["policy"], seconds=LONG), "the ids are those of the log")
+    s.close()
+    check(s.p.pid not in ps() and not os.path.exists(socket_of(s.p.pid)))
+
+
+@test("a program of kennel exec is listed too; without sessions there is a sentence", 300)
+def program():
+    p = subprocess.Popen([KENNEL, "exec", "--policy", policy("    run /bin/cat\n"), "t", "--", "/bin/cat"],
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment())
+    try:
+        check(wait_for(lambda: p.pid in ps(), LONG) is not None)
+        row = ps()[p.pid]
+        equal((row["kind"], row["status"], row["calls_made"]), ("exec", "connected", 0))
+    finally:
+        p.stdin.close()
+        p.stdout.read()
+        equal(p.wait(), 0)
+        p.stdout.close()
+    empty = "%s/none" % TMP
+    os.mkdir(empty, 0o700)
+    r = run([KENNEL, "ps"], env={"KENNEL_HOME": empty})
+    equal((r.returncode, r.stdout), (0, b"no session is running\n"), r.stderr)
+
+
+@test("the socket of a killed session is removed, that of a live one is not", 300)
+def left():
+    dead, alive = session(), session()
+    at = socket_of(dead.p.pid)
+    equal(os.stat(at).st_mode & 0o777, 0o600)
+    os.kill(dead.p.pid, signal.SIGKILL)
+    dead.p.wait()
+    check(os.path.exists(at), "the control: it is left behind")
+    equal(sorted(ps()), [alive.p.pid])
+    check(not os.path.exists(at) and os.path.exists(socket_of(alive.p.pid)))
+    alive.close()
+
+
+@test("rubbish, silent clients and a stopped session end nothing but their own connection", 300)
+def hostile():
+    s = session()
+    at = socket_of(s.p.pid)
+    for rubbish in (b"", b"\1", b"\1\0\0\0\2\0\0\0", b"\1\0\0\0\1\0\0\0x", b"\2\0\0\0\1\0\0\0", b"x" * 4096):
+        c = connected(at)
+        c.send(rubbish)
+        equal(c.recv(600), b"", rubbish)
+        c.close()
+    c = connected(at)
+    c.send(b"\1\0\0\0\1\0\0\0")
+    equal(c.recv(600)[:8], b"\2\0\0\0\1\0\0\0", "the control")
+    c.close()
+    many = [connected(at) for _ in range(5)]
+    equal(many[4].recv(100), b"", "a fifth of one process")
+    check(s.p.pid in ps(), "and another process is answered")
+    for c in many:
+        c.close()
+    equal(s.text("echo", text="x"), "x", "the session goes on")
+    os.kill(s.p.pid, signal.SIGSTOP)
+    try:
+        r = run([KENNEL, "ps"])
+        equal(r.returncode, 125)
+        within(b"the session of process %d does not answer" % s.p.pid, r.stderr)
+    finally:
+        os.kill(s.p.pid, signal.SIGCONT)
+    check(s.p.pid in ps())
+    s.close()
+
+
+if __name__ == "__main__":
+    main()
