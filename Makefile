@@ -1404,7 +1404,7 @@ check: deps
 	@python3 tests/run.py check
 demo: deps-build
 	@sh tests/lib/deps.sh demo
-	@$(MAKE) --no-print-directory all
+	+@python3 tests/demo/progress.py $(MAKE) --no-print-directory all
 	@python3 tests/demo/demo.py
 bench: deps-build
 	@sh tests/lib/deps.sh test bench

