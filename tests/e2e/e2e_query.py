@@ -208,7 +208,15 @@ def policy_text():
     within(was[0]["policy"].encode(), run([KENNEL, "policy", "show", out]).stdout, "and they are the policy")
     ask("policy-text", "-o", out, was[0]["policy"], status=125, env=env)  # nothing is overwritten
     ask("policy-text", "0" * 64, status=65, env=env)
-    ask("policy-text", "0" * 63, status=64, env=env)
+    for wrong in "0" * 7, "0" * 65, "g" * 8, was[0]["policy"][:8].upper() + "F":
+        ask("policy-text", wrong, status=64, env=env)
+    # as many digits as a terminal shows; the control: two policies begin with them
+    equal(ask("policy-text", was[0]["sha256"][:8], env=env), first)
+    other = env["KENNEL_HOME"] + "/audit/policies/%s%s.kennel" % (was[0]["sha256"][:9], "0" * 55)
+    shutil.copy(env["KENNEL_HOME"] + "/audit/policies/%s.kennel" % was[0]["sha256"], other)
+    within(b"several kept policies", run([KENNEL, "audit", "policy-text", was[0]["sha256"][:8]], env=env).stderr)
+    equal(ask("policy-text", was[0]["sha256"][:12], env=env), first)
+    os.unlink(other)
     # another text in its place is not taken for it
     place = env["KENNEL_HOME"] + "/audit/policies/%s.kennel" % was[0]["sha256"]
     with open(place, "r+b") as f:

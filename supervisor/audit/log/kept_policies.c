@@ -218,6 +218,58 @@ policies_get(const char *log_dir, enum policies_form form,
 	return 0;
 }
 
+/* True of the name of a policy. */
+static bool
+is_policy(const char *name)
+{
+	const char *end = name + hex_span(name);
+
+	return end == name + 2 * (size_t)MERKLE_HASH_LEN &&
+	       (strcmp(end, suffix[POLICIES_TEXT]) == 0 ||
+		   strcmp(end, suffix[POLICIES_SEALED]) == 0);
+}
+
+struct wanted {
+	const char *prefix;
+	char found[POLICIES_NAME]; /* "": none yet */
+};
+
+static int
+match_file(void *arg, int dir, const char *name, const struct stat *st)
+{
+	struct wanted *w = arg;
+
+	if (!is_policy(name) || strncmp(name, w->prefix, strlen(w->prefix)) != 0)
+		return 0;
+	if (w->found[0] != '\0' && strncmp(w->found, name, 2 * MERKLE_HASH_LEN) != 0)
+		return -EEXIST;
+	(void)snprintf(w->found, sizeof(w->found), "%s", name);
+	return 0;
+}
+
+int
+policies_find(const char *log_dir, const char *prefix, uint8_t ret[MERKLE_HASH_LEN])
+{
+	struct wanted w = {.prefix = prefix};
+	size_t len = strlen(prefix);
+	int dir = -1, r;
+
+	if (len < POLICIES_PREFIX_MIN || len > 2 * MERKLE_HASH_LEN ||
+	    hex_span(prefix) != len)
+		return -EINVAL;
+	r = open_folder(log_dir, false, &dir);
+	if (r < 0)
+		return r;
+	r = each_file(dir, match_file, &w);
+	fd_close(&dir);
+	if (r < 0)
+		return r;
+	return hex_get(
+		   w.found, strnlen(w.found, 2 * MERKLE_HASH_LEN), ret, MERKLE_HASH_LEN)
+		   ? 0
+		   : -ENOENT;
+}
+
 /* ---- remove ----------------------------------------------------------------------------- */
 
 struct pruned {
@@ -227,13 +279,7 @@ struct pruned {
 static bool
 is_ours(const char *name)
 {
-	const char *end = name + hex_span(name);
-
-	if (strncmp(name, NEW, sizeof(NEW) - 1) == 0)
-		return true;
-	return end == name + 2 * (size_t)MERKLE_HASH_LEN &&
-	       (strcmp(end, suffix[POLICIES_TEXT]) == 0 ||
-		   strcmp(end, suffix[POLICIES_SEALED]) == 0);
+	return strncmp(name, NEW, sizeof(NEW) - 1) == 0 || is_policy(name);
 }
 
 static int

@@ -32,6 +32,10 @@ int policies_keep(const char *log_dir, enum policies_form,
  * them. -ENOENT: never kept, or removed; -EBADMSG: the stored bytes do not match. */
 int policies_get(const char *log_dir, enum policies_form,
     const uint8_t digest[MERKLE_HASH_LEN], char **ret, size_t *ret_len);
+/* The digest that begins with these digits, at least POLICIES_PREFIX_MIN. -ENOENT: none
+ * is kept; -EEXIST: several; -EINVAL: they are not digits, or too few. */
+#define POLICIES_PREFIX_MIN 8
+int policies_find(const char *log_dir, const char *prefix, uint8_t ret[MERKLE_HASH_LEN]);
 /* Removes policies that no server started with since this time. */
 int policies_prune(const char *log_dir, uint64_t before_ns, uint64_t *ret_n);
 

@@ -118,6 +118,7 @@ why_not(int r)
 	} row[] = {
 	    {-ENOENT, "no policy of that digest was kept, or it was removed"},
 	    {-EBADMSG, "the kept file is not the policy that was in force"},
+	    {-EEXIST, "several kept policies begin with these digits: add some"},
 	    {-EINVAL, "it is a sealed policy: write it with -o FILE, then run kennel "
 		      "policy show FILE"},
 	};
@@ -134,15 +135,19 @@ policy_text_main(int argc, char **argv)
 	const char *folder = paths_audit_dir();
 	uint8_t digest[MERKLE_HASH_LEN];
 	struct query q;
-	int r, status;
+	int r = -ENOENT, status;
 
 	if (options_read(argc, argv, "!o", &q) < 0)
 		return ASK_USAGE;
-	if (q.argc != 1 || !hex_get(q.argv[0], strlen(q.argv[0]), digest, sizeof(digest)))
-		return help_usage(&audit_help, argv[0], "expected an id or a SHA-256");
 	if (q.log != NULL)
 		folder = q.log;
-	r = folder != NULL ? give(&q, folder, digest) : -ENOENT;
+	if (q.argc == 1 && folder != NULL)
+		r = policies_find(folder, q.argv[0], digest);
+	if (q.argc != 1 || r == -EINVAL)
+		return help_usage(&audit_help, argv[0],
+		    "expected an id or a SHA-256, or at least 8 digits of one");
+	if (r == 0)
+		r = give(&q, folder, digest);
 	if (fflush(stdout) != 0 && r == 0)
 		r = -EPIPE;
 	status = status_of(r);
