@@ -427,6 +427,7 @@ KENNEL = \
 	supervisor/audit/log/segment.o \
 	supervisor/audit/log/sqlite_noload.o \
 	supervisor/audit/write_test.o \
+	supervisor/base/pager.o \
 	supervisor/base/paths.o \
 	supervisor/base/person_socket.o \
 	supervisor/cli/approve.o \

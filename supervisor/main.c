@@ -15,6 +15,7 @@
 #include "shim/base/array.h"
 #include "shim/base/log.h"
 #include "supervisor/base/exit_status.h"
+#include "supervisor/base/pager.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/help/help.h"
@@ -75,6 +76,12 @@ main(int argc, char **argv)
 
 	/* Map large tables, so that untouched pages are never allocated. */
 	(void)mallopt(M_MMAP_THRESHOLD, TABLE_BYTES_MIN); /* else: more memory */
+	if (strcmp(verb, "--no-pager") == 0) {
+		pager_never();
+		argc--;
+		argv++;
+		verb = argc > 1 ? argv[1] : "";
+	}
 	log_open("kennel", getenv("KENNEL_DEBUG") != NULL ? LOG_DEBUG : LOG_INFO);
 	if (argc == 1)
 		return help_first();

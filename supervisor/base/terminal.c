@@ -34,12 +34,24 @@ columns_of(int fd)
 					: (int)n;
 }
 
+static struct terminal kept; /* of kept_fd, behind a pager */
+static int kept_fd = -1;
+
+void
+terminal_keep(int fd, struct terminal t)
+{
+	kept_fd = fd;
+	kept = t;
+}
+
 struct terminal
 terminal_of(int fd)
 {
 	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
 	struct terminal t = {.is = isatty(fd) == 1};
 
+	if (fd == kept_fd)
+		return kept;
 	if (!t.is)
 		return t;
 	/* no-color.org: present and not empty */

@@ -15,6 +15,8 @@ struct terminal {
 #define TERMINAL_COLUMNS_MIN 40
 
 struct terminal terminal_of(int fd);
+/* From now on terminal_of(fd) is this: the descriptor leads to a pager. */
+void terminal_keep(int fd, struct terminal);
 /* 2026-11-22 18:58:11 in the user's time zone. */
 #define TERMINAL_TIME_LEN 19
 #define TERMINAL_TIME_MAX 40

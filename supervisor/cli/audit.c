@@ -13,6 +13,7 @@
 #include "supervisor/audit/query/query.h"
 #include "supervisor/audit/report/verbs.h"
 #include "supervisor/audit/ship/ship.h"
+#include "supervisor/base/pager.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/cli/cli.h"
 
@@ -93,5 +94,6 @@ audit_main(int argc, char **argv)
 	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
 		if (strcmp(argv[0], verbs[i].name) == 0)
 			return verbs[i].main(argc, argv);
+	pager_start();
 	return query_main(argc, argv, changes_diff);
 }

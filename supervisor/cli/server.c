@@ -4,59 +4,122 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "shim/base/array.h"
+#include "shim/base/buf.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
+#include "shim/base/wire.h"
 #include "supervisor/base/exit_status.h"
+#include "supervisor/base/pager.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/help/help.h"
 
-static int
-copy_file(const char *path)
-{
-	char bytes[65536];
-	ssize_t n = 0;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+#define LOG_FILE_MAX (2u << 20) /* more than a leash writes into one */
 
-	if (fd < 0)
-		return -errno;
-	while ((n = read(fd, bytes, sizeof(bytes))) > 0)
-		if (fd_write_all(STDOUT_FILENO, bytes, (size_t)n) < 0)
-			break;
+static bool
+scan_count(const char *text, uint64_t *ret)
+{
+	char *end;
+
+	errno = 0;
+	*ret = strtoull(text, &end, 10);
+	return text[0] >= '1' && text[0] <= '9' && *end == '\0' && errno == 0;
+}
+
+/* Adds a file to the text, if it is there. */
+static int
+add_file(struct buf *text, const char *dir, const char *name, const char *suffix)
+{
+	char path[4400], *bytes = NULL;
+	size_t len = 0;
+	int fd, r;
+
+	(void)snprintf(path, sizeof(path), "%s/%.200s%s", dir, name, suffix);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	r = fd < 0 ? -errno : fd_slurp(fd, LOG_FILE_MAX, &bytes, &len);
 	fd_close(&fd);
-	return n < 0 ? -EIO : 0;
+	if (r == 0)
+		r = buf_put(text, bytes, len);
+	free(bytes);
+	return r;
+}
+
+/* The last n lines; 0: all. */
+static struct span
+last_lines(const struct buf *text, uint64_t n)
+{
+	size_t at = text->len;
+
+	if (n == 0)
+		return (struct span){text->data, text->len};
+	while (at > 0) {
+		/* the newline at the end is that of the last line */
+		if (text->data[at - 1] == '\n' && at < text->len && --n == 0)
+			break;
+		at--;
+	}
+	return (struct span){text->data + at, text->len - at};
+}
+
+static int
+show_log(const char *dir, const char *name, uint64_t n)
+{
+	struct buf text;
+	struct span span;
+	int old, now, r = 0;
+
+	buf_init(&text, 2 * (size_t)LOG_FILE_MAX);
+	old = add_file(&text, dir, name, ".log.1");
+	now = add_file(&text, dir, name, ".log");
+	if (now == 0 || old == 0) {
+		pager_start();
+		span = last_lines(&text, n);
+		r = fd_write_all(STDOUT_FILENO, span.data, span.len);
+	}
+	buf_free(&text);
+	if (now < 0 && old < 0) {
+		log_error("unable to read %s/%s.log: %s", dir, name, strerror(-now));
+		return EXIT_INPUT;
+	}
+	return r < 0 && r != -EPIPE ? EXIT_FAILED : 0;
 }
 
 static int
 server_log(int argc, char **argv)
 {
-	const char *dir = paths_log_dir();
-	char path[4400];
-	int old, now;
+	const char *dir = paths_log_dir(), *name = NULL;
+	uint64_t n = 0;
 
-	if (argc > 1 && argv[1][0] == '-')
-		return help_unknown_option(&server_help, argv[0], argv[1]);
-	if (argc != 2 || argv[1][0] == '.' || strchr(argv[1], '/') != NULL)
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "-n") == 0) {
+			if (i + 1 == argc || !scan_count(argv[++i], &n))
+				return help_usage(&server_help, argv[0],
+				    "-n needs the number of lines");
+		} else if (argv[i][0] == '-') {
+			return help_unknown_option(&server_help, argv[0], argv[i]);
+		} else if (name == NULL && argv[i][0] != '.' &&
+			   strchr(argv[i], '/') == NULL) {
+			name = argv[i];
+		} else {
+			return help_usage(
+			    &server_help, argv[0], "expected the name of one server");
+		}
+	}
+	if (name == NULL)
 		return help_usage(
 		    &server_help, argv[0], "expected the name of one server");
 	if (dir == NULL) {
 		log_error("%s", paths_why());
 		return EXIT_CONFIG;
 	}
-	(void)snprintf(path, sizeof(path), "%s/%.200s.log.1", dir, argv[1]);
-	old = copy_file(path);
-	(void)snprintf(path, sizeof(path), "%s/%.200s.log", dir, argv[1]);
-	now = copy_file(path);
-	if (now < 0 && old < 0) {
-		log_error("unable to read %s: %s", path, strerror(-now));
-		return EXIT_INPUT;
-	}
-	return 0;
+	return show_log(dir, name, n);
 }
 
 static const struct verb {

@@ -101,11 +101,13 @@ static const struct help_option server_options[] = {
     {"-o", "OUT", "write the definitions to this file"},
     {"--add-line", NULL, "add the `pins` line to the policy"},
     {"--diff", NULL, "print the differences from the pins of the policy"},
+    {"-n", "COUNT", "only the last lines"},
 };
 
 static const struct help_verb server_verbs[] = {
-    {"log", "Servers", "NAME", "print what a server wrote to its standard error", "",
-	"kennel server log files", "server",
+    {"log", "Servers", "[-n COUNT] NAME",
+	"print what a server wrote to its standard error", "-n",
+	"kennel server log -n 20 files", "server",
 	.more = "The text is scrubbed and printable. The last 1 MiB is stored, and 1 MiB "
 		"before."},
     {"pin", "Servers", "NAME [--policy FILE] [-o OUT] [--add-line] | --diff",

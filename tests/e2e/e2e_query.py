@@ -755,11 +755,12 @@ def unused():
     ask("unused", status=64, env=env)
 
 
-def on_terminal(columns, *words, env=None):
-    """What the command prints on a terminal of that width, and its exit status."""
+def on_terminal(columns, *words, env=None, typed=False):
+    """What the command prints on a terminal of that width, and its exit status; typed: its input is the terminal."""
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    p = subprocess.Popen([KENNEL] + list(words), stdin=subprocess.DEVNULL, stdout=its, stderr=its,
+    p = subprocess.Popen([KENNEL] + list(words), stdin=its if typed else subprocess.DEVNULL, stdout=its,
+                         stderr=its,
                          env=environment({**ENV, "TERM": "xterm", "TZ": "XYZ-5:30", **(env or {})}))
     os.close(its)
     text = b""
@@ -770,6 +771,34 @@ def on_terminal(columns, *words, env=None):
         pass
     os.close(ours)
     return text.decode().replace("\r\n", "\n"), p.wait(60)
+
+
+@test("on a terminal a query is read through a pager, which gets the same text", 120)
+def paged():
+    real_session()
+    want, _ = on_terminal(80, "audit", "log")
+    check("\x1b" in want, "the control: in colour")
+    pager = TMP + "/pager"
+    with open(pager, "w") as f:
+        f.write("#!/bin/sh\necho \"$LESS $LESSSECURE $1\" >%s.said; cat >%s.got; echo read\n" % (pager, pager))
+    os.chmod(pager, 0o755)
+    text, status = on_terminal(80, "audit", "log", typed=True, env={"PAGER": pager + " -x"})
+    equal((text, status, reads(pager + ".said"), reads(pager + ".got").decode()), ("read\n", 0, b"FRX 1 -x\n", want))
+    os.unlink(pager + ".got")
+    text, _ = on_terminal(80, "audit", "log", typed=True, env={"PAGER": "false", "KENNEL_PAGER": pager, "LESS": "S"})
+    equal((text, reads(pager + ".said")), ("read\n", b"S 1 \n"))
+    os.unlink(pager + ".got")
+    for words_, env in ((("audit", "log"), {"PAGER": ""}), (("audit", "log"), {"KENNEL_PAGER": "cat", "PAGER": pager}),
+                        (("--no-pager", "audit", "log"), {"PAGER": pager}),
+                        (("audit", "log"), {"PAGER": "/no/such/pager -x"})):
+        equal(on_terminal(80, *words_, typed=True, env=env), (want, 0), env)
+    equal(on_terminal(80, "audit", "log", env={"PAGER": pager}), (want, 0), "its input is no terminal")
+    check(not os.path.exists(pager + ".got"))
+    # one that ends early, and a verb that fails
+    _, status = on_terminal(80, "audit", "log", typed=True, env={"PAGER": "true"})
+    check(status in (0, -13), status)
+    text, status = on_terminal(80, "audit", "log", "--nonsense", typed=True, env={"PAGER": pager})
+    check(status == 64 and "nonsense" in text, (status, text))
 
 
 @test("on a terminal tables fit, nothing is cut, times are local; in a pipe nothing changes")

@@ -340,7 +340,13 @@ def stderr_log():
         r = run([KENNEL, "server", "log", "t"])
         return b"using token *** now" in r.stdout and b"toy is starting" in r.stdout
     check(wait_for(there, 3) is not None, run([KENNEL, "server", "log", "t"]))
-    absent(TOKEN.encode(), run([KENNEL, "server", "log", "t"]).stdout)
+    whole = run([KENNEL, "server", "log", "t"]).stdout
+    absent(TOKEN.encode(), whole)
+    lines = whole.splitlines(True)
+    for n in 1, 2, len(lines), len(lines) + 9:
+        equal(run([KENNEL, "server", "log", "-n", str(n), "t"]).stdout, b"".join(lines[-n:]), n)
+    for wrong in "0", "-1", "x", "1x", "99999999999999999999":
+        equal(run([KENNEL, "server", "log", "-n", wrong, "t"]).returncode, 64, wrong)
 
 
 @test("S4-31 S4-46 a missing secret refuses the start and names the variable")

@@ -24,6 +24,8 @@
 #define FOLDER "policies"
 #define NEW    ".new" /* followed by a pid */
 
+#define DIGITS (2 * (size_t)MERKLE_HASH_LEN) /* of a digest */
+
 static const char *const suffix[] = {
     [POLICIES_TEXT] = ".kennel",
     [POLICIES_SEALED] = ".sealed",
@@ -224,9 +226,8 @@ is_policy(const char *name)
 {
 	const char *end = name + hex_span(name);
 
-	return end == name + 2 * (size_t)MERKLE_HASH_LEN &&
-	       (strcmp(end, suffix[POLICIES_TEXT]) == 0 ||
-		   strcmp(end, suffix[POLICIES_SEALED]) == 0);
+	return end == name + DIGITS && (strcmp(end, suffix[POLICIES_TEXT]) == 0 ||
+					   strcmp(end, suffix[POLICIES_SEALED]) == 0);
 }
 
 struct wanted {
@@ -241,7 +242,7 @@ match_file(void *arg, int dir, const char *name, const struct stat *st)
 
 	if (!is_policy(name) || strncmp(name, w->prefix, strlen(w->prefix)) != 0)
 		return 0;
-	if (w->found[0] != '\0' && strncmp(w->found, name, 2 * MERKLE_HASH_LEN) != 0)
+	if (w->found[0] != '\0' && strncmp(w->found, name, DIGITS) != 0)
 		return -EEXIST;
 	(void)snprintf(w->found, sizeof(w->found), "%s", name);
 	return 0;
@@ -254,8 +255,7 @@ policies_find(const char *log_dir, const char *prefix, uint8_t ret[MERKLE_HASH_L
 	size_t len = strlen(prefix);
 	int dir = -1, r;
 
-	if (len < POLICIES_PREFIX_MIN || len > 2 * MERKLE_HASH_LEN ||
-	    hex_span(prefix) != len)
+	if (len < POLICIES_PREFIX_MIN || len > DIGITS || hex_span(prefix) != len)
 		return -EINVAL;
 	r = open_folder(log_dir, false, &dir);
 	if (r < 0)
@@ -264,10 +264,9 @@ policies_find(const char *log_dir, const char *prefix, uint8_t ret[MERKLE_HASH_L
 	fd_close(&dir);
 	if (r < 0)
 		return r;
-	return hex_get(
-		   w.found, strnlen(w.found, 2 * MERKLE_HASH_LEN), ret, MERKLE_HASH_LEN)
-		   ? 0
-		   : -ENOENT;
+	if (!hex_get(w.found, strnlen(w.found, DIGITS), ret, MERKLE_HASH_LEN))
+		return -ENOENT;
+	return 0;
 }
 
 /* ---- remove ----------------------------------------------------------------------------- */
