@@ -38,7 +38,9 @@ answer_line(struct answer *x)
 		x->line = say_text(say_net, x->p, a->net);
 		x->because = policy_str(x->p, a->net->because);
 		x->instead = policy_str(x->p, a->net->instead);
-	} else if (a->mount != NULL) {
+	} else if (a->mount != NULL &&
+		   (a->mount->why != WHY_BASE || a->verdict == VERDICT_ALLOW)) {
+		/* of a denial, what every cell has is no line that someone wrote */
 		x->line = say_text(say_mount, x->p, a->mount);
 	}
 }

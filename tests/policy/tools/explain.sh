@@ -129,3 +129,10 @@ EOT
 expect 1 "explain: beside a granted directory" explain "$tmp/way.kennel" w read /usr/share/other
 says "by: no rule matches: denied by default"
 lacks "by: (base) read /usr/share"
+# what every cell has is not the reason of a denial either
+expect 1 "explain: writing what every cell has" explain "$tmp/way.kennel" w write /etc/hosts
+says "by: no rule matches: denied by default"
+says "enforced: read-only mount, Landlock"
+lacks "by: (base) read /etc"
+expect 0 "explain: reading what every cell has" explain "$tmp/way.kennel" w read /etc/hosts
+says "by: (base) read /etc"
