@@ -366,7 +366,8 @@ check_all(void)
 	}
 	if (n == 0) {
 		fprintf(stderr,
-		    "kennel policy: no policy found in %s: `kennel init` drafts one\n",
+		    "kennel policy: no policy found in %s: `kennel init NAME -- COMMAND` "
+		    "drafts one\n",
 		    paths_config_dir() != NULL ? paths_config_dir() : "/etc/kennel");
 		return EXIT_MISSING;
 	}

@@ -84,10 +84,12 @@ note_of(const struct listed *f, bool used, char out[PATH_MAX + 128])
 		    out, PATH_MAX + 128, "stale: `kennel policy check --all` says why");
 	else if (n->errors > 0)
 		(void)snprintf(out, PATH_MAX + 128,
-		    "%zu errors: `kennel policy check %s`", n->errors, f->path);
+		    "%zu error%s: `kennel policy check %s`", n->errors,
+		    n->errors == 1 ? "" : "s", f->path);
 	else if (n->warnings > 0)
 		(void)snprintf(out, PATH_MAX + 128,
-		    "%zu warnings: `kennel policy check %s`", n->warnings, f->path);
+		    "%zu warning%s: `kennel policy check %s`", n->warnings,
+		    n->warnings == 1 ? "" : "s", f->path);
 }
 
 static void

@@ -21,6 +21,7 @@
 #include "supervisor/base/paths.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/secret.h"
+#include "supervisor/help/help.h"
 
 #define RECORDER_WAIT_MS 5000
 #define TRIES            5
@@ -51,6 +52,17 @@ static struct {
 	bool gives;
 } change;
 
+/* True of an option whose value follows, and of one that is not known. */
+static bool
+takes_value(const char *option)
+{
+	const struct help_verb *v = help_find(&secret_help, change.verb);
+	const struct help_option *o =
+	    v != NULL ? help_option_find(&secret_help, v, option) : NULL;
+
+	return strncmp(option, "--", 2) == 0 && (o == NULL || o->value != NULL);
+}
+
 /* Keeps only valid arguments; a misplaced value is dropped. */
 static void
 take_words(int argc, char **argv)
@@ -61,7 +73,7 @@ take_words(int argc, char **argv)
 		if (strcmp(before, "--server") == 0) {
 			if (word[strspn(word, NAME_CHARS)] == '\0' && strlen(word) <= 128)
 				change.server = word;
-		} else if (word[0] != '-' && strncmp(before, "--", 2) != 0 &&
+		} else if (word[0] != '-' && !takes_value(before) &&
 			   secret_path_wrong(word, strlen(word)) == NULL)
 			change.path = word;
 	}

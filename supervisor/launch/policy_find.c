@@ -213,7 +213,8 @@ two_files(struct search *s, const char *const path[2], const enum policy_defines
 	int maybe = what[0] == DEFINES_MAYBE ? 0 : 1;
 
 	if (what[maybe] == DEFINES_YES)
-		return failed(s, EXIT_CONFIG, "%s and %s both define server %s", path[0],
+		return failed(s, EXIT_CONFIG,
+		    "%s and %s both define server %s: remove one of them", path[0],
 		    path[1], s->name);
 	return failed(s, EXIT_INPUT,
 	    "%s has errors, and may define server %s as %s does: correct what `kennel "
@@ -299,8 +300,9 @@ search_default(struct search *s, int *ret_fd)
 		return -1;
 	if (path[0] == '\0')
 		return failed(s, EXIT_CONFIG,
-		    "no policy for server %s in %s: `kennel init %s` drafts one", s->name,
-		    config, s->name);
+		    "no policy for server %s in %s: `kennel init %s -- COMMAND` drafts "
+		    "one",
+		    s->name, config, s->name);
 	return open_policy(s, path, ret_fd);
 }
 

@@ -20,7 +20,7 @@ def demo():
         "TMPDIR": TMP, "PYTHONDONTWRITEBYTECODE": "1"})
     text = r.stdout.decode()
     equal(r.returncode, 0, text + r.stderr.decode())
-    for part in ("All as the policies say.", "kennel approve allow", "hide $DEMO/project/private  # ", "taken out",
+    for part in ("All as the policies say.", "kennel approve allow", "hide $DEMO/project/private  # ", "redacted",
                  "\nNow try:\n"):
         within(part, text)
     equal([line for line in text.splitlines() if len(line) > 80], [])

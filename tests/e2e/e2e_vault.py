@@ -700,8 +700,8 @@ def recorded():
     env, p = home(), policy(toy_policy(SECRET))
     opened(env)
     secret(env, "grant", PATH, "--server", "t", "--policy", p)
-    secret(env, "rotate", PATH, "--stdin", stdin=OTHER)
-    secret(env, "versions", PATH, "--restore", "1")
+    secret(env, "rotate", "--stdin", PATH, stdin=OTHER)  # a flag has no value
+    secret(env, "versions", "--restore", "1", PATH)
     secret(env, "versions", PATH)  # asks, and changes nothing
     secret(env, "revoke", PATH, "--server", "t")
     secret(env, "set", OTHER, "--stdin", stdin=VALUE, status=65)  # a value in the place of a path
@@ -724,7 +724,9 @@ def recorded():
     equal(says, wanted)
     for v in (VALUE, OTHER, PASS):
         absent(v, json.dumps(audit(env=env)), "the audit log")
-    within("grant", json.dumps(run([KENNEL, "audit", "secret", PATH], env=env).stdout.decode()))
+    told = run([KENNEL, "audit", "secret", PATH], env=env).stdout.decode()
+    within("vault: grant %s for t" % PATH, told)
+    within("vault: init allow", run([KENNEL, "audit", "secret"], env=env).stdout.decode())
     # a log that cannot be written: nothing that gives power, and all that takes it away
     log = env["KENNEL_HOME"] + "/audit"
     wait_for(lambda: "kennel-recorder" not in descendants(os.getpid()).values(), 30)

@@ -26,18 +26,17 @@ static const struct {
     {"mounts", "its view was built[; this kernel lacks {lacks}]"},
     {"secrets", "it receives the secrets {name}"},
     {"exec", "exec {verdict}: {program}[ (mapped {image})][, by {rule}][: {reason}]"},
-    {"call",
-	"{direction} {method}[ {name}][ of {client}] {outcome}[ after {duration_us} us]"
-	"[, {params_bytes} bytes of arguments][, {result_bytes} bytes of result]"},
+    {"call", "{direction} {method}[ {name}][ of {client}] {outcome}[ after {duration_us}]"
+	     "[, {params_bytes} bytes of arguments][, {result_bytes} bytes of result]"},
     {"refused", "refused[ {direction}][ {method}][ {name}][, by {rule}][: {reason}]"},
     {"dropped", "a line of {bytes} bytes from the {direction} was dropped[: {reason}]"},
-    {"scrub", "secret {name} was redacted {count} times"},
+    {"scrub", "secret {name} was redacted[ (count {count})]"},
     {"stop", "ended[ with status {status}][ by signal {signal}][: {reason}]"},
     {"egress", "connection {verdict}: {name}[ port {port}][ at {address}][, {bytes_out} "
 	       "bytes out][, {bytes_in} bytes in][, by {rule}][: {reason}]"},
     {"approve", "approval of {name}: {verdict}[ ({outcome})][ by {approver}][ after "
-		"{duration_us} us]"},
-    {"vault", "vault: {action} {name}[ {verdict}][: {reason}]"},
+		"{duration_us}]"},
+    {"vault", "vault: {action}[ {name}][ for {server}][ {verdict}][: {reason}]"},
     {"exception", "exception of {rule}[, owned by {owner}][, ticket {ticket}]"},
     {"manifest", "definition[ of {method}][ {name}] seen[, {outcome}][: {reason}]"},
     {"policy.load",
@@ -57,6 +56,18 @@ static const struct {
     {"cosig", "a witness signed {size} records"},
     {"gap", "events are missing[: {count} of writer {name}][ ({reason})]"},
 };
+
+const char *
+describe_duration(uint64_t us, char out[DESCRIBE_TIME_MAX])
+{
+	if (us < 10000)
+		(void)snprintf(out, DESCRIBE_TIME_MAX, "%" PRIu64 " us", us);
+	else if (us < 10000000)
+		(void)snprintf(out, DESCRIBE_TIME_MAX, "%" PRIu64 " ms", us / 1000);
+	else
+		(void)snprintf(out, DESCRIBE_TIME_MAX, "%" PRIu64 " s", us / 1000000);
+	return out;
+}
 
 /* ---- filling a pattern ----------------------------------------------------------- */
 
@@ -98,12 +109,14 @@ put_key(struct line *line, const struct log_record *record, const char **at)
 {
 	const char *end = strchr(*at, '}');
 	const struct log_record_field *field;
-	char key[32] = "";
+	char key[32] = "", time[DESCRIBE_TIME_MAX];
 
 	if (end != NULL && (size_t)(end - *at - 1) < sizeof(key))
 		memcpy(key, *at + 1, (size_t)(end - *at - 1));
 	field = log_record_find(record, key);
-	if (field != NULL)
+	if (field != NULL && field->text == NULL && strcmp(key, "duration_us") == 0)
+		put_text(line, describe_duration(field->number, time));
+	else if (field != NULL)
 		put_value(line, field);
 	else
 		line->lacking = true;

@@ -22,5 +22,7 @@ const char *describe_fill(
 /* 2026-11-22T01:02:03.004Z; decimals: 3 or 9. */
 #define DESCRIBE_TIME_MAX 40
 const char *describe_time(uint64_t ns, int decimals, char out[DESCRIBE_TIME_MAX]);
+/* "812 us", "40 ms", "12 s". */
+const char *describe_duration(uint64_t us, char out[DESCRIBE_TIME_MAX]);
 
 #endif

@@ -219,6 +219,8 @@ take_csv(struct query *q, const char *v)
 
 /* letter: 0 if every verb accepts it, but those whose "may" begins with '!'; else it
  * must be in the verb's "may". */
+#define TIME "time (2026-11-21T22:00, yesterday, 2h, 3d)"
+
 static const struct option_row {
 	const char *name;
 	char letter;
@@ -229,18 +231,18 @@ static const struct option_row {
     {"--csv", 0, NULL, take_csv},
     {"--no-header", 0, NULL, take_bare},
     {"--verified", 0, NULL, take_verified},
-    {"--from", 0, "time", take_from},
-    {"--since", 0, "time", take_from},
-    {"--to", 0, "time", take_to},
+    {"--from", 0, TIME, take_from},
+    {"--since", 0, TIME, take_from},
+    {"--to", 0, TIME, take_to},
     {"--server", 0, "server", take_server},
     {"--tool", 0, "tool", take_tool},
     {"--verdict", 0, "verdict", take_verdict},
     {"--rule", 0, "rule", take_rule},
     {"--session", 0, "session", take_session},
     {"--as-of", 0, "checkpoint", take_as_of},
-    {"--log", 0, "folder", take_log},
-    {"--log", '!', "folder", take_log},
-    {"--to", 'T', "time", take_to},
+    {"--log", 0, "directory", take_log},
+    {"--log", '!', "directory", take_log},
+    {"--to", 'T', TIME, take_to},
     {"--verified", 'V', NULL, take_verified},
     {"--kind", 'k', "kind of record", take_kind},
     {"--all", 'a', NULL, take_all},

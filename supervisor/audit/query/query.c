@@ -113,8 +113,9 @@ words_of(int r)
 	       : r == -E2BIG
 		   ? "too many distinct values: narrow the range with --from and --to"
 	       : r == -ENOENT ? "not in the log"
-	       : r == -EINVAL ? "invalid arguments"
-			      : "the log is damaged; run \"kennel audit verify\"";
+	       : r == -EINVAL
+		   ? "invalid arguments: `kennel audit help COMMAND` explains them"
+		   : "the log is damaged; run \"kennel audit verify\"";
 }
 
 static int

@@ -423,15 +423,9 @@ table_text(struct table *table, const char *text)
 static void
 print_us(const struct table *table, uint64_t us, int width)
 {
-	char text[32];
+	char text[DESCRIBE_TIME_MAX];
 
-	if (us < 10000)
-		(void)snprintf(text, sizeof(text), "%" PRIu64 " us", us);
-	else if (us < 10000000)
-		(void)snprintf(text, sizeof(text), "%" PRIu64 " ms", us / 1000);
-	else
-		(void)snprintf(text, sizeof(text), "%" PRIu64 " s", us / 1000000);
-	fprintf(cell_out(table), "%*s", width, text);
+	fprintf(cell_out(table), "%*s", width, describe_duration(us, text));
 }
 
 void

@@ -137,7 +137,7 @@ see_found(void *arg, const struct log_record *record)
 		see_cell(ask, record, "time");
 		see_cell(ask, record, "session");
 		see_cell(ask, record, "server");
-		table_text(&ask->table, given ? "given" : "taken out");
+		table_text(&ask->table, given ? "given" : "redacted");
 		see_cell(ask, record, "count");
 		table_text(&ask->table,
 		    name != NULL && i < name->n ? log_record_item(name, i) : NULL);
