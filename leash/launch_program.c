@@ -68,7 +68,7 @@ refuse_ungranted(struct choice *a, uint32_t image)
 			    "%s: not granted with these arguments; see %s", a->l->argv[0],
 			    policy_at(p, p->exec[i].at, at, sizeof(at)));
 	return refuse(a, STATUS_REFUSED, -EACCES,
-	    "no line grants it; to grant it: exec allow %s **", a->l->argv[0]);
+	    "not granted; to grant it: exec allow %s **", a->l->argv[0]);
 }
 
 /* exec: the command must be one that the policy grants. */

@@ -111,7 +111,8 @@ secret_from_env(
 	r = -ENOENT;
 	value = environ_find(variable);
 	if (value == NULL) {
-		what = "is not set";
+		what = "is not set: set it in the entry of this server in the agent's "
+		       "configuration, or where kennel is started";
 		goto out;
 	}
 	r = -ENOMEM;

@@ -118,7 +118,8 @@ explain(
 	free(real);
 	mount_point(at);
 	(void)snprintf(why, AUDIT_WRITE_WHY_MAX, "%s", strerror(-error));
-	if (dir < 0 || fstatfs(dir, &fs) < 0)
+	if (error == -EACCES || error == -EPERM || error == -EROFS || dir < 0 ||
+	    fstatfs(dir, &fs) < 0)
 		return;
 	free_n =
 	    (uint64_t)(geteuid() == 0 ? fs.f_bfree : fs.f_bavail) * (uint64_t)fs.f_bsize;

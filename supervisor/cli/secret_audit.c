@@ -98,6 +98,8 @@ record(const char *outcome, const char *verdict, uint64_t *ret_number)
 	event_text(&e, KEY_OUTCOME, outcome);
 	if (verdict != NULL)
 		event_text(&e, KEY_VERDICT, verdict);
+	if (verdict != NULL && strcmp(verdict, "deny") == 0)
+		event_text(&e, KEY_REASON, "the command failed");
 	if (change.path != NULL)
 		event_text(&e, KEY_NAME, change.path);
 	if (change.server != NULL)

@@ -88,19 +88,45 @@ state_of(struct servers *s, struct json grant)
 	return states[grant_compare(&f->policy, f->server, id, log_dir)];
 }
 
-static void
-print_row(struct servers *s, struct json grant)
+static bool
+same(struct json a, struct json b, const char *name)
 {
+	char text[2][TEXT_MAX];
+
+	return strcmp(text_of(a, name, text[0]), text_of(b, name, text[1])) == 0;
+}
+
+/* Whether another grant of the same secret to the same server is current. */
+static bool
+is_replaced(struct servers *s, struct json all, struct json grant)
+{
+	struct json key, other;
+	struct json_walk w;
+
+	json_walk(&w, all);
+	while (json_next(&w, &key, &other))
+		if (same(other, grant, "path") && same(other, grant, "server") &&
+		    state_of(s, other) == states[GRANT_CURRENT])
+			return true;
+	return false;
+}
+
+static void
+print_row(struct servers *s, struct json all, struct json grant)
+{
+	const char *state = state_of(s, grant);
 	char path[TEXT_MAX], server[TEXT_MAX], kind[TEXT_MAX], id[TEXT_MAX],
 	    made[TEXT_MAX];
 	char shown[TEXT_MAX];
 
+	if (state == states[GRANT_NARROWER] && is_replaced(s, all, grant))
+		state = "replaced by the current one";
 	(void)text_of(grant, "path", path);
 	(void)text_of(grant, "server", server);
 	printf("%-40s server %s  %s %.12s  made %s  %s\n", path,
 	    log_quote(shown, sizeof(shown), server, strlen(server)),
 	    text_of(grant, "kind", kind), text_of(grant, "id", id),
-	    text_of(grant, "made", made), state_of(s, grant));
+	    text_of(grant, "made", made), state);
 }
 
 static void
@@ -117,7 +143,7 @@ print_all(const struct buf *list, const char *path)
 	json_walk(&w, m.root);
 	while (json_next(&w, &key, &grant))
 		if (path == NULL || strcmp(text_of(grant, "path", text), path) == 0)
-			print_row(&servers, grant);
+			print_row(&servers, m.root, grant);
 	for (size_t i = 0; i < servers.n; i++)
 		if (servers.of[i].status == 0)
 			policy_found_free(&servers.of[i].found);

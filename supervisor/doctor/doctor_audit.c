@@ -81,6 +81,10 @@ doctor_audit(struct finding *f)
 		    "system; a new log begins there");
 	else if (r == -EFBIG)
 		(void)snprintf(f->fix, sizeof(f->fix), "ulimit -f unlimited");
+	else if (r == -EACCES || r == -EPERM || r == -EROFS)
+		(void)snprintf(f->fix, sizeof(f->fix),
+		    "make the directory writable for this user, or set KENNEL_HOME to "
+		    "another directory; a new log begins there");
 	else if (r < 0)
 		(void)snprintf(f->fix, sizeof(f->fix),
 		    "see recorder.log there, or set KENNEL_HOME to another directory; a "

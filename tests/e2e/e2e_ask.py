@@ -1,6 +1,7 @@
 """Programs that a policy asks about: the exec waits for a person, silence is no."""
 import json
 import os
+import pwd
 import signal
 import sys
 import time
@@ -103,6 +104,9 @@ def once():
     equal([e["fields"]["verdict"] for e in got], ["ask", "allow", "ask", "deny"])
     equal([e["fields"].get("outcome") for e in got], [None, "once", None, "deny"])
     within("uid", got[1]["fields"]["approver"])
+    for person, rows in ((pwd.getpwuid(os.getuid()).pw_name, 2), ("uid %d" % os.getuid(), 2), ("nobody-of-this-name", 0)):
+        told = run([KENNEL, "audit", "who-approved", person, "--json", "--no-header"]).stdout.decode()
+        equal(told.count(q["sha256"]), rows, person)
     check(got[1]["fields"]["duration_us"] > 0 and got[3]["fields"]["duration_us"] > 0, got)
     mine = [e for e in audit() if e["kind"] == "approve" and q["sha256"] in json.dumps(e)]
     equal([e["fields"]["verdict"] for e in mine], ["allow", "deny"])

@@ -380,6 +380,20 @@ def limited():
     check(row.startswith("ok"), row)
 
 
+@test("doctor tells that the log's directory may not be written, and no bytes of a disk")
+def not_writable():
+    if os.getuid() == 0:
+        skip("root may write everywhere")
+    env = home("not-writable")
+    os.makedirs(env["KENNEL_HOME"] + "/audit", mode=0o700)
+    os.chmod(env["KENNEL_HOME"] + "/audit", 0o500)
+    out = run([KENNEL, "doctor"], env=environment(env)).stdout.decode()
+    row = out[out.index("audit-log"):]
+    within("Permission denied", row)
+    within("make the directory writable for this user", row)
+    absent("bytes free", row)
+
+
 @test("doctor tells that a log that is there takes no records: its key is gone")
 def no_key():
     env = home("no-key")

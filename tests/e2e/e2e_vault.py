@@ -268,6 +268,11 @@ def grant_states():
     equal(states(), ["current"])
     becomes("")
     equal(states(), ["stale: the next start grants it again"])
+    secret(env, "grant", "--server", "t")
+    equal(sorted(states()), ["current", "replaced by the current one"])
+    secret(env, "revoke", PATH, "--server", "t")
+    becomes("    read /usr/share/doc\n")
+    secret(env, "grant", "--server", "t")
     becomes("    read /usr/include\n")
     equal(states(), ["stale: the policy allows more now"])
     for name in os.listdir(env["KENNEL_HOME"] + "/audit/policies"):
@@ -726,6 +731,8 @@ def recorded():
         absent(v, json.dumps(audit(env=env)), "the audit log")
     told = run([KENNEL, "audit", "secret", PATH], env=env).stdout.decode()
     within("vault: grant %s for t" % PATH, told)
+    denied = run([KENNEL, "audit", "denials"], env=env).stdout.decode()
+    check(matches(r"vault +deny +unlock +.*the command failed", denied), denied)
     within("vault: init allow", run([KENNEL, "audit", "secret"], env=env).stdout.decode())
     # a log that cannot be written: nothing that gives power, and all that takes it away
     log = env["KENNEL_HOME"] + "/audit"

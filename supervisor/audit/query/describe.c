@@ -221,6 +221,7 @@ describe_object(const struct log_record *record)
 	    {"refused", "name"},
 	    {"refused", "method"},
 	    {"refused", "mode"},
+	    {"vault", "action"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(row); i++) {

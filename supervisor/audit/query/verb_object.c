@@ -4,6 +4,8 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -390,6 +392,28 @@ odd_answer(struct ask *ask, const struct log_record *record, int *ret)
 	return NULL;
 }
 
+/* The log has "uid N, pid P": the word is a user's name in this machine's /etc/passwd,
+ * or the beginning of that text. */
+static bool
+is_approver(const struct log_record *record, const char *word)
+{
+	const char *approver = log_record_text(record, "approver");
+	const struct passwd *pw = NULL;
+	char uid[32];
+	FILE *f = fopen("/etc/passwd", "re");
+
+	while (f != NULL && (pw = fgetpwent(f)) != NULL && strcmp(pw->pw_name, word) != 0)
+		;
+	if (pw != NULL)
+		(void)snprintf(uid, sizeof(uid), "uid %u", (unsigned int)pw->pw_uid);
+	else
+		(void)snprintf(uid, sizeof(uid), "%s", word);
+	if (f != NULL)
+		(void)fclose(f); /* read-only */
+	return approver != NULL && strncmp(approver, uid, strlen(uid)) == 0 &&
+	       strchr(",", approver[strlen(uid)]) != NULL;
+}
+
 static int
 see_approved(void *arg, const struct log_record *record)
 {
@@ -397,7 +421,7 @@ see_approved(void *arg, const struct log_record *record)
 	const char *odd;
 	int r = 0;
 
-	if (ask->word != NULL && !log_record_is(record, "approver", ask->word) &&
+	if (ask->word != NULL && !is_approver(record, ask->word) &&
 	    !log_record_has(record, "name", ask->word))
 		return 0;
 	odd = odd_answer(ask, record, &r);
