@@ -110,7 +110,7 @@ def absent_file():
         size = str(int(size) + 1)
     check(b"/nope/tool" not in ask("report", "--as-of", size), "on the page")
     within(b"/nope/tool", ask("report", "--as-of", size, "--absent"))
-    refused = [int(re.search(br"<b>(\d+)</b><span>refused", ask("report", "--as-of", size, *more)).group(1))
+    refused = [int(re.search(br"<b>(\d+)</b><span>denials", ask("report", "--as-of", size, *more)).group(1))
                for more in ((), ("--absent",))]
     equal(refused[1], refused[0] + 1)
 
@@ -313,6 +313,11 @@ def page():
     for kind in ("integrity", "access", "changes", "controls", "retention", "exceptions", "inventory"):
         within("</html>", ask("report", "--kind", kind).decode(), kind)
     within("/bin/echo, started by toy", html, "the tree of programs")
+    check(re.search(r"\d+ calls: median \d+ [um]?s, 95th percentile \d+ [um]?s, 99th percentile \d+ [um]?s", html), "latency")
+    out = TMP + "/there.html"
+    open(out, "w").close()
+    r = run([KENNEL, "audit", "report", "-o", out], env=ENV)
+    within("unable to create %s: File exists; name a new file with -o" % out, r.stderr.decode())
     within("onerror", ask("report", "--kind", "incident", rows("sessions")[0]["session"]).decode())
     within("&#60;img src=x onerror=alert(1)&#62;\\u{202e}gnp.exe", html)
     absent("<img", html)

@@ -5,6 +5,7 @@
  * kennel-verify decides whether the records are unaltered; --verified runs it.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -200,6 +201,23 @@ verb_complain(const struct query *q, int status, const char *why)
 		    "no log found in %s", q->log != NULL ? q->log : paths_audit_dir());
 	else if (status != ASK_OK)
 		log_error("audit %s: %s", q->verb, why);
+}
+
+FILE *
+output_new(const struct query *q)
+{
+	FILE *out = NULL;
+	int fd;
+
+	if (q->out == NULL)
+		return stdout;
+	fd = open(q->out, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd >= 0)
+		out = fdopen(fd, "w");
+	if (out == NULL)
+		log_error("audit %s: unable to create %s: %s%s", q->verb, q->out,
+		    strerror(errno), errno == EEXIST ? "; name a new file with -o" : "");
+	return out;
 }
 
 /* The number of rows before the last ones that -n asks for: all of them are counted

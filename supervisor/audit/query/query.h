@@ -145,5 +145,8 @@ int verb_prune(int argc, char **argv, const char *what,
     int (*prune)(const char *log_dir, uint64_t before_ns, uint64_t *ret_n));
 /* Explains, on standard error, a status that is not ASK_OK. */
 void verb_complain(const struct query *, int status, const char *why);
+/* The new file of -o, mode 0600, or stdout without -o. It never overwrites a file.
+ * NULL: it was not created; explained on standard error. The caller closes it. */
+FILE *output_new(const struct query *);
 
 #endif

@@ -127,11 +127,11 @@ svg_time(FILE *out, const struct figures *f)
 			most = f->done[i] + f->denied[i];
 	}
 	if (f->records == 0) {
-		nothing(out, "acts over time");
+		nothing(out, "events over time");
 		return;
 	}
 	top = round_up(most);
-	begin(out, TIME_HEIGHT, "acts allowed and denied over time");
+	begin(out, TIME_HEIGHT, "events allowed and denied over time");
 	grid(out, top);
 	for (size_t i = 0; i < FIGURES_BUCKETS; i++) {
 		const uint64_t height = TIME_BASE - TIME_TOP;
@@ -215,7 +215,7 @@ put_rows(FILE *out, struct groups *groups, bool bytes, const char *what, const c
 void
 svg_servers(FILE *out, const struct figures *f)
 {
-	put_rows(out, f->server, false, "acts per server", "allowed");
+	put_rows(out, f->server, false, "events per server", "allowed");
 }
 
 void
@@ -274,7 +274,7 @@ svg_latency(FILE *out, const struct figures *f)
 	latency_span(sum, ARRAY_LEN(sum), &first, &last);
 	n = (int)(last - first);
 	top = round_up(most);
-	begin(out, TIME_HEIGHT, "how long calls took, doubling from left to right");
+	begin(out, TIME_HEIGHT, "latency of calls, each bar twice the one before");
 	grid(out, top);
 	for (size_t i = first; i < last; i++) {
 		int height = (int)(sum[i] * (TIME_BASE - TIME_TOP) / top);

@@ -347,18 +347,15 @@ pack_main(int argc, char **argv)
 {
 	struct pack p = {.out = NULL};
 	struct query q;
-	int fd, status;
+	int status;
 
 	if (options_read(argc, argv, "!oV", &q) < 0)
 		return ASK_USAGE;
 	if (q.argc != 1 || q.out == NULL)
 		return help_usage(&audit_help, "pack", "expected -o OUT and a session");
-	fd = open(q.out, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	p.out = fd >= 0 ? fdopen(fd, "w") : NULL;
-	if (p.out == NULL) {
-		verb_complain(&q, ASK_FAILED, strerror(errno));
+	p.out = output_new(&q);
+	if (p.out == NULL)
 		return ASK_FAILED;
-	}
 	status = run_pack(&p, &q);
 	if (fclose(p.out) != 0 && status == ASK_OK)
 		status = ASK_FAILED;

@@ -6,7 +6,6 @@
  * not contain its creation time, so one checkpoint always gives the same page.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +13,11 @@
 #include "shim/base/array.h"
 #include "shim/base/hex.h"
 #include "shim/base/log.h"
+#include "supervisor/audit/query/describe.h"
 #include "supervisor/audit/query/disclosure.h"
 #include "supervisor/audit/query/escape.h"
 #include "supervisor/audit/query/group.h"
 #include "supervisor/audit/query/query.h"
-#include "supervisor/audit/query/describe.h"
 #include "supervisor/audit/report/report.h"
 #include "supervisor/audit/report/verbs.h"
 
@@ -57,27 +56,20 @@ put_servers(struct page *p)
 	return 0;
 }
 
-static void
-put_us(FILE *out, uint64_t us)
-{
-	fprintf(out, us < 10000 ? "%" PRIu64 " us" : "%" PRIu64 " ms",
-	    us < 10000 ? us : us / 1000);
-}
-
 static int
 put_latency(struct page *p)
 {
 	const struct figures *f = &p->figures;
+	char median[DESCRIBE_TIME_MAX], p95[DESCRIBE_TIME_MAX], p99[DESCRIBE_TIME_MAX];
 
 	svg_latency(p->out, f);
 	if (f->latency_n == 0)
 		return 0;
-	fprintf(p->out, "<p>Half of %" PRIu64 " answers came within ", f->latency_n);
-	put_us(p->out, figures_latency(f, 500));
-	fprintf(p->out, ", 95 of 100 within ");
-	put_us(p->out, figures_latency(f, 950));
-	fprintf(p->out, ", 99 within ");
-	put_us(p->out, figures_latency(f, 990));
+	fprintf(p->out,
+	    "<p>%" PRIu64 " calls: median %s, 95th percentile %s, 99th percentile %s",
+	    f->latency_n, describe_duration(figures_latency(f, 500), median),
+	    describe_duration(figures_latency(f, 950), p95),
+	    describe_duration(figures_latency(f, 990), p99));
 	fprintf(p->out, ".</p>\n");
 	return 0;
 }
@@ -168,16 +160,16 @@ put_files(struct page *p)
 
 #define S_TIME \
 	{ \
-		"Over time", "Each bar is a sixtieth of the time covered.", \
+		"Events over time", "Each bar is a sixtieth of the time range.", \
 		    .put = put_time \
 	}
 #define S_SERVERS \
 	{ \
-		"By server", NULL, .put = put_servers \
+		"Events by server", NULL, .put = put_servers \
 	}
 #define S_LATENCY \
 	{ \
-		"How long calls took", "From the agent's request to the answer.", \
+		"Latency of calls", "From the agent's request to the response.", \
 		    .put = put_latency \
 	}
 #define S_EXECS \
@@ -187,7 +179,7 @@ put_files(struct page *p)
 	}
 #define S_EGRESS \
 	{ \
-		"Network", "Bytes by destination, both ways.", .put = put_egress \
+		"Network", "Bytes sent and received, by destination.", .put = put_egress \
 	}
 #define S_GAPS \
 	{ \
@@ -195,51 +187,53 @@ put_files(struct page *p)
 	}
 #define S_DENIALS \
 	{ \
-		"Refused", "The most frequent first.", .verb = "denials" \
+		"Denials", "The most frequent first.", .verb = "denials" \
 	}
 
 static const struct section activity[] = {S_TIME, S_SERVERS, S_LATENCY, S_EXECS, S_EGRESS,
     S_DENIALS, {"Sessions", NULL, .verb = "sessions"}, {"Calls", NULL, .verb = "tool"},
-    {"Anomalies", "First seen, spikes, after hours, allowed after refusals.",
+    {"Anomalies", "First seen, spikes, outside of working hours, allowed after denials.",
 	.verb = "anomalies"},
     S_GAPS, {NULL}};
 static const struct section integrity[] = {S_GAPS,
-    {"Checkpoints of others", "What witnesses signed.", .verb = "log", .kind = "cosig"},
-    {"Keys", "Each epoch has a key of its own, which is erased at its end.",
-	.verb = "log", .kind = "epoch"},
-    {"Broken epochs", "Where a key was lost.", .verb = "log", .kind = "break"},
-    {"Recorders", NULL, .verb = "log", .kind = "open"}, {"Files", NULL, .put = put_files},
-    {NULL}};
+    {"Cosignatures", "Checkpoints that witnesses signed.", .verb = "log",
+	.kind = "cosig"},
+    {"Signing keys", "Each epoch has its own key, erased at its end.", .verb = "log",
+	.kind = "epoch"},
+    {"Breaks in the chain of keys", "Where a key was lost.", .verb = "log",
+	.kind = "break"},
+    {"Recorders", NULL, .verb = "log", .kind = "open"},
+    {"Log files", NULL, .put = put_files}, {NULL}};
 static const struct section access_[] = {S_SERVERS, S_EXECS, S_EGRESS,
-    {"First used in this time",
-	"Allowed since the beginning of the range, and never "
-	"before it.",
+    {"First used in this time range",
+	"Allowed in this time range, and never "
+	"before.",
 	.verb = "widened"},
     S_DENIALS, {"Secrets", NULL, .verb = "secret"},
     {"Policies in use", NULL, .verb = "changes"}, {NULL}};
 static const struct section changes[] = {
     {"Policies", "When the policy of a server changed.", .verb = "changes"},
-    {"First used in this time", NULL, .verb = "widened"},
+    {"First used in this time range", NULL, .verb = "widened"},
     {"Exceptions", NULL, .verb = "exceptions"},
-    {"Definitions of tools", NULL, .verb = "manifest"}, {NULL}};
+    {"Tool definitions", NULL, .verb = "manifest"}, {NULL}};
 static const struct section controls[] = {
     {"Controls", "What frameworks require, and the records that show it.",
 	.put = put_controls},
     S_GAPS, S_DENIALS, {"Approvals", NULL, .verb = "who-approved"}, {NULL}};
 static const struct section incident[] = {S_TIME, S_EXECS, S_EGRESS,
-    {"What happened", "Every record of the session, in order.", .verb = "session",
+    {"Timeline", "Every record of the session, in order.", .verb = "session",
 	.word = true},
     S_DENIALS, {"Calls", NULL, .verb = "tool"}, {"Secrets", NULL, .verb = "secret"},
     S_GAPS, {NULL}};
-static const struct section retention[] = {{"Files", NULL, .put = put_files},
-    {"Removed", NULL, .verb = "log", .kind = "prune"},
+static const struct section retention[] = {{"Log files", NULL, .put = put_files},
+    {"Removed records", NULL, .verb = "log", .kind = "prune"},
     {"Exports", NULL, .verb = "log", .kind = "export"}, S_GAPS, {NULL}};
 static const struct section exceptions[] = {{"Exceptions", NULL, .verb = "exceptions"},
     {"Approvals", NULL, .verb = "who-approved"}, {NULL}};
 static const struct section inventory[] = {S_SERVERS,
-    {"Policies of servers", NULL, .verb = "changes"},
-    {"Programs that servers are", NULL, .verb = "log", .kind = "start"},
-    {"Definitions of tools", NULL, .verb = "manifest"},
+    {"Policies by server", NULL, .verb = "changes"},
+    {"Server programs", NULL, .verb = "log", .kind = "start"},
+    {"Tool definitions", NULL, .verb = "manifest"},
     {"Recorders", NULL, .verb = "log", .kind = "open"}, {NULL}};
 
 static const struct report {
@@ -247,7 +241,7 @@ static const struct report {
 	const struct section *section;
 	bool word; /* it is about one session */
 } reports[] = {
-    {"activity", "What the servers did", activity, false},
+    {"activity", "Activity of the servers", activity, false},
     {"integrity", "Integrity of the audit log", integrity, false},
     {"access", "Access review", access_, false},
     {"changes", "Changes", changes, false},
@@ -325,7 +319,7 @@ put_cards(struct page *p)
 	put_card(p->out, "sessions", p->sessions, false);
 	put_card(p->out, "calls", f->calls, false);
 	put_card(p->out, "programs run", f->execs, false);
-	put_card(p->out, "refused", f->denials, true);
+	put_card(p->out, "denials", f->denials, true);
 	put_card(p->out, "secrets redacted", f->scrubs, false);
 	put_card(p->out, "gaps", p->gaps, true);
 	fprintf(p->out, "</div>\n");
@@ -469,30 +463,16 @@ find_report(const char *kind)
 	return NULL;
 }
 
-/* Never overwrites a file. */
-static FILE *
-open_page(const char *path)
-{
-	int fd;
-
-	if (path == NULL)
-		return stdout;
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	return fd >= 0 ? fdopen(fd, "w") : NULL;
-}
-
 static int
 make_page(struct query *q, const struct report *report)
 {
 	static struct log_view view;
 	static char id[SESSION_ID_LEN + 1];
-	struct page p = {.q = q, .view = &view, .out = open_page(q->out)};
+	struct page p = {.q = q, .view = &view, .out = output_new(q)};
 	int r = 0, status = ASK_FAILED;
 
-	if (p.out == NULL) {
-		verb_complain(q, ASK_FAILED, strerror(errno));
+	if (p.out == NULL)
 		return ASK_FAILED;
-	}
 	q->form = FORM_HTML;
 	status = log_view_open(q, &view);
 	p.why = view.why;

@@ -2,7 +2,6 @@
  * "kennel audit export": writes records in formats of other systems.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,20 +28,6 @@ see_export(void *arg, const struct log_record *record)
 	(void)fputc('\n', e->out);
 	e->n++;
 	return ferror(e->out) ? -EIO : 0;
-}
-
-/* Creates a new file; never overwrites one. */
-static FILE *
-open_out(const char *path)
-{
-	int fd;
-	FILE *out;
-
-	if (path == NULL)
-		return stdout;
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	out = fd >= 0 ? fdopen(fd, "w") : NULL;
-	return out;
 }
 
 static int
@@ -111,11 +96,9 @@ export_main(int argc, char **argv)
 		return ASK_USAGE;
 	}
 	q.present = e.format->present && !options_with_absent(&q);
-	e.out = open_out(q.out);
-	if (e.out == NULL) {
-		verb_complain(&q, ASK_FAILED, strerror(errno));
+	e.out = output_new(&q);
+	if (e.out == NULL)
 		return ASK_FAILED;
-	}
 	status = run_export(&q, &e, &why);
 	verb_complain(&q, status, why);
 	if (e.out != stdout && fclose(e.out) != 0 && status == ASK_OK)
