@@ -139,7 +139,7 @@ def page_agrees():
         return int(re.search(r"<b>(\d+)</b><span>%s" % name, report).group(1))
     sessions, gaps = rows("sessions", *at, env=env), rows("gaps", *at, env=env)
     equal((card("sessions"), card("gaps")), (len(sessions), len(gaps)))
-    equal(card("refused"), sum(d["count"] for d in rows("denials", *at, env=env)))
+    equal(card("denials"), sum(d["count"] for d in rows("denials", *at, env=env)))
     equal(card("refused"), sum(x["denied"] for x in sessions))
     ended = [x["ended"] for x in sessions]
     equal([e for e in ended if e.startswith("never started")], ["never started: refused"] * 3, ended)
