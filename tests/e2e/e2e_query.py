@@ -140,7 +140,7 @@ def page_agrees():
     sessions, gaps = rows("sessions", *at, env=env), rows("gaps", *at, env=env)
     equal((card("sessions"), card("gaps")), (len(sessions), len(gaps)))
     equal(card("denials"), sum(d["count"] for d in rows("denials", *at, env=env)))
-    equal(card("refused"), sum(x["denied"] for x in sessions))
+    equal(card("denials"), sum(x["denied"] for x in sessions))
     ended = [x["ended"] for x in sessions]
     equal([e for e in ended if e.startswith("never started")], ["never started: refused"] * 3, ended)
     equal(len([e for e in ended if "killed" in e or "lost" in e]), len(gaps), (ended, gaps))
