@@ -481,6 +481,7 @@ KENNEL = \
 	supervisor/launch/start_server.o \
 	supervisor/pin/pins_line.o \
 	supervisor/pin/server_pin.o \
+	supervisor/serve/tool_name.o \
 	supervisor/main.o
 
 # What shows the tree to others.
@@ -817,6 +818,10 @@ UNIT_query = \
 	supervisor/audit/log/segment.o \
 	supervisor/base/paths.o
 
+UNIT_tool_name = \
+	$(MERKLE) $(BASE) \
+	supervisor/json/digest.o \
+	supervisor/serve/tool_name.o
 UNIT_nomem = \
 	$(sort $(UNIT_frame) $(SCRUB)) \
 	tests/fault/fault_unit.o
@@ -1041,6 +1046,7 @@ UNITS = \
 	sources \
 	subid \
 	terminal \
+	tool_name \
 	vault \
 	vault_file \
 	verify \
