@@ -481,6 +481,8 @@ KENNEL = \
 	supervisor/launch/start_server.o \
 	supervisor/pin/pins_line.o \
 	supervisor/pin/server_pin.o \
+	supervisor/serve/facets.o \
+	supervisor/serve/own_tools.o \
 	supervisor/serve/tool_name.o \
 	supervisor/main.o
 
@@ -818,6 +820,14 @@ UNIT_query = \
 	supervisor/audit/log/segment.o \
 	supervisor/base/paths.o
 
+UNIT_own_tools = \
+	$(BASE) \
+	shim/help/near_word.o \
+	supervisor/json/json_access.o \
+	supervisor/json/json_canonical.o \
+	supervisor/json/json_scan.o \
+	supervisor/serve/facets.o \
+	supervisor/serve/own_tools.o
 UNIT_tool_name = \
 	$(MERKLE) $(BASE) \
 	supervisor/json/digest.o \
@@ -1025,6 +1035,7 @@ UNITS = \
 	nomem \
 	nomem_policy \
 	nsswitch \
+	own_tools \
 	parse \
 	path_resolve \
 	pins \
