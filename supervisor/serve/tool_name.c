@@ -63,7 +63,7 @@ put_wire(char *out, size_t cap, const char *text, size_t len)
 	size_t i;
 
 	for (i = 0; i < len && i < cap; i++)
-		out[i] = is_wire(text[i]) ? text[i] : '_';
+		out[i] = (char)(is_wire(text[i]) ? text[i] : '_');
 	return i;
 }
 
@@ -110,7 +110,7 @@ put_lower(char *out, const char *text, size_t len)
 	size_t i;
 
 	for (i = 0; i < len; i++) {
-		out[i] = is_alnum(text[i]) ? text[i] : '_';
+		out[i] = (char)(is_alnum(text[i]) ? text[i] : '_');
 		if (out[i] >= 'A' && out[i] <= 'Z')
 			out[i] = (char)(out[i] | 0x20);
 	}
