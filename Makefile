@@ -483,6 +483,7 @@ KENNEL = \
 	supervisor/pin/server_pin.o \
 	supervisor/serve/facets.o \
 	supervisor/serve/own_tools.o \
+	supervisor/serve/search.o \
 	supervisor/serve/tool_name.o \
 	supervisor/main.o
 
@@ -828,6 +829,12 @@ UNIT_own_tools = \
 	supervisor/json/json_scan.o \
 	supervisor/serve/facets.o \
 	supervisor/serve/own_tools.o
+UNIT_search = \
+	$(BASE) \
+	supervisor/json/json_access.o \
+	supervisor/json/json_scan.o \
+	supervisor/serve/search.o \
+	tests/fuzz/fuzz_search.o
 UNIT_tool_name = \
 	$(MERKLE) $(BASE) \
 	supervisor/json/digest.o \
@@ -1048,6 +1055,7 @@ UNITS = \
 	scrub_credentials \
 	scrub_encodings \
 	scrub_structured \
+	search \
 	seccomp \
 	server_env \
 	session \
@@ -1322,6 +1330,12 @@ FUZZ_query = \
 	supervisor/base/terminal.o
 FUZZ_record_read	= supervisor/audit/log/record_read.o
 FUZZ_signed_note	= $(MERKLE) $(BASE)
+FUZZ_search = \
+	$(BASE_SMALL) \
+	shim/base/buf.o \
+	supervisor/json/json_access.o \
+	supervisor/json/json_scan.o \
+	supervisor/serve/search.o
 FUZZ_nsswitch = \
 	$(BASE_SMALL) \
 	shim/base/slurp.o \
@@ -1361,6 +1375,7 @@ FUZZ = \
 	query \
 	record_read \
 	scrub \
+	search \
 	session \
 	signed_note \
 	sources \

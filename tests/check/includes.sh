@@ -38,7 +38,9 @@ judge() {
 		if (what == "ifaddrs.h") return file == "leash/egress/host_facts.c"
 		# What people wrote; messages are never parsed into a tree.
 		if (what ~ /^jansson\.h$/) return file == "supervisor/draft/npm_package.c"
-		if (what ~ /^sqlite3\.h$/) return file ~ /^supervisor\/audit\//
+		if (what ~ /^sqlite3\.h$/)
+			return file ~ /^supervisor\/audit\// ||
+			    file == "supervisor/serve/search.c" # an index in memory, never a file
 		if (what ~ /^sodium\.h$/)
 			return file ~ /^leash\/vault(_file)?\// || file == "policy/compile/write_sealed.c" ||
 			    file == "policy/sealed/load.c" ||
@@ -117,6 +119,7 @@ plant leash/main.c '#include <jansson.h>'
 plant policy/sealed/match.c '#include <seccomp.h>'
 plant leash/cell/cell.c '#include <netlink/netlink.h>'
 plant supervisor/main.c '#include <sqlite3.h>'
+plant supervisor/serve/tool_name.c '#include <sqlite3.h>'
 plant supervisor/main.c '#include <curl/curl.h>'
 plant supervisor/main.c '#include HEADER_BY_MACRO'
 rm -rf "$work"
