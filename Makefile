@@ -476,6 +476,7 @@ KENNEL = \
 	supervisor/launch/policy_find.o \
 	supervisor/launch/regrant.o \
 	supervisor/launch/rollback.o \
+	supervisor/launch/run_session.o \
 	supervisor/launch/self_protect.o \
 	supervisor/launch/start_approval.o \
 	supervisor/launch/start_server.o \

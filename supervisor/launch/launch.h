@@ -50,12 +50,16 @@ int find_policy(const char *file, const char *name, struct policy_found *ret, ch
  * file may not exist yet. */
 int find_policy_unpinned(const char *file, const char *name, struct policy_found *ret,
     char *why, size_t why_cap);
+/* Loads the same policy again, from a descriptor of its own: 0, or an exit status and
+ * why. */
+int policy_found_copy(
+    const struct policy_found *, struct policy_found *ret, char *why, size_t why_cap);
 void policy_found_free(struct policy_found *);
 
 /* ---- launcher.c ---------------------------------------------------------- */
 
-/* Adds the user who starts kennel, and the program that does. */
-void launcher_record(struct event *);
+/* Adds the user who starts kennel, and the program that does (0: the parent process). */
+void launcher_record(struct event *, pid_t program);
 
 /* ---- rollback.c: protection against older policies ----------------------- */
 
@@ -111,7 +115,10 @@ struct opened {
 
 /* What to start. */
 struct open_order {
-	const char *file, *name; /* file NULL: search by name */
+	const char *file, *name;          /* file NULL: search by name */
+	const struct policy_found *found; /* the policy, found before; NULL: find it */
+	pid_t caller;                     /* recorded as the program that starts this
+					   * session; 0: the parent process */
 	enum leash_mode mode;
 	int argc;
 	char *const *argv;

@@ -30,11 +30,11 @@ record_user(struct event *e, uid_t uid)
 }
 
 void
-launcher_record(struct event *e)
+launcher_record(struct event *e, pid_t program)
 {
 	char link[64], image[IMAGE_MAX], comm[COMM_MAX] = "", text[IMAGE_MAX + COMM_MAX];
 	const char *slash;
-	pid_t parent = getppid(); /* early: getppid */
+	pid_t parent = program != 0 ? program : getppid(); /* early: getppid */
 	FILE *f;
 	ssize_t n;
 

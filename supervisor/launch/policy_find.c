@@ -470,6 +470,31 @@ find_policy_unpinned(const char *file, const char *name, struct policy_found *re
 	    file, ret);
 }
 
+int
+policy_found_copy(
+    const struct policy_found *f, struct policy_found *ret, char *why, size_t why_cap)
+{
+	struct policy_found copy = *f;
+
+	copy.source = NULL;
+	copy.fd = fcntl(f->fd, F_DUPFD_CLOEXEC, 0);
+	if (f->source != NULL && (copy.source = malloc(f->source_len + 1)) != NULL)
+		memcpy(copy.source, f->source, f->source_len);
+	if (copy.fd < 0 || (f->source != NULL && copy.source == NULL) ||
+	    policy_load(copy.fd, &copy.policy, why, why_cap) < 0) {
+		if (why[0] == '\0')
+			(void)snprintf(
+			    why, why_cap, "unable to copy the policy"); /* short */
+		fd_close(&copy.fd);
+		free(copy.source);
+		return EXIT_FAILED;
+	}
+	copy.server =
+	    policy_server(&copy.policy, policy_str(&f->policy, f->server->name));
+	*ret = copy;
+	return 0;
+}
+
 void
 policy_found_free(struct policy_found *f)
 {

@@ -144,7 +144,7 @@ trace_at(const struct opened *o)
 /* Records the policy and its origin, before the leash's own records, which refer to
  * it. It is on disk together with the first of those that waits for the disk. */
 static int
-record_policy(struct opened *o)
+record_policy(struct opened *o, pid_t caller)
 {
 	static struct event e;
 	bool kept = policy_found_keep(&o->found, o->place.log_dir);
@@ -153,7 +153,7 @@ record_policy(struct opened *o)
 	event_identity(
 	    &e, policy_str(&o->found.policy, o->found.server->name), o->found.policy.id);
 	policy_found_record(&o->found, &e);
-	launcher_record(&e);
+	launcher_record(&e, caller);
 	event_text(&e, KEY_OUTCOME, kept ? "kept" : "not kept");
 	return report_send(o->report, &e, EVENT_FLOW, NULL);
 }
@@ -213,7 +213,7 @@ start_child(struct opened *o, const struct open_order *given, char why[LEASH_TEX
 	}
 	r = open_report(o);
 	if (r == 0)
-		r = record_policy(o);
+		r = record_policy(o, given->caller);
 	if (r == 0)
 		r = audit_connect(&o->place, RECORDER_WAIT_MS, &order.recorder_fd);
 	if (r < 0) {
@@ -259,7 +259,7 @@ record_refusal(
 	event_text(&e, KEY_VERDICT, "deny");
 	event_text(&e, KEY_REASON, why);
 	event_number(&e, KEY_STATUS, (uint64_t)status);
-	launcher_record(&e);
+	launcher_record(&e, order->caller);
 	if (report_send(o->report, &e, EVENT_GATE, &number) < 0 ||
 	    report_wait(o->report, number, REFUSAL_WAIT_MS) < 0)
 		log_warn("unable to record that the start was refused");
@@ -306,7 +306,10 @@ open_once(const struct open_order *order, struct opened *ret, char why[LEASH_TEX
 		(void)snprintf(why, LEASH_TEXT_MAX, "unable to forbid dumps");
 		return EXIT_FAILED;
 	}
-	status = find_policy(order->file, order->name, &ret->found, why, LEASH_TEXT_MAX);
+	status =
+	    order->found != NULL
+		? policy_found_copy(order->found, &ret->found, why, LEASH_TEXT_MAX)
+		: find_policy(order->file, order->name, &ret->found, why, LEASH_TEXT_MAX);
 	if (status != 0)
 		goto out;
 	status = EXIT_FAILED;

@@ -10,7 +10,7 @@
 #include "supervisor/launch/failed_start.h"
 #include "tests/fuzz/fuzz.h"
 
-#define TEXT_MAX 6144 /* what supervisor/cli/run.c keeps */
+#define TEXT_MAX 6144 /* what supervisor/launch/run_session.c keeps */
 #define LAST_MAX 4096
 
 static void

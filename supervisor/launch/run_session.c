@@ -1,0 +1,523 @@
+/*
+ * One session: connects one server to an agent on descriptors 0 and 1, transparently.
+ * The agent of "kennel run" is its caller; that of a session of "kennel serve" is the
+ * hub, over a socket.
+ *
+ * Process: kennel. Holds the agent's stdio and no secret. One loop: the MCP session,
+ * the leash's channel, signals, the recorder.
+ *
+ * The end, whatever its cause (the agent closes, a signal, the server exits): the
+ * server's stdin is closed; after a grace period it gets SIGTERM, then SIGKILL; all
+ * within two seconds.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "leash/audit/writer.h"
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+#include "shim/base/loop.h"
+#include "supervisor/approve/approve.h"
+#include "supervisor/audit/audit.h"
+#include "supervisor/audit/log/kept_payloads.h"
+#include "supervisor/base/exit_status.h"
+#include "supervisor/launch/failed_start.h"
+#include "supervisor/launch/launch.h"
+#include "supervisor/launch/leash_approvals.h"
+#include "supervisor/launch/leash_client.h"
+#include "supervisor/launch/run_session.h"
+#include "supervisor/mcp/mcp.h"
+
+#define EOF_GRACE_MS  800 /* after closing stdin, before SIGTERM */
+#define TERM_GRACE_MS 400 /* after SIGTERM, before SIGKILL */
+/* How long the agent may take to read remaining output: as long as it makes progress,
+ * or this long in all if the session was to end. */
+#define LAST_BYTES_MS        700
+#define LAST_BYTES_ENDING_MS 200
+#define REFUSE_WAIT_MS       20000
+#define ENDS_TEXT_MAX        6144 /* failed_start_put writes at most 5 KB */
+#define LAST_NEWS_MS         1000 /* for the leash to say how a server ended */
+
+struct run {
+	struct loop loop;
+	struct opened o;
+	struct session *session;
+	struct control *control;
+	struct child_news last; /* the leash's last message, if received early */
+	bool heard_last;
+	struct payloads *payloads; /* NULL: the policy keeps no payloads */
+	int signals;
+	int report_slot, channel_slot;
+	int end_timer;
+	bool ending, gone;
+	bool failed_start, ended_first; /* the server, before kennel ended it */
+	char lost[CAUSE_MAX];           /* how the cell's PID 1 ended, if by itself */
+	char last_lines[LEASH_LAST_MAX + 1]; /* the end of its standard error */
+	struct {
+		char program[PATH_MAX], target[280], grant[512];
+	} refused;   /* the last of each */
+	size_t left; /* bytes left for the agent at the last check */
+	int status;
+	char cause[ENDS_TEXT_MAX]; /* why the leash itself ended the server */
+	struct opened_end end;     /* end.why: the first cause of the session's end */
+};
+
+static void watch_report(struct run *);
+
+/* Only the first cause counts, and its first line. */
+static void
+ends_by(struct run *u, const char *why)
+{
+	if (u->end.why[0] != '\0')
+		return;
+	(void)snprintf(
+	    u->end.why, sizeof(u->end.why), "%.*s", (int)strcspn(why, "\n"), why);
+}
+
+static void on_too_long(struct loop *, void *);
+
+static void
+wait_for_agent(struct run *u)
+{
+	uint64_t ms = u->ending ? LAST_BYTES_ENDING_MS : LAST_BYTES_MS;
+
+	u->left = session_left(u->session);
+	u->end_timer = loop_timer_at(&u->loop, loop_now() + ms * LOOP_MS, on_too_long, u);
+	if (u->end_timer < 0)
+		loop_stop(&u->loop);
+}
+
+static void
+on_too_long(struct loop *loop, void *arg)
+{
+	struct run *u = arg;
+
+	if (!u->ending && session_left(u->session) < u->left)
+		wait_for_agent(u);
+	else
+		loop_stop(loop);
+}
+
+static void
+stop_when_drained(struct run *u)
+{
+	if (session_drained(u->session))
+		loop_stop(&u->loop);
+	else if (u->end_timer < 0)
+		wait_for_agent(u);
+}
+
+/* The server or its leash is gone: answers the agent's open requests. */
+static void
+server_gone(struct run *u, const char *why)
+{
+	if (u->gone)
+		return;
+	u->gone = true;
+	u->ended_first |= !u->ending;
+	ends_by(u, why);
+	loop_remove(&u->loop, u->channel_slot);
+	u->channel_slot = -1;
+	loop_timer_stop(&u->loop, u->end_timer);
+	u->end_timer = -1;
+	session_server_gone(u->session, why);
+	stop_when_drained(u);
+}
+
+/* The leash ended without its last message, and the server with it. This is the
+ * cause, whatever was noticed first (mostly the end of the server's output). */
+static void
+leash_gone(struct run *u)
+{
+	loop_remove(&u->loop, u->channel_slot);
+	u->channel_slot = -1;
+	opened_leash_gone(&u->o, &u->end);
+	log_error("lost kennel-leash: %s; stopped the server", u->end.why);
+	u->status = EXIT_FAILED;
+	u->ending = true;
+	server_gone(u, u->end.why);
+}
+
+static void
+on_term(struct loop *loop, void *arg)
+{
+	struct run *u = arg;
+
+	u->end_timer = -1;
+	if (!u->gone && child_end(&u->o.child, TERM_GRACE_MS) == -EPIPE)
+		leash_gone(u);
+}
+
+/* Callback of the session: the agent closed, or the session cannot continue. */
+static void
+on_session_end(void *arg, const char *why)
+{
+	struct run *u = arg;
+
+	log_debug("session ends: %s", why);
+	u->ended_first |= !u->ending && session_server_ended(u->session);
+	ends_by(u, why);
+	if (u->gone) {
+		stop_when_drained(u);
+		return;
+	}
+	if (u->ending)
+		return;
+	u->ending = true;
+	u->end_timer =
+	    loop_timer_at(&u->loop, loop_now() + EOF_GRACE_MS * LOOP_MS, on_term, u);
+}
+
+static void
+on_signal(struct loop *loop, int fd, short revents, void *arg)
+{
+	struct signalfd_siginfo info;
+	struct run *u = arg;
+	char why[32];
+
+	while (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		(void)snprintf(why, sizeof(why), "signal %u", info.ssi_signo);
+		log_debug("%s", why);
+		ends_by(u, why);
+		if (u->gone)
+			loop_stop(&u->loop);
+		if (u->ending)
+			continue;
+		u->ending = true;
+		on_term(loop, u);
+	}
+}
+
+/* The server is about to end; every sign of that has this cause. */
+static void
+on_ends(struct run *u, const struct child_news *news)
+{
+	if (u->cause[0] != '\0')
+		return;
+	(void)snprintf(u->cause, sizeof(u->cause), "%.*s; stopped the server",
+	    ENDS_TEXT_MAX - 64, news->text);
+	log_error("%s", u->cause);
+	ends_by(u, news->reason);
+	session_cause(u->session, u->cause);
+}
+
+/* Until the server has answered, a refusal may be why it cannot. */
+static void
+keep_refused(struct run *u, const struct child_news *news)
+{
+	const struct child_unreached *net = &news->unreached;
+
+	if (news->type == LEASH_DENIED)
+		(void)snprintf(u->refused.program, sizeof(u->refused.program), "%s",
+		    news->refusal.program);
+	if (news->type != LEASH_UNREACHED)
+		return;
+	(void)snprintf(u->refused.target, sizeof(u->refused.target), "%.250s:%u",
+	    net->name, net->port);
+	(void)snprintf(u->refused.grant, sizeof(u->refused.grant), "%s", net->hint);
+}
+
+/* True: this was the leash's last message. */
+static bool
+on_news(struct run *u, const struct child_news *news)
+{
+	char why[AUDIT_WRITE_WHY_MAX];
+	int r;
+
+	if (news->type == LEASH_EXITED) {
+		/* its text is valid until the next message */
+		(void)snprintf(u->lost, sizeof(u->lost), "%s", news->lost);
+		(void)snprintf(u->last_lines, sizeof(u->last_lines), "%s", news->last);
+		return true;
+	}
+	if (news->type == LEASH_ENDS)
+		on_ends(u, news);
+	else if (news->type != LEASH_NEEDS_RECORDER) {
+		keep_refused(u, news);
+		control_news(u->control, news);
+	}
+	/* without an answer, the leash ends the server itself */
+	else if ((r = opened_recorder(&u->o)) < 0)
+		log_error("unable to restart the recorder: %s",
+		    audit_write_why(u->o.place.log_dir, r, why));
+	return false;
+}
+
+/* Callback of the session: before passing on an answer, it needs the leash's earlier
+ * reports. The leash's last message waits, because the session is busy. */
+static void
+hear(void *arg)
+{
+	struct run *u = arg;
+	struct child_news news;
+
+	while (!u->gone && !u->heard_last && child_answer(&u->o.child, &news) == 0)
+		if (on_news(u, &news)) {
+			u->last = news;
+			u->heard_last = true;
+		}
+}
+
+/* Waits a moment for the leash's last message. False: it has not come. */
+static bool
+hear_exited(struct run *u)
+{
+	struct pollfd p = {.fd = u->o.child.channel, .events = POLLIN};
+	uint64_t until = loop_now() + LAST_NEWS_MS * LOOP_MS, now;
+
+	while (!u->gone && !u->heard_last && (now = loop_now()) < until) {
+		/* syscalls: poll */
+		if (poll(&p, 1, (int)((until - now) / LOOP_MS) + 1) < 0 && errno != EINTR)
+			break;
+		hear(u);
+		if ((p.revents & (POLLHUP | POLLERR)) != 0)
+			break;
+	}
+	return u->heard_last;
+}
+
+/* A message of the log is one line. */
+static void
+log_lines(const char *server, const char *text)
+{
+	while (*text != '\0') {
+		size_t n = strcspn(text, "\n");
+
+		log_error("%s: %.*s", server, (int)n, text);
+		text += n + (text[n] == '\n');
+	}
+}
+
+/* Callback of the session: the server closed its output before it answered anything. */
+static void
+on_failed_start(void *arg)
+{
+	struct run *u = arg;
+	struct failed_start failed = {.policy = &u->o.found.policy,
+	    .server = u->o.found.server,
+	    .last = u->last_lines,
+	    .program = u->refused.program,
+	    .target = u->refused.target,
+	    .grant = u->refused.grant};
+	struct buf text;
+
+	u->failed_start = true;
+	if (!hear_exited(u) || u->lost[0] != '\0' || u->cause[0] != '\0')
+		return;
+	failed.status = u->last.status;
+	buf_init(&text, sizeof(u->cause) - 1);
+	if (failed_start_put(&failed, &text) == 0) {
+		(void)snprintf(
+		    u->cause, sizeof(u->cause), "%.*s", (int)text.len, (char *)text.data);
+		log_lines(policy_str(failed.policy, failed.server->name), u->cause);
+		session_cause(u->session, u->cause);
+	}
+	buf_free(&text);
+}
+
+static void
+on_channel(struct loop *loop, int fd, short revents, void *arg)
+{
+	struct child_news news;
+	struct run *u = arg;
+	char why[64 + CAUSE_MAX];
+	int r = 0;
+
+	if (u->heard_last)
+		news = u->last;
+	else
+		r = child_answer(&u->o.child, &news);
+	if (r == -EAGAIN)
+		return;
+	if (r < 0) {
+		leash_gone(u);
+		return;
+	}
+	if (!on_news(u, &news))
+		return;
+	u->status = exit_status(news.status);
+	if (u->lost[0] != '\0') {
+		log_error("%s; the server ended with it", u->lost);
+		(void)snprintf(why, sizeof(why), "%s", u->lost);
+		/* this is the cause, even if the end of output was noticed first */
+		(void)snprintf(u->end.why, sizeof(u->end.why), "%s", u->lost);
+	} else
+		(void)snprintf(
+		    why, sizeof(why), "the server ended with status %d", u->status);
+	server_gone(u, why);
+}
+
+static void
+on_report(struct loop *loop, int fd, short revents, void *arg)
+{
+	char why[AUDIT_WRITE_WHY_MAX];
+	struct run *u = arg;
+	int r;
+
+	if (report_ready(u->o.report) == 0) {
+		control_recorded(u->control);
+		session_recorded(u->session);
+		return;
+	}
+	loop_remove(&u->loop, u->report_slot);
+	u->report_slot = -1;
+	/* a recorder that connects and then writes nothing does not count */
+	r = report_late(u->o.report) ? -ETIMEDOUT : open_report(&u->o);
+	if (r == 0) {
+		watch_report(u);
+		return;
+	}
+	log_error("lost the audit recorder: %s; ending the session",
+	    audit_write_why(u->o.place.log_dir, r, why));
+	on_session_end(u, "no recorder");
+}
+
+static void
+watch_report(struct run *u)
+{
+	u->report_slot = loop_add(&u->loop, report_fd(u->o.report), POLLIN, on_report, u);
+}
+
+/* A policy that keeps arguments or results allows no session without this file. */
+static int
+make_payloads(struct run *u)
+{
+	const struct sealed_range *audits = &u->o.found.server->audits;
+	uint32_t flags = 0;
+
+	for (uint32_t i = 0; i < audits->n; i++)
+		flags |= u->o.found.policy.audit[audits->first + i].flags;
+	if ((flags & (AUDIT_ARGS_FULL | AUDIT_RESULT_FULL)) == 0)
+		return 0;
+	return payloads_open(u->o.place.log_dir, true, &u->payloads);
+}
+
+static int
+keep_payload(void *arg, const void *bytes, size_t len)
+{
+	uint8_t digest[MERKLE_HASH_LEN];
+	struct timespec now;
+	struct run *u = arg;
+
+	if (clock_gettime(CLOCK_REALTIME, &now) < 0)
+		return -errno;
+	return payloads_put(u->payloads,
+	    (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec, bytes, len,
+	    digest);
+}
+
+static int
+make_session(struct run *u)
+{
+	struct session_order order = {.loop = &u->loop,
+	    .policy = &u->o.found.policy,
+	    .server = u->o.found.server,
+	    .agent_in = STDIN_FILENO,
+	    .agent_out = STDOUT_FILENO,
+	    .server_in = u->o.child.server_in,
+	    .server_out = u->o.child.server_out,
+	    .report = u->o.report,
+	    .questions = u->o.questions,
+	    .keep = u->payloads == NULL ? NULL : keep_payload,
+	    .keep_arg = u,
+	    .hear = hear,
+	    .hear_arg = u,
+	    .failed_start = on_failed_start,
+	    .end = on_session_end,
+	    .end_arg = u};
+	struct control_order control = {.policy = &u->o.found.policy,
+	    .server = u->o.found.server,
+	    .report = u->o.report,
+	    .questions = u->o.questions,
+	    .child = &u->o.child};
+	int r = session_new(&order, &u->session);
+
+	if (r < 0)
+		return r;
+	u->o.child.server_in = u->o.child.server_out = -1;
+	control.session = u->session;
+	u->o.serving = u->session;
+	return control_new(&control, &u->control);
+}
+
+/* Serves until the session ends. The session is ready. */
+static void
+serve(struct run *u)
+{
+	watch_report(u);
+	u->channel_slot = loop_add(&u->loop, u->o.child.channel, POLLIN, on_channel, u);
+	if (u->report_slot < 0 || u->channel_slot < 0 ||
+	    loop_add(&u->loop, u->signals, POLLIN, on_signal, u) < 0)
+		die("no slot in the loop");
+	while (!u->loop.stopping) {
+		if (u->report_slot >= 0)
+			loop_events(&u->loop, u->report_slot,
+			    report_wants_write(u->o.report) ? POLLIN | POLLOUT : POLLIN);
+		if (loop_once(&u->loop, -1) < 0)
+			die("unable to wait for events");
+		if (u->gone && session_drained(u->session))
+			loop_stop(&u->loop);
+	}
+}
+
+int
+run_session(const struct run_order *order)
+{
+	const char *name = order->name;
+	static char why[LEASH_TEXT_MAX];
+	static struct run u = {.signals = -1,
+	    .report_slot = -1,
+	    .channel_slot = -1,
+	    .end_timer = -1,
+	    .status = EXIT_FAILED};
+	int status, r;
+
+	loop_init(&u.loop);
+	/* blocked from here on: a signal during the start takes effect after it */
+	if (open_signals(&u.signals) < 0)
+		die("unable to set up signals");
+	status = open_server(&(struct open_order){.file = order->file,
+				 .name = name,
+				 .found = order->found,
+				 .caller = order->caller,
+				 .mode = LEASH_RUN,
+				 .loop = &u.loop,
+				 .signals = u.signals},
+	    &u.o, why);
+	if (status != 0) {
+		log_error("unable to start %s: %s", name, why);
+		session_refuse(STDIN_FILENO, STDOUT_FILENO, why, REFUSE_WAIT_MS);
+		return status;
+	}
+	if (u.o.child.lacks[0] != '\0')
+		log_info("%s runs without: %s", name, u.o.child.lacks);
+	open_person_sockets(&u.o);
+	r = make_payloads(&u);
+	if (r == 0)
+		r = make_session(&u);
+	if (r < 0)
+		log_error("unable to serve %s: %s", name, strerror(-r));
+	else {
+		open_confine(&u.o);
+		serve(&u);
+		u.end.status = u.status;
+		u.end.crashed = u.failed_start || (u.ended_first && u.status != 0);
+		control_free(u.control); /* its last records come before the end */
+		u.control = NULL;
+		opened_record_end(&u.o, &u.end);
+	}
+	control_free(u.control);
+	u.o.serving = NULL;
+	session_free(u.session);
+	close_person_sockets(&u.o);
+	payloads_close(u.payloads);
+	opened_last_records(&u.o);
+	opened_free(&u.o);
+	fd_close(&u.signals);
+	return r < 0 ? EXIT_FAILED : u.status;
+}

@@ -1,0 +1,24 @@
+/*
+ * One session of one server.
+ */
+#ifndef KENNEL_SUPERVISOR_LAUNCH_RUN_SESSION_H
+#define KENNEL_SUPERVISOR_LAUNCH_RUN_SESSION_H
+
+#include <sys/types.h>
+
+struct policy_found;
+
+struct run_order {
+	const char *file, *name;          /* as in struct open_order */
+	const struct policy_found *found; /* as there; borrowed */
+	pid_t caller;                     /* as there */
+};
+
+/*
+ * Starts the server and connects it to the agent on descriptors 0 and 1 until one of
+ * them ends. If the server cannot be started, the agent's first request is answered with
+ * the reason. Returns an exit status. Confines the process, so a process has one session.
+ */
+int run_session(const struct run_order *);
+
+#endif
