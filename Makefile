@@ -451,6 +451,7 @@ KENNEL = \
 	supervisor/cli/secret_set.o \
 	supervisor/cli/secret_show.o \
 	supervisor/cli/secret_sources.o \
+	supervisor/cli/serve.o \
 	supervisor/cli/server.o \
 	supervisor/doctor/doctor.o \
 	supervisor/doctor/doctor_audit.o \
@@ -473,6 +474,7 @@ KENNEL = \
 	supervisor/launch/leash_client.o \
 	supervisor/launch/leash_message.o \
 	supervisor/launch/person_sockets.o \
+	supervisor/launch/policy_files.o \
 	supervisor/launch/policy_find.o \
 	supervisor/launch/regrant.o \
 	supervisor/launch/rollback.o \
@@ -482,9 +484,30 @@ KENNEL = \
 	supervisor/launch/start_server.o \
 	supervisor/pin/pins_line.o \
 	supervisor/pin/server_pin.o \
+	supervisor/serve/agent.o \
+	supervisor/serve/bridge.o \
+	supervisor/serve/call.o \
+	supervisor/serve/discovery_tools.o \
+	supervisor/serve/downstream.o \
+	supervisor/serve/edit.o \
+	supervisor/serve/exposed.o \
 	supervisor/serve/facets.o \
+	supervisor/serve/from_server.o \
+	supervisor/serve/greeting.o \
+	supervisor/serve/hub.o \
+	supervisor/serve/lists.o \
+	supervisor/serve/offers.o \
 	supervisor/serve/own_tools.o \
+	supervisor/serve/parked.o \
+	supervisor/serve/query_tool.o \
+	supervisor/serve/reply.o \
+	supervisor/serve/routes.o \
 	supervisor/serve/search.o \
+	supervisor/serve/server_requests.o \
+	supervisor/serve/servers.o \
+	supervisor/serve/session_launcher.o \
+	supervisor/serve/subscriptions.o \
+	supervisor/serve/tasks.o \
 	supervisor/serve/tool_name.o \
 	supervisor/main.o
 

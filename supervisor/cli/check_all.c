@@ -5,7 +5,6 @@
  *
  * Process: kennel, as the calling user. Starts nothing.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -32,8 +31,8 @@
 #include "supervisor/help/help.h"
 #include "supervisor/launch/changed_source.h"
 #include "supervisor/launch/launch.h"
+#include "supervisor/launch/policy_files.h"
 
-#define FILES_MAX    1024 /* of one directory, as at a start */
 #define TEXT_LEN_MAX (16u << 20)
 #define OWN_GROUP    UINT_MAX
 
@@ -146,51 +145,6 @@ read_file(void *arg, const char *path)
 		free(text);
 	}
 	fd_close(&fd);
-}
-
-static int
-name_order(const void *x, const void *y)
-{
-	return strcmp(*(char *const *)x, *(char *const *)y);
-}
-
-static bool
-has_suffix(const char *name, const char *suffix)
-{
-	size_t n = strlen(name), m = strlen(suffix);
-
-	return name[0] != '.' && n > m && strcmp(name + n - m, suffix) == 0;
-}
-
-int
-policies_each(const char *dir, const char *suffix, policy_file_fn *fn, void *arg)
-{
-	char path[PATH_MAX], *name[FILES_MAX];
-	struct dirent *entry;
-	int r = 0;
-	size_t n = 0;
-	DIR *d = opendir(dir);
-
-	if (d == NULL)
-		return errno == ENOENT ? 0 : -errno;
-	while ((entry = readdir(d)) != NULL) {
-		if (!has_suffix(entry->d_name, suffix))
-			continue;
-		if (n == FILES_MAX || (name[n] = strdup(entry->d_name)) == NULL) {
-			r = -E2BIG;
-			break;
-		}
-		n++;
-	}
-	(void)closedir(d); /* read-only */
-	qsort(name, n, sizeof(name[0]), name_order);
-	for (size_t i = 0; i < n; i++) {
-		if (snprintf(path, sizeof(path), "%s/%s", dir, name[i]) <
-		    (int)sizeof(path))
-			fn(arg, path);
-		free(name[i]);
-	}
-	return r;
 }
 
 static void

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 int run_main(int argc, char **argv);
+int serve_main(int argc, char **argv);
 int exec_main(int argc, char **argv);
 int server_main(int argc, char **argv);
 int doctor_main(int argc, char **argv);
@@ -46,10 +47,6 @@ void vault_log_end(int status);
  * the grants on directories in which agents look for programs to start, one a line;
  * the caller frees both.  Returns the number of errors, or -errno. */
 int policies_report(char **ret_errors, char **ret_agents, size_t *ret_policies);
-/* Calls fn for each file of the directory that ends in suffix, in the order of their names.
- * 0, also if there is no such directory; -E2BIG: there are more; -errno. */
-typedef void policy_file_fn(void *arg, const char *path);
-int policies_each(const char *dir, const char *suffix, policy_file_fn *fn, void *arg);
 /* "kennel policy ...": check --all, or a verb of the policy room. */
 int policy_family_main(int argc, char **argv);
 

@@ -25,6 +25,7 @@
 #include "supervisor/cli/cli.h"
 #include "supervisor/help/help.h"
 #include "supervisor/launch/changed_source.h"
+#include "supervisor/launch/policy_files.h"
 
 #define TEXT_LEN_MAX (16u << 20)
 #define SERVERS_MAX  1024

@@ -12,6 +12,8 @@
 
 static const struct help_option options[] = {
     {"--policy", "FILE", "use this policy, text or sealed"},
+    {"--facet", "LIST", "list these groups of kennel's own tools, separated by commas"},
+    {"--expose", "SERVER.TOOL", "list this tool too; a pattern; may be repeated"},
     {"--explain", NULL, "report each program start on standard error"},
     {"--secret", "VARIABLE", "a secret variable that the server needs; may be repeated"},
     {"--env", "VARIABLE[=VALUE]",
@@ -44,6 +46,16 @@ static const struct help_verb verbs[] = {
 		"is found by the server's name (kennel(1), POLICIES). What the policy "
 		"does not\n"
 		"grant is refused and recorded: `kennel audit denials` prints it."},
+    {"serve", "Start",
+	"[NAME...] [--policy FILE]... [--facet LIST] [--expose SERVER.TOOL]...",
+	"run many servers as one for an agent", "--policy --facet --expose",
+	"kennel serve", "server",
+	.more =
+	    "The agent has one connection. It finds the tools of all servers with\n"
+	    "tool_search and calls them with tool_invoke; tools named by --expose are\n"
+	    "listed too. Each server starts with the first call that needs it, in a\n"
+	    "sandbox of its own. Without names, every server that has a policy is\n"
+	    "included."},
     {"exec", "Start", "[--explain] [--policy FILE] NAME -- PROGRAM [ARG...]",
 	"run one granted program in a server's sandbox, to try a policy",
 	"--explain --policy", "kennel exec --policy files.kennel files -- /usr/bin/id",
@@ -98,6 +110,8 @@ const struct help_family kennel_help = {
 
 static const struct help_option server_options[] = {
     {"--policy", "FILE", "use this policy, text or sealed"},
+    {"--facet", "LIST", "list these groups of kennel's own tools, separated by commas"},
+    {"--expose", "SERVER.TOOL", "list this tool too; a pattern; may be repeated"},
     {"-o", "OUT", "write the definitions to this file"},
     {"--add-line", NULL, "add the `pins` line to the policy"},
     {"--diff", NULL, "print the differences from the pins of the policy"},

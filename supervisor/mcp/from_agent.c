@@ -411,7 +411,7 @@ agent_line(struct session *s, const uint8_t *line, size_t len)
 		return;
 	s->cuts.n = 0;
 	s->method[0] = s->name[0] = '\0';
-	r = session_scan(line, len, &m);
+	r = rpc_scan(line, len, &m);
 	if (r < 0)
 		unfit_agent_line(s, line, len, &m, r);
 	else if (m.root.type != JSON_IS_ARRAY) {

@@ -201,7 +201,7 @@ void
 server_line(struct session *s, const uint8_t *line, size_t len)
 {
 	struct json_message m;
-	int r = session_scan(line, len, &m);
+	int r = rpc_scan(line, len, &m);
 
 	s->cuts.n = 0;
 	buf_clear(&s->insert);

@@ -146,7 +146,6 @@ void session_say(struct session *, struct frame_out *);
 void session_arm(struct session *);
 void session_done(struct session *, struct calls *, struct call *, struct json body,
     const char *outcome);
-int session_scan(const uint8_t *, size_t, struct json_message *ret);
 const struct method *session_method(struct session *, const struct json_message *);
 void session_emit(struct session *, struct frame_out *, const uint8_t *, size_t);
 

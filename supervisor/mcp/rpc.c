@@ -70,6 +70,23 @@ call_wrong(const struct json_message *m)
 	return NULL;
 }
 
+/*
+ * One line must be one message for every reader, or it does not pass. Some readers
+ * also end a line at a carriage return (Python's universal newlines, Node's
+ * readline), and would see an unjudged message between two of them.
+ */
+int
+rpc_scan(const uint8_t *line, size_t len, struct json_message *ret)
+{
+	const uint8_t *cr = memchr(line, '\r', len);
+	int r = json_scan(line, len, ret);
+
+	if (r < 0 || cr == NULL || cr == line + len - 1)
+		return r;
+	ret->stop = (size_t)(cr - line);
+	return -EBADMSG;
+}
+
 enum rpc_kind
 rpc_kind(const struct json_message *m, const char **ret_why)
 {

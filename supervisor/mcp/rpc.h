@@ -13,6 +13,8 @@
 
 enum rpc_kind { RPC_INVALID, RPC_REQUEST, RPC_NOTIFICATION, RPC_ANSWER };
 
+/* Scans a line, as json_scan does; -EBADMSG also for a carriage return inside. */
+int rpc_scan(const uint8_t *, size_t, struct json_message *ret);
 /* Classifies the message; for RPC_INVALID *ret_why gives the reason. */
 enum rpc_kind rpc_kind(const struct json_message *, const char **ret_why);
 

@@ -305,23 +305,6 @@ session_method(struct session *s, const struct json_message *m)
 	return method_find(s->method, len);
 }
 
-/*
- * One line must be one message for every reader, or it does not pass. Some readers
- * also end a line at a carriage return (Python's universal newlines, Node's
- * readline), and would see an unjudged message between two of them.
- */
-int
-session_scan(const uint8_t *line, size_t len, struct json_message *ret)
-{
-	const uint8_t *cr = memchr(line, '\r', len);
-	int r = json_scan(line, len, ret);
-
-	if (r < 0 || cr == NULL || cr == line + len - 1)
-		return r;
-	ret->stop = (size_t)(cr - line);
-	return -EBADMSG;
-}
-
 /* Sends the line with its newline, without the cuts, with the insertions. */
 void
 session_emit(struct session *s, struct frame_out *out, const uint8_t *line, size_t len)

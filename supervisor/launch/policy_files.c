@@ -1,0 +1,182 @@
+/*
+ * The policy files of this user, and the servers that they define.
+ *
+ * Process: kennel, as the calling user. Starts nothing.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "policy/base/source.h"
+#include "policy/compile/compile.h"
+#include "policy/sealed/policy.h"
+#include "shim/base/array.h"
+#include "shim/base/fd.h"
+#include "shim/host/path_open.h"
+#include "supervisor/base/paths.h"
+#include "supervisor/launch/policy_files.h"
+
+#define FILES_MAX    1024 /* of one directory, as at a start */
+#define TEXT_LEN_MAX (16u << 20)
+#define NAME_LEN_MAX 128
+
+static int
+name_order(const void *x, const void *y)
+{
+	return strcmp(*(char *const *)x, *(char *const *)y);
+}
+
+static bool
+has_suffix(const char *name, const char *suffix)
+{
+	size_t n = strlen(name), m = strlen(suffix);
+
+	return name[0] != '.' && n > m && strcmp(name + n - m, suffix) == 0;
+}
+
+int
+policies_each(const char *dir, const char *suffix, policy_file_fn *fn, void *arg)
+{
+	char path[PATH_MAX], *name[FILES_MAX];
+	struct dirent *entry;
+	int r = 0;
+	size_t n = 0;
+	DIR *d = opendir(dir);
+
+	if (d == NULL)
+		return errno == ENOENT ? 0 : -errno;
+	while ((entry = readdir(d)) != NULL) {
+		if (!has_suffix(entry->d_name, suffix))
+			continue;
+		if (n == FILES_MAX || (name[n] = strdup(entry->d_name)) == NULL) {
+			r = -E2BIG;
+			break;
+		}
+		n++;
+	}
+	(void)closedir(d); /* read-only */
+	qsort(name, n, sizeof(name[0]), name_order);
+	for (size_t i = 0; i < n; i++) {
+		if (snprintf(path, sizeof(path), "%s/%s", dir, name[i]) <
+		    (int)sizeof(path))
+			fn(arg, path);
+		free(name[i]);
+	}
+	return r;
+}
+
+/* ---- names of servers ------------------------------------------------------ */
+
+struct name_to {
+	server_name_fn *fn;
+	void *arg;
+};
+
+static void
+name_text(void *arg, const char *name)
+{
+	const struct name_to *to = arg;
+
+	to->fn(to->arg, name);
+}
+
+/* NAME.sealed is found by its name. */
+static void
+name_sealed_file(void *arg, const char *path)
+{
+	const char *base = strrchr(path, '/') + 1;
+	char name[NAME_LEN_MAX];
+
+	(void)snprintf(name, sizeof(name), "%.*s",
+	    (int)(strlen(base) - strlen(".sealed")), base); /* may be cut */
+	name_text(arg, name);
+}
+
+static int
+names_of_text(int fd, const char *path, struct name_to *to)
+{
+	struct policy_source source = {.path = path, .reader = &policy_files};
+	char *text = NULL;
+	int r = fd_slurp(fd, TEXT_LEN_MAX, &text, &source.len);
+
+	if (r < 0)
+		return r;
+	source.text = text;
+	r = policy_names(&source, name_text, to);
+	free(text);
+	return r;
+}
+
+static int
+names_of_sealed(int fd, const struct name_to *to)
+{
+	struct policy policy;
+	int memfd = -1, r = policy_seal_fd(fd, &memfd);
+
+	if (r == 0)
+		r = policy_load(memfd, &policy, NULL, 0);
+	if (r == 0) {
+		for (uint32_t i = 0; i < policy.row_n[SEALED_SERVERS]; i++)
+			to->fn(to->arg, policy_str(&policy, policy.server[i].name));
+		policy_unload(&policy);
+	}
+	fd_close(&memfd);
+	return r;
+}
+
+int
+server_names_of(const char *path, server_name_fn *fn, void *arg)
+{
+	struct name_to to = {fn, arg};
+	char magic[8] = "";
+	int fd = -1, r = path_open(path, &fd);
+
+	if (r < 0)
+		return r;
+	if (pread(fd, magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) &&
+	    memcmp(magic, SEALED_MAGIC, sizeof(magic)) == 0)
+		r = names_of_sealed(fd, &to);
+	else
+		r = names_of_text(fd, path, &to);
+	fd_close(&fd);
+	return r;
+}
+
+/* A file that cannot be read defines nothing here: a start of its server says why. */
+static void
+name_text_file(void *arg, const char *path)
+{
+	const struct name_to *to = arg;
+
+	(void)server_names_of(path, to->fn, to->arg);
+}
+
+int
+server_names(server_name_fn *fn, void *arg)
+{
+	const char *config = paths_config_dir();
+	const struct {
+		const char *base, *below, *suffix;
+		policy_file_fn *fn;
+	} place[] = {
+	    {"/etc/kennel", "sealed", ".sealed", name_sealed_file},
+	    {config, "sealed", ".sealed", name_sealed_file},
+	    {config, "policies", ".kennel", name_text_file},
+	};
+	struct name_to to = {fn, arg};
+	char dir[PATH_MAX];
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(place); i++) {
+		if (place[i].base == NULL)
+			continue;
+		(void)snprintf(
+		    dir, sizeof(dir), "%.4000s/%s", place[i].base, place[i].below);
+		r = policies_each(dir, place[i].suffix, place[i].fn, &to);
+	}
+	return r;
+}

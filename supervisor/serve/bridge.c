@@ -1,0 +1,382 @@
+/*
+ * Between the two eras of MCP. Older versions let a server send a request while it works
+ * on a call; 2026-07-28 lets it answer the call with what it needs (`input_required`), and
+ * the client repeats the call with the answers.
+ *
+ *	agent older, server 2026-07-28	the inputs become requests to the agent; when all
+ *					are answered the call is sent again
+ *	agent 2026-07-28, server older	the request becomes the answer of the newest call,
+ *					which stays open at the server; the agent's next
+ *					call with the handle carries the answer
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "shim/base/hex.h"
+#include "supervisor/serve/private.h"
+
+#define ROUNDS_MAX 8
+#define INPUTS_MAX 16
+#define HELD_MS    300000 /* a call that waits for the agent's answer */
+
+/* ---- toward a server of 2026-07-28 -------------------------------------------------- */
+
+static void
+put_or(struct buf *out, const struct buf *object)
+{
+	(void)buf_put(out, object->len > 0 ? object->data : (const uint8_t *)"{}",
+	    object->len > 0 ? object->len : 2); /* surfaces at the end of the line */
+}
+
+void
+bridge_envelope(struct hub *h, struct buf *out, const char *comma)
+{
+	(void)buf_printf(out, /* errors surface at the end of the line */
+	    "%s\"" META_PROTOCOL "\":\"" MODERN "\",\"" META_CLIENT "\":", comma);
+	put_or(out, &h->client_info);
+	(void)buf_puts(out, ",\"" META_CAPABILITIES "\":"); /* likewise */
+	put_or(out, &h->client_capabilities);
+	if (h->log_level[0] != '\0')
+		(void)buf_printf(
+		    out, ",\"" META_LOG_LEVEL "\":\"%s\"", h->log_level); /* likewise */
+}
+
+/* A call of an older agent whose server asked for inputs. */
+struct bridge {
+	struct route *route;
+	uint64_t id; /* of the route: it may end meanwhile */
+	int waiting, rounds;
+	struct buf line;    /* the request as it was sent */
+	struct buf answers; /* members of inputResponses */
+	char *state;        /* requestState as written; NULL: none */
+	size_t state_len;
+};
+
+void
+bridge_keep(struct hub *h, struct route *route)
+{
+	struct bridge *b = calloc(1, sizeof(*b));
+
+	if (b == NULL)
+		return; /* then its inputs are refused */
+	b->route = route;
+	b->id = route->id;
+	buf_init(&b->line, MCP_MESSAGE_MAX);
+	buf_init(&b->answers, MCP_MESSAGE_MAX);
+	if (buf_put(&b->line, h->body.data, h->body.len) < 0)
+		h->error = -ENOMEM;
+	route->bridge = b;
+}
+
+void
+bridge_free(struct hub *h, struct bridge *b)
+{
+	if (b == NULL)
+		return;
+	for (size_t i = 0; i < ASKING_MAX; i++)
+		if (h->asking[i].bridge == b)
+			h->asking[i].down = NULL;
+	buf_free(&b->line);
+	buf_free(&b->answers);
+	free(b->state);
+	free(b);
+}
+
+/* One input: a request to the agent. False: it cannot be made. */
+static bool
+ask_input(struct hub *h, struct bridge *b, struct json key, struct json input)
+{
+	struct json method = {0}, params = {0};
+	struct asking *a;
+	char name[MCP_METHOD_MAX];
+	const struct method *known;
+
+	if (input.type != JSON_IS_OBJECT || json_get(input, "method", &method) < 0 ||
+	    text_of(method, name, sizeof(name)) == NULL || key.len > MCP_ID_MAX)
+		return false;
+	known = method_find(name, strlen(name));
+	if (known == NULL || (known->flags & METHOD_ASKS) == 0)
+		return false;
+	a = asking_new(b->route->down, key, known); /* its "id" is the key */
+	if (a == NULL)
+		return false;
+	a->bridge = b;
+	b->waiting++;
+	buf_clear(&h->text);
+	(void)buf_printf(&h->text, /* errors surface at the end of the line */
+	    "{\"jsonrpc\":\"2.0\",\"id\":\"kennel-%u\",\"method\":\"%s\"", a->n, name);
+	if (json_get(input, "params", &params) == 0) {
+		(void)buf_puts(&h->text, ",\"params\":"); /* likewise */
+		asking_params(h, b->route->down->server, params, &h->text);
+	}
+	if (buf_puts(&h->text, "}\n") < 0)
+		h->error = -ENOMEM;
+	reply_send(h);
+	return true;
+}
+
+static void
+keep_state(struct bridge *b, struct json result)
+{
+	struct json state;
+
+	free(b->state);
+	b->state = NULL;
+	if (json_get(result, "requestState", &state) < 0 ||
+	    state.type != JSON_IS_STRING || (b->state = malloc(state.len)) == NULL)
+		return;
+	memcpy(b->state, state.at, state.len);
+	b->state_len = state.len;
+}
+
+/* Sends the call again, with the answers. */
+static void
+send_again(struct hub *h, struct bridge *b)
+{
+	struct edits e = {.n = 0};
+	struct json_message m;
+	struct buf more;
+
+	if (json_scan(b->line.data, b->line.len - 1, &m) < 0)
+		return;
+	buf_init(&more, MCP_MESSAGE_MAX);
+	(void)buf_puts(&more, "{\"inputResponses\":{"); /* errors surface at the end */
+	(void)buf_put(&more, b->answers.data, b->answers.len); /* likewise */
+	(void)buf_puts(&more, "},");                           /* likewise */
+	if (b->state != NULL) {
+		(void)buf_puts(&more, "\"requestState\":");   /* likewise */
+		(void)buf_put(&more, b->state, b->state_len); /* likewise */
+		(void)buf_putc(&more, ',');                   /* likewise */
+	}
+	edit_put(&e, m.top[TOP_PARAMS].at, 1, more.data, more.len);
+	buf_clear(&h->body);
+	if (edit_apply(&e, b->line.data, b->line.len - 1, &h->body) < 0 ||
+	    downstream_send(b->route->down, &h->body) < 0)
+		h->error = -ENOMEM;
+	buf_free(&more);
+}
+
+/* True: the answer is not the agent's yet, because the server needs inputs. */
+bool
+bridge_input(struct hub *h, struct route *route, const struct json_message *m)
+{
+	struct json result = m->top[TOP_RESULT], type, key, value;
+	struct bridge *b = route->bridge;
+	struct json_walk w;
+	char text[32];
+
+	if (route->modern || b == NULL || result.type != JSON_IS_OBJECT ||
+	    json_get(result, "resultType", &type) < 0 ||
+	    text_of(type, text, sizeof(text)) == NULL ||
+	    strcmp(text, "input_required") != 0)
+		return false;
+	if (++b->rounds > ROUNDS_MAX) {
+		route_error(h, route, RPC_REFUSED, "kennel: the server asked too often");
+		route_free(h, route);
+		return true;
+	}
+	buf_clear(&b->answers);
+	keep_state(b, result);
+	if (m->result[RESULT_INPUTS].type == JSON_IS_OBJECT) {
+		json_walk(&w, m->result[RESULT_INPUTS]);
+		while (json_next(&w, &key, &value)) {
+			if (b->waiting < INPUTS_MAX && ask_input(h, b, key, value))
+				continue;
+			route_error(h, route, RPC_REFUSED,
+			    "kennel: the server asked for something unknown");
+			route_free(h, route);
+			return true;
+		}
+	}
+	if (b->waiting == 0)
+		send_again(h, b);
+	return true;
+}
+
+/* True: it is the answer to such an input. An error of the agent's ends the call. */
+bool
+bridge_answer(struct hub *h, struct asking *a, const struct incoming *in)
+{
+	struct json result = in->m.top[TOP_RESULT];
+	struct bridge *b = a->bridge;
+	struct route *route;
+
+	if (b == NULL)
+		return false;
+	route = b->route;
+	a->down = NULL;
+	b->waiting--;
+	if (result.type == JSON_IS_NONE) {
+		route_error(h, route, RPC_REFUSED,
+		    "kennel: the client did not answer what the server needs");
+		route_free(h, route);
+		return true;
+	}
+	if (b->answers.len > 0)
+		(void)buf_putc(&b->answers, ','); /* surfaces at the end of the line */
+	(void)buf_put(&b->answers, a->id, a->id_len);      /* likewise */
+	(void)buf_putc(&b->answers, ':');                  /* likewise */
+	(void)buf_put(&b->answers, result.at, result.len); /* likewise */
+	if (b->waiting == 0)
+		send_again(h, b);
+	return true;
+}
+
+/* ---- toward an agent of 2026-07-28 ------------------------------------------------------ */
+
+/* The newest call at this process: older versions do not say which one asks. */
+static struct route *
+newest(struct downstream *d)
+{
+	struct hub *h = d->server->hub;
+	struct route *best = NULL;
+
+	for (size_t i = 1; i <= h->calls.used; i++) {
+		struct route *r = &h->route[i];
+
+		if (r->down == d && h->calls.call[i].state == CALL_OPEN &&
+		    r->handle[0] == '\0' && (best == NULL || r->id > best->id))
+			best = r;
+	}
+	return best;
+}
+
+/* The row keeps its number, and so its id at the server; the agent's id changes. */
+static bool
+rename_call(struct hub *h, struct route *route, struct json id)
+{
+	struct call *call = route_call(h, route), *again = NULL;
+	const struct method *known = call->known;
+
+	calls_remove(&h->calls, call);
+	if (calls_add(&h->calls, id, &again) < 0 || again != call)
+		return false;
+	call->known = known;
+	return true;
+}
+
+static void
+draw_handle(struct route *route)
+{
+	uint8_t raw[HANDLE_BYTES];
+
+	if (getrandom(raw, sizeof(raw), GRND_NONBLOCK) == (ssize_t)sizeof(raw))
+		(void)hex_put(route->handle, raw, sizeof(raw));
+}
+
+void
+bridge_request(
+    struct downstream *d, const struct json_message *m, const struct method *method)
+{
+	struct hub *h = d->server->hub;
+	struct route *route = newest(d);
+	struct json params = m->top[TOP_PARAMS], id;
+	struct incoming in = {.modern = true};
+	struct asking *a;
+	char held[64];
+
+	if (route == NULL || !route->modern ||
+	    (a = asking_new(d, m->top[TOP_ID], method)) == NULL) {
+		server_refuse(d, m->top[TOP_ID], "kennel: no call is under way");
+		return;
+	}
+	draw_handle(route);
+	a->held = route->id;
+	id = (struct json){route_call(h, route)->id, route_call(h, route)->id_len,
+	    route_call(h, route)->id[0] == '"' ? JSON_IS_STRING : JSON_IS_NUMBER};
+	buf_clear(&h->text);
+	(void)buf_puts(&h->text, "{\"jsonrpc\":\"2.0\",\"id\":"); /* at the end */
+	(void)buf_put(&h->text, id.at, id.len);                   /* likewise */
+	(void)buf_printf(&h->text,                                /* likewise */
+	    ",\"result\":{\"resultType\":\"input_required\",\"inputRequests\":{\"k%u\":{"
+	    "\"method\":\"%s\"",
+	    a->n, method->name);
+	if (params.type == JSON_IS_OBJECT) {
+		(void)buf_puts(&h->text, ",\"params\":"); /* likewise */
+		asking_params(h, d->server, params, &h->text);
+	}
+	if (buf_printf(&h->text, "}},\"requestState\":\"%s\"}}\n", route->handle) < 0)
+		h->error = -ENOMEM;
+	reply_send(h);
+	(void)snprintf(held, sizeof(held), "\"held-%s\"", route->handle); /* fits */
+	in.m.top[TOP_ID] = (struct json){(uint8_t *)held, strlen(held), JSON_IS_STRING};
+	if (!rename_call(h, route, in.m.top[TOP_ID]))
+		h->error = -ENOMEM;
+	route->until = loop_now() + HELD_MS * LOOP_MS;
+	h->timed++;
+}
+
+static struct route *
+held_route(struct hub *h, const char *handle)
+{
+	for (size_t i = 1; i <= h->calls.used; i++)
+		if (h->route[i].down != NULL && h->calls.call[i].state == CALL_OPEN &&
+		    strlen(handle) == HANDLE_BYTES * 2 &&
+		    strcmp(h->route[i].handle, handle) == 0)
+			return &h->route[i];
+	return NULL;
+}
+
+void
+bridge_pass(struct hub *h, struct route *route, struct json answers)
+{
+	struct json answer;
+	char key[24];
+	int r;
+
+	for (size_t i = 0; i < ASKING_MAX; i++) {
+		struct asking *a = &h->asking[i];
+
+		if (a->down != route->down || a->held != route->id)
+			continue;
+		(void)snprintf(key, sizeof(key), "k%u", a->n); /* fits */
+		buf_clear(&h->body);
+		(void)buf_puts(&h->body, "{\"jsonrpc\":\"2.0\",\"id\":"); /* at the end */
+		(void)buf_put(&h->body, a->id, a->id_len);                /* likewise */
+		if (answers.type == JSON_IS_OBJECT &&
+		    json_get(answers, key, &answer) == 0) {
+			(void)buf_puts(&h->body, ",\"result\":");       /* likewise */
+			(void)buf_put(&h->body, answer.at, answer.len); /* likewise */
+			r = buf_puts(&h->body, "}\n");
+		} else
+			r = buf_puts(&h->body, ",\"error\":{\"code\":-32603,\"message\":"
+					       "\"kennel: no answer\"}}\n");
+		if (r < 0 || downstream_send(a->down, &h->body) < 0)
+			h->error = -ENOMEM;
+		a->down = NULL;
+		a->held = 0;
+	}
+}
+
+/* A call that carries a handle of ours continues the one that is held. True: handled. */
+bool
+bridge_continue(struct hub *h, struct incoming *in, const struct server *s)
+{
+	struct json state, answers = {0};
+	struct route *route;
+	char handle[HANDLE_BYTES * 2 + 2];
+
+	if (!in->modern || s->modern || in->m.top[TOP_PARAMS].type != JSON_IS_OBJECT ||
+	    json_get(in->m.top[TOP_PARAMS], "requestState", &state) < 0)
+		return false;
+	route =
+	    text_of(state, handle, sizeof(handle)) == NULL ? NULL : held_route(h, handle);
+	if (route == NULL || route->down->server != s) {
+		reply_error(h, in, RPC_PARAMS_BAD,
+		    "kennel: requestState is unknown or expired: call again without it");
+		return true;
+	}
+	if (!rename_call(h, route, in->m.top[TOP_ID])) {
+		h->error = -ENOMEM;
+		return true;
+	}
+	route->handle[0] = '\0';
+	route->until = 0;
+	(void)json_get(
+	    in->m.top[TOP_PARAMS], "inputResponses", &answers); /* missing: none */
+	bridge_pass(h, route, answers);
+	return true;
+}

@@ -1,0 +1,383 @@
+/*
+ * Requests that are passed on to a server: which one, under which name there, and what
+ * refuses them before a process is started.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "shim/base/array.h"
+#include "supervisor/hub/hub.h"
+#include "supervisor/serve/private.h"
+
+#define POLICIES_MS 60000
+#define SERVER_MS   180000 /* its own limits end a start before */
+
+static void
+busy(struct hub *h, const struct incoming *in)
+{
+	reply_error(h, in, RPC_NO_RECORD,
+	    "kennel: too many requests are in progress; wait for responses");
+}
+
+/* True: the policies are known, and if asked for also the lists of servers without pins,
+ * or they take too long. False: the line waits. */
+bool
+call_ready(struct hub *h, const struct incoming *in, bool lists)
+{
+	bool waits;
+
+	if (!servers_known(h))
+		waits = park(h, in, PARK_POLICIES, NULL, POLICIES_MS);
+	else if (lists && !in->waited && !servers_listed(h))
+		waits = park(h, in, PARK_LISTS, NULL, SEARCH_WAIT_MS);
+	else
+		return true;
+	if (!waits)
+		busy(h, in);
+	return false;
+}
+
+/* ---- the line ---------------------------------------------------------------------- */
+
+static bool
+is_envelope(struct json key)
+{
+	static const char *const names[] = {
+	    META_PROTOCOL, META_CAPABILITIES, META_CLIENT, META_LOG_LEVEL};
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (json_key_is(key, names[i]) == 1)
+			return true;
+	return false;
+}
+
+/* _meta as this server needs it: with its own progress token, and with the envelope of
+ * its protocol version. */
+static void
+put_meta(struct hub *h, const struct incoming *in, const struct server *s,
+    const char *token, struct buf *out)
+{
+	struct json meta = in->m.param[PARAM_META], key, value;
+	const char *comma = "";
+	struct json_walk w;
+
+	(void)buf_putc(out, '{'); /* errors surface at the end of the line */
+	json_walk(&w, meta);
+	while (meta.type == JSON_IS_OBJECT && json_next(&w, &key, &value)) {
+		if (in->modern != s->modern && is_envelope(key))
+			continue;
+		(void)buf_puts(out, comma);          /* likewise */
+		(void)buf_put(out, key.at, key.len); /* likewise */
+		(void)buf_putc(out, ':');            /* likewise */
+		if (json_key_is(key, "progressToken") == 1)
+			(void)buf_puts(out, token); /* likewise */
+		else
+			(void)buf_put(out, value.at, value.len); /* likewise */
+		comma = ",";
+	}
+	if (s->modern && !in->modern)
+		bridge_envelope(h, out, comma);
+	(void)buf_putc(out, '}'); /* likewise */
+}
+
+/* Writes the request as the server gets it into hub->body. */
+static int
+put_line(struct hub *h, struct incoming *in, const struct route *route,
+    const struct forward *f)
+{
+	struct json params = in->m.top[TOP_PARAMS], meta = in->m.param[PARAM_META];
+	struct edits e = {.n = 0};
+	struct buf name, inner;
+	char id[24];
+	int r;
+
+	buf_init(&name, MCP_MESSAGE_MAX);
+	buf_init(&inner, MCP_MESSAGE_MAX);
+	(void)snprintf(id, sizeof(id), "%llu", (unsigned long long)route->id); /* fits */
+	edit_put(&e, in->m.top[TOP_ID].at, in->m.top[TOP_ID].len, id, strlen(id));
+	if (f->name != NULL) {
+		quote(&name, f->name, f->name_len);
+		edit_put(&e, f->named.at, f->named.len, name.data, name.len);
+	}
+	if (f->arguments.type != JSON_IS_NONE)
+		edit_put(&e, in->m.param[PARAM_ARGUMENTS].at,
+		    in->m.param[PARAM_ARGUMENTS].len, f->arguments.at, f->arguments.len);
+	if (meta.type != JSON_IS_NONE) {
+		put_meta(h, in, f->server, id, &inner);
+		edit_put(&e, meta.at, meta.len, inner.data, inner.len);
+	} else if (f->server->modern && params.type == JSON_IS_OBJECT) {
+		(void)buf_puts(&inner, "{\"_meta\":"); /* surfaces at the end */
+		put_meta(h, in, f->server, id, &inner);
+		(void)buf_putc(&inner, ','); /* likewise */
+		edit_put(&e, params.at, 1, inner.data, inner.len);
+	}
+	buf_clear(&h->body);
+	r = edit_apply(&e, in->line, in->len, &h->body);
+	buf_free(&name);
+	buf_free(&inner);
+	return r;
+}
+
+/* kennel's own refusal of a call is a result, so that the model reads it. */
+static void
+not_ready(struct hub *h, const struct incoming *in, const char *why)
+{
+	if (in->method != NULL && (in->method->flags & METHOD_RESULT) != 0)
+		reply_refusal(h, in, why, "not ready", NULL);
+	else
+		reply_error(h, in, RPC_SERVER_GONE, why);
+}
+
+void
+forward(struct hub *h, struct incoming *in, const struct forward *f)
+{
+	char why[HUB_TEXT_MAX] = "";
+	struct downstream *d = server_need(f->server, why);
+	struct route *route;
+
+	if (d == NULL) {
+		not_ready(h, in, why);
+		return;
+	}
+	if (d->state < DOWN_SERVING) {
+		if (!park(h, in, PARK_SERVER, f->server, SERVER_MS))
+			busy(h, in);
+		return;
+	}
+	route = route_new(h, in, d);
+	if (route == NULL)
+		return;
+	route->invoked = f->invoked;
+	if (put_line(h, in, route, f) < 0 || downstream_send(d, &h->body) < 0) {
+		route_error(h, route, RPC_NO_RECORD, "kennel: the message is too long");
+		route_free(h, route);
+		return;
+	}
+	if (f->server->modern && !in->modern)
+		bridge_keep(h, route);
+}
+
+/* ---- tools -------------------------------------------------------------------------- */
+
+void
+call_unknown(struct hub *h, const struct incoming *in, const char *name)
+{
+	char text[HUB_TEXT_MAX];
+
+	(void)snprintf(text, sizeof(text), "unknown tool: %.256s", name); /* fits */
+	reply_refusal(h, in, text, "unknown", NULL);
+}
+
+/* True: the policy refuses this call, and it is answered. */
+static bool
+is_refused(
+    struct hub *h, const struct incoming *in, const struct item *i, struct json arguments)
+{
+	struct gate_ask ask = {.policy = &i->server->policy,
+	    .server = i->server->sealed,
+	    .pins = i->server->pins,
+	    .kind = GATE_TOOL,
+	    .name = i->name,
+	    .name_len = i->name_len,
+	    .args = arguments.type == JSON_IS_NONE ? "{}" : (const char *)arguments.at,
+	    .args_len = arguments.type == JSON_IS_NONE ? 2 : arguments.len};
+	struct gate_answer answer;
+	struct rpc_why why = {0};
+	char text[GATE_TEXT_MAX];
+
+	gate_judge(&ask, &answer);
+	if (answer.allowed || answer.asks)
+		return false;
+	if (i->verdict == VERDICT_DENY && answer.at[0] == '\0') {
+		(void)snprintf(text, sizeof(text), "%s.%.200s", i->server->name, i->name);
+		call_unknown(h, in, text);
+		return true;
+	}
+	why = (struct rpc_why){
+	    .rule = answer.at, .because = answer.because, .instead = answer.instead};
+	reply_refusal(h, in, gate_text(&answer, GATE_TOOL, i->name, text), "deny", &why);
+	return true;
+}
+
+void
+call_tool(struct hub *h, struct incoming *in, struct item *i, struct json arguments,
+    bool invoked)
+{
+	struct forward f = {.server = i->server,
+	    .name = i->name,
+	    .name_len = i->name_len,
+	    .named = in->m.param[PARAM_NAME],
+	    .invoked = invoked};
+	static const uint8_t nothing[] = "{}";
+	char text[HUB_TEXT_MAX];
+
+	if (is_refused(h, in, i, arguments))
+		return;
+	if (i->drifted) {
+		(void)snprintf(text, sizeof(text),
+		    "%s.%.200s is quarantined: its definition differs from the reviewed "
+		    "one; a person compares them with kennel server pin %s --diff",
+		    i->server->name, i->name, i->server->name); /* fits */
+		reply_refusal(h, in, text, "differs from its pin", NULL);
+		return;
+	}
+	if (invoked)
+		f.arguments = arguments.type != JSON_IS_NONE
+				  ? arguments
+				  : (struct json){nothing, 2, JSON_IS_OBJECT};
+	if (!bridge_continue(h, in, i->server))
+		forward(h, in, &f);
+}
+
+/* Finds the tool that this name spells. NULL: answered, or the line waits. */
+struct item *
+call_find_tool(struct hub *h, const struct incoming *in, const char *name)
+{
+	size_t len = strlen(name);
+	char text[HUB_TEXT_MAX];
+	struct buf twins;
+	struct server *s;
+	struct item *i;
+
+	if (!call_ready(h, in, false))
+		return NULL;
+	buf_init(&twins, HUB_TEXT_MAX / 2);
+	i = offers_tool(h, name, len, &twins);
+	s = i == NULL ? offers_server_of(h, name, len) : i->server;
+	if (i == NULL && twins.len > 0) {
+		(void)snprintf(text, sizeof(text),
+		    "%.128s is the name of several tools: %s", name,
+		    buf_str(&twins)); /* may be cut */
+		reply_refusal(h, in, text, "ambiguous", NULL);
+	} else if (i == NULL && s != NULL && !s->pinned && !s->listed && !in->waited &&
+		   server_need(s, text) != NULL) {
+		if (!park(h, in, PARK_SERVER, s, SERVER_MS))
+			busy(h, in);
+	} else if (i == NULL && s != NULL && !s->pinned && !s->listed) {
+		if (server_need(s, text) == NULL)
+			reply_refusal(h, in, text, "not ready", NULL);
+		else
+			call_unknown(h, in, name);
+	} else if (i == NULL || !i->server->enabled || i->twin) {
+		call_unknown(h, in, name);
+		i = NULL;
+	}
+	buf_free(&twins);
+	return i;
+}
+
+void
+on_tool_call(struct hub *h, struct incoming *in)
+{
+	static char name[MCP_NAME_MAX];
+	struct json value = in->m.param[PARAM_NAME];
+	struct item *i;
+
+	if (text_of(value, name, sizeof(name)) == NULL) {
+		reply_error(h, in, RPC_PARAMS_BAD, "kennel: params.name is not a text");
+		return;
+	}
+	if (own_tool_call(h, in, name, in->m.param[PARAM_ARGUMENTS]))
+		return;
+	i = call_find_tool(h, in, name);
+	if (i != NULL)
+		call_tool(h, in, i, in->m.param[PARAM_ARGUMENTS], false);
+}
+
+/* ---- prompts, resources, completions --------------------------------------------------- */
+
+void
+on_prompt(struct hub *h, struct incoming *in)
+{
+	static char name[MCP_NAME_MAX];
+	struct item *i;
+
+	if (!call_ready(h, in, true))
+		return;
+	i = text_of(in->m.param[PARAM_NAME], name, sizeof(name)) == NULL
+		? NULL
+		: offers_prompt(h, name, strlen(name));
+	if (i == NULL || i->drifted || i->verdict == VERDICT_DENY)
+		reply_error(h, in, RPC_PARAMS_BAD, "kennel: no such prompt");
+	else
+		forward(h, in,
+		    &(struct forward){.server = i->server,
+			.name = i->name,
+			.name_len = i->name_len,
+			.named = in->m.param[PARAM_NAME]});
+}
+
+static struct server *
+resource(struct hub *h, struct incoming *in, struct json value, struct forward *f)
+{
+	static char uri[MCP_NAME_MAX];
+
+	if (text_of(value, uri, sizeof(uri)) == NULL)
+		return NULL;
+	f->server = offers_resource(h, uri, strlen(uri), &f->name, &f->name_len);
+	f->named = value;
+	return f->server;
+}
+
+void
+on_resource(struct hub *h, struct incoming *in)
+{
+	struct forward f = {.server = NULL};
+
+	if (!call_ready(h, in, true))
+		return;
+	if (resource(h, in, in->m.param[PARAM_URI], &f) == NULL)
+		/* the code moved in 2026-07-28 */
+		reply_error(h, in, in->modern ? RPC_PARAMS_BAD : RPC_NO_RESOURCE,
+		    "kennel: no server has this resource");
+	else
+		forward(h, in, &f);
+}
+
+void
+on_subscribe(struct hub *h, struct incoming *in)
+{
+	struct forward f = {.server = NULL};
+
+	if (!call_ready(h, in, true))
+		return;
+	if (resource(h, in, in->m.param[PARAM_URI], &f) == NULL) {
+		reply_error(
+		    h, in, RPC_NO_RESOURCE, "kennel: no server has this resource");
+		return;
+	}
+	subscribe_note(h, f.server, f.name, f.name_len,
+	    strcmp(in->method->name, "resources/subscribe") == 0);
+	if (!subscribe_bridge(h, in, f.server))
+		forward(h, in, &f);
+}
+
+void
+on_complete(struct hub *h, struct incoming *in)
+{
+	struct json ref = in->m.param[PARAM_REF], type, value;
+	struct forward f = {.server = NULL};
+	static char text[MCP_NAME_MAX];
+	struct item *i;
+
+	if (!call_ready(h, in, true))
+		return;
+	if (json_get(ref, "type", &type) < 0 || text_of(type, text, sizeof(text)) == NULL)
+		text[0] = '\0';
+	if (strcmp(text, "ref/resource") == 0 && json_get(ref, "uri", &value) == 0) {
+		(void)resource(h, in, value, &f); /* NULL: below */
+	} else if (strcmp(text, "ref/prompt") == 0 &&
+		   json_get(ref, "name", &value) == 0 &&
+		   text_of(value, text, sizeof(text)) != NULL &&
+		   (i = offers_prompt(h, text, strlen(text))) != NULL)
+		f = (struct forward){.server = i->server,
+		    .name = i->name,
+		    .name_len = i->name_len,
+		    .named = value};
+	if (f.server == NULL)
+		reply_error(h, in, RPC_PARAMS_BAD,
+		    "kennel: params.ref is neither a known prompt nor a known resource");
+	else
+		forward(h, in, &f);
+}

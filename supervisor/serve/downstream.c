@@ -1,0 +1,528 @@
+/*
+ * A server's process, seen from the hub: a session that is "kennel run" of that server.
+ * The hub is its agent: it greets, reads the lists, and then passes requests on.
+ *
+ *	starting ── greeting ── listing ── serving ⇄ probed
+ *
+ * From each state its end leads to server_ended(), which decides when the next one may
+ * start.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "policy/sealed/policy.h"
+#include "shim/base/array.h"
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+#include "shim/base/wire.h"
+#include "supervisor/serve/private.h"
+
+#define START_MARGIN_MS 60000 /* the session itself keeps `timeout start` */
+#define PAGES_MAX       1000  /* of one list */
+
+const struct list_row list_rows[LIST_N] = {
+    [LIST_TOOLS] = {"tools/list", "tools", "tools", "name", PIN_TOOL},
+    [LIST_PROMPTS] = {"prompts/list", "prompts", "prompts", "name", PIN_PROMPT},
+    [LIST_RESOURCES] = {"resources/list", "resources", "resources", "uri", PIN_RESOURCE},
+    [LIST_TEMPLATES] = {"resources/templates/list", "resourceTemplates", "resources",
+	"uriTemplate", PIN_TEMPLATE},
+};
+
+/* ---- start ------------------------------------------------------------------- */
+
+int
+downstream_new(struct server *s, enum down_use use, struct downstream **ret)
+{
+	struct downstream *d = calloc(1, sizeof(*d));
+	uint8_t memory[LAUNCHER_NAME_MAX + 32];
+	struct hub *h = s->hub;
+	struct wire_out out;
+
+	if (d == NULL)
+		return -ENOMEM;
+	d->server = s;
+	d->use = use;
+	d->fd = d->slot = -1;
+	d->ticket = ++h->tickets;
+	buf_init(&d->waiting, MCP_MESSAGE_MAX);
+	d->deadline = loop_now() + (policy_limit(&s->policy, s->sealed, TIMEOUT_START) +
+				       START_MARGIN_MS) *
+				       LOOP_MS;
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, LAUNCHER_START);
+	wire_put_u32(&out, d->ticket);
+	wire_put_str(&out, s->name);
+	if (wire_send(h->launcher, &out, NULL, 0) < 0) {
+		free(d);
+		return -EPIPE;
+	}
+	d->next = h->down;
+	h->down = d;
+	if (use == USE_SHARED)
+		s->down = d;
+	*ret = d;
+	return 0;
+}
+
+/* ---- kennel's own requests ------------------------------------------------------ */
+
+/* Begins a request of kennel's own in hub->body; its params are open. */
+static struct buf *
+own_begin(struct downstream *d, const char *method)
+{
+	struct hub *h = d->server->hub;
+
+	d->own = ++d->own_n;
+	buf_clear(&h->body);
+	(void)buf_printf(&h->body, /* errors surface at the end */
+	    "{\"jsonrpc\":\"2.0\",\"id\":\"k%u\",\"method\":\"%s\",\"params\":{", d->own,
+	    method);
+	return &h->body;
+}
+
+static void
+put_object(struct buf *out, const struct buf *object)
+{
+	(void)buf_put(out, object->len > 0 ? object->data : (const uint8_t *)"{}",
+	    object->len > 0 ? object->len : 2); /* surfaces at the end of the line */
+}
+
+/* What every request of 2026-07-28 carries. */
+static void
+put_meta(struct downstream *d, struct buf *out)
+{
+	struct hub *h = d->server->hub;
+
+	(void)buf_puts(out, "\"_meta\":{\"" META_PROTOCOL "\":\"" MODERN /* at the end */
+			    "\",\"" META_CLIENT "\":");
+	put_object(out, &h->client_info);
+	(void)buf_puts(out, ",\"" META_CAPABILITIES "\":"); /* likewise */
+	put_object(out, &h->client_capabilities);
+	(void)buf_putc(out, '}'); /* likewise */
+}
+
+static void
+own_send(struct downstream *d)
+{
+	struct hub *h = d->server->hub;
+
+	if (buf_puts(&h->body, "}}\n") < 0 ||
+	    frame_say(&d->out, h->body.data, h->body.len) < 0)
+		h->error = -ENOMEM;
+	(void)frame_flush(&d->out); /* the rest when there is room */
+}
+
+static void
+greet(struct downstream *d)
+{
+	struct hub *h = d->server->hub;
+	struct buf *out;
+
+	d->state = DOWN_GREETING;
+	if (d->server->modern) {
+		out = own_begin(d, "server/discover");
+		put_meta(d, out);
+	} else {
+		out = own_begin(d, "initialize");
+		(void)buf_puts(out, "\"protocolVersion\":\"" LATEST_LEGACY
+				    "\",\"capabilities\":"); /* at the end */
+		put_object(out, &h->client_capabilities);
+		(void)buf_puts(out, ",\"clientInfo\":"); /* likewise */
+		if (h->client_info.len > 0)
+			put_object(out, &h->client_info);
+		else
+			(void)buf_puts(out, "{\"name\":\"kennel\",\"version\":\"1\"}");
+	}
+	own_send(d);
+}
+
+static void
+ask_page(struct downstream *d, struct json cursor)
+{
+	struct buf *out = own_begin(d, list_rows[d->list].method);
+
+	if (cursor.type == JSON_IS_STRING) {
+		(void)buf_puts(out, "\"cursor\":");        /* at the end */
+		(void)buf_put(out, cursor.at, cursor.len); /* likewise */
+		if (d->server->modern)
+			(void)buf_putc(out, ','); /* likewise */
+	}
+	if (d->server->modern)
+		put_meta(d, out);
+	own_send(d);
+}
+
+static void
+serves(struct downstream *d)
+{
+	struct server *s = d->server;
+	struct hub *h = s->hub;
+
+	d->state = DOWN_SERVING;
+	d->deadline = UINT64_MAX;
+	if (d->use == USE_SHARED) {
+		s->listed = true;
+		s->healthy_at = loop_now();
+		s->failed[0] = '\0';
+	}
+	if (d->waiting.len > 0 && frame_say(&d->out, d->waiting.data, d->waiting.len) < 0)
+		h->error = -ENOMEM;
+	buf_free(&d->waiting);
+	(void)frame_flush(&d->out); /* the rest when there is room */
+	if (d->use == USE_SHARED) {
+		downstream_level(d);
+		subscriptions_replay(d);
+	}
+	parked_wake(h);
+}
+
+/* The agent's log level; a server of 2026-07-28 gets it with each request. */
+void
+downstream_level(struct downstream *d)
+{
+	struct hub *h = d->server->hub;
+
+	if (h->log_level[0] == '\0' || !d->logs || d->server->modern)
+		return;
+	buf_clear(&h->body);
+	if (buf_printf(&h->body,
+		"{\"jsonrpc\":\"2.0\",\"id\":\"S%u\",\"method\":\"logging/setLevel\","
+		"\"params\":{\"level\":\"%s\"}}\n",
+		++d->own_asked, h->log_level) < 0 ||
+	    downstream_send(d, &h->body) < 0)
+		h->error = -ENOMEM;
+}
+
+bool
+downstream_lives(struct hub *h, uint32_t ticket)
+{
+	for (const struct downstream *d = h->down; d != NULL; d = d->next)
+		if (d->ticket == ticket)
+			return true;
+	return false;
+}
+
+/* The next list that the server has; after the last one it serves. */
+static void
+list_next(struct downstream *d)
+{
+	while (++d->list < LIST_N && (d->offers & 1u << d->list) == 0)
+		;
+	if (d->list < LIST_N) {
+		ask_page(d, (struct json){0});
+		return;
+	}
+	offers_listed(d->server);
+	if (d->relist) {
+		downstream_relist(d);
+		return;
+	}
+	serves(d);
+}
+
+void
+downstream_relist(struct downstream *d)
+{
+	if (d->use != USE_SHARED)
+		return;
+	d->relist = d->own != 0;
+	if (d->relist)
+		return;
+	offers_begin(d->server);
+	d->list = -1;
+	list_next(d);
+}
+
+void
+downstream_started(struct hub *h, uint32_t ticket, int fd)
+{
+	struct downstream *d = h->down;
+
+	while (d != NULL && d->ticket != ticket)
+		d = d->next;
+	if (d == NULL || d->state != DOWN_STARTING) {
+		fd_close(&fd);
+		return;
+	}
+	if (fd < 0) {
+		downstream_close(d, "it could not be started");
+		return;
+	}
+	d->fd = fd;
+	frame_out_init(&d->out, fd);
+	if (fd_nonblock(fd, true) < 0 || frame_in_init(&d->in, fd, MCP_MESSAGE_MAX) < 0) {
+		downstream_close(d, "out of memory");
+		return;
+	}
+	d->slot = loop_add(&h->loop, fd, POLLIN, downstream_ready, d);
+	if (d->slot < 0)
+		downstream_close(d, "too many servers run at once");
+	else
+		greet(d);
+}
+
+/* ---- answers to them ---------------------------------------------------------- */
+
+static bool
+has(struct json object, const char *name)
+{
+	struct json value;
+
+	return object.type == JSON_IS_OBJECT && json_get(object, name, &value) == 0 &&
+	       value.type == JSON_IS_OBJECT;
+}
+
+static void
+keep_instructions(struct downstream *d, struct json text)
+{
+	char *out = text.type == JSON_IS_STRING ? malloc(text.len) : NULL;
+
+	free(d->instructions);
+	d->instructions = NULL;
+	if (out != NULL && text_of(text, out, text.len) != NULL)
+		d->instructions = out;
+	else
+		free(out);
+}
+
+/* "kennel: ..." of an error of our own session is its reason; a server's words are
+ * not passed on here. */
+static void
+refused(struct downstream *d, const struct json_message *m, const char *what)
+{
+	char text[HUB_TEXT_MAX / 2], why[HUB_TEXT_MAX];
+	struct json message, data, kennel;
+	bool ours = json_get(m->top[TOP_ERROR], "data", &data) == 0 &&
+		    json_get(data, "kennel", &kennel) == 0;
+
+	if (json_get(m->top[TOP_ERROR], "message", &message) < 0 ||
+	    text_of(message, text, sizeof(text)) == NULL || !ours)
+		(void)snprintf(text, sizeof(text), "it answered %s with an error", what);
+	(void)snprintf(why, sizeof(why), "%s", text);
+	downstream_close(d, why);
+}
+
+static int
+error_code(const struct json_message *m)
+{
+	char text[16];
+	struct json code = m->error[ERROR_CODE];
+
+	if (code.type != JSON_IS_NUMBER || code.len >= sizeof(text))
+		return 0;
+	memcpy(text, code.at, code.len);
+	text[code.len] = '\0';
+	return atoi(text);
+}
+
+/* Another process: the SDKs keep to the era of the first message. */
+static void
+restart_modern(struct downstream *d)
+{
+	struct server *s = d->server;
+	enum down_use use = d->use;
+	struct downstream *next;
+	struct buf waiting = d->waiting;
+
+	s->modern = true;
+	buf_init(&d->waiting, 0);
+	d->state = DOWN_ENDING; /* not an end of the server */
+	downstream_close(d, "it speaks 2026-07-28 only");
+	if (downstream_new(s, use, &next) == 0)
+		next->waiting = waiting;
+	else
+		buf_free(&waiting);
+}
+
+static void
+greeted(struct downstream *d, const struct json_message *m)
+{
+	static const char initialized[] =
+	    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n";
+	struct json caps = m->result[RESULT_CAPABILITIES];
+	struct server *s = d->server;
+	char version[16];
+	int code = error_code(m);
+
+	if (m->top[TOP_ERROR].type != JSON_IS_NONE && !s->modern &&
+	    (code == -32022 || code == RPC_NO_METHOD)) {
+		restart_modern(d);
+		return;
+	}
+	if (m->top[TOP_ERROR].type != JSON_IS_NONE) {
+		refused(d, m, s->modern ? "server/discover" : "initialize");
+		return;
+	}
+	d->version = s->modern ? MCP_2026_07_28 : MCP_2024_11_05;
+	if (text_of(m->result[RESULT_VERSION], version, sizeof(version)) != NULL)
+		d->version = mcp_version_find(version, strlen(version));
+	for (int i = 0; i < LIST_N; i++)
+		if (has(caps, list_rows[i].capability))
+			d->offers |= 1u << i;
+	d->tasks = has(caps, "tasks");
+	d->logs = has(caps, "logging");
+	keep_instructions(d, m->result[RESULT_INSTRUCTIONS]);
+	if (!s->modern && frame_say(&d->out, initialized, sizeof(initialized) - 1) < 0)
+		s->hub->error = -ENOMEM;
+	if (d->use == USE_ONCE) {
+		serves(d);
+		return;
+	}
+	d->state = DOWN_LISTING;
+	d->deadline = loop_now() + DISCOVERY_MS * LOOP_MS;
+	offers_begin(s);
+	d->list = -1;
+	list_next(d);
+}
+
+static void
+page(struct downstream *d, const struct json_message *m)
+{
+	const struct list_row *row = &list_rows[d->list];
+	struct json list, cursor;
+
+	if (m->top[TOP_ERROR].type != JSON_IS_NONE) {
+		/* a server need not have every method of a capability */
+		if (error_code(m) == RPC_NO_METHOD)
+			list_next(d);
+		else
+			refused(d, m, row->method);
+		return;
+	}
+	if (json_get(m->top[TOP_RESULT], row->key, &list) < 0 ||
+	    list.type != JSON_IS_ARRAY || offers_page(d, row, list) < 0) {
+		downstream_close(d, "one of its lists is not valid");
+		return;
+	}
+	if (json_get(m->top[TOP_RESULT], "nextCursor", &cursor) == 0 &&
+	    cursor.type == JSON_IS_STRING && d->own_n < PAGES_MAX)
+		ask_page(d, cursor);
+	else
+		list_next(d);
+}
+
+/* Any answer shows that it lives. */
+static void
+probed(struct downstream *d, const struct json_message *m)
+{
+	(void)m;
+	d->state = DOWN_SERVING;
+	d->deadline = UINT64_MAX;
+}
+
+void
+downstream_own(struct downstream *d, const struct json_message *m)
+{
+	static void (*const of[DOWN_STATE_N])(
+	    struct downstream *, const struct json_message *) = {
+	    [DOWN_GREETING] = greeted,
+	    [DOWN_LISTING] = page,
+	    [DOWN_SERVING] = page, /* its lists have changed */
+	    [DOWN_PROBED] = probed,
+	};
+
+	d->own = 0;
+	if (of[d->state] != NULL)
+		of[d->state](d, m);
+}
+
+void
+downstream_probe(struct downstream *d)
+{
+	if (d->state != DOWN_SERVING || d->own != 0)
+		return;
+	if (d->server->modern)
+		put_meta(d, own_begin(d, "server/discover"));
+	else
+		(void)own_begin(d, "ping");
+	own_send(d);
+	d->state = DOWN_PROBED;
+	d->deadline = loop_now() + PROBE_MS * LOOP_MS;
+}
+
+/* ---- requests of the agent ------------------------------------------------------ */
+
+int
+downstream_send(struct downstream *d, const struct buf *line)
+{
+	int r;
+
+	if (d->state != DOWN_SERVING && d->state != DOWN_PROBED)
+		return buf_put(&d->waiting, line->data, line->len);
+	r = frame_say(&d->out, line->data, line->len);
+	(void)frame_flush(&d->out); /* the rest when there is room */
+	return r;
+}
+
+/* ---- end -------------------------------------------------------------------------- */
+
+void
+downstream_close(struct downstream *d, const char *why)
+{
+	struct server *s = d->server;
+	struct hub *h = s->hub;
+	struct downstream **at = &h->down;
+	bool served = d->state == DOWN_SERVING || d->state == DOWN_PROBED;
+
+	while (*at != d)
+		at = &(*at)->next;
+	*at = d->next;
+	log_debug("%s: %s", s->name, why);
+	loop_remove(&h->loop, d->slot);
+	if (s->down == d) {
+		s->down = NULL;
+		if (d->state != DOWN_ENDING)
+			server_ended(s, why, served);
+	}
+	routes_gone(d, why);
+	asking_gone(d);
+	frame_in_free(&d->in);
+	frame_out_free(&d->out);
+	buf_free(&d->waiting);
+	free(d->instructions);
+	fd_close(&d->fd);
+	free(d);
+	if (!h->ending)
+		parked_wake(h);
+}
+
+void
+downstream_free_all(struct hub *h)
+{
+	h->ending = true;
+	while (h->down != NULL)
+		downstream_close(h->down, "kennel serve ends");
+}
+
+uint64_t
+downstreams_next(const struct hub *h)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (const struct downstream *d = h->down; d != NULL; d = d->next)
+		if (d->deadline < next)
+			next = d->deadline;
+	return next;
+}
+
+void
+downstreams_timer(struct hub *h, uint64_t now)
+{
+	static const char *const late[DOWN_STATE_N] = {
+	    [DOWN_STARTING] = "it did not start in time",
+	    [DOWN_GREETING] = "it did not start in time",
+	    [DOWN_LISTING] = "its lists took longer than 60 s",
+	    [DOWN_SERVING] = "",
+	    [DOWN_PROBED] = "it did not answer a call in time, nor a ping",
+	    [DOWN_ENDING] = "",
+	};
+	struct downstream *d = h->down, *next;
+
+	for (; d != NULL; d = next) {
+		next = d->next;
+		if (d->deadline <= now)
+			downstream_close(d, late[d->state]);
+	}
+}

@@ -1,0 +1,198 @@
+/*
+ * A line of a server's session. The session has judged it: what the policy refuses, what
+ * is no JSON and answers to no request do not come here. Names, ids and tokens of one
+ * server must not meet those of another one; that is decided here.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/base/array.h"
+#include "supervisor/serve/private.h"
+
+static void
+pass(struct hub *h, struct edits *e, const uint8_t *line, size_t len)
+{
+	int r = edit_send(e, line, len, &h->to_agent);
+
+	if (r == -ENOMEM || (r < 0 && r != -EMSGSIZE))
+		h->error = r;
+	(void)frame_flush(&h->to_agent); /* the rest when there is room */
+}
+
+/* ---- notifications -------------------------------------------------------------- */
+
+static void
+progress(struct hub *h, const struct notice *n)
+{
+	struct edits e = {.n = 0};
+	struct route *route;
+	struct json token;
+
+	if (json_get(n->m->top[TOP_PARAMS], "progressToken", &token) < 0)
+		return;
+	route = route_find(n->down, token);
+	if (route == NULL || route->token[0] == '\0')
+		return;
+	edit_put(&e, token.at, token.len, route->token, strlen(route->token));
+	pass(h, &e, n->line, n->len);
+}
+
+/* The logger's name tells the servers apart. */
+static void
+log_message(struct hub *h, const struct notice *n)
+{
+	struct json params = n->m->top[TOP_PARAMS], logger;
+	struct edits e = {.n = 0};
+	bool wanted = h->era == ERA_LEGACY;
+
+	for (const struct call *c = calls_next(&h->calls, NULL, CALL_OPEN);
+	     c != NULL && !wanted;
+	     c = calls_next(&h->calls, (struct call *)(uintptr_t)c, CALL_OPEN))
+		wanted = h->route[c - h->calls.call].down == n->down &&
+			 h->route[c - h->calls.call].logs;
+	/* without a level it is none, and `{}` has no room for a member */
+	if (!wanted || params.type != JSON_IS_OBJECT ||
+	    json_get(params, "level", &logger) < 0)
+		return;
+	buf_clear(&h->body);
+	if (json_get(params, "logger", &logger) == 0 && logger.type == JSON_IS_STRING) {
+		(void)buf_printf(&h->body, "\"%s.", n->down->server->name); /* short */
+		edit_put(&e, logger.at, 1, h->body.data, h->body.len);
+	} else {
+		(void)buf_printf(&h->body, "{\"logger\":\"%s\",", n->down->server->name);
+		edit_put(&e, params.at, 1, h->body.data, h->body.len);
+	}
+	pass(h, &e, n->line, n->len);
+}
+
+static void
+lists_changed(struct hub *h, const struct notice *n)
+{
+	downstream_relist(n->down);
+}
+
+static void
+unchanged(struct hub *h, const struct notice *n)
+{
+	struct edits none = {.n = 0};
+
+	pass(h, &none, n->line, n->len);
+}
+
+static void
+cancelled(struct hub *h, const struct notice *n)
+{
+	asking_cancelled(n->down, n->m->param[PARAM_REQUEST_ID]);
+}
+
+static const struct {
+	const char *method;
+	notice_fn *fn;
+} notices[] = {
+    {"notifications/cancelled", cancelled},
+    {"notifications/elicitation/complete", unchanged},
+    {"notifications/message", log_message},
+    {"notifications/progress", progress},
+    {"notifications/prompts/list_changed", lists_changed},
+    {"notifications/resources/list_changed", lists_changed},
+    {"notifications/resources/updated", resource_updated},
+    {"notifications/tasks/status", task_status},
+    {"notifications/tools/list_changed", lists_changed},
+};
+
+static void
+notification(struct hub *h, const struct notice *n)
+{
+	char method[MCP_METHOD_MAX];
+
+	/* rpc_kind read it */
+	(void)text_of(n->m->top[TOP_METHOD], method, sizeof(method));
+	for (size_t i = 0; i < ARRAY_LEN(notices); i++)
+		if (strcmp(method, notices[i].method) == 0)
+			notices[i].fn(h, n);
+}
+
+/* ---- answers ----------------------------------------------------------------------- */
+
+static void
+answer(
+    struct downstream *d, const uint8_t *line, size_t len, const struct json_message *m)
+{
+	struct json id = m->top[TOP_ID];
+	struct route *route;
+	char own[16];
+
+	if (id.type == JSON_IS_STRING) {
+		if (d->own != 0 && text_of(id, own, sizeof(own)) != NULL &&
+		    own[0] == 'k' && strtoul(own + 1, NULL, 10) == d->own)
+			downstream_own(d, m);
+		return;
+	}
+	route = route_find(d, id);
+	if (route != NULL)
+		route_reply(d->server->hub, route, line, len, m);
+}
+
+static void
+server_line(struct downstream *d, const uint8_t *line, size_t len)
+{
+	struct hub *h = d->server->hub;
+	struct json_message m;
+	const char *why;
+
+	if (rpc_scan(line, len, &m) < 0)
+		return; /* the session sends none */
+	d->served++;
+	switch (rpc_kind(&m, &why)) {
+	case RPC_ANSWER:
+		answer(d, line, len, &m);
+		return;
+	case RPC_REQUEST:
+		server_request(d, line, len, &m);
+		return;
+	case RPC_NOTIFICATION:
+		notification(h, &(struct notice){d, line, len, &m});
+		return;
+	case RPC_INVALID:
+		return;
+	}
+}
+
+/* Its process may be closed by any line, and then d is gone. */
+void
+downstream_ready(struct loop *loop, int fd, short revents, void *arg)
+{
+	struct downstream *d = arg;
+	struct hub *h = d->server->hub;
+	uint32_t ticket = d->ticket;
+	const uint8_t *line;
+	uint64_t len;
+	int r = 1;
+
+	if ((revents & POLLOUT) != 0)
+		(void)frame_flush(&d->out); /* the rest when there is room */
+	if ((revents & (POLLIN | POLLHUP | POLLERR)) != 0)
+		r = frame_fill(&d->in);
+	while (r > 0 && h->error == 0 && h->down != NULL) {
+		enum frame_what what = frame_next(&d->in, &line, &len);
+
+		if (what == FRAME_NONE)
+			break;
+		if (what == FRAME_LINE)
+			server_line(d, line, (size_t)len);
+		(void)frame_flush(&h->to_agent); /* the line is not kept */
+		if (!downstream_lives(h, ticket)) {
+			hub_arm(h);
+			return;
+		}
+	}
+	if (r == -ENOMEM)
+		h->error = r;
+	else if (r <= 0 && r != -EAGAIN)
+		downstream_close(
+		    d, d->server->failed[0] != '\0' && d->state < DOWN_SERVING
+			   ? d->server->failed
+			   : "the server ended");
+	hub_arm(h);
+}

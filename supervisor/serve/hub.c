@@ -1,0 +1,245 @@
+/*
+ * kennel serve: start, loop and end.
+ *
+ * Process: kennel serve, its confined half. Holds the agent's stdio, the launcher's
+ * socket and one socket per running session; no secret. Trusts: the launcher; sealed
+ * policies. Must never: start a program, read a file.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "shim/base/array.h"
+#include "shim/base/confine.h"
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+#include "supervisor/base/exit_status.h"
+#include "supervisor/launch/launch.h"
+#include "supervisor/serve/private.h"
+#include "supervisor/serve/search.h"
+
+#include "kennel_syscalls.h"
+
+#define LAST_MS 1800 /* for the sessions to end, and for the agent's last answers */
+
+void
+hub_end(struct hub *h, const char *why)
+{
+	if (h->ending)
+		return;
+	h->ending = true;
+	h->why = why;
+	log_debug("serve ends: %s", why);
+	loop_stop(&h->loop);
+}
+
+static void
+on_signal(struct loop *loop, int fd, short revents, void *arg)
+{
+	struct signalfd_siginfo info;
+
+	while (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		hub_end(arg, "a signal");
+}
+
+static void
+on_timer(struct loop *loop, void *arg)
+{
+	struct hub *h = arg;
+
+	h->timer = -1;
+	routes_timer(h, loop_now());
+	downstreams_timer(h, loop_now());
+	parked_wake(h);
+	hub_arm(h);
+}
+
+static void
+set_timer(struct hub *h)
+{
+	const uint64_t next[] = {parked_next(h), downstreams_next(h), routes_next(h)};
+	uint64_t at = UINT64_MAX;
+
+	for (size_t i = 0; i < ARRAY_LEN(next); i++)
+		at = next[i] < at ? next[i] : at;
+	if (h->timer >= 0 && h->timer_at == at)
+		return;
+	loop_timer_stop(&h->loop, h->timer);
+	h->timer_at = at;
+	h->timer = at == UINT64_MAX ? -1 : loop_timer_at(&h->loop, at, on_timer, h);
+}
+
+static void
+out_ready(struct loop *loop, int fd, short revents, void *arg)
+{
+	struct hub *h = arg;
+
+	if (frame_flush(&h->to_agent) == -ENOMEM)
+		h->error = -ENOMEM;
+	hub_arm(h);
+}
+
+void
+hub_arm(struct hub *h)
+{
+	bool room = frame_queued(&h->to_agent) < FRAME_SOON;
+
+	if (frame_flush(&h->to_agent) == -ENOMEM)
+		h->error = -ENOMEM;
+	if (h->error != 0)
+		hub_end(h, "out of memory");
+	if (h->to_agent.closed)
+		hub_end(h, "the agent closed its end");
+	loop_events(&h->loop, h->slot_in, h->agent_eof || !room ? 0 : POLLIN);
+	loop_events(&h->loop, h->slot_out,
+	    !h->to_agent.closed && frame_queued(&h->to_agent) > 0 ? POLLOUT : 0);
+	for (struct downstream *d = h->down; d != NULL; d = d->next)
+		if (d->slot >= 0)
+			loop_events(&h->loop, d->slot,
+			    (room ? POLLIN : 0) |
+				(frame_queued(&d->out) > 0 ? POLLOUT : 0));
+	set_timer(h);
+}
+
+/* ---- start ------------------------------------------------------------------- */
+
+/* No file, no program: what the hub needs comes from the launcher. */
+static void
+confine(void)
+{
+	if (confine_no_dumps() < 0 || confine_paths(NULL, 0) < 0)
+		die("unable to confine kennel serve");
+	if (confine_syscalls(kennel_syscalls, ARRAY_LEN(kennel_syscalls)) < 0)
+		die("unable to confine the system calls of kennel serve");
+}
+
+static int
+make(struct hub *h)
+{
+	unsigned long long tag = 0;
+	int r;
+
+	if (getrandom(&tag, sizeof(tag), 0) != (ssize_t)sizeof(tag))
+		return -EIO;
+	tag &= 0xffffffffffu;
+	loop_init(&h->loop);
+	h->timer = h->slot_in = h->slot_out = -1;
+	h->parked_last = &h->parked;
+	buf_init(&h->text, FRAME_MAX);
+	buf_init(&h->body, FRAME_MAX);
+	buf_init(&h->client_capabilities, MCP_MESSAGE_MAX);
+	buf_init(&h->client_info, MCP_MESSAGE_MAX);
+	h->route = calloc(HUB_CALLS_MAX + 1, sizeof(*h->route));
+	if (h->route == NULL)
+		return -ENOMEM;
+	r = calls_init(&h->calls);
+	if (r == 0)
+		r = frame_in_init(&h->from_agent, STDIN_FILENO, MCP_MESSAGE_MAX);
+	if (r < 0)
+		return r;
+	frame_out_init(&h->to_agent, STDOUT_FILENO);
+	(void)snprintf(h->cursor_tag, sizeof(h->cursor_tag), "%llx.", tag); /* fits */
+	/* the agent's end may be one socket for both directions */
+	r = fd_nonblock(STDOUT_FILENO, true);
+	if (r < 0)
+		return r;
+	h->slot_in = loop_add(&h->loop, STDIN_FILENO, POLLIN, agent_ready, h);
+	h->slot_out = loop_add(&h->loop, STDOUT_FILENO, 0, out_ready, h);
+	h->slot_launcher = loop_add(&h->loop, h->launcher, POLLIN, launcher_ready, h);
+	if (h->slot_in < 0 || h->slot_out < 0 || h->slot_launcher < 0 ||
+	    loop_add(&h->loop, h->signals, POLLIN, on_signal, h) < 0)
+		return -ENOSPC;
+	return 0;
+}
+
+/* ---- end --------------------------------------------------------------------- */
+
+static void
+last_bytes(struct hub *h, uint64_t until)
+{
+	uint64_t now;
+
+	while (frame_flush(&h->to_agent) == -EAGAIN && (now = loop_now()) < until) {
+		struct pollfd p = {.fd = STDOUT_FILENO, .events = POLLOUT};
+
+		(void)poll(&p, 1, (int)((until - now) / LOOP_MS) + 1); /* checked above */
+	}
+}
+
+/* The launcher's end of the socket closes when the last session has ended. */
+static void
+await_sessions(struct hub *h, uint64_t until)
+{
+	struct pollfd p = {.fd = h->launcher};
+	uint64_t now;
+
+	(void)shutdown(h->launcher, SHUT_WR); /* syscalls: shutdown */
+	while ((p.revents & (POLLHUP | POLLERR)) == 0 && (now = loop_now()) < until)
+		if (poll(&p, 1, (int)((until - now) / LOOP_MS) + 1) < 0 && errno != EINTR)
+			break;
+}
+
+static void
+unmake(struct hub *h)
+{
+	uint64_t until = loop_now() + LAST_MS * LOOP_MS;
+
+	last_bytes(h, until - LAST_MS / 2 * LOOP_MS);
+	downstream_free_all(h);
+	await_sessions(h, until);
+	parked_free(h);
+	offers_free(h);
+	servers_free(h);
+	subscriptions_free(h);
+	search_free(h->search);
+	calls_free(&h->calls);
+	frame_in_free(&h->from_agent);
+	frame_out_free(&h->to_agent);
+	free(h->route);
+	buf_free(&h->text);
+	buf_free(&h->body);
+	buf_free(&h->client_capabilities);
+	buf_free(&h->client_info);
+	(void)fd_nonblock(STDOUT_FILENO, false); /* as it was given to us */
+	fd_close(&h->launcher);
+	fd_close(&h->signals);
+}
+
+int
+serve_run(const struct serve_order *order)
+{
+	static struct hub h = {.signals = -1, .launcher = -1};
+	struct facet_lists lists = {
+	    .option = order->facets, .environment = getenv("KENNEL_FACETS")};
+	struct reason why;
+	int r;
+
+	h.order = order;
+	if (facets_from(&lists, &h.facets, &why) < 0) {
+		log_error("%s", why.text);
+		return EXIT_USAGE;
+	}
+	if (open_signals(&h.signals) < 0)
+		die("unable to set up signals");
+	r = launcher_fork(&order->launcher, &h.launcher);
+	if (r == 0)
+		r = make(&h);
+	if (r < 0) {
+		log_error("unable to start: %s", strerror(-r));
+		return EXIT_FAILED;
+	}
+	confine();
+	hub_arm(&h);
+	r = loop_run(&h.loop);
+	if (r < 0)
+		log_error("unable to wait for events: %s", strerror(-r));
+	r = r < 0 || h.error != 0 || h.launcher < 0 ? EXIT_FAILED : 0;
+	unmake(&h);
+	return r;
+}

@@ -1,0 +1,141 @@
+/*
+ * Pages of tools, prompts, resources and templates. tools/list has kennel's own tools and
+ * those that the user exposes; the others are found by tool_search.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "supervisor/serve/own_tools.h"
+#include "supervisor/serve/private.h"
+
+#define LIST_TTL_MS 300000
+
+/* "TAG.N": the tag is this session's, so a cursor of another one is refused. */
+static bool
+cursor_read(struct hub *h, const struct incoming *in, size_t *ret)
+{
+	struct json value;
+	char text[40], *end;
+	size_t n = strlen(h->cursor_tag);
+
+	*ret = 0;
+	if (in->m.top[TOP_PARAMS].type != JSON_IS_OBJECT ||
+	    json_get(in->m.top[TOP_PARAMS], "cursor", &value) < 0 ||
+	    value.type == JSON_IS_NULL)
+		return true;
+	if (text_of(value, text, sizeof(text)) == NULL ||
+	    strncmp(text, h->cursor_tag, n) != 0)
+		return false;
+	*ret = strtoul(text + n, &end, 10);
+	return end != text + n && *end == '\0';
+}
+
+/* What the agent may use, and nothing that it would be refused without an argument. */
+bool
+item_offered(const struct item *i)
+{
+	return i->server->enabled && i->verdict != VERDICT_DENY && !i->drifted &&
+	       !i->twin;
+}
+
+/* A resource that an earlier server lists too is reached by its kennel:// URI. */
+static bool
+is_first_owner(struct hub *h, const struct item *i)
+{
+	for (size_t k = 0; i->kind == PIN_RESOURCE && h->items.item[k] != i; k++) {
+		const struct item *other = h->items.item[k];
+
+		if (other->kind == PIN_RESOURCE && other->name_len == i->name_len &&
+		    memcmp(other->name, i->name, i->name_len) == 0 && item_offered(other))
+			return false;
+	}
+	return true;
+}
+
+static void
+put_item(const struct item *i, struct buf *out)
+{
+	struct edits e = {.n = 0};
+	struct json name;
+	struct buf wire;
+
+	buf_init(&wire, 512);
+	if (i->wire != NULL && json_get(i->def, "name", &name) == 0) {
+		quote_text(&wire, i->wire);
+		edit_put(&e, name.at, name.len, wire.data, wire.len);
+	}
+	if (edit_apply(&e, i->def.at, i->def.len, out) == 0)
+		out->len--; /* its newline */
+	buf_free(&wire);
+}
+
+struct page {
+	struct buf *out;
+	size_t from, at; /* the first item of the page; the present one */
+	bool more;
+};
+
+/* True: this item belongs to the page. */
+static bool
+page_takes(struct page *p)
+{
+	size_t at = p->at++;
+
+	p->more |= at >= p->from + LIST_PAGE;
+	if (at < p->from || p->more)
+		return false;
+	if (at > p->from)
+		(void)buf_putc(p->out, ','); /* surfaces at the end of the line */
+	return true;
+}
+
+static void
+put_own(struct hub *h, struct page *p)
+{
+	for (int i = 0; i < OWN_TOOL_N; i++)
+		if (facets_list(&h->facets, &own_tools[i]) && page_takes(p))
+			(void)buf_puts(p->out, own_tools[i].definition); /* at the end */
+}
+
+static void
+put_items(struct hub *h, struct page *p, enum sealed_pin_kind kind)
+{
+	for (size_t i = 0; i < h->items.n; i++) {
+		const struct item *it = h->items.item[i];
+
+		if (it->kind == kind && item_offered(it) && is_first_owner(h, it) &&
+		    (kind != PIN_TOOL || item_exposed(h, it)) && page_takes(p))
+			put_item(it, p->out);
+	}
+}
+
+void
+on_list(struct hub *h, struct incoming *in)
+{
+	const struct list_row *row = list_rows;
+	struct page p = {.out = &h->body};
+	bool starting;
+
+	while (strcmp(row->method, in->method->name) != 0)
+		row++;
+	if (!cursor_read(h, in, &p.from)) {
+		reply_error(h, in, RPC_PARAMS_BAD,
+		    "kennel: this cursor is not one of this session: list from the "
+		    "start");
+		return;
+	}
+	if ((row->kind != PIN_TOOL || hub_exposes(h)) && !call_ready(h, in, true))
+		return;
+	starting = row->kind != PIN_TOOL && !servers_listed(h);
+	buf_clear(p.out);
+	(void)buf_printf(p.out, "\"%s\":[", row->key); /* at the end */
+	if (row->kind == PIN_TOOL)
+		put_own(h, &p);
+	put_items(h, &p, row->kind);
+	(void)buf_putc(p.out, ']'); /* likewise */
+	if (p.more)
+		(void)buf_printf(p.out, ",\"nextCursor\":\"%s%zu\"", h->cursor_tag,
+		    p.from + LIST_PAGE); /* likewise */
+	reply_result(h, in, p.out, starting ? 0 : LIST_TTL_MS);
+}

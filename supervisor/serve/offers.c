@@ -1,0 +1,479 @@
+/*
+ * The tools, prompts, resources and templates of all servers, by name. Those of a
+ * reviewed server are its pins, before it runs; its live lists show which of them it
+ * still has as reviewed. Those of another server are what it lists.
+ *
+ * Trusts: the pins. A live list comes from a session, which leaves out what the policy
+ * refuses and what differs from a pin.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/base/hex.h"
+#include "shim/base/log.h"
+#include "supervisor/hub/hub.h"
+#include "supervisor/serve/private.h"
+#include "supervisor/serve/tool_name.h"
+
+#define ITEMS_MAX      65536
+#define OWN_URI_PREFIX "kennel://"
+
+/* ---- items ---------------------------------------------------------------------- */
+
+static void
+item_free(struct item *i)
+{
+	free(i->name);
+	free(i->wire);
+	free(i->owned);
+	free(i);
+}
+
+static int
+order(const struct item *a, const struct server *server, enum sealed_pin_kind kind,
+    const char *name, size_t len)
+{
+	int d = strcmp(a->server->name, server->name);
+	size_t n = a->name_len < len ? a->name_len : len;
+
+	if (d == 0)
+		d = (int)a->kind - (int)kind;
+	if (d == 0)
+		d = memcmp(a->name, name, n);
+	return d != 0 ? d : (a->name_len > len) - (a->name_len < len);
+}
+
+/* Its place, or where it belongs. */
+static size_t
+place(const struct items *all, const struct server *server, enum sealed_pin_kind kind,
+    const char *name, size_t len)
+{
+	size_t low = 0, high = all->n;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if (order(all->item[mid], server, kind, name, len) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static struct item *
+item_find(struct hub *h, const struct server *s, enum sealed_pin_kind kind,
+    const char *name, size_t len)
+{
+	size_t i = place(&h->items, s, kind, name, len);
+
+	return i < h->items.n && order(h->items.item[i], s, kind, name, len) == 0
+		   ? h->items.item[i]
+		   : NULL;
+}
+
+/* A tool whose wire name another one has is not offered; both are found so. */
+static void
+find_twins(struct hub *h, struct item *new)
+{
+	for (size_t i = 0; new->wire != NULL &&i < h->items.n; i++) {
+		struct item *other = h->items.item[i];
+
+		if (other != new && other->kind == new->kind &&
+		    strcmp(other->wire, new->wire) == 0)
+			other->twin = new->twin = true;
+	}
+}
+
+static enum sealed_verdict
+judge(const struct item *i)
+{
+	static const enum sealed_gate_kind gates[] = {[PIN_TOOL] = GATE_TOOL,
+	    [PIN_RESOURCE] = GATE_RESOURCE,
+	    [PIN_TEMPLATE] = GATE_RESOURCE,
+	    [PIN_PROMPT] = GATE_PROMPT};
+	struct gate_answer answer;
+
+	gate_judge(&(struct gate_ask){.policy = &i->server->policy,
+		       .server = i->server->sealed,
+		       .pins = i->server->pins,
+		       .kind = gates[i->kind],
+		       .name = i->name,
+		       .name_len = i->name_len},
+	    &answer);
+	/* a template's uri is no uri in normal form: the session judges its use */
+	return i->kind == PIN_TEMPLATE ? VERDICT_ALLOW : answer.verdict;
+}
+
+static int
+item_new(struct server *s, enum sealed_pin_kind kind, const char *name, size_t len,
+    struct item **ret)
+{
+	struct items *all = &s->hub->items;
+	size_t at = place(all, s, kind, name, len);
+	struct item *i;
+	char wire[TOOL_WIRE_MAX + 1] = "";
+
+	if (all->n == ITEMS_MAX)
+		return -E2BIG;
+	if (all->n == all->cap) {
+		size_t cap = all->cap == 0 ? 256 : all->cap * 2;
+		struct item **more = reallocarray(all->item, cap, sizeof(more[0]));
+
+		if (more == NULL)
+			return -ENOMEM;
+		all->item = more;
+		all->cap = cap;
+	}
+	i = calloc(1, sizeof(*i));
+	if (i == NULL || (i->name = malloc(len + 1)) == NULL)
+		goto out;
+	memcpy(i->name, name, len);
+	i->name[len] = '\0';
+	i->name_len = len;
+	i->server = s;
+	i->kind = kind;
+	if (kind == PIN_TOOL || kind == PIN_PROMPT) {
+		tool_wire_name(s->name, name, len, wire);
+		if ((i->wire = strdup(wire)) == NULL)
+			goto out;
+	}
+	memmove(all->item + at + 1, all->item + at, (all->n - at) * sizeof(all->item[0]));
+	all->item[at] = i;
+	all->n++;
+	find_twins(s->hub, i);
+	*ret = i;
+	return 0;
+out:
+	if (i != NULL)
+		item_free(i);
+	return -ENOMEM;
+}
+
+/* ---- from the pins ---------------------------------------------------------------- */
+
+static int
+add_pin(struct server *s, const struct sealed_pin *pin)
+{
+	const char *name = policy_str(&s->policy, pin->name);
+	const char *body = policy_str(&s->policy, pin->body);
+	struct json_message m;
+	struct item *i;
+	int r;
+
+	/* of several variants the first is shown */
+	if (pin->kind < PIN_TOOL || pin->kind > PIN_PROMPT ||
+	    item_find(s->hub, s, (enum sealed_pin_kind)pin->kind, name, pin->name.len) !=
+		NULL ||
+	    json_scan((const uint8_t *)body, pin->body.len, &m) < 0)
+		return 0;
+	r = item_new(s, (enum sealed_pin_kind)pin->kind, name, pin->name.len, &i);
+	if (r < 0)
+		return r;
+	i->def = m.root;
+	i->pinned = true;
+	i->verdict = judge(i);
+	return 0;
+}
+
+int
+offers_pins(struct server *s)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < s->sealed->pins.n; i++)
+		r = add_pin(s, &s->policy.pin[s->sealed->pins.first + i]);
+	s->hub->searchable = false;
+	return r;
+}
+
+/* ---- from a live list --------------------------------------------------------------- */
+
+void
+offers_begin(struct server *s)
+{
+	for (size_t i = 0; i < s->hub->items.n; i++)
+		if (s->hub->items.item[i]->server == s)
+			s->hub->items.item[i]->listed = false;
+}
+
+/* Its first definition in this session counts; a later one that differs is drift. */
+static int
+keep_definition(struct item *i, struct json def)
+{
+	struct buf canon;
+	uint8_t digest[32];
+	int r;
+
+	buf_init(&canon, MCP_MESSAGE_MAX);
+	r = json_canon(def, &canon);
+	mcp_digest(r == 0 ? canon.data : def.at, r == 0 ? canon.len : def.len, digest);
+	buf_free(&canon);
+	if (i->owned != NULL) {
+		i->drifted |= memcmp(digest, i->sha256, sizeof(digest)) != 0;
+		return 0;
+	}
+	i->owned = malloc(def.len);
+	if (i->owned == NULL)
+		return -ENOMEM;
+	memcpy(i->owned, def.at, def.len);
+	memcpy(i->sha256, digest, sizeof(digest));
+	i->def = (struct json){i->owned, def.len, def.type};
+	return 0;
+}
+
+static int
+see(struct server *s, const struct list_row *row, struct json def)
+{
+	static char name[MCP_NAME_MAX];
+	struct json value;
+	struct pin_seen seen;
+	struct item *i;
+	size_t len;
+	int r = 0;
+
+	if (def.type != JSON_IS_OBJECT || json_get(def, row->id, &value) < 0 ||
+	    json_text(value, name, sizeof(name), &len) < 0)
+		return 0;
+	i = item_find(s->hub, s, row->kind, name, len);
+	if (i == NULL && s->pinned)
+		return 0; /* the session leaves these out */
+	if (i == NULL)
+		r = item_new(s, row->kind, name, len, &i);
+	if (r == 0 && !s->pinned) {
+		r = pins_see(s->pins, row->kind, name, len, def, &seen);
+		if (r == 0)
+			r = keep_definition(i, def);
+		i->verdict = judge(i);
+	}
+	if (r == 0)
+		i->listed = true;
+	return r == -E2BIG ? 0 : r;
+}
+
+int
+offers_page(struct downstream *d, const struct list_row *row, struct json list)
+{
+	struct json key, def;
+	struct json_walk w;
+	int r = 0;
+
+	json_walk(&w, list);
+	while (r == 0 && json_next(&w, &key, &def))
+		r = see(d->server, row, def);
+	return r;
+}
+
+/* A reviewed tool that the session left out differs from its pin, or is gone. */
+void
+offers_listed(struct server *s)
+{
+	struct hub *h = s->hub;
+
+	for (size_t i = 0; i < h->items.n; i++) {
+		struct item *it = h->items.item[i];
+		bool was = it->drifted;
+
+		if (it->server != s || it->verdict == VERDICT_DENY)
+			continue;
+		if (s->pinned)
+			it->drifted = !it->listed;
+		if (it->drifted && !was)
+			log_warn("%s.%s differs from the reviewed definition; it cannot "
+				 "be used: compare with `kennel server pin %s --diff`",
+			    s->name, it->name, s->name);
+	}
+	h->searchable = false;
+}
+
+void
+offers_forget(struct hub *h, const struct server *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < h->items.n; i++)
+		if (h->items.item[i]->server == s)
+			item_free(h->items.item[i]);
+		else
+			h->items.item[n++] = h->items.item[i];
+	h->items.n = n;
+	h->searchable = false;
+}
+
+void
+offers_free(struct hub *h)
+{
+	for (size_t i = 0; i < h->items.n; i++)
+		item_free(h->items.item[i]);
+	free(h->items.item);
+	h->items = (struct items){0};
+}
+
+/* ---- by name ---------------------------------------------------------------------- */
+
+/* The server part of "server.tool": names of servers contain no dot but may be any. */
+static struct item *
+by_store_name(struct hub *h, enum sealed_pin_kind kind, const char *text, size_t len)
+{
+	const char *dot = memchr(text, '.', len);
+	struct server *s;
+
+	if (dot == NULL)
+		return NULL;
+	s = server_find(h, text, (size_t)(dot - text));
+	return s == NULL ? NULL
+			 : item_find(h, s, kind, dot + 1, len - (size_t)(dot + 1 - text));
+}
+
+static struct item *
+by_wire_name(struct hub *h, enum sealed_pin_kind kind, const char *text, size_t len)
+{
+	for (size_t i = 0; i < h->items.n; i++) {
+		struct item *it = h->items.item[i];
+
+		if (it->kind == kind && !it->twin && strlen(it->wire) == len &&
+		    memcmp(it->wire, text, len) == 0)
+			return it;
+	}
+	return NULL;
+}
+
+/* "mcp_server_tool" may fit two tools; then all that it fits are in ret_twins. */
+static struct item *
+by_mcp_name(struct hub *h, const char *text, size_t len, struct buf *ret_twins)
+{
+	char spelled[TOOL_MCP_MAX + 1];
+	struct item *found = NULL;
+	int n = 0;
+
+	buf_clear(ret_twins);
+	if (len < 4 || memcmp(text, "mcp_", 4) != 0)
+		return NULL;
+	for (size_t i = 0; i < h->items.n; i++) {
+		struct item *it = h->items.item[i];
+
+		if (it->kind != PIN_TOOL)
+			continue;
+		tool_mcp_name(it->server->name, it->name, it->name_len, spelled);
+		if (strlen(spelled) != len || memcmp(spelled, text, len) != 0)
+			continue;
+		found = it;
+		(void)buf_printf(ret_twins, "%s%s.%s", n++ > 0 ? ", " : "",
+		    it->server->name, it->name); /* only shown */
+	}
+	if (n < 2)
+		buf_clear(ret_twins);
+	return n == 1 ? found : NULL;
+}
+
+struct item *
+offers_tool(struct hub *h, const char *text, size_t len, struct buf *ret_twins)
+{
+	struct item *found = by_store_name(h, PIN_TOOL, text, len);
+
+	if (found == NULL)
+		found = by_wire_name(h, PIN_TOOL, text, len);
+	if (found == NULL)
+		found = by_mcp_name(h, text, len, ret_twins);
+	return found;
+}
+
+struct item *
+offers_prompt(struct hub *h, const char *text, size_t len)
+{
+	struct item *found = by_wire_name(h, PIN_PROMPT, text, len);
+
+	return found != NULL ? found : by_store_name(h, PIN_PROMPT, text, len);
+}
+
+struct server *
+offers_server_of(struct hub *h, const char *text, size_t len)
+{
+	struct server *best = NULL;
+	char head[TOOL_MCP_MAX + 1];
+
+	for (size_t i = 0; i < h->server_n; i++) {
+		struct server *s = h->server[i];
+		size_t n = strlen(s->name);
+
+		if (best != NULL && strlen(best->name) >= n)
+			continue;
+		tool_mcp_name(s->name, "", 0, head);
+		if ((len > n && memcmp(text, s->name, n) == 0 &&
+			(text[n] == '.' || text[n] == '_')) ||
+		    (len > strlen(head) && memcmp(text, head, strlen(head)) == 0))
+			best = s;
+	}
+	return best;
+}
+
+/* ---- resources ---------------------------------------------------------------------- */
+
+/* "kennel://SERVER/" and the percent-encoded URI: into out. */
+static struct server *
+own_uri(
+    struct hub *h, const char *uri, size_t len, char out[MCP_NAME_MAX], size_t *ret_len)
+{
+	size_t n = sizeof(OWN_URI_PREFIX) - 1, at = 0;
+	const char *slash, *end = uri + len;
+	struct server *s;
+
+	if (len <= n || memcmp(uri, OWN_URI_PREFIX, n) != 0 ||
+	    (slash = memchr(uri + n, '/', len - n)) == NULL)
+		return NULL;
+	s = server_find(h, uri + n, (size_t)(slash - uri) - n);
+	for (const char *p = slash + 1; s != NULL && p < end && at + 1 < MCP_NAME_MAX;
+	     p++) {
+		int high = *p == '%' && end - p > 2 ? hex_any(p[1]) : -1;
+		int low = high >= 0 ? hex_any(p[2]) : -1;
+
+		out[at++] = low >= 0 ? (char)(high << 4 | low) : *p;
+		p += low >= 0 ? 2 : 0;
+	}
+	out[at] = '\0';
+	*ret_len = at;
+	return s;
+}
+
+/* The literal text of a template before its first expression. */
+static size_t
+literal_prefix(const struct item *i)
+{
+	const char *brace = memchr(i->name, '{', i->name_len);
+
+	return brace == NULL ? i->name_len : (size_t)(brace - i->name);
+}
+
+/* The first server in the order of names that lists it; else the template with the
+ * longest literal beginning. */
+struct server *
+offers_resource(
+    struct hub *h, const char *uri, size_t len, const char **ret_uri, size_t *ret_len)
+{
+	static char own[MCP_NAME_MAX];
+	struct server *s = own_uri(h, uri, len, own, ret_len);
+	const struct item *best = NULL;
+
+	*ret_uri = own;
+	if (s != NULL)
+		return s;
+	*ret_uri = uri;
+	*ret_len = len;
+	for (size_t i = 0; i < h->items.n; i++) {
+		const struct item *it = h->items.item[i];
+		size_t n;
+
+		if (it->kind == PIN_RESOURCE && it->name_len == len &&
+		    memcmp(it->name, uri, len) == 0)
+			return it->server;
+		if (it->kind != PIN_TEMPLATE)
+			continue;
+		n = literal_prefix(it);
+		if (n <= len && memcmp(it->name, uri, n) == 0 &&
+		    (best == NULL || n > literal_prefix(best)))
+			best = it;
+	}
+	return best != NULL ? best->server : NULL;
+}

@@ -1,0 +1,110 @@
+/*
+ * Lines of the agent that wait for policies or lists. Each is handled from its beginning
+ * when what it waits for has come, so nothing is known of it meanwhile but its bytes.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "supervisor/serve/private.h"
+
+#define PARKED_BYTES_MAX (32u << 20)
+
+bool
+park(struct hub *h, const struct incoming *in, enum park why, struct server *server,
+    uint64_t ms)
+{
+	struct parked *p = malloc(sizeof(*p) + in->len);
+	size_t bytes = in->len;
+
+	for (struct parked *q = h->parked; q != NULL; q = q->next)
+		bytes += q->len;
+	if (p == NULL || bytes > PARKED_BYTES_MAX) {
+		free(p);
+		return false;
+	}
+	*p = (struct parked){.why = why,
+	    .server = server,
+	    .until = loop_now() + ms * LOOP_MS,
+	    .len = in->len};
+	memcpy(p->line, in->line, in->len);
+	*h->parked_last = p;
+	h->parked_last = &p->next;
+	return true;
+}
+
+static bool
+is_due(struct hub *h, const struct parked *p, uint64_t now)
+{
+	if (now >= p->until)
+		return true;
+	if (p->why == PARK_POLICIES)
+		return h->has_policies;
+	if (p->why == PARK_SERVER)
+		return p->server->down == NULL || p->server->down->state >= DOWN_SERVING;
+	return servers_listed(h);
+}
+
+/* What may be parked again goes to a new list, so that each is looked at once. */
+void
+parked_wake(struct hub *h)
+{
+	uint64_t now = loop_now();
+	struct parked *all = h->parked, *p;
+
+	h->parked = NULL;
+	h->parked_last = &h->parked;
+	while ((p = all) != NULL) {
+		all = p->next;
+		p->next = NULL;
+		if (!is_due(h, p, now)) {
+			*h->parked_last = p;
+			h->parked_last = &p->next;
+			continue;
+		}
+		/* for policies it may still have to wait for a server */
+		agent_take(h, p->line, p->len, p->why != PARK_POLICIES);
+		free(p);
+	}
+}
+
+uint64_t
+parked_next(const struct hub *h)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (const struct parked *p = h->parked; p != NULL; p = p->next)
+		if (p->until < next)
+			next = p->until;
+	return next;
+}
+
+bool
+parked_cancel(struct hub *h, struct json id)
+{
+	struct json_message m;
+
+	for (struct parked **at = &h->parked; *at != NULL; at = &(*at)->next) {
+		struct parked *p = *at;
+
+		if (json_scan(p->line, p->len, &m) < 0 || m.top[TOP_ID].len != id.len ||
+		    memcmp(m.top[TOP_ID].at, id.at, id.len) != 0)
+			continue;
+		*at = p->next;
+		if (h->parked_last == &p->next)
+			h->parked_last = at;
+		free(p);
+		return true;
+	}
+	return false;
+}
+
+void
+parked_free(struct hub *h)
+{
+	struct parked *p;
+
+	while ((p = h->parked) != NULL) {
+		h->parked = p->next;
+		free(p);
+	}
+}

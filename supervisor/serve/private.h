@@ -1,0 +1,476 @@
+/*
+ * Shared by the files of the hub.
+ */
+#ifndef KENNEL_SUPERVISOR_SERVE_PRIVATE_H
+#define KENNEL_SUPERVISOR_SERVE_PRIVATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "policy/sealed/policy.h"
+#include "shim/base/buf.h"
+#include "shim/base/loop.h"
+#include "supervisor/json/json.h"
+#include "supervisor/mcp/frame.h"
+#include "supervisor/mcp/methods.h"
+#include "supervisor/mcp/requests.h"
+#include "supervisor/mcp/rpc.h"
+#include "supervisor/serve/facets.h"
+#include "supervisor/serve/serve.h"
+
+#define HUB_TEXT_MAX      2048 /* a sentence for the agent */
+#define HUB_SERVERS_MAX   1024
+#define HUB_CALLS_MAX     4096 /* requests under way in all */
+#define SERVER_CALLS_MAX  256  /* of one server */
+#define ASKING_MAX        256  /* requests of servers at the agent */
+#define LIST_PAGE         100  /* items of a page */
+#define LATEST_LEGACY     "2025-11-25"
+#define MODERN            "2026-07-28"
+#define SEARCH_WAIT_MS    2000     /* for lists of servers without pins */
+#define DISCOVERY_MS      60000    /* for all lists of a server */
+#define PROBE_MS          2000     /* after a deadline: then the server must answer */
+#define STARTS_AT_ONCE    4        /* in the background */
+#define HANDLE_BYTES      16       /* of a call that is held */
+#define RPC_NO_RESOURCE   (-32002) /* until 2026-07-28 */
+#define META_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
+#define META_CLIENT       "io.modelcontextprotocol/clientInfo"
+#define META_PROTOCOL     "io.modelcontextprotocol/protocolVersion"
+#define META_LOG_LEVEL    "io.modelcontextprotocol/logLevel"
+#define META_SUBSCRIPTION "io.modelcontextprotocol/subscriptionId"
+
+struct hub;
+struct server;
+struct downstream;
+
+/* ---- what servers offer (offers.c) ---------------------------------------- */
+
+/* A tool, resource, template or prompt. */
+struct item {
+	struct server *server;
+	enum sealed_pin_kind kind;
+	char *
+	    name; /* of the server: a tool's or prompt's name, a URI; owned, with a NUL */
+	size_t name_len;
+	char *wire;         /* of a tool or prompt: what the agent calls it; owned */
+	struct json def;    /* its definition: in the sealed policy, or in `owned` */
+	uint8_t *owned;     /* NULL: the definition is a pin */
+	uint8_t sha256[32]; /* of an owned definition, in canonical form */
+	enum sealed_verdict
+	    verdict; /* with some arguments; DENY: neither found nor listed */
+	bool pinned;
+	bool listed;  /* the running server has it, as reviewed or as first seen */
+	bool drifted; /* it has it otherwise, or no longer */
+	bool twin;    /* another item has this wire name; neither is offered */
+};
+
+struct items {
+	struct item **item; /* owned; sorted by server, then name */
+	size_t n, cap;
+};
+
+/* ---- lists ------------------------------------------------------------------ */
+
+/* The lists of a server, in the order in which they are read. */
+enum list_kind { LIST_TOOLS, LIST_PROMPTS, LIST_RESOURCES, LIST_TEMPLATES, LIST_N };
+extern const struct list_row {
+	const char *method, *key, *capability,
+	    *id; /* id: the member that names an item */
+	enum sealed_pin_kind kind;
+} list_rows[LIST_N];
+
+/* ---- servers (servers.c) ----------------------------------------------------- */
+
+#define ENDS_KEPT 5 /* this many ends in five minutes are a crash loop */
+
+struct server {
+	struct hub *hub;
+	char *name;
+	const char *about;
+	bool ready; /* the policy is loaded */
+	bool enabled;
+	char *wrong; /* why it is not; owned */
+	struct policy policy;
+	const struct sealed_server *sealed;
+	struct pins *pins; /* as reviewed: verdicts before the server runs */
+	bool pinned;
+	bool listed; /* it has listed everything, now or before it was stopped */
+	bool modern; /* it refused `initialize` */
+	struct downstream *down; /* the process that serves all calls; NULL: none */
+	uint32_t open;           /* requests under way */
+	uint64_t retry_at;       /* no start before; loop_now() */
+	uint64_t backoff_ms, healthy_at;
+	uint64_t ends[ENDS_KEPT];
+	uint32_t restarts;
+	char failed[HUB_TEXT_MAX]; /* the last failure, one line; "" */
+};
+
+/* ---- a server's process (downstream.c) --------------------------------------- */
+
+enum down_state {
+	DOWN_STARTING, /* the launcher was asked */
+	DOWN_GREETING, /* `initialize` or the first modern request is on its way */
+	DOWN_LISTING,  /* its lists are being read */
+	DOWN_SERVING,
+	DOWN_PROBED, /* after a deadline: it must answer a ping */
+	DOWN_ENDING, /* our end is closed; its process is going */
+	DOWN_STATE_N
+};
+
+enum down_use {
+	USE_SHARED, /* every call of this server */
+	USE_ONCE,   /* one call: `oneshot`, mcp_query */
+};
+
+struct downstream {
+	struct downstream *next;
+	struct server *server;
+	enum down_use use;
+	enum down_state state;
+	uint32_t ticket; /* for the launcher's answer, and in kennel's own ids */
+	int fd, slot;
+	struct frame_in in;
+	struct frame_out out;
+	struct buf waiting; /* requests of the agent, until it serves */
+	uint32_t own;       /* kennel's own request that is open; 0: none */
+	uint32_t own_n;
+	uint64_t deadline; /* of this state; UINT64_MAX: none */
+	uint64_t served;   /* messages from the server */
+	enum mcp_version version;
+	uint32_t offers;    /* 1 << enum list_kind: the lists that it has */
+	int list;           /* the list that is being read */
+	bool relist;        /* a list changed meanwhile */
+	bool logs, tasks;   /* capabilities */
+	uint32_t own_asked; /* requests of kennel's own whose answers do not matter */
+	uint32_t listening; /* the number of the last subscriptions/listen; 0: none */
+	char *instructions; /* owned; NULL: none */
+};
+
+/* ---- requests under way (routes.c) ------------------------------------------- */
+
+/* Beside the row of `struct calls` with the same number. */
+struct route {
+	struct downstream *down; /* NULL: kennel answers it itself */
+	const struct item *item;
+	uint64_t id;  /* at the server; its low bits are the row */
+	bool modern;  /* of the agent's request */
+	bool invoked; /* by tool_invoke: kennel's own errors are results */
+	bool query;   /* by mcp_query */
+	bool logs;    /* it wants log messages (modern) */
+	char token[MCP_TOKEN_MAX + 1]; /* the agent's progress token as written; "" */
+	uint64_t until;        /* mcp_query, or held; 0: the session keeps the time */
+	uint64_t query_s;      /* mcp_query: its seconds */
+	char *query_tool;      /* owned */
+	struct bridge *bridge; /* owned; NULL: none */
+	char handle[HANDLE_BYTES * 2 + 1]; /* of a call that is held; "" */
+};
+
+/* A request of a server that the agent has, or will have, to answer. */
+struct asking {
+	struct downstream *down; /* NULL: free */
+	uint32_t n;              /* its number toward the agent */
+	uint16_t id_len;
+	uint8_t id[MCP_ID_MAX]; /* the server's, as written; the key of an input */
+	const struct method *method;
+	char token[MCP_TOKEN_MAX + 1]; /* the server's progress token as written; "" */
+	struct bridge *bridge;         /* an input of this call; NULL: a request */
+	uint64_t held;                 /* the route whose call is held for it; 0: none */
+};
+
+/* ---- lines that wait (parked.c) ----------------------------------------------- */
+
+enum park { PARK_POLICIES, PARK_SERVER, PARK_LISTS };
+
+struct parked {
+	struct parked *next;
+	enum park why;
+	struct server *server;
+	uint64_t until;
+	size_t len;
+	uint8_t line[];
+};
+
+/* A message of the agent that is being handled. */
+struct incoming {
+	const uint8_t *line;
+	size_t len;
+	struct json_message m;
+	const struct method *method; /* NULL: unknown */
+	bool modern;
+	bool waited; /* it was parked, and is not parked again */
+};
+
+/* ---- the hub ------------------------------------------------------------------ */
+
+enum era { ERA_OPEN, ERA_LEGACY, ERA_MODERN };
+
+struct hub {
+	const struct serve_order *order;
+	struct loop loop;
+	struct frame_in from_agent;
+	struct frame_out to_agent;
+	int slot_in, slot_out, slot_launcher, signals, launcher, timer;
+	uint64_t timer_at;
+	enum era era;
+	enum mcp_version version;                    /* with the agent */
+	struct buf client_capabilities, client_info; /* as written; empty: {} */
+	bool greeted, initialized;
+	char log_level[16]; /* "": not set */
+
+	bool asked_policies, has_policies;
+	struct server *server[HUB_SERVERS_MAX]; /* sorted by name once all are known */
+	size_t server_n;
+	struct items items;
+	struct downstream *down;
+	uint32_t tickets;
+	bool awake; /* servers without pins are started */
+
+	struct calls calls; /* of the agent */
+	struct route *route;
+	struct asking asking[ASKING_MAX];
+	uint32_t asking_n;
+	struct parked *parked, **parked_last;
+	struct search *search;
+	bool searchable;
+	uint64_t routes_made;
+	int timed; /* at least this many routes have a time: kept high */
+	struct facets facets;
+	char cursor_tag[24]; /* begins every cursor of this session */
+	struct listen *listens;
+	struct subscription *subscriptions;
+
+	struct buf text, body; /* of the message that is being written */
+	bool agent_eof, ending;
+	int error;
+	const char *why; /* it ends */
+};
+
+/* hub.c */
+void hub_end(struct hub *, const char *why);
+/* Call after a change of what the loop should wait for. */
+void hub_arm(struct hub *);
+
+/* agent.c: a line of the agent; waited: it was parked. */
+void agent_take(struct hub *, const uint8_t *, size_t, bool waited);
+void agent_ready(struct loop *, int fd, short revents, void *hub);
+
+/* reply.c: what kennel answers. Errors of memory surface at the end of the line. */
+void reply_error(struct hub *, const struct incoming *, int code, const char *message);
+void reply_refusal(struct hub *, const struct incoming *, const char *text,
+    const char *outcome, const struct rpc_why *);
+/* The members of a result, without its braces; the envelope is added. ttl_ms: of a
+ * modern result that a client may keep; -1: none. */
+void reply_result(
+    struct hub *, const struct incoming *, const struct buf *members, int ttl_ms);
+/* The result of one of kennel's own tools: its structured content, also as text. */
+void reply_tool(struct hub *, const struct incoming *, const struct buf *structured,
+    const char *text, bool is_error);
+/* A line to the agent: hub->text, with its newline. */
+void reply_send(struct hub *);
+/* Writes these bytes as a JSON string. */
+void quote(struct buf *, const void *, size_t);
+void quote_text(struct buf *, const char *);
+/* "server.tool" */
+void quote_name(struct buf *, const struct item *);
+/* The text of a JSON string; NULL if it is none, or has no plain text. */
+const char *text_of(struct json, char *out, size_t cap);
+void notify(struct hub *, const char *method);
+
+/* edit.c: a line with some values replaced */
+#define EDITS_MAX 512
+struct edits {
+	struct edit {
+		const uint8_t *at;
+		size_t len;
+		const void *text;
+		size_t text_len;
+	} edit[EDITS_MAX];
+	int n;
+	bool full; /* there were more */
+};
+/* Replaces this value; text must live until the line is written. */
+void edit_put(struct edits *, const uint8_t *at, size_t len, const void *text, size_t n);
+/* Appends the line and a newline to out. */
+int edit_apply(struct edits *, const uint8_t *line, size_t len, struct buf *out);
+/* The same to a stream, without copying long parts: call frame_flush next. */
+int edit_send(struct edits *, const uint8_t *line, size_t len, struct frame_out *out);
+
+/* parked.c */
+bool park(struct hub *, const struct incoming *, enum park, struct server *, uint64_t ms);
+/* What these lines wait for may have come. */
+void parked_wake(struct hub *);
+uint64_t parked_next(const struct hub *);
+/* True: a line with this id waited, and is dropped. */
+bool parked_cancel(struct hub *, struct json id);
+void parked_free(struct hub *);
+
+/* servers.c */
+struct server *server_find(struct hub *, const char *name, size_t len);
+/* Asks the launcher for the policies, once. True: they are here. */
+bool servers_known(struct hub *);
+void servers_free(struct hub *);
+void launcher_ready(struct loop *, int fd, short revents, void *hub);
+/* Starts servers without pins in the background. True: all have listed, or cannot. */
+bool servers_listed(struct hub *);
+/* A request needs this server: its process, or NULL and why (one line). */
+struct downstream *server_need(struct server *, char why[HUB_TEXT_MAX]);
+/* Its process ended. answered: it had served. */
+void server_ended(struct server *, const char *why, bool served);
+const char *server_status(const struct server *);
+
+/* downstream.c */
+int downstream_new(struct server *, enum down_use, struct downstream **ret);
+void downstream_started(struct hub *, uint32_t ticket, int fd);
+/* Sends hub->body, a line without its newline, at once or when it serves. */
+int downstream_send(struct downstream *, const struct buf *line);
+void downstream_close(struct downstream *, const char *why);
+void downstream_free_all(struct hub *);
+uint64_t downstreams_next(const struct hub *);
+void downstreams_timer(struct hub *, uint64_t now);
+/* The answer to kennel's own request. */
+void downstream_own(struct downstream *, const struct json_message *);
+/* It did not answer a call in time. */
+void downstream_probe(struct downstream *);
+void downstream_relist(struct downstream *);
+
+void downstream_level(struct downstream *);
+bool downstream_lives(struct hub *, uint32_t ticket);
+
+/* from_server.c */
+struct notice { /* a notification of a server */
+	struct downstream *down;
+	const uint8_t *line;
+	size_t len;
+	const struct json_message *m;
+};
+typedef void notice_fn(struct hub *, const struct notice *);
+notice_fn resource_updated, task_status; /* subscriptions.c, tasks.c */
+void downstream_ready(struct loop *, int fd, short revents, void *downstream);
+
+/* offers.c */
+/* The pins of this server become items. */
+int offers_pins(struct server *);
+/* A page of its list. */
+int offers_page(struct downstream *, const struct list_row *, struct json list);
+/* Before the first page, and after the last. */
+void offers_begin(struct server *);
+void offers_listed(struct server *);
+void offers_forget(struct hub *, const struct server *);
+void offers_free(struct hub *);
+struct item *offers_tool(
+    struct hub *, const char *spelling, size_t len, struct buf *ret_twins);
+struct item *offers_prompt(struct hub *, const char *wire, size_t len);
+struct server *offers_resource(
+    struct hub *, const char *uri, size_t len, const char **ret_uri, size_t *ret_len);
+/* The server whose name this spelling of a tool begins with; NULL: none. */
+struct server *offers_server_of(struct hub *, const char *spelling, size_t len);
+
+/* lists.c, call.c, greeting.c, discovery_tools.c: handlers of the agent's requests */
+typedef void handler(struct hub *, struct incoming *);
+handler on_initialize, on_discover, on_ping, on_set_level;
+handler on_list, on_tool_call, on_prompt, on_resource, on_complete, on_subscribe;
+handler on_task, on_tasks, on_listen, agent_progress;
+/* What the agent says of itself, for the servers. */
+void keep_client(struct hub *, struct json capabilities, struct json info);
+/* discovery_tools.c: true: it is one of kennel's own tools, and is answered. */
+bool own_tool_call(
+    struct hub *, struct incoming *, const char *name, struct json arguments);
+/* query_tool.c */
+void mcp_query(struct hub *, struct incoming *, struct json arguments);
+void query_failed(
+    struct hub *, struct route *, const struct incoming *, const char *text);
+/* own: the text of kennel's own error; NULL: none. */
+void query_answered(
+    struct hub *, struct route *, const struct json_message *, const char *own);
+
+/* lists.c: may the agent use it? */
+bool item_offered(const struct item *);
+/* exposed.c: does tools/list contain it? Does it contain any? */
+bool item_exposed(const struct hub *, const struct item *);
+bool hub_exposes(const struct hub *);
+
+/* call.c: passes a request on. arguments: replaces params.arguments (tool_invoke);
+ * JSON_IS_NONE: as they are. */
+struct forward {
+	struct server *server;
+	const struct item *item; /* NULL: none */
+	const char *name;        /* replaces the value at `named`; NULL: as it is */
+	size_t name_len;
+	struct json named, arguments;
+	bool invoked;
+};
+void forward(struct hub *, struct incoming *, const struct forward *);
+/* True: the policies are known, and with lists also what servers without pins list (or
+ * they take too long). False: the line waits, or was refused. */
+bool call_ready(struct hub *, const struct incoming *, bool lists);
+/* The tool of this spelling; NULL: answered, or the line waits. */
+struct item *call_find_tool(struct hub *, const struct incoming *, const char *name);
+void call_unknown(struct hub *, const struct incoming *, const char *name);
+/* The agent calls this tool with these arguments. */
+void call_tool(
+    struct hub *, struct incoming *, struct item *, struct json arguments, bool invoked);
+
+/* routes.c */
+/* Takes a row for the agent's request: NULL after it was refused. */
+struct route *route_new(struct hub *, struct incoming *, struct downstream *);
+struct call *route_call(struct hub *, const struct route *);
+/* The request with this id at this process; NULL: none. */
+struct route *route_find(struct downstream *, struct json id);
+void route_free(struct hub *, struct route *);
+/* Answers every open request at this process. */
+void routes_gone(struct downstream *, const char *text);
+/* Sends a result or error of a server as the answer. */
+void route_reply(struct hub *, struct route *, const uint8_t *line, size_t len,
+    const struct json_message *);
+void route_error(struct hub *, struct route *, int code, const char *text);
+/* Tells the server that nobody waits for it. */
+void route_cancel(struct hub *, struct route *, const char *reason);
+
+/* bridge.c */
+struct bridge;
+void bridge_envelope(struct hub *, struct buf *out, const char *comma);
+/* hub->body is the request as the server gets it. */
+void bridge_keep(struct hub *, struct route *);
+void bridge_free(struct hub *, struct bridge *);
+bool bridge_input(struct hub *, struct route *, const struct json_message *);
+bool bridge_answer(struct hub *, struct asking *, const struct incoming *);
+void bridge_request(
+    struct downstream *, const struct json_message *, const struct method *);
+bool bridge_continue(struct hub *, struct incoming *, const struct server *);
+/* The answers that a held call gets from its agent; none: errors. */
+void bridge_pass(struct hub *, struct route *, struct json answers);
+void routes_timer(struct hub *, uint64_t now);
+uint64_t routes_next(struct hub *);
+
+/* tasks.c */
+struct task_texts { /* what replaces ids; lives until the line is written */
+	char prefix[LAUNCHER_NAME_MAX + 3];
+	char cursor[80];
+};
+void tasks_rename(
+    struct edits *, const struct server *, struct json object, struct task_texts *ret);
+void tasks_next_page(struct edits *, struct hub *, const struct server *,
+    struct json result, struct task_texts *);
+const char *tasks_capability(struct hub *);
+
+/* subscriptions.c */
+void subscribe_note(struct hub *, struct server *, const char *uri, size_t len, bool on);
+bool subscribe_bridge(struct hub *, struct incoming *, struct server *);
+void subscriptions_replay(struct downstream *);
+bool listen_cancel(struct hub *, struct json id);
+void list_changed(struct hub *, enum list_kind);
+void subscriptions_free(struct hub *);
+
+/* server_requests.c */
+void server_request(
+    struct downstream *, const uint8_t *, size_t, const struct json_message *);
+void server_refuse(struct downstream *, struct json id, const char *why);
+struct asking *asking_new(struct downstream *, struct json id, const struct method *);
+/* Writes params as the agent sees them: with the server's name. */
+void asking_params(
+    struct hub *, const struct server *, struct json params, struct buf *out);
+void agent_answer(struct hub *, const struct incoming *);
+void asking_gone(struct downstream *);
+void asking_cancelled(struct downstream *, struct json id);
+
+#endif

@@ -1,0 +1,296 @@
+/*
+ * mcp_query: one call in a process of its own, which is gone afterwards. Its result says
+ * in one of four states how it went (docs/MCP.md).
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "supervisor/hub/hub.h"
+#include "supervisor/serve/private.h"
+
+#define DETAIL_MAX 1024
+
+/* ---- the reply --------------------------------------------------------------------- */
+
+static void
+begin(struct buf *out, const char *server, const char *tool, const char *state)
+{
+	buf_clear(out);
+	(void)buf_puts(out, "{\"server\":"); /* errors surface at the end of the line */
+	quote_text(out, server);
+	(void)buf_puts(out, ",\"tool\":"); /* likewise */
+	quote_text(out, tool);
+	(void)buf_printf(out, ",\"state\":\"%s\"", state); /* likewise */
+}
+
+static void
+reply_state(struct hub *h, const struct incoming *in, const char *server,
+    const char *tool, const char *state, const char *detail)
+{
+	struct buf *out = &h->body;
+
+	begin(out, server, tool, state);
+	(void)buf_puts(out, ",\"detail\":"); /* surfaces at the end of the line */
+	quote_text(out, detail);
+	(void)buf_putc(out, '}'); /* likewise */
+	reply_tool(h, in, out, detail, true);
+}
+
+/* What a leash says of a secret that it cannot get: nothing was spawned. */
+static bool
+lacks_secret(const char *text)
+{
+	return strstr(text, "missing secret") != NULL ||
+	       strstr(text, "secret `") != NULL ||
+	       strstr(text, "vault is locked") != NULL;
+}
+
+void
+query_failed(
+    struct hub *h, struct route *route, const struct incoming *in, const char *text)
+{
+	char detail[DETAIL_MAX];
+	bool skipped = lacks_secret(text);
+
+	if (strstr(text, "timed out") != NULL || strstr(text, "time-out") != NULL)
+		(void)snprintf(detail, sizeof(detail), "timed out after %llu s",
+		    (unsigned long long)route->query_s); /* fits */
+	else if (skipped)
+		(void)snprintf(
+		    detail, sizeof(detail), "credential unavailable: %.900s", text);
+	else
+		(void)snprintf(detail, sizeof(detail),
+		    "downstream MCP returned no response to tools/call (handshake may "
+		    "have "
+		    "failed): %.700s",
+		    text); /* fits */
+	reply_state(h, in, route->down->server->name, route->query_tool,
+	    skipped ? "skipped" : "error", detail);
+}
+
+/* The text blocks of a result, joined by newlines; NULL: it has none. */
+static char *
+joined_text(struct json result)
+{
+	struct json content, key, block, text;
+	char *out = malloc(result.len + 1);
+	size_t at = 0, len;
+	struct json_walk w;
+
+	if (out == NULL || json_get(result, "content", &content) < 0 ||
+	    content.type != JSON_IS_ARRAY) {
+		free(out);
+		return NULL;
+	}
+	json_walk(&w, content);
+	while (json_next(&w, &key, &block)) {
+		if (block.type != JSON_IS_OBJECT || json_get(block, "text", &text) < 0)
+			continue;
+		if (at > 0)
+			out[at++] = '\n';
+		if (json_text(text, out + at, result.len + 1 - at, &len) == 0)
+			at += len;
+	}
+	out[at] = '\0';
+	if (at == 0) {
+		free(out);
+		return NULL;
+	}
+	return out;
+}
+
+static void
+answered_ok(
+    struct hub *h, struct route *route, const struct incoming *in, struct json result)
+{
+	struct buf *out = &h->body;
+	char *text = joined_text(result);
+	struct json error;
+
+	begin(out, route->down->server->name, route->query_tool, "ok");
+	(void)buf_puts(out, ",\"result\":");       /* surfaces at the end of the line */
+	(void)buf_put(out, result.at, result.len); /* likewise */
+	(void)buf_putc(out, '}');                  /* likewise */
+	if (text == NULL && (text = strndup((const char *)result.at, result.len)) == NULL)
+		h->error = -ENOMEM;
+	reply_tool(h, in, out, text != NULL ? text : "",
+	    json_get(result, "isError", &error) == 0 && error.type == JSON_IS_TRUE);
+	free(text);
+}
+
+void
+query_answered(
+    struct hub *h, struct route *route, const struct json_message *m, const char *own)
+{
+	struct call *call = route_call(h, route);
+	struct incoming in = {.modern = route->modern};
+	struct json result = m->top[TOP_RESULT], message, meta, refusal;
+	char text[DETAIL_MAX / 2], detail[DETAIL_MAX];
+
+	in.m.top[TOP_ID] = (struct json){
+	    call->id, call->id_len, call->id[0] == '"' ? JSON_IS_STRING : JSON_IS_NUMBER};
+	if (own != NULL) {
+		query_failed(h, route, &in, own);
+		return;
+	}
+	if (m->top[TOP_ERROR].type != JSON_IS_NONE) {
+		if (json_get(m->top[TOP_ERROR], "message", &message) < 0 ||
+		    text_of(message, text, sizeof(text)) == NULL)
+			(void)snprintf(text, sizeof(text), "no message");
+		(void)snprintf(detail, sizeof(detail), "downstream MCP error: %s", text);
+		reply_state(h, &in, route->down->server->name, route->query_tool, "error",
+		    detail);
+		return;
+	}
+	if (result.type == JSON_IS_OBJECT && json_get(result, "_meta", &meta) == 0 &&
+	    json_get(meta, "kennel/refusal", &refusal) == 0) {
+		char *said = joined_text(result);
+
+		reply_state(h, &in, route->down->server->name, route->query_tool,
+		    "denied", said != NULL ? said : "refused by the policy");
+		free(said);
+		return;
+	}
+	if (result.type != JSON_IS_OBJECT)
+		reply_state(h, &in, route->down->server->name, route->query_tool, "error",
+		    "downstream MCP response carried neither result nor error");
+	else
+		answered_ok(h, route, &in, result);
+}
+
+/* ---- the call ------------------------------------------------------------------------- */
+
+static int
+put_call(
+    struct hub *h, const struct route *route, const char *tool, struct json arguments)
+{
+	struct buf *out = &h->body;
+
+	buf_clear(out);
+	(void)buf_printf(out, /* errors surface at the end of the line */
+	    "{\"jsonrpc\":\"2.0\",\"id\":%llu,\"method\":\"tools/"
+	    "call\",\"params\":{\"_meta\":{",
+	    (unsigned long long)route->id);
+	if (route->down->server->modern)
+		bridge_envelope(h, out, "");
+	(void)buf_puts(out, "},\"name\":"); /* likewise */
+	quote_text(out, tool);
+	(void)buf_puts(out, ",\"arguments\":"); /* likewise */
+	if (arguments.type == JSON_IS_OBJECT)
+		(void)buf_put(out, arguments.at, arguments.len); /* likewise */
+	else
+		(void)buf_puts(out, "{}"); /* likewise */
+	return buf_puts(out, "}}\n");
+}
+
+static void
+start(struct hub *h, struct incoming *in, struct server *s, const char *tool,
+    struct json arguments, uint64_t seconds)
+{
+	struct downstream *d;
+	struct route *route;
+
+	if (downstream_new(s, USE_ONCE, &d) < 0) {
+		reply_state(h, in, s->name, tool, "error", "unable to start a process");
+		return;
+	}
+	route = route_new(h, in, d);
+	if (route == NULL) {
+		d->deadline = 0;
+		return;
+	}
+	route->query = true;
+	route->query_s = seconds;
+	route->query_tool = strdup(tool);
+	route->until = loop_now() + seconds * NS_PER_S;
+	h->timed++;
+	if (route->query_tool == NULL || put_call(h, route, tool, arguments) < 0 ||
+	    downstream_send(d, &h->body) < 0)
+		h->error = -ENOMEM;
+}
+
+/* The time that the agent gives, at most what the policy allows. False: invalid. */
+static bool
+seconds_of(struct json arguments, const struct server *s, uint64_t *ret)
+{
+	uint64_t most = policy_limit(&s->policy, s->sealed, TIMEOUT_CALL) / 1000;
+	struct json value;
+	char text[16], *end;
+
+	*ret = most;
+	if (json_get(arguments, "timeout_seconds", &value) < 0)
+		return true;
+	if (value.type != JSON_IS_NUMBER || value.len >= sizeof(text))
+		return false;
+	memcpy(text, value.at, value.len);
+	text[value.len] = '\0';
+	*ret = strtoull(text, &end, 10);
+	return *end == '\0' && *ret >= 1 && *ret <= most;
+}
+
+/* True: the policy refuses, and it is answered. */
+static bool
+is_denied(struct hub *h, struct incoming *in, const struct server *s, const char *tool,
+    struct json arguments)
+{
+	struct gate_ask ask = {.policy = &s->policy,
+	    .server = s->sealed,
+	    .pins = s->pins,
+	    .kind = GATE_TOOL,
+	    .name = tool,
+	    .name_len = strlen(tool),
+	    .args = arguments.type == JSON_IS_OBJECT ? (const char *)arguments.at : "{}",
+	    .args_len = arguments.type == JSON_IS_OBJECT ? arguments.len : 2};
+	struct gate_answer answer;
+	char text[GATE_TEXT_MAX];
+
+	gate_judge(&ask, &answer);
+	if (answer.allowed || answer.asks)
+		return false;
+	reply_state(
+	    h, in, s->name, tool, "denied", gate_text(&answer, GATE_TOOL, tool, text));
+	return true;
+}
+
+void
+mcp_query(struct hub *h, struct incoming *in, struct json arguments)
+{
+	static char name[256], tool[MCP_NAME_MAX];
+	struct json values[2] = {{0}, {0}}, inner = {0};
+	char text[DETAIL_MAX];
+	struct server *s;
+	uint64_t seconds;
+
+	if (arguments.type != JSON_IS_OBJECT ||
+	    json_get(arguments, "server", &values[0]) < 0 ||
+	    text_of(values[0], name, sizeof(name)) == NULL ||
+	    json_get(arguments, "tool", &values[1]) < 0 ||
+	    text_of(values[1], tool, sizeof(tool)) == NULL ||
+	    (json_get(arguments, "arguments", &inner) == 0 &&
+		inner.type != JSON_IS_OBJECT)) {
+		reply_refusal(h, in,
+		    "invalid arguments for mcp_query: expected `server` and `tool`, "
+		    "strings, "
+		    "and `arguments`, an object",
+		    "invalid arguments", NULL);
+		return;
+	}
+	if (!call_ready(h, in, false))
+		return;
+	s = server_find(h, name, strlen(name));
+	if (s == NULL || !s->ready || !s->enabled) {
+		(void)snprintf(
+		    text, sizeof(text), "no registered MCP server named \"%s\"", name);
+		reply_state(h, in, name, tool, "error",
+		    s != NULL && s->wrong != NULL ? s->wrong : text);
+	} else if (!seconds_of(arguments, s, &seconds))
+		reply_refusal(h, in,
+		    "invalid arguments for mcp_query: /timeout_seconds: expected an "
+		    "integer of "
+		    "at least 1, and at most what the policy's `timeout call` allows",
+		    "invalid arguments", NULL);
+	else if (!is_denied(h, in, s, tool, inner))
+		start(h, in, s, tool, inner, seconds);
+}

@@ -1,0 +1,180 @@
+/*
+ * What kennel answers itself: errors, refusals, results of its own tools.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "supervisor/serve/private.h"
+
+#ifndef KENNEL_VERSION
+#define KENNEL_VERSION "0.1"
+#endif
+
+/* ---- texts ----------------------------------------------------------------- */
+
+void
+quote(struct buf *out, const void *bytes, size_t len)
+{
+	const uint8_t *p = bytes, *end = p + len, *from = p;
+
+	(void)buf_putc(out, '"'); /* errors surface at the end of the line */
+	for (; p < end; p++) {
+		if (*p >= 0x20 && *p != '"' && *p != '\\' && *p != 0x7f)
+			continue;
+		(void)buf_put(out, from, (size_t)(p - from)); /* likewise */
+		from = p + 1;
+		if (*p == '"' || *p == '\\')
+			(void)buf_printf(out, "\\%c", *p); /* likewise */
+		else if (*p == '\n')
+			(void)buf_puts(out, "\\n"); /* likewise */
+		else
+			(void)buf_printf(out, "\\u%04x", *p); /* likewise */
+	}
+	(void)buf_put(out, from, (size_t)(end - from)); /* likewise */
+	(void)buf_putc(out, '"');                       /* likewise */
+}
+
+void
+quote_text(struct buf *out, const char *text)
+{
+	quote(out, text, strlen(text));
+}
+
+void
+quote_name(struct buf *out, const struct item *i)
+{
+	struct buf name;
+
+	buf_init(&name, MCP_NAME_MAX * 2);
+	(void)buf_printf(&name, "%s.", i->server->name); /* fits */
+	(void)buf_put(&name, i->name, i->name_len);      /* fits */
+	quote(out, name.data, name.len);
+	buf_free(&name);
+}
+
+const char *
+text_of(struct json value, char *out, size_t cap)
+{
+	size_t len;
+
+	return json_text(value, out, cap, &len) == 0 ? out : NULL;
+}
+
+/* ---- lines ----------------------------------------------------------------- */
+
+void
+reply_send(struct hub *h)
+{
+	int r = frame_say(&h->to_agent, h->text.data, h->text.len);
+
+	if (r < 0)
+		h->error = r;
+}
+
+static struct json
+id_of(const struct incoming *in)
+{
+	struct json id = in->m.top[TOP_ID];
+
+	if ((id.type != JSON_IS_STRING && id.type != JSON_IS_NUMBER) ||
+	    id.len > MCP_ID_MAX)
+		id.len = 0;
+	return id;
+}
+
+void
+reply_error(struct hub *h, const struct incoming *in, int code, const char *message)
+{
+	static const struct rpc_why why = {.outcome = "refused"};
+	struct json id = id_of(in);
+	int r;
+
+	buf_clear(&h->text);
+	r = rpc_error(&h->text, id.at, id.len, (enum rpc_code)code, message, &why);
+	if (r < 0)
+		h->error = r;
+	reply_send(h);
+}
+
+void
+reply_refusal(struct hub *h, const struct incoming *in, const char *text,
+    const char *outcome, const struct rpc_why *given)
+{
+	struct rpc_why why = given != NULL ? *given : (struct rpc_why){0};
+	struct json id = id_of(in);
+	int r;
+
+	why.outcome = outcome;
+	buf_clear(&h->text);
+	r = rpc_tool_refusal(&h->text, id.at, id.len, text, &why, in->modern);
+	if (r < 0)
+		h->error = r;
+	reply_send(h);
+}
+
+static void
+begin(struct hub *h, const struct incoming *in)
+{
+	struct json id = id_of(in);
+
+	buf_clear(&h->text);
+	(void)buf_puts(&h->text, "{\"jsonrpc\":\"2.0\",\"id\":"); /* at the end */
+	(void)buf_put(&h->text, id.at, id.len);                   /* likewise */
+	(void)buf_puts(&h->text, ",\"result\":{");                /* likewise */
+	if (in->modern)
+		(void)buf_puts(&h->text, "\"resultType\":\"complete\","); /* likewise */
+}
+
+static void
+finish(struct hub *h, const struct incoming *in)
+{
+	if (in->modern)
+		(void)buf_puts(&h->text, /* at the end */
+		    ",\"_meta\":{\"io.modelcontextprotocol/serverInfo\":{\"name\":"
+		    "\"kennel\",\"title\":\"kennel\",\"version\":\"" KENNEL_VERSION
+		    "\"}}");
+	if (buf_puts(&h->text, "}}\n") < 0)
+		h->error = -1;
+	reply_send(h);
+}
+
+void
+reply_result(
+    struct hub *h, const struct incoming *in, const struct buf *members, int ttl_ms)
+{
+	begin(h, in);
+	if (members->len == 0 && in->modern)
+		h->text.len--;                                /* the comma */
+	(void)buf_put(&h->text, members->data, members->len); /* surfaces at the end */
+	if (in->modern && ttl_ms >= 0)
+		(void)buf_printf(&h->text, ",\"ttlMs\":%d,\"cacheScope\":\"private\"",
+		    ttl_ms); /* likewise */
+	finish(h, in);
+}
+
+void
+reply_tool(struct hub *h, const struct incoming *in, const struct buf *structured,
+    const char *text, bool is_error)
+{
+	begin(h, in);
+	(void)buf_puts(
+	    &h->text, "\"content\":[{\"type\":\"text\",\"text\":"); /* at the end */
+	if (text != NULL)
+		quote_text(&h->text, text);
+	else
+		quote(&h->text, structured->data, structured->len);
+	(void)buf_puts(&h->text, "}],\"structuredContent\":");      /* likewise */
+	(void)buf_put(&h->text, structured->data, structured->len); /* likewise */
+	if (is_error)
+		(void)buf_puts(&h->text, ",\"isError\":true"); /* likewise */
+	finish(h, in);
+}
+
+void
+notify(struct hub *h, const char *method)
+{
+	buf_clear(&h->text);
+	if (buf_printf(&h->text, "{\"jsonrpc\":\"2.0\",\"method\":\"%s\"}\n", method) < 0)
+		h->error = -1;
+	reply_send(h);
+}

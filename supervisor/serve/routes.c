@@ -1,0 +1,267 @@
+/*
+ * The agent's requests under way at servers, and their answers. An id toward a server is
+ * a number of kennel's own: its low bits are the row, and it is never used again.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "supervisor/serve/private.h"
+
+#define ROW_BITS 13 /* HUB_CALLS_MAX + 1 rows */
+
+static struct incoming
+asked(struct hub *h, const struct route *route)
+{
+	const struct call *call = route_call(h, route);
+	struct incoming in = {.modern = route->modern};
+
+	in.m.top[TOP_ID] = (struct json){
+	    call->id, call->id_len, call->id[0] == '"' ? JSON_IS_STRING : JSON_IS_NUMBER};
+	return in;
+}
+
+struct call *
+route_call(struct hub *h, const struct route *route)
+{
+	return &h->calls.call[route - h->route];
+}
+
+static void
+keep_token(struct route *route, const struct incoming *in)
+{
+	struct json token;
+
+	route->token[0] = '\0';
+	if (json_get(in->m.param[PARAM_META], "progressToken", &token) < 0 ||
+	    token.len > MCP_TOKEN_MAX ||
+	    (token.type != JSON_IS_STRING && token.type != JSON_IS_NUMBER))
+		return;
+	memcpy(route->token, token.at, token.len);
+	route->token[token.len] = '\0';
+}
+
+struct route *
+route_new(struct hub *h, struct incoming *in, struct downstream *d)
+{
+	struct json level;
+	struct route *route;
+	struct call *call;
+
+	if (d->server->open >= SERVER_CALLS_MAX || h->calls.open >= HUB_CALLS_MAX ||
+	    calls_add(&h->calls, in->m.top[TOP_ID], &call) < 0) {
+		reply_error(h, in, RPC_NO_RECORD,
+		    "kennel: too many requests are in progress; wait for responses");
+		return NULL;
+	}
+	call->known = in->method;
+	route = &h->route[call - h->calls.call];
+	*route = (struct route){.down = d, .modern = in->modern};
+	route->id = ++h->routes_made << ROW_BITS | (uint64_t)(call - h->calls.call);
+	route->logs = json_get(in->m.param[PARAM_META], META_LOG_LEVEL, &level) == 0;
+	keep_token(route, in);
+	d->server->open++;
+	return route;
+}
+
+struct route *
+route_find(struct downstream *d, struct json id)
+{
+	struct hub *h = d->server->hub;
+	uint64_t n = 0;
+	size_t row;
+
+	if (id.type != JSON_IS_NUMBER || id.len > 19)
+		return NULL;
+	for (size_t i = 0; i < id.len; i++) {
+		if (id.at[i] < '0' || id.at[i] > '9')
+			return NULL;
+		n = n * 10 + (uint64_t)(id.at[i] - '0');
+	}
+	row = n & ((1u << ROW_BITS) - 1);
+	if (row == 0 || row > HUB_CALLS_MAX || h->route[row].down != d ||
+	    h->route[row].id != n || h->calls.call[row].state == CALL_FREE)
+		return NULL;
+	return &h->route[row];
+}
+
+static void
+drop(struct hub *h, struct route *route)
+{
+	route->down->server->open--;
+	route->down = NULL;
+	bridge_free(h, route->bridge);
+	free(route->query_tool);
+	calls_remove(&h->calls, route_call(h, route));
+}
+
+void
+route_free(struct hub *h, struct route *route)
+{
+	struct downstream *d = route->down;
+
+	drop(h, route);
+	if (d->use == USE_ONCE)
+		d->deadline = 0; /* closed by the timer: it may be in use above us */
+}
+
+/* ---- answers ---------------------------------------------------------------------- */
+
+/* kennel's own error, as "kennel run" writes it: its code; else 0. */
+static int
+own_error(const struct json_message *m, char text[HUB_TEXT_MAX])
+{
+	struct json data, kennel, message, code = m->error[ERROR_CODE];
+	char number[16];
+
+	if (m->top[TOP_ERROR].type != JSON_IS_OBJECT || code.len >= sizeof(number) ||
+	    json_get(m->top[TOP_ERROR], "data", &data) < 0 ||
+	    json_get(data, "kennel", &kennel) < 0 ||
+	    json_get(m->top[TOP_ERROR], "message", &message) < 0 ||
+	    text_of(message, text, HUB_TEXT_MAX) == NULL)
+		return 0;
+	memcpy(number, code.at, code.len);
+	number[code.len] = '\0';
+	return atoi(number);
+}
+
+/* What a result of an older server lacks for an agent of 2026-07-28. */
+static void
+modernize(struct edits *e, const struct route *route, const struct call *call,
+    const struct json_message *m)
+{
+	static const char plain[] = "{\"resultType\":\"complete\",";
+	static const char read[] =
+	    "{\"resultType\":\"complete\",\"ttlMs\":0,\"cacheScope\":\"private\",";
+	struct json result = m->top[TOP_RESULT], type, key, value;
+	bool reads =
+	    call->known != NULL && strcmp(call->known->name, "resources/read") == 0;
+	const char *text = reads ? read : plain;
+	struct json_walk w;
+
+	if (!route->modern || route->down->server->modern ||
+	    result.type != JSON_IS_OBJECT || json_get(result, "resultType", &type) == 0)
+		return;
+	json_walk(&w, result);
+	/* an empty object takes no comma */
+	edit_put(e, result.at, 1, text, strlen(text) - !json_next(&w, &key, &value));
+}
+
+void
+route_error(struct hub *h, struct route *route, int code, const char *text)
+{
+	struct incoming in = asked(h, route);
+
+	if (route->query)
+		query_failed(h, route, &in, text);
+	else if (route->invoked)
+		reply_refusal(h, &in, text, "error", NULL);
+	else
+		reply_error(h, &in, code, text);
+	(void)frame_flush(&h->to_agent); /* the rest when there is room */
+}
+
+void
+route_reply(struct hub *h, struct route *route, const uint8_t *line, size_t len,
+    const struct json_message *m)
+{
+	struct call *call = route_call(h, route);
+	struct downstream *d = route->down;
+	struct edits e = {.n = 0};
+	struct task_texts tasks;
+	char text[HUB_TEXT_MAX];
+	int code = own_error(m, text), r;
+
+	if (call->state != CALL_OPEN) { /* cancelled: the agent waits no more */
+		route_free(h, route);
+		return;
+	}
+	if (route->query) {
+		query_answered(h, route, m, code != 0 ? text : NULL);
+	} else if (route->invoked && (code == RPC_SERVER_GONE || code == RPC_TIMEOUT)) {
+		route_error(h, route, code, text);
+	} else if (!bridge_input(h, route, m)) {
+		edit_put(
+		    &e, m->top[TOP_ID].at, m->top[TOP_ID].len, call->id, call->id_len);
+		modernize(&e, route, call, m);
+		tasks_rename(&e, d->server, m->top[TOP_RESULT], &tasks);
+		if (call->known != NULL && strcmp(call->known->name, "tasks/list") == 0)
+			tasks_next_page(&e, h, d->server, m->top[TOP_RESULT], &tasks);
+		r = edit_send(&e, line, len, &h->to_agent);
+		if (r < 0 && r != -EMSGSIZE)
+			h->error = r;
+		(void)frame_flush(&h->to_agent); /* the line is not kept */
+	} else
+		return; /* it goes on */
+	route_free(h, route);
+	if (code == RPC_TIMEOUT)
+		downstream_probe(d);
+}
+
+void
+routes_gone(struct downstream *d, const char *why)
+{
+	struct hub *h = d->server->hub;
+	char text[HUB_TEXT_MAX];
+
+	(void)snprintf(
+	    text, sizeof(text), "kennel: %s: %s", d->server->name, why); /* cut */
+	for (size_t i = 1; i <= h->calls.used; i++) {
+		struct route *route = &h->route[i];
+
+		if (route->down != d || h->calls.call[i].state == CALL_FREE)
+			continue;
+		if (h->calls.call[i].state == CALL_OPEN && !h->ending)
+			route_error(h, route, RPC_SERVER_GONE, text);
+		drop(h, route);
+	}
+}
+
+void
+route_cancel(struct hub *h, struct route *route, const char *reason)
+{
+	char id[24];
+
+	(void)snprintf(id, sizeof(id), "%llu", (unsigned long long)route->id); /* fits */
+	buf_clear(&h->body);
+	if (rpc_cancel(&h->body, (const uint8_t *)id, strlen(id), reason) < 0 ||
+	    downstream_send(route->down, &h->body) < 0)
+		h->error = -ENOMEM;
+}
+
+/* ---- calls with a time of their own ------------------------------------------------- */
+
+void
+routes_timer(struct hub *h, uint64_t now)
+{
+	h->timed = 0;
+	for (size_t i = 1; i <= h->calls.used; i++) {
+		struct route *r = &h->route[i];
+
+		if (r->down == NULL || r->until == 0)
+			continue;
+		if (r->until > now) {
+			h->timed++;
+			continue;
+		}
+		if (r->query)
+			route_error(h, r, RPC_TIMEOUT, "timed out");
+		else
+			bridge_pass(h, r, (struct json){0});
+		route_cancel(h, r, "the client did not answer in time");
+		route_free(h, r);
+	}
+}
+
+uint64_t
+routes_next(struct hub *h)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (size_t i = 1; h->timed > 0 && i <= h->calls.used; i++)
+		if (h->route[i].down != NULL && h->route[i].until != 0 &&
+		    h->route[i].until < next)
+			next = h->route[i].until;
+	return next;
+}

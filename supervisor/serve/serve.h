@@ -1,0 +1,42 @@
+/*
+ * The serve room: many servers as one (kennel serve). The hub speaks MCP to the agent
+ * and is itself the agent of one session per server; each session is a process of its
+ * own, with the gate, the pins, the deadlines and the records of "kennel run".
+ *
+ *	session_launcher.c	the unconfined half: finds policies, starts sessions
+ *	hub.c			start, loop and end
+ *	agent.c			a line of the agent: who handles it
+ *	parked.c		lines that wait for a policy or a list
+ *	greeting.c		initialize, server/discover, ping, logging/setLevel
+ *	servers.c		each server: policy, need of a process, backoff
+ *	downstream.c		a server's process: greeting, lists, end
+ *	from_server.c		a line of a server
+ *	server_requests.c	what servers ask of the agent
+ *	offers.c		tools, prompts and resources, by name
+ *	lists.c			pages of them
+ *	call.c			requests that are passed on
+ *	routes.c		requests under way, and their answers
+ *	discovery_tools.c	tool_search, tool_describe, tool_invoke
+ *	query_tool.c		mcp_query
+ *	reply.c			what kennel answers itself
+ *	edit.c			a line with some values replaced
+ */
+#ifndef KENNEL_SUPERVISOR_SERVE_SERVE_H
+#define KENNEL_SUPERVISOR_SERVE_SERVE_H
+
+#include <stddef.h>
+
+#include "supervisor/serve/session_launcher.h"
+
+struct serve_order {
+	struct launcher_order launcher;
+	const char *facets;  /* --facet; NULL: not given */
+	char *const *expose; /* --expose SERVER.TOOL */
+	size_t expose_n;
+	int ahead; /* servers to start at once; -1: not given */
+};
+
+/* Serves the agent on descriptors 0 and 1 until it ends. Returns an exit status. */
+int serve_run(const struct serve_order *);
+
+#endif

@@ -1,0 +1,272 @@
+/*
+ * Requests of servers that the agent answers: sampling, elicitation, roots. The session
+ * has let them pass, so the policy allows them. The agent sees which server asks.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/base/array.h"
+#include "supervisor/serve/private.h"
+
+#define OWN_PREFIX "kennel-"
+
+static void
+send_to_server(struct downstream *d, struct buf *line)
+{
+	int r = frame_say(&d->out, line->data, line->len);
+
+	if (r == -ENOMEM)
+		d->server->hub->error = r;
+	(void)frame_flush(&d->out); /* the rest when there is room */
+}
+
+static void
+answer_server(struct downstream *d, struct json id, const char *result)
+{
+	struct hub *h = d->server->hub;
+
+	buf_clear(&h->body);
+	(void)buf_puts(&h->body, "{\"jsonrpc\":\"2.0\",\"id\":"); /* at the end */
+	(void)buf_put(&h->body, id.at, id.len);                   /* likewise */
+	if (buf_printf(&h->body, ",%s}\n", result) < 0)
+		h->error = -ENOMEM;
+	send_to_server(d, &h->body);
+}
+
+void
+server_refuse(struct downstream *d, struct json id, const char *why)
+{
+	char text[256];
+
+	(void)snprintf(text, sizeof(text),
+	    "\"error\":{\"code\":-32601,\"message\":\"%s\"}",
+	    why); /* short, and without quotation marks */
+	answer_server(d, id, text);
+}
+
+/* ---- to the agent --------------------------------------------------------------- */
+
+/* True if the agent has declared what this request needs. */
+static bool
+agent_can(struct hub *h, const struct method *method)
+{
+	struct json_message m;
+	struct json value;
+
+	if (method == NULL ||
+	    json_scan(h->client_capabilities.data, h->client_capabilities.len, &m) < 0)
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(mcp_capabilities); i++)
+		if (mcp_capabilities[i].needs == method->needs)
+			return json_get(m.root, mcp_capabilities[i].name, &value) == 0;
+	return false;
+}
+
+struct asking *
+asking_new(struct downstream *d, struct json id, const struct method *method)
+{
+	struct hub *h = d->server->hub;
+
+	for (size_t i = 0; i < ASKING_MAX; i++) {
+		struct asking *a = &h->asking[i];
+
+		if (a->down != NULL)
+			continue;
+		*a = (struct asking){
+		    .down = d, .method = method, .id_len = (uint16_t)id.len};
+		a->n = ++h->asking_n;
+		memcpy(a->id, id.at, id.len);
+		return a;
+	}
+	return NULL;
+}
+
+/* "[SERVER] " before the text that a person reads, and no context of other servers. */
+static void
+name_server(struct edits *e, struct buf *out, const struct server *s, struct json params,
+    struct task_texts *tasks)
+{
+	static const char all[] = "\"allServers\"", this[] = "\"thisServer\"";
+	struct json message, scope;
+
+	if (params.type != JSON_IS_OBJECT)
+		return;
+	(void)buf_printf(out, "\"[%s] ", s->name); /* short */
+	if (json_get(params, "message", &message) == 0 && message.type == JSON_IS_STRING)
+		edit_put(e, message.at, 1, out->data, out->len);
+	if (json_get(params, "includeContext", &scope) == 0 && scope.len == strlen(all) &&
+	    memcmp(scope.at, all, scope.len) == 0)
+		edit_put(e, scope.at, scope.len, this, strlen(this));
+	tasks_rename(e, s, params, tasks);
+}
+
+void
+asking_params(struct hub *h, const struct server *s, struct json params, struct buf *out)
+{
+	struct task_texts tasks;
+	struct edits e = {.n = 0};
+	struct buf named;
+
+	buf_init(&named, 256);
+	name_server(&e, &named, s, params, &tasks);
+	if (edit_apply(&e, params.at, params.len, out) < 0)
+		h->error = -ENOMEM;
+	else
+		out->len--; /* its newline */
+	buf_free(&named);
+}
+
+static void
+ask_agent(struct downstream *d, const uint8_t *line, size_t len,
+    const struct json_message *m, const struct method *method)
+{
+	struct asking *a = asking_new(d, m->top[TOP_ID], method);
+	struct hub *h = d->server->hub;
+	struct task_texts tasks;
+	struct edits e = {.n = 0};
+	struct json token;
+	struct buf named;
+	char id[32];
+	int r;
+
+	if (a == NULL) {
+		server_refuse(
+		    d, m->top[TOP_ID], "kennel: too many requests are in progress");
+		return;
+	}
+	buf_init(&named, 256);
+	(void)snprintf(id, sizeof(id), "\"" OWN_PREFIX "%u\"", a->n); /* fits */
+	edit_put(&e, m->top[TOP_ID].at, m->top[TOP_ID].len, id, strlen(id));
+	if (json_get(m->param[PARAM_META], "progressToken", &token) == 0 &&
+	    token.len < sizeof(a->token)) {
+		memcpy(a->token, token.at, token.len);
+		a->token[token.len] = '\0';
+		edit_put(&e, token.at, token.len, id, strlen(id));
+	}
+	name_server(&e, &named, d->server, m->top[TOP_PARAMS], &tasks);
+	r = edit_send(&e, line, len, &h->to_agent);
+	if (r < 0 && r != -EMSGSIZE)
+		h->error = r;
+	(void)frame_flush(&h->to_agent); /* the line is not kept */
+	buf_free(&named);
+}
+
+void
+server_request(
+    struct downstream *d, const uint8_t *line, size_t len, const struct json_message *m)
+{
+	struct hub *h = d->server->hub;
+	const struct method *method;
+	char name[MCP_METHOD_MAX];
+
+	(void)text_of(m->top[TOP_METHOD], name, sizeof(name)); /* rpc_kind read it */
+	method = method_find(name, strlen(name));
+	if (strcmp(name, "ping") == 0)
+		answer_server(d, m->top[TOP_ID], "\"result\":{}");
+	else if (method == NULL || (method->flags & METHOD_ASKS) == 0)
+		server_refuse(d, m->top[TOP_ID], "kennel: no such method");
+	else if (h->era == ERA_MODERN)
+		bridge_request(d, m, method);
+	else if (!agent_can(h, method))
+		server_refuse(
+		    d, m->top[TOP_ID], "kennel: the client does not support that");
+	else
+		ask_agent(d, line, len, m, method);
+}
+
+/* ---- answers of the agent ----------------------------------------------------------- */
+
+static struct asking *
+asking_find(struct hub *h, struct json id)
+{
+	size_t n = sizeof(OWN_PREFIX) - 1;
+	char text[32], *end;
+	unsigned long number;
+
+	if (text_of(id, text, sizeof(text)) == NULL || strncmp(text, OWN_PREFIX, n) != 0)
+		return NULL;
+	number = strtoul(text + n, &end, 10);
+	for (size_t i = 0; *end == '\0' && i < ASKING_MAX; i++)
+		if (h->asking[i].down != NULL && h->asking[i].n == number)
+			return &h->asking[i];
+	return NULL;
+}
+
+void
+agent_answer(struct hub *h, const struct incoming *in)
+{
+	struct asking *a = asking_find(h, in->m.top[TOP_ID]);
+	struct edits e = {.n = 0};
+
+	if (a == NULL)
+		return;
+	if (bridge_answer(h, a, in))
+		return;
+	edit_put(&e, in->m.top[TOP_ID].at, in->m.top[TOP_ID].len, a->id, a->id_len);
+	buf_clear(&h->body);
+	if (edit_apply(&e, in->line, in->len, &h->body) < 0)
+		h->error = -ENOMEM;
+	send_to_server(a->down, &h->body);
+	a->down = NULL;
+}
+
+void
+agent_progress(struct hub *h, struct incoming *in)
+{
+	struct edits e = {.n = 0};
+	struct json token = {0};
+	struct asking *a;
+
+	if (in->m.top[TOP_PARAMS].type != JSON_IS_OBJECT ||
+	    json_get(in->m.top[TOP_PARAMS], "progressToken", &token) < 0 ||
+	    (a = asking_find(h, token)) == NULL || a->token[0] == '\0')
+		return;
+	edit_put(&e, token.at, token.len, a->token, strlen(a->token));
+	buf_clear(&h->body);
+	if (edit_apply(&e, in->line, in->len, &h->body) < 0)
+		h->error = -ENOMEM;
+	send_to_server(a->down, &h->body);
+}
+
+/* ---- ends ------------------------------------------------------------------------------ */
+
+static void
+cancel(struct hub *h, struct asking *a, const char *reason)
+{
+	char id[32];
+
+	(void)snprintf(id, sizeof(id), "\"" OWN_PREFIX "%u\"", a->n); /* fits */
+	buf_clear(&h->text);
+	if (rpc_cancel(&h->text, (const uint8_t *)id, strlen(id), reason) < 0)
+		h->error = -ENOMEM;
+	reply_send(h);
+	a->down = NULL;
+}
+
+void
+asking_gone(struct downstream *d)
+{
+	struct hub *h = d->server->hub;
+
+	for (size_t i = 0; i < ASKING_MAX; i++)
+		if (h->asking[i].down == d && h->asking[i].bridge == NULL && !h->ending)
+			cancel(h, &h->asking[i], "the server is gone");
+		else if (h->asking[i].down == d)
+			h->asking[i].down = NULL;
+}
+
+void
+asking_cancelled(struct downstream *d, struct json id)
+{
+	struct hub *h = d->server->hub;
+
+	for (size_t i = 0; i < ASKING_MAX; i++) {
+		struct asking *a = &h->asking[i];
+
+		if (a->down == d && a->bridge == NULL && a->id_len == id.len &&
+		    memcmp(a->id, id.at, id.len) == 0)
+			cancel(h, a, "the server cancelled it");
+	}
+}

@@ -1,0 +1,287 @@
+/*
+ * The servers: their policies, when a process of theirs may start, and what is wrong
+ * with those that cannot. A server runs under the policy of its name and no other.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "policy/sealed/policy.h"
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+#include "shim/base/wire.h"
+#include "supervisor/hub/hub.h"
+#include "supervisor/serve/private.h"
+
+#define BACKOFF_MS_MIN 500
+#define BACKOFF_MS_MAX 60000
+#define HEALTHY_NS     (60 * NS_PER_S)  /* resets the backoff */
+#define CRASH_LOOP_NS  (300 * NS_PER_S) /* the window of ENDS_KEPT, and then the pause */
+
+struct server *
+server_find(struct hub *h, const char *name, size_t len)
+{
+	for (size_t i = 0; i < h->server_n; i++)
+		if (strlen(h->server[i]->name) == len &&
+		    memcmp(h->server[i]->name, name, len) == 0)
+			return h->server[i];
+	return NULL;
+}
+
+/* ---- policies ---------------------------------------------------------------- */
+
+bool
+servers_known(struct hub *h)
+{
+	uint8_t memory[8];
+	struct wire_out out;
+
+	if (h->asked_policies)
+		return h->has_policies;
+	h->asked_policies = true;
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, LAUNCHER_FIND);
+	if (wire_send(h->launcher, &out, NULL, 0) < 0)
+		hub_end(h, "lost the launcher");
+	return false;
+}
+
+static void
+forget(struct server *s)
+{
+	offers_forget(s->hub, s);
+	pins_free(s->pins);
+	s->pins = NULL;
+	if (s->ready)
+		policy_unload(&s->policy);
+	s->ready = s->pinned = s->listed = false;
+	s->sealed = NULL;
+	free(s->wrong);
+	s->wrong = NULL;
+}
+
+static struct server *
+server_new(struct hub *h, const char *name)
+{
+	struct server *s = calloc(1, sizeof(*s));
+
+	if (s == NULL || (s->name = strdup(name)) == NULL) {
+		free(s);
+		h->error = -ENOMEM;
+		return NULL;
+	}
+	s->hub = h;
+	s->enabled = true;
+	h->server[h->server_n++] = s;
+	return s;
+}
+
+static void
+load(struct server *s, int fd)
+{
+	char why[256] = "the policy cannot be read";
+
+	if (policy_load(fd, &s->policy, why, sizeof(why)) < 0) {
+		s->wrong = strdup(why); /* NULL: shown as unknown */
+		return;
+	}
+	s->ready = true;
+	s->sealed = policy_server(&s->policy, s->name);
+	if (s->sealed == NULL || pins_new(&s->policy, s->sealed, &s->pins) < 0) {
+		forget(s);
+		s->wrong = strdup("the policy does not define it, or has too many pins");
+		return;
+	}
+	s->about = policy_str(&s->policy, s->sealed->about);
+	s->pinned = s->sealed->pins.n > 0;
+	if (s->pinned && offers_pins(s) < 0)
+		s->hub->error = -ENOMEM;
+}
+
+static void
+on_server(struct hub *h, struct wire_in *in, int fd)
+{
+	const char *name = wire_get_str(in, LAUNCHER_NAME_MAX);
+	uint32_t status = wire_get_u32(in);
+	const char *why = wire_get_str(in, LAUNCHER_PACKET_MAX);
+	struct server *s;
+
+	if (wire_end(in) < 0)
+		die("an invalid answer of the launcher");
+	s = server_find(h, name, strlen(name));
+	if (s == NULL && h->server_n < HUB_SERVERS_MAX)
+		s = server_new(h, name);
+	if (s == NULL)
+		return;
+	forget(s);
+	if (status == 0 && fd >= 0)
+		load(s, fd);
+	else
+		s->wrong = strdup(why);
+}
+
+static int
+by_name(const void *a, const void *b)
+{
+	return strcmp(
+	    (*(struct server *const *)a)->name, (*(struct server *const *)b)->name);
+}
+
+static void
+on_found(struct hub *h)
+{
+	qsort(h->server, h->server_n, sizeof(h->server[0]), by_name);
+	h->has_policies = true;
+	if (h->server_n == 0)
+		log_warn(
+		    "no servers: create a policy with `kennel init NAME -- COMMAND`");
+	parked_wake(h);
+}
+
+void
+launcher_ready(struct loop *loop, int socket, short revents, void *arg)
+{
+	static uint8_t packet[LAUNCHER_PACKET_MAX];
+	struct hub *h = arg;
+	struct wire_in in;
+	size_t len, fds_n = 0;
+	int fd = -1, r;
+
+	r = wire_recv(socket, packet, sizeof(packet), &len, &fd, 1, &fds_n);
+	if (r == -EAGAIN)
+		return;
+	if (r < 0) {
+		log_error("lost the launcher; no server can be started any more");
+		loop_remove(&h->loop, h->slot_launcher);
+		fd_close(&h->launcher);
+		hub_end(h, "lost the launcher");
+		return;
+	}
+	wire_in_init(&in, packet, len);
+	switch (wire_get_u32(&in)) {
+	case LAUNCHER_SERVER:
+		on_server(h, &in, fd);
+		break;
+	case LAUNCHER_FOUND:
+		on_found(h);
+		break;
+	case LAUNCHER_STARTED:
+		downstream_started(h, wire_get_u32(&in), fd);
+		fd = -1;
+		break;
+	default:
+		die("an invalid answer of the launcher");
+	}
+	fd_close(&fd);
+	hub_arm(h);
+}
+
+void
+servers_free(struct hub *h)
+{
+	for (size_t i = 0; i < h->server_n; i++) {
+		forget(h->server[i]);
+		free(h->server[i]->name);
+		free(h->server[i]);
+	}
+	h->server_n = 0;
+}
+
+/* ---- processes ----------------------------------------------------------------- */
+
+/* ± 20 %, so that servers that ended together do not start together. */
+static uint64_t
+jitter(uint64_t ms)
+{
+	uint8_t random = 0;
+
+	/* syscalls: getrandom */
+	if (getrandom(&random, 1, GRND_NONBLOCK) != 1)
+		random = 128;
+	return ms * 4 / 5 + ms * 2 / 5 * random / 255;
+}
+
+struct downstream *
+server_need(struct server *s, char why[HUB_TEXT_MAX])
+{
+	uint64_t now = loop_now();
+	struct downstream *d = NULL;
+
+	if (!s->ready) {
+		(void)snprintf(why, HUB_TEXT_MAX, "%s: %s", s->name,
+		    s->wrong != NULL ? s->wrong : "no policy"); /* may be cut */
+		return NULL;
+	}
+	if (s->down != NULL)
+		return s->down;
+	if (now < s->retry_at) {
+		(void)snprintf(why, HUB_TEXT_MAX,
+		    "%s is restarting: try again in %llu s (%s)", s->name,
+		    (unsigned long long)((s->retry_at - now + NS_PER_S - 1) / NS_PER_S),
+		    s->failed); /* may be cut */
+		return NULL;
+	}
+	if (downstream_new(s, USE_SHARED, &d) < 0)
+		(void)snprintf(why, HUB_TEXT_MAX, "%s: unable to start it", s->name);
+	return d;
+}
+
+/* The fifth end within five minutes. */
+static bool
+is_crash_loop(struct server *s, uint64_t now)
+{
+	memmove(s->ends + 1, s->ends, sizeof(s->ends) - sizeof(s->ends[0]));
+	s->ends[0] = now;
+	return s->ends[ENDS_KEPT - 1] != 0 &&
+	       now - s->ends[ENDS_KEPT - 1] < CRASH_LOOP_NS;
+}
+
+void
+server_ended(struct server *s, const char *why, bool served)
+{
+	uint64_t now = loop_now();
+	bool healthy = served && now - s->healthy_at > HEALTHY_NS;
+
+	(void)snprintf(
+	    s->failed, sizeof(s->failed), "%.*s", (int)strcspn(why, "\n"), why);
+	s->restarts++;
+	s->backoff_ms =
+	    healthy || s->backoff_ms == 0 ? BACKOFF_MS_MIN : s->backoff_ms * 2;
+	if (s->backoff_ms > BACKOFF_MS_MAX)
+		s->backoff_ms = BACKOFF_MS_MAX;
+	s->retry_at = now + (is_crash_loop(s, now) ? CRASH_LOOP_NS
+						   : jitter(s->backoff_ms) * LOOP_MS);
+}
+
+/* ---- lists of servers without pins --------------------------------------------- */
+
+bool
+servers_listed(struct hub *h)
+{
+	char why[HUB_TEXT_MAX];
+	int under_way = 0;
+
+	for (size_t i = 0; i < h->server_n; i++)
+		under_way += !h->server[i]->pinned && h->server[i]->down != NULL &&
+			     h->server[i]->down->state < DOWN_SERVING;
+	for (size_t i = 0; i < h->server_n && under_way < STARTS_AT_ONCE; i++) {
+		struct server *s = h->server[i];
+
+		/* one that ended is started again by a call of it */
+		if (s->ready && s->enabled && !s->pinned && !s->listed &&
+		    s->down == NULL && s->restarts == 0 && server_need(s, why) != NULL)
+			under_way++;
+	}
+	return under_way == 0;
+}
+
+const char *
+server_status(const struct server *s)
+{
+	if (s->down == NULL)
+		return s->wrong != NULL || s->failed[0] != '\0' ? "error"
+								: "disconnected";
+	return s->down->state < DOWN_SERVING ? "connecting" : "connected";
+}

@@ -1,0 +1,348 @@
+/*
+ * The launcher: finds policies and starts sessions for the hub.
+ *
+ * A Landlocked process may not mount, nor may its children, so a confined hub could not
+ * build a cell. Each session is a process of its own, forked here: it is "kennel run"
+ * whose agent is the hub. A server that takes over the process that reads its messages
+ * has taken over its own session, and no other.
+ *
+ * Process: kennel serve, its unconfined half. Holds: the policies that it found. Trusts:
+ * the hub for the name of a server, and nothing else. Must never: read a byte of an agent
+ * or a server.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "shim/base/confine.h"
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+#include "shim/base/wire.h"
+#include "supervisor/base/exit_status.h"
+#include "supervisor/launch/launch.h"
+#include "supervisor/launch/policy_files.h"
+#include "supervisor/launch/run_session.h"
+#include "supervisor/serve/session_launcher.h"
+
+struct known {
+	char name[LAUNCHER_NAME_MAX + 1];
+	const char *file; /* its --policy; NULL: found by name */
+	bool found;       /* the policy is in `policy` */
+	struct policy_found policy;
+};
+
+struct launcher {
+	const struct launcher_order *order;
+	int hub, children; /* the socket; a signalfd */
+	pid_t agent;       /* the program that started kennel serve */
+	struct known *known[LAUNCHER_SERVERS_MAX];
+	size_t known_n;
+	const char *file; /* while its names are read */
+};
+
+static void
+answer(struct launcher *l, const struct wire_out *out, int fd)
+{
+	if (wire_send(l->hub, out, &fd, fd >= 0) < 0)
+		log_debug("the hub does not read");
+}
+
+/* ---- policies -------------------------------------------------------------- */
+
+static bool
+is_wanted(const struct launcher *l, const char *name)
+{
+	for (size_t i = 0; i < l->order->name_n; i++)
+		if (strcmp(l->order->name[i], name) == 0)
+			return true;
+	return l->order->name_n == 0;
+}
+
+static struct known *
+known_find(const struct launcher *l, const char *name)
+{
+	for (size_t i = 0; i < l->known_n; i++)
+		if (strcmp(l->known[i]->name, name) == 0)
+			return l->known[i];
+	return NULL;
+}
+
+/* Callback for each name: the first file that defines it holds. */
+static void
+note_name(void *arg, const char *name)
+{
+	struct launcher *l = arg;
+	struct known *k;
+
+	if (!is_wanted(l, name) || known_find(l, name) != NULL)
+		return;
+	if (strlen(name) > LAUNCHER_NAME_MAX || l->known_n == LAUNCHER_SERVERS_MAX) {
+		log_warn("%.40s: too long a name, or too many servers; left out", name);
+		return;
+	}
+	k = calloc(1, sizeof(*k));
+	if (k == NULL)
+		die("out of memory");
+	(void)snprintf(k->name, sizeof(k->name), "%s", name); /* fits */
+	k->file = l->file;
+	l->known[l->known_n++] = k;
+}
+
+/* A session that runs keeps the policy that it started with. */
+static void
+find_one(struct launcher *l, struct known *k)
+{
+	char why[LEASH_TEXT_MAX] = "";
+	uint8_t memory[LAUNCHER_PACKET_MAX];
+	struct wire_out out;
+	int status;
+
+	if (k->found)
+		policy_found_free(&k->policy);
+	status = find_policy(k->file, k->name, &k->policy, why, sizeof(why));
+	k->found = status == 0;
+	why[1023] = '\0'; /* shown whole where it was found, on standard error */
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, LAUNCHER_SERVER);
+	wire_put_str(&out, k->name);
+	wire_put_u32(&out, (uint32_t)status);
+	wire_put_str(&out, why);
+	answer(l, &out, k->found ? k->policy.fd : -1);
+}
+
+static void
+missing(struct launcher *l, const char *name)
+{
+	if (known_find(l, name) == NULL)
+		note_name(l, name); /* find_policy says what is wrong with it */
+}
+
+static void
+on_find(struct launcher *l, struct wire_in *in)
+{
+	uint8_t memory[8];
+	struct wire_out out;
+	int r = 0;
+
+	if (wire_end(in) < 0)
+		return;
+	if (l->order->file_n == 0)
+		r = server_names(note_name, l);
+	for (size_t i = 0; i < l->order->file_n; i++) {
+		l->file = l->order->file[i];
+		if ((r = server_names_of(l->file, note_name, l)) < 0)
+			log_error("%s: %s", l->file, strerror(-r));
+	}
+	l->file = NULL;
+	if (r < 0)
+		log_error("unable to find every policy: %s", strerror(-r));
+	for (size_t i = 0; i < l->order->name_n; i++)
+		missing(l, l->order->name[i]);
+	for (size_t i = 0; i < l->known_n; i++)
+		find_one(l, l->known[i]);
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, LAUNCHER_FOUND);
+	answer(l, &out, -1);
+}
+
+static void
+on_again(struct launcher *l, struct wire_in *in)
+{
+	const char *name = wire_get_str(in, LAUNCHER_NAME_MAX);
+	struct known *k = wire_end(in) < 0 ? NULL : known_find(l, name);
+
+	if (k != NULL)
+		find_one(l, k);
+}
+
+/* ---- sessions -------------------------------------------------------------- */
+
+/* In the child: from here on "kennel run". */
+static _Noreturn void
+be_session(struct launcher *l, struct known *k, int agent)
+{
+	struct run_order order = {
+	    .file = k->file, .name = k->name, .found = &k->policy, .caller = l->agent};
+	sigset_t none;
+
+	sigemptyset(&none);
+	(void)signal(SIGINT, SIG_DFL);
+	(void)signal(SIGTERM, SIG_DFL);
+	(void)signal(SIGHUP, SIG_DFL);
+	fd_close(&l->hub);
+	fd_close(&l->children);
+	if (sigprocmask(SIG_SETMASK, &none, NULL) < 0 || dup2(agent, STDIN_FILENO) < 0 ||
+	    dup2(agent, STDOUT_FILENO) < 0)
+		die("unable to set up the session of %s", k->name);
+	fd_close(&agent);
+	exit(run_session(&order));
+}
+
+static int
+start(struct launcher *l, struct known *k)
+{
+	int pair[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return -1;
+	pid = fork();
+	if (pid == 0) {
+		fd_close(&pair[0]);
+		be_session(l, k, pair[1]);
+	}
+	fd_close(&pair[1]);
+	if (pid < 0)
+		fd_close(&pair[0]);
+	return pair[0];
+}
+
+static void
+on_start(struct launcher *l, struct wire_in *in)
+{
+	uint32_t ticket = wire_get_u32(in);
+	const char *name = wire_get_str(in, LAUNCHER_NAME_MAX);
+	struct known *k = wire_end(in) < 0 ? NULL : known_find(l, name);
+	uint8_t memory[16];
+	struct wire_out out;
+	int fd = -1;
+
+	if (k != NULL && k->found)
+		fd = start(l, k);
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, LAUNCHER_STARTED);
+	wire_put_u32(&out, ticket);
+	answer(l, &out, fd);
+	fd_close(&fd);
+}
+
+/* ---- the loop -------------------------------------------------------------- */
+
+static void
+on_packet(struct launcher *l, const uint8_t *packet, size_t len)
+{
+	struct wire_in in;
+
+	wire_in_init(&in, packet, len);
+	switch (wire_get_u32(&in)) {
+	case LAUNCHER_FIND:
+		on_find(l, &in);
+		break;
+	case LAUNCHER_START:
+		on_start(l, &in);
+		break;
+	case LAUNCHER_AGAIN:
+		on_again(l, &in);
+		break;
+	default:
+		die("an invalid request of the hub");
+	}
+}
+
+/* True: no session is left. */
+static bool
+reap(struct launcher *l)
+{
+	struct signalfd_siginfo info;
+	pid_t pid;
+
+	while (read(l->children, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		;
+	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+		log_debug("session %d ended", (int)pid);
+	return pid < 0;
+}
+
+static _Noreturn void
+serve_hub(struct launcher *l)
+{
+	uint8_t packet[LAUNCHER_PACKET_MAX];
+	bool open = true, idle = true;
+	size_t len, fds_n;
+	int r;
+
+	while (open || !idle) {
+		struct pollfd p[2] = {{.fd = l->children, .events = POLLIN},
+		    {.fd = open ? l->hub : -1, .events = POLLIN}};
+
+		if (poll(p, 2, -1) < 0 && errno != EINTR)
+			die("unable to wait for events: %s", strerror(errno));
+		if (p[1].revents != 0) {
+			r = wire_recv(
+			    l->hub, packet, sizeof(packet), &len, NULL, 0, &fds_n);
+			if (r == 0)
+				on_packet(l, packet, len);
+			else if (r != -EAGAIN)
+				open = false; /* sessions end when the hub's sockets do */
+		}
+		idle = reap(l);
+	}
+	_exit(0);
+}
+
+static int
+open_children(int *ret)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return -errno;
+	*ret = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return *ret < 0 ? -errno : 0;
+}
+
+/* No byte of the agent's can be read from here on. */
+static int
+leave_agent(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int r = null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0;
+
+	fd_close(&null);
+	return -r;
+}
+
+int
+launcher_fork(const struct launcher_order *order, int *ret_socket)
+{
+	static struct launcher l; /* large */
+	int pair[2], r = fd_pair(pair);
+	pid_t pid;
+
+	if (r < 0)
+		return r;
+	l = (struct launcher){.order = order, .hub = pair[1], .agent = getppid()};
+	/* early: fork clone */
+	pid = fork();
+	if (pid == 0) {
+		fd_close(&pair[0]);
+		/* the hub ends the launcher, by closing its socket */
+		(void)signal(SIGINT, SIG_IGN);
+		(void)signal(SIGTERM, SIG_IGN);
+		(void)signal(SIGHUP, SIG_IGN);
+		(void)signal(SIGPIPE, SIG_IGN);
+		if (leave_agent() < 0 || confine_core() < 0 ||
+		    open_children(&l.children) < 0)
+			die("unable to set up the launcher");
+		serve_hub(&l);
+	}
+	fd_close(&pair[1]);
+	if (pid < 0) {
+		fd_close(&pair[0]);
+		return -errno;
+	}
+	*ret_socket = pair[0];
+	return 0;
+}

@@ -1,0 +1,45 @@
+/*
+ * The launcher of "kennel serve": the half of the process that stays unconfined. It
+ * reads policies and starts sessions, and reads no byte of an agent or a server.
+ *
+ * One SOCK_SEQPACKET between hub and launcher. Requests are even, answers odd; each
+ * packet begins with a u32 of these.
+ */
+#ifndef KENNEL_SUPERVISOR_SERVE_SESSION_LAUNCHER_H
+#define KENNEL_SUPERVISOR_SERVE_SESSION_LAUNCHER_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define LAUNCHER_PACKET_MAX  8192
+#define LAUNCHER_NAME_MAX    127
+#define LAUNCHER_SERVERS_MAX 1024
+
+enum launcher_message {
+	LAUNCHER_FIND = 2,   /* no fields: find every server's policy */
+	LAUNCHER_SERVER = 3, /* str name, u32 exit status, str why: one of them. Status 0:
+				* a descriptor, the sealed policy */
+	LAUNCHER_START = 4,  /* u32 ticket, str name: start a session of it */
+	LAUNCHER_FOUND = 5,  /* no fields: the last server was sent */
+	LAUNCHER_AGAIN = 6,  /* str name: find this policy again; answered by SERVER */
+	LAUNCHER_STARTED =
+	    7, /* u32 ticket, and a descriptor: the session's agent side; none:
+				* it could not be started */
+};
+
+struct launcher_order {
+	char *const *file; /* --policy; none: every server by name */
+	size_t file_n;
+	char *const *name; /* only these servers; none: all */
+	size_t name_n;
+};
+
+/*
+ * Forks the launcher. Call it before this process confines itself or has an agent's byte.
+ * 0 and the hub's end of the socket; or -errno. The launcher ends with this socket, after
+ * its sessions have ended; then the socket reports its end.
+ */
+int launcher_fork(const struct launcher_order *, int *ret_socket);
+
+#endif

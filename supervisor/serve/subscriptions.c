@@ -1,0 +1,347 @@
+/*
+ * What the agent wants to hear of: changed lists and resources. An agent of an older
+ * version subscribes to each URI; one of 2026-07-28 listens with one long request. So
+ * do servers, and each side may be of either kind.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/base/array.h"
+#include "supervisor/serve/private.h"
+
+#define LISTENS_MAX 64
+#define URIS_MAX    4096
+
+struct subscription {
+	struct subscription *next;
+	struct server *server;
+	struct listen *listen; /* NULL: by resources/subscribe */
+	size_t len;
+	char uri[];
+};
+
+struct listen {
+	struct listen *next;
+	uint16_t id_len;
+	uint8_t id[MCP_ID_MAX];
+	bool changes[LIST_TEMPLATES]; /* tools, prompts, resources */
+};
+
+static const char *const changed_methods[LIST_TEMPLATES] = {
+    [LIST_TOOLS] = "notifications/tools/list_changed",
+    [LIST_PROMPTS] = "notifications/prompts/list_changed",
+    [LIST_RESOURCES] = "notifications/resources/list_changed",
+};
+static const char *const changed_members[LIST_TEMPLATES] = {
+    [LIST_TOOLS] = "toolsListChanged",
+    [LIST_PROMPTS] = "promptsListChanged",
+    [LIST_RESOURCES] = "resourcesListChanged",
+};
+
+static bool
+is_subscribed(const struct hub *h, const struct server *s, const char *uri, size_t len)
+{
+	for (const struct subscription *u = h->subscriptions; u != NULL; u = u->next)
+		if (u->server == s && u->len == len && memcmp(u->uri, uri, len) == 0)
+			return true;
+	return false;
+}
+
+static void
+add(struct hub *h, struct server *s, const char *uri, size_t len, struct listen *l)
+{
+	struct subscription *u;
+	size_t n = 0;
+
+	for (u = h->subscriptions; u != NULL; u = u->next)
+		n++;
+	if (n >= URIS_MAX || (u = malloc(sizeof(*u) + len)) == NULL)
+		return;
+	*u = (struct subscription){h->subscriptions, s, l, len};
+	memcpy(u->uri, uri, len);
+	h->subscriptions = u;
+}
+
+void
+subscribe_note(struct hub *h, struct server *s, const char *uri, size_t len, bool on)
+{
+	struct subscription **at = &h->subscriptions, *u;
+
+	if (on) {
+		if (!is_subscribed(h, s, uri, len))
+			add(h, s, uri, len, NULL);
+		return;
+	}
+	while ((u = *at) != NULL)
+		if (u->listen == NULL && u->server == s && u->len == len &&
+		    memcmp(u->uri, uri, len) == 0) {
+			*at = u->next;
+			free(u);
+		} else
+			at = &u->next;
+}
+
+/* ---- toward the servers ---------------------------------------------------------- */
+
+/* To a server of 2026-07-28: one request for all that is wanted of it. */
+static void
+listen_to(struct downstream *d)
+{
+	struct hub *h = d->server->hub;
+	struct buf *out = &h->body;
+	const char *comma = "";
+
+	if (d->listening != 0) {
+		buf_clear(out);
+		(void)buf_printf(out, /* errors surface at the end of the line */
+		    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/"
+		    "cancelled\",\"params\":{"
+		    "\"requestId\":\"L%u\"}}\n",
+		    d->listening);
+		(void)downstream_send(d, out); /* the next one replaces it anyway */
+	}
+	buf_clear(out);
+	(void)buf_printf(out, /* likewise */
+	    "{\"jsonrpc\":\"2.0\",\"id\":\"L%u\",\"method\":\"subscriptions/listen\","
+	    "\"params\":{\"_meta\":{",
+	    ++d->listening);
+	bridge_envelope(h, out, "");
+	(void)buf_puts(out, "},\"notifications\":{\"promptsListChanged\":true,"
+			    "\"resourcesListChanged\":true,\"toolsListChanged\":true,"
+			    "\"resourceSubscriptions\":["); /* likewise */
+	for (const struct subscription *u = h->subscriptions; u != NULL; u = u->next) {
+		if (u->server != d->server)
+			continue;
+		(void)buf_puts(out, comma); /* likewise */
+		quote(out, u->uri, u->len);
+		comma = ",";
+	}
+	if (buf_puts(out, "]}}}\n") < 0 || downstream_send(d, out) < 0)
+		h->error = -ENOMEM;
+}
+
+static void
+subscribe_at(struct downstream *d, const char *method, const char *uri, size_t len)
+{
+	struct hub *h = d->server->hub;
+	struct buf *out = &h->body;
+
+	buf_clear(out);
+	(void)buf_printf(out, /* errors surface at the end of the line */
+	    "{\"jsonrpc\":\"2.0\",\"id\":\"S%u\",\"method\":\"%s\",\"params\":{\"uri\":",
+	    ++d->own_asked, method);
+	quote(out, uri, len);
+	if (buf_puts(out, "}}\n") < 0 || downstream_send(d, out) < 0)
+		h->error = -ENOMEM;
+}
+
+/* A process that has just greeted does not know what an earlier one was told. */
+void
+subscriptions_replay(struct downstream *d)
+{
+	if (d->server->modern) {
+		listen_to(d);
+		return;
+	}
+	for (const struct subscription *u = d->server->hub->subscriptions; u != NULL;
+	     u = u->next)
+		if (u->server == d->server)
+			subscribe_at(d, "resources/subscribe", u->uri, u->len);
+}
+
+/* ---- from the agent ----------------------------------------------------------------- */
+
+/* resources/subscribe of an agent to a server that only listens. */
+bool
+subscribe_bridge(struct hub *h, struct incoming *in, struct server *s)
+{
+	static const struct buf nothing = {.len = 0};
+
+	if (!s->modern || s->down == NULL)
+		return false;
+	listen_to(s->down);
+	reply_result(h, in, &nothing, -1);
+	return true;
+}
+
+static void
+acknowledge(struct hub *h, const struct listen *l, struct json honoured)
+{
+	buf_clear(&h->text);
+	(void)buf_puts(&h->text, /* errors surface at the end of the line */
+	    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/"
+	    "acknowledged\","
+	    "\"params\":{\"_meta\":{\"" META_SUBSCRIPTION "\":");
+	(void)buf_put(&h->text, l->id, l->id_len);          /* likewise */
+	(void)buf_puts(&h->text, "},\"notifications\":");   /* likewise */
+	(void)buf_put(&h->text, honoured.at, honoured.len); /* likewise */
+	if (buf_puts(&h->text, "}}\n") < 0)
+		h->error = -ENOMEM;
+	reply_send(h);
+}
+
+static void
+listen_uris(struct hub *h, struct listen *l, struct json uris)
+{
+	static char text[MCP_NAME_MAX];
+	struct json key, value;
+	struct json_walk w;
+
+	json_walk(&w, uris);
+	while (uris.type == JSON_IS_ARRAY && json_next(&w, &key, &value)) {
+		const char *uri;
+		size_t len;
+		struct server *s;
+
+		if (text_of(value, text, sizeof(text)) == NULL ||
+		    (s = offers_resource(h, text, strlen(text), &uri, &len)) == NULL)
+			continue;
+		add(h, s, uri, len, l);
+		if (s->down == NULL || s->down->state < DOWN_SERVING)
+			continue; /* replayed when it serves */
+		if (s->modern)
+			listen_to(s->down);
+		else
+			subscribe_at(s->down, "resources/subscribe", uri, len);
+	}
+}
+
+void
+on_listen(struct hub *h, struct incoming *in)
+{
+	struct json wanted = in->m.param[PARAM_NOTIFICATIONS], value;
+	struct json id = in->m.top[TOP_ID];
+	struct listen *l;
+	size_t n = 0;
+
+	if (wanted.type != JSON_IS_OBJECT) {
+		reply_error(h, in, RPC_PARAMS_BAD,
+		    "kennel: params.notifications is not an object");
+		return;
+	}
+	if (!call_ready(h, in, json_get(wanted, "resourceSubscriptions", &value) == 0))
+		return;
+	for (l = h->listens; l != NULL; l = l->next)
+		n++;
+	if (n == LISTENS_MAX || (l = calloc(1, sizeof(*l))) == NULL) {
+		reply_error(h, in, -32603, "kennel: too many subscriptions");
+		return;
+	}
+	l->id_len = (uint16_t)id.len;
+	memcpy(l->id, id.at, id.len);
+	for (size_t i = 0; i < ARRAY_LEN(changed_members); i++)
+		l->changes[i] = json_get(wanted, changed_members[i], &value) == 0 &&
+				value.type == JSON_IS_TRUE;
+	l->next = h->listens;
+	h->listens = l;
+	acknowledge(h, l, wanted);
+	if (json_get(wanted, "resourceSubscriptions", &value) == 0)
+		listen_uris(h, l, value);
+}
+
+bool
+listen_cancel(struct hub *h, struct json id)
+{
+	for (struct listen **at = &h->listens; *at != NULL; at = &(*at)->next) {
+		struct listen *l = *at;
+		struct subscription **u = &h->subscriptions;
+
+		if (l->id_len != id.len || memcmp(l->id, id.at, id.len) != 0)
+			continue;
+		while (*u != NULL) {
+			struct subscription *gone = *u;
+
+			if (gone->listen != l) {
+				u = &gone->next;
+				continue;
+			}
+			*u = gone->next;
+			if (gone->server->down != NULL && !gone->server->modern &&
+			    !is_subscribed(h, gone->server, gone->uri, gone->len))
+				subscribe_at(gone->server->down, "resources/unsubscribe",
+				    gone->uri, gone->len);
+			free(gone);
+		}
+		*at = l->next;
+		free(l);
+		return true;
+	}
+	return false;
+}
+
+/* ---- to the agent --------------------------------------------------------------------- */
+
+static void
+put_notice(struct hub *h, const struct listen *l, const char *method, struct json uri)
+{
+	buf_clear(&h->text);
+	(void)buf_printf(&h->text, /* errors surface at the end of the line */
+	    "{\"jsonrpc\":\"2.0\",\"method\":\"%s\",\"params\":{\"_meta\":{"
+	    "\"" META_SUBSCRIPTION "\":",
+	    method);
+	(void)buf_put(&h->text, l->id, l->id_len); /* likewise */
+	(void)buf_putc(&h->text, '}');             /* likewise */
+	if (uri.type == JSON_IS_STRING) {
+		(void)buf_puts(&h->text, ",\"uri\":");    /* likewise */
+		(void)buf_put(&h->text, uri.at, uri.len); /* likewise */
+	}
+	if (buf_puts(&h->text, "}}\n") < 0)
+		h->error = -ENOMEM;
+	reply_send(h);
+}
+
+void
+list_changed(struct hub *h, enum list_kind kind)
+{
+	if (kind == LIST_TEMPLATES)
+		kind = LIST_RESOURCES;
+	if (h->era == ERA_LEGACY && h->initialized)
+		notify(h, changed_methods[kind]);
+	for (const struct listen *l = h->listens; l != NULL; l = l->next)
+		if (l->changes[kind])
+			put_notice(h, l, changed_methods[kind], (struct json){0});
+}
+
+void
+resource_updated(struct hub *h, const struct notice *n)
+{
+	static char text[MCP_NAME_MAX];
+	struct json uri = {0};
+
+	if (n->m->top[TOP_PARAMS].type != JSON_IS_OBJECT ||
+	    json_get(n->m->top[TOP_PARAMS], "uri", &uri) < 0 ||
+	    text_of(uri, text, sizeof(text)) == NULL)
+		return;
+	for (const struct subscription *u = h->subscriptions; u != NULL; u = u->next) {
+		if (u->server != n->down->server || u->len != strlen(text) ||
+		    memcmp(u->uri, text, u->len) != 0)
+			continue;
+		if (u->listen != NULL) {
+			put_notice(h, u->listen, "notifications/resources/updated", uri);
+		} else {
+			struct edits none = {.n = 0};
+
+			if (edit_send(&none, n->line, n->len, &h->to_agent) == -ENOMEM)
+				h->error = -ENOMEM;
+			(void)frame_flush(&h->to_agent); /* the line is not kept */
+		}
+	}
+}
+
+void
+subscriptions_free(struct hub *h)
+{
+	struct subscription *u;
+	struct listen *l;
+
+	while ((u = h->subscriptions) != NULL) {
+		h->subscriptions = u->next;
+		free(u);
+	}
+	while ((l = h->listens) != NULL) {
+		h->listens = l->next;
+		free(l);
+	}
+}

@@ -1,0 +1,188 @@
+/*
+ * Tasks (2025-11-25; an extension of 2026-07-28). Toward the agent an id is SERVER and a
+ * dot before the server's own id, so no table is lost when a process ends.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "policy/sealed/policy.h"
+#include "supervisor/serve/private.h"
+
+#define RELATED  "io.modelcontextprotocol/related-task"
+#define TASK_MAX 1024 /* bytes of an id toward the agent */
+
+/* ---- toward the agent ----------------------------------------------------------- */
+
+/* The opening quotation mark becomes "SERVER. */
+static void
+rename_id(struct edits *e, const struct task_texts *t, struct json object)
+{
+	struct json id;
+
+	if (object.type == JSON_IS_OBJECT && json_get(object, "taskId", &id) == 0 &&
+	    id.type == JSON_IS_STRING)
+		edit_put(e, id.at, 1, t->prefix, strlen(t->prefix));
+}
+
+void
+tasks_rename(
+    struct edits *e, const struct server *s, struct json object, struct task_texts *ret)
+{
+	struct json task, meta, list, key, item;
+	struct json_walk w;
+
+	if (object.type != JSON_IS_OBJECT)
+		return;
+	(void)snprintf(ret->prefix, sizeof(ret->prefix), "\"%s.", s->name); /* fits */
+	rename_id(e, ret, object);
+	if (json_get(object, "task", &task) == 0)
+		rename_id(e, ret, task);
+	if (json_get(object, "_meta", &meta) == 0 && json_get(meta, RELATED, &task) == 0)
+		rename_id(e, ret, task);
+	if (json_get(object, "tasks", &list) < 0 || list.type != JSON_IS_ARRAY)
+		return;
+	json_walk(&w, list);
+	while (json_next(&w, &key, &item))
+		rename_id(e, ret, item);
+}
+
+void
+task_status(struct hub *h, const struct notice *n)
+{
+	struct task_texts texts;
+	struct edits e = {.n = 0};
+
+	tasks_rename(&e, n->down->server, n->m->top[TOP_PARAMS], &texts);
+	if (edit_send(&e, n->line, n->len, &h->to_agent) == -ENOMEM)
+		h->error = -ENOMEM;
+	(void)frame_flush(&h->to_agent); /* the line is not kept */
+}
+
+/* Only a reviewed server is known to have tasks before it runs. */
+static bool
+has_tasks(const struct server *s)
+{
+	struct json_message m;
+	struct json tasks;
+
+	for (uint32_t i = 0; s->ready && i < s->sealed->pins.n; i++) {
+		const struct sealed_pin *pin = &s->policy.pin[s->sealed->pins.first + i];
+
+		if (pin->kind == PIN_CAPABILITIES &&
+		    json_scan((const uint8_t *)policy_str(&s->policy, pin->body),
+			pin->body.len, &m) == 0 &&
+		    json_get(m.root, "tasks", &tasks) == 0)
+			return true;
+	}
+	return false;
+}
+
+const char *
+tasks_capability(struct hub *h)
+{
+	for (size_t i = 0; i < h->server_n; i++)
+		if (h->server[i]->enabled && has_tasks(h->server[i]))
+			return ",\"tasks\":{\"cancel\":{},\"list\":{},\"requests\":{"
+			       "\"tools\":{"
+			       "\"call\":{}}}}";
+	return "";
+}
+
+/* ---- from the agent ---------------------------------------------------------------- */
+
+void
+on_task(struct hub *h, struct incoming *in)
+{
+	static char id[TASK_MAX];
+	struct forward f = {.server = NULL};
+	struct json value = {0};
+	const char *dot = NULL;
+
+	if (!call_ready(h, in, false))
+		return;
+	if (in->m.top[TOP_PARAMS].type == JSON_IS_OBJECT &&
+	    json_get(in->m.top[TOP_PARAMS], "taskId", &value) == 0 &&
+	    text_of(value, id, sizeof(id)) != NULL && (dot = strchr(id, '.')) != NULL)
+		f = (struct forward){.server = server_find(h, id, (size_t)(dot - id)),
+		    .name = dot + 1,
+		    .name_len = strlen(dot + 1),
+		    .named = value};
+	/* the process that has the task must still run */
+	if (f.server == NULL || f.server->down == NULL)
+		reply_error(h, in, RPC_PARAMS_BAD, "kennel: no such task");
+	else
+		forward(h, in, &f);
+}
+
+/* One server after the other: a page of the first, whose last page leads to the next. */
+static struct server *
+next_with_tasks(struct hub *h, size_t *at)
+{
+	for (; *at < h->server_n; (*at)++)
+		if (h->server[*at]->down != NULL && h->server[*at]->down->tasks)
+			return h->server[*at];
+	return NULL;
+}
+
+void
+on_tasks(struct hub *h, struct incoming *in)
+{
+	static char text[TASK_MAX];
+	struct json cursor = {0};
+	struct forward f = {.server = NULL};
+	size_t at = 0, n = strlen(h->cursor_tag);
+	char *end = text;
+
+	if (!call_ready(h, in, false))
+		return;
+	if (in->m.top[TOP_PARAMS].type == JSON_IS_OBJECT &&
+	    json_get(in->m.top[TOP_PARAMS], "cursor", &cursor) == 0) {
+		if (text_of(cursor, text, sizeof(text)) == NULL ||
+		    strncmp(text, h->cursor_tag, n) != 0 ||
+		    (at = strtoul(text + n, &end, 10), *end != '.')) {
+			reply_error(h, in, RPC_PARAMS_BAD,
+			    "kennel: this cursor is not one of this session: list from "
+			    "the start");
+			return;
+		}
+		f.name = end + 1;
+		f.name_len = strlen(f.name);
+		f.named = cursor;
+	}
+	f.server = next_with_tasks(h, &at);
+	if (f.server == NULL) {
+		buf_clear(&h->body);
+		(void)buf_puts(&h->body, "\"tasks\":[]"); /* surfaces at the end */
+		reply_result(h, in, &h->body, -1);
+		return;
+	}
+	forward(h, in, &f);
+}
+
+void
+tasks_next_page(struct edits *e, struct hub *h, const struct server *s,
+    struct json result, struct task_texts *t)
+{
+	struct json cursor, tasks;
+	size_t at = 0;
+	int n;
+
+	while (at < h->server_n && h->server[at] != s)
+		at++;
+	if (json_get(result, "tasks", &tasks) < 0)
+		return;
+	if (json_get(result, "nextCursor", &cursor) == 0 &&
+	    cursor.type == JSON_IS_STRING) {
+		n = snprintf(t->cursor, sizeof(t->cursor), "\"%s%zu.", h->cursor_tag, at);
+		edit_put(e, cursor.at, 1, t->cursor, (size_t)n);
+		return;
+	}
+	at++;
+	if (next_with_tasks(h, &at) == NULL)
+		return;
+	n = snprintf(t->cursor, sizeof(t->cursor), "{\"nextCursor\":\"%s%zu.\",",
+	    h->cursor_tag, at);
+	edit_put(e, result.at, 1, t->cursor, (size_t)n);
+}
