@@ -208,7 +208,8 @@ POLICY_MAKE = \
 	policy/print/score.o \
 	policy/print/show.o \
 	policy/print/show_json.o \
-	policy/print/statement.o
+	policy/print/statement.o \
+	policy/sealed/peek.o
 
 CELL = \
 	leash/cell/caps.o \

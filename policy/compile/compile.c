@@ -318,6 +318,31 @@ policy_names(const struct policy_source *source, policy_name_fn *fn, void *arg)
 	return 0;
 }
 
+static const char *
+about_of(const struct server *s)
+{
+	for (size_t i = 0; i < s->stmt_n; i++)
+		if (s->stmt[i].kw == KW_ABOUT && s->stmt[i].word_n > 0 &&
+		    s->stmt[i].word[0].text != NULL)
+			return s->stmt[i].word[0].text;
+	return "";
+}
+
+int
+policy_abouts(const struct policy_source *source, policy_about_fn *fn, void *arg)
+{
+	size_t errors = 0;
+	struct tree t;
+	int r = parse_quietly(source, &t, &errors);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < t.server_n; i++)
+		fn(arg, t.server[i].name.text, about_of(&t.server[i]));
+	tree_free(&t);
+	return 0;
+}
+
 /*
  * Common steps: a tree with at least one server, and the requested server
  * exists.

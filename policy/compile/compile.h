@@ -60,6 +60,9 @@ int policy_defines(
  */
 typedef void policy_name_fn(void *arg, const char *name);
 int policy_names(const struct policy_source *, policy_name_fn *fn, void *arg);
+/* The same with their descriptions: "" if there is none. */
+typedef void policy_about_fn(void *arg, const char *name, const char *about);
+int policy_abouts(const struct policy_source *, policy_about_fn *fn, void *arg);
 
 /*
  * venv.c: is this the interpreter of a Python virtual environment, named by its

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,26 +75,40 @@ policies_each(const char *dir, const char *suffix, policy_file_fn *fn, void *arg
 struct name_to {
 	server_name_fn *fn;
 	void *arg;
+	const char *only; /* this server alone; NULL: every one */
+	bool found;
 };
 
 static void
-name_text(void *arg, const char *name)
+put_name(void *arg, const char *name, const char *about)
 {
-	const struct name_to *to = arg;
+	struct name_to *to = arg;
 
-	to->fn(to->arg, name);
+	if (to->only != NULL && strcmp(to->only, name) != 0)
+		return;
+	to->found = true;
+	to->fn(to->arg, name, about);
 }
 
-/* NAME.sealed is found by its name. */
+/* NAME.sealed is found by its name, also if it cannot be read. */
 static void
 name_sealed_file(void *arg, const char *path)
 {
 	const char *base = strrchr(path, '/') + 1;
+	struct name_to *to = arg;
 	char name[NAME_LEN_MAX];
+	int fd = -1;
 
 	(void)snprintf(name, sizeof(name), "%.*s",
 	    (int)(strlen(base) - strlen(".sealed")), base); /* may be cut */
-	name_text(arg, name);
+	to->only = name;
+	to->found = false;
+	if (path_open(path, &fd) == 0)
+		(void)policy_peek(fd, put_name, to); /* a start says what is wrong */
+	fd_close(&fd);
+	if (!to->found)
+		put_name(to, name, "");
+	to->only = NULL;
 }
 
 static int
@@ -106,32 +121,15 @@ names_of_text(int fd, const char *path, struct name_to *to)
 	if (r < 0)
 		return r;
 	source.text = text;
-	r = policy_names(&source, name_text, to);
+	r = policy_abouts(&source, put_name, to);
 	free(text);
-	return r;
-}
-
-static int
-names_of_sealed(int fd, const struct name_to *to)
-{
-	struct policy policy;
-	int memfd = -1, r = policy_seal_fd(fd, &memfd);
-
-	if (r == 0)
-		r = policy_load(memfd, &policy, NULL, 0);
-	if (r == 0) {
-		for (uint32_t i = 0; i < policy.row_n[SEALED_SERVERS]; i++)
-			to->fn(to->arg, policy_str(&policy, policy.server[i].name));
-		policy_unload(&policy);
-	}
-	fd_close(&memfd);
 	return r;
 }
 
 int
 server_names_of(const char *path, server_name_fn *fn, void *arg)
 {
-	struct name_to to = {fn, arg};
+	struct name_to to = {.fn = fn, .arg = arg};
 	char magic[8] = "";
 	int fd = -1, r = path_open(path, &fd);
 
@@ -139,7 +137,7 @@ server_names_of(const char *path, server_name_fn *fn, void *arg)
 		return r;
 	if (pread(fd, magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) &&
 	    memcmp(magic, SEALED_MAGIC, sizeof(magic)) == 0)
-		r = names_of_sealed(fd, &to);
+		r = policy_peek(fd, put_name, &to);
 	else
 		r = names_of_text(fd, path, &to);
 	fd_close(&fd);
@@ -167,7 +165,7 @@ server_names(server_name_fn *fn, void *arg)
 	    {config, "sealed", ".sealed", name_sealed_file},
 	    {config, "policies", ".kennel", name_text_file},
 	};
-	struct name_to to = {fn, arg};
+	struct name_to to = {.fn = fn, .arg = arg};
 	char dir[PATH_MAX];
 	int r = 0;
 

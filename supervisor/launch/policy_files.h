@@ -10,11 +10,11 @@ typedef void policy_file_fn(void *arg, const char *path);
 int policies_each(const char *dir, const char *suffix, policy_file_fn *fn, void *arg);
 
 /*
- * Calls fn for each server that a start by name could find: the names of sealed files, and
- * what the texts of the user define (they are parsed, not compiled). A name may come more
- * than once. 0 or -errno.
+ * Calls fn for each server that a start by name could find, and its description: what
+ * sealed files of its name say, unchecked, and what the texts of the user define (they are
+ * parsed, not compiled). A name may come more than once; the first one holds. 0 or -errno.
  */
-typedef void server_name_fn(void *arg, const char *name);
+typedef void server_name_fn(void *arg, const char *name, const char *about);
 int server_names(server_name_fn *fn, void *arg);
 /* The same for one file, sealed or text: 0, -ENOENT, -errno. */
 int server_names_of(const char *path, server_name_fn *fn, void *arg);

@@ -20,6 +20,16 @@ busy(struct hub *h, const struct incoming *in)
 	    "kennel: too many requests are in progress; wait for responses");
 }
 
+bool
+call_named(struct hub *h, const struct incoming *in)
+{
+	if (servers_named(h))
+		return true;
+	if (!park(h, in, PARK_NAMES, NULL, POLICIES_MS))
+		busy(h, in);
+	return false;
+}
+
 /* True: the policies are known, and if asked for also the lists of servers without pins,
  * or they take too long. False: the line waits. */
 bool

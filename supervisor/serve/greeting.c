@@ -92,7 +92,7 @@ on_initialize(struct hub *h, struct incoming *in)
 		    "kennel: this connection is already initialized");
 		return;
 	}
-	if (!call_ready(h, in, false))
+	if (!call_named(h, in))
 		return;
 	if (text_of(in->m.param[PARAM_VERSION], version, sizeof(version)) == NULL)
 		version[0] = '\0';
@@ -118,7 +118,7 @@ on_discover(struct hub *h, struct incoming *in)
 {
 	struct buf *out = &h->body;
 
-	if (!call_ready(h, in, false))
+	if (!call_named(h, in))
 		return;
 	buf_clear(out);
 	(void)buf_puts(out, "\"supportedVersions\":[\"" MODERN

@@ -37,6 +37,8 @@ is_due(struct hub *h, const struct parked *p, uint64_t now)
 {
 	if (now >= p->until)
 		return true;
+	if (p->why == PARK_NAMES)
+		return h->has_names;
 	if (p->why == PARK_POLICIES)
 		return h->has_policies;
 	if (p->why == PARK_SERVER)
@@ -61,8 +63,9 @@ parked_wake(struct hub *h)
 			h->parked_last = &p->next;
 			continue;
 		}
-		/* for policies it may still have to wait for a server */
-		agent_take(h, p->line, p->len, p->why != PARK_POLICIES);
+		/* before its server is known it may still have to wait for that */
+		agent_take(
+		    h, p->line, p->len, p->why == PARK_SERVER || p->why == PARK_LISTS);
 		free(p);
 	}
 }

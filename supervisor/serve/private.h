@@ -86,8 +86,8 @@ extern const struct list_row {
 struct server {
 	struct hub *hub;
 	char *name;
-	const char *about;
-	bool ready; /* the policy is loaded */
+	char *about; /* owned; NULL: unknown */
+	bool ready;  /* the policy is loaded */
 	bool enabled;
 	char *wrong; /* why it is not; owned */
 	struct policy policy;
@@ -179,7 +179,7 @@ struct asking {
 
 /* ---- lines that wait (parked.c) ----------------------------------------------- */
 
-enum park { PARK_POLICIES, PARK_SERVER, PARK_LISTS };
+enum park { PARK_NAMES, PARK_POLICIES, PARK_SERVER, PARK_LISTS };
 
 struct parked {
 	struct parked *next;
@@ -217,7 +217,7 @@ struct hub {
 	bool greeted, initialized;
 	char log_level[16]; /* "": not set */
 
-	bool asked_policies, has_policies;
+	bool asked_names, has_names, asked_policies, has_policies;
 	struct server *server[HUB_SERVERS_MAX]; /* sorted by name once all are known */
 	size_t server_n;
 	struct items items;
@@ -306,7 +306,8 @@ void parked_free(struct hub *);
 
 /* servers.c */
 struct server *server_find(struct hub *, const char *name, size_t len);
-/* Asks the launcher for the policies, once. True: they are here. */
+/* Asks the launcher for the names, for the policies, once. True: they are here. */
+bool servers_named(struct hub *);
 bool servers_known(struct hub *);
 void servers_free(struct hub *);
 void launcher_ready(struct loop *, int fd, short revents, void *hub);
@@ -403,6 +404,8 @@ void forward(struct hub *, struct incoming *, const struct forward *);
 /* True: the policies are known, and with lists also what servers without pins list (or
  * they take too long). False: the line waits, or was refused. */
 bool call_ready(struct hub *, const struct incoming *, bool lists);
+/* The same: the names of all servers are known. */
+bool call_named(struct hub *, const struct incoming *);
 /* The tool of this spelling; NULL: answered, or the line waits. */
 struct item *call_find_tool(struct hub *, const struct incoming *, const char *name);
 void call_unknown(struct hub *, const struct incoming *, const char *name);

@@ -32,20 +32,33 @@ server_find(struct hub *h, const char *name, size_t len)
 
 /* ---- policies ---------------------------------------------------------------- */
 
-bool
-servers_known(struct hub *h)
+static void
+ask_once(struct hub *h, enum launcher_message type, bool *asked)
 {
 	uint8_t memory[8];
 	struct wire_out out;
 
-	if (h->asked_policies)
-		return h->has_policies;
-	h->asked_policies = true;
+	if (*asked)
+		return;
+	*asked = true;
 	wire_out_init(&out, memory, sizeof(memory));
-	wire_put_u32(&out, LAUNCHER_FIND);
+	wire_put_u32(&out, type);
 	if (wire_send(h->launcher, &out, NULL, 0) < 0)
 		hub_end(h, "lost the launcher");
-	return false;
+}
+
+bool
+servers_named(struct hub *h)
+{
+	ask_once(h, LAUNCHER_NAMES, &h->asked_names);
+	return h->has_names;
+}
+
+bool
+servers_known(struct hub *h)
+{
+	ask_once(h, LAUNCHER_FIND, &h->asked_policies);
+	return h->has_policies;
 }
 
 static void
@@ -94,7 +107,6 @@ load(struct server *s, int fd)
 		s->wrong = strdup("the policy does not define it, or has too many pins");
 		return;
 	}
-	s->about = policy_str(&s->policy, s->sealed->about);
 	s->pinned = s->sealed->pins.n > 0;
 	if (s->pinned && offers_pins(s) < 0)
 		s->hub->error = -ENOMEM;
@@ -133,10 +145,34 @@ static void
 on_found(struct hub *h)
 {
 	qsort(h->server, h->server_n, sizeof(h->server[0]), by_name);
-	h->has_policies = true;
+	h->has_policies = h->has_names = true;
 	if (h->server_n == 0)
 		log_warn(
 		    "no servers: create a policy with `kennel init NAME -- COMMAND`");
+	parked_wake(h);
+}
+
+static void
+on_name(struct hub *h, struct wire_in *in)
+{
+	const char *name = wire_get_str(in, LAUNCHER_NAME_MAX);
+	const char *about = wire_get_str(in, LAUNCHER_PACKET_MAX);
+	struct server *s;
+
+	if (wire_end(in) < 0)
+		die("an invalid answer of the launcher");
+	s = server_find(h, name, strlen(name));
+	if (s == NULL && h->server_n < HUB_SERVERS_MAX)
+		s = server_new(h, name);
+	if (s != NULL && s->about == NULL)
+		s->about = strdup(about); /* NULL: not shown */
+}
+
+static void
+on_named(struct hub *h)
+{
+	qsort(h->server, h->server_n, sizeof(h->server[0]), by_name);
+	h->has_names = true;
 	parked_wake(h);
 }
 
@@ -147,6 +183,7 @@ launcher_ready(struct loop *loop, int socket, short revents, void *arg)
 	struct hub *h = arg;
 	struct wire_in in;
 	size_t len, fds_n = 0;
+	uint32_t type;
 	int fd = -1, r;
 
 	r = wire_recv(socket, packet, sizeof(packet), &len, &fd, 1, &fds_n);
@@ -160,20 +197,20 @@ launcher_ready(struct loop *loop, int socket, short revents, void *arg)
 		return;
 	}
 	wire_in_init(&in, packet, len);
-	switch (wire_get_u32(&in)) {
-	case LAUNCHER_SERVER:
+	type = wire_get_u32(&in);
+	if (type == LAUNCHER_NAME)
+		on_name(h, &in);
+	else if (type == LAUNCHER_NAMED)
+		on_named(h);
+	else if (type == LAUNCHER_SERVER)
 		on_server(h, &in, fd);
-		break;
-	case LAUNCHER_FOUND:
+	else if (type == LAUNCHER_FOUND)
 		on_found(h);
-		break;
-	case LAUNCHER_STARTED:
+	else if (type == LAUNCHER_STARTED) {
 		downstream_started(h, wire_get_u32(&in), fd);
 		fd = -1;
-		break;
-	default:
+	} else
 		die("an invalid answer of the launcher");
-	}
 	fd_close(&fd);
 	hub_arm(h);
 }
@@ -184,6 +221,7 @@ servers_free(struct hub *h)
 	for (size_t i = 0; i < h->server_n; i++) {
 		forget(h->server[i]);
 		free(h->server[i]->name);
+		free(h->server[i]->about);
 		free(h->server[i]);
 	}
 	h->server_n = 0;

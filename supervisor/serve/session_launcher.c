@@ -24,6 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "shim/base/array.h"
 #include "shim/base/confine.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
@@ -36,6 +37,7 @@
 
 struct known {
 	char name[LAUNCHER_NAME_MAX + 1];
+	char *about;      /* as its file says, unchecked; owned */
 	const char *file; /* its --policy; NULL: found by name */
 	bool found;       /* the policy is in `policy` */
 	struct policy_found policy;
@@ -48,6 +50,7 @@ struct launcher {
 	struct known *known[LAUNCHER_SERVERS_MAX];
 	size_t known_n;
 	const char *file; /* while its names are read */
+	bool named;
 };
 
 static void
@@ -79,7 +82,7 @@ known_find(const struct launcher *l, const char *name)
 
 /* Callback for each name: the first file that defines it holds. */
 static void
-note_name(void *arg, const char *name)
+note_name(void *arg, const char *name, const char *about)
 {
 	struct launcher *l = arg;
 	struct known *k;
@@ -91,7 +94,7 @@ note_name(void *arg, const char *name)
 		return;
 	}
 	k = calloc(1, sizeof(*k));
-	if (k == NULL)
+	if (k == NULL || (k->about = strdup(about)) == NULL)
 		die("out of memory");
 	(void)snprintf(k->name, sizeof(k->name), "%s", name); /* fits */
 	k->file = l->file;
@@ -120,22 +123,15 @@ find_one(struct launcher *l, struct known *k)
 	answer(l, &out, k->found ? k->policy.fd : -1);
 }
 
+/* Once: a server whose file comes later is not seen. */
 static void
-missing(struct launcher *l, const char *name)
+name_all(struct launcher *l)
 {
-	if (known_find(l, name) == NULL)
-		note_name(l, name); /* find_policy says what is wrong with it */
-}
-
-static void
-on_find(struct launcher *l, struct wire_in *in)
-{
-	uint8_t memory[8];
-	struct wire_out out;
 	int r = 0;
 
-	if (wire_end(in) < 0)
+	if (l->named)
 		return;
+	l->named = true;
 	if (l->order->file_n == 0)
 		r = server_names(note_name, l);
 	for (size_t i = 0; i < l->order->file_n; i++) {
@@ -146,13 +142,50 @@ on_find(struct launcher *l, struct wire_in *in)
 	l->file = NULL;
 	if (r < 0)
 		log_error("unable to find every policy: %s", strerror(-r));
+	/* a name without a policy: find_policy says what is wrong */
 	for (size_t i = 0; i < l->order->name_n; i++)
-		missing(l, l->order->name[i]);
+		note_name(l, l->order->name[i], "");
+}
+
+static void
+answer_end(struct launcher *l, enum launcher_message type)
+{
+	uint8_t memory[8];
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, type);
+	answer(l, &out, -1);
+}
+
+static void
+on_names(struct launcher *l, struct wire_in *in)
+{
+	uint8_t memory[LAUNCHER_PACKET_MAX];
+	struct wire_out out;
+
+	if (wire_end(in) < 0)
+		return;
+	name_all(l);
+	for (size_t i = 0; i < l->known_n; i++) {
+		wire_out_init(&out, memory, sizeof(memory));
+		wire_put_u32(&out, LAUNCHER_NAME);
+		wire_put_str(&out, l->known[i]->name);
+		wire_put_str(&out, l->known[i]->about);
+		answer(l, &out, -1);
+	}
+	answer_end(l, LAUNCHER_NAMED);
+}
+
+static void
+on_find(struct launcher *l, struct wire_in *in)
+{
+	if (wire_end(in) < 0)
+		return;
+	name_all(l);
 	for (size_t i = 0; i < l->known_n; i++)
 		find_one(l, l->known[i]);
-	wire_out_init(&out, memory, sizeof(memory));
-	wire_put_u32(&out, LAUNCHER_FOUND);
-	answer(l, &out, -1);
+	answer_end(l, LAUNCHER_FOUND);
 }
 
 static void
@@ -231,22 +264,26 @@ on_start(struct launcher *l, struct wire_in *in)
 static void
 on_packet(struct launcher *l, const uint8_t *packet, size_t len)
 {
+	static const struct {
+		enum launcher_message type;
+		void (*fn)(struct launcher *, struct wire_in *);
+	} on[] = {
+	    {LAUNCHER_FIND, on_find},
+	    {LAUNCHER_START, on_start},
+	    {LAUNCHER_AGAIN, on_again},
+	    {LAUNCHER_NAMES, on_names},
+	};
 	struct wire_in in;
+	uint32_t type;
 
 	wire_in_init(&in, packet, len);
-	switch (wire_get_u32(&in)) {
-	case LAUNCHER_FIND:
-		on_find(l, &in);
-		break;
-	case LAUNCHER_START:
-		on_start(l, &in);
-		break;
-	case LAUNCHER_AGAIN:
-		on_again(l, &in);
-		break;
-	default:
-		die("an invalid request of the hub");
-	}
+	type = wire_get_u32(&in);
+	for (size_t i = 0; i < ARRAY_LEN(on); i++)
+		if (on[i].type == type) {
+			on[i].fn(l, &in);
+			return;
+		}
+	die("an invalid request of the hub");
 }
 
 /* True: no session is left. */

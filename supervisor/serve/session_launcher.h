@@ -26,6 +26,9 @@ enum launcher_message {
 	LAUNCHER_STARTED =
 	    7, /* u32 ticket, and a descriptor: the session's agent side; none:
 				* it could not be started */
+	LAUNCHER_NAMES = 8,  /* no fields: name every server, which takes no load */
+	LAUNCHER_NAME = 9,   /* str name, str about: one of them */
+	LAUNCHER_NAMED = 11, /* no fields: the last name was sent */
 };
 
 struct launcher_order {
