@@ -501,6 +501,7 @@ KENNEL = \
 	supervisor/serve/own_tools.o \
 	supervisor/serve/parked.o \
 	supervisor/serve/query_tool.o \
+	supervisor/serve/records.o \
 	supervisor/serve/reply.o \
 	supervisor/serve/routes.o \
 	supervisor/serve/search.o \

@@ -137,6 +137,8 @@ void opened_free(struct opened *);
 int open_signals(int *ret_fd);
 /* Opens a (new) connection for o->report: 0, or the log is lost. */
 int open_report(struct opened *);
+/* A connection for a report of another process: 0, or -errno and why. */
+int open_recorder(int *ret_fd, char why[LEASH_TEXT_MAX]);
 /* Answers LEASH_NEEDS_RECORDER. */
 int opened_recorder(struct opened *);
 /* The end of a session, for its record. */

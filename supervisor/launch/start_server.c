@@ -108,6 +108,23 @@ open_report(struct opened *o)
 	return r;
 }
 
+int
+open_recorder(int *ret_fd, char why[LEASH_TEXT_MAX])
+{
+	struct opened o = {.log_dir_fd = -1};
+	char reason[AUDIT_WRITE_WHY_MAX];
+	int r = make_places(&o, why);
+
+	fd_close(&o.log_dir_fd);
+	if (r < 0)
+		return r;
+	r = audit_connect(&o.place, RECORDER_WAIT_MS, ret_fd);
+	if (r < 0)
+		(void)snprintf(why, LEASH_TEXT_MAX, "%s",
+		    audit_write_why(o.place.log_dir, r, reason)); /* fits */
+	return r;
+}
+
 /* Where the leash finds the keeper and counts plugin failures; passed if a secret
  * comes from them. */
 static const char *

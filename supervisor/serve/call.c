@@ -177,6 +177,7 @@ call_unknown(struct hub *h, const struct incoming *in, const char *name)
 
 	(void)snprintf(text, sizeof(text), "unknown tool: %.256s", name); /* fits */
 	reply_refusal(h, in, text, "unknown", NULL);
+	records_refused(h, in, NULL, name, NULL, "unknown tool");
 }
 
 /* True: the policy refuses this call, and it is answered. */
@@ -207,6 +208,7 @@ is_refused(
 	why = (struct rpc_why){
 	    .rule = answer.at, .because = answer.because, .instead = answer.instead};
 	reply_refusal(h, in, gate_text(&answer, GATE_TOOL, i->name, text), "deny", &why);
+	records_refused(h, in, i->server, i->name, answer.at, "deny");
 	return true;
 }
 
@@ -230,6 +232,7 @@ call_tool(struct hub *h, struct incoming *in, struct item *i, struct json argume
 		    "one; a person compares them with kennel server pin %s --diff",
 		    i->server->name, i->name, i->server->name); /* fits */
 		reply_refusal(h, in, text, "differs from its pin", NULL);
+		records_refused(h, in, i->server, i->name, NULL, "differs from its pin");
 		return;
 	}
 	if (invoked)

@@ -104,6 +104,7 @@ hub_arm(struct hub *h)
 			loop_events(&h->loop, d->slot,
 			    (room ? POLLIN : 0) |
 				(frame_queued(&d->out) > 0 ? POLLOUT : 0));
+	records_arm(h);
 	set_timer(h);
 }
 
@@ -129,7 +130,7 @@ make(struct hub *h)
 		return -EIO;
 	tag &= 0xffffffffffu;
 	loop_init(&h->loop);
-	h->timer = h->slot_in = h->slot_out = -1;
+	h->timer = h->slot_in = h->slot_out = h->slot_report = -1;
 	h->parked_last = &h->parked;
 	buf_init(&h->text, FRAME_MAX);
 	buf_init(&h->body, FRAME_MAX);
@@ -191,6 +192,7 @@ unmake(struct hub *h)
 	uint64_t until = loop_now() + LAST_MS * LOOP_MS;
 
 	last_bytes(h, until - LAST_MS / 2 * LOOP_MS);
+	records_close(h);
 	downstream_free_all(h);
 	await_sessions(h, until);
 	parked_free(h);

@@ -232,8 +232,11 @@ struct hub {
 	struct parked *parked, **parked_last;
 	struct search *search;
 	bool searchable;
-	uint64_t routes_made;
-	int timed; /* at least this many routes have a time: kept high */
+	uint64_t routes_made, refused;
+	struct report *report; /* NULL: not connected yet */
+	int slot_report;
+	char session[17]; /* in the log */
+	int timed;        /* at least this many routes have a time: kept high */
 	struct facets facets;
 	char cursor_tag[24]; /* begins every cursor of this session */
 	struct listen *listens;
@@ -294,6 +297,18 @@ void edit_put(struct edits *, const uint8_t *at, size_t len, const void *text, s
 int edit_apply(struct edits *, const uint8_t *line, size_t len, struct buf *out);
 /* The same to a stream, without copying long parts: call frame_flush next. */
 int edit_send(struct edits *, const uint8_t *line, size_t len, struct frame_out *out);
+
+/* records.c */
+struct report;
+/* Asks the launcher for a connection to the recorder, which records_open() gets (-1:
+ * none). */
+void records_ask(struct hub *);
+void records_open(struct hub *, int fd);
+void records_arm(struct hub *);
+/* s: NULL if the server is unknown. */
+void records_refused(struct hub *, const struct incoming *, const struct server *,
+    const char *name, const char *rule, const char *reason);
+void records_close(struct hub *);
 
 /* parked.c */
 bool park(struct hub *, const struct incoming *, enum park, struct server *, uint64_t ms);

@@ -251,6 +251,7 @@ is_denied(struct hub *h, struct incoming *in, const struct server *s, const char
 		return false;
 	reply_state(
 	    h, in, s->name, tool, "denied", gate_text(&answer, GATE_TOOL, tool, text));
+	records_refused(h, in, s, tool, answer.at, "deny");
 	return true;
 }
 

@@ -42,6 +42,29 @@ keep_token(struct route *route, const struct incoming *in)
 	route->token[token.len] = '\0';
 }
 
+static void
+drop(struct hub *h, struct route *route)
+{
+	route->down->server->open--;
+	route->down = NULL;
+	bridge_free(h, route->bridge);
+	free(route->query_tool);
+	calls_remove(&h->calls, route_call(h, route));
+}
+
+/* A cancelled request whose server never answers keeps its row until rows run out. */
+static void
+make_room(struct hub *h)
+{
+	struct call *call;
+
+	if (h->calls.free != 0 || h->calls.used < HUB_CALLS_MAX)
+		return;
+	call = calls_next(&h->calls, NULL, CALL_CANCELLED);
+	if (call != NULL)
+		drop(h, &h->route[call - h->calls.call]);
+}
+
 struct route *
 route_new(struct hub *h, struct incoming *in, struct downstream *d)
 {
@@ -49,6 +72,7 @@ route_new(struct hub *h, struct incoming *in, struct downstream *d)
 	struct route *route;
 	struct call *call;
 
+	make_room(h);
 	if (d->server->open >= SERVER_CALLS_MAX || h->calls.open >= HUB_CALLS_MAX ||
 	    calls_add(&h->calls, in->m.top[TOP_ID], &call) < 0) {
 		reply_error(h, in, RPC_NO_RECORD,
@@ -84,16 +108,6 @@ route_find(struct downstream *d, struct json id)
 	    h->route[row].id != n || h->calls.call[row].state == CALL_FREE)
 		return NULL;
 	return &h->route[row];
-}
-
-static void
-drop(struct hub *h, struct route *route)
-{
-	route->down->server->open--;
-	route->down = NULL;
-	bridge_free(h, route->bridge);
-	free(route->query_tool);
-	calls_remove(&h->calls, route_call(h, route));
 }
 
 void

@@ -57,6 +57,8 @@ servers_named(struct hub *h)
 bool
 servers_known(struct hub *h)
 {
+	if (!h->asked_policies)
+		records_ask(h); /* first: it takes less time */
 	ask_once(h, LAUNCHER_FIND, &h->asked_policies);
 	return h->has_policies;
 }
@@ -208,6 +210,9 @@ launcher_ready(struct loop *loop, int socket, short revents, void *arg)
 		on_found(h);
 	else if (type == LAUNCHER_STARTED) {
 		downstream_started(h, wire_get_u32(&in), fd);
+		fd = -1;
+	} else if (type == LAUNCHER_CONNECTED) {
+		records_open(h, fd);
 		fd = -1;
 	} else
 		die("an invalid answer of the launcher");

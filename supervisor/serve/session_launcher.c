@@ -259,6 +259,26 @@ on_start(struct launcher *l, struct wire_in *in)
 	fd_close(&fd);
 }
 
+/* ---- the log ----------------------------------------------------------------- */
+
+static void
+on_recorder(struct launcher *l, struct wire_in *in)
+{
+	char why[LEASH_TEXT_MAX] = "";
+	uint8_t memory[8];
+	struct wire_out out;
+	int fd = -1;
+
+	if (wire_end(in) < 0)
+		return;
+	if (open_recorder(&fd, why) < 0)
+		log_error("unable to write the audit log: %s", why);
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, LAUNCHER_CONNECTED);
+	answer(l, &out, fd);
+	fd_close(&fd);
+}
+
 /* ---- the loop -------------------------------------------------------------- */
 
 static void
@@ -272,6 +292,7 @@ on_packet(struct launcher *l, const uint8_t *packet, size_t len)
 	    {LAUNCHER_START, on_start},
 	    {LAUNCHER_AGAIN, on_again},
 	    {LAUNCHER_NAMES, on_names},
+	    {LAUNCHER_RECORDER, on_recorder},
 	};
 	struct wire_in in;
 	uint32_t type;

@@ -26,9 +26,11 @@ enum launcher_message {
 	LAUNCHER_STARTED =
 	    7, /* u32 ticket, and a descriptor: the session's agent side; none:
 				* it could not be started */
-	LAUNCHER_NAMES = 8,  /* no fields: name every server, which takes no load */
-	LAUNCHER_NAME = 9,   /* str name, str about: one of them */
-	LAUNCHER_NAMED = 11, /* no fields: the last name was sent */
+	LAUNCHER_NAMES = 8,      /* no fields: name every server, which takes no load */
+	LAUNCHER_NAME = 9,       /* str name, str about: one of them */
+	LAUNCHER_NAMED = 11,     /* no fields: the last name was sent */
+	LAUNCHER_RECORDER = 10,  /* no fields: connect to the recorder */
+	LAUNCHER_CONNECTED = 13, /* no fields; a descriptor, none: it cannot be reached */
 };
 
 struct launcher_order {

@@ -1,0 +1,150 @@
+/*
+ * The hub's own records: what it refuses before a session sees it, and then its end.
+ * Everything else is recorded by the sessions.
+ *
+ * The hub opens no file and starts no program, so the launcher connects to the recorder
+ * and hands over the connection.
+ */
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "leash/audit/writer.h"
+#include "shim/base/fd.h"
+#include "shim/base/hex.h"
+#include "shim/base/log.h"
+#include "shim/base/wire.h"
+#include "supervisor/serve/private.h"
+
+#define WELCOME_MS 5000
+#define LAST_MS    500
+#define SHOWN_MAX  256 /* bytes of a name of the agent's in a record */
+
+/* A name for the log; no server has it, because a server's name has no space. */
+static const char own_name[] = "kennel serve";
+
+void
+records_ask(struct hub *h)
+{
+	uint8_t memory[8];
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, LAUNCHER_RECORDER);
+	if (wire_send(h->launcher, &out, NULL, 0) < 0)
+		hub_end(h, "lost the launcher");
+}
+
+static void
+on_report(struct loop *loop, int fd, short revents, void *arg)
+{
+	struct hub *h = arg;
+
+	if (report_ready(h->report) == 0)
+		return;
+	loop_remove(&h->loop, h->slot_report);
+	h->slot_report = -1;
+	records_ask(h);
+}
+
+void
+records_open(struct hub *h, int fd)
+{
+	uint8_t raw[8];
+	int r;
+
+	if (fd < 0) {
+		log_warn("unable to reach the audit recorder: what kennel serve itself "
+			 "refuses "
+			 "is not recorded; every server's start needs the recorder too");
+		return;
+	}
+	if (h->report != NULL)
+		r = report_replace(h->report, fd, WELCOME_MS);
+	else if (getrandom(raw, sizeof(raw), 0) != (ssize_t)sizeof(raw))
+		r = -1;
+	else
+		r = report_open(fd, REPORT_SUPERVISOR,
+		    hex_put(h->session, raw, sizeof(raw)), WELCOME_MS, &h->report);
+	if (r == 0)
+		h->slot_report =
+		    loop_add(&h->loop, report_fd(h->report), POLLIN, on_report, h);
+	else
+		log_warn("lost the audit recorder");
+}
+
+void
+records_arm(struct hub *h)
+{
+	if (h->report != NULL && h->slot_report >= 0)
+		loop_events(&h->loop, h->slot_report,
+		    report_wants_write(h->report) ? POLLIN | POLLOUT : POLLIN);
+}
+
+static void
+put_shown(struct event *e, enum event_key key, const char *text)
+{
+	if (text != NULL && text[0] != '\0')
+		event_bytes(e, key, text, strnlen(text, SHOWN_MAX));
+}
+
+void
+records_refused(struct hub *h, const struct incoming *in, const struct server *s,
+    const char *name, const char *rule, const char *reason)
+{
+	struct json id = in->m.top[TOP_ID];
+	static struct event e;
+	char source[SHOWN_MAX];
+
+	h->refused++;
+	if (h->report == NULL)
+		return;
+	event_begin(&e, EVENT_REFUSED);
+	if (s != NULL && s->ready)
+		event_identity(&e, s->name, s->policy.id);
+	else
+		event_text(&e, KEY_SERVER, s != NULL ? s->name : own_name);
+	event_text(&e, KEY_DIRECTION, "agent");
+	event_text(&e, KEY_VERDICT, "deny");
+	event_text(&e, KEY_METHOD, in->method != NULL ? in->method->name : "tools/call");
+	put_shown(&e, KEY_NAME, name);
+	if (id.type != JSON_IS_NONE && id.len > 0)
+		event_bytes(
+		    &e, KEY_REQUEST, id.at, id.len < MCP_ID_MAX ? id.len : MCP_ID_MAX);
+	put_shown(&e, KEY_RULE, rule);
+	put_shown(&e, KEY_REASON, reason);
+	if (s != NULL) {
+		(void)snprintf(source, sizeof(source), "mcp:%.200s", s->name); /* fits */
+		event_text(&e, KEY_SOURCE, source);
+		event_text(&e, KEY_ACTION, "mcp_tool_call");
+	}
+	/* nothing was forwarded, so losing this record lets nothing through */
+	(void)report_send(h->report, &e, EVENT_FLOW, NULL);
+}
+
+void
+records_close(struct hub *h)
+{
+	uint64_t until = loop_now() + LAST_MS * LOOP_MS;
+	static struct event e;
+
+	if (h->report == NULL || h->refused == 0)
+		goto out;
+	event_begin(&e, EVENT_STOP);
+	event_text(&e, KEY_SERVER, own_name);
+	event_text(&e, KEY_REASON, h->why != NULL ? h->why : "");
+	(void)report_send(h->report, &e, EVENT_GATE, NULL); /* best effort at the end */
+	while (report_pending(h->report) > 0 && report_fd(h->report) >= 0 &&
+	       loop_now() < until) {
+		struct pollfd p = {report_fd(h->report),
+		    (short)(report_wants_write(h->report) ? POLLIN | POLLOUT : POLLIN),
+		    0};
+
+		if (poll(&p, 1, LAST_MS / 10) < 0 || report_ready(h->report) < 0)
+			break;
+	}
+out:
+	report_free(h->report);
+	h->report = NULL;
+}
