@@ -184,6 +184,7 @@ POLICY_MAKE = \
 	policy/compile/lower_tables.o \
 	policy/compile/module_libs.o \
 	policy/compile/mount_plan.o \
+	policy/compile/peek.o \
 	policy/compile/read_file.o \
 	policy/compile/runtime_files.o \
 	policy/compile/seccomp.o \
@@ -208,8 +209,7 @@ POLICY_MAKE = \
 	policy/print/score.o \
 	policy/print/show.o \
 	policy/print/show_json.o \
-	policy/print/statement.o \
-	policy/sealed/peek.o
+	policy/print/statement.o
 
 CELL = \
 	leash/cell/caps.o \

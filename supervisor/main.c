@@ -34,10 +34,11 @@ static const struct verb {
 	int skip;      /* arguments before its argv[0]: 2 for a family of verbs */
 	bool homeless; /* it reports problems with kennel's directories itself */
 } verbs[] = {
-    {"run", run_main, 1}, {"serve", serve_main, 1}, {"exec", exec_main, 1}, {"policy", policy_family_main, 2, true},
-    {"server", server_main, 2}, {"audit", audit_main, 2}, {"approve", approve_main, 2},
-    {"secret", secret_main, 2}, {"init", init_main, 1}, {"list", servers_list_main, 1},
-    {"ps", ps_main, 1}, {"doctor", doctor_main, 1, true}, {"help", help_main, 1, true},
+    {"run", run_main, 1}, {"serve", serve_main, 1}, {"exec", exec_main, 1},
+    {"policy", policy_family_main, 2, true}, {"server", server_main, 2},
+    {"audit", audit_main, 2}, {"approve", approve_main, 2}, {"secret", secret_main, 2},
+    {"init", init_main, 1}, {"list", servers_list_main, 1}, {"ps", ps_main, 1},
+    {"doctor", doctor_main, 1, true}, {"help", help_main, 1, true},
     {"version", version_main, 1, true},
     {"complete", complete_main, 1, true}, /* for shells, and in no list */
 };

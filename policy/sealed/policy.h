@@ -2,7 +2,6 @@
  * A sealed policy in use: it is loaded and checked once, and then asked.
  *
  *	load.c		the file: checked, then read in place
- *	peek.c		names of its servers, without a load
  *	match*.c	which row decides a request
  *	condition.c	conditions on JSON values
  */
@@ -84,14 +83,6 @@ int policy_replay(
 int policy_load_bytes(
     const uint8_t *, size_t, struct policy *ret, char *why, size_t why_cap);
 void policy_unload(struct policy *);
-
-/*
- * peek.c: calls fn for each server of the sealed file at fd, with its description (cut at
- * 1,024 bytes), without checking the rest. 0; -EBADMSG; -errno. The file may be hostile:
- * the texts are any bytes.
- */
-typedef void policy_peek_fn(void *arg, const char *name, const char *about);
-int policy_peek(int fd, policy_peek_fn *fn, void *arg);
 
 /* SHA-256, for the digests in events.  A leash gets it only through policy/. */
 void policy_digest(const void *, size_t, uint8_t ret[32]);

@@ -16,7 +16,7 @@
 #define INSTRUCTIONS_MAX (8u << 10)
 
 static const char introduction[] =
-    "kennel runs several MCP servers behind one connection, each in a sandbox with a "
+    "kennel runs several MCP servers over one connection, each in a sandbox with a "
     "policy of its own.\n"
     "Most tools are not in tools/list. tool_search finds tools of all servers by words.\n"
     "tool_describe returns a tool's parameters; tool_invoke calls it by its name, "

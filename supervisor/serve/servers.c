@@ -281,6 +281,14 @@ is_crash_loop(struct server *s, uint64_t now)
 	       now - s->ends[ENDS_KEPT - 1] < CRASH_LOOP_NS;
 }
 
+static uint64_t
+pause_ns(struct server *s, uint64_t now)
+{
+	if (is_crash_loop(s, now))
+		return CRASH_LOOP_NS;
+	return jitter(s->backoff_ms) * LOOP_MS;
+}
+
 void
 server_ended(struct server *s, const char *why, bool served)
 {
@@ -294,8 +302,7 @@ server_ended(struct server *s, const char *why, bool served)
 	    healthy || s->backoff_ms == 0 ? BACKOFF_MS_MIN : s->backoff_ms * 2;
 	if (s->backoff_ms > BACKOFF_MS_MAX)
 		s->backoff_ms = BACKOFF_MS_MAX;
-	s->retry_at = now + (is_crash_loop(s, now) ? CRASH_LOOP_NS
-						   : jitter(s->backoff_ms) * LOOP_MS);
+	s->retry_at = now + pause_ns(s, now);
 }
 
 /* ---- lists of servers without pins --------------------------------------------- */
@@ -323,8 +330,9 @@ servers_listed(struct hub *h)
 const char *
 server_status(const struct server *s)
 {
-	if (s->down == NULL)
-		return s->wrong != NULL || s->failed[0] != '\0' ? "error"
-								: "disconnected";
-	return s->down->state < DOWN_SERVING ? "connecting" : "connected";
+	if (s->down != NULL)
+		return s->down->state < DOWN_SERVING ? "connecting" : "connected";
+	if (s->wrong != NULL || s->failed[0] != '\0')
+		return "error";
+	return "disconnected";
 }

@@ -9,7 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "policy/sealed/policy.h"
+#include "policy/compile/compile.h"
+#include "policy/sealed/sealed.h"
 
 #define SERVERS_MAX 1024
 #define TEXT_MAX    1024 /* bytes of a description; a longer one is cut */
@@ -48,7 +49,7 @@ read_section(int fd, uint32_t kind, struct sealed_section *ret)
 }
 
 int
-policy_peek(int fd, policy_peek_fn *fn, void *arg)
+policy_peek(int fd, policy_about_fn *fn, void *arg)
 {
 	struct sealed_section servers, pool;
 	char name[TEXT_MAX + 1], about[TEXT_MAX + 1];
