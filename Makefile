@@ -508,6 +508,7 @@ KENNEL = \
 	supervisor/serve/server_requests.o \
 	supervisor/serve/servers.o \
 	supervisor/serve/session_launcher.o \
+	supervisor/serve/settings.o \
 	supervisor/serve/subscriptions.o \
 	supervisor/serve/tasks.o \
 	supervisor/serve/tool_name.o \
@@ -861,6 +862,13 @@ UNIT_search = \
 	supervisor/json/json_scan.o \
 	supervisor/serve/search.o \
 	tests/fuzz/fuzz_search.o
+UNIT_settings = \
+	$(POLICY_FRONT) \
+	shim/base/log.o \
+	supervisor/base/paths.o \
+	supervisor/serve/facets.o \
+	supervisor/serve/settings.o \
+	tests/fuzz/fuzz_settings.o
 UNIT_tool_name = \
 	$(MERKLE) $(BASE) \
 	supervisor/json/digest.o \
@@ -1086,6 +1094,7 @@ UNITS = \
 	server_env \
 	session \
 	session_errors \
+	settings \
 	shim \
 	signature \
 	sources \
@@ -1356,12 +1365,8 @@ FUZZ_query = \
 	supervisor/base/terminal.o
 FUZZ_record_read	= supervisor/audit/log/record_read.o
 FUZZ_signed_note	= $(MERKLE) $(BASE)
-FUZZ_search = \
-	$(BASE_SMALL) \
-	shim/base/buf.o \
-	supervisor/json/json_access.o \
-	supervisor/json/json_scan.o \
-	supervisor/serve/search.o
+FUZZ_search	= $(filter-out tests/%,$(UNIT_search))
+FUZZ_settings	= $(filter-out tests/%,$(UNIT_settings))
 FUZZ_nsswitch = \
 	$(BASE_SMALL) \
 	shim/base/slurp.o \
@@ -1403,6 +1408,7 @@ FUZZ = \
 	scrub \
 	search \
 	session \
+	settings \
 	signed_note \
 	sources \
 	status \

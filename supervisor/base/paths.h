@@ -9,6 +9,9 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+/* In /etc/kennel or paths_config_dir(). */
+#define SETTINGS_FILE "settings.kennel"
+
 /* The home directory of a user, from /etc/passwd only; NULL without a line there. */
 const char *paths_home_of(uid_t);
 
