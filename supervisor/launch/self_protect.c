@@ -50,6 +50,8 @@ self_protect_files(struct trusted *t, const struct audit_place *place, unsigned 
 		false},
 	    {"the index of secrets", paths_config_dir(), "/" META_FILE, RIGHT_WRITE,
 		false},
+	    {"kennel's settings", paths_config_dir(), "/" SETTINGS_FILE, RIGHT_WRITE,
+		false},
 	    {"kennel's configuration", "", "/etc/kennel", RIGHT_WRITE, true},
 	    {"the record of signed policies",
 		rollback_dir(rollback) == 0 ? rollback : NULL, "", RIGHT_WRITE, true},

@@ -476,6 +476,7 @@ def own():
                                ("write", "sealed", "kennel's sealed policies"), ("write", "trust", "kennel's trust keys"),
                                ("write", "sources.kennel", "the routes of secrets"),
                                ("write", "secrets.kennel", "the index of secrets"),
+                               ("write", "settings.kennel", "kennel's settings"),
                                ("write", "audit", "the audit log"), ("read", "audit/audit.key", "a key of the audit log"),
                                ("read", "audit", "a key of the audit log"), ("write", "log", "the log of the servers"),
                                ("read", "run", "the directory of kennel's sockets"), ("read", "vault", "kennel's vault"),
