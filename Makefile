@@ -491,27 +491,26 @@ KENNEL = \
 	supervisor/serve/discovery_tools.o \
 	supervisor/serve/downstream.o \
 	supervisor/serve/edit.o \
-	supervisor/serve/exposed.o \
-	supervisor/serve/facets.o \
 	supervisor/serve/from_server.o \
 	supervisor/serve/greeting.o \
 	supervisor/serve/hub.o \
 	supervisor/serve/lists.o \
 	supervisor/serve/offers.o \
-	supervisor/serve/own_tools.o \
 	supervisor/serve/parked.o \
 	supervisor/serve/query_tool.o \
 	supervisor/serve/records.o \
 	supervisor/serve/reply.o \
 	supervisor/serve/routes.o \
-	supervisor/serve/search.o \
 	supervisor/serve/server_requests.o \
 	supervisor/serve/servers.o \
 	supervisor/serve/session_launcher.o \
-	supervisor/serve/settings.o \
 	supervisor/serve/subscriptions.o \
 	supervisor/serve/tasks.o \
-	supervisor/serve/tool_name.o \
+	supervisor/serve/tools/facets.o \
+	supervisor/serve/tools/own_tools.o \
+	supervisor/serve/tools/search.o \
+	supervisor/serve/tools/settings.o \
+	supervisor/serve/tools/tool_name.o \
 	supervisor/main.o
 
 # What shows the tree to others.
@@ -854,25 +853,25 @@ UNIT_own_tools = \
 	supervisor/json/json_access.o \
 	supervisor/json/json_canonical.o \
 	supervisor/json/json_scan.o \
-	supervisor/serve/facets.o \
-	supervisor/serve/own_tools.o
+	supervisor/serve/tools/facets.o \
+	supervisor/serve/tools/own_tools.o
 UNIT_search = \
 	$(BASE) \
 	supervisor/json/json_access.o \
 	supervisor/json/json_scan.o \
-	supervisor/serve/search.o \
+	supervisor/serve/tools/search.o \
 	tests/fuzz/fuzz_search.o
 UNIT_settings = \
 	$(POLICY_FRONT) \
 	shim/base/log.o \
 	supervisor/base/paths.o \
-	supervisor/serve/facets.o \
-	supervisor/serve/settings.o \
+	supervisor/serve/tools/facets.o \
+	supervisor/serve/tools/settings.o \
 	tests/fuzz/fuzz_settings.o
 UNIT_tool_name = \
 	$(MERKLE) $(BASE) \
 	supervisor/json/digest.o \
-	supervisor/serve/tool_name.o
+	supervisor/serve/tools/tool_name.o
 UNIT_nomem = \
 	$(sort $(UNIT_frame) $(SCRUB)) \
 	tests/fault/fault_unit.o

@@ -2,8 +2,7 @@
  * kennel serve [NAME...] [--policy FILE]... [--facet LIST] [--expose SERVER.TOOL]...
  * [--ahead N]: many servers as one.
  */
-#include <errno.h>
-#include <stdio.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +13,13 @@
 #include "supervisor/serve/serve.h"
 
 #define WORDS_MAX 1024
+
+static bool
+is_count(const char *text)
+{
+	return text[0] != '\0' && strlen(text) < 5 &&
+	       strspn(text, "0123456789") == strlen(text);
+}
 
 int
 serve_main(int argc, char **argv)
@@ -39,6 +45,8 @@ serve_main(int argc, char **argv)
 			order.facets = argv[++i];
 		else if (strcmp(argv[i], "--expose") == 0)
 			expose[order.expose_n++] = argv[++i];
+		else if (strcmp(argv[i], "--ahead") == 0 && is_count(value))
+			order.ahead = (int)strtol(argv[++i], NULL, 10);
 		else
 			return help_refuse(&kennel_help, argv[0], argv[i]);
 	}

@@ -14,6 +14,7 @@ static const struct help_option options[] = {
     {"--policy", "FILE", "use this policy, text or sealed"},
     {"--facet", "LIST", "list these groups of kennel's own tools, separated by commas"},
     {"--expose", "SERVER.TOOL", "list this tool too; a pattern; may be repeated"},
+    {"--ahead", "N", "start the first N servers at once"},
     {"--explain", NULL, "report each program start on standard error"},
     {"--secret", "VARIABLE", "a secret variable that the server needs; may be repeated"},
     {"--env", "VARIABLE[=VALUE]",
@@ -47,8 +48,9 @@ static const struct help_verb verbs[] = {
 		"does not\n"
 		"grant is refused and recorded: `kennel audit denials` prints it."},
     {"serve", "Start",
-	"[NAME...] [--policy FILE]... [--facet LIST] [--expose SERVER.TOOL]...",
-	"run many servers as one for an agent", "--policy --facet --expose",
+	"[NAME...] [--policy FILE]... [--facet LIST] [--expose SERVER.TOOL]... [--ahead "
+	"N]",
+	"run many servers as one for an agent", "--policy --facet --expose --ahead",
 	"kennel serve", "server",
 	.more =
 	    "The agent has one connection. It finds the tools of all servers with\n"

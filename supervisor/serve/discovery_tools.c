@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "shim/base/array.h"
-#include "supervisor/serve/own_tools.h"
+#include "supervisor/serve/tools/own_tools.h"
 #include "supervisor/serve/private.h"
-#include "supervisor/serve/search.h"
+#include "supervisor/serve/tools/search.h"
 
 #define SUMMARY_MAX   160
 #define LIMIT_DEFAULT 20

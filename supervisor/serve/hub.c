@@ -22,7 +22,7 @@
 #include "supervisor/base/exit_status.h"
 #include "supervisor/launch/launch.h"
 #include "supervisor/serve/private.h"
-#include "supervisor/serve/search.h"
+#include "supervisor/serve/tools/search.h"
 
 #include "kennel_syscalls.h"
 
@@ -213,20 +213,38 @@ unmake(struct hub *h)
 	fd_close(&h->signals);
 }
 
+/* What the settings and the command line say: 0, or an exit status. */
+static int
+configure(struct hub *h)
+{
+	struct facet_lists lists = {
+	    .option = h->order->facets, .environment = getenv("KENNEL_FACETS")};
+	struct reason why;
+	int r = settings_load(stderr, &h->settings);
+
+	if (r < 0)
+		return r == -EINVAL ? EXIT_CONFIG : EXIT_FAILED;
+	lists.allowed = h->settings.facets_allowed;
+	lists.denied = h->settings.facets_denied;
+	r = facets_from(&lists, &h->facets, &why);
+	for (size_t i = 0; r == 0 && i < h->order->expose_n; i++)
+		r = settings_expose(&h->settings, h->order->expose[i], &why);
+	if (r == 0)
+		return 0;
+	log_error("%s", r == -EINVAL ? why.text : "out of memory");
+	return r == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+}
+
 int
 serve_run(const struct serve_order *order)
 {
 	static struct hub h = {.signals = -1, .launcher = -1};
-	struct facet_lists lists = {
-	    .option = order->facets, .environment = getenv("KENNEL_FACETS")};
-	struct reason why;
 	int r;
 
 	h.order = order;
-	if (facets_from(&lists, &h.facets, &why) < 0) {
-		log_error("%s", why.text);
-		return EXIT_USAGE;
-	}
+	h.status = configure(&h);
+	if (h.status != 0)
+		return h.status;
 	if (open_signals(&h.signals) < 0)
 		die("unable to set up signals");
 	r = launcher_fork(&order->launcher, &h.launcher);
@@ -237,11 +255,15 @@ serve_run(const struct serve_order *order)
 		return EXIT_FAILED;
 	}
 	confine();
+	if (h.settings.expose_n > 0 || h.settings.ahead > 0 || order->ahead > 0)
+		(void)servers_known(&h); /* asked for; they come later */
 	hub_arm(&h);
 	r = loop_run(&h.loop);
 	if (r < 0)
 		log_error("unable to wait for events: %s", strerror(-r));
-	r = r < 0 || h.error != 0 || h.launcher < 0 ? EXIT_FAILED : 0;
+	if (r < 0 || h.error != 0 || h.launcher < 0)
+		h.status = EXIT_FAILED;
 	unmake(&h);
-	return r;
+	settings_free(&h.settings);
+	return h.status;
 }

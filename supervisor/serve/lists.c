@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/serve/own_tools.h"
+#include "supervisor/serve/tools/own_tools.h"
 #include "supervisor/serve/private.h"
 
 #define LIST_TTL_MS 300000
@@ -37,6 +37,12 @@ item_offered(const struct item *i)
 {
 	return i->server->enabled && i->verdict != VERDICT_DENY && !i->drifted &&
 	       !i->twin;
+}
+
+bool
+item_exposed(const struct hub *h, const struct item *i)
+{
+	return settings_exposes(&h->settings, i->server->name, i->name, i->name_len);
 }
 
 /* A resource that an earlier server lists too is reached by its kennel:// URI. */
@@ -125,7 +131,8 @@ on_list(struct hub *h, struct incoming *in)
 		    "start");
 		return;
 	}
-	if ((row->kind != PIN_TOOL || hub_exposes(h)) && !call_ready(h, in, true))
+	if ((row->kind != PIN_TOOL || h->settings.expose_n > 0) &&
+	    !call_ready(h, in, true))
 		return;
 	starting = row->kind != PIN_TOOL && !servers_listed(h);
 	buf_clear(p.out);

@@ -15,7 +15,7 @@
 #include "shim/base/log.h"
 #include "supervisor/hub/hub.h"
 #include "supervisor/serve/private.h"
-#include "supervisor/serve/tool_name.h"
+#include "supervisor/serve/tools/tool_name.h"
 
 #define ITEMS_MAX      65536
 #define OWN_URI_PREFIX "kennel://"

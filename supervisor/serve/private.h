@@ -16,7 +16,8 @@
 #include "supervisor/mcp/methods.h"
 #include "supervisor/mcp/requests.h"
 #include "supervisor/mcp/rpc.h"
-#include "supervisor/serve/facets.h"
+#include "supervisor/serve/tools/facets.h"
+#include "supervisor/serve/tools/settings.h"
 #include "supervisor/serve/serve.h"
 
 #define HUB_TEXT_MAX      2048 /* a sentence for the agent */
@@ -237,6 +238,7 @@ struct hub {
 	int slot_report;
 	char session[17]; /* in the log */
 	int timed;        /* at least this many routes have a time: kept high */
+	struct settings settings;
 	struct facets facets;
 	char cursor_tag[24]; /* begins every cursor of this session */
 	struct listen *listens;
@@ -245,6 +247,7 @@ struct hub {
 	struct buf text, body; /* of the message that is being written */
 	bool agent_eof, ending;
 	int error;
+	int status;      /* exit status */
 	const char *why; /* it ends */
 };
 
@@ -326,6 +329,8 @@ bool servers_named(struct hub *);
 bool servers_known(struct hub *);
 void servers_free(struct hub *);
 void launcher_ready(struct loop *, int fd, short revents, void *hub);
+/* Starts the first `ahead` servers. */
+void servers_ahead(struct hub *);
 /* Starts servers without pins in the background. True: all have listed, or cannot. */
 bool servers_listed(struct hub *);
 /* A request needs this server: its process, or NULL and why (one line). */
@@ -401,9 +406,8 @@ void query_answered(
 
 /* lists.c: may the agent use it? */
 bool item_offered(const struct item *);
-/* exposed.c: does tools/list contain it? Does it contain any? */
+/* Does tools/list contain it, beside kennel's own? */
 bool item_exposed(const struct hub *, const struct item *);
-bool hub_exposes(const struct hub *);
 
 /* call.c: passes a request on. arguments: replaces params.arguments (tool_invoke);
  * JSON_IS_NONE: as they are. */

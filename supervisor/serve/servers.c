@@ -12,6 +12,7 @@
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "shim/base/wire.h"
+#include "supervisor/base/exit_status.h"
 #include "supervisor/hub/hub.h"
 #include "supervisor/serve/private.h"
 
@@ -143,6 +144,27 @@ by_name(const void *a, const void *b)
 	    (*(struct server *const *)a)->name, (*(struct server *const *)b)->name);
 }
 
+/* Exposed tools take room in the agent's context; an administrator may bound them. */
+static void
+check_budget(struct hub *h)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < h->items.n; i++)
+		n += h->items.item[i]->kind == PIN_TOOL &&
+		     item_offered(h->items.item[i]) && item_exposed(h, h->items.item[i]);
+	if (n > 0)
+		log_info("%zu tools of servers are listed beside kennel's own", n);
+	if (!h->settings.has_budget || n <= h->settings.budget)
+		return;
+	log_error(
+	    "%zu tools are exposed, and `budget %u` in %s allows fewer: expose fewer, or "
+	    "raise it",
+	    n, h->settings.budget, h->settings.file);
+	h->status = EXIT_USAGE;
+	hub_end(h, "too many tools are exposed");
+}
+
 static void
 on_found(struct hub *h)
 {
@@ -151,6 +173,8 @@ on_found(struct hub *h)
 	if (h->server_n == 0)
 		log_warn(
 		    "no servers: create a policy with `kennel init NAME -- COMMAND`");
+	check_budget(h);
+	servers_ahead(h);
 	parked_wake(h);
 }
 
@@ -303,6 +327,17 @@ server_ended(struct server *s, const char *why, bool served)
 	if (s->backoff_ms > BACKOFF_MS_MAX)
 		s->backoff_ms = BACKOFF_MS_MAX;
 	s->retry_at = now + pause_ns(s, now);
+}
+
+void
+servers_ahead(struct hub *h)
+{
+	char why[HUB_TEXT_MAX];
+	int left = h->order->ahead >= 0 ? h->order->ahead : (int)h->settings.ahead;
+
+	for (size_t i = 0; i < h->server_n && left > 0; i++)
+		if (h->server[i]->ready && h->server[i]->enabled)
+			left -= server_need(h->server[i], why) != NULL;
 }
 
 /* ---- lists of servers without pins --------------------------------------------- */

@@ -40,7 +40,7 @@ judge() {
 		if (what ~ /^jansson\.h$/) return file == "supervisor/draft/npm_package.c"
 		if (what ~ /^sqlite3\.h$/)
 			return file ~ /^supervisor\/audit\// ||
-			    file == "supervisor/serve/search.c" # an index in memory, never a file
+			    file == "supervisor/serve/tools/search.c" # an index in memory, never a file
 		if (what ~ /^sodium\.h$/)
 			return file ~ /^leash\/vault(_file)?\// || file == "policy/compile/write_sealed.c" ||
 			    file == "policy/sealed/load.c" ||
@@ -119,7 +119,7 @@ plant leash/main.c '#include <jansson.h>'
 plant policy/sealed/match.c '#include <seccomp.h>'
 plant leash/cell/cell.c '#include <netlink/netlink.h>'
 plant supervisor/main.c '#include <sqlite3.h>'
-plant supervisor/serve/tool_name.c '#include <sqlite3.h>'
+plant supervisor/serve/tools/tool_name.c '#include <sqlite3.h>'
 plant supervisor/main.c '#include <curl/curl.h>'
 plant supervisor/main.c '#include HEADER_BY_MACRO'
 rm -rf "$work"

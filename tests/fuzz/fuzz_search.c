@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/serve/search.h"
+#include "supervisor/serve/tools/search.h"
 #include "tests/fuzz/fuzz.h"
 
 #define TOOLS 4

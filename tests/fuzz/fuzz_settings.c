@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/serve/facets.h"
-#include "supervisor/serve/settings.h"
+#include "supervisor/serve/tools/facets.h"
+#include "supervisor/serve/tools/settings.h"
 #include "tests/fuzz/fuzz.h"
 
 static void

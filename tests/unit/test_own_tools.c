@@ -15,7 +15,7 @@
 #include "shim/base/array.h"
 #include "shim/base/buf.h"
 #include "supervisor/json/json.h"
-#include "supervisor/serve/own_tools.h"
+#include "supervisor/serve/tools/own_tools.h"
 
 #define LIST_MAX 1024
 

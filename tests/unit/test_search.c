@@ -20,7 +20,7 @@
 
 #include "shim/base/array.h"
 #include "shim/base/confine.h"
-#include "supervisor/serve/search.h"
+#include "supervisor/serve/tools/search.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/corpus.h"
 

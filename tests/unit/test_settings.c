@@ -19,8 +19,8 @@
 
 #include "shim/base/array.h"
 #include "supervisor/base/paths.h"
-#include "supervisor/serve/facets.h"
-#include "supervisor/serve/settings.h"
+#include "supervisor/serve/tools/facets.h"
+#include "supervisor/serve/tools/settings.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/corpus.h"
 

@@ -13,7 +13,7 @@
 
 #include "shim/base/array.h"
 #include "supervisor/json/json.h"
-#include "supervisor/serve/tool_name.h"
+#include "supervisor/serve/tools/tool_name.h"
 
 #define A10 "aaaaaaaaaa"
 #define A55 A10 A10 A10 A10 A10 "aaaaa"

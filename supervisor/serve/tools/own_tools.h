@@ -1,12 +1,12 @@
 /*
  * Kennel's own tools: the ones that an agent can call without any server.
  */
-#ifndef KENNEL_SUPERVISOR_SERVE_OWN_TOOLS_H
-#define KENNEL_SUPERVISOR_SERVE_OWN_TOOLS_H
+#ifndef KENNEL_SUPERVISOR_SERVE_TOOLS_OWN_TOOLS_H
+#define KENNEL_SUPERVISOR_SERVE_TOOLS_OWN_TOOLS_H
 
 #include <stddef.h>
 
-#include "supervisor/serve/facets.h"
+#include "supervisor/serve/tools/facets.h"
 
 /* The number of tools that are listed by default when all are built. */
 #define DEFAULT_TOOL_BUDGET 12

@@ -4,8 +4,8 @@
  * Each depends on server and tool alone, so that no other tool's presence changes it.
  * Two tools may get the same spelling: the catalogue looks for that.
  */
-#ifndef KENNEL_SUPERVISOR_SERVE_TOOL_NAME_H
-#define KENNEL_SUPERVISOR_SERVE_TOOL_NAME_H
+#ifndef KENNEL_SUPERVISOR_SERVE_TOOLS_TOOL_NAME_H
+#define KENNEL_SUPERVISOR_SERVE_TOOLS_TOOL_NAME_H
 
 #include <stddef.h>
 

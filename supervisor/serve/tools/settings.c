@@ -12,7 +12,7 @@
  */
 #define DIAG_CODE "settings"
 
-#include "supervisor/serve/settings.h"
+#include "supervisor/serve/tools/settings.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -34,7 +34,7 @@
 #include "shim/help/near_word.h"
 #include "shim/host/path_open.h"
 #include "supervisor/base/paths.h"
-#include "supervisor/serve/facets.h"
+#include "supervisor/serve/tools/facets.h"
 
 #define ETC_DIR        "/etc/kennel"
 #define WORDS_MAX      64  /* of one line */

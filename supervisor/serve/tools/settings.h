@@ -2,8 +2,8 @@
  * settings.kennel: what an administrator or the user sets for every `kennel serve`
  * (kennel-settings(5)). It chooses what a list shows and grants nothing.
  */
-#ifndef KENNEL_SUPERVISOR_SERVE_SETTINGS_H
-#define KENNEL_SUPERVISOR_SERVE_SETTINGS_H
+#ifndef KENNEL_SUPERVISOR_SERVE_TOOLS_SETTINGS_H
+#define KENNEL_SUPERVISOR_SERVE_TOOLS_SETTINGS_H
 
 #include <stdbool.h>
 #include <stddef.h>

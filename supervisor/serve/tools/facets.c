@@ -11,8 +11,8 @@
  */
 #include "shim/base/array.h"
 #include "shim/base/cause.h"
-#include "supervisor/serve/facets.h"
-#include "supervisor/serve/own_tools.h"
+#include "supervisor/serve/tools/facets.h"
+#include "supervisor/serve/tools/own_tools.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
  * The caller adds no tool that the policy denies. Create the index before the process
  * confines itself: later calls open no file.
  */
-#ifndef KENNEL_SUPERVISOR_SERVE_SEARCH_H
-#define KENNEL_SUPERVISOR_SERVE_SEARCH_H
+#ifndef KENNEL_SUPERVISOR_SERVE_TOOLS_SEARCH_H
+#define KENNEL_SUPERVISOR_SERVE_TOOLS_SEARCH_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
  * A facet that is not listed saves context: its tools are found by tool_search and may
  * be called. A denied facet does not exist for the agent. Facets grant nothing.
  */
-#ifndef KENNEL_SUPERVISOR_SERVE_FACETS_H
-#define KENNEL_SUPERVISOR_SERVE_FACETS_H
+#ifndef KENNEL_SUPERVISOR_SERVE_TOOLS_FACETS_H
+#define KENNEL_SUPERVISOR_SERVE_TOOLS_FACETS_H
 
 #include <stdbool.h>
 #include <stddef.h>

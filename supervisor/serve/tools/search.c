@@ -15,7 +15,7 @@
  *
  *	create_iss	"create" "iss"*
  */
-#include "supervisor/serve/search.h"
+#include "supervisor/serve/tools/search.h"
 
 #include <errno.h>
 #include <sqlite3.h>

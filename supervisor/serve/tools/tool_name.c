@@ -10,7 +10,7 @@
  */
 #include "shim/base/buf.h"
 #include "supervisor/json/json.h"
-#include "supervisor/serve/tool_name.h"
+#include "supervisor/serve/tools/tool_name.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -9,7 +9,7 @@
  * mcp_query are as dangerous as the worst tool of any server. mcp_register changes a
  * registry that grants nothing.
  */
-#include "supervisor/serve/own_tools.h"
+#include "supervisor/serve/tools/own_tools.h"
 
 #include <errno.h>
 #include <string.h>
