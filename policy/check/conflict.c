@@ -186,6 +186,32 @@ secret_files(struct check *c)
 		    SECRET_FILE_FD, (unsigned long long)(SECRET_FILE_FD + n));
 }
 
+/* ---- limits of calls ------------------------------------------------------ */
+
+/* A session keeps the time of each call that a rate counts. */
+static void
+rates(struct check *c)
+{
+	uint64_t sum = 0;
+	uint32_t calls, ms;
+
+	for (size_t i = 0; i < c->server->stmt_n; i++) {
+		const struct stmt *s = &c->server->stmt[i];
+		const struct qual *q = stmt_qual(s, KW_RATE);
+
+		if (q == NULL || rate_read(q->word[0].text, &calls, &ms) != 0)
+			continue;
+		sum += (uint64_t)calls * s->word_n;
+		if (sum <= CALL_RATE_SUM_MAX)
+			continue;
+		diag_error(c->diag, q->at,
+		    "too high: the rates of all names of a server add up to at most %u "
+		    "calls; lower them, or use `quota`",
+		    CALL_RATE_SUM_MAX);
+		return;
+	}
+}
+
 /* ---- all checks ---------------------------------------------------------- */
 
 void
@@ -199,6 +225,7 @@ conflict_server(struct tree *tree, const struct server *server, struct diag *dia
 		claim_stmt(&c, &list, &server->stmt[i]);
 	claims_report(&c, &list, " in this server");
 	secret_files(&c);
+	rates(&c);
 }
 
 void

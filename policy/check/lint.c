@@ -96,6 +96,13 @@ is_plain(const struct stmt *s)
 	       stmt_qual(s, KW_WITH) == NULL && stmt_qual(s, KW_UNTIL) == NULL;
 }
 
+/* Does it have a limit of calls? */
+static bool
+is_limited(const struct stmt *s)
+{
+	return stmt_qual(s, KW_RATE) != NULL || stmt_qual(s, KW_QUOTA) != NULL;
+}
+
 static bool
 name_covers(const struct word *out, const struct word *in)
 {
@@ -244,6 +251,9 @@ pairs(struct work *w, const struct stmt *out)
 		return;
 	for (i = 0; i < w->server->stmt_n && w->pairs < PAIRS_MAX; i++) {
 		in = &w->server->stmt[i];
+		/* a limit restricts calls that another line allows, too */
+		if (is_limited(in) && out->verdict != VERDICT_DENY)
+			continue;
 		if (in->kw != out->kw || (!beats(out, in) && !is_plain(in)) ||
 		    (!beats(out, in) && out->verdict != in->verdict))
 			continue;

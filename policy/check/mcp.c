@@ -6,6 +6,7 @@
 
 #include "policy/check/check.h"
 #include "policy/lang/parse.h"
+#include "policy/lang/scalar.h"
 #include "policy/sealed/values/method_name.h"
 #include "shim/base/array.h"
 #include "shim/help/near_word.h"
@@ -79,6 +80,28 @@ names(struct check *c, const struct stmt *s, const struct word *w, size_t n)
 	}
 }
 
+/* rate and quota: only where a call may pass, and within their bounds. */
+static void
+call_limits(struct check *c, const struct stmt *s)
+{
+	const struct qual *rate = stmt_qual(s, KW_RATE), *quota = stmt_qual(s, KW_QUOTA);
+	const struct qual *any = rate != NULL ? rate : quota;
+	uint32_t calls, ms;
+
+	if (any != NULL && s->verdict == VERDICT_DENY)
+		diag_error(c->diag, any->at,
+		    "`%s` is not allowed after `tool deny`: a denied tool has no calls; "
+		    "it is only allowed after `tool allow` and `tool ask`",
+		    keyword_name(any->kw));
+	if (rate != NULL && rate_read(rate->word[0].text, &calls, &ms) != 0)
+		diag_error(c->diag, rate->word[0].at,
+		    "invalid rate: expected 1 to %u calls in 1s to 30d, as in 30/1m",
+		    CALL_RATE_MAX);
+	if (quota != NULL && quota_read(quota->word[0].text, &calls) != 0)
+		diag_error(c->diag, quota->word[0].at,
+		    "invalid quota: expected 1 to %u calls, as in 100", CALL_QUOTA_MAX);
+}
+
 void
 check_gate(struct check *c, struct stmt *s)
 {
@@ -94,6 +117,7 @@ check_gate(struct check *c, struct stmt *s)
 		else
 			name(c, &except->word[i]);
 	}
+	call_limits(c, s);
 	check_exception(c, s);
 }
 

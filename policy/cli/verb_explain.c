@@ -14,6 +14,7 @@
 
 struct answer {
 	const struct policy *p;
+	const struct sealed_server *s;
 	const struct request *q;
 	struct policy_answer a;
 	struct nears n;
@@ -67,6 +68,28 @@ text_changes(const struct answer *x)
 		puts("  and more: too many rules prevent it");
 }
 
+/* Calls fn with every line that limits the calls of this tool. */
+static void
+limits(const struct answer *x, policy_limit_fn *fn, void *arg)
+{
+	struct policy_gate_ask ask;
+
+	if (x->q->kind != REQUEST_TOOL || x->a.verdict == VERDICT_DENY)
+		return;
+	ask = request_gate(x->p, x->s, x->q);
+	policy_gate_limits(x->p, x->s, &ask, fn, arg);
+}
+
+static void
+text_limit(const struct policy *p, uint32_t row, void *arg)
+{
+	(void)fputs("limited by: ", arg);
+	say_gate(p, &p->gate[row], arg);
+	(void)fputs("  # ", arg);
+	say_at(p, p->gate[row].at, arg);
+	(void)fputc('\n', arg);
+}
+
 static void
 text(const struct answer *x)
 {
@@ -82,6 +105,7 @@ text(const struct answer *x)
 	} else {
 		puts("no rule matches: denied by default");
 	}
+	limits(x, text_limit, stdout);
 	printf("enforced: %s\n", request_mechanism(x->q, &x->a));
 	if (x->n.near_n > 0)
 		puts("near:");
@@ -103,6 +127,18 @@ json_line(struct out *o, const struct policy *p, struct sealed_at at, const char
 		out_number(o, "line", at.line);
 	}
 	out_text(o, "text", line);
+}
+
+static void
+json_limit(const struct policy *p, uint32_t row, void *arg)
+{
+	char *line = say_text(say_gate, p, &p->gate[row]);
+
+	out_object(arg, NULL);
+	if (line != NULL)
+		json_line(arg, p, p->gate[row].at, line);
+	out_end(arg);
+	free(line);
 }
 
 static void
@@ -148,6 +184,9 @@ json(const struct answer *x, const char *server)
 			out_text(&o, "instead", x->instead);
 		out_end(&o);
 	}
+	out_list(&o, "limits");
+	limits(x, json_limit, &o);
+	out_end(&o);
 	out_text(&o, "enforced", request_mechanism(x->q, &x->a));
 	out_list(&o, "near");
 	for (i = 0; i < x->n.near_n; i++) {
@@ -167,7 +206,7 @@ json(const struct answer *x, const char *server)
 static int
 explain(const struct args *a, const struct compiled *c, const struct sealed_server *s)
 {
-	struct answer x = {.p = &c->p};
+	struct answer x = {.p = &c->p, .s = s};
 	const char *why;
 	struct request q;
 

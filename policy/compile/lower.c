@@ -22,7 +22,7 @@
 typedef int lower_fn(struct lower *, const struct stmt *);
 
 static lower_fn lower_about, lower_cwd, lower_user, lower_tmp, lower_path, lower_hide,
-    lower_no_proc;
+    lower_no_proc, lower_oneshot;
 static int script_look(struct lower *, const struct stmt *);
 static int lower_tables(struct lower *);
 
@@ -48,6 +48,7 @@ static const struct {
     {KW_USER, PASS_PATHS, lower_user},
     {KW_TMP, PASS_PATHS, lower_tmp},
     {KW_NO_PROC, PASS_PATHS, lower_no_proc},
+    {KW_ONESHOT, PASS_PATHS, lower_oneshot},
     {KW_SAMPLING, PASS_GATES, lower_offer},
     {KW_ELICITATION, PASS_GATES, lower_offer},
     {KW_ROOTS, PASS_GATES, lower_offer},
@@ -278,6 +279,13 @@ static int
 lower_no_proc(struct lower *l, const struct stmt *s)
 {
 	l->row.flags |= SERVER_NO_PROC;
+	return 0;
+}
+
+static int
+lower_oneshot(struct lower *l, const struct stmt *s)
+{
+	l->row.flags |= SERVER_ONESHOT;
 	return 0;
 }
 

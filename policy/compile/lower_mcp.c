@@ -162,8 +162,12 @@ lower_gate(struct lower *l, const struct stmt *s)
 		    : s->kw == KW_RESOURCE ? GATE_RESOURCE
 		    : s->kw == KW_METHOD   ? GATE_METHOD
 					   : GATE_PROMPT};
+	const struct qual *rate = stmt_qual(s, KW_RATE), *quota = stmt_qual(s, KW_QUOTA);
 	size_t i;
 
+	if ((rate != NULL && rate_read(rate->word[0].text, &g.rate, &g.rate_ms) != 0) ||
+	    (quota != NULL && quota_read(quota->word[0].text, &g.quota) != 0))
+		return -EINVAL; /* the checker reported it */
 	if (s->by_annotations) {
 		g.verdict = VERDICT_ASK;
 		g.flags = GATE_BY_ANNOTATIONS;

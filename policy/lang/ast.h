@@ -38,8 +38,9 @@ struct word {
 };
 
 /*
- * A qualifier or option: because "..." | except ... | { optional } | { approve
- * session } ... `no-sni` and `plain` have no word; `with env` has the names.
+ * A qualifier or option: because "..." | except ... | rate 30/1m | { optional } |
+ * { approve session } ... `no-sni` and `plain` have no word; `with env` has the
+ * names.
  */
 struct qual {
 	enum keyword kw;
@@ -124,7 +125,7 @@ struct block;
  *	use		names of blocks
  *	limit timeout	pairs: word, value, word, value...
  *	require		name [number]
- *	no-proc		nothing
+ *	no-proc oneshot	nothing
  */
 struct stmt {
 	enum keyword kw;

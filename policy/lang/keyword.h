@@ -41,12 +41,15 @@ enum keyword {
 	KW_NEVER,
 	KW_NO_PROC,
 	KW_NO_SNI,
+	KW_ONESHOT,
 	KW_OPTIONAL,
 	KW_OVERRIDE,
 	KW_OWNER,
 	KW_PINS,
 	KW_PLAIN,
 	KW_PROMPT,
+	KW_QUOTA,
+	KW_RATE,
 	KW_READ,
 	KW_REQUIRE,
 	KW_REQUIRED,
@@ -96,6 +99,7 @@ enum keyword_qual {
 	QUAL_NET = 32,    /* to plain no-sni starttls */
 	QUAL_WHEN = 64,
 	QUAL_SECRET = 128, /* approve as hosts may weak */
+	QUAL_LIMIT = 256,  /* rate quota */
 };
 
 #define WORDS_ANY 0xffff

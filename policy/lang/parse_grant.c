@@ -60,10 +60,19 @@ qual_fits(struct parser *p, const struct stmt *s, enum keyword kw, struct at at)
 static enum keyword
 qualifier_word(const struct parser *p, const struct stmt *s)
 {
+	enum keyword kw;
+
 	if (!parse_at(p, TOKEN_WORD) || p->tok.word.quoted)
 		return KW_NONE;
+	kw = p->tok.word.kw == KW_NONE
+		 ? keyword_context(p->tok.word.raw, p->tok.word.raw_len)
+		 : KW_NONE;
 	if (s->kw == KW_NET && p->tok.word.kw == KW_NONE)
-		return keyword_context(p->tok.word.raw, p->tok.word.raw_len);
+		return kw;
+	/* the first name of a tool may be `rate`; of a prompt, too, which has no limit */
+	if ((keyword_row(kw)->quals & QUAL_LIMIT) != 0 && s->word_n > 0 &&
+	    (s->kw == KW_TOOL || s->kw == KW_RESOURCE || s->kw == KW_PROMPT))
+		return kw;
 	return parse_place(p, WHERE_QUAL) ? p->tok.word.kw : KW_NONE;
 }
 

@@ -99,6 +99,36 @@ unit_count(const char *text, uint64_t *ret)
 	return NUMBER(text, units, ret);
 }
 
+/* ---- limits of calls ------------------------------------------------------ */
+
+int
+rate_read(const char *text, uint32_t *ret_calls, uint32_t *ret_ms)
+{
+	const char *rest;
+	uint64_t calls, ms;
+
+	if (digits(text, &calls, &rest) != 0 || *rest != '/' ||
+	    unit_ms(rest + 1, &ms) != 0)
+		return -EINVAL;
+	if (calls < 1 || calls > CALL_RATE_MAX || ms < CALL_RATE_MS_MIN ||
+	    ms > CALL_RATE_MS_MAX)
+		return -EINVAL;
+	*ret_calls = (uint32_t)calls;
+	*ret_ms = (uint32_t)ms;
+	return 0;
+}
+
+int
+quota_read(const char *text, uint32_t *ret)
+{
+	uint64_t calls;
+
+	if (unit_count(text, &calls) != 0 || calls < 1 || calls > CALL_QUOTA_MAX)
+		return -EINVAL;
+	*ret = (uint32_t)calls;
+	return 0;
+}
+
 /* ---- dates --------------------------------------------------------------- */
 
 static bool

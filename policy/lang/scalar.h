@@ -36,6 +36,10 @@ int limit_value(enum sealed_limit_kind, const char *text, uint64_t *ret);
 /* Is inner equal to outer, or below it? Both are in normal form. */
 bool path_below(const char *outer, const char *inner);
 
+/* `rate`: calls and milliseconds of 30/1m.  `quota`: calls.  0 or -EINVAL. */
+int rate_read(const char *, uint32_t *ret_calls, uint32_t *ret_ms);
+int quota_read(const char *, uint32_t *ret);
+
 /* YYYY-MM-DD as days since 1970-01-01: 0 or -EINVAL. */
 int unit_date(const char *, uint32_t *ret);
 /* Days since 1970-01-01, in UTC. */

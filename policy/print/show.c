@@ -346,6 +346,17 @@ show_requires(const struct policy *p, const struct sealed_server *s, FILE *f)
 }
 
 static void
+show_oneshot(const struct policy *p, const struct sealed_server *s, FILE *f)
+{
+	static const char *const by[] = {
+	    [ONESHOT_STATED] = "oneshot", [ONESHOT_IMPLIED] = "a secret per call"};
+	enum policy_oneshot oneshot = policy_oneshot(p, s);
+
+	if (oneshot != ONESHOT_NO)
+		(void)fprintf(f, "  each call gets its own process (%s)\n", by[oneshot]);
+}
+
+static void
 show_server(const struct policy *p, const struct sealed_server *s, FILE *f)
 {
 	(void)fputs("\nserver ", f);
@@ -362,6 +373,7 @@ show_server(const struct policy *p, const struct sealed_server *s, FILE *f)
 		put_ref(p, s->user, f);
 	}
 	(void)fputc('\n', f);
+	show_oneshot(p, s, f);
 	show_nets(p, s, f);
 	show_execs(p, s, f);
 	show_files(p, s, f);

@@ -211,6 +211,12 @@ json_gate(const struct policy *p, uint32_t i, struct out *o)
 	out_number(o, "classes", g->classes);
 	out_yes(o, "by_annotations", (g->flags & GATE_BY_ANNOTATIONS) != 0);
 	out_yes(o, "conditional", g->conds.n > 0);
+	if (g->rate != 0) {
+		out_number(o, "rate", g->rate);
+		out_number(o, "rate_ms", g->rate_ms);
+	}
+	if (g->quota != 0)
+		out_number(o, "quota", g->quota);
 	exception(o, p, g->exception);
 	said(o, p, say_gate, g);
 	out_text(o, "enforced", "tool gate");
@@ -335,6 +341,7 @@ json_server(const struct policy *p, const struct sealed_server *s, struct out *o
 	out_text(o, "cwd", policy_str(p, s->cwd));
 	out_text(o, "user", policy_str(p, s->user));
 	out_yes(o, "proc", (s->flags & SERVER_NO_PROC) == 0);
+	out_yes(o, "oneshot", policy_oneshot(p, s) != ONESHOT_NO);
 	out_yes(o, "sampling", (s->flags & SERVER_MCP_SAMPLING) != 0);
 	out_yes(o, "elicitation", (s->flags & SERVER_MCP_ELICITATION) != 0);
 	out_yes(o, "roots", (s->flags & SERVER_MCP_ROOTS) != 0);

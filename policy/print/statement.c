@@ -204,11 +204,18 @@ say_gate(const struct policy *p, const void *row, FILE *f)
 void
 say_gate_tail(const struct policy *p, const struct sealed_gate *g, FILE *f)
 {
+	char duration[POLICY_DURATION_CAP];
+
 	say_list(p, "except", g->excepts, f);
 	if (g->conds.n > 0) {
 		(void)fputs(" when ", f);
 		say_conds(p, g->conds, f);
 	}
+	if (g->rate != 0)
+		(void)fprintf(
+		    f, " rate %u/%s", g->rate, policy_duration(g->rate_ms, duration));
+	if (g->quota != 0)
+		(void)fprintf(f, " quota %u", g->quota);
 	say_quoted(p, "because", g->because, f);
 	say_quoted(p, "instead", g->instead, f);
 	say_exception_of(p, g->exception, f);

@@ -125,6 +125,17 @@ policy_at(const struct policy *p, struct sealed_at at, char *out, size_t out_cap
 	return out;
 }
 
+enum policy_oneshot
+policy_oneshot(const struct policy *p, const struct sealed_server *s)
+{
+	if ((s->flags & SERVER_ONESHOT) != 0)
+		return ONESHOT_STATED;
+	for (uint32_t i = 0; i < s->secrets.n; i++)
+		if (p->secret[s->secrets.first + i].approve == APPROVE_PER_CALL)
+			return ONESHOT_IMPLIED;
+	return ONESHOT_NO;
+}
+
 const char *
 policy_verdict_name(enum sealed_verdict v)
 {
@@ -135,6 +146,25 @@ policy_verdict_name(enum sealed_verdict v)
 	};
 
 	return NAME_OF(name, v);
+}
+
+const char *
+policy_duration(uint32_t ms, char out[POLICY_DURATION_CAP])
+{
+	static const struct {
+		uint32_t ms;
+		const char *name;
+	} units[] = {{86400000, "d"}, {3600000, "h"}, {60000, "m"}, {1000, "s"}};
+	size_t i = 0;
+
+	while (i < ARRAY_LEN(units) && ms % units[i].ms != 0)
+		i++;
+	if (i == ARRAY_LEN(units))
+		(void)snprintf(out, POLICY_DURATION_CAP, "%ums", ms);
+	else
+		(void)snprintf(
+		    out, POLICY_DURATION_CAP, "%u%s", ms / units[i].ms, units[i].name);
+	return out;
 }
 
 const char *

@@ -273,6 +273,17 @@ rule_gate(struct load *l, uint32_t i)
 	    "unexpected classes");
 	MUST(row->flags == 0 || (row->verdict == VERDICT_ASK && row->classes == 0),
 	    "unexpected classes");
+	MUST((row->rate == 0) == (row->rate_ms == 0), "a rate without its duration");
+	MUST(row->rate == 0 || row->rate_ms >= CALL_RATE_MS_MIN,
+	    "a rate of a short duration");
+	MUST((row->rate == 0 && row->quota == 0) ||
+		 (row->kind == GATE_TOOL && row->verdict != VERDICT_DENY &&
+		     row->flags == 0),
+	    "unexpected limit of calls");
+	if (i == l->server->gates.first)
+		l->rate_sum = 0;
+	l->rate_sum += row->rate;
+	MUST(l->rate_sum <= CALL_RATE_SUM_MAX, "the rates of a server are too high");
 	return 0;
 }
 

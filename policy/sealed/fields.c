@@ -28,7 +28,8 @@ const struct sealed_field sealed_fields[] = {
     F(user, FIELD_MAY_NAME, 0, 0),
     F(at, FIELD_AT, 0, 0),
     F(flags, FIELD_FLAGS, 0,
-	SERVER_NO_PROC | SERVER_MCP_SAMPLING | SERVER_MCP_ELICITATION | SERVER_MCP_ROOTS),
+	SERVER_NO_PROC | SERVER_MCP_SAMPLING | SERVER_MCP_ELICITATION | SERVER_MCP_ROOTS |
+	    SERVER_ONESHOT),
     F(run, FIELD_ROW, SEALED_EXECS, 0),
     PART(envs, SEALED_ENVS),
     PART(secrets, SEALED_SECRETS),
@@ -132,7 +133,9 @@ const struct sealed_field sealed_fields[] = {
     F(classes, FIELD_FLAGS, 0, SEALED_CLASSES),
     F(flags, FIELD_FLAGS, 0, GATE_BY_ANNOTATIONS),
     F(exception, FIELD_MAY_ROW, SEALED_EXCEPTIONS, 0),
-    F(reserved, FIELD_NUMBER, 0, 0),
+    F(rate, FIELD_NUMBER, 0, CALL_RATE_MAX),
+    F(rate_ms, FIELD_NUMBER, 0, CALL_RATE_MS_MAX),
+    F(quota, FIELD_NUMBER, 0, CALL_QUOTA_MAX),
 #undef F
 
 #define F(member, is, lo, hi) FIELD(SEALED_LIMITS, limit, member, is, lo, hi)

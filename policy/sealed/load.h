@@ -39,6 +39,7 @@ struct load {
 	 */
 	uint32_t next[SEALED_KIND_END], end[SEALED_KIND_END];
 	const struct sealed_server *server;        /* server being checked, or NULL */
+	uint64_t rate_sum;                         /* of its gates so far */
 	struct sealed_range part[SEALED_KIND_END]; /* its parts of the tables */
 	char *why;
 	size_t why_cap;

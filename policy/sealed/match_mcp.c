@@ -91,6 +91,36 @@ policy_match_gate(const struct policy *p, const struct sealed_server *s,
 					: m.m.answer;
 }
 
+struct limit_match {
+	const struct policy_gate_ask *ask;
+	policy_limit_fn *fn;
+	void *arg;
+};
+
+static void
+limit_consider(const struct policy *p, uint32_t row, void *arg)
+{
+	const struct sealed_gate *g = &p->gate[row];
+	const struct limit_match *m = arg;
+	struct sealed_gate strict = *g;
+
+	if (g->rate == 0 && g->quota == 0)
+		return;
+	/* a limit restricts: what is unknown matches, as for an `ask` */
+	strict.verdict = VERDICT_ASK;
+	if (policy_gate_miss(p, &strict, m->ask) == MISS_NONE)
+		m->fn(p, row, m->arg);
+}
+
+void
+policy_gate_limits(const struct policy *p, const struct sealed_server *s,
+    const struct policy_gate_ask *ask, policy_limit_fn *fn, void *arg)
+{
+	struct limit_match m = {ask, fn, arg};
+
+	index_gates(p, s, ask, limit_consider, &m);
+}
+
 static bool
 class_holds(const struct sealed_gate *g, const struct policy_gate_ask *ask)
 {

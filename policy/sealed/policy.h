@@ -104,11 +104,22 @@ const struct sealed_server *policy_server(const struct policy *, const char *nam
  */
 uint64_t policy_limit(
     const struct policy *, const struct sealed_server *, enum sealed_limit_kind);
+/* Does each call of the server get a process of its own? */
+enum policy_oneshot {
+	ONESHOT_NO = 0,
+	ONESHOT_STATED,  /* `oneshot` */
+	ONESHOT_IMPLIED, /* a secret has `approve per-call` */
+};
+enum policy_oneshot policy_oneshot(const struct policy *, const struct sealed_server *);
 /* What the server requires of this kind, or NULL. */
 const struct sealed_require *policy_require(
     const struct policy *, const struct sealed_server *, enum sealed_require_kind);
 /* "file:line" of a row, into out. */
 const char *policy_at(const struct policy *, struct sealed_at, char *out, size_t out_cap);
+
+/* A duration in its largest whole unit: 90s, 1m, 1500ms.  Returns out. */
+#define POLICY_DURATION_CAP 16
+const char *policy_duration(uint32_t ms, char out[POLICY_DURATION_CAP]);
 
 const char *policy_verdict_name(enum sealed_verdict);
 const char *policy_limit_name(enum sealed_limit_kind);
@@ -212,6 +223,14 @@ struct policy_gate_ask {
 };
 struct policy_answer policy_match_gate(
     const struct policy *, const struct sealed_server *, const struct policy_gate_ask *);
+/*
+ * Calls fn with each row that has a rate or a quota and whose calls this is one of:
+ * each limits the call, and the call counts for each.  Deciding rows are among them if
+ * they have a limit.  If it is unknown whether a row matches, it does.
+ */
+typedef void policy_limit_fn(const struct policy *, uint32_t row, void *arg);
+void policy_gate_limits(const struct policy *, const struct sealed_server *,
+    const struct policy_gate_ask *, policy_limit_fn *, void *arg);
 
 /* May the server reach this host (a name in lower case, or an address)? */
 struct policy_net_ask {

@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #define SEALED_MAGIC   "KNLSEAL\n" /* eight bytes, no NUL */
-#define SEALED_VERSION 3
+#define SEALED_VERSION 4
 #define SEALED_ALIGN   8
 #define SEALED_DIGEST  32          /* bytes at the end of the body */
 #define SEALED_LEN_MAX (64u << 20) /* a larger file is refused */
@@ -95,6 +95,7 @@ enum sealed_server_flag {
 	SERVER_MCP_SAMPLING = 2, /* sampling allow */
 	SERVER_MCP_ELICITATION = 4,
 	SERVER_MCP_ROOTS = 8,
+	SERVER_ONESHOT = 16, /* "oneshot": each call gets its own process */
 };
 
 /*
@@ -333,6 +334,18 @@ enum sealed_class {
  */
 #define GATE_BY_ANNOTATIONS 1
 
+/*
+ * Limits of the calls that match a gate, in one session: `rate` calls in each span
+ * of rate_ms, and `quota` calls in all; 0: no limit.  Every matching gate with a
+ * limit counts.  The rates of a server have a sum, so that a session can keep the
+ * time of each call.
+ */
+#define CALL_RATE_MAX     10000u
+#define CALL_RATE_MS_MIN  1000u
+#define CALL_RATE_MS_MAX  (30u * 86400000)
+#define CALL_RATE_SUM_MAX 1000000u /* of all gates of a server */
+#define CALL_QUOTA_MAX    1000000000u
+
 struct sealed_gate {            /* sorted for the index (sealer) */
 	struct sealed_ref name; /* glob: '*' matches any run of characters */
 	struct sealed_ref because;
@@ -345,7 +358,8 @@ struct sealed_gate {            /* sorted for the index (sealer) */
 	uint32_t classes; /* enum sealed_class, or'ed; 0: by name only */
 	uint32_t flags;   /* GATE_BY_ANNOTATIONS */
 	uint32_t exception;
-	uint32_t reserved;
+	uint32_t rate, rate_ms; /* both or none; tools only, as is the next */
+	uint32_t quota;
 };
 
 /*

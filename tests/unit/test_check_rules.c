@@ -131,7 +131,12 @@ rich_policy(struct buf *out)
 	struct sealer *s = sealer_new();
 	struct sealed_server row = {.at = {0, 1}};
 	struct sealed_exception exception = {.at = row.at, .until = 21000};
-	struct sealed_gate gate = {.at = row.at, .kind = GATE_TOOL, .verdict = 2};
+	struct sealed_gate gate = {.at = row.at,
+	    .kind = GATE_TOOL,
+	    .verdict = 2,
+	    .rate = 30,
+	    .rate_ms = 60000,
+	    .quota = 100};
 	struct sealed_ref file = fix_str(s, "rich.kennel"), glob;
 	uint32_t image;
 	int r;
@@ -190,6 +195,18 @@ BREAK(gate_flags, ROW(gate, 0)->flags = 2)
 BREAK(gate_classes, ROW(gate, 0)->classes = 32)
 BREAK(gate_named, ROW(gate, 0)->kind = GATE_ROOTS)
 BREAK(gate_by, ROW(gate, 0)->flags = 1; ROW(gate, 0)->verdict = VERDICT_ALLOW)
+BREAK(gate_rate_alone, ROW(gate, 0)->rate_ms = 0)
+BREAK(gate_rate_none, ROW(gate, 0)->rate = 0)
+BREAK(gate_rate_high, ROW(gate, 0)->rate = CALL_RATE_MAX + 1)
+BREAK(gate_rate_short, ROW(gate, 0)->rate_ms = CALL_RATE_MS_MIN - 1)
+BREAK(gate_rate_long, ROW(gate, 0)->rate_ms = CALL_RATE_MS_MAX + 1)
+BREAK(gate_quota_high, ROW(gate, 0)->quota = CALL_QUOTA_MAX + 1)
+BREAK(gate_limit_deny, ROW(gate, 0)->verdict = VERDICT_DENY)
+BREAK(gate_limit_prompt, ROW(gate, 0)->kind = GATE_PROMPT)
+BREAK(gate_limit_by, ROW(gate, 0)->flags = GATE_BY_ANNOTATIONS)
+BREAK(gate_quota_by, ROW(gate, 0)->flags = GATE_BY_ANNOTATIONS; ROW(gate, 0)->rate = 0;
+      ROW(gate, 0)->rate_ms = 0)
+BREAK(server_flag, ROW(server, 0)->flags = 2 * SERVER_ONESHOT)
 BREAK(exception_row, ROW(net, 1)->exception = 1)
 BREAK(exception_until, ROW(exception, 0)->until = 0)
 BREAK(exception_owner, ROW(exception, 0)->owner = (struct sealed_ref){0, 0})
@@ -229,12 +246,14 @@ static const struct {
     B(cond_op), B(cond_short), B(cond_empty), B(cond_type), B(cond_many),
     B(cond_reserved), B(cond_range), B(cond_range_wrap), B(step_both), B(step_bool),
     B(value_number), B(value_type), B(value_text), B(gate_flags), B(gate_classes),
-    B(gate_named), B(gate_by), B(exception_row), B(exception_until), B(exception_owner),
-    B(net_port), B(net_ports), B(net_port_high), B(net_prefix), B(net_bits),
-    B(net_prefix_name), B(net_host), B(net_scope), B(pin_digest), B(pin_kind),
-    B(pin_classes), B(audit_none), B(audit_sync), B(call_says), B(call_ask), B(exec_from),
-    B(exec_env), B(exec_in), B(exec_reserved), B(ref_empty), B(depths), B(slots),
-    B(string_unused)};
+    B(gate_named), B(gate_by), B(gate_rate_alone), B(gate_rate_none), B(gate_rate_high),
+    B(gate_rate_short), B(gate_rate_long), B(gate_quota_high), B(gate_limit_deny),
+    B(gate_limit_prompt), B(gate_limit_by), B(gate_quota_by), B(server_flag),
+    B(exception_row), B(exception_until), B(exception_owner), B(net_port), B(net_ports),
+    B(net_port_high), B(net_prefix), B(net_bits), B(net_prefix_name), B(net_host),
+    B(net_scope), B(pin_digest), B(pin_kind), B(pin_classes), B(audit_none),
+    B(audit_sync), B(call_says), B(call_ask), B(exec_from), B(exec_env), B(exec_in),
+    B(exec_reserved), B(ref_empty), B(depths), B(slots), B(string_unused)};
 
 static void
 fresh(void)
@@ -366,6 +385,60 @@ ceilings_and_no_half_load(void **state)
 	assert_memory_equal(&q, &was, sizeof(q));
 }
 
+/* The highest value of each limit is taken, one alone is enough, and `oneshot` is. */
+static void
+limits_at_their_bounds(void **state)
+{
+	static const uint32_t rows[][3] = {
+	    {CALL_RATE_MAX, CALL_RATE_MS_MAX, CALL_QUOTA_MAX},
+	    {1, CALL_RATE_MS_MIN, 1},
+	    {30, 60000, 0},
+	    {0, 0, 100},
+	    {0, 0, 0},
+	};
+	struct policy q;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		fresh();
+		ROW(gate, 0)->rate = rows[i][0];
+		ROW(gate, 0)->rate_ms = rows[i][1];
+		ROW(gate, 0)->quota = rows[i][2];
+		ROW(server, 0)->flags = SERVER_ONESHOT;
+		digest_again(copy, good.len);
+		assert_int_equal(
+		    policy_load_bytes(copy, good.len, &q, why, sizeof(why)), 0);
+		assert_int_equal(policy_oneshot(&q, q.server), ONESHOT_STATED);
+	}
+}
+
+/* A session keeps a time for each call of a rate, so their sum is bounded. */
+static void
+sum_of_rates(void **state)
+{
+	struct buf many;
+	struct policy q;
+	uint32_t set = 0;
+
+	buf_init(&many, SEALED_LEN_MAX);
+	assert_int_equal(many_policy(200, &many), 0);
+	assert_int_equal(policy_load_bytes(many.data, many.len, &q, why, sizeof(why)), 0);
+	for (uint32_t i = 0; i < q.row_n[SEALED_GATES] && set <= 100; i++) {
+		struct sealed_gate *g = (struct sealed_gate *)(uintptr_t)&q.gate[i];
+
+		if (g->verdict == VERDICT_DENY)
+			continue;
+		g->rate = CALL_RATE_MAX;
+		g->rate_ms = 60000;
+		digest_again(many.data, many.len);
+		assert_int_equal(
+		    policy_load_bytes(many.data, many.len, &q, why, sizeof(why)),
+		    ++set <= CALL_RATE_SUM_MAX / CALL_RATE_MAX ? 0 : -EBADMSG);
+	}
+	assert_int_equal(set, 101);
+	assert_non_null(strstr(why, "rates"));
+	buf_free(&many);
+}
+
 /* What the rows of version 2 mean, once loaded. */
 static void
 answers(void **state)
@@ -478,6 +551,8 @@ main(void)
 	    cmocka_unit_test(canonical),
 	    cmocka_unit_test(private_and_named),
 	    cmocka_unit_test(ceilings_and_no_half_load),
+	    cmocka_unit_test(limits_at_their_bounds),
+	    cmocka_unit_test(sum_of_rates),
 	    cmocka_unit_test(answers),
 	    cmocka_unit_test(beginnings),
 	};

@@ -362,11 +362,12 @@ base_of_every_cell(void **state)
 	assert_string_equal(policy_str(&p, s->cwd), "/tmp");
 	assert_int_equal(s->envs.n, 5);
 	good(
-	    "run %s/bin/plain\nno-proc\ntmp 1M\nenv HOME = /data\nenv X\nsampling allow");
+	    "run %s/bin/plain\nno-proc\ntmp 1M\nenv HOME = /data\nenv X\nsampling allow\n"
+	    "oneshot");
 	lacks("/proc");
 	assert_int_equal(row_at("/tmp", MOUNT_TMPFS)->size, 1 << 20);
 	s = policy_server(&p, "t");
-	assert_int_equal(s->flags, SERVER_NO_PROC | SERVER_MCP_SAMPLING);
+	assert_int_equal(s->flags, SERVER_NO_PROC | SERVER_MCP_SAMPLING | SERVER_ONESHOT);
 	assert_int_equal(s->envs.n, 6);
 	assert_string_equal(policy_str(&p, p.env[0].name), "HOME");
 	assert_string_equal(policy_str(&p, p.env[0].value), "/data");
@@ -645,6 +646,77 @@ tables(void **state)
 	assert_string_equal(policy_str(&p, s->user), "nobody");
 }
 
+static void
+seen_limit(const struct policy *q, uint32_t row, void *arg)
+{
+	*(uint32_t *)arg |= 1u << q->gate[row].at.line;
+}
+
+/* rate and quota: every line that matches a call limits it, not the deciding one alone;
+ * what is unknown about a line limits too. */
+static void
+limits(void **state)
+{
+	static const struct {
+		const char *name, *args;
+		uint32_t lines; /* a bit for each */
+	} calls[] = {
+	    {"b", "{}", 0},
+	    {"a_y", "{}", 1u << 3},
+	    {"a_x", "{\"n\":1}", 1u << 3},
+	    {"a_x", "{\"n\":2}", 1u << 3 | 1u << 4},
+	    {"a_x", "{}", 1u << 3 | 1u << 4},
+	    {"a_x", "{\"n\":1,\"n\":1}", 1u << 3 | 1u << 4},
+	    {"a_z", "{}", 0},
+	    {"old", "{}", 0},
+	    {"c", "{}", 1u << 7},
+	};
+	const struct sealed_server *s;
+	const struct sealed_gate *g;
+	uint32_t lines;
+
+	good("run %s/bin/plain\n"
+	     "tool allow a_* except a_z rate 30/90s\n"
+	     "tool allow a_x when args.n > 1 quota 2\n"
+	     "tool allow *\n"
+	     "tool allow old quota 1 owner x ticket y until 2020-01-01\n"
+	     "tool ask c rate 1/1s quota 1000000000");
+	s = policy_server(&p, "t");
+	assert_int_equal(policy_oneshot(&p, s), ONESHOT_NO);
+	for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+		struct policy_gate_ask ask = {.kind = GATE_TOOL,
+		    .name = calls[i].name,
+		    .name_len = strlen(calls[i].name),
+		    .args = calls[i].args,
+		    .args_len = strlen(calls[i].args)};
+
+		lines = 0;
+		policy_gate_limits(&p, s, &ask, seen_limit, &lines);
+		if (lines != calls[i].lines)
+			fail_msg("%s %s: %x", calls[i].name, calls[i].args, lines);
+	}
+	g = ask_gate(&p, s, GATE_TOOL, "c", 1).gate;
+	assert_int_equal(g->rate, 1);
+	assert_int_equal(g->rate_ms, 1000);
+	assert_int_equal(g->quota, 1000000000);
+	g = ask_gate(&p, s, GATE_TOOL, "a_y", 3).gate;
+	assert_int_equal(g->rate, 30);
+	assert_int_equal(g->rate_ms, 90000);
+	assert_int_equal(g->quota, 0);
+}
+
+/* C32: a secret that needs approval per call implies `oneshot`; per session does not. */
+static void
+oneshot(void **state)
+{
+	good("run %s/bin/plain\nsecret A from env A { approve session }");
+	assert_int_equal(policy_oneshot(&p, policy_server(&p, "t")), ONESHOT_NO);
+	good("run %s/bin/plain\nsecret A from env A { approve per-call }");
+	assert_int_equal(policy_oneshot(&p, policy_server(&p, "t")), ONESHOT_IMPLIED);
+	good("run %s/bin/plain\noneshot\nsecret A from env A { approve per-call }");
+	assert_int_equal(policy_oneshot(&p, policy_server(&p, "t")), ONESHOT_STATED);
+}
+
 /* The same text gives the same bytes. */
 static void
 same_text_same_bytes(void **state)
@@ -712,6 +784,8 @@ main(void)
 	    cmocka_unit_test(virtual_environments),
 	    cmocka_unit_test(denials),
 	    cmocka_unit_test(tables),
+	    cmocka_unit_test(limits),
+	    cmocka_unit_test(oneshot),
 	    cmocka_unit_test(same_text_same_bytes),
 	    cmocka_unit_test(hostile_images),
 	};

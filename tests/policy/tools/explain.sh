@@ -136,3 +136,29 @@ says "enforced: read-only mount, Landlock"
 lacks "by: (base) read /etc"
 expect 0 "explain: reading what every cell has" explain "$tmp/way.kennel" w read /etc/hosts
 says "by: (base) read /etc"
+
+# limits: every line that matches, not the deciding one alone
+cat >"$tmp/limits.kennel" <<'EOT'
+server s {
+	run /bin/sh -c true
+	user nobody
+	tool allow * quota 1000
+	tool allow search_* rate 30/60s
+	tool ask search_all when args.deep == true rate 1/2h
+	tool deny search_none
+}
+EOT
+expect 0 "explain: the lines that limit a call" explain "$tmp/limits.kennel" s tool search_x
+says "limited by: tool allow * quota 1000  # $tmp/limits.kennel:4"
+says "limited by: tool allow search_* rate 30/1m  # $tmp/limits.kennel:5"
+lacks "limited by: tool ask"
+expect 1 "explain: a line with a condition limits too" explain "$tmp/limits.kennel" s tool search_all '{"deep": true}'
+says "limited by: tool allow * quota 1000"
+says "limited by: tool ask search_all when args.deep == true rate 1/2h  # $tmp/limits.kennel:6"
+expect 0 "explain: a condition that does not hold limits nothing" explain "$tmp/limits.kennel" s tool search_all '{"deep": false}'
+lacks "limited by: tool ask"
+expect 1 "explain: a denied call has no limits" explain "$tmp/limits.kennel" s tool search_none
+lacks "limited by"
+expect 0 "explain --json: limits" explain --json "$tmp/limits.kennel" s tool other
+is_json
+says '"limits":[{"file":"'"$tmp"'/limits.kennel","line":4,"text":"tool allow * quota 1000"}]'

@@ -40,3 +40,28 @@ says '"enforced":"kennel-egress and kennel-dial (network namespace)"'
 says '"enforced":"seccomp BPF"'
 says '"until":"2099-12-31"'
 says '"enforced":"noexec mount, Landlock"'
+# limits of calls, and a process for each call
+cat >"$tmp/limits.kennel" <<'EOT'
+server s {
+	run /bin/sh -c true
+	user nobody
+	oneshot
+	tool allow search_* rate 30/60s quota 100
+	tool ask create_* rate 5/1500ms
+}
+EOT
+expect 0 "show: limits" show "$tmp/limits.kennel"
+says "each call gets its own process (oneshot)"
+says "allow tool search_* rate 30/1m quota 100  # $tmp/limits.kennel:5"
+says "ask   tool create_* rate 5/1500ms  # $tmp/limits.kennel:6"
+expect 0 "show --json: limits" show "$tmp/limits.kennel" --json
+is_json
+says '"oneshot":true'
+says '"rate":30,"rate_ms":60000,"quota":100'
+says '"rate":5,"rate_ms":1500'
+sed 's/oneshot/secret T from env T { approve per-call }/' "$tmp/limits.kennel" >"$tmp/implied.kennel"
+expect 0 "show: a secret per call" show "$tmp/implied.kennel"
+says "each call gets its own process (a secret per call)"
+sed 's/per-call/session/' "$tmp/implied.kennel" >"$tmp/session.kennel"
+expect 0 "show: a secret per session" show "$tmp/session.kennel" --json
+says '"oneshot":false'
