@@ -338,6 +338,7 @@ STATUS = \
 	supervisor/status/status_wire.o
 # Messages of the agent and of the server, and who may name what.
 MCP = \
+	supervisor/hub/call_limits.o \
 	supervisor/hub/gate.o \
 	supervisor/hub/pins.o \
 	supervisor/json/digest.o \
@@ -787,6 +788,7 @@ UNIT_exec_status	= $(UNIT_frame)
 UNIT_indirect_requests	= $(UNIT_frame)
 UNIT_approved_params	= $(UNIT_frame)
 UNIT_pins	= $(UNIT_frame)
+UNIT_call_limits	= $(UNIT_frame)
 UNIT_queue = \
 	$(BASE_SMALL) \
 	shim/base/buf.o \
@@ -1046,6 +1048,7 @@ UNITS = \
 	audit_writer \
 	base \
 	byte_exact \
+	call_limits \
 	cell \
 	check_rules \
 	condition \

@@ -3,6 +3,7 @@
  * contents of a list and the permissions of a call can never differ.
  */
 #include "policy/sealed/policy.h"
+#include "shim/base/loop.h"
 #include "supervisor/hub/hub.h"
 
 #include <stdio.h>
@@ -33,22 +34,46 @@ pin_of(const struct gate_ask *ask)
 	return state == PIN_MISSING && ask->kind == GATE_RESOURCE ? PIN_OFF : state;
 }
 
-void
-gate_judge(const struct gate_ask *ask, struct gate_answer *ret)
+static struct policy_gate_ask
+match_of(const struct gate_ask *ask)
 {
-	struct policy_gate_ask match = {.kind = ask->kind,
-	    .name = ask->name,
-	    .name_len = ask->name_len,
-	    .args = ask->args,
-	    .args_len = ask->args_len};
 	struct pin_words words = {.pin = NULL};
-	struct policy_answer a;
-	bool reviewed;
 
 	if (ask->pins != NULL && ask->kind == GATE_TOOL)
 		words = pins_words(ask->pins, ask->name, ask->name_len);
-	match.pin = words.pin;
-	match.said = words.said;
+	return (struct policy_gate_ask){.kind = ask->kind,
+	    .name = ask->name,
+	    .name_len = ask->name_len,
+	    .args = ask->args,
+	    .args_len = ask->args_len,
+	    .pin = words.pin,
+	    .said = words.said};
+}
+
+/* A call that may pass is refused if it exceeds a limit, whose line then decides. */
+static const struct sealed_gate *
+limit_judge(const struct gate_ask *ask, const struct policy_gate_ask *match,
+    const struct sealed_gate *by, struct gate_answer *ret)
+{
+	ret->over = (struct call_over){.is = CALL_FITS};
+	if (ask->limits == NULL || ask->args == NULL || ask->kind != GATE_TOOL ||
+	    !(ret->allowed || ret->asks))
+		return by;
+	call_limits_judge(ask, match, &ret->over);
+	if (ret->over.is == CALL_FITS)
+		return by;
+	ret->allowed = ret->asks = false;
+	return ret->over.gate;
+}
+
+void
+gate_judge(const struct gate_ask *ask, struct gate_answer *ret)
+{
+	struct policy_gate_ask match = match_of(ask);
+	const struct sealed_gate *by;
+	struct policy_answer a;
+	bool reviewed;
+
 	a = policy_match_gate(ask->policy, ask->server, &match);
 	ret->pin = pin_of(ask);
 	ret->verdict = a.verdict;
@@ -60,11 +85,56 @@ gate_judge(const struct gate_ask *ask, struct gate_answer *ret)
 	    ask->kind == GATE_RESOURCE && uri_form(ask->name, ask->name_len) == URI_ODD;
 	ret->because = ret->instead = "";
 	ret->at[0] = '\0';
-	if (a.gate == NULL)
+	by = limit_judge(ask, &match, a.gate, ret);
+	if (by == NULL)
 		return;
-	ret->because = policy_str(ask->policy, a.gate->because);
-	ret->instead = policy_str(ask->policy, a.gate->instead);
-	(void)policy_at(ask->policy, a.gate->at, ret->at, sizeof(ret->at)); /* ret->at */
+	ret->because = policy_str(ask->policy, by->because);
+	ret->instead = policy_str(ask->policy, by->instead);
+	(void)policy_at(ask->policy, by->at, ret->at, sizeof(ret->at)); /* ret->at */
+}
+
+void
+gate_count(const struct gate_ask *ask)
+{
+	struct policy_gate_ask match = match_of(ask);
+
+	if (ask->limits != NULL && ask->kind == GATE_TOOL)
+		call_limits_count(ask, &match);
+}
+
+const char *
+gate_outcome(const struct gate_answer *a)
+{
+	static const char *const over[] = {
+	    [CALL_OVER_RATE] = "rate limit", [CALL_OVER_QUOTA] = "quota"};
+
+	if (a->over.is != CALL_FITS)
+		return over[a->over.is];
+	if (a->verdict == VERDICT_ALLOW) /* by its policy line, except for the pin */
+		return a->pin == PIN_DIFFERS ? "differs from its pin" : "not pinned";
+	return a->verdict == VERDICT_ASK ? "ask" : "deny";
+}
+
+/* As in "rate limit: 30 in 1m, try again in 12 s". */
+static void
+put_over(const struct gate_answer *a, const char *what, const char *name,
+    char out[GATE_TEXT_MAX])
+{
+	const struct sealed_gate *g = a->over.gate;
+	char limit[128], duration[POLICY_DURATION_CAP];
+
+	if (a->over.is == CALL_OVER_QUOTA)
+		(void)snprintf(limit, sizeof(limit),
+		    "quota: %u calls in this session are used up", g->quota); /* fits */
+	else
+		(void)snprintf(limit, sizeof(limit),
+		    "rate limit: %u in %s, try again in %llu s", g->rate,
+		    policy_duration(g->rate_ms, duration),
+		    (unsigned long long)((a->over.wait_ns + 1000 * LOOP_MS - 1) /
+					 (1000 * LOOP_MS))); /* fits */
+	(void)snprintf(out, GATE_TEXT_MAX,
+	    "kennel: the policy limits the %s \"%.*s\" (%s); it was not used: %s", what,
+	    NAME_SHOWN, name, a->at, limit); /* may be truncated */
 }
 
 static void
@@ -90,7 +160,9 @@ static void
 put_reason(const struct gate_answer *a, const char *what, const char *name,
     char out[GATE_TEXT_MAX])
 {
-	if (a->verdict == VERDICT_ASK)
+	if (a->over.is != CALL_FITS)
+		put_over(a, what, name, out);
+	else if (a->verdict == VERDICT_ASK)
 		(void)snprintf(out, GATE_TEXT_MAX,
 		    "kennel: the %s \"%.*s\" needs approval (%s), and no approval "
 		    "channel is available here; it was not used",
@@ -129,14 +201,15 @@ const char *
 gate_text(const struct gate_answer *a, enum sealed_gate_kind kind, const char *name,
     char out[GATE_TEXT_MAX])
 {
+	bool says = a->verdict != VERDICT_ALLOW || a->over.is != CALL_FITS;
 	size_t n;
 
 	put_reason(a, policy_gate_name(kind), name, out);
 	n = strlen(out);
-	if (a->verdict != VERDICT_ALLOW && a->because[0] != '\0')
+	if (says && a->because[0] != '\0')
 		n += (size_t)snprintf(
 		    out + n, GATE_TEXT_MAX - n, ": %.300s", a->because); /* fits */
-	if (a->verdict != VERDICT_ALLOW && a->instead[0] != '\0')
+	if (says && a->instead[0] != '\0')
 		(void)snprintf(out + n, GATE_TEXT_MAX - n, ". Instead: %.300s",
 		    a->instead); /* fits */
 	return out;

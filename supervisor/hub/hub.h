@@ -1,8 +1,9 @@
 /*
  * The hub room: which tools, resources and prompts exist, and who may use them.
  *
- *	gate.c	the decision about every name that an agent may use
- *	pins.c	reviewed definitions, compared with the server's present ones
+ *	gate.c		the decision about every name that an agent may use
+ *	call_limits.c	rates and quotas of one session's calls
+ *	pins.c		reviewed definitions, compared with the server's present ones
  */
 #ifndef KENNEL_SUPERVISOR_HUB_HUB_H
 #define KENNEL_SUPERVISOR_HUB_HUB_H
@@ -71,7 +72,30 @@ struct gate_ask {
 	size_t name_len;
 	const char *args; /* JSON as received; NULL: not known yet, as in a list */
 	size_t args_len;
+	struct call_limits *limits; /* of the session; NULL: none apply, as in a list */
+	uint64_t now_ns;            /* for them: a clock that never goes back */
 };
+
+/* ---- call_limits.c -------------------------------------------------------- */
+
+enum call_limit { CALL_FITS, CALL_OVER_RATE, CALL_OVER_QUOTA };
+
+struct call_over {
+	enum call_limit is;
+	const struct sealed_gate *gate; /* whose limit it is */
+	uint64_t wait_ns;               /* CALL_OVER_RATE: until a call fits */
+};
+
+/* policy and server must outlive it. Returns 0 or -ENOMEM. */
+int call_limits_new(
+    const struct policy *, const struct sealed_server *, struct call_limits **ret);
+void call_limits_free(struct call_limits *);
+/* Would this call exceed a limit? For gate.c; ask->limits is not NULL. */
+void call_limits_judge(
+    const struct gate_ask *, const struct policy_gate_ask *, struct call_over *ret);
+void call_limits_count(const struct gate_ask *, const struct policy_gate_ask *);
+
+/* ---- gate.c: answers ------------------------------------------------------ */
 
 struct gate_answer {
 	bool allowed;
@@ -79,15 +103,20 @@ struct gate_answer {
 	bool method; /* it concerns a method */
 	bool odd;    /* a resource URI that is not in normal form; can only be refused */
 	enum sealed_verdict verdict;
-	enum pin_state pin;   /* PIN_DIFFERS and PIN_MISSING mean refused */
-	const char *because;  /* the policy's text, or "" */
-	const char *instead;  /* likewise */
-	char at[GATE_AT_MAX]; /* the deciding line, or "" */
+	enum pin_state pin;    /* PIN_DIFFERS and PIN_MISSING mean refused */
+	struct call_over over; /* not CALL_FITS: refused, and `at` is its line */
+	const char *because;   /* the policy's text, or "" */
+	const char *instead;   /* likewise */
+	char at[GATE_AT_MAX];  /* the deciding line, or "" */
 };
 
 /* Decides whether this tool, resource or prompt may be used; in a list: with any
  * arguments. */
 void gate_judge(const struct gate_ask *, struct gate_answer *ret);
+/* The call is about to reach the server: counts it for its rates and quotas. */
+void gate_count(const struct gate_ask *);
+/* The outcome of a refusal, for the agent and the log. */
+const char *gate_outcome(const struct gate_answer *);
 
 /* Writes one sentence for an agent: what was refused, why, by which line. Returns
  * out. */

@@ -54,11 +54,8 @@ refuse_name(struct session *s, const struct json_message *m, const struct method
 	char text[GATE_TEXT_MAX];
 	int r;
 
-	why.outcome = answer->verdict == VERDICT_ASK ? "ask" : "deny";
+	why.outcome = gate_outcome(answer);
 	why.instead = answer->instead;
-	if (answer->verdict == VERDICT_ALLOW) /* by its policy line, except for the pin */
-		why.outcome =
-		    answer->pin == PIN_DIFFERS ? "differs from its pin" : "not pinned";
 	gate_text(answer, kind, s->name, text);
 	buf_clear(&s->text);
 	r = (method->flags & METHOD_RESULT) != 0
@@ -71,13 +68,28 @@ refuse_name(struct session *s, const struct json_message *m, const struct method
 	return DROP;
 }
 
+void
+agent_ask(const struct session *s, const struct json_message *m, size_t len,
+    struct gate_ask *ret)
+{
+	struct json args = m->param[PARAM_ARGUMENTS];
+	bool none = args.type == JSON_IS_NONE;
+
+	ret->name_len = len;
+	/* A call without arguments counts as one with empty arguments, because `when`
+	 * needs them. */
+	ret->args = none ? "{}" : (const char *)args.at;
+	ret->args_len = none ? 2 : args.len;
+	ret->limits = s->limits;
+	ret->now_ns = loop_now();
+}
+
 static enum verdict
 gate_name(struct session *s, const struct json_message *m, const struct method *method,
     enum sealed_gate_kind kind, struct json name, bool may_ask)
 {
 	struct gate_ask ask = session_ask(s, kind);
 	struct gate_answer answer;
-	struct json args = m->param[PARAM_ARGUMENTS];
 	size_t len;
 
 	if (json_text(name, s->name, sizeof(s->name), &len) < 0) {
@@ -88,11 +100,7 @@ gate_name(struct session *s, const struct json_message *m, const struct method *
 		return refuse(s, m, RPC_PARAMS_BAD,
 		    "kennel: the name or uri in params is missing or not plain text");
 	}
-	ask.name_len = len;
-	/* A call without arguments counts as one with empty arguments, because `when`
-	 * needs them. */
-	ask.args = args.type == JSON_IS_NONE ? "{}" : (const char *)args.at;
-	ask.args_len = args.type == JSON_IS_NONE ? 2 : args.len;
+	agent_ask(s, m, len, &ask);
 	gate_judge(&ask, &answer);
 	if (answer.allowed)
 		return PASS;
@@ -195,6 +203,7 @@ static enum verdict
 forward(struct session *s, const struct json_message *m, const struct method *method,
     enum verdict gated)
 {
+	struct gate_ask ask = session_ask(s, GATE_TOOL);
 	struct json params = m->top[TOP_PARAMS];
 	struct call *call;
 	int r = calls_add(&s->asked, m->top[TOP_ID], &call);
@@ -218,6 +227,10 @@ forward(struct session *s, const struct json_message *m, const struct method *me
 		return refuse(s, m, RPC_NO_RECORD,
 		    "kennel: unable to record this call in the audit log; the call was "
 		    "not made");
+	}
+	if (method != NULL && method->gate == GATE_TOOL && method->where == WHERE_NAME) {
+		agent_ask(s, m, strlen(s->name), &ask);
+		gate_count(&ask);
 	}
 	s->made++;
 	if (method != NULL && (method->flags & METHOD_DEADLINE) != 0)

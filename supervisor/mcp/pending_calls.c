@@ -89,32 +89,45 @@ refuse(struct held *h, const char *text, const char *outcome)
 	approval_free(a);
 }
 
-/* The server's tool definitions may have changed while the approval was pending.
- * NULL: the call may proceed; else the outcome. */
-static const char *
-changed_since(struct held *h, const struct json_message *m)
+/* Judges the call again: while its approval was pending, the server's definitions may
+ * have changed, and other calls may have used up a limit. */
+static void
+judge_again(struct held *h, const struct json_message *m, struct gate_ask *ask,
+    struct gate_answer *ret)
 {
 	const struct method *method = h->call->known;
-	struct json args = m->param[PARAM_ARGUMENTS];
-	struct gate_ask ask = session_ask(h->s, method->gate);
-	struct gate_answer answer;
+	size_t len;
 
+	*ask = session_ask(h->s, method->gate);
 	if (json_text(m->param[method->where == WHERE_NAME ? PARAM_NAME : PARAM_URI],
-		h->s->name, sizeof(h->s->name), &ask.name_len) < 0)
+		h->s->name, sizeof(h->s->name), &len) < 0)
 		bug("a name that was judged before");
-	ask.args = args.type == JSON_IS_NONE ? "{}" : (const char *)args.at;
-	ask.args_len = args.type == JSON_IS_NONE ? 2 : args.len;
-	gate_judge(&ask, &answer);
-	if (answer.allowed || answer.asks)
-		return NULL;
-	return answer.pin == PIN_DIFFERS ? "differs from its pin" : "deny";
+	agent_ask(h->s, m, len, ask);
+	gate_judge(ask, ret);
+}
+
+/* The reason why the call may not proceed after all. */
+static void
+refuse_again(struct held *h, const struct gate_answer *answer)
+{
+	char text[GATE_TEXT_MAX];
+
+	if (answer->over.is != CALL_FITS)
+		refuse(h, gate_text(answer, h->call->known->gate, h->s->name, text),
+		    gate_outcome(answer));
+	else
+		refuse(h,
+		    "kennel: the server's definition changed while the approval was "
+		    "pending; the call was not made",
+		    answer->pin == PIN_DIFFERS ? "differs from its pin" : "deny");
 }
 
 /* The approval is on disk: forwards the call to the server. */
 static void
 release(struct held *h)
 {
-	const char *outcome;
+	struct gate_answer answer;
+	struct gate_ask ask;
 	struct session *s = h->s;
 	struct call *call = h->call;
 	struct json_message m;
@@ -126,12 +139,9 @@ release(struct held *h)
 		refuse(h, "kennel: the server no longer takes requests", "gone");
 		return;
 	}
-	outcome = changed_since(h, &m);
-	if (outcome != NULL) {
-		refuse(h,
-		    "kennel: the server's definition changed while the approval was "
-		    "pending; the call was not made",
-		    outcome);
+	judge_again(h, &m, &ask, &answer);
+	if (!answer.allowed && !answer.asks) {
+		refuse_again(h, &answer);
 		return;
 	}
 	call->since_ns = loop_now();
@@ -143,6 +153,7 @@ release(struct held *h)
 		    "refused");
 		return;
 	}
+	gate_count(&ask);
 	s->made++;
 	r = frame_say(&s->to_server, h->line, h->len);
 	if (r < 0)

@@ -77,8 +77,9 @@ struct drops { /* further ones are recorded as one event */
 
 struct session {
 	struct session_order o;
-	struct pins *pins;    /* NULL: nothing known yet */
-	uint32_t definitions; /* of the server, recorded so far */
+	struct pins *pins;          /* NULL: nothing known yet */
+	struct call_limits *limits; /* rates and quotas */
+	uint32_t definitions;       /* of the server, recorded so far */
 	struct frame_in from_agent, from_server;
 	struct frame_out to_agent, to_server;
 	int slot_agent_in, slot_agent_out, slot_server_in, slot_server_out;
@@ -152,6 +153,10 @@ void session_emit(struct session *, struct frame_out *, const uint8_t *, size_t)
 /* from_agent.c, from_server.c: a line, or an element of a batch */
 void agent_line(struct session *, const uint8_t *, size_t);
 void agent_oversize(struct session *, uint64_t len);
+/* Completes the request for a call, now: its arguments, and len bytes of s->name. */
+struct gate_ask;
+void agent_ask(const struct session *, const struct json_message *, size_t len,
+    struct gate_ask *ret);
 void server_line(struct session *, const uint8_t *, size_t);
 void server_oversize(struct session *, uint64_t len);
 
@@ -176,7 +181,6 @@ void unfit_agent_answer(struct session *, const struct json_message *, const cha
 void unfit_answer_of_server(
     struct session *, struct json id, enum rpc_code, const char *why);
 /* session.c: a gate request about s->name; its length is set later */
-struct gate_ask;
 struct pin_seen;
 struct gate_ask session_ask(const struct session *, enum sealed_gate_kind);
 /* indirect_requests.c: other ways to ask the agent's user */

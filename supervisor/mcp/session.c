@@ -91,7 +91,8 @@ prepare(struct session *s)
 	    (r = frame_in_init(&s->from_server, o->server_out,
 		 out < MCP_MESSAGE_MAX ? out : MCP_MESSAGE_MAX)) < 0 ||
 	    (r = calls_init(&s->asked)) < 0 || (r = calls_init(&s->asking)) < 0 ||
-	    (r = pins_new(o->policy, o->server, &s->pins)) < 0)
+	    (r = pins_new(o->policy, o->server, &s->pins)) < 0 ||
+	    (r = call_limits_new(o->policy, o->server, &s->limits)) < 0)
 		return r;
 	/* syscalls: fcntl */
 	s->agent_flags = fcntl(o->agent_out, F_GETFL);
@@ -153,6 +154,7 @@ session_free(struct session *s)
 	calls_free(&s->asked);
 	calls_free(&s->asking);
 	pins_free(s->pins);
+	call_limits_free(s->limits);
 	free(s->cuts.cut);
 	buf_free(&s->text);
 	buf_free(&s->insert);

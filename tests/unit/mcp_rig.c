@@ -170,6 +170,7 @@ rig_policy(struct rig *rig, uint32_t flags, const struct rig_gate *gate, size_t 
 		gates[i] = (struct sealed_gate){
 		    .name = string(p, gate[i].name),
 		    .because = string(p, gate[i].because == NULL ? "" : gate[i].because),
+		    .instead = string(p, ""),
 		    .at = {0, (uint32_t)i + 1},
 		    .kind = gate[i].kind,
 		    .exception = SEALED_NONE,
