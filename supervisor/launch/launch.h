@@ -120,6 +120,7 @@ struct open_order {
 	pid_t caller;                     /* recorded as the program that starts this
 					   * session; 0: the parent process */
 	enum leash_mode mode;
+	bool one_call; /* this process is for one call: a `oneshot` server may start */
 	int argc;
 	char *const *argv;
 	struct loop *loop; /* runs only while an approval of the start is pending */
@@ -174,6 +175,10 @@ struct asked_approve {
  * or -errno and why: an unreadable file might have required one. */
 int asked_approves(
     const struct policy_found *, struct asked_approve *ret, bool *ret_any, char *why);
+/* Does each call of the server get its own process, because the policy says so, or
+ * because it or a manifest wants a secret approved per call? Fails like
+ * asked_approves. */
+int asked_oneshot(const struct policy_found *, enum policy_oneshot *ret, char *why);
 /*
  * Like child_launch, but handles approvals meanwhile: each one is on disk before the
  * leash gets it. A signal, the end of the agent, or the total timeout ends it.

@@ -485,6 +485,7 @@ run_session(const struct run_order *order)
 				 .name = name,
 				 .found = order->found,
 				 .caller = order->caller,
+				 .one_call = order->one_call,
 				 .mode = LEASH_RUN,
 				 .loop = &u.loop,
 				 .signals = u.signals},

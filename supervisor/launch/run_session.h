@@ -4,6 +4,7 @@
 #ifndef KENNEL_SUPERVISOR_LAUNCH_RUN_SESSION_H
 #define KENNEL_SUPERVISOR_LAUNCH_RUN_SESSION_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct policy_found;
@@ -12,6 +13,7 @@ struct run_order {
 	const char *file, *name;          /* as in struct open_order */
 	const struct policy_found *found; /* as there; borrowed */
 	pid_t caller;                     /* as there */
+	bool one_call;                    /* as there */
 };
 
 /*

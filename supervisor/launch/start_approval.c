@@ -86,6 +86,22 @@ asked_approves(
 	return r;
 }
 
+int
+asked_oneshot(const struct policy_found *f, enum policy_oneshot *ret, char *why)
+{
+	static struct asked_approve approve; /* large */
+	enum policy_oneshot is = policy_oneshot(&f->policy, f->server);
+	bool any = false;
+	int r = is != ONESHOT_NO ? 0 : asked_approves(f, &approve, &any, why);
+
+	for (uint32_t i = 0; r == 0 && any && i < f->server->secrets.n; i++)
+		if (approve.of[i] == APPROVE_PER_CALL)
+			is = ONESHOT_IMPLIED;
+	if (r == 0)
+		*ret = is;
+	return r;
+}
+
 /* ---- while the approval is pending ------------------------------------------------ */
 
 struct asking {

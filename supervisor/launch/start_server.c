@@ -300,6 +300,32 @@ room_for_descriptors(void)
 	}
 }
 
+/* A session has one process for all calls. `kennel exec` starts one for itself. A
+ * secret that is approved per call is refused by the leash, which records the secret. */
+static int
+oneshot_check(const struct open_order *order, const struct policy_found *f, char *why,
+    int *ret_status)
+{
+	enum policy_oneshot oneshot = ONESHOT_NO;
+	char at[256];
+	int r;
+
+	if (order->mode != LEASH_RUN || order->one_call)
+		return 0;
+	r = asked_oneshot(f, &oneshot, why);
+	if (r < 0)
+		*ret_status = EXIT_INPUT;
+	if (r < 0 || oneshot != ONESHOT_STATED)
+		return r;
+	*ret_status = EXIT_CONFIG;
+	(void)snprintf(why, LEASH_TEXT_MAX,
+	    "server `%s` (%s) is `oneshot`: each call needs its own process, but `kennel "
+	    "run` starts one for all calls of a session; use `kennel serve`",
+	    order->name,
+	    policy_at(&f->policy, f->server->at, at, sizeof(at))); /* may be truncated */
+	return -EPERM;
+}
+
 /* *ret_granted: it failed, and has a grant now that it did not have. */
 static int
 open_once(const struct open_order *order, struct opened *ret, char why[LEASH_TEXT_MAX],
@@ -330,6 +356,9 @@ open_once(const struct open_order *order, struct opened *ret, char why[LEASH_TEX
 	if (status != 0)
 		goto out;
 	status = EXIT_FAILED;
+	r = oneshot_check(order, &ret->found, why, &status);
+	if (r < 0)
+		goto out;
 	/* A leash inherits no_new_privs, and newuidmap, which it may start, works
 	 * only without. open_confine() sets it later. */
 	if (policy_require(&ret->found.policy, ret->found.server, REQUIRE_SUBUID) == NULL)

@@ -3,6 +3,7 @@ at a running server."""
 import json
 import os
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
 from kit import *  # noqa: E402,F403
@@ -104,6 +105,63 @@ def pinned(text, change=None):
             f.write(data.replace(*change))
     p2 = policy(text % os.path.basename(pins), "toy")
     return p2, pins
+
+
+def refusal(s, tool, **arguments):
+    """The refusal of this call: its outcome and its text."""
+    r = s.request("tools/call", {"name": tool, "arguments": arguments})["result"]
+    check(r["isError"], r)
+    return r["_meta"]["kennel/refusal"]["outcome"], r["content"][0]["text"]
+
+
+@test("a call beyond its rate or quota is refused before the server sees it, and recorded; the last within it passes")
+def limits():
+    p = policy(TOYS + "    tool allow echo rate 3/5s because \"it costs\"\n"
+               "    tool allow line quota 2 instead \"use echo\"\n    tool allow *\n", "toy")
+    s = Mcp([KENNEL, "run", "toy", "--policy", p])
+    s.initialize()
+    for _ in range(3):
+        equal(s.text("echo", text="x"), "x")
+    outcome, text = refusal(s, "echo", text="x")
+    equal(outcome, "rate limit")
+    within('the tool "echo" (%s:4)' % p, text)
+    within("rate limit: 3 in 5s, try again in", text)
+    within("it costs", text)
+    # the other tool has its own limit
+    equal([verdict(s, "{}") for _ in range(3)], ["allow", "allow", "quota"])
+    outcome, text = refusal(s, "line")
+    equal(outcome, "quota")
+    within("quota: 2 calls in this session are used up. Instead: use echo", text)
+    time.sleep(5.1)
+    equal(s.text("echo", text="again"), "again", "the rate allows it again")
+    within("echo", json.dumps(s.request("tools/list")), "it is listed all the time")
+    s.close()
+    check(audited('"refused"', '"echo"', "rate limit", '"deny"', ":4"), "the refusal is in the log")
+    check(audited('"refused"', '"line"', "quota"), "and the other one")
+    # a session of its own has a quota of its own
+    s = Mcp([KENNEL, "run", "toy", "--policy", p])
+    s.initialize()
+    equal(verdict(s, "{}"), "allow")
+    s.close()
+
+
+@test("oneshot: kennel run, which has one process for all calls, refuses it; kennel exec starts it")
+def oneshot():
+    p = policy(TOYS + "    oneshot\n    tool allow *\n    exec allow /bin/echo **\n", "toy")
+    s = Mcp([KENNEL, "run", "toy", "--policy", p])
+    r = s.request("initialize", {"protocolVersion": "2025-11-25", "capabilities": {},
+                                 "clientInfo": {"name": "kit", "version": "1"}})
+    within("oneshot", json.dumps(r["error"]))
+    within("use `kennel serve`", json.dumps(r["error"]))
+    equal(s.p.wait(timeout=20), 78)
+    check(audited('"refused"', "oneshot", '"deny"'), "it is in the log")
+    r = run([KENNEL, "exec", "--policy", p, "toy", "--", "/bin/echo", "one"])
+    equal((r.returncode, r.stdout), (0, b"one\n"), r.stderr)
+    # the control: without the line it starts
+    s = Mcp([KENNEL, "run", "toy", "--policy", policy(TOYS + "    tool allow *\n", "toy")])
+    s.initialize()
+    equal(s.text("echo", text="x"), "x")
+    s.close()
 
 
 @test("MCP-ATTACKS 1 3 4 6: definitions are pinned; what differs is neither shown nor called")
