@@ -12,21 +12,10 @@
 
 #define EXPONENT_MAX 17 /* digits: sums of such exponents stay far below 2^63 */
 
-/*
- * A number as its sign, its digits from the first nonzero one on, and the power
- * of ten of that digit.
- */
-struct decimal {
-	const char *s;
-	size_t at, end; /* digits and at most one dot */
-	int64_t power;
-	int sign; /* 0: zero */
-};
-
-static int
-decimal_of(const char *s, size_t len, struct decimal *ret)
+int
+number_decimal(const char *s, size_t len, struct number_decimal *ret)
 {
-	struct decimal d = {.s = s, .sign = 1};
+	struct number_decimal d = {.s = s, .sign = 1};
 	size_t i = 0, dot, digits = 0;
 	bool minus = false;
 	int64_t e = 0;
@@ -42,7 +31,7 @@ decimal_of(const char *s, size_t len, struct decimal *ret)
 	for (d.at = i; d.at < d.end && (s[d.at] == '0' || s[d.at] == '.'); d.at++)
 		;
 	if (d.at == d.end) {
-		*ret = (struct decimal){.s = s};
+		*ret = (struct number_decimal){.s = s};
 		return 0; /* the exponent does not matter */
 	}
 	i = d.end + (d.end < len);
@@ -62,7 +51,7 @@ decimal_of(const char *s, size_t len, struct decimal *ret)
 
 /* The next digit; 0 forever after the last. */
 static char
-digit_next(struct decimal *d, bool *more)
+digit_next(struct number_decimal *d, bool *more)
 {
 	if (d->at < d->end && d->s[d->at] == '.')
 		d->at++;
@@ -73,12 +62,13 @@ digit_next(struct decimal *d, bool *more)
 int
 policy_number_compare(const char *a, size_t a_len, const char *b, size_t b_len, int *ret)
 {
-	struct decimal x, y;
+	struct number_decimal x, y;
 	char v, w;
 	bool more = true;
 	int r;
 
-	if ((r = decimal_of(a, a_len, &x)) < 0 || (r = decimal_of(b, b_len, &y)) < 0)
+	if ((r = number_decimal(a, a_len, &x)) < 0 ||
+	    (r = number_decimal(b, b_len, &y)) < 0)
 		return r;
 	if (x.sign != y.sign || x.sign == 0) {
 		*ret = (x.sign > y.sign) - (x.sign < y.sign);

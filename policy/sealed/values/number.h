@@ -5,7 +5,20 @@
 #define KENNEL_POLICY_SEALED_VALUES_NUMBER_H
 
 #include <stddef.h>
+#include <stdint.h>
 
+/*
+ * A number as its sign, its digits from the first nonzero one on, and the power
+ * of ten of that digit.
+ */
+struct number_decimal {
+	const char *s;
+	size_t at, end; /* digits and at most one dot */
+	int64_t power;
+	int sign; /* 0: zero */
+};
+/* Reads a JSON number: 0; -ERANGE for an exponent of more than 17 digits. */
+int number_decimal(const char *, size_t len, struct number_decimal *ret);
 /*
  * Compares two JSON numbers by their exact value: 0 with *ret < 0, 0 or > 0;
  * -ERANGE for an exponent of more than 17 digits.
