@@ -366,6 +366,24 @@ MCP = \
 	supervisor/mcp/session.o \
 	supervisor/mcp/startup_error.o
 
+# Whether arguments match the schema of a tool.
+SCHEMA = \
+	supervisor/schema/alternatives.o \
+	supervisor/schema/bounds.o \
+	supervisor/schema/check.o \
+	supervisor/schema/decimal.o \
+	supervisor/schema/ecma_pattern.o \
+	supervisor/schema/equality.o \
+	supervisor/schema/failure.o \
+	supervisor/schema/items.o \
+	supervisor/schema/members.o \
+	supervisor/schema/pattern.o \
+	supervisor/schema/reference.o \
+	supervisor/schema/schema.o \
+	supervisor/schema/tree.o \
+	supervisor/schema/unevaluated.o \
+	supervisor/schema/values.o
+
 # The questions that a log answers.
 QUERY = \
 	$(HELP) \
@@ -416,7 +434,7 @@ READER = \
 
 # What speaks to the agent.  No vault object may ever stand here.
 KENNEL = \
-	$(HELP) $(READER) $(APPROVE) $(STATUS) $(MCP) $(MERKLE) $(TREE) $(QUERY) $(SECRETMETA) \
+	$(HELP) $(READER) $(APPROVE) $(STATUS) $(MCP) $(SCHEMA) $(MERKLE) $(TREE) $(QUERY) $(SECRETMETA) \
 	$(POLICY_READ) $(POLICY_MAKE) $(BASE) \
 	leash/audit/event.o \
 	leash/audit/writer.o \
@@ -485,6 +503,7 @@ KENNEL = \
 	supervisor/launch/start_approval.o \
 	supervisor/launch/start_server.o \
 	supervisor/pin/pins_line.o \
+	supervisor/pin/schema_warnings.o \
 	supervisor/pin/server_pin.o \
 	supervisor/serve/agent.o \
 	supervisor/serve/bridge.o \
@@ -693,7 +712,7 @@ $(LIBEXEC)/kennel-secret: $(call obj,$(SECRET))
 $(LIBEXEC)/kennel-ship: $(call obj,$(SHIP))
 	$(call link,$(LINKSTATIC),$(call PKG_STATIC,sqlite3 libsodium))
 $(BIN)/kennel: $(call obj,$(KENNEL))
-	$(call link,$(LINKSTATIC),$(call PKG_STATIC,libseccomp jansson sqlite3 libsodium))
+	$(call link,$(LINKSTATIC),$(call PKG_STATIC,libseccomp jansson sqlite3 libsodium libpcre2-8))
 
 define link
 	@mkdir -p $(@D)
@@ -781,6 +800,15 @@ UNIT_json_canonical = \
 	shim/base/buf.o \
 	supervisor/json/json_access.o \
 	supervisor/json/json_canonical.o \
+	supervisor/json/json_scan.o
+UNIT_schema = \
+	$(SCHEMA) $(BASE_SMALL) \
+	policy/sealed/values/number.o \
+	shim/base/buf.o \
+	shim/base/hex.o \
+	shim/base/log.o \
+	shim/base/sort.o \
+	supervisor/json/json_access.o \
 	supervisor/json/json_scan.o
 UNIT_session	= $(UNIT_frame)
 UNIT_exec_state	= leash/exec/exec_state.o
@@ -1087,6 +1115,7 @@ UNITS = \
 	queue \
 	recorder \
 	row_index \
+	schema \
 	scrub \
 	scrub_credentials \
 	scrub_encodings \
@@ -1108,7 +1137,7 @@ UNITS = \
 	verify \
 	witness \
 	write_sealed
-UNIT_LIBS = $(COVER) $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libcap-ng libnl-route-3.0)
+UNIT_LIBS = $(COVER) $(call PKG_LIBS,cmocka libseccomp jansson sqlite3 libsodium libpcre2-8 libcap-ng libnl-route-3.0)
 SAN	 = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 $B/san/%.o: %.c | $B/gen/stamp
@@ -1199,7 +1228,7 @@ WITNESS = \
 	tests/witness/tell.o \
 	tests/witness/witness.o
 TEST_PROGRAMS = $B/tests/toy $B/tests/witness $B/tests/relay $B/tests/spawn $B/tests/net_load $B/tests/execs $B/tests/audit \
-	   $B/tests/policy_text $B/tests/scrub
+	   $B/tests/policy_text $B/tests/schema $B/tests/scrub
 
 $B/tests/toy: $(call obj,$(TOY))
 	$(call link,$(LINKSTATIC),)
@@ -1221,6 +1250,9 @@ HAVE_HS	:= $(shell pkg-config --exists libhs 2>/dev/null && echo 1)
 $(OBJ)/tests/bench/scrub.o: CPPFLAGS += $(if $(HAVE_HS),-DHAVE_HS)
 $B/tests/scrub: $(call obj,tests/bench/scrub.o $(SCRUB))
 	$(call link,-pie,$(call PKG_LIBS,libsodium $(if $(HAVE_HS),libhs)))
+# Verdicts on schemas and values (tests/schema/compare.mjs).
+$B/tests/schema: $(call obj,tests/schema/judge.o $(UNIT_schema))
+	$(call link,-pie,$(call PKG_LIBS,libpcre2-8))
 # A writer for the log: for the bench, and for what is long.
 $B/tests/audit: $(call obj,tests/bench/audit.o supervisor/audit/connect.o shim/base/detach.o \
     supervisor/audit/log/merkle_read.o supervisor/audit/log/schema.o \
@@ -1246,7 +1278,7 @@ $B/fault/libexec/kennel/kennel-recorder: $(call obj,$(RECORDER) tests/fault/faul
 	$(call link,$(LINKSTATIC) $(call WRAP,$(WRAP_MEMORY) $(WRAP_REST)),$(call PKG_STATIC,sqlite3 libsodium))
 # (the one program that must find what it stands before)
 $B/fault/bin/kennel: $(call obj,$(filter-out %/noload.o,$(KENNEL)) tests/fault/fault_dynamic.o)
-	$(call link,-pie $(call WRAP,$(WRAP_REST) seccomp_export_bpf),$(call PKG_LIBS,libseccomp jansson sqlite3 libsodium))
+	$(call link,-pie $(call WRAP,$(WRAP_REST) seccomp_export_bpf),$(call PKG_LIBS,libseccomp jansson sqlite3 libsodium libpcre2-8))
 $B/fault/libexec/kennel/kennel-shim $B/fault/libexec/kennel/kennel-verify: \
     $B/fault/libexec/kennel/%: $(LIBEXEC)/%
 	@mkdir -p $(@D)
@@ -1266,7 +1298,7 @@ check-links: $(PROGRAMS) $(call obj,$(LEASH) $(SHIM))
 	    KENNEL="$(sort $(KENNEL))" RECORDER="$(RECORDER)" \
 	    EGRESS="$(EGRESS)" DIAL="$(DIAL)" VERIFY="$(VERIFY)" SHIP="$(SHIP)" SHIM="$(SHIM)" BASE_SMALL="$(BASE_SMALL)" \
 	    LEASH="$(LEASH)" KEEPER="$(KEEPER)" SECRET="$(SECRET)" \
-	    KENNEL_LIBS="$(call PKG_STATIC,libseccomp jansson sqlite3 libsodium)" \
+	    KENNEL_LIBS="$(call PKG_STATIC,libseccomp jansson sqlite3 libsodium libpcre2-8)" \
 	    sh tests/check/links.sh
 check-libc: $(PROGRAMS)
 	@OBJ="$(OBJ)" GEN="$B/gen" CC="$(CC)" CONFINED="$(CONFINED)" \
@@ -1329,6 +1361,7 @@ FUZZ_json = \
 	supervisor/json/json_canonical.o \
 	supervisor/json/json_scan.o \
 	supervisor/mcp/oversize_id.o
+FUZZ_schema	= $(UNIT_schema)
 FUZZ_session	= $(UNIT_frame)
 FUZZ_parse	= tests/unit/ast_print.o $(POLICY_FRONT)
 FUZZ_manifest	= $(SECRETMETA) policy/print/statement.o $(POLICY_FRONT)
@@ -1407,6 +1440,7 @@ FUZZ = \
 	plugin_reply \
 	query \
 	record_read \
+	schema \
 	scrub \
 	search \
 	session \

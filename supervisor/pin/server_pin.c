@@ -25,6 +25,7 @@
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/mcp_client.h"
 #include "supervisor/pin/pins_line.h"
+#include "supervisor/pin/schema_warnings.h"
 #include "supervisor/help/help.h"
 #include "supervisor/launch/launch.h"
 #include "supervisor/mcp/methods.h"
@@ -46,8 +47,7 @@ struct pinning {
 	const char *compiled; /* a file of this process; NULL: none */
 	struct policy_found found;
 	struct row *row;
-	size_t row_n;
-	size_t bytes;
+	size_t row_n, bytes;
 	char why[CLIENT_WHY_MAX];
 };
 
@@ -299,12 +299,10 @@ run_argv(struct pinning *p, const char **argv, size_t cap, size_t *ret_n)
 static int
 spawn(struct pinning *p, pid_t *ret_pid, int *ret_to, int *ret_from)
 {
-	static const char *argv[LEASH_ARGS_MAX + 8];
-	size_t n = 0;
+	static const char *argv[LEASH_ARGS_MAX + 8] = {"kennel", "exec"};
+	size_t n = 2;
 	int r;
 
-	argv[n++] = "kennel";
-	argv[n++] = "exec";
 	if (p->file != NULL) {
 		argv[n++] = "--policy";
 		argv[n++] = p->file;
@@ -541,6 +539,9 @@ pin(struct pinning *p)
 		qsort(p->row, p->row_n, sizeof(*p->row), by_row);
 	if (p->diff)
 		return tell_diff(p) > 0 ? 1 : 0;
+	for (size_t i = 0; i < p->row_n; i++)
+		if (p->row[i].kind == PIN_TOOL)
+			schema_warnings(&p->row[i].name, &p->row[i].body);
 	if (p->out == NULL || strcmp(p->out, "-") == 0)
 		return write_rows(p, stdout) < 0 ? EXIT_FAILED : 0;
 	r = write_file(p);

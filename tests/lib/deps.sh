@@ -35,6 +35,7 @@ for what in "$@"; do
 		library libnl-3-dev libnl-3.0
 		library libnl-route-3-dev libnl-route-3.0
 		library libjansson-dev jansson
+		library libpcre2-dev libpcre2-8
 		library libsodium-dev libsodium
 		library libsqlite3-dev sqlite3
 		need python3 "python3"
