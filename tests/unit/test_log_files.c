@@ -423,6 +423,24 @@ test_tidy_is_intact(void **state)
 		fail_msg("%s", said);
 }
 
+/* A recorder that finds no space for its index leaves three zero bytes. */
+static void
+test_full_disk_is_intact(void **state)
+{
+	static const uint8_t zero[3] = {0}, other[3] = {0, 1, 0};
+
+	take_copy(ended);
+	write_at(WAL, 0, zero, 0);
+	write_at(SHM, 0, zero, sizeof(zero));
+	if (!is_intact(verify_copy()))
+		fail_msg("%s", said);
+	write_at(SHM, 0, other, sizeof(other));
+	assert_int_equal(verify_copy(), 1);
+	write_at(SHM, 0, zero, sizeof(zero));
+	write_at(SHM, 3, zero, 1);
+	assert_int_equal(verify_copy(), 1);
+}
+
 /* ---- at random ----------------------------------------------------------------------- */
 
 /* How many records plain SQLite finds in the copy; -1: no table. */
@@ -630,6 +648,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_changes_no_record),
 	    cmocka_unit_test(test_tidy_is_intact),
+	    cmocka_unit_test(test_full_disk_is_intact),
 	    cmocka_unit_test(test_random_bytes_in_wal),
 	    cmocka_unit_test(test_reading_writes_nothing),
 	    cmocka_unit_test(test_questions_in_time),

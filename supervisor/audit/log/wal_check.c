@@ -28,6 +28,7 @@
 #define RESETS_MAX  (1u << 20) /* each reset increments the first salt */
 #define TIME_EVERY  256
 #define INDEX_UNIT  4096
+#define INDEX_STUB  3 /* SQLite's first step of making an index */
 #define WHY(w, ...) (void)snprintf(w, READER_WHY_MAX, __VA_ARGS__)
 
 struct wal {
@@ -334,7 +335,8 @@ read_index(const char *path, uint8_t copy[2][48], char why[READER_WHY_MAX])
 	r = open_beside(path, "-shm", &size, &fd);
 	if (r == -ENOENT)
 		return r;
-	if (r < 0 || size % INDEX_UNIT != 0) {
+	/* a full disk can end a recorder after that step */
+	if (r < 0 || (size % INDEX_UNIT != 0 && size != INDEX_STUB)) {
 		WHY(why, "audit.db-shm is not a file that kennel-recorder left");
 		r = -EBADMSG;
 	}
