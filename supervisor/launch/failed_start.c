@@ -156,10 +156,8 @@ is_program(const char *path)
 
 /* One line for this path, unless there is one already. */
 static void
-put_grant(struct put *p, const char *path)
+put_grant(struct put *p, const char *path, bool program)
 {
-	bool program = is_program(path);
-
 	for (size_t i = 0; i < p->n; i++)
 		if (strcmp(p->granted[i], path) == 0)
 			return;
@@ -180,7 +178,7 @@ put_if_in(struct put *p, const char *dir, const char *name)
 
 	if (n < 0 || (size_t)n >= sizeof(path) || !is_missed(p, path))
 		return false;
-	put_grant(p, dir);
+	put_grant(p, dir, false);
 	return true;
 }
 
@@ -232,7 +230,7 @@ shared_library(struct put *p, const char *name)
 	for (size_t i = 0; i < ARRAY_LEN(lib_dir); i++) {
 		(void)snprintf(path, sizeof(path), "%s/%s", lib_dir[i], name);
 		if (is_missed(p, path)) {
-			put_grant(p, path);
+			put_grant(p, path, false);
 			return;
 		}
 	}
@@ -267,6 +265,24 @@ name_at(const struct missing *m, const char *text, const char *mark, char name[N
 	       strstr(name, "..") == NULL;
 }
 
+/* A file that Node.js could not load is read, also if it is executable; its package
+ * needs the others in node_modules. */
+static void
+put_named(struct put *p, char path[PATH_MAX])
+{
+	static const char modules[] = "/node_modules";
+	char mark[PATH_MAX + 32], *at = strstr(path, "/node_modules/");
+
+	(void)snprintf(mark, sizeof(mark), "Cannot find module '%s'", path);
+	if (strstr(p->failed->last, mark) == NULL) {
+		put_grant(p, path, is_program(path));
+		return;
+	}
+	if (at != NULL)
+		at[sizeof(modules) - 1] = '\0';
+	put_grant(p, path, false);
+}
+
 static void
 put_missing(struct put *p)
 {
@@ -283,7 +299,7 @@ put_missing(struct put *p)
 	}
 	while (next_path(&text, path))
 		if (!is_private(path) && is_missed(p, path))
-			put_grant(p, path);
+			put_named(p, path);
 }
 
 /* What the leash has refused. Its own hints are for the policy. */

@@ -59,6 +59,13 @@ def modules():
             "Error [ERR_MODULE_NOT_FOUND]: Cannot find package '@scope/zod' imported from %s" % script:
         told, _ = refused("echo %s >&2; exit 1" % words(text))
         check(granting(TMP + "/app/node_modules") in told, told)
+    entry = package + "/cli.js"
+    with open(entry, "w") as f:
+        os.fchmod(f.fileno(), 0o755)
+    told, _ = refused("echo \"Error: Cannot find module '%s'\" >&2; exit 1" % entry)
+    check(granting(TMP + "/app/node_modules") in told and "exec allow" not in told, told)
+    told, _ = refused("echo 'spawn %s EACCES' >&2; exit 1" % entry)
+    check("add `exec allow %s **`" % entry in told, told)
     told, _ = refused("echo \"Cannot find module '@scope/../zod' from %s\" >&2; exit 1" % script)
     check("to grant it" not in told, told)
     with tempfile.TemporaryDirectory() as home:
