@@ -307,10 +307,11 @@ lower_pins(struct lower *l, const struct stmt *s)
 	diag_text(shown, path, strlen(path));
 	r = source->reader->read(source->reader->arg, path, PINFILE_LEN_MAX, &data, &len);
 	if (r != 0) {
-		diag_host(l->diag, s->word[0].at, "unable to read %s: %s", shown,
+		diag_host(l->diag, s->word[0].at, "unable to read %s: %s%s", shown,
 		    r == -EPERM   ? "it is world-writable (chmod o-w)"
 		    : r == -EFBIG ? "it is larger than 16 MiB"
-				  : path_why(path, r, why_not, sizeof(why_not)));
+				  : path_why(path, r, why_not, sizeof(why_not)),
+		    r == -ENOENT ? ": `kennel server pin NAME -o FILE` writes it" : "");
 		return -EINVAL;
 	}
 	why =

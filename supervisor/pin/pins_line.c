@@ -38,12 +38,18 @@ next_line(const char *at)
 	return *at == '\n' ? at + 1 : at;
 }
 
+static size_t
+indent(const char *line)
+{
+	return strspn(line, " \t");
+}
+
 static bool
 begins(const char *line, const char *word)
 {
 	size_t n = strlen(word);
 
-	line += strspn(line, " \t");
+	line += indent(line);
 	return strncmp(line, word, n) == 0 && strchr(" \t{", line[n]) != NULL;
 }
 
@@ -105,7 +111,7 @@ make_line(const struct policy_found *f, const char *pins, struct pins_line *ret,
     struct reason *why)
 {
 	const struct sealed_at at = f->server->at;
-	const char *place = NULL;
+	const char *place = NULL, *like; /* the next line */
 	char name[PATH_MAX], *text = NULL;
 	size_t len = 0;
 	int r = pins_name(f->file, pins, name);
@@ -115,7 +121,7 @@ make_line(const struct policy_found *f, const char *pins, struct pins_line *ret,
 	(void)snprintf(ret->file, sizeof(ret->file), "%s",
 	    at.file == 0 ? f->file : policy_str(&f->policy, f->policy.file[at.file]));
 	(void)snprintf(
-	    ret->line, sizeof(ret->line), "    pins \"%s\"\n", plain ? name : "FILE");
+	    ret->line, sizeof(ret->line), "pins \"%s\"\n", plain ? name : "FILE");
 	if (!f->text)
 		(void)reason_set(why, 0, "it is sealed");
 	else if ((r = read_own(ret->file, &text, &len, &ret->mode)) < 0)
@@ -124,9 +130,12 @@ make_line(const struct policy_found *f, const char *pins, struct pins_line *ret,
 	else if (text == NULL || !plain ||
 		 (place = place_of(text, at.line, &ret->there)) == NULL)
 		(void)reason_set(why, 0, "its text needs a person");
-	else if (!ret->there && asprintf(&ret->text, "%.*s%s%s", (int)(place - text),
-				    text, ret->line, place) < 0)
-		ret->text = NULL;
+	else if (!ret->there) {
+		like = indent(place) > 0 ? place : "    ";
+		if (asprintf(&ret->text, "%.*s%.*s%s%s", (int)(place - text), text,
+			(int)indent(like), like, ret->line, place) < 0)
+			ret->text = NULL;
+	}
 	free(text);
 	return ret->text != NULL;
 }
@@ -149,7 +158,7 @@ pins_line_offer(const struct policy_found *f, const char *pins, bool add)
 	struct pins_line line;
 	struct reason why = {""};
 	bool made = make_line(f, pins, &line, &why);
-	const char *shown = line.line + strspn(line.line, " ");
+	const char *shown = line.line;
 	int len = (int)strcspn(shown, "\n"), r = 0;
 
 	if (line.there)

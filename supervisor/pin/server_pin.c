@@ -579,10 +579,13 @@ pin_main(int argc, char **argv)
 		    p.server == NULL ? "expected the name of a server"
 				     : "--diff excludes -o and --add-line");
 	(void)signal(SIGPIPE, SIG_IGN); /* cannot fail: valid signal */
-	status = p.diff ? find_policy(p.file, p.server, &p.found, NULL, 0)
-			: find_policy_unpinned(p.file, p.server, &p.found, NULL, 0);
-	if (status != 0)
+	status = p.diff ? find_policy(p.file, p.server, &p.found, p.why, sizeof(p.why))
+			: find_policy_unpinned(
+			      p.file, p.server, &p.found, p.why, sizeof(p.why));
+	if (status != 0) {
+		log_error("unable to pin %s: %s", p.server, p.why);
 		return status;
+	}
 	if (p.add_line && p.out == NULL)
 		default_out(&p);
 	if (p.found.text && !p.diff && keep_compiled(&p) < 0) {

@@ -44,6 +44,7 @@ def missing():
     r = run([KENNEL, "run", "t"], env=p.env, stdin="")
     equal(r.returncode, 65, r.stderr)
     within(b"t.pins", r.stderr)
+    within(b"`kennel server pin NAME -o FILE` writes it", r.stderr)
     p.pin("--diff", status=65)
     said = p.pin("-o", p.home + "/policies/t.pins")
     check("does not use them" not in said, said)
@@ -64,11 +65,24 @@ def add_line():
     within("echo", p.tools())
     check("uses them" not in p.pin("--add-line"), "a second line")
     equal(reads(p.path).count(b"pins"), 2)
+    # the line is indented as the next one is
+    p = Place("tabs", server().replace("    ", "\t"))
+    p.pin("--add-line")
+    equal(reads(p.path).decode(), server().replace("    ", "\t").replace("server t {\n", "server t {\n\tpins \"t.pins\"\n"))
     # pins elsewhere are named by their whole path
     p = Place("elsewhere", server())
     p.pin("--add-line", "-o", p.home + "/other.pins")
     within("    pins \"%s/other.pins\"\n" % os.path.realpath(p.home), reads(p.path).decode())
     within("echo", p.tools())
+
+
+@test("a server without a policy: the message says so")
+def unknown():
+    p = Place("unknown", server())
+    r = run([KENNEL, "server", "pin", "other"], env=p.env)
+    equal(r.returncode, 78, r.stderr)
+    within(b"unable to pin other: no policy for server other in ", r.stderr)
+    within(b"`kennel init other -- COMMAND` drafts one", r.stderr)
 
 
 @test("a policy that is sealed, another user's, or written in an unusual way is left alone")
