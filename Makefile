@@ -506,6 +506,7 @@ KENNEL = \
 	supervisor/pin/schema_warnings.o \
 	supervisor/pin/server_pin.o \
 	supervisor/serve/agent.o \
+	supervisor/serve/arguments.o \
 	supervisor/serve/bridge.o \
 	supervisor/serve/call.o \
 	supervisor/serve/discovery_tools.o \

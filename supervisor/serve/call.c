@@ -139,31 +139,48 @@ not_ready(struct hub *h, const struct incoming *in, const char *why)
 		reply_error(h, in, RPC_SERVER_GONE, why);
 }
 
+/* The process that serves this request. NULL: it is answered, or the line waits. */
+static struct downstream *
+process_for(struct hub *h, struct incoming *in, const struct forward *f)
+{
+	char why[HUB_TEXT_MAX] = "";
+	struct downstream *d = NULL;
+
+	if (f->server->once && f->counts != NULL) {
+		if (f->server->ready && downstream_new(f->server, USE_ONCE, true, &d) < 0)
+			(void)snprintf(why, sizeof(why), "%s: unable to start it",
+			    f->server->name); /* fits */
+	} else
+		d = server_need(f->server, why);
+	if (d == NULL)
+		not_ready(h, in, why);
+	else if (d->use == USE_SHARED && d->state < DOWN_SERVING) {
+		if (!park(h, in, PARK_SERVER, f->server, SERVER_MS))
+			busy(h, in);
+		d = NULL;
+	}
+	return d;
+}
+
 void
 forward(struct hub *h, struct incoming *in, const struct forward *f)
 {
-	char why[HUB_TEXT_MAX] = "";
-	struct downstream *d = server_need(f->server, why);
-	struct route *route;
+	struct downstream *d = process_for(h, in, f);
+	struct route *route = d == NULL ? NULL : route_new(h, in, d);
 
-	if (d == NULL) {
-		not_ready(h, in, why);
+	if (route == NULL) {
+		if (d != NULL && d->use == USE_ONCE)
+			d->deadline = 0; /* closed by the timer */
 		return;
 	}
-	if (d->state < DOWN_SERVING) {
-		if (!park(h, in, PARK_SERVER, f->server, SERVER_MS))
-			busy(h, in);
-		return;
-	}
-	route = route_new(h, in, d);
-	if (route == NULL)
-		return;
 	route->invoked = f->invoked;
 	if (put_line(h, in, route, f) < 0 || downstream_send(d, &h->body) < 0) {
 		route_error(h, route, RPC_NO_RECORD, "kennel: the message is too long");
 		route_free(h, route);
 		return;
 	}
+	if (f->counts != NULL)
+		gate_count(f->counts);
 	if (f->server->modern && !in->modern)
 		bridge_keep(h, route);
 }
@@ -180,24 +197,33 @@ call_unknown(struct hub *h, const struct incoming *in, const char *name)
 	records_refused(h, in, NULL, name, NULL, "unknown tool");
 }
 
-/* True: the policy refuses this call, and it is answered. */
-static bool
-is_refused(
-    struct hub *h, const struct incoming *in, const struct item *i, struct json arguments)
+static struct gate_ask
+ask_of(const struct item *i, struct json arguments)
 {
-	struct gate_ask ask = {.policy = &i->server->policy,
+	bool none = arguments.type == JSON_IS_NONE;
+
+	return (struct gate_ask){.policy = &i->server->policy,
 	    .server = i->server->sealed,
 	    .pins = i->server->pins,
 	    .kind = GATE_TOOL,
 	    .name = i->name,
 	    .name_len = i->name_len,
-	    .args = arguments.type == JSON_IS_NONE ? "{}" : (const char *)arguments.at,
-	    .args_len = arguments.type == JSON_IS_NONE ? 2 : arguments.len};
+	    .args = none ? "{}" : (const char *)arguments.at,
+	    .args_len = none ? 2 : arguments.len,
+	    .limits = i->server->limits,
+	    .now_ns = loop_now()};
+}
+
+/* True: the policy refuses this call, and it is answered. */
+static bool
+is_refused(struct hub *h, const struct incoming *in, const struct item *i,
+    const struct gate_ask *ask)
+{
 	struct gate_answer answer;
 	struct rpc_why why = {0};
 	char text[GATE_TEXT_MAX];
 
-	gate_judge(&ask, &answer);
+	gate_judge(ask, &answer);
 	if (answer.allowed || answer.asks)
 		return false;
 	if (i->verdict == VERDICT_DENY && answer.at[0] == '\0') {
@@ -207,25 +233,18 @@ is_refused(
 	}
 	why = (struct rpc_why){
 	    .rule = answer.at, .because = answer.because, .instead = answer.instead};
-	reply_refusal(h, in, gate_text(&answer, GATE_TOOL, i->name, text), "deny", &why);
-	records_refused(h, in, i->server, i->name, answer.at, "deny");
+	reply_refusal(h, in, gate_text(&answer, GATE_TOOL, i->name, text),
+	    gate_outcome(&answer), &why);
+	records_refused(h, in, i->server, i->name, answer.at, gate_outcome(&answer));
 	return true;
 }
 
-void
-call_tool(struct hub *h, struct incoming *in, struct item *i, struct json arguments,
-    bool invoked)
+/* True: what is known of the tool refuses this call, and it is answered. */
+static bool
+is_unfit(struct hub *h, const struct incoming *in, struct item *i, struct json arguments)
 {
-	struct forward f = {.server = i->server,
-	    .name = i->name,
-	    .name_len = i->name_len,
-	    .named = in->m.param[PARAM_NAME],
-	    .invoked = invoked};
-	static const uint8_t nothing[] = "{}";
 	char text[HUB_TEXT_MAX];
 
-	if (is_refused(h, in, i, arguments))
-		return;
 	if (i->drifted) {
 		(void)snprintf(text, sizeof(text),
 		    "%s.%.200s is quarantined: its definition differs from the reviewed "
@@ -233,14 +252,36 @@ call_tool(struct hub *h, struct incoming *in, struct item *i, struct json argume
 		    i->server->name, i->name, i->server->name); /* fits */
 		reply_refusal(h, in, text, "differs from its pin", NULL);
 		records_refused(h, in, i->server, i->name, NULL, "differs from its pin");
-		return;
+		return true;
 	}
+	if (arguments_fit(i, arguments, text))
+		return false;
+	reply_refusal(h, in, text, "invalid arguments", NULL);
+	records_refused(h, in, i->server, i->name, NULL, "invalid arguments");
+	return true;
+}
+
+void
+call_tool(struct hub *h, struct incoming *in, struct item *i, struct json arguments,
+    bool invoked)
+{
+	static const uint8_t nothing[] = "{}";
+	struct gate_ask ask = ask_of(i, arguments);
+	struct forward f = {.server = i->server,
+	    .name = i->name,
+	    .name_len = i->name_len,
+	    .named = in->m.param[PARAM_NAME],
+	    .counts = &ask,
+	    .invoked = invoked};
+
+	if (bridge_continue(h, in, i->server) || is_refused(h, in, i, &ask) ||
+	    is_unfit(h, in, i, arguments))
+		return;
 	if (invoked)
 		f.arguments = arguments.type != JSON_IS_NONE
 				  ? arguments
 				  : (struct json){nothing, 2, JSON_IS_OBJECT};
-	if (!bridge_continue(h, in, i->server))
-		forward(h, in, &f);
+	forward(h, in, &f);
 }
 
 /* Finds the tool that this name spells. NULL: answered, or the line waits. */

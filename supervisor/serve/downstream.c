@@ -33,7 +33,7 @@ const struct list_row list_rows[LIST_N] = {
 /* ---- start ------------------------------------------------------------------- */
 
 int
-downstream_new(struct server *s, enum down_use use, struct downstream **ret)
+downstream_new(struct server *s, enum down_use use, bool lists, struct downstream **ret)
 {
 	struct downstream *d = calloc(1, sizeof(*d));
 	uint8_t memory[LAUNCHER_NAME_MAX + 32];
@@ -44,6 +44,7 @@ downstream_new(struct server *s, enum down_use use, struct downstream **ret)
 		return -ENOMEM;
 	d->server = s;
 	d->use = use;
+	d->lists = lists;
 	d->fd = d->slot = -1;
 	d->ticket = ++h->tickets;
 	buf_init(&d->waiting, MCP_MESSAGE_MAX);
@@ -323,6 +324,7 @@ restart_modern(struct downstream *d)
 {
 	struct server *s = d->server;
 	enum down_use use = d->use;
+	bool lists = d->lists;
 	struct downstream *next;
 	struct buf waiting = d->waiting;
 
@@ -330,7 +332,7 @@ restart_modern(struct downstream *d)
 	buf_init(&d->waiting, 0);
 	d->state = DOWN_ENDING; /* not an end of the server */
 	downstream_close(d, "it speaks 2026-07-28 only");
-	if (downstream_new(s, use, &next) == 0)
+	if (downstream_new(s, use, lists, &next) == 0)
 		next->waiting = waiting;
 	else
 		buf_free(&waiting);
@@ -366,7 +368,7 @@ greeted(struct downstream *d, const struct json_message *m)
 	keep_instructions(d, m->result[RESULT_INSTRUCTIONS]);
 	if (!s->modern && frame_say(&d->out, initialized, sizeof(initialized) - 1) < 0)
 		s->hub->error = -ENOMEM;
-	if (d->use == USE_ONCE) {
+	if (!d->lists) {
 		serves(d);
 		return;
 	}

@@ -14,6 +14,7 @@
 #include "shim/base/hex.h"
 #include "shim/base/log.h"
 #include "supervisor/hub/hub.h"
+#include "supervisor/schema/schema.h"
 #include "supervisor/serve/private.h"
 #include "supervisor/serve/tools/tool_name.h"
 
@@ -25,6 +26,7 @@
 static void
 item_free(struct item *i)
 {
+	schema_free(i->schema);
 	free(i->name);
 	free(i->wire);
 	free(i->owned);

@@ -43,6 +43,7 @@
 struct hub;
 struct server;
 struct downstream;
+struct schema;
 
 /* ---- what servers offer (offers.c) ---------------------------------------- */
 
@@ -63,6 +64,8 @@ struct item {
 	bool listed;  /* the running server has it, as reviewed or as first seen */
 	bool drifted; /* it has it otherwise, or no longer */
 	bool twin;    /* another item has this wire name; neither is offered */
+	bool schema_made;
+	struct schema *schema; /* owned; NULL: none, or one that cannot be compiled */
 };
 
 struct items {
@@ -93,7 +96,9 @@ struct server {
 	char *wrong; /* why it is not; owned */
 	struct policy policy;
 	const struct sealed_server *sealed;
-	struct pins *pins; /* as reviewed: verdicts before the server runs */
+	struct pins *pins;          /* as reviewed: verdicts before the server runs */
+	struct call_limits *limits; /* of all its processes together */
+	bool once;                  /* each call gets its own process */
 	bool pinned;
 	bool listed; /* it has listed everything, now or before it was stopped */
 	bool modern; /* it refused `initialize` */
@@ -127,6 +132,7 @@ struct downstream {
 	struct downstream *next;
 	struct server *server;
 	enum down_use use;
+	bool lists; /* it reads the lists before it serves */
 	enum down_state state;
 	uint32_t ticket; /* for the launcher's answer, and in kennel's own ids */
 	int fd, slot;
@@ -340,7 +346,7 @@ void server_ended(struct server *, const char *why, bool served);
 const char *server_status(const struct server *);
 
 /* downstream.c */
-int downstream_new(struct server *, enum down_use, struct downstream **ret);
+int downstream_new(struct server *, enum down_use, bool lists, struct downstream **ret);
 void downstream_started(struct hub *, uint32_t ticket, int fd);
 /* Sends hub->body, a line without its newline, at once or when it serves. */
 int downstream_send(struct downstream *, const struct buf *line);
@@ -417,6 +423,7 @@ struct forward {
 	const char *name;        /* replaces the value at `named`; NULL: as it is */
 	size_t name_len;
 	struct json named, arguments;
+	const struct gate_ask *counts; /* a call that uses up a limit; NULL: none */
 	bool invoked;
 };
 void forward(struct hub *, struct incoming *, const struct forward *);
@@ -428,6 +435,8 @@ bool call_named(struct hub *, const struct incoming *);
 /* The tool of this spelling; NULL: answered, or the line waits. */
 struct item *call_find_tool(struct hub *, const struct incoming *, const char *name);
 void call_unknown(struct hub *, const struct incoming *, const char *name);
+/* arguments.c: false and why: they do not match the tool's reviewed schema. */
+bool arguments_fit(struct item *, struct json arguments, char why[HUB_TEXT_MAX]);
 /* The agent calls this tool with these arguments. */
 void call_tool(
     struct hub *, struct incoming *, struct item *, struct json arguments, bool invoked);

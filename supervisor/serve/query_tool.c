@@ -192,7 +192,7 @@ start(struct hub *h, struct incoming *in, struct server *s, const char *tool,
 	struct downstream *d;
 	struct route *route;
 
-	if (downstream_new(s, USE_ONCE, &d) < 0) {
+	if (downstream_new(s, USE_ONCE, false, &d) < 0) {
 		reply_state(h, in, s->name, tool, "error", "unable to start a process");
 		return;
 	}

@@ -69,7 +69,9 @@ forget(struct server *s)
 {
 	offers_forget(s->hub, s);
 	pins_free(s->pins);
+	call_limits_free(s->limits);
 	s->pins = NULL;
+	s->limits = NULL;
 	if (s->ready)
 		policy_unload(&s->policy);
 	s->ready = s->pinned = s->listed = false;
@@ -105,12 +107,14 @@ load(struct server *s, int fd)
 	}
 	s->ready = true;
 	s->sealed = policy_server(&s->policy, s->name);
-	if (s->sealed == NULL || pins_new(&s->policy, s->sealed, &s->pins) < 0) {
+	if (s->sealed == NULL || pins_new(&s->policy, s->sealed, &s->pins) < 0 ||
+	    call_limits_new(&s->policy, s->sealed, &s->limits) < 0) {
 		forget(s);
 		s->wrong = strdup("the policy does not define it, or has too many pins");
 		return;
 	}
 	s->pinned = s->sealed->pins.n > 0;
+	s->once = policy_oneshot(&s->policy, s->sealed) != ONESHOT_NO;
 	if (s->pinned && offers_pins(s) < 0)
 		s->hub->error = -ENOMEM;
 }
@@ -290,7 +294,7 @@ server_need(struct server *s, char why[HUB_TEXT_MAX])
 		    s->failed); /* may be cut */
 		return NULL;
 	}
-	if (downstream_new(s, USE_SHARED, &d) < 0)
+	if (downstream_new(s, USE_SHARED, true, &d) < 0)
 		(void)snprintf(why, HUB_TEXT_MAX, "%s: unable to start it", s->name);
 	return d;
 }

@@ -204,8 +204,11 @@ on_again(struct launcher *l, struct wire_in *in)
 static _Noreturn void
 be_session(struct launcher *l, struct known *k, int agent)
 {
-	struct run_order order = {
-	    .file = k->file, .name = k->name, .found = &k->policy, .caller = l->agent};
+	struct run_order order = {.file = k->file,
+	    .name = k->name,
+	    .found = &k->policy,
+	    .caller = l->agent,
+	    .one_call = true};
 	sigset_t none;
 
 	sigemptyset(&none);
