@@ -147,17 +147,15 @@ cancelled(struct hub *h, struct incoming *in)
 		return;
 	}
 	route = &h->route[call - h->calls.call];
-	if (route->down == NULL || call->state != CALL_OPEN)
-		return;
-	calls_state(&h->calls, call, CALL_CANCELLED);
 	id = in->m.param[PARAM_REQUEST_ID];
 	(void)snprintf(
 	    text, sizeof(text), "%llu", (unsigned long long)route->id); /* fits */
 	edit_put(&e, id.at, id.len, text, strlen(text));
 	buf_clear(&h->body);
-	if (edit_apply(&e, in->line, in->len, &h->body) < 0 ||
-	    downstream_send(route->down, &h->body) < 0)
+	if (edit_apply(&e, in->line, in->len, &h->body) == -ENOMEM ||
+	    downstream_send(route->down, &h->body) == -ENOMEM)
 		h->error = -ENOMEM;
+	route_free(h, route); /* a late answer belongs to no row */
 }
 
 static void
@@ -235,6 +233,7 @@ batch(struct hub *h, const struct incoming *whole, bool waited)
 {
 	struct json key, item;
 	struct json_walk w;
+	size_t n = 0;
 
 	if (h->version != MCP_2025_03_26) {
 		reply_error(h, whole, RPC_REQUEST_BAD,
@@ -245,9 +244,16 @@ batch(struct hub *h, const struct incoming *whole, bool waited)
 	while (json_next(&w, &key, &item)) {
 		struct incoming in = {.line = item.at, .len = item.len, .waited = waited};
 
+		if (n++ == MCP_BATCH_MAX) {
+			reply_error(h, whole, RPC_REQUEST_BAD,
+			    "kennel: the batch has more than 4,096 elements");
+			return;
+		}
 		if (rpc_scan(in.line, in.len, &in.m) == 0)
 			message(h, &in);
 	}
+	if (n == 0)
+		reply_error(h, whole, RPC_REQUEST_BAD, "kennel: the batch is empty");
 }
 
 void

@@ -154,7 +154,7 @@ send_again(struct hub *h, struct bridge *b)
 	edit_put(&e, m.top[TOP_PARAMS].at, 1, more.data, more.len);
 	buf_clear(&h->body);
 	if (edit_apply(&e, b->line.data, b->line.len - 1, &h->body) < 0 ||
-	    downstream_send(b->route->down, &h->body) < 0)
+	    downstream_send(b->route->down, &h->body) == -ENOMEM)
 		h->error = -ENOMEM;
 	buf_free(&more);
 }
@@ -344,7 +344,7 @@ bridge_pass(struct hub *h, struct route *route, struct json answers)
 		} else
 			r = buf_puts(&h->body, ",\"error\":{\"code\":-32603,\"message\":"
 					       "\"kennel: no answer\"}}\n");
-		if (r < 0 || downstream_send(a->down, &h->body) < 0)
+		if (r < 0 || downstream_send(a->down, &h->body) == -ENOMEM)
 			h->error = -ENOMEM;
 		a->down = NULL;
 		a->held = 0;

@@ -217,7 +217,7 @@ ask_of(const struct item *i, struct json arguments)
 /* True: the policy refuses this call, and it is answered. */
 static bool
 is_refused(struct hub *h, const struct incoming *in, const struct item *i,
-    const struct gate_ask *ask)
+    const char *spelled, const struct gate_ask *ask)
 {
 	struct gate_answer answer;
 	struct rpc_why why = {0};
@@ -226,9 +226,9 @@ is_refused(struct hub *h, const struct incoming *in, const struct item *i,
 	gate_judge(ask, &answer);
 	if (answer.allowed || answer.asks)
 		return false;
+	/* no different from a tool that does not exist */
 	if (i->verdict == VERDICT_DENY && answer.at[0] == '\0') {
-		(void)snprintf(text, sizeof(text), "%s.%.200s", i->server->name, i->name);
-		call_unknown(h, in, text);
+		call_unknown(h, in, spelled);
 		return true;
 	}
 	why = (struct rpc_why){
@@ -262,8 +262,8 @@ is_unfit(struct hub *h, const struct incoming *in, struct item *i, struct json a
 }
 
 void
-call_tool(struct hub *h, struct incoming *in, struct item *i, struct json arguments,
-    bool invoked)
+call_tool(struct hub *h, struct incoming *in, struct item *i, const char *spelled,
+    struct json arguments, bool invoked)
 {
 	static const uint8_t nothing[] = "{}";
 	struct gate_ask ask = ask_of(i, arguments);
@@ -274,7 +274,7 @@ call_tool(struct hub *h, struct incoming *in, struct item *i, struct json argume
 	    .counts = &ask,
 	    .invoked = invoked};
 
-	if (bridge_continue(h, in, i->server) || is_refused(h, in, i, &ask) ||
+	if (bridge_continue(h, in, i->server) || is_refused(h, in, i, spelled, &ask) ||
 	    is_unfit(h, in, i, arguments))
 		return;
 	if (invoked)
@@ -313,7 +313,7 @@ call_find_tool(struct hub *h, const struct incoming *in, const char *name)
 			reply_refusal(h, in, text, "not ready", NULL);
 		else
 			call_unknown(h, in, name);
-	} else if (i == NULL || !i->server->enabled || i->twin) {
+	} else if (i == NULL || !i->server->enabled || i->twin || i->gone) {
 		call_unknown(h, in, name);
 		i = NULL;
 	}
@@ -336,7 +336,7 @@ on_tool_call(struct hub *h, struct incoming *in)
 		return;
 	i = call_find_tool(h, in, name);
 	if (i != NULL)
-		call_tool(h, in, i, in->m.param[PARAM_ARGUMENTS], false);
+		call_tool(h, in, i, name, in->m.param[PARAM_ARGUMENTS], false);
 }
 
 /* ---- prompts, resources, completions --------------------------------------------------- */
@@ -352,7 +352,7 @@ on_prompt(struct hub *h, struct incoming *in)
 	i = text_of(in->m.param[PARAM_NAME], name, sizeof(name)) == NULL
 		? NULL
 		: offers_prompt(h, name, strlen(name));
-	if (i == NULL || i->drifted || i->verdict == VERDICT_DENY)
+	if (i == NULL || !item_offered(i))
 		reply_error(h, in, RPC_PARAMS_BAD, "kennel: no such prompt");
 	else
 		forward(h, in,
@@ -393,6 +393,7 @@ void
 on_subscribe(struct hub *h, struct incoming *in)
 {
 	struct forward f = {.server = NULL};
+	static char asked[MCP_NAME_MAX];
 
 	if (!call_ready(h, in, true))
 		return;
@@ -401,8 +402,9 @@ on_subscribe(struct hub *h, struct incoming *in)
 		    h, in, RPC_NO_RESOURCE, "kennel: no server has this resource");
 		return;
 	}
-	subscribe_note(h, f.server, f.name, f.name_len,
-	    strcmp(in->method->name, "resources/subscribe") == 0);
+	(void)text_of(in->m.param[PARAM_URI], asked, sizeof(asked)); /* resource() did */
+	subscribe_note(
+	    h, &f, asked, strcmp(in->method->name, "resources/subscribe") == 0);
 	if (!subscribe_bridge(h, in, f.server))
 		forward(h, in, &f);
 }

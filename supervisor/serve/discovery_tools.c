@@ -210,7 +210,7 @@ put_starting(struct hub *h, struct buf *out)
 	for (size_t i = 0; i < h->server_n; i++) {
 		const struct server *s = h->server[i];
 
-		if (s->pinned || s->listed || s->down == NULL)
+		if (!server_may_list(s))
 			continue;
 		(void)buf_puts(out, comma); /* likewise */
 		quote_text(out, s->name);
@@ -400,6 +400,7 @@ static void
 tool_describe(struct hub *h, struct incoming *in, struct json arguments)
 {
 	static char name[MCP_NAME_MAX];
+	char why[HUB_TEXT_MAX];
 	enum own_tool_id own;
 	struct server *s;
 	struct item *i;
@@ -418,6 +419,9 @@ tool_describe(struct hub *h, struct incoming *in, struct json arguments)
 		return;
 	s = server_find(h, name, strlen(name));
 	if (s != NULL && s->enabled) {
+		if (!in->waited && server_may_list(s) && server_need(s, why) != NULL &&
+		    park(h, in, PARK_SERVER, s, SEARCH_WAIT_MS))
+			return;
 		describe_server(h, in, s);
 		return;
 	}
@@ -457,7 +461,7 @@ tool_invoke(struct hub *h, struct incoming *in, struct json arguments)
 		return;
 	i = call_find_tool(h, in, name);
 	if (i != NULL)
-		call_tool(h, in, i, inner, true);
+		call_tool(h, in, i, name, inner, true);
 }
 
 /* ---- by name ------------------------------------------------------------------------------ */

@@ -161,6 +161,10 @@ serves(struct downstream *d)
 	struct server *s = d->server;
 	struct hub *h = s->hub;
 
+	if (d->state >= DOWN_SERVING) { /* a list has changed; nothing else has */
+		parked_wake(h);
+		return;
+	}
 	d->state = DOWN_SERVING;
 	d->deadline = UINT64_MAX;
 	if (d->use == USE_SHARED) {
@@ -192,7 +196,7 @@ downstream_level(struct downstream *d)
 		"{\"jsonrpc\":\"2.0\",\"id\":\"S%u\",\"method\":\"logging/setLevel\","
 		"\"params\":{\"level\":\"%s\"}}\n",
 		++d->own_asked, h->log_level) < 0 ||
-	    downstream_send(d, &h->body) < 0)
+	    downstream_send(d, &h->body) == -ENOMEM)
 		h->error = -ENOMEM;
 }
 
@@ -211,11 +215,12 @@ list_next(struct downstream *d)
 {
 	while (++d->list < LIST_N && (d->offers & 1u << d->list) == 0)
 		;
+	d->pages = 0;
 	if (d->list < LIST_N) {
 		ask_page(d, (struct json){0});
 		return;
 	}
-	offers_listed(d->server);
+	offers_listed(d->server, d->state >= DOWN_SERVING);
 	if (d->relist) {
 		downstream_relist(d);
 		return;
@@ -399,7 +404,7 @@ page(struct downstream *d, const struct json_message *m)
 		return;
 	}
 	if (json_get(m->top[TOP_RESULT], "nextCursor", &cursor) == 0 &&
-	    cursor.type == JSON_IS_STRING && d->own_n < PAGES_MAX)
+	    cursor.type == JSON_IS_STRING && ++d->pages < PAGES_MAX)
 		ask_page(d, cursor);
 	else
 		list_next(d);
@@ -412,6 +417,8 @@ probed(struct downstream *d, const struct json_message *m)
 	(void)m;
 	d->state = DOWN_SERVING;
 	d->deadline = UINT64_MAX;
+	if (d->relist)
+		downstream_relist(d);
 }
 
 void

@@ -7,6 +7,7 @@
 #include "supervisor/serve/private.h"
 
 #define COPIED_MAX (64u << 10) /* a longer line is written from where it is */
+#define MARGIN     (1u << 20)  /* more than the edits of a line add */
 
 void
 edit_put(struct edits *e, const uint8_t *at, size_t len, const void *text, size_t n)
@@ -50,6 +51,9 @@ edit_send(struct edits *e, const uint8_t *line, size_t len, struct frame_out *ou
 	const uint8_t *at = line;
 	int r = e->full ? -E2BIG : 0;
 
+	/* a part of a line would spoil the next one */
+	if (!out->closed && frame_queued(out) + len + MARGIN > FRAME_MAX)
+		return -EMSGSIZE;
 	for (int i = 0; r == 0 && i < e->n; i++) {
 		const struct edit *d = &e->edit[i];
 

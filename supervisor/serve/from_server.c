@@ -15,7 +15,7 @@ pass(struct hub *h, struct edits *e, const uint8_t *line, size_t len)
 {
 	int r = edit_send(e, line, len, &h->to_agent);
 
-	if (r == -ENOMEM || (r < 0 && r != -EMSGSIZE))
+	if (r == -ENOMEM) /* a line with too many ids is left out */
 		h->error = r;
 	(void)frame_flush(&h->to_agent); /* the rest when there is room */
 }
@@ -172,8 +172,10 @@ downstream_ready(struct loop *loop, int fd, short revents, void *arg)
 
 	if ((revents & POLLOUT) != 0)
 		(void)frame_flush(&d->out); /* the rest when there is room */
+	/* an earlier server of this round may have left no room for more */
 	if ((revents & (POLLIN | POLLHUP | POLLERR)) != 0)
-		r = frame_fill(&d->in);
+		r = frame_queued(&h->to_agent) < FRAME_SOON ? frame_fill(&d->in)
+							    : -EAGAIN;
 	while (r > 0 && h->error == 0 && h->down != NULL) {
 		enum frame_what what = frame_next(&d->in, &line, &len);
 

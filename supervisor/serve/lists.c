@@ -36,7 +36,7 @@ bool
 item_offered(const struct item *i)
 {
 	return i->server->enabled && i->verdict != VERDICT_DENY && !i->drifted &&
-	       !i->twin;
+	       !i->gone && !i->twin;
 }
 
 bool
@@ -76,10 +76,12 @@ put_item(const struct item *i, struct buf *out)
 	buf_free(&wire);
 }
 
+#define PAGE_BYTES_MAX (4u << 20) /* then the next item begins a page */
+
 struct page {
 	struct buf *out;
 	size_t from, at; /* the first item of the page; the present one */
-	bool more;
+	size_t next;     /* the first item of the next page; 0: there is none */
 };
 
 /* True: this item belongs to the page. */
@@ -88,9 +90,12 @@ page_takes(struct page *p)
 {
 	size_t at = p->at++;
 
-	p->more |= at >= p->from + LIST_PAGE;
-	if (at < p->from || p->more)
+	if (at < p->from || p->next != 0)
 		return false;
+	if (at >= p->from + LIST_PAGE || p->out->len > PAGE_BYTES_MAX) {
+		p->next = at;
+		return false;
+	}
 	if (at > p->from)
 		(void)buf_putc(p->out, ','); /* surfaces at the end of the line */
 	return true;
@@ -134,15 +139,16 @@ on_list(struct hub *h, struct incoming *in)
 	if ((row->kind != PIN_TOOL || h->settings.expose_n > 0) &&
 	    !call_ready(h, in, true))
 		return;
-	starting = row->kind != PIN_TOOL && !servers_listed(h);
+	starting = (row->kind != PIN_TOOL || hub_exposes(h)) && !servers_listed(h);
 	buf_clear(p.out);
 	(void)buf_printf(p.out, "\"%s\":[", row->key); /* at the end */
 	if (row->kind == PIN_TOOL)
 		put_own(h, &p);
 	put_items(h, &p, row->kind);
 	(void)buf_putc(p.out, ']'); /* likewise */
-	if (p.more)
+	if (p.next != 0)
 		(void)buf_printf(p.out, ",\"nextCursor\":\"%s%zu\"", h->cursor_tag,
-		    p.from + LIST_PAGE); /* likewise */
+		    p.next); /* likewise */
+	h->told |= 1u << (row - list_rows);
 	reply_result(h, in, p.out, starting ? 0 : LIST_TTL_MS);
 }

@@ -18,7 +18,8 @@
 #include "supervisor/serve/private.h"
 #include "supervisor/serve/tools/tool_name.h"
 
-#define ITEMS_MAX      65536
+#define ITEMS_MAX        65536
+#define SERVER_ITEMS_MAX 8192 /* so that one server leaves room for the others */
 #define OWN_URI_PREFIX "kennel://"
 
 /* ---- items ---------------------------------------------------------------------- */
@@ -118,7 +119,7 @@ item_new(struct server *s, enum sealed_pin_kind kind, const char *name, size_t l
 	struct item *i;
 	char wire[TOOL_WIRE_MAX + 1] = "";
 
-	if (all->n == ITEMS_MAX)
+	if (all->n == ITEMS_MAX || s->items_n == SERVER_ITEMS_MAX)
 		return -E2BIG;
 	if (all->n == all->cap) {
 		size_t cap = all->cap == 0 ? 256 : all->cap * 2;
@@ -145,6 +146,8 @@ item_new(struct server *s, enum sealed_pin_kind kind, const char *name, size_t l
 	memmove(all->item + at + 1, all->item + at, (all->n - at) * sizeof(all->item[0]));
 	all->item[at] = i;
 	all->n++;
+	s->items_n++;
+	s->hub->searchable = false; /* the index has places in this array */
 	find_twins(s->hub, i);
 	*ret = i;
 	return 0;
@@ -193,9 +196,23 @@ offers_pins(struct server *s)
 
 /* ---- from a live list --------------------------------------------------------------- */
 
+static void
+note_change(const struct item *i, bool again)
+{
+	int kind = 0;
+
+	while (list_rows[kind].kind != i->kind)
+		kind++;
+	/* tools/list has few of them; the others matter once they were found */
+	if (i->kind != PIN_TOOL || again || item_exposed(i->server->hub, i))
+		i->server->changed |=
+		    1u << (kind == LIST_TEMPLATES ? LIST_RESOURCES : kind);
+}
+
 void
 offers_begin(struct server *s)
 {
+	s->changed = 0;
 	for (size_t i = 0; i < s->hub->items.n; i++)
 		if (s->hub->items.item[i]->server == s)
 			s->hub->items.item[i]->listed = false;
@@ -227,7 +244,7 @@ keep_definition(struct item *i, struct json def)
 }
 
 static int
-see(struct server *s, const struct list_row *row, struct json def)
+see(struct server *s, const struct list_row *row, struct json def, bool again)
 {
 	static char name[MCP_NAME_MAX];
 	struct json value;
@@ -242,8 +259,8 @@ see(struct server *s, const struct list_row *row, struct json def)
 	i = item_find(s->hub, s, row->kind, name, len);
 	if (i == NULL && s->pinned)
 		return 0; /* the session leaves these out */
-	if (i == NULL)
-		r = item_new(s, row->kind, name, len, &i);
+	if (i == NULL && (r = item_new(s, row->kind, name, len, &i)) == 0)
+		note_change(i, again);
 	if (r == 0 && !s->pinned) {
 		r = pins_see(s->pins, row->kind, name, len, def, &seen);
 		if (r == 0)
@@ -264,34 +281,44 @@ offers_page(struct downstream *d, const struct list_row *row, struct json list)
 
 	json_walk(&w, list);
 	while (r == 0 && json_next(&w, &key, &def))
-		r = see(d->server, row, def);
+		r = see(d->server, row, def, d->state >= DOWN_SERVING);
 	return r;
 }
 
 /* A reviewed tool that the session left out differs from its pin, or is gone. */
 void
-offers_listed(struct server *s)
+offers_listed(struct server *s, bool again)
 {
 	struct hub *h = s->hub;
 
 	for (size_t i = 0; i < h->items.n; i++) {
 		struct item *it = h->items.item[i];
-		bool was = it->drifted;
+		bool was_gone = it->gone;
 
 		if (it->server != s || it->verdict == VERDICT_DENY)
 			continue;
 		if (s->pinned)
 			it->drifted = !it->listed;
-		if (it->drifted && !was)
+		else
+			it->gone = !it->listed;
+		if (it->drifted != it->reported || it->gone != was_gone)
+			note_change(it, again);
+		if (it->drifted && !it->reported)
 			log_warn("%s.%s differs from the reviewed definition; it cannot "
 				 "be used: compare with `kennel server pin %s --diff`",
 			    s->name, it->name, s->name);
+		it->reported = it->drifted;
 	}
 	h->searchable = false;
+	for (int kind = 0; kind < LIST_TEMPLATES; kind++)
+		if ((s->changed & 1u << kind) != 0 &&
+		    (again || (h->told & 1u << kind) != 0))
+			list_changed(h, (enum list_kind)kind);
+	s->changed = 0;
 }
 
 void
-offers_forget(struct hub *h, const struct server *s)
+offers_forget(struct hub *h, struct server *s)
 {
 	size_t n = 0;
 
@@ -301,6 +328,7 @@ offers_forget(struct hub *h, const struct server *s)
 		else
 			h->items.item[n++] = h->items.item[i];
 	h->items.n = n;
+	s->items_n = 0;
 	h->searchable = false;
 }
 
@@ -467,6 +495,8 @@ offers_resource(
 		const struct item *it = h->items.item[i];
 		size_t n;
 
+		if (!item_offered(it))
+			continue;
 		if (it->kind == PIN_RESOURCE && it->name_len == len &&
 		    memcmp(it->name, uri, len) == 0)
 			return it->server;

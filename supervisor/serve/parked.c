@@ -53,6 +53,8 @@ parked_wake(struct hub *h)
 	uint64_t now = loop_now();
 	struct parked *all = h->parked, *p;
 
+	if (h->awake && !h->ending)
+		(void)servers_listed(h); /* starts the next ones */
 	h->parked = NULL;
 	h->parked_last = &h->parked;
 	while ((p = all) != NULL) {

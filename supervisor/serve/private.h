@@ -62,7 +62,9 @@ struct item {
 	    verdict; /* with some arguments; DENY: neither found nor listed */
 	bool pinned;
 	bool listed;  /* the running server has it, as reviewed or as first seen */
-	bool drifted; /* it has it otherwise, or no longer */
+	bool drifted; /* it has it otherwise, or (a pinned one) no longer */
+	bool reported; /* it had drifted when the lists were last complete */
+	bool gone;    /* not pinned, and the server lists it no longer */
 	bool twin;    /* another item has this wire name; neither is offered */
 	bool schema_made;
 	struct schema *schema; /* owned; NULL: none, or one that cannot be compiled */
@@ -102,6 +104,8 @@ struct server {
 	bool pinned;
 	bool listed; /* it has listed everything, now or before it was stopped */
 	bool modern; /* it refused `initialize` */
+	size_t items_n;
+	unsigned int changed; /* 1 << enum list_kind: since its lists are read */
 	struct downstream *down; /* the process that serves all calls; NULL: none */
 	uint32_t open;           /* requests under way */
 	uint64_t retry_at;       /* no start before; loop_now() */
@@ -146,6 +150,7 @@ struct downstream {
 	enum mcp_version version;
 	uint32_t offers;    /* 1 << enum list_kind: the lists that it has */
 	int list;           /* the list that is being read */
+	int pages;          /* of it */
 	bool relist;        /* a list changed meanwhile */
 	bool logs, tasks;   /* capabilities */
 	uint32_t own_asked; /* requests of kennel's own whose answers do not matter */
@@ -247,6 +252,7 @@ struct hub {
 	struct settings settings;
 	struct facets facets;
 	char cursor_tag[24]; /* begins every cursor of this session */
+	unsigned int told;   /* 1 << enum list_kind: the agent has this list */
 	struct listen *listens;
 	struct subscription *subscriptions;
 
@@ -337,6 +343,7 @@ void servers_free(struct hub *);
 void launcher_ready(struct loop *, int fd, short revents, void *hub);
 /* Starts the first `ahead` servers. */
 void servers_ahead(struct hub *);
+bool server_may_list(const struct server *);
 /* Starts servers without pins in the background. True: all have listed, or cannot. */
 bool servers_listed(struct hub *);
 /* A request needs this server: its process, or NULL and why (one line). */
@@ -348,7 +355,8 @@ const char *server_status(const struct server *);
 /* downstream.c */
 int downstream_new(struct server *, enum down_use, bool lists, struct downstream **ret);
 void downstream_started(struct hub *, uint32_t ticket, int fd);
-/* Sends hub->body, a line without its newline, at once or when it serves. */
+/* Sends a line, at once or when it serves: 0, -ENOMEM, or -EMSGSIZE if the server has not
+ * read what was sent before. */
 int downstream_send(struct downstream *, const struct buf *line);
 void downstream_close(struct downstream *, const char *why);
 void downstream_free_all(struct hub *);
@@ -379,10 +387,10 @@ void downstream_ready(struct loop *, int fd, short revents, void *downstream);
 int offers_pins(struct server *);
 /* A page of its list. */
 int offers_page(struct downstream *, const struct list_row *, struct json list);
-/* Before the first page, and after the last. */
+/* Before the first page, and after the last; again: its lists were read before. */
 void offers_begin(struct server *);
-void offers_listed(struct server *);
-void offers_forget(struct hub *, const struct server *);
+void offers_listed(struct server *, bool again);
+void offers_forget(struct hub *, struct server *);
 void offers_free(struct hub *);
 struct item *offers_tool(
     struct hub *, const char *spelling, size_t len, struct buf *ret_twins);
@@ -437,9 +445,9 @@ struct item *call_find_tool(struct hub *, const struct incoming *, const char *n
 void call_unknown(struct hub *, const struct incoming *, const char *name);
 /* arguments.c: false and why: they do not match the tool's reviewed schema. */
 bool arguments_fit(struct item *, struct json arguments, char why[HUB_TEXT_MAX]);
-/* The agent calls this tool with these arguments. */
-void call_tool(
-    struct hub *, struct incoming *, struct item *, struct json arguments, bool invoked);
+/* The agent calls this tool, which it spelled so, with these arguments. */
+void call_tool(struct hub *, struct incoming *, struct item *, const char *spelled,
+    struct json arguments, bool invoked);
 
 /* routes.c */
 /* Takes a row for the agent's request: NULL after it was refused. */
@@ -485,7 +493,7 @@ void tasks_next_page(struct edits *, struct hub *, const struct server *,
 const char *tasks_capability(struct hub *);
 
 /* subscriptions.c */
-void subscribe_note(struct hub *, struct server *, const char *uri, size_t len, bool on);
+void subscribe_note(struct hub *, const struct forward *, const char *asked, bool on);
 bool subscribe_bridge(struct hub *, struct incoming *, struct server *);
 void subscriptions_replay(struct downstream *);
 bool listen_cancel(struct hub *, struct json id);

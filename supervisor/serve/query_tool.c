@@ -207,7 +207,7 @@ start(struct hub *h, struct incoming *in, struct server *s, const char *tool,
 	route->until = loop_now() + seconds * NS_PER_S;
 	h->timed++;
 	if (route->query_tool == NULL || put_call(h, route, tool, arguments) < 0 ||
-	    downstream_send(d, &h->body) < 0)
+	    downstream_send(d, &h->body) == -ENOMEM)
 		h->error = -ENOMEM;
 }
 

@@ -10,6 +10,8 @@
 #define KENNEL_VERSION "0.1"
 #endif
 
+#define TOOL_ANSWER_MAX (FRAME_MAX / 3 - (1u << 20))
+
 /* ---- texts ----------------------------------------------------------------- */
 
 void
@@ -19,7 +21,7 @@ quote(struct buf *out, const void *bytes, size_t len)
 
 	(void)buf_putc(out, '"'); /* errors surface at the end of the line */
 	for (; p < end; p++) {
-		if (*p >= 0x20 && *p != '"' && *p != '\\' && *p != 0x7f)
+		if (*p >= 0x20 && *p != '"' && *p != '\\')
 			continue;
 		(void)buf_put(out, from, (size_t)(p - from)); /* likewise */
 		from = p + 1;
@@ -156,6 +158,11 @@ void
 reply_tool(struct hub *h, const struct incoming *in, const struct buf *structured,
     const char *text, bool is_error)
 {
+	/* what is quoted grows at most twofold, and must fit beside the original */
+	if (structured->len > TOOL_ANSWER_MAX) {
+		reply_error(h, in, RPC_TOO_BIG, "kennel: the answer is too long");
+		return;
+	}
 	begin(h, in);
 	(void)buf_puts(
 	    &h->text, "\"content\":[{\"type\":\"text\",\"text\":"); /* at the end */

@@ -187,10 +187,6 @@ route_reply(struct hub *h, struct route *route, const uint8_t *line, size_t len,
 	char text[HUB_TEXT_MAX];
 	int code = own_error(m, text), r;
 
-	if (call->state != CALL_OPEN) { /* cancelled: the agent waits no more */
-		route_free(h, route);
-		return;
-	}
 	if (route->query) {
 		query_answered(h, route, m, code != 0 ? text : NULL);
 	} else if (route->invoked && (code == RPC_SERVER_GONE || code == RPC_TIMEOUT)) {
@@ -203,8 +199,10 @@ route_reply(struct hub *h, struct route *route, const uint8_t *line, size_t len,
 		if (call->known != NULL && strcmp(call->known->name, "tasks/list") == 0)
 			tasks_next_page(&e, h, d->server, m->top[TOP_RESULT], &tasks);
 		r = edit_send(&e, line, len, &h->to_agent);
-		if (r < 0 && r != -EMSGSIZE)
+		if (r == -ENOMEM)
 			h->error = r;
+		else if (r < 0)
+			route_error(h, route, RPC_TOO_BIG, "kennel: the answer is too long");
 		(void)frame_flush(&h->to_agent); /* the line is not kept */
 	} else
 		return; /* it goes on */
@@ -240,7 +238,7 @@ route_cancel(struct hub *h, struct route *route, const char *reason)
 	(void)snprintf(id, sizeof(id), "%llu", (unsigned long long)route->id); /* fits */
 	buf_clear(&h->body);
 	if (rpc_cancel(&h->body, (const uint8_t *)id, strlen(id), reason) < 0 ||
-	    downstream_send(route->down, &h->body) < 0)
+	    downstream_send(route->down, &h->body) == -ENOMEM)
 		h->error = -ENOMEM;
 }
 

@@ -147,7 +147,7 @@ ask_agent(struct downstream *d, const uint8_t *line, size_t len,
 	}
 	name_server(&e, &named, d->server, m->top[TOP_PARAMS], &tasks);
 	r = edit_send(&e, line, len, &h->to_agent);
-	if (r < 0 && r != -EMSGSIZE)
+	if (r == -ENOMEM)
 		h->error = r;
 	(void)frame_flush(&h->to_agent); /* the line is not kept */
 	buf_free(&named);

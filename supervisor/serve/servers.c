@@ -346,11 +346,22 @@ servers_ahead(struct hub *h)
 
 /* ---- lists of servers without pins --------------------------------------------- */
 
+/* Its tools are not known yet, and will be. */
+bool
+server_may_list(const struct server *s)
+{
+	/* one that ended is started again by a call of it */
+	return s->ready && s->enabled && !s->pinned && !s->listed &&
+	       (s->down != NULL || s->restarts == 0);
+}
+
 bool
 servers_listed(struct hub *h)
 {
 	char why[HUB_TEXT_MAX];
 	int under_way = 0;
+
+	h->awake = true;
 
 	for (size_t i = 0; i < h->server_n; i++)
 		under_way += !h->server[i]->pinned && h->server[i]->down != NULL &&
@@ -358,9 +369,7 @@ servers_listed(struct hub *h)
 	for (size_t i = 0; i < h->server_n && under_way < STARTS_AT_ONCE; i++) {
 		struct server *s = h->server[i];
 
-		/* one that ended is started again by a call of it */
-		if (s->ready && s->enabled && !s->pinned && !s->listed &&
-		    s->down == NULL && s->restarts == 0 && server_need(s, why) != NULL)
+		if (server_may_list(s) && s->down == NULL && server_need(s, why) != NULL)
 			under_way++;
 	}
 	return under_way == 0;

@@ -18,8 +18,8 @@ struct subscription {
 	struct subscription *next;
 	struct server *server;
 	struct listen *listen; /* NULL: by resources/subscribe */
-	size_t len;
-	char uri[];
+	size_t len, asked_len;
+	char uri[]; /* the server's; then the one that the agent used */
 };
 
 struct listen {
@@ -50,33 +50,37 @@ is_subscribed(const struct hub *h, const struct server *s, const char *uri, size
 }
 
 static void
-add(struct hub *h, struct server *s, const char *uri, size_t len, struct listen *l)
+add(struct hub *h, const struct forward *f, const char *asked, struct listen *l)
 {
+	size_t asked_len = strlen(asked);
 	struct subscription *u;
 	size_t n = 0;
 
 	for (u = h->subscriptions; u != NULL; u = u->next)
 		n++;
-	if (n >= URIS_MAX || (u = malloc(sizeof(*u) + len)) == NULL)
+	if (n >= URIS_MAX || (u = malloc(sizeof(*u) + f->name_len + asked_len)) == NULL)
 		return;
-	*u = (struct subscription){h->subscriptions, s, l, len};
-	memcpy(u->uri, uri, len);
+	*u = (struct subscription){
+	    h->subscriptions, f->server, l, f->name_len, asked_len};
+	memcpy(u->uri, f->name, f->name_len);
+	memcpy(u->uri + f->name_len, asked, asked_len);
 	h->subscriptions = u;
 }
 
+/* Of a resource, which the agent called so, by resources/subscribe or its opposite. */
 void
-subscribe_note(struct hub *h, struct server *s, const char *uri, size_t len, bool on)
+subscribe_note(struct hub *h, const struct forward *f, const char *asked, bool on)
 {
 	struct subscription **at = &h->subscriptions, *u;
 
 	if (on) {
-		if (!is_subscribed(h, s, uri, len))
-			add(h, s, uri, len, NULL);
+		if (!is_subscribed(h, f->server, f->name, f->name_len))
+			add(h, f, asked, NULL);
 		return;
 	}
 	while ((u = *at) != NULL)
-		if (u->listen == NULL && u->server == s && u->len == len &&
-		    memcmp(u->uri, uri, len) == 0) {
+		if (u->listen == NULL && u->server == f->server &&
+		    u->len == f->name_len && memcmp(u->uri, f->name, u->len) == 0) {
 			*at = u->next;
 			free(u);
 		} else
@@ -118,7 +122,7 @@ listen_to(struct downstream *d)
 		quote(out, u->uri, u->len);
 		comma = ",";
 	}
-	if (buf_puts(out, "]}}}\n") < 0 || downstream_send(d, out) < 0)
+	if (buf_puts(out, "]}}}\n") < 0 || downstream_send(d, out) == -ENOMEM)
 		h->error = -ENOMEM;
 }
 
@@ -133,7 +137,7 @@ subscribe_at(struct downstream *d, const char *method, const char *uri, size_t l
 	    "{\"jsonrpc\":\"2.0\",\"id\":\"S%u\",\"method\":\"%s\",\"params\":{\"uri\":",
 	    ++d->own_asked, method);
 	quote(out, uri, len);
-	if (buf_puts(out, "}}\n") < 0 || downstream_send(d, out) < 0)
+	if (buf_puts(out, "}}\n") < 0 || downstream_send(d, out) == -ENOMEM)
 		h->error = -ENOMEM;
 }
 
@@ -166,46 +170,78 @@ subscribe_bridge(struct hub *h, struct incoming *in, struct server *s)
 	return true;
 }
 
+/* What is honoured: kinds of lists, and URIs that a server has. */
 static void
-acknowledge(struct hub *h, const struct listen *l, struct json honoured)
+acknowledge(struct hub *h, const struct listen *l)
 {
+	const char *comma = "";
+
 	buf_clear(&h->text);
 	(void)buf_puts(&h->text, /* errors surface at the end of the line */
 	    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/"
 	    "acknowledged\","
 	    "\"params\":{\"_meta\":{\"" META_SUBSCRIPTION "\":");
 	(void)buf_put(&h->text, l->id, l->id_len);          /* likewise */
-	(void)buf_puts(&h->text, "},\"notifications\":");   /* likewise */
-	(void)buf_put(&h->text, honoured.at, honoured.len); /* likewise */
-	if (buf_puts(&h->text, "}}\n") < 0)
+	(void)buf_puts(&h->text, "},\"notifications\":{"); /* likewise */
+	for (size_t i = 0; i < ARRAY_LEN(changed_members); i++)
+		if (l->changes[i])
+			(void)buf_printf(&h->text, "\"%s\":true,",
+			    changed_members[i]);                   /* likewise */
+	(void)buf_puts(&h->text, "\"resourceSubscriptions\":["); /* likewise */
+	for (const struct subscription *u = h->subscriptions; u != NULL; u = u->next) {
+		if (u->listen != l)
+			continue;
+		(void)buf_puts(&h->text, comma);               /* likewise */
+		quote(&h->text, u->uri + u->len, u->asked_len); /* likewise */
+		comma = ",";
+	}
+	if (buf_puts(&h->text, "]}}}\n") < 0)
 		h->error = -ENOMEM;
 	reply_send(h);
 }
 
 static void
-listen_uris(struct hub *h, struct listen *l, struct json uris)
+note_uris(struct hub *h, struct listen *l, struct json uris)
 {
 	static char text[MCP_NAME_MAX];
+	struct forward f = {.server = NULL};
 	struct json key, value;
 	struct json_walk w;
 
 	json_walk(&w, uris);
-	while (uris.type == JSON_IS_ARRAY && json_next(&w, &key, &value)) {
-		const char *uri;
-		size_t len;
-		struct server *s;
+	while (uris.type == JSON_IS_ARRAY && json_next(&w, &key, &value))
+		if (text_of(value, text, sizeof(text)) != NULL &&
+		    (f.server = offers_resource(
+			 h, text, strlen(text), &f.name, &f.name_len)) != NULL)
+			add(h, &f, text, l);
+}
 
-		if (text_of(value, text, sizeof(text)) == NULL ||
-		    (s = offers_resource(h, text, strlen(text), &uri, &len)) == NULL)
-			continue;
-		add(h, s, uri, len, l);
-		if (s->down == NULL || s->down->state < DOWN_SERVING)
+/* The servers are told; one that does not run is started, and then told. */
+static void
+listen_uris(struct hub *h, const struct listen *l)
+{
+	char why[HUB_TEXT_MAX];
+
+	for (const struct subscription *u = h->subscriptions; u != NULL; u = u->next) {
+		struct downstream *d =
+		    u->listen == l ? server_need(u->server, why) : NULL;
+
+		if (d == NULL || d->state < DOWN_SERVING)
 			continue; /* replayed when it serves */
-		if (s->modern)
-			listen_to(s->down);
+		if (u->server->modern)
+			listen_to(d);
 		else
-			subscribe_at(s->down, "resources/subscribe", uri, len);
+			subscribe_at(d, "resources/subscribe", u->uri, u->len);
 	}
+}
+
+static bool
+is_listening(const struct hub *h, struct json id)
+{
+	for (const struct listen *l = h->listens; l != NULL; l = l->next)
+		if (l->id_len == id.len && memcmp(l->id, id.at, id.len) == 0)
+			return true;
+	return false;
 }
 
 void
@@ -225,6 +261,11 @@ on_listen(struct hub *h, struct incoming *in)
 		return;
 	for (l = h->listens; l != NULL; l = l->next)
 		n++;
+	if (id.len > MCP_ID_MAX || is_listening(h, id)) {
+		reply_error(h, in, RPC_REQUEST_BAD,
+		    "kennel: this id is still in use by an earlier request");
+		return;
+	}
 	if (n == LISTENS_MAX || (l = calloc(1, sizeof(*l))) == NULL) {
 		reply_error(h, in, -32603, "kennel: too many subscriptions");
 		return;
@@ -236,9 +277,10 @@ on_listen(struct hub *h, struct incoming *in)
 				value.type == JSON_IS_TRUE;
 	l->next = h->listens;
 	h->listens = l;
-	acknowledge(h, l, wanted);
 	if (json_get(wanted, "resourceSubscriptions", &value) == 0)
-		listen_uris(h, l, value);
+		note_uris(h, l, value);
+	acknowledge(h, l);
+	listen_uris(h, l);
 }
 
 bool
@@ -274,7 +316,8 @@ listen_cancel(struct hub *h, struct json id)
 /* ---- to the agent --------------------------------------------------------------------- */
 
 static void
-put_notice(struct hub *h, const struct listen *l, const char *method, struct json uri)
+put_notice(struct hub *h, const struct listen *l, const char *method,
+    const struct subscription *u)
 {
 	buf_clear(&h->text);
 	(void)buf_printf(&h->text, /* errors surface at the end of the line */
@@ -283,9 +326,9 @@ put_notice(struct hub *h, const struct listen *l, const char *method, struct jso
 	    method);
 	(void)buf_put(&h->text, l->id, l->id_len); /* likewise */
 	(void)buf_putc(&h->text, '}');             /* likewise */
-	if (uri.type == JSON_IS_STRING) {
-		(void)buf_puts(&h->text, ",\"uri\":");    /* likewise */
-		(void)buf_put(&h->text, uri.at, uri.len); /* likewise */
+	if (u != NULL) {
+		(void)buf_puts(&h->text, ",\"uri\":");          /* likewise */
+		quote(&h->text, u->uri + u->len, u->asked_len); /* likewise */
 	}
 	if (buf_puts(&h->text, "}}\n") < 0)
 		h->error = -ENOMEM;
@@ -301,7 +344,7 @@ list_changed(struct hub *h, enum list_kind kind)
 		notify(h, changed_methods[kind]);
 	for (const struct listen *l = h->listens; l != NULL; l = l->next)
 		if (l->changes[kind])
-			put_notice(h, l, changed_methods[kind], (struct json){0});
+			put_notice(h, l, changed_methods[kind], NULL);
 }
 
 void
@@ -319,11 +362,14 @@ resource_updated(struct hub *h, const struct notice *n)
 		    memcmp(u->uri, text, u->len) != 0)
 			continue;
 		if (u->listen != NULL) {
-			put_notice(h, u->listen, "notifications/resources/updated", uri);
+			put_notice(h, u->listen, "notifications/resources/updated", u);
 		} else {
-			struct edits none = {.n = 0};
+			struct edits e = {.n = 0};
 
-			if (edit_send(&none, n->line, n->len, &h->to_agent) == -ENOMEM)
+			buf_clear(&h->body);
+			quote(&h->body, u->uri + u->len, u->asked_len);
+			edit_put(&e, uri.at, uri.len, h->body.data, h->body.len);
+			if (edit_send(&e, n->line, n->len, &h->to_agent) == -ENOMEM)
 				h->error = -ENOMEM;
 			(void)frame_flush(&h->to_agent); /* the line is not kept */
 		}

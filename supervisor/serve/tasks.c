@@ -126,6 +126,49 @@ next_with_tasks(struct hub *h, size_t *at)
 	return NULL;
 }
 
+static void
+no_tasks(struct hub *h, const struct incoming *in)
+{
+	buf_clear(&h->body);
+	(void)buf_puts(&h->body, "\"tasks\":[]"); /* surfaces at the end */
+	reply_result(h, in, &h->body, -1);
+}
+
+/* The server gets the request without a cursor, because it has issued none. */
+static void
+first_page(struct hub *h, const struct incoming *in, size_t *at)
+{
+	struct forward f = {.server = next_with_tasks(h, at)};
+	struct json params = in->m.top[TOP_PARAMS], meta = in->m.param[PARAM_META];
+	struct incoming without = {.method = in->method, .modern = in->modern};
+	struct edits e = {.n = 0};
+	struct buf inner, line;
+
+	if (f.server == NULL) {
+		no_tasks(h, in);
+		return;
+	}
+	buf_init(&inner, MCP_MESSAGE_MAX);
+	buf_init(&line, MCP_MESSAGE_MAX);
+	(void)buf_puts(&inner, "{"); /* shorter than params, so it fits */
+	if (meta.type != JSON_IS_NONE) {
+		(void)buf_puts(&inner, "\"_meta\":");    /* likewise */
+		(void)buf_put(&inner, meta.at, meta.len); /* likewise */
+	}
+	(void)buf_puts(&inner, "}"); /* likewise */
+	edit_put(&e, params.at, params.len, inner.data, inner.len);
+	if (edit_apply(&e, in->line, in->len, &line) < 0 ||
+	    rpc_scan(line.data, line.len - 1, &without.m) < 0) {
+		h->error = -ENOMEM;
+	} else {
+		without.line = line.data;
+		without.len = line.len - 1;
+		forward(h, &without, &f);
+	}
+	buf_free(&inner);
+	buf_free(&line);
+}
+
 void
 on_tasks(struct hub *h, struct incoming *in)
 {
@@ -150,15 +193,16 @@ on_tasks(struct hub *h, struct incoming *in)
 		f.name = end + 1;
 		f.name_len = strlen(f.name);
 		f.named = cursor;
+		if (f.name_len == 0) { /* the first page of the next server */
+			first_page(h, in, &at);
+			return;
+		}
 	}
 	f.server = next_with_tasks(h, &at);
-	if (f.server == NULL) {
-		buf_clear(&h->body);
-		(void)buf_puts(&h->body, "\"tasks\":[]"); /* surfaces at the end */
-		reply_result(h, in, &h->body, -1);
-		return;
-	}
-	forward(h, in, &f);
+	if (f.server == NULL)
+		no_tasks(h, in);
+	else
+		forward(h, in, &f);
 }
 
 void
