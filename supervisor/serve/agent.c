@@ -96,11 +96,14 @@ takes_era(struct hub *h, struct incoming *in)
 		    "kennel: params._meta lacks " META_CAPABILITIES ", an object");
 		return false;
 	}
-	if (h->era == ERA_OPEN)
+	/* a server that starts for this request gets what this request declares */
+	if (h->era != ERA_LEGACY)
 		keep_client(h, caps,
 		    json_get(in->m.param[PARAM_META], META_CLIENT, &version) == 0
 			? version
 			: (struct json){0});
+	if (h->era == ERA_LEGACY)
+		return true; /* a stray one; the session keeps to its era */
 	h->era = ERA_MODERN;
 	h->version = MCP_2026_07_28;
 	return true;

@@ -77,8 +77,13 @@ bridge_free(struct hub *h, struct bridge *b)
 	if (b == NULL)
 		return;
 	for (size_t i = 0; i < ASKING_MAX; i++)
-		if (h->asking[i].bridge == b)
-			h->asking[i].down = NULL;
+		if (h->asking[i].bridge == b && h->asking[i].down != NULL) {
+			h->asking[i].bridge = NULL;
+			if (h->ending)
+				h->asking[i].down = NULL;
+			else
+				asking_cancel(h, &h->asking[i], "the call has ended");
+		}
 	buf_free(&b->line);
 	buf_free(&b->answers);
 	free(b->state);
@@ -98,7 +103,8 @@ ask_input(struct hub *h, struct bridge *b, struct json key, struct json input)
 	    text_of(method, name, sizeof(name)) == NULL || key.len > MCP_ID_MAX)
 		return false;
 	known = method_find(name, strlen(name));
-	if (known == NULL || (known->flags & METHOD_ASKS) == 0)
+	if (known == NULL || (known->flags & METHOD_ASKS) == 0 ||
+	    (h->can & known->needs) == 0)
 		return false;
 	a = asking_new(b->route->down, key, known); /* its "id" is the key */
 	if (a == NULL)
@@ -132,16 +138,24 @@ keep_state(struct bridge *b, struct json result)
 	b->state_len = state.len;
 }
 
-/* Sends the call again, with the answers. */
+/* Sends the call again, with the answers, under another id. */
 static void
 send_again(struct hub *h, struct bridge *b)
 {
 	struct edits e = {.n = 0};
 	struct json_message m;
+	struct json token;
 	struct buf more;
+	char id[24];
 
 	if (json_scan(b->line.data, b->line.len - 1, &m) < 0)
 		return;
+	route_renew(h, b->route);
+	(void)snprintf(
+	    id, sizeof(id), "%llu", (unsigned long long)b->route->id); /* fits */
+	edit_put(&e, m.top[TOP_ID].at, m.top[TOP_ID].len, id, strlen(id));
+	if (json_get(m.param[PARAM_META], "progressToken", &token) == 0)
+		edit_put(&e, token.at, token.len, id, strlen(id));
 	buf_init(&more, MCP_MESSAGE_MAX);
 	(void)buf_puts(&more, "{\"inputResponses\":{"); /* errors surface at the end */
 	(void)buf_put(&more, b->answers.data, b->answers.len); /* likewise */
@@ -186,7 +200,8 @@ bridge_input(struct hub *h, struct route *route, const struct json_message *m)
 			if (b->waiting < INPUTS_MAX && ask_input(h, b, key, value))
 				continue;
 			route_error(h, route, RPC_REFUSED,
-			    "kennel: the server asked for something unknown");
+			    "kennel: the server asked for what this client does not "
+			    "support");
 			route_free(h, route);
 			return true;
 		}
@@ -237,7 +252,7 @@ newest(struct downstream *d)
 	for (size_t i = 1; i <= h->calls.used; i++) {
 		struct route *r = &h->route[i];
 
-		if (r->down == d && h->calls.call[i].state == CALL_OPEN &&
+		if (r->down == d && h->calls.call[i].state == CALL_OPEN && !r->query &&
 		    r->handle[0] == '\0' && (best == NULL || r->id > best->id))
 			best = r;
 	}
@@ -278,6 +293,11 @@ bridge_request(
 	struct asking *a;
 	char held[64];
 
+	if (route != NULL && (route->can & method->needs) == 0) {
+		server_refuse(
+		    d, m->top[TOP_ID], "kennel: the client does not support that");
+		return;
+	}
 	if (route == NULL || !route->modern ||
 	    (a = asking_new(d, m->top[TOP_ID], method)) == NULL) {
 		server_refuse(d, m->top[TOP_ID], "kennel: no call is under way");
@@ -375,6 +395,7 @@ bridge_continue(struct hub *h, struct incoming *in, const struct server *s)
 	}
 	route->handle[0] = '\0';
 	route->until = 0;
+	route_token(route, in);
 	(void)json_get(
 	    in->m.top[TOP_PARAMS], "inputResponses", &answers); /* missing: none */
 	bridge_pass(h, route, answers);

@@ -165,9 +165,13 @@ process_for(struct hub *h, struct incoming *in, const struct forward *f)
 void
 forward(struct hub *h, struct incoming *in, const struct forward *f)
 {
-	struct downstream *d = process_for(h, in, f);
-	struct route *route = d == NULL ? NULL : route_new(h, in, d);
+	struct downstream *d;
+	struct route *route;
 
+	if (bridge_continue(h, in, f->server))
+		return;
+	d = process_for(h, in, f);
+	route = d == NULL ? NULL : route_new(h, in, d);
 	if (route == NULL) {
 		if (d != NULL && d->use == USE_ONCE)
 			d->deadline = 0; /* closed by the timer */

@@ -323,24 +323,41 @@ error_code(const struct json_message *m)
 	return atoi(text);
 }
 
-/* Another process: the SDKs keep to the era of the first message. */
+/* The call of mcp_query, which was written for an older server. */
+static void
+modernize_waiting(struct hub *h, struct downstream *from, struct downstream *to)
+{
+	struct edits e = {.n = 0};
+	struct json_message m;
+
+	if (from->waiting.len == 0)
+		return;
+	buf_clear(&h->body);
+	(void)buf_putc(&h->body, '{'); /* fits */
+	bridge_envelope(h, &h->body, "");
+	if (json_scan(from->waiting.data, from->waiting.len - 1, &m) < 0 ||
+	    m.param[PARAM_META].type != JSON_IS_OBJECT)
+		bug("a call of mcp_query has no _meta");
+	edit_put(&e, m.param[PARAM_META].at, 1, h->body.data, h->body.len);
+	if (edit_apply(&e, from->waiting.data, from->waiting.len - 1, &to->waiting) < 0)
+		h->error = -ENOMEM;
+}
+
+/* Another process: the SDKs keep to the era of the first message. The new one takes the
+ * place of the old one before anything that waits for the server looks. */
 static void
 restart_modern(struct downstream *d)
 {
 	struct server *s = d->server;
-	enum down_use use = d->use;
-	bool lists = d->lists;
 	struct downstream *next;
-	struct buf waiting = d->waiting;
 
 	s->modern = true;
-	buf_init(&d->waiting, 0);
 	d->state = DOWN_ENDING; /* not an end of the server */
+	if (downstream_new(s, d->use, d->lists, &next) == 0) {
+		modernize_waiting(s->hub, d, next);
+		routes_move(d, next);
+	}
 	downstream_close(d, "it speaks 2026-07-28 only");
-	if (downstream_new(s, use, lists, &next) == 0)
-		next->waiting = waiting;
-	else
-		buf_free(&waiting);
 }
 
 static void

@@ -32,7 +32,7 @@ progress(struct hub *h, const struct notice *n)
 	if (json_get(n->m->top[TOP_PARAMS], "progressToken", &token) < 0)
 		return;
 	route = route_find(n->down, token);
-	if (route == NULL || route->token[0] == '\0')
+	if (route == NULL || route->token[0] == '\0' || route->handle[0] != '\0')
 		return;
 	edit_put(&e, token.at, token.len, route->token, strlen(route->token));
 	pass(h, &e, n->line, n->len);

@@ -77,6 +77,7 @@ void
 keep_client(struct hub *h, struct json capabilities, struct json info)
 {
 	keep(h, &h->client_capabilities, capabilities);
+	h->can = agent_can(capabilities);
 	keep(h, &h->client_info, info);
 }
 

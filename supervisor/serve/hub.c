@@ -191,6 +191,8 @@ unmake(struct hub *h)
 {
 	uint64_t until = loop_now() + LAST_MS * LOOP_MS;
 
+	if (!h->agent_eof)
+		listens_end(h);
 	last_bytes(h, until - LAST_MS / 2 * LOOP_MS);
 	records_close(h);
 	downstream_free_all(h);

@@ -139,7 +139,8 @@ on_list(struct hub *h, struct incoming *in)
 	if ((row->kind != PIN_TOOL || h->settings.expose_n > 0) &&
 	    !call_ready(h, in, true))
 		return;
-	starting = (row->kind != PIN_TOOL || hub_exposes(h)) && !servers_listed(h);
+	starting =
+	    (row->kind != PIN_TOOL || (h->settings.expose_n > 0)) && !servers_listed(h);
 	buf_clear(p.out);
 	(void)buf_printf(p.out, "\"%s\":[", row->key); /* at the end */
 	if (row->kind == PIN_TOOL)

@@ -20,7 +20,7 @@
 
 #define ITEMS_MAX        65536
 #define SERVER_ITEMS_MAX 8192 /* so that one server leaves room for the others */
-#define OWN_URI_PREFIX "kennel://"
+#define OWN_URI_PREFIX   "kennel://"
 
 /* ---- items ---------------------------------------------------------------------- */
 
@@ -205,8 +205,8 @@ note_change(const struct item *i, bool again)
 		kind++;
 	/* tools/list has few of them; the others matter once they were found */
 	if (i->kind != PIN_TOOL || again || item_exposed(i->server->hub, i))
-		i->server->changed |=
-		    1u << (kind == LIST_TEMPLATES ? LIST_RESOURCES : kind);
+		i->server->changed |= 1u
+				      << (kind == LIST_TEMPLATES ? LIST_RESOURCES : kind);
 }
 
 void

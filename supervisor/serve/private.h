@@ -61,11 +61,11 @@ struct item {
 	enum sealed_verdict
 	    verdict; /* with some arguments; DENY: neither found nor listed */
 	bool pinned;
-	bool listed;  /* the running server has it, as reviewed or as first seen */
-	bool drifted; /* it has it otherwise, or (a pinned one) no longer */
+	bool listed;   /* the running server has it, as reviewed or as first seen */
+	bool drifted;  /* it has it otherwise, or (a pinned one) no longer */
 	bool reported; /* it had drifted when the lists were last complete */
-	bool gone;    /* not pinned, and the server lists it no longer */
-	bool twin;    /* another item has this wire name; neither is offered */
+	bool gone;     /* not pinned, and the server lists it no longer */
+	bool twin;     /* another item has this wire name; neither is offered */
 	bool schema_made;
 	struct schema *schema; /* owned; NULL: none, or one that cannot be compiled */
 };
@@ -105,7 +105,7 @@ struct server {
 	bool listed; /* it has listed everything, now or before it was stopped */
 	bool modern; /* it refused `initialize` */
 	size_t items_n;
-	unsigned int changed; /* 1 << enum list_kind: since its lists are read */
+	unsigned int changed;    /* 1 << enum list_kind: since its lists are read */
 	struct downstream *down; /* the process that serves all calls; NULL: none */
 	uint32_t open;           /* requests under way */
 	uint64_t retry_at;       /* no start before; loop_now() */
@@ -169,6 +169,7 @@ struct route {
 	bool invoked; /* by tool_invoke: kennel's own errors are results */
 	bool query;   /* by mcp_query */
 	bool logs;    /* it wants log messages (modern) */
+	uint32_t can; /* what its agent can be asked for (modern) */
 	char token[MCP_TOKEN_MAX + 1]; /* the agent's progress token as written; "" */
 	uint64_t until;        /* mcp_query, or held; 0: the session keeps the time */
 	uint64_t query_s;      /* mcp_query: its seconds */
@@ -226,6 +227,7 @@ struct hub {
 	enum era era;
 	enum mcp_version version;                    /* with the agent */
 	struct buf client_capabilities, client_info; /* as written; empty: {} */
+	uint32_t can; /* what an agent of an older version can be asked for */
 	bool greeted, initialized;
 	char log_level[16]; /* "": not set */
 
@@ -456,8 +458,12 @@ struct call *route_call(struct hub *, const struct route *);
 /* The request with this id at this process; NULL: none. */
 struct route *route_find(struct downstream *, struct json id);
 void route_free(struct hub *, struct route *);
+/* Gives it another id at the server; keeps the progress token of this request. */
+void route_renew(struct hub *, struct route *);
+void route_token(struct route *, const struct incoming *);
 /* Answers every open request at this process. */
 void routes_gone(struct downstream *, const char *text);
+void routes_move(struct downstream *from, struct downstream *to);
 /* Sends a result or error of a server as the answer. */
 void route_reply(struct hub *, struct route *, const uint8_t *line, size_t len,
     const struct json_message *);
@@ -485,6 +491,7 @@ uint64_t routes_next(struct hub *);
 struct task_texts { /* what replaces ids; lives until the line is written */
 	char prefix[LAUNCHER_NAME_MAX + 3];
 	char cursor[80];
+	char asks[LAUNCHER_NAME_MAX + 5]; /* before what a person reads */
 };
 void tasks_rename(
     struct edits *, const struct server *, struct json object, struct task_texts *ret);
@@ -497,6 +504,7 @@ void subscribe_note(struct hub *, const struct forward *, const char *asked, boo
 bool subscribe_bridge(struct hub *, struct incoming *, struct server *);
 void subscriptions_replay(struct downstream *);
 bool listen_cancel(struct hub *, struct json id);
+void listens_end(struct hub *);
 void list_changed(struct hub *, enum list_kind);
 void subscriptions_free(struct hub *);
 
@@ -508,6 +516,11 @@ struct asking *asking_new(struct downstream *, struct json id, const struct meth
 /* Writes params as the agent sees them: with the server's name. */
 void asking_params(
     struct hub *, const struct server *, struct json params, struct buf *out);
+void asking_inputs(struct edits *, const struct server *, const struct json_message *,
+    struct task_texts *ret);
+/* The agent need not answer it any more. */
+void asking_cancel(struct hub *, struct asking *, const char *reason);
+uint32_t agent_can(struct json capabilities);
 void agent_answer(struct hub *, const struct incoming *);
 void asking_gone(struct downstream *);
 void asking_cancelled(struct downstream *, struct json id);

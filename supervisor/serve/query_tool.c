@@ -153,7 +153,13 @@ query_answered(
 		free(said);
 		return;
 	}
-	if (result.type != JSON_IS_OBJECT)
+	if (json_get(result, "resultType", &meta) == 0 &&
+	    text_of(meta, text, sizeof(text)) != NULL &&
+	    strcmp(text, "input_required") == 0)
+		reply_state(h, &in, route->down->server->name, route->query_tool, "error",
+		    "downstream MCP error: the tool needs input of the client; use "
+		    "tool_invoke");
+	else if (result.type != JSON_IS_OBJECT)
 		reply_state(h, &in, route->down->server->name, route->query_tool, "error",
 		    "downstream MCP response carried neither result nor error");
 	else

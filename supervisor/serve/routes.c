@@ -28,8 +28,15 @@ route_call(struct hub *h, const struct route *route)
 	return &h->calls.call[route - h->route];
 }
 
-static void
-keep_token(struct route *route, const struct incoming *in)
+/* Another id at the server. */
+void
+route_renew(struct hub *h, struct route *route)
+{
+	route->id = ++h->routes_made << ROW_BITS | (uint64_t)(route - h->route);
+}
+
+void
+route_token(struct route *route, const struct incoming *in)
 {
 	struct json token;
 
@@ -68,7 +75,7 @@ make_room(struct hub *h)
 struct route *
 route_new(struct hub *h, struct incoming *in, struct downstream *d)
 {
-	struct json level;
+	struct json level, caps = {0};
 	struct route *route;
 	struct call *call;
 
@@ -82,9 +89,11 @@ route_new(struct hub *h, struct incoming *in, struct downstream *d)
 	call->known = in->method;
 	route = &h->route[call - h->calls.call];
 	*route = (struct route){.down = d, .modern = in->modern};
-	route->id = ++h->routes_made << ROW_BITS | (uint64_t)(call - h->calls.call);
+	route_renew(h, route);
 	route->logs = json_get(in->m.param[PARAM_META], META_LOG_LEVEL, &level) == 0;
-	keep_token(route, in);
+	(void)json_get(in->m.param[PARAM_META], META_CAPABILITIES, &caps); /* none */
+	route->can = agent_can(caps);
+	route_token(route, in);
 	d->server->open++;
 	return route;
 }
@@ -162,6 +171,23 @@ modernize(struct edits *e, const struct route *route, const struct call *call,
 	edit_put(e, result.at, 1, text, strlen(text) - !json_next(&w, &key, &value));
 }
 
+/* "No such resource" has another code since 2026-07-28. */
+static void
+error_of_era(struct edits *e, const struct route *route, const struct call *call,
+    const struct json_message *m)
+{
+	static const char old[] = "-32002", new[] = "-32602";
+	const char *from = route->modern ? old : new, *to = route->modern ? new : old;
+	struct json code = m->error[ERROR_CODE];
+
+	if (route->modern == route->down->server->modern || call->known == NULL ||
+	    strcmp(call->known->name, "resources/read") != 0 ||
+	    code.type != JSON_IS_NUMBER || code.len != strlen(from) ||
+	    memcmp(code.at, from, code.len) != 0)
+		return;
+	edit_put(e, code.at, code.len, to, strlen(to));
+}
+
 void
 route_error(struct hub *h, struct route *route, int code, const char *text)
 {
@@ -169,6 +195,8 @@ route_error(struct hub *h, struct route *route, int code, const char *text)
 
 	if (route->query)
 		query_failed(h, route, &in, text);
+	else if (route->handle[0] != '\0')
+		; /* held: its agent waits for nothing, and learns it when it goes on */
 	else if (route->invoked)
 		reply_refusal(h, &in, text, "error", NULL);
 	else
@@ -187,6 +215,10 @@ route_reply(struct hub *h, struct route *route, const uint8_t *line, size_t len,
 	char text[HUB_TEXT_MAX];
 	int code = own_error(m, text), r;
 
+	if (route->handle[0] != '\0') { /* the server did not wait for the answer */
+		route_free(h, route);
+		return;
+	}
 	if (route->query) {
 		query_answered(h, route, m, code != 0 ? text : NULL);
 	} else if (route->invoked && (code == RPC_SERVER_GONE || code == RPC_TIMEOUT)) {
@@ -195,6 +227,8 @@ route_reply(struct hub *h, struct route *route, const uint8_t *line, size_t len,
 		edit_put(
 		    &e, m->top[TOP_ID].at, m->top[TOP_ID].len, call->id, call->id_len);
 		modernize(&e, route, call, m);
+		error_of_era(&e, route, call, m);
+		asking_inputs(&e, d->server, m, &tasks);
 		tasks_rename(&e, d->server, m->top[TOP_RESULT], &tasks);
 		if (call->known != NULL && strcmp(call->known->name, "tasks/list") == 0)
 			tasks_next_page(&e, h, d->server, m->top[TOP_RESULT], &tasks);
@@ -202,7 +236,8 @@ route_reply(struct hub *h, struct route *route, const uint8_t *line, size_t len,
 		if (r == -ENOMEM)
 			h->error = r;
 		else if (r < 0)
-			route_error(h, route, RPC_TOO_BIG, "kennel: the answer is too long");
+			route_error(
+			    h, route, RPC_TOO_BIG, "kennel: the answer is too long");
 		(void)frame_flush(&h->to_agent); /* the line is not kept */
 	} else
 		return; /* it goes on */
@@ -228,6 +263,17 @@ routes_gone(struct downstream *d, const char *why)
 			route_error(h, route, RPC_SERVER_GONE, text);
 		drop(h, route);
 	}
+}
+
+/* One process takes the place of another one that has seen none of these requests. */
+void
+routes_move(struct downstream *from, struct downstream *to)
+{
+	struct hub *h = from->server->hub;
+
+	for (size_t i = 1; i <= h->calls.used; i++)
+		if (h->route[i].down == from)
+			h->route[i].down = to;
 }
 
 void

@@ -48,20 +48,17 @@ server_refuse(struct downstream *d, struct json id, const char *why)
 
 /* ---- to the agent --------------------------------------------------------------- */
 
-/* True if the agent has declared what this request needs. */
-static bool
-agent_can(struct hub *h, const struct method *method)
+/* What a client with these capabilities can be asked for: enum sealed_server_flag. */
+uint32_t
+agent_can(struct json capabilities)
 {
-	struct json_message m;
 	struct json value;
+	uint32_t can = 0;
 
-	if (method == NULL ||
-	    json_scan(h->client_capabilities.data, h->client_capabilities.len, &m) < 0)
-		return false;
 	for (size_t i = 0; i < ARRAY_LEN(mcp_capabilities); i++)
-		if (mcp_capabilities[i].needs == method->needs)
-			return json_get(m.root, mcp_capabilities[i].name, &value) == 0;
-	return false;
+		if (json_get(capabilities, mcp_capabilities[i].name, &value) == 0)
+			can |= mcp_capabilities[i].needs;
+	return can;
 }
 
 struct asking *
@@ -85,37 +82,50 @@ asking_new(struct downstream *d, struct json id, const struct method *method)
 
 /* "[SERVER] " before the text that a person reads, and no context of other servers. */
 static void
-name_server(struct edits *e, struct buf *out, const struct server *s, struct json params,
-    struct task_texts *tasks)
+name_server(
+    struct edits *e, const struct server *s, struct json params, struct task_texts *texts)
 {
 	static const char all[] = "\"allServers\"", this[] = "\"thisServer\"";
 	struct json message, scope;
 
 	if (params.type != JSON_IS_OBJECT)
 		return;
-	(void)buf_printf(out, "\"[%s] ", s->name); /* short */
+	(void)snprintf(texts->asks, sizeof(texts->asks), "\"[%s] ", s->name); /* fits */
 	if (json_get(params, "message", &message) == 0 && message.type == JSON_IS_STRING)
-		edit_put(e, message.at, 1, out->data, out->len);
+		edit_put(e, message.at, 1, texts->asks, strlen(texts->asks));
 	if (json_get(params, "includeContext", &scope) == 0 && scope.len == strlen(all) &&
 	    memcmp(scope.at, all, scope.len) == 0)
 		edit_put(e, scope.at, scope.len, this, strlen(this));
-	tasks_rename(e, s, params, tasks);
+	tasks_rename(e, s, params, texts);
+}
+
+/* The same for what a result of 2026-07-28 asks for. */
+void
+asking_inputs(struct edits *e, const struct server *s, const struct json_message *m,
+    struct task_texts *texts)
+{
+	struct json key, input, params;
+	struct json_walk w;
+
+	if (m->result[RESULT_INPUTS].type != JSON_IS_OBJECT)
+		return;
+	json_walk(&w, m->result[RESULT_INPUTS]);
+	while (json_next(&w, &key, &input))
+		if (json_get(input, "params", &params) == 0)
+			name_server(e, s, params, texts);
 }
 
 void
 asking_params(struct hub *h, const struct server *s, struct json params, struct buf *out)
 {
-	struct task_texts tasks;
+	struct task_texts texts;
 	struct edits e = {.n = 0};
-	struct buf named;
 
-	buf_init(&named, 256);
-	name_server(&e, &named, s, params, &tasks);
+	name_server(&e, s, params, &texts);
 	if (edit_apply(&e, params.at, params.len, out) < 0)
 		h->error = -ENOMEM;
 	else
 		out->len--; /* its newline */
-	buf_free(&named);
 }
 
 static void
@@ -124,10 +134,9 @@ ask_agent(struct downstream *d, const uint8_t *line, size_t len,
 {
 	struct asking *a = asking_new(d, m->top[TOP_ID], method);
 	struct hub *h = d->server->hub;
-	struct task_texts tasks;
+	struct task_texts texts;
 	struct edits e = {.n = 0};
 	struct json token;
-	struct buf named;
 	char id[32];
 	int r;
 
@@ -136,7 +145,6 @@ ask_agent(struct downstream *d, const uint8_t *line, size_t len,
 		    d, m->top[TOP_ID], "kennel: too many requests are in progress");
 		return;
 	}
-	buf_init(&named, 256);
 	(void)snprintf(id, sizeof(id), "\"" OWN_PREFIX "%u\"", a->n); /* fits */
 	edit_put(&e, m->top[TOP_ID].at, m->top[TOP_ID].len, id, strlen(id));
 	if (json_get(m->param[PARAM_META], "progressToken", &token) == 0 &&
@@ -145,12 +153,11 @@ ask_agent(struct downstream *d, const uint8_t *line, size_t len,
 		a->token[token.len] = '\0';
 		edit_put(&e, token.at, token.len, id, strlen(id));
 	}
-	name_server(&e, &named, d->server, m->top[TOP_PARAMS], &tasks);
+	name_server(&e, d->server, m->top[TOP_PARAMS], &texts);
 	r = edit_send(&e, line, len, &h->to_agent);
 	if (r == -ENOMEM)
 		h->error = r;
 	(void)frame_flush(&h->to_agent); /* the line is not kept */
-	buf_free(&named);
 }
 
 void
@@ -169,7 +176,7 @@ server_request(
 		server_refuse(d, m->top[TOP_ID], "kennel: no such method");
 	else if (h->era == ERA_MODERN)
 		bridge_request(d, m, method);
-	else if (!agent_can(h, method))
+	else if ((h->can & method->needs) == 0)
 		server_refuse(
 		    d, m->top[TOP_ID], "kennel: the client does not support that");
 	else
@@ -232,8 +239,8 @@ agent_progress(struct hub *h, struct incoming *in)
 
 /* ---- ends ------------------------------------------------------------------------------ */
 
-static void
-cancel(struct hub *h, struct asking *a, const char *reason)
+void
+asking_cancel(struct hub *h, struct asking *a, const char *reason)
 {
 	char id[32];
 
@@ -252,7 +259,7 @@ asking_gone(struct downstream *d)
 
 	for (size_t i = 0; i < ASKING_MAX; i++)
 		if (h->asking[i].down == d && h->asking[i].bridge == NULL && !h->ending)
-			cancel(h, &h->asking[i], "the server is gone");
+			asking_cancel(h, &h->asking[i], "the server is gone");
 		else if (h->asking[i].down == d)
 			h->asking[i].down = NULL;
 }
@@ -267,6 +274,6 @@ asking_cancelled(struct downstream *d, struct json id)
 
 		if (a->down == d && a->bridge == NULL && a->id_len == id.len &&
 		    memcmp(a->id, id.at, id.len) == 0)
-			cancel(h, a, "the server cancelled it");
+			asking_cancel(h, a, "the server cancelled it");
 	}
 }

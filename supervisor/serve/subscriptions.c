@@ -60,8 +60,8 @@ add(struct hub *h, const struct forward *f, const char *asked, struct listen *l)
 		n++;
 	if (n >= URIS_MAX || (u = malloc(sizeof(*u) + f->name_len + asked_len)) == NULL)
 		return;
-	*u = (struct subscription){
-	    h->subscriptions, f->server, l, f->name_len, asked_len};
+	*u =
+	    (struct subscription){h->subscriptions, f->server, l, f->name_len, asked_len};
 	memcpy(u->uri, f->name, f->name_len);
 	memcpy(u->uri + f->name_len, asked, asked_len);
 	h->subscriptions = u;
@@ -181,17 +181,17 @@ acknowledge(struct hub *h, const struct listen *l)
 	    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/"
 	    "acknowledged\","
 	    "\"params\":{\"_meta\":{\"" META_SUBSCRIPTION "\":");
-	(void)buf_put(&h->text, l->id, l->id_len);          /* likewise */
+	(void)buf_put(&h->text, l->id, l->id_len);         /* likewise */
 	(void)buf_puts(&h->text, "},\"notifications\":{"); /* likewise */
 	for (size_t i = 0; i < ARRAY_LEN(changed_members); i++)
 		if (l->changes[i])
-			(void)buf_printf(&h->text, "\"%s\":true,",
-			    changed_members[i]);                   /* likewise */
-	(void)buf_puts(&h->text, "\"resourceSubscriptions\":["); /* likewise */
+			(void)buf_printf(
+			    &h->text, "\"%s\":true,", changed_members[i]); /* likewise */
+	(void)buf_puts(&h->text, "\"resourceSubscriptions\":[");           /* likewise */
 	for (const struct subscription *u = h->subscriptions; u != NULL; u = u->next) {
 		if (u->listen != l)
 			continue;
-		(void)buf_puts(&h->text, comma);               /* likewise */
+		(void)buf_puts(&h->text, comma);                /* likewise */
 		quote(&h->text, u->uri + u->len, u->asked_len); /* likewise */
 		comma = ",";
 	}
@@ -311,6 +311,23 @@ listen_cancel(struct hub *h, struct json id)
 		return true;
 	}
 	return false;
+}
+
+/* kennel serve ends before the agent does: each listen request gets its answer. */
+void
+listens_end(struct hub *h)
+{
+	for (const struct listen *l = h->listens; l != NULL; l = l->next) {
+		buf_clear(&h->text);
+		(void)buf_puts(&h->text, "{\"jsonrpc\":\"2.0\",\"id\":"); /* at the end */
+		(void)buf_put(&h->text, l->id, l->id_len);                /* likewise */
+		(void)buf_puts(&h->text,
+		    ",\"result\":{\"resultType\":\"complete\","
+		    "\"_meta\":{\"" META_SUBSCRIPTION "\":"); /* likewise */
+		(void)buf_put(&h->text, l->id, l->id_len);    /* likewise */
+		if (buf_puts(&h->text, "}}}\n") == 0)
+			reply_send(h);
+	}
 }
 
 /* ---- to the agent --------------------------------------------------------------------- */

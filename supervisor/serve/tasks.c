@@ -152,7 +152,7 @@ first_page(struct hub *h, const struct incoming *in, size_t *at)
 	buf_init(&line, MCP_MESSAGE_MAX);
 	(void)buf_puts(&inner, "{"); /* shorter than params, so it fits */
 	if (meta.type != JSON_IS_NONE) {
-		(void)buf_puts(&inner, "\"_meta\":");    /* likewise */
+		(void)buf_puts(&inner, "\"_meta\":");     /* likewise */
 		(void)buf_put(&inner, meta.at, meta.len); /* likewise */
 	}
 	(void)buf_puts(&inner, "}"); /* likewise */

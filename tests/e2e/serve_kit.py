@@ -83,11 +83,25 @@ class Hub(kit.Mcp):
         kit.check("result" in r, tool, r)
         return r["result"]["content"][0]["text"]
 
-    def structured(self, tool, seconds=20.0, **arguments):
-        r = self.do(tool, arguments, seconds)
+    def structured(self, tool, /, **arguments):
+        r = self.do(tool, arguments)
         kit.check("result" in r and "structuredContent" in r["result"], tool, r)
         kit.equal(json.loads(r["result"]["content"][0]["text"]), r["result"]["structuredContent"], tool)
         return r["result"]["structuredContent"]
+
+    def query(self, server, name, /, **more):
+        """What mcp_query says; its text is checked against it."""
+        r = self.do("mcp_query", dict(more, server=server, tool=name))["result"]
+        got, text = r["structuredContent"], r["content"][0]["text"]
+        if got["state"] == "ok":
+            kit.equal(list(got), ["server", "tool", "state", "result"])
+            kit.equal(text, "\n".join(c["text"] for c in got["result"]["content"]))
+            kit.equal(bool(r.get("isError")), bool(got["result"].get("isError")))
+        else:
+            kit.equal(list(got), ["server", "tool", "state", "detail"])
+            kit.equal((text, r["isError"]), (got["detail"], True))
+        kit.equal((got["server"], got["tool"]), (server, name))
+        return got
 
     def seen(self, name, method):
         return json.loads(self.said(name + ".seen", method=method))
