@@ -200,6 +200,7 @@ POLICY_MAKE = \
 	policy/diff/diff.o \
 	policy/diff/diff_arguments.o \
 	policy/diff/diff_exec.o \
+	policy/diff/diff_limits.o \
 	policy/diff/diff_mcp.o \
 	policy/diff/diff_net_paths.o \
 	policy/diff/diff_settings.o \

@@ -3,6 +3,7 @@
  *
  *	diff_exec.c		programs: image x argv x caller x directory x env
  *	diff_mcp.c		tools, resources, prompts: name x pin x arguments
+ *	diff_limits.c		rates and quotas of tools
  *	diff_arguments.c	arguments that distinguish the conditions of both
  *	diff_net_paths.c	hosts x ports, paths
  *	diff_settings.c		variables, secrets, limits, calls, pins
@@ -116,6 +117,21 @@ int regions_member(struct regions *, const bool *held, const struct regions_how 
     void *x, const void *member);
 /* Adds the changes to the diff, as sets of lines. */
 int regions_tell(struct regions *, struct diff *, const char *domain);
+
+/* ---- diff_limits.c ------------------------------------------------------- */
+
+struct limits_diff;
+struct policy_gate_ask;
+/* The limits of both sides: 0, -ENOMEM, -E2BIG. */
+int limits_new(const struct diff *, struct limits_diff **ret);
+void limits_free(struct limits_diff *);
+/* Notes which limits of this side a call has; then, if both sides let it pass, counts
+ * it. */
+void limits_held(struct limits_diff *, const struct policy *, int side,
+    const struct policy_gate_ask *);
+void limits_member(struct limits_diff *);
+/* After all calls: adds the changes to the diff. 0 or -ENOMEM. */
+int limits_tell(struct limits_diff *, struct diff *);
 
 /* ---- diff_arguments.c ---------------------------------------------------- */
 

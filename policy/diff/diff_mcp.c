@@ -27,6 +27,8 @@ struct kind_diff {
 	struct regions g;
 	bool *held;
 	struct conds_of *conds;
+	struct limits_diff *limits; /* NULL: this kind has none */
+	enum sealed_verdict was;    /* of the member, on the old side */
 	bool classes; /* a line uses a class, so the server's own classes matter */
 };
 
@@ -99,6 +101,20 @@ add_rows(struct kind_diff *x)
 
 /* ---- requests ------------------------------------------------------------ */
 
+/* The old side is asked first. */
+static void
+ask_limits(struct kind_diff *x, int side, const struct policy_gate_ask *ask,
+    enum sealed_verdict verdict)
+{
+	if (x->limits == NULL)
+		return;
+	limits_held(x->limits, x->d->p[side], side, ask);
+	if (side == 0)
+		x->was = verdict;
+	else if (x->was != VERDICT_DENY && verdict != VERDICT_DENY)
+		limits_member(x->limits);
+}
+
 static struct state
 ask_side(void *domain, int side, const void *member)
 {
@@ -117,6 +133,7 @@ ask_side(void *domain, int side, const void *member)
 		if (x->row[i].side == side)
 			x->held[i] = policy_gate_miss(p, x->row[i].g, &ask) == MISS_NONE;
 	st.verdict = policy_match_gate(p, s, &ask).verdict;
+	ask_limits(x, side, &ask, st.verdict);
 	return st;
 }
 
@@ -249,6 +266,8 @@ diff_kind(struct diff *d, enum sealed_gate_kind kind, const char *name)
 	r = x.sets == NULL || x.row == NULL || x.held == NULL || x.conds == NULL
 		? -ENOMEM
 		: add_rows(&x);
+	if (r == 0 && kind == GATE_TOOL && d->s[0] != NULL && d->s[1] != NULL)
+		r = limits_new(d, &x.limits);
 	/* methods that no line of either side names pass on both */
 	if (r == 0 && (x.row_n > 0 || kind != GATE_METHOD))
 		r = sets_cells(x.sets, ask_name, &x);
@@ -258,6 +277,9 @@ diff_kind(struct diff *d, enum sealed_gate_kind kind, const char *name)
 	}
 	if (r == 0)
 		r = regions_tell(&x.g, d, name);
+	if (r == 0 && x.limits != NULL)
+		r = limits_tell(x.limits, d);
+	limits_free(x.limits);
 	regions_free(&x.g);
 	sets_free(x.sets);
 	free(x.row);

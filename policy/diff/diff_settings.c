@@ -268,6 +268,13 @@ read_proc(const struct policy *p, const struct sealed_server *s, struct pairs *l
 		add(l, "/proc", 5, strdup("its own"), 0);
 }
 
+static void
+read_oneshot(const struct policy *p, const struct sealed_server *s, struct pairs *l)
+{
+	if (policy_oneshot(p, s) != ONESHOT_NO)
+		add(l, "calls", 5, strdup("a process each"), 0);
+}
+
 /*
  * The verdict of each filter for each call: the rows against which the loader
  * simulates the filter.
@@ -403,6 +410,7 @@ static const struct flat flats[] = {
     {"cwd", read_place, DIFF_NEUTRAL, DIFF_NEUTRAL, neutral, false},
     {"user", read_user, DIFF_WIDER, DIFF_WIDER, always_wider, false},
     {"proc", read_proc, DIFF_WIDER, DIFF_NARROWER, neutral, false},
+    {"oneshot", read_oneshot, DIFF_NARROWER, DIFF_WIDER, neutral, false},
     {"syscall", read_calls, DIFF_WIDER, DIFF_NARROWER, always_wider, false},
     {"pin", read_pins, DIFF_WIDER, DIFF_NARROWER, always_wider, false, "definitions"},
     {"audit", read_audits, DIFF_NEUTRAL, DIFF_WIDER, always_wider, false},

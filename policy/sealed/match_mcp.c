@@ -97,18 +97,24 @@ struct limit_match {
 	void *arg;
 };
 
+bool
+policy_gate_limited(const struct policy *p, const struct sealed_gate *g,
+    const struct policy_gate_ask *ask)
+{
+	struct sealed_gate strict = *g;
+
+	/* a limit restricts: what is unknown matches, as for an `ask` */
+	strict.verdict = VERDICT_ASK;
+	return (g->rate != 0 || g->quota != 0) &&
+	       policy_gate_miss(p, &strict, ask) == MISS_NONE;
+}
+
 static void
 limit_consider(const struct policy *p, uint32_t row, void *arg)
 {
-	const struct sealed_gate *g = &p->gate[row];
 	const struct limit_match *m = arg;
-	struct sealed_gate strict = *g;
 
-	if (g->rate == 0 && g->quota == 0)
-		return;
-	/* a limit restricts: what is unknown matches, as for an `ask` */
-	strict.verdict = VERDICT_ASK;
-	if (policy_gate_miss(p, &strict, m->ask) == MISS_NONE)
+	if (policy_gate_limited(p, &p->gate[row], m->ask))
 		m->fn(p, row, m->arg);
 }
 

@@ -224,10 +224,12 @@ struct policy_gate_ask {
 struct policy_answer policy_match_gate(
     const struct policy *, const struct sealed_server *, const struct policy_gate_ask *);
 /*
- * Calls fn with each row that has a rate or a quota and whose calls this is one of:
- * each limits the call, and the call counts for each.  Deciding rows are among them if
- * they have a limit.  If it is unknown whether a row matches, it does.
+ * Does a row with a rate or a quota limit this call?  If it is unknown whether the row
+ * matches, it does.  policy_gate_limits calls fn with each such row, whichever row
+ * decides: the call must be within the limits of all, and counts for each.
  */
+bool policy_gate_limited(
+    const struct policy *, const struct sealed_gate *, const struct policy_gate_ask *);
 typedef void policy_limit_fn(const struct policy *, uint32_t row, void *arg);
 void policy_gate_limits(const struct policy *, const struct sealed_server *,
     const struct policy_gate_ask *, policy_limit_fn *, void *arg);

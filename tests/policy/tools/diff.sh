@@ -152,3 +152,42 @@ says "- narrower: pin definitions: none -> 2"
 holds "in one line" test "$(grep -c pin "$tmp/out")" = 1
 expect 1 "diff: pins are dropped" diff "$tmp/pinned.kennel" "$tmp/vault.kennel"
 says "+ wider: pin definitions: 2 -> none"
+
+# limits of calls: a limit that no limit of the other side keeps
+limited() { # FILE LINES: a policy with these lines
+	printf 'server s {\n\trun /bin/sh -c true\n\tuser nobody\n%b\n}\n' "$2" >"$tmp/$1.kennel"
+}
+while IFS='|' read -r exits lim_old lim_new line; do
+	limited lim-old "$lim_old"
+	limited lim-new "$lim_new"
+	expect "$exits" "diff: limits: $(printf '%s' "$lim_old -> $lim_new" | tr '\n\t' '; ')" diff "$tmp/lim-old.kennel" "$tmp/lim-new.kennel"
+	if [ -n "$line" ]; then
+		says "$line"
+	else
+		holds "... says nothing" test ! -s "$tmp/out"
+	fi
+done <<'EOT'
+0|tool allow a rate 30/1m|tool allow a rate 30/60s|
+0|tool allow a|tool allow a rate 30/1m|- narrower: limit tool allow a: none -> rate 30/1m
+1|tool allow a rate 30/1m|tool allow a|+ wider: limit tool allow a: rate 30/1m -> none
+0|tool allow a rate 30/1m|tool allow a rate 10/1m|- narrower: limit tool allow a: rate 30/1m -> rate 10/1m
+1|tool allow a rate 10/1m|tool allow a rate 30/1m|+ wider: limit tool allow a: rate 10/1m -> rate 30/1m
+0|tool allow a rate 30/1m|tool allow a rate 30/1h|- narrower: limit tool allow a: rate 30/1m -> rate 30/1h
+1|tool allow a rate 30/1h|tool allow a rate 30/1m|+ wider: limit tool allow a: rate 30/1h -> rate 30/1m
+0|tool allow a rate 90/90s|tool allow a rate 45/1m|- narrower: limit tool allow a: rate 90/90s -> rate 45/1m
+1|tool allow a rate 89/90s|tool allow a rate 45/1m|+ wider: limit tool allow a: rate 89/90s -> rate 45/1m
+0|tool allow a|tool allow a quota 5|- narrower: limit tool allow a: none -> quota 5
+1|tool allow a quota 5|tool allow a quota 6|+ wider: limit tool allow a: quota 5 -> quota 6
+0|tool allow a quota 6|tool allow a quota 5|- narrower: limit tool allow a: quota 6 -> quota 5
+0|tool allow a rate 5/1m|tool allow a quota 5|- narrower: limit tool allow a: none -> quota 5
+1|tool allow a quota 5|tool allow a rate 5/1m|+ wider: limit tool allow a: quota 5 -> none
+1|tool allow a b quota 5|tool allow a b quota 5\n\ttool allow * quota 5\n\ttool deny c*|limit tool allow *: none -> quota 5
+0|tool allow a* quota 5|tool allow a1 a2 a* quota 5|
+1|tool allow *\n\ttool allow a* quota 5|tool allow *\n\ttool allow a1* a2* quota 5|+ wider: limit tool allow a*: quota 5 -> none
+0|tool allow a quota 5|tool deny a|- newly denied: tool: tool deny a
+0|tool ask a quota 5|tool allow b quota 5\n\ttool deny b\n\ttool ask a quota 5|
+1|tool allow a when args.n > 3 quota 5\n\ttool allow *|tool allow *\n\ttool allow a when args.n > 4 quota 5|+ wider: limit tool allow a when args.n > 3: quota 5 -> none
+0|tool allow *\n\ttool allow a when args.n > 4 quota 5|tool allow *\n\ttool allow a when args.n > 3 quota 5|- narrower: limit tool allow a when args.n > 3: none -> quota 5
+0|tool allow a|oneshot\n\ttool allow a|- narrower: oneshot calls: none -> a process each
+1|oneshot\n\ttool allow a|tool allow a|+ wider: oneshot calls: a process each -> none
+EOT
