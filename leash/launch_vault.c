@@ -6,12 +6,15 @@
  * gets the path, the reason, and the command that fixes it.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "leash/keeper/keeper.h"
 #include "leash/launch.h"
+#include "leash/vault_file/vault_file.h"
 #include "policy/sealed/policy.h"
 #include "policy/sealed/signature.h"
 #include "shim/base/array.h"
@@ -123,6 +126,18 @@ read_signatures(int fd)
 	return r;
 }
 
+/* No keeper is running: the vault is locked, or there is none. */
+static uint32_t
+closed_reason(void)
+{
+	const char *dir = getenv("KENNEL_TRACE_AT"); /* the vault's directory */
+	char path[PATH_MAX];
+
+	(void)snprintf(path, sizeof(path), "%s/" VAULT_FILE_NAME, dir != NULL ? dir : "");
+	return dir != NULL && access(path, F_OK) < 0 && errno == ENOENT ? REASON_NO_VAULT
+									: REASON_LOCKED;
+}
+
 /* Connects to the running keeper; without one, no vault is unlocked. */
 static int
 connect_keeper(const struct missing *m)
@@ -140,7 +155,7 @@ connect_keeper(const struct missing *m)
 		? -ENOENT
 		: keeper_reach(run_dir, -1, who, &keeper_session.keeper, &state);
 	if (r == -ENOENT)
-		(void)say_missing(m, r, REASON_LOCKED, NULL);
+		(void)say_missing(m, r, closed_reason(), NULL);
 	else if (r < 0)
 		(void)reason_set(
 		    m->why, r, "unable to reach the keeper: %s", strerror(-r));

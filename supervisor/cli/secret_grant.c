@@ -21,6 +21,9 @@
 #include "supervisor/launch/regrant.h"
 
 #define WORDS_MAX   16
+/* exit statuses of kennel secret */
+#define SECRET_LOCKED 126
+#define SECRET_NONE   127
 #define OUTPUT_MAX  (64u << 10)
 #define ID_TEXT_MAX (2 * POLICY_ID_LEN + 1)
 
@@ -63,6 +66,22 @@ read_words(struct grant *g, int argc, char **argv)
 	return 0;
 }
 
+/* status is that of kennel secret grant; a vault that is closed is so for all paths. */
+static void
+say_not_granted(const struct grant *g, const char *path, int status)
+{
+	if (status == SECRET_LOCKED)
+		log_error("secret grant: the vault is locked: open it with kennel secret "
+			  "unlock");
+	else if (status == SECRET_NONE)
+		log_error("secret grant: no vault found: create one with kennel secret "
+			  "init");
+	else
+		log_error("secret grant: unable to grant %s: run `kennel secret grant %s "
+			  "--server %s`",
+		    path, path, g->server);
+}
+
 /* One process for each path, because each is recorded on its own. */
 static int
 grant_each(struct grant *g)
@@ -71,7 +90,7 @@ grant_each(struct grant *g)
 	const struct sealed_secret *row = p->secret + g->found.server->secrets.first;
 	const char *words[12] = {
 	    "kennel", "secret", "grant", NULL, "--server", g->server, "--only-id", g->id};
-	int n = 0, failed = 0;
+	int n = 0, failed = 0, r;
 	struct buf out;
 
 	if (g->file != NULL) {
@@ -84,21 +103,22 @@ grant_each(struct grant *g)
 		words[3] = policy_str(p, row[i].ref);
 		buf_init(&out, OUTPUT_MAX);
 		n++;
-		if (regrant_run(words, &out) == 0)
+		r = regrant_run(words, &out);
+		if (r == 0)
 			printf("%.*s", (int)out.len, (const char *)out.data);
 		else {
-			failed++;
-			log_error("secret grant: unable to grant %s: run `kennel secret "
-				  "grant %s --server %s`",
-			    words[3], words[3], g->server);
+			failed = EXIT_FAILED;
+			say_not_granted(g, words[3], r);
 		}
 		buf_free(&out);
+		if (r == SECRET_LOCKED || r == SECRET_NONE)
+			return r;
 	}
 	if (n == 0)
 		log_error(
 		    "secret grant: the policy gives server %s no secret of the vault",
 		    g->server);
-	return failed > 0 ? EXIT_FAILED : n == 0 ? EXIT_INPUT : 0;
+	return n == 0 ? EXIT_INPUT : failed;
 }
 
 static int

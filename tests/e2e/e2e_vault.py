@@ -140,8 +140,10 @@ def release(s, path, server, pid):
 @test("S1-121 S1-47 a value is kept, granted, given to its server, rotated, brought back, removed", 120)
 def life():
     env, p = home(), policy(toy_policy(SECRET))
-    within("run kennel secret unlock", start(env, p), "no keeper")
+    within("no vault found: run kennel secret init", start(env, p), "no keeper")
     secret(env, "set", PATH, "--stdin", stdin=VALUE, status=127)
+    within(b"no vault found: create one with kennel secret init",
+           secret(env, "grant", "--server", "t", "--policy", p, status=127).stderr)
     secret(env, "init", "--stdin", stdin=PASS)
     secret(env, "init", "--stdin", stdin=PASS, status=65)
     secret(env, "grant", PATH, "--server", "t", "--policy", p)
@@ -264,6 +266,9 @@ def grant_states():
         return [line.split("  ")[-1] for line in (out.decode() if isinstance(out, bytes) else out).splitlines()]
     becomes("    read /usr/share/doc\n")
     equal(states(), [])
+    secret(env, "lock")
+    within(b"the vault is locked: open it with kennel secret unlock", secret(env, "grant", "--server", "t", status=126).stderr)
+    secret(env, "unlock", "--stdin", stdin=PASS)
     secret(env, "grant", "--server", "t")
     equal(states(), ["current"])
     becomes("")
