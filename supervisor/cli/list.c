@@ -43,8 +43,19 @@ struct listed {
 struct listing {
 	struct out o;
 	bool json;
-	char seen[SERVERS_MAX][NAME_LEN]; /* a policy before this one is used */
+	/* a policy before this one is used */
+	struct {
+		char name[NAME_LEN];
+		bool sealed;
+	} seen[SERVERS_MAX];
 	size_t seen_n, rows, broken;
+};
+
+/* What a start does with one of several policies of a server. */
+enum use {
+	USED,
+	NOT_USED,
+	REFUSED, /* it does not choose between two texts */
 };
 
 /* ---- a row ------------------------------------------------------------------- */
@@ -73,13 +84,16 @@ secrets_text(const struct listed *f, const struct sealed_server *s, char out[64]
 
 /* What the user should know: empty, or one line. */
 static void
-note_of(const struct listed *f, bool used, char out[PATH_MAX + 128])
+note_of(const struct listed *f, enum use use, char out[PATH_MAX + 128])
 {
 	const struct policy_counts *n = &f->counts;
 
 	out[0] = '\0';
-	if (!used)
+	if (use == NOT_USED)
 		(void)snprintf(out, 128, "not used: the policy above is");
+	else if (use == REFUSED)
+		(void)snprintf(out, 128,
+		    "error: a policy above defines the server too: remove one of them");
 	else if (f->stale)
 		(void)snprintf(
 		    out, PATH_MAX + 128, "stale: `kennel policy check --all` says why");
@@ -95,7 +109,7 @@ note_of(const struct listed *f, bool used, char out[PATH_MAX + 128])
 
 static void
 put_json(struct listing *l, const struct listed *f, const char *name,
-    const struct sealed_server *s, bool used)
+    const struct sealed_server *s, enum use use)
 {
 	struct out *o = &l->o;
 
@@ -103,7 +117,7 @@ put_json(struct listing *l, const struct listed *f, const char *name,
 	out_text_or_null(o, "server", name);
 	out_text(o, "file", f->path);
 	out_text(o, "form", f->sealed ? "sealed" : "text");
-	out_yes(o, "used", used);
+	out_yes(o, "used", use == USED);
 	if (s != NULL) {
 		out_yes(o, "pinned", s->pins.n > 0);
 		out_number(o, "secrets", s->secrets.n);
@@ -117,15 +131,17 @@ put_json(struct listing *l, const struct listed *f, const char *name,
 	out_end(o);
 }
 
-static bool
-is_used(struct listing *l, const char *name)
+static enum use
+use_of(struct listing *l, const char *name, bool sealed)
 {
 	for (size_t i = 0; i < l->seen_n; i++)
-		if (strcmp(l->seen[i], name) == 0)
-			return false;
-	if (l->seen_n < SERVERS_MAX)
-		(void)snprintf(l->seen[l->seen_n++], NAME_LEN, "%s", name);
-	return true;
+		if (strcmp(l->seen[i].name, name) == 0)
+			return sealed || l->seen[i].sealed ? NOT_USED : REFUSED;
+	if (l->seen_n < SERVERS_MAX) {
+		(void)snprintf(l->seen[l->seen_n].name, NAME_LEN, "%s", name);
+		l->seen[l->seen_n++].sealed = sealed;
+	}
+	return USED;
 }
 
 static void
@@ -133,18 +149,19 @@ put_row(struct listing *l, const struct listed *f, const char *name)
 {
 	const struct sealed_server *s =
 	    f->loaded && name != NULL ? policy_server(&f->policy, name) : NULL;
-	bool used = name == NULL || is_used(l, name);
+	enum use use = name == NULL ? USED : use_of(l, name, f->sealed);
 	char secrets[64], note[PATH_MAX + 128], shown[PATH_MAX];
 
 	if (!l->json && l->rows == 0)
 		printf("%-20s %-7s %-7s %-16s %s\n", "server", "form", "pinned",
 		    "secrets", "policy");
 	l->rows++;
+	l->broken += use == REFUSED;
 	if (l->json) {
-		put_json(l, f, name, s, used);
+		put_json(l, f, name, s, use);
 		return;
 	}
-	note_of(f, used, note);
+	note_of(f, use, note);
 	printf("%-20s %-7s %-7s %-16s %s\n", name != NULL ? name : "?",
 	    f->sealed ? "sealed" : "text",
 	    s == NULL       ? "?"

@@ -219,6 +219,11 @@ def listed():
     p.write("own", server("own", "    tool deny x\n"))
     check(rows(0)["own"]["stale"])
     within("stale", run_list(0))
+    p.write("copy", server("one"))
+    got = [(r["server"], r["used"]) for r in json.loads(run_list(65, "--json"))]
+    equal(sorted(got), [("one", False), ("one", True), ("own", False), ("own", True), ("two", True)])
+    text = run_list(65)
+    equal((text.count("error: a policy above defines the server too"), text.count("not used")), (1, 1), text)
     empty = Place("listed-none")
     within("`kennel init NAME", kennel(empty, "list"))
     equal(kennel(empty, "list", "--json").strip(), "[]")
