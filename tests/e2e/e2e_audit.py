@@ -120,6 +120,8 @@ def refusals():
               env=environment(env)).returncode, 78)
     last(78, server="t")
     equal({e["fields"]["verdict"] for e in audit("--verdict", "deny", env=env)}, {"deny"})
+    for e in audit("--verdict", "deny", env=env):
+        absent(b"no line allows it", run([KENNEL, "audit", "why", str(e["idx"])], env=env).stdout, "a start has no rule")
     equal(len(audit("--verdict", "deny", env=env)), 7)
     equal(audit_verify(env).returncode, 0)
     absent(SECRET.encode(), raw_log(env), "the log")

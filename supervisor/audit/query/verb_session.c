@@ -249,8 +249,10 @@ see_why(void *arg, const struct log_record *record)
 			say(ask, key[i], log_record_text(record, key[i]));
 	}
 	say_chain(ask, record);
+	/* a start is refused for its reason, not for want of a line */
 	if (log_record_find(record, "rule") == NULL &&
-	    log_record_is(record, "verdict", "deny"))
+	    log_record_is(record, "verdict", "deny") &&
+	    log_record_find(record, "mode") == NULL)
 		say(ask, "rule", "none: no line allows it, so it is denied");
 	say_mechanism(ask, record);
 	return 0;
