@@ -191,7 +191,8 @@ finish(struct plan *p)
 		return r;
 	r = write_file(p, path);
 	if (r < 0) {
-		log_error("unable to write %s: %s", path, strerror(-r));
+		log_error("unable to write %s: %s%s", path, strerror(-r),
+		    r == -EEXIST ? "; -o FILE writes the draft elsewhere" : "");
 		return EXIT_CONFIG;
 	}
 	if (p->start && p->preset == NULL)

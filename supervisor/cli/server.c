@@ -84,6 +84,12 @@ show_log(const char *dir, const char *name, uint64_t n)
 		r = fd_write_all(STDOUT_FILENO, span.data, span.len);
 	}
 	buf_free(&text);
+	if (now == -ENOENT && old == -ENOENT) {
+		log_error("no log of server %s in %s: a start of it writes one, and "
+			  "`kennel list` lists the servers",
+		    name, dir);
+		return EXIT_INPUT;
+	}
 	if (now < 0 && old < 0) {
 		log_error("unable to read %s/%s.log: %s", dir, name, strerror(-now));
 		return EXIT_INPUT;
