@@ -417,6 +417,9 @@ def export():
     equal(reads(out).splitlines(), lines)
     ask("export", "--as-of", size, "-o", out, status=125)  # nothing is overwritten
     ask("export", "--format", "tar", status=64)
+    r = run([KENNEL, "audit", "touched"], env=ENV)
+    equal(r.returncode, 64)
+    within(b"kennel audit touched: wrong number or form of arguments\nusage: kennel audit touched ", r.stderr)
 
 
 @test("K-10 S3-41: what of the log leaves is in the log before: what, to whom, which records; nothing leaves that cannot be")
@@ -816,6 +819,9 @@ def terminal():
             shown = [x for x in text.splitlines() if not x.startswith("# ")]
             check(len(shown) > 1 and all(len(x) <= columns for x in shown), (columns, verb, text))
             check("\x1b" not in text, text)
+    ruled = [r["rule"] for r in rows("denials") if r["rule"]]
+    text, _ = on_terminal(80, "audit", "denials", env={"NO_COLOR": "1"})
+    check(ruled and all(r[:12] in text for r in ruled), "a rule is not cut into small pieces", ruled, text)
     last = rows("log", "--kind", "call")[-1]
     text, _ = on_terminal(80, "audit", "log", "--kind", "call", env={"NO_COLOR": "1"})
     packed = "".join(text.split())
@@ -911,6 +917,7 @@ def for_verify():
     equal(oct(os.stat(to).st_mode & 0o777), "0o700")
     command = shlex.split(next(x for x in out.splitlines() if x.startswith("    kennel-verify ")))
     equal(command[-1], to)
+    within("kennel-verify is %s/kennel-verify; it runs without kennel" % LIBEXEC, out)
     away = TMP + "/away"
     shutil.copytree(to, away)
     shutil.rmtree(to)

@@ -114,9 +114,8 @@ words_of(int r)
 	       : r == -E2BIG
 		   ? "too many distinct values: narrow the range with --from and --to"
 	       : r == -ENOENT ? "not in the log"
-	       : r == -EINVAL
-		   ? "invalid arguments: `kennel audit help COMMAND` explains them"
-		   : "the log is damaged; run \"kennel audit verify\"";
+	       : r == -EINVAL ? "wrong number or form of arguments"
+			      : "the log is damaged; run \"kennel audit verify\"";
 }
 
 static int
@@ -252,8 +251,9 @@ verb_main(const struct verb *verb, const struct query *q)
 	if (status == ASK_OK)
 		status = run(verb, q, &view, stdout, before, &rows, &why);
 	if (status == ASK_USAGE)
-		(void)help_usage(&audit_help, verb->name, NULL); /* always 64 */
-	verb_complain(q, status, why);
+		(void)help_usage(&audit_help, verb->name, why); /* always 64 */
+	else
+		verb_complain(q, status, why);
 	log_view_close(&view);
 	if (fflush(stdout) != 0 && status == ASK_OK && errno != EPIPE)
 		status = ASK_FAILED;

@@ -23,7 +23,8 @@
 
 #define ID_SHOWN       12 /* digits of an id in text output */
 #define ID_ON_TERMINAL 8
-#define TEXT_LEAST     8 /* columns that a text may shrink to */
+#define TEXT_LEAST     8  /* columns that a text may shrink to */
+#define RULE_LEAST     24 /* ... and a path with a line */
 #define REST_LEAST     40
 
 static bool
@@ -115,7 +116,7 @@ least_of(const struct column *c)
 	if (c->width == 0)
 		return REST_LEAST;
 	if (c->cell == CELL_TEXT)
-		least = TEXT_LEAST; /* NOLINT(bugprone-branch-clone): equal by chance */
+		least = strcmp(c->name, "rule") == 0 ? RULE_LEAST : TEXT_LEAST;
 	else if (c->cell == CELL_ID || c->cell == CELL_SESSION)
 		least = ID_ON_TERMINAL;
 	else if (c->cell == CELL_TIME)

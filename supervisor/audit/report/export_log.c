@@ -25,6 +25,7 @@
 #include "supervisor/audit/query/disclosure.h"
 #include "supervisor/audit/query/query.h"
 #include "supervisor/audit/report/export.h"
+#include "supervisor/base/paths.h"
 
 #define WAL_NAME AUDIT_DB_NAME "-wal"
 #define TRIES    20 /* if a recorder writes meanwhile */
@@ -144,6 +145,7 @@ copy_log(const struct places *p)
 static void
 tell_how(const struct query *q, const struct places *p)
 {
+	const char *verifier = paths_libexec("kennel-verify");
 	char key[256] = "";
 	int fd = openat(p->to, AUDIT_VKEY_NAME, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	ssize_t n = fd >= 0 ? read(fd, key, sizeof(key) - 1) : 0;
@@ -159,8 +161,10 @@ tell_how(const struct query *q, const struct places *p)
 	else
 		printf("--now %" PRId64, (int64_t)time(NULL));
 	printf(" --key '%s' %s\n\n"
+	       "kennel-verify is %s; it runs without kennel\n"
 	       "pass on the key (%s) apart from the copy: it shows whose log this is\n",
-	    key, q->for_verify, AUDIT_VKEY_NAME);
+	    key, q->for_verify, verifier != NULL ? verifier : "in libexec/kennel",
+	    AUDIT_VKEY_NAME);
 }
 
 static int
