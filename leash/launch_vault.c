@@ -14,7 +14,6 @@
 
 #include "leash/keeper/keeper.h"
 #include "leash/launch.h"
-#include "leash/vault_file/vault_file.h"
 #include "policy/sealed/policy.h"
 #include "policy/sealed/signature.h"
 #include "shim/base/array.h"
@@ -133,9 +132,12 @@ closed_reason(void)
 	const char *dir = getenv("KENNEL_TRACE_AT"); /* the vault's directory */
 	char path[PATH_MAX];
 
-	(void)snprintf(path, sizeof(path), "%s/" VAULT_FILE_NAME, dir != NULL ? dir : "");
-	return dir != NULL && access(path, F_OK) < 0 && errno == ENOENT ? REASON_NO_VAULT
-									: REASON_LOCKED;
+	if (dir == NULL)
+		return REASON_LOCKED;
+	(void)snprintf(path, sizeof(path), "%s/secrets.vault", dir);
+	if (access(path, F_OK) < 0 && errno == ENOENT)
+		return REASON_NO_VAULT;
+	return REASON_LOCKED;
 }
 
 /* Connects to the running keeper; without one, no vault is unlocked. */

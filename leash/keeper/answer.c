@@ -56,9 +56,24 @@ static const struct {
     {-EFBIG, REASON_FULL, "the vault has its maximum size"},
 };
 
+static enum keeper_state
+state(void)
+{
+	struct stat st;
+
+	if (keeper_is_open())
+		return STATE_OPEN;
+	/* syscalls: newfstatat */
+	return fstatat(KEEPER_FD_VAULT, VAULT_FILE_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0
+		   ? STATE_LOCKED
+		   : STATE_NONE;
+}
+
 int
 answer_error(struct wire_out *out, int error)
 {
+	if (error == -ENOKEY && state() == STATE_NONE)
+		return answer_refuse(out, REASON_NO_VAULT, "no vault found");
 	for (size_t i = 0; i < ARRAY_LEN(error_row); i++) {
 		if (error_row[i].error == error)
 			return answer_refuse(out, error_row[i].reason, error_row[i].text);
@@ -78,19 +93,6 @@ answer_load(struct reason *why)
 }
 
 /* ---- requests ------------------------------------------------------------------ */
-
-static enum keeper_state
-state(void)
-{
-	struct stat st;
-
-	if (keeper_is_open())
-		return STATE_OPEN;
-	/* syscalls: newfstatat */
-	return fstatat(KEEPER_FD_VAULT, VAULT_FILE_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0
-		   ? STATE_LOCKED
-		   : STATE_NONE;
-}
 
 int
 answer_hello(struct peer *peer, struct wire_in *in, struct wire_out *out)
@@ -263,9 +265,7 @@ release(struct peer *peer, const struct asking *q, uint32_t which, struct wire_o
 	int r;
 
 	if (!keeper_is_open())
-		return state() == STATE_NONE
-			   ? answer_refuse(out, REASON_NO_VAULT, "no vault found")
-			   : answer_error(out, -ENOKEY);
+		return answer_error(out, -ENOKEY);
 	if (!vault_file_allows(keeper.file, a)) {
 		note(peer, a, "refused");
 		if (vault_file_granted_once(keeper.file, a->path, a->server))

@@ -20,12 +20,12 @@
 #include "supervisor/launch/launch.h"
 #include "supervisor/launch/regrant.h"
 
-#define WORDS_MAX   16
+#define WORDS_MAX 16
 /* exit statuses of kennel secret */
 #define SECRET_LOCKED 126
 #define SECRET_NONE   127
-#define OUTPUT_MAX  (64u << 10)
-#define ID_TEXT_MAX (2 * POLICY_ID_LEN + 1)
+#define OUTPUT_MAX    (64u << 10)
+#define ID_TEXT_MAX   (2 * POLICY_ID_LEN + 1)
 
 /* kennel secret grant [PATH] --server NAME [--policy FILE] [--only-id ID] */
 struct grant {
