@@ -579,9 +579,8 @@ pin_main(int argc, char **argv)
 		    p.server == NULL ? "expected the name of a server"
 				     : "--diff excludes -o and --add-line");
 	(void)signal(SIGPIPE, SIG_IGN); /* cannot fail: valid signal */
-	status = p.diff ? find_policy(p.file, p.server, &p.found, p.why, sizeof(p.why))
-			: find_policy_unpinned(
-			      p.file, p.server, &p.found, p.why, sizeof(p.why));
+	status = (p.diff ? find_policy : find_policy_unpinned)(
+	    p.file, p.server, &p.found, p.why, sizeof(p.why));
 	if (status != 0) {
 		log_error("unable to pin %s: %s", p.server, p.why);
 		return status;
