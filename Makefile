@@ -503,6 +503,15 @@ KENNEL = \
 	supervisor/launch/self_protect.o \
 	supervisor/launch/start_approval.o \
 	supervisor/launch/start_server.o \
+	supervisor/pin/codepoint.o \
+	supervisor/pin/lint.o \
+	supervisor/pin/lint_marks.o \
+	supervisor/pin/lint_names.o \
+	supervisor/pin/lint_phrases.o \
+	supervisor/pin/page.o \
+	supervisor/pin/pin_diff.o \
+	supervisor/pin/pin_lint.o \
+	supervisor/pin/pin_show.o \
 	supervisor/pin/pins_line.o \
 	supervisor/pin/schema_warnings.o \
 	supervisor/pin/server_pin.o \

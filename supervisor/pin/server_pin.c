@@ -29,21 +29,16 @@
 #include "supervisor/help/help.h"
 #include "supervisor/launch/launch.h"
 #include "supervisor/mcp/methods.h"
+#include "supervisor/pin/private.h"
 
 #define ROWS_MAX  8192        /* definitions of one server */
 #define PAGES_MAX 1000        /* of one list */
 #define BYTES_MAX (48u << 20) /* of all definitions: a sealed file holds 64 MiB */
 #define FIRST_ROW "{\"kennel-pins\":1,\"server\":"
 
-struct row {
-	enum sealed_pin_kind kind;
-	struct buf name, body; /* canonical */
-	const char *variant;
-};
-
 struct pinning {
 	const char *file, *server, *out;
-	bool diff, add_line;
+	bool diff, show, strict, add_line;
 	const char *compiled; /* a file of this process; NULL: none */
 	struct policy_found found;
 	struct row *row;
@@ -70,13 +65,23 @@ static const struct list {
 };
 #define LISTS (ARRAY_LEN(lists))
 
-static const char *
-kind_word(enum sealed_pin_kind kind)
+const char *
+pin_kind_word(enum sealed_pin_kind kind)
 {
 	for (size_t i = 0; i < LISTS; i++)
 		if (lists[i].kind == kind)
 			return lists[i].word;
 	return "thing";
+}
+
+struct json
+pin_value(const void *bytes, size_t len)
+{
+	struct json_message m;
+
+	/* it was scanned before it got its canonical form */
+	return json_scan(bytes, len, &m) < 0 ? (struct json){bytes, len, JSON_IS_NULL}
+					     : m.root;
 }
 
 /* ---- rows ------------------------------------------------------------------ */
@@ -347,7 +352,7 @@ write_rows(const struct pinning *p, FILE *out)
 
 		fprintf(out,
 		    "{\"body\":%.*s,\"kind\":\"%s\",\"name\":%.*s,\"variant\":\"%s\"}\n",
-		    (int)r->body.len, (const char *)r->body.data, kind_word(r->kind),
+		    (int)r->body.len, (const char *)r->body.data, pin_kind_word(r->kind),
 		    (int)r->name.len, (const char *)r->name.data, r->variant);
 	}
 	return fflush(out) != 0 || ferror(out) ? -EIO : 0;
@@ -386,78 +391,38 @@ write_file(const struct pinning *p)
 	return r;
 }
 
-/* ---- comparison ------------------------------------------------------------- */
+/* ---- the pins of the policy ------------------------------------------------- */
 
-static bool
-is_pin(const struct pinning *p, const struct sealed_pin *pin, const struct row *row,
-    bool body)
+static const struct list *
+list_of(uint32_t kind)
 {
-	const struct policy *policy = &p->found.policy;
-	char text[MCP_NAME_MAX];
-	struct json name = {row->name.data, row->name.len, JSON_IS_STRING};
-	size_t len;
-
-	if (pin->kind != (uint32_t)row->kind ||
-	    json_text(name, text, sizeof(text), &len) < 0 || pin->name.len != len ||
-	    memcmp(policy_str(policy, pin->name), text, len) != 0)
-		return false;
-	return !body || (pin->body.len == row->body.len &&
-			    memcmp(policy_str(policy, pin->body), row->body.data,
-				row->body.len) == 0);
-}
-
-static const struct sealed_pin *
-pin_of(const struct pinning *p, const struct row *row, bool body)
-{
-	const struct sealed_range *range = &p->found.server->pins;
-
-	for (uint32_t i = 0; i < range->n; i++) {
-		const struct sealed_pin *pin = &p->found.policy.pin[range->first + i];
-
-		if (is_pin(p, pin, row, body))
-			return pin;
-	}
+	for (size_t i = 0; i < LISTS; i++)
+		if ((uint32_t)lists[i].kind == kind)
+			return &lists[i];
 	return NULL;
 }
 
-static void
-tell(const char *what, enum sealed_pin_kind kind, const void *name, size_t len)
+/* Adds what was reviewed, as if the server listed it. */
+static int
+add_pins(struct pinning *p)
 {
-	char text[200];
-
-	printf("%s %s %s\n", what, kind_word(kind),
-	    log_quote(text, sizeof(text), name, len));
-}
-
-/* Prints one line for each definition that differs from its pin; returns how many. */
-static size_t
-tell_diff(const struct pinning *p)
-{
+	const struct policy *policy = &p->found.policy;
 	const struct sealed_range *range = &p->found.server->pins;
-	size_t n = 0;
+	int r = 0;
 
-	for (size_t i = 0; i < p->row_n; i++) {
-		const struct row *row = &p->row[i];
+	for (uint32_t i = 0; r == 0 && i < range->n; i++) {
+		const struct sealed_pin *pin = &policy->pin[range->first + i];
+		const struct list *l = list_of(pin->kind);
+		struct json body =
+		    pin_value(policy_str(policy, pin->body), pin->body.len);
+		struct json name = {0};
 
-		if (pin_of(p, row, true) != NULL)
-			continue;
-		n++;
-		tell(pin_of(p, row, false) != NULL ? "changed" : "new", row->kind,
-		    row->name.data, row->name.len);
+		if (l == NULL ||
+		    (l->method != NULL && json_get(body, l->name, &name) < 0))
+			return failed(p, -EINVAL, "a pin has no name");
+		r = row_add(p, l->kind, name, body, policy_str(policy, pin->variant));
 	}
-	for (uint32_t i = 0; i < range->n; i++) {
-		const struct sealed_pin *pin = &p->found.policy.pin[range->first + i];
-		size_t at = 0;
-
-		while (at < p->row_n && !is_pin(p, pin, &p->row[at], false))
-			at++;
-		if (at < p->row_n)
-			continue;
-		n++;
-		tell("gone", (enum sealed_pin_kind)pin->kind,
-		    policy_str(&p->found.policy, pin->name), pin->name.len);
-	}
-	return n;
+	return r;
 }
 
 /* ---- the verb --------------------------------------------------------------- */
@@ -524,21 +489,29 @@ keep_compiled(struct pinning *p)
 static int
 pin(struct pinning *p)
 {
+	bool live = !p->show || p->found.server->pins.n == 0;
 	char variant[64], shown[96];
-	int r;
+	int r, status;
 
 	capabilities(p->found.server, variant, shown);
-	r = pin_variant(p, "", "{}");
-	if (r == 0 && variant[0] != '\0')
+	r = live ? pin_variant(p, "", "{}") : add_pins(p);
+	if (r == 0 && live && variant[0] != '\0')
 		r = pin_variant(p, variant, shown);
 	if (r < 0) {
-		log_error("unable to pin %s: %s", p->server, p->why);
+		log_error(
+		    "unable to %s %s: %s", p->show ? "show" : "pin", p->server, p->why);
 		return EXIT_FAILED;
 	}
 	if (p->row_n > 0)
 		qsort(p->row, p->row_n, sizeof(*p->row), by_row);
 	if (p->diff)
-		return tell_diff(p) > 0 ? 1 : 0;
+		return pin_diff(&p->found, p->row, p->row_n) > 0 ? 1 : 0;
+	if (p->show)
+		return pin_show(&p->found, p->row, p->row_n,
+		    live ? "as the server lists them now" : "as they were reviewed");
+	status = pin_lint(p->server, p->row, p->row_n, p->strict);
+	if (status != 0)
+		return status;
 	for (size_t i = 0; i < p->row_n; i++)
 		if (p->row[i].kind == PIN_TOOL)
 			schema_warnings(&p->row[i].name, &p->row[i].body);
@@ -554,33 +527,75 @@ pin(struct pinning *p)
 	return pins_line_offer(&p->found, p->out, p->add_line);
 }
 
+/* Pins that are missing or invalid are shown as if the policy named none. */
+static int
+find(struct pinning *p)
+{
+	int status;
+
+	if (!p->diff && !p->show)
+		return find_policy_unpinned(p->file, p->server, &p->found, p->why, sizeof(p->why));
+	status = find_policy(p->file, p->server, &p->found, p->why, sizeof(p->why));
+	if (p->diff || status != EXIT_INPUT)
+		return status;
+	status = find_policy_unpinned(p->file, p->server, &p->found, p->why, sizeof(p->why));
+	if (status == 0)
+		log_warn("the pins of %s cannot be used; showing what the server lists "
+			 "now",
+		    p->server);
+	return status;
+}
+
+static int
+parse(struct pinning *p, int argc, char **argv)
+{
+	const struct {
+		const char *name;
+		bool *flag;
+		const char **value;
+	} options[] = {
+	    {"--policy", NULL, &p->file},
+	    {"-o", NULL, &p->out},
+	    {"--diff", &p->diff, NULL},
+	    {"--show", &p->show, NULL},
+	    {"--strict", &p->strict, NULL},
+	    {"--add-line", &p->add_line, NULL},
+	};
+	size_t k;
+
+	for (int i = 1; i < argc; i++) {
+		for (k = 0; k < ARRAY_LEN(options); k++)
+			if (strcmp(argv[i], options[k].name) == 0)
+				break;
+		if (k < ARRAY_LEN(options) && options[k].flag != NULL)
+			*options[k].flag = true;
+		else if (k < ARRAY_LEN(options) && i + 1 < argc)
+			*options[k].value = argv[++i];
+		else if (argv[i][0] != '-' && p->server == NULL)
+			p->server = argv[i];
+		else
+			return help_refuse(&server_help, argv[0], argv[i]);
+	}
+	if (p->server == NULL)
+		return help_usage(&server_help, argv[0], "expected the name of a server");
+	if ((p->diff || p->show) && (p->out != NULL || p->add_line || p->strict))
+		return help_usage(&server_help, argv[0],
+		    "--diff and --show exclude -o, --add-line and --strict");
+	if (p->diff && p->show)
+		return help_usage(&server_help, argv[0], "--diff excludes --show");
+	return 0;
+}
+
 int
 pin_main(int argc, char **argv)
 {
 	struct pinning p = {0};
-	int status;
+	int status = parse(&p, argc, argv);
 
-	for (int i = 1; i < argc; i++) {
-		if (strcmp(argv[i], "--policy") == 0 && i + 1 < argc)
-			p.file = argv[++i];
-		else if (strcmp(argv[i], "-o") == 0 && i + 1 < argc)
-			p.out = argv[++i];
-		else if (strcmp(argv[i], "--diff") == 0)
-			p.diff = true;
-		else if (strcmp(argv[i], "--add-line") == 0)
-			p.add_line = true;
-		else if (argv[i][0] != '-' && p.server == NULL)
-			p.server = argv[i];
-		else
-			return help_refuse(&server_help, argv[0], argv[i]);
-	}
-	if (p.server == NULL || (p.diff && (p.out != NULL || p.add_line)))
-		return help_usage(&server_help, argv[0],
-		    p.server == NULL ? "expected the name of a server"
-				     : "--diff excludes -o and --add-line");
+	if (status != 0)
+		return status;
 	(void)signal(SIGPIPE, SIG_IGN); /* cannot fail: valid signal */
-	status = (p.diff ? find_policy : find_policy_unpinned)(
-	    p.file, p.server, &p.found, p.why, sizeof(p.why));
+	status = find(&p);
 	if (status != 0) {
 		log_error("unable to pin %s: %s", p.server, p.why);
 		return status;
