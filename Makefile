@@ -512,6 +512,7 @@ KENNEL = \
 	supervisor/pin/pin_diff.o \
 	supervisor/pin/pin_lint.o \
 	supervisor/pin/pin_show.o \
+	supervisor/pin/pins_file.o \
 	supervisor/pin/pins_line.o \
 	supervisor/pin/schema_warnings.o \
 	supervisor/pin/server_pin.o \
@@ -896,6 +897,17 @@ UNIT_own_tools = \
 	supervisor/json/json_scan.o \
 	supervisor/serve/tools/facets.o \
 	supervisor/serve/tools/own_tools.o
+LINT = \
+	$(BASE_SMALL) \
+	shim/base/buf.o \
+	supervisor/json/json_access.o \
+	supervisor/json/json_scan.o \
+	supervisor/pin/codepoint.o \
+	supervisor/pin/lint.o \
+	supervisor/pin/lint_marks.o \
+	supervisor/pin/lint_names.o \
+	supervisor/pin/lint_phrases.o
+UNIT_lint	= $(LINT) shim/base/slurp.o tests/fuzz/fuzz_lint.o
 UNIT_search = \
 	$(BASE) \
 	supervisor/json/json_access.o \
@@ -1104,6 +1116,7 @@ UNITS = \
 	kept_policies \
 	leash \
 	libcache \
+	lint \
 	load \
 	locked_pages \
 	log_files \
@@ -1411,6 +1424,7 @@ FUZZ_query = \
 	supervisor/base/terminal.o
 FUZZ_record_read	= supervisor/audit/log/record_read.o
 FUZZ_signed_note	= $(MERKLE) $(BASE)
+FUZZ_lint	= $(LINT)
 FUZZ_search	= $(filter-out tests/%,$(UNIT_search))
 FUZZ_settings	= $(filter-out tests/%,$(UNIT_settings))
 FUZZ_nsswitch = \
@@ -1441,6 +1455,7 @@ FUZZ = \
 	frame \
 	json \
 	keeper \
+	lint \
 	load \
 	log \
 	manifest \

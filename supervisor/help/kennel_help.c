@@ -117,6 +117,8 @@ static const struct help_option server_options[] = {
     {"-o", "OUT", "write the definitions to this file"},
     {"--add-line", NULL, "add the `pins` line to the policy"},
     {"--diff", NULL, "print the differences from the pins of the policy"},
+    {"--show", NULL, "print the pinned definitions for a person to read"},
+    {"--strict", NULL, "write nothing if there is a warning about a definition"},
     {"-n", "COUNT", "only the last lines"},
 };
 
@@ -126,13 +128,18 @@ static const struct help_verb server_verbs[] = {
 	"kennel server log -n 20 files", "server",
 	.more = "The text is scrubbed and printable. The last 1 MiB is stored, and 1 MiB "
 		"before."},
-    {"pin", "Servers", "NAME [--policy FILE] [-o OUT] [--add-line] | --diff",
+    {"pin", "Servers",
+	"NAME [--policy FILE] [-o OUT] [--add-line] [--strict] | --diff | --show",
 	"print the definitions of a server's tools, for review",
-	"--policy -o --add-line --diff", "kennel server pin files --add-line", "server",
+	"--policy -o --add-line --strict --diff --show",
+	"kennel server pin files --add-line", "server",
 	.more = "Review the definitions.  When the policy names the file with `pins`, a "
 		"tool\n"
 		"whose definition differs from the reviewed one is neither shown nor "
 		"called.\n"
+		"Warnings name texts that may be poisoned: that instruct a model instead "
+		"of\n"
+		"describing a tool.  With --strict, they are errors (exit status 65).\n"
 		"With --diff, the exit status is 1 if there are differences."},
 };
 

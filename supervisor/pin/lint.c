@@ -121,13 +121,14 @@ put_shown(struct lint *l, const char *text, size_t len, char *out, size_t cap)
 static void
 warn(struct lint *l, enum lint_rule rule, const char *text, size_t len)
 {
+	const char *path = buf_str(&l->path); /* no text has a NUL */
+
 	if ((l->hits & 1u << rule) != 0)
 		return;
 	l->hits |= 1u << rule;
 	l->warning.rule = rules[rule].name;
 	l->warning.what = rules[rule].what;
-	put_shown(l, (const char *)l->path.data, l->path.len, l->warning.member,
-	    sizeof(l->warning.member));
+	put_shown(l, path, strlen(path), l->warning.member, sizeof(l->warning.member));
 	put_shown(l, text, len, l->warning.shown, sizeof(l->warning.shown));
 	l->fn(l->arg, &l->warning);
 }
@@ -288,6 +289,14 @@ fold(struct lint *l, struct lint_text *t)
 	return r;
 }
 
+static bool
+ends_in(const struct lint *l, const char *suffix)
+{
+	size_t n = strlen(suffix);
+
+	return l->path.len >= n && memcmp(l->path.data + l->path.len - n, suffix, n) == 0;
+}
+
 static int
 check_text(struct lint *l, const char *at, size_t len, bool described)
 {
@@ -306,7 +315,9 @@ check_text(struct lint *l, const char *at, size_t len, bool described)
 		return r;
 	lint_phrases(l, &t);
 	lint_marks(l, &t);
-	lint_names_in(l->names, l, &t);
+	/* two servers may have a tool of one name */
+	if (l->path.len != sizeof("/name") - 1 || !ends_in(l, "/name"))
+		lint_names_in(l->names, l, &t);
 	return 0;
 }
 
@@ -326,14 +337,6 @@ decode(struct lint *l, struct json string, size_t *ret_len)
 		*ret_len = 0;
 	}
 	return r;
-}
-
-static bool
-ends_in(const struct lint *l, const char *suffix)
-{
-	size_t n = strlen(suffix);
-
-	return l->path.len >= n && memcmp(l->path.data + l->path.len - n, suffix, n) == 0;
 }
 
 static bool

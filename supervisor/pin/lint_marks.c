@@ -69,18 +69,18 @@ static const struct beginning {
 } beginnings[] = {
     {"<!--", "a comment of HTML is not shown"},
     {"<|im_start|>", "the beginning of a message of a model's own format"},
-    {"<|im_end|>", "its end"},
-    {"<|system|>", "so"},
-    {"<|endoftext|>", "so"},
-    {"[inst]", "so"},
-    {"[/inst]", "so"},
-    {"<<sys>>", "so"},
-    {"[system]", "so"},
+    {"<|im_end|>", "the end of one"},
+    {"<|system|>", "a mark of a model's own format"},
+    {"<|endoftext|>", "a mark of a model's own format"},
+    {"[inst]", "a mark of a model's own format"},
+    {"[/inst]", "a mark of a model's own format"},
+    {"<<sys>>", "a mark of a model's own format"},
+    {"[system]", "a heading in the system's name"},
     {"[important]", "a heading in the system's name"},
-    {"### system:", "so"},
-    {"### instruction:", "so"},
-    {"\nsystem:", "so"},
-    {"\nassistant:", "so"},
+    {"### system:", "a heading in the system's name"},
+    {"### instruction:", "a heading in the system's name"},
+    {"\nsystem:", "a heading in the system's name"},
+    {"\nassistant:", "a heading in the system's name"},
 };
 
 /* The end of this tag is near, after it. */
@@ -142,6 +142,9 @@ markup(const struct lint_text *t, struct at a)
 {
 	if (strchr("<[#\n", *a.p) == NULL)
 		return 0;
+	/* an index, as in array[system] */
+	if (*a.p == '[' && a.p > t->folded && is_letter(a.p[-1]))
+		return 0;
 	for (size_t i = 0; i < ARRAY_LEN(beginnings); i++)
 		if (starts(a, beginnings[i].text))
 			return strlen(beginnings[i].text);
@@ -174,10 +177,10 @@ static const struct file {
     {".bash_history", "what the user has typed"},
     {".zsh_history", "what the user has typed"},
     {"mcp.json", "the servers, and often their secrets"},
-    {"mcp_config.json", "the same"},
-    {"claude_desktop_config.json", "the same"},
-    {".claude.json", "the same"},
-    {".cursor/", "the same"},
+    {"mcp_config.json", "the servers, and often their secrets"},
+    {"claude_desktop_config.json", "the servers, and often their secrets"},
+    {".claude.json", "the servers, and often their secrets"},
+    {".cursor/", "the servers, and often their secrets"},
     {"login.keychain", "passwords"},
 };
 

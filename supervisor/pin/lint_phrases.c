@@ -19,6 +19,7 @@
 #define USER    "user|users|human|humans|person|anyone|anybody"
 #define USE     "use|using|call|calling|invoke|invoking|run|running|execute|executing"
 #define TOOL    "tool|tools|function|functions|server|servers"
+#define ALL     "any|another|all|every"
 #define OTHER   "any|other|another|all|every"
 #define EARLIER "previous|prior|above|earlier|preceding|other|existing|system|safety"
 #define ORDER   "instruction|instructions|prompt|prompts|rules|guidelines|directives"
@@ -35,7 +36,8 @@ static const struct phrase {
 	"an action that the user is not to learn of"},
     {LINT_HIDE, NOT " *2 " SHOW " *3 to *1 " USER,
 	"a result that the user is not to see"},
-    {LINT_HIDE, "without " TELL, "an action without a word about it"},
+    {LINT_HIDE, "without telling|mentioning|informing|notifying|alerting|disclosing",
+	"an action without a word about it"},
     {LINT_HIDE, "without *2 " USER " *1 knowledge|consent|noticing|knowing|awareness",
 	"an action that the user has not agreed to"},
     {LINT_HIDE, "without asking *2 " USER, "an action that the user has not agreed to"},
@@ -51,25 +53,29 @@ static const struct phrase {
 	"append|add|execute|run|upload|pass|use|do|perform|collect|store|record|transmit|"
 	"invoke|fetch|access|attach|insert|bcc",
 	"an action in the background"},
-    {LINT_HIDE, "do|act|proceed|work *3 silently|secretly|covertly", "the same"},
+    {LINT_HIDE, "do|act|proceed|work *3 silently|secretly|covertly",
+	"an action in the background"},
     {LINT_OVERRIDE,
 	"ignore|ignoring|disregard|forget|override|bypass *3 " EARLIER " *2 " ORDER,
 	"other instructions no longer hold"},
     {LINT_OVERRIDE,
 	"ignore|disregard|forget everything|anything *2 before|above|previously",
 	"other instructions no longer hold"},
-    {LINT_OVERRIDE, "before|after|when|whenever " USE " " OTHER " *2 " TOOL,
+    {LINT_OVERRIDE, "before|after|when|whenever " USE " " ALL " *1 " TOOL,
 	"this text concerns other tools"},
-    {LINT_OVERRIDE, "prior to " USE " " OTHER " *2 " TOOL, "so does this"},
+    {LINT_OVERRIDE, "before|after|when|whenever " USE " other " TOOL,
+	"this text concerns other tools"},
+    {LINT_OVERRIDE, "prior to " USE " " ALL " *1 " TOOL,
+	"this text concerns other tools"},
     {LINT_OVERRIDE,
 	"before|after|when|whenever " OTHER " *1 " TOOL " *1 is|are|call|calls",
-	"so does this"},
+	"this text concerns other tools"},
     {LINT_OVERRIDE, "instead of *1 " OTHER " *2 " TOOL, "it replaces other tools"},
     {LINT_OVERRIDE, NOT " *1 " USE " " OTHER " *2 " TOOL, "it forbids other tools"},
     {LINT_OVERRIDE, "takes|take|has|have precedence|priority over *4 " TOOL "|" ORDER,
-	"it stands above others"},
+	"a claim to be obeyed first"},
     {LINT_OVERRIDE, "supersedes|overrides|replaces *3 " EARLIER "|all *2 " TOOL "|" ORDER,
-	"it stands above others"},
+	"a claim to be obeyed first"},
     {LINT_OVERRIDE, "new|updated|real|actual system instruction|instructions|prompt",
 	"a text in the system's name"},
     {LINT_LEAK, PASS " *6 system|developer prompt|message|instructions",

@@ -59,7 +59,7 @@ void
 page_line(struct page *p)
 {
 	(void)putchar('\n');
-	p->at = 0;
+	p->at = p->blanks = 0;
 }
 
 void
@@ -105,6 +105,8 @@ put_long(struct page *p, int indent, const char *word, size_t len)
 static void
 put_word(struct page *p, int indent, int blanks, const char *word, size_t len)
 {
+	blanks += p->blanks;
+	p->blanks = 0;
 	if (p->at + blanks + width(word, len) > p->columns && p->at > indent) {
 		page_line(p);
 		page_to(p, indent);
@@ -127,11 +129,14 @@ put_line(struct page *p, int indent, const char *text, size_t len)
 		while (text + blanks < end && text[blanks] == ' ')
 			blanks++;
 		text += blanks;
+		if (blanks > INDENT_MAX)
+			blanks = INDENT_MAX;
 		while (text + n < end && text[n] != ' ')
 			n++;
 		if (n > 0)
-			put_word(p, indent,
-			    blanks > INDENT_MAX ? INDENT_MAX : (int)blanks, text, n);
+			put_word(p, indent, (int)blanks, text, n);
+		else
+			p->blanks += (int)blanks; /* before what is appended next */
 		text += n;
 	}
 }
@@ -162,8 +167,8 @@ page_put(struct page *p, int indent, enum page_style style, const char *text, si
 	if (indent > p->columns - COLUMNS_LEFT)
 		indent = p->columns - COLUMNS_LEFT;
 	show(p, text, len, SHOW_LINES);
-	at = (const char *)p->shown.data;
-	end = at + p->shown.len;
+	at = buf_str(&p->shown);
+	end = at + strlen(at);
 	(void)fputs(p->colour ? styles[style] : "", stdout);
 	while (at < end) {
 		const char *line = memchr(at, '\n', (size_t)(end - at));
@@ -202,5 +207,5 @@ int
 page_width(struct page *p, const char *text, size_t len)
 {
 	show(p, text, len, 0);
-	return width((const char *)p->shown.data, p->shown.len);
+	return width(buf_str(&p->shown), strlen(buf_str(&p->shown)));
 }

@@ -13,6 +13,7 @@
 
 struct page {
 	int columns, at; /* of the terminal; of the current line */
+	int blanks;      /* that the last text ended with */
 	bool utf8, colour;
 	struct buf text, shown; /* of the text that is printed */
 };

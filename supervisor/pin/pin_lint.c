@@ -143,9 +143,9 @@ print_warning(void *arg, const struct lint_warning *w)
 
 	if (++*n > SHOWN_MAX)
 		return;
-	log_warn("%s%s%s%s%s: %s (%s): `%s`", pin_kind_word(w->kind),
-	    w->name[0] != '\0' ? " `" : "", w->name, w->name[0] != '\0' ? "` " : " ",
-	    w->member, w->what, w->rule, w->shown);
+	log_warn("%s%s%s%s%s%s: %s (%s): `%s`", pin_kind_word(w->kind),
+	    w->name[0] != '\0' ? " `" : "", w->name, w->name[0] != '\0' ? "`" : "",
+	    w->member[0] != '\0' ? " " : "", w->member, w->what, w->rule, w->shown);
 }
 
 int

@@ -26,8 +26,8 @@
 #define TEXT_MIN_W 28 /* columns that are left for a text beside them */
 
 struct param {
-	char before[PATH_LEN]; /* "outer.", "list[]." */
-	char type[TYPE_LEN];
+	char before[PATH_LEN];       /* "outer.", "list[]." */
+	char type[2 * TYPE_LEN + 8]; /* "array of object" */
 	bool required;
 	bool opened, each; /* the rows after it are its own, or those of its items */
 	struct json key, schema;
@@ -147,9 +147,13 @@ type_of(struct json schema, char out[TYPE_LEN])
 		n += (size_t)snprintf(out, TYPE_LEN, "%.*s", (int)(type.len - 2),
 		    (const char *)type.at + 1); /* may be cut */
 	json_walk(&w, type.type == JSON_IS_ARRAY ? type : (struct json){0});
-	while (n < TYPE_LEN && json_next(&w, &key, &value))
+	while (n < TYPE_LEN && json_next(&w, &key, &value)) {
+		bool text = value.type == JSON_IS_STRING;
+
 		n += (size_t)snprintf(out + n, TYPE_LEN - n, "%s%.*s",
-		    n > 0 ? " or " : "", (int)value.len, (const char *)value.at);
+		    n > 0 ? " or " : "", (int)(text ? value.len - 2 : value.len),
+		    (const char *)value.at + (text ? 1 : 0));
+	}
 	if (n == 0)
 		(void)snprintf(out, TYPE_LEN, "any");
 	return n < TYPE_LEN && (n > 0 || type.type == JSON_IS_NONE);
@@ -161,7 +165,7 @@ static void
 collect_inner(struct showing *s, struct param *p)
 {
 	struct json items = get(p->schema, "items");
-	char inner[PATH_LEN];
+	char inner[PATH_LEN], type[TYPE_LEN];
 	int n;
 
 	if (get(p->schema, "properties").type == JSON_IS_OBJECT)
@@ -172,6 +176,10 @@ collect_inner(struct showing *s, struct param *p)
 	    (const char *)p->key.at + 1, p->each ? "[]." : ".");
 	if (n < 0 || (size_t)n >= sizeof(inner))
 		p->opened = false;
+	p->each &= p->opened;
+	if (p->each && type_of(items, type))
+		(void)snprintf(
+		    p->type + strlen(p->type), TYPE_LEN + 8, " of %s", type); /* fits */
 	if (p->opened)
 		collect(s, p->each ? items : p->schema, inner);
 }

@@ -4,6 +4,8 @@
 #ifndef KENNEL_SUPERVISOR_PIN_PRIVATE_H
 #define KENNEL_SUPERVISOR_PIN_PRIVATE_H
 
+#include <stdio.h>
+
 #include "shim/base/buf.h"
 #include "supervisor/launch/launch.h"
 #include "supervisor/pin/lint.h"
@@ -20,6 +22,13 @@ struct row {
 const char *pin_kind_word(enum sealed_pin_kind);
 /* Bytes of a canonical value, of a row or a pin. */
 struct json pin_value(const void *, size_t len);
+
+/* ---- pins_file.c ------------------------------------------------------------------ */
+
+/* These rows, which are sorted, as a pins file: 0 or -EIO. */
+int pins_file_print(FILE *, const char *server, const struct row *, size_t n);
+/* The same into a file, which is replaced as a whole: 0 or -errno. */
+int pins_file_write(const char *path, const char *server, const struct row *, size_t n);
 
 /* ---- pin_lint.c, pin_diff.c, pin_show.c -------------------------------------------- */
 

@@ -34,7 +34,6 @@
 #define ROWS_MAX  8192        /* definitions of one server */
 #define PAGES_MAX 1000        /* of one list */
 #define BYTES_MAX (48u << 20) /* of all definitions: a sealed file holds 64 MiB */
-#define FIRST_ROW "{\"kennel-pins\":1,\"server\":"
 
 struct pinning {
 	const char *file, *server, *out;
@@ -341,56 +340,6 @@ pin_variant(struct pinning *p, const char *variant, const char *capabilities)
 	return r;
 }
 
-/* ---- output ----------------------------------------------------------------- */
-
-static int
-write_rows(const struct pinning *p, FILE *out)
-{
-	fprintf(out, FIRST_ROW "\"%s\"}\n", p->server); /* a server's name is plain */
-	for (size_t i = 0; i < p->row_n; i++) {
-		const struct row *r = &p->row[i];
-
-		fprintf(out,
-		    "{\"body\":%.*s,\"kind\":\"%s\",\"name\":%.*s,\"variant\":\"%s\"}\n",
-		    (int)r->body.len, (const char *)r->body.data, pin_kind_word(r->kind),
-		    (int)r->name.len, (const char *)r->name.data, r->variant);
-	}
-	return fflush(out) != 0 || ferror(out) ? -EIO : 0;
-}
-
-static int
-write_file(const struct pinning *p)
-{
-	char temp[PATH_MAX];
-	FILE *out;
-	int fd, n, r = fd_may_replace(p->out);
-
-	if (r < 0)
-		return r;
-	n = snprintf(temp, sizeof(temp), "%s.%ld.new", p->out, (long)getpid());
-	if (n < 0 || (size_t)n >= sizeof(temp))
-		return -ENAMETOOLONG;
-	fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
-	if (fd < 0)
-		return -errno;
-	out = fdopen(fd, "w");
-	if (out == NULL) {
-		fd_close(&fd);
-		(void)unlink(temp);
-		return -ENOMEM;
-	}
-	r = write_rows(p, out);
-	if (r == 0 && fsync(fd) != 0)
-		r = -errno;
-	if (fclose(out) != 0 && r == 0)
-		r = -EIO;
-	if (r == 0 && rename(temp, p->out) != 0)
-		r = -errno;
-	if (r != 0)
-		(void)unlink(temp); /* r has the error already */
-	return r;
-}
-
 /* ---- the pins of the policy ------------------------------------------------- */
 
 static const struct list *
@@ -516,8 +465,10 @@ pin(struct pinning *p)
 		if (p->row[i].kind == PIN_TOOL)
 			schema_warnings(&p->row[i].name, &p->row[i].body);
 	if (p->out == NULL || strcmp(p->out, "-") == 0)
-		return write_rows(p, stdout) < 0 ? EXIT_FAILED : 0;
-	r = write_file(p);
+		return pins_file_print(stdout, p->server, p->row, p->row_n) < 0
+			   ? EXIT_FAILED
+			   : 0;
+	r = pins_file_write(p->out, p->server, p->row, p->row_n);
 	if (r < 0) {
 		log_error("unable to write %s: %s", p->out, strerror(-r));
 		return EXIT_CONFIG;

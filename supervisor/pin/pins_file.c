@@ -1,0 +1,64 @@
+/*
+ * Writes a pins file (docs/FORMAT.pins).
+ *
+ * Process: kennel, for its user. Replaces only a file of this user.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shim/base/fd.h"
+#include "supervisor/pin/private.h"
+
+#define FIRST_ROW "{\"kennel-pins\":1,\"server\":"
+
+int
+pins_file_print(FILE *out, const char *server, const struct row *row, size_t n)
+{
+	fprintf(out, FIRST_ROW "\"%s\"}\n", server); /* a server's name is plain */
+	for (size_t i = 0; i < n; i++) {
+		const struct row *r = &row[i];
+
+		fprintf(out,
+		    "{\"body\":%.*s,\"kind\":\"%s\",\"name\":%.*s,\"variant\":\"%s\"}\n",
+		    (int)r->body.len, (const char *)r->body.data, pin_kind_word(r->kind),
+		    (int)r->name.len, (const char *)r->name.data, r->variant);
+	}
+	return fflush(out) != 0 || ferror(out) ? -EIO : 0;
+}
+
+int
+pins_file_write(const char *path, const char *server, const struct row *row, size_t n)
+{
+	char temp[PATH_MAX];
+	FILE *out;
+	int fd, len, r = fd_may_replace(path);
+
+	if (r < 0)
+		return r;
+	len = snprintf(temp, sizeof(temp), "%s.%ld.new", path, (long)getpid());
+	if (len < 0 || (size_t)len >= sizeof(temp))
+		return -ENAMETOOLONG;
+	fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+	if (fd < 0)
+		return -errno;
+	out = fdopen(fd, "w");
+	if (out == NULL) {
+		fd_close(&fd);
+		(void)unlink(temp);
+		return -ENOMEM;
+	}
+	r = pins_file_print(out, server, row, n);
+	if (r == 0 && fsync(fd) != 0)
+		r = -errno;
+	if (fclose(out) != 0 && r == 0)
+		r = -EIO;
+	if (r == 0 && rename(temp, path) != 0)
+		r = -errno;
+	if (r != 0)
+		(void)unlink(temp); /* r has the error already */
+	return r;
+}
