@@ -1576,6 +1576,13 @@ audit-long: deps
 conformance: deps-build
 	@$(MAKE) --no-print-directory all
 	@python3 tests/conformance/run.py
+# Verdicts on tool arguments, beside those of ajv: VALUES of each kind of schema.
+VALUES	?= 10000
+SEED	?= 1
+test-schema: deps
+	@$(MAKE) --no-print-directory $B/tests/schema
+	@VALUES=$(VALUES) SEED=$(SEED) sh tests/schema/run.sh
+.PHONY: test-schema
 # The network with real servers and clients (nginx, PostgreSQL, redis, sshd, git, npm) and
 # under load: tests/net/README.md.
 test-net: deps-build

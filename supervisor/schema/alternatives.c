@@ -98,7 +98,7 @@ count_matches(struct check *c, const struct rule *rule, uint32_t at, marks own,
 static int
 check_any(struct check *c, const struct rule *rule, uint32_t at, marks own)
 {
-	uint32_t n;
+	uint32_t n = 0;
 
 	return count_matches(c, rule, at, own, 1, &n);
 }
@@ -106,7 +106,7 @@ check_any(struct check *c, const struct rule *rule, uint32_t at, marks own)
 static int
 check_one(struct check *c, const struct rule *rule, uint32_t at, marks own)
 {
-	uint32_t n;
+	uint32_t n = 0;
 	int r = count_matches(c, rule, at, own, 2, &n);
 
 	return r < 0 || n == 1 ? r : eval_fail(c, rule, at, 0);

@@ -57,7 +57,7 @@ decimal_hash(const struct value *v, uint64_t *ret)
 
 	if (r < 0)
 		return r;
-	h = hash64_add(h, (uint64_t)(d.sign + 1));
+	h = hash64_add(h, d.sign < 0);
 	if (d.sign != 0)
 		h = hash64_add(h, (uint64_t)d.power);
 	for (size_t i = d.at; i < d.end; i++)

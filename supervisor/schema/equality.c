@@ -13,7 +13,7 @@
 static int
 equal_numbers(struct check *c, uint32_t at, const struct value *a, const struct value *b)
 {
-	int order, r;
+	int order = 0, r;
 
 	if (a->len == b->len && memcmp(a->text, b->text, a->len) == 0)
 		return 1;
@@ -38,6 +38,7 @@ equal_strings(struct check *c, uint32_t at, const struct value *a, const struct 
 }
 
 static int
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as a message, MCP_DEPTH_MAX */
 equal_children(struct check *c, uint32_t at, const struct value_tree *t, uint32_t other)
 {
 	const struct value *a = &c->tree.value[at], *b = &t->value[other];
@@ -58,6 +59,7 @@ equal_children(struct check *c, uint32_t at, const struct value_tree *t, uint32_
 }
 
 int
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as a message, MCP_DEPTH_MAX */
 equal_values(struct check *c, uint32_t at, const struct value_tree *t, uint32_t other)
 {
 	const struct value *a = &c->tree.value[at], *b = &t->value[other];
@@ -99,6 +101,7 @@ hash_scalar(struct check *c, uint32_t at, uint64_t *ret)
 
 /* Equal values have the same hash. */
 static int
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as a message, MCP_DEPTH_MAX */
 hash_value(struct check *c, uint32_t at, uint64_t *ret)
 {
 	const struct value *v = &c->tree.value[at];

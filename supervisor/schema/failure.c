@@ -57,7 +57,7 @@ put_token(struct line *l, const struct value_tree *t, uint32_t value)
 
 		if (c == '~' || c == '/')
 			token[n++] = '~';
-		token[n++] = c == '~' ? '0' : c == '/' ? '1' : c;
+		token[n++] = (char)(c == '~' ? '0' : c == '/' ? '1' : c);
 	}
 	line_put(l, "/");
 	line_quote(l, token, n);

@@ -131,6 +131,7 @@ close_container(struct reader *r)
 {
 	struct value *v = &r->tree.value[r->parent];
 
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the open container is one */
 	v->next = r->tree.n;
 	r->parent = v->parent;
 	r->p++;
