@@ -32,7 +32,7 @@ struct known {
 /* ---- names of other policies --------------------------------------------------- */
 
 static void
-know_server(void *arg, const char *name)
+know_server(void *arg, const char *name, const char *about)
 {
 	struct known *k = arg;
 

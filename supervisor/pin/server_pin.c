@@ -485,11 +485,13 @@ find(struct pinning *p)
 	int status;
 
 	if (!p->diff && !p->show)
-		return find_policy_unpinned(p->file, p->server, &p->found, p->why, sizeof(p->why));
+		return find_policy_unpinned(
+		    p->file, p->server, &p->found, p->why, sizeof(p->why));
 	status = find_policy(p->file, p->server, &p->found, p->why, sizeof(p->why));
 	if (p->diff || status != EXIT_INPUT)
 		return status;
-	status = find_policy_unpinned(p->file, p->server, &p->found, p->why, sizeof(p->why));
+	status =
+	    find_policy_unpinned(p->file, p->server, &p->found, p->why, sizeof(p->why));
 	if (status == 0)
 		log_warn("the pins of %s cannot be used; showing what the server lists "
 			 "now",

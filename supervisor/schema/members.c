@@ -211,8 +211,9 @@ check_patterns(struct check *c, const struct rule *rule, uint32_t at, marks own)
 			if (r <= 0)
 				continue;
 			marks_set(c, own, place);
-			r = c->schema->pattern[pattern] == NULL ? 0
-								: eval_value(c, p, i, 0);
+			r = 0;
+			if (c->schema->pattern[pattern] != NULL)
+				r = eval_value(c, p, i, 0);
 		}
 	}
 	return r;

@@ -166,9 +166,8 @@ read_all(const struct schema *s, struct places *p)
 {
 	const struct buf none = {0};
 	uint32_t id = value_tree_named(&s->tree, 0, "$id");
-	int r = resource_add(p, 0, &none,
-	    is_text(s, id) && s->tree.value[id].text[0] != '#' ? &s->tree.value[id]
-							       : NULL);
+	bool named = is_text(s, id) && s->tree.value[id].text[0] != '#';
+	int r = resource_add(p, 0, &none, named ? &s->tree.value[id] : NULL);
 
 	for (uint32_t i = 0; r == 0 && i < s->tree.n; i++) {
 		uint32_t parent = s->tree.value[i].parent;

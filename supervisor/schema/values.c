@@ -167,6 +167,11 @@ collect_values(
 static void
 tell_values(const struct check *c, const struct failure *f, struct line *line)
 {
+	static const char *const another[] = {[JSON_IS_STRING] = "another string",
+	    [JSON_IS_NUMBER] = "another number",
+	    [JSON_IS_OBJECT] = "another object",
+	    [JSON_IS_ARRAY] = "another array",
+	    [JSON_IS_NULL] = NULL};
 	const struct value *found = &c->tree.value[f->at];
 	uint32_t value[VALUES_SHOWN + 1];
 	size_t n = collect_values(c, f, value, VALUES_SHOWN + 1);
@@ -182,11 +187,7 @@ tell_values(const struct check *c, const struct failure *f, struct line *line)
 		line_put(line, ", ...");
 	for (size_t i = 0; i < n; i++)
 		if (c->schema->tree.value[value[i]].type == type)
-			other = type == JSON_IS_STRING   ? "another string"
-				: type == JSON_IS_NUMBER ? "another number"
-				: type == JSON_IS_OBJECT ? "another object"
-				: type == JSON_IS_ARRAY  ? "another array"
-							 : other;
+			other = another[type] != NULL ? another[type] : other;
 	line_put(line, ", found %s", f->name ? "another name" : other);
 }
 

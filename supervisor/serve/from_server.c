@@ -173,9 +173,10 @@ downstream_ready(struct loop *loop, int fd, short revents, void *arg)
 	if ((revents & POLLOUT) != 0)
 		(void)frame_flush(&d->out); /* the rest when there is room */
 	/* an earlier server of this round may have left no room for more */
-	if ((revents & (POLLIN | POLLHUP | POLLERR)) != 0)
-		r = frame_queued(&h->to_agent) < FRAME_SOON ? frame_fill(&d->in)
-							    : -EAGAIN;
+	if (frame_queued(&h->to_agent) >= FRAME_SOON)
+		r = -EAGAIN;
+	else if ((revents & (POLLIN | POLLHUP | POLLERR)) != 0)
+		r = frame_fill(&d->in);
 	while (r > 0 && h->error == 0 && h->down != NULL) {
 		enum frame_what what = frame_next(&d->in, &line, &len);
 
