@@ -222,6 +222,21 @@ deadline(void **state)
 	rig_close(&R);
 }
 
+/* S3-34: without `timeout call`, 30 seconds. */
+static void
+deadline_by_default(void **state)
+{
+	uint64_t left;
+
+	(void)state;
+	open_all(false);
+	agent_passes(CALL("1", "\"slow\""));
+	left = calls_soonest(&R.session->asked)->deadline_ns - session_clock(R.session);
+	assert_in_range(left, 20 * 1000 * LOOP_MS, 30 * 1000 * LOOP_MS);
+	assert_int_equal(R.session->call_ns, 30 * 1000 * LOOP_MS);
+	rig_close(&R);
+}
+
 /* A person may be answering: the deadline stands still, but not for ever. */
 static void
 deadline_stands_still(void **state)
@@ -447,6 +462,7 @@ main(void)
 	    cmocka_unit_test(backpressure),
 	    cmocka_unit_test(last_words),
 	    cmocka_unit_test(deadline),
+	    cmocka_unit_test(deadline_by_default),
 	    cmocka_unit_test(deadline_stands_still),
 	    cmocka_unit_test(start_and_idle),
 	    cmocka_unit_test(cancel),

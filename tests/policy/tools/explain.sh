@@ -162,3 +162,91 @@ lacks "limited by"
 expect 0 "explain --json: limits" explain --json "$tmp/limits.kennel" s tool other
 is_json
 says '"limits":[{"file":"'"$tmp"'/limits.kennel","line":4,"text":"tool allow * quota 1000"}]'
+
+# by-annotations: the whole table, from the definitions as they were reviewed
+cat >"$tmp/a.kennel" <<'EOT'
+server s {
+	run /bin/sh -c true
+	user nobody
+	pins "a.pins"
+	tool by-annotations
+}
+EOT
+echo '{"kennel-pins":1,"server":"s"}' >"$tmp/a.pins"
+while read -r exits name annotations; do
+	body='{"annotations":'"$annotations"',"name":"'"$name"'"}'
+	[ -n "$annotations" ] || body='{"name":"'"$name"'"}'
+	echo '{"body":'"$body"',"kind":"tool","name":"'"$name"'","variant":""}' >>"$tmp/a.pins"
+done <<'EOT'
+1 t0-none
+1 t1-empty {}
+1 t2-title {"title":"x"}
+1 t3-destroys {"destructiveHint":true}
+1 t4-destroys-reading {"destructiveHint":true,"readOnlyHint":true}
+0 t5-reads {"readOnlyHint":true}
+0 t6-reads-only {"destructiveHint":false,"readOnlyHint":true}
+1 t7-writes {"readOnlyHint":false}
+1 t8-keeps {"destructiveHint":false}
+1 t9-idempotent {"idempotentHint":true,"openWorldHint":false}
+EOT
+for t in t0-none t1-empty t2-title; do
+	expect 1 "explain: S2-32 by-annotations: no annotations ask: $t" explain "$tmp/a.kennel" s tool $t
+	says "ask: tool $t"
+done
+expect 1 "explain: S2-07 by-annotations: destructive asks" explain "$tmp/a.kennel" s tool t3-destroys
+says "ask: tool t3-destroys"
+expect 1 "explain: S2-33 by-annotations: destructive is looked at before read-only" explain "$tmp/a.kennel" s tool t4-destroys-reading
+says "ask: tool t4-destroys-reading"
+for t in t5-reads t6-reads-only; do
+	expect 0 "explain: S2-07 S2-34 by-annotations: read-only and not destructive is allowed: $t" explain "$tmp/a.kennel" s tool $t
+	says "allow: tool $t"
+done
+for t in t7-writes t8-keeps t9-idempotent unknown; do
+	expect 1 "explain: S2-35 by-annotations: anything else asks: $t" explain "$tmp/a.kennel" s tool $t
+	says "ask: tool $t"
+done
+
+# the three tiers, of programs and of tools
+cat >"$tmp/tiers.kennel" <<'EOT'
+server s {
+	run /bin/sh -c true
+	user nobody
+	exec deny /usr/bin/env three
+	exec ask /usr/bin/env two|three
+	exec allow /usr/bin/env one|two|three
+	tool deny three
+	tool ask two three
+	tool allow one two three "env"
+}
+EOT
+for kind in "exec /usr/bin/env" tool; do
+	# unquoted: program and argument, or the name alone
+	expect 0 "explain: S3-47 S3-48 tier 1, allow: $kind" explain "$tmp/tiers.kennel" s ${kind} one
+	says "allow: $kind one"
+	expect 1 "explain: S3-47 S3-48 tier 2, ask, beats allow: $kind" explain "$tmp/tiers.kennel" s ${kind} two
+	says "ask: $kind two"
+	expect 1 "explain: S3-47 S3-48 tier 3, deny, beats both: $kind" explain "$tmp/tiers.kennel" s ${kind} three
+	says "deny: $kind three"
+done
+expect 1 "explain: a program that no line names" explain "$tmp/tiers.kennel" s exec /usr/bin/env
+expect 0 "explain: S3-46 a tool is judged by the tool lines alone, whatever program has its name" explain "$tmp/tiers.kennel" s tool env
+
+# a bare name is one file, found when the policy is compiled
+cat >"$tmp/bare.kennel" <<'EOT'
+server s {
+	run /bin/sh -c true
+	user nobody
+	exec allow true x
+}
+EOT
+found=
+for d in /usr/local/bin /usr/bin /bin; do
+	[ -n "$found" ] || [ ! -x "$d/true" ] || found=$d/true
+done
+mkdir -p "$tmp/other"
+cp "$found" "$tmp/other/true"
+expect 0 "explain: S4-60 a bare name grants the file that was found" explain "$tmp/bare.kennel" s exec "$found" x
+says "by: exec allow $found x"
+expect 1 "explain: S4-60 a file of that name elsewhere is not granted" explain "$tmp/bare.kennel" s exec "$tmp/other/true" x
+expect 0 "check: S4-60 a warning names the file" check "$tmp/bare.kennel"
+holds "... $found" grep -qF "\`true\` resolves to $found" "$tmp/err"
