@@ -168,15 +168,14 @@ downstream_ready(struct loop *loop, int fd, short revents, void *arg)
 	uint32_t ticket = d->ticket;
 	const uint8_t *line;
 	uint64_t len;
+	/* an earlier server of this round may have left none */
+	bool room = frame_queued(&h->to_agent) < FRAME_SOON;
 	int r = 1;
 
 	if ((revents & POLLOUT) != 0)
 		(void)frame_flush(&d->out); /* the rest when there is room */
-	/* an earlier server of this round may have left no room for more */
-	if (frame_queued(&h->to_agent) >= FRAME_SOON)
-		r = -EAGAIN;
-	else if ((revents & (POLLIN | POLLHUP | POLLERR)) != 0)
-		r = frame_fill(&d->in);
+	if ((revents & (POLLIN | POLLHUP | POLLERR)) != 0)
+		r = room ? frame_fill(&d->in) : -EAGAIN;
 	while (r > 0 && h->error == 0 && h->down != NULL) {
 		enum frame_what what = frame_next(&d->in, &line, &len);
 

@@ -126,7 +126,7 @@ on_list(struct hub *h, struct incoming *in)
 {
 	const struct list_row *row = list_rows;
 	struct page p = {.out = &h->body};
-	bool starting;
+	bool of_servers, starting;
 
 	while (strcmp(row->method, in->method->name) != 0)
 		row++;
@@ -136,11 +136,10 @@ on_list(struct hub *h, struct incoming *in)
 		    "start");
 		return;
 	}
-	if ((row->kind != PIN_TOOL || h->settings.expose_n > 0) &&
-	    !call_ready(h, in, true))
+	of_servers = row->kind != PIN_TOOL || h->settings.expose_n > 0;
+	if (of_servers && !call_ready(h, in, true))
 		return;
-	starting =
-	    (row->kind != PIN_TOOL || (h->settings.expose_n > 0)) && !servers_listed(h);
+	starting = of_servers && !servers_listed(h);
 	buf_clear(p.out);
 	(void)buf_printf(p.out, "\"%s\":[", row->key); /* at the end */
 	if (row->kind == PIN_TOOL)

@@ -1,0 +1,321 @@
+"""kennel serve: names, tool_search, tool_describe, tool_invoke, mcp_query, refusals, pins."""
+import hashlib
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from kit import *  # noqa: E402,F403
+from serve_kit import *  # noqa: E402,F403
+
+SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}}
+READS = {"readOnlyHint": True}
+OWN = ["mcp_query", "mcp_register", "tool_describe", "tool_invoke", "tool_search"]
+
+
+def tool(name, about="", **more):
+    return dict({"inputSchema": SCHEMA}, name=name, description=about, **more)
+
+
+def names(found):
+    return [t["name"] for t in found["tools"]]
+
+
+def pinned(name, grants=ALL, more="", **config):
+    """The server of a policy that has its pins, as `server pin` writes them."""
+    first = policies(server(name, grants, more, **config))
+    pins = first.replace(".kennel", ".pins")
+    r = run([KENNEL, "server", "pin", name, "--policy", first, "-o", pins], timeout=60)
+    check(r.returncode == 0, r.stderr)
+    os.chmod(pins, 0o644)
+    return server(name, grants, more + "    pins %s\n" % words(pins), **config), pins
+
+
+def live(pinned_server, name, **config):
+    """The same pins, in front of a server that is otherwise."""
+    said = [line for line in run_line(name, **config).splitlines() if line.startswith("    run")][0]
+    return "\n".join(said if line.startswith("    run") else line for line in pinned_server.split("\n"))
+
+
+# ---- names ---------------------------------------------------------------------------
+
+@test("S3-24 S3-29 S3-32 S2-48 C15 a tool has three spellings, and one answers to all: store, wire, mcp_")
+def spellings():
+    h = Hub(server("one"), server("one_two"), server("One-Two"))
+    for s in ("one", "one_two", "One-Two"):
+        for spelled in (s + ".echo", s + "__echo", "mcp_%s_echo" % s.lower().replace("-", "_")):
+            if s != "one" and spelled.startswith("mcp_"):
+                continue  # two servers have it: below
+            for how in ({"name": spelled, "arguments": {"text": "x"}},
+                        {"name": "tool_invoke", "arguments": {"name": spelled, "arguments": {"text": "x"}}}):
+                r = h.ask("tools/call", how)
+                equal(r["result"]["content"][0]["text"], s + ": x", spelled)
+    within("is the name of several tools: ", refusal(h.do("mcp_one_two_echo")))
+    for s in ("One-Two.echo", "one_two.echo"):
+        within(s, refusal(h.do("mcp_one_two_echo")))
+    equal(h.structured("tool_describe", name="mcp_one_echo")["name"], "one.echo")
+
+
+@test("C15 wire names: plain if they can be, else cut and hashed; a name depends on nothing but itself")
+def wire_names():
+    odd = ["create.issue", "_x", "caf\u00e9", "x" * 80, "a b", "ok-1"]
+    h = Hub(server("one", tools=[tool(n) for n in odd]), args=["--expose", "one.*"])
+    h.do("one.nothing")
+    found = {t["name"]: t["wire"] for t in h.structured("tool_search", query="", server="one")["tools"]}
+    for n in odd:
+        wire = found["one." + n]
+        check(matches(r"^[A-Za-z0-9_-]{1,64}$", wire), wire)
+        if n == "ok-1":
+            equal(wire, "one__ok-1")
+        else:
+            digest = hashlib.sha256(("one." + n).encode()).hexdigest()[:8]
+            check(wire.endswith("_" + digest), wire, digest)
+        r = h.do(wire)
+        within("no such tool: " + n, r["error"]["message"], "reaches the server under its own name")
+    listed = [t["name"] for t in h.ask("tools/list")["result"]["tools"]][4:]
+    equal(sorted(listed), sorted(found.values()))
+
+
+# ---- search, describe, invoke -----------------------------------------------------------
+
+@test("S4-12 S3-02 tool_search: keys in order, rank, all words before any, the server's filter, limit and cursor")
+def search():
+    h = Hub(server("hub", grants="    tool allow *\n", tools=[
+        tool("create_issue", "Create an issue. And more.", annotations=READS), tool("listIssues", "All of the tracker."),
+        tool("zebra", "Create a beast")]),
+        server("two", grants="    tool ask *\n", tools=[tool("create_issue", "x" * 300)]))
+    r = h.do("tool_search", {"query": "create issue"})["result"]
+    got = r["structuredContent"]
+    equal(json.loads(r["content"][0]["text"]), got)
+    equal(list(got), ["tools", "starting"])
+    equal(got["starting"], [])
+    equal(sorted(names(got)), ["hub.create_issue", "two.create_issue"])
+    first = [t for t in got["tools"] if t["name"] == "hub.create_issue"][0]
+    equal(list(first), ["name", "summary", "facet", "mutates", "wire", "approval", "pinned"])
+    equal(first, {"name": "hub.create_issue", "summary": "Create an issue", "facet": "hub", "mutates": True,
+                  "wire": "hub__create_issue", "approval": "auto", "pinned": False})
+    second = [t for t in got["tools"] if t["name"] == "two.create_issue"][0]
+    equal((second["approval"], len(second["summary"])), ("confirm", 160))
+    equal(names(h.structured("tool_search", query="issues"))[0], "hub.listIssues", "camelCase")
+    equal(names(h.structured("tool_search", query="zeb")), ["hub.zebra"], "the last word is a beginning")
+    within("hub.zebra", names(h.structured("tool_search", query="zebra nonesuch")), "any, if not all")
+    equal(names(h.structured("tool_search", query="create", server="two")), ["two.create_issue"])
+    equal(sorted(names(h.structured("tool_search", query=""))), sorted(OWN + [
+        "hub.create_issue", "hub.listIssues", "hub.zebra", "two.create_issue"]))
+    page = h.structured("tool_search", query="", limit=4)
+    equal((len(page["tools"]), list(page)), (4, ["tools", "starting", "nextCursor"]))
+    rest = h.structured("tool_search", query="", cursor=page["nextCursor"], limit=100)
+    equal((len(rest["tools"]), "nextCursor" in rest), (5, False))
+    for bad in ({}, {"query": 5}, {"query": "x", "limit": 0}, {"query": "x", "limit": 101}, {"query": "x", "limit": "5"},
+                {"query": "x", "cursor": "y"}, {"query": "x", "limit": 1.5}):
+        within("invalid arguments for tool_search: ", refusal(h.do("tool_search", bad)), bad)
+    for query in ('"', "a OR b", "name:x", "*", "NEAR(", "x" * 3000, " ".join("w%d" % n for n in range(40)), "\u0000", "\u202e"):
+        check("result" in h.do("tool_search", {"query": query}), query[:20])
+    equal(h.structured("tool_search", query="mcp_query", server="kennel")["tools"][0]["name"], "mcp_query")
+
+
+@test("tool_describe: a tool, a server, one of kennel's own; keys in order")
+def describe():
+    h = Hub(server("one", more="    about \"the first\"\n", instructions="Be kind.",
+                   tools=[tool("echo", "Says. More.", outputSchema={"type": "object"}, annotations=READS,
+                               execution={"taskSupport": "optional"}), tool("bare")]), server("two"))
+    r = h.structured("tool_describe", name="one")
+    equal(list(r), ["name", "about", "instructions", "tools", "status"])
+    equal(r, {"name": "one", "about": "the first", "instructions": "Be kind.", "tools": 2, "status": "connected"})
+    r = h.structured("tool_describe", name="one.echo")
+    equal(list(r), ["name", "description", "inputSchema", "mutates", "facet", "outputSchema", "annotations", "execution",
+                    "wire", "approval", "verdict", "pinned"])
+    equal((r["name"], r["description"], r["inputSchema"], r["mutates"], r["wire"], r["approval"], r["verdict"], r["pinned"]),
+          ("one.echo", "Says. More.", SCHEMA, True, "one__echo", "auto", "allow", False))
+    equal(list(h.structured("tool_describe", name="one__bare")), ["name", "description", "inputSchema", "mutates", "facet",
+                                                                  "wire", "approval", "verdict", "pinned"])
+    r = h.structured("tool_describe", name="mcp_register")
+    equal((r["facet"], r["mutates"], r["verdict"]), ("mcp", True, "allow"))
+    for unknown in ("one.none", "three", "three.x", "", "."):
+        equal(refusal(h.do("tool_describe", {"name": unknown})), "unknown tool: " + unknown)
+    within("invalid arguments for tool_describe: ", refusal(h.do("tool_describe", {})))
+
+
+@test("tool_invoke: the result passes unwrapped, an error stays an error; it does not invoke the discovery tools")
+def invoke():
+    h = Hub(server("one"))
+    r = h.do("tool_invoke", {"name": "one.echo", "arguments": {"text": "x"}})["result"]
+    equal(r, {"content": [{"type": "text", "text": "one: x"}]})
+    equal(json.loads(h.do("tool_invoke", {"arguments": {"a": 1.50}, "name": "one.params"})["result"]["content"][0]["text"]),
+          {"name": "params", "arguments": {"a": 1.5}})
+    equal(json.loads(h.do("tool_invoke", {"name": "one.params"})["result"]["content"][0]["text"]),
+          {"name": "params", "arguments": {}})
+    raw = '{"jsonrpc":"2.0","id":@ID@,"error":{"code":-32042,"message":"m","data":{"elicitations":[]}}}\n'
+    import base64
+    e = h.do("tool_invoke", {"name": "one.raw", "arguments": {"bytes": base64.b64encode(raw.encode()).decode()}})
+    equal((e["error"]["code"], e["error"]["data"]), (-32042, {"elicitations": []}))
+    h.lines = []
+    h.do("tool_invoke", {"name": "one.progress", "arguments": {"n": 2}}, meta={"progressToken": "t"})
+    equal([m["params"]["progressToken"] for m in h.lines], ["t", "t"])
+    for n in ("tool_invoke", "tool_search", "tool_describe"):
+        equal(refusal(h.do("tool_invoke", {"name": n, "arguments": {"query": ""}})), "tool_invoke cannot invoke the discovery tools")
+    equal(h.do("tool_invoke", {"name": "mcp_query", "arguments": {"server": "one", "tool": "echo"}})["result"]
+          ["structuredContent"]["state"], "ok", "control: another of kennel's own")
+    for bad in ({}, {"name": "one.echo", "arguments": 5}, {"name": 5}):
+        within("invalid arguments for tool_invoke: ", refusal(h.do("tool_invoke", bad)), bad)
+
+
+# ---- refusals ----------------------------------------------------------------------------
+
+GATED = """
+    tool allow echo pid seen
+    tool allow raw when text matches "a*"
+    tool deny hang because "it never answers" instead "one.echo"
+"""
+
+
+@test("C35 refusals: one text for a tool that is not granted and one that is not there; a deny line says why")
+def refusals():
+    h = Hub(server("one", grants=GATED), server("two", grants=""))
+    equal(h.said("one.echo", text="x"), "one: x", "control")
+    for spelled in ("one.exit", "one__exit", "one.nothing", "one__nothing", "three.echo", "echo", "", "two.echo", "two__echo"):
+        for r in (h.do(spelled), h.do("tool_invoke", {"name": spelled})):
+            equal(refusal(r), "unknown tool: " + spelled)
+    text = refusal(h.do("one.hang"))
+    within("it never answers", text)
+    within("one.echo", text)
+    equal(refusal(h.do("tool_invoke", {"name": "one.hang"})), text)
+    r = h.do("one.hang")["result"]["_meta"]["kennel/refusal"]
+    equal(r["outcome"], "deny")
+    within("raw", refusal(h.do("one.raw", {"text": "b"})))
+    found = names(h.structured("tool_search", query=""))
+    equal(sorted(found), sorted(OWN + ["one.echo", "one.pid", "one.raw", "one.seen"]))
+    equal([m["params"]["name"] for m in h.seen("one", "tools/call")], ["echo", "seen"], "nothing else was sent")
+
+
+@test("a broken policy makes only its server an error; a --policy that is broken ends the session with its line")
+def broken():
+    home = "%s/broken-%s" % (TMP, time.time_ns())
+    os.makedirs(home + "/policies", mode=0o700)
+    for name, text in (("good", server("good")), ("bad", "server bad {\n    run\n    tool alow *\n}\n")):
+        with open("%s/policies/%s.kennel" % (home, name), "w") as f:
+            f.write(text)
+    h = Mcp([KENNEL, "serve"], env={"KENNEL_HOME": home})
+    h.initialize()
+    r = h.call("tool_invoke", name="good.echo", arguments={"text": "x"})
+    equal(r["result"]["content"][0]["text"], "good: x")
+    text = refusal(h.call("tool_invoke", name="bad.echo"))
+    within("bad", text)
+    within("bad.kennel:2", text)
+    r = h.call("tool_describe", name="bad")["result"]["structuredContent"]
+    equal(r["status"], "error")
+    r = h.call("mcp_query", server="bad", tool="echo")["result"]["structuredContent"]
+    equal(r["state"], "error")
+
+
+@test("no policy at all: kennel's own tools work, and say how to make one")
+def no_policy():
+    home = "%s/empty-%s" % (TMP, time.time_ns())
+    os.makedirs(home, mode=0o700)
+    h = Mcp([KENNEL, "serve"], env={"KENNEL_HOME": home})
+    h.initialize()
+    r = h.call("tool_search", query="")["result"]["structuredContent"]
+    equal(sorted(names(r)), OWN)
+    within("no servers: create a policy with kennel init NAME -- COMMAND", json.dumps(r))
+    equal(refusal(h.call("tool_invoke", name="x.y")), "unknown tool: x.y")
+    h.close()
+    within("no servers", h.stderr())
+
+
+# ---- mcp_query ------------------------------------------------------------------------------
+
+@test("S4-13 S4-14 S4-18 S4-62 mcp_query: a process of its own, in four states; initialize, initialized, tools/call")
+def query():
+    h = Hub(server("one", grants=GATED + "    tool allow exit kill late\n", more="    timeout call 4s\n"),
+            server("two", more="    secret KEY from env NOT_THERE\n"), server("three", init_error={"code": -5, "message": "no"}))
+    got = h.query("one", "echo", arguments={"text": "a"})
+    equal(got, {"server": "one", "tool": "echo", "state": "ok", "result": {"content": [{"type": "text", "text": "one: a"}]}})
+    pids = {h.query("one", "pid")["result"]["content"][0]["text"] for _ in range(2)}
+    check(len(pids) == 2 or pids == {"2"}, pids)
+    check(wait_for(lambda: not h.processes(), 3) is not None, "a process is left")
+    got = json.loads(h.query("one", "seen")["result"]["content"][0]["text"])
+    equal([m["method"] for m in got], ["initialize", "notifications/initialized", "tools/call"])
+    got = h.query("one", "hang")
+    equal(got["state"], "denied")
+    within("it never answers", got["detail"])
+    equal(h.query("one", "exec")["state"], "denied")
+    got = h.query("two", "echo")
+    equal(got["state"], "skipped")
+    check(matches("^credential KEY unavailable: ", got["detail"]), got)
+    equal(h.query("one", "late", arguments={"after": 60}, timeout_seconds=1), {
+        "server": "one", "tool": "late", "state": "error", "detail": "timed out after 1 s"})
+    check(wait_for(lambda: not h.processes(), 3) is not None, "a process is left")
+    for t in ("exit", "kill"):
+        got = h.query("one", t)
+        equal(got["state"], "error")
+        within("downstream MCP returned no response to tools/call (handshake may have failed)", got["detail"])
+    within("(handshake may have failed)", h.query("three", "echo")["detail"])
+    equal(h.query("none", "echo"), {"server": "none", "tool": "echo", "state": "error",
+                                    "detail": 'no registered MCP server named "none"'})
+    for bad in ({}, {"server": "one"}, {"server": "one", "tool": 5}, {"server": "one", "tool": "echo", "arguments": []},
+                {"server": "one", "tool": "echo", "timeout_seconds": 0}, {"server": "one", "tool": "echo", "timeout_seconds": 5}):
+        within("invalid arguments for mcp_query: ", refusal(h.do("mcp_query", bad)), bad)
+    h2 = Hub(server("one"))
+    got = h2.query("one", "nosuch")
+    equal((got["state"], got["detail"]), ("error", "downstream MCP error: no such tool: nosuch"))
+    rid = h2.post("tools/call", {"name": "mcp_query", "arguments": {"server": "one", "tool": "hang"}})
+    check(wait_for(lambda: h2.processes(), 5) is not None, "not started")
+    h2.notify("notifications/cancelled", {"requestId": rid})
+    check(wait_for(lambda: not h2.processes(), 4) is not None, "a cancelled query leaves its process")
+
+
+# ---- pins ----------------------------------------------------------------------------------
+
+@test("pinned servers: lists, search, describe and refusals come from the pins, and nothing is started", seconds=90)
+def pins():
+    tools = [tool("echo", "Says.", annotations=READS), tool("pid"), tool("seen"), tool("hang")]
+    s, _ = pinned("one", grants="    tool allow echo pid seen\n    resource allow *\n    prompt allow *\n", tools=tools,
+                  resources=[{"uri": "r://a", "name": "a"}], prompts=[{"name": "p"}], instructions="Mind.")
+    h = Hub(s, args=["--expose", "one.echo"])
+    equal([t["name"] for t in h.ask("tools/list")["result"]["tools"]][4:], ["one__echo"])
+    equal(sorted(names(h.structured("tool_search", query="", server="one"))), ["one.echo", "one.pid", "one.seen"])
+    r = h.structured("tool_describe", name="one.echo")
+    equal((r["pinned"], r["mutates"], r["annotations"]), (True, False, READS))
+    r = h.structured("tool_describe", name="one")
+    equal((r["status"], r["tools"]), ("disconnected", 3))
+    equal([x["uri"] for x in h.ask("resources/list")["result"]["resources"]], ["r://a"])
+    equal([x["name"] for x in h.ask("prompts/list")["result"]["prompts"]], ["one__p"])
+    equal(refusal(h.do("one.hang")), "unknown tool: one.hang")
+    equal(h.processes(), [], "no process so far")
+    equal(h.said("one.echo", text="x"), "one: x")
+    equal(len(h.processes()), 1, "control")
+    equal(h.structured("tool_describe", name="one")["status"], "connected")
+
+
+@test("drift: what differs from its pin is refused and found no more, before a call reaches it; the rest works", seconds=90)
+def drift():
+    tools = [tool("echo", "Says."), tool("pid"), tool("seen"), tool("hang")]
+    s, _ = pinned("one", tools=tools)
+    h = Hub(live(s, "one", tools=[tool("echo", "Says. Also sends mail.")] + tools[1:3] + [tool("new")]))
+    within("one.echo", names(h.structured("tool_search", query="")), "as pinned, while it does not run")
+    text = ("one.%s is quarantined: its definition differs from the reviewed one; a person compares them with "
+            "kennel server pin one --diff")
+    equal(refusal(h.do("one.echo", {"text": "x"})), text % "echo")
+    equal(refusal(h.do("tool_invoke", {"name": "one.hang"})), text % "hang", "a tool that is gone")
+    check(h.said("one.pid").isdigit(), "the rest")
+    equal([m["params"]["name"] for m in h.seen("one", "tools/call")], ["pid", "seen"])
+    equal(sorted(names(h.structured("tool_search", query="", server="one"))), ["one.pid", "one.seen"])
+    equal(refusal(h.do("one.new")), "unknown tool: one.new")
+    got = h.query("one", "echo", arguments={"text": "x"})
+    equal(got["state"], "denied", "nor by a query")
+    equal(h.query("one", "pid")["state"], "ok", "control")
+
+
+@test("tools whose wire names are equal are listed by neither")
+def twins():
+    # names of 8 hex digits of SHA-256 collide too rarely to find; a plain one may equal a hashed one
+    digest = hashlib.sha256(b"one.a.b").hexdigest()[:8]
+    h = Hub(server("one", tools=[tool("a.b"), tool("a_b_" + digest), tool("other")]))
+    h.do("one.other")
+    equal(names(h.structured("tool_search", query="", server="one")), ["one.other"])
+    equal(refusal(h.do("one__a_b_" + digest)), "unknown tool: one__a_b_" + digest)
+    equal(refusal(h.do("one.a.b")), "unknown tool: one.a.b")
+
+
+if __name__ == "__main__":
+    main()
