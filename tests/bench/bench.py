@@ -400,6 +400,9 @@ def inner():
     import net
     net.rows(QUICK)
     kit.end_all()
+    import serve
+    serve.rows(QUICK)
+    kit.end_all()
     import execs
     execs.rows(QUICK)
     import audit
