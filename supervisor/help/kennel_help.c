@@ -129,7 +129,8 @@ static const struct help_verb server_verbs[] = {
 	.more = "The text is scrubbed and printable. The last 1 MiB is stored, and 1 MiB "
 		"before."},
     {"pin", "Servers",
-	"NAME [--policy FILE] [-o OUT] [--add-line] [--strict] | --diff | --show",
+	"NAME [--policy FILE] [-o OUT] [--add-line] [--strict]\n"
+	"NAME [--policy FILE] --diff | --show",
 	"print the definitions of a server's tools, for review",
 	"--policy -o --add-line --strict --diff --show",
 	"kennel server pin files --add-line", "server",

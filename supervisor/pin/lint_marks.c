@@ -209,6 +209,7 @@ file(struct at a, const struct lint_text *t)
 
 /* ---- URLs ------------------------------------------------------------------------- */
 
+#define URL_MAX 4096 /* bytes of one that are checked */
 #define URL_END " \t\r\n\"'`<>)]}|\\,"
 
 static const char *const schemes[] = {"http://", "https://", "ftp://", "ws://", "wss://"};
@@ -281,8 +282,8 @@ url(struct at a)
 			u.p = a.p + strlen(schemes[i]);
 	if (u.p == a.p)
 		return 0;
-	for (u.end = u.p;
-	     u.end < a.end && *u.end != '\0' && strchr(URL_END, *u.end) == NULL;)
+	for (u.end = u.p; u.end < a.end && u.end - u.p < URL_MAX && *u.end != '\0' &&
+			  strchr(URL_END, *u.end) == NULL;)
 		u.end++;
 	host = u;
 	for (host.end = host.p; host.end < u.end && strchr("/?#", *host.end) == NULL;)

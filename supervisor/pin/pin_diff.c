@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "supervisor/base/pager.h"
 #include "supervisor/pin/page.h"
 #include "supervisor/pin/private.h"
 
@@ -267,6 +268,7 @@ pin_diff(const struct policy_found *f, const struct row *row, size_t row_n)
 	struct comparing c = {.path = ""};
 	size_t n = 0;
 
+	pager_start();
 	page_begin(&c.page);
 	buf_init(&c.was, MCP_MESSAGE_MAX);
 	buf_init(&c.is, MCP_MESSAGE_MAX);

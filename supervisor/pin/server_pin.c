@@ -2,8 +2,8 @@
  * kennel server pin: starts a server in its cell, requests its definitions, and
  * writes them to a file for the user to review (docs/FORMAT.pins).
  *
- * Runs as kennel, on the server's output: its answers are data; only their names are
- * shown, escaped. The server runs under `kennel exec`. The gates of the policy are
+ * Runs as kennel, on the server's output: its answers are data; what is shown of them
+ * is escaped. The server runs under `kennel exec`. The gates of the policy are
  * not applied, because denied definitions are worth reviewing too.
  */
 #include <errno.h>
