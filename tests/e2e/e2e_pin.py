@@ -13,7 +13,7 @@ class Place:
         self.home = "%s/%s" % (TMP, name)
         self.env = {"KENNEL_HOME": self.home}
         self.path = self.home + "/policies/t.kennel"
-        os.makedirs(self.home + "/policies", mode=0o700)
+        os.makedirs(self.home + "/policies", mode=0o700, exist_ok=True)
         self.write(text)
 
     def write(self, text, mode=0o600):
@@ -94,6 +94,21 @@ def unknown():
     equal(r.returncode, 78, r.stderr)
     within(b"unable to pin other: no policy for server other in ", r.stderr)
     within(b"`kennel init other -- COMMAND` drafts one", r.stderr)
+
+
+@test("parts of a tool's schema that cannot be checked are named, and only those")
+def schemas():
+    def said(schema):
+        p = Place("schema", "server t {\n%s}\n" % toy_policy("", "--schema", schema))
+        return [line for line in p.pin("-o", "-").splitlines() if "inputSchema" in line and '"echo"' in line]
+
+    equal(said('{"type":"object","properties":{"a":{"pattern":"^a+$","$ref":"#/$defs/b"}},"$defs":{"b":true}}'), [])
+    lines = said('{"properties":{"a":{"pattern":"(?>a)","$ref":"http://192.0.2.1/s"}}}')
+    equal(len(lines), 2, lines)
+    within('inputSchema of tool "echo": /properties/a/pattern: unable to check pattern `(?>a)`: '
+           'not a pattern of ECMA-262', lines[0])
+    within("/properties/a/$ref: unable to check `$ref` `http://192.0.2.1/s`: it leads out of the schema", lines[1])
+    within("expected an object or a boolean", said("[]")[0])
 
 
 @test("a policy that is sealed, another user's, or written in an unusual way is left alone")

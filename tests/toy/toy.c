@@ -2,7 +2,7 @@
  * A scriptable MCP server for the tests: speaks newline-delimited JSON-RPC on
  * stdio, any legacy version and 2026-07-28.  Its tools misbehave on request.
  *
- *	toy [--ignore-term] [--stay] [--daemon] [--describe VAR]
+ *	toy [--ignore-term] [--stay] [--daemon] [--describe VAR] [--schema TEXT]
  *	    [--slow MS] [--fail STATUS] [--banner TEXT] [--stderr TEXT]
  *
  * It answers a method that it does not know with the request itself, as text:
@@ -23,6 +23,7 @@
 static struct {
 	bool stay;            /* end of file is no reason to go */
 	const char *describe; /* variable whose value a description tells */
+	const char *schema;   /* inputSchema of every tool; NULL: any object */
 } toy;
 
 static char *inbox;
@@ -122,7 +123,7 @@ list_tools(const struct tool *t, const char **sep)
 			    strlen(getenv(toy.describe) ?: "(unset)"));
 		else
 			json_put(stdout, t->about, strlen(t->about));
-		printf(",\"inputSchema\":{\"type\":\"object\"}}");
+		printf(",\"inputSchema\":%s}", toy.schema ?: "{\"type\":\"object\"}");
 	}
 }
 
@@ -297,6 +298,8 @@ option(const char *name, const char *value)
 		start_daemon();
 	else if (strcmp(name, "--describe") == 0)
 		toy.describe = value;
+	else if (strcmp(name, "--schema") == 0)
+		toy.schema = value;
 	else if (strcmp(name, "--slow") == 0)
 		usleep((useconds_t)atoi(value) * 1000);
 	else if (strcmp(name, "--fail") == 0)
