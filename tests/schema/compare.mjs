@@ -83,7 +83,7 @@ const keywords = [
 	(s, d) => { s.propertyNames = anySchema(d); },
 	(s, d) => { s.items = anySchema(d); },
 	(s, d) => { s.prefixItems = some(() => anySchema(d)); },
-	(s, d) => { s.contains = anySchema(d); s.maxContains = 1 + below(3); if (maybe(0.4)) s.minContains = below(3); }, // see known
+	(s, d) => { s.contains = anySchema(d); if (maybe(0.4)) s.minContains = below(3); if (maybe(0.4)) s.maxContains = 1 + below(3); },
 	(s) => { s.uniqueItems = true; },
 	(s, d) => { s.allOf = some(() => anySchema(d)); },
 	(s, d) => { s.anyOf = some(() => anySchema(d), 2); },
@@ -279,7 +279,7 @@ const known = [
 	['{"multipleOf":0.01}', "19.99", true, "19.99 is 1999 hundredths; as doubles it is not"],
 	['{"multipleOf":0.5}', "1e21", true, "2e21 halves; ajv reads a number from 1e21 on as its first digits"],
 	['{"items":{"contains":{"type":"null"}}}', "[[null],[]]", false,
-		"the second has no such item; ajv, without `maxContains`, remembers that the first has"],
+		"the second has no such item; ajv keeps the result of the first for an empty array"],
 	['{"contains":{"type":"null"},"unevaluatedItems":false}', "[null,1]", false,
 		"`contains` checks the items that match it; ajv takes all for checked"],
 	['{"if":true,"else":{"prefixItems":[true]},"unevaluatedItems":false}', "[1]", false,
@@ -299,7 +299,8 @@ const known = [
 const options = { strict: false, validateFormats: false, logger: false, unicodeRegExp: true };
 const is07 = (s) => Array.isArray(s?.items) || s?.dependencies !== undefined || /draft-07/.test(s?.$schema ?? "");
 
-// What three lines of `known` are about is not generated.
+// What four lines of `known` are about is not generated.
+const ajvErrsFor = (schema, value) => schema.includes('"contains":') && value.includes("[]");
 const ajvErrs = (text) => text.includes('"unevaluatedItems"') && /"(contains|else)":/.test(text)
 	|| text.includes('"unevaluatedProperties"') && text.includes('"dependentSchemas"');
 
@@ -365,7 +366,7 @@ function compare(title, schemas, each, n) {
 				value = change(value);
 			value = JSON.parse(JSON.stringify(value ?? null));
 			const fits = verdict(validate, value);
-			if (fits === null)
+			if (fits === null || (each === null && ajvErrsFor(JSON.stringify(schema), JSON.stringify(value))))
 				continue;
 			lines.push(JSON.stringify({ schema, value }));
 			wanted.push(fits);
