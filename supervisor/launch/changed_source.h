@@ -10,7 +10,7 @@
 
 #include "policy/sealed/policy.h"
 
-#define CHANGED_TEXT_MAX (4 * PATH_MAX)
+#define CHANGED_TEXT_MAX ((size_t)4 * PATH_MAX)
 
 struct changed_source {
 	char path[PATH_MAX];

@@ -366,7 +366,7 @@ codepoint_ascii(uint32_t c, char memory[2])
 {
 	const struct alike *like;
 
-	memory[0] = c < 0x80 ? (char)c : mathematical(c);
+	memory[0] = (char)(c < 0x80 ? (int)c : mathematical(c));
 	memory[1] = '\0';
 	if (c < 0x80 || memory[0] != '\0')
 		return memory;

@@ -406,6 +406,7 @@ check_key(struct lint *l, struct json key)
 
 /* The depth is that of a message (MCP_DEPTH_MAX), which the scanner has checked. */
 static int
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as a message, MCP_DEPTH_MAX */
 check_value(struct lint *l, struct json value)
 {
 	struct json key, inner;

@@ -92,7 +92,7 @@ skeleton(const char *name, size_t len, char out[SKELETON_MAX])
 		if (n + as_len >= SKELETON_MAX)
 			return false;
 		for (size_t i = 0; i < as_len; i++)
-			out[n++] = as != NULL ? skeleton_of(as[i]) : from[i];
+			out[n++] = (char)(as != NULL ? skeleton_of(as[i]) : from[i]);
 	}
 	out[n] = '\0';
 	return true;
@@ -269,7 +269,7 @@ static bool
 means_server(const struct lint_text *t, const char *word, size_t len)
 {
 	const char *end = t->at + t->len, *after = word + len;
-	char before = word > t->at ? word[-1] : ' ';
+	char before = (char)(word > t->at ? word[-1] : ' ');
 
 	if (is_compound(word, len))
 		return true;

@@ -186,6 +186,7 @@ is_one_of(const char *word, size_t len, const char *names, size_t names_len)
 /* The words that follow fit the rest of the phrase: *ret_end is after the last. A gap is
  * at most 6 and each phrase has at most three, which bounds the search. */
 static bool
+/* NOLINTNEXTLINE(misc-no-recursion): once for each gap of a phrase, at most three */
 fits(const char *phrase, struct words w, const char **ret_end)
 {
 	size_t n = strcspn(phrase, " "), skip = 0, len;

@@ -193,6 +193,7 @@ static void compare(struct comparing *, struct json was, struct json is);
 
 /* old: the members of a that b lacks; otherwise also those that differ. */
 static void
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as a message, MCP_DEPTH_MAX */
 compare_members(struct comparing *c, struct json a, struct json b, bool old)
 {
 	struct json key, value, other;
@@ -214,6 +215,7 @@ compare_members(struct comparing *c, struct json a, struct json b, bool old)
 
 /* The depth is that of a message, which the scanner has checked. */
 static void
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as a message, MCP_DEPTH_MAX */
 compare(struct comparing *c, struct json was, struct json is)
 {
 	if (is_equal(was, is))

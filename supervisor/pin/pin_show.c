@@ -162,6 +162,7 @@ type_of(struct json schema, char out[TYPE_LEN])
 static void collect(struct showing *, struct json schema, const char *before);
 
 static void
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as a message, MCP_DEPTH_MAX */
 collect_inner(struct showing *s, struct param *p)
 {
 	struct json items = get(p->schema, "items");
@@ -185,6 +186,7 @@ collect_inner(struct showing *s, struct param *p)
 }
 
 static void
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as a message, MCP_DEPTH_MAX */
 collect(struct showing *s, struct json schema, const char *before)
 {
 	struct json key, value;

@@ -334,7 +334,7 @@ held_route(struct hub *h, const char *handle)
 {
 	for (size_t i = 1; i <= h->calls.used; i++)
 		if (h->route[i].down != NULL && h->calls.call[i].state == CALL_OPEN &&
-		    strlen(handle) == HANDLE_BYTES * 2 &&
+		    strlen(handle) == sizeof(h->route[i].handle) - 1 &&
 		    strcmp(h->route[i].handle, handle) == 0)
 			return &h->route[i];
 	return NULL;

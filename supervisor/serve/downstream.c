@@ -209,21 +209,31 @@ downstream_lives(struct hub *h, uint32_t ticket)
 	return false;
 }
 
-/* The next list that the server has; after the last one it serves. */
-static void
-list_next(struct downstream *d)
+/* Asks for the next list that the server has. False: there is none. */
+static bool
+ask_next(struct downstream *d)
 {
 	while (++d->list < LIST_N && (d->offers & 1u << d->list) == 0)
 		;
 	d->pages = 0;
-	if (d->list < LIST_N) {
+	if (d->list < LIST_N)
 		ask_page(d, (struct json){0});
+	return d->list < LIST_N;
+}
+
+/* After the last list the server serves, unless one has changed meanwhile. */
+static void
+list_next(struct downstream *d)
+{
+	if (ask_next(d))
 		return;
-	}
 	offers_listed(d->server, d->state >= DOWN_SERVING);
 	if (d->relist) {
-		downstream_relist(d);
-		return;
+		d->relist = false;
+		offers_begin(d->server);
+		d->list = -1;
+		if (ask_next(d))
+			return;
 	}
 	serves(d);
 }
@@ -320,7 +330,7 @@ error_code(const struct json_message *m)
 		return 0;
 	memcpy(text, code.at, code.len);
 	text[code.len] = '\0';
-	return atoi(text);
+	return (int)strtol(text, NULL, 10); /* a number of the scanner's */
 }
 
 /* The call of mcp_query, which was written for an older server. */

@@ -102,8 +102,8 @@ hub_arm(struct hub *h)
 	for (struct downstream *d = h->down; d != NULL; d = d->next)
 		if (d->slot >= 0)
 			loop_events(&h->loop, d->slot,
-			    (room ? POLLIN : 0) |
-				(frame_queued(&d->out) > 0 ? POLLOUT : 0));
+			    (short)((room ? POLLIN : 0) |
+				    (frame_queued(&d->out) > 0 ? POLLOUT : 0)));
 	records_arm(h);
 	set_timer(h);
 }

@@ -123,7 +123,7 @@ item_new(struct server *s, enum sealed_pin_kind kind, const char *name, size_t l
 		return -E2BIG;
 	if (all->n == all->cap) {
 		size_t cap = all->cap == 0 ? 256 : all->cap * 2;
-		struct item **more = reallocarray(all->item, cap, sizeof(more[0]));
+		struct item **more = reallocarray(all->item, cap, sizeof(void *));
 
 		if (more == NULL)
 			return -ENOMEM;
@@ -143,7 +143,7 @@ item_new(struct server *s, enum sealed_pin_kind kind, const char *name, size_t l
 		if ((i->wire = strdup(wire)) == NULL)
 			goto out;
 	}
-	memmove(all->item + at + 1, all->item + at, (all->n - at) * sizeof(all->item[0]));
+	memmove(all->item + at + 1, all->item + at, (all->n - at) * sizeof(void *));
 	all->item[at] = i;
 	all->n++;
 	s->items_n++;
@@ -459,7 +459,7 @@ own_uri(
 		int high = *p == '%' && end - p > 2 ? hex_any(p[1]) : -1;
 		int low = high >= 0 ? hex_any(p[2]) : -1;
 
-		out[at++] = low >= 0 ? (char)(high << 4 | low) : *p;
+		out[at++] = (char)(low >= 0 ? high << 4 | low : *p);
 		p += low >= 0 ? 2 : 0;
 	}
 	out[at] = '\0';

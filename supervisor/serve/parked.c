@@ -13,15 +13,13 @@ bool
 park(struct hub *h, const struct incoming *in, enum park why, struct server *server,
     uint64_t ms)
 {
-	struct parked *p = malloc(sizeof(*p) + in->len);
+	struct parked *p;
 	size_t bytes = in->len;
 
 	for (struct parked *q = h->parked; q != NULL; q = q->next)
 		bytes += q->len;
-	if (p == NULL || bytes > PARKED_BYTES_MAX) {
-		free(p);
+	if (bytes > PARKED_BYTES_MAX || (p = malloc(sizeof(*p) + in->len)) == NULL)
 		return false;
-	}
 	*p = (struct parked){.why = why,
 	    .server = server,
 	    .until = loop_now() + ms * LOOP_MS,

@@ -47,7 +47,7 @@ quote_name(struct buf *out, const struct item *i)
 {
 	struct buf name;
 
-	buf_init(&name, MCP_NAME_MAX * 2);
+	buf_init(&name, (size_t)2 * MCP_NAME_MAX);
 	(void)buf_printf(&name, "%s.", i->server->name); /* fits */
 	(void)buf_put(&name, i->name, i->name_len);      /* fits */
 	quote(out, name.data, name.len);

@@ -146,7 +146,7 @@ own_error(const struct json_message *m, char text[HUB_TEXT_MAX])
 		return 0;
 	memcpy(number, code.at, code.len);
 	number[code.len] = '\0';
-	return atoi(number);
+	return (int)strtol(number, NULL, 10); /* a number of the scanner's */
 }
 
 /* What a result of an older server lacks for an agent of 2026-07-28. */

@@ -172,7 +172,7 @@ check_budget(struct hub *h)
 static void
 on_found(struct hub *h)
 {
-	qsort(h->server, h->server_n, sizeof(h->server[0]), by_name);
+	qsort(h->server, h->server_n, sizeof(void *), by_name);
 	h->has_policies = h->has_names = true;
 	if (h->server_n == 0)
 		log_warn(
@@ -201,7 +201,7 @@ on_name(struct hub *h, struct wire_in *in)
 static void
 on_named(struct hub *h)
 {
-	qsort(h->server, h->server_n, sizeof(h->server[0]), by_name);
+	qsort(h->server, h->server_n, sizeof(void *), by_name);
 	h->has_names = true;
 	parked_wake(h);
 }

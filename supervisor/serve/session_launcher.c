@@ -384,7 +384,8 @@ launcher_fork(const struct launcher_order *order, int *ret_socket)
 
 	if (r < 0)
 		return r;
-	l = (struct launcher){.order = order, .hub = pair[1], .agent = getppid()};
+	l = (struct launcher){
+	    .order = order, .hub = pair[1], .agent = getppid()}; /* early: getppid */
 	/* early: fork clone */
 	pid = fork();
 	if (pid == 0) {
