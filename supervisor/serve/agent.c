@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "shim/base/array.h"
+#include "supervisor/base/exit_status.h"
 #include "supervisor/serve/private.h"
 
 static const struct row {
@@ -118,6 +119,12 @@ request(struct hub *h, struct incoming *in)
 	if (calls_find(&h->calls, in->m.top[TOP_ID]) != NULL) {
 		reply_error(h, in, RPC_REQUEST_BAD,
 		    "kennel: this id is still in use by an earlier request");
+		return;
+	}
+	if (h->broken != NULL) {
+		reply_error(h, in, RPC_SERVER_GONE, h->broken);
+		h->status = EXIT_INPUT;
+		hub_end(h, "a policy is not valid");
 		return;
 	}
 	if (!takes_era(h, in))

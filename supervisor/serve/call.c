@@ -147,7 +147,7 @@ process_for(struct hub *h, struct incoming *in, const struct forward *f)
 	struct downstream *d = NULL;
 
 	if (f->server->once && f->counts != NULL) {
-		if (f->server->ready && downstream_new(f->server, USE_ONCE, true, &d) < 0)
+		if (f->server->ready && downstream_new(f->server, USE_ONCE, &d) < 0)
 			(void)snprintf(why, sizeof(why), "%s: unable to start it",
 			    f->server->name); /* fits */
 	} else
@@ -201,27 +201,36 @@ call_unknown(struct hub *h, const struct incoming *in, const char *name)
 	records_refused(h, in, NULL, name, NULL, "unknown tool");
 }
 
+/* A tool of a server, which the agent spelled so. */
+struct named_tool {
+	const struct server *server;
+	const char *name,
+	    *spelled; /* NULL: maybe another tool's, so only a line refuses */
+	size_t name_len;
+};
+
 static struct gate_ask
-ask_of(const struct item *i, struct json arguments)
+ask_of(const struct named_tool *t, struct json arguments)
 {
 	bool none = arguments.type == JSON_IS_NONE;
 
-	return (struct gate_ask){.policy = &i->server->policy,
-	    .server = i->server->sealed,
-	    .pins = i->server->pins,
+	return (struct gate_ask){.policy = &t->server->policy,
+	    .server = t->server->sealed,
+	    .pins = t->server->pins,
 	    .kind = GATE_TOOL,
-	    .name = i->name,
-	    .name_len = i->name_len,
+	    .name = t->name,
+	    .name_len = t->name_len,
 	    .args = none ? "{}" : (const char *)arguments.at,
 	    .args_len = none ? 2 : arguments.len,
-	    .limits = i->server->limits,
+	    .limits = t->server->limits,
 	    .now_ns = loop_now()};
 }
 
-/* True: the policy refuses this call, and it is answered. */
+/* True: the policy refuses this call, and it is answered. A refusal without a line is
+ * no different from that of a tool that does not exist. */
 static bool
-is_refused(struct hub *h, const struct incoming *in, const struct item *i,
-    const char *spelled, const struct gate_ask *ask)
+is_refused(struct hub *h, const struct incoming *in, const struct named_tool *t,
+    bool exists, const struct gate_ask *ask)
 {
 	struct gate_answer answer;
 	struct rpc_why why = {0};
@@ -230,17 +239,27 @@ is_refused(struct hub *h, const struct incoming *in, const struct item *i,
 	gate_judge(ask, &answer);
 	if (answer.allowed || answer.asks)
 		return false;
-	/* no different from a tool that does not exist */
-	if (i->verdict == VERDICT_DENY && answer.at[0] == '\0') {
-		call_unknown(h, in, spelled);
+	if (!exists && answer.at[0] == '\0' && t->spelled == NULL)
+		return false;
+	if (!exists && answer.at[0] == '\0') {
+		call_unknown(h, in, t->spelled);
 		return true;
 	}
 	why = (struct rpc_why){
 	    .rule = answer.at, .because = answer.because, .instead = answer.instead};
-	reply_refusal(h, in, gate_text(&answer, GATE_TOOL, i->name, text),
+	reply_refusal(h, in, gate_text(&answer, GATE_TOOL, t->name, text),
 	    gate_outcome(&answer), &why);
-	records_refused(h, in, i->server, i->name, answer.at, gate_outcome(&answer));
+	records_refused(h, in, t->server, t->name, answer.at, gate_outcome(&answer));
 	return true;
+}
+
+void
+call_quarantined(const struct item *i, char out[HUB_TEXT_MAX])
+{
+	(void)snprintf(out, HUB_TEXT_MAX,
+	    "%s.%.200s is quarantined: its definition differs from the reviewed one; a "
+	    "person compares them with kennel server pin %s --diff",
+	    i->server->name, i->name, i->server->name); /* fits */
 }
 
 /* True: what is known of the tool refuses this call, and it is answered. */
@@ -250,10 +269,7 @@ is_unfit(struct hub *h, const struct incoming *in, struct item *i, struct json a
 	char text[HUB_TEXT_MAX];
 
 	if (i->drifted) {
-		(void)snprintf(text, sizeof(text),
-		    "%s.%.200s is quarantined: its definition differs from the reviewed "
-		    "one; a person compares them with kennel server pin %s --diff",
-		    i->server->name, i->name, i->server->name); /* fits */
+		call_quarantined(i, text);
 		reply_refusal(h, in, text, "differs from its pin", NULL);
 		records_refused(h, in, i->server, i->name, NULL, "differs from its pin");
 		return true;
@@ -265,12 +281,13 @@ is_unfit(struct hub *h, const struct incoming *in, struct item *i, struct json a
 	return true;
 }
 
-void
+static void
 call_tool(struct hub *h, struct incoming *in, struct item *i, const char *spelled,
     struct json arguments, bool invoked)
 {
+	struct named_tool tool = {i->server, i->name, spelled, i->name_len};
 	static const uint8_t nothing[] = "{}";
-	struct gate_ask ask = ask_of(i, arguments);
+	struct gate_ask ask = ask_of(&tool, arguments);
 	struct forward f = {.server = i->server,
 	    .name = i->name,
 	    .name_len = i->name_len,
@@ -278,7 +295,8 @@ call_tool(struct hub *h, struct incoming *in, struct item *i, const char *spelle
 	    .counts = &ask,
 	    .invoked = invoked};
 
-	if (bridge_continue(h, in, i->server) || is_refused(h, in, i, spelled, &ask) ||
+	if (bridge_continue(h, in, i->server) ||
+	    is_refused(h, in, &tool, i->verdict != VERDICT_DENY, &ask) ||
 	    is_unfit(h, in, i, arguments))
 		return;
 	if (invoked)
@@ -325,22 +343,62 @@ call_find_tool(struct hub *h, const struct incoming *in, const char *name)
 	return i;
 }
 
+/* A name that a server has not listed, perhaps because the policy denies it: no process
+ * is needed to refuse it. */
+static bool
+is_refused_unlisted(
+    struct hub *h, const struct incoming *in, const char *spelled, struct json arguments)
+{
+	size_t len = strlen(spelled), n;
+	const struct server *s = offers_server_of(h, spelled, len);
+	struct named_tool tool;
+	struct gate_ask ask;
+	struct buf twins;
+	bool listed, stored;
+
+	if (s == NULL || !s->ready)
+		return false;
+	n = strlen(s->name);
+	if (strncmp(spelled, s->name, n) != 0)
+		return false; /* mcp_ has no way back */
+	buf_init(&twins, HUB_TEXT_MAX / 2);
+	listed = offers_tool(h, spelled, len, &twins) != NULL;
+	buf_free(&twins);
+	n += spelled[n] == '.' ? 1 : 2;
+	/* a wire name may be cut and hashed */
+	stored = spelled[n - 1] == '.';
+	if (listed || n > len)
+		return false;
+	tool = (struct named_tool){s, spelled + n, stored ? spelled : NULL, len - n};
+	ask = ask_of(&tool, arguments);
+	return is_refused(h, in, &tool, false, &ask);
+}
+
+void
+call_by_name(struct hub *h, struct incoming *in, const char *spelled,
+    struct json arguments, bool invoked)
+{
+	struct item *i;
+
+	if (!call_ready(h, in, false) || is_refused_unlisted(h, in, spelled, arguments))
+		return;
+	i = call_find_tool(h, in, spelled);
+	if (i != NULL)
+		call_tool(h, in, i, spelled, arguments, invoked);
+}
+
 void
 on_tool_call(struct hub *h, struct incoming *in)
 {
 	static char name[MCP_NAME_MAX];
 	struct json value = in->m.param[PARAM_NAME];
-	struct item *i;
 
 	if (text_of(value, name, sizeof(name)) == NULL) {
 		reply_error(h, in, RPC_PARAMS_BAD, "kennel: params.name is not a text");
 		return;
 	}
-	if (own_tool_call(h, in, name, in->m.param[PARAM_ARGUMENTS]))
-		return;
-	i = call_find_tool(h, in, name);
-	if (i != NULL)
-		call_tool(h, in, i, name, in->m.param[PARAM_ARGUMENTS], false);
+	if (!own_tool_call(h, in, name, in->m.param[PARAM_ARGUMENTS]))
+		call_by_name(h, in, name, in->m.param[PARAM_ARGUMENTS], false);
 }
 
 /* ---- prompts, resources, completions --------------------------------------------------- */

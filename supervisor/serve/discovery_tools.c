@@ -439,7 +439,6 @@ tool_invoke(struct hub *h, struct incoming *in, struct json arguments)
 {
 	static char name[MCP_NAME_MAX];
 	struct json inner = {0};
-	struct item *i;
 
 	if (argument(arguments, "name", name, sizeof(name)) == NULL) {
 		wrong(h, in,
@@ -457,11 +456,8 @@ tool_invoke(struct hub *h, struct incoming *in, struct json arguments)
 		wrong(h, in, "tool_invoke cannot invoke the discovery tools");
 		return;
 	}
-	if (own_tool_call(h, in, name, inner))
-		return;
-	i = call_find_tool(h, in, name);
-	if (i != NULL)
-		call_tool(h, in, i, name, inner, true);
+	if (!own_tool_call(h, in, name, inner))
+		call_by_name(h, in, name, inner, true);
 }
 
 /* ---- by name ------------------------------------------------------------------------------ */

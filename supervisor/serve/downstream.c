@@ -33,7 +33,7 @@ const struct list_row list_rows[LIST_N] = {
 /* ---- start ------------------------------------------------------------------- */
 
 int
-downstream_new(struct server *s, enum down_use use, bool lists, struct downstream **ret)
+downstream_new(struct server *s, enum down_use use, struct downstream **ret)
 {
 	struct downstream *d = calloc(1, sizeof(*d));
 	uint8_t memory[LAUNCHER_NAME_MAX + 32];
@@ -44,7 +44,6 @@ downstream_new(struct server *s, enum down_use use, bool lists, struct downstrea
 		return -ENOMEM;
 	d->server = s;
 	d->use = use;
-	d->lists = lists;
 	d->fd = d->slot = -1;
 	d->ticket = ++h->tickets;
 	buf_init(&d->waiting, MCP_MESSAGE_MAX);
@@ -227,7 +226,8 @@ list_next(struct downstream *d)
 {
 	if (ask_next(d))
 		return;
-	offers_listed(d->server, d->state >= DOWN_SERVING);
+	if (d->use == USE_SHARED)
+		offers_listed(d->server, d->state >= DOWN_SERVING);
 	if (d->relist) {
 		d->relist = false;
 		offers_begin(d->server);
@@ -363,7 +363,7 @@ restart_modern(struct downstream *d)
 
 	s->modern = true;
 	d->state = DOWN_ENDING; /* not an end of the server */
-	if (downstream_new(s, d->use, d->lists, &next) == 0) {
+	if (downstream_new(s, d->use, &next) == 0) {
 		modernize_waiting(s->hub, d, next);
 		routes_move(d, next);
 	}
@@ -400,13 +400,13 @@ greeted(struct downstream *d, const struct json_message *m)
 	keep_instructions(d, m->result[RESULT_INSTRUCTIONS]);
 	if (!s->modern && frame_say(&d->out, initialized, sizeof(initialized) - 1) < 0)
 		s->hub->error = -ENOMEM;
-	if (!d->lists) {
-		serves(d);
-		return;
-	}
+	/* the session compares definitions with their pins when they are listed */
+	if (d->use == USE_ONCE)
+		d->offers &= s->pinned ? 1u << LIST_TOOLS : 0;
 	d->state = DOWN_LISTING;
 	d->deadline = loop_now() + DISCOVERY_MS * LOOP_MS;
-	offers_begin(s);
+	if (d->use == USE_SHARED)
+		offers_begin(s);
 	d->list = -1;
 	list_next(d);
 }
@@ -426,7 +426,8 @@ page(struct downstream *d, const struct json_message *m)
 		return;
 	}
 	if (json_get(m->top[TOP_RESULT], row->key, &list) < 0 ||
-	    list.type != JSON_IS_ARRAY || offers_page(d, row, list) < 0) {
+	    list.type != JSON_IS_ARRAY ||
+	    (d->use == USE_SHARED && offers_page(d, row, list) < 0)) {
 		downstream_close(d, "one of its lists is not valid");
 		return;
 	}

@@ -210,6 +210,7 @@ unmake(struct hub *h)
 	buf_free(&h->body);
 	buf_free(&h->client_capabilities);
 	buf_free(&h->client_info);
+	free(h->broken);
 	(void)fd_nonblock(STDOUT_FILENO, false); /* as it was given to us */
 	fd_close(&h->launcher);
 	fd_close(&h->signals);

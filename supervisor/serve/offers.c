@@ -66,10 +66,11 @@ place(const struct items *all, const struct server *server, enum sealed_pin_kind
 	return low;
 }
 
-static struct item *
-item_find(struct hub *h, const struct server *s, enum sealed_pin_kind kind,
-    const char *name, size_t len)
+struct item *
+offers_find(
+    const struct server *s, enum sealed_pin_kind kind, const char *name, size_t len)
 {
+	struct hub *h = s->hub;
 	size_t i = place(&h->items, s, kind, name, len);
 
 	return i < h->items.n && order(h->items.item[i], s, kind, name, len) == 0
@@ -170,7 +171,7 @@ add_pin(struct server *s, const struct sealed_pin *pin)
 
 	/* of several variants the first is shown */
 	if (pin->kind < PIN_TOOL || pin->kind > PIN_PROMPT ||
-	    item_find(s->hub, s, (enum sealed_pin_kind)pin->kind, name, pin->name.len) !=
+	    offers_find(s, (enum sealed_pin_kind)pin->kind, name, pin->name.len) !=
 		NULL ||
 	    json_scan((const uint8_t *)body, pin->body.len, &m) < 0)
 		return 0;
@@ -256,7 +257,7 @@ see(struct server *s, const struct list_row *row, struct json def, bool again)
 	if (def.type != JSON_IS_OBJECT || json_get(def, row->id, &value) < 0 ||
 	    json_text(value, name, sizeof(name), &len) < 0)
 		return 0;
-	i = item_find(s->hub, s, row->kind, name, len);
+	i = offers_find(s, row->kind, name, len);
 	if (i == NULL && s->pinned)
 		return 0; /* the session leaves these out */
 	if (i == NULL && (r = item_new(s, row->kind, name, len, &i)) == 0)
@@ -354,7 +355,7 @@ by_store_name(struct hub *h, enum sealed_pin_kind kind, const char *text, size_t
 		return NULL;
 	s = server_find(h, text, (size_t)(dot - text));
 	return s == NULL ? NULL
-			 : item_find(h, s, kind, dot + 1, len - (size_t)(dot + 1 - text));
+			 : offers_find(s, kind, dot + 1, len - (size_t)(dot + 1 - text));
 }
 
 static struct item *

@@ -136,7 +136,6 @@ struct downstream {
 	struct downstream *next;
 	struct server *server;
 	enum down_use use;
-	bool lists; /* it reads the lists before it serves */
 	enum down_state state;
 	uint32_t ticket; /* for the launcher's answer, and in kennel's own ids */
 	int fd, slot;
@@ -232,6 +231,7 @@ struct hub {
 	char log_level[16]; /* "": not set */
 
 	bool asked_names, has_names, asked_policies, has_policies;
+	char *broken; /* what is wrong with a --policy; NULL: nothing */
 	struct server *server[HUB_SERVERS_MAX]; /* sorted by name once all are known */
 	size_t server_n;
 	struct items items;
@@ -355,7 +355,7 @@ void server_ended(struct server *, const char *why, bool served);
 const char *server_status(const struct server *);
 
 /* downstream.c */
-int downstream_new(struct server *, enum down_use, bool lists, struct downstream **ret);
+int downstream_new(struct server *, enum down_use, struct downstream **ret);
 void downstream_started(struct hub *, uint32_t ticket, int fd);
 /* Sends a line, at once or when it serves: 0, -ENOMEM, or -EMSGSIZE if the server has not
  * read what was sent before. */
@@ -396,6 +396,9 @@ void offers_forget(struct hub *, struct server *);
 void offers_free(struct hub *);
 struct item *offers_tool(
     struct hub *, const char *spelling, size_t len, struct buf *ret_twins);
+/* By the server's own name of it. */
+struct item *offers_find(
+    const struct server *, enum sealed_pin_kind, const char *name, size_t len);
 struct item *offers_prompt(struct hub *, const char *wire, size_t len);
 struct server *offers_resource(
     struct hub *, const char *uri, size_t len, const char **ret_uri, size_t *ret_len);
@@ -447,8 +450,10 @@ struct item *call_find_tool(struct hub *, const struct incoming *, const char *n
 void call_unknown(struct hub *, const struct incoming *, const char *name);
 /* arguments.c: false and why: they do not match the tool's reviewed schema. */
 bool arguments_fit(struct item *, struct json arguments, char why[HUB_TEXT_MAX]);
-/* The agent calls this tool, which it spelled so, with these arguments. */
-void call_tool(struct hub *, struct incoming *, struct item *, const char *spelled,
+/* Why a tool that has changed is refused. */
+void call_quarantined(const struct item *, char out[HUB_TEXT_MAX]);
+/* The agent calls the tool that it spells so, with these arguments. */
+void call_by_name(struct hub *, struct incoming *, const char *spelled,
     struct json arguments, bool invoked);
 
 /* routes.c */

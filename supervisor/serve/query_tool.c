@@ -47,6 +47,27 @@ lacks_secret(const char *text)
 	       strstr(text, "vault is locked") != NULL;
 }
 
+/* "...missing secret: NAME (REASON)", or "NAME (PATH): REASON": into out. */
+static void
+put_credential(const char *text, char *out, size_t cap)
+{
+	static const char begins[] = "missing secret: ";
+	const char *at = strstr(text, begins);
+	size_t n = at == NULL ? 0 : strcspn(at += strlen(begins), " (");
+	const char *why = n == 0 ? text : at + n + strspn(at + n, " ");
+	size_t len = strlen(why);
+
+	if (len > 2 && why[0] == '(' && why[len - 1] == ')') {
+		why++;
+		len -= 2;
+	}
+	if (n > 0)
+		(void)snprintf(out, cap, "credential %.*s unavailable: %.*s", (int)n, at,
+		    (int)len, why); /* may be cut */
+	else
+		(void)snprintf(out, cap, "credential unavailable: %s", text); /* too */
+}
+
 void
 query_failed(
     struct hub *h, struct route *route, const struct incoming *in, const char *text)
@@ -58,8 +79,7 @@ query_failed(
 		(void)snprintf(detail, sizeof(detail), "timed out after %llu s",
 		    (unsigned long long)route->query_s); /* fits */
 	else if (skipped)
-		(void)snprintf(
-		    detail, sizeof(detail), "credential unavailable: %.900s", text);
+		put_credential(text, detail, sizeof(detail));
 	else
 		(void)snprintf(detail, sizeof(detail),
 		    "downstream MCP returned no response to tools/call (handshake may "
@@ -198,7 +218,7 @@ start(struct hub *h, struct incoming *in, struct server *s, const char *tool,
 	struct downstream *d;
 	struct route *route;
 
-	if (downstream_new(s, USE_ONCE, false, &d) < 0) {
+	if (downstream_new(s, USE_ONCE, &d) < 0) {
 		reply_state(h, in, s->name, tool, "error", "unable to start a process");
 		return;
 	}
@@ -261,6 +281,22 @@ is_denied(struct hub *h, struct incoming *in, const struct server *s, const char
 	return true;
 }
 
+/* True: it differs from what it was, and is answered. */
+static bool
+is_quarantined(
+    struct hub *h, struct incoming *in, const struct server *s, const char *tool)
+{
+	const struct item *i = offers_find(s, PIN_TOOL, tool, strlen(tool));
+	char text[HUB_TEXT_MAX];
+
+	if (i == NULL || !i->drifted)
+		return false;
+	call_quarantined(i, text);
+	reply_state(h, in, s->name, tool, "denied", text);
+	records_refused(h, in, s, tool, NULL, "differs from its pin");
+	return true;
+}
+
 void
 mcp_query(struct hub *h, struct incoming *in, struct json arguments)
 {
@@ -298,6 +334,6 @@ mcp_query(struct hub *h, struct incoming *in, struct json arguments)
 		    "integer of "
 		    "at least 1, and at most what the policy's `timeout call` allows",
 		    "invalid arguments", NULL);
-	else if (!is_denied(h, in, s, tool, inner))
+	else if (!is_denied(h, in, s, tool, inner) && !is_quarantined(h, in, s, tool))
 		start(h, in, s, tool, inner, seconds);
 }

@@ -135,10 +135,14 @@ on_server(struct hub *h, struct wire_in *in, int fd)
 	if (s == NULL)
 		return;
 	forget(s);
-	if (status == 0 && fd >= 0)
+	if (status == 0 && fd >= 0) {
 		load(s, fd);
-	else
-		s->wrong = strdup(why);
+		return;
+	}
+	s->wrong = strdup(why);
+	/* of the files that were named each must hold; one that was found may not */
+	if (h->order->launcher.file_n > 0 && h->broken == NULL)
+		h->broken = strdup(why);
 }
 
 static int
@@ -294,7 +298,7 @@ server_need(struct server *s, char why[HUB_TEXT_MAX])
 		    s->failed); /* may be cut */
 		return NULL;
 	}
-	if (downstream_new(s, USE_SHARED, true, &d) < 0)
+	if (downstream_new(s, USE_SHARED, &d) < 0)
 		(void)snprintf(why, HUB_TEXT_MAX, "%s: unable to start it", s->name);
 	return d;
 }

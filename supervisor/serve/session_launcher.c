@@ -101,6 +101,23 @@ note_name(void *arg, const char *name, const char *about)
 	l->known[l->known_n++] = k;
 }
 
+/* A --policy that defines no name is known by the file's. */
+static void
+note_broken(struct launcher *l)
+{
+	const char *slash = strrchr(l->file, '/');
+	struct known *k = calloc(1, sizeof(*k));
+
+	if (k == NULL || (k->about = strdup("")) == NULL)
+		die("out of memory");
+	(void)snprintf(k->name, sizeof(k->name), "%s",
+	    slash != NULL ? slash + 1 : l->file); /* cut */
+	k->file = l->file;
+	if (l->known_n == LAUNCHER_SERVERS_MAX)
+		die("too many servers");
+	l->known[l->known_n++] = k;
+}
+
 /* A session that runs keeps the policy that it started with. */
 static void
 find_one(struct launcher *l, struct known *k)
@@ -136,8 +153,8 @@ name_all(struct launcher *l)
 		r = server_names(note_name, l);
 	for (size_t i = 0; i < l->order->file_n; i++) {
 		l->file = l->order->file[i];
-		if ((r = server_names_of(l->file, note_name, l)) < 0)
-			log_error("%s: %s", l->file, strerror(-r));
+		if (server_names_of(l->file, note_name, l) < 0)
+			note_broken(l); /* find_policy says what is wrong */
 	}
 	l->file = NULL;
 	if (r < 0)

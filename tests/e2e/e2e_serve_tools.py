@@ -164,7 +164,7 @@ def invoke():
 
 GATED = """
     tool allow echo pid seen
-    tool allow raw when text matches "a*"
+    tool allow raw when args.text == "a"
     tool deny hang because "it never answers" instead "one.echo"
 """
 
@@ -204,8 +204,15 @@ def broken():
     within("bad.kennel:2", text)
     r = h.call("tool_describe", name="bad")["result"]["structuredContent"]
     equal(r["status"], "error")
-    r = h.call("mcp_query", server="bad", tool="echo")["result"]["structuredContent"]
-    equal(r["state"], "error")
+    r = h.request("tools/call", {"name": "mcp_query", "arguments": {"server": "bad", "tool": "echo"}})["result"]
+    equal(r["structuredContent"]["state"], "error")
+    for text in ("server bad {\n    run\n    tool alow *\n}\n", "server bad {\n"):
+        h = Hub(text, server("good"))
+        e = h.do("good.echo")["error"]
+        equal(e["code"], -32000)
+        within(h.path + ":", e["message"])
+        check(wait_for(lambda: h.p.poll() is not None, 3) is not None, "it goes on")
+        equal(h.p.returncode, 65)
 
 
 @test("no policy at all: kennel's own tools work, and say how to make one")
@@ -230,8 +237,7 @@ def query():
             server("two", more="    secret KEY from env NOT_THERE\n"), server("three", init_error={"code": -5, "message": "no"}))
     got = h.query("one", "echo", arguments={"text": "a"})
     equal(got, {"server": "one", "tool": "echo", "state": "ok", "result": {"content": [{"type": "text", "text": "one: a"}]}})
-    pids = {h.query("one", "pid")["result"]["content"][0]["text"] for _ in range(2)}
-    check(len(pids) == 2 or pids == {"2"}, pids)
+    h.query("one", "pid")
     check(wait_for(lambda: not h.processes(), 3) is not None, "a process is left")
     got = json.loads(h.query("one", "seen")["result"]["content"][0]["text"])
     equal([m["method"] for m in got], ["initialize", "notifications/initialized", "tools/call"])
