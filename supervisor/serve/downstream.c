@@ -20,7 +20,8 @@
 #include "supervisor/serve/private.h"
 
 #define START_MARGIN_MS 60000 /* the session itself keeps `timeout start` */
-#define PAGES_MAX       1000  /* of one list */
+#define NO_PING         "it did not answer a call in time, nor a ping"
+#define PAGES_MAX       1000 /* of one list */
 
 const struct list_row list_rows[LIST_N] = {
     [LIST_TOOLS] = {"tools/list", "tools", "tools", "name", PIN_TOOL},
@@ -438,11 +439,17 @@ page(struct downstream *d, const struct json_message *m)
 		list_next(d);
 }
 
-/* Any answer shows that it lives. */
+/* Any answer of the server's shows that it lives; the session has a deadline too. */
 static void
 probed(struct downstream *d, const struct json_message *m)
 {
-	(void)m;
+	struct json data, kennel;
+
+	if (json_get(m->top[TOP_ERROR], "data", &data) == 0 &&
+	    json_get(data, "kennel", &kennel) == 0) {
+		downstream_close(d, NO_PING);
+		return;
+	}
 	d->state = DOWN_SERVING;
 	d->deadline = UINT64_MAX;
 	if (d->relist)
@@ -551,8 +558,8 @@ downstreams_timer(struct hub *h, uint64_t now)
 	    [DOWN_STARTING] = "it did not start in time",
 	    [DOWN_GREETING] = "it did not start in time",
 	    [DOWN_LISTING] = "its lists took longer than 60 s",
-	    [DOWN_SERVING] = "",
-	    [DOWN_PROBED] = "it did not answer a call in time, nor a ping",
+	    [DOWN_SERVING] = "the server ended",
+	    [DOWN_PROBED] = NO_PING,
 	    [DOWN_ENDING] = "",
 	};
 	struct downstream *d = h->down, *next;

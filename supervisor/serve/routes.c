@@ -244,6 +244,8 @@ route_reply(struct hub *h, struct route *route, const uint8_t *line, size_t len,
 	route_free(h, route);
 	if (code == RPC_TIMEOUT)
 		downstream_probe(d);
+	else if (code == RPC_SERVER_GONE)
+		d->deadline = 0; /* its session is ending: the timer closes it */
 }
 
 void

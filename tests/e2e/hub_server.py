@@ -27,7 +27,7 @@ config = {
 config.update(json.loads(base64.b64decode(sys.argv[1])) if len(sys.argv) > 1 else {})
 META = "io.modelcontextprotocol/"
 for kind, n in config.get("many", {}).items():  # too long for an argument
-    config[kind] = [{"name": "%s%03d" % (kind[0], k), "uri": "r://%d" % k, "description": config.get("about", "One."),
+    config[kind] = [{"name": "%s%03d" % (kind[0], k), "uri": "r://%d" % k, "description": config.get("about_n", 4) * "x",
                      "inputSchema": {"type": "object"}} for k in range(n)]
 seen, waiting, subscribed, listens, tasks = [], {}, [], {}, {}
 asked = 0

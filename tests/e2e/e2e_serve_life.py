@@ -1,0 +1,350 @@
+"""kennel serve: starts, crashes, deadlines, ends, load, and servers that mean harm."""
+import base64
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from kit import *  # noqa: E402,F403
+from serve_kit import *  # noqa: E402,F403
+
+
+def b64(text):
+    return base64.b64encode(text if isinstance(text, bytes) else text.encode()).decode()
+
+
+def of(h, name):
+    """The processes of this server: those whose configuration says its name."""
+    found = []
+    for pid in h.processes():
+        args = reads("/proc/%d/cmdline" % pid).split(b"\0")
+        for a in args:
+            try:
+                if json.loads(base64.b64decode(a)).get("name") == name:
+                    found.append(pid)
+            except ValueError:
+                continue
+    return found
+
+
+def server_pid(h, name):
+    """The process below kennel's own that runs the script."""
+    pids = of(h, name)
+    check(pids, "no process of " + name)
+    return max(pids)
+
+
+def gone_within(h, seconds):
+    """All that this session has started is gone."""
+    mine = set(descendants(h.p.pid)) | {h.p.pid}
+    return mine, lambda: not [p for p in mine if alive(p) and p != h.p.pid] and h.p.poll() is not None
+
+
+# ---- start --------------------------------------------------------------------------
+
+@test("unpinned servers are started four at a time by the first search, and the rest are named in `starting`", seconds=120)
+def four():
+    names = ["s%d" % n for n in range(9)]
+    h = Hub(*[server(n, slow=30) for n in names], server("quick"))
+    h.ask("ping")
+    equal(h.processes(), [], "control: nothing before it")
+    t0 = time.time()
+    r = h.structured("tool_search", query="echo")
+    took = time.time() - t0
+    check(1.5 < took < 6, "it waits 2 s: %.1f" % took)
+    waiting = r["starting"]
+    equal([n for n in names if n not in waiting], [], "all that are not known are named")
+    up = {n for n in names if of(h, n)}
+    check(1 <= len(up) <= 4, up)
+    h = Hub(server("a", slow=3), server("b"))
+    r = h.structured("tool_search", query="echo")
+    equal((r["starting"], [t["name"] for t in r["tools"]]), (["a"], ["b.echo"]))
+    time.sleep(2.5)
+    r = h.structured("tool_search", query="echo")
+    equal((r["starting"], sorted(t["name"] for t in r["tools"])), ([], ["a.echo", "b.echo"]))
+
+
+@test("a search that is over leaves no server waiting for the next one", seconds=60)
+def continues():
+    h = Hub(*[server("s%d" % n, slow=2.5) for n in range(6)])
+    h.structured("tool_search", query="")
+    check(wait_for(lambda: len({n for n in range(6) if of(h, "s%d" % n)}) == 6, 25) is not None, "not all were started")
+
+
+@test("a call of a server that is starting waits for it, and calls of others do not wait", seconds=60)
+def waits():
+    h = Hub(server("slow", slow=3), server("fast"))
+    h.said("fast.echo")
+    a = h.post_call("slow.echo", {"text": "a"})
+    t0 = time.time()
+    equal(h.said("fast.echo", text="b"), "fast: b")
+    check(time.time() - t0 < 2, "it waited")
+    equal(h.wait(a)["result"]["content"][0]["text"], "slow: a")
+
+
+@test("a probe that is killed after 15 ms leaves nothing", seconds=60)
+def probe():
+    for method in ("server/discover", "tools/list", "initialize"):
+        before = set(processes())
+        h = Hub(server("one"), modern=True)
+        if method == "initialize":
+            h.send({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+                "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "k", "version": "1"}}})
+        else:
+            h.post(method)
+        time.sleep(0.015)
+        mine = set(descendants(h.p.pid))
+        h.p.send_signal(signal.SIGKILL)
+        check(wait_for(lambda: not [p for p in mine if alive(p)], 2) is not None, method, mine)
+        absent("hub_server", " ".join(c for p, (_, _, c) in processes().items() if p not in before))
+
+
+# ---- crashes ---------------------------------------------------------------------------
+
+@test("S2-29 a server that is killed: its open calls get -32000, the others go on, and it restarts on need after its backoff", seconds=120)
+def crash():
+    h = Hub(server("one"), server("two"))
+    h.said("two.echo"), h.said("one.echo")
+    a, b = h.post_call("one.hang"), h.post("tools/call", {"name": "tool_invoke", "arguments": {"name": "one.hang"}})
+    c = h.post_call("two.hold")
+    time.sleep(0.3)
+    os.kill(server_pid(h, "one"), signal.SIGKILL)
+    equal(h.wait(a)["error"]["code"], -32000)
+    check(h.wait(b)["result"]["isError"], "inside tool_invoke a result")
+    equal(h.said("two.release"), "released")
+    equal([m["id"] for m in h.lines if m.get("id") == c], [c], "the other server's call")
+    text = refusal(h.do("one.echo"))
+    check(matches(r"^one is restarting: try again in 1 s \(.+\)$", text), text)
+    time.sleep(1)
+    equal(h.said("one.echo", text="again"), "one: again")
+    for n in (2, 3):
+        h.do("one.kill")
+        text = refusal(h.do("one.echo"))
+        check(matches(r"try again in [1-3] s", text), n, text)
+        time.sleep(2.6)
+        equal(h.said("one.echo", text="again"), "one: again")
+
+
+@test("the session or the leash is killed: the same, and nothing of it is left", seconds=120)
+def crash_session():
+    h = Hub(server("one"), server("two"))
+    h.said("two.echo")
+    for what in ("kennel-leash", "kennel-shim", "session"):
+        h.said("one.echo")
+        script = server_pid(h, "one")
+        up, at = [], script
+        while at != h.p.pid and at in processes():
+            at = processes()[at][0]
+            up.append(at)
+        chain = {p: processes()[p][2] for p in up if p in processes()}
+        # from the server upwards: shim, leash, session, launcher, hub
+        if what == "session":
+            leash = [p for p, c in chain.items() if c.startswith("kennel-leash")][-1]
+            victim = processes()[leash][0]
+        else:
+            found = [p for p, c in chain.items() if c == what]
+            if not found:
+                continue
+            victim = found[-1]
+        check(victim != h.p.pid, what)
+        a = h.post_call("one.hang")
+        time.sleep(0.2)
+        os.kill(victim, signal.SIGKILL)
+        r = h.wait(a)
+        equal(r["error"]["code"], -32000, what)
+        check(wait_for(lambda: not alive(script), 3) is not None, "the server lives on without its " + what)
+        equal(h.said("two.echo", text="on"), "two: on")
+        time.sleep(3.5)
+    equal(h.said("one.echo", text="end"), "one: end")
+
+
+@test("a server that cannot start is an error that says why, and is not tried at each call; five ends are a crash loop", seconds=120)
+def crash_loop():
+    h = Hub(server("one", exit=7), server("two"))
+    t0 = time.time()
+    text = refusal(h.do("one.echo"))
+    check(matches(r"^one is restarting: try again in \d+ s \(.+\)$", text), text)
+    equal(h.said("two.echo", text="on"), "two: on")
+    n = 0
+    while time.time() - t0 < 40:
+        text = refusal(h.do("one.echo"))
+        n += 1
+        if matches(r"try again in (29\d|300) s", text):
+            break
+        time.sleep(0.5)
+    check(matches(r"try again in (29\d|300) s", text), n, text)
+    equal(h.structured("tool_describe", name="one")["status"], "error")
+
+
+@test("S3-34 S3-36 a deadline, then a ping: a server that answers keeps its process, one that does not is killed", seconds=120)
+def deadline():
+    h = Hub(server("one", more="    timeout call 1s\n"), server("two", more="    timeout call 1s\n"))
+    h.said("one.echo"), h.said("two.echo")
+    one = server_pid(h, "one")
+    equal(h.do("one.hang")["error"]["code"], -32001)
+    equal(len(h.seen("one", "notifications/cancelled")), 1)
+    time.sleep(2.5)
+    check(alive(one), "it answered the ping")
+    check(h.do("tool_invoke", {"name": "one.hang"})["result"]["isError"], "inside tool_invoke a result")
+    two = server_pid(h, "two")
+    a = h.post_call("two.stop")
+    equal(h.wait(a)["error"]["code"], -32001)
+    check(wait_for(lambda: not alive(two), 6) is not None, "a stopped server stays")
+    equal(h.said("one.echo", text="on"), "one: on")
+    time.sleep(1)
+    equal(h.said("two.echo", text="new"), "two: new")
+
+
+# ---- ends ------------------------------------------------------------------------------
+
+@test("S2-30 end of file, SIGTERM, SIGINT, SIGHUP: everything is gone within 2 s, also with calls open and servers starting", seconds=120)
+def ends():
+    for how in (None, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL):
+        h = Hub(server("one"), server("two"), server("slow", slow=30))
+        h.said("one.echo"), h.said("two.echo")
+        h.post_call("one.hang"), h.post_call("slow.echo"), h.post("tools/call", {"name": "mcp_query", "arguments": {
+            "server": "two", "tool": "hang"}})
+        time.sleep(0.6)
+        mine = set(descendants(h.p.pid))
+        check(len(h.processes()) >= 3, "control: they run")
+        t0 = time.time()
+        if how is None:
+            h.p.stdin.close()
+        else:
+            h.p.send_signal(how)
+        check(wait_for(lambda: h.p.poll() is not None, 2.2) is not None, how, "does not end")
+        left = wait_for(lambda: not [p for p in mine if alive(p) and b"recorder" not in reads("/proc/%d/cmdline" % p)], 2.2)
+        check(left is not None, how, [(p, reads("/proc/%d/cmdline" % p)) for p in mine if alive(p)])
+        check(time.time() - t0 < 3, how, time.time() - t0)
+        if how not in (signal.SIGKILL,):
+            equal(h.p.returncode, 0, how)
+
+
+# ---- load, and harm ---------------------------------------------------------------------
+
+@test("2,000 calls over three servers, hundreds in flight: each answer is its call's, each server's are in order", seconds=180)
+def load():
+    h = Hub(server("a"), server("b"), server("c"))
+    for s in "abc":
+        h.said(s + ".echo")
+    want, got, order, sent, open_ = {}, 0, {}, 0, {"a": 0, "b": 0, "c": 0}
+    t0 = time.time()
+    while got < 2000:
+        while sent < 2000 and open_["abc"[sent % 3]] < 250:
+            s = "abc"[sent % 3]
+            open_[s] += 1
+            rid = h.post_call(s + ".echo", {"text": str(sent)})
+            want[rid] = "%s: %d" % (s, sent)
+            sent += 1
+        m = h.message(30)
+        check("result" in m, m)
+        text = m["result"]["content"][0]["text"]
+        equal(text, want.pop(m["id"]))
+        check(order.get(text[0], -1) < int(text[3:]), "order", text)
+        order[text[0]] = int(text[3:])
+        open_[text[0]] -= 1
+        got += 1
+    print("# 2,000 calls in %.2f s" % (time.time() - t0), flush=True)
+    rids = [h.post_call("a.hang") for _ in range(256)]
+    e = h.do("a.echo")
+    equal(e["error"]["code"], -32005, "the 257th of one server")
+    equal(h.said("b.echo", text="on"), "b: on", "control: another server")
+    for rid in rids:
+        h.notify("notifications/cancelled", {"requestId": rid})
+    equal(h.said("a.echo", text="on"), "a: on")
+
+
+@test("a hostile server: wrong ids, second answers, foreign tokens and floods stay its own affair", seconds=180)
+def hostile():
+    h = Hub(server("bad"), server("good"), capabilities={"roots": {}})
+    h.said("good.echo"), h.said("bad.echo")
+    g = h.post_call("good.hold", meta={"progressToken": "g"})
+    inside = h.seen("good", "tools/call")[-2]
+    spoof = json.dumps(inside["id"])
+    h.lines = []
+    for line in ('{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}' % spoof, '{"jsonrpc":"2.0","id":"%s","result":{}}' % spoof,
+                 '{"jsonrpc":"2.0","id":%d,"result":{}}' % g, '{"jsonrpc":"2.0","id":"k1","result":{}}',
+                 '{"jsonrpc":"2.0","id":"k99","result":{}}', '{"jsonrpc":"2.0","id":null,"result":{}}', "{", "not JSON", "[]", "[[1]]",
+                 '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1}}' % spoof,
+                 '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"g","progress":1}}',
+                 '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s}}' % spoof,
+                 '{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"r://x"}}',
+                 '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
+                 '{"jsonrpc":"2.0","method":"notifications/odd"}', '{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{}}'):
+        h.do("bad.raw", {"bytes": b64(line + '\n{"jsonrpc":"2.0","id":@ID@,"result":{"content":[]}}\n')})
+        equal([m for m in h.lines if m.get("method") != "notifications/message"], [], line)
+    r = '{"jsonrpc":"2.0","id":@ID@,"result":{"content":[{"type":"text","text":"%s"}]}}\n'
+    d = h.do("bad.raw", {"bytes": b64((r % "first") + (r % "second"))})
+    equal(d["result"]["content"][0]["text"], "first")
+    equal(h.said("bad.echo", text="x"), "bad: x")
+    for n in range(300):  # questions that the agent never answers
+        h.do("bad.say", {"message": {"id": "q%d" % n, "method": "roots/list"}})
+    equal(h.said("good.echo", text="on"), "good: on")
+    equal(h.said("good.release"), "released")
+    check([m for m in h.lines if m.get("id") == g], "the held call of the other server")
+
+
+@test("floods and long lines of one server neither end the session nor stop the other one", seconds=240)
+def floods():
+    h = Hub(server("bad", more="    limit output 16M\n"), server("good"))
+    h.said("good.echo"), h.said("bad.echo")
+    for line in ('{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n', '{"jsonrpc":"2.0","id":5,"result":{}}\n', "x\n",
+                 '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":1}}\n'):
+        a = h.post_call("bad.flood", {"line": b64(line), "n": 50000})
+        t0 = time.time()
+        equal(h.said("good.echo", seconds=30, text="on"), "good: on", line)
+        check(time.time() - t0 < 10, "%.1f s" % (time.time() - t0))
+        equal(h.wait(a, 60)["result"]["content"][0]["text"], "flooded")
+        h.lines = []
+    a = h.post_call("bad.long", {"mib": 100})
+    equal(h.said("good.echo", seconds=30, text="on"), "good: on")
+    equal(h.wait(a, 60)["error"]["code"], -32003)
+    a = h.post_call("bad.long", {"mib": 12})
+    equal(h.said("good.echo", seconds=30, text="on"), "good: on")
+    check("result" in h.wait(a, 60), "control: a long one passes")
+    r = h.wait(h.post("tools/call", {"name": "mcp_query", "arguments": {"server": "bad", "tool": "raw", "arguments": {
+        "bytes": b64('{"jsonrpc":"2.0","id":@ID@,"result":{"content":[{"type":"text","text":"' + "\x7f" * 200000 + '"}]}}\n')}}}), 60)
+    equal(len(r["result"]["content"][0]["text"]), 200000)
+    equal(h.said("bad.echo", text="on"), "bad: on")
+
+
+@test("long definitions of one server: pages stay short, the session goes on", seconds=120)
+def long_definitions():
+    h = Hub(server("bad", page=20, about_n=90000, many={"tools": 120, "resources": 120}), server("good"), args=["--expose", "bad.*"])
+    h.said("good.echo")
+    h.do("bad.nothing")
+    seen, cursor = 0, {}
+    while True:
+        h.post("tools/list", cursor)
+        line = h.line(30)
+        check(len(line) < 6 << 20, len(line))
+        r = json.loads(line)
+        if "method" in r:
+            h.post("ping")
+            continue
+        if "tools" not in r["result"]:
+            continue
+        seen += len(r["result"]["tools"])
+        if "nextCursor" not in r["result"]:
+            break
+        cursor = {"cursor": r["result"]["nextCursor"]}
+    equal(seen, 124)
+
+
+@test("an agent that does not read, and then does, gets every answer", seconds=120)
+def slow_agent():
+    h = Hub(server("one"))
+    h.said("one.echo")
+    os.set_blocking(h.w, False)
+    rids = [h.post_call("one.echo", {"text": "x" * 20000}) for _ in range(200)]
+    flood = b'{"jsonrpc":"2.0","id":"p%d","method":"tools/list"}\n'
+    out = b"".join(flood % n for n in range(800))  # megabytes
+    h.send_bytes(out)
+    got, want = set(), {"p%d" % n for n in range(800)} | set(rids)
+    while got != want:
+        got.add(h.message(30).get("id"))
+    equal(h.said("one.echo", text="on"), "one: on")
+
+
+if __name__ == "__main__":
+    main()
