@@ -110,6 +110,7 @@ struct opened {
 	struct status_socket *status;
 	uint64_t since_ns;             /* of Unix time; when these sockets were opened */
 	const struct session *serving; /* borrowed; NULL: none (yet) */
+	pid_t hub;                     /* "kennel serve", its agent; 0: none */
 	enum leash_mode mode;
 };
 
@@ -119,6 +120,7 @@ struct open_order {
 	const struct policy_found *found; /* the policy, found before; NULL: find it */
 	pid_t caller;                     /* recorded as the program that starts this
 					   * session; 0: the parent process */
+	pid_t hub;                        /* "kennel serve", its agent; 0: none */
 	enum leash_mode mode;
 	bool one_call; /* this process is for one call: a `oneshot` server may start */
 	int argc;

@@ -27,6 +27,7 @@ put_status(void *arg, struct status *s)
 	(void)snprintf(s->session, sizeof(s->session), "%s", o->session);
 	memcpy(s->policy, o->found.policy.id, sizeof(s->policy));
 	s->since_ns = o->since_ns;
+	s->via = (uint32_t)o->hub;
 	s->connected = s->kind == STATUS_EXEC;
 	while (o->questions != NULL &&
 	       (q = queue_next(o->questions, q == NULL ? 0 : q->number)) != NULL)

@@ -486,6 +486,7 @@ run_session(const struct run_order *order)
 				 .found = order->found,
 				 .caller = order->caller,
 				 .one_call = order->one_call,
+				 .hub = order->hub,
 				 .mode = LEASH_RUN,
 				 .loop = &u.loop,
 				 .signals = u.signals},

@@ -14,6 +14,7 @@ struct run_order {
 	const struct policy_found *found; /* as there; borrowed */
 	pid_t caller;                     /* as there */
 	bool one_call;                    /* as there */
+	pid_t hub;                        /* as there */
 };
 
 /*

@@ -337,6 +337,7 @@ open_once(const struct open_order *order, struct opened *ret, char why[LEASH_TEX
 	    .log_dir_fd = -1,
 	    .loop = order->loop,
 	    .mode = order->mode,
+	    .hub = order->hub,
 	    .child = {.pid = -1,
 		.channel = -1,
 		.server_in = -1,

@@ -1,12 +1,14 @@
 /*
- * The status room: what a running session tells its user about itself, on the socket
- * run-PID of the run directory (docs/PROTOCOL.control).
+ * The status room: what running sessions and hubs tell their user about themselves, on
+ * the sockets run-PID and serve-PID of the run directory (docs/PROTOCOL.control,
+ * docs/PROTOCOL.serve).
  *
- *	status_wire.c	the packets
+ *	status_wire.c	the packets of a session
  *	status_socket.c	the socket of a session
+ *	hub_wire.c	the packets of a hub; its socket is supervisor/serve/hub_control.c
+ *	status_client.c	the side that asks: kennel ps, top, server
  *
- * Holds numbers and names only: no argument of a call, no secret. It changes nothing
- * in the session.
+ * Holds numbers, names and kennel's own messages: no argument of a call, no secret.
  */
 #ifndef KENNEL_SUPERVISOR_STATUS_STATUS_H
 #define KENNEL_SUPERVISOR_STATUS_STATUS_H
@@ -18,7 +20,7 @@
 #include "shim/base/wire.h"
 
 #define STATUS_SOCKET     "run-" /* in the run directory; the process id follows */
-#define STATUS_VERSION    1
+#define STATUS_VERSION    2      /* 1: without `via`; the asked side answers in either */
 #define STATUS_PACKET_MAX 512
 #define STATUS_SERVER_MAX 128
 #define STATUS_POLICY_LEN 32
@@ -45,10 +47,12 @@ struct status {
 	uint32_t calls;                    /* at the server */
 	uint32_t waiting;                  /* for an approval: calls, programs, ... */
 	uint64_t calls_made, refused;
+	uint32_t via; /* the process of "kennel serve" that is its agent; 0: none */
 };
 
-void status_put(struct wire_out *, const struct status *);
-/* Reads what status_put writes; texts are not escaped. Returns 0 or -EBADMSG. */
+void status_put(struct wire_out *, const struct status *, uint32_t version);
+/* Reads what status_put writes, in either version; the server's name is not escaped.
+ * Returns 0 or -EBADMSG. */
 int status_get(struct wire_in *, struct status *ret);
 
 struct status_socket;

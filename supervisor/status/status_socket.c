@@ -24,11 +24,12 @@ on_packet(void *arg, struct person_client *c, struct wire_in *in)
 	struct status status = {.kind = STATUS_RUN};
 	struct wire_out out;
 
-	if (wire_end(in) < 0 || type != STATUS_ASK || version != STATUS_VERSION)
+	if (wire_end(in) < 0 || type != STATUS_ASK || version < 1 ||
+	    version > STATUS_VERSION)
 		return -EBADMSG;
 	d->fn(d->arg, &status);
 	wire_out_init(&out, memory, sizeof(memory));
-	status_put(&out, &status);
+	status_put(&out, &status, version); /* an older client asks for its own */
 	person_send(c, &out);
 	return 0;
 }

@@ -13,11 +13,18 @@ status_kind_name(enum status_kind kind)
 	return kind == STATUS_RUN ? "run" : "exec";
 }
 
+/* An id of the log: 16 hex digits. */
+static bool
+is_session(const char *text)
+{
+	return strlen(text) == 16 && strspn(text, "0123456789abcdef") == 16;
+}
+
 void
-status_put(struct wire_out *out, const struct status *s)
+status_put(struct wire_out *out, const struct status *s, uint32_t version)
 {
 	wire_put_u32(out, STATUS_IS);
-	wire_put_u32(out, STATUS_VERSION);
+	wire_put_u32(out, version);
 	wire_put_u32(out, s->kind);
 	wire_put_u32(out, s->connected);
 	wire_put_str(out, s->server);
@@ -28,6 +35,8 @@ status_put(struct wire_out *out, const struct status *s)
 	wire_put_u32(out, s->waiting);
 	wire_put_u64(out, s->calls_made);
 	wire_put_u64(out, s->refused);
+	if (version >= 2)
+		wire_put_u32(out, s->via);
 }
 
 int
@@ -45,9 +54,10 @@ status_get(struct wire_in *in, struct status *ret)
 	s.waiting = wire_get_u32(in);
 	s.calls_made = wire_get_u64(in);
 	s.refused = wire_get_u64(in);
-	if (wire_end(in) < 0 || type != STATUS_IS || version != STATUS_VERSION ||
-	    kind < STATUS_RUN || kind > STATUS_EXEC || connected > 1 ||
-	    policy.len != sizeof(s.policy))
+	s.via = version >= 2 ? wire_get_u32(in) : 0;
+	if (wire_end(in) < 0 || type != STATUS_IS || version < 1 ||
+	    version > STATUS_VERSION || kind < STATUS_RUN || kind > STATUS_EXEC ||
+	    connected > 1 || policy.len != sizeof(s.policy) || !is_session(session))
 		return -EBADMSG;
 	(void)snprintf(s.server, sizeof(s.server), "%s", server);
 	(void)snprintf(s.session, sizeof(s.session), "%s", session);
