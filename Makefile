@@ -335,6 +335,7 @@ APPROVE = \
 	supervisor/approve/socket.o
 # What a session tells its user about itself.
 STATUS = \
+	supervisor/status/hub_wire.o \
 	supervisor/status/status_socket.o \
 	supervisor/status/status_wire.o
 # Messages of the agent and of the server, and who may name what.
@@ -526,6 +527,8 @@ KENNEL = \
 	supervisor/serve/from_server.o \
 	supervisor/serve/greeting.o \
 	supervisor/serve/hub.o \
+	supervisor/serve/hub_control.o \
+	supervisor/serve/latency.o \
 	supervisor/serve/lists.o \
 	supervisor/serve/offers.o \
 	supervisor/serve/parked.o \
@@ -534,6 +537,7 @@ KENNEL = \
 	supervisor/serve/reply.o \
 	supervisor/serve/routes.o \
 	supervisor/serve/server_requests.o \
+	supervisor/serve/server_state.o \
 	supervisor/serve/servers.o \
 	supervisor/serve/session_launcher.o \
 	supervisor/serve/subscriptions.o \
@@ -829,6 +833,11 @@ UNIT_indirect_requests	= $(UNIT_frame)
 UNIT_approved_params	= $(UNIT_frame)
 UNIT_pins	= $(UNIT_frame)
 UNIT_call_limits	= $(UNIT_frame)
+UNIT_hub_wire = \
+	$(BASE_SMALL) \
+	supervisor/serve/latency.o \
+	supervisor/status/hub_wire.o \
+	supervisor/status/status_wire.o
 UNIT_queue = \
 	$(BASE_SMALL) \
 	shim/base/buf.o \
@@ -1109,6 +1118,7 @@ UNITS = \
 	exec_status \
 	frame \
 	gate \
+	hub_wire \
 	indirect_requests \
 	json \
 	json_canonical \
@@ -1392,6 +1402,7 @@ FUZZ_manifest	= $(SECRETMETA) policy/print/statement.o $(POLICY_FRONT)
 FUZZ_sources	= $(POLICY_FRONT)
 FUZZ_pins	= $(POLICY_FRONT) policy/compile/lower_pins.o policy/compile/source_list.o
 FUZZ_frame	= supervisor/mcp/frame.o $(FUZZ_json)
+FUZZ_hub_page	= $(BASE_SMALL) supervisor/status/hub_wire.o
 FUZZ_status	= $(BASE_SMALL) supervisor/status/status_wire.o
 FUZZ_wire = \
 	$(filter-out leash/drain.o leash/main.o leash/recorder_link.o,$(LEASH)) \
@@ -1453,6 +1464,7 @@ FUZZ = \
 	dns \
 	failed_start \
 	frame \
+	hub_page \
 	json \
 	keeper \
 	lint \

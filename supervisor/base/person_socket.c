@@ -268,6 +268,16 @@ person_receive(int fd, void *memory, size_t cap, struct wire_in *ret)
 	return r;
 }
 
+void
+person_socket_remove(const char *prefix, long pid)
+{
+	const char *dir = paths_run_dir();
+	struct sockaddr_un at;
+
+	if (dir != NULL && make_address(dir, prefix, pid, &at) == 0)
+		(void)unlink(at.sun_path); /* the next client tries again */
+}
+
 size_t
 person_sockets(const char *prefix, long *pid, size_t max)
 {

@@ -59,6 +59,8 @@ struct person_client *person_next(struct person_socket *, struct person_client *
 int person_connect(const char *prefix, long pid);
 /* Receives a packet into memory within 5 s: 0 or -errno. */
 int person_receive(int fd, void *memory, size_t cap, struct wire_in *ret);
+/* Removes the socket that process pid, which has ended, left. */
+void person_socket_remove(const char *prefix, long pid);
 /* The pids in the names of such sockets, in no order; returns how many. */
 size_t person_sockets(const char *prefix, long *pid, size_t max);
 

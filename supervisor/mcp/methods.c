@@ -103,22 +103,32 @@ method_row(size_t i)
 	return i < METHODS ? &methods[i] : NULL;
 }
 
+static const struct {
+	const char *text;
+	enum mcp_version version;
+} versions[] = {
+    {"2024-11-05", V1},
+    {"2025-03-26", V2},
+    {"2025-06-18", V3},
+    {"2025-11-25", V4},
+    {"2026-07-28", V5},
+};
+
 enum mcp_version
 mcp_version_find(const char *text, size_t len)
 {
-	static const struct {
-		const char *text;
-		enum mcp_version version;
-	} known[] = {
-	    {"2024-11-05", V1},
-	    {"2025-03-26", V2},
-	    {"2025-06-18", V3},
-	    {"2025-11-25", V4},
-	    {"2026-07-28", V5},
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(known); i++)
-		if (strlen(known[i].text) == len && !memcmp(known[i].text, text, len))
-			return known[i].version;
+	for (size_t i = 0; i < ARRAY_LEN(versions); i++)
+		if (strlen(versions[i].text) == len &&
+		    !memcmp(versions[i].text, text, len))
+			return versions[i].version;
 	return 0;
+}
+
+const char *
+mcp_version_name(enum mcp_version version)
+{
+	for (size_t i = 0; i < ARRAY_LEN(versions); i++)
+		if (versions[i].version == version)
+			return versions[i].text;
+	return "";
 }

@@ -16,6 +16,7 @@ enum mcp_version { /* bits */
 };
 /* The version with this name; 0 if unknown. */
 enum mcp_version mcp_version_find(const char *, size_t);
+const char *mcp_version_name(enum mcp_version); /* of one version */
 
 enum method_where { WHERE_NONE, WHERE_NAME, WHERE_URI, WHERE_REF, WHERE_LISTEN };
 enum method_flag {

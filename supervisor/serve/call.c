@@ -203,7 +203,7 @@ call_unknown(struct hub *h, const struct incoming *in, const char *name)
 
 /* A tool of a server, which the agent spelled so. */
 struct named_tool {
-	const struct server *server;
+	struct server *server;
 	const char *name,
 	    *spelled; /* NULL: maybe another tool's, so only a line refuses */
 	size_t name_len;
@@ -336,6 +336,8 @@ call_find_tool(struct hub *h, const struct incoming *in, const char *name)
 		else
 			call_unknown(h, in, name);
 	} else if (i == NULL || !i->server->enabled || i->twin || i->gone) {
+		if (s != NULL)
+			s->refused++; /* the hub's count is that of its records */
 		call_unknown(h, in, name);
 		i = NULL;
 	}
@@ -350,7 +352,7 @@ is_refused_unlisted(
     struct hub *h, const struct incoming *in, const char *spelled, struct json arguments)
 {
 	size_t len = strlen(spelled), n;
-	const struct server *s = offers_server_of(h, spelled, len);
+	struct server *s = offers_server_of(h, spelled, len);
 	struct named_tool tool;
 	struct gate_ask ask;
 	struct buf twins;

@@ -387,7 +387,7 @@ describe_server(struct hub *h, struct incoming *in, const struct server *s)
 		quote_text(out, s->down->instructions);
 	}
 	(void)buf_printf(out, ",\"tools\":%zu,\"status\":\"%s\"", tools,
-	    server_status(s)); /* likewise */
+	    server_live_name(server_live(s))); /* likewise */
 	if (s->wrong != NULL || s->failed[0] != '\0') {
 		(void)buf_puts(out, ",\"detail\":"); /* likewise */
 		quote_text(out, s->wrong != NULL ? s->wrong : s->failed);

@@ -169,6 +169,7 @@ serves(struct downstream *d)
 	d->deadline = UINT64_MAX;
 	if (d->use == USE_SHARED) {
 		s->listed = true;
+		s->discovery = DISCOVERY_CONNECTED;
 		s->healthy_at = loop_now();
 		s->failed[0] = '\0';
 	}
@@ -318,6 +319,10 @@ refused(struct downstream *d, const struct json_message *m, const char *what)
 	    text_of(message, text, sizeof(text)) == NULL || !ours)
 		(void)snprintf(text, sizeof(text), "it answered %s with an error", what);
 	(void)snprintf(why, sizeof(why), "%s", text);
+	d->unreached = ours && d->state == DOWN_GREETING;
+	d->start_refused = d->unreached && json_get(kennel, "outcome", &data) == 0 &&
+			   text_of(data, text, sizeof(text)) != NULL &&
+			   strcmp(text, "refused") == 0;
 	downstream_close(d, why);
 }
 
@@ -393,6 +398,7 @@ greeted(struct downstream *d, const struct json_message *m)
 	d->version = s->modern ? MCP_2026_07_28 : MCP_2024_11_05;
 	if (text_of(m->result[RESULT_VERSION], version, sizeof(version)) != NULL)
 		d->version = mcp_version_find(version, strlen(version));
+	s->protocol = d->version;
 	for (int i = 0; i < LIST_N; i++)
 		if (has(caps, list_rows[i].capability))
 			d->offers |= 1u << i;
@@ -517,6 +523,11 @@ downstream_close(struct downstream *d, const char *why)
 	loop_remove(&h->loop, d->slot);
 	if (s->down == d) {
 		s->down = NULL;
+		if (d->state != DOWN_ENDING && !served)
+			s->discovery = d->served > 0 && !d->unreached
+					   ? DISCOVERY_ERROR
+					   : DISCOVERY_UNREACHABLE;
+		s->start_refused = d->start_refused;
 		if (d->state != DOWN_ENDING)
 			server_ended(s, why, served);
 	}

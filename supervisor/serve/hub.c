@@ -2,7 +2,7 @@
  * kennel serve: start, loop and end.
  *
  * Process: kennel serve, its confined half. Holds the agent's stdio, the launcher's
- * socket and one socket per running session; no secret. Trusts: the launcher; sealed
+ * socket, its user's, and one socket per running session; no secret. Trusts: the launcher; sealed
  * policies. Must never: start a program, read a file.
  */
 #include <errno.h>
@@ -106,6 +106,7 @@ hub_arm(struct hub *h)
 				    (frame_queued(&d->out) > 0 ? POLLOUT : 0)));
 	records_arm(h);
 	set_timer(h);
+	hub_control_changed(h);
 }
 
 /* ---- start ------------------------------------------------------------------- */
@@ -194,6 +195,7 @@ unmake(struct hub *h)
 	if (!h->agent_eof)
 		listens_end(h);
 	last_bytes(h, until - LAST_MS / 2 * LOOP_MS);
+	hub_control_close(h);
 	records_close(h);
 	downstream_free_all(h);
 	await_sessions(h, until);
@@ -257,6 +259,7 @@ serve_run(const struct serve_order *order)
 		log_error("unable to start: %s", strerror(-r));
 		return EXIT_FAILED;
 	}
+	hub_control_open(&h);
 	confine();
 	if (h.settings.expose_n > 0 || h.settings.ahead > 0 || order->ahead > 0)
 		(void)servers_known(&h); /* asked for; they come later */

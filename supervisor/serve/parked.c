@@ -38,7 +38,7 @@ is_due(struct hub *h, const struct parked *p, uint64_t now)
 	if (p->why == PARK_NAMES)
 		return h->has_names;
 	if (p->why == PARK_POLICIES)
-		return h->has_policies;
+		return h->has_policies && h->finding == 0;
 	if (p->why == PARK_SERVER)
 		return p->server->down == NULL || p->server->down->state >= DOWN_SERVING;
 	return servers_listed(h);

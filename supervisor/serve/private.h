@@ -16,9 +16,11 @@
 #include "supervisor/mcp/methods.h"
 #include "supervisor/mcp/requests.h"
 #include "supervisor/mcp/rpc.h"
+#include "supervisor/serve/latency.h"
+#include "supervisor/serve/serve.h"
 #include "supervisor/serve/tools/facets.h"
 #include "supervisor/serve/tools/settings.h"
-#include "supervisor/serve/serve.h"
+#include "supervisor/status/hub_wire.h"
 
 #define HUB_TEXT_MAX      2048 /* a sentence for the agent */
 #define HUB_SERVERS_MAX   1024
@@ -43,6 +45,7 @@
 struct hub;
 struct server;
 struct downstream;
+struct person_socket;
 struct schema;
 
 /* ---- what servers offer (offers.c) ---------------------------------------- */
@@ -112,7 +115,13 @@ struct server {
 	uint64_t backoff_ms, healthy_at;
 	uint64_t ends[ENDS_KEPT];
 	uint32_t restarts;
-	char failed[HUB_TEXT_MAX]; /* the last failure, one line; "" */
+	char failed[HUB_TEXT_MAX];      /* the last failure, one line; "" */
+	bool crash_loop, start_refused; /* of that failure */
+	uint32_t finding;               /* its policy is being found again */
+	enum discovery_status discovery;
+	enum mcp_version protocol; /* of its last process; 0: none has answered */
+	uint64_t made, refused;    /* requests passed on; calls that the hub refused */
+	struct latency latency;
 };
 
 /* ---- a server's process (downstream.c) --------------------------------------- */
@@ -144,8 +153,10 @@ struct downstream {
 	struct buf waiting; /* requests of the agent, until it serves */
 	uint32_t own;       /* kennel's own request that is open; 0: none */
 	uint32_t own_n;
-	uint64_t deadline; /* of this state; UINT64_MAX: none */
-	uint64_t served;   /* messages from the server */
+	uint64_t deadline;  /* of this state; UINT64_MAX: none */
+	uint64_t served;    /* messages from the server */
+	bool unreached;     /* its session answered in its place, */
+	bool start_refused; /* because it started nothing */
 	enum mcp_version version;
 	uint32_t offers;    /* 1 << enum list_kind: the lists that it has */
 	int list;           /* the list that is being read */
@@ -163,12 +174,13 @@ struct downstream {
 struct route {
 	struct downstream *down; /* NULL: kennel answers it itself */
 	const struct item *item;
-	uint64_t id;  /* at the server; its low bits are the row */
-	bool modern;  /* of the agent's request */
-	bool invoked; /* by tool_invoke: kennel's own errors are results */
-	bool query;   /* by mcp_query */
-	bool logs;    /* it wants log messages (modern) */
-	uint32_t can; /* what its agent can be asked for (modern) */
+	uint64_t id;    /* at the server; its low bits are the row */
+	uint64_t began; /* loop_now() */
+	bool modern;    /* of the agent's request */
+	bool invoked;   /* by tool_invoke: kennel's own errors are results */
+	bool query;     /* by mcp_query */
+	bool logs;      /* it wants log messages (modern) */
+	uint32_t can;   /* what its agent can be asked for (modern) */
 	char token[MCP_TOKEN_MAX + 1]; /* the agent's progress token as written; "" */
 	uint64_t until;        /* mcp_query, or held; 0: the session keeps the time */
 	uint64_t query_s;      /* mcp_query: its seconds */
@@ -249,8 +261,13 @@ struct hub {
 	uint64_t routes_made, refused;
 	struct report *report; /* NULL: not connected yet */
 	int slot_report;
-	char session[17]; /* in the log */
-	int timed;        /* at least this many routes have a time: kept high */
+	char session[17];              /* in the log */
+	struct person_socket *control; /* NULL: none */
+	int news_timer;                /* for clients that watch */
+	uint64_t news_at, news_sum;    /* the next not before; of the last */
+	uint64_t since_ns;             /* of Unix time */
+	uint32_t finding;              /* policies that are being found again */
+	int timed; /* at least this many routes have a time: kept high */
 	struct settings settings;
 	struct facets facets;
 	char cursor_tag[24]; /* begins every cursor of this session */
@@ -269,6 +286,17 @@ struct hub {
 void hub_end(struct hub *, const char *why);
 /* Call after a change of what the loop should wait for. */
 void hub_arm(struct hub *);
+
+/* hub_control.c */
+/* Call it before the process confines itself. Without the socket it serves all the same. */
+void hub_control_open(struct hub *);
+void hub_control_close(struct hub *);
+/* What clients watch may have changed. */
+void hub_control_changed(struct hub *);
+
+/* server_state.c */
+enum server_live server_live(const struct server *);
+void server_state(const struct server *, struct server_row *ret);
 
 /* agent.c: a line of the agent; waited: it was parked. */
 void agent_take(struct hub *, const uint8_t *, size_t, bool waited);
@@ -323,7 +351,7 @@ void records_ask(struct hub *);
 void records_open(struct hub *, int fd);
 void records_arm(struct hub *);
 /* s: NULL if the server is unknown. */
-void records_refused(struct hub *, const struct incoming *, const struct server *,
+void records_refused(struct hub *, const struct incoming *, struct server *,
     const char *name, const char *rule, const char *reason);
 void records_close(struct hub *);
 
@@ -352,7 +380,9 @@ bool servers_listed(struct hub *);
 struct downstream *server_need(struct server *, char why[HUB_TEXT_MAX]);
 /* Its process ended. answered: it had served. */
 void server_ended(struct server *, const char *why, bool served);
-const char *server_status(const struct server *);
+/* Closes its process and finds its policy again; until then requests wait. False: it had
+ * no process. */
+bool server_restart(struct server *);
 
 /* downstream.c */
 int downstream_new(struct server *, enum down_use, struct downstream **ret);

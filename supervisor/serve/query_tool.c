@@ -258,7 +258,7 @@ seconds_of(struct json arguments, const struct server *s, uint64_t *ret)
 
 /* True: the policy refuses, and it is answered. */
 static bool
-is_denied(struct hub *h, struct incoming *in, const struct server *s, const char *tool,
+is_denied(struct hub *h, struct incoming *in, struct server *s, const char *tool,
     struct json arguments)
 {
 	struct gate_ask ask = {.policy = &s->policy,

@@ -90,7 +90,7 @@ put_shown(struct event *e, enum event_key key, const char *text)
 }
 
 void
-records_refused(struct hub *h, const struct incoming *in, const struct server *s,
+records_refused(struct hub *h, const struct incoming *in, struct server *s,
     const char *name, const char *rule, const char *reason)
 {
 	struct json id = in->m.top[TOP_ID];
@@ -98,6 +98,8 @@ records_refused(struct hub *h, const struct incoming *in, const struct server *s
 	char source[SHOWN_MAX];
 
 	h->refused++;
+	if (s != NULL)
+		s->refused++;
 	if (h->report == NULL)
 		return;
 	event_begin(&e, EVENT_REFUSED);

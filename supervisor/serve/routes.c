@@ -94,7 +94,9 @@ route_new(struct hub *h, struct incoming *in, struct downstream *d)
 	(void)json_get(in->m.param[PARAM_META], META_CAPABILITIES, &caps); /* none */
 	route->can = agent_can(caps);
 	route_token(route, in);
+	route->began = loop_now();
 	d->server->open++;
+	d->server->made++;
 	return route;
 }
 
@@ -219,6 +221,8 @@ route_reply(struct hub *h, struct route *route, const uint8_t *line, size_t len,
 		route_free(h, route);
 		return;
 	}
+	if (code == 0 && !route->query) /* a query starts its process first */
+		latency_add(&d->server->latency, (loop_now() - route->began) / 1000);
 	if (route->query) {
 		query_answered(h, route, m, code != 0 ? text : NULL);
 	} else if (route->invoked && (code == RPC_SERVER_GONE || code == RPC_TIMEOUT)) {

@@ -61,7 +61,7 @@ servers_known(struct hub *h)
 	if (!h->asked_policies)
 		records_ask(h); /* first: it takes less time */
 	ask_once(h, LAUNCHER_FIND, &h->asked_policies);
-	return h->has_policies;
+	return h->has_policies && h->finding == 0;
 }
 
 static void
@@ -119,6 +119,39 @@ load(struct server *s, int fd)
 		s->hub->error = -ENOMEM;
 }
 
+/* No process of it is left that has the policy that is about to go. */
+static bool
+close_all(struct server *s)
+{
+	struct downstream *d = s->hub->down;
+	bool any = false;
+
+	while (d != NULL) {
+		if (d->server != s) {
+			d = d->next;
+			continue;
+		}
+		any |= d->use == USE_SHARED;
+		d->state = DOWN_ENDING; /* not an end of the server */
+		downstream_close(d, "restarted by kennel server restart");
+		d = s->hub->down; /* the list may be another one */
+	}
+	return any;
+}
+
+static void
+found_again(struct server *s)
+{
+	struct hub *h = s->hub;
+
+	s->finding--;
+	h->finding--;
+	for (int kind = 0; kind < LIST_TEMPLATES; kind++)
+		if ((h->told & 1u << kind) != 0)
+			list_changed(h, (enum list_kind)kind);
+	parked_wake(h);
+}
+
 static void
 on_server(struct hub *h, struct wire_in *in, int fd)
 {
@@ -134,15 +167,18 @@ on_server(struct hub *h, struct wire_in *in, int fd)
 		s = server_new(h, name);
 	if (s == NULL)
 		return;
+	(void)close_all(s); /* one that started while its policy was found */
 	forget(s);
 	if (status == 0 && fd >= 0) {
 		load(s, fd);
-		return;
+	} else {
+		s->wrong = strdup(why);
+		/* of the files that were named each must hold; one that was found may not */
+		if (h->order->launcher.file_n > 0 && h->broken == NULL)
+			h->broken = strdup(why);
 	}
-	s->wrong = strdup(why);
-	/* of the files that were named each must hold; one that was found may not */
-	if (h->order->launcher.file_n > 0 && h->broken == NULL)
-		h->broken = strdup(why);
+	if (s->finding > 0)
+		found_again(s);
 }
 
 static int
@@ -291,6 +327,11 @@ server_need(struct server *s, char why[HUB_TEXT_MAX])
 	}
 	if (s->down != NULL)
 		return s->down;
+	if (s->finding > 0) {
+		(void)snprintf(why, HUB_TEXT_MAX, "%s is restarting: try again in 1 s",
+		    s->name); /* fits */
+		return NULL;
+	}
 	if (now < s->retry_at) {
 		(void)snprintf(why, HUB_TEXT_MAX,
 		    "%s is restarting: try again in %llu s (%s)", s->name,
@@ -316,7 +357,8 @@ is_crash_loop(struct server *s, uint64_t now)
 static uint64_t
 pause_ns(struct server *s, uint64_t now)
 {
-	if (is_crash_loop(s, now))
+	s->crash_loop = is_crash_loop(s, now);
+	if (s->crash_loop)
 		return CRASH_LOOP_NS;
 	return jitter(s->backoff_ms) * LOOP_MS;
 }
@@ -348,6 +390,31 @@ servers_ahead(struct hub *h)
 			left -= server_need(h->server[i], why) != NULL;
 }
 
+bool
+server_restart(struct server *s)
+{
+	uint8_t memory[LAUNCHER_NAME_MAX + 32];
+	struct hub *h = s->hub;
+	struct wire_out out;
+	bool ran;
+
+	s->finding++;
+	h->finding++;
+	ran = close_all(s);
+	s->restarts += ran;
+	s->backoff_ms = s->retry_at = 0;
+	memset(s->ends, 0, sizeof(s->ends));
+	s->failed[0] = '\0';
+	s->crash_loop = s->start_refused = s->modern = false;
+	s->discovery = DISCOVERY_PENDING;
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, LAUNCHER_AGAIN);
+	wire_put_str(&out, s->name);
+	if (wire_send(h->launcher, &out, NULL, 0) < 0)
+		hub_end(h, "lost the launcher");
+	return ran;
+}
+
 /* ---- lists of servers without pins --------------------------------------------- */
 
 /* Its tools are not known yet, and will be. */
@@ -356,7 +423,7 @@ server_may_list(const struct server *s)
 {
 	/* one that ended is started again by a call of it */
 	return s->ready && s->enabled && !s->pinned && !s->listed &&
-	       (s->down != NULL || s->restarts == 0);
+	       (s->down != NULL || s->failed[0] == '\0');
 }
 
 bool
@@ -377,14 +444,4 @@ servers_listed(struct hub *h)
 			under_way++;
 	}
 	return under_way == 0;
-}
-
-const char *
-server_status(const struct server *s)
-{
-	if (s->down != NULL)
-		return s->down->state < DOWN_SERVING ? "connecting" : "connected";
-	if (s->wrong != NULL || s->failed[0] != '\0')
-		return "error";
-	return "disconnected";
 }

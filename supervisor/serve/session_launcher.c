@@ -8,7 +8,7 @@
  *
  * Process: kennel serve, its unconfined half. Holds: the policies that it found. Trusts:
  * the hub for the name of a server, and nothing else. Must never: read a byte of an agent
- * or a server.
+ * or a server. At its end it removes the hub's socket, also after a hub that was killed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,10 +30,12 @@
 #include "shim/base/log.h"
 #include "shim/base/wire.h"
 #include "supervisor/base/exit_status.h"
+#include "supervisor/base/person_socket.h"
 #include "supervisor/launch/launch.h"
 #include "supervisor/launch/policy_files.h"
 #include "supervisor/launch/run_session.h"
 #include "supervisor/serve/session_launcher.h"
+#include "supervisor/status/hub_wire.h"
 
 struct known {
 	char name[LAUNCHER_NAME_MAX + 1];
@@ -47,6 +49,7 @@ struct launcher {
 	const struct launcher_order *order;
 	int hub, children; /* the socket; a signalfd */
 	pid_t agent;       /* the program that started kennel serve */
+	pid_t serve;       /* kennel serve: the hub */
 	struct known *known[LAUNCHER_SERVERS_MAX];
 	size_t known_n;
 	const char *file; /* while its names are read */
@@ -225,7 +228,8 @@ be_session(struct launcher *l, struct known *k, int agent)
 	    .name = k->name,
 	    .found = &k->policy,
 	    .caller = l->agent,
-	    .one_call = true};
+	    .one_call = true,
+	    .hub = l->serve};
 	sigset_t none;
 
 	sigemptyset(&none);
@@ -365,6 +369,7 @@ serve_hub(struct launcher *l)
 		}
 		idle = reap(l);
 	}
+	person_socket_remove(HUB_SOCKET, (long)l->serve);
 	_exit(0);
 }
 
@@ -402,7 +407,7 @@ launcher_fork(const struct launcher_order *order, int *ret_socket)
 	if (r < 0)
 		return r;
 	l = (struct launcher){
-	    .order = order, .hub = pair[1], .agent = getppid()}; /* early: getppid */
+	    .order = order, .hub = pair[1], .agent = getppid(), .serve = getpid()};
 	/* early: fork clone */
 	pid = fork();
 	if (pid == 0) {

@@ -170,6 +170,13 @@ on_resources_list(const struct call *c)
 }
 
 static void
+on_templates_list(const struct call *c)
+{
+	toy_head(c);
+	printf("\"result\":{\"resourceTemplates\":[]}}\n");
+}
+
+static void
 on_resources_read(const struct call *c)
 {
 	struct json uri = json_get(c->line, "params.uri");
@@ -221,6 +228,7 @@ static const struct {
     {"tools/call", on_tools_call},
     {"resources/list", on_resources_list},
     {"resources/read", on_resources_read},
+    {"resources/templates/list", on_templates_list},
     {"prompts/list", on_prompts_list},
     {"prompts/get", on_prompts_get},
 };
