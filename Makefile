@@ -336,6 +336,7 @@ APPROVE = \
 # What a session tells its user about itself.
 STATUS = \
 	supervisor/status/hub_wire.o \
+	supervisor/status/status_client.o \
 	supervisor/status/status_socket.o \
 	supervisor/status/status_wire.o
 # Messages of the agent and of the server, and who may name what.

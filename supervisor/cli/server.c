@@ -1,6 +1,7 @@
 /*
  * kennel server VERB. log NAME: shows a server's standard error; its leash scrubbed
- * it and made it printable before storing it.
+ * it and made it printable before storing it. restart NAME: asks each hub of the calling
+ * user to (docs/PROTOCOL.serve).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +19,10 @@
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/pager.h"
 #include "supervisor/base/paths.h"
+#include "supervisor/base/person_socket.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/help/help.h"
+#include "supervisor/status/status_client.h"
 
 #define LOG_FILE_MAX (2u << 20) /* more than a leash writes into one */
 
@@ -128,12 +131,60 @@ server_log(int argc, char **argv)
 	return show_log(dir, name, n);
 }
 
+/* ---- restart -------------------------------------------------------------------- */
+
+/* Restarts it in every hub of the user that has it. */
+static int
+restart_in_all(const char *name)
+{
+	static long pid[STATUS_SESSIONS_MAX];
+	size_t n, found = 0, failed = 0;
+	enum restart_outcome outcome;
+
+	n = person_sockets(HUB_SOCKET, pid, ARRAY_LEN(pid));
+	for (size_t i = 0; i < n; i++) {
+		int r = status_restart(pid[i], name, &outcome);
+
+		if (r < 0 && status_ended(pid[i], r))
+			continue;
+		if (r < 0) {
+			log_error("kennel serve, process %ld, does not answer: %s",
+			    pid[i], strerror(-r));
+			failed++;
+		} else if (outcome != RESTART_UNKNOWN) {
+			printf("%s: %s in process %ld; the next call starts it\n", name,
+			    outcome == RESTART_OK ? "stopped" : "was not running",
+			    pid[i]);
+			found++;
+		}
+	}
+	if (found == 0 && failed == 0) {
+		log_error("no `kennel serve` of this user has a server %s; `kennel ps` "
+			  "lists what runs, and a session of `kennel run` restarts with "
+			  "its agent",
+		    name);
+		return EXIT_INPUT;
+	}
+	return failed > 0 ? EXIT_FAILED : 0;
+}
+
+static int
+server_restart(int argc, char **argv)
+{
+	if (argc == 2 && argv[1][0] != '-' && strlen(argv[1]) < STATUS_SERVER_MAX)
+		return restart_in_all(argv[1]);
+	if (argc > 1 && argv[1][0] == '-')
+		return help_unknown_option(&server_help, argv[0], argv[1]);
+	return help_usage(&server_help, argv[0], "expected the name of one server");
+}
+
 static const struct verb {
 	const char *name;
 	int (*fn)(int, char **);
 } verbs[] = {
     {"log", server_log},
     {"pin", pin_main},
+    {"restart", server_restart},
 };
 
 int

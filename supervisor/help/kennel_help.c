@@ -73,7 +73,7 @@ static const struct help_verb verbs[] = {
     {"secret", "Decide", "COMMAND ...", "manage secrets by name, and the vault", "",
 	"kennel secret set team/github/token", ""},
     {"server", "Decide", "COMMAND ...",
-	"show a server's standard error, and pin its tools", "",
+	"show a server's standard error, pin its tools, restart it", "",
 	"kennel server log files", ""},
     {"audit", "Look", "COMMAND ...", "ask the audit log, verify it, export it", "",
 	"kennel audit denials --since 1d", ""},
@@ -86,7 +86,9 @@ static const struct help_verb verbs[] = {
     {"ps", "Look", "[--json]", "list the running sessions", "--json", "kennel ps", "",
 	.more = "Lists the sessions of the calling user: open are the requests at the "
 		"server now,\n"
-		"calls all that were passed on to it, refused what kennel refused."},
+		"calls all that were passed on to it, refused what kennel refused. The "
+		"sessions of\n"
+		"`kennel serve` follow its line."},
     {"doctor", "Look", "[--json]", "print what this machine can enforce, and the fixes",
 	"--json", "kennel doctor", "",
 	.more = "Each missing feature is printed with its fix. The exit status is 1 if "
@@ -142,11 +144,20 @@ static const struct help_verb server_verbs[] = {
 		"of\n"
 		"describing a tool.  With --strict, they are errors (exit status 65).\n"
 		"With --diff, the exit status is 1 if there are differences."},
+    {"restart", "Servers", "NAME", "stop a server of kennel serve, to start it again", "",
+	"kennel server restart files", "server",
+	.more = "Every `kennel serve` of the calling user that has the server ends its "
+		"process\n"
+		"and reads its policy again. The next call starts it; the agent's "
+		"connection goes\n"
+		"on. Calls that are at the server get an error. A server that waits "
+		"after failed\n"
+		"starts may start at once."},
 };
 
 const struct help_family server_help = {
     .program = "kennel server",
-    .what = "Shows the output of servers, and pins their tools.",
+    .what = "Shows the output of servers, pins their tools, and restarts them.",
     .page = "kennel(1)",
     .verb = server_verbs,
     .verb_n = ARRAY_LEN(server_verbs),

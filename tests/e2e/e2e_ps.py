@@ -4,7 +4,9 @@ import os
 import signal
 import socket
 import subprocess
+import struct
 import sys
+import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
@@ -98,7 +100,7 @@ def left():
 def hostile():
     s = session()
     at = socket_of(s.p.pid)
-    for rubbish in (b"", b"\1", b"\1\0\0\0\2\0\0\0", b"\1\0\0\0\1\0\0\0x", b"\2\0\0\0\1\0\0\0", b"x" * 4096):
+    for rubbish in (b"", b"\1", b"\1\0\0\0\3\0\0\0", b"\1\0\0\0\1\0\0\0x", b"\2\0\0\0\1\0\0\0", b"x" * 4096):
         c = connected(at)
         c.send(rubbish)
         equal(c.recv(600), b"", rubbish)
@@ -121,6 +123,45 @@ def hostile():
     finally:
         os.kill(s.p.pid, signal.SIGCONT)
     check(s.p.pid in ps())
+    s.close()
+
+
+@test("a session of an older kennel is listed, and what it sends cannot command a terminal", 300)
+def older():
+    s = session()  # makes the directory
+    at = socket_of(os.getpid())
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    listening.bind(at)
+    listening.listen()
+    asked, answer = [], {}
+
+    def serve():
+        while True:
+            c, _ = listening.accept()
+            asked.append(c.recv(100))
+            if asked[-1] == b"\1\0\0\0\1\0\0\0":
+                c.send(answer["is"])
+            c.close()
+
+    def packet(name, session):
+        text = [struct.pack("<I", len(t)) + t + b"\0" for t in (name, session, bytes(32))]
+        return struct.pack("<IIII", 2, 1, 1, 1) + b"".join(text) + struct.pack("<QIIQQ", 10 ** 18, 0, 0, 7, 0)
+
+    threading.Thread(target=serve, daemon=True).start()
+    try:
+        answer["is"] = packet(b"old\x1b[2J\n", b"0123456789abcdef")
+        row = ps()[os.getpid()]
+        equal((row["calls_made"], row["via"]), (7, None))
+        equal([a[4] for a in asked], [2, 1], "the newest version first")
+        text = run([KENNEL, "ps"]).stdout
+        within(b"old\\x1b[2J\\x0a", text)
+        absent(b"\x1b", text)
+        answer["is"] = packet(b"old", b"\x1b[2J\x1b[1;1Hfake")
+        r = run([KENNEL, "ps"])
+        equal(r.returncode, 125)
+        absent(b"\x1b", r.stdout + r.stderr)
+    finally:
+        os.unlink(at)
     s.close()
 
 
