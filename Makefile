@@ -476,6 +476,7 @@ KENNEL = \
 	supervisor/cli/secret_sources.o \
 	supervisor/cli/serve.o \
 	supervisor/cli/server.o \
+	supervisor/cli/top.o \
 	supervisor/doctor/doctor.o \
 	supervisor/doctor/doctor_audit.o \
 	supervisor/doctor/doctor_network.o \
@@ -548,6 +549,8 @@ KENNEL = \
 	supervisor/serve/tools/search.o \
 	supervisor/serve/tools/settings.o \
 	supervisor/serve/tools/tool_name.o \
+	supervisor/top/process_memory.o \
+	supervisor/top/top_table.o \
 	supervisor/main.o
 
 # What shows the tree to others.
@@ -729,7 +732,7 @@ $(LIBEXEC)/kennel-secret: $(call obj,$(SECRET))
 $(LIBEXEC)/kennel-ship: $(call obj,$(SHIP))
 	$(call link,$(LINKSTATIC),$(call PKG_STATIC,sqlite3 libsodium))
 $(BIN)/kennel: $(call obj,$(KENNEL))
-	$(call link,$(LINKSTATIC),$(call PKG_STATIC,libseccomp jansson sqlite3 libsodium libpcre2-8))
+	$(call link,$(LINKSTATIC),$(call PKG_STATIC,libseccomp jansson ncursesw sqlite3 libsodium libpcre2-8))
 
 define link
 	@mkdir -p $(@D)
@@ -1313,7 +1316,7 @@ $B/fault/libexec/kennel/kennel-recorder: $(call obj,$(RECORDER) tests/fault/faul
 	$(call link,$(LINKSTATIC) $(call WRAP,$(WRAP_MEMORY) $(WRAP_REST)),$(call PKG_STATIC,sqlite3 libsodium))
 # (the one program that must find what it stands before)
 $B/fault/bin/kennel: $(call obj,$(filter-out %/noload.o,$(KENNEL)) tests/fault/fault_dynamic.o)
-	$(call link,-pie $(call WRAP,$(WRAP_REST) seccomp_export_bpf),$(call PKG_LIBS,libseccomp jansson sqlite3 libsodium libpcre2-8))
+	$(call link,-pie $(call WRAP,$(WRAP_REST) seccomp_export_bpf),$(call PKG_LIBS,libseccomp jansson ncursesw sqlite3 libsodium libpcre2-8))
 $B/fault/libexec/kennel/kennel-shim $B/fault/libexec/kennel/kennel-verify: \
     $B/fault/libexec/kennel/%: $(LIBEXEC)/%
 	@mkdir -p $(@D)
@@ -1333,7 +1336,7 @@ check-links: $(PROGRAMS) $(call obj,$(LEASH) $(SHIM))
 	    KENNEL="$(sort $(KENNEL))" RECORDER="$(RECORDER)" \
 	    EGRESS="$(EGRESS)" DIAL="$(DIAL)" VERIFY="$(VERIFY)" SHIP="$(SHIP)" SHIM="$(SHIM)" BASE_SMALL="$(BASE_SMALL)" \
 	    LEASH="$(LEASH)" KEEPER="$(KEEPER)" SECRET="$(SECRET)" \
-	    KENNEL_LIBS="$(call PKG_STATIC,libseccomp jansson sqlite3 libsodium libpcre2-8)" \
+	    KENNEL_LIBS="$(call PKG_STATIC,libseccomp jansson ncursesw sqlite3 libsodium libpcre2-8)" \
 	    sh tests/check/links.sh
 check-libc: $(PROGRAMS)
 	@OBJ="$(OBJ)" GEN="$B/gen" CC="$(CC)" CONFINED="$(CONFINED)" \

@@ -25,6 +25,8 @@ int servers_list_main(int argc, char **argv);
 /* kennel ps [--json]: the running sessions of the calling user. 125 if one does
  * not answer. */
 int ps_main(int argc, char **argv);
+/* kennel top: the same of all servers, live; once without a terminal. */
+int top_main(int argc, char **argv);
 int approve_main(int argc, char **argv);
 int pin_main(int argc, char **argv);
 int grant_main(int argc, char **argv);

@@ -89,6 +89,15 @@ static const struct help_verb verbs[] = {
 		"calls all that were passed on to it, refused what kennel refused. The "
 		"sessions of\n"
 		"`kennel serve` follow its line."},
+    {"top", "Look", "", "show the servers that run, live", "", "kennel top", "",
+	.more = "Each server of the calling user: its state, requests in flight, calls,\n"
+		"refusals, pending approvals, the times of 50 and 99 of 100 answers, and "
+		"the\n"
+		"memory of its processes. Keys: q quits, s sorts by the next column, the "
+		"arrows\n"
+		"select, r restarts the selected server of `kennel serve`. Without a "
+		"terminal,\n"
+		"the table is printed once."},
     {"doctor", "Look", "[--json]", "print what this machine can enforce, and the fixes",
 	"--json", "kennel doctor", "",
 	.more = "Each missing feature is printed with its fix. The exit status is 1 if "

@@ -39,6 +39,7 @@ judge() {
 		# What people wrote; messages are never parsed into a tree.
 		if (what ~ /^jansson\.h$/) return file == "supervisor/draft/npm_package.c"
 		if (what == "pcre2.h") return file == "supervisor/schema/pattern.c"
+		if (what ~ /^n?curses\.h$|^term\.h$/) return file == "supervisor/cli/top.c"
 		if (what ~ /^sqlite3\.h$/)
 			return file ~ /^supervisor\/audit\// ||
 			    file == "supervisor/serve/tools/search.c" # an index in memory, never a file
@@ -120,6 +121,7 @@ plant leash/main.c '#include <jansson.h>'
 plant policy/sealed/match.c '#include <seccomp.h>'
 plant leash/cell/cell.c '#include <netlink/netlink.h>'
 plant supervisor/main.c '#include <sqlite3.h>'
+plant supervisor/cli/ps.c '#include <curses.h>'
 plant supervisor/serve/tools/tool_name.c '#include <sqlite3.h>'
 plant supervisor/main.c '#include <curl/curl.h>'
 plant supervisor/schema/values.c '#include <pcre2.h>'

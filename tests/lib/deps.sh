@@ -36,6 +36,7 @@ for what in "$@"; do
 		library libnl-route-3-dev libnl-route-3.0
 		library libjansson-dev jansson
 		library libpcre2-dev libpcre2-8
+		library libncurses-dev ncursesw
 		library libsodium-dev libsodium
 		library libsqlite3-dev sqlite3
 		need python3 "python3"
