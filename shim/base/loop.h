@@ -14,7 +14,7 @@
 
 #define NS_PER_S     ((uint64_t)1000000000)
 #define LOOP_MS      1000000ull /* a millisecond of loop_now() */
-#define LOOP_WATCHES 64
+#define LOOP_WATCHES 256
 #define LOOP_TIMERS  32
 
 struct loop;
