@@ -50,6 +50,7 @@ enum event_kind {
 	EVENT_EXCEPTION, /* an exception of a policy took effect or expired */
 	EVENT_MANIFEST,  /* a tool's definition, and whether it matches the pin */
 	EVENT_ROTATE,    /* close the live file; sent by REPORT_AUDITOR */
+	EVENT_REGISTRY,  /* a change of the registry of servers */
 	/* From here on the recorder's own: no writer may send one. */
 	EVENT_GENESIS,   /* first of the log: its keys, its period */
 	EVENT_OPEN,      /* a recorder started: host, boot */
@@ -92,7 +93,7 @@ enum event_key {
 	KEY_MOUNT,        /* text, repeats: "ro /usr/lib/x (library)" */
 	KEY_BYTES,        /* number */
 	KEY_UID,          /* number */
-	KEY_SOURCE,       /* text: "mcp:SERVER", of a tool call */
+	KEY_SOURCE,       /* text: "mcp:SERVER", of a tool call; person agent */
 	KEY_ACTION,       /* text: "mcp_tool_call" */
 	/* fields of the log itself (docs/FORMAT.audit) */
 	KEY_ORIGIN,  /* text: the log's name, as in its checkpoints */

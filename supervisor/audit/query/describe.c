@@ -37,6 +37,7 @@ static const struct {
     {"approve", "approval of {name}: {verdict}[ ({outcome})][ by {approver}][ after "
 		"{duration_us}]"},
     {"vault", "vault: {action}[ {name}][ for {server}][ {verdict}][: {reason}]"},
+    {"registry", "registry: {action}[ {name}][ by {source}] {outcome}[: {reason}]"},
     {"exception", "exception of {rule}[, owned by {owner}][, ticket {ticket}]"},
     {"manifest", "definition[ of {method}][ {name}] seen[, {outcome}][: {reason}]"},
     {"policy.load",
@@ -222,6 +223,7 @@ describe_object(const struct log_record *record)
 	    {"refused", "method"},
 	    {"refused", "mode"},
 	    {"vault", "action"},
+	    {"registry", "action"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(row); i++) {

@@ -40,6 +40,7 @@ static const struct {
     {"policy.load", NULL, CONFIG_CHANGE, 1, "Log"},
     {"exception", NULL, CONFIG_CHANGE, 1, "Log"},
     {"manifest", NULL, CONFIG_CHANGE, 1, "Log"},
+    {"registry", NULL, CONFIG_CHANGE, 1, "Log"},
     {"genesis", NULL, EVENT_LOG, 9, "Enable"}, {"open", NULL, EVENT_LOG, 6, "Start"},
     {"end", NULL, EVENT_LOG, 7, "Stop"}, {"epoch", NULL, EVENT_LOG, 5, "Rotate"},
     {"export", NULL, EVENT_LOG, 3, "Export"}, {"prune", NULL, EVENT_LOG, 2, "Delete"},
