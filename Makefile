@@ -387,6 +387,19 @@ SCHEMA = \
 	supervisor/schema/unevaluated.o \
 	supervisor/schema/values.o
 
+# Which servers are configured, and what was discovered of them.
+REGISTRY = \
+	supervisor/registry/database.o \
+	supervisor/registry/dump.o \
+	supervisor/registry/global_file.o \
+	supervisor/registry/reference.o \
+	supervisor/registry/register_tool.o \
+	supervisor/registry/registry.o \
+	supervisor/registry/registry_log.o \
+	supervisor/registry/row_check.o \
+	supervisor/registry/secret_shaped.o \
+	supervisor/registry/server_rows.o
+
 # The questions that a log answers.
 QUERY = \
 	$(HELP) \
@@ -437,7 +450,7 @@ READER = \
 
 # What speaks to the agent.  No vault object may ever stand here.
 KENNEL = \
-	$(HELP) $(READER) $(APPROVE) $(STATUS) $(MCP) $(SCHEMA) $(MERKLE) $(TREE) $(QUERY) $(SECRETMETA) \
+	$(HELP) $(READER) $(APPROVE) $(STATUS) $(MCP) $(SCHEMA) $(MERKLE) $(TREE) $(QUERY) $(REGISTRY) $(SECRETMETA) \
 	$(POLICY_READ) $(POLICY_MAKE) $(BASE) \
 	leash/audit/event.o \
 	leash/audit/writer.o \
@@ -938,6 +951,21 @@ UNIT_tool_name = \
 	$(MERKLE) $(BASE) \
 	supervisor/json/digest.o \
 	supervisor/serve/tools/tool_name.o
+UNIT_registry = \
+	$(REGISTRY) $(PATHS) $(BASE) $(MERKLE) \
+	leash/audit/event.o \
+	leash/audit/writer.o \
+	policy/lang/secret_path.o \
+	policy/manifests/token_format.o \
+	shim/base/token_checksum.o \
+	supervisor/json/digest.o \
+	supervisor/json/json_access.o \
+	supervisor/json/json_canonical.o \
+	supervisor/json/json_scan.o
+UNIT_dump	= tests/fuzz/fuzz_dump.o $(UNIT_registry)
+UNIT_global_file	= tests/fuzz/fuzz_global_file.o $(UNIT_registry)
+UNIT_register_tool	= $(UNIT_registry)
+UNIT_secret_shaped	= $(UNIT_registry)
 UNIT_nomem = \
 	$(sort $(UNIT_frame) $(SCRUB)) \
 	tests/fault/fault_unit.o
@@ -1117,11 +1145,13 @@ UNITS = \
 	check_rules \
 	condition \
 	diff \
+	dump \
 	egress \
 	exec_state \
 	exec_status \
 	frame \
 	gate \
+	global_file \
 	hub_wire \
 	indirect_requests \
 	json \
@@ -1152,6 +1182,8 @@ UNITS = \
 	query \
 	queue \
 	recorder \
+	register_tool \
+	registry \
 	row_index \
 	schema \
 	scrub \
@@ -1160,6 +1192,7 @@ UNITS = \
 	scrub_structured \
 	search \
 	seccomp \
+	secret_shaped \
 	server_env \
 	session \
 	session_errors \
@@ -1407,6 +1440,8 @@ FUZZ_sources	= $(POLICY_FRONT)
 FUZZ_pins	= $(POLICY_FRONT) policy/compile/lower_pins.o policy/compile/source_list.o
 FUZZ_frame	= supervisor/mcp/frame.o $(FUZZ_json)
 FUZZ_hub_page	= $(BASE_SMALL) supervisor/status/hub_wire.o
+FUZZ_dump	= $(UNIT_registry)
+FUZZ_global_file	= $(UNIT_registry)
 FUZZ_status	= $(BASE_SMALL) supervisor/status/status_wire.o
 FUZZ_wire = \
 	$(filter-out leash/drain.o leash/main.o leash/recorder_link.o,$(LEASH)) \
@@ -1466,8 +1501,10 @@ FUZZ = \
 	copy_args \
 	dial \
 	dns \
+	dump \
 	failed_start \
 	frame \
+	global_file \
 	hub_page \
 	json \
 	keeper \

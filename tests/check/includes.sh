@@ -37,11 +37,12 @@ judge() {
 		if (what ~ /^(netdb|nss)\.h$/) return file == "leash/egress/lookup.c"
 		if (what == "ifaddrs.h") return file == "leash/egress/host_facts.c"
 		# What people wrote; messages are never parsed into a tree.
-		if (what ~ /^jansson\.h$/) return file == "supervisor/draft/npm_package.c"
+		if (what ~ /^jansson\.h$/)
+			return file == "supervisor/draft/npm_package.c" || file == "supervisor/registry/global_file.c"
 		if (what == "pcre2.h") return file == "supervisor/schema/pattern.c"
 		if (what ~ /^n?curses\.h$|^term\.h$/) return file == "supervisor/cli/top.c"
 		if (what ~ /^sqlite3\.h$/)
-			return file ~ /^supervisor\/audit\// ||
+			return file ~ /^supervisor\/audit\// || file == "supervisor/registry/database.c" ||
 			    file == "supervisor/serve/tools/search.c" # an index in memory, never a file
 		if (what ~ /^sodium\.h$/)
 			return file ~ /^leash\/vault(_file)?\// || file == "policy/compile/write_sealed.c" ||
@@ -123,6 +124,8 @@ plant leash/cell/cell.c '#include <netlink/netlink.h>'
 plant supervisor/main.c '#include <sqlite3.h>'
 plant supervisor/cli/ps.c '#include <curses.h>'
 plant supervisor/serve/tools/tool_name.c '#include <sqlite3.h>'
+plant supervisor/registry/registry.c '#include <sqlite3.h>'
+plant supervisor/registry/register_tool.c '#include <jansson.h>'
 plant supervisor/main.c '#include <curl/curl.h>'
 plant supervisor/schema/values.c '#include <pcre2.h>'
 plant supervisor/main.c '#include HEADER_BY_MACRO'

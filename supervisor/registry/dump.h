@@ -1,0 +1,23 @@
+/*
+ * Export and import of the registry's own rows, those of persons and agents
+ * (docs/FORMAT.registry).
+ */
+#ifndef KENNEL_SUPERVISOR_REGISTRY_DUMP_H
+#define KENNEL_SUPERVISOR_REGISTRY_DUMP_H
+
+#include "shim/base/buf.h"
+#include "supervisor/registry/registry.h"
+
+#define DUMP_MAX (16u << 20) /* bytes of a dump */
+
+/* Appends the dump: 0, or a negative errno. Equal registries have equal dumps. */
+int dump_write(struct registry *, struct buf *out);
+/*
+ * Reads a dump: rows in its order, for registry_import. A missing member has its
+ * default; an unknown one, an unknown version or an invalid row is -EINVAL, a text that
+ * looks like a secret is -EPERM. why begins with "FILE:LINE: " and names the member.
+ */
+int dump_read(const char *file, const char *text, size_t len, struct server_rows *ret,
+    uint64_t *ret_generation, struct reason *why);
+
+#endif

@@ -1,0 +1,53 @@
+/*
+ * mcp-servers.json: servers that a file defines, in the form that other clients use.
+ *
+ *	/etc/kennel/mcp-servers.json		first; it also wins over the registry
+ *	PROJECT/mcp-servers.json		only if a person has approved its SHA-256
+ *	~/.config/kennel/mcp-servers.json
+ *
+ * The first that exists is used. An invalid file ends the search: what is wrong with it
+ * must not make another one count.
+ */
+#ifndef KENNEL_SUPERVISOR_REGISTRY_GLOBAL_FILE_H
+#define KENNEL_SUPERVISOR_REGISTRY_GLOBAL_FILE_H
+
+#include <limits.h>
+
+#include "shim/base/buf.h"
+#include "supervisor/registry/registry.h"
+
+#define GLOBAL_FILE "mcp-servers.json"
+
+struct global_places {
+	const char *etc, *project, *config; /* directories; NULL: not searched */
+};
+
+struct global_file {
+	char path[PATH_MAX];     /* "": none was found */
+	bool first;              /* it wins over the registry */
+	struct server_rows rows; /* source file; sorted */
+	struct buf notes;        /* warnings, and errors of single servers: lines */
+	size_t errors;           /* of single servers */
+};
+
+/*
+ * Finds and reads it. registry: the approvals; NULL: there are none. A project's file
+ * without approval is skipped with a note. Returns 0, also if there is none; otherwise
+ * why begins with the file's name. Free it in any case.
+ */
+int global_file_read(const struct global_places *, struct registry *,
+    struct global_file *ret, struct reason *why);
+void global_file_free(struct global_file *);
+
+/*
+ * Reads one file, for its approval: its SHA-256 in hex, and its rows, as
+ * global_file_read does.
+ */
+int global_file_digest(const char *path, char ret_digest[FILE_DIGEST_LEN + 1],
+    struct global_file *ret, struct reason *why);
+
+/* The text of such a file, shown in messages as path: 0; -EINVAL with why. */
+int global_file_parse(const char *path, const char *text, size_t len,
+    struct global_file *ret, struct reason *why);
+
+#endif

@@ -1,0 +1,200 @@
+/*
+ * Texts that look like a secret: each rule, with a harmless text that is close to it.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "shim/base/array.h"
+#include "supervisor/registry/secret_shaped.h"
+
+#define HEX32 "0123456789abcdef0123456789abcdef"
+#define B31   "AbCdEfGhIjKlMnOpQrStUvWxYz01234"
+/* written in parts, so that no scanner takes this file for a leak */
+#define GITHUB \
+	"ghp" \
+	"_" \
+	"abcdefghijklmnopqrstuvwxyz0123aQKGvh"
+#define GITLAB \
+	"glp" \
+	"at-" \
+	"aBcDeFgHiJkLmNoPqRsT"
+#define SLACK \
+	"xox" \
+	"b-" \
+	"123456789012-abcdefghijkl"
+#define OPENAI \
+	"sk" \
+	"-" \
+	"proj-abcdefghij0123456789"
+#define AWS \
+	"AKI" \
+	"A" \
+	"ABCDEFGHIJKLMNOP"
+#define GOOGLE \
+	"AIz" \
+	"a" \
+	"SyA0123456789abcdefghijklmnopqrstuv"
+#define STRIPE \
+	"sk_" \
+	"live_" \
+	"0123456789abcdefghijklmn"
+#define SHOPIFY \
+	"shp" \
+	"at_" HEX32
+#define JWT \
+	"eyJ" \
+	"hbGciOiJI.eyJzdWIiOiIx.c2lnbmF0dXJl"
+
+static const struct {
+	const char *text;
+	bool shaped;
+} alone_rows[] = {
+    /* known formats, also inside a text, and what only resembles one */
+    {GITHUB, true},
+    {"use " GITHUB ".", true},
+    {"x=" GITLAB, true},
+    {"pre_" GITLAB, true},
+    {GITLAB, true},
+    {"glpat-short", false},
+    {SLACK, true},
+    {"xoxb-", false},
+    {OPENAI, true},
+    {"sk-short", false},
+    {"desk-lamp-with-a-very-long-name", false},
+    {AWS, true},
+    {"AKIAshort", false},
+    {GOOGLE, true},
+    {"AIza-short", false},
+    {STRIPE, true},
+    {SHOPIFY, true},
+    {JWT, true},
+    {"eyJust.a-sentence", false},
+    {"-----BEGIN RSA PRIVATE KEY-----", true},
+    {"-----BEGIN CERTIFICATE-----", false},
+    /* a password or a parameter in a URL */
+    {"postgres://joe:hunter2@db/x", true},
+    {"postgres://joe@db/x", false},
+    {"postgres://joe:@db/x", false},
+    {"https://host:8080/a@b", false},
+    {"https://h/?api_key=1234", true},
+    {"https://h/?x=1&token=1234", true},
+    {"https://h/#access_token=1234", true},
+    {"https://h/?X-Amz-Signature=1234", true},
+    {"https://h/?sig=1234", true},
+    {"https://h/?password=p", true},
+    {"https://h/?clientSecret=p", true},
+    {"https://h/?token=", false},
+    {"https://h/?page=2&design=1", false},
+    {"https://h/?token=${TOKEN}", false},
+    /* a value with a name */
+    {"GITHUB_TOKEN=abc", true},
+    {"--api-key=abc", true},
+    {"password:abc", true},
+    {"Authorization: Bearer abc", true},
+    {"Authorization: Bearer ${TOKEN}", false},
+    {"MY_SECRET=x", true},
+    {"DB_PASS=x", true},
+    {"CREDENTIALS=x", true},
+    {"GITHUB_TOKEN=", false},
+    {"GITHUB_TOKEN=$GITHUB_TOKEN", false},
+    {"GITHUB_USER=abc", false},
+    {"run it with TOKEN=abc", true},
+    {"the token is in the vault", false},
+    {"key: see the vault", true},
+    {"note on the key: it is in the vault", false},
+    {"tokenizer://x", false},
+    /* long runs */
+    {HEX32, true},
+    {"0123456789abcdef0123456789abcde", false}, /* 31 */
+    {B31 "5", true},
+    {B31, false},
+    {"a " B31 "+ b", true},
+    {"AbCdEfGhIjKlMnOp-QrStUv_WxYz01234", true},
+    {"modelcontextprotocol-server-everything-latest", false},
+    {"01234567-89ab-cdef-0123-456789abcdef", false}, /* a UUID */
+    {"/nix/store/" HEX32 "-x", false},
+    {HEX32 ".js", false},
+    {"", false},
+    {"node", false},
+    {"@modelcontextprotocol/server-filesystem@2025.1.14", false},
+};
+
+static void
+alone(void **state)
+{
+
+	for (size_t i = 0; i < ARRAY_LEN(alone_rows); i++)
+		if (secret_shaped(alone_rows[i].text) != alone_rows[i].shaped)
+			fail_msg("%s: %d", alone_rows[i].text, !alone_rows[i].shaped);
+}
+
+static void
+named(void **state)
+{
+	static const struct {
+		const char *name, *value;
+		bool shaped;
+	} rows[] = {
+	    {"GITHUB_TOKEN", "x", true},
+	    {"X-Api-Key", "x", true},
+	    {"authorization", "Basic x", true},
+	    {"PASSPHRASE", "x", true},
+	    {"GITHUB_TOKEN", "", false},
+	    {"GITHUB_TOKEN", "${GITHUB_TOKEN}", false},
+	    {"GITHUB_TOKEN", "${GITHUB_TOKEN}x", true},
+	    {"LOG_LEVEL", "debug", false},
+	    {"LOG_LEVEL", GITHUB, true},
+	    {"DATABASE_URL", "postgres://joe:hunter2@db/x", true},
+	    {"DATABASE_URL", "postgres://db/x", false},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (secret_shaped_value(rows[i].name, rows[i].value) != rows[i].shaped)
+			fail_msg("%s=%s", rows[i].name, rows[i].value);
+}
+
+static void
+arguments(void **state)
+{
+	static const struct {
+		const char *arg[4];
+		int at;
+	} rows[] = {
+	    {{"-y", "server", "/srv"}, -1},
+	    {{"--token", "abc"}, 1},
+	    {{"--token", "${TOKEN}"}, -1},
+	    {{"--token", "--verbose"}, -1},
+	    {{"--token"}, -1},
+	    {{"--api-key=", "abc"}, -1},
+	    {{"--user", "joe", "--password", "p"}, 3},
+	    {{"-H", "X-Api-Key: abc"}, 1},
+	    {{"token", "abc"}, -1},
+	    {{"run", GITHUB}, 1},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		size_t n = 0;
+
+		while (n < 4 && rows[i].arg[n] != NULL)
+			n++;
+		if (secret_shaped_args(rows[i].arg, n) != rows[i].at)
+			fail_msg("row %zu", i);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest all[] = {
+	    cmocka_unit_test(alone),
+	    cmocka_unit_test(named),
+	    cmocka_unit_test(arguments),
+	};
+
+	return cmocka_run_group_tests(all, NULL, NULL);
+}
