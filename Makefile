@@ -341,6 +341,7 @@ STATUS = \
 	supervisor/status/status_wire.o
 # Messages of the agent and of the server, and who may name what.
 MCP = \
+	supervisor/hub/argv_authority.o \
 	supervisor/hub/call_limits.o \
 	supervisor/hub/gate.o \
 	supervisor/hub/pins.o \
@@ -1089,6 +1090,7 @@ UNIT_lower = \
 	shim/base/cause.o \
 	shim/base/fd.o \
 	shim/base/slurp.o
+UNIT_argv_authority	= supervisor/hub/argv_authority.o $(UNIT_lower)
 UNIT_seccomp = \
 	$(UNIT_write_sealed) \
 	policy/compile/seccomp.o \
@@ -1137,6 +1139,7 @@ UNITS = \
 	algebra \
 	approved_params \
 	arg_slot \
+	argv_authority \
 	audit_writer \
 	base \
 	byte_exact \

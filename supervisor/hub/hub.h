@@ -1,6 +1,7 @@
 /*
  * The hub room: which tools, resources and prompts exist, and who may use them.
  *
+ *	argv_authority.c  whether a policy grants the argv of a row of the registry
  *	gate.c		the decision about every name that an agent may use
  *	call_limits.c	rates and quotas of one session's calls
  *	pins.c		reviewed definitions, compared with the server's present ones

@@ -149,7 +149,7 @@ errors(void **state)
 	registry_close(g);
 }
 
-/* S4-24: shell characters are literal text. */
+/* Shell characters are literal text. */
 static void
 literal(void **state)
 {

@@ -1,0 +1,27 @@
+/*
+ * May a server of the registry be started with its argv? Its policy alone decides: the
+ * registry and the files that agents and people write give no authority.
+ */
+#ifndef KENNEL_SUPERVISOR_HUB_ARGV_AUTHORITY_H
+#define KENNEL_SUPERVISOR_HUB_ARGV_AUTHORITY_H
+
+#include <stddef.h>
+
+#include "policy/sealed/policy.h"
+
+enum argv_authority {
+	ARGV_DENIED,  /* not granted, or denied by a line */
+	ARGV_ASKS,    /* `exec ask`: a person decides */
+	ARGV_GRANTED, /* the policy's `run`, or `exec allow` */
+};
+
+/*
+ * argv has n texts. argv[0] is the path of a program as the policy grants it, or as it
+ * resolves there; or only its base name, which then must be that of exactly one granted
+ * program. PATH is never searched. ret_program, unless denied: the path as granted, which
+ * is what may be started in place of argv[0].
+ */
+enum argv_authority argv_authority(const struct policy *, const struct sealed_server *,
+    const char *const *argv, size_t n, const char **ret_program);
+
+#endif
