@@ -16,7 +16,15 @@
 #include "shim/host/path_resolve.h"
 #include "supervisor/base/paths.h"
 
-enum place { PLACE_CONFIG, PLACE_DATA, PLACE_AUDIT, PLACE_LOG, PLACE_VAULT, PLACE_RUN };
+enum place {
+	PLACE_CONFIG,
+	PLACE_DATA,
+	PLACE_AUDIT,
+	PLACE_LOG,
+	PLACE_REGISTRY,
+	PLACE_VAULT,
+	PLACE_RUN
+};
 
 /* Reads an absolute path from the environment; the specification says to ignore any
  * other value. */
@@ -67,6 +75,7 @@ static const struct {
     [PLACE_DATA] = {"", "XDG_DATA_HOME", ".local/share", ""},
     [PLACE_AUDIT] = {"/audit", "XDG_STATE_HOME", ".local/state", "/audit"},
     [PLACE_LOG] = {"/log", "XDG_STATE_HOME", ".local/state", "/log"},
+    [PLACE_REGISTRY] = {"/registry", "XDG_STATE_HOME", ".local/state", "/registry"},
     [PLACE_VAULT] = {"/vault", "XDG_DATA_HOME", ".local/share", "/vault"},
     /* without a runtime directory, the state directory is as private */
     [PLACE_RUN] = {"/run", "XDG_RUNTIME_DIR", ".local/state", "/run"},
@@ -160,6 +169,12 @@ const char *
 paths_log_dir(void)
 {
 	return place(PLACE_LOG);
+}
+
+const char *
+paths_registry_dir(void)
+{
+	return place(PLACE_REGISTRY);
 }
 
 const char *

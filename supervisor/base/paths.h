@@ -20,12 +20,13 @@ const char *paths_home_of(uid_t);
  * the reason in paths_why(): no home directory, or a symbolic link in the path that
  * is not followed.
  */
-const char *paths_config_dir(void); /* policies/ sealed/ below it */
-const char *paths_data_dir(void);   /* servers/ below it */
-const char *paths_audit_dir(void);  /* audit.db */
-const char *paths_log_dir(void);    /* standard error of the servers */
-const char *paths_run_dir(void);    /* sockets */
-const char *paths_vault_dir(void);  /* secrets.vault, keeper.log */
+const char *paths_config_dir(void);   /* policies/ sealed/ below it */
+const char *paths_data_dir(void);     /* servers/ below it */
+const char *paths_audit_dir(void);    /* audit.db */
+const char *paths_log_dir(void);      /* standard error of the servers */
+const char *paths_run_dir(void);      /* sockets */
+const char *paths_registry_dir(void); /* registry.db */
+const char *paths_vault_dir(void);    /* secrets.vault, keeper.log */
 
 /* The reason why one of them is NULL, for a message. */
 const char *paths_why(void);

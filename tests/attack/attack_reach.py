@@ -477,6 +477,8 @@ def own():
                                ("write", "sources.kennel", "the routes of secrets"),
                                ("write", "secrets.kennel", "the index of secrets"),
                                ("write", "settings.kennel", "kennel's settings"),
+                               ("write", "mcp-servers.json", "the file of servers"),
+                               ("write", "registry", "the registry of servers"),
                                ("write", "audit", "the audit log"), ("read", "audit/audit.key", "a key of the audit log"),
                                ("read", "audit", "a key of the audit log"), ("write", "log", "the log of the servers"),
                                ("read", "run", "the directory of kennel's sockets"), ("read", "vault", "kennel's vault"),
