@@ -399,6 +399,7 @@ REGISTRY = \
 	supervisor/registry/registry_log.o \
 	supervisor/registry/row_check.o \
 	supervisor/registry/secret_shaped.o \
+	supervisor/registry/server_list.o \
 	supervisor/registry/server_rows.o
 
 # The questions that a log answers.
@@ -476,7 +477,6 @@ KENNEL = \
 	supervisor/cli/exec.o \
 	supervisor/cli/init.o \
 	supervisor/cli/init_tools.o \
-	supervisor/cli/list.o \
 	supervisor/cli/mcp_client.o \
 	supervisor/cli/ps.o \
 	supervisor/cli/run.o \
@@ -491,6 +491,7 @@ KENNEL = \
 	supervisor/cli/serve.o \
 	supervisor/cli/server.o \
 	supervisor/cli/top.o \
+	supervisor/cli/user_report.o \
 	supervisor/doctor/doctor.o \
 	supervisor/doctor/doctor_audit.o \
 	supervisor/doctor/doctor_network.o \
@@ -563,6 +564,14 @@ KENNEL = \
 	supervisor/serve/tools/search.o \
 	supervisor/serve/tools/settings.o \
 	supervisor/serve/tools/tool_name.o \
+	supervisor/servers/known_policies.o \
+	supervisor/servers/server_change.o \
+	supervisor/servers/server_check.o \
+	supervisor/servers/server_dump.o \
+	supervisor/servers/server_list.o \
+	supervisor/servers/server_log.o \
+	supervisor/servers/server_state.o \
+	supervisor/servers/server_view.o \
 	supervisor/top/process_memory.o \
 	supervisor/top/top_table.o \
 	supervisor/main.o

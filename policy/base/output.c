@@ -141,6 +141,17 @@ out_text_or_null(struct out *o, const char *key, const char *text)
 		out_text(o, key, text);
 }
 
+void
+out_json_or_null(struct out *o, const char *key, const char *json)
+{
+	if (json == NULL) {
+		out_null(o, key);
+		return;
+	}
+	lead(o, key);
+	(void)fputs(json, o->f);
+}
+
 /* ---- text ------------------------------------------------------------------- */
 
 void

@@ -30,6 +30,8 @@ void out_number(struct out *, const char *key, uint64_t);
 void out_yes(struct out *, const char *key, bool);
 void out_null(struct out *, const char *key);
 void out_text_or_null(struct out *, const char *key, const char *); /* NULL: null */
+/* A value that is JSON already; NULL: null. */
+void out_json_or_null(struct out *, const char *key, const char *json);
 
 /*
  * Writes a JSON string with its quotes.  Bytes that are not UTF-8 become

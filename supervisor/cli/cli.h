@@ -21,7 +21,18 @@ int unused_main(int argc, char **argv);
 const char *changes_diff(const char *log_dir, const uint8_t before[32],
     const uint8_t after[32], char **ret_text);
 int init_main(int argc, char **argv);
+/* supervisor/servers: kennel list, and verbs of kennel server */
 int servers_list_main(int argc, char **argv);
+int server_list_main(int argc, char **argv);
+int server_show_main(int argc, char **argv);
+int server_add_main(int argc, char **argv);
+int server_enable_main(int argc, char **argv);
+int server_disable_main(int argc, char **argv);
+int server_remove_main(int argc, char **argv);
+int server_trust_main(int argc, char **argv);
+int server_export_main(int argc, char **argv);
+int server_import_main(int argc, char **argv);
+int server_check_main(int argc, char **argv);
 /* kennel ps [--json]: the running sessions of the calling user. 125 if one does
  * not answer. */
 int ps_main(int argc, char **argv);
@@ -42,6 +53,12 @@ int find_secret_main(int argc, char **argv);
  * vault_log_end records the outcome. */
 int vault_log_begin(int argc, char **argv);
 void vault_log_end(int status);
+
+/* user_report.c: connects to the recorder of the user's log: 0, or -errno within
+ * USER_REPORT_WAIT_MS, which is also how long its caller waits for each record. */
+#define USER_REPORT_WAIT_MS 5000
+struct report;
+int user_report_open(struct report **ret);
 
 /* ---- check_all.c: every policy that a start would find ---------------------------- */
 

@@ -14,7 +14,6 @@
 #include "leash/audit/writer.h"
 #include "policy/lang/secret_path.h"
 #include "shim/base/array.h"
-#include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "supervisor/audit/audit.h"
 #include "supervisor/base/exit_status.h"
@@ -23,9 +22,7 @@
 #include "supervisor/cli/secret.h"
 #include "supervisor/help/help.h"
 
-#define RECORDER_WAIT_MS 5000
-#define TRIES            5
-#define NAME_CHARS       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
+#define NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 
 /* gives: the verb grants access, and is recorded on disk before it does; a verb that
  * removes access is done in any case. */
@@ -109,36 +106,6 @@ record(const char *outcome, const char *verdict, uint64_t *ret_number)
 	return report_send(change.report, &e, EVENT_GATE, ret_number);
 }
 
-static int
-reach(void)
-{
-	struct audit_place place = {
-	    .log_dir = paths_audit_dir(), .run_dir = paths_run_dir()};
-	static char log[4096], run[4096], recorder[4200];
-	int sock = -1, r;
-
-	if (place.log_dir == NULL || place.run_dir == NULL)
-		return -ENOENT;
-	/* each call overwrites the static string */
-	(void)snprintf(log, sizeof(log), "%s", place.log_dir);
-	(void)snprintf(run, sizeof(run), "%s", place.run_dir);
-	(void)snprintf(
-	    recorder, sizeof(recorder), "%s", paths_libexec("kennel-recorder"));
-	place = (struct audit_place){log, run, recorder};
-	r = fd_make_dirs(log);
-	if (r == 0)
-		r = fd_make_dirs(run);
-	/* a recorder that is just ending sends no WELCOME: try again for a new one */
-	for (int i = 0; (r == 0 && change.report == NULL) || (r == -EPIPE && i < TRIES);
-	     i++) {
-		r = audit_connect(&place, RECORDER_WAIT_MS, &sock);
-		if (r == 0)
-			r = report_open(sock, REPORT_SUPERVISOR, "", RECORDER_WAIT_MS,
-			    &change.report);
-	}
-	return r;
-}
-
 int
 vault_log_begin(int argc, char **argv)
 {
@@ -154,11 +121,11 @@ vault_log_begin(int argc, char **argv)
 	change.verb = strcmp(argv[0], "versions") == 0 ? "restore" : row[i].verb;
 	change.gives = row[i].gives;
 	take_words(argc, argv);
-	r = reach();
+	r = user_report_open(&change.report);
 	if (r == 0 && change.gives) {
 		r = record("asked", NULL, &number);
 		if (r == 0)
-			r = report_wait(change.report, number, RECORDER_WAIT_MS);
+			r = report_wait(change.report, number, USER_REPORT_WAIT_MS);
 	}
 	if (r == 0)
 		return 0;
@@ -185,7 +152,7 @@ vault_log_end(int status)
 		return;
 	if (record(status == 0 ? "done" : "failed", status == 0 ? "allow" : "deny",
 		&number) < 0 ||
-	    report_wait(change.report, number, RECORDER_WAIT_MS) < 0)
+	    report_wait(change.report, number, USER_REPORT_WAIT_MS) < 0)
 		log_warn("secret %s: unable to record the result", change.verb);
 	report_free(change.report);
 	change.report = NULL;

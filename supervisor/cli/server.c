@@ -1,7 +1,8 @@
 /*
- * kennel server VERB. log NAME: shows a server's standard error; its leash scrubbed
- * it and made it printable before storing it. restart NAME: asks each hub of the calling
- * user to (docs/PROTOCOL.serve).
+ * kennel server VERB. The verbs of the registry are in supervisor/servers, pin is in
+ * supervisor/pin. log NAME: shows a server's standard error; its leash scrubbed it and made
+ * it printable before storing it. restart NAME: asks each hub of the calling user to
+ * (docs/PROTOCOL.serve).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -182,6 +183,16 @@ static const struct verb {
 	const char *name;
 	int (*fn)(int, char **);
 } verbs[] = {
+    {"list", server_list_main},
+    {"show", server_show_main},
+    {"add", server_add_main},
+    {"enable", server_enable_main},
+    {"disable", server_disable_main},
+    {"remove", server_remove_main},
+    {"trust", server_trust_main},
+    {"export", server_export_main},
+    {"import", server_import_main},
+    {"check", server_check_main},
     {"log", server_log},
     {"pin", pin_main},
     {"restart", server_restart},

@@ -73,16 +73,16 @@ static const struct help_verb verbs[] = {
     {"secret", "Decide", "COMMAND ...", "manage secrets by name, and the vault", "",
 	"kennel secret set team/github/token", ""},
     {"server", "Decide", "COMMAND ...",
-	"show a server's standard error, pin its tools, restart it", "",
-	"kennel server log files", ""},
+	"configure servers, show their standard error, pin their tools", "",
+	"kennel server list", ""},
     {"audit", "Look", "COMMAND ...", "ask the audit log, verify it, export it", "",
 	"kennel audit denials --since 1d", ""},
-    {"list", "Look", "[--json]", "list the servers that have a policy", "--json",
-	"kennel list", "",
+    {"list", "Look", "[--json]", "list the configured servers", "--json", "kennel list",
+	"",
 	.more =
 	    "Each server is listed with the policy that it starts with, its pins and\n"
-	    "secrets, and what is wrong with the policy. The exit status is 65 if a\n"
-	    "policy has errors."},
+	    "secrets, and what keeps it from starting. The exit status is 65 if a\n"
+	    "policy has errors. The same as `kennel server list`."},
     {"ps", "Look", "[--json]", "list the running sessions", "--json", "kennel ps", "",
 	.more = "Lists the sessions of the calling user: open are the requests at the "
 		"server now,\n"
@@ -131,9 +131,60 @@ static const struct help_option server_options[] = {
     {"--show", NULL, "print the pinned definitions for a person to read"},
     {"--strict", NULL, "write nothing if there is a warning about a definition"},
     {"-n", "COUNT", "only the last lines"},
+    {"--json", NULL, "print JSON for programs"},
+    {"--url", "URL", "the address of a remote server"},
+    {"--auth", "none|api_key|bearer|oauth2", "how it authenticates"},
+    {"--auth-ref", "REFERENCE", "where the credential is, never the credential"},
+    {"--env", "NAME=REFERENCE", "a variable that it needs; may be repeated"},
+    {"--note", "TEXT", "what it is for"},
 };
 
+#define REGISTRY_VERBS "Which servers there are"
+
 static const struct help_verb server_verbs[] = {
+    {"list", REGISTRY_VERBS, "[--json]", "list the configured servers", "--json",
+	"kennel server list", "",
+	.more = "They come from policies, from mcp-servers.json, and from the registry. "
+		"The\n"
+		"exit status is 65 if a policy or that file has errors."},
+    {"show", REGISTRY_VERBS, "NAME [--json]", "print all that is known of a server",
+	"--json", "kennel server show github", "server"},
+    {"add", REGISTRY_VERBS,
+	"NAME [--env NAME=REFERENCE]... [--note TEXT] -- COMMAND [ARG...]\n"
+	"NAME --url URL [--auth TYPE --auth-ref REFERENCE] [--env NAME=REFERENCE]... "
+	"[--note TEXT]",
+	"add a server to the registry, or replace it",
+	"--url --auth --auth-ref --env --note",
+	"kennel server add github --env TOKEN=vault:team/github/token -- gh-mcp", "-",
+	.more =
+	    "This grants nothing: the server starts only if its policy grants the "
+	    "command.\n"
+	    "A REFERENCE is env:NAME, file:/PATH, vault:A/B/C, or JSON such as\n"
+	    "{\"cmd\": [\"/usr/bin/pass\", \"x\"]}. A text that looks like a secret is "
+	    "refused."},
+    {"enable", REGISTRY_VERBS, "NAME", "let a server start again", "",
+	"kennel server enable github", "server"},
+    {"disable", REGISTRY_VERBS, "NAME", "do not start a server", "",
+	"kennel server disable github", "server",
+	.more = "The registry keeps it, also for a server of a policy or a file."},
+    {"remove", REGISTRY_VERBS, "NAME", "remove a server from the registry", "",
+	"kennel server remove github", "server",
+	.more = "All that was discovered of it is removed too."},
+    {"export", REGISTRY_VERBS, "", "print the registry as JSON", "",
+	"kennel server export > servers.json", "",
+	.more = "The servers that a person or an agent has added; never a credential."},
+    {"import", REGISTRY_VERBS, "FILE", "add the servers of an export", "",
+	"kennel server import servers.json", "file"},
+    {"check", REGISTRY_VERBS, "[NAME]", "print what keeps servers from starting", "",
+	"kennel server check", "server",
+	.more = "Also the variables that a policy does not set, and tools with equal "
+		"names.\n"
+		"The exit status is 65 if there is a problem."},
+    {"trust", REGISTRY_VERBS, "FILE", "approve a project's mcp-servers.json", "",
+	"kennel server trust ./mcp-servers.json", "file",
+	.more = "Its present contents are approved: after a change it is not read until "
+		"it is\n"
+		"approved again. It grants nothing."},
     {"log", "Servers", "[-n COUNT] NAME",
 	"print what a server wrote to its standard error", "-n",
 	"kennel server log -n 20 files", "server",
@@ -166,7 +217,7 @@ static const struct help_verb server_verbs[] = {
 
 const struct help_family server_help = {
     .program = "kennel server",
-    .what = "Shows the output of servers, pins their tools, and restarts them.",
+    .what = "Configures servers, shows their output, pins their tools, restarts them.",
     .page = "kennel(1)",
     .verb = server_verbs,
     .verb_n = ARRAY_LEN(server_verbs),

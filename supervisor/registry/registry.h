@@ -72,6 +72,23 @@ int server_row_copy(const struct server_row *, struct server_row *ret);
 void server_rows_sort(struct server_rows *);
 void server_rows_free(struct server_rows *);
 
+/* ---- server_list.c ---------------------------------------------------------- */
+
+/* Where servers are defined; each list has a name at most once. */
+struct server_sources {
+	const struct server_rows *stored; /* registry_list */
+	const struct server_rows *file;   /* global_file_read */
+	bool file_first;                  /* global_file.first */
+	const struct server_rows *policy; /* one row for each server that has a policy */
+};
+/*
+ * One row for each server, sorted: of a name that several define, the row of
+ *	the file of /etc, a person, a policy, another file, an agent
+ * in this order. A row is disabled if its source or the registry says so; what was
+ * discovered is the registry's. Returns 0 or -ENOMEM.
+ */
+int servers_merge(const struct server_sources *, struct server_rows *ret);
+
 /* ---- registry.c ------------------------------------------------------------ */
 
 struct registry;

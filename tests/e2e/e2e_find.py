@@ -194,34 +194,35 @@ def listed():
               bad="server bad {\n    reed x\n}\n", worse="}{\n", missing="server missing {\n    run /no/program\n}\n")
 
     def rows(status):
-        return {r["server"] if r["used"] else "old " + r["server"]: r
-                for r in json.loads(run_list(status, "--json"))}
+        return {r["name"]: r for r in json.loads(run_list(status, "--json"))}
 
     def run_list(status, *more):
         r = run([KENNEL, "list"] + list(more), env=p.env)
         equal(r.returncode, status, r.stderr)
         return r.stdout.decode()
     got = rows(65)
-    equal(sorted(str(k) for k in got), ["None", "bad", "missing", "one", "own", "two"])
+    equal(sorted(got), ["bad", "missing", "one", "own", "two"])
     own = got["own"]
-    equal((own["form"], own["pinned"], own["secrets"], own["errors"], own["warnings"]), ("text", False, 2, 0, 0))
-    check(own["file"] == p.path("own"), own)
-    check(got["bad"]["errors"] > 0 and got[None]["errors"] > 0)
-    equal((got["missing"]["errors"], got["missing"]["warnings"], got["missing"]["secrets"]), (0, 1, None))
+    equal((own["source"], own["pinned"], own["status"], own["reason"], len(own["policy"])), ("policy", False, "disconnected", None, 64))
+    equal((got["bad"]["status"], got["bad"]["reason"], got["missing"]["reason"]), ("error", "policy-error", "policy-error"))
+    within("1 warning: `kennel policy check %s`" % p.path("missing"), got["missing"]["detail"])
     text = run_list(65)
     within("2 (env)", text)
     within("kennel policy check %s" % p.path("bad"), text)
+    within("kennel policy check %s" % p.path("worse"), text)
     for name in "bad", "worse", "missing":
         os.unlink(p.path(name))
     kennel(p, "policy", "compile", p.path("own"))
-    got = rows(0)
-    equal((got["own"]["form"], got["own"]["stale"], got["old own"]["form"]), ("sealed", False, "text"))
+    equal(rows(0)["own"]["reason"], None)
+    text = run_list(0)
+    within("not used: the policy above is", text)
+    equal([line.split()[2] for line in text.splitlines() if line.startswith("own ")], ["sealed", "text"])
     p.write("own", server("own", "    tool deny x\n"))
-    check(rows(0)["own"]["stale"])
+    equal(rows(0)["own"]["reason"], "policy-error")
     within("stale", run_list(0))
     p.write("copy", server("one"))
-    got = [(r["server"], r["used"]) for r in json.loads(run_list(65, "--json"))]
-    equal(sorted(got), [("one", False), ("one", True), ("own", False), ("own", True), ("two", True)])
+    got = rows(65)
+    equal((sorted(got), got["one"]["status"], got["one"]["reason"]), (["one", "own", "two"], "error", "policy-error"))
     text = run_list(65)
     equal((text.count("error: a policy above defines the server too"), text.count("not used")), (1, 1), text)
     empty = Place("listed-none")

@@ -121,7 +121,7 @@ def near():
                          (["approve", "alow"], "kennel approve: unknown command `alow`: did you mean `allow`?"),
                          (["server", "pni"], "kennel server: unknown command `pni`: did you mean `pin`?"),
                          (["denials"], "kennel: unknown command `denials`: did you mean `audit denials`?"),
-                         (["show"], "kennel: unknown command `show`: did you mean `policy show` or `secret show`?"),
+                         (["show"], "kennel: unknown command `show`: did you mean `policy show` or `secret show` or `server show`?"),
                          (["help", "rnu"], "kennel: unknown command `rnu`: did you mean `run`?"),
                          (["run", "--polcy", "x"], "kennel run: unknown option `--polcy`: did you mean `--policy`?"),
                          (["audit", "log", "--jso"], "kennel audit log: unknown option `--jso`: did you mean `--json`?"),

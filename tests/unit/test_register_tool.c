@@ -49,7 +49,7 @@ call(struct registry *g, const char *arguments)
 	return r;
 }
 
-/* S4-04 S4-05 S4-08: add, list and remove; upsert by name. */
+/* S4-04 S4-05: add, list and remove; upsert by name. */
 static void
 replies(void **state)
 {

@@ -421,7 +421,7 @@ enabling(void **state)
 	registry_close(g);
 }
 
-/* S3-30: listed by scope, the user's first, then by name. */
+/* Listed by scope, the user's first, then by name. */
 static void
 listed(void **state)
 {
@@ -442,6 +442,55 @@ listed(void **state)
 		assert_string_equal(rows.row[i].name, wanted[i]);
 	server_rows_free(&rows);
 	registry_close(g);
+}
+
+/* ---- one list ------------------------------------------------------------------------------ */
+
+/* Who defines a name when several do; the registry's decision to disable holds for each. */
+static void
+merged(void **state)
+{
+	static const struct {
+		bool etc, person, policy, file, agent;
+		int is; /* -1: not listed */
+	} rows[] = {
+	    {true, true, true, false, false, FROM_FILE},
+	    {false, true, true, true, false, FROM_PERSON},
+	    {false, false, true, true, true, FROM_POLICY},
+	    {false, false, false, true, true, FROM_FILE},
+	    {false, false, false, false, true, FROM_AGENT},
+	    {false, false, true, false, true, FROM_POLICY},
+	    {false, false, false, false, false, -1},
+	};
+	struct server_row mine[2], file = row_of("x", FROM_FILE, "/f", NULL);
+	struct server_row policy = row_of("x", FROM_POLICY, "/p", NULL);
+	struct server_rows got;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct server_rows stored = {mine, 1}, files = {&file, 1},
+				   policies = {&policy, 1};
+		const struct server_sources from = {.stored = &stored,
+		    .file = rows[i].etc || rows[i].file ? &files : NULL,
+		    .file_first = rows[i].etc,
+		    .policy = rows[i].policy ? &policies : NULL};
+
+		mine[0] = row_of("x",
+		    rows[i].person  ? FROM_PERSON
+		    : rows[i].agent ? FROM_AGENT
+				    : FROM_POLICY,
+		    "/r", NULL);
+		mine[0].enabled = false;
+		mine[0].discovery_status = "error";
+		assert_int_equal(servers_merge(&from, &got), 0);
+		assert_int_equal(got.n, rows[i].is >= 0);
+		if (got.n > 0) {
+			assert_int_equal(got.row[0].source, rows[i].is);
+			/* an agent's row does not disable another one */
+			assert_int_equal(got.row[0].enabled,
+			    rows[i].agent && rows[i].is != FROM_AGENT);
+		}
+		server_rows_free(&got);
+	}
 }
 
 /* ---- what was discovered ------------------------------------------------------------------ */
@@ -469,7 +518,7 @@ count(const char *below, const char *sql)
 	return n;
 }
 
-/* S2-25 S3-23 S3-24 S3-25 S3-26 S3-29 C34: tools are stored under `server.tool`, as a
+/* S3-23 S3-24 S3-25 S3-26 S3-29 C34: tools are stored under `server.tool`, as a
  * whole; with the server all that was discovered of it is removed. */
 static void
 discovery(void **state)
@@ -596,6 +645,7 @@ main(void)
 	    cmocka_unit_test(agents),
 	    cmocka_unit_test(enabling),
 	    cmocka_unit_test(listed),
+	    cmocka_unit_test(merged),
 	    cmocka_unit_test(discovery),
 	    cmocka_unit_test(all_or_none),
 	    cmocka_unit_test(trusted),

@@ -1,0 +1,137 @@
+/*
+ * Policies, mcp-servers.json and the registry as one list of servers: the one function
+ * behind `kennel list`, `kennel server list`, `show` and `check`.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+#include "supervisor/base/exit_status.h"
+#include "supervisor/base/paths.h"
+#include "supervisor/help/help.h"
+#include "supervisor/servers/servers.h"
+
+#define ETC_DIR "/etc/kennel"
+
+int
+server_registry_open(bool create, struct registry **ret)
+{
+	const char *dir = paths_registry_dir();
+	struct reason moved, why;
+	int r;
+
+	if (dir == NULL) {
+		log_error("%s", paths_why());
+		return EXIT_CONFIG;
+	}
+	moved.text[0] = '\0';
+	r = registry_open(dir, create, ret, &moved, &why);
+	if (moved.text[0] != '\0')
+		log_warn("%s", moved.text);
+	if (r == -ENOENT && !create) {
+		*ret = NULL;
+		return 0;
+	}
+	if (r < 0)
+		log_error("%s", why.text);
+	return r < 0 ? EXIT_FAILED : 0;
+}
+
+/* The notes of the file, one message for each line. */
+static void
+say_notes(struct buf *notes)
+{
+	const char *line = notes->len > 0 ? buf_str(notes) : "";
+
+	for (size_t len; *line != '\0'; line += len + (line[len] == '\n')) {
+		len = strcspn(line, "\n");
+		log_warn("%.*s", (int)len, line);
+	}
+}
+
+static void
+read_file(struct server_view *v)
+{
+	struct global_places places = {.etc = ETC_DIR, .config = paths_config_dir()};
+	struct reason why;
+
+	/* the user's own directory is no project */
+	if (getcwd(v->project, sizeof(v->project)) != NULL &&
+	    strcmp(v->project, ETC_DIR) != 0 &&
+	    (places.config == NULL || strcmp(v->project, places.config) != 0))
+		places.project = v->project;
+	if (global_file_read(&places, v->registry, &v->file, &why) < 0) {
+		log_error("%s", why.text);
+		v->file_broken = true;
+	}
+	say_notes(&v->file.notes);
+	v->file_broken |= v->file.errors > 0;
+}
+
+static int
+merge(struct server_view *v)
+{
+	const struct server_sources sources = {.stored = &v->stored,
+	    .file = &v->file.rows,
+	    .file_first = v->file.first,
+	    .policy = &v->policies.rows};
+	int r = v->registry == NULL ? 0 : registry_list(v->registry, &v->stored);
+
+	if (r == 0)
+		r = servers_merge(&sources, &v->rows);
+	if (r < 0)
+		log_error("unable to read the registry: %s", strerror(-r));
+	return r < 0 ? EXIT_FAILED : 0;
+}
+
+int
+server_view_open(bool create, struct server_view *ret)
+{
+	int status;
+
+	memset(ret, 0, sizeof(*ret));
+	if (known_policies_read(&ret->policies) < 0) {
+		log_error("out of memory");
+		return EXIT_FAILED;
+	}
+	status = server_registry_open(create, &ret->registry);
+	if (status == 0)
+		read_file(ret);
+	return status != 0 ? status : merge(ret);
+}
+
+void
+server_view_close(struct server_view *v)
+{
+	server_rows_free(&v->rows);
+	server_rows_free(&v->stored);
+	global_file_free(&v->file);
+	registry_close(v->registry);
+	known_policies_free(&v->policies);
+}
+
+int
+server_argument(int argc, char **argv, const char **ret)
+{
+	const char *found = NULL;
+
+	for (int i = 1; i < argc; i++) {
+		if (argv[i][0] == '-' || found != NULL)
+			return help_refuse(&server_help, argv[0], argv[i]);
+		found = argv[i];
+	}
+	*ret = found;
+	return 0;
+}
+
+const struct server_row *
+server_view_find(const struct server_view *v, const char *name)
+{
+	for (size_t i = 0; i < v->rows.n; i++)
+		if (strcmp(v->rows.row[i].name, name) == 0)
+			return &v->rows.row[i];
+	return NULL;
+}

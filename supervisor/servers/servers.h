@@ -1,0 +1,78 @@
+/*
+ * The servers room: `kennel list` and the verbs of `kennel server` that read and change
+ * which servers are configured.
+ *
+ *	known_policies.c	the policies that a start would find
+ *	server_view.c		these, mcp-servers.json and the registry as one list
+ *	server_state.c		why a server of the list cannot start
+ *	server_list.c		kennel list; kennel server list, show
+ *	server_change.c		kennel server add, enable, disable, remove, trust
+ *	server_dump.c		kennel server export, import
+ *	server_check.c		kennel server check
+ *	server_log.c		the audit log's records of these changes
+ */
+#ifndef KENNEL_SUPERVISOR_SERVERS_SERVERS_H
+#define KENNEL_SUPERVISOR_SERVERS_SERVERS_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "supervisor/registry/global_file.h"
+#include "supervisor/registry/registry.h"
+#include "supervisor/servers/known_policies.h"
+
+/* ---- server_view.c ------------------------------------------------------------- */
+
+/* All that is known of the configured servers. */
+struct server_view {
+	struct known_policies policies;
+	struct registry *registry; /* NULL: there is none yet */
+	struct server_rows stored; /* its rows */
+	struct global_file file;
+	bool file_broken; /* it is invalid, or a server of it is */
+	char project[PATH_MAX];
+	struct server_rows rows; /* merged */
+};
+
+/* Reads all of it and reports on standard error what is wrong. create: the registry, if
+ * it does not exist. Returns 0 or an exit status; close it in any case. */
+int server_view_open(bool create, struct server_view *ret);
+void server_view_close(struct server_view *);
+/* The row of this name, or NULL. */
+const struct server_row *server_view_find(const struct server_view *, const char *name);
+/* Opens the registry alone: 0 or an exit status. */
+int server_registry_open(bool create, struct registry **ret);
+
+/* The one argument of a verb without options: 0, with *ret NULL if there is none; or
+ * EXIT_USAGE after reporting the first one that is unexpected. */
+int server_argument(int argc, char **argv, const char **ret);
+
+/* ---- server_state.c ------------------------------------------------------------ */
+
+#define STATE_DETAIL_MAX (PATH_MAX + 512)
+
+struct server_state {
+	const char *status;            /* disconnected connecting connected error */
+	const char *reason;            /* NULL, or a word; see docs/man/kennel.1 */
+	char detail[STATE_DETAIL_MAX]; /* a sentence, or "" */
+	uint64_t restarts;
+};
+/* The state of a server, as far as its configuration shows. */
+void server_state(
+    const struct server_view *, const struct server_row *, struct server_state *ret);
+
+/* ---- server_log.c ---------------------------------------------------------------- */
+
+/* Records a change before it is made: 0, or EXIT_FAILED after reporting why; then the
+ * change must not be made. name NULL: missing or invalid. */
+int server_log_begin(const char *action, const char *name);
+/* How it ended, and why, if it did not end well: done (0), refused (an exit status other
+ * than EXIT_FAILED), or failed. Returns the status. */
+int server_log_end(int status, const char *reason);
+/* A change that is refused before it began. Returns the status. */
+int server_log_refused(
+    const char *action, const char *name, int status, const char *reason);
+
+#endif
