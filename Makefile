@@ -554,7 +554,7 @@ KENNEL = \
 	supervisor/serve/reply.o \
 	supervisor/serve/routes.o \
 	supervisor/serve/server_requests.o \
-	supervisor/serve/server_state.o \
+	supervisor/serve/live_state.o \
 	supervisor/serve/servers.o \
 	supervisor/serve/session_launcher.o \
 	supervisor/serve/subscriptions.o \

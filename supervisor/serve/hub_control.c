@@ -50,7 +50,7 @@ put_page(const struct hub *h, uint32_t first, struct wire_out *out)
 	hub_state(h, &status);
 	hub_page_begin(out, &status, first);
 	for (; at < status.servers; at++) {
-		server_state(h->server[at], &row);
+		server_report_state(h->server[at], &row);
 		if (!hub_page_row(out, &row))
 			break;
 	}

@@ -294,9 +294,9 @@ void hub_control_close(struct hub *);
 /* What clients watch may have changed. */
 void hub_control_changed(struct hub *);
 
-/* server_state.c */
+/* live_state.c */
 enum server_live server_live(const struct server *);
-void server_state(const struct server *, struct server_row *ret);
+void server_report_state(const struct server *, struct server_row *ret);
 
 /* agent.c: a line of the agent; waited: it was parked. */
 void agent_take(struct hub *, const uint8_t *, size_t, bool waited);

@@ -283,8 +283,7 @@ is_denied(struct hub *h, struct incoming *in, struct server *s, const char *tool
 
 /* True: it differs from what it was, and is answered. */
 static bool
-is_quarantined(
-    struct hub *h, struct incoming *in, struct server *s, const char *tool)
+is_quarantined(struct hub *h, struct incoming *in, struct server *s, const char *tool)
 {
 	const struct item *i = offers_find(s, PIN_TOOL, tool, strlen(tool));
 	char text[HUB_TEXT_MAX];

@@ -6,7 +6,7 @@
  *	session_launcher.c	the unconfined half: finds policies, starts sessions
  *	hub.c			start, loop and end
  *	hub_control.c		the socket of its user: kennel ps, top, server restart
- *	server_state.c		what that socket says of a server
+ *	live_state.c		what that socket says of a server
  *	latency.c		how long a server's answers take
  *	agent.c			a line of the agent: who handles it
  *	parked.c		lines that wait for a policy or a list

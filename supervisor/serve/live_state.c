@@ -70,7 +70,7 @@ put_reason(const struct server *s, uint32_t drifted, struct server_row *row)
 }
 
 void
-server_state(const struct server *s, struct server_row *ret)
+server_report_state(const struct server *s, struct server_row *ret)
 {
 	uint32_t drifted;
 
