@@ -547,6 +547,7 @@ KENNEL = \
 	supervisor/serve/hub_control.o \
 	supervisor/serve/latency.o \
 	supervisor/serve/lists.o \
+	supervisor/serve/mcp_register.o \
 	supervisor/serve/offers.o \
 	supervisor/serve/parked.o \
 	supervisor/serve/query_tool.o \

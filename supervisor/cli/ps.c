@@ -76,7 +76,7 @@ put_session_json(struct out *o, long pid, const struct status *s)
 
 /* Callback of status_of_hub. */
 static void
-put_server_json(void *arg, long pid, const struct server_row *s)
+put_server_json(void *arg, long pid, const struct hub_row *s)
 {
 	char policy[2 * STATUS_POLICY_LEN + 1];
 	struct out *o = arg;

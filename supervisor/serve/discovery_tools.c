@@ -470,6 +470,7 @@ static const struct {
     {OWN_TOOL_DESCRIBE, tool_describe},
     {OWN_TOOL_INVOKE, tool_invoke},
     {OWN_MCP_QUERY, mcp_query},
+    {OWN_MCP_REGISTER, mcp_register},
 };
 
 bool

@@ -3,9 +3,10 @@
  *
  * Process: kennel serve, its confined half. Holds the agent's stdio, the launcher's
  * socket, its user's, and one socket per running session; no secret. Trusts: the launcher; sealed
- * policies. Must never: start a program, read a file.
+ * policies. Must never: start a program, open a file but the registry.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
 #include "supervisor/base/exit_status.h"
+#include "supervisor/base/paths.h"
 #include "supervisor/launch/launch.h"
 #include "supervisor/serve/private.h"
 #include "supervisor/serve/tools/search.h"
@@ -111,12 +113,20 @@ hub_arm(struct hub *h)
 
 /* ---- start ------------------------------------------------------------------- */
 
-/* No file, no program: what the hub needs comes from the launcher. */
+/* No program, and no file but the registry: what else the hub needs comes from the
+ * launcher. */
 static void
 confine(void)
 {
-	if (confine_no_dumps() < 0 || confine_paths(NULL, 0) < 0)
+	const char *registry = paths_registry_dir();
+	struct confine_path may = {.fd = -1, .may = CONFINE_READ | CONFINE_WRITE};
+
+	/* early: mkdirat */
+	if (registry != NULL && fd_make_dirs(registry) == 0)
+		may.fd = open(registry, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (confine_no_dumps() < 0 || confine_paths(&may, may.fd >= 0) < 0)
 		die("unable to confine kennel serve");
+	fd_close(&may.fd);
 	if (confine_syscalls(kennel_syscalls, ARRAY_LEN(kennel_syscalls)) < 0)
 		die("unable to confine the system calls of kennel serve");
 }

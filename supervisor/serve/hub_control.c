@@ -44,7 +44,7 @@ static uint32_t
 put_page(const struct hub *h, uint32_t first, struct wire_out *out)
 {
 	struct hub_status status;
-	struct server_row row;
+	struct hub_row row;
 	uint32_t at = first;
 
 	hub_state(h, &status);

@@ -38,7 +38,7 @@ count_tools(const struct server *s, uint32_t *ret_drifted)
 
 /* Why the server does not answer, or not with all that it has. */
 static void
-put_reason(const struct server *s, uint32_t drifted, struct server_row *row)
+put_reason(const struct server *s, uint32_t drifted, struct hub_row *row)
 {
 	uint64_t now = loop_now();
 
@@ -70,11 +70,11 @@ put_reason(const struct server *s, uint32_t drifted, struct server_row *row)
 }
 
 void
-server_report_state(const struct server *s, struct server_row *ret)
+server_report_state(const struct server *s, struct hub_row *ret)
 {
 	uint32_t drifted;
 
-	*ret = (struct server_row){.live = server_live(s),
+	*ret = (struct hub_row){.live = server_live(s),
 	    .discovery = s->wrong != NULL ? DISCOVERY_ERROR : s->discovery,
 	    .pinned = s->pinned,
 	    .has_policy = s->ready,

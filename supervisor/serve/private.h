@@ -296,7 +296,7 @@ void hub_control_changed(struct hub *);
 
 /* live_state.c */
 enum server_live server_live(const struct server *);
-void server_report_state(const struct server *, struct server_row *ret);
+void server_report_state(const struct server *, struct hub_row *ret);
 
 /* agent.c: a line of the agent; waited: it was parked. */
 void agent_take(struct hub *, const uint8_t *, size_t, bool waited);
@@ -445,6 +445,8 @@ void keep_client(struct hub *, struct json capabilities, struct json info);
 /* discovery_tools.c: true: it is one of kennel's own tools, and is answered. */
 bool own_tool_call(
     struct hub *, struct incoming *, const char *name, struct json arguments);
+/* mcp_register.c */
+void mcp_register(struct hub *, struct incoming *, struct json arguments);
 /* query_tool.c */
 void mcp_query(struct hub *, struct incoming *, struct json arguments);
 void query_failed(

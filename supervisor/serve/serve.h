@@ -21,6 +21,7 @@
  *	routes.c		requests under way, and their answers
  *	discovery_tools.c	tool_search, tool_describe, tool_invoke
  *	query_tool.c		mcp_query
+ *	mcp_register.c		mcp_register
  *	reply.c			what kennel answers itself
  *	edit.c			a line with some values replaced
  */

@@ -156,6 +156,7 @@ static void
 on_server(struct hub *h, struct wire_in *in, int fd)
 {
 	const char *name = wire_get_str(in, LAUNCHER_NAME_MAX);
+	bool enabled = wire_get_u32(in) == 1;
 	uint32_t status = wire_get_u32(in);
 	const char *why = wire_get_str(in, LAUNCHER_PACKET_MAX);
 	struct server *s;
@@ -169,6 +170,7 @@ on_server(struct hub *h, struct wire_in *in, int fd)
 		return;
 	(void)close_all(s); /* one that started while its policy was found */
 	forget(s);
+	s->enabled = enabled;
 	if (status == 0 && fd >= 0) {
 		load(s, fd);
 	} else {
@@ -227,6 +229,7 @@ on_name(struct hub *h, struct wire_in *in)
 {
 	const char *name = wire_get_str(in, LAUNCHER_NAME_MAX);
 	const char *about = wire_get_str(in, LAUNCHER_PACKET_MAX);
+	bool enabled = wire_get_u32(in) == 1;
 	struct server *s;
 
 	if (wire_end(in) < 0)
@@ -234,7 +237,10 @@ on_name(struct hub *h, struct wire_in *in)
 	s = server_find(h, name, strlen(name));
 	if (s == NULL && h->server_n < HUB_SERVERS_MAX)
 		s = server_new(h, name);
-	if (s != NULL && s->about == NULL)
+	if (s == NULL)
+		return;
+	s->enabled = enabled;
+	if (s->about == NULL)
 		s->about = strdup(about); /* NULL: not shown */
 }
 
@@ -320,6 +326,12 @@ server_need(struct server *s, char why[HUB_TEXT_MAX])
 	uint64_t now = loop_now();
 	struct downstream *d = NULL;
 
+	if (!s->enabled) {
+		(void)snprintf(why, HUB_TEXT_MAX,
+		    "%s is disabled: a person enables it with kennel server enable %s",
+		    s->name, s->name); /* fits */
+		return NULL;
+	}
 	if (!s->ready) {
 		(void)snprintf(why, HUB_TEXT_MAX, "%s: %s", s->name,
 		    s->wrong != NULL ? s->wrong : "no policy"); /* may be cut */

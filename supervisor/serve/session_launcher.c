@@ -30,10 +30,12 @@
 #include "shim/base/log.h"
 #include "shim/base/wire.h"
 #include "supervisor/base/exit_status.h"
+#include "supervisor/base/paths.h"
 #include "supervisor/base/person_socket.h"
 #include "supervisor/launch/launch.h"
 #include "supervisor/launch/policy_files.h"
 #include "supervisor/launch/run_session.h"
+#include "supervisor/registry/registry.h"
 #include "supervisor/serve/session_launcher.h"
 #include "supervisor/status/hub_wire.h"
 
@@ -41,6 +43,7 @@ struct known {
 	char name[LAUNCHER_NAME_MAX + 1];
 	char *about;      /* as its file says, unchecked; owned */
 	const char *file; /* its --policy; NULL: found by name */
+	bool disabled;    /* in the registry */
 	bool found;       /* the policy is in `policy` */
 	struct policy_found policy;
 };
@@ -121,6 +124,29 @@ note_broken(struct launcher *l)
 	l->known[l->known_n++] = k;
 }
 
+/* A person may have disabled a server that has a policy; an agent cannot. A registry that
+ * cannot be read disables nothing that a policy allows: the verbs say what is wrong. */
+static void
+read_registry(struct launcher *l)
+{
+	const char *dir = paths_registry_dir();
+	struct server_rows rows = {.n = 0};
+	struct registry *registry;
+	struct reason moved, why;
+	struct known *k;
+
+	if (dir == NULL || registry_open(dir, false, &registry, &moved, &why) < 0)
+		return;
+	if (registry_list(registry, &rows) < 0)
+		rows.n = 0;
+	for (size_t i = 0; i < rows.n; i++)
+		if (rows.row[i].source != FROM_AGENT &&
+		    (k = known_find(l, rows.row[i].name)) != NULL)
+			k->disabled = !rows.row[i].enabled;
+	server_rows_free(&rows);
+	registry_close(registry);
+}
+
 /* A session that runs keeps the policy that it started with. */
 static void
 find_one(struct launcher *l, struct known *k)
@@ -138,6 +164,7 @@ find_one(struct launcher *l, struct known *k)
 	wire_out_init(&out, memory, sizeof(memory));
 	wire_put_u32(&out, LAUNCHER_SERVER);
 	wire_put_str(&out, k->name);
+	wire_put_u32(&out, !k->disabled);
 	wire_put_u32(&out, (uint32_t)status);
 	wire_put_str(&out, why);
 	answer(l, &out, k->found ? k->policy.fd : -1);
@@ -165,6 +192,7 @@ name_all(struct launcher *l)
 	/* a name without a policy: find_policy says what is wrong */
 	for (size_t i = 0; i < l->order->name_n; i++)
 		note_name(l, l->order->name[i], "");
+	read_registry(l);
 }
 
 static void
@@ -192,6 +220,7 @@ on_names(struct launcher *l, struct wire_in *in)
 		wire_put_u32(&out, LAUNCHER_NAME);
 		wire_put_str(&out, l->known[i]->name);
 		wire_put_str(&out, l->known[i]->about);
+		wire_put_u32(&out, !l->known[i]->disabled);
 		answer(l, &out, -1);
 	}
 	answer_end(l, LAUNCHER_NAMED);
@@ -214,8 +243,10 @@ on_again(struct launcher *l, struct wire_in *in)
 	const char *name = wire_get_str(in, LAUNCHER_NAME_MAX);
 	struct known *k = wire_end(in) < 0 ? NULL : known_find(l, name);
 
-	if (k != NULL)
-		find_one(l, k);
+	if (k == NULL)
+		return;
+	read_registry(l);
+	find_one(l, k);
 }
 
 /* ---- sessions -------------------------------------------------------------- */

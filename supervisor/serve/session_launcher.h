@@ -17,17 +17,18 @@
 #define LAUNCHER_SERVERS_MAX 1024
 
 enum launcher_message {
-	LAUNCHER_FIND = 2,   /* no fields: find every server's policy */
-	LAUNCHER_SERVER = 3, /* str name, u32 exit status, str why: one of them. Status 0:
+	LAUNCHER_FIND = 2, /* no fields: find every server's policy */
+	LAUNCHER_SERVER =
+	    3, /* str name, u32 enabled, u32 exit status, str why: one of them. Status 0:
 				* a descriptor, the sealed policy */
-	LAUNCHER_START = 4,  /* u32 ticket, str name: start a session of it */
-	LAUNCHER_FOUND = 5,  /* no fields: the last server was sent */
-	LAUNCHER_AGAIN = 6,  /* str name: find this policy again; answered by SERVER */
+	LAUNCHER_START = 4, /* u32 ticket, str name: start a session of it */
+	LAUNCHER_FOUND = 5, /* no fields: the last server was sent */
+	LAUNCHER_AGAIN = 6, /* str name: find this policy again; answered by SERVER */
 	LAUNCHER_STARTED =
 	    7, /* u32 ticket, and a descriptor: the session's agent side; none:
 				* it could not be started */
 	LAUNCHER_NAMES = 8,      /* no fields: name every server, which takes no load */
-	LAUNCHER_NAME = 9,       /* str name, str about: one of them */
+	LAUNCHER_NAME = 9,       /* str name, str about, u32 enabled: one of them */
 	LAUNCHER_NAMED = 11,     /* no fields: the last name was sent */
 	LAUNCHER_RECORDER = 10,  /* no fields: connect to the recorder */
 	LAUNCHER_CONNECTED = 13, /* no fields; a descriptor, none: it cannot be reached */

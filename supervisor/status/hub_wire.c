@@ -71,7 +71,7 @@ hub_page_begin(struct wire_out *out, const struct hub_status *h, uint32_t first)
 }
 
 bool
-hub_page_row(struct wire_out *out, const struct server_row *s)
+hub_page_row(struct wire_out *out, const struct hub_row *s)
 {
 	if (out->cap - out->len < ROW_MAX)
 		return false;
@@ -134,10 +134,10 @@ hub_page_get(struct wire_in *in, struct hub_status *ret, uint32_t *ret_first)
 }
 
 int
-hub_row_get(struct wire_in *in, struct server_row *ret)
+hub_row_get(struct wire_in *in, struct hub_row *ret)
 {
 	uint32_t more = wire_get_u32(in), live, discovery, reason, flags;
-	struct server_row s = {.calls = 0};
+	struct hub_row s = {.calls = 0};
 	struct span policy;
 
 	if (more != ROW_FOLLOWS)

@@ -78,7 +78,7 @@ struct hub_status {
 	uint32_t servers;
 };
 
-struct server_row {
+struct hub_row {
 	char name[STATUS_SERVER_MAX];
 	enum server_live live;
 	enum discovery_status discovery;
@@ -96,11 +96,11 @@ struct server_row {
 /* A page: begin, rows, end. The caller's memory has HUB_PACKET_MAX bytes. */
 void hub_page_begin(struct wire_out *, const struct hub_status *, uint32_t first);
 /* False: no room; the row is the first of the next page. */
-bool hub_page_row(struct wire_out *, const struct server_row *);
+bool hub_page_row(struct wire_out *, const struct hub_row *);
 void hub_page_end(struct wire_out *);
 /* Reads the begin of a page. 0 or -EBADMSG. Texts are not escaped. */
 int hub_page_get(struct wire_in *, struct hub_status *ret, uint32_t *ret_first);
 /* 1: a row; 0: the end of the page; -EBADMSG. */
-int hub_row_get(struct wire_in *, struct server_row *ret);
+int hub_row_get(struct wire_in *, struct hub_row *ret);
 
 #endif

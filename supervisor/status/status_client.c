@@ -66,7 +66,7 @@ ask_page(int fd, uint32_t first, struct hub_status *ret, server_row_fn *fn, void
     long pid, uint32_t *ret_n)
 {
 	static uint8_t memory[HUB_PACKET_MAX];
-	struct server_row row;
+	struct hub_row row;
 	struct wire_out out;
 	struct wire_in in;
 	uint32_t n = 0, is;
@@ -168,15 +168,14 @@ status_ended(long pid, int error)
 }
 
 static void
-session_row(const struct status *s, struct server_row *ret)
+session_row(const struct status *s, struct hub_row *ret)
 {
-	*ret =
-	    (struct server_row){.live = s->connected ? LIVE_CONNECTED : LIVE_CONNECTING,
-		.discovery = s->connected ? DISCOVERY_CONNECTED : DISCOVERY_PENDING,
-		.has_policy = true,
-		.calls = s->calls,
-		.calls_made = s->calls_made,
-		.refused = s->refused};
+	*ret = (struct hub_row){.live = s->connected ? LIVE_CONNECTED : LIVE_CONNECTING,
+	    .discovery = s->connected ? DISCOVERY_CONNECTED : DISCOVERY_PENDING,
+	    .has_policy = true,
+	    .calls = s->calls,
+	    .calls_made = s->calls_made,
+	    .refused = s->refused};
 	memcpy(ret->name, s->server, sizeof(ret->name));
 	memcpy(ret->policy, s->policy, sizeof(ret->policy));
 }
@@ -186,7 +185,7 @@ status_of_servers(server_row_fn *fn, void *arg)
 {
 	static long pid[STATUS_SESSIONS_MAX];
 	struct hub_status hub;
-	struct server_row row;
+	struct hub_row row;
 	struct status s;
 	size_t n, lost = 0;
 	int r;

@@ -15,7 +15,7 @@
 int status_of_session(long pid, struct status *ret);
 
 /* Called for each server that a hub has. */
-typedef void server_row_fn(void *arg, long pid, const struct server_row *);
+typedef void server_row_fn(void *arg, long pid, const struct hub_row *);
 /* The state of the hub of process pid ("kennel serve"), and its servers; fn: NULL: they
  * are not asked for. 0 or -errno as above. */
 int status_of_hub(long pid, struct hub_status *ret, server_row_fn *fn, void *arg);

@@ -35,7 +35,7 @@ add(struct top_table *t, const char *name, long pid)
 
 /* Callback of status_of_hub. */
 static void
-add_server(void *arg, long pid, const struct server_row *s)
+add_server(void *arg, long pid, const struct hub_row *s)
 {
 	struct top_row *r = add(arg, s->name, pid);
 

@@ -10,7 +10,7 @@
 #include "tests/fuzz/fuzz.h"
 
 static void
-check(const struct server_row *s)
+check(const struct hub_row *s)
 {
 	const char *reason = server_reason_name(s->reason);
 
@@ -29,7 +29,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	static uint8_t again[2 * HUB_PACKET_MAX]; /* room for each row, and then some */
 	struct hub_status h;
-	struct server_row s;
+	struct hub_row s;
 	struct wire_out out;
 	struct wire_in in;
 	uint32_t first;

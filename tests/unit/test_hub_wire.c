@@ -23,7 +23,7 @@ static const struct hub_status a_hub = {.since_ns = 1795575497000000000u,
     .calls_made = 70,
     .refused = 3,
     .servers = 5};
-static const struct server_row a_server = {.name = "files",
+static const struct hub_row a_server = {.name = "files",
     .live = LIVE_ERROR,
     .discovery = DISCOVERY_UNREACHABLE,
     .reason = REASON_BACKOFF,
@@ -43,7 +43,7 @@ static const struct server_row a_server = {.name = "files",
 
 static void
 page(struct wire_out *out, uint8_t *memory, const struct hub_status *h,
-    const struct server_row *row)
+    const struct hub_row *row)
 {
 	wire_out_init(out, memory, HUB_PACKET_MAX);
 	hub_page_begin(out, h, 1);
@@ -58,7 +58,7 @@ static int
 rows_in(const uint8_t *packet, size_t len)
 {
 	struct hub_status h;
-	struct server_row s;
+	struct hub_row s;
 	struct wire_in in;
 	uint32_t first;
 	int r, n = 0;
@@ -80,7 +80,7 @@ reads_what_it_writes(void **state)
 {
 	static uint8_t memory[HUB_PACKET_MAX];
 	struct hub_status h;
-	struct server_row s;
+	struct hub_row s;
 	struct wire_out out;
 	struct wire_in in;
 	uint32_t first;
@@ -116,7 +116,7 @@ refuses_what_has_no_name(void **state)
 {
 	static uint8_t memory[HUB_PACKET_MAX];
 	struct hub_status h = a_hub;
-	struct server_row s;
+	struct hub_row s;
 	struct wire_out out;
 
 	(void)state;
@@ -152,7 +152,7 @@ static void
 fills_pages(void **state)
 {
 	static uint8_t memory[HUB_PACKET_MAX];
-	struct server_row s = a_server;
+	struct hub_row s = a_server;
 	struct wire_out out;
 	int n = 0;
 

@@ -1,0 +1,98 @@
+/*
+ * mcp_register: an agent proposes a server. The row starts disabled and grants nothing.
+ * The registry is the only file that the hub may open.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "leash/audit/writer.h"
+#include "shim/base/log.h"
+#include "supervisor/base/paths.h"
+#include "supervisor/registry/register_tool.h"
+#include "supervisor/registry/registry_log.h"
+#include "supervisor/serve/private.h"
+
+#define DURABLE_MS 5000
+
+/* Callback of register_read: a server of a policy is not an agent's to change. */
+static bool
+is_defined(void *arg, const char *name, enum row_source *ret)
+{
+	struct hub *h = arg;
+
+	*ret = FROM_POLICY;
+	return server_find(h, name, strlen(name)) != NULL;
+}
+
+static int
+note(struct hub *h, const struct register_order *order, enum registry_outcome outcome)
+{
+	struct registry_act act = {.action = register_action_name(order->action),
+	    .name = order->row.name,
+	    .by = FROM_AGENT};
+	static struct event e;
+	uint64_t number = 0;
+	int r;
+
+	if (order->action == REGISTER_LIST)
+		return 0;
+	if (h->report == NULL)
+		return -EPIPE;
+	registry_event(&e, &act, outcome, NULL);
+	r = report_send(
+	    h->report, &e, outcome == REGISTRY_ASKED ? EVENT_GATE : EVENT_FLOW, &number);
+	return r == 0 && outcome == REGISTRY_ASKED
+		   ? report_wait(h->report, number, DURABLE_MS)
+		   : r;
+}
+
+static int
+change(struct hub *h, const struct register_order *order, struct buf *reply)
+{
+	struct registry *registry = NULL;
+	struct reason moved, why;
+	const char *dir = paths_registry_dir();
+	int r = dir == NULL ? -ENOENT : registry_open(dir, true, &registry, &moved, &why);
+
+	if (r < 0)
+		(void)buf_puts(
+		    reply, "mcp_register: unable to open the registry"); /* short */
+	else {
+		if (moved.text[0] != '\0')
+			log_warn("%s", moved.text);
+		r = register_do(registry, order, reply);
+		registry_close(registry);
+	}
+	return r;
+}
+
+void
+mcp_register(struct hub *h, struct incoming *in, struct json arguments)
+{
+	struct register_order order = {.action = REGISTER_ADD};
+	struct buf reply;
+	int r;
+
+	if (!call_ready(h, in, false))
+		return;
+	buf_init(&reply, MCP_MESSAGE_MAX);
+	r = register_read(arguments, is_defined, h, &order, &reply);
+	if (r < 0)
+		(void)note(h, &order, REGISTRY_REFUSED); /* nothing is changed */
+	else if (note(h, &order, REGISTRY_ASKED) < 0) {
+		r = -EPIPE;
+		(void)buf_puts(&reply, /* short */
+		    "mcp_register: unable to record it in the audit log; nothing was "
+		    "changed");
+	} else {
+		r = change(h, &order, &reply);
+		/* the change is recorded as asked */
+		(void)note(h, &order, r < 0 ? REGISTRY_FAILED : REGISTRY_DONE);
+	}
+	if (r < 0)
+		reply_refusal(h, in, buf_str(&reply), "refused", NULL);
+	else
+		reply_tool(h, in, &reply, NULL, false);
+	register_order_free(&order);
+	buf_free(&reply);
+}
