@@ -1649,6 +1649,10 @@ test-schema: deps
 	@$(MAKE) --no-print-directory $B/tests/schema
 	@VALUES=$(VALUES) SEED=$(SEED) sh tests/schema/run.sh
 .PHONY: test-schema
+# The same for kennel serve in front of three servers.
+conformance-serve: deps-build
+	@$(MAKE) --no-print-directory all
+	@python3 tests/conformance/serve.py
 # The network with real servers and clients (nginx, PostgreSQL, redis, sshd, git, npm) and
 # under load: tests/net/README.md.
 test-net: deps-build
@@ -1670,7 +1674,7 @@ servers: deps-build
 test-drafts: deps-build
 	@$(MAKE) --no-print-directory all
 	@python3 tests/servers/drafts.py
-.PHONY: conformance servers test-drafts
+.PHONY: conformance conformance-serve servers test-drafts
 tests-built: all unit $(TEST_PROGRAMS) $(RACE_PROGRAMS)
 .PHONY: deps deps-build test check demo bench tests-built
 

@@ -346,9 +346,12 @@ function envelope(meta) {
 }
 
 let greeted = false; // initialize was said: this session is a legacy one
+const one = process.argv.includes("--modern"); // there are no legacy ones
 
 async function answer(m) {
 	const params = m.params ?? {}, meta = params._meta ?? {};
+	if (one && m.method === "initialize")
+		throw new Refusal(-32601, "Method not found");
 	greeted = greeted || (m.method === "initialize" && meta[PREFIX + "protocolVersion"] === undefined);
 	const c = { id: m.id, meta, capabilities: greeted ? client : envelope(meta), modern: !greeted };
 	const methods = greeted ? legacy : modern;
