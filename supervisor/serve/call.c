@@ -235,15 +235,17 @@ is_refused(struct hub *h, const struct incoming *in, const struct named_tool *t,
 	struct gate_answer answer;
 	struct rpc_why why = {0};
 	char text[GATE_TEXT_MAX];
+	bool by_line;
 
 	gate_judge(ask, &answer);
 	if (answer.allowed || answer.asks)
 		return false;
-	if (!exists && answer.at[0] == '\0' && t->spelled == NULL)
-		return false;
-	if (!exists && answer.at[0] == '\0') {
-		call_unknown(h, in, t->spelled);
-		return true;
+	by_line = answer.at[0] != '\0' && answer.pin != PIN_DIFFERS &&
+		  answer.pin != PIN_MISSING;
+	if (!exists && !by_line) {
+		if (t->spelled != NULL)
+			call_unknown(h, in, t->spelled);
+		return t->spelled != NULL;
 	}
 	why = (struct rpc_why){
 	    .rule = answer.at, .because = answer.because, .instead = answer.instead};
