@@ -323,6 +323,10 @@ call_find_tool(struct hub *h, const struct incoming *in, const char *name)
 	buf_init(&twins, HUB_TEXT_MAX / 2);
 	i = offers_tool(h, name, len, &twins);
 	s = i == NULL ? offers_server_of(h, name, len) : i->server;
+	if (s != NULL && !s->enabled) { /* no different from one that does not exist */
+		i = NULL;
+		s = NULL;
+	}
 	if (i == NULL && twins.len > 0) {
 		(void)snprintf(text, sizeof(text),
 		    "%.128s is the name of several tools: %s", name,

@@ -1,0 +1,124 @@
+"""kennel serve: what an agent registers, what a person disables, arguments, limits, one process per call."""
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from kit import *  # noqa: E402,F403
+from serve_kit import *  # noqa: E402,F403
+
+SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}, "n": {"type": "integer", "maximum": 3}},
+          "required": ["text"], "additionalProperties": False}
+
+
+def pinned(name, more="", **config):
+    """The server of a policy that has its pins, as `server pin` writes them."""
+    first = policies(server(name, ALL, more, **config))
+    pins = first.replace(".kennel", ".pins")
+    r = run([KENNEL, "server", "pin", name, "--policy", first, "-o", pins], timeout=60)
+    check(r.returncode == 0, r.stderr)
+    os.chmod(pins, 0o644)
+    return server(name, ALL, more + "    pins %s\n" % words(pins), **config)
+
+
+def refused(answer):
+    r = answer["result"]
+    check(r.get("isError"), r)
+    return r["content"][0]["text"]
+
+
+@test("S4-52 S4-12 an agent registers, lists and removes a server through tool_invoke; the tool is not listed and is found")
+def register():
+    h = Hub(server("one"))
+    absent("mcp_register", [t["name"] for t in h.ask("tools/list")["result"]["tools"]])
+    within("mcp_register", [t["name"] for t in h.structured("tool_search", query="register")["tools"]])
+
+    def invoke(**arguments):
+        return h.do("tool_invoke", {"name": "mcp_register", "arguments": arguments})
+    added = invoke(action="add", name="mine", command="/usr/bin/python3", args=["x.py"], note="a note")
+    equal(list(added["result"]["structuredContent"]), ["name", "created_gen"], added)
+    got = invoke(action="list")["result"]["structuredContent"]["servers"]
+    equal([(s["name"], s["command"], s["args"], s["note"]) for s in got],
+          [("mine", "/usr/bin/python3", ["x.py"], "a note")])
+    # a row gives no authority: it is disabled, and its tools do not exist
+    equal(refused(h.do("mine.echo")), "unknown tool: mine.echo")
+    shown = json.loads(run([KENNEL, "server", "show", "mine", "--json"]).stdout)
+    equal((shown["enabled"], shown["source"]), (False, "agent"), shown)
+    equal(invoke(action="remove", name="mine")["result"]["structuredContent"], {"name": "mine", "removed": True})
+    equal(refused(invoke(action="remove", name="mine")), 'no registered mcp server "mine"')
+    within("is defined by its policy; nothing was changed", refused(invoke(name="one", command="/bin/sh")))
+
+
+@test("a server that a person disabled is not named, not found and not called; enabled again, it is")
+def disabled():
+    name = "kept"
+    folder = HOME + "/policies"
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    with open("%s/%s.kennel" % (folder, name), "w") as f:
+        f.write(server(name))
+    try:
+        for enabled in (True, False, True):
+            r = run([KENNEL, "server", "enable" if enabled else "disable", name])
+            equal(r.returncode, 0, r.stderr)
+            h = Mcp([KENNEL, "serve", name])
+            greeting = h.initialize()
+            check((name in greeting["result"]["instructions"].splitlines()[-1]) == enabled, greeting)
+            said = h.call(name + "__echo", text="x")["result"]
+            equal(said["content"][0]["text"], "kept: x" if enabled else "unknown tool: kept__echo")
+            h.close()
+    finally:
+        os.unlink("%s/%s.kennel" % (folder, name))
+
+
+@test("S2-31 S2-19 approval is auto for what the policy allows and confirm for what it asks about; what it denies is unknown")
+def approval():
+    grants = "    tool allow echo\n    tool ask pid\n    tool deny exit\n"
+    h = Hub(server("one", grants))
+    for name, wanted in (("echo", ("auto", "allow")), ("pid", ("confirm", "ask"))):
+        d = h.structured("tool_describe", name="one." + name)
+        equal((d["approval"], d["verdict"]), wanted, d)
+        equal(list(d)[:3], ["name", "description", "inputSchema"], d)
+    check(h.do("tool_describe", {"name": "one.exit"})["result"]["isError"])
+    found = h.structured("tool_search", query="", server="one", limit=100)["tools"]
+    equal(sorted((t["name"], t["approval"]) for t in found), [("one.echo", "auto"), ("one.pid", "confirm")])
+
+
+@test("arguments that a reviewed schema does not allow never reach the server; those that it allows do")
+def arguments():
+    h = Hub(pinned("one", tools=[{"name": "echo", "description": "e", "inputSchema": SCHEMA},
+                                 {"name": "seen", "description": "s", "inputSchema": {"type": "object"}}]))
+    for bad, text in (({"text": 5}, "/text: expected a string, found a number"),
+                      ({}, "missing member `text`"),
+                      ({"text": "x", "n": 4}, "/n: "),
+                      ({"text": "x", "more": 1}, "unexpected member `more`")):
+        within(text, refused(h.do("one.echo", bad)), bad)
+        within("invalid arguments for one.echo: ", refused(h.do("one__echo", bad)))
+    equal(h.said("one.echo", text="x", n=3), "one: x")
+    # the control: the server got the one call and no other
+    calls = [m for m in h.seen("one", "tools/call") if m["params"]["name"] == "echo"]
+    equal([c["params"]["arguments"] for c in calls], [{"text": "x", "n": 3}])
+
+
+@test("rate and quota count over all processes of a server; the next call says when to try again")
+def limits():
+    h = Hub(server("one", "    tool allow echo rate 2/1h\n    tool allow pid quota 1\n    tool allow exit\n"))
+    for _ in range(2):
+        equal(h.said("one.echo", text="x"), "one: x")
+    within("rate limit: 2 in 1h, try again in ", refused(h.do("one.echo", {"text": "x"})))
+    h.said("one.pid")
+    h.do("one.exit")
+    within("quota: ", refused(h.do("one.pid")))
+
+
+@test("oneshot: each call has a process of its own; without the word calls share one")
+def oneshot():
+    h = Hub(server("one", ALL, "    oneshot\n"), server("two"))
+    for name in ("one", "two"):
+        h.said(name + ".echo", seconds=40, text="x")
+    # what the process of the next call has seen
+    equal([c["params"]["name"] for c in h.seen("one", "tools/call")], ["seen"])
+    equal([c["params"]["name"] for c in h.seen("two", "tools/call")], ["echo", "seen"])
+
+
+if __name__ == "__main__":
+    main()
