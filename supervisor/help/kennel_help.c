@@ -12,7 +12,7 @@
 
 static const struct help_option options[] = {
     {"--policy", "FILE", "use this policy, text or sealed"},
-    {"--facet", "LIST", "list these groups of kennel's own tools, separated by commas"},
+    {"--facet", "LIST", "list these groups of kennel's own tools"},
     {"--expose", "SERVER.TOOL", "list this tool too; a pattern; may be repeated"},
     {"--ahead", "N", "start the first N servers at once"},
     {"--explain", NULL, "report each program start on standard error"},
@@ -86,9 +86,8 @@ static const struct help_verb verbs[] = {
     {"ps", "Look", "[--json]", "list the running sessions", "--json", "kennel ps", "",
 	.more = "Lists the sessions of the calling user: open are the requests at the "
 		"server now,\n"
-		"calls all that were passed on to it, refused what kennel refused. The "
-		"sessions of\n"
-		"`kennel serve` follow its line."},
+		"calls all that were passed on to it, refused what kennel refused.\n"
+		"The sessions of `kennel serve` follow its line."},
     {"top", "Look", "", "show the servers that run, live", "", "kennel top", "",
 	.more = "Each server of the calling user: its state, requests in flight, calls,\n"
 		"refusals, pending approvals, the times of 50 and 99 of 100 answers, and "
@@ -123,8 +122,6 @@ const struct help_family kennel_help = {
 
 static const struct help_option server_options[] = {
     {"--policy", "FILE", "use this policy, text or sealed"},
-    {"--facet", "LIST", "list these groups of kennel's own tools, separated by commas"},
-    {"--expose", "SERVER.TOOL", "list this tool too; a pattern; may be repeated"},
     {"-o", "OUT", "write the definitions to this file"},
     {"--add-line", NULL, "add the `pins` line to the policy"},
     {"--diff", NULL, "print the differences from the pins of the policy"},

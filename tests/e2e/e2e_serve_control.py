@@ -26,15 +26,16 @@ def toy(name, grants="    tool allow *\n", run=None):
 class Hub(Mcp):
     """kennel serve of these servers, greeted."""
 
-    def __init__(self, *servers, **how):
-        self.dir = "%s/control-%d" % (TMP, time.monotonic_ns())
-        os.mkdir(self.dir, 0o755)
+    def __init__(self, *servers, file=False, **how):
+        # found by name: of files that are named, each must hold
+        os.makedirs(HOME + "/policies", mode=0o700, exist_ok=True)
         self.write(*servers)
-        super().__init__([KENNEL, "serve"] + [w for name, _ in servers for w in ("--policy", self.at(name))], **how)
+        named = [w for name, _ in servers for w in (("--policy", self.at(name)) if file else (name,))]
+        super().__init__([KENNEL, "serve"] + named, **how)
         self.initialize()
 
     def at(self, name):
-        return "%s/%s.kennel" % (self.dir, name)
+        return "%s/policies/%s.kennel" % (HOME, name)
 
     def write(self, *servers):
         for name, body in servers:
@@ -242,7 +243,7 @@ def hostile():
 def pages():
     names = ["s%03d" % i for i in range(300)]
     body = "".join(toy(name)[1] for name in names)
-    h = Hub(("many", body))
+    h = Hub(("many", body), file=True)
     equal([s["name"] for s in ps()[h.p.pid]["servers"]], names)
     c = connected(h.p.pid)
     c.send(request(STATUS, b"\0" * 4))
