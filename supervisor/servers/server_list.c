@@ -17,13 +17,15 @@
 #include "shim/base/log.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
+#include "supervisor/base/terminal.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/help/help.h"
 #include "supervisor/json/json.h"
 #include "supervisor/serve/tools/tool_name.h"
 #include "supervisor/servers/servers.h"
 
-#define ROW "%-20s %-7s %-7s %-7s %-16s %s\n"
+#define ROW             "%-20s %-7s %-7s %-7s %-16s %s\n"
+#define ROW_BEFORE_PATH ((size_t)20 + 3 * 7 + 16 + 5)
 
 struct listing {
 	struct server_view view;
@@ -162,12 +164,25 @@ put_note(const char *note)
 		    "%20s %s\n", "", log_quote(shown, sizeof(shown), note, strlen(note)));
 }
 
+/* The last part of a path that would not fit the terminal: `kennel server show` prints it
+ * whole. */
+static const char *
+path_that_fits(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	struct terminal t = terminal_of(STDOUT_FILENO);
+
+	if (!t.is || slash == NULL || ROW_BEFORE_PATH + strlen(path) <= (size_t)t.columns)
+		return path;
+	return slash + 1;
+}
+
 static void
 put_row(const char *name, const char *source, const struct known_policy *known)
 {
 	char secrets[64], shown[PATH_MAX];
 	bool loaded = known != NULL && known->server != NULL;
-	const char *path = known != NULL ? known->file->path : "-";
+	const char *path = known != NULL ? path_that_fits(known->file->path) : "-";
 
 	printf(ROW, name != NULL ? name : "?", source,
 	    known == NULL         ? "-"

@@ -13,6 +13,7 @@
 #include "supervisor/hub/argv_authority.h"
 #include "supervisor/registry/reference.h"
 #include "supervisor/servers/servers.h"
+#include "supervisor/status/status_client.h"
 
 static void because(struct server_state *s, const char *reason, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -95,6 +96,55 @@ check_argv(const struct server_row *row, const struct known_policy *known,
 		    row->command);
 }
 
+/* ---- running servers ---------------------------------------------------------- */
+
+#define LIVE_MAX 1024
+
+/* What the hubs and sessions of this user say; asked once for a list. */
+static struct running {
+	bool asked;
+	size_t n;
+	struct {
+		char name[STATUS_SERVER_MAX];
+		enum server_live live;
+		uint32_t restarts;
+	} row[LIVE_MAX];
+} running;
+
+/* Callback. Of several processes the one that is further counts. */
+static void
+note_running(void *arg, long pid, const struct hub_row *row)
+{
+	size_t i = 0;
+
+	(void)pid;
+	while (i < running.n && strcmp(running.row[i].name, row->name) != 0)
+		i++;
+	if (i == LIVE_MAX)
+		return;
+	if (i == running.n) {
+		running.n++;
+		(void)snprintf(running.row[i].name, sizeof(running.row[i].name), "%s",
+		    row->name); /* same size */
+		running.row[i].live = row->live;
+	} else if (row->live > running.row[i].live)
+		running.row[i].live = row->live;
+	running.row[i].restarts += row->restarts;
+}
+
+static void
+put_running(const char *name, struct server_state *ret)
+{
+	if (!running.asked)
+		(void)status_of_servers(note_running, NULL); /* some may not answer */
+	running.asked = true;
+	for (size_t i = 0; i < running.n; i++)
+		if (strcmp(running.row[i].name, name) == 0) {
+			ret->status = server_live_name(running.row[i].live);
+			ret->restarts = running.row[i].restarts;
+		}
+}
+
 void
 server_state(
     const struct server_view *v, const struct server_row *row, struct server_state *ret)
@@ -103,6 +153,7 @@ server_state(
 	    known_policy_find(&v->policies, row->policy_server);
 
 	*ret = (struct server_state){.status = "disconnected"};
+	put_running(row->name, ret);
 	if (!row->enabled) {
 		disabled(row, ret);
 	} else if (known == NULL) {

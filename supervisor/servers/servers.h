@@ -59,7 +59,7 @@ struct server_state {
 	char detail[STATE_DETAIL_MAX]; /* a sentence, or "" */
 	uint64_t restarts;
 };
-/* The state of a server, as far as its configuration shows. */
+/* The state of a server: what its processes say, and what its configuration shows. */
 void server_state(
     const struct server_view *, const struct server_row *, struct server_state *ret);
 

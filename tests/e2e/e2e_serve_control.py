@@ -98,6 +98,8 @@ def life():
     equal((row["status"], row["discovery_status"], row["reason"], row["failed"]), ("connected", "connected", None, ""))
     equal((row["calls"], row["calls_made"], row["refused"], row["pinned"]), (0, 1, 0, False))
     check(row["tools"] > 10 and row["protocol"] == "2025-11-25" and 0 < row["p50_us"] <= row["p99_us"], row)
+    listed = {s["name"]: s for s in json.loads(run([KENNEL, "server", "list", "--json"]).stdout)}
+    equal((listed["good"]["status"], listed["refused"]["status"]), ("connected", "error"))
     session = h.session("good")
     equal((session["kind"], session["policy"], session["server"]), ("run", row["policy"], "good"))
     r = h.call("bad__echo", LONG)
