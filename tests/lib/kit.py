@@ -361,7 +361,7 @@ class Mcp:
     """Plain newline-delimited JSON-RPC on a child's stdio, pipes or a socket."""
 
     def __init__(self, cmd, env=None, socket_stdio=False, stderr=subprocess.PIPE):
-        self.buf, self.n, self.lines = b"", 0, []
+        self.buf, self.n, self.lines = bytearray(), 0, []  # += of bytes copies all of a long line each time
         self.err = b""
         if socket_stdio:
             import socket
@@ -403,7 +403,9 @@ class Mcp:
             if left <= 0 or not select.select([self.r], [], [], left)[0]:
                 raise TimeoutError("no line in %ss" % seconds)
             self._more()
-        line, self.buf = self.buf.split(b"\n", 1)
+        n = self.buf.index(b"\n")
+        line = bytes(self.buf[:n])
+        del self.buf[:n + 1]
         return line
 
     def message(self, seconds=15.0):
