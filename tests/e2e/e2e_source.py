@@ -115,7 +115,7 @@ def credential():
     h = Home(token=TOKEN)
     h.sources(h.source % "\tcredential ACME_TOKEN from vault infra/acme/token\n" + "route team work\n")
     p = secret()
-    h.refused(p, "work__ACME_TOKEN", "run kennel secret unlock")
+    h.refused(p, "work__ACME_TOKEN", "no vault found: run kennel secret init")
     h.kennel("secret", "init", "--stdin", stdin=PASS)
     h.kennel("secret", "set", "infra/acme/token", "--stdin", stdin=TOKEN)
     text = h.refused(p, "missing secret: ", "work__ACME_TOKEN", "it is not granted to this server")
@@ -181,7 +181,7 @@ def prefix():
     h.has(secret("team/github/own"), "three-value-there")
     h.sources("")  # no line at all: kennel's own vault
     equal(json.loads(h.kennel("secret", "sources", "--json", "team/github/x"))["source"]["name"], "vault")
-    within("run kennel secret unlock", h.kennel("run", "t", "--policy", secret(), status=None))
+    within("no vault found: run kennel secret init", h.kennel("run", "t", "--policy", secret(), status=None))
 
 
 @test("a credential cycle is refused with its names, when a policy is checked and when sources are shown")
