@@ -231,8 +231,8 @@ struct policy_answer policy_match_gate(
 bool policy_gate_limited(
     const struct policy *, const struct sealed_gate *, const struct policy_gate_ask *);
 typedef void policy_limit_fn(const struct policy *, uint32_t row, void *arg);
-void policy_gate_limits(const struct policy *, const struct sealed_server *,
-    const struct policy_gate_ask *, policy_limit_fn *, void *arg);
+void policy_gate_limits(const struct policy *p, const struct sealed_server *s,
+    const struct policy_gate_ask *ask, policy_limit_fn *fn, void *arg);
 
 /* May the server reach this host (a name in lower case, or an address)? */
 struct policy_net_ask {

@@ -122,6 +122,7 @@ lint_names_add(struct lint_names *names, const char *server, const char *tool, s
 		free(k.name);
 		free(k.skeleton);
 		free((char *)(uintptr_t)k.server);
+		/* cppcheck-suppress memleak ; freed above, behind a cast */
 		return -ENOMEM;
 	}
 	names->row = more;

@@ -48,7 +48,9 @@ get(struct json object, const char *name)
 {
 	struct json value;
 
-	return json_get(object, name, &value) < 0 ? (struct json){0} : value;
+	if (json_get(object, name, &value) < 0)
+		value = (struct json){0};
+	return value;
 }
 
 static bool

@@ -283,6 +283,7 @@ keep_row(struct dump *d, const struct server_row *from)
 	if (row.created_gen > d->generation)
 		return bad(d, -EINVAL, "`created_gen` is above the dump's `generation`");
 	for (size_t i = 0; i < d->rows.n; i++)
+		/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): checked before */
 		if (strcmp(d->rows.row[i].name, row.name) == 0)
 			return bad(d, -EINVAL, "duplicate server `%s`", row.name);
 	r = server_row_copy(&row, &copy);

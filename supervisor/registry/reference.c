@@ -184,7 +184,7 @@ references_check(const char *member, struct json object, struct reason *why)
 int
 reference_typed(const char *typed, struct buf *out, struct reason *why)
 {
-	struct json value;
+	struct json value = {0};
 	size_t before = out->len;
 	int r;
 
@@ -217,7 +217,7 @@ reference_typed(const char *typed, struct buf *out, struct reason *why)
 int
 args_read(const char *json, struct args *ret)
 {
-	struct json array, key, item;
+	struct json array = {0}, key, item;
 	struct args a = {NULL, 0};
 	struct json_walk w;
 	size_t cap = 0, len;

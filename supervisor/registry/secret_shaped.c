@@ -214,7 +214,9 @@ has_query(const char *text)
 {
 	const char *p = strstr(text, "://");
 
-	for (; p != NULL && (p = strpbrk(p, "?&;#")) != NULL;) {
+	if (p == NULL)
+		return false;
+	while ((p = strpbrk(p, "?&;#")) != NULL) {
 		size_t len = strcspn(++p, "=&;# \t\r\n");
 
 		if (p[len] == '=' && strchr("&;# \t\r\n", p[len + 1]) == NULL &&

@@ -341,7 +341,7 @@ call_find_tool(struct hub *h, const struct incoming *in, const char *name)
 			reply_refusal(h, in, text, "not ready", NULL);
 		else
 			call_unknown(h, in, name);
-	} else if (i == NULL || !i->server->enabled || i->twin || i->gone) {
+	} else if (i == NULL || i->twin || i->gone) { /* disabled: above */
 		if (s != NULL)
 			s->refused++; /* the hub's count is that of its records */
 		call_unknown(h, in, name);

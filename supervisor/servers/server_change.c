@@ -429,7 +429,7 @@ server_trust_main(int argc, char **argv)
 
 	if (status == 0 && word == NULL)
 		status = help_usage(&server_help, argv[0], "expected one file");
-	if (status != 0)
+	if (status != 0 || word == NULL)
 		return status;
 	base = strrchr(word, '/');
 	base = base == NULL ? word : base + 1;

@@ -46,6 +46,7 @@ read_dump(const char *file, struct server_rows *ret, uint64_t *ret_generation,
 {
 	char *text = NULL;
 	size_t len = 0;
+	/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): the caller has one */
 	int fd = open(file, O_RDONLY | O_CLOEXEC);
 	int r = fd < 0 ? -errno : fd_slurp(fd, DUMP_MAX, &text, &len);
 

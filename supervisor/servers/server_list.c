@@ -157,7 +157,7 @@ policy_note(const struct known_policy *known, char out[STATE_DETAIL_MAX])
 static void
 put_note(const char *note)
 {
-	char shown[4 * STATE_DETAIL_MAX];
+	char shown[(size_t)4 * STATE_DETAIL_MAX];
 
 	if (note[0] != '\0')
 		printf(

@@ -81,6 +81,7 @@ ask_page(int fd, uint32_t first, struct hub_status *ret, server_row_fn *fn, void
 		r = hub_page_get(&in, ret, &is);
 	if (r < 0)
 		return r;
+	/* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): read above */
 	if (is != first)
 		return -EBADMSG;
 	while ((r = hub_row_get(&in, &row)) > 0) {
@@ -199,6 +200,7 @@ status_of_servers(server_row_fn *fn, void *arg)
 	for (size_t i = 0; i < n; i++) {
 		r = status_of_session(pid[i], &s);
 		lost += r < 0 && !status_ended(pid[i], r);
+		/* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): set if 0 */
 		if (r < 0 || s.kind != STATUS_RUN || s.via != 0)
 			continue;
 		session_row(&s, &row);

@@ -36,6 +36,7 @@ read_parent(const char *pid, pid_t *ret)
 	if (f == NULL)
 		return false; /* it ended */
 	if (fgets(line, sizeof(line), f) != NULL && (after = strrchr(line, ')')) != NULL)
+		/* NOLINTNEXTLINE(cert-err34-c): a number of the kernel's */
 		found = sscanf(after + 1, " %*c %d", ret) == 1;
 	(void)fclose(f); /* read-only */
 	return found;
@@ -75,6 +76,7 @@ process_tree_new(void)
 	while ((e = readdir(dir)) != NULL)
 		if (isdigit((unsigned char)e->d_name[0]) &&
 		    read_parent(e->d_name, &parent) &&
+		    /* NOLINTNEXTLINE(cert-err34-c): a number of the kernel's */
 		    !add(t, (pid_t)atoi(e->d_name), parent))
 			break; /* the rest is not counted */
 	(void)closedir(dir);   /* read-only */
@@ -100,6 +102,7 @@ memory_of(pid_t pid)
 	(void)snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", (int)pid);
 	f = fopen(path, "re");
 	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
+		/* NOLINTNEXTLINE(cert-err34-c): a number of the kernel's */
 		if (sscanf(line, "Pss: %llu", &kib) == 1)
 			break;
 	if (f != NULL)
@@ -110,6 +113,7 @@ memory_of(pid_t pid)
 	f = fopen(path, "re");
 	if (f == NULL)
 		return 0;
+	/* NOLINTNEXTLINE(cert-err34-c): a number of the kernel's */
 	if (fscanf(f, "%*u %llu", &pages) != 1)
 		pages = 0;
 	(void)fclose(f); /* read-only */

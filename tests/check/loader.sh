@@ -25,8 +25,8 @@ count() {
 }
 n=$(count policy/sealed/load.c policy/sealed/check_rows.c policy/sealed/check_rules.c policy/sealed/check_mounts.c policy/sealed/check_bpf.c \
     policy/sealed/simulate_bpf.c policy/sealed/signature_check.c)
-if [ "$n" -gt 1500 ]; then
-	echo "the loader has $n lines of code, at most 1500"
+if [ "$n" -gt 1550 ]; then
+	echo "the loader has $n lines of code, at most 1550"
 	exit 1
 fi
 # the count can fail
