@@ -303,21 +303,6 @@ policy_defines(
 	return 0;
 }
 
-int
-policy_names(const struct policy_source *source, policy_name_fn *fn, void *arg)
-{
-	size_t errors = 0;
-	struct tree t;
-	int r = parse_quietly(source, &t, &errors);
-
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < t.server_n; i++)
-		fn(arg, t.server[i].name.text);
-	tree_free(&t);
-	return 0;
-}
-
 static const char *
 about_of(const struct server *s)
 {
@@ -329,7 +314,7 @@ about_of(const struct server *s)
 }
 
 int
-policy_abouts(const struct policy_source *source, policy_about_fn *fn, void *arg)
+policy_names(const struct policy_source *source, policy_name_fn *fn, void *arg)
 {
 	size_t errors = 0;
 	struct tree t;

@@ -55,19 +55,17 @@ int policy_defines(
     const struct policy_source *, const char *name, enum policy_defines *ret);
 
 /*
- * Calls fn for each server that this text, with its includes, defines. Parses it only;
- * a text with errors has the servers that were recognized. 0 or -ENOMEM.
+ * Calls fn for each server that this text, with its includes, defines, with its
+ * description ("": none). Parses it only; a text with errors has the servers that were
+ * recognized. 0 or -ENOMEM.
  */
-typedef void policy_name_fn(void *arg, const char *name);
+typedef void policy_name_fn(void *arg, const char *name, const char *about);
 int policy_names(const struct policy_source *, policy_name_fn *fn, void *arg);
-/* The same with their descriptions: "" if there is none. */
-typedef void policy_about_fn(void *arg, const char *name, const char *about);
-int policy_abouts(const struct policy_source *, policy_about_fn *fn, void *arg);
 /*
  * peek.c: the same for the sealed file at fd (descriptions are cut at 1,024 bytes), without
  * checking the rest. 0; -EBADMSG; -errno. The file may be hostile: the texts are any bytes.
  */
-int policy_peek(int fd, policy_about_fn *fn, void *arg);
+int policy_peek(int fd, policy_name_fn *fn, void *arg);
 
 /*
  * venv.c: is this the interpreter of a Python virtual environment, named by its

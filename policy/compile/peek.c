@@ -49,7 +49,7 @@ read_section(int fd, uint32_t kind, struct sealed_section *ret)
 }
 
 int
-policy_peek(int fd, policy_about_fn *fn, void *arg)
+policy_peek(int fd, policy_name_fn *fn, void *arg)
 {
 	struct sealed_section servers, pool;
 	char name[TEXT_MAX + 1], about[TEXT_MAX + 1];

@@ -121,7 +121,7 @@ names_of_text(int fd, const char *path, struct name_to *to)
 	if (r < 0)
 		return r;
 	source.text = text;
-	r = policy_abouts(&source, put_name, to);
+	r = policy_names(&source, put_name, to);
 	free(text);
 	return r;
 }

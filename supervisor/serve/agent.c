@@ -58,9 +58,8 @@ refuse_version(struct hub *h, const struct incoming *in, struct json requested)
 	(void)buf_put(&h->text, id.at, id.len);                   /* likewise */
 	(void)buf_puts(&h->text,
 	    ",\"error\":{\"code\":-32022,\"message\":\"kennel: unsupported "
-	    "protocol version\",\"data\":{\"supported\":[\"" MODERN
-	    "\",\"2025-11-25\",\"2025-06-18\",\"2025-03-26\",\"2024-11-05\"],"
-	    "\"requested\":"); /* likewise */
+	    "protocol version\",\"data\":{\"supported\":" VERSIONS
+	    ",\"requested\":"); /* likewise */
 	if (requested.type == JSON_IS_STRING)
 		(void)buf_put(&h->text, requested.at, requested.len); /* likewise */
 	else

@@ -24,21 +24,28 @@
 
 /* ---- toward a server of 2026-07-28 -------------------------------------------------- */
 
-static void
-put_or(struct buf *out, const struct buf *object)
+void
+bridge_object(struct buf *out, const struct buf *object)
 {
 	(void)buf_put(out, object->len > 0 ? object->data : (const uint8_t *)"{}",
 	    object->len > 0 ? object->len : 2); /* surfaces at the end of the line */
 }
 
 void
+bridge_identity(struct hub *h, struct buf *out)
+{
+	(void)buf_puts(out, /* errors surface at the end of the line */
+	    "\"" META_PROTOCOL "\":\"" MODERN "\",\"" META_CLIENT "\":");
+	bridge_object(out, &h->client_info);
+	(void)buf_puts(out, ",\"" META_CAPABILITIES "\":"); /* likewise */
+	bridge_object(out, &h->client_capabilities);
+}
+
+void
 bridge_envelope(struct hub *h, struct buf *out, const char *comma)
 {
-	(void)buf_printf(out, /* errors surface at the end of the line */
-	    "%s\"" META_PROTOCOL "\":\"" MODERN "\",\"" META_CLIENT "\":", comma);
-	put_or(out, &h->client_info);
-	(void)buf_puts(out, ",\"" META_CAPABILITIES "\":"); /* likewise */
-	put_or(out, &h->client_capabilities);
+	(void)buf_puts(out, comma); /* surfaces at the end of the line */
+	bridge_identity(h, out);
 	if (h->log_level[0] != '\0')
 		(void)buf_printf(
 		    out, ",\"" META_LOG_LEVEL "\":\"%s\"", h->log_level); /* likewise */
@@ -47,7 +54,6 @@ bridge_envelope(struct hub *h, struct buf *out, const char *comma)
 /* A call of an older agent whose server asked for inputs. */
 struct bridge {
 	struct route *route;
-	uint64_t id; /* of the route: it may end meanwhile */
 	int waiting, rounds;
 	struct buf line;    /* the request as it was sent */
 	struct buf answers; /* members of inputResponses */
@@ -63,7 +69,6 @@ bridge_keep(struct hub *h, struct route *route)
 	if (b == NULL)
 		return; /* then its inputs are refused */
 	b->route = route;
-	b->id = route->id;
 	buf_init(&b->line, MCP_MESSAGE_MAX);
 	buf_init(&b->answers, MCP_MESSAGE_MAX);
 	if (buf_put(&b->line, h->body.data, h->body.len) < 0)

@@ -323,7 +323,8 @@ call_find_tool(struct hub *h, const struct incoming *in, const char *name)
 	buf_init(&twins, HUB_TEXT_MAX / 2);
 	i = offers_tool(h, name, len, &twins);
 	s = i == NULL ? offers_server_of(h, name, len) : i->server;
-	if (s != NULL && !s->enabled) { /* no different from one that does not exist */
+	/* a disabled one is no different from one that does not exist */
+	if (i != NULL ? !i->server->enabled : s != NULL && !s->enabled) {
 		i = NULL;
 		s = NULL;
 	}
@@ -358,24 +359,25 @@ is_refused_unlisted(
     struct hub *h, const struct incoming *in, const char *spelled, struct json arguments)
 {
 	size_t len = strlen(spelled), n;
-	struct server *s = offers_server_of(h, spelled, len);
 	struct named_tool tool;
 	struct gate_ask ask;
+	struct server *s;
 	struct buf twins;
 	bool listed, stored;
 
+	buf_init(&twins, HUB_TEXT_MAX / 2);
+	listed = offers_tool(h, spelled, len, &twins) != NULL;
+	buf_free(&twins);
+	s = listed ? NULL : offers_server_of(h, spelled, len);
 	if (s == NULL || !s->ready)
 		return false;
 	n = strlen(s->name);
 	if (strncmp(spelled, s->name, n) != 0)
 		return false; /* mcp_ has no way back */
-	buf_init(&twins, HUB_TEXT_MAX / 2);
-	listed = offers_tool(h, spelled, len, &twins) != NULL;
-	buf_free(&twins);
 	n += spelled[n] == '.' ? 1 : 2;
 	/* a wire name may be cut and hashed */
 	stored = spelled[n - 1] == '.';
-	if (listed || n > len)
+	if (n > len)
 		return false;
 	tool = (struct named_tool){s, spelled + n, stored ? spelled : NULL, len - n};
 	ask = ask_of(&tool, arguments);

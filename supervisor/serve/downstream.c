@@ -83,24 +83,12 @@ own_begin(struct downstream *d, const char *method)
 	return &h->body;
 }
 
-static void
-put_object(struct buf *out, const struct buf *object)
-{
-	(void)buf_put(out, object->len > 0 ? object->data : (const uint8_t *)"{}",
-	    object->len > 0 ? object->len : 2); /* surfaces at the end of the line */
-}
-
 /* What every request of 2026-07-28 carries. */
 static void
 put_meta(struct downstream *d, struct buf *out)
 {
-	struct hub *h = d->server->hub;
-
-	(void)buf_puts(out, "\"_meta\":{\"" META_PROTOCOL "\":\"" MODERN /* at the end */
-			    "\",\"" META_CLIENT "\":");
-	put_object(out, &h->client_info);
-	(void)buf_puts(out, ",\"" META_CAPABILITIES "\":"); /* likewise */
-	put_object(out, &h->client_capabilities);
+	(void)buf_puts(out, "\"_meta\":{"); /* at the end */
+	bridge_identity(d->server->hub, out);
 	(void)buf_putc(out, '}'); /* likewise */
 }
 
@@ -129,10 +117,10 @@ greet(struct downstream *d)
 		out = own_begin(d, "initialize");
 		(void)buf_puts(out, "\"protocolVersion\":\"" LATEST_LEGACY
 				    "\",\"capabilities\":"); /* at the end */
-		put_object(out, &h->client_capabilities);
+		bridge_object(out, &h->client_capabilities);
 		(void)buf_puts(out, ",\"clientInfo\":"); /* likewise */
 		if (h->client_info.len > 0)
-			put_object(out, &h->client_info);
+			bridge_object(out, &h->client_info);
 		else
 			(void)buf_puts(out, "{\"name\":\"kennel\",\"version\":\"1\"}");
 	}
@@ -326,19 +314,6 @@ refused(struct downstream *d, const struct json_message *m, const char *what)
 	downstream_close(d, why);
 }
 
-static int
-error_code(const struct json_message *m)
-{
-	char text[16];
-	struct json code = m->error[ERROR_CODE];
-
-	if (code.type != JSON_IS_NUMBER || code.len >= sizeof(text))
-		return 0;
-	memcpy(text, code.at, code.len);
-	text[code.len] = '\0';
-	return (int)strtol(text, NULL, 10); /* a number of the scanner's */
-}
-
 /* The call of mcp_query, which was written for an older server. */
 static void
 modernize_waiting(struct hub *h, struct downstream *from, struct downstream *to)
@@ -395,10 +370,9 @@ greeted(struct downstream *d, const struct json_message *m)
 		refused(d, m, s->modern ? "server/discover" : "initialize");
 		return;
 	}
-	d->version = s->modern ? MCP_2026_07_28 : MCP_2024_11_05;
+	s->protocol = s->modern ? MCP_2026_07_28 : MCP_2024_11_05;
 	if (text_of(m->result[RESULT_VERSION], version, sizeof(version)) != NULL)
-		d->version = mcp_version_find(version, strlen(version));
-	s->protocol = d->version;
+		s->protocol = mcp_version_find(version, strlen(version));
 	for (int i = 0; i < LIST_N; i++)
 		if (has(caps, list_rows[i].capability))
 			d->offers |= 1u << i;

@@ -122,9 +122,7 @@ on_discover(struct hub *h, struct incoming *in)
 	if (!call_named(h, in))
 		return;
 	buf_clear(out);
-	(void)buf_puts(out, "\"supportedVersions\":[\"" MODERN
-			    "\",\"2025-11-25\",\"2025-06-18\",\"2025-03-26\","
-			    "\"2024-11-05\"],"); /* at the end */
+	(void)buf_puts(out, "\"supportedVersions\":" VERSIONS ","); /* at the end */
 	put_self(h, out, "");
 	reply_result(h, in, out, 300000);
 }

@@ -22,14 +22,18 @@
 #include "supervisor/serve/tools/settings.h"
 #include "supervisor/status/hub_wire.h"
 
-#define HUB_TEXT_MAX      2048 /* a sentence for the agent */
-#define HUB_SERVERS_MAX   1024
-#define HUB_CALLS_MAX     4096 /* requests under way in all */
-#define SERVER_CALLS_MAX  256  /* of one server */
-#define ASKING_MAX        256  /* requests of servers at the agent */
-#define LIST_PAGE         100  /* items of a page */
-#define LATEST_LEGACY     "2025-11-25"
-#define MODERN            "2026-07-28"
+#define HUB_TEXT_MAX     2048 /* a sentence for the agent */
+#define HUB_SERVERS_MAX  1024
+#define HUB_CALLS_MAX    4096 /* requests under way in all */
+#define SERVER_CALLS_MAX 256  /* of one server */
+#define ASKING_MAX       256  /* requests of servers at the agent */
+#define LIST_PAGE        100  /* items of a page */
+#define LATEST_LEGACY    "2025-11-25"
+#define MODERN           "2026-07-28"
+/* what kennel speaks, as a JSON array */
+#define VERSIONS \
+	"[\"" MODERN "\",\"" LATEST_LEGACY \
+	"\",\"2025-06-18\",\"2025-03-26\",\"2024-11-05\"]"
 #define SEARCH_WAIT_MS    2000     /* for lists of servers without pins */
 #define DISCOVERY_MS      60000    /* for all lists of a server */
 #define PROBE_MS          2000     /* after a deadline: then the server must answer */
@@ -54,15 +58,13 @@ struct schema;
 struct item {
 	struct server *server;
 	enum sealed_pin_kind kind;
-	char *
-	    name; /* of the server: a tool's or prompt's name, a URI; owned, with a NUL */
+	char *name; /* a tool's or prompt's name, a URI, as the server has it; owned */
 	size_t name_len;
 	char *wire;         /* of a tool or prompt: what the agent calls it; owned */
 	struct json def;    /* its definition: in the sealed policy, or in `owned` */
 	uint8_t *owned;     /* NULL: the definition is a pin */
 	uint8_t sha256[32]; /* of an owned definition, in canonical form */
-	enum sealed_verdict
-	    verdict; /* with some arguments; DENY: neither found nor listed */
+	enum sealed_verdict verdict; /* with some arguments; DENY: not offered */
 	bool pinned;
 	bool listed;   /* the running server has it, as reviewed or as first seen */
 	bool drifted;  /* it has it otherwise, or (a pinned one) no longer */
@@ -157,7 +159,6 @@ struct downstream {
 	uint64_t served;    /* messages from the server */
 	bool unreached;     /* its session answered in its place, */
 	bool start_refused; /* because it started nothing */
-	enum mcp_version version;
 	uint32_t offers;    /* 1 << enum list_kind: the lists that it has */
 	int list;           /* the list that is being read */
 	int pages;          /* of it */
@@ -173,14 +174,13 @@ struct downstream {
 /* Beside the row of `struct calls` with the same number. */
 struct route {
 	struct downstream *down; /* NULL: kennel answers it itself */
-	const struct item *item;
-	uint64_t id;    /* at the server; its low bits are the row */
-	uint64_t began; /* loop_now() */
-	bool modern;    /* of the agent's request */
-	bool invoked;   /* by tool_invoke: kennel's own errors are results */
-	bool query;     /* by mcp_query */
-	bool logs;      /* it wants log messages (modern) */
-	uint32_t can;   /* what its agent can be asked for (modern) */
+	uint64_t id;             /* at the server; its low bits are the row */
+	uint64_t began;          /* loop_now() */
+	bool modern;             /* of the agent's request */
+	bool invoked;            /* by tool_invoke: kennel's own errors are results */
+	bool query;              /* by mcp_query */
+	bool logs;               /* it wants log messages (modern) */
+	uint32_t can;            /* what its agent can be asked for (modern) */
 	char token[MCP_TOKEN_MAX + 1]; /* the agent's progress token as written; "" */
 	uint64_t until;        /* mcp_query, or held; 0: the session keeps the time */
 	uint64_t query_s;      /* mcp_query: its seconds */
@@ -345,9 +345,7 @@ int edit_send(struct edits *, const uint8_t *line, size_t len, struct frame_out 
 
 /* records.c */
 struct report;
-/* Asks the launcher for a connection to the recorder, which records_open() gets (-1:
- * none). */
-void records_ask(struct hub *);
+/* The launcher's answer to LAUNCHER_RECORDER; -1: none. */
 void records_open(struct hub *, int fd);
 void records_arm(struct hub *);
 /* s: NULL if the server is unknown. */
@@ -366,6 +364,8 @@ void parked_free(struct hub *);
 
 /* servers.c */
 struct server *server_find(struct hub *, const char *name, size_t len);
+/* name NULL: a request without fields. */
+void launcher_ask(struct hub *, enum launcher_message, const char *name);
 /* Asks the launcher for the names, for the policies, once. True: they are here. */
 bool servers_named(struct hub *);
 bool servers_known(struct hub *);
@@ -464,8 +464,7 @@ bool item_exposed(const struct hub *, const struct item *);
  * JSON_IS_NONE: as they are. */
 struct forward {
 	struct server *server;
-	const struct item *item; /* NULL: none */
-	const char *name;        /* replaces the value at `named`; NULL: as it is */
+	const char *name; /* replaces the value at `named`; NULL: as it is */
 	size_t name_len;
 	struct json named, arguments;
 	const struct gate_ask *counts; /* a call that uses up a limit; NULL: none */
@@ -492,6 +491,10 @@ void call_by_name(struct hub *, struct incoming *, const char *spelled,
 /* Takes a row for the agent's request: NULL after it was refused. */
 struct route *route_new(struct hub *, struct incoming *, struct downstream *);
 struct call *route_call(struct hub *, const struct route *);
+/* The agent's request, as far as an answer needs it: its id and era. */
+struct incoming route_asked(struct hub *, const struct route *);
+/* The code of an error; 0: none that fits an int. */
+int error_code(const struct json_message *);
 /* The request with this id at this process; NULL: none. */
 struct route *route_find(struct downstream *, struct json id);
 void route_free(struct hub *, struct route *);
@@ -510,6 +513,11 @@ void route_cancel(struct hub *, struct route *, const char *reason);
 
 /* bridge.c */
 struct bridge;
+/* This object, or {} if it is empty. */
+void bridge_object(struct buf *out, const struct buf *object);
+/* The members of _meta that every request of 2026-07-28 carries; the envelope also has the
+ * agent's log level. */
+void bridge_identity(struct hub *, struct buf *out);
 void bridge_envelope(struct hub *, struct buf *out, const char *comma);
 /* hub->body is the request as the server gets it. */
 void bridge_keep(struct hub *, struct route *);

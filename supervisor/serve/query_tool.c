@@ -144,13 +144,10 @@ void
 query_answered(
     struct hub *h, struct route *route, const struct json_message *m, const char *own)
 {
-	struct call *call = route_call(h, route);
-	struct incoming in = {.modern = route->modern};
+	struct incoming in = route_asked(h, route);
 	struct json result = m->top[TOP_RESULT], message, meta, refusal;
 	char text[DETAIL_MAX / 2], detail[DETAIL_MAX];
 
-	in.m.top[TOP_ID] = (struct json){
-	    call->id, call->id_len, call->id[0] == '"' ? JSON_IS_STRING : JSON_IS_NUMBER};
 	if (own != NULL) {
 		query_failed(h, route, &in, own);
 		return;

@@ -14,7 +14,6 @@
 #include "shim/base/fd.h"
 #include "shim/base/hex.h"
 #include "shim/base/log.h"
-#include "shim/base/wire.h"
 #include "supervisor/serve/private.h"
 
 #define WELCOME_MS 5000
@@ -23,18 +22,6 @@
 
 /* A name for the log; no server has it, because a server's name has no space. */
 static const char own_name[] = "kennel serve";
-
-void
-records_ask(struct hub *h)
-{
-	uint8_t memory[8];
-	struct wire_out out;
-
-	wire_out_init(&out, memory, sizeof(memory));
-	wire_put_u32(&out, LAUNCHER_RECORDER);
-	if (wire_send(h->launcher, &out, NULL, 0) < 0)
-		hub_end(h, "lost the launcher");
-}
 
 static void
 on_report(struct loop *loop, int fd, short revents, void *arg)
@@ -45,7 +32,7 @@ on_report(struct loop *loop, int fd, short revents, void *arg)
 		return;
 	loop_remove(&h->loop, h->slot_report);
 	h->slot_report = -1;
-	records_ask(h);
+	launcher_ask(h, LAUNCHER_RECORDER, NULL);
 }
 
 void

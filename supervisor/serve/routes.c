@@ -11,8 +11,8 @@
 
 #define ROW_BITS 13 /* HUB_CALLS_MAX + 1 rows */
 
-static struct incoming
-asked(struct hub *h, const struct route *route)
+struct incoming
+route_asked(struct hub *h, const struct route *route)
 {
 	const struct call *call = route_call(h, route);
 	struct incoming in = {.modern = route->modern};
@@ -59,19 +59,6 @@ drop(struct hub *h, struct route *route)
 	calls_remove(&h->calls, route_call(h, route));
 }
 
-/* A cancelled request whose server never answers keeps its row until rows run out. */
-static void
-make_room(struct hub *h)
-{
-	struct call *call;
-
-	if (h->calls.free != 0 || h->calls.used < HUB_CALLS_MAX)
-		return;
-	call = calls_next(&h->calls, NULL, CALL_CANCELLED);
-	if (call != NULL)
-		drop(h, &h->route[call - h->calls.call]);
-}
-
 struct route *
 route_new(struct hub *h, struct incoming *in, struct downstream *d)
 {
@@ -79,7 +66,6 @@ route_new(struct hub *h, struct incoming *in, struct downstream *d)
 	struct route *route;
 	struct call *call;
 
-	make_room(h);
 	if (d->server->open >= SERVER_CALLS_MAX || h->calls.open >= HUB_CALLS_MAX ||
 	    calls_add(&h->calls, in->m.top[TOP_ID], &call) < 0) {
 		reply_error(h, in, RPC_NO_RECORD,
@@ -133,22 +119,32 @@ route_free(struct hub *h, struct route *route)
 
 /* ---- answers ---------------------------------------------------------------------- */
 
+int
+error_code(const struct json_message *m)
+{
+	struct json code = m->error[ERROR_CODE];
+	char text[16];
+
+	if (code.type != JSON_IS_NUMBER || code.len >= sizeof(text))
+		return 0;
+	memcpy(text, code.at, code.len);
+	text[code.len] = '\0';
+	return (int)strtol(text, NULL, 10); /* a number of the scanner's */
+}
+
 /* kennel's own error, as "kennel run" writes it: its code; else 0. */
 static int
 own_error(const struct json_message *m, char text[HUB_TEXT_MAX])
 {
-	struct json data, kennel, message, code = m->error[ERROR_CODE];
-	char number[16];
+	struct json data, kennel, message;
 
-	if (m->top[TOP_ERROR].type != JSON_IS_OBJECT || code.len >= sizeof(number) ||
+	if (m->top[TOP_ERROR].type != JSON_IS_OBJECT ||
 	    json_get(m->top[TOP_ERROR], "data", &data) < 0 ||
 	    json_get(data, "kennel", &kennel) < 0 ||
 	    json_get(m->top[TOP_ERROR], "message", &message) < 0 ||
 	    text_of(message, text, HUB_TEXT_MAX) == NULL)
 		return 0;
-	memcpy(number, code.at, code.len);
-	number[code.len] = '\0';
-	return (int)strtol(number, NULL, 10); /* a number of the scanner's */
+	return error_code(m);
 }
 
 /* What a result of an older server lacks for an agent of 2026-07-28. */
@@ -193,7 +189,7 @@ error_of_era(struct edits *e, const struct route *route, const struct call *call
 void
 route_error(struct hub *h, struct route *route, int code, const char *text)
 {
-	struct incoming in = asked(h, route);
+	struct incoming in = route_asked(h, route);
 
 	if (route->query)
 		query_failed(h, route, &in, text);

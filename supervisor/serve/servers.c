@@ -33,19 +33,26 @@ server_find(struct hub *h, const char *name, size_t len)
 
 /* ---- policies ---------------------------------------------------------------- */
 
+void
+launcher_ask(struct hub *h, enum launcher_message type, const char *name)
+{
+	uint8_t memory[LAUNCHER_NAME_MAX + 32];
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, type);
+	if (name != NULL)
+		wire_put_str(&out, name);
+	if (wire_send(h->launcher, &out, NULL, 0) < 0)
+		hub_end(h, "lost the launcher");
+}
+
 static void
 ask_once(struct hub *h, enum launcher_message type, bool *asked)
 {
-	uint8_t memory[8];
-	struct wire_out out;
-
-	if (*asked)
-		return;
+	if (!*asked)
+		launcher_ask(h, type, NULL);
 	*asked = true;
-	wire_out_init(&out, memory, sizeof(memory));
-	wire_put_u32(&out, type);
-	if (wire_send(h->launcher, &out, NULL, 0) < 0)
-		hub_end(h, "lost the launcher");
 }
 
 bool
@@ -59,7 +66,7 @@ bool
 servers_known(struct hub *h)
 {
 	if (!h->asked_policies)
-		records_ask(h); /* first: it takes less time */
+		launcher_ask(h, LAUNCHER_RECORDER, NULL); /* it takes less time */
 	ask_once(h, LAUNCHER_FIND, &h->asked_policies);
 	return h->has_policies && h->finding == 0;
 }
@@ -80,11 +87,15 @@ forget(struct server *s)
 	s->wrong = NULL;
 }
 
+/* The server of this name, which may be new; NULL: there is no room. */
 static struct server *
-server_new(struct hub *h, const char *name)
+server_named(struct hub *h, const char *name)
 {
-	struct server *s = calloc(1, sizeof(*s));
+	struct server *s = server_find(h, name, strlen(name));
 
+	if (s != NULL || h->server_n == HUB_SERVERS_MAX)
+		return s;
+	s = calloc(1, sizeof(*s));
 	if (s == NULL || (s->name = strdup(name)) == NULL) {
 		free(s);
 		h->error = -ENOMEM;
@@ -163,9 +174,7 @@ on_server(struct hub *h, struct wire_in *in, int fd)
 
 	if (wire_end(in) < 0)
 		die("an invalid answer of the launcher");
-	s = server_find(h, name, strlen(name));
-	if (s == NULL && h->server_n < HUB_SERVERS_MAX)
-		s = server_new(h, name);
+	s = server_named(h, name);
 	if (s == NULL)
 		return;
 	(void)close_all(s); /* one that started while its policy was found */
@@ -234,9 +243,7 @@ on_name(struct hub *h, struct wire_in *in)
 
 	if (wire_end(in) < 0)
 		die("an invalid answer of the launcher");
-	s = server_find(h, name, strlen(name));
-	if (s == NULL && h->server_n < HUB_SERVERS_MAX)
-		s = server_new(h, name);
+	s = server_named(h, name);
 	if (s == NULL)
 		return;
 	s->enabled = enabled;
@@ -405,9 +412,7 @@ servers_ahead(struct hub *h)
 bool
 server_restart(struct server *s)
 {
-	uint8_t memory[LAUNCHER_NAME_MAX + 32];
 	struct hub *h = s->hub;
-	struct wire_out out;
 	bool ran;
 
 	s->finding++;
@@ -419,11 +424,7 @@ server_restart(struct server *s)
 	s->failed[0] = '\0';
 	s->crash_loop = s->start_refused = s->modern = false;
 	s->discovery = DISCOVERY_PENDING;
-	wire_out_init(&out, memory, sizeof(memory));
-	wire_put_u32(&out, LAUNCHER_AGAIN);
-	wire_put_str(&out, s->name);
-	if (wire_send(h->launcher, &out, NULL, 0) < 0)
-		hub_end(h, "lost the launcher");
+	launcher_ask(h, LAUNCHER_AGAIN, s->name);
 	return ran;
 }
 

@@ -139,7 +139,7 @@ struct name_to {
 };
 
 static void
-add_name(void *arg, const char *name)
+add_name(void *arg, const char *name, const char *about)
 {
 	struct name_to *to = arg;
 

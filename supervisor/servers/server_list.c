@@ -25,7 +25,7 @@
 #include "supervisor/servers/servers.h"
 
 #define ROW             "%-20s %-7s %-7s %-7s %-16s %s\n"
-#define ROW_BEFORE_PATH ((size_t)20 + 3 * 7 + 16 + 5)
+#define ROW_BEFORE_PATH ((size_t)20 + (size_t)3 * 7 + 16 + 5)
 
 struct listing {
 	struct server_view view;
