@@ -90,10 +90,11 @@ out_ready(struct loop *loop, int fd, short revents, void *arg)
 void
 hub_arm(struct hub *h)
 {
-	bool room = frame_queued(&h->to_agent) < FRAME_SOON;
+	bool room;
 
 	if (frame_flush(&h->to_agent) == -ENOMEM)
 		h->error = -ENOMEM;
+	room = frame_queued(&h->to_agent) < FRAME_SOON; /* else POLLOUT ends the wait */
 	if (h->error != 0)
 		hub_end(h, "out of memory");
 	if (h->to_agent.closed)
