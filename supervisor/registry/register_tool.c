@@ -239,6 +239,10 @@ do_add(struct registry *g, const struct server_row *row, struct buf *reply)
 
 	if (r == -EPERM)
 		return owned(row->name, done.owner, reply);
+	if (r == -ENOSPC)
+		return refuse(reply, r,
+		    TOOL ": the registry is full: at most 256 servers of agents and "
+			 "4096 in all; nothing was changed, remove one first");
 	if (r < 0)
 		return failed(reply, r);
 	return buf_printf(reply, "{\"name\":\"%s\",\"created_gen\":%" PRIu64 "}",

@@ -17,6 +17,7 @@
 #include "supervisor/registry/private.h"
 
 #define ROWS_MAX 4096 /* of a list; more are not stored by any writer */
+#define SAID_MAX 256  /* rows of agents: they cannot fill the list */
 
 struct registry {
 	struct database *db;
@@ -263,6 +264,28 @@ store(struct registry *g, const struct server_row *row, uint64_t created, uint64
 	return r;
 }
 
+/* One row more: 0, or -ENOSPC. */
+static int
+has_room(struct registry *g, enum row_source source)
+{
+	struct statement *s = NULL;
+	uint64_t all = 0, said = 0;
+	int r = statement_new(
+	    g->db, "SELECT count(*), total(source = 'agent') FROM servers", &s);
+
+	if (r == 0)
+		r = statement_step(s);
+	if (r == 1) {
+		all = column_number(s);
+		said = column_number(s);
+	}
+	statement_end(s);
+	if (r != 1)
+		return r < 0 ? r : -EBADMSG;
+	return all >= ROWS_MAX || (source == FROM_AGENT && said >= SAID_MAX) ? -ENOSPC
+									     : 0;
+}
+
 /* Stores a row within a transaction. A server that would start otherwise than before
  * is undiscovered. */
 static int
@@ -288,6 +311,8 @@ put(struct registry *g, const struct server_row *from, uint64_t created, uint64_
 		if (row.source == FROM_AGENT && ret->owner != FROM_AGENT)
 			r = -EPERM;
 	}
+	if (old.n == 0)
+		r = has_room(g, row.source);
 	if (r == 0 && old.n > 0 && !same)
 		r = forget_lists(g, row.name);
 	if (r == 0)

@@ -116,7 +116,8 @@ struct row_change {
 /*
  * Stores a row under its name; an existing one keeps its created_gen. A row of an agent
  * is disabled, unless it is stored unchanged. Returns 0; -EPERM: an agent, and the row
- * is of another source; -EINVAL: a word that its column does not allow. *ret is also
+ * is of another source; -ENOSPC: 4096 rows, or 256 of agents, are there already;
+ * -EINVAL: a word that its column does not allow. *ret is also
  * set on -EPERM.
  */
 int registry_put(struct registry *, const struct server_row *, struct row_change *ret);

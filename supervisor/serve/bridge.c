@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "shim/base/array.h"
 #include "shim/base/hex.h"
 #include "supervisor/serve/private.h"
 
@@ -49,6 +50,45 @@ bridge_envelope(struct hub *h, struct buf *out, const char *comma)
 	if (h->log_level[0] != '\0')
 		(void)buf_printf(
 		    out, ",\"" META_LOG_LEVEL "\":\"%s\"", h->log_level); /* likewise */
+}
+
+static bool
+is_envelope(struct json key)
+{
+	static const char *const names[] = {
+	    META_PROTOCOL, META_CAPABILITIES, META_CLIENT, META_LOG_LEVEL};
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (json_key_is(key, names[i]) == 1)
+			return true;
+	return false;
+}
+
+void
+bridge_meta(struct hub *h, struct json meta, const char *token, bool strip, bool add,
+    struct buf *out)
+{
+	struct json key, value;
+	const char *comma = "";
+	struct json_walk w;
+
+	(void)buf_putc(out, '{'); /* errors surface at the end of the line */
+	json_walk(&w, meta);
+	while (meta.type == JSON_IS_OBJECT && json_next(&w, &key, &value)) {
+		if (strip && is_envelope(key))
+			continue;
+		(void)buf_puts(out, comma);          /* likewise */
+		(void)buf_put(out, key.at, key.len); /* likewise */
+		(void)buf_putc(out, ':');            /* likewise */
+		if (token != NULL && json_key_is(key, "progressToken") == 1)
+			(void)buf_puts(out, token); /* likewise */
+		else
+			(void)buf_put(out, value.at, value.len); /* likewise */
+		comma = ",";
+	}
+	if (add)
+		bridge_envelope(h, out, comma);
+	(void)buf_putc(out, '}'); /* likewise */
 }
 
 /* A call of an older agent whose server asked for inputs. */
@@ -121,7 +161,11 @@ ask_input(struct hub *h, struct bridge *b, struct json key, struct json input)
 	    "{\"jsonrpc\":\"2.0\",\"id\":\"kennel-%u\",\"method\":\"%s\"", a->n, name);
 	if (json_get(input, "params", &params) == 0) {
 		(void)buf_puts(&h->text, ",\"params\":"); /* likewise */
-		asking_params(h, b->route->down->server, params, &h->text);
+		if (!asking_params(h, b->route->down->server, params, &h->text)) {
+			a->down = NULL;
+			b->waiting--;
+			return false;
+		}
 	}
 	if (buf_puts(&h->text, "}\n") < 0)
 		h->error = -ENOMEM;
@@ -321,7 +365,13 @@ bridge_request(
 	    a->n, method->name);
 	if (params.type == JSON_IS_OBJECT) {
 		(void)buf_puts(&h->text, ",\"params\":"); /* likewise */
-		asking_params(h, d->server, params, &h->text);
+		if (!asking_params(h, d->server, params, &h->text)) {
+			a->down = NULL;
+			route->handle[0] = '\0'; /* the call is not held */
+			server_refuse(
+			    d, m->top[TOP_ID], "kennel: the request is too long");
+			return;
+		}
 	}
 	if (buf_printf(&h->text, "}},\"requestState\":\"%s\"}}\n", route->handle) < 0)
 		h->error = -ENOMEM;

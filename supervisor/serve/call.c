@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "shim/base/array.h"
 #include "supervisor/hub/hub.h"
 #include "supervisor/serve/private.h"
 
@@ -50,45 +49,14 @@ call_ready(struct hub *h, const struct incoming *in, bool lists)
 
 /* ---- the line ---------------------------------------------------------------------- */
 
-static bool
-is_envelope(struct json key)
-{
-	static const char *const names[] = {
-	    META_PROTOCOL, META_CAPABILITIES, META_CLIENT, META_LOG_LEVEL};
-
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (json_key_is(key, names[i]) == 1)
-			return true;
-	return false;
-}
-
 /* _meta as this server needs it: with its own progress token, and with the envelope of
  * its protocol version. */
 static void
 put_meta(struct hub *h, const struct incoming *in, const struct server *s,
     const char *token, struct buf *out)
 {
-	struct json meta = in->m.param[PARAM_META], key, value;
-	const char *comma = "";
-	struct json_walk w;
-
-	(void)buf_putc(out, '{'); /* errors surface at the end of the line */
-	json_walk(&w, meta);
-	while (meta.type == JSON_IS_OBJECT && json_next(&w, &key, &value)) {
-		if (in->modern != s->modern && is_envelope(key))
-			continue;
-		(void)buf_puts(out, comma);          /* likewise */
-		(void)buf_put(out, key.at, key.len); /* likewise */
-		(void)buf_putc(out, ':');            /* likewise */
-		if (json_key_is(key, "progressToken") == 1)
-			(void)buf_puts(out, token); /* likewise */
-		else
-			(void)buf_put(out, value.at, value.len); /* likewise */
-		comma = ",";
-	}
-	if (s->modern && !in->modern)
-		bridge_envelope(h, out, comma);
-	(void)buf_putc(out, '}'); /* likewise */
+	bridge_meta(h, in->m.param[PARAM_META], token, in->modern != s->modern,
+	    s->modern && !in->modern, out);
 }
 
 /* Writes the request as the server gets it into hub->body. */

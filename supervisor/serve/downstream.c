@@ -22,6 +22,7 @@
 #define START_MARGIN_MS 60000 /* the session itself keeps `timeout start` */
 #define NO_PING         "it did not answer a call in time, nor a ping"
 #define PAGES_MAX       1000 /* of one list */
+#define PROCESSES_MAX   200  /* the loop watches more, and their orders fit a socket */
 
 const struct list_row list_rows[LIST_N] = {
     [LIST_TOOLS] = {"tools/list", "tools", "tools", "name", PIN_TOOL},
@@ -40,9 +41,16 @@ downstream_new(struct server *s, enum down_use use, struct downstream **ret)
 	uint8_t memory[LAUNCHER_NAME_MAX + 32];
 	struct hub *h = s->hub;
 	struct wire_out out;
+	int n = 0;
 
 	if (d == NULL)
 		return -ENOMEM;
+	for (const struct downstream *other = h->down; other != NULL; other = other->next)
+		n++;
+	if (n >= PROCESSES_MAX) {
+		free(d);
+		return -EAGAIN;
+	}
 	d->server = s;
 	d->use = use;
 	d->fd = d->slot = -1;
@@ -96,10 +104,14 @@ static void
 own_send(struct downstream *d)
 {
 	struct hub *h = d->server->hub;
+	int r = buf_puts(&h->body, "}}\n");
 
-	if (buf_puts(&h->body, "}}\n") < 0 ||
-	    frame_say(&d->out, h->body.data, h->body.len) < 0)
-		h->error = -ENOMEM;
+	if (r == 0)
+		r = frame_say(&d->out, h->body.data, h->body.len);
+	if (r == -ENOMEM)
+		h->error = r;
+	else if (r < 0)
+		d->deadline = 0;    /* it does not read; closed by the timer */
 	(void)frame_flush(&d->out); /* the rest when there is room */
 }
 
@@ -148,6 +160,7 @@ serves(struct downstream *d)
 {
 	struct server *s = d->server;
 	struct hub *h = s->hub;
+	int r = 0;
 
 	if (d->state >= DOWN_SERVING) { /* a list has changed; nothing else has */
 		parked_wake(h);
@@ -161,8 +174,12 @@ serves(struct downstream *d)
 		s->healthy_at = loop_now();
 		s->failed[0] = '\0';
 	}
-	if (d->waiting.len > 0 && frame_say(&d->out, d->waiting.data, d->waiting.len) < 0)
-		h->error = -ENOMEM;
+	if (d->waiting.len > 0)
+		r = frame_say(&d->out, d->waiting.data, d->waiting.len);
+	if (r == -ENOMEM)
+		h->error = r;
+	else if (r < 0)
+		d->deadline = 0; /* it does not read; closed by the timer */
 	buf_free(&d->waiting);
 	(void)frame_flush(&d->out); /* the rest when there is room */
 	if (d->use == USE_SHARED) {
@@ -314,24 +331,47 @@ refused(struct downstream *d, const struct json_message *m, const char *what)
 	downstream_close(d, why);
 }
 
-/* The call of mcp_query, which was written for an older server. */
-static void
-modernize_waiting(struct hub *h, struct downstream *from, struct downstream *to)
+/* A line that was written for an older server: a request gets an envelope. */
+static int
+modernize(struct hub *h, const uint8_t *line, size_t len, struct buf *out)
 {
 	struct edits e = {.n = 0};
 	struct json_message m;
+	struct json at;
 
-	if (from->waiting.len == 0)
-		return;
+	if (json_scan(line, len, &m) < 0)
+		return 0; /* no server could read it either */
+	at = m.param[PARAM_META];
 	buf_clear(&h->body);
-	(void)buf_putc(&h->body, '{'); /* fits */
-	bridge_envelope(h, &h->body, "");
-	if (json_scan(from->waiting.data, from->waiting.len - 1, &m) < 0 ||
-	    m.param[PARAM_META].type != JSON_IS_OBJECT)
-		bug("a call of mcp_query has no _meta");
-	edit_put(&e, m.param[PARAM_META].at, 1, h->body.data, h->body.len);
-	if (edit_apply(&e, from->waiting.data, from->waiting.len - 1, &to->waiting) < 0)
-		h->error = -ENOMEM;
+	if (m.top[TOP_ID].type == JSON_IS_NONE) /* of a notification nothing is asked */
+		;
+	else if (at.type != JSON_IS_NONE) {
+		bridge_meta(h, at, NULL, true, true, &h->body);
+		edit_put(&e, at.at, at.len, h->body.data, h->body.len);
+	} else if (m.top[TOP_PARAMS].type == JSON_IS_OBJECT) {
+		(void)buf_puts(&h->body, "{\"_meta\":"); /* surfaces when it is copied */
+		bridge_meta(h, at, NULL, true, true, &h->body);
+		(void)buf_putc(&h->body, ','); /* likewise */
+		edit_put(&e, m.top[TOP_PARAMS].at, 1, h->body.data, h->body.len);
+	}
+	return edit_apply(&e, line, len, out);
+}
+
+/* What waits for a process of one call, and maybe its cancellation. */
+static void
+modernize_waiting(struct hub *h, struct downstream *from, struct downstream *to)
+{
+	const uint8_t *at = from->waiting.data, *end = at + from->waiting.len, *newline;
+	int r = 0;
+
+	for (; r == 0 && at < end; at = newline + 1) {
+		newline = memchr(at, '\n', (size_t)(end - at));
+		if (newline == NULL)
+			break;
+		r = modernize(h, at, (size_t)(newline - at), &to->waiting);
+	}
+	if (r == -ENOMEM)
+		h->error = r;
 }
 
 /* Another process: the SDKs keep to the era of the first message. The new one takes the

@@ -519,6 +519,10 @@ void bridge_object(struct buf *out, const struct buf *object);
  * agent's log level. */
 void bridge_identity(struct hub *, struct buf *out);
 void bridge_envelope(struct hub *, struct buf *out, const char *comma);
+/* _meta with this progress token (NULL: its own); strip: without an envelope that is in
+ * it, add: with the hub's. */
+void bridge_meta(struct hub *, struct json meta, const char *token, bool strip, bool add,
+    struct buf *out);
 /* hub->body is the request as the server gets it. */
 void bridge_keep(struct hub *, struct route *);
 void bridge_free(struct hub *, struct bridge *);
@@ -559,7 +563,8 @@ void server_request(
 void server_refuse(struct downstream *, struct json id, const char *why);
 struct asking *asking_new(struct downstream *, struct json id, const struct method *);
 /* Writes params as the agent sees them: with the server's name. */
-void asking_params(
+/* False: they cannot be written as the agent may see them, or there is no memory. */
+bool asking_params(
     struct hub *, const struct server *, struct json params, struct buf *out);
 void asking_inputs(struct edits *, const struct server *, const struct json_message *,
     struct task_texts *ret);

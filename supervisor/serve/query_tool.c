@@ -256,41 +256,63 @@ seconds_of(struct json arguments, const struct server *s, uint64_t *ret)
 /* True: the policy refuses, and it is answered. */
 static bool
 is_denied(struct hub *h, struct incoming *in, struct server *s, const char *tool,
+    const struct gate_ask *ask)
+{
+	struct gate_answer answer;
+	char text[GATE_TEXT_MAX];
+
+	gate_judge(ask, &answer);
+	if (answer.allowed || answer.asks)
+		return false;
+	reply_state(
+	    h, in, s->name, tool, "denied", gate_text(&answer, GATE_TOOL, tool, text));
+	records_refused(h, in, s, tool, answer.at, gate_outcome(&answer));
+	return true;
+}
+
+/* True: it differs from what it was, or does not take these arguments; it is answered. */
+static bool
+is_unfit(struct hub *h, struct incoming *in, struct server *s, const char *tool,
     struct json arguments)
 {
+	struct item *i = offers_find(s, PIN_TOOL, tool, strlen(tool));
+	char text[HUB_TEXT_MAX];
+
+	if (i == NULL)
+		return false;
+	if (i->drifted) {
+		call_quarantined(i, text);
+		reply_state(h, in, s->name, tool, "denied", text);
+		records_refused(h, in, s, tool, NULL, "differs from its pin");
+		return true;
+	}
+	if (arguments_fit(i, arguments, text))
+		return false;
+	reply_state(h, in, s->name, tool, "error", text);
+	records_refused(h, in, s, tool, NULL, "invalid arguments");
+	return true;
+}
+
+static void
+query(struct hub *h, struct incoming *in, struct server *s, const char *tool,
+    struct json arguments, uint64_t seconds)
+{
+	bool none = arguments.type != JSON_IS_OBJECT;
 	struct gate_ask ask = {.policy = &s->policy,
 	    .server = s->sealed,
 	    .pins = s->pins,
 	    .kind = GATE_TOOL,
 	    .name = tool,
 	    .name_len = strlen(tool),
-	    .args = arguments.type == JSON_IS_OBJECT ? (const char *)arguments.at : "{}",
-	    .args_len = arguments.type == JSON_IS_OBJECT ? arguments.len : 2};
-	struct gate_answer answer;
-	char text[GATE_TEXT_MAX];
+	    .args = none ? "{}" : (const char *)arguments.at,
+	    .args_len = none ? 2 : arguments.len,
+	    .limits = s->limits,
+	    .now_ns = loop_now()};
 
-	gate_judge(&ask, &answer);
-	if (answer.allowed || answer.asks)
-		return false;
-	reply_state(
-	    h, in, s->name, tool, "denied", gate_text(&answer, GATE_TOOL, tool, text));
-	records_refused(h, in, s, tool, answer.at, "deny");
-	return true;
-}
-
-/* True: it differs from what it was, and is answered. */
-static bool
-is_quarantined(struct hub *h, struct incoming *in, struct server *s, const char *tool)
-{
-	const struct item *i = offers_find(s, PIN_TOOL, tool, strlen(tool));
-	char text[HUB_TEXT_MAX];
-
-	if (i == NULL || !i->drifted)
-		return false;
-	call_quarantined(i, text);
-	reply_state(h, in, s->name, tool, "denied", text);
-	records_refused(h, in, s, tool, NULL, "differs from its pin");
-	return true;
+	if (is_denied(h, in, s, tool, &ask) || is_unfit(h, in, s, tool, arguments))
+		return;
+	gate_count(&ask);
+	start(h, in, s, tool, arguments, seconds);
 }
 
 void
@@ -330,6 +352,6 @@ mcp_query(struct hub *h, struct incoming *in, struct json arguments)
 		    "integer of "
 		    "at least 1, and at most what the policy's `timeout call` allows",
 		    "invalid arguments", NULL);
-	else if (!is_denied(h, in, s, tool, inner) && !is_quarantined(h, in, s, tool))
-		start(h, in, s, tool, inner, seconds);
+	else
+		query(h, in, s, tool, inner, seconds);
 }

@@ -27,8 +27,9 @@ quote(struct buf *out, const void *bytes, size_t len)
 		from = p + 1;
 		if (*p == '"' || *p == '\\')
 			(void)buf_printf(out, "\\%c", *p); /* likewise */
-		else if (*p == '\n')
-			(void)buf_puts(out, "\\n"); /* likewise */
+		else if (strchr("\b\t\n\f\r", *p) != NULL && *p != '\0')
+			/* no text grows by being read and written again */
+			(void)buf_printf(out, "\\%c", "btn?fr"[*p - '\b']); /* likewise */
 		else
 			(void)buf_printf(out, "\\u%04x", *p); /* likewise */
 	}

@@ -115,17 +115,20 @@ asking_inputs(struct edits *e, const struct server *s, const struct json_message
 			name_server(e, s, params, texts);
 }
 
-void
+bool
 asking_params(struct hub *h, const struct server *s, struct json params, struct buf *out)
 {
 	struct task_texts texts;
 	struct edits e = {.n = 0};
+	int r;
 
 	name_server(&e, s, params, &texts);
-	if (edit_apply(&e, params.at, params.len, out) < 0)
-		h->error = -ENOMEM;
-	else
+	r = edit_apply(&e, params.at, params.len, out);
+	if (r == -ENOMEM)
+		h->error = r;
+	else if (r == 0)
 		out->len--; /* its newline */
+	return r == 0;
 }
 
 static void
@@ -157,7 +160,11 @@ ask_agent(struct downstream *d, const uint8_t *line, size_t len,
 	r = edit_send(&e, line, len, &h->to_agent);
 	if (r == -ENOMEM)
 		h->error = r;
-	(void)frame_flush(&h->to_agent); /* the line is not kept */
+	(void)frame_flush(&h->to_agent);     /* the line is not kept */
+	if (r == -E2BIG || r == -EMSGSIZE) { /* nothing of it was sent */
+		a->down = NULL;
+		server_refuse(d, m->top[TOP_ID], "kennel: the request is too long");
+	}
 }
 
 void

@@ -124,22 +124,32 @@ note_broken(struct launcher *l)
 	l->known[l->known_n++] = k;
 }
 
-/* A person may have disabled a server that has a policy; an agent cannot. A registry that
- * cannot be read disables nothing that a policy allows: the verbs say what is wrong. */
+/* A person may have disabled a server that has a policy; an agent cannot. What a
+ * registry says that cannot be read is unknown, so every server is held back. */
 static void
 read_registry(struct launcher *l)
 {
 	const char *dir = paths_registry_dir();
 	struct server_rows rows = {.n = 0};
-	struct registry *registry;
-	struct reason moved, why;
+	struct registry *registry = NULL;
+	struct reason moved = {""}, why = {""};
 	struct known *k;
+	int r =
+	    dir == NULL ? -ENOENT : registry_open(dir, false, &registry, &moved, &why);
 
-	if (dir == NULL || registry_open(dir, false, &registry, &moved, &why) < 0)
-		return;
-	if (registry_list(registry, &rows) < 0)
-		rows.n = 0;
-	for (size_t i = 0; i < rows.n; i++)
+	if (r == 0 && moved.text[0] != '\0') { /* with what people had decided */
+		why = moved;
+		r = -EBADMSG;
+	}
+	if (r == 0)
+		r = registry_list(registry, &rows);
+	if (r < 0 && r != -ENOENT)
+		log_error("no server is started: unable to read the registry: %s; see "
+			  "kennel server list, then start again",
+		    why.text[0] != '\0' ? why.text : strerror(-r));
+	for (size_t i = 0; i < l->known_n; i++)
+		l->known[i]->disabled = r < 0 && r != -ENOENT;
+	for (size_t i = 0; r == 0 && i < rows.n; i++)
 		if (rows.row[i].source != FROM_AGENT &&
 		    (k = known_find(l, rows.row[i].name)) != NULL)
 			k->disabled = !rows.row[i].enabled;

@@ -284,6 +284,22 @@ def hostile():
     check([m for m in h.lines if m.get("id") == g], "the held call of the other server")
 
 
+@test("a request for the agent that cannot be rewritten is refused, and the session goes on")
+def too_many_edits():
+    def many(n):
+        return {"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 1, "tasks": [{"taskId": "t"}] * n}}
+    for modern_agent, modern_server in ((False, False), (True, False), (False, True)):
+        h = Hub(server("one", modern=modern_server), modern=modern_agent, capabilities={"sampling": {}})
+        h.said("one.echo")
+        for _ in range(300):  # more than there are places for open requests
+            said = json.dumps(h.do("one.ask", many(600)))
+            check("too long" in said or "does not support" in said, said)
+        equal(h.said("one.echo", text="on"), "one: on", (modern_agent, modern_server))
+        rid = h.post_call("one.ask", many(2))  # the control: fewer pass
+        within("one.t", h.line().decode())
+        h.close()
+
+
 @test("floods and long lines of one server neither end the session nor stop the other one", seconds=240)
 def floods():
     h = Hub(server("bad", more="    limit output 16M\n"), server("good"))

@@ -108,16 +108,48 @@ def limits():
     h.said("one.pid")
     h.do("one.exit")
     within("quota: ", refused(h.do("one.pid")))
+    # calls of mcp_query count with the others, whichever comes first
+    h = Hub(server("one", "    tool allow echo rate 2/1h\n"))
+    call = {"server": "one", "tool": "echo", "arguments": {"text": "x"}}
+    equal(h.do("mcp_query", call)["result"]["structuredContent"]["state"], "ok")
+    equal(h.said("one.echo", text="x"), "one: x")
+    last = h.do("mcp_query", call)["result"]["structuredContent"]
+    equal(last["state"], "denied")
+    within("rate limit: 2 in 1h", last["detail"])
+    within("rate limit: 2 in 1h", refused(h.do("one.echo", {"text": "x"})))
 
 
 @test("oneshot: each call has a process of its own; without the word calls share one")
 def oneshot():
-    h = Hub(server("one", ALL, "    oneshot\n"), server("two"))
+    h = Hub(server("one", ALL, "    oneshot\n"), server("two"), server("three", ALL, "    oneshot\n", modern=True),
+            server("four", ALL, "    oneshot\n", modern=True))
     for name in ("one", "two"):
         h.said(name + ".echo", seconds=40, text="x")
+    # a line that waits for a server of another era, with and without _meta
+    equal(h.said("three.echo", seconds=40, text="x"), "three: x")
+    equal(h.do("four.echo", {"text": "x"}, 40, {"progressToken": "t", "x/y": 1})["result"]["content"][0]["text"], "four: x")
     # what the process of the next call has seen
     equal([c["params"]["name"] for c in h.seen("one", "tools/call")], ["seen"])
     equal([c["params"]["name"] for c in h.seen("two", "tools/call")], ["echo", "seen"])
+
+
+@test("a registry that cannot be read: no server is started, and stderr says what to do")
+def unreadable():
+    home = TMP + "/unreadable"
+    os.makedirs(home)
+    at = None
+    h = Hub(server("one"), env={"KENNEL_HOME": home})
+    equal(h.said("one.echo", text="x"), "one: x")
+    h.do("tool_invoke", {"name": "mcp_register", "arguments": {"action": "add", "name": "mine", "command": "/bin/true"}})
+    for top, _, files in os.walk(home):
+        at = top + "/registry.db" if "registry.db" in files else at
+    h.close()
+    os.rename(at, at + ".away")
+    os.symlink(at + ".away", at)  # which is not followed
+    h = Hub(server("one"), env={"KENNEL_HOME": home})
+    within("unknown tool", refused(h.do("one.echo", {"text": "x"})))
+    within("unable to read the registry", h.stderr())
+    within("kennel server list", h.stderr())
 
 
 if __name__ == "__main__":

@@ -444,6 +444,30 @@ listed(void **state)
 	registry_close(g);
 }
 
+/* What agents say does not keep people from reading and adding to the list. */
+static void
+agents_fill_little(void **state)
+{
+	struct registry *g = registry_of("f");
+	struct server_row row = row_of("", FROM_AGENT, "/bin/x", NULL);
+	struct server_rows rows;
+	struct row_change done;
+	char name[16];
+
+	for (int i = 0; i <= 256; i++) {
+		(void)snprintf(name, sizeof(name), "a%d", i);
+		row.name = name;
+		assert_int_equal(registry_put(g, &row, &done), i < 256 ? 0 : -ENOSPC);
+	}
+	row.name = "a1"; /* the control: one that is there may be changed */
+	assert_int_equal(registry_put(g, &row, &done), 0);
+	(void)row_put(g, "p", FROM_PERSON, "/bin/p");
+	assert_int_equal(registry_list(g, &rows), 0);
+	assert_int_equal(rows.n, 257);
+	server_rows_free(&rows);
+	registry_close(g);
+}
+
 /* ---- one list ------------------------------------------------------------------------------ */
 
 /* Who defines a name when several do; the registry's decision to disable holds for each. */
@@ -645,6 +669,7 @@ main(void)
 	    cmocka_unit_test(agents),
 	    cmocka_unit_test(enabling),
 	    cmocka_unit_test(listed),
+	    cmocka_unit_test(agents_fill_little),
 	    cmocka_unit_test(merged),
 	    cmocka_unit_test(discovery),
 	    cmocka_unit_test(all_or_none),
