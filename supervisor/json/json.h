@@ -150,6 +150,9 @@ int json_text(struct json, char *out, size_t cap, size_t *ret_len);
  * length.
  */
 int json_canon(struct json value, struct buf *out);
+/* Appends text, which is UTF-8, as a string in that form: no text grows by being read and
+ * written again. 0, or -EMSGSIZE, -ENOMEM of the buffer. */
+int json_quote(struct buf *out, const char *text, size_t len);
 
 /* ---- oversize_id.c: the top level of a discarded line -------------------- */
 

@@ -46,8 +46,8 @@ put_escaped(struct buf *out, uint8_t c)
 	return buf_printf(out, "\\u%04x", c);
 }
 
-static int
-put_text(struct buf *out, const char *text, size_t len)
+int
+json_quote(struct buf *out, const char *text, size_t len)
 {
 	size_t i, from = 0;
 	int r = buf_putc(out, '"');
@@ -73,7 +73,7 @@ put_string(struct canon *c, struct json value)
 	size_t len;
 	int r = json_text(value, c->text, c->text_cap, &len);
 
-	return r < 0 ? r : put_text(c->out, c->text, len);
+	return r < 0 ? r : json_quote(c->out, c->text, len);
 }
 
 /* ---- objects -------------------------------------------------------------- */
@@ -172,7 +172,7 @@ member_next(struct canon *c, struct level *l, struct json *ret)
 	}
 	l->i++;
 	if (r == 0)
-		r = put_text(c->out, /* no key has a byte: there is no buffer */
+		r = json_quote(c->out, /* no key has a byte: there is no buffer */
 		    m.key_len == 0 ? "" : (const char *)c->keys.data + m.key_at,
 		    m.key_len);
 	if (r == 0)

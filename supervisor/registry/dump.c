@@ -22,7 +22,6 @@
 #include "supervisor/registry/row_check.h"
 
 #define VERSION    1
-#define ROWS_MAX   4096
 #define TEXT_MAX   (64u << 10) /* of one member */
 #define NAME_SHOWN 64
 
@@ -301,7 +300,7 @@ read_server(struct dump *d, struct json server)
 	d->at = server.at;
 	if (server.type != JSON_IS_OBJECT)
 		return bad(d, -EINVAL, "expected an object in `mcp_servers`");
-	if (d->rows.n == ROWS_MAX)
+	if (d->rows.n == REGISTRY_ROWS_MAX)
 		return bad(d, -EINVAL, "too many servers in `mcp_servers`");
 	r = read_members(d, server, &row);
 	if (r == 0)

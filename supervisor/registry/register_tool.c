@@ -241,8 +241,9 @@ do_add(struct registry *g, const struct server_row *row, struct buf *reply)
 		return owned(row->name, done.owner, reply);
 	if (r == -ENOSPC)
 		return refuse(reply, r,
-		    TOOL ": the registry is full: at most 256 servers of agents and "
-			 "4096 in all; nothing was changed, remove one first");
+		    TOOL ": the registry is full: at most %d servers of agents and %d in "
+			 "all; nothing was changed, remove one first",
+		    REGISTRY_AGENT_ROWS_MAX, REGISTRY_ROWS_MAX);
 	if (r < 0)
 		return failed(reply, r);
 	return buf_printf(reply, "{\"name\":\"%s\",\"created_gen\":%" PRIu64 "}",

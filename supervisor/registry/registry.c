@@ -16,9 +16,6 @@
 #include "supervisor/registry/database.h"
 #include "supervisor/registry/private.h"
 
-#define ROWS_MAX 4096 /* of a list; more are not stored by any writer */
-#define SAID_MAX 256  /* rows of agents: they cannot fill the list */
-
 struct registry {
 	struct database *db;
 };
@@ -84,18 +81,25 @@ change(struct registry *g, const char *sql, const char *const *text, size_t text
 	return r;
 }
 
-int
-registry_generation(struct registry *g, uint64_t *ret)
+/* The n numbers of a statement's one row. */
+static int
+numbers(struct registry *g, const char *sql, uint64_t ret[], size_t n)
 {
 	struct statement *s = NULL;
-	int r = statement_new(g->db, "SELECT value FROM generation", &s);
+	int r = statement_new(g->db, sql, &s);
 
 	if (r == 0)
 		r = statement_step(s);
-	if (r == 1)
-		*ret = column_number(s);
+	for (size_t i = 0; r == 1 && i < n; i++)
+		ret[i] = column_number(s);
 	statement_end(s);
 	return r == 1 ? 0 : r < 0 ? r : -EBADMSG;
+}
+
+int
+registry_generation(struct registry *g, uint64_t *ret)
+{
+	return numbers(g, "SELECT value FROM generation", ret, 1);
 }
 
 /* Begins a change: the next generation, or at least this one. */
@@ -151,7 +155,7 @@ take_row(struct statement *s, struct server_rows *rows)
 	row.created_at = column_number(s);
 	row.updated_at = column_number(s);
 	row.tools_n = column_number(s);
-	if (rows->n == ROWS_MAX)
+	if (rows->n == REGISTRY_ROWS_MAX)
 		return -E2BIG;
 	r = server_row_copy(&row, &copy);
 	return r < 0 ? r : server_rows_add(rows, copy);
@@ -264,26 +268,17 @@ store(struct registry *g, const struct server_row *row, uint64_t created, uint64
 	return r;
 }
 
-/* One row more: 0, or -ENOSPC. */
+/* For one row more: 0, or -ENOSPC. */
 static int
 has_room(struct registry *g, enum row_source source)
 {
-	struct statement *s = NULL;
-	uint64_t all = 0, said = 0;
-	int r = statement_new(
-	    g->db, "SELECT count(*), total(source = 'agent') FROM servers", &s);
+	uint64_t n[2] = {0, 0};
+	int r = numbers(g, "SELECT count(*), total(source = 'agent') FROM servers", n, 2);
 
-	if (r == 0)
-		r = statement_step(s);
-	if (r == 1) {
-		all = column_number(s);
-		said = column_number(s);
-	}
-	statement_end(s);
-	if (r != 1)
-		return r < 0 ? r : -EBADMSG;
-	return all >= ROWS_MAX || (source == FROM_AGENT && said >= SAID_MAX) ? -ENOSPC
-									     : 0;
+	if (r == 0 && (n[0] >= REGISTRY_ROWS_MAX ||
+			  (source == FROM_AGENT && n[1] >= REGISTRY_AGENT_ROWS_MAX)))
+		r = -ENOSPC;
+	return r;
 }
 
 /* Stores a row within a transaction. A server that would start otherwise than before

@@ -116,10 +116,11 @@ struct row_change {
 /*
  * Stores a row under its name; an existing one keeps its created_gen. A row of an agent
  * is disabled, unless it is stored unchanged. Returns 0; -EPERM: an agent, and the row
- * is of another source; -ENOSPC: 4096 rows, or 256 of agents, are there already;
- * -EINVAL: a word that its column does not allow. *ret is also
- * set on -EPERM.
+ * is of another source; -ENOSPC: there is no room for another; -EINVAL: a word that its
+ * column does not allow. *ret is also set on -EPERM.
  */
+#define REGISTRY_ROWS_MAX       4096
+#define REGISTRY_AGENT_ROWS_MAX 256 /* of them: agents cannot fill the list */
 int registry_put(struct registry *, const struct server_row *, struct row_change *ret);
 /* Stores rows of a dump, with the created_gen that each has; all or none. Raises the
  * generation to at least this one. */

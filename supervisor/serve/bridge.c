@@ -64,9 +64,10 @@ is_envelope(struct json key)
 	return false;
 }
 
-void
-bridge_meta(struct hub *h, struct json meta, const char *token, bool strip, bool add,
-    struct buf *out)
+/* _meta with this progress token (NULL: its own), from one era to the other. */
+static void
+put_meta(struct hub *h, struct json meta, const char *token, bool from_modern,
+    bool to_modern, struct buf *out)
 {
 	struct json key, value;
 	const char *comma = "";
@@ -75,7 +76,7 @@ bridge_meta(struct hub *h, struct json meta, const char *token, bool strip, bool
 	(void)buf_putc(out, '{'); /* errors surface at the end of the line */
 	json_walk(&w, meta);
 	while (meta.type == JSON_IS_OBJECT && json_next(&w, &key, &value)) {
-		if (strip && is_envelope(key))
+		if (from_modern != to_modern && is_envelope(key))
 			continue;
 		(void)buf_puts(out, comma);          /* likewise */
 		(void)buf_put(out, key.at, key.len); /* likewise */
@@ -86,9 +87,26 @@ bridge_meta(struct hub *h, struct json meta, const char *token, bool strip, bool
 			(void)buf_put(out, value.at, value.len); /* likewise */
 		comma = ",";
 	}
-	if (add)
+	if (to_modern && !from_modern)
 		bridge_envelope(h, out, comma);
 	(void)buf_putc(out, '}'); /* likewise */
+}
+
+void
+bridge_meta(struct hub *h, struct edits *e, const struct json_message *m,
+    const char *token, bool from_modern, bool to_modern, struct buf *room)
+{
+	struct json meta = m->param[PARAM_META], params = m->top[TOP_PARAMS];
+
+	if (meta.type != JSON_IS_NONE) {
+		put_meta(h, meta, token, from_modern, to_modern, room);
+		edit_put(e, meta.at, meta.len, room->data, room->len);
+	} else if (to_modern && params.type == JSON_IS_OBJECT) {
+		(void)buf_puts(room, "{\"_meta\":"); /* surfaces at the end of the line */
+		put_meta(h, meta, token, from_modern, to_modern, room);
+		(void)buf_putc(room, ','); /* likewise */
+		edit_put(e, params.at, 1, room->data, room->len);
+	}
 }
 
 /* A call of an older agent whose server asked for inputs. */
@@ -154,8 +172,6 @@ ask_input(struct hub *h, struct bridge *b, struct json key, struct json input)
 	a = asking_new(b->route->down, key, known); /* its "id" is the key */
 	if (a == NULL)
 		return false;
-	a->bridge = b;
-	b->waiting++;
 	buf_clear(&h->text);
 	(void)buf_printf(&h->text, /* errors surface at the end of the line */
 	    "{\"jsonrpc\":\"2.0\",\"id\":\"kennel-%u\",\"method\":\"%s\"", a->n, name);
@@ -163,10 +179,11 @@ ask_input(struct hub *h, struct bridge *b, struct json key, struct json input)
 		(void)buf_puts(&h->text, ",\"params\":"); /* likewise */
 		if (!asking_params(h, b->route->down->server, params, &h->text)) {
 			a->down = NULL;
-			b->waiting--;
 			return false;
 		}
 	}
+	a->bridge = b;
+	b->waiting++;
 	if (buf_puts(&h->text, "}\n") < 0)
 		h->error = -ENOMEM;
 	reply_send(h);
@@ -352,8 +369,6 @@ bridge_request(
 		server_refuse(d, m->top[TOP_ID], "kennel: no call is under way");
 		return;
 	}
-	draw_handle(route);
-	a->held = route->id;
 	id = (struct json){route_call(h, route)->id, route_call(h, route)->id_len,
 	    route_call(h, route)->id[0] == '"' ? JSON_IS_STRING : JSON_IS_NUMBER};
 	buf_clear(&h->text);
@@ -366,13 +381,12 @@ bridge_request(
 	if (params.type == JSON_IS_OBJECT) {
 		(void)buf_puts(&h->text, ",\"params\":"); /* likewise */
 		if (!asking_params(h, d->server, params, &h->text)) {
-			a->down = NULL;
-			route->handle[0] = '\0'; /* the call is not held */
-			server_refuse(
-			    d, m->top[TOP_ID], "kennel: the request is too long");
+			asking_refuse(a, m->top[TOP_ID]);
 			return;
 		}
 	}
+	a->held = route->id;
+	draw_handle(route);
 	if (buf_printf(&h->text, "}},\"requestState\":\"%s\"}}\n", route->handle) < 0)
 		h->error = -ENOMEM;
 	reply_send(h);

@@ -49,22 +49,11 @@ call_ready(struct hub *h, const struct incoming *in, bool lists)
 
 /* ---- the line ---------------------------------------------------------------------- */
 
-/* _meta as this server needs it: with its own progress token, and with the envelope of
- * its protocol version. */
-static void
-put_meta(struct hub *h, const struct incoming *in, const struct server *s,
-    const char *token, struct buf *out)
-{
-	bridge_meta(h, in->m.param[PARAM_META], token, in->modern != s->modern,
-	    s->modern && !in->modern, out);
-}
-
 /* Writes the request as the server gets it into hub->body. */
 static int
 put_line(struct hub *h, struct incoming *in, const struct route *route,
     const struct forward *f)
 {
-	struct json params = in->m.top[TOP_PARAMS], meta = in->m.param[PARAM_META];
 	struct edits e = {.n = 0};
 	struct buf name, inner;
 	char id[24];
@@ -81,15 +70,7 @@ put_line(struct hub *h, struct incoming *in, const struct route *route,
 	if (f->arguments.type != JSON_IS_NONE)
 		edit_put(&e, in->m.param[PARAM_ARGUMENTS].at,
 		    in->m.param[PARAM_ARGUMENTS].len, f->arguments.at, f->arguments.len);
-	if (meta.type != JSON_IS_NONE) {
-		put_meta(h, in, f->server, id, &inner);
-		edit_put(&e, meta.at, meta.len, inner.data, inner.len);
-	} else if (f->server->modern && params.type == JSON_IS_OBJECT) {
-		(void)buf_puts(&inner, "{\"_meta\":"); /* surfaces at the end */
-		put_meta(h, in, f->server, id, &inner);
-		(void)buf_putc(&inner, ','); /* likewise */
-		edit_put(&e, params.at, 1, inner.data, inner.len);
-	}
+	bridge_meta(h, &e, &in->m, id, in->modern, f->server->modern, &inner);
 	buf_clear(&h->body);
 	r = edit_apply(&e, in->line, in->len, &h->body);
 	buf_free(&name);
@@ -177,20 +158,20 @@ struct named_tool {
 	size_t name_len;
 };
 
-static struct gate_ask
-ask_of(const struct named_tool *t, struct json arguments)
+struct gate_ask
+call_ask(struct server *s, const char *tool, size_t tool_len, struct json arguments)
 {
 	bool none = arguments.type == JSON_IS_NONE;
 
-	return (struct gate_ask){.policy = &t->server->policy,
-	    .server = t->server->sealed,
-	    .pins = t->server->pins,
+	return (struct gate_ask){.policy = &s->policy,
+	    .server = s->sealed,
+	    .pins = s->pins,
 	    .kind = GATE_TOOL,
-	    .name = t->name,
-	    .name_len = t->name_len,
+	    .name = tool,
+	    .name_len = tool_len,
 	    .args = none ? "{}" : (const char *)arguments.at,
 	    .args_len = none ? 2 : arguments.len,
-	    .limits = t->server->limits,
+	    .limits = s->limits,
 	    .now_ns = loop_now()};
 }
 
@@ -223,13 +204,17 @@ is_refused(struct hub *h, const struct incoming *in, const struct named_tool *t,
 	return true;
 }
 
-void
-call_quarantined(const struct item *i, char out[HUB_TEXT_MAX])
+const char *
+call_unfit(struct item *i, struct json arguments, char why[HUB_TEXT_MAX])
 {
-	(void)snprintf(out, HUB_TEXT_MAX,
-	    "%s.%.200s is quarantined: its definition differs from the reviewed one; a "
-	    "person compares them with kennel server pin %s --diff",
-	    i->server->name, i->name, i->server->name); /* fits */
+	if (i->drifted) {
+		(void)snprintf(why, HUB_TEXT_MAX,
+		    "%s.%.200s is quarantined: its definition differs from the reviewed "
+		    "one; a person compares them with kennel server pin %s --diff",
+		    i->server->name, i->name, i->server->name); /* fits */
+		return "differs from its pin";
+	}
+	return arguments_fit(i, arguments, why) ? NULL : "invalid arguments";
 }
 
 /* True: what is known of the tool refuses this call, and it is answered. */
@@ -237,17 +222,12 @@ static bool
 is_unfit(struct hub *h, const struct incoming *in, struct item *i, struct json arguments)
 {
 	char text[HUB_TEXT_MAX];
+	const char *outcome = call_unfit(i, arguments, text);
 
-	if (i->drifted) {
-		call_quarantined(i, text);
-		reply_refusal(h, in, text, "differs from its pin", NULL);
-		records_refused(h, in, i->server, i->name, NULL, "differs from its pin");
-		return true;
-	}
-	if (arguments_fit(i, arguments, text))
+	if (outcome == NULL)
 		return false;
-	reply_refusal(h, in, text, "invalid arguments", NULL);
-	records_refused(h, in, i->server, i->name, NULL, "invalid arguments");
+	reply_refusal(h, in, text, outcome, NULL);
+	records_refused(h, in, i->server, i->name, NULL, outcome);
 	return true;
 }
 
@@ -257,7 +237,7 @@ call_tool(struct hub *h, struct incoming *in, struct item *i, const char *spelle
 {
 	struct named_tool tool = {i->server, i->name, spelled, i->name_len};
 	static const uint8_t nothing[] = "{}";
-	struct gate_ask ask = ask_of(&tool, arguments);
+	struct gate_ask ask = call_ask(tool.server, tool.name, tool.name_len, arguments);
 	struct forward f = {.server = i->server,
 	    .name = i->name,
 	    .name_len = i->name_len,
@@ -348,7 +328,7 @@ is_refused_unlisted(
 	if (n > len)
 		return false;
 	tool = (struct named_tool){s, spelled + n, stored ? spelled : NULL, len - n};
-	ask = ask_of(&tool, arguments);
+	ask = call_ask(tool.server, tool.name, tool.name_len, arguments);
 	return is_refused(h, in, &tool, false, &ask);
 }
 

@@ -37,20 +37,19 @@ const struct list_row list_rows[LIST_N] = {
 int
 downstream_new(struct server *s, enum down_use use, struct downstream **ret)
 {
-	struct downstream *d = calloc(1, sizeof(*d));
 	uint8_t memory[LAUNCHER_NAME_MAX + 32];
 	struct hub *h = s->hub;
+	struct downstream *d;
 	struct wire_out out;
 	int n = 0;
 
+	for (d = h->down; d != NULL; d = d->next)
+		n++;
+	if (n >= PROCESSES_MAX)
+		return -EAGAIN;
+	d = calloc(1, sizeof(*d));
 	if (d == NULL)
 		return -ENOMEM;
-	for (const struct downstream *other = h->down; other != NULL; other = other->next)
-		n++;
-	if (n >= PROCESSES_MAX) {
-		free(d);
-		return -EAGAIN;
-	}
 	d->server = s;
 	d->use = use;
 	d->fd = d->slot = -1;
@@ -100,19 +99,24 @@ put_meta(struct downstream *d, struct buf *out)
 	(void)buf_putc(out, '}'); /* likewise */
 }
 
+/* After lines that must reach the server; closed by the timer if there is no room. */
+static void
+flush(struct downstream *d, int r)
+{
+	if (r == -ENOMEM)
+		d->server->hub->error = r;
+	else if (r < 0)
+		d->deadline = 0;
+	(void)frame_flush(&d->out); /* the rest when there is room */
+}
+
 static void
 own_send(struct downstream *d)
 {
-	struct hub *h = d->server->hub;
-	int r = buf_puts(&h->body, "}}\n");
+	struct buf *body = &d->server->hub->body;
+	int r = buf_puts(body, "}}\n");
 
-	if (r == 0)
-		r = frame_say(&d->out, h->body.data, h->body.len);
-	if (r == -ENOMEM)
-		h->error = r;
-	else if (r < 0)
-		d->deadline = 0;    /* it does not read; closed by the timer */
-	(void)frame_flush(&d->out); /* the rest when there is room */
+	flush(d, r < 0 ? r : frame_say(&d->out, body->data, body->len));
 }
 
 static void
@@ -176,12 +180,8 @@ serves(struct downstream *d)
 	}
 	if (d->waiting.len > 0)
 		r = frame_say(&d->out, d->waiting.data, d->waiting.len);
-	if (r == -ENOMEM)
-		h->error = r;
-	else if (r < 0)
-		d->deadline = 0; /* it does not read; closed by the timer */
 	buf_free(&d->waiting);
-	(void)frame_flush(&d->out); /* the rest when there is room */
+	flush(d, r);
 	if (d->use == USE_SHARED) {
 		downstream_level(d);
 		subscriptions_replay(d);
@@ -337,23 +337,12 @@ modernize(struct hub *h, const uint8_t *line, size_t len, struct buf *out)
 {
 	struct edits e = {.n = 0};
 	struct json_message m;
-	struct json at;
 
 	if (json_scan(line, len, &m) < 0)
 		return 0; /* no server could read it either */
-	at = m.param[PARAM_META];
 	buf_clear(&h->body);
-	if (m.top[TOP_ID].type == JSON_IS_NONE) /* of a notification nothing is asked */
-		;
-	else if (at.type != JSON_IS_NONE) {
-		bridge_meta(h, at, NULL, true, true, &h->body);
-		edit_put(&e, at.at, at.len, h->body.data, h->body.len);
-	} else if (m.top[TOP_PARAMS].type == JSON_IS_OBJECT) {
-		(void)buf_puts(&h->body, "{\"_meta\":"); /* surfaces when it is copied */
-		bridge_meta(h, at, NULL, true, true, &h->body);
-		(void)buf_putc(&h->body, ','); /* likewise */
-		edit_put(&e, m.top[TOP_PARAMS].at, 1, h->body.data, h->body.len);
-	}
+	if (m.top[TOP_ID].type != JSON_IS_NONE)
+		bridge_meta(h, &e, &m, NULL, false, true, &h->body);
 	return edit_apply(&e, line, len, out);
 }
 

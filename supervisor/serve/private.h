@@ -482,7 +482,11 @@ void call_unknown(struct hub *, const struct incoming *, const char *name);
 /* arguments.c: false and why: they do not match the tool's reviewed schema. */
 bool arguments_fit(struct item *, struct json arguments, char why[HUB_TEXT_MAX]);
 /* Why a tool that has changed is refused. */
-void call_quarantined(const struct item *, char out[HUB_TEXT_MAX]);
+/* What the policy is asked of this tool; arguments may be JSON_IS_NONE. */
+struct gate_ask call_ask(
+    struct server *, const char *tool, size_t tool_len, struct json arguments);
+/* Why the tool is not called, as recorded, and a sentence that says so; NULL: it is. */
+const char *call_unfit(struct item *, struct json arguments, char why[HUB_TEXT_MAX]);
 /* The agent calls the tool that it spells so, with these arguments. */
 void call_by_name(struct hub *, struct incoming *, const char *spelled,
     struct json arguments, bool invoked);
@@ -519,10 +523,11 @@ void bridge_object(struct buf *out, const struct buf *object);
  * agent's log level. */
 void bridge_identity(struct hub *, struct buf *out);
 void bridge_envelope(struct hub *, struct buf *out, const char *comma);
-/* _meta with this progress token (NULL: its own); strip: without an envelope that is in
- * it, add: with the hub's. */
-void bridge_meta(struct hub *, struct json meta, const char *token, bool strip, bool add,
-    struct buf *out);
+/* _meta of a request as a server of an era needs it: with this progress token (NULL: its
+ * own), and without an older server's envelope or with a newer one's. room: for its text,
+ * empty, kept until the line is written. */
+void bridge_meta(struct hub *, struct edits *, const struct json_message *,
+    const char *token, bool from_modern, bool to_modern, struct buf *room);
 /* hub->body is the request as the server gets it. */
 void bridge_keep(struct hub *, struct route *);
 void bridge_free(struct hub *, struct bridge *);
@@ -562,8 +567,8 @@ void server_request(
     struct downstream *, const uint8_t *, size_t, const struct json_message *);
 void server_refuse(struct downstream *, struct json id, const char *why);
 struct asking *asking_new(struct downstream *, struct json id, const struct method *);
-/* Writes params as the agent sees them: with the server's name. */
-/* False: they cannot be written as the agent may see them, or there is no memory. */
+/* Writes params as the agent sees them: with the server's name. False: that cannot be
+ * written, or there is no memory. */
 bool asking_params(
     struct hub *, const struct server *, struct json params, struct buf *out);
 void asking_inputs(struct edits *, const struct server *, const struct json_message *,
@@ -572,6 +577,8 @@ void asking_inputs(struct edits *, const struct server *, const struct json_mess
 void asking_cancel(struct hub *, struct asking *, const char *reason);
 uint32_t agent_can(struct json capabilities);
 void agent_answer(struct hub *, const struct incoming *);
+/* The agent does not get it: id is the server's. */
+void asking_refuse(struct asking *, struct json id);
 void asking_gone(struct downstream *);
 void asking_cancelled(struct downstream *, struct json id);
 

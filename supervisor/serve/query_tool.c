@@ -277,19 +277,12 @@ is_unfit(struct hub *h, struct incoming *in, struct server *s, const char *tool,
 {
 	struct item *i = offers_find(s, PIN_TOOL, tool, strlen(tool));
 	char text[HUB_TEXT_MAX];
+	const char *outcome = i == NULL ? NULL : call_unfit(i, arguments, text);
 
-	if (i == NULL)
+	if (outcome == NULL)
 		return false;
-	if (i->drifted) {
-		call_quarantined(i, text);
-		reply_state(h, in, s->name, tool, "denied", text);
-		records_refused(h, in, s, tool, NULL, "differs from its pin");
-		return true;
-	}
-	if (arguments_fit(i, arguments, text))
-		return false;
-	reply_state(h, in, s->name, tool, "error", text);
-	records_refused(h, in, s, tool, NULL, "invalid arguments");
+	reply_state(h, in, s->name, tool, i->drifted ? "denied" : "error", text);
+	records_refused(h, in, s, tool, NULL, outcome);
 	return true;
 }
 
@@ -297,17 +290,7 @@ static void
 query(struct hub *h, struct incoming *in, struct server *s, const char *tool,
     struct json arguments, uint64_t seconds)
 {
-	bool none = arguments.type != JSON_IS_OBJECT;
-	struct gate_ask ask = {.policy = &s->policy,
-	    .server = s->sealed,
-	    .pins = s->pins,
-	    .kind = GATE_TOOL,
-	    .name = tool,
-	    .name_len = strlen(tool),
-	    .args = none ? "{}" : (const char *)arguments.at,
-	    .args_len = none ? 2 : arguments.len,
-	    .limits = s->limits,
-	    .now_ns = loop_now()};
+	struct gate_ask ask = call_ask(s, tool, strlen(tool), arguments);
 
 	if (is_denied(h, in, s, tool, &ask) || is_unfit(h, in, s, tool, arguments))
 		return;

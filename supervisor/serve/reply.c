@@ -17,24 +17,7 @@
 void
 quote(struct buf *out, const void *bytes, size_t len)
 {
-	const uint8_t *p = bytes, *end = p + len, *from = p;
-
-	(void)buf_putc(out, '"'); /* errors surface at the end of the line */
-	for (; p < end; p++) {
-		if (*p >= 0x20 && *p != '"' && *p != '\\')
-			continue;
-		(void)buf_put(out, from, (size_t)(p - from)); /* likewise */
-		from = p + 1;
-		if (*p == '"' || *p == '\\')
-			(void)buf_printf(out, "\\%c", *p); /* likewise */
-		else if (strchr("\b\t\n\f\r", *p) != NULL && *p != '\0')
-			/* no text grows by being read and written again */
-			(void)buf_printf(out, "\\%c", "btn?fr"[*p - '\b']); /* likewise */
-		else
-			(void)buf_printf(out, "\\u%04x", *p); /* likewise */
-	}
-	(void)buf_put(out, from, (size_t)(end - from)); /* likewise */
-	(void)buf_putc(out, '"');                       /* likewise */
+	(void)json_quote(out, bytes, len); /* errors surface at the end of the line */
 }
 
 void

@@ -131,6 +131,15 @@ asking_params(struct hub *h, const struct server *s, struct json params, struct 
 	return r == 0;
 }
 
+void
+asking_refuse(struct asking *a, struct json id)
+{
+	struct downstream *d = a->down;
+
+	a->down = NULL;
+	server_refuse(d, id, "kennel: the request is too long");
+}
+
 static void
 ask_agent(struct downstream *d, const uint8_t *line, size_t len,
     const struct json_message *m, const struct method *method)
@@ -160,11 +169,9 @@ ask_agent(struct downstream *d, const uint8_t *line, size_t len,
 	r = edit_send(&e, line, len, &h->to_agent);
 	if (r == -ENOMEM)
 		h->error = r;
-	(void)frame_flush(&h->to_agent);     /* the line is not kept */
-	if (r == -E2BIG || r == -EMSGSIZE) { /* nothing of it was sent */
-		a->down = NULL;
-		server_refuse(d, m->top[TOP_ID], "kennel: the request is too long");
-	}
+	(void)frame_flush(&h->to_agent);   /* the line is not kept */
+	if (r == -E2BIG || r == -EMSGSIZE) /* nothing of it was sent */
+		asking_refuse(a, m->top[TOP_ID]);
 }
 
 void

@@ -134,6 +134,7 @@ read_registry(struct launcher *l)
 	struct registry *registry = NULL;
 	struct reason moved = {""}, why = {""};
 	struct known *k;
+	bool unread;
 	int r =
 	    dir == NULL ? -ENOENT : registry_open(dir, false, &registry, &moved, &why);
 
@@ -143,12 +144,13 @@ read_registry(struct launcher *l)
 	}
 	if (r == 0)
 		r = registry_list(registry, &rows);
-	if (r < 0 && r != -ENOENT)
+	unread = r < 0 && r != -ENOENT;
+	if (unread)
 		log_error("no server is started: unable to read the registry: %s; see "
 			  "kennel server list, then start again",
 		    why.text[0] != '\0' ? why.text : strerror(-r));
 	for (size_t i = 0; i < l->known_n; i++)
-		l->known[i]->disabled = r < 0 && r != -ENOENT;
+		l->known[i]->disabled = unread;
 	for (size_t i = 0; r == 0 && i < rows.n; i++)
 		if (rows.row[i].source != FROM_AGENT &&
 		    (k = known_find(l, rows.row[i].name)) != NULL)

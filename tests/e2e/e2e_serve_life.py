@@ -295,7 +295,7 @@ def too_many_edits():
             said = json.dumps(h.do("one.ask", many(600)))
             check("too long" in said or "does not support" in said, said)
         equal(h.said("one.echo", text="on"), "one: on", (modern_agent, modern_server))
-        rid = h.post_call("one.ask", many(2))  # the control: fewer pass
+        h.post_call("one.ask", many(2))  # the control: fewer pass
         within("one.t", h.line().decode())
         h.close()
 
