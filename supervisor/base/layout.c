@@ -31,7 +31,7 @@ share(struct layout *l, size_t from, size_t to, int spare)
 
 		if (c->width == 0)
 			continue;
-		if (lack > may)
+		if (lack > 0 && lack > may)
 			more = more * may / lack;
 		c->width = c->least + more;
 		left -= more;
