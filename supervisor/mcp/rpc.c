@@ -191,7 +191,13 @@ rpc_error(struct buf *out, const uint8_t *id, size_t id_len, enum rpc_code code,
 	put_head(out, id, id_len);
 	(void)buf_printf(out, ",\"error\":{\"code\":%d,\"message\":", code); /* at end */
 	put_text(out, message);
-	(void)buf_puts(out, ",\"data\":{\"kennel\":"); /* surfaces at the end */
+	(void)buf_puts(out, ",\"data\":{"); /* surfaces at the end */
+	if (why != NULL && why->uri != NULL) {
+		(void)buf_puts(out, "\"uri\":"); /* likewise */
+		put_text(out, why->uri);
+		(void)buf_putc(out, ','); /* likewise */
+	}
+	(void)buf_puts(out, "\"kennel\":"); /* likewise */
 	put_why(out, why != NULL ? why : &nothing);
 	return buf_puts(out, "}}}\n");
 }

@@ -35,6 +35,7 @@ struct rpc_why { /* data.kennel of an error; NULL fields are omitted */
 	const char *rule; /* file:line */
 	const char *because;
 	const char *instead;
+	const char *uri; /* of an error: data.uri, the resource that there is not */
 };
 
 /* Writes one line: an error for this id as received (id_len 0: null). */

@@ -394,6 +394,18 @@ resource(struct hub *h, struct incoming *in, struct json value, struct forward *
 	return f->server;
 }
 
+/* The code moved in 2026-07-28; the SDKs know the error by data.uri. */
+static void
+no_resource(struct hub *h, struct incoming *in)
+{
+	static char uri[MCP_NAME_MAX];
+	const struct rpc_why why = {.outcome = "refused",
+	    .uri = text_of(in->m.param[PARAM_URI], uri, sizeof(uri))};
+
+	reply_error_why(h, in, in->modern ? RPC_PARAMS_BAD : RPC_NO_RESOURCE,
+	    "kennel: no server has this resource", &why);
+}
+
 void
 on_resource(struct hub *h, struct incoming *in)
 {
@@ -402,9 +414,7 @@ on_resource(struct hub *h, struct incoming *in)
 	if (!call_ready(h, in, true))
 		return;
 	if (resource(h, in, in->m.param[PARAM_URI], &f) == NULL)
-		/* the code moved in 2026-07-28 */
-		reply_error(h, in, in->modern ? RPC_PARAMS_BAD : RPC_NO_RESOURCE,
-		    "kennel: no server has this resource");
+		no_resource(h, in);
 	else
 		forward(h, in, &f);
 }
@@ -418,8 +428,7 @@ on_subscribe(struct hub *h, struct incoming *in)
 	if (!call_ready(h, in, true))
 		return;
 	if (resource(h, in, in->m.param[PARAM_URI], &f) == NULL) {
-		reply_error(
-		    h, in, RPC_NO_RESOURCE, "kennel: no server has this resource");
+		no_resource(h, in);
 		return;
 	}
 	(void)text_of(in->m.param[PARAM_URI], asked, sizeof(asked)); /* resource() did */

@@ -304,6 +304,8 @@ void agent_ready(struct loop *, int fd, short revents, void *hub);
 
 /* reply.c: what kennel answers. Errors of memory surface at the end of the line. */
 void reply_error(struct hub *, const struct incoming *, int code, const char *message);
+void reply_error_why(struct hub *, const struct incoming *, int code, const char *message,
+    const struct rpc_why *);
 void reply_refusal(struct hub *, const struct incoming *, const char *text,
     const char *outcome, const struct rpc_why *);
 /* The members of a result, without its braces; the envelope is added. ttl_ms: of a

@@ -69,17 +69,25 @@ id_of(const struct incoming *in)
 }
 
 void
-reply_error(struct hub *h, const struct incoming *in, int code, const char *message)
+reply_error_why(struct hub *h, const struct incoming *in, int code, const char *message,
+    const struct rpc_why *why)
 {
-	static const struct rpc_why why = {.outcome = "refused"};
 	struct json id = id_of(in);
 	int r;
 
 	buf_clear(&h->text);
-	r = rpc_error(&h->text, id.at, id.len, (enum rpc_code)code, message, &why);
+	r = rpc_error(&h->text, id.at, id.len, (enum rpc_code)code, message, why);
 	if (r < 0)
 		h->error = r;
 	reply_send(h);
+}
+
+void
+reply_error(struct hub *h, const struct incoming *in, int code, const char *message)
+{
+	static const struct rpc_why why = {.outcome = "refused"};
+
+	reply_error_why(h, in, code, message, &why);
 }
 
 void

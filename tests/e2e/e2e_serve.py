@@ -288,6 +288,7 @@ def resources():
     equal(read(h, "t://a/1"), "one has t://a/1")
     equal(read(h, "t://a/deep/1"), "two has t://a/deep/1")
     equal(read(h, "nobody://x"), -32002)
+    equal(h.ask("resources/read", {"uri": "nobody://\"x"})["error"]["data"]["uri"], "nobody://\"x")
     equal(read(h, "kennel://three/r://shared"), -32002)
     equal(read(h, "t://a/none"), -32002, "a server's own error passes")
 
