@@ -142,7 +142,12 @@ async function slowly(words, tell) {
 	}
 }
 
-function changed(what) {
+// One more tool or prompt, or one fewer: a client is told of a change, not of the word.
+function changed(what, list, it) {
+	if (Object.hasOwn(list, "test_changing"))
+		delete list.test_changing;
+	else
+		list.test_changing = it;
 	const method = `notifications/${what}/list_changed`;
 	for (const [id, wants] of listening)
 		if (wants[what + "ListChanged"])
@@ -232,8 +237,10 @@ const tools = {
 		const can = Object.fromEntries(Object.entries(THREE).filter(([, r]) => c.capabilities[CAPABILITY[r.method]]));
 		return Object.keys(can).length === 0 ? text("nothing to ask") : once(can, () => text("asked"))(c.params);
 	}],
-	test_trigger_tool_change: ["Says that the tools changed", () => changed("tools")],
-	test_trigger_prompt_change: ["Says that the prompts changed", () => changed("prompts")],
+	test_trigger_tool_change: ["Says that the tools changed", () =>
+		changed("tools", tools, ["Comes and goes", () => text("here")])],
+	test_trigger_prompt_change: ["Says that the prompts changed", () =>
+		changed("prompts", prompts, ["Comes and goes", [], () => user(line("here"))])],
 };
 const takes_params = (name) => /^test_input_required_result_(?!capabilities)|streaming/.test(name);
 

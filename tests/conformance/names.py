@@ -45,15 +45,11 @@ def warmed(sink):
     def way_in(lines):
         for line in lines:
             m = json.loads(line) if line.strip().startswith(b"{") else {}
-            if not seen and m.get("method") not in ("initialize", "server/discover") and "method" in m:
+            if not seen and m.get("method", "").endswith("/list"):
                 seen.append(m)
-                if m["method"] == "notifications/initialized":
-                    yield line
                 sink.write(warm(m.get("params", {}).get("_meta")))
                 sink.flush()
                 ready.wait(60)
-                if m["method"] == "notifications/initialized":
-                    continue
             yield line
 
     def way_out(lines):
