@@ -1670,6 +1670,7 @@ test-browser: deps-build
 servers: deps-build
 	@$(MAKE) --no-print-directory all
 	@python3 tests/servers/servers.py
+	@python3 tests/servers/serve.py
 # The same for the drafts of kennel init: 45 servers, installed in two ways.
 test-drafts: deps-build
 	@$(MAKE) --no-print-directory all

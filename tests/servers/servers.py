@@ -286,7 +286,7 @@ def end_bare(kit, m):
 def start_bare(kit, p):
     cmd, env = p.bare()
     m = kit.Mcp.__new__(kit.Mcp)
-    m.buf, m.n, m.lines, m.err, m.sock = b"", 0, [], b"", None
+    m.buf, m.n, m.lines, m.err, m.sock = bytearray(), 0, [], b"", None
     m.p = kit.start(cmd, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                     stderr=open(kit.TMP + "/bare.err", "wb"), env=env, cwd=p.cwd(), bufsize=0,
                     start_new_session=True)
@@ -440,7 +440,8 @@ def try_server(kit, name):
         "calls " + call[0] if call else p.row["none"], junk, ends, took, gone), flush=True)
 
 
-def main():
+def staged(judge):
+    """judge(stage, tmp) as an ordinary user, with kennel installed below stage; its exit status."""
     why = install()
     if why is not None:
         print("ok 1 - servers # SKIP " + why)
@@ -464,13 +465,19 @@ def main():
             shutil.rmtree(stage, ignore_errors=True)
 
 
-def judge(stage, tmp):
+def begin(stage, tmp):
+    """The kit, as an ordinary user."""
     os.environ.update(KT_STAGE=stage, KT_TMP=tmp, KENNEL_HOME=tmp + "/home")
     sys.path.insert(0, ROOT + "/tests/lib")
     sys.dont_write_bytecode = True
     import kit
     become_ordinary(tmp)
     kit.be_subreaper()
+    return kit
+
+
+def judge(stage, tmp):
+    kit = begin(stage, tmp)
     have = sorted(f[:-7] for f in os.listdir(PRESETS) if f.endswith(".kennel"))
     for name in have:
         if name in ELSEWHERE:
@@ -483,6 +490,10 @@ def judge(stage, tmp):
         kit.TESTS.append((name + " in 2026-07-28", lambda name=name: try_modern(kit, name), 240))
     for what, row in runtimes():
         kit.TESTS.append(("runtime: " + what, lambda row=row: try_runtime(kit, *row), 120))
+    return run_all(kit)
+
+
+def run_all(kit):
     try:
         kit.main()
     except SystemExit as e:
@@ -492,4 +503,4 @@ def judge(stage, tmp):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(staged(judge))
