@@ -342,7 +342,7 @@ enum sealed_class {
  */
 #define CALL_RATE_MAX     10000u
 #define CALL_RATE_MS_MIN  1000u
-#define CALL_RATE_MS_MAX  (30u * 86400000)
+#define CALL_RATE_MS_MAX  (30ul * 86400000)
 #define CALL_RATE_SUM_MAX 1000000u /* of all gates of a server */
 #define CALL_QUOTA_MAX    1000000000u
 
