@@ -4,8 +4,9 @@
     suite -- HTTP --> supergateway -- stdio --> names.py --> kennel serve --> fixture
                                                                          \\--> other, third
 
-names.py adds and removes `fixture__`.  A check may end better behind kennel, which answers
-for what a server lacks, never worse; a step of a client differs only as `plain` says.
+Then the official client in its modes and the Inspector's command line.  names.py adds and
+removes `fixture__`.  A check may end better behind kennel, which answers for what a server
+lacks, never worse; a step of a client differs only as `plain` says.
 
     tests/conformance/serve.py [VERSION...]     default: 2025-11-25 and 2026-07-28
 """
@@ -18,6 +19,7 @@ import tempfile
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import clients as sdk  # noqa: E402
+import inspector  # noqa: E402
 import run  # noqa: E402
 
 GRANTS = """    tool allow *
@@ -32,7 +34,7 @@ GRANTS = """    tool allow *
 
 def server(name, version):
     """An agent of 2026-07-28 goes on in another process: nothing may be held in the first."""
-    era = "--modern" if version in ("auto", "2026-07-28") else ""
+    era = "--modern" if version in ("auto", "modern", "2026-07-28") else ""
     return "server %s {\n    run %s %s %s\n    read %s\n%s}\n" % (name, run.NODE, run.FIXTURE, era, run.PLACE, GRANTS)
 
 
@@ -94,6 +96,8 @@ def main():
                 verdicts.append(run.judge(command, env, version, out))
             differ += run.compare(version, *verdicts, better=True)
         differ += clients(bare, behind)
+        differ += inspector.compare(bare, behind, env, plain)
+        differ += inspector.portable("%s serve" % run.KENNEL, env)
     finally:
         if os.environ.get("KEEP"):
             print("# kept: " + place)
