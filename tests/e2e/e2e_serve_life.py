@@ -222,15 +222,15 @@ def ends():
 
 # ---- load, and harm ---------------------------------------------------------------------
 
-@test("2,000 calls over three servers, hundreds in flight: each answer is its call's, each server's are in order", seconds=180)
+@test("10,000 calls over three servers, hundreds in flight: each answer is its call's, each server's are in order", seconds=180)
 def load():
     h = Hub(server("a"), server("b"), server("c"))
     for s in "abc":
         h.said(s + ".echo")
     want, got, order, sent, open_ = {}, 0, {}, 0, {"a": 0, "b": 0, "c": 0}
     t0 = time.time()
-    while got < 2000:
-        while sent < 2000 and open_["abc"[sent % 3]] < 250:
+    while got < 10000:
+        while sent < 10000 and open_["abc"[sent % 3]] < 250:
             s = "abc"[sent % 3]
             open_[s] += 1
             rid = h.post_call(s + ".echo", {"text": str(sent)})
@@ -244,7 +244,7 @@ def load():
         order[text[0]] = int(text[3:])
         open_[text[0]] -= 1
         got += 1
-    print("# 2,000 calls in %.2f s" % (time.time() - t0), flush=True)
+    print("# 10,000 calls in %.2f s" % (time.time() - t0), flush=True)
     rids = [h.post_call("a.hang") for _ in range(256)]
     e = h.do("a.echo")
     equal(e["error"]["code"], -32005, "the 257th of one server")
@@ -252,6 +252,32 @@ def load():
     for rid in rids:
         h.notify("notifications/cancelled", {"requestId": rid})
     equal(h.said("a.echo", text="on"), "a: on")
+
+
+@test("4,096 calls held by sixteen servers at once: one more is refused, and each is answered once, the last one first", seconds=180)
+def all_held():
+    h = Hub(*[server("s%02d" % i) for i in range(17)])
+    h.structured("tool_search", query="")
+    held = {}
+    for i in range(16):
+        name = "s%02d" % i
+        h.said(name + ".echo")
+        for _ in range(256 - (i == 15)):  # the last place is for the control
+            held[h.post_call(name + ".hold")] = name
+    equal(h.said("s16.echo", text="on"), "s16: on", "control: the 4,096th")
+    held[h.post_call("s15.hold")] = "s15"
+    equal(h.do("s16.echo")["error"]["code"], -32005, "the 4,097th")
+    for i in range(16):  # each gives up one place, which its release takes
+        rid = next(r for r, name in held.items() if name == "s%02d" % i)
+        h.notify("notifications/cancelled", {"requestId": rid})
+        del held[rid]
+        equal(h.said("s%02d.release" % i), "released")
+    answered = [m["id"] for m in h.lines if "result" in m and m["id"] in held]
+    equal(sorted(answered), sorted(held), "each once")
+    for i in range(16):
+        mine = [r for r in answered if held[r] == "s%02d" % i]
+        equal(mine, sorted(mine, reverse=True), "the last one first")
+    h.said("s16.echo")
 
 
 @test("a hostile server: wrong ids, second answers, foreign tokens and floods stay its own affair", seconds=180)
