@@ -26,15 +26,18 @@ struct scan {
 };
 
 /*
- * Hash table of the keys seen at the two levels that are checked for duplicates. A
- * row is valid only in the turn that wrote it, so that a small message need not clear
- * the table. One scan at a time: kennel has one thread.
+ * The keys seen at the two levels that are checked for duplicates: the first few in a
+ * list, so that a process that reads small messages has no pages of the table; the
+ * others in a hash table. A row is valid only in the turn that wrote it, so that no
+ * message need clear the table. One scan at a time: kennel has one thread.
  */
 #define KEY_ROWS ((size_t)2 * JSON_KEYS_MAX)
+#define KEYS_FEW 16
 static struct keys {
+	size_t n;
+	uint64_t few[KEYS_FEW];
 	uint64_t hash[KEY_ROWS];
 	uint32_t turn[KEY_ROWS];
-	size_t n;
 } keys[2];
 static uint32_t keys_turn;
 
@@ -310,6 +313,13 @@ key_again(struct scan *s, unsigned int level, const char *text, size_t len)
 	uint64_t h = hash64(HASH64_START, text, len);
 	size_t row;
 
+	for (size_t i = 0; i < k->n && i < KEYS_FEW; i++)
+		if (k->few[i] == h)
+			return true;
+	if (k->n < KEYS_FEW) {
+		k->few[k->n++] = h;
+		return false;
+	}
 	for (row = (size_t)(h ^ h >> 32); k->turn[row % KEY_ROWS] == keys_turn; row++)
 		if (k->hash[row % KEY_ROWS] == h)
 			return true;

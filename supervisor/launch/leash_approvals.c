@@ -40,7 +40,7 @@ struct program {
 
 struct control {
 	struct control_order o;
-	struct program program[LEASH_QUESTIONS_MAX];
+	struct program *program[LEASH_QUESTIONS_MAX]; /* NULL: never needed */
 	struct buf detail;
 	struct event event;
 };
@@ -56,8 +56,6 @@ control_new(const struct control_order *order, struct control **ret)
 		return -ENOMEM;
 	c->o = *order;
 	buf_init(&c->detail, DETAIL_MAX);
-	for (size_t i = 0; i < LEASH_QUESTIONS_MAX; i++)
-		c->program[i].control = c;
 	*ret = c;
 	return 0;
 }
@@ -67,9 +65,11 @@ control_free(struct control *c)
 {
 	if (c == NULL)
 		return;
-	for (size_t i = 0; i < LEASH_QUESTIONS_MAX; i++)
-		if (c->program[i].number != 0)
-			withdraw(&c->program[i]);
+	for (size_t i = 0; i < LEASH_QUESTIONS_MAX; i++) {
+		if (c->program[i] != NULL && c->program[i]->number != 0)
+			withdraw(c->program[i]);
+		free(c->program[i]);
+	}
 	buf_free(&c->detail);
 	free(c);
 }
@@ -160,9 +160,9 @@ void
 control_recorded(struct control *c)
 {
 	for (size_t i = 0; i < LEASH_QUESTIONS_MAX; i++) {
-		struct program *p = &c->program[i];
+		struct program *p = c->program[i];
 
-		if (p->number != 0 && p->question == 0 &&
+		if (p != NULL && p->number != 0 && p->question == 0 &&
 		    report_durable(c->o.report, p->record))
 			told(p, true);
 	}
@@ -334,9 +334,26 @@ static struct program *
 find(struct control *c, uint32_t number)
 {
 	for (size_t i = 0; i < LEASH_QUESTIONS_MAX; i++)
-		if (c->program[i].number == number)
-			return &c->program[i];
+		if (c->program[i] != NULL && c->program[i]->number == number)
+			return c->program[i];
 	return NULL;
+}
+
+/* A free slot, or NULL. */
+static struct program *
+slot(struct control *c)
+{
+	struct program *p = find(c, 0);
+
+	for (size_t i = 0; p == NULL && i < LEASH_QUESTIONS_MAX; i++) {
+		if (c->program[i] != NULL)
+			continue;
+		if ((p = calloc(1, sizeof(*p))) == NULL)
+			break;
+		p->control = c;
+		c->program[i] = p;
+	}
+	return p;
 }
 
 static void
@@ -366,11 +383,12 @@ static void
 on_ask(struct control *c, const struct child_news *n)
 {
 	static struct question_text q; /* large; one at a time */
-	struct program *p = find(c, 0);
+	struct program *p;
 	int r = -ENOBUFS;
 
 	if (n->number == 0 || find(c, n->number) != NULL)
 		return; /* a correct leash never sends this */
+	p = slot(c);
 	if (p != NULL && c->o.questions != NULL)
 		r = question_from(c, n, &q, &p->method);
 	if (r == 0) {

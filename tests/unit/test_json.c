@@ -185,6 +185,29 @@ twice(void **state)
 	}
 }
 
+/* A key that comes again is found among few and among many, wherever the first was. */
+static void
+twice_of_many(void **state)
+{
+	struct json_message m;
+	char text[4096];
+
+	(void)state;
+	for (int n = 1; n <= 200; n++) {
+		for (int again = -1; again < n; again += n < 40 ? 1 : 37) {
+			size_t at = (size_t)snprintf(text, sizeof(text), "{");
+
+			for (int i = 0; i < n; i++)
+				at += (size_t)snprintf(
+				    text + at, sizeof(text) - at, "\"k%d\":1,", i);
+			(void)snprintf(text + at, sizeof(text) - at, "\"k%d\":1}",
+			    again < 0 ? n : again);
+			assert_int_equal(scan(text, &m), 0);
+			assert_int_equal(m.flags, again < 0 ? 0 : JSON_TOP_TWICE);
+		}
+	}
+}
+
 static void
 texts(void **state)
 {
@@ -264,6 +287,7 @@ main(void)
 	    cmocka_unit_test(depth),
 	    cmocka_unit_test(fields),
 	    cmocka_unit_test(twice),
+	    cmocka_unit_test(twice_of_many),
 	    cmocka_unit_test(texts),
 	    cmocka_unit_test(walker),
 	    cmocka_unit_test(corpus),
