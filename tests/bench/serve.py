@@ -149,12 +149,43 @@ def rate_rows(kit, env, n):
     s.close()
 
 
+ROLES = (("kennel", "kennel (hub, launcher, session)"), ("kennel-leash", "kennel-leash"), ("kennel-egress", "kennel-egress"))
+
+
+def private_of(kit, root):
+    """name of a program -> kB that its processes below root, and root, share with nobody"""
+    found = {}
+    for pid in [root] + list(kit.descendants(root)):
+        with open("/proc/%d/smaps_rollup" % pid) as f:
+            kb = sum(int(x.split()[1]) for x in f if x.startswith("Private_"))
+        comm = kit.reads("/proc/%d/comm" % pid).decode().strip()
+        found[comm] = found.get(comm, 0) + kb
+    return found
+
+
+def memory_rows(kit, env):
+    """What ten more servers take."""
+    s = kit.Mcp([kit.KENNEL, "serve"], env=env)
+    s.initialize()
+    s.call("s00__echo", text="warm")
+    one = private_of(kit, s.p.pid)
+    for i in range(1, 11):
+        s.call("s%02d__echo" % i, text="warm")
+    eleven = private_of(kit, s.p.pid)
+    print("## kennel serve: private memory of a further server\n\n| process | first | each further |\n| --- | --- | --- |")
+    for comm, what in ROLES:
+        print("| %s | %d kB | %.0f kB |" % (what, one.get(comm, 0), (eleven.get(comm, 0) - one.get(comm, 0)) / 10))
+    print("\nGoal: in kennel itself < 300 kB.\n")
+    s.close()
+
+
 def rows(quick):
     import kit
     env = make_home(kit)
     start_rows(kit, env, 10 if quick else 50)
     call_rows(kit, env, 4 if quick else 20)
     rate_rows(kit, env, 10 if quick else 100)
+    memory_rows(kit, env)
 
 
 if __name__ == "__main__":
