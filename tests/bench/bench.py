@@ -62,6 +62,7 @@ def install_proxy():
 
 def outer():
     import kit
+    import serve
     import run as runner
     kit.be_subreaper()
     user = runner.User()
@@ -93,8 +94,10 @@ def outer():
         looker.join()
         r = p
         if asked:
-            table += memory_table([a for a in asked if "connections" not in a[0]])
+            of_serve = [a for a in asked if serve.SERVERS_WORD in a[0]]
+            table += memory_table([a for a in asked if "connections" not in a[0] and a not in of_serve])
             table += net_memory_table([a for a in asked if "connections" in a[0]])
+            table += serve.memory_table(of_serve)
         print(table, end="")
         kit.wait_for(lambda: (kit.reap(), not kit.descendants(os.getpid()))[1], 12)
         if r.returncode == 0 and "--print" not in sys.argv:
@@ -357,8 +360,14 @@ def memory_table(asked):
 
 
 def memory_answers(ask, answer, asked):
+    import kit
+    import serve
     for line in ask:
         pid, what = line.rstrip("\n").split(" ", 1)
+        if serve.SERVERS_WORD in what:
+            asked.append((what, serve.private_of(kit, int(pid))))
+            os.write(answer, b"\n")
+            continue
         roles = roles_of(int(pid))
         sizes = {role: pss_of(p) for role, p in roles.items()}
         asked.append((what, sizes | net_sizes(roles["leash"]) if "connections" in what else sizes))
@@ -401,7 +410,8 @@ def inner():
     net.rows(QUICK)
     kit.end_all()
     import serve
-    serve.rows(QUICK)
+    node = node_proxy(kit)
+    serve.rows(QUICK, node and node[0], node and kit.STAGE + "/proxy")
     kit.end_all()
     import execs
     execs.rows(QUICK)

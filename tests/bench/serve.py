@@ -1,10 +1,12 @@
 """kennel serve: how long its first answer takes, what a call costs, what a server takes of memory."""
 import json
 import os
+import socket
 import statistics
+import subprocess
 import time
 
-SERVERS = 50
+SERVERS, TEN = 50, 10
 HOME = "/serve-home"
 
 
@@ -130,62 +132,112 @@ def call_rows(kit, env, rounds):
         s.close()
 
 
-def rate_rows(kit, env, n):
-    """Ten servers at once, ten calls of each in flight."""
-    s = kit.Mcp([kit.KENNEL, "serve"], env=env)
-    s.initialize()
-    for i in range(10):
-        s.call("s%02d__echo" % i, text="warm")
+class Aggregator:
+    """mcp-hub from npm in front of ten servers without kennel, and mcp-remote, as an agent on stdio uses it."""
+
+    def __init__(self, kit, node, place):
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            port = str(s.getsockname()[1])
+        config = kit.TMP + "/mcp-hub.json"
+        with open(config, "w") as f:
+            json.dump({"mcpServers": {"s%02d" % i: {"command": kit.TOY, "args": []} for i in range(TEN)}}, f)
+        self.hub = kit.start([node, place + "/node_modules/mcp-hub/dist/cli.js", "--port", port, "--config", config],
+                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/")
+        kit.check(kit.wait_for(lambda: self.listens(int(port)), 30) is not None, "mcp-hub does not listen")
+        self.session = kit.Mcp([node, place + "/node_modules/mcp-remote/dist/proxy.js", "http://127.0.0.1:%s/mcp" % port,
+                                "--allow-http"], stderr=subprocess.DEVNULL)
+
+    @staticmethod
+    def listens(port):
+        with socket.socket() as s:
+            return s.connect_ex(("127.0.0.1", port)) == 0
+
+    def close(self):
+        self.session.close()
+        self.hub.terminate()
+        self.hub.wait()
+
+
+def rate_of(s, n):
+    """Calls a second over ten servers, ten calls of each in flight."""
+    for i in range(TEN):
+        s.call("s%02d__echo" % i, seconds=30, text="warm")
     t0 = time.perf_counter()
     for i in range(n):
         for k in range(100):
             s.n += 1
             s.send_bytes(b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"s%02d__echo",'
-                         b'"arguments":{"text":"x"}}}\n' % (s.n, k % 10))
+                         b'"arguments":{"text":"x"}}}\n' % (s.n, k % TEN))
         for k in range(100):
             s.line(30)
-    rate = n * 100 / (time.perf_counter() - t0)
-    print("Calls over ten servers, 100 in flight: %.0f a second.\n" % rate)
+    return n * 100 / (time.perf_counter() - t0)
+
+
+def rate_rows(kit, env, n, node, place):
+    rates = {}
+    s = kit.Mcp([kit.KENNEL, "serve"], env=env)
+    s.initialize()
+    rates["kennel serve"] = rate_of(s, n)
     s.close()
+    if place is not None:
+        other = Aggregator(kit, node, place)
+        other.session.initialize()
+        rates["mcp-hub and mcp-remote (npm), no sandbox"] = rate_of(other.session, max(1, n // 10))
+        other.close()
+    print("## kennel serve: calls over ten servers, 100 in flight\n\n| what | calls a second |\n| --- | --- |")
+    for what, rate in rates.items():
+        print("| %s | %.0f |" % (what, rate))
+    print()
 
 
-ROLES = (("kennel", "kennel (hub, launcher, session)"), ("kennel-leash", "kennel-leash"), ("kennel-egress", "kennel-egress"))
+ROLES = (("kennel", "kennel (hub, launcher, sessions)"), ("kennel-leash", "kennel-leash"), ("kennel-egress", "kennel-egress"))
+SERVERS_WORD = "servers behind serve"  # in what the outer half is asked
 
 
 def private_of(kit, root):
-    """name of a program -> kB that its processes below root, and root, share with nobody"""
+    """name of a program -> kB that root and the processes below it share with nobody"""
     found = {}
     for pid in [root] + list(kit.descendants(root)):
-        with open("/proc/%d/smaps_rollup" % pid) as f:
-            kb = sum(int(x.split()[1]) for x in f if x.startswith("Private_"))
-        comm = kit.reads("/proc/%d/comm" % pid).decode().strip()
-        found[comm] = found.get(comm, 0) + kb
+        try:
+            with open("/proc/%d/smaps_rollup" % pid) as f:
+                kb = sum(int(x.split()[1]) for x in f if x.startswith("Private_"))
+            comm = kit.reads("/proc/%d/comm" % pid).decode().strip()
+            found[comm] = found.get(comm, 0) + kb
+        except OSError:
+            continue
     return found
 
 
-def memory_rows(kit, env):
-    """What ten more servers take."""
+def memory_asks(kit, env):
+    """What one server takes, and what eleven take: read by the outer half, as in bench.py."""
+    ask, answer = int(os.environ["KT_ASK"]), int(os.environ["KT_ANSWER"])
     s = kit.Mcp([kit.KENNEL, "serve"], env=env)
     s.initialize()
-    s.call("s00__echo", text="warm")
-    one = private_of(kit, s.p.pid)
-    for i in range(1, 11):
-        s.call("s%02d__echo" % i, text="warm")
-    eleven = private_of(kit, s.p.pid)
-    print("## kennel serve: private memory of a further server\n\n| process | first | each further |\n| --- | --- | --- |")
-    for comm, what in ROLES:
-        print("| %s | %d kB | %.0f kB |" % (what, one.get(comm, 0), (eleven.get(comm, 0) - one.get(comm, 0)) / 10))
-    print("\nGoal: in kennel itself < 300 kB.\n")
+    for n in (1, 11):
+        for i in range(n):
+            s.call("s%02d__echo" % i, text="warm")
+        os.write(ask, ("%d %d %s\n" % (s.p.pid, n, SERVERS_WORD)).encode())
+        os.read(answer, 1)
     s.close()
 
 
-def rows(quick):
+def memory_table(asked):
+    one, eleven = (sizes for _, sizes in asked)
+    table = "## kennel serve: private memory of a further server\n\n| process | first | each further |\n| --- | --- | --- |\n"
+    for comm, what in ROLES:
+        table += "| %s | %d kB | %.0f kB |\n" % (what, one.get(comm, 0), (eleven.get(comm, 0) - one.get(comm, 0)) / 10)
+    return table + "\nGoal: in kennel itself < 300 kB.\n\n"
+
+
+def rows(quick, node=None, place=None):
     import kit
     env = make_home(kit)
     start_rows(kit, env, 10 if quick else 50)
     call_rows(kit, env, 4 if quick else 20)
-    rate_rows(kit, env, 10 if quick else 100)
-    memory_rows(kit, env)
+    rate_rows(kit, env, 10 if quick else 100, node, place)
+    if "KT_ASK" in os.environ:
+        memory_asks(kit, env)
 
 
 if __name__ == "__main__":
