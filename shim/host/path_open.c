@@ -24,6 +24,18 @@ path_open(const char *path, int *ret_fd)
 }
 
 int
+path_open_in(int dir, const char *path, int *ret_fd)
+{
+	const char *slash = strrchr(path, '/');
+	int fd = openat(dir, slash != NULL ? slash + 1 : path, READ_FLAGS | O_NOFOLLOW);
+
+	if (fd < 0)
+		return errno == ELOOP ? path_open(path, ret_fd) : -errno;
+	*ret_fd = fd;
+	return 0;
+}
+
+int
 path_reopen(int fd)
 {
 	char link[32];

@@ -15,6 +15,9 @@
  * result of path_resolve().
  */
 int path_open(const char *path, int *ret_fd);
+/* The same for the last component of path, whose directory is open: one step, if it is no
+ * link. */
+int path_open_in(int dir, const char *path, int *ret_fd);
 /* The same for what an O_PATH descriptor refers to, which stays open: the new
  * descriptor, or -errno. */
 int path_reopen(int fd);

@@ -114,23 +114,22 @@ read_sealed(struct all *a, const char *path, int fd)
 }
 
 static void
-read_file(void *arg, const char *path)
+read_file(void *arg, const char *path, int fd)
 {
 	struct all *a = arg;
 	char magic[8] = "", *text = NULL;
 	size_t len = 0;
 	char why[PATH_WHY_MAX];
 	struct stat st;
-	int fd = -1, r = path_open(path, &fd);
+	int r;
 
 	a->group++;
-	if (r < 0) {
-		all_error(a, path, path_why(path, r, why, sizeof(why)));
+	if (fd < 0) {
+		all_error(a, path, path_why(path, fd, why, sizeof(why)));
 		return;
 	}
 	if (fstat(fd, &st) < 0 || (st.st_mode & S_IWOTH) != 0) {
 		all_error(a, path, "world-writable: run `chmod o-w` on it");
-		fd_close(&fd);
 		return;
 	}
 	if (pread(fd, magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) &&
@@ -144,7 +143,6 @@ read_file(void *arg, const char *path)
 			read_text(a, path, text, len);
 		free(text);
 	}
-	fd_close(&fd);
 }
 
 static void

@@ -44,12 +44,16 @@ policies_each(const char *dir, const char *suffix, policy_file_fn *fn, void *arg
 {
 	char path[PATH_MAX], *name[FILES_MAX];
 	struct dirent *entry;
-	int r = 0;
 	size_t n = 0;
-	DIR *d = opendir(dir);
+	int fd = -1, r = path_open(dir, &fd);
+	DIR *d = r < 0 ? NULL : fdopendir(fd);
 
-	if (d == NULL)
-		return errno == ENOENT ? 0 : -errno;
+	if (r == 0 && d == NULL) {
+		r = -errno;
+		fd_close(&fd);
+	}
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
 	while ((entry = readdir(d)) != NULL) {
 		if (!has_suffix(entry->d_name, suffix))
 			continue;
@@ -59,14 +63,18 @@ policies_each(const char *dir, const char *suffix, policy_file_fn *fn, void *arg
 		}
 		n++;
 	}
-	(void)closedir(d); /* read-only */
 	qsort(name, n, sizeof(name[0]), name_order);
 	for (size_t i = 0; i < n; i++) {
 		if (snprintf(path, sizeof(path), "%s/%s", dir, name[i]) <
-		    (int)sizeof(path))
-			fn(arg, path);
+		    (int)sizeof(path)) {
+			int file = -1, opened = path_open_in(dirfd(d), path, &file);
+
+			fn(arg, path, opened < 0 ? opened : file);
+			fd_close(&file);
+		}
 		free(name[i]);
 	}
+	(void)closedir(d); /* read-only */
 	return r;
 }
 
@@ -92,20 +100,18 @@ put_name(void *arg, const char *name, const char *about)
 
 /* NAME.sealed is found by its name, also if it cannot be read. */
 static void
-name_sealed_file(void *arg, const char *path)
+name_sealed_file(void *arg, const char *path, int fd)
 {
 	const char *base = strrchr(path, '/') + 1;
 	struct name_to *to = arg;
 	char name[NAME_LEN_MAX];
-	int fd = -1;
 
 	(void)snprintf(name, sizeof(name), "%.*s",
 	    (int)(strlen(base) - strlen(".sealed")), base); /* may be cut */
 	to->only = name;
 	to->found = false;
-	if (path_open(path, &fd) == 0)
+	if (fd >= 0)
 		(void)policy_peek(fd, put_name, to); /* a start says what is wrong */
-	fd_close(&fd);
 	if (!to->found)
 		put_name(to, name, "");
 	to->only = NULL;
@@ -126,31 +132,35 @@ names_of_text(int fd, const char *path, struct name_to *to)
 	return r;
 }
 
+static int
+names_of_file(int fd, const char *path, struct name_to *to)
+{
+	char magic[8] = "";
+
+	if (pread(fd, magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) &&
+	    memcmp(magic, SEALED_MAGIC, sizeof(magic)) == 0)
+		return policy_peek(fd, put_name, to);
+	return names_of_text(fd, path, to);
+}
+
 int
 server_names_of(const char *path, server_name_fn *fn, void *arg)
 {
 	struct name_to to = {.fn = fn, .arg = arg};
-	char magic[8] = "";
 	int fd = -1, r = path_open(path, &fd);
 
-	if (r < 0)
-		return r;
-	if (pread(fd, magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) &&
-	    memcmp(magic, SEALED_MAGIC, sizeof(magic)) == 0)
-		r = policy_peek(fd, put_name, &to);
-	else
-		r = names_of_text(fd, path, &to);
+	if (r == 0)
+		r = names_of_file(fd, path, &to);
 	fd_close(&fd);
 	return r;
 }
 
 /* A file that cannot be read defines nothing here: a start of its server says why. */
 static void
-name_text_file(void *arg, const char *path)
+name_text_file(void *arg, const char *path, int fd)
 {
-	const struct name_to *to = arg;
-
-	(void)server_names_of(path, to->fn, to->arg);
+	if (fd >= 0)
+		(void)names_of_file(fd, path, arg);
 }
 
 int

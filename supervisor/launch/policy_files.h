@@ -5,8 +5,9 @@
 #define KENNEL_SUPERVISOR_LAUNCH_POLICY_FILES_H
 
 /* Calls fn for each file of the directory that ends in suffix, in the order of their names.
- * 0, also if there is no such directory; -E2BIG: there are more; -errno. */
-typedef void policy_file_fn(void *arg, const char *path);
+ * fd is open for reading until fn returns, or what path_open() said. 0, also if there is no
+ * such directory; -E2BIG: there are more; else as path_open(). */
+typedef void policy_file_fn(void *arg, const char *path, int fd);
 int policies_each(const char *dir, const char *suffix, policy_file_fn *fn, void *arg);
 
 /*

@@ -14,7 +14,6 @@
 
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
-#include "shim/host/path_open.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/launch/policy_files.h"
@@ -73,16 +72,13 @@ know_line(struct known *k, const char *line, size_t len, char server[MCP_NAME_MA
 }
 
 static void
-know_pins(void *arg, const char *path)
+know_pins(void *arg, const char *path, int fd)
 {
 	struct known *k = arg;
 	char server[MCP_NAME_MAX] = "", *text = NULL, *at, *end;
 	size_t len = 0;
-	int fd = -1, r = path_open(path, &fd);
+	int r = fd < 0 ? fd : fd_slurp(fd, PINS_LEN_MAX, &text, &len);
 
-	if (r == 0)
-		r = fd_slurp(fd, PINS_LEN_MAX, &text, &len);
-	fd_close(&fd);
 	if (r < 0) {
 		log_warn("unable to read %s: %s; definitions are not compared with the "
 			 "tools in it",

@@ -17,7 +17,6 @@
 #include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
-#include "shim/host/path_open.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/launch/changed_source.h"
 #include "supervisor/launch/policy_files.h"
@@ -210,12 +209,11 @@ read_open(struct reading *reading, struct policy_file *f, int fd)
 }
 
 static void
-read_file(void *arg, const char *path)
+read_file(void *arg, const char *path, int fd)
 {
 	struct reading *reading = arg;
 	struct known_policies *to = reading->to;
 	struct policy_file *f = calloc(1, sizeof(*f)), **more;
-	int fd = -1;
 
 	more = reallocarray(to->file, to->file_n + 1, sizeof(struct policy_file *));
 	if (more != NULL)
@@ -229,9 +227,7 @@ read_file(void *arg, const char *path)
 	f->global = reading->global;
 	f->memfd = -1;
 	buf_init(&f->bytes, SEALED_LEN_MAX);
-	(void)path_open(path, &fd); /* -1: the row says so */
-	read_open(reading, f, fd);
-	fd_close(&fd);
+	read_open(reading, f, fd); /* < 0: the row says so */
 }
 
 /* In the order of a start: a sealed file comes before a text. */

@@ -17,6 +17,7 @@
 
 #include "shim/base/array.h"
 #include "shim/base/fd.h"
+#include "shim/host/path_open.h"
 #include "shim/host/path_resolve.h"
 
 static char top[PATH_MAX]; /* of this run's files; its own path holds no link */
@@ -160,6 +161,28 @@ links_below_a_shared_directory(void **state)
 	assert_string_equal(p.target, "");
 }
 
+/* In an open directory a file is opened in one step, and a link by the rules of links. */
+static void
+in_a_directory(void **state)
+{
+	int fd = -1, dir = open(at("dir"), O_RDONLY | O_DIRECTORY | O_CLOEXEC), bin;
+
+	assert_true(dir >= 0);
+	assert_int_equal(path_open_in(dir, at("dir/file"), &fd), 0);
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(path_open_in(dir, at("dir/none"), &fd), -ENOENT);
+	link_to("file", "dir/link");
+	assert_int_equal(path_open_in(dir, at("dir/link"), &fd), -ELOOP);
+	assert_int_equal(close(dir), 0);
+
+	/* the control: root's own link is followed */
+	bin = open("/usr/bin", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(bin >= 0);
+	assert_int_equal(path_open_in(bin, "/usr/bin/sh", &fd), 0);
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(close(bin), 0);
+}
+
 static void
 links_of_proc(void **state)
 {
@@ -283,6 +306,7 @@ main(void)
 	    cmocka_unit_test(plain_paths),
 	    cmocka_unit_test(missing_names),
 	    cmocka_unit_test(links_below_a_shared_directory),
+	    cmocka_unit_test(in_a_directory),
 	    cmocka_unit_test(links_of_proc),
 	    cmocka_unit_test(links_of_root),
 	    cmocka_unit_test(a_link_of_the_system),
