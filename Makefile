@@ -1585,23 +1585,26 @@ coverage: deps
 # Each target first finds what it needs (tests/lib/deps.sh: installs as root or
 # with sudo -n, else prints the one line to run and exits 69).
 
+# Compiles on every processor, unless make was told how.
+PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
+
 deps:
 	@sh tests/lib/deps.sh build test
 deps-build:
 	@sh tests/lib/deps.sh build
 test: deps
-	@$(MAKE) --no-print-directory tests-built
+	@$(MAKE) --no-print-directory $(PARALLEL) tests-built
 	@python3 tests/run.py test
 check: deps
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory $(PARALLEL) all
 	@python3 tests/run.py check
 demo: deps-build
 	@sh tests/lib/deps.sh demo
-	+@python3 tests/demo/progress.py $(MAKE) --no-print-directory all
+	+@python3 tests/demo/progress.py $(MAKE) --no-print-directory $(PARALLEL) all
 	@python3 tests/demo/demo.py
 bench: deps-build
 	@sh tests/lib/deps.sh test bench
-	@$(MAKE) --no-print-directory tests-built
+	@$(MAKE) --no-print-directory $(PARALLEL) tests-built
 	@python3 tests/bench/bench.py
 # Long: two million texts with a value in every encoding, cut everywhere.
 scrub-long: deps-build
@@ -1611,7 +1614,7 @@ scrub-long: deps-build
 # Long: a million texts of this machine through the confined leash, as root and as
 # a user, and every form of every kind of value cut at each place.
 scrub-texts: deps
-	@$(MAKE) --no-print-directory tests-built
+	@$(MAKE) --no-print-directory $(PARALLEL) tests-built
 	@KENNEL_TEXTS=1000000 KENNEL_CUTS=100000 KENNEL_JOB_SECONDS=14400 \
 	    nice python3 tests/run.py test e2e_scrub
 .PHONY: scrub-long scrub-texts
@@ -1640,7 +1643,7 @@ audit-long: deps
 # Long, and needs npm once: the official suite and clients, bare and through
 # kennel.
 conformance: deps-build
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory $(PARALLEL) all
 	@python3 tests/conformance/run.py
 # Verdicts on tool arguments, beside those of ajv: VALUES of each kind of schema.
 VALUES	?= 10000
@@ -1651,29 +1654,29 @@ test-schema: deps
 .PHONY: test-schema
 # The same for kennel serve in front of three servers.
 conformance-serve: deps-build
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory $(PARALLEL) all
 	@python3 tests/conformance/serve.py
 # The network with real servers and clients (nginx, PostgreSQL, redis, sshd, git, npm) and
 # under load: tests/net/README.md.
 test-net: deps-build
 	@sh tests/lib/deps.sh test net
-	@$(MAKE) --no-print-directory tests-built
+	@$(MAKE) --no-print-directory $(PARALLEL) tests-built
 	@python3 tests/run.py net
 # The network with Chromium.
 test-browser: deps-build
 	@sh tests/lib/deps.sh test browser
-	@$(MAKE) --no-print-directory tests-built
+	@$(MAKE) --no-print-directory $(PARALLEL) tests-built
 	@python3 tests/run.py browser
 .PHONY: test-net test-browser
 # Long, and needs npm once: servers of other people under policy/presets, and
 # the runtimes of languages under the allow-list of system calls.
 servers: deps-build
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory $(PARALLEL) all
 	@python3 tests/servers/servers.py
 	@python3 tests/servers/serve.py
 # The same for the drafts of kennel init: 45 servers, installed in two ways.
 test-drafts: deps-build
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory $(PARALLEL) all
 	@python3 tests/servers/drafts.py
 .PHONY: conformance conformance-serve servers test-drafts
 tests-built: all unit $(TEST_PROGRAMS) $(RACE_PROGRAMS)
