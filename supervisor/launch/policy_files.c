@@ -46,14 +46,16 @@ policies_each(const char *dir, const char *suffix, policy_file_fn *fn, void *arg
 	struct dirent *entry;
 	size_t n = 0;
 	int fd = -1, r = path_open(dir, &fd);
-	DIR *d = r < 0 ? NULL : fdopendir(fd);
+	DIR *d;
 
-	if (r == 0 && d == NULL) {
-		r = -errno;
-		fd_close(&fd);
-	}
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
+	d = fdopendir(fd);
+	if (d == NULL) {
+		r = -errno;
+		fd_close(&fd);
+		return r;
+	}
 	while ((entry = readdir(d)) != NULL) {
 		if (!has_suffix(entry->d_name, suffix))
 			continue;
