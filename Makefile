@@ -456,6 +456,7 @@ KENNEL = \
 	$(POLICY_READ) $(POLICY_MAKE) $(BASE) \
 	leash/audit/event.o \
 	leash/audit/writer.o \
+	shim/base/close_others.o \
 	shim/base/detach.o \
 	shim/host/nsswitch.o \
 	shim/host/passwd_line.o \
@@ -697,6 +698,7 @@ SECRET = \
 	leash/vault/secret_path.o \
 	leash/vault/vault.o \
 	policy/manifests/token_format.o \
+	shim/base/close_others.o \
 	shim/base/detach.o \
 	shim/base/token_checksum.o
 
@@ -814,7 +816,7 @@ $(foreach p,$(CONFINED),$(eval $(call gen_rule,$p)))
 # tests/unit/test_X.c is linked with UNIT_X and nothing else: what a room needs
 # is what stands here.  Built twice: as it ships, and with ASan and UBSan.
 
-UNIT_base	= $(BASE)
+UNIT_base	= $(BASE) shim/base/close_others.o
 UNIT_path_resolve = $(PATHS) $(BASE_SMALL)
 UNIT_terminal	= supervisor/base/layout.o supervisor/base/terminal.o
 UNIT_libcache	= $(CELL) $(POLICY_READ) $(BASE)

@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "leash/secret/private.h"
@@ -260,25 +259,9 @@ keeper_program(void)
 static void
 close_others(const struct order *o)
 {
-	unsigned int keep[2] = {STDERR_FILENO, STDERR_FILENO}, from = 3;
+	const int keep[] = {o->fd, o->policy_fd};
 
-	if (o->fd > STDERR_FILENO)
-		keep[0] = (unsigned int)o->fd;
-	if (o->policy_fd > STDERR_FILENO)
-		keep[1] = (unsigned int)o->policy_fd;
-	if (keep[0] > keep[1]) {
-		unsigned int last = keep[0];
-
-		keep[0] = keep[1];
-		keep[1] = last;
-	}
-	for (int i = 0; i < 2; i++) {
-		/* early: close_range */
-		if (keep[i] > from && syscall(SYS_close_range, from, keep[i] - 1, 0) < 0)
-			die("unable to close inherited descriptors");
-		from = keep[i] >= from ? keep[i] + 1 : from;
-	}
-	if (syscall(SYS_close_range, from, ~0u, 0) < 0)
+	if (fd_close_others(keep, ARRAY_LEN(keep)) < 0)
 		die("unable to close inherited descriptors");
 }
 

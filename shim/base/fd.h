@@ -38,6 +38,10 @@ int fd_make_dirs(const char *path);
  */
 int fd_sealed(const char *name, const void *, size_t, bool exec, int *ret_fd);
 
+/* Closes every descriptor above standard error but these n; unset ones (-1) are skipped. 0 or
+ * -errno. */
+int fd_close_others(const int *keep, size_t n);
+
 /* An already connected pair of SOCK_SEQPACKET sockets, close-on-exec. */
 int fd_pair(int ret[2]);
 

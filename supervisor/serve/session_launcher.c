@@ -263,6 +263,17 @@ on_again(struct launcher *l, struct wire_in *in)
 
 /* ---- sessions -------------------------------------------------------------- */
 
+/* A session that is taken over holds its own policy and socket, and nothing of the hub or
+ * of another server. */
+static int
+keep_own(struct launcher *l, const struct known *own)
+{
+	for (size_t i = 0; i < l->known_n; i++)
+		if (l->known[i] != own && l->known[i]->found)
+			policy_found_free(&l->known[i]->policy);
+	return fd_close_others(&own->policy.fd, 1);
+}
+
 /* In the child: from here on "kennel run". */
 static _Noreturn void
 be_session(struct launcher *l, struct known *k, int agent)
@@ -279,12 +290,9 @@ be_session(struct launcher *l, struct known *k, int agent)
 	(void)signal(SIGINT, SIG_DFL);
 	(void)signal(SIGTERM, SIG_DFL);
 	(void)signal(SIGHUP, SIG_DFL);
-	fd_close(&l->hub);
-	fd_close(&l->children);
 	if (sigprocmask(SIG_SETMASK, &none, NULL) < 0 || dup2(agent, STDIN_FILENO) < 0 ||
-	    dup2(agent, STDOUT_FILENO) < 0)
+	    dup2(agent, STDOUT_FILENO) < 0 || keep_own(l, k) < 0)
 		die("unable to set up the session of %s", k->name);
-	fd_close(&agent);
 	exit(run_session(&order));
 }
 
@@ -297,10 +305,8 @@ start(struct launcher *l, struct known *k)
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return -1;
 	pid = fork();
-	if (pid == 0) {
-		fd_close(&pair[0]);
+	if (pid == 0)
 		be_session(l, k, pair[1]);
-	}
 	fd_close(&pair[1]);
 	if (pid < 0)
 		fd_close(&pair[0]);
@@ -454,14 +460,13 @@ launcher_fork(const struct launcher_order *order, int *ret_socket)
 	/* early: fork clone */
 	pid = fork();
 	if (pid == 0) {
-		fd_close(&pair[0]);
 		/* the hub ends the launcher, by closing its socket */
 		(void)signal(SIGINT, SIG_IGN);
 		(void)signal(SIGTERM, SIG_IGN);
 		(void)signal(SIGHUP, SIG_IGN);
 		(void)signal(SIGPIPE, SIG_IGN);
-		if (leave_agent() < 0 || confine_core() < 0 ||
-		    open_children(&l.children) < 0)
+		if (leave_agent() < 0 || fd_close_others(&l.hub, 1) < 0 ||
+		    confine_core() < 0 || open_children(&l.children) < 0)
 			die("unable to set up the launcher");
 		serve_hub(&l);
 	}

@@ -99,6 +99,32 @@ def probe():
         absent("hub_server", " ".join(c for p, (_, _, c) in processes().items() if p not in before))
 
 
+@test("a session holds one policy, its own, and no descriptor of the hub or of another server")
+def sessions_apart():
+    if os.getuid() != 0:
+        skip("only root sees the descriptors of a process that cannot be dumped")
+    h = Hub(*[server("s%d" % n) for n in range(4)])
+    for n in range(4):
+        h.said("s%d.echo" % n)
+    at = {p: [os.readlink("/proc/%d/fd/%s" % (p, f)) for f in os.listdir("/proc/%d/fd" % p)]
+          for p, name in descendants(h.p.pid).items() if name == "kennel"}
+    sessions = [p for p in at if processes()[p][0] != h.p.pid]
+    equal((len(at), len(sessions)), (5, 4), "a launcher, and a session for each server")
+    for p, names in at.items():
+        equal(len([n for n in names if "signalfd" in n]), 1, names)
+        inodes = {os.stat("/proc/%d/fd/%s" % (p, f)).st_ino for f in os.listdir("/proc/%d/fd" % p)
+                  if os.readlink("/proc/%d/fd/%s" % (p, f)).startswith("/memfd:policy")}
+        inodes |= {int(line.split()[4]) for line in open("/proc/%d/maps" % p) if "/memfd:policy" in line}
+        equal(len(inodes), 1 if p in sessions else 4, names)
+    sockets = {}
+    for p in sessions + [h.p.pid]:
+        for f in os.listdir("/proc/%d/fd" % p):
+            name = os.readlink("/proc/%d/fd/%s" % (p, f))
+            if name.startswith("socket:"):
+                sockets.setdefault(name, set()).add(p)
+    equal([n for n, who in sockets.items() if len(who) > 1], [], "held by two")
+
+
 # ---- crashes ---------------------------------------------------------------------------
 
 @test("S2-29 a server that is killed: its open calls get -32000, the others go on, and it restarts on need after its backoff", seconds=120)

@@ -425,6 +425,35 @@ confines(void **state)
 
 /* A file or nothing may be replaced; a pipe stands for every device. */
 static void
+closes_other_descriptors(void **state)
+{
+	int fd[4], keep[4], status;
+	pid_t pid;
+
+	for (size_t i = 0; i < ARRAY_LEN(fd); i++)
+		assert_true((fd[i] = open("/dev/null", O_RDONLY | O_CLOEXEC)) > 2);
+	keep[0] = fd[3]; /* in no order, one twice, one unset */
+	keep[1] = -1;
+	keep[2] = fd[1];
+	keep[3] = fd[3];
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(fd_close_others(keep, ARRAY_LEN(keep)) == 0 &&
+			      fcntl(0, F_GETFD) == fcntl(2, F_GETFD) &&
+			      fcntl(fd[0], F_GETFD) < 0 && fcntl(fd[1], F_GETFD) >= 0 &&
+			      fcntl(fd[2], F_GETFD) < 0 && fcntl(fd[3], F_GETFD) >= 0 &&
+			      fcntl(fd[3] + 1, F_GETFD) < 0
+			  ? 0
+			  : 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	for (size_t i = 0; i < ARRAY_LEN(fd); i++)
+		fd_close(&fd[i]);
+	(void)state;
+}
+
+static void
 replaces_files_only(void **state)
 {
 	char folder[] = "/tmp/kennel-base-XXXXXX", name[64];
@@ -568,6 +597,7 @@ main(void)
 	    cmocka_unit_test(buf_keeps_its_ceiling),
 	    cmocka_unit_test(sealed_memory_stays),
 	    cmocka_unit_test(replaces_files_only),
+	    cmocka_unit_test(closes_other_descriptors),
 	    cmocka_unit_test(loop_serves),
 	    cmocka_unit_test(loop_hears_what_is_armed),
 	    cmocka_unit_test(quotes_foreign_bytes),
