@@ -132,8 +132,10 @@ answer_wrong(struct session *s, const struct call *call, const struct json_messa
 	if (call->known != NULL && (call->known->flags & METHOD_GREETS) != 0 &&
 	    filter_greeting(s, m) < 0)
 		return "out of memory";
-	if ((r = filter_server_info(s, m)) < 0)
-		return r == -ENOMEM ? "out of memory" : "duplicate key in the response";
+	if ((r = filter_marks(s, m)) < 0)
+		return r == -ENOMEM  ? "out of memory"
+		       : r == -E2BIG ? "more than 8 members that only kennel may write"
+				     : "duplicate key in the response";
 	return asks_wrong(s, call->known, m);
 }
 

@@ -254,8 +254,9 @@ int filter_list(struct session *, const struct method *, const struct json_messa
 int filter_capabilities(struct session *, struct json capabilities);
 /* Filters the answer to initialize or server/discover: 0 or -ENOMEM. */
 int filter_greeting(struct session *, const struct json_message *);
-/* Filters the server's name in a result: 0, -EEXIST, -ENOMEM. */
-int filter_server_info(struct session *, const struct json_message *);
+/* Cuts from an answer what only kennel may write, and the server's name if it is not the
+ * reviewed one: 0, -EEXIST a duplicate key, -E2BIG too many of them, -ENOMEM. */
+int filter_marks(struct session *, const struct json_message *);
 int filter_meta(struct session *, struct json meta);
 
 /* events.c */
