@@ -438,6 +438,17 @@ on_subscribe(struct hub *h, struct incoming *in)
 		forward(h, in, &f);
 }
 
+/* What a completion names must be offered itself, as it is listed. */
+static bool
+ref_offered(const struct forward *f)
+{
+	const struct item *i = offers_find(f->server, PIN_TEMPLATE, f->name, f->name_len);
+
+	if (i == NULL)
+		i = offers_find(f->server, PIN_RESOURCE, f->name, f->name_len);
+	return i != NULL && item_offered(i);
+}
+
 void
 on_complete(struct hub *h, struct incoming *in)
 {
@@ -451,11 +462,12 @@ on_complete(struct hub *h, struct incoming *in)
 	if (json_get(ref, "type", &type) < 0 || text_of(type, text, sizeof(text)) == NULL)
 		text[0] = '\0';
 	if (strcmp(text, "ref/resource") == 0 && json_get(ref, "uri", &value) == 0) {
-		(void)resource(h, in, value, &f); /* NULL: below */
+		if (resource(h, in, value, &f) != NULL && !ref_offered(&f))
+			f.server = NULL;
 	} else if (strcmp(text, "ref/prompt") == 0 &&
 		   json_get(ref, "name", &value) == 0 &&
 		   text_of(value, text, sizeof(text)) != NULL &&
-		   (i = offers_prompt(h, text, strlen(text))) != NULL)
+		   (i = offers_prompt(h, text, strlen(text))) != NULL && item_offered(i))
 		f = (struct forward){.server = i->server,
 		    .name = i->name,
 		    .name_len = i->name_len,

@@ -363,6 +363,24 @@ def prompts():
     equal(complete(type="ref/other"), -32602)
 
 
+@test("a completion of a prompt or template that is not offered any more is refused, as the prompt is")
+def completions_offered():
+    t = [{"uriTemplate": "t://{x}", "name": "t"}, {"uriTemplate": "t://a/{x}", "name": "u"}]
+    h = Hub(server("one", prompts=[{"name": "p"}, {"name": "q"}], templates=t))
+
+    def complete(**ref):
+        r = h.ask("completion/complete", {"ref": ref, "argument": {"name": "k", "value": "v"}})
+        return r["result"]["completion"]["values"][0] if "result" in r else r["error"]["code"]
+    refs = [dict(type="ref/prompt", name="one__p"), dict(type="ref/prompt", name="one__q"), dict(type="ref/resource", uri="t://{x}"),
+            dict(type="ref/resource", uri="t://a/{x}"), dict(type="ref/resource", uri="kennel://one/t%3A%2F%2Fa%2F%7Bx%7D")]
+    equal([complete(**r) for r in refs], ["one"] * 5)
+    h.said("one.set", list="prompts", value=[{"name": "p", "description": "another"}])
+    h.said("one.set", list="templates", value=[t[0]])
+    check(wait_for(lambda: h.ask("prompts/list")["result"]["prompts"] == [], 10) is not None, "one has changed, one is gone")
+    check(wait_for(lambda: len(h.ask("resources/templates/list")["result"]["resourceTemplates"]) == 1, 10) is not None, "gone")
+    equal([complete(**r) for r in refs], [-32602, -32602, "one", -32602, -32602])
+
+
 # ---- what servers ask ------------------------------------------------------------------
 
 ASKS = [("sampling/createMessage", "sampling", {"messages": [], "maxTokens": 1}),
