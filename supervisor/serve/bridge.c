@@ -161,6 +161,7 @@ ask_input(struct hub *h, struct bridge *b, struct json key, struct json input)
 	struct asking *a;
 	char name[MCP_METHOD_MAX];
 	const struct method *known;
+	int r;
 
 	if (input.type != JSON_IS_OBJECT || json_get(input, "method", &method) < 0 ||
 	    text_of(method, name, sizeof(name)) == NULL || key.len > MCP_ID_MAX)
@@ -175,12 +176,14 @@ ask_input(struct hub *h, struct bridge *b, struct json key, struct json input)
 	buf_clear(&h->text);
 	(void)buf_printf(&h->text, /* errors surface at the end of the line */
 	    "{\"jsonrpc\":\"2.0\",\"id\":\"kennel-%u\",\"method\":\"%s\"", a->n, name);
-	if (json_get(input, "params", &params) == 0) {
+	r = json_get(input, "params", &params);
+	if (r == 0) {
 		(void)buf_puts(&h->text, ",\"params\":"); /* likewise */
-		if (!asking_params(h, b->route->down->server, params, &h->text)) {
-			a->down = NULL;
-			return false;
-		}
+		r = asking_params(h, b->route->down->server, params, &h->text);
+	}
+	if (r < 0 && r != -ENOENT) {
+		a->down = NULL;
+		return false;
 	}
 	a->bridge = b;
 	b->waiting++;
@@ -358,6 +361,7 @@ bridge_request(
 	struct incoming in = {.modern = true};
 	struct asking *a;
 	char held[64];
+	int r;
 
 	if (route != NULL && (route->can & method->needs) == 0) {
 		server_refuse(
@@ -380,8 +384,9 @@ bridge_request(
 	    a->n, method->name);
 	if (params.type == JSON_IS_OBJECT) {
 		(void)buf_puts(&h->text, ",\"params\":"); /* likewise */
-		if (!asking_params(h, d->server, params, &h->text)) {
-			asking_refuse(a, m->top[TOP_ID]);
+		r = asking_params(h, d->server, params, &h->text);
+		if (r < 0) {
+			asking_refuse(a, m->top[TOP_ID], r);
 			return;
 		}
 	}

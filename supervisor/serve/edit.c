@@ -24,11 +24,26 @@ edit_put(struct edits *e, const uint8_t *at, size_t len, const void *text, size_
 	e->n++;
 }
 
+bool
+edit_find(struct edits *e, struct json object, const char *name, struct json *ret)
+{
+	int r = json_get(object, name, ret);
+
+	e->twice |= r == -EEXIST;
+	return r == 0;
+}
+
+static int
+edits_wrong(const struct edits *e)
+{
+	return e->twice ? -EEXIST : e->full ? -E2BIG : 0;
+}
+
 int
 edit_apply(struct edits *e, const uint8_t *line, size_t len, struct buf *out)
 {
 	const uint8_t *at = line;
-	int r = e->full ? -E2BIG : 0;
+	int r = edits_wrong(e);
 
 	for (int i = 0; r == 0 && i < e->n; i++) {
 		const struct edit *d = &e->edit[i];
@@ -49,10 +64,10 @@ edit_send(struct edits *e, const uint8_t *line, size_t len, struct frame_out *ou
 	int (*put)(struct frame_out *, const void *, size_t) =
 	    len > COPIED_MAX ? frame_put : frame_say;
 	const uint8_t *at = line;
-	int r = e->full ? -E2BIG : 0;
+	int r = edits_wrong(e);
 
 	/* a part of a line would spoil the next one */
-	if (!out->closed && frame_queued(out) + len + MARGIN > FRAME_MAX)
+	if (r == 0 && !out->closed && frame_queued(out) + len + MARGIN > FRAME_MAX)
 		return -EMSGSIZE;
 	for (int i = 0; r == 0 && i < e->n; i++) {
 		const struct edit *d = &e->edit[i];

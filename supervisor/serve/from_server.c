@@ -10,10 +10,10 @@
 #include "shim/base/array.h"
 #include "supervisor/serve/private.h"
 
-static void
-pass(struct hub *h, struct edits *e, const uint8_t *line, size_t len)
+void
+notice_pass(struct hub *h, const struct notice *n)
 {
-	int r = edit_send(e, line, len, &h->to_agent);
+	int r = edit_send(n->edits, n->line, n->len, &h->to_agent);
 
 	if (r == -ENOMEM) /* a line with too many ids is left out */
 		h->error = r;
@@ -25,17 +25,16 @@ pass(struct hub *h, struct edits *e, const uint8_t *line, size_t len)
 static void
 progress(struct hub *h, const struct notice *n)
 {
-	struct edits e = {.n = 0};
 	struct route *route;
 	struct json token;
 
-	if (json_get(n->m->top[TOP_PARAMS], "progressToken", &token) < 0)
+	if (!edit_find(n->edits, n->m->top[TOP_PARAMS], "progressToken", &token))
 		return;
 	route = route_find(n->down, token);
 	if (route == NULL || route->token[0] == '\0' || route->handle[0] != '\0')
 		return;
-	edit_put(&e, token.at, token.len, route->token, strlen(route->token));
-	pass(h, &e, n->line, n->len);
+	edit_put(n->edits, token.at, token.len, route->token, strlen(route->token));
+	notice_pass(h, n);
 }
 
 /* The logger's name tells the servers apart. */
@@ -43,7 +42,6 @@ static void
 log_message(struct hub *h, const struct notice *n)
 {
 	struct json params = n->m->top[TOP_PARAMS], logger;
-	struct edits e = {.n = 0};
 	bool wanted = h->era == ERA_LEGACY;
 
 	for (const struct call *c = calls_next(&h->calls, NULL, CALL_OPEN);
@@ -53,17 +51,22 @@ log_message(struct hub *h, const struct notice *n)
 			 h->route[c - h->calls.call].logs;
 	/* without a level it is none, and `{}` has no room for a member */
 	if (!wanted || params.type != JSON_IS_OBJECT ||
-	    json_get(params, "level", &logger) < 0)
+	    !edit_find(n->edits, params, "level", &logger))
 		return;
 	buf_clear(&h->body);
-	if (json_get(params, "logger", &logger) == 0 && logger.type == JSON_IS_STRING) {
-		(void)buf_printf(&h->body, "\"%s.", n->down->server->name); /* short */
-		edit_put(&e, logger.at, 1, h->body.data, h->body.len);
+	if (!edit_find(n->edits, params, "logger", &logger)) {
+		(void)buf_printf(
+		    &h->body, "{\"logger\":\"%s\",", n->down->server->name); /* short */
+		edit_put(n->edits, params.at, 1, h->body.data, h->body.len);
+	} else if (logger.type == JSON_IS_STRING) {
+		(void)buf_printf(&h->body, "\"%s.", n->down->server->name); /* likewise */
+		edit_put(n->edits, logger.at, 1, h->body.data, h->body.len);
 	} else {
-		(void)buf_printf(&h->body, "{\"logger\":\"%s\",", n->down->server->name);
-		edit_put(&e, params.at, 1, h->body.data, h->body.len);
+		(void)buf_printf(
+		    &h->body, "\"%s\"", n->down->server->name); /* likewise */
+		edit_put(n->edits, logger.at, logger.len, h->body.data, h->body.len);
 	}
-	pass(h, &e, n->line, n->len);
+	notice_pass(h, n);
 }
 
 static void
@@ -72,12 +75,16 @@ lists_changed(struct hub *h, const struct notice *n)
 	downstream_relist(n->down);
 }
 
+/* A server completes what it has asked for itself: ids of others begin otherwise. */
 static void
-unchanged(struct hub *h, const struct notice *n)
+elicitation_complete(struct hub *h, const struct notice *n)
 {
-	struct edits none = {.n = 0};
+	struct task_texts texts;
 
-	pass(h, &none, n->line, n->len);
+	texts_of(n->down->server, &texts);
+	prefix_id(n->edits, &texts, n->m->top[TOP_PARAMS], "elicitationId");
+	if (n->edits->n > 0)
+		notice_pass(h, n);
 }
 
 static void
@@ -91,7 +98,7 @@ static const struct {
 	notice_fn *fn;
 } notices[] = {
     {"notifications/cancelled", cancelled},
-    {"notifications/elicitation/complete", unchanged},
+    {"notifications/elicitation/complete", elicitation_complete},
     {"notifications/message", log_message},
     {"notifications/progress", progress},
     {"notifications/prompts/list_changed", lists_changed},
@@ -105,12 +112,15 @@ static void
 notification(struct hub *h, const struct notice *n)
 {
 	char method[MCP_METHOD_MAX];
+	struct server *s = n->down->server;
 
 	/* rpc_kind read it */
 	(void)text_of(n->m->top[TOP_METHOD], method, sizeof(method));
 	for (size_t i = 0; i < ARRAY_LEN(notices); i++)
 		if (strcmp(method, notices[i].method) == 0)
 			notices[i].fn(h, n);
+	if (n->edits->twice)
+		records_dropped(s, n->len, "duplicate key in the notification");
 }
 
 /* ---- answers ----------------------------------------------------------------------- */
@@ -152,7 +162,8 @@ server_line(struct downstream *d, const uint8_t *line, size_t len)
 		server_request(d, line, len, &m);
 		return;
 	case RPC_NOTIFICATION:
-		notification(h, &(struct notice){d, line, len, &m});
+		notification(
+		    h, &(struct notice){d, line, len, &m, &(struct edits){.n = 0}});
 		return;
 	case RPC_INVALID:
 		return;

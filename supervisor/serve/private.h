@@ -123,6 +123,9 @@ struct server {
 	enum discovery_status discovery;
 	enum mcp_version protocol; /* of its last process; 0: none has answered */
 	uint64_t made, refused;    /* requests passed on; calls that the hub refused */
+	struct {
+		uint64_t second, n, more_n, more_bytes;
+	} drops; /* lines that were not passed on: of this second, and not recorded */
 	struct latency latency;
 };
 
@@ -336,11 +339,16 @@ struct edits {
 		size_t text_len;
 	} edit[EDITS_MAX];
 	int n;
-	bool full; /* there were more */
+	bool full;  /* there were more */
+	bool twice; /* a member that may need one is there twice, or in another case */
 };
+/* Finds a member that may need an edit: false if there is none, or no single one. Then the
+ * line is not written, since its readers may disagree. */
+bool edit_find(struct edits *, struct json object, const char *name, struct json *ret);
 /* Replaces this value; text must live until the line is written. */
 void edit_put(struct edits *, const uint8_t *at, size_t len, const void *text, size_t n);
-/* Appends the line and a newline to out. */
+/* Appends the line and a newline to out. 0, -E2BIG too many edits, -EEXIST a member that is
+ * there twice; -EMSGSIZE, -ENOMEM. */
 int edit_apply(struct edits *, const uint8_t *line, size_t len, struct buf *out);
 /* The same to a stream, without copying long parts: call frame_flush next. */
 int edit_send(struct edits *, const uint8_t *line, size_t len, struct frame_out *out);
@@ -350,6 +358,8 @@ struct report;
 /* The launcher's answer to LAUNCHER_RECORDER; -1: none. */
 void records_open(struct hub *, int fd);
 void records_arm(struct hub *);
+/* A line of this server is not passed on. */
+void records_dropped(struct server *, size_t bytes, const char *reason);
 /* s: NULL if the server is unknown. */
 void records_refused(struct hub *, const struct incoming *, struct server *,
     const char *name, const char *rule, const char *reason);
@@ -411,8 +421,11 @@ struct notice { /* a notification of a server */
 	const uint8_t *line;
 	size_t len;
 	const struct json_message *m;
+	struct edits *edits; /* empty */
 };
 typedef void notice_fn(struct hub *, const struct notice *);
+/* Passes it on to the agent, with its edits. */
+void notice_pass(struct hub *, const struct notice *);
 notice_fn resource_updated, task_status; /* subscriptions.c, tasks.c */
 void downstream_ready(struct loop *, int fd, short revents, void *downstream);
 
@@ -483,7 +496,6 @@ struct item *call_find_tool(struct hub *, const struct incoming *, const char *n
 void call_unknown(struct hub *, const struct incoming *, const char *name);
 /* arguments.c: false and why: they do not match the tool's reviewed schema. */
 bool arguments_fit(struct item *, struct json arguments, char why[HUB_TEXT_MAX]);
-/* Why a tool that has changed is refused. */
 /* What the policy is asked of this tool; arguments may be JSON_IS_NONE. */
 struct gate_ask call_ask(
     struct server *, const char *tool, size_t tool_len, struct json arguments);
@@ -545,12 +557,15 @@ uint64_t routes_next(struct hub *);
 
 /* tasks.c */
 struct task_texts { /* what replaces ids; lives until the line is written */
-	char prefix[LAUNCHER_NAME_MAX + 3];
+	char prefix[LAUNCHER_NAME_MAX + 3]; /* before ids of tasks and elicitations */
 	char cursor[80];
 	char asks[LAUNCHER_NAME_MAX + 5]; /* before what a person reads */
 };
-void tasks_rename(
-    struct edits *, const struct server *, struct json object, struct task_texts *ret);
+void texts_of(const struct server *, struct task_texts *ret);
+/* The string in this member begins with the server's name. */
+void prefix_id(
+    struct edits *, const struct task_texts *, struct json object, const char *member);
+void tasks_rename(struct edits *, struct json object, const struct task_texts *);
 void tasks_next_page(struct edits *, struct hub *, const struct server *,
     struct json result, struct task_texts *);
 const char *tasks_capability(struct hub *);
@@ -569,18 +584,19 @@ void server_request(
     struct downstream *, const uint8_t *, size_t, const struct json_message *);
 void server_refuse(struct downstream *, struct json id, const char *why);
 struct asking *asking_new(struct downstream *, struct json id, const struct method *);
-/* Writes params as the agent sees them: with the server's name. False: that cannot be
- * written, or there is no memory. */
-bool asking_params(
-    struct hub *, const struct server *, struct json params, struct buf *out);
-void asking_inputs(struct edits *, const struct server *, const struct json_message *,
-    struct task_texts *ret);
+/* Writes params as the agent sees them: with the server's name. 0, or an error of
+ * edit_apply, which is recorded. */
+int asking_params(struct hub *, struct server *, struct json params, struct buf *out);
+/* What a result or a status asks for, as the agent sees it. */
+void asking_inputs(struct edits *, struct json object, const struct task_texts *);
+/* The same for an error that asks a person to open a page. */
+void asking_error(struct edits *, struct json error, const struct task_texts *);
 /* The agent need not answer it any more. */
 void asking_cancel(struct hub *, struct asking *, const char *reason);
 uint32_t agent_can(struct json capabilities);
 void agent_answer(struct hub *, const struct incoming *);
-/* The agent does not get it: id is the server's. */
-void asking_refuse(struct asking *, struct json id);
+/* The agent does not get it, because of this error of edit_send: id is the server's. */
+void asking_refuse(struct asking *, struct json id, int error);
 void asking_gone(struct downstream *);
 void asking_cancelled(struct downstream *, struct json id);
 

@@ -19,6 +19,7 @@
 #define WELCOME_MS 5000
 #define LAST_MS    500
 #define SHOWN_MAX  256 /* bytes of a name of the agent's in a record */
+#define DROPS_MAX  20  /* dropped lines of a server in a second, recorded one by one */
 
 /* A name for the log; no server has it, because a server's name has no space. */
 static const char own_name[] = "kennel serve";
@@ -76,6 +77,54 @@ put_shown(struct event *e, enum event_key key, const char *text)
 		event_bytes(e, key, text, strnlen(text, SHOWN_MAX));
 }
 
+static void
+put_dropped(struct server *s, uint64_t bytes, const char *reason)
+{
+	static struct event e;
+
+	s->hub->refused++;
+	if (s->hub->report == NULL)
+		return;
+	event_begin(&e, EVENT_DROPPED);
+	event_identity(&e, s->name, s->policy.id);
+	event_text(&e, KEY_DIRECTION, "server");
+	event_number(&e, KEY_BYTES, bytes);
+	event_text(&e, KEY_REASON, reason);
+	/* as below */
+	(void)report_send(s->hub->report, &e, EVENT_FLOW, NULL);
+}
+
+static void
+put_drops(struct server *s)
+{
+	char text[64];
+
+	if (s->drops.more_n == 0)
+		return;
+	(void)snprintf(text, sizeof(text), "%llu more lines of that kind",
+	    (unsigned long long)s->drops.more_n); /* fits */
+	put_dropped(s, s->drops.more_bytes, text);
+	s->drops.more_n = s->drops.more_bytes = 0;
+}
+
+void
+records_dropped(struct server *s, size_t bytes, const char *reason)
+{
+	uint64_t second = loop_now() / NS_PER_S;
+
+	if (s->drops.second != second) {
+		put_drops(s);
+		s->drops.second = second;
+		s->drops.n = 0;
+	}
+	if (s->drops.n++ < DROPS_MAX) {
+		put_dropped(s, bytes, reason);
+		return;
+	}
+	s->drops.more_n++;
+	s->drops.more_bytes += bytes;
+}
+
 void
 records_refused(struct hub *h, const struct incoming *in, struct server *s,
     const char *name, const char *rule, const char *reason)
@@ -120,6 +169,8 @@ records_close(struct hub *h)
 
 	if (h->report == NULL || h->refused == 0)
 		goto out;
+	for (size_t i = 0; i < h->server_n; i++)
+		put_drops(h->server[i]);
 	event_begin(&e, EVENT_STOP);
 	event_text(&e, KEY_SERVER, own_name);
 	event_text(&e, KEY_REASON, h->why != NULL ? h->why : "");

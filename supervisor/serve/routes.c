@@ -150,19 +150,19 @@ own_error(const struct json_message *m, char text[HUB_TEXT_MAX])
 /* What a result of an older server lacks for an agent of 2026-07-28. */
 static void
 modernize(struct edits *e, const struct route *route, const struct call *call,
-    const struct json_message *m)
+    const struct json_message *m, bool typed)
 {
 	static const char plain[] = "{\"resultType\":\"complete\",";
 	static const char read[] =
 	    "{\"resultType\":\"complete\",\"ttlMs\":0,\"cacheScope\":\"private\",";
-	struct json result = m->top[TOP_RESULT], type, key, value;
+	struct json result = m->top[TOP_RESULT], key, value;
 	bool reads =
 	    call->known != NULL && strcmp(call->known->name, "resources/read") == 0;
 	const char *text = reads ? read : plain;
 	struct json_walk w;
 
 	if (!route->modern || route->down->server->modern ||
-	    result.type != JSON_IS_OBJECT || json_get(result, "resultType", &type) == 0)
+	    result.type != JSON_IS_OBJECT || typed)
 		return;
 	json_walk(&w, result);
 	/* an empty object takes no comma */
@@ -202,16 +202,49 @@ route_error(struct hub *h, struct route *route, int code, const char *text)
 	(void)frame_flush(&h->to_agent); /* the rest when there is room */
 }
 
+/* Writes the server's answer as the agent gets it. typed: it has a resultType. */
+static void
+pass_answer(struct hub *h, struct route *route, struct edits *e, const uint8_t *line,
+    size_t len, const struct json_message *m, bool typed)
+{
+	struct call *call = route_call(h, route);
+	struct server *s = route->down->server;
+	struct json result = m->top[TOP_RESULT];
+	struct task_texts texts;
+	int r;
+
+	texts_of(s, &texts);
+	edit_put(e, m->top[TOP_ID].at, m->top[TOP_ID].len, call->id, call->id_len);
+	modernize(e, route, call, m, typed);
+	error_of_era(e, route, call, m);
+	asking_error(e, m->top[TOP_ERROR], &texts);
+	asking_inputs(e, result, &texts);
+	tasks_rename(e, result, &texts);
+	if (call->known != NULL && strcmp(call->known->name, "tasks/list") == 0)
+		tasks_next_page(e, h, s, result, &texts);
+	r = edit_send(e, line, len, &h->to_agent);
+	if (r == -EEXIST) {
+		records_dropped(s, len, "duplicate key in the response");
+		route_error(h, route, RPC_REFUSED,
+		    "kennel: the server's response was rejected: duplicate key in the "
+		    "response");
+	} else if (r == -ENOMEM)
+		h->error = r;
+	else if (r < 0)
+		route_error(h, route, RPC_TOO_BIG, "kennel: the answer is too long");
+	(void)frame_flush(&h->to_agent); /* the line is not kept */
+}
+
 void
 route_reply(struct hub *h, struct route *route, const uint8_t *line, size_t len,
     const struct json_message *m)
 {
-	struct call *call = route_call(h, route);
 	struct downstream *d = route->down;
 	struct edits e = {.n = 0};
-	struct task_texts tasks;
 	char text[HUB_TEXT_MAX];
-	int code = own_error(m, text), r;
+	struct json type;
+	bool typed = edit_find(&e, m->top[TOP_RESULT], "resultType", &type);
+	int code = own_error(m, text);
 
 	if (route->handle[0] != '\0') { /* the server did not wait for the answer */
 		route_free(h, route);
@@ -223,22 +256,8 @@ route_reply(struct hub *h, struct route *route, const uint8_t *line, size_t len,
 		query_answered(h, route, m, code != 0 ? text : NULL);
 	} else if (route->invoked && (code == RPC_SERVER_GONE || code == RPC_TIMEOUT)) {
 		route_error(h, route, code, text);
-	} else if (!bridge_input(h, route, m)) {
-		edit_put(
-		    &e, m->top[TOP_ID].at, m->top[TOP_ID].len, call->id, call->id_len);
-		modernize(&e, route, call, m);
-		error_of_era(&e, route, call, m);
-		asking_inputs(&e, d->server, m, &tasks);
-		tasks_rename(&e, d->server, m->top[TOP_RESULT], &tasks);
-		if (call->known != NULL && strcmp(call->known->name, "tasks/list") == 0)
-			tasks_next_page(&e, h, d->server, m->top[TOP_RESULT], &tasks);
-		r = edit_send(&e, line, len, &h->to_agent);
-		if (r == -ENOMEM)
-			h->error = r;
-		else if (r < 0)
-			route_error(
-			    h, route, RPC_TOO_BIG, "kennel: the answer is too long");
-		(void)frame_flush(&h->to_agent); /* the line is not kept */
+	} else if (e.twice || !bridge_input(h, route, m)) {
+		pass_answer(h, route, &e, line, len, m, typed);
 	} else
 		return; /* it goes on */
 	route_free(h, route);

@@ -35,15 +35,20 @@ answer_server(struct downstream *d, struct json id, const char *result)
 	send_to_server(d, &h->body);
 }
 
-void
-server_refuse(struct downstream *d, struct json id, const char *why)
+static void
+server_error(struct downstream *d, struct json id, int code, const char *why)
 {
 	char text[256];
 
-	(void)snprintf(text, sizeof(text),
-	    "\"error\":{\"code\":-32601,\"message\":\"%s\"}",
-	    why); /* short, and without quotation marks */
+	(void)snprintf(text, sizeof(text), "\"error\":{\"code\":%d,\"message\":\"%s\"}",
+	    code, why); /* short, and without quotation marks */
 	answer_server(d, id, text);
+}
+
+void
+server_refuse(struct downstream *d, struct json id, const char *why)
+{
+	server_error(d, id, RPC_NO_METHOD, why);
 }
 
 /* ---- to the agent --------------------------------------------------------------- */
@@ -82,62 +87,104 @@ asking_new(struct downstream *d, struct json id, const struct method *method)
 
 /* "[SERVER] " before the text that a person reads, and no context of other servers. */
 static void
-name_server(
-    struct edits *e, const struct server *s, struct json params, struct task_texts *texts)
+name_server(struct edits *e, struct json params, const struct task_texts *texts)
 {
-	static const char all[] = "\"allServers\"", this[] = "\"thisServer\"";
+	static const char this[] = "\"thisServer\"";
 	struct json message, scope;
+	char text[16];
 
-	if (params.type != JSON_IS_OBJECT)
-		return;
-	(void)snprintf(texts->asks, sizeof(texts->asks), "\"[%s] ", s->name); /* fits */
-	if (json_get(params, "message", &message) == 0 && message.type == JSON_IS_STRING)
+	if (edit_find(e, params, "message", &message) && message.type == JSON_IS_STRING)
 		edit_put(e, message.at, 1, texts->asks, strlen(texts->asks));
-	if (json_get(params, "includeContext", &scope) == 0 && scope.len == strlen(all) &&
-	    memcmp(scope.at, all, scope.len) == 0)
+	if (edit_find(e, params, "includeContext", &scope) &&
+	    text_of(scope, text, sizeof(text)) != NULL && strcmp(text, "allServers") == 0)
 		edit_put(e, scope.at, scope.len, this, strlen(this));
-	tasks_rename(e, s, params, texts);
+	prefix_id(e, texts, params, "elicitationId");
+	tasks_rename(e, params, texts);
 }
 
-/* The same for what a result of 2026-07-28 asks for. */
 void
-asking_inputs(struct edits *e, const struct server *s, const struct json_message *m,
-    struct task_texts *texts)
+asking_error(struct edits *e, struct json error, const struct task_texts *texts)
 {
-	struct json key, input, params;
+	struct json data, list, key, item, message;
 	struct json_walk w;
 
-	if (m->result[RESULT_INPUTS].type != JSON_IS_OBJECT)
+	if (!edit_find(e, error, "data", &data) ||
+	    !edit_find(e, data, "elicitations", &list) || list.type != JSON_IS_ARRAY)
 		return;
-	json_walk(&w, m->result[RESULT_INPUTS]);
-	while (json_next(&w, &key, &input))
-		if (json_get(input, "params", &params) == 0)
-			name_server(e, s, params, texts);
+	json_walk(&w, list);
+	while (json_next(&w, &key, &item)) {
+		if (edit_find(e, item, "message", &message) &&
+		    message.type == JSON_IS_STRING)
+			edit_put(e, message.at, 1, texts->asks, strlen(texts->asks));
+		prefix_id(e, texts, item, "elicitationId");
+	}
 }
 
-bool
-asking_params(struct hub *h, const struct server *s, struct json params, struct buf *out)
+/* What this object asks for itself: a result, a status, or a task in it. */
+static void
+name_inputs(struct edits *e, struct json object, const struct task_texts *texts)
+{
+	struct json inputs, error, key, input, params;
+	struct json_walk w;
+
+	if (edit_find(e, object, "error", &error))
+		asking_error(e, error, texts);
+	if (!edit_find(e, object, "inputRequests", &inputs) ||
+	    inputs.type != JSON_IS_OBJECT)
+		return;
+	json_walk(&w, inputs);
+	while (json_next(&w, &key, &input))
+		if (edit_find(e, input, "params", &params))
+			name_server(e, params, texts);
+}
+
+void
+asking_inputs(struct edits *e, struct json object, const struct task_texts *texts)
+{
+	struct json task;
+
+	name_inputs(e, object, texts);
+	if (edit_find(e, object, "task", &task))
+		name_inputs(e, task, texts);
+}
+
+/* Records a request of the server's that the agent does not get, because of its keys. */
+static void
+note_twice(struct server *s, size_t bytes, int error)
+{
+	if (error == -EEXIST)
+		records_dropped(s, bytes, "duplicate key in the request");
+}
+
+int
+asking_params(struct hub *h, struct server *s, struct json params, struct buf *out)
 {
 	struct task_texts texts;
 	struct edits e = {.n = 0};
 	int r;
 
-	name_server(&e, s, params, &texts);
+	texts_of(s, &texts);
+	name_server(&e, params, &texts);
 	r = edit_apply(&e, params.at, params.len, out);
 	if (r == -ENOMEM)
 		h->error = r;
 	else if (r == 0)
 		out->len--; /* its newline */
-	return r == 0;
+	note_twice(s, params.len, r);
+	return r;
 }
 
 void
-asking_refuse(struct asking *a, struct json id)
+asking_refuse(struct asking *a, struct json id, int error)
 {
 	struct downstream *d = a->down;
 
 	a->down = NULL;
-	server_refuse(d, id, "kennel: the request is too long");
+	if (error == -EEXIST)
+		server_error(
+		    d, id, RPC_REQUEST_BAD, "kennel: duplicate key in the request");
+	else
+		server_refuse(d, id, "kennel: the request is too long");
 }
 
 static void
@@ -159,19 +206,24 @@ ask_agent(struct downstream *d, const uint8_t *line, size_t len,
 	}
 	(void)snprintf(id, sizeof(id), "\"" OWN_PREFIX "%u\"", a->n); /* fits */
 	edit_put(&e, m->top[TOP_ID].at, m->top[TOP_ID].len, id, strlen(id));
-	if (json_get(m->param[PARAM_META], "progressToken", &token) == 0 &&
-	    token.len < sizeof(a->token)) {
-		memcpy(a->token, token.at, token.len);
-		a->token[token.len] = '\0';
+	if (edit_find(&e, m->param[PARAM_META], "progressToken", &token)) {
+		/* one that is too long is not restored */
+		if (token.len < sizeof(a->token)) {
+			memcpy(a->token, token.at, token.len);
+			a->token[token.len] = '\0';
+		}
 		edit_put(&e, token.at, token.len, id, strlen(id));
 	}
-	name_server(&e, d->server, m->top[TOP_PARAMS], &texts);
+	texts_of(d->server, &texts);
+	name_server(&e, m->top[TOP_PARAMS], &texts);
 	r = edit_send(&e, line, len, &h->to_agent);
 	if (r == -ENOMEM)
 		h->error = r;
-	(void)frame_flush(&h->to_agent);   /* the line is not kept */
-	if (r == -E2BIG || r == -EMSGSIZE) /* nothing of it was sent */
-		asking_refuse(a, m->top[TOP_ID]);
+	(void)frame_flush(&h->to_agent); /* the line is not kept */
+	if (r == 0 || r == -ENOMEM)
+		return;
+	note_twice(d->server, len, r); /* nothing of it was sent */
+	asking_refuse(a, m->top[TOP_ID], r);
 }
 
 void

@@ -370,8 +370,7 @@ resource_updated(struct hub *h, const struct notice *n)
 	static char text[MCP_NAME_MAX];
 	struct json uri = {0};
 
-	if (n->m->top[TOP_PARAMS].type != JSON_IS_OBJECT ||
-	    json_get(n->m->top[TOP_PARAMS], "uri", &uri) < 0 ||
+	if (!edit_find(n->edits, n->m->top[TOP_PARAMS], "uri", &uri) ||
 	    text_of(uri, text, sizeof(text)) == NULL)
 		return;
 	for (const struct subscription *u = h->subscriptions; u != NULL; u = u->next) {

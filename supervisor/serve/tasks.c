@@ -15,49 +15,51 @@
 
 /* ---- toward the agent ----------------------------------------------------------- */
 
+void
+texts_of(const struct server *s, struct task_texts *ret)
+{
+	(void)snprintf(ret->prefix, sizeof(ret->prefix), "\"%s.", s->name); /* fits */
+	(void)snprintf(ret->asks, sizeof(ret->asks), "\"[%s] ", s->name);   /* fits */
+}
+
 /* The opening quotation mark becomes "SERVER. */
-static void
-rename_id(struct edits *e, const struct task_texts *t, struct json object)
+void
+prefix_id(
+    struct edits *e, const struct task_texts *t, struct json object, const char *member)
 {
 	struct json id;
 
-	if (object.type == JSON_IS_OBJECT && json_get(object, "taskId", &id) == 0 &&
-	    id.type == JSON_IS_STRING)
+	if (edit_find(e, object, member, &id) && id.type == JSON_IS_STRING)
 		edit_put(e, id.at, 1, t->prefix, strlen(t->prefix));
 }
 
 void
-tasks_rename(
-    struct edits *e, const struct server *s, struct json object, struct task_texts *ret)
+tasks_rename(struct edits *e, struct json object, const struct task_texts *t)
 {
 	struct json task, meta, list, key, item;
 	struct json_walk w;
 
-	if (object.type != JSON_IS_OBJECT)
-		return;
-	(void)snprintf(ret->prefix, sizeof(ret->prefix), "\"%s.", s->name); /* fits */
-	rename_id(e, ret, object);
-	if (json_get(object, "task", &task) == 0)
-		rename_id(e, ret, task);
-	if (json_get(object, "_meta", &meta) == 0 && json_get(meta, RELATED, &task) == 0)
-		rename_id(e, ret, task);
-	if (json_get(object, "tasks", &list) < 0 || list.type != JSON_IS_ARRAY)
+	prefix_id(e, t, object, "taskId");
+	if (edit_find(e, object, "task", &task))
+		prefix_id(e, t, task, "taskId");
+	if (edit_find(e, object, "_meta", &meta) && edit_find(e, meta, RELATED, &task))
+		prefix_id(e, t, task, "taskId");
+	if (!edit_find(e, object, "tasks", &list) || list.type != JSON_IS_ARRAY)
 		return;
 	json_walk(&w, list);
 	while (json_next(&w, &key, &item))
-		rename_id(e, ret, item);
+		prefix_id(e, t, item, "taskId");
 }
 
 void
 task_status(struct hub *h, const struct notice *n)
 {
 	struct task_texts texts;
-	struct edits e = {.n = 0};
 
-	tasks_rename(&e, n->down->server, n->m->top[TOP_PARAMS], &texts);
-	if (edit_send(&e, n->line, n->len, &h->to_agent) == -ENOMEM)
-		h->error = -ENOMEM;
-	(void)frame_flush(&h->to_agent); /* the line is not kept */
+	texts_of(n->down->server, &texts);
+	tasks_rename(n->edits, n->m->top[TOP_PARAMS], &texts);
+	asking_inputs(n->edits, n->m->top[TOP_PARAMS], &texts);
+	notice_pass(h, n);
 }
 
 /* Only a reviewed server is known to have tasks before it runs. */
@@ -217,7 +219,7 @@ tasks_next_page(struct edits *e, struct hub *h, const struct server *s,
 		at++;
 	if (json_get(result, "tasks", &tasks) < 0)
 		return;
-	if (json_get(result, "nextCursor", &cursor) == 0 &&
+	if (edit_find(e, result, "nextCursor", &cursor) &&
 	    cursor.type == JSON_IS_STRING) {
 		n = snprintf(t->cursor, sizeof(t->cursor), "\"%s%zu.", h->cursor_tag, at);
 		edit_put(e, cursor.at, 1, t->cursor, (size_t)n);

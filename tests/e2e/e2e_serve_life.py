@@ -361,6 +361,82 @@ def marks():
     within("it answered initialize with an error", text)
 
 
+def twins():
+    """Requests and notifications in which one of two readers sees what kennel does not rewrite."""
+    ask = '{"jsonrpc":"2.0","id":"q","method":"%s","params":{%s}}'
+    tell = '{"jsonrpc":"2.0","method":"notifications/%s","params":{%s}}'
+    sampling, elicitation = '"messages":[],"maxTokens":1,', '"requestedSchema":{"type":"object","properties":{}},'
+    url = '"mode":"url","url":"https://a","message":"m",'
+    return [
+        ask % ("elicitation/create", elicitation + '"message":"a","Message":"b"'), ask % ("elicitation/create", elicitation + '"MESSAGE":"b"'),
+        ask % ("elicitation/create", elicitation + '"message":"a","me\\u017f\\u017fage":"b"'),
+        ask % ("elicitation/create", url + '"elicitationId":"a","elicitationID":"b"'),
+        ask % ("sampling/createMessage", sampling + '"includeContext":"none","IncludeContext":"allServers"'),
+        ask % ("sampling/createMessage", sampling + '"_meta":{"progressToken":1,"progressToken":2}'),
+        ask % ("sampling/createMessage", sampling + '"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"a","taskId":"b"}}'),
+        ask % ("roots/list", '"_meta":{"progressToken":1,"ProgressToken":2}'),
+        tell % ("message", '"level":"error","data":1,"logger":"a","Logger":"good.b"'),
+        tell % ("message", '"level":"error","Level":"error","data":1'),
+        tell % ("tasks/status", '"status":"working","taskId":"a","TaskId":"good.b"'),
+        tell % ("progress", '"progressToken":1,"ProgressToken":"g","progress":1'),
+        tell % ("resources/updated", '"uri":"r://x","URI":"r://y"'),
+        tell % ("elicitation/complete", '"elicitationId":"a","ElicitationId":"good.b"')]
+
+
+@test("what a server writes twice, or in another case, where kennel writes its name: refused and recorded, never passed on")
+def duplicate_keys():
+    h = Hub(server("bad"), server("good"), capabilities={"sampling": {}, "elicitation": {"form": {}, "url": {}}, "roots": {}})
+    h.said("good.echo"), h.said("bad.echo")
+    ok = '\n{"jsonrpc":"2.0","id":@ID@,"result":{"content":[]}}\n'
+    for line in twins():
+        h.lines = []
+        h.do("bad.raw", {"bytes": b64(line + ok)})
+        equal(h.lines, [], line)
+        if '"id":"q"' in line:
+            got = [m for m in json.loads(h.said("bad.seen")) if m.get("id") == "q"][-1]
+            equal((got["error"]["code"], got["error"]["message"]), (-32600, "kennel: duplicate key in the request"), line)
+    for result in ('"task":{"taskId":"a","taskId":"b"}', '"Task":{"taskId":"b"}', '"_meta":{"io.modelcontextprotocol/related-task":{"taskID":"b"}}',
+                   '"tasks":[{"taskId":"a","taskId":"b"}]', '"resultType":"a","resultType":"input_required"'):
+        r = h.do("bad.raw", {"bytes": b64('{"jsonrpc":"2.0","id":@ID@,"result":{"content":[],%s}}\n' % result)})
+        equal((r["error"]["code"], r["error"]["message"]), (-32004, "kennel: the server's response was rejected: duplicate key in the response"), result)
+    e = '{"jsonrpc":"2.0","id":@ID@,"error":{"code":-32042,"message":"m","data":{"elicitations":[{"message":"a","Message":"b"}]}}}\n'
+    equal(h.do("bad.raw", {"bytes": b64(e)})["error"]["code"], -32004)
+    h.lines = []
+    for n, once in enumerate(('"includeContext":"\\u0061llServers"', '"includeContext":"allServers"', '"\\u0069ncludeContext":"allServers"')):
+        h.do("bad.raw", {"bytes": b64('{"jsonrpc":"2.0","id":"c%d","method":"sampling/createMessage","params":{"messages":[],"maxTokens":1,%s}}'
+                                      % (n, once) + ok)})
+        equal(h.until("sampling/createMessage")["params"]["includeContext"], "thisServer", once)
+    for _ in range(60):
+        h.do("bad.raw", {"bytes": b64(twins()[0] + ok)})
+    h.close()
+    drops = [r["fields"] for r in audit() if r["kind"] == "dropped"]
+    equal({r["server"] for r in drops}, {"bad"})
+    for what in ("request", "response", "notification"):
+        check([r for r in drops if r["reason"] == "duplicate key in the " + what], what)
+    check([r for r in drops if "more lines of that kind" in r["reason"]], "a flood is counted, not recorded line by line")
+
+
+@test("the ids of elicitations begin with their server's name, so no server completes another one's")
+def elicitation_ids():
+    url = {"mode": "url", "url": "https://a", "message": "m", "elicitationId": "e"}
+    h = Hub(server("bad"), server("good"), capabilities={"elicitation": {"form": {}, "url": {}}})
+    h.said("good.echo"), h.said("bad.echo")
+    h.post_call("good.ask", {"method": "elicitation/create", "params": url})
+    m = h.until("elicitation/create")
+    equal((m["params"]["elicitationId"], m["params"]["message"]), ("good.e", "[good] m"))
+    h.send({"jsonrpc": "2.0", "id": m["id"], "result": {"action": "accept"}})
+    for name in ("bad", "good"):
+        h.do(name + ".say", {"message": {"method": "notifications/elicitation/complete", "params": {"elicitationId": "e"}}})
+        equal(h.until("notifications/elicitation/complete")["params"], {"elicitationId": name + ".e"})
+    for params in ({}, {"elicitationId": 1}, []):
+        h.lines = []
+        h.do("bad.say", {"message": {"method": "notifications/elicitation/complete", "params": params}})
+        equal(h.lines, [], params)
+    e = '{"jsonrpc":"2.0","id":@ID@,"error":{"code":-32042,"message":"m","data":{"elicitations":[%s]}}}\n' % json.dumps(url)
+    got = h.do("bad.raw", {"bytes": b64(e)})["error"]["data"]["elicitations"][0]
+    equal(got, dict(url, elicitationId="bad.e", message="[bad] m"))
+
+
 @test("a request for the agent that cannot be rewritten is refused, and the session goes on")
 def too_many_edits():
     def many(n):
