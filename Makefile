@@ -353,6 +353,7 @@ MCP = \
 	supervisor/mcp/approved_params.o \
 	supervisor/mcp/batch.o \
 	supervisor/mcp/deadline.o \
+	supervisor/mcp/edit.o \
 	supervisor/mcp/events.o \
 	supervisor/mcp/exec_status.o \
 	supervisor/mcp/filter.o \
@@ -541,7 +542,6 @@ KENNEL = \
 	supervisor/serve/call.o \
 	supervisor/serve/discovery_tools.o \
 	supervisor/serve/downstream.o \
-	supervisor/serve/edit.o \
 	supervisor/serve/from_server.o \
 	supervisor/serve/greeting.o \
 	supervisor/serve/hub.o \

@@ -6,6 +6,7 @@
  *
  *	frame.c			lines of a byte stream, bounded; writes, bounded
  *	oversize_id.c		the id of a line that is too long to buffer
+ *	edit.c			a line with some values replaced
  *	rpc.c			message types: request, answer, notification; errors
  *	methods.c		the methods of each protocol version
  *	requests.c		requests under way, and who waits for the answer

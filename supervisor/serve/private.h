@@ -16,6 +16,7 @@
 #include "supervisor/mcp/methods.h"
 #include "supervisor/mcp/requests.h"
 #include "supervisor/mcp/rpc.h"
+#include "supervisor/mcp/edit.h"
 #include "supervisor/serve/latency.h"
 #include "supervisor/serve/serve.h"
 #include "supervisor/serve/tools/facets.h"
@@ -328,30 +329,6 @@ void quote_name(struct buf *, const struct item *);
 /* The text of a JSON string; NULL if it is none, or has no plain text. */
 const char *text_of(struct json, char *out, size_t cap);
 void notify(struct hub *, const char *method);
-
-/* edit.c: a line with some values replaced */
-#define EDITS_MAX 512
-struct edits {
-	struct edit {
-		const uint8_t *at;
-		size_t len;
-		const void *text;
-		size_t text_len;
-	} edit[EDITS_MAX];
-	int n;
-	bool full;  /* there were more */
-	bool twice; /* a member that may need one is there twice, or in another case */
-};
-/* Finds a member that may need an edit: false if there is none, or no single one. Then the
- * line is not written, since its readers may disagree. */
-bool edit_find(struct edits *, struct json object, const char *name, struct json *ret);
-/* Replaces this value; text must live until the line is written. */
-void edit_put(struct edits *, const uint8_t *at, size_t len, const void *text, size_t n);
-/* Appends the line and a newline to out. 0, -E2BIG too many edits, -EEXIST a member that is
- * there twice; -EMSGSIZE, -ENOMEM. */
-int edit_apply(struct edits *, const uint8_t *line, size_t len, struct buf *out);
-/* The same to a stream, without copying long parts: call frame_flush next. */
-int edit_send(struct edits *, const uint8_t *line, size_t len, struct frame_out *out);
 
 /* records.c */
 struct report;

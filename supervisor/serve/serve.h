@@ -23,7 +23,6 @@
  *	query_tool.c		mcp_query
  *	mcp_register.c		mcp_register
  *	reply.c			what kennel answers itself
- *	edit.c			a line with some values replaced
  */
 #ifndef KENNEL_SUPERVISOR_SERVE_SERVE_H
 #define KENNEL_SUPERVISOR_SERVE_SERVE_H
