@@ -368,9 +368,13 @@ bridge_request(
 		    d, m->top[TOP_ID], "kennel: the client does not support that");
 		return;
 	}
-	if (route == NULL || !route->modern ||
-	    (a = asking_new(d, m->top[TOP_ID], method)) == NULL) {
+	if (route == NULL || !route->modern) {
 		server_refuse(d, m->top[TOP_ID], "kennel: no call is under way");
+		return;
+	}
+	a = asking_new(d, m->top[TOP_ID], method);
+	if (a == NULL) {
+		server_refuse(d, m->top[TOP_ID], ASKING_FULL);
 		return;
 	}
 	id = (struct json){route_call(h, route)->id, route_call(h, route)->id_len,

@@ -28,6 +28,7 @@
 #define HUB_CALLS_MAX    4096 /* requests under way in all */
 #define SERVER_CALLS_MAX 256  /* of one server */
 #define ASKING_MAX       256  /* requests of servers at the agent */
+#define SERVER_ASKING    32   /* of one server */
 #define LIST_PAGE        100  /* items of a page */
 #define LATEST_LEGACY    "2025-11-25"
 #define MODERN           "2026-07-28"
@@ -557,10 +558,14 @@ void list_changed(struct hub *, enum list_kind);
 void subscriptions_free(struct hub *);
 
 /* server_requests.c */
+#define ASKING_FULL "kennel: too many requests are in progress"
 void server_request(
     struct downstream *, const uint8_t *, size_t, const struct json_message *);
 void server_refuse(struct downstream *, struct json id, const char *why);
+/* NULL: too many are open, of this server or in all. */
 struct asking *asking_new(struct downstream *, struct json id, const struct method *);
+/* A held call has ended: none of its requests is open any more. */
+void asking_release(struct hub *, const struct route *);
 /* Writes params as the agent sees them: with the server's name. 0, or an error of
  * edit_apply, which is recorded. */
 int asking_params(struct hub *, struct server *, struct json params, struct buf *out);

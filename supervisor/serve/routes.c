@@ -52,6 +52,7 @@ route_token(struct route *route, const struct incoming *in)
 static void
 drop(struct hub *h, struct route *route)
 {
+	asking_release(h, route);
 	route->down->server->open--;
 	route->down = NULL;
 	bridge_free(h, route->bridge);
@@ -247,6 +248,7 @@ route_reply(struct hub *h, struct route *route, const uint8_t *line, size_t len,
 	int code = own_error(m, text);
 
 	if (route->handle[0] != '\0') { /* the server did not wait for the answer */
+		bridge_pass(h, route, (struct json){0});
 		route_free(h, route);
 		return;
 	}

@@ -70,19 +70,29 @@ struct asking *
 asking_new(struct downstream *d, struct json id, const struct method *method)
 {
 	struct hub *h = d->server->hub;
+	struct asking *unused = NULL;
+	int n = 0;
 
-	for (size_t i = 0; i < ASKING_MAX; i++) {
-		struct asking *a = &h->asking[i];
+	for (size_t i = 0; i < ASKING_MAX; i++)
+		if (h->asking[i].down == NULL)
+			unused = &h->asking[i];
+		else
+			n += h->asking[i].down->server == d->server;
+	if (unused == NULL || n >= SERVER_ASKING)
+		return NULL;
+	*unused =
+	    (struct asking){.down = d, .method = method, .id_len = (uint16_t)id.len};
+	unused->n = ++h->asking_n;
+	memcpy(unused->id, id.at, id.len);
+	return unused;
+}
 
-		if (a->down != NULL)
-			continue;
-		*a = (struct asking){
-		    .down = d, .method = method, .id_len = (uint16_t)id.len};
-		a->n = ++h->asking_n;
-		memcpy(a->id, id.at, id.len);
-		return a;
-	}
-	return NULL;
+void
+asking_release(struct hub *h, const struct route *route)
+{
+	for (size_t i = 0; i < ASKING_MAX; i++)
+		if (h->asking[i].down == route->down && h->asking[i].held == route->id)
+			h->asking[i].down = NULL;
 }
 
 /* "[SERVER] " before the text that a person reads, and no context of other servers. */
@@ -200,8 +210,7 @@ ask_agent(struct downstream *d, const uint8_t *line, size_t len,
 	int r;
 
 	if (a == NULL) {
-		server_refuse(
-		    d, m->top[TOP_ID], "kennel: too many requests are in progress");
+		server_refuse(d, m->top[TOP_ID], ASKING_FULL);
 		return;
 	}
 	(void)snprintf(id, sizeof(id), "\"" OWN_PREFIX "%u\"", a->n); /* fits */
@@ -310,12 +319,14 @@ asking_cancel(struct hub *h, struct asking *a, const char *reason)
 {
 	char id[32];
 
+	a->down = NULL;
+	if (a->held != 0)
+		return; /* the agent has it as an input of its call, not as a request */
 	(void)snprintf(id, sizeof(id), "\"" OWN_PREFIX "%u\"", a->n); /* fits */
 	buf_clear(&h->text);
 	if (rpc_cancel(&h->text, (const uint8_t *)id, strlen(id), reason) < 0)
 		h->error = -ENOMEM;
 	reply_send(h);
-	a->down = NULL;
 }
 
 void

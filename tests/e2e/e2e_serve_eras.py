@@ -1,4 +1,5 @@
 """kennel serve between the two eras of MCP: 2026-07-28 and everything before it."""
+import base64
 import os
 import sys
 
@@ -198,6 +199,21 @@ def inputs_up_refused():
     h.do("one.ask", {"method": "roots/list"})
     h.do("one.exit")
     equal(h.lines, [])
+
+
+@test("modern agent, older server: calls that end without the answers they asked for keep no place for open requests")
+def inputs_up_ended():
+    h = Hub(server("one"), modern=True, capabilities={"roots": {}})
+    h.said("one.echo")
+    raw = lambda n: {"bytes": base64.b64encode((
+        '{"jsonrpc":"2.0","id":"q%d","method":"roots/list"}\n{"jsonrpc":"2.0","id":@ID@,"result":{"content":[]}}\n' % n).encode()).decode()}
+    for n in range(300):
+        equal(h.do("one.raw", raw(n))["result"]["resultType"], "input_required", n)
+    got = [m for m in json.loads(h.said("one.seen")) if str(m.get("id", "")).startswith("q")]
+    equal([m["error"]["message"] for m in got], ["kennel: no answer"] * 300, "the server hears of it")
+    equal(h.do("one.ask", {"method": "roots/list"})["result"]["resultType"], "input_required")
+    h.do("one.cancel_ask", {"method": "roots/list"})
+    equal(h.lines, [], "the agent has no such request to cancel")
 
 
 @test("modern agent, older server: results are completed, resources have their new error, progress and log levels as asked")

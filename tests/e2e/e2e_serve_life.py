@@ -331,6 +331,13 @@ def hostile():
     equal(h.said("bad.echo", text="x"), "bad: x")
     for n in range(300):  # questions that the agent never answers
         h.do("bad.say", {"message": {"id": "q%d" % n, "method": "roots/list"}})
+    equal(len([m for m in h.lines if m.get("method") == "roots/list"]), 32, "no more than its share")
+    got = [m["error"]["message"] for m in json.loads(h.said("bad.seen")) if str(m.get("id", "")).startswith("q")]
+    equal(got, ["kennel: too many requests are in progress"] * 268)
+    h.lines = []
+    h.post_call("good.ask", {"method": "roots/list"})
+    m = h.until("roots/list")
+    h.send({"jsonrpc": "2.0", "id": m["id"], "result": {"roots": []}})
     equal(h.said("good.echo", text="on"), "good: on")
     equal(h.said("good.release"), "released")
     check([m for m in h.lines if m.get("id") == g], "the held call of the other server")
