@@ -21,6 +21,7 @@
 
 #define START_MARGIN_MS 60000 /* the session itself keeps `timeout start` */
 #define NO_PING         "it did not answer a call in time, nor a ping"
+#define NO_LISTS        "its lists took too long: see `timeout start`"
 #define PAGES_MAX       1000 /* of one list */
 #define PROCESSES_MAX   200  /* the loop watches more, and their orders fit a socket */
 
@@ -166,12 +167,13 @@ serves(struct downstream *d)
 	struct hub *h = s->hub;
 	int r = 0;
 
+	if (d->deadline != 0) /* else it is about to be closed */
+		d->deadline = UINT64_MAX;
 	if (d->state >= DOWN_SERVING) { /* a list has changed; nothing else has */
 		parked_wake(h);
 		return;
 	}
 	d->state = DOWN_SERVING;
-	d->deadline = UINT64_MAX;
 	if (d->use == USE_SHARED) {
 		s->listed = true;
 		s->discovery = DISCOVERY_CONNECTED;
@@ -227,6 +229,20 @@ ask_next(struct downstream *d)
 	return d->list < LIST_N;
 }
 
+/* Each pass over all lists has a time, however many pages the server makes of them. */
+static void
+list_begin(struct downstream *d)
+{
+	struct server *s = d->server;
+	uint64_t ms = policy_limit(&s->policy, s->sealed, TIMEOUT_START);
+
+	if (d->deadline != 0) /* else it is about to be closed */
+		d->deadline = loop_now() + LISTS_STARTS * ms * LOOP_MS;
+	if (d->use == USE_SHARED)
+		offers_begin(s);
+	d->list = -1;
+}
+
 /* After the last list the server serves, unless one has changed meanwhile. */
 static void
 list_next(struct downstream *d)
@@ -237,8 +253,7 @@ list_next(struct downstream *d)
 		offers_listed(d->server, d->state >= DOWN_SERVING);
 	if (d->relist) {
 		d->relist = false;
-		offers_begin(d->server);
-		d->list = -1;
+		list_begin(d);
 		if (ask_next(d))
 			return;
 	}
@@ -253,8 +268,7 @@ downstream_relist(struct downstream *d)
 	d->relist = d->own != 0;
 	if (d->relist)
 		return;
-	offers_begin(d->server);
-	d->list = -1;
+	list_begin(d);
 	list_next(d);
 }
 
@@ -414,10 +428,7 @@ greeted(struct downstream *d, const struct json_message *m)
 	if (d->use == USE_ONCE)
 		d->offers &= s->pinned ? 1u << LIST_TOOLS : 0;
 	d->state = DOWN_LISTING;
-	d->deadline = loop_now() + DISCOVERY_MS * LOOP_MS;
-	if (d->use == USE_SHARED)
-		offers_begin(s);
-	d->list = -1;
+	list_begin(d);
 	list_next(d);
 }
 
@@ -571,16 +582,19 @@ downstreams_timer(struct hub *h, uint64_t now)
 	static const char *const late[DOWN_STATE_N] = {
 	    [DOWN_STARTING] = "it did not start in time",
 	    [DOWN_GREETING] = "it did not start in time",
-	    [DOWN_LISTING] = "its lists took longer than 60 s",
+	    [DOWN_LISTING] = NO_LISTS,
 	    [DOWN_SERVING] = "the server ended",
 	    [DOWN_PROBED] = NO_PING,
 	    [DOWN_ENDING] = "",
 	};
 	struct downstream *d = h->down, *next;
+	bool listing;
 
 	for (; d != NULL; d = next) {
 		next = d->next;
-		if (d->deadline <= now)
-			downstream_close(d, late[d->state]);
+		if (d->deadline > now)
+			continue;
+		listing = d->state == DOWN_SERVING && d->deadline != 0;
+		downstream_close(d, listing ? NO_LISTS : late[d->state]);
 	}
 }

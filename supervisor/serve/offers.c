@@ -20,6 +20,8 @@
 
 #define ITEMS_MAX        65536
 #define SERVER_ITEMS_MAX 8192 /* so that one server leaves room for the others */
+#define BYTES_MAX        ((size_t)256 << 20) /* of what servers without pins list */
+#define SERVER_BYTES_MAX ((size_t)32 << 20)
 #define OWN_URI_PREFIX   "kennel://"
 
 /* ---- items ---------------------------------------------------------------------- */
@@ -244,6 +246,24 @@ keep_definition(struct item *i, struct json def)
 	return 0;
 }
 
+/* Is there room for one more of this server? */
+static bool
+has_room(struct server *s, size_t bytes)
+{
+	const struct items *all = &s->hub->items;
+	bool room = all->n < ITEMS_MAX && s->items_n < SERVER_ITEMS_MAX &&
+		    bytes <= SERVER_BYTES_MAX - s->items_bytes &&
+		    bytes <= BYTES_MAX - all->bytes;
+
+	if (!room && !s->items_full)
+		log_warn("%s lists more than %d tools, prompts and resources or %zu MiB "
+			 "of definitions, or there is no room for more; the rest is not "
+			 "offered",
+		    s->name, SERVER_ITEMS_MAX, SERVER_BYTES_MAX >> 20);
+	s->items_full |= !room;
+	return room;
+}
+
 static int
 see(struct server *s, const struct list_row *row, struct json def, bool again)
 {
@@ -258,10 +278,13 @@ see(struct server *s, const struct list_row *row, struct json def, bool again)
 	    json_text(value, name, sizeof(name), &len) < 0)
 		return 0;
 	i = offers_find(s, row->kind, name, len);
-	if (i == NULL && s->pinned)
-		return 0; /* the session leaves these out */
-	if (i == NULL && (r = item_new(s, row->kind, name, len, &i)) == 0)
+	if (i == NULL && (s->pinned || !has_room(s, len + def.len)))
+		return 0; /* of a pinned one, the session leaves these out */
+	if (i == NULL && (r = item_new(s, row->kind, name, len, &i)) == 0) {
+		s->items_bytes += len + def.len;
+		s->hub->items.bytes += len + def.len;
 		note_change(i, again);
+	}
 	if (r == 0 && !s->pinned) {
 		r = pins_see(s->pins, row->kind, name, len, def, &seen);
 		if (r == 0)
@@ -329,7 +352,9 @@ offers_forget(struct hub *h, struct server *s)
 		else
 			h->items.item[n++] = h->items.item[i];
 	h->items.n = n;
-	s->items_n = 0;
+	h->items.bytes -= s->items_bytes;
+	s->items_n = s->items_bytes = 0;
+	s->items_full = false;
 	h->searchable = false;
 }
 

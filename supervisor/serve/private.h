@@ -36,8 +36,8 @@
 #define VERSIONS \
 	"[\"" MODERN "\",\"" LATEST_LEGACY \
 	"\",\"2025-06-18\",\"2025-03-26\",\"2024-11-05\"]"
-#define SEARCH_WAIT_MS    2000     /* for lists of servers without pins */
-#define DISCOVERY_MS      60000    /* for all lists of a server */
+#define SEARCH_WAIT_MS    2000 /* for lists of servers without pins */
+#define LISTS_STARTS      3 /* all lists of a server: so many times its `timeout start` */
 #define PROBE_MS          2000     /* after a deadline: then the server must answer */
 #define STARTS_AT_ONCE    4        /* in the background */
 #define HANDLE_BYTES      16       /* of a call that is held */
@@ -80,6 +80,7 @@ struct item {
 struct items {
 	struct item **item; /* owned; sorted by server, then name */
 	size_t n, cap;
+	size_t bytes; /* of names and definitions that servers have listed */
 };
 
 /* ---- lists ------------------------------------------------------------------ */
@@ -111,7 +112,8 @@ struct server {
 	bool pinned;
 	bool listed; /* it has listed everything, now or before it was stopped */
 	bool modern; /* it refused `initialize` */
-	size_t items_n;
+	size_t items_n, items_bytes;
+	bool items_full;         /* it has listed more than is kept */
 	unsigned int changed;    /* 1 << enum list_kind: since its lists are read */
 	struct downstream *down; /* the process that serves all calls; NULL: none */
 	uint32_t open;           /* requests under way */

@@ -503,6 +503,33 @@ def long_definitions():
     equal(seen, 124)
 
 
+@test("a server has room for 32 MiB of definitions; what it lists beyond is not offered, and others have theirs", seconds=120)
+def many_definitions():
+    h = Hub(server("bad", page=4, about_n=1 << 20, many={"tools": 40, "resources": 4}, more="    limit output 16M\n"), server("good"))
+    h.said("good.echo")
+    found = set()
+    for n in range(40):
+        if "unknown tool" not in json.dumps(h.do("bad.t%03d" % n)):
+            found.add(n)
+    equal(found, set(range(31)), "in the order of its list: 31 with their names fit")
+    equal(h.ask("resources/list")["result"]["resources"], [])
+    within("bad lists more than 8192 tools, prompts and resources or 32 MiB", h.stderr())
+    equal(h.said("good.echo", text="on"), "good: on")
+
+
+@test("a server whose changed lists never end is stopped after three times `timeout start`, and starts again", seconds=120)
+def endless_lists():
+    h = Hub(server("bad", more="    timeout start 3s\n"), server("good"), env={"KENNEL_DEBUG": "1"})
+    h.said("good.echo"), h.said("bad.echo")
+    old = of(h, "bad")
+    h.said("bad.set", list="endless", value=True)
+    equal(h.said("bad.echo", text="on"), "bad: on", "meanwhile it serves")
+    check(wait_for(lambda: not [p for p in old if alive(p)], 40) is not None, "it is gone")
+    equal(h.said("good.echo", text="on"), "good: on")
+    within("bad: its lists took too long", h.stderr())
+    check(wait_for(lambda: not h.do("bad.echo")["result"].get("isError"), 20) is not None, "it serves again")
+
+
 @test("an agent that does not read, and then does, gets every answer", seconds=120)
 def slow_agent():
     h = Hub(server("one"))

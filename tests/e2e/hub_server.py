@@ -23,6 +23,7 @@ config = {
     "instructions": None,
     "init_error": None,
     "exit": None,        # status, before anything is read
+    "endless": False,    # each page of a list has a next one
 }
 config.update(json.loads(base64.b64decode(sys.argv[1])) if len(sys.argv) > 1 else {})
 META = "io.modelcontextprotocol/"
@@ -238,6 +239,9 @@ def own_tools():
 def listing(key, items):
     def fn(i, p):
         at = int(p.get("cursor", "0"))
+        if config["endless"]:
+            time.sleep(0.2)
+            return result(i, nextCursor=str(at), **{key: []})
         n = config["page"] or len(items()) or 1
         more = {"nextCursor": str(at + n)} if at + n < len(items()) else {}
         if config["modern"]:
