@@ -394,6 +394,7 @@ REGISTRY = \
 	supervisor/registry/database.o \
 	supervisor/registry/dump.o \
 	supervisor/registry/global_file.o \
+	supervisor/registry/global_places.o \
 	supervisor/registry/reference.o \
 	supervisor/registry/register_tool.o \
 	supervisor/registry/registry.o \
@@ -555,6 +556,8 @@ KENNEL = \
 	supervisor/serve/records.o \
 	supervisor/serve/reply.o \
 	supervisor/serve/routes.o \
+	supervisor/serve/rows/configured.o \
+	supervisor/serve/rows/startable.o \
 	supervisor/serve/server_requests.o \
 	supervisor/serve/live_state.o \
 	supervisor/serve/servers.o \

@@ -90,9 +90,10 @@ launch_fields(struct leash *l, size_t len, const char **ret_name)
 		return r;
 	if (version != LEASH_VERSION || strlen(session) != SESSION_LEN ||
 	    (l->mode != LEASH_RUN && l->mode != LEASH_EXEC) ||
-	    (l->mode == LEASH_EXEC) != (l->argc > 0))
+	    (l->mode == LEASH_EXEC && l->argc == 0))
 		return -EBADMSG;
 	memcpy(l->session, session, SESSION_LEN + 1);
+	l->given = l->argc > 0;
 	return 0;
 }
 

@@ -123,9 +123,8 @@ program_of_run(struct launch *a)
 static int
 find_program(struct launch *a)
 {
-	return a->l->mode == LEASH_RUN
-		   ? program_of_run(a)
-		   : program_of_exec(a->l, &a->row, &a->status, a->why);
+	return a->l->given ? program_of_exec(a->l, &a->row, &a->status, a->why)
+			   : program_of_run(a);
 }
 
 /* ---- environment and secrets ---------------------------------------------------- */

@@ -1,6 +1,6 @@
 /*
- * The program of `kennel exec`: does the policy grant the command, and what is
- * reported and recorded if it does not.
+ * A program that the supervisor names (`kennel exec`, a server of the registry): does the
+ * policy grant the command, and what is reported and recorded if it does not.
  *
  * Process: the leash, before its secrets are resolved.
  */
@@ -71,7 +71,7 @@ refuse_ungranted(struct choice *a, uint32_t image)
 	    "not granted; to grant it: exec allow %s **", a->l->argv[0]);
 }
 
-/* exec: the command must be one that the policy grants. */
+/* The command must be one that the policy grants. */
 int
 program_of_exec(struct leash *l, const struct sealed_exec **ret_row, int *ret_status,
     char why[LEASH_TEXT_MAX])
@@ -137,8 +137,7 @@ program_put_argv(struct leash *l, struct event *e)
 	struct scrub *scrub = l->scrub;
 	struct buf clean;
 
-	if (l->mode != LEASH_EXEC || l->server == NULL ||
-	    (scrub == NULL && scrub_new(&scrub) < 0))
+	if (!l->given || l->server == NULL || (scrub == NULL && scrub_new(&scrub) < 0))
 		return;
 	buf_init(&clean, LEASH_PACKET_MAX);
 	for (size_t i = 0; i < l->argc; i++)

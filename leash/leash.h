@@ -45,9 +45,9 @@
 enum leash_message {
 	/*
 	 * u32 LEASH_VERSION, u32 enum leash_mode, str server name, str session (16 hex
-	 * digits), u32 argc, argc times str (LEASH_EXEC only, else 0), u32 n, n times u32
-	 * enum sealed_approve: how each of the server's secrets is approved according to
-	 * the manifests (n: number of secrets, or 0).  Descriptors: the sealed policy (a
+	 * digits), u32 argc (LEASH_RUN: 0 for the policy's `run`), argc times str, u32 n,
+	 * n times u32 enum sealed_approve: how each of the server's secrets is approved
+	 * according to the manifests (n: number of secrets, or 0).  Descriptors: the sealed policy (a
 	 * sealed memfd), a connection to the recorder, the directory for the server's
 	 * stderr log.
 	 */
@@ -126,7 +126,7 @@ enum leash_answer {
 };
 
 enum leash_mode {
-	LEASH_RUN = 1,     /* the server's own "run" line, speaking MCP */
+	LEASH_RUN = 1,     /* a server, speaking MCP: "run", or a granted program */
 	LEASH_EXEC = 2,    /* kennel exec: a granted program, raw stdio */
 	LEASH_EXPLAIN = 3, /* the same, and each exec is reported */
 };

@@ -56,6 +56,7 @@ struct leash {
 	char session[17];
 	char *memory;      /* the launch message, kept for its strings */
 	const char **argv; /* what to start; NULL-terminated */
+	bool given;        /* the supervisor named it: not the policy's `run` */
 	size_t argc;
 	const char *path;                 /* the program as granted */
 	const struct sealed_exec *denied; /* the line that refused it, or NULL */

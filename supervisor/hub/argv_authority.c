@@ -55,7 +55,7 @@ judge(const struct policy *p, const struct sealed_server *s, uint32_t image,
 	struct policy_answer answer;
 
 	if (is_run(p, s, image, argv, n))
-		return ARGV_GRANTED;
+		return ARGV_RUN;
 	argv[0] = policy_str(p, p->image[image].path);
 	answer = policy_match_exec_call(p, s, &ask);
 	if (answer.verdict == VERDICT_ALLOW)

@@ -12,8 +12,12 @@
 enum argv_authority {
 	ARGV_DENIED,  /* not granted, or denied by a line */
 	ARGV_ASKS,    /* `exec ask`: a person decides */
-	ARGV_GRANTED, /* the policy's `run`, or `exec allow` */
+	ARGV_GRANTED, /* `exec allow` */
+	ARGV_RUN,     /* exactly the policy's `run` */
 };
+
+/* The refusal, for printf: the program. */
+#define ARGV_DENIED_TEXT "denied: exec of \"%.200s\" is not within the granted authority"
 
 /*
  * argv has n texts. argv[0] is the path of a program as the policy grants it, or as it

@@ -123,7 +123,7 @@ struct open_order {
 	pid_t hub;                        /* "kennel serve", its agent; 0: none */
 	enum leash_mode mode;
 	bool one_call; /* this process is for one call: a `oneshot` server may start */
-	int argc;
+	int argc;      /* LEASH_RUN: 0 for the policy's `run` */
 	char *const *argv;
 	struct loop *loop; /* runs only while an approval of the start is pending */
 	int signals;       /* from open_signals: one ends such a start */

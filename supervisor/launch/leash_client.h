@@ -26,7 +26,8 @@ struct child_order {
 	const char *trace_at; /* KENNEL_TRACE_AT=DIR of the fingerprint key; or NULL */
 	const char *session;  /* 16 hex digits */
 	enum leash_mode mode;
-	char *const *argv; /* LEASH_EXEC, LEASH_EXPLAIN: program and arguments */
+	char *const
+	    *argv; /* program and arguments; LEASH_RUN: none for the policy's `run` */
 	int argc;
 	/* the approval that manifests require for each of the server's secrets (enum
 	 * sealed_approve); NULL: none */

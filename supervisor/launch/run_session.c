@@ -488,6 +488,8 @@ run_session(const struct run_order *order)
 				 .one_call = order->one_call,
 				 .hub = order->hub,
 				 .mode = LEASH_RUN,
+				 .argc = order->argc,
+				 .argv = order->argv,
 				 .loop = &u.loop,
 				 .signals = u.signals},
 	    &u.o, why);

@@ -22,6 +22,11 @@ struct global_places {
 	const char *etc, *project, *config; /* directories; NULL: not searched */
 };
 
+/* Those of this user and of the working directory; project has PATH_MAX bytes for its
+ * path. The user's own directories are no project. */
+void global_places_here(
+    const char *config, char project[PATH_MAX], struct global_places *ret);
+
 struct global_file {
 	char path[PATH_MAX];     /* "": none was found */
 	bool first;              /* it wins over the registry */

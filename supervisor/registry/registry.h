@@ -9,6 +9,7 @@
  *	row_check.c	what a row may contain
  *	dump.c		export and import
  *	global_file.c	mcp-servers.json; the only file that uses jansson
+ *	global_places.c	where that file is searched
  *	register_tool.c	mcp_register, the tool by which an agent proposes a server
  *	server_list.c	rows of policies, files and the registry as one list
  *	registry_log.c	the log's record of a change

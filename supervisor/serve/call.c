@@ -256,6 +256,13 @@ call_tool(struct hub *h, struct incoming *in, struct item *i, const char *spelle
 	forward(h, in, &f);
 }
 
+/* It is no different from one that does not exist. */
+static bool
+is_hidden(const struct server *s)
+{
+	return !s->enabled || server_lacks_grant(s);
+}
+
 /* Finds the tool that this name spells. NULL: answered, or the line waits. */
 struct item *
 call_find_tool(struct hub *h, const struct incoming *in, const char *name)
@@ -271,8 +278,7 @@ call_find_tool(struct hub *h, const struct incoming *in, const char *name)
 	buf_init(&twins, HUB_TEXT_MAX / 2);
 	i = offers_tool(h, name, len, &twins);
 	s = i == NULL ? offers_server_of(h, name, len) : i->server;
-	/* a disabled one is no different from one that does not exist */
-	if (i != NULL ? !i->server->enabled : s != NULL && !s->enabled) {
+	if (i != NULL ? is_hidden(i->server) : s != NULL && is_hidden(s)) {
 		i = NULL;
 		s = NULL;
 	}

@@ -389,7 +389,10 @@ describe_server(struct hub *h, struct incoming *in, const struct server *s)
 	(void)buf_printf(out, ",\"tools\":%zu,\"status\":\"%s\"", tools,
 	    server_live_name(server_live(s))); /* likewise */
 	if (s->wrong != NULL || s->failed[0] != '\0') {
-		(void)buf_puts(out, ",\"detail\":"); /* likewise */
+		if (s->wrong != NULL)
+			(void)buf_printf(out, ",\"reason\":\"%s\"",
+			    server_reason_name(s->reason)); /* likewise */
+		(void)buf_puts(out, ",\"detail\":");        /* likewise */
 		quote_text(out, s->wrong != NULL ? s->wrong : s->failed);
 	}
 	(void)buf_putc(out, '}'); /* likewise */

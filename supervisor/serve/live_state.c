@@ -45,7 +45,7 @@ put_reason(const struct server *s, uint32_t drifted, struct hub_row *row)
 	if (!s->enabled)
 		row->reason = REASON_DISABLED;
 	else if (s->wrong != NULL) {
-		row->reason = REASON_POLICY_ERROR;
+		row->reason = s->reason;
 		(void)snprintf(row->detail, sizeof(row->detail), "%.512s", s->wrong);
 	} else if (s->down == NULL && s->crash_loop && now < s->retry_at) {
 		row->reason = REASON_CRASH_LOOP;

@@ -14,14 +14,16 @@
 
 #define DURABLE_MS 5000
 
-/* Callback of register_read: a server of a policy is not an agent's to change. */
+/* Callback of register_read: what a policy or a file defines is not an agent's to change. */
 static bool
 is_defined(void *arg, const char *name, enum row_source *ret)
 {
-	struct hub *h = arg;
+	const struct server *s = server_find(arg, name, strlen(name));
 
-	*ret = FROM_POLICY;
-	return server_find(h, name, strlen(name)) != NULL;
+	if (s == NULL || s->source >= FROM_PERSON) /* the registry knows these */
+		return false;
+	*ret = s->source;
+	return true;
 }
 
 static int

@@ -17,6 +17,7 @@
 #include "supervisor/mcp/requests.h"
 #include "supervisor/mcp/rpc.h"
 #include "supervisor/mcp/edit.h"
+#include "supervisor/registry/registry.h"
 #include "supervisor/serve/latency.h"
 #include "supervisor/serve/serve.h"
 #include "supervisor/serve/tools/facets.h"
@@ -101,9 +102,11 @@ struct server {
 	struct hub *hub;
 	char *name;
 	char *about; /* owned; NULL: unknown */
-	bool ready;  /* the policy is loaded */
+	enum row_source source;
+	bool ready; /* the policy is loaded */
 	bool enabled;
-	char *wrong; /* why it is not; owned */
+	char *wrong;               /* why it is not; owned */
+	enum server_reason reason; /* of `wrong` */
 	struct policy policy;
 	const struct sealed_server *sealed;
 	struct pins *pins;          /* as reviewed: verdicts before the server runs */
@@ -356,6 +359,8 @@ void parked_free(struct hub *);
 
 /* servers.c */
 struct server *server_find(struct hub *, const char *name, size_t len);
+/* It is a row whose program may not be started: no policy grants it. */
+bool server_lacks_grant(const struct server *);
 /* name NULL: a request without fields. */
 void launcher_ask(struct hub *, enum launcher_message, const char *name);
 /* Asks the launcher for the names, for the policies, once. True: they are here. */

@@ -324,11 +324,15 @@ mcp_query(struct hub *h, struct incoming *in, struct json arguments)
 	if (!call_ready(h, in, false))
 		return;
 	s = server_find(h, name, strlen(name));
-	if (s == NULL || !s->ready || !s->enabled) {
+	if (s == NULL || !s->enabled || (!s->ready && s->wrong == NULL)) {
 		(void)snprintf(
 		    text, sizeof(text), "no registered MCP server named \"%s\"", name);
-		reply_state(h, in, name, tool, "error",
-		    s != NULL && s->wrong != NULL ? s->wrong : text);
+		reply_state(h, in, name, tool, "error", text);
+	} else if (!s->ready) {
+		reply_state(h, in, name, tool, server_lacks_grant(s) ? "denied" : "error",
+		    s->wrong);
+		if (server_lacks_grant(s))
+			records_refused(h, in, s, tool, NULL, "argv not granted");
 	} else if (!seconds_of(arguments, s, &seconds))
 		reply_refusal(h, in,
 		    "invalid arguments for mcp_query: /timeout_seconds: expected an "

@@ -31,6 +31,12 @@ server_find(struct hub *h, const char *name, size_t len)
 	return NULL;
 }
 
+bool
+server_lacks_grant(const struct server *s)
+{
+	return s->reason == REASON_ARGV_NOT_GRANTED || s->reason == REASON_NO_POLICY;
+}
+
 /* ---- policies ---------------------------------------------------------------- */
 
 void
@@ -85,6 +91,7 @@ forget(struct server *s)
 	s->sealed = NULL;
 	free(s->wrong);
 	s->wrong = NULL;
+	s->reason = REASON_NONE;
 }
 
 /* The server of this name, which may be new; NULL: there is no room. */
@@ -108,22 +115,25 @@ server_named(struct hub *h, const char *name)
 }
 
 static void
-load(struct server *s, int fd)
+load(struct server *s, const char *policy_name, int fd)
 {
 	char why[256] = "the policy cannot be read";
 
+	s->reason = REASON_POLICY_ERROR; /* unless it is loaded */
 	if (policy_load(fd, &s->policy, why, sizeof(why)) < 0) {
 		s->wrong = strdup(why); /* NULL: shown as unknown */
 		return;
 	}
 	s->ready = true;
-	s->sealed = policy_server(&s->policy, s->name);
+	s->sealed = policy_server(&s->policy, policy_name);
 	if (s->sealed == NULL || pins_new(&s->policy, s->sealed, &s->pins) < 0 ||
 	    call_limits_new(&s->policy, s->sealed, &s->limits) < 0) {
 		forget(s);
+		s->reason = REASON_POLICY_ERROR;
 		s->wrong = strdup("the policy does not define it, or has too many pins");
 		return;
 	}
+	s->reason = REASON_NONE;
 	s->pinned = s->sealed->pins.n > 0;
 	s->once = policy_oneshot(&s->policy, s->sealed) != ONESHOT_NO;
 	if (s->pinned && offers_pins(s) < 0)
@@ -167,12 +177,14 @@ static void
 on_server(struct hub *h, struct wire_in *in, int fd)
 {
 	const char *name = wire_get_str(in, LAUNCHER_NAME_MAX);
+	const char *policy_name = wire_get_str(in, LAUNCHER_NAME_MAX);
+	uint32_t source = wire_get_u32(in);
 	bool enabled = wire_get_u32(in) == 1;
-	uint32_t status = wire_get_u32(in);
+	uint32_t status = wire_get_u32(in), reason = wire_get_u32(in);
 	const char *why = wire_get_str(in, LAUNCHER_PACKET_MAX);
 	struct server *s;
 
-	if (wire_end(in) < 0)
+	if (wire_end(in) < 0 || reason >= REASON_N || source >= FROM_N)
 		die("an invalid answer of the launcher");
 	s = server_named(h, name);
 	if (s == NULL)
@@ -180,12 +192,15 @@ on_server(struct hub *h, struct wire_in *in, int fd)
 	(void)close_all(s); /* one that started while its policy was found */
 	forget(s);
 	s->enabled = enabled;
+	s->source = (enum row_source)source;
 	if (status == 0 && fd >= 0) {
-		load(s, fd);
+		load(s, policy_name, fd);
 	} else {
 		s->wrong = strdup(why);
+		s->reason = (enum server_reason)reason;
 		/* of the files that were named each must hold; one that was found may not */
-		if (h->order->launcher.file_n > 0 && h->broken == NULL)
+		if (h->order->launcher.file_n > 0 && h->broken == NULL &&
+		    s->reason == REASON_POLICY_ERROR)
 			h->broken = strdup(why);
 	}
 	if (s->finding > 0)

@@ -35,26 +35,16 @@
 #include "supervisor/launch/launch.h"
 #include "supervisor/launch/policy_files.h"
 #include "supervisor/launch/run_session.h"
-#include "supervisor/registry/registry.h"
+#include "supervisor/serve/rows/startable.h"
 #include "supervisor/serve/session_launcher.h"
 #include "supervisor/status/hub_wire.h"
-
-struct known {
-	char name[LAUNCHER_NAME_MAX + 1];
-	char *about;      /* as its file says, unchecked; owned */
-	const char *file; /* its --policy; NULL: found by name */
-	bool disabled;    /* in the registry */
-	bool found;       /* the policy is in `policy` */
-	struct policy_found policy;
-};
 
 struct launcher {
 	const struct launcher_order *order;
 	int hub, children; /* the socket; a signalfd */
 	pid_t agent;       /* the program that started kennel serve */
 	pid_t serve;       /* kennel serve: the hub */
-	struct known *known[LAUNCHER_SERVERS_MAX];
-	size_t known_n;
+	struct startables servers;
 	const char *file; /* while its names are read */
 	bool named;
 };
@@ -77,34 +67,18 @@ is_wanted(const struct launcher *l, const char *name)
 	return l->order->name_n == 0;
 }
 
-static struct known *
-known_find(const struct launcher *l, const char *name)
-{
-	for (size_t i = 0; i < l->known_n; i++)
-		if (strcmp(l->known[i]->name, name) == 0)
-			return l->known[i];
-	return NULL;
-}
-
 /* Callback for each name: the first file that defines it holds. */
 static void
 note_name(void *arg, const char *name, const char *about)
 {
 	struct launcher *l = arg;
-	struct known *k;
+	struct startable *k;
 
-	if (!is_wanted(l, name) || known_find(l, name) != NULL)
+	if (startable_find(&l->servers, name) != NULL ||
+	    (k = startable_new(&l->servers, name, about)) == NULL)
 		return;
-	if (strlen(name) > LAUNCHER_NAME_MAX || l->known_n == LAUNCHER_SERVERS_MAX) {
-		log_warn("%.40s: too long a name, or too many servers; left out", name);
-		return;
-	}
-	k = calloc(1, sizeof(*k));
-	if (k == NULL || (k->about = strdup(about)) == NULL)
-		die("out of memory");
-	(void)snprintf(k->name, sizeof(k->name), "%s", name); /* fits */
 	k->file = l->file;
-	l->known[l->known_n++] = k;
+	k->has_policy = true;
 }
 
 /* A --policy that defines no name is known by the file's. */
@@ -112,72 +86,37 @@ static void
 note_broken(struct launcher *l)
 {
 	const char *slash = strrchr(l->file, '/');
-	struct known *k = calloc(1, sizeof(*k));
+	char name[LAUNCHER_NAME_MAX + 1];
+	struct startable *k;
 
-	if (k == NULL || (k->about = strdup("")) == NULL)
-		die("out of memory");
-	(void)snprintf(k->name, sizeof(k->name), "%s",
-	    slash != NULL ? slash + 1 : l->file); /* cut */
-	k->file = l->file;
-	if (l->known_n == LAUNCHER_SERVERS_MAX)
+	(void)snprintf(
+	    name, sizeof(name), "%s", slash != NULL ? slash + 1 : l->file); /* cut */
+	k = startable_new(&l->servers, name, "");
+	if (k == NULL)
 		die("too many servers");
-	l->known[l->known_n++] = k;
-}
-
-/* A person may have disabled a server that has a policy; an agent cannot. What a
- * registry says that cannot be read is unknown, so every server is held back. */
-static void
-read_registry(struct launcher *l)
-{
-	const char *dir = paths_registry_dir();
-	struct server_rows rows = {.n = 0};
-	struct registry *registry = NULL;
-	struct reason moved = {""}, why = {""};
-	struct known *k;
-	bool unread;
-	int r =
-	    dir == NULL ? -ENOENT : registry_open(dir, false, &registry, &moved, &why);
-
-	if (r == 0 && moved.text[0] != '\0') { /* with what people had decided */
-		why = moved;
-		r = -EBADMSG;
-	}
-	if (r == 0)
-		r = registry_list(registry, &rows);
-	unread = r < 0 && r != -ENOENT;
-	if (unread)
-		log_error("no server is started: unable to read the registry: %s; see "
-			  "kennel server list, then start again",
-		    why.text[0] != '\0' ? why.text : strerror(-r));
-	for (size_t i = 0; i < l->known_n; i++)
-		l->known[i]->disabled = unread;
-	for (size_t i = 0; r == 0 && i < rows.n; i++)
-		if (rows.row[i].source != FROM_AGENT &&
-		    (k = known_find(l, rows.row[i].name)) != NULL)
-			k->disabled = !rows.row[i].enabled;
-	server_rows_free(&rows);
-	registry_close(registry);
+	k->file = l->file;
+	k->has_policy = k->wanted = true;
 }
 
 /* A session that runs keeps the policy that it started with. */
 static void
-find_one(struct launcher *l, struct known *k)
+find_one(struct launcher *l, struct startable *k)
 {
+	enum server_reason reason = REASON_NONE;
 	char why[LEASH_TEXT_MAX] = "";
 	uint8_t memory[LAUNCHER_PACKET_MAX];
 	struct wire_out out;
-	int status;
+	int status = startable_policy(&l->servers, k, &reason, why);
 
-	if (k->found)
-		policy_found_free(&k->policy);
-	status = find_policy(k->file, k->name, &k->policy, why, sizeof(why));
-	k->found = status == 0;
 	why[1023] = '\0'; /* shown whole where it was found, on standard error */
 	wire_out_init(&out, memory, sizeof(memory));
 	wire_put_u32(&out, LAUNCHER_SERVER);
 	wire_put_str(&out, k->name);
+	wire_put_str(&out, startable_policy_name(k));
+	wire_put_u32(&out, k->row != NULL ? k->row->source : FROM_POLICY);
 	wire_put_u32(&out, !k->disabled);
 	wire_put_u32(&out, (uint32_t)status);
+	wire_put_u32(&out, reason);
 	wire_put_str(&out, why);
 	answer(l, &out, k->found ? k->policy.fd : -1);
 }
@@ -201,10 +140,13 @@ name_all(struct launcher *l)
 	l->file = NULL;
 	if (r < 0)
 		log_error("unable to find every policy: %s", strerror(-r));
-	/* a name without a policy: find_policy says what is wrong */
+	startables_configure(&l->servers);
+	/* a name that nothing defines: find_policy says what is wrong */
 	for (size_t i = 0; i < l->order->name_n; i++)
-		note_name(l, l->order->name[i], "");
-	read_registry(l);
+		if (startable_find(&l->servers, l->order->name[i]) == NULL)
+			(void)startable_new(&l->servers, l->order->name[i], "");
+	for (size_t i = 0; i < l->servers.n; i++)
+		l->servers.all[i]->wanted |= is_wanted(l, l->servers.all[i]->name);
 }
 
 static void
@@ -227,12 +169,16 @@ on_names(struct launcher *l, struct wire_in *in)
 	if (wire_end(in) < 0)
 		return;
 	name_all(l);
-	for (size_t i = 0; i < l->known_n; i++) {
+	for (size_t i = 0; i < l->servers.n; i++) {
+		const struct startable *k = l->servers.all[i];
+
+		if (!k->wanted)
+			continue;
 		wire_out_init(&out, memory, sizeof(memory));
 		wire_put_u32(&out, LAUNCHER_NAME);
-		wire_put_str(&out, l->known[i]->name);
-		wire_put_str(&out, l->known[i]->about);
-		wire_put_u32(&out, !l->known[i]->disabled);
+		wire_put_str(&out, k->name);
+		wire_put_str(&out, k->about);
+		wire_put_u32(&out, startable_may(&l->servers, k));
 		answer(l, &out, -1);
 	}
 	answer_end(l, LAUNCHER_NAMED);
@@ -244,8 +190,9 @@ on_find(struct launcher *l, struct wire_in *in)
 	if (wire_end(in) < 0)
 		return;
 	name_all(l);
-	for (size_t i = 0; i < l->known_n; i++)
-		find_one(l, l->known[i]);
+	for (size_t i = 0; i < l->servers.n; i++)
+		if (l->servers.all[i]->wanted)
+			find_one(l, l->servers.all[i]);
 	answer_end(l, LAUNCHER_FOUND);
 }
 
@@ -253,11 +200,11 @@ static void
 on_again(struct launcher *l, struct wire_in *in)
 {
 	const char *name = wire_get_str(in, LAUNCHER_NAME_MAX);
-	struct known *k = wire_end(in) < 0 ? NULL : known_find(l, name);
+	struct startable *k = wire_end(in) < 0 ? NULL : startable_find(&l->servers, name);
 
 	if (k == NULL)
 		return;
-	read_registry(l);
+	startables_configure(&l->servers);
 	find_one(l, k);
 }
 
@@ -276,11 +223,13 @@ keep_own(struct launcher *l, const struct known *own)
 
 /* In the child: from here on "kennel run". */
 static _Noreturn void
-be_session(struct launcher *l, struct known *k, int agent)
+be_session(struct launcher *l, struct startable *k, int agent)
 {
 	struct run_order order = {.file = k->file,
-	    .name = k->name,
+	    .name = startable_policy_name(k),
 	    .found = &k->policy,
+	    .argc = k->argc,
+	    .argv = k->argv,
 	    .caller = l->agent,
 	    .one_call = true,
 	    .hub = l->serve};
@@ -297,7 +246,7 @@ be_session(struct launcher *l, struct known *k, int agent)
 }
 
 static int
-start(struct launcher *l, struct known *k)
+start(struct launcher *l, struct startable *k)
 {
 	int pair[2];
 	pid_t pid;
@@ -318,7 +267,7 @@ on_start(struct launcher *l, struct wire_in *in)
 {
 	uint32_t ticket = wire_get_u32(in);
 	const char *name = wire_get_str(in, LAUNCHER_NAME_MAX);
-	struct known *k = wire_end(in) < 0 ? NULL : known_find(l, name);
+	struct startable *k = wire_end(in) < 0 ? NULL : startable_find(&l->servers, name);
 	uint8_t memory[16];
 	struct wire_out out;
 	int fd = -1;

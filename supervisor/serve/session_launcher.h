@@ -12,15 +12,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define LAUNCHER_PACKET_MAX  8192
-#define LAUNCHER_NAME_MAX    127
-#define LAUNCHER_SERVERS_MAX 1024
+#define LAUNCHER_PACKET_MAX 8192
+#define LAUNCHER_NAME_MAX   127
 
 enum launcher_message {
 	LAUNCHER_FIND = 2, /* no fields: find every server's policy */
 	LAUNCHER_SERVER =
-	    3, /* str name, u32 enabled, u32 exit status, str why: one of them. Status 0:
-				* a descriptor, the sealed policy */
+	    3, /* str name, str the policy's server, u32 enum row_source, u32 enabled,
+				* u32 exit status, u32 enum server_reason, str why: one of
+				* them. Status 0: a descriptor, the sealed policy */
 	LAUNCHER_START = 4, /* u32 ticket, str name: start a session of it */
 	LAUNCHER_FOUND = 5, /* no fields: the last server was sent */
 	LAUNCHER_AGAIN = 6, /* str name: find this policy again; answered by SERVER */
@@ -28,7 +28,7 @@ enum launcher_message {
 	    7, /* u32 ticket, and a descriptor: the session's agent side; none:
 				* it could not be started */
 	LAUNCHER_NAMES = 8,      /* no fields: name every server, which takes no load */
-	LAUNCHER_NAME = 9,       /* str name, str about, u32 enabled: one of them */
+	LAUNCHER_NAME = 9,       /* str name, str about, u32 it may start: one of them */
 	LAUNCHER_NAMED = 11,     /* no fields: the last name was sent */
 	LAUNCHER_RECORDER = 10,  /* no fields: connect to the recorder */
 	LAUNCHER_CONNECTED = 13, /* no fields; a descriptor, none: it cannot be reached */

@@ -91,9 +91,7 @@ check_argv(const struct server_row *row, const struct known_policy *known,
 		args_free(&args);
 	}
 	if (is == ARGV_DENIED)
-		because(ret, "argv-not-granted",
-		    "denied: exec of \"%.200s\" is not within the granted authority",
-		    row->command);
+		because(ret, "argv-not-granted", ARGV_DENIED_TEXT, row->command);
 }
 
 /* ---- running servers ---------------------------------------------------------- */

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
@@ -13,8 +12,6 @@
 #include "supervisor/base/paths.h"
 #include "supervisor/help/help.h"
 #include "supervisor/servers/servers.h"
-
-#define ETC_DIR "/etc/kennel"
 
 int
 server_registry_open(bool create, struct registry **ret)
@@ -55,14 +52,10 @@ say_notes(struct buf *notes)
 static void
 read_file(struct server_view *v)
 {
-	struct global_places places = {.etc = ETC_DIR, .config = paths_config_dir()};
+	struct global_places places;
 	struct reason why;
 
-	/* the user's own directory is no project */
-	if (getcwd(v->project, sizeof(v->project)) != NULL &&
-	    strcmp(v->project, ETC_DIR) != 0 &&
-	    (places.config == NULL || strcmp(v->project, places.config) != 0))
-		places.project = v->project;
+	global_places_here(paths_config_dir(), v->project, &places);
 	if (global_file_read(&places, v->registry, &v->file, &why) < 0) {
 		log_error("%s", why.text);
 		v->file_broken = true;

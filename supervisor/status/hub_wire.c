@@ -48,7 +48,8 @@ const char *
 server_reason_name(enum server_reason reason)
 {
 	static const char *const names[REASON_N] = {NULL, "disabled", "policy-error",
-	    "backoff", "crash-loop", "quarantined", "start-refused"};
+	    "backoff", "crash-loop", "quarantined", "start-refused", "no-policy",
+	    "argv-not-granted", "transport-unsupported"};
 
 	return names[reason];
 }

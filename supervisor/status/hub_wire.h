@@ -58,6 +58,9 @@ enum server_reason {
 	REASON_CRASH_LOOP,
 	REASON_QUARANTINED,
 	REASON_START_REFUSED,
+	REASON_NO_POLICY,
+	REASON_ARGV_NOT_GRANTED,
+	REASON_TRANSPORT_UNSUPPORTED,
 	REASON_N
 };
 const char *server_reason_name(enum server_reason); /* NULL: none */

@@ -1,6 +1,6 @@
 """An MCP server of either era for the tests of kennel serve (serve_kit.py).
 
-    hub_server.py CONFIG     base64 of a JSON object, see `config`
+    hub_server.py CONFIG     a JSON object, in base64 or in the file of this path: see `config`
 
 The name of a tool is what it does. Everything that it reads is kept: `seen`.
 """
@@ -24,8 +24,14 @@ config = {
     "init_error": None,
     "exit": None,        # status, before anything is read
     "endless": False,    # each page of a list has a next one
+    "trace": None,       # a file that it makes at its start
 }
-config.update(json.loads(base64.b64decode(sys.argv[1])) if len(sys.argv) > 1 else {})
+if sys.argv[1:] and sys.argv[1].startswith("/"):
+    config.update(json.load(open(sys.argv[1])))
+elif sys.argv[1:]:
+    config.update(json.loads(base64.b64decode(sys.argv[1])))
+if config["trace"]:
+    open(config["trace"], "w").close()
 META = "io.modelcontextprotocol/"
 for kind, n in config.get("many", {}).items():  # too long for an argument
     config[kind] = [{"name": "%s%03d" % (kind[0], k), "uri": "r://%d" % k, "description": config.get("about_n", 4) * "x",

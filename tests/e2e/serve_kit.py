@@ -38,9 +38,11 @@ class Hub(kit.Mcp):
     """kennel serve of these servers, with a client of either era."""
 
     def __init__(self, *servers, args=(), modern=False, capabilities=None, greet=True, version="2025-11-25",
-                 env=None, **how):
-        self.path = policies(*servers)
-        super().__init__([kit.KENNEL, "serve", "--policy", self.path] + list(args), env=env, **how)
+                 env=None, command=None, **how):
+        if command is None:
+            self.path = policies(*servers)
+            command = [kit.KENNEL, "serve", "--policy", self.path] + list(args)
+        super().__init__(command, env=env, **how)
         self.modern = modern
         self.capabilities = capabilities or {}
         if not modern and greet:

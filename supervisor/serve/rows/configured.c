@@ -1,0 +1,85 @@
+/*
+ * Reads the registry and mcp-servers.json for the launcher (configured.h).
+ */
+#include "supervisor/serve/rows/configured.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "shim/base/log.h"
+#include "supervisor/base/paths.h"
+#include "supervisor/registry/global_file.h"
+
+/* 0, also if there is none. A damaged one is moved aside with what people had decided. */
+static int
+read_registry(struct registry **ret, struct server_rows *ret_stored, struct reason *why)
+{
+	const char *dir = paths_registry_dir();
+	struct reason moved = {""};
+	int r = dir == NULL ? -ENOENT : registry_open(dir, false, ret, &moved, why);
+
+	if (r == -ENOENT)
+		return 0;
+	if (r == 0 && moved.text[0] != '\0')
+		return reason_set(why, -EBADMSG, "%s", moved.text);
+	return r == 0 ? registry_list(*ret, ret_stored) : r;
+}
+
+static void
+say_notes(struct buf *notes)
+{
+	const char *line = notes->len > 0 ? buf_str(notes) : "";
+
+	for (size_t len; *line != '\0'; line += len + (line[len] == '\n')) {
+		len = strcspn(line, "\n");
+		log_warn("%.*s", (int)len, line);
+	}
+}
+
+/* Below 0: the administrator's file is invalid, and might have disabled a server. Another
+ * one defines servers and cannot hold back those of policies. */
+static int
+read_file(struct registry *registry, struct global_file *ret)
+{
+	struct global_places places;
+	char project[PATH_MAX];
+	struct reason why = {""};
+	int r;
+
+	global_places_here(paths_config_dir(), project, &places);
+	r = global_file_read(&places, registry, ret, &why);
+	if (r < 0)
+		log_error("%s; its servers are left out", why.text);
+	say_notes(&ret->notes);
+	return r < 0 && ret->first ? r : 0;
+}
+
+int
+configured_read(const struct server_rows *policy, struct server_rows *ret)
+{
+	static struct global_file file; /* large */
+	struct server_rows stored = {NULL, 0};
+	struct registry *registry = NULL;
+	struct reason why = {""};
+	int r = read_registry(&registry, &stored, &why);
+
+	if (r < 0)
+		log_error("no server is started: unable to read the registry: %s; see "
+			  "kennel server list, then start again",
+		    why.text[0] != '\0' ? why.text : strerror(-r));
+	else {
+		r = read_file(registry, &file);
+		if (r < 0)
+			log_error("no server is started until that file is valid");
+		if (r == 0)
+			r = servers_merge(&(struct server_sources){.stored = &stored,
+					      .file = &file.rows,
+					      .file_first = file.first,
+					      .policy = policy},
+			    ret);
+		global_file_free(&file);
+	}
+	server_rows_free(&stored);
+	registry_close(registry);
+	return r;
+}

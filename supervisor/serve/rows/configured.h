@@ -1,0 +1,17 @@
+/*
+ * Which servers `kennel serve` has: those of policies, with what the registry and
+ * mcp-servers.json say of them, and those that only these two define.
+ */
+#ifndef KENNEL_SUPERVISOR_SERVE_ROWS_CONFIGURED_H
+#define KENNEL_SUPERVISOR_SERVE_ROWS_CONFIGURED_H
+
+#include "supervisor/registry/registry.h"
+
+/*
+ * policy: a row for each server that has a policy. One row for each server, as
+ * servers_merge picks it; the caller frees them. Logs what is wrong. Below 0: what people
+ * have decided cannot be read, so no server may start.
+ */
+int configured_read(const struct server_rows *policy, struct server_rows *ret);
+
+#endif

@@ -1,0 +1,191 @@
+"""kennel serve: servers whose argv is in the registry or in mcp-servers.json; their policy alone lets them start."""
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from kit import *  # noqa: E402,F403
+from serve_kit import *  # noqa: E402,F403
+
+
+USER = "    user nobody\n" if os.getuid() == 0 else ""
+
+
+class Home:
+    """A user's registry and files, and a directory in which servers leave a trace."""
+
+    def __init__(self, name):
+        self.home = "%s/rows-%s" % (TMP, name)
+        os.makedirs(self.home, mode=0o700)
+        self.traces = self.home + "-traces"
+        os.mkdir(self.traces)
+        os.chmod(self.traces, 0o777)
+        self.env = {"KENNEL_HOME": self.home}
+
+    def kennel(self, *words, status=0):
+        r = run([KENNEL] + list(words), env=self.env)
+        equal(r.returncode, status, "%s: %s" % (words, r.stdout + r.stderr))
+        return r.stdout.decode()
+
+    def argv(self, name):
+        """A server that leaves a trace of this name. What it does is in a file: a row has no long argument."""
+        write("%s/config-%s" % (self.traces, name), json.dumps({"name": name, "trace": "%s/%s" % (self.traces, name)}))
+        return [PYTHON, SERVER, "%s/config-%s" % (self.traces, name)]
+
+    def left(self):
+        return sorted(n for n in os.listdir(self.traces) if not n.startswith("config-"))
+
+    def policy(self, name, *more, grants=ALL):
+        """A policy whose own `run` leaves no trace of a row's."""
+        return server(name, grants, USER + "    write %s\n%s" % (words(self.traces), "".join("    %s\n" % m for m in more)))
+
+    def hub(self, *servers, **how):
+        return Hub(*servers, env=self.env, **how)
+
+
+def file_of(**servers):
+    return json.dumps({"mcpServers": {n: {"command": a[0], "args": a[1:]} for n, a in servers.items()}})
+
+
+def write(path, text):
+    with open(path, "w") as f:
+        f.write(text)
+    os.chmod(path, 0o644)
+
+
+@test("S4-20 S4-43 a row whose policy does not grant its argv is denied and never spawned; the control, which is granted, is", 90)
+def granted():
+    h = Home("granted")
+    for name in ("good", "bad", "none"):
+        h.kennel("server", "add", name, "--", *h.argv(name))
+    hub = h.hub(h.policy("good", "exec allow " + words(*h.argv("good"))), h.policy("bad", "exec allow " + words(*h.argv("good"))))
+    equal(hub.said("good.echo", text="x"), "good: x")
+    equal(hub.query("good", "echo", arguments={"text": "x"})["state"], "ok")
+    for name, reason in (("bad", "argv-not-granted"), ("none", "no-policy")):
+        got = hub.query(name, "echo", arguments={"text": "x"})
+        equal((got["state"], got["detail"]), ("denied", 'denied: exec of "%s" is not within the granted authority' % PYTHON))
+        equal(refusal(hub.do(name + ".echo", {"text": "x"})), "unknown tool: %s.echo" % name)
+        equal(refusal(hub.do("tool_invoke", {"name": name + ".echo", "arguments": {}})), "unknown tool: %s.echo" % name)
+        shown = hub.structured("tool_describe", name=name)
+        equal((shown["tools"], shown["status"], shown["reason"]), (0, "error", reason), shown)
+        equal(shown["detail"], got["detail"])
+    found = hub.structured("tool_search", query="", limit=100)["tools"]
+    equal({t["facet"] for t in found} & {"good", "bad", "none"}, {"good"}, found)
+    said = hub.greeting["result"]["instructions"].splitlines()
+    check("good" in said, said)
+    check("none" not in said, "a server without a policy is named", said)
+    rows = {r["name"]: r for r in json.loads(run([KENNEL, "ps", "--json"], env=h.env).stdout)[0]["servers"]}
+    equal((rows["bad"]["reason"], rows["none"]["reason"]), ("argv-not-granted", "no-policy"), rows)
+    hub.close()
+    equal(h.left(), ["good"], "traces")
+    # the log names what was started, and each refusal
+    starts = [e["fields"] for e in audit(env=h.env) if e["kind"] == "start"]
+    equal({s["server"] for s in starts}, {"good"}, starts)
+
+
+@test("S4-22 C38 a row that is exactly its policy's `run` needs no exec line; one argument more does", 60)
+def run_itself():
+    h = Home("run")
+    line = h.argv("x")
+    h.kennel("server", "add", "x", "--", *line)
+    policy = "server x {\n    run %s\n    read %s\n    write %s\n%s%s}\n" % (
+        words(*line), words(os.path.dirname(SERVER)), words(h.traces), ALL, USER)
+    hub = h.hub(policy)
+    equal(hub.said("x.echo", text="y"), "x: y")
+    hub.close()
+    h.kennel("server", "add", "x", "--", *(line + ["more"]))
+    hub = h.hub(policy)
+    equal(hub.query("x", "echo")["state"], "denied")
+
+
+@test("S4-23 S4-25 `exec allow` grants a row by the base name of its program; a program of that name elsewhere is not it", 60)
+def base_name():
+    h = Home("base")
+    other = h.home + "/python3"
+    os.symlink(PYTHON, other)
+    one = h.argv("one")
+    h.kennel("server", "add", "one", "--", "python3", *one[1:])
+    h.kennel("server", "add", "two", "--", other, *one[1:])
+    grant = "exec allow " + words(*one)
+    hub = h.hub(h.policy("one", grant), h.policy("two", grant))
+    equal(hub.said("one.echo", text="y"), "one: y")
+    equal(hub.query("two", "echo")["state"], "denied")
+
+
+@test("`exec ask`: a row's program waits for a person, and starts once it is approved", 90)
+def asks():
+    h = Home("asks")
+    h.kennel("server", "add", "one", "--", *h.argv("one"))
+    hub = h.hub(h.policy("one", "exec ask " + words(*h.argv("one")), "timeout start 60s"))
+    call = hub.post_call("one.echo", {"text": "y"})
+    check(wait_for(lambda: h.kennel("approve", "list", "--json"), 30) is not None, "no question")
+    asked = json.loads(h.kennel("approve", "list", "--json").splitlines()[0])
+    equal((asked["kind"], h.left()), ("program", []), asked)
+    h.kennel("approve", "allow", asked["id"])
+    equal(hub.wait(call, 60)["result"]["content"][0]["text"], "one: y")
+    equal(h.left(), ["one"])
+
+
+COVER = """
+mkdir -p $T/u && mount --make-rprivate / && mount -t tmpfs t $T/u && mkdir $T/u/u $T/u/w || exit 77
+mount -t overlay o -o lowerdir=/etc,upperdir=$T/u/u,workdir=$T/u/w /etc || exit 77
+mkdir -p -m 755 /etc/kennel && cp $FILE /etc/kennel/mcp-servers.json && chmod 644 /etc/kennel/mcp-servers.json || exit 1
+exec "$@"
+"""
+
+
+@test("S2-06 the administrator's mcp-servers.json defines a server in place of its policy's `run`, as far as the policy grants it", 120)
+def global_file():
+    if os.getuid() != 0:
+        skip("only root can cover /etc")
+    h = Home("etc")
+    for granted in (True, False):
+        path = h.home + "/file"
+        write(path, file_of(mine=h.argv("mine" if granted else "other")))
+        policy = policies(h.policy("mine", "exec allow " + words(*h.argv("mine"))))
+        hub = Hub(command=["unshare", "-m", "sh", "-c", COVER, "sh", KENNEL, "serve", "--policy", policy],
+                  env=dict(h.env, T=h.home, FILE=path))
+        got = hub.query("mine", "echo", arguments={"text": "y"})
+        equal(got["state"], "ok" if granted else "denied", got)
+        hub.close()
+        equal(h.left(), ["mine"])
+
+
+@test("another mcp-servers.json does not replace a policy's `run`, and a server that it alone defines is denied", 60)
+def own_file():
+    h = Home("file")
+    write(h.home + "/mcp-servers.json", file_of(mine=h.argv("mine"), other=h.argv("other")))
+    hub = h.hub(h.policy("mine", "exec allow " + words(*h.argv("mine"))))
+    equal(hub.said("mine.echo", text="y"), "mine: y")
+    equal(hub.query("other", "echo")["state"], "denied")
+    equal(h.left(), [])
+    hub.close()
+    write(h.home + "/mcp-servers.json", "{")
+    hub = h.hub(h.policy("mine"))
+    equal(hub.said("mine.echo", text="y"), "mine: y")
+    within("mcp-servers.json:1:", hub.stderr())
+
+
+@test("S4-21 an agent registers a server: it is unknown until a person enables it, and is denied without a policy even then", 90)
+def agents():
+    h = Home("agent")
+    line = h.argv("mine")
+    hub = h.hub(h.policy("one"))
+    added = hub.do("tool_invoke", {"name": "mcp_register", "arguments": {"name": "mine", "command": line[0], "args": line[1:]}})
+    check(not added["result"].get("isError"), added)
+    for enabled in (False, True):
+        if enabled:
+            h.kennel("server", "enable", "mine")
+        hub.close()
+        hub = h.hub(h.policy("one"))
+        got = hub.query("mine", "echo")
+        equal((got["state"], got["detail"]), ("denied", 'denied: exec of "%s" is not within the granted authority' % PYTHON) if enabled
+              else ("error", 'no registered MCP server named "mine"'))
+    # it is still the agent's to change
+    added = hub.do("tool_invoke", {"name": "mcp_register", "arguments": {"name": "mine", "command": line[0]}})
+    check(not added["result"].get("isError"), added)
+    equal(h.left(), [])
+
+
+if __name__ == "__main__":
+    main()
