@@ -165,12 +165,14 @@ serves(struct downstream *d)
 {
 	struct server *s = d->server;
 	struct hub *h = s->hub;
+	bool shared = d->use == USE_SHARED;
 	int r = 0;
 
 	if (d->deadline != 0) /* else it is about to be closed */
 		d->deadline = UINT64_MAX;
 	if (d->state >= DOWN_SERVING) { /* a list has changed; nothing else has */
 		parked_wake(h);
+		server_store_discovery(s, true);
 		return;
 	}
 	d->state = DOWN_SERVING;
@@ -189,6 +191,8 @@ serves(struct downstream *d)
 		subscriptions_replay(d);
 	}
 	parked_wake(h);
+	if (shared) /* what waited for it has been sent */
+		server_store_discovery(s, true);
 }
 
 /* The agent's log level; a server of 2026-07-28 gets it with each request. */
@@ -522,6 +526,14 @@ downstream_send(struct downstream *d, const struct buf *line)
 
 /* ---- end -------------------------------------------------------------------------- */
 
+static void
+not_discovered(struct server *s, enum discovery_status is)
+{
+	s->discovery = is;
+	if (!s->hub->ending)
+		server_store_discovery(s, false);
+}
+
 void
 downstream_close(struct downstream *d, const char *why)
 {
@@ -538,9 +550,9 @@ downstream_close(struct downstream *d, const char *why)
 	if (s->down == d) {
 		s->down = NULL;
 		if (d->state != DOWN_ENDING && !served)
-			s->discovery = d->served > 0 && !d->unreached
-					   ? DISCOVERY_ERROR
-					   : DISCOVERY_UNREACHABLE;
+			not_discovered(s, d->served > 0 && !d->unreached
+					      ? DISCOVERY_ERROR
+					      : DISCOVERY_UNREACHABLE);
 		s->start_refused = d->start_refused;
 		if (d->state != DOWN_ENDING)
 			server_ended(s, why, served);

@@ -1,10 +1,16 @@
 /*
- * What the hub says of a server to its user: one row of its control socket.
+ * What the hub says of a server to its user: one row of its control socket; and what the
+ * registry keeps of its last discovery. The agent gets neither.
  */
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "policy/sealed/policy.h"
+#include "shim/base/hex.h"
+#include "shim/base/log.h"
+#include "supervisor/base/paths.h"
 #include "supervisor/serve/private.h"
 
 enum server_live
@@ -69,15 +75,22 @@ put_reason(const struct server *s, uint32_t drifted, struct hub_row *row)
 	}
 }
 
+static enum discovery_status
+discovery_of(const struct server *s, uint32_t drifted)
+{
+	return s->wrong != NULL || drifted > 0 ? DISCOVERY_ERROR : s->discovery;
+}
+
 void
 server_report_state(const struct server *s, struct hub_row *ret)
 {
-	uint32_t drifted;
+	uint32_t drifted, tools = count_tools(s, &drifted);
 
 	*ret = (struct hub_row){.live = server_live(s),
-	    .discovery = s->wrong != NULL ? DISCOVERY_ERROR : s->discovery,
+	    .discovery = discovery_of(s, drifted),
 	    .pinned = s->pinned,
 	    .has_policy = s->ready,
+	    .tools = tools,
 	    .restarts = s->restarts,
 	    .calls = s->open,
 	    .calls_made = s->made,
@@ -91,8 +104,157 @@ server_report_state(const struct server *s, struct hub_row *ret)
 		    mcp_version_name(s->protocol)); /* fits */
 	if (s->ready)
 		memcpy(ret->policy, s->policy.id, sizeof(ret->policy));
-	ret->tools = count_tools(s, &drifted);
-	if (drifted > 0)
-		ret->discovery = DISCOVERY_ERROR;
 	put_reason(s, drifted, ret);
+}
+
+/* ---- the registry ---------------------------------------------------------------- */
+
+/* The lists of a server as rows; their texts are in `text`. */
+struct seen {
+	struct tool_row *tool;
+	struct resource_row *resource;
+	struct prompt_row *prompt;
+	struct discovered n; /* how many of each */
+	char **text;
+	size_t text_n;
+	int r;
+};
+
+/* Takes a text that was allocated, or NULL: none. */
+static const char *
+kept(struct seen *v, char *text)
+{
+	if (text != NULL)
+		v->text[v->text_n++] = text;
+	return text;
+}
+
+static const char *
+digest_text(struct seen *v, const uint8_t digest[32])
+{
+	char *text = malloc(65);
+
+	v->r = text == NULL ? -ENOMEM : v->r;
+	return text == NULL ? NULL : kept(v, hex_put(text, digest, 32));
+}
+
+/* A member of a definition: as JSON, or the text of a string. */
+static const char *
+member(struct seen *v, struct json def, const char *name, bool as_text)
+{
+	struct json value;
+	char *text;
+
+	if (json_get(def, name, &value) < 0)
+		return NULL;
+	text = malloc(value.len + 1);
+	if (text == NULL) {
+		v->r = -ENOMEM;
+		return NULL;
+	}
+	memcpy(text, value.at, value.len);
+	text[value.len] = '\0';
+	if (as_text && text_of(value, text, value.len + 1) == NULL) {
+		free(text);
+		return NULL;
+	}
+	return kept(v, text);
+}
+
+#define SEEN_TEXTS 5 /* of one item */
+
+static void
+see_item(struct seen *v, const struct item *i)
+{
+	/* a session does not pass on what differs from its pin: no digest is known */
+	const char *sha256 = i->drifted && i->pinned ? "" : digest_text(v, i->sha256);
+	const char *pinned = i->pinned ? digest_text(v, i->sha256) : NULL;
+	const char *about = member(v, i->def, "description", true);
+
+	if (i->kind == PIN_TOOL)
+		v->tool[v->n.tool_n++] = (struct tool_row){.name = i->name,
+		    .description = about,
+		    .parameters = member(v, i->def, "inputSchema", false),
+		    .annotations = member(v, i->def, "annotations", false),
+		    .sha256 = sha256,
+		    .pinned_sha256 = pinned};
+	else if (i->kind == PIN_RESOURCE)
+		v->resource[v->n.resource_n++] = (struct resource_row){.uri = i->name,
+		    .name = member(v, i->def, "name", true),
+		    .description = about,
+		    .sha256 = sha256,
+		    .pinned_sha256 = pinned};
+	else
+		v->prompt[v->n.prompt_n++] = (struct prompt_row){.name = i->name,
+		    .description = about,
+		    .arguments = member(v, i->def, "arguments", false),
+		    .sha256 = sha256,
+		    .pinned_sha256 = pinned};
+}
+
+static int
+see_all(const struct server *s, struct seen *v)
+{
+	const struct items *all = &s->hub->items;
+	size_t n = s->items_n + 1;
+
+	v->tool = calloc(n, sizeof(*v->tool));
+	v->resource = calloc(n, sizeof(*v->resource));
+	v->prompt = calloc(n, sizeof(*v->prompt));
+	v->text = calloc(n, SEEN_TEXTS * sizeof(*v->text));
+	if (v->tool == NULL || v->resource == NULL || v->prompt == NULL ||
+	    v->text == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < all->n; i++) {
+		const struct item *it = all->item[i];
+
+		if (it->server == s && (it->listed || it->drifted) &&
+		    it->kind != PIN_TEMPLATE && strlen(it->name) == it->name_len)
+			see_item(v, it);
+	}
+	v->n.tool = v->tool;
+	v->n.resource = v->resource;
+	v->n.prompt = v->prompt;
+	return v->r;
+}
+
+static int
+store(const struct server *s, const struct seen *v)
+{
+	const char *dir = paths_registry_dir();
+	struct registry *registry = NULL;
+	struct reason moved = {""}, why = {""};
+	uint32_t drifted;
+	int r = dir == NULL ? -ENOENT : registry_open(dir, true, &registry, &moved, &why);
+
+	if (moved.text[0] != '\0')
+		log_warn("%s", moved.text);
+	(void)count_tools(s, &drifted);
+	if (r == 0)
+		r = registry_discovery(registry, s->name, s->source,
+		    discovery_status_name(discovery_of(s, drifted)),
+		    s->protocol != 0 ? mcp_version_name(s->protocol) : NULL,
+		    v != NULL ? &v->n : NULL);
+	registry_close(registry);
+	return r;
+}
+
+void
+server_store_discovery(const struct server *s, bool lists)
+{
+	struct seen v = {.r = 0};
+	int r = lists ? see_all(s, &v) : 0;
+
+	if (r == 0)
+		r = store(s, lists ? &v : NULL);
+	for (size_t i = 0; i < v.text_n; i++)
+		free(v.text[i]);
+	free(v.text);
+	free(v.tool);
+	free(v.resource);
+	free(v.prompt);
+	if (r < 0 && r != -ENOENT) /* a row that was removed meanwhile */
+		log_warn("%s: unable to store in the registry what it lists: %s; "
+			 "`kennel server show` has the earlier lists",
+		    s->name, strerror(-r));
 }

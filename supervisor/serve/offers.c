@@ -181,6 +181,7 @@ add_pin(struct server *s, const struct sealed_pin *pin)
 	if (r < 0)
 		return r;
 	i->def = m.root;
+	memcpy(i->sha256, pin->sha256, sizeof(i->sha256));
 	i->pinned = true;
 	i->verdict = judge(i);
 	return 0;

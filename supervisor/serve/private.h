@@ -66,7 +66,7 @@ struct item {
 	char *wire;         /* of a tool or prompt: what the agent calls it; owned */
 	struct json def;    /* its definition: in the sealed policy, or in `owned` */
 	uint8_t *owned;     /* NULL: the definition is a pin */
-	uint8_t sha256[32]; /* of an owned definition, in canonical form */
+	uint8_t sha256[32]; /* of its definition, in canonical form */
 	enum sealed_verdict verdict; /* with some arguments; DENY: not offered */
 	bool pinned;
 	bool listed;   /* the running server has it, as reviewed or as first seen */
@@ -305,6 +305,9 @@ void hub_control_close(struct hub *);
 void hub_control_changed(struct hub *);
 
 /* live_state.c */
+/* Stores its discovery in the registry: the status and, with lists, what it has listed. A
+ * failure is logged. */
+void server_store_discovery(const struct server *, bool lists);
 enum server_live server_live(const struct server *);
 void server_report_state(const struct server *, struct hub_row *ret);
 

@@ -27,9 +27,14 @@ class Home:
         equal(r.returncode, status, "%s: %s" % (words, r.stdout + r.stderr))
         return r.stdout.decode()
 
-    def argv(self, name):
-        """A server that leaves a trace of this name. What it does is in a file: a row has no long argument."""
-        write("%s/config-%s" % (self.traces, name), json.dumps({"name": name, "trace": "%s/%s" % (self.traces, name)}))
+    def config(self, name, **more):
+        """What the server does is in a file: a row has no long argument."""
+        write("%s/config-%s" % (self.traces, name), json.dumps(dict(more, name=name, trace="%s/%s" % (self.traces, name))))
+
+    def argv(self, name, keep=False):
+        """A server that leaves a trace of this name."""
+        if not keep:
+            self.config(name)
         return [PYTHON, SERVER, "%s/config-%s" % (self.traces, name)]
 
     def left(self):
@@ -185,6 +190,71 @@ def agents():
     added = hub.do("tool_invoke", {"name": "mcp_register", "arguments": {"name": "mine", "command": line[0]}})
     check(not added["result"].get("isError"), added)
     equal(h.left(), [])
+
+
+def shown(h, name):
+    return json.loads(h.kennel("server", "show", name, "--json"))
+
+
+TOOL = {"name": "echo", "description": "Says it", "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}},
+        "annotations": {"title": "Echo", "readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}}
+
+
+@test("S2-20 S2-25 S3-14 S3-28 C14 a live list is stored: server show has its tools with all annotations, also once kennel serve has ended", 90)
+def discovered():
+    h = Home("seen")
+    h.kennel("server", "add", "one", "--", *h.argv("one"))
+    h.config("one", tools=[TOOL], resources=[{"uri": "r://1", "name": "r"}], prompts=[{"name": "p"}])
+    before = shown(h, "one")
+    equal((before["discovery_status"], before["tools"], before["tool_list"]), ("pending", 0, []))
+    hub = h.hub(h.policy("one", "exec allow " + words(*h.argv("one", keep=True))))
+    equal(hub.said("one.echo", text="x"), "one: x")
+    hub.close()
+    after = shown(h, "one")
+    equal((after["discovery_status"], after["tools"], after["protocol"]), ("connected", 1, "2025-11-25"), after)
+    tool = after["tool_list"][0]
+    equal({k: tool[k] for k in ("serverName", "name", "description", "inputSchema", "annotations", "tool_key")},
+          dict({k: TOOL[k] for k in ("name", "description", "inputSchema", "annotations")}, serverName="one", tool_key="one.echo"))
+    check(after["updated_gen"] > before["updated_gen"], after)
+    # the next discovery replaces the list as a whole
+    h.config("one", tools=[dict(TOOL, name="seen"), dict(TOOL, name="pid", description="")])
+    hub = h.hub(h.policy("one", "exec allow " + words(*h.argv("one", keep=True))))
+    hub.said("one.pid")
+    hub.close()
+    equal([t["name"] for t in shown(h, "one")["tool_list"]], ["pid", "seen"])
+    # one that gets no answer keeps what was seen before
+    h.config("one", exit=3)
+    hub = h.hub(h.policy("one", "exec allow " + words(*h.argv("one", keep=True))))
+    refusal(hub.do("one.pid"))
+    hub.close()
+    last = shown(h, "one")
+    equal((last["discovery_status"], last["tools"]), ("unreachable", 2), last)
+    h.config("one", init_error={"code": -32000, "message": "no"})
+    hub = h.hub(h.policy("one", "exec allow " + words(*h.argv("one", keep=True))))
+    refusal(hub.do("one.pid"))
+    hub.close()
+    equal(shown(h, "one")["discovery_status"], "error")
+
+
+@test("drift that a session saw is shown by server show once it has ended; a tool as reviewed is the control", 90)
+def drift_is_kept():
+    h = Home("drift")
+    os.mkdir(h.home + "/policies", 0o700)
+    line = h.argv("one")
+    path = h.home + "/policies/one.kennel"
+    body = "server one {\n    run %s\n    read %s\n%s%s    write %s\n%%s}\n" % (
+        words(*line), words(os.path.dirname(SERVER)), ALL, USER, words(h.traces))
+    h.config("one", tools=[TOOL, dict(TOOL, name="pid")])
+    write(path, body % "")
+    h.kennel("server", "pin", "one", "-o", h.home + "/one.pins")
+    write(path, body % ("    pins %s\n" % words(h.home + "/one.pins")))
+    h.config("one", tools=[dict(TOOL, description="Other"), dict(TOOL, name="pid")])
+    hub = Hub(command=[KENNEL, "serve"], env=h.env)
+    hub.said("one.pid")
+    hub.close()
+    got = shown(h, "one")
+    equal(got["discovery_status"], "error", got)
+    equal([(t["name"], t["pinned"], t["drift"]) for t in got["tool_list"]], [("echo", True, True), ("pid", True, False)], got)
 
 
 if __name__ == "__main__":
