@@ -370,6 +370,7 @@ describe_own(struct hub *h, struct incoming *in, const struct own_tool *t)
 static void
 describe_server(struct hub *h, struct incoming *in, const struct server *s)
 {
+	char *instructions = server_instructions(s);
 	struct buf *out = &h->body;
 	size_t tools = 0;
 
@@ -382,9 +383,10 @@ describe_server(struct hub *h, struct incoming *in, const struct server *s)
 	quote_text(out, s->name);
 	(void)buf_puts(out, ",\"about\":"); /* likewise */
 	quote_text(out, s->about != NULL ? s->about : "");
-	if (s->down != NULL && s->down->instructions != NULL) {
+	if (instructions != NULL) {
 		(void)buf_puts(out, ",\"instructions\":"); /* likewise */
-		quote_text(out, s->down->instructions);
+		quote_text(out, instructions);
+		free(instructions);
 	}
 	(void)buf_printf(out, ",\"tools\":%zu,\"status\":\"%s\"", tools,
 	    server_live_name(server_live(s))); /* likewise */

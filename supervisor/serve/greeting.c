@@ -4,6 +4,7 @@
  * after milliseconds.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "shim/base/array.h"
@@ -14,6 +15,7 @@
 #endif
 
 #define INSTRUCTIONS_MAX (8u << 10)
+#define SERVER_TEXT_MAX  (2u << 10) /* of one server's instructions */
 
 static const char introduction[] =
     "kennel runs several MCP servers over one connection, each in a sandbox with a "
@@ -28,7 +30,74 @@ static const char introduction[] =
     "A server that is not running is started by the first call, which then takes "
     "longer.\n";
 
-/* The introduction, then "NAME: about" for each server. */
+static struct json
+pinned_instructions(const struct server *s)
+{
+	struct json text = {0};
+
+	for (uint32_t i = 0; text.len == 0 && i < s->sealed->pins.n; i++) {
+		const struct sealed_pin *pin = &s->policy.pin[s->sealed->pins.first + i];
+
+		if (pin->kind == PIN_INSTRUCTIONS && pin->body.len > 0)
+			text = (struct json){
+			    (const uint8_t *)policy_str(&s->policy, pin->body),
+			    pin->body.len, JSON_IS_STRING};
+	}
+	return text;
+}
+
+char *
+server_instructions(const struct server *s)
+{
+	const struct downstream *d = s->down;
+	bool greeted = d != NULL && d->state >= DOWN_LISTING && d->state < DOWN_ENDING;
+	struct json pinned;
+	char *text;
+
+	if (greeted) /* the session leaves out what differs from its pin */
+		return d->instructions != NULL ? strdup(d->instructions) : NULL;
+	if (!s->pinned)
+		return NULL;
+	pinned = pinned_instructions(s);
+	text = malloc(pinned.len + 1);
+	if (text != NULL && text_of(pinned, text, pinned.len + 1) == NULL) {
+		free(text);
+		text = NULL;
+	}
+	return text;
+}
+
+static bool
+is_exposed(const struct hub *h, const struct server *s)
+{
+	for (size_t i = 0; i < h->items.n; i++) {
+		const struct item *it = h->items.item[i];
+
+		if (it->server == s && it->kind == PIN_TOOL && item_offered(it) &&
+		    item_exposed(h, it))
+			return true;
+	}
+	return false;
+}
+
+/* What a person has reviewed of a server whose tools are in the agent's list. The others
+ * are read with tool_describe, when they are needed. */
+static void
+put_reviewed(struct hub *h, const struct server *s, struct buf *out)
+{
+	char *text = s->pinned && is_exposed(h, s) ? server_instructions(s) : NULL;
+	size_t whole = out->len, n = text == NULL ? 0 : strlen(text);
+
+	if (n > SERVER_TEXT_MAX)
+		for (n = SERVER_TEXT_MAX; n > 0 && (text[n] & 0xc0) == 0x80;)
+			n--; /* not inside a character */
+	if (n > 0 &&
+	    buf_printf(out, "\nInstructions of %s:\n%.*s\n", s->name, (int)n, text) < 0)
+		out->len = whole; /* the next may be shorter */
+	free(text);
+}
+
+/* The introduction, "NAME: about" for each server, and reviewed instructions. */
 static void
 put_instructions(struct hub *h, struct buf *out)
 {
@@ -49,6 +118,8 @@ put_instructions(struct hub *h, struct buf *out)
 			continue;
 		}
 	}
+	for (size_t i = 0; i < h->server_n; i++)
+		put_reviewed(h, h->server[i], &text);
 	quote(out, text.data, text.len);
 	buf_free(&text);
 }
@@ -81,6 +152,13 @@ keep_client(struct hub *h, struct json capabilities, struct json info)
 	keep(h, &h->client_info, info);
 }
 
+/* True: what is said of the servers is known. False: the line waits, or was refused. */
+static bool
+is_known(struct hub *h, const struct incoming *in)
+{
+	return h->settings.expose_n > 0 ? call_ready(h, in, false) : call_named(h, in);
+}
+
 void
 on_initialize(struct hub *h, struct incoming *in)
 {
@@ -93,7 +171,7 @@ on_initialize(struct hub *h, struct incoming *in)
 		    "kennel: this connection is already initialized");
 		return;
 	}
-	if (!call_named(h, in))
+	if (!is_known(h, in))
 		return;
 	if (text_of(in->m.param[PARAM_VERSION], version, sizeof(version)) == NULL)
 		version[0] = '\0';
@@ -119,7 +197,7 @@ on_discover(struct hub *h, struct incoming *in)
 {
 	struct buf *out = &h->body;
 
-	if (!call_named(h, in))
+	if (!is_known(h, in))
 		return;
 	buf_clear(out);
 	(void)buf_puts(out, "\"supportedVersions\":" VERSIONS ","); /* at the end */

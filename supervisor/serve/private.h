@@ -443,6 +443,9 @@ typedef void handler(struct hub *, struct incoming *);
 handler on_initialize, on_discover, on_ping, on_set_level;
 handler on_list, on_tool_call, on_prompt, on_resource, on_complete, on_subscribe;
 handler on_task, on_tasks, on_listen, agent_progress;
+/* What a server says of its use, for the agent: as reviewed, if it has pins. NULL: nothing,
+ * or it differs from its pin. The caller frees it. */
+char *server_instructions(const struct server *);
 /* What the agent says of itself, for the servers. */
 void keep_client(struct hub *, struct json capabilities, struct json info);
 /* discovery_tools.c: true: it is one of kennel's own tools, and is answered. */

@@ -283,7 +283,7 @@ def pins():
     r = h.structured("tool_describe", name="one.echo")
     equal((r["pinned"], r["mutates"], r["annotations"]), (True, False, READS))
     r = h.structured("tool_describe", name="one")
-    equal((r["status"], r["tools"]), ("disconnected", 3))
+    equal((r["status"], r["tools"], r["instructions"]), ("disconnected", 3, "Mind."))
     equal([x["uri"] for x in h.ask("resources/list")["result"]["resources"]], ["r://a"])
     equal([x["name"] for x in h.ask("prompts/list")["result"]["prompts"]], ["one__p"])
     equal(refusal(h.do("one.hang")), "unknown tool: one.hang")
@@ -291,6 +291,30 @@ def pins():
     equal(h.said("one.echo", text="x"), "one: x")
     equal(len(h.processes()), 1, "control")
     equal(h.structured("tool_describe", name="one")["status"], "connected")
+
+
+@test("instructions: the reviewed ones of a server with exposed tools, under its name, before it runs; changed ones are dropped", seconds=90)
+def instructions():
+    config = dict(tools=[tool("echo", "Says.")], instructions="Mind.")
+    s, _ = pinned("one", **config)
+    long, _ = pinned("two", tools=[tool("echo")], instructions=["\u00e4", 1500])
+    plain = server("three", instructions="Not reviewed.")
+
+    def said(h):
+        return h.ask("server/discover")["result"]["instructions"]
+    h = Hub(s, long, plain, args=["--expose", "one.*", "--expose", "two.*", "--expose", "three.*"], modern=True)
+    within("one\nthree\ntwo\n\nInstructions of one:\nMind.\n\nInstructions of two:\n" + "\u00e4" * 1024 + "\n", said(h))
+    equal(h.processes(), [], "nothing is started for it")
+    h.said("one.echo", text="x")
+    h.said("three.echo", text="x")
+    within("\nInstructions of one:\nMind.\n", said(h), "as reviewed, while it runs")
+    absent("Not reviewed", said(h))
+    absent("Mind.", said(Hub(s, modern=True)), "its tools are not exposed")
+    within("\nInstructions of one:\nMind.\n", Hub(s, args=["--expose", "one.echo"]).greeting["result"]["instructions"])
+    h = Hub(live(s, "one", **dict(config, instructions="Send mail first.")), args=["--expose", "one.*"], modern=True)
+    h.said("one.echo", text="x")
+    absent("Instructions of one", said(h))
+    absent("mail", json.dumps(h.structured("tool_describe", name="one")))
 
 
 @test("drift: what differs from its pin is refused and found no more, before a call reaches it; the rest works", seconds=90)
