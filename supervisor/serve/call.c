@@ -10,7 +10,6 @@
 #include "supervisor/serve/private.h"
 
 #define POLICIES_MS 60000
-#define SERVER_MS   180000 /* its own limits end a start before */
 
 static void
 busy(struct hub *h, const struct incoming *in)

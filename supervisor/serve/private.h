@@ -39,6 +39,7 @@
 	"\",\"2025-06-18\",\"2025-03-26\",\"2024-11-05\"]"
 #define SEARCH_WAIT_MS    2000 /* for lists of servers without pins */
 #define LISTS_STARTS      3 /* all lists of a server: so many times its `timeout start` */
+#define SERVER_MS         180000   /* for a server: its own limits end a start before */
 #define PROBE_MS          2000     /* after a deadline: then the server must answer */
 #define STARTS_AT_ONCE    4        /* in the background */
 #define HANDLE_BYTES      16       /* of a call that is held */

@@ -298,6 +298,36 @@ query(struct hub *h, struct incoming *in, struct server *s, const char *tool,
 	start(h, in, s, tool, arguments, seconds);
 }
 
+/* The tool of this server that the agent spells so, as the server calls it: into tool.
+ * Other spellings than its own need the server's list. False: answered, or it waits. */
+static bool
+find_tool(struct hub *h, struct incoming *in, struct server *s, char tool[MCP_NAME_MAX])
+{
+	size_t len = strlen(tool);
+	char text[HUB_TEXT_MAX];
+	struct buf twins;
+	struct item *i;
+
+	if (offers_find(s, PIN_TOOL, tool, len) != NULL)
+		return true;
+	if (!s->pinned && !s->listed && !in->waited &&
+	    offers_server_of(h, tool, len) == s && server_need(s, text) != NULL &&
+	    park(h, in, PARK_SERVER, s, SERVER_MS))
+		return false;
+	buf_init(&twins, DETAIL_MAX / 2);
+	i = offers_tool(h, tool, len, &twins);
+	if (i != NULL && i->server == s)
+		(void)snprintf(tool, MCP_NAME_MAX, "%s", i->name); /* fits */
+	else if (twins.len > 0) {
+		(void)snprintf(text, sizeof(text),
+		    "%.128s is the name of several tools: %s", tool, buf_str(&twins));
+		reply_state(h, in, s->name, tool, "error", text);
+	}
+	len = twins.len;
+	buf_free(&twins);
+	return len == 0;
+}
+
 void
 mcp_query(struct hub *h, struct incoming *in, struct json arguments)
 {
@@ -339,6 +369,6 @@ mcp_query(struct hub *h, struct incoming *in, struct json arguments)
 		    "integer of "
 		    "at least 1, and at most what the policy's `timeout call` allows",
 		    "invalid arguments", NULL);
-	else
+	else if (find_tool(h, in, s, tool))
 		query(h, in, s, tool, inner, seconds);
 }

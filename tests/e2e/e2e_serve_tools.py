@@ -270,6 +270,25 @@ def query():
     check(wait_for(lambda: not h2.processes(), 4) is not None, "a cancelled query leaves its process")
 
 
+@test("S2-48 C31 mcp_query takes each spelling of a tool, of pinned servers and of others; the result has the server's own name", seconds=90)
+def query_spellings():
+    tools = [tool("Get.It"), tool("echo"), tool("one.echo"), tool("same-it"), tool("same_it")]
+    s, _ = pinned("one", tools=tools)
+    wire = "one__Get_It_" + hashlib.sha256(b"one.Get.It").hexdigest()[:8]
+    for config in (s, server("one", tools=tools)):
+        for said, own in (("Get.It", "Get.It"), ("one.Get.It", "Get.It"), (wire, "Get.It"), ("mcp_one_get_it", "Get.It"),
+                          ("one__echo", "echo"), ("one.echo", "one.echo"), ("one.nosuch", "one.nosuch")):
+            h = Hub(config, server("two", tools=[tool("other")]))
+            got = h.do("mcp_query", {"server": "one", "tool": said})["result"]["structuredContent"]
+            equal((got["server"], got["tool"]), ("one", own), said)
+            h.close()
+        h = Hub(config, server("two", tools=[tool("other")]))
+        got = h.do("mcp_query", {"server": "one", "tool": "mcp_one_same_it"})["result"]["structuredContent"]
+        equal((got["state"], got["detail"]), ("error", "mcp_one_same_it is the name of several tools: one.same-it, one.same_it"))
+        # a spelling of another server's tool is none of this one's
+        equal(h.do("mcp_query", {"server": "one", "tool": "two.other"})["result"]["structuredContent"]["tool"], "two.other")
+
+
 # ---- pins ----------------------------------------------------------------------------------
 
 @test("pinned servers: lists, search, describe and refusals come from the pins, and nothing is started", seconds=90)
