@@ -19,9 +19,11 @@
 #include "shim/base/hex.h"
 #include "supervisor/serve/private.h"
 
-#define ROUNDS_MAX 8
-#define INPUTS_MAX 16
-#define HELD_MS    300000 /* a call that waits for the agent's answer */
+#define ROUNDS_MAX         8
+#define INPUTS_MAX         16
+#define ELICITATION_ID_MAX (32 + 2 * HANDLE_BYTES)
+#define PAUSE_MS           250 /* before a call that a server wants again, and nothing else */
+#define HELD_MS            300000 /* a call that waits for the agent's answer */
 
 /* ---- toward a server of 2026-07-28 -------------------------------------------------- */
 
@@ -153,15 +155,54 @@ bridge_free(struct hub *h, struct bridge *b)
 	free(b);
 }
 
+static bool
+takes_urls(const struct hub *h)
+{
+	struct json all = {
+	    h->client_capabilities.data, h->client_capabilities.len, JSON_IS_OBJECT};
+	struct json elicitation, url;
+
+	return all.len > 0 && json_get(all, "elicitation", &elicitation) == 0 &&
+	       elicitation.type == JSON_IS_OBJECT &&
+	       json_get(elicitation, "url", &url) == 0 && url.type == JSON_IS_OBJECT;
+}
+
+/* A page that a person opens has an id until 2026-07-28, which has none: writes the start
+ * of its params with a new one. False: the agent does not open pages. */
+static bool
+put_elicitation_id(const struct hub *h, struct json params, char out[ELICITATION_ID_MAX])
+{
+	struct json mode, id;
+	uint8_t raw[HANDLE_BYTES];
+	char text[8], hex[HANDLE_BYTES * 2 + 1];
+	int r;
+
+	out[0] = '\0';
+	if (params.type != JSON_IS_OBJECT)
+		return true;
+	r = json_get(params, "mode", &mode);
+	if (r == -EEXIST)
+		return false; /* readers disagree which one holds */
+	if (r < 0 || text_of(mode, text, sizeof(text)) == NULL ||
+	    strcmp(text, "url") != 0)
+		return true;
+	if (!takes_urls(h) ||
+	    getrandom(raw, sizeof(raw), GRND_NONBLOCK) != (ssize_t)sizeof(raw))
+		return false;
+	if (json_get(params, "elicitationId", &id) < 0)
+		(void)snprintf(out, ELICITATION_ID_MAX, /* fits */
+		    "{\"elicitationId\":\"kennel-%s\",", hex_put(hex, raw, sizeof(raw)));
+	return true;
+}
+
 /* One input: a request to the agent. False: it cannot be made. */
 static bool
 ask_input(struct hub *h, struct bridge *b, struct json key, struct json input)
 {
 	struct json method = {0}, params = {0};
 	struct asking *a;
-	char name[MCP_METHOD_MAX];
+	char name[MCP_METHOD_MAX], first[ELICITATION_ID_MAX];
 	const struct method *known;
-	int r;
 
 	if (input.type != JSON_IS_OBJECT || json_get(input, "method", &method) < 0 ||
 	    text_of(method, name, sizeof(name)) == NULL || key.len > MCP_ID_MAX)
@@ -170,20 +211,22 @@ ask_input(struct hub *h, struct bridge *b, struct json key, struct json input)
 	if (known == NULL || (known->flags & METHOD_ASKS) == 0 ||
 	    (h->can & known->needs) == 0)
 		return false;
+	if (json_get(input, "params", &params) == 0 &&
+	    !put_elicitation_id(h, params, first))
+		return false;
 	a = asking_new(b->route->down, key, known); /* its "id" is the key */
 	if (a == NULL)
 		return false;
 	buf_clear(&h->text);
 	(void)buf_printf(&h->text, /* errors surface at the end of the line */
 	    "{\"jsonrpc\":\"2.0\",\"id\":\"kennel-%u\",\"method\":\"%s\"", a->n, name);
-	r = json_get(input, "params", &params);
-	if (r == 0) {
+	if (params.type != JSON_IS_NONE) {
 		(void)buf_puts(&h->text, ",\"params\":"); /* likewise */
-		r = asking_params(h, b->route->down->server, params, &h->text);
-	}
-	if (r < 0 && r != -ENOENT) {
-		a->down = NULL;
-		return false;
+		if (asking_params(h, b->route->down->server, params, first, &h->text) <
+		    0) {
+			a->down = NULL;
+			return false;
+		}
 	}
 	a->bridge = b;
 	b->waiting++;
@@ -275,9 +318,18 @@ bridge_input(struct hub *h, struct route *route, const struct json_message *m)
 			return true;
 		}
 	}
-	if (b->waiting == 0)
-		send_again(h, b);
+	if (b->waiting == 0) { /* nothing paces such a server but the hub */
+		route->until = loop_now() + PAUSE_MS * LOOP_MS;
+		h->timed++;
+	}
 	return true;
+}
+
+void
+bridge_resume(struct hub *h, struct route *route)
+{
+	route->until = 0;
+	send_again(h, route->bridge);
 }
 
 /* True: it is the answer to such an input. An error of the agent's ends the call. */
@@ -388,7 +440,7 @@ bridge_request(
 	    a->n, method->name);
 	if (params.type == JSON_IS_OBJECT) {
 		(void)buf_puts(&h->text, ",\"params\":"); /* likewise */
-		r = asking_params(h, d->server, params, &h->text);
+		r = asking_params(h, d->server, params, "", &h->text);
 		if (r < 0) {
 			asking_refuse(a, m->top[TOP_ID], r);
 			return;

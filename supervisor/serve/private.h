@@ -193,10 +193,10 @@ struct route {
 	bool logs;               /* it wants log messages (modern) */
 	uint32_t can;            /* what its agent can be asked for (modern) */
 	char token[MCP_TOKEN_MAX + 1]; /* the agent's progress token as written; "" */
-	uint64_t until;        /* mcp_query, or held; 0: the session keeps the time */
-	uint64_t query_s;      /* mcp_query: its seconds */
-	char *query_tool;      /* owned */
-	struct bridge *bridge; /* owned; NULL: none */
+	uint64_t until;                /* mcp_query, held, or sent again then; 0: none */
+	uint64_t query_s;              /* mcp_query: its seconds */
+	char *query_tool;              /* owned */
+	struct bridge *bridge;         /* owned; NULL: none */
 	char handle[HANDLE_BYTES * 2 + 1]; /* of a call that is held; "" */
 };
 
@@ -538,6 +538,8 @@ void bridge_meta(struct hub *, struct edits *, const struct json_message *,
 void bridge_keep(struct hub *, struct route *);
 void bridge_free(struct hub *, struct bridge *);
 bool bridge_input(struct hub *, struct route *, const struct json_message *);
+/* The time of a call with a bridge has come: its server wanted it again. */
+void bridge_resume(struct hub *, struct route *);
 bool bridge_answer(struct hub *, struct asking *, const struct incoming *);
 void bridge_request(
     struct downstream *, const struct json_message *, const struct method *);
@@ -580,9 +582,10 @@ void server_refuse(struct downstream *, struct json id, const char *why);
 struct asking *asking_new(struct downstream *, struct json id, const struct method *);
 /* A held call has ended: none of its requests is open any more. */
 void asking_release(struct hub *, const struct route *);
-/* Writes params as the agent sees them: with the server's name. 0, or an error of
- * edit_apply, which is recorded. */
-int asking_params(struct hub *, struct server *, struct json params, struct buf *out);
+/* Writes params as the agent sees them: with the server's name. first replaces the opening
+ * brace, unless it is "". 0, or an error of edit_apply, which is recorded. */
+int asking_params(struct hub *, struct server *, struct json params, const char *first,
+    struct buf *out);
 /* What a result or a status asks for, as the agent sees it. */
 void asking_inputs(struct edits *, struct json object, const struct task_texts *);
 /* The same for an error that asks a person to open a page. */

@@ -326,6 +326,10 @@ routes_timer(struct hub *h, uint64_t now)
 			h->timed++;
 			continue;
 		}
+		if (r->bridge != NULL) {
+			bridge_resume(h, r);
+			continue;
+		}
 		if (r->query)
 			route_error(h, r, RPC_TIMEOUT, "timed out");
 		else

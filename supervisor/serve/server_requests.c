@@ -167,12 +167,15 @@ note_twice(struct server *s, size_t bytes, int error)
 }
 
 int
-asking_params(struct hub *h, struct server *s, struct json params, struct buf *out)
+asking_params(struct hub *h, struct server *s, struct json params, const char *first,
+    struct buf *out)
 {
 	struct task_texts texts;
 	struct edits e = {.n = 0};
 	int r;
 
+	if (first[0] != '\0')
+		edit_put(&e, params.at, 1, first, strlen(first));
 	texts_of(s, &texts);
 	name_server(&e, params, &texts);
 	r = edit_apply(&e, params.at, params.len, out);

@@ -213,11 +213,11 @@ on_again(struct launcher *l, struct wire_in *in)
 /* A session that is taken over holds its own policy and socket, and nothing of the hub or
  * of another server. */
 static int
-keep_own(struct launcher *l, const struct known *own)
+keep_own(struct launcher *l, const struct startable *own)
 {
-	for (size_t i = 0; i < l->known_n; i++)
-		if (l->known[i] != own && l->known[i]->found)
-			policy_found_free(&l->known[i]->policy);
+	for (size_t i = 0; i < l->servers.n; i++)
+		if (l->servers.all[i] != own && l->servers.all[i]->found)
+			policy_found_free(&l->servers.all[i]->policy);
 	return fd_close_others(&own->policy.fd, 1);
 }
 

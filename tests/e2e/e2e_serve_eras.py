@@ -100,10 +100,39 @@ def inputs_down():
     equal(len(calls), 4)
     equal(len({m["id"] for m in calls}), 4, "each attempt has an id of its own")
     equal(len({m["params"]["_meta"]["progressToken"] for m in calls}), 4)
-    equal(h.said("one.poll", rounds=3), "rounds 3", "a state alone is repeated")
+    began = time.monotonic()
+    a = h.post_call("one.poll", {"rounds": 3})
+    equal(h.said("one.echo", text="on"), "one: on", "others do not wait for it")
+    equal(h.wait(a)["result"]["content"][0]["text"], "rounds 3", "a state alone is repeated")
+    check(time.monotonic() - began >= 0.75, "after a quarter of a second each")
+    a = h.post_call("one.poll", {"rounds": 3})
+    equal(h.said("one.echo", text="on"), "one: on")
+    h.notify("notifications/cancelled", {"requestId": a})
     r = h.do("one.poll", {"rounds": 30})
     equal(r["error"]["code"], -32004)
     within("asked too often", r["error"]["message"])
+
+
+@test("older agent, modern server: a page to open gets an elicitationId, a new one each time; a client without pages is not asked")
+def pages_down():
+    page = {"mode": "url", "message": "log in", "url": "https://example.org/"}
+    form = dict(NAME, mode="form")
+    h = Hub(server("one", modern=True), capabilities={"elicitation": {"form": {}, "url": {}}})
+    seen = []
+    for params in (page, page, form):
+        a = h.post_call("one.ask", {"method": "elicitation/create", "params": params})
+        q = h.until("elicitation/create")
+        seen.append(q["params"].pop("elicitationId", None))
+        equal(q["params"], dict(params, message="[one] " + params["message"]))
+        h.send({"jsonrpc": "2.0", "id": q["id"], "result": {"action": "accept"}})
+        equal(json.loads(h.wait(a)["result"]["content"][0]["text"])["responses"], {"one": {"action": "accept"}})
+    check(all(matches("^kennel-[0-9a-f]{32}$", i) for i in seen[:2]) and seen[0] != seen[1] and seen[2] is None, seen)
+    for caps in ({"elicitation": {}}, {"elicitation": {"form": {}}}):
+        h = Hub(server("one", modern=True), capabilities=caps)
+        equal(h.do("one.ask", {"method": "elicitation/create", "params": page})["error"]["code"], -32004, caps)
+        h.none("elicitation/create", 0.1)
+        a = h.post_call("one.ask", {"method": "elicitation/create", "params": form})
+        h.until("elicitation/create")
 
 
 @test("older agent, modern server: no answer, no capability, no policy: the call ends; a cancelled call takes its question along")
