@@ -104,6 +104,7 @@ static const struct {
     {"notifications/prompts/list_changed", lists_changed},
     {"notifications/resources/list_changed", lists_changed},
     {"notifications/resources/updated", resource_updated},
+    {"notifications/tasks", task_changed},
     {"notifications/tasks/status", task_status},
     {"notifications/tools/list_changed", lists_changed},
 };

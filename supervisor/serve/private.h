@@ -415,7 +415,13 @@ struct notice { /* a notification of a server */
 typedef void notice_fn(struct hub *, const struct notice *);
 /* Passes it on to the agent, with its edits. */
 void notice_pass(struct hub *, const struct notice *);
-notice_fn resource_updated, task_status; /* subscriptions.c, tasks.c */
+notice_fn resource_updated, task_changed; /* subscriptions.c */
+notice_fn task_status;                    /* tasks.c */
+#define TASK_MAX 1024                     /* bytes of an id toward the agent */
+/* The task of this id, which is copied to text: its server, which runs, and its name there.
+ * False: there is none. */
+struct forward;
+bool tasks_find(struct hub *, struct json id, char text[TASK_MAX], struct forward *ret);
 void downstream_ready(struct loop *, int fd, short revents, void *downstream);
 
 /* offers.c */

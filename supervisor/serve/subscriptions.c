@@ -18,6 +18,7 @@ struct subscription {
 	struct subscription *next;
 	struct server *server;
 	struct listen *listen; /* NULL: by resources/subscribe */
+	bool task;             /* its id, not a URI */
 	size_t len, asked_len;
 	char uri[]; /* the server's; then the one that the agent used */
 };
@@ -44,13 +45,15 @@ static bool
 is_subscribed(const struct hub *h, const struct server *s, const char *uri, size_t len)
 {
 	for (const struct subscription *u = h->subscriptions; u != NULL; u = u->next)
-		if (u->server == s && u->len == len && memcmp(u->uri, uri, len) == 0)
+		if (!u->task && u->server == s && u->len == len &&
+		    memcmp(u->uri, uri, len) == 0)
 			return true;
 	return false;
 }
 
 static void
-add(struct hub *h, const struct forward *f, const char *asked, struct listen *l)
+add(struct hub *h, const struct forward *f, const char *asked, struct listen *l,
+    bool task)
 {
 	size_t asked_len = strlen(asked);
 	struct subscription *u;
@@ -60,8 +63,8 @@ add(struct hub *h, const struct forward *f, const char *asked, struct listen *l)
 		n++;
 	if (n >= URIS_MAX || (u = malloc(sizeof(*u) + f->name_len + asked_len)) == NULL)
 		return;
-	*u =
-	    (struct subscription){h->subscriptions, f->server, l, f->name_len, asked_len};
+	*u = (struct subscription){
+	    h->subscriptions, f->server, l, task, f->name_len, asked_len};
 	memcpy(u->uri, f->name, f->name_len);
 	memcpy(u->uri + f->name_len, asked, asked_len);
 	h->subscriptions = u;
@@ -75,7 +78,7 @@ subscribe_note(struct hub *h, const struct forward *f, const char *asked, bool o
 
 	if (on) {
 		if (!is_subscribed(h, f->server, f->name, f->name_len))
-			add(h, f, asked, NULL);
+			add(h, f, asked, NULL, false);
 		return;
 	}
 	while ((u = *at) != NULL)
@@ -89,13 +92,38 @@ subscribe_note(struct hub *h, const struct forward *f, const char *asked, bool o
 
 /* ---- toward the servers ---------------------------------------------------------- */
 
+/* The URIs of a server, or the ids of its tasks, as it has them. */
+static void
+put_wanted(const struct downstream *d, bool tasks, struct buf *out)
+{
+	const char *comma = "";
+
+	for (const struct subscription *u = d->server->hub->subscriptions; u != NULL;
+	     u = u->next) {
+		if (u->server != d->server || u->task != tasks)
+			continue;
+		(void)buf_puts(out, comma); /* surfaces at the end of the line */
+		quote(out, u->uri, u->len);
+		comma = ",";
+	}
+}
+
+static bool
+wants_tasks(const struct downstream *d)
+{
+	for (const struct subscription *u = d->server->hub->subscriptions; u != NULL;
+	     u = u->next)
+		if (u->server == d->server && u->task)
+			return true;
+	return false;
+}
+
 /* To a server of 2026-07-28: one request for all that is wanted of it. */
 static void
 listen_to(struct downstream *d)
 {
 	struct hub *h = d->server->hub;
 	struct buf *out = &h->body;
-	const char *comma = "";
 
 	if (d->listening != 0) {
 		buf_clear(out);
@@ -115,12 +143,10 @@ listen_to(struct downstream *d)
 	(void)buf_puts(out, "},\"notifications\":{\"promptsListChanged\":true,"
 			    "\"resourcesListChanged\":true,\"toolsListChanged\":true,"
 			    "\"resourceSubscriptions\":["); /* likewise */
-	for (const struct subscription *u = h->subscriptions; u != NULL; u = u->next) {
-		if (u->server != d->server)
-			continue;
-		(void)buf_puts(out, comma); /* likewise */
-		quote(out, u->uri, u->len);
-		comma = ",";
+	put_wanted(d, false, out);
+	if (wants_tasks(d)) { /* of an extension: others get no such member */
+		(void)buf_puts(out, "],\"taskIds\":["); /* likewise */
+		put_wanted(d, true, out);
 	}
 	if (buf_puts(out, "]}}}\n") < 0 || downstream_send(d, out) == -ENOMEM)
 		h->error = -ENOMEM;
@@ -151,7 +177,7 @@ subscriptions_replay(struct downstream *d)
 	}
 	for (const struct subscription *u = d->server->hub->subscriptions; u != NULL;
 	     u = u->next)
-		if (u->server == d->server)
+		if (u->server == d->server && !u->task)
 			subscribe_at(d, "resources/subscribe", u->uri, u->len);
 }
 
@@ -170,12 +196,25 @@ subscribe_bridge(struct hub *h, struct incoming *in, struct server *s)
 	return true;
 }
 
-/* What is honoured: kinds of lists, and URIs that a server has. */
+/* What is honoured of it, as the agent asked. Returns how many. */
+static size_t
+put_honoured(struct hub *h, const struct listen *l, bool tasks, const char *first)
+{
+	size_t n = 0;
+
+	for (const struct subscription *u = h->subscriptions; u != NULL; u = u->next) {
+		if (u->listen != l || u->task != tasks)
+			continue;
+		(void)buf_puts(&h->text, n++ > 0 ? "," : first); /* at the end */
+		quote(&h->text, u->uri + u->len, u->asked_len);  /* likewise */
+	}
+	return n;
+}
+
+/* What is honoured: kinds of lists, URIs that a server has, tasks. */
 static void
 acknowledge(struct hub *h, const struct listen *l)
 {
-	const char *comma = "";
-
 	buf_clear(&h->text);
 	(void)buf_puts(&h->text, /* errors surface at the end of the line */
 	    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/"
@@ -188,14 +227,11 @@ acknowledge(struct hub *h, const struct listen *l)
 			(void)buf_printf(
 			    &h->text, "\"%s\":true,", changed_members[i]); /* likewise */
 	(void)buf_puts(&h->text, "\"resourceSubscriptions\":[");           /* likewise */
-	for (const struct subscription *u = h->subscriptions; u != NULL; u = u->next) {
-		if (u->listen != l)
-			continue;
-		(void)buf_puts(&h->text, comma);                /* likewise */
-		quote(&h->text, u->uri + u->len, u->asked_len); /* likewise */
-		comma = ",";
-	}
-	if (buf_puts(&h->text, "]}}}\n") < 0)
+	(void)put_honoured(h, l, false, "");
+	(void)buf_putc(&h->text, ']'); /* likewise */
+	if (put_honoured(h, l, true, ",\"taskIds\":[") > 0)
+		(void)buf_putc(&h->text, ']'); /* likewise */
+	if (buf_puts(&h->text, "}}}\n") < 0)
 		h->error = -ENOMEM;
 	reply_send(h);
 }
@@ -213,7 +249,32 @@ note_uris(struct hub *h, struct listen *l, struct json uris)
 		if (text_of(value, text, sizeof(text)) != NULL &&
 		    (f.server = offers_resource(
 			 h, text, strlen(text), &f.name, &f.name_len)) != NULL)
-			add(h, &f, text, l);
+			add(h, &f, text, l, false);
+}
+
+/* A task is one of a running server of 2026-07-28: older ones report to their own agent. */
+static void
+note_tasks(struct hub *h, struct listen *l, struct json ids)
+{
+	static char text[TASK_MAX];
+	struct forward f = {.server = NULL};
+	struct json key, value;
+	struct json_walk w;
+
+	json_walk(&w, ids);
+	while (ids.type == JSON_IS_ARRAY && json_next(&w, &key, &value))
+		if (tasks_find(h, value, text, &f) && f.server->modern)
+			add(h, &f, text, l, true);
+}
+
+static bool
+is_first(const struct hub *h, const struct subscription *of)
+{
+	const struct subscription *u = h->subscriptions;
+
+	while (u->server != of->server || u->listen != of->listen)
+		u = u->next;
+	return u == of;
 }
 
 /* The servers are told; one that does not run is started, and then told. */
@@ -228,10 +289,10 @@ listen_uris(struct hub *h, const struct listen *l)
 
 		if (d == NULL || d->state < DOWN_SERVING)
 			continue; /* replayed when it serves */
-		if (u->server->modern)
-			listen_to(d);
-		else
+		if (!u->server->modern)
 			subscribe_at(d, "resources/subscribe", u->uri, u->len);
+		else if (is_first(h, u))
+			listen_to(d); /* for all of them */
 	}
 }
 
@@ -279,6 +340,8 @@ on_listen(struct hub *h, struct incoming *in)
 	h->listens = l;
 	if (json_get(wanted, "resourceSubscriptions", &value) == 0)
 		note_uris(h, l, value);
+	if (json_get(wanted, "taskIds", &value) == 0)
+		note_tasks(h, l, value);
 	acknowledge(h, l);
 	listen_uris(h, l);
 }
@@ -374,7 +437,7 @@ resource_updated(struct hub *h, const struct notice *n)
 	    text_of(uri, text, sizeof(text)) == NULL)
 		return;
 	for (const struct subscription *u = h->subscriptions; u != NULL; u = u->next) {
-		if (u->server != n->down->server || u->len != strlen(text) ||
+		if (u->task || u->server != n->down->server || u->len != strlen(text) ||
 		    memcmp(u->uri, text, u->len) != 0)
 			continue;
 		if (u->listen != NULL) {
@@ -389,6 +452,36 @@ resource_updated(struct hub *h, const struct notice *n)
 				h->error = -ENOMEM;
 			(void)frame_flush(&h->to_agent); /* the line is not kept */
 		}
+	}
+}
+
+/* Of 2026-07-28, over the hub's listen request: to those who listen for the task. */
+void
+task_changed(struct hub *h, const struct notice *n)
+{
+	struct json params = n->m->top[TOP_PARAMS], id, meta, sub;
+	static char text[TASK_MAX];
+	struct task_texts texts;
+
+	texts_of(n->down->server, &texts);
+	if (!edit_find(n->edits, params, "taskId", &id) ||
+	    text_of(id, text, sizeof(text)) == NULL ||
+	    !edit_find(n->edits, params, "_meta", &meta) ||
+	    !edit_find(n->edits, meta, META_SUBSCRIPTION, &sub))
+		return;
+	for (const struct subscription *u = h->subscriptions; u != NULL; u = u->next) {
+		struct edits e = {.n = 0};
+
+		if (!u->task || u->listen == NULL || u->server != n->down->server ||
+		    u->len != strlen(text) || memcmp(u->uri, text, u->len) != 0)
+			continue;
+		edit_put(&e, sub.at, sub.len, u->listen->id, u->listen->id_len);
+		tasks_rename(&e, params, &texts);
+		asking_inputs(&e, params, &texts);
+		n->edits->twice |= e.twice; /* then the line is not written */
+		if (edit_send(&e, n->line, n->len, &h->to_agent) == -ENOMEM)
+			h->error = -ENOMEM;
+		(void)frame_flush(&h->to_agent); /* the line is not kept */
 	}
 }
 

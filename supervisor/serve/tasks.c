@@ -10,8 +10,7 @@
 #include "policy/sealed/policy.h"
 #include "supervisor/serve/private.h"
 
-#define RELATED  "io.modelcontextprotocol/related-task"
-#define TASK_MAX 1024 /* bytes of an id toward the agent */
+#define RELATED "io.modelcontextprotocol/related-task"
 
 /* ---- toward the agent ----------------------------------------------------------- */
 
@@ -94,25 +93,34 @@ tasks_capability(struct hub *h)
 
 /* ---- from the agent ---------------------------------------------------------------- */
 
+bool
+tasks_find(struct hub *h, struct json id, char text[TASK_MAX], struct forward *ret)
+{
+	const char *dot;
+	struct server *s;
+
+	if (text_of(id, text, TASK_MAX) == NULL || (dot = strchr(text, '.')) == NULL)
+		return false;
+	s = server_find(h, text, (size_t)(dot - text));
+	/* the process that has the task must still run */
+	if (s == NULL || s->down == NULL)
+		return false;
+	*ret = (struct forward){
+	    .server = s, .name = dot + 1, .name_len = strlen(dot + 1), .named = id};
+	return true;
+}
+
 void
 on_task(struct hub *h, struct incoming *in)
 {
-	static char id[TASK_MAX];
-	struct forward f = {.server = NULL};
-	struct json value = {0};
-	const char *dot = NULL;
+	static char text[TASK_MAX];
+	struct json params = in->m.top[TOP_PARAMS], id;
+	struct forward f;
 
 	if (!call_ready(h, in, false))
 		return;
-	if (in->m.top[TOP_PARAMS].type == JSON_IS_OBJECT &&
-	    json_get(in->m.top[TOP_PARAMS], "taskId", &value) == 0 &&
-	    text_of(value, id, sizeof(id)) != NULL && (dot = strchr(id, '.')) != NULL)
-		f = (struct forward){.server = server_find(h, id, (size_t)(dot - id)),
-		    .name = dot + 1,
-		    .name_len = strlen(dot + 1),
-		    .named = value};
-	/* the process that has the task must still run */
-	if (f.server == NULL || f.server->down == NULL)
+	if (params.type != JSON_IS_OBJECT || json_get(params, "taskId", &id) < 0 ||
+	    !tasks_find(h, id, text, &f))
 		reply_error(h, in, RPC_PARAMS_BAD, "kennel: no such task");
 	else
 		forward(h, in, &f);

@@ -308,6 +308,38 @@ def listens_modern():
     listens(True)
 
 
+@test("subscriptions/listen for tasks: those of a running server are honoured, under their names here; each listener hears of its own")
+def listens_tasks():
+    caps = dict(ALL_CAPS, extensions={"io.modelcontextprotocol/tasks": {}})
+    h = Hub(server("one", modern=True), server("two", modern=True), server("old"), modern=True, capabilities=caps)
+    for s in ("one", "two"):
+        equal(h.do(s + ".new_task")["result"]["taskId"], s + ".t.1")
+    equal(h.do("one.new_task")["result"]["taskId"], "one.t.2")
+    h.said("old.echo", text="x")
+
+    def listen(rid, wanted, honoured):
+        h.post("subscriptions/listen", {"notifications": {"taskIds": wanted}}, rid=rid)
+        got = h.until("notifications/subscriptions/acknowledged")["params"]
+        equal((got["_meta"][SUB], got["notifications"]), (rid, dict({"taskIds": honoured} if honoured else {}, resourceSubscriptions=[])))
+    listen(7, ["one.t.1", "none.t.1", "old.t.1", "t.1", 5], ["one.t.1"])
+    listen("7", ["two.t.1", "one.t.1"], ["one.t.1", "two.t.1"])
+    listen("8", ["old.t"], [])
+    wanted = [m["params"]["notifications"] for m in h.seen("one", "subscriptions/listen")]
+    check("taskIds" not in wanted[0] and set(wanted[-1]["taskIds"]) == {"t.1"}, wanted)
+
+    def told(s, task):
+        h.do(s + ".tell_task", {"id": task, "inputs": {"k": ELICIT}})
+        return h.until("notifications/tasks")["params"]
+    got = [told("one", "t.1"), h.until("notifications/tasks")["params"]]
+    equal(sorted([p["_meta"][SUB] for p in got], key=repr), ["7", 7])
+    for p in got:
+        equal((p["taskId"], p["status"], p["inputRequests"]["k"]["params"]["message"]), ("one.t.1", "input_required", "[one] name?"))
+    p = told("two", "t.1")
+    equal((p["taskId"], p["_meta"][SUB]), ("two.t.1", "7"))
+    h.do("one.tell_task", {"id": "t.2", "inputs": {}})
+    h.none("notifications/tasks")
+
+
 @test("a listen for a resource starts its server; a restarted server is listened to again")
 def listen_starts():
     for era in (False, True):

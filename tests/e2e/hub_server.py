@@ -213,6 +213,22 @@ def t_stop(i, a, p):
     os.kill(os.getpid(), signal.SIGSTOP)
 
 
+def t_new_task(i, a, p):
+    """A task of 2026-07-28 that needs input."""
+    tid = "t.%d" % (len(tasks) + 1)
+    tasks[tid] = {"taskId": tid, "status": "input_required", "createdAt": "2026-01-01T00:00:00Z", "ttlMs": 1000,
+                  "lastUpdatedAt": "2026-01-01T00:00:00Z"}
+    result(i, **dict(tasks[tid], resultType="task"))
+
+
+def t_tell_task(i, a, p):
+    for rid, wanted in listens.items():
+        if a["id"] in wanted.get("taskIds", []):
+            say(method="notifications/tasks", params=dict(tasks[a["id"]], inputRequests=a["inputs"], _meta={
+                META + "subscriptionId": rid}))
+    text(i, "told")
+
+
 def t_task(i, a, p):
     if "task" not in p:
         return text(i, "not a task")
