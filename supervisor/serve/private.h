@@ -334,8 +334,7 @@ void reply_send(struct hub *);
 /* Writes these bytes as a JSON string. */
 void quote(struct buf *, const void *, size_t);
 void quote_text(struct buf *, const char *);
-/* "server.tool" */
-void quote_name(struct buf *, const struct item *);
+void quote_name(struct buf *, const struct item *); /* "server.tool" */
 /* The text of a JSON string; NULL if it is none, or has no plain text. */
 const char *text_of(struct json, char *out, size_t cap);
 void notify(struct hub *, const char *method);
@@ -368,8 +367,7 @@ bool server_lacks_grant(const struct server *);
 /* name NULL: a request without fields. */
 void launcher_ask(struct hub *, enum launcher_message, const char *name);
 /* Asks the launcher for the names, for the policies, once. True: they are here. */
-bool servers_named(struct hub *);
-bool servers_known(struct hub *);
+bool servers_named(struct hub *), servers_known(struct hub *);
 void servers_free(struct hub *);
 void launcher_ready(struct loop *, int fd, short revents, void *hub);
 /* Starts the first `ahead` servers. */
@@ -415,13 +413,7 @@ struct notice { /* a notification of a server */
 typedef void notice_fn(struct hub *, const struct notice *);
 /* Passes it on to the agent, with its edits. */
 void notice_pass(struct hub *, const struct notice *);
-notice_fn resource_updated, task_changed; /* subscriptions.c */
-notice_fn task_status;                    /* tasks.c */
-#define TASK_MAX 1024                     /* bytes of an id toward the agent */
-/* The task of this id, which is copied to text: its server, which runs, and its name there.
- * False: there is none. */
-struct forward;
-bool tasks_find(struct hub *, struct json id, char text[TASK_MAX], struct forward *ret);
+notice_fn resource_updated, task_changed, task_status; /* subscriptions.c, tasks.c */
 void downstream_ready(struct loop *, int fd, short revents, void *downstream);
 
 /* offers.c */
@@ -487,8 +479,7 @@ void forward(struct hub *, struct incoming *, const struct forward *);
 /* True: the policies are known, and with lists also what servers without pins list (or
  * they take too long). False: the line waits, or was refused. */
 bool call_ready(struct hub *, const struct incoming *, bool lists);
-/* The same: the names of all servers are known. */
-bool call_named(struct hub *, const struct incoming *);
+bool call_named(struct hub *, const struct incoming *); /* the names alone */
 /* The tool of this spelling; NULL: answered, or the line waits. */
 struct item *call_find_tool(struct hub *, const struct incoming *, const char *name);
 void call_unknown(struct hub *, const struct incoming *, const char *name);
@@ -524,6 +515,8 @@ void routes_move(struct downstream *from, struct downstream *to);
 void route_reply(struct hub *, struct route *, const uint8_t *line, size_t len,
     const struct json_message *);
 void route_error(struct hub *, struct route *, int code, const char *text);
+void routes_timer(struct hub *, uint64_t now);
+uint64_t routes_next(struct hub *);
 /* Tells the server that nobody waits for it. */
 void route_cancel(struct hub *, struct route *, const char *reason);
 
@@ -552,8 +545,6 @@ void bridge_request(
 bool bridge_continue(struct hub *, struct incoming *, const struct server *);
 /* The answers that a held call gets from its agent; none: errors. */
 void bridge_pass(struct hub *, struct route *, struct json answers);
-void routes_timer(struct hub *, uint64_t now);
-uint64_t routes_next(struct hub *);
 
 /* tasks.c */
 struct task_texts { /* what replaces ids; lives until the line is written */
@@ -565,6 +556,9 @@ void texts_of(const struct server *, struct task_texts *ret);
 /* The string in this member begins with the server's name. */
 void prefix_id(
     struct edits *, const struct task_texts *, struct json object, const char *member);
+#define TASK_MAX 1024 /* bytes of an id toward the agent */
+/* The server that has this task, and runs, and the task's id there, in text. */
+bool tasks_find(struct hub *, struct json id, char text[TASK_MAX], struct forward *ret);
 void tasks_rename(struct edits *, struct json object, const struct task_texts *);
 void tasks_next_page(struct edits *, struct hub *, const struct server *,
     struct json result, struct task_texts *);
