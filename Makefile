@@ -468,6 +468,7 @@ KENNEL = \
 	supervisor/audit/log/segment.o \
 	supervisor/audit/log/sqlite_noload.o \
 	supervisor/audit/write_test.o \
+	supervisor/base/backoff.o \
 	supervisor/base/pager.o \
 	supervisor/base/paths.o \
 	supervisor/base/person_socket.o \
@@ -866,6 +867,7 @@ UNIT_indirect_requests	= $(UNIT_frame)
 UNIT_approved_params	= $(UNIT_frame)
 UNIT_pins	= $(UNIT_frame)
 UNIT_call_limits	= $(UNIT_frame)
+UNIT_backoff	= $(BASE_SMALL) supervisor/base/backoff.o
 UNIT_hub_wire = \
 	$(BASE_SMALL) \
 	supervisor/serve/latency.o \
@@ -1156,6 +1158,7 @@ UNITS = \
 	arg_slot \
 	argv_authority \
 	audit_writer \
+	backoff \
 	base \
 	byte_exact \
 	call_limits \

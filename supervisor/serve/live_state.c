@@ -53,16 +53,17 @@ put_reason(const struct server *s, uint32_t drifted, struct hub_row *row)
 	else if (s->wrong != NULL) {
 		row->reason = s->reason;
 		(void)snprintf(row->detail, sizeof(row->detail), "%.512s", s->wrong);
-	} else if (s->down == NULL && s->crash_loop && now < s->retry_at) {
+	} else if (s->down == NULL && s->backoff.crash_loop &&
+		   now < s->backoff.retry_at) {
 		row->reason = REASON_CRASH_LOOP;
 		(void)snprintf(row->detail, sizeof(row->detail),
 		    "it ended %d times within five minutes; a call starts it again after "
 		    "five minutes, `kennel server restart` allows it now",
-		    ENDS_KEPT);
+		    BACKOFF_ENDS);
 	} else if (s->down == NULL && s->start_refused) {
 		row->reason = REASON_START_REFUSED;
 		(void)snprintf(row->detail, sizeof(row->detail), "%.512s", s->failed);
-	} else if (s->down == NULL && now < s->retry_at) {
+	} else if (s->down == NULL && now < s->backoff.retry_at) {
 		row->reason = REASON_BACKOFF;
 		(void)snprintf(row->detail, sizeof(row->detail),
 		    "it ended; a call starts it again in a moment");

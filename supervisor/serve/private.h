@@ -11,6 +11,7 @@
 #include "policy/sealed/policy.h"
 #include "shim/base/buf.h"
 #include "shim/base/loop.h"
+#include "supervisor/base/backoff.h"
 #include "supervisor/json/json.h"
 #include "supervisor/mcp/frame.h"
 #include "supervisor/mcp/methods.h"
@@ -97,8 +98,6 @@ extern const struct list_row {
 
 /* ---- servers (servers.c) ----------------------------------------------------- */
 
-#define ENDS_KEPT 5 /* this many ends in five minutes are a crash loop */
-
 struct server {
 	struct hub *hub;
 	char *name;
@@ -121,13 +120,12 @@ struct server {
 	unsigned int changed;    /* 1 << enum list_kind: since its lists are read */
 	struct downstream *down; /* the process that serves all calls; NULL: none */
 	uint32_t open;           /* requests under way */
-	uint64_t retry_at;       /* no start before; loop_now() */
-	uint64_t backoff_ms, healthy_at;
-	uint64_t ends[ENDS_KEPT];
+	struct backoff backoff;  /* before its next start */
+	uint64_t healthy_at;
 	uint32_t restarts;
-	char failed[HUB_TEXT_MAX];      /* the last failure, one line; "" */
-	bool crash_loop, start_refused; /* of that failure */
-	uint32_t finding;               /* its policy is being found again */
+	char failed[HUB_TEXT_MAX]; /* the last failure, one line; "" */
+	bool start_refused;        /* of that failure */
+	uint32_t finding;          /* its policy is being found again */
 	enum discovery_status discovery;
 	enum mcp_version protocol; /* of its last process; 0: none has answered */
 	uint64_t made, refused;    /* requests passed on; calls that the hub refused */

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "policy/sealed/policy.h"
 #include "shim/base/fd.h"
@@ -15,11 +14,6 @@
 #include "supervisor/base/exit_status.h"
 #include "supervisor/hub/hub.h"
 #include "supervisor/serve/private.h"
-
-#define BACKOFF_MS_MIN 500
-#define BACKOFF_MS_MAX 60000
-#define HEALTHY_NS     (60 * NS_PER_S)  /* resets the backoff */
-#define CRASH_LOOP_NS  (300 * NS_PER_S) /* the window of ENDS_KEPT, and then the pause */
 
 struct server *
 server_find(struct hub *h, const char *name, size_t len)
@@ -330,23 +324,11 @@ servers_free(struct hub *h)
 
 /* ---- processes ----------------------------------------------------------------- */
 
-/* ± 20 %, so that servers that ended together do not start together. */
-static uint64_t
-jitter(uint64_t ms)
-{
-	uint8_t random = 0;
-
-	/* syscalls: getrandom */
-	if (getrandom(&random, 1, GRND_NONBLOCK) != 1)
-		random = 128;
-	return ms * 4 / 5 + ms * 2 / 5 * random / 255;
-}
-
 struct downstream *
 server_need(struct server *s, char why[HUB_TEXT_MAX])
 {
-	uint64_t now = loop_now();
 	struct downstream *d = NULL;
+	uint64_t left;
 
 	if (!s->enabled) {
 		(void)snprintf(why, HUB_TEXT_MAX,
@@ -366,11 +348,11 @@ server_need(struct server *s, char why[HUB_TEXT_MAX])
 		    s->name); /* fits */
 		return NULL;
 	}
-	if (now < s->retry_at) {
+	left = backoff_left_s(&s->backoff, loop_now());
+	if (left > 0) {
 		(void)snprintf(why, HUB_TEXT_MAX,
 		    "%s is restarting: try again in %llu s (%s)", s->name,
-		    (unsigned long long)((s->retry_at - now + NS_PER_S - 1) / NS_PER_S),
-		    s->failed); /* may be cut */
+		    (unsigned long long)left, s->failed); /* may be cut */
 		return NULL;
 	}
 	if (downstream_new(s, USE_SHARED, &d) < 0)
@@ -378,39 +360,15 @@ server_need(struct server *s, char why[HUB_TEXT_MAX])
 	return d;
 }
 
-/* The fifth end within five minutes. */
-static bool
-is_crash_loop(struct server *s, uint64_t now)
-{
-	memmove(s->ends + 1, s->ends, sizeof(s->ends) - sizeof(s->ends[0]));
-	s->ends[0] = now;
-	return s->ends[ENDS_KEPT - 1] != 0 &&
-	       now - s->ends[ENDS_KEPT - 1] < CRASH_LOOP_NS;
-}
-
-static uint64_t
-pause_ns(struct server *s, uint64_t now)
-{
-	s->crash_loop = is_crash_loop(s, now);
-	if (s->crash_loop)
-		return CRASH_LOOP_NS;
-	return jitter(s->backoff_ms) * LOOP_MS;
-}
-
 void
 server_ended(struct server *s, const char *why, bool served)
 {
 	uint64_t now = loop_now();
-	bool healthy = served && now - s->healthy_at > HEALTHY_NS;
 
 	(void)snprintf(
 	    s->failed, sizeof(s->failed), "%.*s", (int)strcspn(why, "\n"), why);
 	s->restarts++;
-	s->backoff_ms =
-	    healthy || s->backoff_ms == 0 ? BACKOFF_MS_MIN : s->backoff_ms * 2;
-	if (s->backoff_ms > BACKOFF_MS_MAX)
-		s->backoff_ms = BACKOFF_MS_MAX;
-	s->retry_at = now + pause_ns(s, now);
+	backoff_ended(&s->backoff, now, served ? now - s->healthy_at : 0);
 }
 
 void
@@ -434,10 +392,9 @@ server_restart(struct server *s)
 	h->finding++;
 	ran = close_all(s);
 	s->restarts += ran;
-	s->backoff_ms = s->retry_at = 0;
-	memset(s->ends, 0, sizeof(s->ends));
+	s->backoff = (struct backoff){0};
 	s->failed[0] = '\0';
-	s->crash_loop = s->start_refused = s->modern = false;
+	s->start_refused = s->modern = false;
 	s->discovery = DISCOVERY_PENDING;
 	launcher_ask(h, LAUNCHER_AGAIN, s->name);
 	return ran;
