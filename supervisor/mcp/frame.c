@@ -162,6 +162,17 @@ frame_queued(const struct frame_out *out)
 	return n;
 }
 
+/* What is written already takes no room. */
+static int
+queue_put(struct frame_out *out, const void *bytes, size_t len)
+{
+	if (out->queue_off > 0 && len > FRAME_MAX - out->queue.len) {
+		buf_drop(&out->queue, out->queue_off);
+		out->queue_off = 0;
+	}
+	return buf_put(&out->queue, bytes, len);
+}
+
 /* Copies the borrowed parts, after their first `skip_n` bytes, into the queue. */
 static int
 keep_parts(struct frame_out *out, size_t skip_n)
@@ -174,7 +185,7 @@ keep_parts(struct frame_out *out, size_t skip_n)
 
 		skip_n -= gone;
 		if (len > gone)
-			r = buf_put(&out->queue, p + gone, len - gone);
+			r = queue_put(out, p + gone, len - gone);
 	}
 	out->part_n = 0;
 	return r;
@@ -210,7 +221,7 @@ frame_say(struct frame_out *out, const void *bytes, size_t len)
 		return 0;
 	if ((r = keep_parts(out, 0)) < 0)
 		return r;
-	return buf_put(&out->queue, bytes, len);
+	return queue_put(out, bytes, len);
 }
 
 /* Interprets a failed write: temporary, or the connection is closed. */

@@ -168,6 +168,37 @@ many_parts(void **state)
 	close(fd[1]);
 }
 
+/* What a peer has read takes no room in the queue. */
+static void
+partly_read(void **state)
+{
+	const size_t whole = (size_t)40 << 20, part = (size_t)18 << 20;
+	char *big = calloc(1, whole), *got = malloc(65536);
+	struct frame_out out;
+	size_t n = 0;
+	int fd[2];
+
+	(void)state;
+	assert_true(big != NULL && got != NULL);
+	assert_int_equal(pipe(fd), 0);
+	fd_nonblock(fd[1], true);
+	frame_out_init(&out, fd[1]);
+	assert_int_equal(frame_say(&out, big, whole), 0);
+	while (frame_queued(&out) > whole - part) {
+		(void)frame_flush(&out); /* what the pipe takes */
+		n += (size_t)read(fd[0], got, 65536);
+	}
+	assert_true(n < part + 65536);
+	assert_int_equal(frame_say(&out, big, FRAME_MAX), -EMSGSIZE); /* the control */
+	assert_int_equal(frame_say(&out, big, part), 0);
+	assert_true(frame_queued(&out) > whole - 65536);
+	frame_out_free(&out);
+	free(big);
+	free(got);
+	close(fd[0]);
+	close(fd[1]);
+}
+
 int
 main(void)
 {
@@ -176,6 +207,7 @@ main(void)
 	    cmocka_unit_test(skimmed),
 	    cmocka_unit_test(slow_reader),
 	    cmocka_unit_test(many_parts),
+	    cmocka_unit_test(partly_read),
 	};
 
 	signal(SIGPIPE, SIG_IGN);
