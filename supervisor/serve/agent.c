@@ -66,7 +66,7 @@ refuse_version(struct hub *h, const struct incoming *in, struct json requested)
 		(void)buf_puts(&h->text, "null"); /* likewise */
 	if (buf_puts(&h->text, "}}}\n") < 0)
 		h->error = -ENOMEM;
-	reply_send(h);
+	(void)reply_send(h); /* an agent that does not read loses it */
 }
 
 /* False: it was refused. */
@@ -293,30 +293,48 @@ is_blank(const uint8_t *line, size_t len)
 	return len == 0;
 }
 
+/* After the agent's end each line is handled at once, because the process ends. */
 void
-agent_ready(struct loop *loop, int fd, short revents, void *arg)
+agent_pump(struct hub *h)
 {
-	struct hub *h = arg;
 	const uint8_t *line;
-	enum frame_what what;
 	uint64_t len;
-	int r = frame_fill(&h->from_agent);
 
-	if (r == -EAGAIN)
-		return;
-	while (h->error == 0 &&
-	       (what = frame_next(&h->from_agent, &line, &len)) != FRAME_NONE) {
+	h->behind = false;
+	while (h->error == 0) {
+		enum frame_what what;
+
+		if (!hub_room(h) && !h->agent_eof) {
+			h->behind = true;
+			return;
+		}
+		what = frame_next(&h->from_agent, &line, &len);
+		if (what == FRAME_NONE)
+			return;
 		if (what == FRAME_OVERSIZE)
 			reply_error(h, &(struct incoming){0}, RPC_REQUEST_BAD,
 			    "kennel: the message is longer than 16 MiB");
 		else if (!is_blank(line, (size_t)len))
 			agent_take(h, line, (size_t)len, false);
 	}
+}
+
+void
+agent_ready(struct loop *loop, int fd, short revents, void *arg)
+{
+	struct hub *h = arg;
+	int r = -EAGAIN;
+
+	agent_pump(h); /* what is left of the last read */
+	if (!h->behind)
+		r = frame_fill(&h->from_agent);
 	if (r == -ENOMEM)
 		h->error = r;
-	else if (r <= 0) {
+	else if (r <= 0 && r != -EAGAIN)
 		h->agent_eof = true;
+	if (r != -EAGAIN)
+		agent_pump(h);
+	if (h->agent_eof)
 		hub_end(h, "the agent closed its end");
-	}
 	hub_arm(h);
 }

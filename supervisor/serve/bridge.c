@@ -228,11 +228,14 @@ ask_input(struct hub *h, struct bridge *b, struct json key, struct json input)
 			return false;
 		}
 	}
-	a->bridge = b;
-	b->waiting++;
 	if (buf_puts(&h->text, "}\n") < 0)
 		h->error = -ENOMEM;
-	reply_send(h);
+	if (reply_send(h) < 0) {
+		a->down = NULL;
+		return false;
+	}
+	a->bridge = b;
+	b->waiting++;
 	return true;
 }
 
@@ -446,11 +449,15 @@ bridge_request(
 			return;
 		}
 	}
-	a->held = route->id;
 	draw_handle(route);
 	if (buf_printf(&h->text, "}},\"requestState\":\"%s\"}}\n", route->handle) < 0)
 		h->error = -ENOMEM;
-	reply_send(h);
+	if (reply_send(h) < 0) {
+		route->handle[0] = '\0';
+		asking_refuse(a, m->top[TOP_ID], -EMSGSIZE);
+		return;
+	}
+	a->held = route->id;
 	(void)snprintf(held, sizeof(held), "\"held-%s\"", route->handle); /* fits */
 	in.m.top[TOP_ID] = (struct json){(uint8_t *)held, strlen(held), JSON_IS_STRING};
 	if (!rename_call(h, route, in.m.top[TOP_ID]))

@@ -171,42 +171,63 @@ server_line(struct downstream *d, const uint8_t *line, size_t len)
 	}
 }
 
-/* Its process may be closed by any line, and then d is gone. */
-void
-downstream_ready(struct loop *loop, int fd, short revents, void *arg)
+bool
+downstream_pump(struct downstream *d)
 {
-	struct downstream *d = arg;
 	struct hub *h = d->server->hub;
 	uint32_t ticket = d->ticket;
 	const uint8_t *line;
 	uint64_t len;
-	/* an earlier server of this round may have left none */
-	bool room = frame_queued(&h->to_agent) < FRAME_SOON;
-	int r = 1;
 
-	if ((revents & POLLOUT) != 0)
-		(void)frame_flush(&d->out); /* the rest when there is room */
-	if ((revents & (POLLIN | POLLHUP | POLLERR)) != 0)
-		r = room ? frame_fill(&d->in) : -EAGAIN;
-	while (r > 0 && h->error == 0 && h->down != NULL) {
-		enum frame_what what = frame_next(&d->in, &line, &len);
+	d->behind = false;
+	while (h->error == 0) {
+		enum frame_what what;
 
+		if (!hub_room(h)) {
+			d->behind = true;
+			break;
+		}
+		what = frame_next(&d->in, &line, &len);
 		if (what == FRAME_NONE)
 			break;
 		if (what == FRAME_LINE)
 			server_line(d, line, (size_t)len);
 		(void)frame_flush(&h->to_agent); /* the line is not kept */
-		if (!downstream_lives(h, ticket)) {
-			hub_arm(h);
-			return;
-		}
+		if (!downstream_lives(h, ticket))
+			return false;
 	}
-	if (r == -ENOMEM)
-		h->error = r;
-	else if (r <= 0 && r != -EAGAIN)
+	return true;
+}
+
+/* Reads, unless lines of the last read are left. Any line may close it. */
+static void
+read_more(struct downstream *d)
+{
+	int r;
+
+	if (!downstream_pump(d) || d->behind)
+		return;
+	r = frame_fill(&d->in);
+	if (r > 0)
+		(void)downstream_pump(d); /* it may be gone */
+	else if (r == -ENOMEM)
+		d->server->hub->error = r;
+	else if (r != -EAGAIN)
 		downstream_close(
 		    d, d->server->failed[0] != '\0' && d->state < DOWN_SERVING
 			   ? d->server->failed
 			   : "the server ended");
+}
+
+void
+downstream_ready(struct loop *loop, int fd, short revents, void *arg)
+{
+	struct downstream *d = arg;
+	struct hub *h = d->server->hub;
+
+	if ((revents & POLLOUT) != 0)
+		(void)frame_flush(&d->out); /* the rest when there is room */
+	if ((revents & (POLLIN | POLLHUP | POLLERR)) != 0)
+		read_more(d);
 	hub_arm(h);
 }

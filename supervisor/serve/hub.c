@@ -50,6 +50,43 @@ on_signal(struct loop *loop, int fd, short revents, void *arg)
 		hub_end(arg, "a signal");
 }
 
+bool
+hub_room(struct hub *h)
+{
+	if (frame_queued(&h->to_agent) < FRAME_SOON)
+		return true;
+	if (frame_flush(&h->to_agent) == -ENOMEM)
+		h->error = -ENOMEM;
+	return frame_queued(&h->to_agent) < FRAME_SOON;
+}
+
+static struct downstream *
+down_behind(const struct hub *h)
+{
+	struct downstream *d = h->down;
+
+	while (d != NULL && !d->behind)
+		d = d->next;
+	return d;
+}
+
+/* The lines that were left. The agent and the servers begin in turn; each line may close
+ * any process. */
+static void
+catch_up(struct hub *h)
+{
+	struct downstream *d;
+
+	if (h->turns++ % 2 == 0 && h->behind)
+		agent_pump(h);
+	while ((d = down_behind(h)) != NULL && h->error == 0 && hub_room(h))
+		(void)downstream_pump(d); /* it may be gone */
+	if (h->parked_behind)
+		parked_wake(h);
+	if (h->behind)
+		agent_pump(h);
+}
+
 static void
 on_timer(struct loop *loop, void *arg)
 {
@@ -59,14 +96,18 @@ on_timer(struct loop *loop, void *arg)
 	routes_timer(h, loop_now());
 	downstreams_timer(h, loop_now());
 	parked_wake(h);
+	catch_up(h);
 	hub_arm(h);
 }
 
 static void
-set_timer(struct hub *h)
+set_timer(struct hub *h, bool room)
 {
-	const uint64_t next[] = {parked_next(h), downstreams_next(h), routes_next(h)};
-	uint64_t at = UINT64_MAX;
+	/* what waits for room has its time when POLLOUT comes */
+	const uint64_t next[] = {
+	    room ? parked_next(h) : UINT64_MAX, downstreams_next(h), routes_next(h)};
+	bool behind = h->behind || h->parked_behind || down_behind(h) != NULL;
+	uint64_t at = room && behind ? 0 : UINT64_MAX;
 
 	for (size_t i = 0; i < ARRAY_LEN(next); i++)
 		at = next[i] < at ? next[i] : at;
@@ -84,6 +125,7 @@ out_ready(struct loop *loop, int fd, short revents, void *arg)
 
 	if (frame_flush(&h->to_agent) == -ENOMEM)
 		h->error = -ENOMEM;
+	catch_up(h);
 	hub_arm(h);
 }
 
@@ -108,7 +150,7 @@ hub_arm(struct hub *h)
 			    (short)((room ? POLLIN : 0) |
 				    (frame_queued(&d->out) > 0 ? POLLOUT : 0)));
 	records_arm(h);
-	set_timer(h);
+	set_timer(h, room);
 	hub_control_changed(h);
 }
 

@@ -44,6 +44,16 @@ is_due(struct hub *h, const struct parked *p, uint64_t now)
 	return servers_listed(h);
 }
 
+/* For want of room the rest waits longer. */
+static void
+leave(struct hub *h, struct parked *rest)
+{
+	*h->parked_last = rest;
+	while (*h->parked_last != NULL)
+		h->parked_last = &(*h->parked_last)->next;
+	h->parked_behind = true;
+}
+
 /* What may be parked again goes to a new list, so that each is looked at once. */
 void
 parked_wake(struct hub *h)
@@ -55,7 +65,12 @@ parked_wake(struct hub *h)
 		(void)servers_listed(h); /* starts the next ones */
 	h->parked = NULL;
 	h->parked_last = &h->parked;
+	h->parked_behind = false;
 	while ((p = all) != NULL) {
+		if (!hub_room(h)) {
+			leave(h, all);
+			return;
+		}
 		all = p->next;
 		p->next = NULL;
 		if (!is_due(h, p, now)) {

@@ -166,6 +166,7 @@ struct downstream {
 	uint32_t own_n;
 	uint64_t deadline;  /* of this state; UINT64_MAX: none */
 	uint64_t served;    /* messages from the server */
+	bool behind;        /* lines are left: the agent's queue was full */
 	bool unreached;     /* its session answered in its place, */
 	bool start_refused; /* because it started nothing */
 	uint32_t offers;    /* 1 << enum list_kind: the lists that it has */
@@ -249,6 +250,8 @@ struct hub {
 	struct buf client_capabilities, client_info; /* as written; empty: {} */
 	uint32_t can; /* what an agent of an older version can be asked for */
 	bool greeted, initialized;
+	bool behind, parked_behind; /* lines of the agent are left: its queue was full */
+	unsigned int turns;
 	char log_level[16]; /* "": not set */
 
 	bool asked_names, has_names, asked_policies, has_policies;
@@ -295,6 +298,9 @@ struct hub {
 void hub_end(struct hub *, const char *why);
 /* Call after a change of what the loop should wait for. */
 void hub_arm(struct hub *);
+/* Is there room for what a line leads to? Ask before each. Writes what the agent takes. A
+ * line that is left must be marked `behind`: it is handled when there is room. */
+bool hub_room(struct hub *);
 
 /* hub_control.c */
 /* Call it before the process confines itself. Without the socket it serves all the same. */
@@ -312,6 +318,8 @@ void server_report_state(const struct server *, struct hub_row *ret);
 
 /* agent.c: a line of the agent; waited: it was parked. */
 void agent_take(struct hub *, const uint8_t *, size_t, bool waited);
+/* The lines that were read, as long as there is room. */
+void agent_pump(struct hub *);
 void agent_ready(struct loop *, int fd, short revents, void *hub);
 
 /* reply.c: what kennel answers. Errors of memory surface at the end of the line. */
@@ -327,8 +335,9 @@ void reply_result(
 /* The result of one of kennel's own tools: its structured content, also as text. */
 void reply_tool(struct hub *, const struct incoming *, const struct buf *structured,
     const char *text, bool is_error);
-/* A line to the agent: hub->text, with its newline. */
-void reply_send(struct hub *);
+/* A line to the agent: hub->text, with its newline. 0, or -EMSGSIZE: its queue is full, and
+ * nothing was sent. */
+int reply_send(struct hub *);
 /* Writes these bytes as a JSON string. */
 void quote(struct buf *, const void *, size_t);
 void quote_text(struct buf *, const char *);
@@ -413,6 +422,8 @@ typedef void notice_fn(struct hub *, const struct notice *);
 void notice_pass(struct hub *, const struct notice *);
 notice_fn resource_updated, task_changed, task_status; /* subscriptions.c, tasks.c */
 void downstream_ready(struct loop *, int fd, short revents, void *downstream);
+/* The lines that were read, as long as there is room. False: a line has closed it. */
+bool downstream_pump(struct downstream *);
 
 /* offers.c */
 /* The pins of this server become items. */

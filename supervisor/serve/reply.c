@@ -1,8 +1,11 @@
 /*
  * What kennel answers itself: errors, refusals, results of its own tools.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "shim/base/log.h"
 
 #include "supervisor/serve/private.h"
 
@@ -10,7 +13,8 @@
 #define KENNEL_VERSION "0.1"
 #endif
 
-#define TOOL_ANSWER_MAX (FRAME_MAX / 3 - (1u << 20))
+#define ERRORS_ROOM     (4u << 20) /* of the agent's queue, kept for errors */
+#define TOOL_ANSWER_MAX ((FRAME_MAX - ERRORS_ROOM) / 3 - (1u << 20))
 
 /* ---- texts ----------------------------------------------------------------- */
 
@@ -48,13 +52,33 @@ text_of(struct json value, char *out, size_t cap)
 
 /* ---- lines ----------------------------------------------------------------- */
 
-void
-reply_send(struct hub *h)
+/* At most so many bytes may then be queued. */
+static int
+send_within(struct hub *h, size_t most)
 {
-	int r = frame_say(&h->to_agent, h->text.data, h->text.len);
+	int r;
 
+	if (!h->to_agent.closed && frame_queued(&h->to_agent) + h->text.len > most)
+		return -EMSGSIZE;
+	r = frame_say(&h->to_agent, h->text.data, h->text.len);
 	if (r < 0)
 		h->error = r;
+	return 0;
+}
+
+int
+reply_send(struct hub *h)
+{
+	return send_within(h, FRAME_MAX - ERRORS_ROOM);
+}
+
+/* An error, which says why there is no answer. Only an agent that does not read loses it:
+ * those of all requests under way, or of a batch, fit. */
+static void
+send_error(struct hub *h)
+{
+	if (send_within(h, FRAME_MAX) < 0)
+		log_debug("the agent does not read; an error is lost");
 }
 
 static struct json
@@ -79,7 +103,7 @@ reply_error_why(struct hub *h, const struct incoming *in, int code, const char *
 	r = rpc_error(&h->text, id.at, id.len, (enum rpc_code)code, message, why);
 	if (r < 0)
 		h->error = r;
-	reply_send(h);
+	send_error(h);
 }
 
 void
@@ -103,7 +127,7 @@ reply_refusal(struct hub *h, const struct incoming *in, const char *text,
 	r = rpc_tool_refusal(&h->text, id.at, id.len, text, &why, in->modern);
 	if (r < 0)
 		h->error = r;
-	reply_send(h);
+	send_error(h);
 }
 
 static void
@@ -128,8 +152,11 @@ finish(struct hub *h, const struct incoming *in)
 		    "\"kennel\",\"title\":\"kennel\",\"version\":\"" KENNEL_VERSION
 		    "\"}}");
 	if (buf_puts(&h->text, "}}\n") < 0)
-		h->error = -1;
-	reply_send(h);
+		h->error = -ENOMEM;
+	if (reply_send(h) < 0)
+		reply_error(h, in, RPC_NO_RECORD,
+		    "kennel: earlier answers have not been read; read them and repeat "
+		    "the request");
 }
 
 void
@@ -174,6 +201,6 @@ notify(struct hub *h, const char *method)
 {
 	buf_clear(&h->text);
 	if (buf_printf(&h->text, "{\"jsonrpc\":\"2.0\",\"method\":\"%s\"}\n", method) < 0)
-		h->error = -1;
-	reply_send(h);
+		h->error = -ENOMEM;
+	(void)reply_send(h); /* a notice; an agent that does not read loses it */
 }

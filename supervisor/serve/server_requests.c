@@ -197,7 +197,8 @@ asking_refuse(struct asking *a, struct json id, int error)
 		server_error(
 		    d, id, RPC_REQUEST_BAD, "kennel: duplicate key in the request");
 	else
-		server_refuse(d, id, "kennel: the request is too long");
+		server_refuse(d, id,
+		    "kennel: the request is too long, or the client does not read");
 }
 
 static void
@@ -329,7 +330,7 @@ asking_cancel(struct hub *h, struct asking *a, const char *reason)
 	buf_clear(&h->text);
 	if (rpc_cancel(&h->text, (const uint8_t *)id, strlen(id), reason) < 0)
 		h->error = -ENOMEM;
-	reply_send(h);
+	(void)reply_send(h); /* a notice; an agent that does not read loses it */
 }
 
 void

@@ -233,7 +233,7 @@ acknowledge(struct hub *h, const struct listen *l)
 		(void)buf_putc(&h->text, ']'); /* likewise */
 	if (buf_puts(&h->text, "}}}\n") < 0)
 		h->error = -ENOMEM;
-	reply_send(h);
+	(void)reply_send(h); /* a notice; an agent that does not read loses it */
 }
 
 static void
@@ -389,7 +389,7 @@ listens_end(struct hub *h)
 		    "\"_meta\":{\"" META_SUBSCRIPTION "\":"); /* likewise */
 		(void)buf_put(&h->text, l->id, l->id_len);    /* likewise */
 		if (buf_puts(&h->text, "}}}\n") == 0)
-			reply_send(h);
+			(void)reply_send(h); /* likewise */
 	}
 }
 
@@ -412,7 +412,7 @@ put_notice(struct hub *h, const struct listen *l, const char *method,
 	}
 	if (buf_puts(&h->text, "}}\n") < 0)
 		h->error = -ENOMEM;
-	reply_send(h);
+	(void)reply_send(h); /* a notice; an agent that does not read loses it */
 }
 
 void

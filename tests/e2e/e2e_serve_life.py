@@ -530,6 +530,53 @@ def endless_lists():
     check(wait_for(lambda: not h.do("bad.echo")["result"].get("isError"), 20) is not None, "it serves again")
 
 
+def big_lists(h):
+    """Answers of 4 MiB each to requests of 60 bytes."""
+    return [h.post("tools/list", {}) for _ in range(30)]
+
+
+def answered(h, rids):
+    """The lines of all these answers come; their lengths."""
+    want, sizes = set(rids), []
+    while want:
+        line = h.line(30)
+        rid = json.loads(line).get("id")
+        if rid in want:
+            want.discard(rid)
+            sizes.append(len(line))
+    return sizes
+
+
+@test("short requests with long answers, also while they wait for lists, end nothing: the rest waits until the agent reads", seconds=180)
+def long_answers():
+    long = dict(page=20, about_n=90000, many={"tools": 120})
+    h = Hub(server("one", **long), server("two", slow=1), args=["--expose", "one.*"])
+    for when in ("parked", "known"):
+        sizes = answered(h, big_lists(h) + [h.post_call("two.echo", {"text": "x"})])
+        equal(len([n for n in sizes if n > 4 << 20]), 30, when)
+    equal(h.said("two.echo", text="on"), "two: on")
+    h = Hub(server("one", **long), server("two"), args=["--expose", "one.*"], version="2025-03-26")
+    answered(h, [h.post("tools/list")])
+    batch = [{"jsonrpc": "2.0", "id": "b%d" % n, "method": "tools/list"} for n in range(30)]
+    h.send(batch)
+    got = {}
+    while len(got) < 30:
+        m = h.message(30)
+        got[m["id"]] = m
+    done = [m for m in got.values() if "result" in m]
+    check(done, "some fit")
+    equal({m["error"]["code"] for m in got.values() if "error" in m}, {-32005}, "the others are refused")
+    equal(h.said("two.echo", text="on"), "two: on")
+
+
+@test("long requests and long answers that cross do not stop each other", seconds=120)
+def crossing():
+    h = Hub(server("one", more="    limit output 16M\n"))
+    h.said("one.echo")
+    rids = [h.post_call("one.echo", {"text": "x" * (5 << 20)}) for _ in range(6)]
+    equal([len(h.wait(r, 30)["result"]["content"][0]["text"]) for r in rids], [(5 << 20) + 5] * 6)
+
+
 @test("an agent that does not read, and then does, gets every answer", seconds=120)
 def slow_agent():
     h = Hub(server("one"))
