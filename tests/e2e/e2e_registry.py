@@ -3,6 +3,7 @@ import json
 import os
 import sqlite3
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
 from kit import *  # noqa: E402,F403
@@ -42,7 +43,7 @@ def policy_of(name, command, more=""):
     return "server %s {\n    run %s\n%s}\n" % (name, command, more)
 
 
-@test("S2-05 S2-09 S2-10 S2-11 S2-12 S2-13 S2-14 S2-17 S2-18 S2-22 S3-22 a server is added, listed with exactly these members, "
+@test("S2-05 S2-38 S2-39 S2-09 S2-10 S2-11 S2-12 S2-13 S2-14 S2-17 S2-18 S2-22 S3-22 a server is added, listed with exactly these members, "
       "and replaced")
 def added():
     h = Home("added")
@@ -65,6 +66,28 @@ def added():
     within("/bin/cat", h("server", "show", "files"))
     other = Home("added-other")
     equal(other("list", "--json").strip(), "[]", "another user has another registry")
+    other("server", "add", "files", "--", "/bin/ls")
+    equal([(n, r["command"]) for n, r in other.rows().items()], [("files", "/bin/ls")], "a name is unique for its user")
+    equal([(n, r["command"]) for n, r in h.rows().items()], [("files", "/bin/cat")])
+
+
+@test("S2-36 C34 what is stored of a server: these columns, lists as JSON, references in place of values", 60)
+def columns():
+    h = Home("columns")
+    before = int(time.time())
+    h("server", "add", "x", "--env", "T=vault:team/x/token", "--", "/bin/cat", "-u", "a b")
+    h("server", "add", "far", "--url", "https://h/mcp", "--auth", "bearer", "--auth-ref", "vault:team/r/token")
+    path = next(d + "/registry.db" for d, _, files in os.walk(h.home) if "registry.db" in files)
+    db = sqlite3.connect(path)
+    sql = "SELECT name, transport_type, command, args_json, env_json, url, headers_json, enabled FROM servers ORDER BY name DESC"
+    x, far = db.execute(sql).fetchall()
+    equal((x[:3], json.loads(x[3]), json.loads(x[4]), x[5:]),
+          (("x", "stdio", "/bin/cat"), ["-u", "a b"], {"T": {"vault": "team/x/token"}}, (None, None, 1)))
+    equal((far[:3], far[5], far[7]), (("far", "http", None), "https://h/mcp", 1))
+    created, updated = db.execute("SELECT created_at, updated_at FROM servers WHERE name = 'x'").fetchone()
+    check(before <= created <= updated <= time.time(), (created, updated))
+    db.close()
+    equal(h.rows()["x"]["id"], "%d:x" % os.getuid(), "the user, and the name")
 
 
 @test("S2-15 S2-16 S3-19 S3-27 a remote server is an URL, headers and a reference to its credential")

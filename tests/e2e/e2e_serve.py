@@ -153,7 +153,7 @@ def cancel_down():
 
 # ---- lists ----------------------------------------------------------------------------
 
-@test("S4-11 S4-10 tools/list has kennel's own tools by default, and exposed ones by name; an unknown facet is an error")
+@test("S4-11 S4-10 S3-12 tools/list has kennel's own tools by default, and exposed ones by name; an unknown facet is an error")
 def own_list():
     h = Hub(server("one"))
     equal([t["name"] for t in listed(h)], ["tool_search", "tool_describe", "tool_invoke", "mcp_query"])

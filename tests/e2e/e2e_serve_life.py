@@ -202,7 +202,7 @@ def crash_loop():
     equal(h.structured("tool_describe", name="one")["status"], "error")
 
 
-@test("S3-34 S3-36 a deadline, then a ping: a server that answers keeps its process, one that does not is killed", seconds=120)
+@test("S3-13 S3-34 S3-36 a deadline, then a ping: a server that answers keeps its process, one that does not is killed", seconds=120)
 def deadline():
     h = Hub(server("one", more="    timeout call 1s\n"), server("two", more="    timeout call 1s\n"))
     h.said("one.echo"), h.said("two.echo")
@@ -216,6 +216,7 @@ def deadline():
     a = h.post_call("two.stop")
     equal(h.wait(a)["error"]["code"], -32001)
     check(wait_for(lambda: not alive(two), 6) is not None, "a stopped server stays")
+    equal([h.structured("tool_describe", name=n)["status"] for n in ("one", "two")], ["connected", "error"])
     equal(h.said("one.echo", text="on"), "one: on")
     time.sleep(1)
     equal(h.said("two.echo", text="new"), "two: new")

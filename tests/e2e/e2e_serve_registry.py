@@ -49,7 +49,7 @@ def register():
     within("is defined by its policy; nothing was changed", refused(invoke(name="one", command="/bin/sh")))
 
 
-@test("a server that a person disabled is not named, not found and not called; enabled again, it is")
+@test("S2-26 S3-30 a server that a person disabled is not named, not found and not called; enabled again, it is")
 def disabled():
     name = "kept"
     folder = HOME + "/policies"
@@ -65,6 +65,8 @@ def disabled():
             check((name in greeting["result"]["instructions"].splitlines()[-1]) == enabled, greeting)
             said = h.call(name + "__echo", text="x")["result"]
             equal(said["content"][0]["text"], "kept: x" if enabled else "unknown tool: kept__echo")
+            found = h.call("tool_search", query="", server=name, limit=100)["result"]["structuredContent"]["tools"]
+            equal("kept.echo" in [t["name"] for t in found], enabled)
             h.close()
     finally:
         os.unlink("%s/%s.kennel" % (folder, name))
@@ -81,6 +83,23 @@ def approval():
     check(h.do("tool_describe", {"name": "one.exit"})["result"]["isError"])
     found = h.structured("tool_search", query="", server="one", limit=100)["tools"]
     equal(sorted((t["name"], t["approval"]) for t in found), [("one.echo", "auto"), ("one.pid", "confirm")])
+
+
+@test("S4-01 servers are one surface: their tools come over one connection, and the secret that a server has is in nothing that the agent reads")
+def one_surface():
+    value = "Zq8vT2mXw4Lr9Kp1"
+    path = TMP + "/one-secret"
+    with open(path, "w") as f:
+        f.write(value)
+    os.chmod(path, 0o600)
+    h = Hub(server("one", ALL, "    secret TOKEN from file %s\n" % words(path)), server("two"), args=["--expose", "*.variable"])
+    read = [h.greeting, h.ask("tools/list"), h.do("tool_search", {"query": ""}), h.do("tool_describe", {"name": "one"}),
+            h.do("two.variable", {"name": "TOKEN"}), h.do("one.variable", {"name": "TOKEN"}), h.query("one", "variable", arguments={"name": "TOKEN"}),
+            h.do("one.variable", {"name": 5})]
+    absent(value, json.dumps(read) + h.stderr())
+    within("%d" % len(value), read[5]["result"]["content"][0]["text"], "the server has it")
+    equal(read[4]["result"]["content"][0]["text"], "None 0", "the other one has not")
+    equal([t["name"] for t in read[1]["result"]["tools"]][-2:], ["one__variable", "two__variable"])
 
 
 @test("arguments that a reviewed schema does not allow never reach the server; those that it allows do")

@@ -1,5 +1,6 @@
 """kennel serve: servers whose argv is in the registry or in mcp-servers.json; their policy alone lets them start."""
 import os
+import sqlite3
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
@@ -39,6 +40,10 @@ class Home:
 
     def left(self):
         return sorted(n for n in os.listdir(self.traces) if not n.startswith("config-"))
+
+    def kept(self):
+        """The registry's file."""
+        return next(d + "/registry.db" for d, _, files in os.walk(self.home) if "registry.db" in files)
 
     def policy(self, name, *more, grants=ALL):
         """A policy whose own `run` leaves no trace of a row's."""
@@ -115,6 +120,41 @@ def base_name():
     hub = h.hub(h.policy("one", grant), h.policy("two", grant))
     equal(hub.said("one.echo", text="y"), "one: y")
     equal(hub.query("two", "echo")["state"], "denied")
+
+
+def status(h, name):
+    hub = json.loads(run([KENNEL, "ps", "--json"], env=h.env).stdout)[0]
+    return next(s["status"] for s in hub["servers"] if s["name"] == name)
+
+
+@test("S2-21 S2-28 S3-10 S3-11 a call connects a server, and a restart disconnects it until the next one; status has the four words", 90)
+def connects():
+    h = Home("status")
+    hub = h.hub(server("one", slow=2), server("bad", init_error={"code": -32000, "message": "no"}))
+    equal(hub.processes(), [])
+    call = hub.post_call("one.echo", {"text": "x"})
+    check(wait_for(lambda: status(h, "one") == "connecting", 10) is not None, "connecting")
+    equal(status(h, "bad"), "disconnected")
+    equal(hub.wait(call)["result"]["content"][0]["text"], "one: x")
+    equal((status(h, "one"), len(hub.processes())), ("connected", 1))
+    h.kennel("server", "restart", "one")
+    check(wait_for(lambda: status(h, "one") == "disconnected" and not hub.processes(), 10) is not None, "disconnected")
+    equal(hub.said("one.echo", text="y"), "one: y")
+    equal((status(h, "one"), len(hub.processes())), ("connected", 1))
+    refusal(hub.do("bad.echo"))
+    equal(status(h, "bad"), "error")
+
+
+@test("S3-05 (local processes) a row of transport stdio is started; one of transport http is an error that says what is not supported", 60)
+def transports():
+    h = Home("http")
+    h.kennel("server", "add", "far", "--url", "https://mcp.example/mcp")
+    h.kennel("server", "add", "near", "--", *h.argv("near"))
+    hub = h.hub(h.policy("far"), h.policy("near", "exec allow " + words(*h.argv("near"))))
+    equal(hub.said("near.echo", text="x"), "near: x")
+    got = hub.query("far", "echo")
+    equal((got["state"], got["detail"]), ("error", "remote servers are not supported"))
+    equal(hub.structured("tool_describe", name="far")["reason"], "transport-unsupported")
 
 
 @test("`exec ask`: a row's program waits for a person, and starts once it is approved", 90)
@@ -200,7 +240,7 @@ TOOL = {"name": "echo", "description": "Says it", "inputSchema": {"type": "objec
         "annotations": {"title": "Echo", "readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}}
 
 
-@test("S2-20 S2-25 S3-14 S3-28 C14 a live list is stored: server show has its tools with all annotations, also once kennel serve has ended", 90)
+@test("S2-20 S2-25 S3-14 S3-15 S3-28 C14 a live list is stored: server show has its tools with all annotations, also once kennel serve has ended", 90)
 def discovered():
     h = Home("seen")
     h.kennel("server", "add", "one", "--", *h.argv("one"))
@@ -216,6 +256,10 @@ def discovered():
     equal({k: tool[k] for k in ("serverName", "name", "description", "inputSchema", "annotations", "tool_key")},
           dict({k: TOOL[k] for k in ("name", "description", "inputSchema", "annotations")}, serverName="one", tool_key="one.echo"))
     check(after["updated_gen"] > before["updated_gen"], after)
+    db = sqlite3.connect(h.kept())
+    equal(db.execute("SELECT server, uri, name FROM resources").fetchall(), [("one", "r://1", "r")])
+    equal(db.execute("SELECT server, name FROM prompts").fetchall(), [("one", "p")])
+    db.close()
     # the next discovery replaces the list as a whole
     h.config("one", tools=[dict(TOOL, name="seen"), dict(TOOL, name="pid", description="")])
     hub = h.hub(h.policy("one", "exec allow " + words(*h.argv("one", keep=True))))

@@ -137,7 +137,7 @@ def release(s, path, server, pid):
 
 # ---- tests ----------------------------------------------------------------------------------
 
-@test("S1-121 S1-47 a value is kept, granted, given to its server, rotated, brought back, removed", 120)
+@test("S1-121 S1-47 S3-38 C19 a value is kept, in no file as it is, granted, given to its server, rotated, brought back, removed", 120)
 def life():
     env, p = home(), policy(toy_policy(SECRET))
     within("no vault found: run kennel secret init", start(env, p), "no keeper")

@@ -77,6 +77,11 @@ def t_params(i, a, p):
     text(i, p)
 
 
+def t_variable(i, a, p):
+    """A variable, and how many bytes it has."""
+    text(i, "%s %d" % (os.environ.get(a["name"]), len(os.environ.get(a["name"], ""))))
+
+
 def t_pid(i, a, p):
     text(i, str(os.getpid()))
 

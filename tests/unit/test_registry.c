@@ -542,7 +542,7 @@ count(const char *below, const char *sql)
 	return n;
 }
 
-/* S3-23 S3-24 S3-25 S3-26 S3-29 C34: tools are stored under `server.tool`, as a
+/* S2-37 S3-23 S3-24 S3-25 S3-26 S3-29 C34: tools are stored under `server.tool`, as a
  * whole; with the server all that was discovered of it is removed. */
 static void
 discovery(void **state)
