@@ -364,8 +364,10 @@ MCP = \
 	supervisor/mcp/keepalive.o \
 	supervisor/mcp/malformed.o \
 	supervisor/mcp/methods.o \
+	supervisor/mcp/outgoing.o \
 	supervisor/mcp/oversize_id.o \
 	supervisor/mcp/pending_calls.o \
+	supervisor/mcp/replay.o \
 	supervisor/mcp/requests.o \
 	supervisor/mcp/rpc.o \
 	supervisor/mcp/session.o \

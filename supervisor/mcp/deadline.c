@@ -79,6 +79,8 @@ session_answer_all(
 
 	held_drop_all(s);
 	while ((call = calls_next(&s->asked, call, CALL_OPEN)) != NULL) {
+		if (call->own)
+			continue;
 		session_answer_agent(s, call->id, call->id_len, code, text, &why);
 		calls_state(&s->asked, call, CALL_GONE);
 		record_answer(s, call, "agent", NULL, 0, outcome);

@@ -38,6 +38,15 @@ frame_in_free(struct frame_in *in)
 	in->data = NULL;
 }
 
+void
+frame_in_again(struct frame_in *in, int fd)
+{
+	struct frame_in next = {
+	    .fd = fd, .data = in->data, .cap = in->cap, .limit = in->limit};
+
+	*in = next;
+}
+
 static int
 resize(struct frame_in *in, size_t cap)
 {

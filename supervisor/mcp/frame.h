@@ -29,6 +29,8 @@ struct frame_in {
 
 int frame_in_init(struct frame_in *, int fd, size_t limit);
 void frame_in_free(struct frame_in *);
+/* The same for another stream; what was read is discarded. */
+void frame_in_again(struct frame_in *, int fd);
 /* One read: 1 bytes arrived, 0 end of file, -EAGAIN, other errors. Invalidates lines
  * returned before. */
 int frame_fill(struct frame_in *);

@@ -259,6 +259,32 @@ method_wrong(struct session *s, const struct method *method, const struct json_m
 	return NULL;
 }
 
+/* The server has ended. The request waits for its next process, or is refused. */
+static enum verdict
+need_server(struct session *s, const struct json_message *m, const struct method *method)
+{
+	static const struct rpc_why why = {.outcome = "restarting"};
+	struct json id = m->top[TOP_ID];
+	char text[GATE_TEXT_MAX];
+	int r;
+
+	if (s->batch.open)
+		return refuse(s, m, RPC_SERVER_GONE,
+		    "kennel: the server has ended; a request outside a batch starts it "
+		    "again");
+	if (replay_need(s, m, text, sizeof(text)))
+		return DROP;
+	if (method == NULL || (method->flags & METHOD_RESULT) == 0)
+		return refuse(s, m, RPC_SERVER_GONE, text);
+	buf_clear(&s->text);
+	r = rpc_tool_refusal(&s->text, id.at, id.len, text, &why, is_modern(m));
+	if (r < 0)
+		s->error = r;
+	session_say(s, &s->to_agent);
+	record_refused(s, "agent", s->method, NULL, &id, NULL, why.outcome);
+	return DROP;
+}
+
 static enum verdict
 agent_request(struct session *s, const struct json_message *m, bool batch)
 {
@@ -276,9 +302,13 @@ agent_request(struct session *s, const struct json_message *m, bool batch)
 	if (calls_find(&s->asked, m->top[TOP_ID]) != NULL)
 		return refuse(s, m, RPC_REQUEST_BAD,
 		    "kennel: this id is still in use by an earlier request");
-	if (s->to_server.closed || s->server_eof)
-		return refuse(
-		    s, m, RPC_SERVER_GONE, "kennel: the server no longer takes requests");
+	if (s->replay.phase == SERVER_DOWN && !s->ended)
+		return need_server(s, m, method);
+	if (s->to_server.closed || s->server_eof) {
+		(void)snprintf(text, sizeof(text), "kennel: %s",
+		    s->cause != NULL ? s->cause : "the server no longer takes requests");
+		return refuse(s, m, RPC_SERVER_GONE, text);
+	}
 	if (programs_ping(s, m))
 		return DROP;
 	if ((wrong = method_wrong(s, method, m, text)) != NULL)
@@ -307,7 +337,7 @@ agent_cancels(struct session *s, const struct json_message *m)
 
 	if (call == NULL)
 		return PASS;
-	if (call->state == CALL_GONE || held_cancel(s, call))
+	if (call->own || call->state == CALL_GONE || held_cancel(s, call))
 		return DROP;
 	if (call->state == CALL_OPEN &&
 	    (call->known == NULL || (call->known->flags & METHOD_FIRST) == 0)) {
@@ -428,8 +458,10 @@ agent_line(struct session *s, const uint8_t *line, size_t len)
 	if (r < 0)
 		unfit_agent_line(s, line, len, &m, r);
 	else if (m.root.type != JSON_IS_ARRAY) {
-		if (agent_judge(s, &m, false) == PASS)
+		if (agent_judge(s, &m, false) == PASS) {
+			replay_note(s, &m);
 			session_emit(s, &s->to_server, line, len);
+		}
 	} else if (s->version != MCP_2025_03_26)
 		(void)refuse(s, &m, RPC_REQUEST_BAD, /* DROP in any case */
 		    "kennel: this protocol version has no batches");

@@ -165,13 +165,17 @@ server_answer(struct session *s, const struct json_message *m)
 			calls_remove(&s->asked, call);
 		return DROP;
 	}
+	if (call->own) {
+		replay_answered(s, call, m);
+		return DROP;
+	}
 	s->start_at = 0;
 	if ((wrong = answer_wrong(s, call, m)) != NULL) {
 		unfit_answer_of_server(s, m->top[TOP_ID], RPC_REFUSED, wrong);
 		return DROP;
 	}
 	if (call->known != NULL && (call->known->flags & METHOD_FIRST) != 0)
-		note_version(s, m);
+		note_version(s, m), replay_agreed(s, m);
 	programs_explain(s, call, m);
 	session_done(s, &s->asked, call, m->top[result ? TOP_RESULT : TOP_ERROR],
 	    result ? "ok" : "error");

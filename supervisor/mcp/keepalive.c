@@ -25,9 +25,11 @@
  * server. An open ping is also a row of the same table, so a server id equal to it is
  * refused as still in use.
  */
-static bool
-name_id(struct pings *p, char id[MCP_ID_MAX])
+bool
+session_own_id(struct session *s, char id[MCP_ID_MAX])
 {
+	struct pings *p = &s->pings;
+
 	if (p->n == 0 &&
 	    /* syscalls: getrandom */
 	    getrandom(&p->name, sizeof(p->name), 0) != (ssize_t)sizeof(p->name))
@@ -58,7 +60,7 @@ pings_send(struct session *s)
 	struct call *call;
 	int r;
 
-	if (!may_ping(s) || !name_id(p, id))
+	if (!may_ping(s) || !session_own_id(s, id))
 		return;
 	name.len = strlen(id);
 	if (calls_add(&s->asking, name, &call) < 0)

@@ -16,6 +16,7 @@
  *	exec_status.c		the server's programs that are pending or were refused
  *	deadline.c		the times of calls, which stand while a person is asked
  *	keepalive.c		kennel's own pings while an approval is pending
+ *	outgoing.c		what kennel writes: messages of its own, lines with cuts
  *	session.c		the two streams, deadlines, the end
  *	from_agent.c		judges messages from the agent
  *	from_server.c		judges messages from the server
@@ -23,6 +24,7 @@
  *	batch.c			arrays of messages
  *	malformed.c		messages that cannot be judged, and who is informed
  *	filter.c		cuts in lists and capabilities
+ *	replay.c		a server that ends and is started again
  *	events.c		the audit events of a session
  *	startup_error.c		a session without a server
  */
@@ -72,6 +74,14 @@ struct session_order {
 	void (*failed_start)(void *arg);
 	session_end_fn *end;
 	void *end_arg;
+	/*
+	 * Makes the session outlive the server. NULL: it ends with it. lost: the server
+	 * has ended after it had answered, and its open requests are answered; called
+	 * instead of end. need: the agent has a request for a server that was lost. True:
+	 * session_back or session_down follows; false: *text says why not, in one line.
+	 */
+	session_end_fn *lost;
+	bool (*need)(void *end_arg, char *text, size_t cap);
 };
 
 /*
@@ -88,6 +98,16 @@ void session_cause(struct session *, const char *why);
 /* The server is gone: passes on its remaining output, answers every open request of
  * the agent with an error, then calls end. */
 void session_server_gone(struct session *, const char *why);
+/* After need: the next process runs, on these descriptors, which are the session's now.
+ * What the agent has set is sent to it first. 0; -ENOSPC, -ENOMEM or the error of fcntl:
+ * they are still the caller's. */
+int session_back(struct session *, int server_in, int server_out);
+/* After need: it could not be started. */
+void session_down(struct session *);
+/* From now on the server's end is the session's; if it is lost already, calls end. */
+void session_give_up(struct session *, const char *why);
+/* True if the server's end now would not be the session's. */
+bool session_outlives(const struct session *);
 /* The log has caught up: resumes reading an agent that waited for it. */
 void session_recorded(struct session *);
 /* A program that the server wants to start waits for approval (change 1), or no

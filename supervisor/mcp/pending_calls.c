@@ -373,19 +373,11 @@ held_times(struct session *s)
 static struct held *
 keep(struct session *s, struct json root)
 {
-	const uint8_t *at = root.at, *end = root.at + root.len;
 	struct held *h = calloc(1, sizeof(*h) + root.len + 1);
 
 	if (h == NULL)
 		return NULL;
-	for (size_t i = 0; i < s->cuts.n; i++) {
-		memcpy(h->line + h->len, at, (size_t)(s->cuts.cut[i].from - at));
-		h->len += (size_t)(s->cuts.cut[i].from - at);
-		at = s->cuts.cut[i].to;
-	}
-	memcpy(h->line + h->len, at, (size_t)(end - at));
-	h->len += (size_t)(end - at);
-	h->line[h->len++] = '\n';
+	h->len = session_cut(s, root, h->line);
 	h->s = s;
 	return h;
 }

@@ -14,6 +14,7 @@
 #include "supervisor/mcp/frame.h"
 #include "supervisor/mcp/mcp.h"
 #include "supervisor/mcp/methods.h"
+#include "supervisor/mcp/replay.h"
 #include "supervisor/mcp/requests.h"
 #include "supervisor/mcp/rpc.h"
 
@@ -112,6 +113,7 @@ struct session {
 	const char *because;        /* its text */
 	uint32_t programs;          /* the server's execs that wait for approval */
 	struct pings pings;
+	struct replay replay;
 	bool asks_programs;  /* the policy has programs that need approval */
 	bool judges_methods; /* the policy has `method` lines */
 	struct refusal refusal[REFUSALS_KEPT];
@@ -149,6 +151,19 @@ void session_done(struct session *, struct calls *, struct call *, struct json b
     const char *outcome);
 const struct method *session_method(struct session *, const struct json_message *);
 void session_emit(struct session *, struct frame_out *, const uint8_t *, size_t);
+
+/* Copies this message, without the cuts and with a newline, to out, which has room for
+ * len + 1 bytes; returns its length. */
+size_t session_cut(const struct session *, struct json root, uint8_t *out);
+/* The server has closed its output. */
+void session_server_eof(struct session *, const char *why);
+/* Calls end, once. */
+void session_stop(struct session *, const char *why);
+/* Closes the server's descriptors; takes those of the next process (as session_back). */
+void session_detach(struct session *);
+int session_attach(struct session *, int in, int out);
+/* Judges the agent's line that waited for the server, and what came after it. */
+void session_resume(struct session *);
 
 /* from_agent.c, from_server.c: a line, or an element of a batch */
 void agent_line(struct session *, const uint8_t *, size_t);
@@ -234,6 +249,8 @@ void programs_explain(struct session *, const struct call *, const struct json_m
 void programs_hear(struct session *);
 
 /* keepalive.c */
+/* Writes a new id of kennel's own, unknown to the server and the agent. */
+bool session_own_id(struct session *, char id[MCP_ID_MAX]);
 void pings_send(struct session *); /* if the agent is expected to support them */
 void pings_answered(struct session *, struct call *, bool result);
 void pings_end(struct session *);

@@ -84,6 +84,7 @@ prepare(struct session *s)
 	buf_init(&s->insert, INSERT_MAX);
 	buf_init(&s->text, TEXT_MAX);
 	batch_init(&s->batch);
+	replay_init(&s->replay);
 	frame_out_init(&s->to_agent, o->agent_out);
 	frame_out_init(&s->to_server, o->server_in);
 	if ((r = frame_in_init(&s->from_agent, o->agent_in,
@@ -159,11 +160,12 @@ session_free(struct session *s)
 	buf_free(&s->text);
 	buf_free(&s->insert);
 	batch_free(&s->batch);
+	replay_free(&s->replay);
 	free(s);
 }
 
-static void
-end(struct session *s, const char *why)
+void
+session_stop(struct session *s, const char *why)
 {
 	if (s->ended)
 		return;
@@ -186,7 +188,7 @@ session_server_ended(const struct session *s)
 void
 session_count(const struct session *s, struct session_counts *ret)
 {
-	ret->answered = s->started && s->start_at == 0;
+	ret->answered = s->replay.phase == SERVER_RUNS && s->started && s->start_at == 0;
 	ret->open = s->asked.open;
 	ret->made = s->made;
 	ret->refused = s->refused;
@@ -217,7 +219,7 @@ set_timer(struct session *s)
 	s->timer_at = at;
 	s->timer = loop_timer_at(s->o.loop, at, timer_fired, s);
 	if (s->timer < 0)
-		end(s, "no timer left");
+		session_stop(s, "no timer left");
 }
 
 static void
@@ -228,60 +230,21 @@ timer_fired(struct loop *l, void *arg)
 	struct call *call;
 
 	s->timer = -1;
+	if (s->start_at != 0 && clock >= s->start_at && s->replay.phase == SERVER_GREETS)
+		session_server_eof(s, NO_START_TEXT);
 	if (s->start_at != 0 && clock >= s->start_at) {
 		s->start_at = 0;
 		session_answer_all(s, RPC_TIMEOUT, "timeout", "kennel: " NO_START_TEXT);
-		end(s, NO_START_TEXT);
+		session_stop(s, NO_START_TEXT);
 	}
 	while ((call = calls_soonest(&s->asked)) != NULL && call->deadline_ns <= clock)
 		session_expire(s, call);
 	if (s->idle_ns != 0 && s->asked.open == 0 && s->held == NULL &&
 	    s->programs == 0 && now >= s->active_at + s->idle_ns)
-		end(s, "idle");
+		session_stop(s, "idle");
 	(void)frame_flush(&s->to_agent);  /* the rest is written later */
 	(void)frame_flush(&s->to_server); /* likewise */
 	arm(s);
-}
-
-/* ---- messages from kennel ----------------------------------------------- */
-
-void
-session_say(struct session *s, struct frame_out *out)
-{
-	int r =
-	    s->batch.open ? batch_say(s, out) : frame_say(out, s->text.data, s->text.len);
-
-	if (r < 0)
-		s->error = r;
-}
-
-void
-session_answer_agent(struct session *s, const uint8_t *id, size_t id_len,
-    enum rpc_code code, const char *message, const struct rpc_why *why)
-{
-	int r;
-
-	buf_clear(&s->text);
-	if ((r = rpc_error(&s->text, id, id_len, code, message, why)) < 0)
-		s->error = r;
-	else
-		session_say(s, &s->to_agent);
-}
-
-/* A server that sends requests and does not read gets a limited number of answers. */
-void
-session_answer_server(struct session *s, const uint8_t *id, size_t id_len,
-    enum rpc_code code, const char *message, const struct rpc_why *why)
-{
-	int r;
-
-	if (frame_queued(&s->to_server) >= FRAME_ANSWER)
-		return;
-	buf_clear(&s->text);
-	if ((r = rpc_error(&s->text, id, id_len, code, message, why)) < 0)
-		s->error = r;
-	else
-		session_say(s, &s->to_server);
 }
 
 struct gate_ask
@@ -305,27 +268,6 @@ session_method(struct session *s, const struct json_message *m)
 	if (json_text(m->top[TOP_METHOD], s->method, sizeof(s->method), &len) < 0)
 		bug("a method that rpc_kind passed");
 	return method_find(s->method, len);
-}
-
-/* Sends the line with its newline, without the cuts, with the insertions. */
-void
-session_emit(struct session *s, struct frame_out *out, const uint8_t *line, size_t len)
-{
-	const uint8_t *at = line;
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < s->cuts.n; i++) {
-		const struct cut *cut = &s->cuts.cut[i];
-
-		r = frame_put(out, at, (size_t)(cut->from - at));
-		if (r == 0 && cut->said_len > 0)
-			r = frame_say(out, s->insert.data + cut->said, cut->said_len);
-		at = cut->to;
-	}
-	if (r == 0)
-		r = frame_put(out, at, (size_t)(line + len + 1 - at));
-	if (r < 0)
-		s->error = r;
 }
 
 /* Writes what may pass, then records the answers. */
@@ -373,7 +315,8 @@ log_is_behind(const struct session *s)
 static bool
 room_for_agent(const struct session *s)
 {
-	return frame_queued(&s->to_server) < FRAME_SOON &&
+	return s->replay.phase <= SERVER_DOWN &&
+	       frame_queued(&s->to_server) < FRAME_SOON &&
 	       frame_queued(&s->to_agent) < FRAME_SOON && !log_is_behind(s);
 }
 
@@ -423,15 +366,28 @@ pump(struct session *s, struct frame_in *in, const struct stream *stream)
 	} while (some && s->error == 0 && stream->room(s));
 }
 
+/* A server that was greeted again gets what the agent has sent meanwhile; not before its
+ * answer has been handled. */
 static void
-server_eof(struct session *s, const char *why)
+pump_server(struct session *s, const struct stream *stream)
+{
+	pump(s, &s->from_server, stream);
+	if (!s->replay.greeted)
+		return;
+	s->replay.greeted = false;
+	session_resume(s);
+}
+
+void
+session_server_eof(struct session *s, const char *why)
 {
 	char text[TEXT_MAX / 8];
 
 	if (s->server_eof)
 		return;
 	programs_hear(s); /* the leash reports a cause before it kills */
-	if (s->cause == NULL && s->start_at != 0 && s->o.failed_start != NULL)
+	if (s->cause == NULL && s->start_at != 0 && s->o.failed_start != NULL &&
+	    s->replay.phase == SERVER_RUNS)
 		s->o.failed_start(s->o.hear_arg);
 	if (s->cause != NULL)
 		why = s->cause;
@@ -442,14 +398,72 @@ server_eof(struct session *s, const char *why)
 	(void)snprintf(text, sizeof(text), "kennel: the server is gone: %s", why);
 	session_answer_all(s, RPC_SERVER_GONE, "gone", text);
 	flush(s);
-	end(s, why);
+	if (replay_may(s))
+		replay_lost(s, why);
+	else
+		session_stop(s, why);
+	if (s->replay.waiting.len > 0) /* it made the server start, and is refused now */
+		session_resume(s);
+}
+
+void
+session_detach(struct session *s)
+{
+	loop_remove(s->o.loop, s->slot_server_in);
+	loop_remove(s->o.loop, s->slot_server_out);
+	s->slot_server_in = s->slot_server_out = -1;
+	fd_close(&s->o.server_in);
+	fd_close(&s->o.server_out);
+	frame_in_again(&s->from_server, -1);
+	frame_out_free(&s->to_server);
+	frame_out_init(&s->to_server, -1);
+	s->to_server.closed = true;
+}
+
+int
+session_attach(struct session *s, int in, int out)
+{
+	struct loop *l = s->o.loop;
+	int r = fd_nonblock(in, true);
+
+	if (r < 0)
+		return r;
+	s->slot_server_in = loop_add(l, in, 0, out_ready, s);
+	s->slot_server_out = loop_add(l, out, POLLIN, server_ready, s);
+	if (s->slot_server_in < 0 || s->slot_server_out < 0) {
+		loop_remove(l, s->slot_server_in);
+		loop_remove(l, s->slot_server_out);
+		s->slot_server_in = s->slot_server_out = -1;
+		return -ENOSPC;
+	}
+	s->o.server_in = in;
+	s->o.server_out = out;
+	frame_in_again(&s->from_server, out);
+	frame_out_init(&s->to_server, in);
+	s->server_eof = false;
+	s->active_at = loop_now();
+	return 0;
+}
+
+void
+session_resume(struct session *s)
+{
+	struct buf line = s->replay.waiting;
+
+	buf_init(&s->replay.waiting, MCP_MESSAGE_MAX + 1);
+	if (line.len > 0)
+		agent_line(s, line.data, line.len - 1);
+	flush(s); /* it borrows the line */
+	buf_free(&line);
+	pump(s, &s->from_agent, &agent_stream);
+	arm(s);
 }
 
 static void
 agent_gone(struct session *s)
 {
 	s->agent_eof = true;
-	end(s, "agent closed its end");
+	session_stop(s, "agent closed its end");
 }
 
 /* Closes what is done, and waits for what can be done next. */
@@ -462,7 +476,7 @@ arm(struct session *s)
 	short wanted = 0;
 
 	if (s->error != 0)
-		end(s, "out of memory");
+		session_stop(s, "out of memory");
 	if (s->to_agent.closed && !s->agent_eof)
 		agent_gone(s);
 	if (s->o.server_in >= 0 &&
@@ -505,7 +519,7 @@ agent_ready(struct loop *l, int fd, short revents, void *arg)
 	if (!room_for_agent(s)) {
 		if ((revents & (POLLHUP | POLLRDHUP | POLLERR)) != 0) {
 			s->leaving = true;
-			end(s, "agent closed its end");
+			session_stop(s, "agent closed its end");
 		}
 		arm(s);
 		return;
@@ -532,11 +546,11 @@ server_ready(struct loop *l, int fd, short revents, void *arg)
 	if (r == -EAGAIN)
 		return;
 	s->active_at = loop_now();
-	pump(s, &s->from_server, &server_stream);
+	pump_server(s, &server_stream);
 	if (r == -ENOMEM)
 		s->error = r;
 	else if (r <= 0)
-		server_eof(s, "it closed its output");
+		session_server_eof(s, "it closed its output");
 	arm(s);
 }
 
@@ -548,7 +562,7 @@ out_ready(struct loop *l, int fd, short revents, void *arg)
 
 	(void)l, (void)fd, (void)revents;
 	flush(s);
-	pump(s, &s->from_server, &server_stream);
+	pump_server(s, &server_stream);
 	pump(s, &s->from_agent, &agent_stream);
 	arm(s);
 }
@@ -574,10 +588,10 @@ session_server_gone(struct session *s, const char *why)
 
 	if (!s->server_eof && fd_nonblock(s->o.server_out, true) == 0)
 		do {
-			pump(s, &s->from_server, &last_stream);
+			pump_server(s, &last_stream);
 			if (room_for_last(s))
 				r = frame_fill(&s->from_server);
 		} while (r > 0 && s->error == 0 && room_for_last(s));
-	server_eof(s, why);
+	session_server_eof(s, why);
 	arm(s);
 }
