@@ -522,11 +522,13 @@ KENNEL = \
 	supervisor/launch/policy_files.o \
 	supervisor/launch/policy_find.o \
 	supervisor/launch/regrant.o \
+	supervisor/launch/restart.o \
 	supervisor/launch/rollback.o \
 	supervisor/launch/run_session.o \
 	supervisor/launch/self_protect.o \
 	supervisor/launch/start_approval.o \
 	supervisor/launch/start_server.o \
+	supervisor/launch/starter.o \
 	supervisor/pin/codepoint.o \
 	supervisor/pin/lint.o \
 	supervisor/pin/lint_marks.o \

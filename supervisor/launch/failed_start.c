@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "policy/sealed/lib_dirs.h"
+#include "shim/base/log.h"
 #include "shim/base/array.h"
 #include "shim/base/cause.h"
 
@@ -335,4 +336,16 @@ failed_start_put(const struct failed_start *f, struct buf *ret)
 		p.error = buf_printf(ret, "\nsee `kennel server log %s`",
 		    policy_str(f->policy, f->server->name));
 	return p.error;
+}
+
+/* A message of the log is one line. */
+void
+failed_start_log(const char *server, const char *text)
+{
+	while (*text != '\0') {
+		size_t n = strcspn(text, "\n");
+
+		log_error("%s: %.*s", server, (int)n, text);
+		text += n + (text[n] == '\n');
+	}
 }

@@ -22,5 +22,7 @@ struct failed_start { /* all borrowed */
  * grants that it may lack; the command that shows its log. 0 or -ENOMEM.
  */
 int failed_start_put(const struct failed_start *, struct buf *ret);
+/* Logs these lines one by one, after the name of the server. */
+void failed_start_log(const char *server, const char *text);
 
 #endif

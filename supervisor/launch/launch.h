@@ -112,6 +112,8 @@ struct opened {
 	const struct session *serving; /* borrowed; NULL: none (yet) */
 	pid_t hub;                     /* "kennel serve", its agent; 0: none */
 	enum leash_mode mode;
+	int starter;       /* starter.h: of further processes; -1: none */
+	pid_t starter_pid; /* 0: none */
 };
 
 /* What to start. */
@@ -135,6 +137,13 @@ struct open_order {
  */
 int open_server(const struct open_order *, struct opened *ret, char why[LEASH_TEXT_MAX]);
 void opened_free(struct opened *);
+/*
+ * In the starter: another process of the same server under the same policy, as far as the
+ * order of its leash (o->child), which then answers whoever has its channel. 0, or -errno
+ * and why. ret_asks: the start may need a person's approval.
+ */
+int start_again(
+    struct opened *, const char *file, bool *ret_asks, char why[LEASH_TEXT_MAX]);
 /* From here on SIGTERM, SIGINT and SIGHUP are read from a descriptor; SIGPIPE is
  * ignored. */
 int open_signals(int *ret_fd);

@@ -9,13 +9,16 @@
  * The end, whatever its cause (the agent closes, a signal, the server exits): the
  * server's stdin is closed; after a grace period it gets SIGTERM, then SIGKILL; all
  * within two seconds.
+ *
+ * A server that ends after it has answered, otherwise than with status 0, does not end
+ * the session: `down` is set, and a request of the agent starts it again (restart.c).
+ * The hub does that itself, so a session of "kennel serve" ends with its server.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "leash/audit/writer.h"
@@ -30,7 +33,9 @@
 #include "supervisor/launch/launch.h"
 #include "supervisor/launch/leash_approvals.h"
 #include "supervisor/launch/leash_client.h"
+#include "supervisor/launch/restart.h"
 #include "supervisor/launch/run_session.h"
+#include "supervisor/launch/starter.h"
 #include "supervisor/mcp/mcp.h"
 
 #define EOF_GRACE_MS  800 /* after closing stdin, before SIGTERM */
@@ -55,6 +60,8 @@ struct run {
 	int report_slot, channel_slot;
 	int end_timer;
 	bool ending, gone;
+	bool down; /* the server is lost to the session, which goes on */
+	struct restart restart;
 	bool failed_start, ended_first; /* the server, before kennel ended it */
 	char lost[CAUSE_MAX];           /* how the cell's PID 1 ended, if by itself */
 	char last_lines[LEASH_LAST_MAX + 1]; /* the end of its standard error */
@@ -68,6 +75,8 @@ struct run {
 };
 
 static void watch_report(struct run *);
+static void on_term(struct loop *, void *);
+static void on_channel(struct loop *, int fd, short revents, void *);
 
 /* Only the first cause counts, and its first line. */
 static void
@@ -112,6 +121,16 @@ stop_when_drained(struct run *u)
 		wait_for_agent(u);
 }
 
+/* The process is gone, and the session goes on. */
+static void
+between(struct run *u, const char *why)
+{
+	u->heard_last = u->failed_start = false;
+	u->last_lines[0] = '\0';
+	u->refused.program[0] = u->refused.target[0] = u->refused.grant[0] = '\0';
+	restart_ended(&u->restart, why);
+}
+
 /* The server or its leash is gone: answers the agent's open requests. */
 static void
 server_gone(struct run *u, const char *why)
@@ -119,14 +138,68 @@ server_gone(struct run *u, const char *why)
 	if (u->gone)
 		return;
 	u->gone = true;
-	u->ended_first |= !u->ending;
-	ends_by(u, why);
 	loop_remove(&u->loop, u->channel_slot);
 	u->channel_slot = -1;
 	loop_timer_stop(&u->loop, u->end_timer);
 	u->end_timer = -1;
+	/* status 0: it has decided to end; lost: a part of kennel has */
+	if (u->ending || u->status == 0 || u->cause[0] != '\0' || u->lost[0] != '\0') {
+		u->ended_first |= !u->ending;
+		ends_by(u, why);
+		session_give_up(u->session, why);
+	} else if (!u->down && !session_outlives(u->session)) {
+		u->ended_first = true;
+		ends_by(u, why);
+	}
 	session_server_gone(u->session, why);
-	stop_when_drained(u);
+	if (u->down && !u->ending)
+		between(u, why);
+	else
+		stop_when_drained(u);
+}
+
+/* Callback of the session: the server is lost. Its process may still be there. */
+static void
+on_session_lost(void *arg, const char *why)
+{
+	struct run *u = arg;
+
+	log_debug("the server is lost: %s", why);
+	u->down = true;
+	if (!u->gone)
+		u->end_timer = loop_timer_at(
+		    &u->loop, loop_now() + EOF_GRACE_MS * LOOP_MS, on_term, u);
+}
+
+/* Callback of the session: the agent has a request for it. */
+static bool
+on_session_need(void *arg, char *text, size_t cap)
+{
+	struct run *u = arg;
+
+	return restart_need(&u->restart, text, cap);
+}
+
+/* Callback of the restart. */
+static void
+on_restart(void *arg, bool runs)
+{
+	struct child *c = NULL;
+	struct run *u = arg;
+	int r = 0;
+
+	if (!runs) {
+		session_down(u->session);
+		return;
+	}
+	c = &u->o.child;
+	u->channel_slot = loop_add(&u->loop, c->channel, POLLIN, on_channel, u);
+	u->gone = u->down = false;
+	if (u->channel_slot >= 0)
+		r = session_back(u->session, c->server_in, c->server_out);
+	if (u->channel_slot < 0 || r < 0)
+		die("no room for the descriptors of a server");
+	c->server_in = c->server_out = -1;
 }
 
 /* The leash ended without its last message, and the server with it. This is the
@@ -140,6 +213,7 @@ leash_gone(struct run *u)
 	log_error("lost kennel-leash: %s; stopped the server", u->end.why);
 	u->status = EXIT_FAILED;
 	u->ending = true;
+	restart_stop(&u->restart);
 	server_gone(u, u->end.why);
 }
 
@@ -162,7 +236,12 @@ on_session_end(void *arg, const char *why)
 	log_debug("session ends: %s", why);
 	u->ended_first |= !u->ending && session_server_ended(u->session);
 	ends_by(u, why);
+	restart_stop(&u->restart);
+	loop_timer_stop(&u->loop, u->end_timer);
+	u->end_timer = -1;
 	if (u->gone) {
+		u->ended_first |= u->down; /* and was not needed again */
+		u->down = false;
 		stop_when_drained(u);
 		return;
 	}
@@ -281,18 +360,6 @@ hear_exited(struct run *u)
 	return u->heard_last;
 }
 
-/* A message of the log is one line. */
-static void
-log_lines(const char *server, const char *text)
-{
-	while (*text != '\0') {
-		size_t n = strcspn(text, "\n");
-
-		log_error("%s: %.*s", server, (int)n, text);
-		text += n + (text[n] == '\n');
-	}
-}
-
 /* Callback of the session: the server closed its output before it answered anything. */
 static void
 on_failed_start(void *arg)
@@ -314,7 +381,8 @@ on_failed_start(void *arg)
 	if (failed_start_put(&failed, &text) == 0) {
 		(void)snprintf(
 		    u->cause, sizeof(u->cause), "%.*s", (int)text.len, (char *)text.data);
-		log_lines(policy_str(failed.policy, failed.server->name), u->cause);
+		failed_start_log(
+		    policy_str(failed.policy, failed.server->name), u->cause);
 		session_cause(u->session, u->cause);
 	}
 	buf_free(&text);
@@ -360,7 +428,8 @@ on_report(struct loop *loop, int fd, short revents, void *arg)
 	int r;
 
 	if (report_ready(u->o.report) == 0) {
-		control_recorded(u->control);
+		if (u->control != NULL) /* else there is no server */
+			control_recorded(u->control);
 		session_recorded(u->session);
 		return;
 	}
@@ -398,20 +467,6 @@ make_payloads(struct run *u)
 }
 
 static int
-keep_payload(void *arg, const void *bytes, size_t len)
-{
-	uint8_t digest[MERKLE_HASH_LEN];
-	struct timespec now;
-	struct run *u = arg;
-
-	if (clock_gettime(CLOCK_REALTIME, &now) < 0)
-		return -errno;
-	return payloads_put(u->payloads,
-	    (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec, bytes, len,
-	    digest);
-}
-
-static int
 make_session(struct run *u)
 {
 	struct session_order order = {.loop = &u->loop,
@@ -423,13 +478,15 @@ make_session(struct run *u)
 	    .server_out = u->o.child.server_out,
 	    .report = u->o.report,
 	    .questions = u->o.questions,
-	    .keep = u->payloads == NULL ? NULL : keep_payload,
-	    .keep_arg = u,
+	    .keep = u->payloads == NULL ? NULL : payloads_keep,
+	    .keep_arg = u->payloads,
 	    .hear = hear,
 	    .hear_arg = u,
 	    .failed_start = on_failed_start,
 	    .end = on_session_end,
-	    .end_arg = u};
+	    .end_arg = u,
+	    .lost = u->o.starter < 0 ? NULL : on_session_lost,
+	    .need = on_session_need};
 	struct control_order control = {.policy = &u->o.found.policy,
 	    .server = u->o.found.server,
 	    .report = u->o.report,
@@ -442,6 +499,15 @@ make_session(struct run *u)
 	u->o.child.server_in = u->o.child.server_out = -1;
 	control.session = u->session;
 	u->o.serving = u->session;
+	u->restart = (struct restart){.loop = &u->loop,
+	    .o = &u->o,
+	    .session = u->session,
+	    .control = &u->control,
+	    .done = on_restart,
+	    .arg = u,
+	    .healthy_at = loop_now(),
+	    .slot = -1,
+	    .timer = -1};
 	return control_new(&control, &u->control);
 }
 
@@ -460,7 +526,7 @@ serve(struct run *u)
 			    report_wants_write(u->o.report) ? POLLIN | POLLOUT : POLLIN);
 		if (loop_once(&u->loop, -1) < 0)
 			die("unable to wait for events");
-		if (u->gone && session_drained(u->session))
+		if (u->gone && (u->ending || !u->down) && session_drained(u->session))
 			loop_stop(&u->loop);
 	}
 }
@@ -500,6 +566,9 @@ run_session(const struct run_order *order)
 	}
 	if (u.o.child.lacks[0] != '\0')
 		log_info("%s runs without: %s", name, u.o.child.lacks);
+	if (order->hub == 0 && restart_possible(&u.o) &&
+	    starter_fork(&u.o, order->file) < 0)
+		log_warn("%s will not be started again if it ends", name);
 	open_person_sockets(&u.o);
 	r = make_payloads(&u);
 	if (r == 0)

@@ -28,6 +28,7 @@
 #include "supervisor/launch/launch.h"
 #include "supervisor/launch/leash_client.h"
 #include "supervisor/launch/regrant.h"
+#include "supervisor/launch/starter.h"
 
 #include "kennel_syscalls.h"
 
@@ -202,11 +203,11 @@ recorder_gone(const struct opened *o)
 	return p.fd < 0 || (poll(&p, 1, 0) == 1 && (p.revents & POLLHUP) != 0);
 }
 
-static int
-start_child(struct opened *o, const struct open_order *given, char why[LEASH_TEXT_MAX],
-    int *ret_status)
+/* For child_spawn to come next: the paths are valid until the next ones are asked for. */
+static struct child_order
+order_of(const struct opened *o)
 {
-	struct child_order order = {.leash = paths_libexec("kennel-leash"),
+	return (struct child_order){.leash = paths_libexec("kennel-leash"),
 	    .policy = &o->found.policy,
 	    .server = o->found.server,
 	    .policy_fd = o->found.fd,
@@ -215,12 +216,19 @@ start_child(struct opened *o, const struct open_order *given, char why[LEASH_TEX
 	    .run_at = run_at(o),
 	    .trace_at = trace_at(o),
 	    .session = o->session,
-	    .mode = given->mode,
-	    .argv = given->argv,
-	    .argc = given->argc};
+	    .mode = o->mode};
+}
+
+static int
+start_child(struct opened *o, const struct open_order *given, char why[LEASH_TEXT_MAX],
+    int *ret_status)
+{
+	struct child_order order = order_of(o);
 	char reason[AUDIT_WRITE_WHY_MAX];
 	int r;
 
+	order.argv = given->argv;
+	order.argc = given->argc;
 	/* Needs only the policy, and starts up while we find the recorder. A leash
 	 * does nothing without its order. */
 	r = child_spawn(&order, &o->child);
@@ -245,6 +253,38 @@ start_child(struct opened *o, const struct open_order *given, char why[LEASH_TEX
 	if (r < 0 && recorder_gone(o) && audit_write_test(o->place.log_dir, reason) < 0)
 		(void)snprintf(
 		    why + strlen(why), LEASH_TEXT_MAX - strlen(why), " (%s)", reason);
+	return r;
+}
+
+int
+start_again(struct opened *o, const char *file, bool *ret_asks, char why[LEASH_TEXT_MAX])
+{
+	static struct asked_approve approve; /* large */
+	char reason[AUDIT_WRITE_WHY_MAX];
+	struct child_order order;
+	int r = self_protect_check(&o->found, file, &o->place, why, LEASH_TEXT_MAX);
+
+	if (r == 0)
+		r = asked_approves(&o->found, &approve, ret_asks, why);
+	if (r < 0)
+		return r;
+	order = order_of(o);
+	order.approve = *ret_asks ? approve.of : NULL;
+	r = child_spawn(&order, &o->child);
+	if (r < 0) {
+		(void)snprintf(why, LEASH_TEXT_MAX, "unable to start the leash");
+		return r;
+	}
+	r = audit_connect(&o->place, RECORDER_WAIT_MS, &order.recorder_fd);
+	if (r < 0)
+		(void)snprintf(why, LEASH_TEXT_MAX,
+		    "unable to write the audit log in %s: %s; nothing was started",
+		    o->place.log_dir, audit_write_why(o->place.log_dir, r, reason));
+	else if ((r = child_order(&order, &o->child)) < 0)
+		(void)snprintf(why, LEASH_TEXT_MAX, "lost the leash: %s", strerror(-r));
+	if (r < 0)
+		child_free(&o->child);
+	fd_close(&order.recorder_fd);
 	return r;
 }
 
@@ -335,6 +375,7 @@ open_once(const struct open_order *order, struct opened *ret, char why[LEASH_TEX
 
 	*ret = (struct opened){.found = {.fd = -1},
 	    .log_dir_fd = -1,
+	    .starter = -1,
 	    .loop = order->loop,
 	    .mode = order->mode,
 	    .hub = order->hub,
@@ -400,6 +441,7 @@ void
 opened_free(struct opened *o)
 {
 	child_free(&o->child);
+	starter_end(o);
 	close_person_sockets(o);
 	report_free(o->report);
 	o->report = NULL;

@@ -271,13 +271,17 @@ def without():
 
 # ---- ends ---------------------------------------------------------------------------
 
-@test("exit, crash, a closed output: open calls get an error, kennel ends")
+@test("exit, crash, a closed output: open calls get an error, nothing of the server stays, and a later call starts it again")
 def deaths():
     for trick in ("exit", "crash", "close_out"):
         s = session()
         r, took = tool(s, trick)
         check(code(r) == -32000 and took < 1.0, trick, r, took)
-        check(wait_for(lambda: s.p.poll() is not None, 3) is not None, "%s: kennel stays" % trick)
+        check(wait_for(lambda: set(descendants(s.p.pid).values()) <= {"kennel", "kennel-recorder"}, 3) is not None,
+              trick, descendants(s.p.pid))
+        check(wait_for(lambda: "restarting" not in json.dumps(tool(s, "echo", text="x")[0]), 10) is not None, trick)
+        equal(s.text("echo", text="on"), "on")
+        ends(s)
 
 
 @test("a server that does not read: calls end at their deadline, and kennel when it is told")
@@ -335,7 +339,9 @@ def daemon():
     equal(s.text("daemon"), "left")
     r, took = tool(s, "exit")
     check("error" in r, r)
-    check(wait_for(lambda: s.p.poll() is not None, 3) is not None, "kennel stays")
+    check(wait_for(lambda: set(descendants(s.p.pid).values()) <= {"kennel", "kennel-recorder"}, 3) is not None,
+          descendants(s.p.pid))
+    ends(s)
 
 
 @test("MCP-ATTACKS 43 disk and inode fill: its own /tmp is full, nobody else's", seconds=60)

@@ -214,6 +214,15 @@ def t_kill(i, a, p):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def t_getenv(i, a, p):
+    text(i, os.environ.get(a["name"], ""))
+
+
+def t_shut(i, a, p):
+    os.close(1)
+    time.sleep(3600)
+
+
 def t_stop(i, a, p):
     os.kill(os.getpid(), signal.SIGSTOP)
 

@@ -15,9 +15,13 @@ MODERN = "2026-07-28"
 META = "io.modelcontextprotocol/"
 
 
+def config_of(name, **config):
+    return base64.b64encode(json.dumps(dict(config, name=name)).encode()).decode()
+
+
 def run_line(name, **config):
-    said = base64.b64encode(json.dumps(dict(config, name=name)).encode()).decode()
-    return "    run %s\n    read %s\n" % (kit.words(PYTHON, SERVER, said), kit.words(os.path.dirname(SERVER)))
+    return "    run %s\n    read %s\n" % (kit.words(PYTHON, SERVER, config_of(name, **config)),
+                                         kit.words(os.path.dirname(SERVER)))
 
 
 def server(name, grants=ALL, more="", **config):

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "shim/base/array.h"
@@ -222,6 +223,19 @@ unseal(struct payloads *p, const uint8_t digest[MERKLE_HASH_LEN], const uint8_t 
 	*ret = plain;
 	*ret_len = len - PAYLOAD_ADDED;
 	return 0;
+}
+
+int
+payloads_keep(void *payloads, const void *bytes, size_t len)
+{
+	uint8_t digest[MERKLE_HASH_LEN];
+	struct timespec now;
+
+	if (clock_gettime(CLOCK_REALTIME, &now) < 0)
+		return -errno;
+	return payloads_put(payloads,
+	    (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec, bytes, len,
+	    digest);
 }
 
 int

@@ -47,6 +47,8 @@ void payloads_close(struct payloads *);
  * above PAYLOAD_MAX. */
 int payloads_put(struct payloads *, uint64_t ts_ns, const void *, size_t,
     uint8_t ret_digest[MERKLE_HASH_LEN]);
+/* The same, now, for struct session_order: keep. */
+int payloads_keep(void *payloads, const void *, size_t);
 /* Returns the bytes with this digest, checked; the caller frees them. -ENOENT: never
  * kept, or removed; -EBADMSG: the stored bytes do not match. */
 int payloads_get(struct payloads *, const uint8_t digest[MERKLE_HASH_LEN], void **ret,

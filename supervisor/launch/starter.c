@@ -1,0 +1,168 @@
+/*
+ * The starter: the half of a session that stays unconfined, to start its server again.
+ *
+ * Process: kennel, forked before it is confined. Holds: the sealed policy. Trusts: the
+ * session for the moment of a start, and nothing else. Must never: read a byte of the
+ * agent or the server; hold the agent's descriptors, the leash's channel or a secret.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "shim/base/array.h"
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+#include "shim/base/wire.h"
+#include "supervisor/launch/launch.h"
+#include "supervisor/launch/starter.h"
+
+#define PACKET_MAX (LEASH_TEXT_MAX + 64)
+
+static void
+answer(int sock, bool asks, int fd, const char *why)
+{
+	uint8_t memory[PACKET_MAX];
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, STARTER_STARTED);
+	wire_put_u32(&out, asks);
+	wire_put_str(&out, why);
+	(void)wire_send(sock, &out, &fd, fd >= 0); /* a session that is gone */
+}
+
+/* The session ends a leash by closing its channel, which the leash has by then. */
+static _Noreturn void
+serve(struct opened *o, const char *file, int sock)
+{
+	char why[LEASH_TEXT_MAX];
+	uint8_t packet[16];
+	struct wire_in in;
+	size_t len;
+	int r;
+
+	for (;;) {
+		bool asks = false;
+
+		r = wire_recv(sock, packet, sizeof(packet), &len, NULL, 0, NULL);
+		if (r < 0)
+			break;
+		child_free(&o->child);
+		wire_in_init(&in, packet, len);
+		if (wire_get_u32(&in) != STARTER_START || wire_end(&in) < 0)
+			break;
+		why[0] = '\0';
+		r = start_again(o, file, &asks, why);
+		answer(sock, asks, r == 0 ? o->child.channel : -1, why);
+		fd_close(&o->child.channel);
+	}
+	child_free(&o->child);
+	_exit(0);
+}
+
+/* Leaves the standard error, the policy, the log's directory and the socket. */
+static int
+leave(struct opened *o, int sock)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), r = 0;
+	int keep[] = {
+	    STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, sock, o->found.fd, o->log_dir_fd};
+	int max = 0;
+
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
+		r = -errno;
+	for (size_t i = 0; i < ARRAY_LEN(keep); i++)
+		max = keep[i] > max ? keep[i] : max;
+	for (int fd = STDERR_FILENO + 1; r == 0 && fd < max; fd++) {
+		bool kept = false;
+
+		for (size_t i = 0; i < ARRAY_LEN(keep); i++)
+			kept |= keep[i] == fd;
+		if (!kept)
+			(void)close(fd); /* or it was not open */
+	}
+	if (r == 0 && close_range((unsigned int)max + 1, ~0u, 0) < 0)
+		r = -errno;
+	o->child = (struct child){.pid = -1,
+	    .channel = -1,
+	    .server_in = -1,
+	    .server_out = -1,
+	    .server_err = -1};
+	return r;
+}
+
+int
+starter_fork(struct opened *o, const char *file)
+{
+	int pair[2], r = fd_pair(pair);
+	pid_t pid;
+
+	if (r < 0)
+		return r;
+	/* early: fork clone */
+	pid = fork();
+	if (pid == 0) {
+		if (leave(o, pair[1]) < 0)
+			die("unable to set up the starter");
+		serve(o, file, pair[1]);
+	}
+	fd_close(&pair[1]);
+	if (pid < 0) {
+		fd_close(&pair[0]);
+		return -EAGAIN;
+	}
+	o->starter = pair[0];
+	o->starter_pid = pid;
+	return 0;
+}
+
+int
+starter_ask(int starter)
+{
+	uint8_t memory[8];
+	struct wire_out out;
+
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, STARTER_START);
+	return wire_send(starter, &out, NULL, 0);
+}
+
+int
+starter_take(int starter, bool *ret_asks, char why[LEASH_TEXT_MAX])
+{
+	uint8_t packet[PACKET_MAX];
+	size_t len, fds_n = 0;
+	struct wire_in in;
+	const char *text;
+	uint32_t type;
+	int fd = -1, r;
+
+	(void)snprintf(why, LEASH_TEXT_MAX, "lost the process that starts servers");
+	r = wire_recv(starter, packet, sizeof(packet), &len, &fd, 1, &fds_n);
+	if (r < 0)
+		return r;
+	wire_in_init(&in, packet, len);
+	type = wire_get_u32(&in);
+	*ret_asks = wire_get_u32(&in) != 0;
+	text = wire_get_str(&in, LEASH_TEXT_MAX - 1);
+	if (wire_end(&in) < 0 || type != STARTER_STARTED) {
+		fd_close(&fd);
+		return -EBADMSG;
+	}
+	(void)snprintf(why, LEASH_TEXT_MAX, "%s", text);
+	return fd < 0 ? -ECONNREFUSED : fd;
+}
+
+void
+starter_end(struct opened *o)
+{
+	fd_close(&o->starter);
+	/* syscalls: wait4 */
+	while (
+	    o->starter_pid > 0 && waitpid(o->starter_pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	o->starter_pid = 0;
+}
