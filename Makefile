@@ -552,6 +552,7 @@ KENNEL = \
 	supervisor/serve/greeting.o \
 	supervisor/serve/hub.o \
 	supervisor/serve/hub_control.o \
+	supervisor/serve/item_index.o \
 	supervisor/serve/latency.o \
 	supervisor/serve/lists.o \
 	supervisor/serve/mcp_register.o \
@@ -872,6 +873,7 @@ UNIT_approved_params	= $(UNIT_frame)
 UNIT_pins	= $(UNIT_frame)
 UNIT_call_limits	= $(UNIT_frame)
 UNIT_backoff	= $(BASE_SMALL) supervisor/base/backoff.o
+UNIT_item_index	= supervisor/serve/item_index.o
 UNIT_hub_wire = \
 	$(BASE_SMALL) \
 	supervisor/serve/latency.o \

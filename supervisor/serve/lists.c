@@ -47,16 +47,13 @@ item_exposed(const struct hub *h, const struct item *i)
 
 /* A resource that an earlier server lists too is reached by its kennel:// URI. */
 static bool
-is_first_owner(struct hub *h, const struct item *i)
+is_first_owner(const struct item *i)
 {
-	for (size_t k = 0; i->kind == PIN_RESOURCE && h->items.item[k] != i; k++) {
-		const struct item *other = h->items.item[k];
+	const struct item *other = i->kind == PIN_RESOURCE ? i->same : NULL;
 
-		if (other->kind == PIN_RESOURCE && other->name_len == i->name_len &&
-		    memcmp(other->name, i->name, i->name_len) == 0 && item_offered(other))
-			return false;
-	}
-	return true;
+	while (other != NULL && !item_offered(other))
+		other = other->same;
+	return other == NULL;
 }
 
 static void
@@ -112,10 +109,10 @@ put_own(struct hub *h, struct page *p)
 static void
 put_items(struct hub *h, struct page *p, enum sealed_pin_kind kind)
 {
-	for (size_t i = 0; i < h->items.n; i++) {
+	for (size_t i = 0; i < h->items.n && p->next == 0; i++) {
 		const struct item *it = h->items.item[i];
 
-		if (it->kind == kind && item_offered(it) && is_first_owner(h, it) &&
+		if (it->kind == kind && item_offered(it) && is_first_owner(it) &&
 		    (kind != PIN_TOOL || item_exposed(h, it)) && page_takes(p))
 			put_item(it, p->out);
 	}

@@ -80,19 +80,6 @@ offers_find(
 		   : NULL;
 }
 
-/* A tool whose wire name another one has is not offered; both are found so. */
-static void
-find_twins(struct hub *h, struct item *new)
-{
-	for (size_t i = 0; new->wire != NULL &&i < h->items.n; i++) {
-		struct item *other = h->items.item[i];
-
-		if (other != new && other->kind == new->kind &&
-		    strcmp(other->wire, new->wire) == 0)
-			other->twin = new->twin = true;
-	}
-}
-
 static enum sealed_verdict
 judge(const struct item *i)
 {
@@ -146,12 +133,13 @@ item_new(struct server *s, enum sealed_pin_kind kind, const char *name, size_t l
 		if ((i->wire = strdup(wire)) == NULL)
 			goto out;
 	}
+	if (item_index_add(all, i) < 0)
+		goto out;
 	memmove(all->item + at + 1, all->item + at, (all->n - at) * sizeof(void *));
 	all->item[at] = i;
 	all->n++;
 	s->items_n++;
 	s->hub->searchable = false; /* the index has places in this array */
-	find_twins(s->hub, i);
 	*ret = i;
 	return 0;
 out:
@@ -347,6 +335,7 @@ offers_forget(struct hub *h, struct server *s)
 {
 	size_t n = 0;
 
+	item_index_forget(&h->items, s);
 	for (size_t i = 0; i < h->items.n; i++)
 		if (h->items.item[i]->server == s)
 			item_free(h->items.item[i]);
@@ -365,6 +354,7 @@ offers_free(struct hub *h)
 	for (size_t i = 0; i < h->items.n; i++)
 		item_free(h->items.item[i]);
 	free(h->items.item);
+	free(h->items.by_key);
 	h->items = (struct items){0};
 }
 
@@ -387,14 +377,9 @@ by_store_name(struct hub *h, enum sealed_pin_kind kind, const char *text, size_t
 static struct item *
 by_wire_name(struct hub *h, enum sealed_pin_kind kind, const char *text, size_t len)
 {
-	for (size_t i = 0; i < h->items.n; i++) {
-		struct item *it = h->items.item[i];
+	struct item *found = item_index_find(&h->items, kind, text, len);
 
-		if (it->kind == kind && !it->twin && strlen(it->wire) == len &&
-		    memcmp(it->wire, text, len) == 0)
-			return it;
-	}
-	return NULL;
+	return found == NULL || found->twin ? NULL : found;
 }
 
 /* "mcp_server_tool" may fit two tools; then all that it fits are in ret_twins. */

@@ -71,18 +71,20 @@ struct item {
 	uint8_t sha256[32]; /* of its definition, in canonical form */
 	enum sealed_verdict verdict; /* with some arguments; DENY: not offered */
 	bool pinned;
-	bool listed;   /* the running server has it, as reviewed or as first seen */
-	bool drifted;  /* it has it otherwise, or (a pinned one) no longer */
-	bool reported; /* it had drifted when the lists were last complete */
-	bool gone;     /* not pinned, and the server lists it no longer */
-	bool twin;     /* another item has this wire name; neither is offered */
+	bool listed;       /* the running server has it, as reviewed or as first seen */
+	bool drifted;      /* it has it otherwise, or (a pinned one) no longer */
+	bool reported;     /* it had drifted when the lists were last complete */
+	bool gone;         /* not pinned, and the server lists it no longer */
+	bool twin;         /* another item has this wire name; neither is offered */
+	struct item *same; /* the one before it in by_key, if it has the same key */
 	bool schema_made;
 	struct schema *schema; /* owned; NULL: none, or one that cannot be compiled */
 };
 
 struct items {
-	struct item **item; /* owned; sorted by server, then name */
-	size_t n, cap;
+	struct item **item;   /* owned; sorted by server, then name */
+	struct item **by_key; /* the same items, see item_index.c; then by server */
+	size_t n, cap, key_cap;
 	size_t bytes; /* of names and definitions that servers have listed */
 };
 
@@ -424,6 +426,15 @@ notice_fn resource_updated, task_changed, task_status; /* subscriptions.c, tasks
 void downstream_ready(struct loop *, int fd, short revents, void *downstream);
 /* The lines that were read, as long as there is room. False: a line has closed it. */
 bool downstream_pump(struct downstream *);
+
+/* item_index.c */
+/* Adds it before it is counted in `n`, and finds its twins: 0 or -ENOMEM. */
+int item_index_add(struct items *, struct item *);
+/* Leaves this server's out, before `n` is lowered. */
+void item_index_forget(struct items *, const struct server *);
+/* The first of this wire name, or URI, in the order of servers. */
+struct item *item_index_find(
+    const struct items *, enum sealed_pin_kind, const char *, size_t len);
 
 /* offers.c */
 /* The pins of this server become items. */

@@ -16,6 +16,7 @@
  *	from_server.c		a line of a server
  *	server_requests.c	what servers ask of the agent
  *	offers.c		tools, prompts and resources, by name
+ *	item_index.c		the same, by what the agent calls them
  *	lists.c			pages of them
  *	call.c			requests that are passed on
  *	routes.c		requests under way, and their answers

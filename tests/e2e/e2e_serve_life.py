@@ -531,6 +531,22 @@ def endless_lists():
     check(wait_for(lambda: not h.do("bad.echo")["result"].get("isError"), 20) is not None, "it serves again")
 
 
+@test("as many tools and resources as servers may list are listed, each to its end, in a time that grows with their number", seconds=40)
+def many_items():
+    one = dict(about_n=4, page=1000, many={"tools": 4000, "resources": 4000})
+    h = Hub(*[server("s%d" % n, first=n * 3000, **one) for n in range(4)], args=["--expose", "*.*"])
+    for method, key, name, want in (("tools/list", "tools", "name", 16000), ("resources/list", "resources", "uri", 13000)):
+        names, cursor = [], {}
+        while cursor is not None:
+            r = h.ask(method, cursor)["result"]
+            names += [i[name] for i in r[key]]
+            cursor = {"cursor": r["nextCursor"]} if "nextCursor" in r else None
+        names = [n for n in names if "__" in n or ":" in n]
+        equal((len(names), len(set(names))), (want, want), method)
+    within("s1 has", h.ask("resources/read", {"uri": "kennel://s1/r%3A%2F%2F3000"})["result"]["contents"][0]["text"])
+    within("s0 has", h.ask("resources/read", {"uri": "r://3000"})["result"]["contents"][0]["text"], "two list it: the first")
+
+
 def big_lists(h):
     """Answers of 4 MiB each to requests of 60 bytes."""
     return [h.post("tools/list", {}) for _ in range(30)]

@@ -34,7 +34,7 @@ if config["trace"]:
     open(config["trace"], "w").close()
 META = "io.modelcontextprotocol/"
 for kind, n in config.get("many", {}).items():  # too long for an argument
-    config[kind] = [{"name": "%s%03d" % (kind[0], k), "uri": "r://%d" % k, "description": config.get("about_n", 4) * "x",
+    config[kind] = [{"name": "%s%03d" % (kind[0], k), "uri": "r://%d" % (k + config.get("first", 0)), "description": config.get("about_n", 4) * "x",
                      "inputSchema": {"type": "object"}} for k in range(n)]
 if isinstance(config["instructions"], list):  # a text and how often; too long for an argument
     config["instructions"] = config["instructions"][0] * config["instructions"][1]
