@@ -1181,6 +1181,7 @@ UNITS = \
 	global_file \
 	hub_wire \
 	indirect_requests \
+	item_index \
 	json \
 	json_canonical \
 	kept_payloads \

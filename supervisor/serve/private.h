@@ -51,12 +51,6 @@
 #define META_LOG_LEVEL    "io.modelcontextprotocol/logLevel"
 #define META_SUBSCRIPTION "io.modelcontextprotocol/subscriptionId"
 
-struct hub;
-struct server;
-struct downstream;
-struct person_socket;
-struct schema;
-
 /* ---- what servers offer (offers.c) ---------------------------------------- */
 
 /* A tool, resource, template or prompt. */
@@ -131,9 +125,8 @@ struct server {
 	enum discovery_status discovery;
 	enum mcp_version protocol; /* of its last process; 0: none has answered */
 	uint64_t made, refused;    /* requests passed on; calls that the hub refused */
-	struct {
-		uint64_t second, n, more_n, more_bytes;
-	} drops; /* lines that were not passed on: of this second, and not recorded */
+	uint64_t drop_second, drops_n;     /* lines not passed on in this second */
+	uint64_t more_drops, more_dropped; /* beyond, not recorded: lines, bytes */
 	struct latency latency;
 };
 
@@ -253,9 +246,7 @@ struct hub {
 	uint32_t can; /* what an agent of an older version can be asked for */
 	bool greeted, initialized;
 	bool behind, parked_behind; /* lines of the agent are left: its queue was full */
-	unsigned int turns;
-	char log_level[16]; /* "": not set */
-
+	char log_level[16];         /* "": not set */
 	bool asked_names, has_names, asked_policies, has_policies;
 	char *broken; /* what is wrong with a --policy; NULL: nothing */
 	struct server *server[HUB_SERVERS_MAX]; /* sorted by name once all are known */
@@ -263,8 +254,7 @@ struct hub {
 	struct items items;
 	struct downstream *down;
 	uint32_t tickets;
-	bool awake; /* servers without pins are started */
-
+	bool awake;         /* servers without pins are started */
 	struct calls calls; /* of the agent */
 	struct route *route;
 	struct asking asking[ASKING_MAX];
@@ -286,14 +276,13 @@ struct hub {
 	struct facets facets;
 	char cursor_tag[24]; /* begins every cursor of this session */
 	unsigned int told;   /* 1 << enum list_kind: the agent has this list */
+	unsigned int turns;  /* who begins when there is room again */
 	struct listen *listens;
 	struct subscription *subscriptions;
-
 	struct buf text, body; /* of the message that is being written */
 	bool agent_eof, ending;
-	int error;
-	int status;      /* exit status */
-	const char *why; /* it ends */
+	int error, status; /* status: exit status */
+	const char *why;   /* it ends */
 };
 
 /* hub.c */
@@ -407,7 +396,6 @@ void downstream_own(struct downstream *, const struct json_message *);
 /* It did not answer a call in time. */
 void downstream_probe(struct downstream *);
 void downstream_relist(struct downstream *);
-
 void downstream_level(struct downstream *);
 bool downstream_lives(struct hub *, uint32_t ticket);
 

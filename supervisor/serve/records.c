@@ -99,12 +99,12 @@ put_drops(struct server *s)
 {
 	char text[64];
 
-	if (s->drops.more_n == 0)
+	if (s->more_drops == 0)
 		return;
 	(void)snprintf(text, sizeof(text), "%llu more lines of that kind",
-	    (unsigned long long)s->drops.more_n); /* fits */
-	put_dropped(s, s->drops.more_bytes, text);
-	s->drops.more_n = s->drops.more_bytes = 0;
+	    (unsigned long long)s->more_drops); /* fits */
+	put_dropped(s, s->more_dropped, text);
+	s->more_drops = s->more_dropped = 0;
 }
 
 void
@@ -112,17 +112,17 @@ records_dropped(struct server *s, size_t bytes, const char *reason)
 {
 	uint64_t second = loop_now() / NS_PER_S;
 
-	if (s->drops.second != second) {
+	if (s->drop_second != second) {
 		put_drops(s);
-		s->drops.second = second;
-		s->drops.n = 0;
+		s->drop_second = second;
+		s->drops_n = 0;
 	}
-	if (s->drops.n++ < DROPS_MAX) {
+	if (s->drops_n++ < DROPS_MAX) {
 		put_dropped(s, bytes, reason);
 		return;
 	}
-	s->drops.more_n++;
-	s->drops.more_bytes += bytes;
+	s->more_drops++;
+	s->more_dropped += bytes;
 }
 
 void
