@@ -360,6 +360,7 @@ MCP = \
 	supervisor/mcp/frame.o \
 	supervisor/mcp/from_agent.o \
 	supervisor/mcp/from_server.o \
+	supervisor/mcp/health.o \
 	supervisor/mcp/indirect_requests.o \
 	supervisor/mcp/keepalive.o \
 	supervisor/mcp/malformed.o \
@@ -872,6 +873,7 @@ UNIT_indirect_requests	= $(UNIT_frame)
 UNIT_approved_params	= $(UNIT_frame)
 UNIT_pins	= $(UNIT_frame)
 UNIT_call_limits	= $(UNIT_frame)
+UNIT_health	= $(UNIT_frame)
 UNIT_backoff	= $(BASE_SMALL) supervisor/base/backoff.o
 UNIT_item_index	= supervisor/serve/item_index.o
 UNIT_hub_wire = \
@@ -1179,6 +1181,7 @@ UNITS = \
 	frame \
 	gate \
 	global_file \
+	health \
 	hub_wire \
 	indirect_requests \
 	item_index \

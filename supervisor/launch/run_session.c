@@ -143,7 +143,8 @@ server_gone(struct run *u, const char *why)
 	loop_timer_stop(&u->loop, u->end_timer);
 	u->end_timer = -1;
 	/* status 0: it has decided to end; lost: a part of kennel has */
-	if (u->ending || u->status == 0 || u->cause[0] != '\0' || u->lost[0] != '\0') {
+	if (u->ending || (u->status == 0 && !session_server_hung(u->session)) ||
+	    u->cause[0] != '\0' || u->lost[0] != '\0') {
 		u->ended_first |= !u->ending;
 		ends_by(u, why);
 		session_give_up(u->session, why);

@@ -13,6 +13,8 @@
 #include "supervisor/mcp/requests.h"
 #include "supervisor/mcp/rpc.h"
 
+#define NO_START_TEXT "the server did not answer its first request in time"
+
 /* How long the present pause has lasted, up to its limit: a server must not be able
  * to stop its own deadline indefinitely. */
 static uint64_t
@@ -79,8 +81,6 @@ session_answer_all(
 
 	held_drop_all(s);
 	while ((call = calls_next(&s->asked, call, CALL_OPEN)) != NULL) {
-		if (call->own)
-			continue;
 		session_answer_agent(s, call->id, call->id_len, code, text, &why);
 		calls_state(&s->asked, call, CALL_GONE);
 		record_answer(s, call, "agent", NULL, 0, outcome);
@@ -106,5 +106,56 @@ session_next_timer(struct session *s, uint64_t now)
 	if (s->idle_ns != 0 && s->asked.open == 0 && s->held == NULL &&
 	    s->programs == 0 && !s->ended && s->active_at + s->idle_ns < at)
 		at = s->active_at + s->idle_ns;
-	return at;
+	due = health_next(s);
+	return due < at ? due : at;
+}
+
+/* ---- the timer ---------------------------------------------------------- */
+
+static void timer_fired(struct loop *, void *);
+
+/* The timer may fire too early, never too late: it is set again only if an earlier
+ * deadline appears. */
+void
+session_set_timer(struct session *s)
+{
+	uint64_t at = session_next_timer(s, loop_now());
+
+	if (s->timer >= 0 && s->timer_at <= at)
+		return;
+	if (s->timer >= 0)
+		loop_timer_stop(s->o.loop, s->timer);
+	s->timer = -1;
+	if (at == UINT64_MAX)
+		return;
+	s->timer_at = at;
+	s->timer = loop_timer_at(s->o.loop, at, timer_fired, s);
+	if (s->timer < 0)
+		session_stop(s, "no timer left");
+}
+
+static void
+timer_fired(struct loop *l, void *arg)
+{
+	struct session *s = arg;
+	uint64_t now = loop_now(), clock = session_clock(s);
+	struct call *call;
+
+	s->timer = -1;
+	if (s->start_at != 0 && clock >= s->start_at && s->replay.phase == SERVER_GREETS)
+		session_hung(s, NO_START_TEXT);
+	if (s->start_at != 0 && clock >= s->start_at) {
+		s->start_at = 0;
+		session_answer_all(s, RPC_TIMEOUT, "timeout", "kennel: " NO_START_TEXT);
+		session_stop(s, NO_START_TEXT);
+	}
+	while ((call = calls_soonest(&s->asked)) != NULL && call->deadline_ns <= clock)
+		session_expire(s, call);
+	if (s->idle_ns != 0 && s->asked.open == 0 && s->held == NULL &&
+	    s->programs == 0 && now >= s->active_at + s->idle_ns)
+		session_stop(s, "idle");
+	health_check(s, now);
+	(void)frame_flush(&s->to_agent);  /* the rest is written later */
+	(void)frame_flush(&s->to_server); /* likewise */
+	session_arm(s);
 }

@@ -25,17 +25,31 @@
  * server. An open ping is also a row of the same table, so a server id equal to it is
  * refused as still in use.
  */
-bool
-session_own_id(struct session *s, char id[MCP_ID_MAX])
+static bool
+name_id(struct pings *p, char id[MCP_ID_MAX])
 {
-	struct pings *p = &s->pings;
-
 	if (p->n == 0 &&
 	    /* syscalls: getrandom */
 	    getrandom(&p->name, sizeof(p->name), 0) != (ssize_t)sizeof(p->name))
 		return false;
 	(void)snprintf(id, MCP_ID_MAX, "\"kennel-%016llx-%u\"",
 	    (unsigned long long)p->name, ++p->n); /* fits */
+	return true;
+}
+
+bool
+session_own_call(
+    struct session *s, struct calls *calls, char id[MCP_ID_MAX], struct call **ret)
+{
+	struct json name = {.at = (const uint8_t *)id, .type = JSON_IS_STRING};
+
+	if (!name_id(&s->pings, id))
+		return false;
+	name.len = strlen(id);
+	if (calls_add(calls, name, ret) < 0)
+		return false;
+	calls_own(calls, *ret);
+	(*ret)->since_ns = loop_now();
 	return true;
 }
 
@@ -54,19 +68,13 @@ may_ping(const struct session *s)
 void
 pings_send(struct session *s)
 {
-	char id[MCP_ID_MAX];
-	struct json name = {.at = (const uint8_t *)id, .type = JSON_IS_STRING};
 	struct pings *p = &s->pings;
+	char id[MCP_ID_MAX];
 	struct call *call;
 	int r;
 
-	if (!may_ping(s) || !session_own_id(s, id))
-		return;
-	name.len = strlen(id);
-	if (calls_add(&s->asking, name, &call) < 0)
+	if (!may_ping(s) || !session_own_call(s, &s->asking, id, &call))
 		return; /* no room: the agent has enough open requests */
-	call->own = true;
-	call->since_ns = loop_now();
 	(void)snprintf(call->method, sizeof(call->method), "ping");
 	buf_clear(&s->text);
 	r = buf_printf(

@@ -51,6 +51,10 @@ unfit_answer_of_server(
 
 	if (call == NULL || call->state == CALL_HELD)
 		return; /* the server has no such request */
+	if (call->own) {
+		replay_unfit(s, call);
+		return;
+	}
 	s->start_at = 0;
 	(void)snprintf(
 	    text, sizeof(text), "kennel: the server's response was rejected: %s", why);

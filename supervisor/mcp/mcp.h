@@ -24,6 +24,7 @@
  *	batch.c			arrays of messages
  *	malformed.c		messages that cannot be judged, and who is informed
  *	filter.c		cuts in lists and capabilities
+ *	health.c		pings to a server that has nothing to do
  *	replay.c		a server that ends and is started again
  *	events.c		the audit events of a session
  *	startup_error.c		a session without a server
@@ -133,6 +134,8 @@ struct session_counts {
 void session_count(const struct session *, struct session_counts *ret);
 /* True if the server has closed its output. */
 bool session_server_ended(const struct session *);
+/* True if that is said of a server that only did not answer in time. */
+bool session_server_hung(const struct session *);
 /* True if nothing is left to be written to the agent. */
 bool session_drained(const struct session *);
 /* The number of bytes left to write; 0 also if the agent no longer reads. */

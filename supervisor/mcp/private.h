@@ -114,6 +114,11 @@ struct session {
 	uint32_t programs;          /* the server's execs that wait for approval */
 	struct pings pings;
 	struct replay replay;
+	struct health {
+		uint64_t at;        /* of the last traffic, or of the last ping */
+		uint64_t active_at; /* of the session, before what is being read */
+		uint32_t missed;    /* pings since the server sent anything */
+	} health;
 	bool asks_programs;  /* the policy has programs that need approval */
 	bool judges_methods; /* the policy has `method` lines */
 	struct refusal refusal[REFUSALS_KEPT];
@@ -123,6 +128,7 @@ struct session {
 	bool leaving;      /* the agent closed while there was no room */
 	const char *cause; /* of the server's end, if known early; borrowed */
 	bool ended, agent_eof, server_eof;
+	bool hung; /* server_eof, because it did not answer */
 	int error; /* ours: out of memory */
 	char name[MCP_NAME_MAX];
 	char method[MCP_METHOD_MAX];
@@ -135,6 +141,8 @@ uint64_t session_clock(const struct session *);
 void session_person(struct session *, int change, bool answered);
 /* When the next deadline is due, on loop_now()'s clock; UINT64_MAX: never. */
 uint64_t session_next_timer(struct session *, uint64_t now);
+/* Sets the timer for it. */
+void session_set_timer(struct session *);
 /* This call's deadline has passed: answers the agent, cancels it at the server. */
 void session_expire(struct session *, struct call *);
 /* Answers every open request of the agent with this error. */
@@ -157,6 +165,8 @@ void session_emit(struct session *, struct frame_out *, const uint8_t *, size_t)
 size_t session_cut(const struct session *, struct json root, uint8_t *out);
 /* The server has closed its output. */
 void session_server_eof(struct session *, const char *why);
+/* The server is there, and does not answer: the same. */
+void session_hung(struct session *, const char *why);
 /* Calls end, once. */
 void session_stop(struct session *, const char *why);
 /* Closes the server's descriptors; takes those of the next process (as session_back). */
@@ -249,8 +259,19 @@ void programs_explain(struct session *, const struct call *, const struct json_m
 void programs_hear(struct session *);
 
 /* keepalive.c */
-/* Writes a new id of kennel's own, unknown to the server and the agent. */
-bool session_own_id(struct session *, char id[MCP_ID_MAX]);
+/* A row for a request of kennel's own, with a new id, which neither the server nor the
+ * agent can know. False: there is no room for one. */
+bool session_own_call(
+    struct session *, struct calls *, char id[MCP_ID_MAX], struct call **ret);
+
+/* health.c */
+/* Bytes have come. */
+void health_traffic(struct session *, bool from_server);
+/* When a ping is due, on loop_now()'s clock; UINT64_MAX: never. */
+uint64_t health_next(const struct session *);
+void health_check(struct session *, uint64_t now);
+/* The server has answered a ping. */
+void health_answered(struct session *, struct call *);
 void pings_send(struct session *); /* if the agent is expected to support them */
 void pings_answered(struct session *, struct call *, bool result);
 void pings_end(struct session *);

@@ -202,7 +202,7 @@ static void
 forget(struct calls *c)
 {
 	static const enum call_state states[] = {
-	    CALL_OPEN, CALL_HELD, CALL_CANCELLED, CALL_GONE};
+	    CALL_OPEN, CALL_HELD, CALL_CANCELLED, CALL_GONE, CALL_OWN};
 	struct call *call;
 
 	for (size_t i = 0; i < ARRAY_LEN(states); i++)
@@ -217,8 +217,6 @@ withdraw_asking(struct session *s)
 	struct call *call = NULL;
 
 	while ((call = calls_next(&s->asking, call, CALL_OPEN)) != NULL) {
-		if (call->own)
-			continue;
 		buf_clear(&s->text);
 		if (rpc_cancel(&s->text, call->id, call->id_len,
 			"kennel: the server has ended") < 0)
@@ -271,7 +269,6 @@ static int
 send(struct session *s, const struct kept *k)
 {
 	char id[MCP_ID_MAX];
-	struct json name = {.at = (const uint8_t *)id, .type = JSON_IS_STRING};
 	struct json_message m;
 	struct call *call;
 	const uint8_t *at, *end = k->line + k->len;
@@ -279,14 +276,8 @@ send(struct session *s, const struct kept *k)
 
 	if (json_scan(k->line, k->len - 1, &m) < 0)
 		bug("a line that was scanned before");
-	if (!session_own_id(s, id))
-		return -EIO;
-	name.len = strlen(id);
-	r = calls_add(&s->asked, name, &call);
-	if (r < 0)
-		return r;
-	call->own = true;
-	call->since_ns = loop_now();
+	if (!session_own_call(s, &s->asked, id, &call))
+		return -ENOBUFS;
 	call->known = session_method(s, &m);
 	(void)snprintf(call->method, sizeof(call->method), "%s", s->method); /* cut */
 	call->name_len = 0;
@@ -295,7 +286,7 @@ send(struct session *s, const struct kept *k)
 	if (r == 0)
 		r = frame_say(&s->to_server, k->line, (size_t)(at - k->line));
 	if (r == 0)
-		r = frame_say(&s->to_server, id, name.len);
+		r = frame_say(&s->to_server, id, strlen(id));
 	at += m.top[TOP_ID].len;
 	return r < 0 ? r : frame_say(&s->to_server, at, (size_t)(end - at));
 }
@@ -373,16 +364,30 @@ replay_answered(struct session *s, struct call *call, const struct json_message 
 	struct json body = m->top[result ? TOP_RESULT : TOP_ERROR];
 	uint8_t agreed[32];
 
+	if (strcmp(call->method, "ping") == 0) {
+		health_answered(s, call);
+		return;
+	}
 	record_answer(s, call, "kennel", body.at, body.len, result ? "ok" : "error");
 	calls_remove(&s->asked, call);
 	if (!first || s->replay.phase != SERVER_GREETS)
 		return;
 	if (!result || digest_of(m, agreed) < 0)
-		session_server_eof(s, ANSWERED_BAD);
+		session_hung(s, ANSWERED_BAD);
 	else if (memcmp(agreed, s->replay.agreed, sizeof(agreed)) == 0)
 		greeted(s);
 	else {
 		s->cause = ANSWERED_ELSE; /* so this end is the session's */
 		session_server_eof(s, s->cause);
 	}
+}
+
+void
+replay_unfit(struct session *s, struct call *call)
+{
+	bool first = call->known != NULL && (call->known->flags & METHOD_FIRST) != 0;
+
+	calls_remove(&s->asked, call);
+	if (first && s->replay.phase == SERVER_GREETS)
+		session_hung(s, ANSWERED_BAD);
 }

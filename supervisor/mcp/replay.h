@@ -48,7 +48,8 @@ void replay_lost(struct session *, const char *why);
 /* The agent makes a request of a server that is down. True: the line is kept, and judged
  * again when the server serves; false: why not, for the agent. */
 bool replay_need(struct session *, const struct json_message *, char *text, size_t cap);
-/* An answer to a request of kennel's own. */
+/* An answer to a request of kennel's own; one that cannot be read. */
 void replay_answered(struct session *, struct call *, const struct json_message *);
+void replay_unfit(struct session *, struct call *);
 
 #endif

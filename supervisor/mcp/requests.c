@@ -164,6 +164,13 @@ calls_add(struct calls *c, struct json id, struct call **ret)
 	return 0;
 }
 
+void
+calls_own(struct calls *c, struct call *call)
+{
+	calls_state(c, call, CALL_OWN);
+	call->own = true;
+}
+
 static void
 unlink_deadline(struct calls *c, struct call *call)
 {

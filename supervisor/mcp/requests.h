@@ -17,6 +17,7 @@ enum call_state {
 	CALL_CANCELLED, /* by the requester; an answer may still pass */
 	CALL_GONE,      /* answered by kennel: discard the late answer */
 	CALL_DONE,      /* answered, event not written yet */
+	CALL_OWN,       /* sent by kennel, not yet answered */
 };
 
 struct call {
@@ -53,6 +54,8 @@ void calls_free(struct calls *);
 struct call *calls_find(struct calls *, struct json id);
 /* -EEXIST: this id is in use; -ENOBUFS. */
 int calls_add(struct calls *, struct json id, struct call **ret);
+/* This row, just added, is a request that kennel sends. */
+void calls_own(struct calls *, struct call *);
 void calls_remove(struct calls *, struct call *);
 void calls_state(struct calls *, struct call *, enum call_state);
 void calls_deadline(struct calls *, struct call *, uint64_t at_ns); /* in order */

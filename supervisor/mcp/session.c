@@ -33,15 +33,13 @@
 #include "shim/base/log.h"
 #include "supervisor/hub/hub.h"
 
-#define TEXT_MAX      (64u << 10) /* one message from kennel */
-#define INSERT_MAX    (1u << 20)  /* insertions in one line of the server */
-#define NO_START_TEXT "the server did not answer its first request in time"
+#define TEXT_MAX   (64u << 10) /* one message from kennel */
+#define INSERT_MAX (1u << 20)  /* insertions in one line of the server */
 
 static void arm(struct session *);
 static void agent_ready(struct loop *, int, short, void *);
 static void server_ready(struct loop *, int, short, void *);
 static void out_ready(struct loop *, int, short, void *);
-static void timer_fired(struct loop *, void *);
 
 /* ---- begin and end ------------------------------------------------------ */
 
@@ -74,7 +72,7 @@ prepare(struct session *s)
 	    policy_limit(o->policy, o->server, TIMEOUT_ASK) * LOOP_MS;
 	s->idle_ns = policy_limit(o->policy, o->server, TIMEOUT_IDLE) * LOOP_MS;
 	held_times(s);
-	s->active_at = loop_now();
+	s->active_at = s->health.at = loop_now();
 	for (uint32_t i = 0; i < o->server->execs.n; i++)
 		if (o->policy->exec[o->server->execs.first + i].verdict == VERDICT_ASK)
 			s->asks_programs = true;
@@ -185,6 +183,12 @@ session_server_ended(const struct session *s)
 	return s->server_eof;
 }
 
+bool
+session_server_hung(const struct session *s)
+{
+	return s->hung;
+}
+
 void
 session_count(const struct session *s, struct session_counts *ret)
 {
@@ -198,53 +202,6 @@ bool
 session_drained(const struct session *s)
 {
 	return session_left(s) == 0;
-}
-
-/* ---- the timer of deadlines --------------------------------------------- */
-
-/* The timer may fire too early, never too late: it is set again only if an earlier
- * deadline appears. */
-static void
-set_timer(struct session *s)
-{
-	uint64_t at = session_next_timer(s, loop_now());
-
-	if (s->timer >= 0 && s->timer_at <= at)
-		return;
-	if (s->timer >= 0)
-		loop_timer_stop(s->o.loop, s->timer);
-	s->timer = -1;
-	if (at == UINT64_MAX)
-		return;
-	s->timer_at = at;
-	s->timer = loop_timer_at(s->o.loop, at, timer_fired, s);
-	if (s->timer < 0)
-		session_stop(s, "no timer left");
-}
-
-static void
-timer_fired(struct loop *l, void *arg)
-{
-	struct session *s = arg;
-	uint64_t now = loop_now(), clock = session_clock(s);
-	struct call *call;
-
-	s->timer = -1;
-	if (s->start_at != 0 && clock >= s->start_at && s->replay.phase == SERVER_GREETS)
-		session_server_eof(s, NO_START_TEXT);
-	if (s->start_at != 0 && clock >= s->start_at) {
-		s->start_at = 0;
-		session_answer_all(s, RPC_TIMEOUT, "timeout", "kennel: " NO_START_TEXT);
-		session_stop(s, NO_START_TEXT);
-	}
-	while ((call = calls_soonest(&s->asked)) != NULL && call->deadline_ns <= clock)
-		session_expire(s, call);
-	if (s->idle_ns != 0 && s->asked.open == 0 && s->held == NULL &&
-	    s->programs == 0 && now >= s->active_at + s->idle_ns)
-		session_stop(s, "idle");
-	(void)frame_flush(&s->to_agent);  /* the rest is written later */
-	(void)frame_flush(&s->to_server); /* likewise */
-	arm(s);
 }
 
 struct gate_ask
@@ -407,6 +364,13 @@ session_server_eof(struct session *s, const char *why)
 }
 
 void
+session_hung(struct session *s, const char *why)
+{
+	s->hung = true;
+	session_server_eof(s, why);
+}
+
+void
 session_detach(struct session *s)
 {
 	loop_remove(s->o.loop, s->slot_server_in);
@@ -440,8 +404,9 @@ session_attach(struct session *s, int in, int out)
 	s->o.server_out = out;
 	frame_in_again(&s->from_server, out);
 	frame_out_init(&s->to_server, in);
-	s->server_eof = false;
+	s->server_eof = s->hung = false;
 	s->active_at = loop_now();
+	health_traffic(s, true);
 	return 0;
 }
 
@@ -498,7 +463,7 @@ arm(struct session *s)
 	if (s->slot_server_in >= 0)
 		loop_events(
 		    l, s->slot_server_in, frame_queued(&s->to_server) > 0 ? POLLOUT : 0);
-	set_timer(s);
+	session_set_timer(s);
 }
 
 void
@@ -528,6 +493,7 @@ agent_ready(struct loop *l, int fd, short revents, void *arg)
 	if (r == -EAGAIN)
 		return;
 	s->active_at = loop_now();
+	health_traffic(s, false);
 	pump(s, &s->from_agent, &agent_stream);
 	if (r == -ENOMEM)
 		s->error = r;
@@ -545,7 +511,9 @@ server_ready(struct loop *l, int fd, short revents, void *arg)
 	(void)l, (void)fd, (void)revents;
 	if (r == -EAGAIN)
 		return;
+	s->health.active_at = s->active_at;
 	s->active_at = loop_now();
+	health_traffic(s, true);
 	pump_server(s, &server_stream);
 	if (r == -ENOMEM)
 		s->error = r;

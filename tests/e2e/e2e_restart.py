@@ -3,6 +3,7 @@ import json
 import os
 import signal
 import sys
+import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
@@ -273,23 +274,42 @@ def crash_loop():
     check(wait_for(lambda: s.p.poll() is not None, 3) is not None, "kennel did not end")
 
 
-@test("a process that agrees to something else than the first one ends the session", 120)
-def another():
-    d = TMP + "/once-%d" % os.getpid()
-    os.mkdir(d, 0o755)
+def changes(**later):
+    """A server whose later processes have another configuration."""
+    d = tempfile.mkdtemp(prefix="once-", dir=TMP)
+    os.chmod(d, 0o755)
     if os.geteuid() == 0:
         os.chown(d, 65534, 65534)
     # the first process finds no file and makes it; the second one has no resources
     body = (("    user nobody\n" if os.geteuid() == 0 else "") + "    run /bin/sh -c \"if test -e $0/was; then exec /usr/bin/python3 $1 $2; fi; : > $0/was; exec "
             "/usr/bin/python3 $1 $3\" %s %s\n    write %s\n    read %s\n    exec allow /usr/bin/python3 **\n"
-            "    exec allow /bin/sh **\n" % (d, words(SERVER, config_of("hub", capabilities={"tools": {}}), config_of("hub")), d,
+            "    exec allow /bin/sh **\n" % (d, words(SERVER, config_of("hub", **later), config_of("hub")), d,
                                             words(os.path.dirname(SERVER))))
-    s = kennel_run(body + ALL)
+    return kennel_run(body + ALL)
+
+
+@test("a process that agrees to something else than the first one ends the session", 120)
+def another():
+    s = changes(capabilities={"tools": {}})
     s.initialize()
     dies(s)
     r = again(s)
     within("another protocol version or other capabilities", r["error"]["message"])
     check(wait_for(lambda: s.p.poll() is not None, 5) is not None, "kennel did not end")
+
+
+@test("a process that answers the replayed greeting with an error, or with what cannot be read, counts as an end", 120)
+def bad_greeting():
+    for later, in ({"init_error": {"code": -32603, "message": "not today"}},), ({"init_raw": '{"id":@ID@,"jsonrpc":"2.0","result":{]}'},):
+        s = changes(**later)
+        s.initialize()
+        dies(s)
+        time.sleep(1)
+        text = said(s.call("echo"))
+        check(matches(r"t is restarting: try again in [1-3] s", text), text)
+        within("restarting", said(s.call("echo")))
+        check(wait_for(lambda: scripts(s) == [], 5) is not None, scripts(s))
+        check(s.close() is not None, "kennel did not end")
 
 
 @test("a secret from the environment: kennel keeps no copy, so the session ends with its server")

@@ -22,6 +22,7 @@ config = {
     "capabilities": None,
     "instructions": None,
     "init_error": None,
+    "init_raw": None,    # a line in place of the answer
     "exit": None,        # status, before anything is read
     "endless": False,    # each page of a list has a next one
     "trace": None,       # a file that it makes at its start
@@ -302,6 +303,8 @@ def m_initialize(i, p):
         if config["refuse"] == -32022:
             e["data"] = {"supported": ["2026-07-28"], "requested": p["protocolVersion"]}
         return say(id=i, error=e)
+    if config["init_raw"]:
+        return raw(config["init_raw"].replace("@ID@", json.dumps(i)).encode() + b"\n")
     if config["init_error"]:
         return say(id=i, error=config["init_error"])
     more = {"instructions": config["instructions"]} if config["instructions"] else {}
