@@ -16,14 +16,13 @@
 #include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "shim/base/log.h"
-#include "shim/base/wire.h"
 #include "supervisor/serve/private.h"
 
 #define START_MARGIN_MS 60000 /* the session itself keeps `timeout start` */
 #define NO_PING         "it did not answer a call in time, nor a ping"
 #define NO_LISTS        "its lists took too long: see `timeout start`"
 #define PAGES_MAX       1000 /* of one list */
-#define PROCESSES_MAX   200  /* the loop watches more, and their orders fit a socket */
+#define PROCESSES_MAX   200  /* the loop watches more */
 
 const struct list_row list_rows[LIST_N] = {
     [LIST_TOOLS] = {"tools/list", "tools", "tools", "name", PIN_TOOL},
@@ -38,10 +37,8 @@ const struct list_row list_rows[LIST_N] = {
 int
 downstream_new(struct server *s, enum down_use use, struct downstream **ret)
 {
-	uint8_t memory[LAUNCHER_NAME_MAX + 32];
 	struct hub *h = s->hub;
 	struct downstream *d;
-	struct wire_out out;
 	int n = 0;
 
 	for (d = h->down; d != NULL; d = d->next)
@@ -59,18 +56,11 @@ downstream_new(struct server *s, enum down_use use, struct downstream **ret)
 	d->deadline = loop_now() + (policy_limit(&s->policy, s->sealed, TIMEOUT_START) +
 				       START_MARGIN_MS) *
 				       LOOP_MS;
-	wire_out_init(&out, memory, sizeof(memory));
-	wire_put_u32(&out, LAUNCHER_START);
-	wire_put_u32(&out, d->ticket);
-	wire_put_str(&out, s->name);
-	if (wire_send(h->launcher, &out, NULL, 0) < 0) {
-		free(d);
-		return -EPIPE;
-	}
 	d->next = h->down;
 	h->down = d;
 	if (use == USE_SHARED)
 		s->down = d;
+	launcher_start(h);
 	*ret = d;
 	return 0;
 }

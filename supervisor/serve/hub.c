@@ -28,7 +28,8 @@
 
 #include "kennel_syscalls.h"
 
-#define LAST_MS 1800 /* for the sessions to end, and for the agent's last answers */
+#define ORDERS_MAX (64u << 10)
+#define LAST_MS    1800 /* for the sessions to end, and for the agent's last answers */
 
 void
 hub_end(struct hub *h, const char *why)
@@ -149,6 +150,9 @@ hub_arm(struct hub *h)
 			loop_events(&h->loop, d->slot,
 			    (short)((room ? POLLIN : 0) |
 				    (frame_queued(&d->out) > 0 ? POLLOUT : 0)));
+	if (h->slot_launcher >= 0)
+		loop_events(&h->loop, h->slot_launcher,
+		    h->orders.len > 0 ? POLLIN | POLLOUT : POLLIN);
 	records_arm(h);
 	set_timer(h, room);
 	hub_control_changed(h);
@@ -188,6 +192,7 @@ make(struct hub *h)
 	h->parked_last = &h->parked;
 	buf_init(&h->text, FRAME_MAX);
 	buf_init(&h->body, FRAME_MAX);
+	buf_init(&h->orders, ORDERS_MAX);
 	buf_init(&h->client_capabilities, MCP_MESSAGE_MAX);
 	buf_init(&h->client_info, MCP_MESSAGE_MAX);
 	h->route = calloc(HUB_CALLS_MAX + 1, sizeof(*h->route));
@@ -202,6 +207,8 @@ make(struct hub *h)
 	(void)snprintf(h->cursor_tag, sizeof(h->cursor_tag), "%llx.", tag); /* fits */
 	/* the agent's end may be one socket for both directions */
 	r = fd_nonblock(STDOUT_FILENO, true);
+	if (r == 0)
+		r = fd_nonblock(h->launcher, true);
 	if (r < 0)
 		return r;
 	h->slot_in = loop_add(&h->loop, STDIN_FILENO, POLLIN, agent_ready, h);
@@ -263,6 +270,7 @@ unmake(struct hub *h)
 	free(h->route);
 	buf_free(&h->text);
 	buf_free(&h->body);
+	buf_free(&h->orders);
 	buf_free(&h->client_capabilities);
 	buf_free(&h->client_info);
 	free(h->broken);

@@ -161,6 +161,7 @@ struct downstream {
 	uint32_t own_n;
 	uint64_t deadline;  /* of this state; UINT64_MAX: none */
 	uint64_t served;    /* messages from the server */
+	bool ordered;       /* of the launcher */
 	bool behind;        /* lines are left: the agent's queue was full */
 	bool unreached;     /* its session answered in its place, */
 	bool start_refused; /* because it started nothing */
@@ -253,7 +254,9 @@ struct hub {
 	size_t server_n;
 	struct items items;
 	struct downstream *down;
-	uint32_t tickets;
+	uint32_t tickets,
+	    ordered;        /* ordered: starts that the launcher has not answered */
+	struct buf orders;  /* for the launcher, each after its length */
 	bool awake;         /* servers without pins are started */
 	struct calls calls; /* of the agent */
 	struct route *route;
@@ -362,6 +365,8 @@ void parked_free(struct hub *);
 struct server *server_find(struct hub *, const char *name, size_t len);
 /* It is a row whose program may not be started: no policy grants it. */
 bool server_lacks_grant(const struct server *);
+/* Orders the processes that are starting, a few at a time. */
+void launcher_start(struct hub *);
 /* name NULL: a request without fields. */
 void launcher_ask(struct hub *, enum launcher_message, const char *name);
 /* Asks the launcher for the names, for the policies, once. True: they are here. */

@@ -15,6 +15,8 @@
 #include "supervisor/hub/hub.h"
 #include "supervisor/serve/private.h"
 
+#define ORDERED_MAX 8 /* starts that the launcher has not answered */
+
 struct server *
 server_find(struct hub *h, const char *name, size_t len)
 {
@@ -33,6 +35,42 @@ server_lacks_grant(const struct server *s)
 
 /* ---- policies ---------------------------------------------------------------- */
 
+/* Sends an order, or keeps it until the launcher reads: 0, -EAGAIN too many are kept,
+ * -EPIPE. */
+static int
+launcher_send(struct hub *h, const struct wire_out *out)
+{
+	uint32_t len = (uint32_t)out->len; /* of a name */
+	int r = h->orders.len > 0 ? -EAGAIN : wire_send(h->launcher, out, NULL, 0);
+
+	if (r != -EAGAIN)
+		return r;
+	if (buf_reserve(&h->orders, sizeof(len) + len) < 0)
+		return -EAGAIN;
+	(void)buf_put(&h->orders, &len, sizeof(len)); /* there is room */
+	(void)buf_put(&h->orders, out->data, len);    /* likewise */
+	return 0;
+}
+
+/* False: the launcher is gone. */
+static bool
+send_orders(struct hub *h)
+{
+	uint32_t len;
+	int r = 0;
+
+	while (r == 0 && h->orders.len > 0) {
+		struct wire_out out = {.data = h->orders.data + sizeof(len)};
+
+		memcpy(&len, h->orders.data, sizeof(len));
+		out.len = out.cap = len;
+		r = wire_send(h->launcher, &out, NULL, 0);
+		if (r == 0)
+			buf_drop(&h->orders, sizeof(len) + len);
+	}
+	return r == 0 || r == -EAGAIN;
+}
+
 void
 launcher_ask(struct hub *h, enum launcher_message type, const char *name)
 {
@@ -43,8 +81,41 @@ launcher_ask(struct hub *h, enum launcher_message type, const char *name)
 	wire_put_u32(&out, type);
 	if (name != NULL)
 		wire_put_str(&out, name);
-	if (wire_send(h->launcher, &out, NULL, 0) < 0)
+	if (launcher_send(h, &out) < 0)
 		hub_end(h, "lost the launcher");
+}
+
+/* The one that has waited longest; NULL: none waits. */
+static struct downstream *
+next_start(const struct hub *h)
+{
+	struct downstream *first = NULL;
+
+	for (struct downstream *d = h->down; d != NULL; d = d->next)
+		if (d->state == DOWN_STARTING && !d->ordered &&
+		    (first == NULL || d->ticket < first->ticket))
+			first = d;
+	return first;
+}
+
+/* What is closed before its turn is never ordered. */
+void
+launcher_start(struct hub *h)
+{
+	uint8_t memory[LAUNCHER_NAME_MAX + 32];
+	struct downstream *d;
+	struct wire_out out;
+
+	while (h->ordered < ORDERED_MAX && (d = next_start(h)) != NULL) {
+		wire_out_init(&out, memory, sizeof(memory));
+		wire_put_u32(&out, LAUNCHER_START);
+		wire_put_u32(&out, d->ticket);
+		wire_put_str(&out, d->server->name);
+		if (launcher_send(h, &out) < 0)
+			hub_end(h, "lost the launcher");
+		d->ordered = true;
+		h->ordered++;
+	}
 }
 
 static void
@@ -278,12 +349,17 @@ launcher_ready(struct loop *loop, int socket, short revents, void *arg)
 	uint32_t type;
 	int fd = -1, r;
 
-	r = wire_recv(socket, packet, sizeof(packet), &len, &fd, 1, &fds_n);
-	if (r == -EAGAIN)
+	r = send_orders(h)
+		? wire_recv(socket, packet, sizeof(packet), &len, &fd, 1, &fds_n)
+		: -EPIPE;
+	if (r == -EAGAIN) {
+		hub_arm(h);
 		return;
+	}
 	if (r < 0) {
 		log_error("lost the launcher; no server can be started any more");
 		loop_remove(&h->loop, h->slot_launcher);
+		h->slot_launcher = -1;
 		fd_close(&h->launcher);
 		hub_end(h, "lost the launcher");
 		return;
@@ -299,7 +375,9 @@ launcher_ready(struct loop *loop, int socket, short revents, void *arg)
 	else if (type == LAUNCHER_FOUND)
 		on_found(h);
 	else if (type == LAUNCHER_STARTED) {
+		h->ordered -= h->ordered > 0;
 		downstream_started(h, wire_get_u32(&in), fd);
+		launcher_start(h);
 		fd = -1;
 	} else if (type == LAUNCHER_CONNECTED) {
 		records_open(h, fd);

@@ -47,13 +47,58 @@ struct launcher {
 	struct startables servers;
 	const char *file; /* while its names are read */
 	bool named;
+	bool lost; /* the hub has ended, or does not read */
 };
+
+#define HUB_WAITS   20 /* so often for the hub to read */
+#define HUB_WAIT_MS 1000
+
+/* True: no session is left. */
+static bool
+reap(struct launcher *l)
+{
+	struct signalfd_siginfo info;
+	pid_t pid;
+
+	while (read(l->children, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		;
+	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+		log_debug("session %d ended", (int)pid);
+	return pid < 0;
+}
+
+/* False: the hub is stuck. A poll that ends late, because the process was stopped, counts
+ * once. */
+static bool
+await_hub(struct launcher *l)
+{
+	struct pollfd p[2] = {
+	    {.fd = l->hub, .events = POLLOUT}, {.fd = l->children, .events = POLLIN}};
+	int r;
+
+	for (int n = 0; n < HUB_WAITS; n += r == 0) {
+		r = poll(p, 2, HUB_WAIT_MS);
+		if (r < 0 && errno != EINTR)
+			die("unable to wait for events: %s", strerror(errno));
+		if (r > 0 && p[0].revents != 0)
+			return true;
+		if (r > 0)
+			(void)reap(l);
+	}
+	log_error("kennel serve does not read what it asked for; ending its sessions");
+	return false;
+}
 
 static void
 answer(struct launcher *l, const struct wire_out *out, int fd)
 {
-	if (wire_send(l->hub, out, &fd, fd >= 0) < 0)
-		log_debug("the hub does not read");
+	int r = -EAGAIN;
+
+	while (!l->lost && r == -EAGAIN) {
+		r = wire_send(l->hub, out, &fd, fd >= 0);
+		if (r < 0)
+			l->lost = r != -EAGAIN || !await_hub(l);
+	}
 }
 
 /* ---- policies -------------------------------------------------------------- */
@@ -190,7 +235,7 @@ on_find(struct launcher *l, struct wire_in *in)
 	if (wire_end(in) < 0)
 		return;
 	name_all(l);
-	for (size_t i = 0; i < l->servers.n; i++)
+	for (size_t i = 0; i < l->servers.n && !l->lost; i++)
 		if (l->servers.all[i]->wanted)
 			find_one(l, l->servers.all[i]);
 	answer_end(l, LAUNCHER_FOUND);
@@ -329,20 +374,6 @@ on_packet(struct launcher *l, const uint8_t *packet, size_t len)
 	die("an invalid request of the hub");
 }
 
-/* True: no session is left. */
-static bool
-reap(struct launcher *l)
-{
-	struct signalfd_siginfo info;
-	pid_t pid;
-
-	while (read(l->children, &info, sizeof(info)) == (ssize_t)sizeof(info))
-		;
-	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
-		log_debug("session %d ended", (int)pid);
-	return pid < 0;
-}
-
 static _Noreturn void
 serve_hub(struct launcher *l)
 {
@@ -363,7 +394,11 @@ serve_hub(struct launcher *l)
 			if (r == 0)
 				on_packet(l, packet, len);
 			else if (r != -EAGAIN)
-				open = false; /* sessions end when the hub's sockets do */
+				l->lost = true;
+		}
+		if (l->lost) { /* sessions end when the hub's sockets do */
+			open = false;
+			fd_close(&l->hub);
 		}
 		idle = reap(l);
 	}
@@ -415,7 +450,8 @@ launcher_fork(const struct launcher_order *order, int *ret_socket)
 		(void)signal(SIGHUP, SIG_IGN);
 		(void)signal(SIGPIPE, SIG_IGN);
 		if (leave_agent() < 0 || fd_close_others(&l.hub, 1) < 0 ||
-		    confine_core() < 0 || open_children(&l.children) < 0)
+		    fd_nonblock(l.hub, true) < 0 || confine_core() < 0 ||
+		    open_children(&l.children) < 0)
 			die("unable to set up the launcher");
 		serve_hub(&l);
 	}

@@ -125,6 +125,43 @@ def sessions_apart():
     equal([n for n, who in sockets.items() if len(who) > 1], [], "held by two")
 
 
+def launcher_of(h):
+    return [p for p, name in descendants(h.p.pid).items() if name == "kennel" and processes()[p][0] == h.p.pid][0]
+
+
+@test("a launcher that does not read stops no answer of the hub; what was ordered meanwhile is done when it does")
+def stuck_launcher():
+    h = Hub(server("one"), server("two"))
+    h.said("one.echo")
+    os.kill(launcher_of(h), signal.SIGSTOP)
+    queries = []
+    for n in range(1500):  # more orders than a socket holds
+        queries.append(h.post("tools/call", {"name": "mcp_query", "arguments": {"server": "one", "tool": "echo"}}))
+        h.notify("notifications/cancelled", {"requestId": queries[-1]})
+        if n % 50 == 0:
+            h.ask("ping")
+    a = h.post_call("two.echo", {"text": "two"})
+    equal(h.said("one.echo", text="on"), "one: on", "those that run do not need it")
+    os.kill(launcher_of(h), signal.SIGCONT)
+    equal(h.wait(a)["result"]["content"][0]["text"], "two: two")
+    equal(h.query("one", "echo")["state"], "ok")
+
+
+@test("a hub that does not read what it asked for loses its launcher, which does not wait for ever", seconds=90)
+def stuck_hub():
+    h = Hub(*[server("s%d" % n) for n in range(600)], greet=False)
+    h.ask("ping")
+    launcher = launcher_of(h)
+    os.kill(launcher, signal.SIGSTOP)
+    h.post("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "k", "version": "1"}})
+    h.ask("ping")  # it has asked for the names
+    h.p.send_signal(signal.SIGSTOP)
+    os.kill(launcher, signal.SIGCONT)
+    check(wait_for(lambda: not alive(launcher), 45) is not None, "the launcher waits")
+    h.p.send_signal(signal.SIGCONT)
+    check(wait_for(lambda: h.p.poll() is not None, 10) is not None, "and so the hub ends")
+
+
 # ---- crashes ---------------------------------------------------------------------------
 
 @test("S2-29 a server that is killed: its open calls get -32000, the others go on, and it restarts on need after its backoff", seconds=120)
