@@ -190,11 +190,12 @@ replay_agreed(struct session *s, const struct json_message *m)
 bool
 replay_may(const struct session *s)
 {
-	bool known = s->replay.greeting != NULL ? s->replay.answered
-						: s->started && s->start_at == 0;
+	const struct replay *p = &s->replay;
+	bool ends = s->ended || s->agent_eof || s->leaving || s->error != 0;
 
-	return s->o.lost != NULL && !s->ended && !s->agent_eof && !s->leaving &&
-	       s->error == 0 && s->cause == NULL && known;
+	if (s->o.lost == NULL || ends || s->cause != NULL)
+		return false;
+	return p->greeting != NULL ? p->answered : s->started && s->start_at == 0;
 }
 
 /* Late answers to these cannot come any more, so their ids are free again. */
