@@ -79,6 +79,9 @@ launch_fields(struct leash *l, size_t len, const char **ret_name)
 	l->explain = l->mode == LEASH_EXPLAIN;
 	if (l->explain)
 		l->mode = LEASH_EXEC;
+	l->one_call = l->mode == LEASH_CALL;
+	if (l->one_call)
+		l->mode = LEASH_RUN;
 	*ret_name = wire_get_str(&in, NAME_MAX_LEN);
 	session = wire_get_str(&in, SESSION_LEN);
 	r = launch_args(l, &in);

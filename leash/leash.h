@@ -35,7 +35,7 @@
 #include <stdint.h>
 
 #define LEASH_CHANNEL_FD  3
-#define LEASH_VERSION     6
+#define LEASH_VERSION     7
 #define LEASH_PACKET_MAX  (64u << 10)
 #define LEASH_ARGS_MAX    1024
 #define LEASH_SECRETS_MAX 256 /* of one server */
@@ -129,6 +129,7 @@ enum leash_mode {
 	LEASH_RUN = 1,     /* a server, speaking MCP: "run", or a granted program */
 	LEASH_EXEC = 2,    /* kennel exec: a granted program, raw stdio */
 	LEASH_EXPLAIN = 3, /* the same, and each exec is reported */
+	LEASH_CALL = 4,    /* as LEASH_RUN, in a process that is for one call */
 };
 
 /* How long the leash waits between TERM and KILL when the supervisor requests a

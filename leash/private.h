@@ -52,7 +52,8 @@ enum leash_phase { PHASE_NEW, PHASE_RUNNING, PHASE_ENDING, PHASE_GONE };
 struct leash {
 	enum leash_phase phase;
 	enum leash_mode mode;
-	bool explain; /* report each exec */
+	bool explain;  /* report each exec */
+	bool one_call; /* the server is for one call */
 	char session[17];
 	char *memory;      /* the launch message, kept for its strings */
 	const char **argv; /* what to start; NULL-terminated */

@@ -112,6 +112,7 @@ struct opened {
 	const struct session *serving; /* borrowed; NULL: none (yet) */
 	pid_t hub;                     /* "kennel serve", its agent; 0: none */
 	enum leash_mode mode;
+	bool one_call;     /* as in the order */
 	int starter;       /* starter.h: of further processes; -1: none */
 	pid_t starter_pid; /* 0: none */
 };
@@ -124,7 +125,8 @@ struct open_order {
 					   * session; 0: the parent process */
 	pid_t hub;                        /* "kennel serve", its agent; 0: none */
 	enum leash_mode mode;
-	bool one_call; /* this process is for one call: a `oneshot` server may start */
+	bool one_call; /* this process is for one call: secrets that are approved per call
+			* may be used, and a `oneshot` server may start */
 	int argc;      /* LEASH_RUN: 0 for the policy's `run` */
 	char *const *argv;
 	struct loop *loop; /* runs only while an approval of the start is pending */
@@ -190,6 +192,8 @@ int asked_approves(
  * because it or a manifest wants a secret approved per call? Fails like
  * asked_approves. */
 int asked_oneshot(const struct policy_found *, enum policy_oneshot *ret, char *why);
+/* Does a secret need an approval for each call? Fails like asked_approves. */
+int asked_per_call(const struct policy_found *, bool *ret, char *why);
 /*
  * Like child_launch, but handles approvals meanwhile: each one is on disk before the
  * leash gets it. A signal, the end of the agent, or the total timeout ends it.

@@ -202,7 +202,8 @@ take_started(struct child *c, struct wire_in *in, const int *fds, size_t fds_n,
 
 	(void)wire_get_u32(in); /* the pid, only for people who debug the channel */
 	lacks = wire_get_str(in, LEASH_TEXT_MAX - 1);
-	if (wire_end(in) < 0 || fds_n != (mode == LEASH_RUN ? 2 : 3))
+	if (wire_end(in) < 0 ||
+	    fds_n != (mode == LEASH_RUN || mode == LEASH_CALL ? 2 : 3))
 		return -EBADMSG;
 	(void)snprintf(c->lacks, sizeof(c->lacks), "%s", lacks);
 	c->server_in = fds[0];

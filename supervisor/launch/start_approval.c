@@ -87,18 +87,30 @@ asked_approves(
 }
 
 int
-asked_oneshot(const struct policy_found *f, enum policy_oneshot *ret, char *why)
+asked_per_call(const struct policy_found *f, bool *ret, char *why)
 {
 	static struct asked_approve approve; /* large */
-	enum policy_oneshot is = policy_oneshot(&f->policy, f->server);
-	bool any = false;
-	int r = is != ONESHOT_NO ? 0 : asked_approves(f, &approve, &any, why);
+	struct sealed_range rows = f->server->secrets;
+	bool any = false, is = false;
+	int r = asked_approves(f, &approve, &any, why);
 
-	for (uint32_t i = 0; r == 0 && any && i < f->server->secrets.n; i++)
-		if (approve.of[i] == APPROVE_PER_CALL)
-			is = ONESHOT_IMPLIED;
+	for (uint32_t i = 0; r == 0 && any && i < rows.n; i++)
+		is |= approve.of[i] == APPROVE_PER_CALL ||
+		      f->policy.secret[rows.first + i].approve == APPROVE_PER_CALL;
 	if (r == 0)
 		*ret = is;
+	return r;
+}
+
+int
+asked_oneshot(const struct policy_found *f, enum policy_oneshot *ret, char *why)
+{
+	enum policy_oneshot is = policy_oneshot(&f->policy, f->server);
+	bool per_call = false;
+	int r = is != ONESHOT_NO ? 0 : asked_per_call(f, &per_call, why);
+
+	if (r == 0)
+		*ret = per_call ? ONESHOT_IMPLIED : is;
 	return r;
 }
 

@@ -216,7 +216,7 @@ order_of(const struct opened *o)
 	    .run_at = run_at(o),
 	    .trace_at = trace_at(o),
 	    .session = o->session,
-	    .mode = o->mode};
+	    .mode = o->one_call ? LEASH_CALL : o->mode};
 }
 
 static int
@@ -340,8 +340,9 @@ room_for_descriptors(void)
 	}
 }
 
-/* A session has one process for all calls. `kennel exec` starts one for itself. A
- * secret that is approved per call is refused by the leash, which records the secret. */
+/* A session has one process for all calls. `kennel exec` starts one for itself, and the
+ * hub decides which calls get one. A secret that is approved per call is refused by the
+ * leash, which records the secret. */
 static int
 oneshot_check(const struct open_order *order, const struct policy_found *f, char *why,
     int *ret_status)
@@ -350,7 +351,7 @@ oneshot_check(const struct open_order *order, const struct policy_found *f, char
 	char at[256];
 	int r;
 
-	if (order->mode != LEASH_RUN || order->one_call)
+	if (order->mode != LEASH_RUN || order->one_call || order->hub != 0)
 		return 0;
 	r = asked_oneshot(f, &oneshot, why);
 	if (r < 0)
@@ -379,6 +380,7 @@ open_once(const struct open_order *order, struct opened *ret, char why[LEASH_TEX
 	    .loop = order->loop,
 	    .mode = order->mode,
 	    .hub = order->hub,
+	    .one_call = order->one_call && order->mode == LEASH_RUN,
 	    .child = {.pid = -1,
 		.channel = -1,
 		.server_in = -1,

@@ -94,7 +94,7 @@ process_for(struct hub *h, struct incoming *in, const struct forward *f)
 	char why[HUB_TEXT_MAX] = "";
 	struct downstream *d = NULL;
 
-	if (f->server->once && f->counts != NULL) {
+	if (f->server->per_call || (f->server->once && f->counts != NULL)) {
 		if (f->server->ready && downstream_new(f->server, USE_ONCE, &d) < 0)
 			(void)snprintf(why, sizeof(why), "%s: unable to start it",
 			    f->server->name); /* fits */

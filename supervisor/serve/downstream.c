@@ -34,6 +34,15 @@ const struct list_row list_rows[LIST_N] = {
 
 /* ---- start ------------------------------------------------------------------- */
 
+/* A start may wait for a person, who is asked about a secret. */
+static uint64_t
+start_ms(const struct server *s)
+{
+	uint64_t ask = s->per_call ? policy_limit(&s->policy, s->sealed, TIMEOUT_ASK) : 0;
+
+	return policy_limit(&s->policy, s->sealed, TIMEOUT_START) + START_MARGIN_MS + ask;
+}
+
 int
 downstream_new(struct server *s, enum down_use use, struct downstream **ret)
 {
@@ -53,9 +62,7 @@ downstream_new(struct server *s, enum down_use use, struct downstream **ret)
 	d->fd = d->slot = -1;
 	d->ticket = ++h->tickets;
 	buf_init(&d->waiting, MCP_MESSAGE_MAX);
-	d->deadline = loop_now() + (policy_limit(&s->policy, s->sealed, TIMEOUT_START) +
-				       START_MARGIN_MS) *
-				       LOOP_MS;
+	d->deadline = loop_now() + start_ms(s) * LOOP_MS;
 	d->next = h->down;
 	h->down = d;
 	if (use == USE_SHARED)
@@ -171,6 +178,12 @@ serves(struct downstream *d)
 		s->discovery = DISCOVERY_CONNECTED;
 		s->healthy_at = loop_now();
 		s->failed[0] = '\0';
+	}
+	if (d->use == USE_SHARED && s->per_call) { /* its secret is for its lists alone */
+		d->state = DOWN_ENDING;
+		d->deadline = 0; /* closed by the timer: it may be in use above us */
+		parked_wake(h);
+		return;
 	}
 	if (d->waiting.len > 0)
 		r = frame_say(&d->out, d->waiting.data, d->waiting.len);

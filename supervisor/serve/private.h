@@ -108,6 +108,7 @@ struct server {
 	struct pins *pins;          /* as reviewed: verdicts before the server runs */
 	struct call_limits *limits; /* of all its processes together */
 	bool once;                  /* each call gets its own process */
+	bool per_call; /* so does each other request: a secret is approved per call */
 	bool pinned;
 	bool listed; /* it has listed everything, now or before it was stopped */
 	bool modern; /* it refused `initialize` */

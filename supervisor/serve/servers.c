@@ -110,6 +110,7 @@ launcher_start(struct hub *h)
 		wire_out_init(&out, memory, sizeof(memory));
 		wire_put_u32(&out, LAUNCHER_START);
 		wire_put_u32(&out, d->ticket);
+		wire_put_u32(&out, d->use == USE_ONCE || d->server->per_call);
 		wire_put_str(&out, d->server->name);
 		if (launcher_send(h, &out) < 0)
 			hub_end(h, "lost the launcher");
@@ -244,7 +245,7 @@ on_server(struct hub *h, struct wire_in *in, int fd)
 	const char *name = wire_get_str(in, LAUNCHER_NAME_MAX);
 	const char *policy_name = wire_get_str(in, LAUNCHER_NAME_MAX);
 	uint32_t source = wire_get_u32(in);
-	bool enabled = wire_get_u32(in) == 1;
+	bool enabled = wire_get_u32(in) == 1, per_call = wire_get_u32(in) == 1;
 	uint32_t status = wire_get_u32(in), reason = wire_get_u32(in);
 	const char *why = wire_get_str(in, LAUNCHER_PACKET_MAX);
 	struct server *s;
@@ -260,6 +261,8 @@ on_server(struct hub *h, struct wire_in *in, int fd)
 	s->source = (enum row_source)source;
 	if (status == 0 && fd >= 0) {
 		load(s, policy_name, fd);
+		s->per_call = per_call;
+		s->once |= per_call;
 	} else {
 		s->wrong = strdup(why);
 		s->reason = (enum server_reason)reason;
@@ -421,6 +424,11 @@ server_need(struct server *s, char why[HUB_TEXT_MAX])
 	}
 	if (s->down != NULL)
 		return s->down;
+	if (s->per_call && (s->pinned || s->listed)) {
+		(void)snprintf(why, HUB_TEXT_MAX,
+		    "%s has a process for each call, and none between them", s->name);
+		return NULL;
+	}
 	if (s->finding > 0) {
 		(void)snprintf(why, HUB_TEXT_MAX, "%s is restarting: try again in 1 s",
 		    s->name); /* fits */

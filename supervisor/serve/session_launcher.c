@@ -151,8 +151,15 @@ find_one(struct launcher *l, struct startable *k)
 	char why[LEASH_TEXT_MAX] = "";
 	uint8_t memory[LAUNCHER_PACKET_MAX];
 	struct wire_out out;
+	bool per_call = false;
 	int status = startable_policy(&l->servers, k, &reason, why);
 
+	if (status == 0 && asked_per_call(&k->policy, &per_call, why) < 0) {
+		policy_found_free(&k->policy);
+		k->found = false;
+		reason = REASON_POLICY_ERROR;
+		status = EXIT_INPUT;
+	}
 	why[1023] = '\0'; /* shown whole where it was found, on standard error */
 	wire_out_init(&out, memory, sizeof(memory));
 	wire_put_u32(&out, LAUNCHER_SERVER);
@@ -160,6 +167,7 @@ find_one(struct launcher *l, struct startable *k)
 	wire_put_str(&out, startable_policy_name(k));
 	wire_put_u32(&out, k->row != NULL ? k->row->source : FROM_POLICY);
 	wire_put_u32(&out, !k->disabled);
+	wire_put_u32(&out, per_call);
 	wire_put_u32(&out, (uint32_t)status);
 	wire_put_u32(&out, reason);
 	wire_put_str(&out, why);
@@ -268,7 +276,7 @@ keep_own(struct launcher *l, const struct startable *own)
 
 /* In the child: from here on "kennel run". */
 static _Noreturn void
-be_session(struct launcher *l, struct startable *k, int agent)
+be_session(struct launcher *l, struct startable *k, bool one_call, int agent)
 {
 	struct run_order order = {.file = k->file,
 	    .name = startable_policy_name(k),
@@ -276,7 +284,7 @@ be_session(struct launcher *l, struct startable *k, int agent)
 	    .argc = k->argc,
 	    .argv = k->argv,
 	    .caller = l->agent,
-	    .one_call = true,
+	    .one_call = one_call,
 	    .hub = l->serve};
 	sigset_t none;
 
@@ -291,7 +299,7 @@ be_session(struct launcher *l, struct startable *k, int agent)
 }
 
 static int
-start(struct launcher *l, struct startable *k)
+start(struct launcher *l, struct startable *k, bool one_call)
 {
 	int pair[2];
 	pid_t pid;
@@ -300,7 +308,7 @@ start(struct launcher *l, struct startable *k)
 		return -1;
 	pid = fork();
 	if (pid == 0)
-		be_session(l, k, pair[1]);
+		be_session(l, k, one_call, pair[1]);
 	fd_close(&pair[1]);
 	if (pid < 0)
 		fd_close(&pair[0]);
@@ -311,6 +319,7 @@ static void
 on_start(struct launcher *l, struct wire_in *in)
 {
 	uint32_t ticket = wire_get_u32(in);
+	bool one_call = wire_get_u32(in) == 1;
 	const char *name = wire_get_str(in, LAUNCHER_NAME_MAX);
 	struct startable *k = wire_end(in) < 0 ? NULL : startable_find(&l->servers, name);
 	uint8_t memory[16];
@@ -318,7 +327,7 @@ on_start(struct launcher *l, struct wire_in *in)
 	int fd = -1;
 
 	if (k != NULL && k->found)
-		fd = start(l, k);
+		fd = start(l, k, one_call);
 	wire_out_init(&out, memory, sizeof(memory));
 	wire_put_u32(&out, LAUNCHER_STARTED);
 	wire_put_u32(&out, ticket);

@@ -19,9 +19,12 @@ enum launcher_message {
 	LAUNCHER_FIND = 2, /* no fields: find every server's policy */
 	LAUNCHER_SERVER =
 	    3, /* str name, str the policy's server, u32 enum row_source, u32 enabled,
-				* u32 exit status, u32 enum server_reason, str why: one of
-				* them. Status 0: a descriptor, the sealed policy */
-	LAUNCHER_START = 4, /* u32 ticket, str name: start a session of it */
+				* u32 secrets are approved per call, u32 exit status,
+				* u32 enum server_reason, str why: one of them. Status 0:
+				* a descriptor, the sealed policy */
+	LAUNCHER_START =
+	    4, /* u32 ticket, u32 it is for one call, str name: start a session
+			     * of it */
 	LAUNCHER_FOUND = 5, /* no fields: the last server was sent */
 	LAUNCHER_AGAIN = 6, /* str name: find this policy again; answered by SERVER */
 	LAUNCHER_STARTED =

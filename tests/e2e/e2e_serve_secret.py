@@ -1,0 +1,129 @@
+"""kennel serve and secrets whose use a person approves: one process and one question for each call."""
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
+from kit import *  # noqa: E402,F403
+from serve_kit import ALL, Hub, policies, server  # noqa: E402
+
+be_subreaper()
+LONG = 45
+VALUE = "p3r-call-s3ntinel-%d" % os.getpid()
+
+
+def secret(approve="per-call"):
+    with open(TMP + "/value", "w") as f:
+        f.write(VALUE + "\n")
+    os.chmod(TMP + "/value", 0o600)
+    return "    secret GH from file %s/value { approve %s }\n" % (TMP, approve)
+
+
+def pending():
+    r = run([KENNEL, "approve", "list", "--json"])
+    if r.returncode != 0:  # a session that ends meanwhile
+        return None
+    return [json.loads(q) for q in r.stdout.decode().splitlines()]
+
+
+def answer(verb, *more):
+    check(wait_for(lambda: len(pending() or []) == 1, LONG) is not None, "questions:", pending())
+    q, = pending()
+    equal(run([KENNEL, "approve", verb, q["id"]] + list(more)).returncode, 0)
+    check(wait_for(lambda: q["id"] not in [p["id"] for p in pending() or []], LONG) is not None, "it stays open")
+    return q
+
+
+def servers():
+    return [p for p, c in descendants(os.getpid()).items() if c.startswith("python")]
+
+
+def answered(h, rid):
+    return h.wait(rid, LONG)
+
+
+def outcome(r):
+    """Its text, of a result or an error."""
+    return r["result"]["content"][0]["text"] if "result" in r else r["error"]["message"]
+
+
+@test("S1-76 S1-89 C32 a secret approved per call implies a process for each call: each asks, a yes holds once, a no refuses", 240)
+def per_call():
+    h = Hub(server("one", ALL, secret()), server("two"))
+    rid = h.post_call("one.getenv", {"name": "GH"})  # without pins its lists come first, in a process of their own
+    q = answer("allow", "--session")
+    equal((q["kind"], q["server"], json.loads(q["detail"])["asked"]), ("secret", "one", "at each start"))
+    answer("allow")
+    equal(outcome(answered(h, rid)), "***", "the call has the secret, and the agent does not")
+    check(wait_for(lambda: servers() == [], 10) is not None, "a process stays:", servers())
+    pids = []
+    for _ in range(2):
+        rid = h.post_call("one.pid")
+        answer("allow", "--session")
+        pids.append(outcome(answered(h, rid)))
+        check(wait_for(lambda: servers() == [], 10) is not None, "a process stays:", servers())
+    rid = h.post_call("one.pid")
+    equal(h.said("two.echo", text="on"), "two: on", "another server does not wait")
+    answer("deny")
+    r = answered(h, rid)
+    within("a person denied its use", outcome(r))
+    equal(servers().__len__(), 1, "only the other server")
+    got = [e["fields"] for e in audit() if e["kind"] == "approve" and e["fields"].get("method") == "secret"]
+    equal([f["outcome"] for f in got], ["once"] * 4 + ["deny"])
+    equal(len({e["session"] for e in audit() if e["kind"] == "approve" and e["fields"].get("method") == "secret"}), 5)
+
+
+@test("C32 with pins there is one question for each call, none for a list, and a prompt or a resource asks too", 240)
+def pinned():
+    first = policies(server("one", ALL, secret(), resources=[{"uri": "r://1", "name": "r"}]))
+    pins = first.replace(".kennel", ".pins")
+    p = start([KENNEL, "server", "pin", "one", "--policy", first, "-o", pins], stdin=subprocess.DEVNULL,
+              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment(), cwd="/")
+    while p.poll() is None:  # a run for each set of capabilities
+        if len(pending() or []) == 1:
+            answer("allow")
+    equal(p.returncode, 0, p.stderr.read())
+    os.chmod(pins, 0o644)
+    h = Hub(server("one", ALL, secret() + "    pins %s\n" % words(pins), resources=[{"uri": "r://1", "name": "r"}]))
+    h.structured("tool_search", query="getenv")
+    h.ask("resources/list")
+    equal((pending(), servers()), ([], []))
+    rid = h.post_call("one.getenv", {"name": "GH"})
+    answer("allow")
+    equal(outcome(answered(h, rid)), "***")
+    rid = h.post("resources/read", {"uri": "r://1"})
+    answer("allow")
+    equal(answered(h, rid)["result"]["contents"][0]["text"], "one has r://1")
+    check(wait_for(lambda: servers() == [], 10) is not None, "a process stays:", servers())
+    rid = h.post("tools/call", {"name": "mcp_query", "arguments": {"server": "one", "tool": "getenv",
+                                                                   "arguments": {"name": "GH"}}})
+    answer("allow")
+    equal(answered(h, rid)["result"]["structuredContent"]["state"], "ok")
+
+
+@test("a call that is cancelled, and an agent that leaves, take their question back", 120)
+def taken_back():
+    h = Hub(server("one", ALL, secret()))
+    rid = h.post_call("one.pid")
+    answer("allow")  # the lists
+    check(wait_for(lambda: len(pending() or []) == 1, LONG) is not None, "no question")
+    h.notify("notifications/cancelled", {"requestId": rid})
+    check(wait_for(lambda: pending() == [], LONG) is not None, "cancelled:", pending())
+    h.post_call("one.pid")
+    check(wait_for(lambda: len(pending() or []) == 1, LONG) is not None, "no question")
+    h.close()
+    check(wait_for(lambda: pending() == [] and servers() == [], LONG) is not None, pending())
+
+
+@test("a secret approved for the session: one process, one question", 120)
+def for_session():
+    h = Hub(server("one", ALL, secret("session")))
+    rid = h.post_call("one.pid")
+    answer("allow", "--session")
+    first = outcome(answered(h, rid))
+    equal(h.said("one.pid"), first)
+    equal(pending(), [])
+
+
+if __name__ == "__main__":
+    main()
