@@ -98,16 +98,24 @@ void
 bridge_meta(struct hub *h, struct edits *e, const struct json_message *m,
     const char *token, bool from_modern, bool to_modern, struct buf *room)
 {
-	struct json meta = m->param[PARAM_META], params = m->top[TOP_PARAMS];
+	struct json meta = m->param[PARAM_META], params = m->top[TOP_PARAMS], key, value;
+	struct json_walk w;
 
 	if (meta.type != JSON_IS_NONE) {
 		put_meta(h, meta, token, from_modern, to_modern, room);
 		edit_put(e, meta.at, meta.len, room->data, room->len);
 	} else if (to_modern && params.type == JSON_IS_OBJECT) {
+		json_walk(&w, params);
 		(void)buf_puts(room, "{\"_meta\":"); /* surfaces at the end of the line */
 		put_meta(h, meta, token, from_modern, to_modern, room);
-		(void)buf_putc(room, ','); /* likewise */
+		if (json_next(&w, &key, &value))
+			(void)buf_putc(room, ','); /* likewise */
 		edit_put(e, params.at, 1, room->data, room->len);
+	} else if (to_modern && params.type == JSON_IS_NONE) {
+		(void)buf_puts(room, ",\"params\":{\"_meta\":"); /* likewise */
+		put_meta(h, meta, token, from_modern, to_modern, room);
+		(void)buf_puts(room, "}}"); /* likewise */
+		edit_put(e, m->root.at + m->root.len - 1, 1, room->data, room->len);
 	}
 }
 

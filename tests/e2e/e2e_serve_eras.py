@@ -135,6 +135,18 @@ def pages_down():
         h.until("elicitation/create")
 
 
+@test("older agent, modern server: a request without params, or with empty ones, reaches the server with its envelope")
+def no_params_down():
+    caps = {"tools": {}, "tasks": {"list": {}}}
+    h = Hub(server("one", modern=True, capabilities=caps))
+    h.said("one.echo", text="x")
+    equal(h.ask("tasks/list")["result"]["tasks"], [])
+    h.send({"jsonrpc": "2.0", "id": "bare", "method": "tasks/list"})
+    equal(h.wait("bare")["result"]["tasks"], [])
+    for params in modern_lines(h, "tasks/list"):
+        equal((list(params), params["_meta"][META + "protocolVersion"]), (["_meta"], MODERN))
+
+
 @test("older agent, modern server: no answer, no capability, no policy: the call ends; a cancelled call takes its question along")
 def inputs_down_refused():
     h = Hub(server("one", modern=True), server("two", modern=True, grants="    tool allow *\n"), capabilities={"elicitation": {}})
