@@ -336,6 +336,7 @@ APPROVE = \
 # What a session tells its user about itself.
 STATUS = \
 	supervisor/status/hub_wire.o \
+	supervisor/status/latency.o \
 	supervisor/status/status_client.o \
 	supervisor/status/status_socket.o \
 	supervisor/status/status_wire.o
@@ -554,7 +555,6 @@ KENNEL = \
 	supervisor/serve/hub.o \
 	supervisor/serve/hub_control.o \
 	supervisor/serve/item_index.o \
-	supervisor/serve/latency.o \
 	supervisor/serve/lists.o \
 	supervisor/serve/mcp_register.o \
 	supervisor/serve/offers.o \
@@ -878,8 +878,8 @@ UNIT_backoff	= $(BASE_SMALL) supervisor/base/backoff.o
 UNIT_item_index	= supervisor/serve/item_index.o
 UNIT_hub_wire = \
 	$(BASE_SMALL) \
-	supervisor/serve/latency.o \
 	supervisor/status/hub_wire.o \
+	supervisor/status/latency.o \
 	supervisor/status/status_wire.o
 UNIT_queue = \
 	$(BASE_SMALL) \

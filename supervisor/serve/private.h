@@ -19,7 +19,7 @@
 #include "supervisor/mcp/rpc.h"
 #include "supervisor/mcp/edit.h"
 #include "supervisor/registry/registry.h"
-#include "supervisor/serve/latency.h"
+#include "supervisor/status/latency.h"
 #include "supervisor/serve/serve.h"
 #include "supervisor/serve/tools/facets.h"
 #include "supervisor/serve/tools/settings.h"

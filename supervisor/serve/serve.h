@@ -7,7 +7,6 @@
  *	hub.c			start, loop and end
  *	hub_control.c		the socket of its user: kennel ps, top, server restart
  *	live_state.c		what that socket says of a server
- *	latency.c		how long a server's answers take
  *	agent.c			a line of the agent: who handles it
  *	parked.c		lines that wait for a policy or a list
  *	greeting.c		initialize, server/discover, ping, logging/setLevel

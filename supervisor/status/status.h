@@ -5,6 +5,7 @@
  *
  *	status_wire.c	the packets of a session
  *	status_socket.c	the socket of a session
+ *	latency.c	how long a server's answers take
  *	hub_wire.c	the packets of a hub; its socket is supervisor/serve/hub_control.c
  *	status_client.c	the side that asks: kennel ps, top, server
  *

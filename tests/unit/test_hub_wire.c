@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "shim/base/array.h"
-#include "supervisor/serve/latency.h"
+#include "supervisor/status/latency.h"
 #include "supervisor/status/hub_wire.h"
 
 static const struct hub_status a_hub = {.since_ns = 1795575497000000000u,

@@ -2,8 +2,8 @@
  * How long answers take: a histogram of microseconds, four buckets for each power of two,
  * up to four minutes. A percentile is exact to an eighth.
  */
-#ifndef KENNEL_SUPERVISOR_SERVE_LATENCY_H
-#define KENNEL_SUPERVISOR_SERVE_LATENCY_H
+#ifndef KENNEL_SUPERVISOR_STATUS_LATENCY_H
+#define KENNEL_SUPERVISOR_STATUS_LATENCY_H
 
 #include <stdint.h>
 

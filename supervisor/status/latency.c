@@ -2,7 +2,7 @@
  * A histogram of times. Bucket 0 to 3: so many microseconds. From 4 on: the bits after the
  * leading one select one of four buckets of that power of two.
  */
-#include "supervisor/serve/latency.h"
+#include "supervisor/status/latency.h"
 
 #define QUARTERS 4
 
