@@ -544,6 +544,10 @@ KENNEL = \
 	supervisor/pin/pins_line.o \
 	supervisor/pin/schema_warnings.o \
 	supervisor/pin/server_pin.o \
+	supervisor/hub/secrets_reply.o \
+	supervisor/secrets/arguments.o \
+	supervisor/secrets/inventory.o \
+	supervisor/secrets/manifest_files.o \
 	supervisor/serve/agent.o \
 	supervisor/serve/arguments.o \
 	supervisor/serve/bridge.o \
@@ -568,12 +572,14 @@ KENNEL = \
 	supervisor/serve/server_requests.o \
 	supervisor/serve/live_state.o \
 	supervisor/serve/servers.o \
+	supervisor/serve/secrets_tools.o \
 	supervisor/serve/session_launcher.o \
 	supervisor/serve/subscriptions.o \
 	supervisor/serve/tasks.o \
 	supervisor/serve/tools/facets.o \
 	supervisor/serve/tools/own_tools.o \
 	supervisor/serve/tools/search.o \
+	supervisor/serve/tools/secrets_definitions.o \
 	supervisor/serve/tools/settings.o \
 	supervisor/serve/tools/tool_name.o \
 	supervisor/servers/known_policies.o \
@@ -948,7 +954,8 @@ UNIT_own_tools = \
 	supervisor/json/json_canonical.o \
 	supervisor/json/json_scan.o \
 	supervisor/serve/tools/facets.o \
-	supervisor/serve/tools/own_tools.o
+	supervisor/serve/tools/own_tools.o \
+	supervisor/serve/tools/secrets_definitions.o
 LINT = \
 	$(BASE_SMALL) \
 	shim/base/buf.o \

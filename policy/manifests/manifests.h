@@ -79,6 +79,18 @@ int metas_merge(const struct meta_text *project, const struct meta_text *index,
 /* The project's directory: as given, or else the nearest one upwards from here with a
  * manifest or a catalog (static); NULL: none. */
 const char *metas_project(const char *given);
+/* Fixes that directory for this process and its children: what metas_project(NULL)
+ * returns from then on, also after a manifest was added or removed. Without a manifest it
+ * is the working directory. 0 or -errno. */
+int metas_project_fix(const char *given);
+/* The texts of both files, for metas_merge in another process; text NULL: the file does
+ * not exist. Otherwise as metas_read. The caller frees each text. */
+struct metas_text {
+	char *text;
+	size_t len;
+};
+int metas_texts(const char *project, const char *config, FILE *diag,
+    struct metas_text *ret_project, struct metas_text *ret_index);
 /*
  * The same from files: below the project's directory, and in the configuration
  * directory (either may be NULL). A missing file is empty.  A file that other

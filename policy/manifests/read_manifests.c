@@ -96,6 +96,24 @@ manifest_pair_read(const char *project, const char *config, const char *name,
 }
 
 int
+metas_texts(const char *project, const char *config, FILE *diag,
+    struct metas_text *ret_project, struct metas_text *ret_index)
+{
+	struct manifest_file own, index;
+	int r = manifest_pair_read(project, config, META_FILE,
+	    META_PROJECT_DIR "/" META_FILE, diag, &own, &index);
+
+	if (r < 0) {
+		free(own.data);
+		free(index.data);
+		return r;
+	}
+	*ret_project = (struct metas_text){own.data, own.text.len};
+	*ret_index = (struct metas_text){index.data, index.text.len};
+	return 0;
+}
+
+int
 metas_read(const char *project, const char *config, unsigned int how, FILE *diag,
     struct metas *ret)
 {
@@ -264,6 +282,25 @@ has_manifest(const char *dir)
 	return false;
 }
 
+static char fixed_project[PATH_MAX]; /* "": not fixed */
+
+int
+metas_project_fix(const char *given)
+{
+	const char *dir = metas_project(given);
+	char here[PATH_MAX];
+
+	/* early: getcwd */
+	if (dir == NULL)
+		dir = getcwd(here, sizeof(here));
+	if (dir == NULL)
+		return -errno;
+	if (strlen(dir) >= sizeof(fixed_project))
+		return -ENAMETOOLONG;
+	(void)snprintf(fixed_project, sizeof(fixed_project), "%s", dir); /* fits */
+	return 0;
+}
+
 const char *
 metas_project(const char *given)
 {
@@ -272,6 +309,8 @@ metas_project(const char *given)
 
 	if (given != NULL)
 		return given;
+	if (fixed_project[0] != '\0')
+		return fixed_project;
 	/* early: getcwd */
 	if (getcwd(dir, sizeof(dir)) == NULL)
 		return NULL;

@@ -1,6 +1,6 @@
 /*
  * kennel serve [NAME...] [--policy FILE]... [--facet LIST] [--expose SERVER.TOOL]...
- * [--ahead N]: many servers as one.
+ * [--ahead N] [--project DIR]: many servers as one.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -45,6 +45,8 @@ serve_main(int argc, char **argv)
 			order.facets = argv[++i];
 		else if (strcmp(argv[i], "--expose") == 0)
 			expose[order.expose_n++] = argv[++i];
+		else if (strcmp(argv[i], "--project") == 0)
+			order.launcher.project = argv[++i];
 		else if (strcmp(argv[i], "--ahead") == 0 && is_count(value))
 			order.ahead = (int)strtol(argv[++i], NULL, 10);
 		else

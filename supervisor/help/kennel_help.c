@@ -15,6 +15,7 @@ static const struct help_option options[] = {
     {"--facet", "LIST", "list these groups of kennel's own tools"},
     {"--expose", "SERVER.TOOL", "list this tool too; a pattern; may be repeated"},
     {"--ahead", "N", "start the first N servers at once"},
+    {"--project", "DIR", "the directory whose manifest of secrets is used"},
     {"--explain", NULL, "report each program start on standard error"},
     {"--secret", "VARIABLE", "a secret variable that the server needs; may be repeated"},
     {"--env", "VARIABLE[=VALUE]",
@@ -49,9 +50,9 @@ static const struct help_verb verbs[] = {
 		"grant is refused and recorded: `kennel audit denials` prints it."},
     {"serve", "Start",
 	"[NAME...] [--policy FILE]... [--facet LIST] [--expose SERVER.TOOL]... [--ahead "
-	"N]",
-	"run many servers as one for an agent", "--policy --facet --expose --ahead",
-	"kennel serve", "server",
+	"N] [--project DIR]",
+	"run many servers as one for an agent",
+	"--policy --facet --expose --ahead --project", "kennel serve", "server",
 	.more =
 	    "The agent has one connection. It finds the tools of all servers with\n"
 	    "tool_search and calls them with tool_invoke; tools named by --expose are\n"

@@ -10,6 +10,7 @@
 #include "shim/base/array.h"
 #include "supervisor/serve/tools/own_tools.h"
 #include "supervisor/serve/private.h"
+#include "supervisor/serve/secrets_tools.h"
 #include "supervisor/serve/tools/search.h"
 
 #define SUMMARY_MAX   160
@@ -485,6 +486,11 @@ own_tool_call(struct hub *h, struct incoming *in, const char *name, struct json 
 
 	if (own_tool_find(name, strlen(name), &id) < 0)
 		return false;
+	if (own_tools[id].facet == FACET_SECRETS &&
+	    facets_offer(&h->facets, &own_tools[id])) {
+		secrets_call(h, in, id, arguments);
+		return true;
+	}
 	for (size_t i = 0; i < ARRAY_LEN(own_handlers); i++)
 		if (own_handlers[i].id == id &&
 		    facets_offer(&h->facets, &own_tools[id])) {

@@ -189,7 +189,7 @@ on_initialize(struct hub *h, struct incoming *in)
 	put_self(h, out, tasks_capability(h));
 	(void)buf_puts(out, ",\"serverInfo\":{\"name\":\"kennel\",\"title\":\"kennel\","
 			    "\"version\":\"" KENNEL_VERSION "\"}"); /* likewise */
-	reply_result(h, in, out, -1);
+	reply_greeting(h, in, out, -1);
 }
 
 void
@@ -202,7 +202,7 @@ on_discover(struct hub *h, struct incoming *in)
 	buf_clear(out);
 	(void)buf_puts(out, "\"supportedVersions\":" VERSIONS ","); /* at the end */
 	put_self(h, out, "");
-	reply_result(h, in, out, 300000);
+	reply_greeting(h, in, out, 300000);
 }
 
 void

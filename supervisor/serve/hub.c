@@ -24,6 +24,7 @@
 #include "supervisor/base/paths.h"
 #include "supervisor/launch/launch.h"
 #include "supervisor/serve/private.h"
+#include "supervisor/serve/secrets_tools.h"
 #include "supervisor/serve/tools/search.h"
 
 #include "kennel_syscalls.h"
@@ -256,6 +257,7 @@ unmake(struct hub *h)
 		listens_end(h);
 	last_bytes(h, until - LAST_MS / 2 * LOOP_MS);
 	hub_control_close(h);
+	secrets_close(h);
 	records_close(h);
 	downstream_free_all(h);
 	await_sessions(h, until);
@@ -321,6 +323,8 @@ serve_run(const struct serve_order *order)
 		return EXIT_FAILED;
 	}
 	hub_control_open(&h);
+	if (secrets_open(&h) < 0)
+		die("unable to set up the secrets tools");
 	confine();
 	if (h.settings.expose_n > 0 || h.settings.ahead > 0 || order->ahead > 0)
 		(void)servers_known(&h); /* asked for; they come later */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "supervisor/serve/private.h"
+#include "supervisor/serve/secrets_tools.h"
 
 #define PARKED_BYTES_MAX (32u << 20)
 
@@ -41,6 +42,8 @@ is_due(struct hub *h, const struct parked *p, uint64_t now)
 		return h->has_policies && h->finding == 0;
 	if (p->why == PARK_SERVER)
 		return p->server->down == NULL || p->server->down->state >= DOWN_SERVING;
+	if (p->why == PARK_MANIFESTS)
+		return secrets_have_texts(h);
 	return servers_listed(h);
 }
 
@@ -79,8 +82,7 @@ parked_wake(struct hub *h)
 			continue;
 		}
 		/* before its server is known it may still have to wait for that */
-		agent_take(
-		    h, p->line, p->len, p->why == PARK_SERVER || p->why == PARK_LISTS);
+		agent_take(h, p->line, p->len, p->why >= PARK_SERVER);
 		free(p);
 	}
 }

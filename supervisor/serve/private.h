@@ -210,7 +210,7 @@ struct asking {
 
 /* ---- lines that wait (parked.c) ----------------------------------------------- */
 
-enum park { PARK_NAMES, PARK_POLICIES, PARK_SERVER, PARK_LISTS };
+enum park { PARK_NAMES, PARK_POLICIES, PARK_SERVER, PARK_LISTS, PARK_MANIFESTS };
 
 struct parked {
 	struct parked *next;
@@ -278,9 +278,10 @@ struct hub {
 	int timed; /* at least this many routes have a time: kept high */
 	struct settings settings;
 	struct facets facets;
-	char cursor_tag[24]; /* begins every cursor of this session */
-	unsigned int told;   /* 1 << enum list_kind: the agent has this list */
-	unsigned int turns;  /* who begins when there is room again */
+	char cursor_tag[24];         /* begins every cursor of this session */
+	unsigned int told;           /* 1 << enum list_kind: the agent has this list */
+	unsigned int turns;          /* who begins when there is room again */
+	struct hub_secrets *secrets; /* secrets_tools.c */
 	struct listen *listens;
 	struct subscription *subscriptions;
 	struct buf text, body; /* of the message that is being written */
@@ -326,6 +327,9 @@ void reply_refusal(struct hub *, const struct incoming *, const char *text,
 /* The members of a result, without its braces; the envelope is added. ttl_ms: of a
  * modern result that a client may keep; -1: none. */
 void reply_result(
+    struct hub *, const struct incoming *, const struct buf *members, int ttl_ms);
+/* The same, of initialize or server/discover. */
+void reply_greeting(
     struct hub *, const struct incoming *, const struct buf *members, int ttl_ms);
 /* The result of one of kennel's own tools: its structured content, also as text. */
 void reply_tool(struct hub *, const struct incoming *, const struct buf *structured,

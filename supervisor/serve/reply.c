@@ -8,6 +8,7 @@
 #include "shim/base/log.h"
 
 #include "supervisor/serve/private.h"
+#include "supervisor/serve/secrets_tools.h"
 
 #ifndef KENNEL_VERSION
 #define KENNEL_VERSION "0.1"
@@ -143,14 +144,18 @@ begin(struct hub *h, const struct incoming *in)
 		(void)buf_puts(&h->text, "\"resultType\":\"complete\","); /* likewise */
 }
 
+/* meta: a further member of _meta; NULL: none. */
 static void
-finish(struct hub *h, const struct incoming *in)
+finish(struct hub *h, const struct incoming *in, const char *meta)
 {
 	if (in->modern)
-		(void)buf_puts(&h->text, /* at the end */
+		(void)buf_printf(&h->text, /* at the end */
 		    ",\"_meta\":{\"io.modelcontextprotocol/serverInfo\":{\"name\":"
 		    "\"kennel\",\"title\":\"kennel\",\"version\":\"" KENNEL_VERSION
-		    "\"}}");
+		    "\"}%s%s}",
+		    meta != NULL ? "," : "", meta != NULL ? meta : "");
+	else if (meta != NULL)
+		(void)buf_printf(&h->text, ",\"_meta\":{%s}", meta); /* likewise */
 	if (buf_puts(&h->text, "}}\n") < 0)
 		h->error = -ENOMEM;
 	if (reply_send(h) < 0)
@@ -159,9 +164,9 @@ finish(struct hub *h, const struct incoming *in)
 		    "the request");
 }
 
-void
-reply_result(
-    struct hub *h, const struct incoming *in, const struct buf *members, int ttl_ms)
+static void
+result(struct hub *h, const struct incoming *in, const struct buf *members, int ttl_ms,
+    const char *meta)
 {
 	begin(h, in);
 	if (members->len == 0 && in->modern)
@@ -170,7 +175,21 @@ reply_result(
 	if (in->modern && ttl_ms >= 0)
 		(void)buf_printf(&h->text, ",\"ttlMs\":%d,\"cacheScope\":\"private\"",
 		    ttl_ms); /* likewise */
-	finish(h, in);
+	finish(h, in, meta);
+}
+
+void
+reply_result(
+    struct hub *h, const struct incoming *in, const struct buf *members, int ttl_ms)
+{
+	result(h, in, members, ttl_ms, NULL);
+}
+
+void
+reply_greeting(
+    struct hub *h, const struct incoming *in, const struct buf *members, int ttl_ms)
+{
+	result(h, in, members, ttl_ms, secrets_meta(h));
 }
 
 void
@@ -193,7 +212,7 @@ reply_tool(struct hub *h, const struct incoming *in, const struct buf *structure
 	(void)buf_put(&h->text, structured->data, structured->len); /* likewise */
 	if (is_error)
 		(void)buf_puts(&h->text, ",\"isError\":true"); /* likewise */
-	finish(h, in);
+	finish(h, in, NULL);
 }
 
 void

@@ -22,6 +22,7 @@
  *	discovery_tools.c	tool_search, tool_describe, tool_invoke
  *	query_tool.c		mcp_query
  *	mcp_register.c		mcp_register
+ *	secrets_tools.c		the tools of facet secrets (supervisor/secrets)
  *	reply.c			what kennel answers itself
  */
 #ifndef KENNEL_SUPERVISOR_SERVE_SERVE_H

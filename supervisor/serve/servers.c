@@ -14,6 +14,7 @@
 #include "supervisor/base/exit_status.h"
 #include "supervisor/hub/hub.h"
 #include "supervisor/serve/private.h"
+#include "supervisor/serve/secrets_tools.h"
 
 #define ORDERED_MAX 8 /* starts that the launcher has not answered */
 
@@ -385,7 +386,7 @@ launcher_ready(struct loop *loop, int socket, short revents, void *arg)
 	} else if (type == LAUNCHER_CONNECTED) {
 		records_open(h, fd);
 		fd = -1;
-	} else
+	} else if (type != LAUNCHER_TEXTS || !secrets_texts(h, &in, fd))
 		die("an invalid answer of the launcher");
 	fd_close(&fd);
 	hub_arm(h);

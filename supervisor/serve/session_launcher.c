@@ -35,6 +35,7 @@
 #include "supervisor/launch/launch.h"
 #include "supervisor/launch/policy_files.h"
 #include "supervisor/launch/run_session.h"
+#include "supervisor/secrets/secrets.h"
 #include "supervisor/serve/rows/startable.h"
 #include "supervisor/serve/session_launcher.h"
 #include "supervisor/status/hub_wire.h"
@@ -355,6 +356,24 @@ on_recorder(struct launcher *l, struct wire_in *in)
 	fd_close(&fd);
 }
 
+/* ---- secrets ------------------------------------------------------------------ */
+
+static void
+on_manifests(struct launcher *l, struct wire_in *in)
+{
+	uint8_t memory[32];
+	struct wire_out out;
+	int fd;
+
+	if (wire_end(in) < 0)
+		return;
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, LAUNCHER_TEXTS);
+	secrets_manifests_put(&out, &fd);
+	answer(l, &out, fd);
+	fd_close(&fd);
+}
+
 /* ---- the loop -------------------------------------------------------------- */
 
 static void
@@ -369,6 +388,7 @@ on_packet(struct launcher *l, const uint8_t *packet, size_t len)
 	    {LAUNCHER_AGAIN, on_again},
 	    {LAUNCHER_NAMES, on_names},
 	    {LAUNCHER_RECORDER, on_recorder},
+	    {LAUNCHER_MANIFESTS, on_manifests},
 	};
 	struct wire_in in;
 	uint32_t type;
@@ -458,8 +478,11 @@ launcher_fork(const struct launcher_order *order, int *ret_socket)
 		(void)signal(SIGTERM, SIG_IGN);
 		(void)signal(SIGHUP, SIG_IGN);
 		(void)signal(SIGPIPE, SIG_IGN);
-		if (leave_agent() < 0 || fd_close_others(&l.hub, 1) < 0 ||
-		    fd_nonblock(l.hub, true) < 0 || confine_core() < 0 ||
+		if (leave_agent() < 0 || fd_close_others(&l.hub, 1) < 0)
+			die("unable to set up the launcher");
+		if (metas_project_fix(order->project) < 0)
+			log_warn("unable to find the directory of this project");
+		if (fd_nonblock(l.hub, true) < 0 || confine_core() < 0 ||
 		    open_children(&l.children) < 0)
 			die("unable to set up the launcher");
 		serve_hub(&l);

@@ -34,7 +34,9 @@ enum launcher_message {
 	LAUNCHER_NAME = 9,       /* str name, str about, u32 it may start: one of them */
 	LAUNCHER_NAMED = 11,     /* no fields: the last name was sent */
 	LAUNCHER_RECORDER = 10,  /* no fields: connect to the recorder */
+	LAUNCHER_MANIFESTS = 12, /* no fields: read the manifests of secrets */
 	LAUNCHER_CONNECTED = 13, /* no fields; a descriptor, none: it cannot be reached */
+	LAUNCHER_TEXTS = 15,     /* the manifests (supervisor/secrets/manifest_files.c) */
 };
 
 struct launcher_order {
@@ -42,6 +44,7 @@ struct launcher_order {
 	size_t file_n;
 	char *const *name; /* only these servers; none: all */
 	size_t name_n;
+	const char *project; /* --project; NULL: found from the working directory */
 };
 
 /*

@@ -26,7 +26,7 @@ def modern_lines(h, method):
 def first_message():
     h = Hub(server("one"), modern=True)
     r = h.ask("tools/list")["result"]
-    equal([t["name"] for t in r["tools"]], ["tool_search", "tool_describe", "tool_invoke", "mcp_query"])
+    equal([t["name"] for t in r["tools"]], OWN_LISTED)
     equal((r["resultType"], r["ttlMs"], r["cacheScope"]), ("complete", 300000, "private"))
     equal(r["_meta"][META + "serverInfo"]["name"], "kennel")
     h = Hub(server("one"), modern=True)

@@ -10,7 +10,7 @@ from serve_kit import *  # noqa: E402,F403
 
 SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}}
 READS = {"readOnlyHint": True}
-OWN = ["mcp_query", "mcp_register", "tool_describe", "tool_invoke", "tool_search"]
+OWN = sorted(OWN_LISTED + ["mcp_register"])
 
 
 def tool(name, about="", **more):
@@ -72,7 +72,7 @@ def wire_names():
             check(wire.endswith("_" + digest), wire, digest)
         r = h.do(wire)
         within("no such tool: " + n, r["error"]["message"], "reaches the server under its own name")
-    listed = [t["name"] for t in h.ask("tools/list")["result"]["tools"]][4:]
+    listed = [t["name"] for t in h.ask("tools/list")["result"]["tools"]][len(OWN_LISTED):]
     equal(sorted(listed), sorted(found.values()))
 
 
@@ -105,7 +105,7 @@ def search():
     page = h.structured("tool_search", query="", limit=4)
     equal((len(page["tools"]), list(page)), (4, ["tools", "starting", "nextCursor"]))
     rest = h.structured("tool_search", query="", cursor=page["nextCursor"], limit=100)
-    equal((len(rest["tools"]), "nextCursor" in rest), (5, False))
+    equal((len(rest["tools"]), "nextCursor" in rest), (len(OWN), False))
     for bad in ({}, {"query": 5}, {"query": "x", "limit": 0}, {"query": "x", "limit": 101}, {"query": "x", "limit": "5"},
                 {"query": "x", "cursor": "y"}, {"query": "x", "limit": 1.5}):
         within("invalid arguments for tool_search: ", refusal(h.do("tool_search", bad)), bad)
@@ -297,7 +297,7 @@ def pins():
     s, _ = pinned("one", grants="    tool allow echo pid seen\n    resource allow *\n    prompt allow *\n", tools=tools,
                   resources=[{"uri": "r://a", "name": "a"}], prompts=[{"name": "p"}], instructions="Mind.")
     h = Hub(s, args=["--expose", "one.echo"])
-    equal([t["name"] for t in h.ask("tools/list")["result"]["tools"]][4:], ["one__echo"])
+    equal([t["name"] for t in h.ask("tools/list")["result"]["tools"]][len(OWN_LISTED):], ["one__echo"])
     equal(sorted(names(h.structured("tool_search", query="", server="one"))), ["one.echo", "one.pid", "one.seen"])
     r = h.structured("tool_describe", name="one.echo")
     equal((r["pinned"], r["mutates"], r["annotations"]), (True, False, READS))

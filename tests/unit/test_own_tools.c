@@ -18,6 +18,9 @@
 #include "supervisor/serve/tools/own_tools.h"
 
 #define LIST_MAX 1024
+#define SEARCH   "tool_search tool_describe tool_invoke"
+#define SECRETS  "secrets_list secrets_describe"
+#define ALL      SECRETS " " SEARCH " mcp_query mcp_register"
 
 /* The names for which the answer is yes, with spaces between. */
 static const char *
@@ -67,8 +70,7 @@ budget(void **state)
 	assert_string_equal(own_tools[OWN_MCP_REGISTER].name, "mcp_register");
 	assert_int_equal(OWN_TOOL_N, DEFAULT_TOOL_BUDGET + 1);
 	/* what can be listed today */
-	assert_string_equal(
-	    those(facets_list, &f), "tool_search tool_describe tool_invoke mcp_query");
+	assert_string_equal(those(facets_list, &f), SECRETS " " SEARCH " mcp_query");
 }
 
 static void
@@ -139,6 +141,9 @@ definitions(void **state)
 		    json_text(member(root, "name"), name, sizeof(name), &len), 0);
 		assert_string_equal(name, tool->name);
 		assert_true(member(root, "title").len > 2);
+		if (tool->facet == FACET_SECRETS)
+			value_is(member(member(root, "_meta"), "kennel/secrets-protocol"),
+			    "\"1.0\"");
 		assert_true(member(root, "description").len > 100);
 		value_is(member(member(root, "inputSchema"), "type"), "\"object\"");
 		if (i == OWN_TOOL_INVOKE) {
@@ -167,6 +172,8 @@ annotations(void **state)
 		enum own_tool_id id;
 		const char *is;
 	} rows[] = {
+	    {OWN_SECRETS_LIST, reads},
+	    {OWN_SECRETS_DESCRIBE, reads},
 	    {OWN_TOOL_SEARCH, reads},
 	    {OWN_TOOL_DESCRIBE, reads},
 	    {OWN_TOOL_INVOKE, destroys},
@@ -220,6 +227,8 @@ arguments(void **state)
 		enum own_tool_id id;
 		const char *names, *required; /* NULL: none */
 	} rows[] = {
+	    {OWN_SECRETS_LIST, "include_internal path_contains scope status", NULL},
+	    {OWN_SECRETS_DESCRIBE, "path", "[\"path\"]"},
 	    {OWN_TOOL_SEARCH, "cursor limit query server", "[\"query\"]"},
 	    {OWN_TOOL_DESCRIBE, "name", "[\"name\"]"},
 	    {OWN_TOOL_INVOKE, "arguments name", "[\"name\"]"},
@@ -250,8 +259,6 @@ arguments(void **state)
 
 /* ---- facets --------------------------------------------------------------- */
 
-#define SEARCH "tool_search tool_describe tool_invoke"
-
 static void
 precedence(void **state)
 {
@@ -259,21 +266,24 @@ precedence(void **state)
 		struct facet_lists lists;
 		const char *listed, *offered;
 	} rows[] = {
-	    {{0}, SEARCH " mcp_query", SEARCH " mcp_query mcp_register"},
+	    {{0}, SECRETS " " SEARCH " mcp_query", ALL},
 	    /* a list replaces the default, and the first one counts */
-	    {{"mcp,query", NULL, 0, 0}, "mcp_query mcp_register",
-		SEARCH " mcp_query mcp_register"},
-	    {{"mcp", "query", 1u << FACET_SEARCH, 0}, "mcp_register",
-		SEARCH " mcp_query mcp_register"},
-	    {{NULL, "query", 1u << FACET_SEARCH, 0}, "mcp_query",
-		SEARCH " mcp_query mcp_register"},
-	    {{NULL, "", 1u << FACET_SEARCH, 0}, SEARCH, SEARCH " mcp_query mcp_register"},
-	    {{"secrets", NULL, 0, 0}, "", SEARCH " mcp_query mcp_register"},
+	    {{"mcp,query", NULL, 0, 0}, "mcp_query mcp_register", ALL},
+	    {{"mcp", "query", 1u << FACET_SEARCH, 0}, "mcp_register", ALL},
+	    {{NULL, "query", 1u << FACET_SEARCH, 0}, "mcp_query", ALL},
+	    {{NULL, "", 1u << FACET_SEARCH, 0}, SEARCH, ALL},
+	    {{"secrets", NULL, 0, 0}, SECRETS, ALL},
 	    /* deny wins over each of them */
-	    {{"mcp,query", NULL, 0, 1u << FACET_MCP}, "mcp_query", SEARCH " mcp_query"},
-	    {{NULL, "mcp,query", 0, 1u << FACET_MCP}, "mcp_query", SEARCH " mcp_query"},
-	    {{NULL, NULL, 1u << FACET_MCP, 1u << FACET_MCP}, "", SEARCH " mcp_query"},
-	    {{NULL, NULL, 0, 1u << FACET_SEARCH | 1u << FACET_QUERY}, "", "mcp_register"},
+	    {{"mcp,query", NULL, 0, 1u << FACET_MCP}, "mcp_query",
+		SECRETS " " SEARCH " mcp_query"},
+	    {{NULL, "mcp,query", 0, 1u << FACET_MCP}, "mcp_query",
+		SECRETS " " SEARCH " mcp_query"},
+	    {{NULL, NULL, 1u << FACET_MCP, 1u << FACET_MCP}, "",
+		SECRETS " " SEARCH " mcp_query"},
+	    {{NULL, NULL, 0, 1u << FACET_SEARCH | 1u << FACET_QUERY}, SECRETS,
+		SECRETS " mcp_register"},
+	    {{NULL, NULL, 0, 1u << FACET_SECRETS}, SEARCH " mcp_query",
+		SEARCH " mcp_query mcp_register"},
 	};
 	struct facets f;
 	struct reason why;

@@ -14,6 +14,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "supervisor/serve/tools/secrets_definitions.h"
+
 /* JSON as it is; a long text is a literal of its own. */
 #define JSON(...) #__VA_ARGS__
 
@@ -163,8 +165,9 @@ JSON("title":"Register a server"});
 /* clang-format on */
 
 const struct own_tool own_tools[OWN_TOOL_N] = {
-    [OWN_SECRETS_LIST] = {"secrets_list", FACET_SECRETS, NULL},
-    [OWN_SECRETS_DESCRIBE] = {"secrets_describe", FACET_SECRETS, NULL},
+    [OWN_SECRETS_LIST] = {"secrets_list", FACET_SECRETS, secrets_list_definition},
+    [OWN_SECRETS_DESCRIBE] = {"secrets_describe", FACET_SECRETS,
+	secrets_describe_definition},
     [OWN_SECRETS_REQUEST_PROVISION] = {"secrets_request_provision", FACET_SECRETS, NULL},
     [OWN_SECRETS_REQUEST_ROTATION] = {"secrets_request_rotation", FACET_SECRETS, NULL},
     [OWN_SECRETS_PROPOSE_METADATA] = {"secrets_propose_metadata", FACET_SECRETS, NULL},

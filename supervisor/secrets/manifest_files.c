@@ -1,0 +1,92 @@
+/*
+ * The texts of the manifests, from the process that may open files to the one that
+ * answers the agent and opens none.
+ *
+ * In a packet: u32 0 or an errno, u32 for each file: its length + 1, or 0 if it does not
+ * exist. The descriptor with it is a memfd with both texts, the project's first.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "shim/base/buf.h"
+#include "shim/base/fd.h"
+#include "shim/base/wire.h"
+#include "supervisor/base/paths.h"
+#include "supervisor/secrets/secrets.h"
+
+static int
+join(const struct metas_text *project, const struct metas_text *index, int *ret_fd)
+{
+	struct buf both;
+	int r;
+
+	buf_init(&both, (size_t)2 * META_LEN_MAX);
+	r = project->len == 0 ? 0 : buf_put(&both, project->text, project->len);
+	if (r == 0 && index->len > 0)
+		r = buf_put(&both, index->text, index->len);
+	if (r == 0 && both.len > 0)
+		r = fd_sealed("kennel-manifests", both.data, both.len, false, ret_fd);
+	buf_free(&both);
+	return r;
+}
+
+static uint32_t
+length(const struct metas_text *t)
+{
+	return t->text == NULL ? 0 : (uint32_t)t->len + 1;
+}
+
+void
+secrets_manifests_put(struct wire_out *out, int *ret_fd)
+{
+	struct metas_text project = {.text = NULL}, index = {.text = NULL};
+	int r = metas_texts(
+	    metas_project(NULL), paths_config_dir(), stderr, &project, &index);
+
+	*ret_fd = -1;
+	if (r == 0)
+		r = join(&project, &index, ret_fd);
+	wire_put_u32(out, (uint32_t)-r);
+	wire_put_u32(out, r == 0 ? length(&project) : 0);
+	wire_put_u32(out, r == 0 ? length(&index) : 0);
+	free(project.text);
+	free(index.text);
+}
+
+void
+secrets_manifests_free(struct secrets_manifests *m)
+{
+	free(m->both);
+	*m = (struct secrets_manifests){.error = -EIO};
+}
+
+int
+secrets_manifests_get(struct wire_in *in, int fd, struct secrets_manifests *ret)
+{
+	uint32_t error = wire_get_u32(in), project = wire_get_u32(in);
+	uint32_t index = wire_get_u32(in);
+	struct secrets_manifests m = {.error = -(int)error};
+	size_t len = 0;
+
+	if (wire_end(in) < 0 || project > META_LEN_MAX + 1 || index > META_LEN_MAX + 1 ||
+	    error > 4095)
+		return -EBADMSG;
+	m.project_len = project == 0 ? 0 : project - 1;
+	m.index_len = index == 0 ? 0 : index - 1;
+	/* syscalls: fstat newfstatat read lseek close */
+	if (fd >= 0 && (lseek(fd, 0, SEEK_SET) < 0 ||
+			   fd_slurp(fd, (size_t)2 * META_LEN_MAX, &m.both, &len) < 0))
+		m.error = -EIO;
+	if (m.error == 0 && len != m.project_len + m.index_len) {
+		free(m.both);
+		return -EBADMSG;
+	}
+	if (project > 0)
+		m.project = m.both != NULL ? m.both : "";
+	if (index > 0)
+		m.index = m.both != NULL ? m.both + m.project_len : "";
+	secrets_manifests_free(ret);
+	*ret = m;
+	return 0;
+}

@@ -1,0 +1,39 @@
+/*
+ * Shared by the files of the secrets tools.
+ */
+#ifndef KENNEL_SUPERVISOR_SECRETS_PRIVATE_H
+#define KENNEL_SUPERVISOR_SECRETS_PRIVATE_H
+
+#include "supervisor/secrets/secrets.h"
+
+/* Writes an error whose text is this one. */
+void fail(struct secrets_answer *, enum secrets_fault, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* ---- arguments.c ------------------------------------------------------------- */
+
+/* Each returns false after it has written an error. No byte of a value is in one: an
+ * agent may have passed a secret by mistake. */
+bool arguments_object(struct json *arguments, struct secrets_answer *);
+/* The text of this member; *ret NULL: it is absent or null. Longer than cap: an error. */
+bool argument_text(struct json arguments, const char *name, char *out, size_t cap,
+    const char **ret, struct secrets_answer *);
+bool argument_flag(
+    struct json arguments, const char *name, bool *ret, struct secrets_answer *);
+/* The same, of a member that must be there. */
+bool argument_needed(struct json arguments, const char *name, char *out, size_t cap,
+    struct secrets_answer *);
+/* The member `path`: a valid path. */
+bool argument_path(
+    struct json arguments, char out[SECRET_PATH_MAX + 1], struct secrets_answer *);
+
+/* ---- inventory.c -------------------------------------------------------------- */
+
+/* Merges the manifests. The caller calls metas_free() after true. */
+bool inventory_read(
+    const struct secrets_context *, struct metas *ret, struct secrets_answer *);
+/* The declared secret with this path, or NULL after an error was written. */
+const struct meta *inventory_find(
+    const struct metas *, const char *path, struct secrets_answer *);
+
+#endif

@@ -1,0 +1,29 @@
+/*
+ * The tools of facet secrets, as the hub calls them (secrets_tools.c).
+ */
+#ifndef KENNEL_SUPERVISOR_SERVE_SECRETS_TOOLS_H
+#define KENNEL_SUPERVISOR_SERVE_SECRETS_TOOLS_H
+
+#include <stdbool.h>
+
+#include "supervisor/json/json.h"
+#include "supervisor/serve/tools/own_tools.h"
+
+struct hub;
+struct incoming;
+struct wire_in;
+
+/* Call it before the process confines itself. 0 or -errno. */
+int secrets_open(struct hub *);
+void secrets_close(struct hub *);
+/* Answers a call, or parks it. */
+void secrets_call(
+    struct hub *, struct incoming *, enum own_tool_id, struct json arguments);
+/* The launcher sent the manifests. False: the packet is invalid. */
+bool secrets_texts(struct hub *, struct wire_in *, int fd);
+/* Every answer of the launcher's that was asked for has come. */
+bool secrets_have_texts(const struct hub *);
+/* The member of _meta with the version of the protocol; NULL: the tools are denied. */
+const char *secrets_meta(const struct hub *);
+
+#endif

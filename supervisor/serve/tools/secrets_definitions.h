@@ -1,0 +1,9 @@
+/*
+ * The definitions of the tools of facet secrets, as own_tools.h describes them.
+ */
+#ifndef KENNEL_SUPERVISOR_SERVE_TOOLS_SECRETS_DEFINITIONS_H
+#define KENNEL_SUPERVISOR_SERVE_TOOLS_SECRETS_DEFINITIONS_H
+
+extern const char secrets_list_definition[], secrets_describe_definition[];
+
+#endif
