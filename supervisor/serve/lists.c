@@ -45,11 +45,11 @@ item_exposed(const struct hub *h, const struct item *i)
 	return settings_exposes(&h->settings, i->server->name, i->name, i->name_len);
 }
 
-/* A resource that an earlier server lists too is reached by its kennel:// URI. */
+/* A resource or template that an earlier server lists too is reached by its kennel:// URI. */
 static bool
 is_first_owner(const struct item *i)
 {
-	const struct item *other = i->kind == PIN_RESOURCE ? i->same : NULL;
+	const struct item *other = i->wire == NULL ? i->same : NULL;
 
 	while (other != NULL && !item_offered(other))
 		other = other->same;

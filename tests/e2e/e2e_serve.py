@@ -267,7 +267,8 @@ def two_with_resources(**how):
     return Hub(server("one", resources=[{"uri": "r://shared", "name": "s"}, {"uri": "r://one", "name": "o"}],
                       templates=[{"uriTemplate": "t://a/{x}", "name": "t"}]),
                server("two", resources=[{"uri": "r://shared", "name": "s2"}, {"uri": "r://two", "name": "w"}],
-                      templates=[{"uriTemplate": "t://a/deep/{x}", "name": "t"}]), **how)
+                      templates=[{"uriTemplate": "t://a/deep/{x}", "name": "t"}, {"uriTemplate": "t://a/{x}", "name": "again"}]),
+               **how)
 
 
 def read(h, uri):
@@ -279,7 +280,7 @@ def read(h, uri):
 def resources():
     h = two_with_resources()
     equal([r["uri"] for r in listed(h, "resources/list", "resources")], ["r://one", "r://shared", "r://two"])
-    equal(len(listed(h, "resources/templates/list", "resourceTemplates")), 2)
+    equal([t["name"] for t in listed(h, "resources/templates/list", "resourceTemplates")], ["t", "t"], "not `again`")
     equal(read(h, "r://one"), "one has r://one")
     equal(read(h, "r://two"), "two has r://two")
     equal(read(h, "r://shared"), "one has r://shared")
