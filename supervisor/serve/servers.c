@@ -325,7 +325,7 @@ on_name(struct hub *h, struct wire_in *in)
 	bool enabled = wire_get_u32(in) == 1;
 	struct server *s;
 
-	if (wire_end(in) < 0)
+	if (in->error != 0)
 		die("an invalid answer of the launcher");
 	s = server_named(h, name);
 	if (s == NULL)
@@ -371,7 +371,8 @@ launcher_ready(struct loop *loop, int socket, short revents, void *arg)
 	wire_in_init(&in, packet, len);
 	type = wire_get_u32(&in);
 	if (type == LAUNCHER_NAME)
-		on_name(h, &in);
+		while (in.off < in.len)
+			on_name(h, &in);
 	else if (type == LAUNCHER_NAMED)
 		on_named(h);
 	else if (type == LAUNCHER_SERVER)

@@ -215,6 +215,15 @@ answer_end(struct launcher *l, enum launcher_message type)
 }
 
 static void
+put_name(struct launcher *l, const struct startable *k, struct wire_out *out)
+{
+	wire_put_str(out, k->name);
+	wire_put_str(out, k->about);
+	wire_put_u32(out, startable_may(&l->servers, k));
+}
+
+/* As many as a packet takes: clients wait for the last. */
+static void
 on_names(struct launcher *l, struct wire_in *in)
 {
 	uint8_t memory[LAUNCHER_PACKET_MAX];
@@ -223,18 +232,23 @@ on_names(struct launcher *l, struct wire_in *in)
 	if (wire_end(in) < 0)
 		return;
 	name_all(l);
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, LAUNCHER_NAME);
 	for (size_t i = 0; i < l->servers.n; i++) {
-		const struct startable *k = l->servers.all[i];
+		size_t len = out.len;
 
-		if (!k->wanted)
+		if (!l->servers.all[i]->wanted)
 			continue;
-		wire_out_init(&out, memory, sizeof(memory));
-		wire_put_u32(&out, LAUNCHER_NAME);
-		wire_put_str(&out, k->name);
-		wire_put_str(&out, k->about);
-		wire_put_u32(&out, startable_may(&l->servers, k));
+		put_name(l, l->servers.all[i], &out);
+		if (out.error == 0)
+			continue;
+		out.len = len;
+		out.error = 0;
 		answer(l, &out, -1);
+		out.len = sizeof(uint32_t); /* of the type */
+		put_name(l, l->servers.all[i], &out);
 	}
+	answer(l, &out, -1);
 	answer_end(l, LAUNCHER_NAMED);
 }
 
@@ -411,6 +425,7 @@ serve_hub(struct launcher *l)
 	size_t len, fds_n;
 	int r;
 
+	name_all(l); /* while the hub sets itself up */
 	while (open || !idle) {
 		struct pollfd p[2] = {{.fd = l->children, .events = POLLIN},
 		    {.fd = open ? l->hub : -1, .events = POLLIN}};

@@ -30,9 +30,9 @@ enum launcher_message {
 	LAUNCHER_STARTED =
 	    7, /* u32 ticket, and a descriptor: the session's agent side; none:
 				* it could not be started */
-	LAUNCHER_NAMES = 8,      /* no fields: name every server, which takes no load */
-	LAUNCHER_NAME = 9,       /* str name, str about, u32 it may start: one of them */
-	LAUNCHER_NAMED = 11,     /* no fields: the last name was sent */
+	LAUNCHER_NAMES = 8,  /* no fields: name every server, which takes no load */
+	LAUNCHER_NAME = 9,   /* as often as fits: str name, str about, u32 it may start */
+	LAUNCHER_NAMED = 11, /* no fields: the last name was sent */
 	LAUNCHER_RECORDER = 10,  /* no fields: connect to the recorder */
 	LAUNCHER_MANIFESTS = 12, /* no fields: read the manifests of secrets */
 	LAUNCHER_CONNECTED = 13, /* no fields; a descriptor, none: it cannot be reached */

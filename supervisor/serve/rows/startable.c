@@ -16,6 +16,8 @@
 #include "supervisor/hub/argv_authority.h"
 #include "supervisor/serve/rows/configured.h"
 
+#define ABOUT_MAX 1024 /* bytes: a packet holds a few */
+
 struct startable *
 startable_find(const struct startables *s, const char *name)
 {
@@ -35,7 +37,7 @@ startable_new(struct startables *s, const char *name, const char *about)
 		return NULL;
 	}
 	k = calloc(1, sizeof(*k));
-	if (k == NULL || (k->about = strdup(about)) == NULL)
+	if (k == NULL || (k->about = strndup(about, ABOUT_MAX)) == NULL)
 		die("out of memory");
 	(void)snprintf(k->name, sizeof(k->name), "%s", name); /* fits */
 	s->all[s->n++] = k;
