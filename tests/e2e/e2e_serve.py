@@ -486,6 +486,7 @@ def invalid():
                  b'{"jsonrpc":"2.0","id":77,"result":{}}'):
         h.send_bytes(line + b"\n")
     check("result" in h.ask("ping"), "control")
+    h.lines = []  # the errors for id 5, which later calls use
     for params in (None, [], 5, {}, {"name": 5}, {"name": None}):
         m = {"jsonrpc": "2.0", "id": "p", "method": "tools/call"}
         h.send(dict(m, params=params) if params is not None else m)

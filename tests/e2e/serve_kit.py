@@ -74,6 +74,13 @@ class Hub(kit.Mcp):
     def ask(self, method, params=None, seconds=20.0, meta=None):
         return self.wait(self.post(method, params, meta), seconds)
 
+    def wait(self, rid, seconds=15.0):
+        """The answer to rid, also one that came while another was waited for."""
+        for i, m in enumerate(self.lines):
+            if isinstance(m, dict) and "method" not in m and type(m.get("id")) is type(rid) and m["id"] == rid:
+                return self.lines.pop(i)
+        return super().wait(rid, seconds)
+
     def notify(self, method, params=None):
         self.send({"jsonrpc": "2.0", "method": method, "params": params or {}})
 
