@@ -194,7 +194,7 @@ serves(struct downstream *d)
 		subscriptions_replay(d);
 	}
 	parked_wake(h);
-	if (shared) /* what waited for it has been sent */
+	if (shared)
 		server_store_discovery(s, true);
 }
 

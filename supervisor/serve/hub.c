@@ -97,6 +97,7 @@ on_timer(struct loop *loop, void *arg)
 	h->timer = -1;
 	routes_timer(h, loop_now());
 	downstreams_timer(h, loop_now());
+	discoveries_timer(h, loop_now());
 	parked_wake(h);
 	catch_up(h);
 	hub_arm(h);
@@ -106,8 +107,8 @@ static void
 set_timer(struct hub *h, bool room)
 {
 	/* what waits for room has its time when POLLOUT comes */
-	const uint64_t next[] = {
-	    room ? parked_next(h) : UINT64_MAX, downstreams_next(h), routes_next(h)};
+	const uint64_t next[] = {room ? parked_next(h) : UINT64_MAX, downstreams_next(h),
+	    routes_next(h), h->store_at != 0 ? h->store_at : UINT64_MAX};
 	bool behind = h->behind || h->parked_behind || down_behind(h) != NULL;
 	uint64_t at = room && behind ? 0 : UINT64_MAX;
 
@@ -259,6 +260,7 @@ unmake(struct hub *h)
 	hub_control_close(h);
 	secrets_close(h);
 	records_close(h);
+	discoveries_store(h, until - LAST_MS / 2 * LOOP_MS);
 	downstream_free_all(h);
 	await_sessions(h, until);
 	parked_free(h);

@@ -13,6 +13,9 @@
 #include "supervisor/base/paths.h"
 #include "supervisor/serve/private.h"
 
+#define STORE_PAUSE_MS 100  /* before the first, and between two */
+#define STORE_LATE_MS  5000 /* then calls under way hold it up no longer */
+
 enum server_live
 server_live(const struct server *s)
 {
@@ -240,12 +243,16 @@ store(const struct server *s, const struct seen *v)
 	return r;
 }
 
-void
-server_store_discovery(const struct server *s, bool lists)
+static void
+store_one(struct server *s)
 {
 	struct seen v = {.r = 0};
+	/* while its lists are read again they are not whole; they are stored after that */
+	bool listing = s->down != NULL && s->down->own != 0;
+	bool lists = s->unstored == UNSTORED_LISTS && !listing;
 	int r = lists ? see_all(s, &v) : 0;
 
+	s->unstored = UNSTORED_NOTHING;
 	if (r == 0)
 		r = store(s, lists ? &v : NULL);
 	for (size_t i = 0; i < v.text_n; i++)
@@ -258,4 +265,45 @@ server_store_discovery(const struct server *s, bool lists)
 		log_warn("%s: unable to store in the registry what it lists: %s; "
 			 "`kennel server show` has the earlier lists",
 		    s->name, strerror(-r));
+}
+
+void
+server_store_discovery(struct server *s, bool lists)
+{
+	struct hub *h = s->hub;
+	uint64_t now = loop_now();
+
+	if (s->unstored != UNSTORED_LISTS)
+		s->unstored = lists ? UNSTORED_LISTS : UNSTORED_STATUS;
+	if (h->store_at != 0)
+		return;
+	h->store_at = now + STORE_PAUSE_MS * LOOP_MS;
+	h->store_by = now + STORE_LATE_MS * LOOP_MS;
+}
+
+/* One at a time: writing to the disk takes as long as thousands of calls. */
+void
+discoveries_timer(struct hub *h, uint64_t now)
+{
+	bool busy = h->calls.open > 0 && now < h->store_by, more = false;
+	struct server *next = NULL;
+
+	if (h->store_at == 0 || now < h->store_at)
+		return;
+	for (size_t i = 0; i < h->server_n; i++)
+		if (h->server[i]->unstored != UNSTORED_NOTHING) {
+			more |= next != NULL;
+			next = next != NULL ? next : h->server[i];
+		}
+	if (!busy && next != NULL)
+		store_one(next);
+	h->store_at = busy || more ? now + STORE_PAUSE_MS * LOOP_MS : 0;
+}
+
+void
+discoveries_store(struct hub *h, uint64_t until)
+{
+	for (size_t i = 0; i < h->server_n && loop_now() < until; i++)
+		if (h->server[i]->unstored != UNSTORED_NOTHING)
+			store_one(h->server[i]);
 }

@@ -124,6 +124,7 @@ struct server {
 	bool start_refused;        /* of that failure */
 	uint32_t finding;          /* its policy is being found again */
 	enum discovery_status discovery;
+	enum { UNSTORED_NOTHING, UNSTORED_STATUS, UNSTORED_LISTS } unstored;
 	enum mcp_version protocol; /* of its last process; 0: none has answered */
 	uint64_t made, refused;    /* requests passed on; calls that the hub refused */
 	uint64_t drop_second, drops_n;     /* lines not passed on in this second */
@@ -273,6 +274,7 @@ struct hub {
 	struct person_socket *control; /* NULL: none */
 	int news_timer;                /* for clients that watch */
 	uint64_t news_at, news_sum;    /* the next not before; of the last */
+	uint64_t store_at, store_by;   /* discoveries, 0: none; the first at the latest */
 	uint64_t since_ns;             /* of Unix time */
 	uint32_t finding;              /* policies that are being found again */
 	int timed; /* at least this many routes have a time: kept high */
@@ -306,9 +308,11 @@ void hub_control_close(struct hub *);
 void hub_control_changed(struct hub *);
 
 /* live_state.c */
-/* Stores its discovery in the registry: the status and, with lists, what it has listed. A
- * failure is logged. */
-void server_store_discovery(const struct server *, bool lists);
+/* Stores its discovery in the registry, when no call is under way: the status and, with
+ * lists, what it has listed. A failure is logged. */
+void server_store_discovery(struct server *, bool lists);
+void discoveries_timer(struct hub *, uint64_t now);
+void discoveries_store(struct hub *, uint64_t until); /* what is left, at the end */
 enum server_live server_live(const struct server *);
 void server_report_state(const struct server *, struct hub_row *ret);
 
@@ -378,8 +382,7 @@ void launcher_ask(struct hub *, enum launcher_message, const char *name);
 bool servers_named(struct hub *), servers_known(struct hub *);
 void servers_free(struct hub *);
 void launcher_ready(struct loop *, int fd, short revents, void *hub);
-/* Starts the first `ahead` servers. */
-void servers_ahead(struct hub *);
+void servers_ahead(struct hub *); /* starts the first of them */
 bool server_may_list(const struct server *);
 /* Starts servers without pins in the background. True: all have listed, or cannot. */
 bool servers_listed(struct hub *);
@@ -474,9 +477,8 @@ void mcp_register(struct hub *, struct incoming *, struct json arguments);
 void mcp_query(struct hub *, struct incoming *, struct json arguments);
 void query_failed(
     struct hub *, struct route *, const struct incoming *, const char *text);
-/* own: the text of kennel's own error; NULL: none. */
-void query_answered(
-    struct hub *, struct route *, const struct json_message *, const char *own);
+void query_answered(struct hub *, struct route *, const struct json_message *,
+    const char *own); /* the text of kennel's own error; NULL: none */
 
 /* lists.c: may the agent use it? */
 bool item_offered(const struct item *);
@@ -520,8 +522,7 @@ struct call *route_call(struct hub *, const struct route *);
 struct incoming route_asked(struct hub *, const struct route *);
 /* The code of an error; 0: none that fits an int. */
 int error_code(const struct json_message *);
-/* The request with this id at this process; NULL: none. */
-struct route *route_find(struct downstream *, struct json id);
+struct route *route_find(struct downstream *, struct json id); /* at this process */
 void route_free(struct hub *, struct route *);
 /* Gives it another id at the server; keeps the progress token of this request. */
 void route_renew(struct hub *, struct route *);

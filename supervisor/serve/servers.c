@@ -155,6 +155,7 @@ forget(struct server *s)
 	if (s->ready)
 		policy_unload(&s->policy);
 	s->ready = s->pinned = s->listed = false;
+	s->unstored = UNSTORED_NOTHING; /* its lists are gone */
 	s->sealed = NULL;
 	free(s->wrong);
 	s->wrong = NULL;

@@ -249,6 +249,7 @@ def discovered():
     equal((before["discovery_status"], before["tools"], before["tool_list"]), ("pending", 0, []))
     hub = h.hub(h.policy("one", "exec allow " + words(*h.argv("one", keep=True))))
     equal(hub.said("one.echo", text="x"), "one: x")
+    check(wait_for(lambda: shown(h, "one")["discovery_status"] == "connected", 20) is not None, "while it runs")
     hub.close()
     after = shown(h, "one")
     equal((after["discovery_status"], after["tools"], after["protocol"]), ("connected", 1, "2025-11-25"), after)
