@@ -361,7 +361,6 @@ MCP = \
 	supervisor/mcp/frame.o \
 	supervisor/mcp/from_agent.o \
 	supervisor/mcp/from_server.o \
-	supervisor/mcp/health.o \
 	supervisor/mcp/indirect_requests.o \
 	supervisor/mcp/keepalive.o \
 	supervisor/mcp/malformed.o \
@@ -371,6 +370,7 @@ MCP = \
 	supervisor/mcp/pending_calls.o \
 	supervisor/mcp/replay.o \
 	supervisor/mcp/requests.o \
+	supervisor/mcp/result_meta.o \
 	supervisor/mcp/rpc.o \
 	supervisor/mcp/session.o \
 	supervisor/mcp/startup_error.o
@@ -880,6 +880,7 @@ UNIT_approved_params	= $(UNIT_frame)
 UNIT_pins	= $(UNIT_frame)
 UNIT_call_limits	= $(UNIT_frame)
 UNIT_health	= $(UNIT_frame)
+UNIT_result_meta	= $(UNIT_frame)
 UNIT_backoff	= $(BASE_SMALL) supervisor/base/backoff.o
 UNIT_item_index	= supervisor/serve/item_index.o
 UNIT_hub_wire = \
@@ -1222,6 +1223,7 @@ UNITS = \
 	recorder \
 	register_tool \
 	registry \
+	result_meta \
 	row_index \
 	schema \
 	scrub \

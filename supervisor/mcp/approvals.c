@@ -123,6 +123,8 @@ ask(struct session *s, struct held *h, const struct covered *covered,
 		r = question_ask(s->o.questions, &q, held_answer, a, &a->question);
 	if (r != 0) {
 		free(a);
+		if (r == 1) /* the queue keeps what was agreed to for the session */
+			h->call->agreed = CALL_AGREED_SESSION;
 		return r;
 	}
 	a->next = s->approvals;
@@ -157,6 +159,7 @@ approval_get(struct session *s, struct held *h, enum question_kind kind)
 		return ask(s, h, &covered, digest);
 	if (a->agreed && approval_on_disk(a)) {
 		approval_free(a);
+		h->call->agreed = CALL_AGREED_ONCE;
 		return 1;
 	}
 	a->held = h;

@@ -17,7 +17,6 @@
 
 #include "supervisor/hub/hub.h"
 
-#define MEMBERS_CUT_MAX   8 /* of one object, by their names */
 #define META_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
 
 static int
@@ -188,29 +187,19 @@ filter_list(struct session *s, const struct method *method, const struct json_me
 
 /* ---- the initialize response ---------------------------------------------- */
 
-/* Cuts the member with the value at `at` (NULL: none), and those with these names, in any
- * case: 0, -ENOMEM; -E2BIG: more than a server needs. */
+/* Cuts this member of result, with its key. */
 static int
-cut_members(
-    struct session *s, struct json object, const uint8_t *at, const char *const *names)
+cut_member(struct session *s, struct json result, struct json member)
 {
 	struct filter_gap gap = {.cuts = &s->cuts};
 	struct json key, value;
 	struct json_walk w;
-	int r, n = 0;
+	int r;
 
-	json_walk(&w, object);
-	while (json_next(&w, &key, &value)) {
-		bool cut = value.at == at;
-
-		for (size_t i = 0; names[i] != NULL; i++)
-			cut |= json_key_is(key, names[i]) != 0;
-		n += cut;
-		if (n > MEMBERS_CUT_MAX)
-			return -E2BIG; /* each moves the cuts after it */
-		if ((r = filter_item(&gap, key, value, !cut)) < 0)
+	json_walk(&w, result);
+	while (json_next(&w, &key, &value))
+		if ((r = filter_item(&gap, key, value, value.at != member.at)) < 0)
 			return r;
-	}
 	return filter_close(&gap);
 }
 
@@ -248,7 +237,6 @@ filter_greeting(struct session *s, const struct json_message *m)
 	    {RESULT_SERVER_INFO, PIN_SERVER_INFO},
 	    {RESULT_CAPABILITIES, PIN_CAPABILITIES},
 	};
-	static const char *const none[] = {NULL};
 	struct pin_seen seen;
 	int r = 0;
 
@@ -260,7 +248,7 @@ filter_greeting(struct session *s, const struct json_message *m)
 		s->name[0] = '\0';
 		r = as_pinned(s, greeting[i].kind, 0, member, &seen);
 		if (r == 0 && greeting[i].kind == PIN_INSTRUCTIONS)
-			r = cut_members(s, m->top[TOP_RESULT], member.at, none);
+			r = cut_member(s, m->top[TOP_RESULT], member);
 		else if (r == 0 && greeting[i].kind == PIN_SERVER_INFO)
 			r = show_reviewed(s, &seen, member);
 	}
@@ -272,8 +260,8 @@ filter_greeting(struct session *s, const struct json_message *m)
  * the reviewed one; else JSON_IS_NONE.
  * Fast path: the same bytes as last time are not judged again.
  */
-static int
-server_info(struct session *s, struct json meta, struct json *ret_hidden)
+int
+filter_server_info(struct session *s, struct json meta, struct json *ret_hidden)
 {
 	struct named *last = &s->named;
 	struct pin_seen seen;
@@ -299,29 +287,6 @@ server_info(struct session *s, struct json meta, struct json *ret_hidden)
 	if (!last->shown)
 		*ret_hidden = info;
 	return 0;
-}
-
-/* Only kennel writes kennel/refusal, kennel/approval and error.data.kennel, so that a
- * reader may believe them: what a server sends under these names is cut. */
-int
-filter_marks(struct session *s, const struct json_message *m)
-{
-	static const char *const of_result[] = {
-	    "kennel/refusal", "kennel/approval", NULL};
-	static const char *const of_error[] = {"kennel", NULL};
-	struct json hidden = {0}, data;
-	int r;
-
-	if (m->result[RESULT_META].type == JSON_IS_OBJECT) {
-		r = server_info(s, m->result[RESULT_META], &hidden);
-		if (r < 0)
-			return r;
-		return cut_members(s, m->result[RESULT_META], hidden.at, of_result);
-	}
-	r = json_get(m->top[TOP_ERROR], "data", &data);
-	if (r < 0)
-		return r == -ENOENT ? 0 : r;
-	return cut_members(s, data, NULL, of_error);
 }
 
 /* ---- capabilities ------------------------------------------------------- */

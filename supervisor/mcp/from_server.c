@@ -132,7 +132,7 @@ answer_wrong(struct session *s, const struct call *call, const struct json_messa
 	if (call->known != NULL && (call->known->flags & METHOD_GREETS) != 0 &&
 	    filter_greeting(s, m) < 0)
 		return "out of memory";
-	if ((r = filter_marks(s, m)) < 0)
+	if ((r = result_meta(s, call, m)) < 0)
 		return r == -ENOMEM  ? "out of memory"
 		       : r == -E2BIG ? "more than 8 members that only kennel may write"
 				     : "duplicate key in the response";

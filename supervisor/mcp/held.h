@@ -19,6 +19,7 @@ struct approval {
 	struct held *held; /* the call that waits for it; NULL: it was refused */
 	struct call asked; /* for the record: the call as it was */
 	uint32_t question; /* 0: answered */
+	bool for_session;  /* the answer to the call that waits */
 	bool agreed;       /* the answer's event is to be on disk before its effect */
 	uint64_t record;   /* number of that event */
 	uint64_t since;

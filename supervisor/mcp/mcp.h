@@ -15,7 +15,8 @@
  *	approved_params.c	what an approval covers
  *	exec_status.c		the server's programs that are pending or were refused
  *	deadline.c		the times of calls, which stand while a person is asked
- *	keepalive.c		kennel's own pings while an approval is pending
+ *	keepalive.c		kennel's own pings: to the agent while an approval is pending,
+ *				to a server that has nothing to do
  *	outgoing.c		what kennel writes: messages of its own, lines with cuts
  *	session.c		the two streams, deadlines, the end
  *	from_agent.c		judges messages from the agent
@@ -23,8 +24,8 @@
  *	indirect_requests.c	other ways to ask the agent's user
  *	batch.c			arrays of messages
  *	malformed.c		messages that cannot be judged, and who is informed
+ *	result_meta.c		what kennel says of a result, and a server may not
  *	filter.c		cuts in lists and capabilities
- *	health.c		pings to a server that has nothing to do
  *	replay.c		a server that ends and is started again
  *	events.c		the audit events of a session
  *	startup_error.c		a session without a server

@@ -145,6 +145,7 @@ release(struct held *h)
 		return;
 	}
 	call->since_ns = loop_now();
+	call->agreed = h->approval->for_session ? CALL_AGREED_SESSION : CALL_AGREED_ONCE;
 	calls_state(&s->asked, call, CALL_OPEN);
 	if (record_forward(s, call, "agent", m.top[TOP_PARAMS]) < 0) {
 		refuse(h,
@@ -191,6 +192,7 @@ held_answer(
 	int r;
 
 	a->question = 0;
+	a->for_session = answer == ANSWER_SESSION;
 	r = record(a, answer, by);
 	if (h == NULL)
 		approval_late(a, r < 0 ? ANSWER_DENY : answer);

@@ -14,7 +14,6 @@
 #include "supervisor/mcp/frame.h"
 #include "supervisor/mcp/mcp.h"
 #include "supervisor/mcp/methods.h"
-#include "supervisor/mcp/replay.h"
 #include "supervisor/mcp/requests.h"
 #include "supervisor/mcp/rpc.h"
 
@@ -74,6 +73,26 @@ struct refusal { /* a refused exec, in text for the agent */
 
 struct drops { /* further ones are recorded as one event */
 	uint64_t second, n, more_n, more_bytes;
+};
+
+enum server_phase {
+	SERVER_RUNS,
+	SERVER_DOWN,   /* it has ended; a request of the agent may start it again */
+	SERVER_STARTS, /* the agent is not read */
+	SERVER_GREETS, /* the same: its answer to the replayed `initialize` is awaited */
+};
+
+struct kept; /* replay.c */
+struct replay {
+	enum server_phase phase;
+	struct kept *greeting;   /* `initialize` as the server got it; NULL: none */
+	struct kept *level;      /* the last logging/setLevel; NULL: none */
+	struct kept *subscribed; /* resources/subscribe, the oldest first */
+	uint32_t subscribed_n;
+	bool answered;      /* `initialize` was; the next one is of this server */
+	uint8_t agreed[32]; /* digest of what the agent relies on in the answer */
+	struct buf waiting; /* the agent's line that made the server start again */
+	bool greeted;       /* the agent may be read: see session.c, pump_server */
 };
 
 struct session {
@@ -258,13 +277,30 @@ void programs_explain(struct session *, const struct call *, const struct json_m
 /* Reads the leash's reports so far, for the answers about to be passed on. */
 void programs_hear(struct session *);
 
+/* replay.c: a server that ends and is started again */
+void replay_init(struct replay *);
+void replay_free(struct replay *);
+/* True if the end of the server now is not the end of the session. */
+bool replay_may(const struct session *);
+/* Keeps a request that is being passed on, if a new process needs it too. */
+void replay_note(struct session *, const struct json_message *);
+/* The server has answered the agent's `initialize` with this result. */
+void replay_agreed(struct session *, const struct json_message *);
+/* The server has ended, and its open requests are answered. */
+void replay_lost(struct session *, const char *why);
+/* The agent makes a request of a server that is down. True: the line is kept, and judged
+ * again when the server serves; false: why not, for the agent. */
+bool replay_need(struct session *, const struct json_message *, char *text, size_t cap);
+/* An answer to a request of kennel's own; one that cannot be read. */
+void replay_answered(struct session *, struct call *, const struct json_message *);
+void replay_unfit(struct session *, struct call *);
+
 /* keepalive.c */
 /* A row for a request of kennel's own, with a new id, which neither the server nor the
  * agent can know. False: there is no room for one. */
 bool session_own_call(
     struct session *, struct calls *, char id[MCP_ID_MAX], struct call **ret);
 
-/* health.c */
 /* Bytes have come. */
 void health_traffic(struct session *, bool from_server);
 /* When a ping is due, on loop_now()'s clock; UINT64_MAX: never. */
@@ -292,10 +328,14 @@ int filter_list(struct session *, const struct method *, const struct json_messa
 int filter_capabilities(struct session *, struct json capabilities);
 /* Filters the answer to initialize or server/discover: 0 or -ENOMEM. */
 int filter_greeting(struct session *, const struct json_message *);
-/* Cuts from an answer what only kennel may write, and the server's name if it is not the
- * reviewed one: 0, -EEXIST a duplicate key, -E2BIG too many of them, -ENOMEM. */
-int filter_marks(struct session *, const struct json_message *);
+/* *ret_hidden: the server's name in `_meta` of a result, if it is not the reviewed one. 0,
+ * -EEXIST a duplicate key, -ENOMEM. */
+int filter_server_info(struct session *, struct json meta, struct json *ret_hidden);
 int filter_meta(struct session *, struct json meta);
+
+/* result_meta.c: leaves out of an answer what kennel alone may say, and adds what it says:
+ * 0; -EEXIST a duplicate key, -E2BIG more of it than a server needs, -ENOMEM. */
+int result_meta(struct session *, const struct call *, const struct json_message *);
 
 /* events.c */
 int record_forward(

@@ -150,6 +150,7 @@ calls_add(struct calls *c, struct json id, struct call **ret)
 	call->state = CALL_OPEN;
 	call->escaped = has_backslash(id);
 	call->deadlined = call->own = false;
+	call->agreed = CALL_NOT_ASKED;
 	call->id_len = (uint16_t)id.len;
 	call->name_len = 0;
 	call->known = NULL;

@@ -20,11 +20,14 @@ enum call_state {
 	CALL_OWN,       /* sent by kennel, not yet answered */
 };
 
+enum call_agreed { CALL_NOT_ASKED, CALL_AGREED_ONCE, CALL_AGREED_SESSION };
+
 struct call {
 	uint8_t state;  /* enum call_state */
 	bool escaped;   /* the id contains a backslash */
 	bool deadlined; /* on the list of deadlines */
 	bool own;       /* sent by kennel: keep the answer from the server */
+	uint8_t agreed; /* enum call_agreed: what a person has answered */
 	uint16_t id_len;
 	uint16_t next;          /* in its bucket, or the free list; 0: none */
 	uint16_t sooner, later; /* by deadline */

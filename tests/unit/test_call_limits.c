@@ -11,6 +11,10 @@
 #define CALLS(id, name) \
 	"{\"jsonrpc\":\"2.0\",\"id\":" id \
 	",\"method\":\"tools/call\",\"params\":{\"name\":\"" name "\"}}"
+#define MARK(id) \
+	"{\"jsonrpc\":\"2.0\",\"id\":" id \
+	",\"result\":{\"_meta\":{\"kennel/approval\":{" \
+	"\"requirement\":\"confirm\",\"answer\":\"once\"}}}}\n"
 #define DONE(id) "{\"jsonrpc\":\"2.0\",\"id\":" id ",\"result\":{}}"
 
 static const struct rig_gate lines[] = {
@@ -311,13 +315,15 @@ asked_calls(void **state)
 	asked(CALLS("2", "ask_b"));
 	say(ANSWER_ONCE);
 	assert_string_equal(rig_server_got(&R), CALLS("2", "ask_b") "\n");
-	server_passes(DONE("2"));
+	rig_server(&R, DONE("2"));
+	assert_string_equal(rig_agent_got(&R), MARK("2"));
 	/* two wait, and there is room for one */
 	asked(CALLS("3", "ask_c"));
 	asked(CALLS("4", "ask_d"));
 	say(ANSWER_ONCE);
 	assert_string_equal(rig_server_got(&R), CALLS("3", "ask_c") "\n");
-	server_passes(DONE("3"));
+	rig_server(&R, DONE("3"));
+	assert_string_equal(rig_agent_got(&R), MARK("3"));
 	say(ANSWER_ONCE);
 	assert_string_equal(rig_server_got(&R), "");
 	assert_non_null(strstr(rig_agent_got(&R), "\"id\":4,\"result\""));
