@@ -77,6 +77,16 @@ put_shown(struct event *e, enum event_key key, const char *text)
 		event_bytes(e, key, text, strnlen(text, SHOWN_MAX));
 }
 
+/* s: NULL if it is unknown; its policy may be gone. */
+static void
+put_server(struct event *e, const struct server *s)
+{
+	if (s != NULL && s->ready)
+		event_identity(e, s->name, s->policy.id);
+	else
+		event_text(e, KEY_SERVER, s != NULL ? s->name : own_name);
+}
+
 static void
 put_dropped(struct server *s, uint64_t bytes, const char *reason)
 {
@@ -86,7 +96,7 @@ put_dropped(struct server *s, uint64_t bytes, const char *reason)
 	if (s->hub->report == NULL)
 		return;
 	event_begin(&e, EVENT_DROPPED);
-	event_identity(&e, s->name, s->policy.id);
+	put_server(&e, s);
 	event_text(&e, KEY_DIRECTION, "server");
 	event_number(&e, KEY_BYTES, bytes);
 	event_text(&e, KEY_REASON, reason);
@@ -139,10 +149,7 @@ records_refused(struct hub *h, const struct incoming *in, struct server *s,
 	if (h->report == NULL)
 		return;
 	event_begin(&e, EVENT_REFUSED);
-	if (s != NULL && s->ready)
-		event_identity(&e, s->name, s->policy.id);
-	else
-		event_text(&e, KEY_SERVER, s != NULL ? s->name : own_name);
+	put_server(&e, s);
 	event_text(&e, KEY_DIRECTION, "agent");
 	event_text(&e, KEY_VERDICT, "deny");
 	event_text(&e, KEY_METHOD, in->method != NULL ? in->method->name : "tools/call");
