@@ -354,11 +354,11 @@ MCP = \
 	supervisor/mcp/approved_params.o \
 	supervisor/mcp/batch.o \
 	supervisor/mcp/deadline.o \
-	supervisor/mcp/edit.o \
+	supervisor/mcp/line/edit.o \
 	supervisor/mcp/events.o \
 	supervisor/mcp/exec_status.o \
 	supervisor/mcp/filter.o \
-	supervisor/mcp/frame.o \
+	supervisor/mcp/line/frame.o \
 	supervisor/mcp/from_agent.o \
 	supervisor/mcp/from_server.o \
 	supervisor/mcp/indirect_requests.o \
@@ -567,13 +567,13 @@ KENNEL = \
 	supervisor/serve/records.o \
 	supervisor/serve/reply.o \
 	supervisor/serve/routes.o \
-	supervisor/serve/rows/configured.o \
-	supervisor/serve/rows/startable.o \
+	supervisor/serve/launcher/configured.o \
+	supervisor/serve/launcher/startable.o \
 	supervisor/serve/server_requests.o \
 	supervisor/serve/live_state.o \
 	supervisor/serve/servers.o \
 	supervisor/serve/secrets_tools.o \
-	supervisor/serve/session_launcher.o \
+	supervisor/serve/launcher/session_launcher.o \
 	supervisor/serve/subscriptions.o \
 	supervisor/serve/tasks.o \
 	supervisor/serve/tools/facets.o \
@@ -1478,7 +1478,7 @@ FUZZ_parse	= tests/unit/ast_print.o $(POLICY_FRONT)
 FUZZ_manifest	= $(SECRETMETA) policy/print/statement.o $(POLICY_FRONT)
 FUZZ_sources	= $(POLICY_FRONT)
 FUZZ_pins	= $(POLICY_FRONT) policy/compile/lower_pins.o policy/compile/source_list.o
-FUZZ_frame	= supervisor/mcp/frame.o $(FUZZ_json)
+FUZZ_frame	= supervisor/mcp/line/frame.o $(FUZZ_json)
 FUZZ_hub_page	= $(BASE_SMALL) supervisor/status/hub_wire.o
 FUZZ_dump	= $(UNIT_registry)
 FUZZ_global_file	= $(UNIT_registry)

@@ -9,7 +9,7 @@
 
 #include "shim/base/buf.h"
 #include "supervisor/json/json.h"
-#include "supervisor/mcp/frame.h"
+#include "supervisor/mcp/line/frame.h"
 
 #define CLIENT_WAIT_MS  30000 /* for one answer */
 #define CLIENT_WHY_MAX  256

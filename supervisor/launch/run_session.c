@@ -6,9 +6,8 @@
  * Process: kennel. Holds the agent's stdio and no secret. One loop: the MCP session,
  * the leash's channel, signals, the recorder.
  *
- * The end, whatever its cause (the agent closes, a signal, the server exits): the
- * server's stdin is closed; after a grace period it gets SIGTERM, then SIGKILL; all
- * within two seconds.
+ * The end, whatever its cause (the agent closes, a signal, the server exits): the server's
+ * stdin is closed; then it gets SIGTERM, and SIGKILL within two seconds.
  *
  * A server that ends after it has answered, otherwise than with status 0, does not end
  * the session: `down` is set, and a request of the agent starts it again (restart.c).
@@ -532,10 +531,21 @@ serve(struct run *u)
 	}
 }
 
+static void
+run_to_the_end(struct run *u)
+{
+	open_confine(&u->o);
+	serve(u);
+	u->end.status = u->status;
+	u->end.crashed = u->failed_start || (u->ended_first && u->status != 0);
+	control_free(u->control); /* its last records come before the end */
+	u->control = NULL;
+	opened_record_end(&u->o, &u->end);
+}
+
 int
 run_session(const struct run_order *order)
 {
-	const char *name = order->name;
 	static char why[LEASH_TEXT_MAX];
 	static struct run u = {.signals = -1,
 	    .report_slot = -1,
@@ -549,7 +559,7 @@ run_session(const struct run_order *order)
 	if (open_signals(&u.signals) < 0)
 		die("unable to set up signals");
 	status = open_server(&(struct open_order){.file = order->file,
-				 .name = name,
+				 .name = order->name,
 				 .found = order->found,
 				 .caller = order->caller,
 				 .one_call = order->one_call,
@@ -561,30 +571,23 @@ run_session(const struct run_order *order)
 				 .signals = u.signals},
 	    &u.o, why);
 	if (status != 0) {
-		log_error("unable to start %s: %s", name, why);
+		log_error("unable to start %s: %s", order->name, why);
 		session_refuse(STDIN_FILENO, STDOUT_FILENO, why, REFUSE_WAIT_MS);
 		return status;
 	}
 	if (u.o.child.lacks[0] != '\0')
-		log_info("%s runs without: %s", name, u.o.child.lacks);
+		log_info("%s runs without: %s", order->name, u.o.child.lacks);
 	if (order->hub == 0 && restart_possible(&u.o) &&
 	    starter_fork(&u.o, order->file) < 0)
-		log_warn("%s will not be started again if it ends", name);
+		log_warn("%s will not be started again if it ends", order->name);
 	open_person_sockets(&u.o);
 	r = make_payloads(&u);
 	if (r == 0)
 		r = make_session(&u);
 	if (r < 0)
-		log_error("unable to serve %s: %s", name, strerror(-r));
-	else {
-		open_confine(&u.o);
-		serve(&u);
-		u.end.status = u.status;
-		u.end.crashed = u.failed_start || (u.ended_first && u.status != 0);
-		control_free(u.control); /* its last records come before the end */
-		u.control = NULL;
-		opened_record_end(&u.o, &u.end);
-	}
+		log_error("unable to serve %s: %s", order->name, strerror(-r));
+	else
+		run_to_the_end(&u);
 	control_free(u.control);
 	u.o.serving = NULL;
 	session_free(u.session);

@@ -16,7 +16,7 @@
 #include "shim/base/buf.h"
 #include "shim/base/loop.h"
 #include "supervisor/json/json.h"
-#include "supervisor/mcp/frame.h"
+#include "supervisor/mcp/line/frame.h"
 #include "supervisor/mcp/methods.h"
 #include "supervisor/mcp/private.h"
 #include "supervisor/mcp/requests.h"

@@ -4,9 +4,9 @@
  * a tree. kennel changes messages only by removing bytes: a capability, a list item,
  * a whole message. What it sends itself are whole messages.
  *
- *	frame.c			lines of a byte stream, bounded; writes, bounded
+ *	line/frame.c		lines of a byte stream, bounded; writes, bounded
  *	oversize_id.c		the id of a line that is too long to buffer
- *	edit.c			a line with some values replaced
+ *	line/edit.c		a line with some values replaced
  *	rpc.c			message types: request, answer, notification; errors
  *	methods.c		the methods of each protocol version
  *	requests.c		requests under way, and who waits for the answer

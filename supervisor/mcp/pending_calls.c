@@ -29,7 +29,7 @@
 #include "supervisor/approve/approve.h"
 #include "supervisor/hub/hub.h"
 #include "supervisor/json/json.h"
-#include "supervisor/mcp/frame.h"
+#include "supervisor/mcp/line/frame.h"
 #include "supervisor/mcp/held.h"
 #include "supervisor/mcp/methods.h"
 #include "supervisor/mcp/private.h"

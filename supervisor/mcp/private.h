@@ -11,7 +11,7 @@
 #include "leash/audit/writer.h"
 #include "shim/base/buf.h"
 #include "supervisor/json/json.h"
-#include "supervisor/mcp/frame.h"
+#include "supervisor/mcp/line/frame.h"
 #include "supervisor/mcp/mcp.h"
 #include "supervisor/mcp/methods.h"
 #include "supervisor/mcp/requests.h"

@@ -5,7 +5,7 @@
 #include "shim/base/buf.h"
 #include "shim/base/loop.h"
 #include "supervisor/json/json.h"
-#include "supervisor/mcp/frame.h"
+#include "supervisor/mcp/line/frame.h"
 #include "supervisor/mcp/mcp.h"
 #include "supervisor/mcp/rpc.h"
 

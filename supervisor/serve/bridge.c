@@ -119,6 +119,37 @@ bridge_meta(struct hub *h, struct edits *e, const struct json_message *m,
 	}
 }
 
+/* A line that was written for an older server: a request gets an envelope. */
+static int
+modernize(struct hub *h, const uint8_t *line, size_t len, struct buf *out)
+{
+	struct edits e = {.n = 0};
+	struct json_message m;
+
+	if (json_scan(line, len, &m) < 0)
+		return 0; /* no server could read it either */
+	buf_clear(&h->body);
+	if (m.top[TOP_ID].type != JSON_IS_NONE)
+		bridge_meta(h, &e, &m, NULL, false, true, &h->body);
+	return edit_apply(&e, line, len, out);
+}
+
+void
+bridge_waiting(struct hub *h, struct downstream *from, struct downstream *to)
+{
+	const uint8_t *at = from->waiting.data, *end = at + from->waiting.len, *newline;
+	int r = 0;
+
+	for (; r == 0 && at < end; at = newline + 1) {
+		newline = memchr(at, '\n', (size_t)(end - at));
+		if (newline == NULL)
+			break;
+		r = modernize(h, at, (size_t)(newline - at), &to->waiting);
+	}
+	if (r == -ENOMEM)
+		h->error = r;
+}
+
 /* A call of an older agent whose server asked for inputs. */
 struct bridge {
 	struct route *route;

@@ -352,38 +352,6 @@ refused(struct downstream *d, const struct json_message *m, const char *what)
 	downstream_close(d, why);
 }
 
-/* A line that was written for an older server: a request gets an envelope. */
-static int
-modernize(struct hub *h, const uint8_t *line, size_t len, struct buf *out)
-{
-	struct edits e = {.n = 0};
-	struct json_message m;
-
-	if (json_scan(line, len, &m) < 0)
-		return 0; /* no server could read it either */
-	buf_clear(&h->body);
-	if (m.top[TOP_ID].type != JSON_IS_NONE)
-		bridge_meta(h, &e, &m, NULL, false, true, &h->body);
-	return edit_apply(&e, line, len, out);
-}
-
-/* What waits for a process of one call, and maybe its cancellation. */
-static void
-modernize_waiting(struct hub *h, struct downstream *from, struct downstream *to)
-{
-	const uint8_t *at = from->waiting.data, *end = at + from->waiting.len, *newline;
-	int r = 0;
-
-	for (; r == 0 && at < end; at = newline + 1) {
-		newline = memchr(at, '\n', (size_t)(end - at));
-		if (newline == NULL)
-			break;
-		r = modernize(h, at, (size_t)(newline - at), &to->waiting);
-	}
-	if (r == -ENOMEM)
-		h->error = r;
-}
-
 /* Another process: the SDKs keep to the era of the first message. The new one takes the
  * place of the old one before anything that waits for the server looks. */
 static void
@@ -395,7 +363,7 @@ restart_modern(struct downstream *d)
 	s->modern = true;
 	d->state = DOWN_ENDING; /* not an end of the server */
 	if (downstream_new(s, d->use, &next) == 0) {
-		modernize_waiting(s->hub, d, next);
+		bridge_waiting(s->hub, d, next);
 		routes_move(d, next);
 	}
 	downstream_close(d, "it speaks 2026-07-28 only");

@@ -13,13 +13,14 @@
 #include "shim/base/loop.h"
 #include "supervisor/base/backoff.h"
 #include "supervisor/json/json.h"
-#include "supervisor/mcp/frame.h"
+#include "supervisor/mcp/line/frame.h"
 #include "supervisor/mcp/methods.h"
 #include "supervisor/mcp/requests.h"
 #include "supervisor/mcp/rpc.h"
-#include "supervisor/mcp/edit.h"
+#include "supervisor/mcp/line/edit.h"
 #include "supervisor/registry/registry.h"
 #include "supervisor/status/latency.h"
+#include "supervisor/serve/offers.h"
 #include "supervisor/serve/serve.h"
 #include "supervisor/serve/tools/facets.h"
 #include "supervisor/serve/tools/settings.h"
@@ -50,47 +51,6 @@
 #define META_PROTOCOL     "io.modelcontextprotocol/protocolVersion"
 #define META_LOG_LEVEL    "io.modelcontextprotocol/logLevel"
 #define META_SUBSCRIPTION "io.modelcontextprotocol/subscriptionId"
-
-/* ---- what servers offer (offers.c) ---------------------------------------- */
-
-/* A tool, resource, template or prompt. */
-struct item {
-	struct server *server;
-	enum sealed_pin_kind kind;
-	char *name; /* a tool's or prompt's name, a URI, as the server has it; owned */
-	size_t name_len;
-	char *wire;         /* of a tool or prompt: what the agent calls it; owned */
-	struct json def;    /* its definition: in the sealed policy, or in `owned` */
-	uint8_t *owned;     /* NULL: the definition is a pin */
-	uint8_t sha256[32]; /* of its definition, in canonical form */
-	enum sealed_verdict verdict; /* with some arguments; DENY: not offered */
-	bool pinned;
-	bool listed;       /* the running server has it, as reviewed or as first seen */
-	bool drifted;      /* it has it otherwise, or (a pinned one) no longer */
-	bool reported;     /* it had drifted when the lists were last complete */
-	bool gone;         /* not pinned, and the server lists it no longer */
-	bool twin;         /* another item has this wire name; neither is offered */
-	struct item *same; /* the one before it in by_key, if it has the same key */
-	bool schema_made;
-	struct schema *schema; /* owned; NULL: none, or one that cannot be compiled */
-};
-
-struct items {
-	struct item **item;   /* owned; sorted by server, then name */
-	struct item **by_key; /* the same items, see item_index.c; then by server */
-	size_t n, cap, key_cap;
-	size_t bytes; /* of names and definitions that servers have listed */
-};
-
-/* ---- lists ------------------------------------------------------------------ */
-
-/* The lists of a server, in the order in which they are read. */
-enum list_kind { LIST_TOOLS, LIST_PROMPTS, LIST_RESOURCES, LIST_TEMPLATES, LIST_N };
-extern const struct list_row {
-	const char *method, *key, *capability,
-	    *id; /* id: the member that names an item */
-	enum sealed_pin_kind kind;
-} list_rows[LIST_N];
 
 /* ---- servers (servers.c) ----------------------------------------------------- */
 
@@ -428,36 +388,6 @@ void downstream_ready(struct loop *, int fd, short revents, void *downstream);
 /* The lines that were read, as long as there is room. False: a line has closed it. */
 bool downstream_pump(struct downstream *);
 
-/* item_index.c */
-/* Adds it before it is counted in `n`, and finds its twins: 0 or -ENOMEM. */
-int item_index_add(struct items *, struct item *);
-/* Leaves this server's out, before `n` is lowered. */
-void item_index_forget(struct items *, const struct server *);
-/* The first of this wire name, or URI, in the order of servers. */
-struct item *item_index_find(
-    const struct items *, enum sealed_pin_kind, const char *, size_t len);
-
-/* offers.c */
-/* The pins of this server become items. */
-int offers_pins(struct server *);
-/* A page of its list. */
-int offers_page(struct downstream *, const struct list_row *, struct json list);
-/* Before the first page, and after the last; again: its lists were read before. */
-void offers_begin(struct server *);
-void offers_listed(struct server *, bool again);
-void offers_forget(struct hub *, struct server *);
-void offers_free(struct hub *);
-struct item *offers_tool(
-    struct hub *, const char *spelling, size_t len, struct buf *ret_twins);
-/* By the server's own name of it. */
-struct item *offers_find(
-    const struct server *, enum sealed_pin_kind, const char *name, size_t len);
-struct item *offers_prompt(struct hub *, const char *wire, size_t len);
-struct server *offers_resource(
-    struct hub *, const char *uri, size_t len, const char **ret_uri, size_t *ret_len);
-/* The server whose name this spelling of a tool begins with; NULL: none. */
-struct server *offers_server_of(struct hub *, const char *spelling, size_t len);
-
 /* lists.c, call.c, greeting.c, discovery_tools.c: handlers of the agent's requests */
 typedef void handler(struct hub *, struct incoming *);
 handler on_initialize, on_discover, on_ping, on_set_level;
@@ -543,6 +473,9 @@ void route_cancel(struct hub *, struct route *, const char *reason);
 struct bridge;
 /* This object, or {} if it is empty. */
 void bridge_object(struct buf *out, const struct buf *object);
+/* Gives a process of 2026-07-28 what waits for an older one: a call, and maybe its
+ * cancellation. */
+void bridge_waiting(struct hub *, struct downstream *from, struct downstream *to);
 /* The members of _meta that every request of 2026-07-28 carries; the envelope also has the
  * agent's log level. */
 void bridge_identity(struct hub *, struct buf *out);

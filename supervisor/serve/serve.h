@@ -30,7 +30,7 @@
 
 #include <stddef.h>
 
-#include "supervisor/serve/session_launcher.h"
+#include "supervisor/serve/launcher/session_launcher.h"
 
 struct serve_order {
 	struct launcher_order launcher;

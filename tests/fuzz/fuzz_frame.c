@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "shim/base/buf.h"
-#include "supervisor/mcp/frame.h"
+#include "supervisor/mcp/line/frame.h"
 #include "tests/fuzz/fuzz.h"
 
 #define SAID_MAX (300u << 10)

@@ -18,7 +18,7 @@
 #include "shim/base/array.h"
 #include "shim/base/fd.h"
 #include "supervisor/json/json.h"
-#include "supervisor/mcp/frame.h"
+#include "supervisor/mcp/line/frame.h"
 
 /* All lines of a text that arrives in pieces of this size, '|' between them,
  * '!' and the length where one was too long. */

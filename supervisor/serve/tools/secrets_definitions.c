@@ -20,7 +20,7 @@
 /* The members of a record, in the order of their keys; MORE: those of a card. */
 #define APPROVE JSON("approve_on_use":{) \
 	"\"description\":\"a person is asked before the secret is used: once in a " \
-	"session, or for each call; absent: nobody is asked\"," \
+	"session, or for each call; absent: no one is asked\"," \
 	JSON("enum":["session","per-call"],"type":"string"},)
 #define CAPABILITIES JSON("capabilities_hint":{) \
 	"\"description\":\"read,rotate: the provider can replace the value; read: a " \

@@ -4,7 +4,7 @@
  */
 #include <errno.h>
 
-#include "supervisor/mcp/edit.h"
+#include "supervisor/mcp/line/edit.h"
 
 #define COPIED_MAX (64u << 10) /* a longer line is written from where it is */
 #define MARGIN     (1u << 20)  /* more than the edits of a line add */

@@ -1,8 +1,8 @@
 /*
  * A line with some values replaced (edit.c).
  */
-#ifndef KENNEL_SUPERVISOR_MCP_EDIT_H
-#define KENNEL_SUPERVISOR_MCP_EDIT_H
+#ifndef KENNEL_SUPERVISOR_MCP_LINE_EDIT_H
+#define KENNEL_SUPERVISOR_MCP_LINE_EDIT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 #include "shim/base/buf.h"
 #include "supervisor/json/json.h"
-#include "supervisor/mcp/frame.h"
+#include "supervisor/mcp/line/frame.h"
 
 #define EDITS_MAX 512
 struct edits {

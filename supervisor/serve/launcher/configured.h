@@ -2,8 +2,8 @@
  * Which servers `kennel serve` has: those of policies, with what the registry and
  * mcp-servers.json say of them, and those that only these two define.
  */
-#ifndef KENNEL_SUPERVISOR_SERVE_ROWS_CONFIGURED_H
-#define KENNEL_SUPERVISOR_SERVE_ROWS_CONFIGURED_H
+#ifndef KENNEL_SUPERVISOR_SERVE_LAUNCHER_CONFIGURED_H
+#define KENNEL_SUPERVISOR_SERVE_LAUNCHER_CONFIGURED_H
 
 #include "supervisor/registry/registry.h"
 

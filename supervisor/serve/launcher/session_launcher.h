@@ -5,8 +5,8 @@
  * One SOCK_SEQPACKET between hub and launcher. Requests are even, answers odd; each
  * packet begins with a u32 of these.
  */
-#ifndef KENNEL_SUPERVISOR_SERVE_SESSION_LAUNCHER_H
-#define KENNEL_SUPERVISOR_SERVE_SESSION_LAUNCHER_H
+#ifndef KENNEL_SUPERVISOR_SERVE_LAUNCHER_SESSION_LAUNCHER_H
+#define KENNEL_SUPERVISOR_SERVE_LAUNCHER_SESSION_LAUNCHER_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /*
  * Reads the registry and mcp-servers.json for the launcher (configured.h).
  */
-#include "supervisor/serve/rows/configured.h"
+#include "supervisor/serve/launcher/configured.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /*
  * Lines of a byte stream, bounded; writes, bounded (frame.c).
  */
-#ifndef KENNEL_SUPERVISOR_MCP_FRAME_H
-#define KENNEL_SUPERVISOR_MCP_FRAME_H
+#ifndef KENNEL_SUPERVISOR_MCP_LINE_FRAME_H
+#define KENNEL_SUPERVISOR_MCP_LINE_FRAME_H
 
 #include <stdbool.h>
 #include <stddef.h>

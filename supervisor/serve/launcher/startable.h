@@ -3,8 +3,8 @@
  * policy, or the argv of a row of the registry or of mcp-servers.json, as far as the
  * policy grants it. A row gives no authority.
  */
-#ifndef KENNEL_SUPERVISOR_SERVE_ROWS_STARTABLE_H
-#define KENNEL_SUPERVISOR_SERVE_ROWS_STARTABLE_H
+#ifndef KENNEL_SUPERVISOR_SERVE_LAUNCHER_STARTABLE_H
+#define KENNEL_SUPERVISOR_SERVE_LAUNCHER_STARTABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -36,8 +36,8 @@
 #include "supervisor/launch/policy_files.h"
 #include "supervisor/launch/run_session.h"
 #include "supervisor/secrets/secrets.h"
-#include "supervisor/serve/rows/startable.h"
-#include "supervisor/serve/session_launcher.h"
+#include "supervisor/serve/launcher/startable.h"
+#include "supervisor/serve/launcher/session_launcher.h"
 #include "supervisor/status/hub_wire.h"
 
 struct launcher {

@@ -4,7 +4,7 @@
  * Process: kennel serve, its unconfined half. Nothing is started here, and the leash asks
  * the policy again.
  */
-#include "supervisor/serve/rows/startable.h"
+#include "supervisor/serve/launcher/startable.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "shim/base/log.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/hub/argv_authority.h"
-#include "supervisor/serve/rows/configured.h"
+#include "supervisor/serve/launcher/configured.h"
 
 #define ABOUT_MAX 1024 /* bytes: a packet holds a few */
 

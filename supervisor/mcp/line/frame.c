@@ -5,7 +5,7 @@
  */
 #include "shim/base/buf.h"
 #include "supervisor/json/json.h"
-#include "supervisor/mcp/frame.h"
+#include "supervisor/mcp/line/frame.h"
 
 #include <errno.h>
 #include <stdlib.h>
