@@ -241,8 +241,8 @@ list_main(int argc, char **argv)
 			  "pending there is not shown",
 		    pid[i], no_answer(r));
 	}
-	if (!json && listed == 0 && silent == 0)
-		printf("nothing is pending\n");
+	if (listed == 0 && silent == 0) /* no line of JSON says so */
+		fprintf(json ? stderr : stdout, "nothing is pending\n");
 	return fflush(stdout) != 0 || silent > 0 ? EXIT_FAILED : 0;
 }
 
@@ -350,7 +350,11 @@ answer(const char *text, const struct said *said)
 		log_error("unable to answer %s: %s", text, no_answer(r));
 		return EXIT_FAILED;
 	}
-	return 0;
+	printf("%s %s%s\n", said->answer == ANSWER_DENY ? "denied" : "allowed", text,
+	    said->answer == ANSWER_SESSION ? " for the session"
+	    : said->answer == ANSWER_ONCE  ? " once"
+					   : "");
+	return fflush(stdout) != 0 ? EXIT_FAILED : 0;
 }
 
 static int

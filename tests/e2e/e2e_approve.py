@@ -81,6 +81,20 @@ def once():
     within(q["sha256"], json.dumps(events), "what was shown")
 
 
+@test("a verb that answers says what it did; a list of nothing says so, with --json on standard error")
+def says():
+    for words_, told in ((("allow",), "allowed %s once\n"), (("allow", "--session"), "allowed %s for the session\n"),
+                         (("deny",), "denied %s\n")):
+        s = session()
+        rid = ask(s, a=1)
+        q = question(s)
+        equal(approve(words_[0], q["id"], *words_[1:]), (0, told % q["id"], ""))
+        s.wait(rid, LONG)
+        s.close()
+    equal(approve("list"), (0, "nothing is pending\n", ""))
+    equal(approve("list", "--json"), (0, "", "nothing is pending\n"))
+
+
 @test("for the session: the same thing is not asked about again, another one is", 300)
 def for_session():
     s = session()
