@@ -51,6 +51,17 @@ opener(struct order *o, const char *prompt, bool new, enum keeper_opener *ret_ki
 	return status;
 }
 
+/* Sends the request; what is so afterwards, in one line. */
+static int
+done(struct order *o, struct wire_out *out, const char *what)
+{
+	int status = talk_done(o, out, NULL);
+
+	if (status == STATUS_OK)
+		printf("%s\n", what);
+	return status;
+}
+
 /* ---- the vault -------------------------------------------------------------------- */
 
 int
@@ -68,7 +79,7 @@ verb_init(struct order *o)
 		return status;
 	talk_begin(o, &out, KEEPER_INIT);
 	put_material(&out, kind, &t);
-	return talk_done(o, &out, NULL);
+	return done(o, &out, "the vault is created and unlocked");
 }
 
 int
@@ -90,7 +101,7 @@ verb_unlock(struct order *o)
 	wire_put_u32(&out, o->idle_s);
 	wire_put_u32(&out, o->cap_s);
 	put_material(&out, kind, &t);
-	return talk_done(o, &out, NULL);
+	return done(o, &out, "the vault is unlocked");
 }
 
 int
@@ -99,7 +110,7 @@ verb_lock(struct order *o)
 	struct wire_out out;
 
 	talk_begin(o, &out, KEEPER_LOCK);
-	return talk_done(o, &out, NULL);
+	return done(o, &out, "the vault is locked");
 }
 
 int
@@ -118,7 +129,7 @@ verb_recover(struct order *o)
 	talk_begin(o, &out, KEEPER_RESEAL);
 	put_material(&out, KEEPER_RECOVERY, &t[0]);
 	put_material(&out, KEEPER_PASSPHRASE, &t[1]);
-	return talk_done(o, &out, NULL);
+	return done(o, &out, "the vault has the new passphrase");
 }
 
 /* Shown once, on the terminal, and nowhere else. */
@@ -253,9 +264,14 @@ verb_remove(struct order *o)
 {
 	struct wire_out out;
 
+	int status;
+
 	talk_begin(o, &out, KEEPER_REMOVE);
 	wire_put_str(&out, o->path);
-	return talk_done(o, &out, NULL);
+	status = talk_done(o, &out, NULL);
+	if (status == STATUS_OK)
+		printf("%s: removed\n", o->path);
+	return status;
 }
 
 /* A header's value begins with its scheme, which is not part of the secret that a
