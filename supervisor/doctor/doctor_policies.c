@@ -34,8 +34,8 @@ doctor_policies(struct finding *f)
 	if (report.error_n < 0)
 		(void)snprintf(f->said, sizeof(f->said), "%s", strerror(-report.error_n));
 	else
-		(void)snprintf(f->said, sizeof(f->said), "%zu checked, %d errors",
-		    report.policies_n, report.error_n);
+		(void)snprintf(f->said, sizeof(f->said), "%zu checked, %d error%s",
+		    report.policies_n, report.error_n, report.error_n == 1 ? "" : "s");
 	(void)snprintf(
 	    f->fix, sizeof(f->fix), "fix what `kennel policy check --all` shows");
 	f->lines = report.errors;

@@ -18,6 +18,16 @@ def doctor():
     json.loads(r.stdout)
 
 
+@test("doctor counts one error in the singular")
+def doctor_counts():
+    env = {"KENNEL_HOME": TMP + "/counts"}
+    os.makedirs(TMP + "/counts/policies")
+    for n, told in ((1, ", 1 error\n"), (2, ", 2 errors\n")):
+        with open(TMP + "/counts/policies/p%d.kennel" % n, "w") as f:
+            f.write("server p%d {\n    nonsense\n}\n" % n)
+        within(told, run([KENNEL, "doctor"], env=environment(env)).stdout.decode())
+
+
 @test("doctor names the fix and exits 1 where no server can be confined")
 def doctor_bad():
     # One user namespace deeper, with none left to make.
