@@ -1479,6 +1479,13 @@ FUZZ_manifest	= $(SECRETMETA) policy/print/statement.o $(POLICY_FRONT)
 FUZZ_sources	= $(POLICY_FRONT)
 FUZZ_pins	= $(POLICY_FRONT) policy/compile/lower_pins.o policy/compile/source_list.o
 FUZZ_frame	= supervisor/mcp/line/frame.o $(FUZZ_json)
+# kennel serve but what starts it, confines it and starts its servers
+FUZZ_hub = $(sort \
+	$(filter supervisor/serve/%,$(filter-out supervisor/serve/hub.o supervisor/serve/hub_control.o \
+	    supervisor/serve/launcher/%,$(KENNEL))) \
+	$(filter-out tests/%,$(UNIT_frame) $(UNIT_settings) $(UNIT_lower)) $(SCHEMA) $(UNIT_registry) \
+	supervisor/base/paths.o \
+	supervisor/status/hub_wire.o)
 FUZZ_hub_page	= $(BASE_SMALL) supervisor/status/hub_wire.o
 FUZZ_dump	= $(UNIT_registry)
 FUZZ_global_file	= $(UNIT_registry)
@@ -1545,6 +1552,7 @@ FUZZ = \
 	failed_start \
 	frame \
 	global_file \
+	hub \
 	hub_page \
 	json \
 	keeper \

@@ -137,14 +137,16 @@ modernize(struct hub *h, const uint8_t *line, size_t len, struct buf *out)
 void
 bridge_waiting(struct hub *h, struct downstream *from, struct downstream *to)
 {
-	const uint8_t *at = from->waiting.data, *end = at + from->waiting.len, *newline;
+	const uint8_t *at = from->waiting.data, *newline;
+	size_t left = from->waiting.len; /* 0: there is no memory */
 	int r = 0;
 
-	for (; r == 0 && at < end; at = newline + 1) {
-		newline = memchr(at, '\n', (size_t)(end - at));
+	for (; r == 0 && left > 0; at = newline + 1) {
+		newline = memchr(at, '\n', left);
 		if (newline == NULL)
 			break;
 		r = modernize(h, at, (size_t)(newline - at), &to->waiting);
+		left -= (size_t)(newline + 1 - at);
 	}
 	if (r == -ENOMEM)
 		h->error = r;
