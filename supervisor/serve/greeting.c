@@ -109,7 +109,7 @@ put_instructions(struct hub *h, struct buf *out)
 		const struct server *s = h->server[i];
 		size_t whole = text.len;
 
-		if (!s->enabled)
+		if (!s->enabled || server_lacks_grant(s))
 			continue;
 		if (buf_printf(&text, "%s%s%s\n", s->name,
 			s->about != NULL && s->about[0] != '\0' ? ": " : "",
