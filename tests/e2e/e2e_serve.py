@@ -1,4 +1,5 @@
 """kennel serve: the duties of an aggregating proxy, each with a control."""
+import base64
 import os
 import sys
 
@@ -414,6 +415,24 @@ def asks():
     equal(r["error"]["code"], -32601)
     r = json.loads(h.said("one.ask", method="ping"))
     equal(r, {"result": {}})
+
+
+@test("pages that a person opens: ids that two servers share are two ids at the agent, in requests, errors and when they are done")
+def pages_of_servers():
+    h = Hub(server("one"), server("two"), capabilities={"elicitation": {"url": {}}})
+    page = {"mode": "url", "message": "log in", "url": "https://example.org/", "elicitationId": "e"}
+    for s in ("one", "two"):
+        a = h.post_call(s + ".ask", {"method": "elicitation/create", "params": page})
+        q = h.until("elicitation/create")
+        equal(q["params"], dict(page, message="[%s] log in" % s, elicitationId=s + ".e"))
+        h.send({"jsonrpc": "2.0", "id": q["id"], "result": {"action": "accept"}})
+        check("result" in h.wait(a))
+        line = {"jsonrpc": "2.0", "method": "notifications/elicitation/complete", "params": {"elicitationId": "e"}}
+        error = {"jsonrpc": "2.0", "id": "@", "error": {"code": -32042, "message": "m", "data": {"elicitations": [page, 5], "x": 1}}}
+        lines = json.dumps(line) + "\n" + json.dumps(error).replace('"@"', "@ID@") + "\n"
+        e = h.do(s + ".raw", {"bytes": base64.b64encode(lines.encode()).decode()})["error"]
+        equal((e["code"], e["data"]["x"], e["data"]["elicitations"]), (-32042, 1, [q["params"], 5]))
+        equal(h.until("notifications/elicitation/complete")["params"], {"elicitationId": s + ".e"})
 
 
 @test("when a server ends, what it asked of the agent is cancelled")
