@@ -576,6 +576,7 @@ KENNEL = \
 	supervisor/serve/launcher/session_launcher.o \
 	supervisor/serve/subscriptions.o \
 	supervisor/serve/tasks.o \
+	supervisor/serve/turns.o \
 	supervisor/serve/tools/facets.o \
 	supervisor/serve/tools/own_tools.o \
 	supervisor/serve/tools/search.o \
@@ -1483,9 +1484,12 @@ FUZZ_frame	= supervisor/mcp/line/frame.o $(FUZZ_json)
 FUZZ_hub = $(sort \
 	$(filter supervisor/serve/%,$(filter-out supervisor/serve/hub.o supervisor/serve/hub_control.o \
 	    supervisor/serve/launcher/%,$(KENNEL))) \
-	$(filter-out tests/%,$(UNIT_frame) $(UNIT_settings) $(UNIT_lower)) $(SCHEMA) $(UNIT_registry) \
+	$(filter supervisor/secrets/% supervisor/hub/secrets%,$(KENNEL)) \
+	$(filter-out tests/%,$(UNIT_frame) $(UNIT_settings) $(UNIT_lower)) $(SCHEMA) $(UNIT_registry) $(SECRETMETA) \
+	supervisor/base/backoff.o \
 	supervisor/base/paths.o \
-	supervisor/status/hub_wire.o)
+	supervisor/status/hub_wire.o \
+	supervisor/status/latency.o)
 FUZZ_hub_page	= $(BASE_SMALL) supervisor/status/hub_wire.o
 FUZZ_dump	= $(UNIT_registry)
 FUZZ_global_file	= $(UNIT_registry)

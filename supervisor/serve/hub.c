@@ -52,43 +52,6 @@ on_signal(struct loop *loop, int fd, short revents, void *arg)
 		hub_end(arg, "a signal");
 }
 
-bool
-hub_room(struct hub *h)
-{
-	if (frame_queued(&h->to_agent) < FRAME_SOON)
-		return true;
-	if (frame_flush(&h->to_agent) == -ENOMEM)
-		h->error = -ENOMEM;
-	return frame_queued(&h->to_agent) < FRAME_SOON;
-}
-
-static struct downstream *
-down_behind(const struct hub *h)
-{
-	struct downstream *d = h->down;
-
-	while (d != NULL && !d->behind)
-		d = d->next;
-	return d;
-}
-
-/* The lines that were left. The agent and the servers begin in turn; each line may close
- * any process. */
-static void
-catch_up(struct hub *h)
-{
-	struct downstream *d;
-
-	if (h->turns++ % 2 == 0 && h->behind)
-		agent_pump(h);
-	while ((d = down_behind(h)) != NULL && h->error == 0 && hub_room(h))
-		(void)downstream_pump(d); /* it may be gone */
-	if (h->parked_behind)
-		parked_wake(h);
-	if (h->behind)
-		agent_pump(h);
-}
-
 static void
 on_timer(struct loop *loop, void *arg)
 {
@@ -99,7 +62,7 @@ on_timer(struct loop *loop, void *arg)
 	downstreams_timer(h, loop_now());
 	discoveries_timer(h, loop_now());
 	parked_wake(h);
-	catch_up(h);
+	hub_catch_up(h);
 	hub_arm(h);
 }
 
@@ -109,7 +72,7 @@ set_timer(struct hub *h, bool room)
 	/* what waits for room has its time when POLLOUT comes */
 	const uint64_t next[] = {room ? parked_next(h) : UINT64_MAX, downstreams_next(h),
 	    routes_next(h), h->store_at != 0 ? h->store_at : UINT64_MAX};
-	bool behind = h->behind || h->parked_behind || down_behind(h) != NULL;
+	bool behind = h->behind || h->parked_behind || downstream_behind(h) != NULL;
 	uint64_t at = room && behind ? 0 : UINT64_MAX;
 
 	for (size_t i = 0; i < ARRAY_LEN(next); i++)
@@ -128,7 +91,7 @@ out_ready(struct loop *loop, int fd, short revents, void *arg)
 
 	if (frame_flush(&h->to_agent) == -ENOMEM)
 		h->error = -ENOMEM;
-	catch_up(h);
+	hub_catch_up(h);
 	hub_arm(h);
 }
 

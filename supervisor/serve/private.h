@@ -256,9 +256,13 @@ struct hub {
 void hub_end(struct hub *, const char *why);
 /* Call after a change of what the loop should wait for. */
 void hub_arm(struct hub *);
-/* Is there room for what a line leads to? Ask before each. Writes what the agent takes. A
+/* turns.c: is there room for what a line leads to? Ask before each. Writes what the agent takes. A
  * line that is left must be marked `behind`: it is handled when there is room. */
 bool hub_room(struct hub *);
+/* Handles the lines that were left. The agent and the servers begin in turn; each line may
+ * close any process. */
+void hub_catch_up(struct hub *);
+struct downstream *downstream_behind(const struct hub *);
 
 /* hub_control.c */
 /* Call it before the process confines itself. Without the socket it serves all the same. */

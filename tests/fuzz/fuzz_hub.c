@@ -147,7 +147,8 @@ say_server(const char *name)
 	wire_put_str(&out, name);
 	wire_put_str(&out, name);
 	wire_put_u32(&out, FROM_POLICY);
-	wire_put_u32(&out, 1);
+	wire_put_u32(&out, 1); /* enabled */
+	wire_put_u32(&out, 0); /* no secret is approved per call */
 	wire_put_u32(&out, 0);
 	wire_put_u32(&out, REASON_NONE);
 	wire_put_str(&out, "");
@@ -313,6 +314,7 @@ run(void)
 	bool any = true;
 
 	for (int i = 0; any && i < ROUNDS_MAX && !rig.hub.ending; i++) {
+		hub_catch_up(&rig.hub);
 		hub_arm(&rig.hub);
 		any = poll(loop->poll, (nfds_t)loop->watch_n, 0) > 0;
 		if (any && loop_once(loop, 0) < 0)
@@ -360,8 +362,9 @@ later(void)
 	downstreams_timer(&rig.hub, now);
 	discoveries_timer(&rig.hub, now);
 	parked_wake(&rig.hub);
+	hub_catch_up(&rig.hub);
 	for (size_t i = 0; i < rig.hub.server_n; i++)
-		rig.hub.server[i]->retry_at = 0; /* the pause is over, too */
+		rig.hub.server[i]->backoff.retry_at = 0; /* the pause is over, too */
 }
 
 static void
