@@ -21,14 +21,16 @@
 
 /* ---- requests -------------------------------------------------------------- */
 
-#define QUESTIONS_MAX       64  /* pending at one time; further ones are refused */
-#define QUESTION_REMEMBERED 256 /* answers remembered for the session */
-#define QUESTION_TEXT_MAX   2048
-#define QUESTION_DETAIL_MAX 8192
-#define QUESTION_DIGEST_LEN 32
-#define QUESTION_ID_MAX     48     /* "PID-NUMBER:12345678" */
-#define CALL_WAIT_MS        50000  /* a call waits; clients give up after 60 s */
-#define CALL_OPEN_MS        300000 /* its approval stays open, at least */
+#define QUESTIONS_MAX        64  /* pending at one time; further ones are refused */
+#define QUESTION_REMEMBERED  256 /* answers remembered for the session */
+#define QUESTION_TEXT_MAX    2048
+#define QUESTION_DETAIL_MAX  8192
+#define QUESTION_DIGEST_LEN  32
+#define QUESTION_ID_MAX      48     /* "PID-NUMBER:12345678" */
+#define QUESTION_REQUEST_MAX 24     /* an agent's own name of its request */
+#define QUESTION_PATH_MAX    255    /* bytes of a secret's path */
+#define CALL_WAIT_MS         50000  /* a call waits; clients give up after 60 s */
+#define CALL_OPEN_MS         300000 /* its approval stays open, at least */
 
 enum question_kind {
 	QUESTION_TOOL = 1,
@@ -57,6 +59,7 @@ struct question_text {
 	char detail[QUESTION_DETAIL_MAX]; /* its arguments */
 	char rule[512];                   /* the policy line with `ask` */
 	char because[512];
+	char request[QUESTION_REQUEST_MAX];  /* the id that the agent polls; "": none */
 	uint8_t digest[QUESTION_DIGEST_LEN]; /* of everything that would be done */
 	bool cut;         /* subject and detail are incomplete: needs `unseen` */
 	bool once_only;   /* for each use: "session" counts as "once" */
@@ -92,6 +95,8 @@ void queue_free(struct queue *);
 int question_ask(struct queue *, const struct question_text *, question_fn *fn, void *arg,
     uint32_t *ret_number);
 void question_withdraw(struct queue *, uint32_t number);
+/* Keeps it open until then (loop_now()), if that is later than before. */
+void question_extend(struct queue *, uint32_t number, uint64_t until);
 /* Answers a request. Returns 0; -ENOENT: no such request, or another digest; -EPERM:
  * approval of a truncated request without `unseen`. */
 struct question_reply {
@@ -139,8 +144,10 @@ enum approve_message {
 	/* u32 number, u32 answer (ONCE SESSION DENY), u32 1 to accept a truncated
 	 * request too, 32 bytes digest */
 	APPROVE_ANSWER = 2,
+	/* str path: asks about it again after a refusal; answered by TAKEN */
+	APPROVE_REOPEN = 8,
 	/* to a client: u32 number, u32 kind, u32 cut, u64 ms since the request, u64
-	 * ms left, str server, subject, detail, rule, because, 32 bytes digest */
+	 * ms left, str server, subject, detail, rule, because, request, 32 bytes digest */
 	APPROVE_QUESTION = 3,
 	/* u32 number, u32 answer: no longer pending (watching only) */
 	APPROVE_GONE = 4,
@@ -156,6 +163,10 @@ struct approve_socket;
  * -errno. A session without this socket refuses whatever needs approval. */
 int approve_open(
     struct loop *, const char *run_dir, struct queue *, struct approve_socket **ret);
+/* Called with the path of APPROVE_REOPEN. True: it was closed, and is open again. Without
+ * this function no path is closed here. */
+typedef bool approve_reopen_fn(void *arg, const char *path, const struct answerer *);
+void approve_on_reopen(struct approve_socket *, approve_reopen_fn *, void *arg);
 void approve_free(struct approve_socket *);
 
 #endif

@@ -237,6 +237,17 @@ question_withdraw(struct queue *q, uint32_t number)
 		end(q, at, ANSWER_WITHDRAWN, NULL);
 }
 
+void
+question_extend(struct queue *q, uint32_t number, uint64_t until)
+{
+	struct question *at = find(q, number);
+
+	if (at == NULL || at->until >= until)
+		return;
+	at->until = until;
+	(void)arm(q); /* the slot of the timer that it stops is free */
+}
+
 /* ---- adding a request -------------------------------------------------------- */
 
 int

@@ -16,6 +16,8 @@
 struct approve_socket {
 	struct queue *queue;
 	struct person_socket *socket;
+	approve_reopen_fn *reopen; /* NULL: no path is closed here */
+	void *reopen_arg;
 };
 
 /* ---- sending ---------------------------------------------------------------- */
@@ -39,6 +41,7 @@ tell_question(struct person_client *c, const struct question *q)
 	wire_put_str(&out, q->text.detail);
 	wire_put_str(&out, q->text.rule);
 	wire_put_str(&out, q->text.because);
+	wire_put_str(&out, q->text.request);
 	wire_put_bytes(&out, q->text.digest, QUESTION_DIGEST_LEN);
 	person_send(c, &out);
 }
@@ -117,12 +120,29 @@ on_answer(struct approve_socket *d, struct person_client *c, struct wire_in *in)
 }
 
 static int
+on_reopen(struct approve_socket *d, struct person_client *c, struct wire_in *in)
+{
+	const struct answerer by = {c->uid, c->pid};
+	const char *path = wire_get_str(in, QUESTION_PATH_MAX);
+	uint32_t error = ENOENT;
+
+	if (wire_end(in) < 0)
+		return -EBADMSG;
+	if (d->reopen != NULL && d->reopen(d->reopen_arg, path, &by))
+		error = 0;
+	if (c->fd >= 0)
+		tell_numbers(c, APPROVE_TAKEN, &error, 1);
+	return 0;
+}
+
+static int
 on_packet(void *arg, struct person_client *c, struct wire_in *in)
 {
 	static int (*const on[])(
 	    struct approve_socket *, struct person_client *, struct wire_in *) = {
 	    [APPROVE_LIST] = on_list,
 	    [APPROVE_ANSWER] = on_answer,
+	    [APPROVE_REOPEN] = on_reopen,
 	};
 	uint32_t type = wire_get_u32(in);
 
@@ -155,6 +175,13 @@ approve_open(struct loop *loop, const char *run_dir, struct queue *queue,
 	queue_watch(queue, on_seen, d);
 	*ret = d;
 	return 0;
+}
+
+void
+approve_on_reopen(struct approve_socket *d, approve_reopen_fn *fn, void *arg)
+{
+	d->reopen = fn;
+	d->reopen_arg = arg;
 }
 
 void

@@ -16,7 +16,7 @@
 #include "shim/base/wire.h"
 
 #define PERSON_CLIENTS_MAX 8
-#define PERSON_PACKET_MAX  256 /* from a client */
+#define PERSON_PACKET_MAX  512 /* from a client */
 
 struct person_socket;
 

@@ -34,7 +34,7 @@
 struct shown { /* a pending approval as received */
 	uint32_t number, kind, cut;
 	uint64_t waits_ms, left_ms;
-	const char *server, *subject, *detail, *rule, *because;
+	const char *server, *subject, *detail, *rule, *because, *request;
 	struct span digest;
 };
 
@@ -98,6 +98,7 @@ question_read(struct wire_in *in, struct shown *ret)
 	ret->detail = wire_get_str(in, QUESTION_DETAIL_MAX);
 	ret->rule = wire_get_str(in, QUESTION_TEXT_MAX);
 	ret->because = wire_get_str(in, QUESTION_TEXT_MAX);
+	ret->request = wire_get_str(in, QUESTION_REQUEST_MAX);
 	ret->digest = wire_get_bytes(in, QUESTION_DIGEST_LEN);
 	if (wire_end(in) < 0 || ret->digest.len != QUESTION_DIGEST_LEN)
 		return -EBADMSG;
@@ -142,6 +143,17 @@ show(long pid, const struct shown *q)
 	    (unsigned long long)q->left_ms / 1000);
 }
 
+/* Is it the id of an agent's request? A session cannot make it anything else. */
+static bool
+is_request(const char *id)
+{
+	static const char prefix[] = "prov-";
+	size_t n = sizeof(prefix) - 1;
+
+	return strncmp(id, prefix, n) == 0 && hex_span(id + n) == 12 &&
+	       id[n + 12] == '\0';
+}
+
 static void
 show_json(long pid, const struct shown *q)
 {
@@ -167,7 +179,10 @@ show_json(long pid, const struct shown *q)
 	    q->cut != 0 ? "false" : "true", (unsigned long long)q->waits_ms,
 	    (unsigned long long)q->left_ms);
 	hex_print(stdout, q->digest.data, q->digest.len);
-	printf("\"}\n");
+	if (is_request(q->request))
+		printf("\",\"request\":\"%s\"}\n", q->request);
+	else
+		printf("\",\"request\":null}\n");
 }
 
 /* ---- list ---------------------------------------------------------------------- */
@@ -391,6 +406,61 @@ deny_main(int argc, char **argv)
 	return answer(argv[1], &(struct said){.answer = ANSWER_DENY});
 }
 
+/* ---- reopen ---------------------------------------------------------------------- */
+
+static int
+reopen_at(long pid, const char *path)
+{
+	uint8_t memory[APPROVE_PACKET_MAX];
+	int fd = person_connect(APPROVE_SOCKET, pid), r;
+	struct wire_out out;
+	struct wire_in in;
+	uint32_t type = 0, error;
+
+	if (fd < 0)
+		return fd;
+	wire_out_init(&out, memory, sizeof(memory));
+	wire_put_u32(&out, APPROVE_REOPEN);
+	wire_put_str(&out, path);
+	r = wire_send(fd, &out, NULL, 0);
+	if (r == 0)
+		r = hear(fd, memory, &type, &in);
+	fd_close(&fd);
+	if (r < 0)
+		return r;
+	error = wire_get_u32(&in);
+	return type != APPROVE_TAKEN || wire_end(&in) < 0 ? -EBADMSG : -(int)error;
+}
+
+static int
+reopen_main(int argc, char **argv)
+{
+	long pid[SOCKETS_MAX];
+	size_t n, reopened = 0, silent = 0;
+	int r;
+
+	if (argc < 2 || strlen(argv[1]) > QUESTION_PATH_MAX)
+		return help_usage(
+		    &approve_help, argv[0], "expected the path of a secret");
+	if (argc > 2 || argv[1][0] == '-')
+		return help_refuse(
+		    &approve_help, argv[0], argv[argv[1][0] == '-' ? 1 : 2]);
+	n = person_sockets(APPROVE_SOCKET, pid, SOCKETS_MAX);
+	for (size_t i = 0; i < n; i++) {
+		r = reopen_at(pid[i], argv[1]);
+		reopened += r == 0;
+		if (r == 0 || is_over(r))
+			continue;
+		silent++;
+		log_error("unable to reach the session of process %ld: %s", pid[i],
+		    no_answer(r));
+	}
+	if (reopened == 0 && silent == 0)
+		log_error("no session has refused the use of this path: `kennel secret "
+			  "list` prints the paths");
+	return silent > 0 ? EXIT_FAILED : reopened == 0;
+}
+
 /* ---- watch ------------------------------------------------------------------------ */
 
 struct watch {
@@ -511,6 +581,7 @@ static const struct verb {
     {"watch", watch_main},
     {"allow", allow_main},
     {"deny", deny_main},
+    {"reopen", reopen_main},
 };
 
 int

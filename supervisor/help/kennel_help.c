@@ -252,6 +252,13 @@ static const struct help_verb approve_verbs[] = {
 	    "of a digest of all that would be done, so that it matches nothing else."},
     {"deny", "Approvals", "ID", "deny this", "", "kennel approve deny 4711-1:0a1b2c3d",
 	"-", .more = "Without an answer, the use is denied when its time expires."},
+    {"reopen", "Approvals", "PATH", "let an agent ask for a refused secret again", "",
+	"kennel approve reopen team/github/token", "-",
+	.more =
+	    "After a refusal, requests of the same session of `kennel serve` for that "
+	    "path\n"
+	    "are refused unasked until then. The exit status is 1 if there was no "
+	    "refusal."},
 };
 
 const struct help_family approve_help = {

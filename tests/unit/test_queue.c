@@ -162,6 +162,26 @@ own_time(void **state)
 	queue_free(queue);
 }
 
+/* It may stay open for longer than it was asked for, and never for less. */
+static void
+extended(void **state)
+{
+	uint64_t start = loop_now();
+	uint32_t a;
+
+	(void)state;
+	begin(20);
+	assert_int_equal(ask(1, &a), 0);
+	question_extend(queue, a, start + 120 * LOOP_MS);
+	question_extend(queue, a, start + 1);
+	question_extend(queue, a + 1, start + 1); /* there is none */
+	while (said[0] == '\0' && loop_now() - start < 5000 * LOOP_MS)
+		assert_int_equal(loop_once(&loop, 1000), 0);
+	assert_string_equal(said, "q1:nobody:0 ");
+	assert_true(loop_now() - start >= 120 * LOOP_MS);
+	queue_free(queue);
+}
+
 static void
 full(void **state)
 {
@@ -210,6 +230,7 @@ main(void)
 	    cmocka_unit_test(remembered),
 	    cmocka_unit_test(silence),
 	    cmocka_unit_test(own_time),
+	    cmocka_unit_test(extended),
 	    cmocka_unit_test(full),
 	    cmocka_unit_test(once_only),
 	};
