@@ -546,8 +546,11 @@ KENNEL = \
 	supervisor/pin/server_pin.o \
 	supervisor/hub/secrets_reply.o \
 	supervisor/secrets/arguments.o \
+	supervisor/secrets/grants.o \
 	supervisor/secrets/inventory.o \
 	supervisor/secrets/manifest_files.o \
+	supervisor/secrets/requests.o \
+	supervisor/secrets/use_approval.o \
 	supervisor/serve/agent.o \
 	supervisor/serve/arguments.o \
 	supervisor/serve/bridge.o \
@@ -958,6 +961,10 @@ UNIT_own_tools = \
 	supervisor/serve/tools/facets.o \
 	supervisor/serve/tools/own_tools.o \
 	supervisor/serve/tools/secrets_definitions.o
+UNIT_secret_requests = \
+	$(BASE) \
+	supervisor/secrets/grants.o \
+	supervisor/secrets/requests.o
 LINT = \
 	$(BASE_SMALL) \
 	shim/base/buf.o \
@@ -1233,6 +1240,7 @@ UNITS = \
 	scrub_structured \
 	search \
 	seccomp \
+	secret_requests \
 	secret_shaped \
 	server_env \
 	session \

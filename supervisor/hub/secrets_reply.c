@@ -57,6 +57,64 @@ secrets_reply_card(struct buf *out, const struct meta *m, uint32_t today)
 	return take(out, to, &text, &len);
 }
 
+/* ---- requests -------------------------------------------------------------------- */
+
+const char *
+secrets_kind_name(enum secrets_kind kind)
+{
+	static const char *const names[SECRETS_KIND_N] = {
+	    [SECRETS_PROVISION] = "provision",
+	    [SECRETS_ROTATION] = "rotation",
+	    [SECRETS_METADATA] = "metadata-proposal",
+	    [SECRETS_NEW_PATH] = "new-path-proposal",
+	    [SECRETS_USE] = "use-approval",
+	};
+
+	return names[kind];
+}
+
+const char *
+secrets_state_name(enum secrets_state state)
+{
+	static const char *const names[SECRETS_STATE_N] = {
+	    [SECRETS_PENDING] = "pending",
+	    [SECRETS_OK] = "ok",
+	    [SECRETS_CANCELLED] = "cancelled",
+	    [SECRETS_EXPIRED] = "expired",
+	    [SECRETS_FAILED] = "failed",
+	    [SECRETS_ONCE] = "once",
+	    [SECRETS_SESSION] = "session",
+	    [SECRETS_REFUSED] = "denied",
+	};
+
+	return names[state];
+}
+
+/* Ids, paths and reasons are kennel's own: no byte of them needs an escape. */
+int
+secrets_reply_request(struct buf *out, const char *request_id)
+{
+	return buf_printf(out, "{\"request_id\":\"%s\"}", request_id);
+}
+
+int
+secrets_reply_status(struct buf *out, const struct secrets_status *s)
+{
+	(void)buf_printf(out, /* errors surface at the end */
+	    "{\"request_id\":\"%s\",\"path\":\"%s\",\"kind\":\"%s\",\"status\":{\"kind\":"
+	    "\"%s\"",
+	    s->request_id, s->path, secrets_kind_name(s->kind),
+	    secrets_state_name(s->state));
+	if (s->state == SECRETS_FAILED)
+		(void)buf_printf(out, ",\"reason\":\"%s\"", s->reason); /* likewise */
+	(void)buf_printf(
+	    out, "},\"age_seconds\":%llu", (unsigned long long)s->age_s); /* likewise */
+	if (s->retry_after_ms > 0)
+		(void)buf_printf(
+		    out, ",\"retry_after_ms\":%u", s->retry_after_ms); /* likewise */
+	return buf_putc(out, '}');
+}
+
 /* ---- errors --------------------------------------------------------------------- */
 
 /* retryable: the same call may succeed, once that has been done. */

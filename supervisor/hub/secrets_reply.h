@@ -23,6 +23,47 @@ int secrets_reply_list(
 /* One object: all that is known of one secret. Likewise. */
 int secrets_reply_card(struct buf *, const struct meta *, uint32_t today);
 
+/* ---- requests ---------------------------------------------------------------- */
+
+#define SECRETS_ID_LEN 17 /* "prov-" and 12 hex digits */
+
+enum secrets_kind {
+	SECRETS_PROVISION,
+	SECRETS_ROTATION,
+	SECRETS_METADATA,
+	SECRETS_NEW_PATH,
+	SECRETS_USE,
+	SECRETS_KIND_N
+};
+/* "use-approval" */
+const char *secrets_kind_name(enum secrets_kind);
+
+enum secrets_state {
+	SECRETS_PENDING,
+	SECRETS_OK,
+	SECRETS_CANCELLED,
+	SECRETS_EXPIRED,
+	SECRETS_FAILED,
+	SECRETS_ONCE,
+	SECRETS_SESSION,
+	SECRETS_REFUSED,
+	SECRETS_STATE_N
+};
+/* "pending" */
+const char *secrets_state_name(enum secrets_state);
+
+struct secrets_status {
+	const char *request_id, *path;
+	enum secrets_kind kind;
+	enum secrets_state state;
+	const char *reason;      /* of failed */
+	uint64_t age_s;          /* since it was asked */
+	uint32_t retry_after_ms; /* 0: left out */
+};
+/* One object: the id of a new request. */
+int secrets_reply_request(struct buf *, const char *request_id);
+int secrets_reply_status(struct buf *, const struct secrets_status *);
+
 /* ---- errors ----------------------------------------------------------------- */
 
 enum secrets_fault {

@@ -91,6 +91,7 @@ int self_protect_check(const struct policy_found *, const char *file,
 
 /* ---- start_server.c: shared by run and exec ------------------------------ */
 
+struct approved_uses;
 struct loop;
 struct queue;
 struct approve_socket;
@@ -127,7 +128,8 @@ struct open_order {
 	enum leash_mode mode;
 	bool one_call; /* this process is for one call: secrets that are approved per call
 			* may be used, and a `oneshot` server may start */
-	int argc;      /* LEASH_RUN: 0 for the policy's `run` */
+	const struct approved_uses *approved; /* NULL: none (leash_approvals.h) */
+	int argc;                             /* LEASH_RUN: 0 for the policy's `run` */
 	char *const *argv;
 	struct loop *loop; /* runs only while an approval of the start is pending */
 	int signals;       /* from open_signals: one ends such a start */

@@ -379,10 +379,36 @@ question_from(struct control *c, const struct child_news *n, struct question_tex
 	return question_of(c, &n->ask, q);
 }
 
+/* What was allowed before this start covers this use; NULL: a person is asked. */
+static const struct approved_use *
+approved_before(const struct control *c, const struct child_news *n)
+{
+	const struct approved_uses *all = c->o.approved;
+
+	if (all == NULL || n->type != LEASH_USE || strcmp(n->use.source, "vault") != 0)
+		return NULL;
+	for (size_t i = 0; i < all->n; i++)
+		if (strcmp(all->use[i].path, n->use.reference) == 0 &&
+		    !(all->use[i].session && n->use.approve == APPROVE_PER_CALL))
+			return &all->use[i];
+	return NULL;
+}
+
+/* The use is recorded as approved, by the request whose answer it was. */
+static void
+use_approved(struct program *p, const struct approved_use *use)
+{
+	static const struct answerer by_request;
+
+	(void)snprintf(p->who, sizeof(p->who), "request %s", use->request); /* fits */
+	on_answer(p, 0, use->session ? ANSWER_SESSION : ANSWER_ONCE, &by_request);
+}
+
 static void
 on_ask(struct control *c, const struct child_news *n)
 {
 	static struct question_text q; /* large; one at a time */
+	const struct approved_use *use;
 	struct program *p;
 	int r = -ENOBUFS;
 
@@ -398,6 +424,12 @@ on_ask(struct control *c, const struct child_news *n)
 		    q.subject); /* may be truncated */
 		(void)snprintf(p->rule, sizeof(p->rule), "%s", q.rule);
 		memcpy(p->digest, q.digest, sizeof(p->digest));
+		use = approved_before(c, n);
+		if (use != NULL) {
+			p->number = n->number;
+			use_approved(p, use);
+			return;
+		}
 		r = question_ask(c->o.questions, &q, on_answer, p, &p->question);
 	}
 	if (r != 0) {

@@ -13,13 +13,25 @@
 struct session;
 struct control;
 
+/* Uses of a secret from the vault that a person has allowed before this start. */
+#define APPROVED_USES_MAX 16
+struct approved_uses {
+	size_t n;
+	struct approved_use {
+		char path[256];
+		char request[QUESTION_REQUEST_MAX]; /* whose answer it was, for the log */
+		bool session; /* not for a secret that is approved for each use */
+	} use[APPROVED_USES_MAX];
+};
+
 struct control_order { /* all borrowed */
 	const struct policy *policy;
 	const struct sealed_server *server;
 	struct report *report;
 	struct queue *questions; /* NULL: no approvals possible, so refuse */
 	struct child *child;
-	struct session *session; /* NULL: no MCP session */
+	struct session *session;              /* NULL: no MCP session */
+	const struct approved_uses *approved; /* NULL: none */
 };
 
 int control_new(const struct control_order *, struct control **ret);

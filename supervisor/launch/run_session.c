@@ -564,6 +564,7 @@ run_session(const struct run_order *order)
 				 .caller = order->caller,
 				 .one_call = order->one_call,
 				 .hub = order->hub,
+				 .approved = order->approved,
 				 .mode = LEASH_RUN,
 				 .argc = order->argc,
 				 .argv = order->argv,

@@ -233,7 +233,8 @@ asked_launch(struct opened *o, const struct child_order *child,
 	struct control_order control = {.policy = &o->found.policy,
 	    .server = o->found.server,
 	    .report = o->report,
-	    .child = &o->child};
+	    .child = &o->child,
+	    .approved = order->approved};
 	uint64_t ask_ms = policy_limit(&o->found.policy, o->found.server, TIMEOUT_ASK);
 	int r;
 

@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "policy/lang/secret_path.h"
 #include "supervisor/secrets/private.h"
 
 #define ANSWER_MAX  (4u << 20)
+#define NUMBER_CAP  64 /* bytes of a number */
 #define VERSION_CAP 17 /* bytes of a version that an error repeats */
 
 /* ---- answers ------------------------------------------------------------------ */
@@ -48,6 +50,24 @@ fail(struct secrets_answer *a, enum secrets_fault fault, const char *format, ...
 	va_start(args, format);
 	(void)vsnprintf(e.text, sizeof(e.text), format, args); /* may be cut */
 	va_end(args);
+	secrets_fail(a, &e);
+}
+
+void
+fail_path(struct secrets_answer *a, enum secrets_fault fault, const char *path)
+{
+	bool free = fault == SECRETS_APPROVAL_NOT_REQUIRED;
+	const char *about = free ? " is used without asking" : "";
+	struct secrets_error e = {.fault = fault};
+
+	(void)snprintf(e.path, sizeof(e.path), "%s", path); /* a path: fits */
+	(void)snprintf(e.text, sizeof(e.text), "%s: %s%s", secrets_fault_name(fault),
+	    path, about); /* fits */
+	if (fault == SECRETS_DENIED)
+		(void)snprintf(e.text, sizeof(e.text),
+		    "denied: a person refused %s in this session; only a person can "
+		    "reopen it: kennel approve reopen %s",
+		    path, path); /* fits */
 	secrets_fail(a, &e);
 }
 
@@ -155,6 +175,41 @@ argument_flag(
 }
 
 bool
+argument_seconds(struct json arguments, const char *name, uint32_t max, uint32_t *ret,
+    struct secrets_answer *a)
+{
+	struct json value;
+	char text[NUMBER_CAP];
+	double number;
+
+	if (!member(arguments, name, &value, a))
+		return false;
+	if (value.type == JSON_IS_NONE)
+		return true;
+	number = 0.5; /* what is longer is no whole number of seconds */
+	if (value.type == JSON_IS_NUMBER && value.len < sizeof(text)) {
+		memcpy(text, value.at, value.len);
+		text[value.len] = '\0';
+		number = strtod(text, NULL);
+	}
+	if (value.type != JSON_IS_NUMBER)
+		fail(a, SECRETS_INVALID_ARGUMENTS,
+		    "invalid arguments: `%s`: expected an integer, found %s", name,
+		    type_name(value.type));
+	else if (number < 1e15 && number > -1e15 && number != (double)(int64_t)number)
+		fail(a, SECRETS_INVALID_ARGUMENTS,
+		    "invalid arguments: `%s`: expected an integer, found a number", name);
+	else if (number < 1)
+		fail(a, SECRETS_INVALID_ARGUMENTS,
+		    "invalid arguments: `%s` must be 1 or more", name);
+	else {
+		*ret = number > max ? max : (uint32_t)number;
+		return true;
+	}
+	return false;
+}
+
+bool
 argument_needed(struct json arguments, const char *name, char *out, size_t cap,
     struct secrets_answer *a)
 {
@@ -190,7 +245,7 @@ argument_path(
 	else if (why != NULL)
 		fail(a, SECRETS_INVALID_PATH, "invalid-path: %s", why);
 	else
-		(void)snprintf(out, SECRET_PATH_MAX + 1, "%s", text); /* fits: checked */
+		memcpy(out, text, strlen(text) + 1); /* fits: checked */
 	return why == NULL;
 }
 

@@ -88,17 +88,12 @@ inventory_read(
 const struct meta *
 inventory_find(const struct metas *m, const char *path, struct secrets_answer *a)
 {
-	struct secrets_error e = {.fault = SECRETS_NOT_FOUND};
-	const struct meta *found;
 	enum meta_error why;
+	const struct meta *found = metas_find(m, path, &why);
 
-	found = metas_find(m, path, &why);
-	if (found != NULL)
-		return found;
-	(void)snprintf(e.text, sizeof(e.text), "not-found: %s", path); /* fits */
-	(void)snprintf(e.path, sizeof(e.path), "%s", path);            /* fits */
-	secrets_fail(a, &e);
-	return NULL;
+	if (found == NULL)
+		fail_path(a, SECRETS_NOT_FOUND, path);
+	return found;
 }
 
 /* ---- secrets_list ----------------------------------------------------------------- */

@@ -2,11 +2,14 @@
  * The texts of the manifests, from the process that may open files to the one that
  * answers the agent and opens none.
  *
- * In a packet: u32 0 or an errno, u32 for each file: its length + 1, or 0 if it does not
+ * In a packet: u64 the vault's epoch, u32 0 or an errno, u32 for each file: its length + 1, or 0 if it does not
  * exist. The descriptor with it is a memfd with both texts, the project's first.
  */
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "shim/base/buf.h"
@@ -14,6 +17,39 @@
 #include "shim/base/wire.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/secrets/secrets.h"
+
+/* FNV-1a. */
+static void
+mix(uint64_t *sum, uint64_t value)
+{
+	for (int i = 0; i < 64; i += 8)
+		*sum = (*sum ^ (value >> i & 0xff)) * 0x100000001b3u;
+}
+
+static void
+mix_file(uint64_t *sum, const char *dir, const char *name)
+{
+	char path[PATH_MAX];
+	struct stat st = {.st_ino = 0};
+	int n = dir == NULL ? -1 : snprintf(path, sizeof(path), "%s/%s", dir, name);
+
+	/* early: newfstatat */
+	if (n > 0 && (size_t)n < sizeof(path) && lstat(path, &st) < 0)
+		st.st_ino = 0;
+	mix(sum, st.st_ino);
+	mix(sum, (uint64_t)st.st_ctim.tv_sec);
+	mix(sum, (uint64_t)st.st_ctim.tv_nsec);
+}
+
+uint64_t
+secrets_vault_epoch(void)
+{
+	uint64_t sum = 0xcbf29ce484222325u;
+
+	mix_file(&sum, paths_vault_dir(), "secrets.vault");
+	mix_file(&sum, paths_run_dir(), "keeper.sock");
+	return sum == 0 ? 1 : sum;
+}
 
 static int
 join(const struct metas_text *project, const struct metas_text *index, int *ret_fd)
@@ -45,6 +81,7 @@ secrets_manifests_put(struct wire_out *out, int *ret_fd)
 	    metas_project(NULL), paths_config_dir(), stderr, &project, &index);
 
 	*ret_fd = -1;
+	wire_put_u64(out, secrets_vault_epoch());
 	if (r == 0)
 		r = join(&project, &index, ret_fd);
 	wire_put_u32(out, (uint32_t)-r);
@@ -64,9 +101,10 @@ secrets_manifests_free(struct secrets_manifests *m)
 int
 secrets_manifests_get(struct wire_in *in, int fd, struct secrets_manifests *ret)
 {
+	uint64_t epoch = wire_get_u64(in);
 	uint32_t error = wire_get_u32(in), project = wire_get_u32(in);
 	uint32_t index = wire_get_u32(in);
-	struct secrets_manifests m = {.error = -(int)error};
+	struct secrets_manifests m = {.error = -(int)error, .vault_epoch = epoch};
 	size_t len = 0;
 
 	if (wire_end(in) < 0 || project > META_LEN_MAX + 1 || index > META_LEN_MAX + 1 ||

@@ -10,6 +10,9 @@
 void fail(struct secrets_answer *, enum secrets_fault, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* An error about this path: `not-found`, `approval-not-required` or `denied`. */
+void fail_path(struct secrets_answer *, enum secrets_fault, const char *path);
+
 /* ---- arguments.c ------------------------------------------------------------- */
 
 /* Each returns false after it has written an error. No byte of a value is in one: an
@@ -23,6 +26,9 @@ bool argument_flag(
 /* The same, of a member that must be there. */
 bool argument_needed(struct json arguments, const char *name, char *out, size_t cap,
     struct secrets_answer *);
+/* A number of seconds from 1; above max it is max, absent it stays as it is. */
+bool argument_seconds(struct json arguments, const char *name, uint32_t max,
+    uint32_t *ret, struct secrets_answer *);
 /* The member `path`: a valid path. */
 bool argument_path(
     struct json arguments, char out[SECRET_PATH_MAX + 1], struct secrets_answer *);

@@ -4,7 +4,10 @@
  *
  *	arguments.c	reads the arguments of a call
  *	manifest_files.c	the manifests, from one process to another
+ *	grants.c	uses that a person has allowed
  *	inventory.c	secrets_list, secrets_describe
+ *	requests.c	requests that a person answers, by their ids
+ *	use_approval.c	secrets_request_use_approval, secrets_poll_status
  */
 #ifndef KENNEL_SUPERVISOR_SECRETS_SECRETS_H
 #define KENNEL_SUPERVISOR_SECRETS_SECRETS_H
@@ -23,13 +26,17 @@ struct secrets_manifests {
 	int error;
 	const char *project, *index; /* no NUL at the end; NULL: no such file */
 	size_t project_len, index_len;
-	char *both; /* the memory that the texts are in; owned; may be NULL */
+	uint64_t vault_epoch; /* as secrets_vault_epoch() */
+	char *both;           /* the memory that the texts are in; owned; may be NULL */
 };
 
 /* In the process that may open files: reads both manifests and writes them to a packet
  * and a memfd (ret_fd, -1: none). What is wrong with one is reported on standard error. */
 struct wire_out;
 struct wire_in;
+/* Differs whenever the vault's file was changed, or its keeper was started, in between:
+ * a rotation and a lock end what was approved before. Never 0. */
+uint64_t secrets_vault_epoch(void);
 void secrets_manifests_put(struct wire_out *, int *ret_fd);
 /* In the process that uses them. 0 (also if they could not be read: ret->error), or
  * -EBADMSG. ret is replaced; it owns its texts. */

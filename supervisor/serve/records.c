@@ -15,6 +15,7 @@
 #include "shim/base/hex.h"
 #include "shim/base/log.h"
 #include "supervisor/serve/private.h"
+#include "supervisor/serve/secrets_tools.h"
 
 #define WELCOME_MS 5000
 #define LAST_MS    500
@@ -29,8 +30,10 @@ on_report(struct loop *loop, int fd, short revents, void *arg)
 {
 	struct hub *h = arg;
 
-	if (report_ready(h->report) == 0)
+	if (report_ready(h->report) == 0) {
+		secrets_recorded(h);
 		return;
+	}
 	loop_remove(&h->loop, h->slot_report);
 	h->slot_report = -1;
 	launcher_ask(h, LAUNCHER_RECORDER, NULL);

@@ -8,9 +8,18 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "policy/sealed/policy.h"
 #include "shim/base/array.h"
+#include "shim/base/fd.h"
+#include "shim/base/log.h"
+#include "shim/base/wire.h"
+#include "supervisor/approve/approve.h"
+#include "supervisor/base/paths.h"
+#include "supervisor/launch/leash_approvals.h"
 #include "supervisor/secrets/secrets.h"
+#include "supervisor/secrets/use_approval.h"
 #include "supervisor/serve/private.h"
 #include "supervisor/serve/secrets_tools.h"
 
@@ -19,6 +28,9 @@
 struct hub_secrets {
 	struct secrets_manifests manifests; /* the last that came */
 	uint32_t awaited;                   /* requests for them that are open */
+	struct queue *queue;                /* NULL: nobody can be asked */
+	struct approve_socket *socket;
+	struct secrets_approvals *approvals;
 };
 
 /* ---- manifests ------------------------------------------------------------------ */
@@ -30,6 +42,7 @@ secrets_texts(struct hub *h, struct wire_in *in, int fd)
 	    secrets_manifests_get(in, fd, &h->secrets->manifests) < 0)
 		return false;
 	h->secrets->awaited--;
+	secrets_approvals_epoch(h->secrets->approvals, h->secrets->manifests.vault_epoch);
 	parked_wake(h);
 	return true;
 }
@@ -38,6 +51,15 @@ bool
 secrets_have_texts(const struct hub *h)
 {
 	return h->secrets->awaited == 0;
+}
+
+static void
+ask_manifests(void *hub)
+{
+	struct hub *h = hub;
+
+	h->secrets->awaited++;
+	launcher_ask(h, LAUNCHER_MANIFESTS, NULL);
 }
 
 /* True: the manifests were read after this call had come. False: the line waits. */
@@ -49,13 +71,90 @@ has_manifests(struct hub *h, const struct incoming *in)
 			secrets_manifests_free(&h->secrets->manifests);
 		return true;
 	}
-	h->secrets->awaited++;
-	launcher_ask(h, LAUNCHER_MANIFESTS, NULL);
+	ask_manifests(h);
 	if (park(h, in, PARK_MANIFESTS, NULL, MANIFESTS_MS))
 		return false;
 	reply_error(h, in, RPC_NO_RECORD,
 	    "kennel: too many requests are in progress; wait for responses");
 	return false;
+}
+
+/* ---- servers ---------------------------------------------------------------------- */
+
+/* The rows of its policy that get this path from the vault: how many, and the strictest
+ * approval that they want. */
+static size_t
+rows_of(const struct server *s, const char *path, enum meta_approve *ret)
+{
+	size_t n = 0;
+
+	*ret = META_NEVER;
+	for (uint32_t i = 0; i < s->sealed->secrets.n; i++) {
+		const struct sealed_secret *row =
+		    &s->policy.secret[s->sealed->secrets.first + i];
+
+		if (row->source != SOURCE_VAULT ||
+		    strcmp(policy_str(&s->policy, row->ref), path) != 0)
+			continue;
+		n++;
+		if ((enum meta_approve)row->approve > *ret)
+			*ret = (enum meta_approve)row->approve; /* the same numbers */
+	}
+	return n;
+}
+
+/* Callback of secrets_approvals: the servers that get this path. */
+static size_t
+holders(void *hub, const char *path, struct secrets_holder out[HOLDERS_MAX])
+{
+	struct hub *h = hub;
+	enum meta_approve approve;
+	size_t n = 0;
+
+	for (size_t i = 0; i < h->server_n; i++) {
+		struct server *s = h->server[i];
+
+		if (!s->ready || !s->enabled || rows_of(s, path, &approve) == 0)
+			continue;
+		if (n < HOLDERS_MAX) {
+			out[n] = (struct secrets_holder){
+			    .server = s->name, .approve = approve};
+			memcpy(out[n].policy, s->policy.id, HOLDER_ID_LEN);
+		}
+		n++;
+	}
+	return n;
+}
+
+void
+secrets_put_grants(struct server *s, struct wire_out *out)
+{
+	struct secrets_grant grant[APPROVED_USES_MAX];
+	struct secrets_approvals *all = s->hub->secrets->approvals;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < s->sealed->secrets.n && n < APPROVED_USES_MAX; i++) {
+		const struct sealed_secret *row =
+		    &s->policy.secret[s->sealed->secrets.first + i];
+
+		if (row->source == SOURCE_VAULT &&
+		    secrets_grant_take(
+			all, policy_str(&s->policy, row->ref), s->policy.id, &grant[n]))
+			n++;
+	}
+	wire_put_u32(out, n);
+	for (uint32_t i = 0; i < n; i++) {
+		wire_put_str(out, grant[i].path);
+		wire_put_str(out, grant[i].request_id);
+		wire_put_u32(out, grant[i].session);
+		wire_put_u64(out, grant[i].epoch);
+	}
+}
+
+void
+secrets_recorded(struct hub *h)
+{
+	secrets_approvals_recorded(h->secrets->approvals);
 }
 
 /* ---- calls ------------------------------------------------------------------------ */
@@ -79,6 +178,10 @@ run(struct hub *h, const struct incoming *in, enum own_tool_id id, struct json a
 		version.type = JSON_IS_NONE;
 	if (!secrets_version(version, answer))
 		return;
+	if (id == OWN_SECRETS_REQUEST_USE_APPROVAL)
+		secrets_request_use(h->secrets->approvals, &context, arguments, answer);
+	if (id == OWN_SECRETS_POLL_STATUS)
+		secrets_poll(h->secrets->approvals, arguments, answer);
 	for (size_t i = 0; i < ARRAY_LEN(tools); i++)
 		if (tools[i].id == id)
 			tools[i].fn(&context, arguments, answer);
@@ -90,7 +193,9 @@ secrets_call(
 {
 	struct secrets_answer answer;
 
-	if (!has_manifests(h, in))
+	/* the servers that get a secret are in their policies */
+	if ((id == OWN_SECRETS_REQUEST_USE_APPROVAL && !call_ready(h, in, false)) ||
+	    (id != OWN_SECRETS_POLL_STATUS && !has_manifests(h, in)))
 		return;
 	secrets_answer_init(&answer);
 	run(h, in, id, arguments, &answer);
@@ -112,12 +217,48 @@ secrets_meta(const struct hub *h)
 
 /* ---- begin and end ---------------------------------------------------------------- */
 
+/* Without it, a request fails: its status says so. */
+static void
+open_queue(struct hub *h)
+{
+	const char *dir = paths_run_dir();
+	int r = dir == NULL ? -ENOENT : fd_make_dirs(dir);
+
+	if (r == 0)
+		r = queue_new(
+		    &h->loop, REQUEST_TTL_S * (uint64_t)1000, &h->secrets->queue);
+	if (r == 0)
+		r = approve_open(&h->loop, dir, h->secrets->queue, &h->secrets->socket);
+	if (r == 0)
+		return;
+	log_warn("approvals of secrets are not available: unable to listen in %s: "
+		 "%s",
+	    dir == NULL ? "the run directory" : dir,
+	    dir == NULL ? paths_why() : strerror(-r));
+	queue_free(h->secrets->queue);
+	h->secrets->queue = NULL;
+}
+
 int
 secrets_open(struct hub *h)
 {
+	struct secrets_approvals_order order = {.report = &h->report,
+	    .holders = holders,
+	    .ask_epoch = ask_manifests,
+	    .arg = h};
+	int r;
+
 	h->secrets = calloc(1, sizeof(*h->secrets));
 	if (h->secrets == NULL)
 		return -ENOMEM;
+	open_queue(h);
+	order.queue = h->secrets->queue;
+	r = secrets_approvals_new(&order, &h->secrets->approvals);
+	if (r < 0)
+		return r;
+	if (h->secrets->socket != NULL)
+		approve_on_reopen(
+		    h->secrets->socket, secrets_approvals_reopen, h->secrets->approvals);
 	h->secrets->manifests.error = -EIO;
 	(void)meta_today(); /* reads the time zone, while files may be opened */
 	return 0;
@@ -126,6 +267,9 @@ secrets_open(struct hub *h)
 void
 secrets_close(struct hub *h)
 {
+	secrets_approvals_free(h->secrets->approvals);
+	approve_free(h->secrets->socket);
+	queue_free(h->secrets->queue);
 	secrets_manifests_free(&h->secrets->manifests);
 	free(h->secrets);
 	h->secrets = NULL;

@@ -11,7 +11,9 @@
 
 struct hub;
 struct incoming;
+struct server;
 struct wire_in;
+struct wire_out;
 
 /* Call it before the process confines itself. 0 or -errno. */
 int secrets_open(struct hub *);
@@ -23,6 +25,10 @@ void secrets_call(
 bool secrets_texts(struct hub *, struct wire_in *, int fd);
 /* Every answer of the launcher's that was asked for has come. */
 bool secrets_have_texts(const struct hub *);
+/* The log has caught up. */
+void secrets_recorded(struct hub *);
+/* The uses of its secrets that a person has allowed, for LAUNCHER_START. */
+void secrets_put_grants(struct server *, struct wire_out *);
 /* The member of _meta with the version of the protocol; NULL: the tools are denied. */
 const char *secrets_meta(const struct hub *);
 

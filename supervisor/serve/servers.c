@@ -103,7 +103,7 @@ next_start(const struct hub *h)
 void
 launcher_start(struct hub *h)
 {
-	uint8_t memory[LAUNCHER_NAME_MAX + 32];
+	uint8_t memory[LAUNCHER_PACKET_MAX];
 	struct downstream *d;
 	struct wire_out out;
 
@@ -113,6 +113,7 @@ launcher_start(struct hub *h)
 		wire_put_u32(&out, d->ticket);
 		wire_put_u32(&out, d->use == USE_ONCE || d->server->per_call);
 		wire_put_str(&out, d->server->name);
+		secrets_put_grants(d->server, &out);
 		if (launcher_send(h, &out) < 0)
 			hub_end(h, "lost the launcher");
 		d->ordered = true;

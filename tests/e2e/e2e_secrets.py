@@ -14,7 +14,8 @@ VALUE = "secrets-s3ntinel-%d-k3nn3l" % os.getpid()
 LIST_KEYS = ["path", "status", "expires_at", "source_name", "capabilities_hint"]
 CARD_KEYS = LIST_KEYS + ["description", "retrieval_url", "rotation_method", "last_rotated_at", "rotate_every_days",
                          "pattern_id"]
-TOOLS = ["secrets_list", "secrets_describe"]
+TOOLS = ["secrets_list", "secrets_describe", "secrets_request_use_approval", "secrets_poll_status"]
+READS = TOOLS[:3]
 places = [0]
 
 
@@ -365,7 +366,7 @@ def sentinel():
     h = p.hub()
     said = []
     everywhere = {"path": VALUE, "path_contains": VALUE, "scope": VALUE, "status": VALUE, "include_internal": VALUE,
-                  "mode": VALUE, "reason": VALUE, "ttl_seconds": VALUE, "request_id": "x/" + VALUE, VALUE: VALUE}
+                  "mode": VALUE, "reason": VALUE, "ttl_seconds": VALUE, VALUE: VALUE}
     for name in TOOLS:
         said.append(h.do(name, {}))
         said.append(h.do(name, {"path": "team/jira/api-key"}))
@@ -375,7 +376,7 @@ def sentinel():
         said.append(h.do(name, everywhere))
         said.append(h.do(name, {"path": "team/jira/api-key"}, meta={"kennel/secrets-protocol": VALUE}))
     p.write(FULL + "secret a/b/c {\n    value \"%s\"\n}\n" % VALUE)
-    said += [h.do(name, {"path": "team/jira/api-key"}) for name in TOOLS]
+    said += [h.do(name, {"path": "team/jira/api-key", "reason": "x"}) for name in TOOLS]
     check(any("jira" in json.dumps(s) for s in said) and any("merge-failed" in json.dumps(s) for s in said), "control")
     for s in said:
         absent(VALUE, json.dumps(s), "a reply")

@@ -19,8 +19,9 @@
 
 #define LIST_MAX 1024
 #define SEARCH   "tool_search tool_describe tool_invoke"
-#define SECRETS  "secrets_list secrets_describe"
-#define ALL      SECRETS " " SEARCH " mcp_query mcp_register"
+#define SECRETS \
+	"secrets_list secrets_describe secrets_request_use_approval secrets_poll_status"
+#define ALL SECRETS " " SEARCH " mcp_query mcp_register"
 
 /* The names for which the answer is yes, with spaces between. */
 static const char *
@@ -174,6 +175,8 @@ annotations(void **state)
 	} rows[] = {
 	    {OWN_SECRETS_LIST, reads},
 	    {OWN_SECRETS_DESCRIBE, reads},
+	    {OWN_SECRETS_REQUEST_USE_APPROVAL, changes},
+	    {OWN_SECRETS_POLL_STATUS, reads},
 	    {OWN_TOOL_SEARCH, reads},
 	    {OWN_TOOL_DESCRIBE, reads},
 	    {OWN_TOOL_INVOKE, destroys},
@@ -229,6 +232,9 @@ arguments(void **state)
 	} rows[] = {
 	    {OWN_SECRETS_LIST, "include_internal path_contains scope status", NULL},
 	    {OWN_SECRETS_DESCRIBE, "path", "[\"path\"]"},
+	    {OWN_SECRETS_REQUEST_USE_APPROVAL, "path reason ttl_seconds",
+		"[\"path\",\"reason\"]"},
+	    {OWN_SECRETS_POLL_STATUS, "request_id", "[\"request_id\"]"},
 	    {OWN_TOOL_SEARCH, "cursor limit query server", "[\"query\"]"},
 	    {OWN_TOOL_DESCRIBE, "name", "[\"name\"]"},
 	    {OWN_TOOL_INVOKE, "arguments name", "[\"name\"]"},

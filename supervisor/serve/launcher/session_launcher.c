@@ -33,6 +33,7 @@
 #include "supervisor/base/paths.h"
 #include "supervisor/base/person_socket.h"
 #include "supervisor/launch/launch.h"
+#include "supervisor/launch/leash_approvals.h"
 #include "supervisor/launch/policy_files.h"
 #include "supervisor/launch/run_session.h"
 #include "supervisor/secrets/secrets.h"
@@ -291,7 +292,8 @@ keep_own(struct launcher *l, const struct startable *own)
 
 /* In the child: from here on "kennel run". */
 static _Noreturn void
-be_session(struct launcher *l, struct startable *k, bool one_call, int agent)
+be_session(struct launcher *l, struct startable *k, bool one_call,
+    const struct approved_uses *approved, int agent)
 {
 	struct run_order order = {.file = k->file,
 	    .name = startable_policy_name(k),
@@ -300,7 +302,8 @@ be_session(struct launcher *l, struct startable *k, bool one_call, int agent)
 	    .argv = k->argv,
 	    .caller = l->agent,
 	    .one_call = one_call,
-	    .hub = l->serve};
+	    .hub = l->serve,
+	    .approved = approved};
 	sigset_t none;
 
 	sigemptyset(&none);
@@ -314,7 +317,8 @@ be_session(struct launcher *l, struct startable *k, bool one_call, int agent)
 }
 
 static int
-start(struct launcher *l, struct startable *k, bool one_call)
+start(struct launcher *l, struct startable *k, bool one_call,
+    const struct approved_uses *approved)
 {
 	int pair[2];
 	pid_t pid;
@@ -323,26 +327,51 @@ start(struct launcher *l, struct startable *k, bool one_call)
 		return -1;
 	pid = fork();
 	if (pid == 0)
-		be_session(l, k, one_call, pair[1]);
+		be_session(l, k, one_call, approved, pair[1]);
 	fd_close(&pair[1]);
 	if (pid < 0)
 		fd_close(&pair[0]);
 	return pair[0];
 }
 
+/* An approval for the session ends when the vault has changed since, or was locked. */
+static void
+read_approved(struct wire_in *in, struct approved_uses *ret)
+{
+	uint32_t n = wire_get_u32(in);
+
+	ret->n = 0;
+	for (uint32_t i = 0; i < n && i < APPROVED_USES_MAX; i++) {
+		struct approved_use *u = &ret->use[ret->n];
+		const char *path = wire_get_str(in, sizeof(u->path) - 1);
+		const char *request = wire_get_str(in, sizeof(u->request) - 1);
+		uint64_t epoch;
+
+		(void)snprintf(u->path, sizeof(u->path), "%s", path);          /* fits */
+		(void)snprintf(u->request, sizeof(u->request), "%s", request); /* fits */
+		u->session = wire_get_u32(in) != 0;
+		epoch = wire_get_u64(in);
+		if (!u->session || epoch == secrets_vault_epoch())
+			ret->n++;
+	}
+}
+
 static void
 on_start(struct launcher *l, struct wire_in *in)
 {
+	static struct approved_uses approved; /* large */
 	uint32_t ticket = wire_get_u32(in);
 	bool one_call = wire_get_u32(in) == 1;
 	const char *name = wire_get_str(in, LAUNCHER_NAME_MAX);
-	struct startable *k = wire_end(in) < 0 ? NULL : startable_find(&l->servers, name);
+	struct startable *k;
 	uint8_t memory[16];
 	struct wire_out out;
 	int fd = -1;
 
+	read_approved(in, &approved);
+	k = wire_end(in) < 0 ? NULL : startable_find(&l->servers, name);
 	if (k != NULL && k->found)
-		fd = start(l, k, one_call);
+		fd = start(l, k, one_call, &approved);
 	wire_out_init(&out, memory, sizeof(memory));
 	wire_put_u32(&out, LAUNCHER_STARTED);
 	wire_put_u32(&out, ticket);
@@ -447,6 +476,7 @@ serve_hub(struct launcher *l)
 		idle = reap(l);
 	}
 	person_socket_remove(HUB_SOCKET, (long)l->serve);
+	person_socket_remove(APPROVE_SOCKET, (long)l->serve);
 	_exit(0);
 }
 

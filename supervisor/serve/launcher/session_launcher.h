@@ -23,8 +23,9 @@ enum launcher_message {
 				* u32 enum server_reason, str why: one of them. Status 0:
 				* a descriptor, the sealed policy */
 	LAUNCHER_START =
-	    4, /* u32 ticket, u32 it is for one call, str name: start a session
-			     * of it */
+	    4, /* u32 ticket, u32 it is for one call, str name, u32 n, n x str
+			     * path, str request, u32 session, u64 epoch of the vault: start a
+			     * session of it. A person has allowed the use of these secrets */
 	LAUNCHER_FOUND = 5, /* no fields: the last server was sent */
 	LAUNCHER_AGAIN = 6, /* str name: find this policy again; answered by SERVER */
 	LAUNCHER_STARTED =

@@ -13,6 +13,13 @@
 #define READS \
 	JSON("annotations":{"destructiveHint":false,"idempotentHint":true,) \
 	JSON("openWorldHint":false,"readOnlyHint":true},)
+#define ASKS \
+	JSON("annotations":{"destructiveHint":false,"idempotentHint":false,) \
+	JSON("openWorldHint":false,"readOnlyHint":false},)
+#define REQUEST_ID \
+	JSON("outputSchema":{"additionalProperties":false,"properties":{"request_id":{) \
+	JSON("description":"for secrets_poll_status","pattern":"^prov-[0-9a-f]{12}$",) \
+	JSON("type":"string"}},"required":["request_id"],"type":"object"},)
 #define PATH \
 	JSON("path":{"description":"name of the secret: scope/provider/purpose",) \
 	JSON("type":"string"})
@@ -20,7 +27,7 @@
 /* The members of a record, in the order of their keys; MORE: those of a card. */
 #define APPROVE JSON("approve_on_use":{) \
 	"\"description\":\"a person is asked before the secret is used: once in a " \
-	"session, or for each call; absent: no one is asked\"," \
+	"session, or for each call; absent: no person is asked\"," \
 	JSON("enum":["session","per-call"],"type":"string"},)
 #define CAPABILITIES JSON("capabilities_hint":{) \
 	"\"description\":\"read,rotate: the provider can replace the value; read: a " \
@@ -78,4 +85,53 @@ JSON(},"required":["path","status","expires_at","source_name","capabilities_hint
 JSON("description","retrieval_url","rotation_method","last_rotated_at",)
 JSON("rotate_every_days","pattern_id"],"type":"object"},)
 JSON("title":"Describe a secret"});
+
+const char secrets_request_use_approval_definition[] =
+"{" META ASKS
+"\"description\":\"Ask a person for the use of a secret whose approve_on_use is session "
+"or per-call, before you call the tool of the server that needs it. Usually it is not "
+"needed: a call that starts the server asks by itself. The person sees your reason. The "
+"reply is a request_id: poll it with secrets_poll_status every 2 to 5 seconds, with a "
+"time-out of your own, and tell the user that a person must answer with kennel approve. "
+"A refusal cannot be overridden: only a person can reopen the path.\","
+JSON("inputSchema":{"properties":{)
+PATH
+JSON(,"reason":{)
+"\"description\":\"why the secret is needed, for the person who decides; plain text of "
+"at most 512 bytes\","
+JSON("maxLength":512,"minLength":1,"type":"string"},"ttl_seconds":{"default":300,)
+JSON("description":"how long the request stays open; it can only be shortened",)
+JSON("maximum":300,"minimum":1,"type":"integer"}},)
+JSON("required":["path","reason"],"type":"object"},)
+JSON("name":"secrets_request_use_approval",)
+REQUEST_ID
+JSON("title":"Ask for the use of a secret"});
+
+const char secrets_poll_status_definition[] =
+"{" META READS
+"\"description\":\"Return the status of a request that a person answers, by its "
+"request_id. Poll every 2 to 5 seconds, not faster, and give up after a time-out of your "
+"own. pending: wait. ok: repeat the call that needed the secret. once: call the tool "
+"now, for this one use; do not assume that it is allowed again. session: call the tool; "
+"later uses in this session are allowed too. denied: report it to the user as an error "
+"and do not ask again by yourself. cancelled: ask the user what to do. expired: report "
+"that no person answered in time, and offer a new request. failed: show reason to the user. "
+"Treat any other status as failed.\","
+JSON("inputSchema":{"properties":{"request_id":{)
+JSON("description":"as a secrets_request tool returned it","type":"string"}},)
+JSON("required":["request_id"],"type":"object"},)
+JSON("name":"secrets_poll_status",)
+JSON("outputSchema":{"properties":{"age_seconds":{)
+JSON("description":"since the request was made","minimum":0,"type":"integer"},)
+JSON("kind":{"enum":["provision","rotation","metadata-proposal","new-path-proposal",)
+JSON("use-approval"],"type":"string"},"path":{)
+JSON("description":"the secret that the request was made for","type":"string"},)
+JSON("request_id":{"type":"string"},"retry_after_ms":{)
+JSON("description":"present after a poll that came too early","minimum":1,)
+JSON("type":"integer"},"status":{"properties":{"kind":{"enum":["pending","ok",)
+JSON("cancelled","expired","failed","once","session","denied"],"type":"string"},)
+JSON("reason":{"description":"of failed","type":"string"}},"required":["kind"],)
+JSON("type":"object"}},"required":["request_id","path","kind","status","age_seconds"],)
+JSON("type":"object"},)
+JSON("title":"Poll a request"});
 /* clang-format on */

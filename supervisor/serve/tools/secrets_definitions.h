@@ -4,6 +4,7 @@
 #ifndef KENNEL_SUPERVISOR_SERVE_TOOLS_SECRETS_DEFINITIONS_H
 #define KENNEL_SUPERVISOR_SERVE_TOOLS_SECRETS_DEFINITIONS_H
 
-extern const char secrets_list_definition[], secrets_describe_definition[];
+extern const char secrets_list_definition[], secrets_describe_definition[],
+    secrets_request_use_approval_definition[], secrets_poll_status_definition[];
 
 #endif

@@ -1,0 +1,55 @@
+/*
+ * Grants: uses of a secret that a person has allowed in this session.
+ *
+ * `once` is for one start within 60 s. `session` is for every start until the vault
+ * changes or its keeper is another one. Both hold for the policies that the person was
+ * shown, and for no others.
+ */
+#ifndef KENNEL_SUPERVISOR_SECRETS_GRANTS_H
+#define KENNEL_SUPERVISOR_SECRETS_GRANTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "supervisor/hub/secrets_reply.h"
+
+#define HOLDERS_MAX   16 /* servers of a session that hold one secret, as shown */
+#define HOLDER_ID_LEN 32 /* bytes of a policy's id */
+#define GRANT_ONCE_S  60
+#define GRANTS_MAX    64
+
+struct holder_ids {
+	uint8_t id[HOLDERS_MAX][HOLDER_ID_LEN];
+	size_t n;
+};
+
+struct secrets_grant {
+	char path[SECRET_PATH_MAX + 1]; /* "": none */
+	char request_id[SECRETS_ID_LEN + 1];
+	bool session;
+	uint64_t epoch; /* session: of the vault when it was given; 0: not known yet */
+};
+
+struct grants {
+	struct grant {
+		struct secrets_grant is;
+		uint64_t until; /* once: loop_now() */
+		struct holder_ids covers;
+	} grant[GRANTS_MAX];
+	uint64_t epoch; /* of the vault, as last reported; 0: never */
+};
+
+/* now: loop_now(). A session grant is in force once grants_epoch() was called after it. 0, or -ENOSPC. */
+int grants_add(struct grants *, const struct secrets_grant *,
+    const struct holder_ids *covers, uint64_t now);
+/* The vault's epoch is this now; grants of another one end. */
+void grants_epoch(struct grants *, uint64_t epoch);
+/* False: no grant for this path covers this policy. One for `once` is used up. */
+bool grants_take(struct grants *, const char *path, const uint8_t policy[HOLDER_ID_LEN],
+    uint64_t now, struct secrets_grant *ret);
+/* Does one grant for the session cover all these policies? */
+bool grants_hold(
+    const struct grants *, const char *path, const struct holder_ids *, uint64_t now);
+
+#endif

@@ -1,0 +1,74 @@
+/*
+ * secrets_request_use_approval and secrets_poll_status: an agent asks a person for the use
+ * of a secret before a server that needs it is started.
+ *
+ * What the agent gets is an id and a word. What the next start gets is a grant: `once`
+ * for one start within 60 s, `session` for every start until the vault changes or is
+ * locked. A grant covers the policies that the person was shown, and no others. The use
+ * itself is still judged by the leash of the server.
+ */
+#ifndef KENNEL_SUPERVISOR_SECRETS_USE_APPROVAL_H
+#define KENNEL_SUPERVISOR_SECRETS_USE_APPROVAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "supervisor/approve/approve.h"
+#include "supervisor/secrets/grants.h"
+#include "supervisor/secrets/requests.h"
+#include "supervisor/secrets/secrets.h"
+
+#define HOLDERS_MAX   16 /* servers of a session that hold one secret, as shown */
+#define HOLDER_ID_LEN 32 /* bytes of a policy's id */
+#define GRANT_ONCE_S  60
+#define GRANTS_MAX    64
+#define CLOSED_MAX    256 /* paths that a person refused */
+
+/* A server of this session that gets the value of a path when it starts. */
+struct secrets_holder {
+	const char *server;
+	uint8_t policy[HOLDER_ID_LEN];
+	enum meta_approve approve; /* as its policy wants it */
+};
+/* Writes the first of them; returns how many there are. */
+typedef size_t secrets_holders_fn(
+    void *arg, const char *path, struct secrets_holder out[HOLDERS_MAX]);
+
+struct report;
+struct secrets_approvals;
+
+struct secrets_approvals_order {      /* all borrowed */
+	struct queue *queue;          /* NULL: nobody can be asked */
+	struct report *const *report; /* points to NULL while there is none */
+	secrets_holders_fn *holders;
+	/* asks for the present epoch of the vault, which is passed to
+	 * secrets_approvals_epoch() */
+	void (*ask_epoch)(void *arg);
+	void *arg;
+};
+
+/* 0 or -ENOMEM. */
+int secrets_approvals_new(
+    const struct secrets_approvals_order *, struct secrets_approvals **ret);
+/* Before the queue is freed. */
+void secrets_approvals_free(struct secrets_approvals *);
+
+void secrets_request_use(struct secrets_approvals *, const struct secrets_context *,
+    struct json arguments, struct secrets_answer *);
+void secrets_poll(
+    struct secrets_approvals *, struct json arguments, struct secrets_answer *);
+
+/* The log has caught up: answers that are on disk take effect. */
+void secrets_approvals_recorded(struct secrets_approvals *);
+/* The vault is in this state; grants that were given in another one end. 0: unknown. */
+void secrets_approvals_epoch(struct secrets_approvals *, uint64_t epoch);
+/* Callback of the approval socket. */
+approve_reopen_fn secrets_approvals_reopen;
+
+/* What a start of a server may use without a further question. False: there is none for
+ * this path and policy. One for `once` is used up. */
+bool secrets_grant_take(struct secrets_approvals *, const char *path,
+    const uint8_t policy[HOLDER_ID_LEN], struct secrets_grant *ret);
+
+#endif
