@@ -1488,12 +1488,11 @@ FUZZ_manifest	= $(SECRETMETA) policy/print/statement.o $(POLICY_FRONT)
 FUZZ_sources	= $(POLICY_FRONT)
 FUZZ_pins	= $(POLICY_FRONT) policy/compile/lower_pins.o policy/compile/source_list.o
 FUZZ_frame	= supervisor/mcp/line/frame.o $(FUZZ_json)
-# kennel serve but what starts it, confines it and starts its servers
+# kennel serve but what starts it, confines it, starts its servers and asks a person
 FUZZ_hub = $(sort \
 	$(filter supervisor/serve/%,$(filter-out supervisor/serve/hub.o supervisor/serve/hub_control.o \
-	    supervisor/serve/launcher/%,$(KENNEL))) \
-	$(filter supervisor/secrets/% supervisor/hub/secrets%,$(KENNEL)) \
-	$(filter-out tests/%,$(UNIT_frame) $(UNIT_settings) $(UNIT_lower)) $(SCHEMA) $(UNIT_registry) $(SECRETMETA) \
+	    supervisor/serve/secrets_tools.o supervisor/serve/launcher/%,$(KENNEL))) \
+	$(filter-out tests/%,$(UNIT_frame) $(UNIT_settings) $(UNIT_lower)) $(SCHEMA) $(UNIT_registry) \
 	supervisor/base/backoff.o \
 	supervisor/base/paths.o \
 	supervisor/status/hub_wire.o \

@@ -1,7 +1,6 @@
 /*
  * One session: connects one server to an agent on descriptors 0 and 1, transparently.
- * The agent of "kennel run" is its caller; that of a session of "kennel serve" is the
- * hub, over a socket.
+ * The agent of "kennel run" is its caller, that of "kennel serve" is the hub.
  *
  * Process: kennel. Holds the agent's stdio and no secret. One loop: the MCP session,
  * the leash's channel, signals, the recorder.
@@ -412,7 +411,7 @@ on_channel(struct loop *loop, int fd, short revents, void *arg)
 	if (u->lost[0] != '\0') {
 		log_error("%s; the server ended with it", u->lost);
 		(void)snprintf(why, sizeof(why), "%s", u->lost);
-		/* this is the cause, even if the end of output was noticed first */
+		/* the cause, even if the end of output was noticed first */
 		(void)snprintf(u->end.why, sizeof(u->end.why), "%s", u->lost);
 	} else
 		(void)snprintf(

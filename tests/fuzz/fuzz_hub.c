@@ -31,6 +31,7 @@
 #include "shim/base/log.h"
 #include "shim/base/wire.h"
 #include "supervisor/serve/private.h"
+#include "supervisor/serve/secrets_tools.h"
 #include "supervisor/serve/tools/search.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -114,6 +115,44 @@ hub_control_changed(struct hub *h)
 
 	for (size_t i = 0; i < h->server_n; i++)
 		server_report_state(h->server[i], &row);
+}
+
+/* ---- secrets_tools.c: its tools are denied, as `facet deny secrets` does ---------------- */
+
+void
+secrets_call(
+    struct hub *h, struct incoming *in, enum own_tool_id id, struct json arguments)
+{
+	reply_error(h, in, RPC_REFUSED, "denied");
+}
+
+bool
+secrets_texts(struct hub *h, struct wire_in *in, int fd)
+{
+	return false;
+}
+
+bool
+secrets_have_texts(const struct hub *h)
+{
+	return true;
+}
+
+void
+secrets_recorded(struct hub *h)
+{
+}
+
+void
+secrets_put_grants(struct server *s, struct wire_out *out)
+{
+	wire_put_u32(out, 0);
+}
+
+const char *
+secrets_meta(const struct hub *h)
+{
+	return NULL;
 }
 
 /* ---- the launcher ---------------------------------------------------------------------- */
