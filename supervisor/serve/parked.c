@@ -43,7 +43,7 @@ is_due(struct hub *h, const struct parked *p, uint64_t now)
 	if (p->why == PARK_SERVER)
 		return p->server->down == NULL || p->server->down->state >= DOWN_SERVING;
 	if (p->why == PARK_MANIFESTS)
-		return secrets_have_texts(h);
+		return secrets_have_texts(h, p->until);
 	return servers_listed(h);
 }
 

@@ -27,39 +27,49 @@
 
 struct hub_secrets {
 	struct secrets_manifests manifests; /* the last that came */
-	uint32_t awaited;                   /* requests for them that are open */
-	struct queue *queue;                /* NULL: nobody can be asked */
+	/* of loop_now(): when they were asked for, of the request that is open (0: none)
+	 * and of the last that was answered. One is open at a time, because a launcher
+	 * whose answers the hub does not read would stop reading too. */
+	uint64_t asked_at, read_at;
+	bool again;          /* a call came after that request */
+	struct queue *queue; /* NULL: nobody can be asked */
 	struct approve_socket *socket;
 	struct secrets_approvals *approvals;
 };
 
 /* ---- manifests ------------------------------------------------------------------ */
 
+static void
+ask_manifests(void *hub)
+{
+	struct hub *h = hub;
+
+	h->secrets->again = h->secrets->asked_at != 0;
+	if (h->secrets->again)
+		return;
+	h->secrets->asked_at = loop_now();
+	launcher_ask(h, LAUNCHER_MANIFESTS, NULL);
+}
+
 bool
 secrets_texts(struct hub *h, struct wire_in *in, int fd)
 {
-	if (h->secrets->awaited == 0 ||
+	if (h->secrets->asked_at == 0 ||
 	    secrets_manifests_get(in, fd, &h->secrets->manifests) < 0)
 		return false;
-	h->secrets->awaited--;
+	h->secrets->read_at = h->secrets->asked_at;
+	h->secrets->asked_at = 0;
+	if (h->secrets->again)
+		ask_manifests(h);
 	secrets_approvals_epoch(h->secrets->approvals, h->secrets->manifests.vault_epoch);
 	parked_wake(h);
 	return true;
 }
 
 bool
-secrets_have_texts(const struct hub *h)
+secrets_have_texts(const struct hub *h, uint64_t until)
 {
-	return h->secrets->awaited == 0;
-}
-
-static void
-ask_manifests(void *hub)
-{
-	struct hub *h = hub;
-
-	h->secrets->awaited++;
-	launcher_ask(h, LAUNCHER_MANIFESTS, NULL);
+	return h->secrets->read_at >= until - MANIFESTS_MS * LOOP_MS;
 }
 
 /* True: the manifests were read after this call had come. False: the line waits. */
@@ -67,13 +77,17 @@ static bool
 has_manifests(struct hub *h, const struct incoming *in)
 {
 	if (in->waited) {
-		if (h->secrets->awaited > 0) /* the time is over */
+		/* the time of the line is over, and not for one that came later */
+		if (h->secrets->asked_at != 0 &&
+		    loop_now() - h->secrets->asked_at >= MANIFESTS_MS * LOOP_MS)
 			secrets_manifests_free(&h->secrets->manifests);
 		return true;
 	}
-	ask_manifests(h);
-	if (park(h, in, PARK_MANIFESTS, NULL, MANIFESTS_MS))
+	/* first: what is asked for after it was parked is new enough */
+	if (park(h, in, PARK_MANIFESTS, NULL, MANIFESTS_MS)) {
+		ask_manifests(h);
 		return false;
+	}
 	reply_error(h, in, RPC_NO_RECORD,
 	    "kennel: too many requests are in progress; wait for responses");
 	return false;

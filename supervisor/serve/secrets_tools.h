@@ -23,8 +23,8 @@ void secrets_call(
     struct hub *, struct incoming *, enum own_tool_id, struct json arguments);
 /* The launcher sent the manifests. False: the packet is invalid. */
 bool secrets_texts(struct hub *, struct wire_in *, int fd);
-/* Every answer of the launcher's that was asked for has come. */
-bool secrets_have_texts(const struct hub *);
+/* The manifests were read after the line that waits until then had come. */
+bool secrets_have_texts(const struct hub *, uint64_t until);
 /* The log has caught up. */
 void secrets_recorded(struct hub *);
 /* The uses of its secrets that a person has allowed, for LAUNCHER_START. */

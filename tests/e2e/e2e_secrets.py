@@ -3,6 +3,7 @@ import datetime
 import json
 import os
 import sys
+import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../lib")
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -330,6 +331,21 @@ def versions():
     d = denied.hub()
     check("_meta" not in d.greeting["result"], d.greeting)
     equal(refusal(d.do("secrets_list")), "unknown tool: secrets_list")
+
+
+@test("3,000 calls at once are answered, each with a manifest that was read after it came")
+def many():
+    h = Project(FULL).hub()
+    n = 3000
+    lines = b"".join(json.dumps({"jsonrpc": "2.0", "id": 1000 + i, "method": "tools/call", "params": {
+        "name": "secrets_list", "arguments": {"scope": "ops"}}}).encode() + b"\n" for i in range(n))
+    threading.Thread(target=h.send_bytes, args=(lines,), daemon=True).start()
+    got = {}
+    while len(got) < n:
+        m = h.message(30)
+        got[m["id"]] = m
+    for m in got.values():
+        equal(paths(m["result"]["structuredContent"]["secrets"]), ["ops/aws/root"])
 
 
 # ---- what does not exist, and what never comes out ---------------------------------------------
