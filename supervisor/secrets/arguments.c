@@ -37,6 +37,7 @@ secrets_fail(struct secrets_answer *a, const struct secrets_error *e)
 	buf_clear(&a->structured);
 	buf_clear(&a->text);
 	a->failed = true;
+	a->fault = e->fault;
 	if (buf_puts(&a->text, e->text) < 0 || secrets_reply_error(&a->structured, e) < 0)
 		a->no_memory = true;
 }

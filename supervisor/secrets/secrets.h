@@ -47,8 +47,9 @@ void secrets_manifests_free(struct secrets_manifests *);
 struct secrets_answer {
 	struct buf structured;
 	struct buf text; /* empty: the same as structured */
-	bool failed;     /* it is an error */
-	bool no_memory;  /* it is incomplete */
+	bool failed;     /* it is an error: */
+	enum secrets_fault fault;
+	bool no_memory; /* it is incomplete */
 };
 void secrets_answer_init(struct secrets_answer *);
 void secrets_answer_free(struct secrets_answer *);

@@ -22,6 +22,7 @@
 #include "supervisor/secrets/use_approval.h"
 #include "supervisor/serve/private.h"
 #include "supervisor/serve/secrets_tools.h"
+#include "supervisor/serve/tools/own_tools.h"
 
 #define MANIFESTS_MS 5000 /* for the launcher to read them */
 
@@ -218,6 +219,9 @@ secrets_call(
 	else
 		reply_tool(h, in, &answer.structured,
 		    answer.text.len > 0 ? buf_str(&answer.text) : NULL, answer.failed);
+	if (answer.failed)
+		records_refused(h, in, NULL, own_tools[id].name, NULL,
+		    secrets_fault_name(answer.fault));
 	secrets_answer_free(&answer);
 }
 

@@ -214,6 +214,9 @@ def denied():
     equal((s.status(again), s.status(rid)), ("pending", "denied"))
     other = Session()
     equal(other.status(other.ask()), "pending", "another session was not refused")
+    s.h.close()
+    mine = [e["fields"] for e in audit(env=s.env) if e["kind"] == "refused"]
+    equal([(e["name"], e["reason"], e["verdict"]) for e in mine], [(["secrets_request_use_approval"], "denied", "deny")] * 3)
 
 
 @test("S1-89 C5 per-call: three requests are three dialogs, and an answer for the session counts as once")
