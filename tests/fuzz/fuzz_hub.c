@@ -133,7 +133,7 @@ secrets_texts(struct hub *h, struct wire_in *in, int fd)
 }
 
 bool
-secrets_have_texts(const struct hub *h)
+secrets_have_texts(const struct hub *h, uint64_t until)
 {
 	return true;
 }
