@@ -25,9 +25,9 @@ struct restart { /* the first six are the caller's */
 	void (*done)(void *arg, bool runs);
 	void *arg;
 	struct backoff backoff;
-	char failed[CAUSE_MAX]; /* why the last one ended or did not start, one line */
-	uint64_t healthy_at;    /* loop_now() of the last start */
-	bool open;              /* there is no process, and one may be started */
+	char failed[1024];   /* why the last one ended or did not start; one line */
+	uint64_t healthy_at; /* loop_now() of the last start */
+	bool open;           /* there is no process, and one may be started */
 	bool under_way;
 	int slot, timer;
 };
