@@ -98,7 +98,7 @@ static int
 cut_inner(struct session *s, const struct call *call, const struct json_message *m)
 {
 	static const struct json none = {.at = NULL};
-	struct json inner, meta;
+	struct json inner = {0}, meta = {0};
 	int r;
 
 	if (call->known == NULL || (call->known->flags & METHOD_TASK) == 0)
@@ -115,7 +115,7 @@ static int
 cut_error(struct session *s, struct json error)
 {
 	static const struct json none = {.at = NULL};
-	struct json data;
+	struct json data = {0};
 	int r = json_get(error, "data", &data);
 
 	if (r < 0)
