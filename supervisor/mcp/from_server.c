@@ -74,6 +74,8 @@ notification_wrong(
 		return "a request without an id";
 	if (!asks_method(s, method, &answer))
 		return "the policy of this server does not allow that";
+	if (notification_meta(s, method, m) < 0)
+		return "kennel's own names, more than 8 or twice";
 	return asks_wrong(s, method, m);
 }
 

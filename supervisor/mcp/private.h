@@ -92,7 +92,8 @@ struct replay {
 	bool answered;      /* `initialize` was; the next one is of this server */
 	uint8_t agreed[32]; /* digest of what the agent relies on in the answer */
 	struct buf waiting; /* the agent's line that made the server start again */
-	bool greeted;       /* the agent may be read: see session.c, pump_server */
+	bool in_line;       /* a line of the server's is being handled */
+	bool resume; /* after it, the agent may be read: see session.c, pump_server */
 };
 
 struct session {
@@ -336,6 +337,9 @@ int filter_meta(struct session *, struct json meta);
 /* result_meta.c: leaves out of an answer what kennel alone may say, and adds what it says:
  * 0; -EEXIST a duplicate key, -E2BIG more of it than a server needs, -ENOMEM. */
 int result_meta(struct session *, const struct call *, const struct json_message *);
+/* The same for the outcome in a task's notification. */
+int notification_meta(
+    struct session *, const struct method *, const struct json_message *);
 
 /* events.c */
 int record_forward(

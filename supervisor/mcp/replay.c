@@ -354,7 +354,7 @@ greeted(struct session *s)
 	}
 	s->start_at = 0;
 	p->phase = SERVER_RUNS;
-	p->greeted = true;
+	p->resume = true;
 }
 
 void

@@ -54,6 +54,8 @@ cut_members(
 	struct json_walk w;
 	int r = 0, n = 0;
 
+	if (object.type != JSON_IS_OBJECT)
+		return 0;
 	json_walk(&w, object);
 	while (r == 0 && json_next(&w, &key, &value)) {
 		bool stay = stays(key, value, hidden, names);
@@ -93,30 +95,46 @@ mark(
 	return r < 0 ? r : filter_insert(s, object.at + 1, s->insert.len - was);
 }
 
-/* A task carries the result of its call inside its own. */
+/* This member of a member, if both are there: 0, -EEXIST. */
 static int
-cut_inner(struct session *s, const struct call *call, const struct json_message *m)
+member_of(struct json object, const char *outer, const char *inner, struct json *ret)
+{
+	struct json at = {0};
+	int r = json_get(object, outer, &at);
+
+	*ret = (struct json){0};
+	if (r == 0)
+		r = json_get(at, inner, ret); /* -ENOENT: no object */
+	return r == -ENOENT ? 0 : r;
+}
+
+/* A task carries the result of its call, or the error, inside. */
+static int
+cut_outcome(struct session *s, struct json task)
 {
 	static const struct json none = {.at = NULL};
-	struct json inner = {0}, meta = {0};
-	int r;
+	struct json meta, data;
+	int r = member_of(task, "result", "_meta", &meta);
 
-	if (call->known == NULL || (call->known->flags & METHOD_TASK) == 0)
-		return 0;
-	r = json_get(m->top[TOP_RESULT], "result", &inner);
 	if (r == 0)
-		r = json_get(inner, "_meta", &meta); /* -ENOENT: no object */
-	if (r < 0)
-		return r == -ENOENT ? 0 : r;
-	return cut_members(s, meta, none, of_meta);
+		r = cut_members(s, meta, none, of_meta);
+	if (r == 0)
+		r = member_of(task, "error", "data", &data);
+	return r < 0 ? r : cut_members(s, data, none, of_data);
+}
+
+static bool
+of_task(const struct method *method)
+{
+	return method != NULL && (method->flags & METHOD_TASK) != 0;
 }
 
 static int
-cut_error(struct session *s, struct json error)
+cut_error(struct session *s, const struct json_message *m)
 {
 	static const struct json none = {.at = NULL};
 	struct json data = {0};
-	int r = json_get(error, "data", &data);
+	int r = json_get(m->top[TOP_ERROR], "data", &data);
 
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
@@ -124,18 +142,26 @@ cut_error(struct session *s, struct json error)
 }
 
 int
+notification_meta(
+    struct session *s, const struct method *method, const struct json_message *m)
+{
+	return of_task(method) ? cut_outcome(s, m->top[TOP_PARAMS]) : 0;
+}
+
+int
 result_meta(struct session *s, const struct call *call, const struct json_message *m)
 {
 	struct json result = m->top[TOP_RESULT], meta = m->result[RESULT_META];
-	struct json hidden = {.at = NULL};
+	struct json hidden = {.at = NULL}, key, value;
+	struct json_walk w;
 	int r = 0;
 
 	if (result.type != JSON_IS_OBJECT)
-		return cut_error(s, m->top[TOP_ERROR]);
+		return cut_error(s, m);
 	if (meta.type == JSON_IS_OBJECT)
 		r = filter_server_info(s, meta, &hidden);
-	if (r == 0)
-		r = cut_inner(s, call, m);
+	if (r == 0 && of_task(call->known))
+		r = cut_outcome(s, result);
 	if (r < 0)
 		return r;
 	if (meta.type == JSON_IS_OBJECT) {
@@ -147,5 +173,6 @@ result_meta(struct session *s, const struct call *call, const struct json_messag
 	/* `_meta` is an object, or it is not there */
 	if (call->agreed == CALL_NOT_ASKED || meta.type != JSON_IS_NONE)
 		return 0;
-	return mark(s, call, result, false, any_stays(result, hidden));
+	json_walk(&w, result);
+	return mark(s, call, result, false, json_next(&w, &key, &value));
 }

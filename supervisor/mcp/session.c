@@ -323,15 +323,17 @@ pump(struct session *s, struct frame_in *in, const struct stream *stream)
 	} while (some && s->error == 0 && stream->room(s));
 }
 
-/* A server that was greeted again gets what the agent has sent meanwhile; not before its
- * answer has been handled. */
+/* A server that was greeted again gets what the agent has sent meanwhile, and one that is
+ * lost refuses it; not before the server's line has been handled: its cuts are open. */
 static void
 pump_server(struct session *s, const struct stream *stream)
 {
+	s->replay.in_line = true;
 	pump(s, &s->from_server, stream);
-	if (!s->replay.greeted)
+	s->replay.in_line = false;
+	if (!s->replay.resume)
 		return;
-	s->replay.greeted = false;
+	s->replay.resume = false;
 	session_resume(s);
 }
 
@@ -415,6 +417,10 @@ session_resume(struct session *s)
 {
 	struct buf line = s->replay.waiting;
 
+	if (s->replay.in_line) {
+		s->replay.resume = true; /* pump_server does */
+		return;
+	}
 	buf_init(&s->replay.waiting, MCP_MESSAGE_MAX + 1);
 	if (line.len > 0)
 		agent_line(s, line.data, line.len - 1);

@@ -6,6 +6,12 @@
 
 #define MARK(answer) \
 	"\"kennel/approval\":{\"requirement\":\"confirm\",\"answer\":\"" answer "\"}"
+#define TASK_GET \
+	"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tasks/" \
+	"get\",\"params\":{\"taskId\":\"t\"}}"
+#define ERROR_WITH \
+	"{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-1,\"message\":\"\"," \
+	"\"data\":"
 #define RESULT(id, members) "{\"jsonrpc\":\"2.0\",\"id\":" id ",\"result\":" members "}"
 
 static const struct rig_gate lines[] = {
@@ -80,6 +86,8 @@ claims(void **state)
 		"{\"_meta\":{\"b\":2}}"},
 	    {"{\"_meta\":{\"kennel/approval\":1,\"kennel/approval\":2}}",
 		"{\"_meta\":{}}"},
+	    /* no object */
+	    {"{\"_meta\":[1]}", "{\"_meta\":[1]}"},
 	    /* not a claim about the result */
 	    {"{\"structuredContent\":{\"kennel/approval\":1},\"content\":[]}",
 		"{\"structuredContent\":{\"kennel/approval\":1},\"content\":[]}"},
@@ -113,6 +121,8 @@ marker(void **state)
 		"{\"_meta\":{" MARK("session") ",\"a\":1,\"b\":3}}"},
 	    {"{\"_meta\":{\"kennel/refusal\":2,\"b\":3}}",
 		"{\"_meta\":{" MARK("session") ",\"b\":3}}"},
+	    /* beside _meta such a name is the server's */
+	    {"{\"kennel/x\":1}", "{\"_meta\":{" MARK("session") "},\"kennel/x\":1}"},
 	};
 
 	(void)state;
@@ -161,12 +171,46 @@ tasks_too(void **state)
 {
 	(void)state;
 	open_all(false);
-	becomes("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tasks/"
-		"get\",\"params\":{\"taskId\":"
-		"\"t\"}}",
+	becomes(TASK_GET,
 	    "{\"result\":{\"_meta\":{" MARK(
 		"once") ",\"a\":1}},\"_meta\":{\"kennel/x\":1}}",
 	    "{\"result\":{\"_meta\":{\"a\":1}},\"_meta\":{}}");
+	becomes(TASK_GET, "{\"result\":{\"_meta\":[1]}}", "{\"result\":{\"_meta\":[1]}}");
+	becomes(TASK_GET, "{\"error\":{\"code\":1,\"data\":{\"kennel\":1,\"x\":2}}}",
+	    "{\"error\":{\"code\":1,\"data\":{\"x\":2}}}");
+	rig_server(&R,
+	    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks\",\"params\":{"
+	    "\"taskId\":\"t\",\"result\":{\"_meta\":{" MARK("once") "}}}}");
+	assert_string_equal(rig_agent_got(&R),
+	    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks\",\"params\":{"
+	    "\"taskId\":\"t\",\"result\":{\"_meta\":{}}}}\n");
+	rig_close(&R);
+}
+
+/* What an error says in kennel's name goes; other data passes, of whatever type. */
+static void
+errors_too(void **state)
+{
+	static const struct {
+		const char *data, *wanted;
+	} rows[] = {
+	    {"[1]", "[1]"},
+	    {"[[1],{\"kennel\":1}]", "[[1],{\"kennel\":1}]"},
+	    {"\"kennel\"", "\"kennel\""},
+	    {"{\"kennel\":{\"outcome\":\"deny\"}}", "{}"},
+	    {"{\"a\":1,\"Kennel\":2}", "{\"a\":1}"},
+	};
+	char line[512], want[512];
+
+	(void)state;
+	open_all(false);
+	for (size_t i = 0; i < N(rows); i++) {
+		rig_agent(&R, CALL("1", "\"a\""));
+		(void)snprintf(line, sizeof(line), ERROR_WITH "%s}}", rows[i].data);
+		(void)snprintf(want, sizeof(want), ERROR_WITH "%s}}\n", rows[i].wanted);
+		rig_server(&R, line);
+		assert_string_equal(rig_agent_got(&R), want);
+	}
 	rig_close(&R);
 }
 
@@ -178,6 +222,7 @@ main(void)
 	    cmocka_unit_test(marker),
 	    cmocka_unit_test(prompts_too),
 	    cmocka_unit_test(tasks_too),
+	    cmocka_unit_test(errors_too),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
