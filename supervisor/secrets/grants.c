@@ -64,6 +64,14 @@ grants_epoch(struct grants *all, uint64_t epoch)
 	}
 }
 
+void
+grants_drop(struct grants *all, const char *path)
+{
+	for (size_t i = 0; i < GRANTS_MAX; i++)
+		if (strcmp(all->grant[i].is.path, path) == 0)
+			all->grant[i].is.path[0] = '\0';
+}
+
 bool
 grants_take(struct grants *all, const char *path, const uint8_t policy[HOLDER_ID_LEN],
     uint64_t now, struct secrets_grant *ret)

@@ -15,7 +15,7 @@
 #include "supervisor/hub/secrets_reply.h"
 
 #define HOLDERS_MAX   16 /* servers of a session that hold one secret, as shown */
-#define HOLDER_ID_LEN 32 /* bytes of a policy's id */
+#define HOLDER_ID_LEN 32 /* bytes of a digest */
 #define GRANT_ONCE_S  60
 #define GRANTS_MAX    64
 
@@ -45,6 +45,8 @@ int grants_add(struct grants *, const struct secrets_grant *,
     const struct holder_ids *covers, uint64_t now);
 /* The vault's epoch is this now; grants of another one end. */
 void grants_epoch(struct grants *, uint64_t epoch);
+/* A person has refused the path: no grant for it is in force any more. */
+void grants_drop(struct grants *, const char *path);
 /* False: no grant for this path covers this policy. One for `once` is used up. */
 bool grants_take(struct grants *, const char *path, const uint8_t policy[HOLDER_ID_LEN],
     uint64_t now, struct secrets_grant *ret);

@@ -181,8 +181,10 @@ settle(struct dialog *d, enum secrets_state state, const char *reason)
 	}
 	if (state == SECRETS_SESSION)
 		a->o.ask_epoch(a->o.arg);
-	if (state == SECRETS_REFUSED)
+	if (state == SECRETS_REFUSED) {
 		close_path(a, d->path);
+		grants_drop(&a->grants, d->path);
+	}
 	d->number = 0;
 	requests_settle(&a->requests, number, state, reason, loop_now());
 }
@@ -381,7 +383,7 @@ use_read(struct secrets_approvals *all, const struct metas *m, struct use *u,
 	for (size_t i = 0; i < u->holder_n; i++) {
 		if (u->holder[i].approve > approve)
 			approve = u->holder[i].approve;
-		memcpy(u->shown.id[i], u->holder[i].policy, HOLDER_ID_LEN);
+		memcpy(u->shown.id[i], u->holder[i].id, HOLDER_ID_LEN);
 	}
 	u->shown.n = u->holder_n;
 	u->each = approve == META_PER_CALL;

@@ -28,7 +28,9 @@
 /* A server of this session that gets the value of a path when it starts. */
 struct secrets_holder {
 	const char *server;
-	uint8_t policy[HOLDER_ID_LEN];
+	uint8_t policy[HOLDER_ID_LEN]; /* shown */
+	/* of the policy and the server: another server of the policy is not covered */
+	uint8_t id[HOLDER_ID_LEN];
 	enum meta_approve approve; /* as its policy wants it */
 };
 /* Writes the first of them; returns how many there are. */

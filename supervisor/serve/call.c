@@ -92,13 +92,11 @@ static struct downstream *
 process_for(struct hub *h, struct incoming *in, const struct forward *f)
 {
 	char why[HUB_TEXT_MAX] = "";
-	struct downstream *d = NULL;
+	struct downstream *d;
 
-	if (f->server->per_call || (f->server->once && f->counts != NULL)) {
-		if (f->server->ready && downstream_new(f->server, USE_ONCE, &d) < 0)
-			(void)snprintf(why, sizeof(why), "%s: unable to start it",
-			    f->server->name); /* fits */
-	} else
+	if (f->server->per_call || (f->server->once && f->counts != NULL))
+		d = server_once(f->server, why);
+	else
 		d = server_need(f->server, why);
 	if (d == NULL)
 		not_ready(h, in, why);

@@ -183,6 +183,7 @@ serves(struct downstream *d)
 		d->state = DOWN_ENDING;
 		d->deadline = 0; /* closed by the timer: it may be in use above us */
 		parked_wake(h);
+		server_store_discovery(s, true);
 		return;
 	}
 	if (d->waiting.len > 0)
@@ -470,7 +471,8 @@ downstream_own(struct downstream *d, const struct json_message *m)
 void
 downstream_probe(struct downstream *d)
 {
-	if (d->state != DOWN_SERVING || d->own != 0)
+	/* a process of one call ends with it */
+	if (d->state != DOWN_SERVING || d->own != 0 || d->use == USE_ONCE)
 		return;
 	if (d->server->modern)
 		put_meta(d, own_begin(d, "server/discover"));
@@ -527,7 +529,8 @@ downstream_close(struct downstream *d, const char *why)
 		s->start_refused = d->start_refused;
 		if (d->state != DOWN_ENDING)
 			server_ended(s, why, served);
-	}
+	} else if (d->use == USE_ONCE && d->start_refused)
+		server_ended(s, why, false); /* by its policy, or by a person */
 	routes_gone(d, why);
 	asking_gone(d);
 	frame_in_free(&d->in);
@@ -577,6 +580,10 @@ downstreams_timer(struct hub *h, uint64_t now)
 		next = d->next;
 		if (d->deadline > now)
 			continue;
+		if (d->deadline != 0 && d->state != DOWN_STARTING && !hub_room(h)) {
+			d->deadline = now + PROBE_MS * LOOP_MS; /* it is not read */
+			continue;
+		}
 		listing = d->state == DOWN_SERVING && d->deadline != 0;
 		downstream_close(d, listing ? NO_LISTS : late[d->state]);
 	}

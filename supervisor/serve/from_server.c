@@ -25,6 +25,7 @@ notice_pass(struct hub *h, const struct notice *n)
 static void
 progress(struct hub *h, const struct notice *n)
 {
+	struct task_texts texts;
 	struct route *route;
 	struct json token;
 
@@ -34,6 +35,8 @@ progress(struct hub *h, const struct notice *n)
 	if (route == NULL || route->token[0] == '\0' || route->handle[0] != '\0')
 		return;
 	edit_put(n->edits, token.at, token.len, route->token, strlen(route->token));
+	texts_of(n->down->server, &texts);
+	tasks_rename(n->edits, n->m->top[TOP_PARAMS], &texts);
 	notice_pass(h, n);
 }
 
@@ -42,6 +45,7 @@ static void
 log_message(struct hub *h, const struct notice *n)
 {
 	struct json params = n->m->top[TOP_PARAMS], logger;
+	struct task_texts texts;
 	bool wanted = h->era == ERA_LEGACY;
 
 	for (const struct call *c = calls_next(&h->calls, NULL, CALL_OPEN);
@@ -66,6 +70,8 @@ log_message(struct hub *h, const struct notice *n)
 		    &h->body, "\"%s\"", n->down->server->name); /* likewise */
 		edit_put(n->edits, logger.at, logger.len, h->body.data, h->body.len);
 	}
+	texts_of(n->down->server, &texts);
+	tasks_rename(n->edits, params, &texts);
 	notice_pass(h, n);
 }
 

@@ -352,6 +352,8 @@ bool server_may_list(const struct server *);
 bool servers_listed(struct hub *);
 /* A request needs this server: its process, or NULL and why (one line). */
 struct downstream *server_need(struct server *, char why[HUB_TEXT_MAX]);
+/* The same for one call: a process of its own. */
+struct downstream *server_once(struct server *, char why[HUB_TEXT_MAX]);
 /* Its process ended. answered: it had served. */
 void server_ended(struct server *, const char *why, bool served);
 /* Closes its process and finds its policy again; until then requests wait. False: it had

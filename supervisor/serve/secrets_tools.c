@@ -118,6 +118,18 @@ rows_of(const struct server *s, const char *path, enum meta_approve *ret)
 	return n;
 }
 
+/* A policy may have several servers, and rows may run under it. */
+static void
+holder_id(const struct server *s, uint8_t ret[HOLDER_ID_LEN])
+{
+	uint8_t both[HOLDER_ID_LEN + LAUNCHER_NAME_MAX];
+	size_t n = strnlen(s->name, LAUNCHER_NAME_MAX);
+
+	memcpy(both, s->policy.id, HOLDER_ID_LEN);
+	memcpy(both + HOLDER_ID_LEN, s->name, n);
+	mcp_digest(both, HOLDER_ID_LEN + n, ret);
+}
+
 /* Callback of secrets_approvals: the servers that get this path. */
 static size_t
 holders(void *hub, const char *path, struct secrets_holder out[HOLDERS_MAX])
@@ -135,6 +147,7 @@ holders(void *hub, const char *path, struct secrets_holder out[HOLDERS_MAX])
 			out[n] = (struct secrets_holder){
 			    .server = s->name, .approve = approve};
 			memcpy(out[n].policy, s->policy.id, HOLDER_ID_LEN);
+			holder_id(s, out[n].id);
 		}
 		n++;
 	}
@@ -146,15 +159,17 @@ secrets_put_grants(struct server *s, struct wire_out *out)
 {
 	struct secrets_grant grant[APPROVED_USES_MAX];
 	struct secrets_approvals *all = s->hub->secrets->approvals;
+	uint8_t id[HOLDER_ID_LEN];
 	uint32_t n = 0;
 
+	holder_id(s, id);
 	for (uint32_t i = 0; i < s->sealed->secrets.n && n < APPROVED_USES_MAX; i++) {
 		const struct sealed_secret *row =
 		    &s->policy.secret[s->sealed->secrets.first + i];
 
 		if (row->source == SOURCE_VAULT &&
 		    secrets_grant_take(
-			all, policy_str(&s->policy, row->ref), s->policy.id, &grant[n]))
+			all, policy_str(&s->policy, row->ref), id, &grant[n]))
 			n++;
 	}
 	wire_put_u32(out, n);

@@ -155,7 +155,7 @@ forget(struct server *s)
 	s->limits = NULL;
 	if (s->ready)
 		policy_unload(&s->policy);
-	s->ready = s->pinned = s->listed = false;
+	s->ready = s->pinned = s->listed = s->per_call = s->once = false;
 	s->unstored = UNSTORED_NOTHING; /* its lists are gone */
 	s->sealed = NULL;
 	free(s->wrong);
@@ -187,6 +187,7 @@ static void
 load(struct server *s, const char *policy_name, int fd)
 {
 	char why[256] = "the policy cannot be read";
+	int r;
 
 	s->reason = REASON_POLICY_ERROR; /* unless it is loaded */
 	if (policy_load(fd, &s->policy, why, sizeof(why)) < 0) {
@@ -205,8 +206,11 @@ load(struct server *s, const char *policy_name, int fd)
 	s->reason = REASON_NONE;
 	s->pinned = s->sealed->pins.n > 0;
 	s->once = policy_oneshot(&s->policy, s->sealed) != ONESHOT_NO;
-	if (s->pinned && offers_pins(s) < 0)
-		s->hub->error = -ENOMEM;
+	if (s->pinned && (r = offers_pins(s)) == -E2BIG)
+		log_warn(
+		    "%s: too many tools and resources; the rest is not offered", s->name);
+	else if (s->pinned && r < 0)
+		s->hub->error = r;
 }
 
 /* No process of it is left that has the policy that is about to go. */
@@ -409,23 +413,58 @@ servers_free(struct hub *h)
 
 /* ---- processes ----------------------------------------------------------------- */
 
-struct downstream *
-server_need(struct server *s, char why[HUB_TEXT_MAX])
+/* It may be started, ever. */
+static bool
+is_startable(const struct server *s, char why[HUB_TEXT_MAX])
 {
-	struct downstream *d = NULL;
-	uint64_t left;
-
 	if (!s->enabled) {
 		(void)snprintf(why, HUB_TEXT_MAX,
 		    "%s is disabled: a person enables it with kennel server enable %s",
 		    s->name, s->name); /* fits */
-		return NULL;
+		return false;
 	}
 	if (!s->ready) {
 		(void)snprintf(why, HUB_TEXT_MAX, "%s: %s", s->name,
 		    s->wrong != NULL ? s->wrong : "no policy"); /* may be cut */
-		return NULL;
+		return false;
 	}
+	return true;
+}
+
+/* Nor does anything keep it from being started now. */
+static bool
+may_start_now(const struct server *s, char why[HUB_TEXT_MAX])
+{
+	uint64_t left;
+
+	if (s->finding > 0) {
+		(void)snprintf(why, HUB_TEXT_MAX, "%s is restarting: try again in 1 s",
+		    s->name); /* fits */
+		return false;
+	}
+	left = backoff_left_s(&s->backoff, loop_now());
+	if (left > 0)
+		(void)snprintf(why, HUB_TEXT_MAX,
+		    "%s is restarting: try again in %llu s (%s)", s->name,
+		    (unsigned long long)left, s->failed); /* may be cut */
+	return left == 0;
+}
+
+static struct downstream *
+start_process(struct server *s, enum down_use use, char why[HUB_TEXT_MAX])
+{
+	struct downstream *d = NULL;
+
+	if (may_start_now(s, why) && downstream_new(s, use, &d) < 0)
+		(void)snprintf(why, HUB_TEXT_MAX, "%s: unable to start it", s->name);
+	return d;
+}
+
+struct downstream *
+server_need(struct server *s, char why[HUB_TEXT_MAX])
+{
+	if (!is_startable(s, why))
+		return NULL;
 	if (s->down != NULL)
 		return s->down;
 	if (s->per_call && (s->pinned || s->listed)) {
@@ -433,21 +472,13 @@ server_need(struct server *s, char why[HUB_TEXT_MAX])
 		    "%s has a process for each call, and none between them", s->name);
 		return NULL;
 	}
-	if (s->finding > 0) {
-		(void)snprintf(why, HUB_TEXT_MAX, "%s is restarting: try again in 1 s",
-		    s->name); /* fits */
-		return NULL;
-	}
-	left = backoff_left_s(&s->backoff, loop_now());
-	if (left > 0) {
-		(void)snprintf(why, HUB_TEXT_MAX,
-		    "%s is restarting: try again in %llu s (%s)", s->name,
-		    (unsigned long long)left, s->failed); /* may be cut */
-		return NULL;
-	}
-	if (downstream_new(s, USE_SHARED, &d) < 0)
-		(void)snprintf(why, HUB_TEXT_MAX, "%s: unable to start it", s->name);
-	return d;
+	return start_process(s, USE_SHARED, why);
+}
+
+struct downstream *
+server_once(struct server *s, char why[HUB_TEXT_MAX])
+{
+	return is_startable(s, why) ? start_process(s, USE_ONCE, why) : NULL;
 }
 
 void

@@ -221,14 +221,16 @@ tasks_next_page(struct edits *e, struct hub *h, const struct server *s,
 {
 	struct json cursor, tasks;
 	size_t at = 0;
+	bool present, more;
 	int n;
 
 	while (at < h->server_n && h->server[at] != s)
 		at++;
 	if (json_get(result, "tasks", &tasks) < 0)
 		return;
-	if (edit_find(e, result, "nextCursor", &cursor) &&
-	    cursor.type == JSON_IS_STRING) {
+	present = edit_find(e, result, "nextCursor", &cursor);
+	more = present && cursor.type == JSON_IS_STRING && cursor.len > 2; /* not "" */
+	if (more) {
 		n = snprintf(t->cursor, sizeof(t->cursor), "\"%s%zu.", h->cursor_tag, at);
 		edit_put(e, cursor.at, 1, t->cursor, (size_t)n);
 		return;
@@ -236,7 +238,10 @@ tasks_next_page(struct edits *e, struct hub *h, const struct server *s,
 	at++;
 	if (next_with_tasks(h, &at) == NULL)
 		return;
-	n = snprintf(t->cursor, sizeof(t->cursor), "{\"nextCursor\":\"%s%zu.\",",
-	    h->cursor_tag, at);
-	edit_put(e, result.at, 1, t->cursor, (size_t)n);
+	n = snprintf(t->cursor, sizeof(t->cursor), "%s\"%s%zu.\"%s",
+	    present ? "" : "{\"nextCursor\":", h->cursor_tag, at, present ? "" : ",");
+	if (present) /* one that says there is no more */
+		edit_put(e, cursor.at, cursor.len, t->cursor, (size_t)n);
+	else
+		edit_put(e, result.at, 1, t->cursor, (size_t)n);
 }

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "shim/base/array.h"
 #include "shim/base/fd.h"
@@ -154,6 +155,20 @@ status_restart(long pid, const char *server, enum restart_outcome *ret)
 
 /* ---- all of them ---------------------------------------------------------------- */
 
+/* One that was ending when it was asked is reaped soon. */
+static bool
+is_gone(long pid)
+{
+	static const struct timespec pause = {.tv_nsec = 20000000};
+
+	for (int i = 0; i < 25; i++) {
+		if (kill((pid_t)pid, 0) < 0 && errno == ESRCH)
+			return true;
+		(void)nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
 bool
 status_ended(long pid, int error)
 {
@@ -161,7 +176,8 @@ status_ended(long pid, int error)
 
 	if (error == -ENOENT)
 		return true;
-	if (error != -ECONNREFUSED || kill((pid_t)pid, 0) == 0 || errno != ESRCH)
+	if ((error != -ECONNREFUSED && error != -EPIPE && error != -ECONNRESET) ||
+	    !is_gone(pid))
 		return false;
 	for (size_t i = 0; i < ARRAY_LEN(prefix); i++)
 		person_socket_remove(prefix[i], pid);

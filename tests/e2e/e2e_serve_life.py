@@ -149,7 +149,8 @@ def stuck_launcher():
 
 @test("a hub that does not read what it asked for loses its launcher, which does not wait for ever", seconds=90)
 def stuck_hub():
-    h = Hub(*[server("s%d" % n) for n in range(600)], greet=False)
+    about = "    about \"%s\"\n" % ("x" * 500)  # the names are more than a socket holds
+    h = Hub(*[server("s%d" % n, more=about) for n in range(600)], greet=False)
     h.ask("ping")
     launcher = launcher_of(h)
     os.kill(launcher, signal.SIGSTOP)

@@ -65,6 +65,8 @@ def disabled():
             check((name in greeting["result"]["instructions"].splitlines()[-1]) == enabled, greeting)
             said = h.call(name + "__echo", text="x")["result"]
             equal(said["content"][0]["text"], "kept: x" if enabled else "unknown tool: kept__echo")
+            r = h.request("resources/read", {"uri": "kennel://%s/r" % name})
+            check(("kept has r" in json.dumps(r)) == enabled, r)
             found = h.call("tool_search", query="", server=name, limit=100)["result"]["structuredContent"]["tools"]
             equal("kept.echo" in [t["name"] for t in found], enabled)
             h.close()
@@ -150,6 +152,16 @@ def oneshot():
     # what the process of the next call has seen
     equal([c["params"]["name"] for c in h.seen("one", "tools/call")], ["seen"])
     equal([c["params"]["name"] for c in h.seen("two", "tools/call")], ["echo", "seen"])
+
+
+@test("oneshot: a process that hangs in its call and answers pings ends with the deadline")
+def oneshot_hangs():
+    h = Hub(server("one", ALL, "    oneshot\n    timeout call 1s\n"))
+    h.said("one.echo", seconds=40, text="x")
+    check(wait_for(lambda: len(h.processes()) == 1, 5) is not None, h.processes())
+    listed = set(h.processes())  # the one that has listed its tools stays
+    equal(h.do("one.hang", {}, 40)["error"]["code"], -32001)
+    check(wait_for(lambda: set(h.processes()) == listed, 8) is not None, h.processes())
 
 
 @test("a registry that cannot be read: no server is started, and stderr says what to do")

@@ -93,6 +93,21 @@ def granted():
     equal({s["server"] for s in starts}, {"good"}, starts)
 
 
+@test("a restart of one server leaves the argv of the others as it was granted", 90)
+def argv_stays():
+    h = Home("restart")
+    names = ["a", "b", "c", "d"]
+    for name in names:
+        h.kennel("server", "add", name, "--", *h.argv(name))
+    hub = h.hub(*[h.policy(n, "exec allow " + words(*h.argv(n, keep=True))) for n in names])
+    equal(hub.said("a.echo", text="x"), "a: x")
+    for _ in range(3):
+        h.kennel("server", "restart", "a")
+    for name in reversed(names):  # started only now
+        equal(hub.said(name + ".echo", text="x"), name + ": x")
+    hub.close()
+
+
 @test("S4-22 C38 a row that is exactly its policy's `run` needs no exec line; one argument more does", 60)
 def run_itself():
     h = Home("run")

@@ -156,10 +156,25 @@ forget_policy(struct startable *k)
 {
 	if (k->found)
 		policy_found_free(&k->policy);
+	for (int i = 0; i < k->argc; i++)
+		free(k->argv[i]);
 	free(k->argv);
 	k->found = false;
 	k->argv = NULL;
 	k->argc = 0;
+}
+
+/* Copies: rows are read again while this policy stays. */
+static void
+keep_argv(struct startable *k, const char *const *argv, size_t n)
+{
+	k->argv = calloc(n + 1, sizeof(*k->argv));
+	for (size_t i = 0; k->argv != NULL && i < n; i++)
+		if ((k->argv[i] = strdup(argv[i])) == NULL)
+			die("out of memory");
+	if (k->argv == NULL)
+		die("out of memory");
+	k->argc = (int)n;
 }
 
 /* True: the policy grants the row's argv, which is then in k->argv unless it is `run`. */
@@ -169,25 +184,18 @@ is_granted(struct startable *k)
 	size_t n = 1 + k->args.n;
 	const char *program = NULL;
 	enum argv_authority is;
-	char **argv;
+	const char *argv[LEASH_ARGS_MAX];
 
 	if (n > LEASH_ARGS_MAX)
 		return false;
-	argv = calloc(n + 1, sizeof(*argv));
-	if (argv == NULL)
-		die("out of memory");
-	argv[0] = (char *)(uintptr_t)k->row->command;
+	argv[0] = k->row->command;
 	for (size_t i = 0; i < k->args.n; i++)
 		argv[1 + i] = k->args.v[i];
-	is = argv_authority(
-	    &k->policy.policy, k->policy.server, (const char *const *)argv, n, &program);
-	if (is != ARGV_GRANTED && is != ARGV_ASKS) {
-		free(argv);
+	is = argv_authority(&k->policy.policy, k->policy.server, argv, n, &program);
+	if (is != ARGV_GRANTED && is != ARGV_ASKS)
 		return is == ARGV_RUN;
-	}
-	argv[0] = (char *)(uintptr_t)program; /* as granted */
-	k->argv = argv;
-	k->argc = (int)n;
+	argv[0] = program; /* as granted */
+	keep_argv(k, argv, n);
 	return true;
 }
 
