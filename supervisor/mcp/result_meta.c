@@ -113,7 +113,7 @@ static int
 cut_outcome(struct session *s, struct json task)
 {
 	static const struct json none = {.at = NULL};
-	struct json meta, data;
+	struct json meta = {0}, data = {0};
 	int r = member_of(task, "result", "_meta", &meta);
 
 	if (r == 0)

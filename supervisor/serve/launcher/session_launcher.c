@@ -7,8 +7,9 @@
  * has taken over its own session, and no other.
  *
  * Process: kennel serve, its unconfined half. Holds: the policies that it found. Trusts:
- * the hub for the name of a server, and nothing else. Must never: read a byte of an agent
- * or a server. At its end it removes the hub's socket, also after a hub that was killed.
+ * the hub for the name of a server, and for what a person has approved (docs/TRUST.md).
+ * Must never: read a byte of an agent or a server. At its end it removes the hub's socket,
+ * also after a hub that was killed.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -42,7 +42,7 @@ struct startable *startable_find(const struct startables *, const char *name);
 /* NULL: too long a name, or too many; logged. */
 struct startable *startable_new(struct startables *, const char *name, const char *about);
 /* Reads, again, what people and files say: rows of servers without a policy are added.
- * If that cannot be read, every server is disabled. */
+ * If that cannot be read, no server is started any more. */
 void startables_configure(struct startables *);
 /* The server of a policy that it runs under. */
 const char *startable_policy_name(const struct startable *);
