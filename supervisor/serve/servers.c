@@ -187,7 +187,7 @@ static void
 load(struct server *s, const char *policy_name, int fd)
 {
 	char why[256] = "the policy cannot be read";
-	int r;
+	int r = 0;
 
 	s->reason = REASON_POLICY_ERROR; /* unless it is loaded */
 	if (policy_load(fd, &s->policy, why, sizeof(why)) < 0) {
