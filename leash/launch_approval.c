@@ -159,9 +159,9 @@ ask_all(struct uses *u)
 		if (approve == APPROVE_PER_CALL && l->mode == LEASH_RUN && !l->one_call)
 			return refuse(u, i, STATUS_CONFIG, -EPERM,
 			    "its use is approved per call, but this server keeps running "
-			    "for all calls of a session; use kennel serve, which starts "
-			    "a "
-			    "process for each call, or kennel exec for a single run");
+			    "for all calls of a session; use kennel serve, which "
+			    "starts a process for each call, or kennel exec for a "
+			    "single run");
 		if (u->waiting == LEASH_QUESTIONS_MAX)
 			return refuse(u, i, STATUS_CONFIG, -E2BIG,
 			    "too many secrets need approval at the same time");

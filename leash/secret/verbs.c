@@ -263,7 +263,6 @@ int
 verb_remove(struct order *o)
 {
 	struct wire_out out;
-
 	int status;
 
 	talk_begin(o, &out, KEEPER_REMOVE);

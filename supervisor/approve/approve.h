@@ -72,9 +72,12 @@ void question_shorten(char *out, size_t cap, const char *text, size_t len, bool 
 void question_detail(struct question_text *, const void *json, size_t len);
 
 /* The process that answered, according to the kernel. */
+#define ANSWERER_TEXT_MAX 64
 struct answerer {
 	uint32_t uid, pid;
 };
+/* "uid 1000, pid 42": as the audit log has it. Returns out. */
+const char *answerer_text(const struct answerer *, char out[ANSWERER_TEXT_MAX]);
 
 /* Called with the answer; number is from question_ask. The request is no longer
  * pending. */

@@ -44,6 +44,14 @@ question_kind_name(enum question_kind kind)
 }
 
 const char *
+answerer_text(const struct answerer *by, char out[ANSWERER_TEXT_MAX])
+{
+	(void)snprintf(
+	    out, ANSWERER_TEXT_MAX, "uid %u, pid %u", by->uid, by->pid); /* fits */
+	return out;
+}
+
+const char *
 question_answer_name(enum question_answer answer)
 {
 	static const char *const name[] = {

@@ -135,6 +135,8 @@ void json_walk(struct json_walk *, struct json container);
 bool json_next(struct json_walk *, struct json *ret_key, struct json *ret_value);
 /* 1: the key is this name; 0: it is not; -EEXIST: it differs only in case. */
 int json_key_is(struct json key, const char *name);
+/* "an object": for a message; "nothing" for JSON_IS_NONE. */
+const char *json_type_name(enum json_type);
 /* Finds the member with this name: 0, -ENOENT, -EEXIST if it is duplicated. */
 int json_get(struct json object, const char *name, struct json *ret);
 /* Copies a string's text and a NUL. Returns 0; -EINVAL: not a string; -EILSEQ: a lone

@@ -176,6 +176,23 @@ json_key_is(struct json key, const char *name)
 	return json_folds(text, len, name) ? -EEXIST : 0;
 }
 
+const char *
+json_type_name(enum json_type type)
+{
+	static const char *const names[] = {
+	    [JSON_IS_NONE] = "nothing",
+	    [JSON_IS_OBJECT] = "an object",
+	    [JSON_IS_ARRAY] = "an array",
+	    [JSON_IS_STRING] = "a string",
+	    [JSON_IS_NUMBER] = "a number",
+	    [JSON_IS_TRUE] = "a boolean",
+	    [JSON_IS_FALSE] = "a boolean",
+	    [JSON_IS_NULL] = "null",
+	};
+
+	return names[type];
+}
+
 int
 json_get(struct json object, const char *name, struct json *ret)
 {

@@ -33,7 +33,7 @@ struct program {
 	uint64_t since;
 	enum leash_answer answer;
 	const char *method; /* "exec", "net", "secret": for the record */
-	char who[64];
+	char who[ANSWERER_TEXT_MAX];
 	char path[REPORT_TEXT_MAX], rule[512];
 	uint8_t digest[QUESTION_DIGEST_LEN];
 };
@@ -147,8 +147,7 @@ on_answer(
 	p->question = 0;
 	p->answer = said[answer];
 	if (by->pid != 0)
-		(void)snprintf(
-		    p->who, sizeof(p->who), "uid %u, pid %u", by->uid, by->pid);
+		(void)answerer_text(by, p->who);
 	r = record_answer_of(p, answer, &p->record);
 	if (r < 0 && agreed) /* write-ahead auditing: no record, no approval */
 		p->answer = LEASH_NOBODY;

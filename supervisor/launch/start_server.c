@@ -220,6 +220,28 @@ order_of(const struct opened *o)
 }
 
 static int
+spawn_leash(struct opened *o, const struct child_order *order, char why[LEASH_TEXT_MAX])
+{
+	int r = child_spawn(order, &o->child);
+
+	if (r < 0)
+		(void)snprintf(why, LEASH_TEXT_MAX, "unable to start the leash");
+	return r;
+}
+
+/* Returns this error. */
+static int
+no_log(const struct opened *o, int error, char why[LEASH_TEXT_MAX])
+{
+	char reason[AUDIT_WRITE_WHY_MAX];
+
+	(void)snprintf(why, LEASH_TEXT_MAX,
+	    "unable to write the audit log in %s: %s; nothing was started",
+	    o->place.log_dir, audit_write_why(o->place.log_dir, error, reason));
+	return error;
+}
+
+static int
 start_child(struct opened *o, const struct open_order *given, char why[LEASH_TEXT_MAX],
     int *ret_status)
 {
@@ -231,22 +253,16 @@ start_child(struct opened *o, const struct open_order *given, char why[LEASH_TEX
 	order.argc = given->argc;
 	/* Needs only the policy, and starts up while we find the recorder. A leash
 	 * does nothing without its order. */
-	r = child_spawn(&order, &o->child);
-	if (r < 0) {
-		(void)snprintf(why, LEASH_TEXT_MAX, "unable to start the leash");
+	r = spawn_leash(o, &order, why);
+	if (r < 0)
 		return r;
-	}
 	r = open_report(o);
 	if (r == 0)
 		r = record_policy(o, given->caller);
 	if (r == 0)
 		r = audit_connect(&o->place, RECORDER_WAIT_MS, &order.recorder_fd);
-	if (r < 0) {
-		(void)snprintf(why, LEASH_TEXT_MAX,
-		    "unable to write the audit log in %s: %s; nothing was started",
-		    o->place.log_dir, audit_write_why(o->place.log_dir, r, reason));
-		return r;
-	}
+	if (r < 0)
+		return no_log(o, r, why);
 	r = launch(o, given, &order, why, ret_status);
 	fd_close(&order.recorder_fd);
 	/* the leash knows only that its records are not kept */
@@ -260,7 +276,6 @@ int
 start_again(struct opened *o, const char *file, bool *ret_asks, char why[LEASH_TEXT_MAX])
 {
 	static struct asked_approve approve; /* large */
-	char reason[AUDIT_WRITE_WHY_MAX];
 	struct child_order order;
 	int r = self_protect_check(&o->found, file, &o->place, why, LEASH_TEXT_MAX);
 
@@ -270,16 +285,12 @@ start_again(struct opened *o, const char *file, bool *ret_asks, char why[LEASH_T
 		return r;
 	order = order_of(o);
 	order.approve = *ret_asks ? approve.of : NULL;
-	r = child_spawn(&order, &o->child);
-	if (r < 0) {
-		(void)snprintf(why, LEASH_TEXT_MAX, "unable to start the leash");
+	r = spawn_leash(o, &order, why);
+	if (r < 0)
 		return r;
-	}
 	r = audit_connect(&o->place, RECORDER_WAIT_MS, &order.recorder_fd);
 	if (r < 0)
-		(void)snprintf(why, LEASH_TEXT_MAX,
-		    "unable to write the audit log in %s: %s; nothing was started",
-		    o->place.log_dir, audit_write_why(o->place.log_dir, r, reason));
+		(void)no_log(o, r, why);
 	else if ((r = child_order(&order, &o->child)) < 0)
 		(void)snprintf(why, LEASH_TEXT_MAX, "lost the leash: %s", strerror(-r));
 	if (r < 0)

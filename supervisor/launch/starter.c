@@ -68,24 +68,12 @@ static int
 leave(struct opened *o, int sock)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC), r = 0;
-	int keep[] = {
-	    STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, sock, o->found.fd, o->log_dir_fd};
-	int max = 0;
+	const int keep[] = {sock, o->found.fd, o->log_dir_fd};
 
 	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
 		r = -errno;
-	for (size_t i = 0; i < ARRAY_LEN(keep); i++)
-		max = keep[i] > max ? keep[i] : max;
-	for (int fd = STDERR_FILENO + 1; r == 0 && fd < max; fd++) {
-		bool kept = false;
-
-		for (size_t i = 0; i < ARRAY_LEN(keep); i++)
-			kept |= keep[i] == fd;
-		if (!kept)
-			(void)close(fd); /* or it was not open */
-	}
-	if (r == 0 && close_range((unsigned int)max + 1, ~0u, 0) < 0)
-		r = -errno;
+	if (r == 0)
+		r = fd_close_others(keep, ARRAY_LEN(keep));
 	o->child = (struct child){.pid = -1,
 	    .channel = -1,
 	    .server_in = -1,

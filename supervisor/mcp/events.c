@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "shim/base/log.h"
+#include "supervisor/approve/approve.h"
 #include "supervisor/audit/log/merkle.h"
 #include "supervisor/hub/hub.h"
 
@@ -166,7 +167,7 @@ record_forward(
 int
 record_approval(struct session *s, const struct record_approval *a, uint64_t *ret_number)
 {
-	char who[64];
+	char who[ANSWERER_TEXT_MAX];
 
 	if (s->o.report == NULL)
 		return 0;
@@ -178,9 +179,9 @@ record_approval(struct session *s, const struct record_approval *a, uint64_t *re
 	event_text(&s->event, KEY_OUTCOME, a->answer);
 	event_text(&s->event, KEY_RULE, a->rule);
 	event_digest(&s->event, KEY_SHA256, a->digest);
-	(void)snprintf(who, sizeof(who), "uid %u, pid %u", a->uid, a->pid); /* fits */
 	if (a->pid != 0)
-		event_text(&s->event, KEY_APPROVER, who);
+		event_text(&s->event, KEY_APPROVER,
+		    answerer_text(&(struct answerer){a->uid, a->pid}, who));
 	event_number(&s->event, KEY_DURATION_US, a->ns / 1000);
 	return report_send(s->o.report, &s->event, EVENT_GATE, ret_number);
 }

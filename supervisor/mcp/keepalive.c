@@ -58,6 +58,21 @@ session_own_call(
 	return true;
 }
 
+static void
+say_ping(struct session *s, struct call *call, const char *id, struct frame_out *out)
+{
+	int r;
+
+	(void)snprintf(call->method, sizeof(call->method), "ping");
+	buf_clear(&s->text);
+	r = buf_printf(
+	    &s->text, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"ping\"}\n", id);
+	if (r < 0)
+		s->error = r;
+	else
+		session_say(s, out);
+}
+
 /* True if the agreed version has pings and this agent answers them. An agent that has
  * not answered one gets no other. */
 static bool
@@ -76,18 +91,10 @@ pings_send(struct session *s)
 	struct pings *p = &s->pings;
 	char id[MCP_ID_MAX];
 	struct call *call;
-	int r;
 
 	if (!may_ping(s) || !session_own_call(s, &s->asking, id, &call))
 		return; /* no room: the agent has enough open requests */
-	(void)snprintf(call->method, sizeof(call->method), "ping");
-	buf_clear(&s->text);
-	r = buf_printf(
-	    &s->text, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"ping\"}\n", id);
-	if (r < 0)
-		s->error = r;
-	else
-		session_say(s, &s->to_agent);
+	say_ping(s, call, id, &s->to_agent);
 	p->open = call;
 	if (p->sent++ == 0)
 		p->since = call->since_ns;
@@ -168,19 +175,11 @@ send_ping(struct session *s)
 {
 	char id[MCP_ID_MAX];
 	struct call *call;
-	int r;
 
 	if (!session_own_call(s, &s->asked, id, &call))
 		return;
 	call->known = method_find("ping", 4);
-	(void)snprintf(call->method, sizeof(call->method), "ping");
-	buf_clear(&s->text);
-	r = buf_printf(
-	    &s->text, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"ping\"}\n", id);
-	if (r < 0)
-		s->error = r;
-	else
-		session_say(s, &s->to_server);
+	say_ping(s, call, id, &s->to_server);
 	s->health.missed++;
 }
 

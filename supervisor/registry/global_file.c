@@ -434,6 +434,17 @@ global_file_free(struct global_file *f)
 	buf_free(&f->notes);
 }
 
+void
+global_file_log_notes(struct global_file *f)
+{
+	const char *line = f->notes.len > 0 ? buf_str(&f->notes) : "";
+
+	for (size_t len; *line != '\0'; line += len + (line[len] == '\n')) {
+		len = strcspn(line, "\n");
+		log_warn("%.*s", (int)len, line);
+	}
+}
+
 /* 0; -ENOENT; -EINVAL and others with why. */
 static int
 load(const char *path, char **ret_text, size_t *ret_len, struct reason *why)

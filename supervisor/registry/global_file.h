@@ -43,6 +43,8 @@ struct global_file {
 int global_file_read(const struct global_places *, struct registry *,
     struct global_file *ret, struct reason *why);
 void global_file_free(struct global_file *);
+/* Logs the notes, each line as a warning. */
+void global_file_log_notes(struct global_file *);
 
 /*
  * Reads one file, for its approval: its SHA-256 in hex, and its rows, as

@@ -79,23 +79,6 @@ line_pointer(struct line *l, const struct value_tree *t, uint32_t value)
 		line_put(l, "/...");
 }
 
-const char *
-type_name(enum json_type type)
-{
-	static const char *const names[] = {
-	    [JSON_IS_NONE] = "nothing",
-	    [JSON_IS_OBJECT] = "an object",
-	    [JSON_IS_ARRAY] = "an array",
-	    [JSON_IS_STRING] = "a string",
-	    [JSON_IS_NUMBER] = "a number",
-	    [JSON_IS_TRUE] = "a boolean",
-	    [JSON_IS_FALSE] = "a boolean",
-	    [JSON_IS_NULL] = "null",
-	};
-
-	return names[type];
-}
-
 void
 failure_tell(const struct check *c, char why[SCHEMA_WHY_MAX])
 {
@@ -115,5 +98,5 @@ failure_tell(const struct check *c, char why[SCHEMA_WHY_MAX])
 		f->rule[0]->keyword->tell(c, f, &line);
 	else
 		line_put(&line, "expected no value, found %s",
-		    f->name ? "a name" : type_name(v->type));
+		    f->name ? "a name" : json_type_name(v->type));
 }

@@ -203,7 +203,6 @@ void line_quote(struct line *, const char *text, size_t len);
 /* The JSON pointer of a value. */
 void line_pointer(struct line *, const struct value_tree *, uint32_t value);
 /* "a string" */
-const char *type_name(enum json_type);
 /* The whole sentence. */
 void failure_tell(const struct check *, char why[SCHEMA_WHY_MAX]);
 

@@ -66,7 +66,7 @@ schema_add(struct schema *s, uint32_t value)
 		return 0;
 	if (type != JSON_IS_OBJECT && type != JSON_IS_TRUE && type != JSON_IS_FALSE)
 		schema_warn(s, value, "expected a schema, found %s: not checked",
-		    type_name(type));
+		    json_type_name(type));
 	return node_add(s, value);
 }
 

@@ -89,7 +89,7 @@ tell_type(const struct check *c, const struct failure *f, struct line *line)
 	    f->name ? "a name"
 	    : type == JSON_IS_NUMBER
 		? (bits & TYPE_INTEGER) != 0 ? "a number with a fraction" : "a number"
-		: type_name(type));
+		: json_type_name(type));
 }
 
 /* ---- enum, const ---------------------------------------------------------- */
@@ -137,7 +137,7 @@ put_value(struct line *line, const struct value *v)
 		line_quote(line, v->text, v->len);
 		line_put(line, "\"");
 	} else if (v->type == JSON_IS_OBJECT || v->type == JSON_IS_ARRAY)
-		line_put(line, "%s of the schema", type_name(v->type));
+		line_put(line, "%s of the schema", json_type_name(v->type));
 	else
 		line_quote(line, v->text, v->len);
 }
@@ -175,7 +175,7 @@ tell_values(const struct check *c, const struct failure *f, struct line *line)
 	const struct value *found = &c->tree.value[f->at];
 	uint32_t value[VALUES_SHOWN + 1];
 	size_t n = collect_values(c, f, value, VALUES_SHOWN + 1);
-	const char *other = type_name(found->type);
+	const char *other = json_type_name(found->type);
 	enum json_type type = f->name ? JSON_IS_STRING : found->type;
 
 	line_put(line, n == 0 ? "expected no value" : "expected ");

@@ -74,23 +74,6 @@ fail_path(struct secrets_answer *a, enum secrets_fault fault, const char *path)
 
 /* ---- members -------------------------------------------------------------------- */
 
-static const char *
-type_name(enum json_type type)
-{
-	static const char *const names[] = {
-	    [JSON_IS_NONE] = "nothing",
-	    [JSON_IS_OBJECT] = "an object",
-	    [JSON_IS_ARRAY] = "an array",
-	    [JSON_IS_STRING] = "a string",
-	    [JSON_IS_NUMBER] = "a number",
-	    [JSON_IS_TRUE] = "a boolean",
-	    [JSON_IS_FALSE] = "a boolean",
-	    [JSON_IS_NULL] = "null",
-	};
-
-	return names[type];
-}
-
 bool
 arguments_object(struct json *arguments, struct secrets_answer *a)
 {
@@ -102,7 +85,7 @@ arguments_object(struct json *arguments, struct secrets_answer *a)
 		return true;
 	fail(a, SECRETS_INVALID_ARGUMENTS,
 	    "invalid arguments: expected an object, found %s",
-	    type_name(arguments->type));
+	    json_type_name(arguments->type));
 	return false;
 }
 
@@ -139,7 +122,7 @@ argument_text(struct json arguments, const char *name, char *out, size_t cap,
 	if (value.type != JSON_IS_STRING) {
 		fail(a, SECRETS_INVALID_ARGUMENTS,
 		    "invalid arguments: `%s`: expected a string, found %s", name,
-		    type_name(value.type));
+		    json_type_name(value.type));
 		return false;
 	}
 	r = json_text(value, out, cap, &len);
@@ -168,7 +151,7 @@ argument_flag(
 	    value.type != JSON_IS_FALSE) {
 		fail(a, SECRETS_INVALID_ARGUMENTS,
 		    "invalid arguments: `%s`: expected a boolean, found %s", name,
-		    type_name(value.type));
+		    json_type_name(value.type));
 		return false;
 	}
 	*ret = value.type == JSON_IS_TRUE;
@@ -196,7 +179,7 @@ argument_seconds(struct json arguments, const char *name, uint32_t max, uint32_t
 	if (value.type != JSON_IS_NUMBER)
 		fail(a, SECRETS_INVALID_ARGUMENTS,
 		    "invalid arguments: `%s`: expected an integer, found %s", name,
-		    type_name(value.type));
+		    json_type_name(value.type));
 	else if (number < 1e15 && number > -1e15 && number != (double)(int64_t)number)
 		fail(a, SECRETS_INVALID_ARGUMENTS,
 		    "invalid arguments: `%s`: expected an integer, found a number", name);

@@ -14,17 +14,10 @@
 
 #include "shim/base/buf.h"
 #include "shim/base/fd.h"
+#include "shim/base/hash.h"
 #include "shim/base/wire.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/secrets/secrets.h"
-
-/* FNV-1a. */
-static void
-mix(uint64_t *sum, uint64_t value)
-{
-	for (int i = 0; i < 64; i += 8)
-		*sum = (*sum ^ (value >> i & 0xff)) * 0x100000001b3u;
-}
 
 static void
 mix_file(uint64_t *sum, const char *dir, const char *name)
@@ -36,15 +29,15 @@ mix_file(uint64_t *sum, const char *dir, const char *name)
 	/* early: newfstatat */
 	if (n > 0 && (size_t)n < sizeof(path) && lstat(path, &st) < 0)
 		st.st_ino = 0;
-	mix(sum, st.st_ino);
-	mix(sum, (uint64_t)st.st_ctim.tv_sec);
-	mix(sum, (uint64_t)st.st_ctim.tv_nsec);
+	*sum = hash64(*sum, &st.st_ino, sizeof(st.st_ino));
+	*sum = hash64(*sum, &st.st_ctim.tv_sec, sizeof(st.st_ctim.tv_sec));
+	*sum = hash64(*sum, &st.st_ctim.tv_nsec, sizeof(st.st_ctim.tv_nsec));
 }
 
 uint64_t
 secrets_vault_epoch(void)
 {
-	uint64_t sum = 0xcbf29ce484222325u;
+	uint64_t sum = HASH64_START;
 
 	mix_file(&sum, paths_vault_dir(), "secrets.vault");
 	mix_file(&sum, paths_run_dir(), "keeper.sock");

@@ -19,11 +19,7 @@
 #include "supervisor/secrets/requests.h"
 #include "supervisor/secrets/secrets.h"
 
-#define HOLDERS_MAX   16 /* servers of a session that hold one secret, as shown */
-#define HOLDER_ID_LEN 32 /* bytes of a policy's id */
-#define GRANT_ONCE_S  60
-#define GRANTS_MAX    64
-#define CLOSED_MAX    256 /* paths that a person refused */
+#define CLOSED_MAX 256 /* paths that a person refused */
 
 /* A server of this session that gets the value of a path when it starts. */
 struct secrets_holder {

@@ -13,8 +13,12 @@
 void
 notice_pass(struct hub *h, const struct notice *n)
 {
-	int r = edit_send(n->edits, n->line, n->len, &h->to_agent);
+	struct task_texts texts;
+	int r;
 
+	texts_of(n->down->server, &texts);
+	tasks_rename(n->edits, n->m->top[TOP_PARAMS], &texts);
+	r = edit_send(n->edits, n->line, n->len, &h->to_agent);
 	if (r == -ENOMEM) /* a line with too many ids is left out */
 		h->error = r;
 	(void)frame_flush(&h->to_agent); /* the rest when there is room */
@@ -25,7 +29,6 @@ notice_pass(struct hub *h, const struct notice *n)
 static void
 progress(struct hub *h, const struct notice *n)
 {
-	struct task_texts texts;
 	struct route *route;
 	struct json token;
 
@@ -35,8 +38,6 @@ progress(struct hub *h, const struct notice *n)
 	if (route == NULL || route->token[0] == '\0' || route->handle[0] != '\0')
 		return;
 	edit_put(n->edits, token.at, token.len, route->token, strlen(route->token));
-	texts_of(n->down->server, &texts);
-	tasks_rename(n->edits, n->m->top[TOP_PARAMS], &texts);
 	notice_pass(h, n);
 }
 
@@ -45,7 +46,6 @@ static void
 log_message(struct hub *h, const struct notice *n)
 {
 	struct json params = n->m->top[TOP_PARAMS], logger;
-	struct task_texts texts;
 	bool wanted = h->era == ERA_LEGACY;
 
 	for (const struct call *c = calls_next(&h->calls, NULL, CALL_OPEN);
@@ -70,8 +70,6 @@ log_message(struct hub *h, const struct notice *n)
 		    &h->body, "\"%s\"", n->down->server->name); /* likewise */
 		edit_put(n->edits, logger.at, logger.len, h->body.data, h->body.len);
 	}
-	texts_of(n->down->server, &texts);
-	tasks_rename(n->edits, params, &texts);
 	notice_pass(h, n);
 }
 

@@ -387,7 +387,7 @@ struct notice { /* a notification of a server */
 	struct edits *edits; /* empty */
 };
 typedef void notice_fn(struct hub *, const struct notice *);
-/* Passes it on to the agent, with its edits. */
+/* Passes it on to the agent, with its edits; ids of tasks get the server's name. */
 void notice_pass(struct hub *, const struct notice *);
 notice_fn resource_updated, task_changed, task_status; /* subscriptions.c, tasks.c */
 void downstream_ready(struct loop *, int fd, short revents, void *downstream);

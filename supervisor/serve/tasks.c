@@ -56,7 +56,6 @@ task_status(struct hub *h, const struct notice *n)
 	struct task_texts texts;
 
 	texts_of(n->down->server, &texts);
-	tasks_rename(n->edits, n->m->top[TOP_PARAMS], &texts);
 	asking_inputs(n->edits, n->m->top[TOP_PARAMS], &texts);
 	notice_pass(h, n);
 }

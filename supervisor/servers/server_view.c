@@ -37,18 +37,6 @@ server_registry_open(bool create, struct registry **ret)
 	return r < 0 ? EXIT_FAILED : 0;
 }
 
-/* The notes of the file, one message for each line. */
-static void
-say_notes(struct buf *notes)
-{
-	const char *line = notes->len > 0 ? buf_str(notes) : "";
-
-	for (size_t len; *line != '\0'; line += len + (line[len] == '\n')) {
-		len = strcspn(line, "\n");
-		log_warn("%.*s", (int)len, line);
-	}
-}
-
 static void
 read_file(struct server_view *v)
 {
@@ -60,7 +48,7 @@ read_file(struct server_view *v)
 		log_error("%s", why.text);
 		v->file_broken = true;
 	}
-	say_notes(&v->file.notes);
+	global_file_log_notes(&v->file);
 	v->file_broken |= v->file.errors > 0;
 }
 

@@ -34,6 +34,7 @@
 #include "supervisor/serve/secrets_tools.h"
 #include "supervisor/serve/tools/search.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/granted_call.h"
 
 #define PEERS_MAX  8
 #define ROUNDS_MAX 64 /* until all is quiet */
@@ -268,20 +269,6 @@ launcher_turn(void)
 
 /* ---- what comes out ---------------------------------------------------------------------- */
 
-static void
-is_granted(const struct json_message *m)
-{
-	char method[64], name[128];
-	size_t len;
-
-	if (json_text(m->top[TOP_METHOD], method, sizeof(method), &len) < 0 ||
-	    strcmp(method, "tools/call") != 0)
-		return;
-	if (json_text(m->param[PARAM_NAME], name, sizeof(name), &len) < 0 ||
-	    strncmp(name, "read_", 5) != 0 || strcmp(name, "read_key") == 0)
-		abort();
-}
-
 /* The agent wrote these bytes before, so the id is not of another side. */
 static void
 is_its_own(const struct peer *p, struct json id)
@@ -315,7 +302,7 @@ check_line(struct peer *p, const uint8_t *line, size_t len)
 	if (json_get(m.top[TOP_RESULT], "requestState", &state) == 0)
 		keep(p->state, state);
 	if (!p->agent)
-		is_granted(&m);
+		call_is_granted(&m);
 	if (m.top[TOP_METHOD].type == JSON_IS_NONE) {
 		if (p->agent)
 			is_its_own(p, id);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/granted_call.h"
 #include "tests/unit/mcp_rig.h"
 
 static const struct rig_gate gates[] = {
@@ -20,20 +21,6 @@ static const struct sealed_limit limit[] = {
     {.kind = LIMIT_INPUT, .value = 600},
     {.kind = LIMIT_OUTPUT, .value = 600},
 };
-
-static void
-call_is_granted(const struct json_message *m)
-{
-	char method[64], name[128];
-	size_t len;
-
-	if (json_text(m->top[TOP_METHOD], method, sizeof(method), &len) < 0 ||
-	    strcmp(method, "tools/call") != 0)
-		return;
-	if (json_text(m->param[PARAM_NAME], name, sizeof(name), &len) < 0 ||
-	    strncmp(name, "read_", 5) != 0 || strcmp(name, "read_key") == 0)
-		abort();
-}
 
 static void
 lines_are_json(const struct buf *got, int to_server)

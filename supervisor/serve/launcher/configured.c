@@ -25,17 +25,6 @@ read_registry(struct registry **ret, struct server_rows *ret_stored, struct reas
 	return r == 0 ? registry_list(*ret, ret_stored) : r;
 }
 
-static void
-say_notes(struct buf *notes)
-{
-	const char *line = notes->len > 0 ? buf_str(notes) : "";
-
-	for (size_t len; *line != '\0'; line += len + (line[len] == '\n')) {
-		len = strcspn(line, "\n");
-		log_warn("%.*s", (int)len, line);
-	}
-}
-
 /* Below 0: the administrator's file is invalid, and might have disabled a server. Another
  * one defines servers and cannot hold back those of policies. */
 static int
@@ -50,7 +39,7 @@ read_file(struct registry *registry, struct global_file *ret)
 	r = global_file_read(&places, registry, ret, &why);
 	if (r < 0)
 		log_error("%s; its servers are left out", why.text);
-	say_notes(&ret->notes);
+	global_file_log_notes(ret);
 	return r < 0 && ret->first ? r : 0;
 }
 
