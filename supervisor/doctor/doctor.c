@@ -310,6 +310,9 @@ own_cgroup(char *out, size_t out_cap)
 	return false;
 }
 
+#define CGROUP_LACKS \
+	"; limit memory then holds for each process, and limit cpu refuses a start"
+
 static void
 probe_cgroup(struct finding *f)
 {
@@ -321,7 +324,8 @@ probe_cgroup(struct finding *f)
 	    "start the agent in a delegated cgroup: systemd-run --user --scope -p "
 	    "Delegate=yes COMMAND");
 	if (!own_cgroup(dir, sizeof(dir))) {
-		(void)snprintf(f->said, sizeof(f->said), "no cgroup v2 here");
+		(void)snprintf(
+		    f->said, sizeof(f->said), "no cgroup v2 here%s", CGROUP_LACKS);
 		return;
 	}
 	(void)snprintf(path, sizeof(path), "%s/cgroup.controllers", dir);
@@ -333,9 +337,9 @@ probe_cgroup(struct finding *f)
 	text[strcspn(text, "\n")] = '\0';
 	f->holds = access(dir, W_OK) == 0 && strstr(text, "memory") != NULL &&
 		   strstr(text, "pids") != NULL && strstr(text, "cpu") != NULL;
-	(void)snprintf(f->said, sizeof(f->said), "%s, controllers: %s",
+	(void)snprintf(f->said, sizeof(f->said), "%s, controllers: %s%s",
 	    access(dir, W_OK) == 0 ? "delegated" : "not delegated",
-	    text[0] != '\0' ? text : "none");
+	    text[0] != '\0' ? text : "none", f->holds ? "" : CGROUP_LACKS);
 }
 
 static void

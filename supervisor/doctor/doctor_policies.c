@@ -33,6 +33,9 @@ doctor_policies(struct finding *f)
 	f->holds = report.error_n == 0;
 	if (report.error_n < 0)
 		(void)snprintf(f->said, sizeof(f->said), "%s", strerror(-report.error_n));
+	else if (report.error_n == 0 && report.policies_n == 0)
+		(void)snprintf(f->said, sizeof(f->said),
+		    "none yet; kennel init NAME -- COMMAND drafts one");
 	else
 		(void)snprintf(f->said, sizeof(f->said), "%zu checked, %d error%s",
 		    report.policies_n, report.error_n, report.error_n == 1 ? "" : "s");
