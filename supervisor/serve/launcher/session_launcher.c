@@ -285,9 +285,15 @@ on_again(struct launcher *l, struct wire_in *in)
 static int
 keep_own(struct launcher *l, const struct startable *own)
 {
-	for (size_t i = 0; i < l->servers.n; i++)
-		if (l->servers.all[i] != own && l->servers.all[i]->found)
-			policy_found_free(&l->servers.all[i]->policy);
+	for (size_t i = 0; i < l->servers.n; i++) {
+		struct policy_found copy;
+
+		if (l->servers.all[i] == own || !l->servers.all[i]->found)
+			continue;
+		/* what is written here is no longer shared with the launcher */
+		copy = l->servers.all[i]->policy;
+		policy_found_free(&copy);
+	}
 	return fd_close_others(&own->policy.fd, 1);
 }
 
