@@ -102,6 +102,14 @@ gate_count(const struct gate_ask *ask)
 		call_limits_count(ask, &match);
 }
 
+/* The policy would let it be used, but not as the server defines it now. */
+static bool
+is_unreviewed(const struct gate_answer *a)
+{
+	return (a->verdict == VERDICT_ALLOW || a->verdict == VERDICT_ASK) &&
+	       (a->pin == PIN_DIFFERS || a->pin == PIN_MISSING);
+}
+
 const char *
 gate_outcome(const struct gate_answer *a)
 {
@@ -110,7 +118,7 @@ gate_outcome(const struct gate_answer *a)
 
 	if (a->over.is != CALL_FITS)
 		return over[a->over.is];
-	if (a->verdict == VERDICT_ALLOW) /* by its policy line, except for the pin */
+	if (is_unreviewed(a))
 		return a->pin == PIN_DIFFERS ? "differs from its pin" : "not pinned";
 	return a->verdict == VERDICT_ASK ? "ask" : "deny";
 }
@@ -162,19 +170,19 @@ put_reason(const struct gate_answer *a, const char *what, const char *name,
 {
 	if (a->over.is != CALL_FITS)
 		put_over(a, what, name, out);
+	else if (is_unreviewed(a))
+		(void)snprintf(out, GATE_TEXT_MAX,
+		    "kennel: the %s \"%.*s\" is %s; it cannot be used until a person has "
+		    "reviewed it with `kennel server pin`",
+		    what, NAME_SHOWN, name,
+		    a->pin == PIN_DIFFERS
+			? "no longer the one that was reviewed"
+			: "not among those that were reviewed"); /* so */
 	else if (a->verdict == VERDICT_ASK)
 		(void)snprintf(out, GATE_TEXT_MAX,
 		    "kennel: the %s \"%.*s\" needs approval (%s), and no approval "
 		    "channel is available here; it was not used",
 		    what, NAME_SHOWN, name, a->at); /* may be truncated */
-	else if (a->verdict == VERDICT_ALLOW)
-		(void)snprintf(out, GATE_TEXT_MAX,
-		    "kennel: the %s \"%.*s\" is %s; it cannot be used until a person has "
-		    "reviewed it",
-		    what, NAME_SHOWN, name,
-		    a->pin == PIN_DIFFERS
-			? "no longer the one that was reviewed"
-			: "not among those that were reviewed"); /* so */
 	else if (a->method)
 		put_method(a, name, out);
 	else if (a->odd)

@@ -19,10 +19,12 @@
 #include "supervisor/audit/log/merkle.h"
 #include "supervisor/hub/hub.h"
 
-#define SHOWN_MAX       256  /* bytes of an untrusted name in an event */
-#define CLIENT_MAX      128  /* bytes of its name, and of its version */
-#define STRICT_MS       5000 /* longest wait for a record to be on disk */
-#define DEFINITIONS_MAX 2048 /* of a session, recorded one by one */
+#define SHOWN_MAX          256  /* bytes of an untrusted name in an event */
+#define CLIENT_MAX         128  /* bytes of its name, and of its version */
+#define STRICT_MS          5000 /* longest wait for a record to be on disk */
+#define DEFINITIONS_WARNED 8
+#define NAME_SHOWN         64
+#define DEFINITIONS_MAX    2048 /* of a session, recorded one by one */
 
 static void
 put_digest(struct session *s, enum event_key key, const uint8_t *at, size_t len)
@@ -370,6 +372,20 @@ static const char *const definition_outcome[] = {
     [PIN_MISSING] = "not pinned",
 };
 
+/* The first few: all are in the log. */
+static void
+warn_definition(const struct session *s, enum sealed_pin_kind kind, enum pin_state state)
+{
+	if (s->definitions <= DEFINITIONS_WARNED)
+		log_warn(
+		    "%s \"%.*s\" is %s, and is not used: compare with `kennel server "
+		    "pin %s --diff`",
+		    definition_word[kind], NAME_SHOWN, s->name,
+		    state == PIN_DIFFERS ? "not as it was reviewed"
+					 : "not among what was reviewed",
+		    policy_str(s->o.policy, s->o.server->name));
+}
+
 void
 record_definition(
     struct session *s, enum sealed_pin_kind kind, const struct pin_seen *seen)
@@ -383,6 +399,8 @@ record_definition(
 		record_dropped(s, "server", 0, "one more change of its definitions");
 		return;
 	}
+	if (bad)
+		warn_definition(s, kind, seen->state);
 	begin(s, EVENT_MANIFEST);
 	event_text(&s->event, KEY_METHOD, definition_word[kind]);
 	put_shown(s, KEY_NAME, s->name);

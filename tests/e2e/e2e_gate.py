@@ -182,6 +182,7 @@ def pins():
     equal(verdict(s, '{"text":"x"}', "echo"), "differs from its pin")
     equal(verdict(s, "{}", "line"), "allow")
     s.close()
+    within('tool "echo" is not as it was reviewed, and is not used: compare with `kennel server pin toy --diff`', s.stderr())
     check(audited('"manifest"', '"echo"', "differs from its pin", "description"), "the difference is in the log")
     r = run([KENNEL, "server", "pin", "toy", "--policy", p, "--diff"])
     equal((r.returncode, r.stdout.splitlines()[0]), (1, b"changed tool echo"), r.stderr)

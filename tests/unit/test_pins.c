@@ -84,6 +84,27 @@ tools(void **state)
 	rig_close(&R);
 }
 
+/* Nobody is asked about a tool that is not the reviewed one, and the refusal says why. */
+static void
+asked_and_changed(void **state)
+{
+	static const struct rig_gate asks[] = {
+	    {.kind = GATE_TOOL, .name = "*", .verdict = VERDICT_ASK}};
+
+	(void)state;
+	rig_policy(&R, 0, asks, N(asks), NULL, 0);
+	rig_pin(&R, PIN_TOOL, "add", "{\"description\":\"adds\",\"name\":\"add\"}",
+	    CLASS_UNANNOTATED);
+	rig_open(&R, false);
+	refuses(USE("add"), "no approval channel"); /* the control: as reviewed */
+	agent_passes("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}");
+	rig_server(&R, SAYS("{\"tools\":[{\"name\":\"add\"}]}"));
+	(void)rig_agent_got(&R);
+	refuses(USE("add"), "no longer the one that was reviewed");
+	refuses(USE("other"), "not among those that were reviewed");
+	rig_close(&R);
+}
+
 /* A person agreed to the tool that was there when the question came. */
 static void
 changed_while_it_waits(void **state)
@@ -334,6 +355,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(tools),
+	    cmocka_unit_test(asked_and_changed),
 	    cmocka_unit_test(changed_while_it_waits),
 	    cmocka_unit_test(server_info),
 	    cmocka_unit_test(what_changed),
