@@ -86,7 +86,10 @@ static const struct {
 	path_of},
     {REASON_NO_GRANT, -EACCES, "it is not granted to this server: run ", grant_of},
     {REASON_OTHER_POLICY, -EACCES,
-	"the policy allows more than the one that it was granted to: run ", grant_of},
+	"the policy allows more than the one that it was granted to (kennel audit "
+	"changes "
+	"--diff shows what): run ",
+	grant_of},
     {REASON_ALTERED, -EUCLEAN,
 	"the vault file was changed by another program, not by kennel"},
 };

@@ -113,6 +113,28 @@ print_version(struct order *o, struct wire_in *in, struct paging *p)
 	printf(until == 0 ? "null}" : "\"%s\"}", retired);
 }
 
+static void
+see_version(struct order *o, struct wire_in *in, struct paging *p)
+{
+	(void)o;
+	(void)wire_get_str(in, KEEPER_PATH_MAX);
+	(void)wire_get_u32(in);
+	(void)wire_get_u64(in);
+	(void)wire_get_u64(in);
+	p->shown += in->error == 0;
+}
+
+bool
+is_in_vault(struct order *o)
+{
+	uint32_t shown = 0;
+
+	o->json = false;
+	return show(o, KEEPER_VERSIONS, o->path, KEEPER_VERSIONS_ARE, see_version,
+		   &shown) != STATUS_OK ||
+	       shown > 0;
+}
+
 static int
 restore(struct order *o)
 {

@@ -73,6 +73,8 @@ void talk_begin(struct order *, struct wire_out *, enum keeper_message);
 
 /* ---- verbs.c, list.c: an exit status each -------------------------------- */
 
+/* False: the vault is open, and has no value of o->path. */
+bool is_in_vault(struct order *);
 typedef int verb_fn(struct order *);
 verb_fn verb_init, verb_unlock, verb_lock, verb_set, verb_rotate, verb_remove, verb_trace,
     verb_recover, verb_export, verb_grant, verb_revoke, show_versions, show_grants;

@@ -417,6 +417,9 @@ verb_grant(struct order *o)
 		    w.kind == KEEPER_TO_SIGNER
 			? "this server, under policies that the same key signed"
 			: "this server, under this policy as it is now");
+	if (status == STATUS_OK && !is_in_vault(o))
+		log_warn("%s is not in the vault yet: run `kennel secret set %s`",
+		    o->path, o->path);
 	return status;
 }
 

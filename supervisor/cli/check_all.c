@@ -120,7 +120,7 @@ read_file(void *arg, const char *path, int fd)
 	char magic[8] = "", *text = NULL;
 	size_t len = 0;
 	char why[PATH_WHY_MAX];
-	struct stat st;
+	const char *refused;
 	int r;
 
 	a->group++;
@@ -128,8 +128,8 @@ read_file(void *arg, const char *path, int fd)
 		all_error(a, path, path_why(path, fd, why, sizeof(why)));
 		return;
 	}
-	if (fstat(fd, &st) < 0 || (st.st_mode & S_IWOTH) != 0) {
-		all_error(a, path, "world-writable: run `chmod o-w` on it");
+	if ((refused = policy_file_refused(fd, path)) != NULL) {
+		all_error(a, path, refused);
 		return;
 	}
 	if (pread(fd, magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) &&
@@ -151,7 +151,11 @@ read_dir(struct all *a, const char *dir, const char *suffix)
 	int r = policies_each(dir, suffix, read_file, a);
 
 	if (r < 0)
-		all_error(a, dir, r == -E2BIG ? "too many policies" : strerror(-r));
+		all_error(a, dir,
+		    r == -E2BIG   ? "too many policies"
+		    : r == -EPERM ? "not used: it is another user's, or any user may "
+				    "write it (`chmod o-w`)"
+				  : strerror(-r));
 }
 
 /* ---- findings -------------------------------------------------------------- */
@@ -316,7 +320,7 @@ check_all(void)
 		fprintf(stderr, "kennel policy: unable to check: %s\n", strerror(-found));
 		return EXIT_FAILED;
 	}
-	if (n == 0) {
+	if (n == 0 && found == 0) {
 		fprintf(stderr,
 		    "kennel policy: no policy found in %s: `kennel init NAME -- COMMAND` "
 		    "drafts one\n",

@@ -10,6 +10,8 @@
 #include <stdio.h>
 
 int run_main(int argc, char **argv);
+/* Says, if standard input is a terminal, that an agent is expected there. */
+void tell_terminal(void);
 int serve_main(int argc, char **argv);
 int exec_main(int argc, char **argv);
 int server_main(int argc, char **argv);

@@ -109,9 +109,21 @@ ask_tools(struct plan *p, const char *path)
 		    p->tools.allowed, p->tools.asked);
 }
 
-static void
-tell_snippet(const struct draft *d)
+static bool
+has_variable(const struct draft *d, const char *name)
 {
+	for (size_t i = 0; i < d->variable_n; i++)
+		if (strcmp(d->variable[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+static void
+tell_snippet(const struct plan *p)
+{
+	const struct draft *d = &p->d;
+	const char *line;
+	char name[65];
 	size_t kept = 0;
 
 	printf("\nIn the agent's configuration, in place of the server's command:\n\n"
@@ -126,6 +138,14 @@ tell_snippet(const struct draft *d)
 		if (d->variable[i].value == NULL)
 			printf("%s %s", kept++ == 0 ? "\nKeep in its \"env\":" : "",
 			    d->variable[i].name);
+	for (line = p->preset; line != NULL && line[0] != '\0'; line += line[0] != '\0') {
+		line += strspn(line, " \t");
+		if (sscanf(line, "secret %64[A-Z0-9_] from env", name) == 1 &&
+		    !has_variable(d, name))
+			printf(
+			    "%s %s", kept++ == 0 ? "\nKeep in its \"env\":" : "", name);
+		line += strcspn(line, "\n");
+	}
 	printf("%s", kept > 0 ? "\n" : "");
 }
 
@@ -192,7 +212,9 @@ finish(struct plan *p)
 	r = write_file(p, path);
 	if (r < 0) {
 		log_error("unable to write %s: %s%s", path, strerror(-r),
-		    r == -EEXIST ? "; -o FILE writes the draft elsewhere" : "");
+		    r == -EEXIST
+			? "; remove it to draft again, or name another with -o FILE"
+			: "");
 		return EXIT_CONFIG;
 	}
 	if (p->start && p->preset == NULL)
@@ -201,7 +223,7 @@ finish(struct plan *p)
 	       "    kennel policy check %s\n"
 	       "    kennel policy show %s\n",
 	    path, path, path);
-	tell_snippet(&p->d);
+	tell_snippet(p);
 	tell_placeholders(p, stdout);
 	return 0;
 }
@@ -222,12 +244,27 @@ set_work(struct draft *d, const char *path)
 	return 0;
 }
 
+/* As typed at a prompt, where no shell replaces ~. */
+static int
+set_work_typed(struct draft *d, const char *text)
+{
+	const char *home = getenv("HOME");
+	char path[PATH_MAX];
+
+	if (text[0] != '~' || (text[1] != '/' && text[1] != '\0') || home == NULL)
+		return set_work(d, text);
+	if (snprintf(path, sizeof(path), "%s%s", home, text + 1) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	return set_work(d, path);
+}
+
 /* The first directory among the arguments, or the answer of a person. */
 static void
 find_work(struct plan *p)
 {
 	char answer[PATH_MAX];
 	struct draft *d = &p->d;
+	int r;
 
 	for (size_t i = 0; i < d->path_n && d->work[0] == '\0'; i++)
 		if (d->path[i].is == PATH_IS_DIR)
@@ -235,14 +272,17 @@ find_work(struct plan *p)
 	if (!preset_wants_work(p->preset, d) || isatty(STDIN_FILENO) != 1 ||
 	    isatty(STDERR_FILENO) != 1)
 		return;
-	fprintf(stderr,
-	    "The directory that %s works in (empty: fill it in later): ", d->name);
-	if (fgets(answer, sizeof(answer), stdin) == NULL)
-		return;
-	answer[strcspn(answer, "\n")] = '\0';
-	if (answer[0] != '\0' && set_work(d, answer) < 0)
-		log_error("unable to use %s as a directory; the draft has the preset's",
-		    answer);
+	for (;;) {
+		fprintf(stderr,
+		    "The directory that %s works in (empty: fill it in later): ",
+		    d->name);
+		if (fgets(answer, sizeof(answer), stdin) == NULL)
+			return;
+		answer[strcspn(answer, "\n")] = '\0';
+		if (answer[0] == '\0' || (r = set_work_typed(d, answer)) == 0)
+			return;
+		log_error("unable to use %s as a directory: %s", answer, strerror(-r));
+	}
 }
 
 /* ---- the verb -------------------------------------------------------------- */
@@ -305,7 +345,10 @@ init_main(int argc, char **argv)
 			return -n;
 		if (n > 0)
 			continue;
-		if (p.d.name != NULL || argv[i][0] == '-')
+		if (p.d.name != NULL && argv[i][0] != '-')
+			return help_usage(&kennel_help, argv[0],
+			    "expected -- between the name and the command");
+		if (argv[i][0] == '-')
 			return help_refuse(&kennel_help, argv[0], argv[i]);
 		if (!name_ok(argv[i]))
 			return help_usage(&kennel_help, argv[0],

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "shim/base/fd.h"
+#include "shim/base/log.h"
 
 #define LEGACY "2025-11-25"
 #define MODERN "2026-07-28"
@@ -135,6 +136,23 @@ is_ours(const struct client *c)
 	       memcmp(id.at, text, id.len) == 0;
 }
 
+/* The error is the server's, or kennel's about it: shown as printable characters. */
+static int
+answered_no(struct client *c)
+{
+	char text[4096], shown[CLIENT_WHY_MAX / 2] = "";
+	struct json message;
+	size_t len;
+
+	if (c->m.top[TOP_ERROR].type == JSON_IS_OBJECT &&
+	    json_get(c->m.top[TOP_ERROR], "message", &message) == 0 &&
+	    json_text(message, text, sizeof(text), &len) == 0)
+		(void)log_quote(shown, sizeof(shown), text, len); /* may be cut */
+	(void)snprintf(c->why, sizeof(c->why), "the server answered with an error%s%s",
+	    shown[0] != '\0' ? ": " : "", shown); /* fits */
+	return -EREMOTEIO;
+}
+
 static int
 answer(struct client *c)
 {
@@ -155,7 +173,7 @@ answer(struct client *c)
 			return failed(c, -EPROTO, "duplicate key in the response");
 		if (c->m.top[TOP_RESULT].type == JSON_IS_OBJECT)
 			return 0;
-		return failed(c, -EREMOTEIO, "the server answered with an error");
+		return answered_no(c);
 	}
 }
 

@@ -83,7 +83,8 @@ secret_list_main(int argc, char **argv)
 	else if (metas_show(&m, &o.filter, meta_today(), stdout) == 0 &&
 		 metas_project(o.project) == NULL && !o.filter.all)
 		fprintf(stderr, "kennel secret: no " META_PROJECT_DIR "/" META_FILE
-				" here or above; --all shows the personal index\n");
+				" here or above; --all shows the personal index, "
+				"`kennel secret versions` what is in the vault\n");
 	metas_free(&m);
 	return flushed(0);
 }

@@ -52,5 +52,6 @@ serve_main(int argc, char **argv)
 		else
 			return help_refuse(&kennel_help, argv[0], argv[i]);
 	}
+	tell_terminal();
 	return serve_run(&order);
 }

@@ -254,12 +254,11 @@ int
 draft_tail(const struct draft *d, FILE *out)
 {
 	fprintf(out,
-	    "    # Review the server's definitions and pin them:\n"
-	    "    #     kennel server pin %s -o %s.pins\n"
-	    "    # then remove the # from the next line:\n"
-	    "    # pins \"%s.pins\"\n"
+	    "    # Review the server's definitions, and pin them:\n"
+	    "    #     kennel server pin %s --show\n"
+	    "    #     kennel server pin %s --add-line\n"
 	    "    limit processes 64\n"
 	    "}\n",
-	    d->name, d->name, d->name);
+	    d->name, d->name);
 	return ferror(out) ? -EIO : 0;
 }

@@ -203,7 +203,7 @@ put_run(const struct draft *d, const char *words, size_t n, FILE *out)
 		r = draft_word(out, d->argv[i]);
 	fprintf(out, "\n");
 	if (len < n)
-		fprintf(out, "\t# in place of the preset's arguments:%.*s\n",
+		fprintf(out, "\t# these arguments replace the preset's:%.*s\n",
 		    (int)(n - len), words + len);
 	return r;
 }

@@ -33,7 +33,7 @@ static const struct help_verb verbs[] = {
 	"[-o OUT] -- COMMAND [ARG...]",
 	"draft a policy from the command in an agent's configuration",
 	"--work --env --secret --no-start -o",
-	"kennel init files -- npx @modelcontextprotocol/server-filesystem ~/notes", "-",
+	"kennel init files -- node_modules/.bin/mcp-server-filesystem ~/notes", "-",
 	.more =
 	    "The draft grants the command as it is, its package with the modules, and\n"
 	    "the files and directories among its arguments, read-only. An existing file\n"

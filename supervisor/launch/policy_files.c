@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "policy/base/source.h"
@@ -17,13 +18,14 @@
 #include "policy/sealed/policy.h"
 #include "shim/base/array.h"
 #include "shim/base/fd.h"
+#include "shim/help/near_word.h"
 #include "shim/host/path_open.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/launch/policy_files.h"
 
 #define FILES_MAX    1024 /* of one directory, as at a start */
 #define TEXT_LEN_MAX (16u << 20)
-#define NAME_LEN_MAX 128
+#define NAMES_MAX    256 /* that are compared with a misspelt one */
 
 static int
 name_order(const void *x, const void *y)
@@ -39,6 +41,21 @@ has_suffix(const char *name, const char *suffix)
 	return name[0] != '.' && n > m && strcmp(name + n - m, suffix) == 0;
 }
 
+const char *
+policy_file_refused(int fd, const char *path)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return "unreadable";
+	if ((st.st_mode & S_IWOTH) != 0)
+		return "world-writable: run `chmod o-w` on it";
+	/* In a user namespace root's files may be nobody's. */
+	if (st.st_uid != 0 && st.st_uid != getuid() && strncmp(path, "/etc/", 5) != 0)
+		return "another user's: run `chown` on it, or remove it";
+	return NULL;
+}
+
 int
 policies_each(const char *dir, const char *suffix, policy_file_fn *fn, void *arg)
 {
@@ -50,6 +67,10 @@ policies_each(const char *dir, const char *suffix, policy_file_fn *fn, void *arg
 
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
+	if (policy_file_refused(fd, dir) != NULL) {
+		fd_close(&fd);
+		return -EPERM;
+	}
 	d = fdopendir(fd);
 	if (d == NULL) {
 		r = -errno;
@@ -106,7 +127,7 @@ name_sealed_file(void *arg, const char *path, int fd)
 {
 	const char *base = strrchr(path, '/') + 1;
 	struct name_to *to = arg;
-	char name[NAME_LEN_MAX];
+	char name[SERVER_NAME_LEN_MAX];
 
 	(void)snprintf(name, sizeof(name), "%.*s",
 	    (int)(strlen(base) - strlen(".sealed")), base); /* may be cut */
@@ -189,4 +210,34 @@ server_names(server_name_fn *fn, void *arg)
 		r = policies_each(dir, place[i].suffix, place[i].fn, &to);
 	}
 	return r;
+}
+
+struct names {
+	char *name[NAMES_MAX];
+	size_t n;
+};
+
+static void
+keep_name(void *arg, const char *name, const char *about)
+{
+	struct names *to = arg;
+
+	(void)about;
+	if (to->n < NAMES_MAX && (to->name[to->n] = strdup(name)) != NULL)
+		to->n++;
+}
+
+bool
+server_name_near(const char *name, char *ret, size_t ret_cap)
+{
+	struct names all = {.n = 0};
+	const char *near = NULL;
+
+	if (server_names(keep_name, &all) == 0)
+		near = near_word(name, (const char *const *)all.name, all.n);
+	if (near != NULL)
+		(void)snprintf(ret, ret_cap, "%s", near); /* fits */
+	for (size_t i = 0; i < all.n; i++)
+		free(all.name[i]);
+	return near != NULL;
 }

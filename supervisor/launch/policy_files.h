@@ -4,9 +4,17 @@
 #ifndef KENNEL_SUPERVISOR_LAUNCH_POLICY_FILES_H
 #define KENNEL_SUPERVISOR_LAUNCH_POLICY_FILES_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Why a file of policies, or a directory of them, is not used: any user may write it, or it
+ * is neither root's nor the caller's. NULL: it is used. path: /etc is not asked whose it
+ * is. */
+const char *policy_file_refused(int fd, const char *path);
 /* Calls fn for each file of the directory that ends in suffix, in the order of their names.
  * fd is open for reading until fn returns, or what path_open() said. 0, also if there is no
- * such directory; -E2BIG: there are more; else as path_open(). */
+ * such directory; -E2BIG: there are more; -EPERM: policy_file_refused(); else as
+ * path_open(). */
 typedef void policy_file_fn(void *arg, const char *path, int fd);
 int policies_each(const char *dir, const char *suffix, policy_file_fn *fn, void *arg);
 
@@ -17,6 +25,9 @@ int policies_each(const char *dir, const char *suffix, policy_file_fn *fn, void 
  */
 typedef void server_name_fn(void *arg, const char *name, const char *about);
 int server_names(server_name_fn *fn, void *arg);
+/* Which of these names was probably meant by this one; false: none. */
+#define SERVER_NAME_LEN_MAX 128
+bool server_name_near(const char *name, char *ret, size_t ret_cap);
 /* The same for one file, sealed or text: 0, -ENOENT, -errno. */
 int server_names_of(const char *path, server_name_fn *fn, void *arg);
 

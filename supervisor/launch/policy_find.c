@@ -30,6 +30,7 @@
 #include "supervisor/base/paths.h"
 #include "supervisor/launch/changed_source.h"
 #include "supervisor/launch/launch.h"
+#include "supervisor/launch/policy_files.h"
 
 #define ETC_DIR      "/etc/kennel"
 #define TEXT_LEN_MAX (16u << 20)
@@ -41,6 +42,7 @@ struct search {
 	char *why;
 	size_t why_cap;
 	int status;
+	bool by_name;                      /* not from a given file */
 	bool unpinned;                     /* without the pins of a text */
 	bool text;                         /* the file was not a sealed one */
 	char path[REPORT_TEXT_MAX];        /* the file */
@@ -145,17 +147,23 @@ static int
 open_file(struct search *s, const char *path, char real[PATH_MAX], int *ret_fd)
 {
 	char why[PATH_WHY_MAX];
+	const char *refused;
 	struct stat st;
 	int r = path_open_named(path, real, ret_fd); /* early: openat */
 
 	if (r < 0)
 		return failed(
 		    s, EXIT_CONFIG, "%s: %s", path, path_why(path, r, why, sizeof(why)));
-	if (fstat(*ret_fd, &st) == 0 && (st.st_mode & S_IWOTH) == 0)
+	if (s->by_name)
+		refused = policy_file_refused(*ret_fd, path);
+	else /* the caller chose it, whoever owns it */
+		refused = fstat(*ret_fd, &st) == 0 && (st.st_mode & S_IWOTH) == 0
+			      ? NULL
+			      : "world-writable: run `chmod o-w` on it";
+	if (refused == NULL)
 		return 0;
 	fd_close(ret_fd);
-	return failed(
-	    s, EXIT_CONFIG, "%s is world-writable: run `chmod o-w` on it", path);
+	return failed(s, EXIT_CONFIG, "%s is %s", path, refused);
 }
 
 static int
@@ -230,11 +238,14 @@ search_texts(struct search *s, const char *dir, char found[PATH_MAX])
 	char path[PATH_MAX];
 	struct dirent *entry;
 	int files = 0, r = 0;
+	const char *refused;
 	DIR *d = opendir(dir);
 
 	found[0] = '\0';
 	if (d == NULL)
 		return 0;
+	if ((refused = policy_file_refused(dirfd(d), dir)) != NULL)
+		r = failed(s, EXIT_CONFIG, "%s is %s", dir, refused);
 	while (r == 0 && (entry = readdir(d)) != NULL) {
 		if (!has_suffix(entry->d_name, ".kennel"))
 			continue;
@@ -280,6 +291,20 @@ is_there(const char *path)
 }
 
 static int
+none_found(struct search *s, const char *config)
+{
+	char near[SERVER_NAME_LEN_MAX + 1];
+
+	if (server_name_near(s->name, near, sizeof(near)))
+		return failed(s, EXIT_CONFIG,
+		    "no policy for server %s in %s; is %s meant? `kennel list` shows all",
+		    s->name, config, near);
+	return failed(s, EXIT_CONFIG,
+	    "no policy for server %s in %s: `kennel init %s -- COMMAND` drafts one",
+	    s->name, config, s->name);
+}
+
+static int
 search_default(struct search *s, int *ret_fd)
 {
 	char path[PATH_MAX], dir[PATH_MAX];
@@ -299,10 +324,7 @@ search_default(struct search *s, int *ret_fd)
 	if (search_texts(s, dir, path) < 0)
 		return -1;
 	if (path[0] == '\0')
-		return failed(s, EXIT_CONFIG,
-		    "no policy for server %s in %s: `kennel init %s -- COMMAND` drafts "
-		    "one",
-		    s->name, config, s->name);
+		return none_found(s, config);
 	return open_policy(s, path, ret_fd);
 }
 
@@ -437,6 +459,7 @@ find(struct search s, const char *file, struct policy_found *ret)
 {
 	int fd = -1, r;
 
+	s.by_name = file == NULL;
 	r = file != NULL ? open_policy(&s, file, &fd) : search_default(&s, &fd);
 	if (r == 0)
 		r = take(&s, fd, ret);

@@ -443,7 +443,10 @@ may_start_now(const struct server *s, char why[HUB_TEXT_MAX])
 		return false;
 	}
 	left = backoff_left_s(&s->backoff, loop_now());
-	if (left > 0)
+	if (left > 0 && s->start_refused) /* waiting does not help */
+		(void)snprintf(why, HUB_TEXT_MAX, "%s cannot start: %s", s->name,
+		    s->failed); /* may be cut */
+	else if (left > 0)
 		(void)snprintf(why, HUB_TEXT_MAX,
 		    "%s is restarting: try again in %llu s (%s)", s->name,
 		    (unsigned long long)left, s->failed); /* may be cut */

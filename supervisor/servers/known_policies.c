@@ -194,6 +194,8 @@ read_open(struct reading *reading, struct policy_file *f, int fd)
 	char magic[8] = "", *text = NULL;
 	size_t len = 0;
 
+	if (fd >= 0 && policy_file_refused(fd, f->path) != NULL)
+		fd = -1; /* policy check --all says why */
 	if (fd >= 0 && pread(fd, magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) &&
 	    memcmp(magic, SEALED_MAGIC, sizeof(magic)) == 0) {
 		read_sealed(reading, f, fd);

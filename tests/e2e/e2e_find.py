@@ -89,6 +89,60 @@ def included():
     p.works()
 
 
+@test("policies that others may write, or own, are not used: neither a file nor their directory")
+def others_may_write():
+    p = Place("writable", own=server("own"))
+    p.works()
+    os.chmod(p.home + "/policies", 0o777)
+    for said in (p.refused(78), kennel(p, "policy", "check", "--all", status=65)):
+        within("chmod o-w", said)
+    os.chmod(p.home + "/policies", 0o700)
+    p.works()
+    if AS != "root":
+        skip("another user's file needs root")
+    for path in (p.path("own"), p.home + "/policies"):
+        os.chown(path, UID, UID)
+        within("another user's", p.refused(78))
+        within("another user's", kennel(p, "policy", "check", "--all", status=65))
+        os.chown(path, 0, 0)
+    p.works()
+    os.chown(p.path("own"), UID, UID)
+    s = Mcp([KENNEL, "run", "own", "--policy", p.path("own")], env=p.env)
+    s.initialize()  # the caller names it
+    s.close()
+
+
+@test("a misspelt server: the one that is meant is named, in run and in serve")
+def misspelt():
+    p = Place("misspelt", files=server("files"))
+    within("is files meant? `kennel list` shows all", p.refused(78, "filse"))
+    s = Mcp([KENNEL, "serve", "filse"], env=p.env)
+    s.initialize()
+    s.request("tools/list")
+    s.close()
+    within("no policy for server filse; is files meant?", s.stderr())
+    s = Mcp([KENNEL, "serve", "files"], env=p.env)
+    s.initialize()
+    s.request("tools/list")
+    s.close()
+    equal(s.stderr(), "", "the control")
+
+
+@test("on a terminal, run and serve say who is expected there, and nothing elsewhere")
+def by_hand():
+    import pty
+    p = Place("hand", own=server("own"))
+    for words in (["run", "own"], ["serve"]):
+        master, slave = pty.openpty()
+        q = start([KENNEL] + words, stdin=slave, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment(p.env))
+        os.close(slave)
+        within(b"this speaks MCP (JSON-RPC) with an agent", q.stderr.readline())
+        os.close(master)
+        q.wait(20)
+        q.stderr.close()
+    equal(p.works(), "")
+
+
 @test("a server without a policy: the error says how to draft one")
 def missing():
     p = Place("missing", own=server("own"))
@@ -185,7 +239,7 @@ def others_file():
     os.chown(p.path("own"), UID, UID)
     said = p.works()
     within(STALE[0] + p.path("own"), said)
-    within("warning: " + STALE[0], kennel(p, "policy", "check", "--all"))
+    within("warning: " + STALE[0], kennel(p, "policy", "check", "--all", status=65))
 
 
 @test("kennel list has each server with the policy that it starts with, also where files have errors")

@@ -59,7 +59,7 @@ def preset():
     within('"args": ["run", "fs"]', out, "the line for the agent's configuration")
     status, _, err = init("fs", "--", "npx", "-y", FS + "@1.2.3", work, env=env, n=1)
     equal(status, 78, err)
-    within("File exists; -o FILE writes the draft elsewhere", err)
+    within("File exists; remove it to draft again, or name another with -o FILE", err)
     text = reads(HOME + "1/policies/fs.kennel").decode()
     within("let work = %s\n" % os.path.realpath(work), text)
     within("let node = %s/bin/node\n" % os.path.realpath(TMP), text)
@@ -338,6 +338,13 @@ def work():
     equal(status, 0, said)
     within("works in", said)
     within("let work = %s\n" % there, reads(TMP + "/init-asked.kennel").decode())
+    os.write(master, b"~/nowhere\n~/\n")
+    p = start([KENNEL, "init", "w", "-o", TMP + "/init-again.kennel", "--", link], stdin=slave, stderr=slave,
+              env={**environment({"KENNEL_HOME": HOME + "6", "HOME": there}), **env})
+    status, said = p.wait(20), os.read(master, 4096).decode()
+    equal((status, said.count("works in")), (0, 2), said)
+    within("unable to use ~/nowhere as a directory: No such file", said)
+    within("let work = %s\n" % there, reads(TMP + "/init-again.kennel").decode())
     os.close(slave)
     os.close(master)
 
@@ -351,13 +358,19 @@ def settings():
                             "postgresql://localhost/mine", env=env, n=6)
     equal(status, 0, err)
     within('run $node $package/dist/index.js "postgresql://localhost/mine"\n', out)
-    within("# in place of the preset's arguments: postgresql://localhost/postgres\n", out)
+    within("# these arguments replace the preset's: postgresql://localhost/postgres\n", out)
     for line in ('env DEBUG = "a b"', "env LEVEL", "secret A_TOKEN from env A_TOKEN", "secret WHERE from env WHERE",
                  "secret B from env B"):
         within("\t%s\n" % line, out)
     absent("tell-nobody", out + err)
     checked(out)
     link, _ = installed(4, "@modelcontextprotocol/server-github")
+    status, out, err = init("g0", "--", link, env=env, n=6)
+    equal(status, 0, err)
+    within('Keep in its "env": GITHUB_PERSONAL_ACCESS_TOKEN', out, "a secret of the preset")
+    status, _, err = init("g0", "node", "x.js", env=env, n=6)
+    equal(status, 64, err)
+    within("expected -- between the name and the command", err)
     status, out, err = init("g", "-o", "-", "--env", "GITHUB_PERSONAL_ACCESS_TOKEN=x", "--", link, env=env, n=6)
     equal(out.count("secret GITHUB_PERSONAL_ACCESS_TOKEN"), 1, out)
     status, out, err = init("g", "--no-start", "-o", TMP + "/init-keep.kennel", "--env", "A_TOKEN=tell-nobody", "--",

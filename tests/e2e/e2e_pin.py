@@ -127,7 +127,8 @@ def left():
     p.write(server())
     if AS == "root":
         os.chown(p.path, UID, UID)
-        within("another user's", p.pin("--add-line", status=65))
+        within("another user's", p.pin("--add-line", status=78))
+        within("another user's", p.pin("--policy", p.path, "--add-line", status=65))
     equal(reads(p.path).decode(), server())
 
 

@@ -176,6 +176,19 @@ def life():
                 absent(v.encode(), data, name)
 
 
+@test("a grant of what is not in the vault says so", 120)
+def granted_ahead():
+    env, p = home(), policy(toy_policy(SECRET))
+    secret(env, "init", "--stdin", stdin=PASS)
+    secret(env, "unlock", "--stdin", stdin=PASS)
+    within(b"%s is not in the vault yet: run `kennel secret set %s`" % (PATH.encode(), PATH.encode()),
+           secret(env, "grant", PATH, "--server", "t", "--policy", p).stderr)
+    secret(env, "set", PATH, "--stdin", stdin=VALUE)
+    absent(b"not in the vault", secret(env, "grant", PATH, "--server", "t", "--policy", p).stderr)
+    has(env, p, VALUE)
+    ended(env)
+
+
 @test("a changed policy asks again, and the command that is named mends it", 120)
 def changed():
     env, p = home(), policy(toy_policy(SECRET))
@@ -211,7 +224,7 @@ def regranted():
 
     def ids():
         return [r["id"] for r in json.loads(secret(env, "grants", "--json").stdout)]
-    refusal = "the policy allows more than the one that it was granted to: run kennel secret grant"
+    refusal = "the policy allows more than the one that it was granted to (kennel audit changes --diff shows what): run kennel secret grant"
     opened(env)
     secret(env, "grant", PATH, "--server", "t", "--policy", p)  # and never started under this policy
     becomes("# a comment\n" + body)

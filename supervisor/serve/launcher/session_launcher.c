@@ -177,6 +177,20 @@ find_one(struct launcher *l, struct startable *k)
 	answer(l, &out, k->found ? k->policy.fd : -1);
 }
 
+/* A name that nothing defines: find_policy says the same where an agent asks for it. */
+static void
+name_unknown(struct launcher *l, const char *name)
+{
+	char near[SERVER_NAME_LEN_MAX + 1];
+
+	if (server_name_near(name, near, sizeof(near)))
+		log_warn("no policy for server %s; is %s meant? `kennel list` shows all",
+		    name, near);
+	else
+		log_warn("no policy for server %s; `kennel list` shows all", name);
+	(void)startable_new(&l->servers, name, "");
+}
+
 /* Once: a server whose file comes later is not seen. */
 static void
 name_all(struct launcher *l)
@@ -197,10 +211,9 @@ name_all(struct launcher *l)
 	if (r < 0)
 		log_error("unable to find every policy: %s", strerror(-r));
 	startables_configure(&l->servers);
-	/* a name that nothing defines: find_policy says what is wrong */
 	for (size_t i = 0; i < l->order->name_n; i++)
 		if (startable_find(&l->servers, l->order->name[i]) == NULL)
-			(void)startable_new(&l->servers, l->order->name[i], "");
+			name_unknown(l, l->order->name[i]);
 	for (size_t i = 0; i < l->servers.n; i++)
 		l->servers.all[i]->wanted |= is_wanted(l, l->servers.all[i]->name);
 }
