@@ -119,9 +119,10 @@ bridge_meta(struct hub *h, struct edits *e, const struct json_message *m,
 	}
 }
 
-/* A line that was written for an older server: a request gets an envelope. */
+/* A line that was written for a server of the other era: a request gets an envelope, or
+ * loses it. */
 static int
-modernize(struct hub *h, const uint8_t *line, size_t len, struct buf *out)
+rewrite(struct hub *h, const uint8_t *line, size_t len, bool to_modern, struct buf *out)
 {
 	struct edits e = {.n = 0};
 	struct json_message m;
@@ -130,7 +131,7 @@ modernize(struct hub *h, const uint8_t *line, size_t len, struct buf *out)
 		return 0; /* no server could read it either */
 	buf_clear(&h->body);
 	if (m.top[TOP_ID].type != JSON_IS_NONE)
-		bridge_meta(h, &e, &m, NULL, false, true, &h->body);
+		bridge_meta(h, &e, &m, NULL, !to_modern, to_modern, &h->body);
 	return edit_apply(&e, line, len, out);
 }
 
@@ -145,7 +146,7 @@ bridge_waiting(struct hub *h, struct downstream *from, struct downstream *to)
 		newline = memchr(at, '\n', left);
 		if (newline == NULL)
 			break;
-		r = modernize(h, at, (size_t)(newline - at), &to->waiting);
+		r = rewrite(h, at, (size_t)(newline - at), to->modern, &to->waiting);
 		left -= (size_t)(newline + 1 - at);
 	}
 	if (r == -ENOMEM)

@@ -69,7 +69,7 @@ put_line(struct hub *h, struct incoming *in, const struct route *route,
 	if (f->arguments.type != JSON_IS_NONE)
 		edit_put(&e, in->m.param[PARAM_ARGUMENTS].at,
 		    in->m.param[PARAM_ARGUMENTS].len, f->arguments.at, f->arguments.len);
-	bridge_meta(h, &e, &in->m, id, in->modern, f->server->modern, &inner);
+	bridge_meta(h, &e, &in->m, id, in->modern, route->down->modern, &inner);
 	buf_clear(&h->body);
 	r = edit_apply(&e, in->line, in->len, &h->body);
 	buf_free(&name);
@@ -131,7 +131,7 @@ forward(struct hub *h, struct incoming *in, const struct forward *f)
 	}
 	if (f->counts != NULL)
 		gate_count(f->counts);
-	if (f->server->modern && !in->modern)
+	if (d->modern && !in->modern)
 		bridge_keep(h, route);
 }
 

@@ -59,6 +59,7 @@ downstream_new(struct server *s, enum down_use use, struct downstream **ret)
 		return -ENOMEM;
 	d->server = s;
 	d->use = use;
+	d->modern = s->modern;
 	d->fd = d->slot = -1;
 	d->ticket = ++h->tickets;
 	buf_init(&d->waiting, MCP_MESSAGE_MAX);
@@ -124,7 +125,7 @@ greet(struct downstream *d)
 	struct buf *out;
 
 	d->state = DOWN_GREETING;
-	if (d->server->modern) {
+	if (d->modern) {
 		out = own_begin(d, "server/discover");
 		put_meta(d, out);
 	} else {
@@ -149,10 +150,10 @@ ask_page(struct downstream *d, struct json cursor)
 	if (cursor.type == JSON_IS_STRING) {
 		(void)buf_puts(out, "\"cursor\":");        /* at the end */
 		(void)buf_put(out, cursor.at, cursor.len); /* likewise */
-		if (d->server->modern)
+		if (d->modern)
 			(void)buf_putc(out, ','); /* likewise */
 	}
-	if (d->server->modern)
+	if (d->modern)
 		put_meta(d, out);
 	own_send(d);
 }
@@ -205,7 +206,7 @@ downstream_level(struct downstream *d)
 {
 	struct hub *h = d->server->hub;
 
-	if (h->log_level[0] == '\0' || !d->logs || d->server->modern)
+	if (h->log_level[0] == '\0' || !d->logs || d->modern)
 		return;
 	buf_clear(&h->body);
 	if (buf_printf(&h->body,
@@ -332,6 +333,16 @@ keep_instructions(struct downstream *d, struct json text)
 		free(out);
 }
 
+/* Our own session answered in the server's place. */
+static bool
+is_ours(const struct json_message *m)
+{
+	struct json data, kennel;
+
+	return json_get(m->top[TOP_ERROR], "data", &data) == 0 &&
+	       json_get(data, "kennel", &kennel) == 0;
+}
+
 /* "kennel: ..." of an error of our own session is its reason; a server's words are
  * not passed on here. */
 static void
@@ -356,18 +367,34 @@ refused(struct downstream *d, const struct json_message *m, const char *what)
 /* Another process: the SDKs keep to the era of the first message. The new one takes the
  * place of the old one before anything that waits for the server looks. */
 static void
-restart_modern(struct downstream *d)
+restart_as(struct downstream *d, bool modern)
 {
 	struct server *s = d->server;
 	struct downstream *next;
 
-	s->modern = true;
+	s->modern = modern;
+	s->recalled = false;
 	d->state = DOWN_ENDING; /* not an end of the server */
 	if (downstream_new(s, d->use, &next) == 0) {
 		bridge_waiting(s->hub, d, next);
 		routes_move(d, next);
 	}
-	downstream_close(d, "it speaks 2026-07-28 only");
+	downstream_close(
+	    d, modern ? "it speaks 2026-07-28 only" : "it no longer speaks 2026-07-28");
+}
+
+/* It does not speak the era in which it was greeted. What the registry recalls may be
+ * about an earlier program, so any error of the server's own disproves it. */
+static bool
+is_other_era(const struct downstream *d, const struct json_message *m)
+{
+	int code = error_code(m);
+
+	if (m->top[TOP_ERROR].type == JSON_IS_NONE)
+		return false;
+	if (d->modern)
+		return d->server->recalled && !is_ours(m);
+	return code == -32022 || code == RPC_NO_METHOD;
 }
 
 static void
@@ -378,18 +405,17 @@ greeted(struct downstream *d, const struct json_message *m)
 	struct json caps = m->result[RESULT_CAPABILITIES];
 	struct server *s = d->server;
 	char version[16];
-	int code = error_code(m);
 
-	if (m->top[TOP_ERROR].type != JSON_IS_NONE && !s->modern &&
-	    (code == -32022 || code == RPC_NO_METHOD)) {
-		restart_modern(d);
+	if (is_other_era(d, m)) {
+		restart_as(d, !d->modern);
 		return;
 	}
 	if (m->top[TOP_ERROR].type != JSON_IS_NONE) {
-		refused(d, m, s->modern ? "server/discover" : "initialize");
+		refused(d, m, d->modern ? "server/discover" : "initialize");
 		return;
 	}
-	s->protocol = s->modern ? MCP_2026_07_28 : MCP_2024_11_05;
+	s->recalled = false;
+	s->protocol = d->modern ? MCP_2026_07_28 : MCP_2024_11_05;
 	if (text_of(m->result[RESULT_VERSION], version, sizeof(version)) != NULL)
 		s->protocol = mcp_version_find(version, strlen(version));
 	for (int i = 0; i < LIST_N; i++)
@@ -398,7 +424,7 @@ greeted(struct downstream *d, const struct json_message *m)
 	d->tasks = has(caps, "tasks");
 	d->logs = has(caps, "logging");
 	keep_instructions(d, m->result[RESULT_INSTRUCTIONS]);
-	if (!s->modern && frame_say(&d->out, initialized, sizeof(initialized) - 1) < 0)
+	if (!d->modern && frame_say(&d->out, initialized, sizeof(initialized) - 1) < 0)
 		s->hub->error = -ENOMEM;
 	/* the session compares definitions with their pins when they are listed */
 	if (d->use == USE_ONCE)
@@ -474,7 +500,7 @@ downstream_probe(struct downstream *d)
 	/* a process of one call ends with it */
 	if (d->state != DOWN_SERVING || d->own != 0 || d->use == USE_ONCE)
 		return;
-	if (d->server->modern)
+	if (d->modern)
 		put_meta(d, own_begin(d, "server/discover"));
 	else
 		(void)own_begin(d, "ping");
@@ -515,6 +541,9 @@ downstream_close(struct downstream *d, const char *why)
 	struct downstream **at = &h->down;
 	bool served = d->state == DOWN_SERVING || d->state == DOWN_PROBED;
 
+	/* perhaps it waits for `initialize` now; nothing was learned if nothing started */
+	if (d->state == DOWN_GREETING && s->recalled && !d->start_refused)
+		s->modern = s->recalled = false;
 	while (*at != d)
 		at = &(*at)->next;
 	*at = d->next;

@@ -71,7 +71,9 @@ struct server {
 	bool per_call; /* so does each other request: a secret is approved per call */
 	bool pinned;
 	bool listed; /* it has listed everything, now or before it was stopped */
-	bool modern; /* it refused `initialize` */
+	bool
+	    modern; /* its next process is greeted as 2026-07-28: it refused `initialize`, */
+	bool recalled; /* or the registry says so and no process has confirmed it yet */
 	size_t items_n, items_bytes;
 	bool items_full;         /* it has listed more than is kept */
 	unsigned int changed;    /* 1 << enum list_kind: since its lists are read */
@@ -130,6 +132,7 @@ struct downstream {
 	uint32_t offers;    /* 1 << enum list_kind: the lists that it has */
 	int list;           /* the list that is being read */
 	int pages;          /* of it */
+	bool modern;        /* greeted by server/discover, not by initialize */
 	bool relist;        /* a list changed meanwhile */
 	bool logs, tasks;   /* capabilities */
 	uint32_t own_asked; /* requests of kennel's own whose answers do not matter */
@@ -479,7 +482,7 @@ void route_cancel(struct hub *, struct route *, const char *reason);
 struct bridge;
 /* This object, or {} if it is empty. */
 void bridge_object(struct buf *out, const struct buf *object);
-/* Gives a process of 2026-07-28 what waits for an older one: a call, and maybe its
+/* Gives a process of the other era what waits for this one: a call, and maybe its
  * cancellation. */
 void bridge_waiting(struct hub *, struct downstream *from, struct downstream *to);
 /* The members of _meta that every request of 2026-07-28 carries; the envelope also has the

@@ -196,7 +196,7 @@ put_call(
 	    "{\"jsonrpc\":\"2.0\",\"id\":%llu,\"method\":\"tools/"
 	    "call\",\"params\":{\"_meta\":{",
 	    (unsigned long long)route->id);
-	if (route->down->server->modern)
+	if (route->down->modern)
 		bridge_envelope(h, out, "");
 	(void)buf_puts(out, "},\"name\":"); /* likewise */
 	quote_text(out, tool);

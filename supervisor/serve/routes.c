@@ -162,8 +162,8 @@ modernize(struct edits *e, const struct route *route, const struct call *call,
 	const char *text = reads ? read : plain;
 	struct json_walk w;
 
-	if (!route->modern || route->down->server->modern ||
-	    result.type != JSON_IS_OBJECT || typed)
+	if (!route->modern || route->down->modern || result.type != JSON_IS_OBJECT ||
+	    typed)
 		return;
 	json_walk(&w, result);
 	/* an empty object takes no comma */
@@ -179,7 +179,7 @@ error_of_era(struct edits *e, const struct route *route, const struct call *call
 	const char *from = route->modern ? old : new, *to = route->modern ? new : old;
 	struct json code = m->error[ERROR_CODE];
 
-	if (route->modern == route->down->server->modern || call->known == NULL ||
+	if (route->modern == route->down->modern || call->known == NULL ||
 	    strcmp(call->known->name, "resources/read") != 0 ||
 	    code.type != JSON_IS_NUMBER || code.len != strlen(from) ||
 	    memcmp(code.at, from, code.len) != 0)

@@ -252,6 +252,7 @@ on_server(struct hub *h, struct wire_in *in, int fd)
 	const char *name = wire_get_str(in, LAUNCHER_NAME_MAX);
 	const char *policy_name = wire_get_str(in, LAUNCHER_NAME_MAX);
 	uint32_t source = wire_get_u32(in);
+	const char *protocol = wire_get_str(in, MCP_VERSION_MAX);
 	bool enabled = wire_get_u32(in) == 1, per_call = wire_get_u32(in) == 1;
 	uint32_t status = wire_get_u32(in), reason = wire_get_u32(in);
 	const char *why = wire_get_str(in, LAUNCHER_PACKET_MAX);
@@ -265,6 +266,8 @@ on_server(struct hub *h, struct wire_in *in, int fd)
 	(void)close_all(s); /* one that started while its policy was found */
 	forget(s);
 	s->enabled = enabled;
+	s->modern = s->recalled =
+	    mcp_version_find(protocol, strlen(protocol)) == MCP_2026_07_28;
 	s->source = (enum row_source)source;
 	if (status == 0 && fd >= 0) {
 		load(s, policy_name, fd);

@@ -171,7 +171,7 @@ subscribe_at(struct downstream *d, const char *method, const char *uri, size_t l
 void
 subscriptions_replay(struct downstream *d)
 {
-	if (d->server->modern) {
+	if (d->modern) {
 		listen_to(d);
 		return;
 	}
@@ -189,7 +189,7 @@ subscribe_bridge(struct hub *h, struct incoming *in, struct server *s)
 {
 	static const struct buf nothing = {.len = 0};
 
-	if (!s->modern || s->down == NULL)
+	if (s->down == NULL || !s->down->modern)
 		return false;
 	listen_to(s->down);
 	reply_result(h, in, &nothing, -1);
@@ -263,7 +263,7 @@ note_tasks(struct hub *h, struct listen *l, struct json ids)
 
 	json_walk(&w, ids);
 	while (ids.type == JSON_IS_ARRAY && json_next(&w, &key, &value))
-		if (tasks_find(h, value, text, &f) && f.server->modern)
+		if (tasks_find(h, value, text, &f) && f.server->down->modern)
 			add(h, &f, text, l, true);
 }
 
@@ -289,7 +289,7 @@ listen_uris(struct hub *h, const struct listen *l)
 
 		if (d == NULL || d->state < DOWN_SERVING)
 			continue; /* replayed when it serves */
-		if (!u->server->modern)
+		if (!d->modern)
 			subscribe_at(d, "resources/subscribe", u->uri, u->len);
 		else if (is_first(h, u))
 			listen_to(d); /* for all of them */
@@ -363,7 +363,7 @@ listen_cancel(struct hub *h, struct json id)
 				continue;
 			}
 			*u = gone->next;
-			if (gone->server->down != NULL && !gone->server->modern &&
+			if (gone->server->down != NULL && !gone->server->down->modern &&
 			    !is_subscribed(h, gone->server, gone->uri, gone->len))
 				subscribe_at(gone->server->down, "resources/unsubscribe",
 				    gone->uri, gone->len);

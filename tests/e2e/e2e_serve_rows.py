@@ -317,5 +317,26 @@ def drift_is_kept():
     equal([(t["name"], t["pinned"], t["drift"]) for t in got["tool_list"]], [("echo", True, True), ("pid", True, False)], got)
 
 
+@test("the registry recalls the era of a server: the next session needs no process to find it, and finds another one")
+def recalled():
+    h = Home("recalled")
+
+    def starts(wanted, modern, agent=False):
+        trace = "%s/%d" % (h.traces, len(os.listdir(h.traces)))
+        s = h.hub(server("one", ALL, USER + "    write %s\n" % words(h.traces), trace=trace, modern=modern), modern=agent)
+        equal(s.said("one.echo", text="x"), "one: x", (wanted, modern))
+        s.close()  # at its end it has stored what it found
+        with sqlite3.connect(h.kept()) as db:
+            equal(db.execute("SELECT protocol FROM servers WHERE name = 'one'").fetchall(), [(MODERN if modern else "2025-11-25",)])
+        with open(trace) as f:
+            equal(len(f.readlines()), wanted, (wanted, modern))
+    starts(2, True)  # it refuses initialize
+    starts(1, True)
+    starts(2, False)  # it no longer speaks 2026-07-28
+    starts(1, False)
+    starts(2, True, agent=True)
+    starts(2, False, agent=True)
+
+
 if __name__ == "__main__":
     main()

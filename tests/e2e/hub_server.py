@@ -25,14 +25,15 @@ config = {
     "init_raw": None,    # a line in place of the answer
     "exit": None,        # status, before anything is read
     "endless": False,    # each page of a list has a next one
-    "trace": None,       # a file that it makes at its start
+    "trace": None,       # a file to which it adds a line at its start
 }
 if sys.argv[1:] and sys.argv[1].startswith("/"):
     config.update(json.load(open(sys.argv[1])))
 elif sys.argv[1:]:
     config.update(json.loads(base64.b64decode(sys.argv[1])))
 if config["trace"]:
-    open(config["trace"], "w").close()
+    with open(config["trace"], "a") as f:
+        f.write("started\n")
 META = "io.modelcontextprotocol/"
 for kind, n in config.get("many", {}).items():  # too long for an argument
     config[kind] = [{"name": "%s%03d" % (kind[0], k), "uri": "r://%d" % (k + config.get("first", 0)), "description": config.get("about_n", 4) * "x",
@@ -313,6 +314,8 @@ def m_initialize(i, p):
 
 
 def m_discover(i, p):
+    if not config["modern"]:
+        return say(id=i, error={"code": -32602, "message": "Invalid request parameters"})
     more = {"instructions": config["instructions"]} if config["instructions"] else {}
     result(i, supportedVersions=["2026-07-28"], capabilities=capabilities(), ttlMs=0, cacheScope="private",
            _meta={META + "serverInfo": {"name": config["name"], "version": "1"}}, **more)

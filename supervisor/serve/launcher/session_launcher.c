@@ -169,6 +169,7 @@ find_one(struct launcher *l, struct startable *k)
 	wire_put_str(&out, k->name);
 	wire_put_str(&out, startable_policy_name(k));
 	wire_put_u32(&out, k->row != NULL ? k->row->source : FROM_POLICY);
+	wire_put_str(&out, k->protocol);
 	wire_put_u32(&out, !k->disabled);
 	wire_put_u32(&out, per_call);
 	wire_put_u32(&out, (uint32_t)status);

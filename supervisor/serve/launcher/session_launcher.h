@@ -18,7 +18,8 @@
 enum launcher_message {
 	LAUNCHER_FIND = 2, /* no fields: find every server's policy */
 	LAUNCHER_SERVER =
-	    3, /* str name, str the policy's server, u32 enum row_source, u32 enabled,
+	    3, /* str name, str the policy's server, u32 enum row_source, str version of MCP
+				* that it last spoke ("": unknown), u32 enabled,
 				* u32 secrets are approved per call, u32 exit status,
 				* u32 enum server_reason, str why: one of them. Status 0:
 				* a descriptor, the sealed policy */

@@ -54,6 +54,7 @@ forget_row(struct startable *k)
 	free(k->row);
 	args_free(&k->args);
 	k->row = NULL;
+	k->protocol[0] = '\0';
 	k->args = (struct args){NULL, 0};
 }
 
@@ -69,6 +70,9 @@ take_row(struct startables *s, const struct server_row *row)
 	if (k == NULL && (k = startable_new(s, row->name, "")) == NULL)
 		return;
 	k->disabled = !row->enabled;
+	(void)snprintf(k->protocol, sizeof(k->protocol),
+	    "%s", /* a longer one is unknown */
+	    row->protocol != NULL ? row->protocol : "");
 	if (row->source == FROM_POLICY)
 		return;
 	k->row = calloc(1, sizeof(*k->row));
