@@ -119,20 +119,40 @@ bridge_meta(struct hub *h, struct edits *e, const struct json_message *m,
 	}
 }
 
+/* The call of a line that waits may ask its agent in the server's new era, or no more. */
+static void
+bridge_again(struct hub *h, struct downstream *from, struct json id, bool to_modern)
+{
+	struct route *route = route_find(from, id);
+
+	if (route == NULL || route->modern || route->query)
+		return;
+	bridge_free(h, route->bridge);
+	route->bridge = NULL;
+	if (to_modern)
+		bridge_keep(h, route, &h->text);
+}
+
 /* A line that was written for a server of the other era: a request gets an envelope, or
  * loses it. */
 static int
-rewrite(struct hub *h, const uint8_t *line, size_t len, bool to_modern, struct buf *out)
+rewrite(struct hub *h, const uint8_t *line, size_t len, struct downstream *from,
+    struct downstream *to)
 {
 	struct edits e = {.n = 0};
 	struct json_message m;
+	int r;
 
 	if (json_scan(line, len, &m) < 0)
 		return 0; /* no server could read it either */
 	buf_clear(&h->body);
+	buf_clear(&h->text);
 	if (m.top[TOP_ID].type != JSON_IS_NONE)
-		bridge_meta(h, &e, &m, NULL, !to_modern, to_modern, &h->body);
-	return edit_apply(&e, line, len, out);
+		bridge_meta(h, &e, &m, NULL, !to->modern, to->modern, &h->body);
+	r = edit_apply(&e, line, len, &h->text);
+	if (r == 0 && m.top[TOP_ID].type != JSON_IS_NONE)
+		bridge_again(h, from, m.top[TOP_ID], to->modern);
+	return r < 0 ? r : buf_put(&to->waiting, h->text.data, h->text.len);
 }
 
 void
@@ -146,7 +166,7 @@ bridge_waiting(struct hub *h, struct downstream *from, struct downstream *to)
 		newline = memchr(at, '\n', left);
 		if (newline == NULL)
 			break;
-		r = rewrite(h, at, (size_t)(newline - at), to->modern, &to->waiting);
+		r = rewrite(h, at, (size_t)(newline - at), from, to);
 		left -= (size_t)(newline + 1 - at);
 	}
 	if (r == -ENOMEM)
@@ -164,7 +184,7 @@ struct bridge {
 };
 
 void
-bridge_keep(struct hub *h, struct route *route)
+bridge_keep(struct hub *h, struct route *route, const struct buf *line)
 {
 	struct bridge *b = calloc(1, sizeof(*b));
 
@@ -173,7 +193,7 @@ bridge_keep(struct hub *h, struct route *route)
 	b->route = route;
 	buf_init(&b->line, MCP_MESSAGE_MAX);
 	buf_init(&b->answers, MCP_MESSAGE_MAX);
-	if (buf_put(&b->line, h->body.data, h->body.len) < 0)
+	if (buf_put(&b->line, line->data, line->len) < 0)
 		h->error = -ENOMEM;
 	route->bridge = b;
 }

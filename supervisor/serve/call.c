@@ -132,7 +132,7 @@ forward(struct hub *h, struct incoming *in, const struct forward *f)
 	if (f->counts != NULL)
 		gate_count(f->counts);
 	if (d->modern && !in->modern)
-		bridge_keep(h, route);
+		bridge_keep(h, route, &h->body);
 }
 
 /* ---- tools -------------------------------------------------------------------------- */

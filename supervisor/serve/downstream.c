@@ -60,6 +60,7 @@ downstream_new(struct server *s, enum down_use use, struct downstream **ret)
 	d->server = s;
 	d->use = use;
 	d->modern = s->modern;
+	d->recalled = s->recalled;
 	d->fd = d->slot = -1;
 	d->ticket = ++h->tickets;
 	buf_init(&d->waiting, MCP_MESSAGE_MAX);
@@ -179,6 +180,10 @@ serves(struct downstream *d)
 		s->discovery = DISCOVERY_CONNECTED;
 		s->healthy_at = loop_now();
 		s->failed[0] = '\0';
+	} else if (s->pinned && s->discovery != DISCOVERY_CONNECTED) {
+		s->discovery =
+		    DISCOVERY_CONNECTED; /* its tools were listed and compared */
+		server_store_discovery(s, false);
 	}
 	if (d->use == USE_SHARED && s->per_call) { /* its secret is for its lists alone */
 		d->state = DOWN_ENDING;
@@ -393,7 +398,7 @@ is_other_era(const struct downstream *d, const struct json_message *m)
 	if (m->top[TOP_ERROR].type == JSON_IS_NONE)
 		return false;
 	if (d->modern)
-		return d->server->recalled && !is_ours(m);
+		return d->recalled && !is_ours(m);
 	return code == -32022 || code == RPC_NO_METHOD;
 }
 
@@ -465,10 +470,7 @@ page(struct downstream *d, const struct json_message *m)
 static void
 probed(struct downstream *d, const struct json_message *m)
 {
-	struct json data, kennel;
-
-	if (json_get(m->top[TOP_ERROR], "data", &data) == 0 &&
-	    json_get(data, "kennel", &kennel) == 0) {
+	if (is_ours(m)) {
 		downstream_close(d, NO_PING);
 		return;
 	}
@@ -542,7 +544,7 @@ downstream_close(struct downstream *d, const char *why)
 	bool served = d->state == DOWN_SERVING || d->state == DOWN_PROBED;
 
 	/* perhaps it waits for `initialize` now; nothing was learned if nothing started */
-	if (d->state == DOWN_GREETING && s->recalled && !d->start_refused)
+	if (d->state == DOWN_GREETING && d->recalled && s->recalled && !d->start_refused)
 		s->modern = s->recalled = false;
 	while (*at != d)
 		at = &(*at)->next;

@@ -132,7 +132,8 @@ struct downstream {
 	uint32_t offers;    /* 1 << enum list_kind: the lists that it has */
 	int list;           /* the list that is being read */
 	int pages;          /* of it */
-	bool modern;        /* greeted by server/discover, not by initialize */
+	bool modern;        /* greeted by server/discover, not by initialize, */
+	bool recalled;      /* because the registry says so */
 	bool relist;        /* a list changed meanwhile */
 	bool logs, tasks;   /* capabilities */
 	uint32_t own_asked; /* requests of kennel's own whose answers do not matter */
@@ -483,7 +484,7 @@ struct bridge;
 /* This object, or {} if it is empty. */
 void bridge_object(struct buf *out, const struct buf *object);
 /* Gives a process of the other era what waits for this one: a call, and maybe its
- * cancellation. */
+ * cancellation. Call it before the routes move. */
 void bridge_waiting(struct hub *, struct downstream *from, struct downstream *to);
 /* The members of _meta that every request of 2026-07-28 carries; the envelope also has the
  * agent's log level. */
@@ -494,8 +495,8 @@ void bridge_envelope(struct hub *, struct buf *out, const char *comma);
  * empty, kept until the line is written. */
 void bridge_meta(struct hub *, struct edits *, const struct json_message *,
     const char *token, bool from_modern, bool to_modern, struct buf *room);
-/* hub->body is the request as the server gets it. */
-void bridge_keep(struct hub *, struct route *);
+/* line: the request as the server gets it, with its newline. */
+void bridge_keep(struct hub *, struct route *, const struct buf *line);
 void bridge_free(struct hub *, struct bridge *);
 bool bridge_input(struct hub *, struct route *, const struct json_message *);
 /* The time of a call with a bridge has come: its server wanted it again. */

@@ -154,6 +154,35 @@ def oneshot():
     equal([c["params"]["name"] for c in h.seen("two", "tools/call")], ["echo", "seen"])
 
 
+@test("oneshot: the first call finds the era of its server, and is bridged between it and an agent of the other one")
+def oneshot_era():
+    elicit = {"method": "elicitation/create", "params": {"message": "n?", "requestedSchema": {"type": "object", "properties": {}}}}
+    answer = {"action": "accept", "content": {"n": 1}}
+    tools = [{"name": n, "description": n, "inputSchema": {"type": "object"}} for n in ("ask", "params")]
+    home = TMP + "/oneshot-era"
+    os.makedirs(home)
+
+    def first(modern, agent):
+        return Hub(pinned("one", "    oneshot\n", modern=modern, tools=tools), modern=agent, capabilities={"elicitation": {}},
+                   env={"KENNEL_HOME": home})
+    h = first(True, False)  # nothing is recalled of it: the line is written again
+    a = h.post_call("one.ask", elicit, meta={"progressToken": "t"})
+    q = h.until("elicitation/create", 30)
+    equal(q["params"]["message"], "[one] n?")
+    h.send({"jsonrpc": "2.0", "id": q["id"], "result": answer})
+    equal(json.loads(h.wait(a)["result"]["content"][0]["text"])["responses"], {"one": answer})
+    for agent in (False, True):  # the registry recalls 2026-07-28, which the server no longer speaks
+        h.close()
+        h = first(False, agent)
+        p = json.loads(h.do("one.params", {}, 30, {"progressToken": "t", "x/y": 1})["result"]["content"][0]["text"])
+        equal([k for k in p["_meta"] if k.startswith(META)], [], "an older server sees no envelope")
+        equal(p["_meta"]["x/y"], 1)
+        h.close()
+        h = first(True, agent)
+        p = json.loads(h.do("one.params", {}, 30)["result"]["content"][0]["text"])
+        equal(p["_meta"][META + "protocolVersion"], MODERN)
+
+
 @test("oneshot: a process that hangs in its call and answers pings ends with the deadline")
 def oneshot_hangs():
     h = Hub(server("one", ALL, "    oneshot\n    timeout call 1s\n"))
