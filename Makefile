@@ -566,6 +566,7 @@ KENNEL = \
 	supervisor/serve/mcp_register.o \
 	supervisor/serve/offers.o \
 	supervisor/serve/parked.o \
+	supervisor/serve/pin_variants.o \
 	supervisor/serve/query_tool.o \
 	supervisor/serve/records.o \
 	supervisor/serve/reply.o \

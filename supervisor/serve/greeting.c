@@ -35,10 +35,11 @@ pinned_instructions(const struct server *s)
 {
 	struct json text = {0};
 
-	for (uint32_t i = 0; text.len == 0 && i < s->sealed->pins.n; i++) {
-		const struct sealed_pin *pin = &s->policy.pin[s->sealed->pins.first + i];
+	for (uint32_t i = 0; text.len == 0 && i < s->sealed->pins.n;) {
+		const struct sealed_pin *pin;
 
-		if (pin->kind == PIN_INSTRUCTIONS && pin->body.len > 0)
+		if (variant_next(s, &i, &pin)->kind == PIN_INSTRUCTIONS && pin != NULL &&
+		    pin->body.len > 0)
 			text = (struct json){
 			    (const uint8_t *)policy_str(&s->policy, pin->body),
 			    pin->body.len, JSON_IS_STRING};
@@ -147,9 +148,13 @@ keep(struct hub *h, struct buf *at, struct json value)
 void
 keep_client(struct hub *h, struct json capabilities, struct json info)
 {
+	uint32_t could = h->can;
+
 	keep(h, &h->client_capabilities, capabilities);
 	h->can = agent_can(capabilities);
 	keep(h, &h->client_info, info);
+	if (h->can != could)
+		offers_vary(h);
 }
 
 /* True: what is said of the servers is known. False: the line waits, or was refused. */

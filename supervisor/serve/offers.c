@@ -150,24 +150,30 @@ out:
 
 /* ---- from the pins ---------------------------------------------------------------- */
 
+/* pin: of this agent's variant; NULL: there is none. */
 static int
-add_pin(struct server *s, const struct sealed_pin *pin)
+take_pin(struct server *s, const struct sealed_pin *any, const struct sealed_pin *pin)
 {
-	const char *name = policy_str(&s->policy, pin->name);
-	const char *body = policy_str(&s->policy, pin->body);
+	enum sealed_pin_kind kind = (enum sealed_pin_kind)any->kind;
+	const char *name = policy_str(&s->policy, any->name);
+	struct item *i = offers_find(s, kind, name, any->name.len);
 	struct json_message m;
-	struct item *i;
-	int r;
+	const char *body;
+	int r = 0;
 
-	/* of several variants the first is shown */
-	if (pin->kind < PIN_TOOL || pin->kind > PIN_PROMPT ||
-	    offers_find(s, (enum sealed_pin_kind)pin->kind, name, pin->name.len) !=
-		NULL ||
+	if (i != NULL)
+		i->gone = pin == NULL;
+	if (pin == NULL)
+		return 0;
+	body = policy_str(&s->policy, pin->body);
+	if ((i != NULL && i->def.at == (const uint8_t *)body) ||
 	    json_scan((const uint8_t *)body, pin->body.len, &m) < 0)
 		return 0;
-	r = item_new(s, (enum sealed_pin_kind)pin->kind, name, pin->name.len, &i);
-	if (r < 0)
+	if (i == NULL && (r = item_new(s, kind, name, any->name.len, &i)) < 0)
 		return r;
+	schema_free(i->schema);
+	i->schema = NULL;
+	i->schema_made = false;
 	i->def = m.root;
 	memcpy(i->sha256, pin->sha256, sizeof(i->sha256));
 	i->pinned = true;
@@ -178,12 +184,28 @@ add_pin(struct server *s, const struct sealed_pin *pin)
 int
 offers_pins(struct server *s)
 {
+	const struct sealed_pin *any, *fits;
+	uint32_t i = 0;
 	int r = 0;
 
-	for (uint32_t i = 0; r == 0 && i < s->sealed->pins.n; i++)
-		r = add_pin(s, &s->policy.pin[s->sealed->pins.first + i]);
+	while (r == 0 && i < s->sealed->pins.n) {
+		any = variant_next(s, &i, &fits);
+		if (any->kind >= PIN_TOOL && any->kind <= PIN_PROMPT)
+			r = take_pin(s, any, fits);
+	}
 	s->hub->searchable = false;
 	return r;
+}
+
+void
+offers_vary(struct hub *h)
+{
+	int r;
+
+	for (size_t i = 0; i < h->server_n; i++)
+		if (h->server[i]->varies && (r = offers_pins(h->server[i])) < 0 &&
+		    r != -E2BIG)
+			h->error = r;
 }
 
 /* ---- from a live list --------------------------------------------------------------- */
@@ -311,7 +333,7 @@ offers_listed(struct server *s, bool again)
 		if (it->server != s || it->verdict == VERDICT_DENY)
 			continue;
 		if (s->pinned)
-			it->drifted = !it->listed;
+			it->drifted = !it->listed && !it->gone;
 		else
 			it->gone = !it->listed;
 		if (it->drifted != it->reported || it->gone != was_gone)

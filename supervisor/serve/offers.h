@@ -33,7 +33,7 @@ struct item {
 	bool listed;       /* the running server has it, as reviewed or as first seen */
 	bool drifted;      /* it has it otherwise, or (a pinned one) no longer */
 	bool reported;     /* it had drifted when the lists were last complete */
-	bool gone;         /* not pinned, and the server lists it no longer */
+	bool gone;         /* the server lists it no longer; pinned: not for this agent */
 	bool twin;         /* another item has this wire name; neither is offered */
 	struct item *same; /* the one before it in by_key, if it has the same key */
 	bool schema_made;
@@ -60,6 +60,8 @@ extern const struct list_row {
 /* offers.c */
 /* The pins of this server become items. */
 int offers_pins(struct server *);
+/* The agent has other capabilities than before. */
+void offers_vary(struct hub *);
 /* A page of its list. */
 int offers_page(struct downstream *, const struct list_row *, struct json list);
 /* Before the first page, and after the last; again: its lists were read before. */

@@ -70,6 +70,7 @@ struct server {
 	bool once;                  /* each call gets its own process */
 	bool per_call; /* so does each other request: a secret is approved per call */
 	bool pinned;
+	bool varies; /* what was reviewed of it depends on the agent's capabilities */
 	bool listed; /* it has listed everything, now or before it was stopped */
 	bool
 	    modern; /* its next process is greeted as 2026-07-28: it refused `initialize`, */
@@ -337,6 +338,14 @@ uint64_t parked_next(const struct hub *);
 /* True: a line with this id waited, and is dropped. */
 bool parked_cancel(struct hub *, struct json id);
 void parked_free(struct hub *);
+
+/* pin_variants.c */
+/* Takes the pin at *at, and moves to the next one of another name or kind: *ret_fits is the
+ * variant of it that the agent gets. NULL: none, because the agent lacks capabilities. */
+const struct sealed_pin *variant_next(
+    const struct server *, uint32_t *at, const struct sealed_pin **ret_fits);
+/* Something of it was reviewed for clients with some capability. */
+bool variants_any(const struct server *);
 
 /* servers.c */
 struct server *server_find(struct hub *, const char *name, size_t len);

@@ -155,7 +155,7 @@ forget(struct server *s)
 	s->limits = NULL;
 	if (s->ready)
 		policy_unload(&s->policy);
-	s->ready = s->pinned = s->listed = s->per_call = s->once = false;
+	s->ready = s->pinned = s->varies = s->listed = s->per_call = s->once = false;
 	s->unstored = UNSTORED_NOTHING; /* its lists are gone */
 	s->sealed = NULL;
 	free(s->wrong);
@@ -205,6 +205,7 @@ load(struct server *s, const char *policy_name, int fd)
 	}
 	s->reason = REASON_NONE;
 	s->pinned = s->sealed->pins.n > 0;
+	s->varies = variants_any(s);
 	s->once = policy_oneshot(&s->policy, s->sealed) != ONESHOT_NO;
 	if (s->pinned && (r = offers_pins(s)) == -E2BIG)
 		log_warn(

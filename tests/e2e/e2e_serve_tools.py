@@ -37,6 +37,42 @@ def live(pinned_server, name, **config):
     return "\n".join(said if line.startswith("    run") else line for line in pinned_server.split("\n"))
 
 
+@test("of a definition that was reviewed in variants the agent gets the one with the most of its own capabilities, before the server runs")
+def variants():
+    pins = TMP + "/variants.pins"
+    rows = [("echo", ""), ("echo", "elicitation,roots"), ("echo", "roots"), ("only", "sampling")]
+    with open(pins, "w") as f:
+        f.write('{"kennel-pins":1,"server":"one"}\n')
+        for name, variant in rows:
+            f.write('{"body":{"description":"for [%s]","inputSchema":{"type":"object"},"name":"%s"},"kind":"tool","name":"%s","variant":"%s"}\n'
+                    % (variant, name, name, variant))
+        for variant in ("", "roots"):
+            f.write('{"body":"use [%s]","kind":"instructions","name":"","variant":"%s"}\n' % (variant, variant))
+    os.chmod(pins, 0o644)
+
+    def shown(h):
+        return {t["name"]: t["summary"] for t in h.structured("tool_search", query="", server="one")["tools"]}
+    grants = "    tool allow *\n%s    pins %s\n"
+    every = server("one", grants % ("    elicitation allow\n    roots allow\n    sampling allow\n", words(pins)))
+    wanted = (({}, {"one.echo": "for []"}), ({"roots": {}}, {"one.echo": "for [roots]"}),
+              ({"elicitation": {}}, {"one.echo": "for []"}),
+              ({"elicitation": {"form": {}}, "roots": {}}, {"one.echo": "for [elicitation,roots]"}),
+              ({"roots": {}, "sampling": {}}, {"one.echo": "for [roots]", "one.only": "for [sampling]"}))
+    for caps, tools in wanted:
+        h = Hub(every, capabilities=caps)
+        equal(shown(h), tools, caps)
+        equal(h.structured("tool_describe", name="one")["instructions"], "use [roots]" if "roots" in caps else "use []", caps)
+        equal("unknown tool" in json.dumps(h.do("one.only")), "sampling" not in caps, caps)
+    h = Hub(every, modern=True)
+    for caps, tools in wanted + wanted[:1]:  # each request has its own
+        h.capabilities = caps
+        equal(shown(h), tools, caps)
+        equal(h.processes(), [])
+    # what the policy keeps from the server is not seen by it
+    h = Hub(server("one", grants % ("    elicitation allow\n", words(pins))), capabilities=wanted[3][0])
+    equal(shown(h), {"one.echo": "for []"})
+
+
 # ---- names ---------------------------------------------------------------------------
 
 @test("S3-24 S3-29 S3-32 S2-48 C15 a tool has three spellings, and one answers to all: store, wire, mcp_")
