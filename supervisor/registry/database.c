@@ -244,7 +244,7 @@ prepare(sqlite3 *db)
 /* ---- open -------------------------------------------------------------------- */
 
 static int
-open_file(const char *path, sqlite3 **ret)
+open_file(const char *path, bool wait, sqlite3 **ret)
 {
 	sqlite3 *db = NULL;
 	struct stat st;
@@ -259,7 +259,7 @@ open_file(const char *path, sqlite3 **ret)
 	r = code_to_errno(sqlite3_open_v2(path, &db,
 	    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOFOLLOW, NULL));
 	if (r == 0) {
-		(void)sqlite3_busy_timeout(db, BUSY_MS);
+		(void)sqlite3_busy_timeout(db, wait ? BUSY_MS : 0);
 		(void)sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 		(void)sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 		(void)sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL);
@@ -311,16 +311,17 @@ move_aside(const char *path, struct reason *moved)
  * file, the second would move the new one aside.
  */
 static int
-lock_dir(const char *dir, int *ret_fd)
+lock_dir(const char *dir, bool wait, int *ret_fd)
 {
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), r;
 
 	if (fd < 0)
 		return -errno;
-	while ((r = flock(fd, LOCK_EX)) < 0 && errno == EINTR) /* syscalls: flock */
+	/* syscalls: flock */
+	while ((r = flock(fd, wait ? LOCK_EX : LOCK_EX | LOCK_NB)) < 0 && errno == EINTR)
 		;
 	if (r < 0) {
-		r = -errno;
+		r = errno == EWOULDBLOCK ? -EBUSY : -errno;
 		fd_close(&fd);
 		return r;
 	}
@@ -329,8 +330,8 @@ lock_dir(const char *dir, int *ret_fd)
 }
 
 int
-database_open(
-    const char *dir, struct database **ret, struct reason *moved, struct reason *why)
+database_open(const char *dir, bool wait, struct database **ret, struct reason *moved,
+    struct reason *why)
 {
 	struct database *d = calloc(1, sizeof(*d));
 	char path[PATH_MAX];
@@ -340,11 +341,11 @@ database_open(
 	if (moved != NULL)
 		moved->text[0] = '\0';
 	if (r == 0)
-		r = lock_dir(dir, &lock);
+		r = lock_dir(dir, wait, &lock);
 	if (r == 0)
-		r = open_file(path, &d->db);
+		r = open_file(path, wait, &d->db);
 	if (r == -EBADMSG && (r = move_aside(path, moved)) == 0)
-		r = open_file(path, &d->db);
+		r = open_file(path, wait, &d->db);
 	fd_close(&lock);
 	if (r < 0) {
 		free(d);

@@ -17,13 +17,15 @@ struct database;
  * Opens DIR/registry.db and creates both, 0700 and 0600, if they are missing. A file that
  * is damaged or is not a registry is renamed to registry.db.damaged-N, and an empty one
  * is created: then moved, if not NULL, has one line that names it, else "". Returns 0,
- * or a negative errno with why; -EPROTONOSUPPORT: a newer kennel created it.
+ * or a negative errno with why; -EPROTONOSUPPORT: a newer kennel created it. Without wait,
+ * this and each change answers -EBUSY at once while another process changes the file.
  */
-int database_open(
-    const char *dir, struct database **ret, struct reason *moved, struct reason *why);
+int database_open(const char *dir, bool wait, struct database **ret, struct reason *moved,
+    struct reason *why);
 void database_close(struct database *);
 
-/* A transaction that changes rows: 0, -EBUSY after 5 s, or another negative errno. */
+/* A transaction that changes rows: 0, -EBUSY (after 5 s, with wait), or another negative
+ * errno. */
 int database_begin(struct database *);
 int database_commit(struct database *);
 /* Does nothing outside of a transaction. */

@@ -30,26 +30,40 @@ source_of(const char *name)
 	return FROM_AGENT; /* the column has no other word */
 }
 
-int
-registry_open(const char *dir, bool create, struct registry **ret, struct reason *moved,
+static int
+open_dir(const char *dir, bool wait, struct registry **ret, struct reason *moved,
     struct reason *why)
 {
-	struct registry *g;
-	char path[PATH_MAX];
+	struct registry *g = calloc(1, sizeof(*g));
 	int r;
 
-	(void)snprintf(path, sizeof(path), "%.3900s/registry.db", dir);
-	if (!create && access(path, F_OK) < 0 && errno == ENOENT)
-		return -ENOENT;
-	g = calloc(1, sizeof(*g));
 	if (g == NULL)
 		return reason_set(why, -ENOMEM, "out of memory");
-	r = database_open(dir, &g->db, moved, why);
+	r = database_open(dir, wait, &g->db, moved, why);
 	if (r < 0)
 		free(g);
 	else
 		*ret = g;
 	return r;
+}
+
+int
+registry_open(const char *dir, bool create, struct registry **ret, struct reason *moved,
+    struct reason *why)
+{
+	char path[PATH_MAX];
+
+	(void)snprintf(path, sizeof(path), "%.3900s/registry.db", dir);
+	if (!create && access(path, F_OK) < 0 && errno == ENOENT)
+		return -ENOENT;
+	return open_dir(dir, true, ret, moved, why);
+}
+
+int
+registry_open_now(
+    const char *dir, struct registry **ret, struct reason *moved, struct reason *why)
+{
+	return open_dir(dir, false, ret, moved, why);
 }
 
 void

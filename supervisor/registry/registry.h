@@ -104,6 +104,10 @@ struct registry;
  */
 int registry_open(const char *dir, bool create, struct registry **ret,
     struct reason *moved, struct reason *why);
+/* The same, created if it does not exist, for a process that must not wait: while another
+ * process changes the registry, this and each change below answer -EBUSY. */
+int registry_open_now(
+    const char *dir, struct registry **ret, struct reason *moved, struct reason *why);
 void registry_close(struct registry *);
 /* The generation of the last change; 0: there was none. */
 int registry_generation(struct registry *, uint64_t *ret);

@@ -3,6 +3,7 @@
  * registry keeps of its last discovery. The agent gets neither.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,10 @@
 
 #define STORE_PAUSE_MS 100  /* before the first, and between two */
 #define STORE_LATE_MS  5000 /* then calls under way hold it up no longer */
+#define STORE_AGAIN_MS \
+	5000 /* between two of one server, which may change its lists often */
+#define STORE_BUSY_MS 1000 /* after another process has used the registry */
+#define STORE_LAST_MS 20   /* the same, at the end */
 
 enum server_live
 server_live(const struct server *s)
@@ -229,7 +234,7 @@ store(const struct server *s, const struct seen *v)
 	struct registry *registry = NULL;
 	struct reason moved = {""}, why = {""};
 	uint32_t drifted;
-	int r = dir == NULL ? -ENOENT : registry_open(dir, true, &registry, &moved, &why);
+	int r = dir == NULL ? -ENOENT : registry_open_now(dir, &registry, &moved, &why);
 
 	if (moved.text[0] != '\0')
 		log_warn("%s", moved.text);
@@ -243,28 +248,33 @@ store(const struct server *s, const struct seen *v)
 	return r;
 }
 
-static void
+/* False: another process uses the registry; what is to be stored stays so. */
+static bool
 store_one(struct server *s)
 {
 	struct seen v = {.r = 0};
-	/* while its lists are read again they are not whole; they are stored after that */
-	bool listing = s->down != NULL && s->down->own != 0;
-	bool lists = s->unstored == UNSTORED_LISTS && !listing;
+	/* lists that are being read again are not whole; they are stored after that */
+	bool lists = s->unstored == UNSTORED_LISTS && s->lists_whole;
 	int r = lists ? see_all(s, &v) : 0;
 
-	s->unstored = UNSTORED_NOTHING;
 	if (r == 0)
 		r = store(s, lists ? &v : NULL);
+	if (r != -EBUSY) {
+		s->unstored = UNSTORED_NOTHING;
+		s->store_at = loop_now() + STORE_AGAIN_MS * LOOP_MS;
+	}
 	for (size_t i = 0; i < v.text_n; i++)
 		free(v.text[i]);
 	free(v.text);
 	free(v.tool);
 	free(v.resource);
 	free(v.prompt);
-	if (r < 0 && r != -ENOENT) /* a row that was removed meanwhile */
+	/* -ENOENT: a row that was removed meanwhile */
+	if (r < 0 && r != -ENOENT && r != -EBUSY)
 		log_warn("%s: unable to store in the registry what it lists: %s; "
 			 "`kennel server show` has the earlier lists",
 		    s->name, strerror(-r));
+	return r != -EBUSY;
 }
 
 void
@@ -275,35 +285,52 @@ server_store_discovery(struct server *s, bool lists)
 
 	if (s->unstored != UNSTORED_LISTS)
 		s->unstored = lists ? UNSTORED_LISTS : UNSTORED_STATUS;
-	if (h->store_at != 0)
-		return;
-	h->store_at = now + STORE_PAUSE_MS * LOOP_MS;
-	h->store_by = now + STORE_LATE_MS * LOOP_MS;
+	if (h->store_at == 0 || now >= h->store_by)
+		h->store_by = now + STORE_LATE_MS * LOOP_MS;
+	now += STORE_PAUSE_MS * LOOP_MS;
+	if (h->store_at == 0 || now < h->store_at)
+		h->store_at = now;
+}
+
+/* The one whose time comes first; NULL: none. */
+static struct server *
+next_unstored(const struct hub *h)
+{
+	struct server *next = NULL;
+
+	for (size_t i = 0; i < h->server_n; i++)
+		if (h->server[i]->unstored != UNSTORED_NOTHING &&
+		    (next == NULL || h->server[i]->store_at < next->store_at))
+			next = h->server[i];
+	return next;
 }
 
 /* One at a time: writing to the disk takes as long as thousands of calls. */
 void
 discoveries_timer(struct hub *h, uint64_t now)
 {
-	bool busy = h->calls.open > 0 && now < h->store_by, more = false;
-	struct server *next = NULL;
+	bool busy = h->calls.open > 0 && now < h->store_by;
+	struct server *next = next_unstored(h);
+	uint64_t pause = STORE_PAUSE_MS;
 
 	if (h->store_at == 0 || now < h->store_at)
 		return;
-	for (size_t i = 0; i < h->server_n; i++)
-		if (h->server[i]->unstored != UNSTORED_NOTHING) {
-			more |= next != NULL;
-			next = next != NULL ? next : h->server[i];
-		}
-	if (!busy && next != NULL)
-		store_one(next);
-	h->store_at = busy || more ? now + STORE_PAUSE_MS * LOOP_MS : 0;
+	if (!busy && next != NULL && next->store_at <= now) {
+		pause = store_one(next) ? STORE_PAUSE_MS : STORE_BUSY_MS;
+		next = next_unstored(h);
+	}
+	h->store_at = next == NULL ? 0 : now + pause * LOOP_MS;
+	if (next != NULL && next->store_at > h->store_at)
+		h->store_at = next->store_at;
 }
 
 void
 discoveries_store(struct hub *h, uint64_t until)
 {
-	for (size_t i = 0; i < h->server_n && loop_now() < until; i++)
-		if (h->server[i]->unstored != UNSTORED_NOTHING)
-			store_one(h->server[i]);
+	struct server *s;
+
+	while (loop_now() < until && (s = next_unstored(h)) != NULL)
+		if (!store_one(s))
+			(void)poll(
+			    NULL, 0, STORE_LAST_MS); /* the registry may be free then */
 }

@@ -227,6 +227,7 @@ void
 offers_begin(struct server *s)
 {
 	s->changed = 0;
+	s->lists_whole = false;
 	for (size_t i = 0; i < s->hub->items.n; i++)
 		if (s->hub->items.item[i]->server == s)
 			s->hub->items.item[i]->listed = false;
@@ -345,6 +346,7 @@ offers_listed(struct server *s, bool again)
 		it->reported = it->drifted;
 	}
 	h->searchable = false;
+	s->lists_whole = true;
 	for (int kind = 0; kind < LIST_TEMPLATES; kind++)
 		if ((s->changed & 1u << kind) != 0 &&
 		    (again || (h->told & 1u << kind) != 0))

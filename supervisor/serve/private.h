@@ -88,6 +88,8 @@ struct server {
 	uint32_t finding;          /* its policy is being found again */
 	enum discovery_status discovery;
 	enum { UNSTORED_NOTHING, UNSTORED_STATUS, UNSTORED_LISTS } unstored;
+	bool lists_whole;          /* no list is being read, and none was left unread */
+	uint64_t store_at;         /* not before */
 	enum mcp_version protocol; /* of its last process; 0: none has answered */
 	uint64_t made, refused;    /* requests passed on; calls that the hub refused */
 	uint64_t drop_second, drops_n;     /* lines not passed on in this second */
@@ -277,8 +279,8 @@ void hub_control_close(struct hub *);
 void hub_control_changed(struct hub *);
 
 /* live_state.c */
-/* Stores its discovery in the registry, when no call is under way: the status and, with
- * lists, what it has listed. A failure is logged. */
+/* Stores its discovery in the registry, when no call is under way and the registry is free:
+ * the status and, with lists, what it has listed. A failure is logged. */
 void server_store_discovery(struct server *, bool lists);
 void discoveries_timer(struct hub *, uint64_t now);
 void discoveries_store(struct hub *, uint64_t until); /* what is left, at the end */

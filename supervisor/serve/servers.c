@@ -157,6 +157,7 @@ forget(struct server *s)
 		policy_unload(&s->policy);
 	s->ready = s->pinned = s->varies = s->listed = s->per_call = s->once = false;
 	s->unstored = UNSTORED_NOTHING; /* its lists are gone */
+	s->lists_whole = false;
 	s->sealed = NULL;
 	free(s->wrong);
 	s->wrong = NULL;

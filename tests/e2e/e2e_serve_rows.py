@@ -296,6 +296,64 @@ def discovered():
     equal(shown(h, "one")["discovery_status"], "error")
 
 
+def tool_rows(h):
+    with sqlite3.connect(h.kept()) as db:
+        return [n for n, in db.execute("SELECT name FROM tools WHERE server = 'one' ORDER BY name")]
+
+
+@test("while another process uses the registry, calls go on; what was listed is stored when it is free, also at the end", 90)
+def busy():
+    for at_end in (False, True):
+        h = Home("busy-%d" % at_end)
+        h.kennel("server", "add", "other", "--", "/bin/true")
+        db = sqlite3.connect(h.kept(), isolation_level=None)
+        hub = h.hub(server("one", tools=[dict(TOOL, name=n) for n in ("echo", "seen")]))
+        db.execute("BEGIN IMMEDIATE")
+        end = time.monotonic() + 7  # longer than a writer that waits for the lock
+        while time.monotonic() < end:
+            equal(hub.said("one.echo", seconds=3, text="x"), "one: x")
+            time.sleep(0.05)
+        if at_end:
+            hub.p.stdin.close()
+            time.sleep(0.1)
+        db.execute("ROLLBACK")
+        check(wait_for(lambda: tool_rows(h) == ["echo", "seen"], 10) is not None, tool_rows(h))
+        absent("unable to store", hub.stderr() if at_end else "")
+        db.close()
+
+
+@test("a server that changes its lists again and again is stored at most once in five seconds, and its last list is stored")
+def often():
+    h = Home("often")
+    h.kennel("server", "add", "other", "--", "/bin/true")
+    tools = [dict(TOOL, name=name) for name in ("echo", "set")]
+    hub = h.hub(server("one", tools=tools))
+    hub.said("one.echo", text="x")
+    check(wait_for(lambda: tool_rows(h), 10) is not None, "stored")
+
+    def generation():
+        with sqlite3.connect(h.kept()) as db:
+            return db.execute("SELECT value FROM generation").fetchone()[0]
+    first = generation()
+    for n in range(10):
+        equal(hub.said("one.set", list="tools", value=tools + [dict(TOOL, name="t%d" % n)]), "set")
+        time.sleep(0.25)
+    check(generation() - first <= 2, "%d writes" % (generation() - first))
+    check(wait_for(lambda: "t9" in tool_rows(h), 15) is not None, tool_rows(h))
+
+
+@test("a list that was cut short by the end of its server is not stored")
+def cut_short():
+    h = Home("cut-short")
+    tools = [dict(TOOL, name=n) for n in ("echo", "hold", "set")]
+    hub = h.hub(server("one", tools=tools, page=1))
+    held = hub.post_call("one.hold")  # while a call is under way nothing is stored
+    hub.do("one.set", {"list": "exit_page", "value": True})
+    equal(hub.wait(held)["error"]["code"], -32000)
+    hub.close()
+    equal(tool_rows(h), [])
+
+
 @test("drift that a session saw is shown by server show once it has ended; a tool as reviewed is the control", 90)
 def drift_is_kept():
     h = Home("drift")

@@ -24,6 +24,7 @@ config = {
     "init_error": None,
     "init_raw": None,    # a line in place of the answer
     "exit": None,        # status, before anything is read
+    "exit_page": False,  # it ends when the second page of a list is asked for
     "endless": False,    # each page of a list has a next one
     "trace": None,       # a file to which it adds a line at its start
 }
@@ -279,6 +280,8 @@ def own_tools():
 def listing(key, items):
     def fn(i, p):
         at = int(p.get("cursor", "0"))
+        if at > 0 and config["exit_page"]:
+            os._exit(3)
         if config["endless"]:
             time.sleep(0.2)
             return result(i, nextCursor=str(at), **{key: []})

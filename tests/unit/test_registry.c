@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <sqlite3.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 
 #include "leash/audit/writer.h"
@@ -196,6 +197,39 @@ processes(void **state)
 	}
 	/* one that was open before sees all of it */
 	assert_int_equal(generation_of(g), WRITERS * EACH);
+	registry_close(g);
+}
+
+/* A process that must not wait gets -EBUSY while another one opens or changes the file, and
+ * nothing is changed; then it succeeds. */
+static void
+in_use(void **state)
+{
+	struct registry *g = registry_of("u"), *now = NULL;
+	struct discovered none = {.tool_n = 0};
+	struct reason why;
+	int dir = open(path_of("u"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	sqlite3 *db;
+
+	assert_true(dir >= 0);
+	assert_int_equal(flock(dir, LOCK_EX), 0);
+	assert_int_equal(registry_open_now(path_of("u"), &now, NULL, &why), -EBUSY);
+	(void)close(dir);
+	assert_int_equal(registry_open_now(path_of("u"), &now, NULL, &why), 0);
+	assert_int_equal(sqlite3_open(path_of("u/registry.db"), &db), SQLITE_OK);
+	assert_int_equal(
+	    sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(
+	    registry_discovery(now, "s", FROM_POLICY, "connected", NULL, &none), -EBUSY);
+	registry_close(now);
+	assert_int_equal(registry_open_now(path_of("u"), &now, NULL, &why), -EBUSY);
+	(void)sqlite3_close(db); /* rolls back */
+	assert_int_equal(generation_of(g), 0);
+	assert_int_equal(registry_open_now(path_of("u"), &now, NULL, &why), 0);
+	assert_int_equal(
+	    registry_discovery(now, "s", FROM_POLICY, "connected", NULL, &none), 0);
+	assert_int_equal(generation_of(g), 1);
+	registry_close(now);
 	registry_close(g);
 }
 
@@ -664,6 +698,7 @@ main(void)
 	    cmocka_unit_test(broken_pages),
 	    cmocka_unit_test(links_and_versions),
 	    cmocka_unit_test(processes),
+	    cmocka_unit_test(in_use),
 	    cmocka_unit_test(generations),
 	    cmocka_unit_test(vocabularies),
 	    cmocka_unit_test(agents),
