@@ -46,6 +46,21 @@ call_ready(struct hub *h, const struct incoming *in, bool lists)
 	return false;
 }
 
+bool
+call_outlives(struct hub *h, const struct incoming *in, const struct server *s,
+    bool in_shared, const char *what)
+{
+	char text[HUB_TEXT_MAX];
+
+	if (!(in_shared ? s->per_call : s->once))
+		return false;
+	(void)snprintf(text, sizeof(text),
+	    "kennel: %s has a process for each call, which ends with its answer: %s",
+	    s->name, what); /* fits */
+	reply_error(h, in, RPC_NO_METHOD, text);
+	return true;
+}
+
 /* ---- the line ---------------------------------------------------------------------- */
 
 /* Writes the request as the server gets it into hub->body. */
@@ -234,6 +249,7 @@ call_tool(struct hub *h, struct incoming *in, struct item *i, const char *spelle
 {
 	struct named_tool tool = {i->server, i->name, spelled, i->name_len};
 	static const uint8_t nothing[] = "{}";
+	struct json task;
 	struct gate_ask ask = call_ask(tool.server, tool.name, tool.name_len, arguments);
 	struct forward f = {.server = i->server,
 	    .name = i->name,
@@ -242,6 +258,10 @@ call_tool(struct hub *h, struct incoming *in, struct item *i, const char *spelle
 	    .counts = &ask,
 	    .invoked = invoked};
 
+	if (in->m.top[TOP_PARAMS].type == JSON_IS_OBJECT &&
+	    json_get(in->m.top[TOP_PARAMS], "task", &task) == 0 &&
+	    call_outlives(h, in, i->server, false, NO_TASKS))
+		return;
 	if (bridge_continue(h, in, i->server) ||
 	    is_refused(h, in, &tool, i->verdict != VERDICT_DENY, &ask) ||
 	    is_unfit(h, in, i, arguments))
@@ -434,6 +454,8 @@ on_subscribe(struct hub *h, struct incoming *in)
 		no_resource(h, in);
 		return;
 	}
+	if (call_outlives(h, in, f.server, true, "no subscriptions"))
+		return;
 	(void)text_of(in->m.param[PARAM_URI], asked, sizeof(asked)); /* resource() did */
 	subscribe_note(
 	    h, &f, asked, strcmp(in->method->name, "resources/subscribe") == 0);
@@ -478,6 +500,6 @@ on_complete(struct hub *h, struct incoming *in)
 	if (f.server == NULL)
 		reply_error(h, in, RPC_PARAMS_BAD,
 		    "kennel: params.ref is neither a known prompt nor a known resource");
-	else
+	else if (!call_outlives(h, in, f.server, true, "no completions"))
 		forward(h, in, &f);
 }

@@ -454,6 +454,11 @@ bool call_named(struct hub *, const struct incoming *); /* the names alone */
 /* The tool of this spelling; NULL: answered, or the line waits. */
 struct item *call_find_tool(struct hub *, const struct incoming *, const char *name);
 void call_unknown(struct hub *, const struct incoming *, const char *name);
+/* True: answered with an error, because what is asked for would outlive the process that
+ * serves it. in_shared: a server that is only `oneshot` has another process for it. */
+bool call_outlives(struct hub *, const struct incoming *, const struct server *,
+    bool in_shared, const char *what);
+#define NO_TASKS "no tasks; call without `task`"
 /* arguments.c: false and why: they do not match the tool's reviewed schema. */
 bool arguments_fit(struct item *, struct json arguments, char why[HUB_TEXT_MAX]);
 /* What the policy is asked of this tool; arguments may be JSON_IS_NONE. */

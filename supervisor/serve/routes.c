@@ -236,6 +236,15 @@ pass_answer(struct hub *h, struct route *route, struct edits *e, const uint8_t *
 	(void)frame_flush(&h->to_agent); /* the line is not kept */
 }
 
+/* A server of 2026-07-28 makes one of any call whose client knows tasks. */
+static bool
+is_task(struct json type)
+{
+	char text[16];
+
+	return text_of(type, text, sizeof(text)) != NULL && strcmp(text, "task") == 0;
+}
+
 void
 route_reply(struct hub *h, struct route *route, const uint8_t *line, size_t len,
     const struct json_message *m)
@@ -258,6 +267,13 @@ route_reply(struct hub *h, struct route *route, const uint8_t *line, size_t len,
 		query_answered(h, route, m, code != 0 ? text : NULL);
 	} else if (route->invoked && (code == RPC_SERVER_GONE || code == RPC_TIMEOUT)) {
 		route_error(h, route, code, text);
+	} else if (typed && d->use == USE_ONCE && is_task(type)) {
+		(void)snprintf(text, sizeof(text),
+		    "kennel: %s has a process for each call, which ends with its answer: "
+		    "no "
+		    "tasks",
+		    d->server->name); /* fits */
+		route_error(h, route, RPC_NO_METHOD, text);
 	} else if (e.twice || !bridge_input(h, route, m)) {
 		pass_answer(h, route, &e, line, len, m, typed);
 	} else

@@ -248,7 +248,8 @@ note_uris(struct hub *h, struct listen *l, struct json uris)
 	while (uris.type == JSON_IS_ARRAY && json_next(&w, &key, &value))
 		if (text_of(value, text, sizeof(text)) != NULL &&
 		    (f.server = offers_resource(
-			 h, text, strlen(text), &f.name, &f.name_len)) != NULL)
+			 h, text, strlen(text), &f.name, &f.name_len)) != NULL &&
+		    !f.server->per_call) /* no process of it is there to listen to */
 			add(h, &f, text, l, false);
 }
 

@@ -83,7 +83,8 @@ const char *
 tasks_capability(struct hub *h)
 {
 	for (size_t i = 0; i < h->server_n; i++)
-		if (h->server[i]->enabled && has_tasks(h->server[i]))
+		if (h->server[i]->enabled && !h->server[i]->once &&
+		    has_tasks(h->server[i]))
 			return ",\"tasks\":{\"cancel\":{},\"list\":{},\"requests\":{"
 			       "\"tools\":{"
 			       "\"call\":{}}}}";
@@ -102,7 +103,7 @@ tasks_find(struct hub *h, struct json id, char text[TASK_MAX], struct forward *r
 		return false;
 	s = server_find(h, text, (size_t)(dot - text));
 	/* the process that has the task must still run */
-	if (s == NULL || s->down == NULL)
+	if (s == NULL || s->down == NULL || s->once)
 		return false;
 	*ret = (struct forward){
 	    .server = s, .name = dot + 1, .name_len = strlen(dot + 1), .named = id};
@@ -130,7 +131,8 @@ static struct server *
 next_with_tasks(struct hub *h, size_t *at)
 {
 	for (; *at < h->server_n; (*at)++)
-		if (h->server[*at]->down != NULL && h->server[*at]->down->tasks)
+		if (h->server[*at]->down != NULL && h->server[*at]->down->tasks &&
+		    !h->server[*at]->once)
 			return h->server[*at];
 	return NULL;
 }

@@ -92,6 +92,14 @@ def pinned():
     rid = h.post_call("one.getenv", {"name": "GH"})
     answer("allow")
     equal(outcome(answered(h, rid)), "***")
+    # what would outlive its process is refused before anyone is asked
+    for method, params in (("resources/subscribe", {"uri": "r://1"}), ("resources/unsubscribe", {"uri": "r://1"}),
+                           ("completion/complete", {"ref": {"type": "ref/resource", "uri": "r://1"}, "argument": {"name": "a", "value": ""}}),
+                           ("tools/call", {"name": "one.pid", "arguments": {}, "task": {}})):
+        e = h.ask(method, params)["error"]
+        equal(e["code"], -32601, method)
+        within("one has a process for each call", e["message"])
+    equal((pending(), servers()), ([], []))
     rid = h.post("resources/read", {"uri": "r://1"})
     answer("allow")
     equal(answered(h, rid)["result"]["contents"][0]["text"], "one has r://1")
@@ -100,6 +108,10 @@ def pinned():
                                                                    "arguments": {"name": "GH"}}})
     answer("allow")
     equal(answered(h, rid)["result"]["structuredContent"]["state"], "ok")
+    h = Hub(server("one", ALL, secret() + "    pins %s\n" % words(pins), resources=[{"uri": "r://1", "name": "r"}]), modern=True)
+    h.post("subscriptions/listen", {"notifications": {"resourceSubscriptions": ["r://1"]}})
+    got = h.until("notifications/subscriptions/acknowledged")["params"]["notifications"]
+    equal((got, pending()), ({"resourceSubscriptions": []}, []), "no process is there to listen to")
 
 
 @test("a call that is cancelled, and an agent that leaves, take their question back", 120)

@@ -183,6 +183,28 @@ def oneshot_era():
         equal(p["_meta"][META + "protocolVersion"], MODERN)
 
 
+@test("oneshot: a task, which its process would not outlive, is an error, of either era; reads and subscriptions have a process that stays")
+def oneshot_tasks():
+    caps = {"tools": {}, "resources": {"subscribe": True}, "tasks": {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}}
+    r = [{"uri": "r://1", "name": "r"}]
+    h = Hub(server("one", ALL, "    oneshot\n", capabilities=caps, resources=r), server("two", capabilities=caps))
+    h.said("one.echo", seconds=40, text="x")
+    e = h.do("one.task", task={})["error"]
+    equal(e["code"], -32601)
+    within("one has a process for each call", e["message"])
+    e = h.do("tool_invoke", {"name": "one.task", "arguments": {}}, task={})
+    within("one has a process for each call", json.dumps(e))
+    equal(h.do("two.task", task={})["result"]["task"]["taskId"], "two.t.1", "control")
+    equal([t["taskId"] for t in h.ask("tasks/list")["result"]["tasks"]], ["two.t.1"])
+    equal(h.ask("tasks/get", {"taskId": "one.t.1"})["error"]["code"], -32602)
+    equal(h.ask("resources/subscribe", {"uri": "r://1"})["result"], {})
+    check(wait_for(lambda: len(h.processes()) == 2, 5) is not None, h.processes())
+    caps = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+    h = Hub(server("one", ALL, "    oneshot\n", modern=True), server("two", modern=True), modern=True, capabilities=caps)
+    within("one has a process for each call", h.do("one.new_task", seconds=40)["error"]["message"])
+    equal(h.do("two.new_task", seconds=40)["result"]["taskId"], "two.t.1", "control")
+
+
 @test("oneshot: a process that hangs in its call and answers pings ends with the deadline")
 def oneshot_hangs():
     h = Hub(server("one", ALL, "    oneshot\n    timeout call 1s\n"))
