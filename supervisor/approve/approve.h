@@ -39,6 +39,11 @@ enum question_kind {
 	QUESTION_EXEC,
 	QUESTION_SECRET, /* its use by a server that is about to start */
 	QUESTION_NET,    /* a name and a port */
+	/* what a person types or accepts; answered by OK, CANCELLED, FAILED, CHANGED */
+	QUESTION_PROVISION, /* a value */
+	QUESTION_ROTATION,  /* another value */
+	QUESTION_METADATA,  /* of a secret */
+	QUESTION_NEW_PATH,  /* a secret of the project's manifest */
 };
 const char *question_kind_name(enum question_kind);
 
@@ -46,9 +51,15 @@ enum question_answer {
 	ANSWER_ONCE = 1,
 	ANSWER_SESSION, /* also for the same request later in this session */
 	ANSWER_DENY,
-	ANSWER_NOBODY,   /* timeout; counts as a refusal */
-	ANSWER_WITHDRAWN /* the requester withdrew it; never passed to fn */
+	ANSWER_NOBODY,    /* timeout; counts as a refusal */
+	ANSWER_WITHDRAWN, /* the requester withdrew it; never passed to fn */
+	ANSWER_OK,        /* the value is saved, the proposal is accepted */
+	ANSWER_CANCELLED, /* closed without that */
+	ANSWER_FAILED,    /* the keeper refused the value */
+	ANSWER_CHANGED    /* a manifest is not as it was shown: to be asked again */
 };
+/* May a person answer a question of this kind so? */
+bool question_accepts(enum question_kind, enum question_answer);
 const char *question_answer_name(enum question_answer);
 
 /* The request. Texts are untrusted and escaped where they are shown. */
@@ -100,8 +111,8 @@ int question_ask(struct queue *, const struct question_text *, question_fn *fn, 
 void question_withdraw(struct queue *, uint32_t number);
 /* Keeps it open until then (loop_now()), if that is later than before. */
 void question_extend(struct queue *, uint32_t number, uint64_t until);
-/* Answers a request. Returns 0; -ENOENT: no such request, or another digest; -EPERM:
- * approval of a truncated request without `unseen`. */
+/* Answers a request. Returns 0; -ENOENT: no such request, or another digest; -EINVAL:
+ * not an answer to this kind; -EPERM: approval of a truncated request without `unseen`. */
 struct question_reply {
 	enum question_answer answer;
 	bool unseen;
@@ -144,11 +155,13 @@ void question_tell(const struct question_text *, uint32_t number);
 enum approve_message {
 	/* from a client: u32 version, u32 1 to keep watching, else 0 */
 	APPROVE_LIST = 1,
-	/* u32 number, u32 answer (ONCE SESSION DENY), u32 1 to accept a truncated
+	/* u32 number, u32 answer (see question_accepts), u32 1 to accept a truncated
 	 * request too, 32 bytes digest */
 	APPROVE_ANSWER = 2,
 	/* str path: asks about it again after a refusal; answered by TAKEN */
 	APPROVE_REOPEN = 8,
+	/* str path: the keeper has a new version of this value; answered by TAKEN */
+	APPROVE_SAVED = 10,
 	/* to a client: u32 number, u32 kind, u32 cut, u64 ms since the request, u64
 	 * ms left, str server, subject, detail, rule, because, request, 32 bytes digest */
 	APPROVE_QUESTION = 3,
@@ -170,6 +183,8 @@ int approve_open(
  * this function no path is closed here. */
 typedef bool approve_reopen_fn(void *arg, const char *path, const struct answerer *);
 void approve_on_reopen(struct approve_socket *, approve_reopen_fn *, void *arg);
+/* Answers with OK every question for a value of the path. False: there was none. */
+bool question_saved(struct queue *, const char *path, const struct answerer *);
 void approve_free(struct approve_socket *);
 
 #endif

@@ -36,6 +36,10 @@ question_kind_name(enum question_kind kind)
 	    [QUESTION_EXEC] = "program",
 	    [QUESTION_SECRET] = "secret",
 	    [QUESTION_NET] = "host",
+	    [QUESTION_PROVISION] = "provision",
+	    [QUESTION_ROTATION] = "rotation",
+	    [QUESTION_METADATA] = "metadata",
+	    [QUESTION_NEW_PATH] = "new-path",
 	};
 
 	if ((size_t)kind < ARRAY_LEN(name) && name[kind] != NULL)
@@ -60,11 +64,23 @@ question_answer_name(enum question_answer answer)
 	    [ANSWER_DENY] = "deny",
 	    [ANSWER_NOBODY] = "nobody",
 	    [ANSWER_WITHDRAWN] = "withdrawn",
+	    [ANSWER_OK] = "ok",
+	    [ANSWER_CANCELLED] = "cancelled",
+	    [ANSWER_FAILED] = "failed",
+	    [ANSWER_CHANGED] = "changed",
 	};
 
 	if ((size_t)answer < ARRAY_LEN(name) && name[answer] != NULL)
 		return name[answer];
 	return "?";
+}
+
+bool
+question_accepts(enum question_kind kind, enum question_answer answer)
+{
+	return kind >= QUESTION_PROVISION
+		   ? answer >= ANSWER_OK && answer <= ANSWER_CHANGED
+		   : answer >= ANSWER_ONCE && answer <= ANSWER_DENY;
 }
 
 const char *
@@ -222,8 +238,11 @@ question_answer(struct queue *q, uint32_t number,
 	/* The user must have seen exactly this request. */
 	if (at == NULL || memcmp(at->text.digest, digest, QUESTION_DIGEST_LEN) != 0)
 		return -ENOENT;
+	if (!question_accepts(at->text.kind, answer))
+		return -EINVAL;
 	/* The omitted part may matter, so it must be accepted explicitly. */
-	if (at->text.cut && !reply->unseen && answer != ANSWER_DENY)
+	if (at->text.cut && !reply->unseen &&
+	    (answer == ANSWER_ONCE || answer == ANSWER_SESSION || answer == ANSWER_OK))
 		return -EPERM;
 	if (answer == ANSWER_SESSION && at->text.once_only)
 		answer = ANSWER_ONCE;
@@ -234,6 +253,24 @@ question_answer(struct queue *q, uint32_t number,
 	}
 	end(q, at, answer, &reply->by);
 	return 0;
+}
+
+bool
+question_saved(struct queue *q, const char *path, const struct answerer *by)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < QUESTIONS_MAX; i++) {
+		struct question *at = &q->question[i];
+
+		if (at->number == 0 || strcmp(at->text.subject, path) != 0 ||
+		    (at->text.kind != QUESTION_PROVISION &&
+			at->text.kind != QUESTION_ROTATION))
+			continue;
+		end(q, at, ANSWER_OK, by);
+		found = true;
+	}
+	return found;
 }
 
 void

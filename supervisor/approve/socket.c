@@ -108,7 +108,7 @@ on_answer(struct approve_socket *d, struct person_client *c, struct wire_in *in)
 	int r;
 
 	if (wire_end(in) < 0 || digest.len != QUESTION_DIGEST_LEN ||
-	    answer < ANSWER_ONCE || answer > ANSWER_DENY || unseen > 1)
+	    answer < ANSWER_ONCE || answer > ANSWER_CHANGED || unseen > 1)
 		return -EBADMSG;
 	reply.answer = (enum question_answer)answer;
 	reply.unseen = unseen == 1;
@@ -136,6 +136,21 @@ on_reopen(struct approve_socket *d, struct person_client *c, struct wire_in *in)
 }
 
 static int
+on_saved(struct approve_socket *d, struct person_client *c, struct wire_in *in)
+{
+	const struct answerer by = {c->uid, c->pid};
+	const char *path = wire_get_str(in, QUESTION_PATH_MAX);
+	uint32_t error;
+
+	if (wire_end(in) < 0)
+		return -EBADMSG;
+	error = question_saved(d->queue, path, &by) ? 0 : ENOENT;
+	if (c->fd >= 0)
+		tell_numbers(c, APPROVE_TAKEN, &error, 1);
+	return 0;
+}
+
+static int
 on_packet(void *arg, struct person_client *c, struct wire_in *in)
 {
 	static int (*const on[])(
@@ -143,6 +158,7 @@ on_packet(void *arg, struct person_client *c, struct wire_in *in)
 	    [APPROVE_LIST] = on_list,
 	    [APPROVE_ANSWER] = on_answer,
 	    [APPROVE_REOPEN] = on_reopen,
+	    [APPROVE_SAVED] = on_saved,
 	};
 	uint32_t type = wire_get_u32(in);
 

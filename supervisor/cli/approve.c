@@ -312,6 +312,7 @@ answer_at(int fd, const struct id *id, const struct said *said)
 	uint8_t memory[APPROVE_PACKET_MAX], digest[QUESTION_DIGEST_LEN];
 	struct wire_in in;
 	struct shown q;
+	struct said what = *said;
 	uint32_t type = 0, error;
 	bool found = false;
 	int r = say_list(fd, 0);
@@ -322,13 +323,15 @@ answer_at(int fd, const struct id *id, const struct said *said)
 		if (r == 0 && id_names(id, &q)) {
 			memcpy(digest, q.digest.data, sizeof(digest));
 			found = true;
+			if (q.kind >= QUESTION_PROVISION && said->answer == ANSWER_DENY)
+				what.answer = ANSWER_CANCELLED;
 		}
 	}
 	if (r == 0 && !found)
 		return -ENOENT;
 	if (r == 0)
 		r = say_answer(
-		    fd, id->number, said, (struct span){digest, sizeof(digest)});
+		    fd, id->number, &what, (struct span){digest, sizeof(digest)});
 	if (r == 0)
 		r = hear(fd, memory, &type, &in);
 	if (r < 0)

@@ -80,6 +80,54 @@ answers(void **state)
 	assert_string_equal(said, "q2:deny:42 q1:once:42 ");
 }
 
+/* A value or a proposal: saved or closed, never allowed; and others never saved. */
+static void
+typed(void **state)
+{
+	static const enum question_answer not [] = {ANSWER_ONCE, ANSWER_SESSION,
+	    ANSWER_DENY, ANSWER_NOBODY, ANSWER_WITHDRAWN, 0, 10};
+	struct question_text text = {.digest = {1}, .cut = true};
+	uint32_t number, tool;
+
+	(void)state;
+	begin(60000);
+	assert_int_equal(ask(1, &tool), 0);
+	assert_int_equal(answer(tool, 1, ANSWER_OK), -EINVAL);
+	assert_int_equal(answer(tool, 1, ANSWER_CANCELLED), -EINVAL);
+	for (int kind = QUESTION_PROVISION; kind <= QUESTION_NEW_PATH; kind++) {
+		text.kind = (enum question_kind)kind;
+		assert_int_equal(question_ask(queue, &text, on_answer, NULL, &number), 0);
+		for (size_t i = 0; i < sizeof(not ) / sizeof(not [0]); i++)
+			assert_int_equal(answer(number, 1, not [i]), -EINVAL);
+		assert_int_equal(answer(number, 1, ANSWER_OK), -EPERM); /* cut */
+		assert_int_equal(answer(number, 1, ANSWER_CANCELLED), 0);
+	}
+	assert_string_equal(said, "2:cancelled:42 3:cancelled:42 4:cancelled:42 "
+				  "5:cancelled:42 ");
+	queue_free(queue);
+}
+
+/* A new version of a value ends what asks for it, and nothing else. */
+static void
+saved(void **state)
+{
+	struct question_text text = {.digest = {1}, .subject = "a/b/c"};
+	const struct answerer by = {1000, 42};
+	uint32_t number;
+
+	(void)state;
+	begin(60000);
+	for (int kind = QUESTION_TOOL; kind <= QUESTION_NEW_PATH; kind++) {
+		text.kind = (enum question_kind)kind;
+		assert_int_equal(question_ask(queue, &text, on_answer, NULL, &number), 0);
+	}
+	assert_false(question_saved(queue, "a/b", &by));
+	assert_true(question_saved(queue, "a/b/c", &by));
+	assert_string_equal(said, "7:ok:42 8:ok:42 ");
+	assert_false(question_saved(queue, "a/b/c", &by));
+	queue_free(queue);
+}
+
 static void
 session(void **state)
 {
@@ -226,6 +274,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(answers),
+	    cmocka_unit_test(typed),
+	    cmocka_unit_test(saved),
 	    cmocka_unit_test(session),
 	    cmocka_unit_test(remembered),
 	    cmocka_unit_test(silence),
