@@ -146,7 +146,9 @@ POLICY_TEXT = \
 # What is known about secrets, and never a value (also kennel-secret's).
 SECRETMETA = \
 	policy/manifests/catalog.o \
+	policy/manifests/manifest_change.o \
 	policy/manifests/merge.o \
+	policy/manifests/meta_change.o \
 	policy/manifests/print_manifests.o \
 	policy/manifests/read_manifests.o \
 	policy/manifests/token_format.o \
@@ -467,6 +469,8 @@ KENNEL = \
 	shim/host/nsswitch.o \
 	shim/host/passwd_line.o \
 	shim/host/subid.o \
+	supervisor/accept/accept_proposal.o \
+	supervisor/accept/manifest_write.o \
 	supervisor/audit/connect.o \
 	supervisor/audit/log/schema.o \
 	supervisor/audit/log/segment.o \
@@ -477,6 +481,7 @@ KENNEL = \
 	supervisor/base/paths.o \
 	supervisor/base/person_socket.o \
 	supervisor/cli/approve.o \
+	supervisor/cli/approve_value.o \
 	supervisor/cli/audit.o \
 	supervisor/cli/audit_changes.o \
 	supervisor/cli/audit_find_secret.o \
@@ -546,11 +551,15 @@ KENNEL = \
 	supervisor/pin/server_pin.o \
 	supervisor/hub/secrets_reply.o \
 	supervisor/secrets/arguments.o \
+	supervisor/secrets/dialogs.o \
 	supervisor/secrets/grants.o \
 	supervisor/secrets/inventory.o \
 	supervisor/secrets/manifest_files.o \
+	supervisor/secrets/proposal.o \
+	supervisor/secrets/question.o \
 	supervisor/secrets/requests.o \
 	supervisor/secrets/use_approval.o \
+	supervisor/secrets/value_request.o \
 	supervisor/serve/agent.o \
 	supervisor/serve/arguments.o \
 	supervisor/serve/bridge.o \
@@ -1099,6 +1108,7 @@ POLICY_FRONT = \
 UNIT_parse	= tests/unit/ast_print.o $(POLICY_FRONT)
 UNIT_sources	= tests/fuzz/fuzz_sources.o $(POLICY_FRONT)
 UNIT_manifests	= $(SECRETMETA) policy/print/statement.o $(POLICY_FRONT)
+UNIT_manifest_change	= $(UNIT_manifests) shim/base/buf.o
 UNIT_match	= $(UNIT_load)
 UNIT_signature = \
 	$(UNIT_load) $(PATHS) \
@@ -1215,6 +1225,7 @@ UNITS = \
 	log_tamper \
 	lower \
 	malformed \
+	manifest_change \
 	manifests \
 	match \
 	merkle \
@@ -1486,6 +1497,7 @@ FUZZ_schema	= $(UNIT_schema)
 FUZZ_session	= $(UNIT_frame)
 FUZZ_parse	= tests/unit/ast_print.o $(POLICY_FRONT)
 FUZZ_manifest	= $(SECRETMETA) policy/print/statement.o $(POLICY_FRONT)
+FUZZ_manifest_change	= $(FUZZ_manifest) shim/base/buf.o
 FUZZ_sources	= $(POLICY_FRONT)
 FUZZ_pins	= $(POLICY_FRONT) policy/compile/lower_pins.o policy/compile/source_list.o
 FUZZ_frame	= supervisor/mcp/line/frame.o $(FUZZ_json)
@@ -1572,6 +1584,7 @@ FUZZ = \
 	load \
 	log \
 	manifest \
+	manifest_change \
 	mountinfo \
 	nsswitch \
 	parse \

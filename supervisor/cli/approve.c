@@ -19,6 +19,7 @@
 #include "shim/base/hex.h"
 #include "shim/base/log.h"
 #include "shim/base/wire.h"
+#include "supervisor/accept/accept.h"
 #include "supervisor/approve/approve.h"
 #include "supervisor/base/exit_status.h"
 #include "supervisor/base/person_socket.h"
@@ -40,7 +41,8 @@ struct shown { /* a pending approval as received */
 
 struct said { /* the user's decision */
 	enum question_answer answer;
-	bool unseen; /* --unseen: also if part of it was not shown */
+	bool unseen;      /* --unseen: also if part of it was not shown */
+	const char *name; /* --as: of a new path; NULL: the suggested one */
 };
 
 /* ---- talking to one session -------------------------------------------------- */
@@ -305,9 +307,11 @@ id_names(const struct id *id, const struct shown *q)
 	       strncmp(hex, id->digest, strlen(id->digest)) == 0;
 }
 
-/* The answer must refer to what was shown, so it contains the session's own digest. */
+/* The answer must refer to what was shown, so it contains the session's own digest.
+ * Returns 1 with *ret: a person has to do it before. */
 static int
-answer_at(int fd, const struct id *id, const struct said *said)
+answer_at(
+    int fd, const struct id *id, const struct said *said, struct accept_request *ret)
 {
 	uint8_t memory[APPROVE_PACKET_MAX], digest[QUESTION_DIGEST_LEN];
 	struct wire_in in;
@@ -325,10 +329,18 @@ answer_at(int fd, const struct id *id, const struct said *said)
 			found = true;
 			if (q.kind >= QUESTION_PROVISION && said->answer == ANSWER_DENY)
 				what.answer = ANSWER_CANCELLED;
+			ret->kind = q.kind;
+			ret->cut = q.cut;
+			(void)snprintf(ret->subject, sizeof(ret->subject), "%s",
+			    q.subject); /* fits */
+			(void)snprintf(
+			    ret->detail, sizeof(ret->detail), "%s", q.detail); /* fits */
 		}
 	}
 	if (r == 0 && !found)
 		return -ENOENT;
+	if (r == 0 && ret->kind >= QUESTION_PROVISION && what.answer < ANSWER_OK)
+		return what.answer == ANSWER_ONCE ? 1 : -EINVAL;
 	if (r == 0)
 		r = say_answer(
 		    fd, id->number, &what, (struct span){digest, sizeof(digest)});
@@ -340,9 +352,39 @@ answer_at(int fd, const struct id *id, const struct said *said)
 	return type != APPROVE_TAKEN || wire_end(&in) < 0 ? -EBADMSG : -(int)error;
 }
 
+/* A value or a proposal: it is done here, then reported. */
+static int
+do_request(const char *text, const struct id *id, const struct said *said,
+    const struct accept_request *q)
+{
+	struct said done = {.answer = ANSWER_OK};
+	static struct accept_request again;
+	bool changed = false;
+	int fd, status, r;
+
+	if (q->kind == QUESTION_PROVISION || q->kind == QUESTION_ROTATION)
+		return approve_value(q->subject); /* which has informed the session */
+	status = accept_proposal(q, said->name, &changed);
+	if (status != 0 && !changed)
+		return status;
+	if (changed)
+		done.answer = ANSWER_CHANGED;
+	fd = person_connect(APPROVE_SOCKET, id->pid);
+	r = fd < 0 ? fd : answer_at(fd, id, &done, &again);
+	fd_close(&fd);
+	if (changed)
+		log_error("a manifest has changed since %s was shown: `kennel approve "
+			  "list` shows it again",
+		    text);
+	else if (r < 0)
+		log_warn("the manifest is changed, but the agent's request is over");
+	return changed ? EXIT_FAILED : 0;
+}
+
 static int
 answer(const char *text, const struct said *said)
 {
+	static struct accept_request request;
 	struct id id;
 	int fd, r;
 
@@ -352,8 +394,16 @@ answer(const char *text, const struct said *said)
 		return EXIT_USAGE;
 	}
 	fd = person_connect(APPROVE_SOCKET, id.pid);
-	r = fd < 0 ? fd : answer_at(fd, &id, said);
+	r = fd < 0 ? fd : answer_at(fd, &id, said, &request);
 	fd_close(&fd);
+	if (r == 1)
+		return do_request(text, &id, said, &request);
+	if (r == -EINVAL) {
+		log_error("unable to allow %s for the session: it is done once, or "
+			  "declined",
+		    text);
+		return EXIT_USAGE;
+	}
 	if (is_over(r)) {
 		log_error("no pending approval with id %s", text);
 		return 1;
@@ -386,6 +436,8 @@ allow_main(int argc, char **argv)
 			said.answer = ANSWER_SESSION;
 		else if (strcmp(argv[i], "--unseen") == 0)
 			said.unseen = true;
+		else if (strcmp(argv[i], "--as") == 0 && i + 1 < argc)
+			said.name = argv[++i];
 		else if (argv[i][0] != '-' && id == NULL)
 			id = argv[i];
 		else

@@ -1,6 +1,7 @@
 /*
  * kennel secret set, rotate: finds the token format that the manifests give for the
- * value. This process becomes kennel-secret, which compares it; no value is here.
+ * value. kennel-secret, which this process runs, compares it; no value is here. What
+ * agents have asked for is settled once the keeper has the value.
  */
 #include <stdio.h>
 #include <string.h>
@@ -41,7 +42,7 @@ secret_put_main(int argc, char **argv)
 {
 	const char *path = NULL, *shape;
 	char *word[WORDS_MAX + 2];
-	int n = 0;
+	int n = 0, status;
 
 	if (argc > WORDS_MAX) {
 		fprintf(stderr, "kennel secret: more than %d arguments\n", WORDS_MAX);
@@ -59,5 +60,8 @@ secret_put_main(int argc, char **argv)
 		word[n++] = (char *)"--shape";
 		word[n++] = (char *)shape;
 	}
-	return secret_become(n, word);
+	status = secret_become(n, word);
+	if (status == 0 && path != NULL)
+		approve_saved(path);
+	return status;
 }

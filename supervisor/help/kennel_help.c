@@ -227,6 +227,7 @@ const struct help_family server_help = {
 /* ---- kennel approve --------------------------------------------------------------- */
 
 static const struct help_option approve_options[] = {
+    {"--as", "PATH", "the name of a new path, in place of the suggested one"},
     {"--json", NULL, "print JSON for programs"},
     {"--session", NULL, "allow exactly the same for as long as the session lasts"},
     {"--unseen", NULL, "allow although a part of the request is not shown"},
@@ -244,12 +245,16 @@ static const struct help_verb approve_verbs[] = {
 	.more = "On a terminal: `allow ID`, `session ID` or `deny ID`, and --unseen "
 		"after the\n"
 		"first two."},
-    {"allow", "Approvals", "ID [--session] [--unseen]", "allow this once",
-	"--session --unseen", "kennel approve allow 4711-1:0a1b2c3d", "-",
+    {"allow", "Approvals", "ID [--session] [--unseen] [--as PATH]", "allow this once",
+	"--session --unseen --as", "kennel approve allow 4711-1:0a1b2c3d", "-",
 	.more =
 	    "The id is the one that `kennel approve list` prints. It ends with the "
 	    "beginning\n"
-	    "of a digest of all that would be done, so that it matches nothing else."},
+	    "of a digest of all that would be done, so that it matches nothing else. A "
+	    "value\n"
+	    "that an agent asks for is typed at the terminal; a proposal is written to "
+	    "the\n"
+	    "manifest."},
     {"deny", "Approvals", "ID", "deny this", "", "kennel approve deny 4711-1:0a1b2c3d",
 	"-", .more = "Without an answer, the use is denied when its time expires."},
     {"reopen", "Approvals", "PATH", "let an agent ask for a refused secret again", "",

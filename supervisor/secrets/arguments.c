@@ -159,7 +159,7 @@ argument_flag(
 }
 
 bool
-argument_seconds(struct json arguments, const char *name, uint32_t max, uint32_t *ret,
+argument_number(struct json arguments, const char *name, uint32_t max, uint32_t *ret,
     struct secrets_answer *a)
 {
 	struct json value;
@@ -170,7 +170,7 @@ argument_seconds(struct json arguments, const char *name, uint32_t max, uint32_t
 		return false;
 	if (value.type == JSON_IS_NONE)
 		return true;
-	number = 0.5; /* what is longer is no whole number of seconds */
+	number = 0.5; /* what is longer is no integer */
 	if (value.type == JSON_IS_NUMBER && value.len < sizeof(text)) {
 		memcpy(text, value.at, value.len);
 		text[value.len] = '\0';
@@ -208,14 +208,14 @@ argument_needed(struct json arguments, const char *name, char *out, size_t cap,
 }
 
 bool
-argument_path(
-    struct json arguments, char out[SECRET_PATH_MAX + 1], struct secrets_answer *a)
+argument_path(struct json arguments, const char *name, char out[SECRET_PATH_MAX + 1],
+    struct secrets_answer *a)
 {
 	char text[2048]; /* a longer one is no path either */
 	const char *why;
 	size_t parts = 1;
 
-	if (!argument_needed(arguments, "path", text, sizeof(text), a))
+	if (!argument_needed(arguments, name, text, sizeof(text), a))
 		return false;
 	for (const char *p = text; *p != '\0'; p++)
 		parts += *p == '/';

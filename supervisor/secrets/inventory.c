@@ -163,8 +163,8 @@ secrets_describe(
 	const struct meta *found;
 	struct metas m;
 
-	if (!arguments_object(&arguments, a) || !argument_path(arguments, path, a) ||
-	    !inventory_read(c, &m, a))
+	if (!arguments_object(&arguments, a) ||
+	    !argument_path(arguments, "path", path, a) || !inventory_read(c, &m, a))
 		return;
 	found = inventory_find(&m, path, a);
 	if (found != NULL && secrets_reply_card(&a->structured, found, c->today) < 0)

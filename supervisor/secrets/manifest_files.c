@@ -2,8 +2,8 @@
  * The texts of the manifests, from the process that may open files to the one that
  * answers the agent and opens none.
  *
- * In a packet: u64 the vault's epoch, u32 0 or an errno, u32 for each file: its length + 1, or 0 if it does not
- * exist. The descriptor with it is a memfd with both texts, the project's first.
+ * In a packet: u64 the vault's epoch, str the project's directory, u32 0 or an errno, u32 for
+ * each file: its length + 1, or 0 if it does not exist. The descriptor with it is a memfd with both texts, the project's first.
  */
 #include <errno.h>
 #include <limits.h>
@@ -15,6 +15,7 @@
 #include "shim/base/buf.h"
 #include "shim/base/fd.h"
 #include "shim/base/hash.h"
+#include "shim/base/hex.h"
 #include "shim/base/wire.h"
 #include "supervisor/base/paths.h"
 #include "supervisor/secrets/secrets.h"
@@ -45,6 +46,34 @@ secrets_vault_epoch(void)
 }
 
 static int
+put_text(struct buf *all, const char *text, size_t len)
+{
+	int r = text == NULL ? buf_puts(all, "-\n") : buf_printf(all, "%zu\n", len);
+
+	return r == 0 && len > 0 ? buf_put(all, text, len) : r;
+}
+
+int
+secrets_manifests_digest(
+    const struct secrets_manifests *m, char ret[MANIFESTS_DIGEST_CAP])
+{
+	uint8_t digest[32];
+	struct buf all;
+	int r;
+
+	buf_init(&all, (size_t)3 * META_LEN_MAX);
+	r = put_text(&all, m->project, m->project_len);
+	if (r == 0)
+		r = put_text(&all, m->index, m->index_len);
+	if (r == 0) {
+		mcp_digest(all.data, all.len, digest);
+		(void)hex_put(ret, digest, sizeof(digest)); /* returns ret */
+	}
+	buf_free(&all);
+	return r;
+}
+
+static int
 join(const struct metas_text *project, const struct metas_text *index, int *ret_fd)
 {
 	struct buf both;
@@ -70,11 +99,12 @@ void
 secrets_manifests_put(struct wire_out *out, int *ret_fd)
 {
 	struct metas_text project = {.text = NULL}, index = {.text = NULL};
-	int r = metas_texts(
-	    metas_project(NULL), paths_config_dir(), stderr, &project, &index);
+	const char *place = metas_project(NULL);
+	int r = metas_texts(place, paths_config_dir(), stderr, &project, &index);
 
 	*ret_fd = -1;
 	wire_put_u64(out, secrets_vault_epoch());
+	wire_put_str(out, place != NULL ? place : "");
 	if (r == 0)
 		r = join(&project, &index, ret_fd);
 	wire_put_u32(out, (uint32_t)-r);
@@ -95,6 +125,7 @@ int
 secrets_manifests_get(struct wire_in *in, int fd, struct secrets_manifests *ret)
 {
 	uint64_t epoch = wire_get_u64(in);
+	const char *place = wire_get_str(in, PATH_MAX - 1);
 	uint32_t error = wire_get_u32(in), project = wire_get_u32(in);
 	uint32_t index = wire_get_u32(in);
 	struct secrets_manifests m = {.error = -(int)error, .vault_epoch = epoch};
@@ -103,6 +134,7 @@ secrets_manifests_get(struct wire_in *in, int fd, struct secrets_manifests *ret)
 	if (wire_end(in) < 0 || project > META_LEN_MAX + 1 || index > META_LEN_MAX + 1 ||
 	    error > 4095)
 		return -EBADMSG;
+	(void)snprintf(m.place, sizeof(m.place), "%s", place); /* fits */
 	m.project_len = project == 0 ? 0 : project - 1;
 	m.index_len = index == 0 ? 0 : index - 1;
 	/* syscalls: fstat newfstatat read lseek close */

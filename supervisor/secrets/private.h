@@ -26,12 +26,12 @@ bool argument_flag(
 /* The same, of a member that must be there. */
 bool argument_needed(struct json arguments, const char *name, char *out, size_t cap,
     struct secrets_answer *);
-/* A number of seconds from 1; above max it is max, absent it stays as it is. */
-bool argument_seconds(struct json arguments, const char *name, uint32_t max,
-    uint32_t *ret, struct secrets_answer *);
-/* The member `path`: a valid path. */
-bool argument_path(
-    struct json arguments, char out[SECRET_PATH_MAX + 1], struct secrets_answer *);
+/* An integer from 1; above max it is max, absent it stays as it is. */
+bool argument_number(struct json arguments, const char *name, uint32_t max, uint32_t *ret,
+    struct secrets_answer *);
+/* A member that must be there: a valid path. */
+bool argument_path(struct json arguments, const char *name, char out[SECRET_PATH_MAX + 1],
+    struct secrets_answer *);
 
 /* ---- inventory.c -------------------------------------------------------------- */
 

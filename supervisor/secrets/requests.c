@@ -129,21 +129,29 @@ request_find(struct requests *all, const char *id, uint64_t now)
 	return find(all, id);
 }
 
-struct request *
-request_pending(
-    struct requests *all, enum secrets_kind kind, const char *path, uint64_t now)
+uint64_t
+requests_wait(struct requests *all, uint32_t dialog, uint64_t now)
 {
-	for (size_t i = 0; i < REQUESTS_N; i++) {
+	uint64_t last = 0;
+
+	for (size_t i = 0; dialog != 0 && i < REQUESTS_N; i++) {
 		struct request *r = &all->row[i];
 
-		if (r->id[0] == '\0')
+		if (r->id[0] == '\0' || r->dialog != dialog)
 			continue;
 		expire(r, now);
-		if (r->state == SECRETS_PENDING && r->dialog != 0 && r->kind == kind &&
-		    strcmp(r->path, path) == 0)
-			return r;
+		if (r->state == SECRETS_PENDING && r->until > last)
+			last = r->until;
 	}
-	return NULL;
+	return last;
+}
+
+void
+requests_move(struct requests *all, uint32_t from, uint32_t to)
+{
+	for (size_t i = 0; i < REQUESTS_N; i++)
+		if (all->row[i].id[0] != '\0' && all->row[i].dialog == from)
+			all->row[i].dialog = to;
 }
 
 void

@@ -45,9 +45,10 @@ int request_new(struct requests *, enum secrets_kind, const char *path, uint32_t
     uint64_t now, struct request **ret, uint32_t *ret_wait_s);
 /* NULL: there is none with this id, or no longer. */
 struct request *request_find(struct requests *, const char *id, uint64_t now);
-/* A pending request of this kind and path that has a dialog; NULL: none. */
-struct request *request_pending(
-    struct requests *, enum secrets_kind, const char *path, uint64_t now);
+/* Until when a pending request of this dialog waits; 0: none does. */
+uint64_t requests_wait(struct requests *, uint32_t dialog, uint64_t now);
+/* The requests of a dialog belong to another one. */
+void requests_move(struct requests *, uint32_t from, uint32_t to);
 void request_settle(
     struct request *, enum secrets_state, const char *reason, uint64_t now);
 /* Settles every request of this dialog that is still pending. */

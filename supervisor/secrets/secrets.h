@@ -4,14 +4,19 @@
  *
  *	arguments.c	reads the arguments of a call
  *	manifest_files.c	the manifests, from one process to another
- *	grants.c	uses that a person has allowed
  *	inventory.c	secrets_list, secrets_describe
- *	requests.c	requests that a person answers, by their ids
  *	use_approval.c	secrets_request_use_approval, secrets_poll_status
+ *	value_request.c	secrets_request_provision, secrets_request_rotation
+ *	proposal.c	secrets_propose_metadata, secrets_propose_new_path
+ *	dialogs.c	questions to a person, and what their answers mean
+ *	question.c	their texts
+ *	requests.c	requests that a person answers, by their ids
+ *	grants.c	uses that a person has allowed
  */
 #ifndef KENNEL_SUPERVISOR_SECRETS_SECRETS_H
 #define KENNEL_SUPERVISOR_SECRETS_SECRETS_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -28,7 +33,13 @@ struct secrets_manifests {
 	size_t project_len, index_len;
 	uint64_t vault_epoch; /* as secrets_vault_epoch() */
 	char *both;           /* the memory that the texts are in; owned; may be NULL */
+	char place[PATH_MAX]; /* the project's directory */
 };
+
+/* SHA-256 of both texts, as docs/PROTOCOL.approve describes it, in hex. 0; -ENOMEM. */
+#define MANIFESTS_DIGEST_CAP 65
+int secrets_manifests_digest(
+    const struct secrets_manifests *, char ret[MANIFESTS_DIGEST_CAP]);
 
 /* In the process that may open files: reads both manifests and writes them to a packet
  * and a memfd (ret_fd, -1: none). What is wrong with one is reported on standard error. */
@@ -55,6 +66,12 @@ void secrets_answer_init(struct secrets_answer *);
 void secrets_answer_free(struct secrets_answer *);
 /* Writes this error as the answer. */
 void secrets_fail(struct secrets_answer *, const struct secrets_error *);
+
+/* Reads the member with this name, an object of fields that are proposed. False: an error
+ * was written, without a byte of them. */
+struct meta_change;
+bool secrets_change_read(
+    struct json, const char *name, struct meta_change *ret, struct secrets_answer *);
 
 /* May a call that names this version of the secrets protocol be served? version:
  * JSON_IS_NONE: it names none. False: an error was written. */

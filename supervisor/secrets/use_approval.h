@@ -1,6 +1,6 @@
 /*
- * secrets_request_use_approval and secrets_poll_status: an agent asks a person for the use
- * of a secret before a server that needs it is started.
+ * What an agent asks a person for: the use of a secret before a server that needs it is
+ * started, a value, other metadata, a new path; and how it polls the answer.
  *
  * What the agent gets is an id and a word. What the next start gets is a grant: `once`
  * for one start within 60 s, `session` for every start until the vault changes or is
@@ -37,11 +37,12 @@ struct report;
 struct secrets_approvals;
 
 struct secrets_approvals_order {      /* all borrowed */
+	const char *name;             /* of this process, where no server is meant */
 	struct queue *queue;          /* NULL: nobody can be asked */
 	struct report *const *report; /* points to NULL while there is none */
 	secrets_holders_fn *holders;
-	/* asks for the present epoch of the vault, which is passed to
-	 * secrets_approvals_epoch() */
+	/* asks for the manifests and the epoch of the vault, which are passed to
+	 * secrets_approvals_reread() and secrets_approvals_epoch() */
 	void (*ask_epoch)(void *arg);
 	void *arg;
 };
@@ -52,8 +53,11 @@ int secrets_approvals_new(
 /* Before the queue is freed. */
 void secrets_approvals_free(struct secrets_approvals *);
 
-void secrets_request_use(struct secrets_approvals *, const struct secrets_context *,
+/* Each asks a person, and answers with the id of the request. */
+typedef void secrets_request(struct secrets_approvals *, const struct secrets_context *,
     struct json arguments, struct secrets_answer *);
+secrets_request secrets_request_use, secrets_request_provision, secrets_request_rotation,
+    secrets_propose_metadata, secrets_propose_new_path;
 void secrets_poll(
     struct secrets_approvals *, struct json arguments, struct secrets_answer *);
 
@@ -61,6 +65,8 @@ void secrets_poll(
 void secrets_approvals_recorded(struct secrets_approvals *);
 /* The vault is in this state; grants that were given in another one end. 0: unknown. */
 void secrets_approvals_epoch(struct secrets_approvals *, uint64_t epoch);
+/* The manifests are these now: what a person found changed is asked again. */
+void secrets_approvals_reread(struct secrets_approvals *, const struct secrets_context *);
 /* Callback of the approval socket. */
 approve_reopen_fn secrets_approvals_reopen;
 

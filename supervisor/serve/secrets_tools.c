@@ -63,6 +63,8 @@ secrets_texts(struct hub *h, struct wire_in *in, int fd)
 	if (h->secrets->again)
 		ask_manifests(h);
 	secrets_approvals_epoch(h->secrets->approvals, h->secrets->manifests.vault_epoch);
+	secrets_approvals_reread(h->secrets->approvals,
+	    &(struct secrets_context){&h->secrets->manifests, meta_today()});
 	parked_wake(h);
 	return true;
 }
@@ -192,10 +194,26 @@ secrets_recorded(struct hub *h)
 static const struct {
 	enum own_tool_id id;
 	secrets_tool *fn;
+	secrets_request *ask; /* a person */
 } tools[] = {
-    {OWN_SECRETS_LIST, secrets_list},
-    {OWN_SECRETS_DESCRIBE, secrets_describe},
+    {OWN_SECRETS_LIST, secrets_list, NULL},
+    {OWN_SECRETS_DESCRIBE, secrets_describe, NULL},
+    {OWN_SECRETS_REQUEST_PROVISION, NULL, secrets_request_provision},
+    {OWN_SECRETS_REQUEST_ROTATION, NULL, secrets_request_rotation},
+    {OWN_SECRETS_PROPOSE_METADATA, NULL, secrets_propose_metadata},
+    {OWN_SECRETS_PROPOSE_NEW_PATH, NULL, secrets_propose_new_path},
+    {OWN_SECRETS_REQUEST_USE_APPROVAL, NULL, secrets_request_use},
 };
+
+/* The person is shown the servers that get the secret, which are in their policies. */
+static bool
+asks_person(enum own_tool_id id)
+{
+	for (size_t i = 0; i < ARRAY_LEN(tools); i++)
+		if (tools[i].id == id)
+			return tools[i].ask != NULL;
+	return false;
+}
 
 static void
 run(struct hub *h, const struct incoming *in, enum own_tool_id id, struct json arguments,
@@ -208,13 +226,16 @@ run(struct hub *h, const struct incoming *in, enum own_tool_id id, struct json a
 		version.type = JSON_IS_NONE;
 	if (!secrets_version(version, answer))
 		return;
-	if (id == OWN_SECRETS_REQUEST_USE_APPROVAL)
-		secrets_request_use(h->secrets->approvals, &context, arguments, answer);
 	if (id == OWN_SECRETS_POLL_STATUS)
 		secrets_poll(h->secrets->approvals, arguments, answer);
-	for (size_t i = 0; i < ARRAY_LEN(tools); i++)
-		if (tools[i].id == id)
+	for (size_t i = 0; i < ARRAY_LEN(tools); i++) {
+		if (tools[i].id != id)
+			continue;
+		if (tools[i].ask != NULL)
+			tools[i].ask(h->secrets->approvals, &context, arguments, answer);
+		else
 			tools[i].fn(&context, arguments, answer);
+	}
 }
 
 void
@@ -223,8 +244,7 @@ secrets_call(
 {
 	struct secrets_answer answer;
 
-	/* the servers that get a secret are in their policies */
-	if ((id == OWN_SECRETS_REQUEST_USE_APPROVAL && !call_ready(h, in, false)) ||
+	if ((asks_person(id) && !call_ready(h, in, false)) ||
 	    (id != OWN_SECRETS_POLL_STATUS && !has_manifests(h, in)))
 		return;
 	secrets_answer_init(&answer);
@@ -275,7 +295,8 @@ open_queue(struct hub *h)
 int
 secrets_open(struct hub *h)
 {
-	struct secrets_approvals_order order = {.report = &h->report,
+	struct secrets_approvals_order order = {.name = "kennel serve",
+	    .report = &h->report,
 	    .holders = holders,
 	    .ask_epoch = ask_manifests,
 	    .arg = h};

@@ -15,8 +15,8 @@ VALUE = "secrets-s3ntinel-%d-k3nn3l" % os.getpid()
 LIST_KEYS = ["path", "status", "expires_at", "source_name", "capabilities_hint"]
 CARD_KEYS = LIST_KEYS + ["description", "retrieval_url", "rotation_method", "last_rotated_at", "rotate_every_days",
                          "pattern_id"]
-TOOLS = ["secrets_list", "secrets_describe", "secrets_request_use_approval", "secrets_poll_status"]
-READS = TOOLS[:3]
+TOOLS = OWN_LISTED[:8]
+READS = ["secrets_list", "secrets_describe", "secrets_request_use_approval"]
 places = [0]
 
 

@@ -12,7 +12,8 @@ SERVER = os.path.dirname(os.path.abspath(__file__)) + "/hub_server.py"
 ALL = ("    tool allow *\n    resource allow *\n    prompt allow *\n"
        "    sampling allow\n    elicitation allow\n    roots allow\n")
 MODERN = "2026-07-28"
-OWN_LISTED = ["secrets_list", "secrets_describe", "secrets_request_use_approval", "secrets_poll_status",
+OWN_LISTED = ["secrets_list", "secrets_describe", "secrets_request_provision", "secrets_request_rotation",
+              "secrets_propose_metadata", "secrets_propose_new_path", "secrets_request_use_approval", "secrets_poll_status",
               "tool_search", "tool_describe", "tool_invoke", "mcp_query"]
 META = "io.modelcontextprotocol/"
 

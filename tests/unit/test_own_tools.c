@@ -20,7 +20,9 @@
 #define LIST_MAX 1024
 #define SEARCH   "tool_search tool_describe tool_invoke"
 #define SECRETS \
-	"secrets_list secrets_describe secrets_request_use_approval secrets_poll_status"
+	"secrets_list secrets_describe secrets_request_provision " \
+	"secrets_request_rotation secrets_propose_metadata secrets_propose_new_path " \
+	"secrets_request_use_approval secrets_poll_status"
 #define ALL SECRETS " " SEARCH " mcp_query mcp_register"
 
 /* The names for which the answer is yes, with spaces between. */

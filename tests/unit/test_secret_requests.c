@@ -153,12 +153,16 @@ joining(void **test)
 
 	memset(&all, 0, sizeof(all));
 	r = ask(S, 300);
-	assert_null(request_pending(&all, SECRETS_USE, PATH, S)); /* no dialog yet */
+	assert_int_equal(requests_wait(&all, 0, S), 0); /* no dialog yet */
 	r->dialog = 3;
-	assert_ptr_equal(request_pending(&all, SECRETS_USE, PATH, S), r);
-	assert_null(request_pending(&all, SECRETS_PROVISION, PATH, S));
-	assert_null(request_pending(&all, SECRETS_USE, "team/github/tokens", S));
-	assert_null(request_pending(&all, SECRETS_USE, PATH, 301 * S));
+	assert_int_equal(requests_wait(&all, 3, S), 301 * S);
+	assert_int_equal(requests_wait(&all, 2, S), 0);
+	ask(2 * S, 300)->dialog = 3;
+	assert_int_equal(requests_wait(&all, 3, S), 302 * S);
+	requests_move(&all, 3, 5);
+	assert_int_equal(requests_wait(&all, 3, S), 0);
+	assert_int_equal(requests_wait(&all, 5, 301 * S), 302 * S); /* one has expired */
+	assert_int_equal(requests_wait(&all, 5, 302 * S), 0);
 }
 
 /* ---- grants ----------------------------------------------------------------- */

@@ -425,7 +425,7 @@ on_recorder(struct launcher *l, struct wire_in *in)
 static void
 on_manifests(struct launcher *l, struct wire_in *in)
 {
-	uint8_t memory[32];
+	uint8_t memory[LAUNCHER_PACKET_MAX];
 	struct wire_out out;
 	int fd;
 

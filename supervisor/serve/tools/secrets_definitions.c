@@ -86,6 +86,82 @@ JSON("description","retrieval_url","rotation_method","last_rotated_at",)
 JSON("rotate_every_days","pattern_id"],"type":"object"},)
 JSON("title":"Describe a secret"});
 
+#define POLL_IT \
+	"The reply is a request_id: poll it with secrets_poll_status every 2 to 5 " \
+	"seconds, with a time-out of your own. "
+
+const char secrets_request_provision_definition[] =
+"{" META ASKS
+"\"description\":\"Ask a person for the value of a secret that is missing. The person "
+"types it where you cannot see it; no tool takes or returns a value, so never ask the "
+"user to paste one into the chat. First call secrets_describe and give the user its "
+"retrieval_url. " POLL_IT "Tell the user that a question is open: kennel approve shows "
+"and answers it. After ok, repeat the call that needed the secret. The request expires "
+"after 5 minutes.\","
+JSON("inputSchema":{"properties":{"mode":{"default":"provision",)
+JSON("description":"rotation: the value replaces the one that is there","enum":[)
+JSON("provision","rotation"],"type":"string"},)
+PATH
+JSON(},"required":["path"],"type":"object"},)
+JSON("name":"secrets_request_provision",)
+REQUEST_ID
+JSON("title":"Ask for the value of a secret"});
+
+const char secrets_request_rotation_definition[] =
+"{" META ASKS
+"\"description\":\"Ask a person to replace the value of a secret, for example because it "
+"expires soon or was revoked. The person confirms that the current value is overwritten, "
+"and types the new one where you cannot see it. " POLL_IT "After ok, servers that start "
+"get the new value; approvals for the session have ended. The request expires after 5 "
+"minutes.\","
+JSON("inputSchema":{"properties":{)
+PATH
+JSON(},"required":["path"],"type":"object"},)
+JSON("name":"secrets_request_rotation",)
+REQUEST_ID
+JSON("title":"Ask to replace a secret"});
+
+/* What a proposal may contain; EXPIRES_AT and the others in the order of their keys. */
+#define PROPOSED \
+	JSON("additionalProperties":false,"properties":{"description":{) \
+	JSON("description":"what it is for; plain text of at most 512 bytes",) \
+	JSON("maxLength":512,"minLength":1,"type":"string"},"expires_at":{) \
+	JSON("description":"YYYY-MM-DD, or null for no date","type":["string","null"]},) \
+	JSON("pattern_id":{"description":"name of a known token format, as github-pat",) \
+	JSON("type":"string"},"retrieval_url":{) \
+	JSON("description":"where a person gets a value: an https:// URL",) \
+	JSON("maxLength":512,"type":"string"},"rotate_every_days":{"maximum":3650,) \
+	JSON("minimum":1,"type":"integer"}},"type":"object"})
+
+const char secrets_propose_metadata_definition[] =
+"{" META ASKS
+"\"description\":\"Propose other metadata for a secret that this project declares. A "
+"person sees the current values beside yours, and accepts or declines; fields that you "
+"omit stay as they are. Never write a value into a field. " POLL_IT "ok: the manifest "
+"has been changed. cancelled: it has not.\","
+JSON("inputSchema":{"properties":{"fields":{)
+PROPOSED
+JSON(,)
+PATH
+JSON(},"required":["path","fields"],"type":"object"},)
+JSON("name":"secrets_propose_metadata",)
+REQUEST_ID
+JSON("title":"Propose metadata of a secret"});
+
+const char secrets_propose_new_path_definition[] =
+"{" META ASKS
+"\"description\":\"Propose that this project declares a secret that it does not declare "
+"yet, for example after not-found. A person may choose another name, or decline. No "
+"value is asked for: after ok, find the name with secrets_list, then use "
+"secrets_request_provision. " POLL_IT "\","
+JSON("inputSchema":{"properties":{"metadata":{)
+PROPOSED
+JSON(,"suggested_path":{"description":"scope/provider/purpose, as team/github/token",)
+JSON("type":"string"}},"required":["suggested_path","metadata"],"type":"object"},)
+JSON("name":"secrets_propose_new_path",)
+REQUEST_ID
+JSON("title":"Propose a new secret"});
+
 const char secrets_request_use_approval_definition[] =
 "{" META ASKS
 "\"description\":\"Ask a person for the use of a secret whose approve_on_use is session "

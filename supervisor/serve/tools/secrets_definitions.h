@@ -5,6 +5,8 @@
 #define KENNEL_SUPERVISOR_SERVE_TOOLS_SECRETS_DEFINITIONS_H
 
 extern const char secrets_list_definition[], secrets_describe_definition[],
+    secrets_request_provision_definition[], secrets_request_rotation_definition[],
+    secrets_propose_metadata_definition[], secrets_propose_new_path_definition[],
     secrets_request_use_approval_definition[], secrets_poll_status_definition[];
 
 #endif
